@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The software ConnectX as its kernel driver sees it: the commands that create, change and destroy
+ * its objects, and the doorbell. kernel/ calls this; nic/ implements it; nothing else crosses.
+ *
+ * One HCA serves all processes of a fabric. Its objects live in a shared mapping, each owned by the
+ * process that made it; user memory is named by (process, virtual address), and is reached by
+ * memcpy within a process and by process_vm_readv/writev between processes. One robust,
+ * priority-inheriting mutex guards the HCA; every function here takes it. A process that died is
+ * noticed by pid and start time: its objects are swept, its peers see timeouts.
+ *
+ * Every command returns 0 or the -errno that the kernel's mlx5_ib would give.
+ */
+#ifndef SOFTCX_HCA_H
+#define SOFTCX_HCA_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include <infiniband/verbs.h>
+
+enum cx_generation { CX_GEN_CX5, CX_GEN_CX6, CX_GEN_CX7 };
+enum cx_link { CX_LINK_IB, CX_LINK_ROCE };
+
+struct cx_config {
+	const char *fabric;             /* NULL: "default"; one fabric per user and name */
+	enum cx_generation generation;  /* of the first process; later ones must agree (-EBUSY) */
+	enum cx_link link;
+	const char *fault_plan;         /* text of the plan, NULL for none */
+	const char *trace_path;         /* NULL: no trace; "-": stderr */
+	bool passive;                   /* doorbells are only recorded; cx_step() executes */
+	bool private_fabric;            /* anonymous memory, this process only (tests) */
+};
+
+struct cx_hca;
+
+/* Events go out through the owner's callbacks, always in the process that owns the object. */
+enum cx_event { CX_EVENT_COMPLETION, CX_EVENT_ASYNC };
+
+/*
+ * Joins the fabric. event_path(buf): nic/ writes a struct cx_event_record to the FIFO (or pipe)
+ * that belongs to the target's context, so that a peer's model can deliver it; see
+ * cx_context_create().
+ */
+int cx_open(const struct cx_config *config, struct cx_hca **hca);
+void cx_close(struct cx_hca *hca);
+void cx_after_fork_child(struct cx_hca *hca); /* the child owns nothing of its parent's */
+const struct cx_config *cx_config(const struct cx_hca *hca);
+
+/* What the trace says; printf-like; also used by the shim. No-op without a trace. */
+void cx_trace(struct cx_hca *hca, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* -- objects ----------------------------------------------------------------------------------- */
+
+int cx_pd_create(struct cx_hca *hca, uint32_t *pdn);
+int cx_pd_destroy(struct cx_hca *hca, uint32_t pdn); /* -EBUSY while in use */
+
+struct cx_mr_attr {
+	uint32_t pdn;
+	uint64_t va;     /* where the memory is */
+	uint64_t iova;   /* what requests call it */
+	uint64_t length; /* bytes */
+	int access;      /* IBV_ACCESS_* */
+};
+int cx_mr_create(struct cx_hca *hca, const struct cx_mr_attr *attr, uint32_t *key);
+int cx_mr_modify(struct cx_hca *hca, uint32_t key, int flags, const struct cx_mr_attr *attr);
+int cx_mr_destroy(struct cx_hca *hca, uint32_t key);
+
+/*
+ * An event channel: events of a CQ or of the device are delivered by writing `cookie`-bearing
+ * records to a FIFO at `path`, which the owner has open; a peer opens it by path. The record's
+ * bytes are the kernel's struct ib_uverbs_comp_event_desc or ib_uverbs_async_event_desc, so that
+ * libibverbs reads the FIFO itself.
+ */
+int cx_channel_create(struct cx_hca *hca, const char *path, uint32_t *channel);
+int cx_channel_destroy(struct cx_hca *hca, uint32_t channel);
+
+struct cx_cq_attr {
+	uint64_t buf;      /* VA of the ring */
+	uint64_t db;       /* VA of its doorbell record: consumer, arm */
+	uint32_t entries;  /* a power of two */
+	uint32_t cqe_size; /* 64 or 128 */
+	uint32_t comp_channel, async_channel; /* 0: none */
+	uint64_t cookie;   /* what the completion event carries (the uverbs user handle) */
+	bool ignore_overrun;
+};
+int cx_cq_create(struct cx_hca *hca, const struct cx_cq_attr *attr, uint32_t *cqn);
+int cx_cq_resize(struct cx_hca *hca, uint32_t cqn, uint64_t buf, uint32_t entries, uint32_t cqe_size);
+int cx_cq_destroy(struct cx_hca *hca, uint32_t cqn);
+
+struct cx_srq_attr {
+	uint32_t pdn;
+	uint64_t buf, db;
+	uint32_t count, stride_bytes;
+	uint32_t max_sge;
+	uint32_t async_channel;
+	uint64_t cookie;
+};
+int cx_srq_create(struct cx_hca *hca, const struct cx_srq_attr *attr, uint32_t *srqn);
+int cx_srq_arm(struct cx_hca *hca, uint32_t srqn, uint32_t limit);
+int cx_srq_query(struct cx_hca *hca, uint32_t srqn, uint32_t *limit);
+int cx_srq_destroy(struct cx_hca *hca, uint32_t srqn);
+
+struct cx_qp_attr {
+	enum ibv_qp_type type; /* RC, UC, UD (others: -EOPNOTSUPP) */
+	uint32_t pdn, send_cqn, recv_cqn;
+	uint32_t srqn;         /* 0: none */
+	uint64_t buf, db;      /* RQ first, then SQ; record: dword 0 RQ, dword 1 SQ */
+	uint32_t rq_count, rq_stride_bytes;
+	uint32_t sq_count_bb;
+	uint32_t uidx;         /* what CQEs of version 1 carry */
+	uint32_t uar_page;     /* the page whose doorbells are this QP's */
+	bool scatter_to_cqe;   /* the responder may put up to 32 or 64 B in the CQE */
+	bool scatter_to_cqe_requester;
+	bool signal_all;
+	uint32_t async_channel;
+	uint64_t cookie;
+};
+int cx_qp_create(struct cx_hca *hca, const struct cx_qp_attr *attr, uint32_t *qpn);
+int cx_qp_modify(struct cx_hca *hca, uint32_t qpn, const struct ibv_qp_attr *attr, int mask);
+int cx_qp_query(struct cx_hca *hca, uint32_t qpn, struct ibv_qp_attr *attr);
+int cx_qp_destroy(struct cx_hca *hca, uint32_t qpn);
+
+/* -- doorbells --------------------------------------------------------------------------------- */
+
+/*
+ * One store of `size` bytes that the program made into UAR page `uar_page` at `offset`: a send
+ * doorbell or a BlueFlame chunk (offset 0x800 and up) or a CQ arm (0x20). Runs the model on the
+ * caller's thread, except in passive mode. A BlueFlame block may arrive as one call of 64 B or as
+ * many smaller ones. Async-signal-safe: called from the trap's signal handler.
+ */
+void cx_doorbell(struct cx_hca *hca, uint32_t uar_page, uint32_t offset, const void *data,
+		 uint32_t size);
+
+/*
+ * Passive mode, and the untrapped UAR: looks at the doorbell records of this process's QPs and
+ * executes what they publish, at most `max_wqes` WQEs (0: no limit). Returns how many ran.
+ */
+unsigned cx_step(struct cx_hca *hca, unsigned max_wqes);
+
+/* When the next retry, RNR wait or delay of this process's QPs is due, CLOCK_MONOTONIC ns; 0: none. */
+uint64_t cx_next_deadline_ns(struct cx_hca *hca);
+void cx_run_timers(struct cx_hca *hca);
+
+#endif
