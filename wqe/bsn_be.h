@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Big-endian words as the device sees them. Each is a struct of one member, so that a value in the
+ * device's order and one in the host's cannot be mixed without a conversion: it does not compile.
+ */
+#ifndef BSN_BE_H
+#define BSN_BE_H
+
+#include <stdint.h>
+#include <string.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct bsn_be16 {
+	uint16_t raw;
+};
+struct bsn_be32 {
+	uint32_t raw;
+};
+struct bsn_be64 {
+	uint64_t raw;
+};
+
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+#define BSN_BE_SWAP(bits, v) __builtin_bswap##bits(v)
+#else
+#define BSN_BE_SWAP(bits, v) (v)
+#endif
+
+/* bsn_to_beN(): host to device; bsn_from_beN(): device to host; load and store at any alignment. */
+#define BSN_BE_CONVERSIONS(bits)                                                                   \
+	static inline struct bsn_be##bits bsn_to_be##bits(uint##bits##_t v)                        \
+	{                                                                                          \
+		struct bsn_be##bits be;                                                            \
+		be.raw = BSN_BE_SWAP(bits, v);                                                     \
+		return be;                                                                         \
+	}                                                                                          \
+	static inline uint##bits##_t bsn_from_be##bits(struct bsn_be##bits be)                     \
+	{                                                                                          \
+		return BSN_BE_SWAP(bits, be.raw);                                                  \
+	}                                                                                          \
+	static inline uint##bits##_t bsn_load_be##bits(const void *src)                            \
+	{                                                                                          \
+		struct bsn_be##bits be;                                                            \
+		memcpy(&be, src, sizeof(be));                                                      \
+		return bsn_from_be##bits(be);                                                      \
+	}                                                                                          \
+	static inline void bsn_store_be##bits(void *dst, uint##bits##_t v)                         \
+	{                                                                                          \
+		struct bsn_be##bits be = bsn_to_be##bits(v);                                       \
+		memcpy(dst, &be, sizeof(be));                                                      \
+	}
+
+BSN_BE_CONVERSIONS(16)
+BSN_BE_CONVERSIONS(32)
+BSN_BE_CONVERSIONS(64)
+
+#undef BSN_BE_CONVERSIONS
+#undef BSN_BE_SWAP
+
+#ifdef __cplusplus
+}
+#endif
+#endif
