@@ -72,9 +72,10 @@ int cx_mr_destroy(struct cx_hca *hca, uint32_t key);
  * An event channel: events of a CQ or of the device are delivered by writing `cookie`-bearing
  * records to a FIFO at `path`, which the owner has open; a peer opens it by path. The record's
  * bytes are the kernel's struct ib_uverbs_comp_event_desc or ib_uverbs_async_event_desc, so that
- * libibverbs reads the FIFO itself.
+ * libibverbs reads the FIFO itself. Events of the port and of the device go to every channel of
+ * kind CX_EVENT_ASYNC.
  */
-int cx_channel_create(struct cx_hca *hca, const char *path, uint32_t *channel);
+int cx_channel_create(struct cx_hca *hca, const char *path, enum cx_event kind, uint32_t *channel);
 int cx_channel_destroy(struct cx_hca *hca, uint32_t channel);
 
 struct cx_cq_attr {
