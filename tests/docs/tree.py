@@ -1,0 +1,121 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""What holds for every file of the tree, and whether the documents name what is there. Speaks TAP.
+
+usage: tree.py SOURCE_ROOT BUILD_ROOT
+"""
+
+import json
+import pathlib
+import re
+import subprocess
+import sys
+
+ROOT = pathlib.Path(sys.argv[1])
+BUILD = pathlib.Path(sys.argv[2])
+DOCUMENTS = ['README.md', 'CONTRIBUTING.md']
+LAYERS = ['wqe', 'dv', 'engine', 'tools', 'tests']
+
+# Files whose form has no room for the line; LICENSE covers them.
+WITHOUT_SPDX = re.compile(r'\.(md|json|txt|hex|bin|map|plan)$|^(LICENSE|\.gitignore|\.clang-format'
+                          r'|\.editorconfig|meson_options\.txt)$|^tests/(golden|bad|fuzz)/')
+
+
+def files():
+    """The files under version control, or without git (a tarball) all but builds."""
+    try:
+        # As root in somebody else's checkout git wants to be told that this is meant.
+        out = subprocess.run(['git', '-c', f'safe.directory={ROOT}', '-C', ROOT, 'ls-files', '-z'],
+                             check=True, capture_output=True, text=True).stdout
+        found = [ROOT / name for name in out.split('\0') if name]
+    except (OSError, subprocess.CalledProcessError):
+        found = [path for path in ROOT.rglob('*')
+                 if not re.match(r'(build|\.git\b)', str(path.relative_to(ROOT)))]
+    return [path for path in found if path.is_file()]
+
+
+def name(path):
+    return str(path.relative_to(ROOT))
+
+
+def texts():
+    for path in files():
+        try:
+            yield name(path), path.read_text(encoding='utf-8')
+        except UnicodeDecodeError:
+            pass
+
+
+def check_spdx():
+    return [f'{path}: no SPDX line' for path, text in texts()
+            if not WITHOUT_SPDX.search(path)
+            and 'SPDX-License-Identifier: BSD-2-Clause' not in '\n'.join(text.split('\n')[:3])]
+
+
+def check_no_machine_paths():
+    """No path that exists only where somebody happened to work."""
+    # Spelt so that this file does not find itself.
+    forbidden = re.compile('/' + r'(work|home|Users|root|tmp/(src|brief))/\w')
+    return [f'{path}:{number}: {line.strip()}' for path, text in texts()
+            for number, line in enumerate(text.split('\n'), 1) if forbidden.search(line)]
+
+
+def check_whitespace():
+    wrong = []
+    for path, text in texts():
+        if re.match(r'tests/(golden|bad|fuzz)/', path):
+            continue
+        if text and not text.endswith('\n'):
+            wrong.append(f'{path}: no newline at its end')
+        wrong += [f'{path}:{number}: blank at the end of the line'
+                  for number, line in enumerate(text.split('\n'), 1) if line != line.rstrip()]
+    return wrong
+
+
+def check_headers_installed():
+    """A header is public if and only if its name starts with bsn_ (or is bsn.h)."""
+    plan = json.loads(subprocess.run(['meson', 'introspect', '--installed', BUILD], check=True,
+                                     capture_output=True, text=True).stdout)
+    installed = {str(pathlib.Path(source).resolve()) for source in plan if source.endswith('.h')}
+    public = {str(path.resolve()) for path in files()
+              if re.fullmatch(r'bsn(_\w+)?\.h', path.name)
+              and name(path).split('/')[0] in ('wqe', 'dv', 'engine')}
+    return ([f'{path}: public, not installed' for path in sorted(public - installed)] +
+            [f'{path}: installed, not public' for path in sorted(installed - public)])
+
+
+def check_documents():
+    """What a document puts in backquotes and looks like a file of the tree is one."""
+    wrong = []
+    for document in DOCUMENTS:
+        path = ROOT / document
+        if not path.is_file():
+            wrong.append(f'{document}: missing')
+            continue
+        text = path.read_text(encoding='utf-8')
+        commands = re.findall(r'`([^`\n]+)`', text)
+        for block in re.findall(r'^```\w*\n(.*?)^```', text, re.MULTILINE | re.DOTALL):
+            commands += block.split('\n')
+        for word in ' '.join(commands).split():
+            word = word.strip('.,;:()')
+            if not re.match(r'(%s|\.ci)/' % '|'.join(LAYERS), word) or re.search(r'[*…<>{]', word):
+                continue
+            if word.rstrip('/') not in LAYERS and not (ROOT / word).exists():
+                wrong.append(f'{document}: {word} does not exist')
+    return wrong
+
+
+def main():
+    checks = [(key, check) for key, check in globals().items() if key.startswith('check_')]
+    print(f'1..{len(checks)}')
+    failed = False
+    for number, (key, check) in enumerate(checks, 1):
+        wrong = check()
+        failed |= bool(wrong)
+        print('not ok' if wrong else 'ok', number, '-', key[len('check_'):])
+        for line in wrong:
+            print('#', line)
+    return 1 if failed else 0
+
+
+sys.exit(main())
