@@ -21,9 +21,12 @@
  *	bsn_foo_word(value, n)                      the nth 64-bit word in host order, for builders
  *	bsn_foo_encode(dst, value)                  all bytes; ignored and must-be-zero bits are 0
  *	bsn_foo_decode(value, src)
- *	BSN_FOO_SIZE is the caller's to name; bsn_foo_desc (tables.c) feeds check, describe, LAYOUT.md
+ *	bsn_foo_desc                                the table as data (tables.c)
  *
- * Fields wider than their row are truncated by the encoder; bsn_seg_fit() (check.c) tells.
+ * In a receive segment or a CQE "the device ignores" reads "no reader looks". Tables that share rows
+ * share a macro for them. Fields wider than their row are truncated by the encoder; bsn_seg_fit()
+ * tells. A numbered name is an X list, X(NAME, value, doc): it gives the C enum and, as a struct
+ * bsn_enum, the names that a dump prints.
  * With constant arguments all of this folds away: a word costs its shifts and one byte swap.
  */
 #ifndef BSN_SEG_H
@@ -55,8 +58,7 @@ struct bsn_row {
 	enum bsn_row_kind kind;
 	uint8_t dword;
 	uint8_t lsb;
-	uint8_t width;          /* bits */
-	uint16_t member_offset; /* of the field in the host structure */
+	uint8_t width; /* bits */
 };
 
 /** struct bsn_seg_desc - a segment's table as data */
@@ -65,8 +67,62 @@ struct bsn_seg_desc {
 	const char *doc;
 	const struct bsn_row *rows;
 	uint16_t row_count;
-	uint16_t size_bytes;
+	uint16_t size_bytes;      /* on the wire */
+	uint16_t host_size_bytes; /* of struct bsn_<name>: the fields, in the order of the rows */
 };
+
+/** bsn_segments - every segment described, bsn_segment_count of them */
+extern const struct bsn_seg_desc *const bsn_segments[];
+extern const size_t bsn_segment_count;
+
+/**
+ * bsn_row_get() - the value of one row in a segment's bytes, whatever its kind
+ * @row: one of the segment's rows
+ * @src: the segment's bytes, no alignment needed
+ */
+uint64_t bsn_row_get(const struct bsn_row *row, const void *src);
+
+/**
+ * bsn_seg_fit() - whether the encoder would keep every bit of a host structure
+ * @desc: the segment's descriptor
+ * @host: a struct bsn_<name> of that segment
+ * @row: on -ERANGE the first field that does not fit; may be NULL
+ *
+ * Return: 0, or -ERANGE.
+ */
+int bsn_seg_fit(const struct bsn_seg_desc *desc, const void *host, const struct bsn_row **row);
+
+/** struct bsn_enum_value - one number that has a name */
+struct bsn_enum_value {
+	uint32_t value;
+	const char *name;
+	const char *doc;
+};
+
+/** struct bsn_enum - a list of them */
+struct bsn_enum {
+	const char *name; /* of the C enum, without bsn_ */
+	const struct bsn_enum_value *values;
+	size_t count;
+};
+
+/** bsn_enums - every enumeration, bsn_enum_count of them */
+extern const struct bsn_enum *const bsn_enums[];
+extern const size_t bsn_enum_count;
+
+/**
+ * bsn_enum_find() - what a number stands for
+ *
+ * Return: the entry, or NULL where the number has no name.
+ */
+const struct bsn_enum_value *bsn_enum_find(const struct bsn_enum *list, uint64_t value);
+
+/**
+ * bsn_row_enum() - the enumeration of a field's values
+ *
+ * Return: the list, or NULL where the field is a plain number.
+ */
+const struct bsn_enum *bsn_row_enum(const struct bsn_seg_desc *desc, const struct bsn_row *row);
 
 #define BSN_ROW_MASK(width) ((uint32_t)((1ull << (width)) - 1))
 

@@ -43,47 +43,132 @@ extern "C" {
 enum bsn_wqe_opcode { BSN_WQE_OPCODES(BSN_ENUM_OPCODE) };
 #undef BSN_ENUM_OPCODE
 
-/* Control segment, byte 11: fence mode in bits 7:5, completion mode in 3:2, solicited in bit 1. */
-enum bsn_fence { /* PRM "Control Segment", fm; mlx5dv.h MLX5_WQE_CTRL_*FENCE */
-	BSN_FENCE_NONE = 0,
-	BSN_FENCE_INITIATOR_SMALL = 1, /* waits for local UMR, bind and invalidate */
-	BSN_FENCE_FENCE = 2,           /* waits for earlier READs and atomics */
-	BSN_FENCE_STRONG_ORDERING = 3,
-	BSN_FENCE_SMALL_AND_FENCE = 4, /* what IBV_SEND_FENCE becomes in libmlx5 */
-};
-enum bsn_ce { /* PRM "Control Segment", ce */
-	BSN_CE_ON_ERROR = 0,       /* a CQE if this WQE fails or is flushed */
-	BSN_CE_ON_FIRST_ERROR = 1, /* a CQE only for the first failure of the queue */
-	BSN_CE_ALWAYS = 2,
-	BSN_CE_ALWAYS_AND_EQE = 3,
-};
+/*
+ * Control segment, byte 11: when the WQE may start, and when it completes.
+ * Source: PRM "Control Segment", fm and ce; mlx5dv.h MLX5_WQE_CTRL_*, which holds them shifted.
+ */
+#define BSN_FENCES(X)                                                                              \
+	X(NONE, 0, "starts at once")                                                               \
+	X(INITIATOR_SMALL, 1, "waits for local UMR, bind and invalidate")                          \
+	X(FENCE, 2, "waits for earlier READs and atomics")                                         \
+	X(STRONG_ORDERING, 3, "waits for all earlier work")                                        \
+	X(SMALL_AND_FENCE, 4, "1 and 2 together: what IBV_SEND_FENCE becomes in libmlx5")
 
-/* Control segment: PRM "Control Segment"; mlx5dv.h struct mlx5_wqe_ctrl_seg */
+#define BSN_CES(X)                                                                                 \
+	X(ON_ERROR, 0, "a CQE if this WQE fails or is flushed")                                    \
+	X(ON_FIRST_ERROR, 1, "a CQE only for the first failure of the queue")                      \
+	X(ALWAYS, 2, "a CQE")                                                                      \
+	X(ALWAYS_AND_EQE, 3, "a CQE and an event")
+
+#define BSN_ENUM_FENCE(name, value, doc) BSN_FENCE_##name = value,
+enum bsn_fence { BSN_FENCES(BSN_ENUM_FENCE) };
+#undef BSN_ENUM_FENCE
+#define BSN_ENUM_CE(name, value, doc) BSN_CE_##name = value,
+enum bsn_ce { BSN_CES(BSN_ENUM_CE) };
+#undef BSN_ENUM_CE
+
+/*
+ * Control segment: PRM "Control Segment"; mlx5dv.h struct mlx5_wqe_ctrl_seg. Its first 8 bytes are
+ * also what rings the send queue's doorbell (bsn_db.h).
+ */
 #define BSN_CTRL_SIZE 16
-#define BSN_TABLE_CTRL(F, Q, Z, I)                                                                 \
+#define BSN_CTRL_HEAD(F, Q, Z, I)                                                                  \
 	F(opmod, 0, 24, 8, "opcode modifier")                                                      \
 	F(wqe_index, 0, 8, 16, "ring index of the first BB, cumulative modulo 2^16")               \
-	F(opcode, 0, 0, 8, "enum bsn_wqe_opcode")                                                  \
+	F(opcode, 0, 0, 8, "what the device is to do")                                             \
 	F(qpn, 1, 8, 24, "number of the send queue's QP")                                          \
 	Z(1, 6, 2)                                                                                 \
-	F(ds, 1, 0, 6, "length of the WQE in units of 16 B, this segment included")                \
+	F(ds, 1, 0, 6, "length of the WQE in units of 16 B, this segment included")
+
+#define BSN_TABLE_CTRL(F, Q, Z, I)                                                                 \
+	BSN_CTRL_HEAD(F, Q, Z, I)                                                                  \
 	F(signature, 2, 24, 8, "checksum, read only where the QP has WQE signatures")              \
 	F(dci_stream, 2, 8, 16, "stream channel of a DCI, else 0")                                 \
-	F(fence, 2, 5, 3, "enum bsn_fence")                                                        \
+	F(fence, 2, 5, 3, "what the WQE waits for")                                                \
 	Z(2, 4, 1)                                                                                 \
-	F(ce, 2, 2, 2, "enum bsn_ce: when to write a CQE")                                         \
+	F(ce, 2, 2, 2, "when to write a CQE")                                                      \
 	F(solicited, 2, 1, 1, "solicited event at the responder")                                  \
 	Z(2, 0, 1)                                                                                 \
 	F(imm, 3, 0, 32, "immediate, rkey to invalidate or mkey, by opcode; else 0")
 
 BSN_SEG_DEFINE(ctrl, BSN_CTRL_SIZE, BSN_TABLE_CTRL)
 
-/* Remote address segment: PRM "Remote Address Segment"; struct mlx5_wqe_raddr_seg */
+/*
+ * Address vector of UD and DC requests, after the control segment: 16 bytes (InfiniBand without a
+ * GRH), or 48 where the ext bit is set. Source: PRM "Address Vector", mlx5dv.h struct mlx5_wqe_av;
+ * how the fields are filled on either link: rdma-core's mlx5_create_ah() (verbs.c).
+ */
+#define BSN_AV_UD_SIZE     16
+#define BSN_AV_DC_SIZE     16
+#define BSN_AV_UD_GRH_SIZE 48
+#define BSN_AV_DC_GRH_SIZE 48
+#define BSN_AV_DEST(F, Q, Z, I)                                                                    \
+	F(ext, 2, 31, 1, "1: the vector has 48 bytes")                                             \
+	Z(2, 24, 7)                                                                                \
+	F(dqpn, 2, 0, 24, "destination QP, for DC the DCT's number")                               \
+	F(stat_rate, 3, 28, 4, "static rate code")                                                 \
+	F(sl, 3, 24, 4, "service level; on RoCE the priority in bits 3:1")                         \
+	F(fl, 3, 23, 1, "forces loopback")                                                         \
+	F(mlid, 3, 16, 7, "source path bits")                                                      \
+	F(rlid, 3, 0, 16, "destination LID; for RoCEv2 the UDP source port")
+
+#define BSN_AV_EXTENSION(F, Q, Z, I)                                                               \
+	Z(4, 0, 32)                                                                                \
+	F(rmac_hi, 5, 0, 32, "destination MAC, first four bytes")                                  \
+	F(rmac_lo, 6, 16, 16, "destination MAC, last two bytes")                                   \
+	F(tclass, 6, 8, 8, "traffic class")                                                        \
+	F(hop_limit, 6, 0, 8, "hop limit")                                                         \
+	Z(7, 31, 1)                                                                                \
+	F(grh, 7, 30, 1, "1: send a GRH; always 0 on RoCE, which always has one")                  \
+	Z(7, 28, 2)                                                                                \
+	F(sgid_index, 7, 20, 8, "index of the source GID")                                         \
+	F(flow_label, 7, 0, 20, "flow label")                                                      \
+	Q(rgid_hi, 8, "destination GID, subnet prefix")                                            \
+	Q(rgid_lo, 10, "destination GID, interface")
+
+#define BSN_AV_UD_KEY(F, Q, Z, I)                                                                  \
+	F(qkey, 0, 0, 32, "Q_Key of the datagram")                                                 \
+	Z(1, 0, 32)
+#define BSN_AV_DC_KEY(F, Q, Z, I) Q(dc_key, 0, "access key of the DCT")
+
+#define BSN_TABLE_AV_UD(F, Q, Z, I)                                                                \
+	BSN_AV_UD_KEY(F, Q, Z, I)                                                                  \
+	BSN_AV_DEST(F, Q, Z, I)
+#define BSN_TABLE_AV_DC(F, Q, Z, I)                                                                \
+	BSN_AV_DC_KEY(F, Q, Z, I)                                                                  \
+	BSN_AV_DEST(F, Q, Z, I)
+#define BSN_TABLE_AV_UD_GRH(F, Q, Z, I)                                                            \
+	BSN_TABLE_AV_UD(F, Q, Z, I)                                                                \
+	BSN_AV_EXTENSION(F, Q, Z, I)
+#define BSN_TABLE_AV_DC_GRH(F, Q, Z, I)                                                            \
+	BSN_TABLE_AV_DC(F, Q, Z, I)                                                                \
+	BSN_AV_EXTENSION(F, Q, Z, I)
+
+BSN_SEG_DEFINE(av_ud, BSN_AV_UD_SIZE, BSN_TABLE_AV_UD)
+BSN_SEG_DEFINE(av_dc, BSN_AV_DC_SIZE, BSN_TABLE_AV_DC)
+BSN_SEG_DEFINE(av_ud_grh, BSN_AV_UD_GRH_SIZE, BSN_TABLE_AV_UD_GRH)
+BSN_SEG_DEFINE(av_dc_grh, BSN_AV_DC_GRH_SIZE, BSN_TABLE_AV_DC_GRH)
+
+/* What XRC requests carry in an address vector's place: wqe.h struct mlx5_wqe_xrc_seg */
+#define BSN_XRC_SIZE 16
+#define BSN_TABLE_XRC(F, Q, Z, I)                                                                  \
+	Z(0, 24, 8)                                                                                \
+	F(srqn, 0, 0, 24, "number of the responder's shared receive queue")                        \
+	I(1, 0, 32)                                                                                \
+	I(2, 0, 32)                                                                                \
+	I(3, 0, 32)
+
+BSN_SEG_DEFINE(xrc, BSN_XRC_SIZE, BSN_TABLE_XRC)
+
+/*
+ * Remote address segment: PRM "Remote Address Segment"; struct mlx5_wqe_raddr_seg. libmlx5 clears
+ * the last dword, UCX (uct_ib_mlx5_ep_set_rdma_seg) leaves there what was: ignored.
+ */
 #define BSN_RADDR_SIZE 16
 #define BSN_TABLE_RADDR(F, Q, Z, I)                                                                \
 	Q(raddr, 0, "remote virtual address")                                                      \
 	F(rkey, 2, 0, 32, "remote key")                                                            \
-	Z(3, 0, 32)
+	I(3, 0, 32)
 
 BSN_SEG_DEFINE(raddr, BSN_RADDR_SIZE, BSN_TABLE_RADDR)
 
@@ -106,13 +191,92 @@ BSN_SEG_DEFINE(data, BSN_DATA_SIZE, BSN_TABLE_DATA)
 
 BSN_SEG_DEFINE(inline_hdr, BSN_INLINE_HDR_SIZE, BSN_TABLE_INLINE_HDR)
 
-/* Atomic segment: PRM "Atomic Segment"; struct mlx5_wqe_atomic_seg */
-#define BSN_ATOMIC_SIZE 16
-#define BSN_TABLE_ATOMIC(F, Q, Z, I)                                                               \
-	Q(swap_add, 0, "value to swap in, or to add")                                              \
-	Q(compare, 2, "value to compare with; ignored by fetch and add")
+/*
+ * Atomics of 8 bytes: PRM "Atomic Segment"; struct mlx5_wqe_atomic_seg. libmlx5 leaves the compare
+ * dwords of a fetch-and-add as they were (qp.c _set_atomic_seg), so they are ignored.
+ */
+#define BSN_ATOMIC_CS_SIZE 16
+#define BSN_ATOMIC_FA_SIZE 16
+#define BSN_TABLE_ATOMIC_CS(F, Q, Z, I)                                                            \
+	Q(swap, 0, "value to swap in")                                                             \
+	Q(compare, 2, "value to compare with")
+#define BSN_TABLE_ATOMIC_FA(F, Q, Z, I)                                                            \
+	Q(add, 0, "value to add")                                                                  \
+	I(2, 0, 32)                                                                                \
+	I(3, 0, 32)
 
-BSN_SEG_DEFINE(atomic, BSN_ATOMIC_SIZE, BSN_TABLE_ATOMIC)
+BSN_SEG_DEFINE(atomic_cs, BSN_ATOMIC_CS_SIZE, BSN_TABLE_ATOMIC_CS)
+BSN_SEG_DEFINE(atomic_fa, BSN_ATOMIC_FA_SIZE, BSN_TABLE_ATOMIC_FA)
+
+/*
+ * Masked atomics. The opcode modifier names the operand's size. Compare and swap compares the bits
+ * of compare_mask and replaces those of swap_mask; fetch and add stops carries at each bit set in
+ * field_boundary. Source: UCX src/uct/ib/mlx5/ib_mlx5.h, uct_ib_mlx5_atomic_masked_{cswap,fadd}{32,64}_seg
+ * and UCT_IB_MLX5_OPMOD_EXT_ATOMIC; rdma-core's wqe.h struct mlx5_wqe_masked_atomic_seg.
+ */
+#define BSN_OPMOD_MASKED(size_bytes) ((size_bytes) == 8 ? 0x09u : 0x08u) /* 8 | log2(size) - 2 */
+#define BSN_MASKED_CS_SIZE           32
+#define BSN_MASKED_FA_SIZE           16
+#define BSN_MASKED_CS32_SIZE         16
+#define BSN_MASKED_FA32_SIZE         16
+#define BSN_TABLE_MASKED_CS(F, Q, Z, I)                                                            \
+	Q(swap, 0, "value to swap in")                                                             \
+	Q(compare, 2, "value to compare with")                                                     \
+	Q(swap_mask, 4, "bits to replace")                                                         \
+	Q(compare_mask, 6, "bits to compare")
+#define BSN_TABLE_MASKED_FA(F, Q, Z, I)                                                            \
+	Q(add, 0, "value to add")                                                                  \
+	Q(field_boundary, 2, "most significant bit of each field")
+#define BSN_TABLE_MASKED_CS32(F, Q, Z, I)                                                          \
+	F(swap, 0, 0, 32, "value to swap in")                                                      \
+	F(compare, 1, 0, 32, "value to compare with")                                              \
+	F(swap_mask, 2, 0, 32, "bits to replace")                                                  \
+	F(compare_mask, 3, 0, 32, "bits to compare")
+#define BSN_TABLE_MASKED_FA32(F, Q, Z, I)                                                          \
+	F(add, 0, 0, 32, "value to add")                                                           \
+	F(field_boundary, 1, 0, 32, "most significant bit of each field")                          \
+	I(2, 0, 32)                                                                                \
+	I(3, 0, 32)
+
+BSN_SEG_DEFINE(masked_cs, BSN_MASKED_CS_SIZE, BSN_TABLE_MASKED_CS)
+BSN_SEG_DEFINE(masked_fa, BSN_MASKED_FA_SIZE, BSN_TABLE_MASKED_FA)
+BSN_SEG_DEFINE(masked_cs32, BSN_MASKED_CS32_SIZE, BSN_TABLE_MASKED_CS32)
+BSN_SEG_DEFINE(masked_fa32, BSN_MASKED_FA32_SIZE, BSN_TABLE_MASKED_FA32)
+
+/*
+ * What a WQE of a shared receive queue begins with; data pointers follow, as they do in a plain
+ * receive WQE. Software keeps its own things in the ignored bytes (UCX's uct_ib_mlx5_srq_seg_t
+ * does). Source: mlx5dv.h struct mlx5_wqe_srq_next_seg.
+ */
+#define BSN_SRQ_NEXT_SIZE 16
+#define BSN_TABLE_SRQ_NEXT(F, Q, Z, I)                                                             \
+	I(0, 16, 16)                                                                               \
+	F(next_wqe_index, 0, 0, 16, "index of the next free WQE")                                  \
+	F(signature, 1, 24, 8, "checksum, read only where the SRQ has WQE signatures")             \
+	I(1, 0, 24)                                                                                \
+	I(2, 0, 32)                                                                                \
+	I(3, 0, 32)
+
+BSN_SEG_DEFINE(srq_next, BSN_SRQ_NEXT_SIZE, BSN_TABLE_SRQ_NEXT)
+
+/* Every segment above: X(seg, SEG, doc) */
+#define BSN_WQE_SEGMENTS(X)                                                                        \
+	X(ctrl, CTRL, "control")                                                                   \
+	X(av_ud, AV_UD, "address vector of UD, compact")                                           \
+	X(av_ud_grh, AV_UD_GRH, "address vector of UD, extended")                                  \
+	X(av_dc, AV_DC, "address vector of DC, compact")                                           \
+	X(av_dc_grh, AV_DC_GRH, "address vector of DC, extended")                                  \
+	X(xrc, XRC, "shared receive queue of XRC")                                                 \
+	X(raddr, RADDR, "remote address")                                                          \
+	X(data, DATA, "data pointer")                                                              \
+	X(inline_hdr, INLINE_HDR, "header of inline data")                                         \
+	X(atomic_cs, ATOMIC_CS, "compare and swap")                                                \
+	X(atomic_fa, ATOMIC_FA, "fetch and add")                                                   \
+	X(masked_cs, MASKED_CS, "masked compare and swap, 8 bytes")                                \
+	X(masked_fa, MASKED_FA, "masked fetch and add, 8 bytes")                                   \
+	X(masked_cs32, MASKED_CS32, "masked compare and swap, 4 bytes")                            \
+	X(masked_fa32, MASKED_FA32, "masked fetch and add, 4 bytes")                               \
+	X(srq_next, SRQ_NEXT, "link of a shared receive queue")
 
 #ifdef __cplusplus
 }

@@ -1,32 +1,196 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The tables of bsn_wqe.h as data, for whoever walks them. */
+/* The tables of the headers as data, for whoever walks them. */
+#include <errno.h>
+
+#include "bsn_cqe.h"
+#include "bsn_db.h"
+#include "bsn_decode.h"
+#include "bsn_syndrome.h"
 #include "bsn_wqe.h"
 
-#define DESC_ROW_F(row, dword, lsb, width, doc)                                                    \
-	{ #row, doc, BSN_ROW_FIELD, dword, lsb, width, offsetof(HOST, row) },
-#define DESC_ROW_Q(row, dword, doc) { #row, doc, BSN_ROW_FIELD64, dword, 0, 64, offsetof(HOST, row) },
-#define DESC_ROW_Z(dword, lsb, width) { NULL, NULL, BSN_ROW_ZERO, dword, lsb, width, 0 },
-#define DESC_ROW_I(dword, lsb, width) { NULL, NULL, BSN_ROW_IGNORED, dword, lsb, width, 0 },
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-#define DESC(seg, size, TABLE, text)                                                               \
-	static const struct bsn_row seg##_rows[] = { TABLE(DESC_ROW_F, DESC_ROW_Q, DESC_ROW_Z,     \
-							   DESC_ROW_I) };                          \
-	const struct bsn_seg_desc bsn_##seg##_desc = { #seg, text, seg##_rows,                     \
-						       sizeof(seg##_rows) / sizeof(seg##_rows[0]), \
-						       size };
+#define DESC_F(name, dword, lsb, width, doc) { #name, doc, BSN_ROW_FIELD, dword, lsb, width },
+#define DESC_Q(name, dword, doc)             { #name, doc, BSN_ROW_FIELD64, dword, 0, 64 },
+#define DESC_Z(dword, lsb, width)            { NULL, NULL, BSN_ROW_ZERO, dword, lsb, width },
+#define DESC_I(dword, lsb, width)            { NULL, NULL, BSN_ROW_IGNORED, dword, lsb, width },
 
-#define HOST struct bsn_ctrl
-DESC(ctrl, BSN_CTRL_SIZE, BSN_TABLE_CTRL, "control")
-#undef HOST
-#define HOST struct bsn_raddr
-DESC(raddr, BSN_RADDR_SIZE, BSN_TABLE_RADDR, "remote address")
-#undef HOST
-#define HOST struct bsn_data
-DESC(data, BSN_DATA_SIZE, BSN_TABLE_DATA, "data pointer")
-#undef HOST
-#define HOST struct bsn_inline_hdr
-DESC(inline_hdr, BSN_INLINE_HDR_SIZE, BSN_TABLE_INLINE_HDR, "header of inline data")
-#undef HOST
-#define HOST struct bsn_atomic
-DESC(atomic, BSN_ATOMIC_SIZE, BSN_TABLE_ATOMIC, "atomic")
-#undef HOST
+#define DESC(seg, SEG, text)                                                                       \
+	static const struct bsn_row seg##_rows[] = { BSN_TABLE_##SEG(DESC_F, DESC_Q, DESC_Z,       \
+								     DESC_I) };                    \
+	const struct bsn_seg_desc bsn_##seg##_desc = { #seg,                                       \
+						       text,                                       \
+						       seg##_rows,                                 \
+						       COUNT(seg##_rows),                          \
+						       BSN_##SEG##_SIZE,                           \
+						       sizeof(struct bsn_##seg) };
+#define DESC_ENTRY(seg, SEG, text) &bsn_##seg##_desc,
+
+#define BSN_ALL_SEGMENTS(X) BSN_WQE_SEGMENTS(X) BSN_CQE_SEGMENTS(X) BSN_DB_SEGMENTS(X)
+
+BSN_ALL_SEGMENTS(DESC)
+
+const struct bsn_seg_desc *const bsn_segments[] = { BSN_ALL_SEGMENTS(DESC_ENTRY) };
+const size_t bsn_segment_count = COUNT(bsn_segments);
+
+/* Enumerations: E(name, LIST), and which fields hold them: R(seg, field, enum). */
+#define ALL_ENUMS(E)                                                                               \
+	E(wqe_opcode, BSN_WQE_OPCODES)                                                             \
+	E(fence, BSN_FENCES)                                                                       \
+	E(ce, BSN_CES)                                                                             \
+	E(cqe_opcode, BSN_CQE_OPCODES)                                                             \
+	E(cqe_format, BSN_CQE_FORMATS)                                                             \
+	E(cqe_grh, BSN_CQE_GRHS)                                                                   \
+	E(cq_arm, BSN_CQ_ARMS)                                                                     \
+	E(syndrome, BSN_SYNDROMES)                                                                 \
+	E(source, BSN_SOURCES)                                                                     \
+	E(tpt_detail, BSN_TPT_DETAILS)                                                             \
+	E(transport, BSN_TRANSPORTS)                                                               \
+	E(vendor_syndrome, VENDOR_SYNDROMES)
+
+#define ENUM_FIELDS(R)                                                                             \
+	R(ctrl, opcode, wqe_opcode)                                                                \
+	R(ctrl, fence, fence)                                                                      \
+	R(ctrl, ce, ce)                                                                            \
+	R(sq_doorbell, opcode, wqe_opcode)                                                         \
+	R(cqe_tail, opcode, cqe_opcode)                                                            \
+	R(cqe_tail, format, cqe_format)                                                            \
+	R(cqe_req, opcode, cqe_opcode)                                                             \
+	R(cqe_req, format, cqe_format)                                                             \
+	R(cqe_req, wqe_opcode, wqe_opcode)                                                         \
+	R(cqe_resp, opcode, cqe_opcode)                                                            \
+	R(cqe_resp, format, cqe_format)                                                            \
+	R(cqe_resp, grh, cqe_grh)                                                                  \
+	R(cqe_err, opcode, cqe_opcode)                                                             \
+	R(cqe_err, format, cqe_format)                                                             \
+	R(cqe_err, wqe_opcode, wqe_opcode)                                                         \
+	R(cqe_err, syndrome, syndrome)                                                             \
+	R(cqe_err, vendor_syndrome, vendor_syndrome)                                               \
+	R(dbr_cq_arm, cmd, cq_arm)                                                                 \
+	R(cq_doorbell, cmd, cq_arm)
+
+#define VENDOR_SYNDROMES(X)        BSN_VENDOR_SYNDROMES(X, X)
+#define ENUM_VALUE(name, number, doc) { number, #name, doc },
+#define ENUM(name, LIST)                                                                           \
+	static const struct bsn_enum_value name##_values[] = { LIST(ENUM_VALUE) };                 \
+	static const struct bsn_enum name##_enum = { #name, name##_values, COUNT(name##_values) };
+#define ENUM_ENTRY(name, LIST) &name##_enum,
+
+ALL_ENUMS(ENUM)
+
+const struct bsn_enum *const bsn_enums[] = { ALL_ENUMS(ENUM_ENTRY) };
+const size_t bsn_enum_count = COUNT(bsn_enums);
+
+const struct bsn_enum_value *bsn_enum_find(const struct bsn_enum *list, uint64_t value)
+{
+	for (size_t i = 0; i < list->count; i++)
+		if (list->values[i].value == value)
+			return &list->values[i];
+	return NULL;
+}
+
+struct enum_field {
+	const struct bsn_seg_desc *desc;
+	const char *field;
+	const struct bsn_enum *list;
+};
+
+#define ENUM_FIELD(seg, field, list)                                                               \
+	{ &bsn_##seg##_desc, #field, &list##_enum },
+static const struct enum_field enum_fields[] = { ENUM_FIELDS(ENUM_FIELD) };
+
+const struct bsn_enum *bsn_row_enum(const struct bsn_seg_desc *desc, const struct bsn_row *row)
+{
+	for (size_t i = 0; i < COUNT(enum_fields); i++)
+		if (enum_fields[i].desc == desc && row->name &&
+		    !strcmp(enum_fields[i].field, row->name))
+			return enum_fields[i].list;
+	return NULL;
+}
+
+uint64_t bsn_row_get(const struct bsn_row *row, const void *src)
+{
+	const uint8_t *word = (const uint8_t *)src + 4 * row->dword;
+
+	if (row->kind == BSN_ROW_FIELD64)
+		return bsn_load_be64(word);
+	return (bsn_load_be32(word) >> row->lsb) & BSN_ROW_MASK(row->width);
+}
+
+/* The members of a host structure are the rows that are fields, in their order. */
+static uint64_t take_member(const struct bsn_row *row, const uint8_t *host, size_t *offset)
+{
+	uint32_t narrow;
+	uint64_t wide;
+
+	if (row->kind == BSN_ROW_FIELD) {
+		memcpy(&narrow, host + *offset, sizeof(narrow));
+		*offset += sizeof(narrow);
+		return narrow;
+	}
+	*offset += (0u - *offset) % _Alignof(struct bsn_atomic_cs);
+	memcpy(&wide, host + *offset, sizeof(wide));
+	*offset += sizeof(wide);
+	return wide;
+}
+
+int bsn_seg_fit(const struct bsn_seg_desc *desc, const void *host, const struct bsn_row **row)
+{
+	size_t offset = 0;
+
+	for (unsigned i = 0; i < desc->row_count; i++) {
+		const struct bsn_row *r = &desc->rows[i];
+
+		if (r->kind != BSN_ROW_FIELD && r->kind != BSN_ROW_FIELD64)
+			continue;
+		if (take_member(r, host, &offset) <= UINT64_MAX >> (64 - r->width))
+			continue;
+		if (row)
+			*row = r;
+		return -ERANGE;
+	}
+	return 0;
+}
+
+#define VENDOR_NAMED(name, value, doc) { #name, doc, value, false },
+#define VENDOR_TPT(name, value, doc)   { #name, doc, value, true },
+static const struct {
+	const char *name, *doc;
+	uint8_t first;
+	bool tpt;
+} vendors[] = { BSN_VENDOR_SYNDROMES(VENDOR_NAMED, VENDOR_TPT) };
+
+#define VENDOR_SEEN(value, doc) { value, doc },
+static const struct {
+	uint8_t value;
+	const char *doc;
+} seen[] = { BSN_VENDOR_MEASURED(VENDOR_SEEN) };
+
+void bsn_vendor_explain(uint32_t code, struct bsn_vendor_meaning *meaning)
+{
+	struct bsn_vendor_meaning m = { 0 };
+
+	for (size_t i = 0; i < COUNT(vendors); i++) {
+		if (code != vendors[i].first && !(vendors[i].tpt && code >> 3 == vendors[i].first >> 3u))
+			continue;
+		m.name = vendors[i].name;
+		m.doc = vendors[i].doc;
+		m.source = BSN_SOURCE_LIBDPCP;
+		if (vendors[i].tpt)
+			m.detail = bsn_enum_find(&tpt_detail_enum, code & 7)->doc;
+	}
+	if (code >= BSN_VENDOR_RNR_FIRST && code <= BSN_VENDOR_RNR_LAST) {
+		m.name = "RNR_NAK";
+		m.doc = "the responder had no receive posted; low 5 bits: RNR timer code";
+		m.source = BSN_SOURCE_LIBDPCP;
+	}
+	for (size_t i = 0; i < COUNT(seen); i++) {
+		if (code != seen[i].value)
+			continue;
+		m.measured = seen[i].doc;
+		m.source = BSN_SOURCE_MEASURED;
+	}
+	if (code == BSN_VENDOR_ODP_PAGE_FAULT)
+		m.source = BSN_SOURCE_RDMA_CORE;
+	*meaning = m;
+}

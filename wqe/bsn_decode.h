@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Reading what the tables describe: a work-queue entry or a CQE as it lies in memory becomes a
+ * structure, is judged, is put into words. Input is never trusted. Nothing here allocates, blocks or
+ * keeps state, so every function may be called from any thread and from a signal handler.
+ */
+#ifndef BSN_DECODE_H
+#define BSN_DECODE_H
+
+#include <errno.h>
+#include <stdbool.h>
+
+#include "bsn_cqe.h"
+#include "bsn_db.h"
+#include "bsn_syndrome.h"
+#include "bsn_wqe.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* What kind of queue a WQE lies in: X(NAME, value, doc) */
+#define BSN_TRANSPORTS(X)                                                                          \
+	X(RC, 0, "reliable connection")                                                            \
+	X(UC, 1, "unreliable connection")                                                          \
+	X(UD, 2, "unreliable datagram")                                                            \
+	X(DC, 3, "dynamically connected, initiator")                                               \
+	X(XRC, 4, "extended reliable connection, initiator")
+
+#define BSN_ENUM_TRANSPORT(name, value, doc) BSN_TRANSPORT_##name = value,
+enum bsn_transport { BSN_TRANSPORTS(BSN_ENUM_TRANSPORT) };
+#undef BSN_ENUM_TRANSPORT
+
+/** struct bsn_bad - what is wrong with some bytes, and where */
+struct bsn_bad {
+	const char *segment;     /* name of the segment */
+	const char *field;       /* of the field, or NULL where it is no single one */
+	const char *why;         /* a sentence without a full stop */
+	uint32_t offset;         /* in bytes from the start of what was given */
+	uint8_t vendor_syndrome; /* what a ConnectX reports; 0: it would not notice */
+};
+
+/** enum bsn_data_use - what an operation does with its data segments */
+enum bsn_data_use {
+	BSN_DATA_NONE,
+	BSN_DATA_GATHER,  /* sends them; they may be inline */
+	BSN_DATA_SCATTER, /* writes its result there */
+};
+
+/** enum bsn_imm_use - what an operation has in the last dword of its control segment */
+enum bsn_imm_use {
+	BSN_IMM_NONE,
+	BSN_IMM_IMMEDIATE,
+	BSN_IMM_INVALIDATE, /* the rkey to invalidate */
+};
+
+/** struct bsn_wqe_op - what follows the control segment of an opcode */
+struct bsn_wqe_op {
+	const char *name;
+	enum bsn_wqe_opcode opcode;
+	uint8_t transports; /* bit n: legal on enum bsn_transport n */
+	bool has_raddr;
+	bool has_atomic;
+	enum bsn_data_use data;
+	enum bsn_imm_use imm;
+};
+
+/**
+ * bsn_wqe_op_find() - what the operation of an opcode looks like
+ *
+ * Return: the description, or NULL for an opcode that is not described here.
+ */
+const struct bsn_wqe_op *bsn_wqe_op_find(uint32_t opcode);
+
+/** struct bsn_wqe_data - one data segment: a pointer, or bytes inside the WQE */
+struct bsn_wqe_data {
+	uint64_t addr;        /* pointer: local virtual address */
+	const uint8_t *bytes; /* inline: the data; NULL for a pointer */
+	uint32_t lkey;        /* pointer: local key */
+	uint32_t length_bytes;
+	uint16_t offset;      /* of the segment in the WQE, bytes */
+};
+
+/** struct bsn_wqe_atomic - the operands of any atomic */
+struct bsn_wqe_atomic {
+	uint8_t size_bytes;
+	uint64_t swap_or_add;
+	uint64_t compare;        /* compare and swap */
+	uint64_t swap_mask;      /* likewise; all ones where the operation has none */
+	uint64_t compare_mask;   /* likewise */
+	uint64_t field_boundary; /* fetch and add; 0 where the operation has none */
+};
+
+#define BSN_WQE_MAX_HEAD 4                    /* control, address, remote address, atomic */
+#define BSN_WQE_MAX_DATA (BSN_WQE_MAX_DS - 1) /* data segments of a send WQE at most */
+#define BSN_RECV_MAX_DATA 64                  /* data pointers of a receive WQE at most */
+
+/** struct bsn_wqe - a send WQE, taken apart by bsn_wqe_walk() */
+struct bsn_wqe {
+	const uint8_t *bytes;
+	uint16_t size_bytes; /* its DS, in bytes */
+	uint16_t raw_offset; /* where begins what the operation does not use, or size_bytes */
+	enum bsn_transport transport;
+	const struct bsn_wqe_op *op; /* NULL: unknown opcode; all behind ctrl is raw */
+	struct bsn_ctrl ctrl;
+	uint8_t head_count;
+	const struct bsn_seg_desc *head[BSN_WQE_MAX_HEAD]; /* the segments before the data */
+	union {
+		struct bsn_av_ud_grh ud; /* UD; a compact vector leaves the extension 0 */
+		struct bsn_av_dc_grh dc; /* DC; likewise */
+		struct bsn_xrc xrc;      /* XRC */
+	} to;
+	struct bsn_raddr raddr;       /* where op->has_raddr */
+	struct bsn_wqe_atomic atomic; /* where op->has_atomic */
+	uint64_t total_bytes;         /* of all data segments */
+	uint16_t data_count;
+	struct bsn_wqe_data data[BSN_WQE_MAX_DATA];
+};
+
+/**
+ * bsn_wqe_walk() - takes a send WQE apart
+ * @bytes: the WQE as one piece of memory, the ring's wrap undone; kept in @wqe
+ * @size: bytes that may be read there; the WQE may be shorter
+ * @transport: of the queue
+ * @wqe: the result; undefined on failure
+ * @bad: on failure where and why; may be NULL
+ *
+ * Only refuses what cannot be taken apart; bsn_wqe_check() judges the rest.
+ * Return: 0, or -EBADMSG.
+ */
+int bsn_wqe_walk(const void *bytes, size_t size, enum bsn_transport transport, struct bsn_wqe *wqe,
+		 struct bsn_bad *bad);
+
+/** enum bsn_piece_kind - what a stretch of a WQE is */
+enum bsn_piece_kind {
+	BSN_PIECE_SEGMENT, /* described by a table */
+	BSN_PIECE_INLINE,  /* inline data */
+	BSN_PIECE_PADDING, /* up to the next 16 bytes */
+	BSN_PIECE_RAW,     /* not used by the operation, or of an unknown one */
+};
+
+/** struct bsn_piece - one stretch of a WQE; together they cover it without a gap */
+struct bsn_piece {
+	enum bsn_piece_kind kind;
+	const struct bsn_seg_desc *desc; /* NULL unless BSN_PIECE_SEGMENT */
+	uint16_t offset;                 /* bytes */
+	uint16_t size_bytes;
+};
+
+/** struct bsn_piece_iter - a walk along the pieces; see bsn_piece_iter_init() */
+struct bsn_piece_iter {
+	const struct bsn_wqe *wqe;
+	uint16_t offset;
+	uint16_t index; /* of the head segment, then of the data segment */
+	uint16_t part;  /* within inline data */
+};
+
+/** bsn_piece_iter_init() - stands before the first piece of a walked WQE */
+void bsn_piece_iter_init(struct bsn_piece_iter *iter, const struct bsn_wqe *wqe);
+
+/**
+ * bsn_piece_next() - the next piece, in the order of the bytes
+ *
+ * Return: false at the end.
+ */
+bool bsn_piece_next(struct bsn_piece_iter *iter, struct bsn_piece *piece);
+
+/**
+ * bsn_wqe_findings() - everything that is wrong with a walked WQE
+ * @wqe: the WQE
+ * @bad: room for @max findings, filled in the order of gravity: first what a ConnectX refuses, then
+ *       what it would not notice (bits that must be zero, numbers without a meaning)
+ * @max: how many are wanted; 0: only count
+ *
+ * Return: how many there are, which may be more than @max.
+ */
+unsigned bsn_wqe_findings(const struct bsn_wqe *wqe, struct bsn_bad *bad, unsigned max);
+
+/**
+ * bsn_wqe_check() - whether a walked WQE is right in every bit
+ * @bad: on failure the gravest finding; may be NULL
+ *
+ * Return: 0, or -EBADMSG.
+ */
+int bsn_wqe_check(const struct bsn_wqe *wqe, struct bsn_bad *bad);
+
+/**
+ * bsn_wqe_mask() - which bits of a WQE the device reads
+ * @wqe: the walked WQE
+ * @mask: a 1 for every bit that is read or must be zero, a 0 for every bit that is ignored: rows of
+ *        that kind, what the opcode or the transport does not use, inline padding, and what
+ *        follows the WQE
+ * @size: bytes of @mask; more than the WQE has are cleared, fewer cut it off
+ */
+void bsn_wqe_mask(const struct bsn_wqe *wqe, void *mask, size_t size);
+
+/** struct bsn_recv_wqe - a receive WQE, taken apart by bsn_recv_walk() */
+struct bsn_recv_wqe {
+	bool is_linked;           /* of a shared receive queue */
+	struct bsn_srq_next next; /* where is_linked */
+	uint64_t total_bytes;
+	uint16_t data_count;
+	struct bsn_wqe_data data[BSN_RECV_MAX_DATA];
+};
+
+/**
+ * bsn_recv_walk() - takes a receive WQE apart
+ * @bytes: the WQE
+ * @size: its stride in the ring, bytes
+ * @is_linked: whether it is of a shared receive queue, so that it begins with a link
+ * @recv: the result; undefined on failure
+ * @bad: on failure where and why; may be NULL
+ *
+ * The list ends with the stride, or at the first pointer of BSN_LKEY_TERMINATOR and no bytes.
+ * Return: 0, or -EBADMSG.
+ */
+int bsn_recv_walk(const void *bytes, size_t size, bool is_linked, struct bsn_recv_wqe *recv,
+		  struct bsn_bad *bad);
+
+/** struct bsn_cqe - a CQE, taken apart by bsn_cqe_walk() */
+struct bsn_cqe {
+	struct bsn_cqe_tail tail;
+	const struct bsn_seg_desc *view; /* which of the following holds; NULL: none of them */
+	union {
+		struct bsn_cqe_req req;
+		struct bsn_cqe_resp resp;
+		struct bsn_cqe_err err;
+	} as;
+	uint16_t offset;             /* of the CQE proper: 0, or 64 in 128 bytes */
+	const uint8_t *inline_bytes; /* data that came inside, or NULL */
+	uint32_t inline_len_bytes;
+};
+
+/**
+ * bsn_cqe_walk() - takes a CQE apart
+ * @bytes: the CQE, owned by software (the caller has seen the owner bit, and fenced)
+ * @size: BSN_CQE_SIZE or BSN_CQE128_SIZE
+ * @cqe: the result; undefined on failure
+ * @bad: on failure where and why; may be NULL
+ *
+ * An opcode without a view (BSN_CQE_INVALID, BSN_CQE_RESIZE_CQ, a number without a name) and a
+ * compressed CQE are no failure: @cqe has its tail and no view.
+ * Return: 0, or -EBADMSG.
+ */
+int bsn_cqe_walk(const void *bytes, size_t size, struct bsn_cqe *cqe, struct bsn_bad *bad);
+
+/** struct bsn_row_view - one row of a segment, ready to be printed */
+struct bsn_row_view {
+	const char *segment;
+	const struct bsn_row *row;
+	uint32_t offset;                     /* of its first byte, from the start of the whole */
+	uint64_t value;                      /* in host order */
+	const struct bsn_enum_value *symbol; /* what the value stands for, or NULL */
+};
+
+/** struct bsn_row_iter - a walk along the rows of one segment */
+struct bsn_row_iter {
+	const struct bsn_seg_desc *desc;
+	const uint8_t *bytes;
+	uint32_t offset;
+	uint16_t index;
+};
+
+/**
+ * bsn_row_iter_init() - stands before the first row
+ * @iter: the iterator
+ * @desc: the segment's descriptor
+ * @bytes: start of the whole (WQE or CQE) that it lies in
+ * @offset: of the segment in it, bytes
+ */
+void bsn_row_iter_init(struct bsn_row_iter *iter, const struct bsn_seg_desc *desc,
+		       const void *bytes, size_t offset);
+
+/**
+ * bsn_row_next() - the next row, in the order of the table
+ *
+ * Return: false at the end.
+ */
+bool bsn_row_next(struct bsn_row_iter *iter, struct bsn_row_view *view);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Judges walked WQEs: what a ConnectX would refuse, what is merely wrong, what it never reads. */
+#include "bsn_decode.h"
+
+/* -- what the device does not read --------------------------------------------------------------- */
+
+static bool is_field(const struct bsn_seg_desc *desc, const struct bsn_row *row,
+		     const struct bsn_seg_desc *wanted, const char *name)
+{
+	return desc == wanted && row->name && !strcmp(row->name, name);
+}
+
+/* Whether this WQE's operation and transport give the row a meaning. */
+static bool is_read(const struct bsn_wqe *wqe, const struct bsn_seg_desc *desc,
+		    const struct bsn_row *row)
+{
+	if (row->kind == BSN_ROW_IGNORED)
+		return false;
+	if (is_field(desc, row, &bsn_ctrl_desc, "signature"))
+		return false;
+	if (is_field(desc, row, &bsn_ctrl_desc, "dci_stream"))
+		return wqe->transport == BSN_TRANSPORT_DC;
+	if (is_field(desc, row, &bsn_ctrl_desc, "imm"))
+		return !wqe->op || wqe->op->imm != BSN_IMM_NONE;
+	return true;
+}
+
+/* Sets bytes that lie within the mask. */
+static void set_bytes(uint8_t *mask, size_t size, size_t offset, size_t count)
+{
+	for (size_t i = offset; i < offset + count && i < size; i++)
+		mask[i] = 0xff;
+}
+
+static void set_row(uint8_t *mask, size_t size, size_t segment, const struct bsn_row *row)
+{
+	const size_t offset = segment + 4u * row->dword;
+	uint8_t dword[4];
+
+	if (row->kind == BSN_ROW_FIELD64) {
+		set_bytes(mask, size, offset, 8);
+		return;
+	}
+	bsn_store_be32(dword, BSN_ROW_MASK(row->width) << row->lsb);
+	for (size_t i = 0; i < sizeof(dword) && offset + i < size; i++)
+		mask[offset + i] |= dword[i];
+}
+
+void bsn_wqe_mask(const struct bsn_wqe *wqe, void *mask, size_t size)
+{
+	struct bsn_piece_iter iter;
+	struct bsn_piece piece;
+
+	memset(mask, 0, size);
+	bsn_piece_iter_init(&iter, wqe);
+	while (bsn_piece_next(&iter, &piece)) {
+		if (piece.kind == BSN_PIECE_INLINE || (piece.kind == BSN_PIECE_RAW && !wqe->op))
+			set_bytes(mask, size, piece.offset, piece.size_bytes);
+		if (piece.kind != BSN_PIECE_SEGMENT)
+			continue;
+		for (unsigned i = 0; i < piece.desc->row_count; i++)
+			if (is_read(wqe, piece.desc, &piece.desc->rows[i]))
+				set_row(mask, size, piece.offset, &piece.desc->rows[i]);
+	}
+}
+
+/* -- findings ------------------------------------------------------------------------------------ */
+
+struct findings {
+	const struct bsn_wqe *wqe;
+	struct bsn_bad *bad;
+	unsigned max;
+	unsigned count;
+};
+
+static void find(struct findings *f, const struct bsn_seg_desc *desc, const char *field,
+		 size_t offset, uint8_t vendor_syndrome, const char *why)
+{
+	if (f->count < f->max)
+		f->bad[f->count] = (struct bsn_bad){ .segment = desc->name,
+						     .field = field,
+						     .why = why,
+						     .offset = (uint32_t)offset,
+						     .vendor_syndrome = vendor_syndrome };
+	f->count++;
+}
+
+/* What a ConnectX answers with an error. */
+static void find_refused(struct findings *f)
+{
+	const struct bsn_wqe *wqe = f->wqe;
+	const struct bsn_wqe_op *op = wqe->op;
+
+	if (!op) {
+		find(f, &bsn_ctrl_desc, "opcode", 3, BSN_VENDOR_RESERVED_OPCODE,
+		     "an opcode that is not described here");
+		return;
+	}
+	if (!(op->transports & 1u << wqe->transport))
+		find(f, &bsn_ctrl_desc, "opcode", 3, BSN_VENDOR_OPCODE_TRANSPORT,
+		     "the transport lacks this operation");
+	if (op->data == BSN_DATA_SCATTER)
+		for (unsigned i = 0; i < wqe->data_count; i++)
+			if (wqe->data[i].bytes)
+				find(f, &bsn_inline_hdr_desc, "is_inline", wqe->data[i].offset,
+				     BSN_VENDOR_INLINE_IN_SCATTER,
+				     "inline data where the device is to write");
+	if (op->has_atomic && !wqe->data_count)
+		find(f, &bsn_ctrl_desc, "ds", 7, BSN_VENDOR_DS_TOO_SHORT,
+		     "an atomic without a place for its result");
+	if (wqe->total_bytes > BSN_DATA_MAX_BYTES + 1ull)
+		find(f, &bsn_data_desc, "byte_count", wqe->data[0].offset,
+		     BSN_VENDOR_MESSAGE_TOO_LONG, "the message is longer than 2^31 bytes");
+}
+
+/* Numbers without a meaning, which a ConnectX may pass over. */
+static void find_odd_values(struct findings *f)
+{
+	const struct bsn_wqe *wqe = f->wqe;
+	const struct bsn_wqe_op *op = wqe->op;
+
+	if (wqe->ctrl.fence > BSN_FENCE_SMALL_AND_FENCE)
+		find(f, &bsn_ctrl_desc, "fence", 11, 0, "a fence mode that is reserved");
+	if (!op)
+		return;
+	if (wqe->ctrl.opmod && op->opcode != BSN_OPCODE_ATOMIC_MASKED_CS &&
+	    op->opcode != BSN_OPCODE_ATOMIC_MASKED_FA)
+		find(f, &bsn_ctrl_desc, "opmod", 0, 0, "the operation has no modifier");
+	if (op->has_atomic && wqe->data_count &&
+	    (wqe->data_count > 1 || wqe->data[0].length_bytes != wqe->atomic.size_bytes))
+		find(f, &bsn_data_desc, "byte_count", wqe->data[0].offset, 0,
+		     "the result of an atomic goes to one place of the operand's size");
+}
+
+static void find_nonzero(struct findings *f)
+{
+	struct bsn_piece_iter iter;
+	struct bsn_piece piece;
+	struct bsn_row_iter rows;
+	struct bsn_row_view view;
+
+	bsn_piece_iter_init(&iter, f->wqe);
+	while (bsn_piece_next(&iter, &piece)) {
+		if (piece.kind != BSN_PIECE_SEGMENT)
+			continue;
+		bsn_row_iter_init(&rows, piece.desc, f->wqe->bytes, piece.offset);
+		while (bsn_row_next(&rows, &view))
+			if (view.row->kind == BSN_ROW_ZERO && view.value)
+				find(f, piece.desc, NULL, view.offset, 0,
+				     "reserved bits that are not zero");
+	}
+}
+
+unsigned bsn_wqe_findings(const struct bsn_wqe *wqe, struct bsn_bad *bad, unsigned max)
+{
+	struct findings f = { .wqe = wqe, .bad = bad, .max = max };
+
+	find_refused(&f);
+	find_odd_values(&f);
+	find_nonzero(&f);
+	return f.count;
+}
+
+int bsn_wqe_check(const struct bsn_wqe *wqe, struct bsn_bad *bad)
+{
+	struct bsn_bad first;
+
+	if (!bsn_wqe_findings(wqe, &first, 1))
+		return 0;
+	if (bad)
+		*bad = first;
+	return -EBADMSG;
+}

@@ -1,0 +1,450 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Takes WQEs and CQEs apart. */
+#include "bsn_decode.h"
+
+#define ON(transport) (1u << BSN_TRANSPORT_##transport)
+#define RELIABLE      (ON(RC) | ON(DC) | ON(XRC))
+#define CONNECTED     (RELIABLE | ON(UC))
+#define ANY           (CONNECTED | ON(UD))
+
+/*
+ * What is legal where: rdma-core's qp.c MLX5_SUPPORTED_SEND_OPS_FLAGS_*, IBTA "Operation types". Which
+ * segments an operation has: PRM, the chapters of the operations.
+ */
+static const struct bsn_wqe_op ops[] = {
+#define OP(opcode, transports, has_raddr, has_atomic, data, imm)                                   \
+	{                                                                                          \
+#opcode, BSN_OPCODE_##opcode, transports, has_raddr, has_atomic, BSN_DATA_##data,  \
+			BSN_IMM_##imm                                                              \
+	}
+	OP(NOP, ANY, false, false, NONE, NONE),
+	OP(SEND_INVAL, CONNECTED, false, false, GATHER, INVALIDATE),
+	OP(RDMA_WRITE, CONNECTED, true, false, GATHER, NONE),
+	OP(RDMA_WRITE_IMM, CONNECTED, true, false, GATHER, IMMEDIATE),
+	OP(SEND, ANY, false, false, GATHER, NONE),
+	OP(SEND_IMM, ANY, false, false, GATHER, IMMEDIATE),
+	OP(RDMA_READ, RELIABLE, true, false, SCATTER, NONE),
+	OP(ATOMIC_CS, RELIABLE, true, true, SCATTER, NONE),
+	OP(ATOMIC_FA, RELIABLE, true, true, SCATTER, NONE),
+	OP(ATOMIC_MASKED_CS, RELIABLE, true, true, SCATTER, NONE),
+	OP(ATOMIC_MASKED_FA, RELIABLE, true, true, SCATTER, NONE),
+#undef OP
+};
+
+const struct bsn_wqe_op *bsn_wqe_op_find(uint32_t opcode)
+{
+	for (size_t i = 0; i < sizeof(ops) / sizeof(ops[0]); i++)
+		if (ops[i].opcode == opcode)
+			return &ops[i];
+	return NULL;
+}
+
+static int refuse(struct bsn_bad *bad, const struct bsn_seg_desc *desc, const char *field,
+		  size_t offset, uint8_t vendor_syndrome, const char *why)
+{
+	if (bad)
+		*bad = (struct bsn_bad){ .segment = desc->name,
+					 .field = field,
+					 .why = why,
+					 .offset = (uint32_t)offset,
+					 .vendor_syndrome = vendor_syndrome };
+	return -EBADMSG;
+}
+
+/* Where the next segment goes, as long as the WQE lasts. */
+struct cursor {
+	struct bsn_wqe *wqe;
+	size_t offset;
+	struct bsn_bad *bad;
+};
+
+static int take_head(struct cursor *at, const struct bsn_seg_desc *desc, const uint8_t **bytes)
+{
+	struct bsn_wqe *wqe = at->wqe;
+
+	if (at->offset + desc->size_bytes > wqe->size_bytes)
+		return refuse(at->bad, desc, NULL, at->offset, BSN_VENDOR_DS_TOO_SHORT,
+			      "the WQE's DS ends before this segment does");
+	*bytes = wqe->bytes + at->offset;
+	wqe->head[wqe->head_count++] = desc;
+	at->offset += desc->size_bytes;
+	return 0;
+}
+
+/* Whether the address vector at the cursor is an extended one; a short WQE is refused later. */
+static bool av_is_extended(const struct cursor *at)
+{
+	struct bsn_av_ud av;
+
+	if (at->offset + BSN_AV_UD_SIZE > at->wqe->size_bytes)
+		return false;
+	bsn_av_ud_decode(&av, at->wqe->bytes + at->offset);
+	return av.ext;
+}
+
+static int take_destination(struct cursor *at)
+{
+	struct bsn_wqe *wqe = at->wqe;
+	const struct bsn_seg_desc *desc;
+	uint8_t whole[BSN_AV_UD_GRH_SIZE] = { 0 };
+	const uint8_t *bytes;
+	int err;
+
+	switch (wqe->transport) {
+	case BSN_TRANSPORT_UD:
+		desc = av_is_extended(at) ? &bsn_av_ud_grh_desc : &bsn_av_ud_desc;
+		break;
+	case BSN_TRANSPORT_DC:
+		desc = av_is_extended(at) ? &bsn_av_dc_grh_desc : &bsn_av_dc_desc;
+		break;
+	case BSN_TRANSPORT_XRC:
+		desc = &bsn_xrc_desc;
+		break;
+	default:
+		return 0;
+	}
+	err = take_head(at, desc, &bytes);
+	if (err)
+		return err;
+	memcpy(whole, bytes, desc->size_bytes);
+	if (wqe->transport == BSN_TRANSPORT_UD)
+		bsn_av_ud_grh_decode(&wqe->to.ud, whole);
+	else if (wqe->transport == BSN_TRANSPORT_DC)
+		bsn_av_dc_grh_decode(&wqe->to.dc, whole);
+	else
+		bsn_xrc_decode(&wqe->to.xrc, whole);
+	return 0;
+}
+
+static int take_raddr(struct cursor *at)
+{
+	const uint8_t *bytes;
+	int err = take_head(at, &bsn_raddr_desc, &bytes);
+
+	if (!err)
+		bsn_raddr_decode(&at->wqe->raddr, bytes);
+	return err;
+}
+
+/* Takes the atomic's segment and decodes it into a variable `seg` of the caller's. */
+#define TAKE_ATOMIC(at, kind)                                                                      \
+	struct bsn_##kind seg;                                                                     \
+	const uint8_t *bytes;                                                                      \
+	int err = take_head(at, &bsn_##kind##_desc, &bytes);                                       \
+	if (err)                                                                                   \
+		return err;                                                                        \
+	bsn_##kind##_decode(&seg, bytes)
+
+static int take_plain_cs(struct cursor *at, struct bsn_wqe_atomic *atomic)
+{
+	TAKE_ATOMIC(at, atomic_cs);
+	atomic->swap_or_add = seg.swap;
+	atomic->compare = seg.compare;
+	return 0;
+}
+
+static int take_plain_fa(struct cursor *at, struct bsn_wqe_atomic *atomic)
+{
+	TAKE_ATOMIC(at, atomic_fa);
+	atomic->swap_or_add = seg.add;
+	return 0;
+}
+
+#define DEFINE_TAKE_MASKED_CS(kind)                                                                \
+	static int take_##kind(struct cursor *at, struct bsn_wqe_atomic *atomic)                   \
+	{                                                                                          \
+		TAKE_ATOMIC(at, kind);                                                             \
+		atomic->swap_or_add = seg.swap;                                                    \
+		atomic->compare = seg.compare;                                                     \
+		atomic->swap_mask = seg.swap_mask;                                                 \
+		atomic->compare_mask = seg.compare_mask;                                           \
+		return 0;                                                                          \
+	}
+#define DEFINE_TAKE_MASKED_FA(kind)                                                                \
+	static int take_##kind(struct cursor *at, struct bsn_wqe_atomic *atomic)                   \
+	{                                                                                          \
+		TAKE_ATOMIC(at, kind);                                                             \
+		atomic->swap_or_add = seg.add;                                                     \
+		atomic->field_boundary = seg.field_boundary;                                       \
+		return 0;                                                                          \
+	}
+
+DEFINE_TAKE_MASKED_CS(masked_cs)
+DEFINE_TAKE_MASKED_CS(masked_cs32)
+DEFINE_TAKE_MASKED_FA(masked_fa)
+DEFINE_TAKE_MASKED_FA(masked_fa32)
+
+static int take_atomic(struct cursor *at)
+{
+	struct bsn_wqe *wqe = at->wqe;
+	struct bsn_wqe_atomic *atomic = &wqe->atomic;
+	const bool is_cs = wqe->op->opcode == BSN_OPCODE_ATOMIC_CS ||
+			   wqe->op->opcode == BSN_OPCODE_ATOMIC_MASKED_CS;
+
+	*atomic = (struct bsn_wqe_atomic){ .size_bytes = 8,
+					   .swap_mask = UINT64_MAX,
+					   .compare_mask = UINT64_MAX };
+	if (wqe->op->opcode == BSN_OPCODE_ATOMIC_CS)
+		return take_plain_cs(at, atomic);
+	if (wqe->op->opcode == BSN_OPCODE_ATOMIC_FA)
+		return take_plain_fa(at, atomic);
+	if (wqe->ctrl.opmod == BSN_OPMOD_MASKED(8))
+		return is_cs ? take_masked_cs(at, atomic) : take_masked_fa(at, atomic);
+	if (wqe->ctrl.opmod != BSN_OPMOD_MASKED(4))
+		return refuse(at->bad, &bsn_ctrl_desc, "opmod", 0, BSN_VENDOR_WQE_FORMAT,
+			      "a masked atomic of neither 4 nor 8 bytes");
+	atomic->size_bytes = 4;
+	return is_cs ? take_masked_cs32(at, atomic) : take_masked_fa32(at, atomic);
+}
+
+static int take_inline(struct cursor *at, struct bsn_wqe_data *data)
+{
+	struct bsn_inline_hdr hdr;
+	size_t end;
+
+	bsn_inline_hdr_decode(&hdr, at->wqe->bytes + at->offset);
+	end = at->offset + BSN_INLINE_HDR_SIZE + hdr.byte_count;
+	if (end > at->wqe->size_bytes)
+		return refuse(at->bad, &bsn_inline_hdr_desc, "byte_count", at->offset,
+			      BSN_VENDOR_INLINE_PAST_END, "inline data pass the WQE's end");
+	data->bytes = at->wqe->bytes + at->offset + BSN_INLINE_HDR_SIZE;
+	data->length_bytes = hdr.byte_count;
+	at->offset = (end + BSN_DS_SIZE - 1) / BSN_DS_SIZE * BSN_DS_SIZE;
+	return 0;
+}
+
+static void set_pointer(struct bsn_wqe_data *data, const struct bsn_data *seg)
+{
+	data->addr = seg->addr;
+	data->lkey = seg->lkey;
+	data->length_bytes = seg->byte_count ? seg->byte_count : BSN_DATA_MAX_BYTES + 1;
+}
+
+static int take_data(struct cursor *at)
+{
+	struct bsn_wqe *wqe = at->wqe;
+
+	while (at->offset < wqe->size_bytes) {
+		struct bsn_wqe_data *data = &wqe->data[wqe->data_count++];
+		struct bsn_data seg;
+		int err = 0;
+
+		*data = (struct bsn_wqe_data){ .offset = (uint16_t)at->offset };
+		bsn_data_decode(&seg, wqe->bytes + at->offset);
+		if (seg.is_inline) {
+			err = take_inline(at, data);
+		} else {
+			set_pointer(data, &seg);
+			at->offset += BSN_DATA_SIZE;
+		}
+		if (err)
+			return err;
+		wqe->total_bytes += data->length_bytes;
+	}
+	return 0;
+}
+
+static int take_operation(struct cursor *at)
+{
+	const struct bsn_wqe_op *op = at->wqe->op;
+	int err = 0;
+
+	if (!op || op->data == BSN_DATA_NONE)
+		return 0;
+	err = take_destination(at);
+	if (!err && op->has_raddr)
+		err = take_raddr(at);
+	if (!err && op->has_atomic)
+		err = take_atomic(at);
+	return err ? err : take_data(at);
+}
+
+int bsn_wqe_walk(const void *bytes, size_t size, enum bsn_transport transport, struct bsn_wqe *wqe,
+		 struct bsn_bad *bad)
+{
+	struct cursor at = { .wqe = wqe, .offset = BSN_CTRL_SIZE, .bad = bad };
+	int err;
+
+	if (size < BSN_CTRL_SIZE)
+		return refuse(bad, &bsn_ctrl_desc, NULL, 0, BSN_VENDOR_WQE_FORMAT,
+			      "fewer bytes than a control segment has");
+	bsn_ctrl_decode(&wqe->ctrl, bytes);
+	if (!wqe->ctrl.ds)
+		return refuse(bad, &bsn_ctrl_desc, "ds", 4, BSN_VENDOR_DS_TOO_SHORT,
+			      "a WQE without length");
+	if (wqe->ctrl.ds * BSN_DS_SIZE > size)
+		return refuse(bad, &bsn_ctrl_desc, "ds", 4, BSN_VENDOR_WQE_FORMAT,
+			      "the WQE is longer than the bytes given");
+
+	wqe->bytes = bytes;
+	wqe->size_bytes = (uint16_t)(wqe->ctrl.ds * BSN_DS_SIZE);
+	wqe->transport = transport;
+	wqe->op = bsn_wqe_op_find(wqe->ctrl.opcode);
+	wqe->head[0] = &bsn_ctrl_desc;
+	wqe->head_count = 1;
+	wqe->total_bytes = 0;
+	wqe->data_count = 0;
+	err = take_operation(&at);
+	wqe->raw_offset = (uint16_t)at.offset;
+	return err;
+}
+
+void bsn_piece_iter_init(struct bsn_piece_iter *iter, const struct bsn_wqe *wqe)
+{
+	*iter = (struct bsn_piece_iter){ .wqe = wqe };
+}
+
+/* The three parts of inline data: header, bytes, padding; the last two may be empty. */
+static void set_inline_piece(struct bsn_piece_iter *iter, const struct bsn_wqe_data *data,
+			     struct bsn_piece *piece)
+{
+	switch (iter->part++) {
+	case 0:
+		*piece = (struct bsn_piece){ .kind = BSN_PIECE_SEGMENT,
+					     .desc = &bsn_inline_hdr_desc,
+					     .size_bytes = BSN_INLINE_HDR_SIZE };
+		return;
+	case 1:
+		*piece = (struct bsn_piece){ .kind = BSN_PIECE_INLINE,
+					     .size_bytes = (uint16_t)data->length_bytes };
+		return;
+	default:
+		*piece = (struct bsn_piece){ .kind = BSN_PIECE_PADDING,
+					     .size_bytes = (0u - iter->offset) % BSN_DS_SIZE };
+		iter->part = 0;
+		iter->index++;
+	}
+}
+
+static void set_piece(struct bsn_piece_iter *iter, struct bsn_piece *piece)
+{
+	const struct bsn_wqe *wqe = iter->wqe;
+	const struct bsn_wqe_data *data = &wqe->data[iter->index - wqe->head_count];
+	const struct bsn_seg_desc *desc = &bsn_data_desc;
+
+	if (iter->index >= wqe->head_count + wqe->data_count) {
+		*piece = (struct bsn_piece){ .kind = BSN_PIECE_RAW,
+					     .size_bytes = wqe->size_bytes - iter->offset };
+		return;
+	}
+	if (iter->index < wqe->head_count) {
+		desc = wqe->head[iter->index];
+	} else if (data->bytes) {
+		set_inline_piece(iter, data, piece);
+		return;
+	}
+	*piece = (struct bsn_piece){ .kind = BSN_PIECE_SEGMENT,
+				     .desc = desc,
+				     .size_bytes = desc->size_bytes };
+	iter->index++;
+}
+
+bool bsn_piece_next(struct bsn_piece_iter *iter, struct bsn_piece *piece)
+{
+	do {
+		if (iter->offset >= iter->wqe->size_bytes)
+			return false;
+		set_piece(iter, piece);
+		piece->offset = iter->offset;
+		iter->offset += piece->size_bytes;
+	} while (!piece->size_bytes);
+	return true;
+}
+
+int bsn_recv_walk(const void *bytes, size_t size, bool is_linked, struct bsn_recv_wqe *recv,
+		  struct bsn_bad *bad)
+{
+	const uint8_t *src = bytes;
+	size_t offset = 0;
+
+	*recv = (struct bsn_recv_wqe){ .is_linked = is_linked };
+	if (is_linked) {
+		if (size < BSN_SRQ_NEXT_SIZE)
+			return refuse(bad, &bsn_srq_next_desc, NULL, 0, BSN_VENDOR_WQE_FORMAT,
+				      "fewer bytes than a link has");
+		bsn_srq_next_decode(&recv->next, src);
+		offset = BSN_SRQ_NEXT_SIZE;
+	}
+	for (; offset + BSN_DATA_SIZE <= size; offset += BSN_DATA_SIZE) {
+		struct bsn_wqe_data *data = &recv->data[recv->data_count];
+		struct bsn_data seg;
+
+		bsn_data_decode(&seg, src + offset);
+		if (!seg.byte_count && seg.lkey == BSN_LKEY_TERMINATOR)
+			break;
+		if (seg.is_inline)
+			return refuse(bad, &bsn_data_desc, "is_inline", offset,
+				      BSN_VENDOR_INLINE_IN_SCATTER, "inline data in a receive WQE");
+		if (recv->data_count == BSN_RECV_MAX_DATA)
+			return refuse(bad, &bsn_data_desc, NULL, offset, BSN_VENDOR_WQE_FORMAT,
+				      "more data pointers than a receive WQE can have");
+		*data = (struct bsn_wqe_data){ .offset = (uint16_t)offset };
+		set_pointer(data, &seg);
+		recv->total_bytes += data->length_bytes;
+		recv->data_count++;
+	}
+	return 0;
+}
+
+static const struct bsn_seg_desc *pick_view(const struct bsn_cqe_tail *tail)
+{
+	switch (tail->opcode) {
+	case BSN_CQE_REQ_ERR:
+	case BSN_CQE_RESP_ERR:
+		return &bsn_cqe_err_desc;
+	case BSN_CQE_REQ:
+		return tail->format == BSN_CQE_COMPRESSED ? NULL : &bsn_cqe_req_desc;
+	case BSN_CQE_RESP_WR_IMM:
+	case BSN_CQE_RESP_SEND:
+	case BSN_CQE_RESP_SEND_IMM:
+	case BSN_CQE_RESP_SEND_INV:
+		return tail->format == BSN_CQE_COMPRESSED ? NULL : &bsn_cqe_resp_desc;
+	default:
+		return NULL;
+	}
+}
+
+/* Data that came inside a CQE of `size` bytes. */
+static int take_cqe_inline(const uint8_t *bytes, size_t size, struct bsn_cqe *cqe,
+			   uint32_t byte_count, struct bsn_bad *bad)
+{
+	const bool is_64 = cqe->tail.format == BSN_CQE_INLINE_64;
+
+	cqe->inline_bytes = NULL;
+	cqe->inline_len_bytes = 0;
+	if (cqe->tail.format == BSN_CQE_NO_INLINE)
+		return 0;
+	if (is_64 && size < BSN_CQE128_SIZE)
+		return refuse(bad, cqe->view, "format", cqe->offset + BSN_CQE_TAIL_OFFSET, 0,
+			      "64 bytes of inline data in a CQE of 64 bytes");
+	if (byte_count > (is_64 ? 64u : 32u))
+		return refuse(bad, cqe->view, "byte_count", cqe->offset, 0,
+			      "more inline data than the CQE has room for");
+	cqe->inline_bytes = is_64 ? bytes : bytes + cqe->offset;
+	cqe->inline_len_bytes = byte_count;
+	return 0;
+}
+
+int bsn_cqe_walk(const void *bytes, size_t size, struct bsn_cqe *cqe, struct bsn_bad *bad)
+{
+	const uint8_t *proper;
+
+	if (size != BSN_CQE_SIZE && size != BSN_CQE128_SIZE)
+		return refuse(bad, &bsn_cqe_tail_desc, NULL, 0, 0, "a CQE has 64 or 128 bytes");
+	cqe->offset = (uint16_t)(size - BSN_CQE_SIZE);
+	proper = (const uint8_t *)bytes + cqe->offset;
+	bsn_cqe_tail_decode(&cqe->tail, proper + BSN_CQE_TAIL_OFFSET);
+	cqe->view = pick_view(&cqe->tail);
+	cqe->inline_bytes = NULL;
+	cqe->inline_len_bytes = 0;
+	if (cqe->view == &bsn_cqe_err_desc) {
+		bsn_cqe_err_decode(&cqe->as.err, proper);
+	} else if (cqe->view == &bsn_cqe_req_desc) {
+		bsn_cqe_req_decode(&cqe->as.req, proper);
+		return take_cqe_inline(bytes, size, cqe, cqe->as.req.byte_count, bad);
+	} else if (cqe->view) {
+		bsn_cqe_resp_decode(&cqe->as.resp, proper);
+		return take_cqe_inline(bytes, size, cqe, cqe->as.resp.byte_count, bad);
+	}
+	return 0;
+}
