@@ -38,8 +38,8 @@ extern "C" {
 	X(COMPRESSED, 3, "the CQE holds an array of mini CQEs")
 
 /*
- * Where the L3 header of a datagram is: mlx5dv.h leaves it unnamed; rdma-core's cq.c tests bits 29:28
- * of flags_rqpn, UCX's ib_mlx5.h names them L3_IN_DATA and L3_IN_CQE.
+ * Where the L3 header of a datagram is: mlx5dv.h leaves it unnamed; rdma-core's cq.c tests bits
+ * 29:28 of flags_rqpn, UCX's ib_mlx5.h names them L3_IN_DATA and L3_IN_CQE.
  */
 #define BSN_CQE_GRHS(X)                                                                            \
 	X(NONE, 0, "there was none")                                                               \
@@ -62,8 +62,8 @@ enum bsn_cqe_grh { BSN_CQE_GRHS(BSN_ENUM_CQE_GRH) };
 
 /*
  * The last dword, the same in every view. The device writes it last; the owner bit flips with every
- * round of the ring. A poller reads it alone: bsn_cqe_tail_decode(&tail, cqe + BSN_CQE_TAIL_OFFSET);
- * the lowest eight bits are the last byte of the CQE, known as op_own.
+ * round of the ring. A poller reads it alone, by bsn_cqe_tail_decode() at BSN_CQE_TAIL_OFFSET; the
+ * lowest eight bits are the last byte of the CQE, known as op_own.
  */
 #define BSN_CQE_TAIL_SIZE     4
 #define BSN_CQE_TAIL_OFFSET   60 /* from the start of the CQE proper */

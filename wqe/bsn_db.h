@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Doorbells: the records in memory that tell the device how far a queue has come, and the words that
- * are stored into its registers (a UAR page).
+ * Doorbells: the records in memory that tell the device how far a queue has come, and the words
+ * that are stored into its registers (a UAR page).
  *
  * Sources: PRM = ConnectX Programmer's Reference Manual, "Doorbell Records" and "UAR Page Format";
  * rdma-core's mlx5dv.h (MLX5_*_DBR, MLX5_CQ_DOORBELL) and providers/mlx5/{cq,qp}.c.

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Reading what the tables describe: a work-queue entry or a CQE as it lies in memory becomes a
- * structure, is judged, is put into words. Input is never trusted. Nothing here allocates, blocks or
- * keeps state, so every function may be called from any thread and from a signal handler.
+ * structure, is judged, is put into words. Input is never trusted. Nothing here allocates, blocks
+ * or keeps state, so every function may be called from any thread and from a signal handler.
  */
 #ifndef BSN_DECODE_H
 #define BSN_DECODE_H

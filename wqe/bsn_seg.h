@@ -23,9 +23,9 @@
  *	bsn_foo_decode(value, src)
  *	bsn_foo_desc                                the table as data (tables.c)
  *
- * In a receive segment or a CQE "the device ignores" reads "no reader looks". Tables that share rows
- * share a macro for them. Fields wider than their row are truncated by the encoder; bsn_seg_fit()
- * tells. A numbered name is an X list, X(NAME, value, doc): it gives the C enum and, as a struct
+ * Where the device is the writer, "ignores" means that no reader looks. Tables that share rows
+ * share a macro for them. Values wider than their row are truncated by the encoder; bsn_seg_fit() tells.
+ * Numbers with names are X lists, X(NAME, value, doc), which give the C enum and, as a struct
  * bsn_enum, the names that a dump prints.
  * With constant arguments all of this folds away: a word costs its shifts and one byte swap.
  */
@@ -139,7 +139,8 @@ const struct bsn_enum *bsn_row_enum(const struct bsn_seg_desc *desc, const struc
 	if ((dword) == d)                                                                          \
 		return v->name;
 #define BSN_ROW_GET_F(name, dword, lsb, width, doc)                                                \
-	v->name = (bsn_load_be32((const uint8_t *)src + 4 * (dword)) >> (lsb)) & BSN_ROW_MASK(width);
+	v->name =                                                                                  \
+		(bsn_load_be32((const uint8_t *)src + 4 * (dword)) >> (lsb)) & BSN_ROW_MASK(width);
 #define BSN_ROW_GET_Q(name, dword, doc) v->name = bsn_load_be64((const uint8_t *)src + 4 * (dword));
 
 /* Unrolled by hand: gcc 12 leaves a loop over the words at -O2. `dst` and `v` are the encoder's. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Why a request failed: the two numbers of an error CQE. The syndrome is the class, what verbs
- * reports as a status; the vendor syndrome names the cause. Neither the PRM nor any driver lists the
- * latter, so each meaning says how it is known (enum bsn_source).
+ * reports as a status; the vendor syndrome names the cause. Neither the PRM nor any driver lists
+ * the latter, so each meaning says how it is known (enum bsn_source).
  */
 #ifndef BSN_SYNDROME_H
 #define BSN_SYNDROME_H
@@ -129,7 +129,7 @@ enum bsn_tpt_detail { BSN_TPT_DETAILS(BSN_ENUM_TPT) };
 	X(RNR_EXCEEDED, 0x87, "the responder had no receive posted, retries used up")              \
 	X(REMOTE_ACCESS_NAK, 0x88, "the responder refused the key, its range, rights or PD")       \
 	X(REMOTE_OPERATION_NAK, 0x89, "the responder failed by itself")                            \
-	X(INVALID_REQUEST_NAK, 0x8a, "the responder does not take it: not a right of its QP, or too long") \
+	X(INVALID_REQUEST_NAK, 0x8a, "the responder does not take it: QP rights, too long")        \
 	X(BAD_AETH, 0x8b, "malformed acknowledgement")                                             \
 	X(OPCODE_INVALID, 0x8c, "packet opcode not valid")                                         \
 	X(RESPONDER_SEQUENCE, 0x8d, "packets in an order that is not legal")                       \

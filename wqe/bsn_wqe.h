@@ -16,12 +16,12 @@
 extern "C" {
 #endif
 
-#define BSN_DS_SIZE          16 /* bytes in the unit of a WQE's length */
-#define BSN_BB_SIZE          64 /* bytes in a basic block, the unit of a send ring */
-#define BSN_BB_DS            (BSN_BB_SIZE / BSN_DS_SIZE)
-#define BSN_WQE_MAX_DS       63         /* the DS field has 6 bits (PRM "Control Segment") */
-#define BSN_DATA_MAX_BYTES   0x7fffffffu /* bit 31 of a byte count marks inline data; 0 means 2^31 */
-#define BSN_LKEY_TERMINATOR  0x100u      /* ends a receive list shorter than the queue's maximum */
+#define BSN_DS_SIZE         16 /* bytes in the unit of a WQE's length */
+#define BSN_BB_SIZE         64 /* bytes in a basic block, the unit of a send ring */
+#define BSN_BB_DS           (BSN_BB_SIZE / BSN_DS_SIZE)
+#define BSN_WQE_MAX_DS      63          /* the DS field has 6 bits (PRM "Control Segment") */
+#define BSN_DATA_MAX_BYTES  0x7fffffffu /* bit 31 of a byte count marks inline data */
+#define BSN_LKEY_TERMINATOR 0x100u      /* ends a receive list shorter than the queue's maximum */
 
 /*
  * Opcodes of send WQEs: X(NAME, value, doc). Source: mlx5dv.h MLX5_OPCODE_*, PRM "WQE opcodes".
@@ -211,8 +211,8 @@ BSN_SEG_DEFINE(atomic_fa, BSN_ATOMIC_FA_SIZE, BSN_TABLE_ATOMIC_FA)
 /*
  * Masked atomics. The opcode modifier names the operand's size. Compare and swap compares the bits
  * of compare_mask and replaces those of swap_mask; fetch and add stops carries at each bit set in
- * field_boundary. Source: UCX src/uct/ib/mlx5/ib_mlx5.h, uct_ib_mlx5_atomic_masked_{cswap,fadd}{32,64}_seg
- * and UCT_IB_MLX5_OPMOD_EXT_ATOMIC; rdma-core's wqe.h struct mlx5_wqe_masked_atomic_seg.
+ * field_boundary. Source: UCX src/uct/ib/mlx5/ib_mlx5.h uct_ib_mlx5_atomic_masked_cswap32_seg and
+ * its siblings, UCT_IB_MLX5_OPMOD_EXT_ATOMIC; rdma-core's wqe.h struct mlx5_wqe_masked_atomic_seg.
  */
 #define BSN_OPMOD_MASKED(size_bytes) ((size_bytes) == 8 ? 0x09u : 0x08u) /* 8 | log2(size) - 2 */
 #define BSN_MASKED_CS_SIZE           32

@@ -2,7 +2,7 @@
 /* Judges walked WQEs: what a ConnectX would refuse, what is merely wrong, what it never reads. */
 #include "bsn_decode.h"
 
-/* -- what the device does not read --------------------------------------------------------------- */
+/* -- what the device does not read ------------------------------------------------------------- */
 
 static bool is_field(const struct bsn_seg_desc *desc, const struct bsn_row *row,
 		     const struct bsn_seg_desc *wanted, const char *name)
@@ -64,7 +64,7 @@ void bsn_wqe_mask(const struct bsn_wqe *wqe, void *mask, size_t size)
 	}
 }
 
-/* -- findings ------------------------------------------------------------------------------------ */
+/* -- findings ---------------------------------------------------------------------------------- */
 
 struct findings {
 	const struct bsn_wqe *wqe;

@@ -95,8 +95,12 @@ struct enum_field {
 	const struct bsn_enum *list;
 };
 
-#define ENUM_FIELD(seg, field, list)                                                               \
-	{ &bsn_##seg##_desc, #field, &list##_enum },
+#define ENUM_FIELD_EXISTS(seg, field, list)                                                        \
+	_Static_assert(sizeof(((struct bsn_##seg *)0)->field) == sizeof(uint32_t),                 \
+		       "the table of " #seg " has a field " #field);
+ENUM_FIELDS(ENUM_FIELD_EXISTS)
+
+#define ENUM_FIELD(seg, field, list) { &bsn_##seg##_desc, #field, &list##_enum },
 static const struct enum_field enum_fields[] = { ENUM_FIELDS(ENUM_FIELD) };
 
 const struct bsn_enum *bsn_row_enum(const struct bsn_seg_desc *desc, const struct bsn_row *row)
@@ -171,7 +175,9 @@ void bsn_vendor_explain(uint32_t code, struct bsn_vendor_meaning *meaning)
 	struct bsn_vendor_meaning m = { 0 };
 
 	for (size_t i = 0; i < COUNT(vendors); i++) {
-		if (code != vendors[i].first && !(vendors[i].tpt && code >> 3 == vendors[i].first >> 3u))
+		const uint32_t last = vendors[i].first + (vendors[i].tpt ? 7 : 0);
+
+		if (code < vendors[i].first || code > last)
 			continue;
 		m.name = vendors[i].name;
 		m.doc = vendors[i].doc;

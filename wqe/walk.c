@@ -8,8 +8,8 @@
 #define ANY           (CONNECTED | ON(UD))
 
 /*
- * What is legal where: rdma-core's qp.c MLX5_SUPPORTED_SEND_OPS_FLAGS_*, IBTA "Operation types". Which
- * segments an operation has: PRM, the chapters of the operations.
+ * What is legal where: rdma-core's qp.c MLX5_SUPPORTED_SEND_OPS_FLAGS_*, IBTA "Operation types".
+ * Which segments an operation has: PRM, the chapters of the operations.
  */
 static const struct bsn_wqe_op ops[] = {
 #define OP(opcode, transports, has_raddr, has_atomic, data, imm)                                   \

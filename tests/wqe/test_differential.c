@@ -1,0 +1,398 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The tables against the installed mlx5dv.h, which knows nothing of them: its setters and structures,
+ * over random values. Here sizes and numbers are compared too, at compile time.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <cmocka.h>
+#include <endian.h>
+#include <infiniband/mlx5dv.h>
+
+#include "bsn_decode.h"
+#include "random.h"
+
+#define ROUNDS 150000 /* by ten kinds of segments: more than a million */
+
+#define SAME(ours, theirs)                                                                         \
+	_Static_assert((int)(ours) == (int)(theirs), #ours " differs from " #theirs)
+
+SAME(BSN_CTRL_SIZE, sizeof(struct mlx5_wqe_ctrl_seg));
+SAME(BSN_RADDR_SIZE, sizeof(struct mlx5_wqe_raddr_seg));
+SAME(BSN_DATA_SIZE, sizeof(struct mlx5_wqe_data_seg));
+SAME(BSN_INLINE_HDR_SIZE, sizeof(struct mlx5_wqe_inl_data_seg));
+SAME(BSN_ATOMIC_CS_SIZE, sizeof(struct mlx5_wqe_atomic_seg));
+SAME(BSN_ATOMIC_FA_SIZE, sizeof(struct mlx5_wqe_atomic_seg));
+SAME(BSN_AV_UD_GRH_SIZE, sizeof(struct mlx5_wqe_datagram_seg));
+SAME(BSN_AV_DC_GRH_SIZE, sizeof(struct mlx5_wqe_datagram_seg));
+SAME(BSN_AV_UD_SIZE, offsetof(struct mlx5_wqe_av, reserved0));
+SAME(BSN_AV_DC_SIZE, offsetof(struct mlx5_wqe_av, reserved0));
+SAME(BSN_SRQ_NEXT_SIZE, sizeof(struct mlx5_wqe_srq_next_seg));
+SAME(BSN_CQE_SIZE, sizeof(struct mlx5_cqe64));
+SAME(BSN_CQE_SIZE, sizeof(struct mlx5_err_cqe));
+SAME(BSN_CQE_TAIL_OFFSET, offsetof(struct mlx5_cqe64, wqe_counter));
+SAME(BSN_CQE_OP_OWN_OFFSET, offsetof(struct mlx5_cqe64, op_own));
+SAME(BSN_BB_SIZE, MLX5_SEND_WQE_BB);
+SAME(BSN_LKEY_TERMINATOR, MLX5_INVALID_LKEY);
+SAME(BSN_DBR_RECV_OFFSET, 4 * MLX5_RCV_DBR);
+SAME(BSN_DBR_SEND_OFFSET, 4 * MLX5_SND_DBR);
+SAME(BSN_UAR_CQ_ARM_OFFSET, MLX5_CQ_DOORBELL);
+
+#define SAME_OPCODE(name, value, doc) SAME(BSN_OPCODE_##name, MLX5_OPCODE_##name);
+BSN_WQE_OPCODES(SAME_OPCODE)
+
+SAME(BSN_CQE_REQ, MLX5_CQE_REQ);
+SAME(BSN_CQE_RESP_WR_IMM, MLX5_CQE_RESP_WR_IMM);
+SAME(BSN_CQE_RESP_SEND, MLX5_CQE_RESP_SEND);
+SAME(BSN_CQE_RESP_SEND_IMM, MLX5_CQE_RESP_SEND_IMM);
+SAME(BSN_CQE_RESP_SEND_INV, MLX5_CQE_RESP_SEND_INV);
+SAME(BSN_CQE_RESIZE_CQ, MLX5_CQE_RESIZE_CQ);
+SAME(BSN_CQE_NO_PACKET, MLX5_CQE_NO_PACKET);
+SAME(BSN_CQE_SIG_ERR, MLX5_CQE_SIG_ERR);
+SAME(BSN_CQE_REQ_ERR, MLX5_CQE_REQ_ERR);
+SAME(BSN_CQE_RESP_ERR, MLX5_CQE_RESP_ERR);
+SAME(BSN_CQE_INVALID, MLX5_CQE_INVALID);
+SAME(BSN_CQE_INLINE_32 << 2, MLX5_INLINE_SCATTER_32);
+SAME(BSN_CQE_INLINE_64 << 2, MLX5_INLINE_SCATTER_64);
+
+SAME(BSN_SYNDROME_LOCAL_LENGTH, MLX5_CQE_SYNDROME_LOCAL_LENGTH_ERR);
+SAME(BSN_SYNDROME_LOCAL_QP_OPERATION, MLX5_CQE_SYNDROME_LOCAL_QP_OP_ERR);
+SAME(BSN_SYNDROME_LOCAL_PROTECTION, MLX5_CQE_SYNDROME_LOCAL_PROT_ERR);
+SAME(BSN_SYNDROME_FLUSHED, MLX5_CQE_SYNDROME_WR_FLUSH_ERR);
+SAME(BSN_SYNDROME_MW_BIND, MLX5_CQE_SYNDROME_MW_BIND_ERR);
+SAME(BSN_SYNDROME_BAD_RESPONSE, MLX5_CQE_SYNDROME_BAD_RESP_ERR);
+SAME(BSN_SYNDROME_LOCAL_ACCESS, MLX5_CQE_SYNDROME_LOCAL_ACCESS_ERR);
+SAME(BSN_SYNDROME_REMOTE_INVALID_REQUEST, MLX5_CQE_SYNDROME_REMOTE_INVAL_REQ_ERR);
+SAME(BSN_SYNDROME_REMOTE_ACCESS, MLX5_CQE_SYNDROME_REMOTE_ACCESS_ERR);
+SAME(BSN_SYNDROME_REMOTE_OPERATION, MLX5_CQE_SYNDROME_REMOTE_OP_ERR);
+SAME(BSN_SYNDROME_RETRY_EXCEEDED, MLX5_CQE_SYNDROME_TRANSPORT_RETRY_EXC_ERR);
+SAME(BSN_SYNDROME_RNR_RETRY_EXCEEDED, MLX5_CQE_SYNDROME_RNR_RETRY_EXC_ERR);
+SAME(BSN_SYNDROME_REMOTE_ABORTED, MLX5_CQE_SYNDROME_REMOTE_ABORTED_ERR);
+SAME(BSN_VENDOR_ODP_PAGE_FAULT, MLX5_CQE_VENDOR_SYNDROME_ODP_PFAULT);
+
+/* Random fields, so that both sides can be given the same; `bits` of them. */
+static uint32_t some(unsigned bits)
+{
+	return (uint32_t)(random_u64() >> 32) & BSN_ROW_MASK(bits);
+}
+
+static void control_segment(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < ROUNDS; i++) {
+		const struct bsn_ctrl v = { .opmod = some(8),
+					    .wqe_index = some(16),
+					    .opcode = some(8),
+					    .qpn = some(24),
+					    .ds = some(6),
+					    .signature = some(8),
+					    .fence = some(3),
+					    .ce = some(2),
+					    .solicited = some(1),
+					    .imm = some(32) };
+		const uint8_t fm_ce_se = (uint8_t)(v.fence << 5 | v.ce << 2 |
+						   (v.solicited ? MLX5_WQE_CTRL_SOLICITED : 0));
+		struct mlx5_wqe_ctrl_seg theirs = { 0 };
+		uint8_t ours[BSN_CTRL_SIZE];
+
+		bsn_ctrl_encode(ours, &v);
+		mlx5dv_set_ctrl_seg(&theirs, (uint16_t)v.wqe_index, (uint8_t)v.opcode,
+				    (uint8_t)v.opmod, v.qpn, fm_ce_se, (uint8_t)v.ds,
+				    (uint8_t)v.signature, htobe32(v.imm));
+		assert_memory_equal(ours, &theirs, sizeof(ours));
+	}
+	assert_int_equal(BSN_CE_ALWAYS << 2, MLX5_WQE_CTRL_CQ_UPDATE);
+	assert_int_equal(BSN_FENCE_SMALL_AND_FENCE << 5, MLX5_WQE_CTRL_FENCE);
+	assert_int_equal(BSN_FENCE_INITIATOR_SMALL << 5, MLX5_WQE_CTRL_INITIATOR_SMALL_FENCE);
+}
+
+static void stream_channel(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < ROUNDS; i++) {
+		struct mlx5_wqe_ctrl_seg theirs;
+		struct bsn_ctrl v;
+
+		random_bytes(&theirs, sizeof(theirs));
+		bsn_ctrl_decode(&v, &theirs);
+		assert_int_equal(v.dci_stream, be16toh(theirs.dci_stream_channel_id));
+		assert_int_equal(v.signature, theirs.signature);
+		assert_int_equal(v.imm, be32toh(theirs.imm));
+	}
+}
+
+static void data_pointer(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < ROUNDS; i++) {
+		const struct bsn_data v = { .byte_count = some(31),
+					    .lkey = some(32),
+					    .addr = random_u64() };
+		struct mlx5_wqe_data_seg theirs;
+		uint8_t ours[BSN_DATA_SIZE];
+
+		bsn_data_encode(ours, &v);
+		mlx5dv_set_data_seg(&theirs, v.byte_count, v.lkey, v.addr);
+		assert_memory_equal(ours, &theirs, sizeof(ours));
+	}
+}
+
+static void inline_header(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < ROUNDS; i++) {
+		const struct bsn_inline_hdr v = { .is_inline = 1, .byte_count = some(10) };
+		const struct mlx5_wqe_inl_data_seg theirs = { htobe32(v.byte_count |
+								      MLX5_INLINE_SEG) };
+		uint8_t ours[BSN_INLINE_HDR_SIZE];
+
+		bsn_inline_hdr_encode(ours, &v);
+		assert_memory_equal(ours, &theirs, sizeof(ours));
+	}
+}
+
+static void remote_address(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < ROUNDS; i++) {
+		const struct bsn_raddr v = { .raddr = random_u64(), .rkey = some(32) };
+		const struct mlx5_wqe_raddr_seg theirs = { .raddr = htobe64(v.raddr),
+							   .rkey = htobe32(v.rkey) };
+		uint8_t ours[BSN_RADDR_SIZE];
+
+		bsn_raddr_encode(ours, &v);
+		assert_memory_equal(ours, &theirs, sizeof(ours));
+	}
+}
+
+static void atomics(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < ROUNDS; i++) {
+		const struct bsn_atomic_cs cs = { .swap = random_u64(), .compare = random_u64() };
+		const struct bsn_atomic_fa fa = { .add = cs.swap };
+		struct mlx5_wqe_atomic_seg theirs = { .swap_add = htobe64(cs.swap),
+						      .compare = htobe64(cs.compare) };
+		uint8_t ours[BSN_ATOMIC_CS_SIZE];
+
+		bsn_atomic_cs_encode(ours, &cs);
+		assert_memory_equal(ours, &theirs, sizeof(ours));
+		bsn_atomic_fa_encode(ours, &fa);
+		theirs.compare = 0;
+		assert_memory_equal(ours, &theirs, sizeof(ours));
+	}
+}
+
+/* Address vectors: the destination's fields in one order, for the UD and the DC structure. */
+#define SOME_DESTINATION                                                                           \
+	.ext = some(1), .dqpn = some(24), .stat_rate = some(4), .sl = some(4), .fl = some(1),      \
+	.mlid = some(7), .rlid = some(16), .rmac_hi = some(32), .rmac_lo = some(16),               \
+	.tclass = some(8), .hop_limit = some(8), .grh = some(1), .sgid_index = some(8),            \
+	.flow_label = some(20), .rgid_hi = random_u64(), .rgid_lo = random_u64()
+
+#define SET_DGRAM(theirs, key, v)                                                                  \
+	do {                                                                                       \
+		uint8_t mac[8], gid[16];                                                           \
+		bsn_store_be32(mac, (v)->rmac_hi);                                                 \
+		bsn_store_be16(mac + 4, (uint16_t)(v)->rmac_lo);                                   \
+		bsn_store_be64(gid, (v)->rgid_hi);                                                 \
+		bsn_store_be64(gid + 8, (v)->rgid_lo);                                             \
+		mlx5dv_set_dgram_seg(theirs, key, (v)->dqpn, (uint8_t)(v)->ext,                    \
+				     (uint8_t)((v)->stat_rate << 4 | (v)->sl),                     \
+				     (uint8_t)((v)->fl << 7 | (v)->mlid), (uint16_t)(v)->rlid,     \
+				     mac, (uint8_t)(v)->tclass, (uint8_t)(v)->hop_limit,           \
+				     (v)->grh << 30 | (v)->sgid_index << 20 | (v)->flow_label,     \
+				     gid);                                                         \
+	} while (0)
+
+static void address_vector_of_ud(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < ROUNDS; i++) {
+		const struct bsn_av_ud_grh v = { .qkey = some(32), SOME_DESTINATION };
+		const struct bsn_av_ud compact = { .qkey = v.qkey,
+						   .ext = v.ext,
+						   .dqpn = v.dqpn,
+						   .stat_rate = v.stat_rate,
+						   .sl = v.sl,
+						   .fl = v.fl,
+						   .mlid = v.mlid,
+						   .rlid = v.rlid };
+		struct mlx5_wqe_datagram_seg theirs = { 0 };
+		uint8_t ours[BSN_AV_UD_GRH_SIZE];
+
+		bsn_av_ud_grh_encode(ours, &v);
+		SET_DGRAM(&theirs, (uint64_t)v.qkey << 32, &v);
+		assert_memory_equal(ours, &theirs, sizeof(ours));
+		assert_int_equal(htobe32(v.qkey), theirs.av.key.qkey.qkey);
+		bsn_av_ud_encode(ours, &compact);
+		assert_memory_equal(ours, &theirs, BSN_AV_UD_SIZE);
+	}
+}
+
+static void address_vector_of_dc(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < ROUNDS; i++) {
+		const struct bsn_av_dc_grh v = { .dc_key = random_u64(), SOME_DESTINATION };
+		const struct bsn_av_dc compact = { .dc_key = v.dc_key,
+						   .ext = v.ext,
+						   .dqpn = v.dqpn,
+						   .stat_rate = v.stat_rate,
+						   .sl = v.sl,
+						   .fl = v.fl,
+						   .mlid = v.mlid,
+						   .rlid = v.rlid };
+		struct mlx5_wqe_datagram_seg theirs = { 0 };
+		uint8_t ours[BSN_AV_DC_GRH_SIZE];
+
+		bsn_av_dc_grh_encode(ours, &v);
+		SET_DGRAM(&theirs, v.dc_key, &v);
+		assert_memory_equal(ours, &theirs, sizeof(ours));
+		bsn_av_dc_encode(ours, &compact);
+		assert_memory_equal(ours, &theirs, BSN_AV_DC_SIZE);
+	}
+}
+
+static void link_of_a_shared_receive_queue(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < ROUNDS; i++) {
+		const struct bsn_srq_next v = { .next_wqe_index = some(16), .signature = some(8) };
+		const struct mlx5_wqe_srq_next_seg theirs = { .next_wqe_index = htobe16(
+								      (uint16_t)v.next_wqe_index),
+							      .signature = (uint8_t)v.signature };
+		uint8_t ours[BSN_SRQ_NEXT_SIZE];
+
+		bsn_srq_next_encode(ours, &v);
+		assert_memory_equal(ours, &theirs, sizeof(ours));
+	}
+}
+
+/* What every view says of a random CQE, against the fields and getters of mlx5dv.h. */
+static void assert_common(const struct bsn_cqe_tail *tail, struct mlx5_cqe64 *theirs)
+{
+	assert_int_equal(tail->wqe_counter, be16toh(theirs->wqe_counter));
+	assert_int_equal(tail->signature, theirs->signature);
+	assert_int_equal(tail->opcode, mlx5dv_get_cqe_opcode(theirs));
+	assert_int_equal(tail->format, mlx5dv_get_cqe_format(theirs));
+	assert_int_equal(tail->solicited, mlx5dv_get_cqe_se(theirs));
+	assert_int_equal(tail->owner, mlx5dv_get_cqe_owner(theirs));
+}
+
+static void completion_of_a_request(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < ROUNDS; i++) {
+		struct mlx5_cqe64 theirs;
+		struct bsn_cqe_tail tail;
+		struct bsn_cqe_req v;
+
+		random_bytes(&theirs, sizeof(theirs));
+		bsn_cqe_tail_decode(&tail, (uint8_t *)&theirs + BSN_CQE_TAIL_OFFSET);
+		assert_common(&tail, &theirs);
+		bsn_cqe_req_decode(&v, &theirs);
+		assert_int_equal(v.srqn_uidx, be32toh(theirs.srqn_uidx) & 0xffffff);
+		assert_int_equal(v.byte_count, be32toh(theirs.byte_cnt));
+		assert_true(v.timestamp == be64toh(theirs.timestamp));
+		assert_int_equal(v.wqe_opcode << 24 | v.qpn, be32toh(theirs.sop_drop_qpn));
+		assert_int_equal(v.wqe_counter, tail.wqe_counter);
+		assert_int_equal(v.opcode, tail.opcode);
+		assert_int_equal(v.format, tail.format);
+		assert_int_equal(v.owner, tail.owner);
+	}
+}
+
+static void completion_of_a_receive(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < ROUNDS; i++) {
+		struct mlx5_cqe64 theirs;
+		struct bsn_cqe_resp v;
+		uint32_t flags_rqpn;
+
+		random_bytes(&theirs, sizeof(theirs));
+		bsn_cqe_resp_decode(&v, &theirs);
+		flags_rqpn = be32toh(theirs.flags_rqpn);
+		assert_int_equal(v.wqe_id, be16toh(theirs.wqe_id));
+		assert_int_equal(v.ml_path, theirs.ml_path);
+		assert_int_equal(v.slid, be16toh(theirs.slid));
+		assert_int_equal(v.rqpn, flags_rqpn & 0xffffff);
+		assert_int_equal(v.sl, flags_rqpn >> 24 & 0xf);
+		assert_int_equal(v.grh, flags_rqpn >> 28 & 3);
+		assert_int_equal(v.hds_ip_ext, theirs.hds_ip_ext);
+		assert_int_equal(v.l4_l3_hdr_type, theirs.l4_hdr_type_etc);
+		assert_int_equal(v.vlan_info, be16toh(theirs.vlan_info));
+		assert_int_equal(v.srqn_uidx, be32toh(theirs.srqn_uidx) & 0xffffff);
+		assert_int_equal(v.imm_inval_pkey, be32toh(theirs.imm_inval_pkey));
+		assert_int_equal(v.app, theirs.app);
+		assert_int_equal(v.app_op, theirs.app_op);
+		assert_int_equal(v.app_info, be16toh(theirs.app_info));
+		assert_int_equal(v.byte_count, be32toh(theirs.byte_cnt));
+		assert_true(v.timestamp == be64toh(theirs.timestamp));
+		assert_int_equal(v.qpn, be32toh(theirs.sop_drop_qpn) & 0xffffff);
+		assert_int_equal(v.wqe_counter, be16toh(theirs.wqe_counter));
+	}
+}
+
+static void completion_with_an_error(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < ROUNDS; i++) {
+		struct mlx5_err_cqe theirs;
+		struct bsn_cqe_err v;
+
+		random_bytes(&theirs, sizeof(theirs));
+		bsn_cqe_err_decode(&v, &theirs);
+		assert_int_equal(v.srqn_uidx, be32toh(theirs.srqn) & 0xffffff);
+		assert_int_equal(v.vendor_syndrome, theirs.vendor_err_synd);
+		assert_int_equal(v.syndrome, theirs.syndrome);
+		assert_int_equal(v.wqe_opcode << 24 | v.qpn, be32toh(theirs.s_wqe_opcode_qpn));
+		assert_int_equal(v.wqe_counter, be16toh(theirs.wqe_counter));
+		/* The kernel's mlx5_err_cqe_ex: the last two of the bytes that rdma-core reserves. */
+		assert_int_equal(v.hw_syndrome, theirs.rsvd1[16]);
+		assert_int_equal(v.hw_syndrome_type, theirs.rsvd1[17] >> 4);
+	}
+}
+
+/* As rdma-core's cq.c mlx5_arm_cq() puts the words together. */
+static void arming_a_completion_queue(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < ROUNDS; i++) {
+		const struct bsn_cq_doorbell v = {
+			.sn = some(2), .cmd = some(1), .ci = some(24), .cqn = some(24)
+		};
+		const struct bsn_dbr_cq_arm record = { .sn = v.sn, .cmd = v.cmd, .ci = v.ci };
+		const uint32_t word = v.sn << 28 | v.ci |
+				      (v.cmd == BSN_CQ_ARM_SOLICITED ? MLX5_CQ_DB_REQ_NOT_SOL
+								     : MLX5_CQ_DB_REQ_NOT);
+
+		assert_true(bsn_cq_doorbell_word(&v, 0) == ((uint64_t)word << 32 | v.cqn));
+		assert_int_equal(bsn_dbr_cq_arm_dword(&record, 0), word);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(control_segment),
+		cmocka_unit_test(stream_channel),
+		cmocka_unit_test(data_pointer),
+		cmocka_unit_test(inline_header),
+		cmocka_unit_test(remote_address),
+		cmocka_unit_test(atomics),
+		cmocka_unit_test(address_vector_of_ud),
+		cmocka_unit_test(address_vector_of_dc),
+		cmocka_unit_test(link_of_a_shared_receive_queue),
+		cmocka_unit_test(completion_of_a_request),
+		cmocka_unit_test(completion_of_a_receive),
+		cmocka_unit_test(completion_with_an_error),
+		cmocka_unit_test(arming_a_completion_queue),
+	};
+
+	random_start();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What must hold for every table, whatever it describes. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+#include "bsn_decode.h"
+#include "random.h"
+
+#define ROUNDS 20000
+
+/* The typed functions of each segment behind one signature. */
+struct codec {
+	const struct bsn_seg_desc *desc;
+	void (*encode)(void *dst, const void *host);
+	void (*decode)(void *host, const void *src);
+	uint64_t (*word)(const void *host, unsigned n);
+};
+
+#define WRAP(seg, SEG, doc)                                                                        \
+	static void seg##_encode(void *dst, const void *host)                                      \
+	{                                                                                          \
+		bsn_##seg##_encode(dst, host);                                                     \
+	}                                                                                          \
+	static void seg##_decode(void *host, const void *src)                                      \
+	{                                                                                          \
+		bsn_##seg##_decode(host, src);                                                     \
+	}                                                                                          \
+	static uint64_t seg##_word(const void *host, unsigned n)                                   \
+	{                                                                                          \
+		return bsn_##seg##_word(host, n);                                                  \
+	}
+#define CODEC(seg, SEG, doc) { &bsn_##seg##_desc, seg##_encode, seg##_decode, seg##_word },
+#define ALL_SEGMENTS(X)      BSN_WQE_SEGMENTS(X) BSN_CQE_SEGMENTS(X) BSN_DB_SEGMENTS(X)
+
+ALL_SEGMENTS(WRAP)
+
+static const struct codec codecs[] = { ALL_SEGMENTS(CODEC) };
+#define CODEC_COUNT (sizeof(codecs) / sizeof(codecs[0]))
+
+static void the_registry_has_every_segment(void **state)
+{
+	(void)state;
+	assert_int_equal(bsn_segment_count, CODEC_COUNT);
+	for (size_t i = 0; i < CODEC_COUNT; i++)
+		assert_ptr_equal(bsn_segments[i], codecs[i].desc);
+}
+
+static void rows_tile_their_segment(void **state)
+{
+	(void)state;
+	for (size_t s = 0; s < bsn_segment_count; s++) {
+		const struct bsn_seg_desc *desc = bsn_segments[s];
+		uint8_t owner[64][32] = { 0 };
+
+		assert_int_equal(desc->size_bytes % 4, 0);
+		for (unsigned r = 0; r < desc->row_count; r++) {
+			const struct bsn_row *row = &desc->rows[r];
+
+			assert_true(row->width >= 1 && row->lsb + row->width <= 64);
+			for (unsigned b = 0; b < row->width; b++) {
+				uint8_t *cell = &owner[row->dword + b / 32][row->lsb + b % 32];
+
+				if ((*cell)++)
+					fail_msg("%s: dword %u bit %u is in two rows", desc->name,
+						 row->dword, row->lsb + b);
+			}
+		}
+		for (unsigned d = 0; d < desc->size_bytes / 4u; d++)
+			for (unsigned b = 0; b < 32; b++)
+				if (!owner[d][b])
+					fail_msg("%s: dword %u bit %u is in no row", desc->name, d,
+						 b);
+		for (unsigned d = desc->size_bytes / 4u; d < 64; d++)
+			for (unsigned b = 0; b < 32; b++)
+				assert_int_equal(owner[d][b], 0);
+	}
+}
+
+static void field_names_are_unique_and_explained(void **state)
+{
+	(void)state;
+	for (size_t s = 0; s < bsn_segment_count; s++) {
+		const struct bsn_seg_desc *desc = bsn_segments[s];
+
+		assert_true(*desc->doc);
+		for (unsigned r = 0; r < desc->row_count; r++) {
+			const struct bsn_row *row = &desc->rows[r];
+			const bool is_field =
+				row->kind == BSN_ROW_FIELD || row->kind == BSN_ROW_FIELD64;
+
+			assert_int_equal(is_field, row->name != NULL);
+			assert_int_equal(is_field, row->doc != NULL);
+			for (unsigned other = 0; is_field && other < r; other++)
+				if (desc->rows[other].name)
+					assert_string_not_equal(desc->rows[other].name, row->name);
+		}
+	}
+}
+
+/* What the encoder must make of random bytes that were decoded: the fields, and zero elsewhere. */
+static void clear_unnamed(const struct bsn_seg_desc *desc, uint8_t *bytes)
+{
+	for (unsigned r = 0; r < desc->row_count; r++) {
+		const struct bsn_row *row = &desc->rows[r];
+
+		if (!row->name)
+			bsn_store_be32(bytes + 4 * row->dword,
+				       bsn_load_be32(bytes + 4 * row->dword) &
+					       ~(BSN_ROW_MASK(row->width) << row->lsb));
+	}
+}
+
+static void decode_and_encode_are_inverse(void **state)
+{
+	uint8_t bytes[64], again[64];
+	uint64_t host[64] = { 0 }, host_again[64] = { 0 };
+
+	(void)state;
+	for (size_t c = 0; c < CODEC_COUNT; c++) {
+		const struct codec *codec = &codecs[c];
+		const size_t size = codec->desc->size_bytes;
+
+		memset(host, 0, sizeof(host));
+		memset(host_again, 0, sizeof(host_again));
+		for (unsigned i = 0; i < ROUNDS; i++) {
+			random_bytes(bytes, sizeof(bytes));
+			memset(again, 0xa5, sizeof(again));
+			codec->decode(host, bytes);
+			codec->encode(again, host);
+			clear_unnamed(codec->desc, bytes);
+			assert_memory_equal(again, bytes, size);
+			for (size_t b = size; b < sizeof(again); b++)
+				assert_int_equal(again[b], 0xa5);
+			codec->decode(host_again, again);
+			assert_memory_equal(host_again, host, codec->desc->host_size_bytes);
+			assert_int_equal(bsn_seg_fit(codec->desc, host, NULL), 0);
+			for (unsigned n = 0; n < size / 8; n++)
+				assert_true(codec->word(host, n) == bsn_load_be64(again + 8 * n));
+		}
+	}
+}
+
+/* bsn_row_get() reads what the generated decoder reads: compared through the host structure. */
+static void rows_read_what_the_decoder_reads(void **state)
+{
+	uint8_t bytes[64];
+	uint64_t host[64];
+
+	(void)state;
+	for (unsigned i = 0; i < CODEC_COUNT * 1000; i++) {
+		const struct codec *codec = &codecs[i % CODEC_COUNT];
+		size_t offset = 0;
+
+		random_bytes(bytes, sizeof(bytes));
+		memset(host, 0, sizeof(host));
+		codec->decode(host, bytes);
+		for (unsigned r = 0; r < codec->desc->row_count; r++) {
+			const struct bsn_row *row = &codec->desc->rows[r];
+			const size_t width = row->kind == BSN_ROW_FIELD64 ? 8 : 4;
+			uint64_t value = 0;
+			uint32_t narrow = 0;
+
+			if (!row->name)
+				continue;
+			offset = (offset + width - 1) / width * width;
+			if (width == 8)
+				memcpy(&value, (uint8_t *)host + offset, 8);
+			else
+				memcpy(&narrow, (uint8_t *)host + offset, 4);
+			assert_true(bsn_row_get(row, bytes) == (width == 8 ? value : narrow));
+			offset += width;
+		}
+		assert_int_equal((offset + 7) / 8, (codec->desc->host_size_bytes + 7) / 8);
+	}
+}
+
+static void reserved_bits_stay_zero_whatever_the_values(void **state)
+{
+	uint8_t bytes[64], expected[64];
+	uint64_t host[64];
+
+	(void)state;
+	memset(host, 0xff, sizeof(host));
+	for (size_t c = 0; c < CODEC_COUNT; c++) {
+		codecs[c].encode(bytes, host);
+		memset(expected, 0xff, sizeof(expected));
+		clear_unnamed(codecs[c].desc, expected);
+		assert_memory_equal(bytes, expected, codecs[c].desc->size_bytes);
+	}
+}
+
+static void a_value_wider_than_its_row_is_named(void **state)
+{
+	const struct bsn_row *row = NULL;
+	const struct bsn_ctrl ctrl = { .opcode = 0x0a, .qpn = 1 << 24, .ds = 64 };
+	const struct bsn_ctrl widest = { .qpn = 0xffffff, .ds = 63, .imm = UINT32_MAX };
+	const struct bsn_av_ud_grh av = { .rgid_lo = UINT64_MAX, .flow_label = 1 << 20 };
+
+	(void)state;
+	assert_int_equal(bsn_seg_fit(&bsn_ctrl_desc, &ctrl, &row), -ERANGE);
+	assert_string_equal(row->name, "qpn");
+	assert_int_equal(bsn_seg_fit(&bsn_ctrl_desc, &widest, &row), 0);
+	assert_int_equal(bsn_seg_fit(&bsn_av_ud_grh_desc, &av, &row), -ERANGE);
+	assert_string_equal(row->name, "flow_label");
+}
+
+static void numbers_have_one_name_each(void **state)
+{
+	(void)state;
+	for (size_t e = 0; e < bsn_enum_count; e++) {
+		const struct bsn_enum *list = bsn_enums[e];
+
+		for (size_t i = 0; i < list->count; i++) {
+			assert_ptr_equal(bsn_enum_find(list, list->values[i].value),
+					 &list->values[i]);
+			for (size_t other = 0; other < i; other++)
+				assert_string_not_equal(list->values[other].name,
+							list->values[i].name);
+		}
+	}
+	assert_null(bsn_enum_find(bsn_enums[0], 0xffffffffull));
+}
+
+static void every_number_of_a_field_fits_it(void **state)
+{
+	unsigned fields = 0;
+
+	(void)state;
+	for (size_t s = 0; s < bsn_segment_count; s++)
+		for (unsigned r = 0; r < bsn_segments[s]->row_count; r++) {
+			const struct bsn_row *row = &bsn_segments[s]->rows[r];
+			const struct bsn_enum *list = bsn_row_enum(bsn_segments[s], row);
+
+			fields += list != NULL;
+			for (size_t i = 0; list && i < list->count; i++)
+				assert_true(list->values[i].value <= BSN_ROW_MASK(row->width));
+		}
+	assert_true(fields > 10);
+}
+
+static void vendor_syndromes_say_what_is_known(void **state)
+{
+	struct bsn_vendor_meaning m;
+	unsigned unknown = 0;
+
+	(void)state;
+	bsn_vendor_explain(0x52, &m);
+	assert_string_equal(m.name, "TPT_GATHER");
+	assert_string_equal(m.detail, "wrong protection domain");
+	assert_non_null(m.measured);
+	assert_int_equal(m.source, BSN_SOURCE_MEASURED);
+	bsn_vendor_explain(BSN_VENDOR_MESSAGE_TOO_LONG, &m);
+	assert_string_equal(m.name, "MESSAGE_TOO_LONG");
+	assert_null(m.detail);
+	assert_int_equal(m.source, BSN_SOURCE_LIBDPCP);
+	bsn_vendor_explain(0xb3, &m);
+	assert_string_equal(m.name, "RNR_NAK");
+	bsn_vendor_explain(0x93, &m);
+	assert_int_equal(m.source, BSN_SOURCE_RDMA_CORE);
+	for (unsigned code = 0; code < 0x200; code++) {
+		bsn_vendor_explain(code, &m);
+		assert_int_equal(m.name == NULL, m.source == BSN_SOURCE_UNKNOWN);
+		unknown += code < 0x100 && !m.name;
+	}
+	assert_null(m.name);
+	assert_true(unknown > 0 && unknown < 0x100 / 4);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_registry_has_every_segment),
+		cmocka_unit_test(rows_tile_their_segment),
+		cmocka_unit_test(field_names_are_unique_and_explained),
+		cmocka_unit_test(decode_and_encode_are_inverse),
+		cmocka_unit_test(rows_read_what_the_decoder_reads),
+		cmocka_unit_test(reserved_bits_stay_zero_whatever_the_values),
+		cmocka_unit_test(a_value_wider_than_its_row_is_named),
+		cmocka_unit_test(numbers_have_one_name_each),
+		cmocka_unit_test(every_number_of_a_field_fits_it),
+		cmocka_unit_test(vendor_syndromes_say_what_is_known),
+	};
+
+	random_start();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
