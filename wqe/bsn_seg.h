@@ -83,6 +83,20 @@ extern const size_t bsn_segment_count;
 uint64_t bsn_row_get(const struct bsn_row *row, const void *src);
 
 /**
+ * bsn_row_offset() - where a row begins
+ *
+ * Return: of its first byte in the segment; big-endian, so that one holds its highest bits.
+ */
+uint32_t bsn_row_offset(const struct bsn_row *row);
+
+/**
+ * bsn_row_find() - a field by its name
+ *
+ * Return: its row, or NULL where the segment has no such field.
+ */
+const struct bsn_row *bsn_row_find(const struct bsn_seg_desc *desc, const char *name);
+
+/**
  * bsn_seg_fit() - whether the encoder would keep every bit of a host structure
  * @desc: the segment's descriptor
  * @host: a struct bsn_<name> of that segment

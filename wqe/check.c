@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Judges walked WQEs: what a ConnectX would refuse, what is merely wrong, what it never reads. */
-#include "bsn_decode.h"
+#include "report.h"
 
 /* -- what the device does not read ------------------------------------------------------------- */
 
@@ -74,14 +74,10 @@ struct findings {
 };
 
 static void find(struct findings *f, const struct bsn_seg_desc *desc, const char *field,
-		 size_t offset, uint8_t vendor_syndrome, const char *why)
+		 size_t segment, enum bsn_vendor_syndrome vendor, const char *why)
 {
 	if (f->count < f->max)
-		f->bad[f->count] = (struct bsn_bad){ .segment = desc->name,
-						     .field = field,
-						     .why = why,
-						     .offset = (uint32_t)offset,
-						     .vendor_syndrome = vendor_syndrome };
+		report(&f->bad[f->count], desc, field, segment, vendor, why);
 	f->count++;
 }
 
@@ -92,12 +88,12 @@ static void find_refused(struct findings *f)
 	const struct bsn_wqe_op *op = wqe->op;
 
 	if (!op) {
-		find(f, &bsn_ctrl_desc, "opcode", 3, BSN_VENDOR_RESERVED_OPCODE,
+		find(f, &bsn_ctrl_desc, "opcode", 0, BSN_VENDOR_RESERVED_OPCODE,
 		     "an opcode that is not described here");
 		return;
 	}
 	if (!(op->transports & 1u << wqe->transport))
-		find(f, &bsn_ctrl_desc, "opcode", 3, BSN_VENDOR_OPCODE_TRANSPORT,
+		find(f, &bsn_ctrl_desc, "opcode", 0, BSN_VENDOR_OPCODE_TRANSPORT,
 		     "the transport lacks this operation");
 	if (op->data == BSN_DATA_SCATTER)
 		for (unsigned i = 0; i < wqe->data_count; i++)
@@ -106,7 +102,7 @@ static void find_refused(struct findings *f)
 				     BSN_VENDOR_INLINE_IN_SCATTER,
 				     "inline data where the device is to write");
 	if (op->has_atomic && !wqe->data_count)
-		find(f, &bsn_ctrl_desc, "ds", 7, BSN_VENDOR_DS_TOO_SHORT,
+		find(f, &bsn_ctrl_desc, "ds", 0, BSN_VENDOR_DS_TOO_SHORT,
 		     "an atomic without a place for its result");
 	if (wqe->total_bytes > BSN_DATA_MAX_BYTES + 1ull)
 		find(f, &bsn_data_desc, "byte_count", wqe->data[0].offset,
@@ -120,15 +116,17 @@ static void find_odd_values(struct findings *f)
 	const struct bsn_wqe_op *op = wqe->op;
 
 	if (wqe->ctrl.fence > BSN_FENCE_SMALL_AND_FENCE)
-		find(f, &bsn_ctrl_desc, "fence", 11, 0, "a fence mode that is reserved");
+		find(f, &bsn_ctrl_desc, "fence", 0, BSN_VENDOR_NO_ERROR,
+		     "a fence mode that is reserved");
 	if (!op)
 		return;
 	if (wqe->ctrl.opmod && op->opcode != BSN_OPCODE_ATOMIC_MASKED_CS &&
 	    op->opcode != BSN_OPCODE_ATOMIC_MASKED_FA)
-		find(f, &bsn_ctrl_desc, "opmod", 0, 0, "the operation has no modifier");
+		find(f, &bsn_ctrl_desc, "opmod", 0, BSN_VENDOR_NO_ERROR,
+		     "the operation has no modifier");
 	if (op->has_atomic && wqe->data_count &&
 	    (wqe->data_count > 1 || wqe->data[0].length_bytes != wqe->atomic.size_bytes))
-		find(f, &bsn_data_desc, "byte_count", wqe->data[0].offset, 0,
+		find(f, &bsn_data_desc, "byte_count", wqe->data[0].offset, BSN_VENDOR_NO_ERROR,
 		     "the result of an atomic goes to one place of the operand's size");
 }
 
@@ -146,7 +144,7 @@ static void find_nonzero(struct findings *f)
 		bsn_row_iter_init(&rows, piece.desc, f->wqe->bytes, piece.offset);
 		while (bsn_row_next(&rows, &view))
 			if (view.row->kind == BSN_ROW_ZERO && view.value)
-				find(f, piece.desc, NULL, view.offset, 0,
+				find(f, piece.desc, NULL, view.offset, BSN_VENDOR_NO_ERROR,
 				     "reserved bits that are not zero");
 	}
 }

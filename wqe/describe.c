@@ -25,10 +25,7 @@ bool bsn_row_next(struct bsn_row_iter *iter, struct bsn_row_view *view)
 	row = &iter->desc->rows[iter->index++];
 	view->segment = iter->desc->name;
 	view->row = row;
-	/* Big-endian: the row's highest bit lies in its first byte. */
-	view->offset = iter->offset + 4u * row->dword;
-	if (row->kind != BSN_ROW_FIELD64)
-		view->offset += (32u - row->lsb - row->width) / 8;
+	view->offset = iter->offset + bsn_row_offset(row);
 	view->value = bsn_row_get(row, iter->bytes + iter->offset);
 	view->symbol = find_symbol(iter->desc, row, view->value);
 	return true;

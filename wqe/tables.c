@@ -121,6 +121,21 @@ uint64_t bsn_row_get(const struct bsn_row *row, const void *src)
 	return (bsn_load_be32(word) >> row->lsb) & BSN_ROW_MASK(row->width);
 }
 
+uint32_t bsn_row_offset(const struct bsn_row *row)
+{
+	const unsigned above = row->kind == BSN_ROW_FIELD64 ? 0 : 32u - row->lsb - row->width;
+
+	return 4u * row->dword + above / 8;
+}
+
+const struct bsn_row *bsn_row_find(const struct bsn_seg_desc *desc, const char *name)
+{
+	for (unsigned i = 0; i < desc->row_count; i++)
+		if (desc->rows[i].name && !strcmp(desc->rows[i].name, name))
+			return &desc->rows[i];
+	return NULL;
+}
+
 /* The members of a host structure are the rows that are fields, in their order. */
 static uint64_t take_member(const struct bsn_row *row, const uint8_t *host, size_t *offset)
 {

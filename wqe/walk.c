@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Takes WQEs and CQEs apart. */
-#include "bsn_decode.h"
+#include "report.h"
 
 #define ON(transport) (1u << BSN_TRANSPORT_##transport)
 #define RELIABLE      (ON(RC) | ON(DC) | ON(XRC))
@@ -37,18 +37,6 @@ const struct bsn_wqe_op *bsn_wqe_op_find(uint32_t opcode)
 		if (ops[i].opcode == opcode)
 			return &ops[i];
 	return NULL;
-}
-
-static int refuse(struct bsn_bad *bad, const struct bsn_seg_desc *desc, const char *field,
-		  size_t offset, uint8_t vendor_syndrome, const char *why)
-{
-	if (bad)
-		*bad = (struct bsn_bad){ .segment = desc->name,
-					 .field = field,
-					 .why = why,
-					 .offset = (uint32_t)offset,
-					 .vendor_syndrome = vendor_syndrome };
-	return -EBADMSG;
 }
 
 /* Where the next segment goes, as long as the WQE lasts. */
@@ -270,10 +258,10 @@ int bsn_wqe_walk(const void *bytes, size_t size, enum bsn_transport transport, s
 			      "fewer bytes than a control segment has");
 	bsn_ctrl_decode(&wqe->ctrl, bytes);
 	if (!wqe->ctrl.ds)
-		return refuse(bad, &bsn_ctrl_desc, "ds", 4, BSN_VENDOR_DS_TOO_SHORT,
+		return refuse(bad, &bsn_ctrl_desc, "ds", 0, BSN_VENDOR_DS_TOO_SHORT,
 			      "a WQE without length");
 	if (wqe->ctrl.ds * BSN_DS_SIZE > size)
-		return refuse(bad, &bsn_ctrl_desc, "ds", 4, BSN_VENDOR_WQE_FORMAT,
+		return refuse(bad, &bsn_ctrl_desc, "ds", 0, BSN_VENDOR_WQE_FORMAT,
 			      "the WQE is longer than the bytes given");
 
 	wqe->bytes = bytes;
@@ -415,10 +403,10 @@ static int take_cqe_inline(const uint8_t *bytes, size_t size, struct bsn_cqe *cq
 	if (cqe->tail.format == BSN_CQE_NO_INLINE)
 		return 0;
 	if (is_64 && size < BSN_CQE128_SIZE)
-		return refuse(bad, cqe->view, "format", cqe->offset + BSN_CQE_TAIL_OFFSET, 0,
+		return refuse(bad, cqe->view, "format", cqe->offset, BSN_VENDOR_NO_ERROR,
 			      "64 bytes of inline data in a CQE of 64 bytes");
 	if (byte_count > (is_64 ? 64u : 32u))
-		return refuse(bad, cqe->view, "byte_count", cqe->offset, 0,
+		return refuse(bad, cqe->view, "byte_count", cqe->offset, BSN_VENDOR_NO_ERROR,
 			      "more inline data than the CQE has room for");
 	cqe->inline_bytes = is_64 ? bytes : bytes + cqe->offset;
 	cqe->inline_len_bytes = byte_count;
@@ -430,7 +418,8 @@ int bsn_cqe_walk(const void *bytes, size_t size, struct bsn_cqe *cqe, struct bsn
 	const uint8_t *proper;
 
 	if (size != BSN_CQE_SIZE && size != BSN_CQE128_SIZE)
-		return refuse(bad, &bsn_cqe_tail_desc, NULL, 0, 0, "a CQE has 64 or 128 bytes");
+		return refuse(bad, &bsn_cqe_tail_desc, NULL, 0, BSN_VENDOR_NO_ERROR,
+			      "a CQE has 64 or 128 bytes");
 	cqe->offset = (uint16_t)(size - BSN_CQE_SIZE);
 	proper = (const uint8_t *)bytes + cqe->offset;
 	bsn_cqe_tail_decode(&cqe->tail, proper + BSN_CQE_TAIL_OFFSET);

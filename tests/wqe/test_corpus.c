@@ -1,0 +1,494 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The tables against bytes written down by hand from the sources that each file cites: the encoders
+ * give these bytes, walk and check take them. And malformed bytes against the refusal that is due.
+ *
+ * usage: test_corpus GOLDEN_FOLDER BAD_FOLDER
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+#include "hexfile.h"
+
+static const char *golden_folder, *bad_folder;
+
+/* -- what the golden files say, in the words of the encoders ------------------------------------ */
+
+/* A buffer that segments are appended to. */
+struct built {
+	uint8_t bytes[1024];
+	size_t size;
+};
+
+#define ADD(seg, ...)                                                                              \
+	do {                                                                                       \
+		const struct bsn_##seg v = { __VA_ARGS__ };                                        \
+		bsn_##seg##_encode(b->bytes + b->size, &v);                                        \
+		b->size += bsn_##seg##_desc.size_bytes;                                            \
+	} while (0)
+
+#define ADD_CTRL(index, op, qp, length, ...)                                                       \
+	ADD(ctrl, .wqe_index = (index), .opcode = BSN_OPCODE_##op, .qpn = (qp), .ds = (length),    \
+	    __VA_ARGS__)
+#define SIGNALED .ce = BSN_CE_ALWAYS
+
+static void add_inline(struct built *b, uint8_t first, uint32_t count)
+{
+	ADD(inline_hdr, .is_inline = 1, .byte_count = count);
+	for (unsigned i = 0; i < count; i++)
+		b->bytes[b->size++] = (uint8_t)(first + i);
+	b->size = (b->size + 15) / 16 * 16;
+}
+
+static void add_usual_raddr(struct built *b)
+{
+	ADD(raddr, .raddr = 0x8008, .rkey = 0x5000);
+}
+
+static void add_usual_data(struct built *b, uint32_t count)
+{
+	ADD(data, .byte_count = count, .lkey = 0x6000, .addr = 0x9000);
+}
+
+static void build_rdma_write(struct built *b)
+{
+	ADD_CTRL(0x0123, RDMA_WRITE, 0xc7, 3, SIGNALED);
+	ADD(raddr, .raddr = 0x7f1122334455, .rkey = 0x181920);
+	ADD(data, .byte_count = 4096, .lkey = 0x1aff, .addr = 0x5566778899aa);
+}
+
+static void build_rdma_write_inline(struct built *b)
+{
+	ADD_CTRL(0xffff, RDMA_WRITE, 0xabcdef, 4, SIGNALED);
+	ADD(raddr, .raddr = 0xffeeddccbbaa9988, .rkey = 0x80000001);
+	add_inline(b, 0, 17);
+}
+
+static void build_rdma_write_mixed(struct built *b)
+{
+	ADD_CTRL(7, RDMA_WRITE, 0x100, 5, .ce = BSN_CE_ON_ERROR);
+	ADD(raddr, .raddr = 0x12345678, .rkey = 0xb0c);
+	add_inline(b, 0xa0, 12);
+	ADD(data, .byte_count = 0x7ffffff0, .lkey = 0xd0e, .addr = 0x102030405060708);
+	add_inline(b, 0xb0, 3);
+}
+
+static void build_rdma_write_imm(struct built *b)
+{
+	ADD_CTRL(0x10, RDMA_WRITE_IMM, 2, 2, SIGNALED, .solicited = 1, .imm = 0xcafef00d);
+	ADD(raddr, .raddr = 0x1000, .rkey = 0x2000);
+}
+
+static void build_send_imm_fenced(struct built *b)
+{
+	ADD_CTRL(1, SEND_IMM, 0x45, 2, SIGNALED, .solicited = 1, .fence = BSN_FENCE_SMALL_AND_FENCE,
+		 .imm = 0x01020304);
+	ADD(data, .byte_count = 64, .lkey = 0x7700, .addr = 0x7ffffffff000);
+}
+
+static void build_send_inval(struct built *b)
+{
+	ADD_CTRL(0x1234, SEND_INVAL, 0x45, 3, .imm = 0xabcd12);
+	ADD(data, .byte_count = 1, .lkey = 0x11, .addr = 1);
+	ADD(data, .byte_count = 2, .lkey = 0x22, .addr = 2);
+}
+
+static void build_rdma_read(struct built *b)
+{
+	ADD_CTRL(2, RDMA_READ, 0x45, 3, SIGNALED);
+	ADD(raddr, .raddr = 0x100000000, .rkey = 0x3000);
+	ADD(data, .byte_count = 0, .lkey = 0x4000, .addr = 0x200000000);
+}
+
+static void build_atomic_cs(struct built *b)
+{
+	ADD_CTRL(3, ATOMIC_CS, 0x45, 4, SIGNALED);
+	add_usual_raddr(b);
+	ADD(atomic_cs, .swap = 0x3333333344444444, .compare = 0x1111111122222222);
+	add_usual_data(b, 8);
+}
+
+static void build_atomic_fa(struct built *b)
+{
+	ADD_CTRL(4, ATOMIC_FA, 0x45, 4, SIGNALED);
+	add_usual_raddr(b);
+	ADD(atomic_fa, .add = 5);
+	add_usual_data(b, 8);
+}
+
+static void build_masked_cs(struct built *b)
+{
+	ADD_CTRL(5, ATOMIC_MASKED_CS, 0x45, 5, SIGNALED, .opmod = BSN_OPMOD_MASKED(8));
+	add_usual_raddr(b);
+	ADD(masked_cs, .swap = 0x0102030405060708, .compare = 0x1112131415161718,
+	    .swap_mask = 0xffff000000000000, .compare_mask = 0xffff);
+	add_usual_data(b, 8);
+}
+
+static void build_masked_cs32(struct built *b)
+{
+	ADD_CTRL(6, ATOMIC_MASKED_CS, 0x45, 7, SIGNALED, .opmod = BSN_OPMOD_MASKED(4));
+	ADD(av_dc_grh, .dc_key = 0x11223344, .ext = 1, .dqpn = 0xdc7, .rmac_hi = 0x02000000,
+	    .rmac_lo = 1, .hop_limit = 0x40, .sgid_index = 6, .flow_label = 3,
+	    .rgid_hi = 0xfe80000000000000, .rgid_lo = 0x020000fffe000001);
+	add_usual_raddr(b);
+	ADD(masked_cs32, .swap = 0x01020304, .compare = 0x11121314, .swap_mask = 0xff000000,
+	    .compare_mask = 0xff);
+	add_usual_data(b, 4);
+}
+
+static void build_masked_fa(struct built *b)
+{
+	ADD_CTRL(5, ATOMIC_MASKED_FA, 0x45, 4, SIGNALED, .opmod = BSN_OPMOD_MASKED(8));
+	add_usual_raddr(b);
+	ADD(masked_fa, .add = 0x100000002, .field_boundary = 0x8000000080000000);
+	add_usual_data(b, 8);
+}
+
+static void build_masked_fa32(struct built *b)
+{
+	ADD_CTRL(5, ATOMIC_MASKED_FA, 0x45, 4, SIGNALED, .opmod = BSN_OPMOD_MASKED(4));
+	add_usual_raddr(b);
+	ADD(masked_fa32, .add = 3, .field_boundary = 0x80000000);
+	add_usual_data(b, 4);
+}
+
+static void build_nop(struct built *b)
+{
+	ADD_CTRL(8, NOP, 0x45, 1, SIGNALED);
+}
+
+static void build_ud_send_compact(struct built *b)
+{
+	ADD_CTRL(9, SEND, 0x45, 3, SIGNALED);
+	ADD(av_ud, .qkey = 0x11111111, .dqpn = 0x48, .stat_rate = 2, .sl = 5, .mlid = 3,
+	    .rlid = 0x17);
+	add_usual_data(b, 32);
+}
+
+static void build_ud_send_roce(struct built *b)
+{
+	ADD_CTRL(10, SEND_IMM, 0x45, 5, SIGNALED, .imm = 7);
+	ADD(av_ud_grh, .qkey = 0x80010000, .ext = 1, .dqpn = 0x48, .sl = 3 << 1, .rlid = 0xc0de,
+	    .rmac_hi = 0x02005e10, .rmac_lo = 0x2030, .tclass = 0x60, .hop_limit = 64,
+	    .sgid_index = 3, .flow_label = 0x01234, .rgid_lo = 0xffffc0a80102);
+	add_usual_data(b, 32);
+}
+
+static void build_dc_write(struct built *b)
+{
+	ADD_CTRL(11, RDMA_WRITE, 0x45, 6, SIGNALED, .dci_stream = 2);
+	ADD(av_dc_grh, .dc_key = 0x64, .ext = 1, .dqpn = 0x123, .fl = 1, .rlid = 0x17,
+	    .hop_limit = 64, .grh = 1, .sgid_index = 1, .rgid_hi = 0xfe80000000000000,
+	    .rgid_lo = 0x0002c90300010203);
+	ADD(raddr, .raddr = 0x7f1122334455, .rkey = 0x181920);
+	ADD(data, .byte_count = 4096, .lkey = 0x1aff, .addr = 0x5566778899aa);
+}
+
+static void build_xrc_send(struct built *b)
+{
+	ADD_CTRL(12, SEND, 0x45, 3, SIGNALED);
+	ADD(xrc, .srqn = 0x321);
+	add_usual_data(b, 32);
+}
+
+static void build_recv(struct built *b)
+{
+	add_usual_data(b, 2048);
+	ADD(data, .byte_count = 4096, .lkey = 0x6100, .addr = 0xa000);
+	ADD(data, .lkey = BSN_LKEY_TERMINATOR);
+	b->size += 16;
+}
+
+static void build_recv_srq(struct built *b)
+{
+	ADD(srq_next, .next_wqe_index = 0x102);
+	add_usual_data(b, 2048);
+}
+
+static void build_cqe_req(struct built *b)
+{
+	ADD(cqe_req, .srqn_uidx = 7, .byte_count = 64, .timestamp = 0x123456789,
+	    .wqe_opcode = BSN_OPCODE_RDMA_READ, .qpn = 0xc7, .wqe_counter = 0x123,
+	    .opcode = BSN_CQE_REQ, .owner = 1);
+}
+
+static void build_cqe_resp_send_imm(struct built *b)
+{
+	ADD(cqe_resp, .ml_path = 3, .slid = 0x17, .grh = BSN_CQE_GRH_IN_DATA, .sl = 5, .rqpn = 0x48,
+	    .srqn_uidx = 9, .imm_inval_pkey = 0x01020304, .byte_count = 88, .timestamp = 0x1000,
+	    .qpn = 0xc8, .wqe_counter = 5, .opcode = BSN_CQE_RESP_SEND_IMM);
+}
+
+static void build_cqe_resp_inline32(struct built *b)
+{
+	ADD(cqe_resp, .srqn_uidx = 9, .byte_count = 5, .timestamp = 0x1000, .qpn = 0xc8,
+	    .wqe_counter = 6, .opcode = BSN_CQE_RESP_SEND, .format = BSN_CQE_INLINE_32, .owner = 1);
+	memcpy(b->bytes, "hello", 5);
+}
+
+static void build_cqe128_resp_inline64(struct built *b)
+{
+	for (b->size = 0; b->size < 40; b->size++)
+		b->bytes[b->size] = (uint8_t)b->size;
+	b->size = BSN_CQE128_SIZE - BSN_CQE_SIZE;
+	ADD(cqe_resp, .srqn_uidx = 9, .byte_count = 40, .timestamp = 0x1000, .qpn = 0xc8,
+	    .wqe_counter = 7, .opcode = BSN_CQE_RESP_SEND, .format = BSN_CQE_INLINE_64, .owner = 1);
+}
+
+static void build_cqe_err_remote_access(struct built *b)
+{
+	ADD(cqe_err, .srqn_uidx = 7, .vendor_syndrome = BSN_VENDOR_REMOTE_ACCESS_NAK,
+	    .syndrome = BSN_SYNDROME_REMOTE_ACCESS, .wqe_opcode = BSN_OPCODE_RDMA_WRITE,
+	    .qpn = 0xc7, .wqe_counter = 0x124, .opcode = BSN_CQE_REQ_ERR, .owner = 1);
+}
+
+static void build_cqe_err_flush(struct built *b)
+{
+	ADD(cqe_err, .srqn_uidx = 7, .hw_syndrome = 0x12, .hw_syndrome_type = 3,
+	    .vendor_syndrome = BSN_VENDOR_TO_ERROR, .syndrome = BSN_SYNDROME_FLUSHED, .qpn = 0xc7,
+	    .wqe_counter = 8, .opcode = BSN_CQE_RESP_ERR);
+}
+
+static const struct {
+	const char *name;
+	void (*build)(struct built *);
+} goldens[] = {
+#define GOLDEN(name)                                                                               \
+	{                                                                                          \
+#name, build_##name                                                                \
+	}
+	GOLDEN(rdma_write),
+	GOLDEN(rdma_write_inline),
+	GOLDEN(rdma_write_mixed),
+	GOLDEN(rdma_write_imm),
+	GOLDEN(send_imm_fenced),
+	GOLDEN(send_inval),
+	GOLDEN(rdma_read),
+	GOLDEN(atomic_cs),
+	GOLDEN(atomic_fa),
+	GOLDEN(masked_cs),
+	GOLDEN(masked_cs32),
+	GOLDEN(masked_fa),
+	GOLDEN(masked_fa32),
+	GOLDEN(nop),
+	GOLDEN(ud_send_compact),
+	GOLDEN(ud_send_roce),
+	GOLDEN(dc_write),
+	GOLDEN(xrc_send),
+	GOLDEN(recv),
+	GOLDEN(recv_srq),
+	GOLDEN(cqe_req),
+	GOLDEN(cqe_resp_send_imm),
+	GOLDEN(cqe_resp_inline32),
+	GOLDEN(cqe128_resp_inline64),
+	GOLDEN(cqe_err_remote_access),
+	GOLDEN(cqe_err_flush),
+#undef GOLDEN
+};
+#define GOLDEN_COUNT (sizeof(goldens) / sizeof(goldens[0]))
+
+/* -- the tests ---------------------------------------------------------------------------------- */
+
+/* What any reader of such bytes answers. */
+static int judge(const struct hexfile *hex, struct bsn_bad *bad)
+{
+	static struct bsn_wqe wqe;
+	static struct bsn_recv_wqe recv;
+	struct bsn_cqe cqe;
+	int err;
+
+	memset(bad, 0, sizeof(*bad));
+	switch (hex->kind) {
+	case HEX_SEND:
+		err = bsn_wqe_walk(hex->bytes, hex->size, hex->transport, &wqe, bad);
+		return err ? err : bsn_wqe_check(&wqe, bad);
+	case HEX_RECV:
+	case HEX_RECV_SRQ:
+		return bsn_recv_walk(hex->bytes, hex->size, hex->kind == HEX_RECV_SRQ, &recv, bad);
+	default:
+		return bsn_cqe_walk(hex->bytes, hex->size, &cqe, bad);
+	}
+}
+
+static void assert_built(const struct hexfile *hex)
+{
+	static struct built b;
+
+	memset(&b, 0, sizeof(b));
+	for (unsigned i = 0; i < GOLDEN_COUNT; i++) {
+		if (strcmp(goldens[i].name, hex->name))
+			continue;
+		goldens[i].build(&b);
+		for (size_t at = 0; at < hex->size; at++)
+			if (b.bytes[at] != hex->bytes[at])
+				fail_msg("%s: byte %zu is %02x, should be %02x", hex->name, at,
+					 b.bytes[at], hex->bytes[at]);
+		assert_int_equal(b.size, hex->size);
+		return;
+	}
+	fail_msg("no encoder builds %s", hex->name);
+}
+
+static void encoders_give_the_golden_bytes(void **state)
+{
+	(void)state;
+	assert_int_equal(hex_visit(golden_folder, assert_built), GOLDEN_COUNT);
+}
+
+static void assert_accepted(const struct hexfile *hex)
+{
+	struct bsn_bad bad;
+
+	if (judge(hex, &bad))
+		fail_msg("%s: %s.%s at %u: %s", hex->name, bad.segment, bad.field, bad.offset,
+			 bad.why);
+}
+
+static void golden_bytes_are_accepted(void **state)
+{
+	(void)state;
+	assert_int_equal(hex_visit(golden_folder, assert_accepted), GOLDEN_COUNT);
+}
+
+static void assert_refused(const struct hexfile *hex)
+{
+	struct bsn_bad bad;
+	struct bsn_vendor_meaning vendor;
+
+	if (!hex->refused)
+		fail_msg("%s does not say how it is refused", hex->name);
+	if (judge(hex, &bad) != -EBADMSG)
+		fail_msg("%s is accepted", hex->name);
+	bsn_vendor_explain(bad.vendor_syndrome, &vendor);
+	if (strcmp(bad.segment, hex->segment) || bad.offset != hex->offset ||
+	    strcmp(bad.field ? bad.field : "-", hex->field) || strcmp(vendor.name, hex->vendor))
+		fail_msg("%s: refused %s %s %u %s", hex->name, bad.segment,
+			 bad.field ? bad.field : "-", bad.offset, vendor.name);
+	assert_true(*bad.why);
+}
+
+static void malformed_bytes_are_refused_as_they_should(void **state)
+{
+	(void)state;
+	assert_true(hex_visit(bad_folder, assert_refused) > 20);
+}
+
+/* The copy is exact, so that ASan sees a read behind the end. */
+static void assert_cuts_refused(const struct hexfile *hex)
+{
+	for (size_t size = 0; size < hex->size; size++) {
+		struct hexfile cut = *hex;
+		uint8_t *exact = malloc(size ? size : 1);
+		static struct bsn_wqe wqe;
+
+		assert_non_null(exact);
+		memcpy(exact, cut.bytes, size);
+		if (hex->kind == HEX_SEND && size >= 8 && cut.bytes[7] * 16u > size)
+			assert_int_equal(bsn_wqe_walk(exact, size, hex->transport, &wqe, NULL),
+					 -EBADMSG);
+		free(exact);
+	}
+}
+
+static void every_cut_of_a_golden_wqe_is_refused(void **state)
+{
+	(void)state;
+	assert_int_equal(hex_visit(golden_folder, assert_cuts_refused), GOLDEN_COUNT);
+}
+
+/*
+ * The mask and the check agree on every single bit: what is ignored may be anything and nobody
+ * minds, what must be zero is in the mask and found.
+ */
+static void assert_bits(const struct hexfile *hex)
+{
+	static struct bsn_wqe wqe;
+	uint8_t mask[1024], flipped_mask[1024];
+	struct hexfile flipped = *hex;
+	struct bsn_bad bad;
+
+	if (hex->kind != HEX_SEND)
+		return;
+	assert_int_equal(bsn_wqe_walk(hex->bytes, hex->size, hex->transport, &wqe, NULL), 0);
+	bsn_wqe_mask(&wqe, mask, sizeof(mask));
+	for (size_t at = hex->size; at < sizeof(mask); at++)
+		assert_int_equal(mask[at], 0);
+	for (size_t bit = 0; bit < 8 * hex->size; bit++) {
+		if (mask[bit / 8] & 1u << bit % 8)
+			continue;
+		flipped.bytes[bit / 8] ^= (uint8_t)(1u << bit % 8);
+		if (judge(&flipped, &bad))
+			fail_msg("%s: ignored bit %zu of byte %zu matters: %s", hex->name, bit % 8,
+				 bit / 8, bad.why);
+		bsn_wqe_walk(flipped.bytes, hex->size, hex->transport, &wqe, NULL);
+		bsn_wqe_mask(&wqe, flipped_mask, sizeof(flipped_mask));
+		assert_memory_equal(mask, flipped_mask, sizeof(mask));
+		flipped.bytes[bit / 8] ^= (uint8_t)(1u << bit % 8);
+	}
+}
+
+static void ignored_bits_change_nothing(void **state)
+{
+	(void)state;
+	assert_int_equal(hex_visit(golden_folder, assert_bits), GOLDEN_COUNT);
+}
+
+static void assert_reserved(const struct hexfile *hex)
+{
+	static struct bsn_wqe wqe;
+	struct bsn_piece_iter pieces;
+	struct bsn_piece piece;
+	uint8_t mask[1024];
+
+	if (hex->kind != HEX_SEND)
+		return;
+	assert_int_equal(bsn_wqe_walk(hex->bytes, hex->size, hex->transport, &wqe, NULL), 0);
+	bsn_wqe_mask(&wqe, mask, sizeof(mask));
+	bsn_piece_iter_init(&pieces, &wqe);
+	while (bsn_piece_next(&pieces, &piece))
+		for (unsigned r = 0; piece.desc && r < piece.desc->row_count; r++) {
+			const struct bsn_row *row = &piece.desc->rows[r];
+			struct hexfile flipped = *hex;
+			const size_t at = piece.offset + bsn_row_offset(row);
+			const uint8_t bit = (uint8_t)(1u << (row->lsb + row->width - 1u) % 8);
+			struct bsn_bad bad;
+
+			if (row->kind != BSN_ROW_ZERO)
+				continue;
+			assert_true(mask[at] & bit);
+			flipped.bytes[at] |= bit;
+			assert_int_equal(judge(&flipped, &bad), -EBADMSG);
+			assert_string_equal(bad.segment, piece.desc->name);
+			assert_int_equal(bad.offset, at);
+			assert_int_equal(bad.vendor_syndrome, BSN_VENDOR_NO_ERROR);
+		}
+}
+
+static void reserved_bits_are_found(void **state)
+{
+	(void)state;
+	assert_int_equal(hex_visit(golden_folder, assert_reserved), GOLDEN_COUNT);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(encoders_give_the_golden_bytes),
+		cmocka_unit_test(golden_bytes_are_accepted),
+		cmocka_unit_test(malformed_bytes_are_refused_as_they_should),
+		cmocka_unit_test(every_cut_of_a_golden_wqe_is_refused),
+		cmocka_unit_test(ignored_bits_change_nothing),
+		cmocka_unit_test(reserved_bits_are_found),
+	};
+
+	if (argc != 3) {
+		fprintf(stderr, "usage: test_corpus GOLDEN_FOLDER BAD_FOLDER\n");
+		return 2;
+	}
+	golden_folder = argv[1];
+	bad_folder = argv[2];
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
