@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Event files: completion channels and asynchronous events. Each is a FIFO that the device writes
+ * records into, from whichever process its model runs in, and that the program reads and polls.
+ * What the program has read is counted per object, since destruction answers with that count and
+ * libibverbs then waits until as many were acknowledged.
+ */
+#include "kernel.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+union event_record {
+	struct ib_uverbs_comp_event_desc comp;
+	struct ib_uverbs_async_event_desc async;
+};
+
+/* Under the kernel's lock. */
+static struct event_file *files;
+static uint32_t next_file;
+
+static size_t record_size(const struct event_file *file)
+{
+	return file->kind == CX_EVENT_COMPLETION ? sizeof(struct ib_uverbs_comp_event_desc)
+						 : sizeof(struct ib_uverbs_async_event_desc);
+}
+
+static int open_fifo(struct event_file *file, const char *dir)
+{
+	int length = snprintf(file->path, sizeof(file->path), "%s/%u", dir, next_file++);
+
+	if (length < 0 || (size_t)length >= sizeof(file->path))
+		return -ENAMETOOLONG;
+	if (mkfifo(file->path, 0600))
+		return -errno;
+	file->fd = open(file->path, O_RDWR | O_NONBLOCK | O_CLOEXEC);
+	if (file->fd < 0) {
+		int err = -errno;
+
+		unlink(file->path);
+		return err;
+	}
+	return 0;
+}
+
+static int create(struct uverbs_context *ctx, enum cx_event kind, struct event_file **out)
+{
+	struct event_file *file = calloc(1, sizeof(*file));
+	int err;
+
+	if (!file)
+		return -ENOMEM;
+	file->ctx = ctx;
+	file->kind = kind;
+	file->refs = 1;
+	err = open_fifo(file, ctx->host->event_dir);
+	if (err)
+		goto free_file;
+	err = cx_channel_create(ctx->hca, file->path, kind, &file->channel);
+	if (err)
+		goto close_fifo;
+	file->next = files;
+	files = file;
+	*out = file;
+	return 0;
+
+close_fifo:
+	close(file->fd);
+	unlink(file->path);
+free_file:
+	free(file);
+	return err;
+}
+
+void event_file_get(struct event_file *file)
+{
+	file->refs++;
+}
+
+/* The device forgets the file; a reader finds an error instead of events. */
+static void detach(struct event_file *file)
+{
+	int err = cx_channel_destroy(file->ctx->hca, file->channel);
+
+	if (err)
+		cx_trace(file->ctx->hca, "uverbs: event file %s: error %d", file->path, -err);
+	if (file->ctx->async == file)
+		file->ctx->async = NULL;
+	unlink(file->path);
+	file->ctx = NULL;
+}
+
+void event_files_orphan(struct uverbs_context *ctx)
+{
+	for (struct event_file *file = files; file; file = file->next) {
+		if (file->ctx == ctx)
+			detach(file);
+	}
+}
+
+void event_files_disown(void)
+{
+	for (struct event_file *file = files; file; file = file->next)
+		file->ctx = NULL;
+}
+
+int event_file_of_fd(const struct uverbs_context *ctx, int64_t fd, enum cx_event kind,
+		     struct event_file **out)
+{
+	struct event_file *file = ctx->host->lookup((int)fd);
+
+	if (!file || file->ctx != ctx || file->kind != kind)
+		return -EBADF;
+	*out = file;
+	return 0;
+}
+
+int event_file_open(struct uverbs_context *ctx, enum cx_event kind)
+{
+	struct event_file *file;
+	int fd, err = create(ctx, kind, &file);
+
+	if (err)
+		return err;
+	fd = ctx->host->install(file);
+	if (fd < 0)
+		event_file_put_locked(file);
+	else if (kind == CX_EVENT_ASYNC && !ctx->async)
+		ctx->async = file;
+	return fd;
+}
+
+void event_file_put_locked(struct event_file *file)
+{
+	if (--file->refs)
+		return;
+	if (file->ctx)
+		detach(file);
+	for (struct event_file **link = &files; *link; link = &(*link)->next) {
+		if (*link == file) {
+			*link = file->next;
+			break;
+		}
+	}
+	close(file->fd);
+	free(file);
+}
+
+void event_file_put(struct event_file *file)
+{
+	pthread_mutex_lock(&kernel_lock);
+	event_file_put_locked(file);
+	pthread_mutex_unlock(&kernel_lock);
+}
+
+const char *event_file_path(const struct event_file *file)
+{
+	return file->path;
+}
+
+/* Which kind of object an asynchronous event is about; of the port and the device: none. */
+static enum object_kind kind_of_async(uint32_t event_type)
+{
+	switch ((enum ibv_event_type)event_type) {
+	case IBV_EVENT_CQ_ERR:
+		return OBJECT_CQ;
+	case IBV_EVENT_QP_FATAL:
+	case IBV_EVENT_QP_REQ_ERR:
+	case IBV_EVENT_QP_ACCESS_ERR:
+	case IBV_EVENT_COMM_EST:
+	case IBV_EVENT_SQ_DRAINED:
+	case IBV_EVENT_PATH_MIG:
+	case IBV_EVENT_PATH_MIG_ERR:
+	case IBV_EVENT_QP_LAST_WQE_REACHED:
+		return OBJECT_QP;
+	case IBV_EVENT_SRQ_ERR:
+	case IBV_EVENT_SRQ_LIMIT_REACHED:
+		return OBJECT_SRQ;
+	default:
+		return OBJECT_NONE;
+	}
+}
+
+/* The object that a record is about. */
+static struct object *object_of_record(const struct event_file *file,
+				       const union event_record *record)
+{
+	if (file->kind == CX_EVENT_COMPLETION)
+		return object_of_event(file->ctx, OBJECT_CQ, record->comp.cq_handle);
+	return object_of_event(file->ctx, kind_of_async(record->async.event_type),
+			       record->async.element);
+}
+
+/* One record, if there is one; 0, -EAGAIN, or -EIO when the context is gone. */
+static int take_record(struct event_file *file, union event_record *record)
+{
+	struct object *object;
+	int err = -EAGAIN;
+
+	pthread_mutex_lock(&kernel_lock);
+	if (!file->ctx) {
+		err = -EIO;
+	} else if (read(file->fd, record, record_size(file)) == (ssize_t)record_size(file)) {
+		object = object_of_record(file, record);
+		if (object && file->kind == CX_EVENT_COMPLETION)
+			object->cq.comp_reported++;
+		else if (object)
+			object->async_reported++;
+		err = 0;
+	}
+	pthread_mutex_unlock(&kernel_lock);
+	return err;
+}
+
+/*
+ * Counting and taking are one step under the lock, and waiting is outside of it, so that a
+ * destruction in another thread sees each event either counted or still unread.
+ */
+ssize_t event_file_read(struct event_file *file, int fd, void *buf, size_t size)
+{
+	union event_record record;
+
+	if (size < record_size(file))
+		return -EINVAL;
+	for (;;) {
+		struct pollfd ready = { .fd = fd, .events = POLLIN };
+		int err = take_record(file, &record);
+
+		if (!err)
+			break;
+		if (err != -EAGAIN || fcntl(fd, F_GETFL) & O_NONBLOCK)
+			return err;
+		if (poll(&ready, 1, -1) < 0)
+			return -errno;
+	}
+	if (user_write((uintptr_t)buf, &record, record_size(file)))
+		return -EFAULT;
+	return (ssize_t)record_size(file);
+}
+
+/* Reads the FIFO empty and writes back what is about other objects. */
+void event_file_forget(struct event_file *file, const struct object *object)
+{
+	union event_record kept[PIPE_BUF / sizeof(struct ib_uverbs_comp_event_desc)];
+	size_t count = 0, size = record_size(file);
+
+	if (!file->ctx)
+		return;
+	while (count < sizeof(kept) / sizeof(kept[0]) &&
+	       read(file->fd, &kept[count], size) == (ssize_t)size) {
+		if (object_of_record(file, &kept[count]) != object)
+			count++;
+	}
+	for (size_t i = 0; i < count; i++) {
+		if (write(file->fd, &kept[i], size) != (ssize_t)size)
+			cx_trace(file->ctx->hca, "uverbs: event file %s: an event is lost",
+				 file->path);
+	}
+}

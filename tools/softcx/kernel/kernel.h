@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Inside the kernel's rooms: a context with its objects, a call with its attributes. One lock
+ * guards all contexts of the process; uverbs_ioctl() holds it around every handler.
+ */
+#ifndef SOFTCX_KERNEL_H
+#define SOFTCX_KERNEL_H
+
+#include <pthread.h>
+
+#include <rdma/ib_user_ioctl_cmds.h>
+#include <rdma/ib_user_ioctl_verbs.h>
+#include <rdma/ib_user_verbs.h>
+#include <rdma/rdma_user_ioctl_cmds.h>
+
+#include "../model.h"
+#include "../nic/hca.h"
+#include "uverbs.h"
+
+/* -- objects (objects.c) ----------------------------------------------------------------------- */
+
+/* In the order in which a closing context destroys them. */
+enum object_kind {
+	OBJECT_NONE,
+	OBJECT_AH,
+	OBJECT_QP,
+	OBJECT_SRQ,
+	OBJECT_CQ,
+	OBJECT_MR,
+	OBJECT_PD,
+	OBJECT_UAR,
+	OBJECT_KINDS,
+};
+
+struct pinned {
+	uint64_t pages; /* charged to the process's RLIMIT_MEMLOCK */
+};
+
+struct object {
+	enum object_kind kind;
+	uint32_t handle;
+	uint32_t users;       /* other objects that refer to this one */
+	uint32_t number;      /* pdn, key, cqn, srqn, qpn, UAR page */
+	uint64_t user_handle; /* what its events carry */
+	struct object *pd;
+	struct event_file *async; /* where its asynchronous events go */
+	uint32_t async_reported;  /* events that the program has read */
+	struct pinned pinned;
+	union {
+		struct {
+			uint64_t length;
+			uint64_t iova;
+			uint64_t va;
+			int access;
+		} mr;
+		struct {
+			struct event_file *channel;
+			uint32_t comp_reported;
+			uint32_t entries;
+			uint32_t cqe_size;
+		} cq;
+		struct {
+			uint32_t max_wr, max_sge;
+		} srq;
+		struct {
+			struct object *send_cq, *recv_cq, *srq;
+			enum ibv_qp_type type;
+			struct ib_uverbs_qp_cap cap;
+			bool signal_all;
+		} qp;
+	};
+};
+
+struct uverbs_context {
+	const struct uverbs_host *host;
+	struct cx_hca *hca;
+	const struct cx_config *config;
+	bool ready;               /* GET_CONTEXT was answered */
+	bool foreign;             /* inherited through fork */
+	struct event_file *async; /* the first one, for objects that name none */
+	struct object **objects;  /* by handle; NULL where free */
+	uint32_t object_slots;
+	struct uverbs_context *next;
+};
+
+/* A zeroed object with a handle; NULL when out of memory. object_free() does not destroy. */
+struct object *object_new(struct uverbs_context *ctx, enum object_kind kind);
+void object_free(struct uverbs_context *ctx, struct object *object);
+struct object *object_find(const struct uverbs_context *ctx, enum object_kind kind,
+			   uint64_t handle);
+struct object *object_of_number(const struct uverbs_context *ctx, enum object_kind kind,
+				uint32_t number);
+void object_destroy_all(struct uverbs_context *ctx);
+/* Takes or gives back what `object` refers to: its PD and the event file of its events. */
+void object_refer(struct object *object, struct object *pd, struct event_file *async);
+/* -EBUSY while in use, else what the device answers; frees the object when it is gone. */
+int object_destroy(struct uverbs_context *ctx, struct object *object);
+void uar_page_put(uint32_t page); /* memory.c */
+struct object *object_of_event(const struct uverbs_context *ctx, enum object_kind kind,
+			       uint64_t user_handle);
+
+/* -- event files (events.c) -------------------------------------------------------------------- */
+
+struct event_file {
+	struct uverbs_context *ctx; /* NULL once its context is closed */
+	enum cx_event kind;
+	uint32_t channel;
+	uint32_t refs;
+	int fd; /* read and written without blocking, whatever the program does with its own */
+	struct event_file *next;
+	char path[108];
+};
+
+void event_file_get(struct event_file *file);
+void event_file_put_locked(struct event_file *file);
+/* Drops what the program has not yet read of this object's events. */
+void event_file_forget(struct event_file *file, const struct object *object);
+/* Its context closes while the program still has the descriptor. */
+void event_files_orphan(struct uverbs_context *ctx);
+/* After fork, in the child: the FIFOs are the parent's. */
+void event_files_disown(void);
+/* The event file that a descriptor of the program names; -EBADF when it is not of that kind. */
+int event_file_of_fd(const struct uverbs_context *ctx, int64_t fd, enum cx_event kind,
+		     struct event_file **file);
+/* Creates one and installs it; the program's descriptor or -errno. */
+int event_file_open(struct uverbs_context *ctx, enum cx_event kind);
+
+extern pthread_mutex_t kernel_lock;
+
+/* -- calls (uverbs.c) -------------------------------------------------------------------------- */
+
+struct call {
+	struct uverbs_context *ctx;
+	struct ib_uverbs_attr *attrs; /* a copy of the program's */
+	unsigned count;
+	uint64_t user_attrs; /* where the program's are */
+};
+
+typedef int call_handler(struct call *call);
+
+bool call_has(const struct call *call, uint16_t id);
+unsigned call_len(const struct call *call, uint16_t id);
+/* Copies what was passed, zero-padded to `size`; absent: zeroes alone. 0 or -EFAULT. */
+int call_in(const struct call *call, uint16_t id, void *value, size_t size);
+uint64_t call_value(const struct call *call, uint16_t id); /* an inline one; absent: 0 */
+/* Copies out at most what the program has room for, zeroes beyond `size`; absent: nothing. */
+int call_out(struct call *call, uint16_t id, const void *value, size_t size);
+int call_out_handle(struct call *call, uint16_t id, uint64_t handle);
+/* The object an attribute names: -ENOENT when there is none. */
+int call_object(const struct call *call, uint16_t id, enum object_kind kind,
+		struct object **object);
+/* The event file an attribute names, else the context's own; for asynchronous events. */
+int call_async_file(const struct call *call, uint16_t id, struct event_file **file);
+/* The driver's part of the request: at least `min` bytes, and zeroes beyond `size`. */
+int call_driver_in(const struct call *call, void *value, size_t min, size_t size);
+
+/* -- the commands, by subject ------------------------------------------------------------------ */
+
+enum attr_kind { ATTR_IN, ATTR_OUT, ATTR_OBJECT, ATTR_NEW_OBJECT, ATTR_FD, ATTR_NEW_FD };
+enum { ATTR_OPTIONAL = 1, ATTR_ZERO_TRAILING = 2 };
+
+struct attr_spec {
+	uint16_t id;
+	uint8_t kind;  /* enum attr_kind */
+	uint8_t flags; /* ATTR_* */
+	uint16_t min, max;
+};
+
+struct method {
+	uint16_t object_id, method_id;
+	bool before_context; /* may come before GET_CONTEXT */
+	bool driver_data;    /* takes UVERBS_ATTR_UHW_IN and _OUT */
+	call_handler *handler;
+	const char *name;
+	const struct attr_spec *specs;
+	unsigned spec_count;
+};
+
+struct write_command {
+	uint32_t command; /* with IB_USER_VERBS_CMD_FLAG_EXTENDED where it is one */
+	uint16_t min_in, min_out;
+	call_handler *handler;
+	const char *name;
+};
+
+/* Each ends with an entry without a handler. */
+extern const struct method device_methods[], queue_methods[], memory_methods[], qp_methods[];
+extern const struct write_command device_commands[], queue_commands[], memory_commands[],
+	qp_commands[];
+
+/* -- the program's memory (umem.c) ------------------------------------------------------------- */
+
+int user_read(void *to, uint64_t from, size_t size);
+int user_write(uint64_t to, const void *from, size_t size);
+
+/*
+ * What ib_umem_get() does: the range must be mapped, with write permission if `writable`, and fit
+ * into RLIMIT_MEMLOCK. 0, -EINVAL, -EFAULT, -ENOMEM.
+ */
+int user_pin(struct pinned *pinned, uint64_t start, uint64_t length, bool writable);
+void user_unpin(struct pinned *pinned);
+
+#endif

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The uverbs character device, answered in the kernel's stead. The file layer above opens contexts,
+ * hands ioctls down and reads event files; what a context needs from that layer comes in a table.
+ */
+#ifndef SOFTCX_UVERBS_H
+#define SOFTCX_UVERBS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct cx_hca;
+struct uverbs_context;
+struct event_file;
+
+struct uverbs_host {
+	struct cx_hca *hca;
+	const char *event_dir; /* where the FIFOs of event files go */
+	/* Gives an event file, and its reference, a descriptor of the process; that or -errno. */
+	int (*install)(struct event_file *file);
+	/* The event file behind a descriptor, while the kernel's lock is held; NULL if it is none. */
+	struct event_file *(*lookup)(int fd);
+	/* Before a queue pair is created on a page of the UAR window; 0 or -errno. */
+	int (*uar_in_use)(uint32_t page);
+};
+
+/* One open of the device; NULL when out of memory. Closing destroys whatever is left in it. */
+struct uverbs_context *uverbs_open(const struct uverbs_host *host);
+void uverbs_close(struct uverbs_context *ctx);
+
+/* The RDMA_VERBS_IOCTL of struct ib_uverbs_ioctl_hdr at `arg`; 0 or -errno. */
+int uverbs_ioctl(struct uverbs_context *ctx, unsigned long request, void *arg);
+
+/*
+ * read() of an event file through its descriptor `fd`: one event record, counted as reported;
+ * the bytes or -errno. Blocks as the descriptor's flags say.
+ */
+ssize_t event_file_read(struct event_file *file, int fd, void *buf, size_t size);
+const char *event_file_path(const struct event_file *file);
+void event_file_put(struct event_file *file);
+
+/* After fork, in the child: every context is its parent's and answers -EIO. */
+void uverbs_after_fork_child(void);
+
+#endif

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The descriptors of the process that are ours: opens of the device node and event files. Several
+ * descriptors may name one file (dup); the file closes with the last.
+ */
+#include "shim.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../model.h"
+#include "uar.h"
+
+enum { MAX_FDS = 65536 };
+
+struct file {
+	struct uverbs_context *ctx; /* one of these two */
+	struct event_file *event;
+	unsigned refs;
+};
+
+static _Atomic(struct file *) files[MAX_FDS];
+static pthread_mutex_t files_lock = PTHREAD_MUTEX_INITIALIZER;
+static unsigned open_contexts;
+
+bool file_is_node(const char *path)
+{
+	return !strcmp(path, "/dev/infiniband/" CX_UVERBS_NAME);
+}
+
+static struct file *file_of(int fd)
+{
+	return fd >= 0 && fd < MAX_FDS ? atomic_load_explicit(&files[fd], memory_order_acquire)
+				       : NULL;
+}
+
+bool file_is_ours(int fd)
+{
+	return file_of(fd) != NULL;
+}
+
+bool file_is_uverbs(int fd)
+{
+	struct file *file = file_of(fd);
+
+	return file && file->ctx;
+}
+
+/* A reference for the length of a call, since another thread may close the descriptor. */
+static struct file *get(int fd)
+{
+	struct file *file;
+
+	pthread_mutex_lock(&files_lock);
+	file = file_of(fd);
+	if (file)
+		file->refs++;
+	pthread_mutex_unlock(&files_lock);
+	return file;
+}
+
+static void put(struct file *file)
+{
+	bool last;
+
+	pthread_mutex_lock(&files_lock);
+	last = !--file->refs;
+	if (last && file->ctx)
+		open_contexts--;
+	pthread_mutex_unlock(&files_lock);
+	if (!last)
+		return;
+	if (file->ctx)
+		uverbs_close(file->ctx);
+	if (file->event)
+		event_file_put(file->event);
+	free(file);
+}
+
+static int install(int fd, struct file *file)
+{
+	if (fd >= MAX_FDS)
+		return -EMFILE;
+	pthread_mutex_lock(&files_lock);
+	file->refs++;
+	atomic_store_explicit(&files[fd], file, memory_order_release);
+	if (file->ctx && file->refs == 1)
+		open_contexts++;
+	pthread_mutex_unlock(&files_lock);
+	return 0;
+}
+
+int file_open_node(int flags)
+{
+	const struct uverbs_host *host = shim_host();
+	struct file *file;
+	int memfd, fd, err;
+
+	if (!host)
+		return -ENOENT;
+	memfd = softcx_uar_memfd();
+	if (memfd < 0)
+		return memfd;
+	fd = fcntl(memfd, flags & O_CLOEXEC ? F_DUPFD_CLOEXEC : F_DUPFD, 0);
+	if (fd < 0)
+		return -errno;
+	file = calloc(1, sizeof(*file));
+	err = -ENOMEM;
+	if (!file)
+		goto close_fd;
+	file->ctx = uverbs_open(host);
+	if (!file->ctx)
+		goto free_file;
+	err = install(fd, file);
+	if (err)
+		goto close_ctx;
+	return fd;
+
+close_ctx:
+	uverbs_close(file->ctx);
+free_file:
+	free(file);
+close_fd:
+	close(fd);
+	return err;
+}
+
+int file_install_event(struct event_file *event)
+{
+	struct file *file = calloc(1, sizeof(*file));
+	int fd, err;
+
+	if (!file)
+		return -ENOMEM;
+	file->event = event;
+	fd = open(event_file_path(event), O_RDWR | O_CLOEXEC);
+	err = fd < 0 ? -errno : install(fd, file);
+	if (!err)
+		return fd;
+	if (fd >= 0)
+		close(fd);
+	free(file);
+	return err;
+}
+
+struct event_file *file_lookup_event(int fd)
+{
+	struct file *file = file_of(fd);
+
+	return file ? file->event : NULL;
+}
+
+int file_ioctl(int fd, unsigned long request, void *arg)
+{
+	struct file *file = get(fd);
+	int err;
+
+	if (!file)
+		return -EBADF;
+	err = file->ctx ? uverbs_ioctl(file->ctx, request, arg) : -ENOTTY;
+	put(file);
+	return err;
+}
+
+ssize_t file_read(int fd, void *buf, size_t size)
+{
+	struct file *file = get(fd);
+	ssize_t done;
+
+	if (!file)
+		return -EBADF;
+	done = file->event ? event_file_read(file->event, fd, buf, size) : -EINVAL;
+	put(file);
+	return done;
+}
+
+void file_closed(int fd)
+{
+	struct file *file;
+
+	if (!file_of(fd))
+		return;
+	pthread_mutex_lock(&files_lock);
+	file = file_of(fd);
+	atomic_store_explicit(&files[fd], NULL, memory_order_release);
+	pthread_mutex_unlock(&files_lock);
+	if (file)
+		put(file);
+}
+
+void file_duplicated(int fd, int copy)
+{
+	struct file *file = get(fd);
+
+	if (!file)
+		return;
+	install(copy, file);
+	put(file);
+}
+
+bool files_open(void)
+{
+	return open_contexts;
+}
+
+void files_after_fork_child(void)
+{
+	pthread_mutex_init(&files_lock, NULL);
+}

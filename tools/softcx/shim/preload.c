@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What `softcx run` asks of the preloaded library, through the environment. */
+#include "shim.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../model.h"
+
+/* A word that is not understood is said and refused: another device would surprise more. */
+static bool complain(const char *variable, const char *value)
+{
+	fprintf(stderr, "softcx: %s=%s is not known; no device\n", variable, value);
+	return false;
+}
+
+bool shim_config_from_environment(struct cx_config *config)
+{
+	const char *generation = getenv("SOFTCX_GENERATION");
+	const char *link = getenv("SOFTCX_LINK");
+	const char *passive = getenv("SOFTCX_PASSIVE");
+
+	memset(config, 0, sizeof(*config));
+	config->fabric = getenv("SOFTCX_FABRIC");
+	if (!config->fabric)
+		return false;
+	config->generation = CX_GEN_CX6;
+	config->link = CX_LINK_IB;
+	config->fault_plan = getenv("SOFTCX_FAULT");
+	config->trace_path = getenv("SOFTCX_TRACE");
+	config->passive = passive && strcmp(passive, "0");
+	if (generation && cx_generation_by_name(generation, &config->generation))
+		return complain("SOFTCX_GENERATION", generation);
+	if (link && cx_link_by_name(link, &config->link))
+		return complain("SOFTCX_LINK", link);
+	/* A tree that somebody else made would hide ours. */
+	unsetenv("SYSFS_PATH");
+	return true;
+}

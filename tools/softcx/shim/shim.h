@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Inside the shim: the device of this process, its fake files, and the table of descriptors. */
+#ifndef SOFTCX_SHIM_H
+#define SOFTCX_SHIM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "../kernel/uverbs.h"
+#include "../nic/hca.h"
+
+/*
+ * The process's device, started from the environment if that asks for one (preloaded), else only by
+ * softcx_start(); NULL when there is none. What the kernel's rooms need of the process comes along.
+ */
+const struct uverbs_host *shim_host(void);
+
+/* preload.c, absent when linked in: the configuration in the environment; false if there is none. */
+bool shim_config_from_environment(struct cx_config *config) __attribute__((weak));
+
+/* -- sysfs.c ----------------------------------------------------------------------------------- */
+
+/* Writes the tree into a directory of its own and answers its name; 0 or -errno. */
+int sysfs_create(const struct cx_config *config);
+void sysfs_remove(void);
+void sysfs_disown(void); /* after fork, in the child: it is the parent's to remove */
+const char *sysfs_event_dir(void);
+/*
+ * Where the fake of `path` is, written into `buf`; NULL if there is none, or no device. sysfs_real()
+ * turns a name inside the tree back into the one the program expects.
+ */
+const char *sysfs_redirect(const char *path, char *buf, size_t size);
+const char *sysfs_real(const char *path, char *buf, size_t size);
+
+/* -- files.c ----------------------------------------------------------------------------------- */
+
+/* Is it the device node? */
+bool file_is_node(const char *path);
+/* Opens the device; a descriptor, or -errno. */
+int file_open_node(int flags);
+/* Is the descriptor one of ours? Cheap, for the interposed functions' fast path. */
+bool file_is_ours(int fd);
+bool file_is_uverbs(int fd);
+int file_ioctl(int fd, unsigned long request, void *arg); /* 0 or -errno */
+ssize_t file_read(int fd, void *buf, size_t size);        /* bytes or -errno */
+void file_closed(int fd);                                 /* before the real close() */
+void file_duplicated(int fd, int copy);                   /* after the real dup() */
+int file_install_event(struct event_file *file);
+struct event_file *file_lookup_event(int fd);
+bool files_open(void);
+void files_after_fork_child(void);
+
+#endif

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The life of the process's device: started by softcx_start(), or from the environment on the first
+ * look at /sys; started anew in a child after fork, which owns nothing of its parent's.
+ */
+#include "../softcx.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "shim.h"
+#include "uar.h"
+
+static struct {
+	struct uverbs_host host;
+	struct cx_config config;
+	struct cx_hca *hca;
+	int memfd;
+	bool wanted;  /* there is a configuration */
+	bool refused; /* starting failed; said once */
+	pid_t pid;    /* whose state this is */
+} device = { .memfd = -1 };
+
+static pthread_mutex_t device_lock = PTHREAD_MUTEX_INITIALIZER;
+
+int (*softcx_uar_in_use)(uint32_t page);
+
+static int uar_in_use(uint32_t page)
+{
+	return softcx_uar_in_use ? softcx_uar_in_use(page) : 0;
+}
+
+/* The strings are copied as well; NULL stays NULL. */
+static char *copy_string(const char *string, bool *failed)
+{
+	char *copy = string ? strdup(string) : NULL;
+
+	if (string && !copy)
+		*failed = true;
+	return copy;
+}
+
+static void free_config(struct cx_config *config)
+{
+	free((char *)(uintptr_t)config->fabric);
+	free((char *)(uintptr_t)config->fault_plan);
+	free((char *)(uintptr_t)config->trace_path);
+	memset(config, 0, sizeof(*config));
+}
+
+static int copy_config(const struct cx_config *from, struct cx_config *to)
+{
+	bool failed = false;
+
+	*to = *from;
+	to->fabric = copy_string(from->fabric, &failed);
+	to->fault_plan = copy_string(from->fault_plan, &failed);
+	to->trace_path = copy_string(from->trace_path, &failed);
+	if (failed)
+		free_config(to);
+	return failed ? -ENOMEM : 0;
+}
+
+static void before_fork(void)
+{
+	pthread_mutex_lock(&device_lock);
+}
+
+static void after_fork_parent(void)
+{
+	pthread_mutex_unlock(&device_lock);
+}
+
+/* The child keeps the wish for a device; it gets one of its own when it looks. */
+static void after_fork_child(void)
+{
+	pthread_mutex_init(&device_lock, NULL);
+	files_after_fork_child();
+	uverbs_after_fork_child();
+	if (device.hca)
+		cx_after_fork_child(device.hca);
+	device.hca = NULL;
+	device.memfd = -1;
+	sysfs_disown();
+}
+
+static void watch_forks(void)
+{
+	pthread_atfork(before_fork, after_fork_parent, after_fork_child);
+}
+
+static int start_locked(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	int err = cx_open(&device.config, &device.hca);
+
+	if (err) {
+		device.hca = NULL;
+		return err;
+	}
+	err = sysfs_create(&device.config);
+	if (err) {
+		cx_close(device.hca);
+		device.hca = NULL;
+		return err;
+	}
+	device.host = (struct uverbs_host){
+		.hca = device.hca,
+		.event_dir = sysfs_event_dir(),
+		.install = file_install_event,
+		.lookup = file_lookup_event,
+		.uar_in_use = uar_in_use,
+	};
+	device.pid = getpid();
+	pthread_once(&once, watch_forks);
+	return 0;
+}
+
+static void start_from_environment(void)
+{
+	struct cx_config config;
+	int err;
+
+	if (!device.wanted) {
+		if (!shim_config_from_environment || !shim_config_from_environment(&config) ||
+		    copy_config(&config, &device.config))
+			return;
+		device.wanted = true;
+	}
+	err = start_locked();
+	if (err) {
+		fprintf(stderr, "softcx: no device: %s\n", strerror(-err));
+		device.refused = true;
+	}
+}
+
+const struct uverbs_host *shim_host(void)
+{
+	const struct uverbs_host *host;
+
+	pthread_mutex_lock(&device_lock);
+	if (!device.hca && !device.refused)
+		start_from_environment();
+	host = device.hca ? &device.host : NULL;
+	pthread_mutex_unlock(&device_lock);
+	return host;
+}
+
+int softcx_start(const struct cx_config *config)
+{
+	int err;
+
+	pthread_mutex_lock(&device_lock);
+	if (device.wanted) {
+		err = -EALREADY;
+		goto unlock;
+	}
+	err = copy_config(config, &device.config);
+	if (err)
+		goto unlock;
+	/* A tree that somebody else made would hide ours. */
+	unsetenv("SYSFS_PATH");
+	err = start_locked();
+	if (err)
+		free_config(&device.config);
+	device.wanted = !err;
+unlock:
+	pthread_mutex_unlock(&device_lock);
+	return err;
+}
+
+int softcx_stop(void)
+{
+	int err = 0;
+
+	pthread_mutex_lock(&device_lock);
+	if (files_open()) {
+		err = -EBUSY;
+	} else if (device.hca) {
+		cx_close(device.hca);
+		sysfs_remove();
+		if (device.memfd >= 0)
+			close(device.memfd);
+		device.memfd = -1;
+		device.hca = NULL;
+		device.wanted = false;
+		free_config(&device.config);
+	}
+	pthread_mutex_unlock(&device_lock);
+	return err;
+}
+
+unsigned softcx_step(unsigned max_wqes)
+{
+	return device.hca ? cx_step(device.hca, max_wqes) : 0;
+}
+
+struct cx_hca *softcx_hca(void)
+{
+	return device.hca;
+}
+
+static int create_memfd(void)
+{
+	int fd = memfd_create("softcx-uar", MFD_CLOEXEC);
+	int err;
+
+	if (fd < 0)
+		return -errno;
+	if (!ftruncate(fd, SOFTCX_UAR_BASE + SOFTCX_UAR_SIZE))
+		return fd;
+	err = -errno;
+	close(fd);
+	return err;
+}
+
+int softcx_uar_memfd(void)
+{
+	int fd;
+
+	pthread_mutex_lock(&device_lock);
+	if (device.memfd < 0)
+		device.memfd = create_memfd();
+	fd = device.memfd;
+	pthread_mutex_unlock(&device_lock);
+	return fd;
+}
+
+/* Other threads may still be running, so the device stays; it notices that the process is gone. */
+__attribute__((destructor)) static void remove_tree_at_exit(void)
+{
+	sysfs_remove();
+}

@@ -1,0 +1,357 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The libc functions through which libibverbs, libmlx5 and UCX look for a device, defined here in
+ * front of libc's. Each does libc's work unless the path or the descriptor is ours. The real ones
+ * are resolved when first needed, since other libraries' constructors call these before ours run.
+ */
+/* Each name must stand for itself, not for its checked or its 64-bit form. */
+#undef _FORTIFY_SOURCE
+#undef _FILE_OFFSET_BITS
+#include <dirent.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/netlink.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "../model.h"
+#include "shim.h"
+
+static void *resolve(_Atomic(void *) *slot, const char *name)
+{
+	void *symbol = atomic_load_explicit(slot, memory_order_relaxed);
+
+	if (!symbol) {
+		symbol = dlsym(RTLD_NEXT, name);
+		if (!symbol)
+			abort(); /* no libc in the process: there is nobody to report to */
+		atomic_store_explicit(slot, symbol, memory_order_relaxed);
+	}
+	return symbol;
+}
+
+/* The next definition of the function that is being interposed. */
+#define REAL(name)                                                                                 \
+	(__extension__({                                                                           \
+		static _Atomic(void *) slot_;                                                      \
+		(__typeof__(&name))resolve(&slot_, #name);                                         \
+	}))
+
+static int set_errno(int err)
+{
+	if (err >= 0)
+		return err;
+	errno = -err;
+	return -1;
+}
+
+static const char *redirect(const char *path, char buf[PATH_MAX])
+{
+	const char *redirected = sysfs_redirect(path, buf, PATH_MAX);
+
+	return redirected ? redirected : path;
+}
+
+static bool is_node(const char *path)
+{
+	return path && file_is_node(path) && shim_host();
+}
+
+/* What stat() says of the device node: libibverbs asks for a character device of its number. */
+static void fill_node(struct stat *st)
+{
+	st->st_mode = S_IFCHR | 0666;
+	st->st_rdev = makedev(CX_UVERBS_MAJOR, CX_UVERBS_MINOR);
+	st->st_size = 0;
+}
+
+static int stat_node(struct stat *st)
+{
+	memset(st, 0, sizeof(*st));
+	st->st_nlink = 1;
+	fill_node(st);
+	return 0;
+}
+
+/* -- open -------------------------------------------------------------------------------------- */
+
+static mode_t mode_argument(int flags, va_list args)
+{
+	return flags & O_CREAT || (flags & O_TMPFILE) == O_TMPFILE ? va_arg(args, mode_t) : 0;
+}
+
+#define DEFINE_OPEN(name)                                                                          \
+	int name(const char *path, int flags, ...)                                                 \
+	{                                                                                          \
+		char buf[PATH_MAX];                                                                \
+		va_list args;                                                                      \
+		mode_t mode;                                                                       \
+                                                                                                   \
+		va_start(args, flags);                                                             \
+		mode = mode_argument(flags, args);                                                 \
+		va_end(args);                                                                      \
+		if (is_node(path))                                                                 \
+			return set_errno(file_open_node(flags));                                   \
+		return REAL(name)(redirect(path, buf), flags, mode);                               \
+	}
+
+#define DEFINE_OPENAT(name)                                                                        \
+	int name(int dir, const char *path, int flags, ...)                                        \
+	{                                                                                          \
+		char buf[PATH_MAX];                                                                \
+		va_list args;                                                                      \
+		mode_t mode;                                                                       \
+                                                                                                   \
+		va_start(args, flags);                                                             \
+		mode = mode_argument(flags, args);                                                 \
+		va_end(args);                                                                      \
+		if (is_node(path))                                                                 \
+			return set_errno(file_open_node(flags));                                   \
+		return REAL(name)(dir, redirect(path, buf), flags, mode);                          \
+	}
+
+/* The checked forms that fortified programs call; they never create. */
+#define DEFINE_OPEN_2(name)                                                                        \
+	int name(const char *path, int flags);                                                     \
+	int name(const char *path, int flags)                                                      \
+	{                                                                                          \
+		char buf[PATH_MAX];                                                                \
+                                                                                                   \
+		if (is_node(path))                                                                 \
+			return set_errno(file_open_node(flags));                                   \
+		return REAL(name)(redirect(path, buf), flags);                                     \
+	}
+
+#define DEFINE_OPENAT_2(name)                                                                      \
+	int name(int dir, const char *path, int flags);                                            \
+	int name(int dir, const char *path, int flags)                                             \
+	{                                                                                          \
+		char buf[PATH_MAX];                                                                \
+                                                                                                   \
+		if (is_node(path))                                                                 \
+			return set_errno(file_open_node(flags));                                   \
+		return REAL(name)(dir, redirect(path, buf), flags);                                \
+	}
+
+DEFINE_OPEN(open)
+DEFINE_OPEN(open64)
+DEFINE_OPENAT(openat)
+DEFINE_OPENAT(openat64)
+DEFINE_OPEN_2(__open_2)
+DEFINE_OPEN_2(__open64_2)
+DEFINE_OPENAT_2(__openat_2)
+DEFINE_OPENAT_2(__openat64_2)
+
+#define DEFINE_FOPEN(name)                                                                         \
+	FILE *name(const char *restrict path, const char *restrict mode)                           \
+	{                                                                                          \
+		char buf[PATH_MAX];                                                                \
+                                                                                                   \
+		return REAL(name)(redirect(path, buf), mode);                                      \
+	}
+
+DEFINE_FOPEN(fopen)
+DEFINE_FOPEN(fopen64)
+
+DIR *opendir(const char *path)
+{
+	char buf[PATH_MAX];
+
+	return REAL(opendir)(redirect(path, buf));
+}
+
+/* -- stat and friends -------------------------------------------------------------------------- */
+
+_Static_assert(sizeof(struct stat) == sizeof(struct stat64), "only LP64 is supported");
+
+#define DEFINE_STAT(name, type)                                                                    \
+	int name(const char *restrict path, struct type *restrict st)                              \
+	{                                                                                          \
+		char buf[PATH_MAX];                                                                \
+                                                                                                   \
+		if (is_node(path))                                                                 \
+			return stat_node((struct stat *)(void *)st);                               \
+		return REAL(name)(redirect(path, buf), st);                                        \
+	}
+
+#define DEFINE_FSTAT(name, type)                                                                   \
+	int name(int fd, struct type *st)                                                          \
+	{                                                                                          \
+		int err = REAL(name)(fd, st);                                                      \
+                                                                                                   \
+		if (!err && file_is_uverbs(fd))                                                    \
+			fill_node((struct stat *)(void *)st);                                      \
+		return err;                                                                        \
+	}
+
+#define DEFINE_FSTATAT(name, type)                                                                 \
+	int name(int dir, const char *restrict path, struct type *restrict st, int flags)          \
+	{                                                                                          \
+		char buf[PATH_MAX];                                                                \
+                                                                                                   \
+		if (is_node(path))                                                                 \
+			return stat_node((struct stat *)(void *)st);                               \
+		return REAL(name)(dir, redirect(path, buf), st, flags);                            \
+	}
+
+DEFINE_STAT(stat, stat)
+DEFINE_STAT(stat64, stat64)
+DEFINE_STAT(lstat, stat)
+DEFINE_STAT(lstat64, stat64)
+DEFINE_FSTAT(fstat, stat)
+DEFINE_FSTAT(fstat64, stat64)
+DEFINE_FSTATAT(fstatat, stat)
+DEFINE_FSTATAT(fstatat64, stat64)
+
+int access(const char *path, int mode)
+{
+	char buf[PATH_MAX];
+
+	if (is_node(path))
+		return mode & X_OK ? set_errno(-EACCES) : 0;
+	return REAL(access)(redirect(path, buf), mode);
+}
+
+int faccessat(int dir, const char *path, int mode, int flags)
+{
+	char buf[PATH_MAX];
+
+	if (is_node(path))
+		return mode & X_OK ? set_errno(-EACCES) : 0;
+	return REAL(faccessat)(dir, redirect(path, buf), mode, flags);
+}
+
+ssize_t readlink(const char *restrict path, char *restrict target, size_t size)
+{
+	char buf[PATH_MAX];
+
+	return REAL(readlink)(redirect(path, buf), target, size);
+}
+
+ssize_t readlinkat(int dir, const char *restrict path, char *restrict target, size_t size)
+{
+	char buf[PATH_MAX];
+
+	return REAL(readlinkat)(dir, redirect(path, buf), target, size);
+}
+
+/* The program sees /sys/devices/..., where its own idea of PCI topology finds what it looks for. */
+static char *real_path(const char *path, char *resolved)
+{
+	char buf[PATH_MAX], real[PATH_MAX], seen[PATH_MAX];
+	const char *redirected = sysfs_redirect(path, buf, sizeof(buf));
+	const char *answer;
+
+	if (!redirected)
+		return REAL(realpath)(path, resolved);
+	if (!REAL(realpath)(redirected, real))
+		return NULL;
+	answer = sysfs_real(real, seen, sizeof(seen));
+	if (!answer)
+		answer = real;
+	return resolved ? strcpy(resolved, answer) : strdup(answer);
+}
+
+char *realpath(const char *restrict path, char *restrict resolved)
+{
+	return real_path(path, resolved);
+}
+
+char *__realpath_chk(const char *path, char *resolved, size_t size);
+char *__realpath_chk(const char *path, char *resolved, size_t size)
+{
+	return size < PATH_MAX ? REAL(__realpath_chk)(path, resolved, size)
+			       : real_path(path, resolved);
+}
+
+/* -- descriptors ------------------------------------------------------------------------------- */
+
+int ioctl(int fd, unsigned long request, ...)
+{
+	va_list args;
+	void *arg;
+
+	va_start(args, request);
+	arg = va_arg(args, void *);
+	va_end(args);
+	if (file_is_ours(fd))
+		return set_errno(file_ioctl(fd, request, arg));
+	return REAL(ioctl)(fd, request, arg);
+}
+
+ssize_t read(int fd, void *buf, size_t size)
+{
+	ssize_t done;
+
+	if (!file_is_ours(fd))
+		return REAL(read)(fd, buf, size);
+	done = file_read(fd, buf, size);
+	if (done >= 0)
+		return done;
+	errno = (int)-done;
+	return -1;
+}
+
+ssize_t __read_chk(int fd, void *buf, size_t size, size_t room);
+ssize_t __read_chk(int fd, void *buf, size_t size, size_t room)
+{
+	return size > room ? REAL(__read_chk)(fd, buf, size, room) : read(fd, buf, size);
+}
+
+int close(int fd)
+{
+	if (file_is_ours(fd))
+		file_closed(fd);
+	return REAL(close)(fd);
+}
+
+int dup(int fd)
+{
+	int copy = REAL(dup)(fd);
+
+	if (copy >= 0 && file_is_ours(fd))
+		file_duplicated(fd, copy);
+	return copy;
+}
+
+int dup2(int fd, int copy)
+{
+	int done;
+
+	if (fd != copy && file_is_ours(copy))
+		file_closed(copy);
+	done = REAL(dup2)(fd, copy);
+	if (done >= 0 && fd != copy && file_is_ours(fd))
+		file_duplicated(fd, copy);
+	return done;
+}
+
+int dup3(int fd, int copy, int flags)
+{
+	int done;
+
+	if (file_is_ours(copy))
+		file_closed(copy);
+	done = REAL(dup3)(fd, copy, flags);
+	if (done >= 0 && file_is_ours(fd))
+		file_duplicated(fd, copy);
+	return done;
+}
+
+/* A kernel with RDMA answers "no devices", and libibverbs would never look at sysfs. */
+int socket(int domain, int type, int protocol)
+{
+	if (domain == AF_NETLINK && protocol == NETLINK_RDMA && shim_host())
+		return set_errno(-EPROTONOSUPPORT);
+	return REAL(socket)(domain, type, protocol);
+}

@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The part of /sys that tells of the device, written as plain files into a directory of this
+ * process, with the links between its parts as Linux has them. Event files live there too.
+ */
+#include "shim.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <ftw.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "../model.h"
+
+/* A PCI domain that no machine has. */
+#define PCI_ROOT   "pci5cc5:00"
+#define PCI_NAME   "5cc5:00:00.0"
+#define PCI_DIR    "devices/" PCI_ROOT "/" PCI_NAME
+#define IB_DIR     PCI_DIR "/infiniband/" CX_DEVICE_NAME
+#define UVERBS_DIR PCI_DIR "/infiniband_verbs/" CX_UVERBS_NAME
+#define PORT_DIR   IB_DIR "/ports/1"
+
+static char root[64]; /* empty: there is no tree */
+static char event_dir[80];
+static pid_t owner;
+
+/* The paths that are ours, below /sys. */
+static const char *const prefixes[] = {
+	"class/infiniband",
+	"class/infiniband_verbs",
+	"devices/" PCI_ROOT,
+	"bus/pci/devices/" PCI_NAME,
+};
+
+static const char *const links[][2] = {
+	{ "class/infiniband/" CX_DEVICE_NAME, "../../" IB_DIR },
+	{ "class/infiniband_verbs/" CX_UVERBS_NAME, "../../" UVERBS_DIR },
+	{ "bus/pci/devices/" PCI_NAME, "../../../" PCI_DIR },
+	{ IB_DIR "/device", "../.." },
+	{ UVERBS_DIR "/device", "../.." },
+};
+
+static const char *const constant_files[][2] = {
+	{ "class/infiniband_verbs/abi_version", "6" }, /* IB_USER_VERBS_ABI_VERSION */
+	{ UVERBS_DIR "/abi_version", "1" },            /* MLX5_IB_UVERBS_ABI_VERSION */
+	{ UVERBS_DIR "/ibdev", CX_DEVICE_NAME },
+	{ IB_DIR "/node_type", "1: CA" },
+	{ IB_DIR "/node_desc", "softcx" },
+	{ IB_DIR "/hw_rev", "0" },
+	{ PORT_DIR "/state", "4: ACTIVE" },
+	{ PORT_DIR "/phys_state", "5: LinkUp" },
+	{ PORT_DIR "/lid_mask_count", "0" },
+	{ PORT_DIR "/sm_sl", "0" },
+	{ PCI_DIR "/vendor", "0x15b3" },
+	{ PCI_DIR "/class", "0x020700" },
+	{ PCI_DIR "/numa_node", "-1" },
+	{ PCI_DIR "/current_link_speed", "16.0 GT/s PCIe" },
+	{ PCI_DIR "/current_link_width", "16" },
+	{ PCI_DIR "/max_link_speed", "16.0 GT/s PCIe" },
+	{ PCI_DIR "/max_link_width", "16" },
+};
+
+/* -- writing ----------------------------------------------------------------------------------- */
+
+/* Makes the directories above root/relative and writes the whole name to `path`. */
+static int make_path(const char *relative, char *path, size_t size)
+{
+	int length = snprintf(path, size, "%s/%s", root, relative);
+
+	if (length < 0 || (size_t)length >= size)
+		return -ENAMETOOLONG;
+	for (char *slash = path + strlen(root); (slash = strchr(slash + 1, '/'));) {
+		*slash = '\0';
+		if (mkdir(path, 0755) && errno != EEXIST)
+			return -errno;
+		*slash = '/';
+	}
+	return 0;
+}
+
+__attribute__((format(printf, 2, 3))) static int put(const char *relative, const char *format, ...)
+{
+	char path[256];
+	FILE *file;
+	va_list args;
+	int err = make_path(relative, path, sizeof(path));
+
+	if (err)
+		return err;
+	file = fopen(path, "we");
+	if (!file)
+		return -errno;
+	va_start(args, format);
+	vfprintf(file, format, args);
+	va_end(args);
+	fputc('\n', file);
+	return fclose(file) ? -errno : 0;
+}
+
+__attribute__((format(printf, 3, 4))) static int put_numbered(const char *dir, unsigned number,
+							      const char *format, ...)
+{
+	char relative[160], text[64];
+	va_list args;
+
+	snprintf(relative, sizeof(relative), "%s/%u", dir, number);
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	return put(relative, "%s", text);
+}
+
+static int put_links(void)
+{
+	char path[256];
+
+	for (size_t i = 0; i < sizeof(links) / sizeof(links[0]); i++) {
+		int err = make_path(links[i][0], path, sizeof(path));
+
+		if (err)
+			return err;
+		if (symlink(links[i][1], path))
+			return -errno;
+	}
+	return 0;
+}
+
+static int put_constant_files(void)
+{
+	int err = 0;
+
+	for (size_t i = 0; !err && i < sizeof(constant_files) / sizeof(constant_files[0]); i++)
+		err = put(constant_files[i][0], "%s", constant_files[i][1]);
+	return err;
+}
+
+/* All CPUs are near: words of 32 bits, the highest first. */
+static int put_local_cpus(void)
+{
+	long cpus = sysconf(_SC_NPROCESSORS_CONF);
+	char text[512];
+	size_t at = 0;
+
+	for (long word = (cpus - 1) / 32; word >= 0 && at < sizeof(text) - 10; word--) {
+		long left = cpus - word * 32;
+		uint32_t bits = left >= 32 ? UINT32_MAX : (UINT32_C(1) << left) - 1;
+
+		at += (size_t)snprintf(text + at, sizeof(text) - at, "%08" PRIx32 "%s", bits,
+				       word ? "," : "");
+	}
+	return put(PCI_DIR "/local_cpus", "%s", text);
+}
+
+static int put_device(const struct cx_config *config)
+{
+	const struct cx_model *model = cx_model(config->generation);
+	uint64_t guid = cx_node_guid(config);
+	char text[24];
+	int err;
+
+	snprintf(text, sizeof(text), "%04x:%04x:%04x:%04x", (unsigned)(guid >> 48),
+		 (unsigned)(guid >> 32) & 0xffff, (unsigned)(guid >> 16) & 0xffff,
+		 (unsigned)guid & 0xffff);
+	err = put(IB_DIR "/node_guid", "%s", text);
+	if (!err)
+		err = put(IB_DIR "/sys_image_guid", "%s", text);
+	if (!err)
+		err = put(IB_DIR "/board_id", "%s", model->board_id);
+	if (!err)
+		err = put(IB_DIR "/hca_type", "%s", model->hca_type);
+	if (!err)
+		err = put(IB_DIR "/fw_ver", "%u.%u.%04u", model->fw_major, model->fw_minor,
+			  model->fw_sub);
+	if (!err)
+		err = put(UVERBS_DIR "/dev", "%d:%d", CX_UVERBS_MAJOR, CX_UVERBS_MINOR);
+	if (!err)
+		err = put(PCI_DIR "/device", "0x%04x", model->pci_device_id);
+	if (!err)
+		err = put(PCI_DIR "/modalias", "pci:v%08Xd%08Xsv%08Xsd%08Xbc02sc07i00",
+			  CX_PCI_VENDOR_ID, model->pci_device_id, CX_PCI_VENDOR_ID, 8);
+	return err ? err : put_local_cpus();
+}
+
+static int put_gid(const struct cx_config *config, unsigned index)
+{
+	struct cx_gid gid = { 0 };
+	char text[40];
+	int err, empty = cx_gid_get(config, index, &gid);
+
+	for (unsigned i = 0; i < 8; i++)
+		snprintf(text + 5 * i, sizeof(text) - 5 * i, "%02x%02x%s", gid.gid.raw[2 * i],
+			 gid.gid.raw[2 * i + 1], i < 7 ? ":" : "");
+	err = put_numbered(PORT_DIR "/gids", index, "%s", text);
+	/* An empty entry has no type; the kernel's file answers EINVAL, ours is not there. */
+	if (err || empty)
+		return err;
+	return put_numbered(PORT_DIR "/gid_attrs/types", index, "%s",
+			    gid.type == IBV_GID_TYPE_ROCE_V2 ? "RoCE v2" : "IB/RoCE v1");
+}
+
+static int put_port(const struct cx_config *config)
+{
+	bool roce = config->link == CX_LINK_ROCE;
+	int err = put(PORT_DIR "/link_layer", "%s", roce ? "Ethernet" : "InfiniBand");
+
+	if (!err)
+		err = put(PORT_DIR "/rate", "%s", cx_model(config->generation)->rate);
+	if (!err)
+		err = put(PORT_DIR "/lid", "0x%x", roce ? 0 : CX_LID);
+	if (!err)
+		err = put(PORT_DIR "/sm_lid", "0x%x", roce ? 0 : CX_LID);
+	if (!err)
+		err = put(PORT_DIR "/cap_mask", "0x%08x", cx_port_cap_flags(config));
+	for (unsigned i = 0; !err && i < cx_gid_table_len(config); i++)
+		err = put_gid(config, i);
+	for (unsigned i = 0; !err && i < cx_pkey_table_len(config); i++)
+		err = put_numbered(PORT_DIR "/pkeys", i, "0x%04x", i ? 0 : CX_PKEY);
+	return err;
+}
+
+/* -- the directory ----------------------------------------------------------------------------- */
+
+static const char *parent_dir(void)
+{
+	return "/tmp";
+}
+
+static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *at)
+{
+	(void)st;
+	(void)type;
+	(void)at;
+	return remove(path);
+}
+
+static void remove_tree(const char *path)
+{
+	nftw(path, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+/* Trees whose process was killed; the name has its user and its pid. */
+static void sweep(void)
+{
+	DIR *dir = opendir(parent_dir());
+	struct dirent *entry;
+	char path[300];
+
+	while (dir && (entry = readdir(dir))) {
+		unsigned uid;
+		int pid;
+
+		if (sscanf(entry->d_name, "softcx-%u-%d-", &uid, &pid) != 2 || uid != getuid())
+			continue;
+		if (pid <= 0 || !kill(pid, 0) || errno != ESRCH)
+			continue;
+		snprintf(path, sizeof(path), "%s/%s", parent_dir(), entry->d_name);
+		remove_tree(path);
+	}
+	if (dir)
+		closedir(dir);
+}
+
+int sysfs_create(const struct cx_config *config)
+{
+	int err;
+
+	sweep();
+	snprintf(root, sizeof(root), "%s/softcx-%u-%d-XXXXXX", parent_dir(), getuid(), getpid());
+	if (!mkdtemp(root)) {
+		root[0] = '\0';
+		return -errno;
+	}
+	owner = getpid();
+	snprintf(event_dir, sizeof(event_dir), "%s/events", root);
+	err = mkdir(event_dir, 0700) ? -errno : 0;
+	if (!err)
+		err = put_links();
+	if (!err)
+		err = put_constant_files();
+	if (!err)
+		err = put_device(config);
+	if (!err)
+		err = put_port(config);
+	if (err)
+		sysfs_remove();
+	return err;
+}
+
+void sysfs_remove(void)
+{
+	if (root[0] && owner == getpid())
+		remove_tree(root);
+	root[0] = '\0';
+}
+
+void sysfs_disown(void)
+{
+	root[0] = '\0';
+}
+
+const char *sysfs_event_dir(void)
+{
+	return event_dir;
+}
+
+/* -- redirection ------------------------------------------------------------------------------- */
+
+static bool is_ours(const char *relative)
+{
+	for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++) {
+		size_t length = strlen(prefixes[i]);
+
+		if (!strncmp(relative, prefixes[i], length) &&
+		    (!relative[length] || relative[length] == '/'))
+			return true;
+	}
+	return false;
+}
+
+const char *sysfs_redirect(const char *path, char *buf, size_t size)
+{
+	int length;
+
+	if (!path || strncmp(path, "/sys/", 5) || !is_ours(path + 5) || !shim_host())
+		return NULL;
+	length = snprintf(buf, size, "%s/%s", root, path + 5);
+	return length > 0 && (size_t)length < size ? buf : NULL;
+}
+
+const char *sysfs_real(const char *path, char *buf, size_t size)
+{
+	size_t length = strlen(root);
+	int written;
+
+	if (!length || strncmp(path, root, length) || path[length] != '/')
+		return NULL;
+	written = snprintf(buf, size, "/sys%s", path + length);
+	return written > 0 && (size_t)written < size ? buf : NULL;
+}
