@@ -376,19 +376,17 @@ static void malformed_bytes_are_refused_as_they_should(void **state)
 	assert_true(hex_visit(bad_folder, assert_refused) > 20);
 }
 
-/* The copy is exact, so that ASan sees a read behind the end. */
 static void assert_cuts_refused(const struct hexfile *hex)
 {
-	for (size_t size = 0; size < hex->size; size++) {
-		struct hexfile cut = *hex;
+	static struct bsn_wqe wqe;
+
+	for (size_t size = 0; hex->kind == HEX_SEND && size < hex->size; size++) {
+		/* Exactly as long, so that ASan sees a read behind the end. */
 		uint8_t *exact = malloc(size ? size : 1);
-		static struct bsn_wqe wqe;
 
 		assert_non_null(exact);
-		memcpy(exact, cut.bytes, size);
-		if (hex->kind == HEX_SEND && size >= 8 && cut.bytes[7] * 16u > size)
-			assert_int_equal(bsn_wqe_walk(exact, size, hex->transport, &wqe, NULL),
-					 -EBADMSG);
+		memcpy(exact, hex->bytes, size);
+		assert_int_equal(bsn_wqe_walk(exact, size, hex->transport, &wqe, NULL), -EBADMSG);
 		free(exact);
 	}
 }

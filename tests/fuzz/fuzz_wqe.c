@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Arbitrary bytes through every reader of wqe/. Whatever they are, nothing is read or written out of
+ * bounds (sanitizers tell), and what is taken apart is consistent (this aborts where it is not).
+ *
+ * The first byte of the input is the transport, the rest the WQE, receive WQE or CQE.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "bsn_decode.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+#define MUST(condition)                                                                            \
+	do {                                                                                       \
+		if (!(condition)) {                                                                \
+			fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition);            \
+			abort();                                                                   \
+		}                                                                                  \
+	} while (0)
+
+static void must_be_explained(const struct bsn_bad *bad, size_t size)
+{
+	MUST(bad->segment && *bad->segment);
+	MUST(bad->why && *bad->why);
+	MUST(!bad->field || *bad->field);
+	MUST(bad->offset <= size + BSN_WQE_MAX_DS * BSN_DS_SIZE);
+}
+
+static void describe(const struct bsn_seg_desc *desc, const uint8_t *bytes, size_t offset)
+{
+	struct bsn_row_iter rows;
+	struct bsn_row_view view;
+
+	bsn_row_iter_init(&rows, desc, bytes, offset);
+	while (bsn_row_next(&rows, &view)) {
+		MUST(view.offset >= offset && view.offset < offset + desc->size_bytes);
+		MUST(!view.symbol || view.symbol->value == view.value);
+	}
+}
+
+static void fuzz_send(const uint8_t *bytes, size_t size, enum bsn_transport transport)
+{
+	static struct bsn_wqe wqe;
+	uint8_t mask[BSN_WQE_MAX_DS * BSN_DS_SIZE + 8];
+	struct bsn_bad bad = { 0 }, all[4] = { { 0 } };
+	struct bsn_piece_iter pieces;
+	struct bsn_piece piece;
+	size_t at = 0;
+	unsigned count;
+
+	if (bsn_wqe_walk(bytes, size, transport, &wqe, &bad)) {
+		must_be_explained(&bad, size);
+		return;
+	}
+	MUST(wqe.size_bytes <= size && wqe.raw_offset <= wqe.size_bytes);
+	bsn_piece_iter_init(&pieces, &wqe);
+	while (bsn_piece_next(&pieces, &piece)) {
+		MUST(piece.offset == at && piece.size_bytes);
+		MUST((piece.kind == BSN_PIECE_SEGMENT) == (piece.desc != NULL));
+		at += piece.size_bytes;
+		if (piece.desc)
+			describe(piece.desc, bytes, piece.offset);
+	}
+	MUST(at == wqe.size_bytes);
+	count = bsn_wqe_findings(&wqe, all, 4);
+	for (unsigned i = 0; i < count && i < 4; i++)
+		must_be_explained(&all[i], size);
+	MUST((bsn_wqe_check(&wqe, &bad) != 0) == (count != 0));
+	MUST(!count || bad.why == all[0].why);
+	bsn_wqe_mask(&wqe, mask, sizeof(mask));
+	for (size_t i = wqe.size_bytes; i < sizeof(mask); i++)
+		MUST(!mask[i]);
+	bsn_wqe_mask(&wqe, mask, size % 32);
+}
+
+static void fuzz_recv(const uint8_t *bytes, size_t size, bool is_linked)
+{
+	static struct bsn_recv_wqe recv;
+	struct bsn_bad bad = { 0 };
+	uint64_t total = 0;
+
+	if (bsn_recv_walk(bytes, size, is_linked, &recv, &bad)) {
+		must_be_explained(&bad, size);
+		return;
+	}
+	MUST(recv.data_count <= BSN_RECV_MAX_DATA);
+	for (unsigned i = 0; i < recv.data_count; i++) {
+		MUST((size_t)recv.data[i].offset + BSN_DATA_SIZE <= size);
+		total += recv.data[i].length_bytes;
+	}
+	MUST(total == recv.total_bytes);
+}
+
+static void fuzz_cqe(const uint8_t *bytes, size_t size)
+{
+	struct bsn_bad bad = { 0 };
+	struct bsn_cqe cqe;
+
+	if (bsn_cqe_walk(bytes, size, &cqe, &bad)) {
+		must_be_explained(&bad, size);
+		return;
+	}
+	MUST((size_t)cqe.offset + BSN_CQE_SIZE == size);
+	if (cqe.view)
+		describe(cqe.view, bytes, cqe.offset);
+	MUST(!cqe.inline_bytes || (cqe.inline_bytes >= bytes &&
+				   cqe.inline_bytes + cqe.inline_len_bytes <= bytes + size));
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	uint8_t *exact;
+
+	if (!size)
+		return 0;
+	/* Exactly as long as the input, so that one byte too far is seen. */
+	exact = malloc(size > 1 ? size - 1 : 1);
+	MUST(exact);
+	memcpy(exact, data + 1, size - 1);
+	fuzz_send(exact, size - 1, (enum bsn_transport)(data[0] % 5));
+	fuzz_recv(exact, size - 1, data[0] & 1);
+	fuzz_cqe(exact, size - 1);
+	free(exact);
+	return 0;
+}

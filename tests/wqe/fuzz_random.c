@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Feeds the fuzz target without libFuzzer: bytes that are almost a WQE, so that they get far. */
+#include "bsn_decode.h"
+#include "random.h"
+
+#define ROUNDS 300000
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static const uint8_t opcodes[] = {
+#define OPCODE(name, value, doc) value,
+	BSN_WQE_OPCODES(OPCODE)
+};
+
+/* A control segment that is mostly right, and data segments that mostly end in time. */
+static void make_plausible(uint8_t *wqe, size_t size)
+{
+	const uint64_t dice = random_u64();
+	struct bsn_ctrl ctrl;
+
+	if (size < BSN_CTRL_SIZE)
+		return;
+	bsn_ctrl_decode(&ctrl, wqe);
+	ctrl.ds = (uint32_t)(dice % (size / BSN_DS_SIZE + (dice >> 8) % 2 + 1));
+	if ((dice >> 16) % 8)
+		ctrl.opcode = opcodes[(dice >> 24) % sizeof(opcodes)];
+	if ((dice >> 32) % 8)
+		ctrl.opmod = BSN_OPMOD_MASKED((dice >> 40) & 1 ? 8 : 4);
+	bsn_ctrl_encode(wqe, &ctrl);
+	for (size_t at = 16; at + BSN_DS_SIZE <= size; at += BSN_DS_SIZE) {
+		const struct bsn_inline_hdr hdr = { .is_inline = 1,
+						    .byte_count = (uint32_t)random_u64() % 48 };
+
+		if (random_u64() % 3 == 0)
+			bsn_inline_hdr_encode(wqe + at, &hdr);
+	}
+}
+
+int main(void)
+{
+	uint8_t input[1 + BSN_WQE_MAX_DS * BSN_DS_SIZE];
+
+	random_start();
+	for (unsigned i = 0; i < ROUNDS; i++) {
+		const uint64_t dice = random_u64();
+		const size_t most = dice & 1 ? sizeof(input) : 160;
+		const size_t cqe = dice >> 8 & 1 ? BSN_CQE_SIZE : BSN_CQE128_SIZE;
+		const size_t size = (dice >> 1) % 3 ? 1 + (dice >> 8) % most : 1 + cqe;
+
+		random_bytes(input, size);
+		if ((dice >> 48) % 4)
+			make_plausible(input + 1, size - 1);
+		LLVMFuzzerTestOneInput(input, size);
+	}
+	return 0;
+}

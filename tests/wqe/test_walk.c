@@ -1,0 +1,410 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the readers make of well-formed entries, and the order in which they find fault. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+#include "bsn_decode.h"
+
+static uint8_t bytes[1024];
+static struct bsn_wqe wqe;
+static struct bsn_bad bad;
+
+static void begin(uint32_t opcode, uint32_t ds)
+{
+	const struct bsn_ctrl ctrl = { .opcode = opcode, .ds = ds, .ce = BSN_CE_ALWAYS };
+
+	memset(bytes, 0, sizeof(bytes));
+	bsn_ctrl_encode(bytes, &ctrl);
+}
+
+static int walk(enum bsn_transport transport)
+{
+	return bsn_wqe_walk(bytes, sizeof(bytes), transport, &wqe, &bad);
+}
+
+/* Every opcode on every transport with every length: walked or refused, and covered by pieces. */
+static void pieces_cover_every_wqe(void **state)
+{
+	struct bsn_piece_iter iter;
+	struct bsn_piece piece;
+	unsigned walked = 0;
+
+	(void)state;
+	for (uint32_t opcode = 0; opcode < 256; opcode++)
+		for (uint32_t ds = 0; ds <= BSN_WQE_MAX_DS; ds++)
+			for (int t = BSN_TRANSPORT_RC; t <= BSN_TRANSPORT_XRC; t++) {
+				uint16_t at = 0;
+
+				begin(opcode, ds);
+				if (walk((enum bsn_transport)t))
+					continue;
+				walked++;
+				assert_int_equal(wqe.size_bytes, ds * 16);
+				bsn_piece_iter_init(&iter, &wqe);
+				while (bsn_piece_next(&iter, &piece)) {
+					assert_int_equal(piece.offset, at);
+					at += piece.size_bytes;
+				}
+				assert_int_equal(at, wqe.size_bytes);
+			}
+	assert_true(walked > 200 * BSN_WQE_MAX_DS);
+}
+
+/* The least DS that an operation can have, by its segments: PRM, and libmlx5's builders. */
+static void the_shortest_wqe_of_each_operation(void **state)
+{
+	static const struct {
+		enum bsn_wqe_opcode opcode;
+		uint8_t opmod, ds[5]; /* on RC, UC, UD, DC, XRC */
+	} shortest[] = {
+		{ BSN_OPCODE_NOP, 0, { 1, 1, 1, 1, 1 } },
+		{ BSN_OPCODE_SEND, 0, { 1, 1, 2, 2, 2 } },
+		{ BSN_OPCODE_SEND_IMM, 0, { 1, 1, 2, 2, 2 } },
+		{ BSN_OPCODE_SEND_INVAL, 0, { 1, 1, 2, 2, 2 } },
+		{ BSN_OPCODE_RDMA_WRITE, 0, { 2, 2, 3, 3, 3 } },
+		{ BSN_OPCODE_RDMA_WRITE_IMM, 0, { 2, 2, 3, 3, 3 } },
+		{ BSN_OPCODE_RDMA_READ, 0, { 2, 2, 3, 3, 3 } },
+		{ BSN_OPCODE_ATOMIC_CS, 0, { 3, 3, 4, 4, 4 } },
+		{ BSN_OPCODE_ATOMIC_FA, 0, { 3, 3, 4, 4, 4 } },
+		{ BSN_OPCODE_ATOMIC_MASKED_CS, 9, { 4, 4, 5, 5, 5 } },
+		{ BSN_OPCODE_ATOMIC_MASKED_CS, 8, { 3, 3, 4, 4, 4 } },
+		{ BSN_OPCODE_ATOMIC_MASKED_FA, 9, { 3, 3, 4, 4, 4 } },
+		{ BSN_OPCODE_ATOMIC_MASKED_FA, 8, { 3, 3, 4, 4, 4 } },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(shortest) / sizeof(shortest[0]); i++)
+		for (int t = BSN_TRANSPORT_RC; t <= BSN_TRANSPORT_XRC; t++) {
+			begin(shortest[i].opcode, shortest[i].ds[t] - 1u);
+			bytes[0] = shortest[i].opmod;
+			assert_int_equal(walk((enum bsn_transport)t), -EBADMSG);
+			assert_int_equal(bad.vendor_syndrome, BSN_VENDOR_DS_TOO_SHORT);
+			begin(shortest[i].opcode, shortest[i].ds[t]);
+			bytes[0] = shortest[i].opmod;
+			assert_int_equal(walk((enum bsn_transport)t), 0);
+			assert_int_equal(wqe.data_count, 0);
+			assert_int_equal(wqe.total_bytes, 0);
+		}
+}
+
+static void the_extension_bit_tells_the_address_vectors_length(void **state)
+{
+	const struct bsn_av_ud compact = { .qkey = 7, .dqpn = 0x123, .rlid = 9 };
+	const struct bsn_av_ud_grh extended = { .qkey = 8, .ext = 1, .dqpn = 0x456, .rgid_lo = 10 };
+	const struct bsn_av_dc_grh dc = { .dc_key = 1ull << 63, .ext = 1, .hop_limit = 11 };
+
+	(void)state;
+	begin(BSN_OPCODE_SEND, 3);
+	bsn_av_ud_encode(bytes + 16, &compact);
+	memset(bytes + 32, 0x11, 16); /* a data pointer, none of the address's business */
+	assert_int_equal(walk(BSN_TRANSPORT_UD), 0);
+	assert_ptr_equal(wqe.head[1], &bsn_av_ud_desc);
+	assert_int_equal(wqe.to.ud.dqpn, 0x123);
+	assert_int_equal(wqe.to.ud.rlid, 9);
+	assert_int_equal(wqe.to.ud.rgid_hi, 0);
+	assert_int_equal(wqe.data_count, 1);
+
+	begin(BSN_OPCODE_SEND, 5);
+	bsn_av_ud_grh_encode(bytes + 16, &extended);
+	assert_int_equal(walk(BSN_TRANSPORT_UD), 0);
+	assert_ptr_equal(wqe.head[1], &bsn_av_ud_grh_desc);
+	assert_int_equal(wqe.to.ud.qkey, 8);
+	assert_int_equal(wqe.to.ud.rgid_lo, 10);
+	assert_int_equal(wqe.data_count, 1);
+
+	begin(BSN_OPCODE_SEND, 4);
+	bsn_av_dc_grh_encode(bytes + 16, &dc);
+	assert_int_equal(walk(BSN_TRANSPORT_DC), 0);
+	assert_true(wqe.to.dc.dc_key == 1ull << 63);
+	assert_int_equal(wqe.to.dc.hop_limit, 11);
+}
+
+/* As libmlx5's post_send mixes them: inline pieces and pointers in any order. */
+static void inline_pieces_and_pointers_mix(void **state)
+{
+	const struct bsn_inline_hdr first = { .is_inline = 1, .byte_count = 28 };
+	const struct bsn_inline_hdr none = { .is_inline = 1, .byte_count = 0 };
+	const struct bsn_data pointer = { .byte_count = 5, .lkey = 6, .addr = 7 };
+
+	(void)state;
+	begin(BSN_OPCODE_SEND, 5);
+	bsn_inline_hdr_encode(bytes + 16, &first);
+	bsn_inline_hdr_encode(bytes + 48, &none);
+	bsn_data_encode(bytes + 64, &pointer);
+	assert_int_equal(walk(BSN_TRANSPORT_RC), 0);
+	assert_int_equal(wqe.data_count, 3);
+	assert_int_equal(wqe.total_bytes, 28 + 5);
+	assert_ptr_equal(wqe.data[0].bytes, bytes + 20);
+	assert_int_equal(wqe.data[0].length_bytes, 28);
+	assert_int_equal(wqe.data[1].offset, 48);
+	assert_int_equal(wqe.data[1].length_bytes, 0);
+	assert_null(wqe.data[2].bytes);
+	assert_int_equal(wqe.data[2].lkey, 6);
+	assert_int_equal(wqe.data[2].addr, 7);
+	assert_int_equal(bsn_wqe_check(&wqe, &bad), 0);
+}
+
+static void inline_data_of_every_length(void **state)
+{
+	struct bsn_piece_iter iter;
+	struct bsn_piece piece;
+
+	(void)state;
+	for (uint32_t count = 0; count < 1024; count++) {
+		const struct bsn_inline_hdr hdr = { .is_inline = 1, .byte_count = count };
+		const uint32_t ds = 1 + (4 + count + 15) / 16;
+		uint32_t inside = 0, padding = 0;
+
+		begin(BSN_OPCODE_SEND, ds > BSN_WQE_MAX_DS ? BSN_WQE_MAX_DS : ds);
+		bsn_inline_hdr_encode(bytes + 16, &hdr);
+		assert_int_equal(walk(BSN_TRANSPORT_RC), ds > BSN_WQE_MAX_DS ? -EBADMSG : 0);
+		if (ds > BSN_WQE_MAX_DS)
+			continue;
+		bsn_piece_iter_init(&iter, &wqe);
+		while (bsn_piece_next(&iter, &piece)) {
+			inside += piece.kind == BSN_PIECE_INLINE ? piece.size_bytes : 0;
+			padding += piece.kind == BSN_PIECE_PADDING ? piece.size_bytes : 0;
+		}
+		assert_int_equal(inside, count);
+		assert_int_equal(padding, (ds - 1) * 16 - 4 - count);
+	}
+}
+
+static void atomics_have_one_form(void **state)
+{
+	const struct bsn_masked_cs32 cs = {
+		.swap = 1, .compare = 2, .swap_mask = 3, .compare_mask = 4
+	};
+	const struct bsn_atomic_fa fa = { .add = UINT64_MAX };
+
+	(void)state;
+	begin(BSN_OPCODE_ATOMIC_MASKED_CS, 4);
+	bytes[0] = BSN_OPMOD_MASKED(4);
+	bsn_masked_cs32_encode(bytes + 32, &cs);
+	assert_int_equal(walk(BSN_TRANSPORT_RC), 0);
+	assert_int_equal(wqe.atomic.size_bytes, 4);
+	assert_int_equal(wqe.atomic.swap_or_add, 1);
+	assert_int_equal(wqe.atomic.compare, 2);
+	assert_int_equal(wqe.atomic.swap_mask, 3);
+	assert_int_equal(wqe.atomic.compare_mask, 4);
+
+	begin(BSN_OPCODE_ATOMIC_FA, 4);
+	bsn_atomic_fa_encode(bytes + 32, &fa);
+	assert_int_equal(walk(BSN_TRANSPORT_RC), 0);
+	assert_int_equal(wqe.atomic.size_bytes, 8);
+	assert_true(wqe.atomic.swap_or_add == UINT64_MAX);
+	assert_int_equal(wqe.atomic.field_boundary, 0);
+}
+
+static void an_unknown_opcode_stays_raw(void **state)
+{
+	struct bsn_piece_iter iter;
+	struct bsn_piece piece;
+	uint8_t mask[64];
+
+	(void)state;
+	begin(0x25, 3);
+	assert_int_equal(walk(BSN_TRANSPORT_RC), 0);
+	assert_null(wqe.op);
+	assert_int_equal(wqe.raw_offset, 16);
+	bsn_piece_iter_init(&iter, &wqe);
+	assert_true(bsn_piece_next(&iter, &piece));
+	assert_ptr_equal(piece.desc, &bsn_ctrl_desc);
+	assert_true(bsn_piece_next(&iter, &piece));
+	assert_int_equal(piece.kind, BSN_PIECE_RAW);
+	assert_int_equal(piece.size_bytes, 32);
+	assert_false(bsn_piece_next(&iter, &piece));
+	bsn_wqe_mask(&wqe, mask, sizeof(mask));
+	assert_int_equal(mask[16], 0xff);
+	assert_int_equal(mask[47], 0xff);
+	assert_int_equal(mask[48], 0);
+	assert_int_equal(bsn_wqe_check(&wqe, &bad), -EBADMSG);
+	assert_int_equal(bad.vendor_syndrome, BSN_VENDOR_RESERVED_OPCODE);
+}
+
+/* What a comparison of two builders may not look at. */
+static void the_mask_clears_what_the_operation_does_not_use(void **state)
+{
+	const struct bsn_inline_hdr hdr = { .is_inline = 1, .byte_count = 3 };
+	uint8_t mask[128];
+
+	(void)state;
+	begin(BSN_OPCODE_ATOMIC_FA, 4);
+	assert_int_equal(walk(BSN_TRANSPORT_RC), 0);
+	bsn_wqe_mask(&wqe, mask, sizeof(mask));
+	assert_int_equal(mask[8], 0);     /* signature */
+	assert_int_equal(mask[9], 0);     /* stream */
+	assert_int_equal(mask[11], 0xff); /* fence, completion, solicited, and zero between */
+	assert_int_equal(mask[12], 0);    /* no immediate */
+	assert_int_equal(mask[28], 0);    /* reserved in the remote address */
+	assert_int_equal(mask[39], 0xff); /* add */
+	assert_int_equal(mask[40], 0);    /* compare */
+	assert_int_equal(mask[63], 0xff); /* data pointer */
+	assert_int_equal(mask[64], 0);    /* behind the WQE */
+
+	begin(BSN_OPCODE_ATOMIC_CS, 4);
+	assert_int_equal(walk(BSN_TRANSPORT_RC), 0);
+	bsn_wqe_mask(&wqe, mask, sizeof(mask));
+	assert_int_equal(mask[40], 0xff);
+
+	begin(BSN_OPCODE_SEND_IMM, 3);
+	bsn_inline_hdr_encode(bytes + 32, &hdr);
+	assert_int_equal(walk(BSN_TRANSPORT_DC), 0);
+	bsn_wqe_mask(&wqe, mask, sizeof(mask));
+	assert_int_equal(mask[9], 0xff);
+	assert_int_equal(mask[12], 0xff);
+	assert_int_equal(mask[38], 0xff); /* the last inline byte */
+	assert_int_equal(mask[39], 0);    /* padding */
+}
+
+static void the_gravest_finding_comes_first(void **state)
+{
+	struct bsn_bad all[8];
+
+	(void)state;
+	begin(BSN_OPCODE_RDMA_READ, 4);
+	bytes[0] = 1;      /* opmod */
+	bytes[11] |= 0xf0; /* fence 7, and the bit below it */
+	bytes[48] = 0x80;  /* inline */
+	bytes[49] = 0xff;  /* and reserved bits */
+	assert_int_equal(walk(BSN_TRANSPORT_UC), 0);
+	assert_int_equal(bsn_wqe_findings(&wqe, all, 8), 6);
+	assert_int_equal(all[0].vendor_syndrome, BSN_VENDOR_OPCODE_TRANSPORT);
+	assert_int_equal(all[1].vendor_syndrome, BSN_VENDOR_INLINE_IN_SCATTER);
+	assert_string_equal(all[2].field, "fence");
+	assert_string_equal(all[3].field, "opmod");
+	assert_int_equal(all[4].offset, 11);
+	assert_string_equal(all[5].segment, "inline_hdr");
+	assert_int_equal(bsn_wqe_findings(&wqe, NULL, 0), 6);
+	assert_int_equal(bsn_wqe_check(&wqe, &bad), -EBADMSG);
+	assert_int_equal(bad.vendor_syndrome, BSN_VENDOR_OPCODE_TRANSPORT);
+}
+
+static void a_receive_list_ends_at_its_terminator_or_its_stride(void **state)
+{
+	const struct bsn_data data = { .byte_count = 100, .lkey = 1, .addr = 2 };
+	const struct bsn_data end = { .lkey = BSN_LKEY_TERMINATOR };
+	static struct bsn_recv_wqe recv;
+
+	(void)state;
+	for (unsigned stride = 1; stride <= BSN_RECV_MAX_DATA; stride++)
+		for (unsigned used = 0; used <= stride; used++) {
+			memset(bytes, 0, sizeof(bytes));
+			for (unsigned i = 0; i < used; i++)
+				bsn_data_encode(bytes + 16 * i, &data);
+			if (used < stride)
+				bsn_data_encode(bytes + 16 * used, &end);
+			assert_int_equal(bsn_recv_walk(bytes, 16 * stride, false, &recv, &bad), 0);
+			assert_int_equal(recv.data_count, used);
+			assert_int_equal(recv.total_bytes, 100 * used);
+		}
+}
+
+static void a_shared_receive_wqe_begins_with_its_link(void **state)
+{
+	const struct bsn_srq_next next = { .next_wqe_index = 0xfedc };
+	const struct bsn_data data = { .byte_count = 100, .lkey = 1, .addr = 2 };
+	static struct bsn_recv_wqe recv;
+
+	(void)state;
+	memset(bytes, 0xee, 16);
+	bsn_srq_next_encode(bytes, &next);
+	bsn_data_encode(bytes + 16, &data);
+	assert_int_equal(bsn_recv_walk(bytes, 32, true, &recv, &bad), 0);
+	assert_int_equal(recv.next.next_wqe_index, 0xfedc);
+	assert_int_equal(recv.data_count, 1);
+	assert_int_equal(recv.data[0].offset, 16);
+}
+
+static void the_opcode_picks_the_view_of_a_cqe(void **state)
+{
+	static const struct bsn_seg_desc *const views[16] = {
+		[BSN_CQE_REQ] = &bsn_cqe_req_desc,
+		[BSN_CQE_RESP_WR_IMM] = &bsn_cqe_resp_desc,
+		[BSN_CQE_RESP_SEND] = &bsn_cqe_resp_desc,
+		[BSN_CQE_RESP_SEND_IMM] = &bsn_cqe_resp_desc,
+		[BSN_CQE_RESP_SEND_INV] = &bsn_cqe_resp_desc,
+		[BSN_CQE_REQ_ERR] = &bsn_cqe_err_desc,
+		[BSN_CQE_RESP_ERR] = &bsn_cqe_err_desc,
+	};
+	struct bsn_cqe cqe;
+
+	(void)state;
+	for (uint32_t opcode = 0; opcode < 16; opcode++)
+		for (uint32_t format = 0; format < 4; format++) {
+			const struct bsn_cqe_tail tail = { .opcode = opcode, .format = format };
+			const bool has_data =
+				opcode <= BSN_CQE_RESP_SEND_INV &&
+				(format == BSN_CQE_INLINE_32 || format == BSN_CQE_INLINE_64);
+			const bool is_mini =
+				opcode <= BSN_CQE_RESP_SEND_INV && format == BSN_CQE_COMPRESSED;
+
+			memset(bytes, 0, BSN_CQE128_SIZE);
+			bsn_cqe_tail_encode(bytes + 64 + BSN_CQE_TAIL_OFFSET, &tail);
+			assert_int_equal(bsn_cqe_walk(bytes, BSN_CQE128_SIZE, &cqe, &bad), 0);
+			assert_int_equal(cqe.offset, 64);
+			assert_int_equal(cqe.tail.opcode, opcode);
+			assert_ptr_equal(cqe.view, is_mini ? NULL : views[opcode]);
+			assert_int_equal(cqe.inline_bytes != NULL, has_data);
+			if (has_data)
+				assert_ptr_equal(cqe.inline_bytes,
+						 format == BSN_CQE_INLINE_32 ? bytes + 64 : bytes);
+		}
+}
+
+static void rows_are_described_with_their_symbols(void **state)
+{
+	const struct bsn_cqe_err err = { .syndrome = BSN_SYNDROME_REMOTE_ACCESS,
+					 .vendor_syndrome = BSN_VENDOR_REMOTE_ACCESS_NAK,
+					 .opcode = BSN_CQE_REQ_ERR,
+					 .wqe_opcode = BSN_OPCODE_RDMA_WRITE };
+	struct bsn_row_iter rows;
+	struct bsn_row_view view;
+	unsigned symbols = 0;
+
+	(void)state;
+	memset(bytes, 0, BSN_CQE128_SIZE);
+	bsn_cqe_err_encode(bytes + 64, &err);
+	bsn_row_iter_init(&rows, &bsn_cqe_err_desc, bytes, 64);
+	while (bsn_row_next(&rows, &view)) {
+		if (!view.symbol || !view.value)
+			continue;
+		symbols++;
+		if (!strcmp(view.row->name, "syndrome")) {
+			assert_string_equal(view.symbol->name, "REMOTE_ACCESS");
+			assert_int_equal(view.offset, 64 + 55);
+		} else if (!strcmp(view.row->name, "vendor_syndrome")) {
+			assert_string_equal(view.symbol->name, "REMOTE_ACCESS_NAK");
+			assert_int_equal(view.offset, 64 + 54);
+		} else if (!strcmp(view.row->name, "opcode")) {
+			assert_string_equal(view.symbol->name, "REQ_ERR");
+			assert_int_equal(view.offset, 64 + 63);
+		} else {
+			assert_string_equal(view.symbol->name, "RDMA_WRITE");
+		}
+	}
+	assert_int_equal(symbols, 4);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(pieces_cover_every_wqe),
+		cmocka_unit_test(the_shortest_wqe_of_each_operation),
+		cmocka_unit_test(the_extension_bit_tells_the_address_vectors_length),
+		cmocka_unit_test(inline_pieces_and_pointers_mix),
+		cmocka_unit_test(inline_data_of_every_length),
+		cmocka_unit_test(atomics_have_one_form),
+		cmocka_unit_test(an_unknown_opcode_stays_raw),
+		cmocka_unit_test(the_mask_clears_what_the_operation_does_not_use),
+		cmocka_unit_test(the_gravest_finding_comes_first),
+		cmocka_unit_test(a_receive_list_ends_at_its_terminator_or_its_stride),
+		cmocka_unit_test(a_shared_receive_wqe_begins_with_its_link),
+		cmocka_unit_test(the_opcode_picks_the_view_of_a_cqe),
+		cmocka_unit_test(rows_are_described_with_their_symbols),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
