@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include <rdma/mlx5-abi.h>
+#include <rdma/mlx5_user_ioctl_cmds.h>
 
 #define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
 
@@ -88,6 +89,18 @@ static int get_context(struct call *call)
 		err = call_out(call, UVERBS_ATTR_UHW_OUT, &resp, sizeof(resp));
 	call->ctx->ready = !err;
 	return err;
+}
+
+/* For a context that another library instance opened and passed on: ibv_import_device(). */
+static int query_context(struct call *call)
+{
+	struct mlx5_ib_alloc_ucontext_resp resp;
+	int err = out_context(call, UVERBS_ATTR_QUERY_CONTEXT_NUM_COMP_VECTORS,
+			      UVERBS_ATTR_QUERY_CONTEXT_CORE_SUPPORT);
+
+	fill_context(&resp, 1);
+	return err ? err
+		   : call_out(call, MLX5_IB_ATTR_QUERY_CONTEXT_RESP_UCTX, &resp, sizeof(resp));
 }
 
 static int alloc_async_file(struct call *call)
@@ -283,6 +296,12 @@ static const struct attr_spec get_context_specs[] = {
 	{ UVERBS_ATTR_GET_CONTEXT_NUM_COMP_VECTORS, ATTR_OUT, ATTR_OPTIONAL, 4, 4 },
 	{ UVERBS_ATTR_GET_CONTEXT_CORE_SUPPORT, ATTR_OUT, ATTR_OPTIONAL, 8, 8 },
 };
+static const struct attr_spec query_context_specs[] = {
+	{ UVERBS_ATTR_QUERY_CONTEXT_NUM_COMP_VECTORS, ATTR_OUT, ATTR_OPTIONAL, 4, 4 },
+	{ UVERBS_ATTR_QUERY_CONTEXT_CORE_SUPPORT, ATTR_OUT, ATTR_OPTIONAL, 8, 8 },
+	{ MLX5_IB_ATTR_QUERY_CONTEXT_RESP_UCTX, ATTR_OUT, 0,
+	  offsetof(struct mlx5_ib_alloc_ucontext_resp, dump_fill_mkey), UINT16_MAX },
+};
 static const struct attr_spec async_alloc_specs[] = {
 	{ UVERBS_ATTR_ASYNC_EVENT_ALLOC_FD_HANDLE, ATTR_NEW_FD, 0, 0, 0 },
 };
@@ -312,6 +331,8 @@ static const struct attr_spec query_gid_table_specs[] = {
 const struct method device_methods[] = {
 	{ UVERBS_OBJECT_DEVICE, UVERBS_METHOD_GET_CONTEXT, true, true, get_context,
 	  "get_context", SPECS(get_context_specs) },
+	{ UVERBS_OBJECT_DEVICE, UVERBS_METHOD_QUERY_CONTEXT, false, false, query_context,
+	  "query_context", SPECS(query_context_specs) },
 	{ UVERBS_OBJECT_DEVICE, UVERBS_METHOD_QUERY_PORT, false, false, query_port,
 	  "query_port", SPECS(query_port_specs) },
 	{ UVERBS_OBJECT_DEVICE, UVERBS_METHOD_QUERY_GID_ENTRY, false, false, query_gid_entry,

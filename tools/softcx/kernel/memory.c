@@ -57,6 +57,17 @@ static int destroy_pd(struct call *call)
 	return destroy_by_attr(call, UVERBS_ATTR_DESTROY_PD_HANDLE, OBJECT_PD);
 }
 
+/* The number behind a handle, for ibv_import_pd(). */
+static int query_pd(struct call *call)
+{
+	struct object *pd;
+	int err = call_object(call, MLX5_IB_ATTR_QUERY_PD_HANDLE, OBJECT_PD, &pd);
+
+	return err ? err
+		   : call_out(call, MLX5_IB_ATTR_QUERY_PD_RESP_PDN, &pd->number,
+			      sizeof(pd->number));
+}
+
 /* -- memory regions ---------------------------------------------------------------------------- */
 
 enum {
@@ -228,6 +239,25 @@ static int destroy_mr(struct call *call)
 	return destroy_by_attr(call, UVERBS_ATTR_DESTROY_MR_HANDLE, OBJECT_MR);
 }
 
+static int query_mr(struct call *call)
+{
+	struct object *mr;
+	int err = call_object(call, UVERBS_ATTR_QUERY_MR_HANDLE, OBJECT_MR, &mr);
+
+	if (!err)
+		err = call_out(call, UVERBS_ATTR_QUERY_MR_RESP_LKEY, &mr->number,
+			       sizeof(mr->number));
+	if (!err)
+		err = call_out(call, UVERBS_ATTR_QUERY_MR_RESP_RKEY, &mr->number,
+			       sizeof(mr->number));
+	if (!err)
+		err = call_out(call, UVERBS_ATTR_QUERY_MR_RESP_LENGTH, &mr->mr.length,
+			       sizeof(mr->mr.length));
+	return err ? err
+		   : call_out(call, UVERBS_ATTR_QUERY_MR_RESP_IOVA, &mr->mr.iova,
+			      sizeof(mr->mr.iova));
+}
+
 /* -- address handles --------------------------------------------------------------------------- */
 
 static bool gid_is(const uint8_t *gid, const struct cx_gid *own)
@@ -375,6 +405,17 @@ static int destroy_uar(struct call *call)
 static const struct attr_spec destroy_pd_specs[] = {
 	{ UVERBS_ATTR_DESTROY_PD_HANDLE, ATTR_OBJECT, 0, 0, 0 },
 };
+static const struct attr_spec query_pd_specs[] = {
+	{ MLX5_IB_ATTR_QUERY_PD_HANDLE, ATTR_OBJECT, 0, 0, 0 },
+	{ MLX5_IB_ATTR_QUERY_PD_RESP_PDN, ATTR_OUT, 0, 4, 4 },
+};
+static const struct attr_spec query_mr_specs[] = {
+	{ UVERBS_ATTR_QUERY_MR_HANDLE, ATTR_OBJECT, 0, 0, 0 },
+	{ UVERBS_ATTR_QUERY_MR_RESP_LKEY, ATTR_OUT, 0, 4, 4 },
+	{ UVERBS_ATTR_QUERY_MR_RESP_RKEY, ATTR_OUT, 0, 4, 4 },
+	{ UVERBS_ATTR_QUERY_MR_RESP_LENGTH, ATTR_OUT, 0, 8, 8 },
+	{ UVERBS_ATTR_QUERY_MR_RESP_IOVA, ATTR_OUT, ATTR_OPTIONAL, 8, 8 },
+};
 static const struct attr_spec destroy_mr_specs[] = {
 	{ UVERBS_ATTR_DESTROY_MR_HANDLE, ATTR_OBJECT, 0, 0, 0 },
 };
@@ -398,6 +439,10 @@ static const struct attr_spec destroy_uar_specs[] = {
 const struct method memory_methods[] = {
 	{ UVERBS_OBJECT_PD, UVERBS_METHOD_PD_DESTROY, false, false, destroy_pd,
 	  "pd_destroy", SPECS(destroy_pd_specs) },
+	{ UVERBS_OBJECT_PD, MLX5_IB_METHOD_PD_QUERY, false, false, query_pd,
+	  "pd_query", SPECS(query_pd_specs) },
+	{ UVERBS_OBJECT_MR, UVERBS_METHOD_QUERY_MR, false, false, query_mr,
+	  "query_mr", SPECS(query_mr_specs) },
 	{ UVERBS_OBJECT_MR, UVERBS_METHOD_MR_DESTROY, false, false, destroy_mr,
 	  "mr_destroy", SPECS(destroy_mr_specs) },
 	{ UVERBS_OBJECT_AH, UVERBS_METHOD_AH_DESTROY, false, false, destroy_ah,

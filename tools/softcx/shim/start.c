@@ -23,7 +23,6 @@ static struct {
 	int memfd;
 	bool wanted;  /* there is a configuration */
 	bool refused; /* starting failed; said once */
-	pid_t pid;    /* whose state this is */
 } device = { .memfd = -1 };
 
 static pthread_mutex_t device_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -76,7 +75,10 @@ static void after_fork_parent(void)
 	pthread_mutex_unlock(&device_lock);
 }
 
-/* The child keeps the wish for a device; it gets one of its own when it looks. */
+/*
+ * The child keeps the wish for a device; it gets one of its own when it looks. The UAR pages stay
+ * shared: nobody reads them back, and the trap is inherited with them.
+ */
 static void after_fork_child(void)
 {
 	pthread_mutex_init(&device_lock, NULL);
@@ -85,7 +87,6 @@ static void after_fork_child(void)
 	if (device.hca)
 		cx_after_fork_child(device.hca);
 	device.hca = NULL;
-	device.memfd = -1;
 	sysfs_disown();
 }
 
@@ -116,7 +117,6 @@ static int start_locked(void)
 		.lookup = file_lookup_event,
 		.uar_in_use = uar_in_use,
 	};
-	device.pid = getpid();
 	pthread_once(&once, watch_forks);
 	return 0;
 }

@@ -348,6 +348,27 @@ int dup3(int fd, int copy, int flags)
 	return done;
 }
 
+/* Whatever the command, its argument is as wide as a pointer. */
+#define DEFINE_FCNTL(name)                                                                         \
+	int name(int fd, int command, ...)                                                         \
+	{                                                                                          \
+		va_list args;                                                                      \
+		void *arg;                                                                         \
+		int done;                                                                          \
+                                                                                                   \
+		va_start(args, command);                                                           \
+		arg = va_arg(args, void *);                                                        \
+		va_end(args);                                                                      \
+		done = REAL(name)(fd, command, arg);                                               \
+		if (done >= 0 && (command == F_DUPFD || command == F_DUPFD_CLOEXEC) &&             \
+		    file_is_ours(fd))                                                              \
+			file_duplicated(fd, done);                                                 \
+		return done;                                                                       \
+	}
+
+DEFINE_FCNTL(fcntl)
+DEFINE_FCNTL(fcntl64)
+
 /* A kernel with RDMA answers "no devices", and libibverbs would never look at sysfs. */
 int socket(int domain, int type, int protocol)
 {
