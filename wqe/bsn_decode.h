@@ -70,7 +70,7 @@ struct bsn_wqe_op {
  *
  * Return: the description, or NULL for an opcode that is not described here.
  */
-const struct bsn_wqe_op *bsn_wqe_op_find(uint32_t opcode);
+BSN_API const struct bsn_wqe_op *bsn_wqe_op_find(uint32_t opcode);
 
 /** struct bsn_wqe_data - one data segment: a pointer, or bytes inside the WQE */
 struct bsn_wqe_data {
@@ -78,7 +78,7 @@ struct bsn_wqe_data {
 	const uint8_t *bytes; /* inline: the data; NULL for a pointer */
 	uint32_t lkey;        /* pointer: local key */
 	uint32_t length_bytes;
-	uint16_t offset;      /* of the segment in the WQE, bytes */
+	uint16_t offset; /* of the segment in the WQE, bytes */
 };
 
 /** struct bsn_wqe_atomic - the operands of any atomic */
@@ -91,9 +91,9 @@ struct bsn_wqe_atomic {
 	uint64_t field_boundary; /* fetch and add; 0 where the operation has none */
 };
 
-#define BSN_WQE_MAX_HEAD 4                    /* control, address, remote address, atomic */
-#define BSN_WQE_MAX_DATA (BSN_WQE_MAX_DS - 1) /* data segments of a send WQE at most */
-#define BSN_RECV_MAX_DATA 64                  /* data pointers of a receive WQE at most */
+#define BSN_WQE_MAX_HEAD  4                    /* control, address, remote address, atomic */
+#define BSN_WQE_MAX_DATA  (BSN_WQE_MAX_DS - 1) /* data segments of a send WQE at most */
+#define BSN_RECV_MAX_DATA 64                   /* data pointers of a receive WQE at most */
 
 /** struct bsn_wqe - a send WQE, taken apart by bsn_wqe_walk() */
 struct bsn_wqe {
@@ -128,8 +128,8 @@ struct bsn_wqe {
  * Only refuses what cannot be taken apart; bsn_wqe_check() judges the rest.
  * Return: 0, or -EBADMSG.
  */
-int bsn_wqe_walk(const void *bytes, size_t size, enum bsn_transport transport, struct bsn_wqe *wqe,
-		 struct bsn_bad *bad);
+BSN_API int bsn_wqe_walk(const void *bytes, size_t size, enum bsn_transport transport,
+			 struct bsn_wqe *wqe, struct bsn_bad *bad);
 
 /** enum bsn_piece_kind - what a stretch of a WQE is */
 enum bsn_piece_kind {
@@ -156,14 +156,14 @@ struct bsn_piece_iter {
 };
 
 /** bsn_piece_iter_init() - stands before the first piece of a walked WQE */
-void bsn_piece_iter_init(struct bsn_piece_iter *iter, const struct bsn_wqe *wqe);
+BSN_API void bsn_piece_iter_init(struct bsn_piece_iter *iter, const struct bsn_wqe *wqe);
 
 /**
  * bsn_piece_next() - the next piece, in the order of the bytes
  *
  * Return: false at the end.
  */
-bool bsn_piece_next(struct bsn_piece_iter *iter, struct bsn_piece *piece);
+BSN_API bool bsn_piece_next(struct bsn_piece_iter *iter, struct bsn_piece *piece);
 
 /**
  * bsn_wqe_findings() - everything that is wrong with a walked WQE
@@ -174,7 +174,7 @@ bool bsn_piece_next(struct bsn_piece_iter *iter, struct bsn_piece *piece);
  *
  * Return: how many there are, which may be more than @max.
  */
-unsigned bsn_wqe_findings(const struct bsn_wqe *wqe, struct bsn_bad *bad, unsigned max);
+BSN_API unsigned bsn_wqe_findings(const struct bsn_wqe *wqe, struct bsn_bad *bad, unsigned max);
 
 /**
  * bsn_wqe_check() - whether a walked WQE is right in every bit
@@ -182,7 +182,7 @@ unsigned bsn_wqe_findings(const struct bsn_wqe *wqe, struct bsn_bad *bad, unsign
  *
  * Return: 0, or -EBADMSG.
  */
-int bsn_wqe_check(const struct bsn_wqe *wqe, struct bsn_bad *bad);
+BSN_API int bsn_wqe_check(const struct bsn_wqe *wqe, struct bsn_bad *bad);
 
 /**
  * bsn_wqe_mask() - which bits of a WQE the device reads
@@ -192,7 +192,7 @@ int bsn_wqe_check(const struct bsn_wqe *wqe, struct bsn_bad *bad);
  *        follows the WQE
  * @size: bytes of @mask; more than the WQE has are cleared, fewer cut it off
  */
-void bsn_wqe_mask(const struct bsn_wqe *wqe, void *mask, size_t size);
+BSN_API void bsn_wqe_mask(const struct bsn_wqe *wqe, void *mask, size_t size);
 
 /** struct bsn_recv_wqe - a receive WQE, taken apart by bsn_recv_walk() */
 struct bsn_recv_wqe {
@@ -214,8 +214,8 @@ struct bsn_recv_wqe {
  * The list ends with the stride, or at the first pointer of BSN_LKEY_TERMINATOR and no bytes.
  * Return: 0, or -EBADMSG.
  */
-int bsn_recv_walk(const void *bytes, size_t size, bool is_linked, struct bsn_recv_wqe *recv,
-		  struct bsn_bad *bad);
+BSN_API int bsn_recv_walk(const void *bytes, size_t size, bool is_linked, struct bsn_recv_wqe *recv,
+			  struct bsn_bad *bad);
 
 /** struct bsn_cqe - a CQE, taken apart by bsn_cqe_walk() */
 struct bsn_cqe {
@@ -242,7 +242,7 @@ struct bsn_cqe {
  * compressed CQE are no failure: @cqe has its tail and no view.
  * Return: 0, or -EBADMSG.
  */
-int bsn_cqe_walk(const void *bytes, size_t size, struct bsn_cqe *cqe, struct bsn_bad *bad);
+BSN_API int bsn_cqe_walk(const void *bytes, size_t size, struct bsn_cqe *cqe, struct bsn_bad *bad);
 
 /** struct bsn_row_view - one row of a segment, ready to be printed */
 struct bsn_row_view {
@@ -268,15 +268,15 @@ struct bsn_row_iter {
  * @bytes: start of the whole (WQE or CQE) that it lies in
  * @offset: of the segment in it, bytes
  */
-void bsn_row_iter_init(struct bsn_row_iter *iter, const struct bsn_seg_desc *desc,
-		       const void *bytes, size_t offset);
+BSN_API void bsn_row_iter_init(struct bsn_row_iter *iter, const struct bsn_seg_desc *desc,
+			       const void *bytes, size_t offset);
 
 /**
  * bsn_row_next() - the next row, in the order of the table
  *
  * Return: false at the end.
  */
-bool bsn_row_next(struct bsn_row_iter *iter, struct bsn_row_view *view);
+BSN_API bool bsn_row_next(struct bsn_row_iter *iter, struct bsn_row_view *view);
 
 #ifdef __cplusplus
 }

@@ -37,6 +37,7 @@
 
 #include "bsn_be.h"
 
+#define BSN_API           __attribute__((visibility("default")))
 #define BSN_ALWAYS_INLINE static inline __attribute__((always_inline))
 
 #ifdef __cplusplus
@@ -72,29 +73,29 @@ struct bsn_seg_desc {
 };
 
 /** bsn_segments - every segment described, bsn_segment_count of them */
-extern const struct bsn_seg_desc *const bsn_segments[];
-extern const size_t bsn_segment_count;
+extern BSN_API const struct bsn_seg_desc *const bsn_segments[];
+extern BSN_API const size_t bsn_segment_count;
 
 /**
  * bsn_row_get() - the value of one row in a segment's bytes, whatever its kind
  * @row: one of the segment's rows
  * @src: the segment's bytes, no alignment needed
  */
-uint64_t bsn_row_get(const struct bsn_row *row, const void *src);
+BSN_API uint64_t bsn_row_get(const struct bsn_row *row, const void *src);
 
 /**
  * bsn_row_offset() - where a row begins
  *
  * Return: of its first byte in the segment; big-endian, so that one holds its highest bits.
  */
-uint32_t bsn_row_offset(const struct bsn_row *row);
+BSN_API uint32_t bsn_row_offset(const struct bsn_row *row);
 
 /**
  * bsn_row_find() - a field by its name
  *
  * Return: its row, or NULL where the segment has no such field.
  */
-const struct bsn_row *bsn_row_find(const struct bsn_seg_desc *desc, const char *name);
+BSN_API const struct bsn_row *bsn_row_find(const struct bsn_seg_desc *desc, const char *name);
 
 /**
  * bsn_seg_fit() - whether the encoder would keep every bit of a host structure
@@ -104,7 +105,8 @@ const struct bsn_row *bsn_row_find(const struct bsn_seg_desc *desc, const char *
  *
  * Return: 0, or -ERANGE.
  */
-int bsn_seg_fit(const struct bsn_seg_desc *desc, const void *host, const struct bsn_row **row);
+BSN_API int bsn_seg_fit(const struct bsn_seg_desc *desc, const void *host,
+			const struct bsn_row **row);
 
 /** struct bsn_enum_value - one number that has a name */
 struct bsn_enum_value {
@@ -121,22 +123,23 @@ struct bsn_enum {
 };
 
 /** bsn_enums - every enumeration, bsn_enum_count of them */
-extern const struct bsn_enum *const bsn_enums[];
-extern const size_t bsn_enum_count;
+extern BSN_API const struct bsn_enum *const bsn_enums[];
+extern BSN_API const size_t bsn_enum_count;
 
 /**
  * bsn_enum_find() - what a number stands for
  *
  * Return: the entry, or NULL where the number has no name.
  */
-const struct bsn_enum_value *bsn_enum_find(const struct bsn_enum *list, uint64_t value);
+BSN_API const struct bsn_enum_value *bsn_enum_find(const struct bsn_enum *list, uint64_t value);
 
 /**
  * bsn_row_enum() - the enumeration of a field's values
  *
  * Return: the list, or NULL where the field is a plain number.
  */
-const struct bsn_enum *bsn_row_enum(const struct bsn_seg_desc *desc, const struct bsn_row *row);
+BSN_API const struct bsn_enum *bsn_row_enum(const struct bsn_seg_desc *desc,
+					    const struct bsn_row *row);
 
 #define BSN_ROW_MASK(width) ((uint32_t)((1ull << (width)) - 1))
 
@@ -168,7 +171,7 @@ const struct bsn_enum *bsn_row_enum(const struct bsn_seg_desc *desc, const struc
 	struct bsn_##seg {                                                                         \
 		TABLE(BSN_ROW_MEMBER_F, BSN_ROW_MEMBER_Q, BSN_ROW_NONE_Z, BSN_ROW_NONE_Z)          \
 	};                                                                                         \
-	extern const struct bsn_seg_desc bsn_##seg##_desc;                                         \
+	extern BSN_API const struct bsn_seg_desc bsn_##seg##_desc;                                 \
 	BSN_ALWAYS_INLINE uint32_t bsn_##seg##_dword(const struct bsn_##seg *v, unsigned d)        \
 	{                                                                                          \
 		uint32_t bits = 0;                                                                 \

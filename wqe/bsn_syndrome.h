@@ -218,7 +218,7 @@ struct bsn_vendor_meaning {
  * @code: byte 54 of an error CQE, ibv_wc.vendor_err
  * @meaning: filled in all cases
  */
-void bsn_vendor_explain(uint32_t code, struct bsn_vendor_meaning *meaning);
+BSN_API void bsn_vendor_explain(uint32_t code, struct bsn_vendor_meaning *meaning);
 
 #ifdef __cplusplus
 }
