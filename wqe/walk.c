@@ -307,7 +307,6 @@ static void set_inline_piece(struct bsn_piece_iter *iter, const struct bsn_wqe_d
 static void set_piece(struct bsn_piece_iter *iter, struct bsn_piece *piece)
 {
 	const struct bsn_wqe *wqe = iter->wqe;
-	const struct bsn_wqe_data *data = &wqe->data[iter->index - wqe->head_count];
 	const struct bsn_seg_desc *desc = &bsn_data_desc;
 
 	if (iter->index >= wqe->head_count + wqe->data_count) {
@@ -317,8 +316,8 @@ static void set_piece(struct bsn_piece_iter *iter, struct bsn_piece *piece)
 	}
 	if (iter->index < wqe->head_count) {
 		desc = wqe->head[iter->index];
-	} else if (data->bytes) {
-		set_inline_piece(iter, data, piece);
+	} else if (wqe->data[iter->index - wqe->head_count].bytes) {
+		set_inline_piece(iter, &wqe->data[iter->index - wqe->head_count], piece);
 		return;
 	}
 	*piece = (struct bsn_piece){ .kind = BSN_PIECE_SEGMENT,

@@ -14,7 +14,7 @@
 
 static const char *golden_folder, *bad_folder;
 
-/* -- what the golden files say, in the words of the encoders ------------------------------------ */
+/* -- what the golden files say, in the words of the encoders ---------------------------------- */
 
 /* A buffer that segments are appended to. */
 struct built {
@@ -290,7 +290,7 @@ static const struct {
 };
 #define GOLDEN_COUNT (sizeof(goldens) / sizeof(goldens[0]))
 
-/* -- the tests ---------------------------------------------------------------------------------- */
+/* -- the tests -------------------------------------------------------------------------------- */
 
 /* What any reader of such bytes answers. */
 static int judge(const struct hexfile *hex, struct bsn_bad *bad)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The tables against the installed mlx5dv.h, which knows nothing of them: its setters and structures,
- * over random values. Here sizes and numbers are compared too, at compile time.
+ * The tables against the installed mlx5dv.h, which knows nothing of them: its setters and
+ * structures, over random values. Sizes and numbers are compared too, at compile time.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -351,7 +351,7 @@ static void completion_with_an_error(void **state)
 		assert_int_equal(v.syndrome, theirs.syndrome);
 		assert_int_equal(v.wqe_opcode << 24 | v.qpn, be32toh(theirs.s_wqe_opcode_qpn));
 		assert_int_equal(v.wqe_counter, be16toh(theirs.wqe_counter));
-		/* The kernel's mlx5_err_cqe_ex: the last two of the bytes that rdma-core reserves. */
+		/* The kernel's mlx5_err_cqe_ex: the last two bytes that rdma-core reserves. */
 		assert_int_equal(v.hw_syndrome, theirs.rsvd1[16]);
 		assert_int_equal(v.hw_syndrome_type, theirs.rsvd1[17] >> 4);
 	}
