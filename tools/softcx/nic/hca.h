@@ -9,7 +9,8 @@
  * priority-inheriting mutex guards the HCA; every function here takes it. A process that died is
  * noticed by pid and start time: its objects are swept, its peers see timeouts.
  *
- * Every command returns 0 or the -errno that the kernel's mlx5_ib would give.
+ * Every command returns 0 or the -errno that the kernel's mlx5_ib would give. What a program may ask
+ * for is judged by kernel/; here only what could break the tables is refused.
  */
 #ifndef SOFTCX_HCA_H
 #define SOFTCX_HCA_H
@@ -25,13 +26,13 @@ enum cx_generation { CX_GEN_CX5, CX_GEN_CX6, CX_GEN_CX7 };
 enum cx_link { CX_LINK_IB, CX_LINK_ROCE };
 
 struct cx_config {
-	const char *fabric;             /* NULL: "default"; one fabric per user and name */
-	enum cx_generation generation;  /* of the first process; later ones must agree (-EBUSY) */
+	const char *fabric;            /* NULL: "default"; one fabric per user and name */
+	enum cx_generation generation; /* of the first process; later ones must agree (-EBUSY) */
 	enum cx_link link;
-	const char *fault_plan;         /* text of the plan, NULL for none */
-	const char *trace_path;         /* NULL: no trace; "-": stderr */
-	bool passive;                   /* doorbells are only recorded; cx_step() executes */
-	bool private_fabric;            /* anonymous memory, this process only (tests) */
+	const char *fault_plan; /* text of the plan, NULL for none */
+	const char *trace_path; /* NULL: no trace; "-": stderr */
+	bool passive;           /* doorbells are only recorded; cx_step() executes */
+	bool private_fabric;    /* anonymous memory, this process only (tests) */
 };
 
 struct cx_hca;
@@ -49,8 +50,30 @@ void cx_close(struct cx_hca *hca);
 void cx_after_fork_child(struct cx_hca *hca); /* the child owns nothing of its parent's */
 const struct cx_config *cx_config(const struct cx_hca *hca);
 
+/*
+ * Whether a fault plan can be understood (nic/faults.c has its grammar): 0, or -EINVAL and in
+ * `message` the line, the word, and what is wrong with it. cx_open() says only -EINVAL.
+ */
+int cx_fault_plan_check(const char *text, char *message, size_t size);
+
+bool cx_port_is_up(const struct cx_hca *hca); /* a fault plan may take it down */
+
 /* What the trace says; printf-like; also used by the shim. No-op without a trace. */
 void cx_trace(struct cx_hca *hca, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/*
+ * Findings about what programs wrote that a ConnectX would not notice, but that is wrong; each is a
+ * line "lint: ..." of the trace, too.
+ */
+uint64_t cx_lint_count(const struct cx_hca *hca);
+
+/*
+ * For a SIGSEGV or SIGBUS handler, before it judges a fault: does not return if the fault is the
+ * model's own, copying to or from memory that the program took away. The model has installed a
+ * handler that calls this; one that replaces it calls it first, and has SA_NODEFER, since the model
+ * may run inside of it.
+ */
+void cx_memory_fault(void);
 
 /* -- objects ----------------------------------------------------------------------------------- */
 
@@ -79,16 +102,17 @@ int cx_channel_create(struct cx_hca *hca, const char *path, enum cx_event kind, 
 int cx_channel_destroy(struct cx_hca *hca, uint32_t channel);
 
 struct cx_cq_attr {
-	uint64_t buf;      /* VA of the ring */
-	uint64_t db;       /* VA of its doorbell record: consumer, arm */
-	uint32_t entries;  /* a power of two */
-	uint32_t cqe_size; /* 64 or 128 */
+	uint64_t buf;                         /* VA of the ring */
+	uint64_t db;                          /* VA of its doorbell record: consumer, arm */
+	uint32_t entries;                     /* a power of two */
+	uint32_t cqe_size;                    /* 64 or 128 */
 	uint32_t comp_channel, async_channel; /* 0: none */
-	uint64_t cookie;   /* what the completion event carries (the uverbs user handle) */
+	uint64_t cookie; /* what the completion event carries (the uverbs user handle) */
 	bool ignore_overrun;
 };
 int cx_cq_create(struct cx_hca *hca, const struct cx_cq_attr *attr, uint32_t *cqn);
-int cx_cq_resize(struct cx_hca *hca, uint32_t cqn, uint64_t buf, uint32_t entries, uint32_t cqe_size);
+int cx_cq_resize(struct cx_hca *hca, uint32_t cqn, uint64_t buf, uint32_t entries,
+		 uint32_t cqe_size);
 int cx_cq_destroy(struct cx_hca *hca, uint32_t cqn);
 
 struct cx_srq_attr {
@@ -107,13 +131,13 @@ int cx_srq_destroy(struct cx_hca *hca, uint32_t srqn);
 struct cx_qp_attr {
 	enum ibv_qp_type type; /* RC, UC, UD (others: -EOPNOTSUPP) */
 	uint32_t pdn, send_cqn, recv_cqn;
-	uint32_t srqn;         /* 0: none */
-	uint64_t buf, db;      /* RQ first, then SQ; record: dword 0 RQ, dword 1 SQ */
+	uint32_t srqn;    /* 0: none */
+	uint64_t buf, db; /* RQ first, then SQ; record: dword 0 RQ, dword 1 SQ */
 	uint32_t rq_count, rq_stride_bytes;
 	uint32_t sq_count_bb;
-	uint32_t uidx;         /* what CQEs of version 1 carry */
-	uint32_t uar_page;     /* the page whose doorbells are this QP's */
-	bool scatter_to_cqe;   /* the responder may put up to 32 or 64 B in the CQE */
+	uint32_t uidx;       /* what CQEs of version 1 carry */
+	uint32_t uar_page;   /* the page whose doorbells are this QP's */
+	bool scatter_to_cqe; /* the responder may put up to 32 or 64 B in the CQE */
 	bool scatter_to_cqe_requester;
 	bool signal_all;
 	uint32_t async_channel;
@@ -136,8 +160,14 @@ void cx_doorbell(struct cx_hca *hca, uint32_t uar_page, uint32_t offset, const v
 		 uint32_t size);
 
 /*
- * Passive mode, and the untrapped UAR: looks at the doorbell records of this process's QPs and
- * executes what they publish, at most `max_wqes` WQEs (0: no limit). Returns how many ran.
+ * Passive mode, and the untrapped UAR: looks at the doorbell records of this process's QPs (in
+ * passive mode also at the arm records of its CQs) and executes what they publish, at most `max_wqes`
+ * WQEs (0: no limit). Returns how many ran.
+ *
+ * Passive mode has a clock of its own. It moves by a nanosecond a step, and when a step finds nothing
+ * to execute but something that waits (a retry, an RNR timer, a delay), straight to the time when the
+ * first of that is due, which the step then executes. So retries take steps instead of time, and a
+ * run is the same each time.
  */
 unsigned cx_step(struct cx_hca *hca, unsigned max_wqes);
 
