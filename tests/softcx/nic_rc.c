@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The model alone: reliable connections, every operation, around the ring. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "rig.h"
+
+static int setup(void **state)
+{
+	static struct rig rig;
+
+	rig_setup(&rig, IBV_QPT_RC);
+	*state = &rig;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct rig *rig = *state;
+
+	assert_int_equal(cx_lint_count(rig->hca), 0);
+	rig_teardown(rig);
+	return 0;
+}
+
+static void fill(uint8_t *bytes, size_t len, unsigned seed)
+{
+	for (size_t i = 0; i < len; i++)
+		bytes[i] = (uint8_t)(i * 7 + seed * 31 + 1);
+}
+
+static void expect_request(struct rig *rig, const struct rig_qp *qp, uint32_t opcode,
+			   uint16_t index)
+{
+	struct bsn_cqe cqe;
+
+	assert_true(rig_poll(&rig->cq[0], &cqe));
+	assert_int_equal(cqe.tail.opcode, BSN_CQE_REQ);
+	assert_int_equal(cqe.tail.wqe_counter, index);
+	assert_int_equal(cqe.as.req.wqe_opcode, opcode);
+	assert_int_equal(cqe.as.req.qpn, qp->number);
+	assert_int_equal(cqe.as.req.srqn_uidx, 0x700 + (qp - rig->qp));
+}
+
+static void write_moves_the_bytes_when_stepped(void **state)
+{
+	struct rig *rig = *state;
+	struct bsn_cqe cqe;
+
+	fill(rig->buf, 100, 1);
+	rig_post_write(rig, &rig->qp[0], rig->buf + 1000, rig->buf, 100, BSN_CE_ALWAYS);
+	assert_false(rig_poll(&rig->cq[0], &cqe));
+	assert_int_equal(cx_step(rig->hca, 0), 1);
+	assert_memory_equal(rig->buf + 1000, rig->buf, 100);
+	assert_int_equal(rig->buf[1100], 0);
+	expect_request(rig, &rig->qp[0], BSN_OPCODE_RDMA_WRITE, 0);
+	assert_int_equal(cx_step(rig->hca, 0), 0);
+}
+
+static void a_step_executes_as_many_as_asked(void **state)
+{
+	struct rig *rig = *state;
+
+	for (unsigned i = 0; i < 5; i++)
+		rig_post_write(rig, &rig->qp[0], rig->buf + 1000, rig->buf, 8, BSN_CE_ALWAYS);
+	assert_int_equal(cx_step(rig->hca, 2), 2);
+	assert_int_equal(cx_step(rig->hca, 2), 2);
+	assert_int_equal(cx_step(rig->hca, 2), 1);
+	assert_int_equal(cx_step(rig->hca, 2), 0);
+}
+
+static void read_fetches(void **state)
+{
+	struct rig *rig = *state;
+	struct rig_wqe wqe;
+	struct bsn_cqe cqe;
+
+	fill(rig->buf + 2000, 300, 2);
+	rig_begin(&wqe, BSN_OPCODE_RDMA_READ, BSN_CE_ALWAYS);
+	rig_raddr(&wqe, rig->buf + 2000, rig->key);
+	rig_data(&wqe, rig->buf, 100, rig->key);
+	rig_data(&wqe, rig->buf + 500, 200, rig->key);
+	rig_post(&rig->qp[0], &wqe);
+	assert_int_equal(cx_step(rig->hca, 0), 1);
+	assert_memory_equal(rig->buf, rig->buf + 2000, 100);
+	assert_memory_equal(rig->buf + 500, rig->buf + 2100, 200);
+	assert_true(rig_poll(&rig->cq[0], &cqe));
+	assert_int_equal(cqe.as.req.byte_count, 300);
+}
+
+static void send_fills_a_receive(void **state)
+{
+	static const struct {
+		uint32_t opcode, imm, received;
+	} cases[] = {
+		{ BSN_OPCODE_SEND, 0, BSN_CQE_RESP_SEND },
+		{ BSN_OPCODE_SEND_IMM, 0x11223344, BSN_CQE_RESP_SEND_IMM },
+	};
+	struct rig *rig = *state;
+
+	for (unsigned i = 0; i < 2; i++) {
+		struct rig_wqe wqe;
+		struct bsn_cqe cqe;
+
+		fill(rig->buf, 200, i);
+		memset(rig->buf + 3000, 0, 300);
+		rig_post_recv(rig, &rig->qp[1], rig->buf + 3000, 256);
+		rig_begin(&wqe, cases[i].opcode, BSN_CE_ALWAYS);
+		wqe.ctrl.imm = cases[i].imm;
+		rig_data(&wqe, rig->buf, 150, rig->key);
+		rig_data(&wqe, rig->buf + 150, 50, rig->key);
+		rig_post(&rig->qp[0], &wqe);
+		assert_int_equal(cx_step(rig->hca, 0), 1);
+		assert_memory_equal(rig->buf + 3000, rig->buf, 200);
+		assert_true(rig_poll(&rig->cq[1], &cqe));
+		assert_int_equal(cqe.tail.opcode, cases[i].received);
+		assert_int_equal(cqe.tail.wqe_counter, i);
+		assert_int_equal(cqe.as.resp.byte_count, 200);
+		assert_int_equal(cqe.as.resp.imm_inval_pkey, cases[i].imm);
+		assert_int_equal(cqe.as.resp.qpn, rig->qp[1].number);
+		assert_int_equal(cqe.as.resp.srqn_uidx, 0x701);
+		expect_request(rig, &rig->qp[0], cases[i].opcode, (uint16_t)i);
+	}
+}
+
+static void write_imm_consumes_a_receive(void **state)
+{
+	struct rig *rig = *state;
+	struct rig_wqe wqe;
+	struct bsn_cqe cqe;
+
+	fill(rig->buf, 64, 3);
+	rig_post_recv(rig, &rig->qp[1], rig->buf + 3000, 0x10);
+	rig_begin(&wqe, BSN_OPCODE_RDMA_WRITE_IMM, BSN_CE_ALWAYS);
+	wqe.ctrl.imm = 77;
+	wqe.ctrl.solicited = 1;
+	rig_raddr(&wqe, rig->buf + 1000, rig->key);
+	rig_data(&wqe, rig->buf, 64, rig->key);
+	rig_post(&rig->qp[0], &wqe);
+	assert_int_equal(cx_step(rig->hca, 0), 1);
+	assert_memory_equal(rig->buf + 1000, rig->buf, 64);
+	assert_true(rig_poll(&rig->cq[1], &cqe));
+	assert_int_equal(cqe.tail.opcode, BSN_CQE_RESP_WR_IMM);
+	assert_int_equal(cqe.tail.solicited, 1);
+	assert_int_equal(cqe.as.resp.imm_inval_pkey, 77);
+	assert_int_equal(cqe.as.resp.byte_count, 64);
+}
+
+static void send_inval_closes_the_key(void **state)
+{
+	struct rig *rig = *state;
+	const struct cx_mr_attr attr = { .pdn = rig->pd,
+					 .va = (uintptr_t)rig->buf,
+					 .iova = (uintptr_t)rig->buf,
+					 .length = 64,
+					 .access = RIG_ACCESS };
+	struct rig_wqe wqe;
+	struct bsn_cqe cqe;
+	uint32_t key;
+
+	assert_int_equal(cx_mr_create(rig->hca, &attr, &key), 0);
+	rig_post_recv(rig, &rig->qp[1], rig->buf + 3000, 256);
+	rig_begin(&wqe, BSN_OPCODE_SEND_INVAL, BSN_CE_ALWAYS);
+	wqe.ctrl.imm = key;
+	rig_data(&wqe, rig->buf, 100, rig->key);
+	rig_post(&rig->qp[0], &wqe);
+	assert_int_equal(cx_step(rig->hca, 0), 1);
+	assert_true(rig_poll(&rig->cq[1], &cqe));
+	assert_int_equal(cqe.tail.opcode, BSN_CQE_RESP_SEND_INV);
+	assert_int_equal(cqe.as.resp.imm_inval_pkey, key);
+
+	rig_begin(&wqe, BSN_OPCODE_RDMA_WRITE, BSN_CE_ALWAYS);
+	rig_raddr(&wqe, rig->buf, key);
+	rig_data(&wqe, rig->buf + 100, 8, rig->key);
+	rig_post(&rig->qp[0], &wqe);
+	assert_int_equal(cx_step(rig->hca, 0), 1);
+	expect_request(rig, &rig->qp[0], BSN_OPCODE_SEND_INVAL, 0);
+	assert_true(rig_poll(&rig->cq[0], &cqe));
+	assert_int_equal(cqe.tail.opcode, BSN_CQE_REQ_ERR);
+}
+
+static void post_atomic(struct rig *rig, uint32_t opcode, uint64_t first, uint64_t second)
+{
+	struct rig_wqe wqe;
+
+	rig_begin(&wqe, opcode, BSN_CE_ALWAYS);
+	rig_raddr(&wqe, rig->buf + 1024, rig->key);
+	if (opcode == BSN_OPCODE_ATOMIC_CS) {
+		const struct bsn_atomic_cs cs = { .swap = first, .compare = second };
+
+		bsn_atomic_cs_encode(wqe.bytes + wqe.len, &cs);
+	} else {
+		const struct bsn_atomic_fa fa = { .add = first };
+
+		bsn_atomic_fa_encode(wqe.bytes + wqe.len, &fa);
+	}
+	wqe.len += BSN_ATOMIC_CS_SIZE;
+	rig_data(&wqe, rig->buf, 8, rig->key);
+	rig_post(&rig->qp[0], &wqe);
+	assert_int_equal(cx_step(rig->hca, 0), 1);
+	expect_request(rig, &rig->qp[0], opcode, (uint16_t)(rig->qp[0].pi - 1));
+}
+
+static void atomics_return_the_old_value(void **state)
+{
+	struct rig *rig = *state;
+	uint64_t *target = (uint64_t *)(rig->buf + 1024), *result = (uint64_t *)rig->buf;
+
+	*target = 100;
+	post_atomic(rig, BSN_OPCODE_ATOMIC_FA, 11, 0);
+	assert_int_equal(*result, 100);
+	assert_int_equal(*target, 111);
+	post_atomic(rig, BSN_OPCODE_ATOMIC_CS, 5, 110);
+	assert_int_equal(*result, 111);
+	assert_int_equal(*target, 111);
+	post_atomic(rig, BSN_OPCODE_ATOMIC_CS, 5, 111);
+	assert_int_equal(*result, 111);
+	assert_int_equal(*target, 5);
+}
+
+static void masked_atomics_touch_their_fields(void **state)
+{
+	struct rig *rig = *state;
+	const struct bsn_masked_fa fa = { .add = 0x00000001000000ff,
+					  .field_boundary = 0x8000000000000080 };
+	const struct bsn_masked_cs32 cs = { .swap = 0xaabbccdd,
+					    .compare = 0x00000012,
+					    .swap_mask = 0xffff0000,
+					    .compare_mask = 0x000000ff };
+	uint64_t *target = (uint64_t *)(rig->buf + 1024);
+	struct rig_wqe wqe;
+
+	*target = 0xffffffff00000002;
+	rig_begin(&wqe, BSN_OPCODE_ATOMIC_MASKED_FA, BSN_CE_ALWAYS);
+	wqe.ctrl.opmod = BSN_OPMOD_MASKED(8);
+	rig_raddr(&wqe, target, rig->key);
+	bsn_masked_fa_encode(wqe.bytes + wqe.len, &fa);
+	wqe.len += BSN_MASKED_FA_SIZE;
+	rig_data(&wqe, rig->buf, 8, rig->key);
+	rig_post(&rig->qp[0], &wqe);
+	assert_int_equal(cx_step(rig->hca, 0), 1);
+	assert_int_equal(*(uint64_t *)rig->buf, 0xffffffff00000002);
+	/* The low field, bits 7:0, is 2 + 0xff without its carry; the high one goes round. */
+	assert_int_equal(*target, 0x0000000000000001);
+
+	*target = 0x1122334455667712;
+	rig_begin(&wqe, BSN_OPCODE_ATOMIC_MASKED_CS, BSN_CE_ALWAYS);
+	wqe.ctrl.opmod = BSN_OPMOD_MASKED(4);
+	rig_raddr(&wqe, target, rig->key);
+	bsn_masked_cs32_encode(wqe.bytes + wqe.len, &cs);
+	wqe.len += BSN_MASKED_CS32_SIZE;
+	rig_data(&wqe, rig->buf, 4, rig->key);
+	rig_post(&rig->qp[0], &wqe);
+	assert_int_equal(cx_step(rig->hca, 0), 1);
+	assert_int_equal(*(uint32_t *)rig->buf, 0x55667712);
+	assert_int_equal(*target, 0x11223344aabb7712);
+}
+
+/* Inline data of every length that fits, from every basic block, the ring's end included. */
+static void inline_data_wrap(void **state)
+{
+	struct rig *rig = *state;
+	uint8_t data[200];
+	uint16_t index;
+
+	for (unsigned turn = 0; turn < 3 * RIG_SQ_BB; turn++) {
+		for (uint32_t len = 0; len <= sizeof(data); len += 1 + len / 8) {
+			struct rig_wqe wqe;
+
+			fill(data, len, turn + len);
+			memset(rig->buf, 0xee, sizeof(data) + 1);
+			index = rig->qp[0].pi;
+			rig_begin(&wqe, BSN_OPCODE_RDMA_WRITE, BSN_CE_ALWAYS);
+			rig_raddr(&wqe, rig->buf, rig->key);
+			rig_inline(&wqe, data, len);
+			rig_post(&rig->qp[0], &wqe);
+			assert_int_equal(cx_step(rig->hca, 0), 1);
+			assert_memory_equal(rig->buf, data, len);
+			assert_int_equal(rig->buf[len], 0xee);
+			expect_request(rig, &rig->qp[0], BSN_OPCODE_RDMA_WRITE, index);
+		}
+	}
+}
+
+static void unsignaled_work_makes_no_cqe(void **state)
+{
+	struct rig *rig = *state;
+	struct bsn_cqe cqe;
+
+	rig_post_write(rig, &rig->qp[0], rig->buf + 1000, rig->buf, 8, BSN_CE_ON_ERROR);
+	rig_post_write(rig, &rig->qp[0], rig->buf + 1000, rig->buf, 8, BSN_CE_ON_FIRST_ERROR);
+	rig_post_write(rig, &rig->qp[0], rig->buf + 1000, rig->buf, 8, BSN_CE_ALWAYS);
+	assert_int_equal(cx_step(rig->hca, 0), 3);
+	expect_request(rig, &rig->qp[0], BSN_OPCODE_RDMA_WRITE, 2);
+	assert_false(rig_poll(&rig->cq[0], &cqe));
+}
+
+static void nop_completes(void **state)
+{
+	struct rig *rig = *state;
+	struct rig_wqe wqe;
+
+	rig_begin(&wqe, BSN_OPCODE_NOP, BSN_CE_ALWAYS);
+	rig_post(&rig->qp[0], &wqe);
+	assert_int_equal(cx_step(rig->hca, 0), 1);
+	expect_request(rig, &rig->qp[0], BSN_OPCODE_NOP, 0);
+}
+
+/* Twice 2^16 requests: the ring, the 16-bit index and the CQ all go round. */
+static void counters_wrap(void **state)
+{
+	struct rig *rig = *state;
+	uint64_t *from = (uint64_t *)rig->buf, *to = (uint64_t *)(rig->buf + 1000);
+
+	for (uint32_t i = 0; i < 2 << 16; i++) {
+		*from = i;
+		rig_post_write(rig, &rig->qp[0], to, from, 8, BSN_CE_ALWAYS);
+		assert_int_equal(cx_step(rig->hca, 0), 1);
+		assert_int_equal(*to, i);
+		expect_request(rig, &rig->qp[0], BSN_OPCODE_RDMA_WRITE, (uint16_t)i);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+		TEST(write_moves_the_bytes_when_stepped),
+		TEST(a_step_executes_as_many_as_asked),
+		TEST(read_fetches),
+		TEST(send_fills_a_receive),
+		TEST(write_imm_consumes_a_receive),
+		TEST(send_inval_closes_the_key),
+		TEST(atomics_return_the_old_value),
+		TEST(masked_atomics_touch_their_fields),
+		TEST(inline_data_wrap),
+		TEST(unsignaled_work_makes_no_cqe),
+		TEST(nop_completes),
+		TEST(counters_wrap),
+#undef TEST
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The bench of the model's tests. */
+#include "rig.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "model.h"
+
+void rig_config(struct cx_config *config)
+{
+	*config = (struct cx_config){ .generation = CX_GEN_CX6,
+				      .link = CX_LINK_IB,
+				      .passive = true,
+				      .private_fabric = true };
+}
+
+void rig_cq_create(struct rig *rig, struct rig_cq *cq, uint32_t cqe_size)
+{
+	const struct bsn_cqe_tail unwritten = { .opcode = BSN_CQE_INVALID };
+	const struct cx_cq_attr attr = { .buf = (uintptr_t)cq->buf,
+					 .db = (uintptr_t)cq->db,
+					 .entries = RIG_CQES,
+					 .cqe_size = cqe_size };
+
+	memset(cq, 0, sizeof(*cq));
+	cq->cqe_size = cqe_size;
+	for (unsigned i = 0; i < RIG_CQES; i++)
+		bsn_cqe_tail_encode(cq->buf + (i + 1) * cqe_size - BSN_CQE_TAIL_SIZE, &unwritten);
+	assert_int_equal(cx_cq_create(rig->hca, &attr, &cq->number), 0);
+}
+
+void rig_qp_create(struct rig *rig, struct rig_qp *qp)
+{
+	struct cx_qp_attr attr = rig->attr;
+
+	memset(qp, 0, sizeof(*qp));
+	attr.buf = (uintptr_t)qp->ring;
+	attr.db = (uintptr_t)qp->db;
+	attr.uidx = 0x700 + (uint32_t)(qp - rig->qp);
+	assert_int_equal(cx_qp_create(rig->hca, &attr, &qp->number), 0);
+}
+
+void rig_qp_connect(struct rig *rig, struct rig_qp *qp, uint32_t dest_qpn)
+{
+	struct ibv_qp_attr attr = rig->mod;
+	int connect = IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+		      IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
+	int start = IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+		    IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC;
+
+	attr.qp_state = IBV_QPS_INIT;
+	assert_int_equal(cx_qp_modify(rig->hca, qp->number, &attr,
+				      IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
+					      IBV_QP_ACCESS_FLAGS | IBV_QP_QKEY),
+			 0);
+	attr.qp_state = IBV_QPS_RTR;
+	attr.dest_qp_num = dest_qpn;
+	assert_int_equal(cx_qp_modify(rig->hca, qp->number, &attr, connect), 0);
+	attr.qp_state = IBV_QPS_RTS;
+	assert_int_equal(cx_qp_modify(rig->hca, qp->number, &attr, start), 0);
+}
+
+void rig_qp_destroy(struct rig *rig, struct rig_qp *qp)
+{
+	assert_int_equal(cx_qp_destroy(rig->hca, qp->number), 0);
+	qp->number = 0;
+}
+
+enum ibv_qp_state rig_qp_state(struct rig *rig, const struct rig_qp *qp)
+{
+	struct ibv_qp_attr attr;
+
+	assert_int_equal(cx_qp_query(rig->hca, qp->number, &attr), 0);
+	return attr.qp_state;
+}
+
+void rig_open(struct rig *rig, const struct cx_config *config)
+{
+	struct cx_mr_attr mr = { .va = (uintptr_t)rig->buf,
+				 .iova = (uintptr_t)rig->buf,
+				 .length = sizeof(rig->buf),
+				 .access = RIG_ACCESS };
+
+	memset(rig, 0, sizeof(*rig));
+	assert_int_equal(cx_open(config, &rig->hca), 0);
+	assert_int_equal(cx_pd_create(rig->hca, &rig->pd), 0);
+	mr.pdn = rig->pd;
+	assert_int_equal(cx_mr_create(rig->hca, &mr, &rig->key), 0);
+	rig_cq_create(rig, &rig->cq[0], BSN_CQE_SIZE);
+	rig_cq_create(rig, &rig->cq[1], BSN_CQE_SIZE);
+	rig->attr = (struct cx_qp_attr){ .type = IBV_QPT_RC,
+					 .pdn = rig->pd,
+					 .send_cqn = rig->cq[0].number,
+					 .recv_cqn = rig->cq[1].number,
+					 .rq_count = RIG_RQ,
+					 .rq_stride_bytes = RIG_RQ_STRIDE,
+					 .sq_count_bb = RIG_SQ_BB };
+	rig->mod = (struct ibv_qp_attr){ .qp_access_flags = RIG_ACCESS,
+					 .port_num = 1,
+					 .qkey = 0x1234,
+					 .path_mtu = IBV_MTU_4096,
+					 .ah_attr = { .dlid = CX_LID, .port_num = 1 },
+					 .max_dest_rd_atomic = 1,
+					 .max_rd_atomic = 1,
+					 .min_rnr_timer = 1,
+					 .timeout = 14,
+					 .retry_cnt = 2,
+					 .rnr_retry = 2 };
+}
+
+void rig_setup(struct rig *rig, enum ibv_qp_type type)
+{
+	struct cx_config config;
+
+	rig_config(&config);
+	rig_open(rig, &config);
+	rig->attr.type = type;
+	rig_qp_create(rig, &rig->qp[0]);
+	rig_qp_create(rig, &rig->qp[1]);
+	rig_qp_connect(rig, &rig->qp[0], rig->qp[1].number);
+	rig_qp_connect(rig, &rig->qp[1], rig->qp[0].number);
+}
+
+void rig_teardown(struct rig *rig)
+{
+	cx_close(rig->hca);
+	rig->hca = NULL;
+}
+
+/* -- WQEs --------------------------------------------------------------------------------------- */
+
+void rig_begin(struct rig_wqe *wqe, uint32_t opcode, uint32_t ce)
+{
+	memset(wqe, 0, sizeof(*wqe));
+	wqe->ctrl = (struct bsn_ctrl){ .opcode = opcode, .ce = ce };
+	wqe->len = BSN_CTRL_SIZE;
+}
+
+void rig_raddr(struct rig_wqe *wqe, const void *addr, uint32_t rkey)
+{
+	const struct bsn_raddr raddr = { .raddr = (uintptr_t)addr, .rkey = rkey };
+
+	bsn_raddr_encode(wqe->bytes + wqe->len, &raddr);
+	wqe->len += BSN_RADDR_SIZE;
+}
+
+void rig_data(struct rig_wqe *wqe, const void *addr, uint32_t len, uint32_t lkey)
+{
+	const struct bsn_data data = { .byte_count = len, .lkey = lkey, .addr = (uintptr_t)addr };
+
+	bsn_data_encode(wqe->bytes + wqe->len, &data);
+	wqe->len += BSN_DATA_SIZE;
+}
+
+void rig_inline(struct rig_wqe *wqe, const void *data, uint32_t len)
+{
+	const struct bsn_inline_hdr hdr = { .is_inline = 1, .byte_count = len };
+
+	bsn_inline_hdr_encode(wqe->bytes + wqe->len, &hdr);
+	memcpy(wqe->bytes + wqe->len + BSN_INLINE_HDR_SIZE, data, len);
+	wqe->len += (BSN_INLINE_HDR_SIZE + len + BSN_DS_SIZE - 1) / BSN_DS_SIZE * BSN_DS_SIZE;
+}
+
+void rig_ud(struct rig_wqe *wqe, uint32_t qpn, uint32_t qkey)
+{
+	const struct bsn_av_ud av = { .qkey = qkey, .dqpn = qpn, .rlid = CX_LID };
+
+	bsn_av_ud_encode(wqe->bytes + wqe->len, &av);
+	wqe->len += BSN_AV_UD_SIZE;
+}
+
+void rig_post(struct rig_qp *qp, struct rig_wqe *wqe)
+{
+	uint8_t *sq = qp->ring + (qp->number ? RIG_RQ * RIG_RQ_STRIDE : 0);
+	struct bsn_dbr_wq record;
+
+	wqe->ctrl.wqe_index = qp->pi;
+	wqe->ctrl.qpn = qp->number;
+	wqe->ctrl.ds = (uint32_t)(wqe->len / BSN_DS_SIZE);
+	bsn_ctrl_encode(wqe->bytes, &wqe->ctrl);
+	for (size_t i = 0; i < wqe->len; i++)
+		sq[((size_t)qp->pi * BSN_BB_SIZE + i) % (RIG_SQ_BB * BSN_BB_SIZE)] = wqe->bytes[i];
+	qp->pi = (uint16_t)(qp->pi + (wqe->len + BSN_BB_SIZE - 1) / BSN_BB_SIZE);
+	record.index = qp->pi;
+	bsn_dbr_wq_encode((uint8_t *)qp->db + BSN_DBR_SEND_OFFSET, &record);
+}
+
+void rig_post_write(struct rig *rig, struct rig_qp *qp, const void *to, const void *from,
+		    uint32_t len, uint32_t ce)
+{
+	struct rig_wqe wqe;
+
+	rig_begin(&wqe, BSN_OPCODE_RDMA_WRITE, ce);
+	rig_raddr(&wqe, to, rig->key);
+	rig_data(&wqe, from, len, rig->key);
+	rig_post(qp, &wqe);
+}
+
+void rig_post_send(struct rig *rig, struct rig_qp *qp, const void *from, uint32_t len, uint32_t ce)
+{
+	struct rig_wqe wqe;
+
+	rig_begin(&wqe, BSN_OPCODE_SEND, ce);
+	rig_data(&wqe, from, len, rig->key);
+	rig_post(qp, &wqe);
+}
+
+void rig_post_recv(struct rig *rig, struct rig_qp *qp, void *to, uint32_t len)
+{
+	uint8_t *wqe = qp->ring + qp->rq_pi % RIG_RQ * RIG_RQ_STRIDE;
+	const struct bsn_data data = { .byte_count = len, .lkey = rig->key, .addr = (uintptr_t)to };
+	const struct bsn_data end = { .lkey = BSN_LKEY_TERMINATOR };
+	struct bsn_dbr_wq record;
+
+	bsn_data_encode(wqe, &data);
+	bsn_data_encode(wqe + BSN_DATA_SIZE, &end);
+	record.index = ++qp->rq_pi;
+	bsn_dbr_wq_encode((uint8_t *)qp->db + BSN_DBR_RECV_OFFSET, &record);
+}
+
+/* -- CQEs --------------------------------------------------------------------------------------- */
+
+bool rig_poll(struct rig_cq *cq, struct bsn_cqe *cqe)
+{
+	const uint8_t *at = cq->buf + cq->ci % RIG_CQES * cq->cqe_size;
+
+	assert_int_equal(bsn_cqe_walk(at, cq->cqe_size, cqe, NULL), 0);
+	if (cqe->tail.opcode == BSN_CQE_INVALID || cqe->tail.owner != !!(cq->ci & RIG_CQES))
+		return false;
+	cq->ci++;
+	rig_consume(cq);
+	return true;
+}
+
+void rig_consume(struct rig_cq *cq)
+{
+	const struct bsn_dbr_cq_ci record = { .ci = cq->ci & 0xffffff };
+
+	bsn_dbr_cq_ci_encode((uint8_t *)cq->db + BSN_DBR_CQ_CI_OFFSET, &record);
+}

@@ -1,0 +1,433 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The fabric's shared mapping: how processes find it, join it, lock it, and leave it, dead or
+ * alive. The segment is a file of its own per user and fabric; its first process creates it, its
+ * last one removes it, and one left behind by dead processes is taken over.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "faults.h"
+#include "transport.h"
+
+#define CX_MAGIC 0x736f667463780001ull /* "softcx", version 1 */
+/* Builds that lay the segment out differently do not share one. */
+#define CX_LAYOUT ((uint32_t)(sizeof(struct cx_shared) ^ sizeof(struct cx_qp) << 8))
+
+/* -- processes ---------------------------------------------------------------------------------- */
+
+/* Field 22 of /proc/PID/stat (proc(5)); 0 when there is no such process. Async-signal-safe. */
+static uint64_t read_start_time(pid_t pid)
+{
+	char path[32] = "/proc/", buf[1024], *c;
+	uint64_t value = 0;
+	ssize_t len;
+	int fd;
+
+	c = path + strlen(path);
+	for (pid_t scale = 1000000000, seen = 0; scale; scale /= 10) {
+		if (seen || pid / scale || scale == 1) {
+			*c++ = (char)('0' + pid / scale % 10);
+			seen = 1;
+		}
+	}
+	memcpy(c, "/stat", 6);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return 0;
+	len = read(fd, buf, sizeof(buf) - 1);
+	close(fd);
+	if (len <= 0)
+		return 0;
+	buf[len] = 0;
+	c = strrchr(buf, ')'); /* ends field 2, which may hold anything */
+	for (int field = 2; c && field < 22; field++)
+		c = strchr(c + 1, ' ');
+	for (c = c ? c + 1 : buf + len; *c >= '0' && *c <= '9'; c++)
+		value = value * 10 + (uint64_t)(*c - '0');
+	return value;
+}
+
+bool cx_proc_alive(const struct cx_proc *proc)
+{
+	return proc->pid && read_start_time(proc->pid) == proc->start_time;
+}
+
+static void sweep_dead(struct cx_hca *hca)
+{
+	for (unsigned i = 0; i < CX_PROCS; i++) {
+		struct cx_proc *proc = &hca->shared->procs[i];
+
+		if (!proc->pid || cx_proc_alive(proc))
+			continue;
+		cx_trace(hca, "fabric: process %d is gone", (int)proc->pid);
+		cx_sweep_process(hca, i);
+		memset(proc, 0, sizeof(*proc));
+	}
+}
+
+static int claim_slot(struct cx_hca *hca)
+{
+	sweep_dead(hca);
+	for (unsigned i = 0; i < CX_PROCS; i++) {
+		struct cx_proc *proc = &hca->shared->procs[i];
+
+		if (proc->pid)
+			continue;
+		memset(proc, 0, sizeof(*proc));
+		proc->start_time = read_start_time(getpid());
+		proc->pid = getpid();
+		hca->self = i;
+		return 0;
+	}
+	return -EUSERS;
+}
+
+static void release_slot(struct cx_hca *hca)
+{
+	cx_sweep_process(hca, hca->self);
+	memset(&hca->shared->procs[hca->self], 0, sizeof(struct cx_proc));
+}
+
+/* -- the lock ----------------------------------------------------------------------------------- */
+
+void cx_lock(struct cx_hca *hca)
+{
+	if (pthread_mutex_lock(&hca->shared->lock) != EOWNERDEAD)
+		return;
+	/*
+	 * The holder died inside the model. Tables are written so that an entry exists only once it
+	 * is complete (its number comes last), so sweeping what the dead owned makes them whole.
+	 */
+	pthread_mutex_consistent(&hca->shared->lock);
+	sweep_dead(hca);
+}
+
+void cx_unlock(struct cx_hca *hca)
+{
+	pthread_mutex_unlock(&hca->shared->lock);
+}
+
+static int init_lock(pthread_mutex_t *lock)
+{
+	pthread_mutexattr_t attr;
+	int err;
+
+	pthread_mutexattr_init(&attr);
+	pthread_mutexattr_setpshared(&attr, PTHREAD_PROCESS_SHARED);
+	pthread_mutexattr_setrobust(&attr, PTHREAD_MUTEX_ROBUST);
+	pthread_mutexattr_setprotocol(&attr, PTHREAD_PRIO_INHERIT);
+	err = pthread_mutex_init(lock, &attr);
+	pthread_mutexattr_destroy(&attr);
+	return -err;
+}
+
+uint64_t cx_now_ns(const struct cx_hca *hca)
+{
+	struct timespec now;
+
+	if (hca->config.passive)
+		return hca->virtual_ns;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* -- the segment -------------------------------------------------------------------------------- */
+
+static int name_segment(const char *fabric, char **path)
+{
+	const char *dir = getenv("XDG_RUNTIME_DIR");
+	struct stat st;
+	int len;
+
+	if (!fabric)
+		fabric = "default";
+	if (!*fabric || strlen(fabric) > 64 || strchr(fabric, '/'))
+		return -EINVAL;
+	if (dir && !stat(dir, &st) && S_ISDIR(st.st_mode) && st.st_uid == geteuid())
+		len = asprintf(path, "%s/softcx-%s", dir, fabric);
+	else
+		len = asprintf(path, "/dev/shm/softcx-%u-%s", (unsigned)geteuid(), fabric);
+	return len < 0 ? -ENOMEM : 0;
+}
+
+/* Opens and locks the file, and makes sure that it is still the one the path names. */
+static int open_segment(const char *path, int *fd_out)
+{
+	for (;;) {
+		struct stat st;
+		int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+
+		if (fd < 0)
+			return -errno;
+		if (flock(fd, LOCK_EX) || fstat(fd, &st)) {
+			int err = -errno;
+
+			close(fd);
+			return err;
+		}
+		if (st.st_uid != geteuid() || !S_ISREG(st.st_mode)) {
+			close(fd);
+			return -EPERM;
+		}
+		if (st.st_nlink) {
+			*fd_out = fd;
+			return 0;
+		}
+		close(fd); /* its last process removed it while we waited */
+	}
+}
+
+static bool segment_in_use(const struct cx_shared *shared)
+{
+	for (unsigned i = 0; i < CX_PROCS; i++)
+		if (cx_proc_alive(&shared->procs[i]))
+			return true;
+	return false;
+}
+
+/* What every build can read of a segment, to see whether another build's processes use it. */
+static int check_foreign(int fd)
+{
+	static const size_t size = offsetof(struct cx_shared, lock);
+	struct cx_shared *roster;
+	int err = 0;
+
+	roster = calloc(1, sizeof(*roster)); /* of which the pages up to `size` come to be */
+	if (!roster)
+		return -ENOMEM;
+	if (pread(fd, roster, size, 0) == (ssize_t)size && roster->magic == CX_MAGIC &&
+	    roster->layout != CX_LAYOUT && segment_in_use(roster))
+		err = -EPROTO;
+	free(roster);
+	return err;
+}
+
+static int init_segment(struct cx_shared *shared, const struct cx_config *config)
+{
+	int err = init_lock(&shared->lock);
+
+	if (err)
+		return err;
+	shared->layout = CX_LAYOUT;
+	shared->generation = config->generation;
+	shared->link = config->link;
+	shared->magic = CX_MAGIC;
+	return 0;
+}
+
+static int map_segment(struct cx_hca *hca, int flags, int fd)
+{
+	void *map = mmap(NULL, sizeof(struct cx_shared), PROT_READ | PROT_WRITE, flags, fd, 0);
+
+	if (map == MAP_FAILED)
+		return -errno;
+	hca->shared = map;
+	return 0;
+}
+
+/* An empty, foreign or abandoned segment becomes a new one; called under the file's lock. */
+static int adopt_segment(struct cx_hca *hca)
+{
+	struct cx_shared *shared;
+	struct stat st;
+	bool fresh;
+	int err;
+
+	err = check_foreign(hca->segment_fd);
+	if (err)
+		return err;
+	if (fstat(hca->segment_fd, &st))
+		return -errno;
+	fresh = st.st_size != (off_t)sizeof(struct cx_shared);
+	if (fresh && (ftruncate(hca->segment_fd, 0) ||
+		      ftruncate(hca->segment_fd, (off_t)sizeof(struct cx_shared))))
+		return -errno;
+	err = map_segment(hca, MAP_SHARED, hca->segment_fd);
+	if (err)
+		return err;
+	shared = hca->shared;
+	fresh = fresh || shared->magic != CX_MAGIC || shared->layout != CX_LAYOUT;
+	if (!fresh && segment_in_use(shared)) {
+		if (shared->generation != hca->config.generation ||
+		    shared->link != hca->config.link)
+			return -EBUSY;
+		return 0;
+	}
+	/* Punching the pages out zeroes the tables without touching them. */
+	if (ftruncate(hca->segment_fd, 0) ||
+	    ftruncate(hca->segment_fd, (off_t)sizeof(struct cx_shared)))
+		return -errno;
+	return init_segment(shared, &hca->config);
+}
+
+static int join_fabric(struct cx_hca *hca)
+{
+	int err;
+
+	if (hca->config.private_fabric) {
+		err = map_segment(hca, MAP_SHARED | MAP_ANONYMOUS, -1);
+		if (!err)
+			err = init_segment(hca->shared, &hca->config);
+		return err ? err : claim_slot(hca);
+	}
+	err = name_segment(hca->config.fabric, &hca->segment_path);
+	if (err)
+		return err;
+	err = open_segment(hca->segment_path, &hca->segment_fd);
+	if (err)
+		return err;
+	err = adopt_segment(hca);
+	if (!err) {
+		cx_lock(hca);
+		err = claim_slot(hca);
+		cx_unlock(hca);
+	}
+	flock(hca->segment_fd, LOCK_UN);
+	return err;
+}
+
+static void leave_fabric(struct cx_hca *hca)
+{
+	if (hca->segment_fd >= 0)
+		flock(hca->segment_fd, LOCK_EX);
+	cx_lock(hca);
+	release_slot(hca);
+	cx_unlock(hca);
+	if (hca->segment_fd >= 0 && !segment_in_use(hca->shared))
+		unlink(hca->segment_path);
+}
+
+/* -- opening ------------------------------------------------------------------------------------ */
+
+static void free_hca(struct cx_hca *hca)
+{
+	for (unsigned i = 0; i < CX_CHANNELS; i++)
+		if (hca->fifos[i].channel)
+			close(hca->fifos[i].fd);
+	if (hca->trace_fd > STDERR_FILENO)
+		close(hca->trace_fd);
+	if (hca->shared)
+		munmap(hca->shared, sizeof(struct cx_shared));
+	if (hca->segment_fd >= 0)
+		close(hca->segment_fd);
+	cx_faults_free(hca->faults);
+	free(hca->scratch);
+	free(hca->segment_path);
+	free((char *)hca->config.fabric);
+	free((char *)hca->config.fault_plan);
+	free((char *)hca->config.trace_path);
+	free(hca);
+}
+
+static int copy_string(const char **dst, const char *src)
+{
+	*dst = src ? strdup(src) : NULL;
+	return src && !*dst ? -ENOMEM : 0;
+}
+
+static int copy_config(struct cx_config *dst, const struct cx_config *src)
+{
+	*dst = *src;
+	dst->fabric = dst->fault_plan = dst->trace_path = NULL;
+	if (copy_string(&dst->fabric, src->fabric) ||
+	    copy_string(&dst->fault_plan, src->fault_plan) ||
+	    copy_string(&dst->trace_path, src->trace_path))
+		return -ENOMEM;
+	return 0;
+}
+
+static int open_trace(struct cx_hca *hca)
+{
+	const char *path = hca->config.trace_path;
+
+	if (!path)
+		return 0;
+	if (!strcmp(path, "-")) {
+		hca->trace_fd = STDERR_FILENO;
+		return 0;
+	}
+	hca->trace_fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+	return hca->trace_fd < 0 ? -errno : 0;
+}
+
+int cx_open(const struct cx_config *config, struct cx_hca **out)
+{
+	struct cx_hca *hca = calloc(1, sizeof(*hca));
+	int err;
+
+	if (!hca)
+		return -ENOMEM;
+	hca->segment_fd = hca->trace_fd = -1;
+	hca->virtual_ns = 1;
+	hca->scratch = calloc(1, sizeof(*hca->scratch));
+	err = hca->scratch ? copy_config(&hca->config, config) : -ENOMEM;
+	if (!err)
+		err = open_trace(hca);
+	if (!err && config->fault_plan)
+		err = cx_faults_parse(config->fault_plan, &hca->faults);
+	if (!err)
+		err = cx_mem_guard();
+	if (!err)
+		err = join_fabric(hca);
+	if (err) {
+		free_hca(hca);
+		return err;
+	}
+	/* Where Yama restricts ptrace, peers need leave to reach this process's memory. */
+	if (!config->private_fabric)
+		prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
+	*out = hca;
+	return 0;
+}
+
+void cx_close(struct cx_hca *hca)
+{
+	if (!hca)
+		return;
+	leave_fabric(hca);
+	free_hca(hca);
+}
+
+void cx_after_fork_child(struct cx_hca *hca)
+{
+	/*
+	 * The child shares the open file, and with it the parent's flock(): it must not unlock or
+	 * lock through it. Its own open file description is as good as any later process's.
+	 */
+	if (hca->segment_fd >= 0) {
+		close(hca->segment_fd);
+		hca->segment_fd = open(hca->segment_path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+	}
+	for (unsigned i = 0; i < CX_CHANNELS; i++) {
+		if (hca->fifos[i].channel)
+			close(hca->fifos[i].fd);
+		hca->fifos[i].channel = 0;
+	}
+	cx_lock(hca);
+	if (claim_slot(hca))
+		hca->self = CX_PROCS; /* no slot left: owns nothing, reaches nothing */
+	cx_unlock(hca);
+	if (!hca->config.private_fabric)
+		prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
+}
+
+bool cx_port_is_up(const struct cx_hca *hca)
+{
+	return !hca->shared->port_down && !hca->shared->removed;
+}
+
+const struct cx_config *cx_config(const struct cx_hca *hca)
+{
+	return &hca->config;
+}

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Memory as the HCA sees it: what a key opens, and copies that survive what a program does to its
+ * own memory. A ConnectX has registered pages pinned; the model has not, so a page that went away
+ * must end in an error of the request, not of the process. Copies within the process therefore run
+ * under a guard: the fault handler sees that the thread is inside one, and jumps out of it.
+ */
+#include "state.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/uio.h>
+
+#include "bsn_syndrome.h"
+
+/* -- guarded copies ----------------------------------------------------------------------------- */
+
+/* Initial-exec: a signal handler must not be the one who makes the loader allocate this. */
+static __thread jmp_buf *guard __attribute__((tls_model("initial-exec")));
+
+void cx_memory_fault(void)
+{
+	sigset_t set;
+
+	if (!guard)
+		return;
+	/* The handler's mask would outlive the jump. */
+	sigemptyset(&set);
+	sigaddset(&set, SIGSEGV);
+	sigaddset(&set, SIGBUS);
+	pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+	longjmp(*guard, 1);
+}
+
+static struct sigaction previous_segv, previous_bus;
+
+static void handle_fault(int sig, siginfo_t *info, void *context)
+{
+	const struct sigaction *previous = sig == SIGBUS ? &previous_bus : &previous_segv;
+
+	cx_memory_fault();
+	if (previous->sa_flags & SA_SIGINFO)
+		previous->sa_sigaction(sig, info, context);
+	else if (previous->sa_handler != SIG_DFL && previous->sa_handler != SIG_IGN)
+		previous->sa_handler(sig);
+	else
+		signal(sig, SIG_DFL); /* the instruction faults again, and dies of it */
+}
+
+int cx_mem_guard(void)
+{
+	static pthread_mutex_t once = PTHREAD_MUTEX_INITIALIZER;
+	static bool done;
+	struct sigaction action = { .sa_sigaction = handle_fault,
+				    .sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK };
+	int err = 0;
+
+	pthread_mutex_lock(&once);
+	if (!done) {
+		sigemptyset(&action.sa_mask);
+		if (sigaction(SIGSEGV, &action, &previous_segv) ||
+		    sigaction(SIGBUS, &action, &previous_bus))
+			err = -errno;
+		done = !err;
+	}
+	pthread_mutex_unlock(&once);
+	return err;
+}
+
+/* Neither inlined nor reordered around the guard: what it stores is only read after a jump. */
+static __attribute__((noinline)) int copy_guarded(void *dst, const void *src, size_t len)
+{
+	jmp_buf env;
+
+	if (_setjmp(env)) {
+		guard = NULL;
+		return -EFAULT;
+	}
+	guard = &env;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	memcpy(dst, src, len);
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	guard = NULL;
+	return 0;
+}
+
+static __attribute__((noinline)) int publish_guarded(uint8_t *dst, const uint8_t *src, size_t len)
+{
+	jmp_buf env;
+
+	if (_setjmp(env)) {
+		guard = NULL;
+		return -EFAULT;
+	}
+	guard = &env;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	memcpy(dst, src, len - 1);
+	__atomic_store_n(dst + len - 1, src[len - 1], __ATOMIC_RELEASE);
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	guard = NULL;
+	return 0;
+}
+
+/* -- other processes ---------------------------------------------------------------------------- */
+
+/* The peer may be gone, or not let itself be reached: both are memory that is not there. */
+static int report_peer(struct cx_hca *hca, pid_t pid, int err)
+{
+	if (err == EPERM)
+		cx_trace(hca, "memory: process %d cannot be reached: ptrace is not permitted",
+			 (int)pid);
+	return -EFAULT;
+}
+
+typedef ssize_t (*vm_copy_fn)(pid_t, const struct iovec *, unsigned long, const struct iovec *,
+			      unsigned long, unsigned long);
+
+static int copy_peer(struct cx_hca *hca, vm_copy_fn copy, unsigned proc, uint64_t va, void *local,
+		     size_t len)
+{
+	pid_t pid = proc < CX_PROCS ? hca->shared->procs[proc].pid : 0;
+	size_t done = 0;
+
+	while (done < len) {
+		struct iovec here = { (uint8_t *)local + done, len - done };
+		struct iovec there = { (void *)(uintptr_t)(va + done), len - done };
+		ssize_t n = pid ? copy(pid, &here, 1, &there, 1, 0) : -1;
+
+		if (n <= 0)
+			return report_peer(hca, pid, errno);
+		done += (size_t)n;
+	}
+	return 0;
+}
+
+int cx_mem_read(struct cx_hca *hca, unsigned proc, uint64_t va, void *dst, size_t len)
+{
+	if (cx_is_local(hca, proc))
+		return copy_guarded(dst, (const void *)(uintptr_t)va, len);
+	return copy_peer(hca, process_vm_readv, proc, va, dst, len);
+}
+
+int cx_mem_write(struct cx_hca *hca, unsigned proc, uint64_t va, const void *src, size_t len)
+{
+	if (cx_is_local(hca, proc))
+		return copy_guarded((void *)(uintptr_t)va, src, len);
+	return copy_peer(hca, process_vm_writev, proc, va, (void *)(uintptr_t)src, len);
+}
+
+int cx_mem_publish(struct cx_hca *hca, unsigned proc, uint64_t va, const void *src, size_t len)
+{
+	const uint8_t *bytes = src;
+	int err;
+
+	if (cx_is_local(hca, proc))
+		return publish_guarded((uint8_t *)(uintptr_t)va, bytes, len);
+	err = cx_mem_write(hca, proc, va, bytes, len - 1);
+	return err ? err : cx_mem_write(hca, proc, va + len - 1, bytes + len - 1, 1);
+}
+
+/* -- keys --------------------------------------------------------------------------------------- */
+
+/*
+ * In the order of a ConnectX: the key, its protection domain, then range and rights, which the
+ * device reports alike (bsn_syndrome.h, BSN_TPT_RIGHTS).
+ */
+unsigned cx_key_check(struct cx_hca *hca, uint32_t key, uint32_t pdn, uint64_t addr, uint64_t len,
+		      int access, struct cx_span *span)
+{
+	const struct cx_mr *mr = cx_mr_find(hca, key);
+	const struct cx_mr_attr *attr = mr ? &mr->attr : NULL;
+
+	if (!mr || mr->invalidated || attr->pdn != pdn)
+		return BSN_TPT_PD;
+	if (addr < attr->iova || len > attr->length || addr - attr->iova > attr->length - len)
+		return BSN_TPT_RIGHTS;
+	if (access & ~attr->access)
+		return BSN_TPT_RIGHTS;
+	span->proc = mr->head.owner;
+	span->va = attr->va + (addr - attr->iova);
+	return CX_TPT_OK;
+}
