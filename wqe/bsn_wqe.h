@@ -96,7 +96,9 @@ BSN_SEG_DEFINE(ctrl, BSN_CTRL_SIZE, BSN_TABLE_CTRL)
 /*
  * Address vector of UD and DC requests, after the control segment: 16 bytes (InfiniBand without a
  * GRH), or 48 where the ext bit is set. Source: PRM "Address Vector", mlx5dv.h struct mlx5_wqe_av;
- * how the fields are filled on either link: rdma-core's mlx5_create_ah() (verbs.c).
+ * how the fields are filled on either link: rdma-core's mlx5_create_ah() (verbs.c). UCX leaves what
+ * was in the second dword of a UD key (ud_mlx5.c) and in the extension's first (ib_mlx5.inl
+ * uct_ib_mlx5_set_dgram_seg_grh): ignored.
  */
 #define BSN_AV_UD_SIZE     16
 #define BSN_AV_DC_SIZE     16
@@ -113,7 +115,7 @@ BSN_SEG_DEFINE(ctrl, BSN_CTRL_SIZE, BSN_TABLE_CTRL)
 	F(rlid, 3, 0, 16, "destination LID; for RoCEv2 the UDP source port")
 
 #define BSN_AV_EXTENSION(F, Q, Z, I)                                                               \
-	Z(4, 0, 32)                                                                                \
+	I(4, 0, 32)                                                                                \
 	F(rmac_hi, 5, 0, 32, "destination MAC, first four bytes")                                  \
 	F(rmac_lo, 6, 16, 16, "destination MAC, last two bytes")                                   \
 	F(tclass, 6, 8, 8, "traffic class")                                                        \
@@ -128,7 +130,7 @@ BSN_SEG_DEFINE(ctrl, BSN_CTRL_SIZE, BSN_TABLE_CTRL)
 
 #define BSN_AV_UD_KEY(F, Q, Z, I)                                                                  \
 	F(qkey, 0, 0, 32, "Q_Key of the datagram")                                                 \
-	Z(1, 0, 32)
+	I(1, 0, 32)
 #define BSN_AV_DC_KEY(F, Q, Z, I) Q(dc_key, 0, "access key of the DCT")
 
 #define BSN_TABLE_AV_UD(F, Q, Z, I)                                                                \

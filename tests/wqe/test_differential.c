@@ -375,6 +375,27 @@ static void arming_a_completion_queue(void **state)
 	}
 }
 
+/* As rdma-core's qp.c, srq.c and cq.c write the records, and post_send_db() rings. */
+static void doorbells_of_queues(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < ROUNDS; i++) {
+		const uint32_t counter = some(32);
+		const struct bsn_dbr_wq wq = { .index = counter };
+		const struct bsn_dbr_cq_ci cq = { .ci = counter };
+		const struct bsn_sq_doorbell sq = { .wqe_index = counter,
+						    .qpn = some(24),
+						    .ds = 4 };
+		const struct bsn_ctrl ctrl = {
+			.wqe_index = counter, .qpn = sq.qpn, .ds = 4, .ce = 2
+		};
+
+		assert_int_equal(bsn_dbr_wq_dword(&wq, 0), counter & 0xffff);
+		assert_int_equal(bsn_dbr_cq_ci_dword(&cq, 0), counter & 0xffffff);
+		assert_true(bsn_sq_doorbell_word(&sq, 0) == bsn_ctrl_word(&ctrl, 0));
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -390,6 +411,7 @@ int main(void)
 		cmocka_unit_test(completion_of_a_request),
 		cmocka_unit_test(completion_of_a_receive),
 		cmocka_unit_test(completion_with_an_error),
+		cmocka_unit_test(doorbells_of_queues),
 		cmocka_unit_test(arming_a_completion_queue),
 	};
 
