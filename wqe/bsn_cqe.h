@@ -68,6 +68,7 @@ enum bsn_cqe_grh { BSN_CQE_GRHS(BSN_ENUM_CQE_GRH) };
 #define BSN_CQE_TAIL_SIZE     4
 #define BSN_CQE_TAIL_OFFSET   60 /* from the start of the CQE proper */
 #define BSN_CQE_OP_OWN_OFFSET 63
+#define BSN_CQE_QPN_OFFSET    56 /* the dword before the tail, the same in every view */
 #define BSN_CQE_TAIL_ROWS(n, F)                                                                    \
 	F(wqe_counter, n, 16, 16, "index of the first BB of the WQE, or of the receive WQE")       \
 	F(signature, n, 8, 8, "checksum, or validity iteration count of enhanced compression")     \

@@ -152,12 +152,23 @@ BSN_API const struct bsn_enum *bsn_row_enum(const struct bsn_seg_desc *desc,
 #define BSN_ROW_PUT_F(name, dword, lsb, width, doc)                                                \
 	if ((dword) == d)                                                                          \
 		bits |= (v->name & BSN_ROW_MASK(width)) << (lsb);
+#define BSN_ROW_PUT_F64(name, dword, lsb, width, doc)                                              \
+	if ((dword) / 2 == n) {                                                                    \
+		if ((width) <= 16) /* one shift, no mask where the value is 16 bits already */     \
+			bits |= (uint64_t)(v->name & BSN_ROW_MASK(width))                          \
+				<< ((lsb) + ((dword) % 2 ? 0 : 32));                               \
+		else /* a mask of 32 bits, which is an immediate */                                \
+			half[(dword) % 2] |= (v->name & BSN_ROW_MASK(width)) << (lsb);             \
+	}
 #define BSN_ROW_PUT_Q(name, dword, doc)                                                            \
-	if ((dword) == d)                                                                          \
-		return v->name;
+	if ((dword) / 2 == n)                                                                      \
+		bits |= v->name;
 #define BSN_ROW_GET_F(name, dword, lsb, width, doc)                                                \
-	v->name =                                                                                  \
-		(bsn_load_be32((const uint8_t *)src + 4 * (dword)) >> (lsb)) & BSN_ROW_MASK(width);
+	if ((width) == 16 && (lsb) % 16 == 0) /* costs a shift less */                             \
+		v->name = bsn_load_be16((const uint8_t *)src + 4 * (dword) + 2 - (lsb) / 8);       \
+	else                                                                                       \
+		v->name = (bsn_load_be32((const uint8_t *)src + 4 * (dword)) >> (lsb)) &           \
+			  BSN_ROW_MASK(width);
 #define BSN_ROW_GET_Q(name, dword, doc) v->name = bsn_load_be64((const uint8_t *)src + 4 * (dword));
 
 /* Unrolled by hand: gcc 12 leaves a loop over the words at -O2. `dst` and `v` are the encoder's. */
@@ -182,9 +193,10 @@ BSN_API const struct bsn_enum *bsn_row_enum(const struct bsn_seg_desc *desc,
 	}                                                                                          \
 	BSN_ALWAYS_INLINE uint64_t bsn_##seg##_word(const struct bsn_##seg *v, unsigned n)         \
 	{                                                                                          \
-		const unsigned d = 2 * n;                                                          \
-		TABLE(BSN_ROW_NONE_F, BSN_ROW_PUT_Q, BSN_ROW_NONE_Z, BSN_ROW_NONE_Z)               \
-		return (uint64_t)bsn_##seg##_dword(v, d) << 32 | bsn_##seg##_dword(v, d + 1);      \
+		uint64_t bits = 0;                                                                 \
+		uint32_t half[2] = { 0, 0 };                                                       \
+		TABLE(BSN_ROW_PUT_F64, BSN_ROW_PUT_Q, BSN_ROW_NONE_Z, BSN_ROW_NONE_Z)              \
+		return bits | (uint64_t)half[0] << 32 | half[1];                                   \
 	}                                                                                          \
 	BSN_ALWAYS_INLINE void bsn_##seg##_encode(void *dst, const struct bsn_##seg *v)            \
 	{                                                                                          \

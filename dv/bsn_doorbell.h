@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The lane: what one thread owns of the NIC. A lane is a thread domain with its UAR register; all
+ * queues created on it share that register and the toggle between its two BlueFlame buffers, so
+ * both live here and never in a queue. (rdma-core providers/mlx5/verbs.c, thread domains.)
+ */
+#ifndef BSN_DOORBELL_H
+#define BSN_DOORBELL_H
+
+#include "bsn_order.h"
+#include "bsn_wqe.h"
+
+BSN_HEADER_BEGIN
+
+/**
+ * struct bsn_lane - one doorbell register and who may use it
+ * @reg: the buffer that the next doorbell or BlueFlame copy goes to
+ * @toggle: XORed into @reg after each use; 0 where the register has one buffer
+ * @blueflame_bytes: the largest BlueFlame copy; 0: this register takes 8-byte doorbells only
+ * @lock: a pthread_spinlock_t, taken around the register's use; NULL on a lane of one thread
+ */
+struct bsn_lane {
+	uint8_t *reg;
+	uint64_t toggle;
+	uint32_t blueflame_bytes;
+	void *lock;
+};
+
+/** bsn_lane_toggle - turns to the register's other buffer; after bsn_wc_flush() [O3] */
+static inline __attribute__((always_inline)) void bsn_lane_toggle(struct bsn_lane *lane)
+{
+	lane->reg = (uint8_t *)((uintptr_t)lane->reg ^ lane->toggle);
+}
+
+/**
+ * enum bsn_store - how 64 bytes reach a BlueFlame buffer
+ *
+ * Which is fastest differs by CPU; bsn_store_choose() measures. All write whole 64 B blocks in
+ * ascending order.
+ */
+enum bsn_store {
+	BSN_STORE_AUTO = 0,
+	BSN_STORE_8,         /* 8 x 8 B */
+	BSN_STORE_16,        /* 4 x 16 B (SSE2, NEON) */
+	BSN_STORE_AVX512,    /* 1 x 64 B, x86-64 with AVX-512F */
+	BSN_STORE_MOVDIR64B, /* 1 x 64 B, x86-64 with MOVDIR64B */
+	BSN_STORE_ST64B,     /* 1 x 64 B, arm64 with FEAT_LS64 */
+	BSN_STORE_DOORBELL,  /* no BlueFlame: 8-byte doorbells */
+	BSN_STORE_COUNT,
+};
+
+/** struct bsn_bb - a basic block in registers */
+struct bsn_bb {
+	struct bsn_be64 word[BSN_BB_SIZE / 8];
+};
+
+#define BSN_UNROLL_BB _Pragma("GCC unroll 8")
+
+#define BSN_BB_V2(bb, n) ((bsn_v2){ (bb).word[n].raw, (bb).word[(n) + 1].raw })
+
+/** bsn_store_name - "8x8", "4x16", …; NULL for a number that is no store */
+const char *bsn_store_name(enum bsn_store store);
+
+/** bsn_store_supported - whether this CPU can; BSN_STORE_AUTO is always supported */
+int bsn_store_supported(enum bsn_store store);
+
+/** bsn_store_bb - one block of 64 B from registers into @reg */
+void bsn_store_bb(enum bsn_store store, uint8_t *reg, bsn_v2 w01, bsn_v2 w23, bsn_v2 w45, bsn_v2 w67);
+
+/**
+ * bsn_store_choose - the fastest supported store, by a measurement against @target
+ * @target: 64 writable bytes, aligned; memory, since a register must not be written for trial
+ * Context: control path, about 20 µs; the result is the caller's to keep.
+ */
+enum bsn_store bsn_store_choose(void *target);
+
+BSN_HEADER_END
+
+#endif

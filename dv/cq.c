@@ -1,0 +1,391 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The completion queue, the long way: receives, errors, inline data, a ring that comes round. */
+#include "bsn_cq.h"
+
+#include <stdlib.h>
+
+#include "bsn_decode.h"
+#include "bsn_syndrome.h"
+
+/* -- which queue a CQE is of -------------------------------------------------------------------- */
+
+/* No CQE of ours has these: QPN 0 is the subnet manager's, and a QPN has 24 bits. */
+#define QPN_FREE    0u
+#define QPN_REMOVED 0xffffffffu
+
+static struct bsn_cq_slot *find_slot(const struct bsn_cq *cq, uint32_t qpn)
+{
+	for (uint32_t probe = 0; probe <= cq->slot_mask; probe++) {
+		struct bsn_cq_slot *slot = &cq->slots[(qpn + probe) & cq->slot_mask];
+		if (slot->qpn == qpn)
+			return slot;
+		if (slot->qpn == QPN_FREE)
+			return NULL;
+	}
+	return NULL;
+}
+
+static void insert_slot(struct bsn_cq *cq, uint32_t qpn, struct bsn_sq *sq)
+{
+	uint32_t at = qpn & cq->slot_mask;
+
+	while (cq->slots[at].qpn != QPN_FREE)
+		at = (at + 1) & cq->slot_mask;
+	cq->slots[at].sq = sq;
+	cq->slots[at].qpn = qpn;
+	cq->slots_used++;
+}
+
+/* Twice as large, and without the removed ones. */
+static int grow_slots(struct bsn_cq *cq)
+{
+	struct bsn_cq_slot *old = cq->slots;
+	const uint32_t old_count = old ? cq->slot_mask + 1 : 0;
+	const uint32_t count = old ? 2 * old_count : 8;
+	struct bsn_cq_slot *slots = calloc(count, sizeof(*slots));
+
+	if (!slots)
+		return -ENOMEM;
+	cq->slots = slots;
+	cq->slot_mask = count - 1;
+	cq->slots_used = 0;
+	for (uint32_t i = 0; i < old_count; i++)
+		if (old[i].qpn != QPN_FREE && old[i].qpn != QPN_REMOVED)
+			insert_slot(cq, old[i].qpn, old[i].sq);
+	free(old);
+	return 0;
+}
+
+int bsn_cq_add(struct bsn_cq *cq, uint32_t qpn, struct bsn_sq *sq)
+{
+	if (!cq->slots || 2 * (cq->slots_used + 1) > cq->slot_mask + 1) {
+		const int err = grow_slots(cq);
+		if (err)
+			return err;
+	}
+	insert_slot(cq, qpn, sq);
+	return 0;
+}
+
+static const uint8_t *ring_end(const struct bsn_cq *cq)
+{
+	return cq->ring + (size_t)cq->cqe_count * cq->stride;
+}
+
+/* CQEs of a queue that goes: made anonymous, so that a later queue of its number does not get them. */
+static void disown_cqes(struct bsn_cq *cq, uint32_t qpn)
+{
+	const uint8_t *cqe = cq->next;
+	uint8_t phase = cq->phase;
+
+	for (uint32_t i = 0; i < cq->cqe_count; i++) {
+		struct bsn_cqe_req view;
+		bsn_cqe_req_decode(&view, cqe);
+		if (view.owner != phase || view.opcode == BSN_CQE_INVALID)
+			return;
+		bsn_from_device(); /* O4 */
+		if (view.qpn == qpn) {
+			view.qpn = QPN_FREE;
+			bsn_store_be32((uint8_t *)(uintptr_t)cqe + BSN_CQE_QPN_OFFSET,
+				       bsn_cqe_req_dword(&view, BSN_CQE_QPN_OFFSET / 4));
+		}
+		cqe += cq->stride;
+		if (cqe == ring_end(cq)) {
+			cqe = cq->ring;
+			phase ^= 1;
+		}
+	}
+}
+
+void bsn_cq_remove(struct bsn_cq *cq, uint32_t qpn)
+{
+	struct bsn_cq_slot *slot = find_slot(cq, qpn);
+
+	if (slot)
+		slot->qpn = QPN_REMOVED;
+	if (!cq->path)
+		disown_cqes(cq, qpn);
+}
+
+/* -- moving on ---------------------------------------------------------------------------------- */
+
+static uint32_t consumer_index(const struct bsn_cq *cq)
+{
+	return cq->chunk_ci - (uint32_t)((size_t)(cq->chunk_end - cq->next) / cq->stride);
+}
+
+static void publish(struct bsn_cq *cq)
+{
+	const struct bsn_dbr_cq_ci record = { .ci = consumer_index(cq) };
+
+	bsn_from_device(); /* O5 */
+	bsn_store_record(cq->record, bsn_dbr_cq_ci_dword(&record, 0));
+}
+
+const uint8_t *bsn_cq_next_chunk(struct bsn_cq *cq)
+{
+	publish(cq);
+	if (cq->next == ring_end(cq)) {
+		cq->next = cq->ring;
+		cq->phase ^= 1;
+	}
+	cq->chunk_end = cq->next + (size_t)cq->chunk * cq->stride;
+	cq->chunk_ci += cq->chunk;
+	return cq->next;
+}
+
+static void consume(struct bsn_cq *cq)
+{
+	cq->next += cq->stride;
+	if (cq->next == cq->chunk_end)
+		bsn_cq_next_chunk(cq);
+}
+
+void bsn_cq_kill(struct bsn_cq *cq, int error)
+{
+	uint16_t alive = 0;
+
+	/* The first cause stays. */
+	if (!__atomic_compare_exchange_n(&cq->dead, &alive, (uint16_t)error, false, __ATOMIC_RELEASE,
+					 __ATOMIC_RELAXED))
+		return;
+	__atomic_store_n(&cq->plain_below, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&cq->empty_mask, 0, __ATOMIC_RELEASE);
+}
+
+static int empty(const struct bsn_cq *cq)
+{
+	const int dead = __atomic_load_n(&cq->dead, __ATOMIC_ACQUIRE);
+
+	return dead ? -dead : -ENOENT;
+}
+
+void bsn_cq_arm(struct bsn_cq *cq, bool solicited_only)
+{
+	const struct bsn_cq_doorbell bell = {
+		.sn = cq->arm_sn,
+		.cmd = solicited_only ? BSN_CQ_ARM_SOLICITED : BSN_CQ_ARM_NEXT,
+		.ci = consumer_index(cq),
+		.cqn = cq->cqn,
+	};
+
+	publish(cq);
+	bsn_store_record(cq->record + 1, bsn_cq_doorbell_dword(&bell, 0));
+	bsn_wc_start(); /* O8 */
+	bsn_store_mmio(cq->arm_reg, bsn_to_be64(bsn_cq_doorbell_word(&bell, 0)));
+	bsn_wc_flush(); /* O8 */
+}
+
+/* -- data that came inside the CQE -------------------------------------------------------------- */
+
+static const uint8_t *inline_data(const struct bsn_cq *cq, unsigned format)
+{
+	return format == BSN_CQE_INLINE_64 && cq->stride == BSN_CQE128_SIZE ? cq->next - BSN_CQE_SIZE :
+									      cq->next;
+}
+
+/* Into the memory that a list of data pointers names. */
+static void scatter(const uint8_t *src, size_t bytes, const uint8_t *list, unsigned entries)
+{
+	for (unsigned i = 0; i < entries && bytes; i++) {
+		struct bsn_data data;
+		bsn_data_decode(&data, list + (size_t)i * BSN_DATA_SIZE);
+		if (!data.byte_count || data.is_inline)
+			return;
+		const size_t n = bytes < data.byte_count ? bytes : data.byte_count;
+		memcpy((void *)(uintptr_t)data.addr, src, n);
+		src += n;
+		bytes -= n;
+	}
+}
+
+/* READ and atomic results: the data pointers are what follows address and operands. */
+static void scatter_to_request(const struct bsn_cq *cq, const struct bsn_sq *sq,
+			       const struct bsn_cqe_req *cqe)
+{
+	uint8_t wqe[BSN_WQE_MAX_DS * BSN_DS_SIZE];
+	struct bsn_ctrl ctrl;
+	unsigned skip = (BSN_CTRL_SIZE + BSN_RADDR_SIZE) / BSN_DS_SIZE;
+
+	bsn_ctrl_decode(&ctrl, sq->ring + (cqe->wqe_counter & sq->poller_mask) * BSN_BB_SIZE);
+	for (unsigned i = 0; i < (ctrl.ds + BSN_BB_DS - 1) / BSN_BB_DS; i++) {
+		const size_t slot = (cqe->wqe_counter + i) & sq->poller_mask;
+		const size_t left = sizeof(wqe) - i * BSN_BB_SIZE;
+		memcpy(wqe + i * BSN_BB_SIZE, sq->ring + slot * BSN_BB_SIZE,
+		       left < BSN_BB_SIZE ? left : BSN_BB_SIZE);
+	}
+	if (ctrl.opcode == BSN_OPCODE_ATOMIC_CS || ctrl.opcode == BSN_OPCODE_ATOMIC_FA)
+		skip += BSN_ATOMIC_CS_SIZE / BSN_DS_SIZE;
+	if (ctrl.ds > skip)
+		scatter(inline_data(cq, cqe->format), cqe->byte_count, wqe + skip * BSN_DS_SIZE,
+			ctrl.ds - skip);
+}
+
+/* A receive: handed out as a pointer where the queue was made for that, else copied where it belongs. */
+static void deliver_inline(const struct bsn_cq *cq, const struct bsn_rq *rq, uint16_t wqe_index,
+			   unsigned format, struct bsn_completion *c)
+{
+	const uint8_t *src = inline_data(cq, format);
+	const uint8_t *wqe = rq->poller_ring + ((size_t)(wqe_index & rq->poller_mask)
+						<< rq->poller_stride_log2);
+	const unsigned entries = (1u << rq->poller_stride_log2) / BSN_DATA_SIZE;
+
+	if (rq->gives_inline) {
+		c->data = src;
+		c->flags |= BSN_C_DATA;
+	} else if (rq->is_srq) {
+		scatter(src, c->byte_len, wqe + BSN_SRQ_NEXT_SIZE, entries - 1);
+	} else {
+		scatter(src, c->byte_len, wqe, entries);
+	}
+}
+
+/* -- one CQE ------------------------------------------------------------------------------------ */
+
+static const uint8_t status_of_syndrome[256] = {
+	/* Anything else is IBV_WC_GENERAL_ERR; rdma-core providers/mlx5/cq.c mlx5_handle_error_cqe() */
+#define STATUS(syndrome, status) [BSN_SYNDROME_##syndrome] = (status)
+	STATUS(LOCAL_LENGTH, IBV_WC_LOC_LEN_ERR),
+	STATUS(LOCAL_QP_OPERATION, IBV_WC_LOC_QP_OP_ERR),
+	STATUS(LOCAL_PROTECTION, IBV_WC_LOC_PROT_ERR),
+	STATUS(FLUSHED, IBV_WC_WR_FLUSH_ERR),
+	STATUS(MW_BIND, IBV_WC_MW_BIND_ERR),
+	STATUS(BAD_RESPONSE, IBV_WC_BAD_RESP_ERR),
+	STATUS(LOCAL_ACCESS, IBV_WC_LOC_ACCESS_ERR),
+	STATUS(REMOTE_INVALID_REQUEST, IBV_WC_REM_INV_REQ_ERR),
+	STATUS(REMOTE_ACCESS, IBV_WC_REM_ACCESS_ERR),
+	STATUS(REMOTE_OPERATION, IBV_WC_REM_OP_ERR),
+	STATUS(RETRY_EXCEEDED, IBV_WC_RETRY_EXC_ERR),
+	STATUS(RNR_RETRY_EXCEEDED, IBV_WC_RNR_RETRY_EXC_ERR),
+	STATUS(REMOTE_ABORTED, IBV_WC_REM_ABORT_ERR),
+#undef STATUS
+};
+
+static uint8_t status_of(uint32_t syndrome)
+{
+	const uint8_t status = status_of_syndrome[(uint8_t)syndrome];
+
+	return status ? status : IBV_WC_GENERAL_ERR;
+}
+
+/* An RQ completes in order, and its flush CQEs carry no usable index; an SRQ's CQEs name the WQE. */
+static uint16_t receive_index(const struct bsn_rq *rq, uint32_t wqe_counter)
+{
+	return rq->is_srq ? (uint16_t)wqe_counter : (uint16_t)rq->tail;
+}
+
+static int reap_request(struct bsn_cq *cq, struct bsn_sq *sq, struct bsn_completion *c)
+{
+	struct bsn_cqe_req cqe;
+
+	bsn_cqe_req_decode(&cqe, cq->next);
+	*c = (struct bsn_completion){ .user = sq->user,
+				      .byte_len = cqe.byte_count,
+				      .opcode = (uint8_t)cqe.wqe_opcode,
+				      .qpn = cqe.qpn };
+	if (cqe.format != BSN_CQE_NO_INLINE)
+		scatter_to_request(cq, sq, &cqe);
+	return bsn_sq_done(sq, cqe.wqe_counter, &c->id);
+}
+
+static int reap_receive(struct bsn_cq *cq, struct bsn_sq *sq, struct bsn_completion *c)
+{
+	struct bsn_rq *rq = sq->rq;
+	struct bsn_cqe_resp cqe;
+	uint16_t index;
+
+	bsn_cqe_resp_decode(&cqe, cq->next);
+	index = receive_index(rq, cqe.wqe_counter);
+	*c = (struct bsn_completion){
+		.user = rq->is_srq ? sq->user : rq->user,
+		.byte_len = cqe.byte_count,
+		.opcode = cqe.opcode == BSN_CQE_RESP_WR_IMM ? BSN_RECV_RDMA_WITH_IMM : BSN_RECV,
+		.imm = cqe.imm_inval_pkey,
+		.qpn = cqe.qpn,
+		.src_qpn = cqe.rqpn,
+	};
+	if (cqe.opcode == BSN_CQE_RESP_WR_IMM || cqe.opcode == BSN_CQE_RESP_SEND_IMM)
+		c->flags |= BSN_C_IMM;
+	if (cqe.opcode == BSN_CQE_RESP_SEND_INV)
+		c->flags |= BSN_C_INVAL;
+	if (sq->transport == BSN_TRANSPORT_UD && cqe.grh != BSN_CQE_GRH_NONE)
+		c->flags |= BSN_C_GRH;
+	if (cqe.format != BSN_CQE_NO_INLINE)
+		deliver_inline(cq, rq, index, cqe.format, c);
+	c->id = bsn_rq_retire(rq, index);
+	return 1;
+}
+
+static int reap_error(struct bsn_cq *cq, struct bsn_sq *sq, struct bsn_completion *c)
+{
+	struct bsn_cqe_err cqe;
+
+	bsn_cqe_err_decode(&cqe, cq->next);
+	*c = (struct bsn_completion){
+		.user = sq->user,
+		.status = status_of(cqe.syndrome),
+		.opcode = (uint8_t)cqe.wqe_opcode,
+		.syndrome = (uint8_t)cqe.syndrome,
+		.vendor_syndrome = (uint8_t)cqe.vendor_syndrome,
+		.hw_syndrome = (uint8_t)cqe.hw_syndrome,
+		.wqe_index = (uint16_t)cqe.wqe_counter,
+		.qpn = cqe.qpn,
+	};
+	if (cqe.opcode == BSN_CQE_RESP_ERR) {
+		c->opcode = BSN_RECV;
+		c->user = sq->rq->is_srq ? sq->user : sq->rq->user;
+		c->id = bsn_rq_retire(sq->rq, receive_index(sq->rq, cqe.wqe_counter));
+	} else {
+		bsn_sq_done(sq, c->wqe_index, &c->id); /* one that the library signaled too */
+	}
+	return 1;
+}
+
+static int reap_known(struct bsn_cq *cq, struct bsn_sq *sq, const struct bsn_cqe_tail *tail,
+		      struct bsn_completion *c)
+{
+	switch (tail->opcode) {
+	case BSN_CQE_REQ:
+		return reap_request(cq, sq, c);
+	case BSN_CQE_RESP_WR_IMM:
+	case BSN_CQE_RESP_SEND:
+	case BSN_CQE_RESP_SEND_IMM:
+	case BSN_CQE_RESP_SEND_INV:
+		return reap_receive(cq, sq, c);
+	case BSN_CQE_REQ_ERR:
+	case BSN_CQE_RESP_ERR:
+		return reap_error(cq, sq, c);
+	default:
+		return -EPROTO;
+	}
+}
+
+int bsn_cq_reap(struct bsn_cq *cq, struct bsn_completion *c, int n)
+{
+	struct bsn_cqe_tail tail;
+	struct bsn_cqe_req view;
+	struct bsn_cq_slot *slot;
+	int got = 0;
+
+	if (cq->path) {
+		got = cq->path->poll(cq, c, n);
+		return got ? got : empty(cq);
+	}
+	bsn_cqe_tail_decode(&tail, cq->next + BSN_CQE_TAIL_OFFSET);
+	if (tail.owner != cq->phase || tail.opcode == BSN_CQE_INVALID)
+		return empty(cq);
+	bsn_from_device(); /* O4 */
+	bsn_cqe_req_decode(&view, cq->next);
+	slot = find_slot(cq, view.qpn);
+	if (!slot)
+		cq->count_dropped++;
+	else if (tail.format == BSN_CQE_COMPRESSED)
+		got = -EPROTO;
+	else
+		got = reap_known(cq, slot->sq, &tail, c);
+	if (got == -EPROTO)
+		bsn_cq_kill(cq, EPROTO); /* what follows could not be read either: stay here */
+	else
+		consume(cq);
+	return got;
+}

@@ -1,0 +1,8 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The linkable copies of what bsn_post.h has inline: the same source, compiled once. */
+
+/* The header declares each function by defining it. */
+#pragma GCC diagnostic ignored "-Wmissing-prototypes"
+
+#define BSN_POST_API __attribute__((visibility("default")))
+#include "bsn_post.h"
