@@ -234,28 +234,38 @@ static unsigned run_published(struct cx_hca *hca, unsigned max_wqes)
 static unsigned skip_to_deadline(struct cx_hca *hca, unsigned max_wqes)
 {
 	const uint64_t deadline = find_deadline(hca);
+	unsigned done;
 
-	if (!hca->config.passive || !deadline)
+	if (!deadline)
 		return 0;
 	hca->virtual_ns = deadline;
-	return run_due(hca, deadline, max_wqes);
+	done = run_due(hca, deadline, max_wqes);
+	hca->shared->procs[hca->self].deadline_ns = find_deadline(hca);
+	return done;
+}
+
+static void poll_arms(struct cx_hca *hca)
+{
+	for (struct cx_head *head = cx_first(hca, CX_CQ); head; head = cx_next(hca, CX_CQ, head))
+		cx_cq_poll_arm(hca, (struct cx_cq *)head);
 }
 
 unsigned cx_step(struct cx_hca *hca, unsigned max_wqes)
 {
+	bool waited;
 	unsigned done;
 
 	if (hca->self >= CX_PROCS)
 		return 0;
 	cx_lock(hca);
+	waited = hca->shared->procs[hca->self].deadline_ns;
 	if (hca->config.passive) {
-		for (struct cx_head *head = cx_first(hca, CX_CQ); head;
-		     head = cx_next(hca, CX_CQ, head))
-			cx_cq_poll_arm(hca, (struct cx_cq *)head);
+		poll_arms(hca);
 		hca->virtual_ns++;
 	}
 	done = run_published(hca, max_wqes);
-	if (!done)
+	/* What began to wait just now has had its turn in this step. */
+	if (!done && waited && hca->config.passive)
 		done = skip_to_deadline(hca, max_wqes);
 	cx_unlock(hca);
 	return done;

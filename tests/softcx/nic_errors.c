@@ -1,0 +1,472 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The model alone: what goes wrong, with which syndromes, and what becomes of the work behind it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include <cmocka.h>
+
+#include "rig.h"
+
+static struct rig rig;
+static int allowed_lint;
+
+static int setup(void **state)
+{
+	(void)state;
+	allowed_lint = 0;
+	rig_setup(&rig, IBV_QPT_RC);
+	return 0;
+}
+
+static int setup_uc(void **state)
+{
+	(void)state;
+	allowed_lint = 0;
+	rig_setup(&rig, IBV_QPT_UC);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	assert_int_equal(cx_lint_count(rig.hca), allowed_lint);
+	rig_teardown(&rig);
+	return 0;
+}
+
+/* Executes until nothing is left to do or to wait for. */
+static void run(void)
+{
+	for (unsigned i = 0; i < 100; i++)
+		cx_step(rig.hca, 0);
+}
+
+static void expect_error(struct rig_cq *cq, uint8_t opcode, uint16_t index, uint8_t syndrome,
+			 uint8_t vendor)
+{
+	struct bsn_cqe cqe;
+
+	assert_true(rig_poll(cq, &cqe));
+	assert_int_equal(cqe.tail.opcode, opcode);
+	assert_int_equal(cqe.as.err.syndrome, syndrome);
+	assert_int_equal(cqe.as.err.vendor_syndrome, vendor);
+	assert_int_equal(cqe.tail.wqe_counter, index);
+}
+
+static void expect_nothing(struct rig_cq *cq)
+{
+	struct bsn_cqe cqe;
+
+	assert_false(rig_poll(cq, &cqe));
+}
+
+static void expect_good(struct rig_cq *cq)
+{
+	struct bsn_cqe cqe;
+
+	assert_true(rig_poll(cq, &cqe));
+	assert_true(cqe.tail.opcode <= BSN_CQE_RESP_SEND_INV);
+}
+
+static uint32_t make_key(uint32_t pd, uint64_t length, int access)
+{
+	const struct cx_mr_attr attr = { .pdn = pd,
+					 .va = (uintptr_t)rig.buf,
+					 .iova = (uintptr_t)rig.buf,
+					 .length = length,
+					 .access = access };
+	uint32_t key;
+
+	assert_int_equal(cx_mr_create(rig.hca, &attr, &key), 0);
+	return key;
+}
+
+static void post(uint32_t opcode, uint32_t rkey, uint32_t lkey, uint32_t len)
+{
+	struct rig_wqe wqe;
+
+	rig_begin(&wqe, opcode, BSN_CE_ALWAYS);
+	if (opcode != BSN_OPCODE_SEND)
+		rig_raddr(&wqe, rig.buf, rkey);
+	rig_data(&wqe, rig.buf, len, lkey);
+	rig_post(&rig.qp[0], &wqe);
+}
+
+/* Every cause that a key can have, at either end: operation, keys, length, what it ends in. */
+static void keys_are_checked(void **state)
+{
+	enum { NONE, SHORT, FOREIGN, PLAIN, READABLE, GOOD, KEYS };
+	static const struct {
+		uint32_t opcode;
+		int rkey, lkey;
+		uint8_t syndrome, vendor;
+	} cases[] = {
+		{ BSN_OPCODE_RDMA_WRITE, GOOD, NONE, BSN_SYNDROME_LOCAL_PROTECTION, 0x52 },
+		{ BSN_OPCODE_RDMA_WRITE, GOOD, FOREIGN, BSN_SYNDROME_LOCAL_PROTECTION, 0x52 },
+		{ BSN_OPCODE_RDMA_WRITE, GOOD, SHORT, BSN_SYNDROME_LOCAL_PROTECTION, 0x53 },
+		{ BSN_OPCODE_SEND, GOOD, NONE, BSN_SYNDROME_LOCAL_PROTECTION, 0x52 },
+		{ BSN_OPCODE_RDMA_READ, GOOD, PLAIN, BSN_SYNDROME_LOCAL_PROTECTION, 0x33 },
+		{ BSN_OPCODE_RDMA_READ, GOOD, NONE, BSN_SYNDROME_LOCAL_PROTECTION, 0x32 },
+		{ BSN_OPCODE_RDMA_WRITE, NONE, GOOD, BSN_SYNDROME_REMOTE_ACCESS, 0x88 },
+		{ BSN_OPCODE_RDMA_WRITE, FOREIGN, GOOD, BSN_SYNDROME_REMOTE_ACCESS, 0x88 },
+		{ BSN_OPCODE_RDMA_WRITE, SHORT, GOOD, BSN_SYNDROME_REMOTE_ACCESS, 0x88 },
+		{ BSN_OPCODE_RDMA_WRITE, READABLE, GOOD, BSN_SYNDROME_REMOTE_ACCESS, 0x88 },
+		{ BSN_OPCODE_RDMA_READ, PLAIN, GOOD, BSN_SYNDROME_REMOTE_ACCESS, 0x88 },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		uint32_t keys[KEYS], pd;
+
+		assert_int_equal(cx_pd_create(rig.hca, &pd), 0);
+		keys[NONE] = 0x7654321;
+		keys[SHORT] = make_key(rig.pd, 63, RIG_ACCESS);
+		keys[FOREIGN] = make_key(pd, 64, RIG_ACCESS);
+		keys[PLAIN] = make_key(rig.pd, 64, 0);
+		keys[READABLE] = make_key(rig.pd, 64, IBV_ACCESS_REMOTE_READ);
+		keys[GOOD] = rig.key;
+		post(cases[i].opcode, keys[cases[i].rkey], keys[cases[i].lkey], 64);
+		run();
+		expect_error(&rig.cq[0], BSN_CQE_REQ_ERR, 0, cases[i].syndrome, cases[i].vendor);
+		assert_int_equal(rig_qp_state(&rig, &rig.qp[0]), IBV_QPS_ERR);
+		rig_teardown(&rig);
+		setup(state);
+	}
+}
+
+static void a_key_that_was_given_back_opens_nothing(void **state)
+{
+	uint32_t key = make_key(rig.pd, 64, RIG_ACCESS), next;
+
+	(void)state;
+	assert_int_equal(cx_mr_destroy(rig.hca, key), 0);
+	next = make_key(rig.pd, 64, RIG_ACCESS);
+	assert_int_not_equal(key, next);
+	post(BSN_OPCODE_RDMA_WRITE, key, rig.key, 8);
+	run();
+	expect_error(&rig.cq[0], BSN_CQE_REQ_ERR, 0, BSN_SYNDROME_REMOTE_ACCESS, 0x88);
+}
+
+/* Rights that the responder's queue pair lacks are told from those that its region lacks. */
+static void the_queue_pair_has_rights_of_its_own(void **state)
+{
+	static const struct {
+		uint32_t opcode;
+		int right;
+	} cases[] = {
+		{ BSN_OPCODE_RDMA_WRITE, IBV_ACCESS_REMOTE_WRITE },
+		{ BSN_OPCODE_RDMA_READ, IBV_ACCESS_REMOTE_READ },
+	};
+
+	for (unsigned i = 0; i < 2; i++) {
+		struct ibv_qp_attr attr = { .qp_access_flags =
+						    (unsigned)(RIG_ACCESS & ~cases[i].right) };
+
+		assert_int_equal(
+			cx_qp_modify(rig.hca, rig.qp[1].number, &attr, IBV_QP_ACCESS_FLAGS), 0);
+		post(cases[i].opcode, rig.key, rig.key, 8);
+		run();
+		expect_error(&rig.cq[0], BSN_CQE_REQ_ERR, 0, BSN_SYNDROME_REMOTE_INVALID_REQUEST,
+			     0x8a);
+		assert_int_equal(rig_qp_state(&rig, &rig.qp[1]), IBV_QPS_ERR);
+		rig_teardown(&rig);
+		setup(state);
+	}
+}
+
+static void work_behind_a_failure_is_flushed_in_order(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < 3; i++)
+		rig_post_recv(&rig, &rig.qp[0], rig.buf, 64);
+	rig_post_write(&rig, &rig.qp[0], rig.buf + 64, rig.buf, 8, BSN_CE_ALWAYS);
+	post(BSN_OPCODE_RDMA_WRITE, 0x7654321, rig.key, 8);
+	rig_post_write(&rig, &rig.qp[0], rig.buf + 64, rig.buf, 8, BSN_CE_ALWAYS);
+	rig_post_write(&rig, &rig.qp[0], rig.buf + 64, rig.buf, 8, BSN_CE_ON_ERROR);
+	rig_post_write(&rig, &rig.qp[0], rig.buf + 64, rig.buf, 8, BSN_CE_ON_FIRST_ERROR);
+	run();
+	expect_good(&rig.cq[0]);
+	expect_error(&rig.cq[0], BSN_CQE_REQ_ERR, 1, BSN_SYNDROME_REMOTE_ACCESS, 0x88);
+	expect_error(&rig.cq[0], BSN_CQE_REQ_ERR, 2, BSN_SYNDROME_FLUSHED, 0xf9);
+	expect_error(&rig.cq[0], BSN_CQE_REQ_ERR, 3, BSN_SYNDROME_FLUSHED, 0xf9);
+	expect_nothing(&rig.cq[0]);
+	for (uint16_t i = 0; i < 3; i++)
+		expect_error(&rig.cq[1], BSN_CQE_RESP_ERR, i, BSN_SYNDROME_FLUSHED, 0xf9);
+
+	/* What is posted to a queue in error comes back, too. */
+	rig_post_write(&rig, &rig.qp[0], rig.buf + 64, rig.buf, 8, BSN_CE_ALWAYS);
+	rig_post_recv(&rig, &rig.qp[0], rig.buf, 64);
+	run();
+	expect_error(&rig.cq[0], BSN_CQE_REQ_ERR, 5, BSN_SYNDROME_FLUSHED, 0xf9);
+	expect_error(&rig.cq[1], BSN_CQE_RESP_ERR, 3, BSN_SYNDROME_FLUSHED, 0xf9);
+}
+
+static void a_command_flushes_with_a_reason_of_its_own(void **state)
+{
+	const struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
+
+	(void)state;
+	rig_post_recv(&rig, &rig.qp[0], rig.buf, 64);
+	rig_post_write(&rig, &rig.qp[0], rig.buf + 64, rig.buf, 8, BSN_CE_ALWAYS);
+	assert_int_equal(cx_qp_modify(rig.hca, rig.qp[0].number, &attr, IBV_QP_STATE), 0);
+	expect_error(&rig.cq[0], BSN_CQE_REQ_ERR, 0, BSN_SYNDROME_FLUSHED, 0xf5);
+	expect_error(&rig.cq[1], BSN_CQE_RESP_ERR, 0, BSN_SYNDROME_FLUSHED, 0xf5);
+}
+
+static void a_reset_queue_pair_starts_anew(void **state)
+{
+	const struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RESET };
+
+	(void)state;
+	post(BSN_OPCODE_RDMA_WRITE, 0x7654321, rig.key, 8);
+	run();
+	for (unsigned i = 0; i < 2; i++) {
+		assert_int_equal(cx_qp_modify(rig.hca, rig.qp[i].number, &attr, IBV_QP_STATE), 0);
+		rig.qp[i].pi = rig.qp[i].rq_pi = 0;
+		memset(rig.qp[i].db, 0, sizeof(rig.qp[i].db));
+		rig_qp_connect(&rig, &rig.qp[i], rig.qp[!i].number);
+	}
+	expect_error(&rig.cq[0], BSN_CQE_REQ_ERR, 0, BSN_SYNDROME_REMOTE_ACCESS, 0x88);
+	post(BSN_OPCODE_RDMA_WRITE, rig.key, rig.key, 8);
+	run();
+	expect_good(&rig.cq[0]);
+}
+
+static void a_message_longer_than_its_receive_fails_both(void **state)
+{
+	(void)state;
+	rig_post_recv(&rig, &rig.qp[1], rig.buf + 1000, 100);
+	post(BSN_OPCODE_SEND, 0, rig.key, 101);
+	run();
+	expect_error(&rig.cq[0], BSN_CQE_REQ_ERR, 0, BSN_SYNDROME_REMOTE_INVALID_REQUEST, 0x8a);
+	expect_error(&rig.cq[1], BSN_CQE_RESP_ERR, 0, BSN_SYNDROME_LOCAL_LENGTH,
+		     BSN_VENDOR_SEND_TOO_LONG);
+}
+
+static void a_receive_into_a_foreign_region_fails_both(void **state)
+{
+	const uint32_t good = rig.key;
+
+	(void)state;
+	rig.key = make_key(rig.pd, 64, 0);
+	rig_post_recv(&rig, &rig.qp[1], rig.buf, 64);
+	rig.key = good;
+	post(BSN_OPCODE_SEND, 0, rig.key, 10);
+	run();
+	expect_error(&rig.cq[0], BSN_CQE_REQ_ERR, 0, BSN_SYNDROME_REMOTE_OPERATION, 0x89);
+	expect_error(&rig.cq[1], BSN_CQE_RESP_ERR, 0, BSN_SYNDROME_LOCAL_PROTECTION,
+		     BSN_VENDOR_TPT_RECV + BSN_TPT_RIGHTS);
+}
+
+static void without_a_receive_a_send_is_retried_then_fails(void **state)
+{
+	(void)state;
+	post(BSN_OPCODE_SEND, 0, rig.key, 10);
+	cx_step(rig.hca, 0);
+	expect_nothing(&rig.cq[0]);
+	rig_post_recv(&rig, &rig.qp[1], rig.buf + 1000, 100);
+	run();
+	expect_good(&rig.cq[0]);
+	expect_good(&rig.cq[1]);
+
+	post(BSN_OPCODE_SEND, 0, rig.key, 10);
+	for (unsigned i = 0; i < 3; i++) { /* the first attempt and two retries */
+		expect_nothing(&rig.cq[0]);
+		cx_step(rig.hca, 0);
+	}
+	expect_error(&rig.cq[0], BSN_CQE_REQ_ERR, 1, BSN_SYNDROME_RNR_RETRY_EXCEEDED, 0x87);
+	assert_int_equal(rig_qp_state(&rig, &rig.qp[1]), IBV_QPS_RTS);
+}
+
+static void nobody_there_costs_all_retries(void **state)
+{
+	const uint64_t timeout_ns = 4096 << 14;
+	uint64_t start, deadline;
+
+	(void)state;
+	rig_qp_destroy(&rig, &rig.qp[1]);
+	post(BSN_OPCODE_RDMA_WRITE, rig.key, rig.key, 8);
+	cx_step(rig.hca, 0);
+	start = cx_next_deadline_ns(rig.hca);
+	for (unsigned i = 0; i < 2; i++) {
+		cx_step(rig.hca, 0);
+		expect_nothing(&rig.cq[0]);
+	}
+	deadline = cx_next_deadline_ns(rig.hca);
+	assert_in_range(deadline - start, 2 * timeout_ns, 2 * timeout_ns + 100);
+	cx_step(rig.hca, 0);
+	expect_error(&rig.cq[0], BSN_CQE_REQ_ERR, 0, BSN_SYNDROME_RETRY_EXCEEDED, 0x81);
+}
+
+static void a_connection_means_both_ways(void **state)
+{
+	(void)state;
+	rig_qp_destroy(&rig, &rig.qp[1]);
+	rig_qp_create(&rig, &rig.qp[1]);
+	rig_qp_connect(&rig, &rig.qp[1], 0x123);
+	post(BSN_OPCODE_RDMA_WRITE, rig.key, rig.key, 8);
+	run();
+	expect_error(&rig.cq[0], BSN_CQE_REQ_ERR, 0, BSN_SYNDROME_RETRY_EXCEEDED, 0x81);
+}
+
+static void reads_need_responder_resources(void **state)
+{
+	struct ibv_qp_attr attr = { .max_dest_rd_atomic = 0 };
+
+	(void)state;
+	assert_int_equal(cx_qp_modify(rig.hca, rig.qp[1].number, &attr, IBV_QP_MAX_DEST_RD_ATOMIC),
+			 0);
+	post(BSN_OPCODE_RDMA_READ, rig.key, rig.key, 8);
+	run();
+	expect_error(&rig.cq[0], BSN_CQE_REQ_ERR, 0, BSN_SYNDROME_REMOTE_INVALID_REQUEST, 0x8a);
+}
+
+static void an_atomic_off_its_alignment_is_refused(void **state)
+{
+	const struct bsn_atomic_fa fa = { .add = 1 };
+	struct rig_wqe wqe;
+
+	(void)state;
+	rig_begin(&wqe, BSN_OPCODE_ATOMIC_FA, BSN_CE_ALWAYS);
+	rig_raddr(&wqe, rig.buf + 4, rig.key);
+	bsn_atomic_fa_encode(wqe.bytes + wqe.len, &fa);
+	wqe.len += BSN_ATOMIC_FA_SIZE;
+	rig_data(&wqe, rig.buf, 8, rig.key);
+	rig_post(&rig.qp[0], &wqe);
+	run();
+	expect_error(&rig.cq[0], BSN_CQE_REQ_ERR, 0, BSN_SYNDROME_REMOTE_INVALID_REQUEST, 0x8a);
+}
+
+static void malformed_wqes_are_refused(void **state)
+{
+	struct rig_wqe wqe;
+
+	rig_begin(&wqe, 0x7f, BSN_CE_ON_ERROR);
+	rig_post(&rig.qp[0], &wqe);
+	run();
+	expect_error(&rig.cq[0], BSN_CQE_REQ_ERR, 0, BSN_SYNDROME_LOCAL_QP_OPERATION,
+		     BSN_VENDOR_RESERVED_OPCODE);
+	rig_teardown(&rig);
+
+	setup(state);
+	rig_begin(&wqe, BSN_OPCODE_RDMA_WRITE, BSN_CE_ON_ERROR);
+	rig_post(&rig.qp[0], &wqe);
+	run();
+	expect_error(&rig.cq[0], BSN_CQE_REQ_ERR, 0, BSN_SYNDROME_LOCAL_QP_OPERATION,
+		     BSN_VENDOR_DS_TOO_SHORT);
+}
+
+static void unreliable_writes_are_lost_in_silence(void **state)
+{
+	(void)state;
+	post(BSN_OPCODE_RDMA_WRITE, 0x7654321, rig.key, 8);
+	post(BSN_OPCODE_SEND, 0, rig.key, 8);
+	run();
+	expect_good(&rig.cq[0]);
+	expect_good(&rig.cq[0]);
+	expect_nothing(&rig.cq[1]);
+	assert_int_equal(rig_qp_state(&rig, &rig.qp[0]), IBV_QPS_RTS);
+	assert_int_equal(rig_qp_state(&rig, &rig.qp[1]), IBV_QPS_RTS);
+}
+
+static void unreliable_connections_do_not_read(void **state)
+{
+	(void)state;
+	post(BSN_OPCODE_RDMA_READ, rig.key, rig.key, 8);
+	run();
+	expect_error(&rig.cq[0], BSN_CQE_REQ_ERR, 0, BSN_SYNDROME_LOCAL_QP_OPERATION,
+		     BSN_VENDOR_OPCODE_TRANSPORT);
+}
+
+/* Registered memory that the program has unmapped is an error of the request, not of the process. */
+static void unmapped_memory_fails_the_request(void **state)
+{
+	void *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct cx_mr_attr attr = { .pdn = rig.pd, .length = 4096, .access = RIG_ACCESS };
+	uint32_t key;
+
+	(void)state;
+	assert_true(page != MAP_FAILED);
+	attr.va = attr.iova = (uintptr_t)page;
+	assert_int_equal(cx_mr_create(rig.hca, &attr, &key), 0);
+	munmap(page, 4096);
+	rig_post_write(&rig, &rig.qp[0], rig.buf, rig.buf + 8, 8, BSN_CE_ALWAYS);
+	for (unsigned i = 0; i < 2; i++) {
+		struct rig_wqe wqe;
+
+		rig_begin(&wqe, BSN_OPCODE_RDMA_WRITE, BSN_CE_ALWAYS);
+		rig_raddr(&wqe, page, key);
+		rig_data(&wqe, rig.buf, 8, rig.key);
+		rig_post(&rig.qp[i], &wqe);
+	}
+	run();
+	expect_good(&rig.cq[0]);
+	expect_error(&rig.cq[0], BSN_CQE_REQ_ERR, 1, BSN_SYNDROME_REMOTE_OPERATION, 0x89);
+}
+
+/* 32 CQEs fit; the one more is the end of the CQ, and of whoever completes to it. */
+static void an_overrun_kills_the_cq(void **state)
+{
+	unsigned i, count = 0;
+	struct bsn_cqe cqe;
+
+	(void)state;
+	for (i = 0; i < RIG_CQES + 1; i++) {
+		post(BSN_OPCODE_RDMA_WRITE, rig.key, rig.key, 8);
+		run();
+	}
+	assert_int_equal(rig_qp_state(&rig, &rig.qp[0]), IBV_QPS_ERR);
+	while (rig_poll(&rig.cq[0], &cqe))
+		count++;
+	assert_int_equal(count, RIG_CQES);
+	post(BSN_OPCODE_RDMA_WRITE, rig.key, rig.key, 8);
+	run();
+	expect_nothing(&rig.cq[0]);
+}
+
+static void objects_in_use_are_not_destroyed(void **state)
+{
+	(void)state;
+	assert_int_equal(cx_pd_destroy(rig.hca, rig.pd), -EBUSY);
+	assert_int_equal(cx_cq_destroy(rig.hca, rig.cq[0].number), -EBUSY);
+	rig_qp_destroy(&rig, &rig.qp[0]);
+	rig_qp_destroy(&rig, &rig.qp[1]);
+	assert_int_equal(cx_cq_destroy(rig.hca, rig.cq[0].number), 0);
+	assert_int_equal(cx_cq_destroy(rig.hca, rig.cq[0].number), -EINVAL);
+	assert_int_equal(cx_pd_destroy(rig.hca, rig.pd), -EBUSY);
+	assert_int_equal(cx_mr_destroy(rig.hca, rig.key), 0);
+	assert_int_equal(cx_pd_destroy(rig.hca, rig.pd), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+#define TEST(name)    cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST_UC(name) cmocka_unit_test_setup_teardown(name, setup_uc, teardown)
+		TEST(keys_are_checked),
+		TEST(a_key_that_was_given_back_opens_nothing),
+		TEST(the_queue_pair_has_rights_of_its_own),
+		TEST(work_behind_a_failure_is_flushed_in_order),
+		TEST(a_command_flushes_with_a_reason_of_its_own),
+		TEST(a_reset_queue_pair_starts_anew),
+		TEST(a_message_longer_than_its_receive_fails_both),
+		TEST(a_receive_into_a_foreign_region_fails_both),
+		TEST(without_a_receive_a_send_is_retried_then_fails),
+		TEST(nobody_there_costs_all_retries),
+		TEST(a_connection_means_both_ways),
+		TEST(reads_need_responder_resources),
+		TEST(an_atomic_off_its_alignment_is_refused),
+		TEST(malformed_wqes_are_refused),
+		TEST(unmapped_memory_fails_the_request),
+		TEST(an_overrun_kills_the_cq),
+		TEST(objects_in_use_are_not_destroyed),
+		TEST_UC(unreliable_writes_are_lost_in_silence),
+		TEST_UC(unreliable_connections_do_not_read),
+#undef TEST
+#undef TEST_UC
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
