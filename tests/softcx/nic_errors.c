@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The model alone: what goes wrong, with which syndromes, and what becomes of the work behind it. */
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <string.h>
@@ -380,27 +381,33 @@ static void unreliable_connections_do_not_read(void **state)
 		     BSN_VENDOR_OPCODE_TRANSPORT);
 }
 
+/* What hca.h asks of a handler that replaces the model's, as cmocka's has done here. */
+static void handle_fault(int sig)
+{
+	cx_memory_fault();
+	signal(sig, SIG_DFL);
+}
+
 /* Registered memory that the program has unmapped is an error of the request, not of the process. */
 static void unmapped_memory_fails_the_request(void **state)
 {
 	void *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	struct cx_mr_attr attr = { .pdn = rig.pd, .length = 4096, .access = RIG_ACCESS };
+	struct sigaction action = { .sa_handler = handle_fault, .sa_flags = SA_NODEFER };
+	struct rig_wqe wqe;
 	uint32_t key;
 
 	(void)state;
+	sigaction(SIGSEGV, &action, NULL);
 	assert_true(page != MAP_FAILED);
 	attr.va = attr.iova = (uintptr_t)page;
 	assert_int_equal(cx_mr_create(rig.hca, &attr, &key), 0);
 	munmap(page, 4096);
 	rig_post_write(&rig, &rig.qp[0], rig.buf, rig.buf + 8, 8, BSN_CE_ALWAYS);
-	for (unsigned i = 0; i < 2; i++) {
-		struct rig_wqe wqe;
-
-		rig_begin(&wqe, BSN_OPCODE_RDMA_WRITE, BSN_CE_ALWAYS);
-		rig_raddr(&wqe, page, key);
-		rig_data(&wqe, rig.buf, 8, rig.key);
-		rig_post(&rig.qp[i], &wqe);
-	}
+	rig_begin(&wqe, BSN_OPCODE_RDMA_WRITE, BSN_CE_ALWAYS);
+	rig_raddr(&wqe, page, key);
+	rig_data(&wqe, rig.buf, 8, rig.key);
+	rig_post(&rig.qp[0], &wqe);
 	run();
 	expect_good(&rig.cq[0]);
 	expect_error(&rig.cq[0], BSN_CQE_REQ_ERR, 1, BSN_SYNDROME_REMOTE_OPERATION, 0x89);

@@ -93,8 +93,15 @@ static int claim_slot(struct cx_hca *hca)
 	return -EUSERS;
 }
 
+bool cx_has_slot(struct cx_hca *hca)
+{
+	return hca->self < CX_PROCS || !claim_slot(hca);
+}
+
 static void release_slot(struct cx_hca *hca)
 {
+	if (hca->self >= CX_PROCS)
+		return;
 	cx_sweep_process(hca, hca->self);
 	memset(&hca->shared->procs[hca->self], 0, sizeof(struct cx_proc));
 }
@@ -414,10 +421,7 @@ void cx_after_fork_child(struct cx_hca *hca)
 			close(hca->fifos[i].fd);
 		hca->fifos[i].channel = 0;
 	}
-	cx_lock(hca);
-	if (claim_slot(hca))
-		hca->self = CX_PROCS; /* no slot left: owns nothing, reaches nothing */
-	cx_unlock(hca);
+	hca->self = CX_PROCS;
 	if (!hca->config.private_fabric)
 		prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
 }

@@ -83,7 +83,7 @@ struct cx_head *cx_create(struct cx_hca *hca, enum cx_kind kind, uint32_t *numbe
 	const struct table *table = &tables[kind];
 	const uint32_t first = kind == CX_MR ? KEY_FIRST : 0;
 
-	if (hca->self >= CX_PROCS)
+	if (!cx_has_slot(hca))
 		return NULL;
 	for (uint32_t tried = 0; tried < table->count; tried++) {
 		uint32_t index = hca->shared->cursor[kind]++ % table->count;

@@ -158,6 +158,7 @@ struct cx_hca {
 void cx_lock(struct cx_hca *hca);
 void cx_unlock(struct cx_hca *hca);
 uint64_t cx_now_ns(const struct cx_hca *hca);
+bool cx_has_slot(struct cx_hca *hca); /* a forked child takes one when it needs it */
 bool cx_proc_alive(const struct cx_proc *proc);
 
 static inline bool cx_is_local(const struct cx_hca *hca, unsigned proc)
