@@ -136,33 +136,24 @@ const struct bsn_row *bsn_row_find(const struct bsn_seg_desc *desc, const char *
 	return NULL;
 }
 
-/* The members of a host structure are the rows that are fields, in their order. */
-static uint64_t take_member(const struct bsn_row *row, const uint8_t *host, size_t *offset)
-{
-	uint32_t narrow;
-	uint64_t wide;
-
-	if (row->kind == BSN_ROW_FIELD) {
-		memcpy(&narrow, host + *offset, sizeof(narrow));
-		*offset += sizeof(narrow);
-		return narrow;
-	}
-	*offset += (0u - *offset) % _Alignof(struct bsn_atomic_cs);
-	memcpy(&wide, host + *offset, sizeof(wide));
-	*offset += sizeof(wide);
-	return wide;
-}
-
+/* The members of the host structure are the rows that are fields, in their order. */
 int bsn_seg_fit(const struct bsn_seg_desc *desc, const void *host, const struct bsn_row **row)
 {
 	size_t offset = 0;
+	uint32_t value;
 
 	for (unsigned i = 0; i < desc->row_count; i++) {
 		const struct bsn_row *r = &desc->rows[i];
 
-		if (r->kind != BSN_ROW_FIELD && r->kind != BSN_ROW_FIELD64)
+		if (r->kind == BSN_ROW_FIELD64) { /* all of it fits */
+			offset += (0u - offset) % _Alignof(struct bsn_atomic_cs) + sizeof(uint64_t);
 			continue;
-		if (take_member(r, host, &offset) <= UINT64_MAX >> (64 - r->width))
+		}
+		if (r->kind != BSN_ROW_FIELD)
+			continue;
+		memcpy(&value, (const uint8_t *)host + offset, sizeof(value));
+		offset += sizeof(value);
+		if (value <= BSN_ROW_MASK(r->width))
 			continue;
 		if (row)
 			*row = r;
