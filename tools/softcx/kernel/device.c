@@ -196,8 +196,10 @@ static int query_device_ex(struct call *call)
 
 /* -- the port ---------------------------------------------------------------------------------- */
 
-static void fill_port(const struct cx_config *config, struct ib_uverbs_query_port_resp *resp)
+static void fill_port(const struct uverbs_context *ctx, struct ib_uverbs_query_port_resp *resp)
 {
+	const struct cx_config *config = ctx->config;
+	bool up = cx_port_is_up(ctx->hca);
 	bool roce = config->link == CX_LINK_ROCE;
 
 	*resp = (struct ib_uverbs_query_port_resp){
@@ -207,14 +209,14 @@ static void fill_port(const struct cx_config *config, struct ib_uverbs_query_por
 		.pkey_tbl_len = (uint16_t)cx_pkey_table_len(config),
 		.lid = roce ? 0 : CX_LID,
 		.sm_lid = roce ? 0 : CX_LID,
-		.state = IBV_PORT_ACTIVE,
+		.state = up ? IBV_PORT_ACTIVE : IBV_PORT_DOWN,
 		.max_mtu = IBV_MTU_4096,
 		.active_mtu = roce ? IBV_MTU_1024 : IBV_MTU_4096,
 		.max_vl_num = roce ? 0 : 3, /* VL0-3: IBA, PortInfo */
 		.subnet_timeout = roce ? 0 : 18,
 		.active_width = 2, /* 4X */
 		.active_speed = cx_model(config->generation)->active_speed,
-		.phys_state = 5, /* LinkUp */
+		.phys_state = up ? 5 : 3, /* LinkUp, Disabled */
 		.link_layer = roce ? IBV_LINK_LAYER_ETHERNET : IBV_LINK_LAYER_INFINIBAND,
 	};
 }
@@ -225,7 +227,7 @@ static int query_port(struct call *call)
 
 	if (call_value(call, UVERBS_ATTR_QUERY_PORT_PORT_NUM) != CX_PORTS)
 		return -EINVAL;
-	fill_port(call->ctx->config, &resp.legacy_resp);
+	fill_port(call->ctx, &resp.legacy_resp);
 	return call_out(call, UVERBS_ATTR_QUERY_PORT_RESP, &resp, sizeof(resp));
 }
 

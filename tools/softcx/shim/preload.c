@@ -15,20 +15,28 @@ static bool complain(const char *variable, const char *value)
 	return false;
 }
 
+/* An empty value is no value. */
+static const char *value_of(const char *variable)
+{
+	const char *value = getenv(variable);
+
+	return value && *value ? value : NULL;
+}
+
 bool shim_config_from_environment(struct cx_config *config)
 {
-	const char *generation = getenv("SOFTCX_GENERATION");
-	const char *link = getenv("SOFTCX_LINK");
-	const char *passive = getenv("SOFTCX_PASSIVE");
+	const char *generation = value_of("SOFTCX_GENERATION");
+	const char *link = value_of("SOFTCX_LINK");
+	const char *passive = value_of("SOFTCX_PASSIVE");
 
 	memset(config, 0, sizeof(*config));
-	config->fabric = getenv("SOFTCX_FABRIC");
+	config->fabric = value_of("SOFTCX_FABRIC");
 	if (!config->fabric)
 		return false;
 	config->generation = CX_GEN_CX6;
 	config->link = CX_LINK_IB;
-	config->fault_plan = getenv("SOFTCX_FAULT");
-	config->trace_path = getenv("SOFTCX_TRACE");
+	config->fault_plan = value_of("SOFTCX_FAULT");
+	config->trace_path = value_of("SOFTCX_TRACE");
 	config->passive = passive && strcmp(passive, "0");
 	if (generation && cx_generation_by_name(generation, &config->generation))
 		return complain("SOFTCX_GENERATION", generation);

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A passive, private device and on it a queue pair connected to itself, for tests of one process. */
+#ifndef TEST_SOFTCX_LOOPBACK_H
+#define TEST_SOFTCX_LOOPBACK_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <infiniband/verbs.h>
+
+#include "softcx.h"
+
+enum {
+	LOOPBACK_INIT_MASK = IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS,
+	LOOPBACK_RTR_MASK = IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
+			    IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER,
+	LOOPBACK_RTS_MASK = IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+			    IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC,
+};
+
+struct loopback {
+	struct ibv_context *ctx;
+	struct ibv_pd *pd;
+	struct ibv_comp_channel *channel;
+	struct ibv_cq *cq;
+	struct ibv_qp *qp;
+	struct ibv_mr *mr;
+	char memory[4096] __attribute__((aligned(4096)));
+};
+
+static inline int loopback_start(enum cx_link link)
+{
+	struct cx_config config = {
+		.generation = CX_GEN_CX6,
+		.link = link,
+		.passive = true,
+		.private_fabric = true,
+	};
+
+	return softcx_start(&config);
+}
+
+static inline struct ibv_context *loopback_open_device(void)
+{
+	int count;
+	struct ibv_device **list = ibv_get_device_list(&count);
+	struct ibv_context *ctx;
+
+	assert_non_null(list);
+	assert_int_equal(count, 1);
+	ctx = ibv_open_device(list[0]);
+	assert_non_null(ctx);
+	ibv_free_device_list(list);
+	return ctx;
+}
+
+/* Everything that one transition or another of an RC queue pair needs; the mask chooses. */
+static inline int loopback_modify(struct ibv_qp *qp, enum ibv_qp_state state, int mask)
+{
+	struct ibv_qp_attr attr = {
+		.qp_state = state,
+		.port_num = 1,
+		.qp_access_flags = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ,
+		.path_mtu = IBV_MTU_1024,
+		.dest_qp_num = qp->qp_num,
+		.ah_attr = { .dlid = 1, .port_num = 1 },
+		.max_dest_rd_atomic = 1,
+		.max_rd_atomic = 1,
+		.timeout = 14,
+		.retry_cnt = 7,
+		.rnr_retry = 7,
+	};
+
+	return ibv_modify_qp(qp, &attr, mask);
+}
+
+static inline struct ibv_qp *loopback_create_qp(struct ibv_pd *pd, struct ibv_cq *cq,
+						struct ibv_srq *srq, enum ibv_qp_type type)
+{
+	struct ibv_qp_init_attr init = {
+		.send_cq = cq,
+		.recv_cq = cq,
+		.srq = srq,
+		.cap = { .max_send_wr = 16,
+			 .max_recv_wr = 16,
+			 .max_send_sge = 2,
+			 .max_recv_sge = 2 },
+		.qp_type = type,
+	};
+
+	return ibv_create_qp(pd, &init);
+}
+
+static inline void loopback_connect(struct ibv_qp *qp)
+{
+	assert_int_equal(loopback_modify(qp, IBV_QPS_INIT, LOOPBACK_INIT_MASK), 0);
+	assert_int_equal(loopback_modify(qp, IBV_QPS_RTR, LOOPBACK_RTR_MASK), 0);
+	assert_int_equal(loopback_modify(qp, IBV_QPS_RTS, LOOPBACK_RTS_MASK), 0);
+}
+
+/* Writes the first bytes of the memory to its second half. */
+static inline void loopback_post_write(struct loopback *l)
+{
+	struct ibv_sge sge = { (uintptr_t)l->memory, 64, l->mr->lkey };
+	struct ibv_send_wr *bad, wr = {
+		.wr_id = 7,
+		.sg_list = &sge,
+		.num_sge = 1,
+		.opcode = IBV_WR_RDMA_WRITE,
+		.send_flags = IBV_SEND_SIGNALED,
+		.wr.rdma = { (uintptr_t)l->memory + 2048, l->mr->rkey },
+	};
+
+	assert_int_equal(ibv_post_send(l->qp, &wr, &bad), 0);
+}
+
+static inline int loopback_set_up(void **state)
+{
+	struct loopback *l = aligned_alloc(4096, sizeof(*l));
+
+	assert_non_null(l);
+	memset(l, 0, sizeof(*l));
+	assert_int_equal(loopback_start(CX_LINK_IB), 0);
+	l->ctx = loopback_open_device();
+	l->pd = ibv_alloc_pd(l->ctx);
+	l->channel = ibv_create_comp_channel(l->ctx);
+	assert_non_null(l->channel);
+	l->cq = ibv_create_cq(l->ctx, 16, NULL, l->channel, 0);
+	assert_non_null(l->cq);
+	l->qp = loopback_create_qp(l->pd, l->cq, NULL, IBV_QPT_RC);
+	assert_non_null(l->qp);
+	l->mr = ibv_reg_mr(l->pd, l->memory, sizeof(l->memory),
+			   IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
+				   IBV_ACCESS_REMOTE_READ);
+	assert_non_null(l->mr);
+	loopback_connect(l->qp);
+	*state = l;
+	return 0;
+}
+
+static inline int loopback_tear_down(void **state)
+{
+	struct loopback *l = *state;
+
+	if (l->qp)
+		assert_int_equal(ibv_destroy_qp(l->qp), 0);
+	assert_int_equal(ibv_dereg_mr(l->mr), 0);
+	if (l->cq)
+		assert_int_equal(ibv_destroy_cq(l->cq), 0);
+	assert_int_equal(ibv_destroy_comp_channel(l->channel), 0);
+	assert_int_equal(ibv_dealloc_pd(l->pd), 0);
+	assert_int_equal(ibv_close_device(l->ctx), 0);
+	assert_int_equal(softcx_stop(), 0);
+	free(l);
+	return 0;
+}
+
+#endif

@@ -1,0 +1,537 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The device that the shim makes: unmodified libibverbs and libmlx5 find it, open it and create
+ * objects on it, and what the kernel would refuse is refused with the kernel's errno.
+ */
+#include "loopback.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <glob.h>
+#include <linux/capability.h>
+#include <stdio.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <rdma/ib_user_ioctl_cmds.h>
+#include <rdma/rdma_user_ioctl_cmds.h>
+
+struct device {
+	struct ibv_context *ctx;
+	struct ibv_pd *pd;
+};
+
+static int set_up_link(void **state, enum cx_link link)
+{
+	struct device *device = calloc(1, sizeof(*device));
+
+	assert_non_null(device);
+	assert_int_equal(loopback_start(link), 0);
+	device->ctx = loopback_open_device();
+	device->pd = ibv_alloc_pd(device->ctx);
+	assert_non_null(device->pd);
+	*state = device;
+	return 0;
+}
+
+static int set_up(void **state)
+{
+	return set_up_link(state, CX_LINK_IB);
+}
+
+static int set_up_roce(void **state)
+{
+	return set_up_link(state, CX_LINK_ROCE);
+}
+
+static int tear_down(void **state)
+{
+	struct device *device = *state;
+
+	assert_int_equal(ibv_dealloc_pd(device->pd), 0);
+	assert_int_equal(softcx_stop(), -EBUSY);
+	assert_int_equal(ibv_close_device(device->ctx), 0);
+	assert_int_equal(softcx_stop(), 0);
+	free(device);
+	return 0;
+}
+
+/* -- the device -------------------------------------------------------------------------------- */
+
+static void a_device_is_found_and_says_what_it_is(void **state)
+{
+	struct device *device = *state;
+	struct ibv_device_attr attr;
+	struct ibv_port_attr port;
+	union ibv_gid gid;
+
+	assert_string_equal(ibv_get_device_name(device->ctx->device), "mlx5_0");
+	assert_int_equal(ibv_query_device(device->ctx, &attr), 0);
+	assert_int_equal(attr.vendor_part_id, 4123);
+	assert_string_equal(attr.fw_ver, "20.35.2000");
+	assert_int_equal(attr.node_guid, ibv_get_device_guid(device->ctx->device));
+	assert_int_equal(ibv_query_port(device->ctx, 1, &port), 0);
+	assert_int_equal(port.state, IBV_PORT_ACTIVE);
+	assert_int_equal(port.link_layer, IBV_LINK_LAYER_INFINIBAND);
+	assert_int_equal(port.lid, 1);
+	assert_int_equal(ibv_query_gid(device->ctx, 1, 0, &gid), 0);
+	assert_int_equal(gid.global.interface_id, attr.node_guid);
+	assert_int_equal(ibv_query_port(device->ctx, 2, &port), EINVAL);
+}
+
+static void roce_has_gids_of_both_versions(void **state)
+{
+	struct device *device = *state;
+	struct ibv_gid_entry entries[16];
+	struct ibv_port_attr port;
+
+	assert_int_equal(ibv_query_port(device->ctx, 1, &port), 0);
+	assert_int_equal(port.link_layer, IBV_LINK_LAYER_ETHERNET);
+	assert_int_equal(ibv_query_gid_table(device->ctx, entries, 16, 0), 4);
+	assert_int_equal(entries[0].gid_type, IBV_GID_TYPE_ROCE_V1);
+	assert_int_equal(entries[1].gid_type, IBV_GID_TYPE_ROCE_V2);
+	assert_int_equal(ibv_query_gid_table(device->ctx, entries, 3, 0), -EINVAL);
+	assert_int_equal(ibv_query_gid_ex(device->ctx, 1, 9, &entries[0], 0), ENODATA);
+	assert_int_equal(ibv_query_gid_ex(device->ctx, 1, 99, &entries[0], 0), EINVAL);
+}
+
+static void an_address_handle_needs_a_reachable_peer(void **state)
+{
+	struct device *device = *state;
+	struct ibv_ah_attr attr = { .port_num = 1, .is_global = 1, .grh.sgid_index = 3 };
+	struct ibv_ah *ah;
+
+	assert_int_equal(ibv_query_gid(device->ctx, 1, 3, &attr.grh.dgid), 0);
+	ah = ibv_create_ah(device->pd, &attr);
+	assert_non_null(ah);
+	assert_int_equal(ibv_dealloc_pd(device->pd), EBUSY);
+	assert_int_equal(ibv_destroy_ah(ah), 0);
+	attr.grh.dgid.raw[15] ^= 1;
+	assert_null(ibv_create_ah(device->pd, &attr));
+	assert_int_equal(errno, EHOSTUNREACH);
+	attr.is_global = 0;
+	assert_null(ibv_create_ah(device->pd, &attr));
+	assert_int_equal(errno, EINVAL);
+}
+
+static void the_device_leaves_nothing_behind(void **state)
+{
+	char pattern[64], real[4096];
+	glob_t found;
+
+	(void)state;
+	assert_int_equal(loopback_start(CX_LINK_IB), 0);
+	assert_int_equal(loopback_start(CX_LINK_IB), -EALREADY);
+	assert_non_null(realpath("/sys/class/infiniband/mlx5_0/device", real));
+	assert_string_equal(real, "/sys/devices/pci5cc5:00/5cc5:00:00.0");
+	assert_int_equal(softcx_stop(), 0);
+	assert_int_equal(access("/dev/infiniband/uverbs0", F_OK), -1);
+	snprintf(pattern, sizeof(pattern), "/tmp/softcx-%u-%d-*", getuid(), getpid());
+	assert_int_equal(glob(pattern, 0, NULL, &found), GLOB_NOMATCH);
+}
+
+/* A killed process cannot tidy up; the next one does it. */
+static void leftovers_of_the_dead_are_removed(void **state)
+{
+	char dir[64], file[80];
+	pid_t pid = fork();
+
+	(void)state;
+	assert_true(pid >= 0);
+	if (!pid)
+		_exit(0);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	snprintf(dir, sizeof(dir), "/tmp/softcx-%u-%d-dead", getuid(), pid);
+	snprintf(file, sizeof(file), "%s/class", dir);
+	assert_int_equal(mkdir(dir, 0700), 0);
+	assert_int_equal(symlink("/", file), 0);
+	assert_int_equal(loopback_start(CX_LINK_IB), 0);
+	assert_int_equal(access(dir, F_OK), -1);
+	assert_int_equal(softcx_stop(), 0);
+}
+
+/* -- memory ------------------------------------------------------------------------------------ */
+
+static void assert_refused(struct ibv_pd *pd, void *addr, size_t length, int access, int err)
+{
+	errno = 0;
+	assert_null(ibv_reg_mr(pd, addr, length, access));
+	assert_int_equal(errno, err);
+}
+
+static void memory_is_registered_where_it_is_mapped(void **state)
+{
+	struct device *device = *state;
+	char *page =
+		mmap(NULL, 3 * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct ibv_mr *mr;
+
+	assert_ptr_not_equal(page, MAP_FAILED);
+	assert_int_equal(mprotect(page + 4096, 4096, PROT_READ), 0);
+	assert_int_equal(munmap(page + 8192, 4096), 0);
+	mr = ibv_reg_mr(device->pd, page + 100, 200, IBV_ACCESS_LOCAL_WRITE);
+	assert_non_null(mr);
+	assert_int_equal(ibv_dealloc_pd(device->pd), EBUSY);
+	assert_int_equal(ibv_dereg_mr(mr), 0);
+	mr = ibv_reg_mr(device->pd, page, 8192, IBV_ACCESS_REMOTE_READ);
+	assert_non_null(mr);
+	assert_int_equal(ibv_dereg_mr(mr), 0);
+	assert_refused(device->pd, page, 8192, IBV_ACCESS_LOCAL_WRITE, EFAULT);
+	assert_refused(device->pd, page + 4096, 4097, 0, EFAULT);
+	assert_refused(device->pd, page, 0, 0, EINVAL);
+	assert_refused(device->pd, page, 10, IBV_ACCESS_REMOTE_WRITE, EINVAL);
+	assert_refused(device->pd, page, 10, IBV_ACCESS_REMOTE_ATOMIC, EINVAL);
+	assert_refused(device->pd, page, 10, IBV_ACCESS_ON_DEMAND, EOPNOTSUPP);
+	assert_refused(device->pd, page, 10, 1 << 15, EINVAL);
+	munmap(page, 8192);
+}
+
+static void a_region_can_be_registered_anew(void **state)
+{
+	static char memory[2][4096];
+	struct device *device = *state;
+	struct ibv_pd *other = ibv_alloc_pd(device->ctx);
+	struct ibv_mr *mr = ibv_reg_mr(device->pd, memory[0], 4096, 0);
+
+	assert_non_null(mr);
+	assert_non_null(other);
+	assert_int_equal(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_PD | IBV_REREG_MR_CHANGE_ACCESS,
+				      other, NULL, 0, IBV_ACCESS_LOCAL_WRITE),
+			 0);
+	assert_int_equal(ibv_dealloc_pd(other), EBUSY);
+	assert_int_equal(
+		ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_TRANSLATION, NULL, memory[1], 4096, 0), 0);
+	assert_int_equal(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0,
+				      IBV_ACCESS_REMOTE_WRITE),
+			 IBV_REREG_MR_ERR_CMD);
+	assert_int_equal(ibv_dereg_mr(mr), 0);
+	assert_int_equal(ibv_dealloc_pd(other), 0);
+}
+
+/* Root may lock what it likes, so the capability is laid down for the while. */
+static void set_may_lock(bool may, struct __user_cap_data_struct saved[2])
+{
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct data[2];
+
+	if (!may)
+		assert_int_equal(syscall(SYS_capget, &header, saved), 0);
+	memcpy(data, saved, sizeof(data));
+	if (!may)
+		data[0].effective &= ~(1u << CAP_IPC_LOCK);
+	assert_int_equal(syscall(SYS_capset, &header, data), 0);
+}
+
+static void locked_memory_is_limited(void **state)
+{
+	static char memory[4][4096] __attribute__((aligned(4096)));
+	struct device *device = *state;
+	struct __user_cap_data_struct saved[2];
+	struct rlimit old, limit;
+	struct ibv_mr *mr;
+
+	assert_int_equal(getrlimit(RLIMIT_MEMLOCK, &old), 0);
+	limit = (struct rlimit){ .rlim_cur = 2 * 4096, .rlim_max = old.rlim_max };
+	assert_int_equal(setrlimit(RLIMIT_MEMLOCK, &limit), 0);
+	set_may_lock(false, saved);
+	assert_refused(device->pd, memory, sizeof(memory), 0, ENOMEM);
+	mr = ibv_reg_mr(device->pd, memory, 2 * 4096, 0);
+	assert_non_null(mr);
+	assert_refused(device->pd, memory, 4096, 0, ENOMEM);
+	assert_int_equal(ibv_dereg_mr(mr), 0);
+	set_may_lock(true, saved);
+	assert_int_equal(setrlimit(RLIMIT_MEMLOCK, &old), 0);
+}
+
+/* -- queues ------------------------------------------------------------------------------------ */
+
+static void completion_queues_come_and_go(void **state)
+{
+	struct device *device = *state;
+	struct ibv_comp_channel *channel = ibv_create_comp_channel(device->ctx);
+	struct ibv_modify_cq_attr moderate = { .attr_mask = IBV_CQ_ATTR_MODERATE,
+					       .moderate = { 16, 10 } };
+	struct ibv_cq *cq;
+
+	assert_non_null(channel);
+	cq = ibv_create_cq(device->ctx, 100, NULL, channel, 0);
+	assert_non_null(cq);
+	assert_int_equal(cq->cqe, 127);
+	assert_int_equal(ibv_modify_cq(cq, &moderate), 0);
+	assert_int_equal(ibv_destroy_comp_channel(channel), EBUSY);
+	assert_int_equal(ibv_destroy_cq(cq), 0);
+	assert_int_equal(ibv_destroy_comp_channel(channel), 0);
+	assert_null(ibv_create_cq(device->ctx, 100, NULL, NULL, 4));
+	assert_int_equal(errno, EINVAL);
+	assert_null(ibv_create_cq(device->ctx, 1 << 22, NULL, NULL, 0));
+	assert_int_equal(errno, EINVAL);
+}
+
+static void shared_receive_queues_come_and_go(void **state)
+{
+	struct device *device = *state;
+	struct ibv_srq_init_attr init = { .attr = { .max_wr = 100, .max_sge = 2 } };
+	struct ibv_srq_attr attr = { .srq_limit = 10 };
+	struct ibv_srq *srq = ibv_create_srq(device->pd, &init);
+	struct ibv_recv_wr *bad, wr = { 0 };
+
+	assert_non_null(srq);
+	assert_true(init.attr.max_wr >= 100);
+	/* With fewer receives than the limit the event would come at once, and disarm it. */
+	for (int i = 0; i < 20; i++)
+		assert_int_equal(ibv_post_srq_recv(srq, &wr, &bad), 0);
+	assert_int_equal(ibv_modify_srq(srq, &attr, IBV_SRQ_LIMIT), 0);
+	assert_int_equal(ibv_query_srq(srq, &attr), 0);
+	assert_int_equal(attr.srq_limit, 10);
+	attr.srq_limit = 10000;
+	assert_int_equal(ibv_modify_srq(srq, &attr, IBV_SRQ_LIMIT), EINVAL);
+	assert_int_equal(ibv_modify_srq(srq, &attr, IBV_SRQ_MAX_WR), EINVAL);
+	assert_int_equal(ibv_dealloc_pd(device->pd), EBUSY);
+	assert_int_equal(ibv_destroy_srq(srq), 0);
+	init.attr.max_sge = 32;
+	assert_null(ibv_create_srq(device->pd, &init));
+}
+
+static void a_queue_pair_is_led_through_its_states(void **state)
+{
+	struct device *device = *state;
+	struct ibv_cq *cq = ibv_create_cq(device->ctx, 16, NULL, NULL, 0);
+	struct ibv_qp_init_attr init;
+	struct ibv_qp_attr attr;
+	struct ibv_qp *qp;
+
+	assert_non_null(cq);
+	qp = loopback_create_qp(device->pd, cq, NULL, IBV_QPT_RC);
+	assert_non_null(qp);
+	assert_int_equal(loopback_modify(qp, IBV_QPS_RTR, LOOPBACK_RTR_MASK), EINVAL);
+	assert_int_equal(loopback_modify(qp, IBV_QPS_INIT, LOOPBACK_INIT_MASK & ~IBV_QP_PORT),
+			 EINVAL);
+	assert_int_equal(loopback_modify(qp, IBV_QPS_INIT, LOOPBACK_INIT_MASK | IBV_QP_QKEY),
+			 EINVAL);
+	assert_int_equal(loopback_modify(qp, IBV_QPS_INIT, LOOPBACK_INIT_MASK), 0);
+	assert_int_equal(loopback_modify(qp, IBV_QPS_RTR, LOOPBACK_RTR_MASK & ~IBV_QP_AV), EINVAL);
+	assert_int_equal(loopback_modify(qp, IBV_QPS_RTR, LOOPBACK_RTR_MASK), 0);
+	assert_int_equal(loopback_modify(qp, IBV_QPS_RTS, LOOPBACK_RTS_MASK), 0);
+	assert_int_equal(ibv_query_qp(qp, &attr, IBV_QP_STATE, &init), 0);
+	assert_int_equal(attr.qp_state, IBV_QPS_RTS);
+	assert_int_equal(ibv_destroy_cq(cq), EBUSY);
+	assert_int_equal(loopback_modify(qp, IBV_QPS_ERR, IBV_QP_STATE), 0);
+	assert_int_equal(loopback_modify(qp, IBV_QPS_RTS, IBV_QP_STATE), EINVAL);
+	assert_int_equal(loopback_modify(qp, IBV_QPS_RESET, IBV_QP_STATE), 0);
+	assert_int_equal(ibv_destroy_qp(qp), 0);
+	assert_int_equal(ibv_destroy_cq(cq), 0);
+}
+
+static void attributes_out_of_range_are_refused(void **state)
+{
+	struct device *device = *state;
+	struct ibv_cq *cq = ibv_create_cq(device->ctx, 16, NULL, NULL, 0);
+	struct ibv_qp *qp = loopback_create_qp(device->pd, cq, NULL, IBV_QPT_RC);
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT, .port_num = 2 };
+
+	assert_int_equal(ibv_modify_qp(qp, &attr, LOOPBACK_INIT_MASK), EINVAL);
+	attr.port_num = 1;
+	attr.pkey_index = 128;
+	assert_int_equal(ibv_modify_qp(qp, &attr, LOOPBACK_INIT_MASK), EINVAL);
+	attr.pkey_index = 0;
+	assert_int_equal(ibv_modify_qp(qp, &attr, LOOPBACK_INIT_MASK), 0);
+	attr.qp_state = IBV_QPS_RTR;
+	attr.path_mtu = IBV_MTU_1024;
+	attr.ah_attr.port_num = 1;
+	attr.max_dest_rd_atomic = 17;
+	assert_int_equal(ibv_modify_qp(qp, &attr, LOOPBACK_RTR_MASK), EINVAL);
+	attr.max_dest_rd_atomic = 16;
+	attr.ah_attr.is_global = 1;
+	attr.ah_attr.grh.sgid_index = 8;
+	assert_int_equal(ibv_modify_qp(qp, &attr, LOOPBACK_RTR_MASK), EINVAL);
+	attr.ah_attr.grh.sgid_index = 0;
+	attr.path_mtu = 6;
+	assert_int_equal(ibv_modify_qp(qp, &attr, LOOPBACK_RTR_MASK), EINVAL);
+	assert_int_equal(ibv_destroy_qp(qp), 0);
+	assert_int_equal(ibv_destroy_cq(cq), 0);
+}
+
+static void what_is_not_modelled_is_refused(void **state)
+{
+	struct device *device = *state;
+	struct ibv_cq *cq = ibv_create_cq(device->ctx, 16, NULL, NULL, 0);
+	struct ibv_alloc_dm_attr dm = { .length = 64 };
+
+	assert_null(loopback_create_qp(device->pd, cq, NULL, IBV_QPT_RAW_PACKET));
+	assert_int_equal(errno, EOPNOTSUPP);
+	assert_null(ibv_alloc_mw(device->pd, IBV_MW_TYPE_2));
+	assert_int_equal(errno, EOPNOTSUPP);
+	assert_null(ibv_alloc_dm(device->ctx, &dm));
+	assert_int_equal(ibv_destroy_cq(cq), 0);
+}
+
+/* The library cannot know that its objects are gone, so their memory stays, and is kept in view. */
+static void a_closed_context_takes_its_objects_along(void **state)
+{
+	static struct device left;
+	static struct ibv_cq *left_cq;
+	static struct ibv_qp *left_qp;
+	struct ibv_qp_attr attr;
+
+	(void)state;
+	left.ctx = loopback_open_device();
+	left.pd = ibv_alloc_pd(left.ctx);
+	left_cq = ibv_create_cq(left.ctx, 16, NULL, NULL, 0);
+	left_qp = loopback_create_qp(left.pd, left_cq, NULL, IBV_QPT_UD);
+	assert_non_null(left_qp);
+	assert_int_equal(cx_qp_query(softcx_hca(), left_qp->qp_num, &attr), 0);
+	assert_int_equal(ibv_close_device(left.ctx), 0);
+	assert_int_not_equal(cx_qp_query(softcx_hca(), left_qp->qp_num, &attr), 0);
+}
+
+/* The other instance's objects are named by their handles, and stay when it unimports them. */
+static void a_context_can_be_shared(void **state)
+{
+	static char memory[4096];
+	struct device *device = *state;
+	struct ibv_mr *mr = ibv_reg_mr(device->pd, memory, sizeof(memory), 0), *mr2;
+	struct ibv_context *ctx = ibv_import_device(dup(device->ctx->cmd_fd));
+	struct ibv_pd *pd;
+
+	assert_non_null(mr);
+	assert_non_null(ctx);
+	pd = ibv_import_pd(ctx, device->pd->handle);
+	assert_non_null(pd);
+	assert_null(ibv_import_pd(ctx, 99));
+	mr2 = ibv_import_mr(pd, mr->handle);
+	assert_non_null(mr2);
+	assert_int_equal(mr2->lkey, mr->lkey);
+	assert_int_equal(mr2->length, sizeof(memory));
+	ibv_unimport_mr(mr2);
+	ibv_unimport_pd(pd);
+	assert_int_equal(ibv_close_device(ctx), 0);
+	assert_int_equal(ibv_dereg_mr(mr), 0);
+}
+
+/* -- the ioctl itself -------------------------------------------------------------------------- */
+
+union request {
+	struct ib_uverbs_ioctl_hdr hdr;
+	uint8_t bytes[sizeof(struct ib_uverbs_ioctl_hdr) + 2 * sizeof(struct ib_uverbs_attr)];
+};
+
+static void set_attr_count(union request *request, uint16_t count)
+{
+	request->hdr.num_attrs = count;
+	request->hdr.length = (uint16_t)(sizeof(struct ib_uverbs_ioctl_hdr) +
+					 count * sizeof(struct ib_uverbs_attr));
+}
+
+static void fill_destroy(union request *request, uint16_t object, uint16_t method, uint64_t handle)
+{
+	memset(request, 0, sizeof(*request));
+	request->hdr.object_id = object;
+	request->hdr.method_id = method;
+	request->hdr.driver_id = RDMA_DRIVER_MLX5;
+	set_attr_count(request, 1);
+	request->hdr.attrs[0].flags = UVERBS_ATTR_F_MANDATORY;
+	request->hdr.attrs[0].data = handle;
+}
+
+static int send_request(int fd, const union request *request)
+{
+	return ioctl(fd, RDMA_VERBS_IOCTL, request) ? errno : 0;
+}
+
+static void malformed_requests_are_refused(void **state)
+{
+	struct device *device = *state;
+	union request good, r;
+	int fd = device->ctx->cmd_fd;
+
+	fill_destroy(&good, UVERBS_OBJECT_PD, UVERBS_METHOD_PD_DESTROY, 99);
+	assert_int_equal(send_request(fd, &good), ENOENT);
+	r = good;
+	r.hdr.length--;
+	assert_int_equal(send_request(fd, &r), EINVAL);
+	r = good;
+	r.hdr.driver_id = RDMA_DRIVER_MLX4;
+	assert_int_equal(send_request(fd, &r), EINVAL);
+	r = good;
+	r.hdr.object_id = 0x7ff;
+	assert_int_equal(send_request(fd, &r), EPROTONOSUPPORT);
+	r = good;
+	r.hdr.method_id = 77;
+	assert_int_equal(send_request(fd, &r), EPROTONOSUPPORT);
+	r = good;
+	r.hdr.attrs[0].len = 4;
+	assert_int_equal(send_request(fd, &r), EINVAL);
+	r = good;
+	set_attr_count(&r, 0);
+	assert_int_equal(send_request(fd, &r), EINVAL);
+	r = good;
+	set_attr_count(&r, 2);
+	r.hdr.attrs[1] = r.hdr.attrs[0];
+	assert_int_equal(send_request(fd, &r), EINVAL);
+	r.hdr.attrs[1].attr_id = 50;
+	assert_int_equal(send_request(fd, &r), EPROTONOSUPPORT);
+	r.hdr.attrs[1].flags = 0; /* an unknown attribute that is not mandatory is ignored */
+	assert_int_equal(send_request(fd, &r), ENOENT);
+	assert_int_equal(ioctl(fd, RDMA_VERBS_IOCTL, (void *)8), -1);
+	assert_int_equal(errno, EFAULT);
+	assert_int_equal(ioctl(fd, FIOCLEX + 1000, NULL), -1);
+	assert_int_equal(errno, ENOTTY);
+}
+
+static void a_handle_names_one_kind_of_object(void **state)
+{
+	struct device *device = *state;
+	union request r;
+
+	fill_destroy(&r, UVERBS_OBJECT_MR, UVERBS_METHOD_MR_DESTROY, device->pd->handle);
+	assert_int_equal(send_request(device->ctx->cmd_fd, &r), ENOENT);
+}
+
+static void nothing_is_allowed_before_the_context(void **state)
+{
+	union request r;
+	int fd = open("/dev/infiniband/uverbs0", O_RDWR | O_CLOEXEC);
+	struct stat st;
+
+	(void)state;
+	fill_destroy(&r, UVERBS_OBJECT_PD, UVERBS_METHOD_PD_DESTROY, 0);
+	assert_true(fd >= 0);
+	assert_int_equal(fstat(fd, &st), 0);
+	assert_true(S_ISCHR(st.st_mode));
+	assert_int_equal(send_request(fd, &r), EINVAL);
+	assert_int_equal(close(fd), 0);
+}
+
+#define ON_IB(test)   cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+#define ON_ROCE(test) cmocka_unit_test_setup_teardown(test, set_up_roce, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		ON_IB(a_device_is_found_and_says_what_it_is),
+		ON_ROCE(roce_has_gids_of_both_versions),
+		ON_ROCE(an_address_handle_needs_a_reachable_peer),
+		cmocka_unit_test(the_device_leaves_nothing_behind),
+		cmocka_unit_test(leftovers_of_the_dead_are_removed),
+		ON_IB(memory_is_registered_where_it_is_mapped),
+		ON_IB(a_region_can_be_registered_anew),
+		ON_IB(locked_memory_is_limited),
+		ON_IB(completion_queues_come_and_go),
+		ON_IB(shared_receive_queues_come_and_go),
+		ON_IB(a_queue_pair_is_led_through_its_states),
+		ON_IB(attributes_out_of_range_are_refused),
+		ON_IB(what_is_not_modelled_is_refused),
+		ON_IB(a_closed_context_takes_its_objects_along),
+		ON_IB(a_context_can_be_shared),
+		ON_IB(malformed_requests_are_refused),
+		ON_IB(a_handle_names_one_kind_of_object),
+		ON_IB(nothing_is_allowed_before_the_context),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
