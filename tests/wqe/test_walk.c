@@ -354,6 +354,30 @@ static void the_opcode_picks_the_view_of_a_cqe(void **state)
 		}
 }
 
+static void inline_data_fill_their_place_and_no_more(void **state)
+{
+	static const struct {
+		enum bsn_cqe_format format;
+		uint32_t most;
+	} places[] = { { BSN_CQE_INLINE_32, 32 }, { BSN_CQE_INLINE_64, 64 } };
+	struct bsn_cqe cqe;
+
+	(void)state;
+	for (unsigned i = 0; i < 2; i++)
+		for (uint32_t count = 0; count <= places[i].most + 1; count++) {
+			const struct bsn_cqe_resp resp = { .opcode = BSN_CQE_RESP_SEND,
+							   .format = places[i].format,
+							   .byte_count = count };
+
+			memset(bytes, 0, BSN_CQE128_SIZE);
+			bsn_cqe_resp_encode(bytes + 64, &resp);
+			assert_int_equal(bsn_cqe_walk(bytes, BSN_CQE128_SIZE, &cqe, &bad),
+					 count > places[i].most ? -EBADMSG : 0);
+			if (count <= places[i].most)
+				assert_int_equal(cqe.inline_len_bytes, count);
+		}
+}
+
 static void rows_are_described_with_their_symbols(void **state)
 {
 	const struct bsn_cqe_err err = { .syndrome = BSN_SYNDROME_REMOTE_ACCESS,
@@ -403,6 +427,7 @@ int main(void)
 		cmocka_unit_test(a_receive_list_ends_at_its_terminator_or_its_stride),
 		cmocka_unit_test(a_shared_receive_wqe_begins_with_its_link),
 		cmocka_unit_test(the_opcode_picks_the_view_of_a_cqe),
+		cmocka_unit_test(inline_data_fill_their_place_and_no_more),
 		cmocka_unit_test(rows_are_described_with_their_symbols),
 	};
 
