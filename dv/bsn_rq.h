@@ -47,8 +47,9 @@ struct bsn_rq {
 	/* rare */
 	const struct bsn_rq_path *path __attribute__((aligned(64)));
 	void *owner;
+	uint32_t capacity;     /* WQEs that may be outstanding: what the CQ has room for */
+	uint32_t count_full;   /* posts refused for want of room */
 	uint16_t srq_free_head;
-	uint64_t count_full;
 };
 
 BSN_ALWAYS_INLINE uint64_t *bsn_rq_ids(struct bsn_rq *rq)

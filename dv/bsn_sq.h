@@ -100,6 +100,7 @@ enum bsn_can {
 	BSN_CAN_ATOMIC = 1 << 1,
 };
 
+struct bsn_completion;
 struct bsn_ep;
 struct bsn_sq;
 
@@ -143,6 +144,7 @@ struct bsn_sq {
 
 	/* rare */
 	const struct bsn_sq_path *path __attribute__((aligned(64)));
+	uint32_t capacity_bb; /* blocks that may be outstanding: what the CQ has room for */
 	uint32_t seen_done;   /* the poster's copy of done, when retired was last computed */
 	uint32_t retired;     /* the poster's: BBs before this one are free */
 	uint8_t next_fence;   /* enum bsn_fence owed by the next WQE; limit == pi while it is */
@@ -154,6 +156,8 @@ struct bsn_sq {
 	uint8_t max_ds;       /* of one WQE */
 	uint8_t signal_every; /* 0: never by itself */
 	uint8_t transport;    /* enum bsn_transport */
+	bool has_failed;                     /* @first_error was stored */
+	struct bsn_completion *first_error;  /* where to keep the queue's first failure, or NULL */
 	uint32_t count_slow_bb;   /* BBs that were published by bsn_sq_ring() and _publish_bb() */
 	uint32_t count_blueflame; /* BlueFlame copies made there; see bsn_sq_count_blueflame() */
 	uint32_t count_doorbells; /* 8-byte doorbells */

@@ -338,6 +338,10 @@ static int reap_error(struct bsn_cq *cq, struct bsn_sq *sq, struct bsn_completio
 	} else {
 		bsn_sq_done(sq, c->wqe_index, &c->id); /* one that the library signaled too */
 	}
+	if (!sq->has_failed && sq->first_error) {
+		*sq->first_error = *c;
+		sq->has_failed = true;
+	}
 	return 1;
 }
 

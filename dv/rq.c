@@ -75,7 +75,7 @@ static int post_rq(struct bsn_rq *rq, const struct bsn_sge *sge, unsigned count,
 	const uint32_t tail = __atomic_load_n(&rq->tail, __ATOMIC_ACQUIRE); /* O6 */
 	const unsigned slot = rq->head & rq->mask;
 
-	rq->limit = tail + rq->mask + 1;
+	rq->limit = tail + rq->capacity;
 	if (rq->head == rq->limit) {
 		rq->count_full++;
 		return -EAGAIN;

@@ -205,7 +205,7 @@ uint32_t bsn_sq_outstanding_bb(struct bsn_sq *sq)
 
 static uint32_t free_blocks(struct bsn_sq *sq)
 {
-	return sq->bb_mask + 1 - bsn_sq_outstanding_bb(sq);
+	return sq->capacity_bb - bsn_sq_outstanding_bb(sq);
 }
 
 /* What the inline code may see: nothing while a fence is owed. */

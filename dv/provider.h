@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The seam to rdma-core's mlx5 provider: every mlx5dv call of the library is in provider.c, and
+ * libibverbs' three ways of reporting errors (errno with NULL, positive errno, -1 with errno) become
+ * one here: 0 or -errno.
+ */
+#ifndef DV_PROVIDER_H
+#define DV_PROVIDER_H
+
+#include <infiniband/verbs.h>
+
+#include "bsn_cq.h"
+
+/* -errno of a libibverbs call that returned a pointer, or an int. */
+int provider_error_of_pointer(const void *object);
+int provider_error_of_int(int result);
+
+/* Whether libmlx5 drives the device; and opens it so that mlx5dv calls are allowed. */
+bool provider_is_mlx5(struct ibv_device *device);
+int provider_open(struct ibv_device *device, bool mlx5, struct ibv_context **context);
+
+/*
+ * A CQ that is mapped, its CQEs pre-filled so that one compare tells whose they are. @entries is
+ * what may be outstanding; the ring has a chunk more, which the consumer record may lag.
+ */
+struct provider_cq_attr {
+	uint32_t entries, cqe_size;
+	struct ibv_comp_channel *channel;
+	void *context;
+};
+int provider_cq_create(struct ibv_context *context, const struct provider_cq_attr *attr,
+		       struct ibv_cq **cq);
+
+/* Maps a CQ that no QP has used yet. @spare: CQEs that will never be needed (0: none known). */
+int provider_cq_map(struct ibv_cq *cq, uint32_t spare, struct bsn_cq *hot);
+
+/* A QP of the direct path: no scatter-to-CQE. @td may be NULL. */
+int provider_qp_create(struct ibv_context *context, struct ibv_pd *pd,
+		       struct ibv_qp_init_attr *attr, struct ibv_qp **qp);
+
+/* What mlx5dv tells of a QP's queues. */
+struct provider_qp {
+	uint8_t *sq_ring, *rq_ring;
+	uint32_t sq_count_bb, rq_count, rq_stride_bytes;
+	struct bsn_be32 *record; /* RQ, SQ */
+	uint8_t *reg;
+	uint32_t blueflame_bytes; /* of one buffer; 0: none */
+};
+int provider_qp_map(struct ibv_qp *qp, struct provider_qp *map);
+
+struct provider_srq {
+	uint8_t *ring;
+	uint32_t stride_bytes;
+	uint16_t head, tail; /* first and last of the free list */
+	struct bsn_be32 *record;
+};
+int provider_srq_map(struct ibv_srq *srq, struct provider_srq *map);
+
+/* The address vector of an AH, BSN_AV_UD_GRH_SIZE bytes, QPN and Q_Key not yet in it. */
+int provider_ah_av(struct ibv_ah *ah, void *av);
+
+#endif

@@ -1,0 +1,380 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Bunsen's control path: devices, memory, queues, connections. The data path, which this header
+ * brings along, is bsn_post.h.
+ *
+ * Rules of every function here:
+ *
+ *	Return    0 or a negative errno; the out parameter comes last and is untouched on failure.
+ *	          bsn_error_text() then says, in words, what to do about it.
+ *	NULL      an object that must be there and is NULL: -EINVAL. Attributes may be NULL, and
+ *	          each of their fields may be 0: that is the default.
+ *	Context   may allocate, block and make system calls. Objects of one device may be created and
+ *	          destroyed by different threads at once; one object is used by one thread at a time.
+ *	Destroy   refuses with -EBUSY, and changes nothing, while something still uses the object;
+ *	          NULL is destroyed in silence.
+ *	Fork      a child must not use what its parent opened; it may open the device anew.
+ *
+ * Threads on the data path: a send queue has one poster, a receive queue one poster, a CQ one
+ * poller; these may be three threads. Creating, destroying and resetting a QP is the business of
+ * its CQ's poller thread, or of a moment at which nobody polls.
+ */
+#ifndef BSN_H
+#define BSN_H
+
+#include "bsn_post.h"
+
+BSN_HEADER_BEGIN
+
+struct ibv_context;
+struct ibv_cq;
+struct ibv_pd;
+struct ibv_qp;
+
+struct bsn_device;
+struct bsn_pd;
+struct bsn_qp;
+struct bsn_channel;
+
+/* What the inline code knows of the structures; bsn_device_open() refuses another library's. */
+#define BSN_LAYOUT_VERSION 1
+
+/** enum bsn_path - how requests reach the device */
+enum bsn_path {
+	BSN_PATH_AUTO,  /* the best there is; or BSN_PATH=direct|verbs in the environment */
+	BSN_PATH_DIRECT, /* mlx5: queues written by hand */
+	BSN_PATH_VERBS, /* ibv_wr_* where the provider has it, else ibv_post_send() */
+};
+
+/** bsn_error_text - what the last failed call of this thread found, and what to do; never NULL */
+BSN_API const char *bsn_error_text(void);
+
+/* -- devices ---------------------------------------------------------------------------------- */
+
+/** struct bsn_device_attr - @log: called with each message of note; the library prints nothing */
+struct bsn_device_attr {
+	enum bsn_path path;
+	enum bsn_store store; /* BlueFlame store; or BSN_STORE=8x8|4x16|… in the environment */
+	uint8_t port;         /* 0: the first that is active */
+	void (*log)(void *arg, const char *text);
+	void *log_arg;
+};
+
+/** struct bsn_feature - one thing a device may or may not do; @why_not is NULL where it can */
+struct bsn_feature {
+	const char *name;
+	const char *why_not;
+};
+
+#define BSN_FEATURES_MAX 16
+
+/** struct bsn_device_info - what was found out about a device */
+struct bsn_device_info {
+	const char *name;
+	enum bsn_path path;
+	const char *path_why; /* a sentence */
+	enum bsn_store store;
+	const char *link_layer; /* "InfiniBand", "Ethernet" */
+	const char *port_state;
+	uint8_t port;
+	uint8_t gid_index; /* what connections use by default */
+	uint16_t lid;
+	uint8_t gid[16];
+	uint32_t active_mtu; /* bytes */
+	uint32_t max_qp, max_cq, max_mr, max_srq;
+	uint32_t max_send_wr, max_sge, max_inline, max_cqe;
+	uint32_t max_rd_atomic; /* READs and atomics outstanding, as initiator and as target */
+	uint32_t feature_count;
+	struct bsn_feature features[BSN_FEATURES_MAX];
+};
+
+BSN_API int bsn_device_open_layout(const char *name, const struct bsn_device_attr *attr,
+				   uint32_t layout_version, struct bsn_device **device);
+
+/**
+ * bsn_device_open - opens a device
+ * @name: "mlx5_0"; NULL: BSN_DEVICE of the environment, or the first mlx5 device, or the first verbs device
+ * Return: 0; -ENODEV none, or none of that name; -EACCES no permission on its files; -ENOTSUP the
+ * direct path was asked for and cannot be had; -EPROTO headers and library are of different layouts.
+ */
+static inline int bsn_device_open(const char *name, const struct bsn_device_attr *attr,
+				  struct bsn_device **device)
+{
+	return bsn_device_open_layout(name, attr, BSN_LAYOUT_VERSION, device);
+}
+
+BSN_API int bsn_device_close(struct bsn_device *device);
+
+/** bsn_device_info - lives as long as the device */
+BSN_API const struct bsn_device_info *bsn_device_info(const struct bsn_device *device);
+
+/** bsn_device_verbs - the device as libibverbs knows it, for what Bunsen does not do */
+BSN_API struct ibv_context *bsn_device_verbs(struct bsn_device *device);
+
+/** enum bsn_event_object - what an event is about */
+enum bsn_event_object { BSN_EVENT_DEVICE, BSN_EVENT_PORT, BSN_EVENT_CQ, BSN_EVENT_QP, BSN_EVENT_SRQ };
+
+/** struct bsn_event - an asynchronous event; @type is an enum ibv_event_type */
+struct bsn_event {
+	enum bsn_event_object object;
+	int type;
+	uint8_t port;
+	struct bsn_cq *cq; /* NULL where the object is not one of Bunsen's */
+	struct bsn_qp *qp;
+	struct bsn_rq *srq;
+};
+
+/** bsn_device_event_fd - readable when an event waits */
+BSN_API int bsn_device_event_fd(const struct bsn_device *device);
+
+/**
+ * bsn_device_get_event - takes one event; never blocks
+ *
+ * Somebody must call this: here a dead CQ or device is found out, after which their polls report it.
+ * Return: 0; -EAGAIN none.
+ */
+BSN_API int bsn_device_get_event(struct bsn_device *device, struct bsn_event *event);
+
+/* -- lanes and protection domains ------------------------------------------------------------- */
+
+/** struct bsn_lane_attr - @is_shared: posted to by several threads: 8-byte doorbells under a lock */
+struct bsn_lane_attr {
+	bool is_shared;
+};
+
+/**
+ * bsn_lane_create - a doorbell register for one thread
+ *
+ * Where registers are used up the device gives what it has: without write combining, or shared;
+ * the log says so.
+ */
+BSN_API int bsn_lane_create(struct bsn_device *device, const struct bsn_lane_attr *attr,
+			    struct bsn_lane **lane);
+BSN_API int bsn_lane_destroy(struct bsn_lane *lane);
+
+BSN_API int bsn_pd_create(struct bsn_device *device, struct bsn_pd **pd);
+BSN_API int bsn_pd_destroy(struct bsn_pd *pd);
+
+/* -- memory ----------------------------------------------------------------------------------- */
+
+/** struct bsn_mr - registered memory */
+struct bsn_mr {
+	uint64_t addr;
+	uint64_t length; /* bytes */
+	uint32_t lkey;
+	uint32_t rkey;
+};
+
+/** struct bsn_mr_attr - @access: IBV_ACCESS_*; 0: everything a peer may do, local write included */
+struct bsn_mr_attr {
+	struct bsn_pd *pd;
+	int access;
+	bool is_read_only; /* access 0 then means: no rights at all beyond local reads */
+};
+
+/**
+ * bsn_mr_register - lets the device reach @length bytes at @addr
+ * Return: -ENOMEM where RLIMIT_MEMLOCK is too low; -EFAULT where they are not mapped.
+ */
+BSN_API int bsn_mr_register(struct bsn_device *device, void *addr, size_t length,
+			    const struct bsn_mr_attr *attr, struct bsn_mr **mr);
+BSN_API int bsn_mr_deregister(struct bsn_mr *mr);
+
+/** bsn_buf_alloc - memory, aligned to a page, zeroed and registered; a bsn_mr that owns its bytes */
+BSN_API int bsn_buf_alloc(struct bsn_device *device, size_t length, const struct bsn_mr_attr *attr,
+			  struct bsn_mr **buf);
+BSN_API int bsn_buf_free(struct bsn_mr *buf);
+
+/* -- completion queues ------------------------------------------------------------------------ */
+
+/** bsn_channel_create - wakes threads that wait for completions of any number of CQs */
+BSN_API int bsn_channel_create(struct bsn_device *device, struct bsn_channel **channel);
+BSN_API int bsn_channel_destroy(struct bsn_channel *channel);
+BSN_API int bsn_channel_fd(const struct bsn_channel *channel);
+
+/**
+ * bsn_channel_get - takes one event; blocks unless the fd is non-blocking
+ *
+ * The way that loses nothing: bsn_cq_request(), then bsn_poll() until empty, then wait.
+ * Return: 0 and the CQ; -EAGAIN.
+ */
+BSN_API int bsn_channel_get(struct bsn_channel *channel, struct bsn_cq **cq);
+
+/** struct bsn_cq_attr - @entries: the sum of the depths of all queues that complete here */
+struct bsn_cq_attr {
+	uint32_t entries; /* 0: 256 */
+	uint32_t cqe_size; /* 0: 64; or 128 */
+	struct bsn_channel *channel;
+	struct bsn_lane *lane; /* of the QPs that complete here, unless they say; NULL: one of its own */
+	void *user;
+};
+BSN_API int bsn_cq_create(struct bsn_device *device, const struct bsn_cq_attr *attr,
+			  struct bsn_cq **cq);
+BSN_API int bsn_cq_destroy(struct bsn_cq *cq);
+BSN_API void *bsn_cq_user(const struct bsn_cq *cq);
+
+/** bsn_cq_request - an event at the next completion, or only at the next solicited or failed one */
+BSN_API int bsn_cq_request(struct bsn_cq *cq, bool solicited_only);
+
+/* -- queue pairs ------------------------------------------------------------------------------ */
+
+enum bsn_qp_type { BSN_QP_RC, BSN_QP_UC, BSN_QP_UD };
+
+/** struct bsn_srq_attr - a receive queue for several QPs */
+struct bsn_srq_attr {
+	struct bsn_pd *pd;
+	uint32_t recv_depth; /* 0: 128 */
+	uint32_t max_recv_sge; /* 0: 1 */
+	void *user;
+};
+BSN_API int bsn_srq_create(struct bsn_device *device, const struct bsn_srq_attr *attr,
+			   struct bsn_rq **srq);
+BSN_API int bsn_srq_destroy(struct bsn_rq *srq);
+
+/** bsn_srq_set_limit - an event once fewer than @limit receives are left; 0: none */
+BSN_API int bsn_srq_set_limit(struct bsn_rq *srq, uint32_t limit);
+
+/** struct bsn_qp_attr */
+struct bsn_qp_attr {
+	enum bsn_qp_type type;
+	struct bsn_cq *cq;      /* for both directions */
+	struct bsn_cq *recv_cq; /* NULL: @cq */
+	struct bsn_rq *srq;
+	struct bsn_pd *pd;
+	struct bsn_lane *lane;  /* NULL: the lane of @cq */
+	uint32_t send_depth;    /* requests; 0: 128 */
+	uint32_t recv_depth;    /* 0: 128; with an SRQ none */
+	uint32_t max_send_sge;  /* 0: 1 */
+	uint32_t max_recv_sge;  /* 0: 1 */
+	uint32_t max_inline;    /* bytes; 0: what fits the slots anyway */
+	int signal_every;       /* unsignaled posts until the library signals; 0: a quarter of the depth; -1: never */
+	bool ce_on_first_error; /* unsignaled work reports only the queue's first error */
+	void *user;             /* of the endpoint and the receive queue */
+};
+BSN_API int bsn_qp_create(struct bsn_device *device, const struct bsn_qp_attr *attr,
+			  struct bsn_qp **qp);
+BSN_API int bsn_qp_destroy(struct bsn_qp *qp);
+
+/** struct bsn_attach_attr */
+struct bsn_attach_attr {
+	bool register_is_ours; /* the caller's word: nobody else posts through this QP's register */
+	bool signal_all;       /* the QP was made with sq_sig_all */
+	void *user;
+};
+
+/**
+ * bsn_qp_attach - a QP, with its CQs, that the application made by verbs or rdma_cm
+ * @qp: in any state, before its first post; from here on no ibv_* data verb may touch it or its CQs
+ *
+ * Without @register_is_ours, and on providers other than mlx5, the QP runs on the verbs path.
+ * Return: -EBUSY it was posted to, or its CQ polled, already; -EMLINK its CQ serves a QP that is
+ * not attached, as far as that can be told. bsn_qp_destroy() detaches; the verbs objects live on.
+ */
+BSN_API int bsn_qp_attach(struct bsn_device *device, struct ibv_qp *qp,
+			  const struct bsn_attach_attr *attr, struct bsn_qp **out);
+
+/** bsn_device_attach - the device behind a context that the application opened; see bsn_qp_attach() */
+BSN_API int bsn_device_attach(struct ibv_context *context, const struct bsn_device_attr *attr,
+			      struct bsn_device **device);
+
+/** bsn_qp_cq - the CQ of a QP, the way to poll an attached one */
+BSN_API struct bsn_cq *bsn_qp_cq(struct bsn_qp *qp);
+BSN_API struct bsn_cq *bsn_qp_recv_cq(struct bsn_qp *qp);
+BSN_API struct bsn_ep *bsn_qp_ep(struct bsn_qp *qp); /* UD has none: NULL */
+BSN_API struct bsn_sq *bsn_qp_sq(struct bsn_qp *qp);
+BSN_API struct bsn_rq *bsn_qp_rq(struct bsn_qp *qp);
+BSN_API struct ibv_qp *bsn_qp_verbs(struct bsn_qp *qp);
+BSN_API uint32_t bsn_qp_number(const struct bsn_qp *qp);
+
+/** struct bsn_qp_limits - what was granted, which may be more than was asked for */
+struct bsn_qp_limits {
+	uint32_t send_depth, recv_depth, max_send_sge, max_recv_sge, max_inline;
+};
+BSN_API int bsn_qp_limits(const struct bsn_qp *qp, struct bsn_qp_limits *limits);
+
+/** struct bsn_address - what a peer needs to know; travels as plain bytes */
+struct bsn_address {
+	uint8_t bytes[64];
+};
+BSN_API int bsn_qp_address(const struct bsn_qp *qp, struct bsn_address *address);
+
+/** struct bsn_connect_attr - each with a default that suits most */
+struct bsn_connect_attr {
+	uint32_t mtu;            /* bytes; 0: the smaller one of both ports */
+	int gid_index;           /* 0: by itself: RoCE v2, IPv4 before IPv6; else index + 1 */
+	uint8_t sl;
+	uint8_t traffic_class;
+	uint8_t hop_limit;       /* 0: 64 */
+	uint8_t timeout;         /* 4.096 µs << timeout; 0: 14 */
+	uint8_t retry_count;     /* 0: 7; BSN_NO_RETRY: none */
+	uint8_t rnr_retry;       /* 0: 7, for ever; BSN_NO_RETRY: none */
+	uint8_t min_rnr_timer;   /* 0: 12, 640 µs */
+	uint8_t max_rd_atomic;      /* READs and atomics outstanding as initiator; 0: what the device can */
+	uint8_t max_dest_rd_atomic; /* as target; 0: likewise */
+	uint32_t qkey;           /* UD; 0: 0x11111111 */
+};
+#define BSN_NO_RETRY 0xff
+
+/**
+ * bsn_qp_connect - brings a QP up; RC and UC: to @peer. UD: @peer is NULL
+ * Return: -EPROTO an address of another version, of another transport, or no address at all.
+ */
+BSN_API int bsn_qp_connect(struct bsn_qp *qp, const struct bsn_address *peer,
+			   const struct bsn_connect_attr *attr);
+
+/** bsn_ep_create - where a UD QP sends: to the QP of @peer */
+BSN_API int bsn_ep_create(struct bsn_qp *qp, const struct bsn_address *peer,
+			  const struct bsn_connect_attr *attr, void *user, struct bsn_ep **ep);
+
+/**
+ * bsn_ep_create_reply - where a UD message came from
+ * @c: its completion
+ * @grh: the first BSN_GRH_SIZE bytes of the buffer it came into; read where BSN_C_GRH is set
+ */
+BSN_API int bsn_ep_create_reply(struct bsn_qp *qp, const struct bsn_completion *c, const void *grh,
+				const struct bsn_connect_attr *attr, void *user, struct bsn_ep **ep);
+BSN_API int bsn_ep_destroy(struct bsn_ep *ep);
+#define BSN_GRH_SIZE 40 /* before every UD message */
+
+/* -- errors, draining, reset ------------------------------------------------------------------ */
+
+/** struct bsn_qp_error - why a QP is in error */
+struct bsn_qp_error {
+	enum ibv_qp_state state;
+	bool has_failed;               /* a request failed; @first is its completion */
+	struct bsn_completion first;
+	const char *text;              /* of the syndrome pair */
+};
+BSN_API int bsn_qp_error(struct bsn_qp *qp, struct bsn_qp_error *error);
+
+/** bsn_qp_fail - takes a QP to the error state: what is outstanding will be flushed */
+BSN_API int bsn_qp_fail(struct bsn_qp *qp);
+
+/**
+ * bsn_qp_reset - back to before bsn_qp_connect()
+ *
+ * What was outstanding is gone without completions, on both paths; CQEs not yet polled are dropped.
+ * To have everything reported, bsn_qp_fail() and poll until bsn_qp_outstanding() is 0 first.
+ */
+BSN_API int bsn_qp_reset(struct bsn_qp *qp);
+
+/** struct bsn_outstanding - requests appended or posted whose fate is not known yet */
+struct bsn_outstanding {
+	uint32_t sends_bb; /* in basic blocks; plain verbs: in requests */
+	uint32_t recvs;
+};
+BSN_API int bsn_qp_outstanding(struct bsn_qp *qp, struct bsn_outstanding *outstanding);
+
+/** struct bsn_counters - of a QP; modulo 2^32 */
+struct bsn_counters {
+	uint32_t blueflame;  /* WQEs published by BlueFlame */
+	uint32_t doorbells;  /* 8-byte doorbells */
+	uint32_t send_full;  /* posts refused for want of room */
+	uint32_t recv_full;
+	uint64_t dropped_cqes; /* of its CQs: of queues that are gone */
+};
+BSN_API int bsn_qp_counters(const struct bsn_qp *qp, struct bsn_counters *counters);
+
+BSN_HEADER_END
+
+#endif

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The engine's objects, behind the opaque names of bsn.h. Private to engine/. */
+#ifndef ENGINE_H
+#define ENGINE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "bsn.h"
+#include "provider.h"
+
+/*
+ * Who uses what: every object counts its users, and is destroyed only by the last. A device counts
+ * all that was made of it.
+ */
+struct uses {
+	atomic_uint count;
+};
+
+static inline void use(struct uses *u)
+{
+	atomic_fetch_add(&u->count, 1);
+}
+
+static inline void unuse(struct uses *u)
+{
+	atomic_fetch_sub(&u->count, 1);
+}
+
+/* Remembers the text for bsn_error_text() and returns -error. */
+int fail(int error, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+struct bsn_pd {
+	struct bsn_device *device;
+	struct ibv_pd *verbs;
+	struct uses uses;
+};
+
+struct bsn_device {
+	struct ibv_context *context;
+	bool owns_context;
+	bool direct;
+	struct bsn_device_attr attr;
+	struct bsn_device_info info;
+	struct ibv_device_attr limits;
+	struct ibv_port_attr port;
+	struct bsn_pd default_pd;
+	struct uses uses;
+	pthread_mutex_t lock; /* of the list of QPs and CQs, which events are looked up in */
+	struct qp_object *qps;
+	struct cq_object *cqs;
+	struct srq_object *srqs;
+	char path_why[160];
+	char why_not[BSN_FEATURES_MAX][96];
+};
+
+void say(const struct bsn_device *device, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+struct lane_object {
+	struct bsn_lane hot; /* first: a bsn_lane is its lane_object */
+	struct bsn_device *device;
+	struct ibv_td *td; /* NULL: the device gave none; registers are the provider's choice */
+	pthread_spinlock_t lock;
+	struct uses uses;
+};
+
+struct mr_object {
+	struct bsn_mr pub; /* first */
+	struct bsn_device *device;
+	struct bsn_pd *pd;
+	struct ibv_mr *verbs;
+	void *memory; /* of bsn_buf_alloc(), else NULL */
+};
+
+struct bsn_channel {
+	struct bsn_device *device;
+	struct ibv_comp_channel *verbs;
+	struct uses uses;
+};
+
+struct cq_object {
+	struct bsn_cq hot; /* first */
+	struct bsn_device *device;
+	struct ibv_cq *verbs;
+	bool owns_verbs;
+	struct bsn_channel *channel;
+	struct lane_object *lane;
+	bool owns_lane;
+	uint32_t entries;  /* what queues may charge */
+	uint32_t charged;  /* what they did */
+	uint32_t unacked;  /* events taken and not yet acknowledged */
+	void *user;
+	struct uses uses;
+	struct cq_object *next;
+};
+
+struct srq_object {
+	struct bsn_device *device;
+	struct ibv_srq *verbs;
+	struct bsn_rq *rq;
+	struct bsn_pd *pd;
+	void *user;
+	struct uses uses;
+	struct srq_object *next;
+	void *path_state; /* of the verbs path */
+};
+
+struct qp_object {
+	struct bsn_device *device;
+	struct ibv_qp *verbs;
+	bool owns_verbs;
+	bool direct;
+	enum bsn_qp_type type;
+	struct bsn_sq *sq;
+	struct bsn_rq *rq;     /* own, or the SRQ's */
+	struct srq_object *srq; /* NULL: own RQ */
+	struct bsn_ep ep;      /* RC and UC */
+	struct cq_object *cq, *recv_cq;
+	uint32_t charged_send, charged_recv;
+	struct bsn_pd *pd;
+	struct ibv_pd *parent_domain; /* NULL: none */
+	struct lane_object *lane;
+	bool owns_lane;
+	struct bsn_qp_limits limits;
+	uint32_t psn;
+	uint32_t qkey;
+	uint8_t gid_index;
+	struct bsn_completion first_error;
+	struct uses uses; /* endpoints */
+	void *user;
+	void *path_state; /* of the verbs path */
+	struct qp_object *next;
+};
+
+static inline struct cq_object *cq_of(struct bsn_cq *cq)
+{
+	return (struct cq_object *)cq;
+}
+
+static inline struct lane_object *lane_of(struct bsn_lane *lane)
+{
+	return (struct lane_object *)lane;
+}
+
+static inline struct qp_object *qp_of(struct bsn_qp *qp)
+{
+	return (struct qp_object *)(void *)qp;
+}
+
+/*
+ * The two paths of a QP, a CQ and an SRQ. Each `make` fills in the hot structures (path pointers
+ * included) of an object whose verbs object exists; `clear` brings them back to empty, after a
+ * reset; `free` undoes `make`. Everything else of the control path is common to both.
+ */
+struct path_ops {
+	int (*cq_make)(struct cq_object *cq);
+	void (*cq_free)(struct cq_object *cq);
+	int (*qp_make)(struct qp_object *qp, const struct bsn_qp_attr *attr);
+	void (*qp_clear)(struct qp_object *qp);
+	void (*qp_free)(struct qp_object *qp);
+	int (*srq_make)(struct srq_object *srq);
+	void (*srq_free)(struct srq_object *srq);
+	int (*qp_outstanding)(struct qp_object *qp, struct bsn_outstanding *outstanding);
+	/* After the QP went to error: what was appended and never rung is handed in, to be flushed. */
+	int (*qp_failed)(struct qp_object *qp);
+	/* An endpoint of a UD QP: what must precede its messages. */
+	int (*ep_make)(struct bsn_ep *ep, struct ibv_ah *ah, uint32_t qpn, uint32_t qkey);
+	void (*ep_free)(struct bsn_ep *ep);
+};
+extern const struct path_ops direct_path; /* direct.c */
+extern const struct path_ops verbs_path;  /* verbs.c */
+
+static inline const struct path_ops *path_of(bool direct)
+{
+	return direct ? &direct_path : &verbs_path;
+}
+
+/* lane.c */
+int lane_adopt_register(struct lane_object *lane, uint8_t *reg, uint32_t blueflame_bytes);
+
+#endif
