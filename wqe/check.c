@@ -134,18 +134,19 @@ static void find_nonzero(struct findings *f)
 {
 	struct bsn_piece_iter iter;
 	struct bsn_piece piece;
-	struct bsn_row_iter rows;
-	struct bsn_row_view view;
 
 	bsn_piece_iter_init(&iter, f->wqe);
 	while (bsn_piece_next(&iter, &piece)) {
 		if (piece.kind != BSN_PIECE_SEGMENT)
 			continue;
-		bsn_row_iter_init(&rows, piece.desc, f->wqe->bytes, piece.offset);
-		while (bsn_row_next(&rows, &view))
-			if (view.row->kind == BSN_ROW_ZERO && view.value)
-				find(f, piece.desc, NULL, view.offset, BSN_VENDOR_NO_ERROR,
-				     "reserved bits that are not zero");
+		for (unsigned i = 0; i < piece.desc->row_count; i++) {
+			const struct bsn_row *row = &piece.desc->rows[i];
+
+			if (row->kind == BSN_ROW_ZERO &&
+			    bsn_row_get(row, f->wqe->bytes + piece.offset))
+				find(f, piece.desc, NULL, piece.offset + bsn_row_offset(row),
+				     BSN_VENDOR_NO_ERROR, "reserved bits that are not zero");
+		}
 	}
 }
 

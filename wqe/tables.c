@@ -69,7 +69,7 @@ const size_t bsn_segment_count = COUNT(bsn_segments);
 	R(dbr_cq_arm, cmd, cq_arm)                                                                 \
 	R(cq_doorbell, cmd, cq_arm)
 
-#define VENDOR_SYNDROMES(X)        BSN_VENDOR_SYNDROMES(X, X)
+#define VENDOR_SYNDROMES(X)           BSN_VENDOR_SYNDROMES(X, X)
 #define ENUM_VALUE(name, number, doc) { number, #name, doc },
 #define ENUM(name, LIST)                                                                           \
 	static const struct bsn_enum_value name##_values[] = { LIST(ENUM_VALUE) };                 \
