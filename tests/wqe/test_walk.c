@@ -52,6 +52,17 @@ static void pieces_cover_every_wqe(void **state)
 	assert_true(walked > 200 * BSN_WQE_MAX_DS);
 }
 
+static void every_opcode_has_its_operation(void **state)
+{
+	(void)state;
+#define ASSERT_OPERATION(name_, value, doc)                                                        \
+	assert_non_null(bsn_wqe_op_find(value));                                                   \
+	assert_string_equal(bsn_wqe_op_find(value)->name, #name_);
+	BSN_WQE_OPCODES(ASSERT_OPERATION)
+#undef ASSERT_OPERATION
+	assert_null(bsn_wqe_op_find(0x100 | BSN_OPCODE_SEND));
+}
+
 /* The least DS that an operation can have, by its segments: PRM, and libmlx5's builders. */
 static void the_shortest_wqe_of_each_operation(void **state)
 {
@@ -416,6 +427,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(pieces_cover_every_wqe),
+		cmocka_unit_test(every_opcode_has_its_operation),
 		cmocka_unit_test(the_shortest_wqe_of_each_operation),
 		cmocka_unit_test(the_extension_bit_tells_the_address_vectors_length),
 		cmocka_unit_test(inline_pieces_and_pointers_mix),
