@@ -26,22 +26,35 @@
 
 /* -- processes ---------------------------------------------------------------------------------- */
 
-/* Field 22 of /proc/PID/stat (proc(5)); 0 when there is no such process. Async-signal-safe. */
+/* "/proc/PID/stat", without stdio. */
+static void name_stat(char *path, pid_t pid)
+{
+	char digits[12];
+	unsigned count = 0;
+
+	do {
+		digits[count++] = (char)('0' + pid % 10);
+		pid /= 10;
+	} while (pid);
+	strcpy(path, "/proc/");
+	path += strlen(path);
+	while (count)
+		*path++ = digits[--count];
+	strcpy(path, "/stat");
+}
+
+/*
+ * When a process started: field 22 of its stat file (proc(5)); 0 when there is none, or only what its
+ * parent has not yet reaped, whose memory is gone. Async-signal-safe.
+ */
 static uint64_t read_start_time(pid_t pid)
 {
-	char path[32] = "/proc/", buf[1024], *c;
+	char path[32], buf[1024], *c;
 	uint64_t value = 0;
 	ssize_t len;
 	int fd;
 
-	c = path + strlen(path);
-	for (pid_t scale = 1000000000, seen = 0; scale; scale /= 10) {
-		if (seen || pid / scale || scale == 1) {
-			*c++ = (char)('0' + pid / scale % 10);
-			seen = 1;
-		}
-	}
-	memcpy(c, "/stat", 6);
+	name_stat(path, pid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return 0;
@@ -51,6 +64,8 @@ static uint64_t read_start_time(pid_t pid)
 		return 0;
 	buf[len] = 0;
 	c = strrchr(buf, ')'); /* ends field 2, which may hold anything */
+	if (!c || c[1] != ' ' || c[2] == 'Z' || c[2] == 'X')
+		return 0;
 	for (int field = 2; c && field < 22; field++)
 		c = strchr(c + 1, ' ');
 	for (c = c ? c + 1 : buf + len; *c >= '0' && *c <= '9'; c++)
@@ -63,22 +78,28 @@ bool cx_proc_alive(const struct cx_proc *proc)
 	return proc->pid && read_start_time(proc->pid) == proc->start_time;
 }
 
-static void sweep_dead(struct cx_hca *hca)
+static void sweep(struct cx_hca *hca, unsigned slot)
+{
+	struct cx_proc *proc = &hca->shared->procs[slot];
+
+	cx_trace(hca, "fabric: process %d is gone", (int)proc->pid);
+	cx_sweep_process(hca, slot);
+	memset(proc, 0, sizeof(*proc));
+}
+
+void cx_sweep_dead(struct cx_hca *hca)
 {
 	for (unsigned i = 0; i < CX_PROCS; i++) {
-		struct cx_proc *proc = &hca->shared->procs[i];
+		const struct cx_proc *proc = &hca->shared->procs[i];
 
-		if (!proc->pid || cx_proc_alive(proc))
-			continue;
-		cx_trace(hca, "fabric: process %d is gone", (int)proc->pid);
-		cx_sweep_process(hca, i);
-		memset(proc, 0, sizeof(*proc));
+		if (proc->pid && !cx_proc_alive(proc))
+			sweep(hca, i);
 	}
 }
 
 static int claim_slot(struct cx_hca *hca)
 {
-	sweep_dead(hca);
+	cx_sweep_dead(hca);
 	for (unsigned i = 0; i < CX_PROCS; i++) {
 		struct cx_proc *proc = &hca->shared->procs[i];
 
@@ -110,14 +131,21 @@ static void release_slot(struct cx_hca *hca)
 
 void cx_lock(struct cx_hca *hca)
 {
-	if (pthread_mutex_lock(&hca->shared->lock) != EOWNERDEAD)
-		return;
-	/*
-	 * The holder died inside the model. Tables are written so that an entry exists only once it
-	 * is complete (its number comes last), so sweeping what the dead owned makes them whole.
-	 */
-	pthread_mutex_consistent(&hca->shared->lock);
-	sweep_dead(hca);
+	struct cx_shared *shared = hca->shared;
+	const int err = pthread_mutex_lock(&shared->lock);
+
+	if (err == EOWNERDEAD) {
+		/*
+		 * The holder died inside the model. An entry exists only once it is complete (its
+		 * number comes last), so sweeping what the dead owned makes the tables whole. The
+		 * holder may still be on its way out, so it does not look dead yet.
+		 */
+		pthread_mutex_consistent(&shared->lock);
+		if (shared->holder < CX_PROCS && shared->holder != hca->self)
+			sweep(hca, shared->holder);
+		cx_sweep_dead(hca);
+	}
+	shared->holder = hca->self;
 }
 
 void cx_unlock(struct cx_hca *hca)
@@ -376,6 +404,7 @@ int cx_open(const struct cx_config *config, struct cx_hca **out)
 	if (!hca)
 		return -ENOMEM;
 	hca->segment_fd = hca->trace_fd = -1;
+	hca->self = CX_PROCS;
 	hca->virtual_ns = 1;
 	hca->scratch = calloc(1, sizeof(*hca->scratch));
 	err = hca->scratch ? copy_config(&hca->config, config) : -ENOMEM;

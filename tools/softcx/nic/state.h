@@ -117,6 +117,7 @@ struct cx_shared {
 	struct cx_proc procs[CX_PROCS];
 	/* Up to here the layout is the same in every build with this magic. */
 	pthread_mutex_t lock;
+	unsigned holder; /* process slot of the lock's last holder; CX_PROCS: one without */
 	uint32_t cursor[CX_KINDS]; /* where the search for a free entry begins */
 	struct cx_pd pds[CX_PDS];
 	struct cx_channel channels[CX_CHANNELS];
@@ -137,7 +138,7 @@ struct cx_scratch;
 /* One process's view. */
 struct cx_hca {
 	struct cx_shared *shared;
-	unsigned self; /* process slot */
+	unsigned self; /* process slot; CX_PROCS: none yet */
 	struct cx_config config;
 	int segment_fd; /* -1: private fabric */
 	char *segment_path;
@@ -158,7 +159,8 @@ struct cx_hca {
 void cx_lock(struct cx_hca *hca);
 void cx_unlock(struct cx_hca *hca);
 uint64_t cx_now_ns(const struct cx_hca *hca);
-bool cx_has_slot(struct cx_hca *hca); /* a forked child takes one when it needs it */
+bool cx_has_slot(struct cx_hca *hca);   /* a forked child takes one when it needs it */
+void cx_sweep_dead(struct cx_hca *hca); /* and all they owned */
 bool cx_proc_alive(const struct cx_proc *proc);
 
 static inline bool cx_is_local(const struct cx_hca *hca, unsigned proc)

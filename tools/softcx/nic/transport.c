@@ -70,8 +70,14 @@ static void refuse_access(struct exchange *x)
 	refuse(x, BSN_SYNDROME_REMOTE_ACCESS, BSN_VENDOR_REMOTE_ACCESS_NAK);
 }
 
+/* The responder's memory does not answer: it is at fault, unless its process is dead. */
 static void refuse_operation(struct exchange *x)
 {
+	if (!cx_proc_alive(&x->hca->shared->procs[x->peer->head.owner])) {
+		x->out->verdict = is_reliable(x) ? CX_SILENCE : CX_ACKED;
+		cx_sweep_dead(x->hca);
+		return;
+	}
 	refuse(x, BSN_SYNDROME_REMOTE_OPERATION, BSN_VENDOR_REMOTE_OPERATION_NAK);
 }
 

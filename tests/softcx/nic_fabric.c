@@ -1,0 +1,401 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The model between processes: they meet on a fabric by name, reach each other's memory, and one that
+ * dies leaves nothing behind that disturbs the others.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "nic/state.h"
+#include "rig.h"
+
+static char fabric[32];
+static struct rig rig;
+
+/* What two processes tell each other before they talk through the HCA. */
+struct blob {
+	uint32_t qpn, key;
+	uint64_t addr;
+};
+
+static void config_of(struct cx_config *config)
+{
+	rig_config(config);
+	config->fabric = fabric;
+	config->private_fabric = false;
+}
+
+static int setup(void **state)
+{
+	static unsigned count;
+
+	(void)state;
+	snprintf(fabric, sizeof(fabric), "test-%d-%u", (int)getpid(), count++);
+	return 0;
+}
+
+/* Cmocka's asserts do not work in a child: it ends instead. */
+#define NEED(condition)                                                                            \
+	do {                                                                                       \
+		if (!(condition))                                                                  \
+			_exit(__LINE__ % 200 + 1);                                                 \
+	} while (0)
+
+struct child {
+	pid_t pid;
+	int to, from;
+};
+
+static struct child start_child(void (*body)(int in, int out))
+{
+	int down[2], up[2];
+	struct child child;
+
+	assert_int_equal(pipe(down), 0);
+	assert_int_equal(pipe(up), 0);
+	child.pid = fork();
+	if (!child.pid) {
+		close(down[1]);
+		close(up[0]);
+		body(down[0], up[1]);
+		_exit(0);
+	}
+	assert_true(child.pid > 0);
+	close(down[0]);
+	close(up[1]);
+	child.to = down[1];
+	child.from = up[0];
+	return child;
+}
+
+static void end_child(const struct child *child, int expected)
+{
+	int status;
+
+	close(child->to);
+	close(child->from);
+	assert_int_equal(waitpid(child->pid, &status, 0), child->pid);
+	assert_int_equal(status, expected);
+}
+
+static void open_rig(void)
+{
+	struct cx_config config;
+
+	config_of(&config);
+	rig_open(&rig, &config);
+	rig_qp_create(&rig, &rig.qp[0]);
+}
+
+static void tell(int fd)
+{
+	const struct blob mine = { rig.qp[0].number, rig.key, (uintptr_t)rig.buf };
+
+	NEED(write(fd, &mine, sizeof(mine)) == sizeof(mine));
+}
+
+static struct blob hear(int fd)
+{
+	struct blob theirs;
+
+	NEED(read(fd, &theirs, sizeof(theirs)) == sizeof(theirs));
+	return theirs;
+}
+
+static void connect_to(const struct blob *peer)
+{
+	rig_qp_connect(&rig, &rig.qp[0], peer->qpn);
+}
+
+static void post_to(const struct blob *peer, uint32_t opcode, void *local, uint64_t offset,
+		    uint32_t len)
+{
+	struct rig_wqe wqe;
+
+	rig_begin(&wqe, opcode, BSN_CE_ALWAYS);
+	if (opcode != BSN_OPCODE_SEND)
+		rig_raddr(&wqe, (const void *)(uintptr_t)(peer->addr + offset), peer->key);
+	rig_data(&wqe, local, len, rig.key);
+	rig_post(&rig.qp[0], &wqe);
+}
+
+/* Opens, tells, connects, posts a receive, and waits for the parent to have done its part. */
+static void be_a_responder(int in, int out)
+{
+	struct bsn_cqe cqe;
+	struct blob peer;
+	char byte;
+
+	open_rig();
+	tell(out);
+	peer = hear(in);
+	connect_to(&peer);
+	rig_post_recv(&rig, &rig.qp[0], rig.buf + 2000, 64);
+	memcpy(rig.buf + 100, "readable", 8);
+	NEED(write(out, "r", 1) == 1);
+	NEED(read(in, &byte, 1) == 1);
+	NEED(!memcmp(rig.buf, "written!", 8));
+	NEED(!memcmp(rig.buf + 2000, "message", 7));
+	NEED(rig_poll(&rig.cq[1], &cqe) && cqe.as.resp.byte_count == 7);
+	rig_teardown(&rig);
+}
+
+static struct blob meet(struct child *child)
+{
+	struct blob peer;
+	char byte;
+
+	open_rig();
+	peer = hear(child->from);
+	connect_to(&peer);
+	tell(child->to);
+	assert_int_equal(read(child->from, &byte, 1), 1);
+	return peer;
+}
+
+static void expect_good(unsigned count)
+{
+	struct bsn_cqe cqe;
+
+	for (unsigned i = 0; i < count; i++) {
+		assert_true(rig_poll(&rig.cq[0], &cqe));
+		assert_int_equal(cqe.tail.opcode, BSN_CQE_REQ);
+	}
+}
+
+static void processes_reach_each_others_memory(void **state)
+{
+	struct child child = start_child(be_a_responder);
+	struct blob peer = meet(&child);
+
+	(void)state;
+	memcpy(rig.buf, "written!", 8);
+	post_to(&peer, BSN_OPCODE_RDMA_WRITE, rig.buf, 0, 8);
+	post_to(&peer, BSN_OPCODE_RDMA_READ, rig.buf + 50, 100, 8);
+	memcpy(rig.buf + 20, "message", 7);
+	post_to(&peer, BSN_OPCODE_SEND, rig.buf + 20, 0, 7);
+	assert_int_equal(cx_step(rig.hca, 0), 3);
+	expect_good(3);
+	assert_memory_equal(rig.buf + 50, "readable", 8);
+	assert_int_equal(write(child.to, "d", 1), 1);
+	end_child(&child, 0);
+	rig_teardown(&rig);
+}
+
+/* A peer that was killed answers no more; its objects go when somebody notices. */
+static void a_killed_process_times_out(void **state)
+{
+	struct child child = start_child(be_a_responder);
+	struct blob peer = meet(&child);
+	struct bsn_cqe cqe;
+
+	(void)state;
+	kill(child.pid, SIGKILL);
+	end_child(&child, SIGKILL);
+	post_to(&peer, BSN_OPCODE_RDMA_WRITE, rig.buf, 0, 8);
+	for (unsigned i = 0; i < 10; i++)
+		cx_step(rig.hca, 0);
+	assert_true(rig_poll(&rig.cq[0], &cqe));
+	assert_int_equal(cqe.as.err.syndrome, BSN_SYNDROME_RETRY_EXCEEDED);
+	assert_int_equal(cqe.as.err.vendor_syndrome, 0x81);
+	rig_teardown(&rig);
+}
+
+static void die_with_the_lock(int in, int out)
+{
+	(void)in;
+	open_rig();
+	tell(out);
+	cx_lock(rig.hca);
+	raise(SIGKILL);
+}
+
+static void a_lock_holder_that_dies_blocks_nobody(void **state)
+{
+	struct child child;
+	struct blob peer;
+
+	(void)state;
+	open_rig();
+	child = start_child(die_with_the_lock);
+	peer = hear(child.from);
+	end_child(&child, SIGKILL);
+	post_to(&peer, BSN_OPCODE_RDMA_WRITE, rig.buf, 0, 8);
+	cx_step(rig.hca, 0);
+	cx_lock(rig.hca);
+	assert_null(cx_qp_find(rig.hca, peer.qpn));
+	assert_null(cx_mr_find(rig.hca, peer.key));
+	cx_unlock(rig.hca);
+	rig_teardown(&rig);
+}
+
+static void just_die(int in, int out)
+{
+	(void)in;
+	open_rig();
+	tell(out);
+	raise(SIGKILL);
+}
+
+/* What dead processes left may even be of another generation. */
+static void a_stale_segment_is_taken_over(void **state)
+{
+	struct child child = start_child(just_die);
+	struct cx_config config;
+
+	(void)state;
+	hear(child.from);
+	end_child(&child, SIGKILL);
+	config_of(&config);
+	config.generation = CX_GEN_CX7;
+	rig_open(&rig, &config);
+	rig_teardown(&rig);
+}
+
+static void a_fabric_is_of_one_kind(void **state)
+{
+	struct cx_config config;
+	struct cx_hca *other;
+
+	(void)state;
+	open_rig();
+	config_of(&config);
+	config.generation = CX_GEN_CX7;
+	assert_int_equal(cx_open(&config, &other), -EBUSY);
+	config_of(&config);
+	config.link = CX_LINK_ROCE;
+	assert_int_equal(cx_open(&config, &other), -EBUSY);
+	strcat(fabric, "-b"); /* another name, another fabric */
+	assert_int_equal(cx_open(&config, &other), 0);
+	cx_close(other);
+	rig_teardown(&rig);
+}
+
+static void the_last_one_removes_the_segment(void **state)
+{
+	struct cx_hca *first, *second;
+	struct cx_config config;
+	char path[256];
+
+	(void)state;
+	config_of(&config);
+	assert_int_equal(cx_open(&config, &first), 0);
+	assert_int_equal(cx_open(&config, &second), 0);
+	snprintf(path, sizeof(path), "%s", first->segment_path);
+	cx_close(first);
+	assert_int_equal(access(path, F_OK), 0);
+	cx_close(second);
+	assert_int_equal(access(path, F_OK), -1);
+}
+
+static void bad_names_are_refused(void **state)
+{
+	static const char *const names[] = { "", "a/b", "../x" };
+	struct cx_config config;
+	struct cx_hca *hca;
+
+	(void)state;
+	config_of(&config);
+	for (unsigned i = 0; i < 3; i++) {
+		config.fabric = names[i];
+		assert_int_equal(cx_open(&config, &hca), -EINVAL);
+	}
+}
+
+static void use_what_the_parent_made(int in, int out)
+{
+	uint32_t pd;
+
+	(void)in;
+	(void)out;
+	cx_after_fork_child(rig.hca);
+	NEED(cx_qp_destroy(rig.hca, rig.qp[0].number) == -EINVAL);
+	NEED(cx_step(rig.hca, 0) == 0);
+	NEED(cx_pd_create(rig.hca, &pd) == 0);
+	NEED(cx_pd_destroy(rig.hca, pd) == 0);
+	cx_close(rig.hca);
+}
+
+static void a_forked_child_owns_nothing_of_its_parents(void **state)
+{
+	struct child child;
+
+	(void)state;
+	open_rig();
+	child = start_child(use_what_the_parent_made);
+	end_child(&child, 0);
+	assert_int_equal(rig_qp_state(&rig, &rig.qp[0]), IBV_QPS_RESET);
+	rig_teardown(&rig);
+}
+
+/* Both sides write into each other at once, each executing its own queue. */
+static void hammer(int in, int out)
+{
+	struct bsn_cqe cqe;
+	struct blob peer;
+	char byte;
+
+	open_rig();
+	tell(out);
+	peer = hear(in);
+	connect_to(&peer);
+	NEED(write(out, "r", 1) == 1);
+	NEED(read(in, &byte, 1) == 1);
+	for (unsigned i = 0; i < 5000; i++) {
+		post_to(&peer, BSN_OPCODE_RDMA_WRITE, rig.buf, 64, 32);
+		cx_step(rig.hca, 0);
+		NEED(rig_poll(&rig.cq[0], &cqe) && cqe.tail.opcode == BSN_CQE_REQ);
+	}
+	NEED(write(out, "d", 1) == 1);
+	NEED(read(in, &byte, 1) == 1);
+	rig_teardown(&rig);
+}
+
+static void both_sides_may_write_at_once(void **state)
+{
+	struct child child = start_child(hammer);
+	struct blob peer = meet(&child);
+	char byte;
+
+	(void)state;
+	assert_int_equal(write(child.to, "g", 1), 1);
+	for (unsigned i = 0; i < 5000; i++) {
+		post_to(&peer, BSN_OPCODE_RDMA_WRITE, rig.buf, 64, 32);
+		cx_step(rig.hca, 0);
+		expect_good(1);
+	}
+	assert_int_equal(read(child.from, &byte, 1), 1);
+	assert_int_equal(write(child.to, "e", 1), 1);
+	end_child(&child, 0);
+	rig_teardown(&rig);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup(name, setup)
+		TEST(processes_reach_each_others_memory),
+		TEST(a_killed_process_times_out),
+		TEST(a_lock_holder_that_dies_blocks_nobody),
+		TEST(a_stale_segment_is_taken_over),
+		TEST(a_fabric_is_of_one_kind),
+		TEST(the_last_one_removes_the_segment),
+		TEST(bad_names_are_refused),
+		TEST(a_forked_child_owns_nothing_of_its_parents),
+		TEST(both_sides_may_write_at_once),
+#undef TEST
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
