@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Event files: a completion reaches a program that waits for it, and destruction neither loses nor
- * invents events, so that libibverbs never waits for an acknowledgement that cannot come.
+ * Completion queues and event files: a completion reaches a program that waits for it, and
+ * destruction neither loses nor invents events, so that libibverbs never waits for an
+ * acknowledgement that cannot come.
  */
 #include "loopback.h"
 
@@ -129,6 +130,27 @@ static void others_keep_their_unread_events(void **state)
 	reap_one(l);
 }
 
+static void a_ring_is_not_made_smaller_than_what_it_holds(void **state)
+{
+	struct loopback *l = *state;
+
+	for (int i = 0; i < 6; i++)
+		loopback_post_write(l);
+	assert_int_equal(softcx_step(0), 6);
+	assert_int_equal(ibv_resize_cq(l->cq, 3), EINVAL);
+	assert_int_equal(ibv_resize_cq(l->cq, 7), 0);
+	assert_int_equal(l->cq->cqe, 7);
+	for (int i = 0; i < 6; i++)
+		reap_one(l);
+	loopback_post_write(l);
+	assert_int_equal(softcx_step(0), 1);
+	reap_one(l);
+	assert_int_equal(ibv_resize_cq(l->cq, 100), 0);
+	loopback_post_write(l);
+	assert_int_equal(softcx_step(0), 1);
+	reap_one(l);
+}
+
 /* The SRQ's limit is the one asynchronous event that a program asks for. */
 static void an_asynchronous_event_names_its_object(void **state)
 {
@@ -188,6 +210,7 @@ int main(void)
 		ON_LOOPBACK(a_thread_that_waits_is_woken),
 		ON_LOOPBACK(unread_events_go_with_their_queue),
 		ON_LOOPBACK(others_keep_their_unread_events),
+		ON_LOOPBACK(a_ring_is_not_made_smaller_than_what_it_holds),
 		ON_LOOPBACK(an_asynchronous_event_names_its_object),
 		ON_LOOPBACK(a_child_leaves_its_parents_objects_alone),
 	};

@@ -173,18 +173,22 @@ void cx_cq_fail(struct cx_hca *hca, struct cx_cq *cq)
 	cx_event_async(hca, cq->attr.async_channel, cq->attr.cookie, IBV_EVENT_CQ_ERR);
 }
 
-static bool is_full(struct cx_hca *hca, const struct cx_cq *cq)
+/* How many CQEs the program has not consumed; more than any ring holds if that cannot be read. */
+static uint32_t count_unconsumed(struct cx_hca *hca, const struct cx_cq *cq)
 {
 	uint8_t record[BSN_DBR_CQ_CI_SIZE];
 	struct bsn_dbr_cq_ci consumer;
 
-	if (cq->attr.ignore_overrun)
-		return false;
 	if (cx_mem_read(hca, cq->head.owner, cq->attr.db + BSN_DBR_CQ_CI_OFFSET, record,
 			sizeof(record)))
-		return true;
+		return UINT32_MAX;
 	bsn_dbr_cq_ci_decode(&consumer, record);
-	return ((cq->producer - consumer.ci) & CQ_INDEX_MASK) >= cq->attr.entries;
+	return (cq->producer - consumer.ci) & CQ_INDEX_MASK;
+}
+
+static bool is_full(struct cx_hca *hca, const struct cx_cq *cq)
+{
+	return !cq->attr.ignore_overrun && count_unconsumed(hca, cq) >= cq->attr.entries;
 }
 
 /* mlx5_ib: configure_requester_scat_cqe(), configure_responder_scat_cqe() */
@@ -341,13 +345,19 @@ void cx_complete(struct cx_hca *hca, struct cx_qp *qp, uint32_t cqn, const struc
 
 /*
  * Resizing: the last CQE in the old buffer says so, and the new one takes over at the next index
- * (rdma-core cq.c mlx5_cq_resize_copy_cqes()).
+ * (rdma-core cq.c mlx5_cq_resize_copy_cqes()). It needs a place in the old one, and what is not
+ * consumed must fit into the new one; else the command is refused (BAD_SIZE_OUTS_CQES, which the
+ * kernel makes -EINVAL) and the CQ is as it was.
  */
 int cx_cq_move(struct cx_hca *hca, struct cx_cq *cq, const struct cx_cq_attr *attr)
 {
 	const struct cx_completion c = { .opcode = BSN_CQE_RESIZE_CQ };
-	int err = write_cqe(hca, cq, NULL, &c);
+	uint32_t count = count_unconsumed(hca, cq);
+	int err;
 
+	if (count > attr->entries || count >= cq->attr.entries)
+		return -EINVAL;
+	err = write_cqe(hca, cq, NULL, &c);
 	if (!err)
 		cq->attr = *attr;
 	return err;
