@@ -160,7 +160,7 @@ static int create_qp_in_device(struct call *call, struct object *qp,
 
 	choose_scatter(qp, driver->flags, &attr);
 	err = pin_qp(qp, &attr);
-	if (!err && call->ctx->host->uar_in_use)
+	if (!err)
 		err = call->ctx->host->uar_in_use(attr.uar_page);
 	return err ? err : cx_qp_create(call->ctx->hca, &attr, &qp->number);
 }

@@ -30,13 +30,17 @@ static uint32_t roundup_pow2(uint32_t value)
 
 /* -- completion queues ------------------------------------------------------------------------- */
 
-static int check_cq_driver(const struct mlx5_ib_create_cq *driver)
+static int check_cq_driver(const struct call *call, const struct mlx5_ib_create_cq *driver)
 {
 	if (driver->flags & ~(MLX5_IB_CREATE_CQ_FLAGS_CQE_128B_PAD |
 			      MLX5_IB_CREATE_CQ_FLAGS_UAR_PAGE_INDEX) ||
 	    driver->reserved0 || driver->reserved1)
 		return -EINVAL;
 	if (driver->cqe_size != CQE_BYTES && driver->cqe_size != 2 * CQE_BYTES)
+		return -EINVAL;
+	/* The page it is armed through; contexts of ours have no other that could stand in. */
+	if (!(driver->flags & MLX5_IB_CREATE_CQ_FLAGS_UAR_PAGE_INDEX) ||
+	    !object_of_number(call->ctx, OBJECT_UAR, driver->uar_page_index))
 		return -EINVAL;
 	/* Neither CQE compression nor padding is among the capabilities. */
 	if (driver->cqe_comp_en || driver->flags & MLX5_IB_CREATE_CQ_FLAGS_CQE_128B_PAD)
@@ -97,6 +101,8 @@ static int create_cq_in_device(struct call *call, struct object *cq,
 	};
 	int err = pin_ring(cq, attr.buf, (uint64_t)attr.entries * attr.cqe_size, attr.db);
 
+	if (!err)
+		err = call->ctx->host->uar_in_use(driver->uar_page_index);
 	return err ? err : cx_cq_create(call->ctx->hca, &attr, &cq->number);
 }
 
@@ -123,7 +129,7 @@ static int create_cq(struct call *call)
 		err = call_driver_in(call, &driver, offsetof(struct mlx5_ib_create_cq, flags),
 				     sizeof(driver));
 	if (!err)
-		err = check_cq_driver(&driver);
+		err = check_cq_driver(call, &driver);
 	if (err)
 		return err;
 	cq = object_new(call->ctx, OBJECT_CQ);

@@ -22,7 +22,7 @@ struct uverbs_host {
 	int (*install)(struct event_file *file);
 	/* The event file behind a descriptor, while the kernel's lock is held; NULL if it is none. */
 	struct event_file *(*lookup)(int fd);
-	/* Before a queue pair is created on a page of the UAR window; 0 or -errno. */
+	/* Before a queue is created that uses a page of the UAR window; 0 or -errno. */
 	int (*uar_in_use)(uint32_t page);
 };
 
