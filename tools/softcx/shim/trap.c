@@ -1,0 +1,517 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The trapped pages of this process, and the SIGSEGV handler that does their stores. */
+#define _GNU_SOURCE 1
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "../nic/hca.h"
+#include "frame.h"
+#include "signals.h"
+#include "trap.h"
+
+enum {
+	MAX_RANGES = 512,
+	BLOCK_BYTES = 64,
+	MAX_ABSORBED =
+		64, /* instructions of one fault: four BlueFlame blocks by 8 B with their loads */
+};
+
+/* One mapping of trapped pages in the program. */
+struct range {
+	uintptr_t start, end;
+	size_t offset; /* of `start`, from the first trapped page */
+};
+
+static struct {
+	bool installed;
+	_Atomic enum trap_mode mode;
+	off_t start;
+	size_t length;
+	uint8_t *pages; /* our own, writable mapping */
+	char file[64];  /* device and inode, as /proc/self/maps spells them */
+	trap_callback *callback;
+	void *context;
+
+	/*
+	 * A handler reads the ranges while trap_cover() replaces them: odd while that happens. The
+	 * lock keeps writers apart only.
+	 */
+	pthread_mutex_t lock;
+	atomic_uint version;
+	unsigned count;
+	struct range ranges[MAX_RANGES];
+} trap = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+static struct {
+	struct softcx_store *stores;
+	size_t capacity;
+	atomic_size_t count;
+} record;
+
+/* -- finding the mappings ---------------------------------------------------------------------- */
+
+struct mapping {
+	uintptr_t start, end;
+	uint64_t offset;
+	bool writable;
+	char file[64];
+};
+
+/*
+ * All of /proc/self/maps, NUL-terminated. By system calls, since open() and read() may be the
+ * shim's; into mapped memory, since malloc() may be the program's.
+ */
+static int read_maps(char **text, size_t *bytes)
+{
+	int fd = syscall(SYS_openat, AT_FDCWD, "/proc/self/maps", O_RDONLY | O_CLOEXEC);
+	size_t room = 1 << 20, used = 0;
+	char *buf;
+	long n;
+
+	if (fd < 0)
+		return -errno;
+	buf = mmap(NULL, room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	while (buf != MAP_FAILED) {
+		n = syscall(SYS_read, fd, buf + used, room - 1 - used);
+		if (n <= 0)
+			break;
+		used += n;
+		if (used == room - 1) {
+			buf = mremap(buf, room, 2 * room, MREMAP_MAYMOVE);
+			room *= 2;
+		}
+	}
+	syscall(SYS_close, fd);
+	if (buf == MAP_FAILED)
+		return -ENOMEM;
+	*text = buf;
+	*bytes = room;
+	return 0;
+}
+
+/* Takes one line off *text: proc(5), "address perms offset dev inode path". */
+static bool next_mapping(char **text, struct mapping *m)
+{
+	char *line = *text, *end = strchr(line, '\n'), dev[16], inode[32], perms[8];
+	unsigned long start, stop, offset;
+
+	if (!end)
+		return false;
+	*end = '\0';
+	*text = end + 1;
+	if (sscanf(line, "%lx-%lx %7s %lx %15s %31s", &start, &stop, perms, &offset, dev, inode) !=
+	    6)
+		return false;
+	m->start = start;
+	m->end = stop;
+	m->offset = offset;
+	m->writable = perms[1] == 'w';
+	snprintf(m->file, sizeof(m->file), "%s %s", dev, inode);
+	return true;
+}
+
+static bool is_own(const struct mapping *m)
+{
+	return m->start <= (uintptr_t)trap.pages && (uintptr_t)trap.pages < m->end;
+}
+
+/* The file is named as maps names our own mapping of it: fstat() may be the shim's. */
+static int learn_file(void)
+{
+	struct mapping m;
+	char *text, *at;
+	size_t bytes;
+	int err = read_maps(&text, &bytes);
+
+	if (err)
+		return err;
+	err = -ENOENT;
+	for (at = text; err && next_mapping(&at, &m);) {
+		if (is_own(&m)) {
+			memcpy(trap.file, m.file, sizeof(trap.file));
+			err = 0;
+		}
+	}
+	munmap(text, bytes);
+	return err;
+}
+
+/* The part of a mapping that shows trapped pages; false when there is none. */
+static bool trapped_part(const struct mapping *m, struct range *range)
+{
+	uint64_t first = trap.start, end = first + trap.length;
+	uint64_t from = m->offset, to = m->offset + (m->end - m->start);
+
+	if (strcmp(m->file, trap.file) || is_own(m) || to <= first || from >= end)
+		return false;
+	from = from > first ? from : first;
+	to = to < end ? to : end;
+	range->start = m->start + (from - m->offset);
+	range->end = m->start + (to - m->offset);
+	range->offset = from - first;
+	return true;
+}
+
+static int collect(char *text, struct range *ranges, unsigned *count)
+{
+	struct mapping m;
+
+	*count = 0;
+	while (next_mapping(&text, &m)) {
+		if (!trapped_part(&m, &ranges[*count]))
+			continue;
+		if (++*count == MAX_RANGES)
+			return -ENOSPC;
+	}
+	return 0;
+}
+
+/*
+ * First known, then read-only: a fault always finds its range. A signal handler of the program that
+ * posted in the middle would wait for ever for this thread to finish, hence none may run.
+ */
+static int publish(const struct range *ranges, unsigned count)
+{
+	sigset_t all, before;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_BLOCK, &all, &before);
+	atomic_fetch_add(&trap.version, 1);
+	atomic_thread_fence(memory_order_release);
+	memcpy(trap.ranges, ranges, count * sizeof(ranges[0]));
+	trap.count = count;
+	atomic_fetch_add_explicit(&trap.version, 1, memory_order_release);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	for (unsigned k = 0; k < count; k++)
+		if (mprotect((void *)ranges[k].start, ranges[k].end - ranges[k].start, PROT_READ))
+			return -errno;
+	return 0;
+}
+
+static bool shows_page(const struct range *r, uint32_t page)
+{
+	size_t at = (size_t)page * TRAP_PAGE_BYTES;
+
+	return r->offset <= at && at < r->offset + (r->end - r->start);
+}
+
+int trap_cover(uint32_t page)
+{
+	static struct range found[MAX_RANGES]; /* the lock's */
+	unsigned count;
+	size_t bytes;
+	char *text;
+	int err;
+
+	if (!trap.installed)
+		return -ENXIO;
+	pthread_mutex_lock(&trap.lock);
+	err = read_maps(&text, &bytes);
+	if (err)
+		goto unlock;
+	err = collect(text, found, &count);
+	munmap(text, bytes);
+	if (!err)
+		err = publish(found, count);
+	if (err)
+		goto unlock;
+	err = -ENXIO;
+	for (unsigned k = 0; k < count && err; k++)
+		if (shows_page(&found[k], page))
+			err = 0;
+unlock:
+	pthread_mutex_unlock(&trap.lock);
+	return err;
+}
+
+/* -- in the handler ---------------------------------------------------------------------------- */
+
+/* Where `size` bytes at an address lie within the trapped pages; false when not wholly in one. */
+static bool find_trapped(uint64_t address, size_t size, size_t *offset)
+{
+	unsigned version;
+	bool found;
+
+	do {
+		version = atomic_load_explicit(&trap.version, memory_order_acquire);
+		found = false;
+		for (unsigned k = 0; k < trap.count && !found; k++) {
+			const struct range *r = &trap.ranges[k];
+
+			found = address >= r->start && address < r->end && size <= r->end - address;
+			if (found)
+				*offset = r->offset + (address - r->start);
+		}
+		atomic_thread_fence(memory_order_acquire);
+	} while ((version & 1) ||
+		 version != atomic_load_explicit(&trap.version, memory_order_relaxed));
+	return found && *offset / TRAP_PAGE_BYTES == (*offset + size - 1) / TRAP_PAGE_BYTES;
+}
+
+static void report(uint64_t pc, size_t offset, const uint8_t *data, size_t size)
+{
+	uint32_t page = offset / TRAP_PAGE_BYTES, at = offset % TRAP_PAGE_BYTES;
+
+	if (record.capacity) {
+		size_t k = atomic_fetch_add(&record.count, 1);
+
+		if (k < record.capacity) {
+			struct softcx_store *s = &record.stores[k];
+
+			*s = (struct softcx_store){
+				.pc = pc, .page = page, .offset = at, .size = size
+			};
+			memcpy(s->data, data, size);
+		}
+	}
+	trap.callback(trap.context, page, at, data, size);
+}
+
+/* What stores have put into one 64-byte block since the fault began. */
+struct block {
+	size_t offset;
+	uint64_t written; /* a bit a byte */
+	uint64_t pc;
+	uint8_t data[BLOCK_BYTES];
+};
+
+/* Reports what is contiguous together, in ascending order. */
+static void flush_block(struct block *b)
+{
+	uint64_t left = b->written;
+
+	b->written = 0;
+	while (left) {
+		unsigned from = __builtin_ctzll(left);
+		uint64_t gap = ~(left >> from);
+		unsigned bytes = gap ? __builtin_ctzll(gap) : BLOCK_BYTES;
+
+		if (bytes > BLOCK_BYTES - from)
+			bytes = BLOCK_BYTES - from;
+		report(b->pc, b->offset + from, b->data + from, bytes);
+		if (from + bytes == BLOCK_BYTES)
+			break;
+		left &= ~0ull << (from + bytes);
+	}
+}
+
+static void add_to_block(struct block *b, uint64_t pc, size_t offset, const uint8_t *data,
+			 size_t size)
+{
+	size_t within = offset % BLOCK_BYTES;
+	uint64_t bits = (size == BLOCK_BYTES ? ~0ull : (1ull << size) - 1) << within;
+
+	if (within + size > BLOCK_BYTES) { /* straddles two: not BlueFlame */
+		flush_block(b);
+		report(pc, offset, data, size);
+		return;
+	}
+	if (b->offset != offset - within || (b->written & bits))
+		flush_block(b);
+	if (!b->written) {
+		b->offset = offset - within;
+		b->pc = pc;
+	}
+	memcpy(b->data + within, data, size);
+	b->written |= bits;
+	if (b->written == ~0ull)
+		flush_block(b);
+}
+
+/* Does a decoded store or copy if it goes to trapped pages. */
+static bool do_store(struct frame *frame, struct access *a, struct block *block)
+{
+	uint64_t pc = frame_pc(frame);
+	size_t offset;
+
+	if (a->kind == ACCESS_LOAD || !find_trapped(a->address, a->size, &offset))
+		return false;
+	if (a->kind == ACCESS_COPY64 && !frame_probe(a->data, (void *)(uintptr_t)a->source, 64))
+		return false;
+	memcpy(trap.pages + offset, a->data, a->size);
+	frame_advance(frame, a);
+	if (block)
+		add_to_block(block, pc, offset, a->data, a->size);
+	else
+		report(pc, offset, a->data, a->size);
+	return true;
+}
+
+static bool do_load(struct frame *frame, const struct access *a)
+{
+	uint8_t data[ACCESS_MAX_BYTES];
+
+	if (!frame_probe(data, (void *)(uintptr_t)a->address, a->size) ||
+	    frame_finish_load(frame, a, data))
+		return false;
+	frame_advance(frame, a);
+	return true;
+}
+
+/*
+ * What follows a trapped store, up to the last one that directly follows. Loads behind that one are
+ * left to the CPU, so that the program sees what the device answered: general registers and PC go
+ * back to where they were; the vector registers will be loaded again with the same.
+ */
+static void absorb(struct frame *frame, struct block *block)
+{
+	struct frame done = *frame;
+	struct access a;
+	bool ok = true;
+
+	for (unsigned k = 0; ok && k < MAX_ABSORBED && !frame_decode(frame, &a); k++) {
+		ok = a.kind == ACCESS_LOAD ? do_load(frame, &a) : do_store(frame, &a, block);
+		if (ok && a.kind != ACCESS_LOAD)
+			done = *frame;
+	}
+	*frame = done;
+}
+
+static char *append(char *at, const char *text)
+{
+	while (*text)
+		*at++ = *text++;
+	return at;
+}
+
+static char *append_hex(char *at, uint64_t value, unsigned digits)
+{
+	while (digits--)
+		*at++ = "0123456789abcdef"[value >> 4 * digits & 15];
+	return at;
+}
+
+/* No store may get lost: says which instruction is to blame and lets it fault for good. */
+static void refuse(const struct frame *frame, uintptr_t address)
+{
+	uint8_t code[ACCESS_MAX_INSN_BYTES];
+	char text[256], *at = text;
+
+	at = append(at, "softcx: cannot emulate the store to the doorbell page at 0x");
+	at = append_hex(at, address, 16);
+	at = append(at, ": unknown instruction at 0x");
+	at = append_hex(at, frame_pc(frame), 16);
+	at = append(at, ", bytes");
+	for (unsigned k = 0; k < sizeof(code); k++) {
+		if (!frame_probe(&code[k], (void *)(uintptr_t)(frame_pc(frame) + k), 1))
+			break;
+		at = append(at, " ");
+		at = append_hex(at, code[k], 2);
+	}
+	at = append(at, "\n");
+	if (syscall(SYS_write, STDERR_FILENO, text, at - text) < 0)
+		errno = 0; /* nobody is left to be told */
+	signals_die_of_segv();
+}
+
+static void emulate(void *ucontext, uintptr_t address)
+{
+	struct block block = { 0 };
+	struct frame frame;
+	struct access a;
+	bool exact = atomic_load_explicit(&trap.mode, memory_order_relaxed) == TRAP_EXACT;
+
+	frame_open(&frame, ucontext);
+	if (frame_decode(&frame, &a) || !do_store(&frame, &a, exact ? NULL : &block)) {
+		refuse(&frame, address);
+		return;
+	}
+	if (!exact) {
+		absorb(&frame, &block);
+		flush_block(&block);
+	}
+	frame_close(&frame);
+}
+
+static void on_segv(int number, siginfo_t *info, void *ucontext)
+{
+	int saved = errno;
+	size_t offset;
+
+	if (frame_fault_was_probe(ucontext))
+		return;
+	if (info->si_code == SEGV_ACCERR && find_trapped((uintptr_t)info->si_addr, 1, &offset)) {
+		emulate(ucontext, (uintptr_t)info->si_addr);
+	} else {
+		cx_memory_fault(); /* does not return from a fault of the model's */
+		signals_pass_on(number, info, ucontext);
+	}
+	errno = saved;
+}
+
+/* -- control ----------------------------------------------------------------------------------- */
+
+int trap_install(int memfd, off_t start, size_t length, enum trap_mode mode,
+		 trap_callback *callback, void *context)
+{
+	void *pages;
+	int err;
+
+	if (trap.installed)
+		return -EALREADY;
+	pages = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_SHARED, memfd, start);
+	if (pages == MAP_FAILED)
+		return -errno;
+	trap.pages = pages;
+	trap.start = start;
+	trap.length = length;
+	trap.callback = callback;
+	trap.context = context;
+	atomic_store(&trap.mode, mode);
+	err = learn_file();
+	if (!err) {
+		frame_setup();
+		err = signals_take_segv(on_segv);
+	}
+	if (err) {
+		munmap(pages, length);
+		return err;
+	}
+	trap.installed = true;
+	return 0;
+}
+
+bool trap_installed(void)
+{
+	return trap.installed;
+}
+
+void trap_set_mode(enum trap_mode mode)
+{
+	atomic_store(&trap.mode, mode);
+}
+
+int softcx_record_stores(size_t capacity)
+{
+	struct softcx_store *stores = NULL;
+
+	if (capacity) {
+		stores = calloc(capacity, sizeof(*stores));
+		if (!stores)
+			return -ENOMEM;
+	}
+	record.capacity = 0;
+	free(record.stores);
+	record.stores = stores;
+	atomic_store(&record.count, 0);
+	record.capacity = capacity;
+	return 0;
+}
+
+size_t softcx_stores(struct softcx_store *stores, size_t n)
+{
+	size_t count = atomic_load(&record.count);
+	size_t have = count < record.capacity ? count : record.capacity;
+
+	if (have && n)
+		memcpy(stores, record.stores, (n < have ? n : have) * sizeof(*stores));
+	return count;
+}
