@@ -10,11 +10,45 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
 #include <rdma/mlx5-abi.h>
 #include <rdma/mlx5_user_ioctl_cmds.h>
 
 #define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
+
+/* -- the clock --------------------------------------------------------------------------------- */
+
+/* Where libmlx5 maps the page: main.c mlx5_ib_mmap(), command and index in the page offset. */
+static off_t clock_page_offset(void)
+{
+	return (off_t)(MLX5_IB_MMAP_CLOCK_INFO << 8 | MLX5_IB_CLOCK_INFO_V1) * getpagesize();
+}
+
+static uint64_t clock_ns(clockid_t clock)
+{
+	struct timespec now;
+
+	clock_gettime(clock, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* The device counts nanoseconds of CLOCK_MONOTONIC, so one page holds for ever. */
+int uverbs_init_pages(int memfd)
+{
+	struct mlx5_ib_clock_info info = {
+		.nsec = clock_ns(CLOCK_REALTIME),
+		.cycles = clock_ns(CLOCK_MONOTONIC),
+		.mult = 1,
+		.mask = INT64_MAX,
+		.overflow_period = INT64_MAX,
+	};
+
+	if (pwrite(memfd, &info, sizeof(info), clock_page_offset()) != sizeof(info))
+		return -errno;
+	return 0;
+}
 
 /* -- contexts ---------------------------------------------------------------------------------- */
 
@@ -36,6 +70,7 @@ static void fill_context(struct mlx5_ib_alloc_ucontext_resp *resp, uint8_t max_c
 		.cmds_supp_uhw =
 			MLX5_USER_CMDS_SUPP_UHW_QUERY_DEVICE | MLX5_USER_CMDS_SUPP_UHW_CREATE_AH,
 		.eth_min_inline = MLX5_USER_INLINE_MODE_NONE,
+		.clock_info_versions = 1 << MLX5_IB_CLOCK_INFO_V1,
 		.log_uar_size = 12,
 		.num_uars_per_page = 1,
 	};
@@ -185,6 +220,8 @@ static int query_device_ex(struct call *call)
 	fill_device(call->ctx->config, &resp.base);
 	resp.response_length = room < sizeof(resp) ? room : sizeof(resp);
 	resp.device_cap_flags_ex = resp.base.device_cap_flags;
+	resp.timestamp_mask = INT64_MAX;
+	resp.hca_core_clock = 1000000; /* kHz */
 	resp.cq_moderation_caps.max_cq_moderation_count = UINT16_MAX;
 	resp.cq_moderation_caps.max_cq_moderation_period = 4095; /* MLX5_MAX_CQ_PERIOD */
 	err = call_out(call, UVERBS_ATTR_CORE_OUT, &resp, sizeof(resp));

@@ -26,6 +26,9 @@ struct uverbs_host {
 	int (*uar_in_use)(uint32_t page);
 };
 
+/* Fills what a program may map of the device besides UAR pages: the clock. 0 or -errno. */
+int uverbs_init_pages(int memfd);
+
 /* One open of the device; NULL when out of memory. Closing destroys whatever is left in it. */
 struct uverbs_context *uverbs_open(const struct uverbs_host *host);
 void uverbs_close(struct uverbs_context *ctx);

@@ -212,9 +212,9 @@ static int create_memfd(void)
 
 	if (fd < 0)
 		return -errno;
-	if (!ftruncate(fd, SOFTCX_UAR_BASE + SOFTCX_UAR_SIZE))
+	err = ftruncate(fd, SOFTCX_UAR_BASE + SOFTCX_UAR_SIZE) ? -errno : uverbs_init_pages(fd);
+	if (!err)
 		return fd;
-	err = -errno;
 	close(fd);
 	return err;
 }
