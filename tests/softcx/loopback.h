@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A passive, private device and on it a queue pair connected to itself, for tests of one process. */
+/*
+ * A private device, passive or not, and on it a queue pair connected to itself, for tests of one
+ * process.
+ */
 #ifndef TEST_SOFTCX_LOOPBACK_H
 #define TEST_SOFTCX_LOOPBACK_H
 
@@ -34,12 +37,12 @@ struct loopback {
 	char memory[4096] __attribute__((aligned(4096)));
 };
 
-static inline int loopback_start(enum cx_link link)
+static inline int loopback_start(enum cx_link link, bool passive)
 {
 	struct cx_config config = {
 		.generation = CX_GEN_CX6,
 		.link = link,
-		.passive = true,
+		.passive = passive,
 		.private_fabric = true,
 	};
 
@@ -120,13 +123,13 @@ static inline void loopback_post_write(struct loopback *l)
 	assert_int_equal(ibv_post_send(l->qp, &wr, &bad), 0);
 }
 
-static inline int loopback_set_up(void **state)
+static inline int loopback_set_up_device(void **state, bool passive)
 {
 	struct loopback *l = aligned_alloc(4096, sizeof(*l));
 
 	assert_non_null(l);
 	memset(l, 0, sizeof(*l));
-	assert_int_equal(loopback_start(CX_LINK_IB), 0);
+	assert_int_equal(loopback_start(CX_LINK_IB, passive), 0);
 	l->ctx = loopback_open_device();
 	l->pd = ibv_alloc_pd(l->ctx);
 	l->channel = ibv_create_comp_channel(l->ctx);
@@ -142,6 +145,16 @@ static inline int loopback_set_up(void **state)
 	loopback_connect(l->qp);
 	*state = l;
 	return 0;
+}
+
+static inline int loopback_set_up(void **state)
+{
+	return loopback_set_up_device(state, true);
+}
+
+static inline int loopback_set_up_active(void **state)
+{
+	return loopback_set_up_device(state, false);
 }
 
 static inline int loopback_tear_down(void **state)

@@ -51,6 +51,22 @@ static void a_completion_wakes_who_waits_for_it(void **state)
 	ibv_ack_cq_events(cq, 1);
 }
 
+/* The device runs on the thread that rings, so that the completion is there when the post returns. */
+static void a_doorbell_is_all_it_takes(void **state)
+{
+	struct loopback *l = *state;
+	struct ibv_cq *cq;
+	void *context;
+
+	memset(l->memory, 0x5a, 64);
+	assert_int_equal(ibv_req_notify_cq(l->cq, 0), 0);
+	loopback_post_write(l);
+	assert_int_equal(ibv_get_cq_event(l->channel, &cq, &context), 0);
+	ibv_ack_cq_events(cq, 1);
+	reap_one(l);
+	assert_memory_equal(l->memory, l->memory + 2048, 64);
+}
+
 static void an_unarmed_queue_is_silent(void **state)
 {
 	struct loopback *l = *state;
@@ -205,6 +221,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		ON_LOOPBACK(a_completion_wakes_who_waits_for_it),
+		cmocka_unit_test_setup_teardown(a_doorbell_is_all_it_takes, loopback_set_up_active,
+						loopback_tear_down),
 		ON_LOOPBACK(an_unarmed_queue_is_silent),
 		ON_LOOPBACK(a_reader_that_may_not_wait_is_told_so),
 		ON_LOOPBACK(a_thread_that_waits_is_woken),

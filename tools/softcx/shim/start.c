@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "shim.h"
+#include "trap.h"
 #include "uar.h"
 
 static struct {
@@ -27,11 +28,65 @@ static struct {
 
 static pthread_mutex_t device_lock = PTHREAD_MUTEX_INITIALIZER;
 
-int (*softcx_uar_in_use)(uint32_t page);
+static int create_memfd(void)
+{
+	int fd = memfd_create("softcx-uar", MFD_CLOEXEC);
+	int err;
 
+	if (fd < 0)
+		return -errno;
+	err = ftruncate(fd, SOFTCX_UAR_BASE + SOFTCX_UAR_SIZE) ? -errno : uverbs_init_pages(fd);
+	if (!err)
+		return fd;
+	close(fd);
+	return err;
+}
+
+/* It stays for the life of the process, since the trap knows it. */
+static int memfd_locked(void)
+{
+	if (device.memfd < 0)
+		device.memfd = create_memfd();
+	return device.memfd;
+}
+
+int softcx_uar_memfd(void)
+{
+	int fd;
+
+	pthread_mutex_lock(&device_lock);
+	fd = memfd_locked();
+	pthread_mutex_unlock(&device_lock);
+	return fd;
+}
+
+/* A trapped store; in the signal handler, on the thread that stored. */
+static void ring(void *context, uint32_t page, uint32_t offset, const void *data, uint32_t size)
+{
+	struct cx_hca *hca = device.hca;
+
+	(void)context;
+	if (hca)
+		cx_doorbell(hca, page, offset, data, size);
+}
+
+/* A passive device is stepped, and looks at the doorbell records. */
 static int uar_in_use(uint32_t page)
 {
-	return softcx_uar_in_use ? softcx_uar_in_use(page) : 0;
+	return device.config.passive ? 0 : trap_cover(page);
+}
+
+/* Once per process; what was installed for an earlier device serves the next. */
+static int install_trap(void)
+{
+	int memfd;
+
+	if (device.config.passive || trap_installed())
+		return 0;
+	memfd = memfd_locked();
+	if (memfd < 0)
+		return memfd;
+	return trap_install(memfd, SOFTCX_UAR_BASE, SOFTCX_UAR_SIZE, TRAP_ABSORB, ring, NULL);
 }
 
 /* The strings are copied as well; NULL stays NULL. */
@@ -105,11 +160,11 @@ static int start_locked(void)
 		return err;
 	}
 	err = sysfs_create(&device.config);
-	if (err) {
-		cx_close(device.hca);
-		device.hca = NULL;
-		return err;
-	}
+	if (err)
+		goto close_hca;
+	err = install_trap();
+	if (err)
+		goto remove_sysfs;
 	device.host = (struct uverbs_host){
 		.hca = device.hca,
 		.event_dir = sysfs_event_dir(),
@@ -119,6 +174,13 @@ static int start_locked(void)
 	};
 	pthread_once(&once, watch_forks);
 	return 0;
+
+remove_sysfs:
+	sysfs_remove();
+close_hca:
+	cx_close(device.hca);
+	device.hca = NULL;
+	return err;
 }
 
 static void start_from_environment(void)
@@ -184,9 +246,6 @@ int softcx_stop(void)
 	} else if (device.hca) {
 		cx_close(device.hca);
 		sysfs_remove();
-		if (device.memfd >= 0)
-			close(device.memfd);
-		device.memfd = -1;
 		device.hca = NULL;
 		device.wanted = false;
 		free_config(&device.config);
@@ -203,32 +262,6 @@ unsigned softcx_step(unsigned max_wqes)
 struct cx_hca *softcx_hca(void)
 {
 	return device.hca;
-}
-
-static int create_memfd(void)
-{
-	int fd = memfd_create("softcx-uar", MFD_CLOEXEC);
-	int err;
-
-	if (fd < 0)
-		return -errno;
-	err = ftruncate(fd, SOFTCX_UAR_BASE + SOFTCX_UAR_SIZE) ? -errno : uverbs_init_pages(fd);
-	if (!err)
-		return fd;
-	close(fd);
-	return err;
-}
-
-int softcx_uar_memfd(void)
-{
-	int fd;
-
-	pthread_mutex_lock(&device_lock);
-	if (device.memfd < 0)
-		device.memfd = create_memfd();
-	fd = device.memfd;
-	pthread_mutex_unlock(&device_lock);
-	return fd;
 }
 
 /* Other threads may still be running, so the device stays; it notices that the process is gone. */

@@ -39,11 +39,4 @@ static inline off_t softcx_uar_offset_of_page(uint32_t page)
 	return SOFTCX_UAR_BASE + ((off_t)page << SOFTCX_UAR_PAGE_LOG2);
 }
 
-/*
- * Called by kernel/ before a queue pair is created on a page, after the program has mapped it. The
- * trap makes sure that its stores will be seen and answers -errno where it cannot; NULL: untrapped,
- * softcx_step() looks at the doorbell records.
- */
-extern int (*softcx_uar_in_use)(uint32_t page);
-
 #endif
