@@ -1,0 +1,478 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Unmodified libmlx5 on the model: what it builds is executed, comes back with the right completion,
+ * and has nothing in it that the tables of wqe/ object to.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <infiniband/verbs.h>
+
+#include "model.h"
+#include "softcx.h"
+
+enum { DEPTH = 32, BUF = 16384, QKEY = 0x11, GRH = 40, INLINE = 200 };
+
+static struct {
+	struct ibv_context *ctx;
+	struct ibv_pd *pd;
+	struct ibv_cq *cq[2]; /* of sends, of receives */
+	struct ibv_srq *srq;
+	struct ibv_qp *qp[2];
+	struct ibv_mr *mr;
+	struct ibv_ah *ah;
+	uint8_t buf[BUF] __attribute__((aligned(4096)));
+} v;
+
+/* -- set-up ------------------------------------------------------------------------------------- */
+
+static void fill_ah(enum cx_link link, struct ibv_ah_attr *ah)
+{
+	*ah = (struct ibv_ah_attr){ .dlid = CX_LID, .port_num = 1 };
+	if (link == CX_LINK_IB)
+		return;
+	ah->is_global = 1;
+	ah->grh.sgid_index = 3;
+	ah->grh.hop_limit = 64;
+	assert_int_equal(ibv_query_gid(v.ctx, 1, 3, &ah->grh.dgid), 0);
+}
+
+static int init_mask(enum ibv_qp_type type)
+{
+	return IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
+	       (type == IBV_QPT_UD ? IBV_QP_QKEY : IBV_QP_ACCESS_FLAGS);
+}
+
+static int rtr_mask(enum ibv_qp_type type)
+{
+	const int address = IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
+
+	return IBV_QP_STATE | (type == IBV_QPT_UD ? 0 : address) |
+	       (type == IBV_QPT_RC ? IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER : 0);
+}
+
+static int rts_mask(enum ibv_qp_type type)
+{
+	const int retries =
+		IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC;
+
+	return IBV_QP_STATE | IBV_QP_SQ_PSN | (type == IBV_QPT_RC ? retries : 0);
+}
+
+static void connect_qp(struct ibv_qp *qp, struct ibv_qp *to, enum cx_link link)
+{
+	struct ibv_qp_attr attr = { .port_num = 1,
+				    .qkey = QKEY,
+				    .qp_access_flags = IBV_ACCESS_REMOTE_WRITE |
+						       IBV_ACCESS_REMOTE_READ |
+						       IBV_ACCESS_REMOTE_ATOMIC,
+				    .path_mtu = IBV_MTU_4096,
+				    .dest_qp_num = to->qp_num,
+				    .max_dest_rd_atomic = 16,
+				    .max_rd_atomic = 16,
+				    .min_rnr_timer = 1,
+				    .timeout = 14,
+				    .retry_cnt = 3,
+				    .rnr_retry = 3 };
+
+	fill_ah(link, &attr.ah_attr);
+	attr.qp_state = IBV_QPS_INIT;
+	assert_int_equal(ibv_modify_qp(qp, &attr, init_mask(qp->qp_type)), 0);
+	attr.qp_state = IBV_QPS_RTR;
+	assert_int_equal(ibv_modify_qp(qp, &attr, rtr_mask(qp->qp_type)), 0);
+	attr.qp_state = IBV_QPS_RTS;
+	assert_int_equal(ibv_modify_qp(qp, &attr, rts_mask(qp->qp_type)), 0);
+}
+
+static void create_qp(struct ibv_qp **qp, enum ibv_qp_type type)
+{
+	struct ibv_qp_init_attr_ex init = {
+		.qp_type = type,
+		.send_cq = v.cq[0],
+		.recv_cq = v.cq[1],
+		.srq = v.srq,
+		.pd = v.pd,
+		.cap = { .max_send_wr = DEPTH,
+			 .max_recv_wr = DEPTH,
+			 .max_send_sge = 4,
+			 .max_recv_sge = 2,
+			 .max_inline_data = INLINE },
+		.comp_mask = IBV_QP_INIT_ATTR_PD,
+	};
+
+	*qp = ibv_create_qp_ex(v.ctx, &init);
+	assert_non_null(*qp);
+}
+
+static void create_srq(void)
+{
+	struct ibv_srq_init_attr init = { .attr = { .max_wr = DEPTH, .max_sge = 2 } };
+
+	v.srq = ibv_create_srq(v.pd, &init);
+	assert_non_null(v.srq);
+}
+
+static void start(enum cx_link link)
+{
+	const struct cx_config config = {
+		.generation = CX_GEN_CX6, .link = link, .passive = true, .private_fabric = true
+	};
+	struct ibv_device **list;
+
+	memset(&v, 0, sizeof(v));
+	assert_int_equal(softcx_start(&config), 0);
+	list = ibv_get_device_list(NULL);
+	assert_non_null(list);
+	v.ctx = ibv_open_device(list[0]);
+	assert_non_null(v.ctx);
+	ibv_free_device_list(list);
+	v.pd = ibv_alloc_pd(v.ctx);
+	v.mr = ibv_reg_mr(v.pd, v.buf, BUF,
+			  IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
+				  IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC);
+	assert_non_null(v.mr);
+	for (unsigned i = 0; i < 2; i++) {
+		v.cq[i] = ibv_create_cq(v.ctx, 2 * DEPTH, NULL, NULL, 0);
+		assert_non_null(v.cq[i]);
+	}
+}
+
+static void start_pair(enum cx_link link, enum ibv_qp_type type, bool shared)
+{
+	struct ibv_ah_attr ah;
+
+	start(link);
+	if (shared)
+		create_srq();
+	for (unsigned i = 0; i < 2; i++)
+		create_qp(&v.qp[i], type);
+	for (unsigned i = 0; i < 2; i++)
+		connect_qp(v.qp[i], v.qp[!i], link);
+	fill_ah(link, &ah);
+	v.ah = ibv_create_ah(v.pd, &ah);
+	assert_non_null(v.ah);
+}
+
+static void stop(void)
+{
+	assert_int_equal(cx_lint_count(softcx_hca()), 0);
+	for (unsigned i = 0; i < 2; i++)
+		assert_int_equal(ibv_destroy_qp(v.qp[i]), 0);
+	if (v.srq)
+		assert_int_equal(ibv_destroy_srq(v.srq), 0);
+	assert_int_equal(ibv_destroy_ah(v.ah), 0);
+	for (unsigned i = 0; i < 2; i++)
+		assert_int_equal(ibv_destroy_cq(v.cq[i]), 0);
+	assert_int_equal(ibv_dereg_mr(v.mr), 0);
+	assert_int_equal(ibv_dealloc_pd(v.pd), 0);
+	assert_int_equal(ibv_close_device(v.ctx), 0);
+	assert_int_equal(softcx_stop(), 0);
+}
+
+/* -- posting ------------------------------------------------------------------------------------ */
+
+static void fill(size_t at, size_t len, unsigned seed)
+{
+	for (size_t i = 0; i < len; i++)
+		v.buf[at + i] = (uint8_t)(i * 7 + seed * 31 + 1);
+}
+
+/* A request with `sges` pieces that together are `len` bytes from offset `from` on. */
+struct request {
+	struct ibv_sge sge[4];
+	struct ibv_send_wr wr;
+};
+
+static void make(struct request *r, enum ibv_wr_opcode opcode, unsigned from, unsigned to,
+		 unsigned len, int sges, unsigned flags)
+{
+	unsigned done = 0;
+
+	memset(r, 0, sizeof(*r));
+	for (int i = 0; i < sges; i++) {
+		const unsigned part = i == sges - 1 ? len - done : len / (unsigned)sges;
+
+		r->sge[i] = (struct ibv_sge){ (uintptr_t)v.buf + from + done, part, v.mr->lkey };
+		done += part;
+	}
+	r->wr = (struct ibv_send_wr){ .wr_id = from * 1000ull + len,
+				      .sg_list = r->sge,
+				      .num_sge = sges,
+				      .opcode = opcode,
+				      .send_flags = IBV_SEND_SIGNALED | flags };
+	r->wr.wr.rdma.remote_addr = (uintptr_t)v.buf + to;
+	r->wr.wr.rdma.rkey = v.mr->rkey;
+}
+
+static void post(struct request *r)
+{
+	struct ibv_send_wr *bad;
+
+	assert_int_equal(ibv_post_send(v.qp[0], &r->wr, &bad), 0);
+}
+
+static void post_recv(unsigned to, unsigned len)
+{
+	struct ibv_sge sge = { (uintptr_t)v.buf + to, len, v.mr->lkey };
+	struct ibv_recv_wr *bad, wr = { .wr_id = to, .sg_list = &sge, .num_sge = 1 };
+
+	if (v.srq)
+		assert_int_equal(ibv_post_srq_recv(v.srq, &wr, &bad), 0);
+	else
+		assert_int_equal(ibv_post_recv(v.qp[1], &wr, &bad), 0);
+}
+
+static struct ibv_wc reap(unsigned which, enum ibv_wc_status status)
+{
+	struct ibv_wc wc;
+
+	assert_int_equal(ibv_poll_cq(v.cq[which], 1, &wc), 1);
+	assert_int_equal(wc.status, status);
+	return wc;
+}
+
+static void run(const struct request *r)
+{
+	softcx_step(0);
+	assert_int_equal(reap(0, IBV_WC_SUCCESS).wr_id, r->wr.wr_id);
+}
+
+static void expect_bytes(unsigned from, unsigned to, unsigned len)
+{
+	assert_memory_equal(v.buf + from, v.buf + to, len);
+	assert_int_equal(v.buf[to + len], 0xee);
+}
+
+/* -- what is tested ----------------------------------------------------------------------------- */
+
+static void move(enum ibv_wr_opcode opcode, unsigned len, int sges, unsigned flags)
+{
+	struct request r;
+	struct ibv_wc wc;
+
+	memset(v.buf, 0xee, BUF);
+	fill(0, len, len);
+	if (opcode == IBV_WR_RDMA_READ) {
+		make(&r, opcode, 8192, 0, len, sges, flags);
+	} else {
+		make(&r, opcode, 0, 8192, len, sges, flags);
+		r.wr.imm_data = htobe32(0x12345678);
+	}
+	if (opcode != IBV_WR_RDMA_READ && opcode != IBV_WR_RDMA_WRITE)
+		post_recv(8192, 4096);
+	post(&r);
+	run(&r);
+	if (opcode != IBV_WR_RDMA_READ && opcode != IBV_WR_RDMA_WRITE) {
+		wc = reap(1, IBV_WC_SUCCESS);
+		assert_int_equal(wc.byte_len, len);
+		assert_int_equal(wc.qp_num, v.qp[1]->qp_num);
+		if (opcode != IBV_WR_SEND)
+			assert_int_equal(be32toh(wc.imm_data), 0x12345678);
+	}
+	expect_bytes(0, 8192, len);
+}
+
+static const enum ibv_wr_opcode connected[] = { IBV_WR_RDMA_WRITE, IBV_WR_RDMA_WRITE_WITH_IMM,
+						IBV_WR_SEND, IBV_WR_SEND_WITH_IMM };
+static const unsigned lengths[] = { 0, 1, 8, 31, 32, 33, 64, 65, 1000, 4096 };
+
+/* All lengths, by pointers and inline, over several rounds of the ring. */
+static void move_all(enum ibv_qp_type type)
+{
+	for (unsigned round = 0; round < 3; round++) {
+		for (unsigned l = 0; l < sizeof(lengths) / sizeof(lengths[0]); l++) {
+			for (unsigned op = 0; op < 4; op++) {
+				for (int sges = 1; sges <= 4; sges++)
+					move(connected[op], lengths[l], sges, 0);
+				if (lengths[l] <= INLINE)
+					move(connected[op], lengths[l], 1, IBV_SEND_INLINE);
+			}
+			for (int sges = 1; sges <= 4 && type == IBV_QPT_RC; sges++)
+				move(IBV_WR_RDMA_READ, lengths[l], sges, IBV_SEND_FENCE);
+		}
+	}
+}
+
+static void reliable_connections(void **state)
+{
+	(void)state;
+	start_pair(CX_LINK_IB, IBV_QPT_RC, false);
+	move_all(IBV_QPT_RC);
+	stop();
+}
+
+static void reliable_connections_on_ethernet(void **state)
+{
+	(void)state;
+	start_pair(CX_LINK_ROCE, IBV_QPT_RC, false);
+	move_all(IBV_QPT_RC);
+	stop();
+}
+
+static void unreliable_connections(void **state)
+{
+	(void)state;
+	start_pair(CX_LINK_IB, IBV_QPT_UC, false);
+	move_all(IBV_QPT_UC);
+	stop();
+}
+
+static void shared_receives(void **state)
+{
+	(void)state;
+	start_pair(CX_LINK_IB, IBV_QPT_RC, true);
+	move_all(IBV_QPT_RC);
+	stop();
+}
+
+static void datagrams(enum cx_link link)
+{
+	struct request r;
+	struct ibv_wc wc;
+
+	start_pair(link, IBV_QPT_UD, false);
+	for (unsigned l = 0; l < sizeof(lengths) / sizeof(lengths[0]); l++) {
+		for (unsigned imm = 0; imm < 2; imm++) {
+			memset(v.buf, 0xee, BUF);
+			fill(0, lengths[l], l);
+			make(&r, imm ? IBV_WR_SEND_WITH_IMM : IBV_WR_SEND, 0, 0, lengths[l], 2, 0);
+			r.wr.imm_data = htobe32(7);
+			r.wr.wr.ud.ah = v.ah;
+			r.wr.wr.ud.remote_qpn = v.qp[1]->qp_num;
+			r.wr.wr.ud.remote_qkey = QKEY;
+			post_recv(8192, 4096 + GRH);
+			post(&r);
+			run(&r);
+			wc = reap(1, IBV_WC_SUCCESS);
+			assert_int_equal(wc.byte_len, lengths[l] + GRH);
+			assert_int_equal(wc.src_qp, v.qp[0]->qp_num);
+			assert_int_equal(!!(wc.wc_flags & IBV_WC_GRH), link == CX_LINK_ROCE);
+			expect_bytes(0, 8192 + GRH, lengths[l]);
+		}
+	}
+	stop();
+}
+
+static void datagrams_on_infiniband(void **state)
+{
+	(void)state;
+	datagrams(CX_LINK_IB);
+}
+
+static void datagrams_on_ethernet(void **state)
+{
+	(void)state;
+	datagrams(CX_LINK_ROCE);
+}
+
+static void atomics(void **state)
+{
+	uint64_t *target = (uint64_t *)(v.buf + 8192), *result = (uint64_t *)v.buf;
+	struct request r;
+
+	(void)state;
+	start_pair(CX_LINK_IB, IBV_QPT_RC, false);
+	*target = 40;
+	make(&r, IBV_WR_ATOMIC_FETCH_AND_ADD, 0, 0, 8, 1, 0);
+	r.wr.wr.atomic.remote_addr = (uintptr_t)target;
+	r.wr.wr.atomic.rkey = v.mr->rkey;
+	r.wr.wr.atomic.compare_add = 2;
+	post(&r);
+	run(&r);
+	assert_int_equal(*result, 40);
+	assert_int_equal(*target, 42);
+	r.wr.opcode = IBV_WR_ATOMIC_CMP_AND_SWP;
+	r.wr.wr.atomic.compare_add = 42;
+	r.wr.wr.atomic.swap = 7;
+	post(&r);
+	run(&r);
+	assert_int_equal(*result, 42);
+	assert_int_equal(*target, 7);
+	stop();
+}
+
+/* A chain of requests is one doorbell; each completes in its turn. */
+static void chains(void **state)
+{
+	struct request r[DEPTH];
+
+	(void)state;
+	start_pair(CX_LINK_IB, IBV_QPT_RC, false);
+	for (unsigned round = 0; round < 20; round++) {
+		for (unsigned i = 0; i < DEPTH; i++) {
+			make(&r[i], IBV_WR_RDMA_WRITE, 8 * i, 8192 + 8 * i, 8, 1, 0);
+			r[i].wr.next = i + 1 < DEPTH ? &r[i + 1].wr : NULL;
+		}
+		fill(0, 8 * DEPTH, round);
+		post(&r[0]);
+		assert_int_equal(softcx_step(0), DEPTH);
+		for (unsigned i = 0; i < DEPTH; i++)
+			assert_int_equal(reap(0, IBV_WC_SUCCESS).wr_id, r[i].wr.wr_id);
+		assert_memory_equal(v.buf, v.buf + 8192, 8 * DEPTH);
+	}
+	stop();
+}
+
+static void a_bad_key_flushes_what_follows(void **state)
+{
+	struct request r;
+
+	(void)state;
+	start_pair(CX_LINK_IB, IBV_QPT_RC, false);
+	make(&r, IBV_WR_RDMA_WRITE, 0, 8192, 8, 1, 0);
+	r.wr.wr.rdma.rkey ^= 0x5500;
+	post(&r);
+	make(&r, IBV_WR_RDMA_WRITE, 8, 8192, 8, 1, 0);
+	post(&r);
+	post_recv(8192, 64);
+	softcx_step(0);
+	assert_int_equal(reap(0, IBV_WC_REM_ACCESS_ERR).vendor_err, 0x88);
+	assert_int_equal(reap(0, IBV_WC_WR_FLUSH_ERR).vendor_err, 0xf9);
+	assert_int_equal(reap(1, IBV_WC_WR_FLUSH_ERR).vendor_err, 0xf9);
+	stop();
+}
+
+/* Completions in the old buffer are carried over, later ones come to the new one. */
+static void a_queue_is_resized_under_way(void **state)
+{
+	struct request r;
+
+	(void)state;
+	start_pair(CX_LINK_IB, IBV_QPT_RC, false);
+	for (unsigned i = 0; i < 100; i++) {
+		for (unsigned n = 0; n < 6; n++) {
+			make(&r, IBV_WR_RDMA_WRITE, n, 8192, 8, 1, 0);
+			post(&r);
+			assert_int_equal(softcx_step(0), 1);
+			if (n == 3)
+				assert_int_equal(ibv_resize_cq(v.cq[0], i % 2 ? 64 : 200), 0);
+		}
+		for (unsigned n = 0; n < 6; n++)
+			assert_int_equal(reap(0, IBV_WC_SUCCESS).wr_id, n * 1000 + 8);
+	}
+	stop();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(reliable_connections),
+		cmocka_unit_test(reliable_connections_on_ethernet),
+		cmocka_unit_test(unreliable_connections),
+		cmocka_unit_test(shared_receives),
+		cmocka_unit_test(datagrams_on_infiniband),
+		cmocka_unit_test(datagrams_on_ethernet),
+		cmocka_unit_test(atomics),
+		cmocka_unit_test(chains),
+		cmocka_unit_test(a_bad_key_flushes_what_follows),
+		cmocka_unit_test(a_queue_is_resized_under_way),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
