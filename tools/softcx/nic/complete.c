@@ -284,11 +284,14 @@ static void encode_cqe(struct cx_hca *hca, uint8_t *buf, const struct cx_cq *cq,
 static void trace_cqe(struct cx_hca *hca, const struct cx_cq *cq, const struct cx_qp *qp,
 		      const struct cx_completion *c)
 {
+#define NAME_OPCODE(name, value, doc) [value] = #name,
+	static const char *const names[16] = { BSN_CQE_OPCODES(NAME_OPCODE) };
+#undef NAME_OPCODE
 	struct cx_text text;
 
 	cx_text_begin(hca, &text);
-	cx_text_format(&text, "cqe: cqn %#x index %#x opcode %u qpn %#x wqe %#x", cq->head.number,
-		       cq->producer & CQ_INDEX_MASK, c->opcode, qp ? qp->head.number : 0,
+	cx_text_format(&text, "cqe: cqn %#x index %#x %s qpn %#x wqe %#x", cq->head.number,
+		       cq->producer & CQ_INDEX_MASK, names[c->opcode], qp ? qp->head.number : 0,
 		       c->wqe_counter);
 	if (is_error(c))
 		cx_text_format(&text, " syndrome %#x vendor %#x", c->syndrome, c->vendor_syndrome);

@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The model alone: faults by plan, plans that cannot be understood, lint, and the trace. */
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "rig.h"
+
+static struct rig rig;
+static char trace_path[] = "/tmp/nic_faults.XXXXXX";
+
+static void start(const char *plan)
+{
+	struct cx_config config;
+	int fd;
+
+	strcpy(trace_path + strlen(trace_path) - 6, "XXXXXX");
+	fd = mkstemp(trace_path);
+	assert_true(fd >= 0);
+	close(fd);
+	rig_config(&config);
+	config.fault_plan = plan;
+	config.trace_path = trace_path;
+	rig_open(&rig, &config);
+	for (unsigned i = 0; i < 2; i++)
+		rig_qp_create(&rig, &rig.qp[i]);
+	for (unsigned i = 0; i < 2; i++)
+		rig_qp_connect(&rig, &rig.qp[i], rig.qp[!i].number);
+}
+
+static int stop(void **state)
+{
+	(void)state;
+	rig_teardown(&rig);
+	unlink(trace_path);
+	return 0;
+}
+
+static void write_once(void)
+{
+	rig_post_write(&rig, &rig.qp[0], rig.buf + 64, rig.buf, 8, BSN_CE_ALWAYS);
+	cx_step(rig.hca, 0);
+}
+
+static void expect_error(uint8_t syndrome, uint8_t vendor)
+{
+	struct bsn_cqe cqe;
+
+	assert_true(rig_poll(&rig.cq[0], &cqe));
+	assert_int_equal(cqe.tail.opcode, BSN_CQE_REQ_ERR);
+	assert_int_equal(cqe.as.err.syndrome, syndrome);
+	assert_int_equal(cqe.as.err.vendor_syndrome, vendor);
+}
+
+static void expect_good(void)
+{
+	struct bsn_cqe cqe;
+
+	assert_true(rig_poll(&rig.cq[0], &cqe));
+	assert_int_equal(cqe.tail.opcode, BSN_CQE_REQ);
+}
+
+static void expect_nothing(void)
+{
+	struct bsn_cqe cqe;
+
+	assert_false(rig_poll(&rig.cq[0], &cqe));
+}
+
+static void expect_in_trace(const char *text)
+{
+	static char all[1 << 16];
+	int fd = open(trace_path, O_RDONLY);
+	ssize_t len = read(fd, all, sizeof(all) - 1);
+
+	close(fd);
+	assert_true(len >= 0);
+	all[len] = 0;
+	if (!strstr(all, text))
+		fail_msg("'%s' is not in:\n%s", text, all);
+}
+
+/* -- faults ------------------------------------------------------------------------------------- */
+
+static void a_lost_request_is_retried(void **state)
+{
+	(void)state;
+	start("nth=1 drop");
+	write_once();
+	expect_nothing();
+	cx_step(rig.hca, 0);
+	expect_good();
+	expect_in_trace("fault: rule 1");
+}
+
+static void requests_that_are_always_lost_time_out(void **state)
+{
+	(void)state;
+	start("# all of them\n\n  drop   # here\n");
+	write_once();
+	for (unsigned i = 0; i < 3; i++) {
+		expect_nothing();
+		cx_step(rig.hca, 0);
+	}
+	expect_error(BSN_SYNDROME_RETRY_EXCEEDED, 0x81);
+}
+
+static void a_delay_is_served_once(void **state)
+{
+	uint64_t due;
+
+	(void)state;
+	start("nth=2 delay 1000");
+	write_once();
+	expect_good();
+	write_once();
+	due = cx_next_deadline_ns(rig.hca);
+	assert_in_range(due, 1000000, 1000100);
+	expect_nothing();
+	write_once(); /* waits behind it; the step moves the clock, and both execute */
+	expect_good();
+	expect_good();
+}
+
+static void any_syndrome_can_be_had(void **state)
+{
+	(void)state;
+	start("opcode=RDMA_READ fail 0x14 0x77; every=2 opcode=RDMA_WRITE fail 0x02 104");
+	write_once();
+	expect_good();
+	write_once();
+	expect_error(BSN_SYNDROME_LOCAL_QP_OPERATION, 0x68);
+}
+
+static void receivers_that_are_never_ready_use_up_the_retries(void **state)
+{
+	(void)state;
+	start("rnr");
+	write_once();
+	for (unsigned i = 0; i < 5; i++)
+		cx_step(rig.hca, 0);
+	expect_error(BSN_SYNDROME_RNR_RETRY_EXCEEDED, 0x87);
+}
+
+static void a_queue_can_be_overrun(void **state)
+{
+	(void)state;
+	start("nth=2 cq-overrun");
+	write_once();
+	expect_good();
+	write_once();
+	expect_nothing();
+	assert_int_equal(rig_qp_state(&rig, &rig.qp[0]), IBV_QPS_ERR);
+}
+
+static void without_a_port_nobody_answers(void **state)
+{
+	(void)state;
+	start("nth=1 port-down");
+	write_once();
+	for (unsigned i = 0; i < 5; i++)
+		cx_step(rig.hca, 0);
+	expect_error(BSN_SYNDROME_RETRY_EXCEEDED, 0x81);
+}
+
+static void bad_plans_are_explained(void **state)
+{
+	static const struct {
+		const char *plan, *line, *word;
+	} cases[] = {
+		{ "drip", "line 1", "'drip'" },
+		{ "drop\n\nnth=x drop", "line 3", "'nth=x'" },
+		{ "opcode=SEEND drop", "line 1", "'opcode=SEEND'" },
+		{ "color=7 drop", "line 1", "'color=7'" },
+		{ "nth=1", "line 1", "'nth=1'" },
+		{ "drop 5", "line 1", "'5'" },
+		{ "delay", "line 1", "'delay'" },
+		{ "delay -4", "line 1", "'-4'" },
+		{ "drop # fine\nfail 0x14", "line 2", "'0x14'" },
+		{ "drop; fail 0x114 0", "line 1", "'0x114'" },
+		{ "qpn=0x1000000 drop", "line 1", "'qpn=0x1000000'" },
+	};
+	struct cx_config config;
+	struct cx_hca *hca;
+	char message[200];
+
+	(void)state;
+	start(NULL);
+	rig_config(&config);
+	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		assert_int_equal(cx_fault_plan_check(cases[i].plan, message, sizeof(message)),
+				 -EINVAL);
+		assert_non_null(strstr(message, cases[i].line));
+		assert_non_null(strstr(message, cases[i].word));
+		config.fault_plan = cases[i].plan;
+		assert_int_equal(cx_open(&config, &hca), -EINVAL);
+	}
+	assert_int_equal(cx_fault_plan_check("", message, sizeof(message)), 0);
+}
+
+/* -- lint --------------------------------------------------------------------------------------- */
+
+/* Nothing here changes what is executed: findings are not errors. */
+static void wrong_bits_are_lint(void **state)
+{
+	uint8_t *sq = rig.qp[0].ring + RIG_RQ * RIG_RQ_STRIDE;
+	struct rig_wqe wqe;
+
+	(void)state;
+	start(NULL);
+	rig_begin(&wqe, BSN_OPCODE_RDMA_WRITE, BSN_CE_ALWAYS);
+	rig_raddr(&wqe, rig.buf, rig.key);
+	rig_data(&wqe, rig.buf, 8, rig.key);
+	rig_post(&rig.qp[0], &wqe);
+	sq[11] |= 1; /* must be zero */
+	cx_step(rig.hca, 0);
+	expect_good();
+	assert_int_equal(cx_lint_count(rig.hca), 1);
+	expect_in_trace("lint: ");
+	expect_in_trace("reserved bits");
+
+	rig_post(&rig.qp[0], &wqe);
+	sq[BSN_BB_SIZE + 1] ^= 1; /* the index */
+	sq[BSN_BB_SIZE + 5] ^= 1; /* the queue pair */
+	cx_step(rig.hca, 0);
+	expect_good();
+	assert_int_equal(cx_lint_count(rig.hca), 3);
+	expect_in_trace("ctrl.wqe_index");
+	expect_in_trace("ctrl.qpn");
+}
+
+/* Stores a BlueFlame block as a program would: `chunk` bytes at a time. */
+static void ring(uint32_t buffer, const uint8_t *wqe, size_t len, size_t chunk)
+{
+	for (size_t at = 0; at < len; at += chunk)
+		cx_doorbell(rig.hca, rig.attr.uar_page,
+			    BSN_UAR_BF_OFFSET + buffer * 256 + (uint32_t)at, wqe + at,
+			    (uint32_t)chunk);
+}
+
+static void doorbells_are_compared_with_record_and_ring(void **state)
+{
+	struct rig_wqe wqe;
+
+	(void)state;
+	start(NULL);
+	rig_begin(&wqe, BSN_OPCODE_RDMA_WRITE, BSN_CE_ALWAYS);
+	rig_raddr(&wqe, rig.buf, rig.key);
+	rig_data(&wqe, rig.buf, 8, rig.key);
+	for (unsigned i = 0; i < 4; i++) {
+		static const size_t chunks[] = { 8, 16, 32, 64 };
+
+		rig_post(&rig.qp[0], &wqe);
+		ring(i & 1, wqe.bytes, 64, chunks[i]);
+		cx_step(rig.hca, 0);
+		expect_good();
+	}
+	rig_post(&rig.qp[0], &wqe);
+	ring(0, wqe.bytes, 8, 8); /* a doorbell without the copy */
+	assert_int_equal(cx_lint_count(rig.hca), 0);
+
+	ring(0, wqe.bytes, 8, 8); /* nothing new was published */
+	assert_int_equal(cx_lint_count(rig.hca), 1);
+	expect_in_trace("the record has not moved");
+
+	rig_post(&rig.qp[0], &wqe);
+	wqe.bytes[40] ^= 1;
+	ring(0, wqe.bytes, 64, 64); /* not what the ring holds */
+	assert_int_equal(cx_lint_count(rig.hca), 2);
+	expect_in_trace("are not the ring's");
+
+	cx_doorbell(rig.hca, rig.attr.uar_page, 0x40, wqe.bytes, 8);
+	expect_in_trace("is no register");
+	wqe.bytes[5] ^= 0xff;
+	ring(1, wqe.bytes, 8, 8);
+	expect_in_trace("there is no qpn");
+	assert_int_equal(cx_lint_count(rig.hca), 4);
+}
+
+static void the_trace_says_what_happens(void **state)
+{
+	struct rig_wqe wqe;
+
+	(void)state;
+	start(NULL);
+	rig_begin(&wqe, BSN_OPCODE_RDMA_WRITE, BSN_CE_ALWAYS);
+	rig_raddr(&wqe, rig.buf + 64, rig.key);
+	rig_data(&wqe, rig.buf, 8, rig.key);
+	rig_post(&rig.qp[0], &wqe);
+	ring(0, wqe.bytes, 8, 8);
+	cx_step(rig.hca, 0);
+	expect_in_trace("store: page 0 offset 0x800 size 8");
+	expect_in_trace(" RDMA_WRITE [ctrl");
+	expect_in_trace(" REQ qpn ");
+	cx_trace(rig.hca, "%s %d %5u|%08lx %c%%", "text", -7, 42u, 0xabcul, 'z');
+	expect_in_trace("text -7    42|00000abc z%");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_teardown(name, stop)
+		TEST(a_lost_request_is_retried),
+		TEST(requests_that_are_always_lost_time_out),
+		TEST(a_delay_is_served_once),
+		TEST(any_syndrome_can_be_had),
+		TEST(receivers_that_are_never_ready_use_up_the_retries),
+		TEST(a_queue_can_be_overrun),
+		TEST(without_a_port_nobody_answers),
+		TEST(bad_plans_are_explained),
+		TEST(wrong_bits_are_lint),
+		TEST(doorbells_are_compared_with_record_and_ring),
+		TEST(the_trace_says_what_happens),
+#undef TEST
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
