@@ -4,6 +4,8 @@
 
 #include <infiniband/mlx5dv.h>
 
+#include "init.h"
+
 int provider_error_of_pointer(const void *object)
 {
 	if (object)
@@ -60,27 +62,6 @@ int provider_cq_create(struct ibv_context *context, const struct provider_cq_att
 	return provider_error_of_pointer(created);
 }
 
-/* The largest chunk that leaves room for all: a power of two, since chunks tile the ring. */
-static uint32_t chunk_of(uint32_t count, uint32_t spare)
-{
-	uint32_t chunk = 1;
-
-	while (2 * chunk <= spare && 8 * chunk <= count)
-		chunk *= 2;
-	return chunk;
-}
-
-/* Owner bits as the device would leave them a lap ago, opcode invalid: "not ours" by one compare. */
-static void prefill(struct bsn_cq *hot)
-{
-	const struct bsn_cqe_tail tail = { .opcode = BSN_CQE_INVALID, .owner = 1 };
-
-	for (uint32_t i = 0; i < hot->cqe_count; i++)
-		bsn_cqe_tail_encode((uint8_t *)(uintptr_t)hot->ring + i * hot->stride +
-					    BSN_CQE_TAIL_OFFSET,
-				    &tail);
-}
-
 int provider_cq_map(struct ibv_cq *cq, uint32_t spare, struct bsn_cq *hot)
 {
 	struct mlx5dv_cq map = { 0 };
@@ -89,20 +70,15 @@ int provider_cq_map(struct ibv_cq *cq, uint32_t spare, struct bsn_cq *hot)
 
 	if (err)
 		return err;
-	hot->stride = map.cqe_size;
-	hot->ring = (const uint8_t *)map.buf + map.cqe_size - BSN_CQE_SIZE;
-	hot->cqe_count = map.cqe_cnt;
-	hot->record = (struct bsn_be32 *)map.dbrec;
-	hot->arm_reg = (uint8_t *)map.cq_uar + BSN_UAR_CQ_ARM_OFFSET;
-	hot->cqn = map.cqn;
-	hot->chunk = chunk_of(map.cqe_cnt, spare);
-	hot->chunk_ci = hot->chunk;
-	hot->next = hot->ring;
-	hot->chunk_end = hot->ring + hot->chunk * hot->stride;
-	hot->phase = 0;
-	hot->empty_mask = 1;
-	hot->plain_below = 1;
-	prefill(hot);
+	bsn_cq_init(hot, &(struct bsn_cq_init){
+				 .ring = map.buf,
+				 .record = (struct bsn_be32 *)map.dbrec,
+				 .arm_reg = (uint8_t *)map.cq_uar + BSN_UAR_CQ_ARM_OFFSET,
+				 .count = map.cqe_cnt,
+				 .stride_bytes = map.cqe_size,
+				 .spare = spare,
+				 .cqn = map.cqn,
+			 });
 	return 0;
 }
 

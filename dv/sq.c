@@ -353,7 +353,7 @@ uint32_t bsn_sq_auto_signal(struct bsn_sq *sq)
 	const struct bsn_ctrl always = { .ce = BSN_CE_ALWAYS };
 
 	sq->quiet = sq->signal_every;
-	if (!sq->signal_every || bsn_sq_outstanding_bb(sq) < sq->signal_every)
+	if (!sq->signal_every || bsn_sq_outstanding_bb(sq) + 1 < sq->signal_every)
 		return sq->ce_quiet;
 	sq->hidden[sq->pi & sq->bb_mask] = 1;
 	__atomic_store_n(&sq->has_hidden, 1, __ATOMIC_RELEASE);
