@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "shim.h"
+#include "timer.h"
 #include "trap.h"
 #include "uar.h"
 
@@ -66,8 +67,10 @@ static void ring(void *context, uint32_t page, uint32_t offset, const void *data
 	struct cx_hca *hca = device.hca;
 
 	(void)context;
-	if (hca)
-		cx_doorbell(hca, page, offset, data, size);
+	if (!hca)
+		return;
+	cx_doorbell(hca, page, offset, data, size);
+	timer_look(hca); /* it may wait for its peer now */
 }
 
 /* A passive device is stepped, and looks at the doorbell records. */
@@ -79,6 +82,7 @@ static int uar_in_use(uint32_t page)
 /* Once per process; what was installed for an earlier device serves the next. */
 static int install_trap(void)
 {
+	const char *exact = getenv("SOFTCX_EXACT");
 	int memfd;
 
 	if (device.config.passive || trap_installed())
@@ -86,7 +90,8 @@ static int install_trap(void)
 	memfd = memfd_locked();
 	if (memfd < 0)
 		return memfd;
-	return trap_install(memfd, SOFTCX_UAR_BASE, SOFTCX_UAR_SIZE, TRAP_ABSORB, ring, NULL);
+	return trap_install(memfd, SOFTCX_UAR_BASE, SOFTCX_UAR_SIZE,
+			    exact && *exact ? TRAP_EXACT : TRAP_ABSORB, ring, NULL);
 }
 
 /* The strings are copied as well; NULL stays NULL. */
@@ -139,6 +144,7 @@ static void after_fork_child(void)
 	pthread_mutex_init(&device_lock, NULL);
 	files_after_fork_child();
 	uverbs_after_fork_child();
+	timer_after_fork_child();
 	if (device.hca)
 		cx_after_fork_child(device.hca);
 	device.hca = NULL;
@@ -244,6 +250,7 @@ int softcx_stop(void)
 	if (files_open()) {
 		err = -EBUSY;
 	} else if (device.hca) {
+		timer_stop();
 		cx_close(device.hca);
 		sysfs_remove();
 		device.hca = NULL;
@@ -267,5 +274,6 @@ struct cx_hca *softcx_hca(void)
 /* Other threads may still be running, so the device stays; it notices that the process is gone. */
 __attribute__((destructor)) static void remove_tree_at_exit(void)
 {
+	timer_stop();
 	sysfs_remove();
 }

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The one thread that wakes the model when a wait is over. */
+#define _GNU_SOURCE 1
+#include <errno.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "timer.h"
+
+enum { NS_PER_S = 1000000000, LEAST_NAP_NS = 20000 };
+
+enum thread_state { NONE, STARTING, RUNNING };
+
+static struct {
+	_Atomic enum thread_state state;
+	atomic_bool stop;
+	atomic_uint looked;        /* changes when there is something new to look at */
+	_Atomic uint64_t sleeping; /* until when the thread sleeps; 0: not known */
+	pthread_t thread;
+} timer;
+
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * NS_PER_S + t.tv_nsec;
+}
+
+/* Sleeps until then (0: for ever), or until `looked` is no longer as it was. */
+static void sleep_until(uint64_t deadline, unsigned looked)
+{
+	struct timespec t = { .tv_sec = deadline / NS_PER_S, .tv_nsec = deadline % NS_PER_S };
+
+	/* BITSET: the time is absolute, on CLOCK_MONOTONIC. */
+	syscall(SYS_futex, &timer.looked, FUTEX_WAIT_BITSET_PRIVATE, looked, deadline ? &t : NULL,
+		NULL, FUTEX_BITSET_MATCH_ANY);
+}
+
+static void wake(void)
+{
+	atomic_fetch_add(&timer.looked, 1);
+	syscall(SYS_futex, &timer.looked, FUTEX_WAKE_PRIVATE, 1);
+}
+
+static void *serve(void *arg)
+{
+	struct cx_hca *hca = arg;
+
+	while (!atomic_load(&timer.stop)) {
+		unsigned looked = atomic_load(&timer.looked);
+		uint64_t deadline = cx_next_deadline_ns(hca), now = now_ns();
+
+		if (deadline && deadline <= now) {
+			cx_run_timers(hca);
+			deadline = cx_next_deadline_ns(hca);
+			/* What could not be done in time is no reason to spin. */
+			if (deadline && deadline < now + LEAST_NAP_NS)
+				deadline = now + LEAST_NAP_NS;
+		}
+		atomic_store(&timer.sleeping, deadline ? deadline : UINT64_MAX);
+		if (!atomic_load(&timer.stop))
+			sleep_until(deadline, looked);
+		atomic_store(&timer.sleeping, 0);
+	}
+	return NULL;
+}
+
+/*
+ * With every signal of the program's blocked. Not the faults: the model copies from memory that may
+ * be gone, and its handler recovers.
+ */
+static int start(struct cx_hca *hca)
+{
+	sigset_t all, before;
+	int err;
+
+	sigfillset(&all);
+	sigdelset(&all, SIGSEGV);
+	sigdelset(&all, SIGBUS);
+	atomic_store(&timer.stop, false);
+	pthread_sigmask(SIG_BLOCK, &all, &before);
+	err = pthread_create(&timer.thread, NULL, serve, hca);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	atomic_store(&timer.state, err ? NONE : RUNNING);
+	return -err;
+}
+
+int timer_look(struct cx_hca *hca)
+{
+	enum thread_state none = NONE;
+	uint64_t deadline = cx_next_deadline_ns(hca);
+
+	if (!deadline)
+		return 0;
+	if (atomic_compare_exchange_strong(&timer.state, &none, STARTING))
+		return start(hca);
+	if (deadline < atomic_load(&timer.sleeping) || !atomic_load(&timer.sleeping))
+		wake();
+	return 0;
+}
+
+void timer_stop(void)
+{
+	if (atomic_load(&timer.state) != RUNNING)
+		return;
+	atomic_store(&timer.stop, true);
+	wake();
+	if (pthread_equal(pthread_self(), timer.thread)) /* exit() from a handler of its own */
+		return;
+	pthread_join(timer.thread, NULL);
+	atomic_store(&timer.state, NONE);
+}
+
+void timer_after_fork_child(void)
+{
+	atomic_store(&timer.state, NONE);
+	atomic_store(&timer.sleeping, 0);
+}
