@@ -23,11 +23,17 @@ static const char *value_of(const char *variable)
 	return value && *value ? value : NULL;
 }
 
-bool shim_config_from_environment(struct cx_config *config)
+static bool is_set(const char *variable)
+{
+	const char *value = value_of(variable);
+
+	return value && strcmp(value, "0");
+}
+
+bool shim_config_from_environment(struct cx_config *config, enum trap_mode *mode)
 {
 	const char *generation = value_of("SOFTCX_GENERATION");
 	const char *link = value_of("SOFTCX_LINK");
-	const char *passive = value_of("SOFTCX_PASSIVE");
 
 	memset(config, 0, sizeof(*config));
 	config->fabric = value_of("SOFTCX_FABRIC");
@@ -37,7 +43,8 @@ bool shim_config_from_environment(struct cx_config *config)
 	config->link = CX_LINK_IB;
 	config->fault_plan = value_of("SOFTCX_FAULT");
 	config->trace_path = value_of("SOFTCX_TRACE");
-	config->passive = passive && strcmp(passive, "0");
+	config->passive = is_set("SOFTCX_PASSIVE");
+	*mode = is_set("SOFTCX_EXACT") ? TRAP_EXACT : TRAP_ABSORB;
 	if (generation && cx_generation_by_name(generation, &config->generation))
 		return complain("SOFTCX_GENERATION", generation);
 	if (link && cx_link_by_name(link, &config->link))

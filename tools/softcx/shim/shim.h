@@ -9,6 +9,7 @@
 
 #include "../kernel/uverbs.h"
 #include "../nic/hca.h"
+#include "trap.h"
 
 /*
  * The process's device, started from the environment if that asks for one (preloaded), else only by
@@ -16,8 +17,12 @@
  */
 const struct uverbs_host *shim_host(void);
 
-/* preload.c, absent when linked in: the configuration in the environment; false if there is none. */
-bool shim_config_from_environment(struct cx_config *config) __attribute__((weak));
+/*
+ * preload.c, absent when linked in: the configuration in the environment, and how doorbells are
+ * trapped; false if there is none.
+ */
+bool shim_config_from_environment(struct cx_config *config, enum trap_mode *mode)
+	__attribute__((weak));
 
 /* -- sysfs.c ----------------------------------------------------------------------------------- */
 

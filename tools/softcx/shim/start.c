@@ -23,9 +23,10 @@ static struct {
 	struct cx_config config;
 	struct cx_hca *hca;
 	int memfd;
-	bool wanted;  /* there is a configuration */
-	bool refused; /* starting failed; said once */
-} device = { .memfd = -1 };
+	enum trap_mode mode; /* exact for tests; programs choose, and mostly want to be fast */
+	bool wanted;         /* there is a configuration */
+	bool refused;        /* starting failed; said once */
+} device = { .memfd = -1, .mode = TRAP_EXACT };
 
 static pthread_mutex_t device_lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -91,7 +92,7 @@ static int install_trap(void)
 	if (memfd < 0)
 		return memfd;
 	return trap_install(memfd, SOFTCX_UAR_BASE, SOFTCX_UAR_SIZE,
-			    exact && *exact ? TRAP_EXACT : TRAP_ABSORB, ring, NULL);
+			    exact && *exact ? TRAP_EXACT : device.mode, ring, NULL);
 }
 
 /* The strings are copied as well; NULL stays NULL. */
@@ -195,7 +196,8 @@ static void start_from_environment(void)
 	int err;
 
 	if (!device.wanted) {
-		if (!shim_config_from_environment || !shim_config_from_environment(&config) ||
+		if (!shim_config_from_environment ||
+		    !shim_config_from_environment(&config, &device.mode) ||
 		    copy_config(&config, &device.config))
 			return;
 		device.wanted = true;
