@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The model's clock, with a model that only counts. */
+#define _GNU_SOURCE 1
+#include <errno.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "shim/timer.h"
+
+static _Atomic uint64_t deadline;
+static atomic_uint asked, ran;
+static atomic_bool stuck, early, open_signal;
+static sem_t woken;
+
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+uint64_t cx_next_deadline_ns(struct cx_hca *hca)
+{
+	(void)hca;
+	atomic_fetch_add(&asked, 1);
+	return deadline;
+}
+
+void cx_run_timers(struct cx_hca *hca)
+{
+	sigset_t mask;
+
+	(void)hca;
+	pthread_sigmask(SIG_SETMASK, NULL, &mask);
+	if (!sigismember(&mask, SIGTERM) || !sigismember(&mask, SIGALRM) ||
+	    sigismember(&mask, SIGSEGV))
+		open_signal = true;
+	if (now_ns() < deadline)
+		early = true;
+	if (!stuck)
+		deadline = 0;
+	atomic_fetch_add(&ran, 1);
+	sem_post(&woken);
+}
+
+static unsigned threads(void)
+{
+	char line[128];
+	unsigned count = 0;
+	FILE *f = fopen("/proc/self/status", "r");
+
+	assert_non_null(f);
+	while (fgets(line, sizeof(line), f))
+		sscanf(line, "Threads: %u", &count);
+	fclose(f);
+	return count;
+}
+
+static void nothing_due_starts_no_thread(void **state)
+{
+	(void)state;
+	deadline = 0;
+	assert_int_equal(timer_look(NULL), 0);
+	assert_int_equal(threads(), 1);
+	timer_stop();
+}
+
+static void waits_end_when_due(void **state)
+{
+	(void)state;
+	for (unsigned k = 0; k < 20; k++) {
+		deadline = now_ns() + k * 100000;
+		assert_int_equal(timer_look(NULL), 0);
+		sem_wait(&woken);
+		assert_int_equal(threads(), 2);
+	}
+	assert_false(early);
+	assert_false(open_signal);
+	timer_stop();
+	assert_int_equal(threads(), 1);
+}
+
+static void earlier_wait_shortens_the_sleep(void **state)
+{
+	uint64_t begin = now_ns();
+
+	(void)state;
+	deadline = begin + 3600000000000u;
+	assert_int_equal(timer_look(NULL), 0);
+	deadline = begin + 1000000;
+	assert_int_equal(timer_look(NULL), 0);
+	sem_wait(&woken);
+	assert_true(now_ns() - begin < 1000000000);
+	timer_stop();
+}
+
+/* What stays due although the model ran must not make the thread spin. */
+static void overdue_wait_does_not_spin(void **state)
+{
+	uint64_t begin = now_ns();
+
+	(void)state;
+	stuck = true;
+	ran = 0;
+	deadline = 1;
+	assert_int_equal(timer_look(NULL), 0);
+	for (unsigned k = 0; k < 50; k++)
+		sem_wait(&woken);
+	assert_true(now_ns() - begin >= 49 * 20000);
+	timer_stop();
+	stuck = false;
+	while (!sem_trywait(&woken))
+		;
+}
+
+static void forked_child_starts_anew(void **state)
+{
+	int status;
+	pid_t pid;
+
+	(void)state;
+	deadline = now_ns() + 3600000000000u;
+	assert_int_equal(timer_look(NULL), 0);
+	pid = fork();
+	if (!pid) {
+		timer_after_fork_child();
+		if (threads() != 1)
+			_exit(1);
+		deadline = now_ns();
+		if (timer_look(NULL))
+			_exit(2);
+		sem_wait(&woken);
+		timer_stop();
+		_exit(threads() == 1 ? 0 : 3);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	timer_stop();
+	timer_stop();
+	assert_int_equal(threads(), 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(nothing_due_starts_no_thread),
+		cmocka_unit_test(waits_end_when_due),
+		cmocka_unit_test(earlier_wait_shortens_the_sleep),
+		cmocka_unit_test(overdue_wait_does_not_spin),
+		cmocka_unit_test(forked_child_starts_anew),
+	};
+
+	sem_init(&woken, 0, 0);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
