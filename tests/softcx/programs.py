@@ -107,6 +107,15 @@ def check_devinfo(link, env):
             raise Failure(f'"{version}" where it does not belong, or not where it does\n{out}')
 
 
+def check_nothing_left():
+    """The fabrics of these cases are gone with the last of their processes."""
+    dirs = [os.environ.get('XDG_RUNTIME_DIR', '/dev/shm'), '/dev/shm', '/tmp']
+    left = {entry for path in dirs if os.path.isdir(path) for entry in os.listdir(path)
+            if f'-test-{os.getpid()}-' in entry}
+    if left:
+        raise Failure(f'left behind: {" ".join(sorted(left))}')
+
+
 def cases():
     """(name, program, function of its environment, more environment)"""
     for link in ('ib', 'roce'):
@@ -128,6 +137,7 @@ def cases():
             yield (f'ucx_perftest over {transport} on {link}', 'ucx_perftest', link,
                    lambda env: run_pair(['ucx_perftest'],
                                         ['-t', 'tag_lat', '-n', '100', '-w', '10'], env), ucx)
+    yield ('nothing is left behind', 'true', 'ib', lambda env: check_nothing_left(), {})
 
 
 def main():

@@ -129,10 +129,9 @@ static void release_slot(struct cx_hca *hca)
 
 /* -- the lock ----------------------------------------------------------------------------------- */
 
-void cx_lock(struct cx_hca *hca)
+static void take_over(struct cx_hca *hca, int err)
 {
 	struct cx_shared *shared = hca->shared;
-	const int err = pthread_mutex_lock(&shared->lock);
 
 	if (err == EOWNERDEAD) {
 		/*
@@ -146,6 +145,26 @@ void cx_lock(struct cx_hca *hca)
 		cx_sweep_dead(hca);
 	}
 	shared->holder = hca->self;
+}
+
+void cx_lock(struct cx_hca *hca)
+{
+	take_over(hca, pthread_mutex_lock(&hca->shared->lock));
+}
+
+/* For an exit that may come while this very thread is inside the model. */
+static bool lock_within_a_second(struct cx_hca *hca)
+{
+	struct timespec deadline;
+	int err;
+
+	clock_gettime(CLOCK_REALTIME, &deadline);
+	deadline.tv_sec++;
+	err = pthread_mutex_timedlock(&hca->shared->lock, &deadline);
+	if (err && err != EOWNERDEAD)
+		return false;
+	take_over(hca, err);
+	return true;
 }
 
 void cx_unlock(struct cx_hca *hca)
@@ -433,6 +452,21 @@ void cx_close(struct cx_hca *hca)
 		return;
 	leave_fabric(hca);
 	free_hca(hca);
+}
+
+void cx_leave(struct cx_hca *hca)
+{
+	if (hca->config.private_fabric || hca->segment_fd < 0 || hca->self >= CX_PROCS)
+		return;
+	flock(hca->segment_fd, LOCK_EX);
+	if (lock_within_a_second(hca)) {
+		release_slot(hca);
+		hca->self = CX_PROCS;
+		cx_unlock(hca);
+		if (!segment_in_use(hca->shared))
+			unlink(hca->segment_path);
+	}
+	flock(hca->segment_fd, LOCK_UN);
 }
 
 void cx_after_fork_child(struct cx_hca *hca)

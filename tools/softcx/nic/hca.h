@@ -47,6 +47,11 @@ enum cx_event { CX_EVENT_COMPLETION, CX_EVENT_ASYNC };
  */
 int cx_open(const struct cx_config *config, struct cx_hca **hca);
 void cx_close(struct cx_hca *hca);
+/*
+ * At the end of a process: its objects go, and the fabric with its last process, but nothing is
+ * freed, since other threads may still ring. Gives up where the lock cannot be had in a second.
+ */
+void cx_leave(struct cx_hca *hca);
 void cx_after_fork_child(struct cx_hca *hca); /* the child owns nothing of its parent's */
 const struct cx_config *cx_config(const struct cx_hca *hca);
 

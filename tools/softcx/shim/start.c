@@ -273,9 +273,10 @@ struct cx_hca *softcx_hca(void)
 	return device.hca;
 }
 
-/* Other threads may still be running, so the device stays; it notices that the process is gone. */
-__attribute__((destructor)) static void remove_tree_at_exit(void)
+/* Other threads may still be running, so nothing is freed. */
+__attribute__((destructor)) static void leave_at_exit(void)
 {
-	timer_stop();
+	if (device.hca)
+		cx_leave(device.hca);
 	sysfs_remove();
 }
