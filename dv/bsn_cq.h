@@ -47,6 +47,7 @@ enum bsn_completion_flags {
  * @syndrome: on an error, CQE byte 55; 0 where unknown
  * @imm: immediate in host order, or the invalidated rkey
  * @src_qpn: UD: the sender's QPN
+ * @slid: UD: the sender's LID; @sl and @dlid_path_bits likewise
  * @qpn: the QP
  * @wqe_index: on an error, the ring index of the failed WQE's first block, modulo 2^16
  * @vendor_syndrome: on an error, CQE byte 54
@@ -70,7 +71,10 @@ struct bsn_completion {
 	uint8_t vendor_syndrome;
 	uint8_t hw_syndrome;
 	const void *data;
-	uint64_t reserved[2]; /* to 64 bytes */
+	uint16_t slid;
+	uint8_t sl;
+	uint8_t dlid_path_bits;
+	uint8_t reserved[12]; /* to 64 bytes */
 };
 
 /** struct bsn_cq_slot - open-addressed table from QPN to queues; qpn 0: free, ~0: removed */

@@ -144,6 +144,7 @@ struct bsn_sq {
 
 	/* rare */
 	const struct bsn_sq_path *path __attribute__((aligned(64)));
+	void **slot_users;    /* UD, DC: one a slot, the endpoint's user pointer; else NULL */
 	uint32_t capacity_bb; /* blocks that may be outstanding: what the CQ has room for */
 	uint32_t seen_done;   /* the poster's copy of done, when retired was last computed */
 	uint32_t retired;     /* the poster's: BBs before this one are free */
@@ -246,6 +247,9 @@ static inline uint32_t bsn_sq_count_blueflame(const struct bsn_sq *sq)
 {
 	return sq->pi - sq->count_slow_bb + sq->count_blueflame;
 }
+
+/* Of a WQE that a queue takes: mlx5 counts to 63, and peers stop at 60 (UCX ib_mlx5.h). */
+#define BSN_SEND_MAX_DS 60
 
 #define BSN_DS_INLINE_MAX (BSN_DS_SIZE - BSN_INLINE_HDR_SIZE)
 

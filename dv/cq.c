@@ -13,11 +13,14 @@
 #define QPN_FREE    0u
 #define QPN_REMOVED 0xffffffffu
 
+/* Keeps the inline code from taking a queue's CQEs for plain: its users stand one in each slot. */
+#define QPN_REAPED 0x80000000u
+
 static struct bsn_cq_slot *find_slot(const struct bsn_cq *cq, uint32_t qpn)
 {
 	for (uint32_t probe = 0; probe <= cq->slot_mask; probe++) {
 		struct bsn_cq_slot *slot = &cq->slots[(qpn + probe) & cq->slot_mask];
-		if (slot->qpn == qpn)
+		if ((slot->qpn & ~QPN_REAPED) == qpn)
 			return slot;
 		if (slot->qpn == QPN_FREE)
 			return NULL;
@@ -29,6 +32,8 @@ static void insert_slot(struct bsn_cq *cq, uint32_t qpn, struct bsn_sq *sq)
 {
 	uint32_t at = qpn & cq->slot_mask;
 
+	if (sq->slot_users)
+		qpn |= QPN_REAPED;
 	while (cq->slots[at].qpn != QPN_FREE)
 		at = (at + 1) & cq->slot_mask;
 	cq->slots[at].sq = sq;
@@ -51,7 +56,7 @@ static int grow_slots(struct bsn_cq *cq)
 	cq->slots_used = 0;
 	for (uint32_t i = 0; i < old_count; i++)
 		if (old[i].qpn != QPN_FREE && old[i].qpn != QPN_REMOVED)
-			insert_slot(cq, old[i].qpn, old[i].sq);
+			insert_slot(cq, old[i].qpn & ~QPN_REAPED, old[i].sq);
 	free(old);
 	return 0;
 }
@@ -274,12 +279,17 @@ static uint16_t receive_index(const struct bsn_rq *rq, uint32_t wqe_counter)
 	return rq->is_srq ? (uint16_t)wqe_counter : (uint16_t)rq->tail;
 }
 
+static void *user_of(const struct bsn_sq *sq, uint32_t wqe_index)
+{
+	return sq->slot_users ? sq->slot_users[wqe_index & sq->poller_mask] : sq->user;
+}
+
 static int reap_request(struct bsn_cq *cq, struct bsn_sq *sq, struct bsn_completion *c)
 {
 	struct bsn_cqe_req cqe;
 
 	bsn_cqe_req_decode(&cqe, cq->next);
-	*c = (struct bsn_completion){ .user = sq->user,
+	*c = (struct bsn_completion){ .user = user_of(sq, cqe.wqe_counter),
 				      .byte_len = cqe.byte_count,
 				      .opcode = (uint8_t)cqe.wqe_opcode,
 				      .qpn = cqe.qpn };
@@ -303,6 +313,9 @@ static int reap_receive(struct bsn_cq *cq, struct bsn_sq *sq, struct bsn_complet
 		.imm = cqe.imm_inval_pkey,
 		.qpn = cqe.qpn,
 		.src_qpn = cqe.rqpn,
+		.slid = (uint16_t)cqe.slid,
+		.sl = (uint8_t)cqe.sl,
+		.dlid_path_bits = (uint8_t)(cqe.ml_path & 0x7f),
 	};
 	if (cqe.opcode == BSN_CQE_RESP_WR_IMM || cqe.opcode == BSN_CQE_RESP_SEND_IMM)
 		c->flags |= BSN_C_IMM;
@@ -336,6 +349,7 @@ static int reap_error(struct bsn_cq *cq, struct bsn_sq *sq, struct bsn_completio
 		c->user = sq->rq->is_srq ? sq->user : sq->rq->user;
 		c->id = bsn_rq_retire(sq->rq, receive_index(sq->rq, cqe.wqe_counter));
 	} else {
+		c->user = user_of(sq, c->wqe_index);
 		bsn_sq_done(sq, c->wqe_index, &c->id); /* one that the library signaled too */
 	}
 	if (!sq->has_failed && sq->first_error) {

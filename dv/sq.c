@@ -223,9 +223,14 @@ static int has_room(struct bsn_sq *sq, unsigned ds)
 }
 
 /* The WQE of @ds units is in the ring. */
-static int commit(struct bsn_sq *sq, unsigned ds, uint64_t id, unsigned flags)
+static int commit(struct bsn_sq *sq, const struct bsn_ep *ep, unsigned ds, uint64_t id,
+		  unsigned flags)
 {
-	bsn_sq_ids(sq)[sq->pi & sq->bb_mask] = id;
+	const uint32_t slot = sq->pi & sq->bb_mask;
+
+	bsn_sq_ids(sq)[slot] = id;
+	if (sq->slot_users)
+		sq->slot_users[slot] = ep->user;
 	sq->last = sq->pi;
 	sq->pi += blocks_of(ds);
 	sq->ring_slow |= BSN_RING_APPENDED;
@@ -252,7 +257,7 @@ int bsn_sq_post(struct bsn_ep *ep, const struct bsn_wr *wr)
 		return -EAGAIN;
 	c = put_head(sq, ep, wr->opcode, (unsigned)ds, imm_of(wr, op), wr->flags);
 	put_body(&c, wr, op);
-	return commit(sq, (unsigned)ds, wr->id, wr->flags);
+	return commit(sq, ep, (unsigned)ds, wr->id, wr->flags);
 }
 
 /* -- prepared requests ---------------------------------------------------------------------------- */
@@ -307,7 +312,7 @@ int bsn_sq_post_prepared(struct bsn_ep *ep, const struct bsn_prepared *p, uint64
 		return -EAGAIN;
 	c = put_head(sq, ep, p->wr.opcode, ds, p->imm, flags);
 	put_bytes(&c, p->body, (size_t)p->body_ds * BSN_DS_SIZE);
-	return commit(sq, ds, id, flags);
+	return commit(sq, ep, ds, id, flags);
 }
 
 int bsn_sq_post_sge(struct bsn_ep *ep, unsigned opcode, const struct bsn_sge *local,

@@ -216,6 +216,14 @@ BSN_API void *bsn_cq_user(const struct bsn_cq *cq);
 /** bsn_cq_request - an event at the next completion, or only at the next solicited or failed one */
 BSN_API int bsn_cq_request(struct bsn_cq *cq, bool solicited_only);
 
+/**
+ * bsn_cq_event_taken - the application took an event of an attached CQ from its own channel
+ *
+ * bsn_channel_get() does this for Bunsen's channels. Without it the next bsn_cq_request() is void:
+ * the device counts the events that it raised.
+ */
+BSN_API int bsn_cq_event_taken(struct bsn_cq *cq);
+
 /* -- queue pairs ------------------------------------------------------------------------------ */
 
 enum bsn_qp_type { BSN_QP_RC, BSN_QP_UC, BSN_QP_UD };
@@ -248,6 +256,7 @@ struct bsn_qp_attr {
 	uint32_t max_recv_sge;  /* 0: 1 */
 	uint32_t max_inline;    /* bytes; 0: what fits the slots anyway */
 	int signal_every;       /* unsignaled posts until the library signals; 0: a quarter of the depth; -1: never */
+	bool signal_all;        /* every request completes, signaled or not */
 	bool ce_on_first_error; /* unsignaled work reports only the queue's first error */
 	void *user;             /* of the endpoint and the receive queue */
 };

@@ -359,6 +359,28 @@ int bsn_device_event_fd(const struct bsn_device *device)
 	return device ? device->context->async_fd : -EINVAL;
 }
 
+/* The three lists differ in the type of their elements only. */
+#define DEFINE_LIST(object, list)                                                                  \
+	void list_##object(struct object##_object *o)                                              \
+	{                                                                                          \
+		pthread_mutex_lock(&o->device->lock);                                              \
+		o->next = o->device->list;                                                         \
+		o->device->list = o;                                                               \
+		pthread_mutex_unlock(&o->device->lock);                                            \
+	}                                                                                          \
+	void unlist_##object(struct object##_object *o)                                            \
+	{                                                                                          \
+		struct object##_object **at = &o->device->list;                                    \
+		pthread_mutex_lock(&o->device->lock);                                              \
+		while (*at != o)                                                                   \
+			at = &(*at)->next;                                                         \
+		*at = o->next;                                                                     \
+		pthread_mutex_unlock(&o->device->lock);                                            \
+	}
+DEFINE_LIST(qp, qps)
+DEFINE_LIST(cq, cqs)
+DEFINE_LIST(srq, srqs)
+
 static struct bsn_cq *find_cq(struct bsn_device *device, const struct ibv_cq *verbs)
 {
 	for (struct cq_object *cq = device->cqs; cq; cq = cq->next)

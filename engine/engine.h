@@ -88,6 +88,7 @@ struct cq_object {
 	struct lane_object *lane;
 	bool owns_lane;
 	uint32_t entries;  /* what queues may charge */
+	uint32_t spare;    /* entries of the ring beyond that */
 	uint32_t charged;  /* what they did */
 	uint32_t unacked;  /* events taken and not yet acknowledged */
 	void *user;
@@ -100,6 +101,8 @@ struct srq_object {
 	struct ibv_srq *verbs;
 	struct bsn_rq *rq;
 	struct bsn_pd *pd;
+	uint32_t slots;   /* WQEs in the ring */
+	uint32_t max_sge; /* as asked for */
 	void *user;
 	struct uses uses;
 	struct srq_object *next;
@@ -117,6 +120,7 @@ struct qp_object {
 	struct srq_object *srq; /* NULL: own RQ */
 	struct bsn_ep ep;      /* RC and UC */
 	struct cq_object *cq, *recv_cq;
+	uint32_t sends_bb; /* direct: blocks that may be outstanding */
 	uint32_t charged_send, charged_recv;
 	struct bsn_pd *pd;
 	struct ibv_pd *parent_domain; /* NULL: none */
@@ -175,6 +179,33 @@ static inline const struct path_ops *path_of(bool direct)
 {
 	return direct ? &direct_path : &verbs_path;
 }
+
+/* attach.c */
+void drop_attached_cq(struct cq_object *cq);
+
+/* lane.c: a lane that stands for a register which is the caller's alone, thread domain or not. */
+int lane_of_register(struct bsn_device *device, struct bsn_lane **lane);
+
+/* qp.c: the last step of creation: counts it as a user, and makes its endpoint. */
+void hold_qp(struct qp_object *qp);
+
+/* direct.c: blocks that a QP's send queue takes for the limits that were asked for. */
+uint32_t direct_sends_bb(const struct qp_object *qp);
+
+/* connect.c */
+void choose_psn(struct qp_object *qp);
+
+/* device.c: the lists that events are looked up in. */
+void list_qp(struct qp_object *qp);
+void unlist_qp(struct qp_object *qp);
+void list_srq(struct srq_object *srq);
+void unlist_srq(struct srq_object *srq);
+void list_cq(struct cq_object *cq);
+void unlist_cq(struct cq_object *cq);
+
+/* cq.c: a queue's share of a CQ. -ENOSPC where the sum of depths would exceed its entries. */
+int cq_charge(struct cq_object *cq, uint32_t entries);
+void cq_discharge(struct cq_object *cq, uint32_t entries);
 
 /* lane.c */
 int lane_adopt_register(struct lane_object *lane, uint8_t *reg, uint32_t blueflame_bytes);

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * QPs that the application made. What cannot be seen from outside is the caller's word
+ * (bsn_attach_attr); what can be seen is checked: that nothing was posted or polled yet.
+ */
+#include "engine.h"
+
+#include <stdlib.h>
+
+static struct cq_object *find_cq_object(struct bsn_device *device, const struct ibv_cq *verbs)
+{
+	struct cq_object *cq;
+
+	pthread_mutex_lock(&device->lock);
+	for (cq = device->cqs; cq; cq = cq->next)
+		if (cq->verbs == verbs)
+			break;
+	pthread_mutex_unlock(&device->lock);
+	return cq;
+}
+
+static bool was_polled(const struct bsn_cq *cq)
+{
+	struct bsn_dbr_cq_ci record;
+
+	bsn_dbr_cq_ci_decode(&record, cq->record);
+	return record.ci != 0;
+}
+
+/*
+ * The application sized the CQ: its entries are what its queues may need, and libmlx5 rounds up to
+ * a power of two, of which nothing can be counted on.
+ */
+static int adopt_cq(struct bsn_device *device, struct ibv_cq *verbs, bool direct,
+		    struct cq_object **out)
+{
+	struct cq_object *cq = find_cq_object(device, verbs);
+	int err;
+
+	if (cq && !cq->hot.path != direct)
+		return fail(EMLINK, "the CQ serves a QP of the other path");
+	if (cq) {
+		*out = cq;
+		return 0;
+	}
+	cq = aligned_alloc(64, (sizeof(*cq) + 63) / 64 * 64);
+	if (!cq)
+		return fail(ENOMEM, "no memory");
+	memset(cq, 0, sizeof(*cq));
+	cq->device = device;
+	cq->verbs = verbs;
+	cq->entries = (uint32_t)verbs->cqe;
+	cq->hot.owner = cq;
+	err = path_of(direct)->cq_make(cq);
+	if (!err && direct && was_polled(&cq->hot)) {
+		path_of(direct)->cq_free(cq);
+		err = fail(EBUSY, "the CQ was polled already: attach before its first poll");
+	}
+	if (err) {
+		free(cq);
+		return err;
+	}
+	use(&device->uses);
+	list_cq(cq);
+	*out = cq;
+	return 0;
+}
+
+/* An attached CQ goes with the last of its QPs. */
+void drop_attached_cq(struct cq_object *cq)
+{
+	if (cq->owns_verbs || atomic_load(&cq->uses.count))
+		return;
+	unlist_cq(cq);
+	path_of(!cq->hot.path)->cq_free(cq);
+	unuse(&cq->device->uses);
+	free(cq);
+}
+
+static int type_of(const struct ibv_qp *verbs, enum bsn_qp_type *type)
+{
+	switch (verbs->qp_type) {
+	case IBV_QPT_RC:
+		*type = BSN_QP_RC;
+		return 0;
+	case IBV_QPT_UC:
+		*type = BSN_QP_UC;
+		return 0;
+	case IBV_QPT_UD:
+		*type = BSN_QP_UD;
+		return 0;
+	default:
+		return fail(EOPNOTSUPP, "only RC, UC and UD QPs can be attached");
+	}
+}
+
+/* What the application asked for is what the CQ was sized for: so many blocks may be outstanding. */
+static int read_limits(struct qp_object *qp)
+{
+	struct ibv_qp_init_attr init;
+	struct ibv_qp_attr attr;
+	const int err = provider_error_of_int(ibv_query_qp(qp->verbs, &attr, IBV_QP_CAP, &init));
+
+	if (err)
+		return fail(-err, "cannot query the QP: %s", strerror(-err));
+	qp->limits = (struct bsn_qp_limits){ .send_depth = init.cap.max_send_wr,
+					     .recv_depth = init.cap.max_recv_wr,
+					     .max_send_sge = init.cap.max_send_sge,
+					     .max_recv_sge = init.cap.max_recv_sge,
+					     .max_inline = init.cap.max_inline_data };
+	qp->sends_bb = qp->limits.send_depth;
+	return 0;
+}
+
+static bool was_posted_to(const struct ibv_qp *verbs)
+{
+	struct bsn_dbr_wq recv, send;
+	struct provider_qp map;
+
+	if (provider_qp_map((struct ibv_qp *)(uintptr_t)verbs, &map))
+		return false;
+	bsn_dbr_wq_decode(&recv, (uint8_t *)map.record + BSN_DBR_RECV_OFFSET);
+	bsn_dbr_wq_decode(&send, (uint8_t *)map.record + BSN_DBR_SEND_OFFSET);
+	return recv.index || send.index;
+}
+
+static int check(const struct bsn_device *device, const struct ibv_qp *verbs, bool direct)
+{
+	if (verbs->context != device->context)
+		return fail(EINVAL, "the QP is of another device: see bsn_device_attach()");
+	if (verbs->srq)
+		return fail(EOPNOTSUPP, "a QP with an SRQ cannot be attached: receives of others "
+					"would be ours to count");
+	if (direct && was_posted_to(verbs))
+		return fail(EBUSY, "the QP was posted to already: attach before its first post");
+	return 0;
+}
+
+static int attach_queues(struct qp_object *qp, const struct bsn_attach_attr *attr)
+{
+	const struct bsn_qp_attr as_created = { .type = qp->type,
+						.signal_every = -1,
+						.signal_all = attr->signal_all };
+	struct bsn_lane *lane = NULL;
+	int err = adopt_cq(qp->device, qp->verbs->send_cq, qp->direct, &qp->cq);
+
+	if (err)
+		return err;
+	err = adopt_cq(qp->device, qp->verbs->recv_cq, qp->direct, &qp->recv_cq);
+	if (err)
+		goto drop_cq;
+	/* A lane without a thread domain: the register is the QP's, and the caller's word that it is. */
+	if (qp->direct)
+		err = lane_of_register(qp->device, &lane);
+	if (err)
+		goto drop_recv_cq;
+	qp->lane = lane ? lane_of(lane) : NULL;
+	qp->owns_lane = lane != NULL;
+	err = path_of(qp->direct)->qp_make(qp, &as_created);
+	if (!err)
+		return 0;
+	bsn_lane_destroy(lane);
+drop_recv_cq:
+	if (qp->recv_cq != qp->cq)
+		drop_attached_cq(qp->recv_cq);
+drop_cq:
+	drop_attached_cq(qp->cq);
+	return err;
+}
+
+int bsn_qp_attach(struct bsn_device *device, struct ibv_qp *verbs,
+		  const struct bsn_attach_attr *given, struct bsn_qp **out)
+{
+	const struct bsn_attach_attr attr = given ? *given : (struct bsn_attach_attr){ 0 };
+	struct qp_object *qp;
+	bool direct;
+	int err;
+
+	if (!device || !verbs || !out)
+		return fail(EINVAL, "no device, no QP, or no place for the result");
+	direct = device->direct && attr.register_is_ours;
+	err = check(device, verbs, direct);
+	if (err)
+		return err;
+	qp = calloc(1, sizeof(*qp));
+	if (!qp)
+		return fail(ENOMEM, "no memory");
+	qp->device = device;
+	qp->verbs = verbs;
+	qp->direct = direct;
+	qp->user = attr.user;
+	qp->pd = &device->default_pd;
+	choose_psn(qp);
+	err = type_of(verbs, &qp->type);
+	if (!err)
+		err = read_limits(qp);
+	if (!err)
+		err = attach_queues(qp, &attr);
+	if (err) {
+		free(qp);
+		return err;
+	}
+	use(&qp->cq->uses);
+	use(&qp->recv_cq->uses);
+	hold_qp(qp);
+	*out = (struct bsn_qp *)(void *)qp;
+	return 0;
+}

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Shared receive queues. */
+#include "engine.h"
+
+#include <stdlib.h>
+
+static struct srq_object *srq_of(const struct bsn_rq *rq)
+{
+	return rq->owner;
+}
+
+static int create_verbs(struct srq_object *srq, uint32_t depth, uint32_t max_sge)
+{
+	struct ibv_srq_init_attr init = { .srq_context = srq,
+					  .attr = { .max_wr = depth, .max_sge = max_sge } };
+
+	errno = 0;
+	srq->verbs = ibv_create_srq(srq->pd->verbs, &init);
+	if (!srq->verbs) {
+		const int error = errno ? errno : EIO;
+		return fail(error, "cannot create an SRQ of %u receives with %u SGEs: %s", depth,
+			    max_sge, strerror(error));
+	}
+	/* One more than fits, since the list keeps a successor; always a power of two. */
+	srq->slots = init.attr.max_wr + 1;
+	srq->max_sge = max_sge;
+	return 0;
+}
+
+int bsn_srq_create(struct bsn_device *device, const struct bsn_srq_attr *given, struct bsn_rq **out)
+{
+	const struct bsn_srq_attr attr = given ? *given : (struct bsn_srq_attr){ 0 };
+	struct srq_object *srq;
+	int err;
+
+	if (!device || !out)
+		return fail(EINVAL, "no device, or no place for the SRQ");
+	srq = calloc(1, sizeof(*srq));
+	if (!srq)
+		return fail(ENOMEM, "no memory");
+	srq->device = device;
+	srq->pd = attr.pd ? attr.pd : &device->default_pd;
+	srq->user = attr.user;
+	err = create_verbs(srq, attr.recv_depth ? attr.recv_depth : 128,
+			   attr.max_recv_sge ? attr.max_recv_sge : 1);
+	if (err)
+		goto free_srq;
+	err = path_of(device->direct)->srq_make(srq);
+	if (err)
+		goto destroy_verbs;
+	use(&srq->pd->uses);
+	use(&device->uses);
+	list_srq(srq);
+	*out = srq->rq;
+	return 0;
+
+destroy_verbs:
+	ibv_destroy_srq(srq->verbs);
+free_srq:
+	free(srq);
+	return err;
+}
+
+int bsn_srq_destroy(struct bsn_rq *rq)
+{
+	struct srq_object *srq;
+	int err;
+
+	if (!rq)
+		return 0;
+	srq = srq_of(rq);
+	if (atomic_load(&srq->uses.count))
+		return fail(EBUSY, "QPs still receive from this SRQ: destroy them first");
+	err = provider_error_of_int(ibv_destroy_srq(srq->verbs));
+	if (err)
+		return fail(-err, "QPs outside of Bunsen still use this SRQ");
+	unlist_srq(srq);
+	path_of(srq->device->direct)->srq_free(srq);
+	unuse(&srq->pd->uses);
+	unuse(&srq->device->uses);
+	free(srq);
+	return 0;
+}
+
+int bsn_srq_set_limit(struct bsn_rq *rq, uint32_t limit)
+{
+	struct ibv_srq_attr attr = { .srq_limit = limit };
+	int err;
+
+	if (!rq)
+		return fail(EINVAL, "no SRQ");
+	err = provider_error_of_int(ibv_modify_srq(srq_of(rq)->verbs, &attr, IBV_SRQ_LIMIT));
+	return err ? fail(-err, "cannot set the limit to %u: %s", limit, strerror(-err)) : 0;
+}
