@@ -190,7 +190,7 @@ static void any_bytes_are_judged(void **state)
 		0x62, 0xc4, 0xc5, 0x0f, 0x66, 0x48, 0xf3, 0x89, 0xc7, 0x67
 	};
 	uint64_t random = 88172645463325252u;
-	uint8_t code[16];
+	uint8_t code[ACCESS_MAX_BYTES] = { 0 }; /* serves as the loaded data, too */
 	struct access a;
 
 	(void)state;

@@ -322,7 +322,10 @@ static void record_keeps_the_order(void **state)
 		*(volatile uint64_t *)(uar + BLOCK + 256 * (k % 2)) = k;
 	assert_int_equal(softcx_stores(stores, 8), 10);
 	for (unsigned k = 0; k < 8; k++) {
-		assert_int_equal(*(uint64_t *)stores[k].data, k);
+		uint64_t value;
+
+		memcpy(&value, stores[k].data, sizeof(value));
+		assert_int_equal(value, k);
 		assert_int_equal(stores[k].offset, BLOCK + 256 * (k % 2));
 		assert_int_equal(stores[k].size, 8);
 		assert_int_equal(stores[k].page, 1);
