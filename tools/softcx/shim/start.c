@@ -83,7 +83,6 @@ static int uar_in_use(uint32_t page)
 /* Once per process; what was installed for an earlier device serves the next. */
 static int install_trap(void)
 {
-	const char *exact = getenv("SOFTCX_EXACT");
 	int memfd;
 
 	if (device.config.passive || trap_installed())
@@ -91,8 +90,7 @@ static int install_trap(void)
 	memfd = memfd_locked();
 	if (memfd < 0)
 		return memfd;
-	return trap_install(memfd, SOFTCX_UAR_BASE, SOFTCX_UAR_SIZE,
-			    exact && *exact ? TRAP_EXACT : device.mode, ring, NULL);
+	return trap_install(memfd, SOFTCX_UAR_BASE, SOFTCX_UAR_SIZE, device.mode, ring, NULL);
 }
 
 /* The strings are copied as well; NULL stays NULL. */

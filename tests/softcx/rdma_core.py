@@ -1,0 +1,105 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""rdma-core's own tests on softcx, as python3-pyverbs brings them along. Speaks TAP.
+
+usage: rdma_core.py PRELOAD ib|roce
+
+Its modules for what softcx does not model (DC, DevX, flow steering, device memory and others) run
+too: they ask for the capability and skip themselves, which is a test of what is claimed.
+"""
+
+import gzip
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+SHIPPED = pathlib.Path('/usr/share/doc/rdma-core/tests')
+PYTHON = '/usr/bin/python3'  # the one that the distribution's modules are for
+DEADLINE_S = 100
+
+MODULES = '''
+    addr atomic cq cq_events cqex device flow fork mr odp parent_domain pd qp qpex
+    relaxed_ordering shared_pd tag_matching mlx5_cq mlx5_dc mlx5_devx mlx5_dm_ops
+    mlx5_dma_memcpy mlx5_flow mlx5_huge_page mlx5_lag_affinity mlx5_mkey mlx5_pp
+    mlx5_query_port mlx5_raw_wqe mlx5_sched mlx5_timestamp mlx5_uar mlx5_udp_sport mlx5_var
+'''.split()
+
+
+class TapResult(unittest.TestResult):
+    def __init__(self):
+        super().__init__()
+        self.count = 0
+
+    def say(self, ok, test, suffix='', detail=''):
+        self.count += 1
+        print(f'{"ok" if ok else "not ok"} {self.count} - {test.id()}{suffix}')
+        for line in detail.splitlines():
+            print(f'# {line}')
+        sys.stdout.flush()
+
+    def addSuccess(self, test):
+        super().addSuccess(test)
+        self.say(True, test)
+
+    def addSkip(self, test, reason):
+        super().addSkip(test, reason)
+        self.say(True, test, f' # SKIP {reason}')
+
+    def addFailure(self, test, err):
+        super().addFailure(test, err)
+        self.say(False, test, detail=self.failures[-1][1])
+
+    def addError(self, test, err):
+        super().addError(test, err)
+        self.say(False, test, detail=self.errors[-1][1])
+
+
+def run_inside(folder):
+    """In the process that has the device: loads and runs the unpacked tests."""
+    sys.path[:0] = [folder, os.path.join(folder, 'tests')]
+    from args_parser import parser  # pylint: disable=import-error,import-outside-toplevel
+    sys.argv[1:] = []
+    parser.parse_args()
+    names = [f'tests.test_{module}' for module in MODULES
+             if os.path.exists(os.path.join(folder, 'tests', f'test_{module}.py'))]
+    result = TapResult()
+    unittest.defaultTestLoader.loadTestsFromNames(names).run(result)
+    print(f'1..{result.count}')
+    return 0 if result.wasSuccessful() else 1
+
+
+def unpack(folder):
+    """The package compresses the longer files, as documentation. __init__.py would load them all."""
+    folder.mkdir()
+    for path in SHIPPED.iterdir():
+        if path.suffix == '.gz':
+            (folder / path.stem).write_bytes(gzip.decompress(path.read_bytes()))
+        elif path.suffix == '.py':
+            (folder / path.name).write_bytes(path.read_bytes())
+    (folder / '__init__.py').write_text('')
+
+
+def main(preload, link):
+    if not SHIPPED.is_dir():
+        print('1..0 # SKIP python3-pyverbs is not installed')
+        return 0
+    with tempfile.TemporaryDirectory() as folder:
+        unpack(pathlib.Path(folder) / 'tests')
+        env = dict(os.environ, LD_PRELOAD=os.path.abspath(preload), SOFTCX_LINK=link,
+                   SOFTCX_FABRIC=f'test-{os.getpid()}', PYTHONDONTWRITEBYTECODE='1')
+        for name in ('SOFTCX_GENERATION', 'SOFTCX_FAULT', 'SOFTCX_TRACE', 'SOFTCX_PASSIVE'):
+            env.pop(name, None)
+        try:
+            return subprocess.run([PYTHON, __file__, '--inside', folder], env=env, check=False,
+                                  stdin=subprocess.DEVNULL, timeout=DEADLINE_S).returncode
+        except subprocess.TimeoutExpired:
+            print(f'Bail out! not done after {DEADLINE_S} s')
+            return 1
+
+
+if sys.argv[1] == '--inside':
+    sys.exit(run_inside(sys.argv[2]))
+sys.exit(main(sys.argv[1], sys.argv[2]))
