@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-#include "bsn_decode.h"
+#include "init.h"
 
 /* -- CQ ----------------------------------------------------------------------------------------- */
 
@@ -17,19 +17,10 @@ static int cq_make(struct cq_object *cq)
 
 static void cq_free(struct cq_object *cq)
 {
-	free(cq->hot.slots);
+	bsn_cq_fini(&cq->hot);
 }
 
 /* -- send queue --------------------------------------------------------------------------------- */
-
-static void *alloc_hot(size_t bytes)
-{
-	void *hot = aligned_alloc(64, (bytes + 63) / 64 * 64);
-
-	if (hot)
-		memset(hot, 0, bytes);
-	return hot;
-}
 
 /* Units of the longest WQE that the queue was asked to take. */
 static uint32_t max_ds(const struct qp_object *qp)
@@ -51,11 +42,6 @@ uint32_t direct_sends_bb(const struct qp_object *qp)
 	return qp->limits.send_depth * ((max_ds(qp) + BSN_BB_DS - 1) / BSN_BB_DS);
 }
 
-static uint8_t can_of(enum bsn_qp_type type)
-{
-	return type == BSN_QP_RC ? BSN_CAN_READ | BSN_CAN_ATOMIC : 0;
-}
-
 static enum bsn_transport transport_of(enum bsn_qp_type type)
 {
 	return type == BSN_QP_RC ? BSN_TRANSPORT_RC :
@@ -63,124 +49,71 @@ static enum bsn_transport transport_of(enum bsn_qp_type type)
 				   BSN_TRANSPORT_UD;
 }
 
-static uint8_t signal_every(const struct bsn_sq *sq, int wanted)
+static enum bsn_ce ce_of(const struct bsn_qp_attr *attr)
 {
-	const uint32_t quarter = sq->capacity_bb / 4 ? sq->capacity_bb / 4 : 1;
-	const uint32_t every = wanted > 0 ? (uint32_t)wanted : quarter;
-
-	return wanted < 0 ? 0 : every < UINT8_MAX ? (uint8_t)every : UINT8_MAX;
-}
-
-/* As on the first day, or after a reset. The records are zeroed by libmlx5 then. */
-static void clear_sq(struct bsn_sq *sq)
-{
-	sq->pi = 0;
-	sq->last = 0;
-	sq->retired = 0;
-	sq->done = sq->seen_done = UINT16_MAX; /* no WQE: the one before the first */
-	sq->limit = sq->capacity_bb;
-	sq->quiet = sq->signal_every;
-	sq->ring_slow &= (uint8_t)~BSN_RING_APPENDED;
-	sq->next_fence = BSN_FENCE_NONE;
-	sq->count_slow_bb = sq->count_blueflame = 0;
-	sq->has_hidden = 0;
-	sq->has_failed = false;
-	memset(sq->hidden, 0, sq->bb_mask + 1);
-}
-
-static void fill_sq(struct qp_object *qp, const struct provider_qp *map,
-		    const struct bsn_qp_attr *attr)
-{
-	const struct bsn_ctrl base = { .qpn = qp->verbs->qp_num };
-	const struct bsn_ctrl quiet = { .ce = attr->signal_all	  ? BSN_CE_ALWAYS :
-					      attr->ce_on_first_error ? BSN_CE_ON_FIRST_ERROR :
-									BSN_CE_ON_ERROR };
-	struct bsn_sq *sq = qp->sq;
-
-	sq->ring = map->sq_ring;
-	sq->record = map->record + BSN_DBR_SEND_OFFSET / sizeof(*map->record);
-	sq->lane = &qp->lane->hot;
-	sq->ctrl_base = bsn_ctrl_word(&base, 0);
-	sq->bb_mask = sq->poller_mask = map->sq_count_bb - 1;
-	sq->capacity_bb = qp->sends_bb;
-	sq->max_inline = (uint16_t)qp->limits.max_inline;
-	sq->inline_ds = sq->max_inline < BSN_DS_INLINE_MAX ? sq->max_inline : BSN_DS_INLINE_MAX;
-	sq->max_sge = (uint16_t)qp->limits.max_send_sge;
-	sq->max_ds = (uint8_t)max_ds(qp);
-	sq->ce_quiet = (uint8_t)(bsn_ctrl_word(&quiet, 1) >> 32);
-	sq->can = can_of(qp->type);
-	sq->transport = transport_of(qp->type);
-	sq->signal_every = signal_every(sq, attr->signal_every);
-	sq->store = qp->device->info.store;
-	sq->ring_slow = sq->store == BSN_STORE_8 && !sq->lane->lock && sq->lane->blueflame_bytes ?
-				0 :
-				BSN_RING_MODE;
-	sq->user = qp->user;
-	sq->rq = qp->rq;
-	sq->qpn = qp->verbs->qp_num;
-	sq->owner = qp;
-	sq->first_error = &qp->first_error;
-	clear_sq(sq);
+	return attr->signal_all ? BSN_CE_ALWAYS :
+	       attr->ce_on_first_error ? BSN_CE_ON_FIRST_ERROR :
+					 BSN_CE_ON_ERROR;
 }
 
 static int make_sq(struct qp_object *qp, const struct provider_qp *map,
 		   const struct bsn_qp_attr *attr)
 {
-	const uint32_t slots = map->sq_count_bb;
-	struct bsn_sq *sq;
+	const struct bsn_sq_init init = {
+		.ring = map->sq_ring,
+		.record = map->record + BSN_DBR_SEND_OFFSET / sizeof(*map->record),
+		.lane = &qp->lane->hot,
+		.count_bb = map->sq_count_bb,
+		.capacity_bb = qp->sends_bb,
+		.max_inline = qp->limits.max_inline,
+		.max_sge = qp->limits.max_send_sge,
+		.max_ds = max_ds(qp),
+		.qpn = qp->verbs->qp_num,
+		.transport = transport_of(qp->type),
+		.store = qp->device->info.store,
+		.ce_quiet = ce_of(attr),
+		.signal_every = attr->signal_every,
+	};
 
-	if (qp->sends_bb > slots)
-		return fail(ENOMEM, "the device gave %u basic blocks, %u are needed", slots,
-			    qp->sends_bb);
-	sq = alloc_hot(sizeof(*sq) + slots * sizeof(uint64_t));
-	if (!sq)
+	if (qp->sends_bb > map->sq_count_bb)
+		return fail(ENOMEM, "the device gave %u basic blocks, %u are needed",
+			    map->sq_count_bb, qp->sends_bb);
+	qp->sq = bsn_sq_alloc(&init);
+	if (!qp->sq)
 		return fail(ENOMEM, "no memory");
-	qp->sq = sq;
-	sq->hidden = calloc(slots, 1);
-	if (qp->type == BSN_QP_UD)
-		sq->slot_users = calloc(slots, sizeof(*sq->slot_users));
-	if (!sq->hidden || (qp->type == BSN_QP_UD && !sq->slot_users))
-		return fail(ENOMEM, "no memory");
-	fill_sq(qp, map, attr);
+	if (qp->type == BSN_QP_UD) {
+		qp->sq->slot_users = calloc(map->sq_count_bb, sizeof(*qp->sq->slot_users));
+		if (!qp->sq->slot_users)
+			return fail(ENOMEM, "no memory");
+	}
+	qp->sq->user = qp->user;
+	qp->sq->rq = qp->rq;
+	qp->sq->owner = qp;
+	qp->sq->first_error = &qp->first_error;
 	return 0;
 }
 
 /* -- receive queues ----------------------------------------------------------------------------- */
 
-static uint8_t log2_of(uint32_t v)
-{
-	return (uint8_t)(31 - __builtin_clz(v));
-}
-
-static struct bsn_rq *alloc_rq(uint8_t *ring, uint32_t count, uint32_t stride_bytes)
-{
-	struct bsn_rq *rq = alloc_hot(sizeof(*rq) + count * sizeof(uint64_t));
-
-	if (!rq)
-		return NULL;
-	rq->ring = rq->poller_ring = ring;
-	rq->mask = rq->poller_mask = count - 1;
-	rq->stride_log2 = rq->poller_stride_log2 = log2_of(stride_bytes);
-	return rq;
-}
-
 static int make_rq(struct qp_object *qp, const struct provider_qp *map)
 {
-	struct bsn_rq *rq;
+	const struct bsn_rq_init init = {
+		.ring = map->rq_ring,
+		.record = map->record + BSN_DBR_RECV_OFFSET / sizeof(*map->record),
+		.count = map->rq_count,
+		.capacity = qp->limits.recv_depth,
+		.stride_bytes = map->rq_stride_bytes,
+	};
 
 	if (qp->srq) {
 		qp->rq = qp->srq->rq;
 		return 0;
 	}
-	rq = alloc_rq(map->rq_ring, map->rq_count, map->rq_stride_bytes);
-	if (!rq)
+	qp->rq = bsn_rq_alloc(&init);
+	if (!qp->rq)
 		return fail(ENOMEM, "no memory");
-	qp->rq = rq;
-	rq->record = map->record + BSN_DBR_RECV_OFFSET / sizeof(*map->record);
-	rq->max_sge = (uint8_t)(map->rq_stride_bytes / BSN_DATA_SIZE);
-	rq->capacity = rq->limit = qp->limits.recv_depth;
-	rq->user = qp->user;
-	rq->owner = qp;
+	qp->rq->user = qp->user;
+	qp->rq->owner = qp;
 	return 0;
 }
 
@@ -188,27 +121,28 @@ static int srq_make(struct srq_object *srq)
 {
 	struct provider_srq map;
 	const int err = provider_srq_map(srq->verbs, &map);
-	struct bsn_rq *rq;
 
 	if (err)
 		return fail(-err, "cannot map the SRQ: %s", strerror(-err));
-	rq = alloc_rq(map.ring, srq->slots, map.stride_bytes);
-	if (!rq)
+	srq->rq = bsn_rq_alloc(&(const struct bsn_rq_init){
+		.ring = map.ring,
+		.record = map.record,
+		.count = srq->slots,
+		.stride_bytes = map.stride_bytes,
+		.is_srq = true,
+		.first_free = map.head,
+		.last_free = map.tail,
+	});
+	if (!srq->rq)
 		return fail(ENOMEM, "no memory");
-	rq->record = map.record;
-	rq->is_srq = 1;
-	rq->max_sge = (uint8_t)((map.stride_bytes - BSN_SRQ_NEXT_SIZE) / BSN_DATA_SIZE);
-	rq->srq_free_head = map.head;
-	rq->srq_free_tail = map.tail;
-	rq->user = srq->user;
-	rq->owner = srq;
-	srq->rq = rq;
+	srq->rq->user = srq->user;
+	srq->rq->owner = srq;
 	return 0;
 }
 
 static void srq_free(struct srq_object *srq)
 {
-	free(srq->rq);
+	bsn_rq_free(srq->rq);
 }
 
 /* -- QP ----------------------------------------------------------------------------------------- */
@@ -218,12 +152,11 @@ static void qp_free(struct qp_object *qp)
 	if (qp->sq) {
 		bsn_cq_remove(&qp->cq->hot, qp->sq->qpn);
 		bsn_cq_remove(&qp->recv_cq->hot, qp->sq->qpn);
-		free(qp->sq->hidden);
 		free(qp->sq->slot_users);
-		free(qp->sq);
+		bsn_sq_free(qp->sq);
 	}
 	if (!qp->srq)
-		free(qp->rq);
+		bsn_rq_free(qp->rq);
 }
 
 /* Both CQs route its CQEs here. */
@@ -260,11 +193,9 @@ static void qp_clear(struct qp_object *qp)
 	bsn_cq_remove(&qp->cq->hot, qp->sq->qpn);
 	if (qp->recv_cq != qp->cq)
 		bsn_cq_remove(&qp->recv_cq->hot, qp->sq->qpn);
-	clear_sq(qp->sq);
-	if (!qp->srq) {
-		qp->rq->head = qp->rq->tail = 0;
-		qp->rq->limit = qp->rq->capacity;
-	}
+	bsn_sq_clear(qp->sq);
+	if (!qp->srq)
+		bsn_rq_clear(qp->rq);
 	route(qp); /* into the slots that were just left: needs no memory */
 }
 
