@@ -8,8 +8,9 @@
  *	(op_own ^ phase) < plain_below       a plain successful completion of a send queue
  *	else                                 bsn_cq_reap(): receives, errors, inline data, …
  *
- * Normally empty_mask = plain_below = 1. A device or CQ that died, and a queue on plain verbs, have
- * both 0: then every poll takes the third way, which reports it.
+ * Normally empty_mask = plain_below = 1; plain_below is 0 as long as no QP was ever added. A device
+ * or CQ that died, and a queue on plain verbs, have both 0: then every poll takes the third way,
+ * which reports it.
  */
 #ifndef BSN_CQ_H
 #define BSN_CQ_H
@@ -77,7 +78,7 @@ struct bsn_completion {
 	uint8_t reserved[12]; /* to 64 bytes */
 };
 
-/** struct bsn_cq_slot - open-addressed table from QPN to queues; qpn 0: free, ~0: removed */
+/** struct bsn_cq_slot - open-addressed table from QPN to queues; without one, @qpn is none */
 struct bsn_cq_slot {
 	uint32_t qpn;
 	struct bsn_sq *sq; /* its ->rq is the receive queue */

@@ -9,16 +9,19 @@
 
 /* -- which queue a CQE is of -------------------------------------------------------------------- */
 
-/* No CQE of ours has these: QPN 0 is the subnet manager's, and a QPN has 24 bits. */
-#define QPN_FREE    0u
-#define QPN_REMOVED 0xffffffffu
+/* What stands in slots without a queue: no CQE has these, since a QPN has 24 bits. */
+#define QPN_FREE    0x01000000u
+#define QPN_REMOVED 0x02000000u
+
+/* What is put into CQEs whose queue has gone: no queue has it, it is the subnet manager's. */
+#define QPN_NOBODY 0u
 
 /* Keeps the inline code from taking a queue's CQEs for plain: its users stand one in each slot. */
 #define QPN_REAPED 0x80000000u
 
 static struct bsn_cq_slot *find_slot(const struct bsn_cq *cq, uint32_t qpn)
 {
-	for (uint32_t probe = 0; probe <= cq->slot_mask; probe++) {
+	for (uint32_t probe = 0; cq->slots && probe <= cq->slot_mask; probe++) {
 		struct bsn_cq_slot *slot = &cq->slots[(qpn + probe) & cq->slot_mask];
 		if ((slot->qpn & ~QPN_REAPED) == qpn)
 			return slot;
@@ -28,47 +31,74 @@ static struct bsn_cq_slot *find_slot(const struct bsn_cq *cq, uint32_t qpn)
 	return NULL;
 }
 
-static void insert_slot(struct bsn_cq *cq, uint32_t qpn, struct bsn_sq *sq)
+/* Where a queue may stand: half of the slots are free at least, so there is one. */
+static struct bsn_cq_slot *find_vacancy(const struct bsn_cq *cq, uint32_t qpn)
 {
 	uint32_t at = qpn & cq->slot_mask;
 
-	if (sq->slot_users)
-		qpn |= QPN_REAPED;
-	while (cq->slots[at].qpn != QPN_FREE)
+	while (cq->slots[at].qpn != QPN_FREE && cq->slots[at].qpn != QPN_REMOVED)
 		at = (at + 1) & cq->slot_mask;
-	cq->slots[at].sq = sq;
-	cq->slots[at].qpn = qpn;
-	cq->slots_used++;
+	return &cq->slots[at];
 }
 
-/* Twice as large, and without the removed ones. */
+static void insert_slot(struct bsn_cq *cq, uint32_t qpn, struct bsn_sq *sq)
+{
+	struct bsn_cq_slot *slot = find_vacancy(cq, qpn);
+
+	cq->slots_used += slot->qpn == QPN_FREE;
+	slot->sq = sq;
+	slot->qpn = sq->slot_users ? qpn | QPN_REAPED : qpn;
+}
+
+static bool is_live(const struct bsn_cq_slot *slot)
+{
+	return slot->qpn != QPN_FREE && slot->qpn != QPN_REMOVED;
+}
+
+/* Anew without the removed ones, and twice as large where the others alone would soon fill it. */
 static int grow_slots(struct bsn_cq *cq)
 {
 	struct bsn_cq_slot *old = cq->slots;
 	const uint32_t old_count = old ? cq->slot_mask + 1 : 0;
-	const uint32_t count = old ? 2 * old_count : 8;
-	struct bsn_cq_slot *slots = calloc(count, sizeof(*slots));
+	struct bsn_cq_slot *slots;
+	uint32_t live = 0, count;
 
+	for (uint32_t i = 0; i < old_count; i++)
+		live += is_live(&old[i]);
+	count = !old ? 8 : 4 * (live + 1) > old_count ? 2 * old_count : old_count;
+	slots = calloc(count, sizeof(*slots));
 	if (!slots)
 		return -ENOMEM;
+	for (uint32_t i = 0; i < count; i++)
+		slots[i].qpn = QPN_FREE;
 	cq->slots = slots;
 	cq->slot_mask = count - 1;
 	cq->slots_used = 0;
 	for (uint32_t i = 0; i < old_count; i++)
-		if (old[i].qpn != QPN_FREE && old[i].qpn != QPN_REMOVED)
+		if (is_live(&old[i]))
 			insert_slot(cq, old[i].qpn & ~QPN_REAPED, old[i].sq);
 	free(old);
 	return 0;
 }
 
+/* Half of the slots stay free, so that a search ends; who comes back gets what it left. */
+static bool must_grow(const struct bsn_cq *cq, uint32_t qpn)
+{
+	if (!cq->slots)
+		return true;
+	return 2 * (cq->slots_used + 1) > cq->slot_mask + 1 &&
+	       find_vacancy(cq, qpn)->qpn == QPN_FREE;
+}
+
 int bsn_cq_add(struct bsn_cq *cq, uint32_t qpn, struct bsn_sq *sq)
 {
-	if (!cq->slots || 2 * (cq->slots_used + 1) > cq->slot_mask + 1) {
-		const int err = grow_slots(cq);
-		if (err)
-			return err;
-	}
+	const int err = must_grow(cq, qpn) ? grow_slots(cq) : 0;
+
+	if (err)
+		return err;
 	insert_slot(cq, qpn, sq);
+	if (!cq->path && !cq->dead)
+		cq->plain_below = 1; /* there are slots to look into */
 	return 0;
 }
 
@@ -90,7 +120,7 @@ static void disown_cqes(struct bsn_cq *cq, uint32_t qpn)
 			return;
 		bsn_from_device(); /* O4 */
 		if (view.qpn == qpn) {
-			view.qpn = QPN_FREE;
+			view.qpn = QPN_NOBODY;
 			bsn_store_be32((uint8_t *)(uintptr_t)cqe + BSN_CQE_QPN_OFFSET,
 				       bsn_cqe_req_dword(&view, BSN_CQE_QPN_OFFSET / 4));
 		}
@@ -151,8 +181,8 @@ void bsn_cq_kill(struct bsn_cq *cq, int error)
 	uint16_t alive = 0;
 
 	/* The first cause stays. */
-	if (!__atomic_compare_exchange_n(&cq->dead, &alive, (uint16_t)error, false, __ATOMIC_RELEASE,
-					 __ATOMIC_RELAXED))
+	if (!__atomic_compare_exchange_n(&cq->dead, &alive, (uint16_t)error, false,
+					 __ATOMIC_RELEASE, __ATOMIC_RELAXED))
 		return;
 	__atomic_store_n(&cq->plain_below, 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&cq->empty_mask, 0, __ATOMIC_RELEASE);
@@ -183,10 +213,14 @@ void bsn_cq_arm(struct bsn_cq *cq, bool solicited_only)
 
 /* -- data that came inside the CQE -------------------------------------------------------------- */
 
-static const uint8_t *inline_data(const struct bsn_cq *cq, unsigned format)
+/* The data, or NULL where the CQE cannot hold as much as it says. */
+static const uint8_t *inline_data(const struct bsn_cq *cq)
 {
-	return format == BSN_CQE_INLINE_64 && cq->stride == BSN_CQE128_SIZE ? cq->next - BSN_CQE_SIZE :
-									      cq->next;
+	struct bsn_cqe cqe;
+
+	if (bsn_cqe_walk(cq->next + BSN_CQE_SIZE - cq->stride, cq->stride, &cqe, NULL))
+		return NULL;
+	return cqe.inline_bytes;
 }
 
 /* Into the memory that a list of data pointers names. */
@@ -204,37 +238,40 @@ static void scatter(const uint8_t *src, size_t bytes, const uint8_t *list, unsig
 	}
 }
 
-/* READ and atomic results: the data pointers are what follows address and operands. */
-static void scatter_to_request(const struct bsn_cq *cq, const struct bsn_sq *sq,
-			       const struct bsn_cqe_req *cqe)
+/* READ and atomic results. The WQE is still there: its slots are not free before it is done. */
+static int scatter_to_request(const struct bsn_cq *cq, const struct bsn_sq *sq,
+			      const struct bsn_cqe_req *cqe)
 {
-	uint8_t wqe[BSN_WQE_MAX_DS * BSN_DS_SIZE];
-	struct bsn_ctrl ctrl;
-	unsigned skip = (BSN_CTRL_SIZE + BSN_RADDR_SIZE) / BSN_DS_SIZE;
+	const uint8_t *src = inline_data(cq);
+	uint8_t bytes[BSN_WQE_MAX_DS * BSN_DS_SIZE];
+	struct bsn_wqe wqe;
 
-	bsn_ctrl_decode(&ctrl, sq->ring + (cqe->wqe_counter & sq->poller_mask) * BSN_BB_SIZE);
-	for (unsigned i = 0; i < (ctrl.ds + BSN_BB_DS - 1) / BSN_BB_DS; i++) {
-		const size_t slot = (cqe->wqe_counter + i) & sq->poller_mask;
-		const size_t left = sizeof(wqe) - i * BSN_BB_SIZE;
-		memcpy(wqe + i * BSN_BB_SIZE, sq->ring + slot * BSN_BB_SIZE,
+	if (!src)
+		return -EPROTO;
+	for (size_t at = 0; at < sizeof(bytes); at += BSN_BB_SIZE) {
+		const size_t slot = (cqe->wqe_counter + at / BSN_BB_SIZE) & sq->poller_mask;
+		const size_t left = sizeof(bytes) - at;
+		memcpy(bytes + at, sq->ring + slot * BSN_BB_SIZE,
 		       left < BSN_BB_SIZE ? left : BSN_BB_SIZE);
 	}
-	if (ctrl.opcode == BSN_OPCODE_ATOMIC_CS || ctrl.opcode == BSN_OPCODE_ATOMIC_FA)
-		skip += BSN_ATOMIC_CS_SIZE / BSN_DS_SIZE;
-	if (ctrl.ds > skip)
-		scatter(inline_data(cq, cqe->format), cqe->byte_count, wqe + skip * BSN_DS_SIZE,
-			ctrl.ds - skip);
+	if (bsn_wqe_walk(bytes, sizeof(bytes), (enum bsn_transport)sq->transport, &wqe, NULL))
+		return -EPROTO;
+	if (wqe.op && wqe.op->data == BSN_DATA_SCATTER && wqe.data_count)
+		scatter(src, cqe->byte_count, bytes + wqe.data[0].offset, wqe.data_count);
+	return 0;
 }
 
 /* A receive: handed out as a pointer where the queue was made for that, else copied where it belongs. */
-static void deliver_inline(const struct bsn_cq *cq, const struct bsn_rq *rq, uint16_t wqe_index,
-			   unsigned format, struct bsn_completion *c)
+static int deliver_inline(const struct bsn_cq *cq, const struct bsn_rq *rq, uint16_t wqe_index,
+			  struct bsn_completion *c)
 {
-	const uint8_t *src = inline_data(cq, format);
-	const uint8_t *wqe = rq->poller_ring + ((size_t)(wqe_index & rq->poller_mask)
-						<< rq->poller_stride_log2);
+	const uint8_t *src = inline_data(cq);
+	const uint8_t *wqe =
+		rq->poller_ring + ((size_t)(wqe_index & rq->poller_mask) << rq->poller_stride_log2);
 	const unsigned entries = (1u << rq->poller_stride_log2) / BSN_DATA_SIZE;
 
+	if (!src)
+		return -EPROTO;
 	if (rq->gives_inline) {
 		c->data = src;
 		c->flags |= BSN_C_DATA;
@@ -243,12 +280,13 @@ static void deliver_inline(const struct bsn_cq *cq, const struct bsn_rq *rq, uin
 	} else {
 		scatter(src, c->byte_len, wqe, entries);
 	}
+	return 0;
 }
 
 /* -- one CQE ------------------------------------------------------------------------------------ */
 
 static const uint8_t status_of_syndrome[256] = {
-	/* Anything else is IBV_WC_GENERAL_ERR; rdma-core providers/mlx5/cq.c mlx5_handle_error_cqe() */
+/* Anything else is IBV_WC_GENERAL_ERR; rdma-core providers/mlx5/cq.c mlx5_handle_error_cqe() */
 #define STATUS(syndrome, status) [BSN_SYNDROME_##syndrome] = (status)
 	STATUS(LOCAL_LENGTH, IBV_WC_LOC_LEN_ERR),
 	STATUS(LOCAL_QP_OPERATION, IBV_WC_LOC_QP_OP_ERR),
@@ -293,8 +331,8 @@ static int reap_request(struct bsn_cq *cq, struct bsn_sq *sq, struct bsn_complet
 				      .byte_len = cqe.byte_count,
 				      .opcode = (uint8_t)cqe.wqe_opcode,
 				      .qpn = cqe.qpn };
-	if (cqe.format != BSN_CQE_NO_INLINE)
-		scatter_to_request(cq, sq, &cqe);
+	if (cqe.format != BSN_CQE_NO_INLINE && scatter_to_request(cq, sq, &cqe))
+		return -EPROTO;
 	return bsn_sq_done(sq, cqe.wqe_counter, &c->id);
 }
 
@@ -304,6 +342,8 @@ static int reap_receive(struct bsn_cq *cq, struct bsn_sq *sq, struct bsn_complet
 	struct bsn_cqe_resp cqe;
 	uint16_t index;
 
+	if (!rq)
+		return -EPROTO;
 	bsn_cqe_resp_decode(&cqe, cq->next);
 	index = receive_index(rq, cqe.wqe_counter);
 	*c = (struct bsn_completion){
@@ -323,8 +363,8 @@ static int reap_receive(struct bsn_cq *cq, struct bsn_sq *sq, struct bsn_complet
 		c->flags |= BSN_C_INVAL;
 	if (sq->transport == BSN_TRANSPORT_UD && cqe.grh != BSN_CQE_GRH_NONE)
 		c->flags |= BSN_C_GRH;
-	if (cqe.format != BSN_CQE_NO_INLINE)
-		deliver_inline(cq, rq, index, cqe.format, c);
+	if (cqe.format != BSN_CQE_NO_INLINE && deliver_inline(cq, rq, index, c))
+		return -EPROTO;
 	c->id = bsn_rq_retire(rq, index);
 	return 1;
 }
@@ -334,6 +374,8 @@ static int reap_error(struct bsn_cq *cq, struct bsn_sq *sq, struct bsn_completio
 	struct bsn_cqe_err cqe;
 
 	bsn_cqe_err_decode(&cqe, cq->next);
+	if (cqe.opcode == BSN_CQE_RESP_ERR && !sq->rq)
+		return -EPROTO;
 	*c = (struct bsn_completion){
 		.user = sq->user,
 		.status = status_of(cqe.syndrome),

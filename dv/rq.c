@@ -65,7 +65,7 @@ static int post_srq(struct bsn_rq *rq, const struct bsn_sge *sge, unsigned count
 	put_list(rq, wqe_of(rq, slot) + BSN_SRQ_NEXT_SIZE, sge, count);
 	bsn_rq_ids(rq)[slot] = id;
 	rq->srq_free_head = (uint16_t)link.next_wqe_index;
-	rq->head++;
+	rq->limit = ++rq->head; /* still no credits for the inline code */
 	publish(rq);
 	return 0;
 }

@@ -48,6 +48,7 @@ __attribute__((target("avx512f"))) static void store_avx512(uint8_t *reg, bsn_v2
 	v = _mm512_inserti32x4(v, (__m128i)b, 1);
 	v = _mm512_inserti32x4(v, (__m128i)c, 2);
 	v = _mm512_inserti32x4(v, (__m128i)d, 3);
+	BSN_ORDER_EVENT(BSN_ORDER_MMIO, reg, 64);
 	/* By hand: a compiler may not split or move a volatile asm. */
 	__asm__ volatile("vmovdqa64 %1, %0" : "=m"(*(uint8_t(*)[64])reg) : "v"(v) : "memory");
 }
@@ -58,6 +59,7 @@ __attribute__((target("movdir64b"))) static void store_movdir64b(uint8_t *reg, b
 {
 	const bsn_v2 block[4] __attribute__((aligned(64))) = { a, b, c, d };
 
+	BSN_ORDER_EVENT(BSN_ORDER_MMIO, reg, 64);
 	_movdir64b(reg, block);
 }
 #elif defined(__aarch64__)
@@ -77,6 +79,7 @@ static int has_st64b(void)
 /* ST64B takes eight consecutive registers, from an even one; .inst, for assemblers without LS64. */
 static void store_st64b(uint8_t *reg, bsn_v2 a, bsn_v2 b, bsn_v2 c, bsn_v2 d)
 {
+	BSN_ORDER_EVENT(BSN_ORDER_MMIO, reg, 64); /* a call: before x0 to x8 are loaded */
 	register uint64_t x0 __asm__("x0") = a[0];
 	register uint64_t x1 __asm__("x1") = a[1];
 	register uint64_t x2 __asm__("x2") = b[0];
