@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Queues in plain memory, begun as those of a device are (dv/init.h), and the least of a device:
+ * CQEs are written where and how a ConnectX would write them, when a test says so.
+ */
+#ifndef TESTS_DV_FAKE_H
+#define TESTS_DV_FAKE_H
+
+#include <pthread.h>
+#include <stdarg.h>
+#include <setjmp.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <cmocka.h>
+
+#include "bsn_post.h"
+#include "init.h"
+
+#define FAKE_QPN      0x123456u
+#define FAKE_CQN      0x0654u
+#define FAKE_BF_BYTES 256u
+#define FAKE_PAGE     4096u
+#define FAKE_POISON   0xa5
+
+/* What is wanted; 0 is a default that the comments give. */
+struct fake_attr {
+	enum bsn_transport transport; /* RC */
+	uint32_t count_bb;            /* 16 */
+	uint32_t capacity_bb;         /* count_bb */
+	uint32_t max_inline;          /* 220 */
+	uint32_t max_sge;             /* 14 */
+	uint32_t max_ds;              /* 16: four blocks */
+	int signal_every;             /* never */
+	enum bsn_ce ce_quiet;         /* ON_ERROR */
+	enum bsn_store store;         /* BSN_STORE_8 */
+	bool locked;
+	bool no_blueflame;
+	uint32_t recv_count;    /* 16 */
+	uint32_t recv_capacity; /* recv_count */
+	uint32_t recv_stride;   /* 64 */
+	bool is_srq;
+	bool no_recv;
+	uint32_t cqe_count;  /* 64 */
+	uint32_t cqe_stride; /* 64 */
+	uint32_t spare;
+};
+
+struct fake {
+	struct bsn_ep ep;
+	struct bsn_lane lane;
+	pthread_spinlock_t lock;
+	struct bsn_sq *sq;
+	struct bsn_rq *rq;
+	struct bsn_cq *cq;
+	uint8_t *sq_ring, *rq_ring, *cq_ring;
+	size_t sq_bytes, rq_bytes, cq_bytes;
+	uint8_t *page;              /* the register page */
+	struct bsn_be32 record[16]; /* QP: receive, send; the CQ's are from the ninth on */
+	uint32_t cq_pi;             /* CQEs that the device wrote */
+};
+
+struct fake *fake_create(const struct fake_attr *attr);
+void fake_destroy(struct fake *f);
+
+/* The two BlueFlame buffers. */
+uint8_t *fake_buffer(const struct fake *f, unsigned which);
+
+/* Words of the doorbell records, in host order. */
+uint32_t fake_send_record(const struct fake *f);
+uint32_t fake_recv_record(const struct fake *f);
+uint32_t fake_cq_ci(const struct fake *f);
+
+/* Moves an empty queue on, as if @pi blocks had been posted, rung and completed. */
+void fake_seek(struct fake *f, uint32_t pi);
+
+/* Where the device writes its next CQE proper; fake_produce() makes it one of ours. */
+uint8_t *fake_next_cqe(const struct fake *f);
+void fake_produce(struct fake *f, const struct bsn_cqe_tail *tail);
+
+/* Whole CQEs: the owner bit is filled in. */
+void fake_cqe_req(struct fake *f, struct bsn_cqe_req cqe);
+void fake_cqe_resp(struct fake *f, struct bsn_cqe_resp cqe);
+void fake_cqe_err(struct fake *f, struct bsn_cqe_err cqe);
+
+/* A plain success of the WQE at @wqe_index. */
+void fake_done(struct fake *f, uint32_t wqe_index, uint32_t wqe_opcode);
+
+#endif
