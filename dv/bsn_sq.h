@@ -157,8 +157,9 @@ struct bsn_sq {
 	uint8_t max_ds;       /* of one WQE */
 	uint8_t signal_every; /* 0: never by itself */
 	uint8_t transport;    /* enum bsn_transport */
-	bool has_failed;                     /* @first_error was stored */
-	struct bsn_completion *first_error;  /* where to keep the queue's first failure, or NULL */
+	struct bsn_completion *first_error; /* where to keep the queue's first failure */
+	bool has_failed;      /* a request failed */
+	uint16_t flushed;     /* then: what comes before this index was reported */
 	uint32_t count_slow_bb;   /* BBs that were published by bsn_sq_ring() and _publish_bb() */
 	uint32_t count_blueflame; /* BlueFlame copies made there; see bsn_sq_count_blueflame() */
 	uint32_t count_doorbells; /* 8-byte doorbells */
@@ -213,6 +214,13 @@ BSN_API int bsn_prepare(struct bsn_ep *ep, const struct bsn_wr *wr, struct bsn_p
 /** bsn_sq_post_prepared - bsn_post_prepared() by the long way */
 BSN_API int bsn_sq_post_prepared(struct bsn_ep *ep, const struct bsn_prepared *p, uint64_t id,
 				 unsigned flags);
+
+/**
+ * bsn_sq_give_back - flushes what will never have a CQE: unsignaled work behind the last signaled
+ * request of a failed queue that was made to report only the first error (BSN_CE_ON_FIRST_ERROR)
+ * Return: how many completions were stored.
+ */
+BSN_API int bsn_sq_give_back(struct bsn_sq *sq, struct bsn_completion *c, int n);
 
 /** bsn_sq_detour - the queue of endpoints that take the long way; it never has credits */
 extern struct bsn_sq bsn_sq_detour;

@@ -369,6 +369,63 @@ static int reap_receive(struct bsn_cq *cq, struct bsn_sq *sq, struct bsn_complet
 	return 1;
 }
 
+static unsigned blocks_of(const struct bsn_ctrl *ctrl)
+{
+	return (ctrl->ds + BSN_BB_DS - 1) / BSN_BB_DS;
+}
+
+/*
+ * On a queue whose unsignaled work reports only the first error, what follows that error unsignaled
+ * never has a CQE: it is flushed here, in order, up to @end or to a WQE that will have one.
+ * Returns whether there was one.
+ */
+static bool flush_silent(struct bsn_sq *sq, uint16_t end, struct bsn_completion *c)
+{
+	const uint16_t index = sq->flushed;
+	struct bsn_ctrl ctrl;
+
+	if (!sq->has_failed || index == end)
+		return false;
+	bsn_ctrl_decode(&ctrl, sq->ring + (size_t)(index & sq->poller_mask) * BSN_BB_SIZE);
+	if (ctrl.ce != BSN_CE_ON_FIRST_ERROR)
+		return false;
+	*c = (struct bsn_completion){
+		.user = user_of(sq, index),
+		.status = IBV_WC_WR_FLUSH_ERR,
+		.opcode = (uint8_t)ctrl.opcode,
+		.syndrome = BSN_SYNDROME_FLUSHED,
+		.wqe_index = index,
+		.qpn = sq->qpn,
+	};
+	sq->flushed = (uint16_t)(index + blocks_of(&ctrl));
+	bsn_sq_done(sq, index, &c->id);
+	return true;
+}
+
+int bsn_sq_give_back(struct bsn_sq *sq, struct bsn_completion *c, int n)
+{
+	int got = 0;
+
+	while (got < n && flush_silent(sq, (uint16_t)sq->pi, &c[got]))
+		got++;
+	return got;
+}
+
+/* The queue's first failure is kept, and where its flush goes on. */
+static void note_failure(struct bsn_sq *sq, const struct bsn_completion *c, bool of_request)
+{
+	struct bsn_ctrl ctrl;
+
+	if (sq->first_error && !sq->first_error->status)
+		*sq->first_error = *c;
+	if (of_request) {
+		bsn_ctrl_decode(&ctrl, sq->ring + (size_t)(c->wqe_index & sq->poller_mask) *
+						   BSN_BB_SIZE);
+		sq->flushed = (uint16_t)(c->wqe_index + blocks_of(&ctrl));
+		sq->has_failed = true;
+	}
+}
+
 static int reap_error(struct bsn_cq *cq, struct bsn_sq *sq, struct bsn_completion *c)
 {
 	struct bsn_cqe_err cqe;
@@ -394,10 +451,7 @@ static int reap_error(struct bsn_cq *cq, struct bsn_sq *sq, struct bsn_completio
 		c->user = user_of(sq, c->wqe_index);
 		bsn_sq_done(sq, c->wqe_index, &c->id); /* one that the library signaled too */
 	}
-	if (!sq->has_failed && sq->first_error) {
-		*sq->first_error = *c;
-		sq->has_failed = true;
-	}
+	note_failure(sq, c, cqe.opcode == BSN_CQE_REQ_ERR);
 	return 1;
 }
 
@@ -441,6 +495,9 @@ int bsn_cq_reap(struct bsn_cq *cq, struct bsn_completion *c, int n)
 		cq->count_dropped++;
 	else if (tail.format == BSN_CQE_COMPRESSED)
 		got = -EPROTO;
+	else if (view.opcode == BSN_CQE_REQ_ERR &&
+		 flush_silent(slot->sq, (uint16_t)view.wqe_counter, c))
+		return 1; /* the CQE is looked at again */
 	else
 		got = reap_known(cq, slot->sq, &tail, c);
 	if (got == -EPROTO)

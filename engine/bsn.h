@@ -257,7 +257,8 @@ struct bsn_qp_attr {
 	uint32_t max_inline;    /* bytes; 0: what fits the slots anyway */
 	int signal_every;       /* unsignaled posts until the library signals; 0: a quarter of the depth; -1: never */
 	bool signal_all;        /* every request completes, signaled or not */
-	bool ce_on_first_error; /* unsignaled work reports only the queue's first error */
+	bool ce_on_first_error; /* unsignaled work reports only the queue's first error; its ids come
+				 * back by bsn_poll(), the last of them by bsn_sq_give_back() */
 	void *user;             /* of the endpoint and the receive queue */
 };
 BSN_API int bsn_qp_create(struct bsn_device *device, const struct bsn_qp_attr *attr,

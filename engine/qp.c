@@ -370,7 +370,7 @@ int bsn_qp_error(struct bsn_qp *handle, struct bsn_qp_error *error)
 	if (err)
 		return fail(-err, "cannot query the QP: %s", strerror(-err));
 	*error = (struct bsn_qp_error){ .state = attr.qp_state,
-					.has_failed = qp->sq->has_failed,
+					.has_failed = qp->first_error.status != IBV_WC_SUCCESS,
 					.first = qp->first_error };
 	error->text = "no request failed";
 	if (error->has_failed) {
