@@ -37,14 +37,19 @@ struct loopback {
 	char memory[4096] __attribute__((aligned(4096)));
 };
 
-static inline int loopback_start(enum cx_link link, bool passive)
+static inline struct cx_config loopback_config(enum cx_link link, bool passive)
 {
-	struct cx_config config = {
+	return (struct cx_config){
 		.generation = CX_GEN_CX6,
 		.link = link,
 		.passive = passive,
 		.private_fabric = true,
 	};
+}
+
+static inline int loopback_start(enum cx_link link)
+{
+	struct cx_config config = loopback_config(link, true);
 
 	return softcx_start(&config);
 }
@@ -123,13 +128,13 @@ static inline void loopback_post_write(struct loopback *l)
 	assert_int_equal(ibv_post_send(l->qp, &wr, &bad), 0);
 }
 
-static inline int loopback_set_up_device(void **state, bool passive)
+static inline int loopback_set_up_config(void **state, const struct cx_config *config)
 {
 	struct loopback *l = aligned_alloc(4096, sizeof(*l));
 
 	assert_non_null(l);
 	memset(l, 0, sizeof(*l));
-	assert_int_equal(loopback_start(CX_LINK_IB, passive), 0);
+	assert_int_equal(softcx_start(config), 0);
 	l->ctx = loopback_open_device();
 	l->pd = ibv_alloc_pd(l->ctx);
 	l->channel = ibv_create_comp_channel(l->ctx);
@@ -149,12 +154,16 @@ static inline int loopback_set_up_device(void **state, bool passive)
 
 static inline int loopback_set_up(void **state)
 {
-	return loopback_set_up_device(state, true);
+	struct cx_config config = loopback_config(CX_LINK_IB, true);
+
+	return loopback_set_up_config(state, &config);
 }
 
 static inline int loopback_set_up_active(void **state)
 {
-	return loopback_set_up_device(state, false);
+	struct cx_config config = loopback_config(CX_LINK_IB, false);
+
+	return loopback_set_up_config(state, &config);
 }
 
 static inline int loopback_tear_down(void **state)

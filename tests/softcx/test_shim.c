@@ -31,7 +31,7 @@ static int set_up_link(void **state, enum cx_link link)
 	struct device *device = calloc(1, sizeof(*device));
 
 	assert_non_null(device);
-	assert_int_equal(loopback_start(link, true), 0);
+	assert_int_equal(loopback_start(link), 0);
 	device->ctx = loopback_open_device();
 	device->pd = ibv_alloc_pd(device->ctx);
 	assert_non_null(device->pd);
@@ -125,8 +125,8 @@ static void the_device_leaves_nothing_behind(void **state)
 	glob_t found;
 
 	(void)state;
-	assert_int_equal(loopback_start(CX_LINK_IB, true), 0);
-	assert_int_equal(loopback_start(CX_LINK_IB, true), -EALREADY);
+	assert_int_equal(loopback_start(CX_LINK_IB), 0);
+	assert_int_equal(loopback_start(CX_LINK_IB), -EALREADY);
 	assert_non_null(realpath("/sys/class/infiniband/mlx5_0/device", real));
 	assert_string_equal(real, "/sys/devices/pci5cc5:00/5cc5:00:00.0");
 	assert_int_equal(softcx_stop(), 0);
@@ -150,7 +150,7 @@ static void leftovers_of_the_dead_are_removed(void **state)
 	snprintf(file, sizeof(file), "%s/class", dir);
 	assert_int_equal(mkdir(dir, 0700), 0);
 	assert_int_equal(symlink("/", file), 0);
-	assert_int_equal(loopback_start(CX_LINK_IB, true), 0);
+	assert_int_equal(loopback_start(CX_LINK_IB), 0);
 	assert_int_equal(access(dir, F_OK), -1);
 	assert_int_equal(softcx_stop(), 0);
 }

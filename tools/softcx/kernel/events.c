@@ -198,7 +198,7 @@ static struct object *object_of_record(const struct event_file *file,
 			       record->async.element);
 }
 
-/* One record, if there is one; 0, -EAGAIN, or -EIO when the context is gone. */
+/* One record, if there is one; 0, -EAGAIN, or -EIO when the context or the device is gone. */
 static int take_record(struct event_file *file, union event_record *record)
 {
 	struct object *object;
@@ -214,6 +214,8 @@ static int take_record(struct event_file *file, union event_record *record)
 		else if (object)
 			object->async_reported++;
 		err = 0;
+	} else if (cx_is_removed(file->ctx->hca)) {
+		err = -EIO;
 	}
 	pthread_mutex_unlock(&kernel_lock);
 	return err;

@@ -330,7 +330,8 @@ int uverbs_ioctl(struct uverbs_context *ctx, unsigned long request, void *arg)
 		return -EFAULT;
 
 	pthread_mutex_lock(&kernel_lock);
-	err = ctx->foreign ? -EIO : dispatch(&call, &hdr);
+	/* Of a device that is gone nothing can be asked: ib_uverbs_ioctl(), disassociated. */
+	err = ctx->foreign || cx_is_removed(ctx->hca) ? -EIO : dispatch(&call, &hdr);
 	pthread_mutex_unlock(&kernel_lock);
 	return err;
 }

@@ -494,6 +494,11 @@ bool cx_port_is_up(const struct cx_hca *hca)
 	return !hca->shared->port_down && !hca->shared->removed;
 }
 
+bool cx_is_removed(const struct cx_hca *hca)
+{
+	return hca->shared->removed;
+}
+
 const struct cx_config *cx_config(const struct cx_hca *hca)
 {
 	return &hca->config;

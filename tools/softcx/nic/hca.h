@@ -62,6 +62,7 @@ const struct cx_config *cx_config(const struct cx_hca *hca);
 int cx_fault_plan_check(const char *text, char *message, size_t size);
 
 bool cx_port_is_up(const struct cx_hca *hca); /* a fault plan may take it down */
+bool cx_is_removed(const struct cx_hca *hca); /* a fault plan may pull the card */
 
 /* What the trace says; printf-like; also used by the shim. No-op without a trace. */
 void cx_trace(struct cx_hca *hca, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -103,6 +103,8 @@ int file_open_node(int flags)
 
 	if (!host)
 		return -ENOENT;
+	if (cx_is_removed(host->hca))
+		return -EIO;
 	memfd = softcx_uar_memfd();
 	if (memfd < 0)
 		return memfd;
