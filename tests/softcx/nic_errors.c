@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The model alone: what goes wrong, with which syndromes, and what becomes of the work behind it. */
+#include <endian.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 
 #include <cmocka.h>
 
@@ -202,6 +204,35 @@ static void work_behind_a_failure_is_flushed_in_order(void **state)
 	run();
 	expect_error(&rig.cq[0], BSN_CQE_REQ_ERR, 5, BSN_SYNDROME_FLUSHED, 0xf9);
 	expect_error(&rig.cq[1], BSN_CQE_RESP_ERR, 3, BSN_SYNDROME_FLUSHED, 0xf9);
+}
+
+/* On a device that is not stepped, too, though posting a receive rings no doorbell. */
+static void receives_posted_in_error_are_flushed_by_time(void **state)
+{
+	const struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
+	struct cx_config config;
+
+	(void)state;
+	rig_teardown(&rig);
+	rig_config(&config);
+	config.passive = false;
+	rig_open(&rig, &config);
+	rig_qp_create(&rig, &rig.qp[0]);
+	assert_int_equal(cx_qp_modify(rig.hca, rig.qp[0].number, &attr, IBV_QP_STATE), 0);
+	for (uint16_t i = 0; i < 3; i++) {
+		const uint64_t due = cx_next_deadline_ns(rig.hca);
+		const struct timespec until = { (time_t)(due / 1000000000),
+						(long)(due % 1000000000) };
+
+		assert_int_not_equal(due, 0);
+		rig_post_recv(&rig, &rig.qp[0], rig.buf, 64);
+		clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL);
+		cx_run_timers(rig.hca);
+		expect_error(&rig.cq[1], BSN_CQE_RESP_ERR, i, BSN_SYNDROME_FLUSHED, 0xf5);
+	}
+	rig_qp_destroy(&rig, &rig.qp[0]);
+	cx_run_timers(rig.hca);
+	assert_int_equal(cx_next_deadline_ns(rig.hca), 0);
 }
 
 static void a_command_flushes_with_a_reason_of_its_own(void **state)
@@ -413,6 +444,39 @@ static void unmapped_memory_fails_the_request(void **state)
 	expect_error(&rig.cq[0], BSN_CQE_REQ_ERR, 1, BSN_SYNDROME_REMOTE_OPERATION, 0x89);
 }
 
+/* Whatever lies in the rings and records, the model neither crashes nor hangs. */
+static void random_rings_do_no_harm(void **state)
+{
+	uint32_t seed = 20250101;
+
+	(void)state;
+	print_message("seed %u\n", seed);
+	for (unsigned round = 0; round < 3000; round++) {
+		for (unsigned q = 0; q < 2; q++) {
+			uint32_t *words = (uint32_t *)rig.qp[q].ring;
+
+			for (size_t i = 0; i < sizeof(rig.qp[q].ring) / 4; i++) {
+				seed = seed * 1664525 + 1013904223;
+				words[i] = seed >> 8 & 1 ? seed : htobe32(seed >> 20);
+			}
+			for (unsigned bb = 0; bb < RIG_SQ_BB; bb++) /* mostly known opcodes */
+				words[RIG_RQ * RIG_RQ_STRIDE / 4 + bb * 16] =
+					htobe32((seed >> bb) % 24 | bb << 8);
+			words = rig.qp[q].db;
+			words[0] = htobe32((seed >> 16) % RIG_RQ);
+			words[1] = htobe32(seed >> 24 & 15);
+		}
+		cx_step(rig.hca, 0);
+		cx_step(rig.hca, 0);
+		allowed_lint = (int)cx_lint_count(rig.hca);
+		rig_teardown(&rig);
+		rig_setup(&rig, round % 3 == 0   ? IBV_QPT_UD
+				: round % 3 == 1 ? IBV_QPT_UC
+						 : IBV_QPT_RC);
+	}
+	allowed_lint = 0;
+}
+
 /* 32 CQEs fit; the one more is the end of the CQ, and of whoever completes to it. */
 static void an_overrun_kills_the_cq(void **state)
 {
@@ -456,6 +520,7 @@ int main(void)
 		TEST(a_key_that_was_given_back_opens_nothing),
 		TEST(the_queue_pair_has_rights_of_its_own),
 		TEST(work_behind_a_failure_is_flushed_in_order),
+		TEST(receives_posted_in_error_are_flushed_by_time),
 		TEST(a_command_flushes_with_a_reason_of_its_own),
 		TEST(a_reset_queue_pair_starts_anew),
 		TEST(a_message_longer_than_its_receive_fails_both),
@@ -467,6 +532,7 @@ int main(void)
 		TEST(an_atomic_off_its_alignment_is_refused),
 		TEST(malformed_wqes_are_refused),
 		TEST(unmapped_memory_fails_the_request),
+		TEST(random_rings_do_no_harm),
 		TEST(an_overrun_kills_the_cq),
 		TEST(objects_in_use_are_not_destroyed),
 		TEST_UC(unreliable_writes_are_lost_in_silence),

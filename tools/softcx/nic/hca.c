@@ -123,7 +123,7 @@ static void release_slot(struct cx_hca *hca)
 {
 	if (hca->self >= CX_PROCS)
 		return;
-	cx_sweep_process(hca, hca->self);
+	cx_disown_all(hca);
 	memset(&hca->shared->procs[hca->self], 0, sizeof(struct cx_proc));
 }
 

@@ -77,13 +77,13 @@ struct cx_head *cx_next(struct cx_hca *hca, enum cx_kind kind, const struct cx_h
 	return head->next ? cx_entry(hca, kind, head->next - 1) : NULL;
 }
 
-/* An empty entry, cleared, with the number that it will have; NULL when the table is full. */
+/* An empty entry, cleared, with the number that it will have; NULL when there is none. */
 struct cx_head *cx_create(struct cx_hca *hca, enum cx_kind kind, uint32_t *number)
 {
 	const struct table *table = &tables[kind];
 	const uint32_t first = kind == CX_MR ? KEY_FIRST : 0;
 
-	if (!cx_has_slot(hca))
+	if (hca->shared->removed || !cx_has_slot(hca))
 		return NULL;
 	for (uint32_t tried = 0; tried < table->count; tried++) {
 		uint32_t index = hca->shared->cursor[kind]++ % table->count;
@@ -102,6 +102,12 @@ struct cx_head *cx_create(struct cx_hca *hca, enum cx_kind kind, uint32_t *numbe
 		return head;
 	}
 	return NULL;
+}
+
+/* Why cx_create() had none to give. */
+static int why_none(const struct cx_hca *hca)
+{
+	return hca->shared->removed ? -EIO : -ENOMEM;
 }
 
 /* The entry is complete: from here on it exists. */
@@ -124,6 +130,14 @@ void cx_unpublish(struct cx_hca *hca, enum cx_kind kind, struct cx_head *head)
 	if (*at)
 		*at = head->next;
 	head->number = 0;
+}
+
+void cx_disown_all(struct cx_hca *hca)
+{
+	for (enum cx_kind kind = 0; kind < CX_KINDS; kind++)
+		for (struct cx_head *head = cx_first(hca, kind); head;
+		     head = cx_next(hca, kind, head))
+			head->number = 0;
 }
 
 /* Scans the tables, since a process that died in the middle may have left its lists unfinished. */
@@ -179,7 +193,7 @@ int cx_pd_create(struct cx_hca *hca, uint32_t *pdn)
 		cx_publish(hca, CX_PD, head, number);
 	cx_unlock(hca);
 	if (!head)
-		return -ENOMEM;
+		return why_none(hca);
 	*pdn = number;
 	return 0;
 }
@@ -199,7 +213,7 @@ int cx_mr_create(struct cx_hca *hca, const struct cx_mr_attr *attr, uint32_t *ke
 	if (!find_own(hca, CX_PD, attr->pdn)) {
 		err = -EINVAL;
 	} else if (!(mr = (struct cx_mr *)cx_create(hca, CX_MR, &number))) {
-		err = -ENOMEM;
+		err = why_none(hca);
 	} else {
 		mr->attr = *attr;
 		add_user(hca, CX_PD, attr->pdn, 1);
@@ -284,7 +298,7 @@ int cx_channel_create(struct cx_hca *hca, const char *path, enum cx_event kind, 
 	}
 	cx_unlock(hca);
 	if (!entry)
-		return -ENOMEM;
+		return why_none(hca);
 	*channel = number;
 	return 0;
 }
@@ -328,7 +342,7 @@ int cx_cq_create(struct cx_hca *hca, const struct cx_cq_attr *attr, uint32_t *cq
 	cx_lock(hca);
 	err = check_cq(hca, attr);
 	if (!err && !(cq = (struct cx_cq *)cx_create(hca, CX_CQ, &number)))
-		err = -ENOMEM;
+		err = why_none(hca);
 	if (!err) {
 		cq->attr = *attr;
 		cq->fired_sn = -1;
@@ -407,7 +421,7 @@ int cx_srq_create(struct cx_hca *hca, const struct cx_srq_attr *attr, uint32_t *
 	cx_lock(hca);
 	err = check_srq(hca, attr);
 	if (!err && !(srq = (struct cx_srq *)cx_create(hca, CX_SRQ, &number)))
-		err = -ENOMEM;
+		err = why_none(hca);
 	if (!err) {
 		srq->attr = *attr;
 		add_user(hca, CX_PD, attr->pdn, 1);
@@ -505,7 +519,7 @@ int cx_qp_create(struct cx_hca *hca, const struct cx_qp_attr *attr, uint32_t *qp
 	cx_lock(hca);
 	err = check_qp(hca, attr);
 	if (!err && !(qp = (struct cx_qp *)cx_create(hca, CX_QP, &number)))
-		err = -ENOMEM;
+		err = why_none(hca);
 	if (!err) {
 		qp->attr = *attr;
 		qp->mod.qp_state = IBV_QPS_RESET;

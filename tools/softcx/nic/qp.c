@@ -46,10 +46,27 @@ static void reset(struct cx_qp *qp)
 	qp->mod.qp_state = IBV_QPS_RESET;
 }
 
+/*
+ * Posting a receive rings no doorbell, and yet it is flushed when the queue pair is in error. So the
+ * record is looked at again and again, ever more seldom: from 1 ms to a quarter of a second.
+ */
+static void look_again(struct cx_hca *hca, struct cx_qp *qp, bool in_vain)
+{
+	enum { FIRST_NS = 1000000, MOST_LOOKS = 8 };
+
+	if (hca->config.passive || !qp->attr.rq_count || qp->attr.srqn)
+		return;
+	qp->run.looks = !in_vain ? 0 : qp->run.looks < MOST_LOOKS ? qp->run.looks + 1 : MOST_LOOKS;
+	cx_sq_set_deadline(hca, qp, (uint64_t)FIRST_NS << qp->run.looks);
+}
+
 void cx_qp_flush(struct cx_hca *hca, struct cx_qp *qp)
 {
+	const uint16_t before = qp->run.rq_head;
+
 	cx_sq_flush(hca, qp);
 	cx_recv_flush(hca, qp);
+	look_again(hca, qp, qp->run.rq_head == before);
 }
 
 void cx_qp_fail(struct cx_hca *hca, struct cx_qp *qp, uint8_t flush_vendor)

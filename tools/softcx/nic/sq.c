@@ -136,14 +136,19 @@ static void fail(struct cx_hca *hca, struct cx_qp *qp, const struct bsn_ctrl *ct
 
 enum { RNR_RETRY_FOREVER = 7 };
 
-static void wait_for(struct cx_hca *hca, struct cx_qp *qp, enum cx_wait why, uint64_t ns)
+void cx_sq_set_deadline(struct cx_hca *hca, struct cx_qp *qp, uint64_t ns)
 {
 	struct cx_proc *proc = &hca->shared->procs[qp->head.owner];
 
-	qp->run.wait = (uint8_t)why;
 	qp->run.deadline_ns = ns == CX_NEVER ? CX_NEVER : cx_now_ns(hca) + ns;
 	if (!proc->deadline_ns || qp->run.deadline_ns < proc->deadline_ns)
 		proc->deadline_ns = qp->run.deadline_ns;
+}
+
+static void wait_for(struct cx_hca *hca, struct cx_qp *qp, enum cx_wait why, uint64_t ns)
+{
+	qp->run.wait = (uint8_t)why;
+	cx_sq_set_deadline(hca, qp, ns);
 	cx_trace(hca, "wait: qpn %#x wqe %#x %s %lu ns", qp->head.number, qp->run.sq_head,
 		 why == CX_WAIT_ACK   ? "no answer,"
 		 : why == CX_WAIT_RNR ? "receiver not ready,"

@@ -104,6 +104,7 @@ struct cx_qp {
 
 		uint8_t wait;                 /* enum cx_wait: why the WQE at the head waits */
 		uint8_t retries, rnr_retries; /* that it has used up */
+		uint8_t looks;                /* in vain, for receives posted in the error state */
 		bool delayed;                 /* its fault's delay was served */
 		uint64_t deadline_ns;         /* when it tries again; CX_NEVER; 0: does not wait */
 	} run;                                /* what RESET clears */
@@ -199,7 +200,8 @@ static inline struct cx_qp *cx_qp_find(struct cx_hca *hca, uint32_t qpn)
 struct cx_head *cx_create(struct cx_hca *hca, enum cx_kind kind, uint32_t *number);
 void cx_publish(struct cx_hca *hca, enum cx_kind kind, struct cx_head *head, uint32_t number);
 void cx_unpublish(struct cx_hca *hca, enum cx_kind kind, struct cx_head *head);
-void cx_sweep_process(struct cx_hca *hca, unsigned proc); /* destroys all it owns */
+void cx_disown_all(struct cx_hca *hca);                   /* destroys all that this process owns */
+void cx_sweep_process(struct cx_hca *hca, unsigned proc); /* the same, for a dead one */
 
 /* Walks the calling process's objects of a kind, and a whole table (empty entries too). */
 struct cx_head *cx_first(struct cx_hca *hca, enum cx_kind kind);

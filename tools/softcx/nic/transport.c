@@ -610,18 +610,14 @@ static bool prepend_grh(struct cx_hca *hca, const uint8_t *grh)
 	return true;
 }
 
-static uint64_t mtu_bytes(const struct cx_qp *qp)
-{
-	(void)qp;
-	return 4096; /* what the port has: kernel/device.c reports IBV_MTU_4096 as active */
-}
+enum { PORT_MTU_BYTES = 4096 }; /* kernel/device.c reports it as active */
 
 static void send_datagram(struct exchange *x)
 {
 	const uint64_t len = x->wqe->total_bytes + GRH_BYTES;
 	uint8_t grh[GRH_BYTES];
 
-	if (x->wqe->total_bytes > mtu_bytes(x->qp)) {
+	if (x->wqe->total_bytes > PORT_MTU_BYTES) {
 		refuse_locally(x, BSN_SYNDROME_LOCAL_LENGTH, BSN_VENDOR_LONGER_THAN_MTU);
 		return;
 	}

@@ -113,6 +113,7 @@ void cx_qp_flush(struct cx_hca *hca, struct cx_qp *qp);
 bool cx_sq_publish(struct cx_hca *hca, struct cx_qp *qp); /* reads the record; false: unreadable */
 int cx_sq_fetch(struct cx_hca *hca, struct cx_qp *qp, uint16_t index, void *dst, size_t offset,
 		size_t len);
+void cx_sq_set_deadline(struct cx_hca *hca, struct cx_qp *qp, uint64_t ns); /* from now */
 unsigned cx_sq_run(struct cx_hca *hca, struct cx_qp *qp, unsigned max_wqes);
 void cx_sq_flush(struct cx_hca *hca, struct cx_qp *qp);
 

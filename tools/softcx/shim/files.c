@@ -166,6 +166,7 @@ int file_ioctl(int fd, unsigned long request, void *arg)
 		return -EBADF;
 	err = file->ctx ? uverbs_ioctl(file->ctx, request, arg) : -ENOTTY;
 	put(file);
+	device_look();
 	return err;
 }
 

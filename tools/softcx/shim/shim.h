@@ -54,6 +54,7 @@ void file_duplicated(int fd, int copy);                   /* after the real dup(
 int file_install_event(struct event_file *file);
 struct event_file *file_lookup_event(int fd);
 bool files_open(void);
+void device_look(void); /* after a command: whether the model now waits for something */
 void files_after_fork_child(void);
 
 #endif

@@ -74,6 +74,15 @@ static void ring(void *context, uint32_t page, uint32_t offset, const void *data
 	timer_look(hca); /* it may wait for its peer now */
 }
 
+/* A command, too, may have begun a wait: one that sets a queue pair going, or fails it. */
+void device_look(void)
+{
+	struct cx_hca *hca = device.hca;
+
+	if (hca && !device.config.passive)
+		timer_look(hca);
+}
+
 /* A passive device is stepped, and looks at the doorbell records. */
 static int uar_in_use(uint32_t page)
 {
