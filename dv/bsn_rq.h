@@ -12,7 +12,7 @@ BSN_HEADER_BEGIN
 
 struct bsn_rq;
 
-/** struct bsn_rq_path - what a queue without credits of its own does; NULL: mlx5 */
+/** struct bsn_rq_path - a queue that is not mlx5: @post takes a list that bsn_rq_post() judged */
 struct bsn_rq_path {
 	int (*post)(struct bsn_rq *rq, const struct bsn_sge *sge, unsigned sge_count, uint64_t id);
 };

@@ -104,7 +104,11 @@ struct bsn_completion;
 struct bsn_ep;
 struct bsn_sq;
 
-/** struct bsn_sq_path - what a queue without credits of its own does; NULL members: mlx5 */
+/**
+ * struct bsn_sq_path - what a queue without credits of its own does
+ * @post: a request that bsn_sq_post() judged; -EAGAIN and whatever else this path cannot
+ * @ring: bsn_sq_ring()
+ */
 struct bsn_sq_path {
 	int (*post)(struct bsn_ep *ep, const struct bsn_wr *wr);
 	int (*ring)(struct bsn_sq *sq);
@@ -206,7 +210,7 @@ BSN_API int bsn_sq_post_atomic(struct bsn_ep *ep, unsigned opcode, const struct 
  * bsn_prepare - encodes a request, as far as it does not depend on where it will stand
  * @ep: an endpoint of the transport
  * @wr: the request; its id and flags are given at each post, BSN_F_INLINE excepted
- * @p: the result; keeps nothing of @wr but inline data's address on plain verbs
+ * @p: the result; keeps nothing of @wr, and holds the inline data
  * Return: 0; -EMSGSIZE where body and control segment do not fit one block; as bsn_sq_post().
  */
 BSN_API int bsn_prepare(struct bsn_ep *ep, const struct bsn_wr *wr, struct bsn_prepared *p);

@@ -93,11 +93,11 @@ int bsn_rq_post(struct bsn_rq *rq, const struct bsn_sge *sge, unsigned sge_count
 
 	if (!rq)
 		return -EINVAL;
-	if (rq->path)
-		return rq->path->post(rq, sge, sge_count, id);
 	err = check_list(rq, sge, sge_count);
 	if (err)
 		return err;
+	if (rq->path)
+		return rq->path->post(rq, sge, sge_count, id);
 	return rq->is_srq ? post_srq(rq, sge, sge_count, id) : post_rq(rq, sge, sge_count, id);
 }
 

@@ -248,11 +248,11 @@ int bsn_sq_post(struct bsn_ep *ep, const struct bsn_wr *wr)
 
 	if (!sq)
 		return -EINVAL;
-	if (sq->path)
-		return sq->path->post(ep, wr);
 	ds = measure_wr(sq, ep, wr, op);
 	if (ds < 0)
 		return ds;
+	if (sq->path)
+		return sq->path->post(ep, wr);
 	if (!has_room(sq, (unsigned)ds))
 		return -EAGAIN;
 	c = put_head(sq, ep, wr->opcode, (unsigned)ds, imm_of(wr, op), wr->flags);
@@ -292,6 +292,29 @@ int bsn_prepare(struct bsn_ep *ep, const struct bsn_wr *wr, struct bsn_prepared 
 	return 0;
 }
 
+/* Where requests are not bytes: the request again, its inline data where it was copied to. */
+static int post_again(struct bsn_ep *ep, const struct bsn_prepared *p, uint64_t id, unsigned flags)
+{
+	const struct bsn_wqe_op *op = bsn_wqe_op_find(p->wr.opcode);
+	struct bsn_wr wr = p->wr;
+	const struct bsn_sge copied = {
+		.addr = (uintptr_t)p->body + (op->has_raddr ? BSN_RADDR_SIZE : 0) +
+			BSN_INLINE_HDR_SIZE,
+		.length = (uint32_t)total_bytes(&(struct bsn_wr){ .sge = p->sge,
+								  .sge_count = p->wr.sge_count }),
+	};
+
+	wr.id = id;
+	wr.sge = p->sge;
+	wr.flags = flags & ~(unsigned)BSN_F_INLINE;
+	if (p->wr.flags & BSN_F_INLINE) {
+		wr.flags |= BSN_F_INLINE;
+		wr.sge = &copied;
+		wr.sge_count = 1;
+	}
+	return bsn_sq_post(ep, &wr);
+}
+
 int bsn_sq_post_prepared(struct bsn_ep *ep, const struct bsn_prepared *p, uint64_t id,
 			 unsigned flags)
 {
@@ -301,13 +324,8 @@ int bsn_sq_post_prepared(struct bsn_ep *ep, const struct bsn_prepared *p, uint64
 
 	if (!sq)
 		return -EINVAL;
-	if (sq->path) {
-		struct bsn_wr wr = p->wr;
-		wr.sge = p->sge;
-		wr.id = id;
-		wr.flags = flags | (p->wr.flags & BSN_F_INLINE);
-		return sq->path->post(ep, &wr);
-	}
+	if (sq->path)
+		return post_again(ep, p, id, flags);
 	if (!has_room(sq, ds))
 		return -EAGAIN;
 	c = put_head(sq, ep, p->wr.opcode, ds, p->imm, flags);
