@@ -132,8 +132,14 @@ BSN_API int bsn_cq_reap(struct bsn_cq *cq, struct bsn_completion *c, int n);
  */
 int bsn_cq_add(struct bsn_cq *cq, uint32_t qpn, struct bsn_sq *sq);
 
+/** bsn_cq_find - the queue that bsn_cq_add() named; NULL: there is none. Context: the poller's. */
+struct bsn_sq *bsn_cq_find(const struct bsn_cq *cq, uint32_t qpn);
+
 /** bsn_cq_remove - undoes bsn_cq_add(); CQEs not yet polled will be dropped, and counted */
 void bsn_cq_remove(struct bsn_cq *cq, uint32_t qpn);
+
+/** bsn_syndrome_of_status - the syndrome behind an enum ibv_wc_status, 0 where several could be */
+uint8_t bsn_syndrome_of_status(unsigned status);
 
 /**
  * bsn_cq_kill - a CQ or device died: poll reports @error once the CQEs that came are reaped

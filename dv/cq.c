@@ -41,6 +41,13 @@ static struct bsn_cq_slot *find_vacancy(const struct bsn_cq *cq, uint32_t qpn)
 	return &cq->slots[at];
 }
 
+struct bsn_sq *bsn_cq_find(const struct bsn_cq *cq, uint32_t qpn)
+{
+	const struct bsn_cq_slot *slot = find_slot(cq, qpn);
+
+	return slot ? slot->sq : NULL;
+}
+
 static void insert_slot(struct bsn_cq *cq, uint32_t qpn, struct bsn_sq *sq)
 {
 	struct bsn_cq_slot *slot = find_vacancy(cq, qpn);
@@ -309,6 +316,14 @@ static uint8_t status_of(uint32_t syndrome)
 	const uint8_t status = status_of_syndrome[(uint8_t)syndrome];
 
 	return status ? status : IBV_WC_GENERAL_ERR;
+}
+
+uint8_t bsn_syndrome_of_status(unsigned status)
+{
+	for (unsigned syndrome = 0; syndrome < sizeof(status_of_syndrome); syndrome++)
+		if (status && status_of_syndrome[syndrome] == status)
+			return (uint8_t)syndrome;
+	return 0;
 }
 
 /* An RQ completes in order, and its flush CQEs carry no usable index; an SRQ's CQEs name the WQE. */

@@ -4,8 +4,7 @@
 
 #include <stdlib.h>
 
-/* On cache lines, zero. */
-static void *alloc_hot(size_t bytes)
+void *bsn_hot_alloc(size_t bytes)
 {
 	const size_t whole = (bytes + 63) / 64 * 64;
 	void *hot = aligned_alloc(64, whole);
@@ -22,15 +21,13 @@ static void *alloc_hot(size_t bytes)
  * (bsn_sq_auto_signal()), and then the next one must still fit before the queue is full, even if
  * every WQE is as long as they get: every - 2 blocks before the turn skipped, and every + 1 WQEs.
  */
-static uint8_t signal_every(const struct bsn_sq_init *init)
+uint8_t bsn_sq_signal_every(uint32_t capacity_bb, uint32_t longest_bb, int wanted)
 {
-	const uint32_t longest = (init->max_ds + BSN_BB_DS - 1) / BSN_BB_DS;
-	const uint32_t room = init->capacity_bb + 2;
-	const uint32_t most = room > 2 * longest ? (room - longest) / (longest + 1) : 1;
-	uint32_t every = init->signal_every > 0 ? (uint32_t)init->signal_every
-						: init->capacity_bb / (4 * longest);
+	const uint32_t room = capacity_bb + 2;
+	const uint32_t most = room > 2 * longest_bb ? (room - longest_bb) / (longest_bb + 1) : 1;
+	uint32_t every = wanted > 0 ? (uint32_t)wanted : capacity_bb / (4 * longest_bb);
 
-	if (init->signal_every < 0)
+	if (wanted < 0)
 		return 0;
 	if (every > most)
 		every = most;
@@ -77,7 +74,7 @@ struct bsn_sq *bsn_sq_alloc(const struct bsn_sq_init *init)
 {
 	const struct bsn_ctrl base = { .qpn = init->qpn };
 	const struct bsn_ctrl quiet = { .ce = init->ce_quiet };
-	struct bsn_sq *sq = alloc_hot(sizeof(*sq) + init->count_bb * sizeof(uint64_t));
+	struct bsn_sq *sq = bsn_hot_alloc(sizeof(*sq) + init->count_bb * sizeof(uint64_t));
 
 	if (!sq)
 		return NULL;
@@ -100,7 +97,8 @@ struct bsn_sq *bsn_sq_alloc(const struct bsn_sq_init *init)
 	sq->transport = (uint8_t)init->transport;
 	sq->can = can_of(init->transport);
 	sq->ce_quiet = (uint8_t)(bsn_ctrl_word(&quiet, 1) >> 32);
-	sq->signal_every = signal_every(init);
+	sq->signal_every = bsn_sq_signal_every(
+		init->capacity_bb, (init->max_ds + BSN_BB_DS - 1) / BSN_BB_DS, init->signal_every);
 	sq->store = (uint8_t)init->store;
 	bsn_sq_resolve_mode(sq);
 	bsn_sq_clear(sq);
@@ -127,7 +125,7 @@ void bsn_rq_clear(struct bsn_rq *rq)
 struct bsn_rq *bsn_rq_alloc(const struct bsn_rq_init *init)
 {
 	const uint32_t list = init->stride_bytes - (init->is_srq ? BSN_SRQ_NEXT_SIZE : 0);
-	struct bsn_rq *rq = alloc_hot(sizeof(*rq) + init->count * sizeof(uint64_t));
+	struct bsn_rq *rq = bsn_hot_alloc(sizeof(*rq) + init->count * sizeof(uint64_t));
 
 	if (!rq)
 		return NULL;

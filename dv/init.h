@@ -9,6 +9,9 @@
 #include "bsn_cq.h"
 #include "bsn_decode.h"
 
+/* Zero, on cache lines of its own; for free(). */
+void *bsn_hot_alloc(size_t bytes);
+
 /* What a send queue is made of. */
 struct bsn_sq_init {
 	uint8_t *ring;
@@ -25,6 +28,9 @@ struct bsn_sq_init {
 	enum bsn_ce ce_quiet; /* of unsignaled work */
 	int signal_every; /* unsignaled posts until the library signals one; 0: chosen; < 0: never */
 };
+
+/* Unsignaled posts until the library signals one, of what was asked for; 0: it never does. */
+uint8_t bsn_sq_signal_every(uint32_t capacity_bb, uint32_t longest_bb, int wanted);
 
 /* With its ids and marks, empty; NULL: no memory. */
 struct bsn_sq *bsn_sq_alloc(const struct bsn_sq_init *init);

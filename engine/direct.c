@@ -42,13 +42,6 @@ uint32_t direct_sends_bb(const struct qp_object *qp)
 	return qp->limits.send_depth * ((max_ds(qp) + BSN_BB_DS - 1) / BSN_BB_DS);
 }
 
-static enum bsn_transport transport_of(enum bsn_qp_type type)
-{
-	return type == BSN_QP_RC ? BSN_TRANSPORT_RC :
-	       type == BSN_QP_UC ? BSN_TRANSPORT_UC :
-				   BSN_TRANSPORT_UD;
-}
-
 static enum bsn_ce ce_of(const struct bsn_qp_attr *attr)
 {
 	return attr->signal_all ? BSN_CE_ALWAYS :
@@ -150,23 +143,12 @@ static void srq_free(struct srq_object *srq)
 static void qp_free(struct qp_object *qp)
 {
 	if (qp->sq) {
-		bsn_cq_remove(&qp->cq->hot, qp->sq->qpn);
-		bsn_cq_remove(&qp->recv_cq->hot, qp->sq->qpn);
+		unroute_qp(qp);
 		free(qp->sq->slot_users);
 		bsn_sq_free(qp->sq);
 	}
 	if (!qp->srq)
 		bsn_rq_free(qp->rq);
-}
-
-/* Both CQs route its CQEs here. */
-static int route(struct qp_object *qp)
-{
-	int err = bsn_cq_add(&qp->cq->hot, qp->sq->qpn, qp->sq);
-
-	if (!err && qp->recv_cq != qp->cq)
-		err = bsn_cq_add(&qp->recv_cq->hot, qp->sq->qpn, qp->sq);
-	return err ? fail(-err, "no memory") : 0;
 }
 
 static int qp_make(struct qp_object *qp, const struct bsn_qp_attr *attr)
@@ -182,7 +164,7 @@ static int qp_make(struct qp_object *qp, const struct bsn_qp_attr *attr)
 	if (!err)
 		err = make_sq(qp, &map, attr);
 	if (!err)
-		err = route(qp);
+		err = route_qp(qp);
 	if (err)
 		qp_free(qp);
 	return err;
@@ -190,13 +172,11 @@ static int qp_make(struct qp_object *qp, const struct bsn_qp_attr *attr)
 
 static void qp_clear(struct qp_object *qp)
 {
-	bsn_cq_remove(&qp->cq->hot, qp->sq->qpn);
-	if (qp->recv_cq != qp->cq)
-		bsn_cq_remove(&qp->recv_cq->hot, qp->sq->qpn);
+	unroute_qp(qp);
 	bsn_sq_clear(qp->sq);
 	if (!qp->srq)
 		bsn_rq_clear(qp->rq);
-	route(qp); /* into the slots that were just left: needs no memory */
+	route_qp(qp); /* into the slots that were just left: needs no memory */
 }
 
 static int qp_outstanding(struct qp_object *qp, struct bsn_outstanding *outstanding)

@@ -189,6 +189,11 @@ int lane_of_register(struct bsn_device *device, struct bsn_lane **lane);
 /* qp.c: the last step of creation: counts it as a user, and makes its endpoint. */
 void hold_qp(struct qp_object *qp);
 
+/* path.c: what both paths need. */
+uint8_t transport_of(enum bsn_qp_type type); /* enum bsn_transport */
+int route_qp(struct qp_object *qp); /* both CQs know the QP's queues from here on */
+void unroute_qp(struct qp_object *qp);
+
 /* direct.c: blocks that a QP's send queue takes for the limits that were asked for. */
 uint32_t direct_sends_bb(const struct qp_object *qp);
 
