@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A bench for tests of the engine. A case is written once, against bsn.h, and runs on each path: on
+ * the software ConnectX that is linked in, passive, so that a run is the same each time; or, where
+ * BSN_TEST_DEVICE names one, on a real verbs device, on the paths that it has.
+ *
+ * Two QPs of one device stand on the bench, end 0 and end 1, connected to each other.
+ */
+#ifndef TESTS_ENGINE_HARNESS_H
+#define TESTS_ENGINE_HARNESS_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "bsn.h"
+#include "softcx.h"
+
+struct bench;
+
+/** struct bench_case - what a case needs; all zero: two RC QPs with everything by default */
+struct bench_case {
+	const char *name;
+	void (*run)(struct bench *b);
+	struct bsn_qp_attr qp; /* of both ends; objects are the bench's, depths BENCH_DEPTH if 0 */
+	struct bsn_connect_attr connect;
+	uint32_t cq_entries;
+	enum cx_link link;
+	const char *fault_plan; /* only on the model */
+	bool is_bare;           /* a device and its memory, no queues */
+	bool is_model_only;
+	bool has_channel; /* of both CQs */
+	bool has_srq;     /* for both ends */
+	bool stays_idle;  /* the QPs are not connected */
+};
+
+#define CASE(text, function) .name = text, .run = function
+
+enum { BENCH_BYTES = 1 << 16, BENCH_DEPTH = 32 };
+
+struct bench {
+	const struct bench_case *test;
+	enum bsn_path path;
+	bool is_model;
+	struct bsn_device *device;
+	struct bsn_channel *channel;
+	struct bsn_rq *srq;
+	struct bsn_mr *mem[2]; /* BENCH_BYTES each; end 0 has a pattern, end 1 zeros */
+	struct bsn_cq *cq[2];
+	struct bsn_qp *qp[2];
+	struct bsn_ep *ep[2]; /* to the other end */
+	struct bsn_sq *sq[2];
+	struct bsn_rq *rq[2];
+};
+
+/* Runs each case on each path; what main() returns. */
+int bench_run(const char *subject, const struct bench_case *cases, size_t count);
+
+/* -- objects ------------------------------------------------------------------------------------ */
+
+/* The end's QP, as the case wants it; and connected, after both were made. */
+void bench_make_qp(struct bench *b, int end);
+void bench_connect(struct bench *b);
+
+uint8_t *bench_at(struct bench *b, int end, size_t offset);
+struct bsn_sge bench_sge(struct bench *b, int end, size_t offset, uint32_t length);
+struct bsn_remote bench_remote(struct bench *b, int end, size_t offset);
+
+/* -- time --------------------------------------------------------------------------------------- */
+
+/*
+ * Lets the device work and polls, until there are @n completions or nothing more happens. Returns
+ * how many, or what bsn_poll() said when there were none.
+ */
+int bench_reap(struct bench *b, struct bsn_cq *cq, struct bsn_completion *c, int n);
+
+/* Lets the device work until it has nothing more to do; on a real one, for a while. */
+void bench_settle(struct bench *b);
+
+/* -- expectations ------------------------------------------------------------------------------- */
+
+/* One completion comes, as described; returned for a closer look. */
+struct bsn_completion bench_expect(struct bench *b, struct bsn_cq *cq, uint64_t id, unsigned opcode,
+				   enum ibv_wc_status status, const char *file, int line);
+void bench_expect_nothing(struct bench *b, struct bsn_cq *cq, const char *file, int line);
+void bench_assert_ok(int result, const char *what, const char *file, int line);
+
+#define expect_done(b, cq, id, opcode)                                                             \
+	bench_expect(b, cq, id, opcode, IBV_WC_SUCCESS, __FILE__, __LINE__)
+#define expect_status(b, cq, id, opcode, status)                                                   \
+	bench_expect(b, cq, id, opcode, status, __FILE__, __LINE__)
+#define expect_nothing(b, cq) bench_expect_nothing(b, cq, __FILE__, __LINE__)
+#define ok(call)              bench_assert_ok(call, #call, __FILE__, __LINE__)
+
+#endif
