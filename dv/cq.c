@@ -121,11 +121,13 @@ static void disown_cqes(struct bsn_cq *cq, uint32_t qpn)
 	uint8_t phase = cq->phase;
 
 	for (uint32_t i = 0; i < cq->cqe_count; i++) {
+		struct bsn_cqe_tail tail;
 		struct bsn_cqe_req view;
-		bsn_cqe_req_decode(&view, cqe);
-		if (view.owner != phase || view.opcode == BSN_CQE_INVALID)
+		bsn_cqe_tail_decode(&tail, cqe + BSN_CQE_TAIL_OFFSET);
+		if (tail.owner != phase || tail.opcode == BSN_CQE_INVALID)
 			return;
 		bsn_from_device(); /* O4 */
+		bsn_cqe_req_decode(&view, cqe);
 		if (view.qpn == qpn) {
 			view.qpn = QPN_NOBODY;
 			bsn_store_be32((uint8_t *)(uintptr_t)cqe + BSN_CQE_QPN_OFFSET,

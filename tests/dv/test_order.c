@@ -1,0 +1,467 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The rules of dv/ORDERING.md. dv/ is built here with BSN_ORDER_TRACE, so that stores and barriers
+ * report themselves; what a call did becomes a word of one letter an event, compared with what the
+ * rules ask for. Loads do not report themselves: for O4 and O5 the device changes its CQEs at the
+ * very moment of a barrier or of a store, as a machine that reorders would make it seem.
+ */
+#include "fake.h"
+
+enum letter {
+	LOCK = BSN_ORDER_WC_FLUSH + 1,
+	UNLOCK,
+	LETTERS,
+};
+
+static const char letter_of[LETTERS] = {
+	[BSN_ORDER_WQE] = 'W',
+	[BSN_ORDER_RECORD] = 'R',
+	[BSN_ORDER_MMIO] = 'M',
+	[BSN_ORDER_TO_DEVICE] = 'd',
+	[BSN_ORDER_FROM_DEVICE] = 'f',
+	[BSN_ORDER_WC_START] = 's',
+	[BSN_ORDER_WC_FLUSH] = 'x',
+	[LOCK] = '(',
+	[UNLOCK] = ')',
+};
+
+static struct event {
+	unsigned kind;
+	const uint8_t *addr;
+	unsigned bytes;
+} events[4096];
+static unsigned event_count;
+static char word[4096];
+static void (*on_event)(unsigned kind);
+
+static void note(unsigned kind, const volatile void *addr, unsigned bytes)
+{
+	const uint8_t *at = (const uint8_t *)(uintptr_t)addr;
+
+	if (event_count < sizeof(events) / sizeof(*events))
+		events[event_count++] = (struct event){ kind, at, bytes };
+	if (on_event)
+		on_event(kind);
+}
+
+void bsn_order_event(enum bsn_order_kind kind, const volatile void *addr, unsigned bytes)
+{
+	note(kind, addr, bytes);
+}
+
+/* In place of libc's: a test of one thread has nobody to wait for. */
+int pthread_spin_lock(pthread_spinlock_t *lock)
+{
+	note(LOCK, lock, 0);
+	return 0;
+}
+
+int pthread_spin_unlock(pthread_spinlock_t *lock)
+{
+	note(UNLOCK, lock, 0);
+	return 0;
+}
+
+static void start(void)
+{
+	event_count = 0;
+}
+
+/* What happened since start(); neighbours of one kind are one letter where @folded says so. */
+static const char *happened(const char *folded)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < event_count; i++) {
+		const char letter = letter_of[events[i].kind];
+		if (!n || word[n - 1] != letter || !strchr(folded, letter))
+			word[n++] = letter;
+	}
+	word[n] = 0;
+	return word;
+}
+
+/* -- send queues: O1, O2, O3 ----------------------------------------------------------------------- */
+
+static const struct bsn_remote remote = { 0x1000, 2 };
+static const struct bsn_sge three[] = { { 0x1000, 64, 3 }, { 0x2000, 64, 3 }, { 0x3000, 64, 3 } };
+
+#define ALL (BSN_F_SIGNALED | BSN_F_RING)
+
+/* The MMIO stores of the last call: whole, ascending, of @each bytes, into @reg. */
+static void assert_stores(const uint8_t *reg, unsigned total, unsigned each)
+{
+	unsigned done = 0;
+
+	for (unsigned i = 0; i < event_count; i++) {
+		if (events[i].kind != BSN_ORDER_MMIO)
+			continue;
+		assert_ptr_equal(events[i].addr, reg + done);
+		assert_int_equal(events[i].bytes, each);
+		done += events[i].bytes;
+	}
+	assert_int_equal(done, total);
+}
+
+/* Every store into the ring lies in the blocks from @pi to @end, and the record is the SQ's. */
+static void assert_targets(const struct fake *f, uint32_t pi, uint32_t end)
+{
+	for (unsigned i = 0; i < event_count; i++) {
+		if (events[i].kind == BSN_ORDER_RECORD)
+			assert_ptr_equal(events[i].addr, f->sq->record);
+		if (events[i].kind != BSN_ORDER_WQE)
+			continue;
+		const uint32_t block = (uint32_t)(events[i].addr - f->sq_ring) / BSN_BB_SIZE;
+		assert_true(((block - pi) & f->sq->bb_mask) < end - pi);
+	}
+}
+
+/* @blueflame: bytes that are copied, of @each at a time; 0: the doorbell of 8 bytes. */
+static void assert_published(struct fake *f, uint32_t pi, unsigned blueflame, unsigned each)
+{
+	const uint8_t *was =
+		f->lane.reg == fake_buffer(f, 0) ? fake_buffer(f, 1) : fake_buffer(f, 0);
+
+	assert_string_equal(happened("WM"), f->lane.lock ? "WdR(sMx)" : "WdRsMx");
+	assert_targets(f, pi, f->sq->pi);
+	if (blueflame)
+		assert_stores(was, blueflame, each);
+	else
+		assert_stores(was, 8, 8);
+	fake_seek(f, f->sq->pi);
+}
+
+static void append_one(struct fake *f)
+{
+	assert_int_equal(bsn_write(&f->ep, three, &remote, 1, BSN_F_SIGNALED), 0);
+}
+
+/* One of one block in the inline code, and likewise what else is of one block. */
+static void publish_single(struct fake *f, unsigned bytes, unsigned each)
+{
+	struct bsn_prepared p;
+	struct bsn_wr wr = {
+		.sge = three, .sge_count = 1, .remote = remote, .opcode = BSN_OPCODE_RDMA_WRITE
+	};
+
+	start();
+	assert_int_equal(bsn_write(&f->ep, three, &remote, 1, ALL), 0);
+	assert_published(f, f->sq->pi - 1, bytes, each);
+	start();
+	assert_int_equal(bsn_fetch_add(&f->ep, three, &remote, 1, 1, ALL), 0);
+	assert_published(f, f->sq->pi - 1, bytes, each);
+	assert_int_equal(bsn_prepare(&f->ep, &wr, &p), 0);
+	start();
+	assert_int_equal(bsn_sq_post_prepared(&f->ep, &p, 1, ALL), 0);
+	assert_published(f, f->sq->pi - 1, bytes, each);
+	start();
+	append_one(f);
+	assert_string_equal(happened("W"), "W");
+	assert_int_equal(bsn_ring(f->sq), 0);
+	assert_published(f, f->sq->pi - 1, bytes, each);
+}
+
+/* Its body comes as vectors, which the inline code stores as such. */
+static void publish_prepared(struct fake *f, unsigned bytes, unsigned each)
+{
+	const struct bsn_wr wr = {
+		.sge = three, .sge_count = 1, .remote = remote, .opcode = BSN_OPCODE_RDMA_WRITE
+	};
+	const uint32_t pi = f->sq->pi;
+	struct bsn_prepared p;
+	unsigned at = 0;
+
+	assert_int_equal(bsn_prepare(&f->ep, &wr, &p), 0);
+	start();
+	assert_int_equal(bsn_post_prepared(&f->ep, &p, 1, ALL), 0);
+	if (f->sq->ring_slow) {
+		assert_published(f, pi, bytes, each);
+		return;
+	}
+	assert_string_equal(happened("WM"), "WdRsMx");
+	assert_targets(f, pi, pi + 1);
+	for (unsigned i = 0; i < event_count; i++) {
+		if (events[i].kind != BSN_ORDER_MMIO)
+			continue;
+		assert_ptr_equal(events[i].addr,
+				 (uint8_t *)((uintptr_t)f->lane.reg ^ f->lane.toggle) + at);
+		assert_int_equal(events[i].bytes, at < 16 ? 8 : 16);
+		at += events[i].bytes;
+	}
+	assert_int_equal(at, 64);
+	fake_seek(f, pi + 1);
+}
+
+static void publish_lists(struct fake *f, bool blueflame, unsigned each)
+{
+	const struct bsn_wr two_blocks = { .sge = three,
+					   .sge_count = 3,
+					   .remote = remote,
+					   .opcode = BSN_OPCODE_RDMA_WRITE,
+					   .flags = ALL };
+	uint32_t pi = f->sq->pi;
+
+	start();
+	append_one(f);
+	append_one(f);
+	assert_int_equal(bsn_ring(f->sq), 0);
+	assert_published(f, pi, 0, 8);
+	start();
+	append_one(f);
+	assert_int_equal(bsn_write(&f->ep, three, &remote, 1, ALL), 0);
+	assert_published(f, f->sq->pi - 2, 0, 8);
+	start();
+	pi = f->sq->pi;
+	assert_int_equal(bsn_post(&f->ep, &two_blocks), 0);
+	assert_int_equal(f->sq->pi, pi + 2);
+	assert_published(f, pi, blueflame ? 128 : 0, each);
+	start();
+	assert_int_equal(bsn_ring(f->sq), 0); /* nothing to publish: nothing is stored */
+	assert_string_equal(happened(""), "");
+}
+
+static unsigned bytes_at_a_time(enum bsn_store store)
+{
+	return store == BSN_STORE_8 || store == BSN_STORE_DOORBELL ? 8
+	       : store == BSN_STORE_16                             ? 16
+								   : 64;
+}
+
+static void publish_in_mode(enum bsn_store store, bool locked, bool no_blueflame)
+{
+	const struct fake_attr attr = { .store = store,
+					.locked = locked,
+					.no_blueflame = no_blueflame };
+	const bool blueflame = store != BSN_STORE_DOORBELL && !no_blueflame;
+	const unsigned each = bytes_at_a_time(store);
+	struct fake *f = fake_create(&attr);
+
+	for (unsigned lap = 0; lap < 40; lap++) { /* each wraps elsewhere */
+		publish_single(f, blueflame ? 64 : 0, each);
+		publish_prepared(f, blueflame ? 64 : 0, each);
+		publish_lists(f, blueflame, each);
+	}
+	fake_destroy(f);
+}
+
+static void o1_o2_o3_in_every_mode(void **state)
+{
+	(void)state;
+	for (enum bsn_store s = BSN_STORE_8; s < BSN_STORE_COUNT; s++)
+		for (unsigned kind = 0; kind < 4; kind++) {
+			if (!bsn_store_supported(s)) {
+				print_message("# this CPU lacks %s\n", bsn_store_name(s));
+				break;
+			}
+			publish_in_mode(s, kind & 1, kind & 2);
+		}
+}
+
+/* Two queues of one lane: the next doorbell goes to the other buffer, whoever rings. */
+static void the_toggle_is_the_lanes(void **state)
+{
+	const struct fake_attr attr = { .count_bb = 64 };
+	struct fake *f = fake_create(&attr), *g = fake_create(&attr);
+
+	(void)state;
+	g->sq->lane = &f->lane;
+	for (unsigned i = 0; i < 50; i++) {
+		struct fake *who = i * i % 3 ? f : g;
+		start();
+		assert_int_equal(bsn_write(&who->ep, three, &remote, 1, ALL), 0);
+		assert_stores(fake_buffer(f, i % 2), 64, 8);
+	}
+	fake_destroy(f);
+	fake_destroy(g);
+}
+
+/* -- completion queues: O4, O5, O8 ------------------------------------------------------------------ */
+
+static struct fake *device;
+static bool wrote_rest;
+
+/* Only when the CPU has asked for order are the CQE's other bytes there. */
+static void write_rest(unsigned kind)
+{
+	uint8_t *cqe = (uint8_t *)(uintptr_t)device->cq->next;
+	const struct bsn_cqe_req rest = { .qpn = FAKE_QPN,
+					  .wqe_opcode = BSN_OPCODE_RDMA_READ,
+					  .byte_count = 4711 };
+	uint8_t bytes[BSN_CQE_SIZE];
+
+	if (kind != BSN_ORDER_FROM_DEVICE || wrote_rest)
+		return;
+	bsn_cqe_req_encode(bytes, &rest);
+	memcpy(cqe, bytes, BSN_CQE_TAIL_OFFSET);
+	wrote_rest = true;
+}
+
+/* The owner bit is the device's already, nothing else is. */
+static void begin_cqe(struct fake *f, uint32_t opcode)
+{
+	const struct bsn_cqe_tail tail = { .opcode = opcode };
+	const uint32_t stale_qpn = opcode == BSN_CQE_REQ ? FAKE_QPN : 0x777;
+	const struct bsn_cqe_req stale = { .qpn = stale_qpn, .byte_count = 1 };
+	uint8_t bytes[BSN_CQE_SIZE];
+
+	bsn_cqe_req_encode(bytes, &stale);
+	memcpy(fake_next_cqe(f), bytes, BSN_CQE_TAIL_OFFSET);
+	fake_produce(f, &tail);
+	device = f;
+	wrote_rest = false;
+	on_event = write_rest;
+}
+
+static void o4_plain_completions(void **state)
+{
+	struct fake *f = fake_create(NULL);
+	struct bsn_completion c;
+
+	(void)state;
+	for (unsigned i = 0; i < 200; i++) {
+		begin_cqe(f, BSN_CQE_REQ);
+		assert_int_equal(bsn_poll(f->cq, &c, 1), 1);
+		on_event = NULL;
+		assert_int_equal(c.byte_len, 4711);
+		assert_int_equal(c.opcode, BSN_OPCODE_RDMA_READ);
+	}
+	fake_destroy(f);
+}
+
+static void o4_all_others(void **state)
+{
+	struct fake *f = fake_create(NULL);
+	struct bsn_completion c;
+
+	(void)state;
+	memset(f->sq_ring, 0, f->sq_bytes); /* an error is looked up there */
+	for (unsigned i = 0; i < 200; i++) {
+		begin_cqe(f, i % 2 ? BSN_CQE_RESP_SEND : BSN_CQE_REQ_ERR);
+		assert_int_equal(bsn_poll(f->cq, &c, 1), 1);
+		on_event = NULL;
+		assert_int_equal(c.qpn, FAKE_QPN);
+		if (i % 2)
+			assert_int_equal(c.byte_len, 4711);
+	}
+	fake_destroy(f);
+}
+
+/* The CQEs of a queue that goes are told by their QPN, which is read late enough. */
+static void o4_disowning(void **state)
+{
+	struct fake *f = fake_create(NULL);
+	struct bsn_completion c;
+
+	(void)state;
+	begin_cqe(f, BSN_CQE_REQ_ERR);
+	bsn_cq_remove(f->cq, FAKE_QPN);
+	on_event = NULL;
+	assert_true(wrote_rest);
+	assert_int_equal(bsn_cq_add(f->cq, FAKE_QPN, f->sq), 0);
+	assert_int_equal(bsn_poll(f->cq, &c, 1), 0);
+	assert_int_equal(f->cq->count_dropped, 1);
+	fake_destroy(f);
+}
+
+/* As soon as the record is stored, the device uses the CQEs before it again. */
+static void write_over(unsigned kind)
+{
+	const struct bsn_cq *cq = device->cq;
+	const uint8_t *cqe = cq->next;
+
+	if (kind != BSN_ORDER_RECORD)
+		return;
+	while (cqe > cq->ring) {
+		cqe -= cq->stride;
+		memset((uint8_t *)(uintptr_t)cqe, 0xee, BSN_CQE_TAIL_OFFSET);
+	}
+}
+
+static void o5_the_record_follows_the_last_load(void **state)
+{
+	(void)state;
+	for (uint32_t spare = 0; spare <= 16; spare += 8) {
+		const struct fake_attr attr = { .spare = spare };
+		struct fake *f = fake_create(&attr);
+		struct bsn_completion c[16];
+
+		device = f;
+		for (unsigned i = 0; i < 40; i++) {
+			unsigned records = 0;
+
+			for (unsigned j = 0; j < 8; j++)
+				fake_cqe_req(f, (struct bsn_cqe_req){ .qpn = FAKE_QPN,
+								      .byte_count = j });
+			start();
+			on_event = write_over;
+			assert_int_equal(bsn_poll(f->cq, c, 16), 8);
+			on_event = NULL;
+			for (unsigned j = 0; j < 8; j++)
+				assert_int_equal(c[j].byte_len, j);
+			for (unsigned e = 0; e < event_count; e++) {
+				if (events[e].kind != BSN_ORDER_RECORD)
+					continue;
+				assert_ptr_equal(events[e].addr, f->cq->record);
+				assert_int_equal(events[e - 1].kind, BSN_ORDER_FROM_DEVICE);
+				/* an O4 of its own does not count */
+				assert_int_equal(events[e - 2].kind, BSN_ORDER_FROM_DEVICE);
+				records++;
+			}
+			assert_true(spare == 16 ? records <= 1 : records >= 1);
+		}
+		fake_destroy(f);
+	}
+}
+
+static void o8_arming(void **state)
+{
+	struct fake *f = fake_create(NULL);
+
+	(void)state;
+	for (int solicited = 0; solicited < 2; solicited++) {
+		start();
+		bsn_cq_arm(f->cq, solicited);
+		assert_string_equal(happened(""), "fRRsMx");
+		assert_ptr_equal(events[1].addr, f->cq->record);
+		assert_ptr_equal(events[2].addr, f->cq->record + 1);
+		assert_stores(f->page + BSN_UAR_CQ_ARM_OFFSET, 8, 8);
+	}
+	fake_destroy(f);
+}
+
+/* -- receive queues: O7 ----------------------------------------------------------------------------- */
+
+static void o7_receives(void **state)
+{
+	(void)state;
+	for (int srq = 0; srq < 2; srq++) {
+		const struct fake_attr attr = { .is_srq = srq };
+		struct fake *f = fake_create(&attr);
+
+		for (unsigned i = 0; i < 15; i++) {
+			start();
+			assert_int_equal(i % 2 ? bsn_recv(f->rq, three, i)
+					       : bsn_recv_sgl(f->rq, three, 3, i),
+					 0);
+			assert_string_equal(happened("W"), "WdR");
+			assert_ptr_equal(events[event_count - 1].addr, f->rq->record);
+		}
+		fake_destroy(f);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(o1_o2_o3_in_every_mode),
+		cmocka_unit_test(the_toggle_is_the_lanes),
+		cmocka_unit_test(o4_plain_completions),
+		cmocka_unit_test(o4_all_others),
+		cmocka_unit_test(o4_disowning),
+		cmocka_unit_test(o5_the_record_follows_the_last_load),
+		cmocka_unit_test(o7_receives),
+		cmocka_unit_test(o8_arming),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
