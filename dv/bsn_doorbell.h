@@ -59,7 +59,7 @@ struct bsn_bb {
 #define BSN_BB_V2(bb, n) ((bsn_v2){ (bb).word[n].raw, (bb).word[(n) + 1].raw })
 
 /** bsn_store_name - "8x8", "4x16", …; NULL for a number that is no store */
-const char *bsn_store_name(enum bsn_store store);
+BSN_API const char *bsn_store_name(enum bsn_store store);
 
 /** bsn_store_supported - whether this CPU can; BSN_STORE_AUTO is always supported */
 int bsn_store_supported(enum bsn_store store);

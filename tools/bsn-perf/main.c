@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* bsn-perf: which command is meant. */
+#include "perf.h"
+
+#include <string.h>
+
+static const struct command {
+	const char *name;
+	int (*main)(int argc, const char **argv);
+	const char *summary;
+} commands[] = {
+	{ "cost", cost_main,
+	  "CPU cost of each operation, beside libibverbs and a hand-written floor" },
+};
+
+#define COMMANDS (sizeof(commands) / sizeof(commands[0]))
+
+static void print_help(FILE *to)
+{
+	fputs("usage: bsn-perf COMMAND [OPTION...]\n\n", to);
+	for (size_t i = 0; i < COMMANDS; i++)
+		fprintf(to, "  %-5s %s\n", commands[i].name, commands[i].summary);
+	fputs("\n  --help     print this; after a command, its options\n"
+	      "  --version  print the version\n\nSee bsn-perf(1).\n",
+	      to);
+}
+
+int main(int argc, char **argv)
+{
+	const char *name = argc > 1 ? argv[1] : NULL;
+
+	if (!name) {
+		print_help(stderr);
+		return PERF_USAGE;
+	}
+	if (!strcmp(name, "--help") || !strcmp(name, "-?") || !strcmp(name, "help")) {
+		print_help(stdout);
+		return PERF_OK;
+	}
+	if (!strcmp(name, "--version")) {
+		puts("bsn-perf " BSN_VERSION);
+		return PERF_OK;
+	}
+	for (size_t i = 0; i < COMMANDS; i++)
+		if (!strcmp(name, commands[i].name))
+			return commands[i].main(argc - 1, (const char **)argv + 1);
+	return complain_usage("no command %s: see bsn-perf --help", name);
+}

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the commands of bsn-perf have in common: options, complaints, the clock, where reports go. */
+#ifndef PERF_H
+#define PERF_H
+
+#include <popt.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <time.h>
+
+#include <json-c/json.h>
+
+#include "bsn.h"
+
+/* What the process ends with. */
+enum perf_exit { PERF_OK = 0, PERF_FAILED = 1, PERF_USAGE = 2 };
+
+/* One line on stderr, with the program's name; returns PERF_FAILED, and the other PERF_USAGE. */
+int complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
+int complain_usage(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* complain() of a call to the library that failed: bsn_error_text(), or what -errno means. */
+int complain_of(const char *what, int error);
+
+static inline uint64_t now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+/* -- options ------------------------------------------------------------------------------------ */
+
+/* What every command takes; zero it, and let poptFreeContext() be followed by perf_options_free(). */
+struct perf_options {
+	char *device;
+	char *output;
+	int json;
+};
+
+/* The popt table of them, to be included by the command's own. */
+#define PERF_OPTIONS(o)                                                                            \
+	{ "device",                                                                                \
+	  'd',                                                                                     \
+	  POPT_ARG_STRING,                                                                         \
+	  &(o)->device,                                                                            \
+	  0,                                                                                       \
+	  "the device (default: the first mlx5 device, else the first verbs device)",              \
+	  "NAME" },                                                                                \
+		{ "json", 'j', POPT_ARG_NONE, &(o)->json, 0, "print the report as JSON", NULL },   \
+	{                                                                                          \
+		"output", 'o', POPT_ARG_STRING, &(o)->output, 0, "write the report to FILE",       \
+			"FILE"                                                                     \
+	}
+
+void perf_options_free(struct perf_options *options);
+
+/* Reads all options of a command. Return: 0, or PERF_USAGE after a complaint. */
+int parse_options(poptContext context);
+
+/* A number between @min and @max, which may end in k, m or g (2^10, …). 0, or PERF_USAGE. */
+int parse_number(const char *option, const char *text, uint64_t min, uint64_t max, uint64_t *value);
+
+/* -- reports ------------------------------------------------------------------------------------ */
+
+/* Where the report goes: opened before anything is measured. NULL after a complaint. */
+FILE *report_open(const struct perf_options *options);
+
+/* Closes it; a report that could not be written is a failure. */
+int report_close(FILE *report, const struct perf_options *options);
+
+/* A figure of so many decimals; and the whole object as text, which is then freed. */
+struct json_object *json_figure(double value);
+void json_print(FILE *report, struct json_object *object);
+
+/* "dv" or "verbs", and the name of the store or NULL where there is none. */
+const char *path_name(const struct bsn_device_info *info);
+const char *store_name(const struct bsn_device_info *info);
+
+/* What kind of CPU this is, of /proc/cpuinfo. */
+const char *cpu_name(void);
+
+/* -- commands ----------------------------------------------------------------------------------- */
+
+int cost_main(int argc, const char **argv);
+int lat_main(int argc, const char **argv);
+int bw_main(int argc, const char **argv);
+
+#endif

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Finds softcx_step(), if this process runs under softcx. */
+#include "stepper.h"
+
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+
+static unsigned (*softcx_step)(unsigned max_wqes);
+
+static void look(void)
+{
+	static bool looked;
+
+	if (!looked) {
+		/* POSIX has data pointers convert to function pointers, as ISO C does not. */
+		void *symbol = dlsym(RTLD_DEFAULT, "softcx_step");
+		memcpy(&softcx_step, &symbol, sizeof(symbol));
+	}
+	looked = true;
+}
+
+bool is_softcx(void)
+{
+	look();
+	return softcx_step;
+}
+
+void prefer_stepping(void)
+{
+	if (is_softcx())
+		setenv("SOFTCX_PASSIVE", "1", 0);
+}
+
+bool is_stepped(void)
+{
+	const char *passive = getenv("SOFTCX_PASSIVE");
+
+	return is_softcx() && passive && *passive && strcmp(passive, "0");
+}
+
+bool step(void)
+{
+	bool any = false;
+
+	while (is_stepped() && softcx_step(0))
+		any = true;
+	return any;
+}
