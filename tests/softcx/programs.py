@@ -107,6 +107,14 @@ def check_devinfo(link, env):
             raise Failure(f'"{version}" where it does not belong, or not where it does\n{out}')
 
 
+def check_refusal(env):
+    """A wish that is not understood gives no device, and one line that names it."""
+    process = start(['ibv_devinfo'], dict(env, SOFTCX_GENERATION='cx9'))
+    out, _ = process.communicate(timeout=DEADLINE_S)
+    if not process.returncode or out.count('softcx: SOFTCX_GENERATION=cx9 is not known') != 1:
+        raise Failure(f'exit status {process.returncode}\n{out}')
+
+
 def check_nothing_left():
     """The fabrics of these cases are gone with the last of their processes."""
     dirs = [os.environ.get('XDG_RUNTIME_DIR', '/dev/shm'), '/dev/shm', '/tmp']
@@ -137,6 +145,7 @@ def cases():
             yield (f'ucx_perftest over {transport} on {link}', 'ucx_perftest', link,
                    lambda env: run_pair(['ucx_perftest'],
                                         ['-t', 'tag_lat', '-n', '100', '-w', '10'], env), ucx)
+    yield ('a generation that is not known', 'ibv_devinfo', 'ib', check_refusal, {})
     yield ('nothing is left behind', 'true', 'ib', lambda env: check_nothing_left(), {})
 
 

@@ -203,9 +203,12 @@ static void start_from_environment(void)
 	int err;
 
 	if (!device.wanted) {
-		if (!shim_config_from_environment ||
-		    !shim_config_from_environment(&config, &device.mode) ||
-		    copy_config(&config, &device.config))
+		if (!shim_config_from_environment)
+			return;
+		/* The environment is asked once, and complained about once. */
+		device.refused = !shim_config_from_environment(&config, &device.mode) ||
+				 copy_config(&config, &device.config);
+		if (device.refused)
 			return;
 		device.wanted = true;
 	}
