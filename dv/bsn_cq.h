@@ -115,6 +115,7 @@ struct bsn_cq {
 	uint8_t *arm_reg;
 	const struct bsn_cq_path *path;
 	void *owner;
+	uintptr_t owner_thread; /* the poller; see BSN_CHECK_OWNER() */
 	uint32_t slots_used;
 	uint64_t count_dropped; /* CQEs of queues that are gone */
 };
@@ -200,6 +201,7 @@ BSN_ALWAYS_INLINE int bsn_cq_poll(struct bsn_cq *cq, struct bsn_completion *c, i
 	struct bsn_cqe_req cqe;
 	int reaped;
 
+	BSN_CHECK_OWNER(cq);
 	while (at < end) {
 		const uint8_t own = next[BSN_CQE_OP_OWN_OFFSET] ^ cq->phase;
 

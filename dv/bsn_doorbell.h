@@ -24,11 +24,14 @@ struct bsn_lane {
 	uint64_t toggle;
 	uint32_t blueflame_bytes;
 	void *lock;
+	uintptr_t owner_thread; /* see BSN_CHECK_OWNER() */
 };
 
 /** bsn_lane_toggle - turns to the register's other buffer; after bsn_wc_flush() [O3] */
 static inline __attribute__((always_inline)) void bsn_lane_toggle(struct bsn_lane *lane)
 {
+	if (!lane->lock)
+		BSN_CHECK_OWNER(lane);
 	lane->reg = (uint8_t *)((uintptr_t)lane->reg ^ lane->toggle);
 }
 

@@ -14,6 +14,11 @@
 
 #include "bsn_seg.h"
 
+#ifdef BSN_OWNER_CHECKS
+#include <assert.h>
+#include <pthread.h>
+#endif
+
 /*
  * Around what headers with code declare: C linkage, and leave for designated initializers, which
  * C++ has only since C++20.
@@ -138,6 +143,25 @@ static inline __attribute__((always_inline)) void bsn_store_mmio_v2(uint8_t *reg
 	BSN_ORDER_EVENT(BSN_ORDER_MMIO, reg, 16);
 	*(volatile bsn_v2 *)(void *)reg = words;
 }
+
+/*
+ * A build with BSN_OWNER_CHECKS (meson -Downer_checks=true; bunsen.pc then says so to programs too)
+ * asserts that each queue, and each lane without a lock, stays with the thread that used it first.
+ * Handing one over on purpose: bsn_qp_hand_over(), bsn_cq_hand_over().
+ */
+#ifdef BSN_OWNER_CHECKS
+static inline void bsn_check_owner(uintptr_t *owner)
+{
+	const uintptr_t self = (uintptr_t)pthread_self();
+
+	if (!*owner)
+		*owner = self;
+	assert(*owner == self && "bunsen: this queue or lane belongs to another thread");
+}
+#define BSN_CHECK_OWNER(object) bsn_check_owner(&(object)->owner_thread)
+#else
+#define BSN_CHECK_OWNER(object) ((void)0)
+#endif
 
 BSN_HEADER_END
 

@@ -47,6 +47,7 @@ struct bsn_rq {
 	/* rare */
 	const struct bsn_rq_path *path __attribute__((aligned(64)));
 	void *owner;
+	uintptr_t owner_thread; /* the poster; see BSN_CHECK_OWNER() */
 	uint32_t capacity;     /* WQEs that may be outstanding: what the CQ has room for */
 	uint32_t count_full;   /* posts refused for want of room */
 	uint16_t srq_free_head;
@@ -75,6 +76,7 @@ BSN_ALWAYS_INLINE int bsn_rq_append(struct bsn_rq *rq, const struct bsn_sge *sge
 	const struct bsn_dbr_wq record = { .index = head + 1 };
 	uint8_t *dst = rq->ring + ((size_t)slot << rq->stride_log2);
 
+	BSN_CHECK_OWNER(rq);
 	if (BSN_UNLIKELY(head == rq->limit || (int32_t)sge->length <= 0))
 		return bsn_rq_post(rq, sge, 1, id);
 	bsn_store_wqe(dst, bsn_to_be64(bsn_data_word(&data, 0)));

@@ -155,6 +155,7 @@ struct bsn_sq {
 	uint8_t next_fence;   /* enum bsn_fence owed by the next WQE; limit == pi while it is */
 	uint8_t store;        /* enum bsn_store */
 	void *owner; /* the engine's object */
+	uintptr_t owner_thread; /* the poster; see BSN_CHECK_OWNER() */
 	uint32_t qpn;
 	uint16_t max_inline;  /* bytes */
 	uint16_t max_sge;
@@ -388,8 +389,10 @@ BSN_ALWAYS_INLINE void bsn_sq_append_body(struct bsn_sq *sq, struct bsn_be64 ctr
 }
 
 /* Whether the hot path may go on: one block free, no fence owed, no detour. */
-BSN_ALWAYS_INLINE bool bsn_sq_has_credit(const struct bsn_sq *sq)
+BSN_ALWAYS_INLINE bool bsn_sq_has_credit(struct bsn_sq *sq)
 {
+	if (sq->ring) /* else it leads to bsn_sq_post(), which looks at the queue behind it */
+		BSN_CHECK_OWNER(sq);
 	return BSN_LIKELY(sq->pi != sq->limit);
 }
 

@@ -93,6 +93,7 @@ int bsn_rq_post(struct bsn_rq *rq, const struct bsn_sge *sge, unsigned sge_count
 
 	if (!rq)
 		return -EINVAL;
+	BSN_CHECK_OWNER(rq);
 	err = check_list(rq, sge, sge_count);
 	if (err)
 		return err;

@@ -248,6 +248,7 @@ int bsn_sq_post(struct bsn_ep *ep, const struct bsn_wr *wr)
 
 	if (!sq)
 		return -EINVAL;
+	BSN_CHECK_OWNER(sq);
 	ds = measure_wr(sq, ep, wr, op);
 	if (ds < 0)
 		return ds;
@@ -324,6 +325,7 @@ int bsn_sq_post_prepared(struct bsn_ep *ep, const struct bsn_prepared *p, uint64
 
 	if (!sq)
 		return -EINVAL;
+	BSN_CHECK_OWNER(sq);
 	if (sq->path)
 		return post_again(ep, p, id, flags);
 	if (!has_room(sq, ds))
@@ -451,6 +453,7 @@ int bsn_sq_ring(struct bsn_sq *sq)
 	uint16_t first;
 	unsigned blocks;
 
+	BSN_CHECK_OWNER(sq);
 	if (sq->path)
 		return sq->path->ring(sq);
 	first = first_unrung(sq);

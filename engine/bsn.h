@@ -375,6 +375,15 @@ struct bsn_outstanding {
 };
 BSN_API int bsn_qp_outstanding(struct bsn_qp *qp, struct bsn_outstanding *outstanding);
 
+/**
+ * bsn_qp_hand_over - from here on another thread posts to this QP's queues, and to its lane
+ *
+ * Ordering between the two threads is the caller's (a lock, a join). Only a build with owner checks
+ * (BSN_OWNER_CHECKS) ever looks; bsn_cq_hand_over() is the same of a CQ's poller.
+ */
+BSN_API int bsn_qp_hand_over(struct bsn_qp *qp);
+BSN_API int bsn_cq_hand_over(struct bsn_cq *cq);
+
 /** struct bsn_counters - of a QP; modulo 2^32 */
 struct bsn_counters {
 	uint32_t blueflame;  /* WQEs published by BlueFlame */

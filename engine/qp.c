@@ -313,6 +313,27 @@ int bsn_qp_counters(const struct bsn_qp *handle, struct bsn_counters *counters)
 	return 0;
 }
 
+int bsn_qp_hand_over(struct bsn_qp *handle)
+{
+	struct qp_object *qp = qp_of(handle);
+
+	if (!qp)
+		return fail(EINVAL, "no QP");
+	qp->sq->owner_thread = 0;
+	qp->rq->owner_thread = 0;
+	if (qp->lane)
+		qp->lane->hot.owner_thread = 0;
+	return 0;
+}
+
+int bsn_cq_hand_over(struct bsn_cq *cq)
+{
+	if (!cq)
+		return fail(EINVAL, "no CQ");
+	cq->owner_thread = 0;
+	return 0;
+}
+
 /* -- errors and reset --------------------------------------------------------------------------- */
 
 static int move(struct qp_object *qp, enum ibv_qp_state state, const char *name)

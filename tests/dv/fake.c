@@ -53,6 +53,7 @@ static void make_sq(struct fake *f, const struct fake_attr *attr)
 	f->sq = bsn_sq_alloc(&init);
 	assert_non_null(f->sq);
 	f->sq->user = f;
+	BSN_CHECK_OWNER(f->sq); /* now, so that a refusal leaves every byte as it was */
 	f->ep = (struct bsn_ep){ .sq = f->sq, .bound = f->sq };
 }
 
