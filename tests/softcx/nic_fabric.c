@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -240,6 +241,44 @@ static void a_lock_holder_that_dies_blocks_nobody(void **state)
 	rig_teardown(&rig);
 }
 
+static void *take_the_lock(void *arg)
+{
+	(void)arg;
+	cx_lock(rig.hca);
+	return NULL;
+}
+
+/* As if it were still on its way out: the lock is lost, but the process is there. */
+static void lose_the_lock(int in, int out)
+{
+	pthread_t thread;
+	char byte;
+
+	open_rig();
+	NEED(!pthread_create(&thread, NULL, take_the_lock, NULL));
+	pthread_join(thread, NULL);
+	tell(out);
+	NEED(read(in, &byte, 1) == 1);
+}
+
+static void who_lost_the_lock_is_taken_for_dead(void **state)
+{
+	struct child child;
+	struct blob peer;
+
+	(void)state;
+	open_rig();
+	child = start_child(lose_the_lock);
+	peer = hear(child.from);
+	cx_lock(rig.hca);
+	assert_null(cx_qp_find(rig.hca, peer.qpn));
+	assert_null(cx_mr_find(rig.hca, peer.key));
+	cx_unlock(rig.hca);
+	assert_int_equal(write(child.to, "d", 1), 1);
+	end_child(&child, 0);
+	rig_teardown(&rig);
+}
+
 static void just_die(int in, int out)
 {
 	(void)in;
@@ -388,6 +427,7 @@ int main(void)
 		TEST(processes_reach_each_others_memory),
 		TEST(a_killed_process_times_out),
 		TEST(a_lock_holder_that_dies_blocks_nobody),
+		TEST(who_lost_the_lock_is_taken_for_dead),
 		TEST(a_stale_segment_is_taken_over),
 		TEST(a_fabric_is_of_one_kind),
 		TEST(the_last_one_removes_the_segment),
