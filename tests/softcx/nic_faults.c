@@ -87,7 +87,7 @@ static void expect_in_trace(const char *text)
 		fail_msg("'%s' is not in:\n%s", text, all);
 }
 
-/* -- faults ------------------------------------------------------------------------------------- */
+/* -- faults ------------------------------------------------------------------------------------ */
 
 static void a_lost_request_is_retried(void **state)
 {
@@ -205,7 +205,7 @@ static void bad_plans_are_explained(void **state)
 	assert_int_equal(cx_fault_plan_check("", message, sizeof(message)), 0);
 }
 
-/* -- lint --------------------------------------------------------------------------------------- */
+/* -- lint -------------------------------------------------------------------------------------- */
 
 /* Nothing here changes what is executed: findings are not errors. */
 static void wrong_bits_are_lint(void **state)

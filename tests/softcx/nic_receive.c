@@ -46,7 +46,7 @@ static void fill(uint8_t *bytes, size_t len)
 		bytes[i] = (uint8_t)(i * 13 + 5);
 }
 
-/* -- datagrams ---------------------------------------------------------------------------------- */
+/* -- datagrams --------------------------------------------------------------------------------- */
 
 enum { GRH = 40, QKEY = 0x1234 };
 
@@ -152,7 +152,7 @@ static void roce_datagrams_carry_their_header(void **state)
 	assert_memory_equal(rig.buf + 1000 + 36, ipv4, 4);
 }
 
-/* -- shared receive queues ---------------------------------------------------------------------- */
+/* -- shared receive queues --------------------------------------------------------------------- */
 
 enum { SRQ = 4, SRQ_STRIDE = 32 };
 
@@ -240,7 +240,7 @@ static void an_empty_shared_queue_is_not_ready(void **state)
 	assert_int_equal(cqe.as.err.syndrome, BSN_SYNDROME_RNR_RETRY_EXCEEDED);
 }
 
-/* -- data inside CQEs --------------------------------------------------------------------------- */
+/* -- data inside CQEs -------------------------------------------------------------------------- */
 
 static void connect_with_scatter(uint32_t cqe_size)
 {

@@ -132,7 +132,7 @@ void rig_teardown(struct rig *rig)
 	rig->hca = NULL;
 }
 
-/* -- WQEs --------------------------------------------------------------------------------------- */
+/* -- WQEs -------------------------------------------------------------------------------------- */
 
 void rig_begin(struct rig_wqe *wqe, uint32_t opcode, uint32_t ce)
 {
@@ -223,7 +223,7 @@ void rig_post_recv(struct rig *rig, struct rig_qp *qp, void *to, uint32_t len)
 	bsn_dbr_wq_encode((uint8_t *)qp->db + BSN_DBR_RECV_OFFSET, &record);
 }
 
-/* -- CQEs --------------------------------------------------------------------------------------- */
+/* -- CQEs -------------------------------------------------------------------------------------- */
 
 bool rig_poll(struct rig_cq *cq, struct bsn_cqe *cqe)
 {

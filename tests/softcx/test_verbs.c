@@ -30,7 +30,7 @@ static struct {
 	uint8_t buf[BUF] __attribute__((aligned(4096)));
 } v;
 
-/* -- set-up ------------------------------------------------------------------------------------- */
+/* -- set-up ------------------------------------------------------------------------------------ */
 
 static void fill_ah(enum cx_link link, struct ibv_ah_attr *ah)
 {
@@ -175,7 +175,7 @@ static void stop(void)
 	assert_int_equal(softcx_stop(), 0);
 }
 
-/* -- posting ------------------------------------------------------------------------------------ */
+/* -- posting ----------------------------------------------------------------------------------- */
 
 static void fill(size_t at, size_t len, unsigned seed)
 {
@@ -249,7 +249,7 @@ static void expect_bytes(unsigned from, unsigned to, unsigned len)
 	assert_int_equal(v.buf[to + len], 0xee);
 }
 
-/* -- what is tested ----------------------------------------------------------------------------- */
+/* -- what is tested ---------------------------------------------------------------------------- */
 
 static void move(enum ibv_wr_opcode opcode, unsigned len, int sges, unsigned flags)
 {

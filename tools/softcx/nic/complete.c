@@ -13,7 +13,7 @@
 
 #define CQ_INDEX_MASK 0xffffffu /* consumer and arm count modulo 2^24 (bsn_db.h) */
 
-/* -- events ------------------------------------------------------------------------------------- */
+/* -- events ------------------------------------------------------------------------------------ */
 
 /* The channel's FIFO as this process has it open; reopened when the entry has a new channel. */
 static int open_fifo(struct cx_hca *hca, const struct cx_channel *channel)
@@ -45,7 +45,7 @@ static void deliver(struct cx_hca *hca, const struct cx_channel *channel, const 
 	errno = saved;
 }
 
-/* Those that the model gives. (ibv_event_type_str() would tie a preloaded library to libibverbs.) */
+/* Those that the model gives; ibv_event_type_str() would tie a preloaded library to libibverbs. */
 static const char *name_event(enum ibv_event_type type)
 {
 	static const char *const names[] = {
@@ -98,7 +98,7 @@ void cx_event_device(struct cx_hca *hca, enum ibv_event_type type)
 	}
 }
 
-/* -- arming ------------------------------------------------------------------------------------- */
+/* -- arming ------------------------------------------------------------------------------------ */
 
 static void fire(struct cx_hca *hca, struct cx_cq *cq)
 {
@@ -158,7 +158,7 @@ void cx_cq_poll_arm(struct cx_hca *hca, struct cx_cq *cq)
 	cx_cq_arm(hca, cq, &record);
 }
 
-/* -- CQEs --------------------------------------------------------------------------------------- */
+/* -- CQEs -------------------------------------------------------------------------------------- */
 
 /*
  * IBTA "Completion Queue errors": the CQ is dead, and with it whatever completes to it. Nothing is

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-/* -- send doorbells ----------------------------------------------------------------------------- */
+/* -- send doorbells ---------------------------------------------------------------------------- */
 
 enum { BF_BUFFER_BYTES = 256 }; /* half of a register: CX_BF_REG_BYTES, log_bf_reg_size */
 
@@ -125,7 +125,7 @@ static void take_send_store(struct cx_hca *hca, uint32_t page, uint32_t offset, 
 				  data, size);
 }
 
-/* -- arming ------------------------------------------------------------------------------------- */
+/* -- arming ------------------------------------------------------------------------------------ */
 
 static void take_arm(struct cx_hca *hca, const uint8_t *data, uint32_t size)
 {
@@ -182,7 +182,7 @@ void cx_doorbell(struct cx_hca *hca, uint32_t page, uint32_t offset, const void 
 	cx_unlock(hca);
 }
 
-/* -- deadlines ---------------------------------------------------------------------------------- */
+/* -- deadlines --------------------------------------------------------------------------------- */
 
 static uint64_t find_deadline(struct cx_hca *hca)
 {
@@ -232,7 +232,7 @@ void cx_run_timers(struct cx_hca *hca)
 	cx_unlock(hca);
 }
 
-/* -- stepping ----------------------------------------------------------------------------------- */
+/* -- stepping ---------------------------------------------------------------------------------- */
 
 static unsigned run_published(struct cx_hca *hca, unsigned max_wqes)
 {

@@ -57,7 +57,7 @@ struct cx_fault_plan {
 	struct rule *rules;
 };
 
-/* -- parsing ------------------------------------------------------------------------------------ */
+/* -- parsing ----------------------------------------------------------------------------------- */
 
 struct parser {
 	const char *at;
@@ -252,7 +252,7 @@ int cx_fault_plan_check(const char *text, char *message, size_t size)
 	return err;
 }
 
-/* -- applying ----------------------------------------------------------------------------------- */
+/* -- applying ---------------------------------------------------------------------------------- */
 
 static struct rule *find_rule(struct cx_fault_plan *plan, const struct cx_qp *qp,
 			      const struct bsn_wqe *wqe)

@@ -24,7 +24,7 @@
 /* Builds that lay the segment out differently do not share one. */
 #define CX_LAYOUT ((uint32_t)(sizeof(struct cx_shared) ^ sizeof(struct cx_qp) << 8))
 
-/* -- processes ---------------------------------------------------------------------------------- */
+/* -- processes --------------------------------------------------------------------------------- */
 
 /* "/proc/PID/stat", without stdio. */
 static void name_stat(char *path, pid_t pid)
@@ -127,7 +127,7 @@ static void release_slot(struct cx_hca *hca)
 	memset(&hca->shared->procs[hca->self], 0, sizeof(struct cx_proc));
 }
 
-/* -- the lock ----------------------------------------------------------------------------------- */
+/* -- the lock ---------------------------------------------------------------------------------- */
 
 static void take_over(struct cx_hca *hca, int err)
 {
@@ -196,7 +196,7 @@ uint64_t cx_now_ns(const struct cx_hca *hca)
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* -- the segment -------------------------------------------------------------------------------- */
+/* -- the segment ------------------------------------------------------------------------------- */
 
 static int name_segment(const char *fabric, char **path)
 {
@@ -362,7 +362,7 @@ static void leave_fabric(struct cx_hca *hca)
 		unlink(hca->segment_path);
 }
 
-/* -- opening ------------------------------------------------------------------------------------ */
+/* -- opening ----------------------------------------------------------------------------------- */
 
 static void free_hca(struct cx_hca *hca)
 {

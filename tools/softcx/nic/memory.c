@@ -15,7 +15,7 @@
 
 #include "bsn_syndrome.h"
 
-/* -- guarded copies ----------------------------------------------------------------------------- */
+/* -- guarded copies ---------------------------------------------------------------------------- */
 
 /* Initial-exec: a signal handler must not be the one who makes the loader allocate this. */
 static __thread jmp_buf *guard __attribute__((tls_model("initial-exec")));
@@ -103,7 +103,7 @@ static __attribute__((noinline)) int publish_guarded(uint8_t *dst, const uint8_t
 	return 0;
 }
 
-/* -- other processes ---------------------------------------------------------------------------- */
+/* -- other processes --------------------------------------------------------------------------- */
 
 /* The peer may be gone, or not let itself be reached: both are memory that is not there. */
 static int report_peer(struct cx_hca *hca, pid_t pid, int err)
@@ -160,7 +160,7 @@ int cx_mem_publish(struct cx_hca *hca, unsigned proc, uint64_t va, const void *s
 	return err ? err : cx_mem_write(hca, proc, va + len - 1, bytes + len - 1, 1);
 }
 
-/* -- keys --------------------------------------------------------------------------------------- */
+/* -- keys -------------------------------------------------------------------------------------- */
 
 /*
  * In the order of a ConnectX: the key, its protection domain, then range and rights, which the

@@ -11,7 +11,7 @@
 
 #include "transport.h"
 
-/* -- tables ------------------------------------------------------------------------------------- */
+/* -- tables ------------------------------------------------------------------------------------ */
 
 static const struct table {
 	size_t offset, stride;
@@ -180,7 +180,7 @@ static void add_user(struct cx_hca *hca, enum cx_kind kind, uint32_t number, int
 		head->users += (uint32_t)change;
 }
 
-/* -- protection domains, keys ------------------------------------------------------------------- */
+/* -- protection domains, keys ------------------------------------------------------------------ */
 
 int cx_pd_create(struct cx_hca *hca, uint32_t *pdn)
 {
@@ -280,7 +280,7 @@ int cx_mr_destroy(struct cx_hca *hca, uint32_t key)
 	return err;
 }
 
-/* -- event channels ----------------------------------------------------------------------------- */
+/* -- event channels ---------------------------------------------------------------------------- */
 
 int cx_channel_create(struct cx_hca *hca, const char *path, enum cx_event kind, uint32_t *channel)
 {
@@ -315,7 +315,7 @@ static bool has_channel(struct cx_hca *hca, uint32_t channel, enum cx_event kind
 	return !channel || (entry && entry->kind == kind);
 }
 
-/* -- completion queues -------------------------------------------------------------------------- */
+/* -- completion queues ------------------------------------------------------------------------- */
 
 static bool is_power_of_two(uint32_t n)
 {
@@ -400,7 +400,7 @@ int cx_cq_destroy(struct cx_hca *hca, uint32_t cqn)
 	return err;
 }
 
-/* -- shared receive queues ---------------------------------------------------------------------- */
+/* -- shared receive queues --------------------------------------------------------------------- */
 
 static int check_srq(struct cx_hca *hca, const struct cx_srq_attr *attr)
 {
@@ -476,7 +476,7 @@ int cx_srq_destroy(struct cx_hca *hca, uint32_t srqn)
 	return err;
 }
 
-/* -- queue pairs (their states are qp.c's) ------------------------------------------------------ */
+/* -- queue pairs (their states are qp.c's) ----------------------------------------------------- */
 
 static int check_qp(struct cx_hca *hca, const struct cx_qp_attr *attr)
 {

@@ -36,7 +36,7 @@ static void copy_attr(struct ibv_qp_attr *to, const struct ibv_qp_attr *from, in
 #undef COPY
 }
 
-/* -- transitions -------------------------------------------------------------------------------- */
+/* -- transitions ------------------------------------------------------------------------------- */
 
 /* The driver zeroes its records and indices, the device its own. */
 static void reset(struct cx_qp *qp)

@@ -12,7 +12,7 @@
 #include "faults.h"
 #include "text.h"
 
-/* -- the ring ----------------------------------------------------------------------------------- */
+/* -- the ring ---------------------------------------------------------------------------------- */
 
 static uint64_t sq_va(const struct cx_qp *qp)
 {
@@ -66,7 +66,7 @@ static void advance(struct cx_qp *qp, uint32_t ds)
 	qp->run.sq_head = (uint16_t)(qp->run.sq_head + (count < left ? count : left));
 }
 
-/* -- completing --------------------------------------------------------------------------------- */
+/* -- completing -------------------------------------------------------------------------------- */
 
 /*
  * CE says when there is a CQE (PRM "Control Segment"): after an error of any WQE, except that the
@@ -132,7 +132,7 @@ static void fail(struct cx_hca *hca, struct cx_qp *qp, const struct bsn_ctrl *ct
 	cx_qp_fail(hca, qp, BSN_VENDOR_FLUSHED_IN_ERROR);
 }
 
-/* -- waiting ------------------------------------------------------------------------------------ */
+/* -- waiting ----------------------------------------------------------------------------------- */
 
 enum { RNR_RETRY_FOREVER = 7 };
 
@@ -185,7 +185,7 @@ static void settle_rnr(struct cx_hca *hca, struct cx_qp *qp, const struct bsn_ct
 	wait_for(hca, qp, CX_WAIT_RNR, ns);
 }
 
-/* -- executing ---------------------------------------------------------------------------------- */
+/* -- executing --------------------------------------------------------------------------------- */
 
 static void trace_wqe(struct cx_hca *hca, const struct cx_qp *qp, const struct bsn_wqe *wqe)
 {

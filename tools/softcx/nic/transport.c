@@ -23,7 +23,7 @@ struct exchange {
 	struct cx_completion receive; /* the responder's, where it gets one */
 };
 
-/* -- verdicts ----------------------------------------------------------------------------------- */
+/* -- verdicts ---------------------------------------------------------------------------------- */
 
 static void refuse_locally(struct exchange *x, uint8_t syndrome, unsigned vendor)
 {
@@ -100,7 +100,7 @@ static void fail_receive(struct exchange *x, uint8_t syndrome, unsigned vendor)
 	x->out->fail_peer = x->peer->head.number;
 }
 
-/* -- memory ------------------------------------------------------------------------------------- */
+/* -- memory ------------------------------------------------------------------------------------ */
 
 /* Looks up every key that the first `limit` bytes of the list need; an enum bsn_tpt_detail. */
 static unsigned map_list(struct cx_hca *hca, const struct bsn_wqe_data *data, unsigned count,
@@ -221,7 +221,7 @@ static bool map_remote(struct exchange *x, uint64_t len, unsigned right, struct 
 	return true;
 }
 
-/* -- receiving ---------------------------------------------------------------------------------- */
+/* -- receiving --------------------------------------------------------------------------------- */
 
 /* IBTA "RNR NAK timer field values", in units of 10 us. */
 static const uint32_t rnr_timer_10us[32] = {
@@ -363,7 +363,7 @@ static void do_send(struct exchange *x)
 	complete_receive(x);
 }
 
-/* -- one-sided operations ----------------------------------------------------------------------- */
+/* -- one-sided operations ---------------------------------------------------------------------- */
 
 static void do_write(struct exchange *x)
 {
@@ -473,7 +473,7 @@ static void do_atomic(struct exchange *x)
 	x->out->verdict = CX_ACKED;
 }
 
-/* -- who is addressed --------------------------------------------------------------------------- */
+/* -- who is addressed -------------------------------------------------------------------------- */
 
 static bool is_own_gid(struct cx_hca *hca, const uint8_t raw[16])
 {
@@ -514,7 +514,7 @@ static struct cx_qp *find_connected(struct cx_hca *hca, struct cx_qp *qp)
 	return qp->run.path_here && !hca->shared->port_down ? peer : NULL;
 }
 
-/* -- datagrams ---------------------------------------------------------------------------------- */
+/* -- datagrams --------------------------------------------------------------------------------- */
 
 enum { GRH_BYTES = sizeof(struct ibv_grh) };
 
@@ -634,7 +634,7 @@ static void send_datagram(struct exchange *x)
 	complete_receive(x);
 }
 
-/* -- the way in --------------------------------------------------------------------------------- */
+/* -- the way in -------------------------------------------------------------------------------- */
 
 static void send_connected(struct exchange *x)
 {
