@@ -4,13 +4,14 @@
  * solicited 1, owner 0; PRM "CQE"), and tells three cases apart with two compares, whose constants
  * stand in the queue so that whatever is rare costs the common cases nothing:
  *
+ *	op_own == plain                      a plain successful completion of a send queue
  *	(op_own ^ phase) & empty_mask        not ours yet: the queue is empty
- *	(op_own ^ phase) < plain_below       a plain successful completion of a send queue
  *	else                                 bsn_cq_reap(): receives, errors, inline data, …
  *
- * Normally empty_mask = plain_below = 1; plain_below is 0 as long as no QP was ever added. A device
- * or CQ that died, and a queue on plain verbs, have both 0: then every poll takes the third way,
- * which reports it.
+ * Normally empty_mask = 1 and plain = phase: opcode, format and the solicited bit are 0 then. On plain
+ * verbs, and as long as no QP was ever added, plain is BSN_CQ_NEVER_PLAIN. On plain verbs, and when a
+ * device or CQ died, empty_mask is 0: then a poll that found no more takes the third way, which
+ * reports it.
  */
 #ifndef BSN_CQ_H
 #define BSN_CQ_H
@@ -84,6 +85,8 @@ struct bsn_cq_slot {
 	struct bsn_sq *sq; /* its ->rq is the receive queue */
 };
 
+#define BSN_CQ_NEVER_PLAIN 0xff /* what op_own never is: the opcode is BSN_CQE_INVALID */
+
 struct bsn_cq;
 
 /** struct bsn_cq_path - what a queue that is not mlx5 does; NULL: mlx5 */
@@ -100,7 +103,7 @@ struct bsn_cq {
 	uint32_t slot_mask;
 	uint8_t phase;   /* owner bit of a CQE that is ours */
 	uint8_t empty_mask;
-	uint8_t plain_below;
+	uint8_t plain;   /* op_own of a plain CQE that is ours */
 
 	/* rare */
 	uint8_t stride_log2 __attribute__((aligned(64)));
@@ -161,7 +164,7 @@ BSN_API void bsn_cq_arm(struct bsn_cq *cq, bool solicited_only);
  * The consumer record is stored here [O5], and where the ring ends it goes round. The device may
  * thus believe that up to a chunk of CQEs is still unread: the queue has that many to spare, or,
  * on a queue that was attached without any, the chunk is one CQE.
- * Return: the new @next.
+ * @next of the queue is behind then: in the poll's register. Return: the new one.
  */
 BSN_API const uint8_t *bsn_cq_next_chunk(struct bsn_cq *cq);
 
@@ -203,9 +206,9 @@ BSN_ALWAYS_INLINE int bsn_cq_poll(struct bsn_cq *cq, struct bsn_completion *c, i
 
 	BSN_CHECK_OWNER(cq);
 	while (at < end) {
-		const uint8_t own = next[BSN_CQE_OP_OWN_OFFSET] ^ cq->phase;
+		const uint8_t own = next[BSN_CQE_OP_OWN_OFFSET];
 
-		if (BSN_LIKELY(own < cq->plain_below)) {
+		if (BSN_LIKELY(own == cq->plain)) {
 			const struct bsn_cq_slot *slot;
 			bsn_from_device(); /* O4 */
 			bsn_cqe_req_decode(&cqe, next);
@@ -213,20 +216,21 @@ BSN_ALWAYS_INLINE int bsn_cq_poll(struct bsn_cq *cq, struct bsn_completion *c, i
 			if (BSN_LIKELY(slot->qpn == cqe.qpn)) {
 				at += bsn_cq_plain(slot->sq, &cqe, at);
 				next += cq->stride;
-				cq->next = next;
 				if (BSN_UNLIKELY(next == cq->chunk_end))
 					next = bsn_cq_next_chunk(cq);
 				continue;
 			}
-		} else if (BSN_LIKELY(own & cq->empty_mask)) {
+		} else if (BSN_LIKELY((own ^ cq->phase) & cq->empty_mask)) {
 			break;
 		}
+		cq->next = next;
 		reaped = bsn_cq_reap(cq, at, (int)(end - at)); /* has its own O4 */
 		if (reaped < 0)
 			return at == c && reaped != -ENOENT ? reaped : (int)(at - c);
 		at += reaped;
 		next = cq->next;
 	}
+	cq->next = next;
 	return (int)(at - c);
 }
 

@@ -104,8 +104,8 @@ int bsn_cq_add(struct bsn_cq *cq, uint32_t qpn, struct bsn_sq *sq)
 	if (err)
 		return err;
 	insert_slot(cq, qpn, sq);
-	if (!cq->path && !cq->dead)
-		cq->plain_below = 1; /* there are slots to look into */
+	if (!cq->path)
+		cq->plain = cq->phase; /* there are slots to look into */
 	return 0;
 }
 
@@ -168,10 +168,13 @@ static void publish(struct bsn_cq *cq)
 
 const uint8_t *bsn_cq_next_chunk(struct bsn_cq *cq)
 {
+	cq->next = cq->chunk_end;
 	publish(cq);
 	if (cq->next == ring_end(cq)) {
 		cq->next = cq->ring;
 		cq->phase ^= 1;
+		if (cq->plain != BSN_CQ_NEVER_PLAIN)
+			cq->plain = cq->phase;
 	}
 	cq->chunk_end = cq->next + (size_t)cq->chunk * cq->stride;
 	cq->chunk_ci += cq->chunk;
@@ -193,7 +196,6 @@ void bsn_cq_kill(struct bsn_cq *cq, int error)
 	if (!__atomic_compare_exchange_n(&cq->dead, &alive, (uint16_t)error, false,
 					 __ATOMIC_RELEASE, __ATOMIC_RELAXED))
 		return;
-	__atomic_store_n(&cq->plain_below, 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&cq->empty_mask, 0, __ATOMIC_RELEASE);
 }
 

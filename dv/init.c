@@ -182,7 +182,8 @@ void bsn_cq_init(struct bsn_cq *cq, const struct bsn_cq_init *init)
 	cq->chunk = cq->chunk_ci = chunk_of(init->count, init->spare);
 	cq->chunk_end = cq->ring + cq->chunk * cq->stride;
 	cq->phase = 0;
-	cq->empty_mask = 1; /* plain_below: once there are queues, bsn_cq_add() */
+	cq->empty_mask = 1;
+	cq->plain = BSN_CQ_NEVER_PLAIN; /* until there are queues: bsn_cq_add() */
 	prefill(cq, first);
 }
 

@@ -514,13 +514,13 @@ static const struct bsn_cq_path cq_path = { .poll = poll_cq };
 
 static int cq_make(struct cq_object *cq)
 {
-	/* What the inline code looks at; with both of its constants 0 it always comes here. */
+	/* What the inline code looks at; with these constants it always comes here. */
 	static const uint8_t never_plain[BSN_CQE_SIZE];
 
 	cq->hot.path = &cq_path;
 	cq->hot.next = never_plain;
 	cq->hot.empty_mask = 0;
-	cq->hot.plain_below = 0;
+	cq->hot.plain = BSN_CQ_NEVER_PLAIN;
 	return 0;
 }
 
