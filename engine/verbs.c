@@ -77,8 +77,6 @@ struct send_queue {
 	uint32_t done;       /* release-stored by the poller */
 	uint32_t life;
 	bool signals_all;
-	bool only_first_error; /* unsignaled requests report no error but the queue's first */
-	bool has_failed_send;
 };
 
 /*
@@ -402,10 +400,8 @@ static void note_error(struct bsn_sq *sq, const struct ibv_wc *wc, struct bsn_co
 {
 	c->syndrome = bsn_syndrome_of_status(wc->status);
 	c->vendor_syndrome = (uint8_t)wc->vendor_err;
-	if (!sq->has_failed) {
+	if (!sq->first_error->status)
 		*sq->first_error = *c;
-		sq->has_failed = true;
-	}
 }
 
 /* A receive: how many completions that gives. */
@@ -461,8 +457,6 @@ static int reap_send(struct send_queue *sq, const struct ibv_wc *wc, struct bsn_
 	const uint32_t number = (uint32_t)wc->wr_id;
 	const struct request *r = &sq->ring[number & sq->mask];
 	const bool failed = wc->status != IBV_WC_SUCCESS;
-	const bool is_seen =
-		!r->is_quiet || (failed && !(sq->only_first_error && sq->has_failed_send));
 
 	*c = (struct bsn_completion){ .id = r->id,
 				      .user = r->user,
@@ -470,14 +464,13 @@ static int reap_send(struct send_queue *sq, const struct ibv_wc *wc, struct bsn_
 				      .opcode = r->opcode,
 				      .qpn = wc->qp_num };
 	if (failed) {
-		sq->has_failed_send = true;
 		c->wqe_index = (uint16_t)number;
 		note_error(&sq->hot, wc, c);
 	} else {
 		c->byte_len = bytes_read(r->opcode, wc);
 	}
 	__atomic_store_n(&sq->done, number + 1, __ATOMIC_RELEASE); /* O6: frees the request */
-	return is_seen;
+	return failed || !r->is_quiet;
 }
 
 static int reap(struct bsn_cq *cq, const struct ibv_wc *wc, struct bsn_completion *c)
@@ -648,7 +641,6 @@ static int make_sq(struct qp_object *qp, const struct bsn_qp_attr *attr)
 	sq->capacity = qp->limits.send_depth;
 	sq->life = next_life();
 	sq->signals_all = attr->signal_all;
-	sq->only_first_error = attr->ce_on_first_error;
 	sq->hot.path = &sq_path;
 	sq->hot.user = qp->user;
 	sq->hot.rq = qp->rq;
@@ -695,8 +687,6 @@ static void qp_clear(struct qp_object *qp)
 	sq->head = sq->rung = sq->quiet = 0;
 	sq->done = 0;
 	sq->life = next_life();
-	sq->has_failed_send = false;
-	sq->hot.has_failed = false;
 	if (!qp->srq) {
 		clear_rq(recv_queue_of(qp->rq));
 		recv_queue_of(qp->rq)->life = next_life();

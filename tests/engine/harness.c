@@ -40,7 +40,8 @@ static long now_ms(void)
 static bool works_on(struct bench *b, unsigned *steps, long until_ms)
 {
 	if (b->is_model)
-		return ++*steps < MAX_STEPS && softcx_step(0);
+		return ++*steps < MAX_STEPS &&
+		       (softcx_step(0) || cx_next_deadline_ns(softcx_hca()));
 	sched_yield();
 	return now_ms() < until_ms;
 }

@@ -1,0 +1,463 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What fails, and what then comes back: the right status with the right id, whatever was
+ * outstanding in the order in which it was posted, and a queue that can be brought up again.
+ */
+#include "harness.h"
+
+#include "bsn_syndrome.h"
+
+static int post_write(struct bench *b, uint64_t id, unsigned flags)
+{
+	const struct bsn_sge local = bench_sge(b, 0, 0, 64);
+	const struct bsn_remote remote = bench_remote(b, 1, 0);
+
+	return bsn_write(b->ep[0], &local, &remote, id, flags);
+}
+
+static int post_bad_write(struct bench *b, uint64_t id, unsigned flags)
+{
+	const struct bsn_sge local = bench_sge(b, 0, 0, 64);
+	const struct bsn_remote remote = { b->mem[1]->addr, b->mem[1]->rkey ^ 0x5500 };
+
+	return bsn_write(b->ep[0], &local, &remote, id, flags);
+}
+
+static int post_recv(struct bench *b, int end, uint32_t length, uint64_t id)
+{
+	const struct bsn_sge sge = bench_sge(b, end, 4096, length);
+
+	return bsn_recv(b->rq[end], &sge, id);
+}
+
+static struct bsn_outstanding outstanding(struct bench *b, int end)
+{
+	struct bsn_outstanding result;
+
+	ok(bsn_qp_outstanding(b->qp[end], &result));
+	return result;
+}
+
+static enum ibv_qp_state state_of(struct bench *b, int end)
+{
+	struct bsn_qp_error error;
+
+	ok(bsn_qp_error(b->qp[end], &error));
+	return error.state;
+}
+
+/* -- causes ------------------------------------------------------------------------------------- */
+
+/* What end 0 posts, and what it hears; an error that the responder makes fails end 1, too. */
+struct cause {
+	enum bsn_wqe_opcode opcode;
+	enum ibv_wc_status status;
+	enum bsn_syndrome syndrome;
+	enum ibv_wc_status far_status; /* of end 1's receive; success: it has none */
+	struct bsn_sge local;
+	struct bsn_remote remote;
+};
+
+static void assert_fails(struct bench *b, const struct cause *cause)
+{
+	const struct bsn_wr wr = { .id = 77,
+				   .sge = &cause->local,
+				   .sge_count = 1,
+				   .flags = BSN_F_RING,
+				   .remote = cause->remote,
+				   .opcode = cause->opcode,
+				   .swap_add = 1 };
+	struct bsn_completion c;
+	struct bsn_qp_error error;
+
+	if (cause->far_status)
+		ok(post_recv(b, 1, 100, 88));
+	ok(bsn_post(b->ep[0], &wr));
+	c = expect_status(b, b->cq[0], 77, cause->opcode, cause->status);
+	assert_int_equal(c.qpn, bsn_qp_number(b->qp[0]));
+	assert_int_equal(c.syndrome, cause->syndrome);
+	assert_ptr_equal(c.user, &b->qp[0]);
+	if (b->is_model)
+		assert_int_not_equal(c.vendor_syndrome, 0);
+	ok(bsn_qp_error(b->qp[0], &error));
+	assert_int_equal(error.state, IBV_QPS_ERR);
+	assert_true(error.has_failed);
+	assert_memory_equal(&error.first, &c, sizeof(c));
+	assert_int_equal(strlen(error.text) > 0, 1);
+	if (cause->far_status)
+		expect_status(b, b->cq[1], 88, BSN_RECV, cause->far_status);
+	assert_int_equal(outstanding(b, 0).sends_bb, 0);
+}
+
+/* A request that would be fine; each case spoils something of it. */
+static struct cause cause_of(struct bench *b, enum bsn_wqe_opcode opcode,
+			     enum bsn_syndrome syndrome, enum ibv_wc_status status)
+{
+	return (struct cause){ .opcode = opcode,
+			       .status = status,
+			       .syndrome = syndrome,
+			       .local = bench_sge(b, 0, 0, 64),
+			       .remote = bench_remote(b, 1, 0) };
+}
+
+#define CAUSE(b, opcode, name, status)                                                             \
+	cause_of(b, BSN_OPCODE_##opcode, BSN_SYNDROME_##name, IBV_WC_##status)
+
+static void a_local_key_that_is_none(struct bench *b)
+{
+	struct cause cause = CAUSE(b, RDMA_WRITE, LOCAL_PROTECTION, LOC_PROT_ERR);
+
+	cause.local.lkey ^= 0x5500;
+	assert_fails(b, &cause);
+}
+
+static void local_memory_out_of_range(struct bench *b)
+{
+	struct cause cause = CAUSE(b, SEND, LOCAL_PROTECTION, LOC_PROT_ERR);
+
+	cause.local = bench_sge(b, 0, BENCH_BYTES - 63, 64);
+	assert_fails(b, &cause);
+}
+
+static void local_memory_that_may_not_be_written(struct bench *b)
+{
+	struct cause cause = CAUSE(b, RDMA_READ, LOCAL_PROTECTION, LOC_PROT_ERR);
+	const struct bsn_mr_attr attr = { .is_read_only = true };
+	struct bsn_mr *mr;
+
+	ok(bsn_mr_register(b->device, bench_at(b, 0, 8192), 4096, &attr, &mr));
+	cause.local = (struct bsn_sge){ mr->addr, 64, mr->lkey };
+	assert_fails(b, &cause);
+	ok(bsn_mr_deregister(mr));
+}
+
+static struct bsn_mr *register_elsewhere(struct bench *b, int end, struct bsn_pd **pd)
+{
+	struct bsn_mr_attr attr = { 0 };
+	struct bsn_mr *mr;
+
+	ok(bsn_pd_create(b->device, pd));
+	attr.pd = *pd;
+	ok(bsn_mr_register(b->device, bench_at(b, end, 8192), 4096, &attr, &mr));
+	return mr;
+}
+
+static void local_memory_of_another_domain(struct bench *b)
+{
+	struct cause cause = CAUSE(b, RDMA_WRITE, LOCAL_PROTECTION, LOC_PROT_ERR);
+	struct bsn_pd *pd;
+	struct bsn_mr *mr = register_elsewhere(b, 0, &pd);
+
+	cause.local = (struct bsn_sge){ mr->addr, 64, mr->lkey };
+	assert_fails(b, &cause);
+	ok(bsn_mr_deregister(mr));
+	ok(bsn_pd_destroy(pd));
+}
+
+static void remote_memory_of_another_domain(struct bench *b)
+{
+	struct cause cause = CAUSE(b, RDMA_WRITE, REMOTE_ACCESS, REM_ACCESS_ERR);
+	struct bsn_pd *pd;
+	struct bsn_mr *mr = register_elsewhere(b, 1, &pd);
+
+	cause.remote = (struct bsn_remote){ mr->addr, mr->rkey };
+	assert_fails(b, &cause);
+	ok(bsn_mr_deregister(mr));
+	ok(bsn_pd_destroy(pd));
+}
+
+static void a_remote_key_that_is_none(struct bench *b)
+{
+	struct cause cause = CAUSE(b, RDMA_READ, REMOTE_ACCESS, REM_ACCESS_ERR);
+
+	cause.remote.rkey ^= 0x5500;
+	assert_fails(b, &cause);
+}
+
+static void remote_memory_out_of_range(struct bench *b)
+{
+	struct cause cause = CAUSE(b, RDMA_WRITE, REMOTE_ACCESS, REM_ACCESS_ERR);
+
+	cause.remote = bench_remote(b, 1, BENCH_BYTES - 63);
+	assert_fails(b, &cause);
+}
+
+static void remote_memory_without_the_right(struct bench *b)
+{
+	struct cause cause = CAUSE(b, RDMA_WRITE, REMOTE_ACCESS, REM_ACCESS_ERR);
+	const struct bsn_mr_attr attr = { .access = IBV_ACCESS_REMOTE_READ };
+	struct bsn_mr *mr;
+
+	ok(bsn_mr_register(b->device, bench_at(b, 1, 8192), 4096, &attr, &mr));
+	cause.remote = (struct bsn_remote){ mr->addr, mr->rkey };
+	assert_fails(b, &cause);
+	ok(bsn_mr_deregister(mr));
+}
+
+static void a_peer_qp_without_the_right(struct bench *b)
+{
+	const struct cause cause = CAUSE(b, RDMA_READ, REMOTE_INVALID_REQUEST, REM_INV_REQ_ERR);
+	struct ibv_qp_attr attr = { .qp_access_flags = IBV_ACCESS_REMOTE_WRITE };
+
+	ok(-ibv_modify_qp(bsn_qp_verbs(b->qp[1]), &attr, IBV_QP_ACCESS_FLAGS));
+	assert_fails(b, &cause);
+}
+
+static void an_atomic_that_is_not_aligned(struct bench *b)
+{
+	struct cause cause = CAUSE(b, ATOMIC_FA, REMOTE_INVALID_REQUEST, REM_INV_REQ_ERR);
+
+	cause.remote = bench_remote(b, 1, 4);
+	assert_fails(b, &cause);
+}
+
+static void a_message_longer_than_its_receive(struct bench *b)
+{
+	struct cause cause = CAUSE(b, SEND, REMOTE_INVALID_REQUEST, REM_INV_REQ_ERR);
+
+	cause.local = bench_sge(b, 0, 0, 101);
+	cause.far_status = IBV_WC_LOC_LEN_ERR;
+	assert_fails(b, &cause);
+}
+
+static void a_receive_into_memory_that_is_none(struct bench *b)
+{
+	const struct cause cause = CAUSE(b, SEND, REMOTE_OPERATION, REM_OP_ERR);
+	struct bsn_sge into = bench_sge(b, 1, 0, 64);
+
+	into.lkey ^= 0x5500;
+	ok(bsn_recv(b->rq[1], &into, 88));
+	assert_fails(b, &cause);
+	expect_status(b, b->cq[1], 88, BSN_RECV, IBV_WC_LOC_PROT_ERR);
+}
+
+static void a_peer_that_has_no_receive(struct bench *b)
+{
+	const struct cause cause = CAUSE(b, SEND, RNR_RETRY_EXCEEDED, RNR_RETRY_EXC_ERR);
+
+	assert_fails(b, &cause);
+}
+
+static void a_peer_that_is_gone(struct bench *b)
+{
+	const struct cause cause = CAUSE(b, RDMA_WRITE, RETRY_EXCEEDED, RETRY_EXC_ERR);
+
+	ok(bsn_qp_reset(b->qp[1]));
+	assert_fails(b, &cause);
+}
+
+/* -- what comes back ---------------------------------------------------------------------------- */
+
+/* Whatever follows a failure comes back, whether or not a completion was asked for. */
+static void what_follows_is_flushed_in_order(struct bench *b)
+{
+	for (uint64_t id = 0; id < 3; id++)
+		ok(post_recv(b, 0, 64, 100 + id));
+	ok(post_write(b, 0, 0));
+	ok(post_write(b, 1, BSN_F_SIGNALED));
+	ok(post_write(b, 2, 0));
+	ok(post_bad_write(b, 3, 0));
+	for (uint64_t id = 4; id < 9; id++)
+		ok(post_write(b, id, id % 2 ? BSN_F_SIGNALED : 0));
+	ok(bsn_ring(b->sq[0]));
+	expect_done(b, b->cq[0], 1, BSN_OPCODE_RDMA_WRITE);
+	expect_status(b, b->cq[0], 3, BSN_OPCODE_RDMA_WRITE, IBV_WC_REM_ACCESS_ERR);
+	for (unsigned sends = 4, recvs = 100; sends < 9 || recvs < 103;) {
+		struct bsn_completion c;
+		assert_int_equal(bench_reap(b, b->cq[0], &c, 1), 1);
+		assert_int_equal(c.status, IBV_WC_WR_FLUSH_ERR);
+		assert_int_equal(c.syndrome, BSN_SYNDROME_FLUSHED);
+		assert_int_equal(c.opcode, c.id < 100 ? (int)BSN_OPCODE_RDMA_WRITE : (int)BSN_RECV);
+		assert_int_equal(c.id, c.id < 100 ? sends++ : recvs++);
+	}
+	expect_nothing(b, b->cq[0]);
+	assert_int_equal(outstanding(b, 0).sends_bb, 0);
+	assert_int_equal(outstanding(b, 0).recvs, 0);
+}
+
+/*
+ * A queue whose unsignaled work reports only the first error gives everything back all the same: by
+ * polling, but for what is behind the last CQE.
+ */
+static void silent_work_comes_back_too(struct bench *b)
+{
+	struct bsn_completion c;
+
+	ok(post_bad_write(b, 0, 0));
+	ok(post_write(b, 1, 0));
+	ok(post_write(b, 2, BSN_F_SIGNALED));
+	ok(post_write(b, 3, BSN_F_RING));
+	expect_status(b, b->cq[0], 0, BSN_OPCODE_RDMA_WRITE, IBV_WC_REM_ACCESS_ERR);
+	expect_status(b, b->cq[0], 1, BSN_OPCODE_RDMA_WRITE, IBV_WC_WR_FLUSH_ERR);
+	expect_status(b, b->cq[0], 2, BSN_OPCODE_RDMA_WRITE, IBV_WC_WR_FLUSH_ERR);
+	assert_int_equal(bench_reap(b, b->cq[0], &c, 1) + bsn_sq_give_back(b->sq[0], &c, 1), 1);
+	assert_int_equal(c.id, 3);
+	assert_int_equal(c.status, IBV_WC_WR_FLUSH_ERR);
+	expect_nothing(b, b->cq[0]);
+	assert_int_equal(bsn_sq_give_back(b->sq[0], &c, 1), 0);
+	assert_int_equal(outstanding(b, 0).sends_bb, 0);
+}
+
+static void work_posted_in_error_is_flushed(struct bench *b)
+{
+	ok(bsn_qp_fail(b->qp[0]));
+	assert_int_equal(state_of(b, 0), IBV_QPS_ERR);
+	ok(post_write(b, 1, BSN_F_SIGNALED | BSN_F_RING));
+	expect_status(b, b->cq[0], 1, BSN_OPCODE_RDMA_WRITE, IBV_WC_WR_FLUSH_ERR);
+	ok(post_recv(b, 0, 64, 2));
+	expect_status(b, b->cq[0], 2, BSN_RECV, IBV_WC_WR_FLUSH_ERR);
+}
+
+static void drain(struct bench *b, int end)
+{
+	struct bsn_completion c;
+
+	while (outstanding(b, end).sends_bb || outstanding(b, end).recvs)
+		assert_int_equal(bench_reap(b, b->cq[end], &c, 1), 1);
+}
+
+static void fail_brings_everything_back(struct bench *b)
+{
+	for (uint64_t id = 0; id < 4; id++)
+		ok(post_recv(b, 0, 64, 100 + id));
+	ok(post_write(b, 0, BSN_F_RING));
+	ok(post_write(b, 1, 0));
+	ok(post_write(b, 2, BSN_F_SIGNALED));
+	assert_int_equal(outstanding(b, 0).sends_bb, 3);
+	assert_int_equal(outstanding(b, 0).recvs, 4);
+	ok(bsn_qp_fail(b->qp[0]));
+	for (unsigned sends = 0, recvs = 100; sends < 3 || recvs < 104;) {
+		struct bsn_completion c;
+		assert_int_equal(bench_reap(b, b->cq[0], &c, 1), 1);
+		assert_int_equal(c.status, IBV_WC_WR_FLUSH_ERR);
+		if (!sends && c.id == 1)
+			sends = 1; /* the first one was done before the QP failed */
+		assert_int_equal(c.id, c.id < 100 ? sends++ : recvs++);
+	}
+	assert_int_equal(outstanding(b, 0).sends_bb, 0);
+	assert_int_equal(outstanding(b, 0).recvs, 0);
+	expect_nothing(b, b->cq[0]);
+}
+
+/* -- bringing it back --------------------------------------------------------------------------- */
+
+static void assert_works(struct bench *b, uint64_t id)
+{
+	memset(bench_at(b, 1, 0), 0, 64);
+	ok(post_write(b, id, BSN_F_SIGNALED | BSN_F_RING));
+	expect_done(b, b->cq[0], id, BSN_OPCODE_RDMA_WRITE);
+	assert_memory_equal(bench_at(b, 1, 0), bench_at(b, 0, 0), 64);
+	ok(post_recv(b, 1, 64, id + 1));
+	ok(bsn_send_inline(b->ep[0], "again", 5, id + 2, BSN_F_SIGNALED | BSN_F_RING));
+	expect_done(b, b->cq[0], id + 2, BSN_OPCODE_SEND);
+	expect_done(b, b->cq[1], id + 1, BSN_RECV);
+}
+
+static void reset_both(struct bench *b)
+{
+	ok(bsn_qp_reset(b->qp[0]));
+	ok(bsn_qp_reset(b->qp[1]));
+	assert_int_equal(state_of(b, 0), IBV_QPS_RESET);
+}
+
+static void a_failed_qp_can_be_brought_back(struct bench *b)
+{
+	for (unsigned lap = 0; lap < 5; lap++) {
+		struct bsn_qp_error error;
+		ok(post_bad_write(b, 1, 0));
+		ok(post_write(b, 2, BSN_F_RING));
+		ok(post_recv(b, 0, 64, 3));
+		bench_settle(b);
+		ok(bsn_qp_fail(b->qp[0]));
+		ok(bsn_qp_fail(b->qp[1]));
+		drain(b, 0);
+		drain(b, 1);
+		reset_both(b);
+		ok(bsn_qp_error(b->qp[0], &error));
+		assert_false(error.has_failed);
+		bench_connect(b);
+		for (unsigned i = 0; i < 3 * BENCH_DEPTH; i++)
+			assert_works(b, 1000 * lap + i);
+	}
+}
+
+/* A reset takes everything along: what was not rung, what was not polled, what was not consumed. */
+static void reset_forgets_what_was_outstanding(struct bench *b)
+{
+	for (unsigned lap = 0; lap < 5; lap++) {
+		ok(post_write(b, 1, BSN_F_SIGNALED | BSN_F_RING));
+		ok(post_write(b, 2, BSN_F_SIGNALED | BSN_F_RING));
+		ok(post_recv(b, 0, 64, 3));
+		bench_settle(b);
+		ok(post_write(b, 4, BSN_F_SIGNALED | BSN_F_RING));
+		ok(post_write(b, 5, BSN_F_SIGNALED));
+		reset_both(b);
+		assert_int_equal(outstanding(b, 0).sends_bb, 0);
+		assert_int_equal(outstanding(b, 0).recvs, 0);
+		expect_nothing(b, b->cq[0]);
+		bench_connect(b);
+		assert_works(b, 10);
+	}
+}
+
+/* Two QPs on a CQ: the end of one leaves the other's completions alone. */
+static void a_destroyed_qp_takes_only_its_own_along(struct bench *b)
+{
+	const struct bsn_sge from = bench_sge(b, 0, 0, 8);
+	struct bsn_qp_attr attr = b->test->qp;
+	struct bsn_address mine;
+	struct bsn_qp *other;
+
+	attr.cq = b->cq[0];
+	attr.send_depth = attr.recv_depth = 4;
+	ok(bsn_qp_create(b->device, &attr, &other));
+	ok(bsn_qp_address(other, &mine)); /* connected to itself */
+	ok(bsn_qp_connect(other, &mine, NULL));
+	for (uint64_t id = 0; id < 3; id++) {
+		const struct bsn_remote remote = bench_remote(b, 1, 0);
+		ok(post_write(b, id, BSN_F_SIGNALED | BSN_F_RING));
+		ok(bsn_write(bsn_qp_ep(other), &from, &remote, 50 + id,
+			     BSN_F_SIGNALED | BSN_F_RING));
+		bench_settle(b);
+	}
+	ok(bsn_write(bsn_qp_ep(other), &from, &(struct bsn_remote){ 0, 0 }, 60, 0));
+	ok(bsn_qp_destroy(other));
+	for (uint64_t id = 0; id < 3; id++)
+		expect_done(b, b->cq[0], id, BSN_OPCODE_RDMA_WRITE);
+	expect_nothing(b, b->cq[0]);
+	assert_works(b, 10);
+}
+
+#define NO_RETRY .connect = { .rnr_retry = BSN_NO_RETRY, .retry_count = BSN_NO_RETRY, .timeout = 8 }
+
+static const struct bench_case cases[] = {
+	{ CASE("a local key that is none", a_local_key_that_is_none) },
+	{ CASE("local memory out of range", local_memory_out_of_range) },
+	{ CASE("local memory that may not be written", local_memory_that_may_not_be_written) },
+	{ CASE("local memory of another domain", local_memory_of_another_domain) },
+	{ CASE("remote memory of another domain", remote_memory_of_another_domain) },
+	{ CASE("a remote key that is none", a_remote_key_that_is_none) },
+	{ CASE("remote memory out of range", remote_memory_out_of_range) },
+	{ CASE("remote memory without the right", remote_memory_without_the_right) },
+	{ CASE("a peer QP without the right", a_peer_qp_without_the_right) },
+	{ CASE("an atomic that is not aligned", an_atomic_that_is_not_aligned) },
+	{ CASE("a message longer than its receive", a_message_longer_than_its_receive) },
+	{ CASE("a receive into memory that is none", a_receive_into_memory_that_is_none) },
+	{ CASE("a peer that has no receive", a_peer_that_has_no_receive), NO_RETRY },
+	{ CASE("a peer that is gone", a_peer_that_is_gone), NO_RETRY },
+	{ CASE("what follows is flushed in order", what_follows_is_flushed_in_order),
+	  .qp.signal_every = 2 },
+	{ CASE("silent work comes back too", silent_work_comes_back_too),
+	  .qp = { .ce_on_first_error = true, .signal_every = -1 } },
+	{ CASE("work posted in error is flushed", work_posted_in_error_is_flushed) },
+	{ CASE("fail brings everything back", fail_brings_everything_back) },
+	{ CASE("a failed QP can be brought back", a_failed_qp_can_be_brought_back) },
+	{ CASE("reset forgets what was outstanding", reset_forgets_what_was_outstanding) },
+	{ CASE("a destroyed QP takes only its own along",
+	       a_destroyed_qp_takes_only_its_own_along) },
+};
+
+int main(void)
+{
+	return bench_run("errors", cases, sizeof(cases) / sizeof(cases[0]));
+}

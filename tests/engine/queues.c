@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Credits, batches, rings that come round, work that nobody asked a completion of. */
+#include "harness.h"
+
+enum { DEPTH = 8, LENGTH = 16 };
+
+/* Writes of LENGTH bytes, the n-th from and to its own place. */
+static int post_write(struct bench *b, uint32_t n, unsigned flags)
+{
+	const size_t offset = (size_t)n * LENGTH % BENCH_BYTES;
+	const struct bsn_sge local = bench_sge(b, 0, offset, LENGTH);
+	const struct bsn_remote remote = bench_remote(b, 1, offset);
+
+	return bsn_write(b->ep[0], &local, &remote, n, flags);
+}
+
+static void assert_written(struct bench *b, uint32_t first, uint32_t count)
+{
+	for (uint32_t n = first; n < first + count; n++) {
+		const size_t offset = (size_t)n * LENGTH % BENCH_BYTES;
+		assert_memory_equal(bench_at(b, 1, offset), bench_at(b, 0, offset), LENGTH);
+	}
+}
+
+static uint32_t outstanding_sends(struct bench *b)
+{
+	struct bsn_outstanding outstanding;
+
+	ok(bsn_qp_outstanding(b->qp[0], &outstanding));
+	return outstanding.sends_bb;
+}
+
+static uint32_t send_depth(struct bench *b)
+{
+	struct bsn_qp_limits limits;
+
+	ok(bsn_qp_limits(b->qp[0], &limits));
+	return limits.send_depth;
+}
+
+/* -- publishing --------------------------------------------------------------------------------- */
+
+static void nothing_happens_before_the_ring(struct bench *b)
+{
+	for (uint32_t n = 0; n < DEPTH; n++)
+		ok(post_write(b, n, BSN_F_SIGNALED));
+	assert_int_equal(outstanding_sends(b), DEPTH);
+	expect_nothing(b, b->cq[0]);
+	assert_int_equal(*bench_at(b, 1, 0), 0);
+	ok(bsn_ring(b->sq[0]));
+	for (uint32_t n = 0; n < DEPTH; n++)
+		expect_done(b, b->cq[0], n, BSN_OPCODE_RDMA_WRITE);
+	assert_written(b, 0, DEPTH);
+	assert_int_equal(outstanding_sends(b), 0);
+	ok(bsn_ring(b->sq[0]));
+	expect_nothing(b, b->cq[0]);
+}
+
+static void a_ringing_post_publishes_what_was_before(struct bench *b)
+{
+	ok(post_write(b, 0, BSN_F_SIGNALED));
+	ok(post_write(b, 1, BSN_F_SIGNALED));
+	ok(post_write(b, 2, BSN_F_SIGNALED | BSN_F_RING));
+	for (uint32_t n = 0; n < 3; n++)
+		expect_done(b, b->cq[0], n, BSN_OPCODE_RDMA_WRITE);
+	assert_written(b, 0, 3);
+}
+
+/* Requests of one to three blocks, so that they end and begin everywhere in the ring. */
+static void rings_come_round(struct bench *b)
+{
+	const uint32_t rounds = 40 * send_depth(b);
+	uint8_t *far = bench_at(b, 1, 0);
+
+	for (uint32_t n = 0; n < rounds; n++) {
+		const uint32_t length = n * 13 % 150;
+		const struct bsn_remote remote = bench_remote(b, 1, 0);
+		memset(far, 0, 256);
+		ok(bsn_write_inline(b->ep[0], bench_at(b, 0, n), length, &remote, n,
+				    BSN_F_SIGNALED | BSN_F_RING));
+		expect_done(b, b->cq[0], n, BSN_OPCODE_RDMA_WRITE);
+		assert_memory_equal(far, bench_at(b, 0, n), length);
+		assert_int_equal(far[length], 0);
+	}
+}
+
+static void batches_come_round(struct bench *b)
+{
+	uint32_t next = 0, reaped = 0;
+
+	for (uint32_t batch = 1; next < 400; batch = batch % DEPTH + 1) {
+		for (uint32_t i = 0; i < batch; i++)
+			ok(post_write(b, next++, BSN_F_SIGNALED));
+		ok(bsn_ring(b->sq[0]));
+		while (reaped < next)
+			expect_done(b, b->cq[0], reaped++, BSN_OPCODE_RDMA_WRITE);
+	}
+	assert_written(b, 0, next);
+}
+
+/* -- credits ------------------------------------------------------------------------------------ */
+
+static void a_full_queue_refuses_until_polled(struct bench *b)
+{
+	const uint32_t depth = send_depth(b);
+	struct bsn_counters counters;
+
+	for (uint32_t n = 0; n < depth; n++)
+		ok(post_write(b, n, BSN_F_SIGNALED | BSN_F_RING));
+	assert_int_equal(post_write(b, depth, BSN_F_SIGNALED | BSN_F_RING), -EAGAIN);
+	bench_settle(b);
+	assert_int_equal(post_write(b, depth, BSN_F_SIGNALED | BSN_F_RING), -EAGAIN);
+	ok(bsn_qp_counters(b->qp[0], &counters));
+	assert_int_equal(counters.send_full, 2);
+	expect_done(b, b->cq[0], 0, BSN_OPCODE_RDMA_WRITE);
+	ok(post_write(b, depth, BSN_F_SIGNALED | BSN_F_RING));
+	assert_int_equal(post_write(b, depth + 1, BSN_F_SIGNALED | BSN_F_RING), -EAGAIN);
+	for (uint32_t n = 1; n <= depth; n++)
+		expect_done(b, b->cq[0], n, BSN_OPCODE_RDMA_WRITE);
+	assert_written(b, 0, depth + 1);
+	expect_nothing(b, b->cq[0]);
+}
+
+static void appended_work_counts_as_outstanding(struct bench *b)
+{
+	const uint32_t depth = send_depth(b);
+
+	for (uint32_t n = 0; n < depth; n++)
+		ok(post_write(b, n, BSN_F_SIGNALED));
+	assert_int_equal(post_write(b, depth, BSN_F_SIGNALED), -EAGAIN);
+	assert_int_equal(outstanding_sends(b), depth);
+	ok(bsn_ring(b->sq[0]));
+	for (uint32_t n = 0; n < depth; n++)
+		expect_done(b, b->cq[0], n, BSN_OPCODE_RDMA_WRITE);
+}
+
+static void a_signaled_request_retires_those_before(struct bench *b)
+{
+	const uint32_t depth = send_depth(b);
+
+	for (uint32_t lap = 0; lap < 5; lap++) {
+		const uint32_t last = lap * depth + depth - 1;
+		for (uint32_t n = lap * depth; n < last; n++)
+			ok(post_write(b, n, 0));
+		ok(post_write(b, last, BSN_F_SIGNALED | BSN_F_RING));
+		assert_int_equal(post_write(b, last + 1, 0), -EAGAIN);
+		expect_done(b, b->cq[0], last, BSN_OPCODE_RDMA_WRITE);
+		expect_nothing(b, b->cq[0]);
+		assert_int_equal(outstanding_sends(b), 0);
+	}
+	assert_written(b, 0, 5 * depth);
+}
+
+/* The library signals by itself, and its completions give credits but never show. */
+static void nobody_need_ever_signal(struct bench *b)
+{
+	struct bsn_completion c[4];
+	uint32_t n = 0, refused = 0;
+
+	while (n < 300) {
+		const int err = post_write(b, n, BSN_F_RING);
+		assert_int_equal(bsn_poll(b->cq[0], c, 4), 0);
+		if (err == -EAGAIN) {
+			assert_true(++refused < 1000);
+			bench_settle(b);
+			continue;
+		}
+		ok(err);
+		n++;
+	}
+	expect_nothing(b, b->cq[0]);
+	assert_true(refused > 0);
+	assert_true(outstanding_sends(b) < send_depth(b));
+	assert_written(b, 0, n);
+}
+
+static void nor_does_the_library_where_it_must_not(struct bench *b)
+{
+	const uint32_t depth = send_depth(b);
+
+	for (uint32_t n = 0; n < depth; n++)
+		ok(post_write(b, n, BSN_F_RING));
+	expect_nothing(b, b->cq[0]);
+	assert_int_equal(post_write(b, depth, BSN_F_RING), -EAGAIN);
+	assert_int_equal(outstanding_sends(b), depth);
+	assert_written(b, 0, depth);
+}
+
+static void all_may_be_signaled(struct bench *b)
+{
+	ok(post_write(b, 1, 0));
+	ok(post_write(b, 2, BSN_F_SIGNALED));
+	ok(post_write(b, 3, BSN_F_RING));
+	for (uint64_t id = 1; id <= 3; id++)
+		expect_done(b, b->cq[0], id, BSN_OPCODE_RDMA_WRITE);
+}
+
+/* -- receives ----------------------------------------------------------------------------------- */
+
+static void receives_have_credits_too(struct bench *b)
+{
+	const struct bsn_sge into = bench_sge(b, 1, 0, 64), from = bench_sge(b, 0, 0, 8);
+	struct bsn_qp_limits limits;
+	struct bsn_outstanding outstanding;
+	uint32_t id;
+
+	ok(bsn_qp_limits(b->qp[1], &limits));
+	for (id = 0; id < limits.recv_depth; id++)
+		ok(bsn_recv(b->rq[1], &into, id));
+	assert_int_equal(bsn_recv(b->rq[1], &into, id), -EAGAIN);
+	ok(bsn_qp_outstanding(b->qp[1], &outstanding));
+	assert_int_equal(outstanding.recvs, limits.recv_depth);
+	for (uint32_t n = 0; n < 5 * limits.recv_depth; n++) {
+		ok(bsn_send(b->ep[0], &from, n, BSN_F_SIGNALED | BSN_F_RING));
+		expect_done(b, b->cq[0], n, BSN_OPCODE_SEND);
+		assert_int_equal(bsn_recv(b->rq[1], &into, id), -EAGAIN);
+		expect_done(b, b->cq[1], n, BSN_RECV);
+		ok(bsn_recv(b->rq[1], &into, id++));
+	}
+}
+
+/* -- polling ------------------------------------------------------------------------------------ */
+
+static void completions_come_in_helpings_of_any_size(struct bench *b)
+{
+	struct bsn_completion c[64];
+	uint32_t next = 0, reaped = 0;
+
+	for (int helping = 1; helping <= 64; helping = helping * 2 + 1) {
+		for (uint32_t i = 0; i < 64; i++)
+			ok(post_write(b, next++, BSN_F_SIGNALED));
+		ok(bsn_ring(b->sq[0]));
+		bench_settle(b);
+		while (reaped < next) {
+			const int count = bench_reap(b, b->cq[0], c, helping);
+			assert_true(count > 0 && count <= helping);
+			for (int i = 0; i < count; i++)
+				assert_int_equal(c[i].id, reaped++);
+		}
+		assert_int_equal(bsn_poll(b->cq[0], c, 64), 0);
+	}
+	assert_int_equal(bsn_poll(b->cq[0], c, 0), 0);
+}
+
+static void directions_mix_on_one_cq(struct bench *b)
+{
+	const struct bsn_sge into = bench_sge(b, 0, 32768, 64), from = bench_sge(b, 1, 0, 8);
+	struct bsn_completion c[16];
+	unsigned sends = 0, recvs = 0;
+
+	for (uint32_t n = 0; n < DEPTH; n++) {
+		ok(bsn_recv(b->rq[0], &into, 100 + n));
+		ok(bsn_send(b->ep[1], &from, n, BSN_F_RING));
+		ok(post_write(b, n, BSN_F_SIGNALED | BSN_F_RING));
+	}
+	assert_int_equal(bench_reap(b, b->cq[0], c, 16), 2 * DEPTH);
+	for (unsigned i = 0; i < 2 * DEPTH; i++) {
+		if (c[i].opcode == BSN_RECV)
+			assert_int_equal(c[i].id, 100 + recvs++);
+		else
+			assert_int_equal(c[i].id, sends++);
+	}
+	assert_int_equal(sends, DEPTH);
+	assert_int_equal(recvs, DEPTH);
+}
+
+#define EIGHT .qp = { .send_depth = DEPTH, .recv_depth = DEPTH }
+
+static const struct bench_case cases[] = {
+	{ CASE("nothing happens before the ring", nothing_happens_before_the_ring), EIGHT },
+	{ CASE("a ringing post publishes what was before",
+	       a_ringing_post_publishes_what_was_before) },
+	{ CASE("rings come round", rings_come_round),
+	  .qp = { .send_depth = 7, .max_inline = 150 } },
+	{ CASE("batches come round", batches_come_round), EIGHT },
+	{ CASE("a full queue refuses until polled", a_full_queue_refuses_until_polled),
+	  .qp = { .send_depth = 13, .signal_every = -1 } },
+	{ CASE("appended work counts as outstanding", appended_work_counts_as_outstanding), EIGHT },
+	{ CASE("a signaled request retires those before", a_signaled_request_retires_those_before),
+	  .qp = { .send_depth = 9, .signal_every = -1 } },
+	{ CASE("nobody need ever signal", nobody_need_ever_signal), EIGHT },
+	{ CASE("nobody need ever signal, depth 1", nobody_need_ever_signal), .qp.send_depth = 1 },
+	{ CASE("nobody need ever signal, depth 5", nobody_need_ever_signal),
+	  .qp = { .send_depth = 5, .signal_every = 5 } },
+	{ CASE("nor does the library where it must not", nor_does_the_library_where_it_must_not),
+	  .qp = { .send_depth = DEPTH, .signal_every = -1 } },
+	{ CASE("all may be signaled", all_may_be_signaled), .qp.signal_all = true },
+	{ CASE("receives have credits too", receives_have_credits_too),
+	  .qp = { .send_depth = DEPTH, .recv_depth = 6 } },
+	{ CASE("completions come in helpings of any size",
+	       completions_come_in_helpings_of_any_size),
+	  .qp.send_depth = 64 },
+	{ CASE("directions mix on one CQ", directions_mix_on_one_cq), EIGHT },
+};
+
+int main(void)
+{
+	return bench_run("queues", cases, sizeof(cases) / sizeof(cases[0]));
+}
