@@ -40,7 +40,9 @@ int complain_of(const char *what, int error)
 {
 	const char *text = bsn_error_text();
 
-	return complain("%s: %s", what, *text ? text : strerror(-error));
+	if (!*text)
+		text = strerror(-error);
+	return what ? complain("%s: %s", what, text) : complain("%s", text);
 }
 
 void perf_options_free(struct perf_options *options)

@@ -11,6 +11,8 @@ static const struct command {
 } commands[] = {
 	{ "cost", cost_main,
 	  "CPU cost of each operation, beside libibverbs and a hand-written floor" },
+	{ "lat", lat_main, "latency of an operation" },
+	{ "bw", bw_main, "bandwidth and rate of an operation" },
 };
 
 #define COMMANDS (sizeof(commands) / sizeof(commands[0]))

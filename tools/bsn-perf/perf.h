@@ -20,7 +20,7 @@ enum perf_exit { PERF_OK = 0, PERF_FAILED = 1, PERF_USAGE = 2 };
 int complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
 int complain_usage(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* complain() of a call to the library that failed: bsn_error_text(), or what -errno means. */
+/* complain() of a call to the library that failed: bsn_error_text(), or else -errno; @what or NULL */
 int complain_of(const char *what, int error);
 
 static inline uint64_t now_ns(void)

@@ -34,9 +34,13 @@ void prefer_stepping(void)
 
 bool is_stepped(void)
 {
-	const char *passive = getenv("SOFTCX_PASSIVE");
+	static int stepped = -1;
 
-	return is_softcx() && passive && *passive && strcmp(passive, "0");
+	if (stepped < 0) {
+		const char *passive = getenv("SOFTCX_PASSIVE");
+		stepped = is_softcx() && passive && *passive && strcmp(passive, "0");
+	}
+	return stepped;
 }
 
 bool step(void)

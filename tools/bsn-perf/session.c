@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the two processes of a test tell each other before and after, by examples/connect.c. */
+#include <endian.h>
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../examples/connect.h"
+#include "traffic.h"
+
+/* The first bytes of either; big-endian. */
+struct hello {
+	uint32_t magic;
+	uint32_t is_bw, op, path, depth;
+	uint32_t unused;
+	uint64_t size, iters, warmup;
+};
+
+/* Then, where to find the side. */
+struct introduction {
+	struct bsn_address address;
+	uint64_t addr;
+	uint32_t rkey;
+	uint32_t unused;
+};
+
+#define HELLO_MAGIC 0x62736e31u /* "bsn1" */
+
+static int complain_of_peer(void)
+{
+	complain("%s", connect_error());
+	return -1;
+}
+
+static struct hello hello_of(const struct plan *plan)
+{
+	return (struct hello){
+		.magic = htobe32(HELLO_MAGIC),
+		.is_bw = htobe32(plan->is_bw),
+		.op = htobe32(plan->op),
+		.path = htobe32(plan->path),
+		.depth = htobe32(plan->depth),
+		.size = htobe64(plan->size),
+		.iters = htobe64(plan->iters),
+		.warmup = htobe64(plan->warmup),
+	};
+}
+
+/* The client's plan, as the server follows it; what makes no sense did not come from bsn-perf. */
+static int take_plan(const struct hello *hello, struct plan *plan)
+{
+	plan->is_bw = be32toh(hello->is_bw);
+	plan->op = be32toh(hello->op);
+	plan->depth = be32toh(hello->depth);
+	plan->size = be64toh(hello->size);
+	plan->iters = be64toh(hello->iters);
+	plan->warmup = be64toh(hello->warmup);
+	if (plan->op < TRAFFIC_OPS && plan->size >= 1 && plan->size <= TRAFFIC_SIZE_MAX &&
+	    plan->depth >= 1 && plan->depth <= TRAFFIC_DEPTH_MAX)
+		return 0;
+	complain("the client asks for what this version does not know");
+	return -1;
+}
+
+static int agree(const struct session_attr *attr, struct plan *plan, int peer)
+{
+	const struct hello mine = hello_of(plan);
+	struct hello theirs;
+
+	if (connect_swap(peer, &mine, &theirs, sizeof(mine), attr->timeout_ms))
+		return complain_of_peer();
+	if (be32toh(theirs.magic) != HELLO_MAGIC) {
+		complain("the peer is not a bsn-perf of this version");
+		return -1;
+	}
+	if ((be32toh(theirs.path) == TRAFFIC_IBV) != (plan->path == TRAFFIC_IBV)) {
+		complain("--path ibv: both ends must use it, or neither");
+		return -1;
+	}
+	return attr->is_server ? take_plan(&theirs, plan) : 0;
+}
+
+static int meet(const struct session_attr *attr, int *peer)
+{
+	int listener, err;
+
+	if (!attr->is_server)
+		return connect_to(attr->host, attr->service, attr->timeout_ms, peer);
+	err = connect_listen(attr->service, &listener);
+	if (err)
+		return err;
+	err = connect_accept(listener, attr->timeout_ms, peer);
+	close(listener);
+	return err;
+}
+
+int session_open(const struct session_attr *attr, struct plan *plan, int *peer)
+{
+	int fd;
+
+	if (meet(attr, &fd))
+		return complain_of_peer();
+	if (agree(attr, plan, fd)) {
+		close(fd);
+		return -1;
+	}
+	*peer = fd;
+	return 0;
+}
+
+int session_connect(int peer, struct side *side, int timeout_ms)
+{
+	struct introduction mine = { .addr = htobe64(side->here.addr),
+				     .rkey = htobe32(side->here.rkey) };
+	struct introduction theirs;
+
+	side->ops->address(side, &mine.address);
+	if (connect_swap(peer, &mine, &theirs, sizeof(mine), timeout_ms))
+		return complain_of_peer();
+	side->there = (struct bsn_remote){ be64toh(theirs.addr), be32toh(theirs.rkey) };
+	return side->ops->connect(side, &theirs.address);
+}
+
+int session_meet(int peer, int timeout_ms)
+{
+	const char mine = '.';
+	char theirs;
+
+	return connect_swap(peer, &mine, &theirs, 1, timeout_ms) ? complain_of_peer() : 0;
+}

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A side of Bunsen's, on the direct path or on plain verbs. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "traffic.h"
+
+struct bunsen_side {
+	struct side side; /* first */
+	struct bsn_cq *cq, *recv_cq;
+	struct bsn_qp *qp;
+	struct bsn_ep *ep;
+	struct bsn_sq *sq;
+	struct bsn_rq *rq;
+	struct bsn_mr *mr;
+	struct bsn_sge out, in;
+};
+
+static int complain_of_post(const char *what, int error)
+{
+	complain("%s: %s", what,
+		 error == -EOPNOTSUPP ? "the device or path cannot" : strerror(-error));
+	return -1;
+}
+
+static int post_one(struct bunsen_side *b, unsigned flags)
+{
+	struct side *s = &b->side;
+	const uint32_t size = (uint32_t)s->plan.size;
+
+	switch (s->plan.op) {
+	case TRAFFIC_WRITE:
+		return s->is_inline
+			       ? bsn_write_inline(b->ep, s->memory.out, size, &s->there, 0, flags)
+			       : bsn_write(b->ep, &b->out, &s->there, 0, flags);
+	case TRAFFIC_READ:
+		return bsn_read(b->ep, &b->out, &s->there, 0, flags);
+	case TRAFFIC_SEND:
+		return s->is_inline ? bsn_send_inline(b->ep, s->memory.out, size, 0, flags)
+				    : bsn_send(b->ep, &b->out, 0, flags);
+	default:
+		return bsn_fetch_add(b->ep, &b->out, &s->there, 1, 0, flags);
+	}
+}
+
+static int post(struct side *side, unsigned count)
+{
+	struct bunsen_side *b = (struct bunsen_side *)side;
+	int err = 0;
+
+	for (unsigned i = 1; i < count && !err; i++)
+		err = post_one(b, BSN_F_SIGNALED);
+	if (!err)
+		err = post_one(b, BSN_F_SIGNALED | BSN_F_RING);
+	if (err)
+		return complain_of_post(traffic_op_names[side->plan.op], err);
+	side->outstanding += count;
+	return 0;
+}
+
+static int post_recv(struct side *side, unsigned count)
+{
+	struct bunsen_side *b = (struct bunsen_side *)side;
+	int err = 0;
+
+	for (unsigned i = 0; i < count && !err; i++)
+		err = bsn_recv(b->rq, &b->in, 0);
+	return err ? complain_of_post("receive", err) : 0;
+}
+
+/* The failure of the queue in words, which tells more than the completion's status. */
+static int complain_of_completion(struct bunsen_side *b, const struct bsn_completion *c)
+{
+	struct bsn_qp_error error;
+
+	if (!bsn_qp_error(b->qp, &error) && error.has_failed && error.text)
+		complain("%s failed: %s", traffic_op_names[b->side.plan.op], error.text);
+	else
+		complain("%s failed: %s", traffic_op_names[b->side.plan.op],
+			 ibv_wc_status_str((enum ibv_wc_status)c->status));
+	return -1;
+}
+
+static int reap_from(struct bunsen_side *b, struct bsn_cq *cq)
+{
+	struct bsn_completion c[TRAFFIC_BURST];
+	const int n = bsn_poll(cq, c, TRAFFIC_BURST);
+
+	if (n < 0)
+		return complain_of_post("poll", n);
+	for (int i = 0; i < n; i++)
+		if (c[i].status)
+			return complain_of_completion(b, &c[i]);
+	return n;
+}
+
+static int reap(struct side *side)
+{
+	struct bunsen_side *b = (struct bunsen_side *)side;
+	const int n = reap_from(b, b->cq);
+
+	side->outstanding -= n > 0 ? (unsigned)n : 0;
+	return n;
+}
+
+static int reap_recv(struct side *side)
+{
+	struct bunsen_side *b = (struct bunsen_side *)side;
+
+	return reap_from(b, b->recv_cq);
+}
+
+static void close_side(struct side *side)
+{
+	struct bunsen_side *b = (struct bunsen_side *)side;
+
+	bsn_qp_destroy(b->qp);
+	bsn_cq_destroy(b->cq);
+	bsn_cq_destroy(b->recv_cq);
+	bsn_mr_deregister(b->mr);
+	free(b);
+}
+
+static void tell_address(struct side *side, struct bsn_address *address)
+{
+	bsn_qp_address(((struct bunsen_side *)side)->qp, address);
+}
+
+static int connect_side(struct side *side, const struct bsn_address *peer)
+{
+	struct bunsen_side *b = (struct bunsen_side *)side;
+	const int err = bsn_qp_connect(b->qp, peer, NULL);
+
+	return err ? -complain_of("connect", err) : 0;
+}
+
+static const struct side_ops bunsen_ops = {
+	.close = close_side,
+	.address = tell_address,
+	.connect = connect_side,
+	.post = post,
+	.post_recv = post_recv,
+	.reap = reap,
+	.reap_recv = reap_recv,
+};
+
+static int make(struct bunsen_side *b, struct bsn_device *device)
+{
+	struct side *s = &b->side;
+	/* Room for requests of two blocks, which inline data may need, twice over. */
+	const struct bsn_cq_attr cq = { .entries = 4 * s->plan.depth };
+	int err = bsn_cq_create(device, &cq, &b->cq);
+
+	if (!err)
+		err = bsn_cq_create(device, &cq, &b->recv_cq);
+	if (!err)
+		err = bsn_qp_create(device,
+				    &(struct bsn_qp_attr){
+					    .cq = b->cq,
+					    .recv_cq = b->recv_cq,
+					    .send_depth = s->plan.depth,
+					    .recv_depth = s->plan.depth,
+					    .max_inline = s->is_inline ? TRAFFIC_INLINE_MAX : 0,
+				    },
+				    &b->qp);
+	if (!err)
+		err = bsn_mr_register(device, s->memory.base, s->memory.length, NULL, &b->mr);
+	return err;
+}
+
+int side_bunsen_open(struct bsn_device *device, const struct plan *plan,
+		     const struct side_memory *memory, struct side **side)
+{
+	struct bunsen_side *b = calloc(1, sizeof(*b));
+	int err;
+
+	if (!b)
+		return -complain("no memory");
+	b->side = (struct side){
+		.ops = &bunsen_ops,
+		.plan = *plan,
+		.memory = *memory,
+		.is_inline = plan->size <= TRAFFIC_INLINE_MAX,
+	};
+	err = make(b, device);
+	if (err) {
+		complain_of("queues", err);
+		close_side(&b->side);
+		return -1;
+	}
+	b->ep = bsn_qp_ep(b->qp);
+	b->sq = bsn_qp_sq(b->qp);
+	b->rq = bsn_qp_rq(b->qp);
+	b->out = (struct bsn_sge){ (uintptr_t)memory->out, (uint32_t)plan->size, b->mr->lkey };
+	b->in = (struct bsn_sge){ (uintptr_t)memory->in, (uint32_t)plan->size, b->mr->lkey };
+	b->side.here = (struct bsn_remote){ (uintptr_t)memory->in, b->mr->rkey };
+	*side = &b->side;
+	return 0;
+}

@@ -1,0 +1,388 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* bsn-perf lat and bw: options, setting up, and the reports. */
+#include "traffic.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "stats.h"
+
+const char *const traffic_op_names[TRAFFIC_OPS] = { "write", "read", "send", "atomic" };
+const char *const traffic_path_names[TRAFFIC_PATHS] = { "dv", "verbs", "ibv" };
+
+enum {
+	SIZE_DEFAULT = 8,
+	LAT_ITERS_DEFAULT = 10000,
+	BW_ITERS_DEFAULT = 100000,
+	DEPTH_DEFAULT = 128,
+	TIMEOUT_S_DEFAULT = 30,
+	WARMUP_MAX = 1000,
+	MEMORY_ALIGN = 4096,
+};
+
+#define PORT_DEFAULT "18515"
+#define ITERS_MAX    (1ull << 40)
+
+static struct {
+	struct perf_options common;
+	char *op, *size, *iters, *path, *depth, *port, *timeout;
+} options;
+
+static const struct poptOption option_table[] = {
+	PERF_OPTIONS(&options.common),
+	{ "op", 0, POPT_ARG_STRING, &options.op, 0, "operation (default: write)",
+	  "write|read|send|atomic" },
+	{ "size", 's', POPT_ARG_STRING, &options.size, 0, "bytes of a message (default: 8)",
+	  "BYTES" },
+	{ "iters", 'n', POPT_ARG_STRING, &options.iters, 0,
+	  "operations (default: 10000 for lat, 100000 for bw)", "N" },
+	{ "path", 0, POPT_ARG_STRING, &options.path, 0,
+	  "Bunsen on the device, Bunsen on plain verbs, or libibverbs alone (default: dv)",
+	  "dv|verbs|ibv" },
+	{ "depth", 0, POPT_ARG_STRING, &options.depth, 0, "requests in flight (default: 128)",
+	  "N" },
+	{ "port", 'p', POPT_ARG_STRING, &options.port, 0, "TCP port (default: " PORT_DEFAULT ")",
+	  "PORT" },
+	{ "timeout", 0, POPT_ARG_STRING, &options.timeout, 0,
+	  "give up after so long without progress (default: 30)", "SECONDS" },
+	POPT_AUTOHELP POPT_TABLEEND
+};
+
+/* A whole test. */
+struct test {
+	struct plan plan;
+	struct session_attr session;
+	bool is_client;
+	struct bsn_device *device;
+	void *memory[2];
+	struct traffic traffic;
+	uint64_t ns;                /* of bw */
+	struct histogram histogram; /* of lat */
+};
+
+/* -- options ------------------------------------------------------------------------------------ */
+
+static int choose(const char *option, const char *word, const char *const *names, unsigned count,
+		  unsigned *chosen)
+{
+	char known[64] = "";
+
+	for (unsigned i = 0; word && i < count; i++) {
+		if (!strcmp(word, names[i])) {
+			*chosen = i;
+			return 0;
+		}
+		strcat(strcat(known, i ? ", " : ""), names[i]);
+	}
+	return word ? complain_usage("--%s %s: use one of %s", option, word, known) : 0;
+}
+
+static int read_number(const char *option, const char *text, uint64_t min, uint64_t max,
+		       uint64_t *value)
+{
+	return text ? parse_number(option, text, min, max, value) : 0;
+}
+
+static int read_plan(struct plan *plan)
+{
+	unsigned op = TRAFFIC_WRITE, path = TRAFFIC_DV;
+	uint64_t depth = DEPTH_DEFAULT;
+	int err = choose("op", options.op, traffic_op_names, TRAFFIC_OPS, &op);
+
+	if (!err)
+		err = choose("path", options.path, traffic_path_names, TRAFFIC_PATHS, &path);
+	if (!err)
+		err = read_number("size", options.size, 1, TRAFFIC_SIZE_MAX, &plan->size);
+	if (!err)
+		err = read_number("iters", options.iters, 1, ITERS_MAX, &plan->iters);
+	if (!err)
+		err = read_number("depth", options.depth, 1, TRAFFIC_DEPTH_MAX, &depth);
+	if (!err && op == TRAFFIC_ATOMIC && plan->size != 8)
+		err = complain_usage("--size %llu: atomics have 8 bytes",
+				     (unsigned long long)plan->size);
+	plan->op = op;
+	plan->path = path;
+	plan->depth = (uint32_t)depth;
+	plan->warmup = plan->iters / 10 < WARMUP_MAX ? plan->iters / 10 : WARMUP_MAX;
+	return err;
+}
+
+/* [server | client HOST] */
+static int read_role(poptContext context, struct test *test)
+{
+	const char *role = poptGetArg(context), *host;
+	uint64_t seconds = TIMEOUT_S_DEFAULT;
+
+	test->session.is_server = role && !strcmp(role, "server");
+	test->is_client = role && !strcmp(role, "client");
+	if (role && !test->session.is_server && !test->is_client)
+		return complain_usage("%s: use server, or client HOST, or neither", role);
+	host = test->is_client ? poptGetArg(context) : NULL;
+	if (test->is_client && !host)
+		return complain_usage("client needs the HOST of the server");
+	if (poptPeekArg(context))
+		return complain_usage("one argument too many: %s", poptPeekArg(context));
+	test->session.host = host;
+	test->session.service = options.port ? options.port : PORT_DEFAULT;
+	if (read_number("timeout", options.timeout, 1, 86400, &seconds))
+		return PERF_USAGE;
+	test->session.timeout_ms = (int)seconds * 1000;
+	return 0;
+}
+
+static bool has_peer(const struct test *test)
+{
+	return test->is_client || test->session.is_server;
+}
+
+/* -- setting up --------------------------------------------------------------------------------- */
+
+static int open_device(struct test *test)
+{
+	const struct bsn_device_attr attr = { .path = test->plan.path == TRAFFIC_DV
+							      ? BSN_PATH_DIRECT
+							      : BSN_PATH_VERBS };
+	const int err = bsn_device_open(options.common.device, &attr, &test->device);
+
+	return err ? complain_of(NULL, err) : 0;
+}
+
+static int open_side(struct test *test, unsigned which, struct side **side)
+{
+	const struct plan *plan = &test->plan;
+	const uint64_t half = (plan->size + MEMORY_ALIGN - 1) & ~(uint64_t)(MEMORY_ALIGN - 1);
+	struct side_memory memory = { .length = 2 * half };
+	int err;
+
+	if (posix_memalign(&test->memory[which], MEMORY_ALIGN, memory.length))
+		return complain("no memory for messages of %llu bytes",
+				(unsigned long long)plan->size);
+	memory.base = memset(test->memory[which], 0, memory.length);
+	memory.out = memory.base;
+	memory.in = memory.base + half;
+	err = plan->path == TRAFFIC_IBV ? side_ibv_open(test->device, plan, &memory, side)
+					: side_bunsen_open(test->device, plan, &memory, side);
+	return err ? PERF_FAILED : 0;
+}
+
+/* Two sides in one process. */
+static int connect_both(struct side *near, struct side *far)
+{
+	struct bsn_address a, b;
+
+	near->ops->address(near, &a);
+	far->ops->address(far, &b);
+	near->there = far->here;
+	far->there = near->here;
+	return near->ops->connect(near, &b) || far->ops->connect(far, &a) ? PERF_FAILED : 0;
+}
+
+static int set_up(struct test *test)
+{
+	struct traffic *t = &test->traffic;
+	int err;
+
+	if (has_peer(test) && session_open(&test->session, &test->plan, &t->peer))
+		return PERF_FAILED;
+	err = open_side(test, 0, &t->near);
+	if (!err && !has_peer(test)) {
+		err = open_side(test, 1, &t->far);
+		return err ? err : connect_both(t->near, t->far);
+	}
+	if (!err && session_connect(t->peer, t->near, t->timeout_ms))
+		err = PERF_FAILED;
+	return err;
+}
+
+static void tear_down(struct test *test)
+{
+	struct traffic *t = &test->traffic;
+
+	if (t->near)
+		t->near->ops->close(t->near);
+	if (t->far)
+		t->far->ops->close(t->far);
+	if (t->peer >= 0)
+		close(t->peer);
+	bsn_device_close(test->device);
+	free(test->memory[0]);
+	free(test->memory[1]);
+}
+
+/* -- reports ------------------------------------------------------------------------------------ */
+
+static const struct {
+	const char *key, *text;
+	double percent;
+} percentiles[] = {
+	{ "p50", "50 %", 50 },       { "p90", "90 %", 90 },          { "p99", "99 %", 99 },
+	{ "p99_9", "99.9 %", 99.9 }, { "p99_99", "99.99 %", 99.99 },
+};
+
+#define PERCENTILES (sizeof(percentiles) / sizeof(percentiles[0]))
+
+static bool is_half_round_trip(const struct plan *plan)
+{
+	return plan->op == TRAFFIC_WRITE || plan->op == TRAFFIC_SEND;
+}
+
+static double mean_of(const struct histogram *h)
+{
+	return h->count ? h->sum / (double)h->count : 0;
+}
+
+static void print_title(FILE *to, const struct test *test)
+{
+	const struct plan *plan = &test->plan;
+
+	fprintf(to, "%s of %s, %llu bytes, %llu times, path %s on %s\n",
+		plan->is_bw ? "bandwidth" : "latency", traffic_op_names[plan->op],
+		(unsigned long long)plan->size, (unsigned long long)plan->iters,
+		traffic_path_names[plan->path], bsn_device_info(test->device)->name);
+}
+
+static void print_text(FILE *to, const struct test *test)
+{
+	const struct plan *plan = &test->plan;
+	const struct histogram *h = &test->histogram;
+	const double s = (double)test->ns / 1e9;
+
+	print_title(to, test);
+	if (plan->is_bw) {
+		fprintf(to, "%.2f MB/s, %.3f million messages/s, %.3f s\n",
+			(double)plan->size * (double)plan->iters / s / 1e6,
+			(double)plan->iters / s / 1e6, s);
+		return;
+	}
+	fprintf(to, "µs, %s\n",
+		is_half_round_trip(plan) ? "half of a round trip" : "from post to completion");
+	fprintf(to, "%8s %10.3f\n", "min", (double)h->min / 1e3);
+	for (size_t i = 0; i < PERCENTILES; i++)
+		fprintf(to, "%8s %10.3f\n", percentiles[i].text,
+			(double)histogram_percentile(h, percentiles[i].percent) / 1e3);
+	fprintf(to, "%8s %10.3f\n%8s %10.3f\n", "max", (double)h->max / 1e3, "mean",
+		mean_of(h) / 1e3);
+}
+
+static void add_uint(struct json_object *object, const char *key, uint64_t value)
+{
+	json_object_object_add(object, key, json_object_new_int64((int64_t)value));
+}
+
+static void add_text(struct json_object *object, const char *key, const char *value)
+{
+	json_object_object_add(object, key, json_object_new_string(value));
+}
+
+static void add_latencies(struct json_object *report, const struct test *test)
+{
+	const struct histogram *h = &test->histogram;
+
+	add_text(report, "metric",
+		 is_half_round_trip(&test->plan) ? "half_round_trip_ns" : "completion_ns");
+	add_uint(report, "samples", h->count);
+	add_uint(report, "min", h->min);
+	json_object_object_add(report, "mean", json_figure(mean_of(h)));
+	for (size_t i = 0; i < PERCENTILES; i++)
+		add_uint(report, percentiles[i].key,
+			 histogram_percentile(h, percentiles[i].percent));
+	add_uint(report, "max", h->max);
+}
+
+static void add_rates(struct json_object *report, const struct test *test)
+{
+	const double s = (double)test->ns / 1e9, iters = (double)test->plan.iters;
+
+	json_object_object_add(report, "seconds", json_object_new_double(s));
+	json_object_object_add(report, "bytes_per_second",
+			       json_figure(iters * (double)test->plan.size / s));
+	json_object_object_add(report, "messages_per_second", json_figure(iters / s));
+}
+
+static void print_json(FILE *to, const struct test *test)
+{
+	struct json_object *report = json_object_new_object();
+	const struct plan *plan = &test->plan;
+
+	add_text(report, "test", plan->is_bw ? "bw" : "lat");
+	add_text(report, "device", bsn_device_info(test->device)->name);
+	add_text(report, "path", traffic_path_names[plan->path]);
+	add_text(report, "op", traffic_op_names[plan->op]);
+	add_uint(report, "size", plan->size);
+	add_uint(report, "iters", plan->iters);
+	add_uint(report, "depth", plan->depth);
+	if (plan->is_bw)
+		add_rates(report, test);
+	else
+		add_latencies(report, test);
+	json_print(to, report);
+}
+
+/* -- all of it ---------------------------------------------------------------------------------- */
+
+static int run(struct test *test)
+{
+	FILE *report = report_open(&options.common);
+	int err;
+
+	if (!report)
+		return PERF_FAILED;
+	err = open_device(test);
+	if (!err)
+		err = set_up(test);
+	if (!err)
+		err = test->plan.is_bw ? run_bw(&test->traffic, &test->ns)
+				       : run_lat(&test->traffic, &test->histogram);
+	if (err)
+		err = PERF_FAILED;
+	/* The client reports; the server says only that it is done. */
+	if (!err && test->session.is_server && !options.common.json)
+		print_title(report, test);
+	else if (!err && !test->session.is_server && options.common.json)
+		print_json(report, test);
+	else if (!err && !test->session.is_server)
+		print_text(report, test);
+	tear_down(test);
+	const int unwritten = report_close(report, &options.common);
+	return err ? err : unwritten;
+}
+
+static int traffic_main(int argc, const char **argv, bool is_bw)
+{
+	poptContext context =
+		poptGetContext(is_bw ? "bsn-perf bw" : "bsn-perf lat", argc, argv, option_table, 0);
+	struct test *test = calloc(1, sizeof(*test));
+	int err;
+
+	if (!test)
+		return complain("no memory");
+	poptSetOtherOptionHelp(context, "[OPTION...] [server | client HOST]");
+	test->plan = (struct plan){ .is_bw = is_bw,
+				    .size = SIZE_DEFAULT,
+				    .iters = is_bw ? BW_ITERS_DEFAULT : LAT_ITERS_DEFAULT };
+	err = parse_options(context);
+	if (!err)
+		err = read_plan(&test->plan);
+	if (!err)
+		err = read_role(context, test);
+	test->traffic = (struct traffic){ .peer = -1,
+					  .timeout_ms = test->session.timeout_ms,
+					  .is_server = test->session.is_server };
+	if (!err)
+		err = run(test);
+	free(test);
+	poptFreeContext(context);
+	return err;
+}
+
+int lat_main(int argc, const char **argv)
+{
+	return traffic_main(argc, argv, false);
+}
+
+int bw_main(int argc, const char **argv)
+{
+	return traffic_main(argc, argv, true);
+}
