@@ -114,8 +114,18 @@ static const uint8_t *ring_end(const struct bsn_cq *cq)
 	return cq->ring + (size_t)cq->cqe_count * cq->stride;
 }
 
-/* CQEs of a queue that goes: made anonymous, so that a later queue of its number does not get them. */
-static void disown_cqes(struct bsn_cq *cq, uint32_t qpn)
+static bool is_receive(uint32_t cqe_opcode)
+{
+	return cqe_opcode == BSN_CQE_RESP_WR_IMM || cqe_opcode == BSN_CQE_RESP_SEND ||
+	       cqe_opcode == BSN_CQE_RESP_SEND_IMM || cqe_opcode == BSN_CQE_RESP_SEND_INV ||
+	       cqe_opcode == BSN_CQE_RESP_ERR;
+}
+
+/*
+ * CQEs of a queue that goes: made anonymous, so that a later queue of its number does not get them.
+ * What it took from an SRQ is the SRQ's again.
+ */
+static void disown_cqes(struct bsn_cq *cq, uint32_t qpn, struct bsn_rq *srq)
 {
 	const uint8_t *cqe = cq->next;
 	uint8_t phase = cq->phase;
@@ -129,6 +139,8 @@ static void disown_cqes(struct bsn_cq *cq, uint32_t qpn)
 		bsn_from_device(); /* O4 */
 		bsn_cqe_req_decode(&view, cqe);
 		if (view.qpn == qpn) {
+			if (srq && is_receive(tail.opcode))
+				bsn_rq_retire(srq, (uint16_t)view.wqe_counter);
 			view.qpn = QPN_NOBODY;
 			bsn_store_be32((uint8_t *)(uintptr_t)cqe + BSN_CQE_QPN_OFFSET,
 				       bsn_cqe_req_dword(&view, BSN_CQE_QPN_OFFSET / 4));
@@ -144,11 +156,12 @@ static void disown_cqes(struct bsn_cq *cq, uint32_t qpn)
 void bsn_cq_remove(struct bsn_cq *cq, uint32_t qpn)
 {
 	struct bsn_cq_slot *slot = find_slot(cq, qpn);
+	struct bsn_rq *rq = slot ? slot->sq->rq : NULL;
 
 	if (slot)
 		slot->qpn = QPN_REMOVED;
 	if (!cq->path)
-		disown_cqes(cq, qpn);
+		disown_cqes(cq, qpn, rq && rq->is_srq ? rq : NULL);
 }
 
 /* -- moving on ---------------------------------------------------------------------------------- */
@@ -406,7 +419,7 @@ static bool flush_silent(struct bsn_sq *sq, uint16_t end, struct bsn_completion 
 	if (!sq->has_failed || index == end)
 		return false;
 	bsn_ctrl_decode(&ctrl, sq->ring + (size_t)(index & sq->poller_mask) * BSN_BB_SIZE);
-	if (ctrl.ce != BSN_CE_ON_FIRST_ERROR || !ctrl.ds) /* 0: an index that is no WQE's */
+	if (ctrl.ce != BSN_CE_ON_FIRST_ERROR)
 		return false;
 	*c = (struct bsn_completion){
 		.user = user_of(sq, index),

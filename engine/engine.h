@@ -94,6 +94,7 @@ struct cq_object {
 	void *user;
 	struct uses uses;
 	struct cq_object *next;
+	void *path_state; /* of the verbs path */
 };
 
 struct srq_object {
@@ -166,6 +167,8 @@ struct path_ops {
 	int (*srq_make)(struct srq_object *srq);
 	void (*srq_free)(struct srq_object *srq);
 	int (*qp_outstanding)(struct qp_object *qp, struct bsn_outstanding *outstanding);
+	/* Before the QP is reset or destroyed; NULL: nothing to do. */
+	int (*qp_leave)(struct qp_object *qp);
 	/* After the QP went to error: what was appended and never rung is handed in, to be flushed. */
 	int (*qp_failed)(struct qp_object *qp);
 	/* An endpoint of a UD QP: what must precede its messages. */

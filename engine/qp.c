@@ -224,15 +224,25 @@ free_qp:
 	return err;
 }
 
+static int leave(struct qp_object *qp)
+{
+	const struct path_ops *path = path_of(qp->direct);
+
+	return path->qp_leave ? path->qp_leave(qp) : 0;
+}
+
 int bsn_qp_destroy(struct bsn_qp *handle)
 {
 	struct qp_object *qp = qp_of(handle);
-	int err = 0;
+	int err;
 
 	if (!qp)
 		return 0;
 	if (atomic_load(&qp->uses.count))
 		return fail(EBUSY, "endpoints of this QP are still there: destroy them first");
+	err = leave(qp);
+	if (err)
+		return err;
 	if (qp->owns_verbs)
 		err = provider_error_of_int(ibv_destroy_qp(qp->verbs));
 	if (err)
@@ -362,7 +372,9 @@ int bsn_qp_reset(struct bsn_qp *handle)
 
 	if (!qp)
 		return fail(EINVAL, "no QP");
-	err = move(qp, IBV_QPS_RESET, "reset");
+	err = leave(qp);
+	if (!err)
+		err = move(qp, IBV_QPS_RESET, "reset");
 	if (err)
 		return err;
 	path_of(qp->direct)->qp_clear(qp);

@@ -485,20 +485,106 @@ static int reap(struct bsn_cq *cq, const struct ibv_wc *wc, struct bsn_completio
 	return 0;
 }
 
+/*
+ * Completions that were taken out of the CQ before their time: when a QP goes, the provider throws
+ * its completions away, and with them the knowledge of what it took from an SRQ.
+ */
+struct stash {
+	uint32_t first, count, room;
+	struct ibv_wc wc[];
+};
+
+static int take_stashed(struct stash *stash, struct ibv_wc *wc, int n)
+{
+	const uint32_t count = (uint32_t)n < stash->count ? (uint32_t)n : stash->count;
+
+	memcpy(wc, stash->wc + stash->first, count * sizeof(*wc));
+	stash->first += count;
+	stash->count -= count;
+	return (int)count;
+}
+
 static int poll_cq(struct bsn_cq *cq, struct bsn_completion *c, int n)
 {
+	struct stash *stash = cq_of(cq)->path_state;
 	struct ibv_wc wc[POLL_BATCH];
 	int got = 0, want, count;
+	bool is_stashed;
 
 	do {
 		want = n - got < POLL_BATCH ? n - got : POLL_BATCH;
-		count = ibv_poll_cq(cq_of(cq)->verbs, want, wc);
+		is_stashed = stash && stash->count;
+		count = is_stashed ? take_stashed(stash, wc, want)
+				   : ibv_poll_cq(cq_of(cq)->verbs, want, wc);
 		for (int i = 0; i < count; i++)
 			got += reap(cq, &wc[i], c + got);
-	} while (count == want && got < n);
+	} while ((is_stashed || count == want) && got < n);
 	if (count < 0)
 		bsn_cq_kill(cq, EIO); /* reported once what came is delivered */
 	return got;
+}
+
+/* Room for a whole CQ more; what lay in the stash stays in front. */
+static struct stash *grow_stash(struct cq_object *cq)
+{
+	struct stash *old = cq->path_state;
+	const uint32_t kept = old ? old->count : 0;
+	const uint32_t room = kept + (uint32_t)cq->verbs->cqe;
+	struct stash *stash = malloc(sizeof(*stash) + room * sizeof(stash->wc[0]));
+
+	if (!stash)
+		return NULL;
+	if (kept)
+		memcpy(stash->wc, old->wc + old->first, kept * sizeof(stash->wc[0]));
+	stash->first = 0;
+	stash->count = kept;
+	stash->room = room;
+	free(old);
+	cq->path_state = stash;
+	return stash;
+}
+
+static void fill_stash(struct cq_object *cq, struct stash *stash)
+{
+	while (stash->count < stash->room &&
+	       ibv_poll_cq(cq->verbs, 1, &stash->wc[stash->count]) > 0)
+		stash->count++;
+}
+
+/* What a QP left there is given back, unseen. */
+static void drop_stashed(struct cq_object *cq, struct stash *stash, uint32_t qpn)
+{
+	struct bsn_completion unseen;
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < stash->count; i++) {
+		if (stash->wc[i].qp_num == qpn)
+			reap(&cq->hot, &stash->wc[i], &unseen);
+		else
+			stash->wc[kept++] = stash->wc[i];
+	}
+	stash->count = kept;
+}
+
+/*
+ * A QP goes: what it took from its SRQ is given back, other QPs' completions wait in the stash. The
+ * QP goes to error first, so that it takes no more; that it may be in a state which does not allow
+ * this, or the device be gone, changes nothing.
+ */
+static int qp_leave(struct qp_object *qp)
+{
+	struct ibv_qp_attr error = { .qp_state = IBV_QPS_ERR };
+	struct stash *stash;
+
+	if (!qp->srq)
+		return 0;
+	stash = grow_stash(qp->recv_cq);
+	if (!stash)
+		return fail(ENOMEM, "no memory");
+	ibv_modify_qp(qp->verbs, &error, IBV_QP_STATE);
+	fill_stash(qp->recv_cq, stash);
+	drop_stashed(qp->recv_cq, stash, qp->verbs->qp_num);
+	return 0;
 }
 
 static const struct bsn_cq_path cq_path = { .poll = poll_cq };
@@ -520,6 +606,7 @@ static int cq_make(struct cq_object *cq)
 static void cq_free(struct cq_object *cq)
 {
 	bsn_cq_fini(&cq->hot);
+	free(cq->path_state);
 }
 
 /* -- receive queues ----------------------------------------------------------------------------- */
@@ -740,6 +827,7 @@ const struct path_ops verbs_path = {
 	.srq_make = srq_make,
 	.srq_free = srq_free,
 	.qp_outstanding = qp_outstanding,
+	.qp_leave = qp_leave,
 	.qp_failed = qp_failed,
 	.ep_make = ep_make,
 	.ep_free = ep_free,
