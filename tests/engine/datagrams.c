@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* UD: endpoints, where a message came from, and the way back. */
+#include "harness.h"
+
+enum { INTO = 1024, LENGTH = 200 };
+
+static void post_recv(struct bench *b, int end, uint64_t id)
+{
+	const struct bsn_sge into = bench_sge(b, end, INTO, BSN_GRH_SIZE + LENGTH);
+
+	ok(bsn_recv(b->rq[end], &into, id));
+}
+
+/* What a receive tells of end @from, whose message lies behind the GRH's place. */
+static struct bsn_completion expect_message(struct bench *b, int from, uint64_t id, uint32_t length)
+{
+	const struct bsn_completion c = expect_done(b, b->cq[!from], id, BSN_RECV);
+
+	assert_int_equal(c.byte_len, BSN_GRH_SIZE + length);
+	assert_int_equal(c.src_qpn, bsn_qp_number(b->qp[from]));
+	assert_int_equal(c.qpn, bsn_qp_number(b->qp[!from]));
+	assert_int_equal(!!(c.flags & BSN_C_GRH),
+			 !strcmp(bsn_device_info(b->device)->link_layer, "Ethernet"));
+	assert_memory_equal(bench_at(b, !from, INTO + BSN_GRH_SIZE), bench_at(b, from, 0), length);
+	return c;
+}
+
+static void a_message_says_where_it_came_from(struct bench *b)
+{
+	const struct bsn_sge local = bench_sge(b, 0, 0, LENGTH);
+	struct bsn_completion c;
+
+	post_recv(b, 1, 1);
+	ok(bsn_send(b->ep[0], &local, 2, BSN_F_SIGNALED | BSN_F_RING));
+	c = expect_done(b, b->cq[0], 2, BSN_OPCODE_SEND);
+	assert_ptr_equal(c.user, &b->ep[0]);
+	c = expect_message(b, 0, 1, LENGTH);
+	assert_ptr_equal(c.user, &b->qp[1]);
+	post_recv(b, 1, 3);
+	ok(bsn_send_imm(b->ep[0], &local, 0xcafe, 4, BSN_F_SIGNALED | BSN_F_RING));
+	expect_done(b, b->cq[0], 4, BSN_OPCODE_SEND_IMM);
+	c = expect_message(b, 0, 3, LENGTH);
+	assert_true(c.flags & BSN_C_IMM);
+	assert_int_equal(c.imm, 0xcafe);
+}
+
+static void inline_data_of_every_length(struct bench *b)
+{
+	for (uint32_t length = 0; length <= b->test->qp.max_inline; length++) {
+		post_recv(b, 1, length);
+		ok(bsn_send_inline(b->ep[0], bench_at(b, 0, 0), length, length,
+				   BSN_F_SIGNALED | BSN_F_RING));
+		expect_done(b, b->cq[0], length, BSN_OPCODE_SEND);
+		expect_message(b, 0, length, length);
+	}
+}
+
+/* The reply needs nothing but the completion and the GRH. */
+static void an_endpoint_comes_from_a_message(struct bench *b)
+{
+	const struct bsn_sge local = bench_sge(b, 0, 0, LENGTH);
+	struct bsn_completion c;
+	struct bsn_ep *back;
+	char mine;
+
+	post_recv(b, 1, 1);
+	ok(bsn_send(b->ep[0], &local, 2, BSN_F_RING));
+	c = expect_message(b, 0, 1, LENGTH);
+	ok(bsn_ep_create_reply(b->qp[1], &c, bench_at(b, 1, INTO), NULL, &mine, &back));
+	post_recv(b, 0, 3);
+	memcpy(bench_at(b, 1, 0), "reply", 5);
+	ok(bsn_send_inline(back, "reply", 5, 4, BSN_F_SIGNALED | BSN_F_RING));
+	c = expect_done(b, b->cq[1], 4, BSN_OPCODE_SEND);
+	assert_ptr_equal(c.user, &mine);
+	expect_message(b, 1, 3, 5);
+	assert_int_equal(bsn_qp_destroy(b->qp[1]), -EBUSY);
+	ok(bsn_ep_destroy(back));
+	c.status = IBV_WC_WR_FLUSH_ERR;
+	assert_int_equal(bsn_ep_create_reply(b->qp[1], &c, bench_at(b, 1, INTO), NULL, NULL, &back),
+			 -EINVAL);
+}
+
+/* Each request comes back with the user pointer of its own endpoint. */
+static void endpoints_share_a_queue(struct bench *b)
+{
+	const struct bsn_sge local = bench_sge(b, 0, 0, 16);
+	struct bsn_address peer;
+	struct bsn_ep *ep[3];
+	int user[3];
+
+	ok(bsn_qp_address(b->qp[1], &peer));
+	for (int i = 0; i < 3; i++)
+		ok(bsn_ep_create(b->qp[0], &peer, NULL, &user[i], &ep[i]));
+	for (uint64_t id = 0; id < 12; id++) {
+		post_recv(b, 1, id);
+		ok(bsn_send(ep[id % 3], &local, id, BSN_F_SIGNALED));
+	}
+	ok(bsn_ring(b->sq[0]));
+	for (uint64_t id = 0; id < 12; id++) {
+		const struct bsn_completion c = expect_done(b, b->cq[0], id, BSN_OPCODE_SEND);
+		assert_ptr_equal(c.user, &user[id % 3]);
+		expect_message(b, 0, id, 16);
+	}
+	for (int i = 0; i < 3; i++)
+		ok(bsn_ep_destroy(ep[i]));
+}
+
+static void a_failed_request_has_its_endpoint_s_user(struct bench *b)
+{
+	struct bsn_sge local = bench_sge(b, 0, 0, 16);
+	struct bsn_completion c;
+
+	local.lkey ^= 0x5500;
+	ok(bsn_send(b->ep[0], &local, 1, BSN_F_RING));
+	c = expect_status(b, b->cq[0], 1, BSN_OPCODE_SEND, IBV_WC_LOC_PROT_ERR);
+	assert_ptr_equal(c.user, &b->ep[0]);
+	ok(bsn_qp_fail(b->qp[0]));
+	ok(bsn_send(b->ep[0], &local, 2, BSN_F_RING));
+	c = expect_status(b, b->cq[0], 2, BSN_OPCODE_SEND, IBV_WC_WR_FLUSH_ERR);
+	assert_ptr_equal(c.user, &b->ep[0]);
+}
+
+/* A queue that has only datagrams' room is full and polled empty again, like any other. */
+static void a_full_queue_refuses_until_polled(struct bench *b)
+{
+	const struct bsn_sge local = bench_sge(b, 0, 0, 16);
+	uint64_t id;
+
+	for (unsigned lap = 0; lap < 5; lap++) {
+		struct bsn_completion c;
+		int err = 0;
+		uint64_t reaped = 0;
+		for (id = 0; !err; id++)
+			err = bsn_send(b->ep[0], &local, id, BSN_F_SIGNALED | BSN_F_RING);
+		assert_int_equal(err, -EAGAIN);
+		assert_true(id - 1 >= b->test->qp.send_depth);
+		while (reaped < id - 1) {
+			assert_int_equal(bench_reap(b, b->cq[0], &c, 1), 1);
+			assert_int_equal(c.id, reaped++);
+		}
+	}
+}
+
+static void what_datagrams_lack_is_refused(struct bench *b)
+{
+	const struct bsn_sge local = bench_sge(b, 0, 0, 8);
+	const struct bsn_remote remote = bench_remote(b, 1, 0);
+
+	assert_null(bsn_qp_ep(b->qp[0]));
+	assert_int_equal(bsn_write(b->ep[0], &local, &remote, 1, BSN_F_RING), -EOPNOTSUPP);
+	assert_int_equal(bsn_read(b->ep[0], &local, &remote, 1, BSN_F_RING), -EOPNOTSUPP);
+	assert_int_equal(bsn_fetch_add(b->ep[0], &local, &remote, 1, 1, BSN_F_RING), -EOPNOTSUPP);
+	assert_int_equal(bsn_send_inval(b->ep[0], &local, 1, 1, BSN_F_RING), -EOPNOTSUPP);
+	expect_nothing(b, b->cq[0]);
+}
+
+#define UD .qp = { .type = BSN_QP_UD, .max_inline = 100, .send_depth = 16 }
+
+#define ON_BOTH_LINKS(text, function)                                                              \
+	{ CASE(text, function), UD },                                                              \
+	{                                                                                          \
+		CASE(text ", RoCE", function), UD, .link = CX_LINK_ROCE, .is_model_only = true     \
+	}
+
+static const struct bench_case cases[] = {
+	ON_BOTH_LINKS("a message says where it came from", a_message_says_where_it_came_from),
+	ON_BOTH_LINKS("inline data of every length", inline_data_of_every_length),
+	ON_BOTH_LINKS("an endpoint comes from a message", an_endpoint_comes_from_a_message),
+	{ CASE("endpoints share a queue", endpoints_share_a_queue), UD },
+	{ CASE("a failed request has its endpoint's user",
+	       a_failed_request_has_its_endpoint_s_user),
+	  UD },
+	{ CASE("a full queue refuses until polled", a_full_queue_refuses_until_polled), UD },
+	{ CASE("what datagrams lack is refused", what_datagrams_lack_is_refused), UD },
+};
+
+int main(void)
+{
+	return bench_run("datagrams", cases, sizeof(cases) / sizeof(cases[0]));
+}

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Shared receive queues: receives that any of several QPs consumes, in any order. */
+#include "harness.h"
+
+enum { QPS = 3, ROOM = 256 };
+
+static int post_recv(struct bench *b, uint64_t id)
+{
+	const struct bsn_sge into = bench_sge(b, 1, id * ROOM % BENCH_BYTES, ROOM);
+
+	return bsn_recv(b->srq, &into, id);
+}
+
+/* Pairs of QPs beside the bench's own; the second of each receives from the SRQ. */
+struct pairs {
+	struct bsn_qp *qp[QPS][2];
+	int user[QPS];
+};
+
+static void make_pairs(struct bench *b, struct pairs *p)
+{
+	for (int i = 0; i < QPS; i++) {
+		struct bsn_address address[2];
+		for (int end = 0; end < 2; end++) {
+			const struct bsn_qp_attr attr = { .cq = b->cq[end],
+							  .srq = b->srq,
+							  .send_depth = 8,
+							  .user = &p->user[i] };
+			ok(bsn_qp_create(b->device, &attr, &p->qp[i][end]));
+			ok(bsn_qp_address(p->qp[i][end], &address[end]));
+		}
+		for (int end = 0; end < 2; end++)
+			ok(bsn_qp_connect(p->qp[i][end], &address[!end], NULL));
+	}
+}
+
+static void destroy_pairs(struct pairs *p)
+{
+	for (int i = 0; i < QPS; i++)
+		for (int end = 0; end < 2; end++)
+			ok(bsn_qp_destroy(p->qp[i][end]));
+}
+
+static void several_qps_take_from_one_queue(struct bench *b)
+{
+	struct pairs p;
+	uint64_t posted = 0;
+
+	make_pairs(b, &p);
+	for (uint64_t n = 0; n < 200; n++) {
+		struct bsn_ep *ep = bsn_qp_ep(p.qp[n % QPS][0]);
+		struct bsn_completion c;
+		while (posted < n + 5)
+			ok(post_recv(b, posted++));
+		ok(bsn_send_inline(ep, &n, sizeof(n), n, BSN_F_SIGNALED | BSN_F_RING));
+		c = expect_done(b, b->cq[0], n, BSN_OPCODE_SEND);
+		assert_ptr_equal(c.user, &p.user[n % QPS]);
+		c = expect_done(b, b->cq[1], n, BSN_RECV);
+		assert_ptr_equal(c.user, &p.user[n % QPS]);
+		assert_int_equal(c.qpn, bsn_qp_number(p.qp[n % QPS][1]));
+		assert_memory_equal(bench_at(b, 1, n * ROOM % BENCH_BYTES), &n, sizeof(n));
+	}
+	destroy_pairs(&p);
+}
+
+static uint64_t fill(struct bench *b)
+{
+	uint64_t id = 0;
+	int err;
+
+	while (!(err = post_recv(b, id)))
+		id++;
+	assert_int_equal(err, -EAGAIN);
+	return id;
+}
+
+static void a_full_queue_refuses_until_consumed(struct bench *b)
+{
+	const uint64_t depth = fill(b);
+
+	assert_true(depth >= BENCH_DEPTH);
+	for (uint64_t n = 0; n < 5 * depth; n++) {
+		ok(bsn_send_inline(b->ep[0], &n, sizeof(n), n, BSN_F_SIGNALED | BSN_F_RING));
+		expect_done(b, b->cq[0], n, BSN_OPCODE_SEND);
+		assert_int_equal(post_recv(b, 0), -EAGAIN);
+		expect_done(b, b->cq[1], n, BSN_RECV);
+		ok(post_recv(b, depth + n));
+		assert_int_equal(post_recv(b, 0), -EAGAIN);
+	}
+}
+
+static void a_list_too_long_is_refused(struct bench *b)
+{
+	const struct bsn_sge two[2] = { bench_sge(b, 1, 0, 8), bench_sge(b, 1, 8, 8) };
+
+	assert_int_equal(bsn_recv_sgl(b->srq, two, 2, 1), -EMSGSIZE);
+}
+
+/* What a QP took and nobody polled goes with the QP; the SRQ's room comes back. */
+static void a_qp_that_goes_leaves_no_hole(struct bench *b)
+{
+	const uint64_t depth = fill(b);
+	uint64_t n, id = depth;
+
+	for (unsigned lap = 0; lap < 4 * depth; lap++) {
+		struct bsn_completion c;
+		struct pairs p;
+		make_pairs(b, &p);
+		for (int i = 0; i < QPS; i++) {
+			ok(bsn_send_inline(bsn_qp_ep(p.qp[i][0]), "x", 1, 0, BSN_F_RING));
+			bench_settle(b);
+		}
+		if (lap % 2)
+			ok(bsn_qp_reset(p.qp[0][1]));
+		destroy_pairs(&p);
+		assert_int_equal(bsn_poll(b->cq[1], &c, 1), 0);
+		for (n = 0; n < QPS; n++)
+			ok(post_recv(b, id++));
+		assert_int_equal(post_recv(b, 0), -EAGAIN);
+	}
+}
+
+/* The other QPs' completions, which were in the CQ when one went, are still to be had. */
+static void a_qp_that_goes_leaves_others_alone(struct bench *b)
+{
+	struct pairs p;
+
+	for (uint64_t id = 0; id < 10; id++)
+		ok(post_recv(b, id));
+	make_pairs(b, &p);
+	for (uint64_t n = 0; n < 2 * QPS; n++) {
+		ok(bsn_send_inline(bsn_qp_ep(p.qp[n % QPS][0]), &n, sizeof(n), n,
+				   BSN_F_SIGNALED | BSN_F_RING));
+		bench_settle(b);
+	}
+	ok(bsn_qp_destroy(p.qp[1][1]));
+	for (uint64_t n = 0; n < 2 * QPS; n++)
+		if (n % QPS != 1)
+			expect_done(b, b->cq[1], n, BSN_RECV);
+	expect_nothing(b, b->cq[1]);
+	p.qp[1][1] = NULL;
+	destroy_pairs(&p);
+	expect_nothing(b, b->cq[0]);
+}
+
+static void a_limit_raises_an_event(struct bench *b)
+{
+	struct bsn_event event;
+
+	for (uint64_t id = 0; id < 4; id++)
+		ok(post_recv(b, id));
+	ok(bsn_srq_set_limit(b->srq, 3));
+	assert_int_equal(bsn_device_get_event(b->device, &event), -EAGAIN);
+	for (uint64_t n = 0; n < 2; n++) {
+		ok(bsn_send_inline(b->ep[0], &n, sizeof(n), n, BSN_F_RING));
+		expect_done(b, b->cq[1], n, BSN_RECV);
+	}
+	ok(bsn_device_get_event(b->device, &event));
+	assert_int_equal(event.type, IBV_EVENT_SRQ_LIMIT_REACHED);
+	assert_int_equal(event.object, BSN_EVENT_SRQ);
+	assert_ptr_equal(event.srq, b->srq);
+}
+
+static void it_outlives_its_qps_only(struct bench *b)
+{
+	assert_int_equal(bsn_srq_destroy(b->srq), -EBUSY);
+	ok(post_recv(b, 1));
+	ok(bsn_send_inline(b->ep[0], "x", 1, 2, BSN_F_RING));
+	expect_done(b, b->cq[1], 1, BSN_RECV);
+}
+
+#define SRQ .has_srq = true, .cq_entries = 2048
+
+static const struct bench_case cases[] = {
+	{ CASE("several QPs take from one queue", several_qps_take_from_one_queue), SRQ },
+	{ CASE("a full queue refuses until consumed", a_full_queue_refuses_until_consumed), SRQ },
+	{ CASE("a list too long is refused", a_list_too_long_is_refused), SRQ },
+	{ CASE("a QP that goes leaves no hole", a_qp_that_goes_leaves_no_hole), SRQ },
+	{ CASE("a QP that goes leaves others alone", a_qp_that_goes_leaves_others_alone), SRQ },
+	{ CASE("a limit raises an event", a_limit_raises_an_event), SRQ },
+	{ CASE("it outlives its QPs only", it_outlives_its_qps_only), SRQ },
+};
+
+int main(void)
+{
+	return bench_run("shared", cases, sizeof(cases) / sizeof(cases[0]));
+}
