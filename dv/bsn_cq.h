@@ -195,6 +195,13 @@ BSN_ALWAYS_INLINE int bsn_cq_plain(struct bsn_sq *sq, const struct bsn_cqe_req *
 	return bsn_sq_done(sq, cqe->wqe_counter, &c->id);
 }
 
+BSN_ALWAYS_INLINE bool bsn_cq_is_empty(const struct bsn_cq *cq, const uint8_t *next)
+{
+	const uint8_t own = next[BSN_CQE_OP_OWN_OFFSET];
+
+	return own != cq->plain && ((own ^ cq->phase) & cq->empty_mask);
+}
+
 /** bsn_cq_poll - up to @n completions; see bsn_poll() */
 BSN_ALWAYS_INLINE int bsn_cq_poll(struct bsn_cq *cq, struct bsn_completion *c, int n)
 {
@@ -205,6 +212,8 @@ BSN_ALWAYS_INLINE int bsn_cq_poll(struct bsn_cq *cq, struct bsn_completion *c, i
 	int reaped;
 
 	BSN_CHECK_OWNER(cq);
+	if (BSN_UNLIKELY(bsn_cq_is_empty(cq, next))) /* the answer of most polls, at once */
+		return 0;
 	while (at < end) {
 		const uint8_t own = next[BSN_CQE_OP_OWN_OFFSET];
 

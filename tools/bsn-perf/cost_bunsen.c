@@ -21,11 +21,12 @@ struct bunsen_queue {
 static int run_write_sge(void *queue, unsigned count)
 {
 	struct bunsen_queue *q = queue;
+	struct bsn_ep *const ep = q->ep;
 	int bad = 0;
 
 	for (unsigned i = 0; i < count; i++) {
 		COST_FORGET();
-		bad |= bsn_write(q->ep, &q->target.local, &q->target.remote, i, ONE_BY_ONE);
+		bad |= bsn_write(ep, &q->target.local, &q->target.remote, i, ONE_BY_ONE);
 	}
 	return bad;
 }
@@ -33,11 +34,12 @@ static int run_write_sge(void *queue, unsigned count)
 static int run_write_inline(void *queue, unsigned count)
 {
 	struct bunsen_queue *q = queue;
+	struct bsn_ep *const ep = q->ep;
 	int bad = 0;
 
 	for (unsigned i = 0; i < count; i++) {
 		COST_FORGET();
-		bad |= bsn_write_inline(q->ep, q->target.data, COST_BYTES, &q->target.remote, i,
+		bad |= bsn_write_inline(ep, q->target.data, COST_BYTES, &q->target.remote, i,
 					ONE_BY_ONE);
 	}
 	return bad;
@@ -46,11 +48,12 @@ static int run_write_inline(void *queue, unsigned count)
 static int run_write_prepared(void *queue, unsigned count)
 {
 	struct bunsen_queue *q = queue;
+	struct bsn_ep *const ep = q->ep;
 	int bad = 0;
 
 	for (unsigned i = 0; i < count; i++) {
 		COST_FORGET();
-		bad |= bsn_post_prepared(q->ep, &q->prepared, i, ONE_BY_ONE);
+		bad |= bsn_post_prepared(ep, &q->prepared, i, ONE_BY_ONE);
 	}
 	return bad;
 }
@@ -58,15 +61,17 @@ static int run_write_prepared(void *queue, unsigned count)
 static int run_write_batch16_sge(void *queue, unsigned count)
 {
 	struct bunsen_queue *q = queue;
+	struct bsn_ep *const ep = q->ep;
+	struct bsn_sq *const sq = q->sq;
 	int bad = 0;
 
 	for (unsigned done = 0; done < count; done += COST_BATCH) {
 		for (unsigned i = 0; i < COST_BATCH; i++) {
 			COST_FORGET();
-			bad |= bsn_write(q->ep, &q->target.local, &q->target.remote, i,
+			bad |= bsn_write(ep, &q->target.local, &q->target.remote, i,
 					 BSN_F_SIGNALED);
 		}
-		bad |= bsn_ring(q->sq);
+		bad |= bsn_ring(sq);
 	}
 	return bad;
 }
@@ -74,15 +79,17 @@ static int run_write_batch16_sge(void *queue, unsigned count)
 static int run_write_batch16_inline(void *queue, unsigned count)
 {
 	struct bunsen_queue *q = queue;
+	struct bsn_ep *const ep = q->ep;
+	struct bsn_sq *const sq = q->sq;
 	int bad = 0;
 
 	for (unsigned done = 0; done < count; done += COST_BATCH) {
 		for (unsigned i = 0; i < COST_BATCH; i++) {
 			COST_FORGET();
-			bad |= bsn_write_inline(q->ep, q->target.data, COST_BYTES,
+			bad |= bsn_write_inline(ep, q->target.data, COST_BYTES,
 						&q->target.remote, i, BSN_F_SIGNALED);
 		}
-		bad |= bsn_ring(q->sq);
+		bad |= bsn_ring(sq);
 	}
 	return bad;
 }
@@ -90,11 +97,12 @@ static int run_write_batch16_inline(void *queue, unsigned count)
 static int run_read(void *queue, unsigned count)
 {
 	struct bunsen_queue *q = queue;
+	struct bsn_ep *const ep = q->ep;
 	int bad = 0;
 
 	for (unsigned i = 0; i < count; i++) {
 		COST_FORGET();
-		bad |= bsn_read(q->ep, &q->target.local, &q->target.remote, i, ONE_BY_ONE);
+		bad |= bsn_read(ep, &q->target.local, &q->target.remote, i, ONE_BY_ONE);
 	}
 	return bad;
 }
@@ -102,11 +110,12 @@ static int run_read(void *queue, unsigned count)
 static int run_send(void *queue, unsigned count)
 {
 	struct bunsen_queue *q = queue;
+	struct bsn_ep *const ep = q->ep;
 	int bad = 0;
 
 	for (unsigned i = 0; i < count; i++) {
 		COST_FORGET();
-		bad |= bsn_send(q->ep, &q->target.local, i, ONE_BY_ONE);
+		bad |= bsn_send(ep, &q->target.local, i, ONE_BY_ONE);
 	}
 	return bad;
 }
@@ -137,55 +146,54 @@ static int drain_late(struct bunsen_queue *q, unsigned count)
 	return bad ? bad : COST_LATE;
 }
 
+/* After a failure the rest is flushed, so the last completion tells for all: none is looked at before. */
 static int run_poll_1(void *queue, unsigned count)
 {
 	struct bunsen_queue *q = queue;
-	struct bsn_completion c;
-	int bad = 0;
+	struct bsn_cq *const cq = q->cq;
+	struct bsn_completion c = { .status = IBV_WC_SUCCESS };
 
-	for (; count; count--) {
-		if (bsn_poll(q->cq, &c, 1) != 1)
+	for (; count; count--)
+		if (bsn_poll(cq, &c, 1) != 1)
 			return drain_late(q, count);
-		bad |= c.status;
-	}
-	return bad;
+	return c.status;
 }
 
 static int run_poll_16(void *queue, unsigned count)
 {
 	struct bunsen_queue *q = queue;
-	struct bsn_completion c[COST_BATCH];
-	int bad = 0;
+	struct bsn_cq *const cq = q->cq;
+	struct bsn_completion c[COST_BATCH] = { { .status = IBV_WC_SUCCESS } };
 
 	for (; count; count -= COST_BATCH) {
-		const int n = bsn_poll(q->cq, c, COST_BATCH);
+		const int n = bsn_poll(cq, c, COST_BATCH);
 		if (n != COST_BATCH)
 			return n < 0 ? n : drain_late(q, count - (unsigned)n);
-		for (unsigned i = 0; i < COST_BATCH; i++)
-			bad |= c[i].status;
 	}
-	return bad;
+	return c[COST_BATCH - 1].status;
 }
 
 static int run_poll_empty(void *queue, unsigned count)
 {
 	struct bunsen_queue *q = queue;
+	struct bsn_cq *const cq = q->cq;
 	struct bsn_completion c;
 	int bad = 0;
 
 	for (; count; count--)
-		bad |= bsn_poll(q->cq, &c, 1);
+		bad |= bsn_poll(cq, &c, 1);
 	return bad;
 }
 
 static int run_post_recv(void *queue, unsigned count)
 {
 	struct bunsen_queue *q = queue;
+	struct bsn_rq *const rq = q->rq;
 	int bad = 0;
 
 	for (unsigned i = 0; i < count; i++) {
 		COST_FORGET();
-		bad |= bsn_recv(q->rq, &q->target.recv, i);
+		bad |= bsn_recv(rq, &q->target.recv, i);
 	}
 	return bad;
 }
