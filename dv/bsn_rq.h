@@ -74,17 +74,18 @@ BSN_ALWAYS_INLINE int bsn_rq_append(struct bsn_rq *rq, const struct bsn_sge *sge
 	const uint32_t head = rq->head;
 	const uint32_t slot = head & rq->mask;
 	const struct bsn_dbr_wq record = { .index = head + 1 };
-	uint8_t *dst = rq->ring + ((size_t)slot << rq->stride_log2);
+	uint8_t *dst = rq->ring + (size_t)slot * BSN_DATA_SIZE;
 
 	BSN_CHECK_OWNER(rq);
 	if (BSN_UNLIKELY(head == rq->limit || (int32_t)sge->length <= 0))
 		return bsn_rq_post(rq, sge, 1, id);
-	bsn_store_wqe(dst, bsn_to_be64(bsn_data_word(&data, 0)));
-	bsn_store_wqe(dst + 8, bsn_to_be64(bsn_data_word(&data, 1)));
-	if (rq->max_sge > 1) {
+	if (rq->max_sge > 1) { /* longer WQEs: the list must end */
+		dst = rq->ring + ((size_t)slot << rq->stride_log2);
 		bsn_store_wqe(dst + 16, bsn_to_be64(bsn_data_word(&end, 0)));
 		bsn_store_wqe(dst + 24, bsn_to_be64(bsn_data_word(&end, 1)));
 	}
+	bsn_store_wqe(dst, bsn_to_be64(bsn_data_word(&data, 0)));
+	bsn_store_wqe(dst + 8, bsn_to_be64(bsn_data_word(&data, 1)));
 	bsn_rq_ids(rq)[slot] = id;
 	rq->head = head + 1;
 	bsn_to_device(); /* O7 */
