@@ -419,7 +419,7 @@ static bool flush_silent(struct bsn_sq *sq, uint16_t end, struct bsn_completion 
 	if (!sq->has_failed || index == end)
 		return false;
 	bsn_ctrl_decode(&ctrl, sq->ring + (size_t)(index & sq->poller_mask) * BSN_BB_SIZE);
-	if (ctrl.ce != BSN_CE_ON_FIRST_ERROR)
+	if (ctrl.ce != BSN_CE_ON_FIRST_ERROR || !ctrl.ds) /* 0: an index that is no WQE's */
 		return false;
 	*c = (struct bsn_completion){
 		.user = user_of(sq, index),

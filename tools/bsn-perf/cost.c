@@ -356,8 +356,7 @@ static int open_all(struct cost *cost)
 	prefer_stepping();
 	err = bsn_device_open(options.common.device, NULL, &cost->rig.device);
 	if (err)
-		return complain_of(options.common.device ? options.common.device : "no device",
-				   err);
+		return complain_of(NULL, err);
 	cost->results.device = bsn_device_info(cost->rig.device);
 	return open_columns(cost);
 }
