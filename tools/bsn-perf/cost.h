@@ -72,6 +72,7 @@ struct cost_column {
 };
 
 extern const struct cost_column cost_bunsen, cost_ibv_wr, cost_ibv, cost_floor;
+extern const struct cost_column cost_nothing; /* the loops alone; no column of the report */
 
 /* Layout of the memory. */
 enum { COST_LOCAL_AT = 0, COST_REMOTE_AT = 1024, COST_RECV_AT = 2048 };
@@ -89,6 +90,8 @@ static inline struct cost_target cost_target_of(const struct cost_rig *rig, uint
 
 /* Makes the compiler forget what it knows of memory, so that no operation leans on the one before. */
 #define COST_FORGET() __asm__ volatile("" ::: "memory")
+/* The same, and the number of the operation is needed: the id, where a column has none. */
+#define COST_FORGET_BUT(i) __asm__ volatile("" ::"r"(i) : "memory")
 
 /* -- results ------------------------------------------------------------------------------------ */
 

@@ -86,8 +86,8 @@ static int run_write_batch16_inline(void *queue, unsigned count)
 	for (unsigned done = 0; done < count; done += COST_BATCH) {
 		for (unsigned i = 0; i < COST_BATCH; i++) {
 			COST_FORGET();
-			bad |= bsn_write_inline(ep, q->target.data, COST_BYTES,
-						&q->target.remote, i, BSN_F_SIGNALED);
+			bad |= bsn_write_inline(ep, q->target.data, COST_BYTES, &q->target.remote,
+						i, BSN_F_SIGNALED);
 		}
 		bad |= bsn_ring(sq);
 	}
@@ -178,11 +178,11 @@ static int run_poll_empty(void *queue, unsigned count)
 	struct bunsen_queue *q = queue;
 	struct bsn_cq *const cq = q->cq;
 	struct bsn_completion c;
-	int bad = 0;
 
 	for (; count; count--)
-		bad |= bsn_poll(cq, &c, 1);
-	return bad;
+		if (bsn_poll(cq, &c, 1))
+			return -EBUSY;
+	return 0;
 }
 
 static int run_post_recv(void *queue, unsigned count)

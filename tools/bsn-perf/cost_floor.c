@@ -370,13 +370,13 @@ static int run_poll_empty(void *queue, unsigned count)
 	const struct floor_cq *cq = &q->cq;
 	const uint8_t *cqe = cq->ring + (size_t)(cq->ci & (cq->count - 1)) * cq->stride;
 	const uint8_t full = op_own_of(cq->ci, cq->count);
-	int bad = 0;
 
-	for (; count; count--) {
-		COST_FORGET();
-		bad |= cqe[BSN_CQE_OP_OWN_OFFSET] == full;
+	for (unsigned i = 0; i < count; i++) {
+		COST_FORGET_BUT(i);
+		if (cqe[BSN_CQE_OP_OWN_OFFSET] == full)
+			return -EBUSY;
 	}
-	return bad;
+	return 0;
 }
 
 /* -- making it ---------------------------------------------------------------------------------- */

@@ -24,19 +24,21 @@ struct verbs_queue {
 
 static inline int post_each(struct verbs_queue *q, struct ibv_send_wr *wr, unsigned count)
 {
+	struct ibv_qp *const qp = q->v.qp;
 	struct ibv_send_wr *wrong;
 	int bad = 0;
 
 	for (unsigned i = 0; i < count; i++) {
 		COST_FORGET();
 		wr->wr_id = i;
-		bad |= ibv_post_send(q->v.qp, wr, &wrong);
+		bad |= ibv_post_send(qp, wr, &wrong);
 	}
 	return -bad;
 }
 
 static inline int post_batches(struct verbs_queue *q, struct ibv_send_wr *batch, unsigned count)
 {
+	struct ibv_qp *const qp = q->v.qp;
 	struct ibv_send_wr *wrong;
 	int bad = 0;
 
@@ -44,7 +46,7 @@ static inline int post_batches(struct verbs_queue *q, struct ibv_send_wr *batch,
 		COST_FORGET();
 		for (unsigned i = 0; i < COST_BATCH; i++)
 			batch[i].wr_id = i;
-		bad |= ibv_post_send(q->v.qp, batch, &wrong);
+		bad |= ibv_post_send(qp, batch, &wrong);
 	}
 	return -bad;
 }
@@ -94,13 +96,14 @@ static int run_write_batch16_inline(void *queue, unsigned count)
 static int run_post_recv(void *queue, unsigned count)
 {
 	struct verbs_queue *q = queue;
+	struct ibv_qp *const qp = q->v.qp;
 	struct ibv_recv_wr *wrong;
 	int bad = 0;
 
 	for (unsigned i = 0; i < count; i++) {
 		COST_FORGET();
 		q->recv_wr.wr_id = i;
-		bad |= ibv_post_recv(q->v.qp, &q->recv_wr, &wrong);
+		bad |= ibv_post_recv(qp, &q->recv_wr, &wrong);
 	}
 	return -bad;
 }
@@ -145,10 +148,11 @@ static int late(int bad)
 static int run_poll_1(void *queue, unsigned count)
 {
 	struct verbs_queue *q = queue;
+	struct ibv_cq *const cq = q->v.cq;
 	struct ibv_wc wc = { .status = IBV_WC_SUCCESS };
 
 	for (; count; count--)
-		if (ibv_poll_cq(q->v.cq, 1, &wc) != 1)
+		if (ibv_poll_cq(cq, 1, &wc) != 1)
 			return late(drain(q, count));
 	return (int)wc.status; /* a failure flushes the rest: the last tells for all */
 }
@@ -156,10 +160,11 @@ static int run_poll_1(void *queue, unsigned count)
 static int run_poll_16(void *queue, unsigned count)
 {
 	struct verbs_queue *q = queue;
+	struct ibv_cq *const cq = q->v.cq;
 	struct ibv_wc wc[COST_BATCH] = { { .status = IBV_WC_SUCCESS } };
 
 	for (; count; count -= COST_BATCH) {
-		const int n = ibv_poll_cq(q->v.cq, COST_BATCH, wc);
+		const int n = ibv_poll_cq(cq, COST_BATCH, wc);
 		if (n != COST_BATCH)
 			return n < 0 ? -EIO : late(drain(q, count - (unsigned)n));
 	}
@@ -169,12 +174,13 @@ static int run_poll_16(void *queue, unsigned count)
 static int run_poll_empty(void *queue, unsigned count)
 {
 	struct verbs_queue *q = queue;
+	struct ibv_cq *const cq = q->v.cq;
 	struct ibv_wc wc;
-	int bad = 0;
 
 	for (; count; count--)
-		bad |= ibv_poll_cq(q->v.cq, 1, &wc);
-	return bad;
+		if (ibv_poll_cq(cq, 1, &wc))
+			return -EBUSY;
+	return 0;
 }
 
 /* -- ibv_wr ------------------------------------------------------------------------------------- */
@@ -182,7 +188,7 @@ static int run_poll_empty(void *queue, unsigned count)
 static int run_wr_write_sge(void *queue, unsigned count)
 {
 	struct verbs_queue *q = queue;
-	struct ibv_qp_ex *qp = q->v.qp_ex;
+	struct ibv_qp_ex *const qp = q->v.qp_ex;
 	int bad = 0;
 
 	for (unsigned i = 0; i < count; i++) {
@@ -200,7 +206,7 @@ static int run_wr_write_sge(void *queue, unsigned count)
 static int run_wr_write_inline(void *queue, unsigned count)
 {
 	struct verbs_queue *q = queue;
-	struct ibv_qp_ex *qp = q->v.qp_ex;
+	struct ibv_qp_ex *const qp = q->v.qp_ex;
 	int bad = 0;
 
 	for (unsigned i = 0; i < count; i++) {
@@ -218,7 +224,7 @@ static int run_wr_write_inline(void *queue, unsigned count)
 static int run_wr_write_batch16_sge(void *queue, unsigned count)
 {
 	struct verbs_queue *q = queue;
-	struct ibv_qp_ex *qp = q->v.qp_ex;
+	struct ibv_qp_ex *const qp = q->v.qp_ex;
 	int bad = 0;
 
 	for (unsigned done = 0; done < count; done += COST_BATCH) {
@@ -238,7 +244,7 @@ static int run_wr_write_batch16_sge(void *queue, unsigned count)
 static int run_wr_write_batch16_inline(void *queue, unsigned count)
 {
 	struct verbs_queue *q = queue;
-	struct ibv_qp_ex *qp = q->v.qp_ex;
+	struct ibv_qp_ex *const qp = q->v.qp_ex;
 	int bad = 0;
 
 	for (unsigned done = 0; done < count; done += COST_BATCH) {
@@ -258,7 +264,7 @@ static int run_wr_write_batch16_inline(void *queue, unsigned count)
 static int run_wr_read(void *queue, unsigned count)
 {
 	struct verbs_queue *q = queue;
-	struct ibv_qp_ex *qp = q->v.qp_ex;
+	struct ibv_qp_ex *const qp = q->v.qp_ex;
 	int bad = 0;
 
 	for (unsigned i = 0; i < count; i++) {
@@ -276,7 +282,7 @@ static int run_wr_read(void *queue, unsigned count)
 static int run_wr_send(void *queue, unsigned count)
 {
 	struct verbs_queue *q = queue;
-	struct ibv_qp_ex *qp = q->v.qp_ex;
+	struct ibv_qp_ex *const qp = q->v.qp_ex;
 	int bad = 0;
 
 	for (unsigned i = 0; i < count; i++) {
@@ -336,10 +342,11 @@ static int drain_wr(void *queue, unsigned count)
 static int run_wr_poll_1(void *queue, unsigned count)
 {
 	struct verbs_queue *q = queue;
+	struct ibv_cq_ex *const cq = q->v.cq_ex;
 	int bad = 0;
 
 	for (; count; count--)
-		if (start_poll(q->v.cq_ex, 1, &bad) != 1)
+		if (start_poll(cq, 1, &bad) != 1)
 			return late(drain_wr(q, count));
 	return bad;
 }
@@ -347,10 +354,11 @@ static int run_wr_poll_1(void *queue, unsigned count)
 static int run_wr_poll_16(void *queue, unsigned count)
 {
 	struct verbs_queue *q = queue;
+	struct ibv_cq_ex *const cq = q->v.cq_ex;
 	int bad = 0;
 
 	for (; count; count -= COST_BATCH) {
-		const int n = start_poll(q->v.cq_ex, COST_BATCH, &bad);
+		const int n = start_poll(cq, COST_BATCH, &bad);
 		if (n != COST_BATCH)
 			return n < 0 ? n : late(drain_wr(q, count - (unsigned)n));
 	}
@@ -360,10 +368,12 @@ static int run_wr_poll_16(void *queue, unsigned count)
 static int run_wr_poll_empty(void *queue, unsigned count)
 {
 	struct verbs_queue *q = queue;
+	struct ibv_cq_ex *const cq = q->v.cq_ex;
 	int bad = 0;
 
 	for (; count; count--)
-		bad |= start_poll(q->v.cq_ex, 1, &bad);
+		if (start_poll(cq, 1, &bad))
+			return -EBUSY;
 	return bad;
 }
 

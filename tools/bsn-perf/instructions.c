@@ -2,7 +2,8 @@
 /*
  * Instructions per operation: this program runs itself under valgrind's callgrind, which counts the
  * instructions of each region of two lengths. Their difference by the difference of the lengths is
- * free of what a call costs once; less the same of an empty loop, it is free of the loop.
+ * free of what a call costs once; less the same of the loop without the operation (cost_nothing.c),
+ * it is free of the loop.
  *
  * The child asks for a dump after each region (callgrind's client requests); all dumps are in one
  * file, in which these lines matter:
@@ -78,19 +79,23 @@ struct pair {
 };
 
 struct dumps {
-	struct pair nothing;
+	struct pair nothing[COST_OP_COUNT];
 	struct pair pairs[COST_COLUMNS][COST_OP_COUNT];
 };
 
 static struct pair *find_pair(struct dumps *dumps, const char *column, const char *op)
 {
-	if (!strcmp(op, "nothing"))
-		return &dumps->nothing;
-	for (unsigned c = 0; c < COST_COLUMNS; c++)
-		for (unsigned o = 0; o < COST_OP_COUNT; o++)
-			if (!strcmp(column, cost_columns[c]->name) && !strcmp(op, cost_op_names[o]))
-				return &dumps->pairs[c][o];
-	return NULL;
+	unsigned o = 0, c = 0;
+
+	while (o < COST_OP_COUNT && strcmp(op, cost_op_names[o]))
+		o++;
+	if (o == COST_OP_COUNT)
+		return NULL;
+	if (!strcmp(column, cost_nothing.name))
+		return &dumps->nothing[o];
+	while (c < COST_COLUMNS && strcmp(column, cost_columns[c]->name))
+		c++;
+	return c < COST_COLUMNS ? &dumps->pairs[c][o] : NULL;
 }
 
 static void read_dumps(FILE *file, struct dumps *dumps)
@@ -120,25 +125,29 @@ static double slope_of(const struct pair *pair)
 	return (pair->total[1] - pair->total[0]) / (pair->count[1] - pair->count[0]);
 }
 
+/* The floor does nothing with results: of the loop, it has only the counting. */
+static double loop_of(const struct dumps *dumps, unsigned column, unsigned op)
+{
+	return slope_of(&dumps->nothing[cost_columns[column] == &cost_floor ? COST_write_sge : op]);
+}
+
 static int take_dumps(const char *path, struct cost_results *results)
 {
 	static struct dumps dumps;
 	FILE *file = fopen(path, "r");
-	double nothing;
 
 	if (!file)
 		return complain("callgrind left no %s: %s", path, strerror(errno));
 	read_dumps(file, &dumps);
 	fclose(file);
-	nothing = slope_of(&dumps.nothing);
-	if (nothing < 0)
-		return complain("callgrind's output has no counts that could be read");
 	for (unsigned c = 0; c < COST_COLUMNS; c++) {
 		for (unsigned op = 0; op < COST_OP_COUNT; op++) {
-			const double slope = slope_of(&dumps.pairs[c][op]);
-			if (slope >= 0)
-				results->figures[c][op].instructions =
-					slope > nothing ? slope - nothing : 0;
+			const double all = slope_of(&dumps.pairs[c][op]);
+			const double loop = loop_of(&dumps, c, op);
+			if (loop < 0)
+				return complain("callgrind's output has no counts to be read");
+			if (all >= 0)
+				results->figures[c][op].instructions = all > loop ? all - loop : 0;
 		}
 	}
 	return 0;
@@ -182,6 +191,8 @@ static void become_valgrind(const struct cost_results *results, const char *out,
 	snprintf(out_option, sizeof(out_option), "--callgrind-out-file=%s", out);
 	list_ops(results, ops, sizeof(ops));
 	setenv("LD_BIND_NOW", "1", 1); /* else the first call of each symbol would count */
+	if (results->device->path == BSN_PATH_DIRECT)
+		setenv("BSN_STORE", store_name(results->device), 1);
 	execvp(argv[0], (char **)(uintptr_t)argv);
 	_exit(127);
 }
