@@ -25,7 +25,7 @@ struct old_program {
 	char memory[2 * BYTES];
 };
 
-static void die(const char *what, const char *why)
+static __attribute__((noreturn)) void die(const char *what, const char *why)
 {
 	fprintf(stderr, "attach: %s: %s\n", what, why);
 	exit(1);
@@ -73,8 +73,8 @@ static void connect_verbs(struct old_program *p)
 	struct ibv_port_attr port;
 	union ibv_gid gid;
 
-	must_verbs(!ibv_query_port(p->context, 1, &port) && !ibv_query_gid(p->context, 1, 0, &gid),
-		   "port 1");
+	must_verbs(!ibv_query_port(p->context, 1, &port), "port 1");
+	must_verbs(!ibv_query_gid(p->context, 1, 0, &gid), "the address of port 1");
 	must_verbs(!ibv_modify_qp(p->qp, &attr,
 				  IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
 					  IBV_QP_ACCESS_FLAGS),
