@@ -1,0 +1,66 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""What libbunsen.so exports is what its map names and what the public headers declare. Speaks TAP.
+
+usage: symbols.py LIBBUNSEN MAP INCLUDE_FLAG... -- HEADER...
+"""
+
+import fnmatch
+import re
+import subprocess
+import sys
+
+MARK = '__attribute__((visibility("default")))'
+
+
+def exported(library):
+    out = subprocess.run(['nm', '-D', '--defined-only', '--format=posix', library], check=True,
+                         capture_output=True, text=True).stdout
+    symbols = [line.split()[0] for line in out.splitlines() if line.split()[1] != 'A']
+    return {symbol.partition('@')[0] for symbol in symbols}, {
+        symbol for symbol in symbols if '@@BUNSEN_' not in symbol}
+
+
+def named(path):
+    with open(path, encoding='utf-8') as text:
+        body = re.search(r'global:(.*?)local:', text.read(), re.DOTALL)[1]
+    return re.findall(r'([\w*]+);', body)
+
+
+def declared(flags, headers):
+    """Of the headers, preprocessed as where the data path is compiled as symbols."""
+    command = ['cc', '-E', '-P', '-x', 'c', '-std=gnu11', f'-DBSN_POST_API={MARK}', *flags]
+    for header in headers:
+        command += ['-include', header]
+    text = subprocess.run([*command, '/dev/null'], check=True, capture_output=True, text=True).stdout
+    names = set()
+    for declaration in re.split(re.escape(MARK), text)[1:]:
+        head = re.match(r'[^;{=(]*', declaration)[0]
+        names.add(re.findall(r'\w+', head.split('[')[0])[-1])
+    return names
+
+
+def main():
+    library, path, *rest = sys.argv[1:]
+    flags, headers = rest[:rest.index('--')], rest[rest.index('--') + 1:]
+    symbols, unversioned = exported(library)
+    patterns, names = named(path), declared(flags, headers)
+    checks = {
+        'every exported symbol is declared in a public header': symbols - names,
+        'what a public header declares is exported': names - symbols,
+        'each line of the map names something': {
+            pattern for pattern in patterns if not fnmatch.filter(symbols, pattern)},
+        'the map is sorted and says nothing twice': {
+            b for a, b in zip(patterns, patterns[1:]) if a >= b},
+        'every symbol has the version of the map': unversioned,
+        'every symbol begins with bsn_': {s for s in symbols if not s.startswith('bsn_')},
+    }
+    print(f'1..{len(checks)}')
+    for number, (name, wrong) in enumerate(checks.items(), 1):
+        print('not ok' if wrong else 'ok', number, '-', name)
+        for symbol in sorted(wrong):
+            print('#', symbol)
+    return 1 if any(checks.values()) else 0
+
+
+sys.exit(main())
