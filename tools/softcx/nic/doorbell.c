@@ -35,16 +35,17 @@ static struct cx_qp *ring_sq(struct cx_hca *hca, uint32_t page, const uint8_t *d
 	return qp;
 }
 
-/* The bytes of a BlueFlame copy are the ring's, which the device need then not read. */
-static void compare_with_ring(struct cx_hca *hca, struct cx_qp *qp, uint16_t index, uint32_t offset,
-			      const uint8_t *data, uint32_t size)
+/* The bytes of a BlueFlame copy are the ring's, as far as the WQE goes: the device reads no further. */
+static void compare_with_ring(struct cx_hca *hca, struct cx_qp *qp, uint16_t index, uint32_t ds,
+			      uint32_t offset, const uint8_t *data, uint32_t size)
 {
+	const uint32_t end = ds * BSN_DS_SIZE;
 	uint8_t ring[BF_BUFFER_BYTES];
 
-	if (!qp->attr.sq_count_bb || offset + size > BF_BUFFER_BYTES ||
+	if (!qp->attr.sq_count_bb || offset + size > BF_BUFFER_BYTES || offset >= end ||
 	    cx_sq_fetch(hca, qp, index, ring, offset, size))
 		return;
-	if (memcmp(ring, data, size))
+	if (memcmp(ring, data, size < end - offset ? size : end - offset))
 		cx_lint(hca, "doorbell: qpn %#x wqe %#x: bytes %u to %u are not the ring's",
 			qp->head.number, index, offset, offset + size - 1);
 }
@@ -91,13 +92,14 @@ static void start_buffer(struct cx_hca *hca, uint32_t page, unsigned buffer, con
 	}
 	bsn_sq_doorbell_decode(&bell, data);
 	if (repeats(hca, page, buffer, &bell, size)) {
-		compare_with_ring(hca, qp, (uint16_t)bell.wqe_index, 0, data, size);
+		compare_with_ring(hca, qp, (uint16_t)bell.wqe_index, bell.ds, 0, data, size);
 		return;
 	}
 	hca->blueflame[page][buffer].qpn = qp->head.number;
 	hca->blueflame[page][buffer].index = (uint16_t)bell.wqe_index;
+	hca->blueflame[page][buffer].ds = (uint8_t)bell.ds;
 	lint_record(hca, qp, &bell);
-	compare_with_ring(hca, qp, (uint16_t)bell.wqe_index, 0, data, size);
+	compare_with_ring(hca, qp, (uint16_t)bell.wqe_index, bell.ds, 0, data, size);
 	if (!hca->config.passive)
 		cx_sq_run(hca, qp, 0);
 }
@@ -121,8 +123,9 @@ static void take_send_store(struct cx_hca *hca, uint32_t page, uint32_t offset, 
 	if (!qp)
 		cx_lint(hca, "doorbell: offset %#x of page %u continues nothing", offset, page);
 	else
-		compare_with_ring(hca, qp, hca->blueflame[page][buffer].index, at % BF_BUFFER_BYTES,
-				  data, size);
+		compare_with_ring(hca, qp, hca->blueflame[page][buffer].index,
+				  hca->blueflame[page][buffer].ds, at % BF_BUFFER_BYTES, data,
+				  size);
 }
 
 /* -- arming ------------------------------------------------------------------------------------ */

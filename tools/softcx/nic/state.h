@@ -149,10 +149,11 @@ struct cx_hca {
 	struct cx_fault_plan *faults;
 	struct cx_scratch *scratch;
 	struct cx_fifo fifos[CX_CHANNELS];
-	/* Whose WQE is being copied into each BlueFlame buffer: QPN, and the WQE's index. */
+	/* Whose WQE is being copied into each BlueFlame buffer: QPN, and the WQE's index and length. */
 	struct {
 		uint32_t qpn;
 		uint16_t index;
+		uint8_t ds;
 	} blueflame[CX_UAR_PAGES][CX_BF_PER_UAR];
 };
 
