@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What a post left where the device looks: WQEs, the doorbell record, the stores into the register.
+ * Two of these are equal if they are so in every bit that the tables of wqe/ do not call ignored;
+ * no bit is left out besides. Only the QPN, which must be each queue's own, is put aside.
+ */
+#ifndef TESTS_CONFORMANCE_COMPARE_H
+#define TESTS_CONFORMANCE_COMPARE_H
+
+#include "party.h"
+
+enum {
+	WQE_BYTES = 1024, /* 64 DS, more than a WQE can have */
+	STORES = 64,
+};
+
+struct published {
+	enum bsn_transport transport;
+	bool is_bunsen;
+	uint32_t qpn;
+	unsigned count; /* WQEs */
+	uint16_t index[DEPTH];
+	uint8_t wqe[DEPTH][WQE_BYTES];
+	uint8_t record[8];
+	size_t store_count;
+	struct softcx_store store[STORES]; /* offsets from the start of the register */
+};
+
+/* To be called before the post: from here on stores are recorded. */
+void published_start(void);
+
+/* Reads what the post of @n requests left, and moves on p->pi. */
+void published_take(struct party *p, unsigned n, struct published *out);
+
+/* What a device would find: 0, or prints what is wrong with the bytes of one post. */
+int published_check(const struct published *got);
+
+/*
+ * 0, or prints the fields that differ. Where the stores are @any_size, their sizes may differ, but
+ * not what they write, nor its order.
+ */
+int published_compare(const struct published *want, const struct published *got, bool any_size);
+
+/* Prints the fields of a WQE, beside those of another. */
+void published_print(const struct published *want, const struct published *got, unsigned wqe);
+
+#endif

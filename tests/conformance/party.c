@@ -1,0 +1,382 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Queue pairs of libmlx5 and of Bunsen, of the same geometry. */
+#include "engine.h" /* for the PD of a device; before cmocka.h, whose fail() is a macro */
+
+#include <infiniband/mlx5dv.h>
+
+#include "party.h"
+#include "../wqe/random.h"
+
+enum { QKEY = 0x11111111, HOP_LIMIT = 64 }; /* what bsn_qp_connect() and bsn_ep_create() take */
+
+/* -- the device --------------------------------------------------------------------------------- */
+
+/* Not passive: every store into a register is trapped, recorded, and is executed at once. */
+void bench_open(struct bench *b, enum cx_link link, enum bsn_qp_type type, enum bsn_store store)
+{
+	const struct cx_config config = { .link = link, .private_fabric = true };
+	const struct bsn_device_attr attr = { .path = BSN_PATH_DIRECT, .store = store };
+
+	memset(b, 0, sizeof(*b));
+	b->type = type;
+	assert_int_equal(softcx_start(&config), 0);
+	assert_int_equal(bsn_device_open(NULL, &attr, &b->device), 0);
+	b->info = bsn_device_info(b->device);
+	b->verbs = bsn_device_verbs(b->device);
+	b->pd = b->device->default_pd.verbs;
+	assert_int_equal(bsn_buf_alloc(b->device, MEMORY_BYTES, NULL, &b->memory), 0);
+}
+
+void bench_close(struct bench *b)
+{
+	assert_int_equal(cx_lint_count(softcx_hca()), 0);
+	assert_int_equal(bsn_buf_free(b->memory), 0);
+	assert_int_equal(bsn_device_close(b->device), 0);
+	assert_int_equal(softcx_stop(), 0);
+}
+
+/* -- libmlx5 ------------------------------------------------------------------------------------ */
+
+static uint64_t send_ops(enum bsn_qp_type type)
+{
+	const uint64_t datagram = IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM;
+	const uint64_t unreliable = datagram | IBV_QP_EX_WITH_SEND_WITH_INV |
+				    IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM;
+	const uint64_t reliable = unreliable | IBV_QP_EX_WITH_RDMA_READ |
+				  IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |
+				  IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD;
+
+	return type == BSN_QP_RC ? reliable : type == BSN_QP_UC ? unreliable : datagram;
+}
+
+static enum ibv_qp_type verbs_type(enum bsn_qp_type type)
+{
+	return type == BSN_QP_RC ? IBV_QPT_RC : type == BSN_QP_UC ? IBV_QPT_UC : IBV_QPT_UD;
+}
+
+/* On a thread domain, as Bunsen's are: a register of its own, with BlueFlame. */
+static void create_domain(struct party *p)
+{
+	struct ibv_td_init_attr td = { 0 };
+	struct ibv_parent_domain_init_attr domain = { .pd = p->bench->pd };
+
+	p->td = ibv_alloc_td(p->bench->verbs, &td);
+	assert_non_null(p->td);
+	domain.td = p->td;
+	p->domain = ibv_alloc_parent_domain(p->bench->verbs, &domain);
+	assert_non_null(p->domain);
+}
+
+static void create_verbs(struct party *p)
+{
+	struct bench *b = p->bench;
+	struct ibv_qp_init_attr_ex init = {
+		.qp_type = verbs_type(b->type),
+		.sq_sig_all = b->signal_all,
+		.cap = { .max_send_wr = DEPTH,
+			 .max_recv_wr = RECV_DEPTH,
+			 .max_send_sge = MAX_SGE,
+			 .max_recv_sge = 1,
+			 .max_inline_data = MAX_INLINE },
+		.comp_mask = IBV_QP_INIT_ATTR_PD,
+	};
+
+	create_domain(p);
+	for (unsigned i = 0; i < 2; i++) {
+		p->cq[i] = ibv_create_cq(b->verbs, 256, NULL, NULL, 0);
+		assert_non_null(p->cq[i]);
+	}
+	init.send_cq = p->cq[0];
+	init.recv_cq = p->cq[1];
+	init.pd = p->domain;
+	if (p->builder->has_send_ops) {
+		init.comp_mask |= IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+		init.send_ops_flags = send_ops(b->type);
+	}
+	p->verbs = ibv_create_qp_ex(b->verbs, &init);
+	assert_non_null(p->verbs);
+	assert_true(init.cap.max_inline_data >= MAX_INLINE);
+}
+
+static bool is_roce(const struct bench *b)
+{
+	return !strcmp(b->info->link_layer, "Ethernet");
+}
+
+static struct ibv_ah_attr path_to(const struct bench *b)
+{
+	struct ibv_ah_attr ah = {
+		.dlid = b->info->lid,
+		.port_num = b->info->port,
+		.is_global = is_roce(b),
+		.grh = { .sgid_index = b->info->gid_index, .hop_limit = HOP_LIMIT },
+	};
+
+	memcpy(ah.grh.dgid.raw, b->info->gid, sizeof(ah.grh.dgid.raw));
+	return ah;
+}
+
+/*
+ * The UDP source port of RoCE v2 is a random number that libmlx5 draws for each address handle
+ * (verbs.c mlx5_ah_set_udp_sport()), whoever builds the WQEs: here all have the same.
+ */
+static void set_source_port(uint8_t *av)
+{
+	struct bsn_av_ud_grh fields;
+
+	bsn_av_ud_grh_decode(&fields, av);
+	assert_in_range(fields.rlid, 0xc000, 0xffff);
+	fields.rlid = 0xd00d;
+	bsn_store_be32(av + 12, bsn_av_ud_grh_dword(&fields, 3));
+}
+
+static void create_ah(struct party *p)
+{
+	struct ibv_ah_attr path = path_to(p->bench);
+	struct mlx5dv_ah map;
+	struct mlx5dv_obj obj = { .ah = { .out = &map } };
+
+	p->ah = ibv_create_ah(p->bench->pd, &path);
+	assert_non_null(p->ah);
+	obj.ah.in = p->ah;
+	assert_int_equal(mlx5dv_init_obj(&obj, MLX5DV_OBJ_AH), 0);
+	if (is_roce(p->bench))
+		set_source_port((uint8_t *)map.av);
+}
+
+static void modify_verbs(struct party *p, enum ibv_qp_state state, int rc, int uc, int ud,
+			 uint32_t dest_qpn)
+{
+	struct ibv_qp_attr attr = {
+		.qp_state = state,
+		.port_num = p->bench->info->port,
+		.qkey = QKEY,
+		.qp_access_flags = IBV_ACCESS_REMOTE_WRITE,
+		.path_mtu = IBV_MTU_1024,
+		.dest_qp_num = dest_qpn,
+		.ah_attr = path_to(p->bench),
+		.max_dest_rd_atomic = 16,
+		.max_rd_atomic = 16,
+		.min_rnr_timer = 12,
+		.timeout = 14,
+		.retry_cnt = 7,
+		.rnr_retry = 7,
+	};
+	const int mask = p->bench->type == BSN_QP_RC ? rc : p->bench->type == BSN_QP_UC ? uc : ud;
+
+	if (p->bench->type == BSN_QP_RC)
+		attr.qp_access_flags |= IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
+	assert_int_equal(ibv_modify_qp(p->verbs, &attr, IBV_QP_STATE | mask), 0);
+}
+
+static void connect_verbs(struct party *p, uint32_t dest_qpn)
+{
+	const int init = IBV_QP_PKEY_INDEX | IBV_QP_PORT;
+	const int rtr = IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
+	const int rts = IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+			IBV_QP_MAX_QP_RD_ATOMIC | IBV_QP_SQ_PSN;
+
+	modify_verbs(p, IBV_QPS_INIT, init | IBV_QP_ACCESS_FLAGS, init | IBV_QP_ACCESS_FLAGS,
+		     init | IBV_QP_QKEY, 0);
+	modify_verbs(p, IBV_QPS_RTR, rtr | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER, rtr, 0,
+		     dest_qpn);
+	modify_verbs(p, IBV_QPS_RTS, rts, IBV_QP_SQ_PSN, IBV_QP_SQ_PSN, dest_qpn);
+}
+
+static void destroy_verbs(struct party *p)
+{
+	assert_int_equal(ibv_destroy_qp(p->verbs), 0);
+	if (p->ah)
+		assert_int_equal(ibv_destroy_ah(p->ah), 0);
+	for (unsigned i = 0; i < 2; i++)
+		assert_int_equal(ibv_destroy_cq(p->cq[i]), 0);
+	assert_int_equal(ibv_dealloc_pd(p->domain), 0);
+	assert_int_equal(ibv_dealloc_td(p->td), 0);
+}
+
+/* -- Bunsen ------------------------------------------------------------------------------------- */
+
+static void create_bunsen(struct party *p)
+{
+	struct bench *b = p->bench;
+	const struct bsn_cq_attr cq = { .entries = 256 };
+	struct bsn_qp_attr attr = { .type = b->type,
+				    .send_depth = DEPTH,
+				    .recv_depth = RECV_DEPTH,
+				    .max_send_sge = MAX_SGE,
+				    .max_inline = MAX_INLINE,
+				    .signal_every = -1, /* libmlx5 adds no signals of its own */
+				    .signal_all = b->signal_all };
+
+	for (unsigned i = 0; i < 2; i++)
+		assert_int_equal(bsn_cq_create(b->device, &cq, &p->bsn_cq[i]), 0);
+	attr.cq = p->bsn_cq[0];
+	attr.recv_cq = p->bsn_cq[1];
+	assert_int_equal(bsn_qp_create(b->device, &attr, &p->qp), 0);
+	if (b->type == BSN_QP_UD)
+		assert_int_equal(bsn_qp_connect(p->qp, NULL, NULL), 0);
+}
+
+static void connect_bunsen(struct party *p, struct party *to)
+{
+	struct bsn_address address;
+
+	assert_int_equal(bsn_qp_address(to->qp, &address), 0);
+	if (p->bench->type == BSN_QP_UD) {
+		assert_int_equal(bsn_ep_create(p->qp, &address, NULL, NULL, &p->ep), 0);
+		if (is_roce(p->bench))
+			set_source_port((uint8_t *)(uintptr_t)p->ep->prefix);
+		return;
+	}
+	assert_int_equal(bsn_qp_connect(p->qp, &address, NULL), 0);
+	p->ep = bsn_qp_ep(p->qp);
+}
+
+static void destroy_bunsen(struct party *p)
+{
+	if (p->ep && p->bench->type == BSN_QP_UD)
+		assert_int_equal(bsn_ep_destroy(p->ep), 0);
+	assert_int_equal(bsn_qp_destroy(p->qp), 0);
+	for (unsigned i = 0; i < 2; i++)
+		assert_int_equal(bsn_cq_destroy(p->bsn_cq[i]), 0);
+}
+
+/* -- both --------------------------------------------------------------------------------------- */
+
+static void map_queues(struct party *p)
+{
+	struct mlx5dv_qp map = { 0 };
+	struct mlx5dv_obj obj = { .qp = { .in = p->verbs ? p->verbs : bsn_qp_verbs(p->qp),
+					  .out = &map } };
+
+	assert_int_equal(mlx5dv_init_obj(&obj, MLX5DV_OBJ_QP), 0);
+	assert_int_equal(map.sq.stride, BSN_BB_SIZE);
+	p->qpn = obj.qp.in->qp_num;
+	p->ring = map.sq.buf;
+	p->count_bb = map.sq.wqe_cnt;
+	p->record = (const uint8_t *)map.dbrec;
+	p->reg = (uint32_t)((uintptr_t)map.bf.reg % TRAP_PAGE_BYTES);
+	assert_int_equal(p->count_bb, RING_BB);
+}
+
+void party_create(struct bench *b, struct party *p, const struct builder *builder)
+{
+	memset(p, 0, sizeof(*p));
+	p->bench = b;
+	p->builder = builder;
+	if (builder->is_bunsen)
+		create_bunsen(p);
+	else
+		create_verbs(p);
+	map_queues(p);
+}
+
+void party_connect(struct party *p, struct party *to)
+{
+	p->to = to;
+	if (p->qp) {
+		connect_bunsen(p, to);
+		if (p->bench->type != BSN_QP_UD)
+			connect_bunsen(to, p);
+		return;
+	}
+	connect_verbs(p, to->qpn);
+	if (p->bench->type != BSN_QP_UD)
+		connect_verbs(to, p->qpn);
+	else
+		create_ah(p);
+}
+
+void party_destroy(struct party *p)
+{
+	if (p->qp)
+		destroy_bunsen(p);
+	else
+		destroy_verbs(p);
+}
+
+void party_poison(struct party *p, uint64_t seed)
+{
+	/* Bunsen reads back the WQE that completed last, before it gives its blocks away. */
+	if (p->qp)
+		assert_int_equal(bsn_sq_outstanding_bb(bsn_qp_sq(p->qp)), 0);
+	random_state = seed | 1;
+	random_bytes(p->ring, (size_t)p->count_bb * BSN_BB_SIZE);
+}
+
+void party_receive(struct party *p, const struct bsn_sge *sge, unsigned count, uint64_t id)
+{
+	struct ibv_recv_wr *bad, wr = { .wr_id = id, .num_sge = (int)count };
+
+	if (p->qp) {
+		assert_int_equal(bsn_recv_sgl(bsn_qp_rq(p->qp), sge, count, id), 0);
+		return;
+	}
+	wr.sg_list = (struct ibv_sge *)(uintptr_t)sge;
+	assert_int_equal(ibv_post_recv(p->verbs, &wr, &bad), 0);
+}
+
+static unsigned opcode_of(const struct ibv_wc *wc)
+{
+	switch (wc->opcode) {
+	case IBV_WC_SEND:
+		return BSN_OPCODE_SEND;
+	case IBV_WC_RDMA_WRITE:
+		return BSN_OPCODE_RDMA_WRITE;
+	case IBV_WC_RDMA_READ:
+		return BSN_OPCODE_RDMA_READ;
+	case IBV_WC_COMP_SWAP:
+		return BSN_OPCODE_ATOMIC_CS;
+	case IBV_WC_FETCH_ADD:
+		return BSN_OPCODE_ATOMIC_FA;
+	case IBV_WC_RECV:
+		return BSN_RECV;
+	case IBV_WC_RECV_RDMA_WITH_IMM:
+		return BSN_RECV_RDMA_WITH_IMM;
+	default:
+		return ~0u;
+	}
+}
+
+static bool reap_verbs(struct party *p, unsigned which, struct seen *seen)
+{
+	struct ibv_wc wc;
+	const int n = ibv_poll_cq(p->cq[which], 1, &wc);
+
+	assert_in_range(n, 0, 1);
+	if (!n)
+		return false;
+	*seen = (struct seen){ .id = wc.wr_id,
+			       .status = (int)wc.status,
+			       .opcode = opcode_of(&wc),
+			       .byte_len = wc.byte_len,
+			       .imm = wc.wc_flags & IBV_WC_WITH_IMM ? be32toh(wc.imm_data)
+								    : wc.invalidated_rkey };
+	seen->flags = (wc.wc_flags & IBV_WC_WITH_IMM ? BSN_C_IMM : 0u) |
+		      (wc.wc_flags & IBV_WC_WITH_INV ? BSN_C_INVAL : 0u) |
+		      /* Elsewhere, data inside the CQE may stand where it says so. */
+		      (p->ah && (wc.wc_flags & IBV_WC_GRH) ? BSN_C_GRH : 0u);
+	return true;
+}
+
+static bool reap_bunsen(struct party *p, unsigned which, struct seen *seen)
+{
+	struct bsn_completion c;
+	const int n = bsn_poll(p->bsn_cq[which], &c, 1);
+
+	assert_in_range(n, 0, 1);
+	if (!n)
+		return false;
+	*seen = (struct seen){ .id = c.id,
+			       .status = c.status,
+			       .opcode = c.opcode,
+			       .byte_len = c.byte_len,
+			       .flags = c.flags,
+			       .imm = c.flags ? c.imm : 0 };
+	return true;
+}
+
+bool party_reap(struct party *p, unsigned which, struct seen *seen)
+{
+	return p->qp ? reap_bunsen(p, which, seen) : reap_verbs(p, which, seen);
+}

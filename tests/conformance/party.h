@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The bench of conformance: queue pairs that are made and driven by libmlx5 alone, as it is
+ * installed, or by Bunsen alone, on one software ConnectX whose registers record every store. The
+ * same request is given to both, and what each left in its ring, its doorbell record and its
+ * register is compared (compare.h).
+ */
+#ifndef TESTS_CONFORMANCE_PARTY_H
+#define TESTS_CONFORMANCE_PARTY_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "bsn.h"
+#include "bsn_decode.h"
+#include "softcx.h"
+#include "shim/trap.h"
+
+enum {
+	DEPTH = 4, /* requests of the longest kind: with the maxima below, a ring of 64 BBs */
+	RING_BB = 64,
+	MAX_SGE = 30,     /* all that the device takes */
+	MAX_INLINE = 828, /* all that libmlx5 grants on RC */
+	RECV_DEPTH = 8,
+
+	/* In the bench's memory. */
+	SOURCE = 4096,     /* pieces that requests gather from, or scatter into */
+	TARGET = 32768,    /* what the peer gives them; a GRH goes before it */
+	AREA_BYTES = 8192, /* of each */
+	MEMORY_BYTES = 65536,
+};
+
+/* The device and what all parties share. */
+struct bench {
+	enum bsn_qp_type type;
+	bool signal_all;
+	struct bsn_device *device;
+	const struct bsn_device_info *info;
+	struct ibv_context *verbs;
+	struct ibv_pd *pd; /* the one that Bunsen uses, so that keys are the same */
+	struct bsn_mr *memory;
+};
+
+/* A request, whoever builds it. */
+struct request {
+	struct bsn_wr wr; /* flags but for BSN_F_RING */
+	struct bsn_sge sge[MAX_SGE];
+	unsigned bytes; /* of all SGEs */
+};
+
+struct party;
+
+/* One way of posting: @n requests, published by one doorbell. */
+struct builder {
+	const char *name;
+	bool is_bunsen;
+	bool has_send_ops;    /* the QP is made for ibv_wr_*() */
+	bool has_wide_stores; /* into the register, of what is 16 B in registers already */
+	int (*post)(struct party *p, const struct request *r, unsigned n);
+};
+
+extern const struct builder builders[]; /* the first is what the others are compared with */
+extern const unsigned builder_count;
+
+/* A queue pair, its completion queues, and what can be seen of its send queue. */
+struct party {
+	struct bench *bench;
+	const struct builder *builder;
+
+	struct ibv_qp *verbs; /* libmlx5's own; NULL on Bunsen's side */
+	struct ibv_td *td;
+	struct ibv_pd *domain;
+	struct ibv_cq *cq[2]; /* of sends, of receives */
+	struct ibv_ah *ah;
+
+	struct bsn_qp *qp; /* Bunsen's own; NULL on libmlx5's side */
+	struct bsn_cq *bsn_cq[2];
+	struct bsn_ep *ep;
+
+	struct party *to; /* where its requests go */
+	uint32_t qpn;
+	uint8_t *ring;
+	uint32_t count_bb;
+	const uint8_t *record; /* 8 bytes: receive, send */
+	uint32_t reg;          /* where its register begins in its page */
+	uint16_t pi;           /* where the next WQE begins, as it ought to be */
+};
+
+/* What a completion said, in Bunsen's terms. */
+struct seen {
+	uint64_t id;
+	int status;
+	unsigned opcode; /* enum bsn_wqe_opcode, enum bsn_completion_opcode */
+	unsigned byte_len;
+	unsigned flags; /* enum bsn_completion_flags */
+	uint32_t imm;
+};
+
+void bench_open(struct bench *b, enum cx_link link, enum bsn_qp_type type, enum bsn_store store);
+void bench_close(struct bench *b);
+
+/* A party, unconnected; UD parties are ready to receive at once. */
+void party_create(struct bench *b, struct party *p, const struct builder *builder);
+/* @p sends to @to, RC and UC also the other way; then both are ready to send. */
+void party_connect(struct party *p, struct party *to);
+void party_destroy(struct party *p);
+
+/* Fills the ring, in which nothing may be outstanding, with random bytes. */
+void party_poison(struct party *p, uint64_t seed);
+
+void party_receive(struct party *p, const struct bsn_sge *sge, unsigned count, uint64_t id);
+/* The next completion of sends (0) or receives (1); false: there is none. */
+bool party_reap(struct party *p, unsigned which, struct seen *seen);
+
+#endif
