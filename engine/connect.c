@@ -269,7 +269,7 @@ static int make_ep(struct qp_object *qp, struct ibv_ah_attr *path, uint32_t qpn,
 	if (!ep)
 		return fail(ENOMEM, "no memory");
 	errno = 0;
-	ep->ah = ibv_create_ah(qp->pd->verbs, path);
+	ep->ah = ibv_create_ah(qp->verbs->pd, path); /* an attached QP has the application's */
 	if (!ep->ah) {
 		err = fail(errno ? errno : EIO, "no address handle for the peer: %s",
 			   strerror(errno));

@@ -197,6 +197,9 @@ uint8_t transport_of(enum bsn_qp_type type); /* enum bsn_transport */
 int route_qp(struct qp_object *qp); /* both CQs know the QP's queues from here on */
 void unroute_qp(struct qp_object *qp);
 
+/* verbs.c: a QP that posts by ibv_wr_* where the provider has it. */
+int verbs_qp_create(struct ibv_pd *pd, struct ibv_qp_init_attr *init, struct ibv_qp **qp);
+
 /* direct.c: blocks that a QP's send queue takes for the limits that were asked for. */
 uint32_t direct_sends_bb(const struct qp_object *qp);
 

@@ -147,9 +147,7 @@ static int create_verbs(struct qp_object *qp)
 	if (qp->direct) {
 		err = provider_qp_create(qp->device->context, pd, &init, &qp->verbs);
 	} else {
-		errno = 0;
-		qp->verbs = ibv_create_qp(pd, &init);
-		err = provider_error_of_pointer(qp->verbs);
+		err = verbs_qp_create(pd, &init, &qp->verbs);
 	}
 	if (err)
 		return fail(-err, "cannot create a QP of %u sends (%u SGEs, %u bytes inline) and %u "

@@ -743,6 +743,48 @@ static int make_sq(struct qp_object *qp, const struct bsn_qp_attr *attr)
 	return 0;
 }
 
+/* What the transport can do and libibverbs has a word for. */
+static uint64_t send_ops_of(enum ibv_qp_type type)
+{
+	const enum bsn_transport transport = type == IBV_QPT_RC   ? BSN_TRANSPORT_RC
+					     : type == IBV_QPT_UC ? BSN_TRANSPORT_UC
+								  : BSN_TRANSPORT_UD;
+	uint64_t flags = 0;
+
+	for (uint32_t opcode = 0; opcode < OPCODES; opcode++) {
+		const struct bsn_wqe_op *op = bsn_wqe_op_find(opcode);
+		if (find_verb(opcode) && op && op->transports & 1u << transport)
+			flags |= find_verb(opcode)->create_flag;
+	}
+	return flags;
+}
+
+int verbs_qp_create(struct ibv_pd *pd, struct ibv_qp_init_attr *init, struct ibv_qp **qp)
+{
+	struct ibv_qp_init_attr_ex extended = {
+		.qp_context = init->qp_context,
+		.send_cq = init->send_cq,
+		.recv_cq = init->recv_cq,
+		.srq = init->srq,
+		.cap = init->cap,
+		.qp_type = init->qp_type,
+		.sq_sig_all = init->sq_sig_all,
+		.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
+		.pd = pd,
+		.send_ops_flags = send_ops_of(init->qp_type),
+	};
+	struct ibv_qp *created = ibv_create_qp_ex(pd->context, &extended);
+
+	/* Without, if need be; if it was something else that displeased, that fails again. */
+	if (!created) {
+		errno = 0;
+		created = ibv_create_qp(pd, init);
+	}
+	if (created)
+		*qp = created;
+	return provider_error_of_pointer(created);
+}
+
 static void qp_free(struct qp_object *qp)
 {
 	if (qp->sq) {

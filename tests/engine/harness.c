@@ -15,7 +15,7 @@ enum {
 /* One case on one path. */
 struct trial {
 	const struct bench_case *test;
-	enum bsn_path path;
+	enum bench_kind kind;
 	char name[160];
 };
 
@@ -123,12 +123,73 @@ struct bsn_remote bench_remote(struct bench *b, int end, size_t offset)
 	return (struct bsn_remote){ b->mem[end]->addr + offset, b->mem[end]->rkey };
 }
 
+static bool is_attached(const struct bench *b)
+{
+	return b->kind == BENCH_ATTACHED_DIRECT || b->kind == BENCH_ATTACHED_VERBS;
+}
+
+static void register_memory(struct bench *b, int end)
+{
+	const int access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
+			   IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
+	void *memory = aligned_alloc(4096, BENCH_BYTES);
+
+	assert_non_null(memory);
+	memset(memory, 0, BENCH_BYTES);
+	b->app.mr[end] = ibv_reg_mr(b->app.pd, memory, BENCH_BYTES, access);
+	assert_non_null(b->app.mr[end]);
+	b->app.mem[end] = (struct bsn_mr){ .addr = (uintptr_t)memory,
+					   .length = BENCH_BYTES,
+					   .lkey = b->app.mr[end]->lkey,
+					   .rkey = b->app.mr[end]->rkey };
+	b->mem[end] = &b->app.mem[end];
+}
+
 static void make_memory(struct bench *b)
 {
-	for (int end = 0; end < 2; end++)
-		ok(bsn_buf_alloc(b->device, BENCH_BYTES, NULL, &b->mem[end]));
+	for (int end = 0; end < 2; end++) {
+		if (is_attached(b))
+			register_memory(b, end);
+		else
+			ok(bsn_buf_alloc(b->device, BENCH_BYTES, NULL, &b->mem[end]));
+	}
 	for (size_t i = 0; i < BENCH_BYTES; i++)
 		*bench_at(b, 0, i) = (uint8_t)(i * 7 + (i >> 8) + 1);
+}
+
+static uint32_t or_default(uint32_t value, uint32_t if_zero)
+{
+	return value ? value : if_zero;
+}
+
+static enum ibv_qp_type verbs_type(enum bsn_qp_type type)
+{
+	return type == BSN_QP_RC ? IBV_QPT_RC : type == BSN_QP_UC ? IBV_QPT_UC : IBV_QPT_UD;
+}
+
+/* As an application would make it that then adopts Bunsen. */
+static void attach_qp(struct bench *b, int end, const struct bsn_qp_attr *attr)
+{
+	struct ibv_qp_init_attr init = {
+		.send_cq = b->app.cq[end],
+		.recv_cq = b->app.cq[end],
+		.cap = { .max_send_wr = attr->send_depth,
+			 .max_recv_wr = attr->recv_depth,
+			 .max_send_sge = or_default(attr->max_send_sge, 1),
+			 .max_recv_sge = or_default(attr->max_recv_sge, 1),
+			 .max_inline_data = or_default(attr->max_inline, 28) },
+		.qp_type = verbs_type(attr->type),
+		.sq_sig_all = attr->signal_all,
+	};
+	const struct bsn_attach_attr attach = { .register_is_ours =
+							b->kind == BENCH_ATTACHED_DIRECT,
+						.signal_all = attr->signal_all,
+						.user = attr->user };
+
+	b->app.qp[end] = ibv_create_qp(b->app.pd, &init);
+	assert_non_null(b->app.qp[end]);
+	ok(bsn_qp_attach(b->device, b->app.qp[end], &attach, &b->qp[end]));
+	b->cq[end] = bsn_qp_cq(b->qp[end]);
 }
 
 void bench_make_qp(struct bench *b, int end)
@@ -137,19 +198,32 @@ void bench_make_qp(struct bench *b, int end)
 
 	attr.cq = b->cq[end];
 	attr.srq = b->srq;
-	attr.send_depth = attr.send_depth ? attr.send_depth : BENCH_DEPTH;
-	attr.recv_depth = attr.recv_depth ? attr.recv_depth : BENCH_DEPTH;
-	if (!attr.user)
-		attr.user = &b->qp[end];
-	ok(bsn_qp_create(b->device, &attr, &b->qp[end]));
+	attr.send_depth = or_default(attr.send_depth, BENCH_DEPTH);
+	attr.recv_depth = or_default(attr.recv_depth, BENCH_DEPTH);
+	attr.user = &b->qp[end];
+	if (is_attached(b))
+		attach_qp(b, end, &attr);
+	else
+		ok(bsn_qp_create(b->device, &attr, &b->qp[end]));
 	b->ep[end] = bsn_qp_ep(b->qp[end]);
 	b->sq[end] = bsn_qp_sq(b->qp[end]);
 	b->rq[end] = bsn_qp_rq(b->qp[end]);
 }
 
-static void make_queues(struct bench *b)
+static void make_cq(struct bench *b, int end)
 {
 	const struct bsn_cq_attr attr = { .entries = b->test->cq_entries, .channel = b->channel };
+
+	if (!is_attached(b)) {
+		ok(bsn_cq_create(b->device, &attr, &b->cq[end]));
+		return;
+	}
+	b->app.cq[end] = ibv_create_cq(bsn_device_verbs(b->device), 1023, NULL, NULL, 0);
+	assert_non_null(b->app.cq[end]);
+}
+
+static void make_queues(struct bench *b)
+{
 	const struct bsn_srq_attr srq = { .recv_depth = BENCH_DEPTH,
 					  .max_recv_sge = b->test->qp.max_recv_sge,
 					  .user = &b->srq };
@@ -157,7 +231,7 @@ static void make_queues(struct bench *b)
 	if (b->test->has_srq)
 		ok(bsn_srq_create(b->device, &srq, &b->srq));
 	for (int end = 0; end < 2; end++) {
-		ok(bsn_cq_create(b->device, &attr, &b->cq[end]));
+		make_cq(b, end);
 		bench_make_qp(b, end);
 	}
 }
@@ -193,27 +267,42 @@ static void start_model(const struct bench_case *test)
 	assert_int_equal(softcx_start(&config), 0);
 }
 
+static enum bsn_path path_of(enum bench_kind kind)
+{
+	return kind == BENCH_VERBS ? BSN_PATH_VERBS : BSN_PATH_DIRECT;
+}
+
+static void open_device(struct bench *b)
+{
+	const struct bsn_device_attr attr = { .path = path_of(b->kind), .store = BSN_STORE_8 };
+	const char *name = b->is_model ? "mlx5_0" : real_device();
+
+	if (b->is_model)
+		start_model(b->test);
+	ok(bsn_device_open(name, &attr, &b->device));
+	assert_int_equal(bsn_device_info(b->device)->path, attr.path);
+	if (!is_attached(b))
+		return;
+	b->app.pd = ibv_alloc_pd(bsn_device_verbs(b->device));
+	assert_non_null(b->app.pd);
+}
+
 static int set_up(void **state)
 {
 	const struct trial *trial = *state;
-	const struct bsn_device_attr attr = { .path = trial->path };
 	struct bench *b = calloc(1, sizeof(*b));
-	const struct bench_case *test = trial->test;
 
 	assert_non_null(b);
-	b->test = test;
-	b->path = trial->path;
+	b->test = trial->test;
+	b->kind = trial->kind;
 	b->is_model = !real_device();
-	if (b->is_model)
-		start_model(test);
-	ok(bsn_device_open(real_device() ? real_device() : "mlx5_0", &attr, &b->device));
-	assert_int_equal(bsn_device_info(b->device)->path, trial->path);
+	open_device(b);
 	make_memory(b);
-	if (test->has_channel)
+	if (b->test->has_channel)
 		ok(bsn_channel_create(b->device, &b->channel));
-	if (!test->is_bare)
+	if (!b->test->is_bare)
 		make_queues(b);
-	if (!test->is_bare && !test->stays_idle)
+	if (!b->test->is_bare && !b->test->stays_idle)
 		bench_connect(b);
 	*state = b;
 	return 0;
@@ -225,9 +314,28 @@ static void free_queues(struct bench *b)
 		if (b->test->qp.type == BSN_QP_UD)
 			ok(bsn_ep_destroy(b->ep[end]));
 		ok(bsn_qp_destroy(b->qp[end]));
-		ok(bsn_cq_destroy(b->cq[end]));
+		if (!is_attached(b))
+			ok(bsn_cq_destroy(b->cq[end]));
+		if (b->app.qp[end])
+			ok(-ibv_destroy_qp(b->app.qp[end]));
+		if (b->app.cq[end])
+			ok(-ibv_destroy_cq(b->app.cq[end]));
 	}
 	ok(bsn_srq_destroy(b->srq));
+}
+
+static void free_memory(struct bench *b)
+{
+	for (int end = 0; end < 2; end++) {
+		if (!is_attached(b)) {
+			ok(bsn_buf_free(b->mem[end]));
+			continue;
+		}
+		ok(-ibv_dereg_mr(b->app.mr[end]));
+		free((void *)(uintptr_t)b->mem[end]->addr);
+	}
+	if (b->app.pd)
+		ok(-ibv_dealloc_pd(b->app.pd));
 }
 
 /* Everything goes, so nothing that the case made may be left; and the model found no fault with us. */
@@ -237,8 +345,7 @@ static int tear_down(void **state)
 
 	free_queues(b);
 	ok(bsn_channel_destroy(b->channel));
-	for (int end = 0; end < 2; end++)
-		ok(bsn_buf_free(b->mem[end]));
+	free_memory(b);
 	ok(bsn_device_close(b->device));
 	if (b->is_model) {
 		assert_int_equal(cx_lint_count(softcx_hca()), 0);
@@ -269,23 +376,36 @@ static bool device_has_direct_path(void)
 	return true;
 }
 
+static bool can_run(const struct bench_case *test, enum bench_kind kind, bool has_direct_path)
+{
+	const bool attached = kind == BENCH_ATTACHED_DIRECT || kind == BENCH_ATTACHED_VERBS;
+
+	if (path_of(kind) == BSN_PATH_DIRECT && !has_direct_path)
+		return false;
+	if (test->is_model_only && real_device())
+		return false;
+	/* A channel or an SRQ would be the application's, too. */
+	return !attached ||
+	       !(test->is_own_only || test->is_bare || test->has_channel || test->has_srq);
+}
+
 int bench_run(const char *subject, const struct bench_case *cases, size_t count)
 {
-	struct trial *trials = calloc(2 * count, sizeof(*trials));
-	struct CMUnitTest *tests = calloc(2 * count, sizeof(*tests));
-	const bool direct = device_has_direct_path();
+	static const char *const kinds[BENCH_KINDS] = { "direct", "verbs", "attached, direct",
+							"attached, verbs" };
+	struct trial *trials = calloc(BENCH_KINDS * count, sizeof(*trials));
+	struct CMUnitTest *tests = calloc(BENCH_KINDS * count, sizeof(*tests));
+	const bool has_direct_path = device_has_direct_path();
 	size_t used = 0;
 	int failed;
 
-	for (size_t i = 0; trials && tests && i < 2 * count; i++) {
+	for (size_t i = 0; trials && tests && i < BENCH_KINDS * count; i++) {
 		struct trial *trial = &trials[used];
-		const bool verbs = i % 2;
-		trial->test = &cases[i / 2];
-		trial->path = verbs ? BSN_PATH_VERBS : BSN_PATH_DIRECT;
-		if ((!verbs && !direct) || (trial->test->is_model_only && real_device()))
+		*trial = (struct trial){ .test = &cases[i / BENCH_KINDS], .kind = i % BENCH_KINDS };
+		if (!can_run(trial->test, trial->kind, has_direct_path))
 			continue;
 		snprintf(trial->name, sizeof(trial->name), "%s, %s", trial->test->name,
-			 verbs ? "verbs" : "direct");
+			 kinds[trial->kind]);
 		tests[used++] = (struct CMUnitTest){ .name = trial->name,
 						     .test_func = run_trial,
 						     .setup_func = set_up,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A bench for tests of the engine. A case is written once, against bsn.h, and runs on each path: on
- * the software ConnectX that is linked in, passive, so that a run is the same each time; or, where
+ * A bench for tests of the engine. A case is written once, against bsn.h, and runs on each path, on
+ * QPs of our own and on attached ones: on the software ConnectX that is linked in, passive, so that a run is the same each time; or, where
  * BSN_TEST_DEVICE names one, on a real verbs device, on the paths that it has.
  *
  * Two QPs of one device stand on the bench, end 0 and end 1, connected to each other.
@@ -34,6 +34,7 @@ struct bench_case {
 	const char *fault_plan; /* only on the model */
 	bool is_bare;           /* a device and its memory, no queues */
 	bool is_model_only;
+	bool is_own_only; /* not on QPs that the application made */
 	bool has_channel; /* of both CQs */
 	bool has_srq;     /* for both ends */
 	bool stays_idle;  /* the QPs are not connected */
@@ -43,9 +44,18 @@ struct bench_case {
 
 enum { BENCH_BYTES = 1 << 16, BENCH_DEPTH = 32 };
 
+/** enum bench_kind - of the QPs on the bench; the attached ones are made by plain verbs */
+enum bench_kind {
+	BENCH_DIRECT,
+	BENCH_VERBS,
+	BENCH_ATTACHED_DIRECT,
+	BENCH_ATTACHED_VERBS,
+	BENCH_KINDS
+};
+
 struct bench {
 	const struct bench_case *test;
-	enum bsn_path path;
+	enum bench_kind kind;
 	bool is_model;
 	struct bsn_device *device;
 	struct bsn_channel *channel;
@@ -56,6 +66,13 @@ struct bench {
 	struct bsn_ep *ep[2]; /* to the other end */
 	struct bsn_sq *sq[2];
 	struct bsn_rq *rq[2];
+	struct {
+		struct ibv_pd *pd;
+		struct ibv_mr *mr[2];
+		struct ibv_cq *cq[2];
+		struct ibv_qp *qp[2];
+		struct bsn_mr mem[2];
+	} app; /* what the application made, if it did */
 };
 
 /* Runs each case on each path; what main() returns. */

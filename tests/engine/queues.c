@@ -264,6 +264,7 @@ static void directions_mix_on_one_cq(struct bench *b)
 	assert_int_equal(recvs, DEPTH);
 }
 
+#define OWN   .is_own_only = true /* attached queues never signal by themselves */
 #define EIGHT .qp = { .send_depth = DEPTH, .recv_depth = DEPTH }
 
 static const struct bench_case cases[] = {
@@ -278,9 +279,10 @@ static const struct bench_case cases[] = {
 	{ CASE("appended work counts as outstanding", appended_work_counts_as_outstanding), EIGHT },
 	{ CASE("a signaled request retires those before", a_signaled_request_retires_those_before),
 	  .qp = { .send_depth = 9, .signal_every = -1 } },
-	{ CASE("nobody need ever signal", nobody_need_ever_signal), EIGHT },
-	{ CASE("nobody need ever signal, depth 1", nobody_need_ever_signal), .qp.send_depth = 1 },
-	{ CASE("nobody need ever signal, depth 5", nobody_need_ever_signal),
+	{ CASE("nobody need ever signal", nobody_need_ever_signal), OWN, EIGHT },
+	{ CASE("nobody need ever signal, depth 1", nobody_need_ever_signal), OWN,
+	  .qp.send_depth = 1 },
+	{ CASE("nobody need ever signal, depth 5", nobody_need_ever_signal), OWN,
 	  .qp = { .send_depth = 5, .signal_every = 5 } },
 	{ CASE("nor does the library where it must not", nor_does_the_library_where_it_must_not),
 	  .qp = { .send_depth = DEPTH, .signal_every = -1 } },
