@@ -175,13 +175,15 @@ BSN_API const uint8_t *bsn_cq_next_chunk(struct bsn_cq *cq);
 BSN_ALWAYS_INLINE int bsn_sq_done(struct bsn_sq *sq, uint32_t wqe_index, uint64_t *id)
 {
 	const uint32_t slot = wqe_index & sq->poller_mask;
+	int given = 1;
 
 	*id = bsn_sq_ids(sq)[slot];
-	__atomic_store_n(&sq->done, wqe_index, __ATOMIC_RELEASE); /* O6 */
-	if (BSN_LIKELY(!sq->has_hidden || !sq->hidden[slot]))
-		return 1;
-	sq->hidden[slot] = 0;
-	return 0;
+	if (BSN_UNLIKELY(__atomic_load_n(&sq->has_hidden, __ATOMIC_RELAXED) && sq->hidden[slot])) {
+		sq->hidden[slot] = 0;
+		given = 0;
+	}
+	__atomic_store_n(&sq->done, wqe_index, __ATOMIC_RELEASE); /* O6: the slot is not ours now */
+	return given;
 }
 
 /* A plain successful completion of a send queue, whose home slot was found. */
@@ -195,13 +197,6 @@ BSN_ALWAYS_INLINE int bsn_cq_plain(struct bsn_sq *sq, const struct bsn_cqe_req *
 	return bsn_sq_done(sq, cqe->wqe_counter, &c->id);
 }
 
-BSN_ALWAYS_INLINE bool bsn_cq_is_empty(const struct bsn_cq *cq, const uint8_t *next)
-{
-	const uint8_t own = next[BSN_CQE_OP_OWN_OFFSET];
-
-	return own != cq->plain && ((own ^ cq->phase) & cq->empty_mask);
-}
-
 /** bsn_cq_poll - up to @n completions; see bsn_poll() */
 BSN_ALWAYS_INLINE int bsn_cq_poll(struct bsn_cq *cq, struct bsn_completion *c, int n)
 {
@@ -212,9 +207,9 @@ BSN_ALWAYS_INLINE int bsn_cq_poll(struct bsn_cq *cq, struct bsn_completion *c, i
 	int reaped;
 
 	BSN_CHECK_OWNER(cq);
-	if (BSN_UNLIKELY(bsn_cq_is_empty(cq, next))) /* the answer of most polls, at once */
+	if (BSN_UNLIKELY(n <= 0))
 		return 0;
-	while (at < end) {
+	do {
 		const uint8_t own = next[BSN_CQE_OP_OWN_OFFSET];
 
 		if (BSN_LIKELY(own == cq->plain)) {
@@ -238,7 +233,7 @@ BSN_ALWAYS_INLINE int bsn_cq_poll(struct bsn_cq *cq, struct bsn_completion *c, i
 			return at == c && reaped != -ENOENT ? reaped : (int)(at - c);
 		at += reaped;
 		next = cq->next;
-	}
+	} while (at < end);
 	cq->next = next;
 	return (int)(at - c);
 }

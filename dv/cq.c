@@ -443,19 +443,14 @@ int bsn_sq_give_back(struct bsn_sq *sq, struct bsn_completion *c, int n)
 	return got;
 }
 
-/* The queue's first failure is kept, and where its flush goes on. */
-static void note_failure(struct bsn_sq *sq, const struct bsn_completion *c, bool of_request)
+/* Where the flush of a failed queue goes on: behind the request that failed, whose slot is ours. */
+static void note_failed_request(struct bsn_sq *sq, uint16_t index)
 {
 	struct bsn_ctrl ctrl;
 
-	if (sq->first_error && !sq->first_error->status)
-		*sq->first_error = *c;
-	if (of_request) {
-		bsn_ctrl_decode(&ctrl, sq->ring + (size_t)(c->wqe_index & sq->poller_mask) *
-						   BSN_BB_SIZE);
-		sq->flushed = (uint16_t)(c->wqe_index + blocks_of(&ctrl));
-		sq->has_failed = true;
-	}
+	bsn_ctrl_decode(&ctrl, sq->ring + (size_t)(index & sq->poller_mask) * BSN_BB_SIZE);
+	sq->flushed = (uint16_t)(index + blocks_of(&ctrl));
+	sq->has_failed = true;
 }
 
 static int reap_error(struct bsn_cq *cq, struct bsn_sq *sq, struct bsn_completion *c)
@@ -481,9 +476,11 @@ static int reap_error(struct bsn_cq *cq, struct bsn_sq *sq, struct bsn_completio
 		c->id = bsn_rq_retire(sq->rq, receive_index(sq->rq, cqe.wqe_counter));
 	} else {
 		c->user = user_of(sq, c->wqe_index);
+		note_failed_request(sq, c->wqe_index);
 		bsn_sq_done(sq, c->wqe_index, &c->id); /* one that the library signaled too */
 	}
-	note_failure(sq, c, cqe.opcode == BSN_CQE_REQ_ERR);
+	if (sq->first_error && !sq->first_error->status)
+		*sq->first_error = *c;
 	return 1;
 }
 

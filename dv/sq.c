@@ -381,7 +381,8 @@ uint32_t bsn_sq_auto_signal(struct bsn_sq *sq)
 	if (!sq->signal_every || bsn_sq_outstanding_bb(sq) + 1 < sq->signal_every)
 		return sq->ce_quiet;
 	sq->hidden[sq->pi & sq->bb_mask] = 1;
-	__atomic_store_n(&sq->has_hidden, 1, __ATOMIC_RELEASE);
+	if (!sq->has_hidden)
+		__atomic_store_n(&sq->has_hidden, 1, __ATOMIC_RELEASE);
 	return (uint32_t)(bsn_ctrl_word(&always, 1) >> 32);
 }
 
