@@ -11,7 +11,7 @@
 #include "stepper.h"
 #include "traffic.h"
 
-enum { PROGRESS_NS = 200 * 1000 * 1000, SPINS_LOG2 = 10 };
+enum { PROGRESS_NS = 200 * 1000 * 1000, SPINS_LOG2 = 10, LOOK_EVERY = 64 };
 
 /* -- waiting ------------------------------------------------------------------------------------ */
 
@@ -109,13 +109,23 @@ static int look_for(struct side *side, uint64_t turn)
 	return n;
 }
 
+/* While nothing arrives: what was sent may have failed, at either side that is here. */
+static int look_for_failures(const struct traffic *t, const struct waiting *w)
+{
+	if (w->spins % LOOK_EVERY)
+		return 0;
+	if (t->near->ops->reap(t->near) < 0)
+		return -1;
+	return t->far && t->far->ops->reap(t->far) < 0 ? -1 : 0;
+}
+
 static int await_turn(const struct traffic *t, struct side *side, uint64_t turn)
 {
 	struct waiting waiting = { 0 };
 	int n;
 
 	while (!(n = look_for(side, turn)))
-		if (wait_more(t, &waiting))
+		if (wait_more(t, &waiting) || look_for_failures(t, &waiting))
 			return -1;
 	if (n < 0)
 		return -1;

@@ -2,8 +2,8 @@
 /*
  * The whole of a program: two processes write a greeting into each other's memory.
  *
- *	hello_write          waits for the other one
- *	hello_write HOST     goes to it
+ *	hello_write PORT         waits for the other one
+ *	hello_write PORT HOST    goes to it
  *
  * What a program has to bring of its own is the exchange of a few bytes: here connect.c.
  */
@@ -15,7 +15,6 @@
 #include "bsn.h"
 #include "connect.h"
 
-#define PORT "18600"
 enum { TIMEOUT_MS = 30000, HALF = 4096 };
 
 /* What each end tells the other. */
@@ -32,15 +31,15 @@ static void must(int err, const char *(*why)(void))
 	}
 }
 
-static int meet(const char *host)
+static int meet(const char *port, const char *host)
 {
 	int listener, peer;
 
 	if (host) {
-		must(connect_to(host, PORT, TIMEOUT_MS, &peer), connect_error);
+		must(connect_to(host, port, TIMEOUT_MS, &peer), connect_error);
 		return peer;
 	}
-	must(connect_listen(PORT, &listener), connect_error);
+	must(connect_listen(port, &listener), connect_error);
 	must(connect_accept(listener, TIMEOUT_MS, &peer), connect_error);
 	close(listener);
 	return peer;
@@ -57,6 +56,10 @@ int main(int argc, char **argv)
 	char ready;
 	int n;
 
+	if (argc < 2 || argc > 3) {
+		fprintf(stderr, "usage: hello_write PORT [HOST]\n");
+		return 2;
+	}
 	must(bsn_device_open(NULL, NULL, &dev), bsn_error_text);
 	must(bsn_buf_alloc(dev, 2 * HALF, NULL, &buf), bsn_error_text);
 	must(bsn_cq_create(dev, &(struct bsn_cq_attr){ .entries = 256 }, &cq), bsn_error_text);
@@ -66,7 +69,7 @@ int main(int argc, char **argv)
 	/* The first half is what we write from, the second what the peer writes to. */
 	must(bsn_qp_address(qp, &mine.address), bsn_error_text);
 	mine.memory = (struct bsn_remote){ buf->addr + HALF, buf->rkey };
-	const int peer = meet(argc > 1 ? argv[1] : NULL);
+	const int peer = meet(argv[1], argv[2]);
 	must(connect_swap(peer, &mine, &theirs, sizeof(mine), TIMEOUT_MS), connect_error);
 	must(bsn_qp_connect(qp, &theirs.address, NULL), bsn_error_text);
 	must(connect_swap(peer, "", &ready, 1, TIMEOUT_MS), connect_error); /* both are connected */

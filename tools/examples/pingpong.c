@@ -3,8 +3,8 @@
  * Messages there and back, and a process that sleeps while it waits for one: a completion channel
  * instead of a busy loop.
  *
- *	pingpong          answers
- *	pingpong HOST     begins
+ *	pingpong PORT         answers
+ *	pingpong PORT HOST    begins
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +14,6 @@
 #include "bsn.h"
 #include "connect.h"
 
-#define PORT "18601"
 enum { TIMEOUT_MS = 30000, ROUNDS = 1000, BYTES = 64 };
 
 struct end {
@@ -109,15 +108,15 @@ static void await(struct end *e, unsigned sent, unsigned received)
 	}
 }
 
-static int meet(const char *host)
+static int meet(const char *port, const char *host)
 {
 	int listener, peer;
 
 	if (host) {
-		must(connect_to(host, PORT, TIMEOUT_MS, &peer), connect_error);
+		must(connect_to(host, port, TIMEOUT_MS, &peer), connect_error);
 		return peer;
 	}
-	must(connect_listen(PORT, &listener), connect_error);
+	must(connect_listen(port, &listener), connect_error);
 	must(connect_accept(listener, TIMEOUT_MS, &peer), connect_error);
 	close(listener);
 	return peer;
@@ -137,13 +136,17 @@ static void connect_ends(struct end *e, int peer)
 
 int main(int argc, char **argv)
 {
-	const bool begins = argc > 1;
+	const bool begins = argc > 2;
 	char message[BYTES] = "0";
 	struct end e = { 0 };
 	char ready;
 
+	if (argc < 2 || argc > 3) {
+		fprintf(stderr, "usage: pingpong PORT [HOST]\n");
+		return 2;
+	}
 	open_end(&e);
-	const int peer = meet(begins ? argv[1] : NULL);
+	const int peer = meet(argv[1], argv[2]);
 	connect_ends(&e, peer);
 	const char *const in = (const char *)(uintptr_t)(e.buf->addr + BYTES);
 	for (unsigned round = 1; round <= ROUNDS; round++) {

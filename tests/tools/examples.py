@@ -1,0 +1,58 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""The examples do what they say. usage: examples.py PROGRAM..."""
+
+import os
+import re
+import sys
+
+from harness import check, free_port, main
+
+PROGRAMS = {os.path.basename(path).replace('linked-', ''): path for path in sys.argv[1:]}
+
+
+def pair(bench, name, **more):
+    port = free_port()
+    waiting = bench.start(PROGRAMS[name], port, **more)
+    going = bench.start(PROGRAMS[name], port, 'localhost', **more)
+    return waiting, going, bench.finish(waiting)[0], bench.finish(going)[0]
+
+
+def test_hello_write(bench):
+    for link in 'ib', 'roce':
+        waiting, going, a, b = pair(bench, 'hello_write', SOFTCX_LINK=link)
+        check(a == f'hello from process {going.pid}\n', a)
+        check(b == f'hello from process {waiting.pid}\n', b)
+        bench.fabric += '-roce'
+
+
+def test_hello_write_on_verbs(bench):
+    waiting, going, a, b = pair(bench, 'hello_write', BSN_PATH='verbs')
+    check(a == f'hello from process {going.pid}\n', a)
+    check(b == f'hello from process {waiting.pid}\n', b)
+
+
+def test_pingpong(bench):
+    for path in 'direct', 'verbs':
+        _, _, a, b = pair(bench, 'pingpong', BSN_PATH=path)
+        check('1000 messages there and back; the last one said 1998' in a, a)
+        check('1000 messages there and back; the last one said 1999' in b, b)
+
+
+def test_attach(bench):
+    out, _ = bench.run(PROGRAMS['attach'])
+    check(out == 'written by Bunsen, 1000 times\n', out)
+
+
+def test_usage(bench):
+    for name in 'hello_write', 'pingpong':
+        bench.complains(f'usage: {name} PORT [HOST]', PROGRAMS[name], status=2)
+
+
+def test_no_device(bench):
+    for name in 'hello_write', 'pingpong':
+        _, err = bench.run(PROGRAMS[name], free_port(), status=1, device=False)
+        check(re.fullmatch(rf'{name}: no RDMA device.*\n', err), err)
+
+
+sys.exit(main(globals()))

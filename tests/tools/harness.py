@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Runs programs that have softcx linked in, each case on a fabric of its own. Speaks TAP."""
+
+import os
+import socket
+import subprocess
+import traceback
+
+DEADLINE_S = 60
+
+
+class Failure(Exception):
+    pass
+
+
+def check(condition, message):
+    if not condition:
+        raise Failure(message)
+
+
+class Bench:
+    """One case: its fabric, and the programs it started."""
+
+    def __init__(self, name):
+        self.fabric = f'test-{os.getpid()}-{name}'
+        self.started = []
+
+    def start(self, program, *args, device=True, **more):
+        env = {key: value for key, value in os.environ.items()
+               if not key.startswith(('SOFTCX_', 'BSN_')) or key == 'BSN_TESTS_RUN'}
+        if device:
+            env['SOFTCX_FABRIC'] = self.fabric
+        else:
+            env['BSN_DEVICE'] = 'no_such_device'
+        env.update(more)
+        process = subprocess.Popen([program, *args], env=env, stdin=subprocess.DEVNULL,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.started.append(process)
+        return process
+
+    def finish(self, process, status=0):
+        """What it said on both outputs, when it ended as expected."""
+        try:
+            out, err = process.communicate(timeout=DEADLINE_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            out, err = process.communicate()
+            raise Failure(f'{process.args}: not done after {DEADLINE_S} s\n{out}{err}') from None
+        check(process.returncode == status,
+              f'{process.args}: exit status {process.returncode}, not {status}\n{out}{err}')
+        return out, err
+
+    def run(self, program, *args, status=0, **more):
+        return self.finish(self.start(program, *args, **more), status)
+
+    def complains(self, text, program, *args, status=1, **more):
+        """One line, which has the text, and nothing on standard output."""
+        out, err = self.run(program, *args, status=status, **more)
+        check(text in err, f'{args}: said {err!r}, not {text!r}')
+        check(err.count('\n') == 1 and not out, f'{args}: more than one line\n{out}{err}')
+
+    def end(self):
+        for process in self.started:
+            if process.poll() is None:
+                process.kill()
+                process.communicate()
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(('', 0))
+        return str(s.getsockname()[1])
+
+
+def main(cases):
+    """Runs the functions test_* of a module: its globals()."""
+    tests = [(name[len('test_'):], case) for name, case in cases.items()
+             if name.startswith('test_')]
+    failed = 0
+    print(f'1..{len(tests)}')
+    for number, (name, case) in enumerate(tests, 1):
+        bench = Bench(name)
+        try:
+            case(bench)
+            print('ok', number, '-', name, flush=True)
+        except Exception:  # a bug of the test fails the test
+            failed += 1
+            print('not ok', number, '-', name)
+            for line in traceback.format_exc().split('\n'):
+                print('#', line)
+        finally:
+            bench.end()
+    return 1 if failed else 0

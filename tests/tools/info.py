@@ -1,0 +1,62 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""bsn-info. usage: info.py PROGRAM"""
+
+import json
+import sys
+
+from harness import check, main
+
+INFO = sys.argv[1]
+
+
+def device_of(bench, **more):
+    devices = json.loads(bench.run(INFO, '--json', **more)[0])['devices']
+    check(len(devices) == 1, devices)
+    return devices[0]
+
+
+def test_text(bench):
+    out, _ = bench.run(INFO)
+    for text in 'mlx5_0\n', 'libmlx5 drives this device', 'InfiniBand', 'max_qp', 'feature', 'GID 0':
+        check(text in out, f'{text} is not in\n{out}')
+
+
+def test_json(bench):
+    device = device_of(bench)
+    check(device['name'] == 'mlx5_0' and device['direct'] is True and device['store'], device)
+    check(device['link_layer'] == 'InfiniBand' and device['port'] == 1, device)
+    check(all(value > 0 for value in device['limits'].values()), device)
+    check(len(device['features']) > 3, device)
+    for feature in device['features']:
+        check(feature['available'] == (feature['why_not'] is None), feature)
+    check([gid['type'] for gid in device['gids']] == ['IB'] * len(device['gids']), device)
+
+
+def test_roce(bench):
+    device = device_of(bench, SOFTCX_LINK='roce')
+    check(device['link_layer'] == 'Ethernet', device)
+    check({gid['type'] for gid in device['gids']} == {'RoCE v1', 'RoCE v2'}, device)
+    chosen = [gid for gid in device['gids'] if gid['index'] == device['gid_index']]
+    check(chosen and chosen[0]['type'] == 'RoCE v2', device)
+
+
+def test_plain_verbs_says_why(bench):
+    device = device_of(bench, BSN_PATH='verbs')
+    check(device['direct'] is False and 'asked for' in device['why'], device)
+    check(device['store'] is None, device)
+
+
+def test_one_device(bench):
+    check(bench.run(INFO, '--device', 'mlx5_0')[0] == bench.run(INFO)[0], 'differs')
+    bench.complains('no RDMA device nix_0', INFO, '--device', 'nix_0')
+
+
+def test_usage(bench):
+    bench.complains('--frob: unknown option', INFO, '--frob', status=2)
+    bench.complains('one argument too many: x', INFO, 'x', status=2)
+    check('--json' in bench.run(INFO, '--help')[0], 'no help')
+    check(bench.run(INFO, '--version')[0].startswith('bsn-info '), 'no version')
+
+
+sys.exit(main(globals()))

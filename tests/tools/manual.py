@@ -1,0 +1,40 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Each option of a program is in its manual page. usage: manual.py (PROGRAM PAGE)..."""
+
+import re
+import shutil
+import subprocess
+import sys
+
+COMMANDS = {'bsn-perf': ['cost', 'lat', 'bw'], 'bsn-info': [None]}
+
+
+def options_of(program, command):
+    args = [program] + ([command] if command else []) + ['--help']
+    out = subprocess.run(args, check=True, capture_output=True, text=True, timeout=30).stdout
+    return set(re.findall(r'--[a-z-]+', out))
+
+
+def missing(program, page):
+    text = open(page, encoding='utf-8').read().replace('\\-', '-')
+    name = re.search(r'bsn-\w+', page.rsplit('/', 1)[-1]).group()
+    wrong = [f'{name}: {option} is not in {page}' for command in COMMANDS[name]
+             for option in sorted(options_of(program, command)) if option not in text]
+    if shutil.which('groff'):
+        out = subprocess.run(['groff', '-man', '-Tutf8', '-ww', '-z', page], capture_output=True,
+                             text=True, timeout=30)
+        wrong += out.stderr.split('\n')[:-1]
+    return wrong
+
+
+pairs = list(zip(sys.argv[1::2], sys.argv[2::2]))
+status = 0
+print(f'1..{len(pairs)}')
+for number, pair in enumerate(pairs, 1):
+    wrong = missing(*pair)
+    status |= bool(wrong)
+    print('not ok' if wrong else 'ok', number, '-', pair[1].rsplit('/', 1)[-1])
+    for line in wrong:
+        print('#', line)
+sys.exit(status)
