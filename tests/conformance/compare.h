@@ -16,7 +16,7 @@ enum {
 
 struct published {
 	enum bsn_transport transport;
-	bool is_bunsen;
+	bool copies_bare; /* a control segment alone, if it is the only WQE */
 	uint32_t qpn;
 	unsigned count; /* WQEs */
 	uint16_t index[DEPTH];

@@ -17,6 +17,10 @@ void bench_open(struct bench *b, enum cx_link link, enum bsn_qp_type type, enum 
 	const struct cx_config config = { .link = link, .private_fabric = true };
 	const struct bsn_device_attr attr = { .path = BSN_PATH_DIRECT, .store = store };
 
+	if (softcx_hca()) {
+		print_error("the test that failed before left its device\n");
+		skip();
+	}
 	memset(b, 0, sizeof(*b));
 	b->type = type;
 	assert_int_equal(softcx_start(&config), 0);
@@ -199,6 +203,7 @@ static void destroy_verbs(struct party *p)
 static void create_bunsen(struct party *p)
 {
 	struct bench *b = p->bench;
+	const struct bsn_lane_attr lane = { .is_shared = b->is_shared };
 	const struct bsn_cq_attr cq = { .entries = 256 };
 	struct bsn_qp_attr attr = { .type = b->type,
 				    .send_depth = DEPTH,
@@ -210,6 +215,8 @@ static void create_bunsen(struct party *p)
 
 	for (unsigned i = 0; i < 2; i++)
 		assert_int_equal(bsn_cq_create(b->device, &cq, &p->bsn_cq[i]), 0);
+	assert_int_equal(bsn_lane_create(b->device, &lane, &p->lane), 0);
+	attr.lane = p->lane;
 	attr.cq = p->bsn_cq[0];
 	attr.recv_cq = p->bsn_cq[1];
 	assert_int_equal(bsn_qp_create(b->device, &attr, &p->qp), 0);
@@ -237,6 +244,7 @@ static void destroy_bunsen(struct party *p)
 	if (p->ep && p->bench->type == BSN_QP_UD)
 		assert_int_equal(bsn_ep_destroy(p->ep), 0);
 	assert_int_equal(bsn_qp_destroy(p->qp), 0);
+	assert_int_equal(bsn_lane_destroy(p->lane), 0);
 	for (unsigned i = 0; i < 2; i++)
 		assert_int_equal(bsn_cq_destroy(p->bsn_cq[i]), 0);
 }

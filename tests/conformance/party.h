@@ -40,6 +40,8 @@ enum {
 struct bench {
 	enum bsn_qp_type type;
 	bool signal_all;
+	bool is_shared;        /* Bunsen's lanes have a lock */
+	bool is_doorbell_only; /* nobody uses BlueFlame */
 	struct bsn_device *device;
 	const struct bsn_device_info *info;
 	struct ibv_context *verbs;
@@ -52,6 +54,7 @@ struct request {
 	struct bsn_wr wr; /* flags but for BSN_F_RING */
 	struct bsn_sge sge[MAX_SGE];
 	unsigned bytes; /* of all SGEs */
+	unsigned slice; /* of SOURCE and TARGET, where its data are */
 };
 
 struct party;
@@ -82,6 +85,7 @@ struct party {
 	struct bsn_qp *qp; /* Bunsen's own; NULL on libmlx5's side */
 	struct bsn_cq *bsn_cq[2];
 	struct bsn_ep *ep;
+	struct bsn_lane *lane;
 
 	struct party *to; /* where its requests go */
 	uint32_t qpn;
