@@ -62,6 +62,22 @@ int provider_cq_create(struct ibv_context *context, const struct provider_cq_att
 	return provider_error_of_pointer(created);
 }
 
+/* Whether a CQE was ever written, or consumed. */
+static bool was_used(const struct mlx5dv_cq *map)
+{
+	const uint8_t *first = (const uint8_t *)map->buf + map->cqe_size - BSN_CQE_SIZE;
+	struct bsn_dbr_cq_ci record;
+	struct bsn_cqe_tail tail;
+
+	bsn_dbr_cq_ci_decode(&record, map->dbrec);
+	for (uint32_t i = 0; i < map->cqe_cnt && !record.ci; i++) {
+		bsn_cqe_tail_decode(&tail, first + (size_t)i * map->cqe_size + BSN_CQE_TAIL_OFFSET);
+		if (tail.opcode != BSN_CQE_INVALID)
+			return true;
+	}
+	return record.ci;
+}
+
 int provider_cq_map(struct ibv_cq *cq, uint32_t spare, struct bsn_cq *hot)
 {
 	struct mlx5dv_cq map = { 0 };
@@ -70,6 +86,8 @@ int provider_cq_map(struct ibv_cq *cq, uint32_t spare, struct bsn_cq *hot)
 
 	if (err)
 		return err;
+	if (was_used(&map))
+		return -EBUSY;
 	bsn_cq_init(hot, &(struct bsn_cq_init){
 				 .ring = map.buf,
 				 .record = (struct bsn_be32 *)map.dbrec,

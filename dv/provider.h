@@ -31,7 +31,10 @@ struct provider_cq_attr {
 int provider_cq_create(struct ibv_context *context, const struct provider_cq_attr *attr,
 		       struct ibv_cq **cq);
 
-/* Maps a CQ that no QP has used yet. @spare: CQEs that will never be needed (0: none known). */
+/*
+ * Maps a CQ that no QP has used yet; -EBUSY, and nothing of it was touched, where one has.
+ * @spare: CQEs that will never be needed (0: none known).
+ */
 int provider_cq_map(struct ibv_cq *cq, uint32_t spare, struct bsn_cq *hot);
 
 /* A QP of the direct path: no scatter-to-CQE. @td may be NULL. */

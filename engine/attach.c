@@ -19,14 +19,6 @@ static struct cq_object *find_cq_object(struct bsn_device *device, const struct 
 	return cq;
 }
 
-static bool was_polled(const struct bsn_cq *cq)
-{
-	struct bsn_dbr_cq_ci record;
-
-	bsn_dbr_cq_ci_decode(&record, cq->record);
-	return record.ci != 0;
-}
-
 /*
  * The application sized the CQ: its entries are what its queues may need, and libmlx5 rounds up to
  * a power of two, of which nothing can be counted on.
@@ -38,7 +30,9 @@ static int adopt_cq(struct bsn_device *device, struct ibv_cq *verbs, bool direct
 	int err;
 
 	if (cq && !cq->hot.path != direct)
-		return fail(EMLINK, "the CQ serves a QP of the other path");
+		return fail(EMLINK,
+			    "the CQ serves a QP of the other path: attach all of its QPs with "
+			    "the same promise about their registers");
 	if (cq) {
 		*out = cq;
 		return 0;
@@ -52,13 +46,12 @@ static int adopt_cq(struct bsn_device *device, struct ibv_cq *verbs, bool direct
 	cq->entries = (uint32_t)verbs->cqe;
 	cq->hot.owner = cq;
 	err = path_of(direct)->cq_make(cq);
-	if (!err && direct && was_polled(&cq->hot)) {
-		path_of(direct)->cq_free(cq);
-		err = fail(EBUSY, "the CQ was polled already: attach before its first poll");
-	}
 	if (err) {
 		free(cq);
-		return err;
+		return err == -EBUSY
+			       ? fail(EBUSY, "the CQ has completions or was polled already: attach "
+					     "all of its QPs before their first post")
+			       : err;
 	}
 	use(&device->uses);
 	list_cq(cq);
@@ -94,8 +87,11 @@ static int type_of(const struct ibv_qp *verbs, enum bsn_qp_type *type)
 	}
 }
 
-/* What the application asked for is what the CQ was sized for: so many blocks may be outstanding. */
-static int read_limits(struct qp_object *qp)
+/*
+ * What the application asked for is what the CQ was sized for: so many blocks may be outstanding, or
+ * so many as the longest request takes.
+ */
+static int read_limits(struct qp_object *qp, bool *signal_all)
 {
 	struct ibv_qp_init_attr init;
 	struct ibv_qp_attr attr;
@@ -108,8 +104,25 @@ static int read_limits(struct qp_object *qp)
 					     .max_send_sge = init.cap.max_send_sge,
 					     .max_recv_sge = init.cap.max_recv_sge,
 					     .max_inline = init.cap.max_inline_data };
+	if (!qp->limits.send_depth)
+		return fail(EOPNOTSUPP, "the QP has no send queue: create it with max_send_wr 1");
 	qp->sends_bb = qp->limits.send_depth;
+	if (qp->sends_bb < direct_longest_bb(qp))
+		qp->sends_bb = direct_longest_bb(qp);
+	*signal_all |= init.sq_sig_all;
 	return 0;
+}
+
+static bool is_attached(struct bsn_device *device, const struct ibv_qp *verbs)
+{
+	const struct qp_object *qp;
+
+	pthread_mutex_lock(&device->lock);
+	for (qp = device->qps; qp; qp = qp->next)
+		if (qp->verbs == verbs)
+			break;
+	pthread_mutex_unlock(&device->lock);
+	return qp;
 }
 
 static bool was_posted_to(const struct ibv_qp *verbs)
@@ -117,6 +130,8 @@ static bool was_posted_to(const struct ibv_qp *verbs)
 	struct bsn_dbr_wq recv, send;
 	struct provider_qp map;
 
+	if (!provider_is_mlx5(verbs->context->device))
+		return false; /* it cannot be told */
 	if (provider_qp_map((struct ibv_qp *)(uintptr_t)verbs, &map))
 		return false;
 	bsn_dbr_wq_decode(&recv, (uint8_t *)map.record + BSN_DBR_RECV_OFFSET);
@@ -124,14 +139,20 @@ static bool was_posted_to(const struct ibv_qp *verbs)
 	return recv.index || send.index;
 }
 
-static int check(const struct bsn_device *device, const struct ibv_qp *verbs, bool direct)
+static int check(struct bsn_device *device, const struct ibv_qp *verbs, enum bsn_qp_type *type)
 {
+	const int err = type_of(verbs, type);
+
+	if (err)
+		return err;
 	if (verbs->context != device->context)
 		return fail(EINVAL, "the QP is of another device: see bsn_device_attach()");
 	if (verbs->srq)
 		return fail(EOPNOTSUPP, "a QP with an SRQ cannot be attached: receives of others "
 					"would be ours to count");
-	if (direct && was_posted_to(verbs))
+	if (is_attached(device, verbs))
+		return fail(EBUSY, "the QP is attached already");
+	if (was_posted_to(verbs))
 		return fail(EBUSY, "the QP was posted to already: attach before its first post");
 	return 0;
 }
@@ -171,15 +192,14 @@ drop_cq:
 int bsn_qp_attach(struct bsn_device *device, struct ibv_qp *verbs,
 		  const struct bsn_attach_attr *given, struct bsn_qp **out)
 {
-	const struct bsn_attach_attr attr = given ? *given : (struct bsn_attach_attr){ 0 };
+	struct bsn_attach_attr attr = given ? *given : (struct bsn_attach_attr){ 0 };
+	enum bsn_qp_type type = BSN_QP_RC;
 	struct qp_object *qp;
-	bool direct;
 	int err;
 
 	if (!device || !verbs || !out)
 		return fail(EINVAL, "no device, no QP, or no place for the result");
-	direct = device->direct && attr.register_is_ours;
-	err = check(device, verbs, direct);
+	err = check(device, verbs, &type);
 	if (err)
 		return err;
 	qp = calloc(1, sizeof(*qp));
@@ -187,13 +207,12 @@ int bsn_qp_attach(struct bsn_device *device, struct ibv_qp *verbs,
 		return fail(ENOMEM, "no memory");
 	qp->device = device;
 	qp->verbs = verbs;
-	qp->direct = direct;
+	qp->type = type;
+	qp->direct = device->direct && attr.register_is_ours;
 	qp->user = attr.user;
 	qp->pd = &device->default_pd;
 	choose_psn(qp);
-	err = type_of(verbs, &qp->type);
-	if (!err)
-		err = read_limits(qp);
+	err = read_limits(qp, &attr.signal_all);
 	if (!err)
 		err = attach_queues(qp, &attr);
 	if (err) {

@@ -268,7 +268,7 @@ BSN_API int bsn_qp_destroy(struct bsn_qp *qp);
 /** struct bsn_attach_attr */
 struct bsn_attach_attr {
 	bool register_is_ours; /* the caller's word: nobody else posts through this QP's register */
-	bool signal_all;       /* the QP was made with sq_sig_all */
+	bool signal_all;       /* the QP was made with sq_sig_all, on a provider that does not tell */
 	void *user;
 };
 
@@ -276,14 +276,29 @@ struct bsn_attach_attr {
  * bsn_qp_attach - a QP, with its CQs, that the application made by verbs or rdma_cm
  * @qp: in any state, before its first post; from here on no ibv_* data verb may touch it or its CQs
  *
+ * All QPs of a CQ are attached, with the same promise, before the first of them is posted to.
  * Without @register_is_ours, and on providers other than mlx5, the QP runs on the verbs path.
- * Return: -EBUSY it was posted to, or its CQ polled, already; -EMLINK its CQ serves a QP that is
- * not attached, as far as that can be told. bsn_qp_destroy() detaches; the verbs objects live on.
+ * Outstanding may be as many basic blocks (64 B of WQE) as max_send_wr, or one longest request: that
+ * much the CQ was made for.
+ *
+ * bsn_qp_destroy() detaches, and the verbs objects live on. Take the QP to RESET before it is used
+ * by verbs again, so that nothing of ours comes back. On the direct path its CQs have no reader any
+ * more, since libmlx5 does not know what was consumed: they can only be destroyed, the QP first.
+ *
+ * Return: -EBUSY it was posted to, or has been attached, or its CQ has completions or was polled
+ * (posts can be told of mlx5 QPs, CQs on the direct path); -EMLINK the CQ serves a QP that was
+ * attached with another promise; -EOPNOTSUPP not RC, UC or UD, with an SRQ, or without a send queue;
+ * -EINVAL of another device's context.
  */
 BSN_API int bsn_qp_attach(struct bsn_device *device, struct ibv_qp *qp,
 			  const struct bsn_attach_attr *attr, struct bsn_qp **out);
 
-/** bsn_device_attach - the device behind a context that the application opened; see bsn_qp_attach() */
+/**
+ * bsn_device_attach - the device behind a context that the application opened; see bsn_qp_attach()
+ *
+ * The context is the application's to close, after bsn_device_close(). Its asynchronous events have
+ * one reader: bsn_device_get_event(), or the application by itself.
+ */
 BSN_API int bsn_device_attach(struct ibv_context *context, const struct bsn_device_attr *attr,
 			      struct bsn_device **device);
 

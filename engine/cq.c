@@ -137,6 +137,8 @@ static int check(const struct bsn_device *device, const struct bsn_cq_attr *attr
 			    device->info.max_cqe);
 	if (attr->lane && lane_of(attr->lane)->device != device)
 		return fail(EINVAL, "the lane is of another device");
+	if (attr->channel && attr->channel->device != device)
+		return fail(EINVAL, "the channel is of another device");
 	return 0;
 }
 

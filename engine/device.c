@@ -3,7 +3,6 @@
 #include "engine.h"
 
 #include <arpa/inet.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -183,10 +182,14 @@ static struct ibv_device *pick(struct ibv_device **list, const char *name)
 
 static int open_context(const char *name, struct bsn_device *device, bool *is_mlx5)
 {
-	struct ibv_device **list = ibv_get_device_list(NULL);
+	struct ibv_device **list;
 	struct ibv_device *found;
 	int err;
 
+	errno = 0;
+	list = ibv_get_device_list(NULL);
+	if (!list && errno == ENOMEM)
+		return fail(ENOMEM, "no memory for the list of devices");
 	if (!name || !*name)
 		name = getenv("BSN_DEVICE");
 	if (name && !*name)
@@ -222,10 +225,6 @@ static int set_up(struct bsn_device *device, bool is_mlx5)
 	if (err)
 		return err;
 	list_features(device);
-	err = fcntl(device->context->async_fd, F_SETFL,
-		    fcntl(device->context->async_fd, F_GETFL) | O_NONBLOCK);
-	if (err < 0)
-		return fail(errno, "cannot make the event file non-blocking");
 	errno = 0;
 	device->default_pd.device = device;
 	device->default_pd.verbs = ibv_alloc_pd(device->context);
@@ -445,30 +444,60 @@ static void name_object(struct bsn_device *device, const struct ibv_async_event 
 	}
 }
 
+static void kill_cqs(struct bsn_device *device)
+{
+	for (struct cq_object *cq = device->cqs; cq; cq = cq->next)
+		bsn_cq_kill(&cq->hot, EIO);
+}
+
 /* What an event means for polls: dead queues say so. */
 static void spread(struct bsn_device *device, const struct bsn_event *event)
 {
 	if (event->type == IBV_EVENT_CQ_ERR && event->cq)
 		bsn_cq_kill(event->cq, EOVERFLOW);
 	if (event->type == IBV_EVENT_DEVICE_FATAL)
-		for (struct cq_object *cq = device->cqs; cq; cq = cq->next)
-			bsn_cq_kill(&cq->hot, EIO);
+		kill_cqs(device);
+}
+
+/*
+ * The file is asked first, rather than made non-blocking: where the context is the application's, so
+ * is the mode of its files.
+ */
+static bool has_event(const struct bsn_device *device)
+{
+	struct pollfd file = { .fd = device->context->async_fd, .events = POLLIN };
+
+	return poll(&file, 1, 0) == 1;
+}
+
+static int read_event(struct bsn_device *device, struct bsn_event *event)
+{
+	struct ibv_async_event verbs;
+
+	errno = 0;
+	if (ibv_get_async_event(device->context, &verbs)) {
+		const int error = errno ? errno : EIO;
+		if (error == EAGAIN || error == EINTR)
+			return -EAGAIN;
+		kill_cqs(device);
+		return fail(error, "%s gives no more events: the device is gone: close it",
+			    device->info.name);
+	}
+	*event = (struct bsn_event){ .type = verbs.event_type };
+	name_object(device, &verbs, event);
+	spread(device, event);
+	ibv_ack_async_event(&verbs);
+	return 0;
 }
 
 int bsn_device_get_event(struct bsn_device *device, struct bsn_event *event)
 {
-	struct ibv_async_event verbs;
+	int err;
 
 	if (!device || !event)
 		return fail(EINVAL, "no device, or no place for the event");
-	errno = 0;
-	if (ibv_get_async_event(device->context, &verbs))
-		return errno == EAGAIN || errno == EINTR ? -EAGAIN : -errno;
-	*event = (struct bsn_event){ .type = verbs.event_type };
 	pthread_mutex_lock(&device->lock);
-	name_object(device, &verbs, event);
-	spread(device, event);
+	err = has_event(device) ? read_event(device, event) : -EAGAIN;
 	pthread_mutex_unlock(&device->lock);
-	ibv_ack_async_event(&verbs);
-	return 0;
+	return err;
 }

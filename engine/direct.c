@@ -37,9 +37,14 @@ static uint32_t max_ds(const struct qp_object *qp)
 	return (bytes + BSN_DS_SIZE - 1) / BSN_DS_SIZE;
 }
 
+uint32_t direct_longest_bb(const struct qp_object *qp)
+{
+	return (max_ds(qp) + BSN_BB_DS - 1) / BSN_BB_DS;
+}
+
 uint32_t direct_sends_bb(const struct qp_object *qp)
 {
-	return qp->limits.send_depth * ((max_ds(qp) + BSN_BB_DS - 1) / BSN_BB_DS);
+	return qp->limits.send_depth * direct_longest_bb(qp);
 }
 
 static enum bsn_ce ce_of(const struct bsn_qp_attr *attr)
@@ -97,12 +102,14 @@ static int make_rq(struct qp_object *qp, const struct provider_qp *map)
 		.capacity = qp->limits.recv_depth,
 		.stride_bytes = map->rq_stride_bytes,
 	};
+	/* An application's QP may have none: it is full from the first day. */
+	const struct bsn_rq_init none = { .count = 1, .stride_bytes = BSN_DATA_SIZE };
 
 	if (qp->srq) {
 		qp->rq = qp->srq->rq;
 		return 0;
 	}
-	qp->rq = bsn_rq_alloc(&init);
+	qp->rq = bsn_rq_alloc(map->rq_count ? &init : &none);
 	if (!qp->rq)
 		return fail(ENOMEM, "no memory");
 	qp->rq->user = qp->user;

@@ -200,7 +200,8 @@ void unroute_qp(struct qp_object *qp);
 /* verbs.c: a QP that posts by ibv_wr_* where the provider has it. */
 int verbs_qp_create(struct ibv_pd *pd, struct ibv_qp_init_attr *init, struct ibv_qp **qp);
 
-/* direct.c: blocks that a QP's send queue takes for the limits that were asked for. */
+/* direct.c: blocks of the longest request, and of a full queue, for the limits that were asked for. */
+uint32_t direct_longest_bb(const struct qp_object *qp);
 uint32_t direct_sends_bb(const struct qp_object *qp);
 
 /* connect.c */

@@ -43,6 +43,8 @@ int bsn_mr_register(struct bsn_device *device, void *addr, size_t length,
 
 	if (!device || !addr || !length || !out)
 		return fail(EINVAL, "no device, no memory, or no place for the result");
+	if (pd->device != device)
+		return fail(EINVAL, "the protection domain is of another device");
 	mr = calloc(1, sizeof(*mr));
 	if (!mr)
 		return fail(ENOMEM, "no memory");

@@ -15,26 +15,66 @@ static enum ibv_qp_type verbs_type(enum bsn_qp_type type)
 
 /* -- creation ----------------------------------------------------------------------------------- */
 
+/* An attached CQ has no lane, and may be polled through verbs. */
+static int check_cq(const struct bsn_device *device, const struct bsn_qp_attr *attr,
+		    const struct cq_object *cq)
+{
+	if (cq->device != device)
+		return fail(EINVAL, "the CQ is of another device");
+	if (!cq->hot.path != device->direct)
+		return fail(EINVAL, "the CQ is attached by way of verbs: create another one");
+	if (!cq->lane && !attr->lane)
+		return fail(EINVAL, "the CQ is an attached one and brings no lane: name one");
+	return 0;
+}
+
+static int check_objects(const struct bsn_device *device, const struct bsn_qp_attr *attr)
+{
+	int err;
+
+	if (!attr->cq)
+		return fail(EINVAL, "a QP needs a CQ");
+	err = check_cq(device, attr, cq_of(attr->cq));
+	if (!err && attr->recv_cq)
+		err = check_cq(device, attr, cq_of(attr->recv_cq));
+	if (err)
+		return err;
+	if (attr->lane && lane_of(attr->lane)->device != device)
+		return fail(EINVAL, "the lane is of another device");
+	if (attr->pd && attr->pd->device != device)
+		return fail(EINVAL, "the protection domain is of another device");
+	if (attr->srq && !attr->srq->is_srq)
+		return fail(EINVAL, "the receive queue is a QP's own, not an SRQ");
+	if (attr->srq && ((const struct srq_object *)attr->srq->owner)->device != device)
+		return fail(EINVAL, "the SRQ is of another device");
+	return 0;
+}
+
+/* Bytes of inline data in the longest WQE, behind an address. */
+static uint32_t most_inline(enum bsn_qp_type type)
+{
+	const uint32_t head = BSN_CTRL_SIZE + BSN_INLINE_HDR_SIZE +
+			      (type == BSN_QP_UD ? BSN_AV_UD_GRH_SIZE : BSN_RADDR_SIZE);
+
+	return BSN_SEND_MAX_DS * BSN_DS_SIZE - head;
+}
+
 static int check(const struct bsn_device *device, const struct bsn_qp_attr *attr)
 {
 	const struct bsn_device_info *info = &device->info;
 
 	if (attr->type > BSN_QP_UD)
 		return fail(EINVAL, "no such QP type: %d", (int)attr->type);
-	if (!attr->cq)
-		return fail(EINVAL, "a QP needs a CQ");
-	if (cq_of(attr->cq)->device != device ||
-	    (attr->recv_cq && cq_of(attr->recv_cq)->device != device))
-		return fail(EINVAL, "the CQ is of another device");
 	if (attr->send_depth > info->max_send_wr || attr->recv_depth > info->max_send_wr)
 		return fail(EINVAL, "depth %u or %u: the device takes %u", attr->send_depth,
 			    attr->recv_depth, info->max_send_wr);
 	if (attr->max_send_sge > info->max_sge || attr->max_recv_sge > info->max_sge)
 		return fail(EINVAL, "%u or %u SGEs: the device takes %u", attr->max_send_sge,
 			    attr->max_recv_sge, info->max_sge);
-	if (attr->max_inline > BSN_SEND_MAX_DS * BSN_DS_SIZE)
-		return fail(EINVAL, "%u bytes inline: a WQE has no room for that", attr->max_inline);
-	return 0;
+	if (attr->max_inline > most_inline(attr->type))
+		return fail(EINVAL, "%u bytes inline: a WQE has room for %u", attr->max_inline,
+			    most_inline(attr->type));
+	return check_objects(device, attr);
 }
 
 static uint32_t or_default(uint32_t value, uint32_t if_zero)

@@ -35,6 +35,8 @@ int bsn_srq_create(struct bsn_device *device, const struct bsn_srq_attr *given, 
 
 	if (!device || !out)
 		return fail(EINVAL, "no device, or no place for the SRQ");
+	if (attr.pd && attr.pd->device != device)
+		return fail(EINVAL, "the protection domain is of another device");
 	srq = calloc(1, sizeof(*srq));
 	if (!srq)
 		return fail(ENOMEM, "no memory");
