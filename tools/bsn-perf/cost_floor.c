@@ -14,7 +14,7 @@
 #include <infiniband/mlx5dv.h>
 #include <stdlib.h>
 
-#include "verbs_qp.h"
+#include "plain_qp.h"
 
 struct floor_cq {
 	uint8_t *ring;           /* the first CQE proper */
@@ -24,7 +24,7 @@ struct floor_cq {
 };
 
 struct floor_queue {
-	struct verbs_qp v;
+	struct plain_qp v;
 	struct cost_target target;
 	uint8_t *sq, *rq;
 	struct bsn_be32 *record; /* RQ, SQ */
@@ -426,13 +426,13 @@ static void close_queue(void *queue)
 {
 	struct floor_queue *q = queue;
 
-	verbs_qp_destroy(&q->v);
+	plain_qp_destroy(&q->v);
 	free(q);
 }
 
 static int open_queue(const struct cost_rig *rig, void **queue, const char **why_not)
 {
-	const struct verbs_qp_attr attr = { .depth = COST_DEPTH,
+	const struct plain_qp_attr attr = { .depth = COST_DEPTH,
 					    .max_inline = COST_BYTES,
 					    .has_own_register = true };
 	struct bsn_address self;
@@ -445,16 +445,16 @@ static int open_queue(const struct cost_rig *rig, void **queue, const char **why
 		return -EOPNOTSUPP;
 	}
 	q = calloc(1, sizeof(*q));
-	err = q ? verbs_qp_create(rig->device, &attr, rig->memory, COST_MEMORY, &q->v) : -ENOMEM;
+	err = q ? plain_qp_create(rig->device, &attr, rig->memory, COST_MEMORY, &q->v) : -ENOMEM;
 	if (err) {
 		*why_not = err == -EOPNOTSUPP ? "the device has no thread domains" : NULL;
 		free(q);
 		return err;
 	}
 	err = map_qp(q);
-	verbs_qp_address(&q->v, &self);
+	plain_qp_address(&q->v, &self);
 	if (!err)
-		err = verbs_qp_connect(&q->v, &self);
+		err = plain_qp_connect(&q->v, &self);
 	if (!err && !q->toggle) {
 		*why_not = "the device gave a register without BlueFlame";
 		err = -EOPNOTSUPP;

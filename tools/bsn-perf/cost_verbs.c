@@ -9,10 +9,10 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "verbs_qp.h"
+#include "plain_qp.h"
 
 struct verbs_queue {
-	struct verbs_qp v;
+	struct plain_qp v;
 	struct cost_target target;
 	struct ibv_sge local, data, recv;
 	struct ibv_send_wr write, write_inline, read, send;
@@ -423,26 +423,26 @@ static void close_queue(void *queue)
 {
 	struct verbs_queue *q = queue;
 
-	verbs_qp_destroy(&q->v);
+	plain_qp_destroy(&q->v);
 	free(q);
 }
 
 static int open_queue(const struct cost_rig *rig, bool is_extended, void **queue)
 {
-	const struct verbs_qp_attr attr = { .depth = COST_DEPTH,
+	const struct plain_qp_attr attr = { .depth = COST_DEPTH,
 					    .max_inline = COST_BYTES,
 					    .is_extended = is_extended };
 	struct verbs_queue *q = calloc(1, sizeof(*q));
 	struct bsn_address self;
 	int err =
-		q ? verbs_qp_create(rig->device, &attr, rig->memory, COST_MEMORY, &q->v) : -ENOMEM;
+		q ? plain_qp_create(rig->device, &attr, rig->memory, COST_MEMORY, &q->v) : -ENOMEM;
 
 	if (err) {
 		free(q);
 		return err;
 	}
-	verbs_qp_address(&q->v, &self);
-	err = verbs_qp_connect(&q->v, &self);
+	plain_qp_address(&q->v, &self);
+	err = plain_qp_connect(&q->v, &self);
 	if (err) {
 		close_queue(q);
 		return err;

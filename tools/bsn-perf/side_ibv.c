@@ -4,11 +4,11 @@
 #include <stdlib.h>
 
 #include "traffic.h"
-#include "verbs_qp.h"
+#include "plain_qp.h"
 
 struct ibv_side {
 	struct side side; /* first */
-	struct verbs_qp v;
+	struct plain_qp v;
 	struct ibv_sge out, in;
 	struct ibv_send_wr wr[TRAFFIC_BURST];
 	struct ibv_recv_wr recv_wr;
@@ -79,13 +79,13 @@ static void close_side(struct side *side)
 {
 	struct ibv_side *v = (struct ibv_side *)side;
 
-	verbs_qp_destroy(&v->v);
+	plain_qp_destroy(&v->v);
 	free(v);
 }
 
 static void tell_address(struct side *side, struct bsn_address *address)
 {
-	verbs_qp_address(&((struct ibv_side *)side)->v, address);
+	plain_qp_address(&((struct ibv_side *)side)->v, address);
 }
 
 static void make_requests(struct ibv_side *v)
@@ -119,7 +119,7 @@ static void make_requests(struct ibv_side *v)
 static int connect_side(struct side *side, const struct bsn_address *peer)
 {
 	struct ibv_side *v = (struct ibv_side *)side;
-	const int err = verbs_qp_connect(&v->v, peer);
+	const int err = plain_qp_connect(&v->v, peer);
 
 	if (err)
 		return fail_with("connect", err == -EPROTO ? "the peer does not use --path ibv"
@@ -142,7 +142,7 @@ int side_ibv_open(struct bsn_device *device, const struct plan *plan,
 		  const struct side_memory *memory, struct side **side)
 {
 	struct ibv_side *v = calloc(1, sizeof(*v));
-	struct verbs_qp_attr attr = { .depth = plan->depth };
+	struct plain_qp_attr attr = { .depth = plan->depth };
 	int err;
 
 	if (!v)
@@ -155,7 +155,7 @@ int side_ibv_open(struct bsn_device *device, const struct plan *plan,
 			     (plan->op == TRAFFIC_WRITE || plan->op == TRAFFIC_SEND),
 	};
 	attr.max_inline = v->side.is_inline ? TRAFFIC_INLINE_MAX : 0;
-	err = verbs_qp_create(device, &attr, memory->base, memory->length, &v->v);
+	err = plain_qp_create(device, &attr, memory->base, memory->length, &v->v);
 	if (err) {
 		free(v);
 		return fail_with("queues", strerror(-err));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The verbs side: making, connecting and unmaking a QP the way every verbs program does. */
-#include "verbs_qp.h"
+#include "plain_qp.h"
 
 #include <endian.h>
 #include <errno.h>
@@ -12,7 +12,7 @@ static int errno_or(int otherwise)
 	return errno ? -errno : -otherwise;
 }
 
-static int create_domain(struct verbs_qp *q, const struct verbs_qp_attr *attr)
+static int create_domain(struct plain_qp *q, const struct plain_qp_attr *attr)
 {
 	struct ibv_td_init_attr td = { .comp_mask = 0 };
 	struct ibv_parent_domain_init_attr parent = { .comp_mask = 0 };
@@ -31,7 +31,7 @@ static int create_domain(struct verbs_qp *q, const struct verbs_qp_attr *attr)
 	return q->parent ? 0 : errno_or(EOPNOTSUPP);
 }
 
-static int create_cqs(struct verbs_qp *q, const struct verbs_qp_attr *attr)
+static int create_cqs(struct plain_qp *q, const struct plain_qp_attr *attr)
 {
 	struct ibv_cq_init_attr_ex extended = { .cqe = attr->depth,
 						.wc_flags = IBV_WC_EX_WITH_BYTE_LEN };
@@ -46,7 +46,7 @@ static int create_cqs(struct verbs_qp *q, const struct verbs_qp_attr *attr)
 	return q->recv_cq ? 0 : errno_or(ENOMEM);
 }
 
-static int create_qp(struct verbs_qp *q, const struct verbs_qp_attr *attr)
+static int create_qp(struct plain_qp *q, const struct plain_qp_attr *attr)
 {
 	struct ibv_qp_init_attr_ex init = {
 		.send_cq = q->cq,
@@ -72,8 +72,8 @@ static int create_qp(struct verbs_qp *q, const struct verbs_qp_attr *attr)
 	return 0;
 }
 
-int verbs_qp_create(struct bsn_device *device, const struct verbs_qp_attr *attr, void *memory,
-		    size_t length, struct verbs_qp *q)
+int plain_qp_create(struct bsn_device *device, const struct plain_qp_attr *attr, void *memory,
+		    size_t length, struct plain_qp *q)
 {
 	int err;
 
@@ -93,11 +93,11 @@ int verbs_qp_create(struct bsn_device *device, const struct verbs_qp_attr *attr,
 		err = q->mr ? 0 : errno_or(ENOMEM);
 	}
 	if (err)
-		verbs_qp_destroy(q);
+		plain_qp_destroy(q);
 	return err;
 }
 
-void verbs_qp_destroy(struct verbs_qp *q)
+void plain_qp_destroy(struct plain_qp *q)
 {
 	if (q->mr)
 		ibv_dereg_mr(q->mr);
@@ -130,7 +130,7 @@ struct wire {
 
 _Static_assert(sizeof(struct wire) <= sizeof(struct bsn_address), "an address holds it");
 
-void verbs_qp_address(const struct verbs_qp *q, struct bsn_address *address)
+void plain_qp_address(const struct plain_qp *q, struct bsn_address *address)
 {
 	struct wire wire = {
 		.magic = htobe32(WIRE_MAGIC),
@@ -150,7 +150,7 @@ static uint32_t smaller(uint32_t a, uint32_t b)
 	return a < b ? a : b;
 }
 
-static int to_init(struct verbs_qp *q)
+static int to_init(struct plain_qp *q)
 {
 	struct ibv_qp_attr attr = {
 		.qp_state = IBV_QPS_INIT,
@@ -163,7 +163,7 @@ static int to_init(struct verbs_qp *q)
 			     IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
 }
 
-static int to_rtr(struct verbs_qp *q, const struct wire *peer)
+static int to_rtr(struct plain_qp *q, const struct wire *peer)
 {
 	struct ibv_qp_attr attr = {
 		.qp_state = IBV_QPS_RTR,
@@ -189,7 +189,7 @@ static int to_rtr(struct verbs_qp *q, const struct wire *peer)
 				     IBV_QP_MIN_RNR_TIMER);
 }
 
-static int to_rts(struct verbs_qp *q, const struct wire *peer)
+static int to_rts(struct plain_qp *q, const struct wire *peer)
 {
 	struct ibv_qp_attr attr = {
 		.qp_state = IBV_QPS_RTS,
@@ -205,7 +205,7 @@ static int to_rts(struct verbs_qp *q, const struct wire *peer)
 				     IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC);
 }
 
-int verbs_qp_connect(struct verbs_qp *q, const struct bsn_address *peer)
+int plain_qp_connect(struct plain_qp *q, const struct bsn_address *peer)
 {
 	struct wire wire;
 	int err;
