@@ -23,6 +23,7 @@ void bench_open(struct bench *b, enum cx_link link, enum bsn_qp_type type, enum 
 	}
 	memset(b, 0, sizeof(*b));
 	b->type = type;
+	b->max_recv_sge = 1;
 	assert_int_equal(softcx_start(&config), 0);
 	assert_int_equal(bsn_device_open(NULL, &attr, &b->device), 0);
 	b->info = bsn_device_info(b->device);
@@ -80,12 +81,20 @@ static void create_verbs(struct party *p)
 		.cap = { .max_send_wr = DEPTH,
 			 .max_recv_wr = RECV_DEPTH,
 			 .max_send_sge = MAX_SGE,
-			 .max_recv_sge = 1,
+			 .max_recv_sge = b->max_recv_sge,
 			 .max_inline_data = MAX_INLINE },
 		.comp_mask = IBV_QP_INIT_ATTR_PD,
 	};
 
 	create_domain(p);
+	if (b->has_srq) {
+		struct ibv_srq_init_attr srq = { .attr = { .max_wr = RECV_DEPTH - 1,
+							   .max_sge = b->max_recv_sge } };
+
+		p->srq = ibv_create_srq(b->pd, &srq);
+		assert_non_null(p->srq);
+		init.srq = p->srq;
+	}
 	for (unsigned i = 0; i < 2; i++) {
 		p->cq[i] = ibv_create_cq(b->verbs, 256, NULL, NULL, 0);
 		assert_non_null(p->cq[i]);
@@ -190,6 +199,8 @@ static void connect_verbs(struct party *p, uint32_t dest_qpn)
 static void destroy_verbs(struct party *p)
 {
 	assert_int_equal(ibv_destroy_qp(p->verbs), 0);
+	if (p->srq)
+		assert_int_equal(ibv_destroy_srq(p->srq), 0);
 	if (p->ah)
 		assert_int_equal(ibv_destroy_ah(p->ah), 0);
 	for (unsigned i = 0; i < 2; i++)
@@ -205,10 +216,13 @@ static void create_bunsen(struct party *p)
 	struct bench *b = p->bench;
 	const struct bsn_lane_attr lane = { .is_shared = b->is_shared };
 	const struct bsn_cq_attr cq = { .entries = 256 };
+	const struct bsn_srq_attr srq = { .recv_depth = RECV_DEPTH - 1,
+					  .max_recv_sge = b->max_recv_sge };
 	struct bsn_qp_attr attr = { .type = b->type,
 				    .send_depth = DEPTH,
 				    .recv_depth = RECV_DEPTH,
 				    .max_send_sge = MAX_SGE,
+				    .max_recv_sge = b->max_recv_sge,
 				    .max_inline = MAX_INLINE,
 				    .signal_every = -1, /* libmlx5 adds no signals of its own */
 				    .signal_all = b->signal_all };
@@ -217,6 +231,9 @@ static void create_bunsen(struct party *p)
 		assert_int_equal(bsn_cq_create(b->device, &cq, &p->bsn_cq[i]), 0);
 	assert_int_equal(bsn_lane_create(b->device, &lane, &p->lane), 0);
 	attr.lane = p->lane;
+	if (b->has_srq)
+		assert_int_equal(bsn_srq_create(b->device, &srq, &p->bsn_srq), 0);
+	attr.srq = p->bsn_srq;
 	attr.cq = p->bsn_cq[0];
 	attr.recv_cq = p->bsn_cq[1];
 	assert_int_equal(bsn_qp_create(b->device, &attr, &p->qp), 0);
@@ -244,12 +261,26 @@ static void destroy_bunsen(struct party *p)
 	if (p->ep && p->bench->type == BSN_QP_UD)
 		assert_int_equal(bsn_ep_destroy(p->ep), 0);
 	assert_int_equal(bsn_qp_destroy(p->qp), 0);
+	assert_int_equal(bsn_srq_destroy(p->bsn_srq), 0);
 	assert_int_equal(bsn_lane_destroy(p->lane), 0);
 	for (unsigned i = 0; i < 2; i++)
 		assert_int_equal(bsn_cq_destroy(p->bsn_cq[i]), 0);
 }
 
 /* -- both --------------------------------------------------------------------------------------- */
+
+static void map_srq(struct party *p, struct ibv_srq *srq)
+{
+	struct mlx5dv_srq map = { 0 };
+	struct mlx5dv_obj obj = { .srq = { .in = srq, .out = &map } };
+
+	assert_int_equal(mlx5dv_init_obj(&obj, MLX5DV_OBJ_SRQ), 0);
+	assert_int_equal(map.head, 0);
+	assert_int_equal(map.tail, RECV_DEPTH - 1);
+	p->recv_ring = map.buf;
+	p->recv_stride = map.stride;
+	p->recv_record = (const uint8_t *)map.dbrec;
+}
 
 static void map_queues(struct party *p)
 {
@@ -265,6 +296,13 @@ static void map_queues(struct party *p)
 	p->record = (const uint8_t *)map.dbrec;
 	p->reg = (uint32_t)((uintptr_t)map.bf.reg % TRAP_PAGE_BYTES);
 	assert_int_equal(p->count_bb, RING_BB);
+	p->recv_ring = map.rq.buf;
+	p->recv_stride = map.rq.stride;
+	p->recv_record = p->record + BSN_DBR_RECV_OFFSET;
+	if (p->bench->has_srq)
+		map_srq(p, obj.qp.in->srq);
+	else
+		assert_int_equal(map.rq.wqe_cnt, RECV_DEPTH);
 }
 
 void party_create(struct bench *b, struct party *p, const struct builder *builder)
@@ -321,7 +359,10 @@ void party_receive(struct party *p, const struct bsn_sge *sge, unsigned count, u
 		return;
 	}
 	wr.sg_list = (struct ibv_sge *)(uintptr_t)sge;
-	assert_int_equal(ibv_post_recv(p->verbs, &wr, &bad), 0);
+	if (p->srq)
+		assert_int_equal(ibv_post_srq_recv(p->srq, &wr, &bad), 0);
+	else
+		assert_int_equal(ibv_post_recv(p->verbs, &wr, &bad), 0);
 }
 
 static unsigned opcode_of(const struct ibv_wc *wc)

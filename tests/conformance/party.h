@@ -27,7 +27,7 @@ enum {
 	RING_BB = 64,
 	MAX_SGE = 30,     /* all that the device takes */
 	MAX_INLINE = 828, /* all that libmlx5 grants on RC */
-	RECV_DEPTH = 8,
+	RECV_DEPTH = 8,   /* an SRQ's depth is one less, its ring not */
 
 	/* In the bench's memory. */
 	SOURCE = 4096,     /* pieces that requests gather from, or scatter into */
@@ -42,6 +42,8 @@ struct bench {
 	bool signal_all;
 	bool is_shared;        /* Bunsen's lanes have a lock */
 	bool is_doorbell_only; /* nobody uses BlueFlame */
+	bool has_srq;          /* each party receives from one of its own */
+	unsigned max_recv_sge; /* 1, unless set */
 	struct bsn_device *device;
 	const struct bsn_device_info *info;
 	struct ibv_context *verbs;
@@ -81,11 +83,13 @@ struct party {
 	struct ibv_pd *domain;
 	struct ibv_cq *cq[2]; /* of sends, of receives */
 	struct ibv_ah *ah;
+	struct ibv_srq *srq;
 
 	struct bsn_qp *qp; /* Bunsen's own; NULL on libmlx5's side */
 	struct bsn_cq *bsn_cq[2];
 	struct bsn_ep *ep;
 	struct bsn_lane *lane;
+	struct bsn_rq *bsn_srq;
 
 	struct party *to; /* where its requests go */
 	uint32_t qpn;
@@ -94,6 +98,10 @@ struct party {
 	const uint8_t *record; /* 8 bytes: receive, send */
 	uint32_t reg;          /* where its register begins in its page */
 	uint16_t pi;           /* where the next WQE begins, as it ought to be */
+
+	uint8_t *recv_ring; /* of its own, or the SRQ's */
+	uint32_t recv_stride;
+	const uint8_t *recv_record;
 };
 
 /* What a completion said, in Bunsen's terms. */
