@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Memory runs out, at each place where it can: every call of the control path that makes something
+ * is tried with its first step failing, then its second, until it gets through. Each time it says
+ * -ENOMEM, leaves its out parameter alone, and nothing half-made is left.
+ */
+#include "harness.h"
+
+#include <errno.h>
+
+bool turns_fail(void);
+void *turns_made(void *object);
+void turns_unmade(const void *object);
+
+static unsigned turn, failing_turn; /* counted from 1; 0: none fails */
+static bool has_failed;
+static long alive;
+
+bool turns_fail(void)
+{
+	if (!failing_turn || ++turn != failing_turn)
+		return false;
+	has_failed = true;
+	errno = ENOMEM;
+	return true;
+}
+
+void *turns_made(void *object)
+{
+	alive += object != NULL;
+	return object;
+}
+
+void turns_unmade(const void *object)
+{
+	alive -= object != NULL;
+}
+
+/* -- trying ------------------------------------------------------------------------------------- */
+
+#define UNTOUCHED ((void *)0x55)
+
+/* What a try works with; @result is the out parameter of the call. */
+struct attempt {
+	struct bench *b;
+	unsigned failing_turn;
+	void *result;
+};
+
+/* Only the call itself is to fail, not what it needs, nor what undoes it. */
+#define TRY(a, call)                                                                               \
+	__extension__({                                                                            \
+		(a)->result = UNTOUCHED;                                                           \
+		turn = 0;                                                                          \
+		failing_turn = (a)->failing_turn;                                                  \
+		const int result_ = (call);                                                        \
+		failing_turn = 0;                                                                  \
+		result_;                                                                           \
+	})
+
+/*
+ * Until a try meets no failure any more. One that meets it may still do without what it did not get.
+ */
+static void try_each_turn(struct bench *b, int (*try)(struct attempt *a), unsigned at_least)
+{
+	unsigned n = 0;
+
+	do {
+		struct attempt a = { .b = b, .failing_turn = ++n };
+		const long before = alive;
+		has_failed = false;
+		const int err = try(&a);
+		assert_int_equal(alive, before);
+		if (err) {
+			assert_int_equal(err, -ENOMEM);
+			assert_true(has_failed);
+			assert_ptr_equal(a.result, UNTOUCHED);
+			assert_true(strlen(bsn_error_text()) > 0);
+		} else {
+			assert_ptr_not_equal(a.result, UNTOUCHED);
+		}
+	} while (has_failed);
+	assert_true(n > at_least);
+}
+
+#define OUT(a, type) ((struct type **)(void *)&(a)->result)
+
+/* -- devices ------------------------------------------------------------------------------------ */
+
+static int try_open(struct attempt *a)
+{
+	const struct bsn_device_attr attr = { .path = bsn_device_info(a->b->device)->path };
+	const int err = TRY(a, bsn_device_open("mlx5_0", &attr, OUT(a, bsn_device)));
+
+	if (!err)
+		ok(bsn_device_close(a->result));
+	return err;
+}
+
+static int try_device_attach(struct attempt *a)
+{
+	struct ibv_context *context = bsn_device_verbs(a->b->device);
+	const int err = TRY(a, bsn_device_attach(context, NULL, OUT(a, bsn_device)));
+
+	if (!err)
+		ok(bsn_device_close(a->result));
+	return err;
+}
+
+static void devices(struct bench *b)
+{
+	try_each_turn(b, try_open, 6);
+	try_each_turn(b, try_device_attach, 4);
+}
+
+/* -- small objects ------------------------------------------------------------------------------ */
+
+#define DEFINE_TRY(name, type, create, destroy)                                                    \
+	static int try_##name(struct attempt *a)                                                   \
+	{                                                                                          \
+		const int err = TRY(a, create);                                                    \
+		if (!err)                                                                          \
+			ok(destroy(a->result));                                                    \
+		return err;                                                                        \
+	}
+
+DEFINE_TRY(pd, bsn_pd, bsn_pd_create(a->b->device, OUT(a, bsn_pd)), bsn_pd_destroy)
+DEFINE_TRY(lane, bsn_lane, bsn_lane_create(a->b->device, NULL, OUT(a, bsn_lane)), bsn_lane_destroy)
+DEFINE_TRY(channel, bsn_channel, bsn_channel_create(a->b->device, OUT(a, bsn_channel)),
+	   bsn_channel_destroy)
+DEFINE_TRY(buf, bsn_mr, bsn_buf_alloc(a->b->device, 100, NULL, OUT(a, bsn_mr)), bsn_buf_free)
+DEFINE_TRY(mr, bsn_mr,
+	   bsn_mr_register(a->b->device, bench_at(a->b, 0, 0), 64, NULL, OUT(a, bsn_mr)),
+	   bsn_mr_deregister)
+DEFINE_TRY(cq, bsn_cq, bsn_cq_create(a->b->device, NULL, OUT(a, bsn_cq)), bsn_cq_destroy)
+DEFINE_TRY(srq, bsn_rq, bsn_srq_create(a->b->device, NULL, OUT(a, bsn_rq)), bsn_srq_destroy)
+
+static void small_objects(struct bench *b)
+{
+	try_each_turn(b, try_pd, 2);
+	try_each_turn(b, try_lane, 1);
+	try_each_turn(b, try_channel, 2);
+	try_each_turn(b, try_buf, 3);
+	try_each_turn(b, try_mr, 2);
+	try_each_turn(b, try_cq, 3);
+	try_each_turn(b, try_srq, 3);
+}
+
+/* -- queue pairs -------------------------------------------------------------------------------- */
+
+/* On CQs of its own, since what they know of queues grows with the first. */
+static int try_qp_of(struct attempt *a, enum bsn_qp_type type, bool with_srq)
+{
+	struct bsn_qp_attr attr = { .type = type };
+	int err;
+
+	ok(bsn_cq_create(a->b->device, NULL, &attr.cq));
+	ok(bsn_cq_create(a->b->device, NULL, &attr.recv_cq));
+	if (with_srq)
+		ok(bsn_srq_create(a->b->device, NULL, &attr.srq));
+	err = TRY(a, bsn_qp_create(a->b->device, &attr, OUT(a, bsn_qp)));
+	if (!err)
+		ok(bsn_qp_destroy(a->result));
+	ok(bsn_srq_destroy(attr.srq));
+	ok(bsn_cq_destroy(attr.cq));
+	ok(bsn_cq_destroy(attr.recv_cq));
+	return err;
+}
+
+static int try_rc(struct attempt *a)
+{
+	return try_qp_of(a, BSN_QP_RC, false);
+}
+
+static int try_rc_with_srq(struct attempt *a)
+{
+	return try_qp_of(a, BSN_QP_RC, true);
+}
+
+static int try_ud(struct attempt *a)
+{
+	return try_qp_of(a, BSN_QP_UD, false);
+}
+
+/* What an application gives away, and gets back whether or not that succeeds. */
+static int try_attach(struct attempt *a)
+{
+	struct ibv_context *context = bsn_device_verbs(a->b->device);
+	const struct bsn_attach_attr attr = { .register_is_ours = true };
+	struct ibv_qp_init_attr init = { .qp_type = IBV_QPT_RC, .cap = { 8, 8, 1, 1, 0 } };
+	struct ibv_pd *pd = ibv_alloc_pd(context);
+	struct ibv_qp *qp;
+	int err;
+
+	init.send_cq = ibv_create_cq(context, 15, NULL, NULL, 0);
+	init.recv_cq = ibv_create_cq(context, 15, NULL, NULL, 0);
+	qp = ibv_create_qp(pd, &init);
+	assert_non_null(qp);
+	err = TRY(a, bsn_qp_attach(a->b->device, qp, &attr, OUT(a, bsn_qp)));
+	if (!err)
+		ok(bsn_qp_destroy(a->result));
+	assert_int_equal(ibv_destroy_qp(qp), 0);
+	assert_int_equal(ibv_destroy_cq(init.send_cq), 0);
+	assert_int_equal(ibv_destroy_cq(init.recv_cq), 0);
+	assert_int_equal(ibv_dealloc_pd(pd), 0);
+	return err;
+}
+
+static void queue_pairs(struct bench *b)
+{
+	try_each_turn(b, try_rc, 5);
+	try_each_turn(b, try_rc_with_srq, 4);
+	try_each_turn(b, try_ud, 5);
+	try_each_turn(b, try_attach, 7);
+}
+
+/* -- endpoints ---------------------------------------------------------------------------------- */
+
+static int try_ep(struct attempt *a)
+{
+	struct bsn_address peer;
+	int err;
+
+	ok(bsn_qp_address(a->b->qp[1], &peer));
+	err = TRY(a, bsn_ep_create(a->b->qp[0], &peer, NULL, NULL, OUT(a, bsn_ep)));
+	if (!err)
+		ok(bsn_ep_destroy(a->result));
+	return err;
+}
+
+static void endpoints(struct bench *b)
+{
+	try_each_turn(b, try_ep, 3);
+}
+
+/* -- lanes without a register of their own ------------------------------------------------------- */
+
+static void count_message(void *count, const char *text)
+{
+	assert_true(strlen(text) > 0);
+	(*(unsigned *)count)++;
+}
+
+/* Not a failure: the lane shares one, under a lock, and says so. */
+static void a_lane_does_without_a_register(struct bench *b)
+{
+	unsigned messages = 0;
+	const struct bsn_device_attr attr = { .log = count_message,
+					      .log_arg = &messages,
+					      .path = BSN_PATH_DIRECT };
+	struct attempt a = { .b = b, .failing_turn = 2 };
+	struct bsn_device *device;
+	struct bsn_lane *lane;
+
+	ok(bsn_device_open("mlx5_0", &attr, &device));
+	messages = 0;
+	ok(TRY(&a, bsn_lane_create(device, NULL, &lane)));
+	assert_int_equal(messages, 1);
+	assert_non_null(lane->lock);
+	ok(bsn_lane_destroy(lane));
+	ok(bsn_device_close(device));
+}
+
+static const struct bench_case cases[] = {
+	{ CASE("devices", devices), .is_bare = true, .is_model_only = true },
+	{ CASE("small objects", small_objects), .is_bare = true },
+	{ CASE("queue pairs", queue_pairs), .is_bare = true },
+	{ CASE("endpoints", endpoints), .qp.type = BSN_QP_UD, .is_own_only = true },
+	{ CASE("a lane does without a register", a_lane_does_without_a_register), .is_bare = true,
+	  .is_model_only = true },
+};
+
+int main(void)
+{
+	return bench_run("bad_input_memory", cases, sizeof(cases) / sizeof(cases[0]));
+}
