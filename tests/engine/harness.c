@@ -384,6 +384,8 @@ static bool can_run(const struct bench_case *test, enum bench_kind kind, bool ha
 		return false;
 	if (test->is_model_only && real_device())
 		return false;
+	if (test->is_verbs_only && kind != BENCH_VERBS && kind != BENCH_ATTACHED_VERBS)
+		return false;
 	/* A channel or an SRQ would be the application's, too. */
 	return !attached ||
 	       !(test->is_own_only || test->is_bare || test->has_channel || test->has_srq);

@@ -34,6 +34,7 @@ struct bench_case {
 	const char *fault_plan; /* only on the model */
 	bool is_bare;           /* a device and its memory, no queues */
 	bool is_model_only;
+	bool is_verbs_only;
 	bool is_own_only; /* not on QPs that the application made */
 	bool has_channel; /* of both CQs */
 	bool has_srq;     /* for both ends */

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What a provider may do to the verbs path that libmlx5 never does here: take a part of what it is
+ * given, refuse a receive, fail a poll, keep completions of a QP's earlier life. Its functions are
+ * replaced where libibverbs calls them.
+ */
+#include "harness.h"
+
+#include <errno.h>
+
+enum { COUNT = 5 };
+
+static int post_write(struct bench *b, uint64_t id, unsigned flags)
+{
+	const struct bsn_sge local = bench_sge(b, 0, 0, 64);
+	const struct bsn_remote remote = bench_remote(b, 1, 0);
+
+	return bsn_write(b->ep[0], &local, &remote, id, flags);
+}
+
+static uint32_t outstanding_sends(struct bench *b)
+{
+	struct bsn_outstanding outstanding;
+
+	ok(bsn_qp_outstanding(b->qp[0], &outstanding));
+	return outstanding.sends_bb;
+}
+
+/* -- a queue that the provider finds full ------------------------------------------------------- */
+
+static unsigned takes; /* requests, then no more */
+static int (*real_post_send)(struct ibv_qp *, struct ibv_send_wr *, struct ibv_send_wr **);
+
+static int take_some(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
+{
+	struct ibv_send_wr *rest = wr, *last = NULL;
+	int err = 0;
+
+	for (unsigned i = 0; i < takes && rest; i++) {
+		last = rest;
+		rest = rest->next;
+	}
+	if (last) {
+		last->next = NULL;
+		err = real_post_send(qp, wr, bad);
+		last->next = rest;
+	}
+	if (err || !rest)
+		return err;
+	*bad = rest;
+	return ENOMEM;
+}
+
+static int (*real_complete)(struct ibv_qp_ex *);
+
+static int take_none(struct ibv_qp_ex *qp)
+{
+	qp->wr_abort(qp);
+	return ENOMEM;
+}
+
+/* How many of COUNT requests it takes: by ibv_wr_*, all or none. */
+static unsigned begin_refusing(struct bench *b)
+{
+	struct ibv_qp *qp = bsn_qp_verbs(b->qp[0]);
+	struct ibv_qp_ex *extended = ibv_qp_to_qp_ex(qp);
+
+	takes = 2;
+	real_post_send = qp->context->ops.post_send;
+	qp->context->ops.post_send = take_some;
+	if (!extended)
+		return takes;
+	real_complete = extended->wr_complete;
+	extended->wr_complete = take_none;
+	return 0;
+}
+
+static void end_refusing(struct bench *b)
+{
+	struct ibv_qp *qp = bsn_qp_verbs(b->qp[0]);
+	struct ibv_qp_ex *extended = ibv_qp_to_qp_ex(qp);
+
+	qp->context->ops.post_send = real_post_send;
+	if (extended)
+		extended->wr_complete = real_complete;
+}
+
+static void what_was_not_taken_stays_appended(struct bench *b)
+{
+	unsigned taken;
+
+	for (unsigned lap = 0; lap < 10; lap++) {
+		for (uint64_t id = 0; id < COUNT; id++)
+			ok(post_write(b, id, BSN_F_SIGNALED));
+		taken = begin_refusing(b);
+		assert_int_equal(bsn_ring(b->sq[0]), -ENOMEM);
+		for (uint64_t id = 0; id < taken; id++)
+			expect_done(b, b->cq[0], id, BSN_OPCODE_RDMA_WRITE);
+		expect_nothing(b, b->cq[0]);
+		assert_int_equal(outstanding_sends(b), COUNT - taken);
+		end_refusing(b);
+		ok(bsn_ring(b->sq[0]));
+		for (uint64_t id = taken; id < COUNT; id++)
+			expect_done(b, b->cq[0], id, BSN_OPCODE_RDMA_WRITE);
+		expect_nothing(b, b->cq[0]);
+		assert_int_equal(outstanding_sends(b), 0);
+	}
+}
+
+/* A post that rings either happened, or it did not. */
+static void a_post_that_cannot_ring_was_not_made(struct bench *b)
+{
+	for (uint64_t id = 0; id < COUNT; id++)
+		ok(post_write(b, id, BSN_F_SIGNALED));
+	begin_refusing(b);
+	assert_int_equal(post_write(b, COUNT, BSN_F_SIGNALED | BSN_F_RING), -ENOMEM);
+	assert_int_equal(outstanding_sends(b), COUNT);
+	end_refusing(b);
+	ok(post_write(b, COUNT + 1, BSN_F_SIGNALED | BSN_F_RING));
+	for (uint64_t id = 0; id < COUNT; id++)
+		expect_done(b, b->cq[0], id, BSN_OPCODE_RDMA_WRITE);
+	expect_done(b, b->cq[0], COUNT + 1, BSN_OPCODE_RDMA_WRITE);
+	expect_nothing(b, b->cq[0]);
+}
+
+/* -- receives ----------------------------------------------------------------------------------- */
+
+static int refuse_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
+{
+	(void)qp;
+	*bad = wr;
+	return ENOMEM;
+}
+
+static void a_refused_receive_costs_no_room(struct bench *b)
+{
+	struct ibv_context *context = bsn_device_verbs(b->device);
+	const struct bsn_sge into = bench_sge(b, 1, 0, 64);
+	int (*real)(struct ibv_qp *, struct ibv_recv_wr *, struct ibv_recv_wr **);
+	struct bsn_outstanding outstanding;
+
+	real = context->ops.post_recv;
+	context->ops.post_recv = refuse_recv;
+	for (unsigned i = 0; i < 2 * BENCH_DEPTH; i++)
+		assert_int_equal(bsn_recv(b->rq[1], &into, 0), -ENOMEM);
+	context->ops.post_recv = real;
+	ok(bsn_qp_outstanding(b->qp[1], &outstanding));
+	assert_int_equal(outstanding.recvs, 0);
+	for (uint64_t id = 0; id < BENCH_DEPTH; id++)
+		ok(bsn_recv(b->rq[1], &into, id));
+}
+
+/* -- polls -------------------------------------------------------------------------------------- */
+
+static int fail_poll(struct ibv_cq *cq, int n, struct ibv_wc *wc)
+{
+	(void)cq;
+	(void)n;
+	(void)wc;
+	return -1;
+}
+
+static void a_poll_that_fails_is_an_error_for_ever(struct bench *b)
+{
+	struct ibv_context *context = bsn_device_verbs(b->device);
+	int (*real)(struct ibv_cq *, int, struct ibv_wc *) = context->ops.poll_cq;
+	struct bsn_completion c;
+
+	context->ops.poll_cq = fail_poll;
+	assert_int_equal(bsn_poll(b->cq[0], &c, 1), -EIO);
+	context->ops.poll_cq = real;
+	assert_int_equal(bsn_poll(b->cq[0], &c, 1), -EIO);
+	assert_int_equal(bsn_poll(b->cq[1], &c, 1), 0);
+}
+
+static struct ibv_wc kept[4];
+static int kept_count;
+static int (*real_poll)(struct ibv_cq *, int, struct ibv_wc *);
+
+/* As in a CQ that nobody cleans when a QP is reset. */
+static int give_kept(struct ibv_cq *cq, int n, struct ibv_wc *wc)
+{
+	if (!kept_count || n < 1)
+		return real_poll(cq, n, wc);
+	*wc = kept[--kept_count];
+	return 1;
+}
+
+static void completions_of_an_earlier_life_are_dropped(struct bench *b)
+{
+	struct ibv_context *context = bsn_device_verbs(b->device);
+	const struct bsn_sge into = bench_sge(b, 0, 0, 64);
+	struct bsn_counters counters;
+
+	ok(bsn_recv(b->rq[0], &into, 1));
+	ok(post_write(b, 2, BSN_F_SIGNALED | BSN_F_RING));
+	ok(bsn_send_inline(b->ep[1], "x", 1, 3, BSN_F_RING));
+	bench_settle(b);
+	real_poll = context->ops.poll_cq;
+	kept_count = real_poll(bsn_qp_verbs(b->qp[0])->send_cq, 4, kept);
+	assert_int_equal(kept_count, 2);
+	for (int end = 0; end < 2; end++)
+		ok(bsn_qp_reset(b->qp[end]));
+	bench_connect(b);
+	ok(bsn_recv(b->rq[0], &into, 4));
+	context->ops.poll_cq = give_kept;
+	expect_nothing(b, b->cq[0]);
+	context->ops.poll_cq = real_poll;
+	ok(bsn_qp_counters(b->qp[0], &counters));
+	assert_int_equal(counters.dropped_cqes, 2);
+	ok(bsn_send_inline(b->ep[1], "x", 1, 5, BSN_F_RING));
+	expect_done(b, b->cq[0], 4, BSN_RECV);
+}
+
+#define VERBS .is_verbs_only = true, .is_model_only = true
+
+static const struct bench_case cases[] = {
+	{ CASE("what was not taken stays appended", what_was_not_taken_stays_appended), VERBS },
+	{ CASE("a post that cannot ring was not made", a_post_that_cannot_ring_was_not_made),
+	  VERBS },
+	{ CASE("a refused receive costs no room", a_refused_receive_costs_no_room), VERBS },
+	{ CASE("a poll that fails is an error for ever", a_poll_that_fails_is_an_error_for_ever),
+	  VERBS },
+	{ CASE("completions of an earlier life are dropped",
+	       completions_of_an_earlier_life_are_dropped),
+	  VERBS },
+};
+
+int main(void)
+{
+	return bench_run("providers", cases, sizeof(cases) / sizeof(cases[0]));
+}
