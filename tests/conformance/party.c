@@ -7,7 +7,11 @@
 #include "party.h"
 #include "../wqe/random.h"
 
-enum { QKEY = 0x11111111, HOP_LIMIT = 64 }; /* what bsn_qp_connect() and bsn_ep_create() take */
+enum {
+	QKEY = 0x11111111,
+	HOP_LIMIT = 64,
+	CQ_ENTRIES = 256
+}; /* what bsn_qp_connect() and bsn_ep_create() take */
 
 /* -- the device --------------------------------------------------------------------------------- */
 
@@ -87,6 +91,10 @@ static void create_verbs(struct party *p)
 	};
 
 	create_domain(p);
+	if (b->has_channel) {
+		p->channel = ibv_create_comp_channel(b->verbs);
+		assert_non_null(p->channel);
+	}
 	if (b->has_srq) {
 		struct ibv_srq_init_attr srq = { .attr = { .max_wr = RECV_DEPTH - 1,
 							   .max_sge = b->max_recv_sge } };
@@ -96,7 +104,7 @@ static void create_verbs(struct party *p)
 		init.srq = p->srq;
 	}
 	for (unsigned i = 0; i < 2; i++) {
-		p->cq[i] = ibv_create_cq(b->verbs, 256, NULL, NULL, 0);
+		p->cq[i] = ibv_create_cq(b->verbs, CQ_ENTRIES, NULL, i ? p->channel : NULL, 0);
 		assert_non_null(p->cq[i]);
 	}
 	init.send_cq = p->cq[0];
@@ -205,6 +213,8 @@ static void destroy_verbs(struct party *p)
 		assert_int_equal(ibv_destroy_ah(p->ah), 0);
 	for (unsigned i = 0; i < 2; i++)
 		assert_int_equal(ibv_destroy_cq(p->cq[i]), 0);
+	if (p->channel)
+		assert_int_equal(ibv_destroy_comp_channel(p->channel), 0);
 	assert_int_equal(ibv_dealloc_pd(p->domain), 0);
 	assert_int_equal(ibv_dealloc_td(p->td), 0);
 }
@@ -215,7 +225,7 @@ static void create_bunsen(struct party *p)
 {
 	struct bench *b = p->bench;
 	const struct bsn_lane_attr lane = { .is_shared = b->is_shared };
-	const struct bsn_cq_attr cq = { .entries = 256 };
+	struct bsn_cq_attr cq = { .entries = CQ_ENTRIES };
 	const struct bsn_srq_attr srq = { .recv_depth = RECV_DEPTH - 1,
 					  .max_recv_sge = b->max_recv_sge };
 	struct bsn_qp_attr attr = { .type = b->type,
@@ -227,8 +237,12 @@ static void create_bunsen(struct party *p)
 				    .signal_every = -1, /* libmlx5 adds no signals of its own */
 				    .signal_all = b->signal_all };
 
-	for (unsigned i = 0; i < 2; i++)
+	if (b->has_channel)
+		assert_int_equal(bsn_channel_create(b->device, &p->bsn_channel), 0);
+	for (unsigned i = 0; i < 2; i++) {
+		cq.channel = i ? p->bsn_channel : NULL;
 		assert_int_equal(bsn_cq_create(b->device, &cq, &p->bsn_cq[i]), 0);
+	}
 	assert_int_equal(bsn_lane_create(b->device, &lane, &p->lane), 0);
 	attr.lane = p->lane;
 	if (b->has_srq)
@@ -265,6 +279,7 @@ static void destroy_bunsen(struct party *p)
 	assert_int_equal(bsn_lane_destroy(p->lane), 0);
 	for (unsigned i = 0; i < 2; i++)
 		assert_int_equal(bsn_cq_destroy(p->bsn_cq[i]), 0);
+	assert_int_equal(bsn_channel_destroy(p->bsn_channel), 0);
 }
 
 /* -- both --------------------------------------------------------------------------------------- */

@@ -43,6 +43,7 @@ struct bench {
 	bool is_shared;        /* Bunsen's lanes have a lock */
 	bool is_doorbell_only; /* nobody uses BlueFlame */
 	bool has_srq;          /* each party receives from one of its own */
+	bool has_channel;      /* of the CQs of receives */
 	unsigned max_recv_sge; /* 1, unless set */
 	struct bsn_device *device;
 	const struct bsn_device_info *info;
@@ -84,12 +85,14 @@ struct party {
 	struct ibv_cq *cq[2]; /* of sends, of receives */
 	struct ibv_ah *ah;
 	struct ibv_srq *srq;
+	struct ibv_comp_channel *channel;
 
 	struct bsn_qp *qp; /* Bunsen's own; NULL on libmlx5's side */
 	struct bsn_cq *bsn_cq[2];
 	struct bsn_ep *ep;
 	struct bsn_lane *lane;
 	struct bsn_rq *bsn_srq;
+	struct bsn_channel *bsn_channel;
 
 	struct party *to; /* where its requests go */
 	uint32_t qpn;
