@@ -51,7 +51,8 @@ enum bsn_completion_flags {
  * @src_qpn: UD: the sender's QPN
  * @slid: UD: the sender's LID; @sl and @dlid_path_bits likewise
  * @qpn: the QP
- * @wqe_index: on an error, the ring index of the failed WQE's first block, modulo 2^16
+ * @wqe_index: on an error, the ring index of the failed WQE's first block, modulo 2^16; on plain
+ *	verbs the number of the request
  * @vendor_syndrome: on an error, CQE byte 54
  * @hw_syndrome: on an error, CQE byte 52
  * @data: see BSN_C_DATA; valid until the next poll of this CQ

@@ -358,6 +358,7 @@ BSN_API int bsn_ep_create(struct bsn_qp *qp, const struct bsn_address *peer,
  */
 BSN_API int bsn_ep_create_reply(struct bsn_qp *qp, const struct bsn_completion *c, const void *grh,
 				const struct bsn_connect_attr *attr, void *user, struct bsn_ep **ep);
+/** bsn_ep_destroy - after everything that was posted through it has come back */
 BSN_API int bsn_ep_destroy(struct bsn_ep *ep);
 #define BSN_GRH_SIZE 40 /* before every UD message */
 
@@ -372,7 +373,11 @@ struct bsn_qp_error {
 };
 BSN_API int bsn_qp_error(struct bsn_qp *qp, struct bsn_qp_error *error);
 
-/** bsn_qp_fail - takes a QP to the error state: what is outstanding will be flushed */
+/**
+ * bsn_qp_fail - takes a QP to the error state: what is outstanding will be flushed
+ *
+ * What was appended and never rung, too. engine/doc/drain-and-flush.md says what comes back when.
+ */
 BSN_API int bsn_qp_fail(struct bsn_qp *qp);
 
 /**
