@@ -58,7 +58,7 @@ static uint64_t total_bytes(const struct bsn_wr *wr)
 /* Masked atomics would need a query of what the device can do with them, so they are not offered. */
 static bool can_post(const struct bsn_sq *sq, const struct bsn_wr *wr, const struct bsn_wqe_op *op)
 {
-	if (!op || !(op->transports & (1u << sq->transport)))
+	if (!op || op->body != BSN_BODY_MESSAGE || !(op->transports & (1u << sq->transport)))
 		return false;
 	if (op->opcode == BSN_OPCODE_ATOMIC_MASKED_CS || op->opcode == BSN_OPCODE_ATOMIC_MASKED_FA)
 		return false;

@@ -13,6 +13,7 @@
 #include "bsn_cqe.h"
 #include "bsn_db.h"
 #include "bsn_syndrome.h"
+#include "bsn_umr.h"
 #include "bsn_wqe.h"
 
 #ifdef __cplusplus
@@ -25,7 +26,9 @@ extern "C" {
 	X(UC, 1, "unreliable connection")                                                          \
 	X(UD, 2, "unreliable datagram")                                                            \
 	X(DC, 3, "dynamically connected, initiator")                                               \
-	X(XRC, 4, "extended reliable connection, initiator")
+	X(XRC, 4, "extended reliable connection, initiator")                                       \
+	X(ETH, 5, "raw packets")                                                                   \
+	X(IPOIB, 6, "datagrams of IPoIB with packet offloads")
 
 #define BSN_ENUM_TRANSPORT(name, value, doc) BSN_TRANSPORT_##name = value,
 enum bsn_transport { BSN_TRANSPORTS(BSN_ENUM_TRANSPORT) };
@@ -52,6 +55,27 @@ enum bsn_imm_use {
 	BSN_IMM_NONE,
 	BSN_IMM_IMMEDIATE,
 	BSN_IMM_INVALIDATE, /* the rkey to invalidate */
+	BSN_IMM_MKEY,       /* the mkey to change */
+	BSN_IMM_OBJECT,     /* number of an object, or parameters */
+};
+
+/** enum bsn_body - what lies behind the control segment of an operation */
+enum bsn_body {
+	BSN_BODY_MESSAGE, /* address, Ethernet, remote address, operands, data: what bsn_wr posts */
+	BSN_BODY_PACKETS, /* Ethernet, then data */
+	BSN_BODY_DATA,    /* data alone */
+	BSN_BODY_UMR,     /* umr_ctrl, mkey_ctx, translations, BSF */
+	BSN_BODY_SET_PSV,
+	BSN_BODY_GET_PSV,
+	BSN_BODY_CHECK_PSV,
+	BSN_BODY_FMR,
+	BSN_BODY_TM,   /* tm, for an APPEND a data pointer */
+	BSN_BODY_WAIT, /* wait_en or wait_mem, by modifier */
+	BSN_BODY_WAIT_EN,
+	BSN_BODY_MMO,  /* mmo, two data pointers */
+	BSN_BODY_ASO,  /* aso, perhaps data */
+	BSN_BODY_FLOW, /* flow, data */
+	BSN_BODY_RAW,  /* nobody has described it */
 };
 
 /** struct bsn_wqe_op - what follows the control segment of an opcode */
@@ -63,6 +87,8 @@ struct bsn_wqe_op {
 	bool has_atomic;
 	enum bsn_data_use data;
 	enum bsn_imm_use imm;
+	enum bsn_body body;
+	uint8_t max_opmod; /* largest opcode modifier */
 };
 
 /**
@@ -72,13 +98,17 @@ struct bsn_wqe_op {
  */
 BSN_API const struct bsn_wqe_op *bsn_wqe_op_find(uint32_t opcode);
 
-/** struct bsn_wqe_data - one data segment: a pointer, or bytes inside the WQE */
+/**
+ * struct bsn_wqe_data - one data segment: a pointer, or bytes inside the WQE; of a UMR one
+ * translation, or one entry of a repeat block
+ */
 struct bsn_wqe_data {
 	uint64_t addr;        /* pointer: local virtual address */
 	const uint8_t *bytes; /* inline: the data; NULL for a pointer */
 	uint32_t lkey;        /* pointer: local key */
 	uint32_t length_bytes;
-	uint16_t offset; /* of the segment in the WQE, bytes */
+	uint16_t offset;       /* of the segment in the WQE, bytes */
+	uint16_t stride_bytes; /* entry of a repeat block */
 };
 
 /** struct bsn_wqe_atomic - the operands of any atomic */
@@ -91,7 +121,32 @@ struct bsn_wqe_atomic {
 	uint64_t field_boundary; /* fetch and add; 0 where the operation has none */
 };
 
-#define BSN_WQE_MAX_HEAD  4                    /* control, address, remote address, atomic */
+/** enum bsn_umr_form - where a UMR has its translations */
+enum bsn_umr_form {
+	BSN_UMR_NONE,    /* it has none */
+	BSN_UMR_LIST,    /* in the WQE: data[] */
+	BSN_UMR_REPEAT,  /* in the WQE: repeat, and its entries in data[] */
+	BSN_UMR_POINTER, /* where data[0] points */
+};
+
+/** struct bsn_wqe_umr - a UMR */
+struct bsn_wqe_umr {
+	struct bsn_umr_ctrl ctrl;
+	struct bsn_mkey_ctx mkey;
+	enum bsn_umr_form form;
+	struct bsn_repeat repeat;
+	const uint8_t *bsf; /* the first BSF, or NULL */
+	uint16_t bsf_bytes; /* of all that follow */
+};
+
+/** struct bsn_wqe_part - a segment of a WQE, and what follows it without a table */
+struct bsn_wqe_part {
+	const struct bsn_seg_desc *desc;
+	uint16_t offset;       /* in the WQE, bytes */
+	uint16_t inline_bytes; /* inline data behind the segment; padding may follow */
+};
+
+#define BSN_WQE_MAX_PARTS BSN_WQE_MAX_DS       /* each begins in a DS of its own */
 #define BSN_WQE_MAX_DATA  (BSN_WQE_MAX_DS - 1) /* data segments of a send WQE at most */
 #define BSN_RECV_MAX_DATA 64                   /* data pointers of a receive WQE at most */
 
@@ -103,17 +158,34 @@ struct bsn_wqe {
 	enum bsn_transport transport;
 	const struct bsn_wqe_op *op; /* NULL: unknown opcode; all behind ctrl is raw */
 	struct bsn_ctrl ctrl;
-	uint8_t head_count;
-	const struct bsn_seg_desc *head[BSN_WQE_MAX_HEAD]; /* the segments before the data */
 	union {
-		struct bsn_av_ud_grh ud; /* UD; a compact vector leaves the extension 0 */
+		struct bsn_av_ud_grh ud; /* UD and IPoIB; a compact vector leaves the extension 0 */
 		struct bsn_av_dc_grh dc; /* DC; likewise */
 		struct bsn_xrc xrc;      /* XRC */
 	} to;
 	struct bsn_raddr raddr;       /* where op->has_raddr */
 	struct bsn_wqe_atomic atomic; /* where op->has_atomic */
-	uint64_t total_bytes;         /* of all data segments */
+	struct bsn_eth eth;           /* packets */
+	const uint8_t *eth_header;    /* packets: inline headers, eth.inline_size bytes, or NULL */
+	union {
+		struct bsn_wqe_umr umr;
+		struct bsn_set_psv set_psv;
+		struct bsn_get_psv get_psv;
+		struct bsn_check_psv check_psv;
+		struct bsn_fmr fmr;
+		struct bsn_tm tm;
+		struct bsn_wait_en wait_en;
+		struct bsn_wait_mem wait_mem; /* WAIT with a modifier */
+		struct bsn_mmo mmo;
+		struct bsn_aso aso;
+		struct bsn_flow flow;
+	} as;                    /* by op->body */
+	const uint8_t *argument; /* ASO and FLOW: the data that follow, or NULL */
+	uint64_t total_bytes;    /* of the message or packets; of a UMR what it maps */
+	bool raw_is_read;        /* what is raw is not known, rather than not used */
+	uint8_t part_count;
 	uint16_t data_count;
+	struct bsn_wqe_part parts[BSN_WQE_MAX_PARTS];
 	struct bsn_wqe_data data[BSN_WQE_MAX_DATA];
 };
 
@@ -135,8 +207,8 @@ BSN_API int bsn_wqe_walk(const void *bytes, size_t size, enum bsn_transport tran
 enum bsn_piece_kind {
 	BSN_PIECE_SEGMENT, /* described by a table */
 	BSN_PIECE_INLINE,  /* inline data */
-	BSN_PIECE_PADDING, /* up to the next 16 bytes */
-	BSN_PIECE_RAW,     /* not used by the operation, or of an unknown one */
+	BSN_PIECE_PADDING, /* up to the next segment */
+	BSN_PIECE_RAW,     /* not used by the operation, or not described */
 };
 
 /** struct bsn_piece - one stretch of a WQE; together they cover it without a gap */
@@ -151,8 +223,7 @@ struct bsn_piece {
 struct bsn_piece_iter {
 	const struct bsn_wqe *wqe;
 	uint16_t offset;
-	uint16_t index; /* of the head segment, then of the data segment */
-	uint16_t part;  /* within inline data */
+	uint16_t index; /* of the next part */
 };
 
 /** bsn_piece_iter_init() - stands before the first piece of a walked WQE */
@@ -194,10 +265,18 @@ BSN_API int bsn_wqe_check(const struct bsn_wqe *wqe, struct bsn_bad *bad);
  */
 BSN_API void bsn_wqe_mask(const struct bsn_wqe *wqe, void *mask, size_t size);
 
+/** enum bsn_recv_head - what a receive WQE begins with */
+enum bsn_recv_head {
+	BSN_RECV_PLAIN,  /* nothing: a data pointer is first */
+	BSN_RECV_LINKED, /* a link: of a shared receive queue, or a linked striding one */
+	BSN_RECV_SIGNED, /* a signature: of a receive queue with WQE signatures */
+};
+
 /** struct bsn_recv_wqe - a receive WQE, taken apart by bsn_recv_walk() */
 struct bsn_recv_wqe {
-	bool is_linked;           /* of a shared receive queue */
-	struct bsn_srq_next next; /* where is_linked */
+	enum bsn_recv_head head;
+	struct bsn_srq_next next;      /* where BSN_RECV_LINKED */
+	struct bsn_recv_sig signed_by; /* where BSN_RECV_SIGNED */
 	uint64_t total_bytes;
 	uint16_t data_count;
 	struct bsn_wqe_data data[BSN_RECV_MAX_DATA];
@@ -207,15 +286,15 @@ struct bsn_recv_wqe {
  * bsn_recv_walk() - takes a receive WQE apart
  * @bytes: the WQE
  * @size: its stride in the ring, bytes
- * @is_linked: whether it is of a shared receive queue, so that it begins with a link
+ * @head: what it begins with, by the kind of its queue
  * @recv: the result; undefined on failure
  * @bad: on failure where and why; may be NULL
  *
  * The list ends with the stride, or at the first pointer of BSN_LKEY_TERMINATOR and no bytes.
  * Return: 0, or -EBADMSG.
  */
-BSN_API int bsn_recv_walk(const void *bytes, size_t size, bool is_linked, struct bsn_recv_wqe *recv,
-			  struct bsn_bad *bad);
+BSN_API int bsn_recv_walk(const void *bytes, size_t size, enum bsn_recv_head head,
+			  struct bsn_recv_wqe *recv, struct bsn_bad *bad);
 
 /** struct bsn_cqe - a CQE, taken apart by bsn_cqe_walk() */
 struct bsn_cqe {

@@ -5,7 +5,8 @@
  * for, in units of 16 bytes (DS), in basic blocks of 64 bytes (BB).
  *
  * Sources: PRM = ConnectX Programmer's Reference Manual, chapter "Work Queues"; mlx5dv.h and wqe.h
- * are rdma-core's providers/mlx5/; qp.h is the kernel's include/linux/mlx5/qp.h.
+ * are rdma-core's providers/mlx5/; qp.h and device.h are the kernel's include/linux/mlx5/;
+ * mlx5_prm.h is DPDK's drivers/common/mlx5/.
  */
 #ifndef BSN_WQE_H
 #define BSN_WQE_H
@@ -24,7 +25,9 @@ extern "C" {
 #define BSN_LKEY_TERMINATOR 0x100u      /* ends a receive list shorter than the queue's maximum */
 
 /*
- * Opcodes of send WQEs: X(NAME, value, doc). Source: mlx5dv.h MLX5_OPCODE_*, PRM "WQE opcodes".
+ * Opcodes of send WQEs: X(NAME, value, doc). Source: mlx5dv.h MLX5_OPCODE_*, PRM "WQE opcodes";
+ * 0x18, 0x21 to 0x23, 0x26, 0x27 and 0x2d: device.h; 0x0f, 0x17 and 0x29: mlx5_prm.h; 0x16:
+ * libmlx5 of MLNX_OFED 4, which calls it RECV_ENABLE.
  */
 #define BSN_WQE_OPCODES(X)                                                                         \
 	X(NOP, 0x00, "does nothing; completes if asked to")                                        \
@@ -33,11 +36,31 @@ extern "C" {
 	X(RDMA_WRITE_IMM, 0x09, "write, then consume a receive WQE and deliver an immediate")      \
 	X(SEND, 0x0a, "message into a receive WQE")                                                \
 	X(SEND_IMM, 0x0b, "SEND with an immediate")                                                \
+	X(TSO, 0x0e, "packets cut from a long one (LSO); modifier 1: several packets (MPW)")       \
+	X(WAIT, 0x0f, "waits for a CQ, for data, for a time, by modifier")                         \
 	X(RDMA_READ, 0x10, "read remote memory")                                                   \
 	X(ATOMIC_CS, 0x11, "64-bit compare and swap")                                              \
 	X(ATOMIC_FA, 0x12, "64-bit fetch and add")                                                 \
 	X(ATOMIC_MASKED_CS, 0x14, "compare and swap under masks")                                  \
-	X(ATOMIC_MASKED_FA, 0x15, "fetch and add with field boundaries")
+	X(ATOMIC_MASKED_FA, 0x15, "fetch and add with field boundaries")                           \
+	X(RCV_EN, 0x16, "lets a receive queue go on")                                              \
+	X(SEND_EN, 0x17, "lets a send queue go on")                                                \
+	X(BIND_MW, 0x18, "binds a window; drivers do it by UMR")                                   \
+	X(FMR, 0x19, "fast registration; drivers do it by UMR")                                    \
+	X(LOCAL_INVAL, 0x1b, "invalidates a key; drivers do it by UMR")                            \
+	X(CONFIG_CMD, 0x1f, "configuration command")                                               \
+	X(SET_PSV, 0x20, "sets a protection state; modifier 1 or 2: progress of TLS")              \
+	X(GET_PSV, 0x21, "reads protection states")                                                \
+	X(CHECK_PSV, 0x22, "checks protection states")                                             \
+	X(DUMP, 0x23, "reads data without sending them, for TLS")                                  \
+	X(UMR, 0x25, "changes an mkey; a modifier: parameters of TLS or IPsec")                    \
+	X(RGET_PSV, 0x26, "reads protection states at the responder")                              \
+	X(RCHECK_PSV, 0x27, "checks protection states at the responder")                           \
+	X(TAG_MATCHING, 0x28, "changes the list of a matching SRQ")                                \
+	X(ENHANCED_MPSW, 0x29, "several packets with one Ethernet segment")                        \
+	X(FLOW_TBL_ACCESS, 0x2c, "writes a steering rule or argument")                             \
+	X(ACCESS_ASO, 0x2d, "reads or changes an object of advanced steering")                     \
+	X(MMO, 0x2f, "memory to memory: copy, compress, search, by modifier")
 
 #define BSN_ENUM_OPCODE(name, value, doc) BSN_OPCODE_##name = value,
 enum bsn_wqe_opcode { BSN_WQE_OPCODES(BSN_ENUM_OPCODE) };
@@ -261,6 +284,210 @@ BSN_SEG_DEFINE(masked_fa32, BSN_MASKED_FA32_SIZE, BSN_TABLE_MASKED_FA32)
 
 BSN_SEG_DEFINE(srq_next, BSN_SRQ_NEXT_SIZE, BSN_TABLE_SRQ_NEXT)
 
+/*
+ * Ethernet segment: of raw packets after the control segment, of IPoIB after the address vector and
+ * 16 bytes of padding. The headers that are inline begin with its last two bytes and go on behind
+ * it, padded to 16 B. Source: mlx5dv.h and qp.h struct mlx5_wqe_eth_seg, mlx5_prm.h struct
+ * mlx5_wqe_eseg; qp.h MLX5_ETH_WQE_*.
+ */
+#define BSN_ETH_SIZE         16
+#define BSN_ETH_START_OFFSET 14 /* of the inline headers, from the segment's start */
+#define BSN_ETH_PAD_BYTES    16 /* before it on IPoIB: wqe.h struct mlx5_wqe_eth_pad */
+#define BSN_TABLE_ETH(F, Q, Z, I)                                                                  \
+	F(swp_outer_l4, 0, 24, 8, "software parsing: outer L4 header, in units of 2 B")            \
+	F(swp_outer_l3, 0, 16, 8, "outer L3 header")                                               \
+	F(swp_inner_l4, 0, 8, 8, "inner L4 header")                                                \
+	F(swp_inner_l3, 0, 0, 8, "inner L3 header")                                                \
+	F(l4_csum, 1, 31, 1, "1: fill in the (outer) L4 checksum")                                 \
+	F(l3_csum, 1, 30, 1, "1: fill in the (outer) L3 checksum")                                 \
+	F(l4_inner_csum, 1, 29, 1, "1: fill in the inner L4 checksum")                             \
+	F(l3_inner_csum, 1, 28, 1, "1: fill in the inner L3 checksum")                             \
+	Z(1, 25, 3)                                                                                \
+	F(svlan, 1, 24, 1, "1: the VLAN tag to insert is a service tag")                           \
+	Z(1, 22, 2)                                                                                \
+	F(swp_outer_udp, 1, 21, 1, "software parsing: 1 outer UDP, 0 TCP")                         \
+	F(swp_outer_ipv6, 1, 20, 1, "1 outer IPv6, 0 IPv4")                                        \
+	Z(1, 18, 2)                                                                                \
+	F(swp_inner_udp, 1, 17, 1, "1 inner UDP, 0 TCP")                                           \
+	F(swp_inner_ipv6, 1, 16, 1, "1 inner IPv6, 0 IPv4")                                        \
+	F(mss, 1, 0, 16, "TSO: payload of each packet; MPW: length of each packet")                \
+	F(metadata, 2, 0, 32, "for steering rules")                                                \
+	F(insert_vlan, 3, 31, 1, "1: start is a VLAN tag to insert; no inline headers")            \
+	F(insert_trailer, 3, 30, 1, "1: a trailer follows the data (IPsec, PSP)")                  \
+	Z(3, 29, 1)                                                                                \
+	F(trailer_of, 3, 26, 3, "bits: inner L4, outer L4, outer L3 (with it: inner L3)")          \
+	F(inline_size, 3, 16, 10, "bytes of inline headers")                                       \
+	F(start, 3, 0, 16, "their first two bytes, or the VLAN tag")
+
+BSN_SEG_DEFINE(eth, BSN_ETH_SIZE, BSN_TABLE_ETH)
+
+/*
+ * Tag matching, on the command QP of a matching SRQ; a data pointer follows an APPEND. Source:
+ * mlx5dv.h struct mlx5_wqe_tm_seg, qp.c set_tm_seg(), mlx5.h MLX5_TM_OPCODE_*, MLX5_SRQ_FLAG_TM_*;
+ * libmlx5 leaves what was in every byte that the operation does not use.
+ */
+#define BSN_TM_OPS(X)                                                                              \
+	X(NOP, 0, "only tells how many unexpected messages software has seen")                     \
+	X(APPEND, 1, "adds an entry")                                                              \
+	X(REMOVE, 2, "removes one")
+#define BSN_ENUM_TM_OP(name, value, doc) BSN_TM_OP_##name = value,
+enum bsn_tm_op { BSN_TM_OPS(BSN_ENUM_TM_OP) };
+#undef BSN_ENUM_TM_OP
+
+#define BSN_TM_SIZE 32
+#define BSN_TABLE_TM(F, Q, Z, I)                                                                   \
+	F(op, 0, 28, 4, "what to do with the list")                                                \
+	Z(0, 24, 4)                                                                                \
+	F(wants_cqe, 0, 23, 1, "1: a CQE when done")                                               \
+	F(has_sw_cnt, 0, 22, 1, "1: sw_cnt holds")                                                 \
+	Z(0, 16, 6)                                                                                \
+	F(index, 0, 0, 16, "of the entry")                                                         \
+	I(1, 16, 16)                                                                               \
+	F(sw_cnt, 1, 0, 16, "unexpected messages that software has seen")                          \
+	I(2, 0, 32)                                                                                \
+	I(3, 0, 32)                                                                                \
+	Q(tag, 4, "tag to match")                                                                  \
+	Q(mask, 6, "its bits that count")
+
+BSN_SEG_DEFINE(tm, BSN_TM_SIZE, BSN_TABLE_TM)
+
+/*
+ * WAIT for a CQ, SEND_EN, RCV_EN: struct mlx5_wqe_wait_en_seg of MLNX_OFED 4's libmlx5, mlx5_prm.h
+ * struct mlx5_wqe_qseg, which both clear what is reserved.
+ */
+#define BSN_WAIT_CQ      0u /* modifiers of WAIT: mlx5_prm.h MLX5_OPC_MOD_WAIT_* */
+#define BSN_WAIT_DATA    1u
+#define BSN_WAIT_TIME    2u
+#define BSN_WAIT_EN_SIZE 16
+#define BSN_TABLE_WAIT_EN(F, Q, Z, I)                                                              \
+	Z(0, 0, 32)                                                                                \
+	Z(1, 0, 32)                                                                                \
+	F(index, 2, 0, 32, "WAIT: CQEs written; else WQEs that may run, cumulative")               \
+	Z(3, 24, 8)                                                                                \
+	F(number, 3, 0, 24, "of the CQ or of the QP")
+
+BSN_SEG_DEFINE(wait_en, BSN_WAIT_EN_SIZE, BSN_TABLE_WAIT_EN)
+
+/* WAIT for data or for a time: mlx5_prm.h struct mlx5_wqe_wseg, MLX5_WAIT_COND_* */
+#define BSN_WAIT_CONDITIONS(X)                                                                     \
+	X(ALWAYS, 0, "true")                                                                       \
+	X(EQUAL, 1, "equal to value")                                                              \
+	X(BIGGER, 2, "bigger")                                                                     \
+	X(SMALLER, 3, "smaller")                                                                   \
+	X(CYCLIC_BIGGER, 4, "bigger, with wrap")                                                   \
+	X(CYCLIC_SMALLER, 5, "smaller, with wrap")
+#define BSN_ENUM_WAIT(name, value, doc) BSN_WAIT_IF_##name = value,
+enum bsn_wait_condition { BSN_WAIT_CONDITIONS(BSN_ENUM_WAIT) };
+#undef BSN_ENUM_WAIT
+
+#define BSN_WAIT_MEM_SIZE 32
+#define BSN_TABLE_WAIT_MEM(F, Q, Z, I)                                                             \
+	Z(0, 5, 27)                                                                                \
+	F(invert, 0, 4, 1, "1: until the condition is false")                                      \
+	F(condition, 0, 0, 4, "of the data, or of the clock")                                      \
+	F(lkey, 1, 0, 32, "data: key")                                                             \
+	Q(va, 2, "data: address")                                                                  \
+	Q(value, 4, "to compare with")                                                             \
+	Q(mask, 6, "bits that count")
+
+BSN_SEG_DEFINE(wait_mem, BSN_WAIT_MEM_SIZE, BSN_TABLE_WAIT_MEM)
+
+/*
+ * Memory to memory: wqe.h struct mlx5_mmo_metadata_seg, MLX5_OPC_MOD_MMO_DMA, mlx5_prm.h struct
+ * mlx5_gga_wqe, MLX5_OPC_MOD_MMO_*. Control's imm has the other half of the parameters; two data
+ * pointers follow, from and to. A copy ignores the parameters.
+ */
+#define BSN_MMO_DMA    1u
+#define BSN_MMO_COMP   2u
+#define BSN_MMO_DECOMP 3u
+#define BSN_MMO_REGEX  4u
+#define BSN_MMO_SIZE   16
+#define BSN_TABLE_MMO(F, Q, Z, I)                                                                  \
+	F(control, 0, 0, 32, "parameters, low half")                                               \
+	F(lkey, 1, 0, 32, "key of the result's memory")                                            \
+	Q(va, 2, "its address")
+
+BSN_SEG_DEFINE(mmo, BSN_MMO_SIZE, BSN_TABLE_MMO)
+
+/*
+ * Access to an object of advanced steering: the kernel's drivers/net/ethernet/mellanox/mlx5/core/
+ * lib/aso.h struct mlx5_wqe_aso_ctrl_seg; its bytes 12 to 15 as en_accel/macsec.c
+ * macsec_aso_build_ctrl() fills them. 64 bytes of data may follow.
+ */
+#define BSN_ASO_CONDITIONS(X)                                                                      \
+	X(NEVER, 0, "false")                                                                       \
+	X(ALWAYS, 1, "true")                                                                       \
+	X(EQUAL, 2, "equal")                                                                       \
+	X(NOT_EQUAL, 3, "not equal")                                                               \
+	X(GREATER_OR_EQUAL, 4, "greater or equal")                                                 \
+	X(LESSER_OR_EQUAL, 5, "lesser or equal")                                                   \
+	X(LESSER, 6, "lesser")                                                                     \
+	X(GREATER, 7, "greater")
+#define BSN_ENUM_ASO(name, value, doc) BSN_ASO_IF_##name = value,
+enum bsn_aso_condition { BSN_ASO_CONDITIONS(BSN_ENUM_ASO) };
+#undef BSN_ENUM_ASO
+
+#define BSN_ASO_SIZE       48
+#define BSN_ASO_DATA_BYTES 64
+#define BSN_TABLE_ASO(F, Q, Z, I)                                                                  \
+	F(va_h, 0, 0, 32, "address that the old state is written to, high half")                   \
+	F(va_l, 1, 1, 31, "its low half, without bit 0")                                           \
+	F(read, 1, 0, 1, "1: write the old state")                                                 \
+	F(lkey, 2, 0, 32, "key of that memory")                                                    \
+	F(mask_mode, 3, 30, 2, "how data_mask is applied")                                         \
+	Z(3, 24, 6)                                                                                \
+	F(cond_0, 3, 20, 4, "first condition")                                                     \
+	F(cond_1, 3, 16, 4, "second condition")                                                    \
+	F(offset_0, 3, 12, 4, "what the first looks at")                                           \
+	F(offset_1, 3, 8, 4, "what the second looks at")                                           \
+	F(cond_or, 3, 6, 2, "0: both conditions, 1: one of them")                                  \
+	F(data_offset, 3, 0, 6, "what is changed")                                                 \
+	F(cond_0_data, 4, 0, 32, "first condition: compared with")                                 \
+	F(cond_0_mask, 5, 0, 32, "first condition: bits that count")                               \
+	F(cond_1_data, 6, 0, 32, "second condition: compared with")                                \
+	F(cond_1_mask, 7, 0, 32, "second condition: bits that count")                              \
+	Q(bitwise_data, 8, "new value")                                                            \
+	Q(data_mask, 10, "bits, or bytes, that change")
+
+BSN_SEG_DEFINE(aso, BSN_ASO_SIZE, BSN_TABLE_ASO)
+
+/*
+ * Write of a steering rule or argument; 64 bytes follow, the rule or the argument. Source: wqe.h
+ * struct mlx5_wqe_flow_update_ctrl_seg; DPDK's drivers/net/mlx5/hws/mlx5dr_send.h struct
+ * mlx5dr_wqe_gta_ctrl_seg.
+ */
+#define BSN_FLOW_SIZE       48
+#define BSN_FLOW_DATA_BYTES 64
+#define BSN_TABLE_FLOW(F, Q, Z, I)                                                                 \
+	F(op, 0, 28, 4, "what to do")                                                              \
+	F(index, 0, 0, 28, "of the rule or argument")                                              \
+	F(stc_0, 1, 0, 32, "destination, or first action")                                         \
+	F(stc_1, 2, 0, 32, "second action")                                                        \
+	F(stc_2, 3, 0, 32, "third action")                                                         \
+	F(stc_3, 4, 0, 32, "fourth action")                                                        \
+	F(stc_4, 5, 0, 32, "fifth action")                                                         \
+	I(6, 0, 32)                                                                                \
+	I(7, 0, 32)                                                                                \
+	I(8, 0, 32)                                                                                \
+	I(9, 0, 32)                                                                                \
+	I(10, 0, 32)                                                                               \
+	I(11, 0, 32)
+
+BSN_SEG_DEFINE(flow, BSN_FLOW_SIZE, BSN_TABLE_FLOW)
+
+/*
+ * What a receive WQE of a queue with WQE signatures begins with: wqe.h struct mlx5_rwqe_sig
+ */
+#define BSN_RECV_SIG_SIZE 16
+#define BSN_TABLE_RECV_SIG(F, Q, Z, I)                                                             \
+	I(0, 0, 32)                                                                                \
+	F(signature, 1, 24, 8, "checksum")                                                         \
+	I(1, 0, 24)                                                                                \
+	I(2, 0, 32)                                                                                \
+	I(3, 0, 32)
+
+BSN_SEG_DEFINE(recv_sig, BSN_RECV_SIG_SIZE, BSN_TABLE_RECV_SIG)
+
 /* Every segment above: X(seg, SEG, doc) */
 #define BSN_WQE_SEGMENTS(X)                                                                        \
 	X(ctrl, CTRL, "control")                                                                   \
@@ -278,7 +505,15 @@ BSN_SEG_DEFINE(srq_next, BSN_SRQ_NEXT_SIZE, BSN_TABLE_SRQ_NEXT)
 	X(masked_fa, MASKED_FA, "masked fetch and add, 8 bytes")                                   \
 	X(masked_cs32, MASKED_CS32, "masked compare and swap, 4 bytes")                            \
 	X(masked_fa32, MASKED_FA32, "masked fetch and add, 4 bytes")                               \
-	X(srq_next, SRQ_NEXT, "link of a shared receive queue")
+	X(srq_next, SRQ_NEXT, "link of a shared receive queue")                                    \
+	X(recv_sig, RECV_SIG, "signature of a receive WQE")                                        \
+	X(eth, ETH, "Ethernet")                                                                    \
+	X(tm, TM, "tag matching")                                                                  \
+	X(wait_en, WAIT_EN, "CQ to wait for, queue to let go on")                                  \
+	X(wait_mem, WAIT_MEM, "data or time to wait for")                                          \
+	X(mmo, MMO, "memory to memory")                                                            \
+	X(aso, ASO, "object of advanced steering")                                                 \
+	X(flow, FLOW, "steering rule or argument")
 
 #ifdef __cplusplus
 }

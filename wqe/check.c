@@ -10,6 +10,34 @@ static bool is_field(const struct bsn_seg_desc *desc, const struct bsn_row *row,
 	return desc == wanted && row->name && !strcmp(row->name, name);
 }
 
+/* Whether mkey_mask selects the field, so that a UMR changes it. */
+static bool is_selected(const struct bsn_wqe *wqe, const struct bsn_row *row)
+{
+#define SELECTS(name, bit, doc, field) { #field, bit },
+	static const struct {
+		const char *field;
+		unsigned bit;
+	} selects[] = { BSN_MKEY_MASK_FIELDS(SELECTS) };
+#undef SELECTS
+
+	for (size_t i = 0; i < sizeof(selects) / sizeof(selects[0]); i++)
+		if (!strcmp(selects[i].field, row->name))
+			return wqe->as.umr.ctrl.mkey_mask >> selects[i].bit & 1;
+	return false;
+}
+
+/* Likewise of tag matching, whose operations use less and less. */
+static bool is_tm_read(const struct bsn_tm *tm, const struct bsn_row *row)
+{
+	if (!strcmp(row->name, "sw_cnt"))
+		return tm->has_sw_cnt;
+	if (!strcmp(row->name, "index"))
+		return tm->op != BSN_TM_OP_NOP;
+	if (!strcmp(row->name, "tag") || !strcmp(row->name, "mask"))
+		return tm->op == BSN_TM_OP_APPEND;
+	return true;
+}
+
 /* Whether this WQE's operation and transport give the row a meaning. */
 static bool is_read(const struct bsn_wqe *wqe, const struct bsn_seg_desc *desc,
 		    const struct bsn_row *row)
@@ -22,6 +50,10 @@ static bool is_read(const struct bsn_wqe *wqe, const struct bsn_seg_desc *desc,
 		return wqe->transport == BSN_TRANSPORT_DC;
 	if (is_field(desc, row, &bsn_ctrl_desc, "imm"))
 		return !wqe->op || wqe->op->imm != BSN_IMM_NONE;
+	if (row->name && desc == &bsn_mkey_ctx_desc)
+		return is_selected(wqe, row);
+	if (row->name && desc == &bsn_tm_desc)
+		return is_tm_read(&wqe->as.tm, row);
 	return true;
 }
 
@@ -54,7 +86,8 @@ void bsn_wqe_mask(const struct bsn_wqe *wqe, void *mask, size_t size)
 	memset(mask, 0, size);
 	bsn_piece_iter_init(&iter, wqe);
 	while (bsn_piece_next(&iter, &piece)) {
-		if (piece.kind == BSN_PIECE_INLINE || (piece.kind == BSN_PIECE_RAW && !wqe->op))
+		if (piece.kind == BSN_PIECE_INLINE ||
+		    (piece.kind == BSN_PIECE_RAW && wqe->raw_is_read))
 			set_bytes(mask, size, piece.offset, piece.size_bytes);
 		if (piece.kind != BSN_PIECE_SEGMENT)
 			continue;
@@ -104,7 +137,7 @@ static void find_refused(struct findings *f)
 	if (op->has_atomic && !wqe->data_count)
 		find(f, &bsn_ctrl_desc, "ds", 0, BSN_VENDOR_DS_TOO_SHORT,
 		     "an atomic without a place for its result");
-	if (wqe->total_bytes > BSN_DATA_MAX_BYTES + 1ull)
+	if (op->body == BSN_BODY_MESSAGE && wqe->total_bytes > BSN_DATA_MAX_BYTES + 1ull)
 		find(f, &bsn_data_desc, "byte_count", wqe->data[0].offset,
 		     BSN_VENDOR_MESSAGE_TOO_LONG, "the message is longer than 2^31 bytes");
 }
@@ -120,10 +153,9 @@ static void find_odd_values(struct findings *f)
 		     "a fence mode that is reserved");
 	if (!op)
 		return;
-	if (wqe->ctrl.opmod && op->opcode != BSN_OPCODE_ATOMIC_MASKED_CS &&
-	    op->opcode != BSN_OPCODE_ATOMIC_MASKED_FA)
+	if (wqe->ctrl.opmod > op->max_opmod)
 		find(f, &bsn_ctrl_desc, "opmod", 0, BSN_VENDOR_NO_ERROR,
-		     "the operation has no modifier");
+		     "the operation has no such modifier");
 	if (op->has_atomic && wqe->data_count &&
 	    (wqe->data_count > 1 || wqe->data[0].length_bytes != wqe->atomic.size_bytes))
 		find(f, &bsn_data_desc, "byte_count", wqe->data[0].offset, BSN_VENDOR_NO_ERROR,

@@ -6,6 +6,7 @@
 #include "bsn_db.h"
 #include "bsn_decode.h"
 #include "bsn_syndrome.h"
+#include "bsn_umr.h"
 #include "bsn_wqe.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -26,7 +27,8 @@
 						       sizeof(struct bsn_##seg) };
 #define DESC_ENTRY(seg, SEG, text) &bsn_##seg##_desc,
 
-#define BSN_ALL_SEGMENTS(X) BSN_WQE_SEGMENTS(X) BSN_CQE_SEGMENTS(X) BSN_DB_SEGMENTS(X)
+#define BSN_ALL_SEGMENTS(X)                                                                        \
+	BSN_WQE_SEGMENTS(X) BSN_UMR_SEGMENTS(X) BSN_CQE_SEGMENTS(X) BSN_DB_SEGMENTS(X)
 
 BSN_ALL_SEGMENTS(DESC)
 
@@ -38,6 +40,15 @@ const size_t bsn_segment_count = COUNT(bsn_segments);
 	E(wqe_opcode, BSN_WQE_OPCODES)                                                             \
 	E(fence, BSN_FENCES)                                                                       \
 	E(ce, BSN_CES)                                                                             \
+	E(umr_check, BSN_UMR_CHECKS)                                                               \
+	E(mkey_mask, MKEY_MASKS)                                                                   \
+	E(bsf_size, BSN_BSF_SIZES)                                                                 \
+	E(bsf_type, BSN_BSF_TYPES)                                                                 \
+	E(block_size, BSN_BLOCK_SIZES)                                                             \
+	E(crypto_order, BSN_CRYPTO_ORDERS)                                                         \
+	E(tm_op, BSN_TM_OPS)                                                                       \
+	E(wait_condition, BSN_WAIT_CONDITIONS)                                                     \
+	E(aso_condition, BSN_ASO_CONDITIONS)                                                       \
 	E(cqe_opcode, BSN_CQE_OPCODES)                                                             \
 	E(cqe_format, BSN_CQE_FORMATS)                                                             \
 	E(cqe_grh, BSN_CQE_GRHS)                                                                   \
@@ -52,6 +63,18 @@ const size_t bsn_segment_count = COUNT(bsn_segments);
 	R(ctrl, opcode, wqe_opcode)                                                                \
 	R(ctrl, fence, fence)                                                                      \
 	R(ctrl, ce, ce)                                                                            \
+	R(umr_ctrl, check, umr_check)                                                              \
+	R(bsf, size, bsf_size)                                                                     \
+	R(bsf, type, bsf_type)                                                                     \
+	R(bsf, mem_block, block_size)                                                              \
+	R(bsf_crypto, size, bsf_size)                                                              \
+	R(bsf_crypto, type, bsf_type)                                                              \
+	R(bsf_crypto, order, crypto_order)                                                         \
+	R(bsf_crypto, block, block_size)                                                           \
+	R(tm, op, tm_op)                                                                           \
+	R(wait_mem, condition, wait_condition)                                                     \
+	R(aso, cond_0, aso_condition)                                                              \
+	R(aso, cond_1, aso_condition)                                                              \
 	R(sq_doorbell, opcode, wqe_opcode)                                                         \
 	R(cqe_tail, opcode, cqe_opcode)                                                            \
 	R(cqe_tail, format, cqe_format)                                                            \
@@ -69,8 +92,10 @@ const size_t bsn_segment_count = COUNT(bsn_segments);
 	R(dbr_cq_arm, cmd, cq_arm)                                                                 \
 	R(cq_doorbell, cmd, cq_arm)
 
-#define VENDOR_SYNDROMES(X)           BSN_VENDOR_SYNDROMES(X, X)
-#define ENUM_VALUE(name, number, doc) { number, #name, doc },
+#define VENDOR_SYNDROMES(X)                    BSN_VENDOR_SYNDROMES(X, X)
+#define MKEY_MASK_NAMED(name, bit, doc, field) ENUM_VALUE(name, bit, doc)
+#define MKEY_MASKS(X)                          BSN_MKEY_MASK_FIELDS(MKEY_MASK_NAMED)
+#define ENUM_VALUE(name, number, doc)          { number, #name, doc },
 #define ENUM(name, LIST)                                                                           \
 	static const struct bsn_enum_value name##_values[] = { LIST(ENUM_VALUE) };                 \
 	static const struct bsn_enum name##_enum = { #name, name##_values, COUNT(name##_values) };

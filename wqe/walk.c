@@ -1,33 +1,65 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Takes WQEs and CQEs apart. */
-#include "report.h"
+#include "cursor.h"
 
 #define ON(transport) (1u << BSN_TRANSPORT_##transport)
 #define RELIABLE      (ON(RC) | ON(DC) | ON(XRC))
 #define CONNECTED     (RELIABLE | ON(UC))
-#define ANY           (CONNECTED | ON(UD))
+#define PACKETS       (ON(ETH) | ON(IPOIB))
+#define ANY           (CONNECTED | ON(UD) | PACKETS)
 
 /*
- * What is legal where: rdma-core's qp.c MLX5_SUPPORTED_SEND_OPS_FLAGS_*, IBTA "Operation types".
- * Which segments an operation has: PRM, the chapters of the operations.
+ * What is legal where: rdma-core's qp.c MLX5_SUPPORTED_SEND_OPS_FLAGS_*, IBTA "Operation types"; the
+ * kernel and DPDK post UMR, TLS, steering and waiting to queues of raw packets too.
+ * Which segments an operation has: PRM, the chapters of the operations, and the sources named at
+ * the tables of the segments.
  */
 static const struct bsn_wqe_op ops[] = {
-#define OP(opcode, transports, has_raddr, has_atomic, data, imm)                                   \
+#define OP(opcode, transports, has_raddr, has_atomic, data, imm, body, max_opmod)                  \
 	{                                                                                          \
 #opcode, BSN_OPCODE_##opcode, transports, has_raddr, has_atomic, BSN_DATA_##data,  \
-			BSN_IMM_##imm                                                              \
+			BSN_IMM_##imm, BSN_BODY_##body, max_opmod                                  \
 	}
-	OP(NOP, ANY, false, false, NONE, NONE),
-	OP(SEND_INVAL, CONNECTED, false, false, GATHER, INVALIDATE),
-	OP(RDMA_WRITE, CONNECTED, true, false, GATHER, NONE),
-	OP(RDMA_WRITE_IMM, CONNECTED, true, false, GATHER, IMMEDIATE),
-	OP(SEND, ANY, false, false, GATHER, NONE),
-	OP(SEND_IMM, ANY, false, false, GATHER, IMMEDIATE),
-	OP(RDMA_READ, RELIABLE, true, false, SCATTER, NONE),
-	OP(ATOMIC_CS, RELIABLE, true, true, SCATTER, NONE),
-	OP(ATOMIC_FA, RELIABLE, true, true, SCATTER, NONE),
-	OP(ATOMIC_MASKED_CS, RELIABLE, true, true, SCATTER, NONE),
-	OP(ATOMIC_MASKED_FA, RELIABLE, true, true, SCATTER, NONE),
+#define MESSAGE(opcode, transports, raddr, data, imm)                                              \
+	OP(opcode, transports, raddr, false, data, imm, MESSAGE, 0)
+#define ATOMIC(opcode, max_opmod)                                                                  \
+	OP(opcode, RELIABLE, true, true, SCATTER, NONE, MESSAGE, max_opmod)
+#define OTHER(opcode, transports, imm, body, max_opmod)                                            \
+	OP(opcode, transports, false, false, NONE, imm, body, max_opmod)
+	MESSAGE(NOP, ANY, false, NONE, NONE),
+	MESSAGE(SEND_INVAL, CONNECTED, false, GATHER, INVALIDATE),
+	MESSAGE(RDMA_WRITE, CONNECTED, true, GATHER, NONE),
+	MESSAGE(RDMA_WRITE_IMM, CONNECTED, true, GATHER, IMMEDIATE),
+	MESSAGE(SEND, ANY, false, GATHER, NONE),
+	MESSAGE(SEND_IMM, CONNECTED | ON(UD), false, GATHER, IMMEDIATE),
+	MESSAGE(RDMA_READ, RELIABLE, true, SCATTER, NONE),
+	ATOMIC(ATOMIC_CS, 0),
+	ATOMIC(ATOMIC_FA, 0),
+	ATOMIC(ATOMIC_MASKED_CS, BSN_OPMOD_MASKED(8)),
+	ATOMIC(ATOMIC_MASKED_FA, BSN_OPMOD_MASKED(8)),
+	OP(TSO, PACKETS, false, false, GATHER, NONE, PACKETS, 1),
+	OP(ENHANCED_MPSW, ON(ETH), false, false, GATHER, NONE, PACKETS, 0),
+	OP(DUMP, ON(ETH), false, false, GATHER, OBJECT, DATA, 0),
+	OTHER(WAIT, ANY, NONE, WAIT, BSN_WAIT_TIME),
+	OTHER(RCV_EN, ANY, NONE, WAIT_EN, 0),
+	OTHER(SEND_EN, ANY, NONE, WAIT_EN, 0),
+	OTHER(BIND_MW, CONNECTED, NONE, RAW, 0),
+	OTHER(FMR, CONNECTED, NONE, FMR, 0),
+	OTHER(LOCAL_INVAL, CONNECTED, INVALIDATE, RAW, 0),
+	OTHER(CONFIG_CMD, ANY, NONE, RAW, UINT8_MAX),
+	OTHER(SET_PSV, CONNECTED | ON(ETH), OBJECT, SET_PSV, 2),
+	OTHER(GET_PSV, CONNECTED | ON(ETH), OBJECT, GET_PSV, 2),
+	OTHER(CHECK_PSV, CONNECTED | ON(ETH), OBJECT, CHECK_PSV, 0),
+	OTHER(UMR, CONNECTED | ON(ETH), MKEY, UMR, 2),
+	OTHER(RGET_PSV, RELIABLE, OBJECT, RAW, 0),
+	OTHER(RCHECK_PSV, RELIABLE, OBJECT, RAW, 0),
+	OTHER(TAG_MATCHING, ON(RC), NONE, TM, 0),
+	OTHER(FLOW_TBL_ACCESS, ON(RC) | ON(ETH), OBJECT, FLOW, UINT8_MAX),
+	OTHER(ACCESS_ASO, ON(RC) | ON(ETH), OBJECT, ASO, UINT8_MAX),
+	OTHER(MMO, RELIABLE | ON(ETH), OBJECT, MMO, BSN_MMO_REGEX),
+#undef OTHER
+#undef ATOMIC
+#undef MESSAGE
 #undef OP
 };
 
@@ -37,26 +69,6 @@ const struct bsn_wqe_op *bsn_wqe_op_find(uint32_t opcode)
 		if (ops[i].opcode == opcode)
 			return &ops[i];
 	return NULL;
-}
-
-/* Where the next segment goes, as long as the WQE lasts. */
-struct cursor {
-	struct bsn_wqe *wqe;
-	size_t offset;
-	struct bsn_bad *bad;
-};
-
-static int take_head(struct cursor *at, const struct bsn_seg_desc *desc, const uint8_t **bytes)
-{
-	struct bsn_wqe *wqe = at->wqe;
-
-	if (at->offset + desc->size_bytes > wqe->size_bytes)
-		return refuse(at->bad, desc, NULL, at->offset, BSN_VENDOR_DS_TOO_SHORT,
-			      "the WQE's DS ends before this segment does");
-	*bytes = wqe->bytes + at->offset;
-	wqe->head[wqe->head_count++] = desc;
-	at->offset += desc->size_bytes;
-	return 0;
 }
 
 /* Whether the address vector at the cursor is an extended one; a short WQE is refused later. */
@@ -80,6 +92,7 @@ static int take_destination(struct cursor *at)
 
 	switch (wqe->transport) {
 	case BSN_TRANSPORT_UD:
+	case BSN_TRANSPORT_IPOIB:
 		desc = av_is_extended(at) ? &bsn_av_ud_grh_desc : &bsn_av_ud_desc;
 		break;
 	case BSN_TRANSPORT_DC:
@@ -91,37 +104,58 @@ static int take_destination(struct cursor *at)
 	default:
 		return 0;
 	}
-	err = take_head(at, desc, &bytes);
+	err = take_segment(at, desc, &bytes);
 	if (err)
 		return err;
 	memcpy(whole, bytes, desc->size_bytes);
-	if (wqe->transport == BSN_TRANSPORT_UD)
-		bsn_av_ud_grh_decode(&wqe->to.ud, whole);
-	else if (wqe->transport == BSN_TRANSPORT_DC)
+	if (wqe->transport == BSN_TRANSPORT_DC)
 		bsn_av_dc_grh_decode(&wqe->to.dc, whole);
-	else
+	else if (wqe->transport == BSN_TRANSPORT_XRC)
 		bsn_xrc_decode(&wqe->to.xrc, whole);
+	else
+		bsn_av_ud_grh_decode(&wqe->to.ud, whole);
+	return 0;
+}
+
+/* The Ethernet segment, and the headers that begin in it. */
+static int take_eth(struct cursor *at)
+{
+	struct bsn_wqe *wqe = at->wqe;
+	const size_t inside = BSN_ETH_SIZE - BSN_ETH_START_OFFSET;
+	const uint8_t *bytes;
+	size_t more;
+	int err;
+
+	if (wqe->transport == BSN_TRANSPORT_IPOIB && bytes_left(at) >= BSN_ETH_PAD_BYTES)
+		at->offset += BSN_ETH_PAD_BYTES;
+	err = take_segment(at, &bsn_eth_desc, &bytes);
+	if (err)
+		return err;
+	bsn_eth_decode(&wqe->eth, bytes);
+	if (wqe->eth.insert_vlan || !wqe->eth.inline_size)
+		return 0;
+	more = wqe->eth.inline_size > inside ? wqe->eth.inline_size - inside : 0;
+	if (more > bytes_left(at))
+		return refuse(at->bad, &bsn_eth_desc, "inline_size", at->offset - BSN_ETH_SIZE,
+			      BSN_VENDOR_INLINE_PAST_END, "inline headers pass the WQE's end");
+	wqe->eth_header = bytes + BSN_ETH_START_OFFSET;
+	wqe->total_bytes += wqe->eth.inline_size;
+	wqe->parts[wqe->part_count - 1].inline_bytes = (uint16_t)more;
+	at->offset += (more + BSN_DS_SIZE - 1) / BSN_DS_SIZE * BSN_DS_SIZE;
 	return 0;
 }
 
 static int take_raddr(struct cursor *at)
 {
-	const uint8_t *bytes;
-	int err = take_head(at, &bsn_raddr_desc, &bytes);
-
-	if (!err)
-		bsn_raddr_decode(&at->wqe->raddr, bytes);
-	return err;
+	return TAKE_INTO(at, raddr, &at->wqe->raddr);
 }
 
 /* Takes the atomic's segment and decodes it into a variable `seg` of the caller's. */
 #define TAKE_ATOMIC(at, kind)                                                                      \
 	struct bsn_##kind seg;                                                                     \
-	const uint8_t *bytes;                                                                      \
-	int err = take_head(at, &bsn_##kind##_desc, &bytes);                                       \
+	int err = TAKE_INTO(at, kind, &seg);                                                       \
 	if (err)                                                                                   \
-		return err;                                                                        \
-	bsn_##kind##_decode(&seg, bytes)
+	return err
 
 static int take_plain_cs(struct cursor *at, struct bsn_wqe_atomic *atomic)
 {
@@ -197,6 +231,7 @@ static int take_inline(struct cursor *at, struct bsn_wqe_data *data)
 			      BSN_VENDOR_INLINE_PAST_END, "inline data pass the WQE's end");
 	data->bytes = at->wqe->bytes + at->offset + BSN_INLINE_HDR_SIZE;
 	data->length_bytes = hdr.byte_count;
+	add_part(at, &bsn_inline_hdr_desc)->inline_bytes = (uint16_t)hdr.byte_count;
 	at->offset = (end + BSN_DS_SIZE - 1) / BSN_DS_SIZE * BSN_DS_SIZE;
 	return 0;
 }
@@ -208,38 +243,56 @@ static void set_pointer(struct bsn_wqe_data *data, const struct bsn_data *seg)
 	data->length_bytes = seg->byte_count ? seg->byte_count : BSN_DATA_MAX_BYTES + 1;
 }
 
-static int take_data(struct cursor *at)
+/* One data segment; the WQE is not at its end. */
+static int take_one(struct cursor *at)
 {
 	struct bsn_wqe *wqe = at->wqe;
-
-	while (at->offset < wqe->size_bytes) {
-		struct bsn_wqe_data *data = &wqe->data[wqe->data_count++];
-		struct bsn_data seg;
-		int err = 0;
-
-		*data = (struct bsn_wqe_data){ .offset = (uint16_t)at->offset };
-		bsn_data_decode(&seg, wqe->bytes + at->offset);
-		if (seg.is_inline) {
-			err = take_inline(at, data);
-		} else {
-			set_pointer(data, &seg);
-			at->offset += BSN_DATA_SIZE;
-		}
-		if (err)
-			return err;
-		wqe->total_bytes += data->length_bytes;
-	}
-	return 0;
-}
-
-static int take_operation(struct cursor *at)
-{
-	const struct bsn_wqe_op *op = at->wqe->op;
+	struct bsn_wqe_data *data = &wqe->data[wqe->data_count++];
+	struct bsn_data seg;
 	int err = 0;
 
-	if (!op || op->data == BSN_DATA_NONE)
+	*data = (struct bsn_wqe_data){ .offset = (uint16_t)at->offset };
+	bsn_data_decode(&seg, wqe->bytes + at->offset);
+	if (seg.is_inline) {
+		err = take_inline(at, data);
+	} else {
+		set_pointer(data, &seg);
+		add_part(at, &bsn_data_desc);
+		at->offset += BSN_DATA_SIZE;
+	}
+	wqe->total_bytes += data->length_bytes;
+	return err;
+}
+
+int take_data(struct cursor *at)
+{
+	int err = 0;
+
+	while (bytes_left(at) && !err)
+		err = take_one(at);
+	return err;
+}
+
+int take_pointer(struct cursor *at)
+{
+	if (bytes_left(at))
+		return take_one(at);
+	return refuse(at->bad, &bsn_data_desc, NULL, at->offset, BSN_VENDOR_DS_TOO_SHORT,
+		      "the WQE's DS ends before this segment does");
+}
+
+static int take_message(struct cursor *at)
+{
+	const struct bsn_wqe *wqe = at->wqe;
+	const struct bsn_wqe_op *op = wqe->op;
+	int err;
+
+	if (op->data == BSN_DATA_NONE)
 		return 0;
 	err = take_destination(at);
+	if (!err && (op->body == BSN_BODY_PACKETS || wqe->transport == BSN_TRANSPORT_ETH ||
+		     wqe->transport == BSN_TRANSPORT_IPOIB))
+		err = take_eth(at);
 	if (!err && op->has_raddr)
 		err = take_raddr(at);
 	if (!err && op->has_atomic)
@@ -247,10 +300,21 @@ static int take_operation(struct cursor *at)
 	return err ? err : take_data(at);
 }
 
+static int take_operation(struct cursor *at)
+{
+	const struct bsn_wqe_op *op = at->wqe->op;
+
+	if (!op)
+		return leave_raw(at);
+	if (op->body == BSN_BODY_MESSAGE || op->body == BSN_BODY_PACKETS)
+		return take_message(at);
+	return take_body(at);
+}
+
 int bsn_wqe_walk(const void *bytes, size_t size, enum bsn_transport transport, struct bsn_wqe *wqe,
 		 struct bsn_bad *bad)
 {
-	struct cursor at = { .wqe = wqe, .offset = BSN_CTRL_SIZE, .bad = bad };
+	struct cursor at = { .wqe = wqe, .bad = bad };
 	int err;
 
 	if (size < BSN_CTRL_SIZE)
@@ -268,10 +332,14 @@ int bsn_wqe_walk(const void *bytes, size_t size, enum bsn_transport transport, s
 	wqe->size_bytes = (uint16_t)(wqe->ctrl.ds * BSN_DS_SIZE);
 	wqe->transport = transport;
 	wqe->op = bsn_wqe_op_find(wqe->ctrl.opcode);
-	wqe->head[0] = &bsn_ctrl_desc;
-	wqe->head_count = 1;
+	wqe->eth_header = NULL;
+	wqe->argument = NULL;
 	wqe->total_bytes = 0;
+	wqe->raw_is_read = false;
+	wqe->part_count = 0;
 	wqe->data_count = 0;
+	add_part(&at, &bsn_ctrl_desc);
+	at.offset = BSN_CTRL_SIZE;
 	err = take_operation(&at);
 	wqe->raw_offset = (uint16_t)at.offset;
 	return err;
@@ -282,76 +350,77 @@ void bsn_piece_iter_init(struct bsn_piece_iter *iter, const struct bsn_wqe *wqe)
 	*iter = (struct bsn_piece_iter){ .wqe = wqe };
 }
 
-/* The three parts of inline data: header, bytes, padding; the last two may be empty. */
-static void set_inline_piece(struct bsn_piece_iter *iter, const struct bsn_wqe_data *data,
-			     struct bsn_piece *piece)
-{
-	switch (iter->part++) {
-	case 0:
-		*piece = (struct bsn_piece){ .kind = BSN_PIECE_SEGMENT,
-					     .desc = &bsn_inline_hdr_desc,
-					     .size_bytes = BSN_INLINE_HDR_SIZE };
-		return;
-	case 1:
-		*piece = (struct bsn_piece){ .kind = BSN_PIECE_INLINE,
-					     .size_bytes = (uint16_t)data->length_bytes };
-		return;
-	default:
-		*piece = (struct bsn_piece){ .kind = BSN_PIECE_PADDING,
-					     .size_bytes = (0u - iter->offset) % BSN_DS_SIZE };
-		iter->part = 0;
-		iter->index++;
-	}
-}
-
+/* The piece at the iterator's place: the next part's segment, or what lies before it. */
 static void set_piece(struct bsn_piece_iter *iter, struct bsn_piece *piece)
 {
 	const struct bsn_wqe *wqe = iter->wqe;
-	const struct bsn_seg_desc *desc = &bsn_data_desc;
+	const struct bsn_wqe_part *next = &wqe->parts[iter->index];
+	const uint16_t described = iter->index < wqe->part_count ? next->offset : wqe->raw_offset;
+	uint16_t end;
 
-	if (iter->index >= wqe->head_count + wqe->data_count) {
-		*piece = (struct bsn_piece){ .kind = BSN_PIECE_RAW,
-					     .size_bytes = wqe->size_bytes - iter->offset };
+	if (iter->offset == described && iter->index < wqe->part_count) {
+		*piece = (struct bsn_piece){ .kind = BSN_PIECE_SEGMENT,
+					     .desc = next->desc,
+					     .size_bytes = next->desc->size_bytes };
+		iter->index++;
 		return;
 	}
-	if (iter->index < wqe->head_count) {
-		desc = wqe->head[iter->index];
-	} else if (wqe->data[iter->index - wqe->head_count].bytes) {
-		set_inline_piece(iter, &wqe->data[iter->index - wqe->head_count], piece);
-		return;
+	*piece = (struct bsn_piece){ .kind = BSN_PIECE_RAW };
+	end = wqe->size_bytes;
+	if (iter->offset < described) { /* then there was a part before */
+		const struct bsn_wqe_part *last = next - 1;
+		const uint16_t data = (uint16_t)(last->offset + last->desc->size_bytes);
+
+		end = (uint16_t)(data + last->inline_bytes);
+		piece->kind = iter->offset < end ? BSN_PIECE_INLINE : BSN_PIECE_PADDING;
+		if (iter->offset >= end)
+			end = described;
 	}
-	*piece = (struct bsn_piece){ .kind = BSN_PIECE_SEGMENT,
-				     .desc = desc,
-				     .size_bytes = desc->size_bytes };
-	iter->index++;
+	piece->size_bytes = end - iter->offset;
 }
 
 bool bsn_piece_next(struct bsn_piece_iter *iter, struct bsn_piece *piece)
 {
-	do {
-		if (iter->offset >= iter->wqe->size_bytes)
-			return false;
-		set_piece(iter, piece);
-		piece->offset = iter->offset;
-		iter->offset += piece->size_bytes;
-	} while (!piece->size_bytes);
+	if (iter->offset >= iter->wqe->size_bytes)
+		return false;
+	set_piece(iter, piece);
+	piece->offset = iter->offset;
+	iter->offset += piece->size_bytes;
 	return true;
 }
 
-int bsn_recv_walk(const void *bytes, size_t size, bool is_linked, struct bsn_recv_wqe *recv,
-		  struct bsn_bad *bad)
+/* What a receive WQE begins with; the offset of what follows, or -EBADMSG. */
+static int take_recv_head(const uint8_t *src, size_t size, struct bsn_recv_wqe *recv,
+			  struct bsn_bad *bad)
 {
-	const uint8_t *src = bytes;
-	size_t offset = 0;
-
-	*recv = (struct bsn_recv_wqe){ .is_linked = is_linked };
-	if (is_linked) {
+	if (recv->head == BSN_RECV_PLAIN)
+		return 0;
+	if (recv->head == BSN_RECV_LINKED) {
 		if (size < BSN_SRQ_NEXT_SIZE)
 			return refuse(bad, &bsn_srq_next_desc, NULL, 0, BSN_VENDOR_WQE_FORMAT,
 				      "fewer bytes than a link has");
 		bsn_srq_next_decode(&recv->next, src);
-		offset = BSN_SRQ_NEXT_SIZE;
+		return BSN_SRQ_NEXT_SIZE;
 	}
+	if (size < BSN_RECV_SIG_SIZE)
+		return refuse(bad, &bsn_recv_sig_desc, NULL, 0, BSN_VENDOR_WQE_FORMAT,
+			      "fewer bytes than a signature has");
+	bsn_recv_sig_decode(&recv->signed_by, src);
+	return BSN_RECV_SIG_SIZE;
+}
+
+int bsn_recv_walk(const void *bytes, size_t size, enum bsn_recv_head head,
+		  struct bsn_recv_wqe *recv, struct bsn_bad *bad)
+{
+	const uint8_t *src = bytes;
+	size_t offset;
+	int begin;
+
+	*recv = (struct bsn_recv_wqe){ .head = head };
+	begin = take_recv_head(src, size, recv, bad);
+	if (begin < 0)
+		return begin;
+	offset = (size_t)begin;
 	for (; offset + BSN_DATA_SIZE <= size; offset += BSN_DATA_SIZE) {
 		struct bsn_wqe_data *data = &recv->data[recv->data_count];
 		struct bsn_data seg;

@@ -29,11 +29,12 @@ static bool is_received(uint32_t opcode)
 	       opcode == BSN_OPCODE_SEND_INVAL || opcode == BSN_OPCODE_RDMA_WRITE_IMM;
 }
 
-/* libmlx5 builds neither NOPs nor masked atomics. */
+/* What is posted as a request; libmlx5 builds neither NOPs nor masked atomics. */
 bool exchange_can(const struct exchange *x, const struct bsn_wqe_op *op)
 {
 	return op->opcode != BSN_OPCODE_NOP && op->opcode != BSN_OPCODE_ATOMIC_MASKED_CS &&
-	       op->opcode != BSN_OPCODE_ATOMIC_MASKED_FA && (op->transports & 1u << x->bench.type);
+	       op->opcode != BSN_OPCODE_ATOMIC_MASKED_FA && op->body == BSN_BODY_MESSAGE &&
+	       (op->transports & 1u << x->bench.type);
 }
 
 /* -- set-up ------------------------------------------------------------------------------------- */

@@ -610,6 +610,39 @@ static void a_transport_refuses_what_it_lacks(void **state)
 	assert_true(refused >= 8);
 }
 
+static bool is_posted(uint32_t opcode)
+{
+	for (size_t i = 0; i < sizeof(opcodes) / sizeof(*opcodes); i++)
+		if (opcodes[i] == opcode)
+			return true;
+	return false;
+}
+
+/* What wqe/ can read but no call can fill: every opcode but those above, on every transport. */
+static void an_operation_without_a_request_is_refused(void **state)
+{
+	unsigned known = 0;
+
+	(void)state;
+	for (int t = BSN_TRANSPORT_RC; t <= BSN_TRANSPORT_UD; t++) {
+		const struct fake_attr attr = { .transport = (enum bsn_transport)t };
+		struct fake *f = fake_create(&attr);
+
+		if (t == BSN_TRANSPORT_UD)
+			f->ep.sq = &bsn_sq_detour;
+		for (uint32_t opcode = 0; opcode < 256; opcode++) {
+			const struct bsn_wr wr = request(opcode, &mixes[0], BSN_F_RING);
+
+			if (is_posted(opcode))
+				continue;
+			assert_refused(f, &wr, -EOPNOTSUPP);
+			known += bsn_wqe_op_find(opcode) != NULL;
+		}
+		fake_destroy(f);
+	}
+	assert_true(known >= 3 * 15);
+}
+
 /* Full, by whatever is posted; and again room when less is wanted. */
 static void a_full_queue_refuses_and_keeps_everything(void **state)
 {
@@ -652,8 +685,10 @@ static void assert_received(const struct fake *f, uint32_t slot, const struct bs
 	struct bsn_bad bad;
 	unsigned at = 0;
 
-	assert_int_equal(
-		bsn_recv_walk(f->rq_ring + slot * stride, stride, f->rq->is_srq, &recv, &bad), 0);
+	assert_int_equal(bsn_recv_walk(f->rq_ring + slot * stride, stride,
+				       f->rq->is_srq ? BSN_RECV_LINKED : BSN_RECV_PLAIN, &recv,
+				       &bad),
+			 0);
 	for (uint32_t i = 0; i < count; i++) {
 		if (!sge[i].length)
 			continue;
@@ -764,6 +799,7 @@ int main(void)
 		cmocka_unit_test(a_prefix_precedes_the_body),
 		cmocka_unit_test(refusals_touch_nothing),
 		cmocka_unit_test(a_transport_refuses_what_it_lacks),
+		cmocka_unit_test(an_operation_without_a_request_is_refused),
 		cmocka_unit_test(a_full_queue_refuses_and_keeps_everything),
 		cmocka_unit_test(receives_are_in_the_ring),
 		cmocka_unit_test(a_full_receive_queue_refuses),

@@ -75,13 +75,13 @@ static void fuzz_send(const uint8_t *bytes, size_t size, enum bsn_transport tran
 	bsn_wqe_mask(&wqe, mask, size % 32);
 }
 
-static void fuzz_recv(const uint8_t *bytes, size_t size, bool is_linked)
+static void fuzz_recv(const uint8_t *bytes, size_t size, enum bsn_recv_head head)
 {
 	static struct bsn_recv_wqe recv;
 	struct bsn_bad bad = { 0 };
 	uint64_t total = 0;
 
-	if (bsn_recv_walk(bytes, size, is_linked, &recv, &bad)) {
+	if (bsn_recv_walk(bytes, size, head, &recv, &bad)) {
 		must_be_explained(&bad, size);
 		return;
 	}
@@ -119,8 +119,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	exact = malloc(size > 1 ? size - 1 : 1);
 	MUST(exact);
 	memcpy(exact, data + 1, size - 1);
-	fuzz_send(exact, size - 1, (enum bsn_transport)(data[0] % 5));
-	fuzz_recv(exact, size - 1, data[0] & 1);
+	fuzz_send(exact, size - 1, (enum bsn_transport)(data[0] % (BSN_TRANSPORT_IPOIB + 1)));
+	fuzz_recv(exact, size - 1, (enum bsn_recv_head)(data[0] % (BSN_RECV_SIGNED + 1)));
 	fuzz_cqe(exact, size - 1);
 	free(exact);
 	return 0;

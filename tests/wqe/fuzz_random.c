@@ -12,6 +12,23 @@ static const uint8_t opcodes[] = {
 	BSN_WQE_OPCODES(OPCODE)
 };
 
+/* Counts that the WQE mostly has room for, and now and then a repeat block. */
+static void make_plausible_umr(uint8_t *wqe, size_t size, uint32_t ds)
+{
+	const uint64_t dice = random_u64();
+	const struct bsn_umr_ctrl umr = { .is_inline = dice % 8 != 0,
+					  .klm_octowords = (uint32_t)(dice >> 8) % (ds + 1),
+					  .offset_or_bsf = (uint32_t)(dice >> 16) % (ds + 1) };
+	const struct bsn_repeat repeat = { .op = BSN_REPEAT_OP,
+					   .num_entries = (uint32_t)(dice >> 24) % 16 };
+
+	if (size < 2 * BSN_BB_SIZE + BSN_REPEAT_SIZE)
+		return;
+	bsn_umr_ctrl_encode(wqe + BSN_CTRL_SIZE, &umr);
+	if (dice >> 32 & 1)
+		bsn_repeat_encode(wqe + 2 * BSN_BB_SIZE, &repeat);
+}
+
 /* A control segment that is mostly right, and data segments that mostly end in time. */
 static void make_plausible(uint8_t *wqe, size_t size)
 {
@@ -25,8 +42,11 @@ static void make_plausible(uint8_t *wqe, size_t size)
 	if ((dice >> 16) % 8)
 		ctrl.opcode = opcodes[(dice >> 24) % sizeof(opcodes)];
 	if ((dice >> 32) % 8)
-		ctrl.opmod = BSN_OPMOD_MASKED((dice >> 40) & 1 ? 8 : 4);
+		ctrl.opmod = (dice >> 40) & 2 ? (dice >> 42) % 4
+					      : BSN_OPMOD_MASKED((dice >> 40) & 1 ? 8 : 4);
 	bsn_ctrl_encode(wqe, &ctrl);
+	if (ctrl.opcode == BSN_OPCODE_UMR)
+		make_plausible_umr(wqe, size, ctrl.ds);
 	for (size_t at = 16; at + BSN_DS_SIZE <= size; at += BSN_DS_SIZE) {
 		const struct bsn_inline_hdr hdr = { .is_inline = 1,
 						    .byte_count = (uint32_t)random_u64() % 48 };

@@ -3,7 +3,7 @@
  * Files of bytes with what they are: tests/golden/wqe and tests/bad/wqe. Lines are
  *
  *	# a comment: what it is, and where that is written
- *	send RC | recv | recv-srq | cqe       what the bytes are
+ *	send RC | recv | recv-srq | recv-signed | cqe   what the bytes are
  *	refused SEGMENT FIELD OFFSET VENDOR   only in tests/bad: the answer; FIELD "-" for none
  *	00 01 23 08 ...                       bytes
  */
@@ -18,7 +18,7 @@
 
 #include "bsn_decode.h"
 
-enum hex_kind { HEX_SEND, HEX_RECV, HEX_RECV_SRQ, HEX_CQE };
+enum hex_kind { HEX_SEND, HEX_RECV, HEX_RECV_SRQ, HEX_RECV_SIGNED, HEX_CQE };
 
 struct hexfile {
 	char name[64]; /* of the file, without directory and suffix */
@@ -39,10 +39,16 @@ static inline bool hex_set_kind(struct hexfile *hex, const char *kind, const cha
 #undef HEX_TRANSPORT
 	};
 
-	if (!strcmp(kind, "recv") || !strcmp(kind, "recv-srq") || !strcmp(kind, "cqe")) {
-		hex->kind = kind[0] == 'c' ? HEX_CQE : kind[4] ? HEX_RECV_SRQ : HEX_RECV;
-		return true;
-	}
+	static const char *const others[] = { [HEX_RECV] = "recv",
+					      [HEX_RECV_SRQ] = "recv-srq",
+					      [HEX_RECV_SIGNED] = "recv-signed",
+					      [HEX_CQE] = "cqe" };
+
+	for (unsigned i = HEX_RECV; i <= HEX_CQE; i++)
+		if (!strcmp(kind, others[i])) {
+			hex->kind = (enum hex_kind)i;
+			return true;
+		}
 	hex->kind = HEX_SEND;
 	for (unsigned i = 0; i < sizeof(transports) / sizeof(transports[0]); i++)
 		if (!strcmp(kind, "send") && !strcmp(transport, transports[i])) {
@@ -65,8 +71,7 @@ static inline bool hex_read_line(struct hexfile *hex, const char *line)
 		return sscanf(line, "refused %31s %31s %u %31s", hex->segment, hex->field,
 			      &hex->offset, hex->vendor) == 4;
 	}
-	if (sscanf(line, "%2x%n", &byte, &used) != 1 || used != 2 || strchr("rsc", line[0]) ||
-	    !strncmp(line, "cqe", 3))
+	if (sscanf(line, "%2x%n", &byte, &used) != 1 || used != 2)
 		return sscanf(line, "%31s %31s", word[0], word[1]) >= 1 &&
 		       hex_set_kind(hex, word[0], word[1]);
 	while (sscanf(line, " %2x%n", &byte, &used) == 1) {

@@ -208,6 +208,256 @@ static void build_recv_srq(struct built *b)
 	add_usual_data(b, 2048);
 }
 
+/* The head that the goldens of UMR share: which WQE, and how many of what follow. */
+static void add_umr(struct built *b, uint32_t ds, uint32_t klms, uint32_t bsf, uint64_t mask)
+{
+	ADD_CTRL(0x20, UMR, 0x45, ds, SIGNALED, .imm = 0x181920);
+	ADD(umr_ctrl, .is_inline = klms <= 4, .klm_octowords = klms, .offset_or_bsf = bsf,
+	    .mkey_mask = BSN_MKEY_BIT(FREE) | BSN_MKEY_BIT(RW) | BSN_MKEY_BIT(RR) |
+			 BSN_MKEY_BIT(LW) | BSN_MKEY_BIT(KEY) | BSN_MKEY_BIT(START_ADDR) |
+			 BSN_MKEY_BIT(LEN) | mask);
+}
+
+#define USUAL_MKEY                                                                                 \
+	.umr_en = 1, .rw = 1, .rr = 1, .lw = 1, .qpn = 0xffffff, .mkey_7_0 = 0x20,                 \
+	.start_addr = 0x1000
+
+static void build_umr_list(struct built *b)
+{
+	add_umr(b, 12, 4, 0, 0);
+	ADD(mkey_ctx, USUAL_MKEY, .len = 0x3000);
+	ADD(klm, .byte_count = 4096, .mkey = 0x6000, .va = 0x9000);
+	ADD(klm, .byte_count = 8192, .mkey = 0x6100, .va = 0x10000);
+	b->size += 32;
+}
+
+static void build_umr_repeat(struct built *b)
+{
+	add_umr(b, 12, 4, 0, 0);
+	ADD(mkey_ctx, USUAL_MKEY, .len = 96 * 8);
+	ADD(repeat, .byte_count = 96, .op = BSN_REPEAT_OP, .repeat_count = 8, .num_entries = 2);
+	ADD(repeat_entry, .stride = 4096, .byte_count = 64, .mkey = 0x6000, .va = 0x9000);
+	ADD(repeat_entry, .stride = 96, .byte_count = 32, .mkey = 0x6100, .va = 0x100000);
+	b->size += 16;
+}
+
+static void build_umr_pointer(struct built *b)
+{
+	add_umr(b, 9, 64, 0, 0);
+	ADD(mkey_ctx, USUAL_MKEY, .len = 0x3000);
+	ADD(klm, .byte_count = 1024, .mkey = 0x6200, .va = 0x7f0000001000);
+}
+
+static void build_umr_invalidate(struct built *b)
+{
+	ADD_CTRL(0x20, UMR, 0x45, 8, SIGNALED, .imm = 0x181920);
+	ADD(umr_ctrl, .is_inline = 1, .has_offset = 1, .check_qpn = 1,
+	    .mkey_mask = BSN_MKEY_BIT(FREE) | BSN_MKEY_BIT(KEY) | BSN_MKEY_BIT(QPN));
+	ADD(mkey_ctx, .free = 1, .qpn = 0xffffff, .mkey_7_0 = 0x20);
+}
+
+#define T10_DIF(domain, guard_checks)                                                              \
+	.domain##_valid = 1, .domain##_refresh = 1, .domain##_app_tag = 0x1234,                    \
+	.domain##_ref_tag = 5, .domain##_sig_type = 1, .domain##_repeat = 1, .domain##_seed = 1,   \
+	.domain##_guard_check = guard_checks, .domain##_app_mask = 0xffff
+
+static void build_umr_signature_crypto(struct built *b)
+{
+	add_umr(b, 20, 4, 8, BSN_MKEY_BIT(BSF_EN));
+	ADD(mkey_ctx, USUAL_MKEY, .len = 0x3000, .bsf_en = 1);
+	ADD(klm, .byte_count = 0x3000, .mkey = 0x6000, .va = 0x9000);
+	b->size += 48;
+	ADD(bsf, .size = BSN_BSF_SIZE_SIGNATURE_AND_CRYPTO, .same_block = 1, .check_mask = 0xff,
+	    .wire_copy_or_block = 0xc0, .mem_block = BSN_BLOCK_SIZE_B512,
+	    .raw_data_size = UINT32_MAX, .wire_psv = 0x11, .mem_psv = 0x12, T10_DIF(wire, 0x40),
+	    T10_DIF(mem, 0x41));
+	ADD(bsf_crypto, .size = BSN_BSF_SIZE_SIGNATURE_AND_CRYPTO, .type = BSN_BSF_TYPE_CRYPTO,
+	    .order = BSN_CRYPTO_ORDER_MEMORY_SIGNATURE, .raw_data_size = UINT32_MAX,
+	    .block = BSN_BLOCK_SIZE_B512, .tweak_hi = 0x0102030405060708,
+	    .tweak_lo = 0x1112131415161718, .dek = 0x33, .keytag = 0x2122232425262728);
+}
+
+static void build_set_psv(struct built *b)
+{
+	ADD_CTRL(0x21, SET_PSV, 0x45, 2, SIGNALED, .fence = BSN_FENCE_INITIATOR_SMALL);
+	ADD(set_psv, .psv = 0x11, .signature = 0xffff123400000005);
+}
+
+static void build_get_psv(struct built *b)
+{
+	ADD_CTRL(0x22, GET_PSV, 0x45, 4, SIGNALED);
+	ADD(get_psv, .num_psv = 2, .lkey = 0x6000, .va = 0x9000, .psv_0 = 0x11, .psv_1 = 0x12);
+}
+
+static void build_check_psv(struct built *b)
+{
+	ADD_CTRL(0x22, CHECK_PSV, 0x45, 4, SIGNALED);
+	ADD(check_psv, .coalescing_op = 1, .transport_op = 2, .transport_mask = 3, .num_psv = 1,
+	    .lkey = 0x6000, .va = 0x9000, .psv_0 = 0x11);
+}
+
+static void build_fmr(struct built *b)
+{
+	ADD_CTRL(0x23, FMR, 0x45, 4, SIGNALED);
+	ADD(fmr, .a = 1, .rw = 1, .rr = 1, .lw = 1, .lr = 1, .mkey = 0x181920,
+	    .list = 0x7f0000001000, .start_addr = 0x9000, .len = 0x3000, .offset = 8,
+	    .page_size = 12);
+}
+
+static void build_tm_append(struct built *b)
+{
+	ADD_CTRL(0x24, TAG_MATCHING, 0x45, 4, SIGNALED);
+	ADD(tm, .op = BSN_TM_OP_APPEND, .wants_cqe = 1, .has_sw_cnt = 1, .index = 7, .sw_cnt = 3,
+	    .tag = 0x123456789abcdef0, .mask = 0xffffffff00000000);
+	add_usual_data(b, 2048);
+}
+
+static void build_tm_remove(struct built *b)
+{
+	ADD_CTRL(0x25, TAG_MATCHING, 0x45, 3, SIGNALED);
+	ADD(tm, .op = BSN_TM_OP_REMOVE, .wants_cqe = 1, .index = 7);
+}
+
+/* Headers of a TCP packet, from the third byte on: the first two are in the Ethernet segment. */
+static void add_headers(struct built *b, size_t count)
+{
+	static const uint8_t headers[52] = {
+		0x5e, 0x10, 0x20, 0x30, 0x02, 0x00, 0x5e, 0x10, 0x20, 0x31, 0x08, 0x00,
+		0x45, 0x00, 0x00, 0x30, 0x00, 0x00, 0x40, 0x00, 0x40, 0x06, 0x00, 0x00,
+		0x0a, 0x00, 0x00, 0x01, 0x0a, 0x00, 0x00, 0x02, 0x12, 0x34, 0x56, 0x78,
+		0x00, 0x00, 0x00, 0x01, 0x00, 0x00, 0x00, 0x02, 0x50, 0x10, 0x10, 0x00,
+	};
+
+	memcpy(b->bytes + b->size, headers, count);
+	b->size += (count + 15) / 16 * 16;
+}
+
+#define CHECKSUMS .l4_csum = 1, .l3_csum = 1
+
+static void build_eth_send(struct built *b)
+{
+	ADD_CTRL(0x26, SEND, 0x45, 4, SIGNALED);
+	ADD(eth, CHECKSUMS, .inline_size = 18, .start = 0x0200);
+	add_headers(b, 16);
+	add_usual_data(b, 32);
+}
+
+static void build_eth_send_vlan(struct built *b)
+{
+	ADD_CTRL(0x27, SEND, 0x45, 3, .ce = BSN_CE_ON_ERROR);
+	ADD(eth, .swp_outer_l4 = 54 / 2, .swp_outer_l3 = 14 / 2, .l4_csum = 1, .swp_outer_udp = 1,
+	    .swp_outer_ipv6 = 1, .metadata = 9, .insert_vlan = 1, .start = 0x2064);
+	add_usual_data(b, 32);
+}
+
+static void build_tso(struct built *b)
+{
+	ADD_CTRL(0x28, TSO, 0x45, 7, SIGNALED);
+	ADD(eth, CHECKSUMS, .mss = 1460, .inline_size = 54, .start = 0x0200);
+	add_headers(b, 52);
+	add_usual_data(b, 8192);
+}
+
+static void build_enhanced_mpsw(struct built *b)
+{
+	ADD_CTRL(0x29, ENHANCED_MPSW, 0x45, 6, SIGNALED);
+	ADD(eth, CHECKSUMS);
+	add_usual_data(b, 64);
+	ADD(inline_hdr, .is_inline = 1, .byte_count = 14);
+	memcpy(b->bytes + b->size, "\x02\x00\x5e\x10\x20\x30\x02\x00\x5e\x10\x20\x31\x08\x00", 14);
+	b->size += 28;
+	ADD(data, .byte_count = 1500, .lkey = 0x6000, .addr = 0xa000);
+}
+
+static void build_ipoib_send(struct built *b)
+{
+	ADD_CTRL(0x2a, SEND, 0x45, 8, SIGNALED);
+	ADD(av_ud_grh, .qkey = 0xb1b, .ext = 1, .dqpn = 0x48, .rlid = 0x17, .hop_limit = 64,
+	    .grh = 1, .rgid_hi = 0xfe80000000000000, .rgid_lo = 0x0002c90300010203);
+	b->size += BSN_ETH_PAD_BYTES;
+	ADD(eth, CHECKSUMS, .inline_size = 4, .start = 0x0800);
+	b->size += 16;
+	add_usual_data(b, 96);
+}
+
+static void build_wait_cq(struct built *b)
+{
+	ADD_CTRL(0x2b, WAIT, 0x45, 2, .opmod = BSN_WAIT_CQ);
+	ADD(wait_en, .index = 5, .number = 0x31);
+}
+
+static void build_wait_time(struct built *b)
+{
+	ADD_CTRL(0x2c, WAIT, 0x45, 3, .opmod = BSN_WAIT_TIME);
+	ADD(wait_mem, .condition = BSN_WAIT_IF_CYCLIC_SMALLER, .value = 0x123456789,
+	    .mask = UINT64_MAX);
+}
+
+static void build_wait_data(struct built *b)
+{
+	ADD_CTRL(0x2c, WAIT, 0x45, 3, .opmod = BSN_WAIT_DATA);
+	ADD(wait_mem, .condition = BSN_WAIT_IF_EQUAL, .lkey = 0x6000, .va = 0x9000, .value = 1,
+	    .mask = UINT64_MAX);
+}
+
+static void build_send_en(struct built *b)
+{
+	ADD_CTRL(0x2d, SEND_EN, 0x45, 2, .ce = BSN_CE_ON_ERROR);
+	ADD(wait_en, .index = 9, .number = 0x46);
+}
+
+static void build_rcv_en(struct built *b)
+{
+	ADD_CTRL(0x2e, RCV_EN, 0x45, 2, .ce = BSN_CE_ON_ERROR);
+	ADD(wait_en, .index = 9, .number = 0x46);
+}
+
+static void build_dump(struct built *b)
+{
+	ADD_CTRL(0x2f, DUMP, 0x45, 2, .imm = 0x12 << 8);
+	add_usual_data(b, 1024);
+}
+
+static void build_mmo_dma(struct built *b)
+{
+	ADD_CTRL(0x30, MMO, 0x45, 4, SIGNALED, .opmod = BSN_MMO_DMA);
+	ADD(mmo, .lkey = 0x5000, .va = 0x8000);
+	add_usual_data(b, 4096);
+	ADD(data, .byte_count = 4096, .lkey = 0x6100, .addr = 0xa000);
+}
+
+/* 64 bytes of which nothing is known: the first four dwords and the last one are not 0. */
+static void add_argument(struct built *b)
+{
+	static const uint8_t first[16] = { 0x80, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0, 4 };
+
+	memcpy(b->bytes + b->size, first, sizeof(first));
+	b->size += 64;
+	b->bytes[b->size - 1] = 5;
+}
+
+static void build_aso(struct built *b)
+{
+	ADD_CTRL(0x31, ACCESS_ASO, 0x45, 8, SIGNALED, .opmod = 2, .imm = 0x44);
+	ADD(aso, .va_h = 0x7f00, .va_l = 0x1000 >> 1, .read = 1, .lkey = 0x6000, .mask_mode = 2,
+	    .cond_0 = BSN_ASO_IF_ALWAYS, .cond_1 = BSN_ASO_IF_ALWAYS, .cond_or = 1,
+	    .data_mask = 0x80ffffff00000000);
+	add_argument(b);
+}
+
+static void build_flow(struct built *b)
+{
+	ADD_CTRL(0x32, FLOW_TBL_ACCESS, 0x45, 8, SIGNALED, .opmod = 1, .imm = 7);
+	ADD(flow, .index = 3, .stc_0 = 9);
+	add_argument(b);
+}
+
+static void build_recv_signed(struct built *b)
+{
+	ADD(recv_sig, .signature = 0x5a);
+	add_usual_data(b, 2048);
+}
+
 static void build_cqe_req(struct built *b)
 {
 	ADD(cqe_req, .srqn_uidx = 7, .byte_count = 64, .timestamp = 0x123456789,
@@ -280,6 +530,32 @@ static const struct {
 	GOLDEN(xrc_send),
 	GOLDEN(recv),
 	GOLDEN(recv_srq),
+	GOLDEN(umr_list),
+	GOLDEN(umr_repeat),
+	GOLDEN(umr_pointer),
+	GOLDEN(umr_invalidate),
+	GOLDEN(umr_signature_crypto),
+	GOLDEN(set_psv),
+	GOLDEN(get_psv),
+	GOLDEN(check_psv),
+	GOLDEN(fmr),
+	GOLDEN(tm_append),
+	GOLDEN(tm_remove),
+	GOLDEN(eth_send),
+	GOLDEN(eth_send_vlan),
+	GOLDEN(tso),
+	GOLDEN(enhanced_mpsw),
+	GOLDEN(ipoib_send),
+	GOLDEN(wait_cq),
+	GOLDEN(wait_time),
+	GOLDEN(wait_data),
+	GOLDEN(send_en),
+	GOLDEN(rcv_en),
+	GOLDEN(dump),
+	GOLDEN(mmo_dma),
+	GOLDEN(aso),
+	GOLDEN(flow),
+	GOLDEN(recv_signed),
 	GOLDEN(cqe_req),
 	GOLDEN(cqe_resp_send_imm),
 	GOLDEN(cqe_resp_inline32),
@@ -307,7 +583,9 @@ static int judge(const struct hexfile *hex, struct bsn_bad *bad)
 		return err ? err : bsn_wqe_check(&wqe, bad);
 	case HEX_RECV:
 	case HEX_RECV_SRQ:
-		return bsn_recv_walk(hex->bytes, hex->size, hex->kind == HEX_RECV_SRQ, &recv, bad);
+	case HEX_RECV_SIGNED:
+		return bsn_recv_walk(hex->bytes, hex->size,
+				     (enum bsn_recv_head)(hex->kind - HEX_RECV), &recv, bad);
 	default:
 		return bsn_cqe_walk(hex->bytes, hex->size, &cqe, bad);
 	}

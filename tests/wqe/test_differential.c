@@ -40,6 +40,58 @@ SAME(BSN_DBR_RECV_OFFSET, 4 * MLX5_RCV_DBR);
 SAME(BSN_DBR_SEND_OFFSET, 4 * MLX5_SND_DBR);
 SAME(BSN_UAR_CQ_ARM_OFFSET, MLX5_CQ_DOORBELL);
 
+SAME(BSN_UMR_CTRL_SIZE, sizeof(struct mlx5_wqe_umr_ctrl_seg));
+SAME(BSN_MKEY_CTX_SIZE, sizeof(struct mlx5_wqe_mkey_context_seg));
+SAME(BSN_KLM_SIZE, sizeof(struct mlx5_wqe_umr_klm_seg));
+SAME(BSN_REPEAT_SIZE, sizeof(struct mlx5_wqe_umr_repeat_block_seg));
+SAME(BSN_REPEAT_ENTRY_SIZE, sizeof(struct mlx5_wqe_umr_repeat_ent_seg));
+SAME(BSN_TM_SIZE, sizeof(struct mlx5_wqe_tm_seg));
+SAME(BSN_ETH_SIZE, offsetof(struct mlx5_wqe_eth_seg, inline_hdr));
+SAME(BSN_ETH_START_OFFSET, offsetof(struct mlx5_wqe_eth_seg, inline_hdr_start));
+SAME(1 << BSN_MKEY_MASK_LEN, MLX5_WQE_UMR_CTRL_MKEY_MASK_LEN);
+SAME(1 << BSN_MKEY_MASK_START_ADDR, MLX5_WQE_UMR_CTRL_MKEY_MASK_START_ADDR);
+SAME(1 << BSN_MKEY_MASK_EN_SIGERR, MLX5_WQE_UMR_CTRL_MKEY_MASK_SIG_ERR);
+SAME(1 << BSN_MKEY_MASK_BSF_EN, MLX5_WQE_UMR_CTRL_MKEY_MASK_BSF_ENABLE);
+SAME(1 << BSN_MKEY_MASK_KEY, MLX5_WQE_UMR_CTRL_MKEY_MASK_MKEY);
+SAME(1 << BSN_MKEY_MASK_QPN, MLX5_WQE_UMR_CTRL_MKEY_MASK_QPN);
+SAME(1 << BSN_MKEY_MASK_LW, MLX5_WQE_UMR_CTRL_MKEY_MASK_ACCESS_LOCAL_WRITE);
+SAME(1 << BSN_MKEY_MASK_RR, MLX5_WQE_UMR_CTRL_MKEY_MASK_ACCESS_REMOTE_READ);
+SAME(1 << BSN_MKEY_MASK_RW, MLX5_WQE_UMR_CTRL_MKEY_MASK_ACCESS_REMOTE_WRITE);
+SAME(1 << BSN_MKEY_MASK_A, MLX5_WQE_UMR_CTRL_MKEY_MASK_ACCESS_ATOMIC);
+SAME(1 << BSN_MKEY_MASK_FREE, MLX5_WQE_UMR_CTRL_MKEY_MASK_FREE);
+
+/*
+ * Sizes of structures that no installed header has, as they add up in rdma-core's wqe.h, the
+ * kernel's qp.h and aso.h, DPDK's mlx5_prm.h, mlx5dr_send.h.
+ */
+SAME(BSN_SET_PSV_SIZE, 4 + 2 + 2 + 8);
+SAME(BSN_GET_PSV_SIZE, 19 + 1 + 4 + 8 + 4 * 4);
+SAME(BSN_CHECK_PSV_SIZE, 2 + 2 + 2 + 2 + 2 + 2 + 7 + 1 + 4 + 8 + 4 * 4);
+SAME(BSN_BSF_SIZE, 16 + 16 + 2 * 16);
+SAME(BSN_BSF_CRYPTO_SIZE, 4 + 4 + 8 + 16 + 8 + 8 + 16);
+SAME(BSN_FMR_SIZE, 4 + 4 + 8 + 8 + 8 + 4 + 4 + 2 * 4);
+SAME(BSN_MMO_SIZE, 4 + 4 + 8);
+SAME(BSN_WAIT_EN_SIZE, 8 + 4 + 4);
+SAME(BSN_WAIT_MEM_SIZE, 4 + 4 + 8 + 8 + 8);
+SAME(BSN_ASO_SIZE, 4 + 4 + 4 + 4 + 4 * 4 + 8 + 8);
+SAME(BSN_FLOW_SIZE, 4 + 5 * 4 + 6 * 4);
+SAME(BSN_RECV_SIG_SIZE, 4 + 1 + 11);
+
+/* What the installed mlx5dv.h does not number, as device.h and mlx5_prm.h do; RCV_EN: MLNX_OFED 4. */
+enum {
+	MLX5_OPCODE_WAIT = 0x0f,
+	MLX5_OPCODE_RCV_EN = 0x16,
+	MLX5_OPCODE_SEND_EN = 0x17,
+	MLX5_OPCODE_BIND_MW = 0x18,
+	MLX5_OPCODE_GET_PSV = 0x21,
+	MLX5_OPCODE_CHECK_PSV = 0x22,
+	MLX5_OPCODE_DUMP = 0x23,
+	MLX5_OPCODE_RGET_PSV = 0x26,
+	MLX5_OPCODE_RCHECK_PSV = 0x27,
+	MLX5_OPCODE_ENHANCED_MPSW = 0x29,
+	MLX5_OPCODE_ACCESS_ASO = 0x2d,
+};
+
 #define SAME_OPCODE(name, value, doc) SAME(BSN_OPCODE_##name, MLX5_OPCODE_##name);
 BSN_WQE_OPCODES(SAME_OPCODE)
 
@@ -271,6 +323,148 @@ static void link_of_a_shared_receive_queue(void **state)
 	}
 }
 
+static void control_of_a_umr(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < ROUNDS; i++) {
+		const struct bsn_umr_ctrl v = { .is_inline = some(1),
+						.check = some(1),
+						.has_offset = some(1),
+						.check_qpn = some(1),
+						.klm_octowords = some(16),
+						.offset_or_bsf = some(16),
+						.mkey_mask = random_u64() };
+		const struct mlx5_wqe_umr_ctrl_seg theirs = {
+			.flags = (uint8_t)((v.is_inline ? MLX5_WQE_UMR_CTRL_FLAG_INLINE : 0) |
+					   (v.check ? MLX5_WQE_UMR_CTRL_FLAG_CHECK_FREE : 0) |
+					   (v.has_offset ? MLX5_WQE_UMR_CTRL_FLAG_TRNSLATION_OFFSET
+							 : 0) |
+					   (v.check_qpn ? MLX5_WQE_UMR_CTRL_FLAG_CHECK_QPN : 0)),
+			.klm_octowords = htobe16((uint16_t)v.klm_octowords),
+			.bsf_octowords = htobe16((uint16_t)v.offset_or_bsf),
+			.mkey_mask = htobe64(v.mkey_mask),
+		};
+		uint8_t ours[BSN_UMR_CTRL_SIZE];
+
+		bsn_umr_ctrl_encode(ours, &v);
+		assert_memory_equal(ours, &theirs, sizeof(ours));
+	}
+}
+
+static void context_of_an_mkey(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < ROUNDS; i++) {
+		struct mlx5_wqe_mkey_context_seg theirs;
+		struct bsn_mkey_ctx v;
+
+		random_bytes(&theirs, sizeof(theirs));
+		bsn_mkey_ctx_decode(&v, &theirs);
+		assert_int_equal(v.free, !!(theirs.free & MLX5_WQE_MKEY_CONTEXT_FREE));
+		assert_int_equal(v.a << 6 | v.rw << 5 | v.rr << 4 | v.lw << 3 | v.lr << 2,
+				 theirs.access_flags &
+					 (MLX5_WQE_MKEY_CONTEXT_ACCESS_FLAGS_ATOMIC |
+					  MLX5_WQE_MKEY_CONTEXT_ACCESS_FLAGS_REMOTE_WRITE |
+					  MLX5_WQE_MKEY_CONTEXT_ACCESS_FLAGS_REMOTE_READ |
+					  MLX5_WQE_MKEY_CONTEXT_ACCESS_FLAGS_LOCAL_WRITE |
+					  MLX5_WQE_MKEY_CONTEXT_ACCESS_FLAGS_LOCAL_READ));
+		assert_int_equal(v.qpn << 8 | v.mkey_7_0, be32toh(theirs.qpn_mkey));
+		assert_int_equal(v.pd, be32toh(theirs.flags_pd) & 0xffffff);
+		/* wqe.h MLX5_WQE_MKEY_CONTEXT_FLAGS_BSF_ENABLE, _SIG_ERR_CNT_SHIFT */
+		assert_int_equal(v.bsf_en, be32toh(theirs.flags_pd) >> 30 & 1);
+		assert_int_equal(v.sigerr_count, be32toh(theirs.flags_pd) >> 26 & 1);
+		assert_true(v.start_addr == be64toh(theirs.start_addr));
+		assert_true(v.len == be64toh(theirs.len));
+		assert_int_equal(v.bsf_octword_size, be32toh(theirs.bsf_octword_size));
+		assert_int_equal(v.translations_octword_size,
+				 be32toh(theirs.translations_octword_size));
+		assert_int_equal(v.log_page_size, theirs.log_page_size & 0x1f);
+	}
+}
+
+static void translations(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < ROUNDS; i++) {
+		const struct bsn_klm klm = { some(32), some(32), random_u64() };
+		const struct bsn_repeat repeat = { klm.byte_count, BSN_REPEAT_OP, klm.mkey,
+						   some(16) };
+		const struct bsn_repeat_entry entry = { some(16), some(16), klm.mkey, klm.va };
+		const struct mlx5_wqe_umr_klm_seg a = { htobe32(klm.byte_count), htobe32(klm.mkey),
+							htobe64(klm.va) };
+		const struct mlx5_wqe_umr_repeat_block_seg b = {
+			.byte_count = htobe32(repeat.byte_count),
+			.op = htobe32(0x400), /* qp.h MLX5_STRIDE_BLOCK_OP */
+			.repeat_count = htobe32(repeat.repeat_count),
+			.num_ent = htobe16((uint16_t)repeat.num_entries),
+		};
+		const struct mlx5_wqe_umr_repeat_ent_seg c = {
+			.stride = htobe16((uint16_t)entry.stride),
+			.byte_count = htobe16((uint16_t)entry.byte_count),
+			.memkey = htobe32(entry.mkey),
+			.va = htobe64(entry.va),
+		};
+		uint8_t ours[BSN_KLM_SIZE];
+
+		bsn_klm_encode(ours, &klm);
+		assert_memory_equal(ours, &a, sizeof(ours));
+		bsn_repeat_encode(ours, &repeat);
+		assert_memory_equal(ours, &b, sizeof(ours));
+		bsn_repeat_entry_encode(ours, &entry);
+		assert_memory_equal(ours, &c, sizeof(ours));
+	}
+}
+
+/* As rdma-core's qp.c set_tm_seg() fills it. */
+static void tag_matching(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < ROUNDS; i++) {
+		const struct bsn_tm v = { .op = some(2),
+					  .wants_cqe = some(1),
+					  .has_sw_cnt = some(1),
+					  .index = some(16),
+					  .sw_cnt = some(16),
+					  .tag = random_u64(),
+					  .mask = random_u64() };
+		const struct mlx5_wqe_tm_seg theirs = {
+			.opcode = (uint8_t)(v.op << 4),
+			.flags = (uint8_t)(v.wants_cqe << 7 | v.has_sw_cnt << 6),
+			.index = htobe16((uint16_t)v.index),
+			.sw_cnt = htobe16((uint16_t)v.sw_cnt),
+			.append_tag = htobe64(v.tag),
+			.append_mask = htobe64(v.mask),
+		};
+		uint8_t ours[BSN_TM_SIZE];
+
+		bsn_tm_encode(ours, &v);
+		assert_memory_equal(ours, &theirs, sizeof(ours));
+	}
+}
+
+static void ethernet(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < ROUNDS; i++) {
+		uint8_t header[18]; /* as much as mlx5dv.h has room for */
+		const struct bsn_eth v = { .l4_csum = some(1),
+					   .l3_csum = some(1),
+					   .mss = some(16),
+					   .inline_size = 2 + some(4),
+					   .start = some(16) };
+		const uint8_t csum = (uint8_t)((v.l3_csum ? MLX5_ETH_WQE_L3_CSUM : 0) |
+					       (v.l4_csum ? MLX5_ETH_WQE_L4_CSUM : 0));
+		struct mlx5_wqe_eth_seg theirs = { 0 };
+		uint8_t ours[BSN_ETH_SIZE];
+
+		bsn_eth_encode(ours, &v);
+		random_bytes(header, sizeof(header));
+		bsn_store_be16(header, (uint16_t)v.start);
+		mlx5dv_set_eth_seg(&theirs, csum, (uint16_t)v.mss, (uint16_t)v.inline_size, header);
+		assert_memory_equal(ours, &theirs, sizeof(ours));
+	}
+}
+
 /* What every view says of a random CQE, against the fields and getters of mlx5dv.h. */
 static void assert_common(const struct bsn_cqe_tail *tail, struct mlx5_cqe64 *theirs)
 {
@@ -408,6 +602,11 @@ int main(void)
 		cmocka_unit_test(address_vector_of_ud),
 		cmocka_unit_test(address_vector_of_dc),
 		cmocka_unit_test(link_of_a_shared_receive_queue),
+		cmocka_unit_test(control_of_a_umr),
+		cmocka_unit_test(context_of_an_mkey),
+		cmocka_unit_test(translations),
+		cmocka_unit_test(tag_matching),
+		cmocka_unit_test(ethernet),
 		cmocka_unit_test(completion_of_a_request),
 		cmocka_unit_test(completion_of_a_receive),
 		cmocka_unit_test(completion_with_an_error),

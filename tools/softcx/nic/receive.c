@@ -30,7 +30,8 @@ static int walk(struct cx_hca *hca, unsigned proc, uint64_t va, uint32_t stride,
 
 	if (err)
 		return err;
-	err = bsn_recv_walk(bytes, stride, is_linked, &recv->wqe, &bad);
+	err = bsn_recv_walk(bytes, stride, is_linked ? BSN_RECV_LINKED : BSN_RECV_PLAIN, &recv->wqe,
+			    &bad);
 	if (err)
 		cx_trace(hca, "receive: WQE %#x: %s: %s", recv->index, bad.segment, bad.why);
 	return err;

@@ -248,6 +248,13 @@ static bool check(struct cx_hca *hca, const struct cx_qp *qp, const struct bsn_w
 	unsigned count = bsn_wqe_findings(wqe, findings, 8);
 
 	lint_place(hca, qp, wqe);
+	if (wqe->op && wqe->op->body != BSN_BODY_MESSAGE) {
+		*bad = (struct bsn_bad){ .segment = bsn_ctrl_desc.name,
+					 .field = "opcode",
+					 .why = "the model does not do this operation",
+					 .vendor_syndrome = BSN_VENDOR_RESERVED_OPCODE };
+		return false;
+	}
 	for (unsigned i = 0; i < count && i < 8; i++) {
 		if (findings[i].vendor_syndrome) {
 			*bad = findings[i];
