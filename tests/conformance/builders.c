@@ -5,7 +5,7 @@
  */
 #include "party.h"
 
-/* -- libmlx5 ------------------------------------------------------------------------------------ */
+/* -- libmlx5 ----------------------------------------------------------------------------------- */
 
 static enum ibv_wr_opcode verbs_opcode(uint32_t opcode)
 {
@@ -145,7 +145,7 @@ static int post_wr(struct party *p, const struct request *r, unsigned n)
 	return -ibv_wr_complete(qp);
 }
 
-/* -- Bunsen ------------------------------------------------------------------------------------- */
+/* -- Bunsen ------------------------------------------------------------------------------------ */
 
 typedef int post_one(struct party *p, const struct request *r, unsigned flags);
 

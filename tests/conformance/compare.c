@@ -4,7 +4,7 @@
 
 #define COMPLAIN(...) (print_error(__VA_ARGS__), 1)
 
-/* -- taking ------------------------------------------------------------------------------------- */
+/* -- taking ------------------------------------------------------------------------------------ */
 
 void published_start(void)
 {
@@ -46,7 +46,7 @@ void published_take(struct party *p, unsigned n, struct published *out)
 	take_stores(p, out);
 }
 
-/* -- one side ----------------------------------------------------------------------------------- */
+/* -- one side ---------------------------------------------------------------------------------- */
 
 static int walk(const struct published *got, unsigned i, struct bsn_wqe *wqe)
 {
@@ -107,7 +107,7 @@ int published_check(const struct published *got)
 	return bell.qpn == got->qpn ? 0 : COMPLAIN("the doorbell names QPN %#x\n", bell.qpn);
 }
 
-/* -- both sides --------------------------------------------------------------------------------- */
+/* -- both sides -------------------------------------------------------------------------------- */
 
 static bool is_inside(uint32_t offset, const struct bsn_piece *piece)
 {

@@ -37,7 +37,7 @@ bool exchange_can(const struct exchange *x, const struct bsn_wqe_op *op)
 	       (op->transports & 1u << x->bench.type);
 }
 
-/* -- set-up ------------------------------------------------------------------------------------- */
+/* -- set-up ------------------------------------------------------------------------------------ */
 
 void exchange_start(struct exchange *x, const struct setting *setting)
 {
@@ -79,7 +79,7 @@ void exchange_stop(struct exchange *x)
 	bench_close(&x->bench);
 }
 
-/* -- requests ----------------------------------------------------------------------------------- */
+/* -- requests ---------------------------------------------------------------------------------- */
 
 static unsigned piece_bytes(const struct shape *shape, unsigned i, unsigned left)
 {
@@ -141,7 +141,7 @@ static void describe(const struct party *p, const struct request *r, uint16_t in
 		    p->count_bb);
 }
 
-/* -- data --------------------------------------------------------------------------------------- */
+/* -- data -------------------------------------------------------------------------------------- */
 
 static void fill_memory(const struct exchange *x, const struct request *r)
 {
@@ -189,7 +189,7 @@ static int check_data(const struct exchange *x, const struct request *r)
 	return 1;
 }
 
-/* -- completions -------------------------------------------------------------------------------- */
+/* -- completions ------------------------------------------------------------------------------- */
 
 static int check_seen(const char *where, const struct seen *want, const struct seen *got)
 {
@@ -289,7 +289,7 @@ static int check_outcome(const struct exchange *x, struct party *p, const struct
 	return bad || check_no_more(p);
 }
 
-/* -- a batch on all sides ----------------------------------------------------------------------- */
+/* -- a batch on all sides ---------------------------------------------------------------------- */
 
 static void prepare(const struct exchange *x, struct party *p, const struct request *r)
 {
@@ -343,7 +343,7 @@ void exchange_post(struct exchange *x, const struct request *r, unsigned n)
 		for (unsigned k = 0; k < n; k++)
 			describe(p, &r[k], k ? out->index[k] : first);
 		if (lint != cx_lint_count(softcx_hca()))
-			print_error("the device finds this odd: run with a trace to see why\n");
+			print_error("the device finds this odd: BSN_TRACE=FILE says why\n");
 		fail();
 	}
 }

@@ -13,12 +13,14 @@ enum {
 	CQ_ENTRIES = 256
 }; /* what bsn_qp_connect() and bsn_ep_create() take */
 
-/* -- the device --------------------------------------------------------------------------------- */
+/* -- the device -------------------------------------------------------------------------------- */
 
 /* Not passive: every store into a register is trapped, recorded, and is executed at once. */
 void bench_open(struct bench *b, enum cx_link link, enum bsn_qp_type type, enum bsn_store store)
 {
-	const struct cx_config config = { .link = link, .private_fabric = true };
+	const struct cx_config config = { .link = link,
+					  .private_fabric = true,
+					  .trace_path = getenv("BSN_TRACE") };
 	const struct bsn_device_attr attr = { .path = BSN_PATH_DIRECT, .store = store };
 
 	if (softcx_hca()) {
@@ -44,7 +46,7 @@ void bench_close(struct bench *b)
 	assert_int_equal(softcx_stop(), 0);
 }
 
-/* -- libmlx5 ------------------------------------------------------------------------------------ */
+/* -- libmlx5 ----------------------------------------------------------------------------------- */
 
 static uint64_t send_ops(enum bsn_qp_type type)
 {
@@ -219,7 +221,7 @@ static void destroy_verbs(struct party *p)
 	assert_int_equal(ibv_dealloc_td(p->td), 0);
 }
 
-/* -- Bunsen ------------------------------------------------------------------------------------- */
+/* -- Bunsen ------------------------------------------------------------------------------------ */
 
 static void create_bunsen(struct party *p)
 {
@@ -282,7 +284,7 @@ static void destroy_bunsen(struct party *p)
 	assert_int_equal(bsn_channel_destroy(p->bsn_channel), 0);
 }
 
-/* -- both --------------------------------------------------------------------------------------- */
+/* -- both -------------------------------------------------------------------------------------- */
 
 static void map_srq(struct party *p, struct ibv_srq *srq)
 {

@@ -54,7 +54,7 @@ static void stop(void)
 	bench_close(&t.bench);
 }
 
-/* -- what was posted ---------------------------------------------------------------------------- */
+/* -- what was posted --------------------------------------------------------------------------- */
 
 /* All of a receive ring, and its record. */
 struct ring {
@@ -145,7 +145,7 @@ static int compare(const struct party *p, const struct ring *want, const struct 
 	return compare_rows(&bsn_dbr_wq_desc, want->record, got->record, 0);
 }
 
-/* -- a message ---------------------------------------------------------------------------------- */
+/* -- a message --------------------------------------------------------------------------------- */
 
 struct list {
 	struct bsn_sge sge[MAX_RECV_SGE];
@@ -217,7 +217,7 @@ static void check_message(unsigned side, const struct list *l)
 	assert_int_equal(done, l->message);
 }
 
-/* -- all of it ---------------------------------------------------------------------------------- */
+/* -- all of it --------------------------------------------------------------------------------- */
 
 /* One receive, and the message that consumes it, on all sides. */
 static void round_of(const struct setting *setting, unsigned *slot, unsigned count, int empty)
