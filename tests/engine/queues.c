@@ -2,6 +2,9 @@
 /* Credits, batches, rings that come round, work that nobody asked a completion of. */
 #include "harness.h"
 
+#include <pthread.h>
+#include <sched.h>
+
 enum { DEPTH = 8, LENGTH = 16 };
 
 /* Writes of LENGTH bytes, the n-th from and to its own place. */
@@ -264,6 +267,52 @@ static void directions_mix_on_one_cq(struct bench *b)
 	assert_int_equal(recvs, DEPTH);
 }
 
+/* -- threads ------------------------------------------------------------------------------------ */
+
+enum { MANY = 2000 };
+
+static void *post_many(void *arg)
+{
+	struct bench *b = arg;
+
+	for (uint32_t n = 0; n < MANY;) {
+		const int err = post_write(b, n, n % 3 ? BSN_F_SIGNALED | BSN_F_RING : 0);
+		if (err && err != -EAGAIN)
+			return (void *)(intptr_t)err;
+		if (!err)
+			n++;
+		else
+			sched_yield();
+	}
+	return (void *)(intptr_t)bsn_ring(b->sq[0]);
+}
+
+/* Credits go from the poller to the poster; everything else is either one's own. */
+static void poster_and_poller_are_two_threads(struct bench *b)
+{
+	struct bsn_completion c[4];
+	uint32_t next = 1;
+	pthread_t poster;
+	void *result;
+
+	assert_int_equal(pthread_create(&poster, NULL, post_many, b), 0);
+	while (next < MANY) {
+		const int count = bench_reap(b, b->cq[0], c, 4);
+		assert_true(count >= 0);
+		if (!count)
+			sched_yield();
+		for (int i = 0; i < count; i++) {
+			assert_int_equal(c[i].status, IBV_WC_SUCCESS);
+			assert_int_equal(c[i].id, next);
+			next += next % 3 == 2 ? 2 : 1; /* every third one is silent */
+		}
+	}
+	assert_int_equal(pthread_join(poster, &result), 0);
+	assert_ptr_equal(result, NULL);
+	expect_nothing(b, b->cq[0]);
+	assert_written(b, 0, MANY);
+}
+
 #define OWN   .is_own_only = true /* attached queues never signal by themselves */
 #define EIGHT .qp = { .send_depth = DEPTH, .recv_depth = DEPTH }
 
@@ -292,6 +341,7 @@ static const struct bench_case cases[] = {
 	{ CASE("completions come in helpings of any size",
 	       completions_come_in_helpings_of_any_size),
 	  .qp.send_depth = 64 },
+	{ CASE("poster and poller are two threads", poster_and_poller_are_two_threads), EIGHT },
 	{ CASE("directions mix on one CQ", directions_mix_on_one_cq), EIGHT },
 };
 
