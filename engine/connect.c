@@ -166,7 +166,7 @@ static int to_init(struct qp_object *qp)
 	if (qp->type == BSN_QP_UC)
 		attr.qp_access_flags = IBV_ACCESS_REMOTE_WRITE;
 	mask |= qp->type == BSN_QP_UD ? IBV_QP_QKEY : IBV_QP_ACCESS_FLAGS;
-	return modify(qp, &attr, mask, "INIT");
+	return modify(qp, &attr, mask, "INIT, where a connected one only gets by bsn_qp_reset()");
 }
 
 static uint8_t rd_atomic(uint8_t wanted, uint32_t mine, uint32_t peers)
@@ -220,6 +220,33 @@ static int to_rts(struct qp_object *qp, const struct wire_address *peer,
 	return modify(qp, &verbs, mask, "RTS");
 }
 
+/* The fields have so many bits (InfiniBand specification, "Modify QP"). */
+static int check_connect(const struct bsn_device *device, const struct bsn_connect_attr *attr)
+{
+	enum ibv_mtu mtu;
+	const struct {
+		const char *name;
+		unsigned value, most;
+	} fields[] = {
+		{ "sl", attr->sl, 15 },
+		{ "timeout", attr->timeout, 31 },
+		{ "retry_count", or_default(attr->retry_count, 0), 7 },
+		{ "rnr_retry", or_default(attr->rnr_retry, 0), 7 },
+		{ "min_rnr_timer", attr->min_rnr_timer, 31 },
+		{ "max_rd_atomic", attr->max_rd_atomic, device->info.max_rd_atomic },
+		{ "max_dest_rd_atomic", attr->max_dest_rd_atomic, device->info.max_rd_atomic },
+	};
+
+	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)
+		if (fields[i].value > fields[i].most)
+			return fail(EINVAL, "%s is %u: at most %u", fields[i].name, fields[i].value,
+				    fields[i].most);
+	if (attr->gid_index < 0 || attr->gid_index > device->port.gid_tbl_len)
+		return fail(EINVAL, "gid_index is %d: the port has %d entries; index + 1 is given",
+			    attr->gid_index, device->port.gid_tbl_len);
+	return attr->mtu ? mtu_of(attr->mtu, &mtu) : 0;
+}
+
 int bsn_qp_connect(struct bsn_qp *handle, const struct bsn_address *peer,
 		   const struct bsn_connect_attr *given)
 {
@@ -232,6 +259,9 @@ int bsn_qp_connect(struct bsn_qp *handle, const struct bsn_address *peer,
 		return fail(EINVAL, "no QP, or no peer");
 	if (peer && qp->type != BSN_QP_UD)
 		err = read_address(qp, peer, &wire);
+	if (err)
+		return err;
+	err = check_connect(qp->device, &attr);
 	if (err)
 		return err;
 	if (attr.qkey)
@@ -304,6 +334,8 @@ int bsn_ep_create(struct bsn_qp *handle, const struct bsn_address *peer,
 	if (qp->type != BSN_QP_UD)
 		return fail(EINVAL, "an RC or UC QP has the one endpoint bsn_qp_ep()");
 	err = read_address(qp, peer, &wire);
+	if (!err)
+		err = check_connect(qp->device, &attr);
 	if (err)
 		return err;
 	path = path_to(qp->device, bsn_from_be16(wire.lid), wire.gid, &attr);
@@ -348,7 +380,7 @@ int bsn_ep_destroy(struct bsn_ep *hot)
 	qp = hot->owner;
 	if (hot == &qp->ep)
 		return fail(EINVAL, "this endpoint is its QP's own");
-	err = provider_error_of_int(ibv_destroy_ah(ep->ah));
+	err = destroyed(qp->device, ibv_destroy_ah(ep->ah));
 	if (err)
 		return fail(-err, "cannot destroy the address handle: %s", strerror(-err));
 	path_of(qp->direct)->ep_free(hot);

@@ -38,7 +38,7 @@ int bsn_channel_destroy(struct bsn_channel *channel)
 		return 0;
 	if (atomic_load(&channel->uses.count))
 		return fail(EBUSY, "CQs still use this channel: destroy them first");
-	err = provider_error_of_int(ibv_destroy_comp_channel(channel->verbs));
+	err = destroyed(channel->device, ibv_destroy_comp_channel(channel->verbs));
 	if (err)
 		return fail(-err, "the channel is in use outside of Bunsen");
 	unuse(&channel->device->uses);
@@ -123,7 +123,8 @@ static int create_verbs(struct cq_object *cq, const struct bsn_cq_attr *attr)
 		err = provider_error_of_pointer(cq->verbs);
 	}
 	if (err)
-		return fail(-err, "cannot create a CQ of %u entries: %s", cq->entries, strerror(-err));
+		return fail(-err, "cannot create a CQ of %u entries: %s%s", cq->entries,
+			    strerror(-err), memlock_hint(-err));
 	cq->spare = (uint32_t)cq->verbs->cqe + 1 - cq->entries;
 	return 0;
 }
@@ -203,7 +204,7 @@ int bsn_cq_destroy(struct bsn_cq *hot)
 	if (atomic_load(&cq->uses.count))
 		return fail(EBUSY, "QPs still complete on this CQ: destroy them first");
 	acknowledge(cq, 1);
-	err = cq->owns_verbs ? provider_error_of_int(ibv_destroy_cq(cq->verbs)) : 0;
+	err = cq->owns_verbs ? destroyed(cq->device, ibv_destroy_cq(cq->verbs)) : 0;
 	if (err)
 		return fail(-err, "QPs outside of Bunsen still complete on this CQ");
 	unlist_cq(cq);

@@ -3,9 +3,11 @@
 #include "engine.h"
 
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 /* -- which path --------------------------------------------------------------------------------- */
 
@@ -14,6 +16,8 @@ static int wanted_path(const struct bsn_device_attr *attr, enum bsn_path *path)
 	const char *env = getenv("BSN_PATH");
 
 	*path = attr->path;
+	if ((unsigned)*path > BSN_PATH_VERBS)
+		return fail(EINVAL, "no such path: %d", (int)*path);
 	if (*path != BSN_PATH_AUTO || !env || !*env)
 		return 0;
 	if (!strcmp(env, "direct"))
@@ -60,6 +64,8 @@ static int wanted_store(struct bsn_device *device)
 			return fail(EINVAL, "BSN_STORE=%s: use auto, 8x8, 4x16, avx512, movdir64b, "
 					    "st64b or doorbell", env);
 	}
+	if ((unsigned)store >= BSN_STORE_COUNT)
+		return fail(EINVAL, "no such store: %d", (int)store);
 	if (!bsn_store_supported(store))
 		return fail(ENOTSUP, "this CPU has no %s store; use auto", bsn_store_name(store));
 	device->info.store = store == BSN_STORE_AUTO ? bsn_store_choose(target) : store;
@@ -170,6 +176,15 @@ static int query_device(struct bsn_device *device)
 	return query_port(device);
 }
 
+int destroyed(struct bsn_device *device, int result)
+{
+	const int err = provider_error_of_int(result);
+
+	if (err == -EIO)
+		atomic_store(&device->is_gone, true);
+	return atomic_load(&device->is_gone) ? 0 : err;
+}
+
 /* -- opening ------------------------------------------------------------------------------------ */
 
 static struct ibv_device *pick(struct ibv_device **list, const char *name)
@@ -178,6 +193,25 @@ static struct ibv_device *pick(struct ibv_device **list, const char *name)
 		if (name ? !strcmp(ibv_get_device_name(list[i]), name) : provider_is_mlx5(list[i]))
 			return list[i];
 	return name ? NULL : list[0];
+}
+
+/*
+ * libibverbs looks for the device's file under a second name where the first cannot be opened (its
+ * util/open_cdev.c), so that what it says last need not be the cause.
+ */
+static bool is_forbidden(const struct ibv_device *found, int error)
+{
+	char path[64 + sizeof(found->dev_name)];
+	int fd;
+
+	if (error == EACCES || error == EPERM)
+		return true;
+	snprintf(path, sizeof(path), "/dev/infiniband/%s", found->dev_name);
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	if (fd < 0)
+		return errno == EACCES || errno == EPERM;
+	close(fd);
+	return false;
 }
 
 static int open_context(const char *name, struct bsn_device *device, bool *is_mlx5)
@@ -203,7 +237,7 @@ static int open_context(const char *name, struct bsn_device *device, bool *is_ml
 	}
 	*is_mlx5 = provider_is_mlx5(found);
 	err = provider_open(found, *is_mlx5, &device->context);
-	if (err == -EACCES || err == -EPERM)
+	if (err && is_forbidden(found, -err))
 		err = fail(EACCES, "no permission to open %s: see the rights of /dev/infiniband",
 			   ibv_get_device_name(found));
 	else if (err)
@@ -343,7 +377,7 @@ int bsn_pd_destroy(struct bsn_pd *pd)
 		return 0;
 	if (atomic_load(&pd->uses.count))
 		return fail(EBUSY, "memory or queues still use this protection domain");
-	err = provider_error_of_int(ibv_dealloc_pd(pd->verbs));
+	err = destroyed(pd->device, ibv_dealloc_pd(pd->verbs));
 	if (err)
 		return fail(-err, "the protection domain is in use outside of Bunsen");
 	unuse(&pd->device->uses);
@@ -446,6 +480,7 @@ static void name_object(struct bsn_device *device, const struct ibv_async_event 
 
 static void kill_cqs(struct bsn_device *device)
 {
+	atomic_store(&device->is_gone, true);
 	for (struct cq_object *cq = device->cqs; cq; cq = cq->next)
 		bsn_cq_kill(&cq->hot, EIO);
 }

@@ -30,6 +30,12 @@ static inline void unuse(struct uses *u)
 /* Remembers the text for bsn_error_text() and returns -error. */
 int fail(int error, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/*
+ * What to add to a text where @error is ENOMEM: the device locks what it reaches, and that has a
+ * limit of its own. "" where it has none.
+ */
+const char *memlock_hint(int error);
+
 struct bsn_pd {
 	struct bsn_device *device;
 	struct ibv_pd *verbs;
@@ -40,6 +46,7 @@ struct bsn_device {
 	struct ibv_context *context;
 	bool owns_context;
 	bool direct;
+	atomic_bool is_gone;
 	struct bsn_device_attr attr;
 	struct bsn_device_info info;
 	struct ibv_device_attr limits;
@@ -206,6 +213,13 @@ uint32_t direct_sends_bb(const struct qp_object *qp);
 
 /* connect.c */
 void choose_psn(struct qp_object *qp);
+
+/*
+ * device.c: what a destroying call of libibverbs returned, as 0 or -errno. A device that is gone takes
+ * its objects along, though libibverbs refuses to destroy them (EIO, and EBUSY for what they used;
+ * RDMAV_ALLOW_DISASSOC_DESTROY): what it keeps of them goes with the process.
+ */
+int destroyed(struct bsn_device *device, int result);
 
 /* device.c: the lists that events are looked up in. */
 void list_qp(struct qp_object *qp);

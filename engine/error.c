@@ -4,6 +4,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <sys/resource.h>
 
 static _Thread_local char text[320];
 
@@ -15,6 +16,20 @@ int fail(int error, const char *format, ...)
 	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
 	return -error;
+}
+
+const char *memlock_hint(int error)
+{
+	static _Thread_local char hint[128];
+	struct rlimit limit;
+
+	if (error != ENOMEM || getrlimit(RLIMIT_MEMLOCK, &limit) || limit.rlim_cur == RLIM_INFINITY)
+		return "";
+	snprintf(hint, sizeof(hint),
+		 " (RLIMIT_MEMLOCK is %llu bytes: raise it by ulimit -l, or LimitMEMLOCK= of the "
+		 "service)",
+		 (unsigned long long)limit.rlim_cur);
+	return hint;
 }
 
 const char *bsn_error_text(void)

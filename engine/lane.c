@@ -58,7 +58,7 @@ int bsn_lane_destroy(struct bsn_lane *hot)
 	if (atomic_load(&lane->uses.count))
 		return fail(EBUSY, "queues still use this lane: destroy them first");
 	if (lane->td)
-		err = provider_error_of_int(ibv_dealloc_td(lane->td));
+		err = destroyed(lane->device, ibv_dealloc_td(lane->td));
 	if (err)
 		return fail(-err, "the lane's thread domain is still in use: %s", strerror(-err));
 	if (lane->hot.lock)

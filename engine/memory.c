@@ -4,7 +4,6 @@
 
 #include <stdlib.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #define ACCESS_ALL                                                                                 \
@@ -24,15 +23,10 @@ static int access_of(const struct bsn_device *device, const struct bsn_mr_attr *
 
 static int explain(int error, size_t length)
 {
-	struct rlimit limit = { 0 };
-
-	if (error == ENOMEM && !getrlimit(RLIMIT_MEMLOCK, &limit) && limit.rlim_cur < length)
-		return fail(ENOMEM, "RLIMIT_MEMLOCK is %llu bytes, %zu are needed: raise it "
-				    "(ulimit -l, or LimitMEMLOCK= of the service)",
-			    (unsigned long long)limit.rlim_cur, length);
 	if (error == EFAULT)
 		return fail(EFAULT, "the memory is not mapped, or not writable");
-	return fail(error, "cannot register %zu bytes: %s", length, strerror(error));
+	return fail(error, "cannot register %zu bytes: %s%s", length, strerror(error),
+		    memlock_hint(error));
 }
 
 int bsn_mr_register(struct bsn_device *device, void *addr, size_t length,
@@ -74,7 +68,7 @@ int bsn_mr_deregister(struct bsn_mr *pub)
 
 	if (!mr)
 		return 0;
-	err = provider_error_of_int(ibv_dereg_mr(mr->verbs));
+	err = destroyed(mr->device, ibv_dereg_mr(mr->verbs));
 	if (err)
 		return fail(-err, "the memory is still in use: %s", strerror(-err));
 	if (mr->memory)

@@ -191,9 +191,10 @@ static int create_verbs(struct qp_object *qp)
 	}
 	if (err)
 		return fail(-err, "cannot create a QP of %u sends (%u SGEs, %u bytes inline) and %u "
-				  "receives (%u SGEs): %s",
+				  "receives (%u SGEs): %s%s",
 			    qp->limits.send_depth, qp->limits.max_send_sge, qp->limits.max_inline,
-			    qp->limits.recv_depth, qp->limits.max_recv_sge, strerror(-err));
+			    qp->limits.recv_depth, qp->limits.max_recv_sge, strerror(-err),
+			    memlock_hint(-err));
 	qp->owns_verbs = true;
 	return 0;
 }
@@ -282,7 +283,7 @@ int bsn_qp_destroy(struct bsn_qp *handle)
 	if (err)
 		return err;
 	if (qp->owns_verbs)
-		err = provider_error_of_int(ibv_destroy_qp(qp->verbs));
+		err = destroyed(qp->device, ibv_destroy_qp(qp->verbs));
 	if (err)
 		return fail(-err, "cannot destroy the QP: %s", strerror(-err));
 	release(qp);

@@ -18,8 +18,8 @@ static int create_verbs(struct srq_object *srq, uint32_t depth, uint32_t max_sge
 	srq->verbs = ibv_create_srq(srq->pd->verbs, &init);
 	if (!srq->verbs) {
 		const int error = errno ? errno : EIO;
-		return fail(error, "cannot create an SRQ of %u receives with %u SGEs: %s", depth,
-			    max_sge, strerror(error));
+		return fail(error, "cannot create an SRQ of %u receives with %u SGEs: %s%s", depth,
+			    max_sge, strerror(error), memlock_hint(error));
 	}
 	/* One more than fits, since the list keeps a successor; always a power of two. */
 	srq->slots = init.attr.max_wr + 1;
@@ -37,6 +37,11 @@ int bsn_srq_create(struct bsn_device *device, const struct bsn_srq_attr *given, 
 		return fail(EINVAL, "no device, or no place for the SRQ");
 	if (attr.pd && attr.pd->device != device)
 		return fail(EINVAL, "the protection domain is of another device");
+	if (attr.recv_depth > (uint32_t)device->limits.max_srq_wr ||
+	    attr.max_recv_sge > (uint32_t)device->limits.max_srq_sge)
+		return fail(EINVAL, "an SRQ of %u receives with %u SGEs: the device takes %d with %d",
+			    attr.recv_depth, attr.max_recv_sge, device->limits.max_srq_wr,
+			    device->limits.max_srq_sge);
 	srq = calloc(1, sizeof(*srq));
 	if (!srq)
 		return fail(ENOMEM, "no memory");
@@ -73,7 +78,7 @@ int bsn_srq_destroy(struct bsn_rq *rq)
 	srq = srq_of(rq);
 	if (atomic_load(&srq->uses.count))
 		return fail(EBUSY, "QPs still receive from this SRQ: destroy them first");
-	err = provider_error_of_int(ibv_destroy_srq(srq->verbs));
+	err = destroyed(srq->device, ibv_destroy_srq(srq->verbs));
 	if (err)
 		return fail(-err, "QPs outside of Bunsen still use this SRQ");
 	unlist_srq(srq);

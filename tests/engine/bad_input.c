@@ -1,0 +1,534 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What callers and their surroundings get wrong: each is an error of its own, whose text says what to
+ * do about it, and afterwards everything is as it was.
+ */
+#include "harness.h"
+
+#include <arpa/inet.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <linux/capability.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <infiniband/mlx5dv.h>
+
+/* What a call that was refused must say, and must not have written. */
+#define UNTOUCHED ((void *)0x55)
+
+static void assert_says(int result, int error, const char *word, const char *call, int line)
+{
+	if (result != -error || !strstr(bsn_error_text(), word))
+		print_error("%s: %d, \"%s\", which does not say \"%s\"\n", call, result,
+			    bsn_error_text(), word);
+	_assert_int_equal(result, -error, __FILE__, line);
+	_assert_true(strstr(bsn_error_text(), word) != NULL, word, __FILE__, line);
+}
+
+#define refused(error, word, call) assert_says(call, error, word, #call, __LINE__)
+
+/* Of a call that makes something; its out parameter is named "out". */
+#define REFUSED(error, word, type, call)                                                           \
+	do {                                                                                       \
+		struct type *out_ = UNTOUCHED, **out = &out_;                                      \
+		assert_says(call, error, word, #call, __LINE__);                                   \
+		assert_ptr_equal(out_, UNTOUCHED);                                                 \
+	} while (0)
+
+/* -- the surroundings, as libibverbs sees them ---------------------------------------------------- */
+
+static int open_error;   /* what opening any device meets; 0: nothing unusual */
+static bool has_nothing; /* not one device */
+
+/* Both stand before libibverbs' own, which they call. */
+struct ibv_device **(ibv_get_device_list)(int *count)
+{
+	static struct ibv_device **(*real)(int *);
+
+	if (!real)
+		*(void **)&real = dlsym(RTLD_NEXT, "ibv_get_device_list");
+	if (!has_nothing)
+		return real(count);
+	errno = ENOSYS;
+	return NULL;
+}
+
+struct ibv_context *mlx5dv_open_device(struct ibv_device *device, struct mlx5dv_context_attr *attr)
+{
+	static struct ibv_context *(*real)(struct ibv_device *, struct mlx5dv_context_attr *);
+
+	if (!real)
+		*(void **)&real = dlsym(RTLD_NEXT, "mlx5dv_open_device");
+	if (!open_error)
+		return real(device, attr);
+	errno = open_error;
+	return NULL;
+}
+
+/* -- NULL ---------------------------------------------------------------------------------------- */
+
+static void nothing_given(struct bench *b)
+{
+	struct bsn_device *d = b->device;
+	struct bsn_qp_attr no_cq = { 0 };
+	uint8_t byte;
+
+	REFUSED(EINVAL, "no place", bsn_device, ((void)out, bsn_device_open(NULL, NULL, NULL)));
+	REFUSED(EINVAL, "no context", bsn_device, bsn_device_attach(NULL, NULL, out));
+	REFUSED(EINVAL, "no device", bsn_lane, bsn_lane_create(NULL, NULL, out));
+	REFUSED(EINVAL, "no device", bsn_pd, bsn_pd_create(NULL, out));
+	REFUSED(EINVAL, "no device", bsn_mr, bsn_mr_register(NULL, &byte, 1, NULL, out));
+	REFUSED(EINVAL, "no memory", bsn_mr, bsn_mr_register(d, NULL, 1, NULL, out));
+	REFUSED(EINVAL, "no memory", bsn_mr, bsn_mr_register(d, &byte, 0, NULL, out));
+	REFUSED(EINVAL, "no device", bsn_mr, bsn_buf_alloc(NULL, 1, NULL, out));
+	REFUSED(EINVAL, "no length", bsn_mr, bsn_buf_alloc(d, 0, NULL, out));
+	REFUSED(EINVAL, "no length", bsn_mr, bsn_buf_alloc(d, SIZE_MAX, NULL, out));
+	REFUSED(EINVAL, "no device", bsn_channel, bsn_channel_create(NULL, out));
+	REFUSED(EINVAL, "no device", bsn_cq, bsn_cq_create(NULL, NULL, out));
+	REFUSED(EINVAL, "no device", bsn_rq, bsn_srq_create(NULL, NULL, out));
+	REFUSED(EINVAL, "no device", bsn_qp, bsn_qp_create(NULL, &no_cq, out));
+	REFUSED(EINVAL, "no attributes", bsn_qp, bsn_qp_create(d, NULL, out));
+	REFUSED(EINVAL, "needs a CQ", bsn_qp, bsn_qp_create(d, &no_cq, out));
+	REFUSED(EINVAL, "no device", bsn_qp, bsn_qp_attach(NULL, NULL, NULL, out));
+	REFUSED(EINVAL, "no channel", bsn_cq, bsn_channel_get(NULL, out));
+}
+
+static void no_place_given(struct bench *b)
+{
+	struct bsn_device *d = b->device;
+	uint8_t byte;
+
+	refused(EINVAL, "no place", bsn_lane_create(d, NULL, NULL));
+	refused(EINVAL, "no place", bsn_pd_create(d, NULL));
+	refused(EINVAL, "no place", bsn_mr_register(d, &byte, 1, NULL, NULL));
+	refused(EINVAL, "no place", bsn_buf_alloc(d, 1, NULL, NULL));
+	refused(EINVAL, "no place", bsn_channel_create(d, NULL));
+	refused(EINVAL, "no place", bsn_cq_create(d, NULL, NULL));
+	refused(EINVAL, "no place", bsn_srq_create(d, NULL, NULL));
+	refused(EINVAL, "no place", bsn_qp_create(d, &b->test->qp, NULL));
+	refused(EINVAL, "no place", bsn_device_get_event(d, NULL));
+	refused(EINVAL, "no place", bsn_qp_address(b->qp[0], NULL));
+	refused(EINVAL, "no place", bsn_qp_limits(b->qp[0], NULL));
+	refused(EINVAL, "no place", bsn_qp_counters(b->qp[0], NULL));
+	refused(EINVAL, "no place", bsn_qp_error(b->qp[0], NULL));
+	refused(EINVAL, "no place", bsn_qp_outstanding(b->qp[0], NULL));
+}
+
+static void no_object_given(struct bench *b)
+{
+	struct bsn_connect_attr connect = { 0 };
+	struct bsn_address address;
+	struct bsn_qp_limits limits;
+	struct bsn_counters counters;
+	struct bsn_qp_error error;
+	struct bsn_outstanding outstanding;
+	struct bsn_completion c = { 0 };
+	struct bsn_event event;
+
+	refused(EINVAL, "no device", bsn_device_get_event(NULL, &event));
+	refused(EINVAL, "no CQ", bsn_cq_request(NULL, false));
+	refused(EINVAL, "no CQ", bsn_cq_event_taken(NULL));
+	refused(EINVAL, "no CQ", bsn_cq_hand_over(NULL));
+	refused(EINVAL, "no SRQ", bsn_srq_set_limit(NULL, 1));
+	refused(EINVAL, "no QP", bsn_qp_address(NULL, &address));
+	refused(EINVAL, "no QP", bsn_qp_connect(NULL, &address, &connect));
+	refused(EINVAL, "no peer", bsn_qp_connect(b->qp[0], NULL, &connect));
+	refused(EINVAL, "no QP", bsn_qp_limits(NULL, &limits));
+	refused(EINVAL, "no QP", bsn_qp_counters(NULL, &counters));
+	refused(EINVAL, "no QP", bsn_qp_error(NULL, &error));
+	refused(EINVAL, "no QP", bsn_qp_outstanding(NULL, &outstanding));
+	refused(EINVAL, "no QP", bsn_qp_fail(NULL));
+	refused(EINVAL, "no QP", bsn_qp_reset(NULL));
+	refused(EINVAL, "no QP", bsn_qp_hand_over(NULL));
+	REFUSED(EINVAL, "no QP", bsn_ep, bsn_ep_create(NULL, &address, NULL, NULL, out));
+	REFUSED(EINVAL, "no peer", bsn_ep, bsn_ep_create(b->qp[0], NULL, NULL, NULL, out));
+	REFUSED(EINVAL, "UD QP", bsn_ep, bsn_ep_create_reply(NULL, &c, &c, NULL, NULL, out));
+	refused(EINVAL, "own", bsn_ep_destroy(b->ep[0]));
+	assert_null(bsn_device_info(NULL));
+	assert_null(bsn_device_verbs(NULL));
+	assert_int_equal(bsn_device_event_fd(NULL), -EINVAL);
+	assert_int_equal(bsn_channel_fd(NULL), -EINVAL);
+	assert_null(bsn_qp_cq(NULL));
+	assert_null(bsn_qp_ep(NULL));
+	assert_null(bsn_qp_sq(NULL));
+	assert_null(bsn_qp_rq(NULL));
+	assert_int_equal(bsn_qp_number(NULL), 0);
+}
+
+static void nothing_is_destroyed_in_silence(struct bench *b)
+{
+	(void)b;
+	ok(bsn_device_close(NULL));
+	ok(bsn_lane_destroy(NULL));
+	ok(bsn_pd_destroy(NULL));
+	ok(bsn_mr_deregister(NULL));
+	ok(bsn_buf_free(NULL));
+	ok(bsn_channel_destroy(NULL));
+	ok(bsn_cq_destroy(NULL));
+	ok(bsn_srq_destroy(NULL));
+	ok(bsn_qp_destroy(NULL));
+	ok(bsn_ep_destroy(NULL));
+}
+
+/* -- addresses ----------------------------------------------------------------------------------- */
+
+/* Where things stand in an address; a change there is a change of what peers of other versions read. */
+enum { AT_VERSION = 3, AT_QPN = 4, AT_TYPE = 18, AT_LINK = 19, AT_MTU = 20 };
+
+static void assert_no_address(struct bench *b, size_t at, uint8_t value, const char *word)
+{
+	struct bsn_address address;
+
+	ok(bsn_qp_address(b->qp[1], &address));
+	address.bytes[at] = value;
+	refused(EPROTO, word, bsn_qp_connect(b->qp[0], &address, NULL));
+}
+
+static void addresses(struct bench *b)
+{
+	struct bsn_address address;
+
+	for (size_t i = 0; i < sizeof(address.bytes); i++)
+		address.bytes[i] = (uint8_t)(i * 37);
+	refused(EPROTO, "not the address", bsn_qp_connect(b->qp[0], &address, NULL));
+	memset(&address, 0, sizeof(address));
+	refused(EPROTO, "not the address", bsn_qp_connect(b->qp[0], &address, NULL));
+	assert_no_address(b, AT_VERSION, 2, "version 2");
+	assert_no_address(b, AT_QPN, 1, "QPN");
+	assert_no_address(b, AT_TYPE, BSN_QP_UC, "UC, this one is RC");
+	assert_no_address(b, AT_TYPE, 77, "no known type");
+	assert_no_address(b, AT_LINK, IBV_LINK_LAYER_ETHERNET, "Ethernet");
+	assert_no_address(b, AT_MTU, 0, "MTU");
+	assert_no_address(b, AT_MTU, 6, "MTU");
+	bench_connect(b); /* as if nothing had been */
+}
+
+static void connection_attributes(struct bench *b)
+{
+#define BAD(word, ...)                                                                             \
+	refused(EINVAL, word,                                                                      \
+		bsn_qp_connect(b->qp[0], &peer, &(struct bsn_connect_attr){ __VA_ARGS__ }))
+	struct bsn_address peer;
+
+	ok(bsn_qp_address(b->qp[1], &peer));
+	BAD("256, 512", .mtu = 1000);
+	BAD("gid_index", .gid_index = -1);
+	BAD("gid_index", .gid_index = 10000);
+	BAD("sl", .sl = 16);
+	BAD("timeout", .timeout = 32);
+	BAD("retry_count", .retry_count = 8);
+	BAD("rnr_retry", .rnr_retry = 8);
+	BAD("min_rnr_timer", .min_rnr_timer = 32);
+	BAD("max_rd_atomic", .max_rd_atomic = 255);
+	BAD("max_dest_rd_atomic", .max_dest_rd_atomic = 255);
+	bench_connect(b);
+	refused(EINVAL, "bsn_qp_reset", bsn_qp_connect(b->qp[0], &peer, NULL));
+#undef BAD
+}
+
+/* -- sizes --------------------------------------------------------------------------------------- */
+
+static void sizes_of_queue_pairs(struct bench *b)
+{
+#define BAD(word, ...)                                                                             \
+	REFUSED(EINVAL, word, bsn_qp,                                                              \
+		bsn_qp_create(b->device, &(struct bsn_qp_attr){ .cq = cq, __VA_ARGS__ }, out))
+	const struct bsn_device_info *info = bsn_device_info(b->device);
+	struct bsn_cq *cq;
+
+	ok(bsn_cq_create(b->device, NULL, &cq));
+	BAD("no such QP type", .type = 7);
+	BAD("depth", .send_depth = info->max_send_wr + 1);
+	BAD("depth", .recv_depth = info->max_send_wr + 1);
+	BAD("SGEs", .max_send_sge = info->max_sge + 1);
+	BAD("SGEs", .max_recv_sge = info->max_sge + 1);
+	BAD("room for 924", .max_inline = 925);
+	BAD("room for 892", .max_inline = 893, .type = BSN_QP_UD);
+	BAD("not an SRQ", .srq = b->rq[0]);
+	ok(bsn_cq_destroy(cq));
+#undef BAD
+}
+
+static void sizes_of_completion_queues(struct bench *b)
+{
+	const struct bsn_device_info *info = bsn_device_info(b->device);
+	struct bsn_cq_attr attr = { .cqe_size = 32 };
+	struct bsn_srq_attr srq = { .recv_depth = 1u << 30 };
+
+	REFUSED(EINVAL, "64 or 128", bsn_cq, bsn_cq_create(b->device, &attr, out));
+	attr = (struct bsn_cq_attr){ .entries = info->max_cqe + 1 };
+	REFUSED(EINVAL, "the device takes", bsn_cq, bsn_cq_create(b->device, &attr, out));
+	REFUSED(EINVAL, "the device takes", bsn_rq, bsn_srq_create(b->device, &srq, out));
+	srq = (struct bsn_srq_attr){ .max_recv_sge = 1000 };
+	REFUSED(EINVAL, "the device takes", bsn_rq, bsn_srq_create(b->device, &srq, out));
+}
+
+/* The size that the text names is one that does. */
+static void a_cq_that_is_too_small(struct bench *b)
+{
+	struct bsn_cq_attr cq_attr = { .entries = 8 };
+	struct bsn_qp_attr attr = { .send_depth = 20, .recv_depth = 13, .max_send_sge = 4 };
+	unsigned size = 0;
+	struct bsn_qp *qp;
+
+	ok(bsn_cq_create(b->device, &cq_attr, &attr.cq));
+	while (bsn_qp_create(b->device, &attr, &qp) == -ENOSPC) {
+		const char *with = strstr(bsn_error_text(), "create it with ");
+		assert_non_null(with);
+		assert_int_equal(sscanf(with, "create it with %u", &cq_attr.entries), 1);
+		assert_true(cq_attr.entries > size);
+		size = cq_attr.entries;
+		ok(bsn_cq_destroy(attr.cq));
+		ok(bsn_cq_create(b->device, &cq_attr, &attr.cq));
+	}
+	assert_true(size >= 33);
+	ok(bsn_qp_destroy(qp));
+	ok(bsn_cq_destroy(attr.cq));
+}
+
+/* -- what belongs together ------------------------------------------------------------------------ */
+
+static void objects_of_another_device(struct bench *b)
+{
+	const struct bsn_device_attr same = { .path = bsn_device_info(b->device)->path };
+	const char *name = bsn_device_info(b->device)->name;
+	struct bsn_device *other;
+	struct bsn_mr_attr mr = { 0 };
+	struct bsn_srq_attr srq = { 0 };
+	struct bsn_cq_attr lane = { 0 }, channel = { 0 };
+	struct bsn_cq *foreign;
+	struct bsn_rq *shared;
+
+	ok(bsn_device_open(name, &same, &other));
+	ok(bsn_pd_create(other, &mr.pd));
+	srq.pd = mr.pd;
+	ok(bsn_lane_create(other, NULL, &lane.lane));
+	ok(bsn_channel_create(other, &channel.channel));
+	ok(bsn_cq_create(other, NULL, &foreign));
+	ok(bsn_srq_create(other, NULL, &shared));
+	REFUSED(EINVAL, "domain", bsn_mr,
+		bsn_mr_register(b->device, bench_at(b, 0, 0), 64, &mr, out));
+	REFUSED(EINVAL, "domain", bsn_mr, bsn_buf_alloc(b->device, 64, &mr, out));
+	REFUSED(EINVAL, "domain", bsn_rq, bsn_srq_create(b->device, &srq, out));
+	REFUSED(EINVAL, "lane", bsn_cq, bsn_cq_create(b->device, &lane, out));
+	REFUSED(EINVAL, "channel", bsn_cq, bsn_cq_create(b->device, &channel, out));
+#define BAD(word, ...)                                                                             \
+	REFUSED(EINVAL, word " is of another device", bsn_qp,                                      \
+		bsn_qp_create(b->device, &(struct bsn_qp_attr){ __VA_ARGS__ }, out))
+	BAD("CQ", .cq = foreign);
+	BAD("CQ", .cq = b->cq[0], .recv_cq = foreign);
+	BAD("lane", .cq = b->cq[0], .lane = lane.lane);
+	BAD("domain", .cq = b->cq[0], .pd = mr.pd);
+	BAD("SRQ", .cq = b->cq[0], .srq = shared);
+#undef BAD
+	ok(bsn_srq_destroy(shared));
+	ok(bsn_cq_destroy(foreign));
+	ok(bsn_channel_destroy(channel.channel));
+	ok(bsn_lane_destroy(lane.lane));
+	ok(bsn_pd_destroy(mr.pd));
+	ok(bsn_device_close(other));
+}
+
+static void send_one(struct bench *b, struct bsn_ep *ep, struct bsn_qp *to)
+{
+	const struct bsn_sge from = bench_sge(b, 0, 0, 64), into = bench_sge(b, 1, 0, 200);
+
+	ok(bsn_recv(bsn_qp_rq(to), &into, 7));
+	ok(bsn_send(ep, &from, 8, BSN_F_SIGNALED | BSN_F_RING));
+	expect_done(b, bsn_qp_cq(to), 7, BSN_RECV);
+}
+
+/* Each pair of what uses and what is used; whoever was refused works on. */
+static void what_is_used_stays(struct bench *b)
+{
+	struct bsn_qp_attr attr = { .type = BSN_QP_UD, .send_depth = 8 };
+	struct bsn_srq_attr srq = { 0 };
+	struct bsn_cq_attr cq = { .entries = 1024 };
+	struct bsn_mr_attr mr = { 0 };
+	struct bsn_mr *memory[2];
+	struct bsn_address address;
+	struct bsn_qp *qp;
+	struct bsn_ep *ep;
+
+	ok(bsn_pd_create(b->device, &mr.pd));
+	srq.pd = attr.pd = mr.pd;
+	ok(bsn_lane_create(b->device, NULL, &cq.lane));
+	ok(bsn_channel_create(b->device, &cq.channel));
+	ok(bsn_cq_create(b->device, &cq, &attr.cq));
+	ok(bsn_srq_create(b->device, &srq, &attr.srq));
+	ok(bsn_qp_create(b->device, &attr, &qp));
+	ok(bsn_qp_connect(qp, NULL, NULL));
+	ok(bsn_qp_address(qp, &address));
+	ok(bsn_ep_create(qp, &address, NULL, NULL, &ep));
+	for (int end = 0; end < 2; end++) {
+		memory[end] = b->mem[end];
+		ok(bsn_buf_alloc(b->device, BENCH_BYTES, &mr, &b->mem[end]));
+	}
+	refused(EBUSY, "endpoints", bsn_qp_destroy(qp));
+	refused(EBUSY, "QPs", bsn_cq_destroy(attr.cq));
+	refused(EBUSY, "QPs", bsn_srq_destroy(attr.srq));
+	refused(EBUSY, "protection domain", bsn_pd_destroy(mr.pd));
+	refused(EBUSY, "lane", bsn_lane_destroy(cq.lane));
+	refused(EBUSY, "channel", bsn_channel_destroy(cq.channel));
+	refused(EBUSY, "still has objects", bsn_device_close(b->device));
+	send_one(b, ep, qp);
+	ok(bsn_ep_destroy(ep));
+	ok(bsn_qp_destroy(qp));
+	refused(EBUSY, "protection domain", bsn_pd_destroy(mr.pd)); /* the SRQ and memory */
+	ok(bsn_srq_destroy(attr.srq));
+	refused(EBUSY, "channel", bsn_channel_destroy(cq.channel)); /* the CQ */
+	refused(EBUSY, "lane", bsn_lane_destroy(cq.lane));
+	ok(bsn_cq_destroy(attr.cq));
+	ok(bsn_channel_destroy(cq.channel));
+	ok(bsn_lane_destroy(cq.lane));
+	refused(EBUSY, "protection domain", bsn_pd_destroy(mr.pd)); /* memory */
+	for (int end = 0; end < 2; end++) {
+		ok(bsn_buf_free(b->mem[end]));
+		b->mem[end] = memory[end];
+	}
+	ok(bsn_pd_destroy(mr.pd));
+}
+
+/* -- opening ------------------------------------------------------------------------------------- */
+
+static void try_variable(const char *name, const char *value)
+{
+	assert_int_equal(setenv(name, value, 1), 0);
+	REFUSED(EINVAL, value, bsn_device, bsn_device_open(NULL, NULL, out));
+	assert_non_null(strstr(bsn_error_text(), "use "));
+	assert_int_equal(unsetenv(name), 0);
+}
+
+static void nonsense_in_the_environment(struct bench *b)
+{
+	(void)b;
+	try_variable("BSN_PATH", "fast");
+	try_variable("BSN_STORE", "17x3");
+	assert_int_equal(setenv("BSN_DEVICE", "mlx5_77", 1), 0);
+	REFUSED(ENODEV, "ibv_devices", bsn_device, bsn_device_open(NULL, NULL, out));
+	assert_int_equal(unsetenv("BSN_DEVICE"), 0);
+}
+
+static void devices_that_cannot_be_had(struct bench *b)
+{
+	REFUSED(ENODEV, "no RDMA device nonesuch", bsn_device,
+		bsn_device_open("nonesuch", NULL, out));
+	REFUSED(EPROTO, "compile anew", bsn_device,
+		bsn_device_open_layout(NULL, NULL, BSN_LAYOUT_VERSION + 1, out));
+#define BAD(error, word, ...)                                                                      \
+	REFUSED(error, word, bsn_device,                                                           \
+		bsn_device_open(bsn_device_info(b->device)->name,                                  \
+				&(struct bsn_device_attr){ __VA_ARGS__ }, out))
+	BAD(EINVAL, "no such path", .path = 9);
+	BAD(EINVAL, "no such store", .store = 99);
+	BAD(EINVAL, "no port 9", .port = 9);
+#undef BAD
+	has_nothing = true;
+	REFUSED(ENODEV, "load the driver", bsn_device, bsn_device_open(NULL, NULL, out));
+	has_nothing = false;
+}
+
+static void a_device_that_may_not_be_opened(struct bench *b)
+{
+	static const int errors[] = { EACCES, EPERM };
+
+	(void)b;
+	for (unsigned i = 0; i < 2; i++) {
+		open_error = errors[i];
+		REFUSED(EACCES, "/dev/infiniband", bsn_device,
+			bsn_device_open("mlx5_0", NULL, out));
+	}
+	open_error = EMFILE;
+	REFUSED(EMFILE, "cannot open mlx5_0", bsn_device, bsn_device_open("mlx5_0", NULL, out));
+	open_error = 0;
+}
+
+/* -- memory that may not be locked ---------------------------------------------------------------- */
+
+/* CAP_IPC_LOCK sets aside the limit, and who runs as root has it. */
+static bool may_lock(bool *set)
+{
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct data[2] = { 0 };
+	const uint32_t bit = 1u << CAP_IPC_LOCK % 32;
+	bool had;
+
+	assert_int_equal(syscall(SYS_capget, &header, data), 0);
+	had = data[CAP_IPC_LOCK / 32].effective & bit;
+	if (set) {
+		data[CAP_IPC_LOCK / 32].effective &= ~bit;
+		data[CAP_IPC_LOCK / 32].effective |= *set ? bit : 0;
+		assert_int_equal(syscall(SYS_capset, &header, data), 0);
+	}
+	return had;
+}
+
+static void a_limit_of_locked_memory(struct bench *b)
+{
+	struct bsn_cq_attr large = { .entries = 4096 };
+	struct bsn_qp_attr deep = { .send_depth = 1024 };
+	bool could = may_lock(NULL), may_not = false;
+	struct rlimit before, low;
+
+	ok(bsn_cq_create(b->device, &large, &deep.cq));
+	assert_int_equal(getrlimit(RLIMIT_MEMLOCK, &before), 0);
+	low = before;
+	low.rlim_cur = 4096;
+	may_lock(&may_not);
+	assert_int_equal(setrlimit(RLIMIT_MEMLOCK, &low), 0);
+	REFUSED(ENOMEM, "RLIMIT_MEMLOCK is 4096 bytes: raise it", bsn_mr,
+		bsn_buf_alloc(b->device, 1 << 20, NULL, out));
+	REFUSED(ENOMEM, "RLIMIT_MEMLOCK", bsn_cq, bsn_cq_create(b->device, &large, out));
+	REFUSED(ENOMEM, "RLIMIT_MEMLOCK", bsn_qp, bsn_qp_create(b->device, &deep, out));
+	REFUSED(ENOMEM, "RLIMIT_MEMLOCK", bsn_rq, bsn_srq_create(b->device, NULL, out));
+	assert_int_equal(setrlimit(RLIMIT_MEMLOCK, &before), 0);
+	may_lock(&could);
+	ok(bsn_cq_destroy(deep.cq));
+}
+
+static void memory_that_is_not_there(struct bench *b)
+{
+	const struct bsn_mr_attr readable = { .access = 0, .is_read_only = true };
+	uint8_t *page = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct bsn_mr *mr;
+
+	assert_ptr_not_equal(page, MAP_FAILED);
+	REFUSED(EFAULT, "not writable", bsn_mr, bsn_mr_register(b->device, page, 4096, NULL, out));
+	ok(bsn_mr_register(b->device, page, 4096, &readable, &mr));
+	ok(bsn_mr_deregister(mr));
+	assert_int_equal(munmap(page, 4096), 0);
+	REFUSED(EFAULT, "not mapped", bsn_mr, bsn_mr_register(b->device, page, 4096, NULL, out));
+}
+
+#define OWN  .is_own_only = true
+#define BARE .is_bare = true
+#define IDLE .stays_idle = true, OWN
+
+static const struct bench_case cases[] = {
+	{ CASE("nothing given", nothing_given), OWN },
+	{ CASE("no place given", no_place_given), OWN },
+	{ CASE("no object given", no_object_given), OWN },
+	{ CASE("nothing is destroyed in silence", nothing_is_destroyed_in_silence), BARE },
+	{ CASE("addresses", addresses), IDLE, .is_model_only = true },
+	{ CASE("connection attributes", connection_attributes), IDLE },
+	{ CASE("sizes of queue pairs", sizes_of_queue_pairs), OWN },
+	{ CASE("sizes of completion queues", sizes_of_completion_queues), BARE },
+	{ CASE("a CQ that is too small", a_cq_that_is_too_small), BARE },
+	{ CASE("objects of another device", objects_of_another_device), OWN },
+	{ CASE("what is used stays", what_is_used_stays), BARE },
+	{ CASE("nonsense in the environment", nonsense_in_the_environment), BARE },
+	{ CASE("devices that cannot be had", devices_that_cannot_be_had), BARE },
+	{ CASE("a device that may not be opened", a_device_that_may_not_be_opened), BARE,
+	  .is_model_only = true },
+	{ CASE("a limit of locked memory", a_limit_of_locked_memory), BARE, .is_model_only = true },
+	{ CASE("memory that is not there", memory_that_is_not_there), BARE },
+};
+
+int main(void)
+{
+	return bench_run("bad_input", cases, sizeof(cases) / sizeof(cases[0]));
+}
