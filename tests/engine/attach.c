@@ -435,6 +435,36 @@ static void a_full_queue_never_overruns_its_cq(struct bench *b)
 	stop_app(a);
 }
 
+/*
+ * A CQ that the application made too small overruns: nothing else says so but the event, and then,
+ * once what had come was taken, each poll.
+ */
+static void a_cq_that_is_too_small_says_so(struct bench *b)
+{
+	struct app *a = start_app(b, IBV_QPT_RC, false);
+	struct bsn_completion c[2 * DEPTH];
+	struct bsn_event event;
+
+	assert_int_equal(ibv_destroy_qp(a->qp), 0);
+	assert_int_equal(ibv_destroy_cq(a->cq), 0);
+	a->cq = ibv_create_cq(a->context, 3, NULL, a->channel, 0);
+	assert_non_null(a->cq);
+	a->qp = create_qp(a, a->cq, IBV_QPT_RC, false);
+	attach(a);
+	connect_both(a);
+	for (uint64_t id = 0; id < DEPTH; id++)
+		ok(post_write(a, 0, 8, id, BSN_F_SIGNALED | BSN_F_RING));
+	bench_settle(b);
+	ok(bsn_device_get_event(a->device, &event));
+	assert_int_equal(event.object, BSN_EVENT_CQ);
+	assert_int_equal(event.type, IBV_EVENT_CQ_ERR);
+	assert_ptr_equal(event.cq, our_cq(a));
+	assert_int_equal(bsn_poll(our_cq(a), c, 2 * DEPTH), a->cq->cqe + 1);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(bsn_poll(our_cq(a), c, 2 * DEPTH), -EOVERFLOW);
+	stop_app(a);
+}
+
 /* Long requests take several blocks; one of them always fits. */
 static void the_longest_request_fits(struct bench *b)
 {
@@ -740,6 +770,8 @@ static const struct bench_case cases[] = {
 	{ CASE("UD answers a datagram", ud_answers_a_datagram), BARE },
 	{ CASE("results get to memory", results_get_to_memory), BARE },
 	{ CASE("a full queue never overruns its CQ", a_full_queue_never_overruns_its_cq), BARE },
+	{ CASE("a CQ that is too small says so", a_cq_that_is_too_small_says_so), BARE,
+	  .is_model_only = true },
 	{ CASE("the longest request fits", the_longest_request_fits), BARE },
 	{ CASE("an error brings everything back", an_error_brings_everything_back), BARE },
 	{ CASE("a detached QP is the application's again", a_detached_qp_is_the_applications_again),

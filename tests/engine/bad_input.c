@@ -230,6 +230,19 @@ static void connection_attributes(struct bench *b)
 #undef BAD
 }
 
+static void endpoint_attributes(struct bench *b)
+{
+	const struct bsn_connect_attr steep = { .sl = 16 }, elsewhere = { .gid_index = 10000 };
+	struct bsn_address peer;
+
+	ok(bsn_qp_address(b->qp[1], &peer));
+	REFUSED(EINVAL, "sl", bsn_ep, bsn_ep_create(b->qp[0], &peer, &steep, NULL, out));
+	REFUSED(EINVAL, "gid_index", bsn_ep, bsn_ep_create(b->qp[0], &peer, &elsewhere, NULL, out));
+	peer.bytes[AT_TYPE] = BSN_QP_RC;
+	REFUSED(EPROTO, "RC, this one is UD", bsn_ep,
+		bsn_ep_create(b->qp[0], &peer, NULL, NULL, out));
+}
+
 /* -- sizes --------------------------------------------------------------------------------------- */
 
 static void sizes_of_queue_pairs(struct bench *b)
@@ -515,6 +528,7 @@ static const struct bench_case cases[] = {
 	{ CASE("nothing is destroyed in silence", nothing_is_destroyed_in_silence), BARE },
 	{ CASE("addresses", addresses), IDLE, .is_model_only = true },
 	{ CASE("connection attributes", connection_attributes), IDLE },
+	{ CASE("endpoint attributes", endpoint_attributes), OWN, .qp.type = BSN_QP_UD },
 	{ CASE("sizes of queue pairs", sizes_of_queue_pairs), OWN },
 	{ CASE("sizes of completion queues", sizes_of_completion_queues), BARE },
 	{ CASE("a CQ that is too small", a_cq_that_is_too_small), BARE },
