@@ -13,7 +13,8 @@ import sys
 
 ROOT = pathlib.Path(sys.argv[1])
 BUILD = pathlib.Path(sys.argv[2])
-DOCUMENTS = ['README.md', 'CONTRIBUTING.md']
+DOCUMENTS = ['README.md', 'CONTRIBUTING.md',
+             *sorted(str(path.relative_to(ROOT)) for path in ROOT.glob('engine/doc/*.md'))]
 LAYERS = ['wqe', 'dv', 'engine', 'tools', 'tests']
 
 # Files whose form has no room for the line; LICENSE covers them.
@@ -103,6 +104,13 @@ def check_documents():
             if word.rstrip('/') not in LAYERS and not (ROOT / word).exists():
                 wrong.append(f'{document}: {word} does not exist')
     return wrong
+
+
+def check_links():
+    """Documents lead to files that are there."""
+    return [f'{document}: {link} leads nowhere' for document in DOCUMENTS
+            for link in re.findall(r'\]\(([^)#:]+)\)', (ROOT / document).read_text(encoding='utf-8'))
+            if not ((ROOT / document).parent / link).exists()]
 
 
 def main():
