@@ -1,0 +1,94 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""The manual pages: nothing to complain of, examples that compile, no call forgotten. Speaks TAP.
+
+usage: man.py HEADER_FLAG... -- PAGE... -- HEADER...
+
+HEADER: those whose functions must have a page.
+"""
+
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+
+def run(command, **more):
+    return subprocess.run(command, capture_output=True, text=True, check=False, **more)
+
+
+def lint(page):
+    """What the two formatters say; None where neither is installed."""
+    said = None
+    if shutil.which('mandoc'):
+        said = (said or '') + run(['mandoc', '-T', 'lint', '-W', 'warning', page]).stdout
+    if shutil.which('groff'):
+        said = (said or '') + run(['groff', '-ww', '-man', '-Tutf8', '-z', page]).stderr
+    return said
+
+
+def unescape(line):
+    for escape, text in (('\\&', ''), ('\\-', '-'), ('\\(aq', "'"), ('\\(dq', '"'), ('\\e', '\\')):
+        line = line.replace(escape, text)
+    return line
+
+
+def examples(text):
+    section = re.search(r'^\.SH EXAMPLES\n(.*?)(?=^\.SH|\Z)', text, re.MULTILINE | re.DOTALL)
+    blocks = re.findall(r'^\.EX\n(.*?)^\.EE$', section[1] if section else '',
+                        re.MULTILINE | re.DOTALL)
+    return [''.join(unescape(line) for line in block.splitlines(True)) for block in blocks]
+
+
+def compile_example(source, flags):
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder) / 'example.c'
+        path.write_text(source, encoding='utf-8')
+        return run(['cc', '-std=c11', '-O1', '-Wall', '-Wextra', '-Wpedantic', '-Werror', *flags,
+                    '-c', path, '-o', path.with_suffix('.o')]).stderr
+
+
+def names(text):
+    section = re.search(r'^\.SH NAME\n(.*?)(?=^\.SH)', text, re.MULTILINE | re.DOTALL)
+    return re.findall(r'\w+', section[1].split('\\-')[0])
+
+
+def functions(headers):
+    """What they declare or define for callers; *_layout are behind an inline of the shorter name."""
+    found = set()
+    for header in headers:
+        with open(header, encoding='utf-8') as text:
+            found |= set(re.findall(
+                r'^(?:BSN_API|BSN_POST_API|static inline)\s[^;{(=]*?(\w+)\s*\(', text.read(),
+                re.MULTILINE))
+    return {name for name in found if name.startswith('bsn_') and not name.endswith('_layout')}
+
+
+def main():
+    flags, pages, headers = ' '.join(sys.argv[1:]).split(' -- ')
+    flags, pages, headers = flags.split(), pages.split(), headers.split()
+    results, described = [], set()
+    for page in pages:
+        name, text = page.rpartition('/')[2], pathlib.Path(page).read_text(encoding='utf-8')
+        said = lint(page)
+        results.append((f'{name} is well formed' + (
+            ' # SKIP neither mandoc nor groff' if said is None else ''), said))
+        if name.endswith(('.3', '.7')):
+            codes = examples(text)
+            wrong = ''.join(compile_example(code, flags) for code in codes)
+            results.append((f'{name} has examples that compile',
+                            wrong if codes else 'no example'))
+        described |= set(names(text))
+    missing = functions(headers) - described
+    results.append(('each function of the headers has a page', '\n'.join(sorted(missing))))
+    print(f'1..{len(results)}')
+    for number, (name, wrong) in enumerate(results, 1):
+        print('not ok' if wrong else 'ok', number, '-', name)
+        for line in (wrong or '').splitlines():
+            print('#', line)
+    return 1 if any(wrong for _, wrong in results) else 0
+
+
+sys.exit(main())
