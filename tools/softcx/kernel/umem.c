@@ -15,6 +15,13 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+/* valgrind does not see that a process may write to itself by process_vm_writev(). */
+#if __has_include(<valgrind/memcheck.h>)
+#include <valgrind/memcheck.h>
+#else
+#define VALGRIND_MAKE_MEM_DEFINED(addr, size) ((void)(addr), (void)(size))
+#endif
+
 static uint64_t pinned_pages; /* of this process; under the kernel's lock */
 
 static int move(bool read, uint64_t remote, void *local, size_t size)
@@ -37,7 +44,11 @@ int user_read(void *to, uint64_t from, size_t size)
 
 int user_write(uint64_t to, const void *from, size_t size)
 {
-	return move(false, to, (void *)(uintptr_t)from, size);
+	const int err = move(false, to, (void *)(uintptr_t)from, size);
+
+	if (!err)
+		(void)VALGRIND_MAKE_MEM_DEFINED(to, size);
+	return err;
 }
 
 /* Are all of [start, end) mapped, readable, and writable where that is asked for? */
