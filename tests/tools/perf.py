@@ -49,6 +49,9 @@ def test_wrong_usage(bench):
             ('frob: use server, or client HOST', 'lat', 'frob'),
             ('one argument too many: more', 'lat', 'server', 'more'),
             ('one argument too many: more', 'lat', 'client', 'localhost', 'more'),
+            ('--cm needs two processes', 'lat', '--cm'),
+            ('--cm is for paths', 'lat', '--cm', '--path', 'ibv', 'server'),
+            ('--cm and --device', 'lat', '--cm', '--device', 'x', 'client', 'localhost'),
             ('--op frob: no such operation', 'cost', '--op', 'read,frob'),
             ('--rounds 0: must be', 'cost', '--rounds', '0'),
             ('cost takes no argument more', 'cost', 'more')]:
@@ -208,6 +211,20 @@ def test_ends_that_do_not_fit(bench):
     bench.complains('both ends must use it', PERF, 'lat', '--port', port, '--path', 'ibv', 'client',
                     'localhost')
     check('both ends must use it' in bench.finish(serving, 1)[1], 'the server did not say it')
+
+
+def test_only_one_uses_cm(bench):
+    port = free_port()
+    serving = bench.start(PERF, 'lat', '--port', port, 'server')
+    bench.complains('--cm: both ends must use it', PERF, 'lat', '--port', port, '--cm', 'client',
+                    'localhost')
+    check('--cm: both ends must use it' in bench.finish(serving, 1)[1], 'the server kept silent')
+
+
+def test_no_rdma_cm(bench):
+    """The software ConnectX has none. Where the kernel has it, nobody comes."""
+    bench.complains('rdma_cm: ' if not os.path.exists('/dev/infiniband/rdma_cm') else 'nobody',
+                    PERF, 'lat', '--port', free_port(), '--cm', '--timeout', '1', 'server')
 
 
 # -- peers that fail

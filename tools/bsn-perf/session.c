@@ -12,7 +12,7 @@
 struct hello {
 	uint32_t magic;
 	uint32_t is_bw, op, path, depth;
-	uint32_t unused;
+	uint32_t is_cm;
 	uint64_t size, iters, warmup;
 };
 
@@ -32,10 +32,11 @@ static int complain_of_peer(void)
 	return -1;
 }
 
-static struct hello hello_of(const struct plan *plan)
+static struct hello hello_of(const struct session_attr *attr, const struct plan *plan)
 {
 	return (struct hello){
 		.magic = htobe32(HELLO_MAGIC),
+		.is_cm = htobe32(attr->is_cm),
 		.is_bw = htobe32(plan->is_bw),
 		.op = htobe32(plan->op),
 		.path = htobe32(plan->path),
@@ -64,7 +65,7 @@ static int take_plan(const struct hello *hello, struct plan *plan)
 
 static int agree(const struct session_attr *attr, struct plan *plan, int peer)
 {
-	const struct hello mine = hello_of(plan);
+	const struct hello mine = hello_of(attr, plan);
 	struct hello theirs;
 
 	if (connect_swap(peer, &mine, &theirs, sizeof(mine), attr->timeout_ms))
@@ -75,6 +76,10 @@ static int agree(const struct session_attr *attr, struct plan *plan, int peer)
 	}
 	if ((be32toh(theirs.path) == TRAFFIC_IBV) != (plan->path == TRAFFIC_IBV)) {
 		complain("--path ibv: both ends must use it, or neither");
+		return -1;
+	}
+	if (be32toh(theirs.is_cm) != attr->is_cm) {
+		complain("--cm: both ends must use it, or neither");
 		return -1;
 	}
 	return attr->is_server ? take_plan(&theirs, plan) : 0;

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A side of Bunsen's, on the direct path or on plain verbs. */
+/* A side of Bunsen's, on the direct path or on plain verbs; on a QP of its own, or of rdma_cm's. */
 #include <errno.h>
 #include <stdlib.h>
+
+#include <rdma/rdma_cma.h>
 
 #include "traffic.h"
 
@@ -10,10 +12,13 @@ struct bunsen_side {
 	struct bsn_cq *cq, *recv_cq;
 	struct bsn_qp *qp;
 	struct bsn_ep *ep;
-	struct bsn_sq *sq;
 	struct bsn_rq *rq;
 	struct bsn_mr *mr;
 	struct bsn_sge out, in;
+	/* of an attached side */
+	struct rdma_cm_id *id;
+	struct ibv_cq *verbs_cq, *verbs_recv_cq;
+	struct ibv_mr *verbs_mr;
 };
 
 static int complain_of_post(const char *what, int error)
@@ -73,7 +78,7 @@ static int complain_of_completion(struct bunsen_side *b, const struct bsn_comple
 {
 	struct bsn_qp_error error;
 
-	if (!bsn_qp_error(b->qp, &error) && error.has_failed && error.text)
+	if (!bsn_qp_error(b->qp, &error) && error.has_failed && error.first.syndrome && error.text)
 		complain("%s failed: %s", traffic_op_names[b->side.plan.op], error.text);
 	else
 		complain("%s failed: %s", traffic_op_names[b->side.plan.op],
@@ -168,32 +173,147 @@ static int make(struct bunsen_side *b, struct bsn_device *device)
 	return err;
 }
 
-int side_bunsen_open(struct bsn_device *device, const struct plan *plan,
-		     const struct side_memory *memory, struct side **side)
+static struct bunsen_side *new_side(const struct plan *plan, const struct side_memory *memory)
 {
 	struct bunsen_side *b = calloc(1, sizeof(*b));
-	int err;
 
-	if (!b)
-		return -complain("no memory");
+	if (!b) {
+		complain("no memory");
+		return NULL;
+	}
 	b->side = (struct side){
 		.ops = &bunsen_ops,
 		.plan = *plan,
 		.memory = *memory,
 		.is_inline = plan->size <= TRAFFIC_INLINE_MAX,
 	};
+	return b;
+}
+
+static void set_hot(struct bunsen_side *b, uint32_t lkey, uint32_t rkey)
+{
+	const struct side_memory *memory = &b->side.memory;
+	const uint32_t size = (uint32_t)b->side.plan.size;
+
+	b->ep = bsn_qp_ep(b->qp);
+	b->rq = bsn_qp_rq(b->qp);
+	b->out = (struct bsn_sge){ (uintptr_t)memory->out, size, lkey };
+	b->in = (struct bsn_sge){ (uintptr_t)memory->in, size, lkey };
+	b->side.here = (struct bsn_remote){ (uintptr_t)memory->in, rkey };
+}
+
+int side_bunsen_open(struct bsn_device *device, const struct plan *plan,
+		     const struct side_memory *memory, struct side **side)
+{
+	struct bunsen_side *b = new_side(plan, memory);
+	int err;
+
+	if (!b)
+		return -1;
 	err = make(b, device);
 	if (err) {
 		complain_of("queues", err);
 		close_side(&b->side);
 		return -1;
 	}
-	b->ep = bsn_qp_ep(b->qp);
-	b->sq = bsn_qp_sq(b->qp);
-	b->rq = bsn_qp_rq(b->qp);
-	b->out = (struct bsn_sge){ (uintptr_t)memory->out, (uint32_t)plan->size, b->mr->lkey };
-	b->in = (struct bsn_sge){ (uintptr_t)memory->in, (uint32_t)plan->size, b->mr->lkey };
-	b->side.here = (struct bsn_remote){ (uintptr_t)memory->in, b->mr->rkey };
+	set_hot(b, b->mr->lkey, b->mr->rkey);
+	*side = &b->side;
+	return 0;
+}
+
+/* -- attached ----------------------------------------------------------------------------------- */
+
+static void close_attached(struct side *side)
+{
+	struct bunsen_side *b = (struct bunsen_side *)side;
+
+	bsn_qp_destroy(b->qp);
+	if (b->id->qp)
+		rdma_destroy_qp(b->id);
+	if (b->verbs_cq)
+		ibv_destroy_cq(b->verbs_cq);
+	if (b->verbs_recv_cq)
+		ibv_destroy_cq(b->verbs_recv_cq);
+	if (b->verbs_mr)
+		ibv_dereg_mr(b->verbs_mr);
+	free(b);
+}
+
+/* The connection manager sees to both. */
+static void tell_no_address(struct side *side, struct bsn_address *address)
+{
+	(void)side;
+	(void)address;
+}
+
+static int connect_nothing(struct side *side, const struct bsn_address *peer)
+{
+	(void)side;
+	(void)peer;
+	return 0;
+}
+
+static const struct side_ops attached_ops = {
+	.close = close_attached,
+	.address = tell_no_address,
+	.connect = connect_nothing,
+	.post = post,
+	.post_recv = post_recv,
+	.reap = reap,
+	.reap_recv = reap_recv,
+};
+
+/* What a program that uses rdma_cm does anyway. 0 or -errno. */
+static int make_verbs(struct bunsen_side *b)
+{
+	const struct side *s = &b->side;
+	struct ibv_context *context = b->id->verbs;
+	struct ibv_qp_init_attr init = {
+		.qp_type = IBV_QPT_RC,
+		.cap = { .max_send_wr = s->plan.depth,
+			 .max_recv_wr = s->plan.depth,
+			 .max_send_sge = 1,
+			 .max_recv_sge = 1,
+			 .max_inline_data = s->is_inline ? TRAFFIC_INLINE_MAX : 0 },
+	};
+
+	errno = 0;
+	b->verbs_cq = ibv_create_cq(context, (int)s->plan.depth * 4, NULL, NULL, 0);
+	b->verbs_recv_cq = ibv_create_cq(context, (int)s->plan.depth * 4, NULL, NULL, 0);
+	init.send_cq = b->verbs_cq;
+	init.recv_cq = b->verbs_recv_cq;
+	if (!b->verbs_cq || !b->verbs_recv_cq || rdma_create_qp(b->id, NULL, &init))
+		return errno ? -errno : -ENOMEM;
+	b->verbs_mr = ibv_reg_mr(b->id->qp->pd, s->memory.base, s->memory.length,
+				 IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
+					 IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC);
+	return b->verbs_mr ? 0 : -errno;
+}
+
+int side_attached_open(struct bsn_device *device, struct rdma_cm_id *id, const struct plan *plan,
+		       const struct side_memory *memory, struct side **side)
+{
+	/* There is no other queue pair in this process. */
+	const struct bsn_attach_attr attr = { .register_is_ours = true };
+	struct bunsen_side *b = new_side(plan, memory);
+	int err;
+
+	if (!b)
+		return -1;
+	b->side.ops = &attached_ops;
+	b->id = id;
+	err = make_verbs(b);
+	if (err)
+		complain("queues: %s", strerror(-err));
+	else if ((err = bsn_qp_attach(device, id->qp, &attr, &b->qp)))
+		complain_of("attach", err);
+	if (err) {
+		close_attached(&b->side);
+		return -1;
+	}
+	b->cq = bsn_qp_cq(b->qp);
+	b->recv_cq = bsn_qp_recv_cq(b->qp);
+	set_hot(b, b->verbs_mr->lkey, b->verbs_mr->rkey);
 	*side = &b->side;
 	return 0;
 }

@@ -7,6 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../examples/connect.h"
+#include "../examples/connect_cm.h"
 #include "stats.h"
 
 const char *const traffic_op_names[TRAFFIC_OPS] = { "write", "read", "send", "atomic" };
@@ -28,6 +30,7 @@ enum {
 static struct {
 	struct perf_options common;
 	char *op, *size, *iters, *path, *depth, *port, *timeout;
+	int cm;
 } options;
 
 static const struct poptOption option_table[] = {
@@ -47,6 +50,8 @@ static const struct poptOption option_table[] = {
 	  "PORT" },
 	{ "timeout", 0, POPT_ARG_STRING, &options.timeout, 0,
 	  "give up after so long without progress (default: 30)", "SECONDS" },
+	{ "cm", 0, POPT_ARG_NONE, &options.cm, 0,
+	  "connect the queue pairs by rdma_cm; HOST is an address of an RDMA device", NULL },
 	POPT_AUTOHELP POPT_TABLEEND
 };
 
@@ -54,6 +59,7 @@ static const struct poptOption option_table[] = {
 struct test {
 	struct plan plan;
 	struct session_attr session;
+	struct connect_cm cm;
 	bool is_client;
 	struct bsn_device *device;
 	void *memory[2];
@@ -109,6 +115,23 @@ static int read_plan(struct plan *plan)
 	return err;
 }
 
+static bool has_peer(const struct test *test)
+{
+	return test->is_client || test->session.is_server;
+}
+
+static int read_cm(struct test *test)
+{
+	test->session.is_cm = options.cm;
+	if (options.cm && !has_peer(test))
+		return complain_usage("--cm needs two processes: server, client HOST");
+	if (options.cm && test->plan.path == TRAFFIC_IBV)
+		return complain_usage("--cm is for paths dv and verbs");
+	if (options.cm && options.common.device)
+		return complain_usage("--cm and --device: the address says which device");
+	return 0;
+}
+
 /* [server | client HOST] */
 static int read_role(poptContext context, struct test *test)
 {
@@ -132,18 +155,17 @@ static int read_role(poptContext context, struct test *test)
 	return 0;
 }
 
-static bool has_peer(const struct test *test)
-{
-	return test->is_client || test->session.is_server;
-}
-
 /* -- setting up --------------------------------------------------------------------------------- */
+
+static struct bsn_device_attr device_attr(const struct test *test)
+{
+	return (struct bsn_device_attr){ .path = test->plan.path == TRAFFIC_DV ? BSN_PATH_DIRECT
+									       : BSN_PATH_VERBS };
+}
 
 static int open_device(struct test *test)
 {
-	const struct bsn_device_attr attr = { .path = test->plan.path == TRAFFIC_DV
-							      ? BSN_PATH_DIRECT
-							      : BSN_PATH_VERBS };
+	const struct bsn_device_attr attr = device_attr(test);
 	const int err = bsn_device_open(options.common.device, &attr, &test->device);
 
 	return err ? complain_of(NULL, err) : 0;
@@ -162,8 +184,12 @@ static int open_side(struct test *test, unsigned which, struct side **side)
 	memory.base = memset(test->memory[which], 0, memory.length);
 	memory.out = memory.base;
 	memory.in = memory.base + half;
-	err = plan->path == TRAFFIC_IBV ? side_ibv_open(test->device, plan, &memory, side)
-					: side_bunsen_open(test->device, plan, &memory, side);
+	if (test->session.is_cm)
+		err = side_attached_open(test->device, test->cm.id, plan, &memory, side);
+	else if (plan->path == TRAFFIC_IBV)
+		err = side_ibv_open(test->device, plan, &memory, side);
+	else
+		err = side_bunsen_open(test->device, plan, &memory, side);
 	return err ? PERF_FAILED : 0;
 }
 
@@ -179,11 +205,57 @@ static int connect_both(struct side *near, struct side *far)
 	return near->ops->connect(near, &b) || far->ops->connect(far, &a) ? PERF_FAILED : 0;
 }
 
+static int complain_of_connection(void)
+{
+	return complain("%s", connect_error());
+}
+
+/* The server listens before the client learns that it may come. */
+static int meet_by_cm(struct test *test)
+{
+	const struct session_attr *s = &test->session;
+
+	if (s->is_server && connect_cm_listen(s->service, &test->cm))
+		return complain_of_connection();
+	if (session_open(s, &test->plan, &test->traffic.peer))
+		return PERF_FAILED;
+	if (s->is_server ? connect_cm_take(&test->cm, s->timeout_ms)
+			 : connect_cm_resolve(s->host, s->service, s->timeout_ms, &test->cm))
+		return complain_of_connection();
+	return 0;
+}
+
+static int set_up_by_cm(struct test *test)
+{
+	const struct session_attr *s = &test->session;
+	const struct bsn_device_attr attr = device_attr(test);
+	struct traffic *t = &test->traffic;
+	int err = meet_by_cm(test);
+
+	if (err)
+		return err;
+	err = bsn_device_attach(test->cm.id->verbs, &attr, &test->device);
+	if (err)
+		return complain_of(NULL, err);
+	err = open_side(test, 0, &t->near);
+	if (err)
+		return err;
+	if (s->is_server ? connect_cm_accept(&test->cm, s->timeout_ms)
+			 : connect_cm_connect(&test->cm, s->timeout_ms))
+		return complain_of_connection();
+	return session_connect(t->peer, t->near, t->timeout_ms) ? PERF_FAILED : 0;
+}
+
 static int set_up(struct test *test)
 {
 	struct traffic *t = &test->traffic;
 	int err;
 
+	if (test->session.is_cm)
+		return set_up_by_cm(test);
+	err = open_device(test);
+	if (err)
+		return err;
 	if (has_peer(test) && session_open(&test->session, &test->plan, &t->peer))
 		return PERF_FAILED;
 	err = open_side(test, 0, &t->near);
@@ -207,6 +279,7 @@ static void tear_down(struct test *test)
 	if (t->peer >= 0)
 		close(t->peer);
 	bsn_device_close(test->device);
+	connect_cm_close(&test->cm);
 	free(test->memory[0]);
 	free(test->memory[1]);
 }
@@ -251,7 +324,7 @@ static void print_text(FILE *to, const struct test *test)
 
 	print_title(to, test);
 	if (plan->is_bw) {
-		fprintf(to, "%.2f MB/s, %.3f million messages/s, %.3f s\n",
+		fprintf(to, "%.3f MB/s, %.3f million messages/s, %.3f s\n",
 			(double)plan->size * (double)plan->iters / s / 1e6,
 			(double)plan->iters / s / 1e6, s);
 		return;
@@ -329,9 +402,7 @@ static int run(struct test *test)
 
 	if (!report)
 		return PERF_FAILED;
-	err = open_device(test);
-	if (!err)
-		err = set_up(test);
+	err = set_up(test);
 	if (!err)
 		err = test->plan.is_bw ? run_bw(&test->traffic, &test->ns)
 				       : run_lat(&test->traffic, &test->histogram);
@@ -367,6 +438,8 @@ static int traffic_main(int argc, const char **argv, bool is_bw)
 		err = read_plan(&test->plan);
 	if (!err)
 		err = read_role(context, test);
+	if (!err)
+		err = read_cm(test);
 	test->traffic = (struct traffic){ .peer = -1,
 					  .timeout_ms = test->session.timeout_ms,
 					  .is_server = test->session.is_server };

@@ -67,6 +67,10 @@ struct side {
 /* Both take the memory from @side->memory. */
 int side_bunsen_open(struct bsn_device *device, const struct plan *plan,
 		     const struct side_memory *memory, struct side **side);
+/* On a queue pair that rdma_cm is to connect, made and attached here; @device is its device. */
+struct rdma_cm_id;
+int side_attached_open(struct bsn_device *device, struct rdma_cm_id *id, const struct plan *plan,
+		       const struct side_memory *memory, struct side **side);
 int side_ibv_open(struct bsn_device *device, const struct plan *plan,
 		  const struct side_memory *memory, struct side **side);
 
@@ -74,6 +78,7 @@ int side_ibv_open(struct bsn_device *device, const struct plan *plan,
 
 struct session_attr {
 	bool is_server;
+	bool is_cm;          /* the QPs are connected by rdma_cm */
 	const char *host;    /* of the server; NULL at it */
 	const char *service; /* TCP port */
 	int timeout_ms;

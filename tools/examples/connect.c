@@ -17,7 +17,7 @@
 
 static _Thread_local char error_text[256];
 
-__attribute__((format(printf, 2, 3))) static int fail(int error, const char *format, ...)
+int connect_fail(int error, const char *format, ...)
 {
 	va_list args;
 
@@ -74,8 +74,8 @@ static int look_up(const char *host, const char *service, int flags, struct addr
 
 	if (!err)
 		return 0;
-	return fail(EHOSTUNREACH, "%s port %s: %s", host ? host : "this host", service,
-		    gai_strerror(err));
+	return connect_fail(EHOSTUNREACH, "%s port %s: %s", host ? host : "this host", service,
+			    gai_strerror(err));
 }
 
 static int listen_on(const struct addrinfo *at, int *listener)
@@ -115,7 +115,8 @@ int connect_listen(const char *service, int *listener)
 		if (at->ai_family != AF_INET6)
 			err = listen_on(at, listener);
 	freeaddrinfo(list);
-	return err ? fail(-err, "cannot listen on port %s: %s", service, strerror(-err)) : 0;
+	return err ? connect_fail(-err, "cannot listen on port %s: %s", service, strerror(-err))
+		   : 0;
 }
 
 int connect_accept(int listener, int timeout_ms, int *peer)
@@ -126,14 +127,14 @@ int connect_accept(int listener, int timeout_ms, int *peer)
 	do {
 		const int err = wait_for(listener, POLLIN, deadline);
 		if (err)
-			return fail(-err,
-				    err == -ETIMEDOUT ? "nobody connected within %d ms"
-						      : "cannot wait for a peer (%d ms)",
-				    timeout_ms);
+			return connect_fail(-err,
+					    err == -ETIMEDOUT ? "nobody connected within %d ms"
+							      : "cannot wait for a peer (%d ms)",
+					    timeout_ms);
 		fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	} while (fd < 0 && (errno == EAGAIN || errno == ECONNABORTED || errno == EINTR));
 	if (fd < 0)
-		return fail(errno, "cannot accept a peer: %s", strerror(errno));
+		return connect_fail(errno, "cannot accept a peer: %s", strerror(errno));
 	set_no_delay(fd);
 	*peer = fd;
 	return 0;
@@ -180,7 +181,7 @@ int connect_to(const char *host, const char *service, int timeout_ms, int *peer)
 		nanosleep(&pause, NULL); /* the peer may still be starting */
 	}
 	freeaddrinfo(list);
-	return err ? fail(-err, "%s port %s: %s", host, service, strerror(-err)) : 0;
+	return err ? connect_fail(-err, "%s port %s: %s", host, service, strerror(-err)) : 0;
 }
 
 /* One step of a swap: moves what can be moved now. */
@@ -217,10 +218,10 @@ int connect_swap(int peer, const void *mine, void *theirs, size_t size, int time
 			err = move(peer, mine, &sent, theirs, &taken, size);
 	}
 	if (err == -ETIMEDOUT)
-		return fail(ETIMEDOUT, "the peer did not answer within %d ms", timeout_ms);
+		return connect_fail(ETIMEDOUT, "the peer did not answer within %d ms", timeout_ms);
 	if (err == -ECONNRESET || err == -EPIPE)
-		return fail(-err, "the peer closed the connection");
-	return err ? fail(-err, "the connection failed: %s", strerror(-err)) : 0;
+		return connect_fail(-err, "the peer closed the connection");
+	return err ? connect_fail(-err, "the connection failed: %s", strerror(-err)) : 0;
 }
 
 bool connect_wait(int peer, int timeout_ms)

@@ -15,6 +15,9 @@
 /* What the last failed call of this thread found. */
 const char *connect_error(void);
 
+/* connect_fail - sets that text, for functions of the same manner; returns -error */
+int connect_fail(int error, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
 /* connect_listen - a TCP socket that listens on @service, a port number or name, on all addresses */
 int connect_listen(const char *service, int *listener);
 
