@@ -284,7 +284,8 @@ static int hand_in_extended(struct ibv_qp_ex *qp, bool is_ud, const struct ibv_s
 	ibv_wr_start(qp);
 	for (; wr; wr = wr->next) {
 		qp->wr_id = wr->wr_id;
-		qp->wr_flags = wr->send_flags & ~(unsigned)IBV_SEND_INLINE;
+		/* With IBV_SEND_INLINE: rxe executes by the flag, wherever the data were put. */
+		qp->wr_flags = wr->send_flags;
 		build_operation(qp, wr);
 		if (is_ud)
 			ibv_wr_set_ud_addr(qp, wr->wr.ud.ah, wr->wr.ud.remote_qpn,
