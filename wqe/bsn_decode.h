@@ -304,6 +304,8 @@ struct bsn_cqe {
 		struct bsn_cqe_req req;
 		struct bsn_cqe_resp resp;
 		struct bsn_cqe_err err;
+		struct bsn_cqe_no_packet no_packet;
+		struct bsn_cqe_sig_err sig_err;
 	} as;
 	uint16_t offset;             /* of the CQE proper: 0, or 64 in 128 bytes */
 	const uint8_t *inline_bytes; /* data that came inside, or NULL */
@@ -317,11 +319,55 @@ struct bsn_cqe {
  * @cqe: the result; undefined on failure
  * @bad: on failure where and why; may be NULL
  *
- * An opcode without a view (BSN_CQE_INVALID, BSN_CQE_RESIZE_CQ, a number without a name) and a
- * compressed CQE are no failure: @cqe has its tail and no view.
+ * An opcode without a view (BSN_CQE_INVALID, a number without a name) and a compressed CQE are no
+ * failure: @cqe has its tail and no view. bsn_cqe_expand() makes whole CQEs of the latter.
  * Return: 0, or -EBADMSG.
  */
 BSN_API int bsn_cqe_walk(const void *bytes, size_t size, struct bsn_cqe *cqe, struct bsn_bad *bad);
+
+/**
+ * struct bsn_cqe_block - what the CQEs have in common that a CQ's compression left out
+ *
+ * The title is a copy: expansion in place, and the device's next round, overwrite it in the ring.
+ */
+struct bsn_cqe_block {
+	uint8_t title[BSN_CQE_SIZE];
+	enum bsn_mini_format format;
+	bool is_enhanced;      /* the CQ has the enhanced layout */
+	bool is_striding;      /* the receive queue is a striding one */
+	bool is_request;       /* CQEs of requests */
+	uint16_t next_counter; /* of the next receive, where the mini CQEs do not say */
+	uint32_t left;         /* basic: CQEs to come */
+};
+
+/**
+ * bsn_cqe_block_begin() - takes the title of a block
+ * @block: filled; the caller has set format, is_enhanced and is_striding, as the queues were created
+ * @title: the CQE proper. Basic layout: the compressed CQE, which takes the first slot of the
+ *         block. Enhanced: the last CQE that was not compressed, a completion of its own.
+ * @bad: on failure where and why; may be NULL
+ *
+ * Basic: arrays are in the slots 1, 8, 16, 24 ... after the title's slot 0.
+ * Return: 0, or -EBADMSG where it cannot be a title.
+ */
+BSN_API int bsn_cqe_block_begin(struct bsn_cqe_block *block, const void *title,
+				struct bsn_bad *bad);
+
+/**
+ * bsn_cqe_expand() - whole CQEs from one array of mini CQEs
+ * @block: begun
+ * @array: the array CQE, proper
+ * @cqes: the result, BSN_CQE_SIZE bytes each; may be where @array is
+ * @bad: on failure where and why; may be NULL
+ *
+ * The results are as if never compressed, but for what the mini CQEs do not carry: timestamp, and
+ * those of RSS hash, checksum and flow tag that are not in their format are the title's, and the
+ * hash is 0 where they carry a checksum (the kernel's en_rx.c does the same). The owner bit is the
+ * title's.
+ * Return: how many there are, or -EBADMSG.
+ */
+BSN_API int bsn_cqe_expand(struct bsn_cqe_block *block, const void *array,
+			   uint8_t (*cqes)[BSN_CQE_SIZE], struct bsn_bad *bad);
 
 /** struct bsn_row_view - one row of a segment, ready to be printed */
 struct bsn_row_view {

@@ -52,6 +52,11 @@ const size_t bsn_segment_count = COUNT(bsn_segments);
 	E(cqe_opcode, BSN_CQE_OPCODES)                                                             \
 	E(cqe_format, BSN_CQE_FORMATS)                                                             \
 	E(cqe_grh, BSN_CQE_GRHS)                                                                   \
+	E(cqe_app_op, BSN_CQE_APP_OPS)                                                             \
+	E(cqe_l4, BSN_CQE_L4_TYPES)                                                                \
+	E(cqe_l3, BSN_CQE_L3_TYPES)                                                                \
+	E(cqe_tls, BSN_CQE_TLS)                                                                    \
+	E(mini_format, BSN_MINI_FORMATS)                                                           \
 	E(cq_arm, BSN_CQ_ARMS)                                                                     \
 	E(syndrome, BSN_SYNDROMES)                                                                 \
 	E(source, BSN_SOURCES)                                                                     \
@@ -84,6 +89,17 @@ const size_t bsn_segment_count = COUNT(bsn_segments);
 	R(cqe_resp, opcode, cqe_opcode)                                                            \
 	R(cqe_resp, format, cqe_format)                                                            \
 	R(cqe_resp, grh, cqe_grh)                                                                  \
+	R(cqe_resp, app_op, cqe_app_op)                                                            \
+	R(cqe_no_packet, app_op, cqe_app_op)                                                       \
+	R(cqe_no_packet, opcode, cqe_opcode)                                                       \
+	R(cqe_sig_err, opcode, cqe_opcode)                                                         \
+	R(cqe_resize, opcode, cqe_opcode)                                                          \
+	R(cqe_eth, opcode, cqe_opcode)                                                             \
+	R(cqe_eth, format, cqe_format)                                                             \
+	R(cqe_eth, l4_type, cqe_l4)                                                                \
+	R(cqe_eth, l3_type, cqe_l3)                                                                \
+	R(cqe_eth, tls, cqe_tls)                                                                   \
+	R(mini_req, wqe_opcode, wqe_opcode)                                                        \
 	R(cqe_err, opcode, cqe_opcode)                                                             \
 	R(cqe_err, format, cqe_format)                                                             \
 	R(cqe_err, wqe_opcode, wqe_opcode)                                                         \

@@ -444,17 +444,26 @@ int bsn_recv_walk(const void *bytes, size_t size, enum bsn_recv_head head,
 
 static const struct bsn_seg_desc *pick_view(const struct bsn_cqe_tail *tail)
 {
+	/* An array of the enhanced layout has its count in the opcode's place. */
+	if (tail->format == BSN_CQE_COMPRESSED && tail->opcode < BSN_MINI_ENHANCED_MOST)
+		return NULL;
 	switch (tail->opcode) {
 	case BSN_CQE_REQ_ERR:
 	case BSN_CQE_RESP_ERR:
 		return &bsn_cqe_err_desc;
+	case BSN_CQE_SIG_ERR:
+		return &bsn_cqe_sig_err_desc;
+	case BSN_CQE_NO_PACKET:
+		return &bsn_cqe_no_packet_desc;
+	case BSN_CQE_RESIZE_CQ:
+		return &bsn_cqe_resize_desc;
 	case BSN_CQE_REQ:
-		return tail->format == BSN_CQE_COMPRESSED ? NULL : &bsn_cqe_req_desc;
+		return &bsn_cqe_req_desc;
 	case BSN_CQE_RESP_WR_IMM:
 	case BSN_CQE_RESP_SEND:
 	case BSN_CQE_RESP_SEND_IMM:
 	case BSN_CQE_RESP_SEND_INV:
-		return tail->format == BSN_CQE_COMPRESSED ? NULL : &bsn_cqe_resp_desc;
+		return &bsn_cqe_resp_desc;
 	default:
 		return NULL;
 	}
@@ -496,10 +505,14 @@ int bsn_cqe_walk(const void *bytes, size_t size, struct bsn_cqe *cqe, struct bsn
 	cqe->inline_len_bytes = 0;
 	if (cqe->view == &bsn_cqe_err_desc) {
 		bsn_cqe_err_decode(&cqe->as.err, proper);
+	} else if (cqe->view == &bsn_cqe_sig_err_desc) {
+		bsn_cqe_sig_err_decode(&cqe->as.sig_err, proper);
+	} else if (cqe->view == &bsn_cqe_no_packet_desc) {
+		bsn_cqe_no_packet_decode(&cqe->as.no_packet, proper);
 	} else if (cqe->view == &bsn_cqe_req_desc) {
 		bsn_cqe_req_decode(&cqe->as.req, proper);
 		return take_cqe_inline(bytes, size, cqe, cqe->as.req.byte_count, bad);
-	} else if (cqe->view) {
+	} else if (cqe->view == &bsn_cqe_resp_desc) {
 		bsn_cqe_resp_decode(&cqe->as.resp, proper);
 		return take_cqe_inline(bytes, size, cqe, cqe->as.resp.byte_count, bad);
 	}

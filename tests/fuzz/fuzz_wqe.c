@@ -109,6 +109,32 @@ static void fuzz_cqe(const uint8_t *bytes, size_t size)
 				   cqe.inline_bytes + cqe.inline_len_bytes <= bytes + size));
 }
 
+/* The first CQE as title, the second as array, in every layout and format. */
+static void fuzz_expand(const uint8_t *bytes, size_t size, unsigned dice)
+{
+	struct bsn_cqe_block block = { .format = (enum bsn_mini_format)(dice % 8),
+				       .is_enhanced = dice >> 3 & 1,
+				       .is_striding = dice >> 4 & 1 };
+	uint8_t cqes[BSN_MINI_BASIC_MOST][BSN_CQE_SIZE];
+	struct bsn_bad bad = { 0 };
+	int count;
+
+	if (size < 2 * BSN_CQE_SIZE)
+		return;
+	if (bsn_cqe_block_begin(&block, bytes, &bad)) {
+		must_be_explained(&bad, size);
+		return;
+	}
+	for (unsigned i = 0; i < 3; i++) {
+		count = bsn_cqe_expand(&block, bytes + BSN_CQE_SIZE, cqes, &bad);
+		MUST(count <= BSN_MINI_BASIC_MOST && count != 0);
+		if (count < 0)
+			must_be_explained(&bad, size);
+		for (int c = 0; c < count; c++)
+			fuzz_cqe(cqes[c], BSN_CQE_SIZE);
+	}
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	uint8_t *exact;
@@ -122,6 +148,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	fuzz_send(exact, size - 1, (enum bsn_transport)(data[0] % (BSN_TRANSPORT_IPOIB + 1)));
 	fuzz_recv(exact, size - 1, (enum bsn_recv_head)(data[0] % (BSN_RECV_SIGNED + 1)));
 	fuzz_cqe(exact, size - 1);
+	fuzz_expand(exact, size - 1, data[0] >> 2);
 	free(exact);
 	return 0;
 }

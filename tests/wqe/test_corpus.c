@@ -502,6 +502,35 @@ static void build_cqe_err_flush(struct built *b)
 	    .wqe_counter = 8, .opcode = BSN_CQE_RESP_ERR);
 }
 
+static void build_cqe_sig_err(struct built *b)
+{
+	ADD(cqe_sig_err, .expected_signature = 0xffff1234, .actual_signature = 0xfffe1234,
+	    .expected_ref_tag = 5, .actual_ref_tag = 5, .syndrome = 1 << 13, .domain = 1,
+	    .mkey = 0x181920, .offset = 0x200, .qpn = 0xc7, .opcode = BSN_CQE_SIG_ERR, .owner = 1);
+}
+
+static void build_cqe_no_packet(struct built *b)
+{
+	ADD(cqe_no_packet, .success = 1, .hw_phase_cnt = 3, .srqn_uidx = 9,
+	    .app = BSN_CQE_APP_TAG_MATCHING, .app_op = BSN_CQE_APP_REMOVE, .app_info = 7,
+	    .timestamp = 0x1000, .qpn = 0xc8, .wqe_counter = 8, .opcode = BSN_CQE_NO_PACKET,
+	    .owner = 1);
+}
+
+static void build_cqe_resize(struct built *b)
+{
+	ADD(cqe_resize, .opcode = BSN_CQE_RESIZE_CQ, .owner = 1);
+}
+
+static void build_cqe_eth(struct built *b)
+{
+	ADD(cqe_eth, .rss_hash = 0xdeadbeef, .rss_l4 = 1, .rss_l3 = 1, .checksum = 0xbeef,
+	    .l4_ok = 1, .l3_ok = 1, .l2_ok = 1, .l4_type = BSN_CQE_L4_TCP_ACK,
+	    .l3_type = BSN_CQE_L3_IPV4, .vlan_stripped = 1, .vlan_info = 0x64, .srqn_uidx = 9,
+	    .metadata = 9, .byte_count = 1500, .timestamp = 0x1000, .flow_tag = 0x123456,
+	    .wqe_counter = 8, .opcode = BSN_CQE_RESP_SEND, .owner = 1);
+}
+
 static const struct {
 	const char *name;
 	void (*build)(struct built *);
@@ -562,6 +591,10 @@ static const struct {
 	GOLDEN(cqe128_resp_inline64),
 	GOLDEN(cqe_err_remote_access),
 	GOLDEN(cqe_err_flush),
+	GOLDEN(cqe_sig_err),
+	GOLDEN(cqe_no_packet),
+	GOLDEN(cqe_resize),
+	GOLDEN(cqe_eth),
 #undef GOLDEN
 };
 #define GOLDEN_COUNT (sizeof(goldens) / sizeof(goldens[0]))

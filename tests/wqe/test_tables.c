@@ -33,7 +33,8 @@ struct codec {
 		return bsn_##seg##_word(host, n);                                                  \
 	}
 #define CODEC(seg, SEG, doc) { &bsn_##seg##_desc, seg##_encode, seg##_decode, seg##_word },
-#define ALL_SEGMENTS(X)      BSN_WQE_SEGMENTS(X) BSN_UMR_SEGMENTS(X) BSN_CQE_SEGMENTS(X) BSN_DB_SEGMENTS(X)
+#define ALL_SEGMENTS(X)                                                                            \
+	BSN_WQE_SEGMENTS(X) BSN_UMR_SEGMENTS(X) BSN_CQE_SEGMENTS(X) BSN_DB_SEGMENTS(X)
 
 ALL_SEGMENTS(WRAP)
 
@@ -224,12 +225,12 @@ static const struct {
 	    UINT32_MAX, [14] = 0xffffffa0, 0xe7ffffff } },
 	{ &bsn_repeat_desc, { 0 }, { [3] = 0xffff0000 } },
 	{ &bsn_bsf_desc,
-	  { 0x2c000000, [8] = 0x3fff0000, [10] = 0x0077ffff, 0xff000000, [12] = 0x3fff0000,
-	    [14] = 0x0077ffff, 0xff000000 },
+	  { 0x2c000000, [8] = 0x3fff0000, [10] = 0x0077ffff,
+	    0xff000000, [12] = 0x3fff0000, [14] = 0x0077ffff, 0xff000000 },
 	  { 0 } },
 	{ &bsn_bsf_crypto_desc,
-	  { 0x3cf0fff0, [2] = 0x00ffffff, UINT32_MAX, [8] = 0xff000000, UINT32_MAX,
-	    [12] = UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX },
+	  { 0x3cf0fff0, [2] = 0x00ffffff, UINT32_MAX, [8] = 0xff000000,
+	    UINT32_MAX, [12] = UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX },
 	  { 0 } },
 	{ &bsn_set_psv_desc, { 0xff000000 }, { 0 } },
 	{ &bsn_get_psv_desc,
@@ -259,6 +260,25 @@ static const struct {
 	  { 0 },
 	  { UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX,
 	    UINT32_MAX, 0xff000000, UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX, 0xf0000 } },
+	{ &bsn_cqe_eth_desc,
+	  { 0 },
+	  { 0xe4ff0000, 0xbf000000, [4] = 0x33ffffff, 0x0000ffff, UINT32_MAX,
+	    0xf8000000, [10] = UINT32_MAX, [14] = 0xff000000 } },
+	{ &bsn_cqe_no_packet_desc,
+	  { 0 },
+	  { 0x7fffffff, 0x0000ffff, UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX,
+	    UINT32_MAX, 0xff000000, UINT32_MAX, [11] = UINT32_MAX, [14] = 0xff000000 } },
+	{ &bsn_cqe_sig_err_desc,
+	  { 0 },
+	  { UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX, [8] = 0x0000f8f8, [12] = UINT32_MAX,
+	    UINT32_MAX, 0xff000000 } },
+	{ &bsn_cqe_resize_desc,
+	  { 0 },
+	  { UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX,
+	    UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX,
+	    UINT32_MAX } },
+	{ &bsn_mini_req_desc, { 0 }, { 0xff } },
+	{ &bsn_mini_l34h_desc, { 0 }, { 0xff000000 } },
 	{ &bsn_dbr_wq_desc, { 0xffff0000 }, { 0 } },
 	{ &bsn_dbr_cq_ci_desc, { 0xff000000 }, { 0 } },
 	{ &bsn_dbr_cq_arm_desc, { 0xce000000 }, { 0 } },
