@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""What libbunsen.so exports is what its map names and what the public headers declare. Speaks TAP.
+"""What the libraries export is what the map names and what the public headers declare. Speaks TAP.
 
-usage: symbols.py LIBBUNSEN MAP INCLUDE_FLAG... -- HEADER...
+usage: symbols.py SHARED STATIC MAP INCLUDE_FLAG... -- HEADER...
 """
 
 import fnmatch
@@ -19,6 +19,13 @@ def exported(library):
     symbols = [line.split()[0] for line in out.splitlines() if line.split()[1] != 'A']
     return {symbol.partition('@')[0] for symbol in symbols}, {
         symbol for symbol in symbols if '@@BUNSEN_' not in symbol}
+
+
+def exported_by_archive(library):
+    out = subprocess.run(['nm', '-g', '--defined-only', '--format=posix', library], check=True,
+                         capture_output=True, text=True).stdout
+    names = {line.split()[0] for line in out.splitlines() if len(line.split()) > 1}
+    return {name for name in names if not name.startswith('__odr_asan')}  # a sanitizer's
 
 
 def named(path):
@@ -41,13 +48,14 @@ def declared(flags, headers):
 
 
 def main():
-    library, path, *rest = sys.argv[1:]
+    library, archive, path, *rest = sys.argv[1:]
     flags, headers = rest[:rest.index('--')], rest[rest.index('--') + 1:]
     symbols, unversioned = exported(library)
     patterns, names = named(path), declared(flags, headers)
     checks = {
         'every exported symbol is declared in a public header': symbols - names,
         'what a public header declares is exported': names - symbols,
+        'the static library exports the same': exported_by_archive(archive) ^ symbols,
         'each line of the map names something': {
             pattern for pattern in patterns if not fnmatch.filter(symbols, pattern)},
         'the map is sorted and says nothing twice': {
