@@ -12,6 +12,7 @@
 
 #include "bsn_cqe.h"
 #include "bsn_db.h"
+#include "bsn_eqe.h"
 #include "bsn_syndrome.h"
 #include "bsn_umr.h"
 #include "bsn_wqe.h"
@@ -368,6 +369,34 @@ BSN_API int bsn_cqe_block_begin(struct bsn_cqe_block *block, const void *title,
  */
 BSN_API int bsn_cqe_expand(struct bsn_cqe_block *block, const void *array,
 			   uint8_t (*cqes)[BSN_CQE_SIZE], struct bsn_bad *bad);
+
+/** struct bsn_eqe_event - an EQE, taken apart by bsn_eqe_walk() */
+struct bsn_eqe_event {
+	const struct bsn_seg_desc *view; /* bsn_eqe_desc where its type has none of its own */
+	struct bsn_eqe any;              /* holds in every case: the data as they are */
+	union {
+		struct bsn_eqe_comp comp;
+		struct bsn_eqe_qp qp;
+		struct bsn_eqe_cq cq;
+		struct bsn_eqe_dct dct;
+		struct bsn_eqe_port port;
+		struct bsn_eqe_cmd cmd;
+		struct bsn_eqe_pages pages;
+		struct bsn_eqe_object object;
+	} as; /* by view */
+};
+
+/**
+ * bsn_eqe_walk() - takes an event-queue entry apart
+ * @bytes: the EQE
+ * @size: BSN_EQE_SIZE
+ * @event: the result; undefined on failure
+ * @bad: on failure where and why; may be NULL
+ *
+ * Return: 0, or -EBADMSG.
+ */
+BSN_API int bsn_eqe_walk(const void *bytes, size_t size, struct bsn_eqe_event *event,
+			 struct bsn_bad *bad);
 
 /** struct bsn_row_view - one row of a segment, ready to be printed */
 struct bsn_row_view {

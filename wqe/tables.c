@@ -5,6 +5,7 @@
 #include "bsn_cqe.h"
 #include "bsn_db.h"
 #include "bsn_decode.h"
+#include "bsn_eqe.h"
 #include "bsn_syndrome.h"
 #include "bsn_umr.h"
 #include "bsn_wqe.h"
@@ -28,7 +29,8 @@
 #define DESC_ENTRY(seg, SEG, text) &bsn_##seg##_desc,
 
 #define BSN_ALL_SEGMENTS(X)                                                                        \
-	BSN_WQE_SEGMENTS(X) BSN_UMR_SEGMENTS(X) BSN_CQE_SEGMENTS(X) BSN_DB_SEGMENTS(X)
+	BSN_WQE_SEGMENTS(X)                                                                        \
+	BSN_UMR_SEGMENTS(X) BSN_CQE_SEGMENTS(X) BSN_EQE_SEGMENTS(X) BSN_DB_SEGMENTS(X)
 
 BSN_ALL_SEGMENTS(DESC)
 
@@ -57,6 +59,8 @@ const size_t bsn_segment_count = COUNT(bsn_segments);
 	E(cqe_l3, BSN_CQE_L3_TYPES)                                                                \
 	E(cqe_tls, BSN_CQE_TLS)                                                                    \
 	E(mini_format, BSN_MINI_FORMATS)                                                           \
+	E(eqe_type, BSN_EQE_TYPES)                                                                 \
+	E(eqe_port_change, BSN_EQE_PORT_CHANGES)                                                   \
 	E(cq_arm, BSN_CQ_ARMS)                                                                     \
 	E(syndrome, BSN_SYNDROMES)                                                                 \
 	E(source, BSN_SOURCES)                                                                     \
@@ -100,6 +104,16 @@ const size_t bsn_segment_count = COUNT(bsn_segments);
 	R(cqe_eth, l3_type, cqe_l3)                                                                \
 	R(cqe_eth, tls, cqe_tls)                                                                   \
 	R(mini_req, wqe_opcode, wqe_opcode)                                                        \
+	R(eqe, type, eqe_type)                                                                     \
+	R(eqe_comp, type, eqe_type)                                                                \
+	R(eqe_qp, type, eqe_type)                                                                  \
+	R(eqe_cq, type, eqe_type)                                                                  \
+	R(eqe_dct, type, eqe_type)                                                                 \
+	R(eqe_port, type, eqe_type)                                                                \
+	R(eqe_cmd, type, eqe_type)                                                                 \
+	R(eqe_pages, type, eqe_type)                                                               \
+	R(eqe_object, type, eqe_type)                                                              \
+	R(eqe_port, sub_type, eqe_port_change)                                                     \
 	R(cqe_err, opcode, cqe_opcode)                                                             \
 	R(cqe_err, format, cqe_format)                                                             \
 	R(cqe_err, wqe_opcode, wqe_opcode)                                                         \
