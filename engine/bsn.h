@@ -12,7 +12,9 @@
  *	Context   may allocate, block and make system calls. Objects of one device may be created and
  *	          destroyed by different threads at once; one object is used by one thread at a time.
  *	Destroy   refuses with -EBUSY, and changes nothing, while something still uses the object;
- *	          NULL is destroyed in silence.
+ *	          NULL is destroyed in silence. What belongs to a device that vanished can always be
+ *	          destroyed; what libibverbs keeps of it (RDMAV_ALLOW_DISASSOC_DESTROY) goes with the
+ *	          process.
  *	Fork      a child must not use what its parent opened; it may open the device anew.
  *
  * Threads on the data path: a send queue has one poster, a receive queue one poster, a CQ one
@@ -131,7 +133,7 @@ BSN_API int bsn_device_event_fd(const struct bsn_device *device);
  * bsn_device_get_event - takes one event; never blocks
  *
  * Somebody must call this: here a dead CQ or device is found out, after which their polls report it.
- * Return: 0; -EAGAIN none.
+ * Return: 0; -EAGAIN none; -EIO the device is gone, and there will be no more.
  */
 BSN_API int bsn_device_get_event(struct bsn_device *device, struct bsn_event *event);
 
@@ -342,7 +344,9 @@ struct bsn_connect_attr {
 
 /**
  * bsn_qp_connect - brings a QP up; RC and UC: to @peer. UD: @peer is NULL
- * Return: -EPROTO an address of another version, of another transport, or no address at all.
+ * Return: -EPROTO an address of another version, of another transport or link layer, or no address at
+ * all; -EINVAL an attribute that is out of range (the text names it), or a QP that is connected
+ * already: bsn_qp_reset() first.
  */
 BSN_API int bsn_qp_connect(struct bsn_qp *qp, const struct bsn_address *peer,
 			   const struct bsn_connect_attr *attr);
