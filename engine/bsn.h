@@ -84,7 +84,7 @@ struct bsn_device_info {
 	uint8_t gid[16];
 	uint32_t active_mtu; /* bytes */
 	uint32_t max_qp, max_cq, max_mr, max_srq;
-	uint32_t max_send_wr, max_sge, max_inline, max_cqe;
+	uint32_t max_send_wr, max_sge, max_cqe;
 	uint32_t max_rd_atomic; /* READs and atomics outstanding, as initiator and as target */
 	uint32_t feature_count;
 	struct bsn_feature features[BSN_FEATURES_MAX];
@@ -202,7 +202,12 @@ BSN_API int bsn_channel_fd(const struct bsn_channel *channel);
  */
 BSN_API int bsn_channel_get(struct bsn_channel *channel, struct bsn_cq **cq);
 
-/** struct bsn_cq_attr - @entries: the sum of the depths of all queues that complete here */
+/**
+ * struct bsn_cq_attr - @entries: what all queues that complete here may have outstanding
+ *
+ * That is each receive depth, each SRQ once, and each send depth times the basic blocks (64 B) of the
+ * longest request that the QP was made for: one for one SGE, or up to 28 bytes inline (UD: two).
+ */
 struct bsn_cq_attr {
 	uint32_t entries; /* 0: 256 */
 	uint32_t cqe_size; /* 0: 64; or 128 */

@@ -447,7 +447,9 @@ int bsn_qp_error(struct bsn_qp *handle, struct bsn_qp_error *error)
 	error->text = "no request failed";
 	if (error->has_failed) {
 		bsn_vendor_explain(error->first.vendor_syndrome, &meaning);
-		error->text = meaning.doc ? meaning.doc : ibv_wc_status_str(error->first.status);
+		error->text = error->first.vendor_syndrome && meaning.doc ?
+				      meaning.doc :
+				      ibv_wc_status_str(error->first.status);
 	}
 	return 0;
 }
