@@ -760,6 +760,11 @@ static uint64_t send_ops_of(enum ibv_qp_type type)
 	return flags;
 }
 
+/*
+ * For ibv_wr_* where it is libmlx5's, to which it is cheaper. Others get ibv_post_send(), the way on
+ * which every provider was tried: rxe's sums a list up wrongly and wants IBV_SEND_INLINE besides
+ * (rdma-core 44, providers/rxe/rxe.c).
+ */
 int verbs_qp_create(struct ibv_pd *pd, struct ibv_qp_init_attr *init, struct ibv_qp **qp)
 {
 	struct ibv_qp_init_attr_ex extended = {
@@ -774,8 +779,10 @@ int verbs_qp_create(struct ibv_pd *pd, struct ibv_qp_init_attr *init, struct ibv
 		.pd = pd,
 		.send_ops_flags = send_ops_of(init->qp_type),
 	};
-	struct ibv_qp *created = ibv_create_qp_ex(pd->context, &extended);
+	struct ibv_qp *created = NULL;
 
+	if (provider_is_mlx5(pd->context->device))
+		created = ibv_create_qp_ex(pd->context, &extended);
 	/* Without, if need be; if it was something else that displeased, that fails again. */
 	if (!created) {
 		errno = 0;
