@@ -61,12 +61,12 @@ static void to_init(struct ibv_qp *qp)
 	modify(qp, &attr, IBV_QP_PKEY_INDEX | IBV_QP_PORT | rights);
 }
 
-static void to_rts(struct ibv_qp *qp, const struct ibv_qp *peer)
+static void to_rts(struct app *a, struct ibv_qp *qp, const struct ibv_qp *peer)
 {
 	struct ibv_qp_attr rtr = { .qp_state = IBV_QPS_RTR,
 				   .path_mtu = IBV_MTU_1024,
 				   .dest_qp_num = peer->qp_num,
-				   .ah_attr = { .dlid = 1, .port_num = 1 },
+				   .ah_attr = bench_way_to_self(a->b),
 				   .max_dest_rd_atomic = 4,
 				   .min_rnr_timer = 12 };
 	struct ibv_qp_attr rts = { .qp_state = IBV_QPS_RTS,
@@ -90,17 +90,22 @@ static void connect_both(struct app *a)
 {
 	to_init(a->qp);
 	to_init(a->peer);
-	to_rts(a->qp, a->peer);
-	to_rts(a->peer, a->qp);
+	to_rts(a, a->qp, a->peer);
+	to_rts(a, a->peer, a->qp);
 }
 
-/* A CQ that has room for the QP's work, and not for one request more. */
+/*
+ * A CQ that has room for the QP's work, and not for one request more. An mlx5 CQ has one entry more
+ * than it owns up to; soft-RoCE has what it says.
+ */
 static struct ibv_cq *create_cq(struct app *a, struct ibv_comp_channel *channel)
 {
-	struct ibv_cq *cq = ibv_create_cq(a->context, 2 * DEPTH - 1, NULL, channel, 0);
+	const int entries = a->b->is_rxe ? 2 * DEPTH : 2 * DEPTH - 1;
+	struct ibv_cq *cq = ibv_create_cq(a->context, entries, NULL, channel, 0);
 
 	assert_non_null(cq);
-	assert_int_equal(cq->cqe, 2 * DEPTH - 1);
+	if (a->b->is_model)
+		assert_int_equal(cq->cqe, entries);
 	return cq;
 }
 
@@ -185,8 +190,7 @@ static struct ibv_wc peer_wc(struct app *a)
 {
 	struct ibv_wc wc;
 
-	bench_settle(a->b);
-	assert_int_equal(ibv_poll_cq(a->peer_cq, 1, &wc), 1);
+	assert_int_equal(bench_reap_verbs(a->b, a->peer_cq, &wc), 1);
 	assert_int_equal(wc.status, IBV_WC_SUCCESS);
 	return wc;
 }
@@ -348,7 +352,7 @@ static void peer_sends_datagram(struct app *a, struct ibv_ah *ah)
 static void ud_answers_a_datagram(struct bench *b)
 {
 	const struct bsn_connect_attr connect = { .qkey = QKEY };
-	struct ibv_ah_attr path = { .dlid = 1, .port_num = 1 };
+	struct ibv_ah_attr path = bench_way_to_self(b);
 	struct app *a = start_attached(b, IBV_QPT_UD, false);
 	struct ibv_ah *ah = ibv_create_ah(a->pd, &path);
 	struct bsn_completion c;
@@ -415,7 +419,7 @@ static void a_full_queue_never_overruns_its_cq(struct bench *b)
 	uint64_t posted = 0, received = 1ull << 32, due[2] = { posted, received };
 	struct bsn_event event;
 
-	for (unsigned lap = 0; lap < 300; lap++) {
+	for (unsigned lap = 0; lap < bench_rounds(b, 300); lap++) {
 		struct bsn_completion c[2 * DEPTH];
 		while (!post_write(a, 0, 8, posted, BSN_F_SIGNALED | BSN_F_RING))
 			posted++;
@@ -429,8 +433,8 @@ static void a_full_queue_never_overruns_its_cq(struct bench *b)
 			assert_int_equal(c[i].id, due[c[i].opcode == BSN_RECV]++);
 		}
 	}
-	assert_true(posted > 1000);
-	assert_true((uint32_t)received > 1000);
+	assert_true(posted > bench_rounds(b, 1000));
+	assert_true((uint32_t)received > bench_rounds(b, 1000));
 	assert_int_equal(bsn_device_get_event(a->device, &event), -EAGAIN);
 	stop_app(a);
 }
@@ -778,7 +782,8 @@ static const struct bench_case cases[] = {
 	  BARE },
 	{ CASE("the application's channel loses no event", the_applications_channel_loses_no_event),
 	  BARE },
-	{ CASE("a QP that was posted to is too late", a_qp_that_was_posted_to_is_too_late), BARE },
+	{ CASE("a QP that was posted to is too late", a_qp_that_was_posted_to_is_too_late), BARE,
+	  .rxe_lacks = "only an mlx5 queue tells whether it was posted to" },
 	{ CASE("a CQ that was used is too late", a_cq_that_was_used_is_too_late), BARE },
 	{ CASE("two QPs may share a CQ on one path", two_qps_may_share_a_cq_on_one_path), BARE },
 	{ CASE("a QP with an SRQ is refused", a_qp_with_an_srq_is_refused), BARE },

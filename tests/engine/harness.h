@@ -35,10 +35,11 @@ struct bench_case {
 	bool is_bare;           /* a device and its memory, no queues */
 	bool is_model_only;
 	bool is_verbs_only;
-	bool is_own_only; /* not on QPs that the application made */
-	bool has_channel; /* of both CQs */
-	bool has_srq;     /* for both ends */
-	bool stays_idle;  /* the QPs are not connected */
+	bool is_own_only;      /* not on QPs that the application made */
+	bool has_channel;      /* of both CQs */
+	bool has_srq;          /* for both ends */
+	bool stays_idle;       /* the QPs are not connected */
+	const char *rxe_lacks; /* why the case is left out on the kernel's soft-RoCE */
 };
 
 #define CASE(text, function) .name = text, .run = function
@@ -58,6 +59,7 @@ struct bench {
 	const struct bench_case *test;
 	enum bench_kind kind;
 	bool is_model;
+	bool is_rxe; /* the kernel's soft-RoCE, which has ways of its own */
 	struct bsn_device *device;
 	struct bsn_channel *channel;
 	struct bsn_rq *srq;
@@ -85,6 +87,9 @@ int bench_run(const char *subject, const struct bench_case *cases, size_t count)
 void bench_make_qp(struct bench *b, int end);
 void bench_connect(struct bench *b);
 
+/* From this device's port to itself. */
+struct ibv_ah_attr bench_way_to_self(struct bench *b);
+
 uint8_t *bench_at(struct bench *b, int end, size_t offset);
 struct bsn_sge bench_sge(struct bench *b, int end, size_t offset, uint32_t length);
 struct bsn_remote bench_remote(struct bench *b, int end, size_t offset);
@@ -96,6 +101,12 @@ struct bsn_remote bench_remote(struct bench *b, int end, size_t offset);
  * how many, or what bsn_poll() said when there were none.
  */
 int bench_reap(struct bench *b, struct bsn_cq *cq, struct bsn_completion *c, int n);
+
+/* The same for one completion of a CQ that is not Bunsen's. */
+int bench_reap_verbs(struct bench *b, struct ibv_cq *cq, struct ibv_wc *wc);
+
+/* How often to do what would be done @n times on the model: a real device makes each wait long. */
+unsigned bench_rounds(struct bench *b, unsigned n);
 
 /* Lets the device work until it has nothing more to do; on a real one, for a while. */
 void bench_settle(struct bench *b);

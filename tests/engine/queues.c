@@ -172,7 +172,7 @@ static void nobody_need_ever_signal(struct bench *b)
 		n++;
 	}
 	expect_nothing(b, b->cq[0]);
-	assert_true(refused > 0);
+	assert_true(refused > 0 || !b->is_model); /* a real device works all the while */
 	assert_true(outstanding_sends(b) < send_depth(b));
 	assert_written(b, 0, n);
 }

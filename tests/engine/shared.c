@@ -102,7 +102,7 @@ static void a_qp_that_goes_leaves_no_hole(struct bench *b)
 	const uint64_t depth = fill(b);
 	uint64_t n, id = depth;
 
-	for (unsigned lap = 0; lap < 4 * depth; lap++) {
+	for (unsigned lap = 0; lap < bench_rounds(b, 4 * (unsigned)depth); lap++) {
 		struct bsn_completion c;
 		struct pairs p;
 		make_pairs(b, &p);
