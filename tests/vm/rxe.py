@@ -1,0 +1,200 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""What the guest runs on its verbs device, in one boot. Speaks TAP.
+
+usage: rxe.py BUILD_ROOT ENGINE_TEST...
+
+The test programs of the engine, as they are, then programs in pairs: those of the distribution,
+bsn-perf, and the examples. No time is asserted: the guest is emulated.
+"""
+
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / 'tools'))
+
+from harness import Bench, Failure, check, free_port  # noqa: E402
+
+BUILD = pathlib.Path(sys.argv[1])
+ENGINE_TESTS = [pathlib.Path(path).resolve() for path in sys.argv[2:]]
+DEVICE = 'rxe0'
+GID = '1'  # the IPv4 one
+PROGRAM_S = 60
+
+PINGPONGS = ['rc', 'uc', 'ud', 'srq']
+PERFTESTS = ['ib_write_lat', 'ib_read_lat', 'ib_send_lat', 'ib_atomic_lat', 'ib_write_bw']
+OPERATIONS = ['write', 'read', 'send', 'atomic']
+
+# As cmocka prints them.
+CASE = re.compile(r'(?P<not>not )?ok \d+ (?P<skip># SKIP|-) (?P<name>.*)')
+
+
+class Tap:
+    """Numbers the cases of everything."""
+
+    def __init__(self):
+        self.count = self.failed = 0
+
+    def case(self, name, works=True, why='', skip=None):
+        self.count += 1
+        self.failed += not works
+        print('' if works else 'not ', f'ok {self.count} - {name}',
+              f' # SKIP {skip}' if skip else '', sep='')
+        for line in why.strip().split('\n') if why else []:
+            print('#', line)
+        sys.stdout.flush()
+
+
+def run_engine_test(tap, path):
+    """Each case of the program is one of ours."""
+    subject = path.name.replace('test_engine_', '')
+    env = dict(os.environ, BSN_TEST_DEVICE=DEVICE, CMOCKA_MESSAGE_OUTPUT='TAP')
+    try:
+        run = subprocess.run([path], env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                             text=True, timeout=PROGRAM_S, check=False)
+        out, how = run.stdout, f'exit status {run.returncode}'
+        ended_well = run.returncode == 0
+    except subprocess.TimeoutExpired as error:
+        out, how = (error.stdout or b'').decode(), f'not done after {PROGRAM_S} s'
+        ended_well = False
+    before = tap.failed
+    why = ''
+    for line in out.splitlines():
+        match = CASE.match(line)
+        if match:
+            skipped = match['skip'] != '-'
+            tap.case(f'engine, {subject}: {match["name"]}', skipped or not match['not'],
+                     skip=why or 'no reason given' if skipped else None)
+        elif line.startswith('left out: '):
+            why = line[len('left out: '):]
+        elif not re.match(r'1\.\.\d|# (not )?ok', line):
+            print('#', line.lstrip('# '))
+    # None at all: cases for the model only.
+    if not ended_well and tap.failed == before:
+        tap.case(f'engine, {subject}', False, how)
+
+
+# -- programs -----------------------------------------------------------------------------------
+
+def listens(port):
+    """Does somebody listen there? (proc(5): local address, state 0A is LISTEN)"""
+    wanted = re.compile(rf':{int(port):04X} [0-9A-F]+:0000 0A ')
+    tables = [pathlib.Path('/proc/net/tcp'), pathlib.Path('/proc/net/tcp6')]
+    return any(wanted.search(table.read_text()) for table in tables if table.exists())
+
+
+def pair(bench, *command, client=('127.0.0.1',), port='-p', **more):
+    """What the client said, and the server, of programs started alike but for the host's name."""
+    number = free_port()
+    flags = [port, number] if port else [number]
+    server = bench.start(*command, *flags, **more)
+    while not listens(number) and server.poll() is None:
+        try:
+            server.wait(0.05)
+        except subprocess.TimeoutExpired:
+            pass
+    out = bench.run(*command, *flags, *client, **more)[0]
+    return out, bench.finish(server)[0]
+
+
+def check_devinfo(bench):
+    out = bench.run('ibv_devinfo', '-d', DEVICE)[0]
+    for text in ('hca_id:\trxe0', 'PORT_ACTIVE', 'Ethernet'):
+        check(text in out, out)
+
+
+def check_info(bench):
+    out = bench.run(BUILD / 'tools/bsn-info', '--json')[0]
+    device = json.loads(out)['devices'][0]
+    check(device['name'] == DEVICE and device['direct'] is False, out)
+    check('libmlx5 does not drive' in device['why'], out)
+    why_not = {feature['name']: feature['why_not'] for feature in device['features']}
+    check(why_not['direct'] and not why_not['srq'] and not why_not['atomics'], out)
+
+
+def check_direct_is_refused(bench):
+    bench.complains(f'{DEVICE} is not driven by libmlx5', BUILD / 'tools/bsn-perf', 'lat',
+                    BSN_PATH='direct')
+
+
+def check_perf(bench, command, op, path):
+    few = ['--op', op, '--iters', '200', '--json', '--path', path]
+    port = free_port()
+    server = bench.start(BUILD / 'tools/bsn-perf', command, *few, '--port', port, 'server')
+    out = bench.run(BUILD / 'tools/bsn-perf', command, *few, '--port', port, 'client',
+                    'localhost')[0]
+    bench.finish(server)
+    json.loads(out)
+
+
+def check_example(bench, name, text):
+    port = free_port()
+    waiting = bench.start(BUILD / 'tools' / name, port)
+    going = bench.start(BUILD / 'tools' / name, port, 'localhost')
+    for process in waiting, going:
+        out = bench.finish(process)[0]
+        check(re.search(text, out), out)
+
+
+def check_attach(bench):
+    out = bench.run(BUILD / 'tools/attach')[0]
+    check(out == 'written by Bunsen, 1000 times\n', out)
+
+
+def programs():
+    """(name, program, function of a bench)"""
+    yield 'ibv_devinfo', 'ibv_devinfo', check_devinfo
+    for transport in PINGPONGS:
+        program = f'ibv_{transport}_pingpong'
+        for flags in ([], ['-e']):
+            command = [program, '-d', DEVICE, '-g', GID, '-n', '100', *flags]
+            yield ' '.join([program, *flags]), program, lambda b, c=command: pair(b, *c)
+    for program in PERFTESTS:
+        command = [program, '-d', DEVICE, '-x', GID, '-n', '100']
+        yield program, program, lambda b, c=command: pair(b, *c)
+    tool = str(BUILD / 'tools/bsn-perf')
+    yield 'bsn-info says why', str(BUILD / 'tools/bsn-info'), check_info
+    yield 'the direct path is refused', tool, check_direct_is_refused
+    for command in 'lat', 'bw':
+        for op in OPERATIONS:
+            for path in 'verbs', 'ibv':
+                yield (f'bsn-perf {command} --op {op} --path {path}', tool,
+                       lambda b, c=command, o=op, p=path: check_perf(b, c, o, p))
+    for name, text in (('hello_write', r'^hello from process \d+\n$'),
+                       ('pingpong', r'1000 messages there and back; the last one said 199[89]')):
+        yield (f'example {name}', str(BUILD / 'tools' / name),
+               lambda b, n=name, t=text: check_example(b, n, t))
+    yield 'example attach', str(BUILD / 'tools/attach'), check_attach
+
+
+def run_program(tap, name, program, function):
+    if not shutil.which(program):
+        tap.case(name, skip=f'{program} is not there')
+        return
+    bench = Bench(name)
+    try:
+        function(bench)
+        tap.case(name)
+    except Failure as failure:
+        tap.case(name, False, str(failure))
+    finally:
+        bench.end()
+
+
+def main():
+    tap = Tap()
+    for path in ENGINE_TESTS:
+        run_engine_test(tap, path)
+    for name, program, function in programs():
+        run_program(tap, name, program, function)
+    print(f'1..{tap.count}')
+    return 1 if tap.failed else 0
+
+
+sys.exit(main())
