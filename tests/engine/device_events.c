@@ -90,7 +90,8 @@ static void an_srq_that_runs_low(struct bench *b)
 	bench_settle(b);
 	assert_silent(b);
 	ok(bsn_qp_fail(b->qp[1])); /* it takes no more of the SRQ's receives */
-	told(b, QP, QP_LAST_WQE_REACHED, .qp = b->qp[1]);
+	if (!b->is_rxe)            /* which never says so */
+		told(b, QP, QP_LAST_WQE_REACHED, .qp = b->qp[1]);
 	assert_silent(b);
 }
 
@@ -125,7 +126,8 @@ static const struct bench_case cases[] = {
 	  FAULT("nth=1 cq-overrun") },
 	{ CASE("an SRQ that runs low", an_srq_that_runs_low), .has_srq = true },
 	{ CASE("a device that is gone", a_device_that_is_gone), FAULT("nth=1 remove-device") },
-	{ CASE("an object of somebody else's", an_object_of_somebody_elses), .is_own_only = true },
+	{ CASE("an object of somebody else's", an_object_of_somebody_elses), .is_own_only = true,
+	  .rxe_lacks = "soft-RoCE looks at a limit only when a receive is taken" },
 };
 
 int main(void)
