@@ -309,24 +309,9 @@ static int deliver_inline(const struct bsn_cq *cq, const struct bsn_rq *rq, uint
 
 /* -- one CQE ------------------------------------------------------------------------------------ */
 
-static const uint8_t status_of_syndrome[256] = {
-/* Anything else is IBV_WC_GENERAL_ERR; rdma-core providers/mlx5/cq.c mlx5_handle_error_cqe() */
-#define STATUS(syndrome, status) [BSN_SYNDROME_##syndrome] = (status)
-	STATUS(LOCAL_LENGTH, IBV_WC_LOC_LEN_ERR),
-	STATUS(LOCAL_QP_OPERATION, IBV_WC_LOC_QP_OP_ERR),
-	STATUS(LOCAL_PROTECTION, IBV_WC_LOC_PROT_ERR),
-	STATUS(FLUSHED, IBV_WC_WR_FLUSH_ERR),
-	STATUS(MW_BIND, IBV_WC_MW_BIND_ERR),
-	STATUS(BAD_RESPONSE, IBV_WC_BAD_RESP_ERR),
-	STATUS(LOCAL_ACCESS, IBV_WC_LOC_ACCESS_ERR),
-	STATUS(REMOTE_INVALID_REQUEST, IBV_WC_REM_INV_REQ_ERR),
-	STATUS(REMOTE_ACCESS, IBV_WC_REM_ACCESS_ERR),
-	STATUS(REMOTE_OPERATION, IBV_WC_REM_OP_ERR),
-	STATUS(RETRY_EXCEEDED, IBV_WC_RETRY_EXC_ERR),
-	STATUS(RNR_RETRY_EXCEEDED, IBV_WC_RNR_RETRY_EXC_ERR),
-	STATUS(REMOTE_ABORTED, IBV_WC_REM_ABORT_ERR),
+#define STATUS(syndrome, status) [BSN_SYNDROME_##syndrome] = IBV_WC_##status,
+static const uint8_t status_of_syndrome[256] = { BSN_SYNDROME_STATUSES(STATUS) };
 #undef STATUS
-};
 
 static uint8_t status_of(uint32_t syndrome)
 {

@@ -42,6 +42,25 @@ extern "C" {
 enum bsn_syndrome { BSN_SYNDROMES(BSN_ENUM_SYNDROME) };
 #undef BSN_ENUM_SYNDROME
 
+/*
+ * What verbs makes of a syndrome: X(NAME, ibv_wc_status without IBV_WC_). Anything else becomes
+ * IBV_WC_GENERAL_ERR. Source: rdma-core providers/mlx5/cq.c mlx5_handle_error_cqe()
+ */
+#define BSN_SYNDROME_STATUSES(X)                                                                   \
+	X(LOCAL_LENGTH, LOC_LEN_ERR)                                                               \
+	X(LOCAL_QP_OPERATION, LOC_QP_OP_ERR)                                                       \
+	X(LOCAL_PROTECTION, LOC_PROT_ERR)                                                          \
+	X(FLUSHED, WR_FLUSH_ERR)                                                                   \
+	X(MW_BIND, MW_BIND_ERR)                                                                    \
+	X(BAD_RESPONSE, BAD_RESP_ERR)                                                              \
+	X(LOCAL_ACCESS, LOC_ACCESS_ERR)                                                            \
+	X(REMOTE_INVALID_REQUEST, REM_INV_REQ_ERR)                                                 \
+	X(REMOTE_ACCESS, REM_ACCESS_ERR)                                                           \
+	X(REMOTE_OPERATION, REM_OP_ERR)                                                            \
+	X(RETRY_EXCEEDED, RETRY_EXC_ERR)                                                           \
+	X(RNR_RETRY_EXCEEDED, RNR_RETRY_EXC_ERR)                                                   \
+	X(REMOTE_ABORTED, REM_ABORT_ERR)
+
 /* How a meaning is known: X(NAME, value, doc) */
 #define BSN_SOURCES(X)                                                                             \
 	X(UNKNOWN, 0, "nowhere stated")                                                            \
@@ -71,6 +90,11 @@ enum bsn_tpt_detail { BSN_TPT_DETAILS(BSN_ENUM_TPT) };
 /* 0xa0 to 0xbf: not ready to receive; the low 5 bits are the RNR timer code. */
 #define BSN_VENDOR_RNR_FIRST 0xa0
 #define BSN_VENDOR_RNR_LAST  0xbf
+
+/* What each of the 32 timer codes means, in units of 10 us: IBTA "RNR NAK timer field values" */
+#define BSN_RNR_TIMERS_10US                                                                        \
+	65536, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024,   \
+		1536, 2048, 3072, 4096, 6144, 8192, 12288, 16384, 24576, 32768, 49152
 
 /*
  * Vendor syndromes: X(NAME, value, doc), and T(NAME, value, doc) for the bases of eight codes whose
@@ -219,6 +243,53 @@ struct bsn_vendor_meaning {
  * @meaning: filled in all cases
  */
 BSN_API void bsn_vendor_explain(uint32_t code, struct bsn_vendor_meaning *meaning);
+
+/*
+ * Two more numbers that logs call a syndrome or a status; neither is ever in a CQE.
+ *
+ * Of the device as a whole, in its health buffer: X(NAME, value, doc). Source: the kernel's
+ * mlx5_ifc.h MLX5_INITIAL_SEG_HEALTH_SYNDROME_*, printed by health.c.
+ */
+#define BSN_HEALTH_SYNDROMES(X)                                                                    \
+	X(FW_INTERNAL, 0x01, "firmware failed an assertion")                                       \
+	X(DEAD_IRISC, 0x07, "a processor inside does not answer")                                  \
+	X(HW_FATAL, 0x08, "hardware, for good")                                                    \
+	X(FW_CRC, 0x09, "checksum of the firmware image")                                          \
+	X(ICM_FETCH_PCI, 0x0a, "reading its own host memory (ICM) failed on the bus")              \
+	X(ICM_PAGE, 0x0b, "a page of its host memory (ICM)")                                       \
+	X(ASYNC_EQ_OVERRUN, 0x0c, "the queue of asynchronous events was full")                     \
+	X(EQ_IN_ERROR, 0x0d, "an event queue is in error")                                         \
+	X(EQ_INVALID, 0x0e, "an event queue that does not exist")                                  \
+	X(FFSER, 0x0f, "FFSER")                                                                    \
+	X(HIGH_TEMPERATURE, 0x10, "too hot")                                                       \
+	X(ICM_PCI_POISONED, 0x12, "its host memory (ICM) came poisoned from the bus")              \
+	X(TRUST_LOCKDOWN, 0x13, "trust lockdown")
+
+/* Of a firmware command: X(NAME, value, doc). Source: the kernel's device.h MLX5_CMD_STAT_* */
+#define BSN_COMMAND_STATUSES(X)                                                                    \
+	X(OK, 0x00, "done")                                                                        \
+	X(INTERNAL, 0x01, "internal error")                                                        \
+	X(BAD_OPERATION, 0x02, "no such command, or not for this function")                        \
+	X(BAD_PARAMETER, 0x03, "bad parameter")                                                    \
+	X(BAD_SYSTEM_STATE, 0x04, "not in this state of the device")                               \
+	X(BAD_RESOURCE, 0x05, "no such object, or not of this kind")                               \
+	X(RESOURCE_BUSY, 0x06, "object in use")                                                    \
+	X(LIMIT, 0x08, "limits exceeded")                                                          \
+	X(BAD_RESOURCE_STATE, 0x09, "not in this state of the object")                             \
+	X(BAD_INDEX, 0x0a, "bad index")                                                            \
+	X(NO_RESOURCES, 0x0f, "no resources left")                                                 \
+	X(BAD_QP_STATE, 0x10, "not in this state of the QP")                                       \
+	X(BAD_PACKET, 0x30, "bad management packet, dropped")                                      \
+	X(BAD_SIZE_OUTSTANDING_CQES, 0x40, "more CQEs outstanding than the new size holds")        \
+	X(BAD_INPUT_LENGTH, 0x50, "bad input length")                                              \
+	X(BAD_OUTPUT_LENGTH, 0x51, "bad output length")
+
+#define BSN_ENUM_HEALTH(name, value, doc) BSN_HEALTH_##name = value,
+enum bsn_health_syndrome { BSN_HEALTH_SYNDROMES(BSN_ENUM_HEALTH) };
+#undef BSN_ENUM_HEALTH
+#define BSN_ENUM_COMMAND(name, value, doc) BSN_COMMAND_##name = value,
+enum bsn_command_status { BSN_COMMAND_STATUSES(BSN_ENUM_COMMAND) };
+#undef BSN_ENUM_COMMAND
 
 #ifdef __cplusplus
 }

@@ -66,7 +66,9 @@ const size_t bsn_segment_count = COUNT(bsn_segments);
 	E(source, BSN_SOURCES)                                                                     \
 	E(tpt_detail, BSN_TPT_DETAILS)                                                             \
 	E(transport, BSN_TRANSPORTS)                                                               \
-	E(vendor_syndrome, VENDOR_SYNDROMES)
+	E(vendor_syndrome, VENDOR_SYNDROMES)                                                       \
+	E(health_syndrome, BSN_HEALTH_SYNDROMES)                                                   \
+	E(command_status, BSN_COMMAND_STATUSES)
 
 #define ENUM_FIELDS(R)                                                                             \
 	R(ctrl, opcode, wqe_opcode)                                                                \

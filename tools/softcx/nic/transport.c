@@ -223,12 +223,7 @@ static bool map_remote(struct exchange *x, uint64_t len, unsigned right, struct 
 
 /* -- receiving --------------------------------------------------------------------------------- */
 
-/* IBTA "RNR NAK timer field values", in units of 10 us. */
-static const uint32_t rnr_timer_10us[32] = {
-	65536, 1,    2,    3,    4,    6,     8,     12,    16,    24,    32,
-	48,    64,   96,   128,  192,  256,   384,   512,   768,   1024,  1536,
-	2048,  3072, 4096, 6144, 8192, 12288, 16384, 24576, 32768, 49152,
-};
+static const uint32_t rnr_timer_10us[32] = { BSN_RNR_TIMERS_10US };
 
 static void ask_to_wait(struct exchange *x)
 {
