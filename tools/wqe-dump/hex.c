@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "hex.h"
+
+#include <ctype.h>
+#include <string.h>
+
+#define SEPARATORS " \t,;{}()[]'\""
+#define GAP_MAX    2  /* more blanks between two words end the bytes: ASCII follows */
+#define WORD_MAX   16 /* digits of the longest word; longer ones are strings of bytes */
+#define ENOUGH     16 /* bytes that a line has at least, if ASCII may follow */
+
+/* A word of a line. */
+struct word {
+	const char *begin, *end; /* of the digits */
+	unsigned digits;         /* 0: not hexadecimal */
+	bool has_colon;          /* behind it: an offset */
+	unsigned gap;            /* blanks before it */
+};
+
+static bool is_digit(char c)
+{
+	return isxdigit((unsigned char)c);
+}
+
+static unsigned digit_value(char c)
+{
+	return c <= '9' ? (unsigned)(c - '0') : (unsigned)((c | 0x20) - 'a') + 10;
+}
+
+/* The next word from `at` on, or NULL at the end. Returns where to go on. */
+static const char *next_word(const char *at, struct word *word)
+{
+	const char *start = at;
+
+	at += strspn(at, SEPARATORS);
+	if (!*at || *at == '|') /* what is between bars is ASCII */
+		return NULL;
+	*word = (struct word){ .gap = (unsigned)(at - start) };
+	if ((at[0] == '0' || at[0] == '\\') && (at[1] | 0x20) == 'x')
+		at += 2;
+	word->begin = at;
+	while (is_digit(*at))
+		at++;
+	word->end = at;
+	if (*at == ':' && at - word->begin == 2 && is_digit(at[1])) {
+		word->digits = 2; /* 00:11:22 */
+		return at + 1;
+	}
+	word->has_colon = *at == ':';
+	at += word->has_colon;
+	if (!*at || *at == '\\' || strchr(SEPARATORS, *at))
+		word->digits = (unsigned)(word->end - word->begin);
+	else
+		at += strcspn(at, " \t");
+	return at;
+}
+
+/* Words of one width that follow each other. */
+struct run {
+	struct word before; /* the word before it */
+	struct word first;
+	const char *end;
+	unsigned digits; /* of a word */
+	unsigned words, bytes;
+	bool is_over;
+};
+
+static bool goes_on(const struct run *run, const struct word *word)
+{
+	if (word->has_colon || !word->digits || word->digits % 2 || word->gap > GAP_MAX + 1)
+		return false;
+	return word->digits <= run->digits || (run->digits > WORD_MAX && word->digits > WORD_MAX);
+}
+
+static void extend(struct run *run, const struct word *word)
+{
+	run->words++;
+	run->bytes += word->digits / 2;
+	run->end = word->end;
+	run->is_over = word->digits < run->digits && run->digits <= WORD_MAX;
+}
+
+/* Finds the longest run, or the first that is long enough. */
+static void find_run(const char *text, struct run *best)
+{
+	struct run run = { 0 };
+	struct word word = { 0 }, before = { 0 };
+
+	*best = run;
+	while (best->bytes < ENOUGH || best->end == run.end) {
+		before = word;
+		text = next_word(text, &word);
+		if (!text)
+			break;
+		if (run.words && !run.is_over && goes_on(&run, &word)) {
+			extend(&run, &word);
+		} else {
+			run = (struct run){ .before = before,
+					    .first = word,
+					    .digits = word.digits };
+			if (word.has_colon || !word.digits || word.digits % 2)
+				run.is_over = true;
+			else
+				extend(&run, &word);
+		}
+		if (run.bytes > best->bytes || run.end == best->end)
+			*best = run;
+	}
+}
+
+static uint64_t word_value(const struct word *word)
+{
+	uint64_t value = 0;
+
+	for (const char *c = word->begin; c < word->end; c++)
+		value = value << 4 | digit_value(*c);
+	return value;
+}
+
+/* Whether the run begins with an offset that is as wide as the words: one word more than a line has. */
+static bool begins_with_offset(const struct run *run)
+{
+	const unsigned width = run->digits / 2;
+
+	if (width != 4 && width != 8)
+		return false;
+	return (run->words == 16 / width + 1 || run->words == 32 / width + 1) &&
+	       word_value(&run->first) % 16 == 0;
+}
+
+static void take_offset(struct run *run, struct hex_row *row)
+{
+	const struct word *before = &run->before;
+
+	if (before->has_colon || before->digits >= 6) {
+		row->has_offset = before->digits != 0;
+		row->offset = word_value(before);
+		row->is_swapped = before->digits == 7 && !before->has_colon && run->digits > 2;
+	} else if (begins_with_offset(run)) {
+		row->has_offset = true;
+		row->offset = word_value(&run->first);
+		run->before = run->first;
+		run->bytes -= run->digits / 2;
+		next_word(run->first.end, &run->first);
+	}
+}
+
+static void read_digits(const struct hex_row *row, uint8_t *bytes)
+{
+	unsigned nibbles = 0;
+
+	for (const char *c = row->begin; c < row->end && nibbles < 2 * row->count; c++) {
+		if ((c[0] == '0' || c[0] == '\\') && (c[1] | 0x20) == 'x')
+			c++; /* 0x, \x */
+		else if (is_digit(*c)) {
+			bytes[nibbles / 2] = (uint8_t)(bytes[nibbles / 2] << 4 | digit_value(*c));
+			nibbles++;
+		}
+	}
+}
+
+bool hex_row_read(const char *text, struct hex_row *row, uint8_t *bytes)
+{
+	const char *first;
+	struct run run;
+
+	*row = (struct hex_row){ 0 };
+	find_run(text, &run);
+	if (!run.bytes)
+		return false;
+	take_offset(&run, row);
+	row->count = run.bytes < HEX_ROW_MAX ? run.bytes : HEX_ROW_MAX;
+	row->group = run.digits <= WORD_MAX ? run.digits / 2 : 1;
+	row->begin = run.first.begin;
+	row->end = run.end;
+	first = row->has_offset ? run.before.begin : row->begin;
+	text += strspn(text, SEPARATORS);
+	row->is_pure = text == first || text + 2 == first;
+	if (bytes)
+		read_digits(row, bytes);
+	return true;
+}

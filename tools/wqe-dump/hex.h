@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Bytes written as hexadecimal digits, in the shapes that people and programs give them. */
+#ifndef WQE_DUMP_HEX_H
+#define WQE_DUMP_HEX_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/** struct hex_row - the bytes of one line */
+struct hex_row {
+	unsigned count; /* bytes; 0: the line has none */
+	unsigned group; /* bytes that were written together, most significant first */
+	bool has_offset;
+	bool is_swapped; /* by its offset it is of a tool that prints words of the host */
+	bool is_pure;    /* the line has nothing else */
+	uint64_t offset;
+	const char *begin; /* of the digits in the text */
+	const char *end;
+};
+
+#define HEX_ROW_MAX 4096 /* bytes of a line that are looked at */
+
+/**
+ * hex_row_read() - finds the bytes in a line
+ * @text: the line, which ends with a NUL
+ * @row: what was found
+ * @bytes: the bytes, at most HEX_ROW_MAX; may be NULL
+ *
+ * Something may stand before them; an offset, and the same in ASCII behind them, are not taken for
+ * bytes.
+ * Return: whether there are any.
+ */
+bool hex_row_read(const char *text, struct hex_row *row, uint8_t *bytes);
+
+#endif

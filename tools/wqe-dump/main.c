@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* wqe-dump: finds errors, CQEs and WQEs in what it is given, and says what they mean. */
+#include <errno.h>
+#include <popt.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "command.h"
+#include "print.h"
+#include "scan.h"
+
+static struct {
+	char *format, *transport;
+	int json, version;
+} options;
+
+static const struct poptOption option_table[] = {
+	{ "format", 'f', POPT_ARG_STRING, &options.format, 0,
+	  "what the input is: a log's form, or cqe, cqe128, wqe, recv, recv-srq, recv-signed",
+	  "NAME" },
+	{ "transport", 't', POPT_ARG_STRING, &options.transport, 0,
+	  "of the queue that WQEs are from: rc, uc, ud, dc, xrc, eth, ipoib", "NAME" },
+	{ "json", 'j', POPT_ARG_NONE, &options.json, 0, "print JSON", NULL },
+	{ "version", 0, POPT_ARG_NONE, &options.version, 0, "show the version", NULL },
+	POPT_AUTOHELP POPT_TABLEEND
+};
+
+/* The words that may follow wqe-dump; anything else is a file. */
+static const struct command {
+	const char *name;
+	int (*run)(int argc, const char **argv);
+} commands[] = {
+	{ NULL, NULL },
+};
+
+/* -- what the options say ----------------------------------------------------------------------- */
+
+static const char *const raw_names[] = {
+	[RAW_CQE] = "cqe",   [RAW_CQE128] = "cqe128",     [RAW_WQE] = "wqe",
+	[RAW_RECV] = "recv", [RAW_RECV_SRQ] = "recv-srq", [RAW_RECV_SIGNED] = "recv-signed",
+};
+
+static int read_format(struct scan_attr *attr)
+{
+	if (!options.format)
+		return 0;
+	for (unsigned i = RAW_CQE; i < sizeof(raw_names) / sizeof(raw_names[0]); i++)
+		if (!strcmp(options.format, raw_names[i])) {
+			attr->raw_kind = (enum raw_kind)i;
+			return 0;
+		}
+	attr->only = form_find(options.format);
+	if (attr->only)
+		return 0;
+	fprintf(stderr,
+		"wqe-dump: --format %s is none of: cqe cqe128 wqe recv recv-srq recv-signed",
+		options.format);
+	for (const struct form *const *form = forms; *form; form++)
+		fprintf(stderr, " %s", (*form)->name);
+	fputc('\n', stderr);
+	return -EINVAL;
+}
+
+static int read_transport(struct scan_attr *attr)
+{
+#define TRANSPORT_NAME(name, value, doc) #name,
+	static const char *const names[] = { BSN_TRANSPORTS(TRANSPORT_NAME) };
+#undef TRANSPORT_NAME
+
+	if (!options.transport)
+		return 0;
+	for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (!strcasecmp(options.transport, names[i])) {
+			attr->transport = KNOWN(i);
+			return 0;
+		}
+	fprintf(stderr, "wqe-dump: --transport %s is none of: rc uc ud dc xrc eth ipoib\n",
+		options.transport);
+	return -EINVAL;
+}
+
+/* -- files -------------------------------------------------------------------------------------- */
+
+static int scan_file(struct scan *scan, const char *path)
+{
+	struct input input;
+	int err = input_open(&input, path);
+
+	if (!err) {
+		err = scan_input(scan, &input);
+		input_close(&input);
+	}
+	if (err)
+		fprintf(stderr, "wqe-dump: %s: %s\n", path, strerror(-err));
+	return err;
+}
+
+/* Says so where there was nothing, which is no error of ours. */
+static int tell_count(unsigned long count, int err)
+{
+	if (err)
+		return WQE_DUMP_FAILED;
+	if (count)
+		return WQE_DUMP_FOUND;
+	fprintf(stderr, "wqe-dump: nothing found\n");
+	return WQE_DUMP_NOTHING;
+}
+
+static int dump_files(const char **paths, const struct scan_attr *attr, struct sink *sink)
+{
+	static const char *const standard_input[] = { "-", NULL };
+	struct scan *scan = scan_create(attr, sink);
+	int err = 0, status;
+
+	if (!scan) {
+		fprintf(stderr, "wqe-dump: out of memory\n");
+		return WQE_DUMP_FAILED;
+	}
+	sink->begin(sink);
+	for (const char *const *path = paths ? (const char *const *)paths : standard_input; *path;
+	     path++)
+		if (scan_file(scan, *path))
+			err = -EIO;
+	sink->end(sink);
+	if (fflush(stdout) || ferror(stdout)) {
+		if (errno != EPIPE) /* who closes a pipe has seen enough */
+			fprintf(stderr, "wqe-dump: standard output: %s\n", strerror(errno));
+		err = errno == EPIPE ? err : -errno;
+	}
+	status = tell_count(scan_count(scan), err);
+	scan_destroy(scan);
+	return status;
+}
+
+static int run(const char **paths)
+{
+	struct scan_attr attr = { 0 };
+
+	if (options.version) {
+		puts("wqe-dump " BSN_VERSION);
+		return WQE_DUMP_FOUND;
+	}
+	if (read_format(&attr) || read_transport(&attr))
+		return WQE_DUMP_FAILED;
+	return dump_files(paths, &attr, &print_json);
+}
+
+int main(int argc, char **argv)
+{
+	poptContext context;
+	int got, status;
+
+	signal(SIGPIPE, SIG_IGN); /* printing then fails with EPIPE */
+	for (const struct command *command = commands; argc > 1 && command->name; command++)
+		if (!strcmp(argv[1], command->name))
+			return command->run(argc - 1, (const char **)argv + 1);
+	context = poptGetContext("wqe-dump", argc, (const char **)argv, option_table, 0);
+	poptSetOtherOptionHelp(context, "[OPTION...] [FILE...]");
+	got = poptGetNextOpt(context);
+	if (got < -1) {
+		fprintf(stderr, "wqe-dump: %s: %s\n",
+			poptBadOption(context, POPT_BADOPTION_NOALIAS), poptStrerror(got));
+		status = WQE_DUMP_FAILED;
+	} else {
+		status = run(poptGetArgs(context));
+	}
+	free(options.format);
+	free(options.transport);
+	poptFreeContext(context);
+	return status;
+}

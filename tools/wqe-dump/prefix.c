@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "prefix.h"
+
+#include <ctype.h>
+#include <string.h>
+
+#define BRACKET_MAX 96
+
+/* Each of the following: how many bytes of a prefix `text` begins with, or 0. */
+
+static size_t digits(const char *text)
+{
+	return strspn(text, "0123456789");
+}
+
+/* A word and the blanks behind it; 0 where nothing follows. */
+static size_t word(const char *text)
+{
+	const size_t len = strcspn(text, " \t");
+	const size_t blanks = strspn(text + len, " \t");
+
+	return blanks ? len + blanks : 0;
+}
+
+static size_t quote(const char *text)
+{
+	return *text == '>' ? 1 + (text[1] == ' ') : 0;
+}
+
+/* <4> of the kernel's levels */
+static size_t level(const char *text)
+{
+	const size_t n = *text == '<' ? digits(text + 1) : 0;
+
+	return n && text[1 + n] == '>' ? n + 2 : 0;
+}
+
+/* 18:58:01 with what may follow */
+static size_t clock_time(const char *text)
+{
+	if (digits(text) != 2 || text[2] != ':' || digits(text + 3) != 2 || text[5] != ':' ||
+	    digits(text + 6) < 2)
+		return 0;
+	return word(text);
+}
+
+/* 2026-11-21, with the time behind a T or a blank */
+static size_t iso_date(const char *text)
+{
+	const size_t year = digits(text);
+
+	if (year != 4 || (text[4] != '-' && text[4] != '/') || digits(text + 5) != 2 ||
+	    text[7] != text[4] || digits(text + 8) != 2)
+		return 0;
+	return word(text);
+}
+
+/* Nov 21 18:58:01, perhaps after a day of the week */
+static size_t old_date(const char *text)
+{
+	static const char months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
+	size_t used = strlen(text) > 4 && strchr("MTWFS", *text) && text[3] == ' ' &&
+				      isalpha((unsigned char)text[4])
+			      ? 4
+			      : 0;
+	char month[4] = "";
+
+	strncpy(month, text + used, 3);
+	if (strlen(month) < 3 || !strstr(months, month) || text[used + 3] != ' ')
+		return 0;
+	used += 3 + strspn(text + used + 3, " ");
+	if (!digits(text + used))
+		return 0;
+	used += digits(text + used);
+	used += strspn(text + used, " ");
+	return clock_time(text + used) ? used + clock_time(text + used) : 0;
+}
+
+static size_t any_time(const char *text)
+{
+	size_t n = iso_date(text);
+
+	if (!n)
+		n = old_date(text);
+	return n ? n : clock_time(text);
+}
+
+/* [12.345678] and the like, [rank0]: [1,0]<stderr>: */
+static size_t bracket(const char *text)
+{
+	size_t len = *text == '[' ? strcspn(text, "]") + 1 : 0;
+
+	if (!len || len > BRACKET_MAX || text[len - 1] != ']')
+		return 0;
+	if (!strncmp(text + len, "<std", 4))
+		len += strcspn(text + len, ">") + 1;
+	return len + (text[len] == ':');
+}
+
+/* What is in the brackets tells times of day from names. */
+static bool bracket_is_time(const char *text)
+{
+	const char *inside = text + 1 + strspn(text + 1, " ");
+	const size_t n = digits(inside);
+
+	return any_time(inside) || (n && inside[n] == '.' && digits(inside + n + 1));
+}
+
+/* kernel: or program[123]: */
+static size_t tag(const char *text)
+{
+	const size_t len = strcspn(text, " \t[:");
+	size_t n;
+
+	if (!strncmp(text, "kernel: ", 8))
+		return 8;
+	if (!len || text[len] != '[')
+		return 0;
+	n = digits(text + len + 1);
+	return n && !strncmp(text + len + 1 + n, "]: ", 3) ? len + n + 4 : 0;
+}
+
+/* host before such a tag */
+static size_t host(const char *text)
+{
+	const size_t len = word(text);
+
+	return len && tag(text + len) ? len + tag(text + len) : 0;
+}
+
+/* NCCL: host:pid:thread */
+static size_t process(const char *text)
+{
+	const size_t len = strcspn(text, " \t:");
+	size_t used, n;
+
+	if (!len || text[len] != ':')
+		return 0;
+	used = len + 1;
+	n = digits(text + used);
+	if (!n || text[used + n] != ':')
+		return 0;
+	used += n + 1;
+	n = digits(text + used);
+	return n && text[used + n] == ' ' ? used + n + 1 : 0;
+}
+
+/* Containers: stderr F */
+static size_t container(const char *text)
+{
+	if (strncmp(text, "stderr ", 7) && strncmp(text, "stdout ", 7))
+		return 0;
+	return (text[7] == 'F' || text[7] == 'P') && text[8] == ' ' ? 9 : 0;
+}
+
+/* Jenkins' one-at-a-time, as far as it goes. */
+static uint32_t mix(uint32_t hash, const char *text, size_t len)
+{
+	for (size_t i = 0; i < len; i++) {
+		hash += (unsigned char)text[i];
+		hash += hash << 10;
+		hash ^= hash >> 6;
+	}
+	return hash;
+}
+
+/* One more prefix; 0 where there is none. */
+static size_t strip_one(struct line *line)
+{
+	size_t (*const names[])(const char *) = { tag, host, process };
+	const char *text = line->text;
+	size_t n = quote(text);
+
+	if (!n)
+		n = level(text);
+	if (!n)
+		n = any_time(text);
+	if (!n)
+		n = container(text);
+	if (n)
+		return n;
+	n = bracket(text);
+	if (n && bracket_is_time(text))
+		return n;
+	for (size_t i = 0; !n && i < sizeof(names) / sizeof(names[0]); i++)
+		n = names[i](text);
+	line->stream = mix(line->stream, text, n);
+	return n;
+}
+
+void prefix_strip(struct line *line)
+{
+	size_t n;
+
+	do {
+		n = strspn(line->text, " \t");
+		line->text += n;
+		line->len -= n;
+		n = strip_one(line);
+		line->text += n;
+		line->len -= n;
+	} while (n);
+}

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "print.h"
+
+#include <json-c/json.h>
+#include <stdio.h>
+#include <string.h>
+
+#define STYLE (JSON_C_TO_STRING_SPACED | JSON_C_TO_STRING_NOSLASHESCAPE)
+
+/* One record a line: a log may hold millions, and none is kept. */
+static struct {
+	unsigned long records;
+	struct json_object *unread;
+} json;
+
+static void add(struct json_object *object, const char *key, struct json_object *value)
+{
+	json_object_object_add(object, key, value);
+}
+
+static void add_text(struct json_object *object, const char *key, const char *text)
+{
+	if (text && *text)
+		add(object, key, json_object_new_string(text));
+}
+
+static void add_number(struct json_object *object, const char *key, const struct number *number)
+{
+	if (number->is_known)
+		add(object, key, json_object_new_int64(number->value));
+}
+
+static struct json_object *new_hex(const uint8_t *bytes, size_t size)
+{
+	char text[2 * BSN_WQE_MAX_DS * BSN_DS_SIZE + 1] = "";
+
+	for (size_t i = 0; i < size && 2 * i + 2 < sizeof(text); i++)
+		snprintf(text + 2 * i, 3, "%02x", bytes[i]);
+	return json_object_new_string(text);
+}
+
+/* The key of a field: "rkey" of a log or CQE, "raddr.rkey" of a WQE, "data[1].addr" of its second. */
+static void add_field(const struct record_row *row, void *arg)
+{
+	struct json_object *fields = arg;
+	char key[96], name_key[104];
+
+	if (!row->segment || !strncmp(row->segment, "cqe_", 4))
+		snprintf(key, sizeof(key), "%s", row->name);
+	else if (row->nth)
+		snprintf(key, sizeof(key), "%s[%u].%s", row->segment, row->nth, row->name);
+	else
+		snprintf(key, sizeof(key), "%s.%s", row->segment, row->name);
+	if (row->text)
+		add(fields, key, json_object_new_string(row->text));
+	else if (row->bytes)
+		add(fields, key, new_hex(row->bytes, row->size_bytes));
+	else
+		add(fields, key, json_object_new_uint64(row->value));
+	snprintf(name_key, sizeof(name_key), "%s_name", key);
+	if (row->symbol)
+		add_text(fields, name_key, row->symbol->name);
+}
+
+static void add_numbers(struct json_object *object, const struct record *record)
+{
+#define ADD_NUMBER(name) add_number(object, #name, &record->name);
+	RECORD_NUMBERS(ADD_NUMBER)
+#undef ADD_NUMBER
+	add_text(object, "opcode_name", record_opcode_name(record));
+	if (record->partner_line)
+		add(object, record->kind == RECORD_WQE ? "error_line" : "wqe_line",
+		    json_object_new_int64((int64_t)record->partner_line));
+}
+
+static struct json_object *new_record(const struct record *record)
+{
+	struct json_object *object = json_object_new_object();
+	struct json_object *fields = json_object_new_object();
+
+	add_text(object, "file", record->file);
+	add(object, "line", json_object_new_int64((int64_t)record->line));
+	add_text(object, "source", record->source);
+	add_text(object, "kind", record_kind_name(record->kind));
+	add_text(object, "side", record_side_name(record->side));
+	add_numbers(object, record);
+	add_text(object, "status", record->status);
+	record_walk(record, add_field, fields);
+	add(object, "fields", fields);
+	add_text(object, "cause", record->cause);
+	add_text(object, "confidence", record->confidence);
+	if (record->bytes)
+		add(object, "raw", new_hex(record->bytes, record->size_bytes));
+	return object;
+}
+
+static void begin(struct sink *sink)
+{
+	(void)sink;
+	json.records = 0;
+	json.unread = json_object_new_array();
+	fputs("{\"records\": [", stdout);
+}
+
+static void print_record(struct sink *sink, const struct record *record)
+{
+	struct json_object *object = new_record(record);
+
+	(void)sink;
+	fputs(json.records++ ? ",\n  " : "\n  ", stdout);
+	fputs(json_object_to_json_string_ext(object, STYLE), stdout);
+	json_object_put(object);
+}
+
+static void note_unread(struct sink *sink, const char *file, unsigned long line, const char *why)
+{
+	struct json_object *object = json_object_new_object();
+
+	(void)sink;
+	add_text(object, "file", file);
+	add(object, "line", json_object_new_int64((int64_t)line));
+	add_text(object, "why", why);
+	json_object_array_add(json.unread, object);
+}
+
+static void end(struct sink *sink)
+{
+	(void)sink;
+	printf("%s], \"unread\": %s}\n", json.records ? "\n" : "",
+	       json_object_to_json_string_ext(json.unread, STYLE));
+	json_object_put(json.unread);
+}
+
+struct sink print_json = { begin, print_record, note_unread, end };

@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "record.h"
+
+#include <stdio.h>
+#include <string.h>
+
+const char *record_kind_name(enum record_kind kind)
+{
+#define KIND_NAME(NAME, name) [RECORD_##NAME] = #name,
+	static const char *const names[] = { RECORD_KINDS(KIND_NAME) };
+#undef KIND_NAME
+
+	return names[kind];
+}
+
+const char *record_side_name(enum record_side side)
+{
+	static const char *const names[] = { NULL, "requester", "responder" };
+
+	return names[side];
+}
+
+const char *record_opcode_name(const struct record *record)
+{
+	const struct bsn_wqe_op *op =
+		record->opcode.is_known ? bsn_wqe_op_find(record->opcode.value) : NULL;
+
+	return op ? op->name : NULL;
+}
+
+/* -- what the forms fill in --------------------------------------------------------------------- */
+
+static struct record_field *add_field(struct record *record, const char *name)
+{
+	struct record_field *field;
+
+	if (record->field_count == RECORD_MAX_FIELDS)
+		return NULL;
+	field = &record->fields[record->field_count++];
+	*field = (struct record_field){ 0 };
+	snprintf(field->name, sizeof(field->name), "%s", name);
+	return field;
+}
+
+void record_add_number(struct record *record, const char *name, uint64_t value)
+{
+	struct record_field *field = add_field(record, name);
+
+	if (field)
+		field->value = value;
+}
+
+/* Into RECORD_TEXT_BYTES; what no terminal or JSON would take becomes a dot. */
+static void copy_text(char *to, const char *text, size_t len)
+{
+	size_t n = 0;
+
+	for (; n < len && n < RECORD_TEXT_BYTES - 1; n++)
+		to[n] = text[n] >= ' ' && text[n] < 0x7f ? text[n] : '.';
+	to[n] = '\0';
+}
+
+void record_add_text(struct record *record, const char *name, const char *text, size_t len)
+{
+	struct record_field *field = add_field(record, name);
+
+	if (!field)
+		return;
+	field->is_text = true;
+	copy_text(field->text, text, len);
+}
+
+void record_set_status(struct record *record, const char *text, size_t len)
+{
+	copy_text(record->status, text, len);
+}
+
+/* The numbers of a CQE whose view has them. */
+static void set_error(struct record *record, const struct bsn_cqe_err *err)
+{
+	const bool is_request = err->opcode == BSN_CQE_REQ_ERR;
+
+	record->kind = RECORD_ERROR_CQE;
+	record->side = is_request ? SIDE_REQUESTER : SIDE_RESPONDER;
+	record->syndrome = KNOWN(err->syndrome);
+	record->vendor_syndrome = KNOWN(err->vendor_syndrome);
+	record->hw_syndrome = KNOWN(err->hw_syndrome);
+	if (is_request)
+		record->opcode = KNOWN(err->wqe_opcode);
+}
+
+void record_set_cqe(struct record *record, const void *bytes, size_t size,
+		    const struct bsn_cqe *cqe)
+{
+	const uint8_t *proper = (const uint8_t *)bytes + size - BSN_CQE_SIZE;
+
+	record->kind = RECORD_CQE;
+	record->bytes = bytes;
+	record->size_bytes = (uint16_t)size;
+	record->cqe = cqe;
+	if (!cqe->view)
+		return;
+	record->qpn = KNOWN(bsn_load_be32(proper + BSN_CQE_QPN_OFFSET) & 0xffffff);
+	record->wqe_index = KNOWN(cqe->tail.wqe_counter);
+	record->signature = KNOWN(cqe->tail.signature);
+	if (cqe->view == &bsn_cqe_err_desc)
+		set_error(record, &cqe->as.err);
+	if (cqe->view == &bsn_cqe_sig_err_desc)
+		record->kind = RECORD_ERROR_CQE;
+	if (cqe->view == &bsn_cqe_req_desc)
+		record->opcode = KNOWN(cqe->as.req.wqe_opcode);
+}
+
+void record_set_wqe(struct record *record, const struct bsn_wqe *wqe)
+{
+	record->kind = RECORD_WQE;
+	record->bytes = wqe->bytes;
+	record->size_bytes = wqe->size_bytes;
+	record->transport = wqe->transport;
+	record->wqe = wqe;
+	record->qpn = KNOWN(wqe->ctrl.qpn);
+	record->opcode = KNOWN(wqe->ctrl.opcode);
+	record->wqe_index = KNOWN(wqe->ctrl.wqe_index);
+	record->signature = KNOWN(wqe->ctrl.signature);
+}
+
+void record_set_recv(struct record *record, const void *bytes, size_t size,
+		     const struct bsn_recv_wqe *recv)
+{
+	record->kind = RECORD_WQE;
+	record->bytes = bytes;
+	record->size_bytes = (uint16_t)size;
+	record->recv = recv;
+}
+
+/* -- what the printers walk --------------------------------------------------------------------- */
+
+struct walk {
+	void (*each)(const struct record_row *row, void *arg);
+	void *arg;
+	const struct record *record;
+	/* How many segments of each name were seen: a WQE has few kinds of them. */
+	const struct bsn_seg_desc *seen[BSN_WQE_MAX_PARTS];
+	unsigned seen_count;
+};
+
+static unsigned count_seen(struct walk *walk, const struct bsn_seg_desc *desc)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < walk->seen_count; i++)
+		n += walk->seen[i] == desc;
+	if (walk->seen_count < BSN_WQE_MAX_PARTS)
+		walk->seen[walk->seen_count++] = desc;
+	return n;
+}
+
+static uint32_t row_size_bytes(const struct bsn_row *row)
+{
+	const unsigned first = row->lsb / 8, last = (row->lsb + row->width - 1u) / 8;
+
+	return row->kind == BSN_ROW_FIELD64 ? 8 : last - first + 1;
+}
+
+static void walk_segment(struct walk *walk, const struct bsn_seg_desc *desc, size_t offset)
+{
+	const unsigned nth = count_seen(walk, desc);
+	struct bsn_row_iter rows;
+	struct bsn_row_view view;
+
+	bsn_row_iter_init(&rows, desc, walk->record->bytes, offset);
+	while (bsn_row_next(&rows, &view)) {
+		if (!view.row->name)
+			continue;
+		walk->each(&(struct record_row){ .segment = desc->name,
+						 .nth = nth,
+						 .row = view.row,
+						 .offset = view.offset,
+						 .size_bytes = row_size_bytes(view.row),
+						 .name = view.row->name,
+						 .value = view.value,
+						 .symbol = view.symbol },
+			   walk->arg);
+	}
+}
+
+static void walk_bytes(struct walk *walk, const char *name, size_t offset, size_t size)
+{
+	walk->each(&(struct record_row){ .name = name,
+					 .offset = (uint32_t)offset,
+					 .size_bytes = (uint32_t)size,
+					 .bytes = walk->record->bytes + offset },
+		   walk->arg);
+}
+
+static void walk_wqe(struct walk *walk)
+{
+	struct bsn_piece_iter iter;
+	struct bsn_piece piece;
+
+	bsn_piece_iter_init(&iter, walk->record->wqe);
+	while (bsn_piece_next(&iter, &piece)) {
+		if (piece.kind == BSN_PIECE_SEGMENT)
+			walk_segment(walk, piece.desc, piece.offset);
+		else if (piece.kind == BSN_PIECE_INLINE)
+			walk_bytes(walk, "inline", piece.offset, piece.size_bytes);
+		else if (piece.kind == BSN_PIECE_RAW)
+			walk_bytes(walk, "raw", piece.offset, piece.size_bytes);
+	}
+}
+
+static void walk_recv(struct walk *walk)
+{
+	const struct bsn_recv_wqe *recv = walk->record->recv;
+
+	if (recv->head == BSN_RECV_LINKED)
+		walk_segment(walk, &bsn_srq_next_desc, 0);
+	if (recv->head == BSN_RECV_SIGNED)
+		walk_segment(walk, &bsn_recv_sig_desc, 0);
+	for (unsigned i = 0; i < recv->data_count; i++)
+		walk_segment(walk, &bsn_data_desc, recv->data[i].offset);
+}
+
+static void walk_cqe(struct walk *walk)
+{
+	const struct bsn_cqe *cqe = walk->record->cqe;
+
+	if (cqe->view)
+		walk_segment(walk, cqe->view, cqe->offset);
+	else
+		walk_segment(walk, &bsn_cqe_tail_desc, cqe->offset + BSN_CQE_TAIL_OFFSET);
+	if (cqe->inline_bytes)
+		walk_bytes(walk, "inline", (size_t)(cqe->inline_bytes - walk->record->bytes),
+			   cqe->inline_len_bytes);
+}
+
+void record_walk(const struct record *record, void (*each)(const struct record_row *row, void *arg),
+		 void *arg)
+{
+	struct walk walk = { .each = each, .arg = arg, .record = record };
+
+	if (record->wqe)
+		walk_wqe(&walk);
+	if (record->recv)
+		walk_recv(&walk);
+	if (record->cqe)
+		walk_cqe(&walk);
+	for (unsigned i = 0; i < record->field_count; i++) {
+		const struct record_field *field = &record->fields[i];
+
+		each(&(struct record_row){ .name = field->name,
+					   .value = field->value,
+					   .text = field->is_text ? field->text : NULL },
+		     arg);
+	}
+}

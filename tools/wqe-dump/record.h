@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What was found in the input, and who is told of it. */
+#ifndef WQE_DUMP_RECORD_H
+#define WQE_DUMP_RECORD_H
+
+#include "bsn_decode.h"
+
+/* What a record is: X(NAME, name) */
+#define RECORD_KINDS(X)                                                                            \
+	X(ERROR_CQE, error_cqe) /* a completion with error, as bytes */                            \
+	X(CQE, cqe)             /* another CQE, as bytes */                                        \
+	X(WQE, wqe)             /* a send or receive WQE, as bytes */                              \
+	X(STATUS, status)       /* a line that names the status of a failed completion */          \
+	X(HEALTH, health)       /* the device's health buffer, and what the driver says of it */   \
+	X(COMMAND, command)     /* a firmware command that failed */                               \
+	X(NOT_MLX5, not_mlx5)   /* an error of another NIC, left alone */
+
+#define RECORD_KIND(NAME, name) RECORD_##NAME,
+enum record_kind { RECORD_KINDS(RECORD_KIND) };
+#undef RECORD_KIND
+
+/* Who noticed the error. */
+enum record_side { SIDE_UNKNOWN, SIDE_REQUESTER, SIDE_RESPONDER };
+
+/** struct number - a number, where it is known */
+struct number {
+	bool is_known;
+	uint32_t value;
+};
+#define KNOWN(is) ((struct number){ true, (uint32_t)(is) })
+
+/* The numbers that a record may have: X(name). The opcode is the WQE's, of enum bsn_wqe_opcode. */
+#define RECORD_NUMBERS(X)                                                                          \
+	X(syndrome) X(vendor_syndrome) X(hw_syndrome) X(opcode) X(qpn) X(wqe_index) X(signature)
+
+#define RECORD_MAX_FIELDS 32
+#define RECORD_TEXT_BYTES 160
+
+/** struct record_field - something else that a log line says */
+struct record_field {
+	char name[32];
+	bool is_text;
+	uint64_t value;
+	char text[RECORD_TEXT_BYTES];
+};
+
+/** struct ring - the queue that a WQE or CQE was found in */
+struct ring {
+	const char *name;       /* "send queue", "completion queue" … */
+	const char *transport;  /* NULL: not known */
+	struct number qpn;      /* or number of the CQ */
+	uint32_t count;         /* slots */
+	uint32_t stride_bytes;  /* of a slot */
+	struct number producer; /* next slot to be written, cumulative */
+	struct number consumer; /* next slot to be completed or polled, cumulative */
+};
+
+/** struct record - one thing found; zero where nothing is known */
+struct record {
+	enum record_kind kind;
+	const char *file;   /* the scanner sets it */
+	unsigned long line; /* 0: no text */
+	const char *source; /* name of the form; the scanner sets it */
+	enum record_side side;
+#define RECORD_NUMBER(name) struct number name;
+	RECORD_NUMBERS(RECORD_NUMBER)
+#undef RECORD_NUMBER
+	char status[RECORD_TEXT_BYTES]; /* as it was printed, or "" */
+	unsigned field_count;
+	struct record_field fields[RECORD_MAX_FIELDS];
+
+	/* CQE and WQE: record_set_cqe(), record_set_wqe(), record_set_recv() */
+	const uint8_t *bytes; /* NULL: only text */
+	uint16_t size_bytes;
+	enum bsn_transport transport; /* of a send WQE */
+	const struct bsn_cqe *cqe;    /* which of these it is */
+	const struct bsn_wqe *wqe;
+	const struct bsn_recv_wqe *recv;
+	const struct ring *ring; /* NULL: not in a ring */
+	uint32_t slot;           /* in it */
+
+	/* What it means: explain.h. NULL: nothing is known. */
+	const char *cause;
+	const char *confidence;
+	unsigned long
+		partner_line; /* of the WQE that failed, or of the CQE that says so; 0: none */
+};
+
+/** struct sink - who is told of the records, in their order */
+struct sink {
+	void (*begin)(struct sink *sink);
+	void (*record)(struct sink *sink, const struct record *record);
+	/* What looked like a dump and could not be read. */
+	void (*unread)(struct sink *sink, const char *file, unsigned long line, const char *why);
+	void (*end)(struct sink *sink);
+};
+
+/** record_kind_name() - of the JSON: "error_cqe" … */
+const char *record_kind_name(enum record_kind kind);
+
+/** record_side_name() - "requester", "responder", or NULL */
+const char *record_side_name(enum record_side side);
+
+/** record_opcode_name() - of the WQE's opcode, or NULL */
+const char *record_opcode_name(const struct record *record);
+
+/** record_add_number() - adds a field; does nothing when there is no room */
+void record_add_number(struct record *record, const char *name, uint64_t value);
+
+/** record_add_text() - likewise; a text that is too long is cut */
+void record_add_text(struct record *record, const char *name, const char *text, size_t len);
+
+/** record_set_status() - likewise */
+void record_set_status(struct record *record, const char *text, size_t len);
+
+/**
+ * record_set_cqe() - makes it the record of a CQE, with the numbers that the CQE has
+ * @bytes: BSN_CQE_SIZE or BSN_CQE128_SIZE, valid as long as the record
+ * @cqe: taken apart
+ */
+void record_set_cqe(struct record *record, const void *bytes, size_t size,
+		    const struct bsn_cqe *cqe);
+
+/** record_set_wqe() - likewise of a send WQE */
+void record_set_wqe(struct record *record, const struct bsn_wqe *wqe);
+
+/** record_set_recv() - likewise of a receive WQE */
+void record_set_recv(struct record *record, const void *bytes, size_t size,
+		     const struct bsn_recv_wqe *recv);
+
+/** struct record_row - one field, whether of a table or of a log line */
+struct record_row {
+	const char *segment;         /* name of its segment, or NULL */
+	unsigned nth;                /* of the segments of this name, from 0 */
+	const struct bsn_row *row;   /* of the table, or NULL */
+	uint32_t offset, size_bytes; /* of its bytes */
+	const char *name;
+	uint64_t value;
+	const char *text; /* instead of a value, or NULL */
+	const uint8_t
+		*bytes; /* instead of a value, or NULL: inline data and what is not described */
+	const struct bsn_enum_value *symbol;
+};
+
+/** record_walk() - calls `each` with every field of a record */
+void record_walk(const struct record *record, void (*each)(const struct record_row *row, void *arg),
+		 void *arg);
+
+#endif

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "scan.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "explain.h"
+#include "marks.h"
+#include "prefix.h"
+
+/* Forms that want more lines at once: those of as many processes whose logs are merged. */
+#define OPEN_MAX 16
+
+/* A form that is in the middle of something. */
+struct open_form {
+	const struct form *form; /* NULL: this place is free */
+	uint32_t stream;
+	unsigned idle; /* lines of others since its last one */
+	void *state;
+};
+
+struct scan {
+	struct scan_attr attr;
+	struct sink *sink;
+	struct marks *marks;
+	const struct input *input;
+	const struct form *form; /* being asked */
+	unsigned long count;
+	unsigned open_count;
+	struct open_form open[OPEN_MAX];
+};
+
+/* -- what forms call ---------------------------------------------------------------------------- */
+
+void scan_record(struct scan *scan, struct record *record)
+{
+	record->file = scan->input->name;
+	if (!record->source)
+		record->source = scan->form->name;
+	explain_record(record);
+	scan->count++;
+	scan->sink->record(scan->sink, record);
+}
+
+void scan_unread(struct scan *scan, unsigned long line, const char *format, ...)
+{
+	char why[256];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(why, sizeof(why), format, args);
+	va_end(args);
+	scan->sink->unread(scan->sink, scan->input->name, line, why);
+}
+
+/* -- forms in the middle of something ----------------------------------------------------------- */
+
+static void free_place(struct scan *scan, struct open_form *open)
+{
+	free(open->state);
+	*open = (struct open_form){ 0 };
+	scan->open_count--;
+}
+
+static void give_up(struct scan *scan, struct open_form *open)
+{
+	scan->form = open->form;
+	if (open->form->close)
+		open->form->close(scan, open->state);
+	free_place(scan, open);
+}
+
+static void give_up_all(struct scan *scan)
+{
+	for (unsigned i = 0; i < OPEN_MAX; i++)
+		if (scan->open[i].form)
+			give_up(scan, &scan->open[i]);
+}
+
+/* A free place, or the one that has waited longest. */
+static struct open_form *make_place(struct scan *scan)
+{
+	struct open_form *place = &scan->open[0];
+
+	for (unsigned i = 0; i < OPEN_MAX; i++) {
+		if (!scan->open[i].form)
+			return &scan->open[i];
+		if (scan->open[i].idle > place->idle)
+			place = &scan->open[i];
+	}
+	give_up(scan, place);
+	return place;
+}
+
+/* Shows a line to the forms that wait for it; true if one took it. */
+static bool feed_open(struct scan *scan, const struct line *line)
+{
+	for (unsigned i = 0; i < OPEN_MAX; i++) {
+		struct open_form *open = &scan->open[i];
+		enum form_answer answer;
+
+		if (!open->form || open->stream != line->stream)
+			continue;
+		scan->form = open->form;
+		answer = open->form->feed(scan, line, open->state);
+		open->idle = 0;
+		if (answer == FORM_TAKEN)
+			free_place(scan, open);
+		if (answer != FORM_PASS)
+			return true;
+	}
+	return false;
+}
+
+static void grow_impatient(struct scan *scan)
+{
+	for (unsigned i = 0; i < OPEN_MAX; i++)
+		if (scan->open[i].form && scan->open[i].idle++ >= FORM_PATIENCE)
+			give_up(scan, &scan->open[i]);
+}
+
+/* -- lines -------------------------------------------------------------------------------------- */
+
+/* Shows a line to a form that has not seen anything yet; true if it took it. */
+static bool feed_new(struct scan *scan, const struct form *form, const struct line *line)
+{
+	void *state = calloc(1, form->state_bytes + 1);
+	enum form_answer answer = FORM_PASS;
+	struct open_form *open;
+
+	scan->form = form;
+	if (state)
+		answer = form->feed(scan, line, state);
+	if (answer != FORM_MORE) {
+		free(state);
+		return answer == FORM_TAKEN;
+	}
+	open = make_place(scan);
+	*open = (struct open_form){ .form = form, .stream = line->stream, .state = state };
+	scan->open_count++;
+	return true;
+}
+
+static void feed_marked(struct scan *scan, uint64_t bits, const struct line *line)
+{
+	for (; bits; bits &= bits - 1)
+		if (feed_new(scan, forms[__builtin_ctzll(bits)], line))
+			return;
+}
+
+static void feed_line(struct scan *scan, struct line *line)
+{
+	const uint64_t bits = marks_find(scan->marks, line->text, line->len);
+
+	if (!bits && !scan->open_count)
+		return;
+	prefix_strip(line);
+	if (scan->open_count) {
+		if (feed_open(scan, line))
+			return;
+		grow_impatient(scan);
+	}
+	feed_marked(scan, bits, line);
+}
+
+int scan_input(struct scan *scan, struct input *input)
+{
+	struct line line;
+	int got;
+
+	scan->input = input;
+	while ((got = input_next(input, &line)) > 0)
+		feed_line(scan, &line);
+	give_up_all(scan);
+	return got;
+}
+
+/* -- the scanner -------------------------------------------------------------------------------- */
+
+static struct marks *collect_marks(const struct form *only)
+{
+	struct mark list[FORMS_MAX * 8];
+	size_t count = 0;
+
+	for (unsigned i = 0; forms[i]; i++) {
+		if (only && forms[i] != only)
+			continue;
+		for (const char *const *mark = forms[i]->marks; *mark; mark++)
+			if (count < sizeof(list) / sizeof(list[0]))
+				list[count++] = (struct mark){ *mark, UINT64_C(1) << i };
+	}
+	return marks_create(list, count);
+}
+
+struct scan *scan_create(const struct scan_attr *attr, struct sink *sink)
+{
+	struct scan *scan = calloc(1, sizeof(*scan));
+
+	if (!scan)
+		return NULL;
+	scan->attr = *attr;
+	scan->sink = sink;
+	scan->marks = collect_marks(attr->only);
+	if (scan->marks)
+		return scan;
+	free(scan);
+	return NULL;
+}
+
+unsigned long scan_count(const struct scan *scan)
+{
+	return scan->count;
+}
+
+const struct scan_attr *scan_attr_of(const struct scan *scan)
+{
+	return &scan->attr;
+}
+
+void scan_destroy(struct scan *scan)
+{
+	marks_destroy(scan->marks);
+	free(scan);
+}
