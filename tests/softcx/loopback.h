@@ -69,14 +69,15 @@ static inline struct ibv_context *loopback_open_device(void)
 }
 
 /* Everything that one transition or another of an RC queue pair needs; the mask chooses. */
-static inline int loopback_modify(struct ibv_qp *qp, enum ibv_qp_state state, int mask)
+static inline int loopback_modify_to(struct ibv_qp *qp, uint32_t dest_qpn, enum ibv_qp_state state,
+				     int mask)
 {
 	struct ibv_qp_attr attr = {
 		.qp_state = state,
 		.port_num = 1,
 		.qp_access_flags = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ,
 		.path_mtu = IBV_MTU_1024,
-		.dest_qp_num = qp->qp_num,
+		.dest_qp_num = dest_qpn,
 		.ah_attr = { .dlid = 1, .port_num = 1 },
 		.max_dest_rd_atomic = 1,
 		.max_rd_atomic = 1,
@@ -86,6 +87,11 @@ static inline int loopback_modify(struct ibv_qp *qp, enum ibv_qp_state state, in
 	};
 
 	return ibv_modify_qp(qp, &attr, mask);
+}
+
+static inline int loopback_modify(struct ibv_qp *qp, enum ibv_qp_state state, int mask)
+{
+	return loopback_modify_to(qp, qp->qp_num, state, mask);
 }
 
 static inline struct ibv_qp *loopback_create_qp(struct ibv_pd *pd, struct ibv_cq *cq,

@@ -289,6 +289,25 @@ static void doorbells_are_compared_with_record_and_ring(void **state)
 	assert_int_equal(cx_lint_count(rig.hca), 4);
 }
 
+/* As when a timer or a peer makes the model look between the poster's two stores. */
+static void a_record_may_be_read_before_its_doorbell(void **state)
+{
+	struct rig_wqe wqe;
+
+	(void)state;
+	start(NULL);
+	rig_begin(&wqe, BSN_OPCODE_RDMA_WRITE, BSN_CE_ALWAYS);
+	rig_raddr(&wqe, rig.buf, rig.key);
+	rig_data(&wqe, rig.buf, 8, rig.key);
+	rig_post(&rig.qp[0], &wqe);
+	cx_step(rig.hca, 0);
+	expect_good();
+	ring(0, wqe.bytes, 8, 8);
+	assert_int_equal(cx_lint_count(rig.hca), 0);
+	ring(0, wqe.bytes, 8, 8);
+	assert_int_equal(cx_lint_count(rig.hca), 1);
+}
+
 static void the_trace_says_what_happens(void **state)
 {
 	struct rig_wqe wqe;
@@ -322,6 +341,7 @@ int main(void)
 		TEST(bad_plans_are_explained),
 		TEST(wrong_bits_are_lint),
 		TEST(doorbells_are_compared_with_record_and_ring),
+		TEST(a_record_may_be_read_before_its_doorbell),
 		TEST(the_trace_says_what_happens),
 #undef TEST
 	};

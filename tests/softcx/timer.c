@@ -2,6 +2,7 @@
 /* The model's clock, with a model that only counts. */
 #define _GNU_SOURCE 1
 #include <errno.h>
+#include <linux/futex.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <setjmp.h>
@@ -10,6 +11,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -19,6 +21,8 @@
 #include "shim/timer.h"
 
 static _Atomic uint64_t deadline;
+static uint32_t alarm_word;
+static bool reachable;
 static atomic_uint asked, ran;
 static atomic_bool stuck, early, open_signal;
 static sem_t woken;
@@ -36,6 +40,18 @@ uint64_t cx_next_deadline_ns(struct cx_hca *hca)
 	(void)hca;
 	atomic_fetch_add(&asked, 1);
 	return deadline;
+}
+
+uint32_t *cx_alarm(struct cx_hca *hca)
+{
+	(void)hca;
+	return &alarm_word;
+}
+
+bool cx_is_reachable(const struct cx_hca *hca)
+{
+	(void)hca;
+	return reachable;
 }
 
 void cx_run_timers(struct cx_hca *hca)
@@ -106,6 +122,24 @@ static void earlier_wait_shortens_the_sleep(void **state)
 	timer_stop();
 }
 
+/* A peer begins a wait: it sets the deadline and raises the alarm, and nobody here looks. */
+static void a_peers_alarm_is_heard(void **state)
+{
+	(void)state;
+	deadline = 0;
+	reachable = true;
+	assert_int_equal(timer_look(NULL), 0);
+	assert_int_equal(threads(), 2);
+	for (unsigned k = 0; k < 1000; k++) {
+		deadline = now_ns();
+		__atomic_fetch_add(&alarm_word, 1, __ATOMIC_SEQ_CST);
+		syscall(SYS_futex, &alarm_word, FUTEX_WAKE, 1);
+		sem_wait(&woken);
+	}
+	timer_stop();
+	reachable = false;
+}
+
 /* What stays due although the model ran must not make the thread spin. */
 static void overdue_wait_does_not_spin(void **state)
 {
@@ -158,6 +192,7 @@ int main(void)
 		cmocka_unit_test(nothing_due_starts_no_thread),
 		cmocka_unit_test(waits_end_when_due),
 		cmocka_unit_test(earlier_wait_shortens_the_sleep),
+		cmocka_unit_test(a_peers_alarm_is_heard),
 		cmocka_unit_test(overdue_wait_does_not_spin),
 		cmocka_unit_test(forked_child_starts_anew),
 	};

@@ -52,21 +52,22 @@ static void compare_with_ring(struct cx_hca *hca, struct cx_qp *qp, uint16_t ind
 
 /*
  * What the record published last is what the doorbell must show. Only the last WQE ends at the
- * record's index, and the doorbell has that WQE's length.
+ * record's index, and the doorbell has that WQE's length. The model may have read the record before
+ * its doorbell came: when it tried something else again, or when a peer failed the queue pair.
  */
 static void lint_record(struct cx_hca *hca, struct cx_qp *qp, const struct bsn_sq_doorbell *bell)
 {
 	const uint16_t end = (uint16_t)(bell->wqe_index + (bell->ds + BSN_BB_DS - 1) / BSN_BB_DS);
-	const uint16_t old_tail = qp->run.sq_tail;
 
 	if (!cx_sq_publish(hca, qp))
 		return;
-	if (qp->run.sq_tail == old_tail)
+	if (qp->run.sq_tail == qp->run.sq_rung)
 		cx_lint(hca, "doorbell: qpn %#x: the record has not moved from %#x",
-			qp->head.number, old_tail);
+			qp->head.number, qp->run.sq_rung);
 	else if (end != qp->run.sq_tail)
 		cx_lint(hca, "doorbell: qpn %#x: WQE %#x ends at %#x, the record says %#x",
 			qp->head.number, bell->wqe_index, end, qp->run.sq_tail);
+	qp->run.sq_rung = qp->run.sq_tail;
 }
 
 /*
@@ -223,6 +224,17 @@ uint64_t cx_next_deadline_ns(struct cx_hca *hca)
 		return 0;
 	deadline = __atomic_load_n(&hca->shared->procs[hca->self].deadline_ns, __ATOMIC_ACQUIRE);
 	return deadline == CX_NEVER ? 0 : deadline;
+}
+
+uint32_t *cx_alarm(struct cx_hca *hca)
+{
+	return &hca->shared->alarms[hca->self % CX_PROCS].count;
+}
+
+bool cx_is_reachable(const struct cx_hca *hca)
+{
+	return hca->self < CX_PROCS &&
+	       __atomic_load_n(&hca->shared->alarms[hca->self].reachable, __ATOMIC_ACQUIRE);
 }
 
 void cx_run_timers(struct cx_hca *hca)

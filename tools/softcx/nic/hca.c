@@ -106,6 +106,8 @@ static int claim_slot(struct cx_hca *hca)
 		if (proc->pid)
 			continue;
 		memset(proc, 0, sizeof(*proc));
+		hca->shared->alarms[i].keeps_time = !hca->config.passive;
+		hca->shared->alarms[i].reachable = false;
 		proc->start_time = read_start_time(getpid());
 		proc->pid = getpid();
 		hca->self = i;
@@ -186,14 +188,17 @@ static int init_lock(pthread_mutex_t *lock)
 	return -err;
 }
 
-uint64_t cx_now_ns(const struct cx_hca *hca)
+uint64_t cx_clock_ns(void)
 {
 	struct timespec now;
 
-	if (hca->config.passive)
-		return hca->virtual_ns;
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+uint64_t cx_now_ns(const struct cx_hca *hca)
+{
+	return hca->config.passive ? hca->virtual_ns : cx_clock_ns();
 }
 
 /* -- the segment ------------------------------------------------------------------------------- */

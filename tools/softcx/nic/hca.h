@@ -181,4 +181,12 @@ unsigned cx_step(struct cx_hca *hca, unsigned max_wqes);
 uint64_t cx_next_deadline_ns(struct cx_hca *hca);
 void cx_run_timers(struct cx_hca *hca);
 
+/*
+ * A peer that fails a queue pair of this process gives it a deadline, too, and the process may only
+ * be polling memory. So it then raises this process's alarm: a futex, shared between processes, whose
+ * word changes. Whether that can happen at all, cx_is_reachable() says.
+ */
+uint32_t *cx_alarm(struct cx_hca *hca);
+bool cx_is_reachable(const struct cx_hca *hca);
+
 #endif

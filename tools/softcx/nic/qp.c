@@ -46,6 +46,18 @@ static void reset(struct cx_qp *qp)
 	qp->mod.qp_state = IBV_QPS_RESET;
 }
 
+static bool has_own_receives(const struct cx_qp *qp)
+{
+	return qp->attr.rq_count && !qp->attr.srqn;
+}
+
+/* From now on a peer of another process may fail it, and what is posted then has to be flushed. */
+static void become_reachable(struct cx_hca *hca, const struct cx_qp *qp)
+{
+	if (!hca->config.private_fabric && !hca->config.passive && has_own_receives(qp))
+		hca->shared->alarms[hca->self].reachable = true;
+}
+
 /*
  * Posting a receive rings no doorbell, and yet it is flushed when the queue pair is in error. So the
  * record is looked at again and again, ever more seldom: from 1 ms to a quarter of a second.
@@ -54,7 +66,7 @@ static void look_again(struct cx_hca *hca, struct cx_qp *qp, bool in_vain)
 {
 	enum { FIRST_NS = 1000000, MOST_LOOKS = 8 };
 
-	if (hca->config.passive || !qp->attr.rq_count || qp->attr.srqn)
+	if (!hca->shared->alarms[qp->head.owner].keeps_time || !has_own_receives(qp))
 		return;
 	qp->run.looks = !in_vain ? 0 : qp->run.looks < MOST_LOOKS ? qp->run.looks + 1 : MOST_LOOKS;
 	cx_sq_set_deadline(hca, qp, (uint64_t)FIRST_NS << qp->run.looks);
@@ -91,6 +103,9 @@ static void enter(struct cx_hca *hca, struct cx_qp *qp, enum ibv_qp_state to,
 	case IBV_QPS_ERR:
 		cx_qp_fail(hca, qp, BSN_VENDOR_TO_ERROR);
 		return;
+	case IBV_QPS_RTR:
+		become_reachable(hca, qp);
+		break;
 	case IBV_QPS_SQD: /* requests run to their end at once, so the queue is drained */
 		if (qp->mod.qp_state == IBV_QPS_RTS && (mask & IBV_QP_EN_SQD_ASYNC_NOTIFY) &&
 		    attr->en_sqd_async_notify)

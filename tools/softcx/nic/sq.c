@@ -7,7 +7,10 @@
 #include "transport.h"
 
 #include <errno.h>
+#include <linux/futex.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "faults.h"
 #include "text.h"
@@ -136,13 +139,21 @@ static void fail(struct cx_hca *hca, struct cx_qp *qp, const struct bsn_ctrl *ct
 
 enum { RNR_RETRY_FOREVER = 7 };
 
+/* It is its owner's to keep, who sleeps, or does not look at the clock unless told. */
 void cx_sq_set_deadline(struct cx_hca *hca, struct cx_qp *qp, uint64_t ns)
 {
 	struct cx_proc *proc = &hca->shared->procs[qp->head.owner];
+	uint32_t *alarm = &hca->shared->alarms[qp->head.owner].count;
+	const bool own = cx_is_local(hca, qp->head.owner);
 
-	qp->run.deadline_ns = ns == CX_NEVER ? CX_NEVER : cx_now_ns(hca) + ns;
+	qp->run.deadline_ns =
+		ns == CX_NEVER ? CX_NEVER : (own ? cx_now_ns(hca) : cx_clock_ns()) + ns;
 	if (!proc->deadline_ns || qp->run.deadline_ns < proc->deadline_ns)
-		proc->deadline_ns = qp->run.deadline_ns;
+		__atomic_store_n(&proc->deadline_ns, qp->run.deadline_ns, __ATOMIC_RELEASE);
+	if (!own) {
+		__atomic_fetch_add(alarm, 1, __ATOMIC_SEQ_CST);
+		syscall(SYS_futex, alarm, FUTEX_WAKE, 1);
+	}
 }
 
 static void wait_for(struct cx_hca *hca, struct cx_qp *qp, enum cx_wait why, uint64_t ns)

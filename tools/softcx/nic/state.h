@@ -47,6 +47,13 @@ struct cx_proc {
 	uint32_t first[CX_KINDS]; /* of its objects of each kind, index + 1 */
 };
 
+/* What a process's peers need to know in order to wake it. */
+struct cx_alarm {
+	uint32_t count;  /* a futex: of the times that its deadlines may have moved */
+	bool keeps_time; /* not in passive mode, which has a clock of its own */
+	bool reachable;  /* it has a queue pair that a peer can fail */
+};
+
 struct cx_pd {
 	struct cx_head head;
 };
@@ -95,6 +102,7 @@ struct cx_qp {
 	struct cx_qp_run {
 		uint16_t sq_head; /* the next WQE's basic block */
 		uint16_t sq_tail; /* the producer index last read from the record */
+		uint16_t sq_rung; /* the same, when the last doorbell came */
 		uint16_t rq_head;
 		bool error_reported; /* a WQE has failed before: CE 1 has had its CQE */
 		bool comm_est;       /* the event was given */
@@ -120,6 +128,7 @@ struct cx_shared {
 	pthread_mutex_t lock;
 	unsigned holder; /* process slot of the lock's last holder; CX_PROCS: one without */
 	uint32_t cursor[CX_KINDS]; /* where the search for a free entry begins */
+	struct cx_alarm alarms[CX_PROCS];
 	struct cx_pd pds[CX_PDS];
 	struct cx_channel channels[CX_CHANNELS];
 	struct cx_cq cqs[CX_CQS];
@@ -161,6 +170,7 @@ struct cx_hca {
 void cx_lock(struct cx_hca *hca);
 void cx_unlock(struct cx_hca *hca);
 uint64_t cx_now_ns(const struct cx_hca *hca);
+uint64_t cx_clock_ns(void);             /* CLOCK_MONOTONIC, whatever the mode */
 bool cx_has_slot(struct cx_hca *hca);   /* a forked child takes one when it needs it */
 void cx_sweep_dead(struct cx_hca *hca); /* and all they owned */
 bool cx_proc_alive(const struct cx_proc *proc);

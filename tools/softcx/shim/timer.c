@@ -20,7 +20,7 @@ enum thread_state { NONE, STARTING, RUNNING };
 static struct {
 	_Atomic enum thread_state state;
 	atomic_bool stop;
-	atomic_uint looked;        /* changes when there is something new to look at */
+	uint32_t *alarm;           /* the model's: changes when there is something to look at */
 	_Atomic uint64_t sleeping; /* until when the thread sleeps; 0: not known */
 	pthread_t thread;
 } timer;
@@ -33,20 +33,20 @@ static uint64_t now_ns(void)
 	return (uint64_t)t.tv_sec * NS_PER_S + t.tv_nsec;
 }
 
-/* Sleeps until then (0: for ever), or until `looked` is no longer as it was. */
-static void sleep_until(uint64_t deadline, unsigned looked)
+/* Sleeps until then (0: for ever), or until the alarm is no longer as it was seen. */
+static void sleep_until(uint64_t deadline, uint32_t seen)
 {
 	struct timespec t = { .tv_sec = deadline / NS_PER_S, .tv_nsec = deadline % NS_PER_S };
 
-	/* BITSET: the time is absolute, on CLOCK_MONOTONIC. */
-	syscall(SYS_futex, &timer.looked, FUTEX_WAIT_BITSET_PRIVATE, looked, deadline ? &t : NULL,
-		NULL, FUTEX_BITSET_MATCH_ANY);
+	/* BITSET: the time is absolute, on CLOCK_MONOTONIC. Not PRIVATE: peers raise the alarm. */
+	syscall(SYS_futex, timer.alarm, FUTEX_WAIT_BITSET, seen, deadline ? &t : NULL, NULL,
+		FUTEX_BITSET_MATCH_ANY);
 }
 
-static void wake(void)
+static void wake(uint32_t *alarm)
 {
-	atomic_fetch_add(&timer.looked, 1);
-	syscall(SYS_futex, &timer.looked, FUTEX_WAKE_PRIVATE, 1);
+	__atomic_fetch_add(alarm, 1, __ATOMIC_SEQ_CST);
+	syscall(SYS_futex, alarm, FUTEX_WAKE, 1);
 }
 
 static void *serve(void *arg)
@@ -54,7 +54,7 @@ static void *serve(void *arg)
 	struct cx_hca *hca = arg;
 
 	while (!atomic_load(&timer.stop)) {
-		unsigned looked = atomic_load(&timer.looked);
+		uint32_t seen = __atomic_load_n(timer.alarm, __ATOMIC_SEQ_CST);
 		uint64_t deadline = cx_next_deadline_ns(hca), now = now_ns();
 
 		if (deadline && deadline <= now) {
@@ -66,7 +66,7 @@ static void *serve(void *arg)
 		}
 		atomic_store(&timer.sleeping, deadline ? deadline : UINT64_MAX);
 		if (!atomic_load(&timer.stop))
-			sleep_until(deadline, looked);
+			sleep_until(deadline, seen);
 		atomic_store(&timer.sleeping, 0);
 	}
 	return NULL;
@@ -84,6 +84,7 @@ static int start(struct cx_hca *hca)
 	sigfillset(&all);
 	sigdelset(&all, SIGSEGV);
 	sigdelset(&all, SIGBUS);
+	timer.alarm = cx_alarm(hca);
 	atomic_store(&timer.stop, false);
 	pthread_sigmask(SIG_BLOCK, &all, &before);
 	err = pthread_create(&timer.thread, NULL, serve, hca);
@@ -97,12 +98,12 @@ int timer_look(struct cx_hca *hca)
 	enum thread_state none = NONE;
 	uint64_t deadline = cx_next_deadline_ns(hca);
 
-	if (!deadline)
+	if (!deadline && !cx_is_reachable(hca))
 		return 0;
 	if (atomic_compare_exchange_strong(&timer.state, &none, STARTING))
 		return start(hca);
-	if (deadline < atomic_load(&timer.sleeping) || !atomic_load(&timer.sleeping))
-		wake();
+	if (deadline && (deadline < atomic_load(&timer.sleeping) || !atomic_load(&timer.sleeping)))
+		wake(cx_alarm(hca));
 	return 0;
 }
 
@@ -111,7 +112,7 @@ void timer_stop(void)
 	if (atomic_load(&timer.state) != RUNNING)
 		return;
 	atomic_store(&timer.stop, true);
-	wake();
+	wake(timer.alarm);
 	if (pthread_equal(pthread_self(), timer.thread)) /* exit() from a handler of its own */
 		return;
 	pthread_join(timer.thread, NULL);
