@@ -450,7 +450,7 @@ static void random_rings_do_no_harm(void **state)
 	uint32_t seed = 20250101;
 
 	(void)state;
-	print_message("seed %u\n", seed);
+	print_message("# seed %u\n", seed);
 	for (unsigned round = 0; round < 3000; round++) {
 		for (unsigned q = 0; q < 2; q++) {
 			uint32_t *words = (uint32_t *)rig.qp[q].ring;
