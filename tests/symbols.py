@@ -10,6 +10,8 @@ import re
 import subprocess
 import sys
 
+import tap
+
 MARK = '__attribute__((visibility("default")))'
 
 
@@ -63,12 +65,7 @@ def main():
         'every symbol has the version of the map': unversioned,
         'every symbol begins with bsn_': {s for s in symbols if not s.startswith('bsn_')},
     }
-    print(f'1..{len(checks)}')
-    for number, (name, wrong) in enumerate(checks.items(), 1):
-        print('not ok' if wrong else 'ok', number, '-', name)
-        for symbol in sorted(wrong):
-            print('#', symbol)
-    return 1 if any(checks.values()) else 0
+    return tap.report((name, sorted(wrong)) for name, wrong in checks.items())
 
 
 sys.exit(main())

@@ -9,6 +9,9 @@ import pathlib
 import re
 import sys
 
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1]))
+import tap
+
 ROOT = pathlib.Path(sys.argv[1])
 PUBLIC = re.compile(r'bsn(_\w+)?\.h')
 RDMA = re.compile(r'(infiniband|rdma)/')
@@ -92,17 +95,4 @@ def check_public_headers_include_public_ones():
             for quoted, header in includes(path) if quoted and not PUBLIC.fullmatch(header)]
 
 
-def main():
-    checks = [(key, check) for key, check in globals().items() if key.startswith('check_')]
-    print(f'1..{len(checks)}')
-    failed = False
-    for number, (key, check) in enumerate(checks, 1):
-        wrong = check()
-        failed |= bool(wrong)
-        print('not ok' if wrong else 'ok', number, '-', key[len('check_'):])
-        for line in wrong:
-            print('#', line)
-    return 1 if failed else 0
-
-
-sys.exit(main())
+sys.exit(tap.report_checks(globals()))

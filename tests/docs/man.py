@@ -14,6 +14,9 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1]))
+import tap
+
 
 def run(command, **more):
     return subprocess.run(command, capture_output=True, text=True, check=False, **more)
@@ -74,21 +77,16 @@ def main():
         name, text = page.rpartition('/')[2], pathlib.Path(page).read_text(encoding='utf-8')
         said = lint(page)
         results.append((f'{name} is well formed' + (
-            ' # SKIP neither mandoc nor groff' if said is None else ''), said))
+            ' # SKIP neither mandoc nor groff' if said is None else ''), [said] if said else []))
         if name.endswith(('.3', '.7')):
             codes = examples(text)
             wrong = ''.join(compile_example(code, flags) for code in codes)
-            results.append((f'{name} has examples that compile',
-                            wrong if codes else 'no example'))
+            wrong = wrong if codes else 'no example'
+            results.append((f'{name} has examples that compile', [wrong] if wrong else []))
         described |= set(names(text))
     missing = functions(headers) - described
-    results.append(('each function of the headers has a page', '\n'.join(sorted(missing))))
-    print(f'1..{len(results)}')
-    for number, (name, wrong) in enumerate(results, 1):
-        print('not ok' if wrong else 'ok', number, '-', name)
-        for line in (wrong or '').splitlines():
-            print('#', line)
-    return 1 if any(wrong for _, wrong in results) else 0
+    results.append(('each function of the headers has a page', sorted(missing)))
+    return tap.report(results)
 
 
 sys.exit(main())

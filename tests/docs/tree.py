@@ -11,6 +11,9 @@ import re
 import subprocess
 import sys
 
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1]))
+import tap
+
 ROOT = pathlib.Path(sys.argv[1])
 BUILD = pathlib.Path(sys.argv[2])
 DOCUMENTS = ['README.md', 'CONTRIBUTING.md',
@@ -113,17 +116,4 @@ def check_links():
             if not ((ROOT / document).parent / link).exists()]
 
 
-def main():
-    checks = [(key, check) for key, check in globals().items() if key.startswith('check_')]
-    print(f'1..{len(checks)}')
-    failed = False
-    for number, (key, check) in enumerate(checks, 1):
-        wrong = check()
-        failed |= bool(wrong)
-        print('not ok' if wrong else 'ok', number, '-', key[len('check_'):])
-        for line in wrong:
-            print('#', line)
-    return 1 if failed else 0
-
-
-sys.exit(main())
+sys.exit(tap.report_checks(globals()))

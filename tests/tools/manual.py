@@ -7,6 +7,9 @@ import shutil
 import subprocess
 import sys
 
+sys.path.insert(0, __file__.rsplit('/', 2)[0])
+import tap
+
 COMMANDS = {'bsn-perf': ['cost', 'lat', 'bw'], 'bsn-info': [None]}
 
 
@@ -28,13 +31,5 @@ def missing(program, page):
     return wrong
 
 
-pairs = list(zip(sys.argv[1::2], sys.argv[2::2]))
-status = 0
-print(f'1..{len(pairs)}')
-for number, pair in enumerate(pairs, 1):
-    wrong = missing(*pair)
-    status |= bool(wrong)
-    print('not ok' if wrong else 'ok', number, '-', pair[1].rsplit('/', 1)[-1])
-    for line in wrong:
-        print('#', line)
-sys.exit(status)
+sys.exit(tap.report((page.rsplit('/', 1)[-1], missing(program, page))
+                    for program, page in zip(sys.argv[1::2], sys.argv[2::2])))
