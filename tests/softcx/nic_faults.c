@@ -308,6 +308,28 @@ static void a_record_may_be_read_before_its_doorbell(void **state)
 	assert_int_equal(cx_lint_count(rig.hca), 1);
 }
 
+/* A doorbell at the index at which the last one was, of the queue's life before, is a new one. */
+static void a_queue_that_was_reset_repeats_nothing(void **state)
+{
+	const struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RESET };
+	struct rig_wqe wqe;
+
+	(void)state;
+	start(NULL);
+	rig_begin(&wqe, BSN_OPCODE_RDMA_WRITE, BSN_CE_ALWAYS);
+	rig_raddr(&wqe, rig.buf, rig.key);
+	rig_data(&wqe, rig.buf, 8, rig.key);
+	rig_post(&rig.qp[0], &wqe);
+	ring(0, wqe.bytes, 64, 64);
+	ring(0, wqe.bytes, 64, 64);
+	assert_int_equal(cx_lint_count(rig.hca), 0);
+	assert_int_equal(cx_qp_modify(rig.hca, rig.qp[0].number, &attr, IBV_QP_STATE), 0);
+	rig.qp[0].db[1] = 0;
+	ring(0, wqe.bytes, 64, 64);
+	assert_int_equal(cx_lint_count(rig.hca), 1);
+	expect_in_trace("the record has not moved");
+}
+
 static void the_trace_says_what_happens(void **state)
 {
 	struct rig_wqe wqe;
@@ -342,6 +364,7 @@ int main(void)
 		TEST(wrong_bits_are_lint),
 		TEST(doorbells_are_compared_with_record_and_ring),
 		TEST(a_record_may_be_read_before_its_doorbell),
+		TEST(a_queue_that_was_reset_repeats_nothing),
 		TEST(the_trace_says_what_happens),
 #undef TEST
 	};

@@ -50,6 +50,11 @@ static void compare_with_ring(struct cx_hca *hca, struct cx_qp *qp, uint16_t ind
 			qp->head.number, index, offset, offset + size - 1);
 }
 
+static uint16_t end_of(const struct bsn_sq_doorbell *bell)
+{
+	return (uint16_t)(bell->wqe_index + (bell->ds + BSN_BB_DS - 1) / BSN_BB_DS);
+}
+
 /*
  * What the record published last is what the doorbell must show. Only the last WQE ends at the
  * record's index, and the doorbell has that WQE's length. The model may have read the record before
@@ -57,28 +62,28 @@ static void compare_with_ring(struct cx_hca *hca, struct cx_qp *qp, uint16_t ind
  */
 static void lint_record(struct cx_hca *hca, struct cx_qp *qp, const struct bsn_sq_doorbell *bell)
 {
-	const uint16_t end = (uint16_t)(bell->wqe_index + (bell->ds + BSN_BB_DS - 1) / BSN_BB_DS);
-
 	if (!cx_sq_publish(hca, qp))
 		return;
 	if (qp->run.sq_tail == qp->run.sq_rung)
 		cx_lint(hca, "doorbell: qpn %#x: the record has not moved from %#x",
 			qp->head.number, qp->run.sq_rung);
-	else if (end != qp->run.sq_tail)
+	else if (end_of(bell) != qp->run.sq_tail)
 		cx_lint(hca, "doorbell: qpn %#x: WQE %#x ends at %#x, the record says %#x",
-			qp->head.number, bell->wqe_index, end, qp->run.sq_tail);
+			qp->head.number, bell->wqe_index, end_of(bell), qp->run.sq_tail);
 	qp->run.sq_rung = qp->run.sq_tail;
 }
 
 /*
  * A store that a register's write-combining buffer would merge with the one before: glibc's memcpy(),
- * with which UCX copies, stores overlapping vectors, so it writes 64 bytes twice.
+ * with which UCX copies, stores overlapping vectors, so it writes 64 bytes twice. The WQE has been
+ * rung then; where it has not, the queue was reset and has come to this index once more.
  */
 static bool repeats(const struct cx_hca *hca, uint32_t page, unsigned buffer,
-		    const struct bsn_sq_doorbell *bell, uint32_t size)
+		    const struct cx_qp *qp, const struct bsn_sq_doorbell *bell, uint32_t size)
 {
 	return size > BSN_SQ_DOORBELL_SIZE && hca->blueflame[page][buffer].qpn == bell->qpn &&
-	       hca->blueflame[page][buffer].index == bell->wqe_index;
+	       hca->blueflame[page][buffer].index == bell->wqe_index &&
+	       qp->run.sq_rung == end_of(bell);
 }
 
 static void start_buffer(struct cx_hca *hca, uint32_t page, unsigned buffer, const uint8_t *data,
@@ -92,7 +97,7 @@ static void start_buffer(struct cx_hca *hca, uint32_t page, unsigned buffer, con
 		return;
 	}
 	bsn_sq_doorbell_decode(&bell, data);
-	if (repeats(hca, page, buffer, &bell, size)) {
+	if (repeats(hca, page, buffer, qp, &bell, size)) {
 		compare_with_ring(hca, qp, (uint16_t)bell.wqe_index, bell.ds, 0, data, size);
 		return;
 	}
