@@ -107,18 +107,16 @@ struct bsn_cq {
 	uint8_t plain;   /* op_own of a plain CQE that is ours */
 
 	/* rare */
-	uint8_t stride_log2 __attribute__((aligned(64)));
-	uint8_t arm_sn;
-	uint16_t dead; /* errno of a queue that died, else 0 */
-	const uint8_t *ring;     /* the first CQE proper */
+	const uint8_t *ring __attribute__((aligned(64))); /* the first CQE proper */
 	uint32_t cqe_count;
 	uint32_t chunk;          /* CQEs between two stores of the consumer record */
 	uint32_t chunk_ci;       /* consumer index at chunk_end */
 	uint32_t cqn;
 	struct bsn_be32 *record; /* consumer, arm */
 	uint8_t *arm_reg;
+	uint8_t arm_sn;
+	uint16_t dead; /* errno of a queue that died, else 0 */
 	const struct bsn_cq_path *path;
-	void *owner;
 	uintptr_t owner_thread; /* the poller; see BSN_CHECK_OWNER() */
 	uint32_t slots_used;
 	uint64_t count_dropped; /* CQEs of queues that are gone */
@@ -179,8 +177,9 @@ BSN_ALWAYS_INLINE int bsn_sq_done(struct bsn_sq *sq, uint32_t wqe_index, uint64_
 	int given = 1;
 
 	*id = bsn_sq_ids(sq)[slot];
-	if (BSN_UNLIKELY(__atomic_load_n(&sq->has_hidden, __ATOMIC_RELAXED) && sq->hidden[slot])) {
-		sq->hidden[slot] = 0;
+	if (BSN_UNLIKELY(__atomic_load_n(&sq->has_hidden, __ATOMIC_RELAXED) &&
+			 sq->marks[slot] & BSN_MARK_HIDDEN)) {
+		sq->marks[slot] &= ~(uint32_t)BSN_MARK_HIDDEN;
 		given = 0;
 	}
 	__atomic_store_n(&sq->done, wqe_index, __ATOMIC_RELEASE); /* O6: the slot is not ours now */

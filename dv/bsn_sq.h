@@ -100,9 +100,15 @@ enum bsn_can {
 	BSN_CAN_ATOMIC = 1 << 1,
 };
 
+/** enum bsn_mark - of a slot; the other bits are the number of the endpoint that was posted to */
+enum bsn_mark {
+	BSN_MARK_HIDDEN = 1 << 30, /* signaled by the library itself */
+};
+
 struct bsn_completion;
 struct bsn_ep;
 struct bsn_sq;
+struct bsn_sq_users;
 
 /**
  * struct bsn_sq_path - what a queue without credits of its own does
@@ -119,8 +125,8 @@ struct bsn_sq_path {
  *
  * A poster and a poller on different threads share only @done, release-stored by the poller and
  * acquire-read by the poster when its credits run out [O6]; how many blocks that WQE has stands in
- * the WQE, so nobody records it. The ids, one a slot, of the WQE
- * that begins there, follow the structure: bsn_sq_ids().
+ * the WQE, so nobody records it. Of the WQE that begins in a slot, 12 bytes are kept: its id, in
+ * bsn_sq_ids(), which follow the structure, and its mark.
  */
 struct bsn_sq {
 	/* the poster's line */
@@ -139,8 +145,8 @@ struct bsn_sq {
 	uint8_t ring_slow;  /* 0: a block may be published by the inline code; enum bsn_ring_slow */
 
 	/* the poller's line */
-	uint8_t *hidden __attribute__((aligned(64))); /* a slot each: signaled by the library itself */
-	void *user;           /* comes back in completions */
+	uint32_t *marks __attribute__((aligned(64))); /* a slot each: enum bsn_mark, and a number */
+	void *user; /* comes back in completions, but where there are @users */
 	struct bsn_rq *rq;
 	uint32_t poller_mask; /* bb_mask */
 	uint32_t done;        /* where the last WQE known to be done begins, modulo 2^16 */
@@ -148,13 +154,12 @@ struct bsn_sq {
 
 	/* rare */
 	const struct bsn_sq_path *path __attribute__((aligned(64)));
-	void **slot_users;    /* UD, DC: one a slot, the endpoint's user pointer; else NULL */
+	struct bsn_sq_users *users; /* UD, DC: the endpoints' user pointers, by number; else NULL */
 	uint32_t capacity_bb; /* blocks that may be outstanding: what the CQ has room for */
 	uint32_t seen_done;   /* the poster's copy of done, when retired was last computed */
 	uint32_t retired;     /* the poster's: BBs before this one are free */
 	uint8_t next_fence;   /* enum bsn_fence owed by the next WQE; limit == pi while it is */
 	uint8_t store;        /* enum bsn_store */
-	void *owner; /* the engine's object */
 	uintptr_t owner_thread; /* the poster; see BSN_CHECK_OWNER() */
 	uint32_t qpn;
 	uint16_t max_inline;  /* bytes */
@@ -188,6 +193,7 @@ struct bsn_ep {
 	void *owner; /* the engine's object */
 	uint16_t dci_stream;
 	uint8_t prefix_ds;
+	uint32_t number; /* of @user, in the queue's table */
 };
 
 /**

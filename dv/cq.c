@@ -6,6 +6,7 @@
 
 #include "bsn_decode.h"
 #include "bsn_syndrome.h"
+#include "users.h"
 
 /* -- which queue a CQE is of -------------------------------------------------------------------- */
 
@@ -54,7 +55,7 @@ static void insert_slot(struct bsn_cq *cq, uint32_t qpn, struct bsn_sq *sq)
 
 	cq->slots_used += slot->qpn == QPN_FREE;
 	slot->sq = sq;
-	slot->qpn = sq->slot_users ? qpn | QPN_REAPED : qpn;
+	slot->qpn = sq->users ? qpn | QPN_REAPED : qpn;
 }
 
 static bool is_live(const struct bsn_cq_slot *slot)
@@ -336,7 +337,7 @@ static uint16_t receive_index(const struct bsn_rq *rq, uint32_t wqe_counter)
 
 static void *user_of(const struct bsn_sq *sq, uint32_t wqe_index)
 {
-	return sq->slot_users ? sq->slot_users[wqe_index & sq->poller_mask] : sq->user;
+	return sq->users ? bsn_sq_find_user(sq, wqe_index & sq->poller_mask) : sq->user;
 }
 
 static int reap_request(struct bsn_cq *cq, struct bsn_sq *sq, struct bsn_completion *c)

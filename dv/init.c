@@ -4,6 +4,8 @@
 
 #include <stdlib.h>
 
+#include "users.h"
+
 void *bsn_hot_alloc(size_t bytes)
 {
 	const size_t whole = (bytes + 63) / 64 * 64;
@@ -43,6 +45,12 @@ static uint8_t can_of(enum bsn_transport transport)
 		       : BSN_CAN_READ | BSN_CAN_ATOMIC;
 }
 
+/* Several to a queue, each with a user pointer of its own. */
+static bool has_endpoints(enum bsn_transport transport)
+{
+	return transport == BSN_TRANSPORT_UD || transport == BSN_TRANSPORT_DC;
+}
+
 void bsn_sq_resolve_mode(struct bsn_sq *sq)
 {
 	const struct bsn_lane *lane = sq->lane;
@@ -67,22 +75,21 @@ void bsn_sq_clear(struct bsn_sq *sq)
 	sq->count_doorbells = sq->count_full = 0;
 	sq->has_hidden = 0;
 	sq->has_failed = false;
-	memset(sq->hidden, 0, (size_t)sq->bb_mask + 1);
+	memset(sq->marks, 0, ((size_t)sq->bb_mask + 1) * sizeof(*sq->marks));
 }
 
 struct bsn_sq *bsn_sq_alloc(const struct bsn_sq_init *init)
 {
 	const struct bsn_ctrl base = { .qpn = init->qpn };
 	const struct bsn_ctrl quiet = { .ce = init->ce_quiet };
-	struct bsn_sq *sq = bsn_hot_alloc(sizeof(*sq) + init->count_bb * sizeof(uint64_t));
+	const size_t slot_bytes = sizeof(uint64_t) + sizeof(*((struct bsn_sq *)NULL)->marks);
+	struct bsn_sq *sq = bsn_hot_alloc(sizeof(*sq) + init->count_bb * slot_bytes);
 
-	if (!sq)
-		return NULL;
-	sq->hidden = malloc(init->count_bb);
-	if (!sq->hidden) {
+	if (!sq || (has_endpoints(init->transport) && bsn_sq_make_users(sq))) {
 		free(sq);
 		return NULL;
 	}
+	sq->marks = (uint32_t *)(void *)(bsn_sq_ids(sq) + init->count_bb);
 	sq->ring = init->ring;
 	sq->record = init->record;
 	sq->lane = init->lane;
@@ -109,7 +116,7 @@ void bsn_sq_free(struct bsn_sq *sq)
 {
 	if (!sq)
 		return;
-	free(sq->hidden);
+	bsn_sq_free_users(sq);
 	free(sq);
 }
 

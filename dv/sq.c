@@ -229,8 +229,8 @@ static int commit(struct bsn_sq *sq, const struct bsn_ep *ep, unsigned ds, uint6
 	const uint32_t slot = sq->pi & sq->bb_mask;
 
 	bsn_sq_ids(sq)[slot] = id;
-	if (sq->slot_users)
-		sq->slot_users[slot] = ep->user;
+	if (sq->users)
+		sq->marks[slot] = (sq->marks[slot] & BSN_MARK_HIDDEN) | ep->number;
 	sq->last = sq->pi;
 	sq->pi += blocks_of(ds);
 	sq->ring_slow |= BSN_RING_APPENDED;
@@ -380,7 +380,7 @@ uint32_t bsn_sq_auto_signal(struct bsn_sq *sq)
 	sq->quiet = sq->signal_every;
 	if (!sq->signal_every || bsn_sq_outstanding_bb(sq) + 1 < sq->signal_every)
 		return sq->ce_quiet;
-	sq->hidden[sq->pi & sq->bb_mask] = 1;
+	sq->marks[sq->pi & sq->bb_mask] |= BSN_MARK_HIDDEN;
 	if (!sq->has_hidden)
 		__atomic_store_n(&sq->has_hidden, 1, __ATOMIC_RELEASE);
 	return (uint32_t)(bsn_ctrl_word(&always, 1) >> 32);

@@ -44,7 +44,6 @@ static int adopt_cq(struct bsn_device *device, struct ibv_cq *verbs, bool direct
 	cq->device = device;
 	cq->verbs = verbs;
 	cq->entries = (uint32_t)verbs->cqe;
-	cq->hot.owner = cq;
 	err = path_of(direct)->cq_make(cq);
 	if (err) {
 		free(cq);

@@ -162,7 +162,6 @@ int bsn_cq_create(struct bsn_device *device, const struct bsn_cq_attr *given, st
 	cq->device = device;
 	cq->entries = attr.entries ? attr.entries : DEFAULT_ENTRIES;
 	cq->user = attr.user;
-	cq->hot.owner = cq;
 	err = lane ? 0 : bsn_lane_create(device, NULL, &lane);
 	if (err)
 		goto free_cq;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "init.h"
+#include "users.h"
 
 /* -- CQ ----------------------------------------------------------------------------------------- */
 
@@ -79,14 +80,8 @@ static int make_sq(struct qp_object *qp, const struct provider_qp *map,
 	qp->sq = bsn_sq_alloc(&init);
 	if (!qp->sq)
 		return fail(ENOMEM, "no memory");
-	if (qp->type == BSN_QP_UD) {
-		qp->sq->slot_users = calloc(map->sq_count_bb, sizeof(*qp->sq->slot_users));
-		if (!qp->sq->slot_users)
-			return fail(ENOMEM, "no memory");
-	}
 	qp->sq->user = qp->user;
 	qp->sq->rq = qp->rq;
-	qp->sq->owner = qp;
 	qp->sq->first_error = &qp->first_error;
 	return 0;
 }
@@ -151,7 +146,6 @@ static void qp_free(struct qp_object *qp)
 {
 	if (qp->sq) {
 		unroute_qp(qp);
-		free(qp->sq->slot_users);
 		bsn_sq_free(qp->sq);
 	}
 	if (!qp->srq)
@@ -200,6 +194,27 @@ static int qp_failed(struct qp_object *qp)
 
 /* -- endpoints of a UD QP ----------------------------------------------------------------------- */
 
+/* Of the endpoints of a QP, two may be made by two threads at once. */
+static int number_ep(struct bsn_ep *ep)
+{
+	struct bsn_device *device = ((struct qp_object *)ep->owner)->device;
+	int err;
+
+	pthread_mutex_lock(&device->lock);
+	err = bsn_sq_add_user(ep->bound, ep->user, &ep->number);
+	pthread_mutex_unlock(&device->lock);
+	return err;
+}
+
+static void unnumber_ep(struct bsn_ep *ep)
+{
+	struct bsn_device *device = ((struct qp_object *)ep->owner)->device;
+
+	pthread_mutex_lock(&device->lock);
+	bsn_sq_drop_user(ep->bound, ep->number);
+	pthread_mutex_unlock(&device->lock);
+}
+
 static int ep_make(struct bsn_ep *ep, struct ibv_ah *ah, uint32_t qpn, uint32_t qkey)
 {
 	uint8_t bytes[BSN_AV_UD_GRH_SIZE];
@@ -210,8 +225,10 @@ static int ep_make(struct bsn_ep *ep, struct ibv_ah *ah, uint32_t qpn, uint32_t 
 	if (err)
 		return fail(-err, "cannot read the address vector: %s", strerror(-err));
 	prefix = malloc(BSN_AV_UD_GRH_SIZE);
-	if (!prefix)
+	if (!prefix || number_ep(ep)) {
+		free(prefix);
 		return fail(ENOMEM, "no memory");
+	}
 	bsn_av_ud_grh_decode(&av, bytes);
 	av.qkey = qkey;
 	av.dqpn = qpn;
@@ -225,6 +242,7 @@ static int ep_make(struct bsn_ep *ep, struct ibv_ah *ah, uint32_t qpn, uint32_t 
 
 static void ep_free(struct bsn_ep *ep)
 {
+	unnumber_ep(ep);
 	free((void *)(uintptr_t)ep->prefix);
 }
 

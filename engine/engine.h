@@ -53,7 +53,7 @@ struct bsn_device {
 	struct ibv_port_attr port;
 	struct bsn_pd default_pd;
 	struct uses uses;
-	pthread_mutex_t lock; /* of the list of QPs and CQs, which events are looked up in */
+	pthread_mutex_t lock; /* of the lists below, and of endpoints' numbers */
 	struct qp_object *qps;
 	struct cq_object *cqs;
 	struct srq_object *srqs;

@@ -732,7 +732,6 @@ static int make_sq(struct qp_object *qp, const struct bsn_qp_attr *attr)
 	sq->hot.path = &sq_path;
 	sq->hot.user = qp->user;
 	sq->hot.rq = qp->rq;
-	sq->hot.owner = qp;
 	sq->hot.qpn = qp->verbs->qp_num;
 	sq->hot.max_inline = (uint16_t)qp->limits.max_inline;
 	sq->hot.max_sge = (uint16_t)qp->limits.max_send_sge;

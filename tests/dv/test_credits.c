@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* How many blocks a queue has free, who gives them back, and what the library signals by itself. */
 #include <errno.h>
+#include <malloc.h>
 #include <sched.h>
 
 #include "../wqe/random.h"
 #include "fake.h"
+#include "users.h"
 
 static const struct bsn_remote remote = { 0x1000, 2 };
 static struct bsn_sge many[14];
@@ -33,6 +35,11 @@ static uint32_t ce_at(const struct fake *f, uint32_t index)
 
 	bsn_ctrl_decode(&ctrl, f->sq_ring + (index & f->sq->bb_mask) * BSN_BB_SIZE);
 	return ctrl.ce;
+}
+
+static bool is_hidden(const struct fake *f, uint32_t index)
+{
+	return f->sq->marks[index & f->sq->poller_mask] & BSN_MARK_HIDDEN;
 }
 
 /* -- full, and free again --------------------------------------------------------------------------- */
@@ -136,7 +143,7 @@ static void model_complete(struct model *m, bool users_only)
 	bsn_ring(m->f->sq);
 	for (unsigned i = 0; i < m->count; i++) {
 		const struct posted *p = &m->fifo[(m->first + i) % 64];
-		const bool hidden = m->f->sq->hidden[p->index & m->f->sq->bb_mask];
+		const bool hidden = is_hidden(m->f, p->index);
 
 		bb += p->blocks;
 		if (!p->signaled)
@@ -228,7 +235,7 @@ static void unsignaled_work_is_never_stuck(void **state)
 							}
 							full++;
 							for (; scanned != f->sq->pi; scanned++)
-								if (f->sq->hidden[scanned & 63])
+								if (is_hidden(f, scanned))
 									fake_done(f, scanned, 0);
 							assert_int_equal(bsn_poll(f->cq, out, 8),
 									 0);
@@ -267,13 +274,13 @@ static void an_error_is_never_hidden(void **state)
 
 	(void)state;
 	assert_int_equal(post_blocks(f, 1, 77, 0), 0);
-	assert_int_equal(f->sq->hidden[0], 1);
+	assert_true(is_hidden(f, 0));
 	fake_cqe_err(f, (struct bsn_cqe_err){ .qpn = FAKE_QPN,
 					      .opcode = BSN_CQE_REQ_ERR,
 					      .syndrome = BSN_SYNDROME_REMOTE_ACCESS });
 	assert_int_equal(bsn_poll(f->cq, out, 8), 1);
 	assert_int_equal(out[0].id, 77);
-	assert_int_equal(f->sq->hidden[0], 0);
+	assert_false(is_hidden(f, 0));
 	fake_destroy(f);
 }
 
@@ -419,10 +426,91 @@ static void a_cleared_queue_is_new(void **state)
 	assert_int_equal(f->sq->quiet, fresh->sq->quiet);
 	assert_int_equal(f->sq->next_fence, 0);
 	assert_int_equal(bsn_sq_count_blueflame(f->sq), 0);
-	assert_memory_equal(f->sq->hidden, fresh->sq->hidden, 16);
+	assert_memory_equal(f->sq->marks, fresh->sq->marks, 16 * sizeof(*f->sq->marks));
 	assert_int_equal(bsn_sq_outstanding_bb(f->sq), 0);
 	fake_destroy(f);
 	fake_destroy(fresh);
+}
+
+/* -- what a slot costs, and whose it is ---------------------------------------------------------------- */
+
+/* Of whatever the library allocates for a queue of @count blocks; 0 under ASan, which does not tell. */
+static size_t bytes_of_queue(enum bsn_transport transport, uint32_t count)
+{
+	struct bsn_be32 record[2];
+	struct bsn_lane lane = { .reg = NULL };
+	const struct bsn_sq_init init = { .record = record,
+					  .lane = &lane,
+					  .count_bb = count,
+					  .capacity_bb = count,
+					  .max_ds = 4,
+					  .transport = transport,
+					  .store = BSN_STORE_8 };
+	const size_t before = mallinfo2().uordblks;
+	struct bsn_sq *sq = bsn_sq_alloc(&init);
+	const size_t bytes = mallinfo2().uordblks - before;
+
+	assert_non_null(sq);
+	bsn_sq_free(sq);
+	return bytes;
+}
+
+static void a_slot_has_twelve_bytes_on_every_transport(void **state)
+{
+	enum { FEW = 64, MANY = 8192, NOISE = 4096 }; /* of malloc's caches */
+
+	(void)state;
+	for (int t = BSN_TRANSPORT_RC; t <= BSN_TRANSPORT_DC; t++)
+		assert_true(bytes_of_queue(t, MANY) - bytes_of_queue(t, FEW) <=
+			    12 * (MANY - FEW) + NOISE);
+}
+
+static void send_by(struct fake *f, uint32_t number, uint64_t id)
+{
+	struct bsn_ep ep = { .sq = f->sq, .bound = f->sq, .number = number };
+
+	assert_int_equal(bsn_send_inline(&ep, "by the long way", 15, id, BSN_F_SIGNALED), 0);
+	assert_int_equal(f->sq->marks[(f->sq->pi - 1) & f->sq->bb_mask], number);
+}
+
+static void *who_sent(struct fake *f, uint32_t index)
+{
+	fake_done(f, index, BSN_OPCODE_SEND);
+	assert_int_equal(bsn_poll(f->cq, out, 1), 1);
+	return out[0].user;
+}
+
+/* Numbers are used again, tables grow under outstanding requests, and each knows whose it is. */
+static void a_request_has_its_endpoints_user(void **state)
+{
+	enum { MANY = 1000 };
+	const struct fake_attr attr = { .transport = BSN_TRANSPORT_UD, .signal_every = 1 };
+	struct fake *f = fake_create(&attr);
+	uint32_t number[MANY], again;
+	int user[MANY], other;
+
+	(void)state;
+	for (uint32_t i = 0; i < MANY; i++) {
+		const uint32_t index = f->sq->pi;
+		assert_int_equal(bsn_sq_add_user(f->sq, &user[i], &number[i]), 0);
+		send_by(f, number[i], i);
+		send_by(f, number[i / 2], i);
+		assert_ptr_equal(who_sent(f, index), &user[i]);
+		assert_ptr_equal(who_sent(f, index + 1), &user[i / 2]);
+	}
+	for (uint32_t i = 0; i < MANY; i += 3)
+		bsn_sq_drop_user(f->sq, number[i]);
+	for (uint32_t i = 0; i < MANY; i += 3) {
+		assert_int_equal(bsn_sq_add_user(f->sq, &other, &again), 0);
+		assert_int_equal(again % 3, 0);
+		assert_true(again < MANY);
+	}
+	for (uint32_t i = 0; i < MANY; i++) {
+		const uint32_t index = f->sq->pi;
+		send_by(f, number[i], i);
+		assert_ptr_equal(who_sent(f, index), i % 3 ? &user[i] : &other);
+	}
+	fake_destroy(f);
 }
 
 /* -- what was counted --------------------------------------------------------------------------------- */
@@ -480,8 +568,7 @@ static const char *poll_posts(struct pair *p)
 		for (; seen < posted; seen++) {
 			int n;
 
-			if (!p->signaled[seen] &&
-			    !p->f->sq->hidden[p->index[seen] & p->f->sq->poller_mask])
+			if (!p->signaled[seen] && !is_hidden(p->f, p->index[seen]))
 				continue;
 			fake_done(p->f, p->index[seen], 0);
 			n = bsn_poll(p->f->cq, c, 4);
@@ -553,6 +640,8 @@ int main(void)
 		cmocka_unit_test(a_prepared_request_belongs_to_no_queue),
 		cmocka_unit_test(a_detour_leads_to_the_queue),
 		cmocka_unit_test(a_cleared_queue_is_new),
+		cmocka_unit_test(a_slot_has_twelve_bytes_on_every_transport),
+		cmocka_unit_test(a_request_has_its_endpoints_user),
 		cmocka_unit_test(copies_and_doorbells_are_counted),
 		cmocka_unit_test(poster_and_poller_are_two_threads),
 	};
