@@ -152,7 +152,7 @@ int provider_qp_map(struct ibv_qp *qp, struct provider_qp *out)
 
 int provider_srq_map(struct ibv_srq *srq, struct provider_srq *out)
 {
-	struct mlx5dv_srq map = { 0 };
+	struct mlx5dv_srq map = { .comp_mask = MLX5DV_SRQ_MASK_SRQN };
 	struct mlx5dv_obj obj = { .srq = { .in = srq, .out = &map } };
 	const int err = provider_error_of_int(mlx5dv_init_obj(&obj, MLX5DV_OBJ_SRQ));
 
@@ -160,6 +160,7 @@ int provider_srq_map(struct ibv_srq *srq, struct provider_srq *out)
 		return err;
 	*out = (struct provider_srq){
 		.ring = map.buf,
+		.number = map.srqn,
 		.stride_bytes = map.stride,
 		.head = (uint16_t)map.head,
 		.tail = (uint16_t)map.tail,

@@ -53,6 +53,7 @@ int provider_qp_map(struct ibv_qp *qp, struct provider_qp *map);
 
 struct provider_srq {
 	uint8_t *ring;
+	uint32_t number;
 	uint32_t stride_bytes;
 	uint16_t head, tail; /* first and last of the free list */
 	struct bsn_be32 *record;

@@ -54,6 +54,7 @@ static int adopt_cq(struct bsn_device *device, struct ibv_cq *verbs, bool direct
 	}
 	use(&device->uses);
 	list_cq(cq);
+	registry_add_cq(cq);
 	*out = cq;
 	return 0;
 }
@@ -63,6 +64,7 @@ void drop_attached_cq(struct cq_object *cq)
 {
 	if (cq->owns_verbs || atomic_load(&cq->uses.count))
 		return;
+	registry_remove_cq(cq);
 	unlist_cq(cq);
 	path_of(!cq->hot.path)->cq_free(cq);
 	unuse(&cq->device->uses);

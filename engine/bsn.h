@@ -58,6 +58,7 @@ struct bsn_device_attr {
 	enum bsn_path path;
 	enum bsn_store store; /* BlueFlame store; or BSN_STORE=8x8|4x16|… in the environment */
 	uint8_t port;         /* 0: the first that is active */
+	bool list_queues;     /* for a look from outside, see bsn_registry.h; or BSN_REGISTRY=1 */
 	void (*log)(void *arg, const char *text);
 	void *log_arg;
 };

@@ -180,6 +180,7 @@ int bsn_cq_create(struct bsn_device *device, const struct bsn_cq_attr *given, st
 	use(&cq->lane->uses);
 	use(&device->uses);
 	list_cq(cq);
+	registry_add_cq(cq);
 	*out = &cq->hot;
 	return 0;
 
@@ -203,9 +204,12 @@ int bsn_cq_destroy(struct bsn_cq *hot)
 	if (atomic_load(&cq->uses.count))
 		return fail(EBUSY, "QPs still complete on this CQ: destroy them first");
 	acknowledge(cq, 1);
+	registry_remove_cq(cq);
 	err = cq->owns_verbs ? destroyed(cq->device, ibv_destroy_cq(cq->verbs)) : 0;
-	if (err)
+	if (err) {
+		registry_add_cq(cq);
 		return fail(-err, "QPs outside of Bunsen still complete on this CQ");
+	}
 	unlist_cq(cq);
 	path_of(!cq->hot.path)->cq_free(cq);
 	if (cq->channel)

@@ -255,6 +255,8 @@ static int set_up(struct bsn_device *device, bool is_mlx5)
 	if (!err)
 		err = wanted_store(device);
 	if (!err)
+		err = registry_open(device);
+	if (!err)
 		err = query_device(device);
 	if (err)
 		return err;

@@ -130,6 +130,7 @@ static int srq_make(struct srq_object *srq)
 	});
 	if (!srq->rq)
 		return fail(ENOMEM, "no memory");
+	srq->number = map.number;
 	srq->rq->user = srq->user;
 	srq->rq->owner = srq;
 	return 0;

@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 
 #include "bsn.h"
+#include "bsn_registry.h"
 #include "provider.h"
 
 /*
@@ -46,6 +47,7 @@ struct bsn_device {
 	struct ibv_context *context;
 	bool owns_context;
 	bool direct;
+	bool lists_queues; /* in the registry */
 	atomic_bool is_gone;
 	struct bsn_device_attr attr;
 	struct bsn_device_info info;
@@ -101,6 +103,7 @@ struct cq_object {
 	void *user;
 	struct uses uses;
 	struct cq_object *next;
+	struct bsn_registry_queue listed;
 	void *path_state; /* of the verbs path */
 };
 
@@ -109,11 +112,13 @@ struct srq_object {
 	struct ibv_srq *verbs;
 	struct bsn_rq *rq;
 	struct bsn_pd *pd;
+	uint32_t number;  /* SRQN; 0 on the verbs path */
 	uint32_t slots;   /* WQEs in the ring */
 	uint32_t max_sge; /* as asked for */
 	void *user;
 	struct uses uses;
 	struct srq_object *next;
+	struct bsn_registry_queue listed;
 	void *path_state; /* of the verbs path */
 };
 
@@ -143,6 +148,7 @@ struct qp_object {
 	void *user;
 	void *path_state; /* of the verbs path */
 	struct qp_object *next;
+	struct bsn_registry_queue listed_sends, listed_recvs;
 };
 
 static inline struct cq_object *cq_of(struct bsn_cq *cq)
@@ -228,6 +234,18 @@ void list_srq(struct srq_object *srq);
 void unlist_srq(struct srq_object *srq);
 void list_cq(struct cq_object *cq);
 void unlist_cq(struct cq_object *cq);
+
+/*
+ * registry.c: the queues of a device that lists them. They are taken away before their rings are freed,
+ * so that nobody finds a ring that is something else by now; what is not listed is left alone.
+ */
+int registry_open(struct bsn_device *device);
+void registry_add_qp(struct qp_object *qp);
+void registry_remove_qp(struct qp_object *qp);
+void registry_add_srq(struct srq_object *srq);
+void registry_remove_srq(struct srq_object *srq);
+void registry_add_cq(struct cq_object *cq);
+void registry_remove_cq(struct cq_object *cq);
 
 /* cq.c: a queue's share of a CQ. -ENOSPC where the sum of depths would exceed its entries. */
 int cq_charge(struct cq_object *cq, uint32_t entries);

@@ -209,6 +209,7 @@ void hold_qp(struct qp_object *qp)
 	if (qp->srq)
 		use(&qp->srq->uses);
 	list_qp(qp);
+	registry_add_qp(qp);
 }
 
 static void release(struct qp_object *qp)
@@ -282,10 +283,13 @@ int bsn_qp_destroy(struct bsn_qp *handle)
 	err = leave(qp);
 	if (err)
 		return err;
+	registry_remove_qp(qp);
 	if (qp->owns_verbs)
 		err = destroyed(qp->device, ibv_destroy_qp(qp->verbs));
-	if (err)
+	if (err) {
+		registry_add_qp(qp);
 		return fail(-err, "cannot destroy the QP: %s", strerror(-err));
+	}
 	release(qp);
 	path_of(qp->direct)->qp_free(qp);
 	if (qp->parent_domain)

@@ -58,6 +58,7 @@ int bsn_srq_create(struct bsn_device *device, const struct bsn_srq_attr *given, 
 	use(&srq->pd->uses);
 	use(&device->uses);
 	list_srq(srq);
+	registry_add_srq(srq);
 	*out = srq->rq;
 	return 0;
 
@@ -78,9 +79,12 @@ int bsn_srq_destroy(struct bsn_rq *rq)
 	srq = srq_of(rq);
 	if (atomic_load(&srq->uses.count))
 		return fail(EBUSY, "QPs still receive from this SRQ: destroy them first");
+	registry_remove_srq(srq);
 	err = destroyed(srq->device, ibv_destroy_srq(srq->verbs));
-	if (err)
+	if (err) {
+		registry_add_srq(srq);
 		return fail(-err, "QPs outside of Bunsen still use this SRQ");
+	}
 	unlist_srq(srq);
 	path_of(srq->device->direct)->srq_free(srq);
 	unuse(&srq->pd->uses);

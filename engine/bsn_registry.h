@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What a process tells of its queues to whoever may read its memory: a debugger, wqe-dump, a core
+ * file's reader. Nothing here is called or written to; a program that uses Bunsen needs none of it.
+ *
+ * The registry is found from outside, in a stripped or static program too, by an ELF note of the
+ * name "Bunsen" in the image that holds the library: the note is loaded with the image's first pages,
+ * and its eight bytes are the distance from themselves to the struct bsn_registry.
+ *
+ * A reader takes @generation before and after, and begins anew where it was odd or has changed. The
+ * counters of a queue are not covered by that: they change while it is used. What may be concluded
+ * from them stands at struct bsn_registry_queue.
+ *
+ * Addresses are the process's. Numbers are in its byte order, which is little-endian.
+ */
+#ifndef BSN_REGISTRY_H
+#define BSN_REGISTRY_H
+
+#include <stdint.h>
+
+#define BSN_REGISTRY_NOTE_NAME "Bunsen"
+#define BSN_REGISTRY_NOTE_TYPE 1
+#define BSN_REGISTRY_MAGIC     UINT64_C(0x65756575714e5342) /* "BSNqueue" as it lies in memory */
+#define BSN_REGISTRY_VERSION   1                            /* of both structures */
+
+/** enum bsn_registry_kind - what a queue is for */
+enum bsn_registry_kind {
+	BSN_REGISTRY_SEND,
+	BSN_REGISTRY_RECV,        /* of one QP */
+	BSN_REGISTRY_SHARED_RECV, /* a linked list: see wqe/bsn_wqe.h, srq_next */
+	BSN_REGISTRY_COMPLETION,
+};
+
+/**
+ * struct bsn_registry_queue - one queue
+ * @next: address of the next queue; 0: this is the last
+ * @kind: enum bsn_registry_kind
+ * @number: QPN, SRQN or CQN; 0 where libibverbs does not tell
+ * @transport: of a send queue: enum bsn_transport
+ * @cqn: where it completes; 0 where that is not known, and for a CQ
+ * @ring: address of the first slot; 0 on the verbs path, whose rings are the provider's: then the
+ *	fields from here to @start are 0
+ * @record: address of its dword of the doorbell record
+ * @count: slots, a power of two
+ * @stride_bytes: of a slot
+ * @producer: address of a 32-bit counter: the slot that is posted to next. Free-running. CQ: 0
+ * @consumer: what is known to be done, by kind:
+ *	SEND - address of 32 bits: where the last WQE that is done begins, modulo 2^16
+ *	RECV - address of a 32-bit counter: the slot that completes next
+ *	SHARED_RECV - address of 16 bits: the last slot of the list of free ones
+ *	COMPLETION - address of 64 bits: the address of the CQE proper that is polled next
+ * @start: of what must not be overwritten, by kind:
+ *	SEND - address of a 32-bit counter: a WQE begins there, and the poster keeps off it and all
+ *	that follow up to @producer
+ *	SHARED_RECV - address of 16 bits: the first slot of the list of free ones
+ *	COMPLETION - address of 8 bits: the owner bit of a CQE that is there
+ *	RECV - 0
+ * @first_error: SEND: address of the struct bsn_completion of the QP's first failure, all zero
+ *	where there was none; on the verbs path too
+ * @device: its name
+ *
+ * A counter may run ahead of the bytes of its slot: only those before the index in @record are
+ * ordered behind them. A control segment names its own index and QPN, which tells.
+ */
+struct bsn_registry_queue {
+	uint64_t next;
+	uint32_t kind;
+	uint32_t number;
+	uint32_t transport;
+	uint32_t cqn;
+	uint64_t ring;
+	uint64_t record;
+	uint32_t count;
+	uint32_t stride_bytes;
+	uint64_t producer;
+	uint64_t consumer;
+	uint64_t start;
+	uint64_t first_error;
+	char device[64];
+};
+
+/**
+ * struct bsn_registry - the head, one in each copy of the library
+ * @magic: BSN_REGISTRY_MAGIC
+ * @version: BSN_REGISTRY_VERSION; of another one only the fields up to @self may be read
+ * @layout_version: BSN_LAYOUT_VERSION of bsn.h, of the completions
+ * @self: its own address; 0 until a device is opened that lists its queues
+ * @generation: odd while the list is being changed
+ * @first: address of the first queue, the one made last; 0: there is none
+ * @queue_count: how many there are
+ */
+struct bsn_registry {
+	uint64_t magic;
+	uint32_t version;
+	uint32_t layout_version;
+	uint64_t self;
+	uint64_t generation;
+	uint64_t first;
+	uint64_t queue_count;
+};
+
+#endif

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The list of queues for readers from outside; bsn_registry.h says what they may conclude. */
+#include "engine.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+/* Not static, since the note below names it. */
+extern struct bsn_registry registry_head;
+struct bsn_registry registry_head __attribute__((used)) = {
+	.magic = BSN_REGISTRY_MAGIC,
+	.version = BSN_REGISTRY_VERSION,
+	.layout_version = BSN_LAYOUT_VERSION,
+};
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+#define STRING(x)  #x
+#define DECIMAL(x) STRING(x)
+#define NOTE_TYPE  DECIMAL(BSN_REGISTRY_NOTE_TYPE)
+
+/* The sizes of name and description, the type, the two. C has no constant for a distance. */
+__asm__(".pushsection .note.bunsen, \"a\", %note\n"
+	".balign 4\n"
+	".long 2f - 1f, 4f - 3f, " NOTE_TYPE "\n"
+	"1: .asciz \"" BSN_REGISTRY_NOTE_NAME "\"\n"
+	"2: .balign 4\n"
+	"3: .quad registry_head - 3b\n"
+	"4: .popsection\n");
+
+int registry_open(struct bsn_device *device)
+{
+	const char *env = getenv("BSN_REGISTRY");
+
+	device->lists_queues = device->attr.list_queues;
+	if (env && !strcmp(env, "1"))
+		device->lists_queues = true;
+	else if (env && *env && strcmp(env, "0"))
+		return fail(EINVAL, "BSN_REGISTRY=%s: use 1 or 0", env);
+	if (!device->lists_queues)
+		return 0;
+	pthread_mutex_lock(&lock);
+	registry_head.self = (uintptr_t)&registry_head;
+	pthread_mutex_unlock(&lock);
+	return 0;
+}
+
+/* -- the list ----------------------------------------------------------------------------------- */
+
+/* Around a change, so that a reader sees an odd generation, or two different ones. */
+static void turn_generation(void)
+{
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	__atomic_store_n(&registry_head.generation, registry_head.generation + 1, __ATOMIC_RELAXED);
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
+
+static void add(const struct bsn_device *device, struct bsn_registry_queue *queue)
+{
+	if (!device->lists_queues)
+		return;
+	snprintf(queue->device, sizeof(queue->device), "%s", device->info.name);
+	pthread_mutex_lock(&lock);
+	turn_generation();
+	queue->next = registry_head.first;
+	registry_head.first = (uintptr_t)queue;
+	registry_head.queue_count++;
+	turn_generation();
+	pthread_mutex_unlock(&lock);
+}
+
+static struct bsn_registry_queue *queue_at(uint64_t address)
+{
+	return (struct bsn_registry_queue *)(uintptr_t)address;
+}
+
+static void take_away(const struct bsn_registry_queue *queue)
+{
+	uint64_t *at = &registry_head.first;
+
+	pthread_mutex_lock(&lock);
+	while (*at && queue_at(*at) != queue)
+		at = &queue_at(*at)->next;
+	if (*at) {
+		turn_generation();
+		*at = queue->next;
+		registry_head.queue_count--;
+		turn_generation();
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+/* -- its queues --------------------------------------------------------------------------------- */
+
+static uint64_t address(const volatile void *pointer)
+{
+	return (uintptr_t)pointer;
+}
+
+static void list_sq(struct qp_object *qp)
+{
+	const struct bsn_sq *sq = qp->sq;
+	struct bsn_registry_queue *q = &qp->listed_sends;
+
+	*q = (struct bsn_registry_queue){ .kind = BSN_REGISTRY_SEND,
+					  .number = qp->verbs->qp_num,
+					  .transport = transport_of(qp->type),
+					  .cqn = qp->cq->hot.cqn,
+					  .first_error = address(&qp->first_error) };
+	if (qp->direct) {
+		q->ring = address(sq->ring);
+		q->record = address(sq->record);
+		q->count = sq->bb_mask + 1;
+		q->stride_bytes = BSN_BB_SIZE;
+		q->producer = address(&sq->pi);
+		q->consumer = address(&sq->done);
+		q->start = address(&sq->retired);
+	}
+	add(qp->device, q);
+}
+
+static void describe_rq(struct bsn_registry_queue *q, const struct bsn_rq *rq)
+{
+	q->ring = address(rq->ring);
+	q->record = address(rq->record);
+	q->count = rq->mask + 1;
+	q->stride_bytes = 1u << rq->stride_log2;
+	q->producer = address(&rq->head);
+	q->consumer = rq->is_srq ? address(&rq->srq_free_tail) : address(&rq->tail);
+	q->start = rq->is_srq ? address(&rq->srq_free_head) : 0;
+}
+
+static void list_rq(struct qp_object *qp)
+{
+	struct bsn_registry_queue *q = &qp->listed_recvs;
+
+	*q = (struct bsn_registry_queue){ .kind = BSN_REGISTRY_RECV,
+					  .number = qp->verbs->qp_num,
+					  .transport = transport_of(qp->type),
+					  .cqn = qp->recv_cq->hot.cqn };
+	if (qp->direct)
+		describe_rq(q, qp->rq);
+	add(qp->device, q);
+}
+
+void registry_add_qp(struct qp_object *qp)
+{
+	list_sq(qp);
+	if (!qp->srq)
+		list_rq(qp);
+}
+
+void registry_remove_qp(struct qp_object *qp)
+{
+	take_away(&qp->listed_sends);
+	take_away(&qp->listed_recvs);
+}
+
+void registry_add_srq(struct srq_object *srq)
+{
+	srq->listed = (struct bsn_registry_queue){ .kind = BSN_REGISTRY_SHARED_RECV,
+						   .number = srq->number };
+	if (srq->device->direct)
+		describe_rq(&srq->listed, srq->rq);
+	add(srq->device, &srq->listed);
+}
+
+void registry_remove_srq(struct srq_object *srq)
+{
+	take_away(&srq->listed);
+}
+
+void registry_add_cq(struct cq_object *cq)
+{
+	const struct bsn_cq *hot = &cq->hot;
+	struct bsn_registry_queue *q = &cq->listed;
+
+	*q = (struct bsn_registry_queue){ .kind = BSN_REGISTRY_COMPLETION, .number = hot->cqn };
+	if (!hot->path) {
+		q->ring = address(hot->ring + BSN_CQE_SIZE - hot->stride);
+		q->record = address(hot->record);
+		q->count = hot->cqe_count;
+		q->stride_bytes = (uint32_t)hot->stride;
+		q->consumer = address(&hot->next);
+		q->start = address(&hot->phase);
+	}
+	add(cq->device, q);
+}
+
+void registry_remove_cq(struct cq_object *cq)
+{
+	take_away(&cq->listed);
+}

@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the library tells of its queues to readers from outside, found as they find it: by the note. */
+#define _GNU_SOURCE /* dl_iterate_phdr() */
+#include "harness.h"
+
+#include <elf.h>
+#include <link.h>
+
+#include "bsn_decode.h"
+#include "bsn_registry.h"
+
+static const struct bsn_registry *registry;
+
+/* -- as a reader would -------------------------------------------------------------------------- */
+
+static size_t aligned(size_t bytes)
+{
+	return (bytes + 3) & ~(size_t)3;
+}
+
+static void look_into_notes(const uint8_t *at, size_t bytes)
+{
+	while (bytes >= sizeof(ElfW(Nhdr))) {
+		const ElfW(Nhdr) *note = (const void *)at;
+		const uint8_t *name = at + sizeof(*note), *desc = name + aligned(note->n_namesz);
+		const size_t whole = (size_t)(desc - at) + aligned(note->n_descsz);
+
+		if (note->n_namesz == sizeof(BSN_REGISTRY_NOTE_NAME) &&
+		    !memcmp(name, BSN_REGISTRY_NOTE_NAME, note->n_namesz) &&
+		    note->n_type == BSN_REGISTRY_NOTE_TYPE && note->n_descsz == sizeof(int64_t)) {
+			int64_t distance;
+			memcpy(&distance, desc, sizeof(distance));
+			assert_null(registry);
+			registry = (const void *)(desc + distance);
+		}
+		if (whole >= bytes)
+			return;
+		at += whole;
+		bytes -= whole;
+	}
+}
+
+static int look_into_image(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	(void)size;
+	(void)arg;
+	for (int i = 0; i < info->dlpi_phnum; i++)
+		if (info->dlpi_phdr[i].p_type == PT_NOTE)
+			look_into_notes((const uint8_t *)info->dlpi_addr +
+						info->dlpi_phdr[i].p_vaddr,
+					info->dlpi_phdr[i].p_memsz);
+	return 0;
+}
+
+static const struct bsn_registry_queue *at(uint64_t address)
+{
+	return (const struct bsn_registry_queue *)(uintptr_t)address;
+}
+
+static const struct bsn_registry_queue *find(enum bsn_registry_kind kind, uint32_t number)
+{
+	const struct bsn_registry_queue *q;
+	unsigned left = (unsigned)registry->queue_count;
+
+	assert_int_equal(registry->generation % 2, 0);
+	for (q = at(registry->first); q; q = at(q->next), left--)
+		if (q->kind == kind && q->number == number)
+			return q;
+	assert_int_equal(left, 0);
+	return NULL;
+}
+
+static uint32_t word(uint64_t address)
+{
+	return *(const uint32_t *)(uintptr_t)address;
+}
+
+static bool is_direct(const struct bench *b)
+{
+	return b->kind == BENCH_DIRECT || b->kind == BENCH_ATTACHED_DIRECT;
+}
+
+/* -- cases -------------------------------------------------------------------------------------- */
+
+static void the_head_says_what_it_is(struct bench *b)
+{
+	(void)b;
+	assert_int_equal(registry->magic, BSN_REGISTRY_MAGIC);
+	assert_memory_equal(&registry->magic, "BSNqueue", 8);
+	assert_int_equal(registry->version, BSN_REGISTRY_VERSION);
+	assert_int_equal(registry->layout_version, BSN_LAYOUT_VERSION);
+	assert_ptr_equal((const void *)(uintptr_t)registry->self, registry);
+	assert_int_equal(registry->first, 0);
+	assert_int_equal(registry->queue_count, 0);
+}
+
+static void a_send_queue(struct bench *b)
+{
+	const struct bsn_registry_queue *q = find(BSN_REGISTRY_SEND, bsn_qp_number(b->qp[0]));
+	const struct bsn_sge local = bench_sge(b, 0, 0, 8);
+	const struct bsn_remote remote = bench_remote(b, 1, 0);
+	struct bsn_ctrl ctrl;
+
+	assert_non_null(q);
+	assert_string_equal(q->device, bsn_device_info(b->device)->name);
+	assert_int_equal(q->transport, BSN_TRANSPORT_RC);
+	assert_int_equal(q->ring != 0, is_direct(b));
+	if (!is_direct(b)) {
+		assert_int_equal(q->producer | q->consumer | q->start | q->count, 0);
+		return;
+	}
+	assert_int_equal(q->stride_bytes, BSN_BB_SIZE);
+	assert_non_null(find(BSN_REGISTRY_COMPLETION, q->cqn));
+	for (uint64_t id = 0; id < 3; id++)
+		ok(bsn_write(b->ep[0], &local, &remote, id, BSN_F_SIGNALED | BSN_F_RING));
+	assert_int_equal(word(q->producer), 3);
+	assert_int_equal(word(q->start), 0);
+	assert_int_equal(word(q->record), htobe32(3));
+	bsn_ctrl_decode(&ctrl, (const uint8_t *)(uintptr_t)q->ring + 2 * q->stride_bytes);
+	assert_int_equal(ctrl.wqe_index, 2);
+	assert_int_equal(ctrl.qpn, q->number);
+	for (uint64_t id = 0; id < 3; id++)
+		expect_done(b, b->cq[0], id, BSN_OPCODE_RDMA_WRITE);
+	assert_int_equal(word(q->consumer), 2);
+}
+
+static void a_receive_queue(struct bench *b)
+{
+	const struct bsn_registry_queue *q = find(BSN_REGISTRY_RECV, bsn_qp_number(b->qp[1]));
+	const struct bsn_sge sge = bench_sge(b, 1, 0, 64);
+
+	assert_non_null(q);
+	assert_int_equal(q->ring != 0, is_direct(b));
+	if (!is_direct(b))
+		return;
+	assert_in_range(q->count, BENCH_DEPTH, 2 * BENCH_DEPTH);
+	ok(bsn_recv(b->rq[1], &sge, 1));
+	ok(bsn_recv(b->rq[1], &sge, 2));
+	assert_int_equal(word(q->producer), 2);
+	assert_int_equal(word(q->consumer), 0);
+	assert_int_equal(word(q->record), htobe32(2));
+}
+
+static void a_completion_queue(struct bench *b)
+{
+	const uint32_t cqn = find(BSN_REGISTRY_SEND, bsn_qp_number(b->qp[0]))->cqn;
+	const struct bsn_registry_queue *q = find(BSN_REGISTRY_COMPLETION, cqn);
+
+	assert_non_null(q);
+	assert_int_equal(q->ring != 0, is_direct(b));
+	if (!is_direct(b))
+		return;
+	assert_int_equal(q->stride_bytes, BSN_CQE_SIZE);
+	assert_int_equal(*(const uint64_t *)(uintptr_t)q->consumer, q->ring);
+	assert_int_equal(*(const uint8_t *)(uintptr_t)q->start, 0);
+}
+
+static void a_shared_receive_queue(struct bench *b)
+{
+	const struct bsn_sge sge = bench_sge(b, 1, 0, 64);
+	const struct bsn_registry_queue *q = at(registry->first);
+
+	while (q && q->kind != BSN_REGISTRY_SHARED_RECV)
+		q = at(q->next);
+	assert_non_null(q);
+	assert_null(find(BSN_REGISTRY_RECV, bsn_qp_number(b->qp[0])));
+	assert_int_equal(q->ring != 0, is_direct(b));
+	if (!is_direct(b))
+		return;
+	assert_int_not_equal(q->number, 0);
+	ok(bsn_recv(b->srq, &sge, 1));
+	assert_int_equal(word(q->producer), 1);
+	assert_int_equal(*(const uint16_t *)(uintptr_t)q->start, 1);
+	assert_int_equal(*(const uint16_t *)(uintptr_t)q->consumer, q->count - 1);
+}
+
+static void a_first_failure(struct bench *b)
+{
+	const struct bsn_registry_queue *q = find(BSN_REGISTRY_SEND, bsn_qp_number(b->qp[0]));
+	const struct bsn_completion *first = (const void *)(uintptr_t)q->first_error;
+	const struct bsn_sge local = bench_sge(b, 0, 0, 8);
+	struct bsn_remote remote = bench_remote(b, 1, 0);
+
+	assert_int_equal(first->status, IBV_WC_SUCCESS);
+	remote.rkey ^= 0xff00;
+	ok(bsn_write(b->ep[0], &local, &remote, 7, BSN_F_SIGNALED | BSN_F_RING));
+	expect_status(b, b->cq[0], 7, BSN_OPCODE_RDMA_WRITE, IBV_WC_REM_ACCESS_ERR);
+	assert_int_equal(first->status, IBV_WC_REM_ACCESS_ERR);
+	assert_int_equal(first->id, 7);
+}
+
+static void what_is_destroyed_is_gone(struct bench *b)
+{
+	const uint64_t generation = registry->generation, count = registry->queue_count;
+	const uint32_t qpn = bsn_qp_number(b->qp[0]);
+	struct bsn_qp *another;
+
+	ok(bsn_qp_create(b->device,
+			 &(struct bsn_qp_attr){ .cq = b->cq[0], .send_depth = 8, .recv_depth = 8 },
+			 &another));
+	assert_int_equal(registry->queue_count, count + 2);
+	assert_int_equal(registry->generation, generation + 4);
+	ok(bsn_qp_destroy(another));
+	assert_int_equal(registry->queue_count, count);
+	assert_int_equal(registry->generation, generation + 8);
+	assert_non_null(find(BSN_REGISTRY_SEND, qpn));
+}
+
+static void what_cannot_be_destroyed_stays(struct bench *b)
+{
+	const uint64_t count = registry->queue_count;
+	struct ibv_qp_init_attr init = { .send_cq = bsn_qp_verbs(b->qp[0])->send_cq,
+					 .recv_cq = bsn_qp_verbs(b->qp[0])->send_cq,
+					 .cap = { 1, 1, 1, 1, 0 },
+					 .qp_type = IBV_QPT_RC };
+	struct ibv_pd *pd = ibv_alloc_pd(bsn_device_verbs(b->device));
+	struct ibv_qp *foreign = ibv_create_qp(pd, &init);
+
+	assert_non_null(foreign);
+	ok(bsn_qp_destroy(b->qp[0]));
+	b->qp[0] = NULL;
+	assert_int_equal(bsn_cq_destroy(b->cq[0]), -EBUSY);
+	assert_int_equal(registry->queue_count, count - 2);
+	assert_int_equal(ibv_destroy_qp(foreign), 0);
+	assert_int_equal(ibv_dealloc_pd(pd), 0);
+	ok(bsn_cq_destroy(b->cq[0]));
+	b->cq[0] = NULL;
+	assert_int_equal(registry->queue_count, count - 3);
+}
+
+/* What another device of the process does with its CQ, by its attribute and the environment. */
+static uint64_t lists(struct bench *b, bool wanted, const char *env)
+{
+	const struct bsn_device_attr attr = { .path = bsn_device_info(b->device)->path,
+					      .list_queues = wanted };
+	struct bsn_device *device;
+	struct bsn_cq *cq;
+	uint64_t count;
+
+	setenv("BSN_REGISTRY", env, 1);
+	ok(bsn_device_open(bsn_device_info(b->device)->name, &attr, &device));
+	setenv("BSN_REGISTRY", "1", 1);
+	ok(bsn_cq_create(device, NULL, &cq));
+	count = registry->queue_count;
+	ok(bsn_cq_destroy(cq));
+	ok(bsn_device_close(device));
+	return count;
+}
+
+static void a_device_lists_where_it_is_asked_to(struct bench *b)
+{
+	struct bsn_device *device = NULL;
+
+	assert_int_equal(lists(b, false, ""), 0);
+	assert_int_equal(lists(b, false, "0"), 0);
+	assert_int_equal(lists(b, false, "1"), 1);
+	assert_int_equal(lists(b, true, ""), 1);
+	setenv("BSN_REGISTRY", "yes", 1);
+	assert_int_equal(bsn_device_open(bsn_device_info(b->device)->name, NULL, &device), -EINVAL);
+	assert_string_equal(bsn_error_text(), "BSN_REGISTRY=yes: use 1 or 0");
+	setenv("BSN_REGISTRY", "1", 1);
+}
+
+static const struct bench_case cases[] = {
+	{ CASE("the head says what it is", the_head_says_what_it_is), .is_bare = true },
+	{ CASE("a send queue", a_send_queue) },
+	{ CASE("a receive queue", a_receive_queue) },
+	{ CASE("a completion queue", a_completion_queue) },
+	{ CASE("a shared receive queue", a_shared_receive_queue), .has_srq = true },
+	{ CASE("a first failure", a_first_failure) },
+	{ CASE("what is destroyed is gone", what_is_destroyed_is_gone), .is_own_only = true,
+	  .cq_entries = 256 },
+	{ CASE("what cannot be destroyed stays", what_cannot_be_destroyed_stays),
+	  .is_own_only = true },
+	{ CASE("a device lists where it is asked to", a_device_lists_where_it_is_asked_to),
+	  .is_bare = true },
+};
+
+int main(void)
+{
+	setenv("BSN_REGISTRY", "1", 1);
+	dl_iterate_phdr(look_into_image, NULL);
+	if (!registry)
+		return 1;
+	return bench_run("registry", cases, sizeof(cases) / sizeof(cases[0]));
+}
