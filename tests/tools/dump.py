@@ -1,14 +1,18 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""What wqe-dump finds, and what it says where it finds nothing. usage: dump.py PROGRAM"""
+"""What wqe-dump finds, and what it says where it finds nothing. usage: dump.py PROGRAM GOLDEN_FOLDER"""
 
+import itertools
 import json
+import pathlib
+import quopri
 import subprocess
 import sys
 
 from harness import check, main
 
 DUMP = sys.argv[1]
+GOLDEN = pathlib.Path(sys.argv[2])
 
 REMOTE_ACCESS = ['00000000 00000000 00000000 00000000',
                  '00000000 00000000 00000000 00000000',
@@ -16,11 +20,18 @@ REMOTE_ACCESS = ['00000000 00000000 00000000 00000000',
                  '00000000 00008813 080000c7 012400d1']
 
 
-def dump(text, *args, status=0):
-    """The report on a text, or on bytes, that come by standard input."""
+def run(text, *args):
+    """What it does with a text, or with bytes, that come by standard input."""
     data = text if isinstance(text, bytes) else text.encode()
-    done = subprocess.run([DUMP, '--json', *args], input=data, capture_output=True, timeout=60,
-                          check=False)
+    return subprocess.run([DUMP, *args], input=data, capture_output=True, timeout=60, check=False)
+
+
+def look(text, *args):
+    return json.loads(run(text, '--json', *args).stdout)
+
+
+def dump(text, *args, status=0):
+    done = run(text, '--json', *args)
     check(done.returncode == status, f'{done.returncode}: {done.stderr.decode()}')
     return json.loads(done.stdout)
 
@@ -60,6 +71,184 @@ def test_cut_dump_is_told_of(_bench):
     report = dump('\n'.join(libmlx5()[:3]), status=1)
     check(not report['records'] and len(report['unread']) == 1, report)
     check('only 32 are there' in report['unread'][0]['why'], report)
+
+
+# -- bytes in every shape ----------------------------------------------------------------------
+
+def golden(name):
+    """The bytes of a file of tests/golden/wqe."""
+    lines = (GOLDEN / f'{name}.hex').read_text().splitlines()
+    return bytes.fromhex(''.join(line for line in lines if line[:1].isdigit() or line[:2].strip()
+                                 and all(c in '0123456789abcdef' for c in line[:2])))
+
+
+def rows(data, size=16):
+    return [data[at:at + size] for at in range(0, len(data), size)]
+
+
+def words(row, size, fmt='{}', order='big'):
+    return [fmt.format(f'{int.from_bytes(row[at:at + size], order):0{2 * size}x}')
+            for at in range(0, len(row), size)]
+
+
+def ascii_of(row):
+    return ''.join(chr(byte) if 32 <= byte < 127 else '.' for byte in row)
+
+
+def by_rows(line, size=16):
+    return lambda data: '\n'.join(line(row, at * size) for at, row in enumerate(rows(data, size)))
+
+
+def hexdump_c(row, at):
+    text = ' '.join(words(row[:8], 1)) + '  ' + ' '.join(words(row[8:], 1))
+    return f'{at:08x}  {text:<48}  |{ascii_of(row)}|'
+
+
+def xxd(row, at):
+    return f'{at:08x}: {" ".join(words(row, 2)):<39}  {ascii_of(row)}'
+
+
+def broken(width):
+    return lambda data: '\n'.join(rows(by_rows(lambda row, _: ' '.join(words(row, 4)))(data)
+                                       .replace('\n', ' '), width))
+
+
+def quoted_printable(data):
+    text = ' '.join(words(data, 4, '0x{}')).encode()
+    return 'See =3D below=\n' + quopri.encodestring(text).decode()
+
+
+SHAPES = {
+    'dwords': by_rows(lambda row, _: ' '.join(words(row, 4))),
+    'one dword a line': by_rows(lambda row, _: words(row, 4)[0], 4),
+    'dwords, 0x': by_rows(lambda row, _: ' '.join(words(row, 4, '0x{}'))),
+    'dwords, upper case, commas': by_rows(lambda row, _: ', '.join(words(row, 4)).upper() + ','),
+    'dwords of C': by_rows(lambda row, _: '\t' + ', '.join(words(row, 4, '0x{}')) + ','),
+    'eight dwords a line': by_rows(lambda row, _: ' '.join(words(row, 4)), 32),
+    'dwords, offset': by_rows(lambda row, at: f'{at:08x} ' + ' '.join(words(row, 4))),
+    'dwords, offset, colon': by_rows(lambda row, at: f'0x{at:x}: ' + ' '.join(words(row, 4))),
+    'dwords, index': by_rows(lambda row, at: f'[{at // 16}] ' + ' '.join(words(row, 4))),
+    'quadwords': by_rows(lambda row, _: ' '.join(words(row, 8))),
+    'bytes': by_rows(lambda row, _: ' '.join(words(row, 1))),
+    'bytes, 0x, commas': by_rows(lambda row, _: ', '.join(words(row, 1, '0x{}'))),
+    'bytes, colons': by_rows(lambda row, _: ':'.join(words(row, 1))),
+    'bytes of Python': lambda data: "b'" + ''.join(words(data, 1, '\\x{}')) + "'",
+    'bytes, 32 a line': by_rows(lambda row, _: ' '.join(words(row, 1)), 32),
+    'print_hex_dump': by_rows(lambda row, at: f'[  12.345678] cqe: {at:08x}: ' +
+                              ' '.join(words(row, 1))),
+    'print_hex_dump, ASCII': by_rows(lambda row, at: f'{at:08x}: {" ".join(words(row, 1))}  ' +
+                                     ascii_of(row)),
+    'one string': lambda data: data.hex(),
+    'one string, 0x': lambda data: '0x' + data.hex(),
+    'xxd': by_rows(xxd),
+    'xxd -p': by_rows(lambda row, _: row.hex(), 30),
+    'hexdump -C': by_rows(hexdump_c),
+    'hexdump': by_rows(lambda row, at: f'{at:07x} ' + ' '.join(words(row, 2, order='little'))),
+    'od -tx4': by_rows(lambda row, at: f'{at:07o} ' + ' '.join(words(row, 4, order='little'))),
+    'od -tx1': by_rows(lambda row, at: f'{at:07o} ' + ' '.join(words(row, 1))),
+    'gdb': by_rows(lambda row, at: f'{0x7ffd40 + at:#x}:\t' +
+                   '\t'.join(words(row, 4, '0x{}', 'little'))),
+    'gdb, symbol': by_rows(lambda row, at: f'{0x7ffd40 + at:#x} <ring+{at}>:\t' +
+                           '\t'.join(words(row, 4, '0x{}', 'little'))),
+    'mail that quotes': by_rows(lambda row, _: '> > ' + ' '.join(words(row, 4))),
+    'wrapped at a blank': lambda data: '\n'.join(
+        ' '.join(part) for part in rows(words(data, 4), 3)),
+    'no newline, carriage returns': lambda data: SHAPES['dwords'](data).replace('\n', '\r\n'),
+    'quoted-printable': quoted_printable,
+    **{f'broken after {width}': broken(width) for width in (7, 10, 13, 22, 31)},
+}
+
+# CQEs, WQEs of each transport that tells, one with inline data, one longer than a basic block.
+SAMPLES = ['cqe_err_remote_access', 'cqe_req', 'cqe_resp_send_imm', 'rdma_write', 'rdma_read',
+           'rdma_write_inline', 'ud_send_roce', 'dc_write', 'umr_list', 'atomic_cs']
+
+
+def goldens(kind):
+    """Name, and what its kind line says, of those of a kind: "send RC"."""
+    for path in sorted(GOLDEN.glob('*.hex')):
+        words_of = [line.split() for line in path.read_text().splitlines()
+                    if line.split(' ')[0] == kind]
+        if words_of:
+            yield path.stem, words_of[0]
+
+
+def test_what_bytes_are(_bench):
+    """CQEs and send WQEs of every kind and transport are told apart without help."""
+    for name, _ in goldens('cqe'):
+        check(only(SHAPES['dwords'](golden(name)))['kind'] in ('cqe', 'error_cqe'), name)
+    for name, (_, transport) in goldens('send'):
+        text = SHAPES['dwords'](golden(name))
+        record = only(text)
+        check(record['kind'] == 'wqe' and record['raw'] == golden(name).hex(), record)
+        record = only(text, '--transport', transport.lower())
+        check(record['transport'] == transport and record['raw'] == golden(name).hex(), record)
+
+
+def test_transport_guessed(_bench):
+    for name, transport in ('rdma_write', 'RC'), ('ud_send_roce', 'UD'), ('dc_write', 'DC'):
+        check(only(SHAPES['bytes'](golden(name)))['transport'] == transport, name)
+
+
+def test_receive_wqes(_bench):
+    for form in 'recv', 'recv-srq', 'recv-signed':
+        for name, _ in goldens(form):
+            data = golden(name)
+            record = only(data, '--format', form, '--stride', str(len(data)))
+            check(record['kind'] == 'wqe' and record['raw'] == data.hex(), record)
+            check('data.addr' in record['fields'], record)
+    report = dump(golden('recv'), '--format', 'recv')
+    check(len(report['records']) > 1, 'pointers of 16 bytes each')
+
+
+def send_ring(count, first):
+    """WQEs of 1 and 3 basic blocks by turns, up to the end of a ring and round it."""
+    long, short = golden('umr_list'), golden('rdma_write')
+    ring, index = bytearray(64 * count), first
+    while index < first + count - 4:
+        wqe = bytearray(long if index % 4 == 0 else short)
+        wqe[1:3] = (index & 0xffff).to_bytes(2, 'big')
+        for at, byte in enumerate(wqe):
+            ring[(index * 64 + at) % len(ring)] = byte
+        index += (len(wqe) + 63) // 64
+    return bytes(ring)
+
+
+def test_ring_that_wraps(_bench):
+    for first in 0, 5, 13, 65530:
+        records = sorted((record['wqe_index'] - first) % 65536
+                         for record in dump(send_ring(16, first))['records'])
+        expected, at = [], 0
+        while at < 12:
+            expected.append(at)
+            at += 3 if (first + at) % 4 == 0 else 1
+        check(records == expected, f'{first}: {records}, not {expected}')
+
+
+def test_every_shape(_bench):
+    wrong = []
+    for name, (shape, write) in itertools.product(SAMPLES, SHAPES.items()):
+        data = golden(name)
+        found = [record['raw'] for record in look(write(data) + '\n')['records']]
+        if found != [data.hex()]:
+            wrong.append(f'{name} as {shape}: {found}\n{write(data)}')
+    check(not wrong, '\n'.join([*wrong, f'{len(wrong)} wrong']))
+
+
+def test_shapes_in_a_log(_bench):
+    for shape in 'dwords', 'xxd', 'hexdump -C', 'print_hex_dump', 'gdb':
+        data = golden('cqe_err_remote_access')
+        text = SHAPES[shape](data)
+        report = dump(f'before\n\n{text}\nafter 12 cafe\n{text}\n')
+        check([record['line'] for record in report['records']] == [3, 8], f'{shape}: {report}')
+        check(not report['unread'], report)
+
+
+def test_binary(_bench):
+    for name in SAMPLES:
+        data = golden(name)
+        record = only(data)
+        check(record['raw'] == data.hex() and record['source'] == 'binary', record)
+        check(record['line'] == 0, record)
 
 
 sys.exit(main(globals()))

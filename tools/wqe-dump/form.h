@@ -15,6 +15,7 @@ struct scan;
 /** enum form_answer - what a form makes of a line */
 enum form_answer {
 	FORM_PASS,  /* nothing; others may look at it */
+	FORM_OVER,  /* likewise, and what it is in the middle of is over */
 	FORM_TAKEN, /* it was one of its own, and what it belongs to is over */
 	FORM_MORE,  /* likewise, and the next lines are to be shown whatever they have */
 };

@@ -6,6 +6,8 @@
 /* Where lines of several look alike the first one has it. */
 const struct form *const forms[] = {
 	&form_libmlx5,
+	&form_hex,
+	&form_binary,
 	NULL,
 };
 

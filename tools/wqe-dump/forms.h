@@ -5,6 +5,12 @@
 
 #include "form.h"
 
+/* forms_hex.c: what is left once the others have looked; it is offered lines of digits */
+extern const struct form form_hex;
+
+/* scan.c: the whole input is bytes */
+extern const struct form form_binary;
+
 /* forms_verbs.c */
 extern const struct form form_libmlx5;
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #define SEPARATORS " \t,;{}()[]'\""
-#define GAP_MAX    2  /* more blanks between two words end the bytes: ASCII follows */
+#define GAP_MAX    3  /* more separators between two words end the bytes: ASCII follows */
 #define WORD_MAX   16 /* digits of the longest word; longer ones are strings of bytes */
 #define ENOUGH     16 /* bytes that a line has at least, if ASCII may follow */
 
@@ -16,6 +16,41 @@ struct word {
 	bool has_colon;          /* behind it: an offset */
 	unsigned gap;            /* blanks before it */
 };
+
+/*
+ * Digits and what stands between them, for hex_is_likely(): of text about half the characters are
+ * none of these.
+ */
+static bool is_of_hex(char c)
+{
+	if ((unsigned)c - '0' <= ':' - '0' || ((unsigned)c | 0x20) - 'a' <= 'f' - 'a')
+		return true;
+	return c == ' ' || c == '\t' || c == ',' || c == 'x' || c == '\\';
+}
+
+#define LIKELY_CHARS 32 /* bytes of a line with words in it: WORDY_MIN_BYTES of forms_hex.c */
+
+/* A run of so many has two in it at any distance of less; most text is done with by few looks. */
+bool hex_is_likely(const char *text, size_t len)
+{
+	size_t pure = 0, run;
+
+	while (pure < len && is_of_hex(text[pure]))
+		pure++;
+	if (pure == len)
+		return len > 1;
+	for (size_t i = LIKELY_CHARS / 2 - 1; i + LIKELY_CHARS / 2 < len; i += LIKELY_CHARS / 2) {
+		if (!is_of_hex(text[i]) || !is_of_hex(text[i + LIKELY_CHARS / 2]))
+			continue;
+		for (run = i; run > 0 && is_of_hex(text[run - 1]);)
+			run--;
+		for (pure = i; pure < len && is_of_hex(text[pure]);)
+			pure++;
+		if (pure - run >= LIKELY_CHARS)
+			return true;
+	}
+	return false;
+}
 
 static bool is_digit(char c)
 {
@@ -62,14 +97,18 @@ struct run {
 	const char *end;
 	unsigned digits; /* of a word */
 	unsigned words, bytes;
-	bool is_over;
 };
+
+static bool is_data(const struct word *word)
+{
+	return word->digits && word->digits % 2 == 0 && !word->has_colon;
+}
 
 static bool goes_on(const struct run *run, const struct word *word)
 {
-	if (word->has_colon || !word->digits || word->digits % 2 || word->gap > GAP_MAX + 1)
+	if (!run->words || !is_data(word) || word->gap > GAP_MAX)
 		return false;
-	return word->digits <= run->digits || (run->digits > WORD_MAX && word->digits > WORD_MAX);
+	return word->digits == run->digits || (run->digits > WORD_MAX && word->digits > WORD_MAX);
 }
 
 static void extend(struct run *run, const struct word *word)
@@ -77,34 +116,50 @@ static void extend(struct run *run, const struct word *word)
 	run->words++;
 	run->bytes += word->digits / 2;
 	run->end = word->end;
-	run->is_over = word->digits < run->digits && run->digits <= WORD_MAX;
+}
+
+static struct run begin_run(const struct word *before, const struct word *word)
+{
+	struct run run = { .before = *before, .first = *word, .digits = word->digits };
+
+	if (is_data(word))
+		extend(&run, word);
+	return run;
+}
+
+/* A last word may be shorter than the others: it is not a run of its own. */
+static void add_remainder(struct run *run, const struct run *last)
+{
+	if (last->words == 1 && last->before.end == run->end && last->digits < run->digits &&
+	    last->first.gap <= GAP_MAX)
+		extend(run, &last->first);
 }
 
 /* Finds the longest run, or the first that is long enough. */
 static void find_run(const char *text, struct run *best)
 {
-	struct run run = { 0 };
-	struct word word = { 0 }, before = { 0 };
+	struct run run = { 0 }, last = { 0 };
+	struct word word = { 0 }, before;
 
 	*best = run;
-	while (best->bytes < ENOUGH || best->end == run.end) {
+	for (;;) {
 		before = word;
 		text = next_word(text, &word);
-		if (!text)
-			break;
-		if (run.words && !run.is_over && goes_on(&run, &word)) {
+		if (text && goes_on(&run, &word)) {
 			extend(&run, &word);
-		} else {
-			run = (struct run){ .before = before,
-					    .first = word,
-					    .digits = word.digits };
-			if (word.has_colon || !word.digits || word.digits % 2)
-				run.is_over = true;
-			else
-				extend(&run, &word);
+			continue;
 		}
-		if (run.bytes > best->bytes || run.end == best->end)
+		if (run.words) {
+			add_remainder(&last, &run);
+			if (last.bytes > best->bytes)
+				*best = last;
+			last = run;
+		}
+		if (run.bytes > best->bytes)
 			*best = run;
+		if (!text || best->bytes >= ENOUGH)
+			break;
+		run = begin_run(&before, &word);
 	}
 }
 

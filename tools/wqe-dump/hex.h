@@ -22,6 +22,13 @@ struct hex_row {
 #define HEX_ROW_MAX 4096 /* bytes of a line that are looked at */
 
 /**
+ * hex_is_likely() - whether it is worth while to look for bytes in a line
+ *
+ * Cheap: it looks at few of its characters.
+ */
+bool hex_is_likely(const char *text, size_t len);
+
+/**
  * hex_row_read() - finds the bytes in a line
  * @text: the line, which ends with a NUL
  * @row: what was found

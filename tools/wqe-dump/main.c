@@ -13,7 +13,7 @@
 
 static struct {
 	char *format, *transport;
-	int json, version;
+	int stride, json, version;
 } options;
 
 static const struct poptOption option_table[] = {
@@ -22,6 +22,8 @@ static const struct poptOption option_table[] = {
 	  "NAME" },
 	{ "transport", 't', POPT_ARG_STRING, &options.transport, 0,
 	  "of the queue that WQEs are from: rc, uc, ud, dc, xrc, eth, ipoib", "NAME" },
+	{ "stride", 0, POPT_ARG_INT, &options.stride, 0,
+	  "of receive WQEs: from one to the next (16)", "BYTES" },
 	{ "json", 'j', POPT_ARG_NONE, &options.json, 0, "print JSON", NULL },
 	{ "version", 0, POPT_ARG_NONE, &options.version, 0, "show the version", NULL },
 	POPT_AUTOHELP POPT_TABLEEND
@@ -65,20 +67,28 @@ static int read_format(struct scan_attr *attr)
 
 static int read_transport(struct scan_attr *attr)
 {
-#define TRANSPORT_NAME(name, value, doc) #name,
-	static const char *const names[] = { BSN_TRANSPORTS(TRANSPORT_NAME) };
-#undef TRANSPORT_NAME
-
 	if (!options.transport)
 		return 0;
-	for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		if (!strcasecmp(options.transport, names[i])) {
+	for (unsigned i = 0; i <= BSN_TRANSPORT_IPOIB; i++)
+		if (!strcasecmp(options.transport, record_transport_name((enum bsn_transport)i))) {
 			attr->transport = KNOWN(i);
 			return 0;
 		}
 	fprintf(stderr, "wqe-dump: --transport %s is none of: rc uc ud dc xrc eth ipoib\n",
 		options.transport);
 	return -EINVAL;
+}
+
+static int read_stride(struct scan_attr *attr)
+{
+	if (options.stride < 0 || options.stride % BSN_DATA_SIZE ||
+	    options.stride > (int)(BSN_RECV_MAX_DATA + 1) * BSN_DATA_SIZE) {
+		fprintf(stderr, "wqe-dump: --stride is a multiple of %d up to %d\n", BSN_DATA_SIZE,
+			(BSN_RECV_MAX_DATA + 1) * BSN_DATA_SIZE);
+		return -EINVAL;
+	}
+	attr->stride_bytes = (size_t)options.stride;
+	return 0;
 }
 
 /* -- files -------------------------------------------------------------------------------------- */
@@ -142,7 +152,7 @@ static int run(const char **paths)
 		puts("wqe-dump " BSN_VERSION);
 		return WQE_DUMP_FOUND;
 	}
-	if (read_format(&attr) || read_transport(&attr))
+	if (read_format(&attr) || read_transport(&attr) || read_stride(&attr))
 		return WQE_DUMP_FAILED;
 	return dump_files(paths, &attr, &print_json);
 }

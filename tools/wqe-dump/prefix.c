@@ -97,13 +97,13 @@ static size_t bracket(const char *text)
 	return len + (text[len] == ':');
 }
 
-/* What is in the brackets tells times of day from names. */
-static bool bracket_is_time(const char *text)
+/* Times, and numbers that may count the lines, differ from line to line. */
+static bool bracket_names_nobody(const char *text)
 {
 	const char *inside = text + 1 + strspn(text + 1, " ");
 	const size_t n = digits(inside);
 
-	return any_time(inside) || (n && inside[n] == '.' && digits(inside + n + 1));
+	return any_time(inside) || (n && (inside[n] == '.' || inside[n] == ']'));
 }
 
 /* kernel: or program[123]: */
@@ -180,7 +180,7 @@ static size_t strip_one(struct line *line)
 	if (n)
 		return n;
 	n = bracket(text);
-	if (n && bracket_is_time(text))
+	if (n && bracket_names_nobody(text))
 		return n;
 	for (size_t i = 0; !n && i < sizeof(names) / sizeof(names[0]); i++)
 		n = names[i](text);

@@ -7,6 +7,8 @@
 
 #define STYLE (JSON_C_TO_STRING_SPACED | JSON_C_TO_STRING_NOSLASHESCAPE)
 
+#define UNREAD_MAX 10000 /* are kept, for they come last */
+
 /* One record a line: a log may hold millions, and none is kept. */
 static struct {
 	unsigned long records;
@@ -84,6 +86,8 @@ static struct json_object *new_record(const struct record *record)
 	add_text(object, "kind", record_kind_name(record->kind));
 	add_text(object, "side", record_side_name(record->side));
 	add_numbers(object, record);
+	if (record->wqe)
+		add_text(object, "transport", record_transport_name(record->transport));
 	add_text(object, "status", record->status);
 	record_walk(record, add_field, fields);
 	add(object, "fields", fields);
@@ -114,9 +118,12 @@ static void print_record(struct sink *sink, const struct record *record)
 
 static void note_unread(struct sink *sink, const char *file, unsigned long line, const char *why)
 {
-	struct json_object *object = json_object_new_object();
+	struct json_object *object;
 
 	(void)sink;
+	if (json_object_array_length(json.unread) == UNREAD_MAX)
+		return;
+	object = json_object_new_object();
 	add_text(object, "file", file);
 	add(object, "line", json_object_new_int64((int64_t)line));
 	add_text(object, "why", why);

@@ -20,6 +20,15 @@ const char *record_side_name(enum record_side side)
 	return names[side];
 }
 
+const char *record_transport_name(enum bsn_transport transport)
+{
+#define TRANSPORT_NAME(name, value, doc) [BSN_TRANSPORT_##name] = #name,
+	static const char *const names[] = { BSN_TRANSPORTS(TRANSPORT_NAME) };
+#undef TRANSPORT_NAME
+
+	return names[transport];
+}
+
 const char *record_opcode_name(const struct record *record)
 {
 	const struct bsn_wqe_op *op =

@@ -101,6 +101,9 @@ const char *record_kind_name(enum record_kind kind);
 /** record_side_name() - "requester", "responder", or NULL */
 const char *record_side_name(enum record_side side);
 
+/** record_transport_name() - "RC" … */
+const char *record_transport_name(enum bsn_transport transport);
+
 /** record_opcode_name() - of the WQE's opcode, or NULL */
 const char *record_opcode_name(const struct record *record);
 

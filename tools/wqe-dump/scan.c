@@ -7,8 +7,15 @@
 #include <string.h>
 
 #include "explain.h"
+#include "forms.h"
+#include "hex.h"
 #include "marks.h"
 #include "prefix.h"
+#include "raw.h"
+
+/* Bytes without any text: no lines are fed to it. */
+static const char *const no_marks[] = { NULL };
+const struct form form_binary = { .name = "binary", .marks = no_marks };
 
 /* Forms that want more lines at once: those of as many processes whose logs are merged. */
 #define OPEN_MAX 16
@@ -25,6 +32,7 @@ struct scan {
 	struct scan_attr attr;
 	struct sink *sink;
 	struct marks *marks;
+	bool takes_hex;
 	const struct input *input;
 	const struct form *form; /* being asked */
 	unsigned long count;
@@ -106,9 +114,9 @@ static bool feed_open(struct scan *scan, const struct line *line)
 		scan->form = open->form;
 		answer = open->form->feed(scan, line, open->state);
 		open->idle = 0;
-		if (answer == FORM_TAKEN)
+		if (answer == FORM_TAKEN || answer == FORM_OVER)
 			free_place(scan, open);
-		if (answer != FORM_PASS)
+		if (answer == FORM_TAKEN || answer == FORM_MORE)
 			return true;
 	}
 	return false;
@@ -143,18 +151,20 @@ static bool feed_new(struct scan *scan, const struct form *form, const struct li
 	return true;
 }
 
-static void feed_marked(struct scan *scan, uint64_t bits, const struct line *line)
+static bool feed_marked(struct scan *scan, uint64_t bits, const struct line *line)
 {
 	for (; bits; bits &= bits - 1)
 		if (feed_new(scan, forms[__builtin_ctzll(bits)], line))
-			return;
+			return true;
+	return false;
 }
 
 static void feed_line(struct scan *scan, struct line *line)
 {
 	const uint64_t bits = marks_find(scan->marks, line->text, line->len);
+	const bool is_hex = scan->takes_hex && hex_is_likely(line->text, line->len);
 
-	if (!bits && !scan->open_count)
+	if (!bits && !is_hex && !scan->open_count)
 		return;
 	prefix_strip(line);
 	if (scan->open_count) {
@@ -162,7 +172,19 @@ static void feed_line(struct scan *scan, struct line *line)
 			return;
 		grow_impatient(scan);
 	}
-	feed_marked(scan, bits, line);
+	if (!feed_marked(scan, bits, line) && is_hex)
+		feed_new(scan, &form_hex, line);
+}
+
+static int scan_binary(struct scan *scan, struct input *input)
+{
+	const uint8_t *bytes;
+	long size;
+
+	scan->form = &form_binary;
+	while ((size = input_bytes(input, &bytes)) > 0)
+		raw_tell(scan, &(struct raw){ .bytes = bytes, .size = (size_t)size });
+	return (int)size;
 }
 
 int scan_input(struct scan *scan, struct input *input)
@@ -171,6 +193,11 @@ int scan_input(struct scan *scan, struct input *input)
 	int got;
 
 	scan->input = input;
+	got = scan->attr.only == &form_binary ? 1 : input_is_binary(input);
+	if (got < 0)
+		return got;
+	if (got)
+		return scan_binary(scan, input);
 	while ((got = input_next(input, &line)) > 0)
 		feed_line(scan, &line);
 	give_up_all(scan);
@@ -201,6 +228,9 @@ struct scan *scan_create(const struct scan_attr *attr, struct sink *sink)
 	if (!scan)
 		return NULL;
 	scan->attr = *attr;
+	if (!scan->attr.stride_bytes)
+		scan->attr.stride_bytes = BSN_DATA_SIZE;
+	scan->takes_hex = !attr->only || attr->only == &form_hex;
 	scan->sink = sink;
 	scan->marks = collect_marks(attr->only);
 	if (scan->marks)

@@ -12,8 +12,8 @@ enum raw_kind { RAW_GUESS, RAW_CQE, RAW_CQE128, RAW_WQE, RAW_RECV, RAW_RECV_SRQ,
 struct scan_attr {
 	const struct form *only; /* NULL: every form */
 	enum raw_kind raw_kind;
-	bool is_binary;          /* the input is bytes, whatever it looks like */
 	struct number transport; /* of send WQEs, enum bsn_transport; unknown: guessed */
+	size_t stride_bytes;     /* of receive WQEs; 0: BSN_DATA_SIZE */
 };
 
 /**

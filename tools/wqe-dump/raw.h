@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Bytes of queues without a word about them: what they are, and what they say. */
+#ifndef WQE_DUMP_RAW_H
+#define WQE_DUMP_RAW_H
+
+#include "scan.h"
+
+/** struct raw_place - from this byte on the bytes were written in this line */
+struct raw_place {
+	size_t offset;
+	unsigned long line;
+};
+
+/** struct raw - some bytes, and where they were */
+struct raw {
+	const uint8_t *bytes;
+	size_t size;
+	const struct raw_place *places; /* ascending; NULL: no lines, the input is binary */
+	size_t place_count;
+};
+
+/**
+ * raw_score() - how much the bytes look like CQEs or WQEs
+ * @attr: what is known about them
+ * @kind: which they are taken for
+ *
+ * Return: points for each unit of 64 B, in tenths; 0 or less: like neither.
+ */
+int raw_score(const struct scan_attr *attr, const uint8_t *bytes, size_t size, enum raw_kind *kind);
+
+/** raw_tell() - tells the scanner what the bytes are, each CQE and WQE, or that they are neither */
+void raw_tell(struct scan *scan, const struct raw *raw);
+
+#endif
