@@ -65,7 +65,7 @@ enum bsn_syndrome { BSN_SYNDROMES(BSN_ENUM_SYNDROME) };
 #define BSN_SOURCES(X)                                                                             \
 	X(UNKNOWN, 0, "nowhere stated")                                                            \
 	X(LIBDPCP, 1, "table of NVIDIA libdpcp 1.1.59, src/dpcp/err_cqe.cpp")                      \
-	X(MEASURED, 2, "that table, and seen on ConnectX-5/6 under fault injection")               \
+	X(MEASURED, 2, "libdpcp 1.1.59, and seen on ConnectX-5/6 under fault injection")           \
 	X(RDMA_CORE, 3, "rdma-core mlx5dv.h, with syndrome 0x22 only")
 
 #define BSN_ENUM_SOURCE(name, value, doc) BSN_SOURCE_##name = value,

@@ -10,4 +10,14 @@ enum {
 	WQE_DUMP_FAILED = 2,  /* usage, or the input or output failed */
 };
 
+/**
+ * command_finish() - what main() returns when all was printed
+ * @status: so far
+ *
+ * Return: @status, or WQE_DUMP_FAILED if standard output failed; who closes a pipe has seen enough.
+ */
+int command_finish(int status);
+
+int command_explain(int argc, const char **argv);
+
 #endif

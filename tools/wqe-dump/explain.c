@@ -1,12 +1,461 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "explain.h"
 
+#include <infiniband/verbs.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "match.h"
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+/* -- causes.h as data --------------------------------------------------------------------------- */
+
+#define ENUM_STEP(NAME, text) STEP_##NAME,
+enum step { STEPS(ENUM_STEP) };
+
+#define ENUM_BASIS(NAME, text) BASIS_##NAME,
+enum basis { BASES(ENUM_BASIS) };
+
+#define ENUM_TOPIC(NAME, detected, reported, step, basis, meaning, attempt, source) TOPIC_##NAME,
+enum topic { TOPICS(ENUM_TOPIC) TOPIC_COUNT };
+
+#define NAME_OF(NAME, text) text,
+static const char *const party_names[] = { PARTIES(NAME_OF) };
+static const char *const step_names[] = { STEPS(NAME_OF) };
+static const char *const basis_names[] = { BASES(NAME_OF) };
+static const char *const space_names[] = { ERROR_SPACES(NAME_OF) };
+
+static const struct topic_row {
+	enum party detected_by, reported_to;
+	enum step step;
+	enum basis basis;
+	const char *meaning, *attempt, *source;
+} topics[] = {
+#define TOPIC_ROW(NAME, detected, reported, step, basis, meaning, attempt, source)                 \
+	{                                                                                          \
+		PARTY_##detected, PARTY_##reported, STEP_##step, BASIS_##basis,                    \
+		meaning,          attempt,          source                                         \
+	},
+	TOPICS(TOPIC_ROW)
+};
+
+static const struct {
+	enum topic topic;
+	struct cause cause;
+} causes[] = {
+#define CAUSE_ROW(topic, what, tell) { TOPIC_##topic, { what, tell } },
+	CAUSES(CAUSE_ROW)
+};
+
+#define BSN_SYNDROME_ANY -1
+
+/** struct code - what is known of a number; zero: TOPIC_NOTHING, which only a 0 has */
+struct code {
+	bool is_known;
+	uint8_t topic;
+	int16_t syndrome; /* that it comes with, or BSN_SYNDROME_ANY */
+};
+
+static const struct code vendor_codes[256] = {
+#define VENDOR_CODE(NAME, topic, syndrome)                                                         \
+	[BSN_VENDOR_##NAME] = { true, TOPIC_##topic, BSN_SYNDROME_##syndrome },
+	VENDOR_TOPICS(VENDOR_CODE)
+};
+
+static const struct tpt_base {
+	uint8_t first;
+	enum party detected_by, reported_to;
+	enum step step;
+	int16_t syndrome;
+	uint8_t topics[3]; /* where the detail is PD, RIGHTS, LENGTH */
+} tpt_bases[] = {
+#define TPT_BASE(NAME, detected, reported, step, syndrome, pd, rights, length)                     \
+	{                                                                                          \
+		BSN_VENDOR_##NAME,       PARTY_##detected,                                         \
+		PARTY_##reported,        STEP_##step,                                              \
+		BSN_SYNDROME_##syndrome, { TOPIC_##pd, TOPIC_##rights, TOPIC_##length }            \
+	},
+	TPT_TOPICS(TPT_BASE)
+};
+
+static const uint8_t detail_topics[8] = {
+#define DETAIL_TOPIC(NAME, topic) [BSN_TPT_##NAME] = TOPIC_##topic,
+	DETAIL_TOPICS(DETAIL_TOPIC)
+};
+
+#define CODE(prefix, NAME, topic)  [prefix##NAME] = { true, TOPIC_##topic, BSN_SYNDROME_ANY },
+#define SYNDROME_CODE(NAME, topic) CODE(BSN_SYNDROME_, NAME, topic)
+#define STATUS_CODE(NAME, topic)   CODE(IBV_WC_, NAME, topic)
+#define HEALTH_CODE(NAME, topic)   CODE(BSN_HEALTH_, NAME, topic)
+#define COMMAND_CODE(NAME, topic)  CODE(BSN_COMMAND_, NAME, topic)
+static const struct code syndrome_codes[256] = { SYNDROME_TOPICS(SYNDROME_CODE) };
+static const struct code status_codes[256] = { STATUS_TOPICS(STATUS_CODE) };
+static const struct code health_codes[256] = { HEALTH_TOPICS(HEALTH_CODE) };
+static const struct code command_codes[256] = { COMMAND_TOPICS(COMMAND_CODE) };
+
+/* The syndrome that a verbs status comes from; 0: none. */
+static const uint8_t syndrome_of_status[] = {
+#define SYNDROME_OF(syndrome, status) [IBV_WC_##status] = BSN_SYNDROME_##syndrome,
+	BSN_SYNDROME_STATUSES(SYNDROME_OF)
+};
+
+static const struct {
+	enum topic topic;
+	enum record_side side;
+	enum topic instead;
+} side_topics[] = {
+#define SIDE_TOPIC(topic, side, instead) { TOPIC_##topic, SIDE_##side, TOPIC_##instead },
+	SIDE_TOPICS(SIDE_TOPIC)
+};
+
+const char *party_name(enum party party)
+{
+	return party_names[party];
+}
+
+const char *space_name(enum error_space space)
+{
+	return space_names[space];
+}
+
+/* -- what one number means ---------------------------------------------------------------------- */
+
+static const struct bsn_enum_value *find_value(const char *list, uint32_t value)
+{
+	for (size_t i = 0; i < bsn_enum_count; i++)
+		if (!strcmp(bsn_enums[i]->name, list))
+			return bsn_enum_find(bsn_enums[i], value);
+	return NULL;
+}
+
+static void find_vendor(struct meaning *meaning)
+{
+	struct bsn_vendor_meaning known;
+
+	bsn_vendor_explain(meaning->value, &known);
+	meaning->name = known.name;
+	meaning->doc = known.doc;
+	meaning->detail = known.detail;
+}
+
+static void find_status(struct meaning *meaning)
+{
+	if (meaning->value > IBV_WC_TM_RNDV_INCOMPLETE)
+		return;
+	meaning->name = match_status_name(meaning->value);
+	meaning->doc = ibv_wc_status_str((enum ibv_wc_status)meaning->value);
+}
+
+struct meaning meaning_of(enum error_space space, uint32_t value)
+{
+	static const char *const lists[] = { [SPACE_SYNDROME] = "syndrome",
+					     [SPACE_HEALTH] = "health_syndrome",
+					     [SPACE_COMMAND] = "command_status" };
+	struct meaning meaning = { .space = space, .value = value };
+	const struct bsn_enum_value *found;
+
+	if (space == SPACE_VENDOR) {
+		find_vendor(&meaning);
+	} else if (space == SPACE_STATUS) {
+		find_status(&meaning);
+	} else if (lists[space]) {
+		found = find_value(lists[space], value);
+		meaning.name = found ? found->name : NULL;
+		meaning.doc = found ? found->doc : NULL;
+	}
+	return meaning;
+}
+
+/* -- which topic it is -------------------------------------------------------------------------- */
+
+static const struct tpt_base *find_base(uint32_t vendor)
+{
+	for (size_t i = 0; i < COUNT(tpt_bases); i++)
+		if (vendor - tpt_bases[i].first < 8)
+			return &tpt_bases[i];
+	return NULL;
+}
+
+static enum topic topic_of_detail(const struct tpt_base *base, uint32_t detail)
+{
+	const uint32_t nth = detail - BSN_TPT_PD;
+
+	return nth < COUNT(base->topics) ? base->topics[nth] : detail_topics[detail];
+}
+
+static struct code code_of_vendor(uint32_t vendor)
+{
+	const struct tpt_base *base = find_base(vendor);
+
+	if (base)
+		return (struct code){ true, (uint8_t)topic_of_detail(base, vendor & 7),
+				      base->syndrome };
+	if (vendor >= BSN_VENDOR_RNR_FIRST && vendor <= BSN_VENDOR_RNR_LAST)
+		return (struct code){ true, TOPIC_NO_RECEIVE, BSN_SYNDROME_RNR_RETRY_EXCEEDED };
+	return vendor < COUNT(vendor_codes) ? vendor_codes[vendor] : (struct code){ 0 };
+}
+
+static const struct number *known(const struct error *error, enum error_space space)
+{
+	return error->numbers[space].is_known ? &error->numbers[space] : NULL;
+}
+
+int error_syndrome(const struct error *error)
+{
+	const struct number *status = known(error, SPACE_STATUS);
+
+	if (known(error, SPACE_SYNDROME))
+		return (int)error->numbers[SPACE_SYNDROME].value;
+	if (status && status->value < COUNT(syndrome_of_status) &&
+	    syndrome_of_status[status->value])
+		return syndrome_of_status[status->value];
+	return -1;
+}
+
+static struct code lookup(const struct code codes[256], const struct number *number)
+{
+	return number && number->value < 256 ? codes[number->value] : (struct code){ 0 };
+}
+
+/* What is said of the finest number of which something is known. */
+static struct code code_of(const struct error *error)
+{
+	const int syndrome = error_syndrome(error);
+	const struct number as_number = KNOWN(syndrome);
+	struct code code = { 0 };
+
+	if (known(error, SPACE_VENDOR))
+		code = code_of_vendor(error->numbers[SPACE_VENDOR].value);
+	if ((!code.is_known || code.topic == TOPIC_NOTHING) && syndrome >= 0)
+		code = lookup(syndrome_codes, &as_number);
+	if (!code.is_known)
+		code = lookup(status_codes, known(error, SPACE_STATUS));
+	if (!code.is_known)
+		code = lookup(health_codes, known(error, SPACE_HEALTH));
+	if (!code.is_known)
+		code = lookup(command_codes, known(error, SPACE_COMMAND));
+	if (!code.is_known)
+		code.topic = TOPIC_UNKNOWN;
+	for (size_t i = 0; i < COUNT(side_topics); i++)
+		if (side_topics[i].topic == code.topic && side_topics[i].side == error->side) {
+			code.topic = (uint8_t)side_topics[i].instead;
+			break;
+		}
+	return code;
+}
+
+bool error_fits(const struct error *error)
+{
+	const struct number *vendor = known(error, SPACE_VENDOR);
+	const struct code code = code_of_vendor(vendor ? vendor->value : 0);
+	const int syndrome = error_syndrome(error);
+
+	return !vendor || syndrome < 0 || !code.is_known || code.syndrome == BSN_SYNDROME_ANY ||
+	       code.syndrome == syndrome;
+}
+
+/* -- how sure it is ----------------------------------------------------------------------------- */
+
+static const char *confidence_of(const struct error *error, const struct topic_row *topic,
+				 enum bsn_source source)
+{
+	if (!error_fits(error) || topic == &topics[TOPIC_UNKNOWN])
+		return "low";
+	if (source == BSN_SOURCE_MEASURED)
+		return "high";
+	if (source == BSN_SOURCE_RDMA_CORE)
+		return error_syndrome(error) == BSN_SYNDROME_REMOTE_ABORTED ? "high" : "medium";
+	if (topic->basis == BASIS_INFERRED)
+		return "low";
+	return source == BSN_SOURCE_LIBDPCP && topic->basis == BASIS_FOUND ? "high" : "medium";
+}
+
+static const char *source_of_syndrome(int syndrome)
+{
+	for (size_t i = 0; i < COUNT(syndrome_of_status); i++)
+		if (syndrome && syndrome_of_status[i] == syndrome)
+			return "rdma-core mlx5dv.h MLX5_CQE_SYNDROME_*";
+	return find_value("source", BSN_SOURCE_LIBDPCP)->doc;
+}
+
+static void add_sources(struct explanation *e, const struct error *error,
+			const struct topic_row *topic)
+{
+	struct bsn_vendor_meaning vendor = { 0 };
+
+	if (known(error, SPACE_VENDOR))
+		bsn_vendor_explain(error->numbers[SPACE_VENDOR].value, &vendor);
+	e->measured = vendor.measured;
+	if (vendor.source != BSN_SOURCE_UNKNOWN)
+		e->meaning_source = find_value("source", vendor.source)->doc;
+	else if (error_syndrome(error) >= 0)
+		e->meaning_source = source_of_syndrome(error_syndrome(error));
+	else if (known(error, SPACE_HEALTH))
+		e->meaning_source = "Linux mlx5_ifc.h MLX5_INITIAL_SEG_HEALTH_SYNDROME_*";
+	else if (known(error, SPACE_COMMAND))
+		e->meaning_source = "Linux device.h MLX5_CMD_STAT_*";
+	else
+		e->meaning_source = known(error, SPACE_STATUS)
+					    ? "ibv_wc_status_str(3)"
+					    : find_value("source", BSN_SOURCE_UNKNOWN)->doc;
+	e->cause_basis = basis_names[topic->basis];
+	e->cause_source = topic->source;
+	e->confidence = confidence_of(error, topic, vendor.source);
+}
+
+/* -- what else the numbers tell ----------------------------------------------------------------- */
+
+#define NOTE(e, ...)                                                                               \
+	do {                                                                                       \
+		if ((e)->note_count < EXPLANATION_NOTES)                                           \
+			snprintf((e)->notes[(e)->note_count++], EXPLANATION_NOTE_BYTES,            \
+				 __VA_ARGS__);                                                     \
+	} while (0)
+
+static void note_vendor(struct explanation *e, const struct error *error)
+{
+	static const uint32_t rnr_timers_10us[] = { BSN_RNR_TIMERS_10US };
+	const uint32_t vendor = error->numbers[SPACE_VENDOR].value;
+	const struct code code = code_of_vendor(vendor);
+
+	if (vendor >= BSN_VENDOR_RNR_FIRST && vendor <= BSN_VENDOR_RNR_LAST)
+		NOTE(e, "the RNR timer code is %u: the requester was to wait %.2f ms", vendor & 31,
+		     rnr_timers_10us[vendor & 31] / 100.0);
+	if (!error_fits(error))
+		NOTE(e,
+		     "vendor syndrome 0x%02x comes with syndrome 0x%02x, not 0x%02x: was a number "
+		     "printed in another base, or taken from another line?",
+		     vendor, (unsigned)code.syndrome, (unsigned)error_syndrome(error));
+	if (!code.is_known && vendor > UINT8_MAX)
+		NOTE(e,
+		     "a vendor syndrome has 8 bits; this is another device's, or another number");
+}
+
+static void note_hardware(struct explanation *e, const struct error *error)
+{
+	const bool is_zero = !error->numbers[SPACE_HARDWARE].value;
+
+	if (e->detected_by == PARTY_NOBODY)
+		return;
+	NOTE(e, is_zero ? "the hardware syndrome is 0, as it is where an answer or a timer says so"
+			: "the hardware syndrome is not 0: an engine of this device found it");
+}
+
+static void add_notes(struct explanation *e, const struct error *error)
+{
+	const struct number *command = known(error, SPACE_COMMAND);
+
+	if (known(error, SPACE_VENDOR))
+		note_vendor(e, error);
+	if (known(error, SPACE_HARDWARE))
+		note_hardware(e, error);
+	if (known(error, SPACE_STATUS))
+		NOTE(e, "opcode and byte_len of a failed ibv_wc are undefined: do not trust them");
+	if (command && command->value > UINT8_MAX)
+		NOTE(e, "a 32-bit syndrome of a command is the firmware's own, and not public");
+}
+
+/* -- all of it ---------------------------------------------------------------------------------- */
+
+bool explanation_cause(const struct explanation *explanation, unsigned nth, struct cause *cause)
+{
+	for (size_t i = 0; i < COUNT(causes); i++)
+		if (causes[i].topic == explanation->topic && !nth--) {
+			*cause = causes[i].cause;
+			return true;
+		}
+	return false;
+}
+
+/* Of a topic, once for all, since records keep it. */
+static const char *cause_text(struct explanation *e)
+{
+	static char texts[TOPIC_COUNT][512];
+	char *text = texts[e->topic];
+	struct cause first;
+
+	if (!*text && explanation_cause(e, 0, &first))
+		snprintf(text, sizeof(texts[0]), "%s Likeliest: %s.", e->meaning, first.what);
+	return *text ? text : e->meaning;
+}
+
+/* Whose completion it is tells who detected what either side may. */
+static void add_place(struct explanation *e, const struct error *error, enum step step)
+{
+	const struct number *vendor = known(error, SPACE_VENDOR);
+	const struct tpt_base *base = vendor ? find_base(vendor->value) : NULL;
+
+	if (base) {
+		e->detected_by = base->detected_by;
+		e->reported_to = base->reported_to;
+		step = base->step;
+	}
+	if (error->side != SIDE_UNKNOWN) {
+		const enum party side =
+			error->side == SIDE_REQUESTER ? PARTY_REQUESTER : PARTY_RESPONDER;
+		if (e->detected_by == PARTY_EITHER || e->detected_by == e->reported_to)
+			e->detected_by = side;
+		e->reported_to = side;
+	}
+	e->step = step_names[step];
+}
+
+void explain(const struct error *error, struct explanation *explanation)
+{
+	const struct code code = code_of(error);
+	const struct topic_row *topic = &topics[code.topic];
+	struct explanation *e = explanation;
+
+	*e = (struct explanation){ .topic = code.topic,
+				   .detected_by = topic->detected_by,
+				   .reported_to = topic->reported_to,
+				   .meaning = topic->meaning,
+				   .attempt = topic->attempt };
+	for (unsigned space = 0; space < SPACE_COUNT; space++)
+		if (error->numbers[space].is_known)
+			e->meanings[e->meaning_count++] =
+				meaning_of((enum error_space)space, error->numbers[space].value);
+	e->cause = cause_text(e);
+	add_place(e, error, topic->step);
+	add_sources(e, error, topic);
+	add_notes(e, error);
+}
+
+/* -- records ------------------------------------------------------------------------------------ */
+
+struct error error_of_record(const struct record *record)
+{
+	struct error error = { .side = record->side };
+
+	if (record->kind == RECORD_HEALTH) {
+		error.numbers[SPACE_HEALTH] = record->syndrome;
+	} else if (record->kind == RECORD_COMMAND) {
+		for (unsigned i = 0; i < record->field_count; i++)
+			if (!strcmp(record->fields[i].name, "status"))
+				error.numbers[SPACE_COMMAND] = KNOWN(record->fields[i].value);
+	} else if (record->kind == RECORD_ERROR_CQE || record->kind == RECORD_STATUS) {
+		error.numbers[SPACE_SYNDROME] = record->syndrome;
+		error.numbers[SPACE_VENDOR] = record->vendor_syndrome;
+		error.numbers[SPACE_HARDWARE] = record->hw_syndrome;
+		if (!record->syndrome.is_known && record->status[0])
+			error.numbers[SPACE_STATUS] = match_status(record->status);
+	}
+	return error;
+}
+
 void explain_record(struct record *record)
 {
-	struct bsn_vendor_meaning meaning;
+	const struct error error = error_of_record(record);
+	struct explanation explanation;
 
-	if (!record->vendor_syndrome.is_known)
+	explain(&error, &explanation);
+	if (!explanation.meaning_count)
 		return;
-	bsn_vendor_explain(record->vendor_syndrome.value, &meaning);
-	record->cause = meaning.measured ? meaning.measured : meaning.doc;
+	record->cause = explanation.cause;
+	record->confidence = explanation.confidence;
+	if (record->side == SIDE_UNKNOWN && explanation.reported_to == PARTY_REQUESTER)
+		record->side = SIDE_REQUESTER;
+	if (record->side == SIDE_UNKNOWN && explanation.reported_to == PARTY_RESPONDER)
+		record->side = SIDE_RESPONDER;
 }

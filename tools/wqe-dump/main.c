@@ -34,6 +34,7 @@ static const struct command {
 	const char *name;
 	int (*run)(int argc, const char **argv);
 } commands[] = {
+	{ "explain", command_explain },
 	{ NULL, NULL },
 };
 
@@ -134,12 +135,7 @@ static int dump_files(const char **paths, const struct scan_attr *attr, struct s
 		if (scan_file(scan, *path))
 			err = -EIO;
 	sink->end(sink);
-	if (fflush(stdout) || ferror(stdout)) {
-		if (errno != EPIPE) /* who closes a pipe has seen enough */
-			fprintf(stderr, "wqe-dump: standard output: %s\n", strerror(errno));
-		err = errno == EPIPE ? err : -errno;
-	}
-	status = tell_count(scan_count(scan), err);
+	status = command_finish(tell_count(scan_count(scan), err));
 	scan_destroy(scan);
 	return status;
 }

@@ -1,0 +1,425 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What wqe-dump says of errors: of every number that has a meaning, and which number is meant. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+#include <infiniband/verbs.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "wqe-dump/question.h"
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+static struct error error_of(enum error_space space, uint32_t value)
+{
+	struct error error = { .side = SIDE_UNKNOWN };
+
+	error.numbers[space] = KNOWN(value);
+	return error;
+}
+
+static void explain_one(enum error_space space, uint32_t value, struct explanation *e)
+{
+	const struct error error = error_of(space, value);
+
+	explain(&error, e);
+}
+
+static bool is_unknown(const struct explanation *e)
+{
+	return !strncmp(e->meaning, "Nobody has said", strlen("Nobody has said"));
+}
+
+static void assert_whole(const struct explanation *e)
+{
+	assert_true(strlen(e->meaning) && strlen(e->attempt) && strlen(e->step));
+	assert_true(strlen(e->cause) >= strlen(e->meaning));
+	assert_true(strlen(e->meaning_source) && strlen(e->cause_basis));
+	assert_true(!strcmp(e->confidence, "high") || !strcmp(e->confidence, "medium") ||
+		    !strcmp(e->confidence, "low"));
+	assert_non_null(e->meanings[0].name);
+}
+
+static const struct bsn_enum *find_list(const char *name)
+{
+	for (size_t i = 0; i < bsn_enum_count; i++)
+		if (!strcmp(bsn_enums[i]->name, name))
+			return bsn_enums[i];
+	fail_msg("no list %s", name);
+	return NULL;
+}
+
+/* -- every number ------------------------------------------------------------------------------- */
+
+static void every_vendor_syndrome_is_explained(void **state)
+{
+	struct bsn_vendor_meaning meaning;
+	struct explanation e;
+
+	(void)state;
+	for (uint32_t code = 0; code < 256; code++) {
+		bsn_vendor_explain(code, &meaning);
+		explain_one(SPACE_VENDOR, code, &e);
+		if (is_unknown(&e) != !meaning.name)
+			fail_msg("0x%02x: %s, but: %s", code, meaning.name, e.meaning);
+		if (!meaning.name) {
+			assert_string_equal(e.confidence, "low");
+			continue;
+		}
+		assert_whole(&e);
+		if (meaning.measured)
+			assert_string_equal(e.confidence, "high");
+	}
+}
+
+static void assert_list_is_explained(enum error_space space, const char *name)
+{
+	const struct bsn_enum *list = find_list(name);
+	struct explanation e;
+
+	for (size_t i = 0; i < list->count; i++) {
+		explain_one(space, list->values[i].value, &e);
+		assert_whole(&e);
+		if (is_unknown(&e))
+			fail_msg("%s %s has no topic", name, list->values[i].name);
+		assert_string_equal(e.meanings[0].name, list->values[i].name);
+	}
+}
+
+static void every_syndrome_is_explained(void **state)
+{
+	(void)state;
+	assert_list_is_explained(SPACE_SYNDROME, "syndrome");
+}
+
+static void every_health_syndrome_is_explained(void **state)
+{
+	(void)state;
+	assert_list_is_explained(SPACE_HEALTH, "health_syndrome");
+}
+
+static void every_command_status_is_explained(void **state)
+{
+	(void)state;
+	assert_list_is_explained(SPACE_COMMAND, "command_status");
+}
+
+static void every_verbs_status_is_explained(void **state)
+{
+	struct explanation e;
+
+	(void)state;
+	for (uint32_t status = 0; status <= IBV_WC_TM_RNDV_INCOMPLETE; status++) {
+		explain_one(SPACE_STATUS, status, &e);
+		assert_whole(&e);
+		if (is_unknown(&e))
+			fail_msg("status %u has no topic", status);
+		assert_memory_equal(e.meanings[0].name, "IBV_WC_", 7);
+	}
+	explain_one(SPACE_STATUS, IBV_WC_TM_RNDV_INCOMPLETE + 1, &e);
+	assert_true(is_unknown(&e));
+}
+
+/* -- who, and when ------------------------------------------------------------------------------ */
+
+static void what_was_measured_is_placed(void **state)
+{
+	static const struct {
+		uint8_t vendor;
+		enum party detected_by, reported_to;
+		const char *step, *cause;
+	} cases[] = {
+		{ 0x33, PARTY_REQUESTER, PARTY_REQUESTER, "local scatter", "region lacks a right" },
+		{ 0x52, PARTY_REQUESTER, PARTY_REQUESTER, "local gather", "lkey in the SGE" },
+		{ 0x53, PARTY_REQUESTER, PARTY_REQUESTER, "local gather",
+		  "longer than its region" },
+		{ 0x51, PARTY_REQUESTER, PARTY_REQUESTER, "local gather", "ACS" },
+		{ 0x81, PARTY_REQUESTER, PARTY_REQUESTER, "transport", "peer's process ended" },
+		{ 0x87, PARTY_RESPONDER, PARTY_REQUESTER, "receive",
+		  "receives are posted too late" },
+		{ 0x88, PARTY_RESPONDER, PARTY_REQUESTER, "remote", "rkey is not valid" },
+		{ 0x89, PARTY_RESPONDER, PARTY_REQUESTER, "remote", "receive WQE" },
+		{ 0x8a, PARTY_RESPONDER, PARTY_REQUESTER, "remote",
+		  "does not allow remote writes" },
+		{ 0xf5, PARTY_EITHER, PARTY_EITHER, "none", "closes its connection" },
+		{ 0x10, PARTY_EITHER, PARTY_EITHER, "WQE fetch", "not said" },
+		{ 0x2a, PARTY_RESPONDER, PARTY_RESPONDER, "local scatter", "lkey of the receive" },
+	};
+	struct explanation e;
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		explain_one(SPACE_VENDOR, cases[i].vendor, &e);
+		if (e.detected_by != cases[i].detected_by || e.reported_to != cases[i].reported_to)
+			fail_msg("0x%02x: %d, %d", cases[i].vendor, e.detected_by, e.reported_to);
+		assert_memory_equal(e.step, cases[i].step, strlen(cases[i].step));
+		if (cases[i].vendor != 0x10 && !strstr(e.cause, cases[i].cause))
+			fail_msg("0x%02x: %s", cases[i].vendor, e.cause);
+	}
+}
+
+static void causes_come_in_order(void **state)
+{
+	struct explanation e;
+	struct cause cause;
+	unsigned count = 0;
+
+	(void)state;
+	explain_one(SPACE_VENDOR, BSN_VENDOR_REMOTE_ACCESS_NAK, &e);
+	assert_true(explanation_cause(&e, 0, &cause));
+	assert_non_null(strstr(e.cause, cause.what));
+	while (explanation_cause(&e, count, &cause)) {
+		assert_true(strlen(cause.what) && strlen(cause.tell));
+		count++;
+	}
+	assert_int_equal(count, 5);
+}
+
+static void the_side_decides(void **state)
+{
+	struct error error = error_of(SPACE_SYNDROME, BSN_SYNDROME_LOCAL_LENGTH);
+	struct explanation e;
+
+	(void)state;
+	error.side = SIDE_RESPONDER;
+	explain(&error, &e);
+	assert_non_null(strstr(e.meaning, "longer than the receive WQE"));
+	assert_int_equal(e.reported_to, PARTY_RESPONDER);
+	error.side = SIDE_REQUESTER;
+	explain(&error, &e);
+	assert_non_null(strstr(e.meaning, "longer than may be sent"));
+	assert_int_equal(e.reported_to, PARTY_REQUESTER);
+}
+
+/* -- several numbers ---------------------------------------------------------------------------- */
+
+static void a_vendor_syndrome_has_its_syndrome(void **state)
+{
+	struct error error = error_of(SPACE_VENDOR, 0x88);
+	struct explanation e;
+
+	(void)state;
+	assert_true(error_fits(&error));
+	error.numbers[SPACE_STATUS] = KNOWN(IBV_WC_REM_ACCESS_ERR);
+	assert_true(error_fits(&error));
+	explain(&error, &e);
+	assert_string_equal(e.confidence, "high");
+	error.numbers[SPACE_STATUS] = KNOWN(IBV_WC_RETRY_EXC_ERR);
+	assert_false(error_fits(&error));
+	explain(&error, &e);
+	assert_string_equal(e.confidence, "low");
+	assert_non_null(strstr(e.notes[0], "comes with syndrome 0x13, not 0x15"));
+}
+
+static void a_page_fault_is_sure_with_its_syndrome_only(void **state)
+{
+	struct error error = error_of(SPACE_VENDOR, BSN_VENDOR_ODP_PAGE_FAULT);
+	struct explanation e;
+
+	(void)state;
+	explain(&error, &e);
+	assert_string_equal(e.confidence, "medium");
+	error.numbers[SPACE_SYNDROME] = KNOWN(BSN_SYNDROME_REMOTE_ABORTED);
+	explain(&error, &e);
+	assert_string_equal(e.confidence, "high");
+}
+
+static void an_unknown_vendor_syndrome_leaves_the_class(void **state)
+{
+	struct error error = error_of(SPACE_VENDOR, 0x01);
+	struct explanation e;
+
+	(void)state;
+	error.numbers[SPACE_SYNDROME] = KNOWN(BSN_SYNDROME_RNR_RETRY_EXCEEDED);
+	explain(&error, &e);
+	assert_non_null(strstr(e.meaning, "no receive WQE"));
+	assert_string_equal(e.confidence, "medium");
+}
+
+static void the_hardware_syndrome_tells_who_found_it(void **state)
+{
+	struct error error = error_of(SPACE_VENDOR, 0x88);
+	struct explanation e;
+
+	(void)state;
+	error.numbers[SPACE_HARDWARE] = KNOWN(0);
+	explain(&error, &e);
+	assert_non_null(strstr(e.notes[0], "an answer or a timer"));
+	error.numbers[SPACE_HARDWARE] = KNOWN(0x93);
+	explain(&error, &e);
+	assert_non_null(strstr(e.notes[0], "an engine of this device"));
+}
+
+static void rnr_timers_are_told(void **state)
+{
+	static const struct {
+		uint8_t code;
+		const char *text;
+	} timers[] = {
+		{ 0, "655.36 ms" }, { 1, "0.01 ms" }, { 12, "0.64 ms" }, { 31, "491.52 ms" }
+	};
+	struct explanation e;
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(timers); i++) {
+		explain_one(SPACE_VENDOR, BSN_VENDOR_RNR_FIRST + timers[i].code, &e);
+		assert_non_null(strstr(e.notes[0], timers[i].text));
+	}
+}
+
+/* -- records ------------------------------------------------------------------------------------ */
+
+static void records_get_cause_confidence_and_side(void **state)
+{
+	struct record cqe = { .kind = RECORD_ERROR_CQE,
+			      .syndrome = KNOWN(0x13),
+			      .vendor_syndrome = KNOWN(0x88) };
+	struct record status = { .kind = RECORD_STATUS, .status = "remote access error" };
+	struct record number = { .kind = RECORD_STATUS, .status = "12" };
+	struct record health = { .kind = RECORD_HEALTH, .syndrome = KNOWN(1) };
+	struct record command = { .kind = RECORD_COMMAND };
+	struct record wqe = { .kind = RECORD_WQE };
+
+	(void)state;
+	record_add_number(&command, "status", BSN_COMMAND_BAD_PARAMETER);
+	explain_record(&cqe);
+	assert_non_null(strstr(cqe.cause, "rkey"));
+	assert_string_equal(cqe.confidence, "high");
+	assert_int_equal(cqe.side, SIDE_REQUESTER);
+	explain_record(&status);
+	assert_ptr_equal(status.cause, cqe.cause);
+	assert_string_equal(status.confidence, "medium");
+	explain_record(&number);
+	assert_non_null(strstr(number.cause, "peer's process"));
+	explain_record(&health);
+	assert_non_null(strstr(health.cause, "firmware"));
+	assert_int_equal(health.side, SIDE_UNKNOWN);
+	explain_record(&command);
+	assert_non_null(strstr(command.cause, "refused a command"));
+	explain_record(&wqe);
+	assert_null(wqe.cause);
+}
+
+/* -- questions ---------------------------------------------------------------------------------- */
+
+/* What is asked, how digits are read, and each reading: "st", "sy", "ve", "he", "co" and a number. */
+static const struct {
+	const char *question;
+	enum number_base base;
+	const char *readings;
+} questions[] = {
+	{ "0x81", BASE_OPEN, "ve81" },
+	{ "129", BASE_DECIMAL, "ve81" },
+	{ "129", BASE_OPEN, "ve81" },
+	{ "81", BASE_OPEN, "ve81 | ve51" },
+	{ "81", BASE_DECIMAL, "ve51" },
+	{ "81", BASE_HEX, "ve81" },
+	{ "F9", BASE_OPEN, "vef9" },
+	{ "f9", BASE_DECIMAL, "vef9" },
+	{ "0x1ff", BASE_OPEN, "ve1ff" },
+	{ "12", BASE_OPEN, "stc | sy12 | ve12" },
+	{ "0x15", BASE_OPEN, "sy15 | ve15" },
+	{ "local protection 0x52", BASE_OPEN, "sy4 ve52" },
+	{ "0x52 local protection error", BASE_OPEN, "sy4 ve52" },
+	{ "IBV_WC_REM_ACCESS_ERR 136", BASE_OPEN, "sy13 ve88" },
+	{ "4 52", BASE_OPEN, "st4 ve52 | st4 ve34" },
+	{ "12 129", BASE_OPEN, "stc ve81" },
+	{ "status 4 vendor err 81", BASE_OPEN, "st4 ve51" },
+	{ "status=12 vendor err 81", BASE_OPEN, "stc ve81" },
+	{ "synd 0x13 vend 0x88 hw_synd 0/0", BASE_OPEN, "sy13 ve88 hw0" },
+	{ "syndrome 0x5, vendor syndrome 0xf9", BASE_OPEN, "sy5 vef9" },
+	{ "Failed status 4: wr_id 0 syndrom 0x51", BASE_OPEN, "st4 ve51" },
+	{ "peer 10.1.2.3<40000> with error 12, opcode 0, len 0, vendor err 129", BASE_OPEN,
+	  "stc ve81" },
+	{ "transport retry counter exceeded", BASE_OPEN, "sy15" },
+	{ "Transport retry count exceeded", BASE_OPEN, "sy15" },
+	{ "RNR retry counter exceeded", BASE_OPEN, "sy16" },
+	{ "rnr 0x87", BASE_OPEN, "sy16 ve87" },
+	{ "Work Request Flushed Error", BASE_OPEN, "sy5" },
+	{ "memory management operation error", BASE_OPEN, "sy6" },
+	{ "general error", BASE_OPEN, "st15" },
+	{ "page fault", BASE_OPEN, "ve93" },
+	{ "dc_cnak 0xf2", BASE_OPEN, "vef2" },
+	{ "health 8", BASE_OPEN, "he8" },
+	{ "health syndrome 0x10", BASE_OPEN, "he10" },
+	{ "health temperature", BASE_OPEN, "he10" },
+	{ "command status 3 syndrome 0x4bb88f", BASE_OPEN, "co3" },
+	{ "limits exceeded", BASE_OPEN, "co8" },
+	{ "bad parameter", BASE_OPEN, "co3" },
+	{ "zzz", BASE_OPEN, "" },
+	{ "error", BASE_OPEN, "" },
+	{ "", BASE_OPEN, "" },
+};
+
+static void tell_readings(const struct readings *readings, char *text, size_t size)
+{
+	static const char *const keys[] = { "st", "sy", "ve", "hw", "he", "co" };
+	size_t at = 0;
+
+	text[0] = '\0';
+	for (unsigned i = 0; i < readings->count; i++) {
+		const struct error *error = &readings->error[i];
+		if (i)
+			at += (size_t)snprintf(text + at, size - at, " |");
+		for (unsigned space = 0; space < SPACE_COUNT; space++)
+			if (error->numbers[space].is_known)
+				at += (size_t)snprintf(text + at, size - at, "%s%s%x",
+						       at ? " " : "", keys[space],
+						       error->numbers[space].value);
+	}
+}
+
+static void questions_are_read(void **state)
+{
+	struct readings readings;
+	char text[256];
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(questions); i++) {
+		question_read(&questions[i].question, 1, questions[i].base, &readings);
+		tell_readings(&readings, text, sizeof(text));
+		if (strcmp(text, questions[i].readings))
+			fail_msg("\"%s\": %s, not %s", questions[i].question, text,
+				 questions[i].readings);
+	}
+}
+
+static void the_longest_question_does_no_harm(void **state)
+{
+	static char text[100000];
+	const char *words[] = { text, "0x81" };
+	struct readings readings;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(text) - 1; i++)
+		text[i] = "remote 0x88 12,"[i % 15];
+	question_read(words, 2, BASE_OPEN, &readings);
+	assert_true(readings.count <= READINGS_MAX);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_vendor_syndrome_is_explained),
+		cmocka_unit_test(every_syndrome_is_explained),
+		cmocka_unit_test(every_health_syndrome_is_explained),
+		cmocka_unit_test(every_command_status_is_explained),
+		cmocka_unit_test(every_verbs_status_is_explained),
+		cmocka_unit_test(what_was_measured_is_placed),
+		cmocka_unit_test(causes_come_in_order),
+		cmocka_unit_test(the_side_decides),
+		cmocka_unit_test(a_vendor_syndrome_has_its_syndrome),
+		cmocka_unit_test(a_page_fault_is_sure_with_its_syndrome_only),
+		cmocka_unit_test(an_unknown_vendor_syndrome_leaves_the_class),
+		cmocka_unit_test(the_hardware_syndrome_tells_who_found_it),
+		cmocka_unit_test(rnr_timers_are_told),
+		cmocka_unit_test(records_get_cause_confidence_and_side),
+		cmocka_unit_test(questions_are_read),
+		cmocka_unit_test(the_longest_question_does_no_harm),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* wqe-dump explain: what an error means, without a dump. */
+#include <json-c/json.h>
+#include <popt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "command.h"
+#include "print_explain.h"
+#include "question.h"
+
+static struct {
+	char *side;
+	int decimal, hex, json;
+} options;
+
+static const struct poptOption option_table[] = {
+	{ "decimal", 'd', POPT_ARG_NONE, &options.decimal, 0, "numbers without 0x are decimal",
+	  NULL },
+	{ "hex", 'x', POPT_ARG_NONE, &options.hex, 0, "numbers without 0x are hexadecimal", NULL },
+	{ "side", 's', POPT_ARG_STRING, &options.side, 0, "whose completion it is",
+	  "requester|responder" },
+	{ "json", 'j', POPT_ARG_NONE, &options.json, 0, "print JSON", NULL },
+	POPT_AUTOHELP POPT_TABLEEND
+};
+
+static int read_side(enum record_side *side)
+{
+	*side = SIDE_UNKNOWN;
+	if (!options.side)
+		return 0;
+	for (*side = SIDE_REQUESTER; *side <= SIDE_RESPONDER; (*side)++)
+		if (!strcmp(options.side, record_side_name(*side)))
+			return 0;
+	fprintf(stderr, "wqe-dump explain: --side %s is neither requester nor responder\n",
+		options.side);
+	return -1;
+}
+
+static void print_text(const struct readings *readings, const struct explanation *explanations)
+{
+	if (readings->count > 1)
+		printf("This can be read in %u ways; 0x, --decimal, or words such as \"vendor\" "
+		       "and \"status\" say which.\n\n",
+		       readings->count);
+	for (unsigned i = 0; i < readings->count; i++) {
+		if (i)
+			putchar('\n');
+		print_explanation(stdout, &explanations[i], 0);
+	}
+}
+
+static void print_json_readings(const struct readings *readings,
+				const struct explanation *explanations)
+{
+	struct json_object *report = json_object_new_object();
+	struct json_object *records = json_object_new_array();
+
+	for (unsigned i = 0; i < readings->count; i++)
+		json_object_array_add(records,
+				      explanation_json(&readings->error[i], &explanations[i]));
+	json_object_object_add(report, "records", records);
+	puts(json_object_to_json_string_ext(report, JSON_C_TO_STRING_PRETTY |
+							    JSON_C_TO_STRING_SPACED |
+							    JSON_C_TO_STRING_NOSLASHESCAPE));
+	json_object_put(report);
+}
+
+static int answer(const char **words)
+{
+	const enum number_base base = options.hex       ? BASE_HEX
+				      : options.decimal ? BASE_DECIMAL
+							: BASE_OPEN;
+	struct explanation explanations[READINGS_MAX];
+	struct readings readings;
+	enum record_side side;
+	unsigned count = 0;
+
+	while (words && words[count])
+		count++;
+	if (!count || (options.decimal && options.hex)) {
+		fprintf(stderr, "wqe-dump explain: %s\n",
+			count ? "--decimal and --hex exclude each other"
+			      : "say what: a number, words, or both, as in: explain 0x81");
+		return WQE_DUMP_FAILED;
+	}
+	if (read_side(&side))
+		return WQE_DUMP_FAILED;
+	question_read(words, count, base, &readings);
+	if (!readings.count) {
+		fprintf(stderr, "wqe-dump explain: no error is called that; numbers and the names "
+				"of syndromes and verbs statuses are known\n");
+		return WQE_DUMP_NOTHING;
+	}
+	for (unsigned i = 0; i < readings.count; i++) {
+		readings.error[i].side = side;
+		explain(&readings.error[i], &explanations[i]);
+	}
+	(options.json ? print_json_readings : print_text)(&readings, explanations);
+	return WQE_DUMP_FOUND;
+}
+
+int command_explain(int argc, const char **argv)
+{
+	poptContext context = poptGetContext("wqe-dump explain", argc, argv, option_table, 0);
+	int got, status;
+
+	poptSetOtherOptionHelp(context, "[OPTION...] NUMBER|WORD...");
+	got = poptGetNextOpt(context);
+	if (got < -1) {
+		fprintf(stderr, "wqe-dump explain: %s: %s\n",
+			poptBadOption(context, POPT_BADOPTION_NOALIAS), poptStrerror(got));
+		status = WQE_DUMP_FAILED;
+	} else {
+		status = command_finish(answer(poptGetArgs(context)));
+	}
+	free(options.side);
+	poptFreeContext(context);
+	return status;
+}

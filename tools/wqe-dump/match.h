@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Which error people mean by words: "remote access", "IBV_WC_RETRY_EXC_ERR", "rnr". */
+#ifndef WQE_DUMP_MATCH_H
+#define WQE_DUMP_MATCH_H
+
+#include "explain.h"
+
+#define MATCH_MAX 6
+
+/** struct match - what words may stand for */
+struct match {
+	unsigned count;
+	struct meaning found[MATCH_MAX];
+};
+
+/**
+ * match_words() - the errors that words name best
+ * @text: any text; words that no error is called by are passed over
+ * @space: only of this space, or SPACE_COUNT for any
+ * @match: all that fit equally well, at most MATCH_MAX
+ */
+void match_words(const char *text, enum error_space space, struct match *match);
+
+/** match_status() - the verbs status that a log line's text names; not known where it is not one */
+struct number match_status(const char *text);
+
+/** match_status_name() - "IBV_WC_…" of a verbs status, or NULL */
+const char *match_status_name(uint32_t status);
+
+#endif

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "print_explain.h"
+
+#include <json-c/json.h>
+#include <string.h>
+
+#define WIDTH       96
+#define LABEL_WIDTH 13
+
+/* -- for people --------------------------------------------------------------------------------- */
+
+/** struct column - where text goes */
+struct column {
+	FILE *to;
+	unsigned indent;
+};
+
+/* Text behind a label, broken between words. */
+static void put(const struct column *column, const char *label, const char *text)
+{
+	const unsigned left = column->indent + LABEL_WIDTH;
+	unsigned at = left;
+
+	fprintf(column->to, "%*s%-*s", (int)column->indent, "", LABEL_WIDTH, label);
+	while (*text) {
+		const unsigned word = (unsigned)strcspn(text, " ");
+		if (at > left && at + 1 + word > WIDTH) {
+			fprintf(column->to, "\n%*s", (int)left, "");
+			at = left;
+		} else if (at > left) {
+			at += (unsigned)fprintf(column->to, " ");
+		}
+		fwrite(text, 1, word, column->to);
+		at += word;
+		text += word + (text[word] == ' ');
+	}
+	fputc('\n', column->to);
+}
+
+static void put_meaning(const struct column *column, const struct meaning *meaning)
+{
+	fprintf(column->to, "%*s%s 0x%02x (%u): ", (int)column->indent, "",
+		space_name(meaning->space), meaning->value, meaning->value);
+	if (meaning->space == SPACE_HARDWARE)
+		fprintf(column->to, "which engine found it; its numbers are not public\n");
+	else if (!meaning->name)
+		fprintf(column->to, "nobody has said what it means\n");
+	else
+		fprintf(column->to, "%s, %s%s%s\n", meaning->name, meaning->doc,
+			meaning->detail ? ": " : "", meaning->detail ? meaning->detail : "");
+}
+
+static void put_place(const struct column *column, const struct explanation *e)
+{
+	const char *detected = party_name(e->detected_by), *reported = party_name(e->reported_to);
+	char text[128];
+
+	if (detected) {
+		snprintf(text, sizeof(text), "%s, %s%s", detected,
+			 e->detected_by == e->reported_to ? "whose completion this is"
+							  : "the completion is at the ",
+			 e->detected_by == e->reported_to ? "" : reported);
+		put(column, "detected by", text);
+	}
+	put(column, "step", e->step);
+}
+
+static void put_causes(const struct column *column, const struct explanation *e)
+{
+	struct cause cause;
+	char label[LABEL_WIDTH + 1], text[512];
+
+	for (unsigned i = 0; explanation_cause(e, i, &cause); i++) {
+		snprintf(label, sizeof(label), i ? "%11u. " : "causes %4u. ", i + 1);
+		snprintf(text, sizeof(text), "%s [tell: %s]", cause.what, cause.tell);
+		put(column, label, text);
+	}
+}
+
+static void put_sources(const struct column *column, const struct explanation *e)
+{
+	char text[768];
+
+	snprintf(text, sizeof(text), "%s. Meaning: %s%s%s. %c%s%s%s.", e->confidence,
+		 e->meaning_source, e->measured ? ", after: " : "", e->measured ? e->measured : "",
+		 e->cause_basis[0] - 'a' + 'A', e->cause_basis + 1, *e->cause_source ? ": " : "",
+		 e->cause_source);
+	put(column, "sure", text);
+}
+
+void print_explanation(FILE *to, const struct explanation *explanation, unsigned indent)
+{
+	const struct column column = { to, indent };
+
+	for (unsigned i = 0; i < explanation->meaning_count; i++)
+		put_meaning(&column, &explanation->meanings[i]);
+	put_place(&column, explanation);
+	put(&column, "meaning", explanation->meaning);
+	put_causes(&column, explanation);
+	put(&column, "try", explanation->attempt);
+	put_sources(&column, explanation);
+	for (unsigned i = 0; i < explanation->note_count; i++)
+		put(&column, "note", explanation->notes[i]);
+}
+
+/* -- for programs ------------------------------------------------------------------------------- */
+
+static void add_text(struct json_object *object, const char *key, const char *text)
+{
+	if (text && *text)
+		json_object_object_add(object, key, json_object_new_string(text));
+}
+
+static const char *kind_of(const struct error *error)
+{
+	if (error->numbers[SPACE_HEALTH].is_known)
+		return record_kind_name(RECORD_HEALTH);
+	return record_kind_name(error->numbers[SPACE_COMMAND].is_known ? RECORD_COMMAND
+								       : RECORD_STATUS);
+}
+
+/* The numbers under the keys that records have them under. */
+static void add_numbers(struct json_object *object, const struct error *error)
+{
+	static const char *const keys[] = {
+		[SPACE_STATUS] = "verbs_status",    [SPACE_SYNDROME] = "syndrome",
+		[SPACE_VENDOR] = "vendor_syndrome", [SPACE_HARDWARE] = "hw_syndrome",
+		[SPACE_HEALTH] = "health_syndrome", [SPACE_COMMAND] = "command_status"
+	};
+
+	for (unsigned space = 0; space < SPACE_COUNT; space++)
+		if (error->numbers[space].is_known)
+			json_object_object_add(object, keys[space],
+					       json_object_new_int64(error->numbers[space].value));
+}
+
+static struct json_object *new_meanings(const struct explanation *e)
+{
+	struct json_object *list = json_object_new_array();
+
+	for (unsigned i = 0; i < e->meaning_count; i++) {
+		const struct meaning *meaning = &e->meanings[i];
+		struct json_object *object = json_object_new_object();
+		add_text(object, "of", space_name(meaning->space));
+		json_object_object_add(object, "value", json_object_new_int64(meaning->value));
+		add_text(object, "name", meaning->name);
+		add_text(object, "text", meaning->doc);
+		add_text(object, "detail", meaning->detail);
+		json_object_array_add(list, object);
+	}
+	return list;
+}
+
+static struct json_object *new_causes(const struct explanation *e)
+{
+	struct json_object *list = json_object_new_array();
+	struct cause cause;
+
+	for (unsigned i = 0; explanation_cause(e, i, &cause); i++) {
+		struct json_object *object = json_object_new_object();
+		add_text(object, "cause", cause.what);
+		add_text(object, "tell", cause.tell);
+		json_object_array_add(list, object);
+	}
+	return list;
+}
+
+struct json_object *explanation_json(const struct error *error,
+				     const struct explanation *explanation)
+{
+	const struct explanation *e = explanation;
+	struct json_object *object = json_object_new_object();
+	struct json_object *notes = json_object_new_array();
+
+	json_object_object_add(object, "line", json_object_new_int(0));
+	add_text(object, "source", "explain");
+	add_text(object, "kind", kind_of(error));
+	if (e->reported_to != PARTY_EITHER)
+		add_text(object, "side", party_name(e->reported_to));
+	add_numbers(object, error);
+	add_text(object, "cause", e->cause);
+	add_text(object, "confidence", e->confidence);
+	add_text(object, "detected_by", party_name(e->detected_by));
+	add_text(object, "step", e->step);
+	add_text(object, "meaning", e->meaning);
+	json_object_object_add(object, "meanings", new_meanings(e));
+	json_object_object_add(object, "causes", new_causes(e));
+	add_text(object, "try", e->attempt);
+	add_text(object, "meaning_source", e->meaning_source);
+	add_text(object, "measured", e->measured);
+	add_text(object, "cause_basis", e->cause_basis);
+	add_text(object, "cause_source", e->cause_source);
+	for (unsigned i = 0; i < e->note_count; i++)
+		json_object_array_add(notes, json_object_new_string(e->notes[i]));
+	json_object_object_add(object, "notes", notes);
+	return object;
+}

@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "question.h"
+
+#include <ctype.h>
+#include <infiniband/verbs.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "match.h"
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+#define QUESTION_NUMBERS 24
+#define QUESTION_BYTES   512
+#define NO_SPACE         SPACE_COUNT
+
+/** struct choice - one way to take a number */
+struct choice {
+	enum error_space space;
+	uint32_t value;
+};
+
+/** struct digits - a number as it was written */
+struct digits {
+	enum error_space space; /* that a word before it says, or NO_SPACE */
+	unsigned choice_count;
+	struct choice choices[4];
+};
+
+/** struct question - taken apart */
+struct question {
+	enum number_base base;
+	enum error_space only; /* what words restrict the question to, or NO_SPACE */
+	unsigned digits_count;
+	struct digits digits[QUESTION_NUMBERS];
+	char rest[QUESTION_BYTES]; /* the words */
+};
+
+/* -- words that say what a number is ------------------------------------------------------------ */
+
+/* The number after one of these is no error: opcode, length, QP … */
+#define NOT_AN_ERROR (SPACE_COUNT + 1)
+
+static const struct label {
+	const char *word;
+	int space;
+	bool is_topic; /* restricts the words, too */
+} labels[] = {
+	{ "status", SPACE_STATUS, false },     { "error", SPACE_STATUS, false },
+	{ "synd", SPACE_SYNDROME, false },     { "syndrome", SPACE_SYNDROME, false },
+	{ "vend", SPACE_VENDOR, false },       { "vendor", SPACE_VENDOR, false },
+	{ "vendor_err", SPACE_VENDOR, false }, { "vendor_syndrome", SPACE_VENDOR, false },
+	{ "syndrom", SPACE_VENDOR, false }, /* so perftest calls it */
+	{ "hw_synd", SPACE_HARDWARE, false },  { "hw_syndrome", SPACE_HARDWARE, false },
+	{ "health", SPACE_HEALTH, true },      { "command", SPACE_COMMAND, true },
+	{ "cmd", SPACE_COMMAND, true },        { "firmware", SPACE_COMMAND, true },
+	{ "opcode", NOT_AN_ERROR, false },     { "len", NOT_AN_ERROR, false },
+	{ "byte_len", NOT_AN_ERROR, false },   { "qp", NOT_AN_ERROR, false },
+	{ "qpn", NOT_AN_ERROR, false },        { "wr_id", NOT_AN_ERROR, false },
+};
+
+static const struct label *find_label(const char *word)
+{
+	for (size_t i = 0; i < COUNT(labels); i++)
+		if (!strcasecmp(labels[i].word, word))
+			return &labels[i];
+	return NULL;
+}
+
+/* Whether a label is only more of the one before: "vendor err", "health syndrome". */
+static bool is_continued(int before, const struct label *label)
+{
+	return before != NO_SPACE && before != SPACE_STATUS && before != NOT_AN_ERROR &&
+	       (label->space == SPACE_STATUS || label->space == SPACE_SYNDROME);
+}
+
+/* -- numbers ------------------------------------------------------------------------------------ */
+
+static void add_choice(struct digits *digits, enum error_space space, unsigned long value)
+{
+	for (unsigned i = 0; i < digits->choice_count; i++)
+		if (digits->choices[i].space == space && digits->choices[i].value == value)
+			return;
+	if (digits->choice_count < COUNT(digits->choices) && value <= UINT32_MAX)
+		digits->choices[digits->choice_count++] = (struct choice){ space, (uint32_t)value };
+}
+
+static bool is_named(enum error_space space, unsigned long value)
+{
+	return value <= UINT32_MAX && meaning_of(space, (uint32_t)value).name;
+}
+
+/* One value: of the space that was said, or of each in which it has a meaning. */
+static void add_value(struct digits *digits, unsigned long value, bool is_hex)
+{
+	if (digits->space != NO_SPACE) {
+		add_choice(digits, digits->space, value);
+		return;
+	}
+	if (!is_hex && value && is_named(SPACE_STATUS, value))
+		add_choice(digits, SPACE_STATUS, value);
+	if (is_hex && value && is_named(SPACE_SYNDROME, value))
+		add_choice(digits, SPACE_SYNDROME, value);
+	if (is_named(SPACE_VENDOR, value))
+		add_choice(digits, SPACE_VENDOR, value);
+}
+
+/* "0x51", "81", "8a": as many choices as it has; false: a word. */
+static bool read_number(const char *word, enum number_base base, struct digits *digits)
+{
+	const bool says_hex = word[0] == '0' && (word[1] == 'x' || word[1] == 'X');
+	const char *text = says_hex ? word + 2 : word;
+	const size_t len = strlen(text);
+	const bool is_decimal = !says_hex && strspn(text, "0123456789") == len;
+	const unsigned long hex = strtoul(text, NULL, 16);
+
+	if (!len || len > 8 || strspn(text, "0123456789abcdefABCDEF") != len ||
+	    (!says_hex && !strpbrk(text, "0123456789")))
+		return false;
+	if (is_decimal && base != BASE_HEX)
+		add_value(digits, strtoul(text, NULL, 10), false);
+	/* Open, it may be hexadecimal too if it fits a byte; a verbs status never is. */
+	if (!is_decimal || base == BASE_HEX ||
+	    (base == BASE_OPEN && digits->space != SPACE_STATUS && hex <= UINT8_MAX))
+		add_value(digits, hex, true);
+	if (!digits->choice_count)
+		add_choice(digits, SPACE_VENDOR, is_decimal ? strtoul(text, NULL, 10) : hex);
+	return true;
+}
+
+/* -- taking it apart ---------------------------------------------------------------------------- */
+
+static void take_word(struct question *q, const char *word, int *space)
+{
+	const struct label *label = find_label(word);
+	struct digits digits = { .space = (enum error_space) * space };
+
+	if (*space == NOT_AN_ERROR)
+		digits.space = NO_SPACE;
+	if (read_number(word, q->base, &digits)) {
+		if (*space != NOT_AN_ERROR && q->digits_count < QUESTION_NUMBERS)
+			q->digits[q->digits_count++] = digits;
+		*space = NO_SPACE;
+		return;
+	}
+	if (label && !is_continued(*space, label))
+		*space = q->only == SPACE_COMMAND && label->space == SPACE_SYNDROME
+				 ? NOT_AN_ERROR
+				 : /* 32 bits, the firmware's own */
+				 label->space;
+	if (label && label->is_topic)
+		q->only = (enum error_space)label->space;
+	if (!label && strlen(q->rest) + strlen(word) + 2 < sizeof(q->rest)) {
+		strcat(q->rest, " ");
+		strcat(q->rest, word);
+	}
+}
+
+static void take_apart(struct question *q, const char *const *words, unsigned count)
+{
+	int space = NO_SPACE;
+
+	for (unsigned i = 0; i < count; i++) {
+		const char *text = words[i];
+		char word[64];
+
+		while (*text) {
+			size_t len = 0;
+			for (; isalnum((unsigned char)*text) || *text == '_'; text++)
+				if (len < sizeof(word) - 1)
+					word[len++] = *text;
+			word[len] = '\0';
+			if (len)
+				take_word(q, word, &space);
+			text += *text && !isalnum((unsigned char)*text) && *text != '_';
+		}
+	}
+}
+
+/* -- putting it together ------------------------------------------------------------------------ */
+
+static bool set_number(struct error *error, enum error_space space, uint32_t value)
+{
+	struct number *number = &error->numbers[space];
+	const bool is_class = space == SPACE_STATUS || space == SPACE_SYNDROME;
+
+	/* A class after the cause, or two classes, are one number taken wrongly. */
+	if (number->is_known && number->value == value)
+		return true;
+	if (number->is_known || (is_class && (error->numbers[SPACE_STATUS].is_known ||
+					      error->numbers[SPACE_SYNDROME].is_known)))
+		return false;
+	*number = KNOWN(value);
+	return true;
+}
+
+static bool is_measured(const struct error *error)
+{
+	struct bsn_vendor_meaning meaning = { 0 };
+
+	if (error->numbers[SPACE_VENDOR].is_known)
+		bsn_vendor_explain(error->numbers[SPACE_VENDOR].value, &meaning);
+	return meaning.measured != NULL;
+}
+
+static int rank_of(const struct error *error)
+{
+	int rank = is_measured(error);
+
+	for (unsigned space = 0; space < SPACE_COUNT; space++)
+		if (error->numbers[space].is_known && space != SPACE_HARDWARE &&
+		    !is_named((enum error_space)space, error->numbers[space].value))
+			rank -= 8;
+	return rank + 4 * error_fits(error);
+}
+
+/* Status 4 and syndrome 0x04 are one. */
+static bool is_same_error(const struct error *a, const struct error *b)
+{
+	if (error_syndrome(a) < 0 || error_syndrome(a) != error_syndrome(b))
+		return false;
+	for (unsigned space = SPACE_VENDOR; space < SPACE_COUNT; space++)
+		if (a->numbers[space].is_known != b->numbers[space].is_known ||
+		    a->numbers[space].value != b->numbers[space].value)
+			return false;
+	return true;
+}
+
+/* Keeps them sorted, the first of equals first. */
+static void add_reading(struct readings *readings, const struct error *error)
+{
+	unsigned at = readings->count;
+
+	for (unsigned i = 0; i < readings->count; i++)
+		if (is_same_error(&readings->error[i], error))
+			return;
+	if (at == READINGS_MAX)
+		return;
+	for (; at && rank_of(&readings->error[at - 1]) < rank_of(error); at--)
+		readings->error[at] = readings->error[at - 1];
+	readings->error[at] = *error;
+	readings->count++;
+}
+
+/* Every combination of the choices that are left. */
+static void combine(const struct question *q, unsigned nth, const struct error *error,
+		    struct readings *readings)
+{
+	const struct digits *digits = &q->digits[nth];
+
+	if (nth == q->digits_count) {
+		add_reading(readings, error);
+		return;
+	}
+	for (unsigned i = 0; i < digits->choice_count; i++) {
+		struct error with = *error;
+		if (set_number(&with, digits->choices[i].space, digits->choices[i].value))
+			combine(q, nth + 1, &with, readings);
+	}
+}
+
+/* What does not fit, or has no meaning, is no reading while there is a better one. */
+static void drop_worse(struct readings *readings)
+{
+	while (readings->count &&
+	       rank_of(&readings->error[readings->count - 1]) + 1 < rank_of(&readings->error[0]))
+		readings->count--;
+}
+
+/* Words that name a class go with numbers; those that contradict them do not count. */
+static void combine_words(const struct question *q, struct readings *readings)
+{
+	const struct error none = { .side = SIDE_UNKNOWN };
+	struct match match = { 0 };
+
+	if (q->digits_count && q->only == NO_SPACE)
+		match_words(q->rest, SPACE_SYNDROME, &match);
+	else if (!q->digits_count)
+		match_words(q->rest, q->only, &match);
+	for (unsigned i = 0; i < match.count; i++) {
+		struct error error = none;
+		error.numbers[match.found[i].space] = KNOWN(match.found[i].value);
+		combine(q, 0, &error, readings);
+	}
+	if (!readings->count && q->digits_count)
+		combine(q, 0, &none, readings);
+}
+
+/* In a whole line most numbers are something else: those that are said to be errors win. */
+static void drop_unlabelled(struct question *q)
+{
+	unsigned kept = 0;
+	bool has_vendor = false;
+
+	for (unsigned i = 0; i < q->digits_count; i++)
+		has_vendor |= q->digits[i].space == SPACE_VENDOR;
+	for (unsigned i = 0; has_vendor && i < q->digits_count; i++)
+		if (q->digits[i].space != NO_SPACE)
+			q->digits[kept++] = q->digits[i];
+	q->digits_count = has_vendor ? kept : q->digits_count;
+}
+
+void question_read(const char *const *words, unsigned count, enum number_base base,
+		   struct readings *readings)
+{
+	struct question q = { .base = base, .only = NO_SPACE };
+
+	readings->count = 0;
+	take_apart(&q, words, count);
+	drop_unlabelled(&q);
+	combine_words(&q, readings);
+	drop_worse(readings);
+}
