@@ -6,6 +6,7 @@ import itertools
 import json
 import pathlib
 import quopri
+import shutil
 import subprocess
 import sys
 
@@ -71,6 +72,45 @@ def test_cut_dump_is_told_of(_bench):
     report = dump('\n'.join(libmlx5()[:3]), status=1)
     check(not report['records'] and len(report['unread']) == 1, report)
     check('only 32 are there' in report['unread'][0]['why'], report)
+
+
+def kernel_rows(name, prefix=''):
+    return [f'[  408.{at:06}] {prefix}{at:08x}: {row.hex(" ")}'
+            for at, row in zip(itertools.count(0, 16), rows(golden(name)))]
+
+
+def test_kernel_cqes(_bench):
+    """As the drivers of three ages print it, and as mailers send it."""
+    said = '[  408.380181] infiniband mlx5_0: dump_cqe:272:(pid 0): dump error cqe'
+    dwords = [said, *('[  408.4] ' + line for line in REMOTE_ACCESS)]
+    plain = [said, *kernel_rows('cqe_err_remote_access')]
+    named = kernel_rows('cqe_err_remote_access', 'infiniband mlx5_0: cqe_dump: ')
+    mailed = [line + '=0A=' for line in plain]
+    for lines in dwords, plain, named, mailed:
+        record = only('before\n' + '\n'.join([*lines, 'after']))
+        check(record['line'] == 2 and record['source'] == 'mlx5_ib', record)
+        check(record['raw'] == golden('cqe_err_remote_access').hex(), record)
+
+
+def test_wqes_behind_a_line(_bench):
+    write, send = golden('rdma_write'), golden('eth_send')
+    lines = SHAPES['dwords'](write).split('\n')
+    for said, source in ('dump WQE index 3:\nWQBB at 00000000f00d:', 'mlx5_ib-wqe'), \
+            ('dump wqe at 0x7f0012340000', 'libmlx5-wqe'):
+        record = only('\n'.join([said, *lines, '00000000 00000000 00000000 00000000']))
+        check(record['source'] == source and record['raw'] == write.hex(), record)
+    padded = send + bytes(-len(send) % 64)
+    said = f'WQE DUMP: WQ size 1024 WQ cur size 0, WQE index 0x6, len: {len(padded)}'
+    record = only('\n'.join([said, SHAPES['print_hex_dump, ASCII'](padded)]))
+    check(record['transport'] == 'ETH' and record['raw'] == send.hex(), record)
+
+
+def test_dumps_do_not_mix(_bench):
+    """One that was cut does not take the bytes of the next."""
+    cut = libmlx5()[:2]
+    report = dump('\n'.join([*cut, *libmlx5(), *cut, *kernel_rows('cqe_req')]))
+    check([record['line'] for record in report['records']] == [3, 10], report)
+    check([unread['line'] for unread in report['unread']] == [1, 8], report)
 
 
 # -- bytes in every shape ----------------------------------------------------------------------
@@ -232,6 +272,24 @@ def test_every_shape(_bench):
         if found != [data.hex()]:
             wrong.append(f'{name} as {shape}: {found}\n{write(data)}')
     check(not wrong, '\n'.join([*wrong, f'{len(wrong)} wrong']))
+
+
+def test_row_with_a_byte_too_many(_bench):
+    """As they are found in threads of the kernel's lists."""
+    text = '\n'.join(line + (' 00' if at < 3 else '')
+                     for at, line in enumerate(kernel_rows('cqe_err_remote_access')))
+    check(only(text)['raw'] == golden('cqe_err_remote_access').hex(), text)
+
+
+def test_squeezed_rows(_bench):
+    ring = golden('rdma_write').ljust(64 * 8, b'\0')
+    for tool in ['hexdump', '-C'], ['hexdump'], ['od', '-tx1'], ['od', '-Ax', '-tx4'], ['xxd', '-a']:
+        if not shutil.which(tool[0]):
+            continue
+        text = subprocess.run(tool, input=ring, capture_output=True, check=True).stdout
+        report = dump(text + b'after\n')
+        check([record['raw'] for record in report['records']] == [golden('rdma_write').hex()],
+              f'{tool}: {text.decode()}{report}')
 
 
 def test_shapes_in_a_log(_bench):

@@ -209,16 +209,15 @@
 	X(SIGNATURE, EITHER, EITHER, LOCAL, INFERRED,                                              \
 	  "A signature does not match the data, or its protection state is not valid.",            \
 	  "Read the SIG_ERR completion: it has the expected and the found value.", "")             \
-	X(WAIT, REQUESTER, REQUESTER, WQE_CHECK, INFERRED,                                         \
-	  "A WAIT could not be carried out.",                                                      \
+	X(WAIT, REQUESTER, REQUESTER, WQE_CHECK, INFERRED, "A WAIT could not be carried out.",     \
 	  "Check the CQ or the memory that it waits for, and its counter.", "")                    \
 	X(PEER_ABORTED, RESPONDER, REQUESTER, REMOTE, SPECIFIED,                                   \
 	  "The responder gave the request up while it was under way.",                             \
 	  "With vendor syndrome 0x93 see on-demand paging; else look for the responder's own "     \
 	  "error.",                                                                                \
 	  "rdma-core mlx5: MLX5_CQE_SYNDROME_REMOTE_ABORTED_ERR")                                  \
-	X(SUSPENDED, EITHER, EITHER, QP_STATE, INFERRED,                                           \
-	  "The QP is suspended.", "Resume or recreate it: migration and ODP suspend QPs.", "")     \
+	X(SUSPENDED, EITHER, EITHER, QP_STATE, INFERRED, "The QP is suspended.",                   \
+	  "Resume or recreate it: migration and ODP suspend QPs.", "")                             \
 	X(OFFLOAD, EITHER, EITHER, OFFLOAD, INFERRED,                                              \
 	  "An accelerator of the device failed; no more is public.",                               \
 	  "Check the parameters of the accelerated operation; update the firmware.", "")           \
@@ -235,8 +234,8 @@
 	  "Take the vendor error, or the raw CQE: libmlx5 dumps it to standard error.",            \
 	  "rdma-core mlx5: mlx5_handle_error_cqe")                                                 \
 	X(NOT_OURS, NOBODY, NOBODY, UNKNOWN, SPECIFIED,                                            \
-	  "A verbs status that libmlx5 never gives.",                                              \
-	  "See which device the log is about.", "rdma-core mlx5: mlx5_handle_error_cqe")           \
+	  "A verbs status that libmlx5 never gives.", "See which device the log is about.",        \
+	  "rdma-core mlx5: mlx5_handle_error_cqe")                                                 \
 	X(TAG_MATCHING, RESPONDER, RESPONDER, RECEIVE, SPECIFIED,                                  \
 	  "The device's tag matching needs software: it is out of step, or a rendezvous is "       \
 	  "incomplete.",                                                                           \
@@ -292,7 +291,8 @@
 	X(PEER_SILENT, "the link is down or the path drops packets",                               \
 	  "link_downed, symbol_error, rx_discards and local_ack_timeout_err rise; others fail "    \
 	  "between these ports, too")                                                              \
-	X(PEER_SILENT, "the address does not lead there: GID index, LID, VLAN, MTU, a firewall "   \
+	X(PEER_SILENT,                                                                             \
+	  "the address does not lead there: GID index, LID, VLAN, MTU, a firewall "                \
 	  "(RoCEv2 is UDP port 4791), no route",                                                   \
 	  "the very first message of a connection fails, each time")                               \
 	X(PEER_SILENT, "the peer's QP is not in RTR yet, or connected to another QP or PSN",       \
@@ -303,22 +303,23 @@
 	  "rx_discards or symbol_error rise on a switch or port")                                  \
 	X(PACKETS_LOST, "packets take several paths and overtake each other",                      \
 	  "out_of_sequence rises and nothing is discarded")                                        \
-	X(NO_RECEIVE, "receives are posted too late",                                              \
-	  "the first messages of a connection fail")                                               \
+	X(NO_RECEIVE, "receives are posted too late", "the first messages of a connection fail")   \
 	X(NO_RECEIVE, "too few receives for what is in flight, or nobody reposts them",            \
 	  "it fails after as many messages as receives were posted")                               \
 	X(NO_RECEIVE, "the responder's process stalls: no CPU, stopped, or dead-locked",           \
 	  "under load only; rnr_nak_retry_err rises")                                              \
 	X(NO_RECEIVE, "the shared receive queue is empty because another QP took its receives",    \
 	  "QPs without traffic of their own fail, too")                                            \
-	X(REMOTE_KEY, "the rkey is not valid any more, or never was: deregistered, freed, of a "   \
+	X(REMOTE_KEY,                                                                              \
+	  "the rkey is not valid any more, or never was: deregistered, freed, of a "               \
 	  "former run of the peer, in the wrong byte order",                                       \
 	  "the responder has no region of that rkey; often while it shuts down")                   \
 	X(REMOTE_KEY, "[raddr, raddr + length) leaves the region",                                 \
 	  "the rkey is right, and small or first messages pass")                                   \
 	X(REMOTE_KEY, "the region lacks the right: IBV_ACCESS_REMOTE_WRITE, _READ or _ATOMIC",     \
 	  "one kind of operation fails always, others pass")                                       \
-	X(REMOTE_KEY, "the region belongs to another protection domain or device than the peer's " \
+	X(REMOTE_KEY,                                                                              \
+	  "the region belongs to another protection domain or device than the peer's "             \
 	  "QP",                                                                                    \
 	  "several NICs; it depends on which one is used")                                         \
 	X(REMOTE_KEY, "the memory window is not bound, or was invalidated",                        \
@@ -338,7 +339,8 @@
 	  "only READs or atomics, only several at a time")                                         \
 	X(REMOTE_REFUSED, "the responder's QP was set up wrongly",                                 \
 	  "a refused RTR2RTS_QP or INIT2RTR_QP in dmesg")                                          \
-	X(LKEY, "the lkey in the SGE is wrong: 0, an rkey, in the wrong byte order, of a region "  \
+	X(LKEY,                                                                                    \
+	  "the lkey in the SGE is wrong: 0, an rkey, in the wrong byte order, of a region "        \
 	  "that was deregistered",                                                                 \
 	  "no region of this process has that lkey")                                               \
 	X(LKEY, "the region was registered on another device or protection domain",                \
@@ -359,8 +361,7 @@
 	  "vendor syndrome 0x51, in decimal 81")                                                   \
 	X(RECEIVE_KEY, "the lkey of the receive's SGE is wrong or its region is gone",             \
 	  "no region of that lkey")                                                                \
-	X(RECEIVE_KEY, "the region lacks IBV_ACCESS_LOCAL_WRITE",                                  \
-	  "each receive into it fails")                                                            \
+	X(RECEIVE_KEY, "the region lacks IBV_ACCESS_LOCAL_WRITE", "each receive into it fails")    \
 	X(RESPONDER_MEMORY, "the rkey, its range or its rights do not suit the request",           \
 	  "the requester has remote access error (0x13)")                                          \
 	X(QUEUE_MEMORY, "the buffer of the queue was unmapped, or copied on write after fork",     \

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "collect.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "hex.h"
+#include "raw.h"
 
 static void tell_cqe(struct scan *scan, struct collect *collect)
 {
@@ -26,9 +28,17 @@ static bool add_row(struct collect *collect, const struct line *line)
 
 	if (!hex_row_read(line->text, &row, bytes))
 		return false;
-	if (row.has_offset && row.offset % BSN_CQE_SIZE != collect->count % BSN_CQE_SIZE)
+	if (!collect->count)
+		collect->has_offset = row.has_offset;
+	if (row.has_offset != collect->has_offset)
 		return false;
-	if (row.count < 4 || row.count > collect->wanted - collect->count)
+	if (row.has_offset && row.offset && row.offset < collect->count)
+		collect->count = (unsigned)row.offset; /* the row before had too many */
+	if (row.has_offset && row.offset != collect->count)
+		return false;
+	if (row.count > collect->wanted - collect->count)
+		row.count = collect->wanted - collect->count;
+	if (row.count < 4)
 		return false;
 	memcpy(collect->bytes + collect->count, bytes, row.count);
 	collect->count += row.count;
@@ -51,10 +61,50 @@ enum form_answer collect_cqe(struct scan *scan, const struct line *line, struct 
 	return FORM_TAKEN;
 }
 
+static void begin_wqe(struct collect *collect, const struct line *line)
+{
+	const char *len = strstr(line->text, "len: ");
+	const unsigned long wanted = len ? strtoul(len + strlen("len: "), NULL, 10) : 0;
+
+	collect->has_begun = true;
+	collect->record.line = line->number;
+	collect->wanted = wanted && wanted <= COLLECT_MAX_BYTES ? (unsigned)wanted : BSN_CTRL_SIZE;
+}
+
+enum form_answer collect_wqe(struct scan *scan, const struct line *line, struct collect *collect)
+{
+	struct raw_place place = { .line = collect->record.line };
+	struct bsn_ctrl ctrl;
+
+	if (!collect->has_begun) {
+		begin_wqe(collect, line);
+		return FORM_MORE;
+	}
+	if (!add_row(collect, line))
+		return FORM_PASS;
+	if (collect->count == BSN_CTRL_SIZE && collect->wanted == BSN_CTRL_SIZE) {
+		bsn_ctrl_decode(&ctrl, collect->bytes);
+		collect->wanted = ctrl.ds ? ctrl.ds * BSN_DS_SIZE : BSN_CTRL_SIZE;
+	}
+	if (collect->count < collect->wanted)
+		return FORM_MORE;
+	raw_tell(scan, &(struct raw){ .bytes = collect->bytes,
+				      .size = collect->count,
+				      .places = &place,
+				      .place_count = 1,
+				      .kind = RAW_WQE,
+				      .transport = collect->transport });
+	return FORM_TAKEN;
+}
+
 void collect_close(struct scan *scan, void *state)
 {
-	const struct collect *collect = state;
+	struct collect *collect = state;
 
-	scan_unread(scan, collect->record.line, "a dump of %u bytes, of which only %u are there",
-		    collect->wanted, collect->count);
+	if (!collect->count && collect->record.syndrome.is_known)
+		scan_record(scan, &collect->record);
+	else
+		scan_unread(scan, collect->record.line,
+			    "a dump of %u bytes, of which only %u are there", collect->wanted,
+			    collect->count);
 }

@@ -5,13 +5,17 @@
 
 #include "form.h"
 
+#define COLLECT_MAX_BYTES 1024 /* the longest WQE in whole basic blocks */
+
 /** struct collect - bytes so far; zero to begin with */
 struct collect {
-	struct record record; /* what the text said; its bytes come from the dump */
-	unsigned count;       /* bytes so far */
-	bool has_begun;       /* the line of text was seen */
-	unsigned wanted;      /* bytes; 0: a CQE's */
-	uint8_t bytes[BSN_WQE_MAX_DS * BSN_DS_SIZE];
+	struct record record;    /* what the text said; its bytes come from the dump */
+	unsigned count;          /* bytes so far */
+	bool has_begun;          /* the line of text was seen */
+	unsigned wanted;         /* bytes */
+	bool has_offset;         /* the rows begin with one */
+	struct number transport; /* of a WQE, enum bsn_transport */
+	uint8_t bytes[COLLECT_MAX_BYTES];
 };
 
 /**
@@ -22,7 +26,16 @@ struct collect {
  */
 enum form_answer collect_cqe(struct scan *scan, const struct line *line, struct collect *collect);
 
-/** collect_close() - a form's close(): says that the dump is incomplete */
+/**
+ * collect_wqe() - likewise a send WQE
+ *
+ * How long it is the line of text says ("len: "), or the WQE itself.
+ */
+enum form_answer collect_wqe(struct scan *scan, const struct line *line, struct collect *collect);
+
+/**
+ * collect_close() - a form's close(): tells what the line of text said, or that the dump is incomplete
+ */
 void collect_close(struct scan *scan, void *state);
 
 #endif

@@ -28,6 +28,7 @@ struct form {
 	const char *name;         /* "source" of the JSON, and for --format */
 	const char *const *marks; /* up to a NULL; a line is offered if it has one of them */
 	size_t state_bytes;       /* kept from line to line; zero when a new one is begun */
+	bool begins_anew; /* with each line that has a mark, whatever it is in the middle of */
 
 	/*
 	 * feed() - looks at a line, without the prefix that a logger put before it

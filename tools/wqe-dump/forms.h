@@ -5,6 +5,12 @@
 
 #include "form.h"
 
+/* forms_dump.c */
+extern const struct form form_mlx5_ib;
+extern const struct form form_mlx5_core_wqe;
+extern const struct form form_mlx5_ib_wqe;
+extern const struct form form_libmlx5_wqe;
+
 /* forms_hex.c: what is left once the others have looked; it is offered lines of digits */
 extern const struct form form_hex;
 

@@ -221,11 +221,9 @@ static uint64_t offset_of(struct block *block, const struct hex_row *row)
 	return value;
 }
 
-/* What "*" stands for: rows like the last one, up to this offset. */
-static bool fill_squeezed(struct block *block, uint64_t offset)
+/* What "*" stands for: rows like the last one, up to this size. */
+static bool fill_squeezed(struct block *block, uint64_t end)
 {
-	const uint64_t end = offset - block->offset;
-
 	block->is_squeezed = false;
 	if (end > BLOCK_MAX_BYTES || !block->last.count)
 		return false;
@@ -238,11 +236,16 @@ static bool fill_squeezed(struct block *block, uint64_t offset)
 /* Whether a row goes on where the last one ended. */
 static bool continues(struct block *block, const struct hex_row *row)
 {
+	uint64_t offset;
+
 	if (!row->has_offset || !block->has_offset)
 		return row->is_pure || !block->size || row->group == block->group;
-	if (block->is_squeezed && !fill_squeezed(block, offset_of(block, row)))
+	offset = offset_of(block, row) - block->offset;
+	if (block->is_squeezed && !fill_squeezed(block, offset))
 		return false;
-	return offset_of(block, row) == block->offset + block->size;
+	if (offset < block->size && block->size - offset < block->last.count)
+		block->size = offset; /* the row before had too many, as some copy them */
+	return offset == block->size;
 }
 
 static void add_row(struct block *block, const struct line *line, const struct hex_row *row,

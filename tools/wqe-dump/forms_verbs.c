@@ -21,6 +21,7 @@ const struct form form_libmlx5 = {
 	.name = "libmlx5",
 	.marks = libmlx5_marks,
 	.state_bytes = sizeof(struct collect),
+	.begins_anew = true,
 	.feed = feed_libmlx5,
 	.close = collect_close,
 };

@@ -168,9 +168,10 @@ static size_t soft_break_bytes(const char *text, size_t len, size_t last)
 {
 	const size_t cr = len && text[len - 1] == '\r';
 
-	if (last < MAIL_LINE_MIN + cr || last > MAIL_LINE_MAX + cr)
+	if (last < MAIL_LINE_MIN + cr || last > MAIL_LINE_MAX + cr || text[len - cr - 1] != '=')
 		return 0;
-	return text[len - cr - 1] == '=' && text[len - cr - 2] != '=' ? 1 + cr : 0;
+	/* After an encoded end of line the next one is another; "==" ends base64. */
+	return text[len - cr - 2] == '=' || !memcmp(text + len - cr - 4, "=0A", 3) ? 0 : 1 + cr;
 }
 
 /*
@@ -206,6 +207,23 @@ static void close_line(struct line *line, bool is_whole)
 	line->text[line->len] = '\0';
 }
 
+/* Some mailers encode the end of a line, too, and end it softly. */
+static bool strip_encoded_end(struct line *line)
+{
+	static const char *const ends[] = { "=0D=0A=", "=0A=", "=0D" };
+
+	for (unsigned i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
+		const size_t n = strlen(ends[i]);
+
+		if (line->len < n || memcmp(line->text + line->len - n, ends[i], n))
+			continue;
+		line->len -= n;
+		line->text[line->len] = '\0';
+		return true;
+	}
+	return false;
+}
+
 int input_next(struct input *input, struct line *line)
 {
 	const unsigned long number = input->number;
@@ -224,6 +242,8 @@ int input_next(struct input *input, struct line *line)
 	input->begin += (size_t)len + has_newline;
 	input->number += has_newline;
 	close_line(line, has_newline || input->is_at_end);
+	if (strip_encoded_end(line))
+		input->is_mail = true;
 	if (input->is_mail)
 		line->len = decode_mail(line->text, line->len);
 	line->text[line->len] = '\0';

@@ -173,7 +173,8 @@ static int judge_wqes(const uint8_t *bytes, size_t size)
 	return units ? points * 10 / units : 0;
 }
 
-int raw_score(const struct scan_attr *attr, const uint8_t *bytes, size_t size, enum raw_kind *kind)
+/* The points of the kind that has the most. */
+static int judge(const uint8_t *bytes, size_t size, enum raw_kind *kind)
 {
 	const int cqe = judge_cqes(bytes, size, BSN_CQE_SIZE);
 	const int cqe128 = judge_cqes(bytes, size, BSN_CQE128_SIZE);
@@ -185,14 +186,27 @@ int raw_score(const struct scan_attr *attr, const uint8_t *bytes, size_t size, e
 		score = cqe128;
 		*kind = RAW_CQE128;
 	}
-	if (wqe > score) {
-		score = wqe;
-		*kind = RAW_WQE;
-	}
-	if (attr->raw_kind == RAW_GUESS)
+	if (wqe <= score)
 		return score;
+	*kind = RAW_WQE;
+	return wqe;
+}
+
+int raw_score(const struct scan_attr *attr, const uint8_t *bytes, size_t size, enum raw_kind *kind)
+{
 	*kind = attr->raw_kind;
-	return attr->raw_kind == RAW_CQE ? cqe : attr->raw_kind == RAW_CQE128 ? cqe128 : wqe;
+	switch (attr->raw_kind) {
+	case RAW_GUESS:
+		return judge(bytes, size, kind);
+	case RAW_CQE:
+		return judge_cqes(bytes, size, BSN_CQE_SIZE);
+	case RAW_CQE128:
+		return judge_cqes(bytes, size, BSN_CQE128_SIZE);
+	case RAW_WQE:
+		return judge_wqes(bytes, size);
+	default:
+		return 0;
+	}
 }
 
 /* -- telling ------------------------------------------------------------------------------------ */
@@ -320,6 +334,15 @@ static enum bsn_transport most_likely_transport(const struct raw *raw)
 	return best;
 }
 
+static enum bsn_transport pick_transport(const struct teller *teller)
+{
+	if (teller->raw->transport.is_known)
+		return (enum bsn_transport)teller->raw->transport.value;
+	if (teller->attr->transport.is_known)
+		return (enum bsn_transport)teller->attr->transport.value;
+	return most_likely_transport(teller->raw);
+}
+
 /* Whether slots and indices agree, so that the bytes are a whole send queue. */
 static bool looks_like_ring(const struct raw *raw)
 {
@@ -387,9 +410,7 @@ static void tell_wqes(struct teller *teller)
 	const struct raw *raw = teller->raw;
 
 	teller->is_ring = looks_like_ring(raw);
-	teller->transport = teller->attr->transport.is_known
-				    ? (enum bsn_transport)teller->attr->transport.value
-				    : most_likely_transport(raw);
+	teller->transport = pick_transport(teller);
 	teller->ring.name = "send queue";
 	teller->ring.stride_bytes = UNIT;
 	teller->ring.count = teller->is_ring ? (uint32_t)(raw->size / UNIT) : 0;
@@ -402,8 +423,10 @@ void raw_tell(struct scan *scan, const struct raw *raw)
 	struct teller teller = { .scan = scan, .raw = raw, .attr = scan_attr_of(scan) };
 	enum raw_kind kind;
 
-	if (raw_score(teller.attr, raw->bytes, raw->size, &kind) <= 0 &&
-	    teller.attr->raw_kind == RAW_GUESS) {
+	if (raw->kind != RAW_GUESS)
+		kind = raw->kind;
+	else if (raw_score(teller.attr, raw->bytes, raw->size, &kind) <= 0 &&
+		 teller.attr->raw_kind == RAW_GUESS) {
 		scan_unread(
 			scan, line_of(raw, 0),
 			"%zu bytes that are neither CQEs nor WQEs (--format says what they are)",

@@ -17,6 +17,9 @@ struct raw {
 	size_t size;
 	const struct raw_place *places; /* ascending; NULL: no lines, the input is binary */
 	size_t place_count;
+	/* Where these are not known: what the user says, or what they look like. */
+	enum raw_kind kind;
+	struct number transport;
 };
 
 /**

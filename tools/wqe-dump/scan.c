@@ -102,8 +102,16 @@ static struct open_form *make_place(struct scan *scan)
 	return place;
 }
 
+static bool has_mark(const struct form *form, uint64_t bits)
+{
+	for (; bits; bits &= bits - 1)
+		if (forms[__builtin_ctzll(bits)] == form)
+			return true;
+	return false;
+}
+
 /* Shows a line to the forms that wait for it; true if one took it. */
-static bool feed_open(struct scan *scan, const struct line *line)
+static bool feed_open(struct scan *scan, uint64_t bits, const struct line *line)
 {
 	for (unsigned i = 0; i < OPEN_MAX; i++) {
 		struct open_form *open = &scan->open[i];
@@ -111,6 +119,10 @@ static bool feed_open(struct scan *scan, const struct line *line)
 
 		if (!open->form || open->stream != line->stream)
 			continue;
+		if (open->form->begins_anew && has_mark(open->form, bits)) {
+			give_up(scan, open);
+			continue;
+		}
 		scan->form = open->form;
 		answer = open->form->feed(scan, line, open->state);
 		open->idle = 0;
@@ -168,7 +180,7 @@ static void feed_line(struct scan *scan, struct line *line)
 		return;
 	prefix_strip(line);
 	if (scan->open_count) {
-		if (feed_open(scan, line))
+		if (feed_open(scan, bits, line))
 			return;
 		grow_impatient(scan);
 	}
