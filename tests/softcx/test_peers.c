@@ -6,6 +6,7 @@
  */
 #include "loopback.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -14,6 +15,7 @@
 enum { RECEIVES = 3, SENDS = 2, DEADLINE_S = 60 };
 
 static char fabric[32];
+static bool is_remover; /* the peer: pulls the card instead */
 static struct {
 	pid_t pid;
 	int fd;
@@ -25,6 +27,7 @@ static struct cx_config config_of_fabric(void)
 
 	config.private_fabric = false;
 	config.fabric = fabric;
+	config.fault_plan = is_remover ? "opcode=RDMA_WRITE remove-device" : NULL;
 	return config;
 }
 
@@ -89,7 +92,7 @@ static void be_the_peer(int fd)
 	connect_to(qp, exchange_qpn(fd, qp->qp_num));
 	wait_for_byte(fd);
 	post_bad_write(qp);
-	NEED(ibv_poll_cq(cq, 1, &wc) == 1 && wc.status == IBV_WC_REM_ACCESS_ERR);
+	NEED(is_remover || (ibv_poll_cq(cq, 1, &wc) == 1 && wc.status == IBV_WC_REM_ACCESS_ERR));
 	NEED(write(fd, "f", 1) == 1);
 	wait_for_byte(fd);
 	_exit(0);
@@ -120,6 +123,14 @@ static int set_up(void **state)
 	l = *state;
 	assert_int_equal(loopback_modify(l->qp, IBV_QPS_RESET, IBV_QP_STATE), 0);
 	connect_to(l->qp, exchange_qpn(peer.fd, l->qp->qp_num));
+	return 0;
+}
+
+static int set_up_remover(void **state)
+{
+	is_remover = true;
+	set_up(state);
+	is_remover = false;
 	return 0;
 }
 
@@ -230,6 +241,23 @@ static void their_flush_wakes_who_sleeps(void **state)
 	}
 }
 
+static void a_device_that_the_peer_removes_is_gone_here_too(void **state)
+{
+	struct loopback *l = *state;
+	struct ibv_async_event event;
+	struct ibv_cq *cq;
+	void *context;
+
+	be_failed();
+	assert_int_equal(ibv_get_cq_event(l->channel, &cq, &context), -1);
+	assert_int_equal(errno, EIO);
+	assert_int_equal(ibv_get_async_event(l->ctx, &event), 0);
+	assert_int_equal(event.event_type, IBV_EVENT_DEVICE_FATAL);
+	ibv_ack_async_event(&event);
+	assert_int_equal(ibv_get_async_event(l->ctx, &event), -1);
+	assert_int_equal(errno, EIO);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -239,8 +267,11 @@ int main(void)
 		TEST(its_owner_is_told),
 		TEST(receives_posted_afterwards_are_flushed),
 		TEST(their_flush_wakes_who_sleeps),
+		cmocka_unit_test_setup_teardown(a_device_that_the_peer_removes_is_gone_here_too,
+						set_up_remover, tear_down),
 	};
 
+	setenv("RDMAV_ALLOW_DISASSOC_DESTROY", "1", 1); /* else a dead device's objects stay */
 	alarm(DEADLINE_S);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,17 +3,34 @@
  * A device that is pulled out from under a program: told once, then every call fails with EIO, none
  * waits, and what the library holds can be given back where the program has asked for that.
  */
+#define _GNU_SOURCE 1
 #include "loopback.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <unistd.h>
 
-static int set_up_removable(void **state)
+static int set_up_plan(void **state, bool passive)
 {
-	struct cx_config config = loopback_config(CX_LINK_IB, true);
+	struct cx_config config = loopback_config(CX_LINK_IB, passive);
 
 	config.fault_plan = "opcode=RDMA_WRITE nth=1 remove-device";
 	return loopback_set_up_config(state, &config);
+}
+
+static int set_up_removable(void **state)
+{
+	return set_up_plan(state, true);
+}
+
+static int set_up_removable_active(void **state)
+{
+	return set_up_plan(state, false);
 }
 
 static void a_device_that_is_gone_says_so(void **state)
@@ -42,14 +59,101 @@ static void a_device_that_is_gone_says_so(void **state)
 	assert_int_equal(errno, EIO);
 }
 
+/* -- who waits --------------------------------------------------------------------------------- */
+
+static struct loopback *waited_on;
+static atomic_int waiter;
+
+static void *read_completion_event(void *error)
+{
+	struct ibv_cq *cq;
+	void *context;
+
+	waiter = gettid();
+	*(int *)error = ibv_get_cq_event(waited_on->channel, &cq, &context) ? errno : 0;
+	return NULL;
+}
+
+static void *read_async_events(void *error)
+{
+	struct ibv_async_event event;
+
+	waiter = gettid();
+	*(int *)error = ibv_get_async_event(waited_on->ctx, &event);
+	if (!*(int *)error && event.event_type == IBV_EVENT_DEVICE_FATAL)
+		*(int *)error = ibv_get_async_event(waited_on->ctx, &event) ? errno : 0;
+	return NULL;
+}
+
+static void *poll_channel(void *error)
+{
+	struct pollfd ready = { .fd = waited_on->channel->fd, .events = POLLIN };
+
+	waiter = gettid();
+	return poll(&ready, 1, -1) == 1 ? read_completion_event(error) : NULL;
+}
+
+static void wait_until_asleep(int tid)
+{
+	char path[64], state = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", tid);
+	while (state != 'S') {
+		sched_yield();
+		f = fopen(path, "r");
+		assert_non_null(f);
+		assert_int_equal(fscanf(f, "%*d (%*[^)]) %c", &state), 1);
+		fclose(f);
+	}
+}
+
+static void expect_woken(struct loopback *l, void *(*wait)(void *))
+{
+	pthread_t thread;
+	int error = 0;
+
+	waited_on = l;
+	waiter = 0;
+	assert_int_equal(pthread_create(&thread, NULL, wait, &error), 0);
+	while (!waiter)
+		sched_yield();
+	wait_until_asleep(waiter);
+	loopback_post_write(l);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	assert_int_equal(error, EIO);
+}
+
+static void who_waits_for_a_completion_is_woken(void **state)
+{
+	expect_woken(*state, read_completion_event);
+}
+
+static void who_polls_a_channel_is_woken(void **state)
+{
+	expect_woken(*state, poll_channel);
+}
+
+static void who_waits_for_an_asynchronous_event_is_told(void **state)
+{
+	expect_woken(*state, read_async_events);
+}
+
 int main(void)
 {
+#define ACTIVE(test)                                                                               \
+	cmocka_unit_test_setup_teardown(test, set_up_removable_active, loopback_tear_down)
+
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(a_device_that_is_gone_says_so, set_up_removable,
 						loopback_tear_down),
+		ACTIVE(who_waits_for_a_completion_is_woken),
+		ACTIVE(who_polls_a_channel_is_woken),
+		ACTIVE(who_waits_for_an_asynchronous_event_is_told),
 	};
 
 	/* Else libibverbs keeps the objects of a dead device, and the tear-down fails. */
 	setenv("RDMAV_ALLOW_DISASSOC_DESTROY", "1", 1);
+	alarm(60); /* else a waiter that nobody wakes waits for ever */
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -198,22 +198,45 @@ static struct object *object_of_record(const struct event_file *file,
 			       record->async.element);
 }
 
+static bool ends_channel(const struct event_file *file, const union event_record *record)
+{
+	return CX_CHANNEL_END ==
+	       (file->kind == CX_EVENT_COMPLETION ? record->comp.cq_handle : record->async.element);
+}
+
+/*
+ * As ib_uverbs_event_read() and ib_uverbs_event_poll() on a queue that is closed, except that pollers
+ * see POLLIN instead of POLLERR, which a FIFO cannot show. The mark stays for the next reader.
+ */
+static int report_end(struct event_file *file, const union event_record *record)
+{
+	if (write(file->fd, record, record_size(file)) < 0)
+		cx_trace(file->ctx->hca, "uverbs: event file %s: its end is lost", file->path);
+	return -EIO;
+}
+
+static void count_reported(struct event_file *file, const union event_record *record)
+{
+	struct object *object = object_of_record(file, record);
+
+	if (object && file->kind == CX_EVENT_COMPLETION)
+		object->cq.comp_reported++;
+	else if (object)
+		object->async_reported++;
+}
+
 /* One record, if there is one; 0, -EAGAIN, or -EIO when the context or the device is gone. */
 static int take_record(struct event_file *file, union event_record *record)
 {
-	struct object *object;
 	int err = -EAGAIN;
 
 	pthread_mutex_lock(&kernel_lock);
 	if (!file->ctx) {
 		err = -EIO;
 	} else if (read(file->fd, record, record_size(file)) == (ssize_t)record_size(file)) {
-		object = object_of_record(file, record);
-		if (object && file->kind == CX_EVENT_COMPLETION)
-			object->cq.comp_reported++;
-		else if (object)
-			object->async_reported++;
-		err = 0;
+		err = ends_channel(file, record) ? report_end(file, record) : 0;
+		if (!err)
+			count_reported(file, record);
 	} else if (cx_is_removed(file->ctx->hca)) {
 		err = -EIO;
 	}

@@ -98,6 +98,23 @@ void cx_event_device(struct cx_hca *hca, enum ibv_event_type type)
 	}
 }
 
+void cx_event_end(struct cx_hca *hca)
+{
+	const struct ib_uverbs_comp_event_desc comp = { .cq_handle = CX_CHANNEL_END };
+	const struct ib_uverbs_async_event_desc async = { .element = CX_CHANNEL_END };
+
+	for (uint32_t i = 0; i < CX_CHANNELS; i++) {
+		const struct cx_channel *channel = &hca->shared->channels[i];
+
+		if (!channel->head.number)
+			continue;
+		if (channel->kind == CX_EVENT_COMPLETION)
+			deliver(hca, channel, &comp, sizeof(comp));
+		else
+			deliver(hca, channel, &async, sizeof(async));
+	}
+}
+
 /* -- arming ------------------------------------------------------------------------------------ */
 
 static void fire(struct cx_hca *hca, struct cx_cq *cq)

@@ -285,6 +285,7 @@ static void remove_device(struct cx_hca *hca)
 		return;
 	hca->shared->removed = true;
 	cx_event_device(hca, IBV_EVENT_DEVICE_FATAL);
+	cx_event_end(hca);
 }
 
 static void overrun(struct cx_hca *hca, const struct cx_qp *qp)

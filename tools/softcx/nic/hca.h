@@ -37,14 +37,10 @@ struct cx_config {
 
 struct cx_hca;
 
-/* Events go out through the owner's callbacks, always in the process that owns the object. */
+/* The kinds of event channels. */
 enum cx_event { CX_EVENT_COMPLETION, CX_EVENT_ASYNC };
 
-/*
- * Joins the fabric. event_path(buf): nic/ writes a struct cx_event_record to the FIFO (or pipe)
- * that belongs to the target's context, so that a peer's model can deliver it; see
- * cx_context_create().
- */
+/* Joins the fabric; its first process makes it. */
 int cx_open(const struct cx_config *config, struct cx_hca **hca);
 void cx_close(struct cx_hca *hca);
 /*
@@ -97,12 +93,15 @@ int cx_mr_create(struct cx_hca *hca, const struct cx_mr_attr *attr, uint32_t *ke
 int cx_mr_modify(struct cx_hca *hca, uint32_t key, int flags, const struct cx_mr_attr *attr);
 int cx_mr_destroy(struct cx_hca *hca, uint32_t key);
 
+#define CX_CHANNEL_END UINT64_MAX
+
 /*
  * An event channel: events of a CQ or of the device are delivered by writing `cookie`-bearing
  * records to a FIFO at `path`, which the owner has open; a peer opens it by path. The record's
  * bytes are the kernel's struct ib_uverbs_comp_event_desc or ib_uverbs_async_event_desc, so that
  * libibverbs reads the FIFO itself. Events of the port and of the device go to every channel of
- * kind CX_EVENT_ASYNC.
+ * kind CX_EVENT_ASYNC. A device that is removed ends each channel with a record of CX_CHANNEL_END,
+ * so that who waits for an event wakes up.
  */
 int cx_channel_create(struct cx_hca *hca, const char *path, enum cx_event kind, uint32_t *channel);
 int cx_channel_destroy(struct cx_hca *hca, uint32_t channel);
