@@ -167,10 +167,14 @@ struct cx_hca {
 };
 
 /* -- hca.c -- */
+uint64_t cx_now_ns(const struct cx_hca *hca);
+uint64_t cx_clock_ns(void); /* CLOCK_MONOTONIC, whatever the mode */
+
+/* -- fabric.c -- */
+int cx_join_fabric(struct cx_hca *hca);
+void cx_leave_fabric(struct cx_hca *hca); /* takes the lock itself */
 void cx_lock(struct cx_hca *hca);
 void cx_unlock(struct cx_hca *hca);
-uint64_t cx_now_ns(const struct cx_hca *hca);
-uint64_t cx_clock_ns(void);             /* CLOCK_MONOTONIC, whatever the mode */
 bool cx_has_slot(struct cx_hca *hca);   /* a forked child takes one when it needs it */
 void cx_sweep_dead(struct cx_hca *hca); /* and all they owned */
 bool cx_proc_alive(const struct cx_proc *proc);

@@ -1,0 +1,367 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The fabric's shared mapping: how processes find it, join it, lock it, and leave it, dead or
+ * alive. The segment is a file of its own per user and fabric; its first process creates it, its
+ * last one removes it, and one left behind by dead processes is taken over.
+ */
+#include "state.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define CX_MAGIC 0x736f667463780001ull /* "softcx", version 1 */
+/* Builds that lay the segment out differently do not share one. */
+#define CX_LAYOUT ((uint32_t)(sizeof(struct cx_shared) ^ sizeof(struct cx_qp) << 8))
+
+/* -- processes --------------------------------------------------------------------------------- */
+
+/* "/proc/PID/stat", without stdio. */
+static void name_stat(char *path, pid_t pid)
+{
+	char digits[12];
+	unsigned count = 0;
+
+	do {
+		digits[count++] = (char)('0' + pid % 10);
+		pid /= 10;
+	} while (pid);
+	strcpy(path, "/proc/");
+	path += strlen(path);
+	while (count)
+		*path++ = digits[--count];
+	strcpy(path, "/stat");
+}
+
+/*
+ * When a process started: field 22 of its stat file (proc(5)); 0 when there is none, or only what its
+ * parent has not yet reaped, whose memory is gone. Async-signal-safe.
+ */
+static uint64_t read_start_time(pid_t pid)
+{
+	char path[32], buf[1024], *c;
+	uint64_t value = 0;
+	ssize_t len;
+	int fd;
+
+	name_stat(path, pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return 0;
+	len = read(fd, buf, sizeof(buf) - 1);
+	close(fd);
+	if (len <= 0)
+		return 0;
+	buf[len] = 0;
+	c = strrchr(buf, ')'); /* ends field 2, which may hold anything */
+	if (!c || c[1] != ' ' || c[2] == 'Z' || c[2] == 'X')
+		return 0;
+	for (int field = 2; c && field < 22; field++)
+		c = strchr(c + 1, ' ');
+	for (c = c ? c + 1 : buf + len; *c >= '0' && *c <= '9'; c++)
+		value = value * 10 + (uint64_t)(*c - '0');
+	return value;
+}
+
+bool cx_proc_alive(const struct cx_proc *proc)
+{
+	return proc->pid && read_start_time(proc->pid) == proc->start_time;
+}
+
+static void sweep(struct cx_hca *hca, unsigned slot)
+{
+	struct cx_proc *proc = &hca->shared->procs[slot];
+
+	cx_trace(hca, "fabric: process %d is gone", (int)proc->pid);
+	cx_sweep_process(hca, slot);
+	memset(proc, 0, sizeof(*proc));
+}
+
+void cx_sweep_dead(struct cx_hca *hca)
+{
+	for (unsigned i = 0; i < CX_PROCS; i++) {
+		const struct cx_proc *proc = &hca->shared->procs[i];
+
+		if (proc->pid && !cx_proc_alive(proc))
+			sweep(hca, i);
+	}
+}
+
+static int claim_slot(struct cx_hca *hca)
+{
+	cx_sweep_dead(hca);
+	for (unsigned i = 0; i < CX_PROCS; i++) {
+		struct cx_proc *proc = &hca->shared->procs[i];
+
+		if (proc->pid)
+			continue;
+		memset(proc, 0, sizeof(*proc));
+		hca->shared->alarms[i].keeps_time = !hca->config.passive;
+		hca->shared->alarms[i].reachable = false;
+		proc->start_time = read_start_time(getpid());
+		proc->pid = getpid();
+		hca->self = i;
+		return 0;
+	}
+	return -EUSERS;
+}
+
+bool cx_has_slot(struct cx_hca *hca)
+{
+	return hca->self < CX_PROCS || !claim_slot(hca);
+}
+
+static void release_slot(struct cx_hca *hca)
+{
+	if (hca->self >= CX_PROCS)
+		return;
+	cx_disown_all(hca);
+	memset(&hca->shared->procs[hca->self], 0, sizeof(struct cx_proc));
+}
+
+/* -- the lock ---------------------------------------------------------------------------------- */
+
+static void take_over(struct cx_hca *hca, int err)
+{
+	struct cx_shared *shared = hca->shared;
+
+	if (err == EOWNERDEAD) {
+		/*
+		 * The holder died inside the model. An entry exists only once it is complete (its
+		 * number comes last), so sweeping what the dead owned makes the tables whole. The
+		 * holder may still be on its way out, so it does not look dead yet.
+		 */
+		pthread_mutex_consistent(&shared->lock);
+		if (shared->holder < CX_PROCS && shared->holder != hca->self)
+			sweep(hca, shared->holder);
+		cx_sweep_dead(hca);
+	}
+	shared->holder = hca->self;
+}
+
+void cx_lock(struct cx_hca *hca)
+{
+	take_over(hca, pthread_mutex_lock(&hca->shared->lock));
+}
+
+/* For an exit that may come while this very thread is inside the model. */
+static bool lock_within_a_second(struct cx_hca *hca)
+{
+	struct timespec deadline;
+	int err;
+
+	clock_gettime(CLOCK_REALTIME, &deadline);
+	deadline.tv_sec++;
+	err = pthread_mutex_timedlock(&hca->shared->lock, &deadline);
+	if (err && err != EOWNERDEAD)
+		return false;
+	take_over(hca, err);
+	return true;
+}
+
+void cx_unlock(struct cx_hca *hca)
+{
+	pthread_mutex_unlock(&hca->shared->lock);
+}
+
+static int init_lock(pthread_mutex_t *lock)
+{
+	pthread_mutexattr_t attr;
+	int err;
+
+	pthread_mutexattr_init(&attr);
+	pthread_mutexattr_setpshared(&attr, PTHREAD_PROCESS_SHARED);
+	pthread_mutexattr_setrobust(&attr, PTHREAD_MUTEX_ROBUST);
+	pthread_mutexattr_setprotocol(&attr, PTHREAD_PRIO_INHERIT);
+	err = pthread_mutex_init(lock, &attr);
+	pthread_mutexattr_destroy(&attr);
+	return -err;
+}
+
+/* -- the segment ------------------------------------------------------------------------------- */
+
+static int name_segment(const char *fabric, char **path)
+{
+	const char *dir = getenv("XDG_RUNTIME_DIR");
+	struct stat st;
+	int len;
+
+	if (!fabric)
+		fabric = "default";
+	if (!*fabric || strlen(fabric) > 64 || strchr(fabric, '/'))
+		return -EINVAL;
+	if (dir && !stat(dir, &st) && S_ISDIR(st.st_mode) && st.st_uid == geteuid())
+		len = asprintf(path, "%s/softcx-%s", dir, fabric);
+	else
+		len = asprintf(path, "/dev/shm/softcx-%u-%s", (unsigned)geteuid(), fabric);
+	return len < 0 ? -ENOMEM : 0;
+}
+
+/* Opens and locks the file, and makes sure that it is still the one the path names. */
+static int open_segment(const char *path, int *fd_out)
+{
+	for (;;) {
+		struct stat st;
+		int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+
+		if (fd < 0)
+			return -errno;
+		if (flock(fd, LOCK_EX) || fstat(fd, &st)) {
+			int err = -errno;
+
+			close(fd);
+			return err;
+		}
+		if (st.st_uid != geteuid() || !S_ISREG(st.st_mode)) {
+			close(fd);
+			return -EPERM;
+		}
+		if (st.st_nlink) {
+			*fd_out = fd;
+			return 0;
+		}
+		close(fd); /* its last process removed it while we waited */
+	}
+}
+
+static bool segment_in_use(const struct cx_shared *shared)
+{
+	for (unsigned i = 0; i < CX_PROCS; i++)
+		if (cx_proc_alive(&shared->procs[i]))
+			return true;
+	return false;
+}
+
+/* What every build can read of a segment, to see whether another build's processes use it. */
+static int check_foreign(int fd)
+{
+	static const size_t size = offsetof(struct cx_shared, lock);
+	struct cx_shared *roster;
+	int err = 0;
+
+	roster = calloc(1, sizeof(*roster)); /* of which the pages up to `size` come to be */
+	if (!roster)
+		return -ENOMEM;
+	if (pread(fd, roster, size, 0) == (ssize_t)size && roster->magic == CX_MAGIC &&
+	    roster->layout != CX_LAYOUT && segment_in_use(roster))
+		err = -EPROTO;
+	free(roster);
+	return err;
+}
+
+static int init_segment(struct cx_shared *shared, const struct cx_config *config)
+{
+	int err = init_lock(&shared->lock);
+
+	if (err)
+		return err;
+	shared->layout = CX_LAYOUT;
+	shared->generation = config->generation;
+	shared->link = config->link;
+	shared->magic = CX_MAGIC;
+	return 0;
+}
+
+static int map_segment(struct cx_hca *hca, int flags, int fd)
+{
+	void *map = mmap(NULL, sizeof(struct cx_shared), PROT_READ | PROT_WRITE, flags, fd, 0);
+
+	if (map == MAP_FAILED)
+		return -errno;
+	hca->shared = map;
+	return 0;
+}
+
+/* An empty, foreign or abandoned segment becomes a new one; called under the file's lock. */
+static int adopt_segment(struct cx_hca *hca)
+{
+	struct cx_shared *shared;
+	struct stat st;
+	bool fresh;
+	int err;
+
+	err = check_foreign(hca->segment_fd);
+	if (err)
+		return err;
+	if (fstat(hca->segment_fd, &st))
+		return -errno;
+	fresh = st.st_size != (off_t)sizeof(struct cx_shared);
+	if (fresh && (ftruncate(hca->segment_fd, 0) ||
+		      ftruncate(hca->segment_fd, (off_t)sizeof(struct cx_shared))))
+		return -errno;
+	err = map_segment(hca, MAP_SHARED, hca->segment_fd);
+	if (err)
+		return err;
+	shared = hca->shared;
+	fresh = fresh || shared->magic != CX_MAGIC || shared->layout != CX_LAYOUT;
+	if (!fresh && segment_in_use(shared)) {
+		if (shared->generation != hca->config.generation ||
+		    shared->link != hca->config.link)
+			return -EBUSY;
+		return 0;
+	}
+	/* Punching the pages out zeroes the tables without touching them. */
+	if (ftruncate(hca->segment_fd, 0) ||
+	    ftruncate(hca->segment_fd, (off_t)sizeof(struct cx_shared)))
+		return -errno;
+	return init_segment(shared, &hca->config);
+}
+
+int cx_join_fabric(struct cx_hca *hca)
+{
+	int err;
+
+	if (hca->config.private_fabric) {
+		err = map_segment(hca, MAP_SHARED | MAP_ANONYMOUS, -1);
+		if (!err)
+			err = init_segment(hca->shared, &hca->config);
+		return err ? err : claim_slot(hca);
+	}
+	err = name_segment(hca->config.fabric, &hca->segment_path);
+	if (err)
+		return err;
+	err = open_segment(hca->segment_path, &hca->segment_fd);
+	if (err)
+		return err;
+	err = adopt_segment(hca);
+	if (!err) {
+		cx_lock(hca);
+		err = claim_slot(hca);
+		cx_unlock(hca);
+	}
+	flock(hca->segment_fd, LOCK_UN);
+	return err;
+}
+
+void cx_leave_fabric(struct cx_hca *hca)
+{
+	if (hca->segment_fd >= 0)
+		flock(hca->segment_fd, LOCK_EX);
+	cx_lock(hca);
+	release_slot(hca);
+	cx_unlock(hca);
+	if (hca->segment_fd >= 0 && !segment_in_use(hca->shared))
+		unlink(hca->segment_path);
+}
+
+void cx_leave(struct cx_hca *hca)
+{
+	if (hca->config.private_fabric || hca->segment_fd < 0 || hca->self >= CX_PROCS)
+		return;
+	flock(hca->segment_fd, LOCK_EX);
+	if (lock_within_a_second(hca)) {
+		release_slot(hca);
+		hca->self = CX_PROCS;
+		cx_unlock(hca);
+		if (!segment_in_use(hca->shared))
+			unlink(hca->segment_path);
+	}
+	flock(hca->segment_fd, LOCK_UN);
+}
