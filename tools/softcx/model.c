@@ -32,15 +32,22 @@ int cx_generation_by_name(const char *name, enum cx_generation *generation)
 	return -EINVAL;
 }
 
+static const char *const link_names[] = { [CX_LINK_IB] = "ib", [CX_LINK_ROCE] = "roce" };
+
+const char *cx_link_name(enum cx_link link)
+{
+	return link_names[link];
+}
+
 int cx_link_by_name(const char *name, enum cx_link *link)
 {
-	if (!strcmp(name, "ib"))
-		*link = CX_LINK_IB;
-	else if (!strcmp(name, "roce"))
-		*link = CX_LINK_ROCE;
-	else
-		return -EINVAL;
-	return 0;
+	for (unsigned i = 0; i < sizeof(link_names) / sizeof(link_names[0]); i++) {
+		if (!strcmp(name, link_names[i])) {
+			*link = (enum cx_link)i;
+			return 0;
+		}
+	}
+	return -EINVAL;
 }
 
 /* 24 bits that differ between fabrics (FNV-1a of the name and the user). */

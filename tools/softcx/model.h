@@ -59,6 +59,7 @@ const struct cx_model *cx_model(enum cx_generation generation);
 /* By the name on the command line; 0, or -EINVAL. */
 int cx_generation_by_name(const char *name, enum cx_generation *generation);
 int cx_link_by_name(const char *name, enum cx_link *link);
+const char *cx_link_name(enum cx_link link);
 
 /* The node GUID in host order, and the port's MAC (RoCE); the fabric's name seeds both. */
 uint64_t cx_node_guid(const struct cx_config *config);

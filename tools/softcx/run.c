@@ -18,36 +18,38 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include "launcher.h"
 #include "model.h"
-
-/* As a shell and env(1) exit when they cannot run a program. */
-enum { EXIT_USAGE = 2, EXIT_NOT_EXECUTABLE = 126, EXIT_NOT_FOUND = 127 };
 
 static struct {
 	char *generation, *link, *fabric, *fault, *trace;
 	int exact, passive, version;
+	bool given, trace_given;
 } options = { .generation = "cx6", .link = "ib", .fabric = "default" };
 
+/* What poptGetNextOpt() answers: an option of `run` was given, and which. */
+enum { GIVEN = 1, TRACE_GIVEN };
+
 static const struct poptOption option_table[] = {
-	{ "generation", 'g', POPT_ARG_STRING | POPT_ARGFLAG_SHOW_DEFAULT, &options.generation, 0,
-	  "which ConnectX", "cx5|cx6|cx7" },
-	{ "link", 'l', POPT_ARG_STRING | POPT_ARGFLAG_SHOW_DEFAULT, &options.link, 0,
+	{ "generation", 'g', POPT_ARG_STRING | POPT_ARGFLAG_SHOW_DEFAULT, &options.generation,
+	  GIVEN, "which ConnectX", "cx5|cx6|cx7" },
+	{ "link", 'l', POPT_ARG_STRING | POPT_ARGFLAG_SHOW_DEFAULT, &options.link, GIVEN,
 	  "InfiniBand or Ethernet", "ib|roce" },
-	{ "fabric", 'f', POPT_ARG_STRING | POPT_ARGFLAG_SHOW_DEFAULT, &options.fabric, 0,
+	{ "fabric", 'f', POPT_ARG_STRING | POPT_ARGFLAG_SHOW_DEFAULT, &options.fabric, GIVEN,
 	  "programs of one user meet on the fabric of that name", "NAME" },
-	{ "fault", 0, POPT_ARG_STRING, &options.fault, 0, "inject faults; @FILE reads the plan",
+	{ "fault", 0, POPT_ARG_STRING, &options.fault, GIVEN, "inject faults; @FILE reads the plan",
 	  "PLAN|@FILE" },
-	{ "trace", 't', POPT_ARG_STRING | POPT_ARGFLAG_OPTIONAL, &options.trace, 0,
+	{ "trace", 't', POPT_ARG_STRING | POPT_ARGFLAG_OPTIONAL, &options.trace, TRACE_GIVEN,
 	  "list doorbells, WQEs and findings, on standard error or in a file", "FILE" },
-	{ "exact", 'e', POPT_ARG_NONE, &options.exact, 0, "one fault for each store to a doorbell",
-	  NULL },
-	{ "passive", 'p', POPT_ARG_NONE, &options.passive, 0,
+	{ "exact", 'e', POPT_ARG_NONE, &options.exact, GIVEN,
+	  "one fault for each store to a doorbell", NULL },
+	{ "passive", 'p', POPT_ARG_NONE, &options.passive, GIVEN,
 	  "execute nothing until the program steps the device", NULL },
 	{ "version", 0, POPT_ARG_NONE, &options.version, 0, "show the version", NULL },
 	POPT_AUTOHELP POPT_TABLEEND
 };
 
-__attribute__((format(printf, 2, 3), noreturn)) static void die(int status, const char *format, ...)
+void die(int status, const char *format, ...)
 {
 	va_list args;
 
@@ -225,6 +227,42 @@ static void set_fault_plan(void)
 		free(text);
 }
 
+/* The shim would find the same, and the program no device. */
+static void check_fabric(enum cx_generation generation, enum cx_link link)
+{
+	struct cx_fabric there;
+	int err = cx_fabric_find(options.fabric, &there);
+
+	if (err == -EINVAL)
+		die(EXIT_USAGE, "--fabric: a name of 1 to %d characters without '/', not \"%s\"",
+		    CX_FABRIC_NAME_LEN, options.fabric);
+	if (err || !there.count)
+		return;
+	if (!there.same_build)
+		die(EXIT_USAGE,
+		    "--fabric %s: process %d uses it with another version of softcx; choose "
+		    "another fabric, or end it",
+		    options.fabric, (int)there.pids[0]);
+	if (there.generation != generation || there.link != link)
+		die(EXIT_USAGE,
+		    "--fabric %s: it is %s on %s for process %d; choose the same, or another "
+		    "fabric",
+		    options.fabric, cx_model(there.generation)->name, cx_link_name(there.link),
+		    (int)there.pids[0]);
+}
+
+static void check_trace(void)
+{
+	int fd;
+
+	if (!options.trace || !strcmp(options.trace, "-"))
+		return;
+	fd = open(options.trace, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+	if (fd < 0)
+		die(EXIT_USAGE, "--trace %s: %s", options.trace, strerror(errno));
+	close(fd);
+}
+
 static void check_options(void)
 {
 	enum cx_generation generation;
@@ -234,33 +272,24 @@ static void check_options(void)
 		die(EXIT_USAGE, "--generation %s: known are cx5, cx6, cx7", options.generation);
 	if (cx_link_by_name(options.link, &link))
 		die(EXIT_USAGE, "--link %s: known are ib, roce", options.link);
-	if (!*options.fabric || strchr(options.fabric, '/'))
-		die(EXIT_USAGE, "--fabric: a name without '/', not \"%s\"", options.fabric);
+	check_fabric(generation, link);
+	check_trace();
 }
 
-static void set_environment(bool trace)
+static void set_environment(void)
 {
 	check_options();
 	set("SOFTCX_GENERATION", options.generation);
 	set("SOFTCX_LINK", options.link);
 	set("SOFTCX_FABRIC", options.fabric);
-	set("SOFTCX_TRACE", options.trace ? options.trace : trace ? "-" : NULL);
+	set("SOFTCX_TRACE", options.trace ? options.trace : options.trace_given ? "-" : NULL);
 	set("SOFTCX_EXACT", options.exact ? "1" : NULL);
 	set("SOFTCX_PASSIVE", options.passive ? "1" : NULL);
 	set_fault_plan();
 	set_preload();
 }
 
-/* popt takes an optional value only as --trace=FILE; whether --trace stood there, it does not say. */
-static bool trace_was_given(int argc, char **argv)
-{
-	for (int k = 1; k < argc && strcmp(argv[k], "--"); k++)
-		if (!strcmp(argv[k], "--trace") || !strcmp(argv[k], "-t"))
-			return true;
-	return false;
-}
-
-static void run(poptContext context, bool trace)
+static void run(poptContext context)
 {
 	const char **argv = poptGetArgs(context), *path;
 	char found[PATH_MAX];
@@ -269,31 +298,55 @@ static void run(poptContext context, bool trace)
 		die(EXIT_USAGE, "run: which program? (softcx --help)");
 	path = find_program(argv[0], found);
 	check_program(path);
-	set_environment(trace);
+	set_environment();
 	execv(path, (char **)argv);
 	die(errno == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE, "%s: %s", path,
 	    strerror(errno));
+}
+
+static void parse_options(poptContext context)
+{
+	int rc;
+
+	while ((rc = poptGetNextOpt(context)) > 0) {
+		options.given = true;
+		options.trace_given |= rc == TRACE_GIVEN;
+	}
+	if (rc < -1)
+		die(EXIT_USAGE, "%s: %s (before the program's own options, write --)",
+		    poptBadOption(context, POPT_BADOPTION_NOALIAS), poptStrerror(rc));
+}
+
+/* The commands beside run take nothing. */
+static void manage(poptContext context, const char *command, void (*act)(void))
+{
+	if (options.given || poptPeekArg(context))
+		die(EXIT_USAGE, "%s: takes neither options nor arguments", command);
+	act();
 }
 
 int main(int argc, char **argv)
 {
 	poptContext context = poptGetContext("softcx", argc, (const char **)argv, option_table, 0);
 	const char *command;
-	int rc;
 
-	poptSetOtherOptionHelp(context, "run [OPTION...] -- PROGRAM [ARGUMENT...]");
-	while ((rc = poptGetNextOpt(context)) > 0)
-		;
-	if (rc < -1)
-		die(EXIT_USAGE, "%s: %s (before the program's own options, write --)",
-		    poptBadOption(context, POPT_BADOPTION_NOALIAS), poptStrerror(rc));
+	poptSetOtherOptionHelp(context, "run [OPTION...] -- PROGRAM [ARGUMENT...]\n"
+					"       softcx list    the fabrics, and who uses them\n"
+					"       softcx clean   removes what killed programs left");
+	parse_options(context);
 	if (options.version) {
 		printf("softcx %s\n", SOFTCX_VERSION);
 		return 0;
 	}
 	command = poptGetArg(context);
-	if (!command || strcmp(command, "run"))
-		die(EXIT_USAGE, "%s%s; the command is: run (softcx --help)",
+	if (command && !strcmp(command, "run"))
+		run(context);
+	else if (command && !strcmp(command, "list"))
+		manage(context, command, list_fabrics);
+	else if (command && !strcmp(command, "clean"))
+		manage(context, command, clean_fabrics);
+	else
+		die(EXIT_USAGE, "%s%s; the commands are: run, list, clean (softcx --help)",
 		    command ? "unknown command " : "no command", command ? command : "");
-	run(context, trace_was_given(argc, argv));
+	return 0;
 }

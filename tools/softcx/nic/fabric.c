@@ -6,6 +6,7 @@
  */
 #include "state.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -187,29 +188,43 @@ static int init_lock(pthread_mutex_t *lock)
 
 /* -- the segment ------------------------------------------------------------------------------- */
 
-static int name_segment(const char *fabric, char **path)
+/* What the paths of the user's segments begin with. */
+static int name_prefix(char **prefix)
 {
 	const char *dir = getenv("XDG_RUNTIME_DIR");
 	struct stat st;
 	int len;
 
-	if (!fabric)
-		fabric = "default";
-	if (!*fabric || strlen(fabric) > 64 || strchr(fabric, '/'))
-		return -EINVAL;
 	if (dir && !stat(dir, &st) && S_ISDIR(st.st_mode) && st.st_uid == geteuid())
-		len = asprintf(path, "%s/softcx-%s", dir, fabric);
+		len = asprintf(prefix, "%s/softcx-", dir);
 	else
-		len = asprintf(path, "/dev/shm/softcx-%u-%s", (unsigned)geteuid(), fabric);
+		len = asprintf(prefix, "/dev/shm/softcx-%u-", (unsigned)geteuid());
 	return len < 0 ? -ENOMEM : 0;
 }
 
+static int name_segment(const char *fabric, char **path)
+{
+	char *prefix;
+	int err;
+
+	if (!fabric)
+		fabric = "default";
+	if (!*fabric || strlen(fabric) > CX_FABRIC_NAME_LEN || strchr(fabric, '/'))
+		return -EINVAL;
+	err = name_prefix(&prefix);
+	if (err)
+		return err;
+	err = asprintf(path, "%s%s", prefix, fabric) < 0 ? -ENOMEM : 0;
+	free(prefix);
+	return err;
+}
+
 /* Opens and locks the file, and makes sure that it is still the one the path names. */
-static int open_segment(const char *path, int *fd_out)
+static int open_segment(const char *path, int flags, int *fd_out)
 {
 	for (;;) {
 		struct stat st;
-		int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+		int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | flags, 0600);
 
 		if (fd < 0)
 			return -errno;
@@ -239,18 +254,26 @@ static bool segment_in_use(const struct cx_shared *shared)
 	return false;
 }
 
-/* What every build can read of a segment, to see whether another build's processes use it. */
-static int check_foreign(int fd)
+/* What every build can read of a segment; NULL when it is none, or there is no memory. */
+static struct cx_shared *read_roster(int fd)
 {
 	static const size_t size = offsetof(struct cx_shared, lock);
-	struct cx_shared *roster;
+	struct cx_shared *roster =
+		calloc(1, sizeof(*roster)); /* of which the pages up to `size` come to be */
+
+	if (roster && pread(fd, roster, size, 0) == (ssize_t)size && roster->magic == CX_MAGIC)
+		return roster;
+	free(roster);
+	return NULL;
+}
+
+/* Whether another build's processes use it. */
+static int check_foreign(int fd)
+{
+	struct cx_shared *roster = read_roster(fd);
 	int err = 0;
 
-	roster = calloc(1, sizeof(*roster)); /* of which the pages up to `size` come to be */
-	if (!roster)
-		return -ENOMEM;
-	if (pread(fd, roster, size, 0) == (ssize_t)size && roster->magic == CX_MAGIC &&
-	    roster->layout != CX_LAYOUT && segment_in_use(roster))
+	if (roster && roster->layout != CX_LAYOUT && segment_in_use(roster))
 		err = -EPROTO;
 	free(roster);
 	return err;
@@ -327,7 +350,7 @@ int cx_join_fabric(struct cx_hca *hca)
 	err = name_segment(hca->config.fabric, &hca->segment_path);
 	if (err)
 		return err;
-	err = open_segment(hca->segment_path, &hca->segment_fd);
+	err = open_segment(hca->segment_path, O_CREAT, &hca->segment_fd);
 	if (err)
 		return err;
 	err = adopt_segment(hca);
@@ -364,4 +387,90 @@ void cx_leave(struct cx_hca *hca)
 			unlink(hca->segment_path);
 	}
 	flock(hca->segment_fd, LOCK_UN);
+}
+
+/* -- seen from outside ------------------------------------------------------------------------- */
+
+static void describe(int fd, struct cx_fabric *fabric)
+{
+	struct cx_shared *roster = read_roster(fd);
+
+	if (!roster)
+		return;
+	fabric->same_build = roster->layout == CX_LAYOUT;
+	fabric->generation = (enum cx_generation)roster->generation;
+	fabric->link = (enum cx_link)roster->link;
+	for (unsigned i = 0; i < CX_PROCS; i++)
+		if (cx_proc_alive(&roster->procs[i]))
+			fabric->pids[fabric->count++] = roster->procs[i].pid;
+	free(roster);
+}
+
+int cx_fabric_find(const char *name, struct cx_fabric *fabric)
+{
+	char *path;
+	int fd, err = name_segment(name, &path);
+
+	if (err)
+		return err;
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	err = fd < 0 ? -errno : 0;
+	free(path);
+	if (err)
+		return err;
+	memset(fabric, 0, sizeof(*fabric));
+	strcpy(fabric->name, name);
+	describe(fd, fabric);
+	close(fd);
+	return 0;
+}
+
+int cx_fabric_remove(const char *name)
+{
+	struct cx_shared *roster;
+	char *path;
+	int fd, err = name_segment(name, &path);
+
+	if (err)
+		return err;
+	err = open_segment(path, 0, &fd);
+	if (err)
+		goto free_path;
+	roster = read_roster(fd);
+	if (roster && segment_in_use(roster))
+		err = -EBUSY;
+	else if (unlink(path))
+		err = -errno;
+	free(roster);
+	close(fd);
+free_path:
+	free(path);
+	return err;
+}
+
+int cx_fabric_each(cx_fabric_visitor *visit, void *context)
+{
+	char *prefix, *slash;
+	struct dirent **entries;
+	struct cx_fabric fabric;
+	int count, err = name_prefix(&prefix);
+
+	if (err)
+		return err;
+	slash = strrchr(prefix, '/');
+	*slash = 0;
+	count = scandir(prefix, &entries, NULL, alphasort);
+	err = count < 0 ? -errno : 0;
+	for (int i = 0; i < count; i++) {
+		const char *name = entries[i]->d_name;
+		const size_t len = strlen(slash + 1);
+
+		if (!strncmp(name, slash + 1, len) && !cx_fabric_find(name + len, &fabric))
+			visit(&fabric, context);
+		free(entries[i]);
+	}
+	if (!err)
+		free(entries);
+	free(prefix);
+	return err;
 }

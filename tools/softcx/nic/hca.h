@@ -51,6 +51,29 @@ void cx_leave(struct cx_hca *hca);
 void cx_after_fork_child(struct cx_hca *hca); /* the child owns nothing of its parent's */
 const struct cx_config *cx_config(const struct cx_hca *hca);
 
+/* -- fabrics, seen from outside ---------------------------------------------------------------- */
+
+enum { CX_FABRIC_NAME_LEN = 64, CX_FABRIC_PROCS = 64 };
+
+struct cx_fabric {
+	char name[CX_FABRIC_NAME_LEN + 1];
+	unsigned count; /* of its living processes; with none it is stale, and may be removed */
+	pid_t pids[CX_FABRIC_PROCS];
+	bool same_build; /* else its processes are of another version, which this one cannot join */
+	enum cx_generation generation; /* of the same build */
+	enum cx_link link;
+};
+
+/* 0; -EINVAL for what cannot be a fabric's name, -ENOENT where there is no fabric of that name. */
+int cx_fabric_find(const char *name, struct cx_fabric *fabric);
+/* 0; -EBUSY while a living process uses it; or as above. */
+int cx_fabric_remove(const char *name);
+/* All of the user's, by name. The visitor may remove the one that it sees. */
+typedef void cx_fabric_visitor(const struct cx_fabric *fabric, void *context);
+int cx_fabric_each(cx_fabric_visitor *visit, void *context);
+
+/* -- configuration ----------------------------------------------------------------------------- */
+
 /*
  * Whether a fault plan can be understood (nic/faults.c has its grammar): 0, or -EINVAL and in
  * `message` the line, the word, and what is wrong with it. cx_open() says only -EINVAL.

@@ -13,7 +13,7 @@
 #include "hca.h"
 
 enum {
-	CX_PROCS = 64,
+	CX_PROCS = CX_FABRIC_PROCS,
 	CX_PDS = 4096,
 	CX_MRS = 65536,
 	CX_CHANNELS = 1024,

@@ -15,6 +15,16 @@ static bool complain(const char *variable, const char *value)
 	return false;
 }
 
+static bool is_understood(const char *plan)
+{
+	char message[256];
+
+	if (!plan || !cx_fault_plan_check(plan, message, sizeof(message)))
+		return true;
+	fprintf(stderr, "softcx: SOFTCX_FAULT: %s; no device\n", message);
+	return false;
+}
+
 /* An empty value is no value. */
 static const char *value_of(const char *variable)
 {
@@ -49,6 +59,8 @@ bool shim_config_from_environment(struct cx_config *config, enum trap_mode *mode
 		return complain("SOFTCX_GENERATION", generation);
 	if (link && cx_link_by_name(link, &config->link))
 		return complain("SOFTCX_LINK", link);
+	if (!is_understood(config->fault_plan))
+		return false;
 	/* A tree that somebody else made would hide ours. */
 	unsetenv("SYSFS_PATH");
 	return true;

@@ -197,6 +197,21 @@ close_hca:
 	return err;
 }
 
+/* What softcx run has checked, but other environments, or another moment, may still run into. */
+static const char *explain(int err)
+{
+	switch (err) {
+	case -EPROTO:
+		return "its programs have another version of softcx (softcx list)";
+	case -EBUSY:
+		return "its programs have another generation or link (softcx list)";
+	case -EUSERS:
+		return "it is full: as many processes as it has room for use it";
+	default:
+		return strerror(-err);
+	}
+}
+
 static void start_from_environment(void)
 {
 	struct cx_config config;
@@ -214,7 +229,8 @@ static void start_from_environment(void)
 	}
 	err = start_locked();
 	if (err) {
-		fprintf(stderr, "softcx: no device: %s\n", strerror(-err));
+		fprintf(stderr, "softcx: no device: fabric %s: %s\n", device.config.fabric,
+			explain(err));
 		device.refused = true;
 	}
 }

@@ -5,11 +5,8 @@
  */
 #include "shim.h"
 
-#include <dirent.h>
 #include <errno.h>
-#include <ftw.h>
 #include <inttypes.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,6 +15,7 @@
 #include <unistd.h>
 
 #include "../model.h"
+#include "trees.h"
 
 /* A PCI domain that no machine has. */
 #define PCI_ROOT   "pci5cc5:00"
@@ -227,56 +225,14 @@ static int put_port(const struct cx_config *config)
 
 /* -- the directory ----------------------------------------------------------------------------- */
 
-static const char *parent_dir(void)
-{
-	return "/tmp";
-}
-
-static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *at)
-{
-	(void)st;
-	(void)type;
-	(void)at;
-	return remove(path);
-}
-
-static void remove_tree(const char *path)
-{
-	nftw(path, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
-}
-
-/* Trees whose process was killed; the name has its user and its pid. */
-static void sweep(void)
-{
-	DIR *dir = opendir(parent_dir());
-	struct dirent *entry;
-	char path[300];
-
-	while (dir && (entry = readdir(dir))) {
-		unsigned uid;
-		int pid;
-
-		if (sscanf(entry->d_name, "softcx-%u-%d-", &uid, &pid) != 2 || uid != getuid())
-			continue;
-		if (pid <= 0 || !kill(pid, 0) || errno != ESRCH)
-			continue;
-		snprintf(path, sizeof(path), "%s/%s", parent_dir(), entry->d_name);
-		remove_tree(path);
-	}
-	if (dir)
-		closedir(dir);
-}
-
 int sysfs_create(const struct cx_config *config)
 {
 	int err;
 
-	sweep();
-	snprintf(root, sizeof(root), "%s/softcx-%u-%d-XXXXXX", parent_dir(), getuid(), getpid());
-	if (!mkdtemp(root)) {
-		root[0] = '\0';
-		return -errno;
-	}
+	trees_sweep();
+	err = trees_create(root, sizeof(root));
+	if (err)
+		return err;
 	owner = getpid();
 	snprintf(event_dir, sizeof(event_dir), "%s/events", root);
 	err = mkdir(event_dir, 0700) ? -errno : 0;
@@ -296,7 +252,7 @@ int sysfs_create(const struct cx_config *config)
 void sysfs_remove(void)
 {
 	if (root[0] && owner == getpid())
-		remove_tree(root);
+		trees_remove(root);
 	root[0] = '\0';
 }
 

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* softcx list, softcx clean: which fabrics there are, and the end of those that nobody uses. */
+#include "launcher.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model.h"
+#include "shim/trees.h"
+
+static void visit_all(cx_fabric_visitor *visit)
+{
+	int err = cx_fabric_each(visit, NULL);
+
+	if (err)
+		die(EXIT_FAILURE, "the fabrics' directory: %s", strerror(-err));
+}
+
+static void list(const struct cx_fabric *fabric, void *context)
+{
+	(void)context;
+	if (!fabric->count)
+		printf("%-16s nobody uses it: softcx clean\n", fabric->name);
+	else if (!fabric->same_build)
+		printf("%-16s another version's:", fabric->name);
+	else
+		printf("%-16s %s on %s:", fabric->name, cx_model(fabric->generation)->name,
+		       cx_link_name(fabric->link));
+	for (unsigned k = 0; k < fabric->count; k++)
+		printf("%s%d", k ? ", " : " process ", (int)fabric->pids[k]);
+	if (fabric->count)
+		putchar('\n');
+}
+
+void list_fabrics(void)
+{
+	visit_all(list);
+}
+
+static void clean(const struct cx_fabric *fabric, void *context)
+{
+	int err;
+
+	(void)context;
+	if (fabric->count)
+		return;
+	err = cx_fabric_remove(fabric->name);
+	if (!err)
+		printf("removed fabric %s\n", fabric->name);
+	else if (err != -EBUSY && err != -ENOENT) /* somebody was faster, in using or removing it */
+		die(EXIT_FAILURE, "fabric %s: %s", fabric->name, strerror(-err));
+}
+
+void clean_fabrics(void)
+{
+	visit_all(clean);
+	trees_sweep();
+}

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Directories of a process's own, and the end of those whose process was killed. */
+#ifndef SOFTCX_TREES_H
+#define SOFTCX_TREES_H
+
+#include <stddef.h>
+
+/* Writes the new directory's name to `path`; 0 or -errno. */
+int trees_create(char *path, size_t size);
+void trees_remove(const char *path);
+void trees_sweep(void);
+
+#endif
