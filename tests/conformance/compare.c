@@ -22,6 +22,7 @@ static void copy_wqe(const struct party *p, uint16_t index, uint8_t *dst)
 
 static void take_stores(const struct party *p, struct published *out)
 {
+	out->has_stores = p->bench->is_model;
 	out->store_count = softcx_stores(out->store, STORES);
 	assert_in_range(out->store_count, 0, STORES);
 	for (size_t i = 0; i < out->store_count; i++)
@@ -101,6 +102,8 @@ int published_check(const struct published *got)
 	for (unsigned i = 0; i < got->count; i++)
 		if (check_wqe(got, i))
 			return 1;
+	if (!got->has_stores)
+		return 0;
 	if (check_stores(got))
 		return 1;
 	bsn_sq_doorbell_decode(&bell, got->store[0].data);
@@ -299,6 +302,8 @@ int published_compare(const struct published *want, const struct published *got,
 	}
 	if (memcmp(want->record, got->record, sizeof(want->record)))
 		return COMPLAIN("the doorbell records differ\n");
+	if (!want->has_stores)
+		return 0;
 	return got->copies_bare && is_bare(got) ? compare_bare(want, got)
 						: compare_stores(want, got, any_size);
 }

@@ -22,6 +22,7 @@ struct published {
 	uint16_t index[DEPTH];
 	uint8_t wqe[DEPTH][WQE_BYTES];
 	uint8_t record[8];
+	bool has_stores; /* a real device's registers are not watched */
 	size_t store_count;
 	struct softcx_store store[STORES]; /* offsets from the start of the register */
 };

@@ -5,6 +5,7 @@
 #include <infiniband/mlx5dv.h>
 
 #include "party.h"
+#include "../device/real_device.h"
 #include "../wqe/random.h"
 
 enum {
@@ -15,6 +16,19 @@ enum {
 
 /* -- the device -------------------------------------------------------------------------------- */
 
+static bool is_roce(const struct bench *b)
+{
+	return !strcmp(b->info->link_layer, "Ethernet");
+}
+
+/* What this device cannot show. */
+static void leave_out(struct bench *b, const char *why)
+{
+	print_message("left out: %s\n", why);
+	bsn_device_close(b->device);
+	skip();
+}
+
 /* Not passive: every store into a register is trapped, recorded, and is executed at once. */
 void bench_open(struct bench *b, enum cx_link link, enum bsn_qp_type type, enum bsn_store store)
 {
@@ -23,16 +37,20 @@ void bench_open(struct bench *b, enum cx_link link, enum bsn_qp_type type, enum 
 					  .trace_path = getenv("BSN_TRACE") };
 	const struct bsn_device_attr attr = { .path = BSN_PATH_DIRECT, .store = store };
 
-	if (softcx_hca()) {
+	if (!real_device() && softcx_hca()) {
 		print_error("the test that failed before left its device\n");
 		skip();
 	}
 	memset(b, 0, sizeof(*b));
 	b->type = type;
 	b->max_recv_sge = 1;
-	assert_int_equal(softcx_start(&config), 0);
-	assert_int_equal(bsn_device_open(NULL, &attr, &b->device), 0);
+	b->is_model = !real_device();
+	if (b->is_model)
+		assert_int_equal(softcx_start(&config), 0);
+	assert_int_equal(bsn_device_open(real_device(), &attr, &b->device), 0);
 	b->info = bsn_device_info(b->device);
+	if (type == BSN_QP_UD && is_roce(b) != (link == CX_LINK_ROCE))
+		leave_out(b, "of the other link layer");
 	b->verbs = bsn_device_verbs(b->device);
 	b->pd = b->device->default_pd.verbs;
 	assert_int_equal(bsn_buf_alloc(b->device, MEMORY_BYTES, NULL, &b->memory), 0);
@@ -40,10 +58,21 @@ void bench_open(struct bench *b, enum cx_link link, enum bsn_qp_type type, enum 
 
 void bench_close(struct bench *b)
 {
-	assert_int_equal(cx_lint_count(softcx_hca()), 0);
+	assert_int_equal(bench_lint_count(b), 0);
 	assert_int_equal(bsn_buf_free(b->memory), 0);
 	assert_int_equal(bsn_device_close(b->device), 0);
-	assert_int_equal(softcx_stop(), 0);
+	if (b->is_model)
+		assert_int_equal(softcx_stop(), 0);
+}
+
+uint64_t bench_lint_count(const struct bench *b)
+{
+	return b->is_model ? cx_lint_count(softcx_hca()) : 0;
+}
+
+bool bench_is_working(const struct bench *b, long since_ms)
+{
+	return !b->is_model && now_ms() < since_ms + PATIENCE_MS;
 }
 
 /* -- libmlx5 ----------------------------------------------------------------------------------- */
@@ -119,11 +148,6 @@ static void create_verbs(struct party *p)
 	p->verbs = ibv_create_qp_ex(b->verbs, &init);
 	assert_non_null(p->verbs);
 	assert_true(init.cap.max_inline_data >= MAX_INLINE);
-}
-
-static bool is_roce(const struct bench *b)
-{
-	return !strcmp(b->info->link_layer, "Ethernet");
 }
 
 static struct ibv_ah_attr path_to(const struct bench *b)
@@ -445,4 +469,16 @@ static bool reap_bunsen(struct party *p, unsigned which, struct seen *seen)
 bool party_reap(struct party *p, unsigned which, struct seen *seen)
 {
 	return p->qp ? reap_bunsen(p, which, seen) : reap_verbs(p, which, seen);
+}
+
+bool party_await(struct party *p, unsigned which, struct seen *seen)
+{
+	const long since_ms = now_ms();
+	bool came, working;
+
+	do {
+		working = bench_is_working(p->bench, since_ms);
+		came = party_reap(p, which, seen);
+	} while (!came && working);
+	return came;
 }

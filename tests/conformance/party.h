@@ -4,6 +4,9 @@
  * installed, or by Bunsen alone, on one software ConnectX whose registers record every store. The
  * same request is given to both, and what each left in its ring, its doorbell record and its
  * register is compared (compare.h).
+ *
+ * On the device that BSN_TEST_DEVICE names all of it goes the same way, except that nobody sees what
+ * is stored into its registers: that it was right shows in what the device then does.
  */
 #ifndef TESTS_CONFORMANCE_PARTY_H
 #define TESTS_CONFORMANCE_PARTY_H
@@ -42,6 +45,7 @@ struct bench {
 	bool signal_all;
 	bool is_shared;        /* Bunsen's lanes have a lock */
 	bool is_doorbell_only; /* nobody uses BlueFlame */
+	bool is_model;         /* and not the device that BSN_TEST_DEVICE names */
 	bool has_srq;          /* each party receives from one of its own */
 	bool has_channel;      /* of the CQs of receives */
 	unsigned max_recv_sge; /* 1, unless set */
@@ -130,7 +134,13 @@ void party_destroy(struct party *p);
 void party_poison(struct party *p, uint64_t seed);
 
 void party_receive(struct party *p, const struct bsn_sge *sge, unsigned count, uint64_t id);
-/* The next completion of sends (0) or receives (1); false: there is none. */
+/* The next completion of sends (0) or receives (1); false: there is none, or none came. */
 bool party_reap(struct party *p, unsigned which, struct seen *seen);
+bool party_await(struct party *p, unsigned which, struct seen *seen);
+
+/* Whether what must happen may still: the model has done it at once, a real device takes its time. */
+bool bench_is_working(const struct bench *b, long since_ms);
+/* How often the model found fault with what it was given. */
+uint64_t bench_lint_count(const struct bench *b);
 
 #endif

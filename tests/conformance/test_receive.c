@@ -192,7 +192,7 @@ static void send_message(unsigned side, const struct list *l)
 		.sge = r.sge, .sge_count = 1, .opcode = BSN_OPCODE_SEND, .flags = BSN_F_SIGNALED
 	};
 	assert_int_equal(t.sender[side].builder->post(&t.sender[side], &r, 1), 0);
-	assert_true(party_reap(&t.sender[side], 0, &seen));
+	assert_true(party_await(&t.sender[side], 0, &seen));
 	assert_int_equal(seen.status, 0);
 }
 
@@ -201,7 +201,7 @@ static void check_message(unsigned side, const struct list *l)
 	unsigned done = 0;
 	struct seen seen;
 
-	assert_true(party_reap(&t.receiver[side], 1, &seen));
+	assert_true(party_await(&t.receiver[side], 1, &seen));
 	assert_int_equal(seen.status, 0);
 	assert_int_equal(seen.id, l->id);
 	assert_int_equal(seen.byte_len, l->message);

@@ -4,12 +4,12 @@
 
 #include <sched.h>
 #include <stdio.h>
-#include <time.h>
+
+#include "../device/real_device.h"
 
 enum {
 	MAX_STEPS = 100000, /* of the model, in one wait: a retry for ever ends there */
-	PATIENCE_MS = 3000, /* with a real device, for what must come */
-	QUIET_MS = 100,     /* and for what must not */
+	QUIET_MS = 100,     /* with a real device, for what must not come */
 };
 
 /* One case on one path. */
@@ -19,22 +19,7 @@ struct trial {
 	char name[160];
 };
 
-static const char *real_device(void)
-{
-	const char *name = getenv("BSN_TEST_DEVICE");
-
-	return name && *name ? name : NULL;
-}
-
 /* -- time --------------------------------------------------------------------------------------- */
-
-static long now_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
 
 /* Whether the model had anything to do; a real device works by itself, for as long as we care. */
 static bool works_on(struct bench *b, unsigned *steps, long until_ms)

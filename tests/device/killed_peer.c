@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What a request hears whose peer was killed: it is a process of its own, on the same device. Speaks
+ * TAP. usage: killed_peer DEVICE
+ */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "bsn.h"
+#include "bsn_syndrome.h"
+
+/* The retries that make the wait short: 4.096 us << 14, twice, at the most four times that. */
+static const struct bsn_connect_attr impatient = { .retry_count = 1, .timeout = 14 };
+
+/* What travels between the two. */
+struct card {
+	struct bsn_address address;
+	struct bsn_remote memory;
+};
+
+struct end {
+	struct bsn_device *device;
+	struct bsn_mr *buf;
+	struct bsn_cq *cq;
+	struct bsn_qp *qp;
+	struct card card;
+};
+
+static void die(const char *text)
+{
+	printf("Bail out! %s\n", text);
+	exit(1);
+}
+
+static void must(int err)
+{
+	if (err)
+		die(bsn_error_text());
+}
+
+static void open_end(struct end *e, const char *device)
+{
+	must(bsn_device_open(device, NULL, &e->device));
+	must(bsn_buf_alloc(e->device, 4096, NULL, &e->buf));
+	must(bsn_cq_create(e->device, NULL, &e->cq));
+	must(bsn_qp_create(e->device, &(struct bsn_qp_attr){ .cq = e->cq, .recv_depth = 1 },
+			   &e->qp));
+	must(bsn_qp_address(e->qp, &e->card.address));
+	e->card.memory = (struct bsn_remote){ e->buf->addr, e->buf->rkey };
+}
+
+static void close_end(struct end *e)
+{
+	must(bsn_qp_destroy(e->qp));
+	must(bsn_cq_destroy(e->cq));
+	must(bsn_buf_free(e->buf));
+	must(bsn_device_close(e->device));
+}
+
+static void send_card(int fd, const struct card *card)
+{
+	if (write(fd, card, sizeof(*card)) != sizeof(*card))
+		die("the other process is gone");
+}
+
+static void get_card(int fd, struct card *card)
+{
+	if (read(fd, card, sizeof(*card)) != sizeof(*card))
+		die("the other process is gone");
+}
+
+/* Answers, connects, answers again, and waits to be killed. */
+static void be_peer(const char *device)
+{
+	struct end e;
+	struct card other;
+
+	open_end(&e, device);
+	get_card(STDIN_FILENO, &other);
+	must(bsn_qp_connect(e.qp, &other.address, &impatient));
+	send_card(STDOUT_FILENO, &e.card);
+	get_card(STDIN_FILENO, &other); /* never comes */
+}
+
+static pid_t start_peer(char *self, char *device, int *to, int *from)
+{
+	int there[2], back[2];
+	pid_t peer;
+
+	if (pipe(there) || pipe(back))
+		die("no pipes");
+	peer = fork();
+	if (peer < 0)
+		die("no process");
+	if (!peer) {
+		dup2(there[0], STDIN_FILENO);
+		dup2(back[1], STDOUT_FILENO);
+		close(there[1]);
+		execv(self, (char *[]){ self, device, (char *)"peer", NULL });
+		_exit(127);
+	}
+	close(there[0]);
+	close(back[1]);
+	*to = there[1];
+	*from = back[0];
+	return peer;
+}
+
+static struct bsn_completion write_to(struct end *e, const struct bsn_remote *memory)
+{
+	const struct bsn_sge local = { e->buf->addr, 64, e->buf->lkey };
+	struct bsn_completion c;
+	int n;
+
+	must(bsn_write(bsn_qp_ep(e->qp), &local, memory, 1, BSN_F_SIGNALED | BSN_F_RING));
+	do
+		n = bsn_poll(e->cq, &c, 1);
+	while (!n);
+	if (n < 0)
+		die("polling failed");
+	return c;
+}
+
+static void kill_and_ask(char *self, char *device)
+{
+	struct bsn_completion before, after;
+	struct card other;
+	struct end e;
+	int to, from;
+	const pid_t peer = start_peer(self, device, &to, &from);
+
+	open_end(&e, device);
+	send_card(to, &e.card);
+	get_card(from, &other);
+	must(bsn_qp_connect(e.qp, &other.address, &impatient));
+	before = write_to(&e, &other.memory);
+	kill(peer, SIGKILL);
+	waitpid(peer, NULL, 0);
+	after = write_to(&e, &other.memory);
+	printf("syndromes: a peer that was killed: %#x %#x, expected %#x %#x\n",
+	       (unsigned)after.syndrome, (unsigned)after.vendor_syndrome,
+	       (unsigned)BSN_SYNDROME_RETRY_EXCEEDED, (unsigned)BSN_VENDOR_TIMEOUT_EXCEEDED);
+	printf("%sok 1 - a peer that was killed\n1..1\n",
+	       !before.status && after.status ? "" : "not ");
+	close_end(&e);
+}
+
+int main(int argc, char **argv)
+{
+	signal(SIGPIPE, SIG_IGN);
+	if (argc == 3 && !strcmp(argv[2], "peer"))
+		be_peer(argv[1]);
+	else if (argc == 2)
+		kill_and_ask(argv[0], argv[1]);
+	else
+		fprintf(stderr, "usage: killed_peer DEVICE\n");
+	return argc == 2 ? 0 : 2;
+}
