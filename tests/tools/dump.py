@@ -9,6 +9,7 @@ import quopri
 import shutil
 import subprocess
 import sys
+import tempfile
 
 from harness import check, main
 
@@ -265,12 +266,17 @@ def test_ring_that_wraps(_bench):
 
 
 def test_every_shape(_bench):
-    wrong = []
-    for name, (shape, write) in itertools.product(SAMPLES, SHAPES.items()):
-        data = golden(name)
-        found = [record['raw'] for record in look(write(data) + '\n')['records']]
-        if found != [data.hex()]:
-            wrong.append(f'{name} as {shape}: {found}\n{write(data)}')
+    with tempfile.TemporaryDirectory() as folder:
+        written = {}
+        for name, (shape, write) in itertools.product(SAMPLES, SHAPES.items()):
+            path = pathlib.Path(folder, f'{name} as {shape}')
+            path.write_text(write(golden(name)) + '\n')
+            written[str(path)] = golden(name).hex()
+        found = {}
+        for record in look('', *written)['records']:
+            found.setdefault(record['file'], []).append(record['raw'])
+        wrong = [f'{path}: {found.get(path)}\n{pathlib.Path(path).read_text()}'
+                 for path, raw in written.items() if found.get(path) != [raw]]
     check(not wrong, '\n'.join([*wrong, f'{len(wrong)} wrong']))
 
 
@@ -307,6 +313,74 @@ def test_binary(_bench):
         record = only(data)
         check(record['raw'] == data.hex() and record['source'] == 'binary', record)
         check(record['line'] == 0, record)
+
+
+# -- errors and the WQEs that they are of --------------------------------------------------------
+
+def error_of(qpn, index):
+    cqe = bytearray(golden('cqe_err_remote_access'))
+    cqe[57:60], cqe[60:62] = qpn.to_bytes(3, 'big'), index.to_bytes(2, 'big')
+    return SHAPES['dwords'](bytes(cqe)) + '\n'
+
+
+def ring_of(qpn, first):
+    ring = bytearray(send_ring(16, first))
+    for at in range(0, len(ring), 64):
+        if ring[at + 4:at + 7] == golden('rdma_write')[4:7]:
+            ring[at + 4:at + 7] = qpn.to_bytes(3, 'big')
+    return SHAPES['dwords'](bytes(ring)) + '\n'
+
+
+def tied(report):
+    """Of the errors and the WQEs that have a partner: kind, its own line, its partner's."""
+    return [(record['kind'], record['line'], (record.get('wqe') or record['error'])['line'])
+            for record in report['records'] if 'wqe' in record or 'error' in record]
+
+
+def test_error_is_tied_to_its_wqe(_bench):
+    ring, error = ring_of(0xc7, 37), error_of(0xc7, 38)
+    wqe_line = 6 * 4 + 1  # slot 38 % 16
+    check(tied(dump(ring + 'then\n' + error)) == [('error_cqe', 66, wqe_line)], 'ring first')
+    check(tied(dump(error + 'then\n' + ring)) == [('wqe', wqe_line + 5, 1)], 'error first')
+    check(not tied(dump(ring + 'then\n' + error_of(0xc8, 38))), 'of another queue')
+
+
+def test_error_is_tied_to_its_slot(_bench):
+    """The ring has gone on: what the slot has now is all there is."""
+    report = dump(ring_of(0xc7, 37) + 'then\n' + error_of(0xc7, 38 + 16 * 3))
+    check(tied(report) == [('error_cqe', 66, 25)], report)
+    check(report['records'][-1]['wqe']['wqe_index'] == 38, report)
+
+
+# -- for people ----------------------------------------------------------------------------------
+
+def test_text(_bench):
+    out = run('\n'.join(libmlx5() + ['between'] + libmlx5())).stdout.decode()
+    for text in 'standard input:1: error_cqe', 'QP 0xc7', 'RDMA_WRITE', 'REMOTE_ACCESS', 'causes', \
+            'the same as at standard input:1':
+        check(text in out, f'{text} is not in\n{out}')
+    check('\033' not in out, 'colours, and it is no terminal')
+    check(out.count('detected by') == 1, 'explained twice')
+
+
+def test_raw(_bench):
+    out = run('\n'.join(libmlx5()), '--raw').stdout.decode()
+    line = next(line for line in out.split('\n') if ' vendor_syndrome ' in line)
+    check(line.split()[:3] == ['0036', '88', 'vendor_syndrome'], line)
+
+
+def test_brief(_bench):
+    out = run(send_ring(16, 0), '--brief').stdout.decode().splitlines()
+    check(len(out) == len(dump(send_ring(16, 0))['records']), out)
+    check('RDMA_WRITE' in ''.join(out) and 'rkey' in ''.join(out), out)
+
+
+def test_findings(_bench):
+    wqe = bytearray(golden('rdma_write'))
+    wqe[11] |= 0x10
+    check(only(bytes(wqe), '--format', 'wqe')['findings'], 'a bit that must be zero')
+    check('wrong' in run(bytes(wqe), '--format', 'wqe').stdout.decode(), 'in the text, too')
+    check(not only(golden('rdma_write'))['findings'], 'nothing is wrong')
 
 
 sys.exit(main(globals()))

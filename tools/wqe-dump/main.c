@@ -13,7 +13,7 @@
 
 static struct {
 	char *format, *transport;
-	int stride, json, version;
+	int stride, json, brief, raw, version;
 } options;
 
 static const struct poptOption option_table[] = {
@@ -24,6 +24,8 @@ static const struct poptOption option_table[] = {
 	  "of the queue that WQEs are from: rc, uc, ud, dc, xrc, eth, ipoib", "NAME" },
 	{ "stride", 0, POPT_ARG_INT, &options.stride, 0,
 	  "of receive WQEs: from one to the next (16)", "BYTES" },
+	{ "brief", 'b', POPT_ARG_NONE, &options.brief, 0, "print one line for each", NULL },
+	{ "raw", 'r', POPT_ARG_NONE, &options.raw, 0, "print the bytes beside each field", NULL },
 	{ "json", 'j', POPT_ARG_NONE, &options.json, 0, "print JSON", NULL },
 	{ "version", 0, POPT_ARG_NONE, &options.version, 0, "show the version", NULL },
 	POPT_AUTOHELP POPT_TABLEEND
@@ -140,6 +142,13 @@ static int dump_files(const char **paths, const struct scan_attr *attr, struct s
 	return status;
 }
 
+static struct sink *pick_printer(void)
+{
+	if (options.json)
+		return &print_json;
+	return options.brief ? &print_brief : &print_text;
+}
+
 static int run(const char **paths)
 {
 	struct scan_attr attr = { 0 };
@@ -150,7 +159,8 @@ static int run(const char **paths)
 	}
 	if (read_format(&attr) || read_transport(&attr) || read_stride(&attr))
 		return WQE_DUMP_FAILED;
-	return dump_files(paths, &attr, &print_json);
+	print_options.raw = options.raw;
+	return dump_files(paths, &attr, pick_printer());
 }
 
 int main(int argc, char **argv)

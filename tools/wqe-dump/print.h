@@ -8,4 +8,15 @@
 /** print_json - {"records": […], "unread": […]}, one record a line */
 extern struct sink print_json;
 
+/** print_text - every field and what it means, in colour on a terminal */
+extern struct sink print_text;
+
+/** print_brief - one line a record */
+extern struct sink print_brief;
+
+/** print_options - how to print; set before anything is printed */
+extern struct print_options {
+	bool raw; /* text: the bytes beside each field */
+} print_options;
+
 #endif

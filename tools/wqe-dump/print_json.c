@@ -7,7 +7,8 @@
 
 #define STYLE (JSON_C_TO_STRING_SPACED | JSON_C_TO_STRING_NOSLASHESCAPE)
 
-#define UNREAD_MAX 10000 /* are kept, for they come last */
+#define UNREAD_MAX   10000 /* are kept, for they come last */
+#define FINDINGS_MAX 16    /* of one WQE */
 
 /* One record a line: a log may hold millions, and none is kept. */
 static struct {
@@ -64,15 +65,39 @@ static void add_field(const struct record_row *row, void *arg)
 		add_text(fields, name_key, row->symbol->name);
 }
 
+static struct json_object *new_partner(const struct record *record)
+{
+	struct json_object *object = json_object_new_object();
+
+	add_text(object, "file", record->partner_file);
+	add(object, "line", json_object_new_int64((int64_t)record->partner_line));
+	add_number(object, "wqe_index", &record->partner_index);
+	return object;
+}
+
+static struct json_object *new_findings(const struct bsn_wqe *wqe)
+{
+	struct json_object *list = json_object_new_array();
+	struct bsn_bad bad[FINDINGS_MAX];
+	const unsigned count = bsn_wqe_findings(wqe, bad, FINDINGS_MAX);
+	char text[256];
+
+	for (unsigned i = 0; i < count && i < FINDINGS_MAX; i++) {
+		snprintf(text, sizeof(text), "%s%s%s: %s", bad[i].segment, bad[i].field ? "." : "",
+			 bad[i].field ? bad[i].field : "", bad[i].why);
+		json_object_array_add(list, json_object_new_string(text));
+	}
+	return list;
+}
+
 static void add_numbers(struct json_object *object, const struct record *record)
 {
 #define ADD_NUMBER(name) add_number(object, #name, &record->name);
 	RECORD_NUMBERS(ADD_NUMBER)
 #undef ADD_NUMBER
 	add_text(object, "opcode_name", record_opcode_name(record));
-	if (record->partner_line)
-		add(object, record->kind == RECORD_WQE ? "error_line" : "wqe_line",
-		    json_object_new_int64((int64_t)record->partner_line));
+	if (record->partner_file)
+		add(object, record->wqe ? "error" : "wqe", new_partner(record));
 }
 
 static struct json_object *new_record(const struct record *record)
@@ -91,6 +116,8 @@ static struct json_object *new_record(const struct record *record)
 	add_text(object, "status", record->status);
 	record_walk(record, add_field, fields);
 	add(object, "fields", fields);
+	if (record->wqe)
+		add(object, "findings", new_findings(record->wqe));
 	add_text(object, "cause", record->cause);
 	add_text(object, "confidence", record->confidence);
 	if (record->bytes)

@@ -92,6 +92,8 @@ static unsigned count_oddities(const struct bsn_wqe *wqe)
 {
 	unsigned odd = bsn_wqe_findings(wqe, NULL, 0);
 
+	if (wqe->transport == BSN_TRANSPORT_UD && wqe->data_count && !wqe->to.ud.dqpn)
+		odd++;
 	for (unsigned i = 0; i < wqe->data_count; i++) {
 		const struct bsn_wqe_data *data = &wqe->data[i];
 		const uint16_t high = (uint16_t)(data->addr >> 48);

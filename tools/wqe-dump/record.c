@@ -181,6 +181,8 @@ static void walk_segment(struct walk *walk, const struct bsn_seg_desc *desc, siz
 	while (bsn_row_next(&rows, &view)) {
 		if (!view.row->name)
 			continue;
+		if (walk->record->side == SIDE_RESPONDER && !strcmp(view.row->name, "wqe_opcode"))
+			view.symbol = NULL; /* of receives there is none */
 		walk->each(&(struct record_row){ .segment = desc->name,
 						 .nth = nth,
 						 .row = view.row,

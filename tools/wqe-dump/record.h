@@ -82,8 +82,11 @@ struct record {
 	/* What it means: explain.h. NULL: nothing is known. */
 	const char *cause;
 	const char *confidence;
-	unsigned long
-		partner_line; /* of the WQE that failed, or of the CQE that says so; 0: none */
+
+	/* The WQE that failed, or the CQE that says so, if that was found: tie.h. */
+	const char *partner_file; /* NULL: it was not */
+	unsigned long partner_line;
+	struct number partner_index; /* of the WQE; another one than the CQE's: of another round */
 };
 
 /** struct sink - who is told of the records, in their order */

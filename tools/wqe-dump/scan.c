@@ -12,6 +12,7 @@
 #include "marks.h"
 #include "prefix.h"
 #include "raw.h"
+#include "tie.h"
 
 /* Bytes without any text: no lines are fed to it. */
 static const char *const no_marks[] = { NULL };
@@ -32,6 +33,7 @@ struct scan {
 	struct scan_attr attr;
 	struct sink *sink;
 	struct marks *marks;
+	struct tie *tie;
 	bool takes_hex;
 	const struct input *input;
 	const struct form *form; /* being asked */
@@ -48,6 +50,7 @@ void scan_record(struct scan *scan, struct record *record)
 	if (!record->source)
 		record->source = scan->form->name;
 	explain_record(record);
+	tie_record(scan->tie, record);
 	scan->count++;
 	scan->sink->record(scan->sink, record);
 }
@@ -245,9 +248,10 @@ struct scan *scan_create(const struct scan_attr *attr, struct sink *sink)
 	scan->takes_hex = !attr->only || attr->only == &form_hex;
 	scan->sink = sink;
 	scan->marks = collect_marks(attr->only);
-	if (scan->marks)
+	scan->tie = tie_create();
+	if (scan->marks && scan->tie)
 		return scan;
-	free(scan);
+	scan_destroy(scan);
 	return NULL;
 }
 
@@ -264,5 +268,6 @@ const struct scan_attr *scan_attr_of(const struct scan *scan)
 void scan_destroy(struct scan *scan)
 {
 	marks_destroy(scan->marks);
+	tie_destroy(scan->tie);
 	free(scan);
 }

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "summary.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "explain.h"
+
+/* A text that grows up to SUMMARY_BYTES. */
+struct text {
+	char *begin;
+	size_t len;
+};
+
+static void add(struct text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+static void add(struct text *text, const char *format, ...)
+{
+	const size_t room = SUMMARY_BYTES - text->len;
+	va_list args;
+	int more;
+
+	va_start(args, format);
+	more = vsnprintf(text->begin + text->len, room, format, args);
+	va_end(args);
+	if (more > 0)
+		text->len += (size_t)more < room ? (size_t)more : room - 1;
+}
+
+static void add_queue(struct text *text, const struct record *record)
+{
+	if (record->qpn.is_known)
+		add(text, "  QP 0x%x", record->qpn.value);
+	if (record->wqe_index.is_known)
+		add(text, "  #%u", record->wqe_index.value);
+	if (!record->opcode.is_known)
+		return;
+	if (record_opcode_name(record))
+		add(text, "  %s", record_opcode_name(record));
+	else
+		add(text, "  opcode 0x%02x", record->opcode.value);
+}
+
+static void add_code(struct text *text, const char *label, enum error_space space,
+		     const struct number *number)
+{
+	if (!number->is_known)
+		return;
+	add(text, "  %s 0x%02x", label, number->value);
+	if (meaning_of(space, number->value).name)
+		add(text, " %s", meaning_of(space, number->value).name);
+}
+
+static void add_error(struct text *text, const struct record *record)
+{
+	const bool is_health = record->kind == RECORD_HEALTH;
+
+	if (*record->status)
+		add(text, "  %s", record->status);
+	if (record->kind == RECORD_COMMAND && record->syndrome.is_known)
+		add(text, "  syndrome 0x%x", record->syndrome.value);
+	else
+		add_code(text, "syndrome", is_health ? SPACE_HEALTH : SPACE_SYNDROME,
+			 &record->syndrome);
+	add_code(text, "vendor", SPACE_VENDOR, &record->vendor_syndrome);
+}
+
+static void add_data(struct text *text, const struct bsn_wqe_data *data, unsigned count)
+{
+	for (unsigned i = 0; i < count && i < 2; i++) {
+		if (data[i].bytes)
+			add(text, "  %u B inline", data[i].length_bytes);
+		else
+			add(text, "  %u B at 0x%" PRIx64 " lkey 0x%x", data[i].length_bytes,
+			    data[i].addr, data[i].lkey);
+	}
+	if (count > 2)
+		add(text, "  and %u more", count - 2);
+}
+
+static void add_wqe(struct text *text, const struct bsn_wqe *wqe)
+{
+	if (wqe->op && wqe->op->has_raddr)
+		add(text, "  to 0x%" PRIx64 " rkey 0x%x", wqe->raddr.raddr, wqe->raddr.rkey);
+	if (wqe->op && (wqe->op->imm == BSN_IMM_IMMEDIATE || wqe->op->imm == BSN_IMM_INVALIDATE ||
+			wqe->op->imm == BSN_IMM_MKEY))
+		add(text, "  %s 0x%x", wqe->op->imm == BSN_IMM_IMMEDIATE ? "imm" : "key",
+		    wqe->ctrl.imm);
+	add_data(text, wqe->data, wqe->data_count);
+	if (wqe->ctrl.ce >= BSN_CE_ALWAYS)
+		add(text, "  signaled");
+	if (wqe->ctrl.solicited)
+		add(text, "  solicited");
+	if (wqe->ctrl.fence)
+		add(text, "  fence %u", wqe->ctrl.fence);
+	if (bsn_wqe_findings(wqe, NULL, 0))
+		add(text, "  [%u wrong]", bsn_wqe_findings(wqe, NULL, 0));
+}
+
+static void add_cqe(struct text *text, const struct bsn_cqe *cqe)
+{
+	static const struct bsn_enum_value names[] = {
+#define OPCODE(name, value, doc) { value, #name, doc },
+		BSN_CQE_OPCODES(OPCODE)
+#undef OPCODE
+	};
+	const struct bsn_enum opcodes = { "cqe_opcode", names, sizeof(names) / sizeof(names[0]) };
+	const struct bsn_enum_value *opcode = bsn_enum_find(&opcodes, cqe->tail.opcode);
+
+	add(text, "  %s",
+	    cqe->tail.format == BSN_CQE_COMPRESSED ? "compressed"
+	    : opcode                               ? opcode->name
+						   : "opcode without a name");
+	if (cqe->view == &bsn_cqe_resp_desc)
+		add(text, "  %u B", cqe->as.resp.byte_count);
+}
+
+void summary_write(const struct record *record, char *text)
+{
+	struct text out = { .begin = text };
+
+	*text = '\0';
+	add(&out, "%s", record_kind_name(record->kind));
+	add_queue(&out, record);
+	if (record->wqe)
+		add_wqe(&out, record->wqe);
+	else if (record->recv)
+		add_data(&out, record->recv->data, record->recv->data_count);
+	else if (record->cqe && record->kind == RECORD_CQE)
+		add_cqe(&out, record->cqe);
+	else
+		add_error(&out, record);
+}
+
+void summary_place(const struct record *record, char *text)
+{
+	struct text out = { .begin = text };
+
+	*text = '\0';
+	add(&out, "%s", record->file ? record->file : "");
+	if (record->line)
+		add(&out, ":%lu", record->line);
+	if (record->ring)
+		add(&out, " slot %u", record->slot);
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A record in one line. */
+#ifndef WQE_DUMP_SUMMARY_H
+#define WQE_DUMP_SUMMARY_H
+
+#include "record.h"
+
+#define SUMMARY_BYTES 512
+
+/** summary_write() - what a record is, in at most SUMMARY_BYTES - 1 characters; where it was is not said */
+void summary_write(const struct record *record, char *text);
+
+/** summary_place() - where it was: file and line, slot */
+void summary_place(const struct record *record, char *text);
+
+#endif
