@@ -18,6 +18,7 @@ enum {
  */
 int command_finish(int status);
 
+int command_build(int argc, const char **argv);
 int command_explain(int argc, const char **argv);
 
 #endif

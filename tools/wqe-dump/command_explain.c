@@ -103,9 +103,11 @@ static int answer(const char **words)
 
 int command_explain(int argc, const char **argv)
 {
-	poptContext context = poptGetContext("wqe-dump explain", argc, argv, option_table, 0);
+	poptContext context;
 	int got, status;
 
+	argv[0] = "wqe-dump explain"; /* for the help */
+	context = poptGetContext(NULL, argc, argv, option_table, 0);
 	poptSetOtherOptionHelp(context, "[OPTION...] NUMBER|WORD...");
 	got = poptGetNextOpt(context);
 	if (got < -1) {

@@ -36,6 +36,7 @@ static const struct command {
 	const char *name;
 	int (*run)(int argc, const char **argv);
 } commands[] = {
+	{ "build", command_build },
 	{ "explain", command_explain },
 	{ NULL, NULL },
 };

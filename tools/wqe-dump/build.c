@@ -1,0 +1,446 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "build.h"
+
+#include <ctype.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "record.h"
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+static int refuse(struct build *b, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static int refuse(struct build *b, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(b->why, sizeof(b->why), format, args);
+	va_end(args);
+	return -EINVAL;
+}
+
+/* -- bytes -------------------------------------------------------------------------------------- */
+
+/* Room for as many bytes, zero, in whole DS; NULL: there is none. */
+static uint8_t *grow(struct build *b, size_t size)
+{
+	const size_t whole = (size + BSN_DS_SIZE - 1) / BSN_DS_SIZE * BSN_DS_SIZE;
+
+	if (b->size + whole > BUILD_MAX_BYTES) {
+		refuse(b,
+		       "%s would be longer than %d units of 16 bytes: take fewer or shorter "
+		       "segments",
+		       b->name, BSN_WQE_MAX_DS);
+		return NULL;
+	}
+	b->size += whole;
+	return b->bytes + b->size - whole;
+}
+
+static int add_segment(struct build *b, const struct bsn_seg_desc *desc)
+{
+	const uint16_t offset = (uint16_t)b->size;
+
+	if (b->set_count == BUILD_MAX_SEGMENTS)
+		return refuse(b, "more than %d segments with fields", BUILD_MAX_SEGMENTS);
+	if (!grow(b, desc->size_bytes))
+		return -EINVAL;
+	b->segments[b->set_count].desc = desc;
+	b->segments[b->set_count++].offset = offset;
+	return 0;
+}
+
+/* -- fields ------------------------------------------------------------------------------------- */
+
+static void put_row(uint8_t *segment, const struct bsn_row *row, uint64_t value)
+{
+	uint8_t *word = segment + 4 * row->dword;
+	const uint32_t mask = BSN_ROW_MASK(row->width) << row->lsb;
+
+	if (row->kind == BSN_ROW_FIELD64)
+		bsn_store_be64(word, value);
+	else
+		bsn_store_be32(word, (bsn_load_be32(word) & ~mask) | (uint32_t)value << row->lsb);
+}
+
+/* The row of "field" or "segment.field"; its segment is where @at says. */
+static const struct bsn_row *find_field(const struct build *b, const char *field, unsigned *at)
+{
+	const char *dot = strchr(field, '.');
+	const size_t len = dot ? (size_t)(dot - field) : 0;
+
+	for (*at = b->set_from; *at < b->set_count; (*at)++) {
+		const struct bsn_seg_desc *desc = b->segments[*at].desc;
+		const struct bsn_row *row = bsn_row_find(desc, dot ? dot + 1 : field);
+		if (row && (!dot || (strlen(desc->name) == len && !memcmp(desc->name, field, len))))
+			return row;
+	}
+	return NULL;
+}
+
+static int refuse_field(struct build *b, const char *field)
+{
+	size_t at = (size_t)snprintf(
+		b->why, sizeof(b->why), "%s%s%s has no field %s: its segments are", b->name,
+		b->op ? " on " : "", b->op ? record_transport_name(b->transport) : "", field);
+
+	for (unsigned i = b->set_from; i < b->set_count && at < sizeof(b->why); i++)
+		at += (size_t)snprintf(b->why + at, sizeof(b->why) - at, " %s",
+				       b->segments[i].desc->name);
+	return -EINVAL;
+}
+
+int build_set_number(struct build *b, const char *field, uint64_t value)
+{
+	unsigned at;
+	const struct bsn_row *row = find_field(b, field, &at);
+
+	if (!row)
+		return refuse_field(b, field);
+	if (row->kind != BSN_ROW_FIELD64 && value > BSN_ROW_MASK(row->width))
+		return refuse(b, "%s: 0x%llx has more than its %u bits: 0x%x at most", field,
+			      (unsigned long long)value, row->width, BSN_ROW_MASK(row->width));
+	put_row(b->bytes + b->segments[at].offset, row, value);
+	b->is_counted |=
+		b->segments[at].desc == &bsn_umr_ctrl_desc && !strcmp(row->name, "klm_octowords");
+	return 0;
+}
+
+static const struct bsn_enum_value *find_symbol(const struct bsn_enum *list, const char *name)
+{
+	for (size_t i = 0; list && i < list->count; i++)
+		if (!strcasecmp(list->values[i].name, name))
+			return &list->values[i];
+	return NULL;
+}
+
+int build_set(struct build *b, const char *field, const char *value)
+{
+	const struct bsn_enum_value *symbol;
+	const struct bsn_row *row;
+	unsigned long long number;
+	unsigned at;
+	char *end;
+
+	row = find_field(b, field, &at);
+	if (!row)
+		return refuse_field(b, field);
+	symbol = find_symbol(bsn_row_enum(b->segments[at].desc, row), value);
+	if (symbol)
+		return build_set_number(b, field, symbol->value);
+	errno = 0;
+	number = strtoull(value, &end, 0);
+	if (!isdigit((unsigned char)*value) || *end || errno)
+		return refuse(b,
+			      "%s: %s is neither a number of 64 bits nor the name of one of "
+			      "its values",
+			      field, value);
+	return build_set_number(b, field, number);
+}
+
+/* -- the operation ------------------------------------------------------------------------------ */
+
+/* Upper case, "-" as "_"; "write" as "RDMA_WRITE". */
+static const struct bsn_wqe_op *find_operation(const char *name)
+{
+	char upper[32];
+
+	for (uint32_t opcode = 0; opcode <= UINT8_MAX; opcode++) {
+		const struct bsn_wqe_op *op = bsn_wqe_op_find(opcode);
+		if (!op)
+			continue;
+		snprintf(upper, sizeof(upper), "%s", name);
+		for (char *c = upper; *c; c++)
+			*c = *c == '-' ? '_' : (char)toupper((unsigned char)*c);
+		if (!strcmp(op->name, upper) ||
+		    (!strncmp(op->name, "RDMA_", 5) && !strcmp(op->name + 5, upper)))
+			return op;
+	}
+	return NULL;
+}
+
+static int add_destination(struct build *b, bool is_extended)
+{
+	switch (b->transport) {
+	case BSN_TRANSPORT_UD:
+		return add_segment(b, is_extended ? &bsn_av_ud_grh_desc : &bsn_av_ud_desc);
+	case BSN_TRANSPORT_IPOIB:
+		return add_segment(b, &bsn_av_ud_grh_desc);
+	case BSN_TRANSPORT_DC:
+		return add_segment(b, is_extended ? &bsn_av_dc_grh_desc : &bsn_av_dc_desc);
+	case BSN_TRANSPORT_XRC:
+		return add_segment(b, &bsn_xrc_desc);
+	default:
+		return 0;
+	}
+}
+
+static int add_eth(struct build *b)
+{
+	if (b->transport == BSN_TRANSPORT_IPOIB && !grow(b, BSN_ETH_PAD_BYTES))
+		return -EINVAL;
+	return add_segment(b, &bsn_eth_desc);
+}
+
+static int add_atomic(struct build *b, uint32_t opmod)
+{
+	const bool is_4 = opmod == BSN_OPMOD_MASKED(4);
+
+	switch (b->op->opcode) {
+	case BSN_OPCODE_ATOMIC_CS:
+		return add_segment(b, &bsn_atomic_cs_desc);
+	case BSN_OPCODE_ATOMIC_FA:
+		return add_segment(b, &bsn_atomic_fa_desc);
+	case BSN_OPCODE_ATOMIC_MASKED_CS:
+		return add_segment(b, is_4 ? &bsn_masked_cs32_desc : &bsn_masked_cs_desc);
+	default:
+		return add_segment(b, is_4 ? &bsn_masked_fa32_desc : &bsn_masked_fa_desc);
+	}
+}
+
+static int add_message(struct build *b, const struct build_attr *attr)
+{
+	const bool is_packet = b->op->body == BSN_BODY_PACKETS ||
+			       attr->transport == BSN_TRANSPORT_ETH ||
+			       attr->transport == BSN_TRANSPORT_IPOIB;
+	int err;
+
+	if (b->op->data == BSN_DATA_NONE)
+		return 0;
+	err = add_destination(b, attr->is_extended);
+	if (!err && is_packet)
+		err = add_eth(b);
+	if (!err && b->op->has_raddr)
+		err = add_segment(b, &bsn_raddr_desc);
+	if (!err && b->op->has_atomic)
+		err = add_atomic(b, attr->opmod);
+	return err;
+}
+
+/* What lies behind the control segment of operations that are no messages. */
+static int add_body(struct build *b, uint32_t opmod)
+{
+	static const struct bsn_seg_desc *const bodies[] = {
+		[BSN_BODY_UMR] = &bsn_umr_ctrl_desc,    [BSN_BODY_SET_PSV] = &bsn_set_psv_desc,
+		[BSN_BODY_GET_PSV] = &bsn_get_psv_desc, [BSN_BODY_CHECK_PSV] = &bsn_check_psv_desc,
+		[BSN_BODY_FMR] = &bsn_fmr_desc,         [BSN_BODY_TM] = &bsn_tm_desc,
+		[BSN_BODY_WAIT] = &bsn_wait_en_desc,    [BSN_BODY_WAIT_EN] = &bsn_wait_en_desc,
+		[BSN_BODY_MMO] = &bsn_mmo_desc,         [BSN_BODY_ASO] = &bsn_aso_desc,
+		[BSN_BODY_FLOW] = &bsn_flow_desc,       [BSN_BODY_RAW] = NULL,
+	};
+	const struct bsn_seg_desc *desc = bodies[b->op->body];
+	int err;
+
+	if (b->op->body == BSN_BODY_WAIT && opmod != BSN_WAIT_CQ)
+		desc = &bsn_wait_mem_desc;
+	err = desc ? add_segment(b, desc) : 0;
+	if (!err && b->op->body == BSN_BODY_UMR) {
+		err = add_segment(b, &bsn_mkey_ctx_desc);
+		b->translations = b->size;
+	}
+	return err;
+}
+
+static int begin_receive(struct build *b, const char *name)
+{
+	static const struct {
+		const char *name;
+		const struct bsn_seg_desc *desc;
+	} heads[] = {
+		[BSN_RECV_PLAIN] = { "recv", NULL },
+		[BSN_RECV_LINKED] = { "recv-srq", &bsn_srq_next_desc },
+		[BSN_RECV_SIGNED] = { "recv-signed", &bsn_recv_sig_desc },
+	};
+
+	for (unsigned i = 0; i < COUNT(heads); i++) {
+		if (strcasecmp(name, heads[i].name))
+			continue;
+		b->name = heads[i].name;
+		b->head = (enum bsn_recv_head)i;
+		return heads[i].desc ? add_segment(b, heads[i].desc) : 0;
+	}
+	return refuse(b, "no operation %s: see wqe-dump build --list", name);
+}
+
+int build_begin(struct build *build, const struct build_attr *attr)
+{
+	struct build *b = build;
+	unsigned at;
+	int err;
+
+	memset(b, 0, sizeof(*b));
+	b->transport = attr->transport;
+	b->op = find_operation(attr->operation);
+	if (!b->op)
+		return begin_receive(b, attr->operation);
+	b->name = b->op->name;
+	err = add_segment(b, &bsn_ctrl_desc);
+	if (!err && (b->op->body == BSN_BODY_MESSAGE || b->op->body == BSN_BODY_PACKETS))
+		err = add_message(b, attr);
+	else if (!err && b->op->body != BSN_BODY_DATA)
+		err = add_body(b, attr->opmod);
+	if (!err)
+		err = build_set_number(b, "ctrl.opcode", b->op->opcode);
+	if (!err)
+		err = build_set_number(b, "ctrl.opmod", attr->opmod);
+	if (!err && find_field(b, "rgid_hi", &at)) /* the extended vector */
+		err = build_set_number(b, "ext", 1);
+	return err;
+}
+
+/* -- what follows ------------------------------------------------------------------------------- */
+
+/* Translations end with padding to 64 bytes, where they are not a pointer to them. */
+static int end_translations(struct build *b)
+{
+	const size_t count = b->size - b->translations;
+
+	if (!b->translations || b->translations_end)
+		return 0;
+	if (!b->is_counted && count % BSN_BB_SIZE && !grow(b, BSN_BB_SIZE - count % BSN_BB_SIZE))
+		return -EINVAL;
+	b->translations_end = b->size;
+	return 0;
+}
+
+int build_pointer(struct build *b, uint64_t addr, uint64_t length_bytes, uint64_t key)
+{
+	const bool is_umr = b->op && b->op->body == BSN_BODY_UMR;
+	uint8_t *segment;
+
+	if (key > UINT32_MAX)
+		return refuse(b, "a key has 32 bits: 0x%llx is none", (unsigned long long)key);
+	if (length_bytes > (is_umr ? BSN_KLM_MAX_BYTES : BSN_DATA_MAX_BYTES))
+		return refuse(b, "a segment has less than 2^31 bytes: split %llu in several",
+			      (unsigned long long)length_bytes);
+	segment = grow(b, BSN_DATA_SIZE);
+	if (!segment)
+		return -EINVAL;
+	if (is_umr)
+		bsn_klm_encode(segment, &(struct bsn_klm){ .byte_count = (uint32_t)length_bytes,
+							   .mkey = (uint32_t)key,
+							   .va = addr });
+	else
+		bsn_data_encode(segment, &(struct bsn_data){ .byte_count = (uint32_t)length_bytes,
+							     .lkey = (uint32_t)key,
+							     .addr = addr });
+	return 0;
+}
+
+int build_inline(struct build *b, const uint8_t *data, size_t size)
+{
+	const struct bsn_inline_hdr hdr = { .is_inline = 1, .byte_count = (uint32_t)size };
+	uint8_t *segment;
+
+	if (!b->op || b->op->data != BSN_DATA_GATHER)
+		return refuse(b, "%s takes no inline data: give --sge", b->name);
+	segment = grow(b, BSN_INLINE_HDR_SIZE + size);
+	if (!segment)
+		return -EINVAL;
+	bsn_inline_hdr_encode(segment, &hdr);
+	memcpy(segment + BSN_INLINE_HDR_SIZE, data, size);
+	return 0;
+}
+
+int build_raw(struct build *b, const uint8_t *data, size_t size)
+{
+	uint8_t *bytes = grow(b, size);
+
+	if (!bytes)
+		return -EINVAL;
+	memcpy(bytes, data, size);
+	return 0;
+}
+
+int build_header(struct build *b, const uint8_t *data, size_t size)
+{
+	const size_t inside = BSN_ETH_SIZE - BSN_ETH_START_OFFSET;
+	unsigned at;
+	int err;
+
+	if (size < inside)
+		return refuse(b, "a header has %zu bytes at least", inside);
+	if (!find_field(b, "eth.start", &at))
+		return refuse_field(b, "eth.start");
+	if ((size_t)b->segments[at].offset + BSN_ETH_SIZE != b->size)
+		return refuse(b, "give --header before --sge, --inline and --segment");
+	err = build_set_number(b, "eth.inline_size", size);
+	if (!err)
+		err = build_set_number(b, "eth.start", bsn_load_be16(data));
+	return err ? err : build_raw(b, data + inside, size - inside);
+}
+
+int build_segment(struct build *b, const char *name)
+{
+	for (size_t i = 0; i < bsn_segment_count; i++) {
+		const struct bsn_seg_desc *desc = bsn_segments[i];
+		int err;
+		if (strcmp(desc->name, name) || desc->size_bytes % BSN_DS_SIZE)
+			continue;
+		err = desc == &bsn_bsf_desc || desc == &bsn_bsf_crypto_desc ? end_translations(b)
+									    : 0;
+		b->set_from = b->set_count;
+		return err ? err : add_segment(b, desc);
+	}
+	return refuse(b, "no segment %s: see wqe-dump build --list", name);
+}
+
+/* -- the end ------------------------------------------------------------------------------------ */
+
+static int count_umr(struct build *b)
+{
+	const size_t count = (b->translations_end - b->translations) / BSN_XLT_SIZE;
+	const size_t bsf = (b->size - b->translations_end) / BSN_XLT_SIZE;
+	int err = 0;
+
+	if (b->is_counted || !(count + bsf))
+		return 0;
+	err = build_set_number(b, "umr_ctrl.is_inline", 1);
+	if (!err)
+		err = build_set_number(b, "umr_ctrl.klm_octowords", count);
+	if (!err && bsf)
+		err = build_set_number(b, "umr_ctrl.offset_or_bsf", bsf);
+	return err;
+}
+
+static int refuse_bad(struct build *b, const struct bsn_bad *bad, const char *advice)
+{
+	return refuse(b, "%s.%s at byte %u: %s%s", bad->segment, bad->field ? bad->field : "*",
+		      bad->offset, bad->why, advice);
+}
+
+/* The decoder is the judge. */
+static int judge(struct build *b, bool is_forced)
+{
+	static struct bsn_wqe wqe; /* too large for a stack */
+	struct bsn_recv_wqe recv;
+	struct bsn_bad bad;
+
+	if (is_forced)
+		return 0;
+	if (!b->op)
+		return bsn_recv_walk(b->bytes, b->size, b->head, &recv, &bad)
+			       ? refuse_bad(b, &bad, "")
+			       : 0;
+	if (bsn_wqe_walk(b->bytes, b->size, b->transport, &wqe, &bad) || bsn_wqe_check(&wqe, &bad))
+		return refuse_bad(b, &bad, "; --force builds it all the same");
+	if (wqe.raw_offset != wqe.size_bytes && b->op->body != BSN_BODY_RAW && !wqe.ctrl.opmod)
+		return refuse(b, "%s does not use what follows byte %u: leave it out, or --force",
+			      b->name, wqe.raw_offset);
+	return 0;
+}
+
+int build_end(struct build *b, bool is_forced)
+{
+	int err = end_translations(b);
+
+	b->set_from = 0;
+	if (!err && b->translations)
+		err = count_umr(b);
+	if (!err && b->op)
+		err = build_set_number(b, "ctrl.ds", b->size / BSN_DS_SIZE);
+	return err ? err : judge(b, is_forced);
+}

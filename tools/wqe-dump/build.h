@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A WQE from what people say of it: the fields are those of the tables, by their names. */
+#ifndef WQE_DUMP_BUILD_H
+#define WQE_DUMP_BUILD_H
+
+#include "bsn_decode.h"
+
+#define BUILD_MAX_BYTES    (BSN_WQE_MAX_DS * BSN_DS_SIZE)
+#define BUILD_MAX_SEGMENTS 16 /* that have fields to set */
+#define BUILD_WHY_BYTES    256
+
+/** struct build - a WQE that grows; functions answer 0 or -EINVAL, and why says what to do */
+struct build {
+	const char *name;            /* of the operation */
+	const struct bsn_wqe_op *op; /* NULL: a receive WQE */
+	enum bsn_recv_head head;     /* then: what it begins with */
+	enum bsn_transport transport;
+	size_t size;
+	size_t translations; /* UMR: where they begin and end, else 0 */
+	size_t translations_end;
+	bool is_counted;    /* UMR: klm_octowords was set */
+	unsigned set_from;  /* first segment that build_set() looks at */
+	unsigned set_count; /* of segments */
+	struct {
+		const struct bsn_seg_desc *desc;
+		uint16_t offset;
+	} segments[BUILD_MAX_SEGMENTS];
+	uint8_t bytes[BUILD_MAX_BYTES];
+	char why[BUILD_WHY_BYTES];
+};
+
+/** struct build_attr - what decides which segments there are */
+struct build_attr {
+	const char *operation; /* name of an opcode, RDMA_ may be left out; recv, recv_srq … */
+	enum bsn_transport transport;
+	uint32_t opmod;
+	bool is_extended; /* address vector of 48 bytes */
+};
+
+/** build_begin() - the segments that the operation has, all zero but for its opcode */
+int build_begin(struct build *build, const struct build_attr *attr);
+
+/**
+ * build_set() - sets a field
+ * @field: "rkey", or "raddr.rkey" where two segments have one of that name
+ * @value: a number, or the name of a value: "ALWAYS"
+ */
+int build_set(struct build *build, const char *field, const char *value);
+
+/** build_set_number() - likewise */
+int build_set_number(struct build *build, const char *field, uint64_t value);
+
+/** build_pointer() - appends a data segment; to a UMR a translation */
+int build_pointer(struct build *build, uint64_t addr, uint64_t length_bytes, uint64_t key);
+
+/** build_inline() - appends inline data */
+int build_inline(struct build *build, const uint8_t *data, size_t size);
+
+/** build_header() - puts the inline headers behind the Ethernet segment; before any data */
+int build_header(struct build *build, const uint8_t *data, size_t size);
+
+/** build_raw() - appends bytes that no table describes */
+int build_raw(struct build *build, const uint8_t *data, size_t size);
+
+/** build_segment() - appends a segment by its name; build_set() then sets its fields only */
+int build_segment(struct build *build, const char *name);
+
+/**
+ * build_end() - counts what is to be counted, and judges the whole
+ * @is_forced: take it though a ConnectX would refuse it
+ */
+int build_end(struct build *build, bool is_forced);
+
+#endif
