@@ -282,8 +282,27 @@ def test_the_client_is_killed(bench):
     check(err.count('\n') == 1, err)
 
 
-def test_a_fault_is_one_line(bench):
-    bench.complains('failed', PERF, 'lat', '--iters', '100', SOFTCX_FAULT='nth=20 fail 0x13 0x88')
+def test_a_failure_is_said_at_once(bench):
+    """In one line, with what the device said of it; --timeout is longer than the test may take."""
+    for test in 'lat', 'bw':
+        for path in 'dv', 'verbs', 'ibv':
+            def fails_by(plan, text):
+                bench.complains(text, PERF, test, '--path', path, '--timeout', '600',
+                                '--iters', '100', SOFTCX_FAULT=plan)
+            fails_by('nth=20 fail 0x13 0x88', 'vendor syndrome 0x88')
+            fails_by('nth=20 fail 0x13 0x88', 'write failed: remote access error')
+            fails_by('nth=20 remove-device', 'the device reports: local catastrophic error')
+            fails_by('nth=20 cq-overrun', 'the device reports: CQ error')
+
+
+def test_a_failure_at_the_server_is_said_at_once(bench):
+    port = free_port()
+    fault = {'SOFTCX_FAULT': 'nth=20 fail 0x13 0x88'}
+    serving = bench.start(PERF, 'lat', '--port', port, '--timeout', '600', 'server', **fault)
+    client = bench.start(PERF, 'lat', '--port', port, '--timeout', '600', 'client', 'localhost')
+    said = bench.finish(serving, 1)[1]
+    check('write failed: remote access error (syndrome 0x13' in said, said)
+    check('the peer went away' in bench.finish(client, 1)[1], 'the client waits')
 
 
 sys.exit(main(globals()))

@@ -21,6 +21,31 @@ struct waiting {
 	unsigned spins;
 };
 
+/*
+ * What is not told by a completion: that the device is gone, or that a queue failed by itself or by
+ * its peer's fault. Reading the events is also what makes a dead CQ's polls fail.
+ */
+static int look_for_events(const struct traffic *t)
+{
+	struct bsn_event event;
+
+	while (!bsn_device_get_event(t->device, &event)) {
+		switch (event.type) {
+		case IBV_EVENT_DEVICE_FATAL:
+		case IBV_EVENT_CQ_ERR:
+		case IBV_EVENT_QP_FATAL:
+		case IBV_EVENT_QP_REQ_ERR:
+		case IBV_EVENT_QP_ACCESS_ERR:
+			complain("the device reports: %s",
+				 ibv_event_type_str((enum ibv_event_type)event.type));
+			return -1;
+		default: /* ports may come back */
+			break;
+		}
+	}
+	return 0;
+}
+
 /* After a look that found nothing. 0: look again; -1: it will not come. */
 static int wait_more(const struct traffic *t, struct waiting *w)
 {
@@ -29,6 +54,8 @@ static int wait_more(const struct traffic *t, struct waiting *w)
 	step();
 	if (++w->spins & ((1u << SPINS_LOG2) - 1))
 		return 0;
+	if (look_for_events(t))
+		return -1;
 	now = now_ns();
 	if (!w->deadline)
 		w->deadline = now + (uint64_t)t->timeout_ms * 1000000;

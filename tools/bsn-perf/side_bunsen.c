@@ -73,17 +73,16 @@ static int post_recv(struct side *side, unsigned count)
 	return err ? complain_of_post("receive", err) : 0;
 }
 
-/* The failure of the queue in words, which tells more than the completion's status. */
+/* The queue's first failure tells more than a request that was flushed after it. */
 static int complain_of_completion(struct bunsen_side *b, const struct bsn_completion *c)
 {
 	struct bsn_qp_error error;
 
-	if (!bsn_qp_error(b->qp, &error) && error.has_failed && error.first.syndrome && error.text)
-		complain("%s failed: %s", traffic_op_names[b->side.plan.op], error.text);
-	else
-		complain("%s failed: %s", traffic_op_names[b->side.plan.op],
-			 ibv_wc_status_str((enum ibv_wc_status)c->status));
-	return -1;
+	if (bsn_qp_error(b->qp, &error) || !error.has_failed)
+		error = (struct bsn_qp_error){ .first = *c };
+	c = &error.first; /* of what was flushed, too */
+	return complain_of_failure(&b->side, c->status, c->syndrome, c->vendor_syndrome,
+				   error.text);
 }
 
 static int reap_from(struct bunsen_side *b, struct bsn_cq *cq)

@@ -54,8 +54,8 @@ static int reap_from(struct ibv_side *v, struct ibv_cq *cq)
 		return fail_with("poll", "the completion queue is broken");
 	for (int i = 0; i < n; i++)
 		if (wc[i].status)
-			return fail_with(traffic_op_names[v->side.plan.op],
-					 ibv_wc_status_str(wc[i].status));
+			return complain_of_failure(&v->side, wc[i].status, 0, wc[i].vendor_err,
+						   NULL);
 	return n;
 }
 

@@ -155,6 +155,39 @@ static int read_role(poptContext context, struct test *test)
 	return 0;
 }
 
+/* -- failures ----------------------------------------------------------------------------------- */
+
+static const char *advice_on(enum ibv_wc_status status)
+{
+	switch (status) {
+	case IBV_WC_RETRY_EXC_ERR:
+		return "is the peer there, on the same network? compare the GIDs (bsn-info)";
+	case IBV_WC_RNR_RETRY_EXC_ERR:
+		return "the peer is too slow to post receives: use a smaller --depth";
+	case IBV_WC_WR_FLUSH_ERR:
+		return "the queue pair had failed before: what the peer says tells why";
+	case IBV_WC_REM_ACCESS_ERR:
+	case IBV_WC_REM_INV_REQ_ERR:
+	case IBV_WC_REM_OP_ERR:
+		return "the other end takes it for a mistake: run the same bsn-perf at both";
+	default:
+		return "the kernel's log may say more";
+	}
+}
+
+int complain_of_failure(const struct side *side, enum ibv_wc_status status, unsigned syndrome,
+			unsigned vendor_syndrome, const char *cause)
+{
+	char known[24] = "";
+
+	if (syndrome)
+		snprintf(known, sizeof(known), "syndrome 0x%02x, ", syndrome & 0xff);
+	complain("%s failed: %s (%svendor syndrome 0x%02x)%s%s; %s",
+		 traffic_op_names[side->plan.op], ibv_wc_status_str(status), known, vendor_syndrome,
+		 cause ? ": " : "", cause ? cause : "", advice_on(status));
+	return -1;
+}
+
 /* -- setting up --------------------------------------------------------------------------------- */
 
 static struct bsn_device_attr device_attr(const struct test *test)
@@ -403,6 +436,8 @@ static int run(struct test *test)
 	if (!report)
 		return PERF_FAILED;
 	err = set_up(test);
+	if (!err)
+		test->traffic.device = test->device;
 	if (!err)
 		err = test->plan.is_bw ? run_bw(&test->traffic, &test->ns)
 				       : run_lat(&test->traffic, &test->histogram);

@@ -64,6 +64,13 @@ struct side {
 	uint64_t outstanding;
 };
 
+/*
+ * A request of a side failed: its status and syndromes (0: not known), @cause in words or NULL, and
+ * what to do. Returns -1.
+ */
+int complain_of_failure(const struct side *side, enum ibv_wc_status status, unsigned syndrome,
+			unsigned vendor_syndrome, const char *cause);
+
 /* Both take the memory from @side->memory. */
 int side_bunsen_open(struct bsn_device *device, const struct plan *plan,
 		     const struct side_memory *memory, struct side **side);
@@ -97,6 +104,7 @@ int session_meet(int peer, int timeout_ms);
 
 /* Who takes part: the far side too where it is in this process, else the peer's socket. */
 struct traffic {
+	struct bsn_device *device;
 	struct side *near, *far; /* @far NULL: in another process */
 	int peer;                /* its socket, or -1 */
 	int timeout_ms;          /* without progress */
