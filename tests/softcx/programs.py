@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Unmodified programs of the distribution on softcx, alone and in pairs. Speaks TAP.
 
-usage: programs.py PRELOAD
+usage: programs.py SOFTCX
 
-Each case has a fabric of its own, so that parallel runs do not meet. A program that is not
-installed skips its cases.
+Each case has a fabric of its own, so that parallel runs do not meet, and a trace, in which a finding
+fails it. A program that is not installed skips its cases.
 """
 
 import os
@@ -14,10 +14,11 @@ import shutil
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 
-PRELOAD = os.path.abspath(sys.argv[1])
-DEADLINE_S = 30
+SOFTCX = os.path.abspath(sys.argv[1])
+DEADLINE_S = 60 # one core may be another's
 
 PINGPONGS = ['ibv_rc_pingpong', 'ibv_uc_pingpong', 'ibv_ud_pingpong', 'ibv_srq_pingpong']
 PERFTESTS = ['ib_write_lat', 'ib_read_lat', 'ib_send_lat', 'ib_atomic_lat', 'ib_write_bw',
@@ -28,17 +29,32 @@ class Failure(Exception):
     pass
 
 
-def environment(case, link, more):
-    env = dict(os.environ, LD_PRELOAD=PRELOAD, SOFTCX_LINK=link, **more)
-    env['SOFTCX_FABRIC'] = f'test-{os.getpid()}-{case}'
-    for name in ('SOFTCX_GENERATION', 'SOFTCX_FAULT', 'SOFTCX_TRACE', 'SOFTCX_PASSIVE'):
-        env.pop(name, None)
-    return env
+class Case:
+    """What one case runs its programs on."""
 
+    def __init__(self, number, folder, link, options, more):
+        self.link = link
+        self.fabric = f'test-{os.getpid()}-{number}'
+        self.trace = os.path.join(folder, f'trace-{number}')
+        self.launcher = [SOFTCX, 'run', f'--fabric={self.fabric}', f'--link={link}',
+                         f'--trace={self.trace}', *options, '--']
+        self.env = dict(os.environ, **more)
 
-def start(command, env):
-    return subprocess.Popen(command, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                            stderr=subprocess.STDOUT, text=True)
+    def start(self, command, env=None):
+        # pylint: disable=consider-using-with
+        return subprocess.Popen(self.launcher + command, env=env or self.env,
+                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                stderr=subprocess.STDOUT, text=True)
+
+    def check_trace(self):
+        """Both sides' WQEs are in it, and nothing wrong with them."""
+        with open(self.trace, encoding='ascii') as trace:
+            lines = trace.readlines()
+        findings = [line for line in lines if ' lint: ' in line]
+        if findings:
+            raise Failure(f'{len(findings)} findings, the first ones:\n' + ''.join(findings[:5]))
+        if not any(' wqe: ' in line for line in lines):
+            raise Failure(f'no WQE in a trace of {len(lines)} lines')
 
 
 def finish(process, deadline):
@@ -48,7 +64,7 @@ def finish(process, deadline):
     except subprocess.TimeoutExpired:
         process.kill()
         out, _ = process.communicate()
-        raise Failure(f'{process.args[0]}: not done after {DEADLINE_S} s\n{out}') from None
+        raise Failure(f'{" ".join(process.args)}: not done in {DEADLINE_S} s\n{out}') from None
     if process.returncode:
         raise Failure(f'{" ".join(process.args)}: exit status {process.returncode}\n{out}')
     return out
@@ -73,43 +89,48 @@ def is_listening(port):
     return False
 
 
-def run_pair(command, client_more, env):
+def await_server(server, port, deadline):
+    while not is_listening(port):
+        if server.poll() is not None:
+            finish(server, deadline)
+        if time.monotonic() > deadline:
+            raise Failure(f'{" ".join(server.args)}: does not listen')
+        time.sleep(0.01)
+
+
+def run_pair(case, command, client_more=()):
     """Server and client of one program, each started like the other but for the server's name."""
-    port = str(free_port())
+    port = free_port()
     deadline = time.monotonic() + DEADLINE_S
-    server = start(command + ['-p', port], env)
-    client = None
+    command = command + ['-p', str(port)]
+    processes = [case.start(command)]
     try:
-        while not is_listening(int(port)):
-            if server.poll() is not None:
-                finish(server, deadline)
-            if time.monotonic() > deadline:
-                raise Failure(f'{command[0]}: the server does not listen')
-            time.sleep(0.01)
-        client = start(command[:1] + ['127.0.0.1'] + command[1:] + ['-p', port] + client_more, env)
-        finish(client, deadline)
-        finish(server, deadline)
+        await_server(processes[0], port, deadline)
+        processes.append(case.start(command[:1] + ['127.0.0.1'] + command[1:] + list(client_more)))
+        for process in reversed(processes):
+            finish(process, deadline)
     finally:
-        for process in (client, server):
-            if process and process.poll() is None:
+        for process in processes:
+            if process.poll() is None:
                 process.kill()
                 process.communicate()
+    case.check_trace()
 
 
-def check_devinfo(link, env):
-    out = finish(start(['ibv_devinfo', '-v'], env), time.monotonic() + DEADLINE_S)
-    layer = 'InfiniBand' if link == 'ib' else 'Ethernet'
+def check_devinfo(case):
+    out = finish(case.start(['ibv_devinfo', '-v']), time.monotonic() + DEADLINE_S)
+    layer = 'InfiniBand' if case.link == 'ib' else 'Ethernet'
     for wanted in ('hca_id:\tmlx5_0', 'PORT_ACTIVE', f'link_layer:\t\t{layer}', 'GID[  0]'):
         if wanted not in out:
             raise Failure(f'no "{wanted}" in\n{out}')
     for version in ('RoCE v1', 'RoCE v2'):
-        if (version in out) != (link == 'roce'):
+        if (version in out) != (case.link == 'roce'):
             raise Failure(f'"{version}" where it does not belong, or not where it does\n{out}')
 
 
-def check_refusal(env):
+def check_refusal(case):
     """A wish that is not understood gives no device, and one line that names it."""
-    process = start(['ibv_devinfo'], dict(env, SOFTCX_GENERATION='cx9'))
+    process = case.start(['env', 'SOFTCX_GENERATION=cx9', 'ibv_devinfo'])
     out, _ = process.communicate(timeout=DEADLINE_S)
     if not process.returncode or out.count('softcx: SOFTCX_GENERATION=cx9 is not known') != 1:
         raise Failure(f'exit status {process.returncode}\n{out}')
@@ -124,46 +145,52 @@ def check_nothing_left():
         raise Failure(f'left behind: {" ".join(sorted(left))}')
 
 
+def pairs(link):
+    """(command, options of softcx run, more arguments of the client, more environment)"""
+    gid = [] if link == 'ib' else ['-g', '3']
+    for program in PINGPONGS:
+        for flags in ([], ['-e']):
+            yield [program, '-n', '200', *flags, *gid], [], [], {}
+    gid = ['-d', 'mlx5_0'] if link == 'ib' else ['-d', 'mlx5_0', '-x', '3']
+    for program in PERFTESTS:
+        yield [program, '-n', '100', *gid], [], [], {}
+    if link == 'ib':
+        yield ['ibv_rc_pingpong', '-n', '200'], ['--exact'], [], {}
+        yield ['ib_write_bw', '-a', '-n', '20'], [], [], {}
+    for transport in ('rc_x', 'ud_x'):
+        yield (['ucx_perftest'], [], ['-t', 'tag_lat', '-n', '100', '-w', '10'],
+               {'UCX_TLS': transport, 'UCX_NET_DEVICES': 'mlx5_0:1'})
+
+
 def cases():
-    """(name, program, function of its environment, more environment)"""
+    """(name, program, function of the case, link, options, more environment)"""
     for link in ('ib', 'roce'):
-        yield (f'ibv_devinfo on {link}', 'ibv_devinfo', link,
-               lambda env, link=link: check_devinfo(link, env), {})
-        gid = [] if link == 'ib' else ['-g', '3']
-        for program in PINGPONGS:
-            for flags in ([], ['-e']):
-                command = [program, '-n', '200'] + flags + gid
-                yield (f'{" ".join(command)} on {link}', program, link,
-                       lambda env, c=command: run_pair(c, [], env), {})
-        for program in PERFTESTS:
-            gid = [] if link == 'ib' else ['-x', '3']
-            command = [program, '-d', 'mlx5_0', '-n', '100'] + gid
-            yield (f'{" ".join(command)} on {link}', program, link,
-                   lambda env, c=command: run_pair(c, [], env), {})
-        for transport in ('rc_x', 'ud_x'):
-            ucx = {'UCX_TLS': transport, 'UCX_NET_DEVICES': 'mlx5_0:1'}
-            yield (f'ucx_perftest over {transport} on {link}', 'ucx_perftest', link,
-                   lambda env: run_pair(['ucx_perftest'],
-                                        ['-t', 'tag_lat', '-n', '100', '-w', '10'], env), ucx)
-    yield ('a generation that is not known', 'ibv_devinfo', 'ib', check_refusal, {})
-    yield ('nothing is left behind', 'true', 'ib', lambda env: check_nothing_left(), {})
+        yield f'ibv_devinfo on {link}', 'ibv_devinfo', check_devinfo, link, [], {}
+        for command, options, client_more, env in pairs(link):
+            name = ' '.join([*command, *options, *env.values(), 'on', link])
+            yield (name, command[0], lambda case, c=command, m=client_more: run_pair(case, c, m),
+                   link, options, env)
+    yield 'a generation that is not known', 'ibv_devinfo', check_refusal, 'ib', [], {}
+    yield 'nothing is left behind', 'true', lambda case: check_nothing_left(), 'ib', [], {}
 
 
 def main():
     number = failed = 0
-    for number, (name, program, link, function, more) in enumerate(cases(), 1):
-        if not shutil.which(program):
-            print(f'ok {number} - {name} # SKIP {program} is not installed')
-            continue
-        try:
-            function(environment(number, link, more))
-            print(f'ok {number} - {name}')
-        except Failure as failure:
-            failed += 1
-            print(f'not ok {number} - {name}')
-            for line in str(failure).split('\n'):
-                print(f'# {line}')
-        sys.stdout.flush()
+    with tempfile.TemporaryDirectory() as folder:
+        for number, (name, program, function, link, options, env) in enumerate(cases(), 1):
+            if not shutil.which(program):
+                print(f'ok {number} - {name} # SKIP {program} is not installed')
+                continue
+            case = Case(number, folder, link, options, env)
+            try:
+                function(case)
+                print(f'ok {number} - {name}')
+            except Failure as failure:
+                failed += 1
+                print(f'not ok {number} - {name}')
+                for line in str(failure).split('\n'):
+                    print(f'# {line}')
+            sys.stdout.flush()
     print(f'1..{number}')
     return 1 if failed else 0
 
