@@ -383,4 +383,86 @@ def test_findings(_bench):
     check(not only(golden('rdma_write'))['findings'], 'nothing is wrong')
 
 
+# -- bad input -----------------------------------------------------------------------------------
+
+def complaint(text, *args, status=1):
+    """The one line that it says."""
+    done = run(text, *args)
+    err = done.stderr.decode()
+    check(done.returncode == status, f'{args}: {done.returncode}: {err}')
+    check(err.count('\n') == 1 and err.startswith('wqe-dump: '), f'{args}: {err!r}')
+    check(not done.stdout, done.stdout)
+    return err
+
+
+def test_nothing_there(_bench):
+    for text in '', '\n' * 3, 'a log\nwithout any error\n', 'dead beef cafe\n12\n':
+        check('nothing found' in complaint(text), text)
+
+
+def test_bytes_that_are_no_dump(_bench):
+    for data in bytes(4096), bytes(range(256)) * 40, pathlib.Path(DUMP).read_bytes():
+        check('neither CQEs nor WQEs' in complaint(data), data[:16])
+    check('neither CQEs nor WQEs' in complaint(bytes(range(256)).hex()), 'hexadecimal')
+
+
+def test_cut_bytes(_bench):
+    complaint(golden('rdma_write')[:40])
+    complaint(golden('rdma_write')[:40], '--format', 'wqe')
+    complaint(SHAPES['xxd'](golden('cqe_err_remote_access')[:60]))
+    complaint(SHAPES['hexdump -C'](golden('rdma_write')[:40]), '--format', 'wqe')
+
+
+def test_files_that_cannot_be_read(_bench):
+    check('No such file' in complaint('', '/no/such/file', status=2), 'a missing one')
+    check('Is a directory' in complaint('', '/', status=2), 'a folder')
+    done = run('\n'.join(libmlx5()), '/no/such/file', '-')
+    check(done.returncode == 2 and b'REMOTE_ACCESS' in done.stdout, 'the others are read')
+
+
+def test_usage(_bench):
+    for args in ['--frob'], ['--format', 'frob'], ['--transport', 'frob'], ['--stride', '17']:
+        check(args[-1] in complaint('', *args, status=2), args)
+    check(run('', '--version').stdout.startswith(b'wqe-dump '), 'no version')
+    check(b'--transport' in run('', '--help').stdout, 'no help')
+
+
+def test_long_lines(_bench):
+    error = '\n'.join(libmlx5())
+    for filler in 'x' * (3 << 20), 'word ' * (1 << 20), '0' * (9 << 20), '00 ' * (3 << 20):
+        report = look(f'{filler}\n{error}\nafter {filler}')
+        check([record['line'] for record in report['records']] == [2], str(report)[:500])
+    found = look('x' * (5 << 20) + ' ' + error)['records']
+    check([record['line'] for record in found] == [1], 'at the end of a long line')
+
+
+def test_a_ring_in_one_line(_bench):
+    ring = send_ring(1 << 15, 0)
+    for text in ring.hex(), ' '.join(words(ring[:1 << 20], 4)):
+        check(len(text) > 1 << 20, 'more than a megabyte')
+        count = len(text.replace(' ', '')) // 128
+        check(len(dump(text)['records']) > count // 4, 'the whole ring')
+
+
+def test_closed_pipe(_bench):
+    """Who has seen enough ends it, quietly."""
+    with tempfile.NamedTemporaryFile('w') as log:
+        log.write('\n'.join(libmlx5() * 20000))
+        log.flush()
+        for args in [], ['--json'], ['--brief']:
+            with subprocess.Popen([DUMP, *args, log.name], stdout=subprocess.PIPE,
+                                  stderr=subprocess.PIPE) as process:
+                process.stdout.readline()
+                process.stdout.close()
+                err = process.stderr.read()
+                check(process.wait(timeout=60) == 0 and not err, err)
+
+
+def test_full_disk(_bench):
+    with open('/dev/full', 'wb') as full:
+        done = subprocess.run([DUMP], input='\n'.join(libmlx5()).encode(), stdout=full,
+                              stderr=subprocess.PIPE, timeout=60, check=False)
+    check(done.returncode == 2 and done.stderr.count(b'\n') == 1, done)
+
+
 sys.exit(main(globals()))

@@ -248,6 +248,11 @@ static bool continues(struct block *block, const struct hex_row *row)
 	return offset == block->size;
 }
 
+static bool is_full(const struct block *block)
+{
+	return block->size >= BLOCK_MAX_BYTES || block->text_len >= 2 * BLOCK_MAX_BYTES;
+}
+
 static void add_row(struct block *block, const struct line *line, const struct hex_row *row,
 		    const uint8_t *bytes)
 {
@@ -301,7 +306,7 @@ static enum form_answer feed_hex(struct scan *scan, const struct line *line, voi
 		finish(scan, block);
 		return FORM_OVER;
 	}
-	if (block->place_count && (!continues(block, &row) || block->size >= BLOCK_MAX_BYTES))
+	if (block->place_count && (!continues(block, &row) || is_full(block)))
 		finish(scan, block); /* and this one begins another */
 	add_row(block, line, &row, bytes);
 	return FORM_MORE;

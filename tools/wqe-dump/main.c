@@ -87,8 +87,8 @@ static int read_stride(struct scan_attr *attr)
 {
 	if (options.stride < 0 || options.stride % BSN_DATA_SIZE ||
 	    options.stride > (int)(BSN_RECV_MAX_DATA + 1) * BSN_DATA_SIZE) {
-		fprintf(stderr, "wqe-dump: --stride is a multiple of %d up to %d\n", BSN_DATA_SIZE,
-			(BSN_RECV_MAX_DATA + 1) * BSN_DATA_SIZE);
+		fprintf(stderr, "wqe-dump: --stride %d is no multiple of %d up to %d\n",
+			options.stride, BSN_DATA_SIZE, (BSN_RECV_MAX_DATA + 1) * BSN_DATA_SIZE);
 		return -EINVAL;
 	}
 	attr->stride_bytes = (size_t)options.stride;
@@ -112,13 +112,16 @@ static int scan_file(struct scan *scan, const char *path)
 }
 
 /* Says so where there was nothing, which is no error of ours. */
-static int tell_count(unsigned long count, int err)
+static int tell_count(const struct scan *scan, int err)
 {
 	if (err)
 		return WQE_DUMP_FAILED;
-	if (count)
+	if (scan_count(scan))
 		return WQE_DUMP_FOUND;
-	fprintf(stderr, "wqe-dump: nothing found\n");
+	if (!scan_unread_count(scan) || options.json)
+		fprintf(stderr,
+			"wqe-dump: nothing found: no CQE, no WQE and no error of any form that "
+			"--help names\n");
 	return WQE_DUMP_NOTHING;
 }
 
@@ -138,7 +141,7 @@ static int dump_files(const char **paths, const struct scan_attr *attr, struct s
 		if (scan_file(scan, *path))
 			err = -EIO;
 	sink->end(sink);
-	status = command_finish(tell_count(scan_count(scan), err));
+	status = command_finish(tell_count(scan, err));
 	scan_destroy(scan);
 	return status;
 }

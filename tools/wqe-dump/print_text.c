@@ -241,10 +241,11 @@ static void print_line(struct sink *sink, const struct record *record)
 static void print_unread(struct sink *sink, const char *file, unsigned long line, const char *why)
 {
 	(void)sink;
-	printf("%s", file);
+	fflush(stdout); /* in the order of the input, where both are seen */
+	fprintf(stderr, "wqe-dump: %s", file);
 	if (line)
-		printf(":%lu", line);
-	printf(": not read: %s\n", why);
+		fprintf(stderr, ":%lu", line);
+	fprintf(stderr, ": not read: %s\n", why);
 }
 
 struct sink print_text = { begin, print_all, print_unread, end };

@@ -420,7 +420,7 @@ static void tell_wqes(struct teller *teller)
 		at += tell_wqe(teller, at) * UNIT;
 }
 
-void raw_tell(struct scan *scan, const struct raw *raw)
+bool raw_tell(struct scan *scan, struct raw *raw)
 {
 	struct teller teller = { .scan = scan, .raw = raw, .attr = scan_attr_of(scan) };
 	enum raw_kind kind;
@@ -433,8 +433,9 @@ void raw_tell(struct scan *scan, const struct raw *raw)
 			scan, line_of(raw, 0),
 			"%zu bytes that are neither CQEs nor WQEs (--format says what they are)",
 			raw->size);
-		return;
+		return false;
 	}
+	raw->kind = kind;
 	if (kind == RAW_CQE || kind == RAW_CQE128)
 		tell_cqes(&teller, kind == RAW_CQE ? BSN_CQE_SIZE : BSN_CQE128_SIZE);
 	else if (kind == RAW_WQE)
@@ -443,4 +444,5 @@ void raw_tell(struct scan *scan, const struct raw *raw)
 		tell_recvs(&teller, kind == RAW_RECV_SRQ      ? BSN_RECV_LINKED
 				    : kind == RAW_RECV_SIGNED ? BSN_RECV_SIGNED
 							      : BSN_RECV_PLAIN);
+	return true;
 }

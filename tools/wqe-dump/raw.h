@@ -31,7 +31,12 @@ struct raw {
  */
 int raw_score(const struct scan_attr *attr, const uint8_t *bytes, size_t size, enum raw_kind *kind);
 
-/** raw_tell() - tells the scanner what the bytes are, each CQE and WQE, or that they are neither */
-void raw_tell(struct scan *scan, const struct raw *raw);
+/**
+ * raw_tell() - tells the scanner what the bytes are, each CQE and WQE, or that they are neither
+ * @raw: its kind becomes what they were, for bytes that go on
+ *
+ * Return: false: neither.
+ */
+bool raw_tell(struct scan *scan, struct raw *raw);
 
 #endif

@@ -37,7 +37,7 @@ struct scan {
 	bool takes_hex;
 	const struct input *input;
 	const struct form *form; /* being asked */
-	unsigned long count;
+	unsigned long count, unread;
 	unsigned open_count;
 	struct open_form open[OPEN_MAX];
 };
@@ -63,6 +63,7 @@ void scan_unread(struct scan *scan, unsigned long line, const char *format, ...)
 	va_start(args, format);
 	vsnprintf(why, sizeof(why), format, args);
 	va_end(args);
+	scan->unread++;
 	scan->sink->unread(scan->sink, scan->input->name, line, why);
 }
 
@@ -193,12 +194,15 @@ static void feed_line(struct scan *scan, struct line *line)
 
 static int scan_binary(struct scan *scan, struct input *input)
 {
-	const uint8_t *bytes;
+	struct raw raw = { .kind = RAW_GUESS };
 	long size;
 
 	scan->form = &form_binary;
-	while ((size = input_bytes(input, &bytes)) > 0)
-		raw_tell(scan, &(struct raw){ .bytes = bytes, .size = (size_t)size });
+	while ((size = input_bytes(input, &raw.bytes)) > 0) {
+		raw.size = (size_t)size;
+		if (!raw_tell(scan, &raw) || ferror(stdout))
+			return 0; /* it is nothing, or nobody listens */
+	}
 	return (int)size;
 }
 
@@ -213,10 +217,10 @@ int scan_input(struct scan *scan, struct input *input)
 		return got;
 	if (got)
 		return scan_binary(scan, input);
-	while ((got = input_next(input, &line)) > 0)
+	while (!ferror(stdout) && (got = input_next(input, &line)) > 0)
 		feed_line(scan, &line);
 	give_up_all(scan);
-	return got;
+	return got < 0 ? got : 0;
 }
 
 /* -- the scanner -------------------------------------------------------------------------------- */
@@ -258,6 +262,11 @@ struct scan *scan_create(const struct scan_attr *attr, struct sink *sink)
 unsigned long scan_count(const struct scan *scan)
 {
 	return scan->count;
+}
+
+unsigned long scan_unread_count(const struct scan *scan)
+{
+	return scan->unread;
 }
 
 const struct scan_attr *scan_attr_of(const struct scan *scan)

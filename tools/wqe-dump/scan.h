@@ -33,6 +33,9 @@ int scan_input(struct scan *scan, struct input *input);
 /** scan_count() - how many records there were so far */
 unsigned long scan_count(const struct scan *scan);
 
+/** scan_unread_count() - how many things that could not be read */
+unsigned long scan_unread_count(const struct scan *scan);
+
 /** scan_attr() - as given to scan_create() */
 const struct scan_attr *scan_attr_of(const struct scan *scan);
 
