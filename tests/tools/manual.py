@@ -10,7 +10,8 @@ import sys
 sys.path.insert(0, __file__.rsplit('/', 2)[0])
 import tap
 
-COMMANDS = {'bsn-perf': ['cost', 'lat', 'bw'], 'bsn-info': [None]}
+COMMANDS = {'bsn-perf': ['cost', 'lat', 'bw'], 'bsn-info': [None],
+            'wqe-dump': [None, 'explain', 'build']}
 
 
 def options_of(program, command):
@@ -21,7 +22,7 @@ def options_of(program, command):
 
 def missing(program, page):
     text = open(page, encoding='utf-8').read().replace('\\-', '-')
-    name = re.search(r'bsn-\w+', page.rsplit('/', 1)[-1]).group()
+    name = page.rsplit('/', 1)[-1].removesuffix('.1')
     wrong = [f'{name}: {option} is not in {page}' for command in COMMANDS[name]
              for option in sorted(options_of(program, command)) if option not in text]
     if shutil.which('groff'):
