@@ -38,7 +38,7 @@ static bool add_row(struct collect *collect, const struct line *line)
 		return false;
 	if (row.count > collect->wanted - collect->count)
 		row.count = collect->wanted - collect->count;
-	if (row.count < 4)
+	if (row.count < 4 || (!row.is_pure && row.count < BSN_DS_SIZE))
 		return false;
 	memcpy(collect->bytes + collect->count, bytes, row.count);
 	collect->count += row.count;

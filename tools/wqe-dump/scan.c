@@ -121,7 +121,7 @@ static bool feed_open(struct scan *scan, uint64_t bits, const struct line *line)
 		struct open_form *open = &scan->open[i];
 		enum form_answer answer;
 
-		if (!open->form || open->stream != line->stream)
+		if (!open->form || (line->stream && open->stream != line->stream))
 			continue;
 		if (open->form->begins_anew && has_mark(open->form, bits)) {
 			give_up(scan, open);
@@ -129,7 +129,8 @@ static bool feed_open(struct scan *scan, uint64_t bits, const struct line *line)
 		}
 		scan->form = open->form;
 		answer = open->form->feed(scan, line, open->state);
-		open->idle = 0;
+		if (answer != FORM_PASS)
+			open->idle = 0;
 		if (answer == FORM_TAKEN || answer == FORM_OVER)
 			free_place(scan, open);
 		if (answer == FORM_TAKEN || answer == FORM_MORE)
