@@ -3,10 +3,10 @@
 
 #include <string.h>
 
-/* Where lines of several look alike the first one has it. */
 const struct form *const forms[] = {
-	&form_libmlx5,       &form_libmlx5_wqe, &form_mlx5_ib, &form_mlx5_ib_wqe,
-	&form_mlx5_core_wqe, &form_hex,         &form_binary,  NULL,
+#define POINT_TO(id) &form_##id,
+	FORMS(POINT_TO) NULL
+#undef POINT_TO
 };
 
 _Static_assert(sizeof(forms) / sizeof(forms[0]) <= FORMS_MAX + 1, "each form has a bit of a word");

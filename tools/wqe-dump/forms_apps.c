@@ -1,0 +1,399 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What programs write of completions that failed. What a completion has beside status, vendor error
+ * and QP is not defined then, so the opcode and length that many print are left alone. */
+#include "forms.h"
+
+#include <infiniband/verbs.h>
+#include <string.h>
+
+#include "hex.h"
+#include "keys.h"
+#include "raw.h"
+#include "status.h"
+
+/* -- NCCL and those that have its code: src/transport/net_ib/p2p.cc; the vendor error is decimal --- */
+
+static const struct shape nccl_lines[] = {
+	LINE(STATUS, UNKNOWN, "Got completion from peer ", FIELD_WORD("peer ", "peer"),
+	     STATUS("with status="), DECIMAL("vendor err ", vendor_syndrome),
+	     DECIMAL("vendor_err=", vendor_syndrome), FIELD_WORD("localGid ", "local_gid"),
+	     FIELD_WORD("remoteGids", "remote_gid"), FIELD_WORD("hca ", "device")),
+	LINE(STATUS, UNKNOWN, "Got completion from peer ", FIELD_WORD("peer ", "peer"),
+	     STATUS("with error "), DECIMAL("vendor err ", vendor_syndrome)),
+	LINE(STATUS, UNKNOWN, "Got completion with error ", STATUS("with error "),
+	     DECIMAL("vendor err ", vendor_syndrome)),
+	LAST_LINE,
+};
+
+KEYS_FORM(nccl, "nccl", nccl_lines, "NET/IB");
+
+/* -- MPI: Open MPI 4's btl_openib_component.c handle_wc(), MVAPICH2's ibv_channel_manager.c ---------- */
+
+static const struct shape mpi_lines[] = {
+	LINE(STATUS, UNKNOWN, "error polling ", STATUS("status number "),
+	     FIELD_HEX("wr_id ", "wr_id"), DECIMAL("vendor error ", vendor_syndrome)),
+	LINE(STATUS, UNKNOWN, "ompletion with error ", STATUS("error "),
+	     HEX("vendor code=", vendor_syndrome)),
+	LAST_LINE,
+};
+
+KEYS_FORM(mpi, "mpi", mpi_lines, "error polling ", "vendor code=0x");
+
+/*
+ * -- perftest: src/perftest_resources.h NOTIFY_COMP_ERROR_SEND and _RECV; the examples of rdma-core:
+ * libibverbs/examples, librdmacm/examples
+ */
+
+static const struct shape perftest_line =
+	LINE(STATUS, UNKNOWN, "Failed status", STATUS("Failed status"),
+	     FIELD_DECIMAL("wr_id ", "wr_id"), HEX("syndrom ", vendor_syndrome));
+
+struct perftest {
+	unsigned long line; /* that said which side it is; 0: none did */
+	enum record_side side;
+};
+
+static enum form_answer begin_perftest(const struct line *line, struct perftest *perftest)
+{
+	if (strstr(line->text, "Completion with error at client"))
+		perftest->side = SIDE_REQUESTER;
+	else if (strstr(line->text, "Completion with error at server"))
+		perftest->side = SIDE_RESPONDER;
+	else
+		return FORM_PASS;
+	perftest->line = line->number;
+	return FORM_MORE;
+}
+
+static enum form_answer feed_perftest(struct scan *scan, const struct line *line, void *state)
+{
+	struct perftest *perftest = state;
+	struct record record;
+
+	if (!strstr(line->text, "syndrom") && !perftest->line)
+		return begin_perftest(line, perftest);
+	switch (keys_read(line, &perftest_line, &record)) {
+	case KEYS_READ:
+		record.side = perftest->side;
+		keys_tell(scan, line, &record);
+		return FORM_TAKEN;
+	case KEYS_CUT:
+		scan_unread(scan, line->number, "a failed status, and it is not there");
+		return FORM_TAKEN;
+	default:
+		return FORM_PASS;
+	}
+}
+
+static void close_perftest(struct scan *scan, void *state)
+{
+	const struct perftest *perftest = state;
+
+	scan_unread(scan, perftest->line, "a completion with error, and its status is not there");
+}
+
+static const char *const perftest_marks[] = { "Completion with error at ", " syndrom 0x", NULL };
+
+const struct form form_perftest = {
+	.name = "perftest",
+	.marks = perftest_marks,
+	.state_bytes = sizeof(struct perftest),
+	.feed = feed_perftest,
+	.close = close_perftest,
+};
+
+static const struct shape example_lines[] = {
+	LINE(STATUS, UNKNOWN, "Failed status ", STATUS("Failed status "),
+	     FIELD_DECIMAL("wr_id ", "wr_id")),
+	LINE(STATUS, UNKNOWN, "cq completion failed status ", STATUS("status ")),
+	LINE(STATUS, UNKNOWN, "Work completion error ", STATUS("error ")),
+	LINE(STATUS, UNKNOWN, "ot bad completion with status", STATUS("status"),
+	     HEX("vendor syndrome: ", vendor_syndrome)),
+	LAST_LINE,
+};
+
+KEYS_FORM(examples, "verbs-example", example_lines, "Failed status ",
+	  "cq completion failed status ", "Work completion error ", "bad completion with status");
+
+/* -- libxlio, libvma: src/core/dev/cq_mgr_tx.cpp log_cqe_error(), src/vma/dev/cq_mgr.cpp ------------ */
+
+/* One number has the opcode of the WQE and the queue. */
+static void split_opcode_qpn(struct record *record, const char *line)
+{
+	const char *at = strstr(line, "wqe_opcode_qpn=");
+	uint64_t both;
+
+	if (!at || !keys_number(at + strlen("wqe_opcode_qpn"), KEY_HEX, &both))
+		return;
+	record->opcode = KNOWN(both >> 24 & 0xff);
+	record->qpn = KNOWN(both & 0xffffff);
+}
+
+static const struct shape xlio_lines[] = {
+	LINE_WITH(split_opcode_qpn, ERROR_CQE, REQUESTER,
+		  "cqe: syndrome=", HEX("syndrome=", syndrome), HEX("vendor=", vendor_syndrome),
+		  HEX("hw=", hw_syndrome), HEX("wqe_counter=", wqe_index)),
+	LINE(STATUS, UNKNOWN, "wce: wr_id=", FIELD_HEX("wr_id=", "wr_id"), STATUS("status="),
+	     HEX("vendor_err=", vendor_syndrome), HEX("qp_num=", qpn)),
+	LINE(STATUS, UNKNOWN, "wce error status ", STATUS("status "), FIELD_HEX("wr_id=", "wr_id"),
+	     HEX("qp_num=", qpn)),
+	LAST_LINE,
+};
+
+/* libxlio has the WQE at the line's end: the whole basic blocks of it, without a gap. */
+static void tell_wqe(struct scan *scan, const struct line *line)
+{
+	const char *digits = strstr(line->text, " wqe=");
+	const struct raw_place place = { .line = line->number };
+	struct hex_row row;
+	uint8_t bytes[HEX_ROW_MAX];
+
+	if (!digits)
+		return;
+	if (hex_row_read(digits + strlen(" wqe="), &row, bytes))
+		raw_tell(scan, &(struct raw){ .bytes = bytes,
+					      .size = row.count,
+					      .places = &place,
+					      .place_count = 1,
+					      .kind = RAW_WQE,
+					      .transport = KNOWN(BSN_TRANSPORT_ETH) });
+	else
+		scan_unread(scan, line->number, "a WQE without its bytes");
+}
+
+static enum form_answer feed_xlio(struct scan *scan, const struct line *line, void *state)
+{
+	const enum form_answer answer = keys_feed(scan, line, xlio_lines);
+
+	(void)state;
+	if (answer == FORM_TAKEN)
+		tell_wqe(scan, line);
+	return answer;
+}
+
+static const char *const xlio_marks[] = { "cqe: syndrome=", "wce: wr_id=", "wce error status ",
+					  NULL };
+
+const struct form form_xlio = {
+	.name = "xlio",
+	.marks = xlio_marks,
+	.feed = feed_xlio,
+};
+
+/*
+ * -- NVSHMEM: ibgda_device.cuh over several lines, src/modules/transport/ibdevx and ibrc on one
+ */
+
+static const struct shape nvshmem_first =
+	LINE(ERROR_CQE, REQUESTER, "syndrome=", HEX("syndrome=", syndrome),
+	     HEX("vendor_err_synd=", vendor_syndrome), HEX("hw_err_synd=", hw_syndrome));
+static const struct shape nvshmem_second =
+	LINE_WITH(split_opcode_qpn, WQE, REQUESTER, "wqe_counter=", HEX("wqe_counter=", wqe_index));
+
+struct nvshmem {
+	struct record record;
+	bool has_begun;
+};
+
+static enum form_answer feed_nvshmem(struct scan *scan, const struct line *line, void *state)
+{
+	struct nvshmem *nvshmem = state;
+	struct record second;
+
+	if (!nvshmem->has_begun) {
+		if (keys_read(line, &nvshmem_first, &nvshmem->record) != KEYS_READ)
+			return FORM_PASS;
+		nvshmem->has_begun = true;
+		return FORM_MORE;
+	}
+	if (keys_read(line, &nvshmem_second, &second) != KEYS_READ)
+		return FORM_PASS;
+	nvshmem->record.wqe_index = second.wqe_index;
+	nvshmem->record.opcode = second.opcode;
+	nvshmem->record.qpn = second.qpn;
+	scan_record(scan, &nvshmem->record);
+	return FORM_TAKEN;
+}
+
+static void close_nvshmem(struct scan *scan, void *state)
+{
+	struct nvshmem *nvshmem = state;
+
+	scan_record(scan, &nvshmem->record);
+}
+
+static const char *const nvshmem_marks[] = { " vendor_err_synd=", NULL };
+
+const struct form form_nvshmem = {
+	.name = "nvshmem",
+	.marks = nvshmem_marks,
+	.state_bytes = sizeof(struct nvshmem),
+	.feed = feed_nvshmem,
+	.close = close_nvshmem,
+};
+
+static const struct shape nvshmem_lines[] = {
+	LINE(ERROR_CQE, REQUESTER, "ibdevx completion with error. hws: ", HEX("hws: ", hw_syndrome),
+	     HEX("ves: ", vendor_syndrome), HEX("syn: ", syndrome)),
+	LINE(STATUS, UNKNOWN, "ibv_poll_cq failed, status: ", STATUS("status: ")),
+	LAST_LINE,
+};
+
+KEYS_FORM(nvshmem_lines, "nvshmem-line", nvshmem_lines, "ibdevx completion with error",
+	  "ibv_poll_cq failed, status: ");
+
+/*
+ * -- others: SPDK's lib/nvme/nvme_rdma.c and lib/nvmf/rdma.c; Mooncake's worker_pool.cpp; UCCL's
+ * rdma.cpp; 3FS's IBSocket.cc; gloo's ibverbs/pair.cc; brpc's rdma_endpoint.cpp; libfabric's
+ * cq_readerr; VPP's plugins/rdma, which only counts
+ */
+
+static const struct shape spdk_lines[] = {
+	LINE(STATUS, UNKNOWN, "WC error, qid ", FIELD_DECIMAL("qid ", "qid"), STATUS("status: ")),
+	LINE(STATUS, UNKNOWN, "Error on CQ ", FIELD_HEX("CQ ", "cq"), STATUS("status: ")),
+	LAST_LINE,
+};
+
+KEYS_FORM(spdk, "spdk", spdk_lines, "WC error, qid ", "Error on CQ ");
+
+static const struct shape mooncake_lines[] = {
+	LINE(STATUS, REQUESTER, "for slice", FIELD_WORD("local_nic: ", "local_nic"),
+	     FIELD_WORD("peer_nic: ", "peer_nic"), FIELD_DECIMAL("dest_rkey: ", "rkey"),
+	     STATUS("): ")),
+	LAST_LINE,
+};
+
+KEYS_FORM(mooncake, "mooncake", mooncake_lines, "rocess failed for slice", "error WQE for slice");
+
+static const struct shape uccl_lines[] = {
+	LINE(STATUS, UNKNOWN, "CQE ERROR ", FIELD_DECIMAL("wr_id=", "wr_id"), STATUS("status="),
+	     HEX("vendor_err=", vendor_syndrome), HEX("qp_num=", qpn)),
+	LINE(STATUS, UNKNOWN, "CQE error, ", FIELD_DECIMAL("wr_id=", "wr_id"), STATUS("status="),
+	     HEX("vendor_err=", vendor_syndrome), HEX("qp_num=", qpn)),
+	LAST_LINE,
+};
+
+KEYS_FORM(uccl, "uccl", uccl_lines, "CQE ERROR wr_id=", "CQE error, wr_id=");
+
+static void finish_vpp(struct record *record, const char *line)
+{
+	uint64_t count;
+
+	record_set_status(record, "tx completion errors", strlen("tx completion errors"));
+	if (keys_number(line, KEY_DECIMAL, &count))
+		record_add_number(record, "count", count);
+}
+
+static const struct shape app_lines[] = {
+	LINE(STATUS, UNKNOWN, "{WR: ", STATUS("error: "),
+	     DECIMAL("vendor_error: ", vendor_syndrome)),
+	LINE(STATUS, REQUESTER, "Send for slot ", STATUS(": ")),
+	LINE(STATUS, RESPONDER, "Recv for slot ", STATUS(": ")),
+	LINE(STATUS, UNKNOWN, "RDMA completion, error status(", STATUS("status")),
+	LINE(STATUS, UNKNOWN, "RDMA completion error(", STATUS("error")),
+	LINE(STATUS, UNKNOWN, "cq_readerr", STATUS("")),
+	LINE_WITH(finish_vpp, STATUS, REQUESTER, "tx completion errors", NO_KEYS),
+	LAST_LINE,
+};
+
+KEYS_FORM(apps, "program", app_lines, ", vendor_error: ", " for slot ",
+	  "RDMA completion, error status(", "RDMA completion error(", "cq_readerr",
+	  "tx completion errors");
+
+/*
+ * -- anything else that names a status of verbs or a vendor error. Whether a number without 0x is
+ * decimal or hexadecimal is not known then: where it matters, it is not taken.
+ */
+
+static const char *find_vendor(const char *text)
+{
+	static const char *const words[] = { "vendor err", "vendor_err", "vend_err",
+					     "vendor syndrome", "vendor_syndrome" };
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+		const char *at = strcasestr(text, words[i]);
+
+		if (!at)
+			continue;
+		at += strlen(words[i]);
+		at += strspn(at, "or");
+		return !strncmp(at, " code", 5) || !strncmp(at, "_code", 5) ? at + 5 : at;
+	}
+	return NULL;
+}
+
+static void read_vendor(struct record *record, const char *text)
+{
+	const char *digits = text + strspn(text, " \t:=([\"'");
+	const bool has_0x = !strncasecmp(digits, "0x", 2);
+	uint64_t decimal, hex;
+
+	if (!keys_number(text, KEY_HEX, &hex))
+		return;
+	if (has_0x || !keys_number(text, KEY_DECIMAL, &decimal) || decimal == hex)
+		record->vendor_syndrome = KNOWN(hex);
+	else if (hex > UINT8_MAX)
+		record->vendor_syndrome = KNOWN(decimal);
+	else
+		record_add_text(record, "vendor_err", digits, strspn(digits, "0123456789"));
+}
+
+/* "status" and a number, where no status is named. */
+static struct number numbered_status(const char *text)
+{
+	const char *at = keys_find(text, "status");
+	uint64_t number;
+
+	if (!at || !keys_number(at + strlen("status"), KEY_DECIMAL, &number) ||
+	    number > IBV_WC_TM_RNDV_INCOMPLETE)
+		return (struct number){ 0 };
+	return KNOWN(number);
+}
+
+static enum form_answer feed_verbs(struct scan *scan, const struct line *line, void *state)
+{
+	const char *vendor = find_vendor(line->text);
+	struct number status = status_in(line->text);
+	struct record record = { .kind = RECORD_STATUS, .line = line->number };
+
+	(void)state;
+	if (!status.is_known)
+		status = numbered_status(line->text);
+	if (!status.is_known || status.value == IBV_WC_SUCCESS)
+		return FORM_PASS;
+	status_set(&record, status.value);
+	if (vendor)
+		read_vendor(&record, vendor);
+	keys_tell(scan, line, &record);
+	return FORM_TAKEN;
+}
+
+/* Of the texts of statuses, those that no other program has. */
+static const char *const verbs_marks[] = {
+	"vendor err",
+	"vendor_err",
+	"vend_err",
+	"Vendor err",
+	"vendor syndrome",
+	"vendor_syndrome",
+	"IBV_WC_",
+	"IB_WC_",
+	"retry counter exceeded",
+	"local length error",
+	"local QP operation error",
+	"local protection error",
+	"Work Request Flushed Error",
+	"memory management operation error",
+	"bad response error",
+	"local access error",
+	"remote invalid request error",
+	"remote access error",
+	"remote operation error",
+	NULL,
+};
+
+const struct form form_verbs = {
+	.name = "verbs",
+	.marks = verbs_marks,
+	.feed = feed_verbs,
+};

@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the kernel writes, but for dumps: of the device, of commands, of its own users of RDMA. */
+#include "forms.h"
+
+#include <ctype.h>
+#include <string.h>
+
+#include "collect.h"
+#include "keys.h"
+
+/*
+ * -- firmware commands: mlx5/core/cmd.c mlx5_cmd_out_err(), cmd_status_print(), wait_func(); libmlx5
+ * over VFIO the same without the name -- mlx5_vfio.c mlx5_vfio_cmd_check(). Their syndrome is of no
+ * CQE: it names a line of the firmware.
+ */
+
+/* The name and the opcode stand before that: "CREATE_MKEY(0x200) op_mod(0x0) ...". */
+static void read_command(struct record *record, const char *line, const char *end)
+{
+	const char *open = end, *begin;
+	uint64_t opcode;
+
+	while (open > line && *open != '(')
+		open--;
+	for (begin = open; begin > line && (isalnum((unsigned char)begin[-1]) || begin[-1] == '_');)
+		begin--;
+	if (begin < open)
+		record_add_text(record, "command", begin, (size_t)(open - begin));
+	if (keys_number(open, KEY_DECIMAL, &opcode))
+		record_add_number(record, "command_opcode", opcode);
+}
+
+/* "status bad parameter(0x3)": text and number. */
+static void finish_command(struct record *record, const char *line)
+{
+	const char *op_mod = strstr(line, "op_mod(");
+	const char *status = strstr(line, " failed, status ") + strlen(" failed, status ");
+	const size_t len = strcspn(status, "(");
+	uint64_t number;
+
+	if (op_mod && op_mod > line) {
+		read_command(record, line, op_mod - 1);
+		if (keys_number(op_mod + strlen("op_mod"), KEY_DECIMAL, &number))
+			record_add_number(record, "op_mod", number);
+	}
+	record_set_status(record, status, len);
+	if (keys_number(status + len, KEY_DECIMAL, &number))
+		record_add_number(record, "status", number);
+}
+
+static void finish_timeout(struct record *record, const char *line)
+{
+	read_command(record, line, strstr(line, " timeout. Will cause"));
+	record_set_status(record, "timeout", strlen("timeout"));
+}
+
+static const struct shape command_lines[] = {
+	LINE_WITH(finish_command, COMMAND, UNKNOWN, " failed, status ", HEX("syndrome (", syndrome),
+		  FIELD_DECIMAL("err(-", "errno")),
+	LINE_WITH(finish_timeout, COMMAND, UNKNOWN, " timeout. Will cause a leak of a command",
+		  NO_KEYS),
+	LAST_LINE,
+};
+
+KEYS_FORM(mlx5_command, "mlx5-command", command_lines, " op_mod(0x",
+	  "Will cause a leak of a command");
+
+/*
+ * -- the health buffer: mlx5/core/health.c print_health_info(), a line for each number; libmlx5 over
+ * VFIO the same. Other messages may lie between.
+ */
+
+struct health {
+	struct record record;
+	bool has_begun;
+};
+
+static const struct {
+	const char *word;
+	enum key_value value;
+} health_words[] = {
+	{ "assert_var[0]", KEY_HEX },
+	{ "assert_var[1]", KEY_HEX },
+	{ "assert_var[2]", KEY_HEX },
+	{ "assert_var[3]", KEY_HEX },
+	{ "assert_var[4]", KEY_HEX },
+	{ "assert_var[5]", KEY_HEX },
+	{ "assert_exit_ptr", KEY_HEX },
+	{ "assert_callra", KEY_HEX },
+	{ "fw_ver", KEY_WORD },
+	{ "time", KEY_DECIMAL },
+	{ "hw_id", KEY_HEX },
+	{ "rfr", KEY_DECIMAL },
+	{ "severity", KEY_DECIMAL },
+	{ "irisc_index", KEY_DECIMAL },
+	{ "synd", KEY_HEX },
+	{ "ext_synd", KEY_HEX },
+};
+
+/* Where the message begins with a word: at the line's beginning, or behind "...: ". */
+static const char *find_message(const char *text, const char *word)
+{
+	const char *at = keys_find(text, word);
+
+	if (!at || (at != text && (at - text < 2 || strncmp(at - 2, ": ", 2))))
+		return NULL;
+	at += strlen(word);
+	return *at == ' ' ? at : NULL;
+}
+
+static void add_health(struct record *record, const char *word, enum key_value value,
+		       const char *text)
+{
+	uint64_t number;
+
+	if (value == KEY_WORD)
+		record_add_text(record, word, text + 1, strcspn(text + 1, " "));
+	else if (!keys_number(text, value, &number))
+		return;
+	else if (!strcmp(word, "synd"))
+		record->syndrome = KNOWN(number);
+	else
+		record_add_number(record, word, number);
+}
+
+/* The word that the line has, or NULL. */
+static const char *take_health(struct record *record, const struct line *line)
+{
+	for (size_t i = 0; i < sizeof(health_words) / sizeof(health_words[0]); i++) {
+		const char *word = health_words[i].word;
+		const char *text = find_message(line->text, word);
+
+		if (text) {
+			add_health(record, word, health_words[i].value, text);
+			return word;
+		}
+	}
+	return NULL;
+}
+
+static void tell_health(struct scan *scan, struct record *record)
+{
+	if (record->syndrome.is_known)
+		scan_record(scan, record);
+	else
+		scan_unread(scan, record->line, "a health buffer, and its syndrome is not there");
+}
+
+/* The driver says that the device is ill, without its health buffer. */
+static enum form_answer feed_compromised(struct scan *scan, const struct line *line)
+{
+	struct record record = { .kind = RECORD_HEALTH, .line = line->number };
+	uint64_t sensor;
+
+	if (strstr(line->text, "health compromised")) {
+		record_set_status(&record, "health compromised", strlen("health compromised"));
+	} else if (strstr(line->text, "mlx5") && strstr(line->text, " detected") &&
+		   keys_number(strstr(line->text, "Fatal error ") + strlen("Fatal error "),
+			       KEY_DECIMAL, &sensor)) {
+		record_set_status(&record, "fatal error", strlen("fatal error"));
+		record_add_number(&record, "sensor", sensor);
+	} else {
+		return FORM_PASS;
+	}
+	scan_record(scan, &record);
+	return FORM_TAKEN;
+}
+
+static enum form_answer feed_health(struct scan *scan, const struct line *line, void *state)
+{
+	struct health *health = state;
+	const bool is_first = strstr(line->text, "Health issue observed") != NULL;
+	const char *word;
+
+	if (is_first && health->has_begun) {
+		tell_health(scan, &health->record);
+		*health = (struct health){ 0 };
+	}
+	if (!health->has_begun) {
+		if (!is_first && !strstr(line->text, "assert_var["))
+			return feed_compromised(scan, line);
+		health->has_begun = true;
+		health->record = (struct record){ .kind = RECORD_HEALTH, .line = line->number };
+	}
+	word = take_health(&health->record, line);
+	if (!word)
+		return is_first ? FORM_MORE : FORM_PASS;
+	if (strcmp(word, "ext_synd"))
+		return FORM_MORE;
+	tell_health(scan, &health->record);
+	return FORM_TAKEN;
+}
+
+static void close_health(struct scan *scan, void *state)
+{
+	struct health *health = state;
+
+	tell_health(scan, &health->record);
+}
+
+static const char *const health_marks[] = { "Health issue observed", "assert_var[",
+					    "health compromised", "Fatal error ", NULL };
+
+const struct form form_mlx5_health = {
+	.name = "mlx5-health",
+	.marks = health_marks,
+	.state_bytes = sizeof(struct health),
+	.feed = feed_health,
+	.close = close_health,
+};
+
+/*
+ * -- error CQEs of the Ethernet driver: mlx5/core/en.h mlx5e_dump_error_cqe(), then the CQE itself
+ */
+
+static void finish_mlx5e(struct record *record, const char *line)
+{
+	const char *opcode = keys_find(line, "opcode ");
+	uint64_t value;
+
+	if (!opcode || !keys_number(opcode + strlen("opcode"), KEY_HEX, &value))
+		return;
+	if (value == BSN_CQE_REQ_ERR)
+		record->side = SIDE_REQUESTER;
+	if (value == BSN_CQE_RESP_ERR)
+		record->side = SIDE_RESPONDER;
+}
+
+static const struct shape mlx5e_line =
+	LINE_WITH(finish_mlx5e, ERROR_CQE, UNKNOWN, "Error cqe on cqn ", FIELD_HEX("cqn ", "cqn"),
+		  FIELD_HEX("ci ", "ci"), HEX("sqn ", qpn), HEX("qn ", qpn),
+		  HEX("syndrome ", syndrome), HEX("vendor syndrome ", vendor_syndrome));
+
+static enum form_answer feed_mlx5e(struct scan *scan, const struct line *line, void *state)
+{
+	struct collect *collect = state;
+
+	if (!collect->has_begun) {
+		switch (keys_read(line, &mlx5e_line, &collect->record)) {
+		case KEYS_READ:
+			break;
+		case KEYS_CUT:
+			scan_unread(scan, line->number, "an error CQE, and its syndrome is not there");
+			return FORM_TAKEN;
+		default:
+			return FORM_PASS;
+		}
+	}
+	return collect_cqe(scan, line, collect);
+}
+
+static const char *const mlx5e_marks[] = { "Error cqe on cqn ", NULL };
+
+const struct form form_mlx5e = {
+	.name = "mlx5e",
+	.marks = mlx5e_marks,
+	.state_bytes = sizeof(struct collect),
+	.feed = feed_mlx5e,
+	.close = collect_close, /* dumps come at a limited rate */
+};
+
+/*
+ * -- what mlx5_ib says before it dumps a CQE: hw/mlx5/cq.c mlx5_handle_error_cqe(). The dump says
+ * more; without it the status is all there is.
+ */
+
+static const struct shape wc_line = LINE(STATUS, UNKNOWN, "WC error: ", STATUS("WC error: "));
+
+static enum form_answer feed_mlx5_wc(struct scan *scan, const struct line *line, void *state)
+{
+	struct record *record = state;
+
+	if (!record->line)
+		return keys_read(line, &wc_line, record) == KEYS_READ ? FORM_MORE : FORM_PASS;
+	if (!strstr(line->text, "dump error cqe") && !strstr(line->text, "cqe_dump: "))
+		scan_record(scan, record);
+	return FORM_OVER;
+}
+
+static void close_mlx5_wc(struct scan *scan, void *state)
+{
+	scan_record(scan, state);
+}
+
+static const char *const mlx5_wc_marks[] = { "WC error: ", NULL };
+
+const struct form form_mlx5_wc = {
+	.name = "mlx5_ib-wc",
+	.marks = mlx5_wc_marks,
+	.state_bytes = sizeof(struct record),
+	.feed = feed_mlx5_wc,
+	.close = close_mlx5_wc,
+};
+
+/*
+ * -- lines of mlx5 with everything in them: hw/mlx5/cq.c mlx5_handle_error_cqe() and mlx5_poll_one();
+ * mlx5/core/eq.c cq_err_event_notifier()
+ */
+
+/* An event, not a completion: its syndrome is struct bsn_eqe_cq's. */
+static void finish_cq(struct record *record, const char *line)
+{
+	(void)line;
+	record_set_status(record, "CQ error", strlen("CQ error"));
+}
+
+static const struct shape mlx5_lines[] = {
+	LINE(ERROR_CQE, UNKNOWN, "syndrome 0x", HEX("syndrome ", syndrome),
+	     HEX("vendor syndrome ", vendor_syndrome)),
+	LINE_WITH(finish_cq, STATUS, UNKNOWN, "CQ error on CQN ", FIELD_HEX("CQN ", "cqn"),
+		  FIELD_HEX("syndrome ", "event_syndrome")),
+	LAST_LINE,
+};
+
+KEYS_FORM(mlx5_lines, "mlx5", mlx5_lines, ", vendor syndrome 0x", "CQ error on CQN ");
+
+/*
+ * -- the kernel's own users: ulp/iser, ulp/isert, ulp/ipoib, ulp/srp, ulp/rtrs; nvme/host/rdma.c and
+ * nvme/target/rdma.c; net/rds/ib_*.c; trace/events/rpcrdma.h; smb/client/smbdirect.c; Lustre's
+ * o2iblnd_cb.c
+ */
+
+static const struct shape ulp_lines[] = {
+	LINE(STATUS, REQUESTER, "send event (status=", STATUS("status="),
+	     FIELD_DECIMAL("wrid=", "wr_id"), HEX("vend_err ", vendor_syndrome)),
+	LINE(STATUS, RESPONDER, "(status=", STATUS("status="), FIELD_DECIMAL("wrid=", "wr_id"),
+	     HEX("vend_err ", vendor_syndrome)),
+	LINE(STATUS, UNKNOWN, " failure: ", STATUS("failure: "), HEX("vend_err ", vendor_syndrome)),
+	LINE(STATUS, UNKNOWN, "wr id ", STATUS("status "), HEX("vend_err ", vendor_syndrome)),
+	LINE(STATUS, UNKNOWN, "wr id ", STATUS(""), HEX("vend_err ", vendor_syndrome)),
+	LINE(STATUS, UNKNOWN, " (wr_cqe: ", STATUS(""), HEX("vendor_err: ", vendor_syndrome)),
+	LINE(STATUS, REQUESTER, "send completion on <", STATUS("status "),
+	     HEX("vendor err ", vendor_syndrome)),
+	LINE(STATUS, RESPONDER, "recv completion on <", STATUS("status "),
+	     HEX("vendor err ", vendor_syndrome)),
+	LINE(STATUS, RESPONDER, "RECV for CQE ", STATUS("failed with status ")),
+	LINE(STATUS, REQUESTER, " for CQE 0x", STATUS("failed with status ")),
+	LINE(STATUS, RESPONDER, "failed RECV status ", STATUS("status ")),
+	LINE(STATUS, REQUESTER, "ib_srp: failed ", STATUS("status ")),
+	LINE(STATUS, UNKNOWN, "cq.id=", STATUS("status="), HEX("/", vendor_syndrome)),
+	LINE(STATUS, UNKNOWN, " error. status='", STATUS("status=")),
+	LINE(STATUS, REQUESTER, "Tx -> ", STATUS(": failed ")),
+	LINE(STATUS, RESPONDER, "Rx from ", STATUS("failed: ")),
+	LAST_LINE,
+};
+
+KEYS_FORM(kernel_ulp, "kernel-ulp", ulp_lines, "vend_err ", " (wr_cqe: ", " completion on <",
+	  " for CQE ", "ib_srp: failed ", "cq.id=", " error. status='", "kiblnd_");

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Errors of other NICs, so that nobody takes them for those of an mlx5 device. */
+#include "forms.h"
+
+#include <ctype.h>
+#include <string.h>
+
+#include "hex.h"
+#include "other_nic.h"
+#include "status.h"
+
+/*
+ * The names of other NICs: X(name, mark) of drivers, whose own messages have the mark; N(name) of
+ * devices, which messages of others name, with a number behind it. Source: the kernel's
+ * drivers/infiniband/hw/ and sw/, and drivers/net/ethernet/ for those with a part there; rdma-core's
+ * providers/ and kernel-boot/rdma_rename.c.
+ */
+#define OTHER_NICS(X, N)                                                                           \
+	X("bnxt_en", "bnxt_en")                                                                    \
+	X("bnxt_re", "bnxt_re")                                                                    \
+	X("cxgb4", "cxgb4")                                                                        \
+	X("iw_cxgb4", "cxgb4")                                                                     \
+	X("efa", "efa 0000:")                                                                      \
+	N("rdmap")                                                                                 \
+	X("erdma", "erdma")                                                                        \
+	X("hfi1", "hfi1")                                                                          \
+	X("hns3", "hns3")                                                                          \
+	X("hns_roce_hw_v2", "hns_roce")                                                            \
+	X("hns", "libhns")                                                                         \
+	X("i40e", "abnormal ae_id")                                                                \
+	X("i40iw", "i40iw")                                                                        \
+	X("ice", "abnormal ae_id")                                                                 \
+	X("ionic", "ionic")                                                                        \
+	X("irdma", "irdma")                                                                        \
+	X("mana", "mana_")                                                                         \
+	X("mana_ib", "mana_ib")                                                                    \
+	X("mlx4", "mlx4:")                                                                         \
+	X("mlx4_core", "mlx4_")                                                                    \
+	X("mlx4_en", "mlx4_")                                                                      \
+	X("mlx4_ib", "mlx4_")                                                                      \
+	X("mthca", "mthca")                                                                        \
+	X("ib_mthca", "mthca")                                                                     \
+	X("ocrdma", "ocrdma")                                                                      \
+	X("qedr", "qedr")                                                                          \
+	X("ib_qib", "ib_qib")                                                                      \
+	X("rdma_rxe", "rdma_rxe")                                                                  \
+	N("rxe")                                                                                   \
+	X("siw", "siw")                                                                            \
+	X("usnic", "usnic")                                                                        \
+	X("vmw_pvrdma", "vmw_pvrdma")
+
+/* Whether a text begins with a name, alone or numbered, as in bnxt_re0 and rdmap16s27. */
+static bool is_name(const char *text, const char *name)
+{
+	const size_t len = strlen(name);
+	size_t digits;
+
+	if (strncmp(text, name, len))
+		return false;
+	text += len + (text[len] == '_');
+	digits = strspn(text, "0123456789");
+	return digits || (text[-1] != '_' && !isalnum((unsigned char)*text) && *text != '_');
+}
+
+static const char *name_at(const char *text)
+{
+#define DRIVER(name, mark) name,
+#define DEVICE(name)       name,
+	static const char *const names[] = { OTHER_NICS(DRIVER, DEVICE) };
+#undef DRIVER
+#undef DEVICE
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (is_name(text, names[i]))
+			return names[i];
+	return NULL;
+}
+
+const char *other_nic_in(const char *text)
+{
+	const char *name = NULL;
+	bool is_begin = true;
+
+	for (; *text && !name; text++) {
+		if (is_begin)
+			name = name_at(text);
+		is_begin = !isalnum((unsigned char)*text) && *text != '_';
+	}
+	return name;
+}
+
+/* -- what the drivers themselves write ---------------------------------------------------------- */
+
+/* Drivers say much; what has none of these is no error. */
+static bool is_error(const char *text)
+{
+	static const char *const signs[] = { "err", "fail", "abnormal", "syndrome", "with status" };
+
+	for (size_t i = 0; i < sizeof(signs) / sizeof(signs[0]); i++)
+		if (strcasestr(text, signs[i]))
+			return true;
+	return false;
+}
+
+/* The bytes of its CQE, which are no mlx5 device's; they follow at once. */
+static bool is_dump(const char *text)
+{
+	struct hex_row row;
+
+	return hex_row_read(text, &row, NULL) && row.count >= 4;
+}
+
+static enum form_answer feed_other_nic(struct scan *scan, const struct line *line, void *state)
+{
+	bool *has_begun = state;
+	const char *nic = is_error(line->text) ? other_nic_in(line->text) : NULL;
+	const struct number status = status_in(line->text);
+	struct record record = { .kind = RECORD_NOT_MLX5, .line = line->number };
+
+	if (!nic)
+		return !*has_begun ? FORM_PASS : is_dump(line->text) ? FORM_MORE : FORM_OVER;
+	*has_begun = true;
+	if (status.is_known)
+		status_set(&record, status.value);
+	record.syndrome = (struct number){ 0 };
+	record_add_text(&record, "nic", nic, strlen(nic));
+	record_add_text(&record, "text", line->text, line->len);
+	scan_record(scan, &record);
+	return FORM_MORE;
+}
+
+static void close_other_nic(struct scan *scan, void *state)
+{
+	(void)scan;
+	(void)state;
+}
+
+static const char *const other_nic_marks[] = {
+#define DRIVER(name, mark) mark,
+#define DEVICE(name)
+	OTHER_NICS(DRIVER, DEVICE)
+#undef DRIVER
+#undef DEVICE
+		NULL,
+};
+
+const struct form form_other_nic = {
+	.name = "other-nic",
+	.marks = other_nic_marks,
+	.state_bytes = sizeof(bool),
+	.feed = feed_other_nic,
+	.close = close_other_nic,
+};

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What UCX writes. Source: its src/uct/ib/mlx5/ib_mlx5_log.c, src/uct/ib/base/ib_log.c and ib_iface.h,
+ * src/uct/ib/rc/verbs/rc_verbs_iface.c, src/uct/ib/mlx5/dv/. */
+#include "forms.h"
+
+#include <string.h>
+
+#include "keys.h"
+
+/* -- a failed completion: a line of the CQE, then one of its WQE ---------------------------------- */
+
+struct ucx_error {
+	struct record record;
+	bool has_begun;
+};
+
+static const struct shape ucx_error_line =
+	LINE(ERROR_CQE, UNKNOWN, "(synd ", HEX("synd ", syndrome), HEX("vend ", vendor_syndrome),
+	     FIELD_DECIMAL("hw_synd ", "hw_syndrome_type"), DECIMAL("/", hw_syndrome));
+
+#define WQE_KEYS(index_word)                                                                       \
+	HEX("QP ", qpn), DECIMAL(index_word, wqe_index), FIELD_HEX("rva ", "raddr"),               \
+		FIELD_HEX("rkey ", "rkey"), FIELD_DECIMAL("inl len ", "inline_bytes"),             \
+		FIELD_HEX("va ", "addr"), FIELD_DECIMAL("len ", "byte_count"),                     \
+		FIELD_HEX("lkey ", "lkey"), FIELD_HEX("rqpn ", "remote_qpn")
+
+static const struct shape ucx_wqe_line = LINE(WQE, REQUESTER, " QP 0x", WQE_KEYS("wqe["));
+static const struct shape ucx_posted_line = LINE(WQE, REQUESTER, "QP 0x", WQE_KEYS(" ["));
+
+/* A receive WQE: the words come in another order. */
+static const struct shape ucx_recv_line =
+	LINE(WQE, RESPONDER, "SRQ QP 0x", HEX("QP ", qpn), DECIMAL("wqe[", wqe_index),
+	     FIELD_DECIMAL("byte_count ", "byte_count"), FIELD_HEX("lkey ", "lkey"),
+	     FIELD_HEX("addr ", "addr"));
+
+/* UCX has names of its own for some. */
+static const struct {
+	const char *name;
+	enum bsn_wqe_opcode opcode;
+} ucx_opcodes[] = {
+	{ "NOP ", BSN_OPCODE_NOP },
+	{ "RDMA_WRITE ", BSN_OPCODE_RDMA_WRITE },
+	{ "RDMA_READ ", BSN_OPCODE_RDMA_READ },
+	{ "SEND ", BSN_OPCODE_SEND },
+	{ "SEND_IMM ", BSN_OPCODE_SEND_IMM },
+	{ "CSWAP ", BSN_OPCODE_ATOMIC_CS },
+	{ "FETCH_ADD ", BSN_OPCODE_ATOMIC_FA },
+	{ "MASKED_CSWAP ", BSN_OPCODE_ATOMIC_MASKED_CS },
+	{ "MASKED_FETCH_ADD ", BSN_OPCODE_ATOMIC_MASKED_FA },
+	{ "MMO ", BSN_OPCODE_MMO },
+};
+
+/* The first of the WQE's words that is one: its flags follow. */
+static bool read_opcode(struct record *record, const char *text)
+{
+	text += strspn(text, " :]");
+	for (size_t i = 0; i < sizeof(ucx_opcodes) / sizeof(ucx_opcodes[0]); i++)
+		if (!strncmp(text, ucx_opcodes[i].name, strlen(ucx_opcodes[i].name))) {
+			record->opcode = KNOWN(ucx_opcodes[i].opcode);
+			return true;
+		}
+	return false;
+}
+
+static void add_fields(struct record *to, const struct record *from)
+{
+	for (unsigned i = 0; i < from->field_count; i++)
+		if (from->fields[i].is_text)
+			record_add_text(to, from->fields[i].name, from->fields[i].text,
+					strlen(from->fields[i].text));
+		else
+			record_add_number(to, from->fields[i].name, from->fields[i].value);
+}
+
+/* "Remote access error on mlx5_0:1/IB (synd ..." */
+static void read_device(struct record *record, const struct line *line)
+{
+	const char *end = strstr(line->text, ucx_error_line.text);
+	const char *begin = end;
+
+	while (begin > line->text + 4 && strncmp(begin - 4, " on ", 4))
+		begin--;
+	if (begin > line->text + 4 && end > begin + 1)
+		record_add_text(record, "device", begin, (size_t)(end - begin - 1));
+}
+
+static enum form_answer begin_error(struct scan *scan, const struct line *line,
+				    struct ucx_error *error)
+{
+	switch (keys_read(line, &ucx_error_line, &error->record)) {
+	case KEYS_READ:
+		break;
+	case KEYS_CUT:
+		scan_unread(scan, line->number, "a completion with error, and its syndrome is not there");
+		return FORM_TAKEN;
+	default:
+		return FORM_PASS;
+	}
+	read_device(&error->record, line);
+	error->has_begun = true;
+	return FORM_MORE;
+}
+
+/* "RC QP 0x4c1 wqe[7]: SEND s-- ..."; of a receive "SRQ QP 0x4c1 wqe[7]: next_wqe ..." */
+static enum form_answer end_error(struct scan *scan, const struct line *line,
+				  struct ucx_error *error)
+{
+	const bool is_recv = strstr(line->text, ucx_recv_line.text);
+	const char *wqe = strstr(line->text, "]: ");
+	struct record more;
+
+	if (!strstr(line->text, " wqe[") ||
+	    keys_read(line, is_recv ? &ucx_recv_line : &ucx_wqe_line, &more) != KEYS_READ)
+		return FORM_PASS;
+	error->record.qpn = more.qpn;
+	error->record.wqe_index = more.wqe_index;
+	if (is_recv)
+		error->record.side = SIDE_RESPONDER;
+	else if (wqe && read_opcode(&error->record, wqe))
+		error->record.side = SIDE_REQUESTER;
+	add_fields(&error->record, &more);
+	keys_tell(scan, line, &error->record);
+	return FORM_TAKEN;
+}
+
+static enum form_answer feed_ucx(struct scan *scan, const struct line *line, void *state)
+{
+	struct ucx_error *error = state;
+
+	if (error->has_begun)
+		return end_error(scan, line, error);
+	return begin_error(scan, line, error);
+}
+
+/* The line of the WQE did not come. */
+static void close_ucx(struct scan *scan, void *state)
+{
+	struct ucx_error *error = state;
+
+	scan_record(scan, &error->record);
+}
+
+static const char *const ucx_marks[] = { "(synd 0x", "(synd ", NULL };
+
+const struct form form_ucx = {
+	.name = "ucx",
+	.marks = ucx_marks,
+	.state_bytes = sizeof(struct ucx_error),
+	.feed = feed_ucx,
+	.close = close_ucx,
+};
+
+/* -- WQEs as they are posted, with UCX_LOG_LEVEL=data --------------------------------------------- */
+
+static enum form_answer feed_ucx_wqe(struct scan *scan, const struct line *line, void *state)
+{
+	const char *begin = keys_find(line->text, "QP 0x");
+	const char *slot = begin ? strstr(begin, " [") : NULL;
+	const char *op = slot ? strstr(slot, "] ") : NULL;
+	struct record record;
+
+	(void)state;
+	if (!op || op - slot > 8 || keys_read(line, &ucx_posted_line, &record) != KEYS_READ ||
+	    !read_opcode(&record, op))
+		return FORM_PASS;
+	scan_record(scan, &record);
+	return FORM_TAKEN;
+}
+
+static const char *const ucx_wqe_marks[] = { "QP 0x", NULL };
+
+const struct form form_ucx_wqe = {
+	.name = "ucx-wqe",
+	.marks = ucx_wqe_marks,
+	.feed = feed_ucx_wqe,
+};
+
+/* -- the rest: one line each ---------------------------------------------------------------------- */
+
+static const struct shape ucx_lines[] = {
+	LINE(CQE, UNKNOWN, "CQE(op_own ", FIELD_HEX("op_own ", "op_own"), HEX("qp ", qpn),
+	     FIELD_HEX("sqp ", "rqpn"), FIELD_DECIMAL("slid ", "slid"),
+	     FIELD_DECIMAL("bytes ", "byte_count"), DECIMAL("wqe_idx ", wqe_index)),
+	LINE(STATUS, REQUESTER, "send completion with error: ", STATUS("error: "), HEX("qpn ", qpn),
+	     FIELD_HEX("wrid ", "wr_id"), HEX("vendor_err ", vendor_syndrome)),
+	LINE(STATUS, UNKNOWN, " with error on ", FIELD_WORD("on ", "device"), STATUS(": "),
+	     HEX("vendor_err ", vendor_syndrome), FIELD_HEX("wr_id ", "wr_id")),
+	LINE(STATUS, REQUESTER, "Send completion (wr_id=", FIELD_HEX("wr_id=", "wr_id"),
+	     STATUS("error: ")),
+	LINE(COMMAND, UNKNOWN, "mlx5dv_devx_", HEX("syndrome ", syndrome)),
+	LAST_LINE,
+};
+
+KEYS_FORM(ucx_lines, "ucx-line", ucx_lines, "CQE(op_own ",
+	  "send completion with error: ", "completion[", "Send completion (wr_id=", "mlx5dv_devx_");

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "keys.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <infiniband/verbs.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "other_nic.h"
+#include "status.h"
+
+/* What may be between a word and what it stands for. */
+#define BETWEEN " \t:=([{\"'"
+
+static bool is_word(char c)
+{
+	return isalnum((unsigned char)c) || c == '_';
+}
+
+const char *keys_find(const char *text, const char *word)
+{
+	const char *at = text;
+
+	for (; (at = strstr(at, word)); at++)
+		if (at == text || !is_word(at[-1]) || !is_word(*word))
+			return at;
+	return NULL;
+}
+
+const char *keys_number(const char *text, enum key_value value, uint64_t *number)
+{
+	const char *begin = text + strspn(text, BETWEEN);
+	const bool has_0x = begin[0] == '0' && (begin[1] | 0x20) == 'x';
+	const int base = has_0x || value == KEY_HEX ? 16 : 10;
+	char *end;
+
+	if (!isxdigit((unsigned char)begin[has_0x ? 2 : 0]))
+		return NULL;
+	errno = 0;
+	*number = strtoull(begin, &end, base);
+	if (end == begin || is_word(*end) || errno)
+		return NULL;
+	return end;
+}
+
+/* The last number of a line may end it; any other one there has lost digits, perhaps. */
+static bool is_cut(const struct key *key, const char *end)
+{
+	return !*end && key[1].value != KEY_NONE;
+}
+
+/* A status is written as a number, as a name or text, or as both: "remote access error (10)". */
+static const char *read_status(const struct key *key, const char *text, struct number *status)
+{
+	const char *begin = text + strspn(text, BETWEEN "-");
+	const char *end;
+	uint64_t number;
+	size_t len;
+
+	*status = status_at(begin, &len);
+	if (status->is_known)
+		return begin + len;
+	end = keys_number(text, KEY_DECIMAL, &number);
+	if (!end || is_cut(key, end) || number > IBV_WC_TM_RNDV_INCOMPLETE)
+		return NULL;
+	*status = KNOWN(number);
+	return end;
+}
+
+static const char *take_status(struct record *record, const struct key *key, const char *text,
+			       const char *line)
+{
+	const char *end = text;
+	struct number status;
+
+	if (*key->word)
+		end = read_status(key, text, &status);
+	else
+		status = status_in(line);
+	if (!end || !status.is_known)
+		return NULL;
+	status_set(record, status.value);
+	return end;
+}
+
+static const char *take_word(struct record *record, const struct key *key, const char *text)
+{
+	const char *begin = text + strspn(text, BETWEEN);
+	size_t len = strcspn(begin, " \t,;)]}\"'");
+
+	if (len && begin[len - 1] == ':')
+		len--;
+	if (!len)
+		return NULL;
+	record_add_text(record, key->field, begin, len);
+	return begin + len;
+}
+
+/* The largest value that a number of a CQE can have; another NIC's vendor error may have more. */
+static uint64_t most(const struct record *record, const struct key *key)
+{
+	if (!key->number)
+		return UINT64_MAX;
+	if (record->kind == RECORD_COMMAND || record->kind == RECORD_HEALTH ||
+	    (record->kind == RECORD_STATUS &&
+	     key->number == offsetof(struct record, vendor_syndrome)))
+		return UINT32_MAX;
+	if (key->number == offsetof(struct record, qpn))
+		return 0xffffff;
+	return key->number == offsetof(struct record, wqe_index) ? UINT16_MAX : UINT8_MAX;
+}
+
+static const char *take_number(struct record *record, const struct key *key, const char *text)
+{
+	uint64_t value;
+	const char *end = keys_number(text, key->value, &value);
+
+	if (!end || is_cut(key, end) || value > most(record, key))
+		return NULL;
+	if (key->number)
+		*(struct number *)((char *)record + key->number) = KNOWN(value);
+	else
+		record_add_number(record, key->field, value);
+	return end;
+}
+
+/* Return: what follows, or NULL where it cannot be read. */
+static const char *take(struct record *record, const struct key *key, const char *text,
+			const char *line)
+{
+	switch (key->value) {
+	case KEY_STATUS:
+		return take_status(record, key, text, line);
+	case KEY_WORD:
+		return take_word(record, key, text);
+	default:
+		return take_number(record, key, text);
+	}
+}
+
+/* Whether it says what such a record is for. */
+static bool is_complete(const struct record *record)
+{
+	if (record->kind == RECORD_STATUS)
+		return *record->status;
+	return record->kind != RECORD_ERROR_CQE || record->syndrome.is_known;
+}
+
+enum keys_answer keys_read(const struct line *line, const struct shape *shape,
+			   struct record *record)
+{
+	const char *at = strstr(line->text, shape->text);
+
+	if (!at)
+		return KEYS_OTHER;
+	*record = (struct record){ .kind = shape->kind, .line = line->number, .side = shape->side };
+	for (const struct key *key = shape->keys; key->value; key++) {
+		const char *word = keys_find(at, key->word);
+		const char *end =
+			word ? take(record, key, word + strlen(key->word), line->text) : NULL;
+
+		if (!end && key == shape->keys)
+			return KEYS_CUT;
+		if (end)
+			at = end;
+	}
+	if (shape->finish)
+		shape->finish(record, line->text);
+	if (!is_complete(record))
+		return KEYS_CUT;
+	return strcmp(record->status, "success") ? KEYS_READ : KEYS_FINE;
+}
+
+/* -- what becomes of it ------------------------------------------------------------------------- */
+
+/* The numbers of another NIC mean something else; they stay as fields. */
+static void disown(struct record *record, const char *nic)
+{
+	if (record->vendor_syndrome.is_known)
+		record_add_number(record, "vendor_err", record->vendor_syndrome.value);
+	if (nic)
+		record_add_text(record, "nic", nic, strlen(nic));
+	record->kind = RECORD_NOT_MLX5;
+	record->syndrome = record->vendor_syndrome = record->hw_syndrome = record->opcode =
+		(struct number){ 0 };
+}
+
+void keys_tell(struct scan *scan, const struct line *line, struct record *record)
+{
+	const char *nic = other_nic_in(line->text);
+
+	if (nic || record->vendor_syndrome.value > UINT8_MAX)
+		disown(record, nic);
+	scan_record(scan, record);
+}
+
+enum form_answer keys_feed(struct scan *scan, const struct line *line, const struct shape *shapes)
+{
+	bool is_cut = false;
+
+	for (const struct shape *shape = shapes; shape->text; shape++) {
+		struct record record;
+		const enum keys_answer answer = keys_read(line, shape, &record);
+
+		if (answer == KEYS_FINE)
+			return FORM_PASS;
+		if (answer == KEYS_READ) {
+			keys_tell(scan, line, &record);
+			return FORM_TAKEN;
+		}
+		is_cut |= answer == KEYS_CUT;
+	}
+	if (!is_cut)
+		return FORM_PASS;
+	scan_unread(scan, line->number, "an error of which too little can be read");
+	return FORM_TAKEN;
+}
