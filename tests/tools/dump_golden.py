@@ -1,0 +1,143 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""What wqe-dump finds in logs: every NAME.log gives NAME.json, without what explain adds.
+
+usage: dump_golden.py [--write] PROGRAM SCHEMA FOLDER...
+"""
+
+import json
+import pathlib
+import subprocess
+import sys
+
+from harness import check, main
+
+WRITE = sys.argv[1] == '--write'
+DUMP, SCHEMA, *FOLDERS = sys.argv[2:] if WRITE else sys.argv[1:]
+NUMBERS = ['syndrome', 'vendor_syndrome', 'hw_syndrome', 'opcode', 'qpn', 'wqe_index', 'signature']
+PATIENCE = 40  # lines after which no form waits for more
+
+
+def look(data):
+    """What is found, without names of files and what is explained."""
+    done = subprocess.run([DUMP, '--json'], input=data, capture_output=True, timeout=60, check=False)
+    check(done.returncode in (0, 1), f'exit status {done.returncode}: {done.stderr.decode()}')
+    report = json.loads(done.stdout)
+    check((done.returncode == 0) == bool(report['records']), f'exit status {done.returncode}')
+    for record in report['records']:
+        for key in 'file', 'cause', 'confidence':
+            record.pop(key, None)
+        for key in 'wqe', 'error':
+            record.get(key, {}).pop('file', None)
+    for unread in report['unread']:
+        unread.pop('file', None)
+    return report
+
+
+def text_of(report):
+    """A record a line, so that differences can be read."""
+    def lines(items):
+        return ',\n'.join('  ' + json.dumps(item) for item in items)
+    return (f'{{"records": [\n{lines(report["records"])}\n], "unread": [\n'
+            f'{lines(report["unread"])}\n]}}\n')
+
+
+def logs():
+    return [log for folder in FOLDERS for log in sorted(pathlib.Path(folder).glob('*.log'))]
+
+
+def compare(log):
+    want = log.with_suffix('.json').read_text().splitlines()
+    have = text_of(look(log.read_bytes())).splitlines()
+    for ours, theirs in zip(have, want):
+        check(ours == theirs, f'{log.name}:\n     {ours}\nnot  {theirs}')
+    check(len(have) == len(want), f'{log.name}: {len(have)} lines, not {len(want)}')
+
+
+def test_every_log_has_its_result(_bench):
+    for folder in FOLDERS:
+        for result in pathlib.Path(folder).glob('*.json'):
+            check(result.with_suffix('.log').exists(), f'{result} without its log')
+    check(logs(), 'no logs')
+
+
+def add_log(log):
+    def test(_bench):
+        compare(log)
+    globals()[f'test_{log.parent.parent.name}_{log.stem}'.replace('-', '_')] = test
+
+
+def test_schema(_bench):
+    """What is printed is as the schema says, and a record that is not is refused."""
+    try:
+        import jsonschema  # pylint: disable=import-outside-toplevel
+    except ImportError:
+        print('# jsonschema is not installed: tools/setup --tests')
+        return
+    validator = jsonschema.Draft7Validator(json.loads(pathlib.Path(SCHEMA).read_text()))
+    for log in logs():
+        done = subprocess.run([DUMP, '--json', log], capture_output=True, timeout=60, check=False)
+        report = json.loads(done.stdout)
+        for error in validator.iter_errors(report):
+            raise AssertionError(f'{log.name}: {list(error.absolute_path)}: {error.message}')
+    report['records'] = [{'file': 'x', 'line': 1, 'source': 'x', 'kind': 'unheard_of', 'fields': {}}]
+    check(list(validator.iter_errors(report)), 'an unknown kind passes')
+
+
+# -- lines that are cut ------------------------------------------------------------------------
+
+def is_part_of(part, whole):
+    """Whether a record says nothing else than another one; less is fine, the NIC's name, too."""
+    if whole['kind'] == 'not_mlx5':
+        return part.get('status') in (None, whole.get('status'))
+    return (all(part[key] == whole.get(key) for key in [*NUMBERS, 'status'] if key in part)
+            and part['kind'] in (whole['kind'], 'status'))
+
+
+def cut_everywhere(line):
+    """All beginnings of a line that end between two of its words, and the lines that end each."""
+    ends = [at for at in range(1, len(line)) if line[at - 1:at] != b' ' and line[at:at + 1] in b' ,;)=(']
+    quiet = b'nothing\n' * PATIENCE
+    return ends, b''.join(line[:end] + b'\n' + quiet for end in ends)
+
+
+def test_a_cut_line_says_no_wrong_number(_bench):
+    """Wherever a line ends too early, what is told of it is part of what the whole line says."""
+    cuts = 0
+    for log in logs():
+        lines = log.read_bytes().splitlines()
+        whole = {record['line']: record for record in look(log.read_bytes())['records']}
+        for number, line in enumerate(lines, 1):
+            alone = look(line + b'\n')['records']
+            if number not in whole or len(alone) != 1:
+                continue
+            ends, text = cut_everywhere(line)
+            for record in look(text)['records']:
+                end = ends[(record['line'] - 1) // (PATIENCE + 1)]
+                check(is_part_of(record, alone[0]), f'{log.name}: {line[:end]}: {record}')
+            cuts += len(ends)
+    print(f'# {cuts} cut lines')
+
+
+# -- lines that meet ---------------------------------------------------------------------------
+
+def test_all_at_once(_bench):
+    """One log after the other: what each of them has is still found, and at its line."""
+    text, want = b'', []
+    for log in logs():
+        first = text.count(b'\n')
+        text += log.read_bytes() + b'nothing\n' * PATIENCE
+        want += [(record['line'] + first, record['source'])
+                 for record in look(log.read_bytes())['records'] if record['source'] != 'hex']
+    have = {(record['line'], record['source']) for record in look(text)['records']}
+    lost = [pair for pair in want if pair not in have]
+    check(not lost, f'lost: {lost}')
+
+
+if WRITE:
+    for log_file in logs():
+        log_file.with_suffix('.json').write_text(text_of(look(log_file.read_bytes())))
+else:
+    for log_file in logs():
+        add_log(log_file)
+    sys.exit(main(globals()))
