@@ -18,6 +18,8 @@ __wqe_dump_argument()
 		"$program" --format '?' </dev/null 2>&1 | sed -n 's/.* is none of: //p' ;;
 	--transport | -t) echo rc uc ud dc xrc eth ipoib ;;
 	--side | -s) echo requester responder ;;
+	--pid | -p) (cd /proc && echo [0-9]*) ;;
+	--qp) ;;
 	--size) echo 4 8 ;;
 	--segment) "$program" build --list | sed -n '/^$/,$s/ .*//p' ;;
 	--set)

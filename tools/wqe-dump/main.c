@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "command.h"
+#include "command_live.h"
 #include "print.h"
 #include "scan.h"
 
@@ -28,6 +29,8 @@ static const struct poptOption option_table[] = {
 	{ "raw", 'r', POPT_ARG_NONE, &options.raw, 0, "print the bytes beside each field", NULL },
 	{ "json", 'j', POPT_ARG_NONE, &options.json, 0, "print JSON", NULL },
 	{ "version", 0, POPT_ARG_NONE, &options.version, 0, "show the version", NULL },
+	{ NULL, 0, POPT_ARG_INCLUDE_TABLE, live_options, 0,
+	  "The queues of a program that uses Bunsen:", NULL },
 	POPT_AUTOHELP POPT_TABLEEND
 };
 
@@ -164,6 +167,8 @@ static int run(const char **paths)
 	if (read_format(&attr) || read_transport(&attr) || read_stride(&attr))
 		return WQE_DUMP_FAILED;
 	print_options.raw = options.raw;
+	if (live_is_meant())
+		return command_live(paths, pick_printer());
 	return dump_files(paths, &attr, pick_printer());
 }
 

@@ -1,0 +1,556 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""What wqe-dump sees of a running process and of its core file.
+
+usage: live.py WQE_DUMP LIVE_PROGRAM LIBBUNSEN LIBBUNSEN_STATIC
+"""
+
+import contextlib
+import json
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+
+import corefile
+from harness import DEADLINE_S, check, main
+
+DUMP, PROGRAM, SHARED, STATIC = sys.argv[1:]
+UNIT, UNITS, SGES = 16, 1024, 3  # as in live_program.c
+
+
+class Program:
+    """A live_program that was started, and does what it is told."""
+
+    def __init__(self, bench, program=PROGRAM, **more):
+        more.setdefault('BSN_REGISTRY', '1')
+        env = {key: value for key, value in os.environ.items()
+               if not key.startswith(('SOFTCX_', 'BSN_')) or key == 'BSN_TESTS_RUN'}
+        self.process = subprocess.Popen([program], env={**env, **more}, text=True,
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        bench.started.append(self.process)
+        self.pid = self.process.pid
+        said = [int(word) for word in self.process.stdout.readline().split()]
+        check(len(said) == 5, 'live_program does not start')
+        self.qp, self.peer, self.source, self.target, self.ring = said
+
+    def begin(self, *words):
+        self.process.stdin.write(' '.join(map(str, words)) + '\n')
+        self.process.stdin.flush()
+
+    def done(self):
+        said = self.process.stdout.readline()
+        check(said == 'done\n', f'live_program said {said!r}')
+
+    def do(self, *lines):
+        for line in lines:
+            self.begin(line)
+            self.done()
+
+    def end(self):
+        self.process.stdin.close()
+        self.process.wait(timeout=DEADLINE_S)
+
+
+def run(*args):
+    return subprocess.run([DUMP, *map(str, args)], capture_output=True, text=True, check=False,
+                          timeout=DEADLINE_S, stdin=subprocess.DEVNULL)
+
+
+def look(*args, status=0):
+    """The report."""
+    done = run('--json', *args)
+    check(done.returncode == status, f'{done.returncode}: {done.stderr}{done.stdout}')
+    return json.loads(done.stdout)
+
+
+def complains(text, *args, status=1):
+    done = run('--json', *args)
+    check(done.returncode == status, f'{done.returncode}, not {status}: {done.stderr}')
+    check(text in done.stderr and done.stderr.count('\n') == 1, f'{done.stderr!r}, not {text!r}')
+
+
+def of(report, queue, kind=None):
+    return [record for record in report['records'] if record['fields'].get('queue') == queue and
+            kind in (None, record['kind'])]
+
+
+def states(report, queue):
+    return [record['fields']['state'] for record in of(report, queue)]
+
+
+def is_write(program, record):
+    """Whether a WQE has everything that live_program derives from its number; which it returns."""
+    fields = record['fields']
+    n = (fields['raddr.raddr'] - program.target) // UNIT
+    check(0 <= n < UNITS and record['opcode_name'] == 'RDMA_WRITE', record)
+    count = 1 + n % SGES
+    for i in range(count):
+        at = f'data[{i}]' if i else 'data'
+        check(fields[f'{at}.addr'] == program.source + n * UNIT + i, record)
+        check(fields[f'{at}.byte_count'] == 1 + (n + i) % UNIT, record)
+    check(f'data[{count}].addr' not in fields and fields['ctrl.ds'] == 2 + count, record)
+    check(fields['slot'] == record['wqe_index'] % 64, record)
+    return n
+
+
+def numbers(program, report):
+    return [is_write(program, record) for record in of(report, 'send queue')]
+
+
+# -- a process that stands still -------------------------------------------------------------------
+
+def test_what_is_outstanding(bench):
+    program = Program(bench)
+    program.do('write 3', 'ring', 'step', 'poll', 'write 2', 'ring', 'write 4')
+    report = look('-p', program.pid)
+    check(numbers(program, report) == list(range(3, 9)), report)
+    check(states(report, 'send queue') == ['outstanding'] * 2 + ['not rung'] * 4, report)
+    check(not report['unread'], report)
+    for record in report['records']:
+        check(record['qpn'] == program.qp and record['transport'] == 'RC', record)
+        check(record['file'] == f'process {program.pid} (live_program)', record)
+        check(record['source'] == 'process', record)
+
+
+def test_a_ring_that_came_round(bench):
+    program = Program(bench)
+    for _ in range(40):
+        program.do('write 7', 'ring', 'step', 'poll')
+    program.do('write 16', 'ring')
+    report = look('-p', program.pid)
+    check(numbers(program, report) == list(range(280, 296)), report)
+
+
+def test_completions_that_nobody_polled(bench):
+    program = Program(bench)
+    program.do('write 5', 'ring', 'step', 'poll', 'write 3', 'ring', 'step')
+    report = look('-p', program.pid)
+    cqes = of(report, 'completion queue', 'cqe')
+    check([record['wqe_index'] for record in cqes] ==
+          [record['wqe_index'] for record in of(report, 'send queue')], report)
+    check([record['fields']['slot'] for record in cqes] == [5, 6, 7], report)
+    check(states(report, 'completion queue') == ['not polled'] * 3, report)
+    program.do('poll')
+    complains('nothing in the 7 queues', '-p', program.pid)
+
+
+def test_a_completion_queue_that_came_round(bench):
+    program = Program(bench)
+    for _ in range(52):
+        program.do('write 10', 'ring', 'step', 'poll')
+    program.do('write 4', 'ring', 'step')
+    report = look('-p', program.pid)
+    slots = [record['fields']['slot'] for record in of(report, 'completion queue')]
+    check(slots == [520 % 512 + i for i in range(4)], report)
+
+
+def test_receives(bench):
+    program = Program(bench)
+    program.do('recv 3', 'srecv 2')
+    report = look('-p', program.pid)
+    for queue, slots in (('receive queue', [0, 1, 2]), ('shared receive queue', [0, 1])):
+        records = of(report, queue, 'wqe')
+        check([record['fields']['slot'] for record in records] == slots, report)
+        for record in records:
+            check(record['fields']['data.addr'] == program.target, record)
+            check(record['fields']['data.byte_count'] == 64, record)
+            check(record['fields']['state'] == 'posted', record)
+
+
+def test_one_qp(bench):
+    program = Program(bench)
+    program.do('write 2', 'ring', 'recv 1', 'srecv 1')
+    report = look('-p', program.pid, '--qp', hex(program.qp))
+    check(numbers(program, report) == [0, 1] and len(report['records']) == 2, report)
+    report = look('-p', program.pid, '--qp', program.peer)
+    check([record['fields']['queue'] for record in report['records']] == ['receive queue'], report)
+    complains(f'lists no QP 0xabc, but 0x{program.qp:x}, 0x{program.peer:x}', '-p', program.pid,
+              '--qp', '0xabc')
+
+
+def test_why_a_qp_failed(bench):
+    program = Program(bench)
+    program.do('bad', 'step', 'poll', 'write 1', 'ring', 'step')
+    report = look('-p', program.pid)
+    first = [record for record in report['records'] if record['kind'] == 'status']
+    check(len(first) == 1 and first[0]['qpn'] == program.qp, report)
+    check(first[0]['syndrome'] == 0x13 and first[0]['vendor_syndrome'] == 0x88, report)
+    check(first[0]['wqe_index'] == 0 and first[0]['side'] == 'requester', report)
+    check(first[0]['cause'], report)
+    errors = of(report, 'completion queue', 'error_cqe')
+    check([record['syndrome'] for record in errors] == [5], report)
+
+
+def test_a_qp_that_is_gone(bench):
+    program = Program(bench)
+    program.do('write 2', 'ring', 'recv 1', 'reset')
+    report = look('-p', program.pid)
+    check([record['qpn'] for record in report['records']] == [program.peer], report)
+
+
+def test_a_damaged_wqe_is_no_wqe(bench):
+    program = Program(bench)
+    program.do('write 4', 'ring', 'damage')
+    report = look('-p', program.pid)
+    check(numbers(program, report) == [0, 1, 2], report)
+    check('slot 4 has no WQE of the index 4' in str(report['unread']), report)
+
+
+def test_the_verbs_path(bench):
+    program = Program(bench, BSN_PATH='verbs')
+    program.do('write 2', 'ring')
+    report = look('-p', program.pid, status=1)
+    check(not report['records'] and len(report['unread']) == 2, report)
+    check('on the verbs path' in report['unread'][0]['why'], report)
+    program.do('step', 'poll', 'bad', 'step', 'poll')
+    report = look('-p', program.pid)
+    check([record['kind'] for record in report['records']] == ['status'], report)
+
+
+# -- a process that goes on ------------------------------------------------------------------------
+
+def test_no_torn_wqe_under_a_posting_loop(bench):
+    program = Program(bench)
+    program.begin('loop')
+    seen = 0
+    for _ in range(40):
+        done = run('--json', '-p', program.pid)
+        check(done.returncode in (0, 1), done.stderr)
+        report = json.loads(done.stdout)
+        found = numbers(program, report)
+        check([n % UNITS for n in range(found[0], found[0] + len(found))] == found
+              if found else True, found)
+        seen += len(report['records'])
+    program.do('write 0')
+    program.done()
+    check(seen > 0, 'nothing was ever outstanding')
+
+
+def test_queues_that_come_and_go(bench):
+    program = Program(bench)
+    program.do('write 2', 'ring')
+    program.begin('churn')
+    for _ in range(20):
+        report = look('-p', program.pid)
+        check(numbers(program, report) == [0, 1], report)
+    program.do('write 0')
+    program.done()
+
+
+class Follower:
+    """wqe-dump --follow, of which each record is read as soon as it is printed."""
+
+    def __init__(self, bench, program):
+        self.process = subprocess.Popen([DUMP, '--json', '-p', str(program.pid), '--follow'],
+                                        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                        stderr=subprocess.PIPE)
+        bench.started.append(self.process)
+        self.text = ''
+        self.read = 0
+
+    def records(self):
+        """Those so far: the last one is a line without its end."""
+        lines = self.text.split('\n')[1:]
+        with contextlib.suppress(json.JSONDecodeError):
+            return [json.loads(line.rstrip(',')) for line in lines]
+        return []
+
+    def next(self, count):
+        """As many as are to come now, and no more."""
+        while len(self.records()) < self.read + count:
+            more = os.read(self.process.stdout.fileno(), 1 << 16).decode()
+            check(more, f'ends with {self.text}')
+            self.text += more
+        found = self.records()[self.read:]
+        self.read += count
+        check(len(found) == count, found)
+        return found
+
+    def end(self):
+        """The rest of both outputs."""
+        out, err = self.process.communicate(timeout=DEADLINE_S)
+        check(self.process.returncode == 0, self.process.returncode)
+        return out.decode(), err.decode()
+
+
+def test_follow(bench):
+    program = Program(bench)
+    program.do('write 2', 'ring')
+    follower = Follower(bench, program)
+    records = follower.next(2)
+    program.do('step', 'poll', 'write 5', 'ring', 'step', 'poll', 'recv 1', 'srecv 1')
+    records += follower.next(7 + 5 + 2)
+    program.do('write 1', 'ring', 'srecv 1')
+    records += follower.next(2)
+    program.end()
+    rest, errors = follower.end()
+    check(rest.startswith('\n], "unread": [') and 'has ended' in errors, rest + errors)
+    report = {'records': records}
+    check(numbers(program, report) == list(range(8)), report)
+    check([r['fields']['slot'] for r in of(report, 'completion queue')] == list(range(7)), report)
+    check([r['fields']['slot'] for r in of(report, 'shared receive queue')] == [0, 1], report)
+    check(states(report, 'send queue')[0] == 'outstanding', report)
+    check(states(report, 'send queue')[-1] == 'outstanding', report)
+
+
+def test_follow_says_what_it_missed(bench):
+    program = Program(bench)
+    program.do('write 1', 'ring')
+    follower = Follower(bench, program)
+    follower.next(1)
+    follower.process.send_signal(signal.SIGSTOP)
+    os.waitid(os.P_PID, follower.process.pid, os.WSTOPPED)
+    for _ in range(60):
+        program.do('step', 'poll', 'write 16', 'ring')
+    follower.process.send_signal(signal.SIGCONT)
+    records = follower.next(16)
+    check(numbers(program, {'records': of({'records': records}, 'send queue')})[-1] == 960, records)
+    program.end()
+    rest, _ = follower.end()
+    check('were used and used again between two looks' in rest, rest)
+
+
+def test_follow_ends_when_interrupted(bench):
+    program = Program(bench)
+    program.do('write 2', 'ring')
+    follower = Follower(bench, program)
+    follower.next(2)
+    follower.process.send_signal(signal.SIGINT)
+    rest, errors = follower.end()
+    check(rest.startswith('\n], "unread": [') and not errors, rest + errors)
+
+
+def test_follow_ends_with_a_closed_pipe(bench):
+    program = Program(bench)
+    program.do('write 2', 'ring')
+    follower = Follower(bench, program)
+    follower.next(2)
+    follower.process.stdout.close()
+    program.do('write 1', 'ring')
+    check(follower.process.wait(timeout=DEADLINE_S) == 0, follower.process.returncode)
+    check(not follower.process.stderr.read(), 'not quiet')
+
+
+# -- what cannot be looked at ----------------------------------------------------------------------
+
+@contextlib.contextmanager
+def other(*command, **more):
+    """Another process, which is there and waits."""
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                          **more) as process:
+        process.stdout.readline()
+        try:
+            yield process.pid
+        finally:
+            process.stdin.close()
+
+
+def test_a_registry_that_is_off(bench):
+    program = Program(bench, BSN_REGISTRY='0')
+    complains('lists no queues: start it with BSN_REGISTRY=1', '-p', program.pid)
+
+
+def test_no_bunsen(_bench):
+    with other('sh', '-c', 'echo; read x') as pid:
+        complains('has no Bunsen in it', '-p', pid)
+
+
+def test_no_process(_bench):
+    complains('there is no process', '-p', 2**22 + 1, status=2)
+
+
+def test_a_process_that_has_ended(bench):
+    program = Program(bench)
+    os.kill(program.pid, signal.SIGKILL)
+    os.waitid(os.P_PID, program.pid, os.WEXITED | os.WNOWAIT)
+    complains('has no memory: it has ended', '-p', program.pid, status=2)
+
+
+def test_another_users_process(bench):
+    if os.geteuid():
+        return 'SKIP not root'
+    program = Program(bench)
+    with tempfile.TemporaryDirectory() as folder:
+        os.chmod(folder, 0o755)
+        copy = shutil.copy(DUMP, folder)
+        done = subprocess.run([copy, '-p', str(program.pid)], user='nobody', text=True,
+                              capture_output=True, check=False, timeout=DEADLINE_S)
+    check(done.returncode == 2 and 'is user root\'s (0)' in done.stderr, done.stderr)
+    return None
+
+
+def test_wrong_options(_bench):
+    for text, args in (('--qp is a number', ['-p', 1, '--qp', '7x']),
+                       ('--qp is a number', ['-p', 1, '--qp', 1 << 24]),
+                       ('either --pid or --core', ['-p', 1, '-c', 'x']),
+                       ('--follow is for a process', ['-c', 'x', '--follow']),
+                       ('are for a process or a core file', ['--qp', 1]),
+                       ('--pid is the number', ['-p', -5]),
+                       ('or else files', ['-p', 1, 'file'])):
+        complains(text, *args, status=2)
+
+
+# -- however it was linked -------------------------------------------------------------------------
+
+def test_a_stripped_program(bench):
+    with tempfile.TemporaryDirectory() as folder:
+        stripped = pathlib.Path(folder) / 'stripped'
+        subprocess.run(['strip', '-s', '-o', stripped, PROGRAM], check=True)
+        program = Program(bench, stripped)
+        program.do('write 2', 'ring')
+        check(numbers(program, look('-p', program.pid)) == [0, 1], 'not found')
+        os.unlink(stripped)  # as by an update: what counts is what is in memory
+        check(numbers(program, look('-p', program.pid)) == [0, 1], 'not found')
+
+
+def test_a_stripped_shared_library(_bench):
+    with tempfile.TemporaryDirectory() as folder:
+        stripped = pathlib.Path(folder) / 'libbunsen.so'
+        subprocess.run(['strip', '-s', '-o', stripped, SHARED], check=True)
+        script = (f'import ctypes, sys; ctypes.CDLL({str(stripped)!r}); print(flush=True); '
+                  'sys.stdin.read()')
+        with other(sys.executable, '-c', script) as pid:
+            complains('uses Bunsen, but lists no queues', '-p', pid)
+
+
+def test_a_static_library_without_what_is_not_called(_bench):
+    with tempfile.TemporaryDirectory() as folder:
+        program = pathlib.Path(folder) / 'static'
+        source = ('#include <stdio.h>\nconst char *bsn_error_text(void);\n'
+                  'int main(void) { puts(bsn_error_text()); fflush(stdout); return getchar(); }')
+        subprocess.run(['cc', '-x', 'c', '-', '-x', 'none', '-o', program, '-Wl,--gc-sections', '-s',
+                        STATIC, '-libverbs', '-lmlx5', '-lpthread'], input=source.encode(),
+                       check=True)
+        with other(program) as pid:
+            complains('uses Bunsen, but lists no queues', '-p', pid)
+
+
+# -- core files ------------------------------------------------------------------------------------
+
+@contextlib.contextmanager
+def core_of(program, keep=lambda *_: None, hole=-1):
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder) / 'core'
+        corefile.write(program.pid, path, keep, hole)
+        yield path
+
+
+def busy(bench):
+    program = Program(bench)
+    program.do('write 5', 'ring', 'step', 'poll', 'write 3', 'ring', 'step', 'write 2', 'ring',
+               'write 1', 'recv 2', 'srecv 1')
+    return program
+
+
+def without_place(report):
+    return [{key: value for key, value in record.items() if key not in ('file', 'source')}
+            for record in report['records']]
+
+
+def test_a_core_file_says_the_same(bench):
+    program = busy(bench)
+    live = look('-p', program.pid)
+    with core_of(program) as core:
+        program.end()
+        report = look('-c', core)
+    check(without_place(report) == without_place(live) and not report['unread'], report)
+    check(report['records'][0]['source'] == 'core', report)
+    check(report['records'][0]['file'] ==
+          f'the core of process {program.pid} (live_program)', report)
+
+
+def dumped_by_default(_start, rights, offset, name):
+    """As the kernel's filter 0x33: anonymous memory, what was written to, and headers of ELF files."""
+    if rights[1] == 'w' or not name.startswith('/'):
+        return None
+    return corefile.PAGE if not offset else 0
+
+
+def written_only(_start, rights, _offset, _name):
+    return None if rights[1] == 'w' else 0
+
+
+def test_a_core_file_without_code(bench):
+    program = busy(bench)
+    live = look('-p', program.pid)
+    for keep in dumped_by_default, written_only:
+        with core_of(program, keep) as core:
+            check(without_place(look('-c', core)) == without_place(live), keep)
+
+
+def test_a_core_file_without_rings(bench):
+    program = busy(bench)
+    live = look('-p', program.pid)
+    with core_of(program, hole=program.ring) as core:
+        report = look('-c', core)
+        check(without_place(report) ==
+              without_place({'records': [record for record in live['records']
+                                         if record not in of(live, 'send queue')]}), report)
+        check(len(report['unread']) == 1 and 'lacks the memory' in report['unread'][0]['why'],
+              report)
+    with core_of(program, lambda _start, rights, _offset, _name: 0 if rights[1] == 'w' else None
+                 ) as core:
+        complains('see coredump_filter', '-c', core, status=2)
+
+
+def test_a_core_file_that_is_cut_off(bench):
+    program = busy(bench)
+    with core_of(program) as core:
+        whole = look('-c', core)
+        size = core.stat().st_size
+        for tenths in range(9, -1, -1):
+            os.truncate(core, size * tenths // 10)
+            done = run('--json', '-c', core)
+            check(done.returncode in (0, 1, 2), done.stderr)
+            for record in json.loads(done.stdout)['records']:
+                check(without_place({'records': [record]})[0] in without_place(whole), record)
+
+
+def test_gcore(bench):
+    if not shutil.which('gcore'):
+        return 'SKIP gdb is not installed'
+    program = busy(bench)
+    live = look('-p', program.pid)
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run(['gcore', '-o', f'{folder}/core', str(program.pid)], capture_output=True,
+                       check=True, timeout=DEADLINE_S, stdin=subprocess.DEVNULL)
+        report = look('-c', f'{folder}/core.{program.pid}')
+    check(without_place(report) == without_place(live), report)
+    return None
+
+
+def test_what_is_no_core_file(_bench):
+    complains('No such file', '-c', '/nonexistent', status=2)
+    complains('is no core file', '-c', __file__, status=2)
+    complains('is an ELF file, but no core file', '-c', DUMP, status=2)
+
+
+def patched(core, offset, value):
+    """A 32-bit word of the registry, as another version or a wild pointer would have left it."""
+    data = core.read_bytes()
+    at = data.index(b'BSNqueue' + b'\1\0\0\0')
+    core.write_bytes(data[:at + offset] + value.to_bytes(4, 'little') + data[at + offset + 4:])
+
+
+def test_another_version(bench):
+    program = busy(bench)
+    with core_of(program) as core:
+        patched(core, 8, 77)
+        complains('registry version 77', '-c', core, status=2)
+
+
+def test_a_damaged_registry(bench):
+    program = busy(bench)
+    for offset, value, text in ((40, 3, 'damaged'), (32, 8, 'nothing mapped at 0x'),
+                                (16, 12345, 'leads to no registry'),
+                                (24, 1001, 'changes its list')):
+        with core_of(program) as core:
+            patched(core, offset, value)
+            complains(text, '-c', core, status=2)
+
+
+sys.exit(main(globals()))

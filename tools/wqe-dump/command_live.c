@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* wqe-dump -p and -c: what their options say. */
+#include "command_live.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "command.h"
+#include "live.h"
+
+static struct {
+	long pid;
+	char *core, *qp;
+	int follow;
+} options;
+
+struct poptOption live_options[] = {
+	{ "pid", 'p', POPT_ARG_LONG, &options.pid, 0,
+	  "the queues of a running process that has BSN_REGISTRY=1", "PID" },
+	{ "core", 'c', POPT_ARG_STRING, &options.core, 0, "those of a core file", "FILE" },
+	{ "qp", 0, POPT_ARG_STRING, &options.qp, 0, "only those of this QP", "QPN" },
+	{ "follow", 0, POPT_ARG_NONE, &options.follow, 0,
+	  "go on with what comes, until the process ends", NULL },
+	POPT_TABLEEND
+};
+
+bool live_is_meant(void)
+{
+	return options.pid || options.core || options.qp || options.follow;
+}
+
+/* What is wrong with the options, which are all given as words; NULL: nothing. */
+static const char *find_fault(const char **paths)
+{
+	if (options.pid < 0 || options.pid > INT_MAX)
+		return "--pid is the number of a process";
+	if (!options.pid && !options.core)
+		return "--qp and --follow are for a process or a core file: --pid, --core";
+	if (options.pid && options.core)
+		return "either --pid or --core, not both";
+	if (options.follow && options.core)
+		return "--follow is for a process: --pid";
+	if (paths)
+		return "a process or a core file is looked at, or else files, not both";
+	return NULL;
+}
+
+static bool read_qp(struct number *qp)
+{
+	char *end;
+	unsigned long value;
+
+	if (!options.qp)
+		return true;
+	value = strtoul(options.qp, &end, 0);
+	*qp = KNOWN(value);
+	return end != options.qp && !*end && value <= 0xffffff;
+}
+
+int command_live(const char **paths, struct sink *sink)
+{
+	struct live_attr attr = { .pid = options.pid,
+				  .core = options.core,
+				  .follows = options.follow };
+	const char *fault = find_fault(paths);
+	int status = WQE_DUMP_FAILED;
+
+	if (!fault && !read_qp(&attr.qp))
+		fault = "--qp is a number of 24 bits";
+	if (fault)
+		fprintf(stderr, "wqe-dump: %s\n", fault);
+	else
+		status = live_run(&attr, sink);
+	free(options.core);
+	free(options.qp);
+	return status;
+}

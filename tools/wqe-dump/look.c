@@ -1,0 +1,570 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "look.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PATIENCE       64 /* attempts */
+#define CQE_BATCH      64 /* CQEs that are read at once */
+#define RING_MAX_BYTES (1u << 29)
+#define LONGEST        ((BSN_WQE_MAX_DS + BSN_BB_DS - 1) / BSN_BB_DS) /* blocks of a WQE */
+
+/* -- reading ------------------------------------------------------------------------------------ */
+
+/* Nothing of it may be used; the sentence is for the case that this is the last attempt. */
+static int be_torn(struct look *look, const char *what)
+{
+	snprintf(look->why, sizeof(look->why), "%s 0x%x: %s", look->ring.name,
+		 look->published.queue.number, what);
+	look->first = look->end = 0;
+	return -EAGAIN;
+}
+
+static int read_value(struct look *look, uint64_t address, void *value, size_t bytes)
+{
+	return target_read(look->target, address, value, bytes);
+}
+
+static int make_room(struct look *look, size_t bytes)
+{
+	uint8_t *more;
+
+	if (bytes <= look->room_bytes)
+		return 0;
+	more = realloc(look->bytes, bytes);
+	if (more)
+		look->bytes = more;
+	if (more)
+		more = realloc(look->again, bytes);
+	if (!more)
+		return target_fail(look->target, ENOMEM, "out of memory");
+	look->again = more;
+	look->room_bytes = bytes;
+	return 0;
+}
+
+/* Slots from @first on, round the end of the ring, into @to. */
+static int read_slots(struct look *look, uint32_t first, uint32_t count, uint8_t *to)
+{
+	const struct bsn_registry_queue *q = &look->published.queue;
+	const uint32_t slot = first & (q->count - 1);
+	const uint32_t straight = count < q->count - slot ? count : q->count - slot;
+	const int err = target_read(look->target, q->ring + (uint64_t)slot * q->stride_bytes, to,
+				    (size_t)straight * q->stride_bytes);
+
+	return err || straight == count
+		       ? err
+		       : target_read(look->target, q->ring, to + (size_t)straight * q->stride_bytes,
+				     (size_t)(count - straight) * q->stride_bytes);
+}
+
+/* Twice, so that what was being written is known by its difference. */
+static int read_slots_twice(struct look *look, uint32_t first, uint32_t count)
+{
+	const size_t bytes = (size_t)count * look->published.queue.stride_bytes;
+	int err = make_room(look, bytes);
+
+	if (!err)
+		err = read_slots(look, first, count, look->bytes);
+	if (!err)
+		err = read_slots(look, first, count, look->again);
+	return err;
+}
+
+static bool is_stable(const struct look *look, uint32_t nth, uint32_t count)
+{
+	const size_t stride = look->published.queue.stride_bytes;
+
+	return !memcmp(look->bytes + nth * stride, look->again + nth * stride, count * stride);
+}
+
+/* Drops entries from the front of the copy. */
+static void drop(struct look *look, uint32_t first)
+{
+	const size_t stride = look->published.queue.stride_bytes;
+
+	memmove(look->bytes, look->bytes + (first - look->first) * stride,
+		(look->end - first) * stride);
+	memmove(look->again, look->again + (first - look->first) * stride,
+		(look->end - first) * stride);
+	look->first = first;
+}
+
+const uint8_t *look_at(const struct look *look, uint32_t index)
+{
+	return look->bytes + (size_t)(index - look->first) * look->published.queue.stride_bytes;
+}
+
+/* Of counters that run modulo 2^32, and are less than 2^31 apart. */
+static bool is_before(uint32_t a, uint32_t b)
+{
+	return (int32_t)(a - b) < 0;
+}
+
+/* -- send queue --------------------------------------------------------------------------------- */
+
+struct send_state {
+	uint32_t start; /* a WQE begins here; the poster keeps off all from here to the producer */
+	uint32_t done;  /* where the last one that is done begins, modulo 2^16 */
+	uint32_t producer;
+	uint32_t rung; /* the doorbell record, modulo 2^16 */
+};
+
+static int read_record(struct look *look, uint32_t *index)
+{
+	struct bsn_dbr_wq record;
+	uint8_t bytes[BSN_DBR_WQ_SIZE];
+	const int err = read_value(look, look->published.queue.record, bytes, sizeof(bytes));
+
+	if (err)
+		return err;
+	bsn_dbr_wq_decode(&record, bytes);
+	*index = record.index;
+	return 0;
+}
+
+/* The producer last: the others are never ahead of it. */
+static int read_send(struct look *look, struct send_state *s)
+{
+	const struct bsn_registry_queue *q = &look->published.queue;
+	int err = read_value(look, q->start, &s->start, sizeof(s->start));
+
+	if (!err)
+		err = read_value(look, q->consumer, &s->done, sizeof(s->done));
+	if (!err)
+		err = read_record(look, &s->rung);
+	if (!err)
+		err = read_value(look, q->producer, &s->producer, sizeof(s->producer));
+	/* More: it went on between the reads, and 16 bits would not tell how often round. */
+	if (!err && s->producer - s->start > q->count)
+		return be_torn(look, "it moves faster than it can be read");
+	return err;
+}
+
+/* What counts 16 bits, before the producer, in 32. */
+static uint32_t widen(uint32_t producer, uint32_t index)
+{
+	return producer - (uint16_t)(producer - index);
+}
+
+/* Blocks of the WQE at @index, if that is one of this queue's, whole and at rest; else 0. */
+static uint32_t measure_wqe(const struct look *look, uint32_t index)
+{
+	struct bsn_ctrl ctrl;
+	uint32_t blocks;
+
+	bsn_ctrl_decode(&ctrl, look_at(look, index));
+	blocks = (ctrl.ds + BSN_BB_DS - 1) / BSN_BB_DS;
+	if (ctrl.qpn != look->published.queue.number || ctrl.wqe_index != (uint16_t)index ||
+	    !blocks || blocks > look->end - index)
+		return 0;
+	return is_stable(look, index - look->first, blocks) ? blocks : 0;
+}
+
+/*
+ * From WQE to WQE: each says its own index and QPN, so that one that is overwritten, or half
+ * written, is found out. The end is cut off there.
+ */
+static int follow_chain(struct look *look)
+{
+	const uint32_t end = look->end;
+
+	for (uint32_t at = look->first; at != look->end;) {
+		const uint32_t blocks = measure_wqe(look, at);
+
+		if (!blocks)
+			look->end = at;
+		at += blocks;
+	}
+	if (look->end == end)
+		return 0;
+	snprintf(look->why, sizeof(look->why),
+		 "%s 0x%x: slot %u has no WQE of the index %u: it is being written, or was damaged",
+		 look->ring.name, look->published.queue.number, look->end & (look->ring.count - 1),
+		 look->end & UINT16_MAX);
+	return -EAGAIN;
+}
+
+/* Where to begin: where the last look ended, if that is still there, else at the poster's mark. */
+static uint32_t first_send(struct look *look, const struct send_state *s, bool goes_on)
+{
+	if (!goes_on || !look->has_last || is_before(s->producer, look->last_end))
+		return s->start;
+	if (s->producer - look->last_end <= look->published.queue.count)
+		return look->last_end;
+	look->missed = s->start - look->last_end;
+	return s->start;
+}
+
+/* What the poster may have overwritten during the copying is dropped. */
+static void drop_overwritten(struct look *look, const struct send_state *after)
+{
+	const uint32_t count = look->published.queue.count;
+	uint32_t first = look->first;
+
+	if (!is_before(first, after->start) || after->producer + LONGEST - first <= count)
+		return;
+	first = is_before(look->end, after->start) ? look->end : after->start;
+	if (look->has_last && look->first == look->last_end)
+		look->missed += first - look->first;
+	drop(look, first);
+}
+
+static int look_at_send(struct look *look, bool goes_on)
+{
+	struct send_state before, after;
+	int err = read_send(look, &before);
+
+	if (err)
+		return err;
+	look->first = first_send(look, &before, goes_on);
+	look->end = before.producer;
+	err = read_slots_twice(look, look->first, look->end - look->first);
+	if (!err)
+		err = read_send(look, &after);
+	if (err)
+		return err;
+	if (is_before(after.producer, before.producer))
+		return be_torn(look, "it was reset meanwhile");
+	drop_overwritten(look, &after);
+	look->done_end = widen(after.producer, after.done) + 1;
+	look->rung_end = widen(after.producer, after.rung);
+	look->ring.producer = KNOWN(after.producer);
+	look->ring.consumer = KNOWN(after.start);
+	return follow_chain(look);
+}
+
+/* -- receive queues ----------------------------------------------------------------------------- */
+
+static int look_at_recv(struct look *look, bool goes_on)
+{
+	const struct bsn_registry_queue *q = &look->published.queue;
+	uint32_t tail, head, rung, tail_after, head_after;
+	int err = read_value(look, q->consumer, &tail, sizeof(tail));
+
+	if (!err)
+		err = read_record(look, &rung);
+	if (!err)
+		err = read_value(look, q->producer, &head, sizeof(head));
+	if (err)
+		return err;
+	if (head - tail > q->count)
+		return be_torn(look, "it moves faster than it can be read");
+	look->first = tail;
+	/* What is behind the record may be half written. */
+	look->end = look->rung_end = widen(head, rung);
+	if (goes_on && look->has_last && !is_before(look->last_end, tail) &&
+	    !is_before(look->end, look->last_end))
+		look->first = look->last_end;
+	if (is_before(look->end, look->first))
+		look->end = look->first;
+	err = read_slots_twice(look, look->first, look->end - look->first);
+	if (!err)
+		err = read_value(look, q->consumer, &tail_after, sizeof(tail_after));
+	if (!err)
+		err = read_value(look, q->producer, &head_after, sizeof(head_after));
+	if (err)
+		return err;
+	if (is_before(head_after, head) || !is_stable(look, 0, look->end - look->first))
+		return be_torn(look, "it was written to while it was read");
+	if (is_before(look->first, tail_after))
+		drop(look, is_before(look->end, tail_after) ? look->end : tail_after);
+	look->ring.producer = KNOWN(head_after);
+	look->ring.consumer = KNOWN(tail_after);
+	return 0;
+}
+
+struct shared_state {
+	uint32_t posted;
+	uint16_t first_free, last_free;
+};
+
+static int read_shared(struct look *look, struct shared_state *s)
+{
+	const struct bsn_registry_queue *q = &look->published.queue;
+	int err = read_value(look, q->producer, &s->posted, sizeof(s->posted));
+
+	if (!err)
+		err = read_value(look, q->start, &s->first_free, sizeof(s->first_free));
+	return err ? err : read_value(look, q->consumer, &s->last_free, sizeof(s->last_free));
+}
+
+/* The list of free WQEs goes from link to link; whatever is not on it was posted. */
+static bool follow_free_list(struct look *look, const struct shared_state *s)
+{
+	const uint32_t count = look->published.queue.count;
+	uint32_t at = s->first_free, left = count;
+	struct bsn_srq_next link;
+
+	memset(look->is_free, 0, count * sizeof(*look->is_free));
+	while (at < count && left-- && !look->is_free[at]) {
+		look->is_free[at] = true;
+		if (at == s->last_free)
+			return true;
+		bsn_srq_next_decode(&link, look_at(look, at));
+		at = link.next_wqe_index;
+	}
+	return false;
+}
+
+static int look_at_shared(struct look *look)
+{
+	const uint32_t count = look->published.queue.count;
+	struct shared_state before, after;
+	int err = read_shared(look, &before);
+
+	look->first = 0;
+	look->end = look->rung_end = count;
+	if (!err)
+		err = read_slots_twice(look, 0, count);
+	if (!err)
+		err = read_shared(look, &after);
+	if (err)
+		return err;
+	if (before.posted != after.posted || before.first_free != after.first_free ||
+	    before.last_free != after.last_free || !is_stable(look, 0, count))
+		return be_torn(look, "it was used while it was read");
+	if (!follow_free_list(look, &after))
+		return be_torn(look, "its list of free WQEs has no end: it was damaged");
+	look->ring.producer = KNOWN(after.posted);
+	return 0;
+}
+
+/* -- completion queue --------------------------------------------------------------------------- */
+
+struct poll_state {
+	uint64_t next; /* address of the CQE proper */
+	uint32_t ci;   /* the record, which lags: CQEs consumed, modulo 2^24 */
+	uint8_t phase;
+};
+
+static int read_poll(struct look *look, struct poll_state *s)
+{
+	const struct bsn_registry_queue *q = &look->published.queue;
+	uint8_t bytes[BSN_DBR_CQ_CI_SIZE];
+	struct bsn_dbr_cq_ci record;
+	int err = read_value(look, q->record, bytes, sizeof(bytes));
+
+	if (!err)
+		err = read_value(look, q->consumer, &s->next, sizeof(s->next));
+	if (!err)
+		err = read_value(look, q->start, &s->phase, sizeof(s->phase));
+	if (err)
+		return err;
+	bsn_dbr_cq_ci_decode(&record, bytes);
+	s->ci = record.ci;
+	return 0;
+}
+
+/* Of 24 bits, in 32: near to where the last look ended. */
+static uint32_t widen_ci(const struct look *look, uint32_t ci)
+{
+	const uint32_t ahead = (ci - look->last_end) & 0xffffff;
+
+	return look->has_last ? look->last_end + (ahead ^ 0x800000) - 0x800000 : ci;
+}
+
+/*
+ * The consumer's index: the record's, or less than a round more, as the slot says. The round's owner
+ * bit follows from it, and is what the poller goes by; where they differ it was between the two.
+ */
+static int find_consumer(struct look *look, const struct poll_state *s, uint32_t *index)
+{
+	const struct bsn_registry_queue *q = &look->published.queue;
+	const uint64_t offset = s->next - (q->ring + q->stride_bytes - BSN_CQE_SIZE);
+	const uint64_t slot = offset / q->stride_bytes;
+	const uint32_t ci = s->ci + (((uint32_t)slot - s->ci) & (q->count - 1));
+
+	if (offset % q->stride_bytes || slot > q->count)
+		return be_torn(look, "its consumer is not at one of its CQEs: it was damaged");
+	if (slot < q->count && s->phase != (ci / q->count) % 2)
+		return be_torn(look, "it is being polled");
+	*index = widen_ci(look, ci);
+	return 0;
+}
+
+static bool is_there(const struct look *look, uint32_t index)
+{
+	const uint32_t stride = look->published.queue.stride_bytes;
+	struct bsn_cqe_tail tail;
+
+	bsn_cqe_tail_decode(&tail,
+			    look_at(look, index) + stride - BSN_CQE_SIZE + BSN_CQE_TAIL_OFFSET);
+	return tail.opcode != BSN_CQE_INVALID &&
+	       tail.owner == (index / look->published.queue.count) % 2;
+}
+
+/*
+ * From @first on as many as there are. The owner bit was there before the second copy was made, so
+ * that that one is whole.
+ */
+static int read_cqes(struct look *look, uint32_t first)
+{
+	const struct bsn_registry_queue *q = &look->published.queue;
+	uint32_t count = CQE_BATCH, there;
+	int err;
+
+	look->first = first;
+	do {
+		if (count > q->count)
+			count = q->count;
+		err = read_slots_twice(look, first, count);
+		for (there = 0; !err && there < count; there++)
+			if (!is_there(look, first + there) || !is_stable(look, there, 1))
+				break;
+		count *= 2;
+	} while (!err && there == count / 2 && there < q->count);
+	look->end = first + there;
+	return err;
+}
+
+/* What came since the last look, and was polled, may still be there, too. */
+static int read_cqes_since(struct look *look, uint32_t consumer, bool goes_on)
+{
+	int err;
+
+	if (!goes_on || !look->has_last || !is_before(look->last_end, consumer))
+		return read_cqes(look, consumer);
+	if (consumer - look->last_end <= look->published.queue.count / 2) {
+		err = read_cqes(look, look->last_end);
+		if (err || !is_before(look->end, consumer))
+			return err;
+	}
+	look->missed = consumer - look->last_end;
+	return read_cqes(look, consumer);
+}
+
+static int look_at_completions(struct look *look, bool goes_on)
+{
+	const uint32_t count = look->published.queue.count;
+	struct poll_state before, after;
+	uint32_t consumer, consumer_after;
+	int err = read_poll(look, &before);
+
+	if (!err)
+		err = find_consumer(look, &before, &consumer);
+	if (!err)
+		err = read_cqes_since(look, consumer, goes_on);
+	if (!err)
+		err = read_poll(look, &after);
+	if (!err)
+		err = find_consumer(look, &after, &consumer_after);
+	if (err)
+		return err;
+	/* Within half a round nothing can be taken for what comes a round later. */
+	if (((after.ci - before.ci) & 0xffffff) > count / 2 ||
+	    consumer_after - look->first >= count)
+		return be_torn(look, "it moves faster than it can be read");
+	look->ring.consumer = KNOWN(consumer_after);
+	look->ring.producer = KNOWN(look->end);
+	look->done_end = consumer_after;
+	look->rung_end = look->end;
+	if (goes_on && look->has_last && is_before(look->first, look->last_end))
+		drop(look, is_before(look->end, look->last_end) ? look->end : look->last_end);
+	return 0;
+}
+
+/* -- any ---------------------------------------------------------------------------------------- */
+
+static void name_ring(struct look *look)
+{
+	static const char *const names[] = {
+		[BSN_REGISTRY_SEND] = "send queue",
+		[BSN_REGISTRY_RECV] = "receive queue",
+		[BSN_REGISTRY_SHARED_RECV] = "shared receive queue",
+		[BSN_REGISTRY_COMPLETION] = "completion queue",
+	};
+	const struct bsn_registry_queue *q = &look->published.queue;
+	const bool has_transport = q->kind == BSN_REGISTRY_SEND || q->kind == BSN_REGISTRY_RECV;
+
+	look->ring = (struct ring){ .name = names[q->kind],
+				    .qpn = KNOWN(q->number),
+				    .count = q->count,
+				    .stride_bytes = q->stride_bytes };
+	if (has_transport && q->transport <= BSN_TRANSPORT_IPOIB)
+		look->ring.transport = record_transport_name((enum bsn_transport)q->transport);
+}
+
+/* Of what can be allocated and taken apart: nothing else is read from elsewhere unchecked. */
+static int check_queue(struct look *look)
+{
+	const struct bsn_registry_queue *q = &look->published.queue;
+	const bool has_blocks = q->kind == BSN_REGISTRY_SEND || q->kind == BSN_REGISTRY_COMPLETION;
+	const uint32_t least = has_blocks ? BSN_BB_SIZE : BSN_DATA_SIZE;
+
+	if (q->kind > BSN_REGISTRY_COMPLETION)
+		return target_fail(look->target, EPROTO, "the list of queues is damaged");
+	name_ring(look);
+	if (!q->ring)
+		return 0;
+	if (q->count & (q->count - 1) || !q->count || q->count > RING_MAX_BYTES / BSN_DATA_SIZE ||
+	    q->stride_bytes < least || q->stride_bytes > RING_MAX_BYTES / q->count)
+		return target_fail(look->target, EPROTO, "the list of queues is damaged");
+	return 0;
+}
+
+/* What is free at the next look and is not now was posted in between. */
+static int remember_free(struct look *look)
+{
+	const uint32_t count = look->published.queue.count;
+
+	if (look->published.queue.kind != BSN_REGISTRY_SHARED_RECV)
+		return 0;
+	if (!look->is_free) {
+		look->is_free = malloc(2 * (size_t)count * sizeof(*look->is_free));
+		if (!look->is_free)
+			return target_fail(look->target, ENOMEM, "out of memory");
+		look->was_free = look->is_free + count;
+		memset(look->is_free, true, count * sizeof(*look->is_free));
+	}
+	memcpy(look->was_free, look->is_free, count * sizeof(*look->is_free));
+	return 0;
+}
+
+static int look_once(struct look *look, bool goes_on)
+{
+	switch (look->published.queue.kind) {
+	case BSN_REGISTRY_SEND:
+		return look_at_send(look, goes_on);
+	case BSN_REGISTRY_RECV:
+		return look_at_recv(look, goes_on);
+	case BSN_REGISTRY_SHARED_RECV:
+		return look_at_shared(look);
+	default:
+		return look_at_completions(look, goes_on);
+	}
+}
+
+int look_take(struct look *look, bool goes_on)
+{
+	int patience = look->target->is_live ? PATIENCE : 1;
+	int err = check_queue(look);
+
+	look->first = look->end = 0;
+	if (err || !look->published.queue.ring)
+		return err;
+	err = remember_free(look);
+	if (err)
+		return err;
+	do {
+		look->first = look->end = look->missed = 0;
+		look->why[0] = '\0';
+		err = look_once(look, goes_on);
+	} while (err == -EAGAIN && --patience);
+	if (err == -EAGAIN && look->end != look->first)
+		err = 0; /* as far as it could be read */
+	if (!err) {
+		look->has_last = true;
+		look->last_end = look->end;
+	}
+	return err;
+}
+
+void look_free(struct look *look)
+{
+	free(look->bytes);
+	free(look->again);
+	free(look->is_free);
+}

@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "published.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bsn.h"
+
+#define PATIENCE   64      /* attempts at a list that is being changed */
+#define QUEUES_MAX 1000000 /* more than a device has: the list has lost its end */
+#define NOTES_MAX  65536   /* bytes of an image's notes that are looked at */
+
+/* -- the note ----------------------------------------------------------------------------------- */
+
+static size_t aligned(size_t bytes)
+{
+	return (bytes + 3) & ~(size_t)3;
+}
+
+/* The offset of the note's description; 0: it is not there. */
+static size_t find_in_notes(const uint8_t *notes, size_t bytes)
+{
+	static const char name[] = BSN_REGISTRY_NOTE_NAME;
+	Elf64_Nhdr note;
+
+	for (size_t at = 0; at + sizeof(note) <= bytes;) {
+		memcpy(&note, notes + at, sizeof(note));
+		const size_t desc = at + sizeof(note) + aligned(note.n_namesz);
+		const size_t end = desc + aligned(note.n_descsz);
+
+		if (end > bytes)
+			return 0;
+		if (note.n_type == BSN_REGISTRY_NOTE_TYPE && note.n_namesz == sizeof(name) &&
+		    note.n_descsz == sizeof(uint64_t) &&
+		    !memcmp(notes + at + sizeof(note), name, sizeof(name)))
+			return desc;
+		at = end;
+	}
+	return 0;
+}
+
+static uint64_t look_into_notes(struct target *target, uint64_t start, size_t bytes)
+{
+	uint8_t *notes = malloc(bytes);
+	uint64_t distance, found = 0;
+	size_t desc;
+
+	if (notes && !target_read(target, start, notes, bytes)) {
+		desc = find_in_notes(notes, bytes);
+		if (desc) {
+			memcpy(&distance, notes + desc, sizeof(distance));
+			found = start + desc + distance;
+		}
+	}
+	free(notes);
+	return found;
+}
+
+/* Where the registry of an image is; 0: it has none, or is no image. */
+static uint64_t look_into_image(struct target *target, uint64_t start)
+{
+	uint64_t bias = start, found = 0;
+	bool has_bias = false;
+	Elf64_Phdr segment;
+	Elf64_Ehdr head;
+
+	if (target_read(target, start, &head, sizeof(head)) ||
+	    memcmp(head.e_ident, ELFMAG, SELFMAG) != 0 || head.e_ident[EI_CLASS] != ELFCLASS64)
+		return 0;
+	for (unsigned i = 0; i < head.e_phnum && !found; i++) {
+		if (target_read(target, start + head.e_phoff + i * sizeof(segment), &segment,
+				sizeof(segment)))
+			return 0;
+		if (segment.p_type == PT_LOAD && !has_bias) {
+			bias = start - (segment.p_vaddr - segment.p_offset);
+			has_bias = true;
+		}
+		/* PT_LOAD need not come first: a note's address is taken by its offset then. */
+		if (segment.p_type == PT_NOTE && segment.p_filesz <= NOTES_MAX)
+			found = look_into_notes(target,
+						has_bias ? bias + segment.p_vaddr
+							 : start + segment.p_offset,
+						segment.p_filesz);
+	}
+	return found;
+}
+
+/* -- the list ----------------------------------------------------------------------------------- */
+
+static int read_head(struct target *target, uint64_t address, struct bsn_registry *head)
+{
+	const int err = target_read(target, address, head, sizeof(*head));
+
+	if (err)
+		return err;
+	if (head->magic != BSN_REGISTRY_MAGIC || (head->self && head->self != address))
+		return target_fail(target, EPROTO,
+				   "%s has Bunsen's note, which leads to no registry: is its file "
+				   "another one by now",
+				   target->name);
+	if (head->version != BSN_REGISTRY_VERSION || head->layout_version != BSN_LAYOUT_VERSION)
+		return target_fail(target, EPROTO,
+				   "%s has a libbunsen of registry version %u, layout %u; this "
+				   "wqe-dump reads %u, %u: use the one that came with it",
+				   target->name, head->version, head->layout_version,
+				   BSN_REGISTRY_VERSION, BSN_LAYOUT_VERSION);
+	return 0;
+}
+
+static int append(struct published_list *list, const struct published *queue)
+{
+	const size_t count = list->count;
+
+	if (!(count & (count - 1))) {
+		struct published *more =
+			realloc(list->queues, (count ? 2 * count : 1) * sizeof(*more));
+		if (!more)
+			return -ENOMEM;
+		list->queues = more;
+	}
+	list->queues[list->count++] = *queue;
+	return 0;
+}
+
+/* The youngest is first in the target, and last here. */
+static void turn_around(struct published *queues, size_t count)
+{
+	for (size_t i = 0; i < count / 2; i++) {
+		const struct published swapped = queues[i];
+
+		queues[i] = queues[count - 1 - i];
+		queues[count - 1 - i] = swapped;
+	}
+}
+
+/* -EAGAIN: it was changed meanwhile. */
+static int try_list(struct target *target, uint64_t registry, struct published_list *list)
+{
+	struct bsn_registry before, after;
+	struct published queue = { .registry = registry };
+	const size_t first = list->count;
+	int err = read_head(target, registry, &before), last;
+
+	if (err)
+		return err;
+	queue.generation = before.generation;
+	queue.address = before.first;
+	while (queue.address && !err && list->count - first < QUEUES_MAX) {
+		err = target_read(target, queue.address, &queue.queue, sizeof(queue.queue));
+		if (!err)
+			err = append(list, &queue);
+		queue.address = queue.queue.next;
+	}
+	last = read_head(target, registry, &after);
+	if (last || err == -ENOMEM)
+		return last ? last : err;
+	if (before.generation % 2 || before.generation != after.generation)
+		return target_fail(target, EAGAIN, "%s changes its list of queues all the time",
+				   target->name);
+	if (!err && list->count - first != before.queue_count)
+		return target_fail(target, EPROTO, "%s has a list of queues that is damaged",
+				   target->name);
+	turn_around(list->queues + first, list->count - first);
+	return err;
+}
+
+static int read_list(struct target *target, uint64_t registry, struct published_list *list)
+{
+	const size_t first = list->count;
+	struct bsn_registry head;
+	int err = read_head(target, registry, &head);
+
+	if (err)
+		return err;
+	if (!head.self) {
+		list->is_off = true;
+		return 0;
+	}
+	list->registries++;
+	for (unsigned i = 0; i < PATIENCE; i++) {
+		list->count = first;
+		err = try_list(target, registry, list);
+		if (err != -EAGAIN)
+			break;
+	}
+	return err;
+}
+
+int published_read(struct target *target, struct published_list *list)
+{
+	int err = 0;
+
+	list->count = list->registries = 0;
+	list->is_off = false;
+	for (size_t i = 0; i < target->image_count && !err; i++) {
+		const uint64_t registry = look_into_image(target, target->images[i]);
+
+		if (registry)
+			err = read_list(target, registry, list);
+		else if (target->has_ended)
+			return -ESRCH;
+	}
+	if (err || list->registries)
+		return err;
+	if (list->is_off)
+		return target_fail(target, ENODATA,
+				   "%s uses Bunsen, but lists no queues: start it with "
+				   "BSN_REGISTRY=1, or set list_queues when it opens its device",
+				   target->name);
+	return target_fail(target, ENODATA,
+			   "%s has no Bunsen in it, or one whose section .note.bunsen was removed",
+			   target->name);
+}
+
+bool published_is_still(struct target *target, const struct published *queue)
+{
+	struct published_list list = { 0 };
+	struct bsn_registry head;
+	bool is_there = false;
+
+	if (read_head(target, queue->registry, &head))
+		return false;
+	if (head.generation == queue->generation)
+		return true;
+	if (!read_list(target, queue->registry, &list))
+		for (size_t i = 0; i < list.count && !is_there; i++)
+			is_there = list.queues[i].address == queue->address &&
+				   list.queues[i].queue.kind == queue->queue.kind &&
+				   list.queues[i].queue.number == queue->queue.number &&
+				   list.queues[i].queue.ring == queue->queue.ring;
+	published_free(&list);
+	return is_there;
+}
+
+void published_free(struct published_list *list)
+{
+	free(list->queues);
+	*list = (struct published_list){ 0 };
+}

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What is common to both kinds of targets, and the running process. */
+#include "target.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pwd.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/pidfd.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+int target_fail(struct target *target, int error, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(target->why, sizeof(target->why), format, args);
+	va_end(args);
+	return -error;
+}
+
+int target_add_image(struct target *target, uint64_t start)
+{
+	const size_t count = target->image_count;
+
+	if (!(count & (count - 1))) { /* room for the next power of two */
+		uint64_t *more = realloc(target->images, (count ? 2 * count : 1) * sizeof(*more));
+		if (!more)
+			return target_fail(target, ENOMEM, "out of memory");
+		target->images = more;
+	}
+	target->images[target->image_count++] = start;
+	return 0;
+}
+
+int target_read(struct target *target, uint64_t address, void *to, size_t bytes)
+{
+	return bytes ? target->read(target, address, to, bytes) : 0;
+}
+
+void target_close(struct target *target)
+{
+	if (target->close)
+		target->close(target);
+	free(target->images);
+	*target = (struct target){ .pidfd = -1 };
+}
+
+/* -- a process ---------------------------------------------------------------------------------- */
+
+static bool has_ended(const struct target *target)
+{
+	struct pollfd fd = { .fd = target->pidfd, .events = POLLIN };
+
+	return poll(&fd, 1, 0) == 1;
+}
+
+bool target_wait(struct target *target, int ms)
+{
+	struct pollfd fd = { .fd = target->pidfd, .events = POLLIN };
+
+	target->has_ended = target->has_ended || poll(&fd, 1, ms) == 1;
+	return !target->has_ended;
+}
+
+static int say_ended(struct target *target)
+{
+	target->has_ended = true;
+	return target_fail(target, ESRCH, "%s has ended", target->name);
+}
+
+/* Who may read another process's memory: ptrace(2), "Ptrace access mode checking". */
+static int say_forbidden(struct target *target)
+{
+	const struct passwd *user;
+	struct stat dir;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%ld", target->pid);
+	if (stat(path, &dir))
+		return say_ended(target);
+	user = getpwuid(dir.st_uid);
+	if (dir.st_uid != geteuid())
+		return target_fail(target, EPERM,
+				   "%s is user %s's (%u), whose memory is not ours to read: run "
+				   "wqe-dump as that user or as root",
+				   target->name, user ? user->pw_name : "?", dir.st_uid);
+	return target_fail(target, EPERM,
+			   "the memory of %s may not be read: run wqe-dump as root, or see "
+			   "kernel.yama.ptrace_scope",
+			   target->name);
+}
+
+static int read_process(struct target *target, uint64_t address, void *to, size_t bytes)
+{
+	struct iovec local = { to, bytes };
+	struct iovec remote = { (void *)(uintptr_t)address, bytes };
+	const ssize_t got = process_vm_readv((pid_t)target->pid, &local, 1, &remote, 1, 0);
+
+	if (got < 0 && errno == EPERM)
+		return say_forbidden(target);
+	/* The number may be another process's by now. */
+	if ((got < 0 && errno == ESRCH) || has_ended(target))
+		return say_ended(target);
+	if (got != (ssize_t)bytes)
+		return target_fail(target, EFAULT, "%s has nothing mapped at 0x%llx", target->name,
+				   (unsigned long long)address + (got > 0 ? (size_t)got : 0));
+	return 0;
+}
+
+static void close_process(struct target *target)
+{
+	if (target->pidfd >= 0)
+		close(target->pidfd);
+}
+
+static void read_name(struct target *target)
+{
+	char path[64], comm[32] = "";
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%ld/comm", target->pid);
+	file = fopen(path, "re");
+	if (file && fgets(comm, sizeof(comm), file))
+		comm[strcspn(comm, "\n")] = '\0';
+	if (file)
+		fclose(file);
+	snprintf(target->name, sizeof(target->name), *comm ? "process %ld (%s)" : "process %ld",
+		 target->pid, comm);
+}
+
+/* The first page of each file that is mapped. */
+static int read_maps(struct target *target)
+{
+	unsigned long long start, offset, inode;
+	char path[64], *line = NULL;
+	size_t size = 0;
+	FILE *maps;
+	int err = 0;
+
+	snprintf(path, sizeof(path), "/proc/%ld/maps", target->pid);
+	maps = fopen(path, "re");
+	if (!maps)
+		return errno == EACCES || errno == EPERM ? say_forbidden(target)
+							 : say_ended(target);
+	while (!err && getline(&line, &size, maps) > 0)
+		if (sscanf(line, "%llx-%*x r%*s %llx %*s %llu", &start, &offset, &inode) == 3 &&
+		    !offset && inode)
+			err = target_add_image(target, start);
+	/* Reading can be refused where opening was not. */
+	if (!err && ferror(maps))
+		err = say_forbidden(target);
+	free(line);
+	fclose(maps);
+	return err;
+}
+
+int target_open_process(struct target *target, long pid)
+{
+	int err;
+
+	*target = (struct target){
+		.is_live = true, .pid = pid, .read = read_process, .close = close_process
+	};
+	target->pidfd = pidfd_open((pid_t)pid, 0);
+	if (target->pidfd < 0 && errno != ENOSYS)
+		return target_fail(target, ESRCH, "there is no process %ld", pid);
+	read_name(target);
+	err = read_maps(target);
+	if (!err && !target->image_count)
+		err = target_fail(target, ESRCH,
+				  "%s has no memory: it has ended, or is the kernel's",
+				  target->name);
+	return err;
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A process, or the core file that is left of one: memory that can be read. */
+#ifndef WQE_DUMP_TARGET_H
+#define WQE_DUMP_TARGET_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/** struct target - filled by target_open_process() or target_open_core() */
+struct target {
+	char name[96];    /* "process 12 (program)" */
+	uint64_t *images; /* where something begins that may be an ELF image */
+	size_t image_count;
+	bool is_live;   /* what is read once more may be different */
+	bool has_ended; /* it was a process */
+	char why[256];  /* in words, the last failure: a sentence without a full stop */
+	int (*read)(struct target *target, uint64_t address, void *to, size_t bytes);
+	void (*close)(struct target *target);
+	long pid;
+	int pidfd; /* of a process, or -1 */
+	struct core *core;
+};
+
+/**
+ * target_open_process() - a running process
+ *
+ * Nothing is stopped, written to or called in it.
+ * Return: 0, or -errno with @why.
+ */
+int target_open_process(struct target *target, long pid);
+
+/** target_open_core() - a core file; likewise */
+int target_open_core(struct target *target, const char *path);
+
+/**
+ * target_read() - all of these bytes, at an address of the target's
+ *
+ * Return: 0; or with @why -ESRCH the process has ended, -EFAULT there are none, -EPERM.
+ */
+int target_read(struct target *target, uint64_t address, void *to, size_t bytes);
+
+/** target_wait() - true after @ms milliseconds, false at once when the process has ended */
+bool target_wait(struct target *target, int ms);
+
+void target_close(struct target *target);
+
+/* For the two: sets @why, and returns -error. */
+int target_fail(struct target *target, int error, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+int target_add_image(struct target *target, uint64_t start);
+
+#endif
