@@ -46,6 +46,7 @@ def matches(wanted, printed):
     rest = wanted.endswith('\n...\n') or wanted == '...\n'
     wanted = wanted[:-4] if rest else wanted
     pattern = '.*'.join(re.escape(part) for part in wanted.split('...'))
+    pattern = pattern.replace('\\ .*\\\n', '.*\\\n')  # " ..." may be nothing
     return re.fullmatch(pattern + ('(?s:.*)' if rest else ''), printed)
 
 

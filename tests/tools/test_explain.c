@@ -282,6 +282,7 @@ static void records_get_cause_confidence_and_side(void **state)
 	struct record health = { .kind = RECORD_HEALTH, .syndrome = KNOWN(1) };
 	struct record command = { .kind = RECORD_COMMAND };
 	struct record wqe = { .kind = RECORD_WQE };
+	struct record odd = { .kind = RECORD_STATUS, .vendor_syndrome = KNOWN(0x01) };
 
 	(void)state;
 	record_add_number(&command, "status", BSN_COMMAND_BAD_PARAMETER);
@@ -301,6 +302,8 @@ static void records_get_cause_confidence_and_side(void **state)
 	assert_non_null(strstr(command.cause, "refused a command"));
 	explain_record(&wqe);
 	assert_null(wqe.cause);
+	explain_record(&odd);
+	assert_null(odd.cause);
 }
 
 /* -- questions ---------------------------------------------------------------------------------- */
@@ -349,7 +352,11 @@ static const struct {
 	{ "command status 3 syndrome 0x4bb88f", BASE_OPEN, "co3" },
 	{ "limits exceeded", BASE_OPEN, "co8" },
 	{ "bad parameter", BASE_OPEN, "co3" },
+	{ "health temp", BASE_OPEN, "he10" },
+	{ "retry exceeded", BASE_OPEN, "sy15" },
 	{ "zzz", BASE_OPEN, "" },
+	{ "ibv_wc err", BASE_OPEN, "" },
+	{ "the", BASE_OPEN, "" },
 	{ "error", BASE_OPEN, "" },
 	{ "", BASE_OPEN, "" },
 };

@@ -67,12 +67,28 @@ static void print_json_readings(const struct readings *readings,
 	json_object_put(report);
 }
 
+static int print_readings(struct readings *readings, enum record_side side)
+{
+	struct explanation explanations[READINGS_MAX];
+
+	if (!readings->count) {
+		fprintf(stderr, "wqe-dump explain: no error is called that; numbers and the names "
+				"of syndromes and verbs statuses are known\n");
+		return WQE_DUMP_NOTHING;
+	}
+	for (unsigned i = 0; i < readings->count; i++) {
+		readings->error[i].side = side;
+		explain(&readings->error[i], &explanations[i]);
+	}
+	(options.json ? print_json_readings : print_text)(readings, explanations);
+	return WQE_DUMP_FOUND;
+}
+
 static int answer(const char **words)
 {
 	const enum number_base base = options.hex       ? BASE_HEX
 				      : options.decimal ? BASE_DECIMAL
 							: BASE_OPEN;
-	struct explanation explanations[READINGS_MAX];
 	struct readings readings;
 	enum record_side side;
 	unsigned count = 0;
@@ -88,17 +104,7 @@ static int answer(const char **words)
 	if (read_side(&side))
 		return WQE_DUMP_FAILED;
 	question_read(words, count, base, &readings);
-	if (!readings.count) {
-		fprintf(stderr, "wqe-dump explain: no error is called that; numbers and the names "
-				"of syndromes and verbs statuses are known\n");
-		return WQE_DUMP_NOTHING;
-	}
-	for (unsigned i = 0; i < readings.count; i++) {
-		readings.error[i].side = side;
-		explain(&readings.error[i], &explanations[i]);
-	}
-	(options.json ? print_json_readings : print_text)(&readings, explanations);
-	return WQE_DUMP_FOUND;
+	return print_readings(&readings, side);
 }
 
 int command_explain(int argc, const char **argv)

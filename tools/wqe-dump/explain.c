@@ -450,7 +450,7 @@ void explain_record(struct record *record)
 	struct explanation explanation;
 
 	explain(&error, &explanation);
-	if (!explanation.meaning_count)
+	if (!explanation.meaning_count || explanation.topic == TOPIC_UNKNOWN)
 		return;
 	record->cause = explanation.cause;
 	record->confidence = explanation.confidence;

@@ -42,9 +42,8 @@ const char *match_status_name(uint32_t status)
 
 static bool is_idle(const char *word)
 {
-	static const char *const idle[] = { "err",  "error", "errors", "ibv",      "wc",
-					    "with", "the",   "of",     "for",      "status",
-					    "from", "and",   "got",    "syndrome", "completion" };
+	static const char *const idle[] = { "err", "error", "ibv", "wc", "with",
+					    "the", "of",    "for", "and" };
 
 	for (size_t i = 0; i < COUNT(idle); i++)
 		if (!strcmp(word, idle[i]))

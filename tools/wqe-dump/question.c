@@ -120,9 +120,8 @@ static bool read_number(const char *word, enum number_base base, struct digits *
 		return false;
 	if (is_decimal && base != BASE_HEX)
 		add_value(digits, strtoul(text, NULL, 10), false);
-	/* Open, it may be hexadecimal too if it fits a byte; a verbs status never is. */
-	if (!is_decimal || base == BASE_HEX ||
-	    (base == BASE_OPEN && digits->space != SPACE_STATUS && hex <= UINT8_MAX))
+	/* Open, it may be hexadecimal too, but for a verbs status, which never is. */
+	if (!is_decimal || base == BASE_HEX || (base == BASE_OPEN && digits->space != SPACE_STATUS))
 		add_value(digits, hex, true);
 	if (!digits->choice_count)
 		add_choice(digits, SPACE_VENDOR, is_decimal ? strtoul(text, NULL, 10) : hex);
