@@ -83,7 +83,7 @@ static const char *next_word(const char *at, struct word *word)
 	}
 	word->has_colon = *at == ':';
 	at += word->has_colon;
-	if (!*at || *at == '\\' || strchr(SEPARATORS, *at))
+	if (word->end > word->begin && (!*at || *at == '\\' || strchr(SEPARATORS, *at)))
 		word->digits = (unsigned)(word->end - word->begin);
 	else
 		at += strcspn(at, " \t");

@@ -16,13 +16,13 @@
 #define MAIL_LINE_MIN 70
 #define MAIL_LINE_MAX 76
 
-static int set_up(struct input *input, const char *name, int fd)
+static int set_up(struct input *input, const char *name, int fd, size_t capacity)
 {
 	struct stat stat;
 
 	*input = (struct input){ .name = name, .fd = fd, .number = 1 };
 	input->is_file = fd >= 0 && !fstat(fd, &stat) && S_ISREG(stat.st_mode);
-	input->buffer = malloc(INPUT_MAX_BYTES + 1);
+	input->buffer = malloc(capacity + 1);
 	return input->buffer ? 0 : -ENOMEM;
 }
 
@@ -33,17 +33,17 @@ int input_open(struct input *input, const char *path)
 
 	if (fd < 0)
 		return -errno;
-	return set_up(input, is_stdin ? "standard input" : path, fd);
+	return set_up(input, is_stdin ? "standard input" : path, fd, INPUT_MAX_BYTES);
 }
 
 int input_from_memory(struct input *input, const void *bytes, size_t size)
 {
-	const int err = set_up(input, "memory", -1);
+	const int err = set_up(input, "memory", -1, size);
 
 	if (err)
 		return err;
-	input->end = size < INPUT_MAX_BYTES ? size : INPUT_MAX_BYTES;
-	memcpy(input->buffer, bytes, input->end);
+	input->end = size;
+	memcpy(input->buffer, bytes, size);
 	input->is_at_end = true;
 	return 0;
 }

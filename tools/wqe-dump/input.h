@@ -22,7 +22,7 @@ struct line {
 struct input {
 	const char *name; /* for messages */
 	int fd;
-	char *buffer; /* INPUT_MAX_BYTES, and one for a NUL */
+	char *buffer; /* and room for a NUL behind it */
 	size_t begin, end;
 	unsigned long number; /* of the line that begins at `begin` */
 	bool is_at_end;       /* nothing more can be read */
@@ -39,7 +39,7 @@ struct input {
  */
 int input_open(struct input *input, const char *path);
 
-/** input_from_memory() - the same over bytes that are copied; at most INPUT_MAX_BYTES */
+/** input_from_memory() - the same over bytes that are copied */
 int input_from_memory(struct input *input, const void *bytes, size_t size);
 
 void input_close(struct input *input);

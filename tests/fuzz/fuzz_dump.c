@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Arbitrary bytes as the input of wqe-dump: lines, prefixes, every form, hexadecimal in any shape,
+ * binary. Whatever they are, nothing is read or written out of bounds (sanitizers tell), and what
+ * is told of is consistent (this aborts where it is not).
+ *
+ * The first byte of the input says what the user says of it, and with 0x80 that the printers are to
+ * see it; the rest is the file.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "wqe-dump/print.h"
+#include "wqe-dump/scan.h"
+#include "wqe-dump/summary.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+#define MUST(condition)                                                                            \
+	do {                                                                                       \
+		if (!(condition)) {                                                                \
+			fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition);            \
+			abort();                                                                   \
+		}                                                                                  \
+	} while (0)
+
+static unsigned long lines; /* of the input */
+static bool is_printed;
+
+/* What the printers would write; it is thrown away. */
+static void print_record(const struct record *record)
+{
+	static bool is_quiet;
+
+	if (!is_quiet)
+		MUST(freopen("/dev/null", "w", stdout));
+	is_quiet = true;
+	print_json.record(&print_json, record);
+	print_text.record(&print_text, record);
+}
+
+static void check_row(const struct record_row *row, void *arg)
+{
+	const struct record *record = arg;
+
+	MUST(row->name && *row->name);
+	MUST(!row->text || strlen(row->text) < RECORD_TEXT_BYTES);
+	if (row->segment || row->bytes)
+		MUST(row->offset + row->size_bytes <= record->size_bytes);
+	MUST(!row->bytes || row->bytes == record->bytes + row->offset);
+}
+
+static void check_record(struct sink *sink, const struct record *record)
+{
+	char text[SUMMARY_BYTES];
+
+	(void)sink;
+	MUST(record->line <= lines);
+	MUST(record->file && record->source && *record->source);
+	MUST(record_kind_name(record->kind));
+	MUST(!record->qpn.is_known || record->kind == RECORD_NOT_MLX5 || !record->bytes ||
+	     record->qpn.value <= 0xffffff);
+	MUST((record->cqe || record->wqe || record->recv) == (record->bytes != NULL));
+	MUST(strlen(record->status) < sizeof(record->status));
+	MUST(record->field_count <= RECORD_MAX_FIELDS);
+	record_walk(record, check_row, (void *)(uintptr_t)record);
+	summary_write(record, text);
+	MUST(strlen(text) < SUMMARY_BYTES);
+	summary_place(record, text);
+	if (is_printed)
+		print_record(record);
+}
+
+static void check_unread(struct sink *sink, const char *file, unsigned long line, const char *why)
+{
+	(void)sink;
+	MUST(file && why && *why);
+	MUST(line <= lines);
+}
+
+/* One for each thing that a user may say; a scanner is made for many inputs. */
+static struct scan *get_scan(unsigned choice)
+{
+	static struct scan *scans[RAW_RECV_SIGNED + 1 + BSN_TRANSPORT_IPOIB + 1];
+	static struct sink sink = { .record = check_record, .unread = check_unread };
+	struct scan_attr attr = { .stride_bytes = 64 };
+
+	choice %= sizeof(scans) / sizeof(scans[0]);
+	if (choice <= RAW_RECV_SIGNED)
+		attr.raw_kind = (enum raw_kind)choice;
+	else
+		attr.transport = KNOWN(choice - RAW_RECV_SIGNED - 1);
+	if (!scans[choice])
+		scans[choice] = scan_create(&attr, &sink);
+	MUST(scans[choice]);
+	return scans[choice];
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct input input;
+
+	if (!size)
+		return 0;
+	lines = 1;
+	is_printed = data[0] & 0x80;
+	for (size_t i = 1; i < size; i++)
+		lines += data[i] == '\n';
+	MUST(!input_from_memory(&input, data + 1, size - 1));
+	MUST(!scan_input(get_scan(data[0]), &input));
+	input_close(&input);
+	return 0;
+}
