@@ -76,6 +76,7 @@ struct send_queue {
 	uint32_t quiet;      /* unsignaled posts since a signaled one */
 	uint32_t done;       /* release-stored by the poller */
 	uint32_t life;
+	unsigned invalidated; /* ibv_wc_flags: the peer's SEND invalidated a key */
 	bool signals_all;
 };
 
@@ -429,7 +430,7 @@ static int reap_recv(struct bsn_sq *sq, const struct ibv_wc *wc, struct bsn_comp
 	if (wc->wc_flags & IBV_WC_WITH_IMM) {
 		c->flags |= BSN_C_IMM;
 		c->imm = ntohl(wc->imm_data);
-	} else if (wc->wc_flags & IBV_WC_WITH_INV) {
+	} else if (wc->wc_flags & send_queue_of(sq)->invalidated) {
 		c->flags |= BSN_C_INVAL;
 		c->imm = wc->invalidated_rkey;
 	}
@@ -716,6 +717,18 @@ static struct send_queue *alloc_sq(const struct qp_object *qp)
 	return NULL;
 }
 
+/*
+ * rxe tells it by the kernel's flag, whose bit is IBV_WC_IP_CSUM_OK in libibverbs (Linux 6.1,
+ * drivers/infiniband/sw/rxe/rxe_resp.c; its provider copies). No checksum of that kind is known to it.
+ */
+static unsigned flags_of_invalidation(const struct bsn_device *device)
+{
+	enum { RXE_VENDOR_ID = 0xffffff }; /* drivers/infiniband/sw/rxe/rxe_param.h */
+
+	return device->limits.vendor_id == RXE_VENDOR_ID ? IBV_WC_WITH_INV | IBV_WC_IP_CSUM_OK
+							 : IBV_WC_WITH_INV;
+}
+
 static int make_sq(struct qp_object *qp, const struct bsn_qp_attr *attr)
 {
 	struct send_queue *sq = alloc_sq(qp);
@@ -729,6 +742,7 @@ static int make_sq(struct qp_object *qp, const struct bsn_qp_attr *attr)
 	sq->capacity = qp->limits.send_depth;
 	sq->life = next_life();
 	sq->signals_all = attr->signal_all;
+	sq->invalidated = flags_of_invalidation(qp->device);
 	sq->hot.path = &sq_path;
 	sq->hot.user = qp->user;
 	sq->hot.rq = qp->rq;
