@@ -351,8 +351,8 @@ struct bsn_connect_attr {
 /**
  * bsn_qp_connect - brings a QP up; RC and UC: to @peer. UD: @peer is NULL
  * Return: -EPROTO an address of another version, of another transport or link layer, or no address at
- * all; -EINVAL an attribute that is out of range (the text names it), or a QP that is connected
- * already: bsn_qp_reset() first.
+ * all; -ENETDOWN this port is not active, and the peer's is another; -EINVAL an attribute that is out
+ * of range (the text names it), or a QP that is connected already: bsn_qp_reset() first.
  */
 BSN_API int bsn_qp_connect(struct bsn_qp *qp, const struct bsn_address *peer,
 			   const struct bsn_connect_attr *attr);

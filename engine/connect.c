@@ -73,7 +73,9 @@ static int read_address(const struct qp_object *qp, const struct bsn_address *ad
 		return fail(EPROTO, "these %zu bytes are not the address of a QP",
 			    sizeof(address->bytes));
 	if ((magic & 0xff) != ADDRESS_VERSION)
-		return fail(EPROTO, "the peer's address is of version %u, this library reads %u",
+		return fail(EPROTO,
+			    "the peer's address is of version %u, this library reads %u: "
+			    "use one version of Bunsen at both ends",
 			    magic & 0xff, ADDRESS_VERSION);
 	if (wire->type > BSN_QP_UD || (enum bsn_qp_type)wire->type != qp->type)
 		return fail(EPROTO, "the peer's QP is %s, this one is %s",
@@ -247,6 +249,31 @@ static int check_connect(const struct bsn_device *device, const struct bsn_conne
 	return attr->mtu ? mtu_of(attr->mtu, &mtu) : 0;
 }
 
+/*
+ * Nothing reaches another port from one without a link, or without a subnet manager, and the first
+ * word of that would be the failure of whatever is posted. Queues of one port need neither.
+ */
+static int check_port(const struct qp_object *qp, const struct wire_address *peer)
+{
+	const struct bsn_device_info *info = &qp->device->info;
+	struct ibv_port_attr port;
+	int err;
+
+	if (bsn_from_be16(peer->lid) == info->lid &&
+	    !memcmp(peer->gid, info->gid, sizeof(peer->gid)))
+		return 0;
+	err = provider_error_of_int(ibv_query_port(qp->device->context, info->port, &port));
+	if (err)
+		return fail(-err, "%s does not tell the state of port %u: %s", info->name,
+			    info->port, strerror(-err));
+	if (port.state == IBV_PORT_ACTIVE)
+		return 0;
+	return fail(ENETDOWN,
+		    "port %u of %s is %s, not active: see to its cable, its interface "
+		    "(ip link) or subnet manager",
+		    info->port, info->name, ibv_port_state_str(port.state));
+}
+
 int bsn_qp_connect(struct bsn_qp *handle, const struct bsn_address *peer,
 		   const struct bsn_connect_attr *given)
 {
@@ -259,9 +286,10 @@ int bsn_qp_connect(struct bsn_qp *handle, const struct bsn_address *peer,
 		return fail(EINVAL, "no QP, or no peer");
 	if (peer && qp->type != BSN_QP_UD)
 		err = read_address(qp, peer, &wire);
-	if (err)
-		return err;
-	err = check_connect(qp->device, &attr);
+	if (!err)
+		err = check_connect(qp->device, &attr);
+	if (!err && qp->type != BSN_QP_UD)
+		err = check_port(qp, &wire);
 	if (err)
 		return err;
 	if (attr.qkey)

@@ -177,7 +177,7 @@ static void nothing_is_destroyed_in_silence(struct bench *b)
 /* -- addresses ----------------------------------------------------------------------------------- */
 
 /* Where things stand in an address; a change there is a change of what peers of other versions read. */
-enum { AT_VERSION = 3, AT_QPN = 4, AT_TYPE = 18, AT_LINK = 19, AT_MTU = 20 };
+enum { AT_VERSION = 3, AT_QPN = 4, AT_LID = 16, AT_TYPE = 18, AT_LINK = 19, AT_MTU = 20 };
 
 static void assert_no_address(struct bench *b, size_t at, uint8_t value, const char *word)
 {
@@ -205,6 +205,23 @@ static void addresses(struct bench *b)
 	assert_no_address(b, AT_MTU, 0, "MTU");
 	assert_no_address(b, AT_MTU, 6, "MTU");
 	bench_connect(b); /* as if nothing had been */
+}
+
+/* Queues of one port still reach each other. */
+static void a_port_that_is_down(struct bench *b)
+{
+	const struct bsn_sge local = bench_sge(b, 0, 0, 64);
+	const struct bsn_remote remote = bench_remote(b, 1, 0);
+	struct bsn_address elsewhere;
+
+	ok(bsn_qp_address(b->qp[1], &elsewhere));
+	elsewhere.bytes[AT_LID] ^= 1;
+	ok(bsn_write(b->ep[0], &local, &remote, 1, BSN_F_RING)); /* the fault comes with it */
+	bench_settle(b);
+	for (int end = 0; end < 2; end++)
+		ok(bsn_qp_reset(b->qp[end]));
+	refused(ENETDOWN, "port 1 of mlx5_0 is down", bsn_qp_connect(b->qp[0], &elsewhere, NULL));
+	bench_connect(b);
 }
 
 static void connection_attributes(struct bench *b)
@@ -527,6 +544,8 @@ static const struct bench_case cases[] = {
 	{ CASE("no object given", no_object_given), OWN },
 	{ CASE("nothing is destroyed in silence", nothing_is_destroyed_in_silence), BARE },
 	{ CASE("addresses", addresses), IDLE, .is_model_only = true },
+	{ CASE("a port that is down", a_port_that_is_down), OWN, .is_model_only = true,
+	  .fault_plan = "nth=1 port-down" },
 	{ CASE("connection attributes", connection_attributes), IDLE },
 	{ CASE("endpoint attributes", endpoint_attributes), OWN, .qp.type = BSN_QP_UD },
 	{ CASE("sizes of queue pairs", sizes_of_queue_pairs), OWN },
