@@ -44,8 +44,14 @@ def test_attach(bench):
     check(out == 'written by Bunsen, 1000 times\n', out)
 
 
+def test_no_rdma_cm(bench):
+    """The software ConnectX has none: tests/vm has pairs of attach_cm."""
+    if not os.path.exists('/dev/infiniband/rdma_cm'):
+        bench.complains('attach_cm: rdma_cm: ', PROGRAMS['attach_cm'], free_port())
+
+
 def test_usage(bench):
-    for name in 'hello_write', 'pingpong':
+    for name in 'hello_write', 'pingpong', 'attach_cm':
         bench.complains(f'usage: {name} PORT [HOST]', PROGRAMS[name], status=2)
 
 

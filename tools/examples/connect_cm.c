@@ -153,6 +153,16 @@ int connect_cm_connect(struct connect_cm *cm, int timeout_ms)
 	return await(cm, RDMA_CM_EVENT_ESTABLISHED, timeout_ms, NULL);
 }
 
+int connect_cm_end(struct connect_cm *cm)
+{
+	return rdma_disconnect(cm->id) ? fail_at("disconnect", errno) : 0;
+}
+
+int connect_cm_await_end(struct connect_cm *cm, int timeout_ms)
+{
+	return await(cm, RDMA_CM_EVENT_DISCONNECTED, timeout_ms, NULL);
+}
+
 void connect_cm_close(struct connect_cm *cm)
 {
 	if (cm->id && cm->id->qp)

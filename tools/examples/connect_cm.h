@@ -38,6 +38,10 @@ int connect_cm_accept(struct connect_cm *cm, int timeout_ms);
 int connect_cm_resolve(const char *host, const char *port, int timeout_ms, struct connect_cm *cm);
 int connect_cm_connect(struct connect_cm *cm, int timeout_ms);
 
+/* Ends the connection, after which the QP is in error; and waits for the peer to do so. */
+int connect_cm_end(struct connect_cm *cm);
+int connect_cm_await_end(struct connect_cm *cm, int timeout_ms);
+
 /* Destroys all of it, the QP on cm->id too. */
 void connect_cm_close(struct connect_cm *cm);
 
