@@ -156,6 +156,13 @@ def test_lat_alone(bench):
             check_lat(report, 300)
 
 
+def test_path_by_default(bench):
+    for env, path in ({}, 'dv'), ({'BSN_PATH': 'verbs'}, 'verbs'):
+        for test in 'lat', 'bw':
+            report = json.loads(bench.run(PERF, test, '--iters', '20', '--json', **env)[0])
+            check(report['path'] == path, report)
+
+
 def test_bw_alone(bench):
     for op in OPS:
         for path in PATHS:
@@ -235,8 +242,10 @@ def test_nobody_comes(bench):
 
 
 def test_nobody_is_there(bench):
-    bench.complains('Connection refused', PERF, 'lat', '--port', free_port(), '--timeout', '1',
-                    'client', 'localhost')
+    bench.complains('Connection refused: start', PERF, 'lat', '--port', free_port(), '--timeout',
+                    '1', 'client', 'localhost')
+    bench.complains('no-such-host.invalid', PERF, 'lat', '--timeout', '1', 'client',
+                    'no-such-host.invalid')
 
 
 def connect_to(port):
@@ -248,11 +257,15 @@ def connect_to(port):
 
 
 def test_a_stranger_comes(bench):
-    port = free_port()
-    serving = bench.start(PERF, 'lat', '--port', port, 'server')
-    with connect_to(port) as stranger:
-        stranger.sendall(b'GET / HTTP/1.1\r\nHost: localhost\r\n\r\n' + b' ' * 100)
-        check('not a bsn-perf' in bench.finish(serving, 1)[1], 'a stranger was served')
+    for words, complaint in [(b'GET / HTTP/1.1\r\nHost: localhost\r\n\r\n', 'not a bsn-perf: use'),
+                             (b'bsn1' + bytes(100), 'another version: use the same'),
+                             (b'bsn9', 'another version: use the same')]:
+        port = free_port()
+        serving = bench.start(PERF, 'lat', '--port', port, 'server')
+        with connect_to(port) as stranger:
+            stranger.sendall(words)
+            out, err = bench.finish(serving, 1)
+            check(complaint in err and err.count('\n') == 1, f'{words}: {out}{err}')
 
 
 def test_the_client_goes_away(bench):

@@ -8,9 +8,8 @@
 #include "../examples/connect.h"
 #include "traffic.h"
 
-/* The first bytes of either; big-endian. */
+/* After the word that says which version this is; big-endian. */
 struct hello {
-	uint32_t magic;
 	uint32_t is_bw, op, path, depth;
 	uint32_t is_cm;
 	uint64_t size, iters, warmup;
@@ -24,7 +23,8 @@ struct introduction {
 	uint32_t unused;
 };
 
-#define HELLO_MAGIC 0x62736e31u /* "bsn1" */
+#define HELLO_MAGIC   0x62736e00u /* "bsn" and the version, told before anything else */
+#define HELLO_VERSION '2'
 
 static int complain_of_peer(void)
 {
@@ -35,7 +35,6 @@ static int complain_of_peer(void)
 static struct hello hello_of(const struct session_attr *attr, const struct plan *plan)
 {
 	return (struct hello){
-		.magic = htobe32(HELLO_MAGIC),
 		.is_cm = htobe32(attr->is_cm),
 		.is_bw = htobe32(plan->is_bw),
 		.op = htobe32(plan->op),
@@ -63,17 +62,31 @@ static int take_plan(const struct hello *hello, struct plan *plan)
 	return -1;
 }
 
+static int greet(int peer, int timeout_ms)
+{
+	const uint32_t mine = htobe32(HELLO_MAGIC | HELLO_VERSION);
+	uint32_t theirs;
+
+	if (connect_swap(peer, &mine, &theirs, sizeof(mine), timeout_ms))
+		return complain_of_peer();
+	if (theirs == mine)
+		return 0;
+	if ((be32toh(theirs) & ~0xffu) == HELLO_MAGIC)
+		complain("the peer's bsn-perf is of another version: use the same at both ends");
+	else
+		complain("the peer is not a bsn-perf: use another --port");
+	return -1;
+}
+
 static int agree(const struct session_attr *attr, struct plan *plan, int peer)
 {
 	const struct hello mine = hello_of(attr, plan);
 	struct hello theirs;
 
+	if (greet(peer, attr->timeout_ms))
+		return -1;
 	if (connect_swap(peer, &mine, &theirs, sizeof(mine), attr->timeout_ms))
 		return complain_of_peer();
-	if (be32toh(theirs.magic) != HELLO_MAGIC) {
-		complain("the peer is not a bsn-perf of this version");
-		return -1;
-	}
 	if ((be32toh(theirs.path) == TRAFFIC_IBV) != (plan->path == TRAFFIC_IBV)) {
 		complain("--path ibv: both ends must use it, or neither");
 		return -1;

@@ -192,8 +192,30 @@ int complain_of_failure(const struct side *side, enum ibv_wc_status status, unsi
 
 static struct bsn_device_attr device_attr(const struct test *test)
 {
-	return (struct bsn_device_attr){ .path = test->plan.path == TRAFFIC_DV ? BSN_PATH_DIRECT
-									       : BSN_PATH_VERBS };
+	return (struct bsn_device_attr){ .path = !options.path                   ? BSN_PATH_AUTO
+						 : test->plan.path == TRAFFIC_DV ? BSN_PATH_DIRECT
+										 : BSN_PATH_VERBS };
+}
+
+/* Where it was left open, what the device is opened for. */
+static void note_path(struct test *test)
+{
+	const bool is_direct = bsn_device_info(test->device)->path == BSN_PATH_DIRECT;
+
+	if (test->plan.path != TRAFFIC_IBV)
+		test->plan.path = is_direct ? TRAFFIC_DV : TRAFFIC_VERBS;
+}
+
+/* Between two processes there is a wire; in one, the queues meet inside of the port. */
+static int check_port(const struct test *test)
+{
+	const struct bsn_device_info *info = bsn_device_info(test->device);
+
+	if (!has_peer(test) || !strcmp(info->port_state, ibv_port_state_str(IBV_PORT_ACTIVE)))
+		return 0;
+	return complain("port %u of %s is %s, not active: see to its cable, its interface "
+			"(ip link) or subnet manager",
+			info->port, info->name, info->port_state);
 }
 
 static int open_device(struct test *test)
@@ -201,7 +223,10 @@ static int open_device(struct test *test)
 	const struct bsn_device_attr attr = device_attr(test);
 	const int err = bsn_device_open(options.common.device, &attr, &test->device);
 
-	return err ? complain_of(NULL, err) : 0;
+	if (err)
+		return complain_of(NULL, err);
+	note_path(test);
+	return check_port(test);
 }
 
 static int open_side(struct test *test, unsigned which, struct side **side)
@@ -270,6 +295,7 @@ static int set_up_by_cm(struct test *test)
 	err = bsn_device_attach(test->cm.id->verbs, &attr, &test->device);
 	if (err)
 		return complain_of(NULL, err);
+	note_path(test);
 	err = open_side(test, 0, &t->near);
 	if (err)
 		return err;

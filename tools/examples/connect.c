@@ -181,7 +181,11 @@ int connect_to(const char *host, const char *service, int timeout_ms, int *peer)
 		nanosleep(&pause, NULL); /* the peer may still be starting */
 	}
 	freeaddrinfo(list);
-	return err ? connect_fail(-err, "%s port %s: %s", host, service, strerror(-err)) : 0;
+	return err ? connect_fail(-err, "%s port %s: %s: %s", host, service, strerror(-err),
+				  err == -ECONNREFUSED
+					  ? "start the program there that listens"
+					  : "see whether the host is up, and the way to it")
+		   : 0;
 }
 
 /* One step of a swap: moves what can be moved now. */
