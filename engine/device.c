@@ -149,7 +149,7 @@ static void list_features(struct bsn_device *device)
 	add_feature(device, "atomics",
 		    device->limits.atomic_cap != IBV_ATOMIC_NONE ? NULL : "the device has none");
 	add_feature(device, "srq", device->limits.max_srq ? NULL : "the device has none");
-	add_feature(device, "masked-atomics", "not offered: needs a query that verbs do not have");
+	add_feature(device, "masked-atomics", "it needs a query that verbs do not have");
 	add_feature(device, "inline-receive", "not offered yet");
 }
 

@@ -1,0 +1,712 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What a device can do on each path, found out by doing it: each feature is a case. It works, or it
+ * is refused with a reason; whatever else happens is a failure.
+ *
+ * Where BSN_TEST_FEATURES names a file, what came of them is written there as JSON: one of three
+ * runs of which features.py makes the table of the README.
+ */
+#include "harness.h"
+
+#include <json-c/json.h>
+#include <stdio.h>
+
+#include "bsn_syndrome.h"
+
+enum { LENGTH = 64, INTO = 8192, PIECES = 3 };
+
+struct feature {
+	const char *name;
+	/* Does it, and asserts that it came about. NULL, or why the path refused. */
+	const char *(*try)(struct bench *b);
+	const char *by_library; /* how, where the verbs path has no such thing; NULL: it has */
+	struct bench_case needs;
+};
+
+/* -- requests ------------------------------------------------------------------------------------ */
+
+static const unsigned NOW = BSN_F_SIGNALED | BSN_F_RING;
+
+static void post_recv(struct bench *b, struct bsn_rq *rq, uint64_t id)
+{
+	const struct bsn_sge into = bench_sge(b, 1, INTO, BSN_GRH_SIZE + LENGTH);
+
+	ok(bsn_recv(rq, &into, id));
+}
+
+static void post_write(struct bench *b, struct bsn_ep *ep, uint64_t id, unsigned flags)
+{
+	const struct bsn_sge local = bench_sge(b, 0, 0, LENGTH);
+	const struct bsn_remote remote = bench_remote(b, 1, INTO);
+
+	ok(bsn_write(ep, &local, &remote, id, flags));
+}
+
+static void assert_arrived(struct bench *b, size_t offset)
+{
+	assert_memory_equal(bench_at(b, 1, INTO + offset), bench_at(b, 0, 0), LENGTH);
+}
+
+/* What end 0 sent, as end 1 received it. */
+static struct bsn_completion expect_message(struct bench *b, unsigned opcode)
+{
+	const bool is_ud = b->test->qp.type == BSN_QP_UD;
+	struct bsn_completion c;
+
+	expect_done(b, b->cq[0], 2, opcode);
+	c = expect_done(b, b->cq[1], 1, BSN_RECV);
+	assert_int_equal(c.byte_len, LENGTH + (is_ud ? BSN_GRH_SIZE : 0));
+	assert_arrived(b, is_ud ? BSN_GRH_SIZE : 0);
+	return c;
+}
+
+static const char *try_send(struct bench *b)
+{
+	const struct bsn_sge local = bench_sge(b, 0, 0, LENGTH);
+
+	post_recv(b, b->srq ? b->srq : b->rq[1], 1);
+	ok(bsn_send(b->ep[0], &local, 2, NOW));
+	expect_message(b, BSN_OPCODE_SEND);
+	return NULL;
+}
+
+static const char *try_send_imm(struct bench *b)
+{
+	const struct bsn_sge local = bench_sge(b, 0, 0, LENGTH);
+	struct bsn_completion c;
+
+	post_recv(b, b->rq[1], 1);
+	ok(bsn_send_imm(b->ep[0], &local, 0xcafe, 2, NOW));
+	c = expect_message(b, BSN_OPCODE_SEND_IMM);
+	assert_int_equal(c.flags & BSN_C_IMM ? c.imm : 0, 0xcafe);
+	return NULL;
+}
+
+/* What a SEND may invalidate: soft-RoCE wants a memory window, the model takes any key. */
+struct victim {
+	struct ibv_mr *mr;
+	struct ibv_mw *mw;
+	uint32_t rkey;
+};
+
+static struct victim make_victim(struct bench *b)
+{
+	const int access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_MW_BIND;
+	struct ibv_qp *qp = bsn_qp_verbs(b->qp[1]);
+	struct victim v = { .mr = ibv_reg_mr(qp->pd, bench_at(b, 1, 0), 4096, access) };
+	struct ibv_send_wr *bad, bind = { .opcode = IBV_WR_BIND_MW };
+
+	assert_non_null(v.mr);
+	v.rkey = v.mr->rkey;
+	if (b->is_model)
+		return v;
+	v.mw = ibv_alloc_mw(qp->pd, IBV_MW_TYPE_2);
+	assert_non_null(v.mw);
+	v.rkey = ibv_inc_rkey(v.mw->rkey);
+	bind.bind_mw.mw = v.mw;
+	bind.bind_mw.rkey = v.rkey;
+	bind.bind_mw.bind_info =
+		(struct ibv_mw_bind_info){ .mr = v.mr,
+					   .addr = (uintptr_t)v.mr->addr,
+					   .length = LENGTH,
+					   .mw_access_flags = IBV_ACCESS_REMOTE_WRITE };
+	ok(-ibv_post_send(qp, &bind, &bad));
+	return v;
+}
+
+static const char *try_send_inval(struct bench *b)
+{
+	const struct bsn_sge local = bench_sge(b, 0, 0, LENGTH);
+	struct bsn_completion c;
+	struct victim v;
+
+	if (!b->is_model && b->kind == BENCH_DIRECT) {
+		print_message("left out: nothing here binds a memory window past libibverbs\n");
+		skip();
+	}
+	v = make_victim(b);
+	post_recv(b, b->rq[1], 1);
+	ok(bsn_send_inval(b->ep[0], &local, v.rkey, 2, NOW));
+	c = expect_message(b, BSN_OPCODE_SEND_INVAL);
+	assert_int_equal(c.flags & BSN_C_INVAL ? c.imm : 0, v.rkey);
+	if (v.mw)
+		ok(-ibv_dealloc_mw(v.mw));
+	ok(-ibv_dereg_mr(v.mr));
+	return NULL;
+}
+
+static const char *try_write(struct bench *b)
+{
+	post_write(b, b->ep[0], 1, NOW);
+	expect_done(b, b->cq[0], 1, BSN_OPCODE_RDMA_WRITE);
+	assert_arrived(b, 0);
+	return NULL;
+}
+
+static const char *try_write_imm(struct bench *b)
+{
+	const struct bsn_sge local = bench_sge(b, 0, 0, LENGTH);
+	const struct bsn_remote remote = bench_remote(b, 1, INTO);
+	struct bsn_completion c;
+
+	post_recv(b, b->rq[1], 1);
+	ok(bsn_write_imm(b->ep[0], &local, &remote, 0xcafe, 2, NOW));
+	expect_done(b, b->cq[0], 2, BSN_OPCODE_RDMA_WRITE_IMM);
+	c = expect_done(b, b->cq[1], 1, BSN_RECV_RDMA_WITH_IMM);
+	assert_int_equal(c.flags & BSN_C_IMM ? c.imm : 0, 0xcafe);
+	assert_arrived(b, 0);
+	return NULL;
+}
+
+static const char *try_read(struct bench *b)
+{
+	const struct bsn_sge local = bench_sge(b, 1, INTO, LENGTH);
+	const struct bsn_remote remote = bench_remote(b, 0, 0);
+
+	ok(bsn_read(b->ep[1], &local, &remote, 1, NOW));
+	assert_int_equal(expect_done(b, b->cq[1], 1, BSN_OPCODE_RDMA_READ).byte_len, LENGTH);
+	assert_arrived(b, 0);
+	return NULL;
+}
+
+static uint64_t word_at(struct bench *b, int end, size_t offset)
+{
+	uint64_t word;
+
+	memcpy(&word, bench_at(b, end, offset), sizeof(word));
+	return word;
+}
+
+static const char *try_fetch_add(struct bench *b)
+{
+	const struct bsn_sge old = bench_sge(b, 0, 0, 8);
+	const struct bsn_remote remote = bench_remote(b, 1, INTO);
+
+	for (uint64_t sum = 0; sum < 10; sum += 5) {
+		ok(bsn_fetch_add(b->ep[0], &old, &remote, 5, 1, NOW));
+		expect_done(b, b->cq[0], 1, BSN_OPCODE_ATOMIC_FA);
+		assert_int_equal(word_at(b, 0, 0), sum);
+		assert_int_equal(word_at(b, 1, INTO), sum + 5);
+	}
+	return NULL;
+}
+
+static const char *try_cmp_swap(struct bench *b)
+{
+	const struct bsn_sge old = bench_sge(b, 0, 0, 8);
+	const struct bsn_remote remote = bench_remote(b, 1, INTO);
+
+	ok(bsn_cmp_swap(b->ep[0], &old, &remote, 0, 7, 1, NOW));
+	ok(bsn_cmp_swap(b->ep[0], &old, &remote, 0, 9, 2, NOW));
+	expect_done(b, b->cq[0], 1, BSN_OPCODE_ATOMIC_CS);
+	expect_done(b, b->cq[0], 2, BSN_OPCODE_ATOMIC_CS);
+	assert_int_equal(word_at(b, 0, 0), 7);
+	assert_int_equal(word_at(b, 1, INTO), 7);
+	return NULL;
+}
+
+static const char *why_not(struct bench *b, const char *feature)
+{
+	const struct bsn_device_info *info = bsn_device_info(b->device);
+
+	for (uint32_t i = 0; i < info->feature_count; i++)
+		if (!strcmp(info->features[i].name, feature))
+			return info->features[i].why_not;
+	return NULL;
+}
+
+static const char *try_masked_atomics(struct bench *b)
+{
+	const struct bsn_sge old = bench_sge(b, 0, 0, 8);
+	const struct bsn_wr wr = { .sge = &old,
+				   .sge_count = 1,
+				   .flags = NOW,
+				   .remote = bench_remote(b, 1, INTO),
+				   .opcode = BSN_OPCODE_ATOMIC_MASKED_FA };
+	const char *why = why_not(b, "masked-atomics");
+
+	assert_int_equal(bsn_post(b->ep[0], &wr), why ? -EOPNOTSUPP : 0);
+	if (!why)
+		expect_done(b, b->cq[0], 0, BSN_OPCODE_ATOMIC_MASKED_FA);
+	return why;
+}
+
+/* -- forms of requests --------------------------------------------------------------------------- */
+
+static const char *try_pieces(struct bench *b)
+{
+	struct bsn_sge piece[PIECES];
+	struct bsn_wr wr = { .sge = piece,
+			     .sge_count = PIECES,
+			     .flags = NOW,
+			     .remote = bench_remote(b, 1, INTO),
+			     .opcode = BSN_OPCODE_RDMA_WRITE };
+
+	for (uint32_t i = 0, at = 0; i < PIECES; at += piece[i++].length)
+		piece[i] = bench_sge(b, 0, at, i + 1 < PIECES ? 20 : LENGTH - at);
+	for (wr.id = 0; wr.id < 2; wr.id++, wr.flags |= BSN_F_INLINE) {
+		memset(bench_at(b, 1, INTO), 0, LENGTH);
+		ok(bsn_post(b->ep[0], &wr));
+		expect_done(b, b->cq[0], wr.id, BSN_OPCODE_RDMA_WRITE);
+		assert_arrived(b, 0);
+	}
+	return NULL;
+}
+
+static const char *try_inline(struct bench *b)
+{
+	const struct bsn_remote remote = bench_remote(b, 1, INTO);
+	uint8_t data[LENGTH];
+
+	memcpy(data, bench_at(b, 0, 0), LENGTH);
+	ok(bsn_write_inline(b->ep[0], data, LENGTH, &remote, 1, BSN_F_SIGNALED));
+	memset(data, 0, LENGTH); /* the caller's again */
+	ok(bsn_ring(b->sq[0]));
+	expect_done(b, b->cq[0], 1, BSN_OPCODE_RDMA_WRITE);
+	assert_arrived(b, 0);
+	return NULL;
+}
+
+static const char *try_prepared(struct bench *b)
+{
+	const struct bsn_sge local = bench_sge(b, 0, 0, LENGTH);
+	const struct bsn_wr wr = { .sge = &local,
+				   .sge_count = 1,
+				   .remote = bench_remote(b, 1, INTO),
+				   .opcode = BSN_OPCODE_RDMA_WRITE };
+	struct bsn_prepared prepared;
+
+	ok(bsn_prepare(b->ep[0], &wr, &prepared));
+	for (uint64_t id = 0; id < 3; id++) {
+		memset(bench_at(b, 1, INTO), 0, LENGTH);
+		ok(bsn_post_prepared(b->ep[0], &prepared, id, NOW));
+		expect_done(b, b->cq[0], id, BSN_OPCODE_RDMA_WRITE);
+		assert_arrived(b, 0);
+	}
+	return NULL;
+}
+
+static const char *try_batch(struct bench *b)
+{
+	for (uint64_t id = 0; id < 16; id++)
+		post_write(b, b->ep[0], id, BSN_F_SIGNALED);
+	expect_nothing(b, b->cq[0]);
+	assert_int_equal(*bench_at(b, 1, INTO), 0);
+	ok(bsn_ring(b->sq[0]));
+	for (uint64_t id = 0; id < 16; id++)
+		expect_done(b, b->cq[0], id, BSN_OPCODE_RDMA_WRITE);
+	assert_arrived(b, 0);
+	return NULL;
+}
+
+/* What was read goes back, which it could not do before it came. */
+static const char *try_fence(struct bench *b)
+{
+	const struct bsn_sge middle = bench_sge(b, 1, 0, LENGTH);
+	const struct bsn_remote from = bench_remote(b, 0, 0), to = bench_remote(b, 0, INTO);
+
+	ok(bsn_read(b->ep[1], &middle, &from, 1, BSN_F_SIGNALED));
+	ok(bsn_write(b->ep[1], &middle, &to, 2, NOW | BSN_F_FENCE));
+	expect_done(b, b->cq[1], 1, BSN_OPCODE_RDMA_READ);
+	expect_done(b, b->cq[1], 2, BSN_OPCODE_RDMA_WRITE);
+	assert_memory_equal(bench_at(b, 0, INTO), bench_at(b, 0, 0), LENGTH);
+	return NULL;
+}
+
+/* -- completions --------------------------------------------------------------------------------- */
+
+/* Several times the queue's depth, and nobody ever asks for a completion. */
+static const char *try_unsignaled(struct bench *b)
+{
+	struct bsn_completion c;
+
+	for (uint64_t id = 0; id < 4 * BENCH_DEPTH;) {
+		const struct bsn_sge local = bench_sge(b, 0, 0, LENGTH);
+		const struct bsn_remote remote = bench_remote(b, 1, INTO);
+		const int err = bsn_write(b->ep[0], &local, &remote, id, BSN_F_RING);
+		id += !err;
+		if (err)
+			assert_int_equal(err, -EAGAIN);
+		if (b->is_model)
+			softcx_step(0);
+		assert_int_equal(bsn_poll(b->cq[0], &c, 1), 0);
+	}
+	bench_settle(b);
+	assert_arrived(b, 0);
+	return NULL;
+}
+
+static const char *try_signal_all(struct bench *b)
+{
+	post_write(b, b->ep[0], 1, BSN_F_RING);
+	expect_done(b, b->cq[0], 1, BSN_OPCODE_RDMA_WRITE);
+	return NULL;
+}
+
+/* A QP beside the bench's, connected to itself. */
+static struct bsn_qp *make_loop(struct bsn_device *device, const struct bsn_qp_attr *attr)
+{
+	struct bsn_address address;
+	struct bsn_qp *qp;
+
+	ok(bsn_qp_create(device, attr, &qp));
+	ok(bsn_qp_address(qp, &address));
+	ok(bsn_qp_connect(qp, &address, NULL));
+	return qp;
+}
+
+static const char *try_two_cqs(struct bench *b)
+{
+	const struct bsn_qp_attr attr = {
+		.cq = b->cq[0], .recv_cq = b->cq[1], .send_depth = 4, .recv_depth = 4
+	};
+	struct bsn_qp *qp = make_loop(b->device, &attr);
+	const struct bsn_sge local = bench_sge(b, 0, 0, LENGTH);
+
+	post_recv(b, bsn_qp_rq(qp), 1);
+	ok(bsn_send(bsn_qp_ep(qp), &local, 2, NOW));
+	expect_message(b, BSN_OPCODE_SEND);
+	ok(bsn_qp_destroy(qp));
+	return NULL;
+}
+
+static const char *try_channel(struct bench *b)
+{
+	struct bsn_cq *cq = NULL;
+
+	ok(bsn_cq_request(b->cq[0], false));
+	post_write(b, b->ep[0], 1, NOW);
+	bench_settle(b);
+	ok(bsn_channel_get(b->channel, &cq));
+	assert_ptr_equal(cq, b->cq[0]);
+	expect_done(b, b->cq[0], 1, BSN_OPCODE_RDMA_WRITE);
+	return NULL;
+}
+
+/* The first message raises no event, so the one event is the second's. */
+static const char *try_solicited(struct bench *b)
+{
+	const struct bsn_sge local = bench_sge(b, 0, 0, LENGTH);
+	struct bsn_cq *cq = NULL;
+
+	ok(bsn_cq_request(b->cq[1], true));
+	for (uint64_t id = 0; id < 2; id++) {
+		post_recv(b, b->rq[1], id);
+		ok(bsn_send(b->ep[0], &local, id, BSN_F_RING | (id ? BSN_F_SOLICITED : 0)));
+	}
+	bench_settle(b);
+	ok(bsn_channel_get(b->channel, &cq));
+	assert_ptr_equal(cq, b->cq[1]);
+	for (uint64_t id = 0; id < 2; id++)
+		expect_done(b, b->cq[1], id, BSN_RECV);
+	return NULL;
+}
+
+static const char *try_async_events(struct bench *b)
+{
+	struct bsn_event event;
+
+	post_recv(b, b->srq, 0);
+	post_recv(b, b->srq, 0);
+	ok(bsn_srq_set_limit(b->srq, 2));
+	assert_int_equal(bsn_device_get_event(b->device, &event), -EAGAIN);
+	post_recv(b, b->srq, 1);
+	ok(bsn_send_inline(b->ep[0], "x", 1, 1, BSN_F_RING));
+	ok(bsn_send_inline(b->ep[0], "x", 1, 2, BSN_F_RING));
+	expect_done(b, b->cq[1], 0, BSN_RECV);
+	expect_done(b, b->cq[1], 0, BSN_RECV);
+	ok(bsn_device_get_event(b->device, &event));
+	assert_int_equal(event.type, IBV_EVENT_SRQ_LIMIT_REACHED);
+	assert_ptr_equal(event.srq, b->srq);
+	return NULL;
+}
+
+/* -- failures ------------------------------------------------------------------------------------ */
+
+static void post_bad_write(struct bench *b, uint64_t id)
+{
+	const struct bsn_sge local = bench_sge(b, 0, 0, LENGTH);
+	struct bsn_remote remote = bench_remote(b, 1, INTO);
+
+	remote.rkey ^= 0x5500;
+	ok(bsn_write(b->ep[0], &local, &remote, id, BSN_F_RING));
+}
+
+static const char *try_cause(struct bench *b)
+{
+	struct bsn_qp_error error;
+
+	post_bad_write(b, 1);
+	expect_status(b, b->cq[0], 1, BSN_OPCODE_RDMA_WRITE, IBV_WC_REM_ACCESS_ERR);
+	ok(bsn_qp_error(b->qp[0], &error));
+	assert_true(error.has_failed);
+	assert_int_equal(error.first.syndrome, BSN_SYNDROME_REMOTE_ACCESS);
+	return NULL;
+}
+
+static const char *try_vendor_syndrome(struct bench *b)
+{
+	struct bsn_completion c;
+
+	post_bad_write(b, 1);
+	c = expect_status(b, b->cq[0], 1, BSN_OPCODE_RDMA_WRITE, IBV_WC_REM_ACCESS_ERR);
+	return c.vendor_syndrome ? NULL : "the device has none";
+}
+
+/* Each request comes back by itself: unsignaled ones, receives, and what was never rung. */
+static const char *try_drain(struct bench *b)
+{
+	struct bsn_outstanding left;
+	struct bsn_completion c;
+
+	for (uint64_t id = 0; id < 4; id++)
+		post_write(b, b->ep[0], id, 0);
+	post_recv(b, b->rq[0], 4);
+	ok(bsn_qp_fail(b->qp[0]));
+	for (unsigned seen = 0; seen != 0x1f; seen |= 1u << c.id) {
+		assert_int_equal(bench_reap(b, b->cq[0], &c, 1), 1);
+		assert_int_equal(c.status, IBV_WC_WR_FLUSH_ERR);
+	}
+	ok(bsn_qp_outstanding(b->qp[0], &left));
+	assert_int_equal(left.sends_bb + left.recvs, 0);
+	return NULL;
+}
+
+static const char *try_reset(struct bench *b)
+{
+	for (int round = 0; round < 2; round++) {
+		post_bad_write(b, 1);
+		expect_status(b, b->cq[0], 1, BSN_OPCODE_RDMA_WRITE, IBV_WC_REM_ACCESS_ERR);
+		for (int end = 0; end < 2; end++)
+			ok(bsn_qp_reset(b->qp[end]));
+		bench_connect(b);
+	}
+	return try_write(b);
+}
+
+/* -- whose queues, whose registers --------------------------------------------------------------- */
+
+struct applications {
+	struct ibv_cq *cq;
+	struct ibv_qp *qp;
+};
+
+static struct applications make_applications(struct bench *b)
+{
+	struct ibv_qp_init_attr init = {
+		.qp_type = IBV_QPT_RC,
+		.cap = { .max_send_wr = 4, .max_recv_wr = 4, .max_send_sge = 1, .max_recv_sge = 1 }
+	};
+	struct applications made;
+
+	made.cq = ibv_create_cq(bsn_device_verbs(b->device), 63, NULL, NULL, 0);
+	assert_non_null(made.cq);
+	init.send_cq = init.recv_cq = made.cq;
+	made.qp = ibv_create_qp(bsn_qp_verbs(b->qp[0])->pd, &init);
+	assert_non_null(made.qp);
+	return made;
+}
+
+static const char *try_attach(struct bench *b)
+{
+	const struct bsn_attach_attr attr = { .register_is_ours = true };
+	const struct applications app = make_applications(b);
+	struct bsn_address address;
+	struct bsn_qp *qp;
+
+	ok(bsn_qp_attach(b->device, app.qp, &attr, &qp));
+	ok(bsn_qp_address(qp, &address));
+	ok(bsn_qp_connect(qp, &address, NULL));
+	post_write(b, bsn_qp_ep(qp), 1, NOW);
+	expect_done(b, bsn_qp_cq(qp), 1, BSN_OPCODE_RDMA_WRITE);
+	assert_arrived(b, 0);
+	ok(bsn_qp_destroy(qp));
+	ok(-ibv_destroy_qp(app.qp));
+	ok(-ibv_destroy_cq(app.cq));
+	return NULL;
+}
+
+static const char *try_lane(struct bench *b)
+{
+	struct bsn_qp_attr attr = { .cq = b->cq[0], .send_depth = 4, .recv_depth = 4 };
+	struct bsn_qp *qp;
+	bool has_register;
+
+	ok(bsn_lane_create(b->device, NULL, &attr.lane));
+	qp = make_loop(b->device, &attr);
+	post_write(b, bsn_qp_ep(qp), 1, NOW);
+	expect_done(b, b->cq[0], 1, BSN_OPCODE_RDMA_WRITE);
+	assert_arrived(b, 0);
+	has_register = attr.lane->reg && !attr.lane->lock;
+	ok(bsn_qp_destroy(qp));
+	ok(bsn_lane_destroy(attr.lane));
+	return has_register ? NULL : "the provider has registers and locks of its own";
+}
+
+/* How a request of a device that was opened with that store gets there. */
+static struct bsn_counters count_doorbells(struct bench *b, enum bsn_store store)
+{
+	const struct bsn_device_info *info = bsn_device_info(b->device);
+	const struct bsn_device_attr device_attr = { .path = info->path, .store = store };
+	const struct bsn_remote nowhere = { 0, 0 };
+	struct bsn_qp_attr attr = { .send_depth = 4, .recv_depth = 4 };
+	struct bsn_counters counters;
+	struct bsn_device *device;
+	struct bsn_qp *qp;
+
+	ok(bsn_device_open(info->name, &device_attr, &device));
+	ok(bsn_cq_create(device, NULL, &attr.cq));
+	qp = make_loop(device, &attr);
+	ok(bsn_write_inline(bsn_qp_ep(qp), NULL, 0, &nowhere, 1, NOW));
+	expect_done(b, attr.cq, 1, BSN_OPCODE_RDMA_WRITE);
+	ok(bsn_qp_counters(qp, &counters));
+	ok(bsn_qp_destroy(qp));
+	ok(bsn_cq_destroy(attr.cq));
+	ok(bsn_device_close(device));
+	return counters;
+}
+
+static const char *try_stores(struct bench *b)
+{
+	const bool is_direct = bsn_device_info(b->device)->path == BSN_PATH_DIRECT;
+
+	for (enum bsn_store store = BSN_STORE_AUTO + 1; store < BSN_STORE_COUNT; store++) {
+		const bool by_blueflame = is_direct && store != BSN_STORE_DOORBELL;
+		if (!bsn_store_supported(store))
+			continue;
+		const struct bsn_counters counters = count_doorbells(b, store);
+		assert_int_equal(counters.blueflame, by_blueflame);
+		assert_int_equal(counters.doorbells, !by_blueflame);
+	}
+	return is_direct ? NULL : "the provider rings";
+}
+
+/* -- the list ------------------------------------------------------------------------------------ */
+
+/* What the bench is to have on it. */
+#define RC                                                                                         \
+	{                                                                                          \
+		.qp.type = BSN_QP_RC                                                               \
+	}
+#define UC                                                                                         \
+	{                                                                                          \
+		.qp.type = BSN_QP_UC                                                               \
+	}
+#define UD                                                                                         \
+	{                                                                                          \
+		.qp.type = BSN_QP_UD                                                               \
+	}
+
+static const struct feature features[] = {
+	{ "RC", try_send, NULL, RC },
+	{ "UC", try_send, NULL, UC },
+	{ "UD", try_send, NULL, UD },
+	{ "shared receive queues", try_send, NULL, { .has_srq = true } },
+	{ "SEND", try_send, NULL, RC },
+	{ "SEND with immediate", try_send_imm, NULL, RC },
+	{ "SEND with invalidate", try_send_inval, NULL, RC },
+	{ "RDMA WRITE", try_write, NULL, RC },
+	{ "RDMA WRITE with immediate", try_write_imm, NULL, RC },
+	{ "RDMA READ", try_read, NULL, RC },
+	{ "fetch and add", try_fetch_add, NULL, RC },
+	{ "compare and swap", try_cmp_swap, NULL, RC },
+	{ "masked atomics", try_masked_atomics, NULL, RC },
+	{ "several pieces of memory",
+	  try_pieces,
+	  NULL,
+	  { .qp = { .max_send_sge = PIECES, .max_inline = LENGTH } } },
+	{ "inline data", try_inline, NULL, { .qp.max_inline = LENGTH } },
+	{ "prepared requests", try_prepared, "encoded anew at each post", RC },
+	{ "append now, ring later", try_batch, "the library keeps them until the ring", RC },
+	{ "fences", try_fence, NULL, RC },
+	{ "unsignaled requests, signaled by the library when due", try_unsignaled, NULL, RC },
+	{ "QPs that signal everything", try_signal_all, NULL, { .qp.signal_all = true } },
+	{ "a CQ for each direction", try_two_cqs, NULL, RC },
+	{ "completion channels", try_channel, NULL, { .has_channel = true } },
+	{ "solicited events", try_solicited, NULL, { .has_channel = true } },
+	{ "asynchronous events, SRQ limits", try_async_events, NULL, { .has_srq = true } },
+	{ "failures by their syndrome", try_cause, "told from the status", RC },
+	{ "vendor syndromes", try_vendor_syndrome, NULL, RC },
+	{ "fail and drain: everything comes back", try_drain, NULL, RC },
+	{ "reset, and use again", try_reset, NULL, RC },
+	{ "QPs that the application made", try_attach, NULL, RC },
+	{ "a doorbell register per thread", try_lane, NULL, RC },
+	{ "choice of the BlueFlame store", try_stores, NULL, RC },
+};
+
+#define FEATURES (sizeof(features) / sizeof(features[0]))
+
+static const char *const paths[] = { [BENCH_DIRECT] = "direct", [BENCH_VERBS] = "verbs" };
+
+#define PATHS (sizeof(paths) / sizeof(paths[0]))
+
+/* What came of each; NULL: it was not tried, or failed. */
+static struct outcome {
+	const char *is;
+	char why[128];
+} outcomes[PATHS][FEATURES];
+
+static struct bench_case cases[FEATURES];
+
+static void try_feature(struct bench *b)
+{
+	const size_t index = (size_t)(b->test - cases);
+	const struct feature *feature = &features[index];
+	struct outcome *outcome = &outcomes[b->kind][index];
+	const char *why = feature->try(b);
+
+	outcome->is = "yes";
+	if (why) {
+		outcome->is = "refused";
+	} else if (b->kind == BENCH_VERBS && feature->by_library) {
+		outcome->is = "emulated";
+		why = feature->by_library;
+	}
+	snprintf(outcome->why, sizeof(outcome->why), "%s", why ? why : "");
+}
+
+static struct json_object *path_to_json(const struct outcome *of_path)
+{
+	struct json_object *object = json_object_new_object();
+
+	for (size_t i = 0; i < FEATURES; i++) {
+		struct json_object *one = json_object_new_object();
+		if (of_path[i].is)
+			json_object_object_add(one, "is", json_object_new_string(of_path[i].is));
+		if (*of_path[i].why)
+			json_object_object_add(one, "why", json_object_new_string(of_path[i].why));
+		json_object_object_add(object, features[i].name, one);
+	}
+	return object;
+}
+
+static int write_outcomes(const char *file)
+{
+	struct json_object *report = json_object_new_object();
+	int err;
+
+	for (size_t path = 0; path < PATHS; path++)
+		json_object_object_add(report, paths[path], path_to_json(outcomes[path]));
+	err = json_object_to_file_ext(file, report, JSON_C_TO_STRING_PRETTY);
+	if (err)
+		fprintf(stderr, "features: %s\n", json_util_get_last_err());
+	json_object_put(report);
+	return err;
+}
+
+int main(void)
+{
+	const char *file = getenv("BSN_TEST_FEATURES");
+	int failed;
+
+	for (size_t i = 0; i < FEATURES; i++) {
+		cases[i] = features[i].needs;
+		cases[i].name = features[i].name;
+		cases[i].run = try_feature;
+		cases[i].is_own_only = true; /* attached queues are a feature of their own */
+	}
+	failed = bench_run("features", cases, FEATURES);
+	if (file && write_outcomes(file))
+		return 1;
+	return failed;
+}
