@@ -40,6 +40,9 @@ struct bench_case {
 	bool has_srq;          /* for both ends */
 	bool stays_idle;       /* the QPs are not connected */
 	const char *rxe_lacks; /* why the case is left out on the kernel's soft-RoCE */
+	struct {
+		enum ibv_wc_status wanted, said;
+	} rxe_says[2]; /* statuses that it has others for; the case says where that is written */
 };
 
 #define CASE(text, function) .name = text, .run = function

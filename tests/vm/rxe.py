@@ -4,8 +4,8 @@
 
 usage: rxe.py BUILD_ROOT ENGINE_TEST...
 
-The test programs of the engine, as they are, then programs in pairs: those of the distribution,
-bsn-perf, and the examples. No time is asserted: the guest is emulated.
+The test programs of the engine, as they are, whether the README's table says what they found, then
+programs in pairs: those of the distribution, bsn-perf, and the examples. No time is asserted: the guest is emulated.
 """
 
 import json
@@ -17,15 +17,20 @@ import subprocess
 import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent / 'tools'))
+sys.path[:0] = [str(HERE.parent / 'tools'), str(HERE.parent / 'engine')]
 
+import features  # noqa: E402
 from harness import Bench, Failure, check, free_port  # noqa: E402
 
 BUILD = pathlib.Path(sys.argv[1])
 ENGINE_TESTS = [pathlib.Path(path).resolve() for path in sys.argv[2:]]
+README = HERE.parent.parent / 'README.md'
 DEVICE = 'rxe0'
+INTERFACE, ADDRESS = 'dum0', '10.9.0.1'  # below it, as guest-init made it
+NOBODY = 65534
 GID = '1'  # the IPv4 one
 PROGRAM_S = 60
+FEATURES = pathlib.Path('/run/features.json')  # of a guest that goes with it
 
 PINGPONGS = ['rc', 'uc', 'ud', 'srq']
 PERFTESTS = ['ib_write_lat', 'ib_read_lat', 'ib_send_lat', 'ib_atomic_lat', 'ib_write_bw']
@@ -54,7 +59,8 @@ class Tap:
 def run_engine_test(tap, path):
     """Each case of the program is one of ours."""
     subject = path.name.replace('test_engine_', '')
-    env = dict(os.environ, BSN_TEST_DEVICE=DEVICE, CMOCKA_MESSAGE_OUTPUT='TAP')
+    env = dict(os.environ, BSN_TEST_DEVICE=DEVICE, CMOCKA_MESSAGE_OUTPUT='TAP',
+               BSN_TEST_FEATURES=str(FEATURES))
     try:
         run = subprocess.run([path], env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                              text=True, timeout=PROGRAM_S, check=False)
@@ -78,6 +84,15 @@ def run_engine_test(tap, path):
     # None at all: cases for the model only.
     if not ended_well and tap.failed == before:
         tap.case(f'engine, {subject}', False, how)
+
+
+def check_table(tap):
+    """The README's column of this device is what was found just now."""
+    if FEATURES.exists():
+        report = json.loads(FEATURES.read_text(encoding='utf-8'))
+        wrong = features.differences(README, DEVICE, report)
+        tap.case('the README says what this device does (else: ninja feature-table)', not wrong,
+                 '\n'.join(wrong))
 
 
 # -- programs -----------------------------------------------------------------------------------
@@ -123,14 +138,14 @@ def check_direct_is_refused(bench):
                     BSN_PATH='direct')
 
 
-def check_perf(bench, command, op, path):
-    few = ['--op', op, '--iters', '200', '--json', '--path', path]
+def check_perf(bench, command, op, *more):
     port = free_port()
-    server = bench.start(BUILD / 'tools/bsn-perf', command, *few, '--port', port, 'server')
-    out = bench.run(BUILD / 'tools/bsn-perf', command, *few, '--port', port, 'client',
-                    'localhost')[0]
+    few = [command, '--op', op, '--iters', '200', '--json', '--port', port, *more]
+    server = bench.start(BUILD / 'tools/bsn-perf', *few, 'server')
+    out = bench.run(BUILD / 'tools/bsn-perf', *few, 'client', ADDRESS)[0]
     bench.finish(server)
-    json.loads(out)
+    # On the path by itself, where none was asked for.
+    check(json.loads(out)['path'] == (more[-1] if '--path' in more else 'verbs'), out)
 
 
 def check_example(bench, name, text):
@@ -142,9 +157,63 @@ def check_example(bench, name, text):
         check(re.search(text, out), out)
 
 
+def check_attach_cm(bench):
+    port = free_port()
+    server = bench.start(BUILD / 'tools/attach_cm', port)
+    said = server.stdout.readline()
+    check(said == f'waiting for a client on port {port}\n', said)
+    client = bench.start(BUILD / 'tools/attach_cm', port, ADDRESS)
+    heard = [bench.finish(process)[0] for process in (client, server)]
+    check(heard == [f'hello from process {process.pid}\n' for process in (server, client)], heard)
+
+
 def check_attach(bench):
     out = bench.run(BUILD / 'tools/attach')[0]
     check(out == 'written by Bunsen, 1000 times\n', out)
+
+
+def check_no_permission(bench):
+    """A root without capabilities is anybody."""
+    file = '/dev/infiniband/uverbs0'
+    before = os.stat(file)
+    os.chmod(file, 0o600)
+    os.chown(file, NOBODY, NOBODY)
+    try:
+        for program in ['bsn-info'], ['bsn-perf', 'lat']:
+            bench.complains(f'no permission to open {DEVICE}: see the rights of /dev/infiniband',
+                            'setpriv', '--bounding-set=-all', BUILD / 'tools' / program[0],
+                            *program[1:])
+    finally:
+        os.chown(file, before.st_uid, before.st_gid)
+        os.chmod(file, before.st_mode)
+
+
+def set_link(state, wanted):
+    """Of the interface below; returns when the port has followed, with its addresses."""
+    subprocess.run(['ip', 'link', 'set', INTERFACE, state], check=True)
+    port = pathlib.Path(f'/sys/class/infiniband/{DEVICE}/ports/1')
+    while wanted not in (port / 'state').read_text() or (
+            state == 'up' and not set((port / f'gids/{GID}').read_text().strip()) - set('0:')):
+        pass
+
+
+def check_port_down(bench):
+    set_link('down', 'DOWN')
+    try:
+        for role in ['server'], ['client', ADDRESS]:
+            bench.complains(f'port 1 of {DEVICE} is down', BUILD / 'tools/bsn-perf', 'lat',
+                            *role)
+        check('Ethernet, down' in bench.run(BUILD / 'tools/bsn-info')[0], 'bsn-info does not say it')
+    finally:
+        set_link('up', 'ACTIVE')
+
+
+def check_peer_unreachable(bench):
+    bench.complains('Connection refused: start', BUILD / 'tools/bsn-perf', 'lat', '--timeout', '1',
+                    '--port', free_port(), 'client', ADDRESS)
+    bench.complains('Network is unreachable: see', BUILD / 'tools/bsn-perf', 'lat', 'client',
+                    '192.0.2.1')
+    bench.complains('rdma_cm: ', BUILD / 'tools/attach_cm', free_port(), ADDRESS)
 
 
 def programs():
@@ -165,12 +234,18 @@ def programs():
         for op in OPERATIONS:
             for path in 'verbs', 'ibv':
                 yield (f'bsn-perf {command} --op {op} --path {path}', tool,
-                       lambda b, c=command, o=op, p=path: check_perf(b, c, o, p))
+                       lambda b, c=command, o=op, p=path: check_perf(b, c, o, '--path', p))
+            yield (f'bsn-perf {command} --op {op} --cm', tool,
+                   lambda b, c=command, o=op: check_perf(b, c, o, '--cm'))
     for name, text in (('hello_write', r'^hello from process \d+\n$'),
                        ('pingpong', r'1000 messages there and back; the last one said 199[89]')):
         yield (f'example {name}', str(BUILD / 'tools' / name),
                lambda b, n=name, t=text: check_example(b, n, t))
     yield 'example attach', str(BUILD / 'tools/attach'), check_attach
+    yield 'example attach_cm', str(BUILD / 'tools/attach_cm'), check_attach_cm
+    yield 'a device without permission', tool, check_no_permission
+    yield 'a peer that cannot be reached', tool, check_peer_unreachable
+    yield 'a port that is down', tool, check_port_down
 
 
 def run_program(tap, name, program, function):
@@ -191,6 +266,7 @@ def main():
     tap = Tap()
     for path in ENGINE_TESTS:
         run_engine_test(tap, path)
+    check_table(tap)
     for name, program, function in programs():
         run_program(tap, name, program, function)
     print(f'1..{tap.count}')
