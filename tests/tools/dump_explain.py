@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""wqe-dump explain. usage: dump_explain.py PROGRAM"""
+"""wqe-dump explain. usage: dump_explain.py PROGRAM SCHEMA"""
 
 import json
+import pathlib
 import sys
 
 from harness import check, main
 
-DUMP = sys.argv[1]
+DUMP, SCHEMA = sys.argv[1], pathlib.Path(sys.argv[2])
 
 
 def records_of(bench, *args):
@@ -26,10 +27,30 @@ def test_json(bench):
     record, = records_of(bench, '0x88')
     check(record['kind'] == 'status' and record['source'] == 'explain', record)
     check(record['vendor_syndrome'] == 0x88 and record['side'] == 'requester', record)
-    check(record['detected_by'] == 'responder' and record['confidence'] == 'high', record)
-    check(len(record['causes']) > 2 and 'rkey' in record['causes'][0]['cause'], record)
-    check(all(cause['tell'] for cause in record['causes']), record)
-    check(record['causes'][0]['cause'] in record['cause'], record)
+    check('syndrome' not in record and record['confidence'] == 'high', record)
+    explanation = record['explanation']
+    causes = explanation['causes']
+    check(explanation['detected_by'] == 'responder', explanation)
+    check(len(causes) > 2 and 'rkey' in causes[0]['cause'], causes)
+    check(causes[0]['cause'] in record['cause'], record)
+    check(all(cause['tell'] for cause in causes), causes)
+    record, = records_of(bench, 'status', '12')
+    check(record['status'] == 'transport retry counter exceeded', record)
+    check(record['syndrome'] == 0x15 and record['confidence'] == 'medium', record)
+
+
+def test_json_is_as_its_schema_says(bench):
+    try:
+        import jsonschema  # pylint: disable=import-outside-toplevel
+    except ImportError:
+        return 'SKIP jsonschema is not installed: tools/setup --tests'
+    validator = jsonschema.Draft7Validator(json.loads(SCHEMA.read_text()))
+    for question in [*map(hex, range(0, 256, 3)), '0x1ff', '81', '12 129', 'health 8', 'command 3',
+                     'synd 0x13 vend 0x88 hw_synd 2', 'general error', 'remote']:
+        report = json.loads(bench.run(DUMP, 'explain', '--json', question)[0])
+        for error in validator.iter_errors(report):
+            check(False, f'{question}: {list(error.absolute_path)}: {error.message}')
+    return None
 
 
 def test_decimal(bench):

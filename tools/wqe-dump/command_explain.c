@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "command.h"
+#include "print.h"
 #include "print_explain.h"
 #include "question.h"
 
@@ -38,7 +39,7 @@ static int read_side(enum record_side *side)
 	return -1;
 }
 
-static void print_text(const struct readings *readings, const struct explanation *explanations)
+static void tell_text(const struct readings *readings, const struct explanation *explanations)
 {
 	if (readings->count > 1)
 		printf("This can be read in %u ways; 0x, --decimal, or words such as \"vendor\" "
@@ -51,16 +52,56 @@ static void print_text(const struct readings *readings, const struct explanation
 	}
 }
 
-static void print_json_readings(const struct readings *readings,
-				const struct explanation *explanations)
+static struct number byte_of(const struct error *error, enum error_space space)
 {
+	const struct number *number = &error->numbers[space];
+
+	return number->value <= UINT8_MAX ? *number : (struct number){ 0 };
+}
+
+/* As if a log had said it. */
+static void make_record(const struct error *error, struct record *record)
+{
+	const struct number *health = &error->numbers[SPACE_HEALTH];
+	const struct number *command = &error->numbers[SPACE_COMMAND];
+	const struct number *status = &error->numbers[SPACE_STATUS];
+	const int syndrome = error_syndrome(error);
+
+	*record = (struct record){ .kind = health->is_known    ? RECORD_HEALTH
+					   : command->is_known ? RECORD_COMMAND
+							       : RECORD_STATUS,
+				   .file = "arguments",
+				   .source = "explain",
+				   .side = error->side,
+				   .syndrome = *health,
+				   .vendor_syndrome = byte_of(error, SPACE_VENDOR),
+				   .hw_syndrome = byte_of(error, SPACE_HARDWARE) };
+	if (syndrome >= 0)
+		record->syndrome = KNOWN(syndrome);
+	if (command->is_known)
+		record_add_number(record, "status", command->value);
+	if (status->is_known) {
+		const char *text = meaning_of(SPACE_STATUS, status->value).doc;
+		record_set_status(record, text ? text : "", text ? strlen(text) : 0);
+	}
+	explain_record(record);
+}
+
+static void tell_json(const struct readings *readings, const struct explanation *explanations)
+{
+	static struct record record; /* too large for a stack */
 	struct json_object *report = json_object_new_object();
 	struct json_object *records = json_object_new_array();
 
-	for (unsigned i = 0; i < readings->count; i++)
-		json_object_array_add(records,
-				      explanation_json(&readings->error[i], &explanations[i]));
+	for (unsigned i = 0; i < readings->count; i++) {
+		struct json_object *object;
+		make_record(&readings->error[i], &record);
+		object = record_json(&record);
+		json_object_object_add(object, "explanation", explanation_json(&explanations[i]));
+		json_object_array_add(records, object);
+	}
 	json_object_object_add(report, "records", records);
+	json_object_object_add(report, "unread", json_object_new_array());
 	puts(json_object_to_json_string_ext(report, JSON_C_TO_STRING_PRETTY |
 							    JSON_C_TO_STRING_SPACED |
 							    JSON_C_TO_STRING_NOSLASHESCAPE));
@@ -80,7 +121,7 @@ static int print_readings(struct readings *readings, enum record_side side)
 		readings->error[i].side = side;
 		explain(&readings->error[i], &explanations[i]);
 	}
-	(options.json ? print_json_readings : print_text)(readings, explanations);
+	(options.json ? tell_json : tell_text)(readings, explanations);
 	return WQE_DUMP_FOUND;
 }
 

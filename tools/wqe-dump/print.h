@@ -5,8 +5,13 @@
 
 #include "record.h"
 
+struct json_object;
+
 /** print_json - {"records": […], "unread": […]}, one record a line */
 extern struct sink print_json;
+
+/** record_json() - one element of the list */
+struct json_object *record_json(const struct record *record);
 
 /** print_text - every field and what it means, in colour on a terminal */
 extern struct sink print_text;

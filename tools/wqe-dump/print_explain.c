@@ -111,29 +111,6 @@ static void add_text(struct json_object *object, const char *key, const char *te
 		json_object_object_add(object, key, json_object_new_string(text));
 }
 
-static const char *kind_of(const struct error *error)
-{
-	if (error->numbers[SPACE_HEALTH].is_known)
-		return record_kind_name(RECORD_HEALTH);
-	return record_kind_name(error->numbers[SPACE_COMMAND].is_known ? RECORD_COMMAND
-								       : RECORD_STATUS);
-}
-
-/* The numbers under the keys that records have them under. */
-static void add_numbers(struct json_object *object, const struct error *error)
-{
-	static const char *const keys[] = {
-		[SPACE_STATUS] = "verbs_status",    [SPACE_SYNDROME] = "syndrome",
-		[SPACE_VENDOR] = "vendor_syndrome", [SPACE_HARDWARE] = "hw_syndrome",
-		[SPACE_HEALTH] = "health_syndrome", [SPACE_COMMAND] = "command_status"
-	};
-
-	for (unsigned space = 0; space < SPACE_COUNT; space++)
-		if (error->numbers[space].is_known)
-			json_object_object_add(object, keys[space],
-					       json_object_new_int64(error->numbers[space].value));
-}
-
 static struct json_object *new_meanings(const struct explanation *e)
 {
 	struct json_object *list = json_object_new_array();
@@ -165,25 +142,16 @@ static struct json_object *new_causes(const struct explanation *e)
 	return list;
 }
 
-struct json_object *explanation_json(const struct error *error,
-				     const struct explanation *explanation)
+struct json_object *explanation_json(const struct explanation *explanation)
 {
 	const struct explanation *e = explanation;
 	struct json_object *object = json_object_new_object();
 	struct json_object *notes = json_object_new_array();
 
-	json_object_object_add(object, "line", json_object_new_int(0));
-	add_text(object, "source", "explain");
-	add_text(object, "kind", kind_of(error));
-	if (e->reported_to != PARTY_EITHER)
-		add_text(object, "side", party_name(e->reported_to));
-	add_numbers(object, error);
-	add_text(object, "cause", e->cause);
-	add_text(object, "confidence", e->confidence);
 	add_text(object, "detected_by", party_name(e->detected_by));
 	add_text(object, "step", e->step);
 	add_text(object, "meaning", e->meaning);
-	json_object_object_add(object, "meanings", new_meanings(e));
+	json_object_object_add(object, "numbers", new_meanings(e));
 	json_object_object_add(object, "causes", new_causes(e));
 	add_text(object, "try", e->attempt);
 	add_text(object, "meaning_source", e->meaning_source);

@@ -12,8 +12,7 @@ struct json_object;
 /** print_explanation() - a paragraph of short lines, each @indent columns from the left */
 void print_explanation(FILE *to, const struct explanation *explanation, unsigned indent);
 
-/** explanation_json() - an object like those of "records", with all that is known */
-struct json_object *explanation_json(const struct error *error,
-				     const struct explanation *explanation);
+/** explanation_json() - what a record has as "explanation" */
+struct json_object *explanation_json(const struct explanation *explanation);
 
 #endif

@@ -100,7 +100,7 @@ static void add_numbers(struct json_object *object, const struct record *record)
 		add(object, record->wqe ? "error" : "wqe", new_partner(record));
 }
 
-static struct json_object *new_record(const struct record *record)
+struct json_object *record_json(const struct record *record)
 {
 	struct json_object *object = json_object_new_object();
 	struct json_object *fields = json_object_new_object();
@@ -135,7 +135,7 @@ static void begin(struct sink *sink)
 
 static void print_record(struct sink *sink, const struct record *record)
 {
-	struct json_object *object = new_record(record);
+	struct json_object *object = record_json(record);
 
 	(void)sink;
 	fputs(json.records++ ? ",\n  " : "\n  ", stdout);
