@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The model's clock, with a model that only counts. */
 #define _GNU_SOURCE 1
+#include <dirent.h>
 #include <errno.h>
 #include <linux/futex.h>
 #include <pthread.h>
@@ -71,16 +72,25 @@ void cx_run_timers(struct cx_hca *hca)
 	sem_post(&woken);
 }
 
+/* How many there are of its threads; a sanitizer may have some of its own. */
 static unsigned threads(void)
 {
-	char line[128];
+	char path[300], name[32];
+	DIR *tasks = opendir("/proc/self/task");
+	struct dirent *task;
 	unsigned count = 0;
-	FILE *f = fopen("/proc/self/status", "r");
+	FILE *f;
 
-	assert_non_null(f);
-	while (fgets(line, sizeof(line), f))
-		sscanf(line, "Threads: %u", &count);
-	fclose(f);
+	assert_non_null(tasks);
+	while ((task = readdir(tasks))) {
+		snprintf(path, sizeof(path), "/proc/self/task/%s/comm", task->d_name);
+		f = task->d_name[0] == '.' ? NULL : fopen(path, "r");
+		if (!f)
+			continue;
+		count += fgets(name, sizeof(name), f) && !strcmp(name, TIMER_THREAD_NAME "\n");
+		fclose(f);
+	}
+	closedir(tasks);
 	return count;
 }
 
@@ -89,7 +99,7 @@ static void nothing_due_starts_no_thread(void **state)
 	(void)state;
 	deadline = 0;
 	assert_int_equal(timer_look(NULL), 0);
-	assert_int_equal(threads(), 1);
+	assert_int_equal(threads(), 0);
 	timer_stop();
 }
 
@@ -100,12 +110,12 @@ static void waits_end_when_due(void **state)
 		deadline = now_ns() + k * 100000;
 		assert_int_equal(timer_look(NULL), 0);
 		sem_wait(&woken);
-		assert_int_equal(threads(), 2);
+		assert_int_equal(threads(), 1);
 	}
 	assert_false(early);
 	assert_false(open_signal);
 	timer_stop();
-	assert_int_equal(threads(), 1);
+	assert_int_equal(threads(), 0);
 }
 
 static void earlier_wait_shortens_the_sleep(void **state)
@@ -129,7 +139,7 @@ static void a_peers_alarm_is_heard(void **state)
 	deadline = 0;
 	reachable = true;
 	assert_int_equal(timer_look(NULL), 0);
-	assert_int_equal(threads(), 2);
+	assert_int_equal(threads(), 1);
 	for (unsigned k = 0; k < 1000; k++) {
 		deadline = now_ns();
 		__atomic_fetch_add(&alarm_word, 1, __ATOMIC_SEQ_CST);
@@ -165,25 +175,28 @@ static void forked_child_starts_anew(void **state)
 	pid_t pid;
 
 	(void)state;
+#ifdef __SANITIZE_THREAD__
+	skip(); /* ThreadSanitizer lets no thread start after a fork of several */
+#endif
 	deadline = now_ns() + 3600000000000u;
 	assert_int_equal(timer_look(NULL), 0);
 	pid = fork();
 	if (!pid) {
 		timer_after_fork_child();
-		if (threads() != 1)
+		if (threads() != 0)
 			_exit(1);
 		deadline = now_ns();
 		if (timer_look(NULL))
 			_exit(2);
 		sem_wait(&woken);
 		timer_stop();
-		_exit(threads() == 1 ? 0 : 3);
+		_exit(threads() == 0 ? 0 : 3);
 	}
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_int_equal(status, 0);
 	timer_stop();
 	timer_stop();
-	assert_int_equal(threads(), 1);
+	assert_int_equal(threads(), 0);
 }
 
 int main(void)

@@ -206,6 +206,11 @@ static uint64_t find_deadline(struct cx_hca *hca)
 	return first == CX_NEVER ? 0 : first;
 }
 
+static void set_deadline(struct cx_hca *hca, uint64_t deadline)
+{
+	__atomic_store_n(&hca->shared->procs[hca->self].deadline_ns, deadline, __ATOMIC_RELEASE);
+}
+
 static unsigned run_due(struct cx_hca *hca, uint64_t now, unsigned max_wqes)
 {
 	unsigned done = 0;
@@ -223,32 +228,37 @@ static unsigned run_due(struct cx_hca *hca, uint64_t now, unsigned max_wqes)
 
 uint64_t cx_next_deadline_ns(struct cx_hca *hca)
 {
+	const unsigned self = __atomic_load_n(&hca->self, __ATOMIC_RELAXED); /* exit() ends it */
 	uint64_t deadline;
 
-	if (hca->self >= CX_PROCS)
+	if (self >= CX_PROCS)
 		return 0;
-	deadline = __atomic_load_n(&hca->shared->procs[hca->self].deadline_ns, __ATOMIC_ACQUIRE);
+	deadline = __atomic_load_n(&hca->shared->procs[self].deadline_ns, __ATOMIC_ACQUIRE);
 	return deadline == CX_NEVER ? 0 : deadline;
 }
 
 uint32_t *cx_alarm(struct cx_hca *hca)
 {
-	return &hca->shared->alarms[hca->self % CX_PROCS].count;
+	return &hca->shared->alarms[__atomic_load_n(&hca->self, __ATOMIC_RELAXED) % CX_PROCS].count;
 }
 
 bool cx_is_reachable(const struct cx_hca *hca)
 {
-	return hca->self < CX_PROCS &&
-	       __atomic_load_n(&hca->shared->alarms[hca->self].reachable, __ATOMIC_ACQUIRE);
+	const unsigned self = __atomic_load_n(&hca->self, __ATOMIC_RELAXED);
+
+	return self < CX_PROCS &&
+	       __atomic_load_n(&hca->shared->alarms[self].reachable, __ATOMIC_ACQUIRE);
 }
 
 void cx_run_timers(struct cx_hca *hca)
 {
-	if (hca->self >= CX_PROCS || hca->config.passive)
+	if (hca->config.passive)
 		return;
 	cx_lock(hca);
-	run_due(hca, cx_now_ns(hca), 0);
-	hca->shared->procs[hca->self].deadline_ns = find_deadline(hca);
+	if (hca->self < CX_PROCS) {
+		run_due(hca, cx_now_ns(hca), 0);
+		set_deadline(hca, find_deadline(hca));
+	}
 	cx_unlock(hca);
 }
 
@@ -277,7 +287,7 @@ static unsigned skip_to_deadline(struct cx_hca *hca, unsigned max_wqes)
 		return 0;
 	hca->virtual_ns = deadline;
 	done = run_due(hca, deadline, max_wqes);
-	hca->shared->procs[hca->self].deadline_ns = find_deadline(hca);
+	set_deadline(hca, find_deadline(hca));
 	return done;
 }
 

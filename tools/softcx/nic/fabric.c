@@ -108,7 +108,7 @@ static int claim_slot(struct cx_hca *hca)
 		hca->shared->alarms[i].reachable = false;
 		proc->start_time = read_start_time(getpid());
 		proc->pid = getpid();
-		hca->self = i;
+		__atomic_store_n(&hca->self, i, __ATOMIC_RELAXED);
 		return 0;
 	}
 	return -EUSERS;
@@ -381,7 +381,7 @@ void cx_leave(struct cx_hca *hca)
 	flock(hca->segment_fd, LOCK_EX);
 	if (lock_within_a_second(hca)) {
 		release_slot(hca);
-		hca->self = CX_PROCS;
+		__atomic_store_n(&hca->self, CX_PROCS, __ATOMIC_RELAXED);
 		cx_unlock(hca);
 		if (!segment_in_use(hca->shared))
 			unlink(hca->segment_path);

@@ -275,7 +275,8 @@ static void set_port(struct cx_hca *hca, bool down)
 {
 	if (hca->shared->port_down == down)
 		return;
-	hca->shared->port_down = down;
+	__atomic_store_n(&hca->shared->port_down, down,
+			 __ATOMIC_RELAXED); /* read without the lock */
 	cx_event_device(hca, down ? IBV_EVENT_PORT_ERR : IBV_EVENT_PORT_ACTIVE);
 }
 
@@ -283,7 +284,7 @@ static void remove_device(struct cx_hca *hca)
 {
 	if (hca->shared->removed)
 		return;
-	hca->shared->removed = true;
+	__atomic_store_n(&hca->shared->removed, true, __ATOMIC_RELAXED);
 	cx_event_device(hca, IBV_EVENT_DEVICE_FATAL);
 	cx_event_end(hca);
 }

@@ -137,12 +137,12 @@ void cx_after_fork_child(struct cx_hca *hca)
 
 bool cx_port_is_up(const struct cx_hca *hca)
 {
-	return !hca->shared->port_down && !hca->shared->removed;
+	return !__atomic_load_n(&hca->shared->port_down, __ATOMIC_RELAXED) && !cx_is_removed(hca);
 }
 
 bool cx_is_removed(const struct cx_hca *hca)
 {
-	return hca->shared->removed;
+	return __atomic_load_n(&hca->shared->removed, __ATOMIC_RELAXED);
 }
 
 const struct cx_config *cx_config(const struct cx_hca *hca)

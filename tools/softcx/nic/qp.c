@@ -55,7 +55,7 @@ static bool has_own_receives(const struct cx_qp *qp)
 static void become_reachable(struct cx_hca *hca, const struct cx_qp *qp)
 {
 	if (!hca->config.private_fabric && !hca->config.passive && has_own_receives(qp))
-		hca->shared->alarms[hca->self].reachable = true;
+		__atomic_store_n(&hca->shared->alarms[hca->self].reachable, true, __ATOMIC_RELEASE);
 }
 
 /*

@@ -149,7 +149,6 @@ static void after_fork_parent(void)
  */
 static void after_fork_child(void)
 {
-	pthread_mutex_init(&device_lock, NULL);
 	files_after_fork_child();
 	uverbs_after_fork_child();
 	timer_after_fork_child();
@@ -157,6 +156,7 @@ static void after_fork_child(void)
 		cx_after_fork_child(device.hca);
 	device.hca = NULL;
 	sysfs_disown();
+	pthread_mutex_unlock(&device_lock);
 }
 
 static void watch_forks(void)

@@ -89,6 +89,8 @@ static int start(struct cx_hca *hca)
 	pthread_sigmask(SIG_BLOCK, &all, &before);
 	err = pthread_create(&timer.thread, NULL, serve, hca);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (!err)
+		pthread_setname_np(timer.thread, TIMER_THREAD_NAME);
 	atomic_store(&timer.state, err ? NONE : RUNNING);
 	return -err;
 }

@@ -9,6 +9,8 @@
 
 #include "../nic/hca.h"
 
+#define TIMER_THREAD_NAME "softcx-timer" /* as ps -T and debuggers show it */
+
 /*
  * To be called after anything that may have begun a wait; cheap when nothing is due. Also from the
  * trap's handler: a doorbell is a store of the program's own, outside of any library call that

@@ -174,6 +174,23 @@ static int collect(char *text, struct range *ranges, unsigned *count)
 	return 0;
 }
 
+/* A reader may come in between and then reads again: nothing is torn, and no order is needed. */
+static void store_range(struct range *to, const struct range *from)
+{
+	__atomic_store_n(&to->start, from->start, __ATOMIC_RELAXED);
+	__atomic_store_n(&to->end, from->end, __ATOMIC_RELAXED);
+	__atomic_store_n(&to->offset, from->offset, __ATOMIC_RELAXED);
+}
+
+static struct range load_range(const struct range *from)
+{
+	return (struct range){
+		.start = __atomic_load_n(&from->start, __ATOMIC_RELAXED),
+		.end = __atomic_load_n(&from->end, __ATOMIC_RELAXED),
+		.offset = __atomic_load_n(&from->offset, __ATOMIC_RELAXED),
+	};
+}
+
 /*
  * First known, then read-only: a fault always finds its range. A signal handler of the program that
  * posted in the middle would wait for ever for this thread to finish, hence none may run.
@@ -186,8 +203,9 @@ static int publish(const struct range *ranges, unsigned count)
 	pthread_sigmask(SIG_BLOCK, &all, &before);
 	atomic_fetch_add(&trap.version, 1);
 	atomic_thread_fence(memory_order_release);
-	memcpy(trap.ranges, ranges, count * sizeof(ranges[0]));
-	trap.count = count;
+	for (unsigned k = 0; k < count; k++)
+		store_range(&trap.ranges[k], &ranges[k]);
+	__atomic_store_n(&trap.count, count, __ATOMIC_RELAXED);
 	atomic_fetch_add_explicit(&trap.version, 1, memory_order_release);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	for (unsigned k = 0; k < count; k++)
@@ -237,18 +255,19 @@ unlock:
 /* Where `size` bytes at an address lie within the trapped pages; false when not wholly in one. */
 static bool find_trapped(uint64_t address, size_t size, size_t *offset)
 {
-	unsigned version;
+	unsigned version, count;
 	bool found;
 
 	do {
 		version = atomic_load_explicit(&trap.version, memory_order_acquire);
+		count = __atomic_load_n(&trap.count, __ATOMIC_RELAXED);
 		found = false;
-		for (unsigned k = 0; k < trap.count && !found; k++) {
-			const struct range *r = &trap.ranges[k];
+		for (unsigned k = 0; k < count && !found; k++) {
+			const struct range r = load_range(&trap.ranges[k]);
 
-			found = address >= r->start && address < r->end && size <= r->end - address;
+			found = address >= r.start && address < r.end && size <= r.end - address;
 			if (found)
-				*offset = r->offset + (address - r->start);
+				*offset = r.offset + (address - r.start);
 		}
 		atomic_thread_fence(memory_order_acquire);
 	} while ((version & 1) ||
