@@ -2,14 +2,17 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What wqe-dump finds, and what it says where it finds nothing. usage: dump.py PROGRAM GOLDEN_FOLDER"""
 
+import html.parser
 import itertools
 import json
 import pathlib
 import quopri
 import shutil
+import struct
 import subprocess
 import sys
 import tempfile
+import zlib
 
 from harness import check, main
 
@@ -381,6 +384,100 @@ def test_findings(_bench):
     check(only(bytes(wqe), '--format', 'wqe')['findings'], 'a bit that must be zero')
     check('wrong' in run(bytes(wqe), '--format', 'wqe').stdout.decode(), 'in the text, too')
     check(not only(golden('rdma_write'))['findings'], 'nothing is wrong')
+
+
+# -- the page ------------------------------------------------------------------------------------
+
+class Page(html.parser.HTMLParser):
+    """What is wrong with a page, and what is in it."""
+
+    VOID = {'meta', 'br', 'link', 'img', 'input'}
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.ids, self.links, self.slots, self.titles = [], [], [], 0, []
+        self.feed(text)
+        self.close()
+        check(not self.open, f'left open: {self.open}')
+        check(len(self.ids) == len(set(self.ids)), 'an id twice')
+        missing = [link for link in self.links if link[1:] not in self.ids]
+        check(not missing, f'lead nowhere: {missing}')
+
+    def handle_starttag(self, tag, attrs):
+        attrs = dict(attrs)
+        self.slots += 'title' in attrs
+        if 'title' in attrs:
+            self.titles.append((attrs['title'], attrs['class'].split()))
+        if 'id' in attrs:
+            self.ids.append(attrs['id'])
+        if 'href' in attrs:
+            self.links.append(attrs['href'])
+        check('src' not in attrs and tag not in ('link', 'script', 'img'), 'not self-contained')
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        check(self.open and self.open.pop() == tag, f'</{tag}> where it does not belong')
+
+
+def page_of(text, *args):
+    done = run(text, '--html', *args)
+    check(done.returncode == 0, done.stderr)
+    return done.stdout.decode()
+
+
+def test_page(_bench):
+    text = ring_of(0xc7, 37) + 'then\n' + error_of(0xc7, 38)
+    page = Page(page_of(text))
+    found = dump(text)['records']
+    check(page.slots == 16, f'{page.slots} slots')
+    check(len(page.ids) == len(found), 'one id for each')
+    bad = [title for title, classes in page.titles if 'bad' in classes]
+    check(bad == ['slot 6: RDMA_WRITE'], bad)
+    producer = [title for title, classes in page.titles if 'producer' in classes]
+    check(producer == ['slot 3: empty, producer'], producer)
+
+
+def test_page_of_a_log(_bench):
+    """No ring, and text that would be markup."""
+    log = '\n'.join(['<b>&"', *libmlx5('<script>: ')])
+    check(Page(page_of(log)).ids == ['r1'], 'one error')
+
+
+def test_page_of_completions(_bench):
+    ring = golden('cqe_req') * 5 + bytes(63) + b'\xf0' + bytes(128)
+    page = Page(page_of(ring))
+    check(page.slots == 8 and len(page.ids) == 5, page.titles)
+    check('producer' in page.titles[5][1], page.titles)
+
+
+def png_colours(data):
+    """How many colours a picture of 8 bits a channel has, by its scan lines' bytes."""
+    check(data[:8] == b'\x89PNG\r\n\x1a\n', 'no PNG')
+    at, packed = 8, b''
+    while at < len(data):
+        size, kind = struct.unpack('>I4s', data[at:at + 8])
+        packed += data[at + 8:at + 8 + size] if kind == b'IDAT' else b''
+        at += 12 + size
+    return len(set(zlib.decompress(packed)))
+
+
+def test_page_in_a_browser(_bench):
+    browser = next((name for name in ('chromium', 'google-chrome') if shutil.which(name)), None)
+    if not browser:
+        return 'SKIP Chromium is not installed'
+    with tempfile.TemporaryDirectory() as folder:
+        path, picture = pathlib.Path(folder, 'ring.html'), pathlib.Path(folder, 'ring.png')
+        path.write_text(page_of(ring_of(0xc7, 37)))
+        done = subprocess.run(
+            [browser, '--headless', '--no-sandbox', '--disable-gpu', '--disable-quic',
+             '--no-first-run', '--disable-background-networking', '--disable-component-update',
+             '--disable-sync', f'--user-data-dir={folder}/profile', '--window-size=1000,700',
+             f'--screenshot={picture}', f'file://{path}#r3'],
+            capture_output=True, timeout=100, check=False)
+        check(picture.exists(), done.stderr.decode()[-500:])
+        check(png_colours(picture.read_bytes()) > 32, 'hardly anything is drawn')
+    return None
 
 
 # -- bad input -----------------------------------------------------------------------------------

@@ -14,7 +14,7 @@
 
 static struct {
 	char *format, *transport;
-	int stride, json, brief, raw, version;
+	int stride, json, brief, html, raw, version;
 } options;
 
 static const struct poptOption option_table[] = {
@@ -27,6 +27,8 @@ static const struct poptOption option_table[] = {
 	  "of receive WQEs: from one to the next (16)", "BYTES" },
 	{ "brief", 'b', POPT_ARG_NONE, &options.brief, 0, "print one line for each", NULL },
 	{ "raw", 'r', POPT_ARG_NONE, &options.raw, 0, "print the bytes beside each field", NULL },
+	{ "html", 0, POPT_ARG_NONE, &options.html, 0, "print a page with a picture of the rings",
+	  NULL },
 	{ "json", 'j', POPT_ARG_NONE, &options.json, 0, "print JSON", NULL },
 	{ "version", 0, POPT_ARG_NONE, &options.version, 0, "show the version", NULL },
 	{ NULL, 0, POPT_ARG_INCLUDE_TABLE, live_options, 0,
@@ -153,6 +155,8 @@ static struct sink *pick_printer(void)
 {
 	if (options.json)
 		return &print_json;
+	if (options.html)
+		return &print_html;
 	return options.brief ? &print_brief : &print_text;
 }
 

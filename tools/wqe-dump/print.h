@@ -19,6 +19,9 @@ extern struct sink print_text;
 /** print_brief - one line a record */
 extern struct sink print_brief;
 
+/** print_html - a page with a picture of each ring */
+extern struct sink print_html;
+
 /** print_options - how to print; set before anything is printed */
 extern struct print_options {
 	bool raw; /* text: the bytes beside each field */

@@ -280,11 +280,26 @@ static void tell_cqe(struct teller *teller, size_t offset)
 	scan_record(teller->scan, &record);
 }
 
+/* The first slot of the round before, or that was never written; the owner bit tells rounds apart. */
+static uint32_t find_next_cqe(const struct teller *teller)
+{
+	const uint32_t stride = teller->ring.stride_bytes;
+	const uint8_t *op_own = teller->raw->bytes + stride - 1;
+	const uint8_t owner = *op_own & 1;
+
+	for (uint32_t slot = 0; slot < teller->ring.count; slot++, op_own += stride)
+		if ((*op_own & 1) != owner || *op_own >> 4 == BSN_CQE_INVALID ||
+		    is_zero(op_own + 1 - BSN_CQE_SIZE, BSN_CQE_SIZE))
+			return slot;
+	return 0;
+}
+
 static void tell_cqes(struct teller *teller, size_t size)
 {
 	teller->ring.name = "completion queue";
 	teller->ring.stride_bytes = (uint32_t)size;
 	teller->ring.count = (uint32_t)(teller->raw->size / size);
+	teller->ring.producer = KNOWN(find_next_cqe(teller));
 	for (size_t at = 0; at + size <= teller->raw->size; at += size)
 		tell_cqe(teller, at);
 }
@@ -365,6 +380,30 @@ static bool looks_like_ring(const struct raw *raw)
 	return agree > 1 && agree > 2 * differ;
 }
 
+/*
+ * The queue, and the producer behind the newest WQE: indices are of 16 bits, and no ring has more
+ * than half as many slots.
+ */
+static void set_queue(struct teller *teller)
+{
+	const uint32_t count = teller->ring.count;
+	struct number *next = &teller->ring.producer;
+	struct bsn_ctrl ctrl;
+
+	for (uint32_t slot = 0; slot < count; slot++) {
+		const uint8_t *bytes = teller->raw->bytes + slot * UNIT;
+		uint16_t end;
+
+		if (!read_ctrl(bytes, BSN_WQE_MAX_DS * BSN_DS_SIZE, &ctrl) || !ctrl.qpn ||
+		    ctrl.wqe_index % count != slot)
+			continue;
+		end = (uint16_t)(ctrl.wqe_index + ctrl_size_bb(&ctrl));
+		if (!next->is_known || (int16_t)(end - next->value) > 0)
+			*next = KNOWN(end);
+		teller->ring.qpn = KNOWN(ctrl.qpn);
+	}
+}
+
 /* A WQE as one piece, whether it goes round the end of the ring or not; how many bytes are there. */
 static size_t unwrap(const struct teller *teller, size_t offset, uint8_t *copy)
 {
@@ -415,7 +454,10 @@ static void tell_wqes(struct teller *teller)
 	teller->transport = pick_transport(teller);
 	teller->ring.name = "send queue";
 	teller->ring.stride_bytes = UNIT;
-	teller->ring.count = teller->is_ring ? (uint32_t)(raw->size / UNIT) : 0;
+	if (teller->is_ring) {
+		teller->ring.count = (uint32_t)(raw->size / UNIT);
+		set_queue(teller);
+	}
 	for (size_t at = 0; at + BSN_CTRL_SIZE <= raw->size;)
 		at += tell_wqe(teller, at) * UNIT;
 }

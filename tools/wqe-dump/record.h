@@ -51,7 +51,7 @@ struct ring {
 	struct number qpn;      /* or number of the CQ */
 	uint32_t count;         /* slots */
 	uint32_t stride_bytes;  /* of a slot */
-	struct number producer; /* next slot to be written, cumulative */
+	struct number producer; /* next slot to be written, cumulative where that is known */
 	struct number consumer; /* next slot to be completed or polled, cumulative */
 };
 
