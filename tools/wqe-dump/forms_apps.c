@@ -245,7 +245,7 @@ KEYS_FORM(nvshmem_lines, "nvshmem-line", nvshmem_lines, "ibdevx completion with 
 /*
  * -- others: SPDK's lib/nvme/nvme_rdma.c and lib/nvmf/rdma.c; Mooncake's worker_pool.cpp; UCCL's
  * rdma.cpp; 3FS's IBSocket.cc; gloo's ibverbs/pair.cc; brpc's rdma_endpoint.cpp; libfabric's
- * cq_readerr; VPP's plugins/rdma, which only counts
+ * cq_readerr; Ceph's RDMAStack.cc; mscclpp's connection.cc; VPP's plugins/rdma, which only counts
  */
 
 static const struct shape spdk_lines[] = {
@@ -292,13 +292,16 @@ static const struct shape app_lines[] = {
 	LINE(STATUS, UNKNOWN, "RDMA completion, error status(", STATUS("status")),
 	LINE(STATUS, UNKNOWN, "RDMA completion error(", STATUS("error")),
 	LINE(STATUS, UNKNOWN, "cq_readerr", STATUS("")),
+	LINE(STATUS, REQUESTER, " send work request returned error", STATUS("status(")),
+	LINE(STATUS, RESPONDER, "work request returned error", STATUS("status(")),
+	LINE(STATUS, UNKNOWN, "a work item failed: status ", STATUS("status ")),
 	LINE_WITH(finish_vpp, STATUS, REQUESTER, "tx completion errors", NO_KEYS),
 	LAST_LINE,
 };
 
 KEYS_FORM(apps, "program", app_lines, ", vendor_error: ", " for slot ",
 	  "RDMA completion, error status(", "RDMA completion error(", "cq_readerr",
-	  "tx completion errors");
+	  "work request returned error", "a work item failed: status ", "tx completion errors");
 
 /*
  * -- anything else that names a status of verbs or a vendor error. Whether a number without 0x is
