@@ -240,7 +240,8 @@ static enum form_answer feed_mlx5e(struct scan *scan, const struct line *line, v
 		case KEYS_READ:
 			break;
 		case KEYS_CUT:
-			scan_unread(scan, line->number, "an error CQE, and its syndrome is not there");
+			scan_unread(scan, line->number,
+				    "an error CQE, and its syndrome is not there");
 			return FORM_TAKEN;
 		default:
 			return FORM_PASS;
@@ -294,7 +295,7 @@ const struct form form_mlx5_wc = {
 
 /*
  * -- lines of mlx5 with everything in them: hw/mlx5/cq.c mlx5_handle_error_cqe() and mlx5_poll_one();
- * mlx5/core/eq.c cq_err_event_notifier()
+ * mlx5/core/eq.c cq_err_event_notifier(); mlx5/core/en/reporter_tx.c mlx5e_reporter_tx_timeout()
  */
 
 /* An event, not a completion: its syndrome is struct bsn_eqe_cq's. */
@@ -304,7 +305,17 @@ static void finish_cq(struct record *record, const char *line)
 	record_set_status(record, "CQ error", strlen("CQ error"));
 }
 
+/* No completion at all came in time. */
+static void finish_tx_timeout(struct record *record, const char *line)
+{
+	(void)line;
+	record_set_status(record, "TX timeout", strlen("TX timeout"));
+}
+
 static const struct shape mlx5_lines[] = {
+	LINE_WITH(finish_tx_timeout, STATUS, REQUESTER, "TX timeout on queue: ",
+		  FIELD_DECIMAL("queue: ", "queue"), HEX("SQ: ", qpn), FIELD_HEX("CQ: ", "cqn"),
+		  FIELD_HEX("SQ Cons: ", "sq_consumer"), FIELD_HEX("SQ Prod: ", "sq_producer")),
 	LINE(ERROR_CQE, UNKNOWN, "syndrome 0x", HEX("syndrome ", syndrome),
 	     HEX("vendor syndrome ", vendor_syndrome)),
 	LINE_WITH(finish_cq, STATUS, UNKNOWN, "CQ error on CQN ", FIELD_HEX("CQN ", "cqn"),
@@ -312,7 +323,8 @@ static const struct shape mlx5_lines[] = {
 	LAST_LINE,
 };
 
-KEYS_FORM(mlx5_lines, "mlx5", mlx5_lines, ", vendor syndrome 0x", "CQ error on CQN ");
+KEYS_FORM(mlx5_lines, "mlx5", mlx5_lines, ", vendor syndrome 0x", "CQ error on CQN ",
+	  "TX timeout on queue: ");
 
 /*
  * -- the kernel's own users: ulp/iser, ulp/isert, ulp/ipoib, ulp/srp, ulp/rtrs; nvme/host/rdma.c and

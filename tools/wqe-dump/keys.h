@@ -27,30 +27,12 @@ struct key {
 };
 
 /* For tables: of the record's own numbers, and of fields. */
-#define DECIMAL(word, name)                                                                        \
-	{                                                                                          \
-		word, KEY_DECIMAL, offsetof(struct record, name), NULL                             \
-	}
-#define HEX(word, name)                                                                            \
-	{                                                                                          \
-		word, KEY_HEX, offsetof(struct record, name), NULL                                 \
-	}
-#define STATUS(word)                                                                               \
-	{                                                                                          \
-		word, KEY_STATUS, 0, NULL                                                          \
-	}
-#define FIELD_DECIMAL(word, name)                                                                  \
-	{                                                                                          \
-		word, KEY_DECIMAL, 0, name                                                         \
-	}
-#define FIELD_HEX(word, name)                                                                      \
-	{                                                                                          \
-		word, KEY_HEX, 0, name                                                             \
-	}
-#define FIELD_WORD(word, name)                                                                     \
-	{                                                                                          \
-		word, KEY_WORD, 0, name                                                            \
-	}
+#define DECIMAL(word, name)       { word, KEY_DECIMAL, offsetof(struct record, name), NULL }
+#define HEX(word, name)           { word, KEY_HEX, offsetof(struct record, name), NULL }
+#define STATUS(word)              { word, KEY_STATUS, 0, NULL }
+#define FIELD_DECIMAL(word, name) { word, KEY_DECIMAL, 0, name }
+#define FIELD_HEX(word, name)     { word, KEY_HEX, 0, name }
+#define FIELD_WORD(word, name)    { word, KEY_WORD, 0, name }
 
 #define KEYS_MAX 12
 
@@ -64,24 +46,15 @@ struct shape {
 	void (*finish)(struct record *record, const char *line);
 };
 
-/* For tables: what kind of record it is, whose completion, the text, its keys; the second one has a
- * finish(). */
-#define LINE(kind, side, text, ...)                                                                \
-	{                                                                                          \
-		text, RECORD_##kind, SIDE_##side, { __VA_ARGS__ }, NULL                            \
-	}
+/*
+ * For tables: what kind of record it is, whose completion, the text, its keys; the second one has a
+ * finish().
+ */
+#define LINE(kind, side, text, ...) { text, RECORD_##kind, SIDE_##side, { __VA_ARGS__ }, NULL }
 #define LINE_WITH(finish, kind, side, text, ...)                                                   \
-	{                                                                                          \
-		text, RECORD_##kind, SIDE_##side, { __VA_ARGS__ }, finish                          \
-	}
-#define NO_KEYS                                                                                    \
-	{                                                                                          \
-		NULL, KEY_NONE, 0, NULL                                                            \
-	}
-#define LAST_LINE                                                                                  \
-	{                                                                                          \
-		.text = NULL                                                                       \
-	}
+	{ text, RECORD_##kind, SIDE_##side, { __VA_ARGS__ }, finish }
+#define NO_KEYS   { NULL, KEY_NONE, 0, NULL }
+#define LAST_LINE { .text = NULL }
 
 /** enum keys_answer - what a line was */
 enum keys_answer {
