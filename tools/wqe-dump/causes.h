@@ -605,6 +605,28 @@
 	X(LKEY_RIGHTS, RESPONDER, RECEIVE_KEY)                                                     \
 	X(LKEY_RANGE, RESPONDER, RECEIVE_KEY)
 
+/* What the operation adds: X(topic, WQE opcode, note) */
+#define OPCODE_NOTES(X)                                                                            \
+	X(REMOTE_KEY, RDMA_WRITE, "a WRITE needs IBV_ACCESS_REMOTE_WRITE of the region")           \
+	X(REMOTE_KEY, RDMA_WRITE_IMM, "a WRITE needs IBV_ACCESS_REMOTE_WRITE of the region")       \
+	X(REMOTE_KEY, RDMA_READ, "a READ needs IBV_ACCESS_REMOTE_READ of the region")              \
+	X(REMOTE_KEY, ATOMIC_CS, "an atomic needs IBV_ACCESS_REMOTE_ATOMIC of the region")         \
+	X(REMOTE_KEY, ATOMIC_FA, "an atomic needs IBV_ACCESS_REMOTE_ATOMIC of the region")         \
+	X(REMOTE_KEY, SEND_INVAL, "the key may be the one that the message is to invalidate")      \
+	X(REMOTE_REFUSED, RDMA_WRITE, "a WRITE needs IBV_ACCESS_REMOTE_WRITE of the QP")           \
+	X(REMOTE_REFUSED, RDMA_READ, "a READ needs IBV_ACCESS_REMOTE_READ of the QP")              \
+	X(REMOTE_REFUSED, ATOMIC_CS, "an atomic needs IBV_ACCESS_REMOTE_ATOMIC of the QP")         \
+	X(REMOTE_REFUSED, ATOMIC_FA, "an atomic needs IBV_ACCESS_REMOTE_ATOMIC of the QP")         \
+	X(REMOTE_REFUSED, SEND, "a SEND is refused where the receive it met is shorter")           \
+	X(REMOTE_REFUSED, SEND_IMM, "a SEND is refused where the receive it met is shorter")       \
+	X(NO_RECEIVE, RDMA_WRITE, "a WRITE without immediate takes no receive: see the WQE")       \
+	X(NO_RECEIVE, RDMA_READ, "a READ takes no receive: see the WQE")                           \
+	X(LKEY_RIGHTS, RDMA_READ, "a READ writes here: it needs IBV_ACCESS_LOCAL_WRITE")           \
+	X(LKEY_RIGHTS, ATOMIC_CS, "an atomic writes here: it needs IBV_ACCESS_LOCAL_WRITE")        \
+	X(LKEY_RIGHTS, ATOMIC_FA, "an atomic writes here: it needs IBV_ACCESS_LOCAL_WRITE")        \
+	X(LKEY_RIGHTS, RDMA_WRITE, "a WRITE only reads here: then it is the length")               \
+	X(LKEY_RIGHTS, SEND, "a SEND only reads here: then it is the length")
+
 /* Verbs statuses that no syndrome becomes (BSN_SYNDROME_STATUSES has the others): X(NAME, topic) */
 #define STATUS_TOPICS(X)                                                                           \
 	X(SUCCESS, NOTHING)                                                                        \

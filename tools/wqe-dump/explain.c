@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "match.h"
+#include "status.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -107,6 +108,15 @@ static const struct {
 } side_topics[] = {
 #define SIDE_TOPIC(topic, side, instead) { TOPIC_##topic, SIDE_##side, TOPIC_##instead },
 	SIDE_TOPICS(SIDE_TOPIC)
+};
+
+static const struct {
+	enum topic topic;
+	enum bsn_wqe_opcode opcode;
+	const char *text;
+} opcode_notes[] = {
+#define OPCODE_NOTE(topic, opcode, text) { TOPIC_##topic, BSN_OPCODE_##opcode, text },
+	OPCODE_NOTES(OPCODE_NOTE)
 };
 
 const char *party_name(enum party party)
@@ -342,12 +352,21 @@ static void note_hardware(struct explanation *e, const struct error *error)
 			: "the hardware syndrome is not 0: an engine of this device found it");
 }
 
+static void note_opcode(struct explanation *e, const struct error *error)
+{
+	for (size_t i = 0; i < COUNT(opcode_notes); i++)
+		if (opcode_notes[i].topic == e->topic && error->opcode.is_known &&
+		    opcode_notes[i].opcode == error->opcode.value)
+			NOTE(e, "%s", opcode_notes[i].text);
+}
+
 static void add_notes(struct explanation *e, const struct error *error)
 {
 	const struct number *command = known(error, SPACE_COMMAND);
 
 	if (known(error, SPACE_VENDOR))
 		note_vendor(e, error);
+	note_opcode(e, error);
 	if (known(error, SPACE_HARDWARE))
 		note_hardware(e, error);
 	if (known(error, SPACE_STATUS))
@@ -438,9 +457,11 @@ struct error error_of_record(const struct record *record)
 		error.numbers[SPACE_SYNDROME] = record->syndrome;
 		error.numbers[SPACE_VENDOR] = record->vendor_syndrome;
 		error.numbers[SPACE_HARDWARE] = record->hw_syndrome;
-		if (!record->syndrome.is_known && record->status[0])
-			error.numbers[SPACE_STATUS] = match_status(record->status);
+		if (!record->syndrome.is_known)
+			error.numbers[SPACE_STATUS] = status_in(record->status);
 	}
+	if (record->kind == RECORD_ERROR_CQE) /* that of a status is undefined */
+		error.opcode = record->opcode;
 	return error;
 }
 

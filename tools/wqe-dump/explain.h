@@ -27,6 +27,7 @@ enum error_space { ERROR_SPACES(ENUM_SPACE) SPACE_COUNT };
 struct error {
 	struct number numbers[SPACE_COUNT]; /* by enum error_space */
 	enum record_side side;              /* whose completion it is */
+	struct number opcode;               /* of the WQE, enum bsn_wqe_opcode */
 };
 
 /** struct meaning - of one of the numbers */

@@ -186,7 +186,9 @@ int main(int argc, char **argv)
 		if (!strcmp(argv[1], command->name))
 			return command->run(argc - 1, (const char **)argv + 1);
 	context = poptGetContext("wqe-dump", argc, (const char **)argv, option_table, 0);
-	poptSetOtherOptionHelp(context, "[OPTION...] [FILE...]");
+	poptSetOtherOptionHelp(context, "[OPTION...] [FILE...]\n"
+					"       wqe-dump explain [OPTION...] NUMBER|WORD...\n"
+					"       wqe-dump build OPERATION [OPTION...]");
 	got = poptGetNextOpt(context);
 	if (got < -1) {
 		fprintf(stderr, "wqe-dump: %s: %s\n",

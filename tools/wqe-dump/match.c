@@ -4,7 +4,6 @@
 #include <ctype.h>
 #include <infiniband/verbs.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -166,18 +165,4 @@ void match_words(const char *text, enum error_space space, struct match *match)
 	for (unsigned i = SPACE_VENDOR; i < COUNT(lists); i++)
 		if (lists[i] && (space == SPACE_COUNT || space == i))
 			offer_list(&search, (enum error_space)i, lists[i]);
-}
-
-struct number match_status(const char *text)
-{
-	char *end;
-	const unsigned long value = strtoul(text, &end, 0);
-
-	if (end != text && !*end)
-		return value <= IBV_WC_TM_RNDV_INCOMPLETE ? KNOWN(value) : (struct number){ 0 };
-	for (size_t i = 0; i < COUNT(status_names); i++)
-		if (strcasestr(text, status_names[i].name) ||
-		    strcasestr(text, ibv_wc_status_str((enum ibv_wc_status)status_names[i].status)))
-			return KNOWN(status_names[i].status);
-	return (struct number){ 0 };
 }

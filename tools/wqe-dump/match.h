@@ -21,9 +21,6 @@ struct match {
  */
 void match_words(const char *text, enum error_space space, struct match *match);
 
-/** match_status() - the verbs status that a log line's text names; not known where it is not one */
-struct number match_status(const char *text);
-
 /** match_status_name() - "IBV_WC_…" of a verbs status, or NULL */
 const char *match_status_name(uint32_t status);
 
