@@ -101,7 +101,7 @@ static void post(uint32_t opcode, uint32_t rkey, uint32_t lkey, uint32_t len)
 /* Every cause that a key can have, at either end: operation, keys, length, what it ends in. */
 static void keys_are_checked(void **state)
 {
-	enum { NONE, SHORT, FOREIGN, PLAIN, READABLE, GOOD, KEYS };
+	enum { NONE, SHORT, FOREIGN, FOREIGN_SHORT, PLAIN, READABLE, GOOD, KEYS };
 	static const struct {
 		uint32_t opcode;
 		int rkey, lkey;
@@ -110,6 +110,11 @@ static void keys_are_checked(void **state)
 		{ BSN_OPCODE_RDMA_WRITE, GOOD, NONE, BSN_SYNDROME_LOCAL_PROTECTION, 0x52 },
 		{ BSN_OPCODE_RDMA_WRITE, GOOD, FOREIGN, BSN_SYNDROME_LOCAL_PROTECTION, 0x52 },
 		{ BSN_OPCODE_RDMA_WRITE, GOOD, SHORT, BSN_SYNDROME_LOCAL_PROTECTION, 0x53 },
+		/* What is wrong in several ways is reported for the key and its domain first. */
+		{ BSN_OPCODE_RDMA_WRITE, GOOD, FOREIGN_SHORT, BSN_SYNDROME_LOCAL_PROTECTION, 0x52 },
+		{ BSN_OPCODE_RDMA_READ, GOOD, FOREIGN_SHORT, BSN_SYNDROME_LOCAL_PROTECTION, 0x32 },
+		/* And the requester's own memory before the responder's. */
+		{ BSN_OPCODE_RDMA_WRITE, NONE, SHORT, BSN_SYNDROME_LOCAL_PROTECTION, 0x53 },
 		{ BSN_OPCODE_SEND, GOOD, NONE, BSN_SYNDROME_LOCAL_PROTECTION, 0x52 },
 		{ BSN_OPCODE_RDMA_READ, GOOD, PLAIN, BSN_SYNDROME_LOCAL_PROTECTION, 0x33 },
 		{ BSN_OPCODE_RDMA_READ, GOOD, NONE, BSN_SYNDROME_LOCAL_PROTECTION, 0x32 },
@@ -127,6 +132,7 @@ static void keys_are_checked(void **state)
 		keys[NONE] = 0x7654321;
 		keys[SHORT] = make_key(rig.pd, 63, RIG_ACCESS);
 		keys[FOREIGN] = make_key(pd, 64, RIG_ACCESS);
+		keys[FOREIGN_SHORT] = make_key(pd, 63, 0);
 		keys[PLAIN] = make_key(rig.pd, 64, 0);
 		keys[READABLE] = make_key(rig.pd, 64, IBV_ACCESS_REMOTE_READ);
 		keys[GOOD] = rig.key;
@@ -152,7 +158,23 @@ static void a_key_that_was_given_back_opens_nothing(void **state)
 	expect_error(&rig.cq[0], BSN_CQE_REQ_ERR, 0, BSN_SYNDROME_REMOTE_ACCESS, 0x88);
 }
 
-/* Rights that the responder's queue pair lacks are told from those that its region lacks. */
+static void post_fetch_add(void *to, uint32_t rkey)
+{
+	const struct bsn_atomic_fa fa = { .add = 1 };
+	struct rig_wqe wqe;
+
+	rig_begin(&wqe, BSN_OPCODE_ATOMIC_FA, BSN_CE_ALWAYS);
+	rig_raddr(&wqe, to, rkey);
+	bsn_atomic_fa_encode(wqe.bytes + wqe.len, &fa);
+	wqe.len += BSN_ATOMIC_FA_SIZE;
+	rig_data(&wqe, rig.buf, 8, rig.key);
+	rig_post(&rig.qp[0], &wqe);
+}
+
+/*
+ * Rights that the responder's queue pair lacks are told from those that its region lacks, and come
+ * first: whether the key is good is not asked.
+ */
 static void the_queue_pair_has_rights_of_its_own(void **state)
 {
 	static const struct {
@@ -161,15 +183,21 @@ static void the_queue_pair_has_rights_of_its_own(void **state)
 	} cases[] = {
 		{ BSN_OPCODE_RDMA_WRITE, IBV_ACCESS_REMOTE_WRITE },
 		{ BSN_OPCODE_RDMA_READ, IBV_ACCESS_REMOTE_READ },
+		{ BSN_OPCODE_ATOMIC_FA, IBV_ACCESS_REMOTE_ATOMIC },
 	};
 
-	for (unsigned i = 0; i < 2; i++) {
+	for (unsigned i = 0; i < 6; i++) {
+		const uint32_t opcode = cases[i / 2].opcode;
 		struct ibv_qp_attr attr = { .qp_access_flags =
-						    (unsigned)(RIG_ACCESS & ~cases[i].right) };
+						    (unsigned)(RIG_ACCESS & ~cases[i / 2].right) };
+		uint32_t rkey = i % 2 ? 0x7654321 : rig.key;
 
 		assert_int_equal(
 			cx_qp_modify(rig.hca, rig.qp[1].number, &attr, IBV_QP_ACCESS_FLAGS), 0);
-		post(cases[i].opcode, rig.key, rig.key, 8);
+		if (opcode == BSN_OPCODE_ATOMIC_FA)
+			post_fetch_add(rig.buf, rkey);
+		else
+			post(opcode, rkey, rig.key, 8);
 		run();
 		expect_error(&rig.cq[0], BSN_CQE_REQ_ERR, 0, BSN_SYNDROME_REMOTE_INVALID_REQUEST,
 			     0x8a);
@@ -357,16 +385,8 @@ static void reads_need_responder_resources(void **state)
 
 static void an_atomic_off_its_alignment_is_refused(void **state)
 {
-	const struct bsn_atomic_fa fa = { .add = 1 };
-	struct rig_wqe wqe;
-
 	(void)state;
-	rig_begin(&wqe, BSN_OPCODE_ATOMIC_FA, BSN_CE_ALWAYS);
-	rig_raddr(&wqe, rig.buf + 4, rig.key);
-	bsn_atomic_fa_encode(wqe.bytes + wqe.len, &fa);
-	wqe.len += BSN_ATOMIC_FA_SIZE;
-	rig_data(&wqe, rig.buf, 8, rig.key);
-	rig_post(&rig.qp[0], &wqe);
+	post_fetch_add(rig.buf + 4, rig.key);
 	run();
 	expect_error(&rig.cq[0], BSN_CQE_REQ_ERR, 0, BSN_SYNDROME_REMOTE_INVALID_REQUEST, 0x8a);
 }

@@ -128,6 +128,12 @@ def check_devinfo(case):
             raise Failure(f'"{version}" where it does not belong, or not where it does\n{out}')
 
 
+def check_generation(case, part_id):
+    out = finish(case.start(['ibv_devinfo']), time.monotonic() + DEADLINE_S)
+    if f'vendor_part_id:\t\t\t{part_id}\n' not in out:
+        raise Failure(f'no vendor_part_id {part_id} in\n{out}')
+
+
 def check_refusal(case):
     """A wish that is not understood gives no device, and one line that names it."""
     process = case.start(['env', 'SOFTCX_GENERATION=cx9', 'ibv_devinfo'])
@@ -170,6 +176,10 @@ def cases():
             name = ' '.join([*command, *options, *env.values(), 'on', link])
             yield (name, command[0], lambda case, c=command, m=client_more: run_pair(case, c, m),
                    link, options, env)
+    for generation, part_id in (('cx5', 4119), ('cx6', 4123), ('cx7', 4129)):
+        yield (f'ibv_devinfo on {generation}', 'ibv_devinfo',
+               lambda case, p=part_id: check_generation(case, p), 'ib',
+               [f'--generation={generation}'], {})
     yield 'a generation that is not known', 'ibv_devinfo', check_refusal, 'ib', [], {}
     yield 'nothing is left behind', 'true', lambda case: check_nothing_left(), 'ib', [], {}
 

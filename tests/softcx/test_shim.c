@@ -21,6 +21,8 @@
 #include <rdma/ib_user_ioctl_cmds.h>
 #include <rdma/rdma_user_ioctl_cmds.h>
 
+#include "nic/state.h"
+
 struct device {
 	struct ibv_context *ctx;
 	struct ibv_pd *pd;
@@ -320,6 +322,7 @@ static void a_queue_pair_is_led_through_its_states(void **state)
 	assert_int_equal(ibv_query_qp(qp, &attr, IBV_QP_STATE, &init), 0);
 	assert_int_equal(attr.qp_state, IBV_QPS_RTS);
 	assert_int_equal(ibv_destroy_cq(cq), EBUSY);
+	assert_int_equal(loopback_modify(qp, IBV_QPS_SQD, IBV_QP_STATE), EINVAL);
 	assert_int_equal(loopback_modify(qp, IBV_QPS_ERR, IBV_QP_STATE), 0);
 	assert_int_equal(loopback_modify(qp, IBV_QPS_RTS, IBV_QP_STATE), EINVAL);
 	assert_int_equal(loopback_modify(qp, IBV_QPS_RESET, IBV_QP_STATE), 0);
@@ -353,6 +356,74 @@ static void attributes_out_of_range_are_refused(void **state)
 	attr.path_mtu = 6;
 	assert_int_equal(ibv_modify_qp(qp, &attr, LOOPBACK_RTR_MASK), EINVAL);
 	assert_int_equal(ibv_destroy_qp(qp), 0);
+	assert_int_equal(ibv_destroy_cq(cq), 0);
+}
+
+/* As the device's fields are wide. A timeout of 77 would else be a shift past the end. */
+static void attributes_too_wide_are_cut(void **state)
+{
+	struct device *device = *state;
+	struct ibv_cq *cq = ibv_create_cq(device->ctx, 16, NULL, NULL, 0);
+	struct ibv_qp *qp = loopback_create_qp(device->pd, cq, NULL, IBV_QPT_RC);
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RTR,
+				    .path_mtu = IBV_MTU_1024,
+				    .ah_attr = { .dlid = 1, .port_num = 1 },
+				    .rq_psn = 0x5123456,
+				    .dest_qp_num = 0x3000000 | qp->qp_num,
+				    .min_rnr_timer = 33 };
+	struct ibv_qp_init_attr init;
+
+	assert_int_equal(loopback_modify(qp, IBV_QPS_INIT, LOOPBACK_INIT_MASK), 0);
+	assert_int_equal(ibv_modify_qp(qp, &attr, LOOPBACK_RTR_MASK), 0);
+	attr = (struct ibv_qp_attr){ .qp_state = IBV_QPS_RTS,
+				     .sq_psn = 0x7654321,
+				     .timeout = 77,
+				     .retry_cnt = 9,
+				     .rnr_retry = 10 };
+	assert_int_equal(ibv_modify_qp(qp, &attr, LOOPBACK_RTS_MASK), 0);
+	assert_int_equal(ibv_query_qp(qp, &attr, IBV_QP_STATE, &init), 0);
+	assert_int_equal(attr.rq_psn, 0x123456);
+	assert_int_equal(attr.sq_psn, 0x654321);
+	assert_int_equal(attr.dest_qp_num, qp->qp_num);
+	assert_int_equal(attr.min_rnr_timer, 1);
+	assert_int_equal(attr.timeout, 13);
+	assert_int_equal(attr.retry_cnt, 1);
+	assert_int_equal(attr.rnr_retry, 2);
+	assert_int_equal(ibv_destroy_qp(qp), 0);
+	assert_int_equal(ibv_destroy_cq(cq), 0);
+}
+
+/* Whose data may come inside CQEs, by the type and by whether every request is signaled. */
+static void data_in_cqes_follows_the_kernels_rule(void **state)
+{
+	static const struct {
+		enum ibv_qp_type type;
+		int signal_all;
+		bool responder, requester;
+	} cases[] = {
+		{ IBV_QPT_RC, 0, true, false },  { IBV_QPT_RC, 1, true, true },
+		{ IBV_QPT_UC, 0, true, false },  { IBV_QPT_UC, 1, true, false },
+		{ IBV_QPT_UD, 0, false, false }, { IBV_QPT_UD, 1, false, false },
+	};
+	struct device *device = *state;
+	struct ibv_cq *cq = ibv_create_cq(device->ctx, 16, NULL, NULL, 0);
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct ibv_qp_init_attr init = { .send_cq = cq,
+						 .recv_cq = cq,
+						 .cap = { 16, 16, 2, 2, 0 },
+						 .qp_type = cases[i].type,
+						 .sq_sig_all = cases[i].signal_all };
+		struct ibv_qp *qp = ibv_create_qp(device->pd, &init);
+		const struct cx_qp *model;
+
+		assert_non_null(qp);
+		model = cx_qp_find(softcx_hca(), qp->qp_num);
+		assert_non_null(model);
+		assert_int_equal(model->attr.scatter_to_cqe, cases[i].responder);
+		assert_int_equal(model->attr.scatter_to_cqe_requester, cases[i].requester);
+		assert_int_equal(ibv_destroy_qp(qp), 0);
+	}
 	assert_int_equal(ibv_destroy_cq(cq), 0);
 }
 
@@ -526,6 +597,8 @@ int main(void)
 		ON_IB(shared_receive_queues_come_and_go),
 		ON_IB(a_queue_pair_is_led_through_its_states),
 		ON_IB(attributes_out_of_range_are_refused),
+		ON_IB(attributes_too_wide_are_cut),
+		ON_IB(data_in_cqes_follows_the_kernels_rule),
 		ON_IB(what_is_not_modelled_is_refused),
 		ON_IB(a_closed_context_takes_its_objects_along),
 		ON_IB(a_context_can_be_shared),

@@ -72,7 +72,7 @@ static int check_qp_type(const struct call *call, uint64_t type, uint64_t create
 	return 0;
 }
 
-/* ib_core's limits, and uverbs' rule that an SRQ comes without a receive queue of one's own. */
+/* set_rq_size(), set_user_buf_size() */
 static int check_qp_cap(const struct ib_uverbs_qp_cap *cap)
 {
 	if (cap->max_send_wr > CX_MAX_QP_WR || cap->max_recv_wr > CX_MAX_QP_WR)
@@ -254,7 +254,11 @@ static int destroy_qp(struct call *call)
 
 /* -- the state machine ------------------------------------------------------------------------- */
 
-/* Which attributes a transition needs and which it allows: IBA 11.2.5.2, qp_state_table[]. */
+/*
+ * Which attributes a transition needs and which it allows: IBA 11.2.5.2, qp_state_table[]; of those
+ * the ones that mlx5 has a command for, optab[] of __mlx5_ib_modify_qp(): no program drains a queue
+ * by IBV_QPS_SQD.
+ */
 struct transition {
 	uint8_t from, to;
 	uint8_t types; /* bit mask of enum ibv_qp_type */
@@ -295,22 +299,12 @@ static const struct transition transitions[] = {
 	{ IBV_QPS_RTS, IBV_QPS_RTS, UC, 0,
 	  IBV_QP_CUR_STATE | IBV_QP_ACCESS_FLAGS | IBV_QP_ALT_PATH | IBV_QP_PATH_MIG_STATE },
 	{ IBV_QPS_RTS, IBV_QPS_RTS, UD, 0, IBV_QP_CUR_STATE | IBV_QP_QKEY },
-	{ IBV_QPS_RTS, IBV_QPS_SQD, RC | UC | UD, 0, IBV_QP_EN_SQD_ASYNC_NOTIFY },
 	{ IBV_QPS_SQD, IBV_QPS_RTS, RC, 0,
 	  IBV_QP_CUR_STATE | IBV_QP_ALT_PATH | IBV_QP_ACCESS_FLAGS | IBV_QP_MIN_RNR_TIMER |
 	  IBV_QP_PATH_MIG_STATE },
 	{ IBV_QPS_SQD, IBV_QPS_RTS, UC, 0,
 	  IBV_QP_CUR_STATE | IBV_QP_ALT_PATH | IBV_QP_ACCESS_FLAGS | IBV_QP_PATH_MIG_STATE },
 	{ IBV_QPS_SQD, IBV_QPS_RTS, UD, 0, IBV_QP_CUR_STATE | IBV_QP_QKEY },
-	{ IBV_QPS_SQD, IBV_QPS_SQD, RC, 0,
-	  IBV_QP_PORT | IBV_QP_AV | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
-	  IBV_QP_MAX_QP_RD_ATOMIC | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_ALT_PATH |
-	  IBV_QP_ACCESS_FLAGS | IBV_QP_PKEY_INDEX | IBV_QP_MIN_RNR_TIMER |
-	  IBV_QP_PATH_MIG_STATE },
-	{ IBV_QPS_SQD, IBV_QPS_SQD, UC, 0,
-	  IBV_QP_AV | IBV_QP_ALT_PATH | IBV_QP_ACCESS_FLAGS | IBV_QP_PKEY_INDEX |
-	  IBV_QP_PATH_MIG_STATE },
-	{ IBV_QPS_SQD, IBV_QPS_SQD, UD, 0, IBV_QP_PKEY_INDEX | IBV_QP_QKEY },
 	{ IBV_QPS_SQE, IBV_QPS_RTS, UC, 0, IBV_QP_CUR_STATE | IBV_QP_ACCESS_FLAGS },
 	{ IBV_QPS_SQE, IBV_QPS_RTS, UD, 0, IBV_QP_CUR_STATE | IBV_QP_QKEY },
 };
@@ -367,6 +361,9 @@ static void write_dest(const struct ibv_ah_attr *ah, struct ib_uverbs_qp_dest *d
 	dest->port_num = ah->port_num;
 }
 
+/* Numbers are cut to the fields that the device has for them: _ib_modify_qp(), MLX5_SET(). */
+enum { BITS_24 = 0xffffff, BITS_5 = 31, BITS_3 = 7 };
+
 static void read_attr(const struct ib_uverbs_modify_qp *req, struct ibv_qp_attr *attr)
 {
 	memset(attr, 0, sizeof(*attr));
@@ -375,20 +372,20 @@ static void read_attr(const struct ib_uverbs_modify_qp *req, struct ibv_qp_attr 
 	attr->path_mtu = req->path_mtu;
 	attr->path_mig_state = req->path_mig_state;
 	attr->qkey = req->qkey;
-	attr->rq_psn = req->rq_psn;
-	attr->sq_psn = req->sq_psn;
-	attr->dest_qp_num = req->dest_qp_num;
+	attr->rq_psn = req->rq_psn & BITS_24;
+	attr->sq_psn = req->sq_psn & BITS_24;
+	attr->dest_qp_num = req->dest_qp_num & BITS_24;
 	attr->qp_access_flags = req->qp_access_flags;
 	attr->pkey_index = req->pkey_index;
 	attr->alt_pkey_index = req->alt_pkey_index;
 	attr->en_sqd_async_notify = req->en_sqd_async_notify;
 	attr->max_rd_atomic = req->max_rd_atomic;
 	attr->max_dest_rd_atomic = req->max_dest_rd_atomic;
-	attr->min_rnr_timer = req->min_rnr_timer;
+	attr->min_rnr_timer = req->min_rnr_timer & BITS_5;
 	attr->port_num = req->port_num;
-	attr->timeout = req->timeout;
-	attr->retry_cnt = req->retry_cnt;
-	attr->rnr_retry = req->rnr_retry;
+	attr->timeout = req->timeout & BITS_5;
+	attr->retry_cnt = req->retry_cnt & BITS_3;
+	attr->rnr_retry = req->rnr_retry & BITS_3;
 	attr->alt_port_num = req->alt_port_num;
 	attr->alt_timeout = req->alt_timeout;
 	read_dest(&req->dest, &attr->ah_attr);
@@ -425,8 +422,6 @@ static int check_attr_values(const struct cx_config *config, const struct ibv_qp
 		return -EINVAL;
 	if (mask & IBV_QP_PATH_MTU &&
 	    (attr->path_mtu < IBV_MTU_256 || attr->path_mtu > IBV_MTU_4096))
-		return -EINVAL;
-	if (mask & IBV_QP_DEST_QPN && attr->dest_qp_num & ~0xffffffu)
 		return -EINVAL;
 	if (mask & IBV_QP_ALT_PATH)
 		return -EOPNOTSUPP; /* path migration is not modelled */
