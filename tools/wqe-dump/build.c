@@ -58,12 +58,14 @@ static int add_segment(struct build *b, const struct bsn_seg_desc *desc)
 static void put_row(uint8_t *segment, const struct bsn_row *row, uint64_t value)
 {
 	uint8_t *word = segment + 4 * row->dword;
-	const uint32_t mask = BSN_ROW_MASK(row->width) << row->lsb;
+	uint32_t mask;
 
-	if (row->kind == BSN_ROW_FIELD64)
+	if (row->kind == BSN_ROW_FIELD64) {
 		bsn_store_be64(word, value);
-	else
-		bsn_store_be32(word, (bsn_load_be32(word) & ~mask) | (uint32_t)value << row->lsb);
+		return;
+	}
+	mask = BSN_ROW_MASK(row->width) << row->lsb;
+	bsn_store_be32(word, (bsn_load_be32(word) & ~mask) | (uint32_t)value << row->lsb);
 }
 
 /* The row of "field" or "segment.field"; its segment is where @at says. */
