@@ -74,4 +74,5 @@ def main():
                 show_log(step, test)
 
 
-main()
+if __name__ == '__main__':
+    main()

@@ -10,6 +10,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <infiniband/verbs.h>
+
 #include "bsn.h"
 #include "bsn_syndrome.h"
 
@@ -144,8 +146,10 @@ static void kill_and_ask(char *self, char *device)
 	printf("syndromes: a peer that was killed: %#x %#x, expected %#x %#x\n",
 	       (unsigned)after.syndrome, (unsigned)after.vendor_syndrome,
 	       (unsigned)BSN_SYNDROME_RETRY_EXCEEDED, (unsigned)BSN_VENDOR_TIMEOUT_EXCEEDED);
-	printf("%sok 1 - a peer that was killed\n1..1\n",
-	       !before.status && after.status ? "" : "not ");
+	if (before.status || !after.status)
+		printf("not ");
+	printf("ok 1 - a peer that was killed\n1..1\n# alive: %s; killed: %s\n",
+	       ibv_wc_status_str(before.status), ibv_wc_status_str(after.status));
 	close_end(&e);
 }
 

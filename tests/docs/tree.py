@@ -17,7 +17,8 @@ import tap
 ROOT = pathlib.Path(sys.argv[1])
 BUILD = pathlib.Path(sys.argv[2])
 DOCUMENTS = ['README.md', 'CONTRIBUTING.md',
-             *sorted(str(path.relative_to(ROOT)) for path in ROOT.glob('engine/doc/*.md'))]
+             *sorted(str(path.relative_to(ROOT)) for pattern in ('engine/doc/*.md', 'tests/*/*.md')
+                     for path in ROOT.glob(pattern))]
 LAYERS = ['wqe', 'dv', 'engine', 'tools', 'tests']
 
 # Files whose form has no room for the line; LICENSE covers them.
