@@ -6,6 +6,7 @@ import struct
 
 PT_LOAD, PT_NOTE, NT_PRPSINFO, NT_FILE = 1, 4, 3, 0x46494c45
 PAGE = 4096
+HUGE = 1 << 30  # as sanitizers reserve; not dumped
 
 
 def note(kind, desc):
@@ -49,7 +50,9 @@ def write(pid, path, keep, hole):
     loads = []
     for start, end, rights, offset, name in (
             piece for mapping in mappings(pid) for piece in split(mapping, hole)):
-        wanted = 0 if start <= hole < end else keep(start, rights, offset, name)
+        wanted = keep(start, rights, offset, name)
+        if start <= hole < end or end - start > HUGE:
+            wanted = 0
         upto = end if wanted is None else min(end, start + wanted)
         loads.append((start, end, rights, offset, name, contents(memory, start, upto)))
     os.close(memory)

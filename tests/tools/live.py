@@ -2,13 +2,15 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What wqe-dump sees of a running process and of its core file.
 
-usage: live.py WQE_DUMP LIVE_PROGRAM LIBBUNSEN LIBBUNSEN_STATIC
+usage: live.py WQE_DUMP LIVE_PROGRAM [LIBBUNSEN LIBBUNSEN_STATIC]
 """
 
 import contextlib
 import json
 import os
 import pathlib
+import random
+import re
 import shutil
 import signal
 import subprocess
@@ -18,7 +20,7 @@ import tempfile
 import corefile
 from harness import DEADLINE_S, check, main
 
-DUMP, PROGRAM, SHARED, STATIC = sys.argv[1:]
+DUMP, PROGRAM, *LIBRARIES = sys.argv[1:]  # libraries with sanitizers need programs with them
 UNIT, UNITS, SGES = 16, 1024, 3  # as in live_program.c
 
 
@@ -408,25 +410,31 @@ def test_a_stripped_program(bench):
 
 
 def test_a_stripped_shared_library(_bench):
+    if not LIBRARIES:
+        return 'SKIP built with sanitizers'
     with tempfile.TemporaryDirectory() as folder:
         stripped = pathlib.Path(folder) / 'libbunsen.so'
-        subprocess.run(['strip', '-s', '-o', stripped, SHARED], check=True)
+        subprocess.run(['strip', '-s', '-o', stripped, LIBRARIES[0]], check=True)
         script = (f'import ctypes, sys; ctypes.CDLL({str(stripped)!r}); print(flush=True); '
                   'sys.stdin.read()')
         with other(sys.executable, '-c', script) as pid:
             complains('uses Bunsen, but lists no queues', '-p', pid)
+    return None
 
 
 def test_a_static_library_without_what_is_not_called(_bench):
+    if not LIBRARIES:
+        return 'SKIP built with sanitizers'
     with tempfile.TemporaryDirectory() as folder:
         program = pathlib.Path(folder) / 'static'
         source = ('#include <stdio.h>\nconst char *bsn_error_text(void);\n'
                   'int main(void) { puts(bsn_error_text()); fflush(stdout); return getchar(); }')
         subprocess.run(['cc', '-x', 'c', '-', '-x', 'none', '-o', program, '-Wl,--gc-sections', '-s',
-                        STATIC, '-libverbs', '-lmlx5', '-lpthread'], input=source.encode(),
+                        LIBRARIES[1], '-libverbs', '-lmlx5', '-lpthread'], input=source.encode(),
                        check=True)
         with other(program) as pid:
             complains('uses Bunsen, but lists no queues', '-p', pid)
+    return None
 
 
 # -- core files ------------------------------------------------------------------------------------
@@ -510,9 +518,29 @@ def test_a_core_file_that_is_cut_off(bench):
                 check(without_place({'records': [record]})[0] in without_place(whole), record)
 
 
+def test_core_files_that_are_damaged(bench):
+    """Whatever is wrong: an answer, and one of the three exit statuses."""
+    seed = int.from_bytes(os.urandom(4), 'little')
+    print('# seed', seed)
+    dice = random.Random(seed)
+    with core_of(busy(bench), written_only) as core:
+        whole = core.read_bytes()
+        queues = [found.start() for found in re.finditer(rb'mlx5_0\0{20}', whole)]
+        for _ in range(40):
+            data = bytearray(whole)
+            for _ in range(dice.randrange(1, 4)):
+                at = dice.choice([dice.randrange(4096), dice.choice(queues) - dice.randrange(104),
+                                  whole.index(b'BSNqueue\1\0\0\0') + dice.randrange(56)])
+                data[at] = dice.choice([0, 1, 0x80, 0xff, dice.randrange(256)])
+            core.write_bytes(data)
+            done = run('--json', '-c', core)
+            check(done.returncode in (0, 1, 2) and done.stderr.count('\n') <= 1, done.stderr)
+            json.loads(done.stdout)
+
+
 def test_gcore(bench):
-    if not shutil.which('gcore'):
-        return 'SKIP gdb is not installed'
+    if not LIBRARIES or not shutil.which('gcore'):
+        return 'SKIP built with sanitizers, or gdb is not installed'
     program = busy(bench)
     live = look('-p', program.pid)
     with tempfile.TemporaryDirectory() as folder:
@@ -545,7 +573,7 @@ def test_another_version(bench):
 
 def test_a_damaged_registry(bench):
     program = busy(bench)
-    for offset, value, text in ((40, 3, 'damaged'), (32, 8, 'nothing mapped at 0x'),
+    for offset, value, text in ((40, 3, 'damaged'), (32, 8, ' at 0x'),
                                 (16, 12345, 'leads to no registry'),
                                 (24, 1001, 'changes its list')):
         with core_of(program) as core:

@@ -237,9 +237,9 @@ static void tell_verbs(struct live *live, struct watched *watched)
 		return;
 	watched->was_told_of = true;
 	snprintf(why, sizeof(why),
-		 "QP 0x%x of %.*s is on the verbs path: its rings are the provider's, there is "
-		 "nothing to show",
-		 q->number, (int)sizeof(q->device), q->device);
+		 "QP 0x%x is on the verbs path: its rings are the provider's, there is nothing to "
+		 "show",
+		 q->number);
 	tell_unread(live, why);
 }
 

@@ -77,18 +77,20 @@ static bool is_stable(const struct look *look, uint32_t nth, uint32_t count)
 {
 	const size_t stride = look->published.queue.stride_bytes;
 
-	return !memcmp(look->bytes + nth * stride, look->again + nth * stride, count * stride);
+	return !count ||
+	       !memcmp(look->bytes + nth * stride, look->again + nth * stride, count * stride);
 }
 
 /* Drops entries from the front of the copy. */
 static void drop(struct look *look, uint32_t first)
 {
 	const size_t stride = look->published.queue.stride_bytes;
+	const size_t from = (first - look->first) * stride, bytes = (look->end - first) * stride;
 
-	memmove(look->bytes, look->bytes + (first - look->first) * stride,
-		(look->end - first) * stride);
-	memmove(look->again, look->again + (first - look->first) * stride,
-		(look->end - first) * stride);
+	if (bytes) {
+		memmove(look->bytes, look->bytes + from, bytes);
+		memmove(look->again, look->again + from, bytes);
+	}
 	look->first = first;
 }
 

@@ -24,6 +24,17 @@ int target_fail(struct target *target, int error, const char *format, ...)
 	return -error;
 }
 
+void target_set_name(struct target *target, const char *what, long pid, const char *program,
+		     size_t len)
+{
+	char clean[32] = "";
+
+	for (size_t i = 0; i < len && i < sizeof(clean) - 1 && program[i]; i++)
+		clean[i] = program[i] >= ' ' && program[i] < 0x7f ? program[i] : '.';
+	snprintf(target->name, sizeof(target->name), *clean ? "%s %ld (%s)" : "%s %ld", what, pid,
+		 clean);
+}
+
 int target_add_image(struct target *target, uint64_t start)
 {
 	const size_t count = target->image_count;
@@ -126,12 +137,11 @@ static void read_name(struct target *target)
 
 	snprintf(path, sizeof(path), "/proc/%ld/comm", target->pid);
 	file = fopen(path, "re");
-	if (file && fgets(comm, sizeof(comm), file))
-		comm[strcspn(comm, "\n")] = '\0';
+	if (file && fgets(comm, sizeof(comm), file) && *comm)
+		comm[strlen(comm) - 1] = '\0'; /* the end of the line */
 	if (file)
 		fclose(file);
-	snprintf(target->name, sizeof(target->name), *comm ? "process %ld (%s)" : "process %ld",
-		 target->pid, comm);
+	target_set_name(target, "process", target->pid, comm, sizeof(comm));
 }
 
 /* The first page of each file that is mapped. */

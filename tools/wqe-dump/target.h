@@ -50,4 +50,8 @@ int target_fail(struct target *target, int error, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 int target_add_image(struct target *target, uint64_t start);
 
+/* The name: @what, @pid, and the program as it calls itself, which may be anything, up to a NUL. */
+void target_set_name(struct target *target, const char *what, long pid, const char *program,
+		     size_t len);
+
 #endif

@@ -154,9 +154,8 @@ static void read_notes(struct target *target, const GElf_Phdr *segment)
 		if (note.n_type == NT_PRPSINFO && note.n_descsz >= sizeof(struct elf_prpsinfo)) {
 			struct elf_prpsinfo info;
 			memcpy(&info, bytes, sizeof(info));
-			snprintf(target->name, sizeof(target->name),
-				 "the core of process %d (%.*s)", info.pr_pid,
-				 (int)sizeof(info.pr_fname), info.pr_fname);
+			target_set_name(target, "the core of process", info.pr_pid, info.pr_fname,
+					sizeof(info.pr_fname));
 		}
 		at = next;
 	}
@@ -230,7 +229,7 @@ int target_open_core(struct target *target, const char *path)
 	*target = (struct target){ .pidfd = -1, .read = read_core };
 	if (!core)
 		return target_fail(target, ENOMEM, "out of memory");
-	snprintf(target->name, sizeof(target->name), "core %s", slash ? slash + 1 : path);
+	snprintf(target->name, sizeof(target->name), "core file %s", slash ? slash + 1 : path);
 	target->core = core;
 	target->close = close_core;
 	core->fd = open(path, O_RDONLY | O_CLOEXEC);
