@@ -351,6 +351,8 @@ static const struct {
 	{ "status 4 vendor err 81", BASE_OPEN, "st4 ve51" },
 	{ "status=12 vendor err 81", BASE_OPEN, "stc ve81" },
 	{ "synd 0x13 vend 0x88 hw_synd 0/0", BASE_OPEN, "sy13 ve88 hw0" },
+	{ "status 10 syndrome 0x13 vendor 0x88", BASE_OPEN, "sta sy13 ve88" },
+	{ "status 12 syndrome 0x13", BASE_OPEN, "" },
 	{ "syndrome 0x5, vendor syndrome 0xf9", BASE_OPEN, "sy5 vef9" },
 	{ "Failed status 4: wr_id 0 syndrom 0x51", BASE_OPEN, "st4 ve51" },
 	{ "peer 10.1.2.3<40000> with error 12, opcode 0, len 0, vendor err 129", BASE_OPEN,

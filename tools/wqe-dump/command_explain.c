@@ -113,8 +113,9 @@ static int print_readings(struct readings *readings, enum record_side side)
 	struct explanation explanations[READINGS_MAX];
 
 	if (!readings->count) {
-		fprintf(stderr, "wqe-dump explain: no error is called that; numbers and the names "
-				"of syndromes and verbs statuses are known\n");
+		fprintf(stderr, "wqe-dump explain: no error is called that, or its numbers "
+				"contradict each other; names of syndromes and verbs statuses are "
+				"known, and numbers\n");
 		return WQE_DUMP_NOTHING;
 	}
 	for (unsigned i = 0; i < readings->count; i++) {

@@ -342,14 +342,13 @@ static void note_vendor(struct explanation *e, const struct error *error)
 		     "a vendor syndrome has 8 bits; this is another device's, or another number");
 }
 
-static void note_hardware(struct explanation *e, const struct error *error)
+/* Which engines have which numbers is not public. */
+static void note_hardware(struct explanation *e, uint32_t hw_syndrome)
 {
-	const bool is_zero = !error->numbers[SPACE_HARDWARE].value;
-
-	if (e->detected_by == PARTY_NOBODY)
-		return;
-	NOTE(e, is_zero ? "the hardware syndrome is 0, as it is where an answer or a timer says so"
-			: "the hardware syndrome is not 0: an engine of this device found it");
+	if (hw_syndrome)
+		NOTE(e, "hardware syndrome 0x%02x: an engine of this device found it", hw_syndrome);
+	else
+		NOTE(e, "hardware syndrome 0, as it is where an answer or a timer says so");
 }
 
 static void note_opcode(struct explanation *e, const struct error *error)
@@ -368,7 +367,7 @@ static void add_notes(struct explanation *e, const struct error *error)
 		note_vendor(e, error);
 	note_opcode(e, error);
 	if (known(error, SPACE_HARDWARE))
-		note_hardware(e, error);
+		note_hardware(e, error->numbers[SPACE_HARDWARE].value);
 	if (known(error, SPACE_STATUS))
 		NOTE(e, "opcode and byte_len of a failed ibv_wc are undefined: do not trust them");
 	if (command && command->value > UINT8_MAX)
@@ -432,7 +431,7 @@ void explain(const struct error *error, struct explanation *explanation)
 				   .meaning = topic->meaning,
 				   .attempt = topic->attempt };
 	for (unsigned space = 0; space < SPACE_COUNT; space++)
-		if (error->numbers[space].is_known)
+		if (error->numbers[space].is_known && space != SPACE_HARDWARE)
 			e->meanings[e->meaning_count++] =
 				meaning_of((enum error_space)space, error->numbers[space].value);
 	e->cause = cause_text(e);

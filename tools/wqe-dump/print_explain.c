@@ -41,9 +41,7 @@ static void put_meaning(const struct column *column, const struct meaning *meani
 {
 	fprintf(column->to, "%*s%s 0x%02x (%u): ", (int)column->indent, "",
 		space_name(meaning->space), meaning->value, meaning->value);
-	if (meaning->space == SPACE_HARDWARE)
-		fprintf(column->to, "which engine found it; its numbers are not public\n");
-	else if (!meaning->name)
+	if (!meaning->name)
 		fprintf(column->to, "nobody has said what it means\n");
 	else
 		fprintf(column->to, "%s, %s%s%s\n", meaning->name, meaning->doc,

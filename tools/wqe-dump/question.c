@@ -179,19 +179,23 @@ static void take_apart(struct question *q, const char *const *words, unsigned co
 
 /* -- putting it together ------------------------------------------------------------------------ */
 
+/* A status and a syndrome that do not go together are one number taken wrongly. */
+static bool classes_agree(const struct error *error)
+{
+	const struct error status = { .numbers[SPACE_STATUS] = error->numbers[SPACE_STATUS] };
+
+	return !error->numbers[SPACE_STATUS].is_known || !error->numbers[SPACE_SYNDROME].is_known ||
+	       error_syndrome(&status) == error_syndrome(error);
+}
+
 static bool set_number(struct error *error, enum error_space space, uint32_t value)
 {
 	struct number *number = &error->numbers[space];
-	const bool is_class = space == SPACE_STATUS || space == SPACE_SYNDROME;
 
-	/* A class after the cause, or two classes, are one number taken wrongly. */
-	if (number->is_known && number->value == value)
-		return true;
-	if (number->is_known || (is_class && (error->numbers[SPACE_STATUS].is_known ||
-					      error->numbers[SPACE_SYNDROME].is_known)))
+	if (number->is_known && number->value != value)
 		return false;
 	*number = KNOWN(value);
-	return true;
+	return classes_agree(error);
 }
 
 static bool is_measured(const struct error *error)
