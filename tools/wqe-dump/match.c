@@ -165,4 +165,6 @@ void match_words(const char *text, enum error_space space, struct match *match)
 	for (unsigned i = SPACE_VENDOR; i < COUNT(lists); i++)
 		if (lists[i] && (space == SPACE_COUNT || space == i))
 			offer_list(&search, (enum error_space)i, lists[i]);
+	if (2 * search.best_hits < asked.count) /* most of it is about something else */
+		match->count = 0;
 }

@@ -15,7 +15,7 @@ struct match {
 
 /**
  * match_words() - the errors that words name best
- * @text: any text; words that no error is called by are passed over
+ * @text: any text; up to half of its words may be what no error is called by
  * @space: only of this space, or SPACE_COUNT for any
  * @match: all that fit equally well, at most MATCH_MAX
  */

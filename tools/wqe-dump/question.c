@@ -47,24 +47,40 @@ static const struct label {
 	int space;
 	bool is_topic; /* restricts the words, too */
 } labels[] = {
-	{ "status", SPACE_STATUS, false },     { "error", SPACE_STATUS, false },
-	{ "synd", SPACE_SYNDROME, false },     { "syndrome", SPACE_SYNDROME, false },
-	{ "vend", SPACE_VENDOR, false },       { "vendor", SPACE_VENDOR, false },
-	{ "vendor_err", SPACE_VENDOR, false }, { "vendor_syndrome", SPACE_VENDOR, false },
+	{ "vendor_err_synd", SPACE_VENDOR, false },
+	{ "vendor_syndrome", SPACE_VENDOR, false },
+	{ "vendor_err", SPACE_VENDOR, false },
+	{ "vend_err", SPACE_VENDOR, false },
+	{ "vendor", SPACE_VENDOR, false },
+	{ "vend", SPACE_VENDOR, false },
 	{ "syndrom", SPACE_VENDOR, false }, /* so perftest calls it */
-	{ "hw_synd", SPACE_HARDWARE, false },  { "hw_syndrome", SPACE_HARDWARE, false },
-	{ "health", SPACE_HEALTH, true },      { "command", SPACE_COMMAND, true },
-	{ "cmd", SPACE_COMMAND, true },        { "firmware", SPACE_COMMAND, true },
-	{ "opcode", NOT_AN_ERROR, false },     { "len", NOT_AN_ERROR, false },
-	{ "byte_len", NOT_AN_ERROR, false },   { "qp", NOT_AN_ERROR, false },
-	{ "qpn", NOT_AN_ERROR, false },        { "wr_id", NOT_AN_ERROR, false },
+	{ "hw_err_synd", SPACE_HARDWARE, false },
+	{ "hw_syndrome", SPACE_HARDWARE, false },
+	{ "hw_synd", SPACE_HARDWARE, false },
+	{ "syndrome", SPACE_SYNDROME, false },
+	{ "synd", SPACE_SYNDROME, false },
+	{ "status", SPACE_STATUS, false },
+	{ "error", SPACE_STATUS, false },
+	{ "health", SPACE_HEALTH, true },
+	{ "command", SPACE_COMMAND, true },
+	{ "cmd", SPACE_COMMAND, true },
+	{ "firmware", SPACE_COMMAND, true },
+	{ "opcode", NOT_AN_ERROR, false },
+	{ "len", NOT_AN_ERROR, false },
+	{ "qp", NOT_AN_ERROR, false },
+	{ "qpn", NOT_AN_ERROR, false },
+	{ "wr_id", NOT_AN_ERROR, false },
 };
 
+/* The first that a word ends with: "wc_status" is a status, "byte_len" a length. */
 static const struct label *find_label(const char *word)
 {
-	for (size_t i = 0; i < COUNT(labels); i++)
-		if (!strcasecmp(labels[i].word, word))
+	for (size_t i = 0; i < COUNT(labels); i++) {
+		const size_t len = strlen(labels[i].word), all = strlen(word);
+		if (all >= len && !strcasecmp(word + all - len, labels[i].word) &&
+		    (all == len || word[all - len - 1] == '_'))
 			return &labels[i];
+	}
 	return NULL;
 }
 
