@@ -228,6 +228,7 @@ const struct form form_nvshmem = {
 	.name = "nvshmem",
 	.marks = nvshmem_marks,
 	.state_bytes = sizeof(struct nvshmem),
+	.begins_anew = true,
 	.feed = feed_nvshmem,
 	.close = close_nvshmem,
 };

@@ -256,6 +256,7 @@ const struct form form_mlx5e = {
 	.name = "mlx5e",
 	.marks = mlx5e_marks,
 	.state_bytes = sizeof(struct collect),
+	.begins_anew = true,
 	.feed = feed_mlx5e,
 	.close = collect_close, /* dumps come at a limited rate */
 };

@@ -146,6 +146,7 @@ const struct form form_ucx = {
 	.name = "ucx",
 	.marks = ucx_marks,
 	.state_bytes = sizeof(struct ucx_error),
+	.begins_anew = true,
 	.feed = feed_ucx,
 	.close = close_ucx,
 };
@@ -160,8 +161,8 @@ static enum form_answer feed_ucx_wqe(struct scan *scan, const struct line *line,
 	struct record record;
 
 	(void)state;
-	if (!op || op - slot > 8 || keys_read(line, &ucx_posted_line, &record) != KEYS_READ ||
-	    !read_opcode(&record, op))
+	if (!op || keys_read(line, &ucx_posted_line, &record) != KEYS_READ ||
+	    !record.wqe_index.is_known || !read_opcode(&record, op))
 		return FORM_PASS;
 	scan_record(scan, &record);
 	return FORM_TAKEN;

@@ -97,6 +97,5 @@ void status_set(struct record *record, uint32_t status)
 	const char *text = ibv_wc_status_str((enum ibv_wc_status)status);
 
 	record_set_status(record, text, strlen(text));
-	if (!record->syndrome.is_known)
-		record->syndrome = syndrome_of(status);
+	record->syndrome = syndrome_of(status);
 }
