@@ -506,6 +506,9 @@ def test_bytes_that_are_no_dump(_bench):
 def test_cut_bytes(_bench):
     complaint(golden('rdma_write')[:40])
     complaint(golden('rdma_write')[:40], '--format', 'wqe')
+    complaint(golden('cqe_req')[:40], '--format', 'cqe')
+    complaint(golden('recv')[:20], '--format', 'recv', '--stride', '32')
+    check(len(dump(golden('cqe_req') + b'\1' * 9, '--format', 'cqe')['unread']) == 1, 'the rest')
     complaint(SHAPES['xxd'](golden('cqe_err_remote_access')[:60]))
     complaint(SHAPES['hexdump -C'](golden('rdma_write')[:40]), '--format', 'wqe')
 

@@ -59,10 +59,9 @@ static size_t iso_date(const char *text)
 static size_t old_date(const char *text)
 {
 	static const char months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
-	size_t used = strlen(text) > 4 && strchr("MTWFS", *text) && text[3] == ' ' &&
-				      isalpha((unsigned char)text[4])
-			      ? 4
-			      : 0;
+	const bool has_day = *text && strchr("MTWFS", *text) && strnlen(text, 4) == 4 &&
+			     text[3] == ' ' && isalpha((unsigned char)text[4]);
+	size_t used = has_day ? 4 : 0;
 	char month[4] = "";
 
 	strncpy(month, text + used, 3);
@@ -92,7 +91,7 @@ static size_t bracket(const char *text)
 
 	if (!len || len > BRACKET_MAX || text[len - 1] != ']')
 		return 0;
-	if (!strncmp(text + len, "<std", 4))
+	if (!strncmp(text + len, "<std", 4) && strchr(text + len, '>'))
 		len += strcspn(text + len, ">") + 1;
 	return len + (text[len] == ':');
 }

@@ -280,15 +280,24 @@ static void tell_cqe(struct teller *teller, size_t offset)
 	scan_record(teller->scan, &record);
 }
 
+/* What is left of the last slot, or of a dump that was cut. */
+static void tell_rest(const struct teller *teller, size_t at, const char *what, size_t size)
+{
+	const size_t rest = teller->raw->size - at;
+
+	if (rest && !is_zero(teller->raw->bytes + at, rest))
+		scan_unread(teller->scan, line_of(teller->raw, at),
+			    "%zu bytes at the end, and a %s has %zu", rest, what, size);
+}
+
 /* The first slot of the round before, or that was never written; the owner bit tells rounds apart. */
 static uint32_t find_next_cqe(const struct teller *teller)
 {
 	const uint32_t stride = teller->ring.stride_bytes;
-	const uint8_t *op_own = teller->raw->bytes + stride - 1;
-	const uint8_t owner = *op_own & 1;
+	const uint8_t *op_own = teller->raw->bytes + stride - 1, *first = op_own;
 
 	for (uint32_t slot = 0; slot < teller->ring.count; slot++, op_own += stride)
-		if ((*op_own & 1) != owner || *op_own >> 4 == BSN_CQE_INVALID ||
+		if ((*op_own ^ *first) & 1 || *op_own >> 4 == BSN_CQE_INVALID ||
 		    is_zero(op_own + 1 - BSN_CQE_SIZE, BSN_CQE_SIZE))
 			return slot;
 	return 0;
@@ -296,12 +305,15 @@ static uint32_t find_next_cqe(const struct teller *teller)
 
 static void tell_cqes(struct teller *teller, size_t size)
 {
+	size_t at;
+
 	teller->ring.name = "completion queue";
 	teller->ring.stride_bytes = (uint32_t)size;
 	teller->ring.count = (uint32_t)(teller->raw->size / size);
 	teller->ring.producer = KNOWN(find_next_cqe(teller));
-	for (size_t at = 0; at + size <= teller->raw->size; at += size)
+	for (at = 0; at + size <= teller->raw->size; at += size)
 		tell_cqe(teller, at);
+	tell_rest(teller, at, "CQE", size);
 }
 
 static void tell_recvs(struct teller *teller, enum bsn_recv_head head)
@@ -310,11 +322,12 @@ static void tell_recvs(struct teller *teller, enum bsn_recv_head head)
 	static struct record record;
 	const size_t stride = teller->attr->stride_bytes;
 	struct bsn_bad bad;
+	size_t at;
 
 	teller->ring.name = "receive queue";
 	teller->ring.stride_bytes = (uint32_t)stride;
 	teller->ring.count = (uint32_t)(teller->raw->size / stride);
-	for (size_t at = 0; at + stride <= teller->raw->size; at += stride) {
+	for (at = 0; at + stride <= teller->raw->size; at += stride) {
 		const uint8_t *bytes = teller->raw->bytes + at;
 
 		if (is_zero(bytes, stride))
@@ -327,6 +340,7 @@ static void tell_recvs(struct teller *teller, enum bsn_recv_head head)
 		record_set_recv(&record, bytes, stride, &recv);
 		scan_record(teller->scan, &record);
 	}
+	tell_rest(teller, at, "receive WQE", stride);
 }
 
 /* The transport of most of the WQEs that tell. */
@@ -449,6 +463,7 @@ static size_t tell_wqe(struct teller *teller, size_t offset)
 static void tell_wqes(struct teller *teller)
 {
 	const struct raw *raw = teller->raw;
+	size_t at = 0;
 
 	teller->is_ring = looks_like_ring(raw);
 	teller->transport = pick_transport(teller);
@@ -458,8 +473,10 @@ static void tell_wqes(struct teller *teller)
 		teller->ring.count = (uint32_t)(raw->size / UNIT);
 		set_queue(teller);
 	}
-	for (size_t at = 0; at + BSN_CTRL_SIZE <= raw->size;)
+	while (at + BSN_CTRL_SIZE <= raw->size)
 		at += tell_wqe(teller, at) * UNIT;
+	if (at < raw->size)
+		tell_rest(teller, at, "control segment", BSN_CTRL_SIZE);
 }
 
 bool raw_tell(struct scan *scan, struct raw *raw)
