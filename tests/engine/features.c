@@ -8,6 +8,8 @@
  */
 #include "harness.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <json-c/json.h>
 #include <stdio.h>
 
@@ -318,18 +320,16 @@ static const char *try_fence(struct bench *b)
 /* Several times the queue's depth, and nobody ever asks for a completion. */
 static const char *try_unsignaled(struct bench *b)
 {
-	struct bsn_completion c;
+	const struct bsn_sge local = bench_sge(b, 0, 0, LENGTH);
+	const struct bsn_remote remote = bench_remote(b, 1, INTO);
 
-	for (uint64_t id = 0; id < 4 * BENCH_DEPTH;) {
-		const struct bsn_sge local = bench_sge(b, 0, 0, LENGTH);
-		const struct bsn_remote remote = bench_remote(b, 1, INTO);
+	for (uint64_t id = 0; id < 4 * BENCH_DEPTH; id++) {
 		const int err = bsn_write(b->ep[0], &local, &remote, id, BSN_F_RING);
-		id += !err;
-		if (err)
-			assert_int_equal(err, -EAGAIN);
-		if (b->is_model)
-			softcx_step(0);
-		assert_int_equal(bsn_poll(b->cq[0], &c, 1), 0);
+		if (!err)
+			continue;
+		assert_int_equal(err, -EAGAIN);
+		expect_nothing(b, b->cq[0]); /* but there is room again */
+		ok(bsn_write(b->ep[0], &local, &remote, id, BSN_F_RING));
 	}
 	bench_settle(b);
 	assert_arrived(b, 0);
@@ -370,10 +370,19 @@ static const char *try_two_cqs(struct bench *b)
 	return NULL;
 }
 
+/* An event that does not come is a failure, and no wait for ever. */
+static void do_not_block(struct bench *b)
+{
+	const int fd = bsn_channel_fd(b->channel);
+
+	assert_int_equal(fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK), 0);
+}
+
 static const char *try_channel(struct bench *b)
 {
 	struct bsn_cq *cq = NULL;
 
+	do_not_block(b);
 	ok(bsn_cq_request(b->cq[0], false));
 	post_write(b, b->ep[0], 1, NOW);
 	bench_settle(b);
@@ -389,6 +398,7 @@ static const char *try_solicited(struct bench *b)
 	const struct bsn_sge local = bench_sge(b, 0, 0, LENGTH);
 	struct bsn_cq *cq = NULL;
 
+	do_not_block(b);
 	ok(bsn_cq_request(b->cq[1], true));
 	for (uint64_t id = 0; id < 2; id++) {
 		post_recv(b, b->rq[1], id);
