@@ -125,6 +125,12 @@ def test_a_machine_that_fails_is_no_failed_case(_):
     expect(['dies'], [], 0, 1, 'Bail out! tests/vm/run: the guest went down', by='rxe')
 
 
+def test_without_qemu_and_kernel_the_battery_is_skipped(_):
+    run = subprocess.run([HERE / 'rxe'], env=dict(os.environ, BUNSEN_VM_CACHE='/dev/null/cache'),
+                         capture_output=True, text=True, timeout=DEADLINE_S, check=True)
+    check(run.stdout.startswith('1..0 # SKIP tests/vm/setup: cannot write to'), run.stdout)
+
+
 def test_who_is_stopped_stops_its_guest(_):
     machine = Machine('hangs')
     process = machine.start(HERE / 'run', 'true')
