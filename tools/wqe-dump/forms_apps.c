@@ -190,36 +190,20 @@ static const struct shape nvshmem_first =
 static const struct shape nvshmem_second =
 	LINE_WITH(split_opcode_qpn, WQE, REQUESTER, "wqe_counter=", HEX("wqe_counter=", wqe_index));
 
-struct nvshmem {
-	struct record record;
-	bool has_begun;
-};
-
 static enum form_answer feed_nvshmem(struct scan *scan, const struct line *line, void *state)
 {
-	struct nvshmem *nvshmem = state;
+	struct record *record = state;
 	struct record second;
 
-	if (!nvshmem->has_begun) {
-		if (keys_read(line, &nvshmem_first, &nvshmem->record) != KEYS_READ)
-			return FORM_PASS;
-		nvshmem->has_begun = true;
-		return FORM_MORE;
-	}
+	if (!record->line)
+		return keys_begin(scan, line, &nvshmem_first, record);
 	if (keys_read(line, &nvshmem_second, &second) != KEYS_READ)
 		return FORM_PASS;
-	nvshmem->record.wqe_index = second.wqe_index;
-	nvshmem->record.opcode = second.opcode;
-	nvshmem->record.qpn = second.qpn;
-	scan_record(scan, &nvshmem->record);
+	record->wqe_index = second.wqe_index;
+	record->opcode = second.opcode;
+	record->qpn = second.qpn;
+	scan_record(scan, record);
 	return FORM_TAKEN;
-}
-
-static void close_nvshmem(struct scan *scan, void *state)
-{
-	struct nvshmem *nvshmem = state;
-
-	scan_record(scan, &nvshmem->record);
 }
 
 static const char *const nvshmem_marks[] = { " vendor_err_synd=", NULL };
@@ -227,10 +211,10 @@ static const char *const nvshmem_marks[] = { " vendor_err_synd=", NULL };
 const struct form form_nvshmem = {
 	.name = "nvshmem",
 	.marks = nvshmem_marks,
-	.state_bytes = sizeof(struct nvshmem),
+	.state_bytes = sizeof(struct record),
 	.begins_anew = true,
 	.feed = feed_nvshmem,
-	.close = close_nvshmem,
+	.close = keys_close,
 };
 
 static const struct shape nvshmem_lines[] = {

@@ -70,11 +70,6 @@ KEYS_FORM(mlx5_command, "mlx5-command", command_lines, " op_mod(0x",
  * VFIO the same. Other messages may lie between.
  */
 
-struct health {
-	struct record record;
-	bool has_begun;
-};
-
 static const struct {
 	const char *word;
 	enum key_value value;
@@ -150,13 +145,13 @@ static void tell_health(struct scan *scan, struct record *record)
 static enum form_answer feed_compromised(struct scan *scan, const struct line *line)
 {
 	struct record record = { .kind = RECORD_HEALTH, .line = line->number };
+	const char *fatal = strstr(line->text, "Fatal error ");
 	uint64_t sensor;
 
 	if (strstr(line->text, "health compromised")) {
 		record_set_status(&record, "health compromised", strlen("health compromised"));
-	} else if (strstr(line->text, "mlx5") && strstr(line->text, " detected") &&
-		   keys_number(strstr(line->text, "Fatal error ") + strlen("Fatal error "),
-			       KEY_DECIMAL, &sensor)) {
+	} else if (fatal && strstr(line->text, "mlx5") && strstr(line->text, " detected") &&
+		   keys_number(fatal + strlen("Fatal error "), KEY_DECIMAL, &sensor)) {
 		record_set_status(&record, "fatal error", strlen("fatal error"));
 		record_add_number(&record, "sensor", sensor);
 	} else {
@@ -168,34 +163,29 @@ static enum form_answer feed_compromised(struct scan *scan, const struct line *l
 
 static enum form_answer feed_health(struct scan *scan, const struct line *line, void *state)
 {
-	struct health *health = state;
+	struct record *record = state;
 	const bool is_first = strstr(line->text, "Health issue observed") != NULL;
 	const char *word;
 
-	if (is_first && health->has_begun) {
-		tell_health(scan, &health->record);
-		*health = (struct health){ 0 };
-	}
-	if (!health->has_begun) {
+	if (is_first && record->line)
+		tell_health(scan, record);
+	if (is_first || !record->line) {
 		if (!is_first && !strstr(line->text, "assert_var["))
 			return feed_compromised(scan, line);
-		health->has_begun = true;
-		health->record = (struct record){ .kind = RECORD_HEALTH, .line = line->number };
+		*record = (struct record){ .kind = RECORD_HEALTH, .line = line->number };
 	}
-	word = take_health(&health->record, line);
+	word = take_health(record, line);
 	if (!word)
 		return is_first ? FORM_MORE : FORM_PASS;
 	if (strcmp(word, "ext_synd"))
 		return FORM_MORE;
-	tell_health(scan, &health->record);
+	tell_health(scan, record);
 	return FORM_TAKEN;
 }
 
 static void close_health(struct scan *scan, void *state)
 {
-	struct health *health = state;
-
-	tell_health(scan, &health->record);
+	tell_health(scan, state);
 }
 
 static const char *const health_marks[] = { "Health issue observed", "assert_var[",
@@ -204,7 +194,7 @@ static const char *const health_marks[] = { "Health issue observed", "assert_var
 const struct form form_mlx5_health = {
 	.name = "mlx5-health",
 	.marks = health_marks,
-	.state_bytes = sizeof(struct health),
+	.state_bytes = sizeof(struct record),
 	.feed = feed_health,
 	.close = close_health,
 };
@@ -234,20 +224,11 @@ static const struct shape mlx5e_line =
 static enum form_answer feed_mlx5e(struct scan *scan, const struct line *line, void *state)
 {
 	struct collect *collect = state;
+	enum form_answer answer = FORM_MORE;
 
-	if (!collect->has_begun) {
-		switch (keys_read(line, &mlx5e_line, &collect->record)) {
-		case KEYS_READ:
-			break;
-		case KEYS_CUT:
-			scan_unread(scan, line->number,
-				    "an error CQE, and its syndrome is not there");
-			return FORM_TAKEN;
-		default:
-			return FORM_PASS;
-		}
-	}
-	return collect_cqe(scan, line, collect);
+	if (!collect->has_begun)
+		answer = keys_begin(scan, line, &mlx5e_line, &collect->record);
+	return answer == FORM_MORE ? collect_cqe(scan, line, collect) : answer;
 }
 
 static const char *const mlx5e_marks[] = { "Error cqe on cqn ", NULL };
@@ -273,15 +254,10 @@ static enum form_answer feed_mlx5_wc(struct scan *scan, const struct line *line,
 	struct record *record = state;
 
 	if (!record->line)
-		return keys_read(line, &wc_line, record) == KEYS_READ ? FORM_MORE : FORM_PASS;
+		return keys_begin(scan, line, &wc_line, record);
 	if (!strstr(line->text, "dump error cqe") && !strstr(line->text, "cqe_dump: "))
 		scan_record(scan, record);
 	return FORM_OVER;
-}
-
-static void close_mlx5_wc(struct scan *scan, void *state)
-{
-	scan_record(scan, state);
 }
 
 static const char *const mlx5_wc_marks[] = { "WC error: ", NULL };
@@ -291,7 +267,7 @@ const struct form form_mlx5_wc = {
 	.marks = mlx5_wc_marks,
 	.state_bytes = sizeof(struct record),
 	.feed = feed_mlx5_wc,
-	.close = close_mlx5_wc,
+	.close = keys_close,
 };
 
 /*

@@ -9,11 +9,6 @@
 
 /* -- a failed completion: a line of the CQE, then one of its WQE ---------------------------------- */
 
-struct ucx_error {
-	struct record record;
-	bool has_begun;
-};
-
 static const struct shape ucx_error_line =
 	LINE(ERROR_CQE, UNKNOWN, "(synd ", HEX("synd ", syndrome), HEX("vend ", vendor_syndrome),
 	     FIELD_DECIMAL("hw_synd ", "hw_syndrome_type"), DECIMAL("/", hw_syndrome));
@@ -84,26 +79,8 @@ static void read_device(struct record *record, const struct line *line)
 		record_add_text(record, "device", begin, (size_t)(end - begin - 1));
 }
 
-static enum form_answer begin_error(struct scan *scan, const struct line *line,
-				    struct ucx_error *error)
-{
-	switch (keys_read(line, &ucx_error_line, &error->record)) {
-	case KEYS_READ:
-		break;
-	case KEYS_CUT:
-		scan_unread(scan, line->number, "a completion with error, and its syndrome is not there");
-		return FORM_TAKEN;
-	default:
-		return FORM_PASS;
-	}
-	read_device(&error->record, line);
-	error->has_begun = true;
-	return FORM_MORE;
-}
-
 /* "RC QP 0x4c1 wqe[7]: SEND s-- ..."; of a receive "SRQ QP 0x4c1 wqe[7]: next_wqe ..." */
-static enum form_answer end_error(struct scan *scan, const struct line *line,
-				  struct ucx_error *error)
+static enum form_answer end_error(struct scan *scan, const struct line *line, struct record *record)
 {
 	const bool is_recv = strstr(line->text, ucx_recv_line.text);
 	const char *wqe = strstr(line->text, "]: ");
@@ -112,43 +89,39 @@ static enum form_answer end_error(struct scan *scan, const struct line *line,
 	if (!strstr(line->text, " wqe[") ||
 	    keys_read(line, is_recv ? &ucx_recv_line : &ucx_wqe_line, &more) != KEYS_READ)
 		return FORM_PASS;
-	error->record.qpn = more.qpn;
-	error->record.wqe_index = more.wqe_index;
+	record->qpn = more.qpn;
+	record->wqe_index = more.wqe_index;
 	if (is_recv)
-		error->record.side = SIDE_RESPONDER;
-	else if (wqe && read_opcode(&error->record, wqe))
-		error->record.side = SIDE_REQUESTER;
-	add_fields(&error->record, &more);
-	keys_tell(scan, line, &error->record);
+		record->side = SIDE_RESPONDER;
+	else if (wqe && read_opcode(record, wqe))
+		record->side = SIDE_REQUESTER;
+	add_fields(record, &more);
+	keys_tell(scan, line, record);
 	return FORM_TAKEN;
 }
 
 static enum form_answer feed_ucx(struct scan *scan, const struct line *line, void *state)
 {
-	struct ucx_error *error = state;
+	struct record *record = state;
+	enum form_answer answer;
 
-	if (error->has_begun)
-		return end_error(scan, line, error);
-	return begin_error(scan, line, error);
+	if (record->line)
+		return end_error(scan, line, record);
+	answer = keys_begin(scan, line, &ucx_error_line, record);
+	if (answer == FORM_MORE)
+		read_device(record, line);
+	return answer;
 }
 
-/* The line of the WQE did not come. */
-static void close_ucx(struct scan *scan, void *state)
-{
-	struct ucx_error *error = state;
-
-	scan_record(scan, &error->record);
-}
-
-static const char *const ucx_marks[] = { "(synd 0x", "(synd ", NULL };
+static const char *const ucx_marks[] = { "(synd ", NULL };
 
 const struct form form_ucx = {
 	.name = "ucx",
 	.marks = ucx_marks,
-	.state_bytes = sizeof(struct ucx_error),
+	.state_bytes = sizeof(struct record),
 	.begins_anew = true,
 	.feed = feed_ucx,
-	.close = close_ucx,
+	.close = keys_close, /* the line of the WQE did not come */
 };
 
 /* -- WQEs as they are posted, with UCX_LOG_LEVEL=data --------------------------------------------- */

@@ -195,6 +195,30 @@ void keys_tell(struct scan *scan, const struct line *line, struct record *record
 	scan_record(scan, record);
 }
 
+static enum form_answer tell_cut(struct scan *scan, const struct line *line)
+{
+	scan_unread(scan, line->number, "an error whose status or syndrome cannot be read");
+	return FORM_TAKEN;
+}
+
+enum form_answer keys_begin(struct scan *scan, const struct line *line, const struct shape *shape,
+			    struct record *record)
+{
+	switch (keys_read(line, shape, record)) {
+	case KEYS_READ:
+		return FORM_MORE;
+	case KEYS_CUT:
+		return tell_cut(scan, line);
+	default:
+		return FORM_PASS;
+	}
+}
+
+void keys_close(struct scan *scan, void *state)
+{
+	scan_record(scan, state);
+}
+
 enum form_answer keys_feed(struct scan *scan, const struct line *line, const struct shape *shapes)
 {
 	bool is_cut = false;
@@ -211,8 +235,5 @@ enum form_answer keys_feed(struct scan *scan, const struct line *line, const str
 		}
 		is_cut |= answer == KEYS_CUT;
 	}
-	if (!is_cut)
-		return FORM_PASS;
-	scan_unread(scan, line->number, "an error of which too little can be read");
-	return FORM_TAKEN;
+	return is_cut ? tell_cut(scan, line) : FORM_PASS;
 }

@@ -92,6 +92,18 @@ const char *keys_number(const char *text, enum key_value value, uint64_t *number
  */
 void keys_tell(struct scan *scan, const struct line *line, struct record *record);
 
+/**
+ * keys_begin() - reads the first of several lines
+ * @record: the form's state; its line is 0 until now
+ *
+ * Return: FORM_MORE where it is of the shape.
+ */
+enum form_answer keys_begin(struct scan *scan, const struct line *line, const struct shape *shape,
+			    struct record *record);
+
+/** keys_close() - the close() of a form whose state is the record, complete enough */
+void keys_close(struct scan *scan, void *state);
+
 /** keys_feed() - the feed() of a form that has only such lines; its shapes end with an empty one */
 enum form_answer keys_feed(struct scan *scan, const struct line *line, const struct shape *shapes);
 
