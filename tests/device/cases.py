@@ -34,6 +34,7 @@ def reasons_of(out, err):
             before = line[len('left out: '):]
         elif '# SKIP' in line:
             skips.append(before)
+            before = ''
         elif line.startswith('not ok'):
             failures.append(beside)
             beside = ''

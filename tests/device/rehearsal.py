@@ -197,6 +197,17 @@ def test_what_differs_is_a_finding_and_what_fails_is_named(bench):
     check(any(row['outcome'] == 'pass' for row in report['tests']), 'nothing went on')
 
 
+def test_an_interrupted_run_reports_what_it_has(bench):
+    process = bench.start('--quick', '--only', 'tests')
+    while not process.stdout.readline().startswith('engine, datagrams'):
+        check(process.poll() is None, 'it has ended')
+    process.terminate()
+    _, err = bench.finish(process, STATUS_FAILED)
+    check(err == 'tests/device/run: interrupted; what came before is in the report\n', err)
+    report = bench.report()
+    check({row['program'] for row in report['tests']} == {'datagrams'}, report['tests'])
+
+
 # -- no device, or one that cannot be used
 
 def test_no_device_is_a_skip(bench):

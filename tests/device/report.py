@@ -141,10 +141,11 @@ def bars(title, groups, names, unit):
 
 # -- the page
 
-def table(caption, heads, rows, classes=None):
+def table(caption, heads, rows):
     """Cells are text; (text, class) has a class of its own."""
-    out = [f'<table><caption>{esc(caption)}</caption><tr>',
-           *(f'<th>{esc(head)}</th>' for head in heads), '</tr>']
+    out = [f'<table><caption>{esc(caption)}</caption>']
+    if any(heads):
+        out += ['<tr>', *(f'<th>{esc(head)}</th>' for head in heads), '</tr>']
     for row in rows:
         cells = (cell if isinstance(cell, tuple) else (cell, '') for cell in row)
         out.append('<tr>' + ''.join(f'<td class="{kind}">{esc(text)}</td>' for text, kind in cells)
@@ -165,6 +166,7 @@ def head_of(report):
               + (', shortened' if made['quick'] else '')),
              ('commit', commit + (' with changes' if made['has_changes'] else '')),
              ('version', made['version']), ('host', made['host'])]
+    facts += [(row['name'], row['value']) for row in report['machine'] if row['name'] == 'CPU']
     if device:
         facts += [('path', device['why']), ('store', device['store'] or 'none'),
                   ('link', f'{device["link_layer"]}, {device["port_state"]}')]
