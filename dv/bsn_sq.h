@@ -138,7 +138,6 @@ struct bsn_sq {
 	uint32_t limit;     /* pi may reach this; == pi: no credits, or a detour */
 	uint32_t bb_mask;   /* BBs in the ring, less one */
 	uint32_t last;      /* where the last WQE that was not published at once begins */
-	uint16_t inline_ds; /* bytes of inline data that the inline code may build: one DS, or less */
 	uint8_t quiet;      /* unsignaled posts until the library signals one */
 	uint8_t ce_quiet;   /* byte 11 of an unsignaled WQE's control segment, but for the flags */
 	uint8_t can;        /* enum bsn_can */
@@ -162,7 +161,7 @@ struct bsn_sq {
 	uint8_t store;        /* enum bsn_store */
 	uintptr_t owner_thread; /* the poster; see BSN_CHECK_OWNER() */
 	uint32_t qpn;
-	uint16_t max_inline;  /* bytes */
+	uint16_t max_inline; /* bytes; BSN_DS_INLINE_MAX or more, which the inline code counts on */
 	uint16_t max_sge;
 	uint8_t max_ds;       /* of one WQE */
 	uint8_t signal_every; /* 0: never by itself */
@@ -270,6 +269,7 @@ static inline uint32_t bsn_sq_count_blueflame(const struct bsn_sq *sq)
 /* Of a WQE that a queue takes: mlx5 counts to 63, and peers stop at 60 (UCX ib_mlx5.h). */
 #define BSN_SEND_MAX_DS 60
 
+/* Bytes of inline data that fit wherever a data pointer does. */
 #define BSN_DS_INLINE_MAX (BSN_DS_SIZE - BSN_INLINE_HDR_SIZE)
 
 /* -- one block in registers ----------------------------------------------------------------- */
@@ -308,10 +308,8 @@ BSN_ALWAYS_INLINE uint64_t bsn_ctrl_word0(const struct bsn_sq *sq, unsigned pi, 
  * to be published now. (pi and slot are the caller's, since a compiler must think that the stores
  * into the ring changed what is in the queue.)
  */
-BSN_ALWAYS_INLINE bool bsn_sq_advance(struct bsn_sq *sq, uint32_t pi, uint32_t slot, uint64_t id,
-				      unsigned flags)
+BSN_ALWAYS_INLINE bool bsn_sq_advance(struct bsn_sq *sq, uint32_t pi, unsigned flags)
 {
-	bsn_sq_ids(sq)[slot] = id;
 	sq->pi = pi + 1;
 	if (flags & BSN_F_RING)
 		return true;
@@ -347,10 +345,11 @@ BSN_ALWAYS_INLINE void bsn_sq_append_bb(struct bsn_sq *sq, struct bsn_bb bb, uns
 	const uint32_t pi = sq->pi, slot = pi & sq->bb_mask;
 	uint8_t *dst = sq->ring + (size_t)slot * BSN_BB_SIZE;
 
+	bsn_sq_ids(sq)[slot] = id;
 	/* Unrolled: gcc 12 at -O2 would keep the words in memory for the sake of a loop. */
 	BSN_UNROLL_BB for (unsigned i = 0; i < words; i++)
 		bsn_store_wqe(dst + 8 * i, bb.word[i]);
-	if (!bsn_sq_advance(sq, pi, slot, id, flags))
+	if (!bsn_sq_advance(sq, pi, flags))
 		return;
 	if (BSN_UNLIKELY(sq->ring_slow)) {
 		bsn_sq_publish_bb(sq, BSN_BB_V2(bb, 0), BSN_BB_V2(bb, 2), BSN_BB_V2(bb, 4),
@@ -378,7 +377,8 @@ BSN_ALWAYS_INLINE void bsn_sq_append_body(struct bsn_sq *sq, struct bsn_be64 ctr
 	bsn_store_wqe_v2(dst + 16, a);
 	bsn_store_wqe_v2(dst + 32, b);
 	bsn_store_wqe_v2(dst + 48, c);
-	if (!bsn_sq_advance(sq, pi, slot, id, flags))
+	bsn_sq_ids(sq)[slot] = id;
+	if (!bsn_sq_advance(sq, pi, flags))
 		return;
 	if (BSN_UNLIKELY(sq->ring_slow)) {
 		bsn_sq_publish_bb(sq, (bsn_v2){ ctrl0.raw, ctrl1.raw }, a, b, c);

@@ -97,8 +97,8 @@ struct bsn_sq *bsn_sq_alloc(const struct bsn_sq_init *init)
 	sq->qpn = init->qpn;
 	sq->bb_mask = sq->poller_mask = init->count_bb - 1;
 	sq->capacity_bb = init->capacity_bb;
-	sq->max_inline = (uint16_t)init->max_inline;
-	sq->inline_ds = sq->max_inline < BSN_DS_INLINE_MAX ? sq->max_inline : BSN_DS_INLINE_MAX;
+	sq->max_inline = (uint16_t)(init->max_inline > BSN_DS_INLINE_MAX ? init->max_inline
+									 : BSN_DS_INLINE_MAX);
 	sq->max_sge = (uint16_t)init->max_sge;
 	sq->max_ds = (uint8_t)init->max_ds;
 	sq->transport = (uint8_t)init->transport;

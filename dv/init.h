@@ -19,7 +19,7 @@ struct bsn_sq_init {
 	struct bsn_lane *lane;   /* its register may still be unknown, its lock not */
 	uint32_t count_bb;       /* blocks in the ring, a power of two */
 	uint32_t capacity_bb;    /* of those, what may be outstanding */
-	uint32_t max_inline;     /* bytes */
+	uint32_t max_inline;     /* bytes; at least BSN_DS_INLINE_MAX are granted */
 	uint32_t max_sge;
 	uint32_t max_ds; /* of one WQE */
 	uint32_t qpn;

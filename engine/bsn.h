@@ -39,7 +39,7 @@ struct bsn_qp;
 struct bsn_channel;
 
 /* What the inline code knows of the structures; bsn_device_open() refuses another library's. */
-#define BSN_LAYOUT_VERSION 2
+#define BSN_LAYOUT_VERSION 3
 
 /** enum bsn_path - how requests reach the device */
 enum bsn_path {

@@ -103,25 +103,37 @@ BSN_ALWAYS_INLINE int bsn_post_message(struct bsn_ep *ep, unsigned opcode,
 	return 0;
 }
 
+/* The header in front of a little inline data. */
+BSN_ALWAYS_INLINE uint64_t bsn_inline_head(size_t length)
+{
+	const struct bsn_inline_hdr none = { .is_inline = 1 };
+	const struct bsn_inline_hdr some = { .byte_count = (uint32_t)length };
+
+	return bsn_to_be32(bsn_inline_hdr_dword(&none, 0)).raw |
+	       bsn_byte_to_be32(bsn_inline_hdr_dword(&some, 0)).raw;
+}
+
 /*
  * 1 to BSN_DS_INLINE_MAX bytes of inline data behind their header: two words, zero-padded. Reads no
- * byte outside the data; loads overlap instead.
+ * byte outside the data; loads overlap instead. False: they are more, or none. One compare tells for
+ * the lengths from 8 on; 64 bits wide, for gcc 12 extends what has 32 at each use.
  */
-BSN_ALWAYS_INLINE void bsn_bb_inline(struct bsn_bb *bb, unsigned word, const uint8_t *src,
-				     uint32_t length)
+BSN_ALWAYS_INLINE bool bsn_bb_inline(struct bsn_bb *bb, unsigned word, const uint8_t *src,
+				     size_t length)
 {
-	const struct bsn_inline_hdr hdr = { .is_inline = 1, .byte_count = length };
-	uint64_t head = bsn_to_be32(bsn_inline_hdr_dword(&hdr, 0)).raw;
+	const size_t spare = BSN_DS_INLINE_MAX - length;
 	uint64_t last8;
 	uint32_t first4, last4;
 
-	if (BSN_LIKELY(length >= 8)) {
+	if (BSN_LIKELY(spare <= BSN_DS_INLINE_MAX - 8)) {
 		memcpy(&first4, src, 4);
 		memcpy(&last8, src + length - 8, 8);
-		bb->word[word].raw = head | (uint64_t)first4 << 32;
-		bb->word[word + 1].raw = last8 >> 8 * (12 - length);
-		return;
+		bb->word[word].raw = bsn_inline_head(length) | (uint64_t)first4 << 32;
+		bb->word[word + 1].raw = last8 >> 8 * spare;
+		return true;
 	}
+	if (spare >= BSN_DS_INLINE_MAX)
+		return false;
 	if (length >= 4) {
 		memcpy(&first4, src, 4);
 		memcpy(&last4, src + length - 4, 4);
@@ -130,8 +142,9 @@ BSN_ALWAYS_INLINE void bsn_bb_inline(struct bsn_bb *bb, unsigned word, const uin
 		last8 = src[0] | (uint32_t)src[length / 2] << 8 * (length / 2) |
 			(uint32_t)src[length - 1] << 8 * (length - 1);
 	}
-	bb->word[word].raw = head | last8 << 32;
+	bb->word[word].raw = bsn_inline_head(length) | last8 << 32;
 	bb->word[word + 1].raw = last8 >> 32;
+	return true;
 }
 
 /* @word: where the data goes: behind the control segment, or behind the remote address too. */
@@ -142,14 +155,13 @@ BSN_ALWAYS_INLINE int bsn_post_inline(struct bsn_ep *ep, unsigned opcode, unsign
 	struct bsn_sq *sq = ep->sq;
 	struct bsn_bb bb = { .word = { { 0 } } };
 
-	if (!bsn_sq_has_credit(sq) || BSN_UNLIKELY(length - 1 >= sq->inline_ds)) {
+	if (!bsn_sq_has_credit(sq) || !bsn_bb_inline(&bb, word, (const uint8_t *)data, length)) {
 		const struct bsn_sge local = { (uintptr_t)data, length, 0 };
 		return bsn_sq_post_sge(ep, opcode, &local, remote, 0, id, flags | BSN_F_INLINE);
 	}
 	bsn_bb_ctrl(&bb, sq, opcode, word / 2 + 1, 0, flags);
 	if (word == BSN_WORD_BEHIND_RADDR)
 		bsn_bb_raddr(&bb, 2, remote);
-	bsn_bb_inline(&bb, word, (const uint8_t *)data, length);
 	bsn_sq_append_bb(sq, bb, word + 2, id, flags);
 	return 0;
 }

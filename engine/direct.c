@@ -80,6 +80,7 @@ static int make_sq(struct qp_object *qp, const struct provider_qp *map,
 	qp->sq = bsn_sq_alloc(&init);
 	if (!qp->sq)
 		return fail(ENOMEM, "no memory");
+	qp->limits.max_inline = qp->sq->max_inline;
 	qp->sq->user = qp->user;
 	qp->sq->rq = qp->rq;
 	qp->sq->first_error = &qp->first_error;

@@ -58,6 +58,20 @@ BSN_BE_CONVERSIONS(32)
 BSN_BE_CONVERSIONS(64)
 
 /**
+ * bsn_byte_to_be32 - a dword below 256
+ *
+ * The same as bsn_to_be32(), by a shift; after a swap gcc 12 would also widen what becomes a part of
+ * a word.
+ */
+static inline __attribute__((always_inline)) struct bsn_be32 bsn_byte_to_be32(uint32_t v)
+{
+	struct bsn_be32 be;
+
+	be.raw = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? v << 24 : v;
+	return be;
+}
+
+/**
  * bsn_pair_to_be64 - two dwords, the first in the high half, as one word of the device's
  *
  * The same as bsn_to_be64(); but where the second is a constant 0 it costs one swap, no shift.

@@ -15,6 +15,7 @@ struct bench {
 	struct bsn_remote remote;
 	struct bsn_prepared prepared;
 	uint8_t data[8];
+	uint32_t length; /* of inline data */
 };
 
 #define SIGNALED BSN_F_SIGNALED
@@ -38,7 +39,7 @@ struct bench {
 OPERATION(loop, )
 OPERATION(loop16, for (unsigned j = 1; j < BATCH; j++) __asm__ volatile("" : : "r"(j) : "memory"))
 OPERATION(write_sge, bsn_write(ep, &b->sge, &b->remote, i, ALL))
-OPERATION(write_inline, bsn_write_inline(ep, b->data, sizeof(b->data), &b->remote, i, ALL))
+OPERATION(write_inline, bsn_write_inline(ep, b->data, b->length, &b->remote, i, ALL))
 OPERATION(write_prepared, bsn_post_prepared(ep, &b->prepared, i, ALL))
 OPERATION(read, bsn_read(ep, &b->sge, &b->remote, i, ALL))
 OPERATION(send, bsn_send(ep, &b->sge, i, ALL))
@@ -47,8 +48,8 @@ OPERATION(write_batch16_sge,
 	  bsn_write(ep, &b->sge, &b->remote, i, ALL))
 OPERATION(write_batch16_inline,
 	  for (unsigned j = 1; j < BATCH; j++)
-		  bsn_write_inline(ep, b->data, sizeof(b->data), &b->remote, j, SIGNALED);
-	  bsn_write_inline(ep, b->data, sizeof(b->data), &b->remote, i, ALL))
+		  bsn_write_inline(ep, b->data, b->length, &b->remote, j, SIGNALED);
+	  bsn_write_inline(ep, b->data, b->length, &b->remote, i, ALL))
 OPERATION(poll_1, bsn_poll(cq, c, 1))
 OPERATION(poll_16, bsn_poll(cq, c, BATCH))
 OPERATION(poll_empty, bsn_poll(cq, c, 1))
@@ -93,6 +94,7 @@ static void set_up(struct bench *b)
 	memset(b, 0, sizeof(*b));
 	b->f = fake_create(&attr);
 	b->sge = (struct bsn_sge){ (uintptr_t)b->data, sizeof(b->data), 0x11 };
+	b->length = sizeof(b->data);
 	b->remote = wr.remote;
 	assert_int_equal(bsn_prepare(&b->f->ep, &wr, &b->prepared), 0);
 }

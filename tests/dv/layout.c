@@ -40,7 +40,7 @@ _Static_assert(sizeof(*bsn_sq_ids(NULL)) + sizeof(*((struct bsn_sq *)NULL)->mark
 /* clang-format off */
 #define FIELDS(F) \
 	F(bsn_sq, ring) F(bsn_sq, record) F(bsn_sq, lane) F(bsn_sq, ctrl_base) F(bsn_sq, pi) \
-	F(bsn_sq, limit) F(bsn_sq, bb_mask) F(bsn_sq, last) F(bsn_sq, inline_ds) \
+	F(bsn_sq, limit) F(bsn_sq, bb_mask) F(bsn_sq, last) \
 	F(bsn_sq, quiet) F(bsn_sq, ce_quiet) F(bsn_sq, can) F(bsn_sq, ring_slow) \
 	F(bsn_sq, marks) F(bsn_sq, user) F(bsn_sq, rq) F(bsn_sq, poller_mask) F(bsn_sq, done) \
 	F(bsn_sq, has_hidden) F(bsn_sq, owner_thread) F(bsn_sq, count_slow_bb) \

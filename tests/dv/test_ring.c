@@ -584,6 +584,21 @@ static void refusals_touch_nothing(void **state)
 }
 
 /* What a transport lacks, each operation on each. */
+/* Where there is room for an address there is for a little data, whatever was asked for. */
+static void a_little_inline_data_always_fits(void **state)
+{
+	const struct fake_attr attr = { .max_inline = 1, .max_sge = 1, .max_ds = 4 };
+	struct fake *f = fake_create(&attr);
+	static const char data[] = "more than twelve bytes";
+
+	(void)state;
+	for (uint32_t length = 0; length < sizeof(data); length++)
+		assert_int_equal(bsn_write_inline(&f->ep, data, length, &remote, 0, 0),
+				 length <= 12 ? 0 : -EMSGSIZE);
+	assert_int_equal(f->sq->pi, 13);
+	fake_destroy(f);
+}
+
 static void a_transport_refuses_what_it_lacks(void **state)
 {
 	unsigned refused = 0;
@@ -798,6 +813,7 @@ int main(void)
 		cmocka_unit_test(a_single_one_rung_later_takes_blueflame),
 		cmocka_unit_test(a_prefix_precedes_the_body),
 		cmocka_unit_test(refusals_touch_nothing),
+		cmocka_unit_test(a_little_inline_data_always_fits),
 		cmocka_unit_test(a_transport_refuses_what_it_lacks),
 		cmocka_unit_test(an_operation_without_a_request_is_refused),
 		cmocka_unit_test(a_full_queue_refuses_and_keeps_everything),

@@ -11,6 +11,7 @@
 #ifndef COST_H
 #define COST_H
 
+#include <errno.h>
 #include <stdio.h>
 
 #include "bsn.h"
@@ -53,6 +54,7 @@ struct cost_target {
 	struct bsn_remote remote;
 	struct bsn_sge recv;
 	const void *data; /* of inline posts */
+	uint32_t data_bytes;
 };
 
 struct cost_rig {
@@ -85,6 +87,7 @@ static inline struct cost_target cost_target_of(const struct cost_rig *rig, uint
 		.remote = { (uintptr_t)rig->memory + COST_REMOTE_AT, rkey },
 		.recv = { (uintptr_t)rig->memory + COST_RECV_AT, COST_BYTES, lkey },
 		.data = rig->memory + COST_LOCAL_AT,
+		.data_bytes = COST_BYTES,
 	};
 }
 
@@ -92,6 +95,70 @@ static inline struct cost_target cost_target_of(const struct cost_rig *rig, uint
 #define COST_FORGET() __asm__ volatile("" ::: "memory")
 /* The same, and the number of the operation is needed: the id, where a column has none. */
 #define COST_FORGET_BUT(i) __asm__ volatile("" ::"r"(i) : "memory")
+
+/*
+ * The loops of all columns, once. In the operation that a loop is given, `q` is the queue, a struct
+ * COLUMN_queue; `h` is what a program has at hand in its loop, a struct COLUMN_hot; `i` is the
+ * operation's number. Results are or-ed.
+ */
+#define COST_RUN(column, name, ...)                                                                \
+	static int run_##name(void *queue, unsigned count)                                         \
+	{                                                                                          \
+		struct column##_queue *const q = queue;                                            \
+		const struct column##_hot h = column##_hot_of(q);                                  \
+		int bad = 0;                                                                       \
+		(void)h;                                                                           \
+		__VA_ARGS__                                                                        \
+		return bad;                                                                        \
+	}
+
+/* One at a time. */
+#define COST_EACH(column, name, post)                                                              \
+	COST_RUN(                                                                                  \
+		column, name, for (unsigned i = 0; i < count; i++) {                               \
+			COST_FORGET();                                                             \
+			bad |= (post);                                                             \
+		})
+
+/* COST_BATCH of them, between what is done once for all. */
+#define COST_BATCHES(column, name, begin, post, end)                                               \
+	COST_RUN(                                                                                  \
+		column, name, for (unsigned done = 0; done < count; done += COST_BATCH) {          \
+			begin;                                                                     \
+			for (unsigned i = 0; i < COST_BATCH; i++) {                                \
+				COST_FORGET();                                                     \
+				post;                                                              \
+			}                                                                          \
+			bad |= (end);                                                              \
+		})
+
+/*
+ * Completions, @batch at a time, whose statuses are looked at, each. @poll puts them into `c` and
+ * gives their number; where they are fewer, @drain waits for the rest.
+ */
+#define COST_POLLS(column, name, type, batch, poll, drain)                                         \
+	COST_RUN(                                                                                  \
+		column, name, type c[batch] = { { 0 } }; for (; count; count -= (batch)) {         \
+			const int n = (poll);                                                      \
+			if (n != (batch))                                                          \
+				return n < 0 ? -EIO : cost_late(drain(q, count - (unsigned)n));    \
+			for (int i = 0; i < (batch); i++)                                          \
+				bad |= (int)c[i].status;                                           \
+		})
+
+/* There is nothing to be found. */
+#define COST_POLLS_EMPTY(column, name, type, poll)                                                 \
+	COST_RUN(                                                                                  \
+		column, name, type c[1] = { { 0 } }; for (; count; count--) {                      \
+			if (poll)                                                                  \
+				return -EBUSY;                                                     \
+		})
+
+/* What became of completions that were not there in time. */
+static inline int cost_late(int bad)
+{
+	return bad ? bad : COST_LATE;
+}
 
 /* -- results ------------------------------------------------------------------------------------ */
 

@@ -2,7 +2,6 @@
 /* The column of Bunsen itself. */
 #include "cost.h"
 
-#include <errno.h>
 #include <stdlib.h>
 
 struct bunsen_queue {
@@ -16,108 +15,18 @@ struct bunsen_queue {
 	struct cost_target target;
 };
 
-#define ONE_BY_ONE (BSN_F_SIGNALED | BSN_F_RING)
+/* What a program has at hand in its loop. */
+struct bunsen_hot {
+	struct bsn_ep *ep;
+	struct bsn_sq *sq;
+	struct bsn_rq *rq;
+	struct bsn_cq *cq;
+	const void *data;
+};
 
-static int run_write_sge(void *queue, unsigned count)
+static inline struct bunsen_hot bunsen_hot_of(const struct bunsen_queue *q)
 {
-	struct bunsen_queue *q = queue;
-	struct bsn_ep *const ep = q->ep;
-	int bad = 0;
-
-	for (unsigned i = 0; i < count; i++) {
-		COST_FORGET();
-		bad |= bsn_write(ep, &q->target.local, &q->target.remote, i, ONE_BY_ONE);
-	}
-	return bad;
-}
-
-static int run_write_inline(void *queue, unsigned count)
-{
-	struct bunsen_queue *q = queue;
-	struct bsn_ep *const ep = q->ep;
-	int bad = 0;
-
-	for (unsigned i = 0; i < count; i++) {
-		COST_FORGET();
-		bad |= bsn_write_inline(ep, q->target.data, COST_BYTES, &q->target.remote, i,
-					ONE_BY_ONE);
-	}
-	return bad;
-}
-
-static int run_write_prepared(void *queue, unsigned count)
-{
-	struct bunsen_queue *q = queue;
-	struct bsn_ep *const ep = q->ep;
-	int bad = 0;
-
-	for (unsigned i = 0; i < count; i++) {
-		COST_FORGET();
-		bad |= bsn_post_prepared(ep, &q->prepared, i, ONE_BY_ONE);
-	}
-	return bad;
-}
-
-static int run_write_batch16_sge(void *queue, unsigned count)
-{
-	struct bunsen_queue *q = queue;
-	struct bsn_ep *const ep = q->ep;
-	struct bsn_sq *const sq = q->sq;
-	int bad = 0;
-
-	for (unsigned done = 0; done < count; done += COST_BATCH) {
-		for (unsigned i = 0; i < COST_BATCH; i++) {
-			COST_FORGET();
-			bad |= bsn_write(ep, &q->target.local, &q->target.remote, i,
-					 BSN_F_SIGNALED);
-		}
-		bad |= bsn_ring(sq);
-	}
-	return bad;
-}
-
-static int run_write_batch16_inline(void *queue, unsigned count)
-{
-	struct bunsen_queue *q = queue;
-	struct bsn_ep *const ep = q->ep;
-	struct bsn_sq *const sq = q->sq;
-	int bad = 0;
-
-	for (unsigned done = 0; done < count; done += COST_BATCH) {
-		for (unsigned i = 0; i < COST_BATCH; i++) {
-			COST_FORGET();
-			bad |= bsn_write_inline(ep, q->target.data, COST_BYTES, &q->target.remote,
-						i, BSN_F_SIGNALED);
-		}
-		bad |= bsn_ring(sq);
-	}
-	return bad;
-}
-
-static int run_read(void *queue, unsigned count)
-{
-	struct bunsen_queue *q = queue;
-	struct bsn_ep *const ep = q->ep;
-	int bad = 0;
-
-	for (unsigned i = 0; i < count; i++) {
-		COST_FORGET();
-		bad |= bsn_read(ep, &q->target.local, &q->target.remote, i, ONE_BY_ONE);
-	}
-	return bad;
-}
-
-static int run_send(void *queue, unsigned count)
-{
-	struct bunsen_queue *q = queue;
-	struct bsn_ep *const ep = q->ep;
-	int bad = 0;
-
-	for (unsigned i = 0; i < count; i++) {
-		COST_FORGET();
-		bad |= bsn_send(ep, &q->target.local, i, ONE_BY_ONE);
-	}
-	return bad;
+	return (struct bunsen_hot){ q->ep, q->sq, q->rq, q->cq, q->target.data };
 }
 
 /* The rest of what was to come, by a patient loop. */
@@ -139,65 +48,6 @@ static int drain_cq(struct bsn_cq *cq, unsigned count)
 	return 0;
 }
 
-static int drain_late(struct bunsen_queue *q, unsigned count)
-{
-	const int bad = drain_cq(q->cq, count);
-
-	return bad ? bad : COST_LATE;
-}
-
-/* After a failure the rest is flushed, so the last completion tells for all: none is looked at before. */
-static int run_poll_1(void *queue, unsigned count)
-{
-	struct bunsen_queue *q = queue;
-	struct bsn_cq *const cq = q->cq;
-	struct bsn_completion c = { .status = IBV_WC_SUCCESS };
-
-	for (; count; count--)
-		if (bsn_poll(cq, &c, 1) != 1)
-			return drain_late(q, count);
-	return c.status;
-}
-
-static int run_poll_16(void *queue, unsigned count)
-{
-	struct bunsen_queue *q = queue;
-	struct bsn_cq *const cq = q->cq;
-	struct bsn_completion c[COST_BATCH] = { { .status = IBV_WC_SUCCESS } };
-
-	for (; count; count -= COST_BATCH) {
-		const int n = bsn_poll(cq, c, COST_BATCH);
-		if (n != COST_BATCH)
-			return n < 0 ? n : drain_late(q, count - (unsigned)n);
-	}
-	return c[COST_BATCH - 1].status;
-}
-
-static int run_poll_empty(void *queue, unsigned count)
-{
-	struct bunsen_queue *q = queue;
-	struct bsn_cq *const cq = q->cq;
-	struct bsn_completion c;
-
-	for (; count; count--)
-		if (bsn_poll(cq, &c, 1))
-			return -EBUSY;
-	return 0;
-}
-
-static int run_post_recv(void *queue, unsigned count)
-{
-	struct bunsen_queue *q = queue;
-	struct bsn_rq *const rq = q->rq;
-	int bad = 0;
-
-	for (unsigned i = 0; i < count; i++) {
-		COST_FORGET();
-		bad |= bsn_recv(rq, &q->target.recv, i);
-	}
-	return bad;
-}
-
 static int drain(void *queue, unsigned count)
 {
 	struct bunsen_queue *q = queue;
@@ -211,6 +61,24 @@ static int drain_recv(void *queue, unsigned count)
 
 	return drain_cq(q->recv_cq, count);
 }
+
+#define ONE_BY_ONE (BSN_F_SIGNALED | BSN_F_RING)
+
+#define WRITE(flags) bsn_write(h.ep, &q->target.local, &q->target.remote, i, flags)
+#define WRITE_INLINE(flags)                                                                        \
+	bsn_write_inline(h.ep, h.data, q->target.data_bytes, &q->target.remote, i, flags)
+
+COST_EACH(bunsen, write_sge, WRITE(ONE_BY_ONE))
+COST_EACH(bunsen, write_inline, WRITE_INLINE(ONE_BY_ONE))
+COST_EACH(bunsen, write_prepared, bsn_post_prepared(h.ep, &q->prepared, i, ONE_BY_ONE))
+COST_BATCHES(bunsen, write_batch16_sge, , bad |= WRITE(BSN_F_SIGNALED), bsn_ring(h.sq))
+COST_BATCHES(bunsen, write_batch16_inline, , bad |= WRITE_INLINE(BSN_F_SIGNALED), bsn_ring(h.sq))
+COST_EACH(bunsen, read, bsn_read(h.ep, &q->target.local, &q->target.remote, i, ONE_BY_ONE))
+COST_EACH(bunsen, send, bsn_send(h.ep, &q->target.local, i, ONE_BY_ONE))
+COST_POLLS(bunsen, poll_1, struct bsn_completion, 1, bsn_poll(h.cq, c, 1), drain)
+COST_POLLS(bunsen, poll_16, struct bsn_completion, COST_BATCH, bsn_poll(h.cq, c, COST_BATCH), drain)
+COST_POLLS_EMPTY(bunsen, poll_empty, struct bsn_completion, bsn_poll(h.cq, c, 1))
+COST_EACH(bunsen, post_recv, bsn_recv(h.rq, &q->target.recv, i))
 
 static int make(struct bunsen_queue *q, const struct cost_rig *rig)
 {

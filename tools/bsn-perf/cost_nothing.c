@@ -5,58 +5,18 @@
  */
 #include "cost.h"
 
-#include <errno.h>
+struct nothing_queue {
+	char unused;
+};
 
-/* A result, of which the compiler knows nothing. */
-static inline int unknown(int value)
+struct nothing_hot {
+	char unused;
+};
+
+static inline struct nothing_hot nothing_hot_of(const struct nothing_queue *q)
 {
-	__asm__ volatile("" : "+r"(value) : : "memory");
-	return value;
-}
-
-static int run_posts(void *queue, unsigned count)
-{
-	(void)queue;
-	for (unsigned i = 0; i < count; i++)
-		COST_FORGET_BUT(i);
-	return 0;
-}
-
-static inline int run_polls(unsigned count, int batch)
-{
-	int n = batch;
-
-	for (; count; count -= (unsigned)batch) {
-		n = unknown(n);
-		if (n != batch)
-			return COST_LATE;
-	}
-	return 0;
-}
-
-static int run_poll_1(void *queue, unsigned count)
-{
-	(void)queue;
-	return run_polls(count, 1);
-}
-
-static int run_poll_16(void *queue, unsigned count)
-{
-	(void)queue;
-	return run_polls(count, COST_BATCH);
-}
-
-static int run_poll_empty(void *queue, unsigned count)
-{
-	int n = 0;
-
-	(void)queue;
-	for (; count; count--) {
-		n = unknown(n);
-		if (n)
-			return -EBUSY;
-	}
-	return 0;
+	(void)q;
+	return (struct nothing_hot){ 0 };
 }
 
 static int do_nothing(void *queue, unsigned count)
@@ -65,6 +25,18 @@ static int do_nothing(void *queue, unsigned count)
 	(void)count;
 	return 0;
 }
+
+/* So many completions, of which the compiler knows nothing. */
+static inline int unknown(int n, struct bsn_completion *c)
+{
+	__asm__ volatile("" : "+r"(n) : "r"(c) : "memory");
+	return n;
+}
+
+COST_RUN(nothing, posts, for (unsigned i = 0; i < count; i++) COST_FORGET_BUT(i);)
+COST_POLLS(nothing, poll_1, struct bsn_completion, 1, unknown(1, c), do_nothing)
+COST_POLLS(nothing, poll_16, struct bsn_completion, COST_BATCH, unknown(COST_BATCH, c), do_nothing)
+COST_POLLS_EMPTY(nothing, poll_empty, struct bsn_completion, unknown(0, c))
 
 const struct cost_column cost_nothing = {
 	.name = "nothing",

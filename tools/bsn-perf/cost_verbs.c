@@ -6,7 +6,6 @@
  */
 #include "cost.h"
 
-#include <errno.h>
 #include <stdlib.h>
 
 #include "plain_qp.h"
@@ -20,92 +19,35 @@ struct verbs_queue {
 	struct ibv_recv_wr recv_wr;
 };
 
+/* What a program has at hand in its loop. */
+struct verbs_hot {
+	struct ibv_qp *qp;
+	struct ibv_cq *cq;
+	struct ibv_qp_ex *qp_ex;
+	struct ibv_cq_ex *cq_ex;
+	void *data;
+};
+
+static inline struct verbs_hot verbs_hot_of(const struct verbs_queue *q)
+{
+	return (struct verbs_hot){ q->v.qp, q->v.cq, q->v.qp_ex, q->v.cq_ex,
+				   (void *)(uintptr_t)q->target.data };
+}
+
 /* -- ibv ---------------------------------------------------------------------------------------- */
 
-static inline int post_each(struct verbs_queue *q, struct ibv_send_wr *wr, unsigned count)
+static inline int post(struct ibv_qp *qp, struct ibv_send_wr *wr)
 {
-	struct ibv_qp *const qp = q->v.qp;
 	struct ibv_send_wr *wrong;
-	int bad = 0;
 
-	for (unsigned i = 0; i < count; i++) {
-		COST_FORGET();
-		wr->wr_id = i;
-		bad |= ibv_post_send(qp, wr, &wrong);
-	}
-	return -bad;
+	return -ibv_post_send(qp, wr, &wrong);
 }
 
-static inline int post_batches(struct verbs_queue *q, struct ibv_send_wr *batch, unsigned count)
+static inline int post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr)
 {
-	struct ibv_qp *const qp = q->v.qp;
-	struct ibv_send_wr *wrong;
-	int bad = 0;
-
-	for (unsigned done = 0; done < count; done += COST_BATCH) {
-		COST_FORGET();
-		for (unsigned i = 0; i < COST_BATCH; i++)
-			batch[i].wr_id = i;
-		bad |= ibv_post_send(qp, batch, &wrong);
-	}
-	return -bad;
-}
-
-static int run_write_sge(void *queue, unsigned count)
-{
-	struct verbs_queue *q = queue;
-
-	return post_each(q, &q->write, count);
-}
-
-static int run_write_inline(void *queue, unsigned count)
-{
-	struct verbs_queue *q = queue;
-
-	return post_each(q, &q->write_inline, count);
-}
-
-static int run_read(void *queue, unsigned count)
-{
-	struct verbs_queue *q = queue;
-
-	return post_each(q, &q->read, count);
-}
-
-static int run_send(void *queue, unsigned count)
-{
-	struct verbs_queue *q = queue;
-
-	return post_each(q, &q->send, count);
-}
-
-static int run_write_batch16_sge(void *queue, unsigned count)
-{
-	struct verbs_queue *q = queue;
-
-	return post_batches(q, q->batch, count);
-}
-
-static int run_write_batch16_inline(void *queue, unsigned count)
-{
-	struct verbs_queue *q = queue;
-
-	return post_batches(q, q->batch_inline, count);
-}
-
-static int run_post_recv(void *queue, unsigned count)
-{
-	struct verbs_queue *q = queue;
-	struct ibv_qp *const qp = q->v.qp;
 	struct ibv_recv_wr *wrong;
-	int bad = 0;
 
-	for (unsigned i = 0; i < count; i++) {
-		COST_FORGET();
-		q->recv_wr.wr_id = i;
-		bad |= ibv_post_recv(qp, &q->recv_wr, &wrong);
-	}
-	return -bad;
+	return -ibv_post_recv(qp, wr, &wrong);
 }
 
 static int drain_cq(struct ibv_cq *cq, unsigned count)
@@ -140,183 +82,77 @@ static int drain_recv(void *queue, unsigned count)
 	return drain_cq(q->v.recv_cq, count);
 }
 
-static int late(int bad)
-{
-	return bad ? bad : COST_LATE;
-}
+#define POST_ONE(wr) (q->wr.wr_id = i, post(h.qp, &q->wr))
 
-static int run_poll_1(void *queue, unsigned count)
-{
-	struct verbs_queue *q = queue;
-	struct ibv_cq *const cq = q->v.cq;
-	struct ibv_wc wc = { .status = IBV_WC_SUCCESS };
-
-	for (; count; count--)
-		if (ibv_poll_cq(cq, 1, &wc) != 1)
-			return late(drain(q, count));
-	return (int)wc.status; /* a failure flushes the rest: the last tells for all */
-}
-
-static int run_poll_16(void *queue, unsigned count)
-{
-	struct verbs_queue *q = queue;
-	struct ibv_cq *const cq = q->v.cq;
-	struct ibv_wc wc[COST_BATCH] = { { .status = IBV_WC_SUCCESS } };
-
-	for (; count; count -= COST_BATCH) {
-		const int n = ibv_poll_cq(cq, COST_BATCH, wc);
-		if (n != COST_BATCH)
-			return n < 0 ? -EIO : late(drain(q, count - (unsigned)n));
-	}
-	return (int)wc[COST_BATCH - 1].status;
-}
-
-static int run_poll_empty(void *queue, unsigned count)
-{
-	struct verbs_queue *q = queue;
-	struct ibv_cq *const cq = q->v.cq;
-	struct ibv_wc wc;
-
-	for (; count; count--)
-		if (ibv_poll_cq(cq, 1, &wc))
-			return -EBUSY;
-	return 0;
-}
+COST_EACH(verbs, write_sge, POST_ONE(write))
+COST_EACH(verbs, write_inline, POST_ONE(write_inline))
+COST_BATCHES(verbs, write_batch16_sge, , q->batch[i].wr_id = i, post(h.qp, q->batch))
+COST_BATCHES(verbs, write_batch16_inline, , q->batch_inline[i].wr_id = i,
+	     post(h.qp, q->batch_inline))
+COST_EACH(verbs, read, POST_ONE(read))
+COST_EACH(verbs, send, POST_ONE(send))
+COST_POLLS(verbs, poll_1, struct ibv_wc, 1, ibv_poll_cq(h.cq, 1, c), drain)
+COST_POLLS(verbs, poll_16, struct ibv_wc, COST_BATCH, ibv_poll_cq(h.cq, COST_BATCH, c), drain)
+COST_POLLS_EMPTY(verbs, poll_empty, struct ibv_wc, ibv_poll_cq(h.cq, 1, c))
+COST_EACH(verbs, post_recv, (q->recv_wr.wr_id = i, post_recv(h.qp, &q->recv_wr)))
 
 /* -- ibv_wr ------------------------------------------------------------------------------------- */
 
-static int run_wr_write_sge(void *queue, unsigned count)
+static inline void build_write(const struct verbs_queue *q, struct verbs_hot h, unsigned id)
 {
-	struct verbs_queue *q = queue;
-	struct ibv_qp_ex *const qp = q->v.qp_ex;
-	int bad = 0;
-
-	for (unsigned i = 0; i < count; i++) {
-		COST_FORGET();
-		ibv_wr_start(qp);
-		qp->wr_id = i;
-		qp->wr_flags = IBV_SEND_SIGNALED;
-		ibv_wr_rdma_write(qp, q->target.remote.rkey, q->target.remote.addr);
-		ibv_wr_set_sge(qp, q->local.lkey, q->local.addr, q->local.length);
-		bad |= ibv_wr_complete(qp);
-	}
-	return -bad;
+	h.qp_ex->wr_id = id;
+	h.qp_ex->wr_flags = IBV_SEND_SIGNALED;
+	ibv_wr_rdma_write(h.qp_ex, q->target.remote.rkey, q->target.remote.addr);
+	ibv_wr_set_sge(h.qp_ex, q->local.lkey, q->local.addr, q->local.length);
 }
 
-static int run_wr_write_inline(void *queue, unsigned count)
+static inline void build_inline(const struct verbs_queue *q, struct verbs_hot h, unsigned id)
 {
-	struct verbs_queue *q = queue;
-	struct ibv_qp_ex *const qp = q->v.qp_ex;
-	int bad = 0;
-
-	for (unsigned i = 0; i < count; i++) {
-		COST_FORGET();
-		ibv_wr_start(qp);
-		qp->wr_id = i;
-		qp->wr_flags = IBV_SEND_SIGNALED | IBV_SEND_INLINE;
-		ibv_wr_rdma_write(qp, q->target.remote.rkey, q->target.remote.addr);
-		ibv_wr_set_inline_data(qp, (void *)(uintptr_t)q->target.data, COST_BYTES);
-		bad |= ibv_wr_complete(qp);
-	}
-	return -bad;
+	h.qp_ex->wr_id = id;
+	h.qp_ex->wr_flags = IBV_SEND_SIGNALED | IBV_SEND_INLINE;
+	ibv_wr_rdma_write(h.qp_ex, q->target.remote.rkey, q->target.remote.addr);
+	ibv_wr_set_inline_data(h.qp_ex, h.data, q->target.data_bytes);
 }
 
-static int run_wr_write_batch16_sge(void *queue, unsigned count)
+static inline void build_read(const struct verbs_queue *q, struct verbs_hot h, unsigned id)
 {
-	struct verbs_queue *q = queue;
-	struct ibv_qp_ex *const qp = q->v.qp_ex;
-	int bad = 0;
-
-	for (unsigned done = 0; done < count; done += COST_BATCH) {
-		ibv_wr_start(qp);
-		for (unsigned i = 0; i < COST_BATCH; i++) {
-			COST_FORGET();
-			qp->wr_id = i;
-			qp->wr_flags = IBV_SEND_SIGNALED;
-			ibv_wr_rdma_write(qp, q->target.remote.rkey, q->target.remote.addr);
-			ibv_wr_set_sge(qp, q->local.lkey, q->local.addr, q->local.length);
-		}
-		bad |= ibv_wr_complete(qp);
-	}
-	return -bad;
+	h.qp_ex->wr_id = id;
+	h.qp_ex->wr_flags = IBV_SEND_SIGNALED;
+	ibv_wr_rdma_read(h.qp_ex, q->target.remote.rkey, q->target.remote.addr);
+	ibv_wr_set_sge(h.qp_ex, q->local.lkey, q->local.addr, q->local.length);
 }
 
-static int run_wr_write_batch16_inline(void *queue, unsigned count)
+static inline void build_send(const struct verbs_queue *q, struct verbs_hot h, unsigned id)
 {
-	struct verbs_queue *q = queue;
-	struct ibv_qp_ex *const qp = q->v.qp_ex;
-	int bad = 0;
-
-	for (unsigned done = 0; done < count; done += COST_BATCH) {
-		ibv_wr_start(qp);
-		for (unsigned i = 0; i < COST_BATCH; i++) {
-			COST_FORGET();
-			qp->wr_id = i;
-			qp->wr_flags = IBV_SEND_SIGNALED | IBV_SEND_INLINE;
-			ibv_wr_rdma_write(qp, q->target.remote.rkey, q->target.remote.addr);
-			ibv_wr_set_inline_data(qp, (void *)(uintptr_t)q->target.data, COST_BYTES);
-		}
-		bad |= ibv_wr_complete(qp);
-	}
-	return -bad;
+	h.qp_ex->wr_id = id;
+	h.qp_ex->wr_flags = IBV_SEND_SIGNALED;
+	ibv_wr_send(h.qp_ex);
+	ibv_wr_set_sge(h.qp_ex, q->local.lkey, q->local.addr, q->local.length);
 }
 
-static int run_wr_read(void *queue, unsigned count)
-{
-	struct verbs_queue *q = queue;
-	struct ibv_qp_ex *const qp = q->v.qp_ex;
-	int bad = 0;
-
-	for (unsigned i = 0; i < count; i++) {
-		COST_FORGET();
-		ibv_wr_start(qp);
-		qp->wr_id = i;
-		qp->wr_flags = IBV_SEND_SIGNALED;
-		ibv_wr_rdma_read(qp, q->target.remote.rkey, q->target.remote.addr);
-		ibv_wr_set_sge(qp, q->local.lkey, q->local.addr, q->local.length);
-		bad |= ibv_wr_complete(qp);
-	}
-	return -bad;
-}
-
-static int run_wr_send(void *queue, unsigned count)
-{
-	struct verbs_queue *q = queue;
-	struct ibv_qp_ex *const qp = q->v.qp_ex;
-	int bad = 0;
-
-	for (unsigned i = 0; i < count; i++) {
-		COST_FORGET();
-		ibv_wr_start(qp);
-		qp->wr_id = i;
-		qp->wr_flags = IBV_SEND_SIGNALED;
-		ibv_wr_send(qp);
-		ibv_wr_set_sge(qp, q->local.lkey, q->local.addr, q->local.length);
-		bad |= ibv_wr_complete(qp);
-	}
-	return -bad;
-}
+#define START           ibv_wr_start(h.qp_ex)
+#define BUILD(what)     build_##what(q, h, i)
+#define COMPLETE        (-ibv_wr_complete(h.qp_ex))
+#define BUILD_ONE(what) (START, BUILD(what), COMPLETE)
 
 /*
- * Up to @batch completions, with what ibv_poll_cq() would have told of each. How many, or -EIO; the
- * statuses are or-ed to @bad.
+ * Up to @batch completions, with what ibv_poll_cq() would have told of each: the statuses into @wc,
+ * the rest is looked at where it is. How many, or -EIO.
  */
-static inline int start_poll(struct ibv_cq_ex *cq, int batch, int *bad)
+static inline int start_poll(struct ibv_cq_ex *cq, int batch, struct ibv_wc *wc)
 {
 	struct ibv_poll_cq_attr attr = { .comp_mask = 0 };
-	struct ibv_wc wc;
 	int n = 0, err = ibv_start_poll(cq, &attr);
 
 	if (err)
 		return err == ENOENT ? 0 : -EIO;
 	do {
-		wc.wr_id = cq->wr_id;
-		wc.opcode = ibv_wc_read_opcode(cq);
-		wc.byte_len = ibv_wc_read_byte_len(cq);
+		const uint64_t id = cq->wr_id;
+		const enum ibv_wc_opcode opcode = ibv_wc_read_opcode(cq);
+		const uint32_t byte_len = ibv_wc_read_byte_len(cq);
 		/* Somebody looks at them. */
-		__asm__ volatile("" ::"r"(wc.wr_id), "r"(wc.opcode), "r"(wc.byte_len));
-		*bad |= (int)cq->status;
-		n++;
+		__asm__ volatile("" ::"r"(id), "r"(opcode), "r"(byte_len));
+		wc[n++].status = cq->status;
 	} while (n < batch && !(err = ibv_next_poll(cq)));
 	ibv_end_poll(cq);
 	return err && err != ENOENT ? -EIO : n;
@@ -326,12 +162,14 @@ static int drain_wr(void *queue, unsigned count)
 {
 	struct verbs_queue *q = queue;
 	unsigned patience = COST_PATIENCE;
-	int bad = 0;
+	struct ibv_wc wc;
 
 	while (count) {
-		const int n = start_poll(q->v.cq_ex, 1, &bad);
-		if (n < 0 || bad)
-			return n < 0 ? n : bad;
+		const int n = start_poll(q->v.cq_ex, 1, &wc);
+		if (n < 0)
+			return n;
+		if (n && wc.status)
+			return wc.status;
 		if (!n && !--patience)
 			return -ETIMEDOUT;
 		count -= (unsigned)n;
@@ -339,43 +177,16 @@ static int drain_wr(void *queue, unsigned count)
 	return 0;
 }
 
-static int run_wr_poll_1(void *queue, unsigned count)
-{
-	struct verbs_queue *q = queue;
-	struct ibv_cq_ex *const cq = q->v.cq_ex;
-	int bad = 0;
-
-	for (; count; count--)
-		if (start_poll(cq, 1, &bad) != 1)
-			return late(drain_wr(q, count));
-	return bad;
-}
-
-static int run_wr_poll_16(void *queue, unsigned count)
-{
-	struct verbs_queue *q = queue;
-	struct ibv_cq_ex *const cq = q->v.cq_ex;
-	int bad = 0;
-
-	for (; count; count -= COST_BATCH) {
-		const int n = start_poll(cq, COST_BATCH, &bad);
-		if (n != COST_BATCH)
-			return n < 0 ? n : late(drain_wr(q, count - (unsigned)n));
-	}
-	return bad;
-}
-
-static int run_wr_poll_empty(void *queue, unsigned count)
-{
-	struct verbs_queue *q = queue;
-	struct ibv_cq_ex *const cq = q->v.cq_ex;
-	int bad = 0;
-
-	for (; count; count--)
-		if (start_poll(cq, 1, &bad))
-			return -EBUSY;
-	return bad;
-}
+COST_EACH(verbs, wr_write_sge, BUILD_ONE(write))
+COST_EACH(verbs, wr_write_inline, BUILD_ONE(inline))
+COST_BATCHES(verbs, wr_write_batch16_sge, START, BUILD(write), COMPLETE)
+COST_BATCHES(verbs, wr_write_batch16_inline, START, BUILD(inline), COMPLETE)
+COST_EACH(verbs, wr_read, BUILD_ONE(read))
+COST_EACH(verbs, wr_send, BUILD_ONE(send))
+COST_POLLS(verbs, wr_poll_1, struct ibv_wc, 1, start_poll(h.cq_ex, 1, c), drain_wr)
+COST_POLLS(verbs, wr_poll_16, struct ibv_wc, COST_BATCH, start_poll(h.cq_ex, COST_BATCH, c),
+	   drain_wr)
+COST_POLLS_EMPTY(verbs, wr_poll_empty, struct ibv_wc, start_poll(h.cq_ex, 1, c))
 
 /* -- both --------------------------------------------------------------------------------------- */
 
