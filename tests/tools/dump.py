@@ -244,13 +244,14 @@ def test_receive_wqes(_bench):
     check(len(report['records']) > 1, 'pointers of 16 bytes each')
 
 
-def send_ring(count, first):
+def send_ring(count, first, qpn=0xc7):
     """WQEs of 1 and 3 basic blocks by turns, up to the end of a ring and round it."""
     long, short = golden('umr_list'), golden('rdma_write')
     ring, index = bytearray(64 * count), first
     while index < first + count - 4:
         wqe = bytearray(long if index % 4 == 0 else short)
         wqe[1:3] = (index & 0xffff).to_bytes(2, 'big')
+        wqe[4:7] = qpn.to_bytes(3, 'big')
         for at, byte in enumerate(wqe):
             ring[(index * 64 + at) % len(ring)] = byte
         index += (len(wqe) + 63) // 64
@@ -318,6 +319,27 @@ def test_binary(_bench):
         check(record['line'] == 0, record)
 
 
+def test_ring_with_leftovers(_bench):
+    """Inline data round the end, an operation that nobody knows, what older WQEs left."""
+    ring = bytearray(64 * 8)
+    put = {6: golden('rdma_write')[:12] + bytes(4) + golden('rdma_write')[16:32] +
+              bytes.fromhex('80000060') + b'\xa5' * 96, 1: golden('rdma_write'),
+           2: golden('rdma_write'), 4: b'\x11' * 64, 5: golden('rdma_read')}
+    for slot, wqe in put.items():
+        wqe = bytearray(wqe)
+        wqe[7] = (len(wqe) + 15) // 16
+        if slot != 4:
+            wqe[1:3] = (slot + (8 if slot < 4 else 0)).to_bytes(2, 'big')
+            wqe[4:7] = golden('rdma_write')[4:7]
+        for at, byte in enumerate(wqe):
+            ring[(slot * 64 + at) % len(ring)] = byte
+    ring[64 * 2 + 3] = 0x3c
+    report = dump(bytes(ring))
+    found = {record['slot']: record.get('opcode_name') for record in report['records']}
+    check(found == {1: 'RDMA_WRITE', 2: None, 5: 'RDMA_READ', 6: 'RDMA_WRITE'}, report)
+    check(not report['unread'], report['unread'])
+
+
 # -- errors and the WQEs that they are of --------------------------------------------------------
 
 def error_of(qpn, index):
@@ -327,11 +349,7 @@ def error_of(qpn, index):
 
 
 def ring_of(qpn, first):
-    ring = bytearray(send_ring(16, first))
-    for at in range(0, len(ring), 64):
-        if ring[at + 4:at + 7] == golden('rdma_write')[4:7]:
-            ring[at + 4:at + 7] = qpn.to_bytes(3, 'big')
-    return SHAPES['dwords'](bytes(ring)) + '\n'
+    return SHAPES['dwords'](send_ring(16, first, qpn)) + '\n'
 
 
 def tied(report):

@@ -114,6 +114,10 @@ struct json_object *record_json(const struct record *record)
 	if (record->wqe)
 		add_text(object, "transport", record_transport_name(record->transport));
 	add_text(object, "status", record->status);
+	if (record->ring) {
+		add_text(object, "ring", record->ring->name);
+		add(object, "slot", json_object_new_int64(record->slot));
+	}
 	record_walk(record, add_field, fields);
 	add(object, "fields", fields);
 	if (record->wqe)

@@ -6,6 +6,7 @@
 #define UNIT        64  /* bytes: a CQE, a basic block */
 #define UNITS_MAX   512 /* that are looked at to tell what they are */
 #define IMPLAUSIBLE (-3)
+#define RING_POINTS 100 /* more than any units have: no accident puts indices where they belong */
 
 static bool is_zero(const uint8_t *bytes, size_t size)
 {
@@ -157,11 +158,33 @@ static int judge_wqe(const uint8_t *bytes, size_t size, size_t *count_bb)
 	return points;
 }
 
+/* Whether slots and indices agree, so that the bytes are a whole send queue. */
+static bool looks_like_ring(const uint8_t *bytes, size_t size)
+{
+	const size_t count = size / UNIT;
+	unsigned agree = 0, differ = 0;
+	struct bsn_ctrl ctrl;
+
+	if (size % UNIT || count < 2 || count & (count - 1))
+		return false;
+	for (size_t slot = 0; slot < count; slot++) {
+		if (!read_ctrl(bytes + slot * UNIT, size, &ctrl) || !ctrl.qpn)
+			continue;
+		if (ctrl.wqe_index % count == slot)
+			agree++;
+		else
+			differ++;
+	}
+	return agree > 1 && agree > 2 * differ;
+}
+
 static int judge_wqes(const uint8_t *bytes, size_t size)
 {
 	int points = 0, units = 0;
 	size_t count_bb;
 
+	if (looks_like_ring(bytes, size))
+		return RING_POINTS;
 	for (size_t at = 0; at + BSN_CTRL_SIZE <= size && units < UNITS_MAX;
 	     at += count_bb * UNIT) {
 		const size_t left = size - at;
@@ -219,9 +242,8 @@ struct teller {
 	const struct raw *raw;
 	const struct scan_attr *attr;
 	struct ring ring;
-	bool is_ring;         /* slot n has the WQEs of index n modulo its count */
-	unsigned long unread; /* line of the last thing that could not be read, and */
-	size_t unread_end;    /* where it ended */
+	bool is_ring;      /* a whole queue; of a send queue slot n has index n modulo its count */
+	size_t unread_end; /* where the last thing ended that could not be read */
 	enum bsn_transport transport;
 };
 
@@ -245,7 +267,7 @@ static unsigned long line_of(const struct raw *raw, size_t offset)
 static void begin_record(const struct teller *teller, size_t offset, struct record *record)
 {
 	*record = (struct record){ .line = line_of(teller->raw, offset) };
-	if (teller->ring.count > 1) {
+	if (teller->is_ring) {
 		record->ring = &teller->ring;
 		record->slot = (uint32_t)(offset / teller->ring.stride_bytes);
 	}
@@ -290,6 +312,12 @@ static void tell_rest(const struct teller *teller, size_t at, const char *what, 
 			    "%zu bytes at the end, and a %s has %zu", rest, what, size);
 }
 
+/* A few CQEs that somebody copied are none. */
+static bool is_ring_size(uint32_t count)
+{
+	return count >= 4 && !(count & (count - 1));
+}
+
 /* The first slot of the round before, or that was never written; the owner bit tells rounds apart. */
 static uint32_t find_next_cqe(const struct teller *teller)
 {
@@ -310,6 +338,7 @@ static void tell_cqes(struct teller *teller, size_t size)
 	teller->ring.name = "completion queue";
 	teller->ring.stride_bytes = (uint32_t)size;
 	teller->ring.count = (uint32_t)(teller->raw->size / size);
+	teller->is_ring = is_ring_size(teller->ring.count);
 	teller->ring.producer = KNOWN(find_next_cqe(teller));
 	for (at = 0; at + size <= teller->raw->size; at += size)
 		tell_cqe(teller, at);
@@ -327,6 +356,7 @@ static void tell_recvs(struct teller *teller, enum bsn_recv_head head)
 	teller->ring.name = "receive queue";
 	teller->ring.stride_bytes = (uint32_t)stride;
 	teller->ring.count = (uint32_t)(teller->raw->size / stride);
+	teller->is_ring = is_ring_size(teller->ring.count);
 	for (at = 0; at + stride <= teller->raw->size; at += stride) {
 		const uint8_t *bytes = teller->raw->bytes + at;
 
@@ -374,26 +404,6 @@ static enum bsn_transport pick_transport(const struct teller *teller)
 	return most_likely_transport(teller->raw);
 }
 
-/* Whether slots and indices agree, so that the bytes are a whole send queue. */
-static bool looks_like_ring(const struct raw *raw)
-{
-	const size_t count = raw->size / UNIT;
-	unsigned agree = 0, differ = 0;
-	struct bsn_ctrl ctrl;
-
-	if (raw->size % UNIT || count < 2 || count & (count - 1))
-		return false;
-	for (size_t slot = 0; slot < count; slot++) {
-		if (!read_ctrl(raw->bytes + slot * UNIT, raw->size, &ctrl) || !ctrl.qpn)
-			continue;
-		if (ctrl.wqe_index % count == slot)
-			agree++;
-		else
-			differ++;
-	}
-	return agree > 1 && agree > 2 * differ;
-}
-
 /*
  * The queue, and the producer behind the newest WQE: indices are of 16 bits, and no ring has more
  * than half as many slots.
@@ -435,6 +445,34 @@ static size_t unwrap(const struct teller *teller, size_t offset, uint8_t *copy)
 	return there + more;
 }
 
+/* Whether a WQE of the ring begins in a slot, of a known operation or not. */
+static bool begins_in(const struct teller *teller, const uint8_t *bytes, size_t slot)
+{
+	struct bsn_ctrl ctrl;
+
+	bsn_ctrl_decode(&ctrl, bytes);
+	return ctrl.ds && ctrl.qpn == teller->ring.qpn.value &&
+	       ctrl.wqe_index % teller->ring.count == slot;
+}
+
+/* How many slots at the beginning are the rest of a WQE that begins at the end. */
+static size_t count_wrapped(const struct teller *teller)
+{
+	const size_t count = teller->ring.count;
+	const size_t most_bb = (BSN_WQE_MAX_DS + BSN_BB_DS - 1) / BSN_BB_DS;
+	struct bsn_ctrl ctrl;
+
+	for (size_t back = 1; back < most_bb && back < count; back++) {
+		const uint8_t *bytes = teller->raw->bytes + (count - back) * UNIT;
+
+		if (!begins_in(teller, bytes, count - back))
+			continue;
+		bsn_ctrl_decode(&ctrl, bytes);
+		return ctrl_size_bb(&ctrl) > back ? ctrl_size_bb(&ctrl) - back : 0;
+	}
+	return 0;
+}
+
 /* One WQE; returns how many basic blocks it has. */
 static size_t tell_wqe(struct teller *teller, size_t offset)
 {
@@ -442,14 +480,12 @@ static size_t tell_wqe(struct teller *teller, size_t offset)
 	const size_t size = unwrap(teller, offset, copy);
 	static struct record record;
 	static struct bsn_wqe wqe;
-	struct bsn_ctrl ctrl;
 	struct bsn_bad bad;
 
 	if (is_zero(copy, size < UNIT ? size : UNIT))
 		return 1;
-	if (teller->is_ring && read_ctrl(copy, size, &ctrl) &&
-	    ctrl.wqe_index % teller->ring.count != offset / UNIT)
-		return 1; /* the end of one that goes round, or what an older one left */
+	if (teller->is_ring && !begins_in(teller, copy, offset / UNIT))
+		return 1; /* what an older one left */
 	if (bsn_wqe_walk(copy, size, teller->transport, &wqe, &bad)) {
 		tell_unread(teller, offset, &bad);
 		return 1;
@@ -465,13 +501,14 @@ static void tell_wqes(struct teller *teller)
 	const struct raw *raw = teller->raw;
 	size_t at = 0;
 
-	teller->is_ring = looks_like_ring(raw);
+	teller->is_ring = looks_like_ring(raw->bytes, raw->size);
 	teller->transport = pick_transport(teller);
 	teller->ring.name = "send queue";
 	teller->ring.stride_bytes = UNIT;
 	if (teller->is_ring) {
 		teller->ring.count = (uint32_t)(raw->size / UNIT);
 		set_queue(teller);
+		at = count_wrapped(teller) * UNIT;
 	}
 	while (at + BSN_CTRL_SIZE <= raw->size)
 		at += tell_wqe(teller, at) * UNIT;
