@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The engine's and conformance's own test programs on the device, and what they heard of errors."""
 
+import json
+import pathlib
 import re
+import tempfile
 
 import tally
 from tools import last_line
 
-# They start a model by themselves, whatever device there is.
-MODEL_ONLY = {'bad_input_gone', 'bad_input_memory', 'providers'}
+# Those that start a model by themselves, whatever device there is; and one that is run apart.
+NOT_SO = {'bad_input_gone', 'bad_input_memory', 'providers', 'features'}
 QUICK = {'engine': {'operations', 'errors', 'datagrams'}, 'conformance': {'receive', 'cq'}}
 SECONDS = {'engine': 300, 'conformance': 900}
 LONGEST_REASON = 400
@@ -20,7 +23,7 @@ def programs(build, suite, quick):
     names = sorted(path.name[len(prefix):] for path in build.glob(f'tests/{suite}/{prefix}*')
                    if path.is_file())
     return [name for name in names
-            if name not in MODEL_ONLY and (not quick or name in QUICK[suite])]
+            if name not in NOT_SO and (not quick or name in QUICK[suite])]
 
 
 def reasons_of(out, err):
@@ -59,12 +62,20 @@ def rows_of(suite, program, out, err, status):
     return rows
 
 
-def run_suite(tools, suite, quick):
-    """Yields (program, rows, output)."""
-    for name in programs(tools.build, suite, quick):
-        status, out, err = tools.run(f'tests/{suite}/test_{suite}_{name}', seconds=SECONDS[suite],
-                                     BSN_TEST_DEVICE=tools.device, CMOCKA_MESSAGE_OUTPUT='TAP')
-        yield name, rows_of(suite, name, out, err, status), out
+def run_program(tools, suite, name, **environment):
+    """(its cases as rows, its output)"""
+    status, out, err = tools.run(f'tests/{suite}/test_{suite}_{name}', seconds=SECONDS[suite],
+                                 BSN_TEST_DEVICE=tools.device, CMOCKA_MESSAGE_OUTPUT='TAP',
+                                 **environment)
+    return rows_of(suite, name, out, err, status), out
+
+
+def run_features(tools):
+    """The same of the program that also writes what came of each feature on each path."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = pathlib.Path(folder) / 'features.json'
+        rows, out = run_program(tools, 'engine', 'features', BSN_TEST_FEATURES=str(file))
+        return rows, out, json.loads(file.read_text()) if file.exists() else None
 
 
 def run_killed_peer(tools):

@@ -173,6 +173,8 @@ def test_the_whole_of_it(bench):
     check(report['device']['name'] == 'mlx5_0' and report['made']['quick'], report['made'])
     outcomes = {(row['suite'], row['outcome']) for row in report['tests']}
     check(outcomes >= {('engine', 'pass'), ('conformance', 'pass'), ('device', 'pass')}, outcomes)
+    for path in 'direct', 'verbs':
+        check(report['features'][path]['RDMA WRITE'] == {'is': 'yes'}, report['features'])
     check(len(report['syndromes']) >= 16, report['syndromes'])
     check(all(row['heard'] == row['expected'] for row in report['syndromes']), report['syndromes'])
     ways = {'Bunsen', 'Bunsen on verbs', 'verbs', 'perftest'}

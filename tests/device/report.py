@@ -205,6 +205,21 @@ def tests_of(report):
             yield table(caption, ['program', 'case', 'why'], rows)
 
 
+def features_of(report):
+    """Each feature by each path that was tried."""
+    if not report['features']:
+        return
+    paths = [path for path, found in report['features'].items() if any(found.values())]
+    names = dict.fromkeys(name for path in paths for name in report['features'][path])
+    yield '<h2>Features</h2><p>What each path does on this device, found out by doing it.</p>'
+    rows = []
+    for name in names:
+        found = [report['features'][path].get(name, {}) for path in paths]
+        rows.append((name, *((': '.join(filter(None, (one.get('is', 'not tried'), one.get('why')))),
+                              'ok' if one.get('is') == 'yes' else 'skip') for one in found)))
+    yield table('', ['', *paths], rows)
+
+
 def syndromes_of(report):
     if not report['syndromes']:
         return
@@ -271,7 +286,8 @@ def cost_of(report):
 
 
 def page_of(report):
-    sections = [head_of, machine_of, tests_of, syndromes_of, latency_of, bandwidth_of, cost_of]
+    sections = [head_of, machine_of, tests_of, features_of, syndromes_of, latency_of, bandwidth_of,
+                cost_of]
     body = '\n'.join(part for section in sections for part in section(report))
     return ('<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
             f'<title>Bunsen: report of {esc(report["made"]["host"])}</title>'
