@@ -2,14 +2,13 @@
 /* Hexadecimal digits alone: lines of them, however they were grouped and broken. */
 #include "forms.h"
 
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "hex.h"
 #include "raw.h"
 
-#define BLOCK_MAX_BYTES (1u << 20) /* of one dump; what follows is another one */
+#define BLOCK_MAX_BYTES (2u << 20) /* of one dump, the longest send queue; then comes another one */
 #define WORDY_MIN_BYTES 16         /* of a line that has words, too */
 #define SILENT_BYTES    48         /* fewer bytes that are nothing are not told of */
 
@@ -54,11 +53,6 @@ static void swap_words(uint8_t *bytes, size_t size, unsigned group)
 		}
 }
 
-static bool is_digit(char c)
-{
-	return isxdigit((unsigned char)c);
-}
-
 /*
  * All digits of the joined lines, for those that were broken in the middle of a word: how many
  * bytes; the places become those of bytes. An offset has as many digits as the first one has.
@@ -78,10 +72,8 @@ static size_t read_joined(struct block *block, uint8_t *bytes)
 			c++;
 		} else if (*c == ':' && offset_digits && nibbles >= offset_digits) {
 			nibbles -= offset_digits;
-		} else if (is_digit(*c)) {
-			const unsigned value = (unsigned)strtoul((char[]){ *c, '\0' }, NULL, 16);
-
-			bytes[nibbles / 2] = (uint8_t)(bytes[nibbles / 2] << 4 | value);
+		} else if (hex_digit(*c) >= 0) {
+			bytes[nibbles / 2] = (uint8_t)(bytes[nibbles / 2] << 4 | hex_digit(*c));
 			nibbles++;
 		}
 	}

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "hex.h"
 
-#include <ctype.h>
 #include <string.h>
 
 #define SEPARATORS " \t,;{}()[]'\""
@@ -52,16 +51,6 @@ bool hex_is_likely(const char *text, size_t len)
 	return false;
 }
 
-static bool is_digit(char c)
-{
-	return isxdigit((unsigned char)c);
-}
-
-static unsigned digit_value(char c)
-{
-	return c <= '9' ? (unsigned)(c - '0') : (unsigned)((c | 0x20) - 'a') + 10;
-}
-
 /* The next word from `at` on, or NULL at the end. Returns where to go on. */
 static const char *next_word(const char *at, struct word *word)
 {
@@ -74,10 +63,10 @@ static const char *next_word(const char *at, struct word *word)
 	if ((at[0] == '0' || at[0] == '\\') && (at[1] | 0x20) == 'x')
 		at += 2;
 	word->begin = at;
-	while (is_digit(*at))
+	while (hex_digit(*at) >= 0)
 		at++;
 	word->end = at;
-	if (*at == ':' && at - word->begin == 2 && is_digit(at[1])) {
+	if (*at == ':' && at - word->begin == 2 && hex_digit(at[1]) >= 0) {
 		word->digits = 2; /* 00:11:22 */
 		return at + 1;
 	}
@@ -168,7 +157,7 @@ static uint64_t word_value(const struct word *word)
 	uint64_t value = 0;
 
 	for (const char *c = word->begin; c < word->end; c++)
-		value = value << 4 | digit_value(*c);
+		value = value << 4 | (unsigned)hex_digit(*c);
 	return value;
 }
 
@@ -207,8 +196,8 @@ static void read_digits(const struct hex_row *row, uint8_t *bytes)
 	for (const char *c = row->begin; c < row->end && nibbles < 2 * row->count; c++) {
 		if ((c[0] == '0' || c[0] == '\\') && (c[1] | 0x20) == 'x')
 			c++; /* 0x, \x */
-		else if (is_digit(*c)) {
-			bytes[nibbles / 2] = (uint8_t)(bytes[nibbles / 2] << 4 | digit_value(*c));
+		else if (hex_digit(*c) >= 0) {
+			bytes[nibbles / 2] = (uint8_t)(bytes[nibbles / 2] << 4 | hex_digit(*c));
 			nibbles++;
 		}
 	}

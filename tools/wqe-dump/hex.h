@@ -7,6 +7,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/** hex_digit() - the value of a digit, or -1 */
+static inline int hex_digit(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	c |= 0x20;
+	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
 /** struct hex_row - the bytes of one line */
 struct hex_row {
 	unsigned count; /* bytes; 0: the line has none */

@@ -9,6 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "hex.h"
+
 #define READ_BYTES   (256u << 10) /* small enough to stay in the cache */
 #define JUDGED_BYTES 4096         /* by these input_is_binary() judges */
 
@@ -137,21 +139,14 @@ static long find_end(struct input *input, size_t from, bool *has_newline)
 	}
 }
 
-static int hex_value(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
-
 /* Undoes =XX in place. */
 static size_t decode_mail(char *text, size_t len)
 {
 	size_t out = 0;
 
 	for (size_t i = 0; i < len; i++) {
-		const int high = i + 2 < len && text[i] == '=' ? hex_value(text[i + 1]) : -1;
-		const int low = high >= 0 ? hex_value(text[i + 2]) : -1;
+		const int high = i + 2 < len && text[i] == '=' ? hex_digit(text[i + 1]) : -1;
+		const int low = high >= 0 ? hex_digit(text[i + 2]) : -1;
 
 		if (low >= 0) {
 			text[out++] = (char)(high << 4 | low);
