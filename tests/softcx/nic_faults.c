@@ -74,7 +74,7 @@ static void expect_nothing(void)
 	assert_false(rig_poll(&rig.cq[0], &cqe));
 }
 
-static void expect_in_trace(const char *text)
+static const char *read_trace(void)
 {
 	static char all[1 << 16];
 	int fd = open(trace_path, O_RDONLY);
@@ -83,6 +83,13 @@ static void expect_in_trace(const char *text)
 	close(fd);
 	assert_true(len >= 0);
 	all[len] = 0;
+	return all;
+}
+
+static void expect_in_trace(const char *text)
+{
+	const char *all = read_trace();
+
 	if (!strstr(all, text))
 		fail_msg("'%s' is not in:\n%s", text, all);
 }
@@ -330,6 +337,33 @@ static void a_queue_that_was_reset_repeats_nothing(void **state)
 	expect_in_trace("the record has not moved");
 }
 
+/* With retries and delays, and to the last byte of each CQE: their timestamps are virtual time. */
+static void a_passive_run_is_the_same_each_time(void **state)
+{
+	static char trace[1 << 16];
+	static uint8_t cqes[sizeof(rig.cq[0].buf)];
+
+	for (unsigned again = 0; again < 2; again++) {
+		struct bsn_cqe cqe;
+
+		start("every=3 drop; every=5 delay 100; nth=11 rnr; nth=19 fail 0x13 0x88");
+		for (unsigned i = 0; i < 20; i++) {
+			write_once();
+			for (unsigned k = 0; k < 4; k++)
+				cx_step(rig.hca, 0);
+			assert_true(rig_poll(&rig.cq[0], &cqe));
+		}
+		assert_int_equal(cqe.as.err.syndrome, BSN_SYNDROME_FLUSHED);
+		if (again)
+			break;
+		strcpy(trace, read_trace());
+		memcpy(cqes, rig.cq[0].buf, sizeof(cqes));
+		stop(state);
+	}
+	assert_string_equal(read_trace(), trace);
+	assert_memory_equal(rig.cq[0].buf, cqes, sizeof(cqes));
+}
+
 static void the_trace_says_what_happens(void **state)
 {
 	struct rig_wqe wqe;
@@ -365,6 +399,7 @@ int main(void)
 		TEST(doorbells_are_compared_with_record_and_ring),
 		TEST(a_record_may_be_read_before_its_doorbell),
 		TEST(a_queue_that_was_reset_repeats_nothing),
+		TEST(a_passive_run_is_the_same_each_time),
 		TEST(the_trace_says_what_happens),
 #undef TEST
 	};

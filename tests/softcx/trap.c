@@ -282,7 +282,7 @@ static void each_store_is_one_report(void **state)
 			fail_msg("%s: %u reports", s->name, calls);
 		for (unsigned c = 0; c < calls; c++) {
 			assert_int_equal(seen[c].page, 1);
-			assert_memory_equal(memory + seen[c].offset - BLOCK, seen[c].data,
+			assert_memory_equal(&memory[seen[c].offset - BLOCK], seen[c].data,
 					    s->stores == 1 ? seen[c].size : 0);
 		}
 	}
