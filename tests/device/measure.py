@@ -121,10 +121,11 @@ def iterations(plan, test, size):
 def measure(tools, peer, plan, test, problems):
     """Rows of the report: each way of each operation and size; the ways take turns."""
     rows = []
+    ways = [way for way in WAYS if tools.is_direct or way[2] != 'dv']
     for op, size in plan[test]:
-        results = {way: [] for way in WAYS}
+        results = {way: [] for way in ways}
         for _ in range(plan['rounds']):
-            for way in WAYS:
+            for way in ways:
                 request = request_of(way, test, op, size, iterations(plan, test, size))
                 try:
                     results[way].append(measure_once(tools, peer, request))

@@ -37,6 +37,7 @@ class Tools:
     def __init__(self, build, device=None):
         self.build = pathlib.Path(build)
         self.device = device
+        self.is_direct = True  # driven by libmlx5
         self.gid_index = None  # where perftest must be told
         self.started = []
 
