@@ -28,33 +28,38 @@ static const char *kernel_text(uint32_t status)
 /* How many bytes a text begins with that are these words and no longer ones; 0: it does not. */
 static size_t match_text(const char *text, const char *words)
 {
-	const size_t len = strlen(words);
+	size_t len;
 
+	if ((*text | 0x20) != (*words | 0x20))
+		return 0;
+	len = strlen(words);
 	if (strncasecmp(text, words, len) || isalnum((unsigned char)text[len]) || text[len] == '_')
 		return 0;
 	return len;
 }
 
-/* The name may lack its prefix, or have the kernel's. */
-static size_t match_name(const char *text, uint32_t status)
+/* Bytes before the name: none, or what begins all of libibverbs' or of the kernel's names. */
+static size_t prefix_len(const char *text)
+{
+	if (!strncmp(text, "IBV_WC_", strlen("IBV_WC_")))
+		return strlen("IBV_WC_");
+	return !strncmp(text, "IB_WC_", strlen("IB_WC_")) ? strlen("IB_WC_") : 0;
+}
+
+static size_t match_name(const char *text, size_t prefix, uint32_t status)
 {
 	const char *name = match_status_name(status);
-	const size_t prefix = strlen("IBV_WC_");
-	size_t used = 0;
+	const size_t len = name ? match_text(text + prefix, name + strlen("IBV_WC_")) : 0;
 
-	if (!name)
-		return 0;
-	if (!strncmp(text, "IBV_WC_", prefix))
-		used = prefix;
-	else if (!strncmp(text, "IB_WC_", prefix - 1))
-		used = prefix - 1;
-	return match_text(text + used, name + prefix) ? used + strlen(name + prefix) : 0;
+	return len ? prefix + len : 0;
 }
 
 struct number status_at(const char *text, size_t *len)
 {
+	const size_t prefix = prefix_len(text);
+
 	for (uint32_t status = 0; status <= IBV_WC_TM_RNDV_INCOMPLETE; status++) {
-		*len = match_name(text, status);
+		*len = isupper((unsigned char)*text) ? match_name(text, prefix, status) : 0;
 		if (!*len)
 			*len = match_text(text, ibv_wc_status_str((enum ibv_wc_status)status));
 		if (!*len)
