@@ -68,6 +68,10 @@ static void tell_entry(struct live *live, struct look *look, uint32_t index, con
 	add_text(record, "queue", look->ring.name);
 	record_add_number(record, "queue_number", look->published.queue.number);
 	record_add_number(record, "slot", record->slot);
+	if (look->ring.producer.is_known)
+		record_add_number(record, "producer", look->ring.producer.value);
+	if (look->ring.consumer.is_known)
+		record_add_number(record, "consumer", look->ring.consumer.value);
 	add_text(record, "state", state);
 	tell_record(live, record);
 }

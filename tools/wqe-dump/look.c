@@ -228,7 +228,7 @@ static int look_at_send(struct look *look, bool goes_on)
 		err = read_send(look, &after);
 	if (err)
 		return err;
-	if (is_before(after.producer, before.producer))
+	if (is_before(after.producer, before.producer) || is_before(after.start, before.start))
 		return be_torn(look, "it was reset meanwhile");
 	drop_overwritten(look, &after);
 	look->done_end = widen(after.producer, after.done) + 1;
@@ -269,7 +269,8 @@ static int look_at_recv(struct look *look, bool goes_on)
 		err = read_value(look, q->producer, &head_after, sizeof(head_after));
 	if (err)
 		return err;
-	if (is_before(head_after, head) || !is_stable(look, 0, look->end - look->first))
+	if (is_before(head_after, head) || is_before(tail_after, tail) ||
+	    !is_stable(look, 0, look->end - look->first))
 		return be_torn(look, "it was written to while it was read");
 	if (is_before(look->first, tail_after))
 		drop(look, is_before(look->end, tail_after) ? look->end : tail_after);
@@ -330,7 +331,7 @@ static int look_at_shared(struct look *look)
 		return be_torn(look, "it was used while it was read");
 	if (!follow_free_list(look, &after))
 		return be_torn(look, "its list of free WQEs has no end: it was damaged");
-	look->ring.producer = KNOWN(after.posted);
+	look->ring.producer = KNOWN(after.first_free); /* a slot: the list has no order */
 	return 0;
 }
 
