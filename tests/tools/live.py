@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What wqe-dump sees of a running process and of its core file.
 
-usage: live.py WQE_DUMP LIVE_PROGRAM [LIBBUNSEN LIBBUNSEN_STATIC]
+usage: live.py WQE_DUMP LIVE_PROGRAM SCHEMA [LIBBUNSEN LIBBUNSEN_STATIC]
 """
 
 import contextlib
@@ -20,7 +20,7 @@ import tempfile
 import corefile
 from harness import DEADLINE_S, check, main
 
-DUMP, PROGRAM, *LIBRARIES = sys.argv[1:]  # libraries with sanitizers need programs with them
+DUMP, PROGRAM, SCHEMA, *LIBRARIES = sys.argv[1:]  # libraries with sanitizers need programs with them
 UNIT, UNITS, SGES = 16, 1024, 3  # as in live_program.c
 
 
@@ -76,7 +76,7 @@ def complains(text, *args, status=1):
 
 
 def of(report, queue, kind=None):
-    return [record for record in report['records'] if record['fields'].get('queue') == queue and
+    return [record for record in report['records'] if record.get('ring') == queue and
             kind in (None, record['kind'])]
 
 
@@ -95,7 +95,7 @@ def is_write(program, record):
         check(fields[f'{at}.addr'] == program.source + n * UNIT + i, record)
         check(fields[f'{at}.byte_count'] == 1 + (n + i) % UNIT, record)
     check(f'data[{count}].addr' not in fields and fields['ctrl.ds'] == 2 + count, record)
-    check(fields['slot'] == record['wqe_index'] % 64, record)
+    check(record['slot'] == record['wqe_index'] % 64, record)
     return n
 
 
@@ -134,7 +134,7 @@ def test_completions_that_nobody_polled(bench):
     cqes = of(report, 'completion queue', 'cqe')
     check([record['wqe_index'] for record in cqes] ==
           [record['wqe_index'] for record in of(report, 'send queue')], report)
-    check([record['fields']['slot'] for record in cqes] == [5, 6, 7], report)
+    check([record['slot'] for record in cqes] == [5, 6, 7], report)
     check(states(report, 'completion queue') == ['not polled'] * 3, report)
     program.do('poll')
     complains('nothing in the 7 queues', '-p', program.pid)
@@ -146,7 +146,7 @@ def test_a_completion_queue_that_came_round(bench):
         program.do('write 10', 'ring', 'step', 'poll')
     program.do('write 4', 'ring', 'step')
     report = look('-p', program.pid)
-    slots = [record['fields']['slot'] for record in of(report, 'completion queue')]
+    slots = [record['slot'] for record in of(report, 'completion queue')]
     check(slots == [520 % 512 + i for i in range(4)], report)
 
 
@@ -156,7 +156,7 @@ def test_receives(bench):
     report = look('-p', program.pid)
     for queue, slots in (('receive queue', [0, 1, 2]), ('shared receive queue', [0, 1])):
         records = of(report, queue, 'wqe')
-        check([record['fields']['slot'] for record in records] == slots, report)
+        check([record['slot'] for record in records] == slots, report)
         for record in records:
             check(record['fields']['data.addr'] == program.target, record)
             check(record['fields']['data.byte_count'] == 64, record)
@@ -169,7 +169,7 @@ def test_one_qp(bench):
     report = look('-p', program.pid, '--qp', hex(program.qp))
     check(numbers(program, report) == [0, 1] and len(report['records']) == 2, report)
     report = look('-p', program.pid, '--qp', program.peer)
-    check([record['fields']['queue'] for record in report['records']] == ['receive queue'], report)
+    check([record['ring'] for record in report['records']] == ['receive queue'], report)
     complains(f'lists no QP 0xabc, but 0x{program.qp:x}, 0x{program.peer:x}', '-p', program.pid,
               '--qp', '0xabc')
 
@@ -293,8 +293,8 @@ def test_follow(bench):
     check(rest.startswith('\n], "unread": [') and 'has ended' in errors, rest + errors)
     report = {'records': records}
     check(numbers(program, report) == list(range(8)), report)
-    check([r['fields']['slot'] for r in of(report, 'completion queue')] == list(range(7)), report)
-    check([r['fields']['slot'] for r in of(report, 'shared receive queue')] == [0, 1], report)
+    check([r['slot'] for r in of(report, 'completion queue')] == list(range(7)), report)
+    check([r['slot'] for r in of(report, 'shared receive queue')] == [0, 1], report)
     check(states(report, 'send queue')[0] == 'outstanding', report)
     check(states(report, 'send queue')[-1] == 'outstanding', report)
 
@@ -457,6 +457,32 @@ def busy(bench):
 def without_place(report):
     return [{key: value for key, value in record.items() if key not in ('file', 'source')}
             for record in report['records']]
+
+
+def test_json_is_as_its_schema_says(bench):
+    try:
+        import jsonschema  # pylint: disable=import-outside-toplevel
+    except ImportError:
+        return 'SKIP jsonschema is not installed: tools/setup --tests'
+    validator = jsonschema.Draft7Validator(json.loads(pathlib.Path(SCHEMA).read_text()))
+    program = busy(bench)
+    program.do('bad', 'step', 'poll')
+    wrong = [error.message for error in validator.iter_errors(look('-p', program.pid))]
+    check(not wrong, wrong)
+    return None
+
+
+def test_each_way_to_print_it(bench):
+    program = busy(bench)
+    count = len(look('-p', program.pid)['records'])
+    brief = run('--brief', '-p', program.pid).stdout.splitlines()
+    check(len(brief) == count and brief[-1].endswith('  posted'), brief)
+    check(sum(line.endswith('  not rung') for line in brief) == 1, brief)
+    text = run('-p', program.pid).stdout
+    check(text.count('of a send queue of 64 slots') == 6 and 'outstanding' in text, text)
+    page = run('--html', '-p', program.pid).stdout
+    for words in (f'send queue 0x{program.qp:x}', 'producer at slot 14', 'shared receive queue'):
+        check(words in page, f'{words}: {page}')
 
 
 def test_a_core_file_says_the_same(bench):

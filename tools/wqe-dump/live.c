@@ -65,9 +65,7 @@ static void tell_entry(struct live *live, struct look *look, uint32_t index, con
 {
 	record->ring = &look->ring;
 	record->slot = index & (look->ring.count - 1);
-	add_text(record, "queue", look->ring.name);
-	record_add_number(record, "queue_number", look->published.queue.number);
-	record_add_number(record, "slot", record->slot);
+	record_add_number(record, "ring_number", look->published.queue.number);
 	if (look->ring.producer.is_known)
 		record_add_number(record, "producer", look->ring.producer.value);
 	if (look->ring.consumer.is_known)

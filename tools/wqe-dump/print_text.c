@@ -219,8 +219,11 @@ static void print_all(struct sink *sink, const struct record *record)
 
 	(void)sink;
 	print_head(record);
-	printf("\n  read as %s%s%s\n", record->source, record->wqe ? ", transport " : "",
+	printf("\n  read as %s%s%s", record->source, record->wqe ? ", transport " : "",
 	       record->wqe ? record_transport_name(record->transport) : "");
+	if (record->ring)
+		printf(", of a %s of %u slots", record->ring->name, record->ring->count);
+	putchar('\n');
 	print_partner(record);
 	record_walk(record, print_row, &at);
 	if (record->wqe)

@@ -117,6 +117,14 @@ static void add_cqe(struct text *text, const struct bsn_cqe *cqe)
 		add(text, "  %u B", cqe->as.resp.byte_count);
 }
 
+/* Of an entry of a queue in use: whether it is outstanding, polled, … */
+static void add_state(struct text *text, const struct record *record)
+{
+	for (unsigned i = 0; i < record->field_count; i++)
+		if (!strcmp(record->fields[i].name, "state"))
+			add(text, "  %s", record->fields[i].text);
+}
+
 void summary_write(const struct record *record, char *text)
 {
 	struct text out = { .begin = text };
@@ -132,6 +140,8 @@ void summary_write(const struct record *record, char *text)
 		add_cqe(&out, record->cqe);
 	else
 		add_error(&out, record);
+	if (record->ring)
+		add_state(&out, record);
 }
 
 void summary_place(const struct record *record, char *text)
