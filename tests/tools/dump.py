@@ -131,8 +131,8 @@ def rows(data, size=16):
 
 
 def words(row, size, fmt='{}', order='big'):
-    return [fmt.format(f'{int.from_bytes(row[at:at + size], order):0{2 * size}x}')
-            for at in range(0, len(row), size)]
+    return [fmt.format(f'{int.from_bytes(word, order):0{2 * len(word)}x}')
+            for word in rows(row, size)]
 
 
 def ascii_of(row):
@@ -152,9 +152,8 @@ def xxd(row, at):
     return f'{at:08x}: {" ".join(words(row, 2)):<39}  {ascii_of(row)}'
 
 
-def broken(width):
-    return lambda data: '\n'.join(rows(by_rows(lambda row, _: ' '.join(words(row, 4)))(data)
-                                       .replace('\n', ' '), width))
+def broken(width, shape='dwords'):
+    return lambda data: '\n'.join(rows(SHAPES[shape](data).replace('\n', ' '), width))
 
 
 def quoted_printable(data):
@@ -175,6 +174,7 @@ SHAPES = {
     'quadwords': by_rows(lambda row, _: ' '.join(words(row, 8))),
     'bytes': by_rows(lambda row, _: ' '.join(words(row, 1))),
     'bytes, 0x, commas': by_rows(lambda row, _: ', '.join(words(row, 1, '0x{}'))),
+    'bytes, offset': by_rows(lambda row, at: f'{at:04x}: ' + ' '.join(words(row, 1))),
     'bytes, colons': by_rows(lambda row, _: ':'.join(words(row, 1))),
     'bytes of Python': lambda data: "b'" + ''.join(words(data, 1, '\\x{}')) + "'",
     'bytes, 32 a line': by_rows(lambda row, _: ' '.join(words(row, 1)), 32),
@@ -185,6 +185,8 @@ SHAPES = {
     'one string': lambda data: data.hex(),
     'one string, 0x': lambda data: '0x' + data.hex(),
     'xxd': by_rows(xxd),
+    'xxd -g4 -c10': by_rows(lambda row, at: f'{at:08x}: {" ".join(words(row, 4)):<23}  ' +
+                            ascii_of(row), 10),
     'xxd -p': by_rows(lambda row, _: row.hex(), 30),
     'hexdump -C': by_rows(hexdump_c),
     'hexdump': by_rows(lambda row, at: f'{at:07x} ' + ' '.join(words(row, 2, order='little'))),
@@ -200,6 +202,7 @@ SHAPES = {
     'no newline, carriage returns': lambda data: SHAPES['dwords'](data).replace('\n', '\r\n'),
     'quoted-printable': quoted_printable,
     **{f'broken after {width}': broken(width) for width in (7, 10, 13, 22, 31)},
+    'offsets, broken after 21': broken(21, 'bytes, offset'),
 }
 
 # CQEs, WQEs of each transport that tells, one with inline data, one longer than a basic block.
@@ -226,6 +229,12 @@ def test_what_bytes_are(_bench):
         check(record['kind'] == 'wqe' and record['raw'] == golden(name).hex(), record)
         record = only(text, '--transport', transport.lower())
         check(record['transport'] == transport and record['raw'] == golden(name).hex(), record)
+
+
+def test_cqes_of_128_bytes(_bench):
+    """Whose first halves are empty: they are no CQEs of 64 bytes that were never written."""
+    records = dump((bytes(64) + golden('cqe_req')) * 4)['records']
+    check([len(record['raw']) for record in records] == [256] * 4, records)
 
 
 def test_transport_guessed(_bench):
@@ -394,6 +403,10 @@ def test_brief(_bench):
     out = run(send_ring(16, 0), '--brief').stdout.decode().splitlines()
     check(len(out) == len(dump(send_ring(16, 0))['records']), out)
     check('RDMA_WRITE' in ''.join(out) and 'rkey' in ''.join(out), out)
+    out = run('\n'.join(libmlx5()), '--brief').stdout.decode()
+    check(out.count('\n') == 1, out)
+    for text in 'QP 0xc7', '#292', 'syndrome 0x13 REMOTE_ACCESS', 'vendor 0x88', 'refused':
+        check(text in out, f'{text} is not in {out}')
 
 
 def test_findings(_bench):
@@ -457,9 +470,13 @@ def test_page(_bench):
 
 
 def test_page_of_a_log(_bench):
-    """No ring, and text that would be markup."""
-    log = '\n'.join(['<b>&"', *libmlx5('<script>: ')])
-    check(Page(page_of(log)).ids == ['r1'], 'one error')
+    """No ring, and names that would be markup."""
+    with tempfile.TemporaryDirectory() as folder:
+        log = pathlib.Path(folder, '<a id="x">&lt;.log')
+        log.write_text('\n'.join(libmlx5()))
+        text = page_of('', str(log))
+    check(Page(text).ids == ['r1'], 'one error')
+    check('&lt;a id=&quot;x&quot;&gt;&amp;lt;.log' in text, text)
 
 
 def test_page_of_completions(_bench):
@@ -556,7 +573,7 @@ def test_long_lines(_bench):
 
 def test_a_ring_in_one_line(_bench):
     ring = send_ring(1 << 15, 0)
-    for text in ring.hex(), ' '.join(words(ring[:1 << 20], 4)):
+    for text in ring.hex(), ' '.join(words(ring, 4)), ' '.join(words(ring[:1 << 20], 1)):
         check(len(text) > 1 << 20, 'more than a megabyte')
         count = len(text.replace(' ', '')) // 128
         check(len(dump(text)['records']) > count // 4, 'the whole ring')

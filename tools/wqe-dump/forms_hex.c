@@ -9,8 +9,9 @@
 #include "raw.h"
 
 #define BLOCK_MAX_BYTES (2u << 20) /* of one dump, the longest send queue; then comes another one */
-#define WORDY_MIN_BYTES 16         /* of a line that has words, too */
-#define SILENT_BYTES    48         /* fewer bytes that are nothing are not told of */
+#define TEXT_MAX_BYTES  (6 * BLOCK_MAX_BYTES) /* "0x00, " */
+#define WORDY_MIN_BYTES 16                    /* of a line that has words, too */
+#define SILENT_BYTES    48                    /* fewer bytes that are nothing are not told of */
 
 /* A dump so far. */
 struct block {
@@ -24,8 +25,10 @@ struct block {
 	size_t text_place_count;
 	unsigned group; /* bytes of a word */
 	bool has_offset, is_octal, is_squeezed;
-	bool is_swapped;     /* as the tools print it that have such offsets */
-	uint64_t offset;     /* of the first row */
+	bool is_torn;    /* lines were broken within words or offsets: only the text has it all */
+	bool is_swapped; /* as the tools print it that have such offsets */
+	uint64_t offset; /* of the first row */
+	unsigned offset_digits;
 	struct hex_row last; /* the row before, and its bytes */
 	uint8_t last_bytes[32];
 };
@@ -53,6 +56,14 @@ static void swap_words(uint8_t *bytes, size_t size, unsigned group)
 		}
 }
 
+/* Of the offset that a text begins with and that a colon ends; 0: there is none. */
+static size_t count_offset_digits(const char *text)
+{
+	const size_t digits = strspn(text, "0123456789abcdefABCDEF");
+
+	return text[digits] == ':' ? digits : 0;
+}
+
 /*
  * All digits of the joined lines, for those that were broken in the middle of a word: how many
  * bytes; the places become those of bytes. An offset has as many digits as the first one has.
@@ -61,8 +72,7 @@ static size_t read_joined(struct block *block, uint8_t *bytes)
 {
 	struct raw_place *place = block->text_places, *end = place + block->text_place_count;
 	const char *text = block->text;
-	const size_t first = strspn(text, "0123456789abcdefABCDEF");
-	const size_t offset_digits = text[first] == ':' ? first : 0;
+	const size_t offset_digits = count_offset_digits(text);
 	size_t nibbles = 0;
 
 	for (const char *c = text; *c; c++) {
@@ -101,6 +111,7 @@ static void try_joined(const struct scan_attr *attr, struct block *block, int sc
 {
 	uint8_t *bytes = block->text ? malloc(block->text_len / 2 + 1) : NULL;
 	enum raw_kind kind;
+	bool is_whole; /* and nothing but bytes */
 	size_t size;
 	int joined;
 
@@ -108,7 +119,8 @@ static void try_joined(const struct scan_attr *attr, struct block *block, int sc
 		return;
 	size = read_joined(block, bytes);
 	joined = raw_score(attr, bytes, size, &kind);
-	if (joined > score || (joined > 0 && size > block->size && !block->has_offset)) {
+	is_whole = !block->has_offset || count_offset_digits(block->text);
+	if (joined > score || (joined > 0 && size > block->size && is_whole)) {
 		free(block->bytes);
 		free(block->places);
 		block->bytes = bytes;
@@ -233,6 +245,8 @@ static bool continues(struct block *block, const struct hex_row *row)
 	if (!row->has_offset || !block->has_offset)
 		return row->is_pure || !block->size || row->group == block->group;
 	offset = offset_of(block, row) - block->offset;
+	if (block->is_torn && block->text)
+		return offset;
 	if (block->is_squeezed && !fill_squeezed(block, offset))
 		return false;
 	if (offset < block->size && block->size - offset < block->last.count)
@@ -240,9 +254,16 @@ static bool continues(struct block *block, const struct hex_row *row)
 	return offset == block->size;
 }
 
+/* Not the end of a word, an offset in the middle, the end of an offset. */
+static bool is_whole_row(const struct block *block, const struct hex_row *row)
+{
+	return row->is_pure && (!block->has_offset || !row->has_offset ||
+				row->offset_digits >= block->offset_digits);
+}
+
 static bool is_full(const struct block *block)
 {
-	return block->size >= BLOCK_MAX_BYTES || block->text_len >= 2 * BLOCK_MAX_BYTES;
+	return block->size >= BLOCK_MAX_BYTES || block->text_len >= TEXT_MAX_BYTES;
 }
 
 static void add_row(struct block *block, const struct line *line, const struct hex_row *row,
@@ -252,6 +273,7 @@ static void add_row(struct block *block, const struct line *line, const struct h
 	if (!block->place_count) {
 		block->has_offset = row->has_offset;
 		block->offset = row->offset;
+		block->offset_digits = row->offset_digits;
 	}
 	if (row->group > block->group)
 		block->group = row->group;
@@ -280,6 +302,7 @@ static enum form_answer feed_hex(struct scan *scan, const struct line *line, voi
 	struct block *block = state;
 	uint8_t bytes[HEX_ROW_MAX];
 	struct hex_row row;
+	bool has_row;
 
 	if (block->place_count && is_end(block, line)) {
 		finish(scan, block);
@@ -289,12 +312,14 @@ static enum form_answer feed_hex(struct scan *scan, const struct line *line, voi
 		block->is_squeezed = true;
 		return FORM_MORE;
 	}
-	if (!hex_row_read(line->text, &row, bytes) ||
-	    !(row.is_pure || row.count >= WORDY_MIN_BYTES)) {
-		if ((block->text || !block->place_count) && is_digits(line)) {
-			add_text(block, line);
-			return FORM_MORE;
-		}
+	has_row = hex_row_read(line->text, &row, bytes);
+	if (!(has_row && is_whole_row(block, &row)) && (block->text || !block->place_count) &&
+	    is_digits(line)) {
+		add_text(block, line);
+		block->is_torn = true;
+		return FORM_MORE;
+	}
+	if (!has_row || !(row.is_pure || row.count >= WORDY_MIN_BYTES)) {
 		finish(scan, block);
 		return FORM_OVER;
 	}

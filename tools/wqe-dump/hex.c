@@ -179,6 +179,7 @@ static void take_offset(struct run *run, struct hex_row *row)
 	if (before->has_colon || before->digits >= 6) {
 		row->has_offset = before->digits != 0;
 		row->offset = word_value(before);
+		row->offset_digits = before->digits;
 		row->is_swapped = before->digits == 7 && !before->has_colon && run->digits > 2;
 	} else if (begins_with_offset(run)) {
 		row->has_offset = true;

@@ -24,6 +24,7 @@ struct hex_row {
 	bool is_swapped; /* by its offset it is of a tool that prints words of the host */
 	bool is_pure;    /* the line has nothing else */
 	uint64_t offset;
+	unsigned offset_digits;
 	const char *begin; /* of the digits in the text */
 	const char *end;
 };

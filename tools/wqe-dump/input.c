@@ -109,14 +109,6 @@ int input_is_binary(struct input *input)
 	return odd * 10 > judged;
 }
 
-/* Where to cut a line that fills the buffer: behind its last blank, so that no word is torn. */
-static size_t cut_long(const struct input *input)
-{
-	const char *blank = memrchr(input->buffer, ' ', input->end);
-
-	return blank && blank > input->buffer ? (size_t)(blank - input->buffer) + 1 : input->end;
-}
-
 /* How many bytes the line at `begin` has, its end not counted; or -errno. */
 static long find_end(struct input *input, size_t from, bool *has_newline)
 {
@@ -135,7 +127,7 @@ static long find_end(struct input *input, size_t from, bool *has_newline)
 		if (got < 0)
 			return got;
 		if (!got) /* a line that fills the buffer, or the last one, which has no end */
-			return (long)(input->is_at_end ? there : cut_long(input));
+			return (long)there;
 	}
 }
 
@@ -194,10 +186,10 @@ static long join_mail(struct input *input, long len, bool *has_newline)
 	return len;
 }
 
-/* Ends the text of a line with a NUL, without its carriage return, or the blank that it was cut at. */
-static void close_line(struct line *line, bool is_whole)
+/* Ends the text of a line with a NUL, without its carriage return. */
+static void close_line(struct line *line)
 {
-	if (line->len && line->text[line->len - 1] == (is_whole ? '\r' : ' '))
+	if (line->len && line->text[line->len - 1] == '\r')
 		line->len--;
 	line->text[line->len] = '\0';
 }
@@ -236,7 +228,7 @@ int input_next(struct input *input, struct line *line)
 			       .number = number };
 	input->begin += (size_t)len + has_newline;
 	input->number += has_newline;
-	close_line(line, has_newline || input->is_at_end);
+	close_line(line);
 	if (strip_encoded_end(line))
 		input->is_mail = true;
 	if (input->is_mail)

@@ -124,9 +124,7 @@ static int tell_count(const struct scan *scan, int err)
 	if (scan_count(scan))
 		return WQE_DUMP_FOUND;
 	if (!scan_unread_count(scan) || options.json)
-		fprintf(stderr,
-			"wqe-dump: nothing found: no CQE, no WQE and no error of any form that "
-			"--help names\n");
+		fprintf(stderr, "wqe-dump: nothing found: no CQE, no WQE, no error\n");
 	return WQE_DUMP_NOTHING;
 }
 

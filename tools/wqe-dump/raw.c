@@ -142,20 +142,14 @@ static size_t ctrl_size_bb(const struct bsn_ctrl *ctrl)
 /* Points for a WQE, and how many basic blocks it has. */
 static int judge_wqe(const uint8_t *bytes, size_t size, size_t *count_bb)
 {
-	struct bsn_ctrl ctrl, next;
+	struct bsn_ctrl ctrl;
 	unsigned odd = 0;
-	int points;
 
 	*count_bb = 1;
 	if (!read_ctrl(bytes, size, &ctrl) || guess_transport(bytes, size, &odd) < 0)
 		return IMPLAUSIBLE;
 	*count_bb = ctrl_size_bb(&ctrl);
-	points = (odd ? 1 : 4) + (ctrl.qpn ? 1 : -1);
-	if (size > *count_bb * UNIT &&
-	    read_ctrl(bytes + *count_bb * UNIT, size - *count_bb * UNIT, &next) &&
-	    next.qpn == ctrl.qpn && (uint16_t)(next.wqe_index - ctrl.wqe_index) == *count_bb)
-		points += 3;
-	return points;
+	return (odd ? 1 : 4) + (ctrl.qpn ? 1 : -1);
 }
 
 /* Whether slots and indices agree, so that the bytes are a whole send queue. */
@@ -455,24 +449,6 @@ static bool begins_in(const struct teller *teller, const uint8_t *bytes, size_t 
 	       ctrl.wqe_index % teller->ring.count == slot;
 }
 
-/* How many slots at the beginning are the rest of a WQE that begins at the end. */
-static size_t count_wrapped(const struct teller *teller)
-{
-	const size_t count = teller->ring.count;
-	const size_t most_bb = (BSN_WQE_MAX_DS + BSN_BB_DS - 1) / BSN_BB_DS;
-	struct bsn_ctrl ctrl;
-
-	for (size_t back = 1; back < most_bb && back < count; back++) {
-		const uint8_t *bytes = teller->raw->bytes + (count - back) * UNIT;
-
-		if (!begins_in(teller, bytes, count - back))
-			continue;
-		bsn_ctrl_decode(&ctrl, bytes);
-		return ctrl_size_bb(&ctrl) > back ? ctrl_size_bb(&ctrl) - back : 0;
-	}
-	return 0;
-}
-
 /* One WQE; returns how many basic blocks it has. */
 static size_t tell_wqe(struct teller *teller, size_t offset)
 {
@@ -485,7 +461,7 @@ static size_t tell_wqe(struct teller *teller, size_t offset)
 	if (is_zero(copy, size < UNIT ? size : UNIT))
 		return 1;
 	if (teller->is_ring && !begins_in(teller, copy, offset / UNIT))
-		return 1; /* what an older one left */
+		return 1; /* the end of one that goes round, or what an older one left */
 	if (bsn_wqe_walk(copy, size, teller->transport, &wqe, &bad)) {
 		tell_unread(teller, offset, &bad);
 		return 1;
@@ -508,7 +484,6 @@ static void tell_wqes(struct teller *teller)
 	if (teller->is_ring) {
 		teller->ring.count = (uint32_t)(raw->size / UNIT);
 		set_queue(teller);
-		at = count_wrapped(teller) * UNIT;
 	}
 	while (at + BSN_CTRL_SIZE <= raw->size)
 		at += tell_wqe(teller, at) * UNIT;
