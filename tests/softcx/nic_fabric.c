@@ -13,12 +13,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
-#include "nic/state.h"
+#include "nic/transport.h"
 #include "rig.h"
 
 static char fabric[32];
@@ -215,6 +216,79 @@ static void a_killed_process_times_out(void **state)
 	assert_true(rig_poll(&rig.cq[0], &cqe));
 	assert_int_equal(cqe.as.err.syndrome, BSN_SYNDROME_RETRY_EXCEEDED);
 	assert_int_equal(cqe.as.err.vendor_syndrome, 0x81);
+	rig_teardown(&rig);
+}
+
+static void name_fifo(char path[64], pid_t owner)
+{
+	snprintf(path, 64, "/tmp/nic_fabric.%d", (int)owner);
+}
+
+/* Two queue pairs, whose events go to a FIFO that only this process reads. */
+static void have_events(int in, int out)
+{
+	struct cx_config config;
+	char path[64], byte;
+
+	name_fifo(path, getpid());
+	NEED(!mkfifo(path, 0600) && open(path, O_RDWR) >= 0);
+	config_of(&config);
+	rig_open(&rig, &config);
+	NEED(!cx_channel_create(rig.hca, path, CX_EVENT_ASYNC, &rig.attr.async_channel));
+	for (unsigned i = 0; i < 2; i++) {
+		struct blob theirs;
+
+		rig_qp_create(&rig, &rig.qp[i]);
+		NEED(write(out, &rig.qp[i].number, 4) == 4);
+		theirs = hear(in);
+		rig_qp_connect(&rig, &rig.qp[i], theirs.qpn);
+	}
+	NEED(write(out, "r", 1) == 1);
+	(void)!read(in, &byte, 1); /* until it is killed */
+}
+
+static uint8_t fail_by_bad_key(struct rig_qp *qp)
+{
+	struct rig_wqe wqe;
+	struct bsn_cqe cqe;
+
+	rig_begin(&wqe, BSN_OPCODE_RDMA_WRITE, BSN_CE_ALWAYS);
+	rig_raddr(&wqe, rig.buf, 0x7654321);
+	rig_data(&wqe, rig.buf, 8, rig.key);
+	rig_post(qp, &wqe);
+	for (unsigned i = 0; i < 10; i++)
+		cx_step(rig.hca, 0);
+	assert_true(rig_poll(&rig.cq[0], &cqe));
+	return cqe.as.err.syndrome;
+}
+
+/* Its FIFO has lost its reader, which must not be the writer's end, and it refuses nothing any more. */
+static void an_event_for_a_killed_process_hurts_nobody(void **state)
+{
+	struct child child = start_child(have_events);
+	char path[64], byte;
+
+	(void)state;
+	open_rig();
+	rig_qp_create(&rig, &rig.qp[1]);
+	for (unsigned i = 0; i < 2; i++) {
+		const struct blob mine = { .qpn = rig.qp[i].number };
+		uint32_t theirs;
+
+		assert_int_equal(read(child.from, &theirs, 4), 4);
+		assert_int_equal(write(child.to, &mine, sizeof(mine)), sizeof(mine));
+		rig_qp_connect(&rig, &rig.qp[i], theirs);
+	}
+	assert_int_equal(read(child.from, &byte, 1), 1);
+	assert_int_equal(fail_by_bad_key(&rig.qp[0]), BSN_SYNDROME_REMOTE_ACCESS);
+	kill(child.pid, SIGKILL);
+	end_child(&child, SIGKILL);
+	name_fifo(path, child.pid);
+	unlink(path);
+	cx_lock(rig.hca);
+	cx_event_device(rig.hca, IBV_EVENT_PORT_ACTIVE);
+	cx_unlock(rig.hca);
+	assert_int_equal(fail_by_bad_key(&rig.qp[1]), BSN_SYNDROME_RETRY_EXCEEDED);
 	rig_teardown(&rig);
 }
 
@@ -431,6 +505,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup(name, setup)
 		TEST(processes_reach_each_others_memory),
 		TEST(a_killed_process_times_out),
+		TEST(an_event_for_a_killed_process_hurts_nobody),
 		TEST(a_lock_holder_that_dies_blocks_nobody),
 		TEST(who_lost_the_lock_is_taken_for_dead),
 		TEST(a_stale_segment_is_taken_over),

@@ -15,7 +15,10 @@
 
 /* -- events ------------------------------------------------------------------------------------ */
 
-/* The channel's FIFO as this process has it open; reopened when the entry has a new channel. */
+/*
+ * The channel's FIFO as this process has it open; reopened when the entry has a new channel. For
+ * reading, too: its owner may be killed, and SIGPIPE would then be the end of this process.
+ */
 static int open_fifo(struct cx_hca *hca, const struct cx_channel *channel)
 {
 	struct cx_fifo *fifo = &hca->fifos[channel - hca->shared->channels];
@@ -25,7 +28,7 @@ static int open_fifo(struct cx_hca *hca, const struct cx_channel *channel)
 	if (fifo->channel)
 		close(fifo->fd);
 	fifo->channel = 0;
-	fifo->fd = open(channel->path, O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+	fifo->fd = open(channel->path, O_RDWR | O_NONBLOCK | O_CLOEXEC);
 	if (fifo->fd < 0)
 		return -1;
 	fifo->channel = channel->head.number;

@@ -37,6 +37,14 @@ static bool is_reliable(const struct exchange *x)
 	return x->qp->attr.type == IBV_QPT_RC;
 }
 
+/* A responder whose process was killed answers nothing; it is noticed when something goes wrong. */
+static bool is_gone(const struct exchange *x)
+{
+	const unsigned owner = x->peer->head.owner;
+
+	return !cx_is_local(x->hca, owner) && !cx_proc_alive(&x->hca->shared->procs[owner]);
+}
+
 /*
  * The responder refuses: a reliable one says so and is in error; an unreliable one drops the message,
  * which its requester never learns.
@@ -51,6 +59,11 @@ static void refuse(struct exchange *x, uint8_t syndrome, uint8_t vendor)
 
 	if (!is_reliable(x)) {
 		x->out->verdict = CX_ACKED;
+		return;
+	}
+	if (is_gone(x)) {
+		x->out->verdict = CX_SILENCE;
+		cx_sweep_dead(x->hca);
 		return;
 	}
 	x->out->verdict = CX_NAKED;
@@ -70,14 +83,9 @@ static void refuse_access(struct exchange *x)
 	refuse(x, BSN_SYNDROME_REMOTE_ACCESS, BSN_VENDOR_REMOTE_ACCESS_NAK);
 }
 
-/* The responder's memory does not answer: it is at fault, unless its process is dead. */
+/* The responder's memory does not answer: it is at fault. */
 static void refuse_operation(struct exchange *x)
 {
-	if (!cx_proc_alive(&x->hca->shared->procs[x->peer->head.owner])) {
-		x->out->verdict = is_reliable(x) ? CX_SILENCE : CX_ACKED;
-		cx_sweep_dead(x->hca);
-		return;
-	}
 	refuse(x, BSN_SYNDROME_REMOTE_OPERATION, BSN_VENDOR_REMOTE_OPERATION_NAK);
 }
 
