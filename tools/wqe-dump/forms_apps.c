@@ -30,14 +30,14 @@ KEYS_FORM(nccl, "nccl", nccl_lines, "NET/IB");
 /* -- MPI: Open MPI 4's btl_openib_component.c handle_wc(), MVAPICH2's ibv_channel_manager.c ---------- */
 
 static const struct shape mpi_lines[] = {
-	LINE(STATUS, UNKNOWN, "error polling ", STATUS("status number "),
+	LINE(STATUS, UNKNOWN, " CQ with status ", STATUS("status number "),
 	     FIELD_HEX("wr_id ", "wr_id"), DECIMAL("vendor error ", vendor_syndrome)),
 	LINE(STATUS, UNKNOWN, "ompletion with error ", STATUS("error "),
 	     HEX("vendor code=", vendor_syndrome)),
 	LAST_LINE,
 };
 
-KEYS_FORM(mpi, "mpi", mpi_lines, "error polling ", "vendor code=0x");
+KEYS_FORM(mpi, "mpi", mpi_lines, " CQ with status ", "vendor code=0x");
 
 /*
  * -- perftest: src/perftest_resources.h NOTIFY_COMP_ERROR_SEND and _RECV; the examples of rdma-core:
@@ -112,8 +112,8 @@ static const struct shape example_lines[] = {
 	LAST_LINE,
 };
 
-KEYS_FORM(examples, "verbs-example", example_lines, "Failed status ",
-	  "cq completion failed status ", "Work completion error ", "bad completion with status");
+KEYS_FORM(examples, "verbs-example", example_lines, ") for wr_id ", "cq completion failed status ",
+	  "Work completion error ", "bad completion with status");
 
 /* -- libxlio, libvma: src/core/dev/cq_mgr_tx.cpp log_cqe_error(), src/vma/dev/cq_mgr.cpp ------------ */
 

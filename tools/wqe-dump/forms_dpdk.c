@@ -45,7 +45,7 @@ static const struct shape dpdk_lines[] = {
 	     DECIMAL("wqe_counter = ", wqe_index), FIELD_DECIMAL("wq_ci = ", "wq_ci"),
 	     FIELD_DECIMAL("rq_ci = ", "rq_ci"), FIELD_DECIMAL("cq_ci = ", "cq_ci")),
 	LINE_WITH(turn_syndrome, ERROR_CQE, REQUESTER, "CQE ERR:", NO_KEYS),
-	LINE(COMMAND, UNKNOWN, " failed errno=", FIELD_DECIMAL("errno=", "errno"),
+	LINE(COMMAND, UNKNOWN, "DevX ", FIELD_DECIMAL("failed errno=", "errno"),
 	     FIELD_HEX("status=", "status"), HEX("syndrome=", syndrome)),
 	LINE(COMMAND, UNKNOWN, "Bad DevX status ", FIELD_HEX("status ", "status"),
 	     HEX("syndrome = ", syndrome)),

@@ -326,12 +326,12 @@ static const struct shape ulp_lines[] = {
 	LINE(STATUS, REQUESTER, " for CQE 0x", STATUS("failed with status ")),
 	LINE(STATUS, RESPONDER, "failed RECV status ", STATUS("status ")),
 	LINE(STATUS, REQUESTER, "ib_srp: failed ", STATUS("status ")),
-	LINE(STATUS, UNKNOWN, "cq.id=", STATUS("status="), HEX("/", vendor_syndrome)),
+	LINE(STATUS, UNKNOWN, " status=", STATUS("status="), HEX("/", vendor_syndrome)),
 	LINE(STATUS, UNKNOWN, " error. status='", STATUS("status=")),
-	LINE(STATUS, REQUESTER, "Tx -> ", STATUS(": failed ")),
-	LINE(STATUS, RESPONDER, "Rx from ", STATUS("failed: ")),
+	LINE(STATUS, REQUESTER, ": failed ", STATUS(": failed ")),
+	LINE(STATUS, RESPONDER, " failed: ", STATUS("failed: ")),
 	LAST_LINE,
 };
 
 KEYS_FORM(kernel_ulp, "kernel-ulp", ulp_lines, "vend_err ", " (wr_cqe: ", " completion on <",
-	  " for CQE ", "ib_srp: failed ", "cq.id=", " error. status='", "kiblnd_");
+	  " for CQE ", "ib_srp: failed ", "cq.id=", "smb_direct: ", "kiblnd_");

@@ -91,10 +91,8 @@ static enum form_answer end_error(struct scan *scan, const struct line *line, st
 		return FORM_PASS;
 	record->qpn = more.qpn;
 	record->wqe_index = more.wqe_index;
-	if (is_recv)
-		record->side = SIDE_RESPONDER;
-	else if (wqe && read_opcode(record, wqe))
-		record->side = SIDE_REQUESTER;
+	if (is_recv || (wqe && read_opcode(record, wqe)))
+		record->side = more.side;
 	add_fields(record, &more);
 	keys_tell(scan, line, record);
 	return FORM_TAKEN;
@@ -166,4 +164,5 @@ static const struct shape ucx_lines[] = {
 };
 
 KEYS_FORM(ucx_lines, "ucx-line", ucx_lines, "CQE(op_own ",
-	  "send completion with error: ", "completion[", "Send completion (wr_id=", "mlx5dv_devx_");
+	  "send completion with error: ", "completion[",
+	  "Send completion (wr_id=", ", syndrome 0x");
