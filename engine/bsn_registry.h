@@ -38,8 +38,8 @@ enum bsn_registry_kind {
  * @number: QPN, SRQN or CQN; 0 where libibverbs does not tell
  * @transport: of a send queue: enum bsn_transport
  * @cqn: where it completes; 0 where that is not known, and for a CQ
- * @ring: address of the first slot; 0 on the verbs path, whose rings are the provider's: then the
- *	fields from here to @start are 0
+ * @ring: address of the first slot; 0 on the verbs path, whose rings are the provider's, and for a
+ *	QP without a receive queue: then the fields from here to @start mean nothing
  * @record: address of its dword of the doorbell record
  * @count: slots, a power of two
  * @stride_bytes: of a slot

@@ -516,6 +516,15 @@ def test_a_core_file_without_code(bench):
             check(without_place(look('-c', core)) == without_place(live), keep)
 
 
+def test_a_core_file_whose_program_is_gone(bench):
+    with tempfile.TemporaryDirectory() as folder:
+        program = Program(bench, shutil.copy(PROGRAM, folder))
+        with core_of(program, written_only) as core:
+            shutil.rmtree(folder)
+            os.mkdir(folder)
+            complains('dumped without their beginning', '-c', core)
+
+
 def test_a_core_file_without_rings(bench):
     program = busy(bench)
     live = look('-p', program.pid)

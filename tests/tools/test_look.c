@@ -687,6 +687,38 @@ static void a_queue_that_cannot_be(void **state)
 	}
 }
 
+/* -- a process that cannot be read -------------------------------------------------------------- */
+
+static int refusal;
+
+static int refuse(struct target *t, uint64_t from, void *to, size_t bytes)
+{
+	(void)from;
+	(void)to;
+	(void)bytes;
+	return target_fail(t, -refusal, "refused");
+}
+
+/* That it may not be read, or has ended, is not taken for a process without Bunsen. */
+static void a_refusal_is_no_answer(void **state)
+{
+	uint64_t image = 0;
+	struct target closed = {
+		.name = "test", .images = &image, .image_count = 1, .read = refuse
+	};
+	struct published_list list = { 0 };
+
+	(void)state;
+	refusal = -EPERM;
+	assert_int_equal(published_read(&closed, &list), -EPERM);
+	assert_string_equal(closed.why, "refused");
+	refusal = -ESRCH;
+	assert_int_equal(published_read(&closed, &list), -ESRCH);
+	refusal = -EFAULT;
+	assert_int_equal(published_read(&closed, &list), -ENODATA);
+	published_free(&list);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -698,6 +730,7 @@ int main(void)
 		cmocka_unit_test(a_completion_queue_that_moves),
 		cmocka_unit_test(a_poller_that_stopped_halfway),
 		cmocka_unit_test(a_queue_that_cannot_be),
+		cmocka_unit_test(a_refusal_is_no_answer),
 	};
 
 	return cmocka_run_group_tests_name("look", tests, NULL, NULL);

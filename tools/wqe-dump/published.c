@@ -41,50 +41,54 @@ static size_t find_in_notes(const uint8_t *notes, size_t bytes)
 	return 0;
 }
 
-static uint64_t look_into_notes(struct target *target, uint64_t start, size_t bytes)
+static int look_into_notes(struct target *target, uint64_t start, size_t bytes, uint64_t *found)
 {
 	uint8_t *notes = malloc(bytes);
-	uint64_t distance, found = 0;
-	size_t desc;
+	uint64_t distance;
+	size_t desc = 0;
+	int err = notes ? target_read(target, start, notes, bytes)
+			: target_fail(target, ENOMEM, "out of memory");
 
-	if (notes && !target_read(target, start, notes, bytes)) {
+	if (!err)
 		desc = find_in_notes(notes, bytes);
-		if (desc) {
-			memcpy(&distance, notes + desc, sizeof(distance));
-			found = start + desc + distance;
-		}
+	if (desc) {
+		memcpy(&distance, notes + desc, sizeof(distance));
+		*found = start + desc + distance;
 	}
 	free(notes);
-	return found;
+	return err;
 }
 
 /* Where the registry of an image is; 0: it has none, or is no image. */
-static uint64_t look_into_image(struct target *target, uint64_t start)
+static int look_into_image(struct target *target, uint64_t start, uint64_t *found)
 {
-	uint64_t bias = start, found = 0;
+	uint64_t bias = start;
 	bool has_bias = false;
 	Elf64_Phdr segment;
 	Elf64_Ehdr head;
+	int err = target_read(target, start, &head, sizeof(head));
 
-	if (target_read(target, start, &head, sizeof(head)) ||
-	    memcmp(head.e_ident, ELFMAG, SELFMAG) != 0 || head.e_ident[EI_CLASS] != ELFCLASS64)
-		return 0;
-	for (unsigned i = 0; i < head.e_phnum && !found; i++) {
-		if (target_read(target, start + head.e_phoff + i * sizeof(segment), &segment,
-				sizeof(segment)))
-			return 0;
+	*found = 0;
+	if (err || memcmp(head.e_ident, ELFMAG, SELFMAG) != 0 ||
+	    head.e_ident[EI_CLASS] != ELFCLASS64)
+		return err;
+	for (unsigned i = 0; i < head.e_phnum && !err && !*found; i++) {
+		err = target_read(target, start + head.e_phoff + i * sizeof(segment), &segment,
+				  sizeof(segment));
+		if (err)
+			return err;
 		if (segment.p_type == PT_LOAD && !has_bias) {
 			bias = start - (segment.p_vaddr - segment.p_offset);
 			has_bias = true;
 		}
 		/* PT_LOAD need not come first: a note's address is taken by its offset then. */
 		if (segment.p_type == PT_NOTE && segment.p_filesz <= NOTES_MAX)
-			found = look_into_notes(target,
-						has_bias ? bias + segment.p_vaddr
-							 : start + segment.p_offset,
-						segment.p_filesz);
+			err = look_into_notes(target,
+					      has_bias ? bias + segment.p_vaddr
+						       : start + segment.p_offset,
+					      segment.p_filesz, found);
 	}
-	return found;
+	return err;
 }
 
 /* -- the list ----------------------------------------------------------------------------------- */
@@ -188,30 +192,44 @@ static int read_list(struct target *target, uint64_t registry, struct published_
 	return err;
 }
 
+/* Why there is nothing, where all went well. */
+static int say_none(struct target *target, bool is_off, unsigned lacking)
+{
+	if (is_off)
+		return target_fail(target, ENODATA,
+				   "%s uses Bunsen, but lists no queues: start it with "
+				   "BSN_REGISTRY=1, or set list_queues when it opens its device",
+				   target->name);
+	if (lacking && !target->is_live)
+		return target_fail(
+			target, ENODATA,
+			"%s shows no Bunsen, but %u pieces of memory were dumped without "
+			"their beginning, and their files are gone: see coredump_filter "
+			"in core(5)",
+			target->name, lacking);
+	return target_fail(target, ENODATA,
+			   "%s has no Bunsen in it, or one whose section .note.bunsen was removed",
+			   target->name);
+}
+
 int published_read(struct target *target, struct published_list *list)
 {
+	unsigned lacking = 0;
+	uint64_t registry;
 	int err = 0;
 
 	list->count = list->registries = 0;
 	list->is_off = false;
 	for (size_t i = 0; i < target->image_count && !err; i++) {
-		const uint64_t registry = look_into_image(target, target->images[i]);
-
-		if (registry)
+		err = look_into_image(target, target->images[i], &registry);
+		if (!err && registry) {
 			err = read_list(target, registry, list);
-		else if (target->has_ended)
-			return -ESRCH;
+		} else if (err == -EFAULT) {
+			lacking++;
+			err = 0;
+		}
 	}
-	if (err || list->registries)
-		return err;
-	if (list->is_off)
-		return target_fail(target, ENODATA,
-				   "%s uses Bunsen, but lists no queues: start it with "
-				   "BSN_REGISTRY=1, or set list_queues when it opens its device",
-				   target->name);
-	return target_fail(target, ENODATA,
-			   "%s has no Bunsen in it, or one whose section .note.bunsen was removed",
-			   target->name);
+	return err || list->registries ? err : say_none(target, list->is_off, lacking);
 }
 
 bool published_is_still(struct target *target, const struct published *queue)
