@@ -15,6 +15,7 @@
 
 #include <cmocka.h>
 
+#include "nic/transport.h"
 #include "rig.h"
 
 enum { COMP, ASYNC };
@@ -303,6 +304,44 @@ static void a_shared_queue_has_a_low_water_mark(void **state)
 	expect_no_async();
 }
 
+/* Numbers come round again, and then mean another FIFO. */
+static void a_channels_number_may_be_used_again(void **state)
+{
+	const uint32_t wanted = channels.number[ASYNC];
+	struct ib_uverbs_async_event_desc event;
+	char other[80];
+	uint32_t number;
+	int fd;
+
+	(void)state;
+	cx_lock(rig.hca);
+	cx_event_async(rig.hca, wanted, 1, IBV_EVENT_PORT_ERR);
+	cx_unlock(rig.hca);
+	expect_async(1, IBV_EVENT_PORT_ERR);
+	for (unsigned i = 0; i < 2; i++)
+		rig_qp_destroy(&rig, &rig.qp[i]);
+	for (unsigned i = 0; i < 2; i++)
+		assert_int_equal(cx_cq_destroy(rig.hca, rig.cq[i].number), 0);
+	snprintf(other, sizeof(other), "%s/other", dir);
+	assert_int_equal(mkfifo(other, 0600), 0);
+	fd = open(other, O_RDWR | O_NONBLOCK);
+	assert_true(fd >= 0);
+	assert_int_equal(cx_channel_destroy(rig.hca, wanted), 0);
+	for (;;) {
+		assert_int_equal(cx_channel_create(rig.hca, other, CX_EVENT_ASYNC, &number), 0);
+		if (number == wanted)
+			break;
+		assert_int_equal(cx_channel_destroy(rig.hca, number), 0);
+	}
+	cx_lock(rig.hca);
+	cx_event_async(rig.hca, wanted, 2, IBV_EVENT_PORT_ERR);
+	cx_unlock(rig.hca);
+	expect_no_async();
+	assert_true(read(fd, &event, sizeof(event)) == sizeof(event) && event.element == 2);
+	close(fd);
+	unlink(other);
+}
+
 static void ports_and_devices_fail_by_plan(void **state)
 {
 	struct rig_wqe wqe;
@@ -340,6 +379,7 @@ int main(void)
 		TEST(an_overrun_is_an_event_of_the_cq),
 		TEST(draining_and_first_contact_are_told),
 		TEST(a_shared_queue_has_a_low_water_mark),
+		TEST(a_channels_number_may_be_used_again),
 		TEST(ports_and_devices_fail_by_plan),
 #undef TEST
 	};

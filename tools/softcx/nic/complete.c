@@ -23,15 +23,15 @@ static int open_fifo(struct cx_hca *hca, const struct cx_channel *channel)
 {
 	struct cx_fifo *fifo = &hca->fifos[channel - hca->shared->channels];
 
-	if (fifo->channel == channel->head.number)
+	if (fifo->serial == channel->serial)
 		return fifo->fd;
-	if (fifo->channel)
+	if (fifo->serial)
 		close(fifo->fd);
-	fifo->channel = 0;
+	fifo->serial = 0;
 	fifo->fd = open(channel->path, O_RDWR | O_NONBLOCK | O_CLOEXEC);
 	if (fifo->fd < 0)
 		return -1;
-	fifo->channel = channel->head.number;
+	fifo->serial = channel->serial;
 	return fifo->fd;
 }
 

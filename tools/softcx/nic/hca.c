@@ -28,7 +28,7 @@ uint64_t cx_now_ns(const struct cx_hca *hca)
 static void free_hca(struct cx_hca *hca)
 {
 	for (unsigned i = 0; i < CX_CHANNELS; i++)
-		if (hca->fifos[i].channel)
+		if (hca->fifos[i].serial)
 			close(hca->fifos[i].fd);
 	if (hca->trace_fd > STDERR_FILENO)
 		close(hca->trace_fd);
@@ -126,9 +126,9 @@ void cx_after_fork_child(struct cx_hca *hca)
 		hca->segment_fd = open(hca->segment_path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
 	}
 	for (unsigned i = 0; i < CX_CHANNELS; i++) {
-		if (hca->fifos[i].channel)
+		if (hca->fifos[i].serial)
 			close(hca->fifos[i].fd);
-		hca->fifos[i].channel = 0;
+		hca->fifos[i].serial = 0;
 	}
 	hca->self = CX_PROCS;
 	if (!hca->config.private_fabric)

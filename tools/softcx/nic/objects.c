@@ -294,6 +294,7 @@ int cx_channel_create(struct cx_hca *hca, const char *path, enum cx_event kind, 
 	if (entry) {
 		strcpy(entry->path, path);
 		entry->kind = kind;
+		entry->serial = ++hca->shared->channel_serial;
 		cx_publish(hca, CX_CHANNEL, &entry->head, number);
 	}
 	cx_unlock(hca);

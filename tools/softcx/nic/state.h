@@ -67,6 +67,7 @@ struct cx_mr {
 struct cx_channel {
 	struct cx_head head;
 	enum cx_event kind;
+	uint64_t serial; /* unlike its number it is never used again */
 	char path[CX_CHANNEL_PATH_SIZE];
 };
 
@@ -129,6 +130,7 @@ struct cx_shared {
 	unsigned holder; /* process slot of the lock's last holder; CX_PROCS: one without */
 	uint32_t cursor[CX_KINDS]; /* where the search for a free entry begins */
 	struct cx_alarm alarms[CX_PROCS];
+	uint64_t channel_serial; /* of the last one */
 	struct cx_pd pds[CX_PDS];
 	struct cx_channel channels[CX_CHANNELS];
 	struct cx_cq cqs[CX_CQS];
@@ -138,7 +140,7 @@ struct cx_shared {
 };
 
 struct cx_fifo {
-	uint32_t channel; /* number; 0: none */
+	uint64_t serial; /* of its channel; 0: none */
 	int fd;
 };
 
