@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -292,6 +293,30 @@ static void an_event_for_a_killed_process_hurts_nobody(void **state)
 	rig_teardown(&rig);
 }
 
+/* Without a descriptor to spare it cannot be asked who is alive: then nobody is taken for dead. */
+static void who_cannot_be_asked_is_alive(void **state)
+{
+	struct child child = start_child(be_a_responder);
+	struct blob peer = meet(&child);
+	struct rlimit limit, none;
+
+	(void)state;
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	none = (struct rlimit){ .rlim_max = limit.rlim_max };
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	cx_lock(rig.hca);
+	cx_sweep_dead(rig.hca);
+	cx_unlock(rig.hca);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	cx_lock(rig.hca);
+	assert_non_null(cx_qp_find(rig.hca, peer.qpn));
+	assert_non_null(cx_qp_find(rig.hca, rig.qp[0].number));
+	cx_unlock(rig.hca);
+	kill(child.pid, SIGKILL);
+	end_child(&child, SIGKILL);
+	rig_teardown(&rig);
+}
+
 static void die_with_the_lock(int in, int out)
 {
 	(void)in;
@@ -506,6 +531,7 @@ int main(void)
 		TEST(processes_reach_each_others_memory),
 		TEST(a_killed_process_times_out),
 		TEST(an_event_for_a_killed_process_hurts_nobody),
+		TEST(who_cannot_be_asked_is_alive),
 		TEST(a_lock_holder_that_dies_blocks_nobody),
 		TEST(who_lost_the_lock_is_taken_for_dead),
 		TEST(a_stale_segment_is_taken_over),

@@ -41,6 +41,8 @@ static void name_stat(char *path, pid_t pid)
 	strcpy(path, "/stat");
 }
 
+#define UNKNOWN_TIME UINT64_MAX /* it may well be there: the one who asks has no descriptor left */
+
 /*
  * When a process started: field 22 of its stat file (proc(5)); 0 when there is none, or only what its
  * parent has not yet reaped, whose memory is gone. Async-signal-safe.
@@ -55,7 +57,7 @@ static uint64_t read_start_time(pid_t pid)
 	name_stat(path, pid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
-		return 0;
+		return errno == ENOENT || errno == ESRCH ? 0 : UNKNOWN_TIME;
 	len = read(fd, buf, sizeof(buf) - 1);
 	close(fd);
 	if (len <= 0)
@@ -73,7 +75,9 @@ static uint64_t read_start_time(pid_t pid)
 
 bool cx_proc_alive(const struct cx_proc *proc)
 {
-	return proc->pid && read_start_time(proc->pid) == proc->start_time;
+	const uint64_t time = proc->pid ? read_start_time(proc->pid) : 0;
+
+	return time == UNKNOWN_TIME || (time && time == proc->start_time);
 }
 
 static void sweep(struct cx_hca *hca, unsigned slot)
@@ -97,6 +101,10 @@ void cx_sweep_dead(struct cx_hca *hca)
 
 static int claim_slot(struct cx_hca *hca)
 {
+	const uint64_t start_time = read_start_time(getpid());
+
+	if (start_time == UNKNOWN_TIME)
+		return -EMFILE;
 	cx_sweep_dead(hca);
 	for (unsigned i = 0; i < CX_PROCS; i++) {
 		struct cx_proc *proc = &hca->shared->procs[i];
@@ -106,7 +114,7 @@ static int claim_slot(struct cx_hca *hca)
 		memset(proc, 0, sizeof(*proc));
 		hca->shared->alarms[i].keeps_time = !hca->config.passive;
 		hca->shared->alarms[i].reachable = false;
-		proc->start_time = read_start_time(getpid());
+		proc->start_time = start_time;
 		proc->pid = getpid();
 		__atomic_store_n(&hca->self, i, __ATOMIC_RELAXED);
 		return 0;
