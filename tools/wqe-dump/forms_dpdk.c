@@ -74,14 +74,8 @@ struct dump {
 
 static void swap_dwords(uint8_t *bytes, unsigned count)
 {
-	for (unsigned i = 0; i + 4 <= count; i += 4) {
-		const uint32_t dword = __builtin_bswap32(bsn_load_be32(bytes + i));
-
-		bytes[i] = (uint8_t)(dword >> 24);
-		bytes[i + 1] = (uint8_t)(dword >> 16);
-		bytes[i + 2] = (uint8_t)(dword >> 8);
-		bytes[i + 3] = (uint8_t)dword;
-	}
+	for (unsigned i = 0; i + 4 <= count; i += 4)
+		bsn_store_be32(bytes + i, __builtin_bswap32(bsn_load_be32(bytes + i)));
 }
 
 static bool is_error_cqe(const uint8_t *bytes)

@@ -107,19 +107,20 @@ static bool is_dump(const char *text)
 {
 	struct hex_row row;
 
-	return hex_row_read(text, &row, NULL) && row.count >= 4;
+	return hex_row_read(text, &row, NULL) && row.is_pure && row.count >= 4;
 }
 
 static enum form_answer feed_other_nic(struct scan *scan, const struct line *line, void *state)
 {
 	bool *has_begun = state;
 	const char *nic = is_error(line->text) ? other_nic_in(line->text) : NULL;
-	const struct number status = status_in(line->text);
+	struct number status;
 	struct record record = { .kind = RECORD_NOT_MLX5, .line = line->number };
 
 	if (!nic)
 		return !*has_begun ? FORM_PASS : is_dump(line->text) ? FORM_MORE : FORM_OVER;
 	*has_begun = true;
+	status = status_in(line->text);
 	if (status.is_known)
 		status_set(&record, status.value);
 	record.syndrome = (struct number){ 0 };
