@@ -48,8 +48,9 @@ static int adopt_cq(struct bsn_device *device, struct ibv_cq *verbs, bool direct
 	if (err) {
 		free(cq);
 		return err == -EBUSY
-			       ? fail(EBUSY, "the CQ has completions or was polled already: attach "
-					     "all of its QPs before their first post")
+			       ? fail(EBUSY, "the CQ has completions, was polled, or served an "
+					     "attached QP already: attach all of its QPs before "
+					     "their first post, or make another CQ")
 			       : err;
 	}
 	use(&device->uses);
@@ -90,9 +91,33 @@ static int type_of(const struct ibv_qp *verbs, enum bsn_qp_type *type)
 
 /*
  * What the application asked for is what the CQ was sized for: so many blocks may be outstanding, or
- * so many as the longest request takes.
+ * so many as the longest request takes; unless the caller knows better.
  */
-static int read_limits(struct qp_object *qp, bool *signal_all)
+static int size_sends(struct qp_object *qp, uint32_t wanted)
+{
+	const uint32_t longest = direct_longest_bb(qp), given = qp->limits.send_depth;
+	const struct ibv_cq *cq = qp->verbs->send_cq;
+
+	if (!given)
+		return fail(EOPNOTSUPP, "the QP has no send queue: create it with max_send_wr 1");
+	if (wanted > given)
+		return fail(EINVAL, "send_depth is %u: the QP was made for %u", wanted, given);
+	qp->sends_bb = wanted ? wanted * longest : given > longest ? given : longest;
+	if (!qp->direct) {
+		qp->limits.send_depth = wanted ? wanted : given;
+		return 0;
+	}
+	/* An mlx5 CQ has one entry more than it owns up to. */
+	if (wanted && qp->sends_bb > (uint32_t)cq->cqe + 1)
+		return fail(EINVAL,
+			    "send_depth is %u: the CQ has %d entries, and each request may "
+			    "take %u",
+			    wanted, cq->cqe, longest);
+	qp->limits.send_depth = qp->sends_bb / longest;
+	return 0;
+}
+
+static int read_limits(struct qp_object *qp, struct bsn_attach_attr *attach)
 {
 	struct ibv_qp_init_attr init;
 	struct ibv_qp_attr attr;
@@ -105,13 +130,8 @@ static int read_limits(struct qp_object *qp, bool *signal_all)
 					     .max_send_sge = init.cap.max_send_sge,
 					     .max_recv_sge = init.cap.max_recv_sge,
 					     .max_inline = init.cap.max_inline_data };
-	if (!qp->limits.send_depth)
-		return fail(EOPNOTSUPP, "the QP has no send queue: create it with max_send_wr 1");
-	qp->sends_bb = qp->limits.send_depth;
-	if (qp->sends_bb < direct_longest_bb(qp))
-		qp->sends_bb = direct_longest_bb(qp);
-	*signal_all |= init.sq_sig_all;
-	return 0;
+	attach->signal_all |= init.sq_sig_all;
+	return size_sends(qp, attach->send_depth);
 }
 
 static bool is_attached(struct bsn_device *device, const struct ibv_qp *verbs)
@@ -173,7 +193,7 @@ static int attach_queues(struct qp_object *qp, const struct bsn_attach_attr *att
 		goto drop_cq;
 	/* A lane without a thread domain: the register is the QP's, and the caller's word that it is. */
 	if (qp->direct)
-		err = lane_of_register(qp->device, &lane);
+		err = lane_of_register(qp->device, false, &lane);
 	if (err)
 		goto drop_recv_cq;
 	qp->lane = lane ? lane_of(lane) : NULL;
@@ -213,7 +233,7 @@ int bsn_qp_attach(struct bsn_device *device, struct ibv_qp *verbs,
 	qp->user = attr.user;
 	qp->pd = &device->default_pd;
 	choose_psn(qp);
-	err = read_limits(qp, &attr.signal_all);
+	err = read_limits(qp, &attr);
 	if (!err)
 		err = attach_queues(qp, &attr);
 	if (err) {

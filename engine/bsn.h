@@ -210,7 +210,7 @@ BSN_API int bsn_channel_get(struct bsn_channel *channel, struct bsn_cq **cq);
  * longest request that the QP was made for: one for one SGE, or up to 28 bytes inline (UD: two).
  */
 struct bsn_cq_attr {
-	uint32_t entries; /* 0: 256 */
+	uint32_t entries;  /* 0: 512, which two QPs take that have everything by default */
 	uint32_t cqe_size; /* 0: 64; or 128 */
 	struct bsn_channel *channel;
 	struct bsn_lane *lane; /* of the QPs that complete here, unless they say; NULL: one of its own */
@@ -258,7 +258,7 @@ struct bsn_qp_attr {
 	struct bsn_rq *srq;
 	struct bsn_pd *pd;
 	struct bsn_lane *lane;  /* NULL: the lane of @cq */
-	uint32_t send_depth;    /* requests; 0: 128 */
+	uint32_t send_depth;    /* requests; 0: 128, UD 64 */
 	uint32_t recv_depth;    /* 0: 128; with an SRQ none */
 	uint32_t max_send_sge;  /* 0: 1 */
 	uint32_t max_recv_sge;  /* 0: 1 */
@@ -277,6 +277,7 @@ BSN_API int bsn_qp_destroy(struct bsn_qp *qp);
 struct bsn_attach_attr {
 	bool register_is_ours; /* the caller's word: nobody else posts through this QP's register */
 	bool signal_all;       /* the QP was made with sq_sig_all, on a provider that does not tell */
+	uint32_t send_depth; /* requests that may be outstanding; 0: what max_send_wr blocks take */
 	void *user;
 };
 
@@ -286,17 +287,20 @@ struct bsn_attach_attr {
  *
  * All QPs of a CQ are attached, with the same promise, before the first of them is posted to.
  * Without @register_is_ours, and on providers other than mlx5, the QP runs on the verbs path.
- * Outstanding may be as many basic blocks (64 B of WQE) as max_send_wr, or one longest request: that
- * much the CQ was made for.
+ * On the direct path outstanding may be as many basic blocks (64 B of WQE) as max_send_wr, or one
+ * longest request: for that much the CQ was made. bsn_qp_limits() tells how many longest requests that
+ * are. Who made the CQ with room for more says so by @send_depth, up to max_send_wr.
  *
  * bsn_qp_destroy() detaches, and the verbs objects live on. Take the QP to RESET before it is used
  * by verbs again, so that nothing of ours comes back. On the direct path its CQs have no reader any
- * more, since libmlx5 does not know what was consumed: they can only be destroyed, the QP first.
+ * more, since libmlx5 does not know what was consumed: they can only be destroyed, the QP first. To
+ * attach a QP of such a CQ again is refused, unless nothing ever completed there.
  *
  * Return: -EBUSY it was posted to, or has been attached, or its CQ has completions or was polled
  * (posts can be told of mlx5 QPs, CQs on the direct path); -EMLINK the CQ serves a QP that was
  * attached with another promise; -EOPNOTSUPP not RC, UC or UD, with an SRQ, or without a send queue;
- * -EINVAL of another device's context.
+ * -EINVAL of another device's context; @send_depth is more than max_send_wr, or than the CQ has entries
+ * for.
  */
 BSN_API int bsn_qp_attach(struct bsn_device *device, struct ibv_qp *qp,
 			  const struct bsn_attach_attr *attr, struct bsn_qp **out);
@@ -319,9 +323,14 @@ BSN_API struct bsn_rq *bsn_qp_rq(struct bsn_qp *qp);
 BSN_API struct ibv_qp *bsn_qp_verbs(struct bsn_qp *qp);
 BSN_API uint32_t bsn_qp_number(const struct bsn_qp *qp);
 
-/** struct bsn_qp_limits - what was granted, which may be more than was asked for */
+/**
+ * struct bsn_qp_limits - what was granted, which may be more than was asked for
+ * @send_depth: requests that may be outstanding, however long
+ * @sends_bb: basic blocks (64 B) that may, of which short requests take one; plain verbs: requests
+ */
 struct bsn_qp_limits {
 	uint32_t send_depth, recv_depth, max_send_sge, max_recv_sge, max_inline;
+	uint32_t sends_bb;
 };
 BSN_API int bsn_qp_limits(const struct bsn_qp *qp, struct bsn_qp_limits *limits);
 

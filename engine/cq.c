@@ -4,8 +4,6 @@
 
 #include <stdlib.h>
 
-#define DEFAULT_ENTRIES 256
-
 /* -- channels ----------------------------------------------------------------------------------- */
 
 int bsn_channel_create(struct bsn_device *device, struct bsn_channel **out)

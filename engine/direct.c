@@ -113,6 +113,20 @@ static int make_rq(struct qp_object *qp, const struct provider_qp *map)
 	return 0;
 }
 
+/*
+ * The list of free WQEs is cut to what may be outstanding, and the one that stays behind: the CQ was
+ * charged for no more.
+ */
+static uint16_t last_free(const struct provider_srq *map, uint32_t depth)
+{
+	struct bsn_srq_next link = { .next_wqe_index = map->head };
+
+	for (uint32_t i = 0; i < depth; i++)
+		bsn_srq_next_decode(&link,
+				    map->ring + (size_t)link.next_wqe_index * map->stride_bytes);
+	return (uint16_t)link.next_wqe_index;
+}
+
 static int srq_make(struct srq_object *srq)
 {
 	struct provider_srq map;
@@ -127,7 +141,7 @@ static int srq_make(struct srq_object *srq)
 		.stride_bytes = map.stride_bytes,
 		.is_srq = true,
 		.first_free = map.head,
-		.last_free = map.tail,
+		.last_free = last_free(&map, srq->depth),
 	});
 	if (!srq->rq)
 		return fail(ENOMEM, "no memory");
@@ -154,6 +168,25 @@ static void qp_free(struct qp_object *qp)
 		bsn_rq_free(qp->rq);
 }
 
+/*
+ * Where a lane got no thread domain, each of its queues has whatever register libmlx5 thought fit:
+ * the first one's is the lane's, and one with another gets a lane of its own.
+ */
+static int adopt_register(struct qp_object *qp, const struct provider_qp *map)
+{
+	int err = lane_adopt_register(qp->lane, map->reg, map->blueflame_bytes);
+	struct bsn_lane *own;
+
+	if (err != -EXDEV || qp->lane->td)
+		return err;
+	err = lane_of_register(qp->device, true, &own);
+	if (err)
+		return err;
+	qp->lane = lane_of(own);
+	qp->owns_lane = true;
+	return lane_adopt_register(qp->lane, map->reg, map->blueflame_bytes);
+}
+
 static int qp_make(struct qp_object *qp, const struct bsn_qp_attr *attr)
 {
 	struct provider_qp map;
@@ -161,7 +194,7 @@ static int qp_make(struct qp_object *qp, const struct bsn_qp_attr *attr)
 
 	if (err)
 		return fail(-err, "cannot map the QP: %s", strerror(-err));
-	err = lane_adopt_register(qp->lane, map.reg, map.blueflame_bytes);
+	err = adopt_register(qp, &map);
 	if (!err)
 		err = make_rq(qp, &map);
 	if (!err)

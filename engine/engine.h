@@ -11,6 +11,16 @@
 #include "provider.h"
 
 /*
+ * Where nothing is asked for. A QP takes so many entries of its CQ each way, and a CQ has room for two
+ * of them.
+ */
+enum {
+	DEFAULT_SENDS_BB = 128,
+	DEFAULT_RECVS = 128,
+	DEFAULT_ENTRIES = 2 * (DEFAULT_SENDS_BB + DEFAULT_RECVS),
+};
+
+/*
  * Who uses what: every object counts its users, and is destroyed only by the last. A device counts
  * all that was made of it.
  */
@@ -114,6 +124,7 @@ struct srq_object {
 	struct bsn_pd *pd;
 	uint32_t number;  /* SRQN; 0 on the verbs path */
 	uint32_t slots;   /* WQEs in the ring */
+	uint32_t depth;   /* of those, what may be outstanding: what was asked for */
 	uint32_t max_sge; /* as asked for */
 	void *user;
 	struct uses uses;
@@ -199,8 +210,11 @@ static inline const struct path_ops *path_of(bool direct)
 /* attach.c */
 void drop_attached_cq(struct cq_object *cq);
 
-/* lane.c: a lane that stands for a register which is the caller's alone, thread domain or not. */
-int lane_of_register(struct bsn_device *device, struct bsn_lane **lane);
+/*
+ * lane.c: a lane of one queue, for whatever register that has; where it is not known to be nobody
+ * else's, @is_shared.
+ */
+int lane_of_register(struct bsn_device *device, bool is_shared, struct bsn_lane **lane);
 
 /* qp.c: the last step of creation: counts it as a user, and makes its endpoint. */
 void hold_qp(struct qp_object *qp);
@@ -251,7 +265,7 @@ void registry_remove_cq(struct cq_object *cq);
 int cq_charge(struct cq_object *cq, uint32_t entries);
 void cq_discharge(struct cq_object *cq, uint32_t entries);
 
-/* lane.c */
+/* lane.c: -EXDEV where the lane has another one already. */
 int lane_adopt_register(struct lane_object *lane, uint8_t *reg, uint32_t blueflame_bytes);
 
 #endif

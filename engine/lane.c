@@ -4,6 +4,23 @@
 
 #include <stdlib.h>
 
+static struct lane_object *new_lane(struct bsn_device *device)
+{
+	struct lane_object *lane = aligned_alloc(64, (sizeof(*lane) + 63) / 64 * 64);
+
+	if (!lane)
+		return NULL;
+	memset(lane, 0, sizeof(*lane));
+	lane->device = device;
+	return lane;
+}
+
+static void lock_doorbells(struct lane_object *lane)
+{
+	pthread_spin_init(&lane->lock, PTHREAD_PROCESS_PRIVATE);
+	lane->hot.lock = (void *)&lane->lock;
+}
+
 int bsn_lane_create(struct bsn_device *device, const struct bsn_lane_attr *attr,
 		    struct bsn_lane **out)
 {
@@ -12,11 +29,9 @@ int bsn_lane_create(struct bsn_device *device, const struct bsn_lane_attr *attr,
 
 	if (!device || !out)
 		return fail(EINVAL, "no device, or no place for the lane");
-	lane = aligned_alloc(64, (sizeof(*lane) + 63) / 64 * 64);
+	lane = new_lane(device);
 	if (!lane)
 		return fail(ENOMEM, "no memory");
-	memset(lane, 0, sizeof(*lane));
-	lane->device = device;
 	if (device->direct) {
 		errno = 0;
 		lane->td = ibv_alloc_td(device->context, &td);
@@ -26,23 +41,21 @@ int bsn_lane_create(struct bsn_device *device, const struct bsn_lane_attr *attr,
 			    strerror(errno));
 	}
 	/* Without a register of its own it is never known who else posts through it. */
-	if ((attr && attr->is_shared) || !lane->td) {
-		pthread_spin_init(&lane->lock, PTHREAD_PROCESS_PRIVATE);
-		lane->hot.lock = (void *)&lane->lock;
-	}
+	if ((attr && attr->is_shared) || !lane->td)
+		lock_doorbells(lane);
 	use(&device->uses);
 	*out = &lane->hot;
 	return 0;
 }
 
-int lane_of_register(struct bsn_device *device, struct bsn_lane **out)
+int lane_of_register(struct bsn_device *device, bool is_shared, struct bsn_lane **out)
 {
-	struct lane_object *lane = aligned_alloc(64, (sizeof(*lane) + 63) / 64 * 64);
+	struct lane_object *lane = new_lane(device);
 
 	if (!lane)
 		return fail(ENOMEM, "no memory");
-	memset(lane, 0, sizeof(*lane));
-	lane->device = device;
+	if (is_shared)
+		lock_doorbells(lane);
 	use(&device->uses);
 	*out = &lane->hot;
 	return 0;
@@ -70,15 +83,15 @@ int bsn_lane_destroy(struct bsn_lane *hot)
 
 /*
  * The register of a queue that was created on this lane. All queues of a thread domain have the
- * same; where they do not, one structure cannot stand for them.
+ * same; one structure cannot stand for several.
  */
 int lane_adopt_register(struct lane_object *lane, uint8_t *reg, uint32_t blueflame_bytes)
 {
 	uint8_t *mine = (uint8_t *)((uintptr_t)lane->hot.reg & ~(uintptr_t)lane->hot.toggle);
 
 	if (lane->hot.reg && mine != reg)
-		return fail(ENOTSUP, "the device gave queues of one lane different registers: "
-				     "give each queue a lane of its own");
+		return fail(EXDEV, "the device gave queues of one thread domain different "
+				   "registers: give each queue a lane of its own");
 	if (lane->hot.reg)
 		return 0;
 	lane->hot.reg = reg;

@@ -6,8 +6,6 @@
 
 #include "bsn_syndrome.h"
 
-#define DEFAULT_DEPTH 128
-
 static enum ibv_qp_type verbs_type(enum bsn_qp_type type)
 {
 	return type == BSN_QP_RC ? IBV_QPT_RC : type == BSN_QP_UC ? IBV_QPT_UC : IBV_QPT_UD;
@@ -82,6 +80,12 @@ static uint32_t or_default(uint32_t value, uint32_t if_zero)
 	return value ? value : if_zero;
 }
 
+/* A datagram takes two blocks at least, for its address vector. */
+static uint32_t default_sends(enum bsn_qp_type type)
+{
+	return type == BSN_QP_UD ? DEFAULT_SENDS_BB / 2 : DEFAULT_SENDS_BB;
+}
+
 static struct qp_object *new_qp(struct bsn_device *device, const struct bsn_qp_attr *attr)
 {
 	struct qp_object *qp = calloc(1, sizeof(*qp));
@@ -97,8 +101,8 @@ static struct qp_object *new_qp(struct bsn_device *device, const struct bsn_qp_a
 	qp->srq = attr->srq ? attr->srq->owner : NULL;
 	qp->pd = attr->pd ? attr->pd : &device->default_pd;
 	qp->lane = attr->lane ? lane_of(attr->lane) : qp->cq->lane;
-	qp->limits.send_depth = or_default(attr->send_depth, DEFAULT_DEPTH);
-	qp->limits.recv_depth = qp->srq ? 0 : or_default(attr->recv_depth, DEFAULT_DEPTH);
+	qp->limits.send_depth = or_default(attr->send_depth, default_sends(attr->type));
+	qp->limits.recv_depth = qp->srq ? 0 : or_default(attr->recv_depth, DEFAULT_RECVS);
 	qp->limits.max_send_sge = or_default(attr->max_send_sge, 1);
 	qp->limits.max_recv_sge = qp->srq ? 0 : or_default(attr->max_recv_sge, 1);
 	/* What a block has room for anyway, behind a control segment and an address. */
@@ -125,9 +129,9 @@ static struct qp_object *find_sharer(const struct qp_object *qp)
 static int charge(struct qp_object *qp)
 {
 	const uint32_t sends = qp->direct ? qp->sends_bb : qp->limits.send_depth;
-	const uint32_t recvs = !qp->srq	      ? qp->limits.recv_depth :
-			       find_sharer(qp) ? 0 :
-						 qp->srq->slots;
+	const uint32_t recvs = !qp->srq          ? qp->limits.recv_depth
+			       : find_sharer(qp) ? 0
+						 : qp->srq->depth;
 	int err = cq_charge(qp->cq, sends);
 
 	if (err)
@@ -254,6 +258,8 @@ int bsn_qp_create(struct bsn_device *device, const struct bsn_qp_attr *attr, str
 
 destroy_verbs:
 	ibv_destroy_qp(qp->verbs);
+	if (qp->owns_lane)
+		bsn_lane_destroy(&qp->lane->hot);
 free_domain:
 	if (qp->parent_domain)
 		ibv_dealloc_pd(qp->parent_domain);
@@ -343,9 +349,12 @@ uint32_t bsn_qp_number(const struct bsn_qp *qp)
 
 int bsn_qp_limits(const struct bsn_qp *qp, struct bsn_qp_limits *limits)
 {
+	const struct qp_object *object = (const struct qp_object *)(const void *)qp;
+
 	if (!qp || !limits)
 		return fail(EINVAL, "no QP, or no place for its limits");
-	*limits = ((const struct qp_object *)(const void *)qp)->limits;
+	*limits = object->limits;
+	limits->sends_bb = object->direct ? object->sends_bb : object->limits.send_depth;
 	return 0;
 }
 

@@ -23,6 +23,7 @@ static int create_verbs(struct srq_object *srq, uint32_t depth, uint32_t max_sge
 	}
 	/* One more than fits, since the list keeps a successor; always a power of two. */
 	srq->slots = init.attr.max_wr + 1;
+	srq->depth = depth;
 	srq->max_sge = max_sge;
 	return 0;
 }
@@ -48,7 +49,7 @@ int bsn_srq_create(struct bsn_device *device, const struct bsn_srq_attr *given, 
 	srq->device = device;
 	srq->pd = attr.pd ? attr.pd : &device->default_pd;
 	srq->user = attr.user;
-	err = create_verbs(srq, attr.recv_depth ? attr.recv_depth : 128,
+	err = create_verbs(srq, attr.recv_depth ? attr.recv_depth : DEFAULT_RECVS,
 			   attr.max_recv_sge ? attr.max_recv_sge : 1);
 	if (err)
 		goto free_srq;

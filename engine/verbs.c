@@ -671,7 +671,7 @@ static int make_rq(struct qp_object *qp)
 
 static int srq_make(struct srq_object *srq)
 {
-	struct recv_queue *rq = alloc_rq(srq->slots - 1, srq->max_sge);
+	struct recv_queue *rq = alloc_rq(srq->depth, srq->max_sge);
 
 	if (!rq)
 		return fail(ENOMEM, "no memory");

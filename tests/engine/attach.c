@@ -503,6 +503,76 @@ static void the_longest_request_fits(struct bench *b)
 	stop_app(a);
 }
 
+static struct bsn_ep *endpoint_to_itself(struct app *a)
+{
+	struct bsn_address self;
+	struct bsn_ep *ep;
+
+	ok(bsn_qp_address(a->attached, &self));
+	ok(bsn_ep_create(a->attached, &self, NULL, NULL, &ep));
+	return ep;
+}
+
+/* As many of the longest requests as the limits say, and not one more. */
+static void assert_takes_its_depth(struct app *a, uint32_t depth)
+{
+	struct bsn_qp_limits limits;
+	struct bsn_ep *ep;
+
+	ok(bsn_qp_limits(a->attached, &limits));
+	assert_int_equal(limits.send_depth, depth);
+	ep = endpoint_to_itself(a);
+	for (uint32_t i = 0; i < depth; i++)
+		ok(bsn_send_inline(ep, a->memory, limits.max_inline, i, BSN_F_SIGNALED));
+	assert_int_equal(bsn_send_inline(ep, a->memory, limits.max_inline, depth, BSN_F_SIGNALED),
+			 -EAGAIN);
+	ok(bsn_ep_destroy(ep));
+}
+
+/* Datagrams take several blocks each, of which the application's CQ was made for so many. */
+static void the_limits_tell_the_depth(struct bench *b)
+{
+	enum { LONGEST_BB = 2 };
+	struct app *a = start_attached(b, IBV_QPT_UD, false);
+
+	assert_takes_its_depth(a, b->kind == BENCH_DIRECT ? DEPTH / LONGEST_BB : DEPTH);
+	stop_app(a);
+}
+
+static void who_has_room_may_ask_for_the_whole_depth(struct bench *b)
+{
+	struct app *a = start_app(b, IBV_QPT_UD, false);
+	struct bsn_attach_attr attr = promise(a);
+	struct bsn_qp *none;
+
+	attr.send_depth = DEPTH + 1;
+	assert_int_equal(bsn_qp_attach(a->device, a->qp, &attr, &none), -EINVAL);
+	assert_non_null(strstr(bsn_error_text(), "made for 8"));
+	attr.send_depth = DEPTH;
+	ok(bsn_qp_attach(a->device, a->qp, &attr, &a->attached));
+	connect_both(a);
+	assert_takes_its_depth(a, DEPTH);
+	stop_app(a);
+}
+
+static void nor_is_more_asked_for_than_the_cq_has(struct bench *b)
+{
+	struct app *a = start_app(b, IBV_QPT_UD, false);
+	struct bsn_attach_attr attr = promise(a);
+	struct bsn_qp *none;
+
+	if (b->kind == BENCH_DIRECT) {
+		assert_int_equal(ibv_destroy_qp(a->qp), 0);
+		assert_int_equal(ibv_destroy_cq(a->cq), 0);
+		a->cq = ibv_create_cq(a->context, DEPTH - 1, NULL, a->channel, 0);
+		a->qp = create_qp(a, a->cq, IBV_QPT_UD, false);
+		attr.send_depth = DEPTH;
+		assert_int_equal(bsn_qp_attach(a->device, a->qp, &attr, &none), -EINVAL);
+		assert_non_null(strstr(bsn_error_text(), "the CQ has 7 entries"));
+	}
+	stop_app(a);
+}
+
 /* -- errors, detaching -------------------------------------------------------------------------- */
 
 static void an_error_brings_everything_back(struct bench *b)
@@ -671,6 +741,31 @@ static void a_cq_that_was_used_is_too_late(struct bench *b)
 	stop_app(a);
 }
 
+/* Nobody knows where the CQ of a detached QP is to be read on: it serves no other, and that is said. */
+static void a_detached_cq_is_not_attached_again(struct bench *b)
+{
+	struct app *a = start_attached(b, IBV_QPT_RC, false);
+	struct ibv_qp *next;
+	struct bsn_qp *out;
+	const struct bsn_attach_attr attr = promise(a);
+
+	write_both_ways(a);
+	ok(bsn_qp_destroy(a->attached));
+	a->attached = NULL;
+	reset_to_start(a->qp);
+	reset_to_start(a->peer);
+	next = create_qp(a, a->cq, IBV_QPT_RC, false);
+	if (b->kind == BENCH_DIRECT) {
+		assert_refused(a, a->qp, EBUSY, "make another CQ");
+		assert_refused(a, next, EBUSY, "make another CQ");
+	} else {
+		ok(bsn_qp_attach(a->device, next, &attr, &out));
+		ok(bsn_qp_destroy(out));
+	}
+	assert_int_equal(ibv_destroy_qp(next), 0);
+	stop_app(a);
+}
+
 static void two_qps_may_share_a_cq_on_one_path(struct bench *b)
 {
 	struct app *a = start_attached(b, IBV_QPT_RC, false);
@@ -777,6 +872,13 @@ static const struct bench_case cases[] = {
 	{ CASE("a CQ that is too small says so", a_cq_that_is_too_small_says_so), BARE,
 	  .is_model_only = true },
 	{ CASE("the longest request fits", the_longest_request_fits), BARE },
+	{ CASE("the limits tell the depth", the_limits_tell_the_depth), BARE },
+	{ CASE("who has room may ask for the whole depth",
+	       who_has_room_may_ask_for_the_whole_depth),
+	  BARE },
+	{ CASE("nor is more asked for than the CQ has", nor_is_more_asked_for_than_the_cq_has),
+	  BARE },
+	{ CASE("a detached CQ is not attached again", a_detached_cq_is_not_attached_again), BARE },
 	{ CASE("an error brings everything back", an_error_brings_everything_back), BARE },
 	{ CASE("a detached QP is the application's again", a_detached_qp_is_the_applications_again),
 	  BARE },

@@ -124,8 +124,10 @@ static void a_failed_request_has_its_endpoint_s_user(struct bench *b)
 static void a_full_queue_refuses_until_polled(struct bench *b)
 {
 	const struct bsn_sge local = bench_sge(b, 0, 0, 16);
+	struct bsn_qp_limits limits;
 	uint64_t id;
 
+	ok(bsn_qp_limits(b->qp[0], &limits));
 	for (unsigned lap = 0; lap < 5; lap++) {
 		struct bsn_completion c;
 		int err = 0;
@@ -133,7 +135,7 @@ static void a_full_queue_refuses_until_polled(struct bench *b)
 		for (id = 0; !err; id++)
 			err = bsn_send(b->ep[0], &local, id, BSN_F_SIGNALED | BSN_F_RING);
 		assert_int_equal(err, -EAGAIN);
-		assert_true(id - 1 >= b->test->qp.send_depth);
+		assert_true(id - 1 >= limits.send_depth);
 		while (reaped < id - 1) {
 			assert_int_equal(bench_reap(b, b->cq[0], &c, 1), 1);
 			assert_int_equal(c.id, reaped++);
@@ -171,8 +173,7 @@ static const struct bench_case cases[] = {
 	       a_failed_request_has_its_endpoint_s_user),
 	  UD, /* Linux 6.1, drivers/infiniband/sw/rxe/rxe_req.c: of a key that leads nowhere */
 	  .rxe_says = { { IBV_WC_LOC_PROT_ERR, IBV_WC_LOC_QP_OP_ERR } } },
-	{ CASE("a full queue refuses until polled", a_full_queue_refuses_until_polled), UD,
-	  .is_own_only = true /* of an attached one, the depth is told in blocks */ },
+	{ CASE("a full queue refuses until polled", a_full_queue_refuses_until_polled), UD },
 	{ CASE("what datagrams lack is refused", what_datagrams_lack_is_refused), UD },
 };
 

@@ -33,12 +33,13 @@ static uint32_t outstanding_sends(struct bench *b)
 	return outstanding.sends_bb;
 }
 
+/* Of requests that take one block. */
 static uint32_t send_depth(struct bench *b)
 {
 	struct bsn_qp_limits limits;
 
 	ok(bsn_qp_limits(b->qp[0], &limits));
-	return limits.send_depth;
+	return limits.sends_bb;
 }
 
 /* -- publishing --------------------------------------------------------------------------------- */

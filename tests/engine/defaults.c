@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What everything by default is: objects that fit each other, on any register the device has left. */
+#include "harness.h"
+
+enum { LANES_MAX = 16384 };
+
+static const enum bsn_qp_type types[] = { BSN_QP_RC, BSN_QP_UC, BSN_QP_UD };
+
+static struct bsn_qp *make_qp(struct bsn_device *device, enum bsn_qp_type type, struct bsn_cq *cq,
+			      struct bsn_rq *srq)
+{
+	const struct bsn_qp_attr attr = { .type = type, .cq = cq, .srq = srq };
+	struct bsn_qp *qp;
+
+	ok(bsn_qp_create(device, &attr, &qp));
+	return qp;
+}
+
+/* Two QPs on a CQ, of each type, with and without an SRQ: nobody named a number. */
+static void two_qps_fit_a_cq(struct bench *b)
+{
+	for (int pair = 0; pair < 9; pair++)
+		for (int shares = 0; shares < 2; shares++) {
+			struct bsn_rq *srq = NULL;
+			struct bsn_qp *qp[2];
+			struct bsn_cq *cq;
+
+			if (shares)
+				ok(bsn_srq_create(b->device, NULL, &srq));
+			ok(bsn_cq_create(b->device, NULL, &cq));
+			qp[0] = make_qp(b->device, types[pair / 3], cq, srq);
+			qp[1] = make_qp(b->device, types[pair % 3], cq, srq);
+			ok(bsn_qp_destroy(qp[0]));
+			ok(bsn_qp_destroy(qp[1]));
+			ok(bsn_cq_destroy(cq));
+			ok(bsn_srq_destroy(srq));
+		}
+}
+
+/* What the CQ was charged for is what the SRQ takes, and it takes all that was asked for. */
+static void an_srq_takes_what_its_cq_was_charged_for(struct bench *b)
+{
+	for (uint32_t depth = 1; depth < 20; depth++) {
+		const struct bsn_srq_attr attr = { .recv_depth = depth };
+		const struct bsn_cq_attr room = { .entries = depth + 4 };
+		const struct bsn_sge into = bench_sge(b, 0, 0, 8);
+		struct bsn_qp_attr qp = { .send_depth = 4 };
+		struct bsn_qp *fits, *not ;
+		struct bsn_cq *cq;
+
+		ok(bsn_srq_create(b->device, &attr, &qp.srq));
+		ok(bsn_cq_create(b->device, &room, &cq));
+		qp.cq = cq;
+		ok(bsn_qp_create(b->device, &qp, &fits));
+		qp.send_depth = 1;
+		assert_int_equal(bsn_qp_create(b->device, &qp, &not ), -ENOSPC);
+		for (uint32_t i = 0; i < depth; i++)
+			ok(bsn_recv(qp.srq, &into, i));
+		assert_int_equal(bsn_recv(qp.srq, &into, depth), -EAGAIN);
+		ok(bsn_qp_destroy(fits));
+		ok(bsn_cq_destroy(cq));
+		ok(bsn_srq_destroy(qp.srq));
+	}
+}
+
+/* -- registers ---------------------------------------------------------------------------------- */
+
+static void note_shortage(void *arg, const char *text)
+{
+	*(bool *)arg |= strstr(text, "no register") != NULL;
+}
+
+static void write_to_itself(struct bench *b, struct bsn_cq *cq, struct bsn_qp *qp,
+			    struct bsn_mr *mem)
+{
+	char *const bytes = (char *)(uintptr_t)mem->addr;
+	const struct bsn_sge from = { mem->addr, 6, mem->lkey };
+	const struct bsn_remote to = { mem->addr + 64, mem->rkey };
+
+	memcpy(bytes, "itself", 6);
+	memset(bytes + 64, 0, 6);
+	ok(bsn_write(bsn_qp_ep(qp), &from, &to, 1, BSN_F_SIGNALED | BSN_F_RING));
+	expect_done(b, cq, 1, BSN_OPCODE_RDMA_WRITE);
+	assert_memory_equal(bytes, bytes + 64, 6);
+}
+
+static struct bsn_qp *make_connected(struct bsn_device *device, struct bsn_cq *cq)
+{
+	struct bsn_qp *qp = make_qp(device, BSN_QP_RC, cq, NULL);
+	struct bsn_address self;
+
+	ok(bsn_qp_address(qp, &self));
+	ok(bsn_qp_connect(qp, &self, NULL));
+	return qp;
+}
+
+/* libmlx5 keeps for later QPs what it gave to these, each a register. */
+static void take_registers(struct bsn_device *device)
+{
+	struct ibv_context *context = bsn_device_verbs(device);
+	struct ibv_pd *pd = ibv_alloc_pd(context);
+	struct ibv_cq *cq = ibv_create_cq(context, 16, NULL, NULL, 0);
+	struct ibv_qp_init_attr init = {
+		.send_cq = cq, .recv_cq = cq, .qp_type = IBV_QPT_RC, .cap = { 1, 1, 1, 1, 0 }
+	};
+	struct ibv_qp *qp[4];
+
+	for (int i = 0; i < 4; i++) {
+		qp[i] = ibv_create_qp(pd, &init);
+		assert_non_null(qp[i]);
+	}
+	for (int i = 0; i < 4; i++)
+		assert_int_equal(ibv_destroy_qp(qp[i]), 0);
+	assert_int_equal(ibv_destroy_cq(cq), 0);
+	assert_int_equal(ibv_dealloc_pd(pd), 0);
+}
+
+/*
+ * Where registers are used up libmlx5 deals out those that it has, to each QP another one: QPs come
+ * and go on a lane all the same, and those that stay keep working.
+ */
+static void qps_come_and_go_without_registers(struct bench *b)
+{
+	enum { QPS = 2, LAPS = 12 };
+	static struct bsn_lane *lanes[LANES_MAX];
+	bool is_short = false;
+	const struct bsn_device_attr attr = { .path = BSN_PATH_DIRECT,
+					      .log = note_shortage,
+					      .log_arg = &is_short };
+	struct bsn_qp *qp[QPS] = { NULL };
+	struct bsn_device *device;
+	struct bsn_mr *mem;
+	struct bsn_cq *cq;
+	int count = 0;
+
+	if (b->kind != BENCH_DIRECT)
+		return;
+	ok(bsn_device_open("mlx5_0", &attr, &device));
+	take_registers(device);
+	while (!is_short && count < LANES_MAX)
+		ok(bsn_lane_create(device, NULL, &lanes[count++]));
+	assert_true(is_short);
+	ok(bsn_buf_alloc(device, 4096, NULL, &mem));
+	ok(bsn_cq_create(device, NULL, &cq));
+	for (int lap = 0; lap < LAPS; lap++) {
+		ok(bsn_qp_destroy(qp[lap % QPS]));
+		qp[lap % QPS] = make_connected(device, cq);
+		for (int i = 0; i < QPS && qp[i]; i++)
+			write_to_itself(b, cq, qp[i], mem);
+	}
+	for (int i = 0; i < QPS; i++)
+		ok(bsn_qp_destroy(qp[i]));
+	ok(bsn_cq_destroy(cq));
+	ok(bsn_buf_free(mem));
+	while (count)
+		ok(bsn_lane_destroy(lanes[--count]));
+	ok(bsn_device_close(device));
+}
+
+static const struct bench_case cases[] = {
+	{ CASE("two QPs fit a CQ", two_qps_fit_a_cq), .is_bare = true },
+	{ CASE("an SRQ takes what its CQ was charged for",
+	       an_srq_takes_what_its_cq_was_charged_for),
+	  .is_bare = true },
+	{ CASE("QPs come and go without registers", qps_come_and_go_without_registers),
+	  .is_bare = true, .is_model_only = true },
+};
+
+int main(void)
+{
+	return bench_run("defaults", cases, sizeof(cases) / sizeof(cases[0]));
+}
