@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "hex.h"
+#include "judge.h"
 #include "raw.h"
 
 #define BLOCK_MAX_BYTES (2u << 20) /* of one dump, the longest send queue; then comes another one */
@@ -99,7 +100,7 @@ static int try_swapped(const struct scan_attr *attr, struct block *block, int sc
 	if (block->group < 2)
 		return score;
 	swap_words(block->bytes, block->size, block->group);
-	swapped = raw_score(attr, block->bytes, block->size, &kind);
+	swapped = judge_bytes(attr, block->bytes, block->size, &kind);
 	if (swapped > score || (swapped == score && block->is_swapped))
 		return swapped;
 	swap_words(block->bytes, block->size, block->group);
@@ -118,7 +119,7 @@ static void try_joined(const struct scan_attr *attr, struct block *block, int sc
 	if (!bytes)
 		return;
 	size = read_joined(block, bytes);
-	joined = raw_score(attr, bytes, size, &kind);
+	joined = judge_bytes(attr, bytes, size, &kind);
 	is_whole = !block->has_offset || count_offset_digits(block->text);
 	if (joined > score || (joined > 0 && size > block->size && is_whole)) {
 		free(block->bytes);
@@ -137,11 +138,11 @@ static void finish(struct scan *scan, struct block *block)
 {
 	const struct scan_attr *attr = scan_attr_of(scan);
 	enum raw_kind kind;
-	int score = block->size ? raw_score(attr, block->bytes, block->size, &kind) : 0;
+	int score = block->size ? judge_bytes(attr, block->bytes, block->size, &kind) : 0;
 
 	score = try_swapped(attr, block, score);
 	try_joined(attr, block, score);
-	if (block->size >= SILENT_BYTES || raw_score(attr, block->bytes, block->size, &kind) > 0)
+	if (block->size >= SILENT_BYTES || judge_bytes(attr, block->bytes, block->size, &kind) > 0)
 		raw_tell(scan, &(struct raw){ .bytes = block->bytes,
 					      .size = block->size,
 					      .places = block->places,

@@ -73,21 +73,13 @@ static void put_cell_text(const char *text)
 
 static const char *opcode_name(unsigned opcode)
 {
-	static const char *const cqe_names[] = {
-#define CQE_NAME(name, value, doc) [value] = "CQE " #name,
-		BSN_CQE_OPCODES(CQE_NAME)
-#undef CQE_NAME
-	};
-	const struct bsn_wqe_op *op;
+	const struct bsn_enum_value *of_cqe = record_cqe_opcode(opcode - IS_CQE);
+	const struct bsn_wqe_op *op = bsn_wqe_op_find(opcode);
 
 	if (opcode == IS_RECV)
 		return "receive";
 	if (opcode & IS_CQE)
-		return opcode - IS_CQE < sizeof(cqe_names) / sizeof(cqe_names[0]) &&
-				       cqe_names[opcode - IS_CQE]
-			       ? cqe_names[opcode - IS_CQE]
-			       : "CQE";
-	op = bsn_wqe_op_find(opcode);
+		return of_cqe ? of_cqe->name : "CQE";
 	return op ? op->name : "unknown opcode";
 }
 
@@ -351,7 +343,8 @@ static void note_unread(struct sink *sink, const char *file, unsigned long line,
 
 static void put_key(unsigned opcode)
 {
-	printf("<span class=\"key o%x\"></span>%s", opcode, opcode_name(opcode));
+	printf("<span class=\"key o%x\"></span>%s%s", opcode, opcode & IS_CQE ? "CQE " : "",
+	       opcode_name(opcode));
 }
 
 static void put_colours(void)

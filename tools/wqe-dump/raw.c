@@ -3,232 +3,7 @@
 
 #include <string.h>
 
-#define UNIT        64  /* bytes: a CQE, a basic block */
-#define UNITS_MAX   512 /* that are looked at to tell what they are */
-#define IMPLAUSIBLE (-3)
-#define RING_POINTS 100 /* more than any units have: no accident puts indices where they belong */
-
-static bool is_zero(const uint8_t *bytes, size_t size)
-{
-	for (size_t i = 0; i < size; i++)
-		if (bytes[i])
-			return false;
-	return true;
-}
-
-/* -- plausible CQEs ----------------------------------------------------------------------------- */
-
-static int judge_error(const struct bsn_cqe_err *err, const uint8_t *cqe)
-{
-	static const struct bsn_enum_value known[] = {
-#define SYNDROME(name, value, doc) { value, #name, doc },
-		BSN_SYNDROMES(SYNDROME)
-#undef SYNDROME
-	};
-	const struct bsn_enum syndromes = { "syndrome", known, sizeof(known) / sizeof(known[0]) };
-
-	if (!bsn_enum_find(&syndromes, err->syndrome))
-		return 1;
-	return is_zero(cqe, UNIT / 2) ? 6 : 3;
-}
-
-/* Points for a CQE. */
-static int judge_cqe(const uint8_t *bytes, size_t size)
-{
-	struct bsn_cqe cqe;
-
-	if (bsn_cqe_walk(bytes, size, &cqe, NULL))
-		return IMPLAUSIBLE;
-	bytes += cqe.offset;
-	if (cqe.tail.opcode == BSN_CQE_INVALID)
-		return is_zero(bytes, BSN_CQE_TAIL_OFFSET) ? 1 : 0;
-	if (!cqe.view)
-		return cqe.tail.format == BSN_CQE_COMPRESSED ? 0 : IMPLAUSIBLE;
-	if (cqe.view == &bsn_cqe_resize_desc)
-		return is_zero(bytes, BSN_CQE_TAIL_OFFSET) ? 1 : 0;
-	if (!(bsn_load_be32(bytes + BSN_CQE_QPN_OFFSET) & 0xffffff))
-		return -1;
-	if (cqe.view == &bsn_cqe_err_desc)
-		return judge_error(&cqe.as.err, bytes);
-	if (cqe.view == &bsn_cqe_req_desc)
-		return (!bsn_wqe_op_find(cqe.as.req.wqe_opcode)   ? IMPLAUSIBLE
-			: cqe.as.req.wqe_opcode == BSN_OPCODE_NOP ? 0
-								  : 1) +
-		       (is_zero(bytes, UNIT / 2) ? 3 : 0) + (cqe.as.req.timestamp ? 1 : 0);
-	if (cqe.view == &bsn_cqe_resp_desc)
-		return 1 + (cqe.as.resp.timestamp ? 1 : 0) +
-		       (cqe.as.resp.byte_count <= BSN_DATA_MAX_BYTES ? 1 : 0);
-	return 1;
-}
-
-/* Points a unit, in tenths, over CQEs of `size` bytes. */
-static int judge_cqes(const uint8_t *bytes, size_t size, size_t cqe_size)
-{
-	int points = 0, units = 0;
-
-	if (size % cqe_size)
-		return IMPLAUSIBLE;
-	for (size_t at = 0; at < size && units < UNITS_MAX; at += cqe_size) {
-		if (is_zero(bytes + at, cqe_size))
-			continue;
-		points += judge_cqe(bytes + at, cqe_size);
-		units++;
-	}
-	return units ? points * 10 / units : 0;
-}
-
-/* Whether every other unit is empty, as no CQ of 64 B is that has been used. */
-static bool has_empty_halves(const uint8_t *bytes, size_t size)
-{
-	for (size_t at = 0; at + BSN_CQE128_SIZE <= size; at += BSN_CQE128_SIZE)
-		if (!is_zero(bytes + at, UNIT))
-			return false;
-	return size >= BSN_CQE128_SIZE;
-}
-
-/* -- plausible WQEs ----------------------------------------------------------------------------- */
-
-/* How often a WQE says what nobody would have posted. */
-static unsigned count_oddities(const struct bsn_wqe *wqe)
-{
-	unsigned odd = bsn_wqe_findings(wqe, NULL, 0);
-
-	if (wqe->transport == BSN_TRANSPORT_UD && wqe->data_count && !wqe->to.ud.dqpn)
-		odd++;
-	for (unsigned i = 0; i < wqe->data_count; i++) {
-		const struct bsn_wqe_data *data = &wqe->data[i];
-		const uint16_t high = (uint16_t)(data->addr >> 48);
-
-		if (!data->bytes && (!data->lkey || (high && high != UINT16_MAX)))
-			odd++;
-	}
-	return odd;
-}
-
-/* The transport that leaves a WQE the fewest oddities; -EBADMSG where it is a WQE of none. */
-static int guess_transport(const uint8_t *bytes, size_t size, unsigned *fewest)
-{
-	static struct bsn_wqe wqe;
-	int best = -EBADMSG;
-
-	for (int t = 0; t <= BSN_TRANSPORT_IPOIB; t++) {
-		unsigned odd;
-
-		if (bsn_wqe_walk(bytes, size, (enum bsn_transport)t, &wqe, NULL))
-			continue;
-		odd = count_oddities(&wqe);
-		if (best >= 0 && odd >= *fewest)
-			continue;
-		best = t;
-		*fewest = odd;
-	}
-	return best;
-}
-
-/* What the control segment at a place says, as far as it can be one. */
-static bool read_ctrl(const uint8_t *bytes, size_t size, struct bsn_ctrl *ctrl)
-{
-	if (size < BSN_CTRL_SIZE)
-		return false;
-	bsn_ctrl_decode(ctrl, bytes);
-	return ctrl->ds && ctrl->ds * BSN_DS_SIZE <= size && bsn_wqe_op_find(ctrl->opcode);
-}
-
-static size_t ctrl_size_bb(const struct bsn_ctrl *ctrl)
-{
-	return (ctrl->ds + BSN_BB_DS - 1) / BSN_BB_DS;
-}
-
-/* Points for a WQE, and how many basic blocks it has. */
-static int judge_wqe(const uint8_t *bytes, size_t size, size_t *count_bb)
-{
-	struct bsn_ctrl ctrl;
-	unsigned odd = 0;
-
-	*count_bb = 1;
-	if (!read_ctrl(bytes, size, &ctrl) || guess_transport(bytes, size, &odd) < 0)
-		return IMPLAUSIBLE;
-	*count_bb = ctrl_size_bb(&ctrl);
-	return (odd ? 1 : 4) + (ctrl.qpn ? 1 : -1);
-}
-
-/* Whether slots and indices agree, so that the bytes are a whole send queue. */
-static bool looks_like_ring(const uint8_t *bytes, size_t size)
-{
-	const size_t count = size / UNIT;
-	unsigned agree = 0, differ = 0;
-	struct bsn_ctrl ctrl;
-
-	if (size % UNIT || count < 2 || count & (count - 1))
-		return false;
-	for (size_t slot = 0; slot < count; slot++) {
-		if (!read_ctrl(bytes + slot * UNIT, size, &ctrl) || !ctrl.qpn)
-			continue;
-		if (ctrl.wqe_index % count == slot)
-			agree++;
-		else
-			differ++;
-	}
-	return agree > 1 && agree > 2 * differ;
-}
-
-static int judge_wqes(const uint8_t *bytes, size_t size)
-{
-	int points = 0, units = 0;
-	size_t count_bb;
-
-	if (looks_like_ring(bytes, size))
-		return RING_POINTS;
-	for (size_t at = 0; at + BSN_CTRL_SIZE <= size && units < UNITS_MAX;
-	     at += count_bb * UNIT) {
-		const size_t left = size - at;
-
-		count_bb = 1;
-		if (is_zero(bytes + at, left < UNIT ? left : UNIT))
-			continue;
-		points += judge_wqe(bytes + at, left, &count_bb);
-		units++;
-	}
-	return units ? points * 10 / units : 0;
-}
-
-/* The points of the kind that has the most. */
-static int judge(const uint8_t *bytes, size_t size, enum raw_kind *kind)
-{
-	const int cqe = judge_cqes(bytes, size, BSN_CQE_SIZE);
-	const int cqe128 = judge_cqes(bytes, size, BSN_CQE128_SIZE);
-	const int wqe = judge_wqes(bytes, size);
-	int score = cqe;
-
-	*kind = RAW_CQE;
-	if (cqe128 > cqe || (cqe128 > 0 && has_empty_halves(bytes, size))) {
-		score = cqe128;
-		*kind = RAW_CQE128;
-	}
-	if (wqe <= score)
-		return score;
-	*kind = RAW_WQE;
-	return wqe;
-}
-
-int raw_score(const struct scan_attr *attr, const uint8_t *bytes, size_t size, enum raw_kind *kind)
-{
-	*kind = attr->raw_kind;
-	switch (attr->raw_kind) {
-	case RAW_GUESS:
-		return judge(bytes, size, kind);
-	case RAW_CQE:
-		return judge_cqes(bytes, size, BSN_CQE_SIZE);
-	case RAW_CQE128:
-		return judge_cqes(bytes, size, BSN_CQE128_SIZE);
-	case RAW_WQE:
-		return judge_wqes(bytes, size);
-	default:
-		return 0;
-	}
-}
-
-/* -- telling ------------------------------------------------------------------------------------ */
+#include "judge.h"
 
 /* What is being told of. */
 struct teller {
@@ -274,7 +49,7 @@ static void tell_unread(struct teller *teller, size_t offset, const struct bsn_b
 		scan_unread(teller->scan, line_of(teller->raw, offset), "byte %zu: %s%s%s: %s",
 			    offset + bad->offset, bad->segment, bad->field ? "." : "",
 			    bad->field ? bad->field : "", bad->why);
-	teller->unread_end = offset + UNIT;
+	teller->unread_end = offset + teller->ring.stride_bytes;
 }
 
 static void tell_cqe(struct teller *teller, size_t offset)
@@ -374,12 +149,12 @@ static enum bsn_transport most_likely_transport(const struct raw *raw)
 	enum bsn_transport best = BSN_TRANSPORT_RC;
 	struct bsn_ctrl ctrl;
 
-	for (size_t at = 0; at < raw->size && at < UNITS_MAX * UNIT; at += UNIT) {
+	for (size_t at = 0; at < raw->size && at < UNITS_MAX * BSN_BB_SIZE; at += BSN_BB_SIZE) {
 		int guess;
 
-		if (!read_ctrl(raw->bytes + at, raw->size - at, &ctrl) || !ctrl.qpn)
+		if (!judge_ctrl(raw->bytes + at, raw->size - at, &ctrl) || !ctrl.qpn)
 			continue;
-		guess = guess_transport(raw->bytes + at, raw->size - at, &odd);
+		guess = judge_transport(raw->bytes + at, raw->size - at, &odd);
 		if (guess >= 0)
 			votes[guess]++;
 	}
@@ -409,10 +184,10 @@ static void set_queue(struct teller *teller)
 	struct bsn_ctrl ctrl;
 
 	for (uint32_t slot = 0; slot < count; slot++) {
-		const uint8_t *bytes = teller->raw->bytes + slot * UNIT;
+		const uint8_t *bytes = teller->raw->bytes + slot * BSN_BB_SIZE;
 		uint16_t end;
 
-		if (!read_ctrl(bytes, BSN_WQE_MAX_DS * BSN_DS_SIZE, &ctrl) || !ctrl.qpn ||
+		if (!judge_ctrl(bytes, BSN_WQE_MAX_DS * BSN_DS_SIZE, &ctrl) || !ctrl.qpn ||
 		    ctrl.wqe_index % count != slot)
 			continue;
 		end = (uint16_t)(ctrl.wqe_index + ctrl_size_bb(&ctrl));
@@ -458,9 +233,9 @@ static size_t tell_wqe(struct teller *teller, size_t offset)
 	static struct bsn_wqe wqe;
 	struct bsn_bad bad;
 
-	if (is_zero(copy, size < UNIT ? size : UNIT))
+	if (is_zero(copy, size < BSN_BB_SIZE ? size : BSN_BB_SIZE))
 		return 1;
-	if (teller->is_ring && !begins_in(teller, copy, offset / UNIT))
+	if (teller->is_ring && !begins_in(teller, copy, offset / BSN_BB_SIZE))
 		return 1; /* the end of one that goes round, or what an older one left */
 	if (bsn_wqe_walk(copy, size, teller->transport, &wqe, &bad)) {
 		tell_unread(teller, offset, &bad);
@@ -477,16 +252,16 @@ static void tell_wqes(struct teller *teller)
 	const struct raw *raw = teller->raw;
 	size_t at = 0;
 
-	teller->is_ring = looks_like_ring(raw->bytes, raw->size);
+	teller->is_ring = judge_ring(raw->bytes, raw->size);
 	teller->transport = pick_transport(teller);
 	teller->ring.name = "send queue";
-	teller->ring.stride_bytes = UNIT;
+	teller->ring.stride_bytes = BSN_BB_SIZE;
 	if (teller->is_ring) {
-		teller->ring.count = (uint32_t)(raw->size / UNIT);
+		teller->ring.count = (uint32_t)(raw->size / BSN_BB_SIZE);
 		set_queue(teller);
 	}
 	while (at + BSN_CTRL_SIZE <= raw->size)
-		at += tell_wqe(teller, at) * UNIT;
+		at += tell_wqe(teller, at) * BSN_BB_SIZE;
 	if (at < raw->size)
 		tell_rest(teller, at, "control segment", BSN_CTRL_SIZE);
 }
@@ -498,7 +273,7 @@ bool raw_tell(struct scan *scan, struct raw *raw)
 
 	if (raw->kind != RAW_GUESS)
 		kind = raw->kind;
-	else if (raw_score(teller.attr, raw->bytes, raw->size, &kind) <= 0 &&
+	else if (judge_bytes(teller.attr, raw->bytes, raw->size, &kind) <= 0 &&
 		 teller.attr->raw_kind == RAW_GUESS) {
 		scan_unread(
 			scan, line_of(raw, 0),

@@ -23,15 +23,6 @@ struct raw {
 };
 
 /**
- * raw_score() - how much the bytes look like CQEs or WQEs
- * @attr: what is known about them
- * @kind: which they are taken for
- *
- * Return: points for each unit of 64 B, in tenths; 0 or less: like neither.
- */
-int raw_score(const struct scan_attr *attr, const uint8_t *bytes, size_t size, enum raw_kind *kind);
-
-/**
  * raw_tell() - tells the scanner what the bytes are, each CQE and WQE, or that they are neither
  * @raw: its kind becomes what they were, for bytes that go on
  *

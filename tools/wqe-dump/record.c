@@ -37,6 +37,13 @@ const char *record_opcode_name(const struct record *record)
 	return op ? op->name : NULL;
 }
 
+const struct bsn_enum_value *record_cqe_opcode(uint32_t opcode)
+{
+	const struct bsn_seg_desc *tail = &bsn_cqe_tail_desc;
+
+	return bsn_enum_find(bsn_row_enum(tail, bsn_row_find(tail, "opcode")), opcode);
+}
+
 /* -- what the forms fill in --------------------------------------------------------------------- */
 
 static struct record_field *add_field(struct record *record, const char *name)

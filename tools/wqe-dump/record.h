@@ -110,6 +110,9 @@ const char *record_transport_name(enum bsn_transport transport);
 /** record_opcode_name() - of the WQE's opcode, or NULL */
 const char *record_opcode_name(const struct record *record);
 
+/** record_cqe_opcode() - what the opcode of a CQE stands for, or NULL */
+const struct bsn_enum_value *record_cqe_opcode(uint32_t opcode);
+
 /** record_add_number() - adds a field; does nothing when there is no room */
 void record_add_number(struct record *record, const char *name, uint64_t value);
 

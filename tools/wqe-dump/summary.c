@@ -101,13 +101,7 @@ static void add_wqe(struct text *text, const struct bsn_wqe *wqe)
 
 static void add_cqe(struct text *text, const struct bsn_cqe *cqe)
 {
-	static const struct bsn_enum_value names[] = {
-#define OPCODE(name, value, doc) { value, #name, doc },
-		BSN_CQE_OPCODES(OPCODE)
-#undef OPCODE
-	};
-	const struct bsn_enum opcodes = { "cqe_opcode", names, sizeof(names) / sizeof(names[0]) };
-	const struct bsn_enum_value *opcode = bsn_enum_find(&opcodes, cqe->tail.opcode);
+	const struct bsn_enum_value *opcode = record_cqe_opcode(cqe->tail.opcode);
 
 	add(text, "  %s",
 	    cqe->tail.format == BSN_CQE_COMPRESSED ? "compressed"

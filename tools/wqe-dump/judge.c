@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "judge.h"
+
+#define IMPLAUSIBLE (-3)
+#define RING_POINTS 100 /* more than any units have: no accident puts indices where they belong */
+
+/* -- plausible CQEs ----------------------------------------------------------------------------- */
+
+static int judge_error(const struct bsn_cqe_err *err, const uint8_t *cqe)
+{
+	const struct bsn_enum *syndromes =
+		bsn_row_enum(&bsn_cqe_err_desc, bsn_row_find(&bsn_cqe_err_desc, "syndrome"));
+
+	if (!bsn_enum_find(syndromes, err->syndrome))
+		return 1;
+	return is_zero(cqe, BSN_CQE_SIZE / 2) ? 6 : 3;
+}
+
+/* Points for a CQE. */
+static int judge_cqe(const uint8_t *bytes, size_t size)
+{
+	struct bsn_cqe cqe;
+
+	if (bsn_cqe_walk(bytes, size, &cqe, NULL))
+		return IMPLAUSIBLE;
+	bytes += cqe.offset;
+	if (cqe.tail.opcode == BSN_CQE_INVALID)
+		return is_zero(bytes, BSN_CQE_TAIL_OFFSET) ? 1 : 0;
+	if (!cqe.view)
+		return cqe.tail.format == BSN_CQE_COMPRESSED ? 0 : IMPLAUSIBLE;
+	if (cqe.view == &bsn_cqe_resize_desc)
+		return is_zero(bytes, BSN_CQE_TAIL_OFFSET) ? 1 : 0;
+	if (!(bsn_load_be32(bytes + BSN_CQE_QPN_OFFSET) & 0xffffff))
+		return -1;
+	if (cqe.view == &bsn_cqe_err_desc)
+		return judge_error(&cqe.as.err, bytes);
+	if (cqe.view == &bsn_cqe_req_desc)
+		return (!bsn_wqe_op_find(cqe.as.req.wqe_opcode)   ? IMPLAUSIBLE
+			: cqe.as.req.wqe_opcode == BSN_OPCODE_NOP ? 0
+								  : 1) +
+		       (is_zero(bytes, BSN_CQE_SIZE / 2) ? 3 : 0) + (cqe.as.req.timestamp ? 1 : 0);
+	if (cqe.view == &bsn_cqe_resp_desc)
+		return 1 + (cqe.as.resp.timestamp ? 1 : 0) +
+		       (cqe.as.resp.byte_count <= BSN_DATA_MAX_BYTES ? 1 : 0);
+	return 1;
+}
+
+/* Points a unit, in tenths, over CQEs of `size` bytes. */
+static int judge_cqes(const uint8_t *bytes, size_t size, size_t cqe_size)
+{
+	int points = 0, units = 0;
+
+	if (size % cqe_size)
+		return IMPLAUSIBLE;
+	for (size_t at = 0; at < size && units < UNITS_MAX; at += cqe_size) {
+		if (is_zero(bytes + at, cqe_size))
+			continue;
+		points += judge_cqe(bytes + at, cqe_size);
+		units++;
+	}
+	return units ? points * 10 / units : 0;
+}
+
+/* Whether every other unit is empty, as no CQ of 64 B is that has been used. */
+static bool has_empty_halves(const uint8_t *bytes, size_t size)
+{
+	for (size_t at = 0; at + BSN_CQE128_SIZE <= size; at += BSN_CQE128_SIZE)
+		if (!is_zero(bytes + at, BSN_CQE_SIZE))
+			return false;
+	return size >= BSN_CQE128_SIZE;
+}
+
+/* -- plausible WQEs ----------------------------------------------------------------------------- */
+
+/* How often a WQE says what nobody would have posted. */
+static unsigned count_oddities(const struct bsn_wqe *wqe)
+{
+	unsigned odd = bsn_wqe_findings(wqe, NULL, 0);
+
+	if (wqe->transport == BSN_TRANSPORT_UD && wqe->data_count && !wqe->to.ud.dqpn)
+		odd++;
+	for (unsigned i = 0; i < wqe->data_count; i++) {
+		const struct bsn_wqe_data *data = &wqe->data[i];
+		const uint16_t high = (uint16_t)(data->addr >> 48);
+
+		if (!data->bytes && (!data->lkey || (high && high != UINT16_MAX)))
+			odd++;
+	}
+	return odd;
+}
+
+int judge_transport(const uint8_t *bytes, size_t size, unsigned *fewest)
+{
+	static struct bsn_wqe wqe;
+	int best = -EBADMSG;
+
+	for (int t = 0; t <= BSN_TRANSPORT_IPOIB; t++) {
+		unsigned odd;
+
+		if (bsn_wqe_walk(bytes, size, (enum bsn_transport)t, &wqe, NULL))
+			continue;
+		odd = count_oddities(&wqe);
+		if (best >= 0 && odd >= *fewest)
+			continue;
+		best = t;
+		*fewest = odd;
+	}
+	return best;
+}
+
+bool judge_ctrl(const uint8_t *bytes, size_t size, struct bsn_ctrl *ctrl)
+{
+	if (size < BSN_CTRL_SIZE)
+		return false;
+	bsn_ctrl_decode(ctrl, bytes);
+	return ctrl->ds && ctrl->ds * BSN_DS_SIZE <= size && bsn_wqe_op_find(ctrl->opcode);
+}
+
+/* Points for a WQE, and how many basic blocks it has. */
+static int judge_wqe(const uint8_t *bytes, size_t size, size_t *count_bb)
+{
+	struct bsn_ctrl ctrl;
+	unsigned odd = 0;
+
+	*count_bb = 1;
+	if (!judge_ctrl(bytes, size, &ctrl) || judge_transport(bytes, size, &odd) < 0)
+		return IMPLAUSIBLE;
+	*count_bb = ctrl_size_bb(&ctrl);
+	return (odd ? 1 : 4) + (ctrl.qpn ? 1 : -1);
+}
+
+bool judge_ring(const uint8_t *bytes, size_t size)
+{
+	const size_t count = size / BSN_BB_SIZE;
+	unsigned agree = 0, differ = 0;
+	struct bsn_ctrl ctrl;
+
+	if (size % BSN_BB_SIZE || count < 2 || count & (count - 1))
+		return false;
+	for (size_t slot = 0; slot < count; slot++) {
+		if (!judge_ctrl(bytes + slot * BSN_BB_SIZE, size, &ctrl) || !ctrl.qpn)
+			continue;
+		if (ctrl.wqe_index % count == slot)
+			agree++;
+		else
+			differ++;
+	}
+	return agree > 1 && agree > 2 * differ;
+}
+
+static int judge_wqes(const uint8_t *bytes, size_t size)
+{
+	int points = 0, units = 0;
+	size_t count_bb;
+
+	if (judge_ring(bytes, size))
+		return RING_POINTS;
+	for (size_t at = 0; at + BSN_CTRL_SIZE <= size && units < UNITS_MAX;
+	     at += count_bb * BSN_BB_SIZE) {
+		const size_t left = size - at;
+
+		count_bb = 1;
+		if (is_zero(bytes + at, left < BSN_BB_SIZE ? left : BSN_BB_SIZE))
+			continue;
+		points += judge_wqe(bytes + at, left, &count_bb);
+		units++;
+	}
+	return units ? points * 10 / units : 0;
+}
+
+/* The points of the kind that has the most. */
+static int judge_all(const uint8_t *bytes, size_t size, enum raw_kind *kind)
+{
+	const int cqe = judge_cqes(bytes, size, BSN_CQE_SIZE);
+	const int cqe128 = judge_cqes(bytes, size, BSN_CQE128_SIZE);
+	const int wqe = judge_wqes(bytes, size);
+	int score = cqe;
+
+	*kind = RAW_CQE;
+	if (cqe128 > cqe || (cqe128 > 0 && has_empty_halves(bytes, size))) {
+		score = cqe128;
+		*kind = RAW_CQE128;
+	}
+	if (wqe <= score)
+		return score;
+	*kind = RAW_WQE;
+	return wqe;
+}
+
+int judge_bytes(const struct scan_attr *attr, const uint8_t *bytes, size_t size,
+		enum raw_kind *kind)
+{
+	*kind = attr->raw_kind;
+	switch (attr->raw_kind) {
+	case RAW_GUESS:
+		return judge_all(bytes, size, kind);
+	case RAW_CQE:
+		return judge_cqes(bytes, size, BSN_CQE_SIZE);
+	case RAW_CQE128:
+		return judge_cqes(bytes, size, BSN_CQE128_SIZE);
+	case RAW_WQE:
+		return judge_wqes(bytes, size);
+	default:
+		return 0;
+	}
+}
