@@ -253,6 +253,11 @@ def test_a_build_that_is_missing(bench):
     check('meson setup' in err and err.count('\n') == 1, err)
 
 
+def test_a_report_that_cannot_be_written(bench):
+    _, err = bench.run('--out', '/dev/null/report', model=False, status=STATUS_FAILED)
+    check('/dev/null is no folder' in err and err.count('\n') == 1, err)
+
+
 def test_wrong_usage(bench):
     for text, *args in [('--ssh needs --peer', '--ssh', '.'), ('--only frob', '--only', 'frob'),
                         ('unrecognized arguments: --frob', '--frob'), ('--port', '--port', 'x')]:
