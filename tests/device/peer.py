@@ -11,7 +11,8 @@ import shlex
 import socket
 
 import measure
-from tools import Problem, free_port, last_line
+from ports import free_port
+from tools import Problem, last_line
 
 PROTOCOL = 1
 PORT = 18514

@@ -26,6 +26,9 @@ except ImportError:
     sys.exit()
 
 HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent))
+from ports import free_port  # noqa: E402
+
 BUILD = pathlib.Path(sys.argv[1]).resolve()
 WANTED = sys.argv[2:]
 RUN = HERE / 'run'
@@ -281,12 +284,6 @@ def test_two_hosts(bench):
     for part in 'latency', 'bandwidth':
         check(report[part] and all(row['where'] == 'localhost' for row in report[part]), part)
     check('to localhost' in bench.page().text, 'the page does not tell')
-
-
-def free_port():
-    with socket.socket() as s:
-        s.bind(('', 0))
-        return str(s.getsockname()[1])
 
 
 def complains_of_peer(bench, text, answer):

@@ -2,11 +2,11 @@
 """The programs of a build, started on the device under test; none outlives us."""
 
 import os
-import re
 import pathlib
 import signal
-import socket
 import subprocess
+
+from ports import listens
 
 DEADLINE_S = 120
 
@@ -17,20 +17,6 @@ class Problem(Exception):
 
 def last_line(text, instead):
     return (text.strip().splitlines() or [instead])[-1]
-
-
-def free_port():
-    with socket.socket() as s:
-        s.bind(('', 0))
-        return s.getsockname()[1]
-
-
-def listens(port):
-    """Does somebody listen there? (proc(5): local address, state 0A is LISTEN)"""
-    wanted = re.compile(rf':{port:04X} [0-9A-F]+:0000 0A ')
-    tables = [pathlib.Path('/proc/net/tcp'), pathlib.Path('/proc/net/tcp6')]
-    return any(wanted.search(table.read_text(encoding='ascii'))
-               for table in tables if table.exists())
 
 
 class Tools:

@@ -9,13 +9,14 @@ fails it. A program that is not installed skips its cases.
 """
 
 import os
-import re
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
 import time
+
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+from ports import free_port, listens  # noqa: E402
 
 SOFTCX = os.path.abspath(sys.argv[1])
 DEADLINE_S = 60 # one core may be another's
@@ -70,27 +71,8 @@ def finish(process, deadline):
     return out
 
 
-def free_port():
-    with socket.socket() as s:
-        s.bind(('', 0))
-        return s.getsockname()[1]
-
-
-def is_listening(port):
-    """Does somebody listen on the port? (proc(5): local address, state 0A is LISTEN)"""
-    wanted = re.compile(rf':{port:04X} [0-9A-F]+:0000 0A ')
-    for table in ('/proc/net/tcp', '/proc/net/tcp6'):
-        try:
-            with open(table, encoding='ascii') as lines:
-                if wanted.search(lines.read()):
-                    return True
-        except OSError:
-            pass
-    return False
-
-
 def await_server(server, port, deadline):
-    while not is_listening(port):
+    while not listens(port):
         if server.poll() is not None:
             finish(server, deadline)
         if time.monotonic() > deadline:
@@ -102,7 +84,7 @@ def run_pair(case, command, client_more=()):
     """Server and client of one program, each started like the other but for the server's name."""
     port = free_port()
     deadline = time.monotonic() + DEADLINE_S
-    command = command + ['-p', str(port)]
+    command = command + ['-p', port]
     processes = [case.start(command)]
     try:
         await_server(processes[0], port, deadline)

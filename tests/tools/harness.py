@@ -2,9 +2,13 @@
 """Runs programs that have softcx linked in, each case on a fabric of its own. Speaks TAP."""
 
 import os
-import socket
+import pathlib
 import subprocess
+import sys
 import traceback
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+from ports import free_port  # noqa: E402, F401: those who import this module use it
 
 DEADLINE_S = 60
 
@@ -64,12 +68,6 @@ class Bench:
             if process.poll() is None:
                 process.kill()
                 process.communicate()
-
-
-def free_port():
-    with socket.socket() as s:
-        s.bind(('', 0))
-        return str(s.getsockname()[1])
 
 
 def main(cases):

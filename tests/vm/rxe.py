@@ -21,6 +21,7 @@ sys.path[:0] = [str(HERE.parent / 'tools'), str(HERE.parent / 'engine')]
 
 import features  # noqa: E402
 from harness import Bench, Failure, check, free_port  # noqa: E402
+from ports import listens  # noqa: E402
 
 BUILD = pathlib.Path(sys.argv[1])
 ENGINE_TESTS = [pathlib.Path(path).resolve() for path in sys.argv[2:]]
@@ -96,13 +97,6 @@ def check_table(tap):
 
 
 # -- programs -----------------------------------------------------------------------------------
-
-def listens(port):
-    """Does somebody listen there? (proc(5): local address, state 0A is LISTEN)"""
-    wanted = re.compile(rf':{int(port):04X} [0-9A-F]+:0000 0A ')
-    tables = [pathlib.Path('/proc/net/tcp'), pathlib.Path('/proc/net/tcp6')]
-    return any(wanted.search(table.read_text()) for table in tables if table.exists())
-
 
 def pair(bench, *command, client=('127.0.0.1',), port='-p', **more):
     """What the client said, and the server, of programs started alike but for the host's name."""
