@@ -53,10 +53,20 @@ static void add_code(struct text *text, const char *label, enum error_space spac
 		add(text, " %s", meaning_of(space, number->value).name);
 }
 
+/* A text that a line has, or a queue in use: "state" is whether an entry is outstanding, polled, … */
+static void add_field(struct text *text, const struct record *record, const char *name)
+{
+	for (unsigned i = 0; i < record->field_count; i++)
+		if (!strcmp(record->fields[i].name, name))
+			add(text, "  %s", record->fields[i].text);
+}
+
 static void add_error(struct text *text, const struct record *record)
 {
 	const bool is_health = record->kind == RECORD_HEALTH;
 
+	add_field(text, record, "nic");
+	add_field(text, record, "command");
 	if (*record->status)
 		add(text, "  %s", record->status);
 	if (record->kind == RECORD_COMMAND && record->syndrome.is_known)
@@ -111,14 +121,6 @@ static void add_cqe(struct text *text, const struct bsn_cqe *cqe)
 		add(text, "  %u B", cqe->as.resp.byte_count);
 }
 
-/* Of an entry of a queue in use: whether it is outstanding, polled, … */
-static void add_state(struct text *text, const struct record *record)
-{
-	for (unsigned i = 0; i < record->field_count; i++)
-		if (!strcmp(record->fields[i].name, "state"))
-			add(text, "  %s", record->fields[i].text);
-}
-
 void summary_write(const struct record *record, char *text)
 {
 	struct text out = { .begin = text };
@@ -135,7 +137,7 @@ void summary_write(const struct record *record, char *text)
 	else
 		add_error(&out, record);
 	if (record->ring)
-		add_state(&out, record);
+		add_field(&out, record, "state");
 }
 
 void summary_place(const struct record *record, char *text)
