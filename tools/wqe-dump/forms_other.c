@@ -52,9 +52,11 @@
 /* Whether a text begins with a name, alone or numbered, as in bnxt_re0 and rdmap16s27. */
 static bool is_name(const char *text, const char *name)
 {
-	const size_t len = strlen(name);
-	size_t digits;
+	size_t len, digits;
 
+	if (*text != *name) /* of most words and names */
+		return false;
+	len = strlen(name);
 	if (strncmp(text, name, len))
 		return false;
 	text += len + (text[len] == '_');

@@ -35,10 +35,14 @@ static void add_number(struct json_object *object, const char *key, const struct
 
 static struct json_object *new_hex(const uint8_t *bytes, size_t size)
 {
+	static const char digits[] = "0123456789abcdef";
 	char text[2 * BSN_WQE_MAX_DS * BSN_DS_SIZE + 1] = "";
 
-	for (size_t i = 0; i < size && 2 * i + 2 < sizeof(text); i++)
-		snprintf(text + 2 * i, 3, "%02x", bytes[i]);
+	for (size_t i = 0; i < size && 2 * i + 2 < sizeof(text); i++) {
+		text[2 * i] = digits[bytes[i] >> 4];
+		text[2 * i + 1] = digits[bytes[i] & 15];
+		text[2 * i + 2] = '\0';
+	}
 	return json_object_new_string(text);
 }
 
@@ -60,9 +64,10 @@ static void add_field(const struct record_row *row, void *arg)
 		add(fields, key, new_hex(row->bytes, row->size_bytes));
 	else
 		add(fields, key, json_object_new_uint64(row->value));
+	if (!row->symbol)
+		return;
 	snprintf(name_key, sizeof(name_key), "%s_name", key);
-	if (row->symbol)
-		add_text(fields, name_key, row->symbol->name);
+	add_text(fields, name_key, row->symbol->name);
 }
 
 static struct json_object *new_partner(const struct record *record)
