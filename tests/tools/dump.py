@@ -197,6 +197,9 @@ SHAPES = {
     'gdb, symbol': by_rows(lambda row, at: f'{0x7ffd40 + at:#x} <ring+{at}>:\t' +
                            '\t'.join(words(row, 4, '0x{}', 'little'))),
     'mail that quotes': by_rows(lambda row, _: '> > ' + ' '.join(words(row, 4))),
+    'mail that quotes, one dword a line': by_rows(lambda row, _: '> ' + words(row, 4)[0], 4),
+    'two dwords a line of a log': by_rows(lambda row, at: f'[ 12.{at:03}] ' +
+                                          ' '.join(words(row, 4)), 8),
     'wrapped at a blank': lambda data: '\n'.join(
         ' '.join(part) for part in rows(words(data, 4), 3)),
     'no newline, carriage returns': lambda data: SHAPES['dwords'](data).replace('\n', '\r\n'),

@@ -27,28 +27,57 @@ static bool is_of_hex(char c)
 	return c == ' ' || c == '\t' || c == ',' || c == 'x' || c == '\\';
 }
 
-#define LIKELY_CHARS 32 /* bytes of a line with words in it: WORDY_MIN_BYTES of forms_hex.c */
+#define LIKELY_CHARS 32 /* of a line with words in it: WORDY_MIN_BYTES of forms_hex.c */
+#define TAIL_CHARS   16 /* at the end of a line, behind what may be a logger's prefix */
+
+static size_t count_of_hex(const char *text, size_t len)
+{
+	size_t n = 0;
+
+	while (n < len && is_of_hex(text[n]))
+		n++;
+	return n;
+}
+
+static size_t count_of_hex_before(const char *text, size_t at)
+{
+	size_t n = 0;
+
+	while (n < at && is_of_hex(text[at - 1 - n]))
+		n++;
+	return n;
+}
 
 /* A run of so many has two in it at any distance of less; most text is done with by few looks. */
+static bool has_long_run(const char *text, size_t len)
+{
+	const size_t step = LIKELY_CHARS / 2;
+
+	for (size_t i = step - 1; i + step < len; i += step)
+		if (is_of_hex(text[i]) && is_of_hex(text[i + step]) &&
+		    count_of_hex_before(text, i) + count_of_hex(text + i, len - i) >= LIKELY_CHARS)
+			return true;
+	return false;
+}
+
+/* Digits and blanks alone, of which addresses have fewer. */
+static bool ends_with_words(const char *text, size_t len)
+{
+	size_t n = 0;
+
+	while (n < len && n < TAIL_CHARS &&
+	       (text[len - 1 - n] == ' ' || hex_digit(text[len - 1 - n]) >= 0))
+		n++;
+	return n == TAIL_CHARS;
+}
+
 bool hex_is_likely(const char *text, size_t len)
 {
-	size_t pure = 0, run;
+	const size_t quote = strspn(text, "> \t"), skip = quote < len ? quote : len;
 
-	while (pure < len && is_of_hex(text[pure]))
-		pure++;
-	if (pure == len)
-		return len > 1;
-	for (size_t i = LIKELY_CHARS / 2 - 1; i + LIKELY_CHARS / 2 < len; i += LIKELY_CHARS / 2) {
-		if (!is_of_hex(text[i]) || !is_of_hex(text[i + LIKELY_CHARS / 2]))
-			continue;
-		for (run = i; run > 0 && is_of_hex(text[run - 1]);)
-			run--;
-		for (pure = i; pure < len && is_of_hex(text[pure]);)
-			pure++;
-		if (pure - run >= LIKELY_CHARS)
-			return true;
-	}
-	return false;
+	if (count_of_hex(text + skip, len - skip) == len - skip)
+		return len - skip > 1;
+	return ends_with_words(text, len) || has_long_run(text, len);
 }
 
 /* The next word from `at` on, or NULL at the end. Returns where to go on. */
