@@ -109,14 +109,16 @@ struct bsn_completion;
 struct bsn_ep;
 struct bsn_sq;
 struct bsn_sq_users;
+struct bsn_wqe_op;
 
 /**
  * struct bsn_sq_path - what a queue without credits of its own does
- * @post: a request that bsn_sq_post() judged; -EAGAIN and whatever else this path cannot
+ * @post: a request that bsn_sq_post() judged, and its operation; -EAGAIN and whatever else this path
+ *	cannot
  * @ring: bsn_sq_ring()
  */
 struct bsn_sq_path {
-	int (*post)(struct bsn_ep *ep, const struct bsn_wr *wr);
+	int (*post)(struct bsn_ep *ep, const struct bsn_wr *wr, const struct bsn_wqe_op *op);
 	int (*ring)(struct bsn_sq *sq);
 };
 

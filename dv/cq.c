@@ -489,17 +489,13 @@ static int reap_known(struct bsn_cq *cq, struct bsn_sq *sq, const struct bsn_cqe
 	}
 }
 
-int bsn_cq_reap(struct bsn_cq *cq, struct bsn_completion *c, int n)
+static __attribute__((noinline)) int reap_cqe(struct bsn_cq *cq, struct bsn_completion *c)
 {
 	struct bsn_cqe_tail tail;
 	struct bsn_cqe_req view;
 	struct bsn_cq_slot *slot;
 	int got = 0;
 
-	if (cq->path) {
-		got = cq->path->poll(cq, c, n);
-		return got ? got : empty(cq);
-	}
 	bsn_cqe_tail_decode(&tail, cq->next + BSN_CQE_TAIL_OFFSET);
 	if (tail.owner != cq->phase || tail.opcode == BSN_CQE_INVALID)
 		return empty(cq);
@@ -520,4 +516,14 @@ int bsn_cq_reap(struct bsn_cq *cq, struct bsn_completion *c, int n)
 	else
 		consume(cq);
 	return got;
+}
+
+int bsn_cq_reap(struct bsn_cq *cq, struct bsn_completion *c, int n)
+{
+	int got;
+
+	if (!cq->path)
+		return reap_cqe(cq, c);
+	got = cq->path->poll(cq, c, n);
+	return got ? got : empty(cq);
 }

@@ -253,7 +253,7 @@ int bsn_sq_post(struct bsn_ep *ep, const struct bsn_wr *wr)
 	if (ds < 0)
 		return ds;
 	if (sq->path)
-		return sq->path->post(ep, wr);
+		return sq->path->post(ep, wr, op);
 	if (!has_room(sq, (unsigned)ds))
 		return -EAGAIN;
 	c = put_head(sq, ep, wr->opcode, (unsigned)ds, imm_of(wr, op), wr->flags);

@@ -219,16 +219,19 @@ static bool is_turn_to_signal(struct send_queue *sq, bool signaled)
 	return true;
 }
 
-static void fill_request(struct send_queue *sq, const struct bsn_ep *ep, const struct bsn_wr *wr)
+/* What no operation of @wr needs keeps what stood in the slot: 160 bytes are much to clear. */
+static void fill_request(struct send_queue *sq, const struct bsn_ep *ep, const struct bsn_wr *wr,
+			 const struct bsn_wqe_op *op)
 {
-	const struct bsn_wqe_op *op = bsn_wqe_op_find(wr->opcode);
 	const uint32_t slot = sq->head & sq->mask;
 	struct request *r = &sq->ring[slot];
 	bool signaled = sq->signals_all || wr->flags & BSN_F_SIGNALED;
 
-	*r = (struct request){
-		.id = wr->id, .user = ep->user, .opcode = (uint8_t)wr->opcode, .is_quiet = !signaled
-	};
+	r->id = wr->id;
+	r->user = ep->user;
+	r->opcode = (uint8_t)wr->opcode;
+	r->is_quiet = !signaled;
+	r->wr.num_sge = 0;
 	r->wr.wr_id = name_wr(sq->life, sq->head);
 	r->wr.opcode = find_verb(wr->opcode)->opcode;
 	r->wr.sg_list = sq->sges + (size_t)slot * sq->hot.max_sge;
@@ -334,7 +337,7 @@ static uint32_t outstanding_sends(const struct send_queue *sq)
 }
 
 /* bsn_sq_post() judged the request. */
-static int post_send(struct bsn_ep *ep, const struct bsn_wr *wr)
+static int post_send(struct bsn_ep *ep, const struct bsn_wr *wr, const struct bsn_wqe_op *op)
 {
 	struct send_queue *sq = send_queue_of(ep->bound);
 	int err;
@@ -347,7 +350,7 @@ static int post_send(struct bsn_ep *ep, const struct bsn_wr *wr)
 		sq->hot.count_full++;
 		return -EAGAIN;
 	}
-	fill_request(sq, ep, wr);
+	fill_request(sq, ep, wr, op);
 	sq->head++;
 	if (!(wr->flags & BSN_F_RING))
 		return 0;
