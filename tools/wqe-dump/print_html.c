@@ -143,12 +143,10 @@ static void put_explanation(const struct record *record)
 
 static void put_findings(const struct bsn_wqe *wqe)
 {
-	struct bsn_bad bad[8];
-	const unsigned count = bsn_wqe_findings(wqe, bad, 8);
+	char text[SUMMARY_BYTES];
 
-	for (unsigned i = 0; i < count && i < 8; i++)
-		printf("<p class=\"wrong\">%s%s%s: %s</p>\n", bad[i].segment,
-		       bad[i].field ? "." : "", bad[i].field ? bad[i].field : "", bad[i].why);
+	for (unsigned i = 0; summary_finding(wqe, i, text); i++)
+		printf("<p class=\"wrong\">%s</p>\n", text);
 }
 
 static void put_record(const struct record *record)

@@ -5,10 +5,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "summary.h"
+
 #define STYLE (JSON_C_TO_STRING_SPACED | JSON_C_TO_STRING_NOSLASHESCAPE)
 
-#define UNREAD_MAX   10000 /* are kept, for they come last */
-#define FINDINGS_MAX 16    /* of one WQE */
+#define UNREAD_MAX 10000 /* are kept, for they come last */
 
 /* One record a line: a log may hold millions, and none is kept. */
 static struct {
@@ -83,15 +84,10 @@ static struct json_object *new_partner(const struct record *record)
 static struct json_object *new_findings(const struct bsn_wqe *wqe)
 {
 	struct json_object *list = json_object_new_array();
-	struct bsn_bad bad[FINDINGS_MAX];
-	const unsigned count = bsn_wqe_findings(wqe, bad, FINDINGS_MAX);
-	char text[256];
+	char text[SUMMARY_BYTES];
 
-	for (unsigned i = 0; i < count && i < FINDINGS_MAX; i++) {
-		snprintf(text, sizeof(text), "%s%s%s: %s", bad[i].segment, bad[i].field ? "." : "",
-			 bad[i].field ? bad[i].field : "", bad[i].why);
+	for (unsigned i = 0; summary_finding(wqe, i, text); i++)
 		json_object_array_add(list, json_object_new_string(text));
-	}
 	return list;
 }
 

@@ -119,16 +119,10 @@ static void print_row(const struct record_row *row, void *arg)
 
 static void print_findings(const struct bsn_wqe *wqe)
 {
-	struct bsn_bad bad[8];
-	const unsigned count = bsn_wqe_findings(wqe, bad, 8);
+	char text[SUMMARY_BYTES];
 
-	for (unsigned i = 0; i < count && i < 8; i++) {
-		printf("  %swrong%s  %s%s%s: %s", colour(RED), colour(PLAIN), bad[i].segment,
-		       bad[i].field ? "." : "", bad[i].field ? bad[i].field : "", bad[i].why);
-		if (bad[i].vendor_syndrome)
-			printf(" (vendor syndrome 0x%02x)", bad[i].vendor_syndrome);
-		putchar('\n');
-	}
+	for (unsigned i = 0; summary_finding(wqe, i, text); i++)
+		printf("  %swrong%s  %s\n", colour(RED), colour(PLAIN), text);
 }
 
 /* -- what it means ------------------------------------------------------------------------------ */

@@ -8,6 +8,8 @@
 
 #include "explain.h"
 
+#define FINDINGS_MAX 16 /* of one WQE */
+
 /* A text that grows up to SUMMARY_BYTES. */
 struct text {
 	char *begin;
@@ -150,4 +152,20 @@ void summary_place(const struct record *record, char *text)
 		add(&out, ":%lu", record->line);
 	if (record->ring)
 		add(&out, " slot %u", record->slot);
+}
+
+bool summary_finding(const struct bsn_wqe *wqe, unsigned nth, char *text)
+{
+	struct bsn_bad all[FINDINGS_MAX];
+	const unsigned count = bsn_wqe_findings(wqe, all, FINDINGS_MAX);
+	const struct bsn_bad *bad = &all[nth];
+	struct text out = { .begin = text };
+
+	if (nth >= count || nth >= FINDINGS_MAX)
+		return false;
+	add(&out, "%s%s%s: %s", bad->segment, bad->field ? "." : "", bad->field ? bad->field : "",
+	    bad->why);
+	if (bad->vendor_syndrome)
+		add(&out, " (vendor syndrome 0x%02x)", bad->vendor_syndrome);
+	return true;
 }

@@ -13,4 +13,11 @@ void summary_write(const struct record *record, char *text);
 /** summary_place() - where it was: file and line, slot */
 void summary_place(const struct record *record, char *text);
 
+/**
+ * summary_finding() - what is wrong with a WQE, the gravest first
+ *
+ * Return: false where there is no @nth.
+ */
+bool summary_finding(const struct bsn_wqe *wqe, unsigned nth, char *text);
+
 #endif
