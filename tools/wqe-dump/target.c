@@ -85,6 +85,17 @@ static int say_ended(struct target *target)
 	return target_fail(target, ESRCH, "%s has ended", target->name);
 }
 
+/* It is not in /proc. */
+static int say_invisible(struct target *target)
+{
+	if (target->pidfd < 0 || has_ended(target))
+		return say_ended(target);
+	return target_fail(
+		target, EPERM,
+		"%s is there, but /proc does not show it (hidepid): run wqe-dump as root",
+		target->name);
+}
+
 /* Who may read another process's memory: ptrace(2), "Ptrace access mode checking". */
 static int say_forbidden(struct target *target)
 {
@@ -94,7 +105,7 @@ static int say_forbidden(struct target *target)
 
 	snprintf(path, sizeof(path), "/proc/%ld", target->pid);
 	if (stat(path, &dir))
-		return say_ended(target);
+		return say_invisible(target);
 	user = getpwuid(dir.st_uid);
 	if (dir.st_uid != geteuid())
 		return target_fail(target, EPERM,
@@ -157,7 +168,7 @@ static int read_maps(struct target *target)
 	maps = fopen(path, "re");
 	if (!maps)
 		return errno == EACCES || errno == EPERM ? say_forbidden(target)
-							 : say_ended(target);
+							 : say_invisible(target);
 	while (!err && getline(&line, &size, maps) > 0)
 		if (sscanf(line, "%llx-%*x r%*s %llx %*s %llu", &start, &offset, &inode) == 3 &&
 		    !offset && inode)
