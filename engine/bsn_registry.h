@@ -43,6 +43,7 @@ enum bsn_registry_kind {
  * @record: address of its dword of the doorbell record
  * @count: slots, a power of two
  * @stride_bytes: of a slot
+ * @used: of the slots of a SHARED_RECV, those that are ever posted to or free: the first so many
  * @producer: address of a 32-bit counter: the slot that is posted to next. Free-running. CQ: 0
  * @consumer: what is known to be done, by kind:
  *	SEND - address of 32 bits: where the last WQE that is done begins, modulo 2^16
@@ -72,6 +73,8 @@ struct bsn_registry_queue {
 	uint64_t record;
 	uint32_t count;
 	uint32_t stride_bytes;
+	uint32_t used;
+	uint32_t reserved;
 	uint64_t producer;
 	uint64_t consumer;
 	uint64_t start;

@@ -159,8 +159,10 @@ void registry_add_srq(struct srq_object *srq)
 {
 	srq->listed = (struct bsn_registry_queue){ .kind = BSN_REGISTRY_SHARED_RECV,
 						   .number = srq->number };
-	if (srq->device->direct)
+	if (srq->device->direct) {
 		describe_rq(&srq->listed, srq->rq);
+		srq->listed.used = srq->depth + 1; /* one stays behind: see post_srq() */
+	}
 	add(srq->device, &srq->listed);
 }
 

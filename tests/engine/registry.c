@@ -173,6 +173,7 @@ static void a_shared_receive_queue(struct bench *b)
 	assert_int_equal(*(const uint16_t *)(uintptr_t)q->start, 1);
 	assert_int_equal(*(const uint16_t *)(uintptr_t)q->consumer,
 			 BENCH_DEPTH); /* one stays behind */
+	assert_int_equal(q->used, BENCH_DEPTH + 1);
 }
 
 static void a_first_failure(struct bench *b)

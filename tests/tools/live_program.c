@@ -63,6 +63,7 @@ static void set_up(void)
 	const struct cx_config config = { .generation = CX_GEN_CX6,
 					  .passive = true,
 					  .private_fabric = true };
+	const struct bsn_cq_attr cq = { .entries = 256 }; /* a ring of 512 */
 	struct bsn_address address[2];
 
 	must(softcx_start(&config), "softcx");
@@ -71,7 +72,7 @@ static void set_up(void)
 	MUST(bsn_buf_alloc(my.device, BYTES, NULL, &my.to));
 	MUST(bsn_srq_create(my.device, &(struct bsn_srq_attr){ .recv_depth = DEPTH }, &my.srq));
 	for (int end = 0; end < 2; end++) {
-		MUST(bsn_cq_create(my.device, NULL, &my.cq[end]));
+		MUST(bsn_cq_create(my.device, &cq, &my.cq[end]));
 		make_qp(end);
 		MUST(bsn_qp_address(my.qp[end], &address[end]));
 	}

@@ -25,6 +25,7 @@ enum {
 	BYTES = BSN_BB_SIZE,
 	LINK = 32, /* a WQE of a shared receive queue */
 	SLOTS = COUNT * BYTES / LINK,
+	USED = SLOTS - 7,
 	RECVS = COUNT * BYTES / BSN_DATA_SIZE,
 };
 
@@ -36,7 +37,7 @@ static struct {
 	uint16_t first_free, last_free;
 	uint64_t next;
 	uint8_t phase;
-	bool is_posted[SLOTS]; /* of a shared receive queue */
+	bool is_posted[USED]; /* of a shared receive queue */
 	void (*move)(void);
 } owner;
 
@@ -457,7 +458,7 @@ static void link_to(uint32_t slot, uint32_t next)
 /* Posts the first free one; or gives the slot that follows it, if that was posted, back. */
 static void move_shared(void)
 {
-	const uint32_t back = (owner.first_free + 5u) % SLOTS;
+	const uint32_t back = (owner.first_free + 5u) % USED;
 	struct bsn_srq_next link;
 
 	if (owner.is_posted[back] && owner.producer % 3 == 0) {
@@ -479,7 +480,7 @@ static void move_shared(void)
 /* Whether what was seen is what there was, in every slot. */
 static bool is_seen(const struct look *look, const bool *is_posted, const uint8_t *ring)
 {
-	for (uint32_t slot = 0; slot < SLOTS; slot++) {
+	for (uint32_t slot = 0; slot < USED; slot++) {
 		if (look->is_free[slot] == is_posted[slot])
 			return false;
 		if (is_posted[slot] && memcmp(look_at(look, slot), ring + slot * LINK, LINK) != 0)
@@ -491,18 +492,19 @@ static bool is_seen(const struct look *look, const bool *is_posted, const uint8_
 static void check_shared(void)
 {
 	uint8_t old_ring[sizeof(owner.ring)];
-	bool was_posted[SLOTS];
+	bool was_posted[USED];
 	struct look look;
 
 	begin(&look, BSN_REGISTRY_SHARED_RECV, LINK);
+	look.published.queue.used = USED;
 	look.published.queue.consumer = address(&owner.last_free);
 	look.published.queue.start = address(&owner.first_free);
 	owner.move = move_shared;
 	plan.write_half = NULL;
 	for (uint32_t slot = 0; slot < SLOTS; slot++)
 		link_to(slot, (slot + 1) % SLOTS);
-	owner.last_free = SLOTS - 1;
-	for (unsigned i = 0; i < SLOTS / 2; i++)
+	owner.last_free = USED - 1;
+	for (unsigned i = 0; i < USED / 2; i++)
 		move_shared();
 	memcpy(was_posted, owner.is_posted, sizeof(was_posted));
 	memcpy(old_ring, owner.ring, sizeof(old_ring));

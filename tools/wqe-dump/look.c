@@ -298,11 +298,10 @@ static int read_shared(struct look *look, struct shared_state *s)
 static bool follow_free_list(struct look *look, const struct shared_state *s)
 {
 	const uint32_t count = look->published.queue.count;
-	uint32_t at = s->first_free, left = count;
+	uint32_t at = s->first_free;
 	struct bsn_srq_next link;
 
-	memset(look->is_free, 0, count * sizeof(*look->is_free));
-	while (at < count && left-- && !look->is_free[at]) {
+	while (at < count && !look->is_free[at]) {
 		look->is_free[at] = true;
 		if (at == s->last_free)
 			return true;
@@ -314,7 +313,7 @@ static bool follow_free_list(struct look *look, const struct shared_state *s)
 
 static int look_at_shared(struct look *look)
 {
-	const uint32_t count = look->published.queue.count;
+	const uint32_t count = look->published.queue.count, used = look->published.queue.used;
 	struct shared_state before, after;
 	int err = read_shared(look, &before);
 
@@ -329,6 +328,8 @@ static int look_at_shared(struct look *look)
 	if (before.posted != after.posted || before.first_free != after.first_free ||
 	    before.last_free != after.last_free || !is_stable(look, 0, count))
 		return be_torn(look, "it was used while it was read");
+	memset(look->is_free, 0, used);
+	memset(look->is_free + used, true, count - used);
 	if (!follow_free_list(look, &after))
 		return be_torn(look, "its list of free WQEs has no end: it was damaged");
 	look->ring.producer = KNOWN(after.first_free); /* a slot: the list has no order */
@@ -503,7 +504,8 @@ static int check_queue(struct look *look)
 	if (!q->ring)
 		return 0;
 	if (q->count & (q->count - 1) || !q->count || q->count > RING_MAX_BYTES / BSN_DATA_SIZE ||
-	    q->stride_bytes < least || q->stride_bytes > RING_MAX_BYTES / q->count)
+	    q->used > q->count || q->stride_bytes < least ||
+	    q->stride_bytes > RING_MAX_BYTES / q->count)
 		return target_fail(look->target, EPROTO, "the list of queues is damaged");
 	return 0;
 }

@@ -8,7 +8,7 @@
 
 #include "bsn.h"
 
-#define PATIENCE   64      /* attempts at a list that is being changed */
+#define PATIENCE   4096    /* attempts at a list that is being changed */
 #define QUEUES_MAX 1000000 /* more than a device has: the list has lost its end */
 #define NOTES_MAX  65536   /* bytes of an image's notes that are looked at */
 
