@@ -403,6 +403,19 @@ static void append(struct fake *f, const struct bsn_wr *wr)
 }
 
 /* Several at once: one record for all, and the doorbell of the last, whatever the lengths are. */
+/* Whichever is the fastest here, it is one that this CPU can do, and BlueFlame. */
+static void the_measurement_chooses_a_store(void **state)
+{
+	_Alignas(64) uint8_t target[64];
+
+	(void)state;
+	for (unsigned i = 0; i < 20; i++) {
+		const enum bsn_store store = bsn_store_choose(target);
+		assert_true(store >= BSN_STORE_8 && store < BSN_STORE_DOORBELL);
+		assert_true(bsn_store_supported(store));
+	}
+}
+
 static void several_are_published_by_a_doorbell(void **state)
 {
 	struct fake *f = fake_create(NULL);
@@ -809,6 +822,7 @@ int main(void)
 		cmocka_unit_test(every_request_at_every_position),
 		cmocka_unit_test(indices_wrap),
 		cmocka_unit_test(every_mode_publishes_the_same),
+		cmocka_unit_test(the_measurement_chooses_a_store),
 		cmocka_unit_test(several_are_published_by_a_doorbell),
 		cmocka_unit_test(a_single_one_rung_later_takes_blueflame),
 		cmocka_unit_test(a_prefix_precedes_the_body),
