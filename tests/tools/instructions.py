@@ -1,17 +1,23 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""bsn-perf cost --instructions, under callgrind. usage: instructions.py PROGRAM
+"""bsn-perf cost --instructions, under callgrind. usage: instructions.py PROGRAM [BUDGETS]
 
-The numbers themselves are tests/dv's to judge: here they must be there, and plausible.
+The limits are those of tests/dv/budgets; without that file the numbers must be there, and plausible.
 """
 
 import json
+import re
 import shutil
 import sys
 
 from harness import check, main
 
 PERF = sys.argv[1]
+LIMITS = {}
+if len(sys.argv) > 2:
+    with open(sys.argv[2], encoding='utf-8') as budgets:
+        LIMITS = {op: int(limit) for op, limit in
+                  re.findall(r"^(?:limits=')?([a-z]\w+) \d+ (\d+)'?$", budgets.read(), re.M)}
 
 
 def counted(bench, *args, **more):
@@ -28,6 +34,13 @@ def test_every_figure(bench):
             if column != 'op':
                 check(figures['instructions'] > 0, row)
         check(row['floor']['instructions'] < row['bunsen']['instructions'], row)
+
+
+def test_every_limit_is_kept(bench):
+    rows = counted(bench, BSN_STORE='8x8')['rows'] if LIMITS else []
+    check(not LIMITS or sorted(LIMITS) == sorted(row['op'] for row in rows), LIMITS)
+    for row in rows:
+        check(row['bunsen']['instructions'] <= LIMITS[row['op']], row)
 
 
 def test_the_store_asked_for(bench):
