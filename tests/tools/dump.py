@@ -331,6 +331,14 @@ def test_binary(_bench):
         check(record['line'] == 0, record)
 
 
+def test_ring_of_two_queues(_bench):
+    """The memory was another queue's before: its WQEs are told of, too."""
+    ring = bytearray(send_ring(16, 37))
+    ring[6 * 64 + 4:6 * 64 + 7] = b'\0\0\x99'
+    found = [record['qpn'] for record in dump(bytes(ring))['records']]
+    check(found.count(0x99) == 1 and found.count(0xc7) == len(found) - 1 > 3, found)
+
+
 def test_ring_with_leftovers(_bench):
     """Inline data round the end, an operation that nobody knows, what older WQEs left."""
     ring = bytearray(64 * 8)

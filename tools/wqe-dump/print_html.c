@@ -105,17 +105,17 @@ static void put_row(const struct record_row *row, void *arg)
 		printf("[%u]", row->nth);
 	fputs("</td>", stdout);
 	put_cell_text(row->name);
-	fputs("<td><code>", stdout);
+	fputs("<td>", stdout);
 	put_value(row);
-	fputs("</code></td><td>", stdout);
+	fputs("</td><td>", stdout);
 	if (row->symbol)
 		printf("<b>%s</b>: ", row->symbol->name);
 	if (row->symbol || row->row)
 		put(row->symbol ? row->symbol->doc : row->row->doc);
-	fputs("</td><td><code>", stdout);
+	fputs("</td><td>", stdout);
 	for (unsigned i = 0; record->bytes && row->row && i < row->size_bytes; i++)
 		printf("%02x ", record->bytes[row->offset + i]);
-	fputs("</code></td></tr>\n", stdout);
+	fputs("</td></tr>\n", stdout);
 }
 
 /* The paragraph of the text printer. */
@@ -305,6 +305,7 @@ static const char style[] =
 	".records section{padding-left:1em}.error h3{color:#b00000}.wrong{color:#b00000}"
 	"table{border-collapse:collapse}td,th{border:1px solid #ccc;padding:2px "
 	"6px;text-align:left}"
+	"td:nth-child(3),td:nth-child(5){font-family:monospace}"
 	"pre{background:#f4f4f4;padding:.5em;overflow:auto}"
 	".key{display:inline-block;width:14px;height:14px;margin:0 4px 0 12px;border-radius:3px}";
 

@@ -214,14 +214,14 @@ static size_t unwrap(const struct teller *teller, size_t offset, uint8_t *copy)
 	return there + more;
 }
 
-/* Whether a WQE of the ring begins in a slot, of a known operation or not. */
-static bool begins_in(const struct teller *teller, const uint8_t *bytes, size_t slot)
+/* Whether a WQE begins in a slot: of a known operation, or of the ring's QP. */
+static bool begins_in(const struct teller *teller, const uint8_t *bytes, size_t size, size_t slot)
 {
-	struct bsn_ctrl ctrl;
+	struct bsn_ctrl ctrl = { 0 };
+	const bool is_known = judge_ctrl(bytes, size, &ctrl) && ctrl.qpn;
 
-	bsn_ctrl_decode(&ctrl, bytes);
-	return ctrl.ds && ctrl.qpn == teller->ring.qpn.value &&
-	       ctrl.wqe_index % teller->ring.count == slot;
+	return ctrl.ds && ctrl.wqe_index % teller->ring.count == slot &&
+	       (is_known || ctrl.qpn == teller->ring.qpn.value);
 }
 
 /* One WQE; returns how many basic blocks it has. */
@@ -235,7 +235,7 @@ static size_t tell_wqe(struct teller *teller, size_t offset)
 
 	if (is_zero(copy, size < BSN_BB_SIZE ? size : BSN_BB_SIZE))
 		return 1;
-	if (teller->is_ring && !begins_in(teller, copy, offset / BSN_BB_SIZE))
+	if (teller->is_ring && !begins_in(teller, copy, size, offset / BSN_BB_SIZE))
 		return 1; /* the end of one that goes round, or what an older one left */
 	if (bsn_wqe_walk(copy, size, teller->transport, &wqe, &bad)) {
 		tell_unread(teller, offset, &bad);
