@@ -180,12 +180,7 @@ static struct bunsen_side *new_side(const struct plan *plan, const struct side_m
 		complain("no memory");
 		return NULL;
 	}
-	b->side = (struct side){
-		.ops = &bunsen_ops,
-		.plan = *plan,
-		.memory = *memory,
-		.is_inline = plan->size <= TRAFFIC_INLINE_MAX,
-	};
+	side_init(&b->side, &bunsen_ops, plan, memory);
 	return b;
 }
 

@@ -147,13 +147,7 @@ int side_ibv_open(struct bsn_device *device, const struct plan *plan,
 
 	if (!v)
 		return fail_with("queues", "no memory");
-	v->side = (struct side){
-		.ops = &ibv_ops,
-		.plan = *plan,
-		.memory = *memory,
-		.is_inline = plan->size <= TRAFFIC_INLINE_MAX &&
-			     (plan->op == TRAFFIC_WRITE || plan->op == TRAFFIC_SEND),
-	};
+	side_init(&v->side, &ibv_ops, plan, memory);
 	attr.max_inline = v->side.is_inline ? TRAFFIC_INLINE_MAX : 0;
 	err = plain_qp_create(device, &attr, memory->base, memory->length, &v->v);
 	if (err) {

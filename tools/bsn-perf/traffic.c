@@ -11,8 +11,7 @@
 #include "../examples/connect_cm.h"
 #include "stats.h"
 
-const char *const traffic_op_names[TRAFFIC_OPS] = { "write", "read", "send", "atomic" };
-const char *const traffic_path_names[TRAFFIC_PATHS] = { "dv", "verbs", "ibv" };
+static const char *const path_names[TRAFFIC_PATHS] = { "dv", "verbs", "ibv" };
 
 enum {
 	SIZE_DEFAULT = 8,
@@ -98,7 +97,7 @@ static int read_plan(struct plan *plan)
 	int err = choose("op", options.op, traffic_op_names, TRAFFIC_OPS, &op);
 
 	if (!err)
-		err = choose("path", options.path, traffic_path_names, TRAFFIC_PATHS, &path);
+		err = choose("path", options.path, path_names, TRAFFIC_PATHS, &path);
 	if (!err)
 		err = read_number("size", options.size, 1, TRAFFIC_SIZE_MAX, &plan->size);
 	if (!err)
@@ -153,39 +152,6 @@ static int read_role(poptContext context, struct test *test)
 		return PERF_USAGE;
 	test->session.timeout_ms = (int)seconds * 1000;
 	return 0;
-}
-
-/* -- failures ----------------------------------------------------------------------------------- */
-
-static const char *advice_on(enum ibv_wc_status status)
-{
-	switch (status) {
-	case IBV_WC_RETRY_EXC_ERR:
-		return "is the peer there, on the same network? compare the GIDs (bsn-info)";
-	case IBV_WC_RNR_RETRY_EXC_ERR:
-		return "the peer is too slow to post receives: use a smaller --depth";
-	case IBV_WC_WR_FLUSH_ERR:
-		return "the queue pair had failed before: what the peer says tells why";
-	case IBV_WC_REM_ACCESS_ERR:
-	case IBV_WC_REM_INV_REQ_ERR:
-	case IBV_WC_REM_OP_ERR:
-		return "the other end takes it for a mistake: run the same bsn-perf at both";
-	default:
-		return "the kernel's log may say more";
-	}
-}
-
-int complain_of_failure(const struct side *side, enum ibv_wc_status status, unsigned syndrome,
-			unsigned vendor_syndrome, const char *cause)
-{
-	char known[24] = "";
-
-	if (syndrome)
-		snprintf(known, sizeof(known), "syndrome 0x%02x, ", syndrome & 0xff);
-	complain("%s failed: %s (%svendor syndrome 0x%02x)%s%s; %s",
-		 traffic_op_names[side->plan.op], ibv_wc_status_str(status), known, vendor_syndrome,
-		 cause ? ": " : "", cause ? cause : "", advice_on(status));
-	return -1;
 }
 
 /* -- setting up --------------------------------------------------------------------------------- */
@@ -372,7 +338,7 @@ static void print_title(FILE *to, const struct test *test)
 	fprintf(to, "%s of %s, %llu bytes, %llu times, path %s on %s\n",
 		plan->is_bw ? "bandwidth" : "latency", traffic_op_names[plan->op],
 		(unsigned long long)plan->size, (unsigned long long)plan->iters,
-		traffic_path_names[plan->path], bsn_device_info(test->device)->name);
+		path_names[plan->path], bsn_device_info(test->device)->name);
 }
 
 static void print_text(FILE *to, const struct test *test)
@@ -440,7 +406,7 @@ static void print_json(FILE *to, const struct test *test)
 
 	add_text(report, "test", plan->is_bw ? "bw" : "lat");
 	add_text(report, "device", bsn_device_info(test->device)->name);
-	add_text(report, "path", traffic_path_names[plan->path]);
+	add_text(report, "path", path_names[plan->path]);
 	add_text(report, "op", traffic_op_names[plan->op]);
 	add_uint(report, "size", plan->size);
 	add_uint(report, "iters", plan->iters);

@@ -13,7 +13,6 @@ enum traffic_op { TRAFFIC_WRITE, TRAFFIC_READ, TRAFFIC_SEND, TRAFFIC_ATOMIC, TRA
 enum traffic_path { TRAFFIC_DV, TRAFFIC_VERBS, TRAFFIC_IBV, TRAFFIC_PATHS };
 
 extern const char *const traffic_op_names[TRAFFIC_OPS];
-extern const char *const traffic_path_names[TRAFFIC_PATHS];
 
 enum {
 	TRAFFIC_SIZE_MAX = 1 << 30,
@@ -63,6 +62,10 @@ struct side {
 	bool is_inline;
 	uint64_t outstanding;
 };
+
+/* Fills in what is known before there are queues. */
+void side_init(struct side *side, const struct side_ops *ops, const struct plan *plan,
+	       const struct side_memory *memory);
 
 /*
  * A request of a side failed: its status and syndromes (0: not known), @cause in words or NULL, and
