@@ -243,7 +243,7 @@ static const uint8_t *inline_data(const struct bsn_cq *cq)
 {
 	struct bsn_cqe cqe;
 
-	if (bsn_cqe_walk(cq->next + BSN_CQE_SIZE - cq->stride, cq->stride, &cqe, NULL))
+	if (bsn_cqe_decode(cq->next + BSN_CQE_SIZE - cq->stride, cq->stride, &cqe, NULL))
 		return NULL;
 	return cqe.inline_bytes;
 }
@@ -279,7 +279,7 @@ static int scatter_to_request(const struct bsn_cq *cq, const struct bsn_sq *sq,
 		memcpy(bytes + at, sq->ring + slot * BSN_BB_SIZE,
 		       left < BSN_BB_SIZE ? left : BSN_BB_SIZE);
 	}
-	if (bsn_wqe_walk(bytes, sizeof(bytes), (enum bsn_transport)sq->transport, &wqe, NULL))
+	if (bsn_wqe_decode(bytes, sizeof(bytes), (enum bsn_transport)sq->transport, &wqe, NULL))
 		return -EPROTO;
 	if (wqe.op && wqe.op->data == BSN_DATA_SCATTER && wqe.data_count)
 		scatter(src, cqe->byte_count, bytes + wqe.data[0].offset, wqe.data_count);

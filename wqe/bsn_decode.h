@@ -151,7 +151,7 @@ struct bsn_wqe_part {
 #define BSN_WQE_MAX_DATA  (BSN_WQE_MAX_DS - 1) /* data segments of a send WQE at most */
 #define BSN_RECV_MAX_DATA 64                   /* data pointers of a receive WQE at most */
 
-/** struct bsn_wqe - a send WQE, taken apart by bsn_wqe_walk() */
+/** struct bsn_wqe - a send WQE, taken apart by bsn_wqe_decode() */
 struct bsn_wqe {
 	const uint8_t *bytes;
 	uint16_t size_bytes; /* its DS, in bytes */
@@ -191,7 +191,7 @@ struct bsn_wqe {
 };
 
 /**
- * bsn_wqe_walk() - takes a send WQE apart
+ * bsn_wqe_decode() - takes a send WQE apart
  * @bytes: the WQE as one piece of memory, the ring's wrap undone; kept in @wqe
  * @size: bytes that may be read there; the WQE may be shorter
  * @transport: of the queue
@@ -201,8 +201,8 @@ struct bsn_wqe {
  * Only refuses what cannot be taken apart; bsn_wqe_check() judges the rest.
  * Return: 0, or -EBADMSG.
  */
-BSN_API int bsn_wqe_walk(const void *bytes, size_t size, enum bsn_transport transport,
-			 struct bsn_wqe *wqe, struct bsn_bad *bad);
+BSN_API int bsn_wqe_decode(const void *bytes, size_t size, enum bsn_transport transport,
+			   struct bsn_wqe *wqe, struct bsn_bad *bad);
 
 /** enum bsn_piece_kind - what a stretch of a WQE is */
 enum bsn_piece_kind {
@@ -227,7 +227,7 @@ struct bsn_piece_iter {
 	uint16_t index; /* of the next part */
 };
 
-/** bsn_piece_iter_init() - stands before the first piece of a walked WQE */
+/** bsn_piece_iter_init() - stands before the first piece of a decoded WQE */
 BSN_API void bsn_piece_iter_init(struct bsn_piece_iter *iter, const struct bsn_wqe *wqe);
 
 /**
@@ -238,7 +238,7 @@ BSN_API void bsn_piece_iter_init(struct bsn_piece_iter *iter, const struct bsn_w
 BSN_API bool bsn_piece_next(struct bsn_piece_iter *iter, struct bsn_piece *piece);
 
 /**
- * bsn_wqe_findings() - everything that is wrong with a walked WQE
+ * bsn_wqe_findings() - everything that is wrong with a decoded WQE
  * @wqe: the WQE
  * @bad: room for @max findings, filled in the order of gravity: first what a ConnectX refuses, then
  *       what it would not notice (bits that must be zero, numbers without a meaning)
@@ -249,7 +249,7 @@ BSN_API bool bsn_piece_next(struct bsn_piece_iter *iter, struct bsn_piece *piece
 BSN_API unsigned bsn_wqe_findings(const struct bsn_wqe *wqe, struct bsn_bad *bad, unsigned max);
 
 /**
- * bsn_wqe_check() - whether a walked WQE is right in every bit
+ * bsn_wqe_check() - whether a decoded WQE is right in every bit
  * @bad: on failure the gravest finding; may be NULL
  *
  * Return: 0, or -EBADMSG.
@@ -258,7 +258,7 @@ BSN_API int bsn_wqe_check(const struct bsn_wqe *wqe, struct bsn_bad *bad);
 
 /**
  * bsn_wqe_mask() - which bits of a WQE the device reads
- * @wqe: the walked WQE
+ * @wqe: the decoded WQE
  * @mask: a 1 for every bit that is read or must be zero, a 0 for every bit that is ignored: rows of
  *        that kind, what the opcode or the transport does not use, inline padding, and what
  *        follows the WQE
@@ -273,7 +273,7 @@ enum bsn_recv_head {
 	BSN_RECV_SIGNED, /* a signature: of a receive queue with WQE signatures */
 };
 
-/** struct bsn_recv_wqe - a receive WQE, taken apart by bsn_recv_walk() */
+/** struct bsn_recv_wqe - a receive WQE, taken apart by bsn_recv_decode() */
 struct bsn_recv_wqe {
 	enum bsn_recv_head head;
 	struct bsn_srq_next next;      /* where BSN_RECV_LINKED */
@@ -284,7 +284,7 @@ struct bsn_recv_wqe {
 };
 
 /**
- * bsn_recv_walk() - takes a receive WQE apart
+ * bsn_recv_decode() - takes a receive WQE apart
  * @bytes: the WQE
  * @size: its stride in the ring, bytes
  * @head: what it begins with, by the kind of its queue
@@ -294,10 +294,10 @@ struct bsn_recv_wqe {
  * The list ends with the stride, or at the first pointer of BSN_LKEY_TERMINATOR and no bytes.
  * Return: 0, or -EBADMSG.
  */
-BSN_API int bsn_recv_walk(const void *bytes, size_t size, enum bsn_recv_head head,
-			  struct bsn_recv_wqe *recv, struct bsn_bad *bad);
+BSN_API int bsn_recv_decode(const void *bytes, size_t size, enum bsn_recv_head head,
+			    struct bsn_recv_wqe *recv, struct bsn_bad *bad);
 
-/** struct bsn_cqe - a CQE, taken apart by bsn_cqe_walk() */
+/** struct bsn_cqe - a CQE, taken apart by bsn_cqe_decode() */
 struct bsn_cqe {
 	struct bsn_cqe_tail tail;
 	const struct bsn_seg_desc *view; /* which of the following holds; NULL: none of them */
@@ -314,7 +314,7 @@ struct bsn_cqe {
 };
 
 /**
- * bsn_cqe_walk() - takes a CQE apart
+ * bsn_cqe_decode() - takes a CQE apart
  * @bytes: the CQE, owned by software (the caller has seen the owner bit, and fenced)
  * @size: BSN_CQE_SIZE or BSN_CQE128_SIZE
  * @cqe: the result; undefined on failure
@@ -324,7 +324,8 @@ struct bsn_cqe {
  * failure: @cqe has its tail and no view. bsn_cqe_expand() makes whole CQEs of the latter.
  * Return: 0, or -EBADMSG.
  */
-BSN_API int bsn_cqe_walk(const void *bytes, size_t size, struct bsn_cqe *cqe, struct bsn_bad *bad);
+BSN_API int bsn_cqe_decode(const void *bytes, size_t size, struct bsn_cqe *cqe,
+			   struct bsn_bad *bad);
 
 /**
  * struct bsn_cqe_block - what the CQEs have in common that a CQ's compression left out
@@ -370,7 +371,7 @@ BSN_API int bsn_cqe_block_begin(struct bsn_cqe_block *block, const void *title,
 BSN_API int bsn_cqe_expand(struct bsn_cqe_block *block, const void *array,
 			   uint8_t (*cqes)[BSN_CQE_SIZE], struct bsn_bad *bad);
 
-/** struct bsn_eqe_event - an EQE, taken apart by bsn_eqe_walk() */
+/** struct bsn_eqe_event - an EQE, taken apart by bsn_eqe_event_decode() */
 struct bsn_eqe_event {
 	const struct bsn_seg_desc *view; /* bsn_eqe_desc where its type has none of its own */
 	struct bsn_eqe any;              /* holds in every case: the data as they are */
@@ -387,7 +388,7 @@ struct bsn_eqe_event {
 };
 
 /**
- * bsn_eqe_walk() - takes an event-queue entry apart
+ * bsn_eqe_event_decode() - takes an event-queue entry apart
  * @bytes: the EQE
  * @size: BSN_EQE_SIZE
  * @event: the result; undefined on failure
@@ -395,8 +396,8 @@ struct bsn_eqe_event {
  *
  * Return: 0, or -EBADMSG.
  */
-BSN_API int bsn_eqe_walk(const void *bytes, size_t size, struct bsn_eqe_event *event,
-			 struct bsn_bad *bad);
+BSN_API int bsn_eqe_event_decode(const void *bytes, size_t size, struct bsn_eqe_event *event,
+				 struct bsn_bad *bad);
 
 /** struct bsn_row_view - one row of a segment, ready to be printed */
 struct bsn_row_view {

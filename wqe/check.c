@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Judges walked WQEs: what a ConnectX would refuse, what is merely wrong, what it never reads. */
+/* Judges decoded WQEs: what a ConnectX would refuse, what is merely wrong, what it never reads. */
 #include "report.h"
 
 /* -- what the device does not read ------------------------------------------------------------- */

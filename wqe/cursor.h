@@ -55,7 +55,7 @@ static inline int leave_raw(struct cursor *at)
 		take_err;                                                                          \
 	})
 
-/* walk.c: data segments up to the end, or one pointer. */
+/* decode.c: data segments up to the end, or one pointer. */
 int take_data(struct cursor *at);
 int take_pointer(struct cursor *at);
 

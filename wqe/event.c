@@ -36,7 +36,8 @@ static const struct bsn_seg_desc *pick_view(uint32_t type)
 	}
 }
 
-int bsn_eqe_walk(const void *bytes, size_t size, struct bsn_eqe_event *event, struct bsn_bad *bad)
+int bsn_eqe_event_decode(const void *bytes, size_t size, struct bsn_eqe_event *event,
+			 struct bsn_bad *bad)
 {
 	if (size != BSN_EQE_SIZE)
 		return refuse(bad, &bsn_eqe_desc, NULL, 0, BSN_VENDOR_NO_ERROR,

@@ -49,11 +49,11 @@ void published_take(struct party *p, unsigned n, struct published *out)
 
 /* -- one side ---------------------------------------------------------------------------------- */
 
-static int walk(const struct published *got, unsigned i, struct bsn_wqe *wqe)
+static int decode(const struct published *got, unsigned i, struct bsn_wqe *wqe)
 {
 	struct bsn_bad bad;
 
-	if (bsn_wqe_walk(got->wqe[i], WQE_BYTES, got->transport, wqe, &bad))
+	if (bsn_wqe_decode(got->wqe[i], WQE_BYTES, got->transport, wqe, &bad))
 		return COMPLAIN("WQE %u cannot be read: byte %u, %s.%s: %s\n", i, bad.offset,
 				bad.segment, bad.field ? bad.field : "-", bad.why);
 	return 0;
@@ -64,7 +64,7 @@ static int check_wqe(const struct published *got, unsigned i)
 	struct bsn_wqe wqe;
 	struct bsn_bad bad;
 
-	if (walk(got, i, &wqe))
+	if (decode(got, i, &wqe))
 		return 1;
 	if (bsn_wqe_check(&wqe, &bad))
 		return COMPLAIN("WQE %u is wrong: byte %u, %s.%s: %s\n", i, bad.offset, bad.segment,
@@ -153,7 +153,7 @@ void published_print(const struct published *want, const struct published *got, 
 
 	print_error("WQE %u at index %#x, byte, field, libmlx5, the other one:\n", i,
 		    want->index[i]);
-	if (walk(want, i, &wqe))
+	if (decode(want, i, &wqe))
 		return;
 	bsn_piece_iter_init(&iter, &wqe);
 	while (bsn_piece_next(&iter, &piece)) {
@@ -181,10 +181,10 @@ static int mask_of(const struct published *want, const struct published *got, un
 	uint8_t other[WQE_BYTES];
 	struct bsn_wqe wqe;
 
-	if (walk(want, i, &wqe))
+	if (decode(want, i, &wqe))
 		return 1;
 	bsn_wqe_mask(&wqe, mask, WQE_BYTES);
-	if (walk(got, i, &wqe))
+	if (decode(got, i, &wqe))
 		return 1;
 	bsn_wqe_mask(&wqe, other, WQE_BYTES);
 	for (unsigned n = 0; n < WQE_BYTES; n++)

@@ -120,8 +120,8 @@ static int compare_list(const struct party *p, const uint8_t *want, const uint8_
 	unsigned entries;
 	int bad = 0;
 
-	if (bsn_recv_walk(want, p->recv_stride, t.bench.has_srq, &a, NULL) ||
-	    bsn_recv_walk(got, p->recv_stride, t.bench.has_srq, &b, NULL) ||
+	if (bsn_recv_decode(want, p->recv_stride, t.bench.has_srq, &a, NULL) ||
+	    bsn_recv_decode(got, p->recv_stride, t.bench.has_srq, &b, NULL) ||
 	    a.data_count != b.data_count) {
 		print_error("the lists are not of one length, or cannot be read\n");
 		return 1;

@@ -261,7 +261,7 @@ static void assert_posted(const struct fake *f, const struct bsn_wr *wr, uint32_
 	uint32_t blocks;
 
 	unwrap(f, pi, bytes);
-	if (bsn_wqe_walk(bytes, sizeof(bytes), f->sq->transport, &wqe, &bad) ||
+	if (bsn_wqe_decode(bytes, sizeof(bytes), f->sq->transport, &wqe, &bad) ||
 	    bsn_wqe_findings(&wqe, &bad, 1))
 		fail_msg("%s.%s: %s", bad.segment, bad.field ? bad.field : "-", bad.why);
 	assert_wqe(&wqe, wr, pi);
@@ -502,7 +502,7 @@ static void a_prefix_precedes_the_body(void **state)
 		poison(f);
 		assert_int_equal(bsn_send_imm(&ep, &sge, 5, 1, BSN_F_SIGNALED | BSN_F_RING), 0);
 		unwrap(f, pos, bytes);
-		assert_int_equal(bsn_wqe_walk(bytes, sizeof(bytes), BSN_TRANSPORT_UD, &wqe, &bad),
+		assert_int_equal(bsn_wqe_decode(bytes, sizeof(bytes), BSN_TRANSPORT_UD, &wqe, &bad),
 				 0);
 		assert_int_equal(bsn_wqe_check(&wqe, &bad), 0);
 		assert_int_equal(wqe.to.ud.dqpn, 0x77);
@@ -713,9 +713,9 @@ static void assert_received(const struct fake *f, uint32_t slot, const struct bs
 	struct bsn_bad bad;
 	unsigned at = 0;
 
-	assert_int_equal(bsn_recv_walk(f->rq_ring + slot * stride, stride,
-				       f->rq->is_srq ? BSN_RECV_LINKED : BSN_RECV_PLAIN, &recv,
-				       &bad),
+	assert_int_equal(bsn_recv_decode(f->rq_ring + slot * stride, stride,
+					 f->rq->is_srq ? BSN_RECV_LINKED : BSN_RECV_PLAIN, &recv,
+					 &bad),
 			 0);
 	for (uint32_t i = 0; i < count; i++) {
 		if (!sge[i].length)

@@ -50,7 +50,7 @@ static void fuzz_send(const uint8_t *bytes, size_t size, enum bsn_transport tran
 	size_t at = 0;
 	unsigned count;
 
-	if (bsn_wqe_walk(bytes, size, transport, &wqe, &bad)) {
+	if (bsn_wqe_decode(bytes, size, transport, &wqe, &bad)) {
 		must_be_explained(&bad, size);
 		return;
 	}
@@ -81,7 +81,7 @@ static void fuzz_recv(const uint8_t *bytes, size_t size, enum bsn_recv_head head
 	struct bsn_bad bad = { 0 };
 	uint64_t total = 0;
 
-	if (bsn_recv_walk(bytes, size, head, &recv, &bad)) {
+	if (bsn_recv_decode(bytes, size, head, &recv, &bad)) {
 		must_be_explained(&bad, size);
 		return;
 	}
@@ -98,7 +98,7 @@ static void fuzz_cqe(const uint8_t *bytes, size_t size)
 	struct bsn_bad bad = { 0 };
 	struct bsn_cqe cqe;
 
-	if (bsn_cqe_walk(bytes, size, &cqe, &bad)) {
+	if (bsn_cqe_decode(bytes, size, &cqe, &bad)) {
 		must_be_explained(&bad, size);
 		return;
 	}
@@ -114,7 +114,7 @@ static void fuzz_eqe(const uint8_t *bytes, size_t size)
 	struct bsn_bad bad = { 0 };
 	struct bsn_eqe_event event;
 
-	if (bsn_eqe_walk(bytes, size, &event, &bad))
+	if (bsn_eqe_event_decode(bytes, size, &event, &bad))
 		must_be_explained(&bad, size);
 	else
 		describe(event.view, bytes, 0);

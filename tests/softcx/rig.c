@@ -229,7 +229,7 @@ bool rig_poll(struct rig_cq *cq, struct bsn_cqe *cqe)
 {
 	const uint8_t *at = cq->buf + cq->ci % RIG_CQES * cq->cqe_size;
 
-	assert_int_equal(bsn_cqe_walk(at, cq->cqe_size, cqe, NULL), 0);
+	assert_int_equal(bsn_cqe_decode(at, cq->cqe_size, cqe, NULL), 0);
 	if (cqe->tail.opcode == BSN_CQE_INVALID || cqe->tail.owner != !!(cq->ci & RIG_CQES))
 		return false;
 	cq->ci++;

@@ -39,7 +39,7 @@ static double cost_ns(const uint8_t *bytes)
 			struct bsn_cqe cqe;
 
 			use(bytes);
-			bsn_cqe_walk(bytes, BSN_CQE_SIZE, &cqe, NULL);
+			bsn_cqe_decode(bytes, BSN_CQE_SIZE, &cqe, NULL);
 			use(&cqe);
 		}
 		each = (now_ns() - start) / BATCH;

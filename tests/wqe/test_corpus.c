@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The tables against bytes written down by hand from the sources that each file cites: the encoders
- * give these bytes, walk and check take them. And malformed bytes against the refusal that is due.
+ * give these bytes, decode and check take them. And malformed bytes against the refusal that is due.
  *
  * usage: test_corpus GOLDEN_FOLDER BAD_FOLDER
  */
@@ -637,17 +637,17 @@ static int judge(const struct hexfile *hex, struct bsn_bad *bad)
 	memset(bad, 0, sizeof(*bad));
 	switch (hex->kind) {
 	case HEX_SEND:
-		err = bsn_wqe_walk(hex->bytes, hex->size, hex->transport, &wqe, bad);
+		err = bsn_wqe_decode(hex->bytes, hex->size, hex->transport, &wqe, bad);
 		return err ? err : bsn_wqe_check(&wqe, bad);
 	case HEX_RECV:
 	case HEX_RECV_SRQ:
 	case HEX_RECV_SIGNED:
-		return bsn_recv_walk(hex->bytes, hex->size,
-				     (enum bsn_recv_head)(hex->kind - HEX_RECV), &recv, bad);
+		return bsn_recv_decode(hex->bytes, hex->size,
+				       (enum bsn_recv_head)(hex->kind - HEX_RECV), &recv, bad);
 	case HEX_EQE:
-		return bsn_eqe_walk(hex->bytes, hex->size, &event, bad);
+		return bsn_eqe_event_decode(hex->bytes, hex->size, &event, bad);
 	default:
-		return bsn_cqe_walk(hex->bytes, hex->size, &cqe, bad);
+		return bsn_cqe_decode(hex->bytes, hex->size, &cqe, bad);
 	}
 }
 
@@ -724,7 +724,7 @@ static void assert_cuts_refused(const struct hexfile *hex)
 
 		assert_non_null(exact);
 		memcpy(exact, hex->bytes, size);
-		assert_int_equal(bsn_wqe_walk(exact, size, hex->transport, &wqe, NULL), -EBADMSG);
+		assert_int_equal(bsn_wqe_decode(exact, size, hex->transport, &wqe, NULL), -EBADMSG);
 		free(exact);
 	}
 }
@@ -748,7 +748,7 @@ static void assert_bits(const struct hexfile *hex)
 
 	if (hex->kind != HEX_SEND)
 		return;
-	assert_int_equal(bsn_wqe_walk(hex->bytes, hex->size, hex->transport, &wqe, NULL), 0);
+	assert_int_equal(bsn_wqe_decode(hex->bytes, hex->size, hex->transport, &wqe, NULL), 0);
 	bsn_wqe_mask(&wqe, mask, sizeof(mask));
 	for (size_t at = hex->size; at < sizeof(mask); at++)
 		assert_int_equal(mask[at], 0);
@@ -759,7 +759,7 @@ static void assert_bits(const struct hexfile *hex)
 		if (judge(&flipped, &bad))
 			fail_msg("%s: ignored bit %zu of byte %zu matters: %s", hex->name, bit % 8,
 				 bit / 8, bad.why);
-		bsn_wqe_walk(flipped.bytes, hex->size, hex->transport, &wqe, NULL);
+		bsn_wqe_decode(flipped.bytes, hex->size, hex->transport, &wqe, NULL);
 		bsn_wqe_mask(&wqe, flipped_mask, sizeof(flipped_mask));
 		assert_memory_equal(mask, flipped_mask, sizeof(mask));
 		flipped.bytes[bit / 8] ^= (uint8_t)(1u << bit % 8);
@@ -781,7 +781,7 @@ static void assert_reserved(const struct hexfile *hex)
 
 	if (hex->kind != HEX_SEND)
 		return;
-	assert_int_equal(bsn_wqe_walk(hex->bytes, hex->size, hex->transport, &wqe, NULL), 0);
+	assert_int_equal(bsn_wqe_decode(hex->bytes, hex->size, hex->transport, &wqe, NULL), 0);
 	bsn_wqe_mask(&wqe, mask, sizeof(mask));
 	bsn_piece_iter_init(&pieces, &wqe);
 	while (bsn_piece_next(&pieces, &piece))

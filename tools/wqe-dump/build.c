@@ -424,10 +424,11 @@ static int judge(struct build *b, bool is_forced)
 	if (is_forced)
 		return 0;
 	if (!b->op)
-		return bsn_recv_walk(b->bytes, b->size, b->head, &recv, &bad)
+		return bsn_recv_decode(b->bytes, b->size, b->head, &recv, &bad)
 			       ? refuse_bad(b, &bad, "")
 			       : 0;
-	if (bsn_wqe_walk(b->bytes, b->size, b->transport, &wqe, &bad) || bsn_wqe_check(&wqe, &bad))
+	if (bsn_wqe_decode(b->bytes, b->size, b->transport, &wqe, &bad) ||
+	    bsn_wqe_check(&wqe, &bad))
 		return refuse_bad(b, &bad, "; --force builds it all the same");
 	if (wqe.raw_offset != wqe.size_bytes && b->op->body != BSN_BODY_RAW && !wqe.ctrl.opmod)
 		return refuse(b, "%s does not use what follows byte %u: leave it out, or --force",

@@ -12,7 +12,7 @@ static void tell_cqe(struct scan *scan, struct collect *collect)
 	struct bsn_bad bad;
 	struct bsn_cqe cqe;
 
-	if (bsn_cqe_walk(collect->bytes, collect->count, &cqe, &bad)) {
+	if (bsn_cqe_decode(collect->bytes, collect->count, &cqe, &bad)) {
 		scan_unread(scan, collect->record.line, "%s: %s", bad.segment, bad.why);
 		return;
 	}

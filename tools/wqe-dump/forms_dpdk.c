@@ -95,7 +95,7 @@ static void tell_cqe(struct scan *scan, struct dump *dump)
 	if (!dump->is_swapped)
 		swap_dwords(dump->bytes, dump->count);
 	if (dump->count != BSN_CQE_SIZE || !is_error_cqe(dump->bytes) ||
-	    bsn_cqe_walk(dump->bytes, dump->count, &cqe, NULL)) {
+	    bsn_cqe_decode(dump->bytes, dump->count, &cqe, NULL)) {
 		scan_unread(scan, dump->line, "\"Error cqe\", and its %u bytes are none",
 			    dump->count);
 		return;
@@ -112,7 +112,7 @@ static void tell_wqe(struct scan *scan, struct dump *dump)
 
 	if (dump->is_swapped)
 		swap_dwords(dump->bytes, dump->count);
-	if (bsn_wqe_walk(dump->bytes, dump->count, BSN_TRANSPORT_RC, &wqe, &bad)) {
+	if (bsn_wqe_decode(dump->bytes, dump->count, BSN_TRANSPORT_RC, &wqe, &bad)) {
 		scan_unread(scan, dump->line, "\"Error wqe\", and its %u bytes are none: %s",
 			    dump->count, bad.why);
 		return;

@@ -21,7 +21,7 @@ static int judge_cqe(const uint8_t *bytes, size_t size)
 {
 	struct bsn_cqe cqe;
 
-	if (bsn_cqe_walk(bytes, size, &cqe, NULL))
+	if (bsn_cqe_decode(bytes, size, &cqe, NULL))
 		return IMPLAUSIBLE;
 	bytes += cqe.offset;
 	if (cqe.tail.opcode == BSN_CQE_INVALID)
@@ -97,7 +97,7 @@ int judge_transport(const uint8_t *bytes, size_t size, unsigned *fewest)
 	for (int t = 0; t <= BSN_TRANSPORT_IPOIB; t++) {
 		unsigned odd;
 
-		if (bsn_wqe_walk(bytes, size, (enum bsn_transport)t, &wqe, NULL))
+		if (bsn_wqe_decode(bytes, size, (enum bsn_transport)t, &wqe, NULL))
 			continue;
 		odd = count_oddities(&wqe);
 		if (best >= 0 && odd >= *fewest)

@@ -94,8 +94,8 @@ static uint32_t tell_send(struct live *live, struct look *look, uint32_t index)
 	struct bsn_wqe wqe;
 
 	bsn_ctrl_decode(&ctrl, look_at(look, index));
-	if (bsn_wqe_walk(look_at(look, index), (size_t)ctrl.ds * BSN_DS_SIZE,
-			 (enum bsn_transport)look->published.queue.transport, &wqe, &bad)) {
+	if (bsn_wqe_decode(look_at(look, index), (size_t)ctrl.ds * BSN_DS_SIZE,
+			   (enum bsn_transport)look->published.queue.transport, &wqe, &bad)) {
 		tell_bad(live, look, index, &bad);
 	} else {
 		record_set_wqe(&record, &wqe);
@@ -116,8 +116,8 @@ static void tell_recv(struct live *live, struct look *look, uint32_t index)
 	struct bsn_recv_wqe recv;
 	struct bsn_bad bad;
 
-	if (bsn_recv_walk(look_at(look, index), bytes, is_shared ? BSN_RECV_LINKED : BSN_RECV_PLAIN,
-			  &recv, &bad)) {
+	if (bsn_recv_decode(look_at(look, index), bytes,
+			    is_shared ? BSN_RECV_LINKED : BSN_RECV_PLAIN, &recv, &bad)) {
 		tell_bad(live, look, index, &bad);
 		return;
 	}
@@ -136,7 +136,7 @@ static void tell_cqe(struct live *live, struct look *look, uint32_t index)
 	struct bsn_cqe cqe;
 	struct bsn_bad bad;
 
-	if (bsn_cqe_walk(look_at(look, index), bytes, &cqe, &bad)) {
+	if (bsn_cqe_decode(look_at(look, index), bytes, &cqe, &bad)) {
 		tell_bad(live, look, index, &bad);
 		return;
 	}

@@ -62,7 +62,7 @@ static void tell_cqe(struct teller *teller, size_t offset)
 
 	if (is_zero(bytes, size) || bytes[size - 1] >> 4 == BSN_CQE_INVALID)
 		return; /* not written yet */
-	if (bsn_cqe_walk(bytes, size, &cqe, &bad)) {
+	if (bsn_cqe_decode(bytes, size, &cqe, &bad)) {
 		tell_unread(teller, offset, &bad);
 		return;
 	}
@@ -131,7 +131,7 @@ static void tell_recvs(struct teller *teller, enum bsn_recv_head head)
 
 		if (is_zero(bytes, stride))
 			continue;
-		if (bsn_recv_walk(bytes, stride, head, &recv, &bad)) {
+		if (bsn_recv_decode(bytes, stride, head, &recv, &bad)) {
 			tell_unread(teller, at, &bad);
 			continue;
 		}
@@ -237,7 +237,7 @@ static size_t tell_wqe(struct teller *teller, size_t offset)
 		return 1;
 	if (teller->is_ring && !begins_in(teller, copy, size, offset / BSN_BB_SIZE))
 		return 1; /* the end of one that goes round, or what an older one left */
-	if (bsn_wqe_walk(copy, size, teller->transport, &wqe, &bad)) {
+	if (bsn_wqe_decode(copy, size, teller->transport, &wqe, &bad)) {
 		tell_unread(teller, offset, &bad);
 		return 1;
 	}

@@ -21,8 +21,8 @@ static int read_count(struct cx_hca *hca, unsigned proc, uint64_t db, uint16_t *
 	return 0;
 }
 
-static int walk(struct cx_hca *hca, unsigned proc, uint64_t va, uint32_t stride, bool is_linked,
-		struct cx_recv *recv)
+static int decode_recv(struct cx_hca *hca, unsigned proc, uint64_t va, uint32_t stride,
+		       bool is_linked, struct cx_recv *recv)
 {
 	uint8_t *bytes = hca->scratch->recv_bytes;
 	struct bsn_bad bad;
@@ -30,8 +30,8 @@ static int walk(struct cx_hca *hca, unsigned proc, uint64_t va, uint32_t stride,
 
 	if (err)
 		return err;
-	err = bsn_recv_walk(bytes, stride, is_linked ? BSN_RECV_LINKED : BSN_RECV_PLAIN, &recv->wqe,
-			    &bad);
+	err = bsn_recv_decode(bytes, stride, is_linked ? BSN_RECV_LINKED : BSN_RECV_PLAIN,
+			      &recv->wqe, &bad);
 	if (err)
 		cx_trace(hca, "receive: WQE %#x: %s: %s", recv->index, bad.segment, bad.why);
 	return err;
@@ -48,8 +48,9 @@ static int peek_srq(struct cx_hca *hca, struct cx_srq *srq, struct cx_recv *recv
 	if (posted == srq->taken)
 		return -EAGAIN;
 	recv->index = srq->next & (uint16_t)(attr->count - 1);
-	return walk(hca, srq->head.owner, attr->buf + (uint64_t)recv->index * attr->stride_bytes,
-		    attr->stride_bytes, true, recv);
+	return decode_recv(hca, srq->head.owner,
+			   attr->buf + (uint64_t)recv->index * attr->stride_bytes,
+			   attr->stride_bytes, true, recv);
 }
 
 static int peek_rq(struct cx_hca *hca, struct cx_qp *qp, struct cx_recv *recv)
@@ -66,10 +67,10 @@ static int peek_rq(struct cx_hca *hca, struct cx_qp *qp, struct cx_recv *recv)
 	if (posted == qp->run.rq_head)
 		return -EAGAIN;
 	recv->index = qp->run.rq_head;
-	return walk(hca, qp->head.owner,
-		    attr->buf + (uint64_t)(qp->run.rq_head & (attr->rq_count - 1)) *
-					attr->rq_stride_bytes,
-		    attr->rq_stride_bytes, false, recv);
+	return decode_recv(hca, qp->head.owner,
+			   attr->buf + (uint64_t)(qp->run.rq_head & (attr->rq_count - 1)) *
+					       attr->rq_stride_bytes,
+			   attr->rq_stride_bytes, false, recv);
 }
 
 int cx_recv_peek(struct cx_hca *hca, struct cx_qp *qp, struct cx_recv *recv)

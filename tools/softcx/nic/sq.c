@@ -302,8 +302,8 @@ static bool load(struct cx_hca *hca, struct cx_qp *qp)
 	    cx_sq_fetch(hca, qp, qp->run.sq_head, scratch->bytes + BSN_BB_SIZE, BSN_BB_SIZE,
 			size - BSN_BB_SIZE))
 		size = BSN_BB_SIZE;
-	if (!bsn_wqe_walk(scratch->bytes, size > BSN_BB_SIZE ? size : BSN_BB_SIZE, transport_of(qp),
-			  &scratch->wqe, &bad)) {
+	if (!bsn_wqe_decode(scratch->bytes, size > BSN_BB_SIZE ? size : BSN_BB_SIZE,
+			    transport_of(qp), &scratch->wqe, &bad)) {
 		if (cx_tracing(hca))
 			trace_wqe(hca, qp, &scratch->wqe);
 		if (check(hca, qp, &scratch->wqe, &bad))

@@ -311,8 +311,8 @@ static int take_operation(struct cursor *at)
 	return take_body(at);
 }
 
-int bsn_wqe_walk(const void *bytes, size_t size, enum bsn_transport transport, struct bsn_wqe *wqe,
-		 struct bsn_bad *bad)
+int bsn_wqe_decode(const void *bytes, size_t size, enum bsn_transport transport,
+		   struct bsn_wqe *wqe, struct bsn_bad *bad)
 {
 	struct cursor at = { .wqe = wqe, .bad = bad };
 	int err;
@@ -409,8 +409,8 @@ static int take_recv_head(const uint8_t *src, size_t size, struct bsn_recv_wqe *
 	return BSN_RECV_SIG_SIZE;
 }
 
-int bsn_recv_walk(const void *bytes, size_t size, enum bsn_recv_head head,
-		  struct bsn_recv_wqe *recv, struct bsn_bad *bad)
+int bsn_recv_decode(const void *bytes, size_t size, enum bsn_recv_head head,
+		    struct bsn_recv_wqe *recv, struct bsn_bad *bad)
 {
 	const uint8_t *src = bytes;
 	size_t offset;
@@ -490,7 +490,7 @@ static int take_cqe_inline(const uint8_t *bytes, size_t size, struct bsn_cqe *cq
 	return 0;
 }
 
-int bsn_cqe_walk(const void *bytes, size_t size, struct bsn_cqe *cqe, struct bsn_bad *bad)
+int bsn_cqe_decode(const void *bytes, size_t size, struct bsn_cqe *cqe, struct bsn_bad *bad)
 {
 	const uint8_t *proper;
 

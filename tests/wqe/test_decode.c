@@ -19,17 +19,17 @@ static void begin(uint32_t opcode, uint32_t ds)
 	bsn_ctrl_encode(bytes, &ctrl);
 }
 
-static int walk(enum bsn_transport transport)
+static int decode(enum bsn_transport transport)
 {
-	return bsn_wqe_walk(bytes, sizeof(bytes), transport, &wqe, &bad);
+	return bsn_wqe_decode(bytes, sizeof(bytes), transport, &wqe, &bad);
 }
 
-/* Every opcode on every transport with every length: walked or refused, and covered by pieces. */
+/* Every opcode on every transport with every length: decoded or refused, and covered by pieces. */
 static void pieces_cover_every_wqe(void **state)
 {
 	struct bsn_piece_iter iter;
 	struct bsn_piece piece;
-	unsigned walked = 0;
+	unsigned decoded = 0;
 
 	(void)state;
 	for (uint32_t opcode = 0; opcode < 256; opcode++)
@@ -38,9 +38,9 @@ static void pieces_cover_every_wqe(void **state)
 				uint16_t at = 0;
 
 				begin(opcode, ds);
-				if (walk((enum bsn_transport)t))
+				if (decode((enum bsn_transport)t))
 					continue;
-				walked++;
+				decoded++;
 				assert_int_equal(wqe.size_bytes, ds * 16);
 				bsn_piece_iter_init(&iter, &wqe);
 				while (bsn_piece_next(&iter, &piece)) {
@@ -49,7 +49,7 @@ static void pieces_cover_every_wqe(void **state)
 				}
 				assert_int_equal(at, wqe.size_bytes);
 			}
-	assert_true(walked > 200 * BSN_WQE_MAX_DS);
+	assert_true(decoded > 200 * BSN_WQE_MAX_DS);
 }
 
 static void every_opcode_has_its_operation(void **state)
@@ -90,11 +90,11 @@ static void the_shortest_wqe_of_each_operation(void **state)
 		for (int t = BSN_TRANSPORT_RC; t <= BSN_TRANSPORT_XRC; t++) {
 			begin(shortest[i].opcode, shortest[i].ds[t] - 1u);
 			bytes[0] = shortest[i].opmod;
-			assert_int_equal(walk((enum bsn_transport)t), -EBADMSG);
+			assert_int_equal(decode((enum bsn_transport)t), -EBADMSG);
 			assert_int_equal(bad.vendor_syndrome, BSN_VENDOR_DS_TOO_SHORT);
 			begin(shortest[i].opcode, shortest[i].ds[t]);
 			bytes[0] = shortest[i].opmod;
-			assert_int_equal(walk((enum bsn_transport)t), 0);
+			assert_int_equal(decode((enum bsn_transport)t), 0);
 			assert_int_equal(wqe.data_count, 0);
 			assert_int_equal(wqe.total_bytes, 0);
 		}
@@ -110,7 +110,7 @@ static void the_extension_bit_tells_the_address_vectors_length(void **state)
 	begin(BSN_OPCODE_SEND, 3);
 	bsn_av_ud_encode(bytes + 16, &compact);
 	memset(bytes + 32, 0x11, 16); /* a data pointer, none of the address's business */
-	assert_int_equal(walk(BSN_TRANSPORT_UD), 0);
+	assert_int_equal(decode(BSN_TRANSPORT_UD), 0);
 	assert_ptr_equal(wqe.parts[1].desc, &bsn_av_ud_desc);
 	assert_int_equal(wqe.to.ud.dqpn, 0x123);
 	assert_int_equal(wqe.to.ud.rlid, 9);
@@ -119,7 +119,7 @@ static void the_extension_bit_tells_the_address_vectors_length(void **state)
 
 	begin(BSN_OPCODE_SEND, 5);
 	bsn_av_ud_grh_encode(bytes + 16, &extended);
-	assert_int_equal(walk(BSN_TRANSPORT_UD), 0);
+	assert_int_equal(decode(BSN_TRANSPORT_UD), 0);
 	assert_ptr_equal(wqe.parts[1].desc, &bsn_av_ud_grh_desc);
 	assert_int_equal(wqe.to.ud.qkey, 8);
 	assert_int_equal(wqe.to.ud.rgid_lo, 10);
@@ -127,7 +127,7 @@ static void the_extension_bit_tells_the_address_vectors_length(void **state)
 
 	begin(BSN_OPCODE_SEND, 4);
 	bsn_av_dc_grh_encode(bytes + 16, &dc);
-	assert_int_equal(walk(BSN_TRANSPORT_DC), 0);
+	assert_int_equal(decode(BSN_TRANSPORT_DC), 0);
 	assert_true(wqe.to.dc.dc_key == 1ull << 63);
 	assert_int_equal(wqe.to.dc.hop_limit, 11);
 }
@@ -144,7 +144,7 @@ static void inline_pieces_and_pointers_mix(void **state)
 	bsn_inline_hdr_encode(bytes + 16, &first);
 	bsn_inline_hdr_encode(bytes + 48, &none);
 	bsn_data_encode(bytes + 64, &pointer);
-	assert_int_equal(walk(BSN_TRANSPORT_RC), 0);
+	assert_int_equal(decode(BSN_TRANSPORT_RC), 0);
 	assert_int_equal(wqe.data_count, 3);
 	assert_int_equal(wqe.total_bytes, 28 + 5);
 	assert_ptr_equal(wqe.data[0].bytes, bytes + 20);
@@ -170,7 +170,7 @@ static void inline_data_of_every_length(void **state)
 
 		begin(BSN_OPCODE_SEND, ds > BSN_WQE_MAX_DS ? BSN_WQE_MAX_DS : ds);
 		bsn_inline_hdr_encode(bytes + 16, &hdr);
-		assert_int_equal(walk(BSN_TRANSPORT_RC), ds > BSN_WQE_MAX_DS ? -EBADMSG : 0);
+		assert_int_equal(decode(BSN_TRANSPORT_RC), ds > BSN_WQE_MAX_DS ? -EBADMSG : 0);
 		if (ds > BSN_WQE_MAX_DS)
 			continue;
 		bsn_piece_iter_init(&iter, &wqe);
@@ -194,7 +194,7 @@ static void atomics_have_one_form(void **state)
 	begin(BSN_OPCODE_ATOMIC_MASKED_CS, 4);
 	bytes[0] = BSN_OPMOD_MASKED(4);
 	bsn_masked_cs32_encode(bytes + 32, &cs);
-	assert_int_equal(walk(BSN_TRANSPORT_RC), 0);
+	assert_int_equal(decode(BSN_TRANSPORT_RC), 0);
 	assert_int_equal(wqe.atomic.size_bytes, 4);
 	assert_int_equal(wqe.atomic.swap_or_add, 1);
 	assert_int_equal(wqe.atomic.compare, 2);
@@ -203,7 +203,7 @@ static void atomics_have_one_form(void **state)
 
 	begin(BSN_OPCODE_ATOMIC_FA, 4);
 	bsn_atomic_fa_encode(bytes + 32, &fa);
-	assert_int_equal(walk(BSN_TRANSPORT_RC), 0);
+	assert_int_equal(decode(BSN_TRANSPORT_RC), 0);
 	assert_int_equal(wqe.atomic.size_bytes, 8);
 	assert_true(wqe.atomic.swap_or_add == UINT64_MAX);
 	assert_int_equal(wqe.atomic.field_boundary, 0);
@@ -217,7 +217,7 @@ static void an_unknown_opcode_stays_raw(void **state)
 
 	(void)state;
 	begin(0x3f, 3);
-	assert_int_equal(walk(BSN_TRANSPORT_RC), 0);
+	assert_int_equal(decode(BSN_TRANSPORT_RC), 0);
 	assert_null(wqe.op);
 	assert_int_equal(wqe.raw_offset, 16);
 	bsn_piece_iter_init(&iter, &wqe);
@@ -248,7 +248,7 @@ static void translations_are_listed(void **state)
 
 		bsn_klm_encode(bytes + 128 + 16 * (size_t)i, &klm);
 	}
-	assert_int_equal(walk(BSN_TRANSPORT_RC), 0);
+	assert_int_equal(decode(BSN_TRANSPORT_RC), 0);
 	assert_int_equal(wqe.as.umr.form, BSN_UMR_LIST);
 	assert_int_equal(wqe.data_count, 52);
 	assert_int_equal(wqe.data[51].lkey, 51);
@@ -273,7 +273,7 @@ static void repeat_blocks_say_how_much_they_map(void **state)
 	bsn_umr_ctrl_encode(bytes + 16, &umr);
 	bsn_repeat_encode(bytes + 128, &repeat);
 	bsn_repeat_entry_encode(bytes + 144, &entry);
-	assert_int_equal(walk(BSN_TRANSPORT_RC), 0);
+	assert_int_equal(decode(BSN_TRANSPORT_RC), 0);
 	assert_int_equal(wqe.as.umr.form, BSN_UMR_REPEAT);
 	assert_int_equal(wqe.as.umr.repeat.repeat_count, 8);
 	assert_int_equal(wqe.data_count, 2);
@@ -299,7 +299,7 @@ static void an_mkeys_fields_count_where_they_are_selected(void **state)
 	(void)state;
 	begin(BSN_OPCODE_UMR, 8);
 	bsn_umr_ctrl_encode(bytes + 16, &umr);
-	assert_int_equal(walk(BSN_TRANSPORT_RC), 0);
+	assert_int_equal(decode(BSN_TRANSPORT_RC), 0);
 	assert_int_equal(wqe.as.umr.form, BSN_UMR_NONE);
 	bsn_wqe_mask(&wqe, mask, sizeof(mask));
 	assert_int_equal(mask[64], 0x40); /* free */
@@ -319,7 +319,7 @@ static void each_packet_of_a_multi_packet_wqe_is_a_data_segment(void **state)
 	bsn_inline_hdr_encode(bytes + 32, &inside);
 	bsn_data_encode(bytes + 64, &pointer);
 	bsn_data_encode(bytes + 80, &pointer);
-	assert_int_equal(walk(BSN_TRANSPORT_ETH), 0);
+	assert_int_equal(decode(BSN_TRANSPORT_ETH), 0);
 	assert_null(wqe.eth_header);
 	assert_int_equal(wqe.data_count, 3);
 	assert_ptr_equal(wqe.data[0].bytes, bytes + 36);
@@ -335,7 +335,7 @@ static void inline_headers_begin_in_the_ethernet_segment(void **state)
 
 		begin(BSN_OPCODE_SEND, ds);
 		bsn_eth_encode(bytes + 16, &eth);
-		assert_int_equal(walk(BSN_TRANSPORT_ETH), 0);
+		assert_int_equal(decode(BSN_TRANSPORT_ETH), 0);
 		assert_int_equal(wqe.raw_offset, 16 * ds);
 		assert_int_equal(wqe.total_bytes, count);
 		if (count)
@@ -362,7 +362,7 @@ static void what_is_not_described_is_raw_and_counts(void **state)
 	for (size_t i = 0; i < sizeof(kept) / sizeof(kept[0]); i++) {
 		begin(kept[i].opcode, kept[i].ds);
 		bytes[0] = kept[i].opmod;
-		assert_int_equal(walk(BSN_TRANSPORT_RC), 0);
+		assert_int_equal(decode(BSN_TRANSPORT_RC), 0);
 		assert_int_equal(wqe.raw_offset, kept[i].raw);
 		assert_int_equal(bsn_wqe_check(&wqe, &bad), 0);
 		bsn_wqe_mask(&wqe, mask, sizeof(mask));
@@ -380,7 +380,7 @@ static void the_mask_clears_what_the_operation_does_not_use(void **state)
 
 	(void)state;
 	begin(BSN_OPCODE_ATOMIC_FA, 4);
-	assert_int_equal(walk(BSN_TRANSPORT_RC), 0);
+	assert_int_equal(decode(BSN_TRANSPORT_RC), 0);
 	bsn_wqe_mask(&wqe, mask, sizeof(mask));
 	assert_int_equal(mask[8], 0);     /* signature */
 	assert_int_equal(mask[9], 0);     /* stream */
@@ -393,13 +393,13 @@ static void the_mask_clears_what_the_operation_does_not_use(void **state)
 	assert_int_equal(mask[64], 0);    /* behind the WQE */
 
 	begin(BSN_OPCODE_ATOMIC_CS, 4);
-	assert_int_equal(walk(BSN_TRANSPORT_RC), 0);
+	assert_int_equal(decode(BSN_TRANSPORT_RC), 0);
 	bsn_wqe_mask(&wqe, mask, sizeof(mask));
 	assert_int_equal(mask[40], 0xff);
 
 	begin(BSN_OPCODE_SEND_IMM, 3);
 	bsn_inline_hdr_encode(bytes + 32, &hdr);
-	assert_int_equal(walk(BSN_TRANSPORT_DC), 0);
+	assert_int_equal(decode(BSN_TRANSPORT_DC), 0);
 	bsn_wqe_mask(&wqe, mask, sizeof(mask));
 	assert_int_equal(mask[9], 0xff);
 	assert_int_equal(mask[12], 0xff);
@@ -417,7 +417,7 @@ static void the_gravest_finding_comes_first(void **state)
 	bytes[11] |= 0xf0; /* fence 7, and the bit below it */
 	bytes[48] = 0x80;  /* inline */
 	bytes[49] = 0xff;  /* and reserved bits */
-	assert_int_equal(walk(BSN_TRANSPORT_UC), 0);
+	assert_int_equal(decode(BSN_TRANSPORT_UC), 0);
 	assert_int_equal(bsn_wqe_findings(&wqe, all, 8), 6);
 	assert_int_equal(all[0].vendor_syndrome, BSN_VENDOR_OPCODE_TRANSPORT);
 	assert_int_equal(all[1].vendor_syndrome, BSN_VENDOR_INLINE_IN_SCATTER);
@@ -445,7 +445,8 @@ static void a_receive_list_ends_at_its_terminator_or_its_stride(void **state)
 			if (used < stride)
 				bsn_data_encode(bytes + 16 * used, &end);
 			assert_int_equal(
-				bsn_recv_walk(bytes, 16 * stride, BSN_RECV_PLAIN, &recv, &bad), 0);
+				bsn_recv_decode(bytes, 16 * stride, BSN_RECV_PLAIN, &recv, &bad),
+				0);
 			assert_int_equal(recv.data_count, used);
 			assert_int_equal(recv.total_bytes, 100 * used);
 		}
@@ -461,7 +462,7 @@ static void a_shared_receive_wqe_begins_with_its_link(void **state)
 	memset(bytes, 0xee, 16);
 	bsn_srq_next_encode(bytes, &next);
 	bsn_data_encode(bytes + 16, &data);
-	assert_int_equal(bsn_recv_walk(bytes, 32, BSN_RECV_LINKED, &recv, &bad), 0);
+	assert_int_equal(bsn_recv_decode(bytes, 32, BSN_RECV_LINKED, &recv, &bad), 0);
 	assert_int_equal(recv.next.next_wqe_index, 0xfedc);
 	assert_int_equal(recv.data_count, 1);
 	assert_int_equal(recv.data[0].offset, 16);
@@ -495,7 +496,7 @@ static void the_opcode_picks_the_view_of_a_cqe(void **state)
 
 			memset(bytes, 0, BSN_CQE128_SIZE);
 			bsn_cqe_tail_encode(bytes + 64 + BSN_CQE_TAIL_OFFSET, &tail);
-			assert_int_equal(bsn_cqe_walk(bytes, BSN_CQE128_SIZE, &cqe, &bad), 0);
+			assert_int_equal(bsn_cqe_decode(bytes, BSN_CQE128_SIZE, &cqe, &bad), 0);
 			assert_int_equal(cqe.offset, 64);
 			assert_int_equal(cqe.tail.opcode, opcode);
 			assert_ptr_equal(cqe.view, is_mini ? NULL : views[opcode]);
@@ -523,7 +524,7 @@ static void inline_data_fill_their_place_and_no_more(void **state)
 
 			memset(bytes, 0, BSN_CQE128_SIZE);
 			bsn_cqe_resp_encode(bytes + 64, &resp);
-			assert_int_equal(bsn_cqe_walk(bytes, BSN_CQE128_SIZE, &cqe, &bad),
+			assert_int_equal(bsn_cqe_decode(bytes, BSN_CQE128_SIZE, &cqe, &bad),
 					 count > places[i].most ? -EBADMSG : 0);
 			if (count <= places[i].most)
 				assert_int_equal(cqe.inline_len_bytes, count);
@@ -575,7 +576,7 @@ static void basic_blocks_expand_to_what_they_count(void **state)
 		for (int i = 0; i < count; i++, done++) {
 			struct bsn_cqe cqe;
 
-			assert_int_equal(bsn_cqe_walk(whole[i], BSN_CQE_SIZE, &cqe, &bad), 0);
+			assert_int_equal(bsn_cqe_decode(whole[i], BSN_CQE_SIZE, &cqe, &bad), 0);
 			assert_ptr_equal(cqe.view, &bsn_cqe_resp_desc);
 			assert_int_equal(cqe.as.resp.rss_hash, 1000 + done);
 			assert_int_equal(cqe.as.resp.byte_count, 64 + done);
@@ -743,7 +744,7 @@ static void events_have_the_view_of_their_type(void **state)
 		struct bsn_eqe_event event;
 
 		bsn_eqe_encode(bytes, &eqe);
-		assert_int_equal(bsn_eqe_walk(bytes, BSN_EQE_SIZE, &event, &bad), 0);
+		assert_int_equal(bsn_eqe_event_decode(bytes, BSN_EQE_SIZE, &event, &bad), 0);
 		assert_int_equal(event.any.type, type);
 		assert_int_equal(event.any.data_0, 0x111111);
 		views += event.view != &bsn_eqe_desc;
