@@ -46,12 +46,16 @@ int registry_open(struct bsn_device *device)
 
 /* -- the list ----------------------------------------------------------------------------------- */
 
+/* Each store of a change is a release, so they are seen in the order in which they stand here. */
+static void publish(uint64_t *word, uint64_t value)
+{
+	__atomic_store_n(word, value, __ATOMIC_RELEASE);
+}
+
 /* Around a change, so that a reader sees an odd generation, or two different ones. */
 static void turn_generation(void)
 {
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	__atomic_store_n(&registry_head.generation, registry_head.generation + 1, __ATOMIC_RELAXED);
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	publish(&registry_head.generation, registry_head.generation + 1);
 }
 
 static void add(const struct bsn_device *device, struct bsn_registry_queue *queue)
@@ -60,10 +64,10 @@ static void add(const struct bsn_device *device, struct bsn_registry_queue *queu
 		return;
 	snprintf(queue->device, sizeof(queue->device), "%s", device->info.name);
 	pthread_mutex_lock(&lock);
+	queue->next = registry_head.first; /* nobody sees this one yet */
 	turn_generation();
-	queue->next = registry_head.first;
-	registry_head.first = (uintptr_t)queue;
-	registry_head.queue_count++;
+	publish(&registry_head.first, (uintptr_t)queue);
+	publish(&registry_head.queue_count, registry_head.queue_count + 1);
 	turn_generation();
 	pthread_mutex_unlock(&lock);
 }
@@ -82,8 +86,8 @@ static void take_away(const struct bsn_registry_queue *queue)
 		at = &queue_at(*at)->next;
 	if (*at) {
 		turn_generation();
-		*at = queue->next;
-		registry_head.queue_count--;
+		publish(at, queue->next);
+		publish(&registry_head.queue_count, registry_head.queue_count - 1);
 		turn_generation();
 	}
 	pthread_mutex_unlock(&lock);

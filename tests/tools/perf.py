@@ -300,8 +300,10 @@ def test_a_failure_is_said_at_once(bench):
     for test in 'lat', 'bw':
         for path in 'dv', 'verbs', 'ibv':
             def fails_by(plan, text):
+                # libmlx5 keeps memory of what it could not destroy on a device that vanished.
                 bench.complains(text, PERF, test, '--path', path, '--timeout', '600',
-                                '--iters', '100', SOFTCX_FAULT=plan)
+                                '--iters', '100', SOFTCX_FAULT=plan,
+                                ASAN_OPTIONS='detect_leaks=0')
             fails_by('nth=20 fail 0x13 0x88', 'vendor syndrome 0x88')
             fails_by('nth=20 fail 0x13 0x88', 'write failed: remote access error')
             fails_by('nth=20 remove-device', 'the device reports: local catastrophic error')

@@ -121,8 +121,8 @@ def test_a_program_that_takes_too_long(_):
 
 
 def test_a_machine_that_fails_is_no_failed_case(_):
-    expect(['silent'] * 3, [], 0, 3, 'Bail out! tests/vm/run: no guest came up', by='rxe')
-    expect(['dies'], [], 0, 1, 'Bail out! tests/vm/run: the guest went down', by='rxe')
+    expect(['silent'] * 3, [], 125, 3, 'Bail out! tests/vm/run: no guest came up', by='rxe')
+    expect(['dies'], [], 125, 1, 'Bail out! tests/vm/run: the guest went down', by='rxe')
 
 
 def test_without_qemu_and_kernel_the_battery_is_skipped(_):
