@@ -351,7 +351,7 @@ struct bsn_connect_attr {
 	uint8_t retry_count;     /* 0: 7; BSN_NO_RETRY: none */
 	uint8_t rnr_retry;       /* 0: 7, for ever; BSN_NO_RETRY: none */
 	uint8_t min_rnr_timer;   /* 0: 12, 640 µs */
-	uint8_t max_rd_atomic;      /* READs and atomics outstanding as initiator; 0: what the device can */
+	uint8_t max_rd_atomic;      /* READs and atomics outstanding as initiator; 0: what both can, to 16 */
 	uint8_t max_dest_rd_atomic; /* as target; 0: likewise */
 	uint32_t qkey;           /* UD; 0: 0x11111111 */
 };

@@ -23,6 +23,7 @@ static bool is_ethernet(struct bench *b)
 static void everything_by_default(struct bench *b)
 {
 	const struct bsn_device_info *info = bsn_device_info(b->device);
+	const unsigned rd_atomic = info->max_rd_atomic < 16 ? info->max_rd_atomic : 16;
 
 	for (int end = 0; end < 2; end++) {
 		const struct ibv_qp_attr attr = query(b, end);
@@ -31,8 +32,8 @@ static void everything_by_default(struct bench *b)
 		assert_int_equal(attr.retry_cnt, 7);
 		assert_int_equal(attr.rnr_retry, 7);
 		assert_int_equal(attr.min_rnr_timer, 12);
-		assert_int_equal(attr.max_rd_atomic, info->max_rd_atomic);
-		assert_int_equal(attr.max_dest_rd_atomic, info->max_rd_atomic);
+		assert_int_equal(attr.max_rd_atomic, rd_atomic);
+		assert_int_equal(attr.max_dest_rd_atomic, rd_atomic);
 		if (!is_ethernet(b))
 			continue;
 		assert_int_equal(attr.ah_attr.is_global, 1);
@@ -53,7 +54,8 @@ static void everything_as_asked(struct bench *b)
 		assert_int_equal(attr.min_rnr_timer, 20);
 		assert_int_equal(attr.max_rd_atomic, 2);
 		assert_int_equal(attr.max_dest_rd_atomic, 4);
-		assert_int_equal(attr.ah_attr.sl, 3);
+		if (!b->is_rxe) /* which keeps none: Linux 6.1, rxe_av.c, rxe_av_to_attr() */
+			assert_int_equal(attr.ah_attr.sl, 3);
 		if (!is_ethernet(b))
 			continue;
 		assert_int_equal(attr.ah_attr.grh.traffic_class, 0x68);
