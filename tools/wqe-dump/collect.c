@@ -45,8 +45,10 @@ static bool add_row(struct collect *collect, const struct line *line)
 	return true;
 }
 
-enum form_answer collect_cqe(struct scan *scan, const struct line *line, struct collect *collect)
+enum form_answer collect_cqe(struct scan *scan, const struct line *line, void *state)
 {
+	struct collect *collect = state;
+
 	if (!collect->has_begun) {
 		collect->has_begun = true;
 		collect->wanted = BSN_CQE_SIZE;
@@ -71,8 +73,9 @@ static void begin_wqe(struct collect *collect, const struct line *line)
 	collect->wanted = wanted && wanted <= COLLECT_MAX_BYTES ? (unsigned)wanted : BSN_CTRL_SIZE;
 }
 
-enum form_answer collect_wqe(struct scan *scan, const struct line *line, struct collect *collect)
+enum form_answer collect_wqe(struct scan *scan, const struct line *line, void *state)
 {
+	struct collect *collect = state;
 	struct raw_place place = { .line = collect->record.line };
 	struct bsn_ctrl ctrl;
 

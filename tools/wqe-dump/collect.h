@@ -20,22 +20,35 @@ struct collect {
 
 /**
  * collect_cqe() - takes the line of text, then the lines of the CQE
+ * @state: a struct collect
  *
- * To be a form's feed(), or its end: whoever parses the line of text fills collect->record before.
+ * To be a form's feed(), or its end: whoever parses the line of text fills its record before.
  * The record is told of when the CQE is complete.
  */
-enum form_answer collect_cqe(struct scan *scan, const struct line *line, struct collect *collect);
+enum form_answer collect_cqe(struct scan *scan, const struct line *line, void *state);
 
 /**
  * collect_wqe() - likewise a send WQE
  *
  * How long it is the line of text says ("len: "), or the WQE itself.
  */
-enum form_answer collect_wqe(struct scan *scan, const struct line *line, struct collect *collect);
+enum form_answer collect_wqe(struct scan *scan, const struct line *line, void *state);
 
 /**
  * collect_close() - a form's close(): tells what the line of text said, or that the dump is incomplete
  */
 void collect_close(struct scan *scan, void *state);
+
+/* A form whose state is a struct collect: its variable, its name, its feed(), its marks. */
+#define COLLECT_FORM(id, form_name, feed_line, ...)                                                \
+	static const char *const id##_marks[] = { __VA_ARGS__, NULL };                             \
+	const struct form form_##id = {                                                            \
+		.name = form_name,                                                                 \
+		.marks = id##_marks,                                                               \
+		.state_bytes = sizeof(struct collect),                                             \
+		.begins_anew = true,                                                               \
+		.feed = feed_line,                                                                 \
+		.close = collect_close,                                                            \
+	}
 
 #endif

@@ -231,16 +231,8 @@ static enum form_answer feed_mlx5e(struct scan *scan, const struct line *line, v
 	return answer == FORM_MORE ? collect_cqe(scan, line, collect) : answer;
 }
 
-static const char *const mlx5e_marks[] = { "Error cqe on cqn ", NULL };
-
-const struct form form_mlx5e = {
-	.name = "mlx5e",
-	.marks = mlx5e_marks,
-	.state_bytes = sizeof(struct collect),
-	.begins_anew = true,
-	.feed = feed_mlx5e,
-	.close = collect_close, /* dumps come at a limited rate */
-};
+/* The dump may be missing: dumps come at a limited rate. */
+COLLECT_FORM(mlx5e, "mlx5e", feed_mlx5e, "Error cqe on cqn ");
 
 /*
  * -- what mlx5_ib says before it dumps a CQE: hw/mlx5/cq.c mlx5_handle_error_cqe(). The dump says
