@@ -7,22 +7,10 @@
  * The first byte of the input says what the user says of it, and with 0x80 that the printers are to
  * see it; the rest is the file.
  */
-#include <stdio.h>
-#include <stdlib.h>
-
+#include "fuzz.h"
 #include "wqe-dump/print.h"
 #include "wqe-dump/scan.h"
 #include "wqe-dump/summary.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-#define MUST(condition)                                                                            \
-	do {                                                                                       \
-		if (!(condition)) {                                                                \
-			fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition);            \
-			abort();                                                                   \
-		}                                                                                  \
-	} while (0)
 
 static unsigned long lines; /* of the input */
 static bool is_printed;

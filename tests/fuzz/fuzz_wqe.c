@@ -5,20 +5,8 @@
  *
  * The first byte of the input is the transport, the rest the WQE, receive WQE or CQE.
  */
-#include <stdio.h>
-#include <stdlib.h>
-
 #include "bsn_decode.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-#define MUST(condition)                                                                            \
-	do {                                                                                       \
-		if (!(condition)) {                                                                \
-			fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition);            \
-			abort();                                                                   \
-		}                                                                                  \
-	} while (0)
+#include "fuzz.h"
 
 static void must_be_explained(const struct bsn_bad *bad, size_t size)
 {

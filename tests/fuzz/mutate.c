@@ -7,11 +7,10 @@
 #include <time.h>
 
 #include "../wqe/random.h"
+#include "fuzz.h"
 
 #define MAX_FILES 4096
 #define MAX_BYTES 8192
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static struct {
 	size_t size;

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Feeds the fuzz target without libFuzzer: bytes that are almost a WQE, so that they get far. */
+#include "../fuzz/fuzz.h"
 #include "bsn_decode.h"
 #include "random.h"
 
 #define ROUNDS 300000
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static const uint8_t opcodes[] = {
 #define OPCODE(name, value, doc) value,
