@@ -222,9 +222,7 @@ static void wrong_bits_are_lint(void **state)
 
 	(void)state;
 	start(NULL);
-	rig_begin(&wqe, BSN_OPCODE_RDMA_WRITE, BSN_CE_ALWAYS);
-	rig_raddr(&wqe, rig.buf, rig.key);
-	rig_data(&wqe, rig.buf, 8, rig.key);
+	rig_begin_write(&rig, &wqe, rig.buf, rig.buf, 8, BSN_CE_ALWAYS);
 	rig_post(&rig.qp[0], &wqe);
 	sq[11] |= 1; /* must be zero */
 	cx_step(rig.hca, 0);
@@ -258,9 +256,7 @@ static void doorbells_are_compared_with_record_and_ring(void **state)
 
 	(void)state;
 	start(NULL);
-	rig_begin(&wqe, BSN_OPCODE_RDMA_WRITE, BSN_CE_ALWAYS);
-	rig_raddr(&wqe, rig.buf, rig.key);
-	rig_data(&wqe, rig.buf, 8, rig.key);
+	rig_begin_write(&rig, &wqe, rig.buf, rig.buf, 8, BSN_CE_ALWAYS);
 	for (unsigned i = 0; i < 4; i++) {
 		static const size_t chunks[] = { 8, 16, 32, 64 };
 
@@ -303,9 +299,7 @@ static void a_record_may_be_read_before_its_doorbell(void **state)
 
 	(void)state;
 	start(NULL);
-	rig_begin(&wqe, BSN_OPCODE_RDMA_WRITE, BSN_CE_ALWAYS);
-	rig_raddr(&wqe, rig.buf, rig.key);
-	rig_data(&wqe, rig.buf, 8, rig.key);
+	rig_begin_write(&rig, &wqe, rig.buf, rig.buf, 8, BSN_CE_ALWAYS);
 	rig_post(&rig.qp[0], &wqe);
 	cx_step(rig.hca, 0);
 	expect_good();
@@ -323,9 +317,7 @@ static void a_queue_that_was_reset_repeats_nothing(void **state)
 
 	(void)state;
 	start(NULL);
-	rig_begin(&wqe, BSN_OPCODE_RDMA_WRITE, BSN_CE_ALWAYS);
-	rig_raddr(&wqe, rig.buf, rig.key);
-	rig_data(&wqe, rig.buf, 8, rig.key);
+	rig_begin_write(&rig, &wqe, rig.buf, rig.buf, 8, BSN_CE_ALWAYS);
 	rig_post(&rig.qp[0], &wqe);
 	ring(0, wqe.bytes, 64, 64);
 	ring(0, wqe.bytes, 64, 64);
@@ -370,9 +362,7 @@ static void the_trace_says_what_happens(void **state)
 
 	(void)state;
 	start(NULL);
-	rig_begin(&wqe, BSN_OPCODE_RDMA_WRITE, BSN_CE_ALWAYS);
-	rig_raddr(&wqe, rig.buf + 64, rig.key);
-	rig_data(&wqe, rig.buf, 8, rig.key);
+	rig_begin_write(&rig, &wqe, rig.buf + 64, rig.buf, 8, BSN_CE_ALWAYS);
 	rig_post(&rig.qp[0], &wqe);
 	ring(0, wqe.bytes, 8, 8);
 	cx_step(rig.hca, 0);

@@ -190,14 +190,20 @@ void rig_post(struct rig_qp *qp, struct rig_wqe *wqe)
 	bsn_dbr_wq_encode((uint8_t *)qp->db + BSN_DBR_SEND_OFFSET, &record);
 }
 
+void rig_begin_write(const struct rig *rig, struct rig_wqe *wqe, const void *to, const void *from,
+		     uint32_t len, uint32_t ce)
+{
+	rig_begin(wqe, BSN_OPCODE_RDMA_WRITE, ce);
+	rig_raddr(wqe, to, rig->key);
+	rig_data(wqe, from, len, rig->key);
+}
+
 void rig_post_write(struct rig *rig, struct rig_qp *qp, const void *to, const void *from,
 		    uint32_t len, uint32_t ce)
 {
 	struct rig_wqe wqe;
 
-	rig_begin(&wqe, BSN_OPCODE_RDMA_WRITE, ce);
-	rig_raddr(&wqe, to, rig->key);
-	rig_data(&wqe, from, len, rig->key);
+	rig_begin_write(rig, &wqe, to, from, len, ce);
 	rig_post(qp, &wqe);
 }
 

@@ -68,6 +68,8 @@ void rig_raddr(struct rig_wqe *wqe, const void *addr, uint32_t rkey);
 void rig_data(struct rig_wqe *wqe, const void *addr, uint32_t len, uint32_t lkey);
 void rig_inline(struct rig_wqe *wqe, const void *data, uint32_t len);
 void rig_ud(struct rig_wqe *wqe, uint32_t qpn, uint32_t qkey);
+void rig_begin_write(const struct rig *rig, struct rig_wqe *wqe, const void *to, const void *from,
+		     uint32_t len, uint32_t ce);
 /* Puts it into the ring, wrapping, and publishes it in the record. */
 void rig_post(struct rig_qp *qp, struct rig_wqe *wqe);
 void rig_post_write(struct rig *rig, struct rig_qp *qp, const void *to, const void *from,
