@@ -69,15 +69,23 @@ static void check_unread(struct sink *sink, const char *file, unsigned long line
 /* One for each thing that a user may say; a scanner is made for many inputs. */
 static struct scan *get_scan(unsigned choice)
 {
-	static struct scan *scans[RAW_RECV_SIGNED + 1 + BSN_TRANSPORT_IPOIB + 1];
+	enum { KINDS = RAW_RECV_SIGNED + 1, TRANSPORTS = BSN_TRANSPORT_IPOIB + 1 };
+	enum { FORMATS = BSN_MINI_L34H_STRIDX + 1, COMPRESSIONS = 4 * FORMATS };
+	static struct scan *scans[KINDS + TRANSPORTS + COMPRESSIONS];
 	static struct sink sink = { .record = check_record, .unread = check_unread };
 	struct scan_attr attr = { .stride_bytes = 64 };
 
 	choice %= sizeof(scans) / sizeof(scans[0]);
-	if (choice <= RAW_RECV_SIGNED)
+	if (choice < KINDS)
 		attr.raw_kind = (enum raw_kind)choice;
+	else if (choice < KINDS + TRANSPORTS)
+		attr.transport = KNOWN(choice - KINDS);
 	else
-		attr.transport = KNOWN(choice - RAW_RECV_SIGNED - 1);
+		attr.compression = (struct compression){
+			.format = KNOWN((choice - KINDS - TRANSPORTS) % FORMATS),
+			.is_enhanced = (choice - KINDS - TRANSPORTS) / FORMATS & 1,
+			.is_striding = (choice - KINDS - TRANSPORTS) / FORMATS & 2,
+		};
 	if (!scans[choice])
 		scans[choice] = scan_create(&attr, &sink);
 	MUST(scans[choice]);

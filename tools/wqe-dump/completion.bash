@@ -16,6 +16,7 @@ __wqe_dump_argument()
 	case $option in
 	--format | -f)
 		"$program" --format '?' </dev/null 2>&1 | sed -n 's/.* is none of: //p' ;;
+	--compressed) "$program" --compressed '?' </dev/null 2>&1 | sed -n 's/.* is none of: //p' ;;
 	--transport | -t) echo rc uc ud dc xrc eth ipoib ;;
 	--side | -s) echo requester responder ;;
 	--pid | -p) (cd /proc && echo [0-9]*) ;;

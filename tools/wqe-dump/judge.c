@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "judge.h"
 
-#define IMPLAUSIBLE (-3)
-#define RING_POINTS 100 /* more than any units have: no accident puts indices where they belong */
+#define IMPLAUSIBLE  (-3)
+#define TITLE_POINTS 3   /* of each slot that goes with it */
+#define RING_POINTS  100 /* more than any units have: no accident puts indices where they belong */
 
 /* -- plausible CQEs ----------------------------------------------------------------------------- */
 
@@ -14,6 +15,19 @@ static int judge_error(const struct bsn_cqe_err *err, const uint8_t *cqe)
 	if (!bsn_enum_find(syndromes, err->syndrome))
 		return 1;
 	return is_zero(cqe, BSN_CQE_SIZE / 2) ? 6 : 3;
+}
+
+uint32_t judge_title(const struct scan_attr *attr, const uint8_t *proper)
+{
+	struct bsn_cqe_resp resp;
+
+	bsn_cqe_resp_decode(&resp, proper);
+	if (attr->compression.is_enhanced || resp.format != BSN_CQE_COMPRESSED ||
+	    resp.opcode > BSN_CQE_RESP_SEND_INV)
+		return 0;
+	if (!(bsn_load_be32(proper + BSN_CQE_QPN_OFFSET) & 0xffffff))
+		return 0;
+	return resp.byte_count <= UINT16_MAX ? resp.byte_count : 0;
 }
 
 /* Points for a CQE. */
@@ -45,18 +59,30 @@ static int judge_cqe(const uint8_t *bytes, size_t size)
 	return 1;
 }
 
+/* Whether a CQE of 128 bytes has something in its first half, and it is no data: another CQE? */
+static bool has_odd_half(const uint8_t *bytes, size_t size)
+{
+	return size == BSN_CQE128_SIZE && !is_zero(bytes, BSN_CQE_SIZE) &&
+	       (bytes[size - 1] >> 2 & 3) != BSN_CQE_INLINE_64;
+}
+
 /* Points a unit, in tenths, over CQEs of `size` bytes. */
-static int judge_cqes(const uint8_t *bytes, size_t size, size_t cqe_size)
+static int judge_cqes(const struct scan_attr *attr, const uint8_t *bytes, size_t size,
+		      size_t cqe_size)
 {
 	int points = 0, units = 0;
+	uint32_t title;
 
 	if (size % cqe_size)
 		return IMPLAUSIBLE;
-	for (size_t at = 0; at < size && units < UNITS_MAX; at += cqe_size) {
+	for (size_t at = 0; at < size && units < UNITS_MAX; at += (title ? title : 1) * cqe_size) {
+		title = judge_title(attr, bytes + at + cqe_size - BSN_CQE_SIZE);
 		if (is_zero(bytes + at, cqe_size))
 			continue;
-		points += judge_cqe(bytes + at, cqe_size);
-		units++;
+		units += title ? (int)title : 1;
+		if (!has_odd_half(bytes + at, cqe_size))
+			points +=
+				title ? TITLE_POINTS * (int)title : judge_cqe(bytes + at, cqe_size);
 	}
 	return units ? points * 10 / units : 0;
 }
@@ -169,10 +195,11 @@ static int judge_wqes(const uint8_t *bytes, size_t size)
 }
 
 /* The points of the kind that has the most. */
-static int judge_all(const uint8_t *bytes, size_t size, enum raw_kind *kind)
+static int judge_all(const struct scan_attr *attr, const uint8_t *bytes, size_t size,
+		     enum raw_kind *kind)
 {
-	const int cqe = judge_cqes(bytes, size, BSN_CQE_SIZE);
-	const int cqe128 = judge_cqes(bytes, size, BSN_CQE128_SIZE);
+	const int cqe = judge_cqes(attr, bytes, size, BSN_CQE_SIZE);
+	const int cqe128 = judge_cqes(attr, bytes, size, BSN_CQE128_SIZE);
 	const int wqe = judge_wqes(bytes, size);
 	int score = cqe;
 
@@ -193,11 +220,11 @@ int judge_bytes(const struct scan_attr *attr, const uint8_t *bytes, size_t size,
 	*kind = attr->raw_kind;
 	switch (attr->raw_kind) {
 	case RAW_GUESS:
-		return judge_all(bytes, size, kind);
+		return judge_all(attr, bytes, size, kind);
 	case RAW_CQE:
-		return judge_cqes(bytes, size, BSN_CQE_SIZE);
+		return judge_cqes(attr, bytes, size, BSN_CQE_SIZE);
 	case RAW_CQE128:
-		return judge_cqes(bytes, size, BSN_CQE128_SIZE);
+		return judge_cqes(attr, bytes, size, BSN_CQE128_SIZE);
 	case RAW_WQE:
 		return judge_wqes(bytes, size);
 	default:

@@ -30,6 +30,15 @@ static inline size_t ctrl_size_bb(const struct bsn_ctrl *ctrl)
 int judge_bytes(const struct scan_attr *attr, const uint8_t *bytes, size_t size,
 		enum raw_kind *kind);
 
+/**
+ * judge_title() - whether a CQE is the title of a block of compressed ones, in the basic layout
+ * @attr: what is known about the queue
+ * @proper: the CQE
+ *
+ * Return: how many CQEs, and slots, the block has, UINT16_MAX at most; 0: it is no title.
+ */
+uint32_t judge_title(const struct scan_attr *attr, const uint8_t *proper);
+
 /** judge_ctrl() - what the control segment at a place says, as far as it can be one */
 bool judge_ctrl(const uint8_t *bytes, size_t size, struct bsn_ctrl *ctrl);
 

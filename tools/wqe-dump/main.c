@@ -13,9 +13,13 @@
 #include "scan.h"
 
 static struct {
-	char *format, *transport;
+	char *format, *transport, *compressed;
 	int stride, json, brief, html, raw, version;
 } options;
+
+/* What --compressed takes. */
+#define FORMAT_WORD(name, value, doc) " " #name
+#define COMPRESSED_WORDS              "enhanced striding" BSN_MINI_FORMATS(FORMAT_WORD)
 
 static const struct poptOption option_table[] = {
 	{ "format", 'f', POPT_ARG_STRING, &options.format, 0,
@@ -25,6 +29,8 @@ static const struct poptOption option_table[] = {
 	  "of the queue that WQEs are from: rc, uc, ud, dc, xrc, eth, ipoib", "NAME" },
 	{ "stride", 0, POPT_ARG_INT, &options.stride, 0,
 	  "of receive WQEs: from one to the next (16)", "BYTES" },
+	{ "compressed", 0, POPT_ARG_STRING, &options.compressed, 0,
+	  "what the CQ's compressed CQEs are, some of: " COMPRESSED_WORDS, "WORD[,...]" },
 	{ "brief", 'b', POPT_ARG_NONE, &options.brief, 0, "print one line for each", NULL },
 	{ "raw", 'r', POPT_ARG_NONE, &options.raw, 0, "print the bytes beside each field", NULL },
 	{ "html", 0, POPT_ARG_NONE, &options.html, 0, "print a page with a picture of the rings",
@@ -100,6 +106,41 @@ static int read_stride(struct scan_attr *attr)
 	return 0;
 }
 
+/* One of the words of --compressed. */
+static int read_compression(struct compression *compression, const char *word)
+{
+	static const char *const formats[] = {
+#define FORMAT_NAME(name, value, doc) [value] = #name,
+		BSN_MINI_FORMATS(FORMAT_NAME)
+#undef FORMAT_NAME
+	};
+
+	if (!strcmp(word, "enhanced"))
+		return compression->is_enhanced = true, 0;
+	if (!strcmp(word, "striding"))
+		return compression->is_striding = true, 0;
+	for (unsigned i = 0; i < sizeof(formats) / sizeof(formats[0]); i++)
+		if (!strcasecmp(word, formats[i])) {
+			compression->format = KNOWN(i);
+			return 0;
+		}
+	return -EINVAL;
+}
+
+static int read_compressed(struct scan_attr *attr)
+{
+	char *rest = options.compressed, *word;
+
+	while (rest && (word = strtok_r(rest, ",", &rest)))
+		if (read_compression(&attr->compression, word)) {
+			fprintf(stderr,
+				"wqe-dump: --compressed %s is none of: " COMPRESSED_WORDS "\n",
+				word);
+			return -EINVAL;
+		}
+	return 0;
+}
+
 /* -- files -------------------------------------------------------------------------------------- */
 
 static int scan_file(struct scan *scan, const char *path)
@@ -166,7 +207,8 @@ static int run(const char **paths)
 		puts("wqe-dump " BSN_VERSION);
 		return WQE_DUMP_FOUND;
 	}
-	if (read_format(&attr) || read_transport(&attr) || read_stride(&attr))
+	if (read_format(&attr) || read_transport(&attr) || read_stride(&attr) ||
+	    read_compressed(&attr))
 		return WQE_DUMP_FAILED;
 	print_options.raw = options.raw;
 	if (live_is_meant())
@@ -197,6 +239,7 @@ int main(int argc, char **argv)
 	}
 	free(options.format);
 	free(options.transport);
+	free(options.compressed);
 	poptFreeContext(context);
 	return status;
 }

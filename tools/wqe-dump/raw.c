@@ -4,20 +4,11 @@
 #include <string.h>
 
 #include "judge.h"
+#include "teller.h"
 
-/* What is being told of. */
-struct teller {
-	struct scan *scan;
-	const struct raw *raw;
-	const struct scan_attr *attr;
-	struct ring ring;
-	bool is_ring;      /* a whole queue; of a send queue slot n has index n modulo its count */
-	size_t unread_end; /* where the last thing ended that could not be read */
-	enum bsn_transport transport;
-};
-
-static unsigned long line_of(const struct raw *raw, size_t offset)
+unsigned long teller_line(const struct teller *teller, size_t offset)
 {
+	const struct raw *raw = teller->raw;
 	size_t low = 0, high = raw->place_count;
 
 	if (!raw->places || !high)
@@ -33,9 +24,9 @@ static unsigned long line_of(const struct raw *raw, size_t offset)
 	return raw->places[low].line;
 }
 
-static void begin_record(const struct teller *teller, size_t offset, struct record *record)
+void teller_begin(const struct teller *teller, size_t offset, struct record *record)
 {
-	*record = (struct record){ .line = line_of(teller->raw, offset) };
+	*record = (struct record){ .line = teller_line(teller, offset) };
 	if (teller->is_ring) {
 		record->ring = &teller->ring;
 		record->slot = (uint32_t)(offset / teller->ring.stride_bytes);
@@ -43,75 +34,29 @@ static void begin_record(const struct teller *teller, size_t offset, struct reco
 }
 
 /* Neighbours that cannot be read are told of once. */
-static void tell_unread(struct teller *teller, size_t offset, const struct bsn_bad *bad)
+void teller_refuse(struct teller *teller, size_t offset, const struct bsn_bad *bad)
 {
 	if (teller->unread_end != offset || !offset)
-		scan_unread(teller->scan, line_of(teller->raw, offset), "byte %zu: %s%s%s: %s",
+		scan_unread(teller->scan, teller_line(teller, offset), "byte %zu: %s%s%s: %s",
 			    offset + bad->offset, bad->segment, bad->field ? "." : "",
 			    bad->field ? bad->field : "", bad->why);
 	teller->unread_end = offset + teller->ring.stride_bytes;
 }
 
-static void tell_cqe(struct teller *teller, size_t offset)
-{
-	const size_t size = teller->ring.stride_bytes;
-	const uint8_t *bytes = teller->raw->bytes + offset;
-	static struct record record;
-	struct bsn_bad bad;
-	struct bsn_cqe cqe;
-
-	if (is_zero(bytes, size) || bytes[size - 1] >> 4 == BSN_CQE_INVALID)
-		return; /* not written yet */
-	if (bsn_cqe_decode(bytes, size, &cqe, &bad)) {
-		tell_unread(teller, offset, &bad);
-		return;
-	}
-	begin_record(teller, offset, &record);
-	record_set_cqe(&record, bytes, size, &cqe);
-	scan_record(teller->scan, &record);
-}
-
 /* What is left of the last slot, or of a dump that was cut. */
-static void tell_rest(const struct teller *teller, size_t at, const char *what, size_t size)
+void teller_rest(const struct teller *teller, size_t at, const char *what, size_t size)
 {
 	const size_t rest = teller->raw->size - at;
 
 	if (rest && !is_zero(teller->raw->bytes + at, rest))
-		scan_unread(teller->scan, line_of(teller->raw, at),
+		scan_unread(teller->scan, teller_line(teller, at),
 			    "%zu bytes at the end, and a %s has %zu", rest, what, size);
 }
 
 /* A few CQEs that somebody copied are none. */
-static bool is_ring_size(uint32_t count)
+bool teller_is_ring(uint32_t count)
 {
 	return count >= 4 && !(count & (count - 1));
-}
-
-/* The first slot of the round before, or that was never written; the owner bit tells rounds apart. */
-static uint32_t find_next_cqe(const struct teller *teller)
-{
-	const uint32_t stride = teller->ring.stride_bytes;
-	const uint8_t *op_own = teller->raw->bytes + stride - 1, *first = op_own;
-
-	for (uint32_t slot = 0; slot < teller->ring.count; slot++, op_own += stride)
-		if ((*op_own ^ *first) & 1 || *op_own >> 4 == BSN_CQE_INVALID ||
-		    is_zero(op_own + 1 - BSN_CQE_SIZE, BSN_CQE_SIZE))
-			return slot;
-	return 0;
-}
-
-static void tell_cqes(struct teller *teller, size_t size)
-{
-	size_t at;
-
-	teller->ring.name = "completion queue";
-	teller->ring.stride_bytes = (uint32_t)size;
-	teller->ring.count = (uint32_t)(teller->raw->size / size);
-	teller->is_ring = is_ring_size(teller->ring.count);
-	teller->ring.producer = KNOWN(find_next_cqe(teller));
-	for (at = 0; at + size <= teller->raw->size; at += size)
-		tell_cqe(teller, at);
-	tell_rest(teller, at, "CQE", size);
 }
 
 static void tell_recvs(struct teller *teller, enum bsn_recv_head head)
@@ -125,21 +70,21 @@ static void tell_recvs(struct teller *teller, enum bsn_recv_head head)
 	teller->ring.name = "receive queue";
 	teller->ring.stride_bytes = (uint32_t)stride;
 	teller->ring.count = (uint32_t)(teller->raw->size / stride);
-	teller->is_ring = is_ring_size(teller->ring.count);
+	teller->is_ring = teller_is_ring(teller->ring.count);
 	for (at = 0; at + stride <= teller->raw->size; at += stride) {
 		const uint8_t *bytes = teller->raw->bytes + at;
 
 		if (is_zero(bytes, stride))
 			continue;
 		if (bsn_recv_decode(bytes, stride, head, &recv, &bad)) {
-			tell_unread(teller, at, &bad);
+			teller_refuse(teller, at, &bad);
 			continue;
 		}
-		begin_record(teller, at, &record);
+		teller_begin(teller, at, &record);
 		record_set_recv(&record, bytes, stride, &recv);
 		scan_record(teller->scan, &record);
 	}
-	tell_rest(teller, at, "receive WQE", stride);
+	teller_rest(teller, at, "receive WQE", stride);
 }
 
 /* The transport of most of the WQEs that tell. */
@@ -238,10 +183,10 @@ static size_t tell_wqe(struct teller *teller, size_t offset)
 	if (teller->is_ring && !begins_in(teller, copy, size, offset / BSN_BB_SIZE))
 		return 1; /* the end of one that goes round, or what an older one left */
 	if (bsn_wqe_decode(copy, size, teller->transport, &wqe, &bad)) {
-		tell_unread(teller, offset, &bad);
+		teller_refuse(teller, offset, &bad);
 		return 1;
 	}
-	begin_record(teller, offset, &record);
+	teller_begin(teller, offset, &record);
 	record_set_wqe(&record, &wqe);
 	scan_record(teller->scan, &record);
 	return ctrl_size_bb(&wqe.ctrl);
@@ -263,7 +208,7 @@ static void tell_wqes(struct teller *teller)
 	while (at + BSN_CTRL_SIZE <= raw->size)
 		at += tell_wqe(teller, at) * BSN_BB_SIZE;
 	if (at < raw->size)
-		tell_rest(teller, at, "control segment", BSN_CTRL_SIZE);
+		teller_rest(teller, at, "control segment", BSN_CTRL_SIZE);
 }
 
 bool raw_tell(struct scan *scan, struct raw *raw)
@@ -276,7 +221,7 @@ bool raw_tell(struct scan *scan, struct raw *raw)
 	else if (judge_bytes(teller.attr, raw->bytes, raw->size, &kind) <= 0 &&
 		 teller.attr->raw_kind == RAW_GUESS) {
 		scan_unread(
-			scan, line_of(raw, 0),
+			scan, teller_line(&teller, 0),
 			"%zu bytes that are neither CQEs nor WQEs (--format says what they are)",
 			raw->size);
 		return false;

@@ -8,12 +8,20 @@
 /** enum raw_kind - what bytes without any text are */
 enum raw_kind { RAW_GUESS, RAW_CQE, RAW_CQE128, RAW_WQE, RAW_RECV, RAW_RECV_SRQ, RAW_RECV_SIGNED };
 
+/** struct compression - what the compressed CQEs of a CQ are, as it was created */
+struct compression {
+	struct number format; /* enum bsn_mini_format of receives */
+	bool is_enhanced;     /* layout */
+	bool is_striding;     /* the receive queue */
+};
+
 /** struct scan_attr - how to look */
 struct scan_attr {
 	const struct form *only; /* NULL: every form */
 	enum raw_kind raw_kind;
 	struct number transport; /* of send WQEs, enum bsn_transport; unknown: guessed */
 	size_t stride_bytes;     /* of receive WQEs; 0: BSN_DATA_SIZE */
+	struct compression compression;
 };
 
 /**

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Completion queues: the CQEs in them, and those that compressed ones stand for. */
+#include <stdio.h>
+#include <string.h>
+
+#include "judge.h"
+#include "teller.h"
+
+/* A completion queue, and where in it the walk is. */
+struct walker {
+	struct teller *teller;
+	uint32_t slot;
+	/* Enhanced compression: begun by the last CQE that can be a title. */
+	struct bsn_cqe_block block;
+	bool has_title;
+};
+
+static size_t offset_of(const struct teller *teller, uint32_t slot)
+{
+	return (size_t)slot * teller->ring.stride_bytes;
+}
+
+static const uint8_t *proper_at(const struct teller *teller, uint32_t slot)
+{
+	return teller->raw->bytes + offset_of(teller, slot) + teller->ring.stride_bytes -
+	       BSN_CQE_SIZE;
+}
+
+static bool is_unwritten(const uint8_t *proper)
+{
+	return is_zero(proper, BSN_CQE_SIZE) || proper[BSN_CQE_SIZE - 1] >> 4 == BSN_CQE_INVALID;
+}
+
+/* -- CQEs --------------------------------------------------------------------------------------- */
+
+/* @offset: where it, or what stands for it, is; @compressed: what that is, or NULL: it is whole. */
+static void tell_cqe(struct teller *teller, size_t offset, uint32_t slot, const uint8_t *bytes,
+		     size_t size, const char *compressed)
+{
+	static struct record record;
+	struct bsn_bad bad;
+	struct bsn_cqe cqe;
+
+	if (bsn_cqe_decode(bytes, size, &cqe, &bad)) {
+		teller_refuse(teller, offset, &bad);
+		return;
+	}
+	teller_begin(teller, offset, &record);
+	record.slot = teller->is_ring ? slot % teller->ring.count : 0;
+	record_set_cqe(&record, bytes, size, &cqe);
+	if (compressed)
+		record_add_text(&record, "compressed", compressed, strlen(compressed));
+	scan_record(teller->scan, &record);
+}
+
+/* -- compressed ones ---------------------------------------------------------------------------- */
+
+static void refuse_slot(const struct walker *walker, const char *why)
+{
+	const struct bsn_bad bad = { .segment = "cqe", .field = "format", .why = why };
+
+	teller_refuse(walker->teller, offset_of(walker->teller, walker->slot), &bad);
+}
+
+/*
+ * The CQEs of one array. The basic layout gives the nth of a block the nth slot of it; `count` is
+ * how many the block has, or 0: the array is all there is. Returns how many it has.
+ */
+static uint32_t tell_array(struct walker *walker, uint32_t array_slot, uint32_t told,
+			   uint32_t count)
+{
+	static uint8_t whole[BSN_MINI_BASIC_MOST][BSN_CQE_SIZE];
+	struct teller *teller = walker->teller;
+	const uint8_t *array = proper_at(teller, array_slot);
+	const size_t offset = offset_of(teller, array_slot);
+	struct bsn_bad bad;
+	const int got = bsn_cqe_expand(&walker->block, array, whole, &bad);
+	char origin[RECORD_TEXT_BYTES];
+
+	if (got < 0) {
+		teller_refuse(teller, offset, &bad);
+		return 0;
+	}
+	for (uint32_t i = 0; i < (uint32_t)got; i++) {
+		snprintf(origin, sizeof(origin), "%u of %u, mini CQE at byte %td", told + i + 1,
+			 count ? count : (uint32_t)got,
+			 array + (size_t)i * BSN_MINI_SIZE - teller->raw->bytes);
+		tell_cqe(teller, offset, count ? walker->slot + told + i : walker->slot, whole[i],
+			 BSN_CQE_SIZE, origin);
+	}
+	return (uint32_t)got;
+}
+
+/* Basic layout: the arrays are in the slots 1, 8, 16 ... behind the title. */
+static void tell_block(struct walker *walker, uint32_t count)
+{
+	const struct teller *teller = walker->teller;
+	const uint32_t slots = teller->ring.count;
+	uint32_t told = 0, array = walker->slot + 1, got;
+
+	while (told < count && (array < slots || teller->is_ring)) {
+		got = tell_array(walker, array % slots, told, count);
+		if (!got)
+			break;
+		told += got;
+		array = walker->slot + told;
+	}
+	if (told < count)
+		scan_unread(teller->scan, teller_line(teller, offset_of(teller, walker->slot)),
+			    "%u of %u compressed CQEs are in slots that are not there",
+			    count - told, count);
+}
+
+/* A compressed CQE: the title of `count` ones in the basic layout, an array in the enhanced one. */
+static void tell_compressed(struct walker *walker, uint32_t count)
+{
+	const struct teller *teller = walker->teller;
+	const struct compression *compression = &teller->attr->compression;
+
+	if (count)
+		walker->has_title =
+			!bsn_cqe_block_begin(&walker->block, proper_at(teller, walker->slot), NULL);
+	if (!walker->has_title)
+		refuse_slot(walker,
+			    compression->is_enhanced
+				    ? "mini CQEs, and the CQE that is their title is not there"
+				    : "mini CQEs without a title (--compressed=enhanced, if "
+				      "the CQ was created so)");
+	else if (!walker->block.is_request && !compression->format.is_known)
+		refuse_slot(walker,
+			    "compressed CQEs of receives (--compressed says what they hold)");
+	else if (count)
+		tell_block(walker, count);
+	else
+		tell_array(walker, walker->slot, 0, 0);
+	walker->has_title &= compression->is_enhanced;
+}
+
+/* -- the queue ---------------------------------------------------------------------------------- */
+
+/* How many slots go with what is in one. */
+static uint32_t slots_at(const struct teller *teller, uint32_t slot)
+{
+	const uint32_t count = judge_title(teller->attr, proper_at(teller, slot));
+
+	return count ? count : 1;
+}
+
+/* What tells the rounds apart: the owner bit; in the enhanced layout a number. */
+static uint8_t round_of(const struct teller *teller, const uint8_t *proper)
+{
+	struct bsn_cqe_tail tail;
+
+	bsn_cqe_tail_decode(&tail, proper + BSN_CQE_TAIL_OFFSET);
+	return (uint8_t)(teller->attr->compression.is_enhanced ? tail.signature : tail.owner);
+}
+
+/* The first slot of the round before, or that was never written. */
+static uint32_t find_next_cqe(const struct teller *teller, uint32_t first)
+{
+	const uint8_t round = round_of(teller, proper_at(teller, first));
+
+	for (uint32_t slot = first; slot < teller->ring.count; slot += slots_at(teller, slot)) {
+		const uint8_t *proper = proper_at(teller, slot);
+
+		if (is_unwritten(proper) || round_of(teller, proper) != round)
+			return slot;
+	}
+	return first;
+}
+
+/*
+ * Where a ring's first CQE is: behind the slots that go with a title at its end. No block is larger
+ * than its ring.
+ */
+static uint32_t find_first_cqe(struct teller *teller)
+{
+	const uint32_t count = teller->ring.count;
+	uint32_t slot = 0;
+
+	while (slot < count)
+		slot += slots_at(teller, slot);
+	teller->is_ring = teller_is_ring(count) && slot < 2 * count;
+	return teller->is_ring ? slot - count : 0;
+}
+
+static void tell_slot(struct walker *walker)
+{
+	struct teller *teller = walker->teller;
+	const uint8_t *proper = proper_at(teller, walker->slot);
+	const size_t size = teller->ring.stride_bytes;
+	struct bsn_cqe_tail tail;
+
+	if (is_unwritten(proper))
+		return;
+	bsn_cqe_tail_decode(&tail, proper + BSN_CQE_TAIL_OFFSET);
+	if (tail.format == BSN_CQE_COMPRESSED) {
+		tell_compressed(walker, judge_title(teller->attr, proper));
+		return;
+	}
+	tell_cqe(teller, offset_of(teller, walker->slot), walker->slot,
+		 proper + BSN_CQE_SIZE - size, size, NULL);
+	if (teller->attr->compression.is_enhanced)
+		walker->has_title = !bsn_cqe_block_begin(&walker->block, proper, NULL);
+}
+
+void tell_cqes(struct teller *teller, size_t size)
+{
+	const struct compression *compression = &teller->attr->compression;
+	struct walker walker = {
+		.teller = teller,
+		.block = { .format = (enum bsn_mini_format)compression->format.value,
+			   .is_enhanced = compression->is_enhanced,
+			   .is_striding = compression->is_striding },
+	};
+	struct ring *ring = &teller->ring;
+
+	ring->name = "completion queue";
+	ring->stride_bytes = (uint32_t)size;
+	ring->count = (uint32_t)(teller->raw->size / size);
+	if (ring->count) {
+		walker.slot = find_first_cqe(teller);
+		ring->producer = KNOWN(find_next_cqe(teller, walker.slot));
+	}
+	for (; walker.slot < ring->count; walker.slot += slots_at(teller, walker.slot))
+		tell_slot(&walker);
+	teller_rest(teller, (size_t)ring->count * size, "CQE", size);
+}
