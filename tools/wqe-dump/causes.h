@@ -231,7 +231,8 @@
 	  "The receive queue is drained: its receives are given back.", "Nothing.", "")            \
 	X(GENERAL, EITHER, EITHER, UNKNOWN, SPECIFIED,                                             \
 	  "A syndrome that has no verbs status of its own.",                                       \
-	  "Take the vendor error, or the raw CQE: libmlx5 dumps it to standard error.",            \
+	  "Take the vendor error, or the raw CQE: libmlx5 writes it to the file that "             \
+	  "MLX5_DEBUG_FILE names.",                                                                \
 	  "rdma-core mlx5: mlx5_handle_error_cqe")                                                 \
 	X(NOT_OURS, NOBODY, NOBODY, UNKNOWN, SPECIFIED,                                            \
 	  "A verbs status that libmlx5 never gives.", "See which device the log is about.",        \
@@ -626,6 +627,25 @@
 	X(LKEY_RIGHTS, ATOMIC_FA, "an atomic writes here: it needs IBV_ACCESS_LOCAL_WRITE")        \
 	X(LKEY_RIGHTS, RDMA_WRITE, "a WRITE only reads here: then it is the length")               \
 	X(LKEY_RIGHTS, SEND, "a SEND only reads here: then it is the length")
+
+/*
+ * What people call them who do not know their names: X(number space, NAME, the word that it takes,
+ * words that may go with it)
+ */
+#define NICKNAMES(X)                                                                               \
+	X(SYNDROME, LOCAL_PROTECTION, "lkey", "wrong bad invalid")                                 \
+	X(SYNDROME, LOCAL_LENGTH, "truncated", "message")                                          \
+	X(SYNDROME, MW_BIND, "window", "memory")                                                   \
+	X(SYNDROME, MW_BIND, "umr", "")                                                            \
+	X(SYNDROME, REMOTE_ACCESS, "rkey", "wrong bad invalid")                                    \
+	X(SYNDROME, RETRY_EXCEEDED, "response", "no")                                              \
+	X(SYNDROME, RNR_RETRY_EXCEEDED, "ready", "receiver not")                                   \
+	X(SYNDROME, RNR_RETRY_EXCEEDED, "posted", "no receive")                                    \
+	X(VENDOR, WQE_FORMAT, "wqe", "bad wrong invalid")                                          \
+	X(VENDOR, CQ_OVERFLOW, "overrun", "cq")                                                    \
+	X(VENDOR, CQ_OVERFLOW, "full", "cq")                                                       \
+	X(VENDOR, SRQ_UNAVAILABLE, "srq", "empty")                                                 \
+	X(VENDOR, ODP_PAGE_FAULT, "odp", "")
 
 /* Verbs statuses that no syndrome becomes (BSN_SYNDROME_STATUSES has the others): X(NAME, topic) */
 #define STATUS_TOPICS(X)                                                                           \

@@ -115,7 +115,7 @@ static int print_readings(struct readings *readings, enum record_side side)
 	if (!readings->count) {
 		fprintf(stderr, "wqe-dump explain: no error is called that, or its numbers "
 				"contradict each other; names of syndromes and verbs statuses are "
-				"known, and numbers\n");
+				"known, and numbers; lines of a log are for wqe-dump itself\n");
 		return WQE_DUMP_NOTHING;
 	}
 	for (unsigned i = 0; i < readings->count; i++) {

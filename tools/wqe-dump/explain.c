@@ -419,6 +419,21 @@ static void add_place(struct explanation *e, const struct error *error, enum ste
 	e->step = step_names[step];
 }
 
+/* A syndrome is also told as the verbs status that it becomes, since people know it by that. */
+static void add_meanings(struct explanation *e, const struct error *error)
+{
+	const struct number *syndrome = known(error, SPACE_SYNDROME);
+
+	for (size_t i = 0; i < COUNT(syndrome_of_status); i++)
+		if (syndrome && syndrome->value && syndrome_of_status[i] == syndrome->value)
+			e->meanings[e->meaning_count++] = meaning_of(SPACE_STATUS, (uint32_t)i);
+	for (unsigned space = e->meaning_count ? SPACE_SYNDROME : SPACE_STATUS; space < SPACE_COUNT;
+	     space++)
+		if (error->numbers[space].is_known && space != SPACE_HARDWARE)
+			e->meanings[e->meaning_count++] =
+				meaning_of((enum error_space)space, error->numbers[space].value);
+}
+
 void explain(const struct error *error, struct explanation *explanation)
 {
 	const struct code code = code_of(error);
@@ -430,10 +445,7 @@ void explain(const struct error *error, struct explanation *explanation)
 				   .reported_to = topic->reported_to,
 				   .meaning = topic->meaning,
 				   .attempt = topic->attempt };
-	for (unsigned space = 0; space < SPACE_COUNT; space++)
-		if (error->numbers[space].is_known && space != SPACE_HARDWARE)
-			e->meanings[e->meaning_count++] =
-				meaning_of((enum error_space)space, error->numbers[space].value);
+	add_meanings(e, error);
 	e->cause = cause_text(e);
 	add_place(e, error, topic->step);
 	add_sources(e, error, topic);

@@ -41,8 +41,8 @@ const char *match_status_name(uint32_t status)
 
 static bool is_idle(const char *word)
 {
-	static const char *const idle[] = { "err", "error", "ibv", "wc", "with",
-					    "the", "of",    "for", "and" };
+	static const char *const idle[] = { "err", "error", "ibv",  "wc", "with", "the", "of",
+					    "for", "and",   "what", "is", "does", "mean" };
 
 	for (size_t i = 0; i < COUNT(idle); i++)
 		if (!strcmp(word, idle[i]))
@@ -69,18 +69,43 @@ static void split(const char *text, struct words *words)
 	}
 }
 
-/* "prot" and "protection", "counter" and "count" are one word; two letters only if they are all. */
-static bool is_same(const char *a, const char *b)
+/* One letter too many, too few, or another one, or two that changed places. */
+static bool is_misspelt(const char *a, const char *b)
 {
-	const size_t of_a = strlen(a), of_b = strlen(b), shorter = of_a < of_b ? of_a : of_b;
+	size_t of_a = strlen(a), of_b = strlen(b);
 
-	return !strncmp(a, b, shorter) && (shorter > 2 || of_a == of_b);
+	if (of_a < 5 || of_b < 5)
+		return false;
+	while (*a && *a == *b)
+		a++, b++, of_a--, of_b--;
+	while (of_a && of_b && a[of_a - 1] == b[of_b - 1])
+		of_a--, of_b--;
+	return (of_a < 2 && of_b < 2) || (of_a == 2 && of_b == 2 && a[0] == b[1] && a[1] == b[0]);
 }
 
-static bool has(const struct words *words, const char *word)
+/* "prot" asks for "protection", and "flushes" for "flush"; "ready" does not for "read". */
+static bool is_same(const char *asked, const char *name)
 {
-	for (unsigned i = 0; i < words->count; i++)
-		if (is_same(words->word[i], word))
+	const size_t of_asked = strlen(asked), of_name = strlen(name);
+
+	if (of_asked <= of_name)
+		return !strncmp(asked, name, of_asked) ? of_asked > 2 || of_asked == of_name
+						       : is_misspelt(asked, name);
+	return (of_name > 4 && !strncmp(asked, name, of_name)) || is_misspelt(asked, name);
+}
+
+static bool is_asked(const struct words *asked, const char *name)
+{
+	for (unsigned i = 0; i < asked->count; i++)
+		if (is_same(asked->word[i], name))
+			return true;
+	return false;
+}
+
+static bool is_named(const struct words *names, const char *asked)
+{
+	for (unsigned i = 0; i < names->count; i++)
+		if (is_same(asked, names->word[i]))
 			return true;
 	return false;
 }
@@ -104,10 +129,10 @@ static void offer(struct search *search, enum error_space space, uint32_t value,
 	split(name, &main_words);
 	split(also, &more);
 	for (unsigned i = 0; i < search->asked->count; i++)
-		hits += has(&main_words, search->asked->word[i]) ||
-			has(&more, search->asked->word[i]);
+		hits += is_named(&main_words, search->asked->word[i]) ||
+			is_named(&more, search->asked->word[i]);
 	for (unsigned i = 0; i < main_words.count; i++)
-		extra += !has(search->asked, main_words.word[i]);
+		extra += !is_asked(search->asked, main_words.word[i]);
 	if (!hits || hits < search->best_hits ||
 	    (hits == search->best_hits && extra > search->best_extra))
 		return;
@@ -150,6 +175,24 @@ static void offer_statuses(struct search *search)
 	}
 }
 
+static void offer_nicknames(struct search *search, enum error_space only)
+{
+	static const struct {
+		enum error_space space;
+		uint8_t value;
+		const char *word, *also;
+	} nicknames[] = {
+#define NICKNAME(SPACE, NAME, word, also) { SPACE_##SPACE, BSN_##SPACE##_##NAME, word, also },
+		NICKNAMES(NICKNAME)
+	};
+
+	for (size_t i = 0; i < COUNT(nicknames); i++)
+		if ((only == SPACE_COUNT || only == nicknames[i].space) &&
+		    is_asked(search->asked, nicknames[i].word))
+			offer(search, nicknames[i].space, nicknames[i].value, nicknames[i].word,
+			      nicknames[i].also);
+}
+
 void match_words(const char *text, enum error_space space, struct match *match)
 {
 	static const char *const lists[] = { [SPACE_VENDOR] = "vendor_syndrome",
@@ -165,6 +208,8 @@ void match_words(const char *text, enum error_space space, struct match *match)
 	for (unsigned i = SPACE_VENDOR; i < COUNT(lists); i++)
 		if (lists[i] && (space == SPACE_COUNT || space == i))
 			offer_list(&search, (enum error_space)i, lists[i]);
-	if (2 * search.best_hits < asked.count) /* most of it is about something else */
+	offer_nicknames(&search, space);
+	/* Most of it, or half of it where the topic is said, must be about the error. */
+	if (2 * search.best_hits < asked.count + (space == SPACE_COUNT && asked.count > 1))
 		match->count = 0;
 }

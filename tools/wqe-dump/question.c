@@ -146,26 +146,45 @@ static bool read_number(const char *word, enum number_base base, struct digits *
 
 /* -- taking it apart ---------------------------------------------------------------------------- */
 
+/* The space of the next number. A 32-bit syndrome of a command is the firmware's own. */
+static int space_after(const struct question *q, const struct label *label)
+{
+	if (q->only == SPACE_COMMAND && label->space == SPACE_STATUS)
+		return SPACE_COMMAND;
+	if (q->only == SPACE_COMMAND && label->space == SPACE_SYNDROME)
+		return NOT_AN_ERROR;
+	return label->space;
+}
+
+/* "status is 12" is about the 12; "error on mlx5_0:1" is not about the 1. */
+static bool is_between(const struct question *q, const char *word)
+{
+	static const char *const words[] = { "is", "was", "of", "code", "err", "no", "number" };
+
+	for (size_t i = 0; i < COUNT(words); i++)
+		if (!strcasecmp(word, words[i]))
+			return true;
+	return q->only == SPACE_COMMAND; /* "status bad parameter (0x3)" */
+}
+
 static void take_word(struct question *q, const char *word, int *space)
 {
 	const struct label *label = find_label(word);
-	struct digits digits = { .space = (enum error_space) * space };
+	struct digits digits = { .space = *space == NOT_AN_ERROR ? NO_SPACE
+								 : (enum error_space) * space };
 
-	if (*space == NOT_AN_ERROR)
-		digits.space = NO_SPACE;
 	if (read_number(word, q->base, &digits)) {
 		if (*space != NOT_AN_ERROR && q->digits_count < QUESTION_NUMBERS)
 			q->digits[q->digits_count++] = digits;
 		*space = NO_SPACE;
 		return;
 	}
-	if (label && !is_continued(*space, label))
-		*space = q->only == SPACE_COMMAND && label->space == SPACE_SYNDROME
-				 ? NOT_AN_ERROR
-				 : /* 32 bits, the firmware's own */
-				 label->space;
 	if (label && label->is_topic)
 		q->only = (enum error_space)label->space;
+	if (label && !is_continued(*space, label))
+		*space = space_after(q, label);
+	if (!label && !is_between(q, word))
+		*space = NO_SPACE;
 	if (!label && strlen(q->rest) + strlen(word) + 2 < sizeof(q->rest)) {
 		strcat(q->rest, " ");
 		strcat(q->rest, word);
@@ -237,7 +256,9 @@ static int rank_of(const struct error *error)
 /* Status 4 and syndrome 0x04 are one. */
 static bool is_same_error(const struct error *a, const struct error *b)
 {
-	if (error_syndrome(a) < 0 || error_syndrome(a) != error_syndrome(b))
+	if (error_syndrome(a) != error_syndrome(b) ||
+	    (error_syndrome(a) < 0 &&
+	     a->numbers[SPACE_STATUS].value != b->numbers[SPACE_STATUS].value))
 		return false;
 	for (unsigned space = SPACE_VENDOR; space < SPACE_COUNT; space++)
 		if (a->numbers[space].is_known != b->numbers[space].is_known ||
@@ -306,18 +327,31 @@ static void combine_words(const struct question *q, struct readings *readings)
 		combine(q, 0, &none, readings);
 }
 
+static bool has_label(const struct question *q, enum error_space space)
+{
+	for (unsigned i = 0; i < q->digits_count; i++)
+		if (q->digits[i].space != NO_SPACE &&
+		    (space == NO_SPACE || space == q->digits[i].space))
+			return true;
+	return false;
+}
+
 /* In a whole line most numbers are something else: those that are said to be errors win. */
-static void drop_unlabelled(struct question *q)
+static void drop_unlabelled(struct question *q, bool spares_named)
 {
 	unsigned kept = 0;
-	bool has_vendor = false;
 
-	for (unsigned i = 0; i < q->digits_count; i++)
-		has_vendor |= q->digits[i].space == SPACE_VENDOR;
-	for (unsigned i = 0; has_vendor && i < q->digits_count; i++)
-		if (q->digits[i].space != NO_SPACE)
-			q->digits[kept++] = q->digits[i];
-	q->digits_count = has_vendor ? kept : q->digits_count;
+	if (!has_label(q, NO_SPACE))
+		return;
+	for (unsigned i = 0; i < q->digits_count; i++) {
+		const struct digits *digits = &q->digits[i];
+		const struct choice *first = &digits->choices[0];
+
+		if (digits->space != NO_SPACE ||
+		    (spares_named && is_named(first->space, first->value)))
+			q->digits[kept++] = *digits;
+	}
+	q->digits_count = kept;
 }
 
 void question_read(const char *const *words, unsigned count, enum number_base base,
@@ -327,7 +361,11 @@ void question_read(const char *const *words, unsigned count, enum number_base ba
 
 	readings->count = 0;
 	take_apart(&q, words, count);
-	drop_unlabelled(&q);
+	drop_unlabelled(&q, q.only == NO_SPACE && !has_label(&q, SPACE_VENDOR));
 	combine_words(&q, readings);
+	if (!readings->count) {
+		drop_unlabelled(&q, false);
+		combine_words(&q, readings);
+	}
 	drop_worse(readings);
 }
