@@ -211,7 +211,7 @@ BSN_API int bsn_channel_get(struct bsn_channel *channel, struct bsn_cq **cq);
  */
 struct bsn_cq_attr {
 	uint32_t entries;  /* 0: 512, which two QPs take that have everything by default */
-	uint32_t cqe_size; /* 0: 64; or 128 */
+	uint32_t cqe_size; /* 0: 64; or 128; on the verbs path the provider chooses */
 	struct bsn_channel *channel;
 	struct bsn_lane *lane; /* of the QPs that complete here, unless they say; NULL: one of its own */
 	void *user;

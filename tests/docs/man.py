@@ -32,6 +32,12 @@ def lint(page):
     return said
 
 
+def markdown_in(text):
+    """What another markup would have meant, and a manual page shows as it is."""
+    prose = re.sub(r'^\.EX\n.*?^\.EE$', '', text, flags=re.MULTILINE | re.DOTALL)
+    return re.findall(r'(?<![\w\\])_[a-z]\w*_(?!\w)|\*\*\w.*?\*\*|`.*?`', prose)
+
+
 def unescape(line):
     for escape, text in (('\\&', ''), ('\\-', '-'), ('\\(aq', "'"), ('\\(dq', '"'), ('\\e', '\\')):
         line = line.replace(escape, text)
@@ -78,6 +84,7 @@ def main():
         said = lint(page)
         results.append((f'{name} is well formed' + (
             ' # SKIP neither mandoc nor groff' if said is None else ''), [said] if said else []))
+        results.append((f'{name} has no other markup', markdown_in(text)))
         if name.endswith(('.3', '.7')):
             codes = examples(text)
             wrong = ''.join(compile_example(code, flags) for code in codes)
