@@ -7,71 +7,6 @@
 
 #include <stdlib.h>
 
-static struct cq_object *find_cq_object(struct bsn_device *device, const struct ibv_cq *verbs)
-{
-	struct cq_object *cq;
-
-	pthread_mutex_lock(&device->lock);
-	for (cq = device->cqs; cq; cq = cq->next)
-		if (cq->verbs == verbs)
-			break;
-	pthread_mutex_unlock(&device->lock);
-	return cq;
-}
-
-/*
- * The application sized the CQ: its entries are what its queues may need, and libmlx5 rounds up to
- * a power of two, of which nothing can be counted on.
- */
-static int adopt_cq(struct bsn_device *device, struct ibv_cq *verbs, bool direct,
-		    struct cq_object **out)
-{
-	struct cq_object *cq = find_cq_object(device, verbs);
-	int err;
-
-	if (cq && !cq->hot.path != direct)
-		return fail(EMLINK,
-			    "the CQ serves a QP of the other path: attach all of its QPs with "
-			    "the same promise about their registers");
-	if (cq) {
-		*out = cq;
-		return 0;
-	}
-	cq = aligned_alloc(64, (sizeof(*cq) + 63) / 64 * 64);
-	if (!cq)
-		return fail(ENOMEM, "no memory");
-	memset(cq, 0, sizeof(*cq));
-	cq->device = device;
-	cq->verbs = verbs;
-	cq->entries = (uint32_t)verbs->cqe;
-	err = path_of(direct)->cq_make(cq);
-	if (err) {
-		free(cq);
-		return err == -EBUSY
-			       ? fail(EBUSY, "the CQ has completions, was polled, or served an "
-					     "attached QP already: attach all of its QPs before "
-					     "their first post, or make another CQ")
-			       : err;
-	}
-	use(&device->uses);
-	list_cq(cq);
-	registry_add_cq(cq);
-	*out = cq;
-	return 0;
-}
-
-/* An attached CQ goes with the last of its QPs. */
-void drop_attached_cq(struct cq_object *cq)
-{
-	if (cq->owns_verbs || atomic_load(&cq->uses.count))
-		return;
-	registry_remove_cq(cq);
-	unlist_cq(cq);
-	path_of(!cq->hot.path)->cq_free(cq);
-	unuse(&cq->device->uses);
-	free(cq);
-}
-
 static int type_of(const struct ibv_qp *verbs, enum bsn_qp_type *type)
 {
 	switch (verbs->qp_type) {
@@ -184,11 +119,11 @@ static int attach_queues(struct qp_object *qp, const struct bsn_attach_attr *att
 						.signal_every = -1,
 						.signal_all = attr->signal_all };
 	struct bsn_lane *lane = NULL;
-	int err = adopt_cq(qp->device, qp->verbs->send_cq, qp->direct, &qp->cq);
+	int err = cq_adopt(qp->device, qp->verbs->send_cq, qp->direct, &qp->cq);
 
 	if (err)
 		return err;
-	err = adopt_cq(qp->device, qp->verbs->recv_cq, qp->direct, &qp->recv_cq);
+	err = cq_adopt(qp->device, qp->verbs->recv_cq, qp->direct, &qp->recv_cq);
 	if (err)
 		goto drop_cq;
 	/* A lane without a thread domain: the register is the QP's, and the caller's word that it is. */
@@ -204,9 +139,9 @@ static int attach_queues(struct qp_object *qp, const struct bsn_attach_attr *att
 	bsn_lane_destroy(lane);
 drop_recv_cq:
 	if (qp->recv_cq != qp->cq)
-		drop_attached_cq(qp->recv_cq);
+		cq_drop_attached(qp->recv_cq);
 drop_cq:
-	drop_attached_cq(qp->cq);
+	cq_drop_attached(qp->cq);
 	return err;
 }
 

@@ -104,6 +104,17 @@ int bsn_cq_request(struct bsn_cq *hot, bool solicited_only)
 
 /* -- CQs ---------------------------------------------------------------------------------------- */
 
+static struct cq_object *new_cq(struct bsn_device *device)
+{
+	struct cq_object *cq = aligned_alloc(64, (sizeof(*cq) + 63) / 64 * 64);
+
+	if (!cq)
+		return NULL;
+	memset(cq, 0, sizeof(*cq));
+	cq->device = device;
+	return cq;
+}
+
 static int create_verbs(struct cq_object *cq, const struct bsn_cq_attr *attr)
 {
 	struct ibv_comp_channel *channel = attr->channel ? attr->channel->verbs : NULL;
@@ -153,11 +164,9 @@ int bsn_cq_create(struct bsn_device *device, const struct bsn_cq_attr *given, st
 	err = check(device, &attr);
 	if (err)
 		return err;
-	cq = aligned_alloc(64, (sizeof(*cq) + 63) / 64 * 64);
+	cq = new_cq(device);
 	if (!cq)
 		return fail(ENOMEM, "no memory");
-	memset(cq, 0, sizeof(*cq));
-	cq->device = device;
 	cq->entries = attr.entries ? attr.entries : DEFAULT_ENTRIES;
 	cq->user = attr.user;
 	err = lane ? 0 : bsn_lane_create(device, NULL, &lane);
@@ -227,12 +236,79 @@ void *bsn_cq_user(const struct bsn_cq *cq)
 	return cq ? ((const struct cq_object *)cq)->user : NULL;
 }
 
+/* -- CQs that the application made, of attached QPs ---------------------------------------------- */
+
+static struct cq_object *find_cq(struct bsn_device *device, const struct ibv_cq *verbs)
+{
+	struct cq_object *cq;
+
+	pthread_mutex_lock(&device->lock);
+	for (cq = device->cqs; cq; cq = cq->next)
+		if (cq->verbs == verbs)
+			break;
+	pthread_mutex_unlock(&device->lock);
+	return cq;
+}
+
+/*
+ * The application sized the CQ: its entries are what its queues may need, and libmlx5 rounds up to
+ * a power of two, of which nothing can be counted on.
+ */
+int cq_adopt(struct bsn_device *device, struct ibv_cq *verbs, bool direct, struct cq_object **out)
+{
+	struct cq_object *cq = find_cq(device, verbs);
+	int err;
+
+	if (cq && !cq->hot.path != direct)
+		return fail(EMLINK,
+			    "the CQ serves a QP of the other path: attach all of its QPs with "
+			    "the same promise about their registers");
+	if (cq) {
+		*out = cq;
+		return 0;
+	}
+	cq = new_cq(device);
+	if (!cq)
+		return fail(ENOMEM, "no memory");
+	cq->verbs = verbs;
+	cq->entries = (uint32_t)verbs->cqe;
+	err = path_of(direct)->cq_make(cq);
+	if (err) {
+		free(cq);
+		return err == -EBUSY
+			       ? fail(EBUSY, "the CQ has completions, was polled, or served an "
+					     "attached QP already: attach all of its QPs before "
+					     "their first post, or make another CQ")
+			       : err;
+	}
+	use(&device->uses);
+	list_cq(cq);
+	registry_add_cq(cq);
+	*out = cq;
+	return 0;
+}
+
+/* An attached CQ goes with the last of its QPs. */
+void cq_drop_attached(struct cq_object *cq)
+{
+	if (cq->owns_verbs || atomic_load(&cq->uses.count))
+		return;
+	registry_remove_cq(cq);
+	unlist_cq(cq);
+	path_of(!cq->hot.path)->cq_free(cq);
+	unuse(&cq->device->uses);
+	free(cq);
+}
+
+/* -- what queues take of a CQ -------------------------------------------------------------------- */
+
 /* A queue's share of a CQ: refused where it could overrun. */
 int cq_charge(struct cq_object *cq, uint32_t entries)
 {
 	if (cq->charged + entries > cq->entries)
-		return fail(ENOSPC, "the CQ has %u entries, %u are spoken for, and this queue may need "
-				    "%u: create it with %u",
+		return fail(ENOSPC,
+			    "the CQ has %u entries, %u are spoken for, and this queue may need "
+			    "%u: create it with %u",
 			    cq->entries, cq->charged, entries, cq->charged + entries);
 	cq->charged += entries;
 	use(&cq->uses);

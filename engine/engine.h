@@ -207,9 +207,6 @@ static inline const struct path_ops *path_of(bool direct)
 	return direct ? &direct_path : &verbs_path;
 }
 
-/* attach.c */
-void drop_attached_cq(struct cq_object *cq);
-
 /*
  * lane.c: a lane of one queue, for whatever register that has; where it is not known to be nobody
  * else's, @is_shared.
@@ -260,6 +257,10 @@ void registry_add_srq(struct srq_object *srq);
 void registry_remove_srq(struct srq_object *srq);
 void registry_add_cq(struct cq_object *cq);
 void registry_remove_cq(struct cq_object *cq);
+
+/* cq.c: the CQ of a QP that is attached; it goes with the last of its QPs, any other one stays. */
+int cq_adopt(struct bsn_device *device, struct ibv_cq *verbs, bool direct, struct cq_object **cq);
+void cq_drop_attached(struct cq_object *cq);
 
 /* cq.c: a queue's share of a CQ. -ENOSPC where the sum of depths would exceed its entries. */
 int cq_charge(struct cq_object *cq, uint32_t entries);

@@ -303,9 +303,9 @@ int bsn_qp_destroy(struct bsn_qp *handle)
 	if (qp->owns_lane)
 		bsn_lane_destroy(&qp->lane->hot);
 	discharge(qp);
-	drop_attached_cq(qp->cq);
+	cq_drop_attached(qp->cq);
 	if (qp->recv_cq != qp->cq)
-		drop_attached_cq(qp->recv_cq);
+		cq_drop_attached(qp->recv_cq);
 	free(qp);
 	return 0;
 }
