@@ -21,6 +21,10 @@ NOTHING = re.compile(r'(?!)')
 # Whose headers a folder may include: all of them, or the public ones; and which of rdma-core's.
 # Longer names come first. What is not listed (tests/) may include everything.
 RULES = [
+    ('tools/softcx/nic/', {'tools/softcx/nic/': 'all', 'tools/softcx/model.h': 'all',
+                           'wqe/': 'all'}, RDMA),
+    ('tools/softcx/kernel/', {'tools/softcx/kernel/': 'all', 'tools/softcx/nic/': 'all',
+                              'tools/softcx/model.h': 'all'}, RDMA),
     ('tools/softcx/', {'tools/softcx/': 'all', 'wqe/': 'all'}, RDMA),
     ('tools/', {'tools/': 'all', 'wqe/': 'public', 'dv/': 'public', 'engine/': 'public'}, RDMA),
     ('engine/', {'engine/': 'all', 'dv/': 'all', 'wqe/': 'all'}, VERBS),

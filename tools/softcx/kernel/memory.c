@@ -13,7 +13,6 @@
 #include <rdma/mlx5_user_ioctl_cmds.h>
 #include <rdma/mlx5_user_ioctl_verbs.h>
 
-#include "../shim/uar.h"
 
 #define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
 
@@ -340,12 +339,12 @@ static int destroy_ah(struct call *call)
 
 /* -- UAR pages --------------------------------------------------------------------------------- */
 
-static bool uar_pages[SOFTCX_UAR_PAGES]; /* of the process; under the kernel's lock */
+static bool uar_pages[UVERBS_UAR_PAGES]; /* of the process; under the kernel's lock */
 
 static int uar_page_get(uint32_t *page)
 {
 	/* Page 0 stays free, so that 0 never names a page by accident. */
-	for (*page = 1; *page < SOFTCX_UAR_PAGES; (*page)++) {
+	for (*page = 1; *page < UVERBS_UAR_PAGES; (*page)++) {
 		if (!uar_pages[*page]) {
 			uar_pages[*page] = true;
 			return 0;
@@ -361,8 +360,8 @@ void uar_page_put(uint32_t page)
 
 static int out_uar(struct call *call, const struct object *uar)
 {
-	uint64_t offset = (uint64_t)softcx_uar_offset_of_page(uar->number);
-	uint32_t length = SOFTCX_UAR_PAGE_SIZE;
+	uint64_t offset = (uint64_t)(UVERBS_UAR_BASE + uar->number * UVERBS_UAR_PAGE_SIZE);
+	uint32_t length = UVERBS_UAR_PAGE_SIZE;
 	int err = call_out(call, MLX5_IB_ATTR_UAR_OBJ_ALLOC_MMAP_OFFSET, &offset, sizeof(offset));
 
 	if (!err)

@@ -26,6 +26,15 @@ struct uverbs_host {
 	int (*uar_in_use)(uint32_t page);
 };
 
+/*
+ * What the file of a device holds at which offset: the pages of its doorbell registers (UARs), in one
+ * window far above the offsets by which mlx5 names its other pages (command << 8 | index, in pages).
+ */
+enum { UVERBS_UAR_PAGES = 4096 };
+#define UVERBS_UAR_PAGE_SIZE ((off_t)1 << 12)
+#define UVERBS_UAR_BASE      ((off_t)1 << 32)
+#define UVERBS_UAR_SIZE      (UVERBS_UAR_PAGES * UVERBS_UAR_PAGE_SIZE)
+
 /* Fills what a program may map of the device besides UAR pages: the clock. 0 or -errno. */
 int uverbs_init_pages(int memfd);
 

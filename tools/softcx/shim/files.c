@@ -14,7 +14,6 @@
 #include <unistd.h>
 
 #include "../model.h"
-#include "uar.h"
 
 enum { MAX_FDS = 65536 };
 
@@ -105,7 +104,7 @@ int file_open_node(int flags)
 		return -ENOENT;
 	if (cx_is_removed(host->hca))
 		return -EIO;
-	memfd = softcx_uar_memfd();
+	memfd = shim_uar_memfd();
 	if (memfd < 0)
 		return memfd;
 	fd = fcntl(memfd, flags & O_CLOEXEC ? F_DUPFD_CLOEXEC : F_DUPFD, 0);

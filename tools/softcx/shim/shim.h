@@ -18,6 +18,12 @@
 const struct uverbs_host *shim_host(void);
 
 /*
+ * The memfd that has the UAR pages of this process, created when first asked for; -errno if that fails.
+ * Every uverbs file that the program opens is a duplicate of it, so that mmap() needs no interposing.
+ */
+int shim_uar_memfd(void);
+
+/*
  * preload.c, absent when linked in: the configuration in the environment, and how doorbells are
  * trapped; false if there is none.
  */

@@ -16,7 +16,6 @@
 #include "shim.h"
 #include "timer.h"
 #include "trap.h"
-#include "uar.h"
 
 static struct {
 	struct uverbs_host host;
@@ -37,7 +36,7 @@ static int create_memfd(void)
 
 	if (fd < 0)
 		return -errno;
-	err = ftruncate(fd, SOFTCX_UAR_BASE + SOFTCX_UAR_SIZE) ? -errno : uverbs_init_pages(fd);
+	err = ftruncate(fd, UVERBS_UAR_BASE + UVERBS_UAR_SIZE) ? -errno : uverbs_init_pages(fd);
 	if (!err)
 		return fd;
 	close(fd);
@@ -52,7 +51,7 @@ static int memfd_locked(void)
 	return device.memfd;
 }
 
-int softcx_uar_memfd(void)
+int shim_uar_memfd(void)
 {
 	int fd;
 
@@ -99,7 +98,7 @@ static int install_trap(void)
 	memfd = memfd_locked();
 	if (memfd < 0)
 		return memfd;
-	return trap_install(memfd, SOFTCX_UAR_BASE, SOFTCX_UAR_SIZE, device.mode, ring, NULL);
+	return trap_install(memfd, UVERBS_UAR_BASE, UVERBS_UAR_SIZE, device.mode, ring, NULL);
 }
 
 /* The strings are copied as well; NULL stays NULL. */
