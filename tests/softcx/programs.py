@@ -9,6 +9,7 @@ fails it. A program that is not installed skips its cases.
 """
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -19,7 +20,10 @@ sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 from ports import free_port, listens  # noqa: E402
 
 SOFTCX = os.path.abspath(sys.argv[1])
-DEADLINE_S = 60 # one core may be another's
+DEADLINE_S = 60  # one core may be another's
+
+ROUND_TRIP_US = 100
+ROUND_TRIP_TRIES = 5
 
 PINGPONGS = ['ibv_rc_pingpong', 'ibv_uc_pingpong', 'ibv_ud_pingpong', 'ibv_srq_pingpong']
 PERFTESTS = ['ib_write_lat', 'ib_read_lat', 'ib_send_lat', 'ib_atomic_lat', 'ib_write_bw',
@@ -81,7 +85,10 @@ def await_server(server, port, deadline):
 
 
 def run_pair(case, command, client_more=()):
-    """Server and client of one program, each started like the other but for the server's name."""
+    """
+    Server and client of one program, each started like the other but for the server's name. What
+    the client said.
+    """
     port = free_port()
     deadline = time.monotonic() + DEADLINE_S
     command = command + ['-p', port]
@@ -89,14 +96,31 @@ def run_pair(case, command, client_more=()):
     try:
         await_server(processes[0], port, deadline)
         processes.append(case.start(command[:1] + ['127.0.0.1'] + command[1:] + list(client_more)))
-        for process in reversed(processes):
-            finish(process, deadline)
+        said = [finish(process, deadline) for process in reversed(processes)]
     finally:
         for process in processes:
             if process.poll() is None:
                 process.kill()
                 process.communicate()
     case.check_trace()
+    return said[0]
+
+
+def check_pair(case, command, client_more):
+    run_pair(case, command, client_more)
+
+
+def check_round_trip(case):
+    """Of a WRITE and its answer between two processes; half of it is what ib_write_lat prints."""
+    tries = []
+    for _ in range(ROUND_TRIP_TRIES):
+        out = run_pair(case, ['ib_write_lat', '-n', '1000', '-d', 'mlx5_0'])
+        tries.append(2 * float(re.findall(r'^ *2 +1000 +\S+ +\S+ +(\S+)', out, re.MULTILINE)[0]))
+        if tries[-1] <= ROUND_TRIP_US:
+            return None
+    if os.getloadavg()[0] > os.cpu_count():
+        return f'the machine is busy, and the two want a core each: {tries} us'
+    raise Failure(f'{tries} us, more than {ROUND_TRIP_US}')
 
 
 def check_devinfo(case):
@@ -151,17 +175,21 @@ def pairs(link):
 
 
 def cases():
-    """(name, program, function of the case, link, options, more environment)"""
+    """
+    (name, program, function of the case, link, options, more environment). The function says why
+    the case was skipped, if it was.
+    """
     for link in ('ib', 'roce'):
         yield f'ibv_devinfo on {link}', 'ibv_devinfo', check_devinfo, link, [], {}
         for command, options, client_more, env in pairs(link):
             name = ' '.join([*command, *options, *env.values(), 'on', link])
-            yield (name, command[0], lambda case, c=command, m=client_more: run_pair(case, c, m),
+            yield (name, command[0], lambda case, c=command, m=client_more: check_pair(case, c, m),
                    link, options, env)
     for generation, part_id in (('cx5', 4119), ('cx6', 4123), ('cx7', 4129)):
         yield (f'ibv_devinfo on {generation}', 'ibv_devinfo',
                lambda case, p=part_id: check_generation(case, p), 'ib',
                [f'--generation={generation}'], {})
+    yield (f'a round trip in {ROUND_TRIP_US} us', 'ib_write_lat', check_round_trip, 'ib', [], {})
     yield 'a generation that is not known', 'ibv_devinfo', check_refusal, 'ib', [], {}
     yield 'nothing is left behind', 'true', lambda case: check_nothing_left(), 'ib', [], {}
 
@@ -175,8 +203,8 @@ def main():
                 continue
             case = Case(number, folder, link, options, env)
             try:
-                function(case)
-                print(f'ok {number} - {name}')
+                skip = function(case)
+                print(f'ok {number} - {name}' + (f' # SKIP {skip}' if skip else ''))
             except Failure as failure:
                 failed += 1
                 print(f'not ok {number} - {name}')
