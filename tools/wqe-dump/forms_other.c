@@ -2,16 +2,18 @@
 /* Errors of other NICs, so that nobody takes them for those of an mlx5 device. */
 #include "forms.h"
 
-#include <ctype.h>
+#include <limits.h>
 #include <string.h>
 
 #include "hex.h"
 #include "other_nic.h"
 #include "status.h"
+#include "word.h"
 
 /*
  * The names of other NICs: X(name, mark) of drivers, whose own messages have the mark; N(name) of
- * devices, which messages of others name, with a number behind it. Source: the kernel's
+ * devices, which messages of others name, with a number behind it. Those that begin with the same
+ * letter stand together, a longer one behind what it begins with. Source: the kernel's
  * drivers/infiniband/hw/ and sw/, and drivers/net/ethernet/ for those with a part there; rdma-core's
  * providers/ and kernel-boot/rdma_rename.c.
  */
@@ -19,19 +21,20 @@
 	X("bnxt_en", "bnxt_en")                                                                    \
 	X("bnxt_re", "bnxt_re")                                                                    \
 	X("cxgb4", "cxgb4")                                                                        \
-	X("iw_cxgb4", "cxgb4")                                                                     \
 	X("efa", "efa 0000:")                                                                      \
-	N("rdmap")                                                                                 \
 	X("erdma", "erdma")                                                                        \
 	X("hfi1", "hfi1")                                                                          \
+	X("hns", "libhns")                                                                         \
 	X("hns3", "hns3")                                                                          \
 	X("hns_roce_hw_v2", "hns_roce")                                                            \
-	X("hns", "libhns")                                                                         \
+	X("iw_cxgb4", "cxgb4")                                                                     \
 	X("i40e", "abnormal ae_id")                                                                \
 	X("i40iw", "i40iw")                                                                        \
 	X("ice", "abnormal ae_id")                                                                 \
 	X("ionic", "ionic")                                                                        \
 	X("irdma", "irdma")                                                                        \
+	X("ib_mthca", "mthca")                                                                     \
+	X("ib_qib", "ib_qib")                                                                      \
 	X("mana", "mana_")                                                                         \
 	X("mana_ib", "mana_ib")                                                                    \
 	X("mlx4", "mlx4:")                                                                         \
@@ -39,10 +42,9 @@
 	X("mlx4_en", "mlx4_")                                                                      \
 	X("mlx4_ib", "mlx4_")                                                                      \
 	X("mthca", "mthca")                                                                        \
-	X("ib_mthca", "mthca")                                                                     \
 	X("ocrdma", "ocrdma")                                                                      \
 	X("qedr", "qedr")                                                                          \
-	X("ib_qib", "ib_qib")                                                                      \
+	N("rdmap")                                                                                 \
 	X("rdma_rxe", "rdma_rxe")                                                                  \
 	N("rxe")                                                                                   \
 	X("siw", "siw")                                                                            \
@@ -52,16 +54,14 @@
 /* Whether a text begins with a name, alone or numbered, as in bnxt_re0 and rdmap16s27. */
 static bool is_name(const char *text, const char *name)
 {
-	size_t len, digits;
+	const size_t len = strlen(name);
+	size_t digits;
 
-	if (*text != *name) /* of most words and names */
-		return false;
-	len = strlen(name);
 	if (strncmp(text, name, len))
 		return false;
 	text += len + (text[len] == '_');
 	digits = strspn(text, "0123456789");
-	return digits || (text[-1] != '_' && !isalnum((unsigned char)*text) && *text != '_');
+	return digits || (text[-1] != '_' && !is_word(*text));
 }
 
 static const char *name_at(const char *text)
@@ -71,22 +71,25 @@ static const char *name_at(const char *text)
 	static const char *const names[] = { OTHER_NICS(DRIVER, DEVICE) };
 #undef DRIVER
 #undef DEVICE
+	static size_t ends[UCHAR_MAX + 1]; /* of those that begin with a letter */
+	const size_t count = sizeof(names) / sizeof(names[0]);
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		if (is_name(text, names[i]))
-			return names[i];
+	if (!ends[(unsigned char)*names[0]])
+		for (size_t i = 0; i < count; i++)
+			ends[(unsigned char)*names[i]] = i + 1;
+	for (size_t i = ends[(unsigned char)*text]; i && *names[i - 1] == *text; i--)
+		if (is_name(text, names[i - 1]))
+			return names[i - 1];
 	return NULL;
 }
 
 const char *other_nic_in(const char *text)
 {
-	const char *name = NULL;
-	bool is_begin = true;
+	const char *name = name_at(text);
 
-	for (; *text && !name; text++) {
-		if (is_begin)
-			name = name_at(text);
-		is_begin = !isalnum((unsigned char)*text) && *text != '_';
+	while (*text && !name) {
+		text = word_after(text);
+		name = name_at(text);
 	}
 	return name;
 }

@@ -9,14 +9,10 @@
 
 #include "other_nic.h"
 #include "status.h"
+#include "word.h"
 
 /* What may be between a word and what it stands for. */
 #define BETWEEN " \t:=([{\"'"
-
-static bool is_word(char c)
-{
-	return isalnum((unsigned char)c) || c == '_';
-}
 
 const char *keys_find(const char *text, const char *word)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "status.h"
 
-#include <ctype.h>
 #include <infiniband/verbs.h>
 #include <string.h>
 #include <strings.h>
 
 #include "match.h"
+#include "word.h"
 
 /* Where the kernel's words are others: drivers/infiniband/core/verbs.c wc_statuses. */
 static const char *kernel_text(uint32_t status)
@@ -21,22 +21,54 @@ static const char *kernel_text(uint32_t status)
 	case IBV_WC_REM_ABORT_ERR:
 		return "operation aborted";
 	default:
-		return ibv_wc_status_str((enum ibv_wc_status)status);
+		return NULL;
 	}
 }
 
-/* How many bytes a text begins with that are these words and no longer ones; 0: it does not. */
-static size_t match_text(const char *text, const char *words)
-{
-	size_t len;
+/* -- the ways to write them, by their first letter ---------------------------------------------- */
 
-	if ((*text | 0x20) != (*words | 0x20))
-		return 0;
-	len = strlen(words);
-	if (strncasecmp(text, words, len) || isalnum((unsigned char)text[len]) || text[len] == '_')
-		return 0;
-	return len;
+#define LETTERS 32 /* as the lower bits of their codes have them, in capitals or not */
+
+struct spelling {
+	const char *text;
+	uint32_t status;
+	bool is_name; /* of the C enumerations, without what all of them begin with */
+	const struct spelling *next;
+};
+
+static const struct spelling *by_letter[LETTERS];
+
+static void add_spelling(const char *text, uint32_t status, bool is_name)
+{
+	static struct spelling list[3 * (IBV_WC_TM_RNDV_INCOMPLETE + 1)];
+	static unsigned count;
+	const struct spelling **first = &by_letter[(unsigned char)*text % LETTERS];
+
+	list[count] = (struct spelling){ text, status, is_name, *first };
+	*first = &list[count++];
 }
+
+static void collect_spellings(void)
+{
+	for (uint32_t status = 0; status <= IBV_WC_TM_RNDV_INCOMPLETE; status++) {
+		const char *name = match_status_name(status);
+
+		if (name)
+			add_spelling(name + strlen("IBV_WC_"), status, true);
+		if (kernel_text(status))
+			add_spelling(kernel_text(status), status, false);
+		add_spelling(ibv_wc_status_str((enum ibv_wc_status)status), status, false);
+	}
+}
+
+static const struct spelling *spellings_with(char letter)
+{
+	if (!by_letter['s' % LETTERS]) /* of success */
+		collect_spellings();
+	return by_letter[(unsigned char)letter % LETTERS];
+}
+
+/* -- in a line ---------------------------------------------------------------------------------- */
 
 /* Bytes before the name: none, or what begins all of libibverbs' or of the kernel's names. */
 static size_t prefix_len(const char *text)
@@ -46,40 +78,33 @@ static size_t prefix_len(const char *text)
 	return !strncmp(text, "IB_WC_", strlen("IB_WC_")) ? strlen("IB_WC_") : 0;
 }
 
-static size_t match_name(const char *text, size_t prefix, uint32_t status)
-{
-	const char *name = match_status_name(status);
-	const size_t len = name ? match_text(text + prefix, name + strlen("IBV_WC_")) : 0;
-
-	return len ? prefix + len : 0;
-}
-
 struct number status_at(const char *text, size_t *len)
 {
-	const size_t prefix = prefix_len(text);
+	const bool is_capital = *text >= 'A' && *text <= 'Z';
+	const size_t prefix = is_capital ? prefix_len(text) : 0;
+	const struct spelling *at = spellings_with(text[prefix]);
 
-	for (uint32_t status = 0; status <= IBV_WC_TM_RNDV_INCOMPLETE; status++) {
-		*len = isupper((unsigned char)*text) ? match_name(text, prefix, status) : 0;
-		if (!*len)
-			*len = match_text(text, ibv_wc_status_str((enum ibv_wc_status)status));
-		if (!*len)
-			*len = match_text(text, kernel_text(status));
-		if (*len)
-			return KNOWN(status);
+	for (; at; at = at->next) {
+		const size_t n = strlen(at->text);
+
+		if (at->is_name ? !is_capital : prefix != 0)
+			continue;
+		if (strncasecmp(text + prefix, at->text, n) || is_word(text[prefix + n]))
+			continue;
+		*len = prefix + n;
+		return KNOWN(at->status);
 	}
 	return (struct number){ 0 };
 }
 
 struct number status_in(const char *text)
 {
-	struct number status = { 0 };
-	bool is_begin = true; /* of a word */
 	size_t len;
+	struct number status = status_at(text, &len);
 
-	for (; *text && !status.is_known; text++) {
-		if (is_begin)
-			status = status_at(text, &len);
-		is_begin = !isalnum((unsigned char)*text) && *text != '_';
+	while (*text && !status.is_known) {
+		text = word_after(text);
+		status = status_at(text, &len);
 	}
 	return status;
 }
