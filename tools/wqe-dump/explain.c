@@ -452,6 +452,44 @@ void explain(const struct error *error, struct explanation *explanation)
 	add_notes(e, error);
 }
 
+/* -- the last ones ------------------------------------------------------------------------------ */
+
+#define KEPT 64
+
+bool error_is_same(const struct error *a, const struct error *b)
+{
+	for (unsigned i = 0; i < SPACE_COUNT; i++)
+		if (a->numbers[i].is_known != b->numbers[i].is_known ||
+		    a->numbers[i].value != b->numbers[i].value)
+			return false;
+	return a->side == b->side && a->opcode.is_known == b->opcode.is_known &&
+	       a->opcode.value == b->opcode.value;
+}
+
+static unsigned place_of(const struct error *error)
+{
+	unsigned hash = 3 * error->side + error->opcode.value;
+
+	for (unsigned i = 0; i < SPACE_COUNT; i++)
+		hash = 31 * hash + error->numbers[i].value;
+	return hash % KEPT;
+}
+
+const struct explanation *explanation_of(const struct error *error)
+{
+	static struct {
+		struct error error;
+		struct explanation explanation; /* without a meaning: none yet */
+	} kept[KEPT], *place;
+
+	place = &kept[place_of(error)];
+	if (!place->explanation.meaning || !error_is_same(&place->error, error)) {
+		place->error = *error;
+		explain(error, &place->explanation);
+	}
+	return &place->explanation;
+}
+
 /* -- records ------------------------------------------------------------------------------------ */
 
 struct error error_of_record(const struct record *record)
@@ -479,15 +517,14 @@ struct error error_of_record(const struct record *record)
 void explain_record(struct record *record)
 {
 	const struct error error = error_of_record(record);
-	struct explanation explanation;
+	const struct explanation *e = explanation_of(&error);
 
-	explain(&error, &explanation);
-	if (!explanation.meaning_count || explanation.topic == TOPIC_UNKNOWN)
+	if (!e->meaning_count || e->topic == TOPIC_UNKNOWN)
 		return;
-	record->cause = explanation.cause;
-	record->confidence = explanation.confidence;
-	if (record->side == SIDE_UNKNOWN && explanation.reported_to == PARTY_REQUESTER)
+	record->cause = e->cause;
+	record->confidence = e->confidence;
+	if (record->side == SIDE_UNKNOWN && e->reported_to == PARTY_REQUESTER)
 		record->side = SIDE_REQUESTER;
-	if (record->side == SIDE_UNKNOWN && explanation.reported_to == PARTY_RESPONDER)
+	if (record->side == SIDE_UNKNOWN && e->reported_to == PARTY_RESPONDER)
 		record->side = SIDE_RESPONDER;
 }

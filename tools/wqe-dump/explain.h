@@ -79,6 +79,13 @@ struct meaning meaning_of(enum error_space space, uint32_t value);
 void explain(const struct error *error, struct explanation *explanation);
 
 /**
+ * explanation_of() - the same, of which the last ones are kept: a log has few errors many times
+ *
+ * Return: valid until the next call.
+ */
+const struct explanation *explanation_of(const struct error *error);
+
+/**
  * explanation_cause() - the causes, the likeliest first
  *
  * Return: false when there is no @nth.
@@ -94,6 +101,9 @@ int error_syndrome(const struct error *error);
  * Return: false if they are known not to go together.
  */
 bool error_fits(const struct error *error);
+
+/** error_is_same() - whether all that is known is the same */
+bool error_is_same(const struct error *a, const struct error *b);
 
 /** error_of_record() - the numbers that a record has */
 struct error error_of_record(const struct record *record);

@@ -122,7 +122,6 @@ static void put_row(const struct record_row *row, void *arg)
 static void put_explanation(const struct record *record)
 {
 	const struct error error = error_of_record(record);
-	struct explanation explanation;
 	char *text = NULL;
 	size_t size;
 	FILE *to;
@@ -132,8 +131,7 @@ static void put_explanation(const struct record *record)
 	to = open_memstream(&text, &size);
 	if (!to)
 		return;
-	explain(&error, &explanation);
-	print_explanation(to, &explanation, 0);
+	print_explanation(to, explanation_of(&error), 0);
 	fclose(to);
 	fputs("<pre>", stdout);
 	put(text);

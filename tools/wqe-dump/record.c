@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "record.h"
 
-#include <stdio.h>
 #include <string.h>
 
 const char *record_kind_name(enum record_kind kind)
@@ -54,7 +53,7 @@ static struct record_field *add_field(struct record *record, const char *name)
 		return NULL;
 	field = &record->fields[record->field_count++];
 	*field = (struct record_field){ 0 };
-	snprintf(field->name, sizeof(field->name), "%s", name);
+	strncpy(field->name, name, sizeof(field->name) - 1);
 	return field;
 }
 

@@ -31,6 +31,23 @@ static void add(struct text *text, const char *format, ...)
 		text->len += (size_t)more < room ? (size_t)more : room - 1;
 }
 
+/* What needs no format, as most of it: a log may have millions of them. */
+static void add_words(struct text *text, const char *words)
+{
+	const size_t len = strnlen(words, SUMMARY_BYTES - 1 - text->len);
+
+	memcpy(text->begin + text->len, words, len);
+	text->len += len;
+	text->begin[text->len] = '\0';
+}
+
+/* Behind what there is. */
+static void add_item(struct text *text, const char *words)
+{
+	add_words(text, "  ");
+	add_words(text, words);
+}
+
 static void add_queue(struct text *text, const struct record *record)
 {
 	if (record->qpn.is_known)
@@ -40,19 +57,26 @@ static void add_queue(struct text *text, const struct record *record)
 	if (!record->opcode.is_known)
 		return;
 	if (record_opcode_name(record))
-		add(text, "  %s", record_opcode_name(record));
+		add_item(text, record_opcode_name(record));
 	else
 		add(text, "  opcode 0x%02x", record->opcode.value);
 }
 
-static void add_code(struct text *text, const char *label, enum error_space space,
-		     const struct number *number)
+static void add_code(struct text *text, const struct explanation *e, enum error_space space,
+		     const char *label)
 {
-	if (!number->is_known)
-		return;
-	add(text, "  %s 0x%02x", label, number->value);
-	if (meaning_of(space, number->value).name)
-		add(text, " %s", meaning_of(space, number->value).name);
+	for (unsigned i = 0; i < e->meaning_count; i++) {
+		const struct meaning *meaning = &e->meanings[i];
+
+		if (meaning->space != space)
+			continue;
+		add_item(text, label);
+		add(text, " 0x%02x", meaning->value);
+		if (meaning->name) {
+			add_words(text, " ");
+			add_words(text, meaning->name);
+		}
+	}
 }
 
 /* A text that a line has, or a queue in use: "state" is whether an entry is outstanding, polled, … */
@@ -60,23 +84,23 @@ static void add_field(struct text *text, const struct record *record, const char
 {
 	for (unsigned i = 0; i < record->field_count; i++)
 		if (!strcmp(record->fields[i].name, name))
-			add(text, "  %s", record->fields[i].text);
+			add_item(text, record->fields[i].text);
 }
 
 static void add_error(struct text *text, const struct record *record)
 {
-	const bool is_health = record->kind == RECORD_HEALTH;
+	const struct error error = error_of_record(record);
+	const struct explanation *e = explanation_of(&error);
 
 	add_field(text, record, "nic");
 	add_field(text, record, "command");
 	if (*record->status)
-		add(text, "  %s", record->status);
+		add_item(text, record->status);
 	if (record->kind == RECORD_COMMAND && record->syndrome.is_known)
 		add(text, "  syndrome 0x%x", record->syndrome.value);
-	else
-		add_code(text, "syndrome", is_health ? SPACE_HEALTH : SPACE_SYNDROME,
-			 &record->syndrome);
-	add_code(text, "vendor", SPACE_VENDOR, &record->vendor_syndrome);
+	add_code(text, e, SPACE_SYNDROME, "syndrome");
+	add_code(text, e, SPACE_HEALTH, "syndrome");
+	add_code(text, e, SPACE_VENDOR, "vendor");
 }
 
 static void add_data(struct text *text, const struct bsn_wqe_data *data, unsigned count)
@@ -94,6 +118,8 @@ static void add_data(struct text *text, const struct bsn_wqe_data *data, unsigne
 
 static void add_wqe(struct text *text, const struct bsn_wqe *wqe)
 {
+	const unsigned findings = bsn_wqe_findings(wqe, NULL, 0);
+
 	if (wqe->op && wqe->op->has_raddr)
 		add(text, "  to 0x%" PRIx64 " rkey 0x%x", wqe->raddr.raddr, wqe->raddr.rkey);
 	if (wqe->op && (wqe->op->imm == BSN_IMM_IMMEDIATE || wqe->op->imm == BSN_IMM_INVALIDATE ||
@@ -102,23 +128,22 @@ static void add_wqe(struct text *text, const struct bsn_wqe *wqe)
 		    wqe->ctrl.imm);
 	add_data(text, wqe->data, wqe->data_count);
 	if (wqe->ctrl.ce >= BSN_CE_ALWAYS)
-		add(text, "  signaled");
+		add_item(text, "signaled");
 	if (wqe->ctrl.solicited)
-		add(text, "  solicited");
+		add_item(text, "solicited");
 	if (wqe->ctrl.fence)
 		add(text, "  fence %u", wqe->ctrl.fence);
-	if (bsn_wqe_findings(wqe, NULL, 0))
-		add(text, "  [%u wrong]", bsn_wqe_findings(wqe, NULL, 0));
+	if (findings)
+		add(text, "  [%u wrong]", findings);
 }
 
 static void add_cqe(struct text *text, const struct bsn_cqe *cqe)
 {
 	const struct bsn_enum_value *opcode = record_cqe_opcode(cqe->tail.opcode);
 
-	add(text, "  %s",
-	    cqe->tail.format == BSN_CQE_COMPRESSED ? "compressed"
-	    : opcode                               ? opcode->name
-						   : "opcode without a name");
+	add_item(text, cqe->tail.format == BSN_CQE_COMPRESSED ? "compressed"
+		       : opcode                               ? opcode->name
+							      : "opcode without a name");
 	if (cqe->view == &bsn_cqe_resp_desc)
 		add(text, "  %u B", cqe->as.resp.byte_count);
 }
@@ -128,7 +153,7 @@ void summary_write(const struct record *record, char *text)
 	struct text out = { .begin = text };
 
 	*text = '\0';
-	add(&out, "%s", record_kind_name(record->kind));
+	add_words(&out, record_kind_name(record->kind));
 	add_queue(&out, record);
 	if (record->wqe)
 		add_wqe(&out, record->wqe);
@@ -147,7 +172,7 @@ void summary_place(const struct record *record, char *text)
 	struct text out = { .begin = text };
 
 	*text = '\0';
-	add(&out, "%s", record->file ? record->file : "");
+	add_words(&out, record->file ? record->file : "");
 	if (record->line)
 		add(&out, ":%lu", record->line);
 	if (record->ring)
