@@ -120,7 +120,7 @@ int judge_transport(const uint8_t *bytes, size_t size, unsigned *fewest)
 	static struct bsn_wqe wqe;
 	int best = -EBADMSG;
 
-	for (int t = 0; t <= BSN_TRANSPORT_IPOIB; t++) {
+	for (int t = 0; t <= BSN_TRANSPORT_IPOIB && (best < 0 || *fewest); t++) {
 		unsigned odd;
 
 		if (bsn_wqe_decode(bytes, size, (enum bsn_transport)t, &wqe, NULL))
