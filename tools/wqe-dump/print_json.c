@@ -17,9 +17,11 @@ static struct {
 	struct json_object *unread;
 } json;
 
+/* A key that lasts, and that the object does not have yet. */
 static void add(struct json_object *object, const char *key, struct json_object *value)
 {
-	json_object_object_add(object, key, value);
+	json_object_object_add_ex(object, key, value,
+				  JSON_C_OBJECT_ADD_CONSTANT_KEY | JSON_C_OBJECT_ADD_KEY_IS_NEW);
 }
 
 static void add_text(struct json_object *object, const char *key, const char *text)
@@ -47,6 +49,15 @@ static struct json_object *new_hex(const uint8_t *bytes, size_t size)
 	return json_object_new_string(text);
 }
 
+static struct json_object *new_value(const struct record_row *row)
+{
+	if (row->text)
+		return json_object_new_string(row->text);
+	if (row->bytes)
+		return new_hex(row->bytes, row->size_bytes);
+	return json_object_new_uint64(row->value);
+}
+
 /* The key of a field: "rkey" of a log or CQE, "raddr.rkey" of a WQE, "data[1].addr" of its second. */
 static void add_field(const struct record_row *row, void *arg)
 {
@@ -59,16 +70,11 @@ static void add_field(const struct record_row *row, void *arg)
 		snprintf(key, sizeof(key), "%s[%u].%s", row->segment, row->nth, row->name);
 	else
 		snprintf(key, sizeof(key), "%s.%s", row->segment, row->name);
-	if (row->text)
-		add(fields, key, json_object_new_string(row->text));
-	else if (row->bytes)
-		add(fields, key, new_hex(row->bytes, row->size_bytes));
-	else
-		add(fields, key, json_object_new_uint64(row->value));
+	json_object_object_add(fields, key, new_value(row));
 	if (!row->symbol)
 		return;
 	snprintf(name_key, sizeof(name_key), "%s_name", key);
-	add_text(fields, name_key, row->symbol->name);
+	json_object_object_add(fields, name_key, json_object_new_string(row->symbol->name));
 }
 
 static struct json_object *new_partner(const struct record *record)
