@@ -404,6 +404,23 @@ def test_text(_bench):
     check(out.count('detected by') == 1, 'explained twice')
 
 
+def test_same_errors_again(_bench):
+    """The explanation once, then a line each with what is said there; at the end how often."""
+    nccl = 'NET/IB: Got completion from peer 10.0.0.%d<1> with status=%d len=0 vendor err %d (Send)'
+    log = '\n'.join([nccl % (1, 12, 129), nccl % (2, 5, 249)] + [nccl % (3, 12, 129)] * 98)
+    out = run(log).stdout.decode()
+    lines = [line for line in out.splitlines() if 'the same as at standard input:1' in line]
+    check(out.count('detected by') == 2 and len(lines) == 98, out)
+    check(all('0x81 TIMEOUT_EXCEEDED  peer 10.0.0.3<1>' in line for line in lines), lines[0])
+    tally = out.splitlines()[-3:]
+    check(tally[0] == '100 errors of 2 kinds:', tally)
+    check(tally[1].split()[:4] == ['99', 'standard', 'input:1', 'to'], tally)
+    check('input:100 ' in tally[1] and 'RETRY_EXCEEDED' in tally[1], tally)
+    check(tally[2].split()[:3] == ['1', 'standard', 'input:2'] and ' to ' not in tally[2], tally)
+    check(run(log, '--raw').stdout.decode().count('read as nccl') == 100, 'raw: all fields of each')
+    check('kinds' not in run('\n'.join(log.splitlines()[:2])).stdout.decode(), 'nothing came again')
+
+
 def test_raw(_bench):
     out = run('\n'.join(libmlx5()), '--raw').stdout.decode()
     line = next(line for line in out.split('\n') if ' vendor_syndrome ' in line)

@@ -14,7 +14,7 @@
 
 #define RAW_COLUMNS 24  /* of the bytes beside a field: 8 of them */
 #define ROW_BYTES   16  /* of a row of bytes without fields */
-#define EXPLAINED   256 /* errors of which is remembered that they were explained */
+#define KINDS_MAX   256 /* of errors that are explained once; further ones are each time */
 
 struct print_options print_options;
 
@@ -43,6 +43,18 @@ static enum colour colour_of(const struct record *record)
 	default:
 		return RED;
 	}
+}
+
+static void put(const char *text)
+{
+	fputs(text, stdout);
+}
+
+static void put_coloured(enum colour wanted, const char *text)
+{
+	put(colour(wanted));
+	put(text);
+	put(colour(PLAIN));
 }
 
 /* -- fields ------------------------------------------------------------------------------------- */
@@ -127,48 +139,48 @@ static void print_findings(const struct bsn_wqe *wqe)
 
 /* -- what it means ------------------------------------------------------------------------------ */
 
-/* Which errors were explained, and where. */
-static struct {
+/* Errors that have one explanation. */
+static struct kind {
 	struct error error;
-	const char *file;
-	unsigned long line;
-} explained[EXPLAINED];
-static unsigned explained_count;
+	const char *first_file, *last_file;
+	unsigned long first_line, last_line;
+	unsigned long count;
+} kinds[KINDS_MAX];
+static unsigned kinds_count;
 
-static bool is_same(const struct error *a, const struct error *b)
+/* The kind of an error, which is counted; NULL: it is none, or there are too many. */
+static struct kind *count_kind(const struct record *record)
 {
-	for (unsigned i = 0; i < SPACE_COUNT; i++)
-		if (a->numbers[i].is_known != b->numbers[i].is_known ||
-		    a->numbers[i].value != b->numbers[i].value)
-			return false;
-	return a->side == b->side;
+	struct error error = error_of_record(record);
+	struct kind *kind = kinds;
+
+	if (!record->cause)
+		return NULL;
+	error.opcode = error.numbers[SPACE_HARDWARE] = (struct number){ 0 }; /* a note at most */
+	while (kind < kinds + kinds_count && !error_is_same(&kind->error, &error))
+		kind++;
+	if (kind == kinds + KINDS_MAX)
+		return NULL;
+	if (kind == kinds + kinds_count) {
+		kinds_count++;
+		*kind = (struct kind){ .error = error,
+				       .first_file = record->file,
+				       .first_line = record->line };
+	}
+	kind->count++;
+	kind->last_file = record->file;
+	kind->last_line = record->line;
+	return kind;
 }
 
-static bool was_explained(const struct record *record, const struct error *error)
-{
-	for (unsigned i = 0; i < explained_count; i++)
-		if (is_same(&explained[i].error, error)) {
-			printf("  the same as at %s:%lu: %s\n", explained[i].file,
-			       explained[i].line, record->cause ? record->cause : "");
-			return true;
-		}
-	if (explained_count == EXPLAINED)
-		return false;
-	explained[explained_count].error = *error;
-	explained[explained_count].file = record->file;
-	explained[explained_count++].line = record->line;
-	return false;
-}
-
-static void print_meaning(const struct record *record)
+static void print_meaning(const struct record *record, const struct kind *kind)
 {
 	const struct error error = error_of_record(record);
-	struct explanation explanation;
 
-	if (!record->cause || was_explained(record, &error))
-		return;
-	explain(&error, &explanation);
-	print_explanation(stdout, &explanation, 2);
+	if (kind && kind->count > 1)
+		printf("  the same as at %s:%lu\n", kind->first_file, kind->first_line);
+	else if (record->cause)
+		print_explanation(stdout, explanation_of(&error), 2);
 }
 
 static void print_partner(const struct record *record)
@@ -185,15 +197,58 @@ static void print_partner(const struct record *record)
 	putchar('\n');
 }
 
+/* How often each came, where the first and the last are; the first one is often why others came. */
+static void print_kind(const struct kind *kind)
+{
+	const struct explanation *e = explanation_of(&kind->error);
+	const char *side = record_side_name(kind->error.side);
+
+	printf("%8lu  %s:%lu", kind->count, kind->first_file, kind->first_line);
+	if (kind->count > 1)
+		printf(" to %s:%lu", kind->last_file, kind->last_line);
+	for (unsigned i = 0; i < e->meaning_count; i++) {
+		const struct meaning *meaning = &e->meanings[i];
+
+		printf("  %s 0x%02x%s%s", space_name(meaning->space), meaning->value,
+		       meaning->name ? " " : "", meaning->name ? meaning->name : "");
+	}
+	printf("%s%s\n", side ? "  at the " : "", side ? side : "");
+}
+
 /* -- sinks -------------------------------------------------------------------------------------- */
+
+static bool is_in_list; /* the last one was printed on a line; records are apart from each other */
 
 static void begin(struct sink *sink)
 {
 	(void)sink;
-	explained_count = 0;
+	kinds_count = 0;
+	is_in_list = false;
 }
 
-static void end(struct sink *sink)
+static void end_list(void)
+{
+	if (is_in_list)
+		putchar('\n');
+	is_in_list = false;
+}
+
+static void end_text(struct sink *sink)
+{
+	unsigned long count = 0;
+
+	(void)sink;
+	for (unsigned i = 0; i < kinds_count; i++)
+		count += kinds[i].count;
+	if (count == kinds_count)
+		return; /* each is to be seen above */
+	end_list();
+	printf("%lu errors of %u kind%s:\n", count, kinds_count, kinds_count == 1 ? "" : "s");
+	for (unsigned i = 0; i < kinds_count; i++)
+		print_kind(&kinds[i]);
+}
+
+static void end_brief(struct sink *sink)
 {
 	(void)sink;
 }
@@ -204,14 +259,33 @@ static void print_head(const struct record *record)
 
 	summary_place(record, place);
 	summary_write(record, text);
-	printf("%s: %s%s%s", place, colour(colour_of(record)), text, colour(PLAIN));
+	put(place);
+	put(": ");
+	put_coloured(colour_of(record), text);
 }
 
-static void print_all(struct sink *sink, const struct record *record)
+/* An error that was explained before: what a line says that the first one's does not. */
+static void print_again(const struct record *record, const struct kind *kind)
+{
+	print_head(record);
+	for (unsigned i = 0; i < record->field_count && !record->ring; i++) {
+		const struct record_field *field = &record->fields[i];
+
+		if (field->is_text)
+			printf("  %s %s", field->name, field->text);
+		else
+			printf("  %s 0x%" PRIx64, field->name, field->value);
+	}
+	print_meaning(record, kind);
+	print_partner(record);
+	is_in_list = true;
+}
+
+static void print_full(const struct record *record, const struct kind *kind)
 {
 	struct at at = { .record = record };
 
-	(void)sink;
+	end_list();
 	print_head(record);
 	printf("\n  read as %s%s%s", record->source, record->wqe ? ", transport " : "",
 	       record->wqe ? record_transport_name(record->transport) : "");
@@ -222,16 +296,30 @@ static void print_all(struct sink *sink, const struct record *record)
 	record_walk(record, print_row, &at);
 	if (record->wqe)
 		print_findings(record->wqe);
-	print_meaning(record);
+	print_meaning(record, kind);
 	putchar('\n');
+}
+
+static void print_all(struct sink *sink, const struct record *record)
+{
+	const struct kind *kind = count_kind(record);
+	const bool is_known = kind && kind->count > 1;
+
+	(void)sink;
+	if (is_known && !print_options.raw && record->kind != RECORD_HEALTH)
+		print_again(record, kind);
+	else
+		print_full(record, kind);
 }
 
 static void print_line(struct sink *sink, const struct record *record)
 {
 	(void)sink;
 	print_head(record);
-	if (record->cause)
-		printf("  %s", record->cause);
+	if (record->cause) {
+		put("  ");
+		put(record->cause);
+	}
 	putchar('\n');
 }
 
@@ -245,5 +333,5 @@ static void print_unread(struct sink *sink, const char *file, unsigned long line
 	fprintf(stderr, ": not read: %s\n", why);
 }
 
-struct sink print_text = { begin, print_all, print_unread, end };
-struct sink print_brief = { begin, print_line, print_unread, end };
+struct sink print_text = { begin, print_all, print_unread, end_text };
+struct sink print_brief = { begin, print_line, print_unread, end_brief };
