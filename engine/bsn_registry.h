@@ -11,6 +11,8 @@
  * counters of a queue are not covered by that: they change while it is used. What may be concluded
  * from them stands at struct bsn_registry_queue.
  *
+ * A child of fork() lists nothing, since the queues stay its parent's.
+ *
  * Addresses are the process's. Numbers are in its byte order, which is little-endian.
  */
 #ifndef BSN_REGISTRY_H
@@ -26,7 +28,7 @@
 /** enum bsn_registry_kind - what a queue is for */
 enum bsn_registry_kind {
 	BSN_REGISTRY_SEND,
-	BSN_REGISTRY_RECV,        /* of one QP */
+	BSN_REGISTRY_RECV,        /* of one QP; it is there also where the QP has an SRQ */
 	BSN_REGISTRY_SHARED_RECV, /* a linked list: see wqe/bsn_wqe.h, srq_next */
 	BSN_REGISTRY_COMPLETION,
 };
@@ -39,10 +41,12 @@ enum bsn_registry_kind {
  * @transport: of a send queue: enum bsn_transport
  * @cqn: where it completes; 0 where that is not known, and for a CQ
  * @ring: address of the first slot; 0 on the verbs path, whose rings are the provider's, and for a
- *	QP without a receive queue: then the fields from here to @start mean nothing
+ *	QP without a receive queue of its own: then the fields from here to @start mean nothing, but
+ *	for @srqn
  * @record: address of its dword of the doorbell record
  * @count: slots, a power of two
  * @stride_bytes: of a slot
+ * @srqn: of a RECV without a ring: the number of the SRQ that the QP receives from; 0: not known
  * @used: of the slots of a SHARED_RECV, those that are ever posted to or free: the first so many
  * @producer: address of a 32-bit counter: the slot that is posted to next. Free-running. CQ: 0
  * @consumer: what is known to be done, by kind:
@@ -74,7 +78,7 @@ struct bsn_registry_queue {
 	uint32_t count;
 	uint32_t stride_bytes;
 	uint32_t used;
-	uint32_t reserved;
+	uint32_t srqn;
 	uint64_t producer;
 	uint64_t consumer;
 	uint64_t start;

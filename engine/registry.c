@@ -27,6 +27,30 @@ __asm__(".pushsection .note.bunsen, \"a\", %note\n"
 	"3: .quad registry_head - 3b\n"
 	"4: .popsection\n");
 
+/* It has copies of the list and of the rings, and none of the queues. */
+static void forget_in_child(void)
+{
+	pthread_mutex_init(&lock, NULL); /* another thread of the parent's may have had it */
+	registry_head.self = registry_head.first = registry_head.queue_count = 0;
+	registry_head.generation += registry_head.generation % 2;
+}
+
+static int begin(void)
+{
+	static bool watches_forks;
+	int err = 0;
+
+	pthread_mutex_lock(&lock);
+	if (!watches_forks)
+		err = pthread_atfork(NULL, NULL, forget_in_child);
+	if (!err) {
+		watches_forks = true;
+		registry_head.self = (uintptr_t)&registry_head;
+	}
+	pthread_mutex_unlock(&lock);
+	return err ? fail(err, "cannot watch for fork(), to list queues") : 0;
+}
+
 int registry_open(struct bsn_device *device)
 {
 	const char *env = getenv("BSN_REGISTRY");
@@ -36,12 +60,7 @@ int registry_open(struct bsn_device *device)
 		device->lists_queues = true;
 	else if (env && *env && strcmp(env, "0"))
 		return fail(EINVAL, "BSN_REGISTRY=%s: use 1 or 0", env);
-	if (!device->lists_queues)
-		return 0;
-	pthread_mutex_lock(&lock);
-	registry_head.self = (uintptr_t)&registry_head;
-	pthread_mutex_unlock(&lock);
-	return 0;
+	return device->lists_queues ? begin() : 0;
 }
 
 /* -- the list ----------------------------------------------------------------------------------- */
@@ -141,7 +160,9 @@ static void list_rq(struct qp_object *qp)
 					  .number = qp->verbs->qp_num,
 					  .transport = transport_of(qp->type),
 					  .cqn = qp->recv_cq->hot.cqn };
-	if (qp->direct)
+	if (qp->srq)
+		q->srqn = qp->srq->number;
+	else if (qp->direct)
 		describe_rq(q, qp->rq);
 	add(qp->device, q);
 }
@@ -149,8 +170,7 @@ static void list_rq(struct qp_object *qp)
 void registry_add_qp(struct qp_object *qp)
 {
 	list_sq(qp);
-	if (!qp->srq)
-		list_rq(qp);
+	list_rq(qp);
 }
 
 void registry_remove_qp(struct qp_object *qp)

@@ -5,6 +5,8 @@
 
 #include <elf.h>
 #include <link.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "bsn_decode.h"
 #include "bsn_registry.h"
@@ -159,11 +161,15 @@ static void a_shared_receive_queue(struct bench *b)
 {
 	const struct bsn_sge sge = bench_sge(b, 1, 0, 64);
 	const struct bsn_registry_queue *q = at(registry->first);
+	const struct bsn_registry_queue *user = find(BSN_REGISTRY_RECV, bsn_qp_number(b->qp[0]));
 
 	while (q && q->kind != BSN_REGISTRY_SHARED_RECV)
 		q = at(q->next);
 	assert_non_null(q);
-	assert_null(find(BSN_REGISTRY_RECV, bsn_qp_number(b->qp[0])));
+	assert_non_null(user);
+	assert_int_equal(user->ring, 0);
+	assert_non_null(find(BSN_REGISTRY_COMPLETION, user->cqn));
+	assert_int_equal(user->srqn, q->number);
 	assert_int_equal(q->ring != 0, is_direct(b));
 	if (!is_direct(b))
 		return;
@@ -263,6 +269,25 @@ static void a_device_lists_where_it_is_asked_to(struct bench *b)
 	setenv("BSN_REGISTRY", "1", 1);
 }
 
+/* It has copies of the rings, which are no queues. */
+static void a_child_lists_nothing(struct bench *b)
+{
+	const uint64_t count = registry->queue_count;
+	int status;
+	pid_t child;
+
+	(void)b;
+	assert_int_not_equal(count, 0);
+	child = fork();
+	if (!child)
+		_exit(registry->self || registry->first || registry->queue_count ||
+		      registry->generation % 2);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	assert_int_equal(registry->queue_count, count);
+	assert_int_not_equal(registry->self, 0);
+}
+
 static const struct bench_case cases[] = {
 	{ CASE("the head says what it is", the_head_says_what_it_is), .is_bare = true },
 	{ CASE("a send queue", a_send_queue) },
@@ -270,6 +295,7 @@ static const struct bench_case cases[] = {
 	{ CASE("a completion queue", a_completion_queue) },
 	{ CASE("a shared receive queue", a_shared_receive_queue), .has_srq = true },
 	{ CASE("a first failure", a_first_failure) },
+	{ CASE("a child lists nothing", a_child_lists_nothing) },
 	{ CASE("what is destroyed is gone", what_is_destroyed_is_gone), .is_own_only = true,
 	  .cq_entries = 256 },
 	{ CASE("what cannot be destroyed stays", what_cannot_be_destroyed_stays),

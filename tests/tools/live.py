@@ -174,6 +174,16 @@ def test_one_qp(bench):
               '--qp', '0xabc')
 
 
+def test_a_qp_with_its_shared_receive_queue(bench):
+    program = Program(bench)
+    program.do('write 2', 'ring', 'recv 1', 'srecv 3', 'share')
+    said = run('-p', program.pid, '--qp', '0xabc').stderr
+    user = int(re.findall(r'0x[0-9a-f]+', said)[-1], 16)
+    check(user not in (program.qp, program.peer), said)
+    report = look('-p', program.pid, '--qp', user)
+    check([record['ring'] for record in report['records']] == ['shared receive queue'] * 3, report)
+
+
 def test_why_a_qp_failed(bench):
     program = Program(bench)
     program.do('bad', 'step', 'poll', 'write 1', 'ring', 'step')
@@ -356,6 +366,14 @@ def test_a_registry_that_is_off(bench):
     complains('lists no queues: start it with BSN_REGISTRY=1', '-p', program.pid)
 
 
+def test_a_child(bench):
+    program = Program(bench)
+    program.do('write 2', 'ring', 'fork')
+    child = pathlib.Path(f'/proc/{program.pid}/task/{program.pid}/children').read_text()
+    complains("a child of fork() has none of its parent's", '-p', int(child))
+    check(numbers(program, look('-p', program.pid)) == [0, 1], 'not those of the parent')
+
+
 def test_no_bunsen(_bench):
     with other('sh', '-c', 'echo; read x') as pid:
         complains('has no Bunsen in it', '-p', pid)
@@ -387,6 +405,8 @@ def test_another_users_process(bench):
 
 def test_wrong_options(_bench):
     for text, args in (('--qp is a number', ['-p', 1, '--qp', '7x']),
+                       ('--pid is the number of a process', ['-p', 0]),
+                       ('--pid is the number of a process', ['-p', -1]),
                        ('--qp is a number', ['-p', 1, '--qp', 1 << 24]),
                        ('either --pid or --core', ['-p', 1, '-c', 'x']),
                        ('--follow is for a process', ['-c', 'x', '--follow']),

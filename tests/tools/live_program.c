@@ -13,12 +13,16 @@
  *	churn     creates and destroys a QP until there is another line
  *	damage    overwrites the WQE that was written last
  *	reset     takes the first QP to RESET, and destroys it
+ *	share     creates a QP that receives from the SRQ
+ *	fork      has a child, which does nothing, until the program ends
  */
 #include <poll.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "bsn.h"
@@ -151,6 +155,25 @@ static void damage(void)
 	memset(sq->ring + (size_t)((sq->pi - 1) & sq->bb_mask) * BSN_BB_SIZE, 0xa5, 8);
 }
 
+static void share(void)
+{
+	struct bsn_qp *qp;
+
+	MUST(bsn_qp_create(my.device, &(struct bsn_qp_attr){ .cq = my.cq[0], .srq = my.srq }, &qp));
+}
+
+static void have_child(void)
+{
+	const pid_t child = fork();
+
+	must(child < 0, "fork");
+	if (child)
+		return;
+	must(prctl(PR_SET_PDEATHSIG, SIGKILL), "prctl");
+	for (;;)
+		pause();
+}
+
 static bool obey(const char *word, unsigned n)
 {
 	const struct bsn_sge into = { my.to->addr, 64, my.to->lkey };
@@ -177,6 +200,10 @@ static bool obey(const char *word, unsigned n)
 		damage();
 	else if (!strcmp(word, "reset"))
 		MUST(bsn_qp_reset(my.qp[0]) || bsn_qp_destroy(my.qp[0]));
+	else if (!strcmp(word, "share"))
+		share();
+	else if (!strcmp(word, "fork"))
+		have_child();
 	else
 		return false;
 	return true;

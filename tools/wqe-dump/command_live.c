@@ -9,11 +9,13 @@
 #include "command.h"
 #include "live.h"
 
+#define NO_PID LONG_MAX
+
 static struct {
 	long pid;
 	char *core, *qp;
 	int follow;
-} options;
+} options = { .pid = NO_PID };
 
 struct poptOption live_options[] = {
 	{ "pid", 'p', POPT_ARG_LONG, &options.pid, 0,
@@ -27,17 +29,19 @@ struct poptOption live_options[] = {
 
 bool live_is_meant(void)
 {
-	return options.pid || options.core || options.qp || options.follow;
+	return options.pid != NO_PID || options.core || options.qp || options.follow;
 }
 
 /* What is wrong with the options, which are all given as words; NULL: nothing. */
 static const char *find_fault(const char **paths)
 {
-	if (options.pid < 0 || options.pid > INT_MAX)
+	const bool has_pid = options.pid != NO_PID;
+
+	if (has_pid && (options.pid <= 0 || options.pid > INT_MAX))
 		return "--pid is the number of a process";
-	if (!options.pid && !options.core)
+	if (!has_pid && !options.core)
 		return "--qp and --follow are for a process or a core file: --pid, --core";
-	if (options.pid && options.core)
+	if (has_pid && options.core)
 		return "either --pid or --core, not both";
 	if (options.follow && options.core)
 		return "--follow is for a process: --pid";

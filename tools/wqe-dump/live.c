@@ -285,7 +285,18 @@ static bool is_qp(const struct bsn_registry_queue *q)
 	return q->kind == BSN_REGISTRY_SEND || q->kind == BSN_REGISTRY_RECV;
 }
 
-/* With --qp: its queues, and the CQs that they complete on. */
+/* Whether a QP's queue completes on this CQ, or is this SRQ. */
+static bool is_part_of(const struct bsn_registry_queue *q, const struct bsn_registry_queue *of)
+{
+	if (memcmp(q->device, of->device, sizeof(q->device)) != 0)
+		return false;
+	if (q->kind == BSN_REGISTRY_COMPLETION)
+		return q->number == of->cqn;
+	return q->kind == BSN_REGISTRY_SHARED_RECV && of->kind == BSN_REGISTRY_RECV && of->srqn &&
+	       q->number == of->srqn;
+}
+
+/* With --qp: its queues, and those that it shares. */
 static bool is_wanted(const struct live *live, const struct bsn_registry_queue *q)
 {
 	const struct number *qp = &live->attr->qp;
@@ -294,11 +305,10 @@ static bool is_wanted(const struct live *live, const struct bsn_registry_queue *
 		return true;
 	if (is_qp(q))
 		return q->number == qp->value;
-	for (size_t i = 0; q->kind == BSN_REGISTRY_COMPLETION && i < live->list.count; i++) {
+	for (size_t i = 0; i < live->list.count; i++) {
 		const struct bsn_registry_queue *other = &live->list.queues[i].queue;
 
-		if (is_qp(other) && other->number == qp->value && other->cqn == q->number &&
-		    !memcmp(other->device, q->device, sizeof(q->device)))
+		if (is_qp(other) && other->number == qp->value && is_part_of(q, other))
 			return true;
 	}
 	return false;

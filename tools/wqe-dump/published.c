@@ -198,7 +198,8 @@ static int say_none(struct target *target, bool is_off, unsigned lacking)
 	if (is_off)
 		return target_fail(target, ENODATA,
 				   "%s uses Bunsen, but lists no queues: start it with "
-				   "BSN_REGISTRY=1, or set list_queues when it opens its device",
+				   "BSN_REGISTRY=1, or set list_queues when it opens its device; "
+				   "a child of fork() has none of its parent's",
 				   target->name);
 	if (lacking && !target->is_live)
 		return target_fail(
