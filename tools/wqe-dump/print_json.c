@@ -62,14 +62,16 @@ static struct json_object *new_value(const struct record_row *row)
 static void add_field(const struct record_row *row, void *arg)
 {
 	struct json_object *fields = arg;
-	char key[96], name_key[104];
+	const bool is_alone = !row->segment || !strncmp(row->segment, "cqe_", 4);
+	const char *key;
+	char long_key[96], name_key[104];
 
-	if (!row->segment || !strncmp(row->segment, "cqe_", 4))
-		snprintf(key, sizeof(key), "%s", row->name);
-	else if (row->nth)
-		snprintf(key, sizeof(key), "%s[%u].%s", row->segment, row->nth, row->name);
-	else
-		snprintf(key, sizeof(key), "%s.%s", row->segment, row->name);
+	if (!is_alone && row->nth)
+		snprintf(long_key, sizeof(long_key), "%s[%u].%s", row->segment, row->nth,
+			 row->name);
+	else if (!is_alone)
+		snprintf(long_key, sizeof(long_key), "%s.%s", row->segment, row->name);
+	key = is_alone ? row->name : long_key;
 	json_object_object_add(fields, key, new_value(row));
 	if (!row->symbol)
 		return;

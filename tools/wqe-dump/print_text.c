@@ -12,6 +12,7 @@
 #include "print_explain.h"
 #include "summary.h"
 
+#define COLUMN      20  /* of names, and of values that have one */
 #define RAW_COLUMNS 24  /* of the bytes beside a field: 8 of them */
 #define ROW_BYTES   16  /* of a row of bytes without fields */
 #define KINDS_MAX   256 /* of errors that are explained once; further ones are each time */
@@ -57,6 +58,16 @@ static void put_coloured(enum colour wanted, const char *text)
 	put(colour(PLAIN));
 }
 
+/* Padded to a column, for which printf takes its time. */
+static void put_column(const char *text)
+{
+	static const char blanks[COLUMN + 2] = "                     ";
+	const size_t len = strlen(text);
+
+	put(text);
+	put(blanks + (len < COLUMN ? len : COLUMN));
+}
+
 /* -- fields ------------------------------------------------------------------------------------- */
 
 static void print_raw(const struct record *record, const struct record_row *row)
@@ -94,11 +105,14 @@ static void print_value(const struct record_row *row)
 		snprintf(text, sizeof(text), "0x%" PRIx64, row->value);
 	else
 		snprintf(text, sizeof(text), "0x%" PRIx64 " (%" PRIu64 ")", row->value, row->value);
-	if (!row->symbol)
-		printf("%s", text);
-	else
-		printf("%-20s %s%s%s: %s", text, colour(CYAN), row->symbol->name, colour(PLAIN),
-		       row->symbol->doc);
+	if (!row->symbol) {
+		put(text);
+		return;
+	}
+	put_column(text);
+	put_coloured(CYAN, row->symbol->name);
+	put(": ");
+	put(row->symbol->doc);
 }
 
 /* What the printer is at: a segment's name is printed once. */
@@ -113,15 +127,17 @@ static void print_row(const struct record_row *row, void *arg)
 	struct at *at = arg;
 
 	if (row->segment && (row->segment != at->segment || row->nth != at->nth)) {
-		printf("  %s%s%s\n", colour(BOLD), row->segment, colour(PLAIN));
+		put("  ");
+		put_coloured(BOLD, row->segment);
+		putchar('\n');
 		at->segment = row->segment;
 		at->nth = row->nth;
 	}
-	fputs("    ", stdout);
+	put("    ");
 	print_raw(at->record, row);
-	printf("%-20s ", row->name);
+	put_column(row->name);
 	if (row->text)
-		fputs(row->text, stdout);
+		put(row->text);
 	else if (row->bytes)
 		print_bytes(row);
 	else
