@@ -58,20 +58,30 @@ static struct json_object *new_value(const struct record_row *row)
 	return json_object_new_uint64(row->value);
 }
 
-/* The key of a field: "rkey" of a log or CQE, "raddr.rkey" of a WQE, "data[1].addr" of its second. */
+#define KEY_BYTES 96
+
+/* "rkey" of a log or CQE, "raddr.rkey" of a WQE, "data[1].addr" of its second, "inline[1]". */
+static const char *key_of(const struct record_row *row, char *text)
+{
+	const bool is_alone = !row->segment || !strncmp(row->segment, "cqe_", 4);
+
+	if (is_alone && !row->nth)
+		return row->name;
+	if (is_alone)
+		snprintf(text, KEY_BYTES, "%s[%u]", row->name, row->nth);
+	else if (row->nth)
+		snprintf(text, KEY_BYTES, "%s[%u].%s", row->segment, row->nth, row->name);
+	else
+		snprintf(text, KEY_BYTES, "%s.%s", row->segment, row->name);
+	return text;
+}
+
 static void add_field(const struct record_row *row, void *arg)
 {
 	struct json_object *fields = arg;
-	const bool is_alone = !row->segment || !strncmp(row->segment, "cqe_", 4);
-	const char *key;
-	char long_key[96], name_key[104];
+	char text[KEY_BYTES], name_key[KEY_BYTES + sizeof("_name")];
+	const char *key = key_of(row, text);
 
-	if (!is_alone && row->nth)
-		snprintf(long_key, sizeof(long_key), "%s[%u].%s", row->segment, row->nth,
-			 row->name);
-	else if (!is_alone)
-		snprintf(long_key, sizeof(long_key), "%s.%s", row->segment, row->name);
-	key = is_alone ? row->name : long_key;
 	json_object_object_add(fields, key, new_value(row));
 	if (!row->symbol)
 		return;

@@ -201,9 +201,11 @@ static void walk_segment(struct walk *walk, const struct bsn_seg_desc *desc, siz
 	}
 }
 
-static void walk_bytes(struct walk *walk, const char *name, size_t offset, size_t size)
+static void walk_bytes(struct walk *walk, const char *name, unsigned nth, size_t offset,
+		       size_t size)
 {
 	walk->each(&(struct record_row){ .name = name,
+					 .nth = nth,
 					 .offset = (uint32_t)offset,
 					 .size_bytes = (uint32_t)size,
 					 .bytes = walk->record->bytes + offset },
@@ -214,15 +216,16 @@ static void walk_wqe(struct walk *walk)
 {
 	struct bsn_piece_iter iter;
 	struct bsn_piece piece;
+	unsigned inlines = 0, raws = 0;
 
 	bsn_piece_iter_init(&iter, walk->record->wqe);
 	while (bsn_piece_next(&iter, &piece)) {
 		if (piece.kind == BSN_PIECE_SEGMENT)
 			walk_segment(walk, piece.desc, piece.offset);
 		else if (piece.kind == BSN_PIECE_INLINE)
-			walk_bytes(walk, "inline", piece.offset, piece.size_bytes);
+			walk_bytes(walk, "inline", inlines++, piece.offset, piece.size_bytes);
 		else if (piece.kind == BSN_PIECE_RAW)
-			walk_bytes(walk, "raw", piece.offset, piece.size_bytes);
+			walk_bytes(walk, "raw", raws++, piece.offset, piece.size_bytes);
 	}
 }
 
@@ -247,7 +250,7 @@ static void walk_cqe(struct walk *walk)
 	else
 		walk_segment(walk, &bsn_cqe_tail_desc, cqe->offset + BSN_CQE_TAIL_OFFSET);
 	if (cqe->inline_bytes)
-		walk_bytes(walk, "inline", (size_t)(cqe->inline_bytes - walk->record->bytes),
+		walk_bytes(walk, "inline", 0, (size_t)(cqe->inline_bytes - walk->record->bytes),
 			   cqe->inline_len_bytes);
 }
 

@@ -140,7 +140,7 @@ void record_set_recv(struct record *record, const void *bytes, size_t size,
 /** struct record_row - one field, whether of a table or of a log line */
 struct record_row {
 	const char *segment;         /* name of its segment, or NULL */
-	unsigned nth;                /* of the segments of this name, from 0 */
+	unsigned nth;                /* of the segments, or bytes, of this name, from 0 */
 	const struct bsn_row *row;   /* of the table, or NULL */
 	uint32_t offset, size_bytes; /* of its bytes */
 	const char *name;
