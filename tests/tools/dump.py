@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What wqe-dump finds, and what it says where it finds nothing. usage: dump.py PROGRAM GOLDEN_FOLDER"""
 
+import html
 import html.parser
 import itertools
 import json
@@ -445,6 +446,11 @@ def test_findings(_bench):
     check(not only(golden('rdma_write'))['findings'], 'nothing is wrong')
 
 
+def test_all_inline_data_are_in_the_json(_bench):
+    fields = only(golden('rdma_write_mixed'))['fields']
+    check(fields['inline'] and fields['inline[1]'], fields)
+
+
 # -- the page ------------------------------------------------------------------------------------
 
 class Page(html.parser.HTMLParser):
@@ -455,6 +461,7 @@ class Page(html.parser.HTMLParser):
     def __init__(self, text):
         super().__init__()
         self.open, self.ids, self.links, self.slots, self.titles = [], [], [], 0, []
+        self.records, self.cells = [], []
         self.feed(text)
         self.close()
         check(not self.open, f'left open: {self.open}')
@@ -471,9 +478,20 @@ class Page(html.parser.HTMLParser):
             self.ids.append(attrs['id'])
         if 'href' in attrs:
             self.links.append(attrs['href'])
-        check('src' not in attrs and tag not in ('link', 'script', 'img'), 'not self-contained')
+        if 'found' in attrs.get('class', '').split() or 'slot' in attrs.get('class', '').split():
+            self.records.append(attrs)
+            self.cells.append([])
+        if tag == 'tr' and self.cells:
+            self.cells[-1].append([])
+        if tag == 'td' and self.cells:
+            self.cells[-1][-1].append('')
+        check('src' not in attrs and tag not in ('link', 'img'), 'not self-contained')
         if tag not in self.VOID:
             self.open.append(tag)
+
+    def handle_data(self, data):
+        if self.open and self.open[-1] == 'td':
+            self.cells[-1][-1][-1] += data
 
     def handle_endtag(self, tag):
         check(self.open and self.open.pop() == tag, f'</{tag}> where it does not belong')
@@ -504,7 +522,7 @@ def test_page_of_a_log(_bench):
         log.write_text('\n'.join(libmlx5()))
         text = page_of('', str(log))
     check(Page(text).ids == ['r1'], 'one error')
-    check('&lt;a id=&quot;x&quot;&gt;&amp;lt;.log' in text, text)
+    check('<a id' not in text and '<a id="x">&lt;.log' in html.unescape(text), text)
 
 
 def test_page_of_completions(_bench):
@@ -512,6 +530,68 @@ def test_page_of_completions(_bench):
     page = Page(page_of(ring))
     check(page.slots == 8 and len(page.ids) == 5, page.titles)
     check('producer' in page.titles[5][1], page.titles)
+
+
+def some_of_all():
+    """A log that has each golden WQE and CQE, a responder's error, and a line without bytes."""
+    dumps = [golden(name) for kind in ('send', 'cqe') for name, *_ in goldens(kind)]
+    responder = bytearray(golden('cqe_err_remote_access'))
+    responder[63] = responder[63] & 0xf | 0xe0
+    text = ''.join(SHAPES['dwords'](dump) + '\nbehind it\n' for dump in dumps + [responder])
+    return text + 'NET/IB: Got completion from peer a<b>&c"d with status=10 len=0 (Send)\n'
+
+
+def check_fields(cells, record):
+    """What a page shows of a record is what the JSON has of it."""
+    fields = record['fields'].copy()
+    for row in cells:
+        if len(row) == 2:  # of a log
+            check(str(fields.pop(row[0])) == row[1], row)
+        elif len(row) == 3:  # bytes without fields
+            check(fields.pop(row[1]) == row[2].replace(' ', ''), f'{row}: {record}')
+        elif row:
+            segment, name, value, meaning, _ = row
+            key = name if segment.startswith('cqe_') else f'{segment}.{name}'
+            symbol = fields.pop(f'{key}_name', None)
+            check(fields.pop(key) == int(value, 16), f'{row}: {record}')
+            check(meaning.startswith(f'{symbol}: ') if symbol else
+                  name != 'wqe_opcode' or ':' not in meaning, f'{row}: {record}')
+    check(not fields, f'not shown: {fields}')
+
+
+def test_page_has_the_bytes(_bench):
+    """Where segments are in them; the tables are there that the script draws them by."""
+    text = some_of_all()
+    page, found = page_of(text), dump(text)['records']
+    tables = json.loads(page.split('const tables = ')[1].split(';\n')[0])
+    records = Page(page).records
+    check(len(records) == len(found), 'one each')
+    for shown, record in zip(records, found):
+        raw = shown.get('data-raw', '')
+        check(raw == record.get('raw', ''), record)
+        keys = {key.split('.')[0] for key in record['fields'] if '.' in key}
+        parts = [part.split('@') for part in shown.get('data-rows', '').split()]
+        check({name for name, at in parts if '+' not in at and not name.startswith('cqe_')} ==
+              {key.split('[')[0] for key in keys}, f'{shown}: {record}')
+        for name, at in parts:
+            check('+' in at or name in tables, f'{name} has no table')
+            check(sum(map(int, at.split('+'))) <= len(raw) // 2, shown)
+
+
+def browse(page, *args):
+    """What Chromium does with a page in a file; None where it is not installed."""
+    browser = next((name for name in ('chromium', 'google-chrome') if shutil.which(name)), None)
+    if not browser:
+        return None
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder, 'page.html')
+        path.write_text(page)
+        return subprocess.run(
+            [browser, '--headless', '--no-sandbox', '--disable-gpu', '--disable-quic',
+             '--no-first-run', '--disable-background-networking', '--disable-component-update',
+             '--disable-sync', f'--user-data-dir={folder}/profile', '--window-size=1000,700',
+             *args, f'file://{path}#r3'],
+            capture_output=True, timeout=100, check=False)
 
 
 def png_colours(data):
@@ -526,20 +606,30 @@ def png_colours(data):
 
 
 def test_page_in_a_browser(_bench):
-    browser = next((name for name in ('chromium', 'google-chrome') if shutil.which(name)), None)
-    if not browser:
-        return 'SKIP Chromium is not installed'
     with tempfile.TemporaryDirectory() as folder:
-        path, picture = pathlib.Path(folder, 'ring.html'), pathlib.Path(folder, 'ring.png')
-        path.write_text(page_of(ring_of(0xc7, 37)))
-        done = subprocess.run(
-            [browser, '--headless', '--no-sandbox', '--disable-gpu', '--disable-quic',
-             '--no-first-run', '--disable-background-networking', '--disable-component-update',
-             '--disable-sync', f'--user-data-dir={folder}/profile', '--window-size=1000,700',
-             f'--screenshot={picture}', f'file://{path}#r3'],
-            capture_output=True, timeout=100, check=False)
+        picture = pathlib.Path(folder, 'ring.png')
+        done = browse(page_of(ring_of(0xc7, 37)), f'--screenshot={picture}')
+        if not done:
+            return 'SKIP Chromium is not installed'
         check(picture.exists(), done.stderr.decode()[-500:])
         check(png_colours(picture.read_bytes()) > 32, 'hardly anything is drawn')
+    return None
+
+
+def test_page_draws_the_fields(_bench):
+    """Of a slot that a link leads to; and all of them, by the page's own function."""
+    ring = ring_of(0xc7, 37)
+    done = browse(page_of(ring), '--dump-dom')
+    if not done:
+        return 'SKIP Chromium is not installed'
+    cells = Page(done.stdout.decode()).cells
+    check_fields(cells[2], dump(ring)['records'][2])
+    check(not any(cells[:2] + cells[3:]), 'nobody looks at the others')
+    text = some_of_all()
+    draw_all = "<script>document.querySelectorAll('[data-rows]').forEach(draw)</script></body>"
+    done = browse(page_of(text).replace('</body>', draw_all), '--dump-dom')
+    for cells, record in zip(Page(done.stdout.decode()).cells, dump(text)['records'], strict=True):
+        check_fields(cells, record)
     return None
 
 

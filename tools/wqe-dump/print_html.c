@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A picture of the rings: one page that needs nothing else, no script either. What was found is
- * written as it comes, and shown when it is the target of a link; the pictures, which link to it,
- * follow when all is known, and are shown first.
+ * A picture of the rings: one page that needs nothing else. What was found is written as it comes,
+ * and shown when it is the target of a link; the pictures, which link to it, follow when all is
+ * known, and are shown first.
  */
 #include "print.h"
 
@@ -12,6 +12,8 @@
 #include <string.h>
 
 #include "explain.h"
+#include "html_fields.h"
+#include "kinds.h"
 #include "print_explain.h"
 #include "summary.h"
 
@@ -45,30 +47,14 @@ static struct {
 
 static void put(const char *text)
 {
-	for (; *text; text++)
-		switch (*text) {
-		case '<':
-			fputs("&lt;", stdout);
-			break;
-		case '>':
-			fputs("&gt;", stdout);
-			break;
-		case '&':
-			fputs("&amp;", stdout);
-			break;
-		case '"':
-			fputs("&quot;", stdout);
-			break;
-		default:
-			putchar(*text);
-		}
-}
+	while (*text) {
+		const size_t plain = strcspn(text, "<>&\"");
 
-static void put_cell_text(const char *text)
-{
-	fputs("<td>", stdout);
-	put(text);
-	fputs("</td>", stdout);
+		fwrite(text, 1, plain, stdout);
+		text += plain;
+		if (*text)
+			printf("&#%d;", *text++);
+	}
 }
 
 static const char *opcode_name(unsigned opcode)
@@ -85,37 +71,25 @@ static const char *opcode_name(unsigned opcode)
 
 /* -- what was found ----------------------------------------------------------------------------- */
 
-static void put_value(const struct record_row *row)
+/* What a log line says; the fields of bytes are drawn by the script. */
+static void put_log_fields(const struct record *record)
 {
-	if (row->text)
-		put(row->text);
-	else if (row->bytes)
-		for (unsigned i = 0; i < row->size_bytes; i++)
-			printf("%02x ", row->bytes[i]);
-	else
-		printf("0x%" PRIx64, row->value);
-}
+	if (!record->field_count)
+		return;
+	fputs("<table>", stdout);
+	for (unsigned i = 0; i < record->field_count; i++) {
+		const struct record_field *field = &record->fields[i];
 
-static void put_row(const struct record_row *row, void *arg)
-{
-	const struct record *record = arg;
-
-	printf("<tr><td>%s", row->segment ? row->segment : "");
-	if (row->nth)
-		printf("[%u]", row->nth);
-	fputs("</td>", stdout);
-	put_cell_text(row->name);
-	fputs("<td>", stdout);
-	put_value(row);
-	fputs("</td><td>", stdout);
-	if (row->symbol)
-		printf("<b>%s</b>: ", row->symbol->name);
-	if (row->symbol || row->row)
-		put(row->symbol ? row->symbol->doc : row->row->doc);
-	fputs("</td><td>", stdout);
-	for (unsigned i = 0; record->bytes && row->row && i < row->size_bytes; i++)
-		printf("%02x ", record->bytes[row->offset + i]);
-	fputs("</td></tr>\n", stdout);
+		fputs("<tr><td>", stdout);
+		put(field->name);
+		fputs("</td><td>", stdout);
+		if (field->is_text)
+			put(field->text);
+		else
+			printf("0x%" PRIx64, field->value);
+		fputs("</td></tr>", stdout);
+	}
+	fputs("</table>\n", stdout);
 }
 
 /* The paragraph of the text printer. */
@@ -124,11 +98,8 @@ static void put_explanation(const struct record *record)
 	const struct error error = error_of_record(record);
 	char *text = NULL;
 	size_t size;
-	FILE *to;
+	FILE *to = open_memstream(&text, &size);
 
-	if (!record->cause)
-		return;
-	to = open_memstream(&text, &size);
 	if (!to)
 		return;
 	print_explanation(to, explanation_of(&error), 0);
@@ -137,6 +108,21 @@ static void put_explanation(const struct record *record)
 	put(text);
 	fputs("</pre>\n", stdout);
 	free(text);
+}
+
+static void put_meaning(const struct record *record)
+{
+	const struct kind *kind = kinds_count(record);
+
+	if (kind && kind->count > 1) {
+		printf("<p>The same as <a href=\"#r%lu\">", kind->first);
+		put(kind->first_file);
+		printf(":%lu</a>: ", kind->first_line);
+		put(record->cause);
+		fputs("</p>\n", stdout);
+	} else if (record->cause) {
+		put_explanation(record);
+	}
 }
 
 static void put_findings(const struct bsn_wqe *wqe)
@@ -153,20 +139,19 @@ static void put_record(const struct record *record)
 
 	summary_place(record, place);
 	summary_write(record, text);
-	printf("<section class=\"%s%s\" id=\"r%u\"><h3>", record->ring ? "slot" : "found",
+	printf("<section class=\"%s%s\" id=\"r%u\"", record->ring ? "slot" : "found",
 	       record->cause ? " error" : "", html.records);
+	html_fields_put(record);
+	fputs("><h3>", stdout);
 	put(place);
 	fputs("</h3><p>", stdout);
 	put(text);
 	fputs("</p>\n", stdout);
 	if (record->wqe)
 		put_findings(record->wqe);
-	put_explanation(record);
-	fputs("<table><tr><th>segment</th><th>field</th><th>value</th><th>meaning</th>"
-	      "<th>bytes</th></tr>\n",
-	      stdout);
-	record_walk(record, put_row, (void *)(uintptr_t)record);
-	fputs("</table></section>\n", stdout);
+	put_meaning(record);
+	put_log_fields(record);
+	fputs("</section>\n", stdout);
 }
 
 /* -- where it is in the ring -------------------------------------------------------------------- */
@@ -311,6 +296,7 @@ static void begin(struct sink *sink)
 {
 	(void)sink;
 	memset(&html, 0, sizeof(html));
+	kinds_begin();
 	printf("<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
 	       "<title>wqe-dump</title>\n<style>%s</style></head><body>\n"
 	       "<main class=\"records\">\n",
@@ -378,7 +364,9 @@ static void end(struct sink *sink)
 		put_picture(&html.pictures[i]);
 		free(html.pictures[i].cells);
 	}
-	fputs("</header></body></html>\n", stdout);
+	fputs("</header>\n", stdout);
+	html_fields_end();
+	fputs("</body></html>\n", stdout);
 }
 
 struct sink print_html = { begin, print_record, note_unread, end };

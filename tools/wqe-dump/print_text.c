@@ -9,13 +9,13 @@
 #include <unistd.h>
 
 #include "explain.h"
+#include "kinds.h"
 #include "print_explain.h"
 #include "summary.h"
 
-#define COLUMN      20  /* of names, and of values that have one */
-#define RAW_COLUMNS 24  /* of the bytes beside a field: 8 of them */
-#define ROW_BYTES   16  /* of a row of bytes without fields */
-#define KINDS_MAX   256 /* of errors that are explained once; further ones are each time */
+#define COLUMN      20 /* of names, and of values that have one */
+#define RAW_COLUMNS 24 /* of the bytes beside a field: 8 of them */
+#define ROW_BYTES   16 /* of a row of bytes without fields */
 
 struct print_options print_options;
 
@@ -155,40 +155,6 @@ static void print_findings(const struct bsn_wqe *wqe)
 
 /* -- what it means ------------------------------------------------------------------------------ */
 
-/* Errors that have one explanation. */
-static struct kind {
-	struct error error;
-	const char *first_file, *last_file;
-	unsigned long first_line, last_line;
-	unsigned long count;
-} kinds[KINDS_MAX];
-static unsigned kinds_count;
-
-/* The kind of an error, which is counted; NULL: it is none, or there are too many. */
-static struct kind *count_kind(const struct record *record)
-{
-	struct error error = error_of_record(record);
-	struct kind *kind = kinds;
-
-	if (!record->cause)
-		return NULL;
-	error.opcode = error.numbers[SPACE_HARDWARE] = (struct number){ 0 }; /* a note at most */
-	while (kind < kinds + kinds_count && !error_is_same(&kind->error, &error))
-		kind++;
-	if (kind == kinds + KINDS_MAX)
-		return NULL;
-	if (kind == kinds + kinds_count) {
-		kinds_count++;
-		*kind = (struct kind){ .error = error,
-				       .first_file = record->file,
-				       .first_line = record->line };
-	}
-	kind->count++;
-	kind->last_file = record->file;
-	kind->last_line = record->line;
-	return kind;
-}
-
 static void print_meaning(const struct record *record, const struct kind *kind)
 {
 	const struct error error = error_of_record(record);
@@ -238,7 +204,7 @@ static bool is_in_list; /* the last one was printed on a line; records are apart
 static void begin(struct sink *sink)
 {
 	(void)sink;
-	kinds_count = 0;
+	kinds_begin();
 	is_in_list = false;
 }
 
@@ -251,17 +217,18 @@ static void end_list(void)
 
 static void end_text(struct sink *sink)
 {
-	unsigned long count = 0;
+	unsigned long errors = 0;
+	unsigned count = 0;
 
 	(void)sink;
-	for (unsigned i = 0; i < kinds_count; i++)
-		count += kinds[i].count;
-	if (count == kinds_count)
+	for (; kinds_get(count); count++)
+		errors += kinds_get(count)->count;
+	if (errors == count)
 		return; /* each is to be seen above */
 	end_list();
-	printf("%lu errors of %u kind%s:\n", count, kinds_count, kinds_count == 1 ? "" : "s");
-	for (unsigned i = 0; i < kinds_count; i++)
-		print_kind(&kinds[i]);
+	printf("%lu errors of %u kind%s:\n", errors, count, count == 1 ? "" : "s");
+	for (unsigned i = 0; i < count; i++)
+		print_kind(kinds_get(i));
 }
 
 static void end_brief(struct sink *sink)
@@ -318,7 +285,7 @@ static void print_full(const struct record *record, const struct kind *kind)
 
 static void print_all(struct sink *sink, const struct record *record)
 {
-	const struct kind *kind = count_kind(record);
+	const struct kind *kind = kinds_count(record);
 	const bool is_known = kind && kind->count > 1;
 
 	(void)sink;

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "kinds.h"
+
+#define KINDS_MAX 256
+
+static struct {
+	struct kind list[KINDS_MAX];
+	unsigned count;
+	unsigned long records;
+} kinds;
+
+void kinds_begin(void)
+{
+	kinds.count = 0;
+	kinds.records = 0;
+}
+
+static struct kind *find(const struct error *error)
+{
+	for (unsigned i = 0; i < kinds.count; i++)
+		if (error_is_same(&kinds.list[i].error, error))
+			return &kinds.list[i];
+	return NULL;
+}
+
+const struct kind *kinds_count(const struct record *record)
+{
+	struct error error = error_of_record(record);
+	struct kind *kind;
+
+	kinds.records++;
+	if (!record->cause)
+		return NULL;
+	error.opcode = error.numbers[SPACE_HARDWARE] = (struct number){ 0 }; /* a note at most */
+	kind = find(&error);
+	if (!kind && kinds.count < KINDS_MAX) {
+		kind = &kinds.list[kinds.count++];
+		*kind = (struct kind){ .error = error,
+				       .first = kinds.records,
+				       .first_file = record->file,
+				       .first_line = record->line };
+	}
+	if (!kind)
+		return NULL;
+	kind->count++;
+	kind->last_file = record->file;
+	kind->last_line = record->line;
+	return kind;
+}
+
+const struct kind *kinds_get(unsigned nth)
+{
+	return nth < kinds.count ? &kinds.list[nth] : NULL;
+}
