@@ -5,6 +5,7 @@ import os
 import pathlib
 import subprocess
 import sys
+import tempfile
 import traceback
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
@@ -27,6 +28,7 @@ class Bench:
 
     def __init__(self, name):
         self.fabric = f'test-{os.getpid()}-{name}'
+        self.trace = tempfile.NamedTemporaryFile(prefix='trace-')
         self.started = []
 
     def start(self, program, *args, device=True, **more):
@@ -34,6 +36,7 @@ class Bench:
                if not key.startswith(('SOFTCX_', 'BSN_')) or key == 'BSN_TESTS_RUN'}
         if device:
             env['SOFTCX_FABRIC'] = self.fabric
+            env['SOFTCX_TRACE'] = self.trace.name
         else:
             env['BSN_DEVICE'] = 'no_such_device'
         env.update(more)
@@ -63,11 +66,18 @@ class Bench:
         check(text in err, f'{args}: said {err!r}, not {text!r}')
         check(err.count('\n') == 1 and not out, f'{args}: more than one line\n{out}{err}')
 
+    def check_trace(self):
+        """Nothing was posted that a ConnectX would take and its owner should not have meant."""
+        with open(self.trace.name, encoding='ascii') as trace:
+            findings = [line for line in trace if ' lint: ' in line]
+        check(not findings, f'{len(findings)} findings, the first ones:\n' + ''.join(findings[:5]))
+
     def end(self):
         for process in self.started:
             if process.poll() is None:
                 process.kill()
                 process.communicate()
+        self.trace.close()
 
 
 def main(cases):
@@ -80,6 +90,7 @@ def main(cases):
         bench = Bench(name)
         try:
             skip = case(bench)
+            bench.check_trace()
             print('ok', number, '-', name, *(['#', skip] if skip else []), flush=True)
         except Exception:  # a bug of the test fails the test
             failed += 1

@@ -21,7 +21,8 @@ if len(sys.argv) > 2:
 
 
 def counted(bench, *args, **more):
-    out, _ = bench.run(PERF, 'cost', '--rounds', '2', '--instructions', '--json', *args, **more)
+    out, _ = bench.run(PERF, 'cost', '--rounds', '2', '--instructions', '--json', *args,
+                       SOFTCX_TRACE='', **more)  # it would be traced under valgrind, too
     return json.loads(out)
 
 
