@@ -15,7 +15,7 @@ import sys
 import tempfile
 import zlib
 
-from harness import check, main
+from harness import check, main, parse_json
 
 DUMP = sys.argv[1]
 GOLDEN = pathlib.Path(sys.argv[2])
@@ -33,13 +33,13 @@ def run(text, *args):
 
 
 def look(text, *args):
-    return json.loads(run(text, '--json', *args).stdout)
+    return parse_json(run(text, '--json', *args).stdout)
 
 
 def dump(text, *args, status=0):
     done = run(text, '--json', *args)
     check(done.returncode == status, f'{done.returncode}: {done.stderr.decode()}')
-    return json.loads(done.stdout)
+    return parse_json(done.stdout)
 
 
 def only(text, *args):
@@ -444,6 +444,21 @@ def test_findings(_bench):
     check(only(bytes(wqe), '--format', 'wqe')['findings'], 'a bit that must be zero')
     check('wrong' in run(bytes(wqe), '--format', 'wqe').stdout.decode(), 'in the text, too')
     check(not only(golden('rdma_write'))['findings'], 'nothing is wrong')
+
+
+def test_any_file_name_is_in_the_json(_bench):
+    with tempfile.TemporaryDirectory() as folder:
+        log = pathlib.Path(folder, 'a "b\\c\n\t\x01/é.log'.replace('/', '|'))
+        log.write_text('\n'.join(libmlx5()))
+        check(only('', str(log))['file'] == str(log), 'another name')
+
+
+def test_a_field_that_comes_twice(_bench):
+    """The last one counts, as the object has each key once."""
+    lines = ['Health issue observed, firmware internal error, severity(3) ERROR:',
+             'assert_var[0] 0x11', 'assert_var[0] 0x12', 'synd 0x1: firmware internal error']
+    fields = only(''.join(f'mlx5_core 0000:0d:00.0: {line}\n' for line in lines))['fields']
+    check(fields['assert_var[0]'] == 0x12, fields)
 
 
 def test_all_inline_data_are_in_the_json(_bench):

@@ -10,7 +10,7 @@ import pathlib
 import subprocess
 import sys
 
-from harness import check, main
+from harness import check, main, parse_json
 
 WRITE = sys.argv[1] == '--write'
 DUMP, SCHEMA, *FOLDERS = sys.argv[2:] if WRITE else sys.argv[1:]
@@ -22,7 +22,7 @@ def look(data):
     """What is found, without names of files and what is explained."""
     done = subprocess.run([DUMP, '--json'], input=data, capture_output=True, timeout=60, check=False)
     check(done.returncode in (0, 1), f'exit status {done.returncode}: {done.stderr.decode()}')
-    report = json.loads(done.stdout)
+    report = parse_json(done.stdout)
     check((done.returncode == 0) == bool(report['records']), f'exit status {done.returncode}')
     for record in report['records']:
         for key in 'file', 'cause', 'confidence':
@@ -76,7 +76,7 @@ def test_schema(_bench):
     validator = jsonschema.Draft7Validator(json.loads(pathlib.Path(SCHEMA).read_text()))
     for log in logs():
         done = subprocess.run([DUMP, '--json', log], capture_output=True, timeout=60, check=False)
-        report = json.loads(done.stdout)
+        report = parse_json(done.stdout)
         for error in validator.iter_errors(report):
             raise AssertionError(f'{log.name}: {list(error.absolute_path)}: {error.message}')
     report['records'] = [{'file': 'x', 'line': 1, 'source': 'x', 'kind': 'unheard_of', 'fields': {}}]

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Runs programs that have softcx linked in, each case on a fabric of its own. Speaks TAP."""
 
+import json
 import os
 import pathlib
 import subprocess
@@ -21,6 +22,14 @@ class Failure(Exception):
 def check(condition, message):
     if not condition:
         raise Failure(message)
+
+
+def parse_json(text):
+    """Each key of an object is there once."""
+    def build(pairs):
+        check(len(dict(pairs)) == len(pairs), f'a key twice: {pairs}')
+        return dict(pairs)
+    return json.loads(text, object_pairs_hook=build)
 
 
 class Bench:

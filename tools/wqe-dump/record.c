@@ -45,13 +45,17 @@ const struct bsn_enum_value *record_cqe_opcode(uint32_t opcode)
 
 /* -- what the forms fill in --------------------------------------------------------------------- */
 
+/* A new one, or that of this name, for lines that say a thing twice. */
 static struct record_field *add_field(struct record *record, const char *name)
 {
-	struct record_field *field;
+	struct record_field *field = record->fields;
 
-	if (record->field_count == RECORD_MAX_FIELDS)
+	while (field < record->fields + record->field_count &&
+	       strncmp(field->name, name, sizeof(field->name) - 1))
+		field++;
+	if (field == record->fields + RECORD_MAX_FIELDS)
 		return NULL;
-	field = &record->fields[record->field_count++];
+	record->field_count += field == record->fields + record->field_count;
 	*field = (struct record_field){ 0 };
 	strncpy(field->name, name, sizeof(field->name) - 1);
 	return field;
