@@ -569,6 +569,8 @@ def test_a_core_file_that_is_cut_off(bench):
             os.truncate(core, size * tenths // 10)
             done = run('--json', '-c', core)
             check(done.returncode in (0, 1, 2), done.stderr)
+            if done.returncode:
+                check(('is cut off' if tenths else 'is no core file') in done.stderr, done.stderr)
             for record in json.loads(done.stdout)['records']:
                 check(without_place({'records': [record]})[0] in without_place(whole), record)
 
@@ -604,6 +606,14 @@ def test_gcore(bench):
         report = look('-c', f'{folder}/core.{program.pid}')
     check(without_place(report) == without_place(live), report)
     return None
+
+
+def test_a_core_file_of_another_program(_bench):
+    """Its memory without a file, which is not dumped either, is no sign of anything that is missing."""
+    with other('sh', '-c', 'echo; read x') as pid, tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder) / 'core'
+        corefile.write(pid, path, dumped_by_default, -1)
+        complains('has no Bunsen in it', '-c', path)
 
 
 def test_what_is_no_core_file(_bench):

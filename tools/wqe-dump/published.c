@@ -201,6 +201,10 @@ static int say_none(struct target *target, bool is_off, unsigned lacking)
 				   "BSN_REGISTRY=1, or set list_queues when it opens its device; "
 				   "a child of fork() has none of its parent's",
 				   target->name);
+	if (target->is_cut_off)
+		return target_fail(target, ENODATA,
+				   "%s is cut off, and what there is of it shows no Bunsen",
+				   target->name);
 	if (lacking && !target->is_live)
 		return target_fail(
 			target, ENODATA,

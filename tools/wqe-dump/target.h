@@ -12,9 +12,10 @@ struct target {
 	char name[96];    /* "process 12 (program)" */
 	uint64_t *images; /* where something begins that may be an ELF image */
 	size_t image_count;
-	bool is_live;   /* what is read once more may be different */
-	bool has_ended; /* it was a process */
-	char why[256];  /* in words, the last failure: a sentence without a full stop */
+	bool is_live;    /* what is read once more may be different */
+	bool has_ended;  /* it was a process */
+	bool is_cut_off; /* a core file whose end is missing */
+	char why[256];   /* in words, the last failure: a sentence without a full stop */
 	int (*read)(struct target *target, uint64_t address, void *to, size_t bytes);
 	void (*close)(struct target *target);
 	long pid;

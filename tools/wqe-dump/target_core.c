@@ -64,7 +64,10 @@ static bool read_mapped_file(const struct core *core, uint64_t address, void *to
 		return false;
 	got = pread(fd, to, bytes, (off_t)(file->offset + (address - file->start)));
 	close(fd);
-	return got == (ssize_t)bytes;
+	if (got <= 0)
+		return false;
+	memset((char *)to + got, 0, bytes - (size_t)got); /* behind its end, as in the last page */
+	return true;
 }
 
 /* As much as one piece has of it; 0 with @why. */
@@ -163,33 +166,59 @@ static void read_notes(struct target *target, const GElf_Phdr *segment)
 
 /* -- opening ------------------------------------------------------------------------------------ */
 
+/* A piece that begins with the beginning of a file; any, where nothing is known of files. */
+static bool may_be_image(const struct core *core, const struct load *load)
+{
+	for (size_t i = 0; i < core->file_count; i++)
+		if (core->files[i].start == load->start)
+			return !core->files[i].offset;
+	return !core->file_count;
+}
+
+static int add_images(struct target *target)
+{
+	const struct core *core = target->core;
+	int err = 0;
+
+	for (size_t i = 0; i < core->load_count && !err; i++)
+		if (may_be_image(core, &core->loads[i]))
+			err = target_add_image(target, core->loads[i].start);
+	return err;
+}
+
+static void add_load(struct target *target, const GElf_Phdr *segment)
+{
+	struct core *core = target->core;
+
+	core->loads[core->load_count++] = (struct load){ .start = segment->p_vaddr,
+							 .bytes = segment->p_memsz,
+							 .dumped_bytes = segment->p_filesz,
+							 .offset = segment->p_offset,
+							 .is_writable = segment->p_flags & PF_W };
+	target->is_cut_off |= segment->p_offset + segment->p_filesz > core->size_bytes;
+}
+
 static int read_segments(struct target *target)
 {
 	struct core *core = target->core;
 	size_t count = 0;
 	GElf_Phdr segment;
-	int err = 0;
+	GElf_Ehdr head;
 
-	elf_getphdrnum(core->elf, &count);
+	target->is_cut_off = elf_getphdrnum(core->elf, &count) != 0 ||
+			     !gelf_getehdr(core->elf, &head) || (!count && head.e_phnum);
 	core->loads = calloc(count ? count : 1, sizeof(*core->loads));
 	if (!core->loads)
 		return target_fail(target, ENOMEM, "out of memory");
-	for (size_t i = 0; i < count && !err; i++) {
+	for (size_t i = 0; i < count; i++) {
 		if (!gelf_getphdr(core->elf, (int)i, &segment))
-			continue;
-		if (segment.p_type == PT_NOTE)
+			target->is_cut_off = true;
+		else if (segment.p_type == PT_NOTE)
 			read_notes(target, &segment);
-		if (segment.p_type != PT_LOAD)
-			continue;
-		core->loads[core->load_count++] =
-			(struct load){ .start = segment.p_vaddr,
-				       .bytes = segment.p_memsz,
-				       .dumped_bytes = segment.p_filesz,
-				       .offset = segment.p_offset,
-				       .is_writable = segment.p_flags & PF_W };
-		err = target_add_image(target, segment.p_vaddr);
+		else if (segment.p_type == PT_LOAD)
+			add_load(target, &segment);
 	}
-	return err;
+	return add_images(target);
 }
 
 static int check_core(struct target *target, const char *path)
