@@ -21,6 +21,7 @@
 #include "command.h"
 #include "live.h"
 #include "target.h"
+#include "tie.h"
 
 enum {
 	OLD = 0x1111, /* QPNs, which each entry of their rings has as its lkey */
@@ -195,7 +196,7 @@ static void begin(void (*const *happens)(void))
 	plan.reads = plan.waits = 0;
 }
 
-/* -- in the place of those of target.c, by the linker ------------------------------------------- */
+/* -- in the place of wqe-dump's own, by the linker ---------------------------------------------- */
 
 int __wrap_target_open_process(struct target *target, long pid);
 bool __wrap_target_wait(struct target *target, int ms);
@@ -214,6 +215,25 @@ bool __wrap_target_wait(struct target *target, int ms)
 	(void)ms;
 	target->has_ended = plan.waits++ == WAITS;
 	return !target->has_ended;
+}
+
+struct tie *__real_tie_create(void);
+struct tie *__wrap_tie_create(void);
+void __wrap_tie_destroy(struct tie *tie);
+
+/* One for all looks, since it has megabytes. */
+struct tie *__wrap_tie_create(void)
+{
+	static struct tie *tie;
+
+	if (!tie)
+		tie = __real_tie_create();
+	return tie;
+}
+
+void __wrap_tie_destroy(struct tie *tie)
+{
+	(void)tie;
 }
 
 /* -- what is shown ------------------------------------------------------------------------------ */
