@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What wqe-dump finds, and what it says where it finds nothing. usage: dump.py PROGRAM GOLDEN_FOLDER"""
 
+import hashlib
 import html
 import html.parser
 import itertools
@@ -253,6 +254,8 @@ def test_receive_wqes(_bench):
             record = only(data, '--format', form, '--stride', str(len(data)))
             check(record['kind'] == 'wqe' and record['raw'] == data.hex(), record)
             check('data.addr' in record['fields'], record)
+            record = only(SHAPES['bytes'](data), '--format', form, '--stride', str(len(data)))
+            check(record['raw'] == data.hex(), record)
     report = dump(golden('recv'), '--format', 'recv')
     check(len(report['records']) > 1, 'pointers of 16 bytes each')
 
@@ -669,6 +672,22 @@ def test_bytes_that_are_no_dump(_bench):
     for data in bytes(4096), bytes(range(256)) * 40, pathlib.Path(DUMP).read_bytes():
         check('neither CQEs nor WQEs' in complaint(data), data[:16])
     check('neither CQEs nor WQEs' in complaint(bytes(range(256)).hex()), 'hexadecimal')
+
+
+def test_a_program_in_hex_is_no_queue(_bench):
+    data = pathlib.Path(DUMP).read_bytes()[:2**18]
+    for shape in 'xxd', 'hexdump -C', 'hexdump', 'od -tx4', 'dwords', 'one string':
+        complaint(SHAPES[shape](data))
+
+
+def test_hashes_are_no_queue(_bench):
+    """Of commits, of files; alone, in words, in columns."""
+    for size in 16, 20, 32, 48, 64:
+        for line in '{}', 'commit {}', 'SOURCE_ID: 2026-11-21 18:58:01 {}', '{}  usr/bin/env':
+            for seed in range(40):
+                lines = [hashlib.shake_256(f'{seed}.{at}'.encode()).hexdigest(size)
+                         for at in range(1 + seed % 3)]
+                complaint('\n'.join(line.format(each) for each in lines))
 
 
 def test_cut_bytes(_bench):

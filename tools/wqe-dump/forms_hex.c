@@ -28,6 +28,7 @@ struct block {
 	bool has_offset, is_octal, is_squeezed;
 	bool is_torn;    /* lines were broken within words or offsets: only the text has it all */
 	bool is_swapped; /* as the tools print it that have such offsets */
+	bool has_rows;   /* not only the hashes of commits and files that text names */
 	uint64_t offset; /* of the first row */
 	unsigned offset_digits;
 	struct hex_row last; /* the row before, and its bytes */
@@ -142,7 +143,8 @@ static void finish(struct scan *scan, struct block *block)
 
 	score = try_swapped(attr, block, score);
 	try_joined(attr, block, score);
-	if (block->size >= SILENT_BYTES || judge_bytes(attr, block->bytes, block->size, &kind) > 0)
+	if ((block->size >= SILENT_BYTES && block->has_rows) ||
+	    judge_bytes(attr, block->bytes, block->size, &kind) > 0)
 		raw_tell(scan, &(struct raw){ .bytes = block->bytes,
 					      .size = block->size,
 					      .places = block->places,
@@ -192,6 +194,22 @@ static bool is_digits(const struct line *line)
 {
 	return strspn(line->text, "0123456789abcdefABCDEFxX\\ \t,:") == line->len &&
 	       line->text[strspn(line->text, " \t")];
+}
+
+/* Whether it may be a row that was broken: that leaves half a byte at its ends, not all over it. */
+static bool is_torn_row(const struct line *line)
+{
+	unsigned odd = 0;
+
+	if (!is_digits(line))
+		return false;
+	for (const char *word = line->text; *word;) {
+		const size_t digits = strspn(word, "0123456789abcdefABCDEFxX\\");
+
+		odd += digits % 2;
+		word += digits + strspn(word + digits, " \t,:");
+	}
+	return odd <= 2;
 }
 
 /* Keeps the text as long as it is nothing but digits. */
@@ -276,6 +294,7 @@ static void add_row(struct block *block, const struct line *line, const struct h
 		block->offset = row->offset;
 		block->offset_digits = row->offset_digits;
 	}
+	block->has_rows |= row->is_pure || row->end - row->begin > 2 * (long)row->count;
 	if (row->group > block->group)
 		block->group = row->group;
 	block->is_swapped |= row->is_swapped;
@@ -315,7 +334,7 @@ static enum form_answer feed_hex(struct scan *scan, const struct line *line, voi
 	}
 	has_row = hex_row_read(line->text, &row, bytes);
 	if (!(has_row && is_whole_row(block, &row)) && (block->text || !block->place_count) &&
-	    is_digits(line)) {
+	    is_torn_row(line)) {
 		add_text(block, line);
 		block->is_torn = true;
 		return FORM_MORE;

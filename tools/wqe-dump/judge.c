@@ -2,7 +2,9 @@
 #include "judge.h"
 
 #define IMPLAUSIBLE  (-3)
-#define TITLE_POINTS 3   /* of each slot that goes with it */
+#define TITLE_POINTS 3   /* for all slots that go with it, whatever is in them */
+#define PASSING      5   /* in tenths a unit; what has fewer gets them by chance */
+#define PIECE_MAX    64  /* CQEs; a title of more than that stands in a whole queue */
 #define RING_POINTS  100 /* more than any units have: no accident puts indices where they belong */
 
 /* -- plausible CQEs ----------------------------------------------------------------------------- */
@@ -30,6 +32,18 @@ uint32_t judge_title(const struct scan_attr *attr, const uint8_t *proper)
 	return resp.byte_count <= UINT16_MAX ? resp.byte_count : 0;
 }
 
+/* Opcode 0 is that of NOP, which few post, and of whatever else has a zero there. */
+static int judge_request(const struct bsn_cqe_req *req, const uint8_t *cqe)
+{
+	const bool is_half_empty = is_zero(cqe, BSN_CQE_SIZE / 2);
+
+	if (!bsn_wqe_op_find(req->wqe_opcode))
+		return IMPLAUSIBLE + (is_half_empty ? 3 : 0);
+	if (req->wqe_opcode == BSN_OPCODE_NOP)
+		return is_half_empty ? 3 : -1;
+	return 1 + (is_half_empty ? 3 : 0) + (req->timestamp ? 1 : 0);
+}
+
 /* Points for a CQE. */
 static int judge_cqe(const uint8_t *bytes, size_t size)
 {
@@ -49,10 +63,7 @@ static int judge_cqe(const uint8_t *bytes, size_t size)
 	if (cqe.view == &bsn_cqe_err_desc)
 		return judge_error(&cqe.as.err, bytes);
 	if (cqe.view == &bsn_cqe_req_desc)
-		return (!bsn_wqe_op_find(cqe.as.req.wqe_opcode)   ? IMPLAUSIBLE
-			: cqe.as.req.wqe_opcode == BSN_OPCODE_NOP ? 0
-								  : 1) +
-		       (is_zero(bytes, BSN_CQE_SIZE / 2) ? 3 : 0) + (cqe.as.req.timestamp ? 1 : 0);
+		return judge_request(&cqe.as.req, bytes);
 	if (cqe.view == &bsn_cqe_resp_desc)
 		return 1 + (cqe.as.resp.timestamp ? 1 : 0) +
 		       (cqe.as.resp.byte_count <= BSN_DATA_MAX_BYTES ? 1 : 0);
@@ -77,12 +88,13 @@ static int judge_cqes(const struct scan_attr *attr, const uint8_t *bytes, size_t
 		return IMPLAUSIBLE;
 	for (size_t at = 0; at < size && units < UNITS_MAX; at += (title ? title : 1) * cqe_size) {
 		title = judge_title(attr, bytes + at + cqe_size - BSN_CQE_SIZE);
+		if (title > PIECE_MAX && title > size / cqe_size)
+			title = 0;
 		if (is_zero(bytes + at, cqe_size))
 			continue;
-		units += title ? (int)title : 1;
+		units++;
 		if (!has_odd_half(bytes + at, cqe_size))
-			points +=
-				title ? TITLE_POINTS * (int)title : judge_cqe(bytes + at, cqe_size);
+			points += title ? TITLE_POINTS : judge_cqe(bytes + at, cqe_size);
 	}
 	return units ? points * 10 / units : 0;
 }
@@ -194,6 +206,21 @@ static int judge_wqes(const uint8_t *bytes, size_t size)
 	return units ? points * 10 / units : 0;
 }
 
+/*
+ * Queues are full of zeros: reserved fields, high bytes of lengths and indices. What has fewer is
+ * something else that passes for them by chance, as one hash in fifty does.
+ */
+static bool is_dense(const uint8_t *bytes, size_t size)
+{
+	size_t looked = size, zeros = 0;
+
+	if (looked > UNITS_MAX * BSN_BB_SIZE)
+		looked = UNITS_MAX * BSN_BB_SIZE;
+	for (size_t i = 0; i < looked; i++)
+		zeros += !bytes[i];
+	return zeros * 10 < looked;
+}
+
 /* The points of the kind that has the most. */
 static int judge_all(const struct scan_attr *attr, const uint8_t *bytes, size_t size,
 		     enum raw_kind *kind)
@@ -217,10 +244,15 @@ static int judge_all(const struct scan_attr *attr, const uint8_t *bytes, size_t 
 int judge_bytes(const struct scan_attr *attr, const uint8_t *bytes, size_t size,
 		enum raw_kind *kind)
 {
+	int points;
+
 	*kind = attr->raw_kind;
 	switch (attr->raw_kind) {
 	case RAW_GUESS:
-		return judge_all(attr, bytes, size, kind);
+		points = judge_all(attr, bytes, size, kind);
+		if (points < PASSING || (points < RING_POINTS && is_dense(bytes, size)))
+			return 0;
+		return points;
 	case RAW_CQE:
 		return judge_cqes(attr, bytes, size, BSN_CQE_SIZE);
 	case RAW_CQE128:
@@ -228,6 +260,6 @@ int judge_bytes(const struct scan_attr *attr, const uint8_t *bytes, size_t size,
 	case RAW_WQE:
 		return judge_wqes(bytes, size);
 	default:
-		return 0;
+		return 1; /* any bytes are a receive WQE, if somebody says so */
 	}
 }
