@@ -556,7 +556,7 @@
 	  RESPONDER_MEMORY)                                                                        \
 	X(TPT_RECV, RESPONDER, RESPONDER, SCATTER, LOCAL_PROTECTION, RECEIVE_KEY, RECEIVE_KEY,     \
 	  RECEIVE_KEY)                                                                             \
-	X(TPT_DATA, REQUESTER, REQUESTER, SCATTER, ANY, LKEY, LKEY_RIGHTS, LKEY_RANGE)             \
+	X(TPT_DATA, EITHER, EITHER, SCATTER, ANY, LKEY, LKEY_RIGHTS, LKEY_RANGE)             \
 	X(TPT_RDMA_WRITE, RESPONDER, REQUESTER, REMOTE, ANY, RESPONDER_MEMORY, RESPONDER_MEMORY,   \
 	  RESPONDER_MEMORY)                                                                        \
 	X(TPT_GATHER, REQUESTER, REQUESTER, GATHER, LOCAL_PROTECTION, LKEY, LKEY_RIGHTS,           \

@@ -9,6 +9,7 @@
 
 static void tell_cqe(struct scan *scan, struct collect *collect)
 {
+	struct number said;
 	struct bsn_bad bad;
 	struct bsn_cqe cqe;
 
@@ -16,8 +17,20 @@ static void tell_cqe(struct scan *scan, struct collect *collect)
 		scan_unread(scan, collect->record.line, "%s: %s", bad.segment, bad.why);
 		return;
 	}
+	said = collect->record.qpn;
 	record_set_cqe(&collect->record, collect->bytes, collect->count, &cqe);
+	if (said.is_known && !collect->record.qpn.value)
+		collect->record.qpn = said; /* CQEs of plain receive queues have none */
 	scan_record(scan, &collect->record);
+}
+
+/* Whether a row is the end of one that was broken. */
+static bool is_rest(const struct collect *collect, const struct hex_row *row)
+{
+	const unsigned there = collect->count % BSN_DS_SIZE;
+
+	return there && !row->has_offset && row->is_pure && row->group == 1 &&
+	       there + row->count <= BSN_DS_SIZE;
 }
 
 /* Adds the bytes of a line; false if it has none that could go on with the dump. */
@@ -30,7 +43,7 @@ static bool add_row(struct collect *collect, const struct line *line)
 		return false;
 	if (!collect->count)
 		collect->has_offset = row.has_offset;
-	if (row.has_offset != collect->has_offset)
+	if (row.has_offset != collect->has_offset && !is_rest(collect, &row))
 		return false;
 	if (row.has_offset && row.offset && row.offset < collect->count)
 		collect->count = (unsigned)row.offset; /* the row before had too many */
@@ -38,11 +51,21 @@ static bool add_row(struct collect *collect, const struct line *line)
 		return false;
 	if (row.count > collect->wanted - collect->count)
 		row.count = collect->wanted - collect->count;
-	if (row.count < 4 || (!row.is_pure && row.count < BSN_DS_SIZE))
+	if (row.count < 4 && !is_rest(collect, &row))
+		return false;
+	if (!row.is_pure && !row.has_offset && row.count < BSN_DS_SIZE)
 		return false;
 	memcpy(collect->bytes + collect->count, bytes, row.count);
 	collect->count += row.count;
 	return true;
+}
+
+/* Whether another program wrote on behind the last row, as happens where several share a file. */
+static bool has_more(const struct line *line)
+{
+	struct hex_row row;
+
+	return hex_row_read(line->text, &row, NULL) && *row.end == '[';
 }
 
 enum form_answer collect_cqe(struct scan *scan, const struct line *line, void *state)
@@ -60,7 +83,7 @@ enum form_answer collect_cqe(struct scan *scan, const struct line *line, void *s
 	if (collect->count < collect->wanted)
 		return FORM_MORE;
 	tell_cqe(scan, collect);
-	return FORM_TAKEN;
+	return has_more(line) ? FORM_OVER : FORM_TAKEN;
 }
 
 static void begin_wqe(struct collect *collect, const struct line *line)

@@ -265,6 +265,15 @@ bool error_fits(const struct error *error)
 	       code.syndrome == syndrome;
 }
 
+bool error_is_pair(const struct error *error)
+{
+	const struct number *vendor = known(error, SPACE_VENDOR);
+	const struct code code = code_of_vendor(vendor ? vendor->value : 0);
+
+	return vendor && code.is_known && code.syndrome >= 0 &&
+	       code.syndrome == error_syndrome(error);
+}
+
 /* -- how sure it is ----------------------------------------------------------------------------- */
 
 static const char *confidence_of(const struct error *error, const struct topic_row *topic,
@@ -522,7 +531,7 @@ void explain_record(struct record *record)
 	if (!e->meaning_count || e->topic == TOPIC_UNKNOWN)
 		return;
 	record->cause = e->cause;
-	record->confidence = e->confidence;
+	record->confidence = record->is_guess ? "low" : e->confidence;
 	if (record->side == SIDE_UNKNOWN && e->reported_to == PARTY_REQUESTER)
 		record->side = SIDE_REQUESTER;
 	if (record->side == SIDE_UNKNOWN && e->reported_to == PARTY_RESPONDER)

@@ -102,6 +102,13 @@ int error_syndrome(const struct error *error);
  */
 bool error_fits(const struct error *error);
 
+/**
+ * error_is_pair() - whether the vendor syndrome is known to come with this very syndrome or status
+ *
+ * More than that it fits: both are known, and belong together.
+ */
+bool error_is_pair(const struct error *error);
+
 /** error_is_same() - whether all that is known is the same */
 bool error_is_same(const struct error *a, const struct error *b);
 

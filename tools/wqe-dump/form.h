@@ -54,6 +54,21 @@ const struct form *form_find(const char *name);
 void scan_record(struct scan *scan, struct record *record);
 
 /**
+ * scan_rest() - a line that may be the rest of the one that is being fed
+ * @nth: 1 is the next one
+ *
+ * Return: it, without marks of quotes and blanks before it, valid until the next call; empty where
+ * it has nothing but marks of a page; NULL: it begins anew, or is not there.
+ */
+char *scan_rest(struct scan *scan, unsigned nth);
+
+/** scan_take() - the next @count lines belonged to this one: nobody is fed them */
+void scan_take(struct scan *scan, unsigned count);
+
+/** scan_width() - characters of the line that is being fed, with all that stands before it */
+size_t scan_width(const struct scan *scan);
+
+/**
  * scan_unread() - tells of something that looked like a dump and could not be read
  * @line: its line
  * @format: like printf: a sentence without a full stop

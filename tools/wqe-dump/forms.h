@@ -11,10 +11,10 @@
  */
 #define FORMS(X)                                                                                   \
 	X(libmlx5) X(libmlx5_wqe) X(mlx5_ib) X(mlx5_ib_wqe) X(mlx5_core_wqe)                       \
-	X(mlx5_command) X(mlx5_health) X(mlx5_wc) X(mlx5e) X(mlx5_lines)                           \
+	X(mlx5_command) X(mlx5_health) X(mlx5_wc) X(mlx5e) X(mlx5_poll) X(mlx5_lines)              \
 	X(ucx) X(ucx_wqe) X(ucx_lines)                                                             \
 	X(dpdk) X(dpdk_dump)                                                                       \
-	X(nccl) X(mpi) X(perftest) X(examples) X(xlio) X(nvshmem) X(nvshmem_lines) X(spdk)         \
+	X(mpi) X(nccl) X(perftest) X(examples) X(xlio) X(nvshmem) X(nvshmem_lines) X(spdk)         \
 	X(mooncake) X(uccl)                                                                        \
 	X(kernel_ulp) X(apps)                                                                      \
 	X(other_nic) X(verbs) X(hex) X(binary)

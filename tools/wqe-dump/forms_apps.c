@@ -3,20 +3,23 @@
  * and QP is not defined then, so the opcode and length that many print are left alone. */
 #include "forms.h"
 
+#include <ctype.h>
 #include <infiniband/verbs.h>
 #include <string.h>
 
+#include "explain.h"
 #include "hex.h"
 #include "keys.h"
 #include "raw.h"
 #include "status.h"
+#include "wrapped.h"
 
 /* -- NCCL and those that have its code: src/transport/net_ib/p2p.cc; the vendor error is decimal --- */
 
 static const struct shape nccl_lines[] = {
 	LINE(STATUS, UNKNOWN, "Got completion from peer ", FIELD_WORD("peer ", "peer"),
-	     STATUS("with status="), DECIMAL("vendor err ", vendor_syndrome),
-	     DECIMAL("vendor_err=", vendor_syndrome), FIELD_WORD("localGid ", "local_gid"),
+	     STATUS("with status"), DECIMAL("vendor err", vendor_syndrome),
+	     DECIMAL("vendor_err", vendor_syndrome), FIELD_WORD("localGid ", "local_gid"),
 	     FIELD_WORD("remoteGids", "remote_gid"), FIELD_WORD("hca ", "device")),
 	LINE(STATUS, UNKNOWN, "Got completion from peer ", FIELD_WORD("peer ", "peer"),
 	     STATUS("with error "), DECIMAL("vendor err ", vendor_syndrome)),
@@ -25,19 +28,19 @@ static const struct shape nccl_lines[] = {
 	LAST_LINE,
 };
 
-KEYS_FORM(nccl, "nccl", nccl_lines, "NET/IB");
+KEYS_FORM(nccl, "nccl", nccl_lines, "Got completion from peer ", "Got completion with error ");
 
 /* -- MPI: Open MPI 4's btl_openib_component.c handle_wc(), MVAPICH2's ibv_channel_manager.c ---------- */
 
 static const struct shape mpi_lines[] = {
-	LINE(STATUS, UNKNOWN, " CQ with status ", STATUS("status number "),
+	LINE(STATUS, UNKNOWN, " CQ with status", STATUS("status number "),
 	     FIELD_HEX("wr_id ", "wr_id"), DECIMAL("vendor error ", vendor_syndrome)),
 	LINE(STATUS, UNKNOWN, "ompletion with error ", STATUS("error "),
 	     HEX("vendor code=", vendor_syndrome)),
 	LAST_LINE,
 };
 
-KEYS_FORM(mpi, "mpi", mpi_lines, " CQ with status ", "vendor code=0x");
+KEYS_FORM(mpi, "mpi", mpi_lines, " CQ with status", "vendor code=0x");
 
 /*
  * -- perftest: src/perftest_resources.h NOTIFY_COMP_ERROR_SEND and _RECV; the examples of rdma-core:
@@ -230,7 +233,8 @@ KEYS_FORM(nvshmem_lines, "nvshmem-line", nvshmem_lines, "ibdevx completion with 
 /*
  * -- others: SPDK's lib/nvme/nvme_rdma.c and lib/nvmf/rdma.c; Mooncake's worker_pool.cpp; UCCL's
  * rdma.cpp; 3FS's IBSocket.cc; gloo's ibverbs/pair.cc; brpc's rdma_endpoint.cpp; libfabric's
- * cq_readerr; Ceph's RDMAStack.cc; mscclpp's connection.cc; VPP's plugins/rdma, which only counts
+ * cq_readerr; Ceph's RDMAStack.cc; mscclpp's connection.cc; eRPC's mlx5 patch; VPP's plugins/rdma,
+ * which only counts
  */
 
 static const struct shape spdk_lines[] = {
@@ -255,10 +259,12 @@ static const struct shape uccl_lines[] = {
 	     HEX("vendor_err=", vendor_syndrome), HEX("qp_num=", qpn)),
 	LINE(STATUS, UNKNOWN, "CQE error, ", FIELD_DECIMAL("wr_id=", "wr_id"), STATUS("status="),
 	     HEX("vendor_err=", vendor_syndrome), HEX("qp_num=", qpn)),
+	LINE(STATUS, REQUESTER, "RC send CQ state error: ", STATUS("error: ")),
+	LINE(STATUS, RESPONDER, "RC recv CQ state error: ", STATUS("error: ")),
 	LAST_LINE,
 };
 
-KEYS_FORM(uccl, "uccl", uccl_lines, "CQE ERROR wr_id=", "CQE error, wr_id=");
+KEYS_FORM(uccl, "uccl", uccl_lines, "CQE ERROR wr_id=", "CQE error, wr_id=", " CQ state error: ");
 
 static void finish_vpp(struct record *record, const char *line)
 {
@@ -280,18 +286,42 @@ static const struct shape app_lines[] = {
 	LINE(STATUS, REQUESTER, " send work request returned error", STATUS("status(")),
 	LINE(STATUS, RESPONDER, "work request returned error", STATUS("status(")),
 	LINE(STATUS, UNKNOWN, "a work item failed: status ", STATUS("status ")),
+	LINE(STATUS, UNKNOWN, "Bad wc status ", STATUS("status ")),
 	LINE_WITH(finish_vpp, STATUS, REQUESTER, "tx completion errors", NO_KEYS),
 	LAST_LINE,
 };
 
 KEYS_FORM(apps, "program", app_lines, ", vendor_error: ", " for slot ",
 	  "RDMA completion, error status(", "RDMA completion error(", "cq_readerr",
-	  "work request returned error", "a work item failed: status ", "tx completion errors");
+	  "work request returned error", "a work item failed: status ", "Bad wc status ",
+	  "tx completion errors");
 
 /*
  * -- anything else that names a status of verbs or a vendor error. Whether a number without 0x is
- * decimal or hexadecimal is not known then: where it matters, it is not taken.
+ * decimal or hexadecimal is not known then: it is what goes with the status, if only one of them does.
  */
+
+/* Words that people put between "vendor_err" and its number. */
+static const char *skip_words(const char *text)
+{
+	static const char *const words[] = { "code", "_code", "synd",  "_synd", "syndrome", "field",
+					     "byte", "with",  "value", "is",    "of",       "was" };
+	bool found;
+
+	do {
+		const char *word = text + strspn(text, " ");
+
+		found = false;
+		for (size_t i = 0; i < sizeof(words) / sizeof(words[0]) && !found; i++) {
+			const size_t len = strlen(words[i]);
+
+			found = !strncmp(word, words[i], len) && !isalnum((unsigned char)word[len]);
+			if (found)
+				text = word + len;
+		}
+	} while (found);
+	return text;
+}
 
 static const char *find_vendor(const char *text)
 {
@@ -305,9 +335,34 @@ static const char *find_vendor(const char *text)
 			continue;
 		at += strlen(words[i]);
 		at += strspn(at, "or");
-		return !strncmp(at, " code", 5) || !strncmp(at, "_code", 5) ? at + 5 : at;
+		return skip_words(at);
 	}
 	return NULL;
+}
+
+/* Whether it is the number that comes with the record's status. */
+static bool suits(struct record *record, uint64_t vendor)
+{
+	const struct number kept = record->vendor_syndrome;
+	struct error error;
+
+	record->vendor_syndrome = KNOWN(vendor);
+	error = error_of_record(record);
+	record->vendor_syndrome = kept;
+	return vendor <= UINT8_MAX && error_is_pair(&error);
+}
+
+/* Of a number that may be either, the one that makes sense; the record says that it was guessed. */
+static void guess_vendor(struct record *record, const char *digits, uint64_t decimal, uint64_t hex)
+{
+	const bool is_decimal = suits(record, decimal);
+
+	record_add_text(record, "vendor_err", digits, strspn(digits, "0123456789"));
+	if (is_decimal == suits(record, hex))
+		return;
+	record->vendor_syndrome = KNOWN(is_decimal ? decimal : hex);
+	record_add_text(record, "vendor_err_base", is_decimal ? "10" : "16", 2);
+	record->is_guess = true;
 }
 
 static void read_vendor(struct record *record, const char *text)
@@ -323,36 +378,56 @@ static void read_vendor(struct record *record, const char *text)
 	else if (hex > UINT8_MAX)
 		record->vendor_syndrome = KNOWN(decimal);
 	else
-		record_add_text(record, "vendor_err", digits, strspn(digits, "0123456789"));
+		guess_vendor(record, digits, decimal, hex);
 }
 
-/* "status" and a number, where no status is named. */
-static struct number numbered_status(const char *text)
+static enum keys_answer read_verbs(const struct line *line, const void *how, struct record *record)
 {
-	const char *at = keys_find(text, "status");
-	uint64_t number;
+	const char *vendor = find_vendor(line->text);
+	const struct number status = status_anywhere(line->text);
 
-	if (!at || !keys_number(at + strlen("status"), KEY_DECIMAL, &number) ||
-	    number > IBV_WC_TM_RNDV_INCOMPLETE)
-		return (struct number){ 0 };
-	return KNOWN(number);
+	(void)how;
+	if (!status.is_known)
+		return KEYS_OTHER;
+	*record = (struct record){ .kind = RECORD_STATUS, .line = line->number };
+	status_set(record, status.value);
+	if (vendor)
+		read_vendor(record, vendor);
+	return status.value == IBV_WC_SUCCESS ? KEYS_FINE : KEYS_READ;
+}
+
+static bool names_status(const struct line *line, const void *how)
+{
+	(void)how;
+	return status_in(line->text).is_known;
+}
+
+/* Whether a sentence or a bracket goes on behind the line. */
+static bool is_unfinished(const char *text)
+{
+	size_t len = strlen(text);
+	int open = 0;
+
+	for (const char *c = text; *c; c++)
+		open += (*c == '(') - (*c == ')');
+	while (len && strchr(" \t\"'`", text[len - 1]))
+		len--;
+	return open > 0 || (len && text[len - 1] == ',');
 }
 
 static enum form_answer feed_verbs(struct scan *scan, const struct line *line, void *state)
 {
-	const char *vendor = find_vendor(line->text);
-	struct number status = status_in(line->text);
-	struct record record = { .kind = RECORD_STATUS, .line = line->number };
+	/* Status, syndrome, vendor's. */
+	const struct reader reader = { read_verbs, names_status, NULL,
+				       is_unfinished(line->text) ? 3 : 0 };
+	struct wrapped whole;
+	struct record record;
 
 	(void)state;
-	if (!status.is_known)
-		status = numbered_status(line->text);
-	if (!status.is_known || status.value == IBV_WC_SUCCESS)
+	if (keys_is_source(line->text) ||
+	    wrapped_read(scan, line, &reader, &record, &whole) != KEYS_READ)
 		return FORM_PASS;
-	status_set(&record, status.value);
-	if (vendor)
-		read_vendor(&record, vendor);
-	keys_tell(scan, line, &record);
+	keys_tell(scan, &whole.line, &record);
 	return FORM_TAKEN;
 }
 

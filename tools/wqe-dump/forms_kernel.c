@@ -3,6 +3,7 @@
 #include "forms.h"
 
 #include <ctype.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "collect.h"
@@ -34,15 +35,17 @@ static void read_command(struct record *record, const char *line, const char *en
 static void finish_command(struct record *record, const char *line)
 {
 	const char *op_mod = strstr(line, "op_mod(");
-	const char *status = strstr(line, " failed, status ") + strlen(" failed, status ");
-	const size_t len = strcspn(status, "(");
+	const char *status = strstr(line, "failed, status ");
 	uint64_t number;
+	size_t len;
 
-	if (op_mod && op_mod > line) {
-		read_command(record, line, op_mod - 1);
-		if (keys_number(op_mod + strlen("op_mod"), KEY_DECIMAL, &number))
-			record_add_number(record, "op_mod", number);
-	}
+	read_command(record, line, op_mod - 1);
+	if (keys_number(op_mod + strlen("op_mod"), KEY_DECIMAL, &number))
+		record_add_number(record, "op_mod", number);
+	if (!status)
+		return;
+	status += strlen("failed, status ");
+	len = strcspn(status, "(");
 	record_set_status(record, status, len);
 	if (keys_number(status + len, KEY_DECIMAL, &number))
 		record_add_number(record, "status", number);
@@ -55,14 +58,14 @@ static void finish_timeout(struct record *record, const char *line)
 }
 
 static const struct shape command_lines[] = {
-	LINE_WITH(finish_command, COMMAND, UNKNOWN, " failed, status ", HEX("syndrome (", syndrome),
+	LINE_WITH(finish_command, COMMAND, UNKNOWN, " op_mod(", HEX("syndrome (", syndrome),
 		  FIELD_DECIMAL("err(-", "errno")),
 	LINE_WITH(finish_timeout, COMMAND, UNKNOWN, " timeout. Will cause a leak of a command",
 		  NO_KEYS),
 	LAST_LINE,
 };
 
-KEYS_FORM(mlx5_command, "mlx5-command", command_lines, " op_mod(0x",
+KEYS_FORM(mlx5_command, "mlx5-command", command_lines, " op_mod(",
 	  "Will cause a leak of a command");
 
 /*
@@ -118,6 +121,30 @@ static void add_health(struct record *record, const char *word, enum key_value v
 		record_add_number(record, word, number);
 }
 
+/** struct health - a health buffer so far */
+struct health {
+	struct record record;
+	char device[16]; /* "0000:03:00.0"; "": the line does not say */
+};
+
+static void read_device(const char *text, char device[16])
+{
+	const char *begin = strstr(text, "mlx5_core ");
+
+	*device = '\0';
+	if (begin)
+		sscanf(begin + strlen("mlx5_core "), "%15[0-9a-f:.]", device);
+}
+
+/* Devices fail together, and their drivers write at once. */
+static bool is_of_another(const struct health *health, const struct line *line)
+{
+	char device[16];
+
+	read_device(line->text, device);
+	return *device && *health->device && strcmp(device, health->device) != 0;
+}
+
 /* The word that the line has, or NULL. */
 static const char *take_health(struct record *record, const struct line *line)
 {
@@ -141,6 +168,16 @@ static void tell_health(struct scan *scan, struct record *record)
 		scan_unread(scan, record->line, "a health buffer, and its syndrome is not there");
 }
 
+/*
+ * Whether a health buffer begins with a line; some show its syndrome alone, for it is what people
+ * look for in a log.
+ */
+static bool begins_health(const char *text)
+{
+	return strstr(text, "assert_var[") ||
+	       (strstr(text, "print_health_info:") && find_message(text, "synd"));
+}
+
 /* The driver says that the device is ill, without its health buffer. */
 static enum form_answer feed_compromised(struct scan *scan, const struct line *line)
 {
@@ -148,6 +185,8 @@ static enum form_answer feed_compromised(struct scan *scan, const struct line *l
 	const char *fatal = strstr(line->text, "Fatal error ");
 	uint64_t sensor;
 
+	if (keys_is_source(line->text))
+		return FORM_PASS;
 	if (strstr(line->text, "health compromised")) {
 		record_set_status(&record, "health compromised", strlen("health compromised"));
 	} else if (fatal && strstr(line->text, "mlx5") && strstr(line->text, " detected") &&
@@ -161,40 +200,48 @@ static enum form_answer feed_compromised(struct scan *scan, const struct line *l
 	return FORM_TAKEN;
 }
 
+static void begin_health(struct health *health, const struct line *line)
+{
+	health->record = (struct record){ .kind = RECORD_HEALTH, .line = line->number };
+	read_device(line->text, health->device);
+}
+
 static enum form_answer feed_health(struct scan *scan, const struct line *line, void *state)
 {
-	struct record *record = state;
+	struct health *health = state;
 	const bool is_first = strstr(line->text, "Health issue observed") != NULL;
 	const char *word;
 
-	if (is_first && record->line)
-		tell_health(scan, record);
-	if (is_first || !record->line) {
-		if (!is_first && !strstr(line->text, "assert_var["))
+	if (health->record.line && is_of_another(health, line))
+		return FORM_PASS;
+	if (is_first && health->record.line)
+		tell_health(scan, &health->record);
+	if (is_first || !health->record.line) {
+		if (!is_first && !begins_health(line->text))
 			return feed_compromised(scan, line);
-		*record = (struct record){ .kind = RECORD_HEALTH, .line = line->number };
+		begin_health(health, line);
 	}
-	word = take_health(record, line);
+	word = take_health(&health->record, line);
 	if (!word)
 		return is_first ? FORM_MORE : FORM_PASS;
 	if (strcmp(word, "ext_synd"))
 		return FORM_MORE;
-	tell_health(scan, record);
+	tell_health(scan, &health->record);
 	return FORM_TAKEN;
 }
 
 static void close_health(struct scan *scan, void *state)
 {
-	tell_health(scan, state);
+	tell_health(scan, &((struct health *)state)->record);
 }
 
-static const char *const health_marks[] = { "Health issue observed", "assert_var[",
-					    "health compromised", "Fatal error ", NULL };
+static const char *const health_marks[] = { "Health issue observed", "assert_var[",  ": synd 0x",
+					    "health compromised",    "Fatal error ", NULL };
 
 const struct form form_mlx5_health = {
 	.name = "mlx5-health",
 	.marks = health_marks,
-	.state_bytes = sizeof(struct record),
+	.state_bytes = sizeof(struct health),
 	.feed = feed_health,
 	.close = close_health,
 };
@@ -247,6 +294,8 @@ static enum form_answer feed_mlx5_wc(struct scan *scan, const struct line *line,
 
 	if (!record->line)
 		return keys_begin(scan, line, &wc_line, record);
+	if (strstr(line->text, "essage: ")) /* the end of a line that somebody broke */
+		return FORM_PASS;
 	if (!strstr(line->text, "dump error cqe") && !strstr(line->text, "cqe_dump: "))
 		scan_record(scan, record);
 	return FORM_OVER;
@@ -263,15 +312,78 @@ const struct form form_mlx5_wc = {
 };
 
 /*
- * -- lines of mlx5 with everything in them: hw/mlx5/cq.c mlx5_handle_error_cqe() and mlx5_poll_one();
- * mlx5/core/eq.c cq_err_event_notifier(); mlx5/core/en/reporter_tx.c mlx5e_reporter_tx_timeout()
+ * -- what mlx5_ib says of an error CQE where that is being debugged: hw/mlx5/cq.c mlx5_poll_one(),
+ * whose it is, then its syndromes; the second line is often all that somebody shows
+ */
+
+static const struct shape poll_line =
+	LINE(ERROR_CQE, UNKNOWN, "syndrome 0x", HEX("syndrome ", syndrome),
+	     HEX("vendor syndrome ", vendor_syndrome));
+
+/* The first of the two lines. */
+static enum form_answer begin_poll(const struct line *line, struct record *record)
+{
+	const char *cqn = strstr(line->text, "r error cqe on cqn ");
+	uint64_t number;
+
+	if (!cqn)
+		return FORM_PASS;
+	*record = (struct record){ .line = line->number,
+				   .side = strstr(line->text, "Requestor") ? SIDE_REQUESTER
+									   : SIDE_RESPONDER };
+	if (keys_number(cqn + strlen("r error cqe on cqn"), KEY_HEX, &number))
+		record_add_number(record, "cqn", number);
+	return FORM_MORE;
+}
+
+static enum form_answer feed_mlx5_poll(struct scan *scan, const struct line *line, void *state)
+{
+	struct record *first = state;
+	struct record record;
+
+	if (!strstr(line->text, ", vendor syndrome 0x"))
+		return first->line ? FORM_PASS : begin_poll(line, first);
+	if (keys_read(line, &poll_line, &record) != KEYS_READ)
+		return FORM_PASS;
+	record.side = first->side;
+	for (unsigned i = 0; i < first->field_count; i++)
+		record_add_number(&record, first->fields[i].name, first->fields[i].value);
+	keys_tell(scan, line, &record);
+	return FORM_TAKEN;
+}
+
+static void close_mlx5_poll(struct scan *scan, void *state)
+{
+	const struct record *first = state;
+
+	scan_unread(scan, first->line, "an error CQE, and its syndrome is not there");
+}
+
+static const char *const mlx5_poll_marks[] = { "r error cqe on cqn 0x", ", vendor syndrome 0x",
+					       NULL };
+
+const struct form form_mlx5_poll = {
+	.name = "mlx5_ib-poll",
+	.marks = mlx5_poll_marks,
+	.state_bytes = sizeof(struct record),
+	.feed = feed_mlx5_poll,
+	.close = close_mlx5_poll,
+};
+
+/*
+ * -- lines of mlx5 with everything in them: mlx5/core/eq.c cq_err_event_notifier() ("syndrom" in the
+ * driver's first years); mlx5/core/en/reporter_tx.c mlx5e_reporter_tx_timeout()
  */
 
 /* An event, not a completion: its syndrome is struct bsn_eqe_cq's. */
 static void finish_cq(struct record *record, const char *line)
 {
-	(void)line;
+	const char *syndrom = strstr(line, ", syndrom ");
+	uint64_t number;
+
 	record_set_status(record, "CQ error", strlen("CQ error"));
+	if (syndrom && keys_number(syndrom + strlen(", syndrom"), KEY_HEX, &number))
+		record_add_number(record, "event_syndrome", number);
 }
 
 /* No completion at all came in time. */
@@ -285,15 +397,12 @@ static const struct shape mlx5_lines[] = {
 	LINE_WITH(finish_tx_timeout, STATUS, REQUESTER, "TX timeout on queue: ",
 		  FIELD_DECIMAL("queue: ", "queue"), HEX("SQ: ", qpn), FIELD_HEX("CQ: ", "cqn"),
 		  FIELD_HEX("SQ Cons: ", "sq_consumer"), FIELD_HEX("SQ Prod: ", "sq_producer")),
-	LINE(ERROR_CQE, UNKNOWN, "syndrome 0x", HEX("syndrome ", syndrome),
-	     HEX("vendor syndrome ", vendor_syndrome)),
 	LINE_WITH(finish_cq, STATUS, UNKNOWN, "CQ error on CQN ", FIELD_HEX("CQN ", "cqn"),
 		  FIELD_HEX("syndrome ", "event_syndrome")),
 	LAST_LINE,
 };
 
-KEYS_FORM(mlx5_lines, "mlx5", mlx5_lines, ", vendor syndrome 0x", "CQ error on CQN ",
-	  "TX timeout on queue: ");
+KEYS_FORM(mlx5_lines, "mlx5", mlx5_lines, "CQ error on CQN ", ", SQ: 0x");
 
 /*
  * -- the kernel's own users: ulp/iser, ulp/isert, ulp/ipoib, ulp/srp, ulp/rtrs; nvme/host/rdma.c and

@@ -2,10 +2,12 @@
 /* Errors of other NICs, so that nobody takes them for those of an mlx5 device. */
 #include "forms.h"
 
+#include <ctype.h>
 #include <limits.h>
 #include <string.h>
 
 #include "hex.h"
+#include "keys.h"
 #include "other_nic.h"
 #include "status.h"
 #include "word.h"
@@ -15,7 +17,7 @@
  * devices, which messages of others name, with a number behind it. Those that begin with the same
  * letter stand together, a longer one behind what it begins with. Source: the kernel's
  * drivers/infiniband/hw/ and sw/, and drivers/net/ethernet/ for those with a part there; rdma-core's
- * providers/ and kernel-boot/rdma_rename.c.
+ * providers/ and kernel-boot/rdma_rename.c; mcxnex is Solaris' driver of older ConnectX.
  */
 #define OTHER_NICS(X, N)                                                                           \
 	X("bnxt_en", "bnxt_en")                                                                    \
@@ -41,6 +43,7 @@
 	X("mlx4_core", "mlx4_")                                                                    \
 	X("mlx4_en", "mlx4_")                                                                      \
 	X("mlx4_ib", "mlx4_")                                                                      \
+	X("mcxnex", "mcxnex")                                                                      \
 	X("mthca", "mthca")                                                                        \
 	X("ocrdma", "ocrdma")                                                                      \
 	X("qedr", "qedr")                                                                          \
@@ -51,7 +54,19 @@
 	X("usnic", "usnic")                                                                        \
 	X("vmw_pvrdma", "vmw_pvrdma")
 
-/* Whether a text begins with a name, alone or numbered, as in bnxt_re0 and rdmap16s27. */
+/* Words that much else is called by: a device's address, or more of a name, must follow. */
+static bool is_english(const char *name)
+{
+	return !strcmp(name, "ice") || !strcmp(name, "ionic") || !strcmp(name, "mana");
+}
+
+/* Names of drivers this long begin those of functions, too: bnxt_re_poll_cq(). */
+#define FUNCTIONS_MIN 5
+
+/*
+ * Whether a text begins with a name, alone or numbered, as in bnxt_re0 and rdmap16s27, or with that
+ * of one of the driver's functions.
+ */
 static bool is_name(const char *text, const char *name)
 {
 	const size_t len = strlen(name);
@@ -59,6 +74,10 @@ static bool is_name(const char *text, const char *name)
 
 	if (strncmp(text, name, len))
 		return false;
+	if (is_english(name) && text[len] != '_' && strncmp(text + len, " 0000:", 6))
+		return false;
+	if (text[len] == '_' && len >= FUNCTIONS_MIN && islower((unsigned char)text[len + 1]))
+		return true;
 	text += len + (text[len] == '_');
 	digits = strspn(text, "0123456789");
 	return digits || (text[-1] != '_' && !is_word(*text));
@@ -96,13 +115,28 @@ const char *other_nic_in(const char *text)
 
 /* -- what the drivers themselves write ---------------------------------------------------------- */
 
-/* Drivers say much; what has none of these is no error. */
+/* Whether a word begins so; "err" must be all of it. */
+static bool has_sign(const char *text, const char *sign)
+{
+	const size_t len = strlen(sign);
+
+	for (const char *at = text; (at = strcasestr(at, sign)); at++)
+		if ((at == text || !isalnum((unsigned char)at[-1])) &&
+		    (len > 3 || !isalnum((unsigned char)at[len])))
+			return true;
+	return false;
+}
+
+/* Drivers say much; what has none of these is no error. Nor are items of a change log. */
 static bool is_error(const char *text)
 {
-	static const char *const signs[] = { "err", "fail", "abnormal", "syndrome", "with status" };
+	static const char *const signs[] = { "err",      "error", "fail",       "abnormal",
+					     "syndrome", "stall", "with status" };
 
+	if (!strncmp(text, "- ", 2) || !strncmp(text, "* ", 2) || keys_is_source(text))
+		return false;
 	for (size_t i = 0; i < sizeof(signs) / sizeof(signs[0]); i++)
-		if (strcasestr(text, signs[i]))
+		if (has_sign(text, signs[i]))
 			return true;
 	return false;
 }

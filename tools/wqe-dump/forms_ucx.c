@@ -3,11 +3,15 @@
  * src/uct/ib/rc/verbs/rc_verbs_iface.c, src/uct/ib/mlx5/dv/. */
 #include "forms.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "keys.h"
 
-/* -- a failed completion: a line of the CQE, then one of its WQE ---------------------------------- */
+/*
+ * -- a failed completion: a line of the CQE, then one of its WQE; up to UCX 1.5, and in SPDK's
+ * lib/mlx5, which has that from there, it is one line
+ */
 
 static const struct shape ucx_error_line =
 	LINE(ERROR_CQE, UNKNOWN, "(synd ", HEX("synd ", syndrome), HEX("vend ", vendor_syndrome),
@@ -18,6 +22,10 @@ static const struct shape ucx_error_line =
 		FIELD_HEX("rkey ", "rkey"), FIELD_DECIMAL("inl len ", "inline_bytes"),             \
 		FIELD_HEX("va ", "addr"), FIELD_DECIMAL("len ", "byte_count"),                     \
 		FIELD_HEX("lkey ", "lkey"), FIELD_HEX("rqpn ", "remote_qpn")
+
+static const struct shape ucx_old_line =
+	LINE(ERROR_CQE, REQUESTER, "rror on ", HEX(" QP ", qpn), DECIMAL("wqe[", wqe_index),
+	     HEX("(synd ", syndrome), HEX("vend ", vendor_syndrome), HEX("hw ", hw_syndrome));
 
 static const struct shape ucx_wqe_line = LINE(WQE, REQUESTER, " QP 0x", WQE_KEYS("wqe["));
 static const struct shape ucx_posted_line = LINE(WQE, REQUESTER, "QP 0x", WQE_KEYS(" ["));
@@ -98,6 +106,32 @@ static enum form_answer end_error(struct scan *scan, const struct line *line, st
 	return FORM_TAKEN;
 }
 
+/* "Error on mlx5_0:1 QP 0x4c1 wqe[7]: Remote access (synd 0x13 vend 0x88) opcode RDMA_WRITE" */
+static bool is_old(const char *text)
+{
+	const char *synd = strstr(text, "(synd ");
+	const char *wqe = strstr(text, " wqe[");
+	const char *qp = strstr(text, " QP 0x");
+
+	return qp && wqe && qp < wqe && wqe < synd;
+}
+
+static enum form_answer feed_old(struct scan *scan, const struct line *line)
+{
+	const char *op = strstr(line->text, ") opcode ");
+	char words[32]; /* read_opcode() wants a blank behind the last one, too */
+	struct record record;
+
+	if (keys_read(line, &ucx_old_line, &record) != KEYS_READ)
+		return FORM_PASS;
+	if (op) {
+		snprintf(words, sizeof(words), "%.30s ", op + strlen(") opcode "));
+		read_opcode(&record, words);
+	}
+	keys_tell(scan, line, &record);
+	return FORM_TAKEN;
+}
+
 static enum form_answer feed_ucx(struct scan *scan, const struct line *line, void *state)
 {
 	struct record *record = state;
@@ -105,10 +139,15 @@ static enum form_answer feed_ucx(struct scan *scan, const struct line *line, voi
 
 	if (record->line)
 		return end_error(scan, line, record);
+	if (is_old(line->text))
+		return feed_old(scan, line);
 	answer = keys_begin(scan, line, &ucx_error_line, record);
-	if (answer == FORM_MORE)
-		read_device(record, line);
-	return answer;
+	if (answer != FORM_MORE)
+		return answer;
+	read_device(record, line);
+	if (strstr(line->text, " next wqe ")) /* some wrote the receive on this line */
+		record->side = SIDE_RESPONDER;
+	return FORM_MORE;
 }
 
 static const char *const ucx_marks[] = { "(synd ", NULL };
@@ -153,6 +192,8 @@ static const struct shape ucx_lines[] = {
 	LINE(CQE, UNKNOWN, "CQE(op_own ", FIELD_HEX("op_own ", "op_own"), HEX("qp ", qpn),
 	     FIELD_HEX("sqp ", "rqpn"), FIELD_DECIMAL("slid ", "slid"),
 	     FIELD_DECIMAL("bytes ", "byte_count"), DECIMAL("wqe_idx ", wqe_index)),
+	LINE(STATUS, REQUESTER, "completion with error on qp ", HEX("qp ", qpn), STATUS(": "),
+	     HEX("syndrome ", vendor_syndrome)),
 	LINE(STATUS, REQUESTER, "send completion with error: ", STATUS("error: "), HEX("qpn ", qpn),
 	     FIELD_HEX("wrid ", "wr_id"), HEX("vendor_err ", vendor_syndrome)),
 	LINE(STATUS, UNKNOWN, " with error on ", FIELD_WORD("on ", "device"), STATUS(": "),
@@ -164,5 +205,5 @@ static const struct shape ucx_lines[] = {
 };
 
 KEYS_FORM(ucx_lines, "ucx-line", ucx_lines, "CQE(op_own ",
-	  "send completion with error: ", "completion[",
-	  "Send completion (wr_id=", ", syndrome 0x");
+	  "send completion with error: ", "completion with error on qp ", "completion[",
+	  "Send completion (wr_id=", ", syndrome 0");

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#define SEPARATORS " \t,;{}()[]'\""
+#define SEPARATORS " \t,;{}()[]<'\""
 #define GAP_MAX    3  /* more separators between two words end the bytes: ASCII follows */
 #define WORD_MAX   16 /* digits of the longest word; longer ones are strings of bytes */
 #define ENOUGH     16 /* bytes that a line has at least, if ASCII may follow */

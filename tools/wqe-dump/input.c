@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -57,21 +58,13 @@ void input_close(struct input *input)
 		close(input->fd);
 }
 
-/* Reads some more behind what is there; 0 where nothing came, then is_at_end or full. */
-static long refill(struct input *input)
+/* Reads some more behind what is there; 0 where nothing came: then is_at_end, or no room. */
+static long read_more(struct input *input)
 {
-	size_t room;
+	const size_t room = INPUT_MAX_BYTES - input->end;
 	ssize_t got;
 
-	if (input->is_at_end)
-		return 0;
-	if (input->begin) {
-		memmove(input->buffer, input->buffer + input->begin, input->end - input->begin);
-		input->end -= input->begin;
-		input->begin = 0;
-	}
-	room = INPUT_MAX_BYTES - input->end;
-	if (!room)
+	if (input->is_at_end || !room)
 		return 0;
 	if (!input->is_file)
 		fflush(stdout); /* reading may take a while; show what was found */
@@ -84,6 +77,17 @@ static long refill(struct input *input)
 	input->is_at_end = !got;
 	input->end += (size_t)got;
 	return got;
+}
+
+/* Likewise, with all the room there can be: what was taken goes. */
+static long refill(struct input *input)
+{
+	if (input->begin && !input->is_at_end) {
+		memmove(input->buffer, input->buffer + input->begin, input->end - input->begin);
+		input->end -= input->begin;
+		input->begin = 0;
+	}
+	return read_more(input);
 }
 
 static bool is_text(unsigned char c)
@@ -211,6 +215,16 @@ static bool strip_encoded_end(struct line *line)
 	return false;
 }
 
+/* Mail says how it is encoded; without the header its soft line breaks do. */
+static void note_encoding(struct input *input, const struct line *line)
+{
+	static const char header[] = "Content-Transfer-Encoding: ";
+	const size_t len = sizeof(header) - 1;
+
+	if (line->len > len && !strncasecmp(line->text, header, len))
+		input->is_mail = !strncasecmp(line->text + len, "quoted-printable", 16);
+}
+
 int input_next(struct input *input, struct line *line)
 {
 	const unsigned long number = input->number;
@@ -234,7 +248,46 @@ int input_next(struct input *input, struct line *line)
 	if (input->is_mail)
 		line->len = decode_mail(line->text, line->len);
 	line->text[line->len] = '\0';
+	note_encoding(input, line);
 	return 1;
+}
+
+/* How many bytes the line that begins there has, its end not counted; -1: it is not there. */
+static long find_end_ahead(struct input *input, size_t from)
+{
+	const char *newline;
+
+	do {
+		newline = memchr(input->buffer + from, '\n', input->end - from);
+	} while (!newline && read_more(input) > 0);
+	if (newline)
+		return newline - (input->buffer + from);
+	return input->is_at_end && input->end > from ? (long)(input->end - from) : -1;
+}
+
+bool input_ahead(struct input *input, unsigned nth, char *text, size_t size)
+{
+	struct line line = { .text = text };
+	size_t from = input->begin;
+	long len = find_end_ahead(input, from);
+
+	while (nth-- > 1 && len >= 0) {
+		from += (size_t)len + 1;
+		len = from <= input->end ? find_end_ahead(input, from) : -1;
+	}
+	if (len < 0 || (size_t)len >= size)
+		return false;
+	line.len = (size_t)len;
+	memcpy(text, input->buffer + from, line.len);
+	close_line(&line);
+	if (input->is_mail) {
+		strip_encoded_end(&line);
+		if (line.len && text[line.len - 1] == '=')
+			return false; /* it goes on itself */
+		line.len = decode_mail(text, line.len);
+		text[line.len] = '\0';
+	}
+	return true;
 }
 
 long input_bytes(struct input *input, const uint8_t **bytes)

@@ -60,6 +60,16 @@ int input_is_binary(struct input *input);
 int input_next(struct input *input, struct line *line);
 
 /**
+ * input_ahead() - a copy of a line that follows, which is still to be read
+ * @nth: 1 is the one that input_next() gives next
+ * @text: filled, and ended with a NUL
+ *
+ * The line that was read last stays valid. Waits for the line where it is not there yet.
+ * Return: false where there is none, or none of less than @size bytes.
+ */
+bool input_ahead(struct input *input, unsigned nth, char *text, size_t size);
+
+/**
  * input_bytes() - what follows, as bytes
  * @bytes: valid until the next call
  *

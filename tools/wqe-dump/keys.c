@@ -7,19 +7,33 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "explain.h"
 #include "other_nic.h"
 #include "status.h"
 #include "word.h"
+#include "wrapped.h"
 
 /* What may be between a word and what it stands for. */
 #define BETWEEN " \t:=([{\"'"
+
+/* Some programs put no blank between a number with 0x and the next word. */
+static bool is_behind_number(const char *text, const char *at)
+{
+	const char *digits = at;
+
+	if (isxdigit((unsigned char)*at))
+		return false;
+	while (digits > text && isxdigit((unsigned char)digits[-1]))
+		digits--;
+	return digits < at && digits - text >= 2 && !strncmp(digits - 2, "0x", 2);
+}
 
 const char *keys_find(const char *text, const char *word)
 {
 	const char *at = text;
 
 	for (; (at = strstr(at, word)); at++)
-		if (at == text || !is_word(at[-1]) || !is_word(*word))
+		if (at == text || !is_word(at[-1]) || !is_word(*word) || is_behind_number(text, at))
 			return at;
 	return NULL;
 }
@@ -40,10 +54,50 @@ const char *keys_number(const char *text, enum key_value value, uint64_t *number
 	return end;
 }
 
+static bool has_format(const char *text)
+{
+	for (const char *c = strchr(text, '%'); c; c = strchr(c + 1, '%'))
+		if (c[1] && strchr("diuxXsplz#", c[1]))
+			return true;
+	return false;
+}
+
+/* The character before the last blanks, or 0. */
+static char last_character(const char *text)
+{
+	size_t len = strlen(text);
+
+	while (len && isspace((unsigned char)text[len - 1]))
+		len--;
+	return len ? text[len - 1] : '\0';
+}
+
+bool keys_is_source(const char *text)
+{
+	static const char *const begins[] = { "case ", "return ", "#define ",
+					      "if (",  "{ ",      "if status" };
+	const char last = last_character(text);
+
+	for (size_t i = 0; i < sizeof(begins) / sizeof(begins[0]); i++)
+		if (!strncmp(text, begins[i], strlen(begins[i])))
+			return true;
+	return last == ';' || last == '{' || strstr(text, "= IBV_WC_") || has_format(text);
+}
+
 /* The last number of a line may end it; any other one there has lost digits, perhaps. */
 static bool is_cut(const struct key *key, const char *end)
 {
 	return !*end && key[1].value != KEY_NONE;
+}
+
+/* But a vendor syndrome that comes with this status has all of them. */
+static bool is_vendor_of(const struct record *record, const struct key *key, uint64_t value)
+{
+	struct error error = error_of_record(record);
+
+	error.numbers[SPACE_VENDOR] = KNOWN(value);
+	return key->number == offsetof(struct record, vendor_syndrome) && value <= UINT8_MAX &&
+	       error_is_pair(&error);
 }
 
 /* A status is written as a number, as a name or text, or as both: "remote access error (10)". */
@@ -112,7 +166,8 @@ static const char *take_number(struct record *record, const struct key *key, con
 	uint64_t value;
 	const char *end = keys_number(text, key->value, &value);
 
-	if (!end || is_cut(key, end) || value > most(record, key))
+	if (!end || value > most(record, key) ||
+	    (is_cut(key, end) && !is_vendor_of(record, key, value)))
 		return NULL;
 	if (key->number)
 		*(struct number *)((char *)record + key->number) = KNOWN(value);
@@ -193,14 +248,66 @@ void keys_tell(struct scan *scan, const struct line *line, struct record *record
 
 static enum form_answer tell_cut(struct scan *scan, const struct line *line)
 {
+	if (other_nic_in(line->text) || keys_is_source(line->text))
+		return FORM_PASS;
 	scan_unread(scan, line->number, "an error whose status or syndrome cannot be read");
 	return FORM_TAKEN;
+}
+
+/* How to read a line: a shape, and all that its form has. */
+struct how {
+	const struct shape *shape, *all;
+};
+
+static enum keys_answer read_shape(const struct line *line, const void *how, struct record *record)
+{
+	return keys_read(line, ((const struct how *)how)->shape, record);
+}
+
+static bool begins_any(const struct line *line, const void *how)
+{
+	for (const struct shape *shape = ((const struct how *)how)->all; shape->text; shape++)
+		if (strstr(line->text, shape->text))
+			return true;
+	return false;
+}
+
+/* How much a record has when all keys of its shape were there; a status is a syndrome, too. */
+static unsigned count_wanted(const struct shape *shape)
+{
+	unsigned short seen[KEYS_MAX];
+	unsigned count = 0;
+	bool has_status = false;
+
+	for (const struct key *key = shape->keys; key->value; key++) {
+		unsigned i = 0;
+
+		has_status |= key->value == KEY_STATUS;
+		while (i < count && seen[i] != key->number)
+			i++;
+		if (key->number && i == count)
+			seen[count++] = key->number;
+	}
+	return count + 2 * has_status;
+}
+
+static enum keys_answer read_whole(struct scan *scan, const struct line *line,
+				   const struct shape *shape, const struct shape *all,
+				   struct record *record, struct wrapped *whole)
+{
+	const struct how how = { shape, all };
+	const struct reader reader = { read_shape, begins_any, &how, count_wanted(shape) };
+
+	return wrapped_read(scan, line, &reader, record, whole);
 }
 
 enum form_answer keys_begin(struct scan *scan, const struct line *line, const struct shape *shape,
 			    struct record *record)
 {
-	switch (keys_read(line, shape, record)) {
+	const struct shape all[] = { *shape, LAST_LINE };
+	struct wrapped whole;
+
+	switch (read_whole(scan, line, shape, all, record, &whole)) {
 	case KEYS_READ:
 		return FORM_MORE;
 	case KEYS_CUT:
@@ -221,12 +328,14 @@ enum form_answer keys_feed(struct scan *scan, const struct line *line, const str
 
 	for (const struct shape *shape = shapes; shape->text; shape++) {
 		struct record record;
-		const enum keys_answer answer = keys_read(line, shape, &record);
+		struct wrapped whole;
+		const enum keys_answer answer =
+			read_whole(scan, line, shape, shapes, &record, &whole);
 
 		if (answer == KEYS_FINE)
 			return FORM_PASS;
 		if (answer == KEYS_READ) {
-			keys_tell(scan, line, &record);
+			keys_tell(scan, &whole.line, &record);
 			return FORM_TAKEN;
 		}
 		is_cut |= answer == KEYS_CUT;

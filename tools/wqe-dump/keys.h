@@ -77,6 +77,13 @@ enum keys_answer keys_read(const struct line *line, const struct shape *shape,
 const char *keys_find(const char *text, const char *word);
 
 /**
+ * keys_is_source() - whether a line is of a program, not of what it prints
+ *
+ * Sources name the same statuses, and have the same words with "%d" behind them.
+ */
+bool keys_is_source(const char *text);
+
+/**
  * keys_number() - reads a number behind blanks, brackets and the like
  * @value: KEY_DECIMAL or KEY_HEX
  *

@@ -84,10 +84,18 @@ static size_t any_time(const char *text)
 	return n ? n : clock_time(text);
 }
 
+/* The first bracket of a log is easily missed with the mouse: host:7:8] */
+static size_t half_bracket(const char *text)
+{
+	const size_t len = strcspn(text, " \t[](\"");
+
+	return text[len] == ']' && memchr(text, text[0] > '9' ? ':' : '.', len) ? len + 1 : 0;
+}
+
 /* [12.345678] and the like, [rank0]: [1,0]<stderr>: */
 static size_t bracket(const char *text)
 {
-	size_t len = *text == '[' ? strcspn(text, "]") + 1 : 0;
+	size_t len = *text == '[' ? strcspn(text, "]") + 1 : half_bracket(text);
 
 	if (!len || len > BRACKET_MAX || text[len - 1] != ']')
 		return 0;
@@ -99,7 +107,7 @@ static size_t bracket(const char *text)
 /* Times, and numbers that may count the lines, differ from line to line. */
 static bool bracket_names_nobody(const char *text)
 {
-	const char *inside = text + 1 + strspn(text + 1, " ");
+	const char *inside = text + strspn(text, "[ ");
 	const size_t n = digits(inside);
 
 	return any_time(inside) || (n && (inside[n] == '.' || inside[n] == ']'));
@@ -152,6 +160,23 @@ static size_t container(const char *text)
 	return (text[7] == 'F' || text[7] == 'P') && text[8] == ' ' ? 9 : 0;
 }
 
+/* Of a web page: <br>, </span> ... */
+static size_t page_tag(const char *text)
+{
+	static const char *const names[] = { "br", "p",    "pre", "span", "div", "code",
+					     "li", "font", "tt",  "td",   "tr",  "blockquote" };
+	const char *name = text + 1 + (text[1] == '/');
+	const size_t len = *text == '<' ? strspn(name, "abcdefghijklmnopqrstuvwxyz") : 0;
+	const size_t rest = len ? strcspn(name + len, "<>") : 0;
+
+	if (!len || name[len + rest] != '>' || (rest && name[len] != ' ' && name[len] != '/'))
+		return 0;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (strlen(names[i]) == len && !strncmp(name, names[i], len))
+			return (size_t)(name + len + rest + 1 - text);
+	return 0;
+}
+
 /* Jenkins' one-at-a-time, as far as it goes. */
 static uint32_t mix(uint32_t hash, const char *text, size_t len)
 {
@@ -176,6 +201,8 @@ static size_t strip_one(struct line *line)
 		n = any_time(text);
 	if (!n)
 		n = container(text);
+	if (!n)
+		n = page_tag(text);
 	if (n)
 		return n;
 	n = bracket(text);
@@ -183,8 +210,14 @@ static size_t strip_one(struct line *line)
 		return n;
 	for (size_t i = 0; !n && i < sizeof(names) / sizeof(names[0]); i++)
 		n = names[i](text);
-	line->stream = mix(line->stream, text, n);
+	line->stream = mix(line->stream, text + (*text == '['), n - (n && *text == '['));
 	return n;
+}
+
+static void drop(struct line *line, size_t n)
+{
+	line->text += n;
+	line->len -= n;
 }
 
 void prefix_strip(struct line *line)
@@ -192,11 +225,22 @@ void prefix_strip(struct line *line)
 	size_t n;
 
 	do {
-		n = strspn(line->text, " \t");
-		line->text += n;
-		line->len -= n;
+		drop(line, strspn(line->text, " \t"));
 		n = strip_one(line);
-		line->text += n;
-		line->len -= n;
+		drop(line, n);
 	} while (n);
+}
+
+bool prefix_strip_quote(struct line *line)
+{
+	bool has_tag = false;
+	size_t n;
+
+	do {
+		drop(line, strspn(line->text, " \t>#\"'"));
+		n = page_tag(line->text);
+		has_tag |= n;
+		drop(line, n);
+	} while (n);
+	return *line->text ? !strip_one(line) : has_tag;
 }

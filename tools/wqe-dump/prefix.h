@@ -12,4 +12,12 @@
  */
 void prefix_strip(struct line *line);
 
+/**
+ * prefix_strip_quote() - takes off what stands before each line of a text that was quoted
+ *
+ * Marks of mail, of comments and strings, tags of a page, blanks.
+ * Return: false if a line of its own begins there: it is empty, or has a prefix of a logger.
+ */
+bool prefix_strip_quote(struct line *line);
+
 #endif

@@ -82,6 +82,7 @@ struct record {
 	/* What it means: explain.h. NULL: nothing is known. */
 	const char *cause;
 	const char *confidence;
+	bool is_guess; /* a number of it was printed without its base */
 
 	/* The WQE that failed, or the CQE that says so, if that was found: tie.h. */
 	const char *partner_file; /* NULL: it was not */

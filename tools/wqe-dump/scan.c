@@ -10,6 +10,7 @@
 #include "forms.h"
 #include "hex.h"
 #include "marks.h"
+#include "markup.h"
 #include "prefix.h"
 #include "raw.h"
 #include "tie.h"
@@ -20,6 +21,9 @@ const struct form form_binary = { .name = "binary", .marks = no_marks };
 
 /* Forms that want more lines at once: those of as many processes whose logs are merged. */
 #define OPEN_MAX 16
+
+/* No line that goes on another one has more. */
+#define REST_BYTES 512
 
 /* A form that is in the middle of something. */
 struct open_form {
@@ -35,8 +39,11 @@ struct scan {
 	struct marks *marks;
 	struct tie *tie;
 	bool takes_hex;
-	const struct input *input;
+	struct input *input;
 	const struct form *form; /* being asked */
+	size_t width;            /* of the line that is being fed, as it was written */
+	unsigned taken;          /* lines behind it that belong to it */
+	char rest[REST_BYTES];   /* one of them */
 	unsigned long count, unread;
 	unsigned open_count;
 	struct open_form open[OPEN_MAX];
@@ -176,6 +183,36 @@ static bool feed_marked(struct scan *scan, uint64_t bits, const struct line *lin
 	return false;
 }
 
+char *scan_rest(struct scan *scan, unsigned nth)
+{
+	struct line line = { .text = scan->rest };
+
+	if (!input_ahead(scan->input, nth, scan->rest, sizeof(scan->rest)))
+		return NULL;
+	line.len = strlen(scan->rest);
+	markup_undo(&line);
+	return prefix_strip_quote(&line) ? line.text : NULL;
+}
+
+void scan_take(struct scan *scan, unsigned count)
+{
+	scan->taken = count;
+}
+
+size_t scan_width(const struct scan *scan)
+{
+	return scan->width;
+}
+
+static void drop_taken(struct scan *scan)
+{
+	struct line line;
+
+	while (scan->taken && input_next(scan->input, &line) > 0)
+		scan->taken--;
+	scan->taken = 0;
+}
+
 static void feed_line(struct scan *scan, struct line *line)
 {
 	const uint64_t bits = marks_find(scan->marks, line->text, line->len);
@@ -183,6 +220,8 @@ static void feed_line(struct scan *scan, struct line *line)
 
 	if (!bits && !is_hex && !scan->open_count)
 		return;
+	scan->width = line->len;
+	markup_undo(line);
 	prefix_strip(line);
 	if (scan->open_count) {
 		if (feed_open(scan, bits, line))
@@ -218,8 +257,10 @@ int scan_input(struct scan *scan, struct input *input)
 		return got;
 	if (got)
 		return scan_binary(scan, input);
-	while (!ferror(stdout) && (got = input_next(input, &line)) > 0)
+	while (!ferror(stdout) && (got = input_next(input, &line)) > 0) {
 		feed_line(scan, &line);
+		drop_taken(scan);
+	}
 	give_up_all(scan);
 	return got < 0 ? got : 0;
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "keys.h"
 #include "match.h"
 #include "word.h"
 
@@ -107,6 +108,18 @@ struct number status_in(const char *text)
 		status = status_at(text, &len);
 	}
 	return status;
+}
+
+struct number status_anywhere(const char *text)
+{
+	const struct number named = status_in(text);
+	const char *at = keys_find(text, "status");
+	uint64_t number;
+
+	if (named.is_known || !at || !keys_number(at + strlen("status"), KEY_DECIMAL, &number) ||
+	    number > IBV_WC_TM_RNDV_INCOMPLETE)
+		return named;
+	return KNOWN(number);
 }
 
 static struct number syndrome_of(uint32_t status)

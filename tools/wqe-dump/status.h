@@ -18,6 +18,9 @@ struct number status_at(const char *text, size_t *len);
 /** status_in() - the first status that is named anywhere in a text */
 struct number status_in(const char *text);
 
+/** status_anywhere() - likewise, or the number that stands behind "status" */
+struct number status_anywhere(const char *text);
+
 /** status_set() - makes it the record's, with the syndrome where only one becomes this status */
 void status_set(struct record *record, uint32_t status);
 
