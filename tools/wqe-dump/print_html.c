@@ -17,8 +17,10 @@
 #include "print_explain.h"
 #include "summary.h"
 
-#define RINGS_MAX    64
-#define COLOURS_STEP 47 /* degrees from one opcode's colour to the next; prime to 360 */
+#define RINGS_MAX 64
+
+/* Degrees of a colour: all but the reds, which are for errors, and the step from one to the next. */
+enum { COLOUR_FIRST = 40, COLOUR_BLUE = 200, COLOURS = 280, COLOUR_STEP = 47 };
 
 /* What is in one slot. */
 struct cell {
@@ -275,21 +277,27 @@ static void put_picture(const struct picture *picture)
 /* -- the page ----------------------------------------------------------------------------------- */
 
 static const char style[] =
+	":root{color-scheme:light dark;--pale:#f4f4f4;--line:#ccc;--none:#e4e4e4;--wrong:#b00000}"
+	"@media(prefers-color-scheme:dark){"
+	":root{--pale:#2a2a2a;--line:#555;--none:#3a3a3a;--wrong:#ff8078}}"
 	"body{font:14px sans-serif;margin:0;height:100vh;display:flex;flex-direction:column}"
 	".rings{order:1;max-height:55vh;overflow:auto;padding:0 1em 1em;border-bottom:2px solid "
 	"#888}"
 	".records{order:2;flex:1;overflow:auto;padding:0 1em}"
+	/* All of the page is for the rings while nothing is shown below them. */
+	"body:not(:has(.found,.records>.wrong,:target)) .rings{max-height:none;border:0}"
+	"body:not(:has(.found,.records>.wrong,:target)) .records{flex:none}"
 	".slots{display:grid;grid-template-columns:repeat(auto-fill,22px);gap:2px}"
 	".slots a,.slots i{height:22px;border-radius:3px;text-align:center;color:#000;"
-	"font:bold 12px/22px sans-serif;text-decoration:none}"
-	".empty{background:#e4e4e4}.rest{opacity:.55}.bad{outline:3px solid #d00000}"
+	"font:bold 12px/22px sans-serif;text-decoration:none}.slots i{color:inherit}"
+	".empty{background:var(--none)}.rest{opacity:.55}.bad{outline:3px solid #d00000}"
 	".producer{box-shadow:inset 0 0 0 3px #000}.consumer{box-shadow:inset 0 0 0 3px #fff}"
 	".slot{display:none}.slot:target,.found:target{display:block;border-left:6px solid #36c}"
-	".records section{padding-left:1em}.error h3{color:#b00000}.wrong{color:#b00000}"
-	"table{border-collapse:collapse}td,th{border:1px solid #ccc;padding:2px "
+	".records section{padding-left:1em}.error h3,.wrong{color:var(--wrong)}"
+	"table{border-collapse:collapse}td,th{border:1px solid var(--line);padding:2px "
 	"6px;text-align:left}"
 	"td:nth-child(3),td:nth-child(5){font-family:monospace}"
-	"pre{background:#f4f4f4;padding:.5em;overflow:auto}"
+	"pre{background:var(--pale);padding:.5em;overflow:auto}"
 	".key{display:inline-block;width:14px;height:14px;margin:0 4px 0 12px;border-radius:3px}";
 
 static void begin(struct sink *sink)
@@ -336,7 +344,8 @@ static void put_colours(void)
 	for (unsigned opcode = 0, n = 0; opcode < OPCODES; opcode++)
 		if (html.is_used[opcode])
 			printf(".o%x{background:hsl(%u,70%%,70%%)}", opcode,
-			       n++ * COLOURS_STEP % 360);
+			       COLOUR_FIRST +
+				       (COLOUR_BLUE - COLOUR_FIRST + n++ * COLOUR_STEP) % COLOURS);
 	fputs("</style>\n", stdout);
 }
 
@@ -356,7 +365,9 @@ static void end(struct sink *sink)
 {
 	(void)sink;
 	fputs("</main>\n<header class=\"rings\"><h1>wqe-dump</h1>\n", stdout);
-	printf("<p>%u found</p>\n", html.records);
+	printf("<p>%u found</p>\n<noscript><p class=\"wrong\">Without scripts there are no fields; "
+	       "wqe-dump has them as text.</p></noscript>\n",
+	       html.records);
 	put_colours();
 	if (html.pictures_count)
 		put_legend();
