@@ -245,6 +245,15 @@ def test_cqes_of_128_bytes(_bench):
 def test_transport_guessed(_bench):
     for name, transport in ('rdma_write', 'RC'), ('ud_send_roce', 'UD'), ('dc_write', 'DC'):
         check(only(SHAPES['bytes'](golden(name)))['transport'] == transport, name)
+    sge = '--sge 0x7f0000009000:64:0x6000'
+    raddr = '--raddr 0x7f0000001000 --rkey 0x77'
+    for words in (f'send -t dc --dqpn 3 --dc-key 100 --gid fe80::1 {sge}', f'send -t eth {sge}',
+                  f'send -t dc --dqpn 3 --dc-key 100 --lid 7 {sge}', f'write -t rc {raddr} {sge}',
+                  f'send -t ud --dqpn 3 --qkey 17 --lid 7 {sge}', f'send -t rc {sge}',
+                  f'send -t xrc --srqn 5 {sge}', f'write -t xrc --srqn 5 {raddr} {sge}'):
+        args = f'build {words} --qpn 0x45 --pad'.split()
+        text = subprocess.run([DUMP, *args], capture_output=True, check=True, timeout=60).stdout
+        check(only(text.decode())['transport'] == args[3].upper(), words)
 
 
 def test_receive_wqes(_bench):

@@ -489,6 +489,14 @@ def test_json_is_as_its_schema_says(bench):
     program.do('bad', 'step', 'poll')
     wrong = [error.message for error in validator.iter_errors(look('-p', program.pid))]
     check(not wrong, wrong)
+    follower = Follower(bench, program)
+    follower.next(len(look('-p', program.pid)['records']))
+    program.do('write 1', 'ring')
+    follower.next(1)
+    program.end()
+    rest, _ = follower.end()
+    wrong = [error.message for error in validator.iter_errors(json.loads(follower.text + rest))]
+    check(not wrong, wrong)
     return None
 
 

@@ -677,13 +677,14 @@ static void a_queue_that_cannot_be(void **state)
 
 	(void)state;
 	first_index = 0;
-	for (unsigned wrong = 0; wrong < 6; wrong++) {
+	for (unsigned wrong = 0; wrong < 7; wrong++) {
 		begin_send(&look);
 		be_still();
 		q = &look.published.queue;
 		q->kind = wrong == 0 ? 4 : q->kind;
 		q->count = wrong == 1 ? 0 : wrong == 2 ? 7 : wrong == 3 ? 1u << 31 : q->count;
 		q->stride_bytes = wrong == 4 ? 16 : wrong == 5 ? UINT32_MAX : q->stride_bytes;
+		q->transport = wrong == 6 ? BSN_TRANSPORT_IPOIB + 1 : q->transport;
 		assert_int_equal(look_take(&look, false), -EPROTO);
 		look_free(&look);
 	}

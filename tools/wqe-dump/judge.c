@@ -110,12 +110,30 @@ static bool has_empty_halves(const uint8_t *bytes, size_t size)
 
 /* -- plausible WQEs ----------------------------------------------------------------------------- */
 
+/* A message to nobody. A Q_Key lies where a DC key has its upper half, which most do not use. */
+static bool lacks_address(const struct bsn_wqe *wqe)
+{
+	if (!wqe->data_count)
+		return false;
+	switch (wqe->transport) {
+	case BSN_TRANSPORT_UD:
+		return !wqe->to.ud.dqpn || !wqe->to.ud.qkey;
+	case BSN_TRANSPORT_DC:
+		return !wqe->to.dc.dqpn;
+	case BSN_TRANSPORT_XRC:
+		return !wqe->to.xrc.srqn;
+	default:
+		return false;
+	}
+}
+
 /* How often a WQE says what nobody would have posted. */
 static unsigned count_oddities(const struct bsn_wqe *wqe)
 {
 	unsigned odd = bsn_wqe_findings(wqe, NULL, 0);
 
-	if (wqe->transport == BSN_TRANSPORT_UD && wqe->data_count && !wqe->to.ud.dqpn)
+	odd += lacks_address(wqe);
+	if (wqe->op && wqe->op->has_raddr && !wqe->raddr.rkey)
 		odd++;
 	for (unsigned i = 0; i < wqe->data_count; i++) {
 		const struct bsn_wqe_data *data = &wqe->data[i];

@@ -487,7 +487,7 @@ static void name_ring(struct look *look)
 				    .qpn = KNOWN(q->number),
 				    .count = q->count,
 				    .stride_bytes = q->stride_bytes };
-	if (has_transport && q->transport <= BSN_TRANSPORT_IPOIB)
+	if (has_transport)
 		look->ring.transport = record_transport_name((enum bsn_transport)q->transport);
 }
 
@@ -498,7 +498,7 @@ static int check_queue(struct look *look)
 	const bool has_blocks = q->kind == BSN_REGISTRY_SEND || q->kind == BSN_REGISTRY_COMPLETION;
 	const uint32_t least = has_blocks ? BSN_BB_SIZE : BSN_DATA_SIZE;
 
-	if (q->kind > BSN_REGISTRY_COMPLETION)
+	if (q->kind > BSN_REGISTRY_COMPLETION || q->transport > BSN_TRANSPORT_IPOIB)
 		return target_fail(look->target, EPROTO, "the list of queues is damaged");
 	name_ring(look);
 	if (!q->ring)
