@@ -531,6 +531,47 @@ static void completion_of_a_receive(void **state)
 	}
 }
 
+static void completion_of_a_packet(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < ROUNDS; i++) {
+		struct mlx5_cqe64 theirs;
+		struct bsn_cqe_eth v;
+
+		random_bytes(&theirs, sizeof(theirs));
+		bsn_cqe_eth_decode(&v, &theirs);
+		assert_int_equal(v.wqe_id, be16toh(theirs.wqe_id));
+		assert_int_equal(v.l2_ok, !!(theirs.hds_ip_ext & MLX5_CQE_L2_OK));
+		assert_int_equal(v.l3_ok, !!(theirs.hds_ip_ext & MLX5_CQE_L3_OK));
+		assert_int_equal(v.l4_ok, !!(theirs.hds_ip_ext & MLX5_CQE_L4_OK));
+		assert_int_equal(v.l3_type, theirs.l4_hdr_type_etc >> 2 & 3);
+		assert_int_equal(v.l4_type, theirs.l4_hdr_type_etc >> 4 & 7);
+		assert_int_equal(v.vlan_info, be16toh(theirs.vlan_info));
+		assert_int_equal(v.srqn_uidx, be32toh(theirs.srqn_uidx) & 0xffffff);
+		assert_int_equal(v.byte_count, be32toh(theirs.byte_cnt));
+		assert_true(v.timestamp == be64toh(theirs.timestamp));
+		assert_int_equal(v.flow_tag, be32toh(theirs.sop_drop_qpn) & 0xffffff);
+	}
+}
+
+static void completion_of_a_matching_list(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < ROUNDS; i++) {
+		struct mlx5_cqe64 theirs;
+		struct bsn_cqe_no_packet v;
+
+		random_bytes(&theirs, sizeof(theirs));
+		bsn_cqe_no_packet_decode(&v, &theirs);
+		assert_int_equal(v.success, !!(be32toh(theirs.tm_cqe.success) & MLX5_TMC_SUCCESS));
+		assert_int_equal(v.hw_phase_cnt, be16toh(theirs.tm_cqe.hw_phase_cnt));
+		assert_int_equal(v.app, theirs.app);
+		assert_int_equal(v.app_op, theirs.app_op);
+		assert_int_equal(v.app_info, be16toh(theirs.app_info));
+		assert_int_equal(v.qpn, be32toh(theirs.sop_drop_qpn) & 0xffffff);
+	}
+}
+
 static void completion_with_an_error(void **state)
 {
 	(void)state;
@@ -609,6 +650,8 @@ int main(void)
 		cmocka_unit_test(ethernet),
 		cmocka_unit_test(completion_of_a_request),
 		cmocka_unit_test(completion_of_a_receive),
+		cmocka_unit_test(completion_of_a_packet),
+		cmocka_unit_test(completion_of_a_matching_list),
 		cmocka_unit_test(completion_with_an_error),
 		cmocka_unit_test(doorbells_of_queues),
 		cmocka_unit_test(arming_a_completion_queue),
