@@ -740,6 +740,37 @@ def test_a_ring_in_one_line(_bench):
         check(len(dump(text)['records']) > count // 4, 'the whole ring')
 
 
+BROKEN = ('node7:1:2 [0] NCCL WARN NET/IB : Got completion from peer 10.9.8.6<40123> with\n'
+          '  error 12, opcode 0, len 0,\n  vendor err 129 (Recv)\nmlx5_0 is up\n')
+
+
+def is_broken_line(record, line):
+    check((record['line'], record['source'], record.get('vendor_syndrome')) == (line, 'nccl', 129),
+          record)
+
+
+def test_a_broken_line_wherever_it_is_read(_bench):
+    """However much of a file is read at once, the next lines are there when they are looked at."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder) / 'log'
+        for at in range(2**18 - len(BROKEN) - 8, 2**18 + 8):
+            path.write_text('x' * (at - 1) + '\n' + BROKEN)
+            report = dump('', str(path))
+            check(len(report['records']) == 1 and not report['unread'], report)
+            is_broken_line(report['records'][0], 2)
+
+
+def test_a_broken_line_from_a_slow_program(_bench):
+    with subprocess.Popen([DUMP, '--json'], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                          bufsize=0) as process:
+        for byte in BROKEN.encode():
+            process.stdin.write(bytes([byte]))
+        process.stdin.close()
+        report = parse_json(process.stdout.read())
+    check(len(report['records']) == 1, report)
+    is_broken_line(report['records'][0], 1)
+
+
 def test_closed_pipe(_bench):
     """Who has seen enough ends it, quietly."""
     with tempfile.NamedTemporaryFile('w') as log:

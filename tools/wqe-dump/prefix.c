@@ -165,15 +165,19 @@ static size_t page_tag(const char *text)
 {
 	static const char *const names[] = { "br", "p",    "pre", "span", "div", "code",
 					     "li", "font", "tt",  "td",   "tr",  "blockquote" };
-	const char *name = text + 1 + (text[1] == '/');
-	const size_t len = *text == '<' ? strspn(name, "abcdefghijklmnopqrstuvwxyz") : 0;
-	const size_t rest = len ? strcspn(name + len, "<>") : 0;
+	const char *name = text, *end;
+	size_t len;
 
-	if (!len || name[len + rest] != '>' || (rest && name[len] != ' ' && name[len] != '/'))
+	if (*name++ != '<')
+		return 0;
+	name += *name == '/';
+	len = strspn(name, "abcdefghijklmnopqrstuvwxyz");
+	end = name + len + strcspn(name + len, "<>");
+	if (*end != '>' || (end > name + len && name[len] != ' ' && name[len] != '/'))
 		return 0;
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		if (strlen(names[i]) == len && !strncmp(name, names[i], len))
-			return (size_t)(name + len + rest + 1 - text);
+			return (size_t)(end + 1 - text);
 	return 0;
 }
 
