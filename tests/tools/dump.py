@@ -242,6 +242,15 @@ def test_cqes_of_128_bytes(_bench):
     check([len(record['raw']) for record in records] == [256] * 4, records)
 
 
+def test_base_guessed(_bench):
+    """Of a vendor error without its base: the one that goes with the status, if one does."""
+    for vendor, want, confidence in [('0x81', 0x81, 'high'), ('81', 0x81, 'low'),
+                                     ('129', 0x81, 'high'), ('45', None, 'medium')]:
+        record = only(f'my_app: IBV_WC_RETRY_EXC_ERR, vendor_err {vendor} on QP 7')
+        check((record.get('vendor_syndrome'), record['confidence']) == (want, confidence), record)
+        check(('vendor_err_base' in record['fields']) == (vendor == '81'), record)
+
+
 def test_transport_guessed(_bench):
     for name, transport in ('rdma_write', 'RC'), ('ud_send_roce', 'UD'), ('dc_write', 'DC'):
         check(only(SHAPES['bytes'](golden(name)))['transport'] == transport, name)
@@ -687,6 +696,24 @@ def test_a_program_in_hex_is_no_queue(_bench):
     data = pathlib.Path(DUMP).read_bytes()[:2**18]
     for shape in 'xxd', 'hexdump -C', 'hexdump', 'od -tx4', 'dwords', 'one string':
         complaint(SHAPES[shape](data))
+
+
+def test_one_that_fits_is_no_queue(_bench):
+    cqe = bytes(64) + golden('cqe_err_remote_access')
+    complaint((b'\x91' * 64 + bytes(64)) * 19 + cqe)
+    only(cqe)
+
+
+def test_broken_rows_of_other_things_are_no_queue(_bench):
+    """A ruler, a column of numbers, instructions: lines with many words of odd length."""
+    ruler = '\n'.join(' '.join(str(at % 10) for at in range(16)) for _ in range(16))
+    complaint(ruler)
+    complaint('\n'.join(f'{at:x} 0 0 0 {at % 5} 0 0 d' for at in range(64)))
+    code, lines, at = pathlib.Path(DUMP).read_bytes()[:2**18], [], 0
+    for size in itertools.islice(itertools.cycle([4, 7, 3, 1, 5, 5, 2]), 60000):
+        lines.append(f'  {at:x}:\t{" ".join(words(code[at:at + size], 1)):<21}\tmov    %eax,%ebx')
+        at += size
+    check(not look('\n'.join(lines))['records'], 'a disassembly')
 
 
 def test_hashes_are_no_queue(_bench):

@@ -31,6 +31,7 @@ struct block {
 	bool has_rows;   /* not only the hashes of commits and files that text names */
 	uint64_t offset; /* of the first row */
 	unsigned offset_digits;
+	uint64_t step;       /* from row to row, by their offsets; 0: not known yet */
 	struct hex_row last; /* the row before, and its bytes */
 	uint8_t last_bytes[32];
 };
@@ -256,6 +257,16 @@ static bool fill_squeezed(struct block *block, uint64_t end)
 	return true;
 }
 
+/* Rows are of one size, but for the last one, however many bytes each has; instructions are not. */
+static bool keeps_step(struct block *block, uint64_t offset)
+{
+	const uint64_t step = offset - (block->size - block->last.count);
+
+	if (!block->step)
+		block->step = step;
+	return step == block->step;
+}
+
 /* Whether a row goes on where the last one ended. */
 static bool continues(struct block *block, const struct hex_row *row)
 {
@@ -266,7 +277,7 @@ static bool continues(struct block *block, const struct hex_row *row)
 	offset = offset_of(block, row) - block->offset;
 	if (block->is_torn && block->text)
 		return offset;
-	if (block->is_squeezed && !fill_squeezed(block, offset))
+	if (block->is_squeezed ? !fill_squeezed(block, offset) : !keeps_step(block, offset))
 		return false;
 	if (offset < block->size && block->size - offset < block->last.count)
 		block->size = offset; /* the row before had too many, as some copy them */
