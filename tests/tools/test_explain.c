@@ -338,6 +338,58 @@ static void records_get_cause_confidence_and_side(void **state)
 	assert_null(odd.cause);
 }
 
+static struct record say(enum record_kind kind, const char *status, const char *field, uint64_t n)
+{
+	struct record record = { .kind = kind };
+
+	record_set_status(&record, status, strlen(status));
+	if (field)
+		record_add_number(&record, field, n);
+	explain_record(&record);
+	return record;
+}
+
+/* Lines of the driver that have no number of a completion, a health buffer or a command. */
+static void what_the_driver_says_in_words_has_causes(void **state)
+{
+	static const struct {
+		enum record_kind kind;
+		const char *status, *field;
+		uint64_t number;
+		const char *cause; /* part of it, or NULL */
+	} cases[] = {
+		{ RECORD_STATUS, "CQ error", "event_syndrome", 1, "CQ was full" },
+		{ RECORD_STATUS, "CQ error", "event_syndrome", 2, "own buffer" },
+		{ RECORD_STATUS, "CQ error", "event_syndrome", 3, "could not take" },
+		{ RECORD_STATUS, "CQ error", "cqn", 7, "could not take" },
+		{ RECORD_STATUS, "TX timeout", "queue", 1, "no completion came" },
+		{ RECORD_HEALTH, "health compromised", NULL, 0, "counter has stopped" },
+		{ RECORD_HEALTH, "fatal error", "sensor", 1, "over PCIe" },
+		{ RECORD_HEALTH, "fatal error", "sensor", 2, "over PCIe" },
+		{ RECORD_HEALTH, "fatal error", "sensor", 3, "disabled" },
+		{ RECORD_HEALTH, "fatal error", "sensor", 4, "reset by software" },
+		{ RECORD_HEALTH, "fatal error", "sensor", 5, "firmware failed" },
+		{ RECORD_HEALTH, "fatal error", "sensor", 6, NULL },
+		{ RECORD_STATUS, "anything", NULL, 0, NULL },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		const struct record record =
+			say(cases[i].kind, cases[i].status, cases[i].field, cases[i].number);
+
+		if (!cases[i].cause != !record.cause)
+			fail_msg("%s %u: %s", cases[i].status, (unsigned)cases[i].number,
+				 record.cause ? record.cause : "no cause");
+		if (!record.cause)
+			continue;
+		if (!strstr(record.cause, cases[i].cause))
+			fail_msg("%s: %s, not %s", cases[i].status, record.cause, cases[i].cause);
+		assert_non_null(strstr(record.cause, "Likeliest:"));
+		assert_non_null(record.confidence);
+	}
+}
+
 /* -- questions ---------------------------------------------------------------------------------- */
 
 /* What is asked, how digits are read, and each reading: "st", "sy", "ve", "he", "co" and a number. */
@@ -504,6 +556,7 @@ int main(void)
 		cmocka_unit_test(the_operation_says_which_right),
 		cmocka_unit_test(rnr_timers_are_told),
 		cmocka_unit_test(records_get_cause_confidence_and_side),
+		cmocka_unit_test(what_the_driver_says_in_words_has_causes),
 		cmocka_unit_test(questions_are_read),
 		cmocka_unit_test(no_question_does_harm),
 	};

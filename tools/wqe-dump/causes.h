@@ -252,6 +252,33 @@
 	  "The hardware failed; the device is not usable before a reset, if then.",                \
 	  "Power-cycle (not only reboot); reseat the card; replace it when it comes again.",       \
 	  "Linux mlx5 health.c")                                                                   \
+	X(CQ_MEMORY, EITHER, EITHER, COMPLETION, INFERRED,                                         \
+	  "The device could not write to the CQ's own buffer; all its QPs are lost with it.",      \
+	  "Check the life of the buffer: munmap, fork, a umem that was freed first.", "")          \
+	X(SILENT, NOBODY, NOBODY, FIRMWARE, FOUND,                                                 \
+	  "The device's health counter has stopped: its firmware does not run, or cannot be "      \
+	  "read.",                                                                                 \
+	  "Look for a health buffer behind it, for AER and pciehp messages before it, and for a "  \
+	  "reset or an update at that time (mlxfwreset, a BlueField that reboots).",               \
+	  "Linux mlx5 health.c poll_health(); NVIDIA BlueField troubleshooting, NIC mode")         \
+	X(UNREACHABLE, NOBODY, NOBODY, FIRMWARE, FOUND,                                            \
+	  "The driver cannot reach the device over PCIe: its registers read as all ones, or its "  \
+	  "channel is offline. Everything that it had is lost.",                                   \
+	  "Look at what the bridge above it says (pciehp, DPC, EEH, AER) before this line; "       \
+	  "reseat "                                                                                \
+	  "the card; look at its power.",                                                          \
+	  "Linux mlx5 health.c check_fatal_sensors()")                                             \
+	X(SWITCHED_OFF, NOBODY, NOBODY, FIRMWARE, SPECIFIED,                                       \
+	  "The device's interface is disabled or being reset by software.",                        \
+	  "Find who resets it: another function of the card, mlxfwreset, devlink; the driver "     \
+	  "recovers by itself, applications open the device again.",                               \
+	  "Linux mlx5 health.c check_fatal_sensors()")                                             \
+	X(SEND_STALLED, NOBODY, NOBODY, UNKNOWN, FOUND,                                            \
+	  "A send queue of the network interface had packets, and no completion came for "         \
+	  "seconds.",                                                                              \
+	  "Compare SQ Cons and SQ Prod of the line; read devlink health show pci/ADDRESS "         \
+	  "reporter tx, the pause counters of ethtool -S, and dmesg for stalled CPUs.",            \
+	  "Linux mlx5 en/reporter_tx.c; NVSentinel issue 1334")                                    \
 	X(HOST_BUS, NOBODY, NOBODY, FIRMWARE, SPECIFIED,                                           \
 	  "The device could not read its own pages in host memory over PCIe.",                     \
 	  "Look for AER, IOMMU and machine-check messages before this one; reseat the card; "      \
@@ -431,6 +458,25 @@
 	X(FIRMWARE, "a device that overheated or lost power", "messages before it")                \
 	X(HOST_BUS, "a PCIe or host memory error", "AER or machine-check messages before")         \
 	X(HOST_BUS, "the IOMMU took a page away", "IOMMU faults in dmesg")                         \
+	X(CQ_MEMORY, "the buffer was freed or remapped while the CQ lives",                        \
+	  "IOMMU or AER messages, or none")                                                        \
+	X(SILENT, "the firmware failed", "a health buffer with a syndrome follows")                \
+	X(SILENT, "the PCIe link is gone", "registers read as all ones; AER or pciehp messages")   \
+	X(SILENT, "the device is being reset or updated", "that was asked for just before")        \
+	X(UNREACHABLE, "the link went down or the card lost power",                                \
+	  "pciehp: Link Down, Card not present")                                                   \
+	X(UNREACHABLE, "error handling switched the slot off",                                     \
+	  "DPC, EEH or AER messages before it")                                                    \
+	X(SWITCHED_OFF, "a reset by firmware tools or by another function",                        \
+	  "the others say so, too")                                                                \
+	X(SEND_STALLED, "interrupts were lost, or the CPU that serves them hangs",                 \
+	  "soft lockups or RCU stalls near it; it recovers by itself")                             \
+	X(SEND_STALLED, "the peer or the switch pauses the port",                                  \
+	  "rx_pause or rx_prio*_pause rise")                                                       \
+	X(SEND_STALLED, "the device or its firmware hangs",                                        \
+	  "commands time out or the health is compromised, too")                                   \
+	X(PAGE_FAULT, "the IOMMU refused the address",                                             \
+	  "IO_PAGE_FAULT or DMAR messages at that time")                                           \
 	X(COMMAND_REFUSED, "attributes the device or its firmware does not have",                  \
 	  "fails each time; other firmware passes")                                                \
 	X(COMMAND_REFUSED, "driver and firmware of different ages", "after an update of one")      \
@@ -556,7 +602,7 @@
 	  RESPONDER_MEMORY)                                                                        \
 	X(TPT_RECV, RESPONDER, RESPONDER, SCATTER, LOCAL_PROTECTION, RECEIVE_KEY, RECEIVE_KEY,     \
 	  RECEIVE_KEY)                                                                             \
-	X(TPT_DATA, EITHER, EITHER, SCATTER, ANY, LKEY, LKEY_RIGHTS, LKEY_RANGE)             \
+	X(TPT_DATA, EITHER, EITHER, SCATTER, ANY, LKEY, LKEY_RIGHTS, LKEY_RANGE)                   \
 	X(TPT_RDMA_WRITE, RESPONDER, REQUESTER, REMOTE, ANY, RESPONDER_MEMORY, RESPONDER_MEMORY,   \
 	  RESPONDER_MEMORY)                                                                        \
 	X(TPT_GATHER, REQUESTER, REQUESTER, GATHER, LOCAL_PROTECTION, LKEY, LKEY_RIGHTS,           \
@@ -695,5 +741,21 @@
 	X(BAD_SIZE_OUTSTANDING_CQES, COMMAND_STATE)                                                \
 	X(BAD_INPUT_LENGTH, COMMAND_REFUSED)                                                       \
 	X(BAD_OUTPUT_LENGTH, COMMAND_REFUSED)
+
+/*
+ * What the driver says in words: X(NAME, status of the record, field with a number or NULL, the
+ * number, topic, where it is said). The first that fits.
+ */
+#define DRIVER_EVENTS(X)                                                                           \
+	X(CQ_OVERRUN, "CQ error", "event_syndrome", 1, CQ_FULL, "PRM: CQ error event")             \
+	X(CQ_BUFFER, "CQ error", "event_syndrome", 2, CQ_MEMORY, "PRM: CQ error event")            \
+	X(CQ_ERROR, "CQ error", NULL, 0, CQ_BROKEN, "Linux mlx5 eq.c cq_err_event_notifier()")     \
+	X(TX_TIMEOUT, "TX timeout", NULL, 0, SEND_STALLED, "Linux mlx5 en/reporter_tx.c")          \
+	X(COMPROMISED, "health compromised", NULL, 0, SILENT, "Linux mlx5 health.c poll_health()") \
+	X(NO_REGISTERS, "fatal error", "sensor", 1, UNREACHABLE, "Linux mlx5 health.c")            \
+	X(CHANNEL_OFFLINE, "fatal error", "sensor", 2, UNREACHABLE, "Linux mlx5 health.c")         \
+	X(DISABLED, "fatal error", "sensor", 3, SWITCHED_OFF, "Linux mlx5 health.c")               \
+	X(SOFTWARE_RESET, "fatal error", "sensor", 4, SWITCHED_OFF, "Linux mlx5 health.c")         \
+	X(RESET_WANTED, "fatal error", "sensor", 5, FIRMWARE, "Linux mlx5 health.c")
 
 #endif

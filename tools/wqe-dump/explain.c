@@ -95,6 +95,18 @@ static const struct code status_codes[256] = { STATUS_TOPICS(STATUS_CODE) };
 static const struct code health_codes[256] = { HEALTH_TOPICS(HEALTH_CODE) };
 static const struct code command_codes[256] = { COMMAND_TOPICS(COMMAND_CODE) };
 
+/* By the value of SPACE_EVENT. */
+static const struct driver_event {
+	const char *status, *field;
+	uint64_t number;
+	uint8_t topic;
+	const char *source;
+} driver_events[] = {
+#define DRIVER_EVENT(NAME, status, field, number, topic, source)                                   \
+	{ status, field, number, TOPIC_##topic, source },
+	DRIVER_EVENTS(DRIVER_EVENT)
+};
+
 /* The syndrome that a verbs status comes from; 0: none. */
 static const uint8_t syndrome_of_status[] = {
 #define SYNDROME_OF(syndrome, status) [IBV_WC_##status] = BSN_SYNDROME_##syndrome,
@@ -245,7 +257,9 @@ static struct code code_of(const struct error *error)
 		code = lookup(health_codes, known(error, SPACE_HEALTH));
 	if (!code.is_known)
 		code = lookup(command_codes, known(error, SPACE_COMMAND));
-	if (!code.is_known)
+	if (!code.is_known && known(error, SPACE_EVENT))
+		code.topic = driver_events[error->numbers[SPACE_EVENT].value].topic;
+	else if (!code.is_known)
 		code.topic = TOPIC_UNKNOWN;
 	for (size_t i = 0; i < COUNT(side_topics); i++)
 		if (side_topics[i].topic == code.topic && side_topics[i].side == error->side) {
@@ -314,6 +328,8 @@ static void add_sources(struct explanation *e, const struct error *error,
 		e->meaning_source = "Linux mlx5_ifc.h MLX5_INITIAL_SEG_HEALTH_SYNDROME_*";
 	else if (known(error, SPACE_COMMAND))
 		e->meaning_source = "Linux device.h MLX5_CMD_STAT_*";
+	else if (known(error, SPACE_EVENT))
+		e->meaning_source = driver_events[error->numbers[SPACE_EVENT].value].source;
 	else
 		e->meaning_source = known(error, SPACE_STATUS)
 					    ? "ibv_wc_status_str(3)"
@@ -438,7 +454,8 @@ static void add_meanings(struct explanation *e, const struct error *error)
 			e->meanings[e->meaning_count++] = meaning_of(SPACE_STATUS, (uint32_t)i);
 	for (unsigned space = e->meaning_count ? SPACE_SYNDROME : SPACE_STATUS; space < SPACE_COUNT;
 	     space++)
-		if (error->numbers[space].is_known && space != SPACE_HARDWARE)
+		if (error->numbers[space].is_known && space != SPACE_HARDWARE &&
+		    space != SPACE_EVENT)
 			e->meanings[e->meaning_count++] =
 				meaning_of((enum error_space)space, error->numbers[space].value);
 }
@@ -501,10 +518,31 @@ const struct explanation *explanation_of(const struct error *error)
 
 /* -- records ------------------------------------------------------------------------------------ */
 
+static bool is_event(const struct record *record, const struct driver_event *event)
+{
+	if (strcmp(record->status, event->status) != 0)
+		return false;
+	for (unsigned i = 0; event->field && i < record->field_count; i++)
+		if (!strcmp(record->fields[i].name, event->field))
+			return record->fields[i].value == event->number;
+	return !event->field;
+}
+
+static struct number event_of(const struct record *record)
+{
+	for (size_t i = 0; i < COUNT(driver_events); i++)
+		if (is_event(record, &driver_events[i]))
+			return KNOWN(i);
+	return (struct number){ 0 };
+}
+
 struct error error_of_record(const struct record *record)
 {
 	struct error error = { .side = record->side };
 
+	if (!record->syndrome.is_known &&
+	    (record->kind == RECORD_HEALTH || record->kind == RECORD_STATUS))
+		error.numbers[SPACE_EVENT] = event_of(record);
 	if (record->kind == RECORD_HEALTH) {
 		error.numbers[SPACE_HEALTH] = record->syndrome;
 	} else if (record->kind == RECORD_COMMAND) {
@@ -528,7 +566,7 @@ void explain_record(struct record *record)
 	const struct error error = error_of_record(record);
 	const struct explanation *e = explanation_of(&error);
 
-	if (!e->meaning_count || e->topic == TOPIC_UNKNOWN)
+	if (e->topic == TOPIC_UNKNOWN)
 		return;
 	record->cause = e->cause;
 	record->confidence = record->is_guess ? "low" : e->confidence;

@@ -17,7 +17,8 @@ enum party { PARTIES(ENUM_PARTY) };
 	X(VENDOR, "vendor syndrome")                                                               \
 	X(HARDWARE, "hardware syndrome")                                                           \
 	X(HEALTH, "health syndrome")                                                               \
-	X(COMMAND, "command status")
+	X(COMMAND, "command status")                                                               \
+	X(EVENT, "event of the driver") /* a number of ours: never shown */
 
 #define ENUM_SPACE(NAME, text) SPACE_##NAME,
 enum error_space { ERROR_SPACES(ENUM_SPACE) SPACE_COUNT };

@@ -394,7 +394,7 @@ static void finish_tx_timeout(struct record *record, const char *line)
 }
 
 static const struct shape mlx5_lines[] = {
-	LINE_WITH(finish_tx_timeout, STATUS, REQUESTER, "TX timeout on queue: ",
+	LINE_WITH(finish_tx_timeout, STATUS, UNKNOWN, "TX timeout on queue: ",
 		  FIELD_DECIMAL("queue: ", "queue"), HEX("SQ: ", qpn), FIELD_HEX("CQ: ", "cqn"),
 		  FIELD_HEX("SQ Cons: ", "sq_consumer"), FIELD_HEX("SQ Prod: ", "sq_producer")),
 	LINE_WITH(finish_cq, STATUS, UNKNOWN, "CQ error on CQN ", FIELD_HEX("CQN ", "cqn"),
