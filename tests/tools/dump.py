@@ -457,6 +457,12 @@ def test_brief(_bench):
     check(out.count('\n') == 1, out)
     for text in 'QP 0xc7', '#292', 'syndrome 0x13 REMOTE_ACCESS', 'vendor 0x88', 'refused':
         check(text in out, f'{text} is not in {out}')
+    for name, target in (('ud_send_roce', 'to QP 0x48'), ('dc_write', 'to DCT 0x123'),
+                         ('xrc_send', 'to SRQ 0x321')):
+        out = run(golden(name), '--format', 'wqe', '--transport', name.split('_')[0], '--brief')
+        check(f'  {target}  ' in out.stdout.decode(), out.stdout)
+    out = run(golden('recv'), '--format', 'recv', '--stride', '64', '--brief').stdout.decode()
+    check('  receive  2048 B at ' in out, out)
 
 
 def test_findings(_bench):

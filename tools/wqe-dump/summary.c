@@ -116,10 +116,24 @@ static void add_data(struct text *text, const struct bsn_wqe_data *data, unsigne
 		add(text, "  and %u more", count - 2);
 }
 
+/* Where a datagram, a DC or an XRC request goes: what follows the control segment. */
+static void add_target(struct text *text, const struct bsn_wqe *wqe)
+{
+	const struct bsn_seg_desc *desc = wqe->part_count > 1 ? wqe->parts[1].desc : NULL;
+
+	if (desc == &bsn_av_ud_desc || desc == &bsn_av_ud_grh_desc)
+		add(text, "  to QP 0x%x", wqe->to.ud.dqpn);
+	else if (desc == &bsn_av_dc_desc || desc == &bsn_av_dc_grh_desc)
+		add(text, "  to DCT 0x%x", wqe->to.dc.dqpn);
+	else if (desc == &bsn_xrc_desc)
+		add(text, "  to SRQ 0x%x", wqe->to.xrc.srqn);
+}
+
 static void add_wqe(struct text *text, const struct bsn_wqe *wqe)
 {
 	const unsigned findings = bsn_wqe_findings(wqe, NULL, 0);
 
+	add_target(text, wqe);
 	if (wqe->op && wqe->op->has_raddr)
 		add(text, "  to 0x%" PRIx64 " rkey 0x%x", wqe->raddr.raddr, wqe->raddr.rkey);
 	if (wqe->op && (wqe->op->imm == BSN_IMM_IMMEDIATE || wqe->op->imm == BSN_IMM_INVALIDATE ||
@@ -135,6 +149,12 @@ static void add_wqe(struct text *text, const struct bsn_wqe *wqe)
 		add(text, "  fence %u", wqe->ctrl.fence);
 	if (findings)
 		add(text, "  [%u wrong]", findings);
+}
+
+static void add_recv(struct text *text, const struct bsn_recv_wqe *recv)
+{
+	add_item(text, "receive");
+	add_data(text, recv->data, recv->data_count);
 }
 
 static void add_cqe(struct text *text, const struct bsn_cqe *cqe)
@@ -158,7 +178,7 @@ void summary_write(const struct record *record, char *text)
 	if (record->wqe)
 		add_wqe(&out, record->wqe);
 	else if (record->recv)
-		add_data(&out, record->recv->data, record->recv->data_count);
+		add_recv(&out, record->recv);
 	else if (record->cqe && record->kind == RECORD_CQE)
 		add_cqe(&out, record->cqe);
 	else
