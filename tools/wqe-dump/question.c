@@ -53,12 +53,15 @@ static const struct label {
 	{ "vend_err", SPACE_VENDOR, false },
 	{ "vendor", SPACE_VENDOR, false },
 	{ "vend", SPACE_VENDOR, false },
+	{ "ves", SPACE_VENDOR, false },
 	{ "syndrom", SPACE_VENDOR, false }, /* so perftest calls it */
 	{ "hw_err_synd", SPACE_HARDWARE, false },
 	{ "hw_syndrome", SPACE_HARDWARE, false },
 	{ "hw_synd", SPACE_HARDWARE, false },
+	{ "hws", SPACE_HARDWARE, false },
 	{ "syndrome", SPACE_SYNDROME, false },
 	{ "synd", SPACE_SYNDROME, false },
+	{ "syn", SPACE_SYNDROME, false },
 	{ "status", SPACE_STATUS, false },
 	{ "error", SPACE_STATUS, false },
 	{ "health", SPACE_HEALTH, true },
@@ -107,11 +110,16 @@ static bool is_named(enum error_space space, unsigned long value)
 	return value <= UINT32_MAX && meaning_of(space, (uint32_t)value).name;
 }
 
-/* One value: of the space that was said, or of each in which it has a meaning. */
+/* One value: of the space that was said, if it has a meaning there, or of each in which it has. */
 static void add_value(struct digits *digits, unsigned long value, bool is_hex)
 {
+	const bool is_class = digits->space == SPACE_STATUS || digits->space == SPACE_SYNDROME;
+
 	if (digits->space != NO_SPACE) {
 		add_choice(digits, digits->space, value);
+		/* "error 0x81" and "syndrome 0x88" are vendor syndromes. */
+		if (is_class && !is_named(digits->space, value) && is_named(SPACE_VENDOR, value))
+			add_choice(digits, SPACE_VENDOR, value);
 		return;
 	}
 	if (!is_hex && value && is_named(SPACE_STATUS, value))
