@@ -67,12 +67,14 @@ static bool read_opcode(struct record *record, const char *text)
 
 static void add_fields(struct record *to, const struct record *from)
 {
-	for (unsigned i = 0; i < from->field_count; i++)
-		if (from->fields[i].is_text)
-			record_add_text(to, from->fields[i].name, from->fields[i].text,
-					strlen(from->fields[i].text));
+	for (unsigned i = 0; i < from->field_count; i++) {
+		const char *text = record_field_text(from, i);
+
+		if (text)
+			record_add_text(to, from->fields[i].name, text, strlen(text));
 		else
 			record_add_number(to, from->fields[i].name, from->fields[i].value);
+	}
 }
 
 /* "Remote access error on mlx5_0:1/IB (synd ..." */

@@ -81,12 +81,13 @@ static void put_log_fields(const struct record *record)
 	fputs("<table>", stdout);
 	for (unsigned i = 0; i < record->field_count; i++) {
 		const struct record_field *field = &record->fields[i];
+		const char *text = record_field_text(record, i);
 
 		fputs("<tr><td>", stdout);
 		put(field->name);
 		fputs("</td><td>", stdout);
-		if (field->is_text)
-			put(field->text);
+		if (text)
+			put(text);
 		else
 			printf("0x%" PRIx64, field->value);
 		fputs("</td></tr>", stdout);

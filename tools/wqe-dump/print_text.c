@@ -253,9 +253,10 @@ static void print_again(const struct record *record, const struct kind *kind)
 	print_head(record);
 	for (unsigned i = 0; i < record->field_count && !record->ring; i++) {
 		const struct record_field *field = &record->fields[i];
+		const char *text = record_field_text(record, i);
 
-		if (field->is_text)
-			printf("  %s %s", field->name, field->text);
+		if (text)
+			printf("  %s %s", field->name, text);
 		else
 			printf("  %s 0x%" PRIx64, field->name, field->value);
 	}

@@ -45,19 +45,17 @@ const struct bsn_enum_value *record_cqe_opcode(uint32_t opcode)
 
 /* -- what the forms fill in --------------------------------------------------------------------- */
 
-/* A new one, or that of this name, for lines that say a thing twice. */
+/* A line may say a thing twice. */
 static struct record_field *add_field(struct record *record, const char *name)
 {
 	struct record_field *field = record->fields;
 
-	while (field < record->fields + record->field_count &&
-	       strncmp(field->name, name, sizeof(field->name) - 1))
+	while (field < record->fields + record->field_count && strcmp(field->name, name))
 		field++;
 	if (field == record->fields + RECORD_MAX_FIELDS)
 		return NULL;
 	record->field_count += field == record->fields + record->field_count;
-	*field = (struct record_field){ 0 };
-	strncpy(field->name, name, sizeof(field->name) - 1);
+	*field = (struct record_field){ .name = name };
 	return field;
 }
 
@@ -69,29 +67,32 @@ void record_add_number(struct record *record, const char *name, uint64_t value)
 		field->value = value;
 }
 
-/* Into RECORD_TEXT_BYTES; what no terminal or JSON would take becomes a dot. */
-static void copy_text(char *to, const char *text, size_t len)
+/* Into so many bytes, all used or not; what no terminal or JSON would take becomes a dot. */
+static size_t copy_text(char *to, size_t size, const char *text, size_t len)
 {
 	size_t n = 0;
 
-	for (; n < len && n < RECORD_TEXT_BYTES - 1; n++)
+	for (; n < len && n < size - 1; n++)
 		to[n] = text[n] >= ' ' && text[n] < 0x7f ? text[n] : '.';
 	to[n] = '\0';
+	return n + 1;
 }
 
 void record_add_text(struct record *record, const char *name, const char *text, size_t len)
 {
-	struct record_field *field = add_field(record, name);
+	const size_t left = RECORD_TEXTS_BYTES - record->texts_len;
+	const size_t room = left < RECORD_TEXT_BYTES ? left : RECORD_TEXT_BYTES;
+	struct record_field *field = room ? add_field(record, name) : NULL;
 
 	if (!field)
 		return;
-	field->is_text = true;
-	copy_text(field->text, text, len);
+	field->text = record->texts_len + 1;
+	record->texts_len += copy_text(record->texts + record->texts_len, room, text, len);
 }
 
 void record_set_status(struct record *record, const char *text, size_t len)
 {
-	copy_text(record->status, text, len);
+	copy_text(record->status, sizeof(record->status), text, len);
 }
 
 /* The numbers of a CQE whose view has them. */
@@ -274,7 +275,7 @@ void record_walk(const struct record *record, void (*each)(const struct record_r
 
 		each(&(struct record_row){ .name = field->name,
 					   .value = field->value,
-					   .text = field->is_text ? field->text : NULL },
+					   .text = record_field_text(record, i) },
 		     arg);
 	}
 }

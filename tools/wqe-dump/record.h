@@ -33,15 +33,15 @@ struct number {
 #define RECORD_NUMBERS(X)                                                                          \
 	X(syndrome) X(vendor_syndrome) X(hw_syndrome) X(opcode) X(qpn) X(wqe_index) X(signature)
 
-#define RECORD_MAX_FIELDS 32
-#define RECORD_TEXT_BYTES 160
+#define RECORD_MAX_FIELDS  32
+#define RECORD_TEXT_BYTES  160 /* of one text at most */
+#define RECORD_TEXTS_BYTES (5 * RECORD_TEXT_BYTES)
 
 /** struct record_field - something else that a log line says */
 struct record_field {
-	char name[32];
-	bool is_text;
+	const char *name; /* a constant */
 	uint64_t value;
-	char text[RECORD_TEXT_BYTES];
+	uint16_t text; /* where it begins in the record's texts, plus 1; 0: it is a number */
 };
 
 /** struct ring - the queue that a WQE or CQE was found in */
@@ -68,6 +68,8 @@ struct record {
 	char status[RECORD_TEXT_BYTES]; /* as it was printed, or "" */
 	unsigned field_count;
 	struct record_field fields[RECORD_MAX_FIELDS];
+	uint16_t texts_len;
+	char texts[RECORD_TEXTS_BYTES]; /* of fields; a record may be copied */
 
 	/* CQE and WQE: record_set_cqe(), record_set_wqe(), record_set_recv() */
 	const uint8_t *bytes; /* NULL: only text */
@@ -114,7 +116,18 @@ const char *record_opcode_name(const struct record *record);
 /** record_cqe_opcode() - what the opcode of a CQE stands for, or NULL */
 const struct bsn_enum_value *record_cqe_opcode(uint32_t opcode);
 
-/** record_add_number() - adds a field; does nothing when there is no room */
+/** record_field_text() - of a field; NULL: it is a number */
+static inline const char *record_field_text(const struct record *record, unsigned nth)
+{
+	const struct record_field *field = &record->fields[nth];
+
+	return field->text ? record->texts + field->text - 1 : NULL;
+}
+
+/**
+ * record_add_number() - adds a field, or changes that of this name; not when there is no room
+ * @name: a constant, or from another record
+ */
 void record_add_number(struct record *record, const char *name, uint64_t value);
 
 /** record_add_text() - likewise; a text that is too long is cut */

@@ -83,8 +83,8 @@ static void add_code(struct text *text, const struct explanation *e, enum error_
 static void add_field(struct text *text, const struct record *record, const char *name)
 {
 	for (unsigned i = 0; i < record->field_count; i++)
-		if (!strcmp(record->fields[i].name, name))
-			add_item(text, record->fields[i].text);
+		if (record_field_text(record, i) && !strcmp(record->fields[i].name, name))
+			add_item(text, record_field_text(record, i));
 }
 
 static void add_error(struct text *text, const struct record *record)
