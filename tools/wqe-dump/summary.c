@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "summary.h"
 
-#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -41,6 +40,29 @@ static void add_words(struct text *text, const char *words)
 	text->begin[text->len] = '\0';
 }
 
+/* In so many digits at least. */
+static void add_number(struct text *text, const char *words, uint64_t value, unsigned base,
+		       unsigned digits)
+{
+	char number[65], *const end = number + sizeof(number) - 1, *at = end;
+
+	*end = '\0';
+	for (; value || at > end - digits; value /= base)
+		*--at = "0123456789abcdef"[value % base];
+	add_words(text, words);
+	add_words(text, at);
+}
+
+static void add_hex(struct text *text, const char *words, uint64_t value)
+{
+	add_number(text, words, value, 16, 1);
+}
+
+static void add_decimal(struct text *text, const char *words, uint64_t value)
+{
+	add_number(text, words, value, 10, 1);
+}
+
 /* Behind what there is. */
 static void add_item(struct text *text, const char *words)
 {
@@ -51,15 +73,15 @@ static void add_item(struct text *text, const char *words)
 static void add_queue(struct text *text, const struct record *record)
 {
 	if (record->qpn.is_known)
-		add(text, "  QP 0x%x", record->qpn.value);
+		add_hex(text, "  QP 0x", record->qpn.value);
 	if (record->wqe_index.is_known)
-		add(text, "  #%u", record->wqe_index.value);
+		add_decimal(text, "  #", record->wqe_index.value);
 	if (!record->opcode.is_known)
 		return;
 	if (record_opcode_name(record))
 		add_item(text, record_opcode_name(record));
 	else
-		add(text, "  opcode 0x%02x", record->opcode.value);
+		add_number(text, "  opcode 0x", record->opcode.value, 16, 2);
 }
 
 static void add_code(struct text *text, const struct explanation *e, enum error_space space,
@@ -71,7 +93,7 @@ static void add_code(struct text *text, const struct explanation *e, enum error_
 		if (meaning->space != space)
 			continue;
 		add_item(text, label);
-		add(text, " 0x%02x", meaning->value);
+		add_number(text, " 0x", meaning->value, 16, 2);
 		if (meaning->name) {
 			add_words(text, " ");
 			add_words(text, meaning->name);
@@ -97,7 +119,7 @@ static void add_error(struct text *text, const struct record *record)
 	if (*record->status)
 		add_item(text, record->status);
 	if (record->kind == RECORD_COMMAND && record->syndrome.is_known)
-		add(text, "  syndrome 0x%x", record->syndrome.value);
+		add_hex(text, "  syndrome 0x", record->syndrome.value);
 	add_code(text, e, SPACE_SYNDROME, "syndrome");
 	add_code(text, e, SPACE_HEALTH, "syndrome");
 	add_code(text, e, SPACE_VENDOR, "vendor");
@@ -106,11 +128,13 @@ static void add_error(struct text *text, const struct record *record)
 static void add_data(struct text *text, const struct bsn_wqe_data *data, unsigned count)
 {
 	for (unsigned i = 0; i < count && i < 2; i++) {
-		if (data[i].bytes)
-			add(text, "  %u B inline", data[i].length_bytes);
-		else
-			add(text, "  %u B at 0x%" PRIx64 " lkey 0x%x", data[i].length_bytes,
-			    data[i].addr, data[i].lkey);
+		add_decimal(text, "  ", data[i].length_bytes);
+		if (data[i].bytes) {
+			add_words(text, " B inline");
+			continue;
+		}
+		add_hex(text, " B at 0x", data[i].addr);
+		add_hex(text, " lkey 0x", data[i].lkey);
 	}
 	if (count > 2)
 		add(text, "  and %u more", count - 2);
@@ -122,11 +146,11 @@ static void add_target(struct text *text, const struct bsn_wqe *wqe)
 	const struct bsn_seg_desc *desc = wqe->part_count > 1 ? wqe->parts[1].desc : NULL;
 
 	if (desc == &bsn_av_ud_desc || desc == &bsn_av_ud_grh_desc)
-		add(text, "  to QP 0x%x", wqe->to.ud.dqpn);
+		add_hex(text, "  to QP 0x", wqe->to.ud.dqpn);
 	else if (desc == &bsn_av_dc_desc || desc == &bsn_av_dc_grh_desc)
-		add(text, "  to DCT 0x%x", wqe->to.dc.dqpn);
+		add_hex(text, "  to DCT 0x", wqe->to.dc.dqpn);
 	else if (desc == &bsn_xrc_desc)
-		add(text, "  to SRQ 0x%x", wqe->to.xrc.srqn);
+		add_hex(text, "  to SRQ 0x", wqe->to.xrc.srqn);
 }
 
 static void add_wqe(struct text *text, const struct bsn_wqe *wqe)
@@ -134,8 +158,10 @@ static void add_wqe(struct text *text, const struct bsn_wqe *wqe)
 	const unsigned findings = bsn_wqe_findings(wqe, NULL, 0);
 
 	add_target(text, wqe);
-	if (wqe->op && wqe->op->has_raddr)
-		add(text, "  to 0x%" PRIx64 " rkey 0x%x", wqe->raddr.raddr, wqe->raddr.rkey);
+	if (wqe->op && wqe->op->has_raddr) {
+		add_hex(text, "  to 0x", wqe->raddr.raddr);
+		add_hex(text, " rkey 0x", wqe->raddr.rkey);
+	}
 	if (wqe->op && (wqe->op->imm == BSN_IMM_IMMEDIATE || wqe->op->imm == BSN_IMM_INVALIDATE ||
 			wqe->op->imm == BSN_IMM_MKEY))
 		add(text, "  %s 0x%x", wqe->op->imm == BSN_IMM_IMMEDIATE ? "imm" : "key",
@@ -194,9 +220,9 @@ void summary_place(const struct record *record, char *text)
 	*text = '\0';
 	add_words(&out, record->file ? record->file : "");
 	if (record->line)
-		add(&out, ":%lu", record->line);
+		add_decimal(&out, ":", record->line);
 	if (record->ring)
-		add(&out, " slot %u", record->slot);
+		add_decimal(&out, " slot ", record->slot);
 }
 
 bool summary_finding(const struct bsn_wqe *wqe, unsigned nth, char *text)
