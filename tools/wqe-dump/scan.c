@@ -158,12 +158,12 @@ static void grow_impatient(struct scan *scan)
 /* Shows a line to a form that has not seen anything yet; true if it took it. */
 static bool feed_new(struct scan *scan, const struct form *form, const struct line *line)
 {
-	void *state = calloc(1, form->state_bytes + 1);
+	void *state = form->state_bytes ? calloc(1, form->state_bytes) : NULL;
 	enum form_answer answer = FORM_PASS;
 	struct open_form *open;
 
 	scan->form = form;
-	if (state)
+	if (state || !form->state_bytes)
 		answer = form->feed(scan, line, state);
 	if (answer != FORM_MORE) {
 		free(state);
