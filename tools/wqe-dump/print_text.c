@@ -191,6 +191,8 @@ static void print_kind(const struct kind *kind)
 	for (unsigned i = 0; i < e->meaning_count; i++) {
 		const struct meaning *meaning = &e->meanings[i];
 
+		if (meaning->space == SPACE_STATUS && e->meaning_count > 1)
+			continue; /* the syndrome says the same */
 		printf("  %s 0x%02x%s%s", space_name(meaning->space), meaning->value,
 		       meaning->name ? " " : "", meaning->name ? meaning->name : "");
 	}
