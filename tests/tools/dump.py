@@ -440,6 +440,8 @@ def test_same_errors_again(_bench):
     check('input:100  syndrome 0x15 RETRY_EXCEEDED' in tally[1], tally)
     check(tally[2].split()[:3] == ['1', 'standard', 'input:2'] and ' to ' not in tally[2], tally)
     check(run(log, '--raw').stdout.decode().count('read as nccl') == 100, 'raw: all fields of each')
+    ring = run(golden('cqe_err_remote_access') * 4).stdout.decode()
+    check('slot 3: error_cqe' in ring and 'slot 0 to standard input slot 3' in ring, ring)
     check('kinds' not in run('\n'.join(log.splitlines()[:2])).stdout.decode(), 'nothing came again')
 
 

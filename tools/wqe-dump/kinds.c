@@ -35,16 +35,13 @@ const struct kind *kinds_count(const struct record *record)
 	kind = find(&error);
 	if (!kind && kinds.count < KINDS_MAX) {
 		kind = &kinds.list[kinds.count++];
-		*kind = (struct kind){ .error = error,
-				       .first = kinds.records,
-				       .first_file = record->file,
-				       .first_line = record->line };
+		*kind = (struct kind){ .error = error, .number = kinds.records };
+		summary_place(record, kind->first);
 	}
 	if (!kind)
 		return NULL;
 	kind->count++;
-	kind->last_file = record->file;
-	kind->last_line = record->line;
+	summary_place(record, kind->last);
 	return kind;
 }
 

@@ -4,14 +4,14 @@
 #define WQE_DUMP_KINDS_H
 
 #include "explain.h"
+#include "summary.h"
 
 /** struct kind - errors that have one explanation */
 struct kind {
 	struct error error;
 	unsigned long count;
-	unsigned long first; /* number of the record, from 1 */
-	const char *first_file, *last_file;
-	unsigned long first_line, last_line;
+	unsigned long number;                           /* of the first record, from 1 */
+	char first[SUMMARY_BYTES], last[SUMMARY_BYTES]; /* where these are */
 };
 
 /** kinds_begin() - forgets what was counted */

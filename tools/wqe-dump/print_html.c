@@ -118,9 +118,9 @@ static void put_meaning(const struct record *record)
 	const struct kind *kind = kinds_count(record);
 
 	if (kind && kind->count > 1) {
-		printf("<p>The same as <a href=\"#r%lu\">", kind->first);
-		put(kind->first_file);
-		printf(":%lu</a>: ", kind->first_line);
+		printf("<p>The same as <a href=\"#r%lu\">", kind->number);
+		put(kind->first);
+		fputs("</a>: ", stdout);
 		put(record->cause);
 		fputs("</p>\n", stdout);
 	} else if (record->cause) {

@@ -160,7 +160,7 @@ static void print_meaning(const struct record *record, const struct kind *kind)
 	const struct error error = error_of_record(record);
 
 	if (kind && kind->count > 1)
-		printf("  the same as at %s:%lu\n", kind->first_file, kind->first_line);
+		printf("  the same as at %s\n", kind->first);
 	else if (record->cause)
 		print_explanation(stdout, explanation_of(&error), 2);
 }
@@ -185,9 +185,9 @@ static void print_kind(const struct kind *kind)
 	const struct explanation *e = explanation_of(&kind->error);
 	const char *side = record_side_name(kind->error.side);
 
-	printf("%8lu  %s:%lu", kind->count, kind->first_file, kind->first_line);
+	printf("%8lu  %s", kind->count, kind->first);
 	if (kind->count > 1)
-		printf(" to %s:%lu", kind->last_file, kind->last_line);
+		printf(" to %s", kind->last);
 	for (unsigned i = 0; i < e->meaning_count; i++) {
 		const struct meaning *meaning = &e->meanings[i];
 
