@@ -555,6 +555,9 @@ def test_page(_bench):
     check(len(page.ids) == len(found), 'one id for each')
     bad = [title for title, classes in page.titles if 'bad' in classes]
     check(bad == ['slot 6: RDMA_WRITE'], bad)
+    check('has the WQE</p>' in page_of(text), 'the error does not say where its WQE is')
+    text = error_of(0xc7, 38) + 'then\n' + ring_of(0xc7, 37)
+    check('has the error</p>' in page_of(text), 'the WQE does not say where its error is')
     producer = [title for title, classes in page.titles if 'producer' in classes]
     check(producer == ['slot 3: empty, producer'], producer)
 

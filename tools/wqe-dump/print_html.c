@@ -128,12 +128,19 @@ static void put_meaning(const struct record *record)
 	}
 }
 
+static void put_wrong(const char *text)
+{
+	fputs("<p class=\"wrong\">", stdout);
+	put(text);
+	fputs("</p>\n", stdout);
+}
+
 static void put_findings(const struct bsn_wqe *wqe)
 {
 	char text[SUMMARY_BYTES];
 
 	for (unsigned i = 0; summary_finding(wqe, i, text); i++)
-		printf("<p class=\"wrong\">%s</p>\n", text);
+		put_wrong(text);
 }
 
 static void put_record(const struct record *record)
@@ -150,6 +157,8 @@ static void put_record(const struct record *record)
 	fputs("</h3><p>", stdout);
 	put(text);
 	fputs("</p>\n", stdout);
+	if (summary_partner(record, text))
+		put_wrong(text);
 	if (record->wqe)
 		put_findings(record->wqe);
 	put_meaning(record);
@@ -293,6 +302,7 @@ static const char style[] =
 	"font:bold 12px/22px sans-serif;text-decoration:none}.slots i{color:inherit}"
 	".empty{background:var(--none)}.rest{opacity:.55}.bad{outline:3px solid #d00000}"
 	".producer{box-shadow:inset 0 0 0 3px #000}.consumer{box-shadow:inset 0 0 0 3px #fff}"
+	"[aria-current]{outline:3px solid #36c}"
 	".slot{display:none}.slot:target,.found:target{display:block;border-left:6px solid #36c}"
 	".records section{padding-left:1em}.error h3,.wrong{color:var(--wrong)}"
 	"table{border-collapse:collapse}td,th{border:1px solid var(--line);padding:2px "

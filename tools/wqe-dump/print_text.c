@@ -167,16 +167,11 @@ static void print_meaning(const struct record *record, const struct kind *kind)
 
 static void print_partner(const struct record *record)
 {
-	if (!record->partner_file)
-		return;
-	printf("  %s%s%s %s", colour(YELLOW), record->wqe ? "failed" : "its WQE", colour(PLAIN),
-	       record->partner_file);
-	if (record->partner_line)
-		printf(":%lu", record->partner_line);
-	printf(" has the %s", record->wqe ? "error" : "WQE");
-	if (!record->wqe && record->partner_index.value != record->wqe_index.value)
-		printf(" of its slot, of another round (#%u)", record->partner_index.value);
-	putchar('\n');
+	char text[SUMMARY_BYTES];
+
+	if (summary_partner(record, text))
+		printf("  %s%s%s %s\n", colour(YELLOW), record->wqe ? "failed" : "its WQE",
+		       colour(PLAIN), text);
 }
 
 /* How often each came, where the first and the last are; the first one is often why others came. */

@@ -240,3 +240,18 @@ bool summary_finding(const struct bsn_wqe *wqe, unsigned nth, char *text)
 		add(&out, " (vendor syndrome 0x%02x)", bad->vendor_syndrome);
 	return true;
 }
+
+bool summary_partner(const struct record *record, char *text)
+{
+	struct text out = { .begin = text };
+
+	if (!record->partner_file)
+		return false;
+	add_words(&out, record->partner_file);
+	if (record->partner_line)
+		add_decimal(&out, ":", record->partner_line);
+	add_words(&out, record->wqe ? " has the error" : " has the WQE");
+	if (!record->wqe && record->partner_index.value != record->wqe_index.value)
+		add(&out, " of its slot, of another round (#%u)", record->partner_index.value);
+	return true;
+}

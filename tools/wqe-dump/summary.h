@@ -14,6 +14,13 @@ void summary_write(const struct record *record, char *text);
 void summary_place(const struct record *record, char *text);
 
 /**
+ * summary_partner() - where the WQE of an error is, or the error of a WQE
+ *
+ * Return: false where that is not known.
+ */
+bool summary_partner(const struct record *record, char *text);
+
+/**
  * summary_finding() - what is wrong with a WQE, the gravest first
  *
  * Return: false where there is no @nth.
