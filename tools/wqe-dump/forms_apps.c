@@ -17,6 +17,9 @@
 /* -- NCCL and those that have its code: src/transport/net_ib/p2p.cc; the vendor error is decimal --- */
 
 static const struct shape nccl_lines[] = {
+	/* As people shorten it. */
+	LINE(STATUS, UNKNOWN, "Got completion from peer with status", STATUS("with status"),
+	     DECIMAL("vendor err", vendor_syndrome), DECIMAL("vendor_err", vendor_syndrome)),
 	LINE(STATUS, UNKNOWN, "Got completion from peer ", FIELD_WORD("peer ", "peer"),
 	     STATUS("with status"), DECIMAL("vendor err", vendor_syndrome),
 	     DECIMAL("vendor_err", vendor_syndrome), FIELD_WORD("localGid ", "local_gid"),
