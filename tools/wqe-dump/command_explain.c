@@ -90,17 +90,22 @@ static void make_record(const struct error *error, struct record *record)
 static void tell_json(const struct readings *readings, const struct explanation *explanations)
 {
 	static struct record record; /* too large for a stack */
+	struct json_object *report = json_object_new_object();
+	struct json_object *records = json_object_new_array();
 
-	print_json.begin(&print_json);
 	for (unsigned i = 0; i < readings->count; i++) {
-		struct json_object *explanation = explanation_json(&explanations[i]);
-
+		struct json_object *object;
 		make_record(&readings->error[i], &record);
-		fputs(i ? ",\n  " : "\n  ", stdout);
-		print_record_json(&record, explanation);
-		json_object_put(explanation);
+		object = record_json(&record);
+		json_object_object_add(object, "explanation", explanation_json(&explanations[i]));
+		json_object_array_add(records, object);
 	}
-	print_json.end(&print_json);
+	json_object_object_add(report, "records", records);
+	json_object_object_add(report, "unread", json_object_new_array());
+	puts(json_object_to_json_string_ext(report, JSON_C_TO_STRING_PRETTY |
+							    JSON_C_TO_STRING_SPACED |
+							    JSON_C_TO_STRING_NOSLASHESCAPE));
+	json_object_put(report);
 }
 
 static int print_readings(struct readings *readings, enum record_side side)

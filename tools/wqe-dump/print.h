@@ -10,8 +10,8 @@ struct json_object;
 /** print_json - {"records": […], "unread": […]}, one record a line */
 extern struct sink print_json;
 
-/** print_record_json() - one element of the list; @explanation is a part of it, or NULL */
-void print_record_json(const struct record *record, struct json_object *explanation);
+/** record_json() - one element of the list */
+struct json_object *record_json(const struct record *record);
 
 /** print_text - every field and what it means, in colour on a terminal */
 extern struct sink print_text;

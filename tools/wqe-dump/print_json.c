@@ -5,32 +5,58 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "json_write.h"
 #include "summary.h"
 
 #define STYLE (JSON_C_TO_STRING_SPACED | JSON_C_TO_STRING_NOSLASHESCAPE)
 
 #define UNREAD_MAX 10000 /* are kept, for they come last */
 
-/* One record a line; none is kept. */
+/* One record a line: a log may hold millions, and none is kept. */
 static struct {
 	unsigned long records;
 	struct json_object *unread;
 } json;
 
-static void put_text(const char *key, const char *text)
+/* A key that lasts, and that the object does not have yet. */
+static void add(struct json_object *object, const char *key, struct json_object *value)
+{
+	json_object_object_add_ex(object, key, value,
+				  JSON_C_OBJECT_ADD_CONSTANT_KEY | JSON_C_OBJECT_ADD_KEY_IS_NEW);
+}
+
+static void add_text(struct json_object *object, const char *key, const char *text)
 {
 	if (text && *text)
-		json_string(key, text);
+		add(object, key, json_object_new_string(text));
 }
 
-static void put_number(const char *key, const struct number *number)
+static void add_number(struct json_object *object, const char *key, const struct number *number)
 {
 	if (number->is_known)
-		json_number(key, number->value);
+		add(object, key, json_object_new_int64(number->value));
 }
 
-/* -- a record ----------------------------------------------------------------------------------- */
+static struct json_object *new_hex(const uint8_t *bytes, size_t size)
+{
+	static const char digits[] = "0123456789abcdef";
+	char text[2 * BSN_WQE_MAX_DS * BSN_DS_SIZE + 1] = "";
+
+	for (size_t i = 0; i < size && 2 * i + 2 < sizeof(text); i++) {
+		text[2 * i] = digits[bytes[i] >> 4];
+		text[2 * i + 1] = digits[bytes[i] & 15];
+		text[2 * i + 2] = '\0';
+	}
+	return json_object_new_string(text);
+}
+
+static struct json_object *new_value(const struct record_row *row)
+{
+	if (row->text)
+		return json_object_new_string(row->text);
+	if (row->bytes)
+		return new_hex(row->bytes, row->size_bytes);
+	return json_object_new_uint64(row->value);
+}
 
 #define KEY_BYTES 96
 
@@ -50,85 +76,77 @@ static const char *key_of(const struct record_row *row, char *text)
 	return text;
 }
 
-static void put_field(const struct record_row *row, void *arg)
+static void add_field(const struct record_row *row, void *arg)
 {
+	struct json_object *fields = arg;
 	char text[KEY_BYTES], name_key[KEY_BYTES + sizeof("_name")];
 	const char *key = key_of(row, text);
 
-	(void)arg;
-	if (row->text)
-		json_string(key, row->text);
-	else if (row->bytes)
-		json_hex(key, row->bytes, row->size_bytes);
-	else
-		json_number(key, row->value);
+	json_object_object_add(fields, key, new_value(row));
 	if (!row->symbol)
 		return;
 	snprintf(name_key, sizeof(name_key), "%s_name", key);
-	json_string(name_key, row->symbol->name);
+	json_object_object_add(fields, name_key, json_object_new_string(row->symbol->name));
 }
 
-static void put_partner(const struct record *record)
+static struct json_object *new_partner(const struct record *record)
 {
-	if (!record->partner_file)
-		return;
-	json_open_object(record->wqe ? "error" : "wqe");
-	put_text("file", record->partner_file);
-	json_number("line", record->partner_line);
-	put_number("wqe_index", &record->partner_index);
-	json_close_object();
+	struct json_object *object = json_object_new_object();
+
+	add_text(object, "file", record->partner_file);
+	add(object, "line", json_object_new_int64((int64_t)record->partner_line));
+	add_number(object, "wqe_index", &record->partner_index);
+	return object;
 }
 
-static void put_findings(const struct bsn_wqe *wqe)
+static struct json_object *new_findings(const struct bsn_wqe *wqe)
 {
+	struct json_object *list = json_object_new_array();
 	char text[SUMMARY_BYTES];
 
-	json_open_list("findings");
 	for (unsigned i = 0; summary_finding(wqe, i, text); i++)
-		json_string(NULL, text);
-	json_close_list();
+		json_object_array_add(list, json_object_new_string(text));
+	return list;
 }
 
-static void put_head(const struct record *record)
+static void add_numbers(struct json_object *object, const struct record *record)
 {
-	put_text("file", record->file);
-	json_number("line", record->line);
-	put_text("source", record->source);
-	put_text("kind", record_kind_name(record->kind));
-	put_text("side", record_side_name(record->side));
-#define PUT_NUMBER(name) put_number(#name, &record->name);
-	RECORD_NUMBERS(PUT_NUMBER)
-#undef PUT_NUMBER
-	put_text("opcode_name", record_opcode_name(record));
-	put_partner(record);
+#define ADD_NUMBER(name) add_number(object, #name, &record->name);
+	RECORD_NUMBERS(ADD_NUMBER)
+#undef ADD_NUMBER
+	add_text(object, "opcode_name", record_opcode_name(record));
+	if (record->partner_file)
+		add(object, record->wqe ? "error" : "wqe", new_partner(record));
+}
+
+struct json_object *record_json(const struct record *record)
+{
+	struct json_object *object = json_object_new_object();
+	struct json_object *fields = json_object_new_object();
+
+	add_text(object, "file", record->file);
+	add(object, "line", json_object_new_int64((int64_t)record->line));
+	add_text(object, "source", record->source);
+	add_text(object, "kind", record_kind_name(record->kind));
+	add_text(object, "side", record_side_name(record->side));
+	add_numbers(object, record);
 	if (record->wqe)
-		put_text("transport", record_transport_name(record->transport));
-	put_text("status", record->status);
+		add_text(object, "transport", record_transport_name(record->transport));
+	add_text(object, "status", record->status);
 	if (record->ring) {
-		put_text("ring", record->ring->name);
-		json_number("slot", record->slot);
+		add_text(object, "ring", record->ring->name);
+		add(object, "slot", json_object_new_int64(record->slot));
 	}
-}
-
-void print_record_json(const struct record *record, struct json_object *explanation)
-{
-	json_begin();
-	put_head(record);
-	json_open_object("fields");
-	record_walk(record, put_field, NULL);
-	json_close_object();
+	record_walk(record, add_field, fields);
+	add(object, "fields", fields);
 	if (record->wqe)
-		put_findings(record->wqe);
-	put_text("cause", record->cause);
-	put_text("confidence", record->confidence);
+		add(object, "findings", new_findings(record->wqe));
+	add_text(object, "cause", record->cause);
+	add_text(object, "confidence", record->confidence);
 	if (record->bytes)
-		json_hex("raw", record->bytes, record->size_bytes);
-	if (explanation)
-		json_raw("explanation", json_object_to_json_string_ext(explanation, STYLE));
-	json_close_object();
+		add(object, "raw", new_hex(record->bytes, record->size_bytes));
+	return object;
 }
-
-/* -- the sink ----------------------------------------------------------------------------------- */
 
 static void begin(struct sink *sink)
 {
@@ -140,9 +158,12 @@ static void begin(struct sink *sink)
 
 static void print_record(struct sink *sink, const struct record *record)
 {
+	struct json_object *object = record_json(record);
+
 	(void)sink;
 	fputs(json.records++ ? ",\n  " : "\n  ", stdout);
-	print_record_json(record, NULL);
+	fputs(json_object_to_json_string_ext(object, STYLE), stdout);
+	json_object_put(object);
 }
 
 static void note_unread(struct sink *sink, const char *file, unsigned long line, const char *why)
@@ -153,9 +174,9 @@ static void note_unread(struct sink *sink, const char *file, unsigned long line,
 	if (json_object_array_length(json.unread) == UNREAD_MAX)
 		return;
 	object = json_object_new_object();
-	json_object_object_add(object, "file", json_object_new_string(file));
-	json_object_object_add(object, "line", json_object_new_int64((int64_t)line));
-	json_object_object_add(object, "why", json_object_new_string(why));
+	add_text(object, "file", file);
+	add(object, "line", json_object_new_int64((int64_t)line));
+	add_text(object, "why", why);
 	json_object_array_add(json.unread, object);
 }
 
