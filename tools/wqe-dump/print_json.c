@@ -132,6 +132,8 @@ struct json_object *record_json(const struct record *record)
 	add_numbers(object, record);
 	if (record->wqe)
 		add_text(object, "transport", record_transport_name(record->transport));
+	if (record->transport_is_guess)
+		add(object, "transport_guessed", json_object_new_boolean(true));
 	add_text(object, "status", record->status);
 	if (record->ring) {
 		add_text(object, "ring", record->ring->name);

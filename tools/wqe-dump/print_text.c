@@ -268,8 +268,9 @@ static void print_full(const struct record *record, const struct kind *kind)
 
 	end_list();
 	print_head(record);
-	printf("\n  read as %s%s%s", record->source, record->wqe ? ", transport " : "",
-	       record->wqe ? record_transport_name(record->transport) : "");
+	printf("\n  read as %s%s%s%s", record->source, record->wqe ? ", transport " : "",
+	       record->wqe ? record_transport_name(record->transport) : "",
+	       record->transport_is_guess ? " (guessed; --transport says it)" : "");
 	if (record->ring)
 		printf(", of a %s of %u slots", record->ring->name, record->ring->count);
 	putchar('\n');

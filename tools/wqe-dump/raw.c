@@ -109,13 +109,15 @@ static enum bsn_transport most_likely_transport(const struct raw *raw)
 	return best;
 }
 
-static enum bsn_transport pick_transport(const struct teller *teller)
+static void set_transport(struct teller *teller)
 {
-	if (teller->raw->transport.is_known)
-		return (enum bsn_transport)teller->raw->transport.value;
-	if (teller->attr->transport.is_known)
-		return (enum bsn_transport)teller->attr->transport.value;
-	return most_likely_transport(teller->raw);
+	const struct number *of_bytes = &teller->raw->transport,
+			    *of_user = &teller->attr->transport;
+	const struct number *said = of_bytes->is_known ? of_bytes : of_user;
+
+	teller->transport_is_guess = !said->is_known;
+	teller->transport = said->is_known ? (enum bsn_transport)said->value
+					   : most_likely_transport(teller->raw);
 }
 
 /*
@@ -188,6 +190,7 @@ static size_t tell_wqe(struct teller *teller, size_t offset)
 	}
 	teller_begin(teller, offset, &record);
 	record_set_wqe(&record, &wqe);
+	record.transport_is_guess = teller->transport_is_guess;
 	scan_record(teller->scan, &record);
 	return ctrl_size_bb(&wqe.ctrl);
 }
@@ -198,7 +201,7 @@ static void tell_wqes(struct teller *teller)
 	size_t at = 0;
 
 	teller->is_ring = judge_ring(raw->bytes, raw->size);
-	teller->transport = pick_transport(teller);
+	set_transport(teller);
 	teller->ring.name = "send queue";
 	teller->ring.stride_bytes = BSN_BB_SIZE;
 	if (teller->is_ring) {

@@ -75,6 +75,7 @@ struct record {
 	const uint8_t *bytes; /* NULL: only text */
 	uint16_t size_bytes;
 	enum bsn_transport transport; /* of a send WQE */
+	bool transport_is_guess;      /* nobody said it: the one that makes most sense */
 	const struct bsn_cqe *cqe;    /* which of these it is */
 	const struct bsn_wqe *wqe;
 	const struct bsn_recv_wqe *recv;

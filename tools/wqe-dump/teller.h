@@ -14,6 +14,7 @@ struct teller {
 	bool is_ring;      /* a whole queue; of a send queue slot n has index n modulo its count */
 	size_t unread_end; /* where the last thing ended that could not be read */
 	enum bsn_transport transport;
+	bool transport_is_guess;
 };
 
 /** teller_line() - the line in which a byte was written; 0: the input has no lines */
