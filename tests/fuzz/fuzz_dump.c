@@ -8,9 +8,9 @@
  * see it; the rest is the file.
  */
 #include "fuzz.h"
-#include "wqe-dump/print.h"
-#include "wqe-dump/scan.h"
-#include "wqe-dump/summary.h"
+#include "wqe-dump/print/print.h"
+#include "wqe-dump/scan/scan.h"
+#include "wqe-dump/print/summary.h"
 
 static unsigned long lines; /* of the input */
 static bool is_printed;

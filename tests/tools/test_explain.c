@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "wqe-dump/question.h"
+#include "wqe-dump/explain/question.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 

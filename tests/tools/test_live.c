@@ -18,10 +18,10 @@
 
 #include "bsn.h"
 #include "bsn_registry.h"
-#include "command.h"
-#include "live.h"
-#include "target.h"
-#include "tie.h"
+#include "wqe-dump/command.h"
+#include "wqe-dump/live/live.h"
+#include "wqe-dump/live/target.h"
+#include "wqe-dump/scan/tie.h"
 
 enum {
 	OLD = 0x1111, /* QPNs, which each entry of their rings has as its lkey */

@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "look.h"
+#include "wqe-dump/live/look.h"
 
 enum {
 	COUNT = 32, /* slots: more than two of the longest WQEs */

@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "command.h"
-#include "print.h"
-#include "print_explain.h"
-#include "question.h"
+#include "print/print.h"
+#include "print/print_explain.h"
+#include "explain/question.h"
 
 static struct {
 	char *side;

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "command.h"
-#include "live.h"
+#include "live/live.h"
 
 #define NO_PID LONG_MAX
 

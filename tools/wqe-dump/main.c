@@ -9,8 +9,8 @@
 
 #include "command.h"
 #include "command_live.h"
-#include "print.h"
-#include "scan.h"
+#include "print/print.h"
+#include "scan/scan.h"
 
 static struct {
 	char *format, *transport, *compressed;

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "status.h"
+
+#include <infiniband/verbs.h>
+#include <string.h>
+#include <strings.h>
+
+#include "../forms/keys.h"
+#include "match.h"
+#include "../scan/word.h"
+
+/* Where the kernel's words are others: drivers/infiniband/core/verbs.c wc_statuses. */
+static const char *kernel_text(uint32_t status)
+{
+	switch (status) {
+	case IBV_WC_WR_FLUSH_ERR:
+		return "WR flushed";
+	case IBV_WC_MW_BIND_ERR:
+		return "memory bind operation error";
+	case IBV_WC_REM_INV_REQ_ERR:
+		return "invalid request error";
+	case IBV_WC_REM_ABORT_ERR:
+		return "operation aborted";
+	default:
+		return NULL;
+	}
+}
+
+/* -- the ways to write them, by their first letter ---------------------------------------------- */
+
+#define LETTERS 32 /* as the lower bits of their codes have them, in capitals or not */
+
+struct spelling {
+	const char *text;
+	uint32_t status;
+	bool is_name; /* of the C enumerations, without what all of them begin with */
+	const struct spelling *next;
+};
+
+static const struct spelling *by_letter[LETTERS];
+
+static void add_spelling(const char *text, uint32_t status, bool is_name)
+{
+	static struct spelling list[3 * (IBV_WC_TM_RNDV_INCOMPLETE + 1)];
+	static unsigned count;
+	const struct spelling **first = &by_letter[(unsigned char)*text % LETTERS];
+
+	list[count] = (struct spelling){ text, status, is_name, *first };
+	*first = &list[count++];
+}
+
+static void collect_spellings(void)
+{
+	for (uint32_t status = 0; status <= IBV_WC_TM_RNDV_INCOMPLETE; status++) {
+		const char *name = match_status_name(status);
+
+		if (name)
+			add_spelling(name + strlen("IBV_WC_"), status, true);
+		if (kernel_text(status))
+			add_spelling(kernel_text(status), status, false);
+		add_spelling(ibv_wc_status_str((enum ibv_wc_status)status), status, false);
+	}
+}
+
+static const struct spelling *spellings_with(char letter)
+{
+	if (!by_letter['s' % LETTERS]) /* of success */
+		collect_spellings();
+	return by_letter[(unsigned char)letter % LETTERS];
+}
+
+/* -- in a line ---------------------------------------------------------------------------------- */
+
+/* Bytes before the name: none, or what begins all of libibverbs' or of the kernel's names. */
+static size_t prefix_len(const char *text)
+{
+	if (!strncmp(text, "IBV_WC_", strlen("IBV_WC_")))
+		return strlen("IBV_WC_");
+	return !strncmp(text, "IB_WC_", strlen("IB_WC_")) ? strlen("IB_WC_") : 0;
+}
+
+struct number status_at(const char *text, size_t *len)
+{
+	const bool is_capital = *text >= 'A' && *text <= 'Z';
+	const size_t prefix = is_capital ? prefix_len(text) : 0;
+	const struct spelling *at = spellings_with(text[prefix]);
+
+	for (; at; at = at->next) {
+		const size_t n = strlen(at->text);
+
+		if (at->is_name ? !is_capital : prefix != 0)
+			continue;
+		if (strncasecmp(text + prefix, at->text, n) || is_word(text[prefix + n]))
+			continue;
+		*len = prefix + n;
+		return KNOWN(at->status);
+	}
+	return (struct number){ 0 };
+}
+
+struct number status_in(const char *text)
+{
+	size_t len;
+	struct number status = status_at(text, &len);
+
+	while (*text && !status.is_known) {
+		text = word_after(text);
+		status = status_at(text, &len);
+	}
+	return status;
+}
+
+struct number status_anywhere(const char *text)
+{
+	const struct number named = status_in(text);
+	const char *at = keys_find(text, "status");
+	uint64_t number;
+
+	if (named.is_known || !at || !keys_number(at + strlen("status"), KEY_DECIMAL, &number) ||
+	    number > IBV_WC_TM_RNDV_INCOMPLETE)
+		return named;
+	return KNOWN(number);
+}
+
+static struct number syndrome_of(uint32_t status)
+{
+	switch (status) {
+#define SYNDROME_OF(syndrome, status)                                                              \
+	case IBV_WC_##status:                                                                      \
+		return KNOWN(BSN_SYNDROME_##syndrome);
+		BSN_SYNDROME_STATUSES(SYNDROME_OF)
+#undef SYNDROME_OF
+	default:
+		return (struct number){ 0 };
+	}
+}
+
+void status_set(struct record *record, uint32_t status)
+{
+	const char *text = ibv_wc_status_str((enum ibv_wc_status)status);
+
+	record_set_status(record, text, strlen(text));
+	record->syndrome = syndrome_of(status);
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The statuses that verbs gives to completions, as log lines name them. */
+#ifndef WQE_DUMP_STATUS_H
+#define WQE_DUMP_STATUS_H
+
+#include "../record.h"
+
+/**
+ * status_at() - the status whose name or text a text begins with
+ * @text: IBV_WC_GENERAL_ERR, IB_WC_GENERAL_ERR, GENERAL_ERR, or the words of libibverbs or of the
+ *        kernel, in capitals or not
+ * @len: bytes of it
+ *
+ * Return: enum ibv_wc_status; not known where there is none.
+ */
+struct number status_at(const char *text, size_t *len);
+
+/** status_in() - the first status that is named anywhere in a text */
+struct number status_in(const char *text);
+
+/** status_anywhere() - likewise, or the number that stands behind "status" */
+struct number status_anywhere(const char *text);
+
+/** status_set() - makes it the record's, with the syndrome where only one becomes this status */
+void status_set(struct record *record, uint32_t status);
+
+#endif

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The forms. */
+#ifndef WQE_DUMP_FORMS_H
+#define WQE_DUMP_FORMS_H
+
+#include "../scan/form.h"
+
+/*
+ * X(variable without form_), in the order in which they are asked: where lines of several look alike
+ * the first one has it, and those that take the lines of all programs are last.
+ */
+#define FORMS(X)                                                                                   \
+	X(libmlx5) X(libmlx5_wqe) X(mlx5_ib) X(mlx5_ib_wqe) X(mlx5_core_wqe)                       \
+	X(mlx5_command) X(mlx5_health) X(mlx5_wc) X(mlx5e) X(mlx5_poll) X(mlx5_lines)              \
+	X(ucx) X(ucx_wqe) X(ucx_lines)                                                             \
+	X(dpdk) X(dpdk_dump)                                                                       \
+	X(mpi) X(nccl) X(perftest) X(examples) X(xlio) X(nvshmem) X(nvshmem_lines) X(spdk)         \
+	X(mooncake) X(uccl)                                                                        \
+	X(kernel_ulp) X(apps)                                                                      \
+	X(other_nic) X(verbs) X(hex) X(binary)
+
+#define DECLARE_FORM(id) extern const struct form form_##id;
+FORMS(DECLARE_FORM)
+#undef DECLARE_FORM
+
+#endif

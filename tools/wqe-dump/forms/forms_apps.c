@@ -1,0 +1,465 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What programs write of completions that failed. What a completion has beside status, vendor error
+ * and QP is not defined then, so the opcode and length that many print are left alone. */
+#include "forms.h"
+
+#include <ctype.h>
+#include <infiniband/verbs.h>
+#include <string.h>
+
+#include "../explain/explain.h"
+#include "../bytes/hex.h"
+#include "keys.h"
+#include "../bytes/raw.h"
+#include "../explain/status.h"
+#include "wrapped.h"
+
+/* -- NCCL and those that have its code: src/transport/net_ib/p2p.cc; the vendor error is decimal --- */
+
+static const struct shape nccl_lines[] = {
+	/* As people shorten it. */
+	LINE(STATUS, UNKNOWN, "Got completion from peer with status", STATUS("with status"),
+	     DECIMAL("vendor err", vendor_syndrome), DECIMAL("vendor_err", vendor_syndrome)),
+	LINE(STATUS, UNKNOWN, "Got completion from peer ", FIELD_WORD("peer ", "peer"),
+	     STATUS("with status"), DECIMAL("vendor err", vendor_syndrome),
+	     DECIMAL("vendor_err", vendor_syndrome), FIELD_WORD("localGid ", "local_gid"),
+	     FIELD_WORD("remoteGids", "remote_gid"), FIELD_WORD("hca ", "device")),
+	LINE(STATUS, UNKNOWN, "Got completion from peer ", FIELD_WORD("peer ", "peer"),
+	     STATUS("with error "), DECIMAL("vendor err ", vendor_syndrome)),
+	LINE(STATUS, UNKNOWN, "Got completion with error ", STATUS("with error "),
+	     DECIMAL("vendor err ", vendor_syndrome)),
+	LAST_LINE,
+};
+
+KEYS_FORM(nccl, "nccl", nccl_lines, "Got completion from peer ", "Got completion with error ");
+
+/* -- MPI: Open MPI 4's btl_openib_component.c handle_wc(), MVAPICH2's ibv_channel_manager.c ---------- */
+
+static const struct shape mpi_lines[] = {
+	LINE(STATUS, UNKNOWN, " CQ with status", STATUS("status number "),
+	     FIELD_HEX("wr_id ", "wr_id"), DECIMAL("vendor error ", vendor_syndrome)),
+	LINE(STATUS, UNKNOWN, "ompletion with error ", STATUS("error "),
+	     HEX("vendor code=", vendor_syndrome)),
+	LAST_LINE,
+};
+
+KEYS_FORM(mpi, "mpi", mpi_lines, " CQ with status", "vendor code=0x");
+
+/*
+ * -- perftest: src/perftest_resources.h NOTIFY_COMP_ERROR_SEND and _RECV; the examples of rdma-core:
+ * libibverbs/examples, librdmacm/examples
+ */
+
+static const struct shape perftest_line =
+	LINE(STATUS, UNKNOWN, "Failed status", STATUS("Failed status"),
+	     FIELD_DECIMAL("wr_id ", "wr_id"), HEX("syndrom ", vendor_syndrome));
+
+struct perftest {
+	unsigned long line; /* that said which side it is; 0: none did */
+	enum record_side side;
+};
+
+static enum form_answer begin_perftest(const struct line *line, struct perftest *perftest)
+{
+	if (strstr(line->text, "Completion with error at client"))
+		perftest->side = SIDE_REQUESTER;
+	else if (strstr(line->text, "Completion with error at server"))
+		perftest->side = SIDE_RESPONDER;
+	else
+		return FORM_PASS;
+	perftest->line = line->number;
+	return FORM_MORE;
+}
+
+static enum form_answer feed_perftest(struct scan *scan, const struct line *line, void *state)
+{
+	struct perftest *perftest = state;
+	struct record record;
+
+	if (!strstr(line->text, "syndrom") && !perftest->line)
+		return begin_perftest(line, perftest);
+	switch (keys_read(line, &perftest_line, &record)) {
+	case KEYS_READ:
+		record.side = perftest->side;
+		keys_tell(scan, line, &record);
+		return FORM_TAKEN;
+	case KEYS_CUT:
+		scan_unread(scan, line->number, "a failed status, and it is not there");
+		return FORM_TAKEN;
+	default:
+		return FORM_PASS;
+	}
+}
+
+static void close_perftest(struct scan *scan, void *state)
+{
+	const struct perftest *perftest = state;
+
+	scan_unread(scan, perftest->line, "a completion with error, and its status is not there");
+}
+
+static const char *const perftest_marks[] = { "Completion with error at ", " syndrom 0x", NULL };
+
+const struct form form_perftest = {
+	.name = "perftest",
+	.marks = perftest_marks,
+	.state_bytes = sizeof(struct perftest),
+	.feed = feed_perftest,
+	.close = close_perftest,
+};
+
+static const struct shape example_lines[] = {
+	LINE(STATUS, UNKNOWN, "Failed status ", STATUS("Failed status "),
+	     FIELD_DECIMAL("wr_id ", "wr_id")),
+	LINE(STATUS, UNKNOWN, "cq completion failed status ", STATUS("status ")),
+	LINE(STATUS, UNKNOWN, "Work completion error ", STATUS("error ")),
+	LINE(STATUS, UNKNOWN, "ot bad completion with status", STATUS("status"),
+	     HEX("vendor syndrome: ", vendor_syndrome)),
+	LAST_LINE,
+};
+
+KEYS_FORM(examples, "verbs-example", example_lines, ") for wr_id ", "cq completion failed status ",
+	  "Work completion error ", "bad completion with status");
+
+/* -- libxlio, libvma: src/core/dev/cq_mgr_tx.cpp log_cqe_error(), src/vma/dev/cq_mgr.cpp ------------ */
+
+/* One number has the opcode of the WQE and the queue. */
+static void split_opcode_qpn(struct record *record, const char *line)
+{
+	const char *at = strstr(line, "wqe_opcode_qpn=");
+	uint64_t both;
+
+	if (!at || !keys_number(at + strlen("wqe_opcode_qpn"), KEY_HEX, &both))
+		return;
+	record->opcode = KNOWN(both >> 24 & 0xff);
+	record->qpn = KNOWN(both & 0xffffff);
+}
+
+static const struct shape xlio_lines[] = {
+	LINE_WITH(split_opcode_qpn, ERROR_CQE, REQUESTER,
+		  "cqe: syndrome=", HEX("syndrome=", syndrome), HEX("vendor=", vendor_syndrome),
+		  HEX("hw=", hw_syndrome), HEX("wqe_counter=", wqe_index)),
+	LINE(STATUS, UNKNOWN, "wce: wr_id=", FIELD_HEX("wr_id=", "wr_id"), STATUS("status="),
+	     HEX("vendor_err=", vendor_syndrome), HEX("qp_num=", qpn)),
+	LINE(STATUS, UNKNOWN, "wce error status ", STATUS("status "), FIELD_HEX("wr_id=", "wr_id"),
+	     HEX("qp_num=", qpn)),
+	LAST_LINE,
+};
+
+/* libxlio has the WQE at the line's end: the whole basic blocks of it, without a gap. */
+static void tell_wqe(struct scan *scan, const struct line *line)
+{
+	const char *digits = strstr(line->text, " wqe=");
+	const struct raw_place place = { .line = line->number };
+	struct hex_row row;
+	uint8_t bytes[HEX_ROW_MAX];
+
+	if (!digits)
+		return;
+	if (hex_row_read(digits + strlen(" wqe="), &row, bytes))
+		raw_tell(scan, &(struct raw){ .bytes = bytes,
+					      .size = row.count,
+					      .places = &place,
+					      .place_count = 1,
+					      .kind = RAW_WQE,
+					      .transport = KNOWN(BSN_TRANSPORT_ETH) });
+	else
+		scan_unread(scan, line->number, "a WQE without its bytes");
+}
+
+static enum form_answer feed_xlio(struct scan *scan, const struct line *line, void *state)
+{
+	const enum form_answer answer = keys_feed(scan, line, xlio_lines);
+
+	(void)state;
+	if (answer == FORM_TAKEN)
+		tell_wqe(scan, line);
+	return answer;
+}
+
+static const char *const xlio_marks[] = { "cqe: syndrome=", "wce: wr_id=", "wce error status ",
+					  NULL };
+
+const struct form form_xlio = {
+	.name = "xlio",
+	.marks = xlio_marks,
+	.feed = feed_xlio,
+};
+
+/*
+ * -- NVSHMEM: ibgda_device.cuh over several lines, src/modules/transport/ibdevx and ibrc on one
+ */
+
+static const struct shape nvshmem_first =
+	LINE(ERROR_CQE, REQUESTER, "syndrome=", HEX("syndrome=", syndrome),
+	     HEX("vendor_err_synd=", vendor_syndrome), HEX("hw_err_synd=", hw_syndrome));
+static const struct shape nvshmem_second =
+	LINE_WITH(split_opcode_qpn, WQE, REQUESTER, "wqe_counter=", HEX("wqe_counter=", wqe_index));
+
+static enum form_answer feed_nvshmem(struct scan *scan, const struct line *line, void *state)
+{
+	struct record *record = state;
+	struct record second;
+
+	if (!record->line)
+		return keys_begin(scan, line, &nvshmem_first, record);
+	if (keys_read(line, &nvshmem_second, &second) != KEYS_READ)
+		return FORM_PASS;
+	record->wqe_index = second.wqe_index;
+	record->opcode = second.opcode;
+	record->qpn = second.qpn;
+	scan_record(scan, record);
+	return FORM_TAKEN;
+}
+
+static const char *const nvshmem_marks[] = { " vendor_err_synd=", NULL };
+
+const struct form form_nvshmem = {
+	.name = "nvshmem",
+	.marks = nvshmem_marks,
+	.state_bytes = sizeof(struct record),
+	.begins_anew = true,
+	.feed = feed_nvshmem,
+	.close = keys_close,
+};
+
+static const struct shape nvshmem_lines[] = {
+	LINE(ERROR_CQE, REQUESTER, "ibdevx completion with error. hws: ", HEX("hws: ", hw_syndrome),
+	     HEX("ves: ", vendor_syndrome), HEX("syn: ", syndrome)),
+	LINE(STATUS, UNKNOWN, "ibv_poll_cq failed, status: ", STATUS("status: ")),
+	LAST_LINE,
+};
+
+KEYS_FORM(nvshmem_lines, "nvshmem-line", nvshmem_lines, "ibdevx completion with error",
+	  "ibv_poll_cq failed, status: ");
+
+/*
+ * -- others: SPDK's lib/nvme/nvme_rdma.c and lib/nvmf/rdma.c; Mooncake's worker_pool.cpp; UCCL's
+ * rdma.cpp; 3FS's IBSocket.cc; gloo's ibverbs/pair.cc; brpc's rdma_endpoint.cpp; libfabric's
+ * cq_readerr; Ceph's RDMAStack.cc; mscclpp's connection.cc; eRPC's mlx5 patch; VPP's plugins/rdma,
+ * which only counts
+ */
+
+static const struct shape spdk_lines[] = {
+	LINE(STATUS, UNKNOWN, "WC error, qid ", FIELD_DECIMAL("qid ", "qid"), STATUS("status: ")),
+	LINE(STATUS, UNKNOWN, "Error on CQ ", FIELD_HEX("CQ ", "cq"), STATUS("status: ")),
+	LAST_LINE,
+};
+
+KEYS_FORM(spdk, "spdk", spdk_lines, "WC error, qid ", "Error on CQ ");
+
+static const struct shape mooncake_lines[] = {
+	LINE(STATUS, REQUESTER, "for slice", FIELD_WORD("local_nic: ", "local_nic"),
+	     FIELD_WORD("peer_nic: ", "peer_nic"), FIELD_DECIMAL("dest_rkey: ", "rkey"),
+	     STATUS("): ")),
+	LAST_LINE,
+};
+
+KEYS_FORM(mooncake, "mooncake", mooncake_lines, "rocess failed for slice", "error WQE for slice");
+
+static const struct shape uccl_lines[] = {
+	LINE(STATUS, UNKNOWN, "CQE ERROR ", FIELD_DECIMAL("wr_id=", "wr_id"), STATUS("status="),
+	     HEX("vendor_err=", vendor_syndrome), HEX("qp_num=", qpn)),
+	LINE(STATUS, UNKNOWN, "CQE error, ", FIELD_DECIMAL("wr_id=", "wr_id"), STATUS("status="),
+	     HEX("vendor_err=", vendor_syndrome), HEX("qp_num=", qpn)),
+	LINE(STATUS, REQUESTER, "RC send CQ state error: ", STATUS("error: ")),
+	LINE(STATUS, RESPONDER, "RC recv CQ state error: ", STATUS("error: ")),
+	LAST_LINE,
+};
+
+KEYS_FORM(uccl, "uccl", uccl_lines, "CQE ERROR wr_id=", "CQE error, wr_id=", " CQ state error: ");
+
+static void finish_vpp(struct record *record, const char *line)
+{
+	uint64_t count;
+
+	record_set_status(record, "tx completion errors", strlen("tx completion errors"));
+	if (keys_number(line, KEY_DECIMAL, &count))
+		record_add_number(record, "count", count);
+}
+
+static const struct shape app_lines[] = {
+	LINE(STATUS, UNKNOWN, "{WR: ", STATUS("error: "),
+	     DECIMAL("vendor_error: ", vendor_syndrome)),
+	LINE(STATUS, REQUESTER, "Send for slot ", STATUS(": ")),
+	LINE(STATUS, RESPONDER, "Recv for slot ", STATUS(": ")),
+	LINE(STATUS, UNKNOWN, "RDMA completion, error status(", STATUS("status")),
+	LINE(STATUS, UNKNOWN, "RDMA completion error(", STATUS("error")),
+	LINE(STATUS, UNKNOWN, "cq_readerr", STATUS("")),
+	LINE(STATUS, REQUESTER, " send work request returned error", STATUS("status(")),
+	LINE(STATUS, RESPONDER, "work request returned error", STATUS("status(")),
+	LINE(STATUS, UNKNOWN, "a work item failed: status ", STATUS("status ")),
+	LINE(STATUS, UNKNOWN, "Bad wc status ", STATUS("status ")),
+	LINE_WITH(finish_vpp, STATUS, REQUESTER, "tx completion errors", NO_KEYS),
+	LAST_LINE,
+};
+
+KEYS_FORM(apps, "program", app_lines, ", vendor_error: ", " for slot ",
+	  "RDMA completion, error status(", "RDMA completion error(", "cq_readerr",
+	  "work request returned error", "a work item failed: status ", "Bad wc status ",
+	  "tx completion errors");
+
+/*
+ * -- anything else that names a status of verbs or a vendor error. Whether a number without 0x is
+ * decimal or hexadecimal is not known then: it is what goes with the status, if only one of them does.
+ */
+
+/* Words that people put between "vendor_err" and its number. */
+static const char *skip_words(const char *text)
+{
+	static const char *const words[] = { "code", "_code", "synd",  "_synd", "syndrome", "field",
+					     "byte", "with",  "value", "is",    "of",       "was" };
+	bool found;
+
+	do {
+		const char *word = text + strspn(text, " ");
+
+		found = false;
+		for (size_t i = 0; i < sizeof(words) / sizeof(words[0]) && !found; i++) {
+			const size_t len = strlen(words[i]);
+
+			found = !strncmp(word, words[i], len) && !isalnum((unsigned char)word[len]);
+			if (found)
+				text = word + len;
+		}
+	} while (found);
+	return text;
+}
+
+static const char *find_vendor(const char *text)
+{
+	static const char *const words[] = { "vendor err", "vendor_err", "vend_err",
+					     "vendor syndrome", "vendor_syndrome" };
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+		const char *at = strcasestr(text, words[i]);
+
+		if (!at)
+			continue;
+		at += strlen(words[i]);
+		at += strspn(at, "or");
+		return skip_words(at);
+	}
+	return NULL;
+}
+
+/* Whether it is the number that comes with the record's status. */
+static bool suits(struct record *record, uint64_t vendor)
+{
+	const struct number kept = record->vendor_syndrome;
+	struct error error;
+
+	record->vendor_syndrome = KNOWN(vendor);
+	error = error_of_record(record);
+	record->vendor_syndrome = kept;
+	return vendor <= UINT8_MAX && error_is_pair(&error);
+}
+
+/* Of a number that may be either, the one that makes sense; the record says that it was guessed. */
+static void guess_vendor(struct record *record, const char *digits, uint64_t decimal, uint64_t hex)
+{
+	const bool is_decimal = suits(record, decimal);
+
+	record_add_text(record, "vendor_err", digits, strspn(digits, "0123456789"));
+	if (is_decimal == suits(record, hex))
+		return;
+	record->vendor_syndrome = KNOWN(is_decimal ? decimal : hex);
+	record_add_text(record, "vendor_err_base", is_decimal ? "10" : "16", 2);
+	record->is_guess = true;
+}
+
+static void read_vendor(struct record *record, const char *text)
+{
+	const char *digits = text + strspn(text, " \t:=([\"'");
+	const bool has_0x = !strncasecmp(digits, "0x", 2);
+	uint64_t decimal, hex;
+
+	if (!keys_number(text, KEY_HEX, &hex))
+		return;
+	if (has_0x || !keys_number(text, KEY_DECIMAL, &decimal) || decimal == hex)
+		record->vendor_syndrome = KNOWN(hex);
+	else if (hex > UINT8_MAX)
+		record->vendor_syndrome = KNOWN(decimal);
+	else
+		guess_vendor(record, digits, decimal, hex);
+}
+
+static enum keys_answer read_verbs(const struct line *line, const void *how, struct record *record)
+{
+	const char *vendor = find_vendor(line->text);
+	const struct number status = status_anywhere(line->text);
+
+	(void)how;
+	if (!status.is_known)
+		return KEYS_OTHER;
+	*record = (struct record){ .kind = RECORD_STATUS, .line = line->number };
+	status_set(record, status.value);
+	if (vendor)
+		read_vendor(record, vendor);
+	return status.value == IBV_WC_SUCCESS ? KEYS_FINE : KEYS_READ;
+}
+
+static bool names_status(const struct line *line, const void *how)
+{
+	(void)how;
+	return status_in(line->text).is_known;
+}
+
+/* Whether a sentence or a bracket goes on behind the line. */
+static bool is_unfinished(const char *text)
+{
+	size_t len = strlen(text);
+	int open = 0;
+
+	for (const char *c = text; *c; c++)
+		open += (*c == '(') - (*c == ')');
+	while (len && strchr(" \t\"'`", text[len - 1]))
+		len--;
+	return open > 0 || (len && text[len - 1] == ',');
+}
+
+static enum form_answer feed_verbs(struct scan *scan, const struct line *line, void *state)
+{
+	/* Status, syndrome, vendor's. */
+	const struct reader reader = { read_verbs, names_status, NULL,
+				       is_unfinished(line->text) ? 3 : 0 };
+	struct wrapped whole;
+	struct record record;
+
+	(void)state;
+	if (keys_is_source(line->text) ||
+	    wrapped_read(scan, line, &reader, &record, &whole) != KEYS_READ)
+		return FORM_PASS;
+	keys_tell(scan, &whole.line, &record);
+	return FORM_TAKEN;
+}
+
+/* Of the texts of statuses, those that no other program has. */
+static const char *const verbs_marks[] = {
+	"vendor err",
+	"vendor_err",
+	"vend_err",
+	"Vendor err",
+	"vendor syndrome",
+	"vendor_syndrome",
+	"IBV_WC_",
+	"IB_WC_",
+	"retry counter exceeded",
+	"local length error",
+	"local QP operation error",
+	"local protection error",
+	"Work Request Flushed Error",
+	"memory management operation error",
+	"bad response error",
+	"local access error",
+	"remote invalid request error",
+	"remote access error",
+	"remote operation error",
+	NULL,
+};
+
+const struct form form_verbs = {
+	.name = "verbs",
+	.marks = verbs_marks,
+	.feed = feed_verbs,
+};

@@ -1,0 +1,376 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Hexadecimal digits alone: lines of them, however they were grouped and broken. */
+#include "forms.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "../bytes/hex.h"
+#include "../bytes/judge.h"
+#include "../bytes/raw.h"
+
+#define BLOCK_MAX_BYTES (2u << 20) /* of one dump, the longest send queue; then comes another one */
+#define TEXT_MAX_BYTES  (6 * BLOCK_MAX_BYTES) /* "0x00, " */
+#define WORDY_MIN_BYTES 16                    /* of a line that has words, too */
+#define SILENT_BYTES    48                    /* fewer bytes that are nothing are not told of */
+
+/* A dump so far. */
+struct block {
+	uint8_t *bytes; /* as the rows have them */
+	size_t size;
+	struct raw_place *places;
+	size_t place_count;
+	char *text; /* of the rows, joined; NULL: they have more than digits */
+	size_t text_len;
+	struct raw_place *text_places; /* where the lines are in the text */
+	size_t text_place_count;
+	unsigned group; /* bytes of a word */
+	bool has_offset, is_octal, is_squeezed;
+	bool is_torn;    /* lines were broken within words or offsets: only the text has it all */
+	bool is_swapped; /* as the tools print it that have such offsets */
+	bool has_rows;   /* not only the hashes of commits and files that text names */
+	uint64_t offset; /* of the first row */
+	unsigned offset_digits;
+	uint64_t step;       /* from row to row, by their offsets; 0: not known yet */
+	struct hex_row last; /* the row before, and its bytes */
+	uint8_t last_bytes[32];
+};
+
+static void free_block(struct block *block)
+{
+	free(block->bytes);
+	free(block->places);
+	free(block->text);
+	free(block->text_places);
+	*block = (struct block){ 0 };
+}
+
+/* -- what the bytes are ------------------------------------------------------------------------- */
+
+/* Turns the words of a host into bytes: their digits begin with the most significant one. */
+static void swap_words(uint8_t *bytes, size_t size, unsigned group)
+{
+	for (size_t at = 0; at + group <= size; at += group)
+		for (unsigned i = 0; i < group / 2; i++) {
+			const uint8_t byte = bytes[at + i];
+
+			bytes[at + i] = bytes[at + group - 1 - i];
+			bytes[at + group - 1 - i] = byte;
+		}
+}
+
+/* Of the offset that a text begins with and that a colon ends; 0: there is none. */
+static size_t count_offset_digits(const char *text)
+{
+	const size_t digits = strspn(text, "0123456789abcdefABCDEF");
+
+	return text[digits] == ':' ? digits : 0;
+}
+
+/*
+ * All digits of the joined lines, for those that were broken in the middle of a word: how many
+ * bytes; the places become those of bytes. An offset has as many digits as the first one has.
+ */
+static size_t read_joined(struct block *block, uint8_t *bytes)
+{
+	struct raw_place *place = block->text_places, *end = place + block->text_place_count;
+	const char *text = block->text;
+	const size_t offset_digits = count_offset_digits(text);
+	size_t nibbles = 0;
+
+	for (const char *c = text; *c; c++) {
+		for (; place < end && place->offset <= (size_t)(c - text); place++)
+			place->offset = nibbles / 2;
+		if ((c[0] == '0' || c[0] == '\\') && (c[1] | 0x20) == 'x') {
+			c++;
+		} else if (*c == ':' && offset_digits && nibbles >= offset_digits) {
+			nibbles -= offset_digits;
+		} else if (hex_digit(*c) >= 0) {
+			bytes[nibbles / 2] = (uint8_t)(bytes[nibbles / 2] << 4 | hex_digit(*c));
+			nibbles++;
+		}
+	}
+	return nibbles / 2;
+}
+
+/* Takes the words for those of a host where that makes more sense. */
+static int try_swapped(const struct scan_attr *attr, struct block *block, int score)
+{
+	enum raw_kind kind;
+	int swapped;
+
+	if (block->group < 2)
+		return score;
+	swap_words(block->bytes, block->size, block->group);
+	swapped = judge_bytes(attr, block->bytes, block->size, &kind);
+	if (swapped > score || (swapped == score && block->is_swapped))
+		return swapped;
+	swap_words(block->bytes, block->size, block->group);
+	return score;
+}
+
+/* Likewise all digits for one string. */
+static void try_joined(const struct scan_attr *attr, struct block *block, int score)
+{
+	uint8_t *bytes = block->text ? malloc(block->text_len / 2 + 1) : NULL;
+	enum raw_kind kind;
+	bool is_whole; /* and nothing but bytes */
+	size_t size;
+	int joined;
+
+	if (!bytes)
+		return;
+	size = read_joined(block, bytes);
+	joined = judge_bytes(attr, bytes, size, &kind);
+	is_whole = !block->has_offset || count_offset_digits(block->text);
+	if (joined > score || (joined > 0 && size > block->size && is_whole)) {
+		free(block->bytes);
+		free(block->places);
+		block->bytes = bytes;
+		block->size = size;
+		block->places = block->text_places;
+		block->place_count = block->text_place_count;
+		block->text_places = NULL;
+	} else {
+		free(bytes);
+	}
+}
+
+static void finish(struct scan *scan, struct block *block)
+{
+	const struct scan_attr *attr = scan_attr_of(scan);
+	enum raw_kind kind;
+	int score = block->size ? judge_bytes(attr, block->bytes, block->size, &kind) : 0;
+
+	score = try_swapped(attr, block, score);
+	try_joined(attr, block, score);
+	if ((block->size >= SILENT_BYTES && block->has_rows) ||
+	    judge_bytes(attr, block->bytes, block->size, &kind) > 0)
+		raw_tell(scan, &(struct raw){ .bytes = block->bytes,
+					      .size = block->size,
+					      .places = block->places,
+					      .place_count = block->place_count });
+	free_block(block);
+}
+
+/* -- its lines ---------------------------------------------------------------------------------- */
+
+/* Room for some more; false: out of memory. */
+static bool make_room(void **list, size_t count, size_t more, size_t size)
+{
+	size_t most = 1024;
+	void *grown;
+
+	while (most < count)
+		most *= 2;
+	if (*list && count + more <= most)
+		return true;
+	while (most < count + more)
+		most *= 2;
+	grown = realloc(*list, most * size);
+	if (grown)
+		*list = grown;
+	return grown;
+}
+
+static bool add_bytes(struct block *block, const uint8_t *bytes, size_t count)
+{
+	if (!make_room((void **)&block->bytes, block->size, count, 1))
+		return false;
+	memcpy(block->bytes + block->size, bytes, count);
+	block->size += count;
+	return true;
+}
+
+static bool add_place(struct raw_place **places, size_t *count, size_t offset, unsigned long line)
+{
+	if (!make_room((void **)places, *count, 1, sizeof(**places)))
+		return false;
+	(*places)[(*count)++] = (struct raw_place){ .offset = offset, .line = line };
+	return true;
+}
+
+/* Whether a line has nothing but digits, and what may stand between them. */
+static bool is_digits(const struct line *line)
+{
+	return strspn(line->text, "0123456789abcdefABCDEFxX\\ \t,:") == line->len &&
+	       line->text[strspn(line->text, " \t")];
+}
+
+/* Whether it may be a row that was broken: that leaves half a byte at its ends, not all over it. */
+static bool is_torn_row(const struct line *line)
+{
+	unsigned odd = 0;
+
+	if (!is_digits(line))
+		return false;
+	for (const char *word = line->text; *word;) {
+		const size_t digits = strspn(word, "0123456789abcdefABCDEFxX\\");
+
+		odd += digits % 2;
+		word += digits + strspn(word + digits, " \t,:");
+	}
+	return odd <= 2;
+}
+
+/* Keeps the text as long as it is nothing but digits. */
+static void add_text(struct block *block, const struct line *line)
+{
+	if (block->place_count && !block->text)
+		return;
+	if (!is_digits(line) ||
+	    !make_room((void **)&block->text, block->text_len, line->len + 1, 1) ||
+	    !add_place(&block->text_places, &block->text_place_count, block->text_len,
+		       line->number)) {
+		free(block->text);
+		block->text = NULL;
+		return;
+	}
+	memcpy(block->text + block->text_len, line->text, line->len);
+	block->text_len += line->len;
+	block->text[block->text_len] = '\0';
+}
+
+/* The offset of a row: od writes it in octal, of which the step from row to row tells. */
+static uint64_t offset_of(struct block *block, const struct hex_row *row)
+{
+	uint64_t value = 0;
+
+	if (block->size == 16 && row->offset - block->offset == 0x20)
+		block->is_octal = true;
+	if (!block->is_octal)
+		return row->offset;
+	for (int digit = 15; digit >= 0; digit--)
+		value = value << 3 | (row->offset >> 4 * digit & 7);
+	return value;
+}
+
+/* What "*" stands for: rows like the last one, up to this size. */
+static bool fill_squeezed(struct block *block, uint64_t end)
+{
+	block->is_squeezed = false;
+	if (end > BLOCK_MAX_BYTES || !block->last.count)
+		return false;
+	while (block->size + block->last.count <= end)
+		if (!add_bytes(block, block->last_bytes, block->last.count))
+			return false;
+	return true;
+}
+
+/* Rows are of one size, but for the last one, however many bytes each has; instructions are not. */
+static bool keeps_step(struct block *block, uint64_t offset)
+{
+	const uint64_t step = offset - (block->size - block->last.count);
+
+	if (!block->step)
+		block->step = step;
+	return step == block->step;
+}
+
+/* Whether a row goes on where the last one ended. */
+static bool continues(struct block *block, const struct hex_row *row)
+{
+	uint64_t offset;
+
+	if (!row->has_offset || !block->has_offset)
+		return row->is_pure || !block->size || row->group == block->group;
+	offset = offset_of(block, row) - block->offset;
+	if (block->is_torn && block->text)
+		return offset;
+	if (block->is_squeezed ? !fill_squeezed(block, offset) : !keeps_step(block, offset))
+		return false;
+	if (offset < block->size && block->size - offset < block->last.count)
+		block->size = offset; /* the row before had too many, as some copy them */
+	return offset == block->size;
+}
+
+/* Not the end of a word, an offset in the middle, the end of an offset. */
+static bool is_whole_row(const struct block *block, const struct hex_row *row)
+{
+	return row->is_pure && (!block->has_offset || !row->has_offset ||
+				row->offset_digits >= block->offset_digits);
+}
+
+static bool is_full(const struct block *block)
+{
+	return block->size >= BLOCK_MAX_BYTES || block->text_len >= TEXT_MAX_BYTES;
+}
+
+static void add_row(struct block *block, const struct line *line, const struct hex_row *row,
+		    const uint8_t *bytes)
+{
+	add_text(block, line);
+	if (!block->place_count) {
+		block->has_offset = row->has_offset;
+		block->offset = row->offset;
+		block->offset_digits = row->offset_digits;
+	}
+	block->has_rows |= row->is_pure || row->end - row->begin > 2 * (long)row->count;
+	if (row->group > block->group)
+		block->group = row->group;
+	block->is_swapped |= row->is_swapped;
+	if (!add_place(&block->places, &block->place_count, block->size, line->number) ||
+	    !add_bytes(block, bytes, row->count))
+		return;
+	block->last = *row;
+	if (row->count <= sizeof(block->last_bytes))
+		memcpy(block->last_bytes, bytes, row->count);
+	else
+		block->last.count = 0;
+}
+
+/* Whether the line is where a dump with offsets ends: an offset alone. */
+static bool is_end(const struct block *block, const struct line *line)
+{
+	char *end;
+	const uint64_t value = strtoull(line->text, &end, block->is_octal ? 8 : 16);
+
+	return block->has_offset && !*end && value == block->offset + block->size;
+}
+
+static enum form_answer feed_hex(struct scan *scan, const struct line *line, void *state)
+{
+	struct block *block = state;
+	uint8_t bytes[HEX_ROW_MAX];
+	struct hex_row row;
+	bool has_row;
+
+	if (block->place_count && is_end(block, line)) {
+		finish(scan, block);
+		return FORM_TAKEN;
+	}
+	if (block->has_offset && !strcmp(line->text, "*")) {
+		block->is_squeezed = true;
+		return FORM_MORE;
+	}
+	has_row = hex_row_read(line->text, &row, bytes);
+	if (!(has_row && is_whole_row(block, &row)) && (block->text || !block->place_count) &&
+	    is_torn_row(line)) {
+		add_text(block, line);
+		block->is_torn = true;
+		return FORM_MORE;
+	}
+	if (!has_row || !(row.is_pure || row.count >= WORDY_MIN_BYTES)) {
+		finish(scan, block);
+		return FORM_OVER;
+	}
+	if (block->place_count && (!continues(block, &row) || is_full(block)))
+		finish(scan, block); /* and this one begins another */
+	add_row(block, line, &row, bytes);
+	return FORM_MORE;
+}
+
+static void close_hex(struct scan *scan, void *state)
+{
+	finish(scan, state);
+}
+
+static const char *const no_marks[] = { NULL };
+
+const struct form form_hex = {
+	.name = "hex",
+	.marks = no_marks,
+	.state_bytes = sizeof(struct block),
+	.feed = feed_hex,
+	.close = close_hex,
+};

@@ -1,0 +1,464 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "live.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bsn_cq.h"
+#include "../command.h"
+#include "../explain/explain.h"
+#include "look.h"
+#include "../scan/tie.h"
+
+#define FOLLOW_MS 100 /* between two looks */
+#define QPS_TOLD  8   /* of those that there are, if the one asked for is not */
+
+/* What is known of a queue from one look to the next. */
+struct watched {
+	struct look look;
+	bool was_told_of; /* its verbs path, or what was wrong */
+	bool has_failed;  /* its first failure was told of */
+	bool is_listed;
+};
+
+struct live {
+	const struct live_attr *attr;
+	struct sink *sink;
+	struct tie *tie;
+	struct target target;
+	struct published_list list;
+	struct watched **watched;
+	size_t watched_count;
+	unsigned long found;
+};
+
+static volatile sig_atomic_t is_interrupted;
+
+/* -- records ------------------------------------------------------------------------------------ */
+
+static void tell_unread(struct live *live, const char *why)
+{
+	live->sink->unread(live->sink, live->target.name, 0, why);
+}
+
+static void tell_record(struct live *live, struct record *record)
+{
+	record->file = live->target.name;
+	record->source = live->target.is_live ? "process" : "core";
+	explain_record(record);
+	tie_record(live->tie, record);
+	live->found++;
+	live->sink->record(live->sink, record);
+}
+
+static void add_text(struct record *record, const char *name, const char *text)
+{
+	record_add_text(record, name, text, strlen(text));
+}
+
+/* Everything that is in a ring says where, and in what state. */
+static void tell_entry(struct live *live, struct look *look, uint32_t index, const char *state,
+		       struct record *record)
+{
+	record->ring = &look->ring;
+	record->slot = index & (look->ring.count - 1);
+	record_add_number(record, "ring_number", look->published.queue.number);
+	if (look->ring.producer.is_known)
+		record_add_number(record, "producer", look->ring.producer.value);
+	if (look->ring.consumer.is_known)
+		record_add_number(record, "consumer", look->ring.consumer.value);
+	add_text(record, "state", state);
+	tell_record(live, record);
+}
+
+static void tell_bad(struct live *live, const struct look *look, uint32_t index,
+		     const struct bsn_bad *bad)
+{
+	char why[256];
+
+	snprintf(why, sizeof(why), "%s 0x%x, slot %u: %s, offset %u: %s", look->ring.name,
+		 look->published.queue.number, index & (look->ring.count - 1), bad->segment,
+		 bad->offset, bad->why);
+	tell_unread(live, why);
+}
+
+static uint32_t tell_send(struct live *live, struct look *look, uint32_t index)
+{
+	const bool is_done = (int32_t)(index - look->done_end) < 0;
+	struct record record = { 0 };
+	struct bsn_ctrl ctrl;
+	struct bsn_bad bad;
+	struct bsn_wqe wqe;
+
+	bsn_ctrl_decode(&ctrl, look_at(look, index));
+	if (bsn_wqe_decode(look_at(look, index), (size_t)ctrl.ds * BSN_DS_SIZE,
+			   (enum bsn_transport)look->published.queue.transport, &wqe, &bad)) {
+		tell_bad(live, look, index, &bad);
+	} else {
+		record_set_wqe(&record, &wqe);
+		tell_entry(live, look, index,
+			   is_done                                 ? "done"
+			   : (int32_t)(index - look->rung_end) < 0 ? "outstanding"
+								   : "not rung",
+			   &record);
+	}
+	return (ctrl.ds + BSN_BB_DS - 1) / BSN_BB_DS;
+}
+
+static void tell_recv(struct live *live, struct look *look, uint32_t index)
+{
+	const bool is_shared = look->published.queue.kind == BSN_REGISTRY_SHARED_RECV;
+	const size_t bytes = look->ring.stride_bytes;
+	struct record record = { 0 };
+	struct bsn_recv_wqe recv;
+	struct bsn_bad bad;
+
+	if (bsn_recv_decode(look_at(look, index), bytes,
+			    is_shared ? BSN_RECV_LINKED : BSN_RECV_PLAIN, &recv, &bad)) {
+		tell_bad(live, look, index, &bad);
+		return;
+	}
+	record_set_recv(&record, look_at(look, index), bytes, &recv);
+	if (!is_shared)
+		record.qpn = KNOWN(look->published.queue.number);
+	record.wqe_index = KNOWN(index & UINT16_MAX);
+	tell_entry(live, look, index, "posted", &record);
+}
+
+static void tell_cqe(struct live *live, struct look *look, uint32_t index)
+{
+	const struct number *qp = &live->attr->qp;
+	const size_t bytes = look->ring.stride_bytes;
+	struct record record = { 0 };
+	struct bsn_cqe cqe;
+	struct bsn_bad bad;
+
+	if (bsn_cqe_decode(look_at(look, index), bytes, &cqe, &bad)) {
+		tell_bad(live, look, index, &bad);
+		return;
+	}
+	record_set_cqe(&record, look_at(look, index), bytes, &cqe);
+	if (qp->is_known && record.qpn.is_known && record.qpn.value != qp->value)
+		return;
+	tell_entry(live, look, index,
+		   (int32_t)(index - look->done_end) < 0 ? "polled" : "not polled", &record);
+}
+
+/* -- the first failure of a QP ------------------------------------------------------------------ */
+
+static void set_failure(struct record *record, const struct bsn_completion *c)
+{
+	const bool is_receive = c->opcode == BSN_RECV || c->opcode == BSN_RECV_RDMA_WITH_IMM;
+	const char *status = ibv_wc_status_str(c->status);
+
+	record->kind = RECORD_STATUS;
+	record->side = is_receive ? SIDE_RESPONDER : SIDE_REQUESTER;
+	record->qpn = KNOWN(c->qpn);
+	record_set_status(record, status, strlen(status));
+	if (c->syndrome) {
+		record->syndrome = KNOWN(c->syndrome);
+		record->vendor_syndrome = KNOWN(c->vendor_syndrome);
+		record->hw_syndrome = KNOWN(c->hw_syndrome);
+	}
+	if (!is_receive) {
+		record->opcode = KNOWN(c->opcode);
+		record->wqe_index = KNOWN(c->wqe_index);
+	}
+	record_add_number(record, "request_id", c->id);
+	add_text(record, "state", "the QP's first failure");
+}
+
+/* Twice, since its owner may just be writing it. */
+static void tell_failure(struct live *live, struct watched *watched)
+{
+	const uint64_t address = watched->look.published.queue.first_error;
+	struct bsn_completion c, again;
+	struct record record = { 0 };
+
+	if (!address || watched->has_failed || target_read(&live->target, address, &c, sizeof(c)) ||
+	    target_read(&live->target, address, &again, sizeof(again)) ||
+	    memcmp(&c, &again, sizeof(c)) != 0 || !c.status ||
+	    !published_is_still(&live->target, &watched->look.published))
+		return;
+	watched->has_failed = true;
+	set_failure(&record, &c);
+	tell_record(live, &record);
+}
+
+/* -- one queue ---------------------------------------------------------------------------------- */
+
+static void tell_missed(struct live *live, const struct look *look)
+{
+	char why[160];
+
+	if (!look->missed)
+		return;
+	snprintf(why, sizeof(why), "%s 0x%x: %u slots were used and used again between two looks",
+		 look->ring.name, look->published.queue.number, look->missed);
+	tell_unread(live, why);
+}
+
+static void tell_entries(struct live *live, struct look *look, bool goes_on)
+{
+	for (uint32_t at = look->first; at != look->end;) {
+		const bool is_done = (int32_t)(at - look->done_end) < 0;
+
+		switch (look->published.queue.kind) {
+		case BSN_REGISTRY_SEND: {
+			struct bsn_ctrl ctrl;
+			bsn_ctrl_decode(&ctrl, look_at(look, at));
+			at += is_done && !goes_on ? (ctrl.ds + BSN_BB_DS - 1) / BSN_BB_DS
+						  : tell_send(live, look, at);
+			break;
+		}
+		case BSN_REGISTRY_COMPLETION:
+			if (!is_done || goes_on)
+				tell_cqe(live, look, at);
+			at++;
+			break;
+		case BSN_REGISTRY_SHARED_RECV:
+			if (!look->is_free[at] && look->was_free[at])
+				tell_recv(live, look, at);
+			at++;
+			break;
+		default:
+			tell_recv(live, look, at++);
+		}
+	}
+}
+
+static void tell_verbs(struct live *live, struct watched *watched)
+{
+	const struct bsn_registry_queue *q = &watched->look.published.queue;
+	char why[160];
+
+	if (q->kind != BSN_REGISTRY_SEND || watched->was_told_of)
+		return;
+	watched->was_told_of = true;
+	snprintf(why, sizeof(why),
+		 "QP 0x%x is on the verbs path: its rings are the provider's, there is nothing to "
+		 "show",
+		 q->number);
+	tell_unread(live, why);
+}
+
+/* What went wrong is told once a queue. */
+static void tell_trouble(struct live *live, struct watched *watched, const char *why)
+{
+	if (!*why || watched->was_told_of)
+		return;
+	watched->was_told_of = true;
+	tell_unread(live, why);
+}
+
+/* -ESRCH and the like end it all; a queue that goes away meanwhile is no failure. */
+static int show_queue(struct live *live, struct watched *watched)
+{
+	struct look *look = &watched->look;
+	const bool goes_on = live->attr->follows && look->has_last;
+	const int err = look_take(look, live->attr->follows);
+
+	if (live->target.has_ended || err == -EPERM || err == -ENOMEM || err == -EPROTO)
+		return err;
+	if (!published_is_still(&live->target, &look->published))
+		return live->target.has_ended ? -ESRCH : 0;
+	if (err) {
+		tell_trouble(live, watched, err == -EAGAIN ? look->why : live->target.why);
+		return 0;
+	}
+	if (!look->published.queue.ring)
+		tell_verbs(live, watched);
+	tell_missed(live, look);
+	tell_entries(live, look, goes_on);
+	tell_trouble(live, watched, look->why);
+	tell_failure(live, watched);
+	return 0;
+}
+
+/* -- all of them -------------------------------------------------------------------------------- */
+
+static bool is_qp(const struct bsn_registry_queue *q)
+{
+	return q->kind == BSN_REGISTRY_SEND || q->kind == BSN_REGISTRY_RECV;
+}
+
+/* Whether a QP's queue completes on this CQ, or is this SRQ. */
+static bool is_part_of(const struct bsn_registry_queue *q, const struct bsn_registry_queue *of)
+{
+	if (memcmp(q->device, of->device, sizeof(q->device)) != 0)
+		return false;
+	if (q->kind == BSN_REGISTRY_COMPLETION)
+		return q->number == of->cqn;
+	return q->kind == BSN_REGISTRY_SHARED_RECV && of->kind == BSN_REGISTRY_RECV && of->srqn &&
+	       q->number == of->srqn;
+}
+
+/* With --qp: its queues, and those that it shares. */
+static bool is_wanted(const struct live *live, const struct bsn_registry_queue *q)
+{
+	const struct number *qp = &live->attr->qp;
+
+	if (!qp->is_known)
+		return true;
+	if (is_qp(q))
+		return q->number == qp->value;
+	for (size_t i = 0; i < live->list.count; i++) {
+		const struct bsn_registry_queue *other = &live->list.queues[i].queue;
+
+		if (is_qp(other) && other->number == qp->value && is_part_of(q, other))
+			return true;
+	}
+	return false;
+}
+
+static bool is_same(const struct published *a, const struct published *b)
+{
+	return a->address == b->address && a->registry == b->registry &&
+	       a->queue.kind == b->queue.kind && a->queue.number == b->queue.number &&
+	       a->queue.ring == b->queue.ring;
+}
+
+static struct watched *watch(struct live *live, const struct published *published)
+{
+	struct watched **more, *watched;
+
+	for (size_t i = 0; i < live->watched_count; i++)
+		if (is_same(&live->watched[i]->look.published, published)) {
+			live->watched[i]->look.published = *published;
+			return live->watched[i];
+		}
+	more = realloc(live->watched, (live->watched_count + 1) * sizeof(struct watched *));
+	if (more)
+		live->watched = more;
+	watched = more ? calloc(1, sizeof(*watched)) : NULL;
+	if (!watched)
+		return NULL;
+	watched->look.target = &live->target;
+	watched->look.published = *published;
+	live->watched[live->watched_count++] = watched;
+	return watched;
+}
+
+/* A queue that is made anew at the same place is another one. */
+static void forget_the_gone(struct live *live)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < live->watched_count; i++) {
+		struct watched *watched = live->watched[i];
+
+		if (watched->is_listed) {
+			watched->is_listed = false;
+			live->watched[kept++] = watched;
+		} else {
+			look_free(&watched->look);
+			free(watched);
+		}
+	}
+	live->watched_count = kept;
+}
+
+static int look_around(struct live *live)
+{
+	int err = published_read(&live->target, &live->list);
+
+	for (size_t i = 0; i < live->list.count && !err; i++) {
+		const struct published *published = &live->list.queues[i];
+		struct watched *watched;
+
+		if (!is_wanted(live, &published->queue))
+			continue;
+		watched = watch(live, published);
+		if (!watched)
+			return target_fail(&live->target, ENOMEM, "out of memory");
+		watched->is_listed = true;
+		err = show_queue(live, watched);
+	}
+	forget_the_gone(live);
+	return err;
+}
+
+/* -- from the beginning to the end -------------------------------------------------------------- */
+
+static void interrupt(int signal_number)
+{
+	(void)signal_number;
+	is_interrupted = 1;
+}
+
+/* The output of an interrupted --follow is complete, too. */
+static int follow(struct live *live)
+{
+	const struct sigaction action = { .sa_handler = interrupt };
+	int err = 0;
+
+	sigaction(SIGINT, &action, NULL);
+	sigaction(SIGTERM, &action, NULL);
+	while (!err && !is_interrupted && !fflush(stdout) && !ferror(stdout) &&
+	       target_wait(&live->target, FOLLOW_MS))
+		err = look_around(live);
+	return live->target.has_ended ? 0 : err;
+}
+
+/* The QP that was asked for is not there: which are? */
+static void tell_no_qp(const struct live *live)
+{
+	unsigned told = 0;
+
+	fprintf(stderr, "wqe-dump: %s lists no QP 0x%x", live->target.name, live->attr->qp.value);
+	for (size_t i = 0; i < live->list.count && told < QPS_TOLD; i++)
+		if (live->list.queues[i].queue.kind == BSN_REGISTRY_SEND)
+			fprintf(stderr, "%s0x%x", told++ ? ", " : ", but ",
+				live->list.queues[i].queue.number);
+	fputs(told == QPS_TOLD ? " ...\n" : "\n", stderr);
+}
+
+static int tell_result(struct live *live, int err)
+{
+	if (err)
+		fprintf(stderr, "wqe-dump: %s\n", live->target.why);
+	else if (live->attr->follows && live->target.has_ended)
+		fprintf(stderr, "wqe-dump: %s has ended\n", live->target.name);
+	else if (live->attr->qp.is_known && !live->watched_count)
+		tell_no_qp(live);
+	else if (!live->list.count)
+		fprintf(stderr, "wqe-dump: %s has no queues at present\n", live->target.name);
+	else if (!live->found)
+		fprintf(stderr, "wqe-dump: nothing in the %zu queues of %s\n", live->watched_count,
+			live->target.name);
+	if (err && err != -ENODATA)
+		return WQE_DUMP_FAILED;
+	return live->found ? WQE_DUMP_FOUND : WQE_DUMP_NOTHING;
+}
+
+static void clean_up(struct live *live)
+{
+	forget_the_gone(live); /* none is marked as listed */
+	free(live->watched);
+	published_free(&live->list);
+	tie_destroy(live->tie);
+	target_close(&live->target);
+}
+
+int live_run(const struct live_attr *attr, struct sink *sink)
+{
+	struct live live = { .attr = attr, .sink = sink, .tie = tie_create() };
+	int err = attr->core ? target_open_core(&live.target, attr->core)
+			     : target_open_process(&live.target, attr->pid);
+	int status;
+
+	if (!err && !live.tie)
+		err = target_fail(&live.target, ENOMEM, "out of memory");
+	sink->begin(sink);
+	if (!err)
+		err = look_around(&live);
+	if (!err && attr->follows)
+		err = follow(&live);
+	sink->end(sink);
+	status = command_finish(tell_result(&live, err));
+	clean_up(&live);
+	return status;
+}

@@ -1,0 +1,394 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A picture of the rings: one page that needs nothing else. What was found is written as it comes,
+ * and shown when it is the target of a link; the pictures, which link to it, follow when all is
+ * known, and are shown first.
+ */
+#include "print.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../explain/explain.h"
+#include "html_fields.h"
+#include "kinds.h"
+#include "print_explain.h"
+#include "summary.h"
+
+#define RINGS_MAX 64
+
+/* Degrees of a colour: all but the reds, which are for errors, and the step from one to the next. */
+enum { COLOUR_FIRST = 40, COLOUR_BLUE = 200, COLOURS = 280, COLOUR_STEP = 47 };
+
+/* What is in one slot. */
+struct cell {
+	uint32_t record; /* number of what was found; 0: nothing */
+	uint16_t opcode; /* of a WQE; IS_CQE and that of a CQE; IS_RECV */
+	bool is_error;
+	bool is_rest; /* of what begins in a slot before */
+};
+
+enum { IS_CQE = 0x100, IS_RECV = 0x200, OPCODES = 0x201 };
+
+struct picture {
+	struct ring ring;
+	const char *file;
+	struct cell *cells; /* one a slot */
+};
+
+static struct {
+	unsigned records; /* so far */
+	unsigned pictures_count;
+	struct picture pictures[RINGS_MAX];
+	bool is_used[OPCODES];
+} html;
+
+/* -- text --------------------------------------------------------------------------------------- */
+
+static void put(const char *text)
+{
+	while (*text) {
+		const size_t plain = strcspn(text, "<>&\"");
+
+		fwrite(text, 1, plain, stdout);
+		text += plain;
+		if (*text)
+			printf("&#%d;", *text++);
+	}
+}
+
+static const char *opcode_name(unsigned opcode)
+{
+	const struct bsn_enum_value *of_cqe = record_cqe_opcode(opcode - IS_CQE);
+	const struct bsn_wqe_op *op = bsn_wqe_op_find(opcode);
+
+	if (opcode == IS_RECV)
+		return "receive";
+	if (opcode & IS_CQE)
+		return of_cqe ? of_cqe->name : "CQE";
+	return op ? op->name : "unknown opcode";
+}
+
+/* -- what was found ----------------------------------------------------------------------------- */
+
+/* What a log line says; the fields of bytes are drawn by the script. */
+static void put_log_fields(const struct record *record)
+{
+	if (!record->field_count)
+		return;
+	fputs("<table>", stdout);
+	for (unsigned i = 0; i < record->field_count; i++) {
+		const struct record_field *field = &record->fields[i];
+		const char *text = record_field_text(record, i);
+
+		fputs("<tr><td>", stdout);
+		put(field->name);
+		fputs("</td><td>", stdout);
+		if (text)
+			put(text);
+		else
+			printf("0x%" PRIx64, field->value);
+		fputs("</td></tr>", stdout);
+	}
+	fputs("</table>\n", stdout);
+}
+
+/* The paragraph of the text printer. */
+static void put_explanation(const struct record *record)
+{
+	const struct error error = error_of_record(record);
+	char *text = NULL;
+	size_t size;
+	FILE *to = open_memstream(&text, &size);
+
+	if (!to)
+		return;
+	print_explanation(to, explanation_of(&error), 0);
+	fclose(to);
+	fputs("<pre>", stdout);
+	put(text);
+	fputs("</pre>\n", stdout);
+	free(text);
+}
+
+static void put_meaning(const struct record *record)
+{
+	const struct kind *kind = kinds_count(record);
+
+	if (kind && kind->count > 1) {
+		printf("<p>The same as <a href=\"#r%lu\">", kind->number);
+		put(kind->first);
+		fputs("</a>: ", stdout);
+		put(record->cause);
+		fputs("</p>\n", stdout);
+	} else if (record->cause) {
+		put_explanation(record);
+	}
+}
+
+static void put_wrong(const char *text)
+{
+	fputs("<p class=\"wrong\">", stdout);
+	put(text);
+	fputs("</p>\n", stdout);
+}
+
+static void put_findings(const struct bsn_wqe *wqe)
+{
+	char text[SUMMARY_BYTES];
+
+	for (unsigned i = 0; summary_finding(wqe, i, text); i++)
+		put_wrong(text);
+}
+
+static void put_record(const struct record *record)
+{
+	char place[SUMMARY_BYTES], text[SUMMARY_BYTES];
+
+	summary_place(record, place);
+	summary_write(record, text);
+	printf("<section class=\"%s%s\" id=\"r%u\"", record->ring ? "slot" : "found",
+	       record->cause ? " error" : "", html.records);
+	html_fields_put(record);
+	fputs("><h3>", stdout);
+	put(place);
+	fputs("</h3><p>", stdout);
+	put(text);
+	fputs("</p>\n", stdout);
+	if (summary_partner(record, text))
+		put_wrong(text);
+	if (record->wqe)
+		put_findings(record->wqe);
+	put_meaning(record);
+	put_log_fields(record);
+	fputs("</section>\n", stdout);
+}
+
+/* -- where it is in the ring -------------------------------------------------------------------- */
+
+static bool is_same_ring(const struct picture *picture, const struct record *record)
+{
+	const struct ring *a = &picture->ring, *b = record->ring;
+
+	return picture->file == record->file && !strcmp(a->name, b->name) &&
+	       a->qpn.value == b->qpn.value && a->count == b->count;
+}
+
+static struct picture *get_picture(const struct record *record)
+{
+	struct picture *picture;
+
+	for (unsigned i = 0; i < html.pictures_count; i++)
+		if (is_same_ring(&html.pictures[i], record))
+			return &html.pictures[i];
+	if (html.pictures_count == RINGS_MAX || !record->ring->count)
+		return NULL;
+	picture = &html.pictures[html.pictures_count];
+	picture->file = record->file;
+	picture->cells = calloc(record->ring->count, sizeof(*picture->cells));
+	if (!picture->cells)
+		return NULL;
+	html.pictures_count++;
+	return picture;
+}
+
+static uint16_t cell_opcode(const struct record *record)
+{
+	if (record->recv)
+		return IS_RECV;
+	if (record->cqe)
+		return (uint16_t)(IS_CQE | record->cqe->tail.opcode);
+	return (uint16_t)(record->opcode.value & 0xff);
+}
+
+static void draw(const struct record *record)
+{
+	struct picture *picture = record->ring ? get_picture(record) : NULL;
+	const uint32_t stride = record->ring ? record->ring->stride_bytes : 1;
+	const uint32_t slots = stride ? (record->size_bytes + stride - 1) / stride : 1;
+
+	if (!picture)
+		return;
+	picture->ring = *record->ring; /* its consumer may have moved on */
+	for (uint32_t i = 0; i < slots && i < picture->ring.count; i++)
+		picture->cells[(record->slot + i) % picture->ring.count] =
+			(struct cell){ .record = html.records,
+				       .opcode = cell_opcode(record),
+				       .is_error = record->cause || record->partner_file,
+				       .is_rest = i > 0 };
+	html.is_used[cell_opcode(record)] = true;
+}
+
+/* The WQE of an error that came later. */
+static void mark_partner(const struct record *record)
+{
+	if (!record->cqe || !record->partner_file)
+		return;
+	for (unsigned i = 0; i < html.pictures_count; i++) {
+		struct picture *picture = &html.pictures[i];
+		const uint32_t slot = record->partner_index.value % picture->ring.count;
+
+		if (picture->file == record->partner_file &&
+		    picture->ring.qpn.value == record->qpn.value &&
+		    !(picture->cells[slot].opcode & IS_CQE))
+			picture->cells[slot].is_error = true;
+	}
+}
+
+static void put_slot(const struct picture *picture, uint32_t slot)
+{
+	const struct ring *ring = &picture->ring;
+	const struct cell *cell = &picture->cells[slot];
+	const bool is_producer =
+		ring->producer.is_known && ring->producer.value % ring->count == slot;
+	const bool is_consumer =
+		ring->consumer.is_known && ring->consumer.value % ring->count == slot;
+
+	if (cell->record)
+		printf("<a href=\"#r%u\" class=\"o%x", cell->record, cell->opcode);
+	else
+		fputs("<i class=\"empty", stdout);
+	printf("%s%s%s%s\" title=\"slot %u: %s%s%s\">", cell->is_rest ? " rest" : "",
+	       cell->is_error ? " bad" : "", is_producer ? " producer" : "",
+	       is_consumer ? " consumer" : "", slot,
+	       cell->record ? opcode_name(cell->opcode) : "empty", is_producer ? ", producer" : "",
+	       is_consumer ? ", consumer" : "");
+	printf("%s%s</%s>", is_producer ? "P" : "", is_consumer ? "C" : "",
+	       cell->record ? "a" : "i");
+}
+
+static void put_pointer(const char *name, const struct number *number, uint32_t count)
+{
+	if (number->is_known)
+		printf(", %s at slot %u (index %u)", name, number->value % count, number->value);
+}
+
+static void put_picture(const struct picture *picture)
+{
+	const struct ring *ring = &picture->ring;
+
+	fputs("<section class=\"ring\"><h2>", stdout);
+	put(picture->file ? picture->file : "");
+	fputs(": ", stdout);
+	put(ring->name);
+	if (ring->qpn.is_known)
+		printf(" 0x%x", ring->qpn.value);
+	printf("</h2>\n<p>%u slots of %u bytes", ring->count, ring->stride_bytes);
+	put_pointer("producer", &ring->producer, ring->count);
+	put_pointer("consumer", &ring->consumer, ring->count);
+	fputs("</p>\n<div class=\"slots\">", stdout);
+	for (uint32_t slot = 0; slot < ring->count; slot++)
+		put_slot(picture, slot);
+	fputs("</div></section>\n", stdout);
+}
+
+/* -- the page ----------------------------------------------------------------------------------- */
+
+static const char style[] =
+	":root{color-scheme:light dark;--pale:#f4f4f4;--line:#ccc;--none:#e4e4e4;--wrong:#b00000}"
+	"@media(prefers-color-scheme:dark){"
+	":root{--pale:#2a2a2a;--line:#555;--none:#3a3a3a;--wrong:#ff8078}}"
+	"body{font:14px sans-serif;margin:0;height:100vh;display:flex;flex-direction:column}"
+	".rings{order:1;max-height:55vh;overflow:auto;padding:0 1em 1em;border-bottom:2px solid "
+	"#888}"
+	".records{order:2;flex:1;overflow:auto;padding:0 1em}"
+	/* All of the page is for the rings while nothing is shown below them. */
+	"body:not(:has(.found,.records>.wrong,:target)) .rings{max-height:none;border:0}"
+	"body:not(:has(.found,.records>.wrong,:target)) .records{flex:none}"
+	".slots{display:grid;grid-template-columns:repeat(auto-fill,22px);gap:2px}"
+	".slots a,.slots i{height:22px;border-radius:3px;text-align:center;color:#000;"
+	"font:bold 12px/22px sans-serif;text-decoration:none}.slots i{color:inherit}"
+	".empty{background:var(--none)}.rest{opacity:.55}.bad{outline:3px solid #d00000}"
+	".producer{box-shadow:inset 0 0 0 3px #000}.consumer{box-shadow:inset 0 0 0 3px #fff}"
+	"[aria-current]{outline:3px solid #36c}"
+	".slot{display:none}.slot:target,.found:target{display:block;border-left:6px solid #36c}"
+	".records section{padding-left:1em}.error h3,.wrong{color:var(--wrong)}"
+	"table{border-collapse:collapse}td,th{border:1px solid var(--line);padding:2px "
+	"6px;text-align:left}"
+	"td:nth-child(3),td:nth-child(5){font-family:monospace}"
+	"pre{background:var(--pale);padding:.5em;overflow:auto}"
+	".key{display:inline-block;width:14px;height:14px;margin:0 4px 0 12px;border-radius:3px}";
+
+static void begin(struct sink *sink)
+{
+	(void)sink;
+	memset(&html, 0, sizeof(html));
+	kinds_begin();
+	printf("<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
+	       "<title>wqe-dump</title>\n<style>%s</style></head><body>\n"
+	       "<main class=\"records\">\n",
+	       style);
+}
+
+static void print_record(struct sink *sink, const struct record *record)
+{
+	(void)sink;
+	html.records++;
+	put_record(record);
+	draw(record);
+	mark_partner(record);
+}
+
+static void note_unread(struct sink *sink, const char *file, unsigned long line, const char *why)
+{
+	(void)sink;
+	fputs("<p class=\"wrong\">", stdout);
+	put(file);
+	if (line)
+		printf(":%lu", line);
+	fputs(": not read: ", stdout);
+	put(why);
+	fputs("</p>\n", stdout);
+}
+
+static void put_key(unsigned opcode)
+{
+	printf("<span class=\"key o%x\"></span>%s%s", opcode, opcode & IS_CQE ? "CQE " : "",
+	       opcode_name(opcode));
+}
+
+static void put_colours(void)
+{
+	fputs("<style>", stdout);
+	for (unsigned opcode = 0, n = 0; opcode < OPCODES; opcode++)
+		if (html.is_used[opcode])
+			printf(".o%x{background:hsl(%u,70%%,70%%)}", opcode,
+			       COLOUR_FIRST +
+				       (COLOUR_BLUE - COLOUR_FIRST + n++ * COLOUR_STEP) % COLOURS);
+	fputs("</style>\n", stdout);
+}
+
+static void put_legend(void)
+{
+	fputs("<p>", stdout);
+	for (unsigned opcode = 0; opcode < OPCODES; opcode++)
+		if (html.is_used[opcode])
+			put_key(opcode);
+	fputs("<span class=\"key empty\"></span>empty"
+	      "<span class=\"key bad\"></span>an error"
+	      " &nbsp; P: producer, C: consumer. Click a slot for its fields.</p>\n",
+	      stdout);
+}
+
+static void end(struct sink *sink)
+{
+	(void)sink;
+	fputs("</main>\n<header class=\"rings\"><h1>wqe-dump</h1>\n", stdout);
+	printf("<p>%u found</p>\n<noscript><p class=\"wrong\">Without scripts there are no fields; "
+	       "wqe-dump has them as text.</p></noscript>\n",
+	       html.records);
+	put_colours();
+	if (html.pictures_count)
+		put_legend();
+	for (unsigned i = 0; i < html.pictures_count; i++) {
+		put_picture(&html.pictures[i]);
+		free(html.pictures[i].cells);
+	}
+	fputs("</header>\n", stdout);
+	html_fields_end();
+	fputs("</body></html>\n", stdout);
+}
+
+struct sink print_html = { begin, print_record, note_unread, end };

@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* For people: every field, or one line. */
+#include "print.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../explain/explain.h"
+#include "kinds.h"
+#include "print_explain.h"
+#include "summary.h"
+
+#define COLUMN      20 /* of names, and of values that have one */
+#define RAW_COLUMNS 24 /* of the bytes beside a field: 8 of them */
+#define ROW_BYTES   16 /* of a row of bytes without fields */
+
+struct print_options print_options;
+
+/* Escape sequences (ECMA-48, SGR), or nothing where the output is no terminal. */
+enum colour { PLAIN, BOLD, RED, YELLOW, CYAN };
+
+static const char *colour(enum colour colour)
+{
+	static const char *const codes[] = { "\033[0m", "\033[1m", "\033[1;31m", "\033[33m",
+					     "\033[36m" };
+	static int wanted = -1;
+
+	if (wanted < 0)
+		wanted = isatty(STDOUT_FILENO) && !getenv("NO_COLOR");
+	return wanted ? codes[colour] : "";
+}
+
+static enum colour colour_of(const struct record *record)
+{
+	switch (record->kind) {
+	case RECORD_CQE:
+	case RECORD_WQE:
+		return BOLD;
+	case RECORD_NOT_MLX5:
+		return YELLOW;
+	default:
+		return RED;
+	}
+}
+
+static void put(const char *text)
+{
+	fputs(text, stdout);
+}
+
+static void put_coloured(enum colour wanted, const char *text)
+{
+	put(colour(wanted));
+	put(text);
+	put(colour(PLAIN));
+}
+
+/* Padded to a column, for which printf takes its time. */
+static void put_column(const char *text)
+{
+	static const char blanks[COLUMN + 2] = "                     ";
+	const size_t len = strlen(text);
+
+	put(text);
+	put(blanks + (len < COLUMN ? len : COLUMN));
+}
+
+/* -- fields ------------------------------------------------------------------------------------- */
+
+static void print_raw(const struct record *record, const struct record_row *row)
+{
+	char text[RAW_COLUMNS + 1] = "";
+
+	if (!print_options.raw)
+		return;
+	for (unsigned i = 0; record->bytes && row->row && i < row->size_bytes && i < 8; i++)
+		snprintf(text + 3 * i, 4, "%02x ", record->bytes[row->offset + i]);
+	if (row->row)
+		printf("%04x  %-*s ", row->offset, RAW_COLUMNS, text);
+	else
+		printf("%*s", RAW_COLUMNS + 7, "");
+}
+
+static void print_bytes(const struct record_row *row)
+{
+	for (unsigned i = 0; i < row->size_bytes; i++)
+		printf("%s%02x",
+		       i % ROW_BYTES ? " "
+		       : i           ? "\n                         "
+				     : "",
+		       row->bytes[i]);
+}
+
+/* In hexadecimal, and in decimal where that is something else. */
+static void print_value(const struct record_row *row)
+{
+	char text[48];
+
+	if (row->value < 10)
+		snprintf(text, sizeof(text), "%" PRIu64, row->value);
+	else if (row->value > UINT32_MAX)
+		snprintf(text, sizeof(text), "0x%" PRIx64, row->value);
+	else
+		snprintf(text, sizeof(text), "0x%" PRIx64 " (%" PRIu64 ")", row->value, row->value);
+	if (!row->symbol) {
+		put(text);
+		return;
+	}
+	put_column(text);
+	put_coloured(CYAN, row->symbol->name);
+	put(": ");
+	put(row->symbol->doc);
+}
+
+/* What the printer is at: a segment's name is printed once. */
+struct at {
+	const struct record *record;
+	const char *segment;
+	unsigned nth;
+};
+
+static void print_row(const struct record_row *row, void *arg)
+{
+	struct at *at = arg;
+
+	if (row->segment && (row->segment != at->segment || row->nth != at->nth)) {
+		put("  ");
+		put_coloured(BOLD, row->segment);
+		putchar('\n');
+		at->segment = row->segment;
+		at->nth = row->nth;
+	}
+	put("    ");
+	print_raw(at->record, row);
+	put_column(row->name);
+	if (row->text)
+		put(row->text);
+	else if (row->bytes)
+		print_bytes(row);
+	else
+		print_value(row);
+	putchar('\n');
+}
+
+static void print_findings(const struct bsn_wqe *wqe)
+{
+	char text[SUMMARY_BYTES];
+
+	for (unsigned i = 0; summary_finding(wqe, i, text); i++)
+		printf("  %swrong%s  %s\n", colour(RED), colour(PLAIN), text);
+}
+
+/* -- what it means ------------------------------------------------------------------------------ */
+
+static void print_meaning(const struct record *record, const struct kind *kind)
+{
+	const struct error error = error_of_record(record);
+
+	if (kind && kind->count > 1)
+		printf("  the same as at %s\n", kind->first);
+	else if (record->cause)
+		print_explanation(stdout, explanation_of(&error), 2);
+}
+
+static void print_partner(const struct record *record)
+{
+	char text[SUMMARY_BYTES];
+
+	if (summary_partner(record, text))
+		printf("  %s%s%s %s\n", colour(YELLOW), record->wqe ? "failed" : "its WQE",
+		       colour(PLAIN), text);
+}
+
+/* How often each came, where the first and the last are; the first one is often why others came. */
+static void print_kind(const struct kind *kind)
+{
+	const struct explanation *e = explanation_of(&kind->error);
+	const char *side = record_side_name(kind->error.side);
+
+	printf("%8lu  %s", kind->count, kind->first);
+	if (kind->count > 1)
+		printf(" to %s", kind->last);
+	for (unsigned i = 0; i < e->meaning_count; i++) {
+		const struct meaning *meaning = &e->meanings[i];
+
+		if (meaning->space == SPACE_STATUS && e->meaning_count > 1)
+			continue; /* the syndrome says the same */
+		printf("  %s 0x%02x%s%s", space_name(meaning->space), meaning->value,
+		       meaning->name ? " " : "", meaning->name ? meaning->name : "");
+	}
+	printf("%s%s\n", side ? "  at the " : "", side ? side : "");
+}
+
+/* -- sinks -------------------------------------------------------------------------------------- */
+
+static bool is_in_list; /* the last one was printed on a line; records are apart from each other */
+
+static void begin(struct sink *sink)
+{
+	(void)sink;
+	kinds_begin();
+	is_in_list = false;
+}
+
+static void end_list(void)
+{
+	if (is_in_list)
+		putchar('\n');
+	is_in_list = false;
+}
+
+static void end_text(struct sink *sink)
+{
+	unsigned long errors = 0;
+	unsigned count = 0;
+
+	(void)sink;
+	for (; kinds_get(count); count++)
+		errors += kinds_get(count)->count;
+	if (errors == count)
+		return; /* each is to be seen above */
+	end_list();
+	printf("%lu errors of %u kind%s:\n", errors, count, count == 1 ? "" : "s");
+	for (unsigned i = 0; i < count; i++)
+		print_kind(kinds_get(i));
+}
+
+static void end_brief(struct sink *sink)
+{
+	(void)sink;
+}
+
+static void print_head(const struct record *record)
+{
+	char place[SUMMARY_BYTES], text[SUMMARY_BYTES];
+
+	summary_place(record, place);
+	summary_write(record, text);
+	put(place);
+	put(": ");
+	put_coloured(colour_of(record), text);
+}
+
+/* An error that was explained before: what a line says that the first one's does not. */
+static void print_again(const struct record *record, const struct kind *kind)
+{
+	print_head(record);
+	for (unsigned i = 0; i < record->field_count && !record->ring; i++) {
+		const struct record_field *field = &record->fields[i];
+		const char *text = record_field_text(record, i);
+
+		if (text)
+			printf("  %s %s", field->name, text);
+		else
+			printf("  %s 0x%" PRIx64, field->name, field->value);
+	}
+	print_meaning(record, kind);
+	print_partner(record);
+	is_in_list = true;
+}
+
+static void print_full(const struct record *record, const struct kind *kind)
+{
+	struct at at = { .record = record };
+
+	end_list();
+	print_head(record);
+	printf("\n  read as %s%s%s%s", record->source, record->wqe ? ", transport " : "",
+	       record->wqe ? record_transport_name(record->transport) : "",
+	       record->transport_is_guess ? " (guessed; --transport says it)" : "");
+	if (record->ring)
+		printf(", of a %s of %u slots", record->ring->name, record->ring->count);
+	putchar('\n');
+	print_partner(record);
+	record_walk(record, print_row, &at);
+	if (record->wqe)
+		print_findings(record->wqe);
+	print_meaning(record, kind);
+	putchar('\n');
+}
+
+static void print_all(struct sink *sink, const struct record *record)
+{
+	const struct kind *kind = kinds_count(record);
+	const bool is_known = kind && kind->count > 1;
+
+	(void)sink;
+	if (is_known && !print_options.raw && record->kind != RECORD_HEALTH)
+		print_again(record, kind);
+	else
+		print_full(record, kind);
+}
+
+static void print_line(struct sink *sink, const struct record *record)
+{
+	(void)sink;
+	print_head(record);
+	if (record->cause) {
+		put("  ");
+		put(record->cause);
+	}
+	putchar('\n');
+}
+
+static void print_unread(struct sink *sink, const char *file, unsigned long line, const char *why)
+{
+	(void)sink;
+	fflush(stdout); /* in the order of the input, where both are seen */
+	fprintf(stderr, "wqe-dump: %s", file);
+	if (line)
+		fprintf(stderr, ":%lu", line);
+	fprintf(stderr, ": not read: %s\n", why);
+}
+
+struct sink print_text = { begin, print_all, print_unread, end_text };
+struct sink print_brief = { begin, print_line, print_unread, end_brief };

@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "summary.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "../explain/explain.h"
+
+#define FINDINGS_MAX 16 /* of one WQE */
+
+/* A text that grows up to SUMMARY_BYTES. */
+struct text {
+	char *begin;
+	size_t len;
+};
+
+static void add(struct text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+static void add(struct text *text, const char *format, ...)
+{
+	const size_t room = SUMMARY_BYTES - text->len;
+	va_list args;
+	int more;
+
+	va_start(args, format);
+	more = vsnprintf(text->begin + text->len, room, format, args);
+	va_end(args);
+	if (more > 0)
+		text->len += (size_t)more < room ? (size_t)more : room - 1;
+}
+
+/* What needs no format, as most of it: a log may have millions of them. */
+static void add_words(struct text *text, const char *words)
+{
+	const size_t len = strnlen(words, SUMMARY_BYTES - 1 - text->len);
+
+	memcpy(text->begin + text->len, words, len);
+	text->len += len;
+	text->begin[text->len] = '\0';
+}
+
+/* In so many digits at least. */
+static void add_number(struct text *text, const char *words, uint64_t value, unsigned base,
+		       unsigned digits)
+{
+	char number[65], *const end = number + sizeof(number) - 1, *at = end;
+
+	*end = '\0';
+	for (; value || at > end - digits; value /= base)
+		*--at = "0123456789abcdef"[value % base];
+	add_words(text, words);
+	add_words(text, at);
+}
+
+static void add_hex(struct text *text, const char *words, uint64_t value)
+{
+	add_number(text, words, value, 16, 1);
+}
+
+static void add_decimal(struct text *text, const char *words, uint64_t value)
+{
+	add_number(text, words, value, 10, 1);
+}
+
+/* Behind what there is. */
+static void add_item(struct text *text, const char *words)
+{
+	add_words(text, "  ");
+	add_words(text, words);
+}
+
+static void add_queue(struct text *text, const struct record *record)
+{
+	if (record->qpn.is_known)
+		add_hex(text, "  QP 0x", record->qpn.value);
+	if (record->wqe_index.is_known)
+		add_decimal(text, "  #", record->wqe_index.value);
+	if (!record->opcode.is_known)
+		return;
+	if (record_opcode_name(record))
+		add_item(text, record_opcode_name(record));
+	else
+		add_number(text, "  opcode 0x", record->opcode.value, 16, 2);
+}
+
+static void add_code(struct text *text, const struct explanation *e, enum error_space space,
+		     const char *label)
+{
+	for (unsigned i = 0; i < e->meaning_count; i++) {
+		const struct meaning *meaning = &e->meanings[i];
+
+		if (meaning->space != space)
+			continue;
+		add_item(text, label);
+		add_number(text, " 0x", meaning->value, 16, 2);
+		if (meaning->name) {
+			add_words(text, " ");
+			add_words(text, meaning->name);
+		}
+	}
+}
+
+/* A text that a line has, or a queue in use: "state" is whether an entry is outstanding, polled, … */
+static void add_field(struct text *text, const struct record *record, const char *name)
+{
+	for (unsigned i = 0; i < record->field_count; i++)
+		if (record_field_text(record, i) && !strcmp(record->fields[i].name, name))
+			add_item(text, record_field_text(record, i));
+}
+
+static void add_error(struct text *text, const struct record *record)
+{
+	const struct error error = error_of_record(record);
+	const struct explanation *e = explanation_of(&error);
+
+	add_field(text, record, "nic");
+	add_field(text, record, "command");
+	if (*record->status)
+		add_item(text, record->status);
+	if (record->kind == RECORD_COMMAND && record->syndrome.is_known)
+		add_hex(text, "  syndrome 0x", record->syndrome.value);
+	add_code(text, e, SPACE_SYNDROME, "syndrome");
+	add_code(text, e, SPACE_HEALTH, "syndrome");
+	add_code(text, e, SPACE_VENDOR, "vendor");
+}
+
+static void add_data(struct text *text, const struct bsn_wqe_data *data, unsigned count)
+{
+	for (unsigned i = 0; i < count && i < 2; i++) {
+		add_decimal(text, "  ", data[i].length_bytes);
+		if (data[i].bytes) {
+			add_words(text, " B inline");
+			continue;
+		}
+		add_hex(text, " B at 0x", data[i].addr);
+		add_hex(text, " lkey 0x", data[i].lkey);
+	}
+	if (count > 2)
+		add(text, "  and %u more", count - 2);
+}
+
+/* Where a datagram, a DC or an XRC request goes: what follows the control segment. */
+static void add_target(struct text *text, const struct bsn_wqe *wqe)
+{
+	const struct bsn_seg_desc *desc = wqe->part_count > 1 ? wqe->parts[1].desc : NULL;
+
+	if (desc == &bsn_av_ud_desc || desc == &bsn_av_ud_grh_desc)
+		add_hex(text, "  to QP 0x", wqe->to.ud.dqpn);
+	else if (desc == &bsn_av_dc_desc || desc == &bsn_av_dc_grh_desc)
+		add_hex(text, "  to DCT 0x", wqe->to.dc.dqpn);
+	else if (desc == &bsn_xrc_desc)
+		add_hex(text, "  to SRQ 0x", wqe->to.xrc.srqn);
+}
+
+static void add_wqe(struct text *text, const struct bsn_wqe *wqe)
+{
+	const unsigned findings = bsn_wqe_findings(wqe, NULL, 0);
+
+	add_target(text, wqe);
+	if (wqe->op && wqe->op->has_raddr) {
+		add_hex(text, "  to 0x", wqe->raddr.raddr);
+		add_hex(text, " rkey 0x", wqe->raddr.rkey);
+	}
+	if (wqe->op && (wqe->op->imm == BSN_IMM_IMMEDIATE || wqe->op->imm == BSN_IMM_INVALIDATE ||
+			wqe->op->imm == BSN_IMM_MKEY))
+		add(text, "  %s 0x%x", wqe->op->imm == BSN_IMM_IMMEDIATE ? "imm" : "key",
+		    wqe->ctrl.imm);
+	add_data(text, wqe->data, wqe->data_count);
+	if (wqe->ctrl.ce >= BSN_CE_ALWAYS)
+		add_item(text, "signaled");
+	if (wqe->ctrl.solicited)
+		add_item(text, "solicited");
+	if (wqe->ctrl.fence)
+		add(text, "  fence %u", wqe->ctrl.fence);
+	if (findings)
+		add(text, "  [%u wrong]", findings);
+}
+
+static void add_recv(struct text *text, const struct bsn_recv_wqe *recv)
+{
+	add_item(text, "receive");
+	add_data(text, recv->data, recv->data_count);
+}
+
+static void add_cqe(struct text *text, const struct bsn_cqe *cqe)
+{
+	const struct bsn_enum_value *opcode = record_cqe_opcode(cqe->tail.opcode);
+
+	add_item(text, cqe->tail.format == BSN_CQE_COMPRESSED ? "compressed"
+		       : opcode                               ? opcode->name
+							      : "opcode without a name");
+	if (cqe->view == &bsn_cqe_resp_desc)
+		add(text, "  %u B", cqe->as.resp.byte_count);
+}
+
+void summary_write(const struct record *record, char *text)
+{
+	struct text out = { .begin = text };
+
+	*text = '\0';
+	add_words(&out, record_kind_name(record->kind));
+	add_queue(&out, record);
+	if (record->wqe)
+		add_wqe(&out, record->wqe);
+	else if (record->recv)
+		add_recv(&out, record->recv);
+	else if (record->cqe && record->kind == RECORD_CQE)
+		add_cqe(&out, record->cqe);
+	else
+		add_error(&out, record);
+	if (record->ring)
+		add_field(&out, record, "state");
+}
+
+void summary_place(const struct record *record, char *text)
+{
+	struct text out = { .begin = text };
+
+	*text = '\0';
+	add_words(&out, record->file ? record->file : "");
+	if (record->line)
+		add_decimal(&out, ":", record->line);
+	if (record->ring)
+		add_decimal(&out, " slot ", record->slot);
+}
+
+bool summary_finding(const struct bsn_wqe *wqe, unsigned nth, char *text)
+{
+	struct bsn_bad all[FINDINGS_MAX];
+	const unsigned count = bsn_wqe_findings(wqe, all, FINDINGS_MAX);
+	const struct bsn_bad *bad = &all[nth];
+	struct text out = { .begin = text };
+
+	if (nth >= count || nth >= FINDINGS_MAX)
+		return false;
+	add(&out, "%s%s%s: %s", bad->segment, bad->field ? "." : "", bad->field ? bad->field : "",
+	    bad->why);
+	if (bad->vendor_syndrome)
+		add(&out, " (vendor syndrome 0x%02x)", bad->vendor_syndrome);
+	return true;
+}
+
+bool summary_partner(const struct record *record, char *text)
+{
+	struct text out = { .begin = text };
+
+	if (!record->partner_file)
+		return false;
+	add_words(&out, record->partner_file);
+	if (record->partner_line)
+		add_decimal(&out, ":", record->partner_line);
+	add_words(&out, record->wqe ? " has the error" : " has the WQE");
+	if (!record->wqe && record->partner_index.value != record->wqe_index.value)
+		add(&out, " of its slot, of another round (#%u)", record->partner_index.value);
+	return true;
+}

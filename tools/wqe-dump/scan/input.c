@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "input.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "../bytes/hex.h"
+
+#define READ_BYTES   (256u << 10) /* small enough to stay in the cache */
+#define JUDGED_BYTES 4096         /* by these input_is_binary() judges */
+
+/* Lines of quoted-printable that a soft break ends: RFC 2045 6.7 (5); encoders fill them. */
+#define MAIL_LINE_MIN 70
+#define MAIL_LINE_MAX 76
+
+static int set_up(struct input *input, const char *name, int fd, size_t capacity)
+{
+	struct stat stat;
+
+	*input = (struct input){ .name = name, .fd = fd, .number = 1 };
+	input->is_file = fd >= 0 && !fstat(fd, &stat) && S_ISREG(stat.st_mode);
+	input->buffer = malloc(capacity + 1);
+	return input->buffer ? 0 : -ENOMEM;
+}
+
+int input_open(struct input *input, const char *path)
+{
+	const bool is_stdin = !strcmp(path, "-");
+	const int fd = is_stdin ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return -errno;
+	return set_up(input, is_stdin ? "standard input" : path, fd, INPUT_MAX_BYTES);
+}
+
+int input_from_memory(struct input *input, const void *bytes, size_t size)
+{
+	const int err = set_up(input, "memory", -1, size);
+
+	if (err)
+		return err;
+	input->end = size;
+	memcpy(input->buffer, bytes, size);
+	input->is_at_end = true;
+	return 0;
+}
+
+void input_close(struct input *input)
+{
+	free(input->buffer);
+	if (input->fd > STDIN_FILENO)
+		close(input->fd);
+}
+
+/* Reads some more behind what is there; 0 where nothing came: then is_at_end, or no room. */
+static long read_more(struct input *input)
+{
+	const size_t room = INPUT_MAX_BYTES - input->end;
+	ssize_t got;
+
+	if (input->is_at_end || !room)
+		return 0;
+	if (!input->is_file)
+		fflush(stdout); /* reading may take a while; show what was found */
+	do {
+		got = read(input->fd, input->buffer + input->end,
+			   room < READ_BYTES ? room : READ_BYTES);
+	} while (got < 0 && errno == EINTR);
+	if (got < 0)
+		return -errno;
+	input->is_at_end = !got;
+	input->end += (size_t)got;
+	return got;
+}
+
+/* Likewise, with all the room there can be: what was taken goes. */
+static long refill(struct input *input)
+{
+	if (input->begin && !input->is_at_end) {
+		memmove(input->buffer, input->buffer + input->begin, input->end - input->begin);
+		input->end -= input->begin;
+		input->begin = 0;
+	}
+	return read_more(input);
+}
+
+static bool is_text(unsigned char c)
+{
+	return c >= ' ' ? c != 0x7f
+			: c == '\n' || c == '\t' || c == '\r' || c == '\f' || c == '\033';
+}
+
+int input_is_binary(struct input *input)
+{
+	size_t odd = 0, judged;
+	long got = 1;
+
+	while (input->end - input->begin < JUDGED_BYTES && got > 0)
+		got = refill(input);
+	if (got < 0)
+		return (int)got;
+	judged = input->end - input->begin;
+	if (judged > JUDGED_BYTES)
+		judged = JUDGED_BYTES;
+	for (size_t i = 0; i < judged; i++)
+		odd += !is_text((unsigned char)input->buffer[input->begin + i]);
+	return odd * 10 > judged;
+}
+
+/* How many bytes the line at `begin` has, its end not counted; or -errno. */
+static long find_end(struct input *input, size_t from, bool *has_newline)
+{
+	for (;;) {
+		const char *start = input->buffer + input->begin;
+		const size_t there = input->end - input->begin;
+		const char *newline =
+			there > from ? memchr(start + from, '\n', there - from) : NULL;
+		long got;
+
+		*has_newline = newline != NULL;
+		if (newline)
+			return newline - start;
+		from = there;
+		got = refill(input);
+		if (got < 0)
+			return got;
+		if (!got) /* a line that fills the buffer, or the last one, which has no end */
+			return (long)there;
+	}
+}
+
+/* Undoes =XX in place. */
+static size_t decode_mail(char *text, size_t len)
+{
+	size_t out = 0;
+
+	for (size_t i = 0; i < len; i++) {
+		const int high = i + 2 < len && text[i] == '=' ? hex_digit(text[i + 1]) : -1;
+		const int low = high >= 0 ? hex_digit(text[i + 2]) : -1;
+
+		if (low >= 0) {
+			text[out++] = (char)(high << 4 | low);
+			i += 2;
+		} else {
+			text[out++] = text[i];
+		}
+	}
+	return out;
+}
+
+/* Bytes of the soft line break that ends a line of `len` bytes, `last` of them since the last one. */
+static size_t soft_break_bytes(const char *text, size_t len, size_t last)
+{
+	const size_t cr = len && text[len - 1] == '\r';
+
+	if (last < MAIL_LINE_MIN + cr || last > MAIL_LINE_MAX + cr || text[len - cr - 1] != '=')
+		return 0;
+	/* After an encoded end of line the next one is another; "==" ends base64. */
+	return text[len - cr - 2] == '=' || !memcmp(text + len - cr - 4, "=0A", 3) ? 0 : 1 + cr;
+}
+
+/*
+ * Joins the lines of quoted-printable mail, which end in "=": the text before a soft break moves up
+ * to the text behind it.
+ */
+static long join_mail(struct input *input, long len, bool *has_newline)
+{
+	size_t last = (size_t)len, soft;
+
+	while (*has_newline &&
+	       (soft = soft_break_bytes(input->buffer + input->begin, (size_t)len, last))) {
+		const size_t kept = (size_t)len - soft, gone = soft + 1;
+		char *start = input->buffer + input->begin;
+
+		memmove(start + gone, start, kept);
+		input->begin += gone;
+		len = find_end(input, kept, has_newline);
+		if (len < 0)
+			return len;
+		last = (size_t)len - kept;
+		input->is_mail = true;
+		input->number++;
+	}
+	return len;
+}
+
+/* Ends the text of a line with a NUL, without its carriage return. */
+static void close_line(struct line *line)
+{
+	if (line->len && line->text[line->len - 1] == '\r')
+		line->len--;
+	line->text[line->len] = '\0';
+}
+
+/* Some mailers encode the end of a line, too, and end it softly. */
+static bool strip_encoded_end(struct line *line)
+{
+	static const char *const ends[] = { "=0D=0A=", "=0A=", "=0D" };
+
+	for (unsigned i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
+		const size_t n = strlen(ends[i]);
+
+		if (line->len < n || memcmp(line->text + line->len - n, ends[i], n))
+			continue;
+		line->len -= n;
+		line->text[line->len] = '\0';
+		return true;
+	}
+	return false;
+}
+
+/* Mail says how it is encoded; without the header its soft line breaks do. */
+static void note_encoding(struct input *input, const struct line *line)
+{
+	static const char header[] = "Content-Transfer-Encoding: ";
+	const size_t len = sizeof(header) - 1;
+
+	if (line->len > len && !strncasecmp(line->text, header, len))
+		input->is_mail = !strncasecmp(line->text + len, "quoted-printable", 16);
+}
+
+int input_next(struct input *input, struct line *line)
+{
+	const unsigned long number = input->number;
+	bool has_newline;
+	long len = find_end(input, 0, &has_newline);
+
+	if (len > 0)
+		len = join_mail(input, len, &has_newline);
+	if (len < 0)
+		return (int)len;
+	if (!len && !has_newline)
+		return 0;
+	*line = (struct line){ .text = input->buffer + input->begin,
+			       .len = (size_t)len,
+			       .number = number };
+	input->begin += (size_t)len + has_newline;
+	input->number += has_newline;
+	close_line(line);
+	if (strip_encoded_end(line))
+		input->is_mail = true;
+	if (input->is_mail)
+		line->len = decode_mail(line->text, line->len);
+	line->text[line->len] = '\0';
+	note_encoding(input, line);
+	return 1;
+}
+
+/* How many bytes the line that begins there has, its end not counted; -1: it is not there. */
+static long find_end_ahead(struct input *input, size_t from)
+{
+	const char *newline;
+
+	do {
+		newline = memchr(input->buffer + from, '\n', input->end - from);
+	} while (!newline && read_more(input) > 0);
+	if (newline)
+		return newline - (input->buffer + from);
+	return input->is_at_end && input->end > from ? (long)(input->end - from) : -1;
+}
+
+bool input_ahead(struct input *input, unsigned nth, char *text, size_t size)
+{
+	struct line line = { .text = text };
+	size_t from = input->begin;
+	long len = find_end_ahead(input, from);
+
+	while (nth-- > 1 && len >= 0) {
+		from += (size_t)len + 1;
+		len = from <= input->end ? find_end_ahead(input, from) : -1;
+	}
+	if (len < 0 || (size_t)len >= size)
+		return false;
+	line.len = (size_t)len;
+	memcpy(text, input->buffer + from, line.len);
+	close_line(&line);
+	if (input->is_mail) {
+		strip_encoded_end(&line);
+		if (line.len && text[line.len - 1] == '=')
+			return false; /* it goes on itself */
+		line.len = decode_mail(text, line.len);
+		text[line.len] = '\0';
+	}
+	return true;
+}
+
+long input_bytes(struct input *input, const uint8_t **bytes)
+{
+	long got = 1;
+	size_t size;
+
+	while (input->end - input->begin < INPUT_MAX_BYTES && got > 0)
+		got = refill(input);
+	if (got < 0)
+		return got;
+	size = input->end - input->begin;
+	*bytes = (const uint8_t *)input->buffer + input->begin;
+	input->begin = input->end;
+	return (long)size;
+}
