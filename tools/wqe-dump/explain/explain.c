@@ -561,6 +561,14 @@ struct error error_of_record(const struct record *record)
 	return error;
 }
 
+bool record_suits_vendor(const struct record *record, uint64_t vendor)
+{
+	struct error error = error_of_record(record);
+
+	error.numbers[SPACE_VENDOR] = KNOWN(vendor);
+	return vendor <= UINT8_MAX && error_is_pair(&error);
+}
+
 void explain_record(struct record *record)
 {
 	const struct error error = error_of_record(record);

@@ -113,6 +113,9 @@ bool error_is_pair(const struct error *error);
 /** error_is_same() - whether all that is known is the same */
 bool error_is_same(const struct error *a, const struct error *b);
 
+/** record_suits_vendor() - whether it would be such a pair with this vendor syndrome */
+bool record_suits_vendor(const struct record *record, uint64_t vendor);
+
 /** error_of_record() - the numbers that a record has */
 struct error error_of_record(const struct record *record);
 

@@ -343,25 +343,13 @@ static const char *find_vendor(const char *text)
 	return NULL;
 }
 
-/* Whether it is the number that comes with the record's status. */
-static bool suits(struct record *record, uint64_t vendor)
-{
-	const struct number kept = record->vendor_syndrome;
-	struct error error;
-
-	record->vendor_syndrome = KNOWN(vendor);
-	error = error_of_record(record);
-	record->vendor_syndrome = kept;
-	return vendor <= UINT8_MAX && error_is_pair(&error);
-}
-
 /* Of a number that may be either, the one that makes sense; the record says that it was guessed. */
 static void guess_vendor(struct record *record, const char *digits, uint64_t decimal, uint64_t hex)
 {
-	const bool is_decimal = suits(record, decimal);
+	const bool is_decimal = record_suits_vendor(record, decimal);
 
 	record_add_text(record, "vendor_err", digits, strspn(digits, "0123456789"));
-	if (is_decimal == suits(record, hex))
+	if (is_decimal == record_suits_vendor(record, hex))
 		return;
 	record->vendor_syndrome = KNOWN(is_decimal ? decimal : hex);
 	record_add_text(record, "vendor_err_base", is_decimal ? "10" : "16", 2);

@@ -93,11 +93,8 @@ static bool is_cut(const struct key *key, const char *end)
 /* But a vendor syndrome that comes with this status has all of them. */
 static bool is_vendor_of(const struct record *record, const struct key *key, uint64_t value)
 {
-	struct error error = error_of_record(record);
-
-	error.numbers[SPACE_VENDOR] = KNOWN(value);
-	return key->number == offsetof(struct record, vendor_syndrome) && value <= UINT8_MAX &&
-	       error_is_pair(&error);
+	return key->number == offsetof(struct record, vendor_syndrome) &&
+	       record_suits_vendor(record, value);
 }
 
 /* A status is written as a number, as a name or text, or as both: "remote access error (10)". */
@@ -264,10 +261,15 @@ static enum keys_answer read_shape(const struct line *line, const void *how, str
 	return keys_read(line, ((const struct how *)how)->shape, record);
 }
 
+static bool has_shape(const struct line *line, const struct shape *shape)
+{
+	return strstr(line->text, shape->text);
+}
+
 static bool begins_any(const struct line *line, const void *how)
 {
 	for (const struct shape *shape = ((const struct how *)how)->all; shape->text; shape++)
-		if (strstr(line->text, shape->text))
+		if (has_shape(line, shape))
 			return true;
 	return false;
 }
@@ -329,9 +331,11 @@ enum form_answer keys_feed(struct scan *scan, const struct line *line, const str
 	for (const struct shape *shape = shapes; shape->text; shape++) {
 		struct record record;
 		struct wrapped whole;
-		const enum keys_answer answer =
-			read_whole(scan, line, shape, shapes, &record, &whole);
+		enum keys_answer answer;
 
+		if (!has_shape(line, shape))
+			continue;
+		answer = read_whole(scan, line, shape, shapes, &record, &whole);
 		if (answer == KEYS_FINE)
 			return FORM_PASS;
 		if (answer == KEYS_READ) {
