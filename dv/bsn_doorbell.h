@@ -27,12 +27,13 @@ struct bsn_lane {
 	uintptr_t owner_thread; /* see BSN_CHECK_OWNER() */
 };
 
-/** bsn_lane_toggle - turns to the register's other buffer; after bsn_wc_flush() [O3] */
-static inline __attribute__((always_inline)) void bsn_lane_toggle(struct bsn_lane *lane)
+/** bsn_lane_toggle - turns from @reg to the register's other buffer; after bsn_wc_flush() [O3] */
+static inline __attribute__((always_inline)) void bsn_lane_toggle(struct bsn_lane *lane,
+								   const uint8_t *reg)
 {
 	if (!lane->lock)
 		BSN_CHECK_OWNER(lane);
-	lane->reg = (uint8_t *)((uintptr_t)lane->reg ^ lane->toggle);
+	lane->reg = (uint8_t *)((uintptr_t)reg ^ lane->toggle);
 }
 
 /**
@@ -52,14 +53,17 @@ enum bsn_store {
 	BSN_STORE_COUNT,
 };
 
-/** struct bsn_bb - a basic block in registers */
-struct bsn_bb {
-	struct bsn_be64 word[BSN_BB_SIZE / 8];
-};
-
-#define BSN_UNROLL_BB _Pragma("GCC unroll 8")
-
-#define BSN_BB_V2(bb, n) ((bsn_v2){ (bb).word[n].raw, (bb).word[(n) + 1].raw })
+/*
+ * A loop whose count the compiler knows after inlining becomes straight code; also one that may end
+ * before that, but by clang, which cannot, and says so.
+ */
+#ifdef __clang__
+#define BSN_UNROLL _Pragma("clang loop unroll(full)")
+#define BSN_UNROLL_UNTIL
+#else
+#define BSN_UNROLL       _Pragma("GCC unroll 16")
+#define BSN_UNROLL_UNTIL _Pragma("GCC unroll 16")
+#endif
 
 /** bsn_store_name - "8x8", "4x16", …; NULL for a number that is no store */
 BSN_API const char *bsn_store_name(enum bsn_store store);

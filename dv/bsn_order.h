@@ -40,6 +40,16 @@ BSN_HEADER_BEGIN
 #define BSN_LIKELY(x)   __builtin_expect(!!(x), 1)
 #define BSN_UNLIKELY(x) __builtin_expect(!!(x), 0)
 
+/*
+ * From here on gcc knows nothing of an integer variable, nor of a pointer. It is a hint only: clang 14 loses
+ * the value where it duplicates the code behind.
+ */
+#ifdef __clang__
+#define BSN_HIDE(x) ((void)(x))
+#else
+#define BSN_HIDE(x) __asm__("" : "+r"(x))
+#endif
+
 /** enum bsn_order_kind - what the instrumented build reports */
 enum bsn_order_kind {
 	BSN_ORDER_WQE,         /* a store into a send or receive ring */
@@ -113,7 +123,12 @@ static inline __attribute__((always_inline)) void bsn_store_wqe(uint8_t *dst, st
 
 /* 16 bytes in a vector register (x86-64: SSE2, arm64: NEON), as they lie in memory. */
 typedef uint64_t bsn_v2 __attribute__((vector_size(16)));
-typedef bsn_v2 bsn_v2_unaligned __attribute__((aligned(8), may_alias));
+typedef bsn_v2 bsn_v2_unaligned __attribute__((aligned(1), may_alias));
+
+static inline __attribute__((always_inline)) bsn_v2 bsn_v2_load(const void *src)
+{
+	return *(const bsn_v2_unaligned *)src;
+}
 
 /** bsn_store_wqe_v2 - sixteen bytes of a WQE into a ring */
 static inline __attribute__((always_inline)) void bsn_store_wqe_v2(uint8_t *dst, bsn_v2 words)
@@ -128,6 +143,20 @@ static inline __attribute__((always_inline)) void bsn_store_record(struct bsn_be
 {
 	BSN_ORDER_EVENT(BSN_ORDER_RECORD, record, 4);
 	__atomic_store_n(&record->raw, bsn_to_be32(value).raw, __ATOMIC_RELAXED);
+}
+
+/**
+ * bsn_store_index - a doorbell record that holds an index modulo 2^16 and nothing else
+ *
+ * Its high half is always zero, so that half is not stored.
+ */
+static inline __attribute__((always_inline)) void bsn_store_index(struct bsn_be32 *record,
+								   uint16_t index)
+{
+	struct bsn_be16 *low = (struct bsn_be16 *)(void *)record + 1;
+
+	BSN_ORDER_EVENT(BSN_ORDER_RECORD, low, 2);
+	__atomic_store_n(&low->raw, bsn_to_be16(index).raw, __ATOMIC_RELAXED);
 }
 
 /** bsn_store_mmio - eight bytes into a UAR register, as one access */

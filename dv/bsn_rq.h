@@ -6,9 +6,12 @@
 #ifndef BSN_RQ_H
 #define BSN_RQ_H
 
-#include "bsn_sq.h"
+#include "bsn_build.h"
 
 BSN_HEADER_BEGIN
+
+/* What comes is done to memory by single instructions: gcc 12 would go on with what it has loaded. */
+#define BSN_IN_MEMORY() __asm__ volatile("" ::: "memory")
 
 struct bsn_rq;
 
@@ -17,79 +20,190 @@ struct bsn_rq_path {
 	int (*post)(struct bsn_rq *rq, const struct bsn_sge *sge, unsigned sge_count, uint64_t id);
 };
 
+#define BSN_SRQ_NO_SLOT 0xffff /* an SRQ has at most 2^15 WQEs */
+
 /**
  * struct bsn_rq - hot state of a receive queue: the poster's line, the poller's line
  *
- * As in struct bsn_sq, "no credits" (head == limit) is the one way out of the hot path; an SRQ and
- * plain verbs never have credits here. Counters count WQEs, modulo 2^32. The ids, one a slot,
- * follow the structure: bsn_rq_ids().
+ * As in struct bsn_sq, "no room" is the one way out of the hot path: an SRQ and plain verbs never
+ * have room here. Counters count WQEs: those of the device modulo 2^16.
+ *
+ * The free WQEs of an SRQ are a ring of their numbers, @free: pollers put what completed behind its
+ * tail, the poster takes at @take, and the number that it takes becomes the link of the WQE before.
+ * An entry that no poller has filled yet is BSN_SRQ_NO_SLOT, and so is the one after the last.
  */
 struct bsn_rq {
 	/* the poster's line */
-	uint8_t *ring;
+	uint8_t *slot;           /* where the next WQE begins; SRQ: where the ring does */
+	uint8_t *limit;          /* room for it ends here; NULL: there is none */
+	uint8_t *lone_limit;     /* the same of a queue whose lists are one SGE; else NULL */
 	struct bsn_be32 *record;
-	uint32_t head;
-	uint32_t limit;
-	uint32_t mask;
-	uint8_t stride_log2; /* bytes */
+	uint64_t *id_at;         /* where the next WQE's id goes; SRQ: where ids begin, one a slot */
+	uint64_t stride;         /* bytes */
+	uint16_t *take;          /* SRQ: what of @free is taken next; NULL: no SRQ */
+	uint16_t head;
+	uint16_t srq_next;       /* SRQ: the WQE that is posted next; it is not in @free any more */
 	uint8_t max_sge;
+	uint8_t is_srq;
+	uint8_t stride_log2;
 
 	/* the poller's line */
-	uint8_t *poller_ring __attribute__((aligned(64)));
-	void *user;
-	uint32_t tail; /* WQEs before this one are done; release-stored [O6] */
+	const uint64_t *poller_ids __attribute__((aligned(64)));
+	const uint8_t *poller_ring;
+	uint16_t *free;          /* SRQ */
+	uint32_t tail;           /* WQEs given back; release-stored [O6]; SRQ: of @free */
 	uint32_t poller_mask;
-	uint8_t poller_stride_log2;
-	uint8_t is_srq;
-	uint8_t gives_inline; /* data in the CQE is handed out, not copied */
-	uint16_t srq_free_tail; /* SRQ: the last WQE of the free list */
+	uint32_t poller_stride;  /* bytes */
+	uint8_t poller_max_sge;
+	uint8_t poller_is_srq;
+	uint8_t gives_inline;    /* data in the CQE is handed out, not copied */
+	uint8_t has_pollers;     /* SRQ: more than one CQ gives back */
 
 	/* rare */
 	const struct bsn_rq_path *path __attribute__((aligned(64)));
+	uint8_t *ring, *ring_end;
+	uint64_t *ids;           /* one a slot */
+	uint32_t mask;           /* slots, less one */
 	void *owner;
-	uintptr_t owner_thread; /* the poster; see BSN_CHECK_OWNER() */
-	uint32_t capacity;     /* WQEs that may be outstanding: what the CQ has room for */
-	uint32_t count_full;   /* posts refused for want of room */
-	uint16_t srq_free_head;
+	uintptr_t owner_thread;  /* the poster; see BSN_CHECK_OWNER() */
+	uint32_t capacity;       /* WQEs that may be outstanding: what the CQ has room for */
+	uint32_t count_full;     /* posts refused for want of room */
 };
 
-BSN_ALWAYS_INLINE uint64_t *bsn_rq_ids(struct bsn_rq *rq)
-{
-	return (uint64_t *)(rq + 1);
-}
-
-/** bsn_rq_post - any list of SGEs into any kind of receive queue; see bsn_recv() */
+/**
+ * bsn_rq_post - any list of SGEs into any kind of receive queue; see bsn_recv()
+ * Return: 0; -EAGAIN the queue is full; -EMSGSIZE more SGEs than the queue takes; -EINVAL no queue.
+ */
 BSN_API int bsn_rq_post(struct bsn_rq *rq, const struct bsn_sge *sge, unsigned sge_count, uint64_t id);
 
-/** bsn_rq_retire - gives the WQE of a completion back; returns its id */
-uint64_t bsn_rq_retire(struct bsn_rq *rq, uint16_t wqe_index);
+/** bsn_rq_post1 - bsn_rq_post() of one SGE */
+BSN_API int bsn_rq_post1(struct bsn_rq *rq, const struct bsn_sge *sge, uint64_t id);
 
-/* One SGE into a QP's own RQ; everything else by bsn_rq_post(). */
-BSN_ALWAYS_INLINE int bsn_rq_append(struct bsn_rq *rq, const struct bsn_sge *sge, uint64_t id)
+/*
+ * Gives the WQE of a completion back to a QP's own queue; returns its id. The device may consume out of
+ * order, so the CQE says which WQE it was (rdma-core 7e8db6fbd); the CQEs come in order, so counting
+ * them tells what is free.
+ */
+BSN_ALWAYS_INLINE uint64_t bsn_rq_retire(struct bsn_rq *rq, uint32_t wqe_index)
+{
+	const uint64_t id = rq->poller_ids[wqe_index & rq->poller_mask];
+
+	__atomic_store_n(&rq->tail, rq->tail + 1, __ATOMIC_RELEASE); /* O6 */
+	return id;
+}
+
+#define BSN_RECV_MAX_PLAIN_SGE 4
+
+/* A list that is shorter than the longest ends by this. */
+BSN_ALWAYS_INLINE void bsn_rq_end_list(const struct bsn_rq *rq, uint8_t *list, unsigned count)
 {
 	static const struct bsn_data end = { .lkey = BSN_LKEY_TERMINATOR };
-	const struct bsn_data data = { .byte_count = sge->length,
-				       .lkey = sge->lkey,
-				       .addr = sge->addr };
-	const uint32_t head = rq->head;
-	const uint32_t slot = head & rq->mask;
-	const struct bsn_dbr_wq record = { .index = head + 1 };
-	uint8_t *dst = rq->ring + (size_t)slot * BSN_DATA_SIZE;
 
-	BSN_CHECK_OWNER(rq);
-	if (BSN_UNLIKELY(head == rq->limit || (int32_t)sge->length <= 0))
-		return bsn_rq_post(rq, sge, 1, id);
-	if (rq->max_sge > 1) { /* longer WQEs: the list must end */
-		dst = rq->ring + ((size_t)slot << rq->stride_log2);
-		bsn_store_wqe(dst + 16, bsn_to_be64(bsn_data_word(&end, 0)));
-		bsn_store_wqe(dst + 24, bsn_to_be64(bsn_data_word(&end, 1)));
+	if (count == rq->max_sge)
+		return;
+	bsn_store_wqe(list + BSN_DATA_SIZE * count, bsn_to_be64(bsn_data_word(&end, 0)));
+	bsn_store_wqe(list + BSN_DATA_SIZE * count + 8, bsn_to_be64(bsn_data_word(&end, 1)));
+}
+
+/* A list whose lengths can stand in data pointers: in registers first, since a store might change it. */
+BSN_ALWAYS_INLINE void bsn_rq_put_list(uint8_t *list, const struct bsn_sge *sge, unsigned count)
+{
+	struct bsn_ds ds[BSN_RECV_MAX_PLAIN_SGE];
+
+	BSN_UNROLL for (unsigned i = 0; i < count; i++) {
+		if (sge[i].length > BSN_DATA_MAX_BYTES)
+			__builtin_unreachable(); /* else the compiler would mask it */
+		ds[i] = bsn_ds_data(&sge[i]);
 	}
-	bsn_store_wqe(dst, bsn_to_be64(bsn_data_word(&data, 0)));
-	bsn_store_wqe(dst + 8, bsn_to_be64(bsn_data_word(&data, 1)));
-	bsn_rq_ids(rq)[slot] = id;
-	rq->head = head + 1;
+	BSN_UNROLL for (unsigned i = 0; i < count; i++)
+		bsn_store_ds(list + BSN_DATA_SIZE * i, ds[i]);
+}
+
+/* Counted in memory, which costs one instruction less than to count in a register. */
+BSN_ALWAYS_INLINE void bsn_rq_publish(struct bsn_rq *rq)
+{
+	rq->head++;
 	bsn_to_device(); /* O7 */
-	bsn_store_record(rq->record, bsn_dbr_wq_dword(&record, 0));
+	bsn_store_index(rq->record, rq->head);
+}
+
+/* The next WQE of a QP's own queue is there, and so long. */
+BSN_ALWAYS_INLINE void bsn_rq_end(struct bsn_rq *rq, uint64_t id, size_t bytes)
+{
+	*rq->id_at = id;
+	BSN_IN_MEMORY();
+	rq->id_at++;
+	rq->slot += bytes;
+	bsn_rq_publish(rq);
+}
+
+/*
+ * An SRQ is a linked list: each WQE names the next one, and the device follows the links. The last one
+ * that was posted names the one that will be posted next, so one always stays unused. Where there is
+ * one, returns its list, and in @next what is to come after it.
+ */
+BSN_ALWAYS_INLINE uint8_t *bsn_srq_begin(struct bsn_rq *rq, uint16_t *next, uint64_t id)
+{
+	const size_t slot = rq->srq_next;
+	uint8_t *const wqe = rq->slot + slot * rq->stride;
+	struct bsn_srq_next link;
+
+	*next = __atomic_load_n(rq->take, __ATOMIC_ACQUIRE); /* O6 */
+	if (BSN_UNLIKELY(*next == BSN_SRQ_NO_SLOT))
+		return NULL;
+	rq->id_at[slot] = id;
+	link.signature = 0;
+	link.next_wqe_index = *next;
+	bsn_store_wqe(wqe, bsn_pair_to_be64(bsn_srq_next_word(&link, 0)));
+	return wqe + BSN_SRQ_NEXT_SIZE;
+}
+
+BSN_ALWAYS_INLINE void bsn_srq_end(struct bsn_rq *rq, uint16_t next)
+{
+	bsn_rq_publish(rq);
+	rq->srq_next = next; /* after the bytes: who looks from outside takes the slot for posted then */
+	*rq->take = BSN_SRQ_NO_SLOT;
+	BSN_IN_MEMORY();
+	rq->take++;
+}
+
+BSN_ALWAYS_INLINE int bsn_srq_append(struct bsn_rq *rq, const struct bsn_sge *sge, uint64_t id)
+{
+	uint16_t next;
+	uint8_t *const list = bsn_srq_begin(rq, &next, id);
+
+	if (BSN_UNLIKELY(!list))
+		return bsn_rq_post1(rq, sge, id);
+	BSN_CHECK_OWNER(rq);
+	bsn_rq_put_list(list, sge, 1);
+	bsn_rq_end_list(rq, list, 1);
+	bsn_srq_end(rq, next);
+	return 0;
+}
+
+/* A few SGEs; everything else by bsn_rq_post(). */
+BSN_ALWAYS_INLINE int bsn_rq_append(struct bsn_rq *rq, const struct bsn_sge *sge, unsigned count,
+				    uint64_t id)
+{
+	uint8_t *const wqe = rq->slot;
+
+	if (!__builtin_constant_p(count) || !count || count > BSN_RECV_MAX_PLAIN_SGE ||
+	    !bsn_are_plain(sge, count))
+		return bsn_rq_post(rq, sge, count, id);
+	if (count == 1 && BSN_LIKELY(wqe < rq->lone_limit)) {
+		BSN_CHECK_OWNER(rq);
+		bsn_rq_put_list(wqe, sge, 1);
+		bsn_rq_end(rq, id, BSN_DATA_SIZE);
+		return 0;
+	}
+	if (count == 1 && rq->take)
+		return bsn_srq_append(rq, sge, id);
+	if (BSN_UNLIKELY(wqe >= rq->limit || (count > 1 && count > rq->max_sge)))
+		return count == 1 ? bsn_rq_post1(rq, sge, id) : bsn_rq_post(rq, sge, count, id);
+	BSN_CHECK_OWNER(rq);
+	bsn_rq_put_list(wqe, sge, count);
+	bsn_rq_end_list(rq, wqe, count);
+	bsn_rq_end(rq, id, rq->stride);
 	return 0;
 }
 

@@ -6,113 +6,147 @@
 
 #include "bsn_decode.h"
 #include "bsn_syndrome.h"
-#include "users.h"
+#include "init.h"
 
 /* -- which queue a CQE is of -------------------------------------------------------------------- */
 
-/* What stands in slots without a queue: no CQE has these, since a QPN has 24 bits. */
-#define QPN_FREE    0x01000000u
-#define QPN_REMOVED 0x02000000u
+/* What stands in slots without a queue: a key has no low bits. */
+#define KEY_FREE    1u
+#define KEY_REMOVED 2u
 
 /* What is put into CQEs whose queue has gone: no queue has it, it is the subnet manager's. */
 #define QPN_NOBODY 0u
 
-/* Keeps the inline code from taking a queue's CQEs for plain: its users stand one in each slot. */
-#define QPN_REAPED 0x80000000u
+#define FIRST_SLOTS_LOG2 3
 
+/* Of a CQ without queues. */
+#define NO_SLOT { .key = KEY_FREE }
+static struct bsn_cq_slot no_slots[1 << FIRST_SLOTS_LOG2] = { NO_SLOT, NO_SLOT, NO_SLOT, NO_SLOT,
+							      NO_SLOT, NO_SLOT, NO_SLOT, NO_SLOT };
+#undef NO_SLOT
+
+static uint32_t slot_count(const struct bsn_cq *cq)
+{
+	return 1u << (32 - cq->hash_shift);
+}
+
+static struct bsn_cq_slot *next_slot(const struct bsn_cq *cq, struct bsn_cq_slot *slot)
+{
+	return slot + 1 == cq->slots + slot_count(cq) ? cq->slots : slot + 1;
+}
+
+/* Half of the slots stay free, so a search ends. */
 static struct bsn_cq_slot *find_slot(const struct bsn_cq *cq, uint32_t qpn)
 {
-	for (uint32_t probe = 0; cq->slots && probe <= cq->slot_mask; probe++) {
-		struct bsn_cq_slot *slot = &cq->slots[(qpn + probe) & cq->slot_mask];
-		if ((slot->qpn & ~QPN_REAPED) == qpn)
-			return slot;
-		if (slot->qpn == QPN_FREE)
-			return NULL;
-	}
-	return NULL;
+	const uint32_t key = bsn_cq_key(qpn);
+	struct bsn_cq_slot *slot = bsn_cq_home(cq, key);
+
+	while (slot->key != key && slot->key != KEY_FREE)
+		slot = next_slot(cq, slot);
+	return slot->key == key ? slot : NULL;
 }
 
-/* Where a queue may stand: half of the slots are free at least, so there is one. */
 static struct bsn_cq_slot *find_vacancy(const struct bsn_cq *cq, uint32_t qpn)
 {
-	uint32_t at = qpn & cq->slot_mask;
+	struct bsn_cq_slot *slot = bsn_cq_home(cq, bsn_cq_key(qpn));
 
-	while (cq->slots[at].qpn != QPN_FREE && cq->slots[at].qpn != QPN_REMOVED)
-		at = (at + 1) & cq->slot_mask;
-	return &cq->slots[at];
+	while (slot->key != KEY_FREE && slot->key != KEY_REMOVED)
+		slot = next_slot(cq, slot);
+	return slot;
 }
 
-struct bsn_sq *bsn_cq_find(const struct bsn_cq *cq, uint32_t qpn)
+struct bsn_route *bsn_cq_find(const struct bsn_cq *cq, uint32_t qpn)
 {
 	const struct bsn_cq_slot *slot = find_slot(cq, qpn);
 
-	return slot ? slot->sq : NULL;
+	return slot ? slot->route : NULL;
 }
 
-static void insert_slot(struct bsn_cq *cq, uint32_t qpn, struct bsn_sq *sq)
+static void insert_slot(struct bsn_cq *cq, uint32_t qpn, struct bsn_route *route)
 {
 	struct bsn_cq_slot *slot = find_vacancy(cq, qpn);
 
-	cq->slots_used += slot->qpn == QPN_FREE;
-	slot->sq = sq;
-	slot->qpn = sq->users ? qpn | QPN_REAPED : qpn;
+	cq->slots_used += slot->key == KEY_FREE;
+	slot->route = route;
+	slot->key = bsn_cq_key(qpn);
 }
 
 static bool is_live(const struct bsn_cq_slot *slot)
 {
-	return slot->qpn != QPN_FREE && slot->qpn != QPN_REMOVED;
+	return slot->key != KEY_FREE && slot->key != KEY_REMOVED;
 }
 
 /* Anew without the removed ones, and twice as large where the others alone would soon fill it. */
 static int grow_slots(struct bsn_cq *cq)
 {
 	struct bsn_cq_slot *old = cq->slots;
-	const uint32_t old_count = old ? cq->slot_mask + 1 : 0;
+	const uint32_t old_count = slot_count(cq);
 	struct bsn_cq_slot *slots;
 	uint32_t live = 0, count;
 
 	for (uint32_t i = 0; i < old_count; i++)
 		live += is_live(&old[i]);
-	count = !old ? 8 : 4 * (live + 1) > old_count ? 2 * old_count : old_count;
+	count = 4 * (live + 1) > old_count && old != no_slots ? 2 * old_count : old_count;
 	slots = calloc(count, sizeof(*slots));
 	if (!slots)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < count; i++)
-		slots[i].qpn = QPN_FREE;
+		slots[i].key = KEY_FREE;
 	cq->slots = slots;
-	cq->slot_mask = count - 1;
+	cq->hash_shift = (uint8_t)(32 - __builtin_ctz(count));
 	cq->slots_used = 0;
 	for (uint32_t i = 0; i < old_count; i++)
 		if (is_live(&old[i]))
-			insert_slot(cq, old[i].qpn & ~QPN_REAPED, old[i].sq);
-	free(old);
+			insert_slot(cq, old[i].key >> 8, old[i].route);
+	if (old != no_slots)
+		free(old);
 	return 0;
 }
 
-/* Half of the slots stay free, so that a search ends; who comes back gets what it left. */
+/* Half of the slots stay free; who comes back gets what it left. */
 static bool must_grow(const struct bsn_cq *cq, uint32_t qpn)
 {
-	if (!cq->slots)
+	if (cq->slots == no_slots)
 		return true;
-	return 2 * (cq->slots_used + 1) > cq->slot_mask + 1 &&
-	       find_vacancy(cq, qpn)->qpn == QPN_FREE;
+	return 2 * (cq->slots_used + 1) > slot_count(cq) &&
+	       find_vacancy(cq, qpn)->key == KEY_FREE;
 }
 
-int bsn_cq_add(struct bsn_cq *cq, uint32_t qpn, struct bsn_sq *sq)
+/* The WQE of whatever completes where nothing can: it sends each completion the far way. */
+static const uint8_t no_ring[BSN_CTRL_SIZE] = { [7] = BSN_FAR_ALL };
+
+static bool has_send_side(const struct bsn_route *route)
+{
+	return route->ring != no_ring;
+}
+
+int bsn_cq_add(struct bsn_cq *cq, uint32_t qpn, struct bsn_route *route)
 {
 	const int err = must_grow(cq, qpn) ? grow_slots(cq) : 0;
 
-	if (err)
-		return err;
-	insert_slot(cq, qpn, sq);
-	if (!cq->path)
-		cq->plain = cq->phase; /* there are slots to look into */
-	return 0;
+	route->recv_far_mask = route->rq ? BSN_RECV_FAR_BITS : BSN_RECV_FAR_ALL;
+	route->recv_more = !route->rq || route->rq->is_srq || route->rq->gives_inline ||
+			   route->transport == BSN_TRANSPORT_UD;
+	if (!route->ring) {
+		route->ring = no_ring;
+		route->far_mask = BSN_FAR_ALL;
+	}
+	if (!err)
+		insert_slot(cq, qpn, route);
+	return err;
 }
 
-static const uint8_t *ring_end(const struct bsn_cq *cq)
+void bsn_cq_init_slots(struct bsn_cq *cq)
 {
-	return cq->ring + (size_t)cq->cqe_count * cq->stride;
+	cq->slots = no_slots;
+	cq->hash_shift = 32 - FIRST_SLOTS_LOG2;
+}
+
+void bsn_cq_free_slots(struct bsn_cq *cq)
+{
+	if (cq->slots != no_slots)
+		free(cq->slots);
+	bsn_cq_init_slots(cq);
 }
 
 static bool is_receive(uint32_t cqe_opcode)
@@ -141,13 +175,13 @@ static void disown_cqes(struct bsn_cq *cq, uint32_t qpn, struct bsn_rq *srq)
 		bsn_cqe_req_decode(&view, cqe);
 		if (view.qpn == qpn) {
 			if (srq && is_receive(tail.opcode))
-				bsn_rq_retire(srq, (uint16_t)view.wqe_counter);
+				bsn_rq_give_back(srq, view.wqe_counter);
 			view.qpn = QPN_NOBODY;
 			bsn_store_be32((uint8_t *)(uintptr_t)cqe + BSN_CQE_QPN_OFFSET,
 				       bsn_cqe_req_dword(&view, BSN_CQE_QPN_OFFSET / 4));
 		}
 		cqe += cq->stride;
-		if (cqe == ring_end(cq)) {
+		if (cqe == cq->ring_end) {
 			cqe = cq->ring;
 			phase ^= 1;
 		}
@@ -157,49 +191,127 @@ static void disown_cqes(struct bsn_cq *cq, uint32_t qpn, struct bsn_rq *srq)
 void bsn_cq_remove(struct bsn_cq *cq, uint32_t qpn)
 {
 	struct bsn_cq_slot *slot = find_slot(cq, qpn);
-	struct bsn_rq *rq = slot ? slot->sq->rq : NULL;
+	struct bsn_rq *rq = slot ? slot->route->rq : NULL;
 
 	if (slot)
-		slot->qpn = QPN_REMOVED;
+		slot->key = KEY_REMOVED;
 	if (!cq->path)
 		disown_cqes(cq, qpn, rq && rq->is_srq ? rq : NULL);
 }
 
 /* -- moving on ---------------------------------------------------------------------------------- */
 
-static uint32_t consumer_index(const struct bsn_cq *cq)
+static uint32_t cqes_to_chunk_end(const struct bsn_cq *cq, const uint8_t *next)
 {
-	return cq->chunk_ci - (uint32_t)((size_t)(cq->chunk_end - cq->next) / cq->stride);
+	return (uint32_t)((size_t)(cq->chunk_end - next) / cq->stride);
 }
 
-static void publish(struct bsn_cq *cq)
+static void publish(struct bsn_cq *cq, uint32_t ci)
 {
-	const struct bsn_dbr_cq_ci record = { .ci = consumer_index(cq) };
+	const struct bsn_dbr_cq_ci record = { .ci = ci };
 
 	bsn_from_device(); /* O5 */
 	bsn_store_record(cq->record, bsn_dbr_cq_ci_dword(&record, 0));
 }
 
-const uint8_t *bsn_cq_next_chunk(struct bsn_cq *cq)
+static uint32_t consumer_index(const struct bsn_cq *cq)
 {
-	cq->next = cq->chunk_end;
-	publish(cq);
-	if (cq->next == ring_end(cq)) {
-		cq->next = cq->ring;
-		cq->phase ^= 1;
-		if (cq->plain != BSN_CQ_NEVER_PLAIN)
-			cq->plain = cq->phase;
-	}
-	cq->chunk_end = cq->next + (size_t)cq->chunk * cq->stride;
-	cq->chunk_ci += cq->chunk;
-	return cq->next;
+	return cq->chunk_ci - cqes_to_chunk_end(cq, cq->next);
 }
 
-static void consume(struct bsn_cq *cq)
+/* Whether this poll began in the chunk that it is at the end of: then it leaves its first one. */
+static bool leaves_first_chunk(const struct bsn_cq *cq)
 {
-	cq->next += cq->stride;
-	if (cq->next == cq->chunk_end)
-		bsn_cq_next_chunk(cq);
+	return cq->next < cq->chunk_end && cqes_to_chunk_end(cq, cq->next) <= cq->chunk;
+}
+
+/* What this poll gave is kept from the device as far as there is room to. */
+static void publish_earlier(struct bsn_cq *cq)
+{
+	if (leaves_first_chunk(cq)) {
+		publish(cq, consumer_index(cq));
+		cq->unpublished = cqes_to_chunk_end(cq, cq->next);
+	} else {
+		cq->unpublished += cq->chunk;
+	}
+	cq->is_full_poll = cq->unpublished + cq->chunk > cq->spare;
+}
+
+/*
+ * CQEs to the end of the chunk that @next is in. After a full poll nothing is left to spare, so the
+ * next one publishes with its first CQE.
+ */
+static uint32_t cqes_of_chunk(const struct bsn_cq *cq, const uint8_t *next)
+{
+	const uint32_t at = (uint32_t)((size_t)(next - cq->ring) / cq->stride);
+
+	return cq->is_full_poll ? 1 : cq->chunk - at % cq->chunk;
+}
+
+/* Round the ring, whose owner bit is the other one then. */
+static const uint8_t *go_round(struct bsn_cq *cq, const uint8_t *next)
+{
+	if (BSN_LIKELY(next != cq->ring_end))
+		return next;
+	cq->phase ^= 1;
+	if (cq->plain != BSN_CQ_NEVER_PLAIN)
+		cq->plain = cq->phase;
+	return cq->ring;
+}
+
+/* Of a queue without CQEs to spare, whose chunk is one: each is the device's again at once. */
+static const uint8_t *publish_one(struct bsn_cq *cq, const uint8_t *next)
+{
+	cq->next = next; /* the record is never ahead of it */
+	publish(cq, cq->chunk_ci++);
+	next = go_round(cq, next);
+	cq->chunk_end = next + cq->stride;
+	return next;
+}
+
+/*
+ * The largest chunk of which two can be spared, one that a poll leaves and one that it is in: a power
+ * of two, since chunks tile the ring.
+ */
+static uint32_t chunk_of(uint32_t count, uint32_t spare)
+{
+	uint32_t chunk = 1;
+
+	while (4 * chunk <= spare && 8 * chunk <= count)
+		chunk *= 2;
+	return chunk;
+}
+
+void bsn_cq_begin_chunks(struct bsn_cq *cq, uint32_t ci, uint32_t spare)
+{
+	uint32_t count;
+
+	cq->spare = spare;
+	cq->chunk = chunk_of(cq->cqe_count, spare);
+	cq->unpublished = 0;
+	cq->is_full_poll = 0;
+	count = cqes_of_chunk(cq, cq->next);
+	cq->chunk_end = cq->next + count * cq->stride;
+	cq->chunk_ci = ci + count;
+}
+
+void bsn_cq_set_spare(struct bsn_cq *cq, uint32_t spare)
+{
+	const uint32_t ci = consumer_index(cq);
+
+	publish(cq, ci);
+	bsn_cq_begin_chunks(cq, ci, spare);
+}
+
+const uint8_t *bsn_cq_next_chunk(struct bsn_cq *cq, const uint8_t *next)
+{
+	if (!cq->spare)
+		return publish_one(cq, next);
+	publish_earlier(cq);
+	next = go_round(cq, next);
+	cq->chunk_end = next + cqes_of_chunk(cq, next) * cq->stride;
+	cq->chunk_ci += cqes_of_chunk(cq, next);
+	return next;
 }
 
 void bsn_cq_kill(struct bsn_cq *cq, int error)
@@ -213,13 +325,6 @@ void bsn_cq_kill(struct bsn_cq *cq, int error)
 	__atomic_store_n(&cq->empty_mask, 0, __ATOMIC_RELEASE);
 }
 
-static int empty(const struct bsn_cq *cq)
-{
-	const int dead = __atomic_load_n(&cq->dead, __ATOMIC_ACQUIRE);
-
-	return dead ? -dead : -ENOENT;
-}
-
 void bsn_cq_arm(struct bsn_cq *cq, bool solicited_only)
 {
 	const struct bsn_cq_doorbell bell = {
@@ -229,7 +334,7 @@ void bsn_cq_arm(struct bsn_cq *cq, bool solicited_only)
 		.cqn = cq->cqn,
 	};
 
-	publish(cq);
+	publish(cq, consumer_index(cq));
 	bsn_store_record(cq->record + 1, bsn_cq_doorbell_dword(&bell, 0));
 	bsn_wc_start(); /* O8 */
 	bsn_store_mmio(cq->arm_reg, bsn_to_be64(bsn_cq_doorbell_word(&bell, 0)));
@@ -239,13 +344,26 @@ void bsn_cq_arm(struct bsn_cq *cq, bool solicited_only)
 /* -- data that came inside the CQE -------------------------------------------------------------- */
 
 /* The data, or NULL where the CQE cannot hold as much as it says. */
-static const uint8_t *inline_data(const struct bsn_cq *cq)
+static const uint8_t *inline_data(const struct bsn_cq *cq, const uint8_t *next)
 {
 	struct bsn_cqe cqe;
 
-	if (bsn_cqe_decode(cq->next + BSN_CQE_SIZE - cq->stride, cq->stride, &cqe, NULL))
+	if (bsn_cqe_decode(next + BSN_CQE_SIZE - cq->stride, cq->stride, &cqe, NULL))
 		return NULL;
 	return cqe.inline_bytes;
+}
+
+/* The same of a receive's, without a look at what it has besides. */
+BSN_ALWAYS_INLINE const uint8_t *received_data(const struct bsn_cq *cq, const uint8_t *next,
+					       const struct bsn_cqe_resp *cqe)
+{
+	if (BSN_UNLIKELY(cqe->byte_count > bsn_cqe_inline_room(cqe->format)))
+		return NULL;
+	if (BSN_LIKELY(cqe->format == BSN_CQE_INLINE_32))
+		return next;
+	return cqe->format == BSN_CQE_INLINE_64 && cq->stride == BSN_CQE128_SIZE ?
+		       next + BSN_CQE_SIZE - BSN_CQE128_SIZE :
+		       NULL;
 }
 
 /* Into the memory that a list of data pointers names. */
@@ -264,132 +382,272 @@ static void scatter(const uint8_t *src, size_t bytes, const uint8_t *list, unsig
 }
 
 /* READ and atomic results. The WQE is still there: its slots are not free before it is done. */
-static int scatter_to_request(const struct bsn_cq *cq, const struct bsn_sq *sq,
-			      const struct bsn_cqe_req *cqe)
+static int scatter_to_request(const struct bsn_cq *cq, const uint8_t *next,
+			      const struct bsn_route *route, const struct bsn_cqe_req *cqe)
 {
-	const uint8_t *src = inline_data(cq);
+	const uint8_t *src = inline_data(cq, next);
 	uint8_t bytes[BSN_WQE_MAX_DS * BSN_DS_SIZE];
 	struct bsn_wqe wqe;
 
 	if (!src)
 		return -EPROTO;
 	for (size_t at = 0; at < sizeof(bytes); at += BSN_BB_SIZE) {
-		const size_t slot = (cqe->wqe_counter + at / BSN_BB_SIZE) & sq->poller_mask;
 		const size_t left = sizeof(bytes) - at;
-		memcpy(bytes + at, sq->ring + slot * BSN_BB_SIZE,
+		memcpy(bytes + at, route->ring + ((cqe->wqe_counter * BSN_BB_SIZE + at) & route->mask),
 		       left < BSN_BB_SIZE ? left : BSN_BB_SIZE);
 	}
-	if (bsn_wqe_decode(bytes, sizeof(bytes), (enum bsn_transport)sq->transport, &wqe, NULL))
+	if (bsn_wqe_decode(bytes, sizeof(bytes), (enum bsn_transport)route->transport, &wqe, NULL))
 		return -EPROTO;
 	if (wqe.op && wqe.op->data == BSN_DATA_SCATTER && wqe.data_count)
 		scatter(src, cqe->byte_count, bytes + wqe.data[0].offset, wqe.data_count);
 	return 0;
 }
 
-/* A receive: handed out as a pointer where the queue was made for that, else copied where it belongs. */
-static int deliver_inline(const struct bsn_cq *cq, const struct bsn_rq *rq, uint16_t wqe_index,
-			  struct bsn_completion *c)
+/* Up to BSN_CQE_SIZE bytes, by moves that overlap. */
+BSN_ALWAYS_INLINE void copy_inline(uint8_t *dst, const uint8_t *src, size_t n)
 {
-	const uint8_t *src = inline_data(cq);
-	const uint8_t *wqe =
-		rq->poller_ring + ((size_t)(wqe_index & rq->poller_mask) << rq->poller_stride_log2);
-	const unsigned entries = (1u << rq->poller_stride_log2) / BSN_DATA_SIZE;
-
-	if (!src)
-		return -EPROTO;
-	if (rq->gives_inline) {
-		c->data = src;
-		c->flags |= BSN_C_DATA;
-	} else if (rq->is_srq) {
-		scatter(src, c->byte_len, wqe + BSN_SRQ_NEXT_SIZE, entries - 1);
-	} else {
-		scatter(src, c->byte_len, wqe, entries);
+	if (n >= 16) {
+		for (size_t at = 0; at + 16 < n; at += 16)
+			memcpy(dst + at, src + at, 16);
+		memcpy(dst + n - 16, src + n - 16, 16);
+	} else if (n >= 8) {
+		memcpy(dst, src, 8);
+		memcpy(dst + n - 8, src + n - 8, 8);
+	} else if (n >= 4) {
+		memcpy(dst, src, 4);
+		memcpy(dst + n - 4, src + n - 4, 4);
+	} else if (n) {
+		dst[0] = src[0];
+		dst[n / 2] = src[n / 2];
+		dst[n - 1] = src[n - 1];
 	}
-	return 0;
 }
 
-/* -- one CQE ------------------------------------------------------------------------------------ */
+/* -- a send request is done ---------------------------------------------------------------------- */
 
-#define STATUS(syndrome, status) [BSN_SYNDROME_##syndrome] = IBV_WC_##status,
-static const uint8_t status_of_syndrome[256] = { BSN_SYNDROME_STATUSES(STATUS) };
-#undef STATUS
-
-static uint8_t status_of(uint32_t syndrome)
+static const uint8_t *wqe_of(const struct bsn_route *route, uint32_t wqe_index)
 {
-	const uint8_t status = status_of_syndrome[(uint8_t)syndrome];
-
-	return status ? status : IBV_WC_GENERAL_ERR;
+	return route->ring + (wqe_index * BSN_BB_SIZE & route->mask);
 }
 
-uint8_t bsn_syndrome_of_status(unsigned status)
+static void set_done(struct bsn_route *route, uint32_t wqe_index)
 {
-	for (unsigned syndrome = 0; syndrome < sizeof(status_of_syndrome); syndrome++)
-		if (status && status_of_syndrome[syndrome] == status)
-			return (uint8_t)syndrome;
-	return 0;
+	__atomic_store_n(&route->done, (uint16_t)wqe_index, __ATOMIC_RELEASE); /* O6 */
 }
 
-/* An RQ completes in order, and its flush CQEs carry no usable index; an SRQ's CQEs name the WQE. */
-static uint16_t receive_index(const struct bsn_rq *rq, uint32_t wqe_counter)
+/* What was kept of a request: id and user pointer; see struct bsn_sq. */
+BSN_ALWAYS_INLINE void recall(const struct bsn_route *route, uint32_t wqe_index,
+			      struct bsn_completion *c)
 {
-	return rq->is_srq ? (uint16_t)wqe_counter : (uint16_t)rq->tail;
+	const uint32_t offset = wqe_index * BSN_BB_SIZE & route->mask;
+	const uint8_t *wqe = route->ring + offset;
+
+	if (route->has_peers) { /* two words a slot; the compiler would divide and multiply */
+		const uint64_t *kept = route->ids + offset / (BSN_BB_SIZE / 2);
+		const uint64_t user = kept[1];
+
+		c->id = kept[0];
+		memcpy(&c->user, &user, sizeof(c->user));
+		return;
+	}
+	c->user = route->user;
+	if (wqe[7] & BSN_FAR_BITS)
+		c->id = route->ids[offset / BSN_BB_SIZE];
+	else
+		memcpy(&c->id, wqe + BSN_NEAR_ID_AT, sizeof(c->id));
 }
 
-static void *user_of(const struct bsn_sq *sq, uint32_t wqe_index)
+/* Whether the library signaled the request, and whether its failure is the user's to know. */
+static enum bsn_hidden take_hidden(const struct bsn_route *route, uint32_t wqe_index)
 {
-	return sq->users ? bsn_sq_find_user(sq, wqe_index & sq->poller_mask) : sq->user;
+	uint8_t *hidden = &route->sq->hidden[(wqe_index * BSN_BB_SIZE & route->mask) / BSN_BB_SIZE];
+	const uint8_t how = __atomic_load_n(hidden, __ATOMIC_RELAXED);
+
+	if (how)
+		__atomic_store_n(hidden, BSN_HIDDEN_NOT, __ATOMIC_RELAXED);
+	return (enum bsn_hidden)how;
 }
 
-static int reap_request(struct bsn_cq *cq, struct bsn_sq *sq, struct bsn_completion *c)
+/* Some of the queue's completions are the library's own: whether this one is the user's. */
+static __attribute__((noinline)) int finish_hidden(struct bsn_route *route, uint32_t wqe_index)
 {
-	struct bsn_cqe_req cqe;
+	const int given = !take_hidden(route, wqe_index);
 
-	bsn_cqe_req_decode(&cqe, cq->next);
-	*c = (struct bsn_completion){ .user = user_of(sq, cqe.wqe_counter),
-				      .byte_len = cqe.byte_count,
-				      .opcode = (uint8_t)cqe.wqe_opcode,
-				      .qpn = cqe.qpn };
-	if (cqe.format != BSN_CQE_NO_INLINE && scatter_to_request(cq, sq, &cqe))
-		return -EPROTO;
-	return bsn_sq_done(sq, cqe.wqe_counter, &c->id);
+	set_done(route, wqe_index);
+	return given;
 }
 
-static int reap_receive(struct bsn_cq *cq, struct bsn_sq *sq, struct bsn_completion *c)
+int bsn_cq_take_far(struct bsn_route *route, uint32_t wqe_index, struct bsn_completion *c)
 {
-	struct bsn_rq *rq = sq->rq;
-	struct bsn_cqe_resp cqe;
-	uint16_t index;
-
-	if (!rq)
-		return -EPROTO;
-	bsn_cqe_resp_decode(&cqe, cq->next);
-	index = receive_index(rq, cqe.wqe_counter);
-	*c = (struct bsn_completion){
-		.user = rq->is_srq ? sq->user : rq->user,
-		.byte_len = cqe.byte_count,
-		.opcode = cqe.opcode == BSN_CQE_RESP_WR_IMM ? BSN_RECV_RDMA_WITH_IMM : BSN_RECV,
-		.imm = cqe.imm_inval_pkey,
-		.qpn = cqe.qpn,
-		.src_qpn = cqe.rqpn,
-		.slid = (uint16_t)cqe.slid,
-		.sl = (uint8_t)cqe.sl,
-		.dlid_path_bits = (uint8_t)(cqe.ml_path & 0x7f),
-	};
-	if (cqe.opcode == BSN_CQE_RESP_WR_IMM || cqe.opcode == BSN_CQE_RESP_SEND_IMM)
-		c->flags |= BSN_C_IMM;
-	if (cqe.opcode == BSN_CQE_RESP_SEND_INV)
-		c->flags |= BSN_C_INVAL;
-	if (sq->transport == BSN_TRANSPORT_UD && cqe.grh != BSN_CQE_GRH_NONE)
-		c->flags |= BSN_C_GRH;
-	if (cqe.format != BSN_CQE_NO_INLINE && deliver_inline(cq, rq, index, c))
-		return -EPROTO;
-	c->id = bsn_rq_retire(rq, index);
+	if (BSN_UNLIKELY(!route->has_peers && !has_send_side(route)))
+		return 0; /* a queue without a send side: no CQE of a ConnectX */
+	recall(route, wqe_index, c);
+	if (BSN_UNLIKELY(__atomic_load_n(&route->has_hidden, __ATOMIC_RELAXED)))
+		return finish_hidden(route, wqe_index);
+	set_done(route, wqe_index);
 	return 1;
 }
 
-static unsigned blocks_of(const struct bsn_ctrl *ctrl)
+/* -- a receive succeeded ------------------------------------------------------------------------ */
+
+BSN_ALWAYS_INLINE const uint8_t *list_of(const struct bsn_rq *rq, uint32_t wqe_index)
 {
-	return (ctrl->ds + BSN_BB_DS - 1) / BSN_BB_DS;
+	const size_t slot = wqe_index & rq->poller_mask;
+
+	return rq->poller_ring + slot * rq->poller_stride +
+	       (rq->poller_is_srq ? BSN_SRQ_NEXT_SIZE : 0);
+}
+
+/* Where a datagram came from. */
+BSN_ALWAYS_INLINE void take_source(const uint8_t *next, struct bsn_completion *c)
+{
+	struct bsn_cqe_resp cqe;
+
+	bsn_cqe_resp_decode(&cqe, next);
+	c->src_qpn = cqe.rqpn;
+	c->slid = (uint16_t)cqe.slid;
+	c->sl = (uint8_t)cqe.sl;
+	c->dlid_path_bits = (uint8_t)(cqe.ml_path & 0x7f);
+	if (cqe.grh != BSN_CQE_GRH_NONE)
+		c->flags |= BSN_C_GRH;
+}
+
+BSN_ALWAYS_INLINE void finish_recv(const struct bsn_route *route, const uint8_t *next,
+				   struct bsn_completion *c)
+{
+	struct bsn_cqe_tail tail;
+
+	if (route->transport == BSN_TRANSPORT_UD)
+		take_source(next, c);
+	bsn_cqe_tail_decode(&tail, next + BSN_CQE_TAIL_OFFSET);
+	c->id = bsn_rq_give_back(route->rq, tail.wqe_counter);
+}
+
+void bsn_cq_finish_recv(const struct bsn_route *route, const uint8_t *next,
+			struct bsn_completion *c)
+{
+	finish_recv(route, next, c);
+}
+
+/* All of a completion but the data. */
+BSN_ALWAYS_INLINE void take_receive(const struct bsn_route *route, const uint8_t *next,
+				    uint8_t kind, struct bsn_completion *c)
+{
+	struct bsn_cqe_resp cqe;
+
+	if (BSN_LIKELY((kind >> 4) != BSN_CQE_RESP_SEND_INV)) {
+		bsn_cq_put_recv_who(bsn_cq_who(next), c);
+		bsn_cq_put_recv(next, kind, c);
+	} else {
+		bsn_cqe_resp_decode(&cqe, next);
+		bsn_cq_put_success(c, cqe.byte_count, BSN_C_INVAL);
+		c->who = cqe.qpn | (uint32_t)BSN_RECV << 24;
+		c->imm = cqe.imm_inval_pkey;
+	}
+	c->user = route->user;
+	finish_recv(route, next, c);
+}
+
+/* The data that came inside the CQE, by the long way: handed out, or in several pieces. */
+static __attribute__((noinline)) bool take_pieces(const struct bsn_route *route, const uint8_t *next,
+						  const uint8_t *src, uint8_t kind,
+						  struct bsn_completion *c)
+{
+	const struct bsn_rq *rq = route->rq;
+	struct bsn_cqe_resp cqe;
+
+	bsn_cqe_resp_decode(&cqe, next);
+	if (!rq->gives_inline)
+		scatter(src, cqe.byte_count, list_of(rq, cqe.wqe_counter), rq->poller_max_sge);
+	take_receive(route, next, kind, c);
+	if (rq->gives_inline) {
+		c->data = src;
+		c->flags |= BSN_C_DATA;
+	}
+	return true;
+}
+
+static bool take_with_data(const struct bsn_cq *cq, const struct bsn_route *route,
+			   const uint8_t *next, uint8_t kind, struct bsn_completion *c)
+{
+	const struct bsn_rq *rq = route->rq;
+	struct bsn_cqe_resp cqe;
+	struct bsn_data first;
+	const uint8_t *src;
+
+	bsn_cqe_resp_decode(&cqe, next);
+	src = received_data(cq, next, &cqe);
+	if (BSN_UNLIKELY(!src))
+		return false;
+	bsn_data_decode(&first, list_of(rq, cqe.wqe_counter));
+	if (BSN_UNLIKELY(rq->gives_inline || first.is_inline || cqe.byte_count > first.byte_count))
+		return take_pieces(route, next, src, kind, c);
+	copy_inline((uint8_t *)(uintptr_t)first.addr, src, cqe.byte_count);
+	take_receive(route, next, kind, c);
+	return true;
+}
+
+/* Any receive that succeeded, by the long way. */
+static __attribute__((noinline)) bool take_any(const struct bsn_cq *cq, const struct bsn_route *route,
+					       const uint8_t *next, struct bsn_completion *c,
+					       uint32_t kind)
+{
+	const unsigned opcode = kind >> 4;
+
+	if (!route->rq || kind & 1 || opcode < BSN_CQE_RESP_WR_IMM ||
+	    opcode > BSN_CQE_RESP_SEND_INV)
+		return false;
+	if (kind & BSN_RECV_KIND_FORMAT)
+		return take_with_data(cq, route, next, (uint8_t)kind, c);
+	take_receive(route, next, (uint8_t)kind, c);
+	return true;
+}
+
+/* Up to 32 bytes that came in the CQE, into the first piece of the receive's memory. */
+bool bsn_cq_take_far_recv(const struct bsn_cq *cq, const struct bsn_route *route,
+			  const uint8_t *next, struct bsn_completion *c, uint32_t kind)
+{
+	const int32_t room_32 = (int32_t)bsn_cqe_inline_room(BSN_CQE_INLINE_32);
+	const uint64_t bytes = bsn_cq_byte_len(next);
+	struct bsn_rq *const rq = route->rq;
+	struct bsn_cqe_tail tail;
+	const uint8_t *list;
+	struct bsn_data first;
+	size_t slot;
+
+	if (BSN_UNLIKELY((kind & ~(uint32_t)BSN_RECV_KIND_SOLICITED) !=
+				 (BSN_RECV_KIND_SEND | BSN_RECV_KIND_DATA_32) ||
+			 route->recv_more || bytes > (uint32_t)room_32))
+		return take_any(cq, route, next, c, kind);
+	bsn_cqe_tail_decode(&tail, next + BSN_CQE_TAIL_OFFSET);
+	slot = tail.wqe_counter & rq->poller_mask;
+	list = rq->poller_ring + slot * rq->poller_stride;
+	bsn_data_decode(&first, list);
+	/* The bit above the byte count, that of inline data, is the sign. */
+	if (BSN_UNLIKELY((int32_t)bsn_load_be32(list) < (int32_t)bytes))
+		return take_any(cq, route, next, c, kind);
+	bsn_cq_put_success(c, bytes, 0);
+	c->user = route->user;
+	copy_inline((uint8_t *)(uintptr_t)first.addr, next, bytes);
+	c->id = bsn_rq_retire(rq, (uint32_t)slot);
+	return true;
+}
+
+/* -- one CQE, any ---------------------------------------------------------------------------------- */
+
+static int reap_request(struct bsn_cq *cq, const uint8_t *next, struct bsn_route *route,
+			struct bsn_completion *c)
+{
+	struct bsn_cqe_req cqe;
+
+	if (!has_send_side(route))
+		return -EPROTO;
+	bsn_cqe_req_decode(&cqe, next);
+	if (cqe.format != BSN_CQE_NO_INLINE && scatter_to_request(cq, next, route, &cqe))
+		return -EPROTO;
+	bsn_cq_put_success(c, cqe.byte_count, 0);
+	c->who = bsn_cq_who(next);
+	return bsn_cq_take_far(route, cqe.wqe_counter, c);
 }
 
 /*
@@ -397,26 +655,27 @@ static unsigned blocks_of(const struct bsn_ctrl *ctrl)
  * never has a CQE: it is flushed here, in order, up to @end or to a WQE that will have one.
  * Returns whether there was one.
  */
-static bool flush_silent(struct bsn_sq *sq, uint16_t end, struct bsn_completion *c)
+static bool flush_silent(struct bsn_route *route, uint16_t end, struct bsn_completion *c)
 {
-	const uint16_t index = sq->flushed;
+	const uint16_t index = route->flushed;
 	struct bsn_ctrl ctrl;
 
-	if (!sq->has_failed || index == end)
+	if (!route->has_failed || index == end)
 		return false;
-	bsn_ctrl_decode(&ctrl, sq->ring + (size_t)(index & sq->poller_mask) * BSN_BB_SIZE);
+	bsn_ctrl_decode(&ctrl, wqe_of(route, index));
 	if (ctrl.ce != BSN_CE_ON_FIRST_ERROR || !ctrl.ds) /* 0: an index that is no WQE's */
 		return false;
 	*c = (struct bsn_completion){
-		.user = user_of(sq, index),
 		.status = IBV_WC_WR_FLUSH_ERR,
 		.opcode = (uint8_t)ctrl.opcode,
 		.syndrome = BSN_SYNDROME_FLUSHED,
 		.wqe_index = index,
-		.qpn = sq->qpn,
+		.qpn = ctrl.qpn,
 	};
-	sq->flushed = (uint16_t)(index + blocks_of(&ctrl));
-	bsn_sq_done(sq, index, &c->id);
+	recall(route, index, c);
+	bsn_route_keep_error(route, c);
+	route->flushed = (uint16_t)(index + bsn_bb_of_ds(ctrl.ds));
+	set_done(route, index);
 	return true;
 }
 
@@ -424,31 +683,51 @@ int bsn_sq_give_back(struct bsn_sq *sq, struct bsn_completion *c, int n)
 {
 	int got = 0;
 
-	while (got < n && flush_silent(sq, (uint16_t)sq->pi, &c[got]))
+	while (got < n && flush_silent(&sq->route, sq->pi, &c[got]))
 		got++;
 	return got;
 }
 
 /* Where the flush of a failed queue goes on: behind the request that failed, whose slot is ours. */
-static void note_failed_request(struct bsn_sq *sq, uint16_t index)
+static void note_failed_request(struct bsn_route *route, uint16_t index)
 {
 	struct bsn_ctrl ctrl;
 
-	bsn_ctrl_decode(&ctrl, sq->ring + (size_t)(index & sq->poller_mask) * BSN_BB_SIZE);
-	sq->flushed = (uint16_t)(index + blocks_of(&ctrl));
-	sq->has_failed = true;
+	bsn_ctrl_decode(&ctrl, wqe_of(route, index));
+	route->flushed = (uint16_t)(index + bsn_bb_of_ds(ctrl.ds));
+	route->has_failed = true;
 }
 
-static int reap_error(struct bsn_cq *cq, struct bsn_sq *sq, struct bsn_completion *c)
+void bsn_route_keep_error(struct bsn_route *route, const struct bsn_completion *c)
+{
+	if (route->first_error && !__atomic_exchange_n(&route->has_error, 1, __ATOMIC_ACQ_REL))
+		*route->first_error = *c;
+}
+
+static int reap_failed_request(struct bsn_route *route, uint16_t index, struct bsn_completion *c)
+{
+	enum bsn_hidden hidden;
+
+	if (!has_send_side(route))
+		return -EPROTO;
+	recall(route, index, c);
+	note_failed_request(route, index);
+	hidden = take_hidden(route, index); /* a user's request that the library signaled is shown */
+	set_done(route, index);
+	if (hidden == BSN_HIDDEN_ALWAYS)
+		return 0;
+	bsn_route_keep_error(route, c);
+	return 1;
+}
+
+static int reap_error(const uint8_t *next, struct bsn_route *route, struct bsn_completion *c)
 {
 	struct bsn_cqe_err cqe;
 
-	bsn_cqe_err_decode(&cqe, cq->next);
-	if (cqe.opcode == BSN_CQE_RESP_ERR && !sq->rq)
-		return -EPROTO;
+	bsn_cqe_err_decode(&cqe, next);
 	*c = (struct bsn_completion){
-		.user = sq->user,
-		.status = status_of(cqe.syndrome),
+		.user = route->user,
+		.status = bsn_status_of_syndrome(cqe.syndrome),
 		.opcode = (uint8_t)cqe.wqe_opcode,
 		.syndrome = (uint8_t)cqe.syndrome,
 		.vendor_syndrome = (uint8_t)cqe.vendor_syndrome,
@@ -456,74 +735,102 @@ static int reap_error(struct bsn_cq *cq, struct bsn_sq *sq, struct bsn_completio
 		.wqe_index = (uint16_t)cqe.wqe_counter,
 		.qpn = cqe.qpn,
 	};
-	if (cqe.opcode == BSN_CQE_RESP_ERR) {
-		c->opcode = BSN_RECV;
-		c->user = sq->rq->is_srq ? sq->user : sq->rq->user;
-		c->id = bsn_rq_retire(sq->rq, receive_index(sq->rq, cqe.wqe_counter));
-	} else {
-		c->user = user_of(sq, c->wqe_index);
-		note_failed_request(sq, c->wqe_index);
-		bsn_sq_done(sq, c->wqe_index, &c->id); /* one that the library signaled too */
-	}
-	if (sq->first_error && !sq->first_error->status)
-		*sq->first_error = *c;
+	if (cqe.opcode == BSN_CQE_REQ_ERR)
+		return reap_failed_request(route, (uint16_t)cqe.wqe_counter, c);
+	if (!route->rq)
+		return -EPROTO;
+	c->opcode = BSN_RECV;
+	c->id = bsn_rq_give_back(route->rq, cqe.wqe_counter);
+	bsn_route_keep_error(route, c);
 	return 1;
 }
 
-static int reap_known(struct bsn_cq *cq, struct bsn_sq *sq, const struct bsn_cqe_tail *tail,
+static bool take_recv(const struct bsn_cq *cq, const struct bsn_route *route, const uint8_t *next,
 		      struct bsn_completion *c)
+{
+	return take_any(cq, route, next, c, bsn_cq_op_own(next) ^ cq->phase);
+}
+
+static int reap_known(struct bsn_cq *cq, const uint8_t *next, struct bsn_route *route,
+		      const struct bsn_cqe_tail *tail, struct bsn_completion *c)
 {
 	switch (tail->opcode) {
 	case BSN_CQE_REQ:
-		return reap_request(cq, sq, c);
+		return reap_request(cq, next, route, c);
 	case BSN_CQE_RESP_WR_IMM:
 	case BSN_CQE_RESP_SEND:
 	case BSN_CQE_RESP_SEND_IMM:
 	case BSN_CQE_RESP_SEND_INV:
-		return reap_receive(cq, sq, c);
+		return take_recv(cq, route, next, c) ? 1 : -EPROTO;
 	case BSN_CQE_REQ_ERR:
 	case BSN_CQE_RESP_ERR:
-		return reap_error(cq, sq, c);
+		return reap_error(next, route, c);
 	default:
 		return -EPROTO;
 	}
 }
 
-static __attribute__((noinline)) int reap_cqe(struct bsn_cq *cq, struct bsn_completion *c)
+/*
+ * The CQE at @next. Returns how many completions it gave, with @next moved on where it is done with;
+ * -ENOENT: it is not ours; -EPROTO: nobody can read it, nor what follows.
+ */
+static int reap_cqe(struct bsn_cq *cq, const uint8_t **next, struct bsn_completion *c)
 {
 	struct bsn_cqe_tail tail;
 	struct bsn_cqe_req view;
-	struct bsn_cq_slot *slot;
+	struct bsn_route *route;
 	int got = 0;
 
-	bsn_cqe_tail_decode(&tail, cq->next + BSN_CQE_TAIL_OFFSET);
+	bsn_cqe_tail_decode(&tail, *next + BSN_CQE_TAIL_OFFSET);
 	if (tail.owner != cq->phase || tail.opcode == BSN_CQE_INVALID)
-		return empty(cq);
+		return -ENOENT;
 	bsn_from_device(); /* O4 */
-	bsn_cqe_req_decode(&view, cq->next);
-	slot = find_slot(cq, view.qpn);
-	if (!slot)
+	bsn_cqe_req_decode(&view, *next);
+	route = bsn_cq_find(cq, view.qpn);
+	if (!route)
 		cq->count_dropped++;
 	else if (tail.format == BSN_CQE_COMPRESSED)
 		got = -EPROTO;
-	else if (view.opcode == BSN_CQE_REQ_ERR &&
-		 flush_silent(slot->sq, (uint16_t)view.wqe_counter, c))
+	else if (tail.opcode == BSN_CQE_REQ_ERR &&
+		 flush_silent(route, (uint16_t)view.wqe_counter, c))
 		return 1; /* the CQE is looked at again */
 	else
-		got = reap_known(cq, slot->sq, &tail, c);
-	if (got == -EPROTO)
-		bsn_cq_kill(cq, EPROTO); /* what follows could not be read either: stay here */
-	else
-		consume(cq);
+		got = reap_known(cq, *next, route, &tail, c);
+	if (got >= 0)
+		*next = bsn_cq_advance(cq, *next);
 	return got;
 }
 
-int bsn_cq_reap(struct bsn_cq *cq, struct bsn_completion *c, int n)
+/* The queue is empty, or nobody can read on. */
+static int end_poll(struct bsn_cq *cq, int err)
 {
-	int got;
+	if (err == -EPROTO)
+		bsn_cq_kill(cq, EPROTO);
+	return -(int)__atomic_load_n(&cq->dead, __ATOMIC_ACQUIRE);
+}
 
-	if (!cq->path)
-		return reap_cqe(cq, c);
-	got = cq->path->poll(cq, c, n);
-	return got ? got : empty(cq);
+static __attribute__((noinline)) int poll_ring(struct bsn_cq *cq, const uint8_t *next,
+					       struct bsn_completion *c, int n)
+{
+	int got = 0, one = 0;
+
+	cq->is_full_poll = 0;
+	while (got < n && !cq->is_full_poll) {
+		one = reap_cqe(cq, &next, c + got);
+		if (one < 0)
+			break;
+		got += one;
+	}
+	cq->next = next;
+	if (one < 0 && !got)
+		return end_poll(cq, one);
+	if (one == -EPROTO)
+		bsn_cq_kill(cq, EPROTO);
+	return got;
+}
+
+/* Only tells apart, so that neither way saves registers for the other. */
+int bsn_cq_poll_cold(struct bsn_cq *cq, const uint8_t *next, struct bsn_completion *c, int n)
+{
+	return cq->path ? cq->path->poll(cq, c, n) : poll_ring(cq, next, c, n);
 }

@@ -4,7 +4,6 @@
 
 #include <stdlib.h>
 
-#include "users.h"
 
 void *bsn_hot_alloc(size_t bytes)
 {
@@ -38,75 +37,95 @@ uint8_t bsn_sq_signal_every(uint32_t capacity_bb, uint32_t longest_bb, int wante
 	return every < UINT8_MAX ? (uint8_t)every : UINT8_MAX;
 }
 
-static uint8_t can_of(enum bsn_transport transport)
+static uint8_t can_of(uint64_t ops)
 {
-	return transport == BSN_TRANSPORT_UC || transport == BSN_TRANSPORT_UD
-		       ? 0
-		       : BSN_CAN_READ | BSN_CAN_ATOMIC;
-}
-
-/* Several to a queue, each with a user pointer of its own. */
-static bool has_endpoints(enum bsn_transport transport)
-{
-	return transport == BSN_TRANSPORT_UD || transport == BSN_TRANSPORT_DC;
+	return (uint8_t)((ops >> BSN_OPCODE_RDMA_READ & 1 ? BSN_CAN_READ : 0) |
+			 (ops >> BSN_OPCODE_ATOMIC_FA & 1 ? BSN_CAN_ATOMIC : 0));
 }
 
 void bsn_sq_resolve_mode(struct bsn_sq *sq)
 {
 	const struct bsn_lane *lane = sq->lane;
+	uint8_t how = BSN_PUBLISH_COLD;
 
-	if (sq->store == BSN_STORE_8 && !lane->lock && lane->blueflame_bytes)
-		sq->ring_slow &= (uint8_t)~BSN_RING_MODE;
-	else
-		sq->ring_slow |= BSN_RING_MODE;
+	if (lane->lock)
+		how = BSN_PUBLISH_COLD;
+	else if (sq->store == BSN_STORE_DOORBELL || !lane->blueflame_bytes)
+		how = BSN_PUBLISH_DOORBELL;
+	else if (sq->store == BSN_STORE_8 && lane->blueflame_bytes >= BSN_BF_BUFFER_BYTES)
+		how = BSN_PUBLISH_8;
+	else if (sq->store == BSN_STORE_16 && lane->blueflame_bytes >= BSN_BF_BUFFER_BYTES)
+		how = BSN_PUBLISH_16;
+	sq->publish = (uint8_t)((sq->publish & BSN_PUBLISH_APPENDED) | how);
 }
 
 void bsn_sq_clear(struct bsn_sq *sq)
 {
-	sq->pi = 0;
-	sq->last = 0;
-	sq->retired = 0;
-	sq->done = sq->seen_done = UINT16_MAX; /* no WQE: the one before the first */
-	sq->limit = sq->capacity_bb;
+	sq->slot = sq->ring;
+	sq->pi = sq->last = sq->retired = 0;
+	sq->route.done = sq->seen_done = UINT16_MAX; /* no WQE: the one before the first */
+	sq->route.far_mask = sq->has_peers ? BSN_FAR_ALL : BSN_FAR_BITS;
+	sq->route.has_failed = false;
+	sq->route.has_error = 0;
 	sq->quiet = sq->signal_every;
-	sq->ring_slow &= (uint8_t)~BSN_RING_APPENDED;
+	sq->publish &= (uint8_t)~BSN_PUBLISH_APPENDED;
 	sq->next_fence = BSN_FENCE_NONE;
+	sq->route.has_hidden = 0;
+	sq->wide_pi = 0;
 	sq->count_slow_bb = sq->count_blueflame = 0;
 	sq->count_doorbells = sq->count_full = 0;
-	sq->has_hidden = 0;
-	sq->has_failed = false;
-	memset(sq->marks, 0, ((size_t)sq->bb_mask + 1) * sizeof(*sq->marks));
+	memset(sq->hidden, 0, (size_t)sq->bb_mask + 1);
+	if (!sq->closed)
+		bsn_sq_open(sq);
+}
+
+static void init_route(struct bsn_sq *sq)
+{
+	sq->route.ring = sq->ring;
+	sq->route.ids = sq->ids;
+	sq->route.sq = sq;
+	sq->route.mask = (uint32_t)sq->bb_mask * BSN_BB_SIZE;
+	sq->route.transport = sq->transport;
+	sq->route.has_peers = sq->has_peers;
 }
 
 struct bsn_sq *bsn_sq_alloc(const struct bsn_sq_init *init)
 {
 	const struct bsn_ctrl base = { .qpn = init->qpn };
 	const struct bsn_ctrl quiet = { .ce = init->ce_quiet };
-	const size_t slot_bytes = sizeof(uint64_t) + sizeof(*((struct bsn_sq *)NULL)->marks);
+	const size_t ids = init->has_peers ? 2 : 1;
+	const size_t slot_bytes = ids * sizeof(uint64_t) + sizeof(uint8_t);
 	struct bsn_sq *sq = bsn_hot_alloc(sizeof(*sq) + init->count_bb * slot_bytes);
 
-	if (!sq || (has_endpoints(init->transport) && bsn_sq_make_users(sq))) {
-		free(sq);
+	if (!sq)
 		return NULL;
-	}
-	sq->marks = (uint32_t *)(void *)(bsn_sq_ids(sq) + init->count_bb);
+	sq->ep.sq = sq;
+	sq->ids = (uint64_t *)(sq + 1);
+	sq->hidden = (uint8_t *)(sq->ids + ids * init->count_bb);
 	sq->ring = init->ring;
+	sq->ring_end = init->ring + (size_t)init->count_bb * BSN_BB_SIZE;
 	sq->record = init->record;
 	sq->lane = init->lane;
 	sq->ctrl_base = bsn_ctrl_word(&base, 0);
 	sq->qpn = init->qpn;
-	sq->bb_mask = sq->poller_mask = init->count_bb - 1;
+	sq->bb_mask = init->count_bb - 1;
 	sq->capacity_bb = init->capacity_bb;
 	sq->max_inline = (uint16_t)(init->max_inline > BSN_DS_INLINE_MAX ? init->max_inline
 									 : BSN_DS_INLINE_MAX);
-	sq->max_sge = (uint16_t)init->max_sge;
-	sq->max_ds = (uint8_t)init->max_ds;
+	sq->inline_more = sq->max_inline - BSN_DS_INLINE_MAX;
+	if (sq->inline_more > BSN_INLINE_MORE_MAX)
+		sq->inline_more = BSN_INLINE_MORE_MAX;
+	sq->max_sge = (uint8_t)(init->max_sge < UINT8_MAX ? init->max_sge : UINT8_MAX);
+	sq->max_ds = (uint8_t)(init->max_ds < BSN_SEND_MAX_DS ? init->max_ds : BSN_SEND_MAX_DS);
 	sq->transport = (uint8_t)init->transport;
-	sq->can = can_of(init->transport);
+	sq->has_peers = init->has_peers;
+	sq->ops = bsn_sq_ops_of(init->transport, init->has_atomics);
+	sq->can = can_of(sq->ops);
 	sq->ce_quiet = (uint8_t)(bsn_ctrl_word(&quiet, 1) >> 32);
-	sq->signal_every = bsn_sq_signal_every(
-		init->capacity_bb, (init->max_ds + BSN_BB_DS - 1) / BSN_BB_DS, init->signal_every);
+	sq->signal_every = bsn_sq_signal_every(init->capacity_bb, bsn_bb_of_ds(init->max_ds),
+					       init->signal_every);
 	sq->store = (uint8_t)init->store;
+	init_route(sq);
 	bsn_sq_resolve_mode(sq);
 	bsn_sq_clear(sq);
 	return sq;
@@ -114,9 +133,6 @@ struct bsn_sq *bsn_sq_alloc(const struct bsn_sq_init *init)
 
 void bsn_sq_free(struct bsn_sq *sq)
 {
-	if (!sq)
-		return;
-	bsn_sq_free_users(sq);
 	free(sq);
 }
 
@@ -124,29 +140,62 @@ void bsn_sq_free(struct bsn_sq *sq)
 
 void bsn_rq_clear(struct bsn_rq *rq)
 {
-	rq->head = rq->tail = 0;
-	rq->limit = rq->capacity;
+	rq->slot = rq->ring;
+	rq->id_at = rq->ids;
+	rq->limit = rq->lone_limit = NULL; /* none is known to be free: bsn_rq_post() looks */
+	rq->head = 0;
+	rq->tail = 0;
 	rq->count_full = 0;
+}
+
+/* The numbers of the free WQEs, as the links of the ring name them; the first one is posted next. */
+static void fill_free(struct bsn_rq *rq, uint16_t first, uint16_t last)
+{
+	struct bsn_srq_next link = { .next_wqe_index = first };
+
+	memset(rq->free, 0xff, ((size_t)rq->mask + 2) * sizeof(*rq->free));
+	rq->srq_next = first;
+	rq->take = rq->free;
+	for (rq->tail = 0; (uint16_t)link.next_wqe_index != last; rq->tail++) {
+		bsn_srq_next_decode(&link, rq->ring + ((size_t)link.next_wqe_index
+						       << rq->stride_log2));
+		rq->free[rq->tail & rq->mask] = (uint16_t)link.next_wqe_index;
+	}
+}
+
+void bsn_srq_share(struct bsn_rq *rq)
+{
+	rq->has_pollers = 1;
 }
 
 struct bsn_rq *bsn_rq_alloc(const struct bsn_rq_init *init)
 {
 	const uint32_t list = init->stride_bytes - (init->is_srq ? BSN_SRQ_NEXT_SIZE : 0);
-	struct bsn_rq *rq = bsn_hot_alloc(sizeof(*rq) + init->count * sizeof(uint64_t));
+	const size_t id_bytes = init->count * sizeof(uint64_t);
+	const size_t free_bytes = init->is_srq ? (init->count + 1) * sizeof(uint16_t) : 0;
+	struct bsn_rq *rq = bsn_hot_alloc(sizeof(*rq) + id_bytes + free_bytes);
 
 	if (!rq)
 		return NULL;
-	rq->ring = rq->poller_ring = init->ring;
+	rq->ids = (uint64_t *)(rq + 1);
+	rq->poller_ids = rq->ids;
+	rq->ring = init->ring;
+	rq->ring_end = init->ring + (size_t)init->count * init->stride_bytes;
+	rq->poller_ring = init->ring;
 	rq->record = init->record;
-	rq->mask = rq->poller_mask = init->count - 1;
-	rq->stride_log2 = rq->poller_stride_log2 = (uint8_t)__builtin_ctz(init->stride_bytes);
-	rq->max_sge = (uint8_t)(list / BSN_DATA_SIZE);
-	rq->is_srq = init->is_srq;
-	rq->srq_free_head = init->first_free;
-	rq->srq_free_tail = init->last_free;
-	rq->capacity =
-		init->is_srq ? 0 : init->capacity; /* the inline code has no list to follow */
+	rq->stride = init->stride_bytes;
+	rq->mask = init->count - 1;
+	rq->poller_mask = init->count - 1;
+	rq->poller_stride = init->stride_bytes;
+	rq->stride_log2 = (uint8_t)__builtin_ctz(init->stride_bytes);
+	rq->max_sge = rq->poller_max_sge = (uint8_t)(list / BSN_DATA_SIZE);
+	rq->is_srq = rq->poller_is_srq = init->is_srq;
+	rq->capacity = init->capacity;
 	bsn_rq_clear(rq);
+	if (init->is_srq) {
+		rq->free = (uint16_t *)(rq->ids + init->count);
+		fill_free(rq, init->first_free, init->last_free);
+	}
 	return rq;
 }
 
@@ -156,16 +205,6 @@ void bsn_rq_free(struct bsn_rq *rq)
 }
 
 /* -- completion queue --------------------------------------------------------------------------- */
-
-/* The largest chunk that leaves room for all: a power of two, since chunks tile the ring. */
-static uint32_t chunk_of(uint32_t count, uint32_t spare)
-{
-	uint32_t chunk = 1;
-
-	while (2 * chunk <= spare && 8 * chunk <= count)
-		chunk *= 2;
-	return chunk;
-}
 
 /* Owner bits as the device would leave them a lap ago, opcode invalid: "not ours" by one compare. */
 static void prefill(const struct bsn_cq *cq, uint8_t *first)
@@ -181,21 +220,21 @@ void bsn_cq_init(struct bsn_cq *cq, const struct bsn_cq_init *init)
 	uint8_t *first = init->ring + init->stride_bytes - BSN_CQE_SIZE; /* the CQE proper */
 
 	cq->ring = cq->next = first;
+	cq->ring_end = first + (size_t)init->count * init->stride_bytes;
 	cq->stride = init->stride_bytes;
 	cq->cqe_count = init->count;
 	cq->record = init->record;
 	cq->arm_reg = init->arm_reg;
 	cq->cqn = init->cqn;
-	cq->chunk = cq->chunk_ci = chunk_of(init->count, init->spare);
-	cq->chunk_end = cq->ring + cq->chunk * cq->stride;
+	bsn_cq_begin_chunks(cq, 0, init->spare);
 	cq->phase = 0;
 	cq->empty_mask = 1;
-	cq->plain = BSN_CQ_NEVER_PLAIN; /* until there are queues: bsn_cq_add() */
+	cq->plain = cq->phase;
+	bsn_cq_init_slots(cq);
 	prefill(cq, first);
 }
 
 void bsn_cq_fini(struct bsn_cq *cq)
 {
-	free(cq->slots);
-	cq->slots = NULL;
+	bsn_cq_free_slots(cq);
 }

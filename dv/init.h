@@ -12,6 +12,13 @@
 /* Zero, on cache lines of its own; for free(). */
 void *bsn_hot_alloc(size_t bytes);
 
+/** enum bsn_hidden - of a WQE that the library signaled by itself: what of it the user is not shown */
+enum bsn_hidden {
+	BSN_HIDDEN_NOT,
+	BSN_HIDDEN_SUCCESS, /* a request of the user's: its failure is shown */
+	BSN_HIDDEN_ALWAYS,  /* a marker of the library's own */
+};
+
 /* What a send queue is made of. */
 struct bsn_sq_init {
 	uint8_t *ring;
@@ -27,6 +34,8 @@ struct bsn_sq_init {
 	enum bsn_store store;
 	enum bsn_ce ce_quiet; /* of unsignaled work */
 	int signal_every; /* unsignaled posts until the library signals one; 0: chosen; < 0: never */
+	bool has_peers;   /* its endpoints are struct bsn_peer */
+	bool has_atomics; /* the device can */
 };
 
 /* Unsignaled posts until the library signals one, of what was asked for; 0: it never does. */
@@ -36,8 +45,33 @@ uint8_t bsn_sq_signal_every(uint32_t capacity_bb, uint32_t longest_bb, int wante
 struct bsn_sq *bsn_sq_alloc(const struct bsn_sq_init *init);
 void bsn_sq_free(struct bsn_sq *sq);
 
-/* As on the first day again, after a reset; the doorbell record is the caller's to zero. */
+/*
+ * As on the first day again, after a reset: open or closed as before. The doorbell record is the
+ * caller's to zero.
+ */
 void bsn_sq_clear(struct bsn_sq *sq);
+
+/* Posts are refused with @error and a text, until the queue is opened. It begins open. */
+void bsn_sq_close(struct bsn_sq *sq, int error, const char *why);
+void bsn_sq_open(struct bsn_sq *sq);
+
+/* The next WQE waits for what was posted before it: UMR, bind and invalidate call for that. */
+void bsn_sq_owe_fence(struct bsn_sq *sq, enum bsn_fence fence);
+
+/*
+ * Posts and publishes a NOP, whose completion is nobody's to see: when it is polled, all before it is
+ * done. 0; -EAGAIN the ring is full: whatever completes first will make room.
+ */
+int bsn_sq_post_marker(struct bsn_sq *sq);
+
+/* The opcodes that a queue takes, a bit each. */
+uint64_t bsn_sq_ops_of(enum bsn_transport transport, bool has_atomics);
+
+/*
+ * Whether the queue takes such a request at all, whether or not there is room for it: 0, or why not, with
+ * its text. For paths whose requests are not WQEs; bsn_sq_post_sgl() tells the rest.
+ */
+int bsn_sq_judge(struct bsn_sq *sq, uint32_t what, const struct bsn_sge *sge, bool is_atomic);
 
 /* Whether the inline code may use the lane's register: known once the register is. */
 void bsn_sq_resolve_mode(struct bsn_sq *sq);
@@ -50,12 +84,32 @@ struct bsn_rq_init {
 	uint32_t capacity;     /* of those, what may be outstanding; an SRQ has what its list has */
 	uint32_t stride_bytes; /* a power of two */
 	bool is_srq;
-	uint16_t first_free, last_free;
+	uint16_t first_free, last_free; /* the list as the links in the ring say */
 };
 
 struct bsn_rq *bsn_rq_alloc(const struct bsn_rq_init *init);
 void bsn_rq_free(struct bsn_rq *rq);
 void bsn_rq_clear(struct bsn_rq *rq); /* of a QP's own */
+
+/*
+ * Gives the WQE of a completion back to a queue of either kind; returns its id. On the poller's thread.
+ * With several pollers each takes a place of its own in the ring, and fills it when it comes to that.
+ */
+BSN_ALWAYS_INLINE uint64_t bsn_rq_give_back(struct bsn_rq *rq, uint32_t wqe_index)
+{
+	const uint32_t slot = wqe_index & rq->poller_mask;
+	const uint64_t id = rq->poller_ids[slot];
+	uint32_t tail;
+
+	if (!rq->poller_is_srq)
+		return bsn_rq_retire(rq, slot);
+	tail = rq->has_pollers ? __atomic_fetch_add(&rq->tail, 1, __ATOMIC_ACQ_REL) : rq->tail++;
+	__atomic_store_n(&rq->free[tail & rq->poller_mask], (uint16_t)slot, __ATOMIC_RELEASE); /* O6 */
+	return id;
+}
+
+/* More than one CQ will complete WQEs of this SRQ. Before the second one does. */
+void bsn_srq_share(struct bsn_rq *rq);
 
 /* What a completion queue is made of. */
 struct bsn_cq_init {
@@ -67,6 +121,15 @@ struct bsn_cq_init {
 	uint32_t spare;        /* CQEs of the ring that will never be needed; 0: none known */
 	uint32_t cqn;
 };
+
+/* Keeps a queue's first failure. */
+void bsn_route_keep_error(struct bsn_route *route, const struct bsn_completion *c);
+
+/* The CQE at @next is number @ci; all before it are the device's again. */
+void bsn_cq_begin_chunks(struct bsn_cq *cq, uint32_t ci, uint32_t spare);
+
+void bsn_cq_init_slots(struct bsn_cq *cq);
+void bsn_cq_free_slots(struct bsn_cq *cq);
 
 /* Also fills the ring with CQEs that are nobody's. bsn_cq_fini() frees what bsn_cq_add() took. */
 void bsn_cq_init(struct bsn_cq *cq, const struct bsn_cq_init *init);

@@ -3,7 +3,10 @@
 #include "provider.h"
 
 #include <infiniband/mlx5dv.h>
+#include <stdlib.h>
 
+#include "bsn_cmd.h"
+#include "bsn_umr.h"
 #include "init.h"
 
 int provider_error_of_pointer(const void *object)
@@ -40,11 +43,33 @@ int provider_open(struct ibv_device *device, bool mlx5, struct ibv_context **con
 	return provider_error_of_pointer(opened);
 }
 
+const char *provider_no_blueflame(void)
+{
+	const char *shut_up = getenv("MLX5_SHUT_UP_BF"), *prefer = getenv("MLX5_POST_SEND_PREFER_BF");
+
+	if (shut_up && strcmp(shut_up, "0"))
+		return "MLX5_SHUT_UP_BF is set";
+	if (prefer && !strcmp(prefer, "0"))
+		return "MLX5_POST_SEND_PREFER_BF is 0";
+	return NULL;
+}
+
+/*
+ * CQEs beyond those that may be outstanding: a quarter of the ring, and enough for a poll of 64 to give
+ * all that came, since what a poll gave stays in the ring until the next one.
+ */
+static uint32_t spare_of(uint32_t entries)
+{
+	const uint32_t least = 96;
+
+	return entries / 3 + 1 > least ? entries / 3 + 1 : least;
+}
+
 int provider_cq_create(struct ibv_context *context, const struct provider_cq_attr *attr,
 		       struct ibv_cq **cq)
 {
 	struct ibv_cq_init_attr_ex verbs = {
-		.cqe = attr->entries + attr->entries / 3 + 1, /* a quarter of the ring to spare */
+		.cqe = attr->entries + spare_of(attr->entries),
 		.cq_context = attr->context,
 		.channel = attr->channel,
 	};
@@ -100,8 +125,21 @@ int provider_cq_map(struct ibv_cq *cq, uint32_t spare, struct bsn_cq *hot)
 	return 0;
 }
 
+bool provider_cq_was_mapped(struct ibv_cq *cq)
+{
+	struct mlx5dv_cq map = { 0 };
+	struct mlx5dv_obj obj = { .cq = { .in = cq, .out = &map } };
+	struct bsn_cqe_tail tail;
+
+	if (mlx5dv_init_obj(&obj, MLX5DV_OBJ_CQ))
+		return false;
+	bsn_cqe_tail_decode(&tail, (const uint8_t *)map.buf + map.cqe_size - BSN_CQE_SIZE +
+					   BSN_CQE_TAIL_OFFSET);
+	return tail.opcode != BSN_CQE_INVALID || tail.owner;
+}
+
 int provider_qp_create(struct ibv_context *context, struct ibv_pd *pd,
-		       struct ibv_qp_init_attr *attr, struct ibv_qp **qp)
+		       const struct ibv_qp_init_attr *attr, uint64_t send_ops, struct ibv_qp **qp)
 {
 	struct ibv_qp_init_attr_ex verbs = {
 		.qp_context = attr->qp_context,
@@ -111,8 +149,9 @@ int provider_qp_create(struct ibv_context *context, struct ibv_pd *pd,
 		.cap = attr->cap,
 		.qp_type = attr->qp_type,
 		.sq_sig_all = attr->sq_sig_all,
-		.comp_mask = IBV_QP_INIT_ATTR_PD,
+		.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
 		.pd = pd,
+		.send_ops_flags = send_ops,
 	};
 	struct mlx5dv_qp_init_attr mlx5 = {
 		.comp_mask = MLX5DV_QP_INIT_ATTR_MASK_QP_CREATE_FLAGS,
@@ -122,10 +161,8 @@ int provider_qp_create(struct ibv_context *context, struct ibv_pd *pd,
 
 	errno = 0;
 	created = mlx5dv_create_qp(context, &verbs, &mlx5);
-	if (created) {
+	if (created)
 		*qp = created;
-		attr->cap = verbs.cap;
-	}
 	return provider_error_of_pointer(created);
 }
 
@@ -179,4 +216,115 @@ int provider_ah_av(struct ibv_ah *ah, void *av)
 		return err;
 	memcpy(av, map.av, BSN_AV_UD_GRH_SIZE);
 	return 0;
+}
+
+/* -- mkeys, by commands to the firmware --------------------------------------------------------------- */
+
+/* Without a DevX context the kernel knows no such object. */
+static int error_of_devx(int err)
+{
+	return err == -EPROTONOSUPPORT || err == -ENOSYS ? -EOPNOTSUPP : err;
+}
+
+enum { CAP_ANSWER = BSN_CAP_OFFSET + BSN_CAP_BYTES };
+
+static int query_cap(struct ibv_context *context, enum bsn_cap group, uint8_t out[CAP_ANSWER])
+{
+	const struct bsn_cmd_in query = { .opcode = BSN_CMD_QUERY_HCA_CAP,
+					  .op_mod = (uint32_t)group << 1 | BSN_CAP_CURRENT };
+	uint8_t in[BSN_CAP_OFFSET] = { 0 };
+
+	memset(out, 0, CAP_ANSWER);
+	bsn_cmd_in_encode(in, &query);
+	return error_of_devx(provider_error_of_int(
+		mlx5dv_devx_general_cmd(context, in, sizeof(in), out, CAP_ANSWER)));
+}
+
+/* Of both kinds of masked atomics: the sizes, and in which order results come. */
+static void read_atomics(const uint8_t *caps, struct provider_caps *out)
+{
+	const uint32_t both = 1u << BSN_ATOMIC_CAN_MASKED_COMPARE_SWAP |
+			      1u << BSN_ATOMIC_CAN_MASKED_FETCH_ADD;
+	struct bsn_cap_atomics cap;
+
+	bsn_cap_atomics_decode(&cap, caps + BSN_CAP_ATOMICS_OFFSET);
+	out->masked_sizes = (cap.operations & both) == both ? cap.size_qp & (4 | 8) : 0;
+	out->has_big_endian_results = cap.endianness_mode_8b != 1;
+}
+
+int provider_query_caps(struct ibv_context *context, struct provider_caps *out)
+{
+	uint8_t answer[CAP_ANSWER];
+	const uint8_t *caps = answer + BSN_CAP_OFFSET;
+	struct bsn_cap_gen_0 gen_0;
+	struct bsn_cap_gen_1 gen_1;
+	int err = query_cap(context, BSN_CAP_GENERAL, answer);
+
+	if (err)
+		return err;
+	bsn_cap_gen_0_decode(&gen_0, caps + BSN_CAP_GEN_0_OFFSET);
+	bsn_cap_gen_1_decode(&gen_1, caps + BSN_CAP_GEN_1_OFFSET);
+	*out = (struct provider_caps){
+		.max_indirection = gen_1.umr_indirect_mkey_disabled ? 0 : gen_0.max_indirection,
+		.max_translations = 1ull << gen_0.log_max_klm_list_size,
+		.has_repeat = !gen_1.repeated_block_disabled,
+		.has_pages = gen_0.fixed_buffer_size,
+		.has_atomics = !gen_1.umr_modify_atomic_disabled,
+		.fence = gen_1.umr_fence == 0 ? BSN_FENCE_STRONG_ORDERING :
+			 gen_1.umr_fence == 1 ? BSN_FENCE_INITIATOR_SMALL :
+						BSN_FENCE_NONE,
+		.max_copy = !gen_0.dma_mmo_sq		? 0 :
+			    gen_0.log_dma_mmo_max_size	? 1u << gen_0.log_dma_mmo_max_size :
+							  BSN_KLM_MAX_BYTES,
+	};
+	if (gen_1.atomic && !query_cap(context, BSN_CAP_ATOMIC, answer))
+		read_atomics(caps, out);
+	return 0;
+}
+
+static int number_of_pd(struct ibv_pd *pd, uint32_t *number)
+{
+	struct mlx5dv_pd found = { 0 };
+	struct mlx5dv_obj obj = { .pd = { .in = pd, .out = &found } };
+	const int err = provider_error_of_int(mlx5dv_init_obj(&obj, MLX5DV_OBJ_PD));
+
+	*number = found.pdn;
+	return err;
+}
+
+int provider_mkey_create(struct ibv_pd *pd, const struct provider_mkey_attr *attr, void **handle,
+			 uint32_t *key)
+{
+	const struct bsn_cmd_in command = { .opcode = BSN_CMD_CREATE_MKEY };
+	struct bsn_mkey_ctx ctx = {
+		.free = 1,
+		.umr_en = 1,
+		.lr = 1,
+		.qpn = BSN_MKEY_ANY_QP,
+		.access_mode_1_0 = attr->log_page_bytes ? BSN_MKEY_MODE_KSM : BSN_MKEY_MODE_KLM,
+		.translations_octword_size = attr->translations,
+		.log_page_size = attr->log_page_bytes,
+	};
+	uint8_t in[BSN_CREATE_MKEY_LIST_OFFSET] = { 0 }, out[BSN_CREATE_MKEY_OUT_SIZE] = { 0 };
+	struct bsn_cmd_mkey made;
+	uint32_t number;
+	int err = number_of_pd(pd, &number);
+
+	if (err)
+		return err;
+	ctx.pd = number;
+	bsn_cmd_in_encode(in, &command);
+	bsn_mkey_ctx_encode(in + BSN_CREATE_MKEY_CTX_OFFSET, &ctx);
+	errno = 0;
+	*handle = mlx5dv_devx_obj_create(pd->context, in, sizeof(in), out, sizeof(out));
+	if (!*handle)
+		return error_of_devx(provider_error_of_pointer(*handle));
+	bsn_cmd_mkey_decode(&made, out + BSN_CMD_MKEY_OFFSET);
+	*key = made.index << 8;
+	return 0;
+}
+
+void provider_mkey_destroy(void *handle)
+{
+	mlx5dv_devx_obj_destroy(handle);
 }

@@ -10,6 +10,7 @@
 #include <infiniband/verbs.h>
 
 #include "bsn_cq.h"
+#include "bsn_wqe.h"
 
 /* -errno of a libibverbs call that returned a pointer, or an int. */
 int provider_error_of_pointer(const void *object);
@@ -18,6 +19,12 @@ int provider_error_of_int(int result);
 /* Whether libmlx5 drives the device; and opens it so that mlx5dv calls are allowed. */
 bool provider_is_mlx5(struct ibv_device *device);
 int provider_open(struct ibv_device *device, bool mlx5, struct ibv_context **context);
+
+/*
+ * Why libmlx5 was told not to use BlueFlame, or only for inline data; NULL: it was not. It looks at these
+ * variables of the environment as it opens a device.
+ */
+const char *provider_no_blueflame(void);
 
 /*
  * A CQ that is mapped, its CQEs pre-filled so that one compare tells whose they are. @entries is
@@ -37,9 +44,15 @@ int provider_cq_create(struct ibv_context *context, const struct provider_cq_att
  */
 int provider_cq_map(struct ibv_cq *cq, uint32_t spare, struct bsn_cq *hot);
 
-/* A QP of the direct path: no scatter-to-CQE. @td may be NULL. */
+/* Whether provider_cq_map() was called of this CQ: libmlx5 leaves other owner bits in new CQEs. */
+bool provider_cq_was_mapped(struct ibv_cq *cq);
+
+/*
+ * A QP of the direct path: without scatter-to-CQE, and with room in its send queue for the operations
+ * that @send_ops names, IBV_QP_EX_WITH_*: libmlx5 allows for whatever it knows where none are named.
+ */
 int provider_qp_create(struct ibv_context *context, struct ibv_pd *pd,
-		       struct ibv_qp_init_attr *attr, struct ibv_qp **qp);
+		       const struct ibv_qp_init_attr *attr, uint64_t send_ops, struct ibv_qp **qp);
 
 /* What mlx5dv tells of a QP's queues. */
 struct provider_qp {
@@ -59,6 +72,32 @@ struct provider_srq {
 	struct bsn_be32 *record;
 };
 int provider_srq_map(struct ibv_srq *srq, struct provider_srq *map);
+
+/* What the firmware says the device can do; -EOPNOTSUPP where DevX is not to be had. */
+struct provider_caps {
+	uint32_t max_indirection;  /* mkeys, one behind the other; 0: it has none */
+	uint64_t max_translations; /* of one */
+	bool has_repeat;           /* repeat blocks */
+	bool has_pages;            /* translations of one size */
+	bool has_atomics;          /* UMR may give the right to atomics */
+	enum bsn_fence fence;      /* what the next use on the same queue has to wait by */
+	uint32_t masked_sizes;     /* of atomics under masks: 4, 8, or both together */
+	bool has_big_endian_results; /* of atomics; else the host's order */
+	uint32_t max_copy;         /* bytes that the NIC copies at once; 0: it does not */
+};
+int provider_query_caps(struct ibv_context *context, struct provider_caps *caps);
+
+/*
+ * An mkey that spans nothing yet, and that UMR may change. @translations: a multiple of 4;
+ * @log_page_bytes: what each of them spans (KSM), 0: each says it (KLM).
+ */
+struct provider_mkey_attr {
+	uint32_t translations;
+	uint8_t log_page_bytes;
+};
+int provider_mkey_create(struct ibv_pd *pd, const struct provider_mkey_attr *attr, void **handle,
+			 uint32_t *key);
+void provider_mkey_destroy(void *handle);
 
 /* The address vector of an AH, BSN_AV_UD_GRH_SIZE bytes, QPN and Q_Key not yet in it. */
 int provider_ah_av(struct ibv_ah *ah, void *av);

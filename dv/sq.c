@@ -1,186 +1,39 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The send queue's long way: every request that the inline code does not build by itself. */
-#include "bsn_sq.h"
+/*
+ * The send queue, the cold way: what the inline code hands over. First come the shapes that are
+ * common but not known to the compiler (post_list, post_data), then everything else (post_any),
+ * which also serves the ring's wrap and says why a request is refused.
+ */
+#include "bsn_build.h"
 
 #include <pthread.h>
 
 #include "bsn_decode.h"
+#include "init.h"
+#include "sq.h"
 
-/* A place in the ring that wraps at its end. Segments are whole 16 B, so only data can straddle. */
-struct cursor {
-	uint8_t *at;
-	uint8_t *start, *end;
-};
+__thread const char *bsn_refusal;
 
-static void put_ds(struct cursor *c, uint64_t word0, uint64_t word1)
+static int refuse(int error, const char *why)
 {
-	bsn_store_wqe(c->at, bsn_to_be64(word0));
-	bsn_store_wqe(c->at + 8, bsn_to_be64(word1));
-	c->at += BSN_DS_SIZE;
-	if (c->at == c->end)
-		c->at = c->start;
+	bsn_refusal = why;
+	return -error;
 }
 
-static void put_bytes(struct cursor *c, const void *src, size_t n)
-{
-	const size_t room = (size_t)(c->end - c->at);
+/* -- credits ------------------------------------------------------------------------------------ */
 
-	if (!n)
-		return;
-	BSN_ORDER_EVENT(BSN_ORDER_WQE, c->at, (unsigned)n);
-	if (n < room) {
-		memcpy(c->at, src, n);
-		c->at += n;
-		return;
-	}
-	memcpy(c->at, src, room);
-	memcpy(c->start, (const uint8_t *)src + room, n - room);
-	c->at = c->start + (n - room);
-}
-
-static void put_zeros(struct cursor *c, size_t n)
-{
-	static const uint8_t zeros[BSN_DS_SIZE];
-
-	put_bytes(c, zeros, n);
-}
-
-/* Bytes of inline data; or more than any queue takes. */
-static uint64_t total_bytes(const struct bsn_wr *wr)
-{
-	uint64_t total = 0;
-
-	for (uint32_t i = 0; i < wr->sge_count; i++)
-		total += wr->sge[i].length;
-	return total;
-}
-
-/* Masked atomics would need a query of what the device can do with them, so they are not offered. */
-static bool can_post(const struct bsn_sq *sq, const struct bsn_wr *wr, const struct bsn_wqe_op *op)
-{
-	if (!op || op->body != BSN_BODY_MESSAGE || !(op->transports & (1u << sq->transport)))
-		return false;
-	if (op->opcode == BSN_OPCODE_ATOMIC_MASKED_CS || op->opcode == BSN_OPCODE_ATOMIC_MASKED_FA)
-		return false;
-	if ((wr->flags & BSN_F_INLINE) && op->data != BSN_DATA_GATHER)
-		return false;
-	return !wr->sge_count || op->data != BSN_DATA_NONE;
-}
-
-/* The length in units of 16 B of a request that this queue can take, or why it cannot. */
-static int measure_wr(const struct bsn_sq *sq, const struct bsn_ep *ep, const struct bsn_wr *wr,
-		      const struct bsn_wqe_op *op)
-{
-	unsigned ds = BSN_CTRL_SIZE / BSN_DS_SIZE + ep->prefix_ds;
-
-	if (!can_post(sq, wr, op))
-		return -EOPNOTSUPP;
-	if (wr->sge_count > sq->max_sge)
-		return -EMSGSIZE;
-	if (op->has_atomic && wr->sge_count != 1)
-		return -EINVAL;
-	ds += op->has_raddr ? BSN_RADDR_SIZE / BSN_DS_SIZE : 0;
-	ds += op->has_atomic ? BSN_ATOMIC_CS_SIZE / BSN_DS_SIZE : 0;
-	if (wr->flags & BSN_F_INLINE) {
-		const uint64_t total = total_bytes(wr);
-		if (total > sq->max_inline)
-			return -EMSGSIZE;
-		if (total)
-			ds += (unsigned)(BSN_INLINE_HDR_SIZE + total + BSN_DS_SIZE - 1) / BSN_DS_SIZE;
-	} else {
-		for (uint32_t i = 0; i < wr->sge_count; i++) {
-			if (wr->sge[i].length > BSN_DATA_MAX_BYTES)
-				return -EMSGSIZE;
-			ds += wr->sge[i].length != 0 || op->has_atomic;
-		}
-	}
-	return ds <= sq->max_ds ? (int)ds : -EMSGSIZE;
-}
-
-static void put_inline(struct cursor *c, const struct bsn_wr *wr)
-{
-	const uint32_t total = (uint32_t)total_bytes(wr);
-	const struct bsn_inline_hdr hdr = { .is_inline = 1, .byte_count = total };
-	const struct bsn_be32 wire = bsn_to_be32(bsn_inline_hdr_dword(&hdr, 0));
-	const size_t tail = (BSN_INLINE_HDR_SIZE + total) % BSN_DS_SIZE;
-
-	if (!total)
-		return;
-	put_bytes(c, &wire, sizeof(wire));
-	for (uint32_t i = 0; i < wr->sge_count; i++)
-		put_bytes(c, (const void *)(uintptr_t)wr->sge[i].addr, wr->sge[i].length);
-	if (tail)
-		put_zeros(c, BSN_DS_SIZE - tail);
-}
-
-/* An atomic's result is 8 B, whatever the SGE says, as in libmlx5's set_data_ptr_seg_atomic(). */
-static void put_data(struct cursor *c, const struct bsn_wr *wr, bool atomic)
-{
-	for (uint32_t i = 0; i < wr->sge_count; i++) {
-		const struct bsn_data data = { .byte_count = atomic ? 8 : wr->sge[i].length,
-					       .lkey = wr->sge[i].lkey,
-					       .addr = wr->sge[i].addr };
-		if (data.byte_count) /* 0 would mean 2^31 */
-			put_ds(c, bsn_data_word(&data, 0), bsn_data_word(&data, 1));
-	}
-}
-
-static void put_body(struct cursor *c, const struct bsn_wr *wr, const struct bsn_wqe_op *op)
-{
-	if (op->has_raddr) {
-		const struct bsn_raddr r = { .raddr = wr->remote.addr, .rkey = wr->remote.rkey };
-		put_ds(c, bsn_raddr_word(&r, 0), bsn_raddr_word(&r, 1));
-	}
-	if (op->has_atomic) {
-		/* Fetch and add has its operand where compare and swap has what to swap in. */
-		const struct bsn_atomic_cs a = { .swap = wr->swap_add, .compare = wr->compare };
-		put_ds(c, bsn_atomic_cs_word(&a, 0), bsn_atomic_cs_word(&a, 1));
-	}
-	if (wr->flags & BSN_F_INLINE)
-		put_inline(c, wr);
-	else
-		put_data(c, wr, op->has_atomic);
-}
-
-static uint32_t imm_of(const struct bsn_wr *wr, const struct bsn_wqe_op *op)
-{
-	return op->imm == BSN_IMM_NONE ? 0 : wr->imm;
-}
-
-/* Control segment and prefix; returns where the body goes. */
-static struct cursor put_head(struct bsn_sq *sq, const struct bsn_ep *ep, unsigned opcode,
-			      unsigned ds, uint32_t imm, unsigned flags)
-{
-	uint8_t *start = sq->ring, *end = start + (size_t)(sq->bb_mask + 1) * BSN_BB_SIZE;
-	struct cursor c = { start + (size_t)(sq->pi & sq->bb_mask) * BSN_BB_SIZE, start, end };
-	const struct bsn_ctrl extra = {
-		.dci_stream = ep->dci_stream,
-		.fence = (flags & BSN_F_FENCE) ? BSN_FENCE_NONE : sq->next_fence,
-	};
-
-	put_ds(&c, bsn_ctrl_word0(sq, (uint16_t)sq->pi, opcode, ds),
-	       bsn_ctrl_word1(sq, flags, imm) | bsn_ctrl_word(&extra, 1));
-	put_bytes(&c, ep->prefix, (size_t)ep->prefix_ds * BSN_DS_SIZE);
-	return c;
-}
-
-static unsigned blocks_of(unsigned ds)
-{
-	return (ds + BSN_BB_DS - 1) / BSN_BB_DS;
-}
-
-static const uint8_t *slot_of(const struct bsn_sq *sq, uint32_t index)
+static const uint8_t *slot_of(const struct bsn_sq *sq, unsigned index)
 {
 	return sq->ring + (size_t)(index & sq->bb_mask) * BSN_BB_SIZE;
 }
 
 /* Blocks of the WQE at @index. */
-static unsigned blocks_at(const struct bsn_sq *sq, uint32_t index)
+static unsigned blocks_at(const struct bsn_sq *sq, unsigned index)
 {
 	struct bsn_ctrl ctrl;
 
 	bsn_ctrl_decode(&ctrl, slot_of(sq, index));
-	return blocks_of(ctrl.ds);
+	return bsn_bb_of_ds(ctrl.ds);
 }
 
 /*
@@ -189,100 +42,653 @@ static unsigned blocks_at(const struct bsn_sq *sq, uint32_t index)
  */
 static void refresh_retired(struct bsn_sq *sq)
 {
-	const uint32_t done = __atomic_load_n(&sq->done, __ATOMIC_ACQUIRE); /* O6 */
+	const uint16_t done = __atomic_load_n(&sq->route.done, __ATOMIC_ACQUIRE); /* O6 */
 
 	if (done == sq->seen_done)
 		return;
 	sq->seen_done = done;
-	sq->retired = sq->pi - (uint16_t)(sq->pi - done) + blocks_at(sq, done);
+	sq->retired = (uint16_t)(done + blocks_at(sq, done));
 }
 
 uint32_t bsn_sq_outstanding_bb(struct bsn_sq *sq)
 {
 	refresh_retired(sq);
-	return sq->pi - sq->retired;
+	/* A full ring of 2^16 blocks does not exist: see the head of bsn_sq.h. */
+	return (uint16_t)(sq->pi - sq->retired);
 }
 
+/* A marker may go beyond the capacity: see bsn_sq_post_marker(). */
 static uint32_t free_blocks(struct bsn_sq *sq)
 {
-	return sq->capacity_bb - bsn_sq_outstanding_bb(sq);
+	const uint32_t outstanding = bsn_sq_outstanding_bb(sq);
+
+	return outstanding < sq->capacity_bb ? sq->capacity_bb - outstanding : 0;
 }
 
-/* What the inline code may see: nothing while a fence is owed. */
-static void show_credits(struct bsn_sq *sq)
+/* What the inline code may see: nothing while a fence is owed or the queue is closed. */
+static void show_room(struct bsn_sq *sq)
 {
-	sq->limit = sq->next_fence ? sq->pi : sq->pi + free_blocks(sq);
+	size_t bytes = (size_t)free_blocks(sq) * BSN_BB_SIZE;
+	uint8_t *limit;
+
+	if (sq->slot == sq->ring_end)
+		sq->slot = sq->ring;
+	if (bytes > (size_t)(sq->ring_end - sq->slot))
+		bytes = (size_t)(sq->ring_end - sq->slot);
+	limit = sq->next_fence || sq->closed || sq->path ? NULL : sq->slot + bytes;
+	sq->limit = sq->has_peers ? NULL : limit;
+	sq->peer_limit = sq->has_peers ? limit : NULL;
+	sq->wide_pi += (uint16_t)(sq->pi - (uint16_t)sq->wide_pi);
 }
 
-static int has_room(struct bsn_sq *sq, unsigned ds)
+void bsn_sq_close(struct bsn_sq *sq, int error, const char *why)
 {
-	if (blocks_of(ds) <= free_blocks(sq))
-		return 1;
+	sq->closed = (uint16_t)error;
+	sq->closed_why = why;
+	sq->limit = sq->peer_limit = NULL;
+}
+
+void bsn_sq_open(struct bsn_sq *sq)
+{
+	sq->closed = 0;
+	sq->closed_why = NULL;
+	if (!sq->path)
+		show_room(sq);
+}
+
+void bsn_sq_owe_fence(struct bsn_sq *sq, enum bsn_fence fence)
+{
+	sq->next_fence = (uint8_t)fence;
+	sq->limit = sq->peer_limit = NULL;
+}
+
+/* A full queue has its appended requests published, else nothing would ever make room. */
+static int refuse_full(struct bsn_sq *sq, uint32_t what)
+{
 	sq->count_full++;
+	if (what & BSN_F_RING)
+		bsn_sq_ring(sq);
+	return refuse(EAGAIN, "the send queue is full: poll its CQ");
+}
+
+/* Room for @bb blocks, in one piece or not; the slot is in the ring. */
+static int admit(struct bsn_sq *sq, unsigned bb, uint32_t what)
+{
+	if (BSN_UNLIKELY(bb > free_blocks(sq)))
+		return refuse_full(sq, what);
+	show_room(sq);
 	return 0;
 }
 
-/* The WQE of @ds units is in the ring. */
-static int commit(struct bsn_sq *sq, const struct bsn_ep *ep, unsigned ds, uint64_t id,
-		  unsigned flags)
+/*
+ * Somebody who signals often enough by himself needs no help; what is still outstanding tells. The
+ * poller learns of the first hidden completion before its CQE can come: the WQE is not rung yet.
+ */
+static void hide_completion(struct bsn_sq *sq, enum bsn_hidden how)
 {
-	const uint32_t slot = sq->pi & sq->bb_mask;
-
-	bsn_sq_ids(sq)[slot] = id;
-	if (sq->users)
-		sq->marks[slot] = (sq->marks[slot] & BSN_MARK_HIDDEN) | ep->number;
-	sq->last = sq->pi;
-	sq->pi += blocks_of(ds);
-	sq->ring_slow |= BSN_RING_APPENDED;
-	sq->next_fence = BSN_FENCE_NONE;
-	show_credits(sq);
-	return (flags & BSN_F_RING) ? bsn_sq_ring(sq) : 0;
+	__atomic_store_n(&sq->hidden[sq->pi & sq->bb_mask], (uint8_t)how, __ATOMIC_RELAXED);
+	if (sq->route.has_hidden)
+		return;
+	__atomic_store_n(&sq->route.has_hidden, 1, __ATOMIC_RELAXED);
+	__atomic_store_n(&sq->route.far_mask, BSN_FAR_ALL, __ATOMIC_RELEASE);
 }
 
-int bsn_sq_post(struct bsn_ep *ep, const struct bsn_wr *wr)
+uint32_t bsn_sq_auto_signal(struct bsn_sq *sq)
 {
-	struct bsn_sq *sq = ep ? ep->bound : NULL;
-	const struct bsn_wqe_op *op = bsn_wqe_op_find(wr->opcode);
-	struct cursor c;
-	int ds;
+	sq->quiet = sq->signal_every;
+	if (!sq->signal_every || bsn_sq_outstanding_bb(sq) + 1 < sq->signal_every)
+		return sq->ce_quiet;
+	hide_completion(sq, BSN_HIDDEN_SUCCESS);
+	return BSN_F_SIGNALED >> 8;
+}
 
-	if (!sq)
-		return -EINVAL;
-	BSN_CHECK_OWNER(sq);
-	ds = measure_wr(sq, ep, wr, op);
+/* -- any request -------------------------------------------------------------------------------- */
+
+/* What is to be posted; @operand: of an atomic, else NULL. */
+struct request {
+	struct bsn_sq *sq;
+	const struct bsn_peer *peer; /* NULL: the queue has one */
+	uint32_t what, imm;
+	uint8_t opmod;
+	const struct bsn_sge *sge;
+	unsigned count;
+	const struct bsn_remote *remote;
+	const uint64_t *operand;
+	uint64_t id;
+};
+
+static unsigned opcode_of(uint32_t what)
+{
+	return what & 0xff;
+}
+
+static unsigned count_of(uint32_t what)
+{
+	return what >> BSN_WHAT_COUNT_SHIFT;
+}
+
+/* Opcodes whose control segment a remote address follows. */
+#define WITH_RADDR                                                                                 \
+	(1ull << BSN_OPCODE_RDMA_WRITE | 1ull << BSN_OPCODE_RDMA_WRITE_IMM |                       \
+	 1ull << BSN_OPCODE_RDMA_READ | 1ull << BSN_OPCODE_ATOMIC_CS |                             \
+	 1ull << BSN_OPCODE_ATOMIC_FA)
+
+/* Opcodes of which the control segment says something in its last dword. */
+#define WITH_IMM                                                                                   \
+	(1ull << BSN_OPCODE_SEND_IMM | 1ull << BSN_OPCODE_SEND_INVAL |                             \
+	 1ull << BSN_OPCODE_RDMA_WRITE_IMM)
+
+/* Opcodes that take no data from the WQE: they bring some, or have none. */
+#define WITHOUT_GATHER                                                                             \
+	(1ull << BSN_OPCODE_RDMA_READ | 1ull << BSN_OPCODE_ATOMIC_CS |                             \
+	 1ull << BSN_OPCODE_ATOMIC_FA | 1ull << BSN_OPCODE_NOP)
+
+/* Opcodes that a list of SGEs alone does not make a request of. */
+#define WITHOUT_LIST (WITHOUT_GATHER & ~(1ull << BSN_OPCODE_RDMA_READ))
+
+/* As they stand in @what. */
+#define UNKNOWN_FLAGS (BSN_WHAT_FLAGS & ~(uint32_t)BSN_F_ALL)
+
+static bool is_one_of(uint64_t opcodes, unsigned opcode)
+{
+	return opcode < 64 && opcodes >> opcode & 1;
+}
+
+static uint32_t imm_of(const struct bsn_wr *wr)
+{
+	return is_one_of(WITH_IMM, wr->opcode) ? wr->imm : 0;
+}
+
+uint64_t bsn_sq_ops_of(enum bsn_transport transport, bool has_atomics)
+{
+	uint64_t ops = 0;
+
+	for (unsigned opcode = 0; opcode < 64; opcode++) {
+		const struct bsn_wqe_op *op = bsn_wqe_op_find(opcode);
+		/* Masked atomics: a query would have to tell what the device can do with them. */
+		if (op && op->is_message && op->transports & 1u << transport && !op->max_opmod &&
+		    (!op->has_atomic || has_atomics))
+			ops |= 1ull << opcode;
+	}
+	return ops;
+}
+
+static int judge_opcode(const struct request *r)
+{
+	const unsigned opcode = opcode_of(r->what);
+
+	if (r->what & UNKNOWN_FLAGS)
+		return refuse(EINVAL, "unknown flags: a post takes BSN_F_*");
+	if (!is_one_of(r->sq->ops, opcode))
+		return refuse(EOPNOTSUPP, "this transport or device does not have the operation");
+	if (r->what & BSN_F_INLINE && is_one_of(WITHOUT_GATHER, opcode))
+		return refuse(EOPNOTSUPP, "this operation sends no data that could be inline");
+	if (r->count && opcode == BSN_OPCODE_NOP)
+		return refuse(EOPNOTSUPP, "a NOP has no data");
+	if (r->operand && r->count != 1)
+		return refuse(EINVAL, "an atomic has one SGE, for its result");
+	return 0;
+}
+
+static uint64_t total_bytes(const struct bsn_sge *sge, unsigned count)
+{
+	uint64_t total = 0;
+
+	for (unsigned i = 0; i < count; i++)
+		total += sge[i].length;
+	return total;
+}
+
+/* DS of the data, or why they cannot be: an empty piece is left out, since 0 would mean 2^31. */
+static int measure_data(const struct request *r)
+{
+	int ds = 0;
+
+	if (r->count > r->sq->max_sge)
+		return refuse(EMSGSIZE, "more SGEs than the queue was made for (max_send_sge)");
+	if (r->what & BSN_F_INLINE) {
+		const uint64_t total = total_bytes(r->sge, r->count);
+		if (total > r->sq->max_inline)
+			return refuse(EMSGSIZE, "more inline data than the queue was made for "
+						"(max_inline)");
+		return total ? (int)bsn_inline_ds((uint32_t)total) : 0;
+	}
+	for (unsigned i = 0; i < r->count; i++) {
+		if (r->sge[i].length > BSN_DATA_MAX_BYTES)
+			return refuse(EMSGSIZE, "an SGE has less than 2 GiB");
+		ds += r->sge[i].length != 0 || r->operand;
+	}
+	return ds;
+}
+
+/* The length of a request that this queue can take, or why it cannot. */
+static int measure(const struct request *r)
+{
+	int err = judge_opcode(r);
+	int ds = err ? err : measure_data(r);
+
 	if (ds < 0)
 		return ds;
-	if (sq->path)
-		return sq->path->post(ep, wr, op);
-	if (!has_room(sq, (unsigned)ds))
-		return -EAGAIN;
-	c = put_head(sq, ep, wr->opcode, (unsigned)ds, imm_of(wr, op), wr->flags);
-	put_body(&c, wr, op);
-	return commit(sq, ep, (unsigned)ds, wr->id, wr->flags);
+	ds += 1 + (r->peer ? r->peer->prefix_ds : 0);
+	ds += is_one_of(WITH_RADDR, opcode_of(r->what)) + (r->operand ? 1 : 0);
+	if (ds > r->sq->max_ds)
+		return refuse(EMSGSIZE, "the WQE would be longer than the queue was made for");
+	return ds;
+}
+
+int bsn_sq_judge(struct bsn_sq *sq, uint32_t what, const struct bsn_sge *sge, bool is_atomic)
+{
+	static const uint64_t some_operand[2];
+	const struct request r = { .sq = sq,
+				   .what = what,
+				   .sge = sge,
+				   .count = count_of(what),
+				   .operand = is_atomic ? some_operand : NULL };
+	int err = judge_opcode(&r);
+
+	if (!err)
+		err = measure_data(&r);
+	return err < 0 ? err : 0;
+}
+
+/* Bytes of a WQE; not across the ring's end: what wraps is built elsewhere and copied. */
+static uint8_t *put_bytes(uint8_t *at, const void *src, size_t n)
+{
+	BSN_ORDER_EVENT(BSN_ORDER_WQE, at, (unsigned)n);
+	if (n)
+		memcpy(at, src, n);
+	return at + n;
+}
+
+static uint8_t *put_ds(uint8_t *at, struct bsn_ds ds)
+{
+	bsn_store_ds(at, ds);
+	return at + BSN_DS_SIZE;
+}
+
+static struct bsn_be32 inline_head(uint32_t bytes)
+{
+	const struct bsn_inline_hdr hdr = { .is_inline = 1, .byte_count = bytes };
+
+	return bsn_to_be32(bsn_inline_hdr_dword(&hdr, 0));
+}
+
+static uint8_t *put_pieces(uint8_t *at, const struct request *r)
+{
+	static const uint8_t zeros[BSN_DS_SIZE];
+	const uint32_t total = (uint32_t)total_bytes(r->sge, r->count);
+	const struct bsn_be32 head = inline_head(total);
+
+	if (!total)
+		return at;
+	at = put_bytes(at, &head, sizeof(head));
+	for (unsigned i = 0; i < r->count; i++)
+		at = put_bytes(at, (const void *)(uintptr_t)r->sge[i].addr, r->sge[i].length);
+	return put_bytes(at, zeros, -(sizeof(head) + total) % BSN_DS_SIZE);
+}
+
+/* What stands behind the control segment and the peer's prefix. */
+static uint8_t *put_body(uint8_t *at, const struct request *r)
+{
+	if (is_one_of(WITH_RADDR, opcode_of(r->what)))
+		at = put_ds(at, bsn_ds_raddr(r->remote));
+	if (r->operand) {
+		at = put_ds(at, bsn_ds_operands(r->operand[0], r->operand[1]));
+		return put_ds(at, bsn_ds_result(r->sge));
+	}
+	if (r->what & BSN_F_INLINE)
+		return put_pieces(at, r);
+	for (unsigned i = 0; i < r->count; i++)
+		if (r->sge[i].length)
+			at = put_ds(at, bsn_ds_data(&r->sge[i]));
+	return at;
+}
+
+/* An owed fence is paid where the request has none of its own. */
+static struct bsn_be64 fenced_ctrl1(struct bsn_sq *sq, uint32_t flags, uint32_t imm)
+{
+	const struct bsn_ctrl owed = {
+		.fence = flags & BSN_F_FENCE ? BSN_FENCE_NONE : sq->next_fence,
+	};
+	struct bsn_be64 ctrl1 = bsn_ctrl1(sq, flags, imm);
+
+	ctrl1.raw |= bsn_to_be64(bsn_ctrl_word(&owed, 1)).raw;
+	return ctrl1;
+}
+
+static struct bsn_be64 with_opmod(struct bsn_be64 ctrl0, uint8_t opmod)
+{
+	const struct bsn_ctrl ctrl = { .opmod = opmod };
+
+	ctrl0.raw |= bsn_to_be64(bsn_ctrl_word(&ctrl, 0)).raw;
+	return ctrl0;
+}
+
+static uint8_t *put_head(uint8_t *at, const struct request *r, unsigned ds)
+{
+	struct bsn_be64 ctrl1 = fenced_ctrl1(r->sq, r->what, r->imm);
+
+	if (r->peer)
+		ctrl1.raw |= r->peer->ctrl_bits;
+	bsn_store_wqe(at, with_opmod(bsn_ctrl0(r->sq, r->sq->pi, opcode_of(r->what), ds), r->opmod));
+	bsn_store_wqe(at + 8, ctrl1);
+	at += BSN_CTRL_SIZE;
+	if (!r->peer)
+		return at;
+	at = put_ds(at, bsn_ds_load(&r->peer->head));
+	if (r->peer->prefix_ds > 1)
+		at = put_bytes(at, r->peer->more, (r->peer->prefix_ds - 1) * (size_t)BSN_DS_SIZE);
+	return at;
+}
+
+/* A WQE that was built elsewhere goes to both ends of the ring. */
+static void copy_wrapped(struct bsn_sq *sq, const uint8_t *wqe, unsigned ds)
+{
+	for (unsigned i = 0; i < ds; i++) {
+		uint8_t *to = (uint8_t *)(uintptr_t)slot_of(sq, sq->pi + i / BSN_BB_DS);
+		bsn_store_ds(to + i % BSN_BB_DS * BSN_DS_SIZE, bsn_ds_load(wqe + i * BSN_DS_SIZE));
+	}
+}
+
+/* The WQE of @ds units is in the ring. */
+static int commit(struct bsn_sq *sq, const struct bsn_peer *peer, unsigned ds, uint32_t flags,
+		  uint64_t id)
+{
+	const unsigned bb = bsn_bb_of_ds(ds);
+	const uint16_t pi = sq->pi;
+
+	if (peer)
+		bsn_keep_peer_id(sq, peer, pi, id);
+	else
+		bsn_keep_id(sq, (uint8_t *)(uintptr_t)slot_of(sq, pi), pi, ds, id);
+	bsn_sq_advance(sq, (uint8_t *)(uintptr_t)slot_of(sq, pi + bb), pi, (uint16_t)(pi + bb), 0);
+	sq->next_fence = BSN_FENCE_NONE;
+	show_room(sq);
+	return flags & BSN_F_RING ? bsn_sq_ring(sq) : 0;
+}
+
+/* @bytes: room for the longest WQE, where it has to wrap. */
+static int post_measured(const struct request *r, unsigned ds,
+			 uint8_t *(*put)(uint8_t *at, const void *body), const void *body)
+{
+	uint8_t bytes[BSN_SEND_MAX_DS * BSN_DS_SIZE] __attribute__((aligned(16)));
+	struct bsn_sq *sq = r->sq;
+	const unsigned bb = bsn_bb_of_ds(ds);
+	const int err = admit(sq, bb, r->what);
+	bool wraps;
+	uint8_t *at;
+
+	if (err)
+		return err;
+	wraps = sq->slot + (size_t)bb * BSN_BB_SIZE > sq->ring_end;
+	at = put_head(wraps ? bytes : sq->slot, r, ds);
+	put(at, body);
+	if (wraps)
+		copy_wrapped(sq, bytes, ds);
+	return commit(sq, r->peer, ds, r->what, r->id);
+}
+
+static uint8_t *put_request(uint8_t *at, const void *body)
+{
+	return put_body(at, body);
+}
+
+/* Any request to any queue of ours. */
+static __attribute__((noinline)) int post_any(const struct request *r)
+{
+	const int ds = measure(r);
+
+	return ds < 0 ? ds : post_measured(r, (unsigned)ds, put_request, r);
+}
+
+/* -- common shapes that the compiler does not know ------------------------------------------------- */
+
+/* SGEs that are all plain. */
+BSN_ALWAYS_INLINE int post_list(struct bsn_sq *sq, const uint8_t *limit,
+				const struct bsn_peer *peer, unsigned prefix_ds, uint32_t what,
+				const struct bsn_sge *sge, const struct bsn_remote *remote,
+				uint32_t imm, uint64_t id)
+{
+	const unsigned count = count_of(what), opcode = opcode_of(what);
+	const bool has_raddr = is_one_of(WITH_RADDR, opcode);
+	const unsigned known = 1 + prefix_ds, ds = known + has_raddr + count;
+	const unsigned bb = bsn_bb_of_ds(ds);
+	const struct bsn_sge *const end = sge + count;
+	uint8_t *const wqe = sq->slot, *at = wqe + known * BSN_DS_SIZE;
+	struct bsn_regs r;
+
+	if (!bsn_fits(sq, limit, bb) || count - 1 >= sq->max_sge ||
+	    !is_one_of(sq->ops & ~WITHOUT_LIST, opcode) || what & (BSN_F_INLINE | UNKNOWN_FLAGS))
+		return BSN_NOT_PLAIN;
+	if (has_raddr)
+		at = put_ds(at, bsn_ds_raddr(remote));
+	do { /* what lies behind the slot is nobody's yet */
+		if (BSN_UNLIKELY((int32_t)sge->length <= 0))
+			return BSN_NOT_PLAIN;
+		at = put_ds(at, bsn_ds_data(sge++));
+	} while (sge != end);
+	bsn_begin(&r, sq, peer, prefix_ds, opcode, ds, what, imm);
+	return bsn_end(sq, wqe, wqe + (size_t)bb * BSN_BB_SIZE, peer, prefix_ds != 0, &r, known,
+		       BSN_REST_SGES, ds, bb, id, what);
+}
+
+/* One piece of inline data to a peer. */
+BSN_ALWAYS_INLINE int post_data(const struct bsn_peer *peer, unsigned prefix_ds, uint32_t what,
+				const void *data, const struct bsn_remote *remote, bool has_raddr,
+				uint32_t imm, uint64_t id)
+{
+	const unsigned length = count_of(what), opcode = opcode_of(what);
+	struct bsn_sq *sq = peer->ep.sq;
+
+	if (length <= BSN_DS_INLINE_MAX)
+		return bsn_put_data(sq, sq->peer_limit, peer, prefix_ds, opcode, data, length,
+				    remote, has_raddr, imm, id, what);
+	if (length > sq->max_inline)
+		return BSN_NOT_PLAIN;
+	return bsn_put_long(sq, sq->peer_limit, peer, prefix_ds, opcode, data, length, true, remote,
+			    has_raddr, imm, id, what);
+}
+
+static const struct bsn_peer *peer_of(const struct bsn_ep *ep)
+{
+	return ep->sq->has_peers ? (const struct bsn_peer *)(const void *)ep : NULL;
+}
+
+/* The queue of @ep, or why it takes nothing at all. */
+static int check_queue(const struct bsn_ep *ep)
+{
+	if (!ep || !ep->sq)
+		return refuse(EINVAL, "no endpoint: a QP with many peers has one for each "
+				      "(bsn_ep_create)");
+	BSN_CHECK_OWNER(ep->sq);
+	if (ep->sq->closed)
+		return refuse(ep->sq->closed, ep->sq->closed_why);
+	return 0;
+}
+
+static __attribute__((noinline)) int post_sgl_cold(struct bsn_ep *ep, uint32_t what,
+						   const struct bsn_sge *sge,
+						   const struct bsn_remote *remote, uint32_t imm,
+						   uint64_t id)
+{
+	const int err = check_queue(ep);
+	struct request r;
+
+	if (err)
+		return err;
+	if (ep->sq->path)
+		return ep->sq->path->post_sgl(ep, what, sge, remote, imm, id);
+	r = (struct request){ .sq = ep->sq,
+			      .peer = peer_of(ep),
+			      .what = what,
+			      .imm = imm,
+			      .sge = sge,
+			      .count = count_of(what),
+			      .remote = remote,
+			      .id = id };
+	return post_any(&r);
+}
+
+/* To one of many peers; messages are the most common. */
+static __attribute__((noinline)) int post_sgl_peer(struct bsn_ep *ep, uint32_t what,
+						   const struct bsn_sge *sge,
+						   const struct bsn_remote *remote, uint32_t imm,
+						   uint64_t id)
+{
+	const struct bsn_peer *peer = (const struct bsn_peer *)(const void *)ep;
+	struct bsn_sq *sq = ep->sq;
+	const int err =
+		peer->prefix_ds == 3
+			? post_list(sq, sq->peer_limit, peer, 3, what, sge, remote, imm, id)
+			: post_list(sq, sq->peer_limit, peer, 1, what, sge, remote, imm, id);
+
+	return err == BSN_NOT_PLAIN ? post_sgl_cold(ep, what, sge, remote, imm, id) : err;
+}
+
+static __attribute__((noinline)) int post_sgl_one(struct bsn_ep *ep, uint32_t what,
+						  const struct bsn_sge *sge,
+						  const struct bsn_remote *remote, uint32_t imm,
+						  uint64_t id)
+{
+	struct bsn_sq *sq = ep->sq;
+	const int err = post_list(sq, sq->limit, NULL, 0, what, sge, remote, imm, id);
+
+	return err == BSN_NOT_PLAIN ? post_sgl_cold(ep, what, sge, remote, imm, id) : err;
+}
+
+/* Only tells apart, so that none of its registers need saving. */
+int bsn_sq_post_sgl(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,
+		    const struct bsn_remote *remote, uint32_t imm, uint64_t id)
+{
+	if (BSN_UNLIKELY(!ep || !ep->sq))
+		return post_sgl_cold(ep, what, sge, remote, imm, id);
+	BSN_CHECK_OWNER(ep->sq);
+	if (ep->sq->slot < ep->sq->peer_limit)
+		return post_sgl_peer(ep, what, sge, remote, imm, id);
+	if (BSN_UNLIKELY(ep->sq->path) && !ep->sq->closed)
+		return ep->sq->path->post_sgl(ep, what, sge, remote, imm, id);
+	return post_sgl_one(ep, what, sge, remote, imm, id);
+}
+
+static __attribute__((noinline)) int post_inline_cold(struct bsn_ep *ep, uint32_t what,
+						      const void *data,
+						      const struct bsn_remote *remote, uint32_t imm,
+						      uint64_t id)
+{
+	const struct bsn_sge sge = { (uintptr_t)data, count_of(what), 0 };
+	const uint32_t rest = what & ((1u << BSN_WHAT_COUNT_SHIFT) - 1);
+
+	return post_sgl_cold(ep, BSN_WHAT(rest, 0, 1), &sge, remote, imm, id);
+}
+
+static __attribute__((noinline)) int post_inline_peer(struct bsn_ep *ep, uint32_t what,
+						      const void *data,
+						      const struct bsn_remote *remote, uint32_t imm,
+						      uint64_t id)
+{
+	const struct bsn_peer *peer = (const struct bsn_peer *)(const void *)ep;
+	const bool has_raddr = is_one_of(WITH_RADDR, opcode_of(what));
+	int err = BSN_NOT_PLAIN;
+
+	if (!is_one_of(ep->sq->ops & ~WITHOUT_GATHER, opcode_of(what)) || what & UNKNOWN_FLAGS)
+		; /* another says why */
+	else if (peer->prefix_ds == 3)
+		err = has_raddr ? post_data(peer, 3, what, data, remote, true, imm, id)
+				: post_data(peer, 3, what, data, NULL, false, imm, id);
+	else
+		err = has_raddr ? post_data(peer, 1, what, data, remote, true, imm, id)
+				: post_data(peer, 1, what, data, NULL, false, imm, id);
+	return err == BSN_NOT_PLAIN ? post_inline_cold(ep, what, data, remote, imm, id) : err;
+}
+
+int bsn_sq_post_inline(struct bsn_ep *ep, uint32_t what, const void *data,
+		       const struct bsn_remote *remote, uint32_t imm, uint64_t id)
+{
+	if (BSN_UNLIKELY(!ep || !ep->sq) || ep->sq->slot >= ep->sq->peer_limit)
+		return post_inline_cold(ep, what, data, remote, imm, id);
+	BSN_CHECK_OWNER(ep->sq);
+	return post_inline_peer(ep, what, data, remote, imm, id);
+}
+
+int bsn_sq_post_atomic(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,
+		       const struct bsn_remote *remote, const uint64_t operand[2], uint64_t id)
+{
+	const int err = check_queue(ep);
+	struct request r;
+
+	if (err)
+		return err;
+	if (ep->sq->path)
+		return ep->sq->path->post_atomic(ep, what, sge, remote, operand, id);
+	r = (struct request){ .sq = ep->sq,
+			      .peer = peer_of(ep),
+			      .what = what,
+			      .sge = sge,
+			      .count = count_of(what),
+			      .remote = remote,
+			      .operand = operand,
+			      .id = id };
+	return post_any(&r);
+}
+
+int bsn_sq_post_wr(struct bsn_ep *ep, const struct bsn_wr *wr)
+{
+	const uint64_t operand[2] = { wr->swap_add, wr->compare };
+	const uint32_t what = BSN_WHAT(wr->opcode, wr->flags, bsn_what_count(wr->sge_count));
+	const bool is_atomic =
+		wr->opcode == BSN_OPCODE_ATOMIC_CS || wr->opcode == BSN_OPCODE_ATOMIC_FA;
+
+	if (wr->opcode > UINT8_MAX || wr->flags & ~(unsigned)BSN_F_ALL) {
+		const int err = check_queue(ep);
+		return err ? err
+			   : refuse(wr->opcode > UINT8_MAX ? EOPNOTSUPP : EINVAL,
+				    "no such opcode, or unknown flags");
+	}
+	if (is_atomic)
+		return bsn_sq_post_atomic(ep, what, wr->sge, &wr->remote, operand, wr->id);
+	return bsn_sq_post_sgl(ep, what, wr->sge, &wr->remote, imm_of(wr), wr->id);
 }
 
 /* -- prepared requests ---------------------------------------------------------------------------- */
 
+static struct request request_of(struct bsn_ep *ep, const struct bsn_wr *wr,
+				 const uint64_t *operand)
+{
+	const bool is_atomic =
+		wr->opcode == BSN_OPCODE_ATOMIC_CS || wr->opcode == BSN_OPCODE_ATOMIC_FA;
+
+	return (struct request){ .sq = ep->sq,
+				 .peer = peer_of(ep),
+				 .what = wr->opcode | wr->flags,
+				 .imm = imm_of(wr),
+				 .sge = wr->sge,
+				 .count = wr->sge_count,
+				 .remote = &wr->remote,
+				 .operand = is_atomic ? operand : NULL,
+				 .id = wr->id };
+}
+
 int bsn_prepare(struct bsn_ep *ep, const struct bsn_wr *wr, struct bsn_prepared *p)
 {
-	struct bsn_sq *sq = ep ? ep->bound : NULL;
-	const struct bsn_wqe_op *op = bsn_wqe_op_find(wr->opcode);
-	struct bsn_ctrl ctrl = { .opcode = wr->opcode };
-	struct cursor c;
+	const uint64_t operand[2] = { wr->swap_add, wr->compare };
+	struct bsn_ctrl ctrl = { .opcode = wr->opcode, .imm = imm_of(wr) };
+	struct request r;
 	int ds;
 
-	if (!sq)
-		return -EINVAL;
-	ds = measure_wr(sq, ep, wr, op);
+	if (!ep || !ep->sq)
+		return refuse(EINVAL, "no endpoint");
+	if (wr->opcode > UINT8_MAX || wr->flags & ~(unsigned)BSN_F_ALL)
+		return refuse(EINVAL, "no such opcode, or unknown flags");
+	r = request_of(ep, wr, operand);
+	ds = measure(&r);
 	if (ds < 0)
 		return ds;
-	ctrl.ds = (uint32_t)ds - ep->prefix_ds;
+	ctrl.ds = (uint32_t)ds - (r.peer ? r.peer->prefix_ds : 0);
 	if (ctrl.ds > BSN_BB_DS || wr->sge_count > BSN_PREPARED_SGE)
-		return -EMSGSIZE;
+		return refuse(EMSGSIZE, "a prepared request is one basic block, without the peer's "
+					"address");
 	memset(p, 0, sizeof(*p));
-	c = (struct cursor){ (uint8_t *)p->body, (uint8_t *)p->body, (uint8_t *)(p->body + 3) };
-	put_body(&c, wr, op);
-	p->imm = ctrl.imm = imm_of(wr, op);
+	put_body((uint8_t *)p->body, &r);
 	p->ctrl0 = bsn_to_be64(bsn_ctrl_word(&ctrl, 0));
 	p->ctrl1 = bsn_to_be64(bsn_ctrl_word(&ctrl, 1));
 	p->body_ds = ctrl.ds - 1;
@@ -293,16 +699,15 @@ int bsn_prepare(struct bsn_ep *ep, const struct bsn_wr *wr, struct bsn_prepared 
 	return 0;
 }
 
-/* Where requests are not bytes: the request again, its inline data where it was copied to. */
+/* Where requests are not bytes: the request again, its inline data where they were copied to. */
 static int post_again(struct bsn_ep *ep, const struct bsn_prepared *p, uint64_t id, unsigned flags)
 {
-	const struct bsn_wqe_op *op = bsn_wqe_op_find(p->wr.opcode);
 	struct bsn_wr wr = p->wr;
 	const struct bsn_sge copied = {
-		.addr = (uintptr_t)p->body + (op->has_raddr ? BSN_RADDR_SIZE : 0) +
+		.addr = (uintptr_t)p->body +
+			(is_one_of(WITH_RADDR, p->wr.opcode) ? BSN_RADDR_SIZE : 0) +
 			BSN_INLINE_HDR_SIZE,
-		.length = (uint32_t)total_bytes(&(struct bsn_wr){ .sge = p->sge,
-								  .sge_count = p->wr.sge_count }),
+		.length = (uint32_t)total_bytes(p->sge, p->wr.sge_count),
 	};
 
 	wr.id = id;
@@ -313,77 +718,56 @@ static int post_again(struct bsn_ep *ep, const struct bsn_prepared *p, uint64_t 
 		wr.sge = &copied;
 		wr.sge_count = 1;
 	}
-	return bsn_sq_post(ep, &wr);
+	return bsn_sq_post_wr(ep, &wr);
+}
+
+static uint8_t *put_prepared(uint8_t *at, const void *body)
+{
+	const struct bsn_prepared *p = body;
+
+	return put_bytes(at, p->body, p->body_ds * (size_t)BSN_DS_SIZE);
 }
 
 int bsn_sq_post_prepared(struct bsn_ep *ep, const struct bsn_prepared *p, uint64_t id,
 			 unsigned flags)
 {
-	struct bsn_sq *sq = ep ? ep->bound : NULL;
-	const unsigned ds = 1 + p->body_ds + (ep ? ep->prefix_ds : 0);
-	struct cursor c;
+	const int err = check_queue(ep);
+	struct request r;
 
-	if (!sq)
-		return -EINVAL;
-	BSN_CHECK_OWNER(sq);
-	if (sq->path)
+	if (err)
+		return err;
+	if (flags & ~(unsigned)BSN_F_ALL)
+		return refuse(EINVAL, "unknown flags: a post takes BSN_F_*");
+	if (ep->sq->path)
 		return post_again(ep, p, id, flags);
-	if (!has_room(sq, ds))
-		return -EAGAIN;
-	c = put_head(sq, ep, p->wr.opcode, ds, p->imm, flags);
-	put_bytes(&c, p->body, (size_t)p->body_ds * BSN_DS_SIZE);
-	return commit(sq, ep, ds, id, flags);
+	r = (struct request){ .sq = ep->sq,
+			      .peer = peer_of(ep),
+			      .what = p->wr.opcode | (flags & ~(unsigned)BSN_F_INLINE),
+			      .imm = imm_of(&p->wr),
+			      .id = id };
+	return post_measured(&r, 1 + p->body_ds + (r.peer ? r.peer->prefix_ds : 0), put_prepared,
+			     p);
 }
 
-int bsn_sq_post_sge(struct bsn_ep *ep, unsigned opcode, const struct bsn_sge *local,
-		    const struct bsn_remote *remote, uint32_t imm, uint64_t id, unsigned flags)
+/* -- what is no message ----------------------------------------------------------------------------- */
+
+int bsn_sq_post_body(struct bsn_sq *sq, const struct bsn_sq_body *body, uint64_t id)
 {
-	const struct bsn_wr wr = {
-		.id = id,
-		.sge = local,
-		.sge_count = local != NULL,
-		.flags = flags,
-		.remote = remote ? *remote : (struct bsn_remote){ 0, 0 },
-		.opcode = opcode,
-		.imm = imm,
-	};
+	const struct request r = { .sq = sq,
+				   .what = body->what,
+				   .imm = body->imm,
+				   .opmod = body->opmod,
+				   .id = id };
+	const int err = check_queue(&sq->ep);
 
-	return bsn_sq_post(ep, &wr);
-}
-
-int bsn_sq_post_atomic(struct bsn_ep *ep, unsigned opcode, const struct bsn_sge *local,
-		       const struct bsn_remote *remote, const uint64_t operand[2], uint64_t id,
-		       unsigned flags)
-{
-	const struct bsn_wr wr = {
-		.id = id,
-		.sge = local,
-		.sge_count = 1,
-		.flags = flags,
-		.remote = *remote,
-		.opcode = opcode,
-		.swap_add = operand[0],
-		.compare = operand[1],
-	};
-
-	return bsn_sq_post(ep, &wr);
-}
-
-/*
- * Somebody who signals often enough by himself needs no help; what is still outstanding tells. The
- * poller learns of the first hidden completion before its CQE can come: the WQE is not rung yet.
- */
-uint32_t bsn_sq_auto_signal(struct bsn_sq *sq)
-{
-	const struct bsn_ctrl always = { .ce = BSN_CE_ALWAYS };
-
-	sq->quiet = sq->signal_every;
-	if (!sq->signal_every || bsn_sq_outstanding_bb(sq) + 1 < sq->signal_every)
-		return sq->ce_quiet;
-	sq->marks[sq->pi & sq->bb_mask] |= BSN_MARK_HIDDEN;
-	if (!sq->has_hidden)
-		__atomic_store_n(&sq->has_hidden, 1, __ATOMIC_RELEASE);
-	return (uint32_t)(bsn_ctrl_word(&always, 1) >> 32);
+	if (err)
+		return err;
+	if (body->what & UNKNOWN_FLAGS)
+		return refuse(EINVAL, "unknown flags: a post takes BSN_F_*");
+	if (bsn_bb_of_ds(body->ds) > sq->capacity_bb)
+		return refuse(EMSGSIZE, "the queue has not so many blocks: make it with a greater "
+					"send_depth");
+	return post_measured(&r, body->ds, body->put, body->arg);
 }
 
 /* -- publication ------------------------------------------------------------------------------ */
@@ -400,12 +784,10 @@ static uint16_t first_unrung(const struct bsn_sq *sq)
 /* The register for everything in [first, pi): the lock of a shared lane, O1 and O2. */
 static void open_register(struct bsn_sq *sq)
 {
-	const struct bsn_dbr_wq record = { .index = sq->pi };
-
 	sq->count_slow_bb += (uint16_t)(sq->pi - first_unrung(sq));
-	sq->ring_slow &= (uint8_t)~BSN_RING_APPENDED;
+	sq->publish &= (uint8_t)~BSN_PUBLISH_APPENDED;
 	bsn_to_device(); /* O1 */
-	bsn_store_record(sq->record, bsn_dbr_wq_dword(&record, 0));
+	bsn_store_index(sq->record, sq->pi);
 	if (sq->lane->lock)
 		pthread_spin_lock((pthread_spinlock_t *)sq->lane->lock);
 	bsn_wc_start(); /* O2 */
@@ -413,8 +795,7 @@ static void open_register(struct bsn_sq *sq)
 
 static void close_register(struct bsn_sq *sq)
 {
-	bsn_wc_flush(); /* O3 */
-	bsn_lane_toggle(sq->lane);
+	bsn_sq_close_register(sq->lane, sq->lane->reg);
 	if (sq->lane->lock)
 		pthread_spin_unlock((pthread_spinlock_t *)sq->lane->lock);
 }
@@ -424,21 +805,13 @@ static bool takes_blueflame(const struct bsn_sq *sq, unsigned blocks)
 	return sq->store != BSN_STORE_DOORBELL && blocks * BSN_BB_SIZE <= sq->lane->blueflame_bytes;
 }
 
-static bsn_v2 load_v2(const uint8_t *src)
-{
-	bsn_v2 v;
-
-	memcpy(&v, src, sizeof(v));
-	return v;
-}
-
 /* One WQE from the ring: block after block, since it may wrap. */
 static void copy_blueflame(struct bsn_sq *sq, uint16_t first, unsigned blocks)
 {
 	for (unsigned i = 0; i < blocks; i++) {
 		const uint8_t *bb = slot_of(sq, first + i);
-		bsn_store_bb(sq->store, sq->lane->reg + i * BSN_BB_SIZE, load_v2(bb),
-			     load_v2(bb + 16), load_v2(bb + 32), load_v2(bb + 48));
+		bsn_store_bb(sq->store, sq->lane->reg + i * BSN_BB_SIZE, bsn_v2_load(bb),
+			     bsn_v2_load(bb + 16), bsn_v2_load(bb + 32), bsn_v2_load(bb + 48));
 	}
 	sq->count_blueflame++;
 }
@@ -454,15 +827,17 @@ int bsn_sq_ring(struct bsn_sq *sq)
 	uint16_t first;
 	unsigned blocks;
 
+	if (!sq)
+		return refuse(EINVAL, "no send queue");
 	BSN_CHECK_OWNER(sq);
 	if (sq->path)
 		return sq->path->ring(sq);
 	first = first_unrung(sq);
-	if (first == (uint16_t)sq->pi)
+	if (first == sq->pi)
 		return 0;
 	blocks = blocks_at(sq, first);
 	open_register(sq);
-	if ((uint16_t)(first + blocks) == (uint16_t)sq->pi && takes_blueflame(sq, blocks))
+	if ((uint16_t)(first + blocks) == sq->pi && takes_blueflame(sq, blocks))
 		copy_blueflame(sq, first, blocks);
 	else
 		ring_doorbell(sq, bsn_to_be64(bsn_load_be64(slot_of(sq, sq->last))));
@@ -472,7 +847,7 @@ int bsn_sq_ring(struct bsn_sq *sq)
 
 void bsn_sq_publish_bb(struct bsn_sq *sq, bsn_v2 w01, bsn_v2 w23, bsn_v2 w45, bsn_v2 w67)
 {
-	const bool single = (uint16_t)(first_unrung(sq) + 1) == (uint16_t)sq->pi;
+	const bool single = (uint16_t)(first_unrung(sq) + 1) == sq->pi;
 
 	open_register(sq);
 	if (single && takes_blueflame(sq, 1)) {
@@ -484,5 +859,28 @@ void bsn_sq_publish_bb(struct bsn_sq *sq, bsn_v2 w01, bsn_v2 w23, bsn_v2 w45, bs
 	close_register(sq);
 }
 
-/* The queue of every endpoint that must take the long way: it never has credits. */
-struct bsn_sq bsn_sq_detour = { .ring = NULL };
+uint32_t bsn_sq_count_blueflame(const struct bsn_sq *sq)
+{
+	if ((sq->publish & ~BSN_PUBLISH_APPENDED) == BSN_PUBLISH_DOORBELL)
+		return 0;
+	return bsn_sq_wide_pi(sq) - sq->count_slow_bb + sq->count_blueflame;
+}
+
+/* -- the end of a failed queue ------------------------------------------------------------------- */
+
+/*
+ * A queue may be full of requests that succeeded in silence, and then nothing but the marker would
+ * ever make room. So it may take the one block that the ring and, of a flush, the CQ have beyond what
+ * was counted on.
+ */
+int bsn_sq_post_marker(struct bsn_sq *sq)
+{
+	const struct request r = { .sq = sq, .what = BSN_OPCODE_NOP | BSN_F_SIGNALED };
+
+	if (bsn_sq_outstanding_bb(sq) > sq->bb_mask)
+		return -EAGAIN;
+	show_room(sq);
+	hide_completion(sq, BSN_HIDDEN_ALWAYS);
+	put_head(sq->slot, &r, 1);
+	return commit(sq, NULL, 1, BSN_F_RING, 0);
+}

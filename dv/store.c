@@ -162,7 +162,7 @@ static uint64_t time_round(enum bsn_store store, uint8_t *target)
 		uint64_t word = i;
 		__asm__ volatile("" : "+r"(word)); /* not a constant */
 		if (store == BSN_STORE_8) {
-			BSN_UNROLL_BB for (unsigned n = 0; n < 8; n++)
+			BSN_UNROLL for (unsigned n = 0; n < 8; n++)
 				bsn_store_mmio(target + 8 * n, (struct bsn_be64){ word + n });
 		} else {
 			bsn_store_bb(store, target, (bsn_v2){ word, word + 1 },

@@ -3,56 +3,26 @@
  * QPs that the application made. What cannot be seen from outside is the caller's word
  * (bsn_attach_attr); what can be seen is checked: that nothing was posted or polled yet.
  */
-#include "engine.h"
+#include "path.h"
 
 #include <stdlib.h>
 
-static int type_of(const struct ibv_qp *verbs, enum bsn_qp_type *type)
-{
-	switch (verbs->qp_type) {
-	case IBV_QPT_RC:
-		*type = BSN_QP_RC;
-		return 0;
-	case IBV_QPT_UC:
-		*type = BSN_QP_UC;
-		return 0;
-	case IBV_QPT_UD:
-		*type = BSN_QP_UD;
-		return 0;
-	default:
-		return fail(EOPNOTSUPP, "only RC, UC and UD QPs can be attached");
-	}
-}
-
 /*
- * What the application asked for is what the CQ was sized for: so many blocks may be outstanding, or
- * so many as the longest request takes; unless the caller knows better.
+ * libmlx5 grants inline data and SGEs for WQEs of up to 64 units, of which the device counts 63 and
+ * its peers take fewer.
  */
-static int size_sends(struct qp_object *qp, uint32_t wanted)
+static void clamp_limits(struct bsn_qp *qp)
 {
-	const uint32_t longest = direct_longest_bb(qp), given = qp->limits.send_depth;
-	const struct ibv_cq *cq = qp->verbs->send_cq;
+	const uint32_t most_inline = transport_most_inline(qp->transport);
+	const uint32_t most_sge = transport_most_sge(qp->transport);
 
-	if (!given)
-		return fail(EOPNOTSUPP, "the QP has no send queue: create it with max_send_wr 1");
-	if (wanted > given)
-		return fail(EINVAL, "send_depth is %u: the QP was made for %u", wanted, given);
-	qp->sends_bb = wanted ? wanted * longest : given > longest ? given : longest;
-	if (!qp->direct) {
-		qp->limits.send_depth = wanted ? wanted : given;
-		return 0;
-	}
-	/* An mlx5 CQ has one entry more than it owns up to. */
-	if (wanted && qp->sends_bb > (uint32_t)cq->cqe + 1)
-		return fail(EINVAL,
-			    "send_depth is %u: the CQ has %d entries, and each request may "
-			    "take %u",
-			    wanted, cq->cqe, longest);
-	qp->limits.send_depth = qp->sends_bb / longest;
-	return 0;
+	if (qp->limits.max_inline > most_inline)
+		qp->limits.max_inline = most_inline;
+	if (qp->limits.max_send_sge > most_sge)
+		qp->limits.max_send_sge = most_sge;
 }
 
-static int read_limits(struct qp_object *qp, struct bsn_attach_attr *attach)
+static int read_limits(struct bsn_qp *qp, struct bsn_attach_attr *attach)
 {
 	struct ibv_qp_init_attr init;
 	struct ibv_qp_attr attr;
@@ -66,17 +36,22 @@ static int read_limits(struct qp_object *qp, struct bsn_attach_attr *attach)
 					     .max_recv_sge = init.cap.max_recv_sge,
 					     .max_inline = init.cap.max_inline_data };
 	attach->signal_all |= init.sq_sig_all;
-	return size_sends(qp, attach->send_depth);
+	if (provider_is_mlx5(qp->device->context->device))
+		clamp_limits(qp);
+	if (!qp->limits.send_depth)
+		return fail(EOPNOTSUPP, "the QP has no send queue: create it with max_send_wr 1");
+	if (attach->send_depth > qp->limits.send_depth)
+		return fail(EINVAL, "send_depth is %u: the QP was made for %u", attach->send_depth,
+			    qp->limits.send_depth);
+	return 0;
 }
 
 static bool is_attached(struct bsn_device *device, const struct ibv_qp *verbs)
 {
-	const struct qp_object *qp;
+	const struct bsn_qp *qp;
 
 	pthread_mutex_lock(&device->lock);
-	for (qp = device->qps; qp; qp = qp->next)
-		if (qp->verbs == verbs)
-			break;
+	qp = listed_qp(device, verbs);
 	pthread_mutex_unlock(&device->lock);
 	return qp;
 }
@@ -95,12 +70,8 @@ static bool was_posted_to(const struct ibv_qp *verbs)
 	return recv.index || send.index;
 }
 
-static int check(struct bsn_device *device, const struct ibv_qp *verbs, enum bsn_qp_type *type)
+static int check(struct bsn_device *device, const struct ibv_qp *verbs)
 {
-	const int err = type_of(verbs, type);
-
-	if (err)
-		return err;
 	if (verbs->context != device->context)
 		return fail(EINVAL, "the QP is of another device: see bsn_device_attach()");
 	if (verbs->srq)
@@ -113,31 +84,23 @@ static int check(struct bsn_device *device, const struct ibv_qp *verbs, enum bsn
 	return 0;
 }
 
-static int attach_queues(struct qp_object *qp, const struct bsn_attach_attr *attr)
+static int attach_queues(struct bsn_qp *qp, const struct bsn_attach_attr *attr)
 {
 	const struct bsn_qp_attr as_created = { .type = qp->type,
 						.signal_every = -1,
 						.signal_all = attr->signal_all };
-	struct bsn_lane *lane = NULL;
-	int err = cq_adopt(qp->device, qp->verbs->send_cq, qp->direct, &qp->cq);
+	int err = cq_adopt(qp->device, qp->verbs->send_cq, qp->path, &qp->cq);
 
 	if (err)
 		return err;
-	err = cq_adopt(qp->device, qp->verbs->recv_cq, qp->direct, &qp->recv_cq);
+	err = cq_adopt(qp->device, qp->verbs->recv_cq, qp->path, &qp->recv_cq);
 	if (err)
 		goto drop_cq;
-	/* A lane without a thread domain: the register is the QP's, and the caller's word that it is. */
-	if (qp->direct)
-		err = lane_of_register(qp->device, false, &lane);
-	if (err)
-		goto drop_recv_cq;
-	qp->lane = lane ? lane_of(lane) : NULL;
-	qp->owns_lane = lane != NULL;
-	err = path_of(qp->direct)->qp_make(qp, &as_created);
+	err = qp->path->qp_adopt(qp, attr->send_depth);
+	if (!err)
+		err = qp->path->qp_make(qp, &as_created);
 	if (!err)
 		return 0;
-	bsn_lane_destroy(lane);
-drop_recv_cq:
 	if (qp->recv_cq != qp->cq)
 		cq_drop_attached(qp->recv_cq);
 drop_cq:
@@ -149,13 +112,17 @@ int bsn_qp_attach(struct bsn_device *device, struct ibv_qp *verbs,
 		  const struct bsn_attach_attr *given, struct bsn_qp **out)
 {
 	struct bsn_attach_attr attr = given ? *given : (struct bsn_attach_attr){ 0 };
-	enum bsn_qp_type type = BSN_QP_RC;
-	struct qp_object *qp;
+	const struct transport *transport;
+	enum bsn_qp_type type;
+	struct bsn_qp *qp;
 	int err;
 
 	if (!device || !verbs || !out)
 		return fail(EINVAL, "no device, no QP, or no place for the result");
-	err = check(device, verbs, &type);
+	transport = transport_of_verbs(verbs->qp_type, &type);
+	if (!transport)
+		return fail(EOPNOTSUPP, "only RC, UC and UD QPs can be attached");
+	err = check(device, verbs);
 	if (err)
 		return err;
 	qp = calloc(1, sizeof(*qp));
@@ -164,7 +131,8 @@ int bsn_qp_attach(struct bsn_device *device, struct ibv_qp *verbs,
 	qp->device = device;
 	qp->verbs = verbs;
 	qp->type = type;
-	qp->direct = device->direct && attr.register_is_ours;
+	qp->transport = transport;
+	qp->path = attr.register_is_ours ? device->path : &verbs_path;
 	qp->user = attr.user;
 	qp->pd = &device->default_pd;
 	choose_psn(qp);
@@ -175,9 +143,8 @@ int bsn_qp_attach(struct bsn_device *device, struct ibv_qp *verbs,
 		free(qp);
 		return err;
 	}
-	use(&qp->cq->uses);
-	use(&qp->recv_cq->uses);
+	charge_qp(qp, qp->sends_bb, qp->limits.recv_depth);
 	hold_qp(qp);
-	*out = (struct bsn_qp *)(void *)qp;
+	*out = qp;
 	return 0;
 }

@@ -39,7 +39,7 @@ struct bsn_qp;
 struct bsn_channel;
 
 /* What the inline code knows of the structures; bsn_device_open() refuses another library's. */
-#define BSN_LAYOUT_VERSION 3
+#define BSN_LAYOUT_VERSION 5
 
 /** enum bsn_path - how requests reach the device */
 enum bsn_path {
@@ -85,8 +85,10 @@ struct bsn_device_info {
 	uint8_t gid[16];
 	uint32_t active_mtu; /* bytes */
 	uint32_t max_qp, max_cq, max_mr, max_srq;
-	uint32_t max_send_wr, max_sge, max_cqe;
+	uint32_t max_send_wr; /* requests of the default length; longer ones take more room */
+	uint32_t max_sge, max_cqe;
 	uint32_t max_rd_atomic; /* READs and atomics outstanding, as initiator and as target */
+	bool atomics_are_big_endian; /* results of 8 bytes of atomics; else in the host's order */
 	uint32_t feature_count;
 	struct bsn_feature features[BSN_FEATURES_MAX];
 };
@@ -213,7 +215,7 @@ struct bsn_cq_attr {
 	uint32_t entries;  /* 0: 512, which two QPs take that have everything by default */
 	uint32_t cqe_size; /* 0: 64; or 128; on the verbs path the provider chooses */
 	struct bsn_channel *channel;
-	struct bsn_lane *lane; /* of the QPs that complete here, unless they say; NULL: one of its own */
+	struct bsn_lane *lane; /* of the QPs that send and complete here, unless they say; NULL: one of its own, with the first */
 	void *user;
 };
 BSN_API int bsn_cq_create(struct bsn_device *device, const struct bsn_cq_attr *attr,
@@ -292,11 +294,11 @@ struct bsn_attach_attr {
  * are. Who made the CQ with room for more says so by @send_depth, up to max_send_wr.
  *
  * bsn_qp_destroy() detaches, and the verbs objects live on. Take the QP to RESET before it is used
- * by verbs again, so that nothing of ours comes back. On the direct path its CQs have no reader any
- * more, since libmlx5 does not know what was consumed: they can only be destroyed, the QP first. To
- * attach a QP of such a CQ again is refused, unless nothing ever completed there.
+ * by verbs again, so that nothing of ours comes back. On the direct path libmlx5 does not know what was
+ * consumed of its CQs: they can be destroyed, the QP first, or serve QPs that are attached later. What
+ * Bunsen keeps of them for that goes with the device, or by bsn_cq_destroy() of bsn_qp_cq().
  *
- * Return: -EBUSY it was posted to, or has been attached, or its CQ has completions or was polled
+ * Return: -EBUSY it was posted to, or is attached, or its CQ has completions or was polled
  * (posts can be told of mlx5 QPs, CQs on the direct path); -EMLINK the CQ serves a QP that was
  * attached with another promise; -EOPNOTSUPP not RC, UC or UD, with an SRQ, or without a send queue;
  * -EINVAL of another device's context; @send_depth is more than max_send_wr, or than the CQ has entries
@@ -356,6 +358,27 @@ struct bsn_connect_attr {
 	uint32_t qkey;           /* UD; 0: 0x11111111 */
 };
 #define BSN_NO_RETRY 0xff
+
+/**
+ * bsn_qp_init - RESET to INIT: receives may be posted from here on
+ *
+ * A QP of bsn_qp_create() is there already, and after bsn_qp_reset() again. An attached one is in
+ * whichever state the application took it to.
+ * Return: 0, also where it is in INIT; -EINVAL it is connected, or in error: bsn_qp_reset() first.
+ */
+BSN_API int bsn_qp_init(struct bsn_qp *qp);
+
+/**
+ * bsn_qp_ready_to_receive - INIT to RTR: what the peer sends is taken; the first half of bsn_qp_connect()
+ *
+ * For programs that must know that both ends can receive before either sends.
+ * Return: as bsn_qp_connect().
+ */
+BSN_API int bsn_qp_ready_to_receive(struct bsn_qp *qp, const struct bsn_address *peer,
+				    const struct bsn_connect_attr *attr);
+
+/** bsn_qp_ready_to_send - RTR to RTS, the other half; with the same attributes */
+BSN_API int bsn_qp_ready_to_send(struct bsn_qp *qp, const struct bsn_connect_attr *attr);
 
 /**
  * bsn_qp_connect - brings a QP up; RC and UC: to @peer. UD: @peer is NULL

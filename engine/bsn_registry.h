@@ -23,7 +23,9 @@
 #define BSN_REGISTRY_NOTE_NAME "Bunsen"
 #define BSN_REGISTRY_NOTE_TYPE 1
 #define BSN_REGISTRY_MAGIC     UINT64_C(0x65756575714e5342) /* "BSNqueue" as it lies in memory */
-#define BSN_REGISTRY_VERSION   1                            /* of both structures */
+#define BSN_REGISTRY_VERSION   2                            /* of both structures */
+
+#define BSN_REGISTRY_NO_SLOT 0xffff
 
 /** enum bsn_registry_kind - what a queue is for */
 enum bsn_registry_kind {
@@ -48,18 +50,22 @@ enum bsn_registry_kind {
  * @stride_bytes: of a slot
  * @srqn: of a RECV without a ring: the number of the SRQ that the QP receives from; 0: not known
  * @used: of the slots of a SHARED_RECV, those that are ever posted to or free: the first so many
- * @producer: address of a 32-bit counter: the slot that is posted to next. Free-running. CQ: 0
+ * @producer: address of a 16-bit counter: SEND, RECV - the slot that is posted to next; SHARED_RECV -
+ *	the posts so far; free-running. CQ: 0
  * @consumer: what is known to be done, by kind:
- *	SEND - address of 32 bits: where the last WQE that is done begins, modulo 2^16
+ *	SEND - address of 16 bits: where the last WQE that is done begins
  *	RECV - address of a 32-bit counter: the slot that completes next
- *	SHARED_RECV - address of 16 bits: the last slot of the list of free ones
+ *	SHARED_RECV - address of 16 bits: the slot that is posted to next
  *	COMPLETION - address of 64 bits: the address of the CQE proper that is polled next
  * @start: of what must not be overwritten, by kind:
- *	SEND - address of a 32-bit counter: a WQE begins there, and the poster keeps off it and all
+ *	SEND - address of a 16-bit counter: a WQE begins there, and the poster keeps off it and all
  *	that follow up to @producer
- *	SHARED_RECV - address of 16 bits: the first slot of the list of free ones
+ *	SHARED_RECV - address of @count times 16 bits: the other free slots, in any order;
+ *	BSN_REGISTRY_NO_SLOT where there is none
  *	COMPLETION - address of 8 bits: the owner bit of a CQE that is there
  *	RECV - 0
+ * @lap: SEND: address of a 32-bit counter, which was the producer's value less than 2^16 slots ago:
+ *	it and @producer give the 32-bit producer. Else 0
  * @first_error: SEND: address of the struct bsn_completion of the QP's first failure, all zero
  *	where there was none; on the verbs path too
  * @device: its name
@@ -82,6 +88,7 @@ struct bsn_registry_queue {
 	uint64_t producer;
 	uint64_t consumer;
 	uint64_t start;
+	uint64_t lap;
 	uint64_t first_error;
 	char device[64];
 };

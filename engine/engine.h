@@ -9,6 +9,7 @@
 #include "bsn.h"
 #include "bsn_registry.h"
 #include "provider.h"
+#include "transport.h"
 
 /*
  * Where nothing is asked for. A QP takes so many entries of its CQ each way, and a CQ has room for two
@@ -38,6 +39,19 @@ static inline void unuse(struct uses *u)
 	atomic_fetch_sub(&u->count, 1);
 }
 
+/* What is made of a device. */
+enum device_use {
+	OF_LANES,
+	OF_PDS,
+	OF_MEMORY,
+	OF_MKEY_POOLS,
+	OF_CHANNELS,
+	OF_CQS,
+	OF_SRQS,
+	OF_QPS,
+	DEVICE_USES
+};
+
 /* Remembers the text for bsn_error_text() and returns -error. */
 int fail(int error, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
@@ -46,6 +60,8 @@ int fail(int error, const char *format, ...) __attribute__((format(printf, 2, 3)
  * limit of its own. "" where it has none.
  */
 const char *memlock_hint(int error);
+
+struct path_ops; /* path.h */
 
 struct bsn_pd {
 	struct bsn_device *device;
@@ -56,7 +72,7 @@ struct bsn_pd {
 struct bsn_device {
 	struct ibv_context *context;
 	bool owns_context;
-	bool direct;
+	const struct path_ops *path; /* of what is created on it */
 	bool lists_queues; /* in the registry */
 	atomic_bool is_gone;
 	struct bsn_device_attr attr;
@@ -64,14 +80,33 @@ struct bsn_device {
 	struct ibv_device_attr limits;
 	struct ibv_port_attr port;
 	struct bsn_pd default_pd;
-	struct uses uses;
+	struct uses uses[DEVICE_USES];
 	pthread_mutex_t lock; /* of the lists below, and of endpoints' numbers */
-	struct qp_object *qps;
+	void *keys;           /* of memory: mem/keys.h */
+	atomic_uint keys_removed;
+	struct bsn_mkey_pool *mkey_pools;
+	struct provider_caps caps;
+	const char *no_umr; /* why it has no mkeys that span layouts; NULL: it has */
+	struct bsn_qp *qps;
 	struct cq_object *cqs;
 	struct srq_object *srqs;
+	struct lane_object *lanes; /* those whose register is known */
+	const char *no_blueflame; /* why it is not to be used; NULL: it may */
 	char path_why[160];
 	char why_not[BSN_FEATURES_MAX][96];
 };
+
+/* libmlx5 creates no QP for operations that the device lacks, and posts none. */
+static inline bool has_atomics(const struct bsn_device *device)
+{
+	return device->limits.atomic_cap != IBV_ATOMIC_NONE;
+}
+
+/* mem/register.c: IBV_ACCESS_* that are asked for; 0: all that the device has */
+int mem_access_of(const struct bsn_device *device, int access);
+
+/* mem/pool.c: before a queue is reset or destroyed: its UMRs that are not known to be done never will be. */
+void pools_forget_queue(struct bsn_device *device, const struct bsn_sq *sq);
 
 void say(const struct bsn_device *device, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
@@ -80,12 +115,24 @@ struct lane_object {
 	struct bsn_lane hot; /* first: a bsn_lane is its lane_object */
 	struct bsn_device *device;
 	struct ibv_td *td; /* NULL: the device gave none; registers are the provider's choice */
+	uint8_t *reg; /* its register, wherever the toggle stands; NULL: no queue has brought one yet */
+	bool is_of_register; /* made for a queue's register: goes with the last of its queues */
 	pthread_spinlock_t lock;
 	struct uses uses;
+	struct lane_object *next;
+};
+
+/* What an lkey stands for: the bytes from @addr on. */
+struct known_key {
+	uint32_t lkey;
+	uint64_t addr, length;
+	const struct bsn_pd *pd;
+	struct mkey_object *mkey; /* NULL: memory */
 };
 
 struct mr_object {
 	struct bsn_mr pub; /* first */
+	struct known_key key;
 	struct bsn_device *device;
 	struct bsn_pd *pd;
 	struct ibv_mr *verbs;
@@ -101,8 +148,11 @@ struct bsn_channel {
 struct cq_object {
 	struct bsn_cq hot; /* first */
 	struct bsn_device *device;
+	const struct path_ops *path;
 	struct ibv_cq *verbs;
 	bool owns_verbs;
+	bool was_charged;
+	bool is_idle; /* adopted, and no QP is left: kept for those that are attached later */
 	struct bsn_channel *channel;
 	struct lane_object *lane;
 	bool owns_lane;
@@ -120,12 +170,14 @@ struct cq_object {
 struct srq_object {
 	struct bsn_device *device;
 	struct ibv_srq *verbs;
+	const struct path_ops *path;
 	struct bsn_rq *rq;
 	struct bsn_pd *pd;
 	uint32_t number;  /* SRQN; 0 on the verbs path */
 	uint32_t slots;   /* WQEs in the ring */
 	uint32_t depth;   /* of those, what may be outstanding: what was asked for */
 	uint32_t max_sge; /* as asked for */
+	const struct cq_object *recv_cq; /* where its first QP receives; only compared */
 	void *user;
 	struct uses uses;
 	struct srq_object *next;
@@ -133,33 +185,46 @@ struct srq_object {
 	void *path_state; /* of the verbs path */
 };
 
-struct qp_object {
+struct bsn_qp {
 	struct bsn_device *device;
 	struct ibv_qp *verbs;
 	bool owns_verbs;
-	bool direct;
+	const struct path_ops *path;
 	enum bsn_qp_type type;
+	const struct transport *transport; /* of @type */
 	struct bsn_sq *sq;
 	struct bsn_rq *rq;     /* own, or the SRQ's */
 	struct srq_object *srq; /* NULL: own RQ */
-	struct bsn_ep ep;      /* RC and UC */
 	struct cq_object *cq, *recv_cq;
-	uint32_t sends_bb; /* direct: blocks that may be outstanding */
+	uint32_t sends_bb; /* blocks that may be outstanding; verbs: requests */
 	uint32_t charged_send, charged_recv;
 	struct bsn_pd *pd;
 	struct ibv_pd *parent_domain; /* NULL: none */
-	struct lane_object *lane;
-	bool owns_lane;
+	struct lane_object *lane; /* asked for; of the direct path, once made, what its register has */
 	struct bsn_qp_limits limits;
+	bool wants_marker; /* failed, and what went before is not known to be done yet */
 	uint32_t psn;
 	uint32_t qkey;
-	uint8_t gid_index;
+	uint8_t peer_rd_atomic; /* what the peer can, since RTR */
 	struct bsn_completion first_error;
 	struct uses uses; /* endpoints */
 	void *user;
 	void *path_state; /* of the verbs path */
-	struct qp_object *next;
+	struct bsn_qp *next;
 	struct bsn_registry_queue listed_sends, listed_recvs;
+};
+
+/* Of a QP with many peers. */
+struct ep_object {
+	struct bsn_peer hot; /* first: a bsn_ep of such a QP is its ep_object */
+	struct bsn_qp *qp;
+	struct ibv_ah *ah;
+	union {
+		uint8_t more[BSN_AV_UD_GRH_SIZE - BSN_DS_SIZE]; /* direct: the rest of the address vector */
+		struct {
+			uint32_t qpn, qkey;
+		} verbs;
+	};
 };
 
 static inline struct cq_object *cq_of(struct bsn_cq *cq)
@@ -172,64 +237,19 @@ static inline struct lane_object *lane_of(struct bsn_lane *lane)
 	return (struct lane_object *)lane;
 }
 
-static inline struct qp_object *qp_of(struct bsn_qp *qp)
-{
-	return (struct qp_object *)(void *)qp;
-}
-
-/*
- * The two paths of a QP, a CQ and an SRQ. Each `make` fills in the hot structures (path pointers
- * included) of an object whose verbs object exists; `clear` brings them back to empty, after a
- * reset; `free` undoes `make`. Everything else of the control path is common to both.
- */
-struct path_ops {
-	int (*cq_make)(struct cq_object *cq);
-	void (*cq_free)(struct cq_object *cq);
-	int (*qp_make)(struct qp_object *qp, const struct bsn_qp_attr *attr);
-	void (*qp_clear)(struct qp_object *qp);
-	void (*qp_free)(struct qp_object *qp);
-	int (*srq_make)(struct srq_object *srq);
-	void (*srq_free)(struct srq_object *srq);
-	int (*qp_outstanding)(struct qp_object *qp, struct bsn_outstanding *outstanding);
-	/* Before the QP is reset or destroyed; NULL: nothing to do. */
-	int (*qp_leave)(struct qp_object *qp);
-	/* After the QP went to error: what was appended and never rung is handed in, to be flushed. */
-	int (*qp_failed)(struct qp_object *qp);
-	/* An endpoint of a UD QP: what must precede its messages. */
-	int (*ep_make)(struct bsn_ep *ep, struct ibv_ah *ah, uint32_t qpn, uint32_t qkey);
-	void (*ep_free)(struct bsn_ep *ep);
-};
-extern const struct path_ops direct_path; /* direct.c */
-extern const struct path_ops verbs_path;  /* verbs.c */
-
-static inline const struct path_ops *path_of(bool direct)
-{
-	return direct ? &direct_path : &verbs_path;
-}
-
-/*
- * lane.c: a lane of one queue, for whatever register that has; where it is not known to be nobody
- * else's, @is_shared.
- */
-int lane_of_register(struct bsn_device *device, bool is_shared, struct bsn_lane **lane);
+/* qp.c: its CQs are charged for so many completions. */
+void charge_qp(struct bsn_qp *qp, uint32_t sends, uint32_t recvs);
 
 /* qp.c: the last step of creation: counts it as a user, and makes its endpoint. */
-void hold_qp(struct qp_object *qp);
+void hold_qp(struct bsn_qp *qp);
 
-/* path.c: what both paths need. */
-uint8_t transport_of(enum bsn_qp_type type); /* enum bsn_transport */
-int route_qp(struct qp_object *qp); /* both CQs know the QP's queues from here on */
-void unroute_qp(struct qp_object *qp);
-
-/* verbs.c: a QP that posts by ibv_wr_* where the provider has it. */
-int verbs_qp_create(struct ibv_pd *pd, struct ibv_qp_init_attr *init, struct ibv_qp **qp);
-
-/* direct.c: blocks of the longest request, and of a full queue, for the limits that were asked for. */
-uint32_t direct_longest_bb(const struct qp_object *qp);
-uint32_t direct_sends_bb(const struct qp_object *qp);
+/* state.c; a mask names attributes beside the state */
+int qp_modify(struct bsn_qp *qp, struct ibv_qp_attr *attr, int mask, const char *to);
+int qp_state(struct bsn_qp *qp, enum ibv_qp_state *state);
+int qp_make_ready(struct bsn_qp *qp); /* of our own: receives may be posted, sends have to wait */
 
 /* connect.c */
-void choose_psn(struct qp_object *qp);
+void choose_psn(struct bsn_qp *qp);
 
 /*
  * device.c: what a destroying call of libibverbs returned, as 0 or -errno. A device that is gone takes
@@ -238,35 +258,66 @@ void choose_psn(struct qp_object *qp);
  */
 int destroyed(struct bsn_device *device, int result);
 
-/* device.c: the lists that events are looked up in. */
-void list_qp(struct qp_object *qp);
-void unlist_qp(struct qp_object *qp);
+/* info.c: fills in the device's info, but for its path; and lists what it can do, once that is known. */
+int query_device(struct bsn_device *device);
+void list_features(struct bsn_device *device);
+
+/* lists.c; who looks something up holds the device's lock. */
+void list_qp(struct bsn_qp *qp);
+void unlist_qp(struct bsn_qp *qp);
 void list_srq(struct srq_object *srq);
 void unlist_srq(struct srq_object *srq);
 void list_cq(struct cq_object *cq);
 void unlist_cq(struct cq_object *cq);
+struct cq_object *listed_cq(struct bsn_device *device, const struct ibv_cq *verbs);
+struct bsn_qp *listed_qp(struct bsn_device *device, const struct ibv_qp *verbs);
+struct srq_object *listed_srq(struct bsn_device *device, const struct ibv_srq *verbs);
 
 /*
  * registry.c: the queues of a device that lists them. They are taken away before their rings are freed,
  * so that nobody finds a ring that is something else by now; what is not listed is left alone.
  */
 int registry_open(struct bsn_device *device);
-void registry_add_qp(struct qp_object *qp);
-void registry_remove_qp(struct qp_object *qp);
+void registry_add_qp(struct bsn_qp *qp);
+void registry_remove_qp(struct bsn_qp *qp);
 void registry_add_srq(struct srq_object *srq);
 void registry_remove_srq(struct srq_object *srq);
 void registry_add_cq(struct cq_object *cq);
 void registry_remove_cq(struct cq_object *cq);
 
-/* cq.c: the CQ of a QP that is attached; it goes with the last of its QPs, any other one stays. */
-int cq_adopt(struct bsn_device *device, struct ibv_cq *verbs, bool direct, struct cq_object **cq);
-void cq_drop_attached(struct cq_object *cq);
+/* channel.c: by the batch, since it takes a lock in libibverbs; the rest when the CQ is destroyed. */
+void acknowledge_events(struct cq_object *cq, uint32_t at_least);
 
-/* cq.c: a queue's share of a CQ. -ENOSPC where the sum of depths would exceed its entries. */
-int cq_charge(struct cq_object *cq, uint32_t entries);
+/* cq.c: the lane of QPs that name none; a CQ where nobody sends takes no register. */
+int cq_bring_lane(struct cq_object *cq);
+
+/* cq.c: zero, on cache lines of its own; NULL: no memory. */
+struct cq_object *new_cq(struct bsn_device *device);
+
+/* adopt.c: the CQ of a QP that is attached, and what becomes of it when its last QP goes. */
+int cq_adopt(struct bsn_device *device, struct ibv_cq *verbs, const struct path_ops *path,
+	     struct cq_object **cq);
+void cq_drop_attached(struct cq_object *cq);
+void cq_forget(struct cq_object *cq);
+void cq_forget_idle(struct bsn_device *device); /* as the device is closed */
+
+/*
+ * cq.c: what queues may need of a CQ. -ENOSPC where so many more could overrun it; those that an
+ * application sized are charged all the same.
+ */
+int cq_has_room(const struct cq_object *cq, uint32_t entries);
+void cq_charge(struct cq_object *cq, uint32_t entries);
 void cq_discharge(struct cq_object *cq, uint32_t entries);
 
-/* lane.c: -EXDEV where the lane has another one already. */
-int lane_adopt_register(struct lane_object *lane, uint8_t *reg, uint32_t blueflame_bytes);
+/*
+ * lane.c: a queue that was created on @asked (NULL: an attached one) and got this register becomes a
+ * user of the lane that has it. lane_leave() undoes that.
+ */
+int lane_enter(struct bsn_device *device, struct lane_object *asked, uint8_t *reg,
+	       uint32_t blueflame_bytes, struct lane_object **lane);
+void lane_leave(struct lane_object *lane);
+
+/* lane.c: makes the parent domain on which a QP is created to get the register of its lane, if that has one. */
+int lane_make_domain(struct bsn_qp *qp);
 
 #endif

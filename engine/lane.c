@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Lanes: a thread domain, and the register that its first queue brings along. */
-#include "engine.h"
+/*
+ * Lanes. A lane with a thread domain has the register that its first queue brings along. Queues
+ * without one have whatever register libmlx5 gave them: all queues of a register are of one lane,
+ * since its toggle and its lock are the register's.
+ */
+#include "path.h"
 
 #include <stdlib.h>
 
@@ -12,7 +16,16 @@ static struct lane_object *new_lane(struct bsn_device *device)
 		return NULL;
 	memset(lane, 0, sizeof(*lane));
 	lane->device = device;
+	use(&device->uses[OF_LANES]);
 	return lane;
+}
+
+static void free_lane(struct lane_object *lane)
+{
+	if (lane->hot.lock)
+		pthread_spin_destroy(&lane->lock);
+	unuse(&lane->device->uses[OF_LANES]);
+	free(lane);
 }
 
 static void lock_doorbells(struct lane_object *lane)
@@ -24,41 +37,131 @@ static void lock_doorbells(struct lane_object *lane)
 int bsn_lane_create(struct bsn_device *device, const struct bsn_lane_attr *attr,
 		    struct bsn_lane **out)
 {
-	struct ibv_td_init_attr td = { 0 };
 	struct lane_object *lane;
+	int err;
 
 	if (!device || !out)
 		return fail(EINVAL, "no device, or no place for the lane");
 	lane = new_lane(device);
 	if (!lane)
 		return fail(ENOMEM, "no memory");
-	if (device->direct) {
-		errno = 0;
-		lane->td = ibv_alloc_td(device->context, &td);
-		if (!lane->td)
-			say(device, "no register for a thread of its own (%s): the lane posts by "
-				    "8-byte doorbells through a shared one, under a lock",
-			    strerror(errno));
+	err = device->path->lane_open(lane);
+	if (err) {
+		free_lane(lane);
+		return err;
 	}
-	/* Without a register of its own it is never known who else posts through it. */
+	/* Without a register of its own it is never known which of our queues post through it. */
 	if ((attr && attr->is_shared) || !lane->td)
 		lock_doorbells(lane);
-	use(&device->uses);
 	*out = &lane->hot;
 	return 0;
 }
 
-int lane_of_register(struct bsn_device *device, bool is_shared, struct bsn_lane **out)
+int lane_make_domain(struct bsn_qp *qp)
 {
-	struct lane_object *lane = new_lane(device);
+	struct ibv_parent_domain_init_attr attr = { .pd = qp->pd->verbs, .td = qp->lane->td };
 
-	if (!lane)
-		return fail(ENOMEM, "no memory");
-	if (is_shared)
-		lock_doorbells(lane);
-	use(&device->uses);
-	*out = &lane->hot;
+	if (!attr.td)
+		return 0;
+	errno = 0;
+	qp->parent_domain = ibv_alloc_parent_domain(qp->device->context, &attr);
+	return provider_error_of_pointer(qp->parent_domain);
+}
+
+/* -- registers; with the device's lock held ------------------------------------------------------ */
+
+static struct lane_object *find_lane(const struct bsn_device *device, const uint8_t *reg)
+{
+	struct lane_object *lane = device->lanes;
+
+	while (lane && lane->reg != reg)
+		lane = lane->next;
+	return lane;
+}
+
+static void link_lane(struct lane_object *lane, uint8_t *reg, uint32_t blueflame_bytes)
+{
+	const char *why_not = lane->device->no_blueflame;
+
+	lane->reg = lane->hot.reg = reg;
+	lane->hot.toggle = blueflame_bytes;
+	lane->hot.blueflame_bytes = lane->hot.lock || why_not ? 0 : blueflame_bytes;
+	lane->next = lane->device->lanes;
+	lane->device->lanes = lane;
+	if (!blueflame_bytes)
+		say(lane->device, "the lane's register does not write-combine: 8-byte doorbells");
+	else if (why_not)
+		say(lane->device, "the lane rings by 8-byte doorbells: %s", why_not);
+}
+
+static void unlink_lane(struct lane_object *lane)
+{
+	struct lane_object **at = &lane->device->lanes;
+
+	while (*at && *at != lane)
+		at = &(*at)->next;
+	if (*at)
+		*at = lane->next;
+}
+
+/*
+ * The lane of a queue that got @reg: the queue joins the lane that has this register already.
+ * @asked: the lane that the queue was created on; NULL: an attached queue, whose register is
+ * nobody else's by the caller's word.
+ */
+static int choose_lane(struct bsn_device *device, struct lane_object *asked, uint8_t *reg,
+		       uint32_t blueflame_bytes, struct lane_object **out)
+{
+	struct lane_object *lane = find_lane(device, reg);
+
+	if (asked && asked->td && (lane ? lane != asked : asked->reg != NULL))
+		return fail(EXDEV, "the device gave queues of one thread domain different "
+				   "registers: give each queue a lane of its own");
+	if (lane && asked && !asked->td && !lane->hot.lock)
+		return fail(EXDEV, "the device has no register left but that of an attached QP, "
+				   "which was promised to be nobody else's");
+	if (!lane && asked && !asked->reg) {
+		lane = asked;
+		link_lane(lane, reg, blueflame_bytes);
+	} else if (!lane) {
+		lane = new_lane(device);
+		if (!lane)
+			return fail(ENOMEM, "no memory");
+		lane->is_of_register = true;
+		if (asked)
+			lock_doorbells(lane);
+		link_lane(lane, reg, blueflame_bytes);
+	}
+	*out = lane;
 	return 0;
+}
+
+int lane_enter(struct bsn_device *device, struct lane_object *asked, uint8_t *reg,
+	       uint32_t blueflame_bytes, struct lane_object **lane)
+{
+	int err;
+
+	pthread_mutex_lock(&device->lock);
+	err = choose_lane(device, asked, reg, blueflame_bytes, lane);
+	if (!err)
+		use(&(*lane)->uses);
+	pthread_mutex_unlock(&device->lock);
+	return err;
+}
+
+void lane_leave(struct lane_object *lane)
+{
+	struct bsn_device *device = lane->device;
+	bool is_last;
+
+	pthread_mutex_lock(&device->lock);
+	unuse(&lane->uses);
+	is_last = lane->is_of_register && !atomic_load(&lane->uses.count);
+	if (is_last)
+		unlink_lane(lane);
+	pthread_mutex_unlock(&device->lock);
+	if (is_last)
+		free_lane(lane);
 }
 
 int bsn_lane_destroy(struct bsn_lane *hot)
@@ -74,30 +177,9 @@ int bsn_lane_destroy(struct bsn_lane *hot)
 		err = destroyed(lane->device, ibv_dealloc_td(lane->td));
 	if (err)
 		return fail(-err, "the lane's thread domain is still in use: %s", strerror(-err));
-	if (lane->hot.lock)
-		pthread_spin_destroy(&lane->lock);
-	unuse(&lane->device->uses);
-	free(lane);
-	return 0;
-}
-
-/*
- * The register of a queue that was created on this lane. All queues of a thread domain have the
- * same; one structure cannot stand for several.
- */
-int lane_adopt_register(struct lane_object *lane, uint8_t *reg, uint32_t blueflame_bytes)
-{
-	uint8_t *mine = (uint8_t *)((uintptr_t)lane->hot.reg & ~(uintptr_t)lane->hot.toggle);
-
-	if (lane->hot.reg && mine != reg)
-		return fail(EXDEV, "the device gave queues of one thread domain different "
-				   "registers: give each queue a lane of its own");
-	if (lane->hot.reg)
-		return 0;
-	lane->hot.reg = reg;
-	lane->hot.toggle = blueflame_bytes;
-	lane->hot.blueflame_bytes = lane->hot.lock ? 0 : blueflame_bytes;
-	if (!blueflame_bytes)
-		say(lane->device, "the lane's register does not write-combine: 8-byte doorbells");
+	pthread_mutex_lock(&lane->device->lock);
+	unlink_lane(lane);
+	pthread_mutex_unlock(&lane->device->lock);
+	free_lane(lane);
 	return 0;
 }

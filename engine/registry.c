@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The list of queues for readers from outside; bsn_registry.h says what they may conclude. */
-#include "engine.h"
+#include "path.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -119,24 +119,25 @@ static uint64_t address(const volatile void *pointer)
 	return (uintptr_t)pointer;
 }
 
-static void list_sq(struct qp_object *qp)
+static void list_sq(struct bsn_qp *qp)
 {
 	const struct bsn_sq *sq = qp->sq;
 	struct bsn_registry_queue *q = &qp->listed_sends;
 
 	*q = (struct bsn_registry_queue){ .kind = BSN_REGISTRY_SEND,
 					  .number = qp->verbs->qp_num,
-					  .transport = transport_of(qp->type),
+					  .transport = (uint32_t)qp->transport->wqe,
 					  .cqn = qp->cq->hot.cqn,
 					  .first_error = address(&qp->first_error) };
-	if (qp->direct) {
+	if (qp->path->shows_rings) {
 		q->ring = address(sq->ring);
 		q->record = address(sq->record);
 		q->count = sq->bb_mask + 1;
 		q->stride_bytes = BSN_BB_SIZE;
 		q->producer = address(&sq->pi);
-		q->consumer = address(&sq->done);
+		q->consumer = address(&sq->route.done);
 		q->start = address(&sq->retired);
+		q->lap = address(&sq->wide_pi);
 	}
 	add(qp->device, q);
 }
@@ -148,32 +149,32 @@ static void describe_rq(struct bsn_registry_queue *q, const struct bsn_rq *rq)
 	q->count = rq->mask + 1;
 	q->stride_bytes = 1u << rq->stride_log2;
 	q->producer = address(&rq->head);
-	q->consumer = rq->is_srq ? address(&rq->srq_free_tail) : address(&rq->tail);
-	q->start = rq->is_srq ? address(&rq->srq_free_head) : 0;
+	q->consumer = rq->is_srq ? address(&rq->srq_next) : address(&rq->tail);
+	q->start = rq->is_srq ? address(rq->free) : 0;
 }
 
-static void list_rq(struct qp_object *qp)
+static void list_rq(struct bsn_qp *qp)
 {
 	struct bsn_registry_queue *q = &qp->listed_recvs;
 
 	*q = (struct bsn_registry_queue){ .kind = BSN_REGISTRY_RECV,
 					  .number = qp->verbs->qp_num,
-					  .transport = transport_of(qp->type),
+					  .transport = (uint32_t)qp->transport->wqe,
 					  .cqn = qp->recv_cq->hot.cqn };
 	if (qp->srq)
 		q->srqn = qp->srq->number;
-	else if (qp->direct)
+	else if (qp->path->shows_rings)
 		describe_rq(q, qp->rq);
 	add(qp->device, q);
 }
 
-void registry_add_qp(struct qp_object *qp)
+void registry_add_qp(struct bsn_qp *qp)
 {
 	list_sq(qp);
 	list_rq(qp);
 }
 
-void registry_remove_qp(struct qp_object *qp)
+void registry_remove_qp(struct bsn_qp *qp)
 {
 	take_away(&qp->listed_sends);
 	take_away(&qp->listed_recvs);
@@ -183,7 +184,7 @@ void registry_add_srq(struct srq_object *srq)
 {
 	srq->listed = (struct bsn_registry_queue){ .kind = BSN_REGISTRY_SHARED_RECV,
 						   .number = srq->number };
-	if (srq->device->direct) {
+	if (srq->path->shows_rings) {
 		describe_rq(&srq->listed, srq->rq);
 		srq->listed.used = srq->depth + 1; /* one stays behind: see post_srq() */
 	}
@@ -201,7 +202,7 @@ void registry_add_cq(struct cq_object *cq)
 	struct bsn_registry_queue *q = &cq->listed;
 
 	*q = (struct bsn_registry_queue){ .kind = BSN_REGISTRY_COMPLETION, .number = hot->cqn };
-	if (!hot->path) {
+	if (cq->path->shows_rings) {
 		q->ring = address(hot->ring + BSN_CQE_SIZE - hot->stride);
 		q->record = address(hot->record);
 		q->count = hot->cqe_count;

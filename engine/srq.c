@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Shared receive queues. */
-#include "engine.h"
+#include "path.h"
 
 #include <stdlib.h>
 
@@ -47,17 +47,18 @@ int bsn_srq_create(struct bsn_device *device, const struct bsn_srq_attr *given, 
 	if (!srq)
 		return fail(ENOMEM, "no memory");
 	srq->device = device;
+	srq->path = device->path;
 	srq->pd = attr.pd ? attr.pd : &device->default_pd;
 	srq->user = attr.user;
 	err = create_verbs(srq, attr.recv_depth ? attr.recv_depth : DEFAULT_RECVS,
 			   attr.max_recv_sge ? attr.max_recv_sge : 1);
 	if (err)
 		goto free_srq;
-	err = path_of(device->direct)->srq_make(srq);
+	err = srq->path->srq_make(srq);
 	if (err)
 		goto destroy_verbs;
 	use(&srq->pd->uses);
-	use(&device->uses);
+	use(&device->uses[OF_SRQS]);
 	list_srq(srq);
 	registry_add_srq(srq);
 	*out = srq->rq;
@@ -87,9 +88,9 @@ int bsn_srq_destroy(struct bsn_rq *rq)
 		return fail(-err, "QPs outside of Bunsen still use this SRQ");
 	}
 	unlist_srq(srq);
-	path_of(srq->device->direct)->srq_free(srq);
+	srq->path->srq_free(srq);
 	unuse(&srq->pd->uses);
-	unuse(&srq->device->uses);
+	unuse(&srq->device->uses[OF_SRQS]);
 	free(srq);
 	return 0;
 }

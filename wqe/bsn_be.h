@@ -72,6 +72,27 @@ static inline __attribute__((always_inline)) struct bsn_be32 bsn_byte_to_be32(ui
 }
 
 /**
+ * bsn_wide_be32 - a dword of the device's, as 64 bits
+ *
+ * On x86-64 whatever writes 32 bits of a register clears the others; gcc 12 does so once more after a
+ * swap, unless the swap is ours.
+ */
+static inline __attribute__((always_inline)) uint64_t bsn_wide_be32(uint32_t raw)
+{
+	const struct bsn_be32 be = { raw };
+	uint64_t wide = raw;
+
+	if (__builtin_constant_p(raw))
+		return bsn_from_be32(be);
+#ifdef __x86_64__
+	__asm__("bswap %k0" : "+r"(wide));
+#else
+	wide = bsn_from_be32(be);
+#endif
+	return wide;
+}
+
+/**
  * bsn_pair_to_be64 - two dwords, the first in the high half, as one word of the device's
  *
  * The same as bsn_to_be64(); but where the second is a constant 0 it costs one swap, no shift.
@@ -82,7 +103,30 @@ static inline __attribute__((always_inline)) struct bsn_be64 bsn_pair_to_be64(ui
 
 	if (__builtin_constant_p((uint32_t)v) && (uint32_t)v == 0 &&
 	    __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__)
-		be.raw = bsn_to_be32((uint32_t)(v >> 32)).raw;
+		be.raw = bsn_wide_be32((uint32_t)(v >> 32));
+	return be;
+}
+
+/** bsn_join_byte_to_be64 - a dword below 256, and the four bytes that follow it in memory */
+static inline __attribute__((always_inline)) struct bsn_be64 bsn_join_byte_to_be64(uint64_t byte,
+										   uint32_t next_raw)
+{
+	struct bsn_be64 be;
+
+	be.raw = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? ((uint64_t)next_raw << 8 | byte) << 24
+							   : byte << 32 | next_raw;
+	return be;
+}
+
+/** bsn_byte_pair_to_be64 - bsn_pair_to_be64() of a dword below 256 and another */
+static inline __attribute__((always_inline)) struct bsn_be64 bsn_byte_pair_to_be64(uint32_t first,
+										   uint32_t second)
+{
+	struct bsn_be64 be;
+
+	be.raw = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+			 ? (uint64_t)bsn_to_be32(second).raw << 32 | bsn_byte_to_be32(first).raw
+			 : (uint64_t)first << 32 | second;
 	return be;
 }
 

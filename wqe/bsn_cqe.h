@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Completion-queue entries. A CQE proper has 64 bytes; its last dword says whose it is and what it
- * is, and so which of three views the rest has: of a request, of a receive, of an error. A CQE of
- * 128 bytes has the CQE proper at its end, behind 64 bytes that inline data may fill.
+ * Completion-queue entries. A CQE proper has 64 bytes. Its last dword says who owns it and what
+ * happened, and so which view the rest has: that of a request, of a receive, of an error. A CQE of
+ * 128 bytes has the CQE proper in its second half; inline data may fill the first.
  *
  * Sources: PRM = ConnectX Programmer's Reference Manual, chapter "Completion Queues"; mlx5dv.h is
  * rdma-core's; device.h is the kernel's include/linux/mlx5/device.h; mlx5_prm.h is
@@ -70,6 +70,7 @@ enum bsn_cqe_grh { BSN_CQE_GRHS(BSN_ENUM_CQE_GRH) };
 #define BSN_CQE_TAIL_OFFSET   60 /* from the start of the CQE proper */
 #define BSN_CQE_OP_OWN_OFFSET 63
 #define BSN_CQE_QPN_OFFSET    56 /* the dword before the tail, the same in every view */
+#define BSN_CQE_BYTE_COUNT_OFFSET 44 /* of requests and receives */
 #define BSN_CQE_TAIL_ROWS(n, F)                                                                    \
 	F(wqe_counter, n, 16, 16, "index of the first BB of the WQE, or of the receive WQE")       \
 	F(signature, n, 8, 8, "checksum, or validity iteration count of enhanced compression")     \
@@ -107,7 +108,7 @@ BSN_SEG_DEFINE(cqe_req, BSN_CQE_REQ_SIZE, BSN_TABLE_CQE_REQ)
 
 /*
  * Responder: mlx5dv.h struct mlx5_cqe64, as cq.c handle_responder() reads it. With format INLINE_32
- * the data lie over the first eight dwords, and what those say does not hold.
+ * the data replace the first eight dwords.
  */
 #define BSN_TABLE_CQE_RESP(F, Q, Z, I)                                                             \
 	I(0, 16, 16)                                                                               \
@@ -316,9 +317,9 @@ BSN_SEG_DEFINE(cqe_no_packet, BSN_CQE_NO_PACKET_SIZE, BSN_TABLE_CQE_NO_PACKET)
 	I(2, 0, 32)                                                                                \
 	I(3, 0, 32)                                                                                \
 	F(expected_signature, 4, 0, 32, "guard and application tag, or CRC")                       \
-	F(actual_signature, 5, 0, 32, "likewise")                                                  \
+	F(actual_signature, 5, 0, 32, "guard and application tag, or CRC")                         \
 	F(expected_ref_tag, 6, 0, 32, "reference tag, or low half of a CRC")                       \
-	F(actual_ref_tag, 7, 0, 32, "likewise")                                                    \
+	F(actual_ref_tag, 7, 0, 32, "reference tag, or low half of a CRC")                         \
 	F(syndrome, 8, 16, 16, "what differs: bit 13 guard, 12 application tag, 11 reference tag") \
 	I(8, 11, 5)                                                                                \
 	F(sig_type, 8, 8, 3, "0: of a block, 1: of a transaction")                                                  \
@@ -350,10 +351,10 @@ BSN_SEG_DEFINE(cqe_sig_err, BSN_CQE_SIG_ERR_SIZE, BSN_TABLE_CQE_SIG_ERR)
 BSN_SEG_DEFINE(cqe_resize, BSN_CQE_RESIZE_SIZE, BSN_TABLE_CQE_RESIZE)
 
 /*
- * Mini CQEs, eight bytes each: device.h struct mlx5_mini_cqe8, mlx5_prm.h likewise; the two parts of
- * a flow tag as mlx5_rx.c rxq_cq_to_mbuf() joins them. Which one holds: the title's opcode, then the
- * CQ's enum bsn_mini_format. An array CQE has eight of them in the basic layout; in the enhanced one
- * seven and a tail, whose opcode is their count less one.
+ * Mini CQEs, eight bytes each: device.h and mlx5_prm.h struct mlx5_mini_cqe8; mlx5_rx.c
+ * rxq_cq_to_mbuf() joins the two parts of a flow tag. The title's opcode and the CQ's enum
+ * bsn_mini_format tell which one it is. In the basic layout an array CQE has eight of them. In the
+ * enhanced layout it has up to seven and a tail; the tail's opcode is their count less one.
  */
 #define BSN_MINI_SIZE          8
 #define BSN_MINI_BASIC_MOST    8
@@ -391,6 +392,27 @@ BSN_SEG_DEFINE(mini_hash, BSN_MINI_HASH_SIZE, BSN_TABLE_MINI_HASH)
 BSN_SEG_DEFINE(mini_csum, BSN_MINI_CSUM_SIZE, BSN_TABLE_MINI_CSUM)
 BSN_SEG_DEFINE(mini_ftag, BSN_MINI_FTAG_SIZE, BSN_TABLE_MINI_FTAG)
 BSN_SEG_DEFINE(mini_l34h, BSN_MINI_L34H_SIZE, BSN_TABLE_MINI_L34H)
+
+/** bsn_cqe_qpn() - the QPN of a CQE proper, whatever its view */
+static inline uint32_t bsn_cqe_qpn(const void *cqe)
+{
+	struct bsn_cqe_req any; /* every view that has a QPN has it here */
+
+	bsn_cqe_req_decode(&any, cqe);
+	return any.qpn;
+}
+
+/** bsn_cqe_inline_format() - the format of a CQE of 64 or 128 bytes that has data inside */
+static inline enum bsn_cqe_format bsn_cqe_inline_format(size_t cqe_size)
+{
+	return cqe_size == BSN_CQE128_SIZE ? BSN_CQE_INLINE_64 : BSN_CQE_INLINE_32;
+}
+
+/** bsn_cqe_inline_room() - the bytes of data that a CQE of this format has room for */
+static inline uint32_t bsn_cqe_inline_room(uint32_t format)
+{
+	return format == BSN_CQE_INLINE_64 ? 64 : format == BSN_CQE_INLINE_32 ? 32 : 0;
+}
 
 /* Every segment above: X(seg, SEG, doc) */
 #define BSN_CQE_SEGMENTS(X)                                                                        \

@@ -23,6 +23,11 @@ extern "C" {
 #define BSN_UAR_CQ_ARM_OFFSET 0x20  /* in a UAR page: struct bsn_cq_doorbell */
 #define BSN_UAR_BF_OFFSET     0x800 /* in a UAR page: the first BlueFlame register */
 
+#define BSN_DBR_SIZE          8         /* bytes in the record of any queue */
+#define BSN_CQ_INDEX_MASK     0xffffffu /* a CQ's indices count modulo 2^24 */
+#define BSN_BF_REGISTER_BYTES 512       /* a BlueFlame register; log_bf_reg_size of every device */
+#define BSN_BF_BUFFER_BYTES   (BSN_BF_REGISTER_BYTES / 2) /* each of its two, used in turn */
+
 /* Which completions raise an event: mlx5dv.h MLX5_CQ_DB_REQ_NOT and _NOT_SOL */
 #define BSN_CQ_ARMS(X)                                                                             \
 	X(NEXT, 0, "the next completion")                                                          \

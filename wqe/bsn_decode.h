@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Reading what the tables describe: a work-queue entry or a CQE as it lies in memory becomes a
- * structure, is judged, is put into words. Input is never trusted. Nothing here allocates, blocks
- * or keeps state, so every function may be called from any thread and from a signal handler.
+ * Readers of what the tables describe. They take a WQE or a CQE apart, judge it, and put it into
+ * words. They never trust their input. Nothing here allocates, blocks or keeps state, so any thread
+ * and any signal handler may call every function.
  */
 #ifndef BSN_DECODE_H
 #define BSN_DECODE_H
@@ -12,28 +12,12 @@
 
 #include "bsn_cqe.h"
 #include "bsn_db.h"
-#include "bsn_eqe.h"
+#include "bsn_ops.h"
 #include "bsn_syndrome.h"
-#include "bsn_umr.h"
-#include "bsn_wqe.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-/* What kind of queue a WQE lies in: X(NAME, value, doc) */
-#define BSN_TRANSPORTS(X)                                                                          \
-	X(RC, 0, "reliable connection")                                                            \
-	X(UC, 1, "unreliable connection")                                                          \
-	X(UD, 2, "unreliable datagram")                                                            \
-	X(DC, 3, "dynamically connected, initiator")                                               \
-	X(XRC, 4, "extended reliable connection, initiator")                                       \
-	X(ETH, 5, "raw packets")                                                                   \
-	X(IPOIB, 6, "datagrams of IPoIB with packet offloads")
-
-#define BSN_ENUM_TRANSPORT(name, value, doc) BSN_TRANSPORT_##name = value,
-enum bsn_transport { BSN_TRANSPORTS(BSN_ENUM_TRANSPORT) };
-#undef BSN_ENUM_TRANSPORT
 
 /** struct bsn_bad - what is wrong with some bytes, and where */
 struct bsn_bad {
@@ -43,61 +27,6 @@ struct bsn_bad {
 	uint32_t offset;         /* in bytes from the start of what was given */
 	uint8_t vendor_syndrome; /* what a ConnectX reports; 0: it would not notice */
 };
-
-/** enum bsn_data_use - what an operation does with its data segments */
-enum bsn_data_use {
-	BSN_DATA_NONE,
-	BSN_DATA_GATHER,  /* sends them; they may be inline */
-	BSN_DATA_SCATTER, /* writes its result there */
-};
-
-/** enum bsn_imm_use - what an operation has in the last dword of its control segment */
-enum bsn_imm_use {
-	BSN_IMM_NONE,
-	BSN_IMM_IMMEDIATE,
-	BSN_IMM_INVALIDATE, /* the rkey to invalidate */
-	BSN_IMM_MKEY,       /* the mkey to change */
-	BSN_IMM_OBJECT,     /* number of an object, or parameters */
-};
-
-/** enum bsn_body - what lies behind the control segment of an operation */
-enum bsn_body {
-	BSN_BODY_MESSAGE, /* address, Ethernet, remote address, operands, data: what bsn_wr posts */
-	BSN_BODY_PACKETS, /* Ethernet, then data */
-	BSN_BODY_DATA,    /* data alone */
-	BSN_BODY_UMR,     /* umr_ctrl, mkey_ctx, translations, BSF */
-	BSN_BODY_SET_PSV,
-	BSN_BODY_GET_PSV,
-	BSN_BODY_CHECK_PSV,
-	BSN_BODY_FMR,
-	BSN_BODY_TM,   /* tm, for an APPEND a data pointer */
-	BSN_BODY_WAIT, /* wait_en or wait_mem, by modifier */
-	BSN_BODY_WAIT_EN,
-	BSN_BODY_MMO,  /* mmo, two data pointers */
-	BSN_BODY_ASO,  /* aso, perhaps data */
-	BSN_BODY_FLOW, /* flow, data */
-	BSN_BODY_RAW,  /* nobody has described it */
-};
-
-/** struct bsn_wqe_op - what follows the control segment of an opcode */
-struct bsn_wqe_op {
-	const char *name;
-	enum bsn_wqe_opcode opcode;
-	uint8_t transports; /* bit n: legal on enum bsn_transport n */
-	bool has_raddr;
-	bool has_atomic;
-	enum bsn_data_use data;
-	enum bsn_imm_use imm;
-	enum bsn_body body;
-	uint8_t max_opmod; /* largest opcode modifier */
-};
-
-/**
- * bsn_wqe_op_find() - what the operation of an opcode looks like
- *
- * Return: the description, or NULL for an opcode that is not described here.
- */
-BSN_API const struct bsn_wqe_op *bsn_wqe_op_find(uint32_t opcode);
 
 /**
  * struct bsn_wqe_data - one data segment: a pointer, or bytes inside the WQE; of a UMR one
@@ -117,8 +46,8 @@ struct bsn_wqe_atomic {
 	uint8_t size_bytes;
 	uint64_t swap_or_add;
 	uint64_t compare;        /* compare and swap */
-	uint64_t swap_mask;      /* likewise; all ones where the operation has none */
-	uint64_t compare_mask;   /* likewise */
+	uint64_t swap_mask;      /* compare and swap; all ones where the operation has none */
+	uint64_t compare_mask;   /* the same */
 	uint64_t field_boundary; /* fetch and add; 0 where the operation has none */
 };
 
@@ -144,7 +73,7 @@ struct bsn_wqe_umr {
 struct bsn_wqe_part {
 	const struct bsn_seg_desc *desc;
 	uint16_t offset;       /* in the WQE, bytes */
-	uint16_t inline_bytes; /* inline data behind the segment; padding may follow */
+	uint16_t inline_bytes; /* inline data after the segment; padding may follow */
 };
 
 #define BSN_WQE_MAX_PARTS BSN_WQE_MAX_DS       /* each begins in a DS of its own */
@@ -155,13 +84,13 @@ struct bsn_wqe_part {
 struct bsn_wqe {
 	const uint8_t *bytes;
 	uint16_t size_bytes; /* its DS, in bytes */
-	uint16_t raw_offset; /* where begins what the operation does not use, or size_bytes */
+	uint16_t raw_offset; /* of what the operation does not use; size_bytes: there is none */
 	enum bsn_transport transport;
-	const struct bsn_wqe_op *op; /* NULL: unknown opcode; all behind ctrl is raw */
+	const struct bsn_wqe_op *op; /* NULL: unknown opcode; all after ctrl is raw */
 	struct bsn_ctrl ctrl;
 	union {
 		struct bsn_av_ud_grh ud; /* UD and IPoIB; a compact vector leaves the extension 0 */
-		struct bsn_av_dc_grh dc; /* DC; likewise */
+		struct bsn_av_dc_grh dc; /* DC; the same */
 		struct bsn_xrc xrc;      /* XRC */
 	} to;
 	struct bsn_raddr raddr;       /* where op->has_raddr */
@@ -180,7 +109,7 @@ struct bsn_wqe {
 		struct bsn_mmo mmo;
 		struct bsn_aso aso;
 		struct bsn_flow flow;
-	} as;                    /* by op->body */
+	} as;                    /* the operation's own segment */
 	const uint8_t *argument; /* ASO and FLOW: the data that follow, or NULL */
 	uint64_t total_bytes;    /* of the message or packets; of a UMR what it maps */
 	bool raw_is_read;        /* what is raw is not known, rather than not used */
@@ -192,7 +121,7 @@ struct bsn_wqe {
 
 /**
  * bsn_wqe_decode() - takes a send WQE apart
- * @bytes: the WQE as one piece of memory, the ring's wrap undone; kept in @wqe
+ * @bytes: the WQE as one piece of memory, even where the ring wraps; @wqe points into it
  * @size: bytes that may be read there; the WQE may be shorter
  * @transport: of the queue
  * @wqe: the result; undefined on failure
@@ -227,7 +156,7 @@ struct bsn_piece_iter {
 	uint16_t index; /* of the next part */
 };
 
-/** bsn_piece_iter_init() - stands before the first piece of a decoded WQE */
+/** bsn_piece_iter_init() - begins before the first piece of a decoded WQE */
 BSN_API void bsn_piece_iter_init(struct bsn_piece_iter *iter, const struct bsn_wqe *wqe);
 
 /**
@@ -371,34 +300,6 @@ BSN_API int bsn_cqe_block_begin(struct bsn_cqe_block *block, const void *title,
 BSN_API int bsn_cqe_expand(struct bsn_cqe_block *block, const void *array,
 			   uint8_t (*cqes)[BSN_CQE_SIZE], struct bsn_bad *bad);
 
-/** struct bsn_eqe_event - an EQE, taken apart by bsn_eqe_event_decode() */
-struct bsn_eqe_event {
-	const struct bsn_seg_desc *view; /* bsn_eqe_desc where its type has none of its own */
-	struct bsn_eqe any;              /* holds in every case: the data as they are */
-	union {
-		struct bsn_eqe_comp comp;
-		struct bsn_eqe_qp qp;
-		struct bsn_eqe_cq cq;
-		struct bsn_eqe_dct dct;
-		struct bsn_eqe_port port;
-		struct bsn_eqe_cmd cmd;
-		struct bsn_eqe_pages pages;
-		struct bsn_eqe_object object;
-	} as; /* by view */
-};
-
-/**
- * bsn_eqe_event_decode() - takes an event-queue entry apart
- * @bytes: the EQE
- * @size: BSN_EQE_SIZE
- * @event: the result; undefined on failure
- * @bad: on failure where and why; may be NULL
- *
- * Return: 0, or -EBADMSG.
- */
-BSN_API int bsn_eqe_event_decode(const void *bytes, size_t size, struct bsn_eqe_event *event,
-				 struct bsn_bad *bad);
-
 /** struct bsn_row_view - one row of a segment, ready to be printed */
 struct bsn_row_view {
 	const char *segment;
@@ -417,11 +318,11 @@ struct bsn_row_iter {
 };
 
 /**
- * bsn_row_iter_init() - stands before the first row
+ * bsn_row_iter_init() - begins before the first row
  * @iter: the iterator
  * @desc: the segment's descriptor
- * @bytes: start of the whole (WQE or CQE) that it lies in
- * @offset: of the segment in it, bytes
+ * @bytes: start of the whole WQE or CQE
+ * @offset: of the segment in the whole, bytes
  */
 BSN_API void bsn_row_iter_init(struct bsn_row_iter *iter, const struct bsn_seg_desc *desc,
 			       const void *bytes, size_t offset);

@@ -54,8 +54,8 @@ enum bsn_row_kind {
 
 /** struct bsn_row - one row of a segment's table, for tools that walk it */
 struct bsn_row {
-	const char *name; /* NULL for BSN_ROW_ZERO and BSN_ROW_IGNORED */
-	const char *doc;  /* likewise */
+	const char *name; /* NULL for BSN_ROW_ZERO and BSN_ROW_IGNORED, as doc is */
+	const char *doc;  /* what it means */
 	enum bsn_row_kind kind;
 	uint8_t dword;
 	uint8_t lsb;
@@ -89,6 +89,9 @@ BSN_API uint64_t bsn_row_get(const struct bsn_row *row, const void *src);
  * Return: of its first byte in the segment; big-endian, so that one holds its highest bits.
  */
 BSN_API uint32_t bsn_row_offset(const struct bsn_row *row);
+
+/** bsn_row_put() - writes a row's value; @dst is where the segment begins, bits too many are cut */
+BSN_API void bsn_row_put(const struct bsn_row *row, void *dst, uint64_t value);
 
 /**
  * bsn_row_find() - a field by its name

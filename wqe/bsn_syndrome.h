@@ -42,9 +42,40 @@ extern "C" {
 enum bsn_syndrome { BSN_SYNDROMES(BSN_ENUM_SYNDROME) };
 #undef BSN_ENUM_SYNDROME
 
+/* Statuses of verbs: X(NAME, value, doc). Source: libibverbs' verbs.h enum ibv_wc_status */
+#define BSN_STATUSES(X)                                                                            \
+	X(SUCCESS, 0, "no error")                                                                  \
+	X(LOC_LEN_ERR, 1, "local length")                                                          \
+	X(LOC_QP_OP_ERR, 2, "operation of the local QP")                                           \
+	X(LOC_EEC_OP_ERR, 3, "reliable datagram: operation of the local EE context")               \
+	X(LOC_PROT_ERR, 4, "local protection")                                                     \
+	X(WR_FLUSH_ERR, 5, "flushed")                                                              \
+	X(MW_BIND_ERR, 6, "memory window")                                                         \
+	X(BAD_RESP_ERR, 7, "bad response")                                                         \
+	X(LOC_ACCESS_ERR, 8, "local access")                                                       \
+	X(REM_INV_REQ_ERR, 9, "remote: invalid request")                                           \
+	X(REM_ACCESS_ERR, 10, "remote: access")                                                    \
+	X(REM_OP_ERR, 11, "remote: operation")                                                     \
+	X(RETRY_EXC_ERR, 12, "no answer, retries used up")                                         \
+	X(RNR_RETRY_EXC_ERR, 13, "no receive at the responder, retries used up")                   \
+	X(LOC_RDD_VIOL_ERR, 14, "reliable datagram: wrong domain")                                 \
+	X(REM_INV_RD_REQ_ERR, 15, "reliable datagram: invalid request at the responder")           \
+	X(REM_ABORT_ERR, 16, "remote: aborted")                                                    \
+	X(INV_EECN_ERR, 17, "reliable datagram: number of the EE context")                         \
+	X(INV_EEC_STATE_ERR, 18, "reliable datagram: state of the EE context")                     \
+	X(FATAL_ERR, 19, "fatal")                                                                  \
+	X(RESP_TIMEOUT_ERR, 20, "the answer came too late")                                        \
+	X(GENERAL_ERR, 21, "any other error")                                                      \
+	X(TM_ERR, 22, "tag matching")                                                              \
+	X(TM_RNDV_INCOMPLETE, 23, "tag matching: the rendezvous is software's to finish")
+
+#define BSN_ENUM_STATUS(name, value, doc) BSN_STATUS_##name = value,
+enum bsn_status { BSN_STATUSES(BSN_ENUM_STATUS) };
+#undef BSN_ENUM_STATUS
+
 /*
- * What verbs makes of a syndrome: X(NAME, ibv_wc_status without IBV_WC_). Anything else becomes
- * IBV_WC_GENERAL_ERR. Source: rdma-core providers/mlx5/cq.c mlx5_handle_error_cqe()
+ * What verbs makes of a syndrome: X(NAME of the syndrome, NAME of the status). Anything else
+ * becomes GENERAL_ERR. Source: rdma-core providers/mlx5/cq.c mlx5_handle_error_cqe()
  */
 #define BSN_SYNDROME_STATUSES(X)                                                                   \
 	X(LOCAL_LENGTH, LOC_LEN_ERR)                                                               \
@@ -60,6 +91,19 @@ enum bsn_syndrome { BSN_SYNDROMES(BSN_ENUM_SYNDROME) };
 	X(RETRY_EXCEEDED, RETRY_EXC_ERR)                                                           \
 	X(RNR_RETRY_EXCEEDED, RNR_RETRY_EXC_ERR)                                                   \
 	X(REMOTE_ABORTED, REM_ABORT_ERR)
+
+/** bsn_status_of_syndrome() - the enum bsn_status that verbs gives to an error CQE */
+BSN_API uint8_t bsn_status_of_syndrome(uint32_t syndrome);
+
+/**
+ * bsn_syndrome_of_status() - the syndrome that becomes a status
+ *
+ * Return: enum bsn_syndrome, or 0 where none or several do.
+ */
+BSN_API uint8_t bsn_syndrome_of_status(uint32_t status);
+
+/** bsn_status_name() - "IBV_WC_..." of a status, or NULL */
+BSN_API const char *bsn_status_name(uint32_t status);
 
 /* How a meaning is known: X(NAME, value, doc) */
 #define BSN_SOURCES(X)                                                                             \
@@ -230,8 +274,8 @@ enum bsn_vendor_syndrome { BSN_VENDOR_SYNDROMES(BSN_ENUM_VENDOR, BSN_ENUM_VENDOR
 
 /** struct bsn_vendor_meaning - what is known of a vendor syndrome */
 struct bsn_vendor_meaning {
-	const char *name;       /* NULL: a number that nobody has explained */
-	const char *doc;        /* the cause; NULL likewise */
+	const char *name;       /* NULL: no source explains the number */
+	const char *doc;        /* the cause, or NULL */
 	const char *detail;     /* what a key check found, or NULL */
 	const char *measured;   /* what was done when it was seen, or NULL */
 	enum bsn_source source; /* how this is known */

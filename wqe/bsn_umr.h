@@ -52,6 +52,13 @@ extern "C" {
 	X(FREE, 29, "whether it is free", free)                                                    \
 	X(RELAXED_READ, 47, "relaxed ordering of reads", relaxed_read)
 
+/* How an mkey translates: mlx5_ifc.h MLX5_MKC_ACCESS_MODE_*; two bits, three more above them */
+#define BSN_MKEY_MODES(X)                                                                          \
+	X(PA, 0, "not at all")                                                                     \
+	X(MTT, 1, "pages of one size")                                                             \
+	X(KLM, 2, "a list of pieces of memory keys, or a repeat block")                            \
+	X(KSM, 3, "pieces of memory keys, all of one size")
+
 /* BSF: size and kind. Source: wqe.h MLX5_BSF_SIZE_*, mlx5_prm.h MLX5_BSF_P_TYPE_* */
 #define BSN_BSF_SIZES(X)                                                                           \
 	X(BASIC, 0, "16 bytes")                                                                    \
@@ -85,6 +92,9 @@ enum bsn_umr_check { BSN_UMR_CHECKS(BSN_ENUM_UMR_CHECK) };
 #define BSN_ENUM_MKEY_MASK(name, bit, doc, field) BSN_MKEY_MASK_##name = bit,
 enum bsn_mkey_mask { BSN_MKEY_MASK_FIELDS(BSN_ENUM_MKEY_MASK) };
 #undef BSN_ENUM_MKEY_MASK
+#define BSN_ENUM_MKEY_MODE(name, value, doc) BSN_MKEY_MODE_##name = value,
+enum bsn_mkey_mode { BSN_MKEY_MODES(BSN_ENUM_MKEY_MODE) };
+#undef BSN_ENUM_MKEY_MODE
 #define BSN_ENUM_BSF_SIZE(name, value, doc) BSN_BSF_SIZE_##name = value,
 enum bsn_bsf_size { BSN_BSF_SIZES(BSN_ENUM_BSF_SIZE) };
 #undef BSN_ENUM_BSF_SIZE
@@ -99,8 +109,10 @@ enum bsn_crypto_order { BSN_CRYPTO_ORDERS(BSN_ENUM_CRYPTO_ORDER) };
 #undef BSN_ENUM_CRYPTO_ORDER
 
 #define BSN_MKEY_BIT(name)    (1ull << BSN_MKEY_MASK_##name)
-#define BSN_REPEAT_OP         0x400u /* a first translation with this mkey is a repeat block */
-#define BSN_XLT_SIZE          16     /* bytes in a translation: the octoword of the counts below */
+#define BSN_MKEY_QPN_ANY      0xffffffu /* of an mkey that every QP may use */
+#define BSN_REPEAT_OP         0x400u    /* a first translation with this mkey is a repeat block */
+#define BSN_XLT_SIZE          16 /* bytes in a translation: the octoword of the counts below */
+#define BSN_MKEY_ANY_QP       0xffffffu /* of mkey_ctx.qpn */
 #define BSN_KLM_MAX_BYTES     0x80000000ull
 #define BSN_REPEAT_MAX_STRIDE 0xffffu
 
@@ -150,7 +162,7 @@ BSN_SEG_DEFINE(umr_ctrl, BSN_UMR_CTRL_SIZE, BSN_TABLE_UMR_CTRL)
 	F(rr, 0, 12, 1, "right: remote read")                                                      \
 	F(lw, 0, 11, 1, "right: local write")                                                      \
 	F(lr, 0, 10, 1, "right: local read")                                                       \
-	F(access_mode_1_0, 0, 8, 2, "kind of translation: 0 none, 1 pages, 2 KLM")                 \
+	F(access_mode_1_0, 0, 8, 2, "kind of translation, low bits")                               \
 	I(0, 0, 8)                                                                                 \
 	F(qpn, 1, 8, 24, "QP that may use it; 0xffffff: any")                                      \
 	F(mkey_7_0, 1, 0, 8, "variant, the low byte of the key")                                   \
@@ -249,7 +261,7 @@ BSN_SEG_DEFINE(repeat_entry, BSN_REPEAT_ENTRY_SIZE, BSN_TABLE_REPEAT_ENTRY)
 	F(mem_format, 3, 24, 8, "block format in memory")                                          \
 	F(mem_psv, 3, 0, 24, "protection state of the memory")                                     \
 	F(prologue, 4, 0, 32, "transaction: initial state, generation, bytes before the data")     \
-	F(epilogue, 5, 0, 32, "transaction: bytes behind the data")                                \
+	F(epilogue, 5, 0, 32, "transaction: bytes after the data")                                 \
 	F(wire_transaction, 6, 0, 32, "format and protection state of the wire's transaction")     \
 	F(mem_transaction, 7, 0, 32, "format and protection state of the memory's transaction")    \
 	BSN_BSF_INLINE(8, wire, F, Z)                                                              \

@@ -22,7 +22,21 @@ extern "C" {
 #define BSN_BB_DS           (BSN_BB_SIZE / BSN_DS_SIZE)
 #define BSN_WQE_MAX_DS      63          /* the DS field has 6 bits (PRM "Control Segment") */
 #define BSN_DATA_MAX_BYTES  0x7fffffffu /* bit 31 of a byte count marks inline data */
+#define BSN_WQE_MAX_BB      16          /* the blocks that so many DS take */
+#define BSN_QPN_MAX         0xffffffu   /* QPNs, as the numbers of CQs and SRQs, have 24 bits */
 #define BSN_LKEY_TERMINATOR 0x100u      /* ends a receive list shorter than the queue's maximum */
+
+/** bsn_ds_of_bytes() - the units of 16 B that so many bytes take */
+static inline uint32_t bsn_ds_of_bytes(uint32_t bytes)
+{
+	return (bytes + BSN_DS_SIZE - 1) / BSN_DS_SIZE;
+}
+
+/** bsn_bb_of_ds() - the basic blocks that a WQE of so many DS takes in the ring */
+static inline uint32_t bsn_bb_of_ds(uint32_t ds)
+{
+	return (ds + BSN_BB_DS - 1) / BSN_BB_DS;
+}
 
 /*
  * Opcodes of send WQEs: X(NAME, value, doc). Source: mlx5dv.h MLX5_OPCODE_*, PRM "WQE opcodes";
@@ -286,8 +300,8 @@ BSN_SEG_DEFINE(srq_next, BSN_SRQ_NEXT_SIZE, BSN_TABLE_SRQ_NEXT)
 
 /*
  * Ethernet segment: of raw packets after the control segment, of IPoIB after the address vector and
- * 16 bytes of padding. The headers that are inline begin with its last two bytes and go on behind
- * it, padded to 16 B. Source: mlx5dv.h and qp.h struct mlx5_wqe_eth_seg, mlx5_prm.h struct
+ * 16 bytes of padding. Inline headers begin in its last two bytes and continue after it, padded to
+ * 16 B. Source: mlx5dv.h and qp.h struct mlx5_wqe_eth_seg, mlx5_prm.h struct
  * mlx5_wqe_eseg; qp.h MLX5_ETH_WQE_*.
  */
 #define BSN_ETH_SIZE         16

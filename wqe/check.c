@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Judges decoded WQEs: what a ConnectX would refuse, what is merely wrong, what it never reads. */
+/* Judges decoded WQEs: what a ConnectX refuses, what it would not notice, what it never reads. */
 #include "report.h"
 
 /* -- what the device does not read ------------------------------------------------------------- */
@@ -26,7 +26,7 @@ static bool is_selected(const struct bsn_wqe *wqe, const struct bsn_row *row)
 	return false;
 }
 
-/* Likewise of tag matching, whose operations use less and less. */
+/* Whether the operation of tag matching uses the field. */
 static bool is_tm_read(const struct bsn_tm *tm, const struct bsn_row *row)
 {
 	if (!strcmp(row->name, "sw_cnt"))
@@ -38,7 +38,7 @@ static bool is_tm_read(const struct bsn_tm *tm, const struct bsn_row *row)
 	return true;
 }
 
-/* Whether this WQE's operation and transport give the row a meaning. */
+/* Whether the operation and the transport of the WQE use the row. */
 static bool is_read(const struct bsn_wqe *wqe, const struct bsn_seg_desc *desc,
 		    const struct bsn_row *row)
 {
@@ -57,7 +57,7 @@ static bool is_read(const struct bsn_wqe *wqe, const struct bsn_seg_desc *desc,
 	return true;
 }
 
-/* Sets bytes that lie within the mask. */
+/* Sets those bytes that the mask has. */
 static void set_bytes(uint8_t *mask, size_t size, size_t offset, size_t count)
 {
 	for (size_t i = offset; i < offset + count && i < size; i++)
@@ -114,7 +114,7 @@ static void find(struct findings *f, const struct bsn_seg_desc *desc, const char
 	f->count++;
 }
 
-/* What a ConnectX answers with an error. */
+/* What a ConnectX refuses with an error. */
 static void find_refused(struct findings *f)
 {
 	const struct bsn_wqe *wqe = f->wqe;
@@ -137,7 +137,7 @@ static void find_refused(struct findings *f)
 	if (op->has_atomic && !wqe->data_count)
 		find(f, &bsn_ctrl_desc, "ds", 0, BSN_VENDOR_DS_TOO_SHORT,
 		     "an atomic without a place for its result");
-	if (op->body == BSN_BODY_MESSAGE && wqe->total_bytes > BSN_DATA_MAX_BYTES + 1ull)
+	if (op->is_message && wqe->total_bytes > BSN_DATA_MAX_BYTES + 1ull)
 		find(f, &bsn_data_desc, "byte_count", wqe->data[0].offset,
 		     BSN_VENDOR_MESSAGE_TOO_LONG, "the message is longer than 2^31 bytes");
 }

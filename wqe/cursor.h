@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How a WQE is taken apart: a place in it that moves on, segment by segment. */
+/* A position in a WQE, which advances segment by segment. */
 #ifndef WQE_CURSOR_H
 #define WQE_CURSOR_H
 
 #include "report.h"
 
-/* Where the next segment goes, as long as the WQE lasts. */
+/* `offset` is where the next segment begins. */
 struct cursor {
 	struct bsn_wqe *wqe;
 	size_t offset;
@@ -17,7 +17,7 @@ static inline size_t bytes_left(const struct cursor *at)
 	return at->wqe->size_bytes - at->offset;
 }
 
-/* There is room for it: the callers have looked. */
+/* The caller has checked that there is room. */
 static inline struct bsn_wqe_part *add_part(struct cursor *at, const struct bsn_seg_desc *desc)
 {
 	struct bsn_wqe_part *part = &at->wqe->parts[at->wqe->part_count++];
@@ -38,14 +38,14 @@ static inline int take_segment(struct cursor *at, const struct bsn_seg_desc *des
 	return 0;
 }
 
-/* What is left is not described: kept as it is. */
+/* No table describes the rest: it stays raw. */
 static inline int leave_raw(struct cursor *at)
 {
 	at->wqe->raw_is_read = true;
 	return 0;
 }
 
-/* Takes a segment of this kind into a structure; answers as take_segment() does. */
+/* Takes a segment and decodes it into `host`; the result is that of take_segment(). */
 #define TAKE_INTO(at, kind, host)                                                                  \
 	__extension__({                                                                            \
 		const uint8_t *take_src;                                                           \
@@ -55,11 +55,7 @@ static inline int leave_raw(struct cursor *at)
 		take_err;                                                                          \
 	})
 
-/* decode.c: data segments up to the end, or one pointer. */
-int take_data(struct cursor *at);
-int take_pointer(struct cursor *at);
-
-/* body.c: what lies behind the control segment of an operation that is no message. */
-int take_body(struct cursor *at);
+/* umr.c: the translations of a UMR, and its signature formats. */
+int take_translations(struct cursor *at);
 
 #endif

@@ -1,223 +1,115 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Takes WQEs and CQEs apart. */
+/* Takes WQEs apart, segment by segment. */
 #include "cursor.h"
 
-#define ON(transport) (1u << BSN_TRANSPORT_##transport)
-#define RELIABLE      (ON(RC) | ON(DC) | ON(XRC))
-#define CONNECTED     (RELIABLE | ON(UC))
-#define PACKETS       (ON(ETH) | ON(IPOIB))
-#define ANY           (CONNECTED | ON(UD) | PACKETS)
+/* -- the head ---------------------------------------------------------------------------------- */
 
-/*
- * What is legal where: rdma-core's qp.c MLX5_SUPPORTED_SEND_OPS_FLAGS_*, IBTA "Operation types"; the
- * kernel and DPDK post UMR, TLS, steering and waiting to queues of raw packets too.
- * Which segments an operation has: PRM, the chapters of the operations, and the sources named at
- * the tables of the segments.
- */
-static const struct bsn_wqe_op ops[] = {
-#define OP(opcode, transports, has_raddr, has_atomic, data, imm, body, max_opmod)                  \
-	{                                                                                          \
-#opcode, BSN_OPCODE_##opcode, transports, has_raddr, has_atomic, BSN_DATA_##data,  \
-			BSN_IMM_##imm, BSN_BODY_##body, max_opmod                                  \
-	}
-#define MESSAGE(opcode, transports, raddr, data, imm)                                              \
-	OP(opcode, transports, raddr, false, data, imm, MESSAGE, 0)
-#define ATOMIC(opcode, max_opmod)                                                                  \
-	OP(opcode, RELIABLE, true, true, SCATTER, NONE, MESSAGE, max_opmod)
-#define OTHER(opcode, transports, imm, body, max_opmod)                                            \
-	OP(opcode, transports, false, false, NONE, imm, body, max_opmod)
-	MESSAGE(NOP, ANY, false, NONE, NONE),
-	MESSAGE(SEND_INVAL, CONNECTED, false, GATHER, INVALIDATE),
-	MESSAGE(RDMA_WRITE, CONNECTED, true, GATHER, NONE),
-	MESSAGE(RDMA_WRITE_IMM, CONNECTED, true, GATHER, IMMEDIATE),
-	MESSAGE(SEND, ANY, false, GATHER, NONE),
-	MESSAGE(SEND_IMM, CONNECTED | ON(UD), false, GATHER, IMMEDIATE),
-	MESSAGE(RDMA_READ, RELIABLE, true, SCATTER, NONE),
-	ATOMIC(ATOMIC_CS, 0),
-	ATOMIC(ATOMIC_FA, 0),
-	ATOMIC(ATOMIC_MASKED_CS, BSN_OPMOD_MASKED(8)),
-	ATOMIC(ATOMIC_MASKED_FA, BSN_OPMOD_MASKED(8)),
-	OP(TSO, PACKETS, false, false, GATHER, NONE, PACKETS, 1),
-	OP(ENHANCED_MPSW, ON(ETH), false, false, GATHER, NONE, PACKETS, 0),
-	OP(DUMP, ON(ETH), false, false, GATHER, OBJECT, DATA, 0),
-	OTHER(WAIT, ANY, NONE, WAIT, BSN_WAIT_TIME),
-	OTHER(RCV_EN, ANY, NONE, WAIT_EN, 0),
-	OTHER(SEND_EN, ANY, NONE, WAIT_EN, 0),
-	OTHER(BIND_MW, CONNECTED, NONE, RAW, 0),
-	OTHER(FMR, CONNECTED, NONE, FMR, 0),
-	OTHER(LOCAL_INVAL, CONNECTED, INVALIDATE, RAW, 0),
-	OTHER(CONFIG_CMD, ANY, NONE, RAW, UINT8_MAX),
-	OTHER(SET_PSV, CONNECTED | ON(ETH), OBJECT, SET_PSV, 2),
-	OTHER(GET_PSV, CONNECTED | ON(ETH), OBJECT, GET_PSV, 2),
-	OTHER(CHECK_PSV, CONNECTED | ON(ETH), OBJECT, CHECK_PSV, 0),
-	OTHER(UMR, CONNECTED | ON(ETH), MKEY, UMR, 2),
-	OTHER(RGET_PSV, RELIABLE, OBJECT, RAW, 0),
-	OTHER(RCHECK_PSV, RELIABLE, OBJECT, RAW, 0),
-	OTHER(TAG_MATCHING, ON(RC), NONE, TM, 0),
-	OTHER(FLOW_TBL_ACCESS, ON(RC) | ON(ETH), OBJECT, FLOW, UINT8_MAX),
-	OTHER(ACCESS_ASO, ON(RC) | ON(ETH), OBJECT, ASO, UINT8_MAX),
-	OTHER(MMO, RELIABLE | ON(ETH), OBJECT, MMO, BSN_MMO_REGEX),
-#undef OTHER
-#undef ATOMIC
-#undef MESSAGE
-#undef OP
-};
-
-const struct bsn_wqe_op *bsn_wqe_op_find(uint32_t opcode)
+/* A compact vector leaves the extension 0. */
+static void decode_address(struct bsn_wqe *wqe, enum bsn_place place, const uint8_t *bytes)
 {
-	for (size_t i = 0; i < sizeof(ops) / sizeof(ops[0]); i++)
-		if (ops[i].opcode == opcode)
-			return &ops[i];
-	return NULL;
-}
-
-/* Whether the address vector at the cursor is an extended one; a short WQE is refused later. */
-static bool av_is_extended(const struct cursor *at)
-{
-	struct bsn_av_ud av;
-
-	if (at->offset + BSN_AV_UD_SIZE > at->wqe->size_bytes)
-		return false;
-	bsn_av_ud_decode(&av, at->wqe->bytes + at->offset);
-	return av.ext;
-}
-
-static int take_destination(struct cursor *at)
-{
-	struct bsn_wqe *wqe = at->wqe;
-	const struct bsn_seg_desc *desc;
 	uint8_t whole[BSN_AV_UD_GRH_SIZE] = { 0 };
-	const uint8_t *bytes;
-	int err;
 
-	switch (wqe->transport) {
-	case BSN_TRANSPORT_UD:
-	case BSN_TRANSPORT_IPOIB:
-		desc = av_is_extended(at) ? &bsn_av_ud_grh_desc : &bsn_av_ud_desc;
-		break;
-	case BSN_TRANSPORT_DC:
-		desc = av_is_extended(at) ? &bsn_av_dc_grh_desc : &bsn_av_dc_desc;
-		break;
-	case BSN_TRANSPORT_XRC:
-		desc = &bsn_xrc_desc;
-		break;
-	default:
-		return 0;
-	}
-	err = take_segment(at, desc, &bytes);
-	if (err)
-		return err;
-	memcpy(whole, bytes, desc->size_bytes);
-	if (wqe->transport == BSN_TRANSPORT_DC)
+	memcpy(whole, bytes, bsn_places[place].size_bytes);
+	if (place == BSN_PLACE_AV_DC || place == BSN_PLACE_AV_DC_GRH)
 		bsn_av_dc_grh_decode(&wqe->to.dc, whole);
-	else if (wqe->transport == BSN_TRANSPORT_XRC)
-		bsn_xrc_decode(&wqe->to.xrc, whole);
 	else
 		bsn_av_ud_grh_decode(&wqe->to.ud, whole);
-	return 0;
 }
 
-/* The Ethernet segment, and the headers that begin in it. */
-static int take_eth(struct cursor *at)
+/* Takes the inline headers, which begin in the Ethernet segment and continue after it. */
+static int take_headers(struct cursor *at, const uint8_t *eth)
 {
 	struct bsn_wqe *wqe = at->wqe;
-	const size_t inside = BSN_ETH_SIZE - BSN_ETH_START_OFFSET;
-	const uint8_t *bytes;
-	size_t more;
-	int err;
+	const uint32_t inside = BSN_ETH_SIZE - BSN_ETH_START_OFFSET;
+	uint32_t more;
 
-	if (wqe->transport == BSN_TRANSPORT_IPOIB && bytes_left(at) >= BSN_ETH_PAD_BYTES)
-		at->offset += BSN_ETH_PAD_BYTES;
-	err = take_segment(at, &bsn_eth_desc, &bytes);
-	if (err)
-		return err;
-	bsn_eth_decode(&wqe->eth, bytes);
+	bsn_eth_decode(&wqe->eth, eth);
 	if (wqe->eth.insert_vlan || !wqe->eth.inline_size)
 		return 0;
 	more = wqe->eth.inline_size > inside ? wqe->eth.inline_size - inside : 0;
 	if (more > bytes_left(at))
 		return refuse(at->bad, &bsn_eth_desc, "inline_size", at->offset - BSN_ETH_SIZE,
 			      BSN_VENDOR_INLINE_PAST_END, "inline headers pass the WQE's end");
-	wqe->eth_header = bytes + BSN_ETH_START_OFFSET;
+	wqe->eth_header = eth + BSN_ETH_START_OFFSET;
 	wqe->total_bytes += wqe->eth.inline_size;
 	wqe->parts[wqe->part_count - 1].inline_bytes = (uint16_t)more;
-	at->offset += (more + BSN_DS_SIZE - 1) / BSN_DS_SIZE * BSN_DS_SIZE;
+	at->offset += bsn_ds_of_bytes(more) * BSN_DS_SIZE;
 	return 0;
 }
 
-static int take_raddr(struct cursor *at)
-{
-	return TAKE_INTO(at, raddr, &at->wqe->raddr);
-}
-
-/* Takes the atomic's segment and decodes it into a variable `seg` of the caller's. */
-#define TAKE_ATOMIC(at, kind)                                                                      \
-	struct bsn_##kind seg;                                                                     \
-	int err = TAKE_INTO(at, kind, &seg);                                                       \
-	if (err)                                                                                   \
-	return err
-
-static int take_plain_cs(struct cursor *at, struct bsn_wqe_atomic *atomic)
-{
-	TAKE_ATOMIC(at, atomic_cs);
-	atomic->swap_or_add = seg.swap;
-	atomic->compare = seg.compare;
-	return 0;
-}
-
-static int take_plain_fa(struct cursor *at, struct bsn_wqe_atomic *atomic)
-{
-	TAKE_ATOMIC(at, atomic_fa);
-	atomic->swap_or_add = seg.add;
-	return 0;
-}
-
-#define DEFINE_TAKE_MASKED_CS(kind)                                                                \
-	static int take_##kind(struct cursor *at, struct bsn_wqe_atomic *atomic)                   \
+/* The operands of an atomic, from `seg`, its segment. */
+#define DEFINE_DECODE_OPERANDS(kind, size, ...)                                                    \
+	static void decode_##kind(struct bsn_wqe_atomic *atomic, const uint8_t *bytes)             \
 	{                                                                                          \
-		TAKE_ATOMIC(at, kind);                                                             \
-		atomic->swap_or_add = seg.swap;                                                    \
-		atomic->compare = seg.compare;                                                     \
-		atomic->swap_mask = seg.swap_mask;                                                 \
-		atomic->compare_mask = seg.compare_mask;                                           \
-		return 0;                                                                          \
+		struct bsn_##kind seg;                                                             \
+                                                                                                   \
+		bsn_##kind##_decode(&seg, bytes);                                                  \
+		*atomic = (struct bsn_wqe_atomic){ .size_bytes = (size), __VA_ARGS__ };            \
 	}
-#define DEFINE_TAKE_MASKED_FA(kind)                                                                \
-	static int take_##kind(struct cursor *at, struct bsn_wqe_atomic *atomic)                   \
-	{                                                                                          \
-		TAKE_ATOMIC(at, kind);                                                             \
-		atomic->swap_or_add = seg.add;                                                     \
-		atomic->field_boundary = seg.field_boundary;                                       \
-		return 0;                                                                          \
-	}
+#define ADDED    .swap_or_add = seg.add
+#define SWAPPED  .swap_or_add = seg.swap, .compare = seg.compare
+#define UNMASKED .swap_mask = UINT64_MAX, .compare_mask = UINT64_MAX
+#define MASKED   .swap_mask = seg.swap_mask, .compare_mask = seg.compare_mask
+#define FIELDS   .field_boundary = seg.field_boundary
 
-DEFINE_TAKE_MASKED_CS(masked_cs)
-DEFINE_TAKE_MASKED_CS(masked_cs32)
-DEFINE_TAKE_MASKED_FA(masked_fa)
-DEFINE_TAKE_MASKED_FA(masked_fa32)
+DEFINE_DECODE_OPERANDS(atomic_cs, 8, SWAPPED, UNMASKED)
+DEFINE_DECODE_OPERANDS(atomic_fa, 8, ADDED, UNMASKED)
+DEFINE_DECODE_OPERANDS(masked_cs, 8, SWAPPED, MASKED)
+DEFINE_DECODE_OPERANDS(masked_fa, 8, ADDED, UNMASKED, FIELDS)
+DEFINE_DECODE_OPERANDS(masked_cs32, 4, SWAPPED, MASKED)
+DEFINE_DECODE_OPERANDS(masked_fa32, 4, ADDED, UNMASKED, FIELDS)
 
-static int take_atomic(struct cursor *at)
+static int take_head(struct cursor *at, enum bsn_place place)
 {
 	struct bsn_wqe *wqe = at->wqe;
-	struct bsn_wqe_atomic *atomic = &wqe->atomic;
-	const bool is_cs = wqe->op->opcode == BSN_OPCODE_ATOMIC_CS ||
-			   wqe->op->opcode == BSN_OPCODE_ATOMIC_MASKED_CS;
+	const uint8_t *bytes;
+	int err = take_segment(at, bsn_places[place].desc, &bytes);
 
-	*atomic = (struct bsn_wqe_atomic){ .size_bytes = 8,
-					   .swap_mask = UINT64_MAX,
-					   .compare_mask = UINT64_MAX };
-	if (wqe->op->opcode == BSN_OPCODE_ATOMIC_CS)
-		return take_plain_cs(at, atomic);
-	if (wqe->op->opcode == BSN_OPCODE_ATOMIC_FA)
-		return take_plain_fa(at, atomic);
-	if (wqe->ctrl.opmod == BSN_OPMOD_MASKED(8))
-		return is_cs ? take_masked_cs(at, atomic) : take_masked_fa(at, atomic);
-	if (wqe->ctrl.opmod != BSN_OPMOD_MASKED(4))
-		return refuse(at->bad, &bsn_ctrl_desc, "opmod", 0, BSN_VENDOR_WQE_FORMAT,
-			      "a masked atomic of neither 4 nor 8 bytes");
-	atomic->size_bytes = 4;
-	return is_cs ? take_masked_cs32(at, atomic) : take_masked_fa32(at, atomic);
+	if (err)
+		return err;
+#define INTO(PLACE, seg, member)                                                                   \
+	case BSN_PLACE_##PLACE:                                                                    \
+		bsn_##seg##_decode(&wqe->member, bytes);                                           \
+		return 0;
+#define OPERANDS(PLACE, seg)                                                                       \
+	case BSN_PLACE_##PLACE:                                                                    \
+		decode_##seg(&wqe->atomic, bytes);                                                 \
+		return 0;
+	switch (place) {
+		INTO(XRC, xrc, to.xrc)
+		INTO(RADDR, raddr, raddr)
+		INTO(MKEY_CTX, mkey_ctx, as.umr.mkey)
+		INTO(SET_PSV, set_psv, as.set_psv)
+		INTO(GET_PSV, get_psv, as.get_psv)
+		INTO(CHECK_PSV, check_psv, as.check_psv)
+		INTO(FMR, fmr, as.fmr)
+		INTO(TM, tm, as.tm)
+		INTO(WAIT_EN, wait_en, as.wait_en)
+		INTO(WAIT_MEM, wait_mem, as.wait_mem)
+		INTO(MMO, mmo, as.mmo)
+		INTO(ASO, aso, as.aso)
+		INTO(FLOW, flow, as.flow)
+		OPERANDS(ATOMIC_CS, atomic_cs)
+		OPERANDS(ATOMIC_FA, atomic_fa)
+		OPERANDS(MASKED_CS, masked_cs)
+		OPERANDS(MASKED_FA, masked_fa)
+		OPERANDS(MASKED_CS32, masked_cs32)
+		OPERANDS(MASKED_FA32, masked_fa32)
+	case BSN_PLACE_UMR_CTRL:
+		wqe->as.umr = (struct bsn_wqe_umr){ .form = BSN_UMR_NONE };
+		bsn_umr_ctrl_decode(&wqe->as.umr.ctrl, bytes);
+		return 0;
+	case BSN_PLACE_ETH:
+		return take_headers(at, bytes);
+	default:
+		decode_address(wqe, place, bytes);
+		return 0;
+	}
+#undef OPERANDS
+#undef INTO
 }
+
+/* -- data --------------------------------------------------------------------------------------- */
 
 static int take_inline(struct cursor *at, struct bsn_wqe_data *data)
 {
@@ -232,10 +124,11 @@ static int take_inline(struct cursor *at, struct bsn_wqe_data *data)
 	data->bytes = at->wqe->bytes + at->offset + BSN_INLINE_HDR_SIZE;
 	data->length_bytes = hdr.byte_count;
 	add_part(at, &bsn_inline_hdr_desc)->inline_bytes = (uint16_t)hdr.byte_count;
-	at->offset = (end + BSN_DS_SIZE - 1) / BSN_DS_SIZE * BSN_DS_SIZE;
+	at->offset = bsn_ds_of_bytes((uint32_t)end) * BSN_DS_SIZE;
 	return 0;
 }
 
+/* 0 bytes are 2^31. */
 static void set_pointer(struct bsn_wqe_data *data, const struct bsn_data *seg)
 {
 	data->addr = seg->addr;
@@ -243,8 +136,8 @@ static void set_pointer(struct bsn_wqe_data *data, const struct bsn_data *seg)
 	data->length_bytes = seg->byte_count ? seg->byte_count : BSN_DATA_MAX_BYTES + 1;
 }
 
-/* One data segment; the WQE is not at its end. */
-static int take_one(struct cursor *at)
+/* Takes one data segment, of which there is at least one unit. Inline, as most WQEs have one. */
+BSN_ALWAYS_INLINE int take_one(struct cursor *at)
 {
 	struct bsn_wqe *wqe = at->wqe;
 	struct bsn_wqe_data *data = &wqe->data[wqe->data_count++];
@@ -264,7 +157,7 @@ static int take_one(struct cursor *at)
 	return err;
 }
 
-int take_data(struct cursor *at)
+static int take_data(struct cursor *at)
 {
 	int err = 0;
 
@@ -273,7 +166,7 @@ int take_data(struct cursor *at)
 	return err;
 }
 
-int take_pointer(struct cursor *at)
+static int take_pointer(struct cursor *at)
 {
 	if (bytes_left(at))
 		return take_one(at);
@@ -281,34 +174,86 @@ int take_pointer(struct cursor *at)
 		      "the WQE's DS ends before this segment does");
 }
 
-static int take_message(struct cursor *at)
+/* Bytes that no table describes, after the segment just taken. */
+static int take_argument(struct cursor *at, uint16_t count)
 {
-	const struct bsn_wqe *wqe = at->wqe;
-	const struct bsn_wqe_op *op = wqe->op;
-	int err;
+	struct bsn_wqe *wqe = at->wqe;
+	struct bsn_wqe_part *last = &wqe->parts[wqe->part_count - 1];
 
-	if (op->data == BSN_DATA_NONE)
-		return 0;
-	err = take_destination(at);
-	if (!err && (op->body == BSN_BODY_PACKETS || wqe->transport == BSN_TRANSPORT_ETH ||
-		     wqe->transport == BSN_TRANSPORT_IPOIB))
-		err = take_eth(at);
-	if (!err && op->has_raddr)
-		err = take_raddr(at);
-	if (!err && op->has_atomic)
-		err = take_atomic(at);
-	return err ? err : take_data(at);
+	if (bytes_left(at) < count)
+		return refuse(at->bad, last->desc, NULL, at->offset, BSN_VENDOR_DS_TOO_SHORT,
+			      "the WQE's DS ends before the data do");
+	wqe->argument = wqe->bytes + at->offset;
+	last->inline_bytes = count;
+	at->offset += count;
+	return 0;
+}
+
+static int take_tail(struct cursor *at, enum bsn_place place)
+{
+	switch (place) {
+	case BSN_PLACE_DATA:
+		return take_data(at);
+	case BSN_PLACE_TRANSLATIONS:
+		return take_translations(at);
+	case BSN_PLACE_ASO_DATA:
+		return bytes_left(at) ? take_argument(at, BSN_ASO_DATA_BYTES) : 0;
+	case BSN_PLACE_FLOW_DATA:
+		return take_argument(at, BSN_FLOW_DATA_BYTES);
+	case BSN_PLACE_TM_BUFFER:
+		return at->wqe->as.tm.op == BSN_TM_OP_APPEND ? take_pointer(at) : 0;
+	case BSN_PLACE_MMO_FROM:
+	case BSN_PLACE_MMO_TO:
+		return take_pointer(at);
+	default:
+		return leave_raw(at);
+	}
+}
+
+static int take_places(struct cursor *at, uint64_t places)
+{
+	uint64_t head = places & BSN_PLACES_IN_A_HEAD, tail = places & ~head;
+	enum bsn_place place;
+	int err = 0;
+
+	while (!err && bsn_place_next(&head, &place)) {
+		if (place != BSN_PLACE_ETH_PAD)
+			err = take_head(at, place);
+		else if (bytes_left(at) >= BSN_ETH_PAD_BYTES) /* else Ethernet is refused */
+			at->offset += BSN_ETH_PAD_BYTES;
+	}
+	while (!err && bsn_place_next(&tail, &place))
+		err = take_tail(at, place);
+	return err;
+}
+
+/* -- a send WQE -------------------------------------------------------------------------------- */
+
+/* Whether an address vector after the control segment is an extended one. */
+static bool av_is_extended(const struct bsn_wqe *wqe)
+{
+	struct bsn_av_ud av; /* DC has the bit in the same place */
+
+	if (BSN_CTRL_SIZE + BSN_AV_UD_SIZE > wqe->size_bytes)
+		return false;
+	bsn_av_ud_decode(&av, wqe->bytes + BSN_CTRL_SIZE);
+	return av.ext;
 }
 
 static int take_operation(struct cursor *at)
 {
-	const struct bsn_wqe_op *op = at->wqe->op;
+	struct bsn_wqe *wqe = at->wqe;
+	uint64_t places;
 
-	if (!op)
-		return leave_raw(at);
-	if (op->body == BSN_BODY_MESSAGE || op->body == BSN_BODY_PACKETS)
-		return take_message(at);
-	return take_body(at);
+	if (!wqe->op) {
+		wqe->raw_is_read = true;
+		return 0;
+	}
+	places = bsn_wqe_places(wqe->op, wqe->transport, wqe->ctrl.opmod, av_is_extended(wqe));
+	if (!places)
+		return refuse(at->bad, &bsn_ctrl_desc, "opmod", 0, BSN_VENDOR_WQE_FORMAT,
+			      "the operation has no segments for such a modifier");
+	return take_places(at, places & ~BSN_PLACE(CTRL));
 }
 
 int bsn_wqe_decode(const void *bytes, size_t size, enum bsn_transport transport,
@@ -345,51 +290,9 @@ int bsn_wqe_decode(const void *bytes, size_t size, enum bsn_transport transport,
 	return err;
 }
 
-void bsn_piece_iter_init(struct bsn_piece_iter *iter, const struct bsn_wqe *wqe)
-{
-	*iter = (struct bsn_piece_iter){ .wqe = wqe };
-}
+/* -- a receive WQE ------------------------------------------------------------------------------ */
 
-/* The piece at the iterator's place: the next part's segment, or what lies before it. */
-static void set_piece(struct bsn_piece_iter *iter, struct bsn_piece *piece)
-{
-	const struct bsn_wqe *wqe = iter->wqe;
-	const struct bsn_wqe_part *next = &wqe->parts[iter->index];
-	const uint16_t described = iter->index < wqe->part_count ? next->offset : wqe->raw_offset;
-	uint16_t end;
-
-	if (iter->offset == described && iter->index < wqe->part_count) {
-		*piece = (struct bsn_piece){ .kind = BSN_PIECE_SEGMENT,
-					     .desc = next->desc,
-					     .size_bytes = next->desc->size_bytes };
-		iter->index++;
-		return;
-	}
-	*piece = (struct bsn_piece){ .kind = BSN_PIECE_RAW };
-	end = wqe->size_bytes;
-	if (iter->offset < described) { /* then there was a part before */
-		const struct bsn_wqe_part *last = next - 1;
-		const uint16_t data = (uint16_t)(last->offset + last->desc->size_bytes);
-
-		end = (uint16_t)(data + last->inline_bytes);
-		piece->kind = iter->offset < end ? BSN_PIECE_INLINE : BSN_PIECE_PADDING;
-		if (iter->offset >= end)
-			end = described;
-	}
-	piece->size_bytes = end - iter->offset;
-}
-
-bool bsn_piece_next(struct bsn_piece_iter *iter, struct bsn_piece *piece)
-{
-	if (iter->offset >= iter->wqe->size_bytes)
-		return false;
-	set_piece(iter, piece);
-	piece->offset = iter->offset;
-	iter->offset += piece->size_bytes;
-	return true;
-}
-
-/* What a receive WQE begins with; the offset of what follows, or -EBADMSG. */
+/* Takes what a receive WQE begins with. Returns its size, or -EBADMSG. */
 static int take_recv_head(const uint8_t *src, size_t size, struct bsn_recv_wqe *recv,
 			  struct bsn_bad *bad)
 {
@@ -438,83 +341,6 @@ int bsn_recv_decode(const void *bytes, size_t size, enum bsn_recv_head head,
 		set_pointer(data, &seg);
 		recv->total_bytes += data->length_bytes;
 		recv->data_count++;
-	}
-	return 0;
-}
-
-static const struct bsn_seg_desc *pick_view(const struct bsn_cqe_tail *tail)
-{
-	/* An array of the enhanced layout has its count in the opcode's place. */
-	if (tail->format == BSN_CQE_COMPRESSED && tail->opcode < BSN_MINI_ENHANCED_MOST)
-		return NULL;
-	switch (tail->opcode) {
-	case BSN_CQE_REQ_ERR:
-	case BSN_CQE_RESP_ERR:
-		return &bsn_cqe_err_desc;
-	case BSN_CQE_SIG_ERR:
-		return &bsn_cqe_sig_err_desc;
-	case BSN_CQE_NO_PACKET:
-		return &bsn_cqe_no_packet_desc;
-	case BSN_CQE_RESIZE_CQ:
-		return &bsn_cqe_resize_desc;
-	case BSN_CQE_REQ:
-		return &bsn_cqe_req_desc;
-	case BSN_CQE_RESP_WR_IMM:
-	case BSN_CQE_RESP_SEND:
-	case BSN_CQE_RESP_SEND_IMM:
-	case BSN_CQE_RESP_SEND_INV:
-		return &bsn_cqe_resp_desc;
-	default:
-		return NULL;
-	}
-}
-
-/* Data that came inside a CQE of `size` bytes. */
-static int take_cqe_inline(const uint8_t *bytes, size_t size, struct bsn_cqe *cqe,
-			   uint32_t byte_count, struct bsn_bad *bad)
-{
-	const bool is_64 = cqe->tail.format == BSN_CQE_INLINE_64;
-
-	cqe->inline_bytes = NULL;
-	cqe->inline_len_bytes = 0;
-	if (cqe->tail.format == BSN_CQE_NO_INLINE)
-		return 0;
-	if (is_64 && size < BSN_CQE128_SIZE)
-		return refuse(bad, cqe->view, "format", cqe->offset, BSN_VENDOR_NO_ERROR,
-			      "64 bytes of inline data in a CQE of 64 bytes");
-	if (byte_count > (is_64 ? 64u : 32u))
-		return refuse(bad, cqe->view, "byte_count", cqe->offset, BSN_VENDOR_NO_ERROR,
-			      "more inline data than the CQE has room for");
-	cqe->inline_bytes = is_64 ? bytes : bytes + cqe->offset;
-	cqe->inline_len_bytes = byte_count;
-	return 0;
-}
-
-int bsn_cqe_decode(const void *bytes, size_t size, struct bsn_cqe *cqe, struct bsn_bad *bad)
-{
-	const uint8_t *proper;
-
-	if (size != BSN_CQE_SIZE && size != BSN_CQE128_SIZE)
-		return refuse(bad, &bsn_cqe_tail_desc, NULL, 0, BSN_VENDOR_NO_ERROR,
-			      "a CQE has 64 or 128 bytes");
-	cqe->offset = (uint16_t)(size - BSN_CQE_SIZE);
-	proper = (const uint8_t *)bytes + cqe->offset;
-	bsn_cqe_tail_decode(&cqe->tail, proper + BSN_CQE_TAIL_OFFSET);
-	cqe->view = pick_view(&cqe->tail);
-	cqe->inline_bytes = NULL;
-	cqe->inline_len_bytes = 0;
-	if (cqe->view == &bsn_cqe_err_desc) {
-		bsn_cqe_err_decode(&cqe->as.err, proper);
-	} else if (cqe->view == &bsn_cqe_sig_err_desc) {
-		bsn_cqe_sig_err_decode(&cqe->as.sig_err, proper);
-	} else if (cqe->view == &bsn_cqe_no_packet_desc) {
-		bsn_cqe_no_packet_decode(&cqe->as.no_packet, proper);
-	} else if (cqe->view == &bsn_cqe_req_desc) {
-		bsn_cqe_req_decode(&cqe->as.req, proper);
-		return take_cqe_inline(bytes, size, cqe, cqe->as.req.byte_count, bad);
-	} else if (cqe->view == &bsn_cqe_resp_desc) {
-		bsn_cqe_resp_decode(&cqe->as.resp, proper);
-		return take_cqe_inline(bytes, size, cqe, cqe->as.resp.byte_count, bad);
 	}
 	return 0;
 }

@@ -1,6 +1,54 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Puts segments into words, row by row. */
+/* Puts what was taken apart into words: the pieces of a WQE, the rows of a segment. */
 #include "bsn_decode.h"
+
+/* -- pieces ------------------------------------------------------------------------------------ */
+
+void bsn_piece_iter_init(struct bsn_piece_iter *iter, const struct bsn_wqe *wqe)
+{
+	*iter = (struct bsn_piece_iter){ .wqe = wqe };
+}
+
+/* The piece at the iterator's place: the next part's segment, or what comes before it. */
+static void set_piece(struct bsn_piece_iter *iter, struct bsn_piece *piece)
+{
+	const struct bsn_wqe *wqe = iter->wqe;
+	const struct bsn_wqe_part *next = &wqe->parts[iter->index];
+	const uint16_t described = iter->index < wqe->part_count ? next->offset : wqe->raw_offset;
+	uint16_t end;
+
+	if (iter->offset == described && iter->index < wqe->part_count) {
+		*piece = (struct bsn_piece){ .kind = BSN_PIECE_SEGMENT,
+					     .desc = next->desc,
+					     .size_bytes = next->desc->size_bytes };
+		iter->index++;
+		return;
+	}
+	*piece = (struct bsn_piece){ .kind = BSN_PIECE_RAW };
+	end = wqe->size_bytes;
+	if (iter->offset < described) { /* then there was a part before */
+		const struct bsn_wqe_part *last = next - 1;
+		const uint16_t data = (uint16_t)(last->offset + last->desc->size_bytes);
+
+		end = (uint16_t)(data + last->inline_bytes);
+		piece->kind = iter->offset < end ? BSN_PIECE_INLINE : BSN_PIECE_PADDING;
+		if (iter->offset >= end)
+			end = described;
+	}
+	piece->size_bytes = end - iter->offset;
+}
+
+bool bsn_piece_next(struct bsn_piece_iter *iter, struct bsn_piece *piece)
+{
+	if (iter->offset >= iter->wqe->size_bytes)
+		return false;
+	set_piece(iter, piece);
+	piece->offset = iter->offset;
+	iter->offset += piece->size_bytes;
+	return true;
+}
+
+/* -- rows -------------------------------------------------------------------------------------- */
 
 void bsn_row_iter_init(struct bsn_row_iter *iter, const struct bsn_seg_desc *desc,
 		       const void *bytes, size_t offset)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Makes whole CQEs of compressed ones: the title, with what each mini CQE says put into its place.
+ * Makes whole CQEs of compressed ones: copies of the title, with the fields of each mini CQE.
  * Source: the kernel's drivers/net/ethernet/mellanox/mlx5/core/en_rx.c mlx5e_decompress_cqe() and
  * mlx5e_read_enhanced_title_slot(); UCX's ib_mlx5.c uct_ib_mlx5_iface_cqe_unzip().
  */
@@ -9,14 +9,10 @@
 static void put_field(uint8_t *segment, const struct bsn_seg_desc *desc, const char *name,
 		      uint32_t value)
 {
-	const struct bsn_row *row = bsn_row_find(desc, name);
-	uint8_t *dword = segment + 4u * row->dword;
-	const uint32_t mask = BSN_ROW_MASK(row->width) << row->lsb;
-
-	bsn_store_be32(dword, (bsn_load_be32(dword) & ~mask) | (value << row->lsb & mask));
+	bsn_row_put(bsn_row_find(desc, name), segment, value);
 }
 
-/* How far one receive moves the counter: a WQE, or the strides it took. */
+/* By how much one receive advances the counter: a WQE, or the strides it took. */
 static uint16_t counter_step(const struct bsn_cqe_block *block, const uint8_t *cqe)
 {
 	struct bsn_cqe_strides strides;
@@ -58,7 +54,7 @@ static void put_request(uint8_t *cqe, const uint8_t *mini)
 	put_field(cqe, &bsn_cqe_req_desc, "wqe_opcode", m.wqe_opcode);
 }
 
-/* The formats; each tells whether it has set the counter. */
+/* One for each format. They return whether they have set the counter. */
 static bool put_csum(uint8_t *cqe, const uint8_t *mini, bool has_index)
 {
 	struct bsn_mini_csum m;

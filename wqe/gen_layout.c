@@ -52,6 +52,70 @@ static void put_enum(FILE *out, const struct bsn_enum *list)
 			list->values[i].name, list->values[i].doc);
 }
 
+static void put_places(FILE *out, uint64_t places)
+{
+	enum bsn_place place;
+	const char *between = "";
+
+	while (bsn_place_next(&places, &place)) {
+		const struct bsn_place_info *info = &bsn_places[place];
+
+		fprintf(out, info->desc ? "%s`%s`" : "%s%s", between,
+			info->desc ? info->desc->name : info->doc);
+		between = ", ";
+	}
+}
+
+static void put_op(FILE *out, const struct bsn_wqe_op *op)
+{
+	for (unsigned i = 0; i < BSN_WQE_MAX_FORMS && op->forms[i].places; i++) {
+		const struct bsn_wqe_form *form = &op->forms[i];
+
+		fprintf(out, "| `%s` | ", op->name);
+		if (form->first_opmod == form->last_opmod)
+			fprintf(out, "%u", form->first_opmod);
+		else if (form->first_opmod || form->last_opmod < UINT8_MAX)
+			fprintf(out, "%u to %u", form->first_opmod, form->last_opmod);
+		else
+			fprintf(out, "any");
+		fprintf(out, " | %s | ", op->is_addressed ? "yes" : "");
+		put_places(out, form->places);
+		fprintf(out, " |\n");
+	}
+}
+
+/* What a transport puts before a SEND's data. */
+static void put_transport(FILE *out, const struct bsn_enum_value *transport)
+{
+	const struct bsn_wqe_op *send = bsn_wqe_op_find(BSN_OPCODE_SEND);
+	const uint64_t own = BSN_PLACE(CTRL) | BSN_PLACE(DATA);
+
+	fprintf(out, "| `%s` | ", transport->name);
+	for (int is_extended = 0; is_extended < 2; is_extended++) {
+		put_places(out, bsn_wqe_places(send, (enum bsn_transport)transport->value, 0,
+					       is_extended) &
+					~own);
+		fprintf(out, is_extended ? " |\n" : " | ");
+	}
+}
+
+static void put_operations(FILE *out)
+{
+	fprintf(out, "\n## Operations\n\n"
+		     "The segments of each operation, in their order, by the opcode modifier.\n"
+		     "\"Addressed\": those of the transport come after the control segment.\n\n"
+		     "| operation | modifier | addressed | segments |\n|---|---|---|---|\n");
+	for (uint32_t opcode = 0; opcode <= UINT8_MAX; opcode++)
+		if (bsn_wqe_op_find(opcode))
+			put_op(out, bsn_wqe_op_find(opcode));
+	fprintf(out, "\n| transport | its segments | with an extended address vector |\n"
+		     "|---|---|---|\n");
+	for (size_t i = 0; i < bsn_enum_count; i++)
+		for (size_t k = 0; k < bsn_enums[i]->count; k++)
+			if (!strcmp(bsn_enums[i]->name, "transport"))
+				put_transport(out, &bsn_enums[i]->values[k]);
+}
+
 static void put_layout(FILE *out)
 {
 	fprintf(out,
@@ -63,6 +127,7 @@ static void put_layout(FILE *out)
 		"that no reader looks.\n\n## Segments\n");
 	for (size_t i = 0; i < bsn_segment_count; i++)
 		put_segment(out, bsn_segments[i]);
+	put_operations(out);
 	fprintf(out, "\n## Numbers\n");
 	for (size_t i = 0; i < bsn_enum_count; i++)
 		put_enum(out, bsn_enums[i]);

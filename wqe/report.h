@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How a refusal is written down, for those who refuse. */
+/* Writes a refusal or a finding into struct bsn_bad. */
 #ifndef WQE_REPORT_H
 #define WQE_REPORT_H
 

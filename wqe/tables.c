@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The tables of the headers as data, for whoever walks them. */
+/* The tables of the headers as data, for code that walks them. */
 #include <errno.h>
 
+#include "bsn_cmd.h"
 #include "bsn_cqe.h"
 #include "bsn_db.h"
 #include "bsn_decode.h"
-#include "bsn_eqe.h"
 #include "bsn_syndrome.h"
 #include "bsn_umr.h"
 #include "bsn_wqe.h"
@@ -30,7 +30,7 @@
 
 #define BSN_ALL_SEGMENTS(X)                                                                        \
 	BSN_WQE_SEGMENTS(X)                                                                        \
-	BSN_UMR_SEGMENTS(X) BSN_CQE_SEGMENTS(X) BSN_EQE_SEGMENTS(X) BSN_DB_SEGMENTS(X)
+	BSN_UMR_SEGMENTS(X) BSN_CQE_SEGMENTS(X) BSN_DB_SEGMENTS(X) BSN_CMD_SEGMENTS(X)
 
 BSN_ALL_SEGMENTS(DESC)
 
@@ -59,16 +59,19 @@ const size_t bsn_segment_count = COUNT(bsn_segments);
 	E(cqe_l3, BSN_CQE_L3_TYPES)                                                                \
 	E(cqe_tls, BSN_CQE_TLS)                                                                    \
 	E(mini_format, BSN_MINI_FORMATS)                                                           \
-	E(eqe_type, BSN_EQE_TYPES)                                                                 \
-	E(eqe_port_change, BSN_EQE_PORT_CHANGES)                                                   \
 	E(cq_arm, BSN_CQ_ARMS)                                                                     \
 	E(syndrome, BSN_SYNDROMES)                                                                 \
+	E(status, BSN_STATUSES)                                                                    \
 	E(source, BSN_SOURCES)                                                                     \
 	E(tpt_detail, BSN_TPT_DETAILS)                                                             \
 	E(transport, BSN_TRANSPORTS)                                                               \
 	E(vendor_syndrome, VENDOR_SYNDROMES)                                                       \
 	E(health_syndrome, BSN_HEALTH_SYNDROMES)                                                   \
-	E(command_status, BSN_COMMAND_STATUSES)
+	E(command_status, BSN_COMMAND_STATUSES)                                                    \
+	E(cmd_opcode, BSN_COMMANDS)                                                                \
+	E(cap, BSN_CAPS)                                                                           \
+	E(mkey_mode, BSN_MKEY_MODES)                                                               \
+	E(atomic_operation, BSN_ATOMIC_OPERATIONS)
 
 #define ENUM_FIELDS(R)                                                                             \
 	R(ctrl, opcode, wqe_opcode)                                                                \
@@ -106,23 +109,16 @@ const size_t bsn_segment_count = COUNT(bsn_segments);
 	R(cqe_eth, l3_type, cqe_l3)                                                                \
 	R(cqe_eth, tls, cqe_tls)                                                                   \
 	R(mini_req, wqe_opcode, wqe_opcode)                                                        \
-	R(eqe, type, eqe_type)                                                                     \
-	R(eqe_comp, type, eqe_type)                                                                \
-	R(eqe_qp, type, eqe_type)                                                                  \
-	R(eqe_cq, type, eqe_type)                                                                  \
-	R(eqe_dct, type, eqe_type)                                                                 \
-	R(eqe_port, type, eqe_type)                                                                \
-	R(eqe_cmd, type, eqe_type)                                                                 \
-	R(eqe_pages, type, eqe_type)                                                               \
-	R(eqe_object, type, eqe_type)                                                              \
-	R(eqe_port, sub_type, eqe_port_change)                                                     \
 	R(cqe_err, opcode, cqe_opcode)                                                             \
 	R(cqe_err, format, cqe_format)                                                             \
 	R(cqe_err, wqe_opcode, wqe_opcode)                                                         \
 	R(cqe_err, syndrome, syndrome)                                                             \
 	R(cqe_err, vendor_syndrome, vendor_syndrome)                                               \
 	R(dbr_cq_arm, cmd, cq_arm)                                                                 \
-	R(cq_doorbell, cmd, cq_arm)
+	R(cq_doorbell, cmd, cq_arm)                                                                \
+	R(cmd_in, opcode, cmd_opcode)                                                              \
+	R(cmd_out, status, command_status)                                                         \
+	R(mkey_ctx, access_mode_1_0, mkey_mode)
 
 #define VENDOR_SYNDROMES(X)                    BSN_VENDOR_SYNDROMES(X, X)
 #define MKEY_MASK_NAMED(name, bit, doc, field) ENUM_VALUE(name, bit, doc)
@@ -178,6 +174,19 @@ uint64_t bsn_row_get(const struct bsn_row *row, const void *src)
 	return (bsn_load_be32(word) >> row->lsb) & BSN_ROW_MASK(row->width);
 }
 
+void bsn_row_put(const struct bsn_row *row, void *dst, uint64_t value)
+{
+	uint8_t *word = (uint8_t *)dst + 4 * row->dword;
+	uint32_t mask;
+
+	if (row->kind == BSN_ROW_FIELD64) {
+		bsn_store_be64(word, value);
+		return;
+	}
+	mask = BSN_ROW_MASK(row->width) << row->lsb;
+	bsn_store_be32(word, (bsn_load_be32(word) & ~mask) | ((uint32_t)value << row->lsb & mask));
+}
+
 uint32_t bsn_row_offset(const struct bsn_row *row)
 {
 	const unsigned above = row->kind == BSN_ROW_FIELD64 ? 0 : 32u - row->lsb - row->width;
@@ -217,6 +226,35 @@ int bsn_seg_fit(const struct bsn_seg_desc *desc, const void *host, const struct 
 		return -ERANGE;
 	}
 	return 0;
+}
+
+uint8_t bsn_status_of_syndrome(uint32_t syndrome)
+{
+#define STATUS_OF(syndrome, status) [BSN_SYNDROME_##syndrome] = BSN_STATUS_##status,
+	static const uint8_t statuses[] = { BSN_SYNDROME_STATUSES(STATUS_OF) };
+#undef STATUS_OF
+
+	if (syndrome < COUNT(statuses) && statuses[syndrome])
+		return statuses[syndrome];
+	return BSN_STATUS_GENERAL_ERR;
+}
+
+uint8_t bsn_syndrome_of_status(uint32_t status)
+{
+#define SYNDROME_OF(syndrome, status) [BSN_STATUS_##status] = BSN_SYNDROME_##syndrome,
+	static const uint8_t syndromes[] = { BSN_SYNDROME_STATUSES(SYNDROME_OF) };
+#undef SYNDROME_OF
+
+	return status < COUNT(syndromes) ? syndromes[status] : 0;
+}
+
+const char *bsn_status_name(uint32_t status)
+{
+#define STATUS_NAME(name, value, doc) [value] = "IBV_WC_" #name,
+	static const char *const names[] = { BSN_STATUSES(STATUS_NAME) };
+#undef STATUS_NAME
+
+	return status < COUNT(names) ? names[status] : NULL;
 }
 
 #define VENDOR_NAMED(name, value, doc) { #name, doc, value, false },

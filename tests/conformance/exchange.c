@@ -37,7 +37,7 @@ static bool is_received(uint32_t opcode)
 bool exchange_can(const struct exchange *x, const struct bsn_wqe_op *op)
 {
 	return op->opcode != BSN_OPCODE_NOP && op->opcode != BSN_OPCODE_ATOMIC_MASKED_CS &&
-	       op->opcode != BSN_OPCODE_ATOMIC_MASKED_FA && op->body == BSN_BODY_MESSAGE &&
+	       op->opcode != BSN_OPCODE_ATOMIC_MASKED_FA && op->is_message &&
 	       (x->bench.is_model || op->opcode != BSN_OPCODE_SEND_INVAL) &&
 	       (op->transports & 1u << x->bench.type);
 }

@@ -107,6 +107,21 @@ static void create_domain(struct party *p)
 	assert_non_null(p->domain);
 }
 
+static struct ibv_qp *create_for_mkeys(const struct bench *b, struct ibv_qp_init_attr_ex *init)
+{
+	struct mlx5dv_qp_init_attr mlx5 = {
+		.comp_mask = MLX5DV_QP_INIT_ATTR_MASK_SEND_OPS_FLAGS,
+		.send_ops_flags = MLX5DV_QP_EX_WITH_MR_LIST | MLX5DV_QP_EX_WITH_MR_INTERLEAVED |
+				  MLX5DV_QP_EX_WITH_MKEY_CONFIGURE |
+				  MLX5DV_QP_EX_WITH_MEMCPY,
+	};
+
+	init->comp_mask |= IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+	init->send_ops_flags |=
+		send_ops(b->type) | IBV_QP_EX_WITH_LOCAL_INV | IBV_QP_EX_WITH_BIND_MW;
+	return mlx5dv_create_qp(b->verbs, init, &mlx5);
+}
+
 static void create_verbs(struct party *p)
 {
 	struct bench *b = p->bench;
@@ -145,7 +160,7 @@ static void create_verbs(struct party *p)
 		init.comp_mask |= IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
 		init.send_ops_flags = send_ops(b->type);
 	}
-	p->verbs = ibv_create_qp_ex(b->verbs, &init);
+	p->verbs = b->has_mkeys ? create_for_mkeys(b, &init) : ibv_create_qp_ex(b->verbs, &init);
 	assert_non_null(p->verbs);
 	assert_true(init.cap.max_inline_data >= MAX_INLINE);
 }
@@ -169,12 +184,12 @@ static struct ibv_ah_attr path_to(const struct bench *b)
  */
 static void set_source_port(uint8_t *av)
 {
-	struct bsn_av_ud_grh fields;
+	struct bsn_av_ud fields;
 
-	bsn_av_ud_grh_decode(&fields, av);
+	bsn_av_ud_decode(&fields, av);
 	assert_in_range(fields.rlid, 0xc000, 0xffff);
 	fields.rlid = 0xd00d;
-	bsn_store_be32(av + 12, bsn_av_ud_grh_dword(&fields, 3));
+	bsn_store_be32(av + 12, bsn_av_ud_dword(&fields, 3));
 }
 
 static void create_ah(struct party *p)
@@ -289,7 +304,7 @@ static void connect_bunsen(struct party *p, struct party *to)
 	if (p->bench->type == BSN_QP_UD) {
 		assert_int_equal(bsn_ep_create(p->qp, &address, NULL, NULL, &p->ep), 0);
 		if (is_roce(p->bench))
-			set_source_port((uint8_t *)(uintptr_t)p->ep->prefix);
+			set_source_port((uint8_t *)&((struct bsn_peer *)(void *)p->ep)->head);
 		return;
 	}
 	assert_int_equal(bsn_qp_connect(p->qp, &address, NULL), 0);

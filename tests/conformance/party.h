@@ -48,6 +48,7 @@ struct bench {
 	bool is_model;         /* and not the device that BSN_TEST_DEVICE names */
 	bool has_srq;          /* each party receives from one of its own */
 	bool has_channel;      /* of the CQs of receives */
+	bool has_mkeys;        /* libmlx5's QPs are made for UMR, windows and invalidations */
 	unsigned max_recv_sge; /* 1, unless set */
 	struct bsn_device *device;
 	const struct bsn_device_info *info;

@@ -8,7 +8,7 @@ import statistics
 from tools import Problem, last_line
 
 # (name in the report, program, path of bsn-perf)
-WAYS = [('Bunsen', 'bsn-perf', 'dv'), ('Bunsen on verbs', 'bsn-perf', 'verbs'),
+WAYS = [('Bunsen', 'bsn-perf', 'direct'), ('Bunsen on verbs', 'bsn-perf', 'verbs'),
         ('verbs', 'bsn-perf', 'ibv'), ('perftest', 'perftest', None)]
 PATHS = {way[2] for way in WAYS if way[2]}
 TESTS = ('lat', 'bw')
@@ -121,7 +121,7 @@ def iterations(plan, test, size):
 def measure(tools, peer, plan, test, problems):
     """Rows of the report: each way of each operation and size; the ways take turns."""
     rows = []
-    ways = [way for way in WAYS if tools.is_direct or way[2] != 'dv']
+    ways = [way for way in WAYS if tools.is_direct or way[2] != 'direct']
     for op, size in plan[test]:
         results = {way: [] for way in ways}
         for _ in range(plan['rounds']):

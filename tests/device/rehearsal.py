@@ -335,7 +335,7 @@ def test_client_of_another_version(bench):
 
 
 def test_nothing_else_can_be_started_from_afar(bench):
-    request = {'program': 'bsn-perf', 'path': 'dv', 'test': 'lat', 'op': 'write', 'size': 8,
+    request = {'program': 'bsn-perf', 'path': 'direct', 'test': 'lat', 'op': 'write', 'size': 8,
                'iters': 5}
     wrong = [dict(request, program='sh'), dict(request, test='lat; id'), dict(request, size='8'),
              dict(request, iters=0), dict(request, path='../x'), {}, None]

@@ -2,29 +2,52 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Who includes what: each layer sees those below it, and nothing points the other way. Speaks TAP.
 
-usage: layers.py SOURCE_ROOT
+usage: layers.py SOURCE_ROOT ARCHIVE...
+
+In the static libraries no object files use each other's symbols in a circle.
 """
 
 import pathlib
 import re
+import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1]))
 import tap
 
 ROOT = pathlib.Path(sys.argv[1])
+ARCHIVES = sys.argv[2:]
 PUBLIC = re.compile(r'bsn(_\w+)?\.h')
 RDMA = re.compile(r'(infiniband|rdma)/')
 VERBS = re.compile(r'infiniband/verbs\.h')
 NOTHING = re.compile(r'(?!)')
 
+# The rooms of wqe-dump, the upper ones first: those that each one sees, of its own and of others.
+DUMP = 'tools/wqe-dump/'
+ROOMS = {
+    'scan/': ['forms/', 'bytes/', 'tell/', 'text/'],
+    'forms/': ['bytes/', 'explain/', 'tell/', 'text/'],
+    'live/': ['tell/', 'command.h'],
+    'bytes/': ['tell/'],
+    'print/': ['explain/'],
+    'tell/': ['explain/'],
+    'explain/': ['text/'],
+    'text/': [],
+}
+WQE_DUMP = [(DUMP + room, {**{DUMP + seen: 'all' for seen in (room, *others, 'record.h')},
+                           'wqe/': 'public', 'dv/': 'public', 'engine/': 'public'},
+             VERBS) for room, others in ROOMS.items()]
+
 # Whose headers a folder may include: all of them, or the public ones; and which of rdma-core's.
 # Longer names come first. What is not listed (tests/) may include everything.
 RULES = [
-    ('tools/softcx/nic/', {'tools/softcx/nic/': 'all', 'tools/softcx/model.h': 'all',
-                           'wqe/': 'all'}, RDMA),
+    *WQE_DUMP,
+    ('tools/softcx/os/', {'tools/softcx/os/': 'all'}, NOTHING),
+    ('tools/softcx/nic/', {'tools/softcx/nic/': 'all', 'tools/softcx/datasheet.h': 'all',
+                           'tools/softcx/os/': 'all', 'wqe/': 'all'}, RDMA),
     ('tools/softcx/kernel/', {'tools/softcx/kernel/': 'all', 'tools/softcx/nic/': 'all',
-                              'tools/softcx/model.h': 'all'}, RDMA),
+                              'tools/softcx/datasheet.h': 'all', 'tools/softcx/os/': 'all',
+                              'wqe/': 'public'}, RDMA),
     ('tools/softcx/', {'tools/softcx/': 'all', 'wqe/': 'all'}, RDMA),
     ('tools/', {'tools/': 'all', 'wqe/': 'public', 'dv/': 'public', 'engine/': 'public'}, RDMA),
     ('engine/', {'engine/': 'all', 'dv/': 'all', 'wqe/': 'all'}, VERBS),
@@ -97,6 +120,38 @@ def check_mlx5dv_is_called_in_one_place():
 def check_public_headers_include_public_ones():
     return [f'{name(path)}: "{header}"' for path in sources() if PUBLIC.fullmatch(path.name)
             for quoted, header in includes(path) if quoted and not PUBLIC.fullmatch(header)]
+
+
+# -- symbols -------------------------------------------------------------------------------------
+
+def uses_of(archive):
+    """{object: {object whose symbols it uses: their names}}, each by the name of its file."""
+    out = subprocess.run(['nm', '-A', '-g', '--format=posix', archive], check=True,
+                         capture_output=True, text=True, timeout=60).stdout
+    found = re.findall(r'\[(?:.*/)?(.+)\]: (\S+) (\w)', out)
+    homes = {symbol: home for home, symbol, kind in found if kind not in 'Uw'}
+    uses = {home: {} for home in homes.values()}
+    for user, symbol, kind in found:
+        if kind in 'Uw' and homes.get(symbol, user) != user:
+            uses.setdefault(user, {}).setdefault(homes[symbol], []).append(symbol)
+    return uses
+
+
+def circles_of(uses):
+    """What is left when all are taken away that use, or are used by, none of the rest."""
+    while True:
+        used = {home for homes in uses.values() for home in homes}
+        kept = {user: {home: names for home, names in homes.items() if uses.get(home)}
+                for user, homes in uses.items() if homes and user in used}
+        if kept == uses:
+            return kept
+        uses = kept
+
+
+def check_no_files_call_each_other_in_a_circle():
+    return [f'{user} -> {home}: {", ".join(names)}' for archive in ARCHIVES
+            for user, homes in circles_of(uses_of(archive)).items()
+            for home, names in homes.items()]
 
 
 sys.exit(tap.report_checks(globals()))

@@ -44,6 +44,8 @@ static void make_sq(struct fake *f, const struct fake_attr *attr)
 		.store = attr->store ? attr->store : BSN_STORE_8,
 		.ce_quiet = attr->ce_quiet,
 		.signal_every = attr->signal_every ? attr->signal_every : -1,
+		.has_peers = attr->has_peers,
+		.has_atomics = !attr->no_atomics,
 	};
 
 	f->sq_bytes = (size_t)init.count_bb * BSN_BB_SIZE;
@@ -52,9 +54,9 @@ static void make_sq(struct fake *f, const struct fake_attr *attr)
 	init.capacity_bb = value_or(attr->capacity_bb, init.count_bb);
 	f->sq = bsn_sq_alloc(&init);
 	assert_non_null(f->sq);
-	f->sq->user = f;
+	f->sq->route.user = f;
 	BSN_CHECK_OWNER(f->sq); /* now, so that a refusal leaves every byte as it was */
-	f->ep = (struct bsn_ep){ .sq = f->sq, .bound = f->sq };
+	f->ep.sq = f->sq;
 }
 
 static void link_srq(struct fake *f, uint32_t count, uint32_t stride)
@@ -83,8 +85,7 @@ static void make_rq(struct fake *f, const struct fake_attr *attr)
 		link_srq(f, init.count, init.stride_bytes);
 	f->rq = bsn_rq_alloc(&init);
 	assert_non_null(f->rq);
-	f->rq->user = &f->rq;
-	f->sq->rq = f->rq;
+	f->sq->route.rq = f->rq;
 }
 
 static void make_cq(struct fake *f, const struct fake_attr *attr)
@@ -105,7 +106,7 @@ static void make_cq(struct fake *f, const struct fake_attr *attr)
 	assert_non_null(f->cq);
 	memset(f->cq, 0, sizeof(*f->cq));
 	bsn_cq_init(f->cq, &init);
-	assert_int_equal(bsn_cq_add(f->cq, FAKE_QPN, f->sq), 0);
+	assert_int_equal(bsn_cq_add(f->cq, FAKE_QPN, &f->sq->route), 0);
 }
 
 struct fake *fake_create(const struct fake_attr *attr)
@@ -166,10 +167,11 @@ void fake_seek(struct fake *f, uint32_t pi)
 	const struct bsn_dbr_wq record = { .index = pi };
 
 	bsn_dbr_wq_encode(&f->record[BSN_DBR_SEND_OFFSET / 4], &record);
-	f->sq->pi = f->sq->last = f->sq->retired = pi;
-	f->sq->limit = pi + f->sq->capacity_bb;
-	f->sq->done = f->sq->seen_done = (uint16_t)(pi - 1);
-	f->sq->ring_slow &= (uint8_t)~BSN_RING_APPENDED;
+	f->sq->pi = f->sq->last = f->sq->retired = (uint16_t)pi;
+	f->sq->slot = f->sq->ring + (size_t)(pi & f->sq->bb_mask) * BSN_BB_SIZE;
+	f->sq->route.done = f->sq->seen_done = (uint16_t)(pi - 1);
+	f->sq->publish &= (uint8_t)~BSN_PUBLISH_APPENDED;
+	bsn_sq_open(f->sq);
 }
 
 uint8_t *fake_next_cqe(const struct fake *f)

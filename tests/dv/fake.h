@@ -34,6 +34,8 @@ struct fake_attr {
 	int signal_every;             /* never */
 	enum bsn_ce ce_quiet;         /* ON_ERROR */
 	enum bsn_store store;         /* BSN_STORE_8 */
+	bool has_peers;
+	bool no_atomics;
 	bool locked;
 	bool no_blueflame;
 	uint32_t recv_count;    /* 16 */
@@ -85,5 +87,16 @@ void fake_cqe_err(struct fake *f, struct bsn_cqe_err cqe);
 
 /* A plain success of the WQE at @wqe_index. */
 void fake_done(struct fake *f, uint32_t wqe_index, uint32_t wqe_opcode);
+
+/* Bytes that nothing wrote to. */
+static inline void assert_poison(const uint8_t *at, size_t bytes)
+{
+	static uint8_t intact[FAKE_PAGE];
+
+	if (!*intact)
+		memset(intact, FAKE_POISON, sizeof(intact));
+	assert_true(bytes <= sizeof(intact));
+	assert_memory_equal(at, intact, bytes);
+}
 
 #endif

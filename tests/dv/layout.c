@@ -14,67 +14,97 @@
 #define ASSERT_LINE(type, field, line)                                                             \
 	_Static_assert(offsetof(struct type, field) / 64 == (line), #type "." #field)
 
-ASSERT_LINE(bsn_sq, ring, 0);
-ASSERT_LINE(bsn_sq, ring_slow, 0);
-ASSERT_LINE(bsn_sq, marks, 1);
-ASSERT_LINE(bsn_sq, has_hidden, 1);
-ASSERT_LINE(bsn_sq, path, 2);
-ASSERT_LINE(bsn_rq, ring, 0);
-ASSERT_LINE(bsn_rq, max_sge, 0);
-ASSERT_LINE(bsn_rq, poller_ring, 1);
-ASSERT_LINE(bsn_rq, srq_free_tail, 1);
+ASSERT_LINE(bsn_sq, ep, 0);
+ASSERT_LINE(bsn_sq, slot, 0);
+ASSERT_LINE(bsn_sq, publish, 0);
+ASSERT_LINE(bsn_sq, ring, 1);
+ASSERT_LINE(bsn_sq, max_inline, 1);
+ASSERT_LINE(bsn_rq, slot, 0);
+ASSERT_LINE(bsn_rq, stride_log2, 0);
+ASSERT_LINE(bsn_rq, poller_ids, 1);
+ASSERT_LINE(bsn_rq, has_pollers, 1);
 ASSERT_LINE(bsn_rq, path, 2);
 ASSERT_LINE(bsn_cq, next, 0);
-ASSERT_LINE(bsn_cq, plain, 0);
+ASSERT_LINE(bsn_cq, is_full_poll, 0);
 ASSERT_LINE(bsn_cq, ring, 1);
-_Static_assert(offsetof(struct bsn_sq, marks) == 64, "one line of the poster's");
-_Static_assert(offsetof(struct bsn_sq, path) == 128, "one line of the poller's");
+_Static_assert(sizeof(struct bsn_route) <= 64 && offsetof(struct bsn_sq, route) % 64 == 0,
+	       "a line of the poller's");
+_Static_assert(offsetof(struct bsn_sq, seen_done) >= offsetof(struct bsn_sq, route) + 64,
+	       "and of nobody else's");
 _Static_assert(_Alignof(struct bsn_sq) == 64 && _Alignof(struct bsn_rq) == 64 &&
 		       _Alignof(struct bsn_cq) == 64,
 	       "on cache lines");
 _Static_assert(sizeof(struct bsn_completion) == 64, "a cache line each");
-
-/* Per WQE slot, on every transport: the id and the mark; test_credits.c sees that it is all. */
-_Static_assert(sizeof(*bsn_sq_ids(NULL)) + sizeof(*((struct bsn_sq *)NULL)->marks) <= 12, "a slot");
+_Static_assert(offsetof(struct bsn_sq, ep) == 0 && offsetof(struct bsn_peer, ep) == 0,
+	       "an endpoint is the beginning of what it belongs to");
 
 /* clang-format off */
 #define FIELDS(F) \
-	F(bsn_sq, ring) F(bsn_sq, record) F(bsn_sq, lane) F(bsn_sq, ctrl_base) F(bsn_sq, pi) \
-	F(bsn_sq, limit) F(bsn_sq, bb_mask) F(bsn_sq, last) \
-	F(bsn_sq, quiet) F(bsn_sq, ce_quiet) F(bsn_sq, can) F(bsn_sq, ring_slow) \
-	F(bsn_sq, marks) F(bsn_sq, user) F(bsn_sq, rq) F(bsn_sq, poller_mask) F(bsn_sq, done) \
-	F(bsn_sq, has_hidden) F(bsn_sq, owner_thread) F(bsn_sq, count_slow_bb) \
-	F(bsn_sq, count_blueflame) \
-	F(bsn_ep, sq) F(bsn_ep, bound) F(bsn_ep, prefix) F(bsn_ep, user) F(bsn_ep, owner) \
-	F(bsn_ep, dci_stream) F(bsn_ep, prefix_ds) F(bsn_ep, number) \
-	F(bsn_rq, ring) F(bsn_rq, record) F(bsn_rq, head) F(bsn_rq, limit) F(bsn_rq, mask) \
-	F(bsn_rq, stride_log2) F(bsn_rq, max_sge) F(bsn_rq, owner_thread) \
+	F(bsn_ep, sq) \
+	F(bsn_peer, ep) F(bsn_peer, user) F(bsn_peer, more) F(bsn_peer, ctrl_bits) \
+	F(bsn_peer, prefix_ds) F(bsn_peer, head) \
+	F(bsn_sq, ep) F(bsn_sq, slot) F(bsn_sq, limit) F(bsn_sq, peer_limit) F(bsn_sq, record) \
+	F(bsn_sq, lane) F(bsn_sq, ctrl_base) F(bsn_sq, pi) F(bsn_sq, last) F(bsn_sq, quiet) \
+	F(bsn_sq, ce_quiet) F(bsn_sq, can) F(bsn_sq, publish) \
+	F(bsn_sq, ring) F(bsn_sq, ids) F(bsn_sq, bb_mask) F(bsn_sq, max_inline) F(bsn_sq, max_sge) \
+	F(bsn_sq, has_peers) F(bsn_sq, inline_more) F(bsn_sq, route) F(bsn_sq, owner_thread) \
+	F(bsn_sq, count_slow_bb) \
+	F(bsn_sq, count_doorbells) \
+	F(bsn_route, ring) F(bsn_route, user) F(bsn_route, rq) F(bsn_route, mask) \
+	F(bsn_route, done) F(bsn_route, far_mask) F(bsn_route, recv_far_mask) \
+	F(bsn_route, recv_more) \
+	F(bsn_rq, slot) F(bsn_rq, limit) F(bsn_rq, lone_limit) F(bsn_rq, record) F(bsn_rq, id_at) \
+	F(bsn_rq, stride) F(bsn_rq, take) F(bsn_rq, head) F(bsn_rq, srq_next) F(bsn_rq, max_sge) \
+	F(bsn_rq, poller_ids) F(bsn_rq, tail) F(bsn_rq, poller_mask) \
+	F(bsn_rq, owner_thread) \
 	F(bsn_cq, next) F(bsn_cq, chunk_end) F(bsn_cq, slots) F(bsn_cq, stride) \
-	F(bsn_cq, slot_mask) F(bsn_cq, phase) F(bsn_cq, empty_mask) F(bsn_cq, plain) \
-	F(bsn_cq, owner_thread) \
-	F(bsn_cq_slot, qpn) F(bsn_cq_slot, sq) \
-	F(bsn_lane, reg) F(bsn_lane, toggle) F(bsn_lane, owner_thread) \
+	F(bsn_cq, hash_shift) F(bsn_cq, phase) F(bsn_cq, empty_mask) F(bsn_cq, plain) \
+	F(bsn_cq, is_full_poll) F(bsn_cq, owner_thread) \
+	F(bsn_cq_slot, key) F(bsn_cq_slot, route) \
+	F(bsn_lane, reg) F(bsn_lane, toggle) F(bsn_lane, lock) F(bsn_lane, owner_thread) \
 	F(bsn_completion, id) F(bsn_completion, user) F(bsn_completion, byte_len) \
-	F(bsn_completion, status) F(bsn_completion, opcode) F(bsn_completion, flags) \
-	F(bsn_completion, syndrome) F(bsn_completion, imm) F(bsn_completion, src_qpn) \
-	F(bsn_completion, qpn) F(bsn_completion, wqe_index) F(bsn_completion, vendor_syndrome) \
-	F(bsn_completion, hw_syndrome) F(bsn_completion, data) F(bsn_completion, slid) \
-	F(bsn_completion, sl) F(bsn_completion, dlid_path_bits) \
+	F(bsn_completion, status) F(bsn_completion, flags) F(bsn_completion, syndrome) \
+	F(bsn_completion, vendor_syndrome) F(bsn_completion, imm) F(bsn_completion, src_qpn) \
+	F(bsn_completion, wqe_index) F(bsn_completion, hw_syndrome) F(bsn_completion, sl) \
+	F(bsn_completion, data) F(bsn_completion, slid) F(bsn_completion, dlid_path_bits) \
 	F(bsn_sge, addr) F(bsn_sge, length) F(bsn_sge, lkey) \
 	F(bsn_remote, addr) F(bsn_remote, rkey) \
 	F(bsn_wr, id) F(bsn_wr, sge) F(bsn_wr, sge_count) F(bsn_wr, flags) F(bsn_wr, remote) \
 	F(bsn_wr, opcode) F(bsn_wr, imm) F(bsn_wr, swap_add) F(bsn_wr, compare) \
 	F(bsn_prepared, body) F(bsn_prepared, ctrl0) F(bsn_prepared, ctrl1) \
-	F(bsn_prepared, imm) F(bsn_prepared, body_ds) F(bsn_prepared, wr) F(bsn_prepared, sge)
+	F(bsn_prepared, body_ds) F(bsn_prepared, wr) F(bsn_prepared, sge)
 /* clang-format on */
 
 /* Those that the application allocates, or that something follows. */
 #define STRUCTS(S)                                                                                 \
-	S(bsn_sq)                                                                                  \
-	S(bsn_rq) S(bsn_cq_slot) S(bsn_completion) S(bsn_sge) S(bsn_remote) S(bsn_wr)              \
-		S(bsn_prepared)
+	S(bsn_peer)                                                                                \
+	S(bsn_sq) S(bsn_route) S(bsn_rq) S(bsn_cq_slot) S(bsn_completion) S(bsn_sge) S(bsn_remote) \
+		S(bsn_wr) S(bsn_prepared)
+
+/* What a program was compiled with, too. */
+#define VALUES(V)                                                                                  \
+	V(BSN_F_SOLICITED)                                                                         \
+	V(BSN_F_SIGNALED) V(BSN_F_FENCE) V(BSN_F_RING) V(BSN_F_INLINE) V(BSN_WHAT_COUNT_SHIFT)     \
+		V(BSN_PUBLISH_8) V(BSN_PUBLISH_16) V(BSN_PUBLISH_DOORBELL)                         \
+			V(BSN_PUBLISH_APPENDED) V(BSN_NEAR_DS) V(BSN_NEAR_ID_AT)
 
 static char text[8192];
+
+/* They have no address: where the bits go tells. */
+static void put_bit_fields(size_t *at)
+{
+	const struct bsn_completion c = { .qpn = 0xffffff };
+	const struct bsn_completion d = { .opcode = 0xff };
+
+	for (size_t i = 0; i < sizeof(c); i++) {
+		const char *name = ((const uint8_t *)&c)[i]   ? "qpn"
+				   : ((const uint8_t *)&d)[i] ? "opcode"
+							      : NULL;
+		if (name)
+			*at += (size_t)snprintf(text + *at, sizeof(text) - *at,
+						"bsn_completion.%s byte %zu\n", name, i);
+	}
+}
 
 static void put_layout(void)
 {
@@ -87,8 +117,12 @@ static void put_layout(void)
 #define PUT_STRUCT(type)                                                                           \
 	at += (size_t)snprintf(text + at, sizeof(text) - at, "%s %zu\n", #type,                    \
 			       sizeof(struct type));
+#define PUT_VALUE(name)                                                                            \
+	at += (size_t)snprintf(text + at, sizeof(text) - at, "%s = %#x\n", #name, (unsigned)(name));
 	FIELDS(PUT_FIELD)
 	STRUCTS(PUT_STRUCT)
+	VALUES(PUT_VALUE)
+	put_bit_fields(&at);
 }
 
 /* The first line that differs is what to look for. */

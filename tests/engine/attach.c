@@ -509,8 +509,59 @@ static struct bsn_ep *endpoint_to_itself(struct app *a)
 	struct bsn_ep *ep;
 
 	ok(bsn_qp_address(a->attached, &self));
-	ok(bsn_ep_create(a->attached, &self, NULL, NULL, &ep));
+	ok(bsn_ep_create(a->attached, &self, &(struct bsn_connect_attr){ .qkey = QKEY }, NULL, &ep));
 	return ep;
+}
+
+/* What libmlx5 grants may come to 64 units of 16 B, of which a WQE's length field counts 63. */
+static void the_limits_tell_what_a_wqe_holds(struct bench *b)
+{
+	struct app *a = start_app(b, IBV_QPT_UD, false);
+	struct ibv_qp_init_attr init = { .send_cq = a->cq,
+					 .recv_cq = a->cq,
+					 .qp_type = IBV_QPT_UD,
+					 .cap = { 1, 1, 1, 1, 956 } };
+	struct bsn_qp_limits limits;
+	struct bsn_ep *ep;
+
+	assert_int_equal(ibv_destroy_qp(a->qp), 0);
+	a->qp = ibv_create_qp(a->pd, &init);
+	assert_non_null(a->qp);
+	attach(a);
+	connect_both(a);
+	ok(bsn_qp_limits(a->attached, &limits));
+	assert_int_equal(limits.max_inline, 60 * 16 - 16 - 48 - 4);
+	ep = endpoint_to_itself(a);
+	ok(post_recv(a, 1024, 1024, 1));
+	assert_int_equal(bsn_send_inline(ep, a->memory, limits.max_inline + 1, 2, BSN_F_RING),
+			 -EMSGSIZE);
+	ok(bsn_send_inline(ep, a->memory, limits.max_inline, 2, BSN_F_RING));
+	expect_done(b, our_cq(a), 1, BSN_RECV);
+	assert_memory_equal(a->memory + 1024 + BSN_GRH_SIZE, a->memory, limits.max_inline);
+	ok(bsn_ep_destroy(ep));
+	stop_app(a);
+}
+
+static void nor_is_more_granted_behind_an_address(struct bench *b)
+{
+	struct app *a = start_app(b, IBV_QPT_RC, false);
+	struct ibv_qp_init_attr_ex init = { .send_cq = a->cq,
+					    .recv_cq = a->cq,
+					    .qp_type = IBV_QPT_RC,
+					    .cap = { 1, 1, 1, 1, 988 },
+					    .comp_mask = IBV_QP_INIT_ATTR_PD |
+							 IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
+					    .pd = a->pd,
+					    .send_ops_flags = IBV_QP_EX_WITH_SEND };
+	struct bsn_qp_limits limits;
+
+	assert_int_equal(ibv_destroy_qp(a->qp), 0);
+	a->qp = ibv_create_qp_ex(a->context, &init);
+	assert_non_null(a->qp);
+	attach(a);
+	ok(bsn_qp_limits(a->attached, &limits));
+	assert_int_equal(limits.max_inline, 60 * 16 - 16 - 16 - 4);
+	stop_app(a);
 }
 
 /* As many of the longest requests as the limits say, and not one more. */
@@ -570,6 +621,20 @@ static void nor_is_more_asked_for_than_the_cq_has(struct bench *b)
 		assert_int_equal(bsn_qp_attach(a->device, a->qp, &attr, &none), -EINVAL);
 		assert_non_null(strstr(bsn_error_text(), "the CQ has 7 entries"));
 	}
+	stop_app(a);
+}
+
+/* What an attached QP may need of its CQ is not given to another. */
+static void an_attached_qp_takes_its_share_of_the_cq(struct bench *b)
+{
+	struct app *a = start_attached(b, IBV_QPT_RC, false);
+	struct bsn_qp_attr attr = { .cq = our_cq(a), .send_depth = 1, .recv_depth = 1 };
+	struct bsn_qp *own;
+
+	ok(bsn_lane_create(a->device, NULL, &attr.lane));
+	assert_int_equal(bsn_qp_create(a->device, &attr, &own), -ENOSPC);
+	assert_non_null(strstr(bsn_error_text(), "16 are spoken for"));
+	ok(bsn_lane_destroy(attr.lane));
 	stop_app(a);
 }
 
@@ -742,27 +807,44 @@ static void a_cq_that_was_used_is_too_late(struct bench *b)
 }
 
 /* Nobody knows where the CQ of a detached QP is to be read on: it serves no other, and that is said. */
-static void a_detached_cq_is_not_attached_again(struct bench *b)
+/* A server's CQ outlives its connections; what was consumed of it is not forgotten meanwhile. */
+static void a_cq_outlives_its_qps(struct bench *b)
 {
 	struct app *a = start_attached(b, IBV_QPT_RC, false);
-	struct ibv_qp *next;
-	struct bsn_qp *out;
-	const struct bsn_attach_attr attr = promise(a);
 
-	write_both_ways(a);
-	ok(bsn_qp_destroy(a->attached));
-	a->attached = NULL;
-	reset_to_start(a->qp);
-	reset_to_start(a->peer);
-	next = create_qp(a, a->cq, IBV_QPT_RC, false);
-	if (b->kind == BENCH_DIRECT) {
-		assert_refused(a, a->qp, EBUSY, "make another CQ");
-		assert_refused(a, next, EBUSY, "make another CQ");
-	} else {
-		ok(bsn_qp_attach(a->device, next, &attr, &out));
-		ok(bsn_qp_destroy(out));
+	for (int lap = 0; lap < 5; lap++) {
+		write_both_ways(a);
+		ok(bsn_qp_destroy(a->attached));
+		a->attached = NULL;
+		reset_to_start(a->qp);
+		reset_to_start(a->peer);
+		if (lap % 2) {
+			assert_int_equal(ibv_destroy_qp(a->qp), 0);
+			a->qp = create_qp(a, a->cq, IBV_QPT_RC, false);
+		}
+		attach(a);
+		connect_both(a);
 	}
-	assert_int_equal(ibv_destroy_qp(next), 0);
+	stop_app(a);
+}
+
+/* libibverbs may well give another CQ the same address. */
+static void another_cq_is_not_taken_for_it(struct bench *b)
+{
+	struct app *a = start_attached(b, IBV_QPT_RC, false);
+
+	for (int lap = 0; lap < 5; lap++) {
+		write_both_ways(a);
+		ok(bsn_qp_destroy(a->attached));
+		a->attached = NULL;
+		reset_to_start(a->peer);
+		assert_int_equal(ibv_destroy_qp(a->qp), 0);
+		assert_int_equal(ibv_destroy_cq(a->cq), 0);
+		a->cq = create_cq(a, a->channel);
+		a->qp = create_qp(a, a->cq, IBV_QPT_RC, false);
+		attach(a);
+		connect_both(a);
+	}
 	stop_app(a);
 }
 
@@ -873,13 +955,21 @@ static const struct bench_case cases[] = {
 	{ CASE("a CQ that is too small says so", a_cq_that_is_too_small_says_so), BARE,
 	  .is_model_only = true },
 	{ CASE("the longest request fits", the_longest_request_fits), BARE },
+	{ CASE("the limits tell what a WQE holds", the_limits_tell_what_a_wqe_holds), BARE,
+	  .is_model_only = true },
+	{ CASE("the limits tell what a WQE holds beside an address",
+	       nor_is_more_granted_behind_an_address),
+	  BARE, .is_model_only = true },
 	{ CASE("the limits tell the depth", the_limits_tell_the_depth), BARE, RXE_QUEUES_ARE_LONGER },
 	{ CASE("who has room may ask for the whole depth",
 	       who_has_room_may_ask_for_the_whole_depth),
 	  BARE, RXE_QUEUES_ARE_LONGER },
 	{ CASE("nor is more asked for than the CQ has", nor_is_more_asked_for_than_the_cq_has),
 	  BARE },
-	{ CASE("a detached CQ is not attached again", a_detached_cq_is_not_attached_again), BARE },
+	{ CASE("an attached QP takes its share of the CQ", an_attached_qp_takes_its_share_of_the_cq),
+	  BARE, RXE_QUEUES_ARE_LONGER },
+	{ CASE("a CQ outlives its QPs", a_cq_outlives_its_qps), BARE },
+	{ CASE("another CQ is not taken for it", another_cq_is_not_taken_for_it), BARE },
 	{ CASE("an error brings everything back", an_error_brings_everything_back), BARE },
 	{ CASE("a detached QP is the application's again", a_detached_qp_is_the_applications_again),
 	  BARE },

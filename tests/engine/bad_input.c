@@ -404,7 +404,7 @@ static void what_is_used_stays(struct bench *b)
 	refused(EBUSY, "protection domain", bsn_pd_destroy(mr.pd));
 	refused(EBUSY, "lane", bsn_lane_destroy(cq.lane));
 	refused(EBUSY, "channel", bsn_channel_destroy(cq.channel));
-	refused(EBUSY, "still has objects", bsn_device_close(b->device));
+	refused(EBUSY, "1 SRQ(s), 1 QP(s)", bsn_device_close(b->device));
 	send_one(b, ep, qp);
 	ok(bsn_ep_destroy(ep));
 	ok(bsn_qp_destroy(qp));

@@ -65,6 +65,98 @@ static void everything_as_asked(struct bench *b)
 	}
 }
 
+/* -- in steps ----------------------------------------------------------------------------------- */
+
+static enum ibv_qp_state state_of(struct bench *b, int end)
+{
+	struct bsn_qp_error error;
+
+	ok(bsn_qp_error(b->qp[end], &error));
+	return error.state;
+}
+
+static int post_recv(struct bench *b, int end, uint64_t id)
+{
+	const struct bsn_sge sge = bench_sge(b, end, 0, 64 + BSN_GRH_SIZE);
+
+	return bsn_recv(b->rq[end], &sge, id);
+}
+
+static int post_send(struct bench *b, int end, uint64_t id)
+{
+	return bsn_send_inline(b->ep[end], "early", 5, id, BSN_F_SIGNALED | BSN_F_RING);
+}
+
+/* A peer may send as soon as it is connected, so receives are posted before. */
+static void receives_wait_for_their_peer(struct bench *b)
+{
+	for (int end = 0; end < 2; end++) {
+		ok(bsn_qp_init(b->qp[end])); /* for the attached ones: ours are there already */
+		assert_int_equal(state_of(b, end), IBV_QPS_INIT);
+	}
+	for (uint64_t id = 0; id < BENCH_DEPTH; id++)
+		ok(post_recv(b, 1, id));
+	assert_int_equal(post_recv(b, 1, BENCH_DEPTH), -EAGAIN);
+	bench_connect(b);
+	assert_int_equal(bsn_qp_init(b->qp[0]), -EINVAL);
+	for (uint64_t id = 0; id < BENCH_DEPTH; id++) {
+		ok(post_send(b, 0, id));
+		expect_done(b, b->cq[0], id, BSN_OPCODE_SEND);
+		expect_done(b, b->cq[1], id, BSN_RECV);
+	}
+}
+
+/* Both ends can receive before either sends; and who only receives need not do more. */
+static void a_connection_in_steps(struct bench *b)
+{
+	struct bsn_address address[2];
+
+	for (int end = 0; end < 2; end++) {
+		ok(bsn_qp_address(b->qp[end], &address[end]));
+		ok(bsn_qp_init(b->qp[end]));
+	}
+	ok(post_recv(b, 1, 1));
+	assert_true(bsn_qp_ready_to_send(b->qp[0], NULL) < 0); /* not before the other half */
+	for (int end = 0; end < 2; end++) {
+		ok(bsn_qp_ready_to_receive(b->qp[end], &address[!end], NULL));
+		assert_int_equal(state_of(b, end), IBV_QPS_RTR);
+	}
+	ok(bsn_qp_ready_to_send(b->qp[0], NULL));
+	assert_int_equal(state_of(b, 0), IBV_QPS_RTS);
+	ok(post_send(b, 0, 2));
+	expect_done(b, b->cq[0], 2, BSN_OPCODE_SEND);
+	expect_done(b, b->cq[1], 1, BSN_RECV);
+	ok(bsn_qp_ready_to_send(b->qp[1], NULL));
+	ok(post_recv(b, 0, 3));
+	ok(post_send(b, 1, 4));
+	expect_done(b, b->cq[1], 4, BSN_OPCODE_SEND);
+	expect_done(b, b->cq[0], 3, BSN_RECV);
+}
+
+/* Before the connection, on the way, and after a reset: nothing is written that would run later. */
+static void sends_wait_for_the_connection(struct bench *b)
+{
+	struct bsn_outstanding left;
+	struct bsn_address peer;
+
+	if (b->app.qp[0])
+		return; /* an attached QP's state is the application's */
+	ok(bsn_qp_address(b->qp[1], &peer));
+	assert_int_equal(post_send(b, 0, 1), -ENOTCONN);
+	ok(bsn_qp_ready_to_receive(b->qp[0], &peer, NULL));
+	assert_int_equal(post_send(b, 0, 1), -ENOTCONN);
+	ok(bsn_qp_reset(b->qp[0]));
+	bench_connect(b);
+	ok(post_recv(b, 1, 2));
+	ok(post_send(b, 0, 3));
+	expect_done(b, b->cq[0], 3, BSN_OPCODE_SEND);
+	expect_done(b, b->cq[1], 2, BSN_RECV);
+	ok(bsn_qp_reset(b->qp[0]));
+	assert_int_equal(post_send(b, 0, 4), -ENOTCONN);
+	ok(bsn_qp_outstanding(b->qp[0], &left));
+	assert_int_equal(left.sends_bb, 0);
+}
+
 #define ASKED                                                                                      \
 	.connect = { .mtu = 512,                                                                   \
 		     .sl = 3,                                                                      \
@@ -83,6 +175,12 @@ static const struct bench_case cases[] = {
 	{ CASE("everything by default, RoCE", everything_by_default), ROCE },
 	{ CASE("everything as asked", everything_as_asked), ASKED },
 	{ CASE("everything as asked, RoCE", everything_as_asked), ASKED, ROCE },
+	{ CASE("receives wait for their peer", receives_wait_for_their_peer), .stays_idle = true },
+	{ CASE("receives of datagrams wait", receives_wait_for_their_peer), .stays_idle = true,
+	  .qp.type = BSN_QP_UD },
+	{ CASE("a connection in steps", a_connection_in_steps), .stays_idle = true },
+	{ CASE("sends wait for the connection", sends_wait_for_the_connection), .stays_idle = true,
+	  .is_own_only = true },
 };
 
 int main(void)

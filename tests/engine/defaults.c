@@ -2,6 +2,8 @@
 /* What everything by default is: objects that fit each other, on any register the device has left. */
 #include "harness.h"
 
+#include "provider.h"
+
 enum { LANES_MAX = 16384 };
 
 static const enum bsn_qp_type types[] = { BSN_QP_RC, BSN_QP_UC, BSN_QP_UD };
@@ -157,7 +159,81 @@ static void qps_come_and_go_without_registers(struct bench *b)
 	ok(bsn_device_close(device));
 }
 
+/* -- sizes -------------------------------------------------------------------------------------- */
+
+static void the_greatest_depth_can_be_created(struct bench *b)
+{
+	const uint32_t most = bsn_device_info(b->device)->max_send_wr;
+	const struct bsn_cq_attr entries = { .entries = 2 * most };
+	struct bsn_qp_limits limits;
+	struct bsn_cq *cq;
+	struct bsn_qp *qp;
+
+	ok(bsn_cq_create(b->device, &entries, &cq));
+	for (enum bsn_qp_type type = BSN_QP_RC; type <= BSN_QP_UC; type++) {
+		const struct bsn_qp_attr attr = { .type = type, .cq = cq, .send_depth = most };
+		ok(bsn_qp_create(b->device, &attr, &qp));
+		ok(bsn_qp_limits(qp, &limits));
+		assert_int_equal(limits.send_depth, most);
+		ok(bsn_qp_destroy(qp));
+	}
+	ok(bsn_cq_destroy(cq));
+}
+
+/* Not for what libmlx5 would need by the longest of its own requests. */
+static void a_send_ring_has_room_for_its_depth(struct bench *b)
+{
+	enum { DEPTH = 256 };
+	static const struct {
+		struct bsn_qp_attr attr;
+		uint32_t blocks;
+	} shapes[] = {
+		{ { .type = BSN_QP_RC }, DEPTH },
+		{ { .type = BSN_QP_UC }, DEPTH },
+		{ { .type = BSN_QP_UD }, 2 * DEPTH },
+		{ { .type = BSN_QP_RC, .max_send_sge = 4 }, 2 * DEPTH },
+		{ { .type = BSN_QP_RC, .max_inline = 92 }, 2 * DEPTH },
+		{ { .type = BSN_QP_RC, .max_inline = 93 }, 4 * DEPTH },
+	};
+	const struct bsn_cq_attr entries = { .entries = 8 * DEPTH };
+	struct bsn_cq *cq;
+
+	if (b->kind != BENCH_DIRECT)
+		return;
+	ok(bsn_cq_create(b->device, &entries, &cq));
+	for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {
+		struct bsn_qp_attr attr = shapes[i].attr;
+		struct provider_qp map;
+		struct bsn_qp *qp;
+		attr.cq = cq;
+		attr.send_depth = DEPTH;
+		ok(bsn_qp_create(b->device, &attr, &qp));
+		assert_int_equal(provider_qp_map(bsn_qp_verbs(qp), &map), 0);
+		assert_int_equal(map.sq_count_bb, shapes[i].blocks);
+		ok(bsn_qp_destroy(qp));
+	}
+	ok(bsn_cq_destroy(cq));
+}
+
+static void a_small_cq_says_in_one_round_what_is_needed(struct bench *b)
+{
+	struct bsn_cq *cq;
+	struct bsn_qp *qp;
+
+	ok(bsn_cq_create(b->device, &(struct bsn_cq_attr){ .entries = 64 }, &cq));
+	assert_int_equal(bsn_qp_create(b->device, &(struct bsn_qp_attr){ .cq = cq }, &qp), -ENOSPC);
+	assert_non_null(strstr(bsn_error_text(), "create it with 256"));
+	ok(bsn_cq_destroy(cq));
+}
+
 static const struct bench_case cases[] = {
+	{ CASE("the greatest depth can be created", the_greatest_depth_can_be_created),
+	  .is_bare = true, .is_model_only = true },
+	{ CASE("a send ring has room for its depth", a_send_ring_has_room_for_its_depth),
+	  .is_bare = true },
+	{ CASE("a small CQ says in one round what is needed",
+	       a_small_cq_says_in_one_round_what_is_needed),
+	  .is_bare = true },
 	{ CASE("two QPs fit a CQ", two_qps_fit_a_cq), .is_bare = true },
 	{ CASE("an SRQ takes what its CQ was charged for",
 	       an_srq_takes_what_its_cq_was_charged_for),

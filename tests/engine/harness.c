@@ -289,6 +289,7 @@ static void start_model(const struct bench_case *test)
 		.generation = CX_GEN_CX6,
 		.link = test->link,
 		.fault_plan = test->fault_plan,
+		.no_atomics = test->no_atomics,
 		.trace_path = getenv("BSN_TEST_TRACE"),
 		.passive = true,
 		.private_fabric = true,
@@ -427,6 +428,8 @@ static bool can_run(const struct bench_case *test, enum bench_kind kind, bool ha
 	if (path_of(kind) == BSN_PATH_DIRECT && !has_direct_path)
 		return false;
 	if (test->is_model_only && real_device())
+		return false;
+	if (test->is_direct_only && (kind == BENCH_VERBS || kind == BENCH_ATTACHED_VERBS))
 		return false;
 	if (test->is_verbs_only && kind != BENCH_VERBS && kind != BENCH_ATTACHED_VERBS)
 		return false;

@@ -32,9 +32,11 @@ struct bench_case {
 	uint32_t cq_entries;
 	enum cx_link link;
 	const char *fault_plan; /* only on the model */
+	bool no_atomics;        /* likewise: the device has none */
 	bool is_bare;           /* a device and its memory, no queues */
 	bool is_model_only;
 	bool is_verbs_only;
+	bool is_direct_only;
 	bool is_own_only;      /* not on QPs that the application made */
 	bool has_channel;      /* of both CQs */
 	bool has_srq;          /* for both ends */

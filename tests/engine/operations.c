@@ -319,6 +319,31 @@ static void uc_lacks_what_needs_an_answer(struct bench *b)
 	assert_idle(b);
 }
 
+/* As libmlx5 does by itself, before anything is posted. */
+static void a_device_without_atomics_refuses_them(struct bench *b)
+{
+	const struct bsn_sge local = bench_sge(b, 0, SRC, 8);
+	const struct bsn_remote remote = bench_remote(b, 1, DST);
+	struct bsn_wr wr = { .sge = &local, .sge_count = 1, .remote = remote, .flags = BSN_F_RING };
+	struct bsn_prepared p;
+
+	assert_int_equal(bsn_fetch_add(b->ep[0], &local, &remote, 1, 1, BSN_F_RING), -EOPNOTSUPP);
+	assert_non_null(strstr(bsn_refusal, "device does not have the operation"));
+	assert_int_equal(bsn_cmp_swap(b->ep[0], &local, &remote, 1, 1, 1, BSN_F_RING), -EOPNOTSUPP);
+	for (unsigned i = 0; i < 2; i++) {
+		wr.opcode = i ? BSN_OPCODE_ATOMIC_CS : BSN_OPCODE_ATOMIC_FA;
+		bsn_refusal = NULL;
+		assert_int_equal(bsn_post(b->ep[0], &wr), -EOPNOTSUPP);
+		assert_non_null(bsn_refusal);
+		bsn_refusal = NULL;
+		assert_int_equal(bsn_prepare(b->ep[0], &wr, &p), -EOPNOTSUPP);
+		assert_non_null(bsn_refusal);
+	}
+	assert_idle(b);
+	ok(bsn_write(b->ep[0], &local, &remote, 2, BSN_F_SIGNALED | BSN_F_RING));
+	expect_done(b, b->cq[0], 2, BSN_OPCODE_RDMA_WRITE);
+}
+
 #define UC .qp.type = BSN_QP_UC
 
 static const struct bench_case cases[] = {
@@ -349,6 +374,8 @@ static const struct bench_case cases[] = {
 	{ CASE("prepared requests of each kind", prepared_requests_of_each_kind) },
 	{ CASE("what no queue takes is refused", what_no_queue_takes_is_refused),
 	  .qp = { .max_send_sge = 4, .max_recv_sge = 4 } },
+	{ CASE("a device without atomics refuses them", a_device_without_atomics_refuses_them),
+	  .no_atomics = true, .is_model_only = true },
 	{ CASE("UC lacks what needs an answer", uc_lacks_what_needs_an_answer), UC },
 };
 

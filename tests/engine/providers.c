@@ -85,7 +85,8 @@ static void end_refusing(struct bench *b)
 		extended->wr_complete = real_complete;
 }
 
-static void what_was_not_taken_stays_appended(struct bench *b)
+/* What it does not take will never be taken, or so it must be assumed: the queue goes on without it. */
+static void what_was_not_taken_is_cancelled(struct bench *b)
 {
 	unsigned taken;
 
@@ -94,14 +95,13 @@ static void what_was_not_taken_stays_appended(struct bench *b)
 			ok(post_write(b, id, BSN_F_SIGNALED));
 		taken = begin_refusing(b);
 		assert_int_equal(bsn_ring(b->sq[0]), -ENOMEM);
-		for (uint64_t id = 0; id < taken; id++)
-			expect_done(b, b->cq[0], id, BSN_OPCODE_RDMA_WRITE);
-		expect_nothing(b, b->cq[0]);
-		assert_int_equal(outstanding_sends(b), COUNT - taken);
+		assert_int_equal(outstanding_sends(b), taken);
 		end_refusing(b);
 		ok(bsn_ring(b->sq[0]));
-		for (uint64_t id = taken; id < COUNT; id++)
+		ok(post_write(b, COUNT, BSN_F_SIGNALED | BSN_F_RING));
+		for (uint64_t id = 0; id < taken; id++)
 			expect_done(b, b->cq[0], id, BSN_OPCODE_RDMA_WRITE);
+		expect_done(b, b->cq[0], COUNT, BSN_OPCODE_RDMA_WRITE);
 		expect_nothing(b, b->cq[0]);
 		assert_int_equal(outstanding_sends(b), 0);
 	}
@@ -110,17 +110,52 @@ static void what_was_not_taken_stays_appended(struct bench *b)
 /* A post that rings either happened, or it did not. */
 static void a_post_that_cannot_ring_was_not_made(struct bench *b)
 {
+	unsigned taken;
+
 	for (uint64_t id = 0; id < COUNT; id++)
 		ok(post_write(b, id, BSN_F_SIGNALED));
-	begin_refusing(b);
+	taken = begin_refusing(b);
 	assert_int_equal(post_write(b, COUNT, BSN_F_SIGNALED | BSN_F_RING), -ENOMEM);
-	assert_int_equal(outstanding_sends(b), COUNT);
+	assert_int_equal(outstanding_sends(b), taken);
 	end_refusing(b);
 	ok(post_write(b, COUNT + 1, BSN_F_SIGNALED | BSN_F_RING));
-	for (uint64_t id = 0; id < COUNT; id++)
+	for (uint64_t id = 0; id < taken; id++)
 		expect_done(b, b->cq[0], id, BSN_OPCODE_RDMA_WRITE);
 	expect_done(b, b->cq[0], COUNT + 1, BSN_OPCODE_RDMA_WRITE);
 	expect_nothing(b, b->cq[0]);
+}
+
+/* Nor does the post that finds the queue full hide that nothing was taken. */
+static void a_full_queue_says_that_it_was_refused(struct bench *b)
+{
+	struct bsn_qp_limits limits;
+	unsigned taken;
+
+	ok(bsn_qp_limits(b->qp[0], &limits));
+	for (uint64_t id = 0; id < limits.send_depth; id++)
+		ok(post_write(b, id, BSN_F_SIGNALED));
+	assert_int_equal(post_write(b, 0, BSN_F_SIGNALED), -EAGAIN);
+	taken = begin_refusing(b);
+	assert_int_equal(post_write(b, 0, BSN_F_SIGNALED | BSN_F_RING), -ENOMEM);
+	assert_int_equal(outstanding_sends(b), taken);
+	end_refusing(b);
+}
+
+/* Between its first request and the ring, a provider may hold a lock of the QP. */
+static void a_reset_forgets_what_was_appended(struct bench *b)
+{
+	for (unsigned lap = 0; lap < 2; lap++) {
+		for (uint64_t id = 0; id < COUNT; id++)
+			ok(post_write(b, id, BSN_F_SIGNALED));
+		for (int end = 0; end < 2; end++)
+			ok(bsn_qp_reset(b->qp[end]));
+		assert_int_equal(outstanding_sends(b), 0);
+		bench_connect(b);
+		ok(post_write(b, COUNT, BSN_F_SIGNALED | BSN_F_RING));
+		expect_done(b, b->cq[0], COUNT, BSN_OPCODE_RDMA_WRITE);
+		expect_nothing(b, b->cq[0]);
+	}
+	ok(post_write(b, 0, BSN_F_SIGNALED)); /* the QP is destroyed with it */
 }
 
 /* -- receives ----------------------------------------------------------------------------------- */
@@ -215,9 +250,12 @@ static void completions_of_an_earlier_life_are_dropped(struct bench *b)
 #define VERBS .is_verbs_only = true, .is_model_only = true
 
 static const struct bench_case cases[] = {
-	{ CASE("what was not taken stays appended", what_was_not_taken_stays_appended), VERBS },
+	{ CASE("what was not taken is cancelled", what_was_not_taken_is_cancelled), VERBS },
 	{ CASE("a post that cannot ring was not made", a_post_that_cannot_ring_was_not_made),
 	  VERBS },
+	{ CASE("a full queue says that it was refused", a_full_queue_says_that_it_was_refused),
+	  VERBS },
+	{ CASE("a reset forgets what was appended", a_reset_forgets_what_was_appended), VERBS },
 	{ CASE("a refused receive costs no room", a_refused_receive_costs_no_room), VERBS },
 	{ CASE("a poll that fails is an error for ever", a_poll_that_fails_is_an_error_for_ever),
 	  VERBS },

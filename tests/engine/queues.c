@@ -199,6 +199,18 @@ static void all_may_be_signaled(struct bench *b)
 		expect_done(b, b->cq[0], id, BSN_OPCODE_RDMA_WRITE);
 }
 
+/* As many as would have one of them signaled by the library, whose own do not show. */
+static void all_of_a_full_queue_may_be_signaled(struct bench *b)
+{
+	const uint32_t depth = send_depth(b);
+
+	for (uint32_t n = 0; n < depth; n++)
+		ok(post_write(b, n, 0));
+	ok(bsn_ring(b->sq[0]));
+	for (uint32_t n = 0; n < depth; n++)
+		expect_done(b, b->cq[0], n, BSN_OPCODE_RDMA_WRITE);
+}
+
 /* -- receives ----------------------------------------------------------------------------------- */
 
 static void receives_have_credits_too(struct bench *b)
@@ -337,6 +349,8 @@ static const struct bench_case cases[] = {
 	{ CASE("nor does the library where it must not", nor_does_the_library_where_it_must_not),
 	  .qp = { .send_depth = DEPTH, .signal_every = -1 } },
 	{ CASE("all may be signaled", all_may_be_signaled), .qp.signal_all = true },
+	{ CASE("all of a full queue may be signaled", all_of_a_full_queue_may_be_signaled),
+	  .qp.signal_all = true },
 	{ CASE("receives have credits too", receives_have_credits_too),
 	  .qp = { .send_depth = DEPTH, .recv_depth = 6 } },
 	{ CASE("completions come in helpings of any size",

@@ -77,6 +77,19 @@ static uint32_t word(uint64_t address)
 	return *(const uint32_t *)(uintptr_t)address;
 }
 
+static uint16_t half(uint64_t address)
+{
+	return *(const uint16_t *)(uintptr_t)address;
+}
+
+/* Of a send queue, all 32 bits. */
+static uint32_t producer_of(const struct bsn_registry_queue *q)
+{
+	const uint32_t lap = word(q->lap);
+
+	return lap + (uint16_t)(half(q->producer) - (uint16_t)lap);
+}
+
 static bool is_direct(const struct bench *b)
 {
 	return b->kind == BENCH_DIRECT || b->kind == BENCH_ATTACHED_DIRECT;
@@ -108,22 +121,41 @@ static void a_send_queue(struct bench *b)
 	assert_int_equal(q->transport, BSN_TRANSPORT_RC);
 	assert_int_equal(q->ring != 0, is_direct(b));
 	if (!is_direct(b)) {
-		assert_int_equal(q->producer | q->consumer | q->start | q->count, 0);
+		assert_int_equal(q->producer | q->consumer | q->start | q->lap | q->count, 0);
 		return;
 	}
 	assert_int_equal(q->stride_bytes, BSN_BB_SIZE);
 	assert_non_null(find(BSN_REGISTRY_COMPLETION, q->cqn));
 	for (uint64_t id = 0; id < 3; id++)
 		ok(bsn_write(b->ep[0], &local, &remote, id, BSN_F_SIGNALED | BSN_F_RING));
-	assert_int_equal(word(q->producer), 3);
-	assert_int_equal(word(q->start), 0);
+	assert_int_equal(half(q->producer), 3);
+	assert_int_equal(half(q->start), 0);
 	assert_int_equal(word(q->record), htobe32(3));
 	bsn_ctrl_decode(&ctrl, (const uint8_t *)(uintptr_t)q->ring + 2 * q->stride_bytes);
 	assert_int_equal(ctrl.wqe_index, 2);
 	assert_int_equal(ctrl.qpn, q->number);
 	for (uint64_t id = 0; id < 3; id++)
 		expect_done(b, b->cq[0], id, BSN_OPCODE_RDMA_WRITE);
-	assert_int_equal(word(q->consumer), 2);
+	assert_int_equal(half(q->consumer), 2);
+}
+
+/* The lap is the producer's now and then, and both tell all of it. */
+static void a_send_queue_that_goes_round(struct bench *b)
+{
+	const struct bsn_registry_queue *q = find(BSN_REGISTRY_SEND, bsn_qp_number(b->qp[0]));
+	const struct bsn_sge local = bench_sge(b, 0, 0, 8);
+	const struct bsn_remote remote = bench_remote(b, 1, 0);
+
+	if (!is_direct(b))
+		return;
+	for (uint32_t posted = 1; posted <= 5 * q->count; posted++) {
+		ok(bsn_write(b->ep[0], &local, &remote, posted, BSN_F_SIGNALED | BSN_F_RING));
+		assert_int_equal(producer_of(q), posted);
+		assert_in_range(posted - word(q->lap), 0, q->count);
+		expect_done(b, b->cq[0], posted, BSN_OPCODE_RDMA_WRITE);
+		assert_int_equal(half(q->consumer), (uint16_t)(posted - 1));
+		assert_in_range((uint16_t)(half(q->producer) - half(q->start)), 1, q->count);
+	}
 }
 
 static void a_receive_queue(struct bench *b)
@@ -138,7 +170,7 @@ static void a_receive_queue(struct bench *b)
 	assert_in_range(q->count, BENCH_DEPTH, 2 * BENCH_DEPTH);
 	ok(bsn_recv(b->rq[1], &sge, 1));
 	ok(bsn_recv(b->rq[1], &sge, 2));
-	assert_int_equal(word(q->producer), 2);
+	assert_int_equal(half(q->producer), 2);
 	assert_int_equal(word(q->consumer), 0);
 	assert_int_equal(word(q->record), htobe32(2));
 }
@@ -155,6 +187,25 @@ static void a_completion_queue(struct bench *b)
 	assert_int_equal(q->stride_bytes, BSN_CQE_SIZE);
 	assert_int_equal(*(const uint64_t *)(uintptr_t)q->consumer, q->ring);
 	assert_int_equal(*(const uint8_t *)(uintptr_t)q->start, 0);
+}
+
+/* Each slot of the queue that was not posted is free, once: the next one, or one of the others. */
+static void assert_free(const struct bsn_registry_queue *q, uint32_t first)
+{
+	const uint16_t *others = (const uint16_t *)(uintptr_t)q->start;
+	bool is_free[BENCH_DEPTH + 1] = { false };
+
+	assert_int_equal(q->used, BENCH_DEPTH + 1);
+	assert_true(q->used <= q->count);
+	is_free[half(q->consumer)] = true;
+	for (uint32_t i = 0; i < q->count; i++)
+		if (others[i] != BSN_REGISTRY_NO_SLOT) {
+			assert_in_range(others[i], 0, q->used - 1);
+			assert_false(is_free[others[i]]);
+			is_free[others[i]] = true;
+		}
+	for (uint32_t slot = 0; slot < q->used; slot++)
+		assert_int_equal(is_free[slot], slot >= first);
 }
 
 static void a_shared_receive_queue(struct bench *b)
@@ -174,12 +225,14 @@ static void a_shared_receive_queue(struct bench *b)
 	if (!is_direct(b))
 		return;
 	assert_int_not_equal(q->number, 0);
+	assert_free(q, 0);
 	ok(bsn_recv(b->srq, &sge, 1));
-	assert_int_equal(word(q->producer), 1);
-	assert_int_equal(*(const uint16_t *)(uintptr_t)q->start, 1);
-	assert_int_equal(*(const uint16_t *)(uintptr_t)q->consumer,
-			 BENCH_DEPTH); /* one stays behind */
-	assert_int_equal(q->used, BENCH_DEPTH + 1);
+	assert_int_equal(half(q->producer), 1);
+	assert_int_equal(half(q->consumer), 1);
+	assert_free(q, 1);
+	for (unsigned i = 1; i < BENCH_DEPTH; i++)
+		ok(bsn_recv(b->srq, &sge, i));
+	assert_free(q, BENCH_DEPTH); /* one stays behind */
 }
 
 static void a_first_failure(struct bench *b)
@@ -291,6 +344,7 @@ static void a_child_lists_nothing(struct bench *b)
 static const struct bench_case cases[] = {
 	{ CASE("the head says what it is", the_head_says_what_it_is), .is_bare = true },
 	{ CASE("a send queue", a_send_queue) },
+	{ CASE("a send queue that goes round", a_send_queue_that_goes_round) },
 	{ CASE("a receive queue", a_receive_queue) },
 	{ CASE("a completion queue", a_completion_queue) },
 	{ CASE("a shared receive queue", a_shared_receive_queue), .has_srq = true },

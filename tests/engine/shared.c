@@ -89,6 +89,20 @@ static void a_full_queue_refuses_until_consumed(struct bench *b)
 	}
 }
 
+/* To the device a byte count of 0 is 2^31, so it must not come to see one. */
+static void empty_pieces_are_left_out(struct bench *b)
+{
+	const struct bsn_sge into[3] = { bench_sge(b, 1, 0, 0), bench_sge(b, 1, 64, 100),
+					 bench_sge(b, 1, 32, 0) };
+
+	memset(bench_at(b, 1, 0), 0, ROOM);
+	ok(bsn_recv_sgl(b->srq, into, 3, 1));
+	ok(bsn_send_inline(b->ep[0], "x", 1, 2, BSN_F_RING));
+	expect_done(b, b->cq[1], 1, BSN_RECV);
+	assert_int_equal(*bench_at(b, 1, 0), 0);
+	assert_int_equal(*bench_at(b, 1, 64), 'x');
+}
+
 static void a_list_too_long_is_refused(struct bench *b)
 {
 	const struct bsn_sge two[2] = { bench_sge(b, 1, 0, 8), bench_sge(b, 1, 8, 8) };
@@ -169,16 +183,38 @@ static void it_outlives_its_qps_only(struct bench *b)
 	expect_done(b, b->cq[1], 1, BSN_RECV);
 }
 
+/* A poller each may give WQEs back then: the queue must know before the second one does. */
+static void a_second_cq_makes_it_shared(struct bench *b)
+{
+	struct bsn_qp *qp[3];
+	struct bsn_rq *srq;
+
+	ok(bsn_srq_create(b->device, NULL, &srq));
+	for (int i = 0; i < 3; i++) {
+		const struct bsn_qp_attr attr = {
+			.cq = b->cq[0], .recv_cq = b->cq[i / 2], .srq = srq, .send_depth = 8
+		};
+		ok(bsn_qp_create(b->device, &attr, &qp[i]));
+		assert_int_equal(srq->has_pollers, i == 2);
+	}
+	for (int i = 0; i < 3; i++)
+		ok(bsn_qp_destroy(qp[i]));
+	ok(bsn_srq_destroy(srq));
+}
+
 #define SRQ .has_srq = true, .cq_entries = 2048
 
 static const struct bench_case cases[] = {
 	{ CASE("several QPs take from one queue", several_qps_take_from_one_queue), SRQ },
 	{ CASE("a full queue refuses until consumed", a_full_queue_refuses_until_consumed), SRQ },
 	{ CASE("a list too long is refused", a_list_too_long_is_refused), SRQ },
+	{ CASE("empty pieces are left out", empty_pieces_are_left_out), SRQ,
+	  .qp.max_recv_sge = 3 },
 	{ CASE("a QP that goes leaves no hole", a_qp_that_goes_leaves_no_hole), SRQ },
 	{ CASE("a QP that goes leaves others alone", a_qp_that_goes_leaves_others_alone), SRQ },
 	{ CASE("a limit raises an event", a_limit_raises_an_event), SRQ },
 	{ CASE("it outlives its QPs only", it_outlives_its_qps_only), SRQ },
+	{ CASE("a second CQ makes it shared", a_second_cq_makes_it_shared), SRQ },
 };
 
 int main(void)

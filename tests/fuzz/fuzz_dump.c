@@ -73,21 +73,24 @@ static struct scan *get_scan(unsigned choice)
 	enum { FORMATS = BSN_MINI_L34H_STRIDX + 1, COMPRESSIONS = 4 * FORMATS };
 	static struct scan *scans[KINDS + TRANSPORTS + COMPRESSIONS];
 	static struct sink sink = { .record = check_record, .unread = check_unread };
-	struct scan_attr attr = { .stride_bytes = 64 };
+	static struct tell tell;
+	struct scan_attr attr = { .bytes.stride_bytes = 64 };
 
 	choice %= sizeof(scans) / sizeof(scans[0]);
 	if (choice < KINDS)
-		attr.raw_kind = (enum raw_kind)choice;
+		attr.bytes.kind = (enum raw_kind)choice;
 	else if (choice < KINDS + TRANSPORTS)
-		attr.transport = KNOWN(choice - KINDS);
+		attr.bytes.transport = KNOWN(choice - KINDS);
 	else
-		attr.compression = (struct compression){
+		attr.bytes.compression = (struct compression){
 			.format = KNOWN((choice - KINDS - TRANSPORTS) % FORMATS),
 			.is_enhanced = (choice - KINDS - TRANSPORTS) / FORMATS & 1,
 			.is_striding = (choice - KINDS - TRANSPORTS) / FORMATS & 2,
 		};
+	if (!tell.tie)
+		MUST(!tell_open(&tell, &sink));
 	if (!scans[choice])
-		scans[choice] = scan_create(&attr, &sink);
+		scans[choice] = scan_create(&attr, &tell);
 	MUST(scans[choice]);
 	return scans[choice];
 }

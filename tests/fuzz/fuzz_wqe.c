@@ -97,17 +97,6 @@ static void fuzz_cqe(const uint8_t *bytes, size_t size)
 				   cqe.inline_bytes + cqe.inline_len_bytes <= bytes + size));
 }
 
-static void fuzz_eqe(const uint8_t *bytes, size_t size)
-{
-	struct bsn_bad bad = { 0 };
-	struct bsn_eqe_event event;
-
-	if (bsn_eqe_event_decode(bytes, size, &event, &bad))
-		must_be_explained(&bad, size);
-	else
-		describe(event.view, bytes, 0);
-}
-
 /* The first CQE as title, the second as array, in every layout and format. */
 static void fuzz_expand(const uint8_t *bytes, size_t size, unsigned dice)
 {
@@ -147,7 +136,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	fuzz_send(exact, size - 1, (enum bsn_transport)(data[0] % (BSN_TRANSPORT_IPOIB + 1)));
 	fuzz_recv(exact, size - 1, (enum bsn_recv_head)(data[0] % (BSN_RECV_SIGNED + 1)));
 	fuzz_cqe(exact, size - 1);
-	fuzz_eqe(exact, size - 1);
 	fuzz_expand(exact, size - 1, data[0] >> 2);
 	free(exact);
 	return 0;

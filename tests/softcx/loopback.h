@@ -104,7 +104,8 @@ static inline struct ibv_qp *loopback_create_qp(struct ibv_pd *pd, struct ibv_cq
 		.cap = { .max_send_wr = 16,
 			 .max_recv_wr = 16,
 			 .max_send_sge = 2,
-			 .max_recv_sge = 2 },
+			 .max_recv_sge = 2,
+			 .max_inline_data = 128 },
 		.qp_type = type,
 	};
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The model alone: what goes wrong, with which syndromes, and what becomes of the work behind it. */
 #include <endian.h>
+#include <errno.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -11,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "datasheet.h"
 #include "rig.h"
 
 static struct rig rig;
@@ -305,6 +307,35 @@ static void a_message_longer_than_its_receive_fails_both(void **state)
 		     BSN_VENDOR_SEND_TOO_LONG);
 }
 
+/*
+ * As a ConnectX tells a driver whose receives complete out of order: successes, errors and flushes
+ * alike say which receive they are of, counted modulo 2^16.
+ */
+static void completions_of_receives_name_their_wqe(void **state)
+{
+	struct bsn_cqe cqe;
+	uint16_t i;
+
+	(void)state;
+	for (i = 0; i < 3 * RIG_RQ; i++) {
+		rig_post_recv(&rig, &rig.qp[1], rig.buf + 1000, 100);
+		post(BSN_OPCODE_SEND, 0, rig.key, 50);
+		run();
+		assert_true(rig_poll(&rig.cq[1], &cqe));
+		assert_int_equal(cqe.tail.wqe_counter, i);
+		expect_good(&rig.cq[0]);
+	}
+	for (unsigned n = 0; n < RIG_RQ; n++)
+		rig_post_recv(&rig, &rig.qp[1], rig.buf + 1000, 100);
+	post(BSN_OPCODE_SEND, 0, rig.key, 101);
+	run();
+	expect_error(&rig.cq[1], BSN_CQE_RESP_ERR, i, BSN_SYNDROME_LOCAL_LENGTH,
+		     BSN_VENDOR_SEND_TOO_LONG);
+	for (unsigned n = 1; n < RIG_RQ; n++)
+		expect_error(&rig.cq[1], BSN_CQE_RESP_ERR, (uint16_t)(i + n), BSN_SYNDROME_FLUSHED,
+			     BSN_VENDOR_FLUSHED_IN_ERROR);
+}
+
 static void a_receive_into_a_foreign_region_fails_both(void **state)
 {
 	const uint32_t good = rig.key;
@@ -517,6 +548,39 @@ static void an_overrun_kills_the_cq(void **state)
 	expect_nothing(&rig.cq[0]);
 }
 
+#define ASSERT_FITS(count, create)                                                                 \
+	do {                                                                                       \
+		for (unsigned n_ = 0; n_ < (count); n_++)                                          \
+			assert_int_equal(create, 0);                                               \
+		assert_int_equal(create, -ENOMEM);                                                 \
+	} while (0)
+
+/* What ibv_query_device() answers, less what the bench has. */
+static void the_device_holds_what_its_data_sheet_says(void **state)
+{
+	const struct cx_mr_attr mr = { .pdn = rig.pd, .length = 8 };
+	const struct cx_cq_attr cq = { .buf = (uintptr_t)rig.cq[0].buf,
+				       .db = (uintptr_t)rig.cq[0].db,
+				       .entries = RIG_CQES,
+				       .cqe_size = BSN_CQE_SIZE };
+	const struct cx_srq_attr srq = { .pdn = rig.pd,
+					 .buf = (uintptr_t)rig.buf,
+					 .db = (uintptr_t)rig.buf,
+					 .count = 4,
+					 .stride_bytes = 32 };
+	struct cx_qp_attr qp = rig.attr;
+	uint32_t number;
+
+	(void)state;
+	qp.buf = (uintptr_t)rig.qp[0].ring;
+	qp.db = (uintptr_t)rig.qp[0].db;
+	ASSERT_FITS(CX_MAX_QPS - 2, cx_qp_create(rig.hca, &qp, &number));
+	ASSERT_FITS(CX_MAX_CQS - 2, cx_cq_create(rig.hca, &cq, &number));
+	ASSERT_FITS(CX_MAX_SRQS, cx_srq_create(rig.hca, &srq, &number));
+	ASSERT_FITS(CX_MAX_MRS - 1, cx_mr_create(rig.hca, &mr, &number));
+	ASSERT_FITS(CX_MAX_PDS - 1, cx_pd_create(rig.hca, &number));
+}
+
 static void objects_in_use_are_not_destroyed(void **state)
 {
 	(void)state;
@@ -544,6 +608,7 @@ int main(void)
 		TEST(a_command_flushes_with_a_reason_of_its_own),
 		TEST(a_reset_queue_pair_starts_anew),
 		TEST(a_message_longer_than_its_receive_fails_both),
+		TEST(completions_of_receives_name_their_wqe),
 		TEST(a_receive_into_a_foreign_region_fails_both),
 		TEST(without_a_receive_a_send_is_retried_then_fails),
 		TEST(nobody_there_costs_all_retries),
@@ -554,6 +619,7 @@ int main(void)
 		TEST(unmapped_memory_fails_the_request),
 		TEST(random_rings_do_no_harm),
 		TEST(an_overrun_kills_the_cq),
+		TEST(the_device_holds_what_its_data_sheet_says),
 		TEST(objects_in_use_are_not_destroyed),
 		TEST_UC(unreliable_writes_are_lost_in_silence),
 		TEST_UC(unreliable_connections_do_not_read),

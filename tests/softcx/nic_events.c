@@ -15,7 +15,9 @@
 
 #include <cmocka.h>
 
-#include "nic/transport.h"
+#include "nic/events.h"
+#include "nic/process.h"
+#include "nic/tables.h"
 #include "rig.h"
 
 enum { COMP, ASYNC };

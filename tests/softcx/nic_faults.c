@@ -16,7 +16,7 @@
 static struct rig rig;
 static char trace_path[] = "/tmp/nic_faults.XXXXXX";
 
-static void start(const char *plan)
+static void start_mode(const char *plan, bool passive)
 {
 	struct cx_config config;
 	int fd;
@@ -26,6 +26,7 @@ static void start(const char *plan)
 	assert_true(fd >= 0);
 	close(fd);
 	rig_config(&config);
+	config.passive = passive;
 	config.fault_plan = plan;
 	config.trace_path = trace_path;
 	rig_open(&rig, &config);
@@ -33,6 +34,11 @@ static void start(const char *plan)
 		rig_qp_create(&rig, &rig.qp[i]);
 	for (unsigned i = 0; i < 2; i++)
 		rig_qp_connect(&rig, &rig.qp[i], rig.qp[!i].number);
+}
+
+static void start(const char *plan)
+{
+	start_mode(plan, true);
 }
 
 static int stop(void **state)
@@ -177,6 +183,44 @@ static void without_a_port_nobody_answers(void **state)
 	expect_error(BSN_SYNDROME_RETRY_EXCEEDED, 0x81);
 }
 
+static void send_once(void)
+{
+	rig_post_send(&rig, &rig.qp[0], rig.buf, 8, BSN_CE_ALWAYS);
+	cx_step(rig.hca, 0);
+}
+
+static void a_receive_can_fail(void **state)
+{
+	struct bsn_cqe cqe;
+
+	(void)state;
+	start("opcode=RECV nth=2 fail 0x11 0x77\nopcode=RECV fail 0x10 0x10");
+	rig_post_recv(&rig, &rig.qp[1], rig.buf + 64, 8);
+	rig_post_recv(&rig, &rig.qp[1], rig.buf + 64, 8);
+	write_once(); /* takes no receive */
+	expect_good();
+	send_once();
+	expect_error(BSN_SYNDROME_REMOTE_OPERATION, BSN_VENDOR_REMOTE_OPERATION_NAK);
+	assert_true(rig_poll(&rig.cq[1], &cqe));
+	assert_int_equal(cqe.tail.opcode, BSN_CQE_RESP_ERR);
+	assert_int_equal(cqe.as.err.syndrome, 0x10);
+	assert_int_equal(cqe.tail.wqe_counter, 0);
+	assert_true(rig_poll(&rig.cq[1], &cqe));
+	assert_int_equal(cqe.as.err.syndrome, BSN_SYNDROME_FLUSHED);
+	expect_in_trace("fault: rule 2, fail, at qpn");
+}
+
+/* Without a shared queue there is nobody to post it again: an error like any other. */
+static void a_page_fault_of_an_own_queue_is_an_error(void **state)
+{
+	(void)state;
+	start("opcode=RECV fail 0x22 0x93");
+	rig_post_recv(&rig, &rig.qp[1], rig.buf + 64, 8);
+	send_once();
+	expect_error(BSN_SYNDROME_REMOTE_OPERATION, BSN_VENDOR_REMOTE_OPERATION_NAK);
+	assert_int_equal(rig_qp_state(&rig, &rig.qp[1]), IBV_QPS_ERR);
+}
+
 static void bad_plans_are_explained(void **state)
 {
 	static const struct {
@@ -189,6 +233,8 @@ static void bad_plans_are_explained(void **state)
 		{ "nth=1", "line 1", "'nth=1'" },
 		{ "drop 5", "line 1", "'5'" },
 		{ "delay", "line 1", "'delay'" },
+		{ "opcode=RECV drop", "line 1", "'drop'" },
+		{ "lose-doorbell 1", "line 1", "'1'" },
 		{ "delay -4", "line 1", "'-4'" },
 		{ "drop # fine\nfail 0x14", "line 2", "'0x14'" },
 		{ "drop; fail 0x114 0", "line 1", "'0x114'" },
@@ -326,7 +372,83 @@ static void a_queue_that_was_reset_repeats_nothing(void **state)
 	rig.qp[0].db[1] = 0;
 	ring(0, wqe.bytes, 64, 64);
 	assert_int_equal(cx_lint_count(rig.hca), 1);
-	expect_in_trace("the record has not moved");
+	expect_in_trace("is in RESET");
+}
+
+/* -- doorbells --------------------------------------------------------------------------------- */
+
+static void post_and_ring(size_t len, size_t chunk)
+{
+	struct rig_wqe wqe;
+
+	rig_begin_write(&rig, &wqe, rig.buf, rig.buf, 8, BSN_CE_ALWAYS);
+	rig_post(&rig.qp[0], &wqe);
+	ring(rig.qp[0].pi & 1, wqe.bytes, len, chunk);
+}
+
+static void the_record_recovers_a_lost_doorbell(void **state)
+{
+	static const size_t chunks[] = { 8, 16, 64 };
+
+	(void)state;
+	for (unsigned i = 0; i < 3; i++) {
+		start_mode("opcode=RDMA_WRITE every=3 lose-doorbell", false);
+		post_and_ring(64, chunks[i]);
+		expect_good();
+		post_and_ring(8, 8);
+		expect_good();
+		post_and_ring(64, chunks[i]);
+		expect_nothing();
+		expect_in_trace("fault: rule 1, lose-doorbell, at qpn");
+		post_and_ring(8, 8);
+		expect_good();
+		expect_good();
+		expect_in_trace("the record recovers the work of 1 lost before");
+		assert_int_equal(cx_lint_count(rig.hca), 0);
+		if (i < 2)
+			stop(state);
+	}
+}
+
+static void a_doorbell_before_rts_is_ignored(void **state)
+{
+	struct rig_qp *qp = &rig.qp[0];
+
+	(void)state;
+	start_mode(NULL, false);
+	rig_qp_destroy(&rig, qp);
+	rig_qp_create(&rig, qp);
+	post_and_ring(64, 8);
+	assert_int_equal(cx_lint_count(rig.hca), 1);
+	expect_in_trace("ignored, the queue pair is in RESET");
+	rig_qp_connect(&rig, &rig.qp[1], qp->number); /* in RTS already: what it was connected to */
+	rig_qp_connect(&rig, qp, rig.qp[1].number);
+	expect_nothing();
+	cx_step(rig.hca, 0);
+	expect_nothing();
+	assert_int_equal(cx_lint_count(rig.hca), 2);
+	expect_in_trace("1 basic blocks were posted before RTS");
+	post_and_ring(64, 8); /* the ring is read in order */
+	expect_good();
+	expect_good();
+	assert_int_equal(cx_lint_count(rig.hca), 2);
+}
+
+static void stepped_work_from_before_rts_waits_for_more(void **state)
+{
+	struct rig_qp *qp = &rig.qp[0];
+
+	(void)state;
+	start(NULL);
+	rig_qp_destroy(&rig, qp);
+	rig_qp_create(&rig, qp);
+	write_once();
+	rig_qp_connect(&rig, &rig.qp[1], qp->number);
+	rig_qp_connect(&rig, qp, rig.qp[1].number);
+	assert_int_equal(cx_step(rig.hca, 0), 0);
+	write_once();
+	expect_good();
+	expect_good();
 }
 
 /* With retries and delays, and to the last byte of each CQE: their timestamps are virtual time. */
@@ -384,11 +506,16 @@ int main(void)
 		TEST(receivers_that_are_never_ready_use_up_the_retries),
 		TEST(a_queue_can_be_overrun),
 		TEST(without_a_port_nobody_answers),
+		TEST(a_receive_can_fail),
+		TEST(a_page_fault_of_an_own_queue_is_an_error),
 		TEST(bad_plans_are_explained),
 		TEST(wrong_bits_are_lint),
 		TEST(doorbells_are_compared_with_record_and_ring),
 		TEST(a_record_may_be_read_before_its_doorbell),
 		TEST(a_queue_that_was_reset_repeats_nothing),
+		TEST(the_record_recovers_a_lost_doorbell),
+		TEST(a_doorbell_before_rts_is_ignored),
+		TEST(stepped_work_from_before_rts_waits_for_more),
 		TEST(a_passive_run_is_the_same_each_time),
 		TEST(the_trace_says_what_happens),
 #undef TEST

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "model.h"
+#include "datasheet.h"
 #include "rig.h"
 
 static struct rig rig;

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "model.h"
+#include "datasheet.h"
 
 void rig_config(struct cx_config *config)
 {

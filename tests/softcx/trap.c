@@ -46,8 +46,8 @@ static void on_store(void *context, uint32_t page, uint32_t offset, const void *
 /* A function void f(void *to, const void *from) of one or more instructions. */
 #define CODE(name, text)                                                                           \
 	void name(void *to, const void *from);                                                     \
-	__asm__(".pushsection .text\n.globl " #name "\n.type " #name                               \
-		", @function\n" #name ":\n" text "\n.size " #name ", . - " #name "\n.popsection")
+	__asm__(".pushsection .text\n.globl " #name "\n.type " #name ", @function\n" #name         \
+		":\n" text "\n.size " #name ", . - " #name "\n.popsection")
 
 #if defined(__x86_64__)
 /* clang-format off */
@@ -226,6 +226,8 @@ static const struct snippet copies[] = { { "stp", NULL, c_stp, 4 }, { "st4", NUL
 
 static int set_up(void **state)
 {
+	const struct trap_listener listener = { .report = on_store, .context = seen };
+
 	(void)state;
 	for (size_t k = 0; k < sizeof(pattern); k++)
 		pattern[k] = 0x11 + k * 7;
@@ -233,9 +235,9 @@ static int set_up(void **state)
 	assert_true(memfd >= 0);
 	assert_int_equal(ftruncate(memfd, START + PAGES * TRAP_PAGE_BYTES), 0);
 	assert_int_equal(trap_cover(0), -ENXIO);
-	assert_int_equal(trap_install(memfd, START, PAGES * TRAP_PAGE_BYTES, TRAP_EXACT, on_store,
-				      seen), 0);
-	assert_int_equal(trap_install(memfd, START, TRAP_PAGE_BYTES, TRAP_EXACT, on_store, NULL),
+	assert_int_equal(trap_install(memfd, START, PAGES * TRAP_PAGE_BYTES, TRAP_EXACT, &listener),
+			 0);
+	assert_int_equal(trap_install(memfd, START, TRAP_PAGE_BYTES, TRAP_EXACT, &listener),
 			 -EALREADY);
 	assert_int_equal(trap_cover(1), -ENXIO); /* nobody has mapped it yet */
 	uar = mmap(NULL, TRAP_PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, memfd,
@@ -249,7 +251,6 @@ static int set_up(void **state)
 /* Runs a snippet on the trapped page and on memory; the bytes must be the same. */
 static void run_both(const struct snippet *s, uint8_t *memory)
 {
-
 	uint8_t before[256];
 
 	memcpy(before, uar + BLOCK, sizeof(before));

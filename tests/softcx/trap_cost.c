@@ -65,11 +65,12 @@ static void measure(const char *what, enum trap_mode mode,
 
 int main(void)
 {
+	const struct trap_listener listener = { .report = on_store };
 	int fd = memfd_create("uar", MFD_CLOEXEC);
 	volatile uint64_t *uar;
 
 	if (fd < 0 || ftruncate(fd, TRAP_PAGE_BYTES) ||
-	    trap_install(fd, 0, TRAP_PAGE_BYTES, TRAP_EXACT, on_store, NULL))
+	    trap_install(fd, 0, TRAP_PAGE_BYTES, TRAP_EXACT, &listener))
 		return 1;
 	uar = mmap(NULL, TRAP_PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (uar == MAP_FAILED || trap_cover(0))

@@ -39,6 +39,29 @@ def test_pingpong(bench):
         check('1000 messages there and back; the last one said 1999' in b, b)
 
 
+LAYOUTS = {
+    'transpose': """by column:
+ 101 201 301 401
+ 102 202 302 402
+""",
+    'halo': """downwards, row after row:
+  .  .  .  .  .     .  .  .  .  .     .  .  .  .  .
+  .  .  .  .  .     .  .  .  .  .     .  .  .  .  .
+  .  .  .  .  .     .  .  .  .  .     .  .  .  .  .
+ 15 16 17 18 19    35 36 37 38 39    55 56 57 58 59
+""",
+    'columns': """1001  [buy]  [257]     200         [buy]  [257]
+""",
+}
+
+
+def test_layouts(bench):
+    for name, picture in LAYOUTS.items():
+        for path in 'direct', 'verbs':
+            out, _ = bench.run(PROGRAMS[name], BSN_PATH=path)
+            check(picture in out, out)
+
+
 def test_attach(bench):
     out, _ = bench.run(PROGRAMS['attach'])
     check(out == 'written by Bunsen, 1000 times\n', out)

@@ -36,8 +36,8 @@ class Program:
         bench.started.append(self.process)
         self.pid = self.process.pid
         said = [int(word) for word in self.process.stdout.readline().split()]
-        check(len(said) == 5, 'live_program does not start')
-        self.qp, self.peer, self.source, self.target, self.ring = said
+        check(len(said) == 6, 'live_program does not start')
+        self.qp, self.peer, self.source, self.target, self.ring, self.slots = said
 
     def begin(self, *words):
         self.process.stdin.write(' '.join(map(str, words)) + '\n')
@@ -95,7 +95,7 @@ def is_write(program, record):
         check(fields[f'{at}.addr'] == program.source + n * UNIT + i, record)
         check(fields[f'{at}.byte_count'] == 1 + (n + i) % UNIT, record)
     check(f'data[{count}].addr' not in fields and fields['ctrl.ds'] == 2 + count, record)
-    check(record['slot'] == record['wqe_index'] % 64, record)
+    check(record['slot'] == record['wqe_index'] % program.slots, record)
     return n
 
 
@@ -507,7 +507,7 @@ def test_each_way_to_print_it(bench):
     check(len(brief) == count and brief[-1].endswith('  posted'), brief)
     check(sum(line.endswith('  not rung') for line in brief) == 1, brief)
     text = run('-p', program.pid).stdout
-    check(text.count('of a send queue of 64 slots') == 6 and 'outstanding' in text, text)
+    check(text.count(f'of a send queue of {program.slots} slots') == 6 and 'outstanding' in text, text)
     page = run('--html', '-p', program.pid).stdout
     for words in (f'send queue 0x{program.qp:x}', 'producer at slot 14', 'shared receive queue'):
         check(words in page, f'{words}: {page}')
@@ -595,7 +595,7 @@ def test_core_files_that_are_damaged(bench):
             data = bytearray(whole)
             for _ in range(dice.randrange(1, 4)):
                 at = dice.choice([dice.randrange(4096), dice.choice(queues) - dice.randrange(104),
-                                  whole.index(b'BSNqueue\1\0\0\0') + dice.randrange(56)])
+                                  whole.index(b'BSNqueue\2\0\0\0') + dice.randrange(56)])
                 data[at] = dice.choice([0, 1, 0x80, 0xff, dice.randrange(256)])
             core.write_bytes(data)
             done = run('--json', '-c', core)
@@ -633,15 +633,16 @@ def test_what_is_no_core_file(_bench):
 def patched(core, offset, value):
     """A 32-bit word of the registry, as another version or a wild pointer would have left it."""
     data = core.read_bytes()
-    at = data.index(b'BSNqueue' + b'\1\0\0\0')
+    at = data.index(b'BSNqueue' + b'\2\0\0\0')
     core.write_bytes(data[:at + offset] + value.to_bytes(4, 'little') + data[at + offset + 4:])
 
 
 def test_another_version(bench):
     program = busy(bench)
-    with core_of(program) as core:
-        patched(core, 8, 77)
-        complains('registry version 77', '-c', core, status=2)
+    for version in 1, 77:
+        with core_of(program) as core:
+            patched(core, 8, version)
+            complains(f'registry version {version}', '-c', core, status=2)
 
 
 def test_a_damaged_registry(bench):

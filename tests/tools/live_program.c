@@ -164,12 +164,19 @@ static void share(void)
 
 static void have_child(void)
 {
-	const pid_t child = fork();
+	int ready[2];
+	pid_t child;
+	char byte = 0;
 
+	must(pipe(ready), "pipe");
+	child = fork();
 	must(child < 0, "fork");
-	if (child)
+	if (child) {
+		must(read(ready[0], &byte, 1) != 1, "read"); /* it has come back from its fork() */
 		return;
+	}
 	must(prctl(PR_SET_PDEATHSIG, SIGKILL), "prctl");
+	must(write(ready[1], &byte, 1) != 1, "write");
 	for (;;)
 		pause();
 }
@@ -217,9 +224,10 @@ int main(void)
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	setvbuf(stdin, NULL, _IONBF, 0); /* has_line() must see what is left */
 	set_up();
-	printf("%u %u %llu %llu %llu\n", bsn_qp_number(my.qp[0]), bsn_qp_number(my.qp[1]),
+	printf("%u %u %llu %llu %llu %u\n", bsn_qp_number(my.qp[0]), bsn_qp_number(my.qp[1]),
 	       (unsigned long long)my.from->addr, (unsigned long long)my.to->addr,
-	       (unsigned long long)(uintptr_t)bsn_qp_sq(my.qp[0])->ring);
+	       (unsigned long long)(uintptr_t)bsn_qp_sq(my.qp[0])->ring,
+	       bsn_qp_sq(my.qp[0])->bb_mask + 1);
 	while (fgets(line, sizeof(line), stdin)) {
 		if (sscanf(line, "%15s %u", word, &n) < 1 || !obey(word, n)) {
 			fprintf(stderr, "live_program: %s", line);

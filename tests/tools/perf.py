@@ -7,6 +7,8 @@ usage: perf.py PROGRAM
 
 import json
 import os
+import platform
+import re
 import socket
 import sys
 import tempfile
@@ -15,9 +17,15 @@ from harness import check, free_port, main
 
 PERF = sys.argv[1]
 OPS = ['write', 'read', 'send', 'atomic']
-PATHS = ['dv', 'verbs', 'ibv']
-ROWS = ['write_sge', 'write_inline', 'write_prepared', 'write_batch16_sge', 'write_batch16_inline',
-        'read', 'send', 'poll_1', 'poll_16', 'poll_empty', 'post_recv']
+PATHS = ['direct', 'verbs', 'ibv']
+# Some of the rows of cost, and all of what is posted to each kind of queue.
+ROWS = ['write_sge', 'write_sge4', 'write_inline', 'write_inline256', 'write_prepared',
+        'write_batch16_inline64', 'write_imm_inline', 'read_sge2', 'send', 'send_imm', 'fetch_add',
+        'cmp_swap', 'write_512_qps', 'ud_send_sge', 'ud_send_inline32', 'attached_write_sge', 'post_recv',
+        'post_recv_srq', 'poll_1', 'poll_16', 'poll_empty', 'poll_recv', 'poll_recv_imm',
+        'poll_recv_srq', 'poll_ud_send', 'poll_ud_recv', 'poll_512_qps', 'poll_256_qps_apart',
+        'attached_poll_recv', 'write_sge_hidden', 'write_inline64_length', 'write_sge_symbol']
+COLUMNS = {'bunsen', 'bunsen_v2', 'ibv_wr', 'ibv', 'floor'}
 LATENCIES = ['min', 'p50', 'p90', 'p99', 'p99_9', 'p99_99', 'max']
 
 
@@ -35,7 +43,7 @@ def test_wrong_usage(bench):
             ('no command frob', 'frob'),
             ('--frob: unknown option', 'lat', '--frob'),
             ('--op frob: use one of write, read, send, atomic', 'lat', '--op', 'frob'),
-            ('--path frob: use one of dv, verbs, ibv', 'bw', '--path', 'frob'),
+            ('--path frob: use one of direct, verbs, ibv', 'bw', '--path', 'frob'),
             ('--size 0: must be 1 to', 'lat', '--size', '0'),
             ('--size 2g: must be 1 to', 'lat', '--size', '2g'),
             ('--size 99999999999999999999: must be 1 to', 'lat', '--size', '9' * 20),
@@ -52,9 +60,16 @@ def test_wrong_usage(bench):
             ('--cm needs two processes', 'lat', '--cm'),
             ('--cm is for paths', 'lat', '--cm', '--path', 'ibv', 'server'),
             ('--cm and --device', 'lat', '--cm', '--device', 'x', 'client', 'localhost'),
-            ('--op frob: no such operation', 'cost', '--op', 'read,frob'),
+            ('--op frob: there is none', 'cost', '--op', 'read,frob'),
+            ('--columns frob: there is none', 'cost', '--columns', 'ibv,frob'),
             ('--rounds 0: must be', 'cost', '--rounds', '0'),
-            ('cost takes no argument more', 'cost', 'more')]:
+            ('--depth 8: must be', 'cost', '--depth', '8'),
+            ('--qps 0: must be 1 to 4096', 'cost', '--qps', '16,0'),
+            ('--qps: no number', 'cost', '--qps', ''),
+            ('cost takes no argument more', 'cost', 'more'),
+            ('--op frob: there is none', 'layout', '--op', 'list_1,frob'),
+            ('--rounds 0: must be', 'layout', '--rounds', '0'),
+            ('layout takes no argument more', 'layout', 'more')]:
         bench.complains(text, PERF, *args, status=2)
 
 
@@ -66,12 +81,15 @@ def test_no_command(bench):
 def test_help_and_version(bench):
     check(bench.run(PERF, '--help')[0].startswith('usage: bsn-perf'), 'no help')
     check(bench.run(PERF, '--version')[0].startswith('bsn-perf '), 'no version')
-    for command in 'cost', 'lat', 'bw':
-        check('--json' in bench.run(PERF, command, '--help')[0], command)
+    for command in 'cost', 'layout', 'lat', 'bw':
+        out = bench.run(PERF, command, '--help')[0]
+        check('--json' in out, command)
+        for line in re.findall(r'^ +(?:-\w, )?--.*', out, re.MULTILINE):
+            check(re.match(r' +(-., )?--[a-z-]+(=\S+)?(  +\S|$)', line), line)
 
 
 def test_no_device(bench):
-    for command in 'cost', 'lat', 'bw':
+    for command in 'cost', 'layout', 'lat', 'bw':
         bench.complains('no RDMA device no_such_device', PERF, command, device=False)
         bench.complains('no RDMA device nix_0', PERF, command, '--device', 'nix_0')
 
@@ -87,31 +105,151 @@ def test_report_that_cannot_be_written(bench):
 # -- cost
 
 def cost(bench, *args, **more):
-    return json.loads(bench.run(PERF, 'cost', '--rounds', '2', '--json', *args, **more)[0])
+    if '--rounds' not in args:  # popt leaks the first of two values
+        args = ('--rounds', '2', *args)
+    return json.loads(bench.run(PERF, 'cost', '--json', *args, **more)[0])
+
+
+def columns_of(op):
+    """The columns that a row has on the direct path."""
+    columns = COLUMNS.copy()
+    if 'prepared' in op:
+        columns -= {'ibv_wr', 'ibv'}
+    if op.startswith('post_recv'):
+        columns.discard('ibv_wr')
+    if op == 'write_512_qps':
+        columns.discard('floor')
+    if op.endswith('_symbol') or platform.machine() != 'x86_64':
+        columns.discard('bunsen_v2')
+    return columns
 
 
 def test_cost_json(bench):
     report = cost(bench)
-    check(list(report) == ['device', 'path', 'cpu', 'store', 'rows'], report)
-    check(report['device'] == 'mlx5_0' and report['path'] == 'dv' and report['cpu'], report)
-    check([row['op'] for row in report['rows']] == ROWS, report)
+    check(list(report) == ['device', 'path', 'cpu', 'store', 'depth', 'rounds', 'thread_domain',
+                           'rows'], report)
+    check(report['device'] == 'mlx5_0' and report['path'] == 'direct' and report['cpu'], report)
+    check((report['depth'], report['rounds'], report['thread_domain']) == (256, 2, True), report)
+    ops = [row['op'] for row in report['rows']]
+    check(set(ROWS) <= set(ops) and len(set(ops)) == len(ops), ops)
     for row in report['rows']:
-        left_out = {'write_prepared': {'ibv_wr', 'ibv'}, 'post_recv': {'ibv_wr'}}
-        columns = {'bunsen', 'ibv_wr', 'ibv', 'floor'} - left_out.get(row['op'], set())
+        columns = columns_of(row['op'])
         check(set(row) == columns | {'op'}, row)
         for column in columns:
-            check(set(row[column]) == {'ns', 'ns_min'}, row)
-            check(0 <= row[column]['ns_min'] <= row[column]['ns'], row)
+            check(set(row[column]) == {'ns', 'ns_p10', 'ns_min'}, row)
+            check(0 <= row[column]['ns_min'] <= row[column]['ns_p10'] <= row[column]['ns'], row)
 
 
 def test_cost_names_the_store(bench):
-    for store in '8x8', 'doorbell':
+    for store in '8x8', '4x16', 'doorbell':
         check(cost(bench, '--op', 'write_sge', BSN_STORE=store)['store'] == store, store)
+        check(cost(bench, '--op', 'write_sge', '--store', store)['store'] == store, store)
 
 
 def test_cost_of_some_rows(bench):
     rows = cost(bench, '--op', 'poll_1,send')['rows']
     check([row['op'] for row in rows] == ['send', 'poll_1'], rows)
+
+
+def test_cost_of_some_columns(bench):
+    rows = cost(bench, '--op', 'poll_1', '--columns', 'floor,bunsen_v2')['rows']
+    check(set(rows[0]) == {'op'} | {'floor', 'bunsen_v2'} & columns_of('poll_1'), rows)
+
+
+def test_cost_of_each_length(bench):
+    usual = [row['op'] for row in cost(bench, '--rounds', '1')['rows']]
+    swept = [row['op'] for row in cost(bench, '--rounds', '1', '--sweep')['rows']]
+    check(swept[:len(usual)] == usual, swept)
+    for op in 'write', 'send':
+        units = {(int(re.search(r'\d+$', row)[0]) + 4 + 15) // 16 for row in swept
+                 if re.fullmatch(op + r'_inline\d+', row)}
+        check(units >= set(range(1, 17)), f'{op}: {units}')
+
+
+def test_cost_at_each_depth(bench):
+    for depth in '16', '17', '1024':
+        report = cost(bench, '--depth', depth, '--op',
+                      'write_sge,write_sge4,write_batch16_inline64,poll_16,post_recv_srq')
+        check(report['depth'] == int(depth) and len(report['rows']) == 5, report)
+
+
+def test_cost_of_many_qps(bench):
+    for more in {}, {'BSN_PATH': 'verbs'}:
+        report = cost(bench, '--qps', '1,3,256', **more)
+        check([size['qps'] for size in report['sizes']] == [1, 3, 256], report)
+        for size in report['sizes']:
+            for direction in 'post', 'poll':
+                check(set(size[direction]) == {'bunsen', 'ibv_wr', 'ibv'}, size)
+                for figures in size[direction].values():
+                    check(0 < figures['ns_p10'] <= figures['ns'], size)
+    out, _ = bench.run(PERF, 'cost', '--rounds', '2', '--qps', '16', '--columns', 'bunsen')
+    check('\n   16 post ' in out and '\n   16 poll ' in out, out)
+
+
+def layout(bench, *args, **more):
+    report = json.loads(bench.run(PERF, 'layout', '--rounds', '2', '--json', *args, **more)[0])
+    return report, {row.pop('op'): row for row in report['rows']}
+
+
+def test_layout_json(bench):
+    report, rows = layout(bench)
+    check(list(report) == ['device', 'path', 'cpu', 'store', 'rounds', 'rows'], report)
+    for kind, counts in ('list', (1, 4, 8, 16, 32, 48)), ('interleaved', (1, 4, 32)):
+        for count in counts:
+            row = rows.pop(f'{kind}_{count}')
+            check(set(row) == {'bunsen', 'bunsen_map', 'libmlx5'}, row)
+            # The same bytes: a control segment, the head, and translations by fours, or a doorbell.
+            asked = [row[side]['bus'] for side in ('bunsen', 'libmlx5')]
+            check(asked[0]['mmio_bytes'] == asked[1]['mmio_bytes'], row)
+            check(asked[0]['wqe_fetch_bytes'] == asked[1]['wqe_fetch_bytes'], row)
+    for op, row in rows.items():
+        for figures in row.values():
+            check(0 <= figures['ns_p10'] <= figures['ns'], (op, row))
+    known = rows['send_known']['bunsen']['bus']
+    check((known['payload_read'], known['cqe_write']) == (1024, 1), known)
+    check(rows['send_packed']['bunsen']['bus']['payload_read'] == 1, rows)
+
+
+def test_layout_of_some_rows(bench):
+    check(list(layout(bench, '--op', 'map_last,list_4')[1]) == ['list_4', 'map_last'], 'rows')
+
+
+def test_layout_needs_mkeys(bench):
+    bench.complains('no mkeys', PERF, 'layout', BSN_PATH='verbs')
+
+
+def asked(bench, *args, **more):
+    rows = json.loads(bench.run(PERF, 'cost', '--bus', '--json', *args, **more)[0])['bus']
+    return {row['op']: row for row in rows}
+
+
+def test_cost_of_the_bus(bench):
+    """By the book: 64 B by BlueFlame are not fetched again; a batch rings once, and is fetched."""
+    expected = {  # op: MMIO stores, bytes, WQE fetches, bytes of them, CQEs
+        'write_sge': (8, 64, 0, 0, 1),
+        'write_sge4': (16, 128, 0, 0, 1),
+        'write_batch16_sge': (1 / 16, 0.5, 2 / 16, 64, 1),
+        'send': (8, 64, 0, 0, 2),
+    }
+    # What fills a block is in a vector register, and goes by 16 bytes.
+    blocks = {'write_sge': 7, 'write_sge4': 14, 'send': 6}
+    names = 'mmio', 'mmio_bytes', 'wqe_fetch', 'wqe_fetch_bytes', 'cqe_write'
+    rows = asked(bench, '--store', '8x8', '--op', 'poll_1,' + ','.join(expected))
+    check(set(rows) == set(expected), rows)
+    for op, figures in expected.items():
+        for column in 'bunsen', 'ibv', 'floor':
+            found = [rows[op][column][name] for name in names]
+            wanted = (blocks[op], *figures[1:]) if column == 'bunsen' and op in blocks else figures
+            check(all(abs(a - b) < 0.03 for a, b in zip(found, wanted)), f'{op} {column} {found}')
+    by_doorbell = asked(bench, '--store', 'doorbell', '--op', 'write_sge')['write_sge']['bunsen']
+    check([by_doorbell[name] for name in names] == [1, 8, 1, 64, 1], by_doorbell)
+
+
+def test_the_bus_is_seen_by_softcx_only(bench):
+    bench.complains('sees no stores in its passive mode', PERF, 'cost', '--bus', '--op', 'read',
+                    SOFTCX_PASSIVE='1')
+    out, _ = bench.run(PERF, 'cost', '--bus', '--op', 'read,write_prepared')
+    check('\nread ' in out and '\nwrite_prepared ' in out and 'MMIO stores' in out, out)
 
 
 def test_cost_on_plain_verbs(bench):
@@ -121,13 +259,13 @@ def test_cost_on_plain_verbs(bench):
 
 
 def test_cost_on_roce(bench):
-    check(len(cost(bench, SOFTCX_LINK='roce')['rows']) == len(ROWS), 'rows are missing')
+    check(set(ROWS) <= {row['op'] for row in cost(bench, SOFTCX_LINK='roce')['rows']}, 'missing')
 
 
 def test_cost_text(bench):
     out, _ = bench.run(PERF, 'cost', '--rounds', '2')
     check(all(f'\n{row} ' in out for row in ROWS), out)
-    check('device mlx5_0: direct' in out and 'bunsen/ibv' in out, out)
+    check('device mlx5_0: direct' in out and 'bunsen/best' in out, out)
 
 
 def test_report_in_a_file(bench):
@@ -157,7 +295,7 @@ def test_lat_alone(bench):
 
 
 def test_path_by_default(bench):
-    for env, path in ({}, 'dv'), ({'BSN_PATH': 'verbs'}, 'verbs'):
+    for env, path in ({}, 'direct'), ({'BSN_PATH': 'verbs'}, 'verbs'):
         for test in 'lat', 'bw':
             report = json.loads(bench.run(PERF, test, '--iters', '20', '--json', **env)[0])
             check(report['path'] == path, report)
@@ -208,7 +346,7 @@ def test_bw_between_two(bench):
 
 
 def test_ends_of_different_paths(bench):
-    pair(bench, 'lat', '--path', 'verbs', '--iters', '100', server=('--path', 'dv'))
+    pair(bench, 'lat', '--path', 'verbs', '--iters', '100', server=('--path', 'direct'))
     pair(bench, 'lat', '--path', 'ibv', '--iters', '100', server=('--path', 'ibv'))
 
 
@@ -298,7 +436,7 @@ def test_the_client_is_killed(bench):
 def test_a_failure_is_said_at_once(bench):
     """In one line, with what the device said of it; --timeout is longer than the test may take."""
     for test in 'lat', 'bw':
-        for path in 'dv', 'verbs', 'ibv':
+        for path in 'direct', 'verbs', 'ibv':
             def fails_by(plan, text):
                 # libmlx5 keeps memory of what it could not destroy on a device that vanished.
                 bench.complains(text, PERF, test, '--path', path, '--timeout', '600',

@@ -21,7 +21,6 @@
 #include "wqe-dump/command.h"
 #include "wqe-dump/live/live.h"
 #include "wqe-dump/live/target.h"
-#include "wqe-dump/scan/tie.h"
 
 enum {
 	OLD = 0x1111, /* QPNs, which each entry of their rings has as its lkey */
@@ -46,7 +45,8 @@ static struct {
 	struct bsn_registry_queue queue, other;
 	uint8_t ring[SLOTS][BSN_DATA_SIZE];
 	uint8_t record[4];
-	uint32_t producer, consumer;
+	uint16_t producer;
+	uint32_t consumer;
 	struct bsn_completion first_error;
 } its;
 
@@ -217,25 +217,6 @@ bool __wrap_target_wait(struct target *target, int ms)
 	return !target->has_ended;
 }
 
-struct tie *__real_tie_create(void);
-struct tie *__wrap_tie_create(void);
-void __wrap_tie_destroy(struct tie *tie);
-
-/* One for all looks, since it has megabytes. */
-struct tie *__wrap_tie_create(void)
-{
-	static struct tie *tie;
-
-	if (!tie)
-		tie = __real_tie_create();
-	return tie;
-}
-
-void __wrap_tie_destroy(struct tie *tie)
-{
-	(void)tie;
-}
-
 /* -- what is shown ------------------------------------------------------------------------------ */
 
 static uint64_t field(const struct record *record, const char *name)
@@ -278,17 +259,19 @@ static void ignore_unread(struct sink *sink, const char *file, unsigned long lin
 /* Without what it says on standard error. */
 static void look(void (*const *happens)(void))
 {
-	struct sink judge = { ignore, judge_record, ignore_unread, ignore };
+	static struct sink judge = { ignore, judge_record, ignore_unread, ignore };
+	static struct tell tell; /* one for all looks, since it has megabytes */
 	const struct live_attr attr = { .pid = 1, .follows = plan.follows };
 	const int standard_error = dup(STDERR_FILENO);
 	const int nowhere = open("/dev/null", O_WRONLY);
 	int status;
 
 	assert_true(standard_error >= 0 && nowhere >= 0);
+	assert_true(tell.tie || !tell_open(&tell, &judge));
 	shown_of_old = shown_of_new = 0;
 	begin(happens);
 	dup2(nowhere, STDERR_FILENO);
-	status = live_run(&attr, &judge);
+	status = live_run(&attr, &tell);
 	dup2(standard_error, STDERR_FILENO);
 	close(standard_error);
 	close(nowhere);

@@ -18,7 +18,7 @@
 enum {
 	COUNT = 32, /* slots: more than two of the longest WQEs */
 	MOVES = 3 * COUNT,
-	READS = 24, /* more than two attempts take */
+	READS = 48, /* more than two attempts take */
 	NEVER = 1 << 30,
 	QPN = 0x1234,
 	LAG = 2, /* CQEs between two stores of the consumer record */
@@ -27,14 +27,19 @@ enum {
 	SLOTS = COUNT * BYTES / LINK,
 	USED = SLOTS - 7,
 	RECVS = COUNT * BYTES / BSN_DATA_SIZE,
+	LAP = 1 << 16, /* what 16 bits count */
 };
 
 /* The owner's side. */
 static struct {
 	uint8_t ring[COUNT][BYTES] __attribute__((aligned(64)));
 	uint8_t record[4];
-	uint32_t producer, start, done;
-	uint16_t first_free, last_free;
+	uint32_t producer, start, done; /* as it knows them, and what it shows of them: */
+	uint32_t lap;
+	bool is_lazy; /* its lap is as old as it may be */
+	uint16_t low_producer, low_start, low_done;
+	uint16_t next_slot, free[SLOTS]; /* of a shared receive queue */
+	unsigned head, tail;             /* of @free */
 	uint64_t next;
 	uint8_t phase;
 	bool is_posted[USED]; /* of a shared receive queue */
@@ -47,7 +52,16 @@ static struct {
 	bool halves; /* and writes half of one more, the rest of it @delay reads later */
 	unsigned delay, reads;
 	void (*write_half)(bool is_second);
+	uint32_t leap; /* each move is one of so many entries; 0: of one */
 } plan;
+
+/* What a reader sees of the counters. */
+static void show(void)
+{
+	owner.low_producer = (uint16_t)owner.producer;
+	owner.low_start = (uint16_t)owner.start;
+	owner.low_done = (uint16_t)owner.done;
+}
 
 static int read_memory(struct target *target, uint64_t address, void *to, size_t bytes)
 {
@@ -61,6 +75,7 @@ static int read_memory(struct target *target, uint64_t address, void *to, size_t
 	if (plan.reads == plan.at_read + plan.delay && plan.halves && plan.write_half)
 		plan.write_half(true);
 	plan.reads++;
+	show();
 	memcpy(to, (const void *)(uintptr_t)address, bytes);
 	return 0;
 }
@@ -76,15 +91,17 @@ static void begin(struct look *look, enum bsn_registry_kind kind, uint32_t strid
 {
 	memset(&owner, 0, sizeof(owner));
 	*look = (struct look){ .target = &target };
-	look->published.queue = (struct bsn_registry_queue){ .kind = kind,
-							     .number = QPN,
-							     .ring = address(owner.ring),
-							     .record = address(owner.record),
-							     .count = COUNT * BYTES / stride,
-							     .stride_bytes = stride,
-							     .producer = address(&owner.producer),
-							     .consumer = address(&owner.done),
-							     .start = address(&owner.start) };
+	look->published.queue =
+		(struct bsn_registry_queue){ .kind = kind,
+					     .number = QPN,
+					     .ring = address(owner.ring),
+					     .record = address(owner.record),
+					     .count = COUNT * BYTES / stride,
+					     .stride_bytes = stride,
+					     .producer = address(&owner.low_producer),
+					     .consumer = address(&owner.low_done),
+					     .start = address(&owner.low_start),
+					     .lap = address(&owner.lap) };
 }
 
 static void set_record(uint32_t index)
@@ -107,6 +124,19 @@ static void each_disturbance(void (*check)(void))
 			}
 }
 
+/* One move that 16 bits do not show, or almost. */
+static void each_leap(uint32_t round, void (*check)(void))
+{
+	plan.moves = 1;
+	plan.halves = false;
+	for (plan.leap = LAP - round; plan.leap <= LAP + round; plan.leap++)
+		for (unsigned at_read = 0; at_read < READS; at_read++) {
+			plan.at_read = at_read;
+			check();
+		}
+	plan.leap = 0;
+}
+
 /* No disturbance any more, and nothing is left half written. */
 static void be_still(void)
 {
@@ -125,18 +155,27 @@ static uint32_t blocks_of(uint32_t index)
 	return index % 3 ? 1 : 2;
 }
 
-/* Of 32 bits of its index, so that one is not like another a round, or 2^16, later. */
+/*
+ * Of 32 bits of its index, so that one is not like another a round, or 2^16, later. What a second
+ * block has looks like a WQE, too, and is none.
+ */
 static void write_wqe(uint8_t (*to)[BYTES], uint32_t index)
 {
-	const struct bsn_ctrl ctrl = { .opcode = BSN_OPCODE_NOP,
-				       .wqe_index = index & UINT16_MAX,
-				       .qpn = QPN,
-				       .ds = (blocks_of(index) - 1) * BSN_BB_DS + 1,
-				       .imm = index };
+	struct bsn_ctrl ctrl = { .opcode = BSN_OPCODE_NOP,
+				 .wqe_index = index & UINT16_MAX,
+				 .qpn = QPN,
+				 .ds = (blocks_of(index) - 1) * BSN_BB_DS + 1,
+				 .imm = index };
 
 	for (uint32_t i = 0; i < blocks_of(index); i++)
 		memset(to[i], (int)(index * 7 + i), BYTES);
 	bsn_ctrl_encode(to[0], &ctrl);
+	if (blocks_of(index) == 1)
+		return;
+	ctrl.wqe_index = (index + 1) & UINT16_MAX;
+	ctrl.ds = 1;
+	ctrl.imm = ~index;
+	bsn_ctrl_encode(to[1], &ctrl);
 }
 
 static void put_block(uint32_t index, const uint8_t *block, size_t from, size_t bytes)
@@ -156,7 +195,7 @@ static void put_wqe(uint32_t index)
 /* The oldest is completed, and its poster notices. */
 static void retire(void)
 {
-	owner.done = owner.start & UINT16_MAX;
+	owner.done = owner.start;
 	owner.start += blocks_of(owner.start);
 }
 
@@ -166,6 +205,13 @@ static void retire_all(void)
 		retire();
 }
 
+/* Now and then it is the producer; in time. */
+static void move_lap(uint32_t blocks)
+{
+	if (owner.producer + blocks - owner.lap >= (owner.is_lazy ? LAP : COUNT))
+		owner.lap = owner.producer;
+}
+
 /* As many as needed are retired; then one is posted and rung. */
 static void move_send(void)
 {
@@ -173,9 +219,24 @@ static void move_send(void)
 
 	while (owner.producer + blocks - owner.start > COUNT)
 		retire();
+	move_lap(blocks);
 	put_wqe(owner.producer);
 	owner.producer += blocks;
 	set_record(owner.producer);
+}
+
+/* So many blocks, or one more; only the last of them are written. */
+static void leap_send(void)
+{
+	const uint32_t end = owner.producer + plan.leap;
+
+	while ((int32_t)(owner.producer - (end - 3 * COUNT)) < 0) {
+		move_lap(blocks_of(owner.producer));
+		owner.producer += blocks_of(owner.producer);
+	}
+	owner.start = owner.producer;
+	while ((int32_t)(owner.producer - end) < 0)
+		move_send();
 }
 
 static bool has_room(void)
@@ -193,6 +254,7 @@ static void write_half_wqe(bool is_second)
 	if (!is_second) {
 		index = owner.producer;
 		had_room = has_room();
+		move_lap(blocks_of(index));
 		owner.producer += had_room ? blocks_of(index) : 0;
 	}
 	if (!had_room)
@@ -217,18 +279,22 @@ static void write_half_wqe_early(bool is_second)
 	put_block(index, wqe[0], is_second ? 0 : BYTES / 2, BYTES / 2);
 	if (blocks_of(index) == 2)
 		put_block(index + 1, wqe[1], 0, BYTES);
+	move_lap(blocks_of(index));
 	owner.producer += is_second ? blocks_of(index) : 0;
 }
 
 static uint32_t first_index;
+static bool is_lazy;
 
 static void begin_send(struct look *look)
 {
 	begin(look, BSN_REGISTRY_SEND, BYTES);
-	owner.move = move_send;
+	owner.move = plan.leap ? leap_send : move_send;
+	owner.is_lazy = is_lazy;
 	plan.reads = 0;
 	owner.producer = owner.start = first_index;
-	owner.done = (first_index - 1) & UINT16_MAX;
+	owner.lap = is_lazy ? first_index - (LAP - COUNT) : first_index;
+	owner.done = first_index - 1;
 	set_record(first_index);
 	for (unsigned i = 0; i < 4; i++)
 		move_send();
@@ -250,7 +316,9 @@ static uint32_t behind; /* blocks that came since the last look; 0: there was no
 static void check_send(void)
 {
 	const unsigned at_read = plan.at_read;
+	uint32_t last_end, producer;
 	struct look look;
+	bool had_last;
 
 	begin_send(&look);
 	if (behind) {
@@ -262,30 +330,63 @@ static void check_send(void)
 		plan.at_read = at_read;
 		plan.reads = 0;
 	}
-	if (!look_take(&look, behind))
+	producer = owner.producer;
+	if (!look_take(&look, behind)) {
 		assert_wqes(&look);
+		assert_true(look.ring.producer.value == owner.producer ||
+			    look.ring.producer.value == producer || !plan.leap);
+	}
 	be_still();
+	had_last = look.has_last;
+	last_end = look.last_end;
 	assert_int_equal(look_take(&look, true), 0);
 	assert_wqes(&look);
 	assert_int_equal(look.end, owner.producer);
+	if (had_last) /* each is shown or missed */
+		assert_int_equal(look.missed + look.end - look.first, owner.producer - last_end);
 	look_free(&look);
+}
+
+static void disturb_send(void)
+{
+	plan.write_half = write_half_wqe;
+	plan.delay = 2;
+	each_disturbance(check_send);
+	plan.write_half = write_half_wqe_early;
+	plan.delay = 22;
+	each_disturbance(check_send);
+}
+
+static void leap_over_send(void)
+{
+	each_leap(COUNT, check_send);
+}
+
+/* From where its counters come round soon; from a look, a few, or almost a round behind. */
+static void each_send_queue(void (*disturb)(void))
+{
+	static const uint32_t first[] = { 0, UINT16_MAX - 6, UINT32_MAX - 6 };
+	static const uint32_t blocks[] = { 0, 3, COUNT - 1 };
+
+	for (unsigned i = 0; i < 18; i++) {
+		first_index = first[i % 3];
+		behind = blocks[i / 3 % 3];
+		is_lazy = i / 9;
+		disturb();
+	}
 }
 
 static void a_send_queue_that_moves(void **state)
 {
-	static const uint32_t first[] = { 0, UINT16_MAX - 6, UINT32_MAX - 6 };
-
 	(void)state;
-	for (unsigned i = 0; i < 3 * sizeof(first) / sizeof(first[0]); i++) {
-		first_index = first[i / 3];
-		behind = i % 3 == 0 ? 0 : i % 3 == 1 ? 3 : COUNT - 1;
-		plan.write_half = write_half_wqe;
-		plan.delay = 2;
-		each_disturbance(check_send);
-		plan.write_half = write_half_wqe_early;
-		plan.delay = 12;
-		each_disturbance(check_send);
-	}
+	each_send_queue(disturb_send);
+}
+
+/* 16 bits of its counters are as they were, and the ring is another one. */
+static void a_send_queue_that_goes_round_unseen(void **state)
+{
+	(void)state;
+	each_send_queue(leap_over_send);
 }
 
 /* What is done is what the poller says, though the poster has not noticed. */
@@ -354,6 +455,13 @@ static void move_recv(void)
 	set_record(++owner.producer);
 }
 
+static void leap_recv(void)
+{
+	owner.done = owner.producer += plan.leap - 2 * RECVS;
+	for (unsigned i = 0; i < 2 * RECVS; i++)
+		move_recv();
+}
+
 /* The counter is ahead of the bytes, and the record is not. */
 static void write_half_recv(bool is_second)
 {
@@ -379,22 +487,29 @@ static void assert_recvs(const struct look *look)
 static void begin_recv(struct look *look)
 {
 	begin(look, BSN_REGISTRY_RECV, BSN_DATA_SIZE);
-	owner.move = move_recv;
+	look->published.queue.consumer = address(&owner.done); /* all of its 32 bits */
+	look->published.queue.start = look->published.queue.lap = 0;
+	owner.move = plan.leap ? leap_recv : move_recv;
 	plan.write_half = write_half_recv;
-	plan.delay = 3;
+	plan.delay = 5;
 	life = 0;
 }
 
 static void check_recv(void)
 {
+	uint32_t producer;
 	struct look look;
 
 	begin_recv(&look);
 	for (unsigned i = 0; i < RECVS - 2; i++)
 		move_recv();
 	plan.reads = 0;
-	if (!look_take(&look, false))
+	producer = owner.producer;
+	if (!look_take(&look, false)) {
 		assert_recvs(&look);
+		assert_true(look.ring.producer.value == owner.producer ||
+			    look.ring.producer.value == producer || !plan.leap);
+	}
 	be_still();
 	assert_int_equal(look_take(&look, false), 0);
 	assert_recvs(&look);
@@ -439,6 +554,7 @@ static void a_receive_queue_that_moves(void **state)
 	(void)state;
 	each_disturbance(check_recv);
 	each_disturbance(check_recv_reset);
+	each_leap(RECVS, check_recv);
 }
 
 /* -- shared receive queue ----------------------------------------------------------------------- */
@@ -448,70 +564,130 @@ static uint8_t *slot_at(uint32_t slot)
 	return owner.ring[0] + slot * LINK;
 }
 
-static void link_to(uint32_t slot, uint32_t next)
+static void give_back(uint32_t slot)
 {
-	const struct bsn_srq_next link = { .next_wqe_index = next };
-
-	bsn_srq_next_encode(slot_at(slot), &link);
+	owner.is_posted[slot] = false;
+	owner.free[owner.tail++ % SLOTS] = (uint16_t)slot;
 }
 
-/* Posts the first free one; or gives the slot that follows it, if that was posted, back. */
-static void move_shared(void)
+static uint16_t next_free(void)
 {
-	const uint32_t back = (owner.first_free + 5u) % USED;
-	struct bsn_srq_next link;
+	return owner.free[owner.head % SLOTS];
+}
 
-	if (owner.is_posted[back] && owner.producer % 3 == 0) {
-		owner.is_posted[back] = false;
-		link_to(owner.last_free, back);
-		owner.last_free = (uint16_t)back;
-		owner.producer++;
-		return;
-	}
-	if (owner.first_free == owner.last_free)
-		return;
-	bsn_srq_next_decode(&link, slot_at(owner.first_free));
-	write_recv(slot_at(owner.first_free) + BSN_SRQ_NEXT_SIZE, owner.producer);
-	owner.is_posted[owner.first_free] = true;
-	owner.first_free = (uint16_t)link.next_wqe_index;
+static void write_shared(uint32_t slot)
+{
+	const struct bsn_srq_next link = { .next_wqe_index = next_free() };
+
+	bsn_srq_next_encode(slot_at(slot), &link);
+	write_recv(slot_at(slot) + BSN_SRQ_NEXT_SIZE, owner.producer);
+}
+
+static void count_shared(void)
+{
+	owner.is_posted[owner.next_slot] = true;
+	owner.next_slot = next_free();
+	owner.free[owner.head++ % SLOTS] = BSN_REGISTRY_NO_SLOT;
 	owner.producer++;
 }
 
+/* Gives one back that was posted before others; or posts, if there is one to be the next. */
+static void move_shared(void)
+{
+	const uint32_t back = (owner.next_slot + 5u) % USED;
+
+	if (owner.is_posted[back] && owner.producer % 3 == 0) {
+		give_back(back);
+	} else if (next_free() != BSN_REGISTRY_NO_SLOT) {
+		write_shared(owner.next_slot);
+		count_shared();
+	}
+}
+
+/* What there was, at a moment between two moves. */
+static struct moment {
+	bool is_posted[USED];
+	uint8_t ring[sizeof(owner.ring)];
+} moments[3];
+static unsigned moment_count;
+
+static void remember(void)
+{
+	struct moment *moment = &moments[moment_count++];
+
+	memcpy(moment->is_posted, owner.is_posted, sizeof(moment->is_posted));
+	memcpy(moment->ring, owner.ring, sizeof(moment->ring));
+}
+
+/* The slot that is next is written before another one is. */
+static void write_half_shared(bool is_second)
+{
+	static bool had_room;
+	uint8_t before[LINK];
+
+	if (!is_second) {
+		remember();
+		had_room = next_free() != BSN_REGISTRY_NO_SLOT;
+	}
+	if (!had_room)
+		return;
+	memcpy(before, slot_at(owner.next_slot), LINK);
+	write_shared(owner.next_slot);
+	if (is_second)
+		count_shared();
+	else
+		memcpy(slot_at(owner.next_slot) + LINK / 2, before + LINK / 2, LINK / 2);
+}
+
 /* Whether what was seen is what there was, in every slot. */
-static bool is_seen(const struct look *look, const bool *is_posted, const uint8_t *ring)
+static bool is_seen(const struct look *look, const struct moment *moment)
 {
 	for (uint32_t slot = 0; slot < USED; slot++) {
-		if (look->is_free[slot] == is_posted[slot])
+		if (look->is_free[slot] == moment->is_posted[slot])
 			return false;
-		if (is_posted[slot] && memcmp(look_at(look, slot), ring + slot * LINK, LINK) != 0)
+		if (moment->is_posted[slot] &&
+		    memcmp(look_at(look, slot), moment->ring + slot * LINK, LINK) != 0)
 			return false;
 	}
 	return true;
 }
 
-static void check_shared(void)
+static void begin_shared(struct look *look)
 {
-	uint8_t old_ring[sizeof(owner.ring)];
-	bool was_posted[USED];
-	struct look look;
-
-	begin(&look, BSN_REGISTRY_SHARED_RECV, LINK);
-	look.published.queue.used = USED;
-	look.published.queue.consumer = address(&owner.last_free);
-	look.published.queue.start = address(&owner.first_free);
+	begin(look, BSN_REGISTRY_SHARED_RECV, LINK);
+	look->published.queue.used = USED;
+	look->published.queue.consumer = address(&owner.next_slot);
+	look->published.queue.start = address(owner.free);
+	look->published.queue.lap = 0;
 	owner.move = move_shared;
-	plan.write_half = NULL;
-	for (uint32_t slot = 0; slot < SLOTS; slot++)
-		link_to(slot, (slot + 1) % SLOTS);
-	owner.last_free = USED - 1;
+	plan.write_half = write_half_shared;
+	plan.delay = 6;
+	memset(owner.free, 0xff, sizeof(owner.free));
+	for (uint32_t slot = 1; slot < USED; slot++)
+		give_back(slot);
 	for (unsigned i = 0; i < USED / 2; i++)
 		move_shared();
-	memcpy(was_posted, owner.is_posted, sizeof(was_posted));
-	memcpy(old_ring, owner.ring, sizeof(old_ring));
-	plan.reads = 0;
-	if (!look_take(&look, false))
-		assert_true(is_seen(&look, was_posted, old_ring) ||
-			    is_seen(&look, owner.is_posted, owner.ring[0]));
+	plan.reads = moment_count = 0;
+}
+
+static void check_shared(void)
+{
+	bool was_seen = false;
+	struct look look;
+
+	begin_shared(&look);
+	remember();
+	if (!look_take(&look, false)) {
+		remember();
+		for (unsigned i = 0; i < moment_count; i++)
+			was_seen |= is_seen(&look, &moments[i]);
+		assert_true(was_seen);
+	}
+	be_still();
+	assert_int_equal(look_take(&look, false), 0);
+	moment_count = 0;
+	remember();
+	assert_true(is_seen(&look, &moments[0]));
 	look_free(&look);
 }
 
@@ -519,6 +695,26 @@ static void a_shared_receive_queue_that_moves(void **state)
 {
 	(void)state;
 	each_disturbance(check_shared);
+}
+
+static void a_free_slot_that_cannot_be(void **state)
+{
+	struct look look;
+
+	(void)state;
+	for (unsigned wrong = 0; wrong < 3; wrong++) {
+		begin_shared(&look);
+		be_still();
+		if (wrong == 2)
+			owner.next_slot = BSN_REGISTRY_NO_SLOT;
+		else
+			*(wrong ? &owner.next_slot : &owner.free[owner.head % SLOTS]) = USED;
+		assert_int_equal(look_take(&look, false), -EAGAIN);
+		assert_string_equal(look.why, "shared receive queue 0x1234: its list of free WQEs "
+					      "was damaged");
+		assert_int_equal(look.first, look.end);
+		look_free(&look);
+	}
 }
 
 /* -- completion queue --------------------------------------------------------------------------- */
@@ -660,6 +856,11 @@ static void a_poller_that_stopped_halfway(void **state)
 	assert_int_equal(look.first, look.end);
 	assert_string_equal(look.why, "completion queue 0x1234: it is being polled");
 	owner.phase ^= 1;
+	assert_int_equal(look_take(&look, false), 0);
+	owner.phase ^= 1; /* already of the round to which its poll will come */
+	assert_int_equal(look_take(&look, false), -EAGAIN);
+	assert_string_equal(look.why, "completion queue 0x1234: it is being polled");
+	owner.phase ^= 1;
 	owner.next += 1;
 	assert_int_equal(look_take(&look, false), -EAGAIN);
 	owner.next = address(owner.ring) + sizeof(owner.ring) - BYTES;
@@ -677,12 +878,13 @@ static void a_queue_that_cannot_be(void **state)
 
 	(void)state;
 	first_index = 0;
-	for (unsigned wrong = 0; wrong < 7; wrong++) {
+	for (unsigned wrong = 0; wrong < 8; wrong++) {
 		begin_send(&look);
 		be_still();
 		q = &look.published.queue;
 		q->kind = wrong == 0 ? 4 : q->kind;
 		q->count = wrong == 1 ? 0 : wrong == 2 ? 7 : wrong == 3 ? 1u << 31 : q->count;
+		q->count = wrong == 7 ? LAP : q->count; /* its counters would not do */
 		q->stride_bytes = wrong == 4 ? 16 : wrong == 5 ? UINT32_MAX : q->stride_bytes;
 		q->transport = wrong == 6 ? BSN_TRANSPORT_IPOIB + 1 : q->transport;
 		assert_int_equal(look_take(&look, false), -EPROTO);
@@ -726,10 +928,12 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_send_queue_that_moves),
+		cmocka_unit_test(a_send_queue_that_goes_round_unseen),
 		cmocka_unit_test(what_is_done),
 		cmocka_unit_test(what_is_no_wqe_ends_it),
 		cmocka_unit_test(a_receive_queue_that_moves),
 		cmocka_unit_test(a_shared_receive_queue_that_moves),
+		cmocka_unit_test(a_free_slot_that_cannot_be),
 		cmocka_unit_test(a_completion_queue_that_moves),
 		cmocka_unit_test(a_poller_that_stopped_halfway),
 		cmocka_unit_test(a_queue_that_cannot_be),

@@ -24,6 +24,20 @@ static void median_of_none_one_and_two(void **state)
 	assert_true(min_of(samples, 0) == 0);
 }
 
+static void percentile_is_the_nearest_sample(void **state)
+{
+	double samples[] = { 5, 1, 4, 2, 3 };
+
+	(void)state;
+	assert_true(percentile_of(samples, 0, 10) == 0);
+	assert_true(percentile_of(samples, 1, 10) == 5);
+	assert_true(percentile_of(samples, 5, 0) == 1);
+	assert_true(percentile_of(samples, 5, 10) == 1);
+	assert_true(percentile_of(samples, 5, 50) == 3);
+	assert_true(percentile_of(samples, 5, 90) == 5);
+	assert_true(percentile_of(samples, 5, 100) == 5);
+}
+
 static void small_values_are_exact(void **state)
 {
 	(void)state;
@@ -87,6 +101,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(median_of_none_one_and_two),
+		cmocka_unit_test(percentile_is_the_nearest_sample),
 		cmocka_unit_test(small_values_are_exact),
 		cmocka_unit_test(every_value_has_a_bucket),
 		cmocka_unit_test(percentiles_are_ordered_and_within),

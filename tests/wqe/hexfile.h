@@ -3,7 +3,7 @@
  * Files of bytes with what they are: tests/golden/wqe and tests/bad/wqe. Lines are
  *
  *	# a comment: what it is, and where that is written
- *	send RC | recv | recv-srq | recv-signed | cqe | eqe   what the bytes are
+ *	send RC | recv | recv-srq | recv-signed | cqe   what the bytes are
  *	refused SEGMENT FIELD OFFSET VENDOR   only in tests/bad: the answer; FIELD "-" for none
  *	00 01 23 08 ...                       bytes
  */
@@ -18,7 +18,7 @@
 
 #include "bsn_decode.h"
 
-enum hex_kind { HEX_SEND, HEX_RECV, HEX_RECV_SRQ, HEX_RECV_SIGNED, HEX_CQE, HEX_EQE };
+enum hex_kind { HEX_SEND, HEX_RECV, HEX_RECV_SRQ, HEX_RECV_SIGNED, HEX_CQE };
 
 struct hexfile {
 	char name[64]; /* of the file, without directory and suffix */
@@ -42,10 +42,9 @@ static inline bool hex_set_kind(struct hexfile *hex, const char *kind, const cha
 	static const char *const others[] = { [HEX_RECV] = "recv",
 					      [HEX_RECV_SRQ] = "recv-srq",
 					      [HEX_RECV_SIGNED] = "recv-signed",
-					      [HEX_CQE] = "cqe",
-					      [HEX_EQE] = "eqe" };
+					      [HEX_CQE] = "cqe" };
 
-	for (unsigned i = HEX_RECV; i <= HEX_EQE; i++)
+	for (unsigned i = HEX_RECV; i <= HEX_CQE; i++)
 		if (!strcmp(kind, others[i])) {
 			hex->kind = (enum hex_kind)i;
 			return true;

@@ -17,9 +17,7 @@ HEADERS = 'linux-headers-*/include/linux/mlx5'
 TYPES = ''.join(f'typedef uint{bits}_t u{bits}; typedef uint{bits}_t __be{bits};\n'
                 for bits in (8, 16, 32, 64))
 USED = ('wqe_fmr_seg', 'wqe_xrc_seg', 'wqe_masked_atomic_seg', 'seg_set_psv', 'seg_get_psv',
-        'seg_check_psv', 'rwqe_sig', 'bsf_inl', 'bsf', 'wqe_eth_seg', 'eqe_comp', 'eqe_qp_srq',
-        'eqe_cq_err', 'eqe_port_state', 'eqe_cmd', 'eqe_page_req', 'eqe_dct', 'cqe64',
-        'sig_err_cqe')
+        'seg_check_psv', 'rwqe_sig', 'bsf_inl', 'bsf', 'wqe_eth_seg', 'cqe64', 'sig_err_cqe')
 
 
 def find(folder, name):

@@ -531,26 +531,6 @@ static void build_cqe_eth(struct built *b)
 	    .wqe_counter = 8, .opcode = BSN_CQE_RESP_SEND, .owner = 1);
 }
 
-static void build_eqe_comp(struct built *b)
-{
-	ADD(eqe_comp, .type = BSN_EQE_COMP, .cqn = 0x31, .signature = 0x5a, .owner = 1);
-}
-
-static void build_eqe_qp(struct built *b)
-{
-	ADD(eqe_qp, .type = BSN_EQE_WQ_ACCESS_ERROR, .queue_type = 0, .number = 0xc7);
-}
-
-static void build_eqe_cq(struct built *b)
-{
-	ADD(eqe_cq, .type = BSN_EQE_CQ_ERROR, .cqn = 0x31, .syndrome = 1, .owner = 1);
-}
-
-static void build_eqe_port(struct built *b)
-{
-	ADD(eqe_port, .type = BSN_EQE_PORT_CHANGE, .sub_type = BSN_EQE_PORT_ACTIVE, .port = 1);
-}
-
 static const struct {
 	const char *name;
 	void (*build)(struct built *);
@@ -615,10 +595,6 @@ static const struct {
 	GOLDEN(cqe_no_packet),
 	GOLDEN(cqe_resize),
 	GOLDEN(cqe_eth),
-	GOLDEN(eqe_comp),
-	GOLDEN(eqe_qp),
-	GOLDEN(eqe_cq),
-	GOLDEN(eqe_port),
 #undef GOLDEN
 };
 #define GOLDEN_COUNT (sizeof(goldens) / sizeof(goldens[0]))
@@ -630,7 +606,6 @@ static int judge(const struct hexfile *hex, struct bsn_bad *bad)
 {
 	static struct bsn_wqe wqe;
 	static struct bsn_recv_wqe recv;
-	struct bsn_eqe_event event;
 	struct bsn_cqe cqe;
 	int err;
 
@@ -644,8 +619,6 @@ static int judge(const struct hexfile *hex, struct bsn_bad *bad)
 	case HEX_RECV_SIGNED:
 		return bsn_recv_decode(hex->bytes, hex->size,
 				       (enum bsn_recv_head)(hex->kind - HEX_RECV), &recv, bad);
-	case HEX_EQE:
-		return bsn_eqe_event_decode(hex->bytes, hex->size, &event, bad);
 	default:
 		return bsn_cqe_decode(hex->bytes, hex->size, &cqe, bad);
 	}

@@ -52,17 +52,6 @@ static void pieces_cover_every_wqe(void **state)
 	assert_true(decoded > 200 * BSN_WQE_MAX_DS);
 }
 
-static void every_opcode_has_its_operation(void **state)
-{
-	(void)state;
-#define ASSERT_OPERATION(name_, value, doc)                                                        \
-	assert_non_null(bsn_wqe_op_find(value));                                                   \
-	assert_string_equal(bsn_wqe_op_find(value)->name, #name_);
-	BSN_WQE_OPCODES(ASSERT_OPERATION)
-#undef ASSERT_OPERATION
-	assert_null(bsn_wqe_op_find(0x100 | BSN_OPCODE_SEND));
-}
-
 /* The least DS that an operation can have, by its segments: PRM, and libmlx5's builders. */
 static void the_shortest_wqe_of_each_operation(void **state)
 {
@@ -733,33 +722,6 @@ static void what_is_no_title_is_refused(void **state)
 			}
 }
 
-/* The device's own order: where each kind of event has its number. */
-static void events_have_the_view_of_their_type(void **state)
-{
-	unsigned views = 0;
-
-	(void)state;
-	for (uint32_t type = 0; type < 256; type++) {
-		const struct bsn_eqe eqe = { .type = type, .data_0 = 0x111111, .data_6 = 0x222222 };
-		struct bsn_eqe_event event;
-
-		bsn_eqe_encode(bytes, &eqe);
-		assert_int_equal(bsn_eqe_event_decode(bytes, BSN_EQE_SIZE, &event, &bad), 0);
-		assert_int_equal(event.any.type, type);
-		assert_int_equal(event.any.data_0, 0x111111);
-		views += event.view != &bsn_eqe_desc;
-		if (type == BSN_EQE_COMP)
-			assert_int_equal(event.as.comp.cqn, 0x222222);
-		if (type == BSN_EQE_CQ_ERROR)
-			assert_int_equal(event.as.cq.cqn, 0x111111);
-		if (type == BSN_EQE_SRQ_RQ_LIMIT)
-			assert_int_equal(event.as.qp.number, 0x222222);
-		if (type == BSN_EQE_DCT_KEY_VIOLATION)
-			assert_int_equal(event.as.dct.dctn, 0x222222);
-	}
-	assert_int_equal(views, 18);
-}
-
 static void rows_are_described_with_their_symbols(void **state)
 {
 	const struct bsn_cqe_err err = { .syndrome = BSN_SYNDROME_REMOTE_ACCESS,
@@ -798,7 +760,6 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(pieces_cover_every_wqe),
-		cmocka_unit_test(every_opcode_has_its_operation),
 		cmocka_unit_test(the_shortest_wqe_of_each_operation),
 		cmocka_unit_test(the_extension_bit_tells_the_address_vectors_length),
 		cmocka_unit_test(inline_pieces_and_pointers_mix),
@@ -823,7 +784,6 @@ int main(void)
 		cmocka_unit_test(strides_move_the_counter),
 		cmocka_unit_test(packets_keep_tag_and_headers),
 		cmocka_unit_test(what_is_no_title_is_refused),
-		cmocka_unit_test(events_have_the_view_of_their_type),
 		cmocka_unit_test(rows_are_described_with_their_symbols),
 	};
 

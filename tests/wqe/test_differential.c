@@ -124,6 +124,9 @@ SAME(BSN_SYNDROME_RNR_RETRY_EXCEEDED, MLX5_CQE_SYNDROME_RNR_RETRY_EXC_ERR);
 SAME(BSN_SYNDROME_REMOTE_ABORTED, MLX5_CQE_SYNDROME_REMOTE_ABORTED_ERR);
 SAME(BSN_VENDOR_ODP_PAGE_FAULT, MLX5_CQE_VENDOR_SYNDROME_ODP_PFAULT);
 
+#define SAME_STATUS(name, value, doc) SAME(value, IBV_WC_##name);
+BSN_STATUSES(SAME_STATUS)
+
 /* Random fields, so that both sides can be given the same; `bits` of them. */
 static uint32_t some(unsigned bits)
 {

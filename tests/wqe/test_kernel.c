@@ -203,72 +203,6 @@ static void signature_that_did_not_match(void **state)
 	}
 }
 
-/* -- EQEs: theirs are of the data alone ---------------------------------------------------------- */
-
-#define EQE_DATA 32
-
-#define EACH_EVENT(theirs_type, ours_type, decode)                                                 \
-	uint8_t bytes[BSN_EQE_SIZE];                                                               \
-	struct theirs_type k;                                                                      \
-	struct ours_type v;                                                                        \
-	(void)state;                                                                               \
-	for (unsigned i = 0;                                                                       \
-	     i < ROUNDS && (random_bytes(bytes, sizeof(bytes)),                                    \
-			    memcpy(&k, bytes + EQE_DATA, sizeof(k)), decode(&v, bytes), 1);        \
-	     i++)
-
-static void event_of_completions(void **state)
-{
-	EACH_EVENT(mlx5_eqe_comp, bsn_eqe_comp, bsn_eqe_comp_decode)
-	SAME(v.cqn, be32toh(k.cqn) & 0xffffff);
-}
-
-static void event_of_a_qp(void **state)
-{
-	EACH_EVENT(mlx5_eqe_qp_srq, bsn_eqe_qp, bsn_eqe_qp_decode)
-	{
-		SAME(v.queue_type, k.type);
-		SAME(v.number, be32toh(k.qp_srq_n) & 0xffffff);
-	}
-}
-
-static void event_of_a_cq(void **state)
-{
-	EACH_EVENT(mlx5_eqe_cq_err, bsn_eqe_cq, bsn_eqe_cq_decode)
-	{
-		SAME(v.cqn, be32toh(k.cqn) & 0xffffff);
-		SAME(v.syndrome, k.syndrome);
-	}
-}
-
-static void event_of_a_port(void **state)
-{
-	EACH_EVENT(mlx5_eqe_port_state, bsn_eqe_port, bsn_eqe_port_decode)
-	SAME(v.port, k.port >> 4);
-}
-
-static void event_of_commands(void **state)
-{
-	EACH_EVENT(mlx5_eqe_cmd, bsn_eqe_cmd, bsn_eqe_cmd_decode)
-	SAME(v.vector, be32toh(k.vector));
-}
-
-static void event_of_pages(void **state)
-{
-	EACH_EVENT(mlx5_eqe_page_req, bsn_eqe_pages, bsn_eqe_pages_decode)
-	{
-		SAME(v.ec_function, be16toh(k.ec_function));
-		SAME(v.function, be16toh(k.func_id));
-		SAME(v.num_pages, be32toh(k.num_pages));
-	}
-}
-
-static void event_of_a_dct(void **state)
-{
-	EACH_EVENT(mlx5_eqe_dct, bsn_eqe_dct, bsn_eqe_dct_decode)
-	SAME(v.dctn, be32toh(k.dctn) & 0xffffff);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -283,13 +217,6 @@ int main(void)
 		cmocka_unit_test(ethernet),
 		cmocka_unit_test(packet),
 		cmocka_unit_test(signature_that_did_not_match),
-		cmocka_unit_test(event_of_completions),
-		cmocka_unit_test(event_of_a_qp),
-		cmocka_unit_test(event_of_a_cq),
-		cmocka_unit_test(event_of_a_port),
-		cmocka_unit_test(event_of_commands),
-		cmocka_unit_test(event_of_pages),
-		cmocka_unit_test(event_of_a_dct),
 	};
 
 	random_start();

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <cmocka.h>
 
+#include "bsn_cmd.h"
 #include "bsn_decode.h"
 #include "random.h"
 
@@ -35,7 +36,7 @@ struct codec {
 #define CODEC(seg, SEG, doc) { &bsn_##seg##_desc, seg##_encode, seg##_decode, seg##_word },
 #define ALL_SEGMENTS(X)                                                                            \
 	BSN_WQE_SEGMENTS(X)                                                                        \
-	BSN_UMR_SEGMENTS(X) BSN_CQE_SEGMENTS(X) BSN_EQE_SEGMENTS(X) BSN_DB_SEGMENTS(X)
+	BSN_UMR_SEGMENTS(X) BSN_CQE_SEGMENTS(X) BSN_DB_SEGMENTS(X) BSN_CMD_SEGMENTS(X)
 
 ALL_SEGMENTS(WRAP)
 
@@ -280,55 +281,39 @@ static const struct {
 	    UINT32_MAX } },
 	{ &bsn_mini_req_desc, { 0 }, { 0xff } },
 	{ &bsn_mini_l34h_desc, { 0 }, { 0xff000000 } },
-	{ &bsn_eqe_desc,
-	  { 0 },
-	  { 0xff00ff00, UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX,
-	    UINT32_MAX, [15] = 0xffff00fe } },
-	{ &bsn_eqe_comp_desc,
-	  { 0 },
-	  { 0xff00ff00, UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX,
-	    UINT32_MAX, [8] = UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX,
-	    UINT32_MAX, 0xff000000, [15] = 0xffff00fe } },
-	{ &bsn_eqe_qp_desc,
-	  { 0 },
-	  { 0xff00ff00, UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX,
-	    UINT32_MAX, [8] = UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX,
-	    0x00ffffff, 0xff000000, [15] = 0xffff00fe } },
-	{ &bsn_eqe_cq_desc,
-	  { 0 },
-	  { 0xff00ff00, UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX,
-	    UINT32_MAX, [8] = 0xff000000, UINT32_MAX, 0xffffff00, UINT32_MAX, UINT32_MAX,
-	    UINT32_MAX, UINT32_MAX, [15] = 0xffff00fe } },
-	{ &bsn_eqe_dct_desc,
-	  { 0 },
-	  { 0xff00ff00, UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX,
-	    UINT32_MAX, [8] = UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX,
-	    UINT32_MAX, 0xff000000, [15] = 0xffff00fe } },
-	{ &bsn_eqe_port_desc,
-	  { 0 },
-	  { 0xff00ff00, UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX,
-	    UINT32_MAX, [8] = UINT32_MAX, UINT32_MAX, 0x0fffffff, UINT32_MAX, UINT32_MAX,
-	    UINT32_MAX, UINT32_MAX, [15] = 0xffff00fe } },
-	{ &bsn_eqe_cmd_desc,
-	  { 0 },
-	  { 0xff00ff00, UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX,
-	    UINT32_MAX, [9] = UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX,
-	    UINT32_MAX, [15] = 0xffff00fe } },
-	{ &bsn_eqe_pages_desc,
-	  { 0 },
-	  { 0xff00ff00, UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX,
-	    UINT32_MAX, [10] = UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX,
-	    UINT32_MAX, [15] = 0xffff00fe } },
-	{ &bsn_eqe_object_desc,
-	  { 0 },
-	  { 0xff00ff00, UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX,
-	    UINT32_MAX, [8] = 0xffff0000, [10] = UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX,
-	    UINT32_MAX, [15] = 0xffff00fe } },
 	{ &bsn_dbr_wq_desc, { 0xffff0000 }, { 0 } },
 	{ &bsn_dbr_cq_ci_desc, { 0xff000000 }, { 0 } },
 	{ &bsn_dbr_cq_arm_desc, { 0xce000000 }, { 0 } },
 	{ &bsn_cq_doorbell_desc, { 0xce000000, 0xff000000 }, { 0 } },
 	{ &bsn_sq_doorbell_desc, { 0, 0xc0 }, { 0 } },
+	{ &bsn_cmd_in_desc, { 0 }, { 0, 0xffff0000 } },
+	{ &bsn_cmd_out_desc, { 0 }, { 0x00ffffff } },
+	{ &bsn_create_mkey_flags_desc, { 0 }, { UINT32_MAX, 0x3fffffff } },
+	{ &bsn_cmd_mkey_desc, { 0 }, { 0xff000000, UINT32_MAX } },
+	{ &bsn_lag_desc, { 0 }, { 0xfffffff8, 0xfffff0f0 } },
+	{ &bsn_cap_gen_0_desc,
+	  { 0 },
+	  { UINT32_MAX, 0x7fff0000, UINT32_MAX, 0xdfe0ffff, 0x0000ffe0, 0xffe0ffff, 0xff00ffe0,
+	    0x0040fc70, 0x0000c000, 0xdfc0ffc0, 0xfe408fc0, 0xffff0000, 0xffff0000, 0xffe0fc00,
+	    0xe0ffffff, 0xffff7ff0 } },
+	{ &bsn_cap_gen_1_desc,
+	  { 0 },
+	  { 0x780ffac0, 0x1fffffe0, 0x7fc0ff00, 0x7fe0ff70, 0xffff0000, 0xffff0000, 0xffff0000,
+	    UINT32_MAX, UINT32_MAX, 0xffe0ffe0, UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX,
+	    UINT32_MAX, UINT32_MAX } },
+	{ &bsn_cap_gen_2_desc,
+	  { 0 },
+	  { 0, 0, UINT32_MAX, 0xffbf0000, 0x7fff0000, UINT32_MAX, 0, 0, UINT32_MAX, 0, UINT32_MAX,
+	    0xffffffe0, 0x00ffff00, 0xfffffff0, UINT32_MAX, UINT32_MAX } },
+	{ &bsn_cap_gen_3_desc,
+	  { 0 },
+	  { UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX, 0x7fffffff, UINT32_MAX, UINT32_MAX,
+	    UINT32_MAX, UINT32_MAX, UINT32_MAX, 0xff7fffff, UINT32_MAX, UINT32_MAX, UINT32_MAX,
+	    UINT32_MAX, UINT32_MAX } },
+	{ &bsn_cap_atomics_desc,
+	  { 0 },
+	  { UINT32_MAX, UINT32_MAX, 0x3dffffff, UINT32_MAX, 0xffff0000, 0xffff0000, 0xffff0000,
+	    UINT32_MAX } },
 };
 
 static void reserved_and_ignored_bits_are_these(void **state)
@@ -435,6 +420,85 @@ static void vendor_syndromes_say_what_is_known(void **state)
 	assert_true(unknown > 0 && unknown < 0x100 / 4);
 }
 
+static void a_row_is_written_alone(void **state)
+{
+	(void)state;
+	for (size_t s = 0; s < bsn_segment_count; s++) {
+		const struct bsn_seg_desc *desc = bsn_segments[s];
+
+		for (unsigned r = 0; r < desc->row_count; r++) {
+			uint8_t bytes[256], others[256];
+			const struct bsn_row *row = &desc->rows[r];
+			const uint64_t mask = row->kind == BSN_ROW_FIELD64
+						      ? UINT64_MAX
+						      : BSN_ROW_MASK(row->width);
+			const uint64_t value = random_u64();
+
+			random_bytes(bytes, sizeof(bytes));
+			memcpy(others, bytes, sizeof(bytes));
+			bsn_row_put(row, bytes, value);
+			assert_int_equal(bsn_row_get(row, bytes), value & mask);
+			bsn_row_put(row, bytes, bsn_row_get(row, others));
+			assert_memory_equal(bytes, others, sizeof(bytes));
+		}
+	}
+}
+
+static void every_view_with_a_qpn_has_it_in_one_place(void **state)
+{
+	(void)state;
+	for (size_t s = 0; s < bsn_segment_count; s++) {
+		const struct bsn_seg_desc *desc = bsn_segments[s];
+		const struct bsn_row *row = bsn_row_find(desc, "qpn");
+		uint8_t bytes[BSN_CQE_SIZE];
+
+		if (strncmp(desc->name, "cqe_", 4) || !row)
+			continue;
+		random_bytes(bytes, sizeof(bytes));
+		assert_int_equal(bsn_cqe_qpn(bytes), bsn_row_get(row, bytes));
+		assert_int_equal(bsn_row_offset(row) & ~3u, BSN_CQE_QPN_OFFSET);
+	}
+}
+
+static void statuses_and_syndromes_lead_to_each_other(void **state)
+{
+	unsigned pairs = 0;
+
+	(void)state;
+	for (uint32_t syndrome = 0; syndrome < 0x200; syndrome++) {
+		const uint8_t status = bsn_status_of_syndrome(syndrome);
+
+		assert_non_null(bsn_status_name(status));
+		if (status == BSN_STATUS_GENERAL_ERR)
+			continue;
+		assert_int_equal(bsn_syndrome_of_status(status), syndrome);
+		pairs++;
+	}
+#define ONE(syndrome, status) +1
+	assert_int_equal(pairs, 0 BSN_SYNDROME_STATUSES(ONE));
+#undef ONE
+	for (uint32_t status = 0; status < 0x200; status++) {
+		const uint8_t syndrome = bsn_syndrome_of_status(status);
+
+		assert_true(!syndrome || bsn_status_of_syndrome(syndrome) == status);
+		assert_int_equal(!bsn_status_name(status), status > BSN_STATUS_TM_RNDV_INCOMPLETE);
+	}
+	assert_int_equal(bsn_status_of_syndrome(0), BSN_STATUS_GENERAL_ERR);
+	assert_string_equal(bsn_status_name(BSN_STATUS_RETRY_EXC_ERR), "IBV_WC_RETRY_EXC_ERR");
+}
+
+static void lengths_are_rounded_up_to_whole_units(void **state)
+{
+	(void)state;
+	for (uint32_t bytes = 0; bytes <= BSN_WQE_MAX_DS * BSN_DS_SIZE; bytes++) {
+		const uint32_t ds = bsn_ds_of_bytes(bytes), bb = bsn_bb_of_ds(ds);
+
+		assert_true(ds * 16 >= bytes && ds * 16 < bytes + 16);
+		assert_true(bb * 4 >= ds && bb * 4 < ds + 4);
+	}
+	assert_int_equal(bsn_bb_of_ds(BSN_WQE_MAX_DS), BSN_WQE_MAX_BB);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -449,6 +513,10 @@ int main(void)
 		cmocka_unit_test(numbers_have_one_name_each),
 		cmocka_unit_test(every_number_of_a_field_fits_it),
 		cmocka_unit_test(vendor_syndromes_say_what_is_known),
+		cmocka_unit_test(a_row_is_written_alone),
+		cmocka_unit_test(every_view_with_a_qpn_has_it_in_one_place),
+		cmocka_unit_test(statuses_and_syndromes_lead_to_each_other),
+		cmocka_unit_test(lengths_are_rounded_up_to_whole_units),
 	};
 
 	random_start();

@@ -1,39 +1,41 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * bsn-perf cost: in rounds, each operation by each column in turn, so that whatever disturbs the
- * machine disturbs all of them; the median of the rounds is the figure.
- */
+/* bsn-perf cost: its options, and what is opened for it. */
 #include "cost.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "perf.h"
-#include "stats.h"
+#include "plain_qp.h"
 #include "stepper.h"
 
-#define NAME_OF(name, batch) [COST_##name] = #name,
-const char *const cost_op_names[COST_OP_COUNT] = { COST_OPS(NAME_OF) };
-#undef NAME_OF
-
-const struct cost_column *const cost_columns[COST_COLUMNS] = { &cost_bunsen, &cost_ibv_wr,
-							       &cost_ibv, &cost_floor };
-
-enum { ROUNDS_DEFAULT = 200, ROUNDS_MAX = 100000, SETTLE_NS = 500 * 1000, COUNT_REPEATS = 4 };
+enum { QPS_DEPTH = 16, ROUNDS_DEFAULT = 100, ROUNDS_MAX = 100000 };
 
 static struct {
+	unsigned qps_list[COST_SIZES_MAX], qps_count;
 	struct perf_options common;
-	char *rounds, *op;
-	int instructions, is_child;
+	char *rounds, *depth, *op, *columns, *store, *qps;
+	int instructions, sweep, bus, is_child;
 } options;
 
 static const struct poptOption option_table[] = {
 	PERF_OPTIONS(&options.common),
-	{ "rounds", 'r', POPT_ARG_STRING, &options.rounds, 0, "rounds (default: 200)", "N" },
-	{ "op", 0, POPT_ARG_STRING, &options.op, 0, "only these operations, a comma between two",
-	  "OP,…" },
+	{ "rounds", 'r', POPT_ARG_STRING, &options.rounds, 0, "rounds (default: 100)", "N" },
+	{ "op", 0, POPT_ARG_STRING, &options.op, 0, "only these rows, a comma between two",
+	  "OP[,OP...]" },
+	{ "columns", 0, POPT_ARG_STRING, &options.columns, 0, "only these columns", "COLUMN[,COLUMN...]" },
+	{ "sweep", 0, POPT_ARG_NONE, &options.sweep, 0,
+	  "also rows for each length of inline data, in steps of 16 bytes", NULL },
+	{ "depth", 0, POPT_ARG_STRING, &options.depth, 0, "depth of the queues (default: 256)",
+	  "N" },
+	{ "store", 0, POPT_ARG_STRING, &options.store, 0, "Bunsen's BlueFlame store, as BSN_STORE",
+	  "STORE" },
+	{ "qps", 0, POPT_ARG_STRING, &options.qps, 0,
+	  "instead, of posts and polls on so many QPs that take turns; or sweep: 1 to 4096",
+	  "N[,N...]|sweep" },
+	{ "bus", 0, POPT_ARG_NONE, &options.bus, 0,
+	  "instead, what requests ask the bus for; on softcx, not passive", NULL },
 	{ "instructions", 'i', POPT_ARG_NONE, &options.instructions, 0,
 	  "also count instructions, under valgrind's callgrind", NULL },
 	{ "under-callgrind", 0, POPT_ARG_NONE | POPT_ARGFLAG_DOC_HIDDEN, &options.is_child, 0, NULL,
@@ -41,299 +43,84 @@ static const struct poptOption option_table[] = {
 	POPT_AUTOHELP POPT_TABLEEND
 };
 
-struct cost {
-	struct cost_rig rig;
-	struct bsn_mr *buf;
-	void *queues[COST_COLUMNS]; /* NULL: the column is left out */
-	struct cost_results results;
-	double *samples[COST_COLUMNS][COST_OP_COUNT];
-	unsigned sample_count[COST_COLUMNS][COST_OP_COUNT];
-	double clock_ns; /* that reading the clock takes */
-};
+/* -- opening ------------------------------------------------------------------------------------- */
 
-/* -- one region --------------------------------------------------------------------------------- */
-
-/* The device does what was posted; one that cannot be asked whether it did gets time. */
-static void let_device_work(void)
+static bool needs(const struct cost *cost, const struct cost_column *column, enum cost_queues kind)
 {
-	const uint64_t start = now_ns();
-
-	if (is_stepped()) {
-		step();
-		return;
-	}
-	while (now_ns() - start < SETTLE_NS)
-		;
+	for (enum cost_row row = 0; row < COST_ROW_COUNT; row++)
+		if (cost->results.wanted[row] && cost_shapes[row].queues == kind &&
+		    column->run_of(row))
+			return true;
+	return false;
 }
 
-static bool polls_completions(enum cost_op op)
+static unsigned index_of(const struct cost_column *column)
 {
-	return op == COST_poll_1 || op == COST_poll_16;
+	unsigned c = 0;
+
+	while (cost_columns[c] != column)
+		c++;
+	return c;
 }
 
-/* What must be there before @count operations. */
-static int prepare(const struct cost_column *column, void *queue, enum cost_op op, unsigned count)
+static int open_own(struct cost *cost, unsigned c, enum cost_queues kind)
 {
-	int bad = 0;
+	const struct cost_column *column = cost_columns[c];
+	const char **why_not = &cost->results.why_not[c][kind];
+	const int err = column->open(&cost->rig, kind, &cost->queues[c][kind], why_not);
 
-	if (op == COST_send)
-		bad = column->post_recv(queue, count);
-	if (polls_completions(op)) {
-		bad = column->run[COST_write_sge](queue, count);
-		let_device_work();
-	}
-	return bad;
-}
-
-/* What is left behind by them is taken away. */
-static int settle(const struct cost_column *column, void *queue, enum cost_op op, unsigned count)
-{
-	int bad = 0;
-
-	if (polls_completions(op) || op == COST_poll_empty)
+	if (!err || *why_not)
 		return 0;
-	if (op == COST_post_recv)
-		bad = column->run[COST_send](queue, count);
-	if (bad)
-		return bad;
-	if (is_stepped())
-		step();
-	bad = column->drain(queue, count);
-	if (!bad && (op == COST_post_recv || op == COST_send))
-		bad = column->drain_recv(queue, count);
-	return bad;
+	return column == &cost_bunsen ? complain_of("bunsen's queues", err)
+				      : complain("%s's queues: %s", column->name, strerror(-err));
 }
 
-/* Takes the time of a run, or counts its instructions. */
-struct meter {
-	void (*measure)(struct meter *meter, const struct cost_column *column, void *queue,
-			enum cost_op op, unsigned count);
-	uint64_t ns;
-	int bad;
-};
-
-static int measure(struct meter *meter, const struct cost_column *column, void *queue,
-		   enum cost_op op, unsigned count)
+static int open_queues(struct cost *cost, unsigned c, enum cost_queues kind)
 {
-	int bad = prepare(column, queue, op, COST_WARM + count);
-
-	if (bad)
-		return bad;
-	bad = column->run[op](queue, COST_WARM);
-	meter->bad = 0;
-	if (!bad)
-		meter->measure(meter, column, queue, op, count);
-	if (bad == COST_LATE) /* of the warm ones; the others will have come by then */
-		bad = column->drain(queue, count);
-	else if (!bad)
-		bad = meter->bad;
-	if (bad && bad != COST_LATE)
-		return bad;
-	const int left = settle(column, queue, op, COST_WARM + count);
-	return left ? left : bad;
-}
-
-static int complain_of_run(const struct cost_column *column, enum cost_op op, int bad)
-{
-	return complain("%s by %s: %s", cost_op_names[op], column->name,
-			bad > 0             ? ibv_wc_status_str((enum ibv_wc_status)bad)
-			: bad == -ETIMEDOUT ? "completions are missing"
-					    : strerror(-bad));
-}
-
-/* -- time --------------------------------------------------------------------------------------- */
-
-static void measure_time(struct meter *meter, const struct cost_column *column, void *queue,
-			 enum cost_op op, unsigned count)
-{
-	const uint64_t start = now_ns();
-
-	meter->bad = column->run[op](queue, count);
-	meter->ns = now_ns() - start;
-}
-
-static double time_clock(void)
-{
-	double samples[1000];
-
-	for (size_t i = 0; i < 1000; i++) {
-		const uint64_t start = now_ns();
-		samples[i] = (double)(now_ns() - start);
-	}
-	return median_of(samples, 1000);
-}
-
-static bool is_wanted(const struct cost *cost, unsigned column, enum cost_op op)
-{
-	return cost->queues[column] && cost->results.wanted[op] && cost_columns[column]->run[op];
-}
-
-static int time_one(struct cost *cost, unsigned column, enum cost_op op)
-{
-	struct meter meter = { .measure = measure_time };
-	const int bad = measure(&meter, cost_columns[column], cost->queues[column], op, COST_COUNT);
-	double ns;
-
-	if (bad == COST_LATE)
-		return 0;
-	if (bad)
-		return complain_of_run(cost_columns[column], op, bad);
-	ns = ((double)meter.ns - cost->clock_ns) / COST_COUNT;
-	cost->samples[column][op][cost->sample_count[column][op]++] = ns > 0 ? ns : 0;
-	return 0;
-}
-
-static void show_progress(unsigned round, unsigned rounds)
-{
-	static bool is_terminal, asked;
-
-	if (!asked)
-		is_terminal = isatty(STDERR_FILENO);
-	asked = true;
-	if (!is_terminal)
-		return;
-	if (round == rounds)
-		fputs("\r\033[K", stderr);
-	else
-		fprintf(stderr, "\rbsn-perf: round %u of %u", round + 1, rounds);
-}
-
-static int time_all(struct cost *cost)
-{
-	const unsigned rounds = cost->results.rounds;
+	const struct cost_column *column = cost_columns[c];
+	const unsigned owner = column->shares ? index_of(column->shares) : c;
 	int err = 0;
 
-	cost->clock_ns = time_clock();
-	for (unsigned round = 0; round < rounds && !err; round++) {
-		show_progress(round, rounds);
-		for (unsigned op = 0; op < COST_OP_COUNT && !err; op++)
-			for (unsigned c = 0; c < COST_COLUMNS && !err; c++)
-				if (is_wanted(cost, c, op))
-					err = time_one(cost, c, op);
-	}
-	show_progress(rounds, rounds);
+	if (!cost->results.has_column[c] || !needs(cost, column, kind))
+		return 0;
+	if (!cost->queues[owner][kind] && !cost->results.why_not[owner][kind])
+		err = open_own(cost, owner, kind);
+	cost->queues[c][kind] = cost->queues[owner][kind];
+	cost->results.why_not[c][kind] = cost->results.why_not[owner][kind];
 	return err;
 }
 
-static int sum_up(struct cost *cost)
-{
-	for (unsigned op = 0; op < COST_OP_COUNT; op++) {
-		for (unsigned c = 0; c < COST_COLUMNS; c++) {
-			struct cost_figures *f = &cost->results.figures[c][op];
-			const size_t count = cost->sample_count[c][op];
-			if (!is_wanted(cost, c, op))
-				continue;
-			if (!count)
-				return complain("%s by %s: completions always came too late to be "
-						"timed",
-						cost_op_names[op], cost_columns[c]->name);
-			f->ns = median_of(cost->samples[c][op], count);
-			f->ns_min = min_of(cost->samples[c][op], count);
-		}
-	}
-	return 0;
-}
-
-/* -- instructions, in the child ------------------------------------------------------------------ */
-
-static void measure_instructions(struct meter *meter, const struct cost_column *column, void *queue,
-				 enum cost_op op, unsigned count)
-{
-	callgrind_begin();
-	meter->bad = column->run[op](queue, count);
-	callgrind_end(column->name, cost_op_names[op], count);
-}
-
-/*
- * A short region and a long one, some times over: what happens once in many operations (credits, the
- * end of a ring) then counts for its share. What happens only once is over before.
- */
-static int count_one(const struct cost_column *c, void *queue, enum cost_op op)
-{
-	struct meter once = { .measure = measure_time };
-	struct meter meter = { .measure = measure_instructions };
-	int bad = measure(&once, c, queue, op, COST_COUNT);
-
-	for (unsigned i = 0; i < COUNT_REPEATS && !bad; i++) {
-		bad = measure(&meter, c, queue, op, COST_WARM);
-		if (!bad)
-			bad = measure(&meter, c, queue, op, COST_COUNT);
-	}
-	return bad ? complain_of_run(c, op, bad) : 0;
-}
-
-static int count_all(struct cost *cost)
+static int open_all_queues(struct cost *cost)
 {
 	int err = 0;
 
-	if (!callgrind_is_there())
-		return complain("--under-callgrind: this is not callgrind");
-	printf("store %s\n", store_name(cost->results.device));
-	for (unsigned op = 0; op < COST_OP_COUNT && !err; op++) {
-		err = count_one(&cost_nothing, NULL, op);
-		for (unsigned c = 0; c < COST_COLUMNS && !err; c++)
-			if (is_wanted(cost, c, op))
-				err = count_one(cost_columns[c], cost->queues[c], op);
-	}
+	for (unsigned c = 0; c < COST_COLUMNS && !err; c++)
+		for (enum cost_queues kind = 0; kind < COST_QUEUES_COUNT && !err; kind++)
+			err = open_queues(cost, c, kind);
 	return err;
-}
-
-/* -- all of it ---------------------------------------------------------------------------------- */
-
-static int choose_ops(struct cost_results *results, char *list)
-{
-	char *rest = list, *word;
-
-	for (unsigned op = 0; op < COST_OP_COUNT; op++)
-		results->wanted[op] = !list;
-	while (rest && (word = strsep(&rest, ","))) {
-		unsigned op = 0;
-		while (op < COST_OP_COUNT && strcmp(word, cost_op_names[op]))
-			op++;
-		if (op == COST_OP_COUNT)
-			return complain_usage("--op %s: no such operation; see bsn-perf(1)", word);
-		results->wanted[op] = true;
-	}
-	return 0;
-}
-
-static int open_columns(struct cost *cost)
-{
-	for (unsigned c = 0; c < COST_COLUMNS; c++) {
-		const struct cost_column *column = cost_columns[c];
-		const int err =
-			column->open(&cost->rig, &cost->queues[c], &cost->results.why_not[c]);
-		if (err && !cost->results.why_not[c])
-			return column == &cost_bunsen
-				       ? complain_of("bunsen's queues", err)
-				       : complain("%s's queues: %s", column->name, strerror(-err));
-	}
-	return 0;
 }
 
 static int allocate(struct cost *cost)
 {
-	for (unsigned c = 0; c < COST_COLUMNS; c++) {
-		for (unsigned op = 0; op < COST_OP_COUNT; op++) {
-			cost->results.figures[c][op] = (struct cost_figures){ -1, -1, -1 };
-			cost->samples[c][op] = calloc(cost->results.rounds, sizeof(double));
-			if (!cost->samples[c][op])
-				return complain("no memory");
-		}
-	}
+	for (unsigned c = 0; c < COST_COLUMNS; c++)
+		for (enum cost_row row = 0; row < COST_ROW_COUNT; row++)
+			cost->results.figures[c][row] = (struct cost_figures){ -1, -1, -1, -1 };
 	if (posix_memalign((void **)&cost->rig.memory, COST_MEMORY, COST_MEMORY))
 		return complain("no memory");
 	memset(cost->rig.memory, 0, COST_MEMORY);
 	return 0;
 }
 
-static int open_all(struct cost *cost)
+static int open_device(struct cost *cost)
 {
 	int err = allocate(cost);
 
 	if (err)
 		return err;
-	prefer_stepping();
+	if (!options.bus) /* stores are seen only where they are trapped */
+		prefer_stepping();
+	if (options.store)
+		setenv("BSN_STORE", options.store, 1);
 	err = bsn_device_open(options.common.device, NULL, &cost->rig.device);
 	if (err == -ENOTSUP && options.is_child && !setenv("BSN_STORE", "auto", 1))
 		/* valgrind's CPU has fewer stores than this one */
@@ -341,19 +128,49 @@ static int open_all(struct cost *cost)
 	if (err)
 		return complain_of(NULL, err);
 	cost->results.device = bsn_device_info(cost->rig.device);
-	return open_columns(cost);
+	cost->results.has_td = plain_qp_has_td(cost->rig.device);
+	return 0;
+}
+
+static void close_all_queues(struct cost *cost)
+{
+	for (unsigned c = 0; c < COST_COLUMNS; c++)
+		for (enum cost_queues kind = 0; kind < COST_QUEUES_COUNT; kind++)
+			if (cost->queues[c][kind] && !cost_columns[c]->shares)
+				cost_columns[c]->close(cost->queues[c][kind]);
+	memset(cost->queues, 0, sizeof(cost->queues));
 }
 
 static void close_all(struct cost *cost)
 {
-	for (unsigned c = 0; c < COST_COLUMNS; c++) {
-		if (cost->queues[c])
-			cost_columns[c]->close(cost->queues[c]);
-		for (unsigned op = 0; op < COST_OP_COUNT; op++)
-			free(cost->samples[c][op]);
-	}
+	close_all_queues(cost);
 	bsn_device_close(cost->rig.device);
 	free(cost->rig.memory);
+}
+
+/* -- running ------------------------------------------------------------------------------------- */
+
+static int measure_rows(struct cost *cost, FILE *report)
+{
+	int err = open_all_queues(cost);
+
+	if (!err)
+		err = cost_time_all(cost);
+	close_all_queues(cost); /* the child has its own, and QP numbers are few */
+	if (!err && options.instructions)
+		err = count_instructions(&cost->results);
+	if (!err && options.common.json)
+		cost_print_json(report, &cost->results);
+	else if (!err)
+		cost_print_text(report, &cost->results);
+	return err;
+}
+
+static int measure_bus(struct cost *cost, FILE *report)
+{
+	const int err = open_all_queues(cost);
+
+	return err ? err : cost_count_bus(cost, report, options.common.json);
 }
 
 static int measure_and_report(struct cost *cost)
@@ -363,40 +180,90 @@ static int measure_and_report(struct cost *cost)
 
 	if (!report)
 		return PERF_FAILED;
-	err = open_all(cost);
+	err = open_device(cost);
 	if (!err)
-		err = time_all(cost);
-	if (!err)
-		err = sum_up(cost);
-	if (!err && options.instructions)
-		err = count_instructions(&cost->results);
-	if (!err && options.common.json)
-		cost_print_json(report, &cost->results);
-	else if (!err)
-		cost_print_text(report, &cost->results);
+		err = options.qps   ? cost_sweep_qps(cost, options.qps_list, options.qps_count,
+						     report, options.common.json)
+		      : options.bus ? measure_bus(cost, report)
+				    : measure_rows(cost, report);
 	const int unwritten = report_close(report, &options.common);
 	return err ? err : unwritten;
 }
 
 static int run_in_child(struct cost *cost)
 {
-	const int err = open_all(cost);
+	int err = open_device(cost);
 
+	if (!err)
+		err = open_all_queues(cost);
 	return err ? err : count_all(cost);
+}
+
+/* Which of the @count names are in the list; where there is none, the first @usual. */
+static int choose(const char *option, char *list, const char *(*name_of)(unsigned), unsigned count,
+		  unsigned usual, bool *chosen)
+{
+	char *rest = list, *word;
+
+	for (unsigned i = 0; i < count; i++)
+		chosen[i] = !list && i < usual;
+	while (rest && (word = strsep(&rest, ","))) {
+		unsigned i = 0;
+		while (i < count && strcmp(word, name_of(i)))
+			i++;
+		if (i == count)
+			return complain_usage("--%s %s: there is none; see bsn-perf(1)", option,
+					      word);
+		chosen[i] = true;
+	}
+	return 0;
+}
+
+static const char *row_name(unsigned row)
+{
+	return cost_shapes[row].name;
+}
+
+static const char *column_name(unsigned column)
+{
+	return cost_columns[column]->name;
+}
+
+/* Polls and receives ask the bus for nothing by themselves. */
+static void leave_requests(bool *wanted)
+{
+	for (enum cost_row row = 0; row < COST_ROW_COUNT; row++)
+		wanted[row] &= cost_shapes[row].what < COST_RECV;
 }
 
 static int read_options(poptContext context, struct cost *cost)
 {
-	uint64_t rounds = ROUNDS_DEFAULT;
 	int err = parse_options(context);
+	uint64_t rounds = ROUNDS_DEFAULT, depth = options.qps ? QPS_DEPTH : COST_DEPTH;
 
 	if (!err && poptPeekArg(context))
 		err = complain_usage("cost takes no argument %s", poptPeekArg(context));
 	if (!err && options.rounds)
 		err = parse_number("rounds", options.rounds, 1, ROUNDS_MAX, &rounds);
+	if (!err && options.depth)
+		err = parse_number("depth", options.depth, COST_DEPTH_MIN, COST_DEPTH_MAX, &depth);
 	if (!err)
-		err = choose_ops(&cost->results, options.op);
+		err = choose("op", options.op, row_name, COST_ROW_COUNT,
+			     options.sweep ? COST_ROW_COUNT : COST_USUAL_COUNT,
+			     cost->results.wanted);
+	if (!err)
+		err = choose("columns", options.columns, column_name, COST_COLUMNS, COST_COLUMNS,
+			     cost->results.has_column);
 	cost->results.rounds = (unsigned)rounds;
+	if (!err && options.qps)
+		err = cost_parse_qps(options.qps, options.qps_list, &options.qps_count);
+	if (options.bus)
+		leave_requests(cost->results.wanted);
+	cost->rig.many_qps = COST_MANY_QPS;
+	cost->rig.many_depth = COST_MANY_DEPTH;
+	if (options.qps)
+		cost->rig.many_depth = (uint32_t)depth;
+	cost->results.depth = cost->rig.depth = (uint32_t)depth;
 	return err;
 }
 
@@ -415,7 +282,11 @@ int cost_main(int argc, const char **argv)
 	}
 	free(cost);
 	free(options.rounds);
+	free(options.depth);
 	free(options.op);
+	free(options.columns);
+	free(options.store);
+	free(options.qps);
 	perf_options_free(&options.common);
 	poptFreeContext(context);
 	return err;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What `bsn-perf cost` compares: rows are operations, columns are ways to have them done. Each
- * column has queues of its own, an RC pair that is connected to itself, on the same device and the
- * same memory.
+ * What `bsn-perf cost` compares: rows are operations (cost_rows.h), columns are ways to have them
+ * done. Each column has queues of its own, connected to themselves, on the same device and the same
+ * memory.
  *
  * A measured region is one call of a run function: so many operations and nothing else, the same
  * loop in each column. All requests are signaled. What must be there before (receives, completions)
- * and what is left behind is dealt with outside of it, in cost.c, by the same functions.
+ * and what is left afterwards is dealt with outside of it, by cost_region.c.
  */
 #ifndef COST_H
 #define COST_H
@@ -15,32 +15,21 @@
 #include <stdio.h>
 
 #include "bsn.h"
+#include "cost_rows.h"
 
-/* X(name, batch): operations come in groups of `batch`. */
-#define COST_OPS(X)                                                                                \
-	X(write_sge, 1)                                                                            \
-	X(write_inline, 1)                                                                         \
-	X(write_prepared, 1)                                                                       \
-	X(write_batch16_sge, 16)                                                                   \
-	X(write_batch16_inline, 16)                                                                \
-	X(read, 1)                                                                                 \
-	X(send, 1)                                                                                 \
-	X(poll_1, 1)                                                                               \
-	X(poll_16, 16)                                                                             \
-	X(poll_empty, 1)                                                                           \
-	X(post_recv, 1)
-
-#define COST_ENUM_OP(name, batch) COST_##name,
-enum cost_op { COST_OPS(COST_ENUM_OP) COST_OP_COUNT };
-#undef COST_ENUM_OP
+#define COST_INLINE static inline __attribute__((always_inline))
 
 enum {
-	COST_BYTES = 8,   /* of every message */
-	COST_BATCH = 16,  /* of the batch rows */
-	COST_DEPTH = 256, /* of every queue */
-	COST_WARM = 32,   /* operations before the measured ones, at once */
-	COST_COUNT = 192, /* operations of a measured region; with the warm ones they fit a queue */
-	COST_MEMORY = 4096,
+	COST_SGE_BYTES = 8, /* of every SGE */
+	COST_BATCH_MAX = 16,
+	COST_SGES_MAX = 4,
+	COST_MANY_QPS = 512,
+	COST_MANY_DEPTH = 4, /* of each */
+	COST_APART_QPS = 256,
+	COST_STRIDE = 16, /* between the numbers of those */
+	COST_DEPTH = 256, /* of every queue, by default */
+	COST_DEPTH_MIN = COST_BATCH_MAX,
+	COST_DEPTH_MAX = 4096,
 	/* Empty polls until a completion is given up. */
 	COST_PATIENCE = 100 * 1000 * 1000,
 };
@@ -48,111 +37,178 @@ enum {
 /* What a run function returns beside 0, -errno, and enum ibv_wc_status of a failed completion. */
 #define COST_LATE (-EINPROGRESS) /* completions came while they were polled: no figure */
 
+/* Layout of the memory. */
+enum {
+	COST_LOCAL_AT = 0,
+	COST_REMOTE_AT = 1024,
+	COST_RECV_AT = 2048,
+	COST_RECV_BYTES = 1024,
+	COST_MEMORY = 4096,
+};
+
 /* The memory of a column, as its posts see it: read anew at each post. */
 struct cost_target {
-	struct bsn_sge local;
+	struct bsn_sge local[COST_SGES_MAX];
 	struct bsn_remote remote;
-	struct bsn_sge recv;
+	struct bsn_sge recv[2];
 	const void *data; /* of inline posts */
-	uint32_t data_bytes;
 };
 
 struct cost_rig {
 	struct bsn_device *device;
 	uint8_t *memory; /* COST_MEMORY bytes, registered by each column for itself */
+	uint32_t depth;  /* of every queue */
+	/* Where there are many QPs: how many, unless the kind says it, and the depth of each. */
+	unsigned many_qps;
+	uint32_t many_depth;
 };
+
+/* What the queues of a kind are made for. */
+struct cost_limits {
+	uint32_t max_send_sge, max_recv_sge, max_inline;
+};
+
+/* @count operations, measured. */
+typedef int cost_run(void *queue, unsigned count);
 
 struct cost_column {
-	const char *name;
+	const char *name; /* a word: also of the JSON report and of callgrind's dumps */
+	const struct cost_column *shares; /* the column whose queues it uses; NULL: its own */
 	/* Return: 0, or -errno; *why_not then says why this device has no such column, if it has none. */
-	int (*open)(const struct cost_rig *rig, void **queue, const char **why_not);
+	int (*open)(const struct cost_rig *rig, enum cost_queues kind, void **queue,
+		    const char **why_not);
 	void (*close)(void *queue);
-	int (*run[COST_OP_COUNT])(void *queue, unsigned count); /* NULL: has no meaning here */
+	/* Makes the queue ready for the row; NULL where nothing is to be done. */
+	int (*set_up)(void *queue, const struct cost_shape *shape);
+	cost_run *(*run_of)(enum cost_row row); /* NULL: the row has no meaning here */
+	/* Not measured: @count requests, receives; completions, which will come, of either. */
+	int (*post)(void *queue, enum cost_what what, unsigned count);
 	int (*post_recv)(void *queue, unsigned count);
-	int (*drain)(void *queue, unsigned count);      /* send completions, which will come */
-	int (*drain_recv)(void *queue, unsigned count); /* receive completions likewise */
+	int (*drain)(void *queue, unsigned count);
+	int (*drain_recv)(void *queue, unsigned count);
 };
 
-extern const struct cost_column cost_bunsen, cost_ibv_wr, cost_ibv, cost_floor;
+extern const struct cost_column cost_bunsen, cost_bunsen_v2, cost_ibv_wr, cost_ibv, cost_floor;
 extern const struct cost_column cost_nothing; /* the loops alone; no column of the report */
 
-/* Layout of the memory. */
-enum { COST_LOCAL_AT = 0, COST_REMOTE_AT = 1024, COST_RECV_AT = 2048 };
+/* The columns of the report, in its order. */
+enum {
+	COST_COLUMN_BUNSEN,
+	COST_COLUMN_V2,
+	COST_COLUMN_IBV_WR,
+	COST_COLUMN_IBV,
+	COST_COLUMN_FLOOR,
+	COST_COLUMNS
+};
+extern const struct cost_column *const cost_columns[COST_COLUMNS];
+
+/* -- what columns are made of ------------------------------------------------------------------- */
+
+static inline struct cost_limits cost_limits_of(enum cost_queues kind)
+{
+	switch (kind) {
+	case COST_LONG:
+		return (struct cost_limits){ COST_SGES_MAX, 2, 256 };
+	case COST_UD:
+		return (struct cost_limits){ 2, 1, 64 };
+	default:
+		return (struct cost_limits){ 1, 1, 28 };
+	}
+}
+
+static inline bool cost_has_many(enum cost_queues kind)
+{
+	return kind == COST_MANY || kind == COST_APART;
+}
+
+/* How many QPs such a queue has, and how deep each is. */
+static inline unsigned cost_qps_of(const struct cost_rig *rig, enum cost_queues kind)
+{
+	return kind == COST_MANY ? rig->many_qps : kind == COST_APART ? COST_APART_QPS : 1;
+}
+
+static inline uint32_t cost_depth_of(const struct cost_rig *rig, enum cost_queues kind)
+{
+	return cost_has_many(kind) ? rig->many_depth : rig->depth;
+}
 
 static inline struct cost_target cost_target_of(const struct cost_rig *rig, uint32_t lkey,
 						uint32_t rkey)
 {
-	return (struct cost_target){
-		.local = { (uintptr_t)rig->memory + COST_LOCAL_AT, COST_BYTES, lkey },
-		.remote = { (uintptr_t)rig->memory + COST_REMOTE_AT, rkey },
-		.recv = { (uintptr_t)rig->memory + COST_RECV_AT, COST_BYTES, lkey },
+	const uint64_t memory = (uintptr_t)rig->memory;
+	struct cost_target target = {
+		.remote = { memory + COST_REMOTE_AT, rkey },
+		.recv = { { memory + COST_RECV_AT, COST_RECV_BYTES, lkey },
+			  { memory + COST_RECV_AT + COST_RECV_BYTES, COST_RECV_BYTES, lkey } },
 		.data = rig->memory + COST_LOCAL_AT,
-		.data_bytes = COST_BYTES,
 	};
+
+	for (unsigned i = 0; i < COST_SGES_MAX; i++)
+		target.local[i] = (struct bsn_sge){ memory + COST_LOCAL_AT + 64ull * i,
+						    COST_SGE_BYTES, lkey };
+	return target;
 }
+
+/*
+ * A run function of each row, from the column's own run_shape(queue, count, shape), which the
+ * compiler specialises; and the table of them.
+ */
+#define COST_RUN(name, ...)                                                                        \
+	static int run_##name(void *queue, unsigned count)                                         \
+	{                                                                                          \
+		return run_shape(queue, count, (struct cost_shape)COST_SHAPE(name, __VA_ARGS__));  \
+	}
+#define COST_RUN_ENTRY(name, ...) [COST_ROW_##name] = run_##name,
 
 /* Makes the compiler forget what it knows of memory, so that no operation leans on the one before. */
 #define COST_FORGET() __asm__ volatile("" ::: "memory")
 /* The same, and the number of the operation is needed: the id, where a column has none. */
 #define COST_FORGET_BUT(i) __asm__ volatile("" ::"r"(i) : "memory")
+/* Makes the compiler forget the value of a variable. */
+#define COST_HIDE(variable) __asm__("" : "+r"(variable))
 
 /*
- * The loops of all columns, once. In the operation that a loop is given, `q` is the queue, a struct
- * COLUMN_queue; `h` is what a program has at hand in its loop, a struct COLUMN_hot; `i` is the
- * operation's number. Results are or-ed.
+ * The loops of all columns, once. In what a loop is given, `i` is the operation's number, and
+ * results are or-ed into `bad`. Posts, with what is done before and after each batch:
  */
-#define COST_RUN(column, name, ...)                                                                \
-	static int run_##name(void *queue, unsigned count)                                         \
-	{                                                                                          \
-		struct column##_queue *const q = queue;                                            \
-		const struct column##_hot h = column##_hot_of(q);                                  \
-		int bad = 0;                                                                       \
-		(void)h;                                                                           \
-		__VA_ARGS__                                                                        \
-		return bad;                                                                        \
+#define COST_POSTS(count, batch, begin, post, end)                                                 \
+	for (unsigned first = 0; first < (count); first += (batch)) {                              \
+		begin;                                                                             \
+		for (unsigned i = first; i < first + (batch); i++) {                               \
+			COST_FORGET();                                                             \
+			post;                                                                      \
+		}                                                                                  \
+		end;                                                                               \
 	}
 
-/* One at a time. */
-#define COST_EACH(column, name, post)                                                              \
-	COST_RUN(                                                                                  \
-		column, name, for (unsigned i = 0; i < count; i++) {                               \
-			COST_FORGET();                                                             \
-			bad |= (post);                                                             \
-		})
-
-/* COST_BATCH of them, between what is done once for all. */
-#define COST_BATCHES(column, name, begin, post, end)                                               \
-	COST_RUN(                                                                                  \
-		column, name, for (unsigned done = 0; done < count; done += COST_BATCH) {          \
-			begin;                                                                     \
-			for (unsigned i = 0; i < COST_BATCH; i++) {                                \
-				COST_FORGET();                                                     \
-				post;                                                              \
-			}                                                                          \
-			bad |= (end);                                                              \
-		})
-
 /*
- * Completions, @batch at a time, whose statuses are looked at, each. @poll puts them into `c` and
+ * Completions, @batch at a time, whose statuses are looked at, each. @poll puts them into @c and
  * gives their number; where they are fewer, @drain waits for the rest.
  */
-#define COST_POLLS(column, name, type, batch, poll, drain)                                         \
-	COST_RUN(                                                                                  \
-		column, name, type c[batch] = { { 0 } }; for (; count; count -= (batch)) {         \
-			const int n = (poll);                                                      \
-			if (n != (batch))                                                          \
-				return n < 0 ? -EIO : cost_late(drain(q, count - (unsigned)n));    \
-			for (int i = 0; i < (batch); i++)                                          \
-				bad |= (int)c[i].status;                                           \
-		})
+#define COST_POLLS(count, batch, c, poll, drain)                                                   \
+	for (unsigned left = (count); left; left -= (batch)) {                                     \
+		const int n = (poll);                                                              \
+		if (n != (int)(batch))                                                             \
+			return n < 0 ? -EIO : cost_late((drain)(queue, left - (unsigned)n));       \
+		for (unsigned i = 0; i < (batch); i++)                                             \
+			bad |= (int)(c)[i].status;                                                 \
+	}
 
 /* There is nothing to be found. */
-#define COST_POLLS_EMPTY(column, name, type, poll)                                                 \
-	COST_RUN(                                                                                  \
-		column, name, type c[1] = { { 0 } }; for (; count; count--) {                      \
-			if (poll)                                                                  \
-				return -EBUSY;                                                     \
-		})
+#define COST_POLLS_NONE(count, poll)                                                               \
+	for (unsigned left = (count); left; left--) {                                              \
+		if (poll)                                                                          \
+			return -EBUSY;                                                             \
+	}
+
+/* Whose turn it is, of @count. */
+COST_INLINE unsigned cost_turn(unsigned *turn, unsigned count)
+{
+	const unsigned now = *turn;
+
+	*turn = now + 1 == count ? 0 : now + 1;
+	return now;
+}
 
 /* What became of completions that were not there in time. */
 static inline int cost_late(int bad)
@@ -162,38 +218,91 @@ static inline int cost_late(int bad)
 
 /* -- results ------------------------------------------------------------------------------------ */
 
-enum { COST_COLUMNS = 4 };
-
-extern const struct cost_column *const cost_columns[COST_COLUMNS];
-extern const char *const cost_op_names[COST_OP_COUNT];
-
 /* A negative figure was not measured, or has no meaning. */
 struct cost_figures {
-	double ns, ns_min, instructions;
+	double ns, ns_p10, ns_min, instructions;
 };
 
 struct cost_results {
 	const struct bsn_device_info *device;
-	char counted_store
-		[16]; /* the store that ran while instructions were counted; "": none did */
+	char counted_store[16]; /* the store that ran while instructions were counted; "": none */
 	unsigned rounds;
-	bool wanted[COST_OP_COUNT];
-	const char *why_not[COST_COLUMNS]; /* a column that was left out as a whole */
-	struct cost_figures figures[COST_COLUMNS][COST_OP_COUNT];
+	uint32_t depth;
+	bool has_td; /* libibverbs' queues are on a thread domain */
+	bool wanted[COST_ROW_COUNT], has_column[COST_COLUMNS];
+	/* Queues that a column has not. */
+	const char *why_not[COST_COLUMNS][COST_QUEUES_COUNT];
+	struct cost_figures figures[COST_COLUMNS][COST_ROW_COUNT];
 };
 
-/* report.c */
+/* All of a run: what was opened, and what came out. */
+struct cost {
+	struct cost_rig rig;
+	void *queues[COST_COLUMNS][COST_QUEUES_COUNT]; /* NULL: there are none */
+	struct cost_results results;
+};
+
+enum { COST_SIZES_MAX = 16 };
+
+/* Numbers of QPs, a comma between two, or "sweep"; 0, or PERF_USAGE. */
+int cost_parse_qps(const char *list, unsigned qps[COST_SIZES_MAX], unsigned *count);
+
+/* Takes the times of posts and polls on so many QPs that take turns, and reports (cost_qps.c). */
+int cost_sweep_qps(const struct cost *cost, const unsigned *qps, unsigned count, FILE *report,
+		   bool json);
+
+/* Whether a row and a column are wanted, and the column has it (cost_columns.c). */
+bool cost_has(const struct cost *cost, unsigned column, enum cost_row row);
+
+/* cost_report.c; the heads are those of all reports. */
+void cost_print_head(FILE *to, const struct cost_results *results);
+struct json_object *cost_json_head(const struct cost_results *results);
 void cost_print_text(FILE *to, const struct cost_results *results);
 void cost_print_json(FILE *to, const struct cost_results *results);
 
-/* -- counting instructions (instructions.c) ------------------------------------------------------ */
+/* -- one region (cost_region.c) ----------------------------------------------------------------- */
 
-/* Runs this program under callgrind, and fills in the instructions. 0, or PERF_FAILED. */
+/* Around the measured call. */
+struct cost_meter {
+	void (*begin)(void *arg);
+	void (*end)(void *arg);
+	void *arg;
+};
+
+/*
+ * @warm and then @count operations of a row, the latter under the meter, with all that belongs before
+ * and after. Return: 0; COST_LATE, and the meter's result is void; another -errno or a status.
+ */
+int cost_region(const struct cost_column *column, void *queue, enum cost_row row, unsigned warm,
+		unsigned count, const struct cost_meter *meter);
+
+/*
+ * How many operations a region has on queues of such a depth: warm ones and measured ones; or so
+ * many that they are full.
+ */
+unsigned cost_warm_of(uint32_t depth, enum cost_row row);
+unsigned cost_count_of(uint32_t depth, enum cost_row row);
+unsigned cost_fill_of(uint32_t depth, enum cost_row row);
+
+/* A complaint about what cost_region() returned. */
+int cost_complain(const struct cost_column *column, enum cost_row row, int bad);
+
+/* -- measuring ---------------------------------------------------------------------------------- */
+
+/* Counts what the rows' requests ask the bus for, and reports (cost_bus.c). 0, or PERF_FAILED. */
+int cost_count_bus(const struct cost *cost, FILE *report, bool json);
+
+/* A region's nanoseconds for each operation (cost_time.c). Return: as cost_region(). */
+int cost_time_region(const struct cost_column *column, void *queue, enum cost_row row,
+		     unsigned warm, unsigned count, double *ns);
+
+/* Takes the times of all rows in rounds. 0, or PERF_FAILED. */
+int cost_time_all(struct cost *cost);
+
+/* Runs this program under callgrind, and fills in the instructions (instructions.c). Likewise. */
 int count_instructions(struct cost_results *results);
 
-/* In the child: what is measured begins, ends. */
-bool callgrind_is_there(void);
-void callgrind_begin(void);
-void callgrind_end(const char *column, const char *op, unsigned count);
+/* In the child: counts all rows. Likewise. */
+int count_all(struct cost *cost);
 
 #endif

@@ -1,120 +1,206 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The floor: what the device must be given, and nothing else. It posts to a queue pair of its own
- * that works like any other, but has no credits, no ids, no checks, no modes and no errors, keeps its
- * state in registers, and is of use to nobody. The bytes come from wqe/ and the barriers from dv/,
- * since those are facts of the device; write_prepared holds the whole WQE in vector registers.
- *
- * BlueFlame is stored 8 bytes at a time where the words are made in general registers, 16 where
- * they lie in vector registers.
+ * What the column `floor` measures. BlueFlame is stored 8 bytes at a time where the words are made
+ * in general registers, 16 where they lie in vector registers: inline data, and prepared requests.
  */
-#include "cost.h"
+#include "cost_floor.h"
 
-#include <errno.h>
-#include <infiniband/mlx5dv.h>
-#include <stdlib.h>
+#define UNROLL _Pragma("GCC unroll 32")
 
-#include "plain_qp.h"
-
-struct floor_cq {
-	uint8_t *ring;           /* the first CQE proper */
-	struct bsn_be32 *record; /* consumer index */
-	uint32_t stride, count;
-	uint32_t ci;
+enum {
+	HEAD_WORDS_MAX = 16,
+	BLUEFLAME_MAX_BB = 4, /* what a register's buffer holds; longer WQEs are fetched */
 };
 
-struct floor_queue {
-	struct plain_qp v;
-	struct cost_target target;
-	uint8_t *sq, *rq;
-	struct bsn_be32 *record; /* RQ, SQ */
-	uint8_t *reg;
-	uint64_t toggle;
-	uint32_t sq_mask, rq_mask, rq_stride;
-	uint32_t pi, head;
-	uint32_t qpn;
-	struct floor_cq cq, recv_cq;
-};
+/* -- the shape of a WQE: all of these are constants, of a constant row ---------------------------- */
 
-#define UNROLL   BSN_UNROLL_BB
-#define DBR_SEND (BSN_DBR_SEND_OFFSET / 4)
-
-/* -- posting ------------------------------------------------------------------------------------ */
-
-static inline __attribute__((always_inline)) struct bsn_bb make_ctrl(uint32_t qpn, uint32_t pi,
-								     unsigned opcode, unsigned ds)
+COST_INLINE bool has_raddr(struct cost_shape shape)
 {
-	const struct bsn_ctrl ctrl = {
-		.wqe_index = pi, .opcode = opcode, .qpn = qpn, .ds = ds, .ce = BSN_CE_ALWAYS
-	};
-
-	return (struct bsn_bb){ .word = { bsn_to_be64(bsn_ctrl_word(&ctrl, 0)),
-					  bsn_to_be64(bsn_ctrl_word(&ctrl, 1)) } };
+	return shape.what != COST_SEND && shape.what != COST_SEND_IMM;
 }
 
-static inline __attribute__((always_inline)) void put_data(struct bsn_bb *bb, unsigned word,
-							   const struct bsn_sge *local)
+COST_INLINE bool is_atomic(struct cost_shape shape)
+{
+	return shape.what == COST_FETCH_ADD || shape.what == COST_CMP_SWAP;
+}
+
+/* Words before the first data segment. */
+COST_INLINE unsigned words_before_data(struct cost_shape shape)
+{
+	return 2 + (shape.queues == COST_UD ? BSN_AV_UD_GRH_SIZE / 8 : 0) +
+	       (has_raddr(shape) ? 2 : 0) + (is_atomic(shape) ? 2 : 0);
+}
+
+/* Words that are made in general registers; of inline data, the first 12 bytes are in them. */
+COST_INLINE unsigned head_words(struct cost_shape shape)
+{
+	return words_before_data(shape) + (shape.form == COST_INLINED ? 2 : 2 * shape.n);
+}
+
+/* Further inline data, in units of 16 bytes. */
+COST_INLINE unsigned tail_ds(struct cost_shape shape)
+{
+	return shape.form == COST_INLINED && shape.n > 12 ? (shape.n - 12 + 15) / 16 : 0;
+}
+
+COST_INLINE unsigned count_ds(struct cost_shape shape)
+{
+	return head_words(shape) / 2 + tail_ds(shape);
+}
+
+COST_INLINE unsigned count_bb(struct cost_shape shape)
+{
+	return bsn_bb_of_ds(count_ds(shape));
+}
+
+COST_INLINE bool has_imm(struct cost_shape shape)
+{
+	return shape.what == COST_WRITE_IMM || shape.what == COST_SEND_IMM;
+}
+
+COST_INLINE unsigned opcode_of(struct cost_shape shape)
+{
+	switch (shape.what) {
+	case COST_WRITE:
+		return BSN_OPCODE_RDMA_WRITE;
+	case COST_WRITE_IMM:
+		return BSN_OPCODE_RDMA_WRITE_IMM;
+	case COST_READ:
+		return BSN_OPCODE_RDMA_READ;
+	case COST_SEND:
+		return BSN_OPCODE_SEND;
+	case COST_SEND_IMM:
+		return BSN_OPCODE_SEND_IMM;
+	case COST_FETCH_ADD:
+		return BSN_OPCODE_ATOMIC_FA;
+	default:
+		return BSN_OPCODE_ATOMIC_CS;
+	}
+}
+
+/* -- making the words ----------------------------------------------------------------------------- */
+
+struct head {
+	struct bsn_be64 word[HEAD_WORDS_MAX];
+};
+
+COST_INLINE void put_ctrl(struct head *head, uint32_t qpn, uint32_t pi, struct cost_shape shape,
+			  unsigned imm)
+{
+	const struct bsn_ctrl ctrl = { .wqe_index = pi,
+				       .opcode = opcode_of(shape),
+				       .qpn = qpn,
+				       .ds = count_ds(shape),
+				       .ce = BSN_CE_ALWAYS,
+				       .imm = imm };
+
+	head->word[0] = bsn_to_be64(bsn_ctrl_word(&ctrl, 0));
+	head->word[1] = bsn_to_be64(bsn_ctrl_word(&ctrl, 1));
+}
+
+COST_INLINE void put_data(struct bsn_be64 *word, const struct bsn_sge *local)
 {
 	const struct bsn_data data = { .byte_count = local->length,
 				       .lkey = local->lkey,
 				       .addr = local->addr };
 
-	bb->word[word] = bsn_to_be64(bsn_data_word(&data, 0));
-	bb->word[word + 1] = bsn_to_be64(bsn_data_word(&data, 1));
+	word[0] = bsn_to_be64(bsn_data_word(&data, 0));
+	word[1] = bsn_to_be64(bsn_data_word(&data, 1));
 }
 
-static inline __attribute__((always_inline)) void put_raddr(struct bsn_bb *bb,
-							    const struct bsn_remote *remote)
+COST_INLINE void put_raddr(struct bsn_be64 *word, const struct bsn_remote *remote)
 {
 	const struct bsn_raddr raddr = { .raddr = remote->addr, .rkey = remote->rkey };
 
-	bb->word[2] = bsn_to_be64(bsn_raddr_word(&raddr, 0));
-	bb->word[3] = bsn_pair_to_be64(bsn_raddr_word(&raddr, 1));
+	word[0] = bsn_to_be64(bsn_raddr_word(&raddr, 0));
+	word[1] = bsn_pair_to_be64(bsn_raddr_word(&raddr, 1));
 }
 
-/* COST_BYTES of inline data, which is 8. */
-static inline __attribute__((always_inline)) void put_inline(struct bsn_bb *bb, const void *bytes)
+/* The header and 12 bytes; what is beyond the data's end is read, and ignored by the device. */
+COST_INLINE void put_inline(struct bsn_be64 *word, const void *bytes, uint32_t length)
 {
-	const struct bsn_inline_hdr hdr = { .is_inline = 1, .byte_count = COST_BYTES };
-	uint64_t data;
+	const struct bsn_inline_hdr hdr = { .is_inline = 1, .byte_count = length };
+	uint64_t first;
+	uint32_t second;
 
-	memcpy(&data, bytes, sizeof(data));
-	bb->word[4].raw = bsn_to_be32(bsn_inline_hdr_dword(&hdr, 0)).raw | data << 32;
-	bb->word[5].raw = data >> 32;
+	memcpy(&first, bytes, sizeof(first));
+	memcpy(&second, (const uint8_t *)bytes + 8, sizeof(second));
+	word[0].raw = bsn_to_be32(bsn_inline_hdr_dword(&hdr, 0)).raw | first << 32;
+	word[1].raw = first >> 32 | (uint64_t)second << 32;
 }
 
-/* The WQE of an operation; returns how many words it has. */
-static inline __attribute__((always_inline)) unsigned
-build(struct bsn_bb *bb, const struct floor_queue *q, uint32_t qpn, uint32_t pi, enum cost_op op)
+COST_INLINE void build(struct head *head, const struct floor_queue *q, uint32_t qpn, uint32_t pi,
+		       struct cost_shape shape)
 {
-	switch (op) {
-	case COST_write_inline:
-	case COST_write_batch16_inline:
-		*bb = make_ctrl(qpn, pi, BSN_OPCODE_RDMA_WRITE, 3);
-		put_raddr(bb, &q->target.remote);
-		put_inline(bb, q->target.data);
-		return 6;
-	case COST_send:
-		*bb = make_ctrl(qpn, pi, BSN_OPCODE_SEND, 2);
-		put_data(bb, 2, &q->target.local);
-		return 4;
-	default:
-		*bb = make_ctrl(qpn, pi,
-				op == COST_read ? BSN_OPCODE_RDMA_READ : BSN_OPCODE_RDMA_WRITE, 3);
-		put_raddr(bb, &q->target.remote);
-		put_data(bb, 4, &q->target.local);
-		return 6;
+	const struct bsn_atomic_cs operands = { .swap = 1 };
+	const unsigned data_at = words_before_data(shape);
+
+	put_ctrl(head, qpn, pi, shape, has_imm(shape) ? pi : 0);
+	if (shape.queues == COST_UD) {
+		UNROLL for (unsigned i = 0; i < BSN_AV_UD_GRH_SIZE / 8; i++) head->word[2 + i] =
+			q->av[i];
+	}
+	if (has_raddr(shape))
+		put_raddr(&head->word[2], &q->target.remote);
+	if (is_atomic(shape)) {
+		head->word[4] = bsn_to_be64(bsn_atomic_cs_word(&operands, 0));
+		head->word[5] = bsn_to_be64(bsn_atomic_cs_word(&operands, 1));
+	}
+	if (shape.form == COST_INLINED) {
+		put_inline(&head->word[data_at], q->target.data, shape.n);
+		return;
+	}
+	UNROLL for (unsigned i = 0; i < shape.n; i++)
+		put_data(&head->word[data_at + 2 * i], &q->target.local[i]);
+}
+
+COST_INLINE bsn_v2 tail_of(const void *data, unsigned i)
+{
+	bsn_v2 bytes;
+
+	memcpy(&bytes, (const uint8_t *)data + 12 + 16 * i, sizeof(bytes));
+	return bytes;
+}
+
+/* -- storing them --------------------------------------------------------------------------------- */
+
+/* Where the @ds'th unit of a WQE lies; it may begin anew at the start of the ring. */
+COST_INLINE uint8_t *slot_of(uint8_t *sq, uint32_t pi, uint32_t mask, unsigned ds)
+{
+	return sq + (size_t)((pi + ds / BSN_BB_DS) & mask) * BSN_BB_SIZE +
+	       ds % BSN_BB_DS * BSN_DS_SIZE;
+}
+
+COST_INLINE void store_ring(uint8_t *sq, uint32_t mask, uint32_t pi, const struct head *head,
+			    const void *data, struct cost_shape shape)
+{
+	const unsigned words = head_words(shape);
+
+	UNROLL for (unsigned w = 0; w < words; w++)
+		bsn_store_wqe(slot_of(sq, pi, mask, w / 2) + 8 * (w % 2), head->word[w]);
+	UNROLL for (unsigned i = 0; i < tail_ds(shape); i++)
+		bsn_store_wqe_v2(slot_of(sq, pi, mask, words / 2 + i), tail_of(data, i));
+}
+
+COST_INLINE void store_blueflame(uint8_t *reg, const struct head *head, const void *data,
+				 struct cost_shape shape)
+{
+	const unsigned words = head_words(shape), end = count_bb(shape) * BSN_BB_SIZE / 8;
+	const bsn_v2 none = { 0, 0 };
+
+	UNROLL for (unsigned w = 0; w < words; w++) bsn_store_mmio(reg + 8 * w, head->word[w]);
+	UNROLL for (unsigned i = 0; i < tail_ds(shape); i++)
+		bsn_store_mmio_v2(reg + 8 * words + 16 * i, tail_of(data, i));
+	if (tail_ds(shape)) {
+		UNROLL for (unsigned ds = count_ds(shape); ds < end / 2; ds++)
+			bsn_store_mmio_v2(reg + 16 * ds, none);
+	} else {
+		UNROLL for (unsigned w = words; w < end; w++)
+			bsn_store_mmio(reg + 8 * w, (struct bsn_be64){ 0 });
 	}
 }
 
-static inline __attribute__((always_inline)) void store_slot(uint8_t *slot, const struct bsn_bb *bb,
-							     unsigned words)
-{
-	UNROLL for (unsigned i = 0; i < words; i++) bsn_store_wqe(slot + 8 * i, bb->word[i]);
-}
-
-static inline __attribute__((always_inline)) void open_register(struct bsn_be32 *record,
-								uint32_t pi)
+COST_INLINE void open_register(struct bsn_be32 *record, uint32_t pi)
 {
 	const struct bsn_dbr_wq dbr = { .index = pi };
 
@@ -123,25 +209,31 @@ static inline __attribute__((always_inline)) void open_register(struct bsn_be32 
 	bsn_wc_start(); /* O2 */
 }
 
-/* One WQE at a time, by BlueFlame. */
-static inline __attribute__((always_inline)) int post_each(struct floor_queue *q, unsigned count,
-							   enum cost_op op)
+/* A batch of one goes by BlueFlame; more, or a WQE that is too long, by a doorbell of 8 bytes. */
+COST_INLINE int run_posts(struct floor_queue *q, unsigned count, struct cost_shape shape)
 {
+	const bool blueflame = shape.batch == 1 && count_bb(shape) <= BLUEFLAME_MAX_BB;
+	struct bsn_be32 *const record = &q->record[BSN_DBR_SEND_OFFSET / 4];
+	const void *const data = q->target.data;
 	uint8_t *const sq = q->sq;
-	struct bsn_be32 *const record = &q->record[DBR_SEND];
 	const uint64_t toggle = q->toggle;
 	const uint32_t mask = q->sq_mask, qpn = q->qpn;
 	uint8_t *reg = q->reg;
 	uint32_t pi = q->pi;
-	struct bsn_bb bb;
+	struct head head;
 
-	for (unsigned i = 0; i < count; i++) {
-		COST_FORGET();
-		const unsigned words = build(&bb, q, qpn, pi, op);
-		store_slot(sq + (size_t)(pi & mask) * BSN_BB_SIZE, &bb, words);
-		open_register(record, ++pi);
-		UNROLL for (unsigned w = 0; w < BSN_BB_SIZE / 8; w++)
-			bsn_store_mmio(reg + 8 * w, bb.word[w]);
+	for (unsigned done = 0; done < count; done += shape.batch) {
+		for (unsigned i = 0; i < shape.batch; i++) {
+			COST_FORGET();
+			build(&head, q, qpn, pi, shape);
+			store_ring(sq, mask, pi, &head, data, shape);
+			pi += count_bb(shape);
+		}
+		open_register(record, pi);
+		if (blueflame)
+			store_blueflame(reg, &head, data, shape);
+		else
+			bsn_store_mmio(reg, head.word[0]);
 		bsn_wc_flush(); /* O3 */
 		reg = (uint8_t *)((uintptr_t)reg ^ toggle);
 	}
@@ -150,83 +242,34 @@ static inline __attribute__((always_inline)) int post_each(struct floor_queue *q
 	return 0;
 }
 
-/* Sixteen, then one doorbell of 8 bytes. */
-static inline __attribute__((always_inline)) int post_batches(struct floor_queue *q, unsigned count,
-							      enum cost_op op)
+COST_INLINE bsn_v2 vector_of(const struct head *head, unsigned word)
 {
-	uint8_t *const sq = q->sq;
-	const uint32_t mask = q->sq_mask, qpn = q->qpn;
-	uint32_t pi = q->pi;
-	struct bsn_bb bb;
-
-	for (unsigned done = 0; done < count; done += COST_BATCH) {
-		for (unsigned i = 0; i < COST_BATCH; i++, pi++) {
-			COST_FORGET();
-			const unsigned words = build(&bb, q, qpn, pi, op);
-			store_slot(sq + (size_t)(pi & mask) * BSN_BB_SIZE, &bb, words);
-		}
-		open_register(&q->record[DBR_SEND], pi);
-		bsn_store_mmio(q->reg, bb.word[0]);
-		bsn_wc_flush(); /* O3 */
-		q->reg = (uint8_t *)((uintptr_t)q->reg ^ q->toggle);
-	}
-	q->pi = pi;
-	return 0;
-}
-
-static int run_write_sge(void *queue, unsigned count)
-{
-	return post_each(queue, count, COST_write_sge);
-}
-
-static int run_write_inline(void *queue, unsigned count)
-{
-	return post_each(queue, count, COST_write_inline);
-}
-
-static int run_read(void *queue, unsigned count)
-{
-	return post_each(queue, count, COST_read);
-}
-
-static int run_send(void *queue, unsigned count)
-{
-	return post_each(queue, count, COST_send);
-}
-
-static int run_write_batch16_sge(void *queue, unsigned count)
-{
-	return post_batches(queue, count, COST_write_batch16_sge);
-}
-
-static int run_write_batch16_inline(void *queue, unsigned count)
-{
-	return post_batches(queue, count, COST_write_batch16_inline);
+	return (bsn_v2){ head->word[word].raw, head->word[word + 1].raw };
 }
 
 /* All of the WQE in vector registers; its index alone is new each time. */
-static int run_write_prepared(void *queue, unsigned count)
+COST_INLINE int run_prepared(struct floor_queue *q, unsigned count, struct cost_shape shape)
 {
-	struct floor_queue *q = queue;
 	uint8_t *const sq = q->sq;
-	struct bsn_be32 *const record = &q->record[DBR_SEND];
+	struct bsn_be32 *const record = &q->record[BSN_DBR_SEND_OFFSET / 4];
 	const uint64_t toggle = q->toggle;
 	const uint32_t mask = q->sq_mask, qpn = q->qpn;
 	uint8_t *reg = q->reg;
 	uint32_t pi = q->pi;
-	struct bsn_bb bb;
+	struct head head;
 
-	build(&bb, q, qpn, pi, COST_write_prepared);
-	const bsn_v2 raddr = BSN_BB_V2(bb, 2), data = BSN_BB_V2(bb, 4), none = { 0, 0 };
+	build(&head, q, qpn, pi, shape);
+	const bsn_v2 raddr = vector_of(&head, 2), data = vector_of(&head, 4), none = { 0, 0 };
 	for (unsigned i = 0; i < count; i++) {
-		const struct bsn_bb ctrl = make_ctrl(qpn, pi, BSN_OPCODE_RDMA_WRITE, 3);
-		uint8_t *slot = sq + (size_t)(pi & mask) * BSN_BB_SIZE;
-		store_slot(slot, &ctrl, 2);
+		uint8_t *slot = slot_of(sq, pi, mask, 0);
+		put_ctrl(&head, qpn, pi, shape, 0);
+		bsn_store_wqe(slot, head.word[0]);
+		bsn_store_wqe(slot + 8, head.word[1]);
 		bsn_store_wqe_v2(slot + 16, raddr);
 		bsn_store_wqe_v2(slot + 32, data);
 		open_register(record, ++pi);
-		bsn_store_mmio(reg, ctrl.word[0]);
-		bsn_store_mmio(reg + 8, ctrl.word[1]);
+		bsn_store_mmio(reg, head.word[0]);
+		bsn_store_mmio(reg + 8, head.word[1]);
 		bsn_store_mmio_v2(reg + 16, raddr);
 		bsn_store_mmio_v2(reg + 32, data);
 		bsn_store_mmio_v2(reg + 48, none);
@@ -238,20 +281,24 @@ static int run_write_prepared(void *queue, unsigned count)
 	return 0;
 }
 
-static int run_post_recv(void *queue, unsigned count)
+COST_INLINE int run_recvs(struct floor_queue *q, unsigned count, struct cost_shape shape)
 {
-	struct floor_queue *q = queue;
 	uint8_t *const rq = q->rq;
-	struct bsn_be32 *const record = q->record;
+	struct bsn_be32 *const record = q->recv_record;
 	const uint32_t mask = q->rq_mask, stride = q->rq_stride;
 	uint32_t head = q->head;
-	struct bsn_bb bb;
 
 	for (unsigned i = 0; i < count; i++) {
 		const struct bsn_dbr_wq dbr = { .index = head + 1 };
+		uint8_t *const wqe = rq + (size_t)(head & mask) * stride;
 		COST_FORGET();
-		put_data(&bb, 0, &q->target.recv);
-		store_slot(rq + (size_t)(head & mask) * stride, &bb, 2);
+		UNROLL for (unsigned j = 0; j < shape.n; j++)
+		{
+			struct bsn_be64 word[2];
+			put_data(word, &q->target.recv[j]);
+			bsn_store_wqe(wqe + 16 * j, word[0]);
+			bsn_store_wqe(wqe + 16 * j + 8, word[1]);
+		}
 		bsn_to_device(); /* O7 */
 		bsn_store_record(record, bsn_dbr_wq_dword(&dbr, 0));
 		head++;
@@ -260,116 +307,87 @@ static int run_post_recv(void *queue, unsigned count)
 	return 0;
 }
 
-/* -- polling ------------------------------------------------------------------------------------ */
+/* -- polling -------------------------------------------------------------------------------------- */
 
-static inline void publish_ci(const struct floor_cq *cq, uint32_t ci)
+COST_INLINE bool polls_recvs(struct cost_shape shape)
 {
-	const struct bsn_dbr_cq_ci dbr = { .ci = ci };
-
-	bsn_store_record(cq->record, bsn_dbr_cq_ci_dword(&dbr, 0));
+	return shape.what == COST_POLL_RECV || shape.what == COST_POLL_RECV_IMM;
 }
 
-/* op_own of a successful request completion in this round of the ring. */
-static inline uint8_t op_own_of(uint32_t ci, uint32_t count)
+/* op_own of the completion that is to come, in this round of the ring. */
+COST_INLINE uint8_t op_own_of(uint32_t ci, uint32_t count, struct cost_shape shape)
 {
-	return (uint8_t)(BSN_CQE_REQ << 4 | ((ci & count) != 0));
+	const unsigned opcode = shape.what == COST_POLL_RECV       ? BSN_CQE_RESP_SEND
+				: shape.what == COST_POLL_RECV_IMM ? BSN_CQE_RESP_SEND_IMM
+								   : BSN_CQE_REQ;
+	const unsigned format = shape.queues == COST_ATTACHED && polls_recvs(shape)
+					? BSN_CQE_INLINE_32
+					: BSN_CQE_NO_INLINE;
+
+	return (uint8_t)(opcode << 4 | format << 2 | ((ci & count) != 0));
 }
 
-/* @count completions, the consumer index published after each @batch; how many were not there. */
-static inline __attribute__((always_inline)) unsigned poll_all(struct floor_cq *cq, unsigned count,
-							       unsigned batch)
+/* What nobody can do without; somebody looks at it. */
+COST_INLINE void read_cqe(const struct floor_queue *q, const uint8_t *cqe, struct cost_shape shape)
+{
+	struct bsn_cqe_resp resp;
+	uint64_t data;
+
+	bsn_cqe_resp_decode(&resp, cqe);
+	__asm__ volatile("" ::"r"(resp.wqe_counter));
+	if (polls_recvs(shape))
+		__asm__ volatile("" ::"r"(resp.byte_count));
+	if (shape.what == COST_POLL_RECV_IMM)
+		__asm__ volatile("" ::"r"(resp.imm_inval_pkey));
+	if (shape.queues == COST_UD && polls_recvs(shape))
+		__asm__ volatile("" ::"r"(resp.rqpn), "r"(resp.slid), "r"(resp.grh));
+	if (shape.queues == COST_ATTACHED && polls_recvs(shape)) {
+		memcpy(&data, cqe, sizeof(data));
+		memcpy((void *)(uintptr_t)q->target.recv[0].addr, &data, sizeof(data));
+	}
+}
+
+/* The consumer index is published after each batch. Returns how many were not there. */
+COST_INLINE unsigned poll_all(const struct floor_queue *q, struct floor_cq *cq, unsigned count,
+			      struct cost_shape shape)
 {
 	const uint8_t *const ring = cq->ring;
 	const uint32_t size = cq->count, stride = cq->stride;
 	uint32_t ci = cq->ci;
-	struct bsn_cqe_tail tail;
 
 	while (count) {
-		for (unsigned i = 0; i < batch; i++) {
+		for (unsigned i = 0; i < shape.batch; i++) {
 			const uint8_t *cqe = ring + (size_t)(ci & (size - 1)) * stride;
-			if (cqe[BSN_CQE_OP_OWN_OFFSET] != op_own_of(ci, size))
+			if (cqe[BSN_CQE_OP_OWN_OFFSET] != op_own_of(ci, size, shape))
 				goto empty;
 			bsn_from_device(); /* O4 */
-			bsn_cqe_tail_decode(&tail, cqe + BSN_CQE_TAIL_OFFSET);
-			__asm__ volatile("" ::"r"(tail.wqe_counter)); /* somebody looks at it */
+			read_cqe(q, cqe, shape);
 			ci++;
 			count--;
 		}
-		publish_ci(cq, ci); /* O5 */
+		floor_publish_ci(cq, ci); /* O5 */
 	}
 empty:
 	cq->ci = ci;
 	return count;
 }
 
-static int drain_cq(struct floor_cq *cq, unsigned count)
+COST_INLINE int run_polls(struct floor_queue *q, unsigned count, struct cost_shape shape)
 {
-	unsigned patience = COST_PATIENCE;
+	const unsigned missing =
+		poll_all(q, polls_recvs(shape) ? &q->recv_cq : &q->cq, count, shape);
 
-	while (count) {
-		const uint8_t *cqe = cq->ring + (size_t)(cq->ci & (cq->count - 1)) * cq->stride;
-		struct bsn_cqe_tail tail;
-
-		COST_FORGET();
-		bsn_cqe_tail_decode(&tail, cqe + BSN_CQE_TAIL_OFFSET);
-		if (tail.owner != ((cq->ci & cq->count) != 0)) {
-			if (!--patience)
-				return -ETIMEDOUT;
-			continue;
-		}
-		if (tail.opcode == BSN_CQE_REQ_ERR || tail.opcode == BSN_CQE_RESP_ERR)
-			return IBV_WC_GENERAL_ERR;
-		bsn_from_device(); /* O4 */
-		cq->ci++;
-		count--;
-	}
-	publish_ci(cq, cq->ci); /* O5 */
-	return 0;
+	if (!missing)
+		return 0;
+	return cost_late(polls_recvs(shape) ? floor_drain_recv(q, missing)
+					    : floor_drain(q, missing));
 }
 
-static int drain(void *queue, unsigned count)
+COST_INLINE int run_polls_none(const struct floor_queue *q, unsigned count, struct cost_shape shape)
 {
-	struct floor_queue *q = queue;
-
-	return drain_cq(&q->cq, count);
-}
-
-static int drain_recv(void *queue, unsigned count)
-{
-	struct floor_queue *q = queue;
-
-	return drain_cq(&q->recv_cq, count);
-}
-
-static int drain_late(struct floor_queue *q, unsigned count)
-{
-	const int bad = drain_cq(&q->cq, count);
-
-	return bad ? bad : COST_LATE;
-}
-
-static int run_poll_1(void *queue, unsigned count)
-{
-	struct floor_queue *q = queue;
-	const unsigned missing = poll_all(&q->cq, count, 1);
-
-	return missing ? drain_late(q, missing) : 0;
-}
-
-static int run_poll_16(void *queue, unsigned count)
-{
-	struct floor_queue *q = queue;
-	const unsigned missing = poll_all(&q->cq, count, COST_BATCH);
-
-	return missing ? drain_late(q, missing) : 0;
-}
-
-static int run_poll_empty(void *queue, unsigned count)
-{
-	struct floor_queue *q = queue;
 	const struct floor_cq *cq = &q->cq;
 	const uint8_t *cqe = cq->ring + (size_t)(cq->ci & (cq->count - 1)) * cq->stride;
-	const uint8_t full = op_own_of(cq->ci, cq->count);
+	const uint8_t full = op_own_of(cq->ci, cq->count, shape);
 
 	for (unsigned i = 0; i < count; i++) {
 		COST_FORGET_BUT(i);
@@ -379,113 +397,61 @@ static int run_poll_empty(void *queue, unsigned count)
 	return 0;
 }
 
-/* -- making it ---------------------------------------------------------------------------------- */
-
-static int map_cq(struct ibv_cq *verbs, struct floor_cq *cq)
+COST_INLINE int run_shape(void *queue, unsigned count, struct cost_shape shape)
 {
-	struct mlx5dv_cq map = { .comp_mask = 0 };
-	struct mlx5dv_obj obj = { .cq = { .in = verbs, .out = &map } };
-	const int err = mlx5dv_init_obj(&obj, MLX5DV_OBJ_CQ);
-
-	if (err)
-		return -err;
-	*cq = (struct floor_cq){
-		.ring = (uint8_t *)map.buf + map.cqe_size - BSN_CQE_SIZE,
-		.record = (struct bsn_be32 *)map.dbrec,
-		.stride = map.cqe_size,
-		.count = map.cqe_cnt,
-	};
-	/* Of the other round: so one compare tells. No QP has used the CQ yet. */
-	for (uint32_t i = 0; i < cq->count; i++)
-		cq->ring[(size_t)i * cq->stride + BSN_CQE_OP_OWN_OFFSET] |= 1;
-	return 0;
+	if (shape.what == COST_POLL_NONE)
+		return run_polls_none(queue, count, shape);
+	if (cost_polls(shape.what))
+		return run_polls(queue, count, shape);
+	if (shape.what == COST_RECV)
+		return run_recvs(queue, count, shape);
+	if (shape.form == COST_PREPARED)
+		return run_prepared(queue, count, shape);
+	return run_posts(queue, count, shape);
 }
 
-static int map_qp(struct floor_queue *q)
-{
-	struct mlx5dv_qp map = { .comp_mask = 0 };
-	struct mlx5dv_obj obj = { .qp = { .in = q->v.qp, .out = &map } };
-	int err = mlx5dv_init_obj(&obj, MLX5DV_OBJ_QP);
+COST_ROWS(COST_RUN)
 
-	if (err)
-		return -err;
-	q->sq = map.sq.buf;
-	q->sq_mask = map.sq.wqe_cnt - 1;
-	q->rq = map.rq.buf;
-	q->rq_mask = map.rq.wqe_cnt - 1;
-	q->rq_stride = map.rq.stride;
-	q->record = (struct bsn_be32 *)map.dbrec;
-	q->reg = map.bf.reg;
-	q->toggle = map.bf.size;
-	q->qpn = q->v.qp->qp_num;
-	err = map_cq(q->v.cq, &q->cq);
-	return err ? err : map_cq(q->v.recv_cq, &q->recv_cq);
+static cost_run *const runs[COST_ROW_COUNT] = { COST_ROWS(COST_RUN_ENTRY) };
+
+/* -- the column ------------------------------------------------------------------------------------ */
+
+static int post(void *queue, enum cost_what what, unsigned count)
+{
+	const struct floor_queue *q = queue;
+	const bool is_ud = q->v.ah;
+
+	switch (what) {
+	case COST_WRITE:
+		return runs[COST_ROW_write_sge](queue, count);
+	case COST_SEND:
+		return runs[is_ud ? COST_ROW_ud_send_sge : COST_ROW_send](queue, count);
+	default:
+		return runs[COST_ROW_send_imm](queue, count);
+	}
 }
 
-static void close_queue(void *queue)
+static int post_recv(void *queue, unsigned count)
 {
-	struct floor_queue *q = queue;
-
-	plain_qp_destroy(&q->v);
-	free(q);
+	return runs[COST_ROW_post_recv](queue, count);
 }
 
-static int open_queue(const struct cost_rig *rig, void **queue, const char **why_not)
+/* It posts to one QP only. */
+static cost_run *run_of(enum cost_row row)
 {
-	const struct plain_qp_attr attr = { .depth = COST_DEPTH,
-					    .max_inline = COST_BYTES,
-					    .has_own_register = true };
-	struct bsn_address self;
-	struct floor_queue *q;
-	int err;
+	const struct cost_shape *shape = &cost_shapes[row];
 
-	*why_not = NULL;
-	if (bsn_device_info(rig->device)->path != BSN_PATH_DIRECT) {
-		*why_not = "it needs a device that libmlx5 drives, on the direct path";
-		return -EOPNOTSUPP;
-	}
-	q = calloc(1, sizeof(*q));
-	err = q ? plain_qp_create(rig->device, &attr, rig->memory, COST_MEMORY, &q->v) : -ENOMEM;
-	if (err) {
-		*why_not = err == -EOPNOTSUPP ? "the device has no thread domains" : NULL;
-		free(q);
-		return err;
-	}
-	err = map_qp(q);
-	plain_qp_address(&q->v, &self);
-	if (!err)
-		err = plain_qp_connect(&q->v, &self);
-	if (!err && !q->toggle) {
-		*why_not = "the device gave a register without BlueFlame";
-		err = -EOPNOTSUPP;
-	}
-	if (err) {
-		close_queue(q);
-		return err;
-	}
-	q->target = cost_target_of(rig, q->v.mr->lkey, q->v.mr->rkey);
-	*queue = q;
-	return 0;
+	return cost_has_many(shape->queues) && !cost_polls(shape->what) ? NULL : runs[row];
 }
 
 const struct cost_column cost_floor = {
 	.name = "floor",
-	.open = open_queue,
-	.close = close_queue,
-	.run = {
-		[COST_write_sge] = run_write_sge,
-		[COST_write_inline] = run_write_inline,
-		[COST_write_prepared] = run_write_prepared,
-		[COST_write_batch16_sge] = run_write_batch16_sge,
-		[COST_write_batch16_inline] = run_write_batch16_inline,
-		[COST_read] = run_read,
-		[COST_send] = run_send,
-		[COST_poll_1] = run_poll_1,
-		[COST_poll_16] = run_poll_16,
-		[COST_poll_empty] = run_poll_empty,
-		[COST_post_recv] = run_post_recv,
-	},
-	.post_recv = run_post_recv,
-	.drain = drain,
-	.drain_recv = drain_recv,
+	.open = floor_open,
+	.close = floor_close,
+	.set_up = floor_set_up,
+	.run_of = run_of,
+	.post = post,
+	.post_recv = post_recv,
+	.drain = floor_drain,
+	.drain_recv = floor_drain_recv,
 };

@@ -5,20 +5,6 @@
  */
 #include "cost.h"
 
-struct nothing_queue {
-	char unused;
-};
-
-struct nothing_hot {
-	char unused;
-};
-
-static inline struct nothing_hot nothing_hot_of(const struct nothing_queue *q)
-{
-	(void)q;
-	return (struct nothing_hot){ 0 };
-}
-
 static int do_nothing(void *queue, unsigned count)
 {
 	(void)queue;
@@ -26,33 +12,46 @@ static int do_nothing(void *queue, unsigned count)
 	return 0;
 }
 
+static int post_nothing(void *queue, enum cost_what what, unsigned count)
+{
+	(void)what;
+	return do_nothing(queue, count);
+}
+
 /* So many completions, of which the compiler knows nothing. */
-static inline int unknown(int n, struct bsn_completion *c)
+COST_INLINE int unknown(int n, struct bsn_completion *c)
 {
 	__asm__ volatile("" : "+r"(n) : "r"(c) : "memory");
 	return n;
 }
 
-COST_RUN(nothing, posts, for (unsigned i = 0; i < count; i++) COST_FORGET_BUT(i);)
-COST_POLLS(nothing, poll_1, struct bsn_completion, 1, unknown(1, c), do_nothing)
-COST_POLLS(nothing, poll_16, struct bsn_completion, COST_BATCH, unknown(COST_BATCH, c), do_nothing)
-COST_POLLS_EMPTY(nothing, poll_empty, struct bsn_completion, unknown(0, c))
+COST_INLINE int run_shape(void *queue, unsigned count, struct cost_shape shape)
+{
+	struct bsn_completion c[COST_BATCH_MAX] = { { 0 } };
+	int bad = 0;
+
+	if (shape.what == COST_POLL_NONE) {
+		COST_POLLS_NONE(count, unknown(0, c))
+	} else if (cost_polls(shape.what)) {
+		COST_POLLS(count, shape.batch, c, unknown((int)shape.batch, c), do_nothing)
+	} else {
+		COST_POSTS(count, shape.batch, , COST_FORGET_BUT(i), )
+	}
+	return bad;
+}
+
+COST_ROWS(COST_RUN)
+static cost_run *const runs[COST_ROW_COUNT] = { COST_ROWS(COST_RUN_ENTRY) };
+
+static cost_run *run_of(enum cost_row row)
+{
+	return runs[row];
+}
 
 const struct cost_column cost_nothing = {
 	.name = "nothing",
-	.run = {
-		[COST_write_sge] = run_posts,
-		[COST_write_inline] = run_posts,
-		[COST_write_prepared] = run_posts,
-		[COST_write_batch16_sge] = run_posts,
-		[COST_write_batch16_inline] = run_posts,
-		[COST_read] = run_posts,
-		[COST_send] = run_posts,
-		[COST_poll_1] = run_poll_1,
-		[COST_poll_16] = run_poll_16,
-		[COST_poll_empty] = run_poll_empty,
-		[COST_post_recv] = run_posts,
-	},
+	.run_of = run_of,
+	.post = post_nothing,
 	.post_recv = do_nothing,
 	.drain = do_nothing,
 	.drain_recv = do_nothing,

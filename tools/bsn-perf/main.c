@@ -11,6 +11,8 @@ static const struct command {
 } commands[] = {
 	{ "cost", cost_main,
 	  "CPU cost of each operation, beside libibverbs and a hand-written floor" },
+	{ "layout", layout_main,
+	  "layouts: mkeys configured and remembered, a matrix column sent, beside libmlx5" },
 	{ "lat", lat_main, "latency of an operation" },
 	{ "bw", bw_main, "bandwidth and rate of an operation" },
 };
@@ -21,7 +23,7 @@ static void print_help(FILE *to)
 {
 	fputs("usage: bsn-perf COMMAND [OPTION...]\n\n", to);
 	for (size_t i = 0; i < COMMANDS; i++)
-		fprintf(to, "  %-5s %s\n", commands[i].name, commands[i].summary);
+		fprintf(to, "  %-6s %s\n", commands[i].name, commands[i].summary);
 	fputs("\n  --help     print this; after a command, its options\n"
 	      "  --version  print the version\n\nSee bsn-perf(1).\n",
 	      to);

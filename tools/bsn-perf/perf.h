@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the commands of bsn-perf have in common: options, complaints, the clock, where reports go. */
+/*
+ * What the commands of bsn-perf have in common: complaints (complain.c), the clock, options
+ * (options.c), and where reports go (report.c).
+ */
 #ifndef PERF_H
 #define PERF_H
 
@@ -75,7 +78,10 @@ int report_close(FILE *report, const struct perf_options *options);
 struct json_object *json_figure(double value);
 void json_print(FILE *report, struct json_object *object);
 
-/* "dv" or "verbs", and the name of the store or NULL where there is none. */
+/* Adds which device, path, CPU and store a report is about. */
+void json_add_device(struct json_object *report, const struct bsn_device_info *info);
+
+/* "direct" or "verbs", and the name of the store or NULL where there is none. */
 const char *path_name(const struct bsn_device_info *info);
 const char *store_name(const struct bsn_device_info *info);
 
@@ -85,6 +91,7 @@ const char *cpu_name(void);
 /* -- commands ----------------------------------------------------------------------------------- */
 
 int cost_main(int argc, const char **argv);
+int layout_main(int argc, const char **argv);
 int lat_main(int argc, const char **argv);
 int bw_main(int argc, const char **argv);
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The verbs side: making, connecting and unmaking a QP the way every verbs program does. */
+/* The verbs side: making, connecting and destroying a QP the way every verbs program does. */
 #include "plain_qp.h"
 
 #include <endian.h>
 #include <errno.h>
+#include <infiniband/mlx5dv.h>
 #include <string.h>
 
 /* Of calls that return NULL, or -1, with errno. */
@@ -20,52 +21,128 @@ static int create_domain(struct plain_qp *q, const struct plain_qp_attr *attr)
 	q->pd = ibv_alloc_pd(q->context);
 	if (!q->pd)
 		return errno_or(ENOMEM);
+	q->parent = q->pd;
 	if (!attr->has_own_register)
 		return 0;
 	q->td = ibv_alloc_td(q->context, &td);
 	if (!q->td)
-		return errno_or(EOPNOTSUPP);
+		return 0;
 	parent.pd = q->pd;
 	parent.td = q->td;
 	q->parent = ibv_alloc_parent_domain(q->context, &parent);
-	return q->parent ? 0 : errno_or(EOPNOTSUPP);
+	if (q->parent)
+		return 0;
+	q->parent = q->pd;
+	return errno_or(EOPNOTSUPP);
 }
 
-static int create_cqs(struct plain_qp *q, const struct plain_qp_attr *attr)
+/* A CQ of the thread domain takes no lock. */
+static int create_cq(const struct plain_qp *q, const struct plain_qp_attr *attr, struct ibv_cq **cq,
+		     struct ibv_cq_ex **extended)
 {
-	struct ibv_cq_init_attr_ex extended = { .cqe = attr->depth,
-						.wc_flags = IBV_WC_EX_WITH_BYTE_LEN };
+	const uint32_t entries = attr->cq_entries ? attr->cq_entries : attr->depth;
+	struct ibv_cq_init_attr_ex init = { .cqe = entries,
+					    .wc_flags = IBV_WC_STANDARD_FLAGS,
+					    .parent_domain = q->td ? q->parent : NULL };
 
-	if (attr->is_extended) {
-		q->cq_ex = ibv_create_cq_ex(q->context, &extended);
-		q->cq = q->cq_ex ? ibv_cq_ex_to_cq(q->cq_ex) : NULL;
-	} else {
-		q->cq = ibv_create_cq(q->context, (int)attr->depth, NULL, NULL, 0);
+	if (!attr->is_extended && !q->td) {
+		*cq = ibv_create_cq(q->context, (int)entries, NULL, NULL, 0);
+		return *cq ? 0 : errno_or(ENOMEM);
 	}
-	q->recv_cq = q->cq ? ibv_create_cq(q->context, (int)attr->depth, NULL, NULL, 0) : NULL;
-	return q->recv_cq ? 0 : errno_or(ENOMEM);
+	if (q->td) {
+		init.comp_mask = IBV_CQ_INIT_ATTR_MASK_PD | IBV_CQ_INIT_ATTR_MASK_FLAGS;
+		init.flags = IBV_CREATE_CQ_ATTR_SINGLE_THREADED;
+	}
+	*extended = ibv_create_cq_ex(q->context, &init);
+	*cq = *extended ? ibv_cq_ex_to_cq(*extended) : NULL;
+	return *cq ? 0 : errno_or(ENOMEM);
 }
 
+static int create_srq(struct plain_qp *q, const struct plain_qp_attr *attr)
+{
+	struct ibv_srq_init_attr init = { .attr = { .max_wr = attr->depth,
+						    .max_sge = attr->max_recv_sge } };
+
+	if (!attr->has_srq)
+		return 0;
+	q->srq = ibv_create_srq(q->parent, &init);
+	return q->srq ? 0 : errno_or(ENOMEM);
+}
+
+/* What the QPs of one thread have in common. */
+static int create_common(struct plain_qp *q, const struct plain_qp_attr *attr)
+{
+	int err = create_domain(q, attr);
+
+	if (!err)
+		err = create_cq(q, attr, &q->cq, &q->cq_ex);
+	if (!err)
+		err = create_cq(q, attr, &q->recv_cq, &q->recv_cq_ex);
+	return err ? err : create_srq(q, attr);
+}
+
+static void borrow_common(struct plain_qp *q, const struct plain_qp *from)
+{
+	*q = *from;
+	q->shared = from;
+	q->qp = NULL;
+	q->qp_ex = NULL;
+	q->ah = NULL;
+}
+
+static uint64_t send_ops_of(const struct plain_qp_attr *attr)
+{
+	return attr->is_ud
+		       ? IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM
+		       : IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM |
+				 IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_SEND |
+				 IBV_QP_EX_WITH_SEND_WITH_IMM | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |
+				 IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD;
+}
+
+static struct ibv_qp *create_verbs_qp(struct plain_qp *q, const struct plain_qp_attr *attr,
+				      struct ibv_qp_init_attr_ex *init)
+{
+	struct mlx5dv_qp_init_attr mlx5 = {
+		.comp_mask = MLX5DV_QP_INIT_ATTR_MASK_QP_CREATE_FLAGS,
+		.create_flags = MLX5DV_QP_CREATE_DISABLE_SCATTER_TO_CQE,
+	};
+	struct ibv_qp *qp;
+
+	if (attr->has_mkeys)
+		mlx5 = (struct mlx5dv_qp_init_attr){
+			.comp_mask = MLX5DV_QP_INIT_ATTR_MASK_SEND_OPS_FLAGS,
+			.send_ops_flags = MLX5DV_QP_EX_WITH_MR_LIST |
+					  MLX5DV_QP_EX_WITH_MR_INTERLEAVED,
+		};
+	if (attr->keeps_cqes_free || attr->has_mkeys)
+		return mlx5dv_create_qp(q->context, init, &mlx5);
+	qp = ibv_create_qp_ex(q->context, init);
+	if (qp || attr->is_extended)
+		return qp;
+	init->comp_mask &= ~(uint32_t)IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+	return ibv_create_qp_ex(q->context, init);
+}
+
+/* The operations are named also where they are not posted by ibv_wr_*: libmlx5 makes its ring by them. */
 static int create_qp(struct plain_qp *q, const struct plain_qp_attr *attr)
 {
 	struct ibv_qp_init_attr_ex init = {
 		.send_cq = q->cq,
 		.recv_cq = q->recv_cq,
+		.srq = q->srq,
 		.cap = { .max_send_wr = attr->depth,
-			 .max_recv_wr = attr->depth,
-			 .max_send_sge = 1,
-			 .max_recv_sge = 1,
+			 .max_recv_wr = q->srq ? 0 : attr->depth,
+			 .max_send_sge = attr->max_send_sge,
+			 .max_recv_sge = q->srq ? 0 : attr->max_recv_sge,
 			 .max_inline_data = attr->max_inline },
-		.qp_type = IBV_QPT_RC,
-		.comp_mask = IBV_QP_INIT_ATTR_PD,
-		.pd = q->parent ? q->parent : q->pd,
-		.send_ops_flags =
-			IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_SEND,
+		.qp_type = attr->is_ud ? IBV_QPT_UD : IBV_QPT_RC,
+		.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
+		.pd = q->parent,
+		.send_ops_flags = send_ops_of(attr),
 	};
 
-	if (attr->is_extended)
-		init.comp_mask |= IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
-	q->qp = ibv_create_qp_ex(q->context, &init);
+	q->qp = create_verbs_qp(q, attr, &init);
 	if (!q->qp)
 		return errno_or(EINVAL);
 	q->qp_ex = attr->is_extended ? ibv_qp_to_qp_ex(q->qp) : NULL;
@@ -75,18 +152,19 @@ static int create_qp(struct plain_qp *q, const struct plain_qp_attr *attr)
 int plain_qp_create(struct bsn_device *device, const struct plain_qp_attr *attr, void *memory,
 		    size_t length, struct plain_qp *q)
 {
-	int err;
+	int err = 0;
 
 	memset(q, 0, sizeof(*q));
 	q->info = bsn_device_info(device);
 	q->context = bsn_device_verbs(device);
 	errno = 0;
-	err = create_domain(q, attr);
-	if (!err)
-		err = create_cqs(q, attr);
+	if (attr->shared)
+		borrow_common(q, attr->shared);
+	else
+		err = create_common(q, attr);
 	if (!err)
 		err = create_qp(q, attr);
-	if (!err) {
+	if (!err && memory) {
 		q->mr = ibv_reg_mr(q->pd, memory, length,
 				   IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
 					   IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC);
@@ -97,23 +175,65 @@ int plain_qp_create(struct bsn_device *device, const struct plain_qp_attr *attr,
 	return err;
 }
 
-void plain_qp_destroy(struct plain_qp *q)
+static void destroy_common(struct plain_qp *q)
 {
 	if (q->mr)
 		ibv_dereg_mr(q->mr);
-	if (q->qp)
-		ibv_destroy_qp(q->qp);
+	if (q->srq)
+		ibv_destroy_srq(q->srq);
 	if (q->recv_cq)
 		ibv_destroy_cq(q->recv_cq);
 	if (q->cq)
 		ibv_destroy_cq(q->cq);
-	if (q->parent)
+	if (q->parent && q->parent != q->pd)
 		ibv_dealloc_pd(q->parent);
 	if (q->td)
 		ibv_dealloc_td(q->td);
 	if (q->pd)
 		ibv_dealloc_pd(q->pd);
+}
+
+void plain_qp_destroy(struct plain_qp *q)
+{
+	if (q->ah)
+		ibv_destroy_ah(q->ah);
+	if (q->qp)
+		ibv_destroy_qp(q->qp);
+	if (!q->shared)
+		destroy_common(q);
 	memset(q, 0, sizeof(*q));
+}
+
+bool plain_qp_has_td(struct bsn_device *device)
+{
+	struct ibv_td_init_attr attr = { .comp_mask = 0 };
+	struct ibv_td *td = ibv_alloc_td(bsn_device_verbs(device), &attr);
+
+	if (td)
+		ibv_dealloc_td(td);
+	return td;
+}
+
+int plain_qp_pass_numbers(struct bsn_device *device, unsigned count)
+{
+	const struct plain_qp_attr attr = { .depth = 1, .max_send_sge = 1, .max_recv_sge = 1 };
+	struct plain_qp common, passed;
+	int err;
+
+	if (!count)
+		return 0;
+	err = plain_qp_create(device, &attr, NULL, 0, &common);
+	if (err)
+		return err;
+	for (unsigned i = 1; i < count && !err; i++) {
+		struct plain_qp_attr more = attr;
+		more.shared = &common;
+		err = plain_qp_create(device, &more, NULL, 0, &passed);
+		if (!err)
+			plain_qp_destroy(&passed);
+	}
+	plain_qp_destroy(&common);
+	return err;
 }
 
 /* The bytes of a bsn_address that was made here. */
@@ -163,6 +283,19 @@ static int to_init(struct plain_qp *q)
 			     IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
 }
 
+static struct ibv_ah_attr ah_attr_of(const struct plain_qp *q, const struct wire *peer)
+{
+	struct ibv_ah_attr ah = { .dlid = (uint16_t)be32toh(peer->lid), .port_num = q->info->port };
+
+	if (!strcmp(q->info->link_layer, "Ethernet")) {
+		ah.is_global = 1;
+		ah.grh.hop_limit = 64;
+		ah.grh.sgid_index = q->info->gid_index;
+		memcpy(ah.grh.dgid.raw, peer->gid, sizeof(peer->gid));
+	}
+	return ah;
+}
+
 static int to_rtr(struct plain_qp *q, const struct wire *peer)
 {
 	struct ibv_qp_attr attr = {
@@ -171,18 +304,12 @@ static int to_rtr(struct plain_qp *q, const struct wire *peer)
 		.dest_qp_num = be32toh(peer->qpn),
 		.max_dest_rd_atomic = (uint8_t)smaller(q->info->max_rd_atomic, 16),
 		.min_rnr_timer = 12,
-		.ah_attr = { .dlid = (uint16_t)be32toh(peer->lid), .port_num = q->info->port },
+		.ah_attr = ah_attr_of(q, peer),
 	};
 	const uint32_t mtu = smaller(be32toh(peer->mtu), q->info->active_mtu);
 
 	while (attr.path_mtu < IBV_MTU_4096 && 256u << attr.path_mtu <= mtu)
 		attr.path_mtu++;
-	if (!strcmp(q->info->link_layer, "Ethernet")) {
-		attr.ah_attr.is_global = 1;
-		attr.ah_attr.grh.hop_limit = 64;
-		attr.ah_attr.grh.sgid_index = q->info->gid_index;
-		memcpy(attr.ah_attr.grh.dgid.raw, peer->gid, sizeof(peer->gid));
-	}
 	return ibv_modify_qp(q->qp, &attr,
 			     IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
 				     IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
@@ -219,4 +346,38 @@ int plain_qp_connect(struct plain_qp *q, const struct bsn_address *peer)
 	if (!err)
 		err = to_rts(q, &wire);
 	return err > 0 ? -err : err;
+}
+
+int plain_qp_loop(struct plain_qp *q)
+{
+	struct bsn_address self;
+
+	plain_qp_address(q, &self);
+	return plain_qp_connect(q, &self);
+}
+
+int plain_qp_start_ud(struct plain_qp *q)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT,
+				    .port_num = q->info->port,
+				    .qkey = PLAIN_QKEY };
+	struct bsn_address self;
+	struct ibv_ah_attr ah;
+	struct wire wire;
+	int err = ibv_modify_qp(q->qp, &attr,
+				IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY);
+
+	attr.qp_state = IBV_QPS_RTR;
+	if (!err)
+		err = ibv_modify_qp(q->qp, &attr, IBV_QP_STATE);
+	attr.qp_state = IBV_QPS_RTS;
+	if (!err)
+		err = ibv_modify_qp(q->qp, &attr, IBV_QP_STATE | IBV_QP_SQ_PSN);
+	if (err)
+		return err > 0 ? -err : err;
+	plain_qp_address(q, &self);
+	memcpy(&wire, self.bytes, sizeof(wire));
+	ah = ah_attr_of(q, &wire);
+	q->ah = ibv_create_ah(q->pd, &ah);
+	return q->ah ? 0 : errno_or(ENOMEM);
 }

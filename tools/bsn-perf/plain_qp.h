@@ -1,34 +1,61 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* An RC queue pair of plain libibverbs, with all that belongs to it: what Bunsen is compared with. */
+/* A queue pair of plain libibverbs, with all that belongs to it: what Bunsen is compared with. */
 #ifndef PLAIN_QP_H
 #define PLAIN_QP_H
 
 #include "bsn.h"
 
 struct plain_qp_attr {
-	uint32_t depth;        /* of either queue */
-	uint32_t max_inline;   /* bytes */
-	bool is_extended;      /* for ibv_wr_* and ibv_start_poll() */
-	bool has_own_register; /* a thread domain of its own; no QP if the device has none */
+	bool is_ud;     /* else RC */
+	uint32_t depth; /* of either queue */
+	uint32_t max_send_sge, max_recv_sge;
+	uint32_t max_inline; /* bytes */
+	bool is_extended;    /* for ibv_wr_* and ibv_start_poll() */
+	bool has_own_register; /* a thread domain of its own, for the CQs too; none if the device has none */
+	bool has_srq;
+	bool has_mkeys; /* mlx5: extended, and for mlx5dv_wr_mr_list() and its like too */
+	bool keeps_cqes_free;          /* mlx5: received data is never in a CQE */
+	uint32_t cq_entries;           /* 0: @depth */
+	const struct plain_qp *shared; /* everything but the QP is that one's, which lives longer */
 };
 
 struct plain_qp {
 	const struct bsn_device_info *info;
 	struct ibv_context *context;
+	const struct plain_qp *shared;
 	struct ibv_pd *pd;
 	struct ibv_td *td;
-	struct ibv_pd *parent; /* of the thread domain */
+	struct ibv_pd *parent; /* of the thread domain; else @pd */
 	struct ibv_cq *cq, *recv_cq;
-	struct ibv_cq_ex *cq_ex; /* @cq, where extended */
+	struct ibv_cq_ex *cq_ex, *recv_cq_ex; /* the same, where extended */
+	struct ibv_srq *srq;
 	struct ibv_qp *qp;
 	struct ibv_qp_ex *qp_ex; /* @qp, where extended */
 	struct ibv_mr *mr;
+	struct ibv_ah *ah; /* UD: to itself */
 };
 
-/* Makes the pair and registers the memory. Return: 0, or -errno with all undone. */
+enum { PLAIN_QKEY = 0x11111111 };
+
+/*
+ * Makes the pair and registers the memory, if there is any.
+ * Return: 0, or -errno with all undone; -EOPNOTSUPP: not on this device.
+ */
 int plain_qp_create(struct bsn_device *device, const struct plain_qp_attr *attr, void *memory,
 		    size_t length, struct plain_qp *q);
 void plain_qp_destroy(struct plain_qp *q);
+
+/* Makes a UD pair ready, and its address handle. */
+int plain_qp_start_ud(struct plain_qp *q);
+
+/* Connects an RC pair to itself. */
+int plain_qp_loop(struct plain_qp *q);
+
+/* Whether queues can be on a thread domain. */
+bool plain_qp_has_td(struct bsn_device *device);
+
+/* Has the device give its next @count QP numbers to QPs that nobody wants. */
+int plain_qp_pass_numbers(struct bsn_device *device, unsigned count);
 
 /* Where such a pair is reached; travels as plain bytes, in the size of a Bunsen address. */
 void plain_qp_address(const struct plain_qp *q, struct bsn_address *address);

@@ -142,7 +142,7 @@ int side_ibv_open(struct bsn_device *device, const struct plan *plan,
 		  const struct side_memory *memory, struct side **side)
 {
 	struct ibv_side *v = calloc(1, sizeof(*v));
-	struct plain_qp_attr attr = { .depth = plan->depth };
+	struct plain_qp_attr attr = { .depth = plan->depth, .max_send_sge = 1, .max_recv_sge = 1 };
 	int err;
 
 	if (!v)

@@ -20,6 +20,14 @@ double median_of(double *samples, size_t count)
 	return (samples[(count - 1) / 2] + samples[count / 2]) / 2;
 }
 
+double percentile_of(double *samples, size_t count, double percent)
+{
+	if (!count)
+		return 0;
+	qsort(samples, count, sizeof(*samples), compare);
+	return samples[(size_t)(percent / 100 * (double)(count - 1) + 0.5)];
+}
+
 double min_of(const double *samples, size_t count)
 {
 	double min = count ? samples[0] : 0;

@@ -6,8 +6,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Sorts the samples in place. Of none: 0. */
+/* The first two sort the samples in place. Of none: 0. */
 double median_of(double *samples, size_t count);
+double percentile_of(double *samples, size_t count, double percent); /* the nearest rank */
 double min_of(const double *samples, size_t count);
 
 /*

@@ -6,6 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "perf.h"
+
+enum { SETTLE_NS = 500 * 1000 };
+
 static unsigned (*softcx_step)(unsigned max_wqes);
 
 static void look(void)
@@ -50,4 +54,16 @@ bool step(void)
 	while (is_stepped() && softcx_step(0))
 		any = true;
 	return any;
+}
+
+void let_device_work(void)
+{
+	const uint64_t start = now_ns();
+
+	if (is_stepped()) {
+		step();
+		return;
+	}
+	while (now_ns() - start < SETTLE_NS)
+		;
 }

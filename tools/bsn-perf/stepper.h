@@ -19,6 +19,9 @@ void prefer_stepping(void);
 /* Whether the device is stepped. */
 bool is_stepped(void);
 
+/* Gives the device time for what was posted: steps it, or waits where nobody can ask it. */
+void let_device_work(void);
+
 /* Executes all that was posted; returns whether there was anything. */
 bool step(void);
 

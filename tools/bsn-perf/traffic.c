@@ -11,7 +11,7 @@
 #include "../examples/connect_cm.h"
 #include "stats.h"
 
-static const char *const path_names[TRAFFIC_PATHS] = { "dv", "verbs", "ibv" };
+static const char *const path_names[TRAFFIC_PATHS] = { "direct", "verbs", "ibv" };
 
 enum {
 	SIZE_DEFAULT = 8,
@@ -41,7 +41,7 @@ static const struct poptOption option_table[] = {
 	{ "iters", 'n', POPT_ARG_STRING, &options.iters, 0,
 	  "operations (default: 10000 for lat, 100000 for bw)", "N" },
 	{ "path", 0, POPT_ARG_STRING, &options.path, 0,
-	  "Bunsen on the device, Bunsen on plain verbs, or libibverbs alone (default: dv)",
+	  "Bunsen on the device, Bunsen on plain verbs, or libibverbs alone (default: direct)",
 	  "dv|verbs|ibv" },
 	{ "depth", 0, POPT_ARG_STRING, &options.depth, 0, "requests in flight (default: 128)",
 	  "N" },
@@ -125,7 +125,7 @@ static int read_cm(struct test *test)
 	if (options.cm && !has_peer(test))
 		return complain_usage("--cm needs two processes: server, client HOST");
 	if (options.cm && test->plan.path == TRAFFIC_IBV)
-		return complain_usage("--cm is for paths dv and verbs");
+		return complain_usage("--cm is for paths direct and verbs");
 	if (options.cm && options.common.device)
 		return complain_usage("--cm and --device: the address says which device");
 	return 0;

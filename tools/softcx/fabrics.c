@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* softcx list, softcx clean: which fabrics there are, and the end of those that nobody uses. */
+/* softcx list and softcx clean: which fabrics there are, and the removal of unused ones. */
 #include "launcher.h"
 
 #include <errno.h>
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model.h"
+#include "datasheet.h"
 #include "shim/trees.h"
 
 static void visit_all(cx_fabric_visitor *visit)
@@ -26,7 +26,7 @@ static void list(const struct cx_fabric *fabric, void *context)
 	else if (!fabric->same_build)
 		printf("%-16s another version's:", fabric->name);
 	else
-		printf("%-16s %s on %s:", fabric->name, cx_model(fabric->generation)->name,
+		printf("%-16s %s on %s:", fabric->name, cx_datasheet(fabric->generation)->name,
 		       cx_link_name(fabric->link));
 	for (unsigned k = 0; k < fabric->count; k++)
 		printf("%s%d", k ? ", " : " process ", (int)fabric->pids[k]);
@@ -49,7 +49,7 @@ static void clean(const struct cx_fabric *fabric, void *context)
 	err = cx_fabric_remove(fabric->name);
 	if (!err)
 		printf("removed fabric %s\n", fabric->name);
-	else if (err != -EBUSY && err != -ENOENT) /* somebody was faster, in using or removing it */
+	else if (err != -EBUSY && err != -ENOENT) /* it is used again, or removed already */
 		die(EXIT_FAILURE, "fabric %s: %s", fabric->name, strerror(-err));
 }
 

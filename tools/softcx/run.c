@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The launcher: gives a program an mlx5_0 by preloading the shim, and becomes that program, so that
- * pid, signals and exit status are its own. What the shim would have to refuse inside of the program
- * is refused here, where it can be said clearly.
+ * pid, signals and exit status are its own. The launcher refuses what the shim would have to
+ * refuse inside of the program, since it can say why.
  */
 #include <elf.h>
 #include <errno.h>
@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 #include "launcher.h"
-#include "model.h"
+#include "datasheet.h"
 
 static struct {
 	char *generation, *link, *fabric, *fault, *trace;
@@ -247,7 +247,7 @@ static void check_fabric(enum cx_generation generation, enum cx_link link)
 		die(EXIT_USAGE,
 		    "--fabric %s: it is %s on %s for process %d; choose the same, or another "
 		    "fabric",
-		    options.fabric, cx_model(there.generation)->name, cx_link_name(there.link),
+		    options.fabric, cx_datasheet(there.generation)->name, cx_link_name(there.link),
 		    (int)there.pids[0]);
 }
 

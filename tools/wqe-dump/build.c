@@ -24,10 +24,10 @@ static int refuse(struct build *b, const char *format, ...)
 
 /* -- bytes -------------------------------------------------------------------------------------- */
 
-/* Room for as many bytes, zero, in whole DS; NULL: there is none. */
+/* Appends so many zero bytes, in whole DS; NULL: there is no room. */
 static uint8_t *grow(struct build *b, size_t size)
 {
-	const size_t whole = (size + BSN_DS_SIZE - 1) / BSN_DS_SIZE * BSN_DS_SIZE;
+	const size_t whole = (size_t)bsn_ds_of_bytes((uint32_t)size) * BSN_DS_SIZE;
 
 	if (b->size + whole > BUILD_MAX_BYTES) {
 		refuse(b,
@@ -55,20 +55,7 @@ static int add_segment(struct build *b, const struct bsn_seg_desc *desc)
 
 /* -- fields ------------------------------------------------------------------------------------- */
 
-static void put_row(uint8_t *segment, const struct bsn_row *row, uint64_t value)
-{
-	uint8_t *word = segment + 4 * row->dword;
-	uint32_t mask;
-
-	if (row->kind == BSN_ROW_FIELD64) {
-		bsn_store_be64(word, value);
-		return;
-	}
-	mask = BSN_ROW_MASK(row->width) << row->lsb;
-	bsn_store_be32(word, (bsn_load_be32(word) & ~mask) | (uint32_t)value << row->lsb);
-}
-
-/* The row of "field" or "segment.field"; its segment is where @at says. */
+/* Finds "field" or "segment.field"; @at: filled with its segment. */
 static const struct bsn_row *find_field(const struct build *b, const char *field, unsigned *at)
 {
 	const char *dot = strchr(field, '.');
@@ -105,7 +92,7 @@ int build_set_number(struct build *b, const char *field, uint64_t value)
 	if (row->kind != BSN_ROW_FIELD64 && value > BSN_ROW_MASK(row->width))
 		return refuse(b, "%s: 0x%llx has more than its %u bits: 0x%x at most", field,
 			      (unsigned long long)value, row->width, BSN_ROW_MASK(row->width));
-	put_row(b->bytes + b->segments[at].offset, row, value);
+	bsn_row_put(row, b->bytes + b->segments[at].offset, value);
 	b->is_counted |=
 		b->segments[at].desc == &bsn_umr_ctrl_desc && !strcmp(row->name, "klm_octowords");
 	return 0;
@@ -164,85 +151,32 @@ static const struct bsn_wqe_op *find_operation(const char *name)
 	return NULL;
 }
 
-static int add_destination(struct build *b, bool is_extended)
+/* A segment with fields is added, empty; what comes after the head is for the caller to add. */
+static int add_place(struct build *b, enum bsn_place place)
 {
-	switch (b->transport) {
-	case BSN_TRANSPORT_UD:
-		return add_segment(b, is_extended ? &bsn_av_ud_grh_desc : &bsn_av_ud_desc);
-	case BSN_TRANSPORT_IPOIB:
-		return add_segment(b, &bsn_av_ud_grh_desc);
-	case BSN_TRANSPORT_DC:
-		return add_segment(b, is_extended ? &bsn_av_dc_grh_desc : &bsn_av_dc_desc);
-	case BSN_TRANSPORT_XRC:
-		return add_segment(b, &bsn_xrc_desc);
-	default:
-		return 0;
-	}
-}
+	const struct bsn_place_info *info = &bsn_places[place];
 
-static int add_eth(struct build *b)
-{
-	if (b->transport == BSN_TRANSPORT_IPOIB && !grow(b, BSN_ETH_PAD_BYTES))
-		return -EINVAL;
-	return add_segment(b, &bsn_eth_desc);
-}
-
-static int add_atomic(struct build *b, uint32_t opmod)
-{
-	const bool is_4 = opmod == BSN_OPMOD_MASKED(4);
-
-	switch (b->op->opcode) {
-	case BSN_OPCODE_ATOMIC_CS:
-		return add_segment(b, &bsn_atomic_cs_desc);
-	case BSN_OPCODE_ATOMIC_FA:
-		return add_segment(b, &bsn_atomic_fa_desc);
-	case BSN_OPCODE_ATOMIC_MASKED_CS:
-		return add_segment(b, is_4 ? &bsn_masked_cs32_desc : &bsn_masked_cs_desc);
-	default:
-		return add_segment(b, is_4 ? &bsn_masked_fa32_desc : &bsn_masked_fa_desc);
-	}
-}
-
-static int add_message(struct build *b, const struct build_attr *attr)
-{
-	const bool is_packet = b->op->body == BSN_BODY_PACKETS ||
-			       attr->transport == BSN_TRANSPORT_ETH ||
-			       attr->transport == BSN_TRANSPORT_IPOIB;
-	int err;
-
-	if (b->op->data == BSN_DATA_NONE)
-		return 0;
-	err = add_destination(b, attr->is_extended);
-	if (!err && is_packet)
-		err = add_eth(b);
-	if (!err && b->op->has_raddr)
-		err = add_segment(b, &bsn_raddr_desc);
-	if (!err && b->op->has_atomic)
-		err = add_atomic(b, attr->opmod);
-	return err;
-}
-
-/* What lies behind the control segment of operations that are no messages. */
-static int add_body(struct build *b, uint32_t opmod)
-{
-	static const struct bsn_seg_desc *const bodies[] = {
-		[BSN_BODY_UMR] = &bsn_umr_ctrl_desc,    [BSN_BODY_SET_PSV] = &bsn_set_psv_desc,
-		[BSN_BODY_GET_PSV] = &bsn_get_psv_desc, [BSN_BODY_CHECK_PSV] = &bsn_check_psv_desc,
-		[BSN_BODY_FMR] = &bsn_fmr_desc,         [BSN_BODY_TM] = &bsn_tm_desc,
-		[BSN_BODY_WAIT] = &bsn_wait_en_desc,    [BSN_BODY_WAIT_EN] = &bsn_wait_en_desc,
-		[BSN_BODY_MMO] = &bsn_mmo_desc,         [BSN_BODY_ASO] = &bsn_aso_desc,
-		[BSN_BODY_FLOW] = &bsn_flow_desc,       [BSN_BODY_RAW] = NULL,
-	};
-	const struct bsn_seg_desc *desc = bodies[b->op->body];
-	int err;
-
-	if (b->op->body == BSN_BODY_WAIT && opmod != BSN_WAIT_CQ)
-		desc = &bsn_wait_mem_desc;
-	err = desc ? add_segment(b, desc) : 0;
-	if (!err && b->op->body == BSN_BODY_UMR) {
-		err = add_segment(b, &bsn_mkey_ctx_desc);
+	if (place == BSN_PLACE_TRANSLATIONS)
 		b->translations = b->size;
-	}
+	if (!(BSN_PLACES_IN_A_HEAD >> place & 1))
+		return 0;
+	if (info->desc)
+		return add_segment(b, info->desc);
+	return grow(b, info->size_bytes) ? 0 : -EINVAL;
+}
+
+/* IPoIB has nothing but extended vectors. */
+static int add_places(struct build *b, const struct build_attr *attr)
+{
+	const bool is_extended = attr->is_extended || attr->transport == BSN_TRANSPORT_IPOIB;
+	uint64_t places = bsn_wqe_places(b->op, attr->transport, attr->opmod, is_extended);
+	enum bsn_place place;
+	int err = 0;
+
+	if (!places)
+		return refuse(b, "%s has no modifier 0x%x", b->name, attr->opmod);
+	while (!err && bsn_place_next(&places, &place))
+		err = add_place(b, place);
 	return err;
 }
 
@@ -279,11 +213,7 @@ int build_begin(struct build *build, const struct build_attr *attr)
 	if (!b->op)
 		return begin_receive(b, attr->operation);
 	b->name = b->op->name;
-	err = add_segment(b, &bsn_ctrl_desc);
-	if (!err && (b->op->body == BSN_BODY_MESSAGE || b->op->body == BSN_BODY_PACKETS))
-		err = add_message(b, attr);
-	else if (!err && b->op->body != BSN_BODY_DATA)
-		err = add_body(b, attr->opmod);
+	err = add_places(b, attr);
 	if (!err)
 		err = build_set_number(b, "ctrl.opcode", b->op->opcode);
 	if (!err)
@@ -295,7 +225,7 @@ int build_begin(struct build *build, const struct build_attr *attr)
 
 /* -- what follows ------------------------------------------------------------------------------- */
 
-/* Translations end with padding to 64 bytes, where they are not a pointer to them. */
+/* Translations end with padding to 64 bytes, unless they are a pointer. */
 static int end_translations(struct build *b)
 {
 	const size_t count = b->size - b->translations;
@@ -310,7 +240,7 @@ static int end_translations(struct build *b)
 
 int build_pointer(struct build *b, uint64_t addr, uint64_t length_bytes, uint64_t key)
 {
-	const bool is_umr = b->op && b->op->body == BSN_BODY_UMR;
+	const bool is_umr = b->translations != 0;
 	uint8_t *segment;
 
 	if (key > UINT32_MAX)
@@ -430,7 +360,7 @@ static int judge(struct build *b, bool is_forced)
 	if (bsn_wqe_decode(b->bytes, b->size, b->transport, &wqe, &bad) ||
 	    bsn_wqe_check(&wqe, &bad))
 		return refuse_bad(b, &bad, "; --force builds it all the same");
-	if (wqe.raw_offset != wqe.size_bytes && b->op->body != BSN_BODY_RAW && !wqe.ctrl.opmod)
+	if (wqe.raw_offset != wqe.size_bytes && !wqe.raw_is_read)
 		return refuse(b, "%s does not use what follows byte %u: leave it out, or --force",
 			      b->name, wqe.raw_offset);
 	return 0;

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A WQE from what people say of it: the fields are those of the tables, by their names. */
+/* Builds a WQE from the names of fields, which are those of the tables, and their values. */
 #ifndef WQE_DUMP_BUILD_H
 #define WQE_DUMP_BUILD_H
 
 #include "bsn_decode.h"
 
 #define BUILD_MAX_BYTES    (BSN_WQE_MAX_DS * BSN_DS_SIZE)
-#define BUILD_MAX_SEGMENTS 16 /* that have fields to set */
+#define BUILD_MAX_SEGMENTS 16 /* segments that have fields to set */
 #define BUILD_WHY_BYTES    256
 
-/** struct build - a WQE that grows; functions answer 0 or -EINVAL, and why says what to do */
+/** struct build - a WQE that grows; functions return 0, or -EINVAL with @why */
 struct build {
 	const char *name;            /* of the operation */
 	const struct bsn_wqe_op *op; /* NULL: a receive WQE */
-	enum bsn_recv_head head;     /* then: what it begins with */
+	enum bsn_recv_head head;     /* of a receive WQE: what it begins with */
 	enum bsn_transport transport;
 	size_t size;
-	size_t translations; /* UMR: where they begin and end, else 0 */
+	size_t translations; /* of a UMR: where they begin and end, else 0 */
 	size_t translations_end;
 	bool is_counted;    /* UMR: klm_octowords was set */
 	unsigned set_from;  /* first segment that build_set() looks at */
@@ -29,20 +29,20 @@ struct build {
 	char why[BUILD_WHY_BYTES];
 };
 
-/** struct build_attr - what decides which segments there are */
+/** struct build_attr - decides which segments there are */
 struct build_attr {
-	const char *operation; /* name of an opcode, RDMA_ may be left out; recv, recv_srq … */
+	const char *operation; /* name of an opcode, with or without RDMA_; recv, recv_srq … */
 	enum bsn_transport transport;
 	uint32_t opmod;
 	bool is_extended; /* address vector of 48 bytes */
 };
 
-/** build_begin() - the segments that the operation has, all zero but for its opcode */
+/** build_begin() - appends the operation's segments, zero except for the opcode */
 int build_begin(struct build *build, const struct build_attr *attr);
 
 /**
  * build_set() - sets a field
- * @field: "rkey", or "raddr.rkey" where two segments have one of that name
+ * @field: "rkey", or "raddr.rkey" if two segments have one of that name
  * @value: a number, or the name of a value: "ALWAYS"
  */
 int build_set(struct build *build, const char *field, const char *value);
@@ -50,24 +50,24 @@ int build_set(struct build *build, const char *field, const char *value);
 /** build_set_number() - likewise */
 int build_set_number(struct build *build, const char *field, uint64_t value);
 
-/** build_pointer() - appends a data segment; to a UMR a translation */
+/** build_pointer() - appends a data segment, or to a UMR a translation */
 int build_pointer(struct build *build, uint64_t addr, uint64_t length_bytes, uint64_t key);
 
 /** build_inline() - appends inline data */
 int build_inline(struct build *build, const uint8_t *data, size_t size);
 
-/** build_header() - puts the inline headers behind the Ethernet segment; before any data */
+/** build_header() - appends the inline headers to the Ethernet segment; call it before any data */
 int build_header(struct build *build, const uint8_t *data, size_t size);
 
 /** build_raw() - appends bytes that no table describes */
 int build_raw(struct build *build, const uint8_t *data, size_t size);
 
-/** build_segment() - appends a segment by its name; build_set() then sets its fields only */
+/** build_segment() - appends a segment by its name; from then on build_set() sets its fields */
 int build_segment(struct build *build, const char *name);
 
 /**
- * build_end() - counts what is to be counted, and judges the whole
- * @is_forced: take it though a ConnectX would refuse it
+ * build_end() - fills in the counts, and checks the WQE
+ * @is_forced: accepts it though a ConnectX would refuse it
  */
 int build_end(struct build *build, bool is_forced);
 

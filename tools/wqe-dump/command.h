@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the subcommands are to main.c. */
+/* The subcommands. */
 #ifndef WQE_DUMP_COMMAND_H
 #define WQE_DUMP_COMMAND_H
 
-/* Exit statuses of wqe-dump, whatever it is asked for */
+/* Exit statuses of wqe-dump and its subcommands */
 enum {
 	WQE_DUMP_FOUND = 0,
-	WQE_DUMP_NOTHING = 1, /* the input has nothing that could be read */
-	WQE_DUMP_FAILED = 2,  /* usage, or the input or output failed */
+	WQE_DUMP_NOTHING = 1, /* nothing in the input could be read */
+	WQE_DUMP_FAILED = 2,  /* wrong usage, or the input or output failed */
 };
 
 /**
- * command_finish() - what main() returns when all was printed
+ * command_finish() - the exit status when all was printed
  * @status: so far
  *
- * Return: @status, or WQE_DUMP_FAILED if standard output failed; who closes a pipe has seen enough.
+ * Return: @status, or WQE_DUMP_FAILED if standard output failed. A closed pipe is no failure.
  */
 int command_finish(int status);
 

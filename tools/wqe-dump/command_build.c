@@ -14,7 +14,7 @@
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-/* Options that are short for a field: X(NAME, option, field, what it is) */
+/* Options that set one field: X(NAME, option, field, what it is) */
 #define SHORTHANDS(X)                                                                              \
 	X(QPN, "qpn", "ctrl.qpn", "number of the QP")                                              \
 	X(INDEX, "index", "ctrl.wqe_index", "cumulative index in the ring, in units of 64 bytes")  \
@@ -38,12 +38,12 @@
 	X(SL, "sl", "sl", "UD, DC: service level")                                                 \
 	X(SRQN, "srqn", "srqn", "XRC: shared receive queue of the responder")
 
-/* Options that count by their order: X(NAME, option, argument, what it is) */
+/* Options whose order matters: X(NAME, option, argument, what it is) */
 #define ACTIONS(X)                                                                                 \
 	X(GID, "gid", "GID", "UD, DC: destination GID, in a vector of 48 bytes")                   \
 	X(SGE, "sge", "ADDR:LEN:KEY", "data segment; of a UMR a translation")                      \
 	X(INLINE, "inline", "HEX", "inline data")                                                  \
-	X(HEADER, "header", "HEX", "inline headers behind the Ethernet segment")                   \
+	X(HEADER, "header", "HEX", "inline headers after the Ethernet segment")                    \
 	X(SEGMENT, "segment", "NAME", "another segment, which --set is about from here on")        \
 	X(RAW, "raw", "HEX", "other bytes")                                                        \
 	X(SET, "set", "FIELD=VALUE[,...]", "any fields; SEGMENT.FIELD where two have the name")
@@ -62,7 +62,7 @@ enum action {
 	SHORTHANDS(ENUM_SHORTHAND) ACTIONS(ENUM_ACTION) FLAGS(ENUM_FLAG) ACTION_COUNT
 };
 
-/* What an option sets; a NULL value: its argument. */
+/* The field that an option sets; if the value is NULL, to its argument. */
 static const struct {
 	const char *field;
 	uint32_t value;
@@ -123,7 +123,7 @@ static bool is_given(enum action action)
 
 /* -- arguments ---------------------------------------------------------------------------------- */
 
-/* Bytes as digits, with spaces, colons or nothing between them; the count, or -EINVAL. */
+/* Reads bytes as digits, with spaces, colons or nothing between them; the count, or -EINVAL. */
 static int read_hex(const char *text, uint8_t bytes[BUILD_MAX_BYTES])
 {
 	const char *at = text;
@@ -187,7 +187,7 @@ static int set_gid(struct build *b, const char *text)
 	return err ? err : build_set_number(b, "rgid_lo", bsn_load_be64(gid + 8));
 }
 
-/* One of FIELD=VALUE[,FIELD=VALUE...] */
+/* Sets one of FIELD=VALUE[,FIELD=VALUE...] */
 static int set_field(struct build *b, const char *text, size_t len)
 {
 	char field[96];
@@ -248,7 +248,7 @@ static int read_transport(enum bsn_transport *transport)
 	return complain("--transport is one of: rc uc ud dc xrc eth ipoib", options.transport);
 }
 
-/* Control's last dword has one meaning for each operation. */
+/* The last dword of the control segment means something else for each operation. */
 static int check_imm(const struct build *b)
 {
 	static const struct {
@@ -315,8 +315,9 @@ static int build(struct build *b, const char *operation)
 
 static void print_bytes(const struct build *b)
 {
-	const size_t size =
-		options.pad ? (b->size + BSN_BB_SIZE - 1) / BSN_BB_SIZE * BSN_BB_SIZE : b->size;
+	const size_t size = options.pad
+				    ? bsn_bb_of_ds(bsn_ds_of_bytes((uint32_t)b->size)) * BSN_BB_SIZE
+				    : b->size;
 	uint8_t bytes[BUILD_MAX_BYTES + BSN_BB_SIZE] = { 0 };
 
 	memcpy(bytes, b->bytes, b->size);
@@ -381,7 +382,9 @@ static int run(const char **words)
 	return WQE_DUMP_FOUND;
 }
 
-/* Every option with a val, in its order; popt's last answer, or 0 if they are too many. */
+/*
+ * Collects the options with a val, in order; returns popt's last answer, or 0: they are too many.
+ */
 static int read_steps(poptContext context)
 {
 	int got;

@@ -59,7 +59,7 @@ static struct number byte_of(const struct error *error, enum error_space space)
 	return number->value <= UINT8_MAX ? *number : (struct number){ 0 };
 }
 
-/* As if a log had said it. */
+/* As a log would have it. */
 static void make_record(const struct error *error, struct record *record)
 {
 	const struct number *health = &error->numbers[SPACE_HEALTH];

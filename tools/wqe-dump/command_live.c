@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* wqe-dump -p and -c: what their options say. */
+/* wqe-dump -p and -c: their options. */
 #include "command_live.h"
 
 #include <limits.h>
@@ -20,10 +20,10 @@ static struct {
 struct poptOption live_options[] = {
 	{ "pid", 'p', POPT_ARG_LONG, &options.pid, 0,
 	  "the queues of a running process that has BSN_REGISTRY=1", "PID" },
-	{ "core", 'c', POPT_ARG_STRING, &options.core, 0, "those of a core file", "FILE" },
-	{ "qp", 0, POPT_ARG_STRING, &options.qp, 0, "only those of this QP", "QPN" },
+	{ "core", 'c', POPT_ARG_STRING, &options.core, 0, "the queues of a core file", "FILE" },
+	{ "qp", 0, POPT_ARG_STRING, &options.qp, 0, "only the queues of this QP", "QPN" },
 	{ "follow", 0, POPT_ARG_NONE, &options.follow, 0,
-	  "go on with what comes, until the process ends", NULL },
+	  "show what comes until the process ends", NULL },
 	POPT_TABLEEND
 };
 
@@ -32,7 +32,7 @@ bool live_is_meant(void)
 	return options.pid != NO_PID || options.core || options.qp || options.follow;
 }
 
-/* What is wrong with the options, which are all given as words; NULL: nothing. */
+/* What is wrong with the options; NULL: nothing. */
 static const char *find_fault(const char **paths)
 {
 	const bool has_pid = options.pid != NO_PID;
@@ -59,10 +59,10 @@ static bool read_qp(struct number *qp)
 		return true;
 	value = strtoul(options.qp, &end, 0);
 	*qp = KNOWN(value);
-	return end != options.qp && !*end && value <= 0xffffff;
+	return end != options.qp && !*end && value <= BSN_QPN_MAX;
 }
 
-int command_live(const char **paths, struct sink *sink)
+int command_live(const char **paths, struct tell *tell)
 {
 	struct live_attr attr = { .pid = options.pid,
 				  .core = options.core,
@@ -75,7 +75,7 @@ int command_live(const char **paths, struct sink *sink)
 	if (fault)
 		fprintf(stderr, "wqe-dump: %s\n", fault);
 	else
-		status = live_run(&attr, sink);
+		status = live_run(&attr, tell);
 	free(options.core);
 	free(options.qp);
 	return status;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* wqe-dump: finds errors, CQEs and WQEs in what it is given, and says what they mean. */
+/* wqe-dump: finds errors, CQEs and WQEs in its input, and says what they mean. */
 #include <errno.h>
 #include <popt.h>
 #include <signal.h>
@@ -11,6 +11,7 @@
 #include "command_live.h"
 #include "print/print.h"
 #include "scan/scan.h"
+#include "tell/tell.h"
 
 static struct {
 	char *format, *transport, *compressed;
@@ -26,12 +27,12 @@ static const struct poptOption option_table[] = {
 	  "what the input is: a log's form, or cqe, cqe128, wqe, recv, recv-srq, recv-signed",
 	  "NAME" },
 	{ "transport", 't', POPT_ARG_STRING, &options.transport, 0,
-	  "of the queue that WQEs are from: rc, uc, ud, dc, xrc, eth, ipoib", "NAME" },
+	  "transport of the queue that WQEs are from: rc, uc, ud, dc, xrc, eth, ipoib", "NAME" },
 	{ "stride", 0, POPT_ARG_INT, &options.stride, 0,
-	  "of receive WQEs: from one to the next (16)", "BYTES" },
+	  "distance from one receive WQE to the next (16)", "BYTES" },
 	{ "compressed", 0, POPT_ARG_STRING, &options.compressed, 0,
-	  "what the CQ's compressed CQEs are, some of: " COMPRESSED_WORDS, "WORD[,...]" },
-	{ "brief", 'b', POPT_ARG_NONE, &options.brief, 0, "print one line for each", NULL },
+	  "how the CQ was created to compress, some of: " COMPRESSED_WORDS, "WORD[,...]" },
+	{ "brief", 'b', POPT_ARG_NONE, &options.brief, 0, "print one line for each record", NULL },
 	{ "raw", 'r', POPT_ARG_NONE, &options.raw, 0, "print the bytes beside each field", NULL },
 	{ "html", 0, POPT_ARG_NONE, &options.html, 0, "print a page with a picture of the rings",
 	  NULL },
@@ -42,7 +43,7 @@ static const struct poptOption option_table[] = {
 	POPT_AUTOHELP POPT_TABLEEND
 };
 
-/* The words that may follow wqe-dump; anything else is a file. */
+/* First arguments that are subcommands; anything else is a file. */
 static const struct command {
 	const char *name;
 	int (*run)(int argc, const char **argv);
@@ -65,7 +66,7 @@ static int read_format(struct scan_attr *attr)
 		return 0;
 	for (unsigned i = RAW_CQE; i < sizeof(raw_names) / sizeof(raw_names[0]); i++)
 		if (!strcmp(options.format, raw_names[i])) {
-			attr->raw_kind = (enum raw_kind)i;
+			attr->bytes.kind = (enum raw_kind)i;
 			return 0;
 		}
 	attr->only = form_find(options.format);
@@ -86,7 +87,7 @@ static int read_transport(struct scan_attr *attr)
 		return 0;
 	for (unsigned i = 0; i <= BSN_TRANSPORT_IPOIB; i++)
 		if (!strcasecmp(options.transport, record_transport_name((enum bsn_transport)i))) {
-			attr->transport = KNOWN(i);
+			attr->bytes.transport = KNOWN(i);
 			return 0;
 		}
 	fprintf(stderr, "wqe-dump: --transport %s is none of: rc uc ud dc xrc eth ipoib\n",
@@ -102,7 +103,7 @@ static int read_stride(struct scan_attr *attr)
 			options.stride, BSN_DATA_SIZE, (BSN_RECV_MAX_DATA + 1) * BSN_DATA_SIZE);
 		return -EINVAL;
 	}
-	attr->stride_bytes = (size_t)options.stride;
+	attr->bytes.stride_bytes = (size_t)options.stride;
 	return 0;
 }
 
@@ -132,7 +133,7 @@ static int read_compressed(struct scan_attr *attr)
 	char *rest = options.compressed, *word;
 
 	while (rest && (word = strtok_r(rest, ",", &rest)))
-		if (read_compression(&attr->compression, word)) {
+		if (read_compression(&attr->bytes.compression, word)) {
 			fprintf(stderr,
 				"wqe-dump: --compressed %s is none of: " COMPRESSED_WORDS "\n",
 				word);
@@ -157,37 +158,40 @@ static int scan_file(struct scan *scan, const char *path)
 	return err;
 }
 
-/* Says so where there was nothing, which is no error of ours. */
-static int tell_count(const struct scan *scan, int err)
+/* The exit status. Says so if nothing was found, which is no failure. */
+static int tell_count(const struct tell *tell, int err)
 {
 	if (err)
 		return WQE_DUMP_FAILED;
-	if (scan_count(scan))
+	if (tell->count)
 		return WQE_DUMP_FOUND;
-	if (!scan_unread_count(scan) || options.json)
+	if (!tell->unread || options.json)
 		fprintf(stderr, "wqe-dump: nothing found: no CQE, no WQE, no error\n");
 	return WQE_DUMP_NOTHING;
 }
 
-static int dump_files(const char **paths, const struct scan_attr *attr, struct sink *sink)
+static int say_no_memory(void)
+{
+	fprintf(stderr, "wqe-dump: out of memory\n");
+	return WQE_DUMP_FAILED;
+}
+
+static int dump_files(const char **paths, const struct scan_attr *attr, struct tell *tell)
 {
 	static const char *const standard_input[] = { "-", NULL };
-	struct scan *scan = scan_create(attr, sink);
-	int err = 0, status;
+	struct scan *scan = scan_create(attr, tell);
+	int err = 0;
 
-	if (!scan) {
-		fprintf(stderr, "wqe-dump: out of memory\n");
-		return WQE_DUMP_FAILED;
-	}
-	sink->begin(sink);
+	if (!scan)
+		return say_no_memory();
+	tell->sink->begin(tell->sink);
 	for (const char *const *path = paths ? (const char *const *)paths : standard_input; *path;
 	     path++)
 		if (scan_file(scan, *path))
 			err = -EIO;
-	sink->end(sink);
-	status = command_finish(tell_count(scan, err));
+	tell->sink->end(tell->sink);
 	scan_destroy(scan);
-	return status;
+	return command_finish(tell_count(tell, err));
 }
 
 static struct sink *pick_printer(void)
@@ -202,6 +206,8 @@ static struct sink *pick_printer(void)
 static int run(const char **paths)
 {
 	struct scan_attr attr = { 0 };
+	struct tell tell;
+	int status;
 
 	if (options.version) {
 		puts("wqe-dump " BSN_VERSION);
@@ -211,9 +217,11 @@ static int run(const char **paths)
 	    read_compressed(&attr))
 		return WQE_DUMP_FAILED;
 	print_options.raw = options.raw;
-	if (live_is_meant())
-		return command_live(paths, pick_printer());
-	return dump_files(paths, &attr, pick_printer());
+	if (tell_open(&tell, pick_printer()))
+		return say_no_memory();
+	status = live_is_meant() ? command_live(paths, &tell) : dump_files(paths, &attr, &tell);
+	tell_close(&tell);
+	return status;
 }
 
 int main(int argc, char **argv)

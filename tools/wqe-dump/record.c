@@ -45,7 +45,7 @@ const struct bsn_enum_value *record_cqe_opcode(uint32_t opcode)
 
 /* -- what the forms fill in --------------------------------------------------------------------- */
 
-/* A line may say a thing twice. */
+/* A line may have a field twice. */
 static struct record_field *add_field(struct record *record, const char *name)
 {
 	struct record_field *field = record->fields;
@@ -67,7 +67,7 @@ void record_add_number(struct record *record, const char *name, uint64_t value)
 		field->value = value;
 }
 
-/* Into so many bytes, all used or not; what no terminal or JSON would take becomes a dot. */
+/* Copies into `size` bytes; characters that terminals or JSON do not take become dots. */
 static size_t copy_text(char *to, size_t size, const char *text, size_t len)
 {
 	size_t n = 0;
@@ -95,7 +95,7 @@ void record_set_status(struct record *record, const char *text, size_t len)
 	copy_text(record->status, sizeof(record->status), text, len);
 }
 
-/* The numbers of a CQE whose view has them. */
+/* Takes the numbers of an error CQE. */
 static void set_error(struct record *record, const struct bsn_cqe_err *err)
 {
 	const bool is_request = err->opcode == BSN_CQE_REQ_ERR;
@@ -120,7 +120,7 @@ void record_set_cqe(struct record *record, const void *bytes, size_t size,
 	record->cqe = cqe;
 	if (!cqe->view)
 		return;
-	record->qpn = KNOWN(bsn_load_be32(proper + BSN_CQE_QPN_OFFSET) & 0xffffff);
+	record->qpn = KNOWN(bsn_cqe_qpn(proper));
 	record->wqe_index = KNOWN(cqe->tail.wqe_counter);
 	record->signature = KNOWN(cqe->tail.signature);
 	if (cqe->view == &bsn_cqe_err_desc)
@@ -159,7 +159,7 @@ struct walk {
 	void (*each)(const struct record_row *row, void *arg);
 	void *arg;
 	const struct record *record;
-	/* How many segments of each name were seen: a WQE has few kinds of them. */
+	/* Segments so far, to number those of one name. */
 	const struct bsn_seg_desc *seen[BSN_WQE_MAX_PARTS];
 	unsigned seen_count;
 };
@@ -193,7 +193,7 @@ static void walk_segment(struct walk *walk, const struct bsn_seg_desc *desc, siz
 		if (!view.row->name)
 			continue;
 		if (walk->record->side == SIDE_RESPONDER && !strcmp(view.row->name, "wqe_opcode"))
-			view.symbol = NULL; /* of receives there is none */
+			view.symbol = NULL; /* receives have none */
 		walk->each(&(struct record_row){ .segment = desc->name,
 						 .nth = nth,
 						 .row = view.row,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What was found in the input, and who is told of it. */
+/* What was found in the input, and the sink that is told of it. */
 #ifndef WQE_DUMP_RECORD_H
 #define WQE_DUMP_RECORD_H
 
@@ -13,7 +13,7 @@
 	X(STATUS, status)       /* a line that names the status of a failed completion */          \
 	X(HEALTH, health)       /* the device's health buffer, and what the driver says of it */   \
 	X(COMMAND, command)     /* a firmware command that failed */                               \
-	X(NOT_MLX5, not_mlx5)   /* an error of another NIC, left alone */
+	X(NOT_MLX5, not_mlx5)   /* an error of another NIC, not explained */
 
 #define RECORD_KIND(NAME, name) RECORD_##NAME,
 enum record_kind { RECORD_KINDS(RECORD_KIND) };
@@ -22,7 +22,7 @@ enum record_kind { RECORD_KINDS(RECORD_KIND) };
 /* Who noticed the error. */
 enum record_side { SIDE_UNKNOWN, SIDE_REQUESTER, SIDE_RESPONDER };
 
-/** struct number - a number, where it is known */
+/** struct number - a number that may be unknown */
 struct number {
 	bool is_known;
 	uint32_t value;
@@ -41,7 +41,7 @@ struct number {
 struct record_field {
 	const char *name; /* a constant */
 	uint64_t value;
-	uint16_t text; /* where it begins in the record's texts, plus 1; 0: it is a number */
+	uint16_t text; /* its offset in the record's texts, plus 1; 0: it is a number */
 };
 
 /** struct ring - the queue that a WQE or CQE was found in */
@@ -51,16 +51,16 @@ struct ring {
 	struct number qpn;      /* or number of the CQ */
 	uint32_t count;         /* slots */
 	uint32_t stride_bytes;  /* of a slot */
-	struct number producer; /* next slot to be written, cumulative where that is known */
+	struct number producer; /* next slot to be written, cumulative if that is known */
 	struct number consumer; /* next slot to be completed or polled, cumulative */
 };
 
-/** struct record - one thing found; zero where nothing is known */
+/** struct record - one thing found; zero if nothing is known */
 struct record {
 	enum record_kind kind;
-	const char *file;   /* the scanner sets it */
+	const char *file;   /* tell_record() sets it */
 	unsigned long line; /* 0: no text */
-	const char *source; /* name of the form; the scanner sets it */
+	const char *source; /* name of the form; tell_record() sets it */
 	enum record_side side;
 #define RECORD_NUMBER(name) struct number name;
 	RECORD_NUMBERS(RECORD_NUMBER)
@@ -75,8 +75,8 @@ struct record {
 	const uint8_t *bytes; /* NULL: only text */
 	uint16_t size_bytes;
 	enum bsn_transport transport; /* of a send WQE */
-	bool transport_is_guess;      /* nobody said it: the one that makes most sense */
-	const struct bsn_cqe *cqe;    /* which of these it is */
+	bool transport_is_guess;      /* the one that makes most sense */
+	const struct bsn_cqe *cqe;    /* one of these, taken apart */
 	const struct bsn_wqe *wqe;
 	const struct bsn_recv_wqe *recv;
 	const struct ring *ring; /* NULL: not in a ring */
@@ -85,24 +85,24 @@ struct record {
 	/* What it means: explain.h. NULL: nothing is known. */
 	const char *cause;
 	const char *confidence;
-	bool is_guess; /* a number of it was printed without its base */
+	bool is_guess; /* a number was printed without its base */
 
-	/* The WQE that failed, or the CQE that says so, if that was found: tie.h. */
+	/* The WQE that failed, or the CQE of the failure, if it was found: tie.h. */
 	const char *partner_file; /* NULL: it was not */
 	unsigned long partner_line;
-	struct number partner_index; /* of the WQE; another one than the CQE's: of another round */
+	struct number partner_index; /* of the WQE; not the CQE's: of another round */
 };
 
-/** struct sink - who is told of the records, in their order */
+/** struct sink - is told of the records in their order */
 struct sink {
 	void (*begin)(struct sink *sink);
 	void (*record)(struct sink *sink, const struct record *record);
-	/* What looked like a dump and could not be read. */
+	/* Something looked like a dump and could not be read. */
 	void (*unread)(struct sink *sink, const char *file, unsigned long line, const char *why);
 	void (*end)(struct sink *sink);
 };
 
-/** record_kind_name() - of the JSON: "error_cqe" … */
+/** record_kind_name() - its name in the JSON: "error_cqe" … */
 const char *record_kind_name(enum record_kind kind);
 
 /** record_side_name() - "requester", "responder", or NULL */
@@ -111,13 +111,13 @@ const char *record_side_name(enum record_side side);
 /** record_transport_name() - "RC" … */
 const char *record_transport_name(enum bsn_transport transport);
 
-/** record_opcode_name() - of the WQE's opcode, or NULL */
+/** record_opcode_name() - the name of the WQE's opcode, or NULL */
 const char *record_opcode_name(const struct record *record);
 
-/** record_cqe_opcode() - what the opcode of a CQE stands for, or NULL */
+/** record_cqe_opcode() - what the opcode of a CQE means, or NULL */
 const struct bsn_enum_value *record_cqe_opcode(uint32_t opcode);
 
-/** record_field_text() - of a field; NULL: it is a number */
+/** record_field_text() - the text of a field; NULL: it is a number */
 static inline const char *record_field_text(const struct record *record, unsigned nth)
 {
 	const struct record_field *field = &record->fields[nth];
@@ -126,7 +126,7 @@ static inline const char *record_field_text(const struct record *record, unsigne
 }
 
 /**
- * record_add_number() - adds a field, or changes that of this name; not when there is no room
+ * record_add_number() - adds a field, or changes the one of this name; does nothing if it is full
  * @name: a constant, or from another record
  */
 void record_add_number(struct record *record, const char *name, uint64_t value);
@@ -138,9 +138,9 @@ void record_add_text(struct record *record, const char *name, const char *text, 
 void record_set_status(struct record *record, const char *text, size_t len);
 
 /**
- * record_set_cqe() - makes it the record of a CQE, with the numbers that the CQE has
+ * record_set_cqe() - makes it the record of a CQE, with the CQE's numbers
  * @bytes: BSN_CQE_SIZE or BSN_CQE128_SIZE, valid as long as the record
- * @cqe: taken apart
+ * @cqe: the same, taken apart
  */
 void record_set_cqe(struct record *record, const void *bytes, size_t size,
 		    const struct bsn_cqe *cqe);
@@ -152,7 +152,7 @@ void record_set_wqe(struct record *record, const struct bsn_wqe *wqe);
 void record_set_recv(struct record *record, const void *bytes, size_t size,
 		     const struct bsn_recv_wqe *recv);
 
-/** struct record_row - one field, whether of a table or of a log line */
+/** struct record_row - one field, of a table or of a log line */
 struct record_row {
 	const char *segment;         /* name of its segment, or NULL */
 	unsigned nth;                /* of the segments, or bytes, of this name, from 0 */
@@ -162,11 +162,11 @@ struct record_row {
 	uint64_t value;
 	const char *text; /* instead of a value, or NULL */
 	const uint8_t
-		*bytes; /* instead of a value, or NULL: inline data and what is not described */
+		*bytes; /* instead of a value, or NULL: inline data, and what no table describes */
 	const struct bsn_enum_value *symbol;
 };
 
-/** record_walk() - calls `each` with every field of a record */
+/** record_walk() - calls `each` for every field of a record */
 void record_walk(const struct record *record, void (*each)(const struct record_row *row, void *arg),
 		 void *arg);
 

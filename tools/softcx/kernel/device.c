@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * What the device says of itself: contexts, the device's attributes, its port and its GIDs, and the
- * event files. Figures come from model.h; what is not modelled is not claimed.
+ * event files. Figures come from datasheet.h; what is not modelled is not claimed.
  */
 #include "kernel.h"
 
@@ -16,7 +16,7 @@
 #include <rdma/mlx5-abi.h>
 #include <rdma/mlx5_user_ioctl_cmds.h>
 
-#define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
+#include "bsn_db.h"
 
 /* -- the clock --------------------------------------------------------------------------------- */
 
@@ -34,7 +34,7 @@ static uint64_t clock_ns(clockid_t clock)
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* The device counts nanoseconds of CLOCK_MONOTONIC, so one page holds for ever. */
+/* The device counts nanoseconds of CLOCK_MONOTONIC, so the page never has to change. */
 int uverbs_init_pages(int memfd)
 {
 	struct mlx5_ib_clock_info info = {
@@ -56,7 +56,7 @@ static void fill_context(struct mlx5_ib_alloc_ucontext_resp *resp, uint8_t max_c
 {
 	*resp = (struct mlx5_ib_alloc_ucontext_resp){
 		.qp_tab_size = CX_MAX_QPS,
-		.bf_reg_size = CX_BF_REG_BYTES,
+		.bf_reg_size = BSN_BF_REGISTER_BYTES,
 		.tot_bfregs = 0, /* the library allocates its UAR pages one by one */
 		.cache_line_size = CX_CACHE_LINE_BYTES,
 		.max_sq_desc_sz = CX_MAX_SQ_DESC_BYTES,
@@ -66,6 +66,7 @@ static void fill_context(struct mlx5_ib_alloc_ucontext_resp *resp, uint8_t max_c
 		.max_srq_recv_wr = CX_MAX_SRQ_WR + 1,
 		.num_ports = CX_PORTS,
 		.response_length = sizeof(*resp),
+		.comp_mask = MLX5_IB_ALLOC_UCONTEXT_RESP_MASK_MKEY_UPDATE_TAG,
 		.cqe_version = max_cqe_version ? 1 : 0,
 		.cmds_supp_uhw =
 			MLX5_USER_CMDS_SUPP_UHW_QUERY_DEVICE | MLX5_USER_CMDS_SUPP_UHW_CREATE_AH,
@@ -82,11 +83,8 @@ static int check_context_request(const struct call *call,
 {
 	if (!req->total_num_bfregs || req->num_low_latency_bfregs > req->total_num_bfregs - 1)
 		return -EINVAL;
-	if (req->flags & MLX5_IB_ALLOC_UCTX_DEVX) {
-		cx_trace(call->ctx->hca, "uverbs: DevX is not modelled");
-		return -EOPNOTSUPP;
-	}
-	if (req->flags || req->comp_mask || req->reserved0 || req->reserved1 || req->reserved2)
+	if (req->flags & ~(uint32_t)MLX5_IB_ALLOC_UCTX_DEVX || req->comp_mask || req->reserved0 ||
+	    req->reserved1 || req->reserved2)
 		return -EOPNOTSUPP;
 	if (!(req->lib_caps & MLX5_LIB_CAP_DYN_UAR)) {
 		cx_trace(call->ctx->hca, "uverbs: a libmlx5 without dynamic UAR pages");
@@ -117,6 +115,7 @@ static int get_context(struct call *call)
 		err = check_context_request(call, &req);
 	if (err)
 		return err;
+	call->ctx->devx = req.flags & MLX5_IB_ALLOC_UCTX_DEVX;
 	fill_context(&resp, req.max_cqe_version);
 	err = out_context(call, UVERBS_ATTR_GET_CONTEXT_NUM_COMP_VECTORS,
 			  UVERBS_ATTR_GET_CONTEXT_CORE_SUPPORT);
@@ -162,7 +161,7 @@ static int create_comp_channel(struct call *call)
 
 static void fill_device(const struct cx_config *config, struct ib_uverbs_query_device_resp *resp)
 {
-	const struct cx_model *model = cx_model(config->generation);
+	const struct cx_datasheet *model = cx_datasheet(config->generation);
 
 	*resp = (struct ib_uverbs_query_device_resp){
 		.fw_ver = (uint64_t)model->fw_major << 32 | model->fw_minor << 16 | model->fw_sub,
@@ -176,23 +175,26 @@ static void fill_device(const struct cx_config *config, struct ib_uverbs_query_d
 		.max_qp_wr = CX_MAX_QP_WR,
 		.device_cap_flags =
 			IB_UVERBS_DEVICE_CHANGE_PHY_PORT | IB_UVERBS_DEVICE_PORT_ACTIVE_EVENT |
-			IB_UVERBS_DEVICE_SYS_IMAGE_GUID | IB_UVERBS_DEVICE_RC_RNR_NAK_GEN,
+			IB_UVERBS_DEVICE_SYS_IMAGE_GUID | IB_UVERBS_DEVICE_RC_RNR_NAK_GEN |
+			IB_UVERBS_DEVICE_MEM_WINDOW | IB_UVERBS_DEVICE_MEM_WINDOW_TYPE_2B |
+			IB_UVERBS_DEVICE_MEM_MGT_EXTENSIONS,
 		.max_sge = CX_MAX_SGE,
 		.max_sge_rd = CX_MAX_SGE,
 		.max_cq = CX_MAX_CQS,
 		.max_cqe = CX_MAX_CQE,
 		.max_mr = CX_MAX_MRS,
+		.max_mw = CX_MAX_MRS,
 		.max_pd = CX_MAX_PDS,
 		.max_qp_rd_atom = CX_MAX_RD_ATOMIC,
 		.max_res_rd_atom = CX_MAX_RD_ATOMIC * CX_MAX_QPS,
 		.max_qp_init_rd_atom = CX_MAX_RD_ATOMIC,
-		.atomic_cap = IBV_ATOMIC_HCA,
+		.atomic_cap = config->no_atomics ? IBV_ATOMIC_NONE : IBV_ATOMIC_HCA,
 		.max_ah = INT_MAX,
 		.max_srq = CX_MAX_SRQS,
 		.max_srq_wr = CX_MAX_SRQ_WR,
 		.max_srq_sge = CX_MAX_SRQ_SGE,
 		.max_pkeys = (uint16_t)cx_pkey_table_len(config),
-		.local_ca_ack_delay = 16,
+		.local_ca_ack_delay = CX_ACK_DELAY,
 		.phys_port_cnt = CX_PORTS,
 	};
 }
@@ -221,7 +223,7 @@ static int query_device_ex(struct call *call)
 	resp.response_length = room < sizeof(resp) ? room : sizeof(resp);
 	resp.device_cap_flags_ex = resp.base.device_cap_flags;
 	resp.timestamp_mask = INT64_MAX;
-	resp.hca_core_clock = 1000000; /* kHz */
+	resp.hca_core_clock = CX_CLOCK_KHZ;
 	resp.cq_moderation_caps.max_cq_moderation_count = UINT16_MAX;
 	resp.cq_moderation_caps.max_cq_moderation_period = 4095; /* MLX5_MAX_CQ_PERIOD */
 	err = call_out(call, UVERBS_ATTR_CORE_OUT, &resp, sizeof(resp));
@@ -252,7 +254,7 @@ static void fill_port(const struct uverbs_context *ctx, struct ib_uverbs_query_p
 		.max_vl_num = roce ? 0 : 3, /* VL0-3: IBA, PortInfo */
 		.subnet_timeout = roce ? 0 : 18,
 		.active_width = 2, /* 4X */
-		.active_speed = cx_model(config->generation)->active_speed,
+		.active_speed = cx_datasheet(config->generation)->active_speed,
 		.phys_state = up ? 5 : 3, /* LinkUp, Disabled */
 		.link_layer = roce ? IBV_LINK_LAYER_ETHERNET : IBV_LINK_LAYER_INFINIBAND,
 	};
@@ -365,8 +367,6 @@ static const struct attr_spec query_gid_table_specs[] = {
 };
 
 /* clang-format off */
-#define SPECS(specs) specs, ARRAY_LEN(specs)
-
 const struct method device_methods[] = {
 	{ UVERBS_OBJECT_DEVICE, UVERBS_METHOD_GET_CONTEXT, true, true, get_context,
 	  "get_context", SPECS(get_context_specs) },

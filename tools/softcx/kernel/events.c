@@ -17,6 +17,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "../os/raw.h"
+
 union event_record {
 	struct ib_uverbs_comp_event_desc comp;
 	struct ib_uverbs_async_event_desc async;
@@ -40,7 +42,7 @@ static int open_fifo(struct event_file *file, const char *dir)
 		return -ENAMETOOLONG;
 	if (mkfifo(file->path, 0600))
 		return -errno;
-	file->fd = open(file->path, O_RDWR | O_NONBLOCK | O_CLOEXEC);
+	file->fd = raw_open(file->path, O_RDWR | O_NONBLOCK | O_CLOEXEC, 0);
 	if (file->fd < 0) {
 		int err = -errno;
 
@@ -72,7 +74,7 @@ static int create(struct uverbs_context *ctx, enum cx_event kind, struct event_f
 	return 0;
 
 close_fifo:
-	close(file->fd);
+	raw_close(file->fd);
 	unlink(file->path);
 free_file:
 	free(file);
@@ -149,7 +151,7 @@ void event_file_put_locked(struct event_file *file)
 			break;
 		}
 	}
-	close(file->fd);
+	raw_close(file->fd);
 	free(file);
 }
 
@@ -205,12 +207,13 @@ static bool ends_channel(const struct event_file *file, const union event_record
 }
 
 /*
- * As ib_uverbs_event_read() and ib_uverbs_event_poll() on a queue that is closed, except that pollers
- * see POLLIN instead of POLLERR, which a FIFO cannot show. The mark stays for the next reader.
+ * As ib_uverbs_event_read() and ib_uverbs_event_poll() on a queue that is closed, except that
+ * pollers see POLLIN instead of POLLERR, which a FIFO cannot show. The mark stays for the next
+ * reader.
  */
 static int report_end(struct event_file *file, const union event_record *record)
 {
-	if (write(file->fd, record, record_size(file)) < 0)
+	if (raw_write(file->fd, record, record_size(file)) < 0)
 		cx_trace(file->ctx->hca, "uverbs: event file %s: its end is lost", file->path);
 	return -EIO;
 }
@@ -233,7 +236,7 @@ static int take_record(struct event_file *file, union event_record *record)
 	pthread_mutex_lock(&kernel_lock);
 	if (!file->ctx) {
 		err = -EIO;
-	} else if (read(file->fd, record, record_size(file)) == (ssize_t)record_size(file)) {
+	} else if (raw_read(file->fd, record, record_size(file)) == (ssize_t)record_size(file)) {
 		err = ends_channel(file, record) ? report_end(file, record) : 0;
 		if (!err)
 			count_reported(file, record);
@@ -260,7 +263,7 @@ ssize_t event_file_read(struct event_file *file, int fd, void *buf, size_t size)
 
 		if (!err)
 			break;
-		if (err != -EAGAIN || fcntl(fd, F_GETFL) & O_NONBLOCK)
+		if (err != -EAGAIN || raw_fcntl(fd, F_GETFL, 0) & O_NONBLOCK)
 			return err;
 		if (poll(&ready, 1, -1) < 0)
 			return -errno;
@@ -270,7 +273,7 @@ ssize_t event_file_read(struct event_file *file, int fd, void *buf, size_t size)
 	return (ssize_t)record_size(file);
 }
 
-/* Reads the FIFO empty and writes back what is about other objects. */
+/* Empties the FIFO, and writes back the records of other objects. */
 void event_file_forget(struct event_file *file, const struct object *object)
 {
 	union event_record kept[PIPE_BUF / sizeof(struct ib_uverbs_comp_event_desc)];
@@ -279,12 +282,12 @@ void event_file_forget(struct event_file *file, const struct object *object)
 	if (!file->ctx)
 		return;
 	while (count < sizeof(kept) / sizeof(kept[0]) &&
-	       read(file->fd, &kept[count], size) == (ssize_t)size) {
+	       raw_read(file->fd, &kept[count], size) == (ssize_t)size) {
 		if (object_of_record(file, &kept[count]) != object)
 			count++;
 	}
 	for (size_t i = 0; i < count; i++) {
-		if (write(file->fd, &kept[i], size) != (ssize_t)size)
+		if (raw_write(file->fd, &kept[i], size) != (ssize_t)size)
 			cx_trace(file->ctx->hca, "uverbs: event file %s: an event is lost",
 				 file->path);
 	}

@@ -13,11 +13,11 @@
 #include <rdma/ib_user_verbs.h>
 #include <rdma/rdma_user_ioctl_cmds.h>
 
-#include "../model.h"
+#include "../datasheet.h"
 #include "../nic/hca.h"
 #include "uverbs.h"
 
-/* -- objects (objects.c) ----------------------------------------------------------------------- */
+/* -- objects (objects.c, lifetime.c) ----------------------------------------------------------- */
 
 /* In the order in which a closing context destroys them. */
 enum object_kind {
@@ -26,6 +26,9 @@ enum object_kind {
 	OBJECT_QP,
 	OBJECT_SRQ,
 	OBJECT_CQ,
+	OBJECT_MW,
+	OBJECT_DEVX,
+	OBJECT_UMEM,
 	OBJECT_MR,
 	OBJECT_PD,
 	OBJECT_UAR,
@@ -36,16 +39,20 @@ struct pinned {
 	uint64_t pages; /* charged to the process's RLIMIT_MEMLOCK */
 };
 
+/* The device's part of a destruction. */
+typedef int object_destroyer(struct cx_hca *hca, uint32_t number);
+
 struct object {
 	enum object_kind kind;
 	uint32_t handle;
 	uint32_t users;       /* other objects that refer to this one */
-	uint32_t number;      /* pdn, key, cqn, srqn, qpn, UAR page */
+	uint32_t number;      /* pdn, key, cqn, srqn, qpn, UAR page, umem, index of an mkey */
 	uint64_t user_handle; /* what its events carry */
 	struct object *pd;
 	struct event_file *async; /* where its asynchronous events go */
 	uint32_t async_reported;  /* events that the program has read */
 	struct pinned pinned;
+	object_destroyer *destroyer; /* NULL: the device knows nothing of it */
 	union {
 		struct {
 			uint64_t length;
@@ -76,6 +83,7 @@ struct uverbs_context {
 	struct cx_hca *hca;
 	const struct cx_config *config;
 	bool ready;               /* GET_CONTEXT was answered */
+	bool devx;                /* it may send commands */
 	bool foreign;             /* inherited through fork */
 	struct event_file *async; /* the first one, for objects that name none */
 	struct object **objects;  /* by handle; NULL where free */
@@ -84,7 +92,8 @@ struct uverbs_context {
 };
 
 /* A zeroed object with a handle; NULL when out of memory. object_free() does not destroy. */
-struct object *object_new(struct uverbs_context *ctx, enum object_kind kind);
+struct object *object_new(struct uverbs_context *ctx, enum object_kind kind,
+			  object_destroyer *destroyer);
 void object_free(struct uverbs_context *ctx, struct object *object);
 struct object *object_find(const struct uverbs_context *ctx, enum object_kind kind,
 			   uint64_t handle);
@@ -95,7 +104,6 @@ void object_destroy_all(struct uverbs_context *ctx);
 void object_refer(struct object *object, struct object *pd, struct event_file *async);
 /* -EBUSY while in use, else what the device answers; frees the object when it is gone. */
 int object_destroy(struct uverbs_context *ctx, struct object *object);
-void uar_page_put(uint32_t page); /* memory.c */
 struct object *object_of_event(const struct uverbs_context *ctx, enum object_kind kind,
 			       uint64_t user_handle);
 
@@ -125,9 +133,9 @@ int event_file_of_fd(const struct uverbs_context *ctx, int64_t fd, enum cx_event
 /* Creates one and installs it; the program's descriptor or -errno. */
 int event_file_open(struct uverbs_context *ctx, enum cx_event kind);
 
-extern pthread_mutex_t kernel_lock;
+extern pthread_mutex_t kernel_lock; /* lock.c */
 
-/* -- calls (uverbs.c) -------------------------------------------------------------------------- */
+/* -- calls (call.c) -------------------------------------------------------------------------- */
 
 struct call {
 	struct uverbs_context *ctx;
@@ -138,6 +146,7 @@ struct call {
 
 typedef int call_handler(struct call *call);
 
+struct ib_uverbs_attr *call_attr(const struct call *call, uint16_t id); /* NULL: absent */
 bool call_has(const struct call *call, uint16_t id);
 unsigned call_len(const struct call *call, uint16_t id);
 /* Copies what was passed, zero-padded to `size`; absent: zeroes alone. 0 or -EFAULT. */
@@ -153,6 +162,10 @@ int call_object(const struct call *call, uint16_t id, enum object_kind kind,
 int call_async_file(const struct call *call, uint16_t id, struct event_file **file);
 /* The driver's part of the request: at least `min` bytes, and zeroes beyond `size`. */
 int call_driver_in(const struct call *call, void *value, size_t min, size_t size);
+/* Is what was passed beyond the first `size` bytes zero? 0, -EOPNOTSUPP, -EFAULT. */
+int call_check_zero_tail(const struct ib_uverbs_attr *attr, size_t size);
+/* What every method that destroys does, by the kind of object. */
+int call_destroy(struct call *call, uint16_t id, enum object_kind kind);
 
 /* -- the commands, by subject ------------------------------------------------------------------ */
 
@@ -184,9 +197,27 @@ struct write_command {
 };
 
 /* Each ends with an entry without a handler. */
-extern const struct method device_methods[], queue_methods[], memory_methods[], qp_methods[];
-extern const struct write_command device_commands[], queue_commands[], memory_commands[],
-	qp_commands[];
+extern const struct method device_methods[], pd_methods[], mr_methods[], ah_methods[],
+	uar_methods[], cq_methods[], srq_methods[], qp_methods[], devx_methods[], mw_methods[];
+extern const struct write_command device_commands[], pd_commands[], mr_commands[], ah_commands[],
+	cq_commands[], srq_commands[], qp_state_commands[], mw_commands[];
+
+/* Mkeys by their index: those of DevX and of windows (mw.c). */
+struct bsn_mkey_ctx;
+int mkey_create(struct cx_hca *hca, const struct bsn_mkey_ctx *ctx, uint32_t *index);
+int mkey_destroy(struct cx_hca *hca, uint32_t index);
+
+#define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
+#define SPECS(specs) specs, ARRAY_LEN(specs)
+
+static inline uint32_t roundup_pow2(uint32_t value)
+{
+	uint32_t power = 1;
+
+	while (power < value)
+		power <<= 1;
+	return power;
+}
 
 /* -- the program's memory (umem.c) ------------------------------------------------------------- */
 
@@ -198,6 +229,8 @@ int user_write(uint64_t to, const void *from, size_t size);
  * into RLIMIT_MEMLOCK. 0, -EINVAL, -EFAULT, -ENOMEM.
  */
 int user_pin(struct pinned *pinned, uint64_t start, uint64_t length, bool writable);
+/* A queue, and its doorbell record. */
+int user_pin_ring(struct pinned *pinned, uint64_t buf, uint64_t bytes, uint64_t db);
 void user_unpin(struct pinned *pinned);
 
 #endif

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The objects of a context: handles, who refers to whom, and the order of destruction. Numbering
- * and -EBUSY follow drivers/infiniband/core/rdma_core.c: handles count from 0 within a context.
+ * The objects of a context, by handle. Numbering follows drivers/infiniband/core/rdma_core.c:
+ * handles count from 0 within a context.
  */
 #include "kernel.h"
 
-#include <errno.h>
 #include <stdlib.h>
 
 static struct object **find_slot(struct uverbs_context *ctx, uint32_t *handle)
@@ -28,7 +27,8 @@ static struct object **find_slot(struct uverbs_context *ctx, uint32_t *handle)
 	return &objects[*handle];
 }
 
-struct object *object_new(struct uverbs_context *ctx, enum object_kind kind)
+struct object *object_new(struct uverbs_context *ctx, enum object_kind kind,
+			  object_destroyer *destroyer)
 {
 	struct object *object = calloc(1, sizeof(*object));
 	struct object **slot;
@@ -41,48 +41,9 @@ struct object *object_new(struct uverbs_context *ctx, enum object_kind kind)
 		return NULL;
 	}
 	object->kind = kind;
+	object->destroyer = destroyer;
 	*slot = object;
 	return object;
-}
-
-void object_refer(struct object *object, struct object *pd, struct event_file *async)
-{
-	if (pd) {
-		object->pd = pd;
-		pd->users++;
-	}
-	if (async) {
-		object->async = async;
-		event_file_get(async);
-	}
-}
-
-static void drop_user(struct object *object)
-{
-	if (object)
-		object->users--;
-}
-
-static void drop_references(struct object *object)
-{
-	drop_user(object->pd);
-	if (object->async)
-		event_file_put_locked(object->async);
-	if (object->kind == OBJECT_QP) {
-		drop_user(object->qp.send_cq);
-		drop_user(object->qp.recv_cq);
-		drop_user(object->qp.srq);
-	}
-	if (object->kind == OBJECT_CQ && object->cq.channel)
-		event_file_put_locked(object->cq.channel);
-}
-
-void object_free(struct uverbs_context *ctx, struct object *object)
-{
-	drop_references(object);
-	user_unpin(&object->pinned);
-	ctx->objects[object->handle] = NULL;
-	free(object);
 }
 
 struct object *object_find(const struct uverbs_context *ctx, enum object_kind kind, uint64_t handle)
@@ -114,66 +75,4 @@ struct object *object_of_number(const struct uverbs_context *ctx, enum object_ki
 			return object;
 	}
 	return NULL;
-}
-
-/* The device's own destruction; AHs and UAR pages are the kernel's alone. */
-static int destroy_in_device(struct cx_hca *hca, const struct object *object)
-{
-	switch (object->kind) {
-	case OBJECT_QP:
-		return cx_qp_destroy(hca, object->number);
-	case OBJECT_SRQ:
-		return cx_srq_destroy(hca, object->number);
-	case OBJECT_CQ:
-		return cx_cq_destroy(hca, object->number);
-	case OBJECT_MR:
-		return cx_mr_destroy(hca, object->number);
-	case OBJECT_PD:
-		return cx_pd_destroy(hca, object->number);
-	case OBJECT_UAR:
-		uar_page_put(object->number);
-		return 0;
-	default:
-		return 0;
-	}
-}
-
-int object_destroy(struct uverbs_context *ctx, struct object *object)
-{
-	int err;
-
-	if (object->users)
-		return -EBUSY;
-	err = destroy_in_device(ctx->hca, object);
-	if (err)
-		return err;
-	/* The device sends no more; what the program has not read, it will never acknowledge. */
-	if (object->async)
-		event_file_forget(object->async, object);
-	if (object->kind == OBJECT_CQ && object->cq.channel)
-		event_file_forget(object->cq.channel, object);
-	object_free(ctx, object);
-	return 0;
-}
-
-void object_destroy_all(struct uverbs_context *ctx)
-{
-	for (int kind = OBJECT_NONE + 1; kind < OBJECT_KINDS; kind++) {
-		for (uint32_t i = 0; i < ctx->object_slots; i++) {
-			struct object *object = ctx->objects[i];
-			int err;
-
-			if (!object || object->kind != (enum object_kind)kind)
-				continue;
-			err = object_destroy(ctx, object);
-			if (!err)
-				continue;
-			cx_trace(ctx->hca, "uverbs: close: object %u of kind %d: error %d", i, kind,
-				 -err);
-			object_free(ctx, object);
-		}
-	}
-	free(ctx->objects);
-	ctx->objects = NULL;
-	ctx->object_slots = 0;
 }

@@ -6,14 +6,14 @@
 #include "kernel.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <linux/capability.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
-#include <sys/uio.h>
 #include <unistd.h>
+
+#include "../os/maps.h"
+#include "../os/raw.h"
+#include "bsn_db.h"
 
 /* valgrind does not see that a process may write to itself by process_vm_writev(). */
 #if __has_include(<valgrind/memcheck.h>)
@@ -24,54 +24,37 @@
 
 static uint64_t pinned_pages; /* of this process; under the kernel's lock */
 
-static int move(bool read, uint64_t remote, void *local, size_t size)
-{
-	struct iovec here = { local, size };
-	struct iovec there = { (void *)(uintptr_t)remote, size };
-	ssize_t moved;
-
-	if (!size)
-		return 0;
-	moved = read ? process_vm_readv(getpid(), &here, 1, &there, 1, 0)
-		     : process_vm_writev(getpid(), &here, 1, &there, 1, 0);
-	return moved == (ssize_t)size ? 0 : -EFAULT;
-}
-
 int user_read(void *to, uint64_t from, size_t size)
 {
-	return move(true, from, to, size);
+	return !size || raw_vm_read(getpid(), from, to, size) == (ssize_t)size ? 0 : -EFAULT;
 }
 
 int user_write(uint64_t to, const void *from, size_t size)
 {
-	const int err = move(false, to, (void *)(uintptr_t)from, size);
-
-	if (!err)
-		(void)VALGRIND_MAKE_MEM_DEFINED(to, size);
-	return err;
+	if (size && raw_vm_write(getpid(), to, from, size) != (ssize_t)size)
+		return -EFAULT;
+	(void)VALGRIND_MAKE_MEM_DEFINED(to, size);
+	return 0;
 }
 
 /* Are all of [start, end) mapped, readable, and writable where that is asked for? */
 static int check_mapped(uint64_t start, uint64_t end, bool writable)
 {
-	FILE *maps = fopen("/proc/self/maps", "re");
-	char line[512], read_flag, write_flag;
-	uint64_t low, high;
+	struct mapping m;
+	struct maps maps;
+	int err = maps_open(&maps);
 
-	if (!maps)
+	if (err)
 		return -EFAULT;
-	/* Lines ascend by address, so one pass finds either the end or the first hole. */
-	while (start < end && fgets(line, sizeof(line), maps)) {
-		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %c%c", &low, &high, &read_flag,
-			   &write_flag) != 4)
+	/* Addresses ascend, so one pass finds either the end or the first hole. */
+	while (start < end && maps_next(&maps, &m)) {
+		if (m.end <= start)
 			continue;
-		if (high <= start)
-			continue;
-		if (low > start || read_flag != 'r' || (writable && write_flag != 'w'))
+		if (m.start > start || !m.readable || (writable && !m.writable))
 			break;
-		start = high;
+		start = m.end;
 	}
-	fclose(maps);
+	maps_close(&maps);
 	return start < end ? -EFAULT : 0;
 }
 
@@ -119,4 +102,11 @@ void user_unpin(struct pinned *pinned)
 {
 	pinned_pages -= pinned->pages;
 	pinned->pages = 0;
+}
+
+int user_pin_ring(struct pinned *pinned, uint64_t buf, uint64_t bytes, uint64_t db)
+{
+	int err = bytes ? user_pin(pinned, buf, bytes, true) : 0;
+
+	return err ? err : user_pin(pinned, db, BSN_DBR_SIZE, true);
 }

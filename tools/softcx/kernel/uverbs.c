@@ -1,169 +1,23 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The ioctl of the uverbs device: parsing, checking and dispatch as
- * drivers/infiniband/core/uverbs_ioctl.c does them, with its errnos, and the older commands that
- * arrive inside it (INVOKE_WRITE). What a method takes is a table; what it does is its handler's.
+ * The ioctl of the uverbs device: checking and dispatch as drivers/infiniband/core/uverbs_ioctl.c
+ * does them, with its errnos, and the older commands that arrive inside it (INVOKE_WRITE). A table
+ * says what a method takes, and its handler does it.
  */
 #include "kernel.h"
 
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #define IOCTL_MAX_BYTES 4096 /* uverbs_ioctl.c: one page */
 
-pthread_mutex_t kernel_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct uverbs_context *contexts;
-
-/* -- a call's attributes ----------------------------------------------------------------------- */
-
-static struct ib_uverbs_attr *find_attr(const struct call *call, uint16_t id)
-{
-	for (unsigned i = 0; i < call->count; i++) {
-		if (call->attrs[i].attr_id == id)
-			return &call->attrs[i];
-	}
-	return NULL;
-}
-
-bool call_has(const struct call *call, uint16_t id)
-{
-	return find_attr(call, id) != NULL;
-}
-
-unsigned call_len(const struct call *call, uint16_t id)
-{
-	const struct ib_uverbs_attr *attr = find_attr(call, id);
-
-	return attr ? attr->len : 0;
-}
-
-int call_in(const struct call *call, uint16_t id, void *value, size_t size)
-{
-	const struct ib_uverbs_attr *attr = find_attr(call, id);
-	size_t length = attr && attr->len < size ? attr->len : size;
-
-	memset(value, 0, size);
-	if (!attr)
-		return 0;
-	/* Up to 8 bytes travel in the attribute itself. */
-	if (attr->len <= sizeof(attr->data)) {
-		memcpy(value, &attr->data, length);
-		return 0;
-	}
-	return user_read(value, attr->data, length);
-}
-
-uint64_t call_value(const struct call *call, uint16_t id)
-{
-	const struct ib_uverbs_attr *attr = find_attr(call, id);
-
-	if (!attr)
-		return 0;
-	return attr->len == sizeof(uint32_t) ? (uint32_t)attr->data : attr->data;
-}
-
-static int set_user_attr(struct call *call, const struct ib_uverbs_attr *attr)
-{
-	uint64_t offset = (uint64_t)(attr - call->attrs) * sizeof(*attr);
-
-	return user_write(call->user_attrs + offset, attr, sizeof(*attr));
-}
-
-int call_out(struct call *call, uint16_t id, const void *value, size_t size)
-{
-	static const uint8_t zeroes[64];
-	struct ib_uverbs_attr *attr = find_attr(call, id);
-	size_t done;
-	int err;
-
-	if (!attr)
-		return 0;
-	done = attr->len < size ? attr->len : size;
-	err = user_write(attr->data, value, done);
-	while (!err && done < attr->len) {
-		size_t chunk =
-			attr->len - done < sizeof(zeroes) ? attr->len - done : sizeof(zeroes);
-
-		err = user_write(attr->data + done, zeroes, chunk);
-		done += chunk;
-	}
-	if (err)
-		return err;
-	attr->flags |= UVERBS_ATTR_F_VALID_OUTPUT;
-	return set_user_attr(call, attr);
-}
-
-int call_out_handle(struct call *call, uint16_t id, uint64_t handle)
-{
-	struct ib_uverbs_attr *attr = find_attr(call, id);
-
-	if (!attr)
-		return 0;
-	attr->data = handle;
-	return set_user_attr(call, attr);
-}
-
-int call_object(const struct call *call, uint16_t id, enum object_kind kind, struct object **object)
-{
-	const struct ib_uverbs_attr *attr = find_attr(call, id);
-
-	*object = attr ? object_find(call->ctx, kind, attr->data) : NULL;
-	return *object ? 0 : -ENOENT;
-}
-
-int call_async_file(const struct call *call, uint16_t id, struct event_file **file)
-{
-	const struct ib_uverbs_attr *attr = find_attr(call, id);
-
-	if (attr)
-		return event_file_of_fd(call->ctx, attr->data_s64, CX_EVENT_ASYNC, file);
-	*file = call->ctx->async;
-	return 0;
-}
-
-/* Is what was passed beyond the first `size` bytes zero? */
-static int check_zero_tail(const struct ib_uverbs_attr *attr, size_t size)
-{
-	uint8_t bytes[64];
-
-	for (size_t at = size; at < attr->len; at += sizeof(bytes)) {
-		size_t chunk = attr->len - at < sizeof(bytes) ? attr->len - at : sizeof(bytes);
-
-		if (user_read(bytes, attr->data + at, chunk))
-			return -EFAULT;
-		for (size_t i = 0; i < chunk; i++) {
-			if (bytes[i])
-				return -EOPNOTSUPP;
-		}
-	}
-	return 0;
-}
-
-int call_driver_in(const struct call *call, void *value, size_t min, size_t size)
-{
-	const struct ib_uverbs_attr *attr = find_attr(call, UVERBS_ATTR_UHW_IN);
-	int err;
-
-	if (!attr || attr->len < min)
-		return -EINVAL;
-	if (attr->len > size && attr->len > sizeof(attr->data)) {
-		err = check_zero_tail(attr, size);
-		if (err)
-			return err;
-	}
-	return call_in(call, UVERBS_ATTR_UHW_IN, value, size);
-}
-
-/* -- the ioctl --------------------------------------------------------------------------------- */
-
-static const struct method *const method_tables[] = { device_methods, queue_methods, memory_methods,
-						      qp_methods };
-static const struct write_command *const command_tables[] = { device_commands, queue_commands,
-							      memory_commands, qp_commands };
-
-#define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
+static const struct method *const method_tables[] = { device_methods, pd_methods,  mr_methods,
+						      ah_methods,     uar_methods, cq_methods,
+						      srq_methods,    qp_methods,  devx_methods,
+						      mw_methods };
+static const struct write_command *const command_tables[] = {
+	device_commands, pd_commands,  mr_commands,       ah_commands,
+	cq_commands,     srq_commands, qp_state_commands, mw_commands,
+};
 
 static int invoke_write(struct call *call)
 {
@@ -241,7 +95,7 @@ static int check_attr(const struct ib_uverbs_attr *attr, const struct attr_spec 
 	if (attr->len > spec->max) {
 		if (!(spec->flags & ATTR_ZERO_TRAILING))
 			return -EINVAL;
-		return spec->kind == ATTR_IN ? check_zero_tail(attr, spec->max) : 0;
+		return spec->kind == ATTR_IN ? call_check_zero_tail(attr, spec->max) : 0;
 	}
 	return 0;
 }
@@ -254,7 +108,7 @@ static int check_attrs(struct call *call, const struct method *method)
 		const struct attr_spec *spec = find_spec(method, attr->attr_id);
 		int err;
 
-		if (find_attr(call, attr->attr_id) != attr)
+		if (call_attr(call, attr->attr_id) != attr)
 			return -EINVAL; /* twice */
 		if (!spec) {
 			cx_trace(call->ctx->hca, "uverbs: %s: attribute %#x is not known",
@@ -330,51 +184,8 @@ int uverbs_ioctl(struct uverbs_context *ctx, unsigned long request, void *arg)
 		return -EFAULT;
 
 	pthread_mutex_lock(&kernel_lock);
-	/* Of a device that is gone nothing can be asked: ib_uverbs_ioctl(), disassociated. */
+	/* A device that is gone answers nothing: ib_uverbs_ioctl(), disassociated. */
 	err = ctx->foreign || cx_is_removed(ctx->hca) ? -EIO : dispatch(&call, &hdr);
 	pthread_mutex_unlock(&kernel_lock);
 	return err;
-}
-
-/* -- contexts ---------------------------------------------------------------------------------- */
-
-struct uverbs_context *uverbs_open(const struct uverbs_host *host)
-{
-	struct uverbs_context *ctx = calloc(1, sizeof(*ctx));
-
-	if (!ctx)
-		return NULL;
-	ctx->host = host;
-	ctx->hca = host->hca;
-	ctx->config = cx_config(host->hca);
-	pthread_mutex_lock(&kernel_lock);
-	ctx->next = contexts;
-	contexts = ctx;
-	pthread_mutex_unlock(&kernel_lock);
-	return ctx;
-}
-
-void uverbs_close(struct uverbs_context *ctx)
-{
-	pthread_mutex_lock(&kernel_lock);
-	if (!ctx->foreign) {
-		object_destroy_all(ctx);
-		event_files_orphan(ctx);
-	}
-	for (struct uverbs_context **link = &contexts; *link; link = &(*link)->next) {
-		if (*link == ctx) {
-			*link = ctx->next;
-			break;
-		}
-	}
-	pthread_mutex_unlock(&kernel_lock);
-	free(ctx);
-}
-
-void uverbs_after_fork_child(void)
-{
-	pthread_mutex_init(&kernel_lock, NULL);
-	for (struct uverbs_context *ctx = contexts; ctx; ctx = ctx->next)
-		ctx->foreign = true;
-	event_files_disown();
 }

@@ -20,15 +20,16 @@ struct uverbs_host {
 	const char *event_dir; /* where the FIFOs of event files go */
 	/* Gives an event file, and its reference, a descriptor of the process; that or -errno. */
 	int (*install)(struct event_file *file);
-	/* The event file behind a descriptor, while the kernel's lock is held; NULL if it is none. */
+	/* The event file that a descriptor names, while the kernel's lock is held; NULL for others. */
 	struct event_file *(*lookup)(int fd);
 	/* Before a queue is created that uses a page of the UAR window; 0 or -errno. */
 	int (*uar_in_use)(uint32_t page);
 };
 
 /*
- * What the file of a device holds at which offset: the pages of its doorbell registers (UARs), in one
- * window far above the offsets by which mlx5 names its other pages (command << 8 | index, in pages).
+ * What the file of a device holds at which offset: the pages of its doorbell registers (UARs), in
+ * one window far above the offsets by which mlx5 names its other pages (command << 8 | index, in
+ * pages).
  */
 enum { UVERBS_UAR_PAGES = 4096 };
 #define UVERBS_UAR_PAGE_SIZE ((off_t)1 << 12)

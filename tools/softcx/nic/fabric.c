@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The fabric's shared mapping: how processes find it, join it, lock it, and leave it, dead or
- * alive. The segment is a file of its own per user and fabric; its first process creates it, its
- * last one removes it, and one left behind by dead processes is taken over.
+ * The fabric's shared mapping: how processes find it, join it and leave it. Each user and fabric
+ * has a file. Its first process creates it, its last one removes it, and the next one takes over
+ * what dead processes left.
  */
-#include "state.h"
+#include "fabric.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -15,170 +15,14 @@
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
-#define CX_MAGIC 0x736f667463780001ull /* "softcx", version 1 */
+#include "../os/raw.h"
+#include "process.h"
+
+#define CX_MAGIC 0x736f667463780002ull /* "softcx", version 2 */
 /* Builds that lay the segment out differently do not share one. */
 #define CX_LAYOUT ((uint32_t)(sizeof(struct cx_shared) ^ sizeof(struct cx_qp) << 8))
-
-/* -- processes --------------------------------------------------------------------------------- */
-
-/* "/proc/PID/stat", without stdio. */
-static void name_stat(char *path, pid_t pid)
-{
-	char digits[12];
-	unsigned count = 0;
-
-	do {
-		digits[count++] = (char)('0' + pid % 10);
-		pid /= 10;
-	} while (pid);
-	strcpy(path, "/proc/");
-	path += strlen(path);
-	while (count)
-		*path++ = digits[--count];
-	strcpy(path, "/stat");
-}
-
-#define UNKNOWN_TIME UINT64_MAX /* it may well be there: the one who asks has no descriptor left */
-
-/*
- * When a process started: field 22 of its stat file (proc(5)); 0 when there is none, or only what its
- * parent has not yet reaped, whose memory is gone. Async-signal-safe.
- */
-static uint64_t read_start_time(pid_t pid)
-{
-	char path[32], buf[1024], *c;
-	uint64_t value = 0;
-	ssize_t len;
-	int fd;
-
-	name_stat(path, pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return errno == ENOENT || errno == ESRCH ? 0 : UNKNOWN_TIME;
-	len = read(fd, buf, sizeof(buf) - 1);
-	close(fd);
-	if (len <= 0)
-		return 0;
-	buf[len] = 0;
-	c = strrchr(buf, ')'); /* ends field 2, which may hold anything */
-	if (!c || c[1] != ' ' || c[2] == 'Z' || c[2] == 'X')
-		return 0;
-	for (int field = 2; c && field < 22; field++)
-		c = strchr(c + 1, ' ');
-	for (c = c ? c + 1 : buf + len; *c >= '0' && *c <= '9'; c++)
-		value = value * 10 + (uint64_t)(*c - '0');
-	return value;
-}
-
-bool cx_proc_alive(const struct cx_proc *proc)
-{
-	const uint64_t time = proc->pid ? read_start_time(proc->pid) : 0;
-
-	return time == UNKNOWN_TIME || (time && time == proc->start_time);
-}
-
-static void sweep(struct cx_hca *hca, unsigned slot)
-{
-	struct cx_proc *proc = &hca->shared->procs[slot];
-
-	cx_trace(hca, "fabric: process %d is gone", (int)proc->pid);
-	cx_sweep_process(hca, slot);
-	memset(proc, 0, sizeof(*proc));
-}
-
-void cx_sweep_dead(struct cx_hca *hca)
-{
-	for (unsigned i = 0; i < CX_PROCS; i++) {
-		const struct cx_proc *proc = &hca->shared->procs[i];
-
-		if (proc->pid && !cx_proc_alive(proc))
-			sweep(hca, i);
-	}
-}
-
-static int claim_slot(struct cx_hca *hca)
-{
-	const uint64_t start_time = read_start_time(getpid());
-
-	if (start_time == UNKNOWN_TIME)
-		return -EMFILE;
-	cx_sweep_dead(hca);
-	for (unsigned i = 0; i < CX_PROCS; i++) {
-		struct cx_proc *proc = &hca->shared->procs[i];
-
-		if (proc->pid)
-			continue;
-		memset(proc, 0, sizeof(*proc));
-		hca->shared->alarms[i].keeps_time = !hca->config.passive;
-		hca->shared->alarms[i].reachable = false;
-		proc->start_time = start_time;
-		proc->pid = getpid();
-		__atomic_store_n(&hca->self, i, __ATOMIC_RELAXED);
-		return 0;
-	}
-	return -EUSERS;
-}
-
-bool cx_has_slot(struct cx_hca *hca)
-{
-	return hca->self < CX_PROCS || !claim_slot(hca);
-}
-
-static void release_slot(struct cx_hca *hca)
-{
-	if (hca->self >= CX_PROCS)
-		return;
-	cx_disown_all(hca);
-	memset(&hca->shared->procs[hca->self], 0, sizeof(struct cx_proc));
-}
-
-/* -- the lock ---------------------------------------------------------------------------------- */
-
-static void take_over(struct cx_hca *hca, int err)
-{
-	struct cx_shared *shared = hca->shared;
-
-	if (err == EOWNERDEAD) {
-		/*
-		 * The holder died inside the model. An entry exists only once it is complete (its
-		 * number comes last), so sweeping what the dead owned makes the tables whole. The
-		 * holder may still be on its way out, so it does not look dead yet.
-		 */
-		pthread_mutex_consistent(&shared->lock);
-		if (shared->holder < CX_PROCS && shared->holder != hca->self)
-			sweep(hca, shared->holder);
-		cx_sweep_dead(hca);
-	}
-	shared->holder = hca->self;
-}
-
-void cx_lock(struct cx_hca *hca)
-{
-	take_over(hca, pthread_mutex_lock(&hca->shared->lock));
-}
-
-/* For an exit that may come while this very thread is inside the model. */
-static bool lock_within_a_second(struct cx_hca *hca)
-{
-	struct timespec deadline;
-	int err;
-
-	clock_gettime(CLOCK_REALTIME, &deadline);
-	deadline.tv_sec++;
-	err = pthread_mutex_timedlock(&hca->shared->lock, &deadline);
-	if (err && err != EOWNERDEAD)
-		return false;
-	take_over(hca, err);
-	return true;
-}
-
-void cx_unlock(struct cx_hca *hca)
-{
-	pthread_mutex_unlock(&hca->shared->lock);
-}
 
 static int init_lock(pthread_mutex_t *lock)
 {
@@ -203,7 +47,7 @@ static int name_prefix(char **prefix)
 	struct stat st;
 	int len;
 
-	if (dir && !stat(dir, &st) && S_ISDIR(st.st_mode) && st.st_uid == geteuid())
+	if (dir && !raw_stat(dir, &st) && S_ISDIR(st.st_mode) && st.st_uid == geteuid())
 		len = asprintf(prefix, "%s/softcx-", dir);
 	else
 		len = asprintf(prefix, "/dev/shm/softcx-%u-", (unsigned)geteuid());
@@ -232,25 +76,25 @@ static int open_segment(const char *path, int flags, int *fd_out)
 {
 	for (;;) {
 		struct stat st;
-		int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | flags, 0600);
+		int fd = raw_open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | flags, 0600);
 
 		if (fd < 0)
 			return -errno;
-		if (flock(fd, LOCK_EX) || fstat(fd, &st)) {
+		if (flock(fd, LOCK_EX) || raw_fstat(fd, &st)) {
 			int err = -errno;
 
-			close(fd);
+			raw_close(fd);
 			return err;
 		}
 		if (st.st_uid != geteuid() || !S_ISREG(st.st_mode)) {
-			close(fd);
+			raw_close(fd);
 			return -EPERM;
 		}
 		if (st.st_nlink) {
 			*fd_out = fd;
 			return 0;
 		}
-		close(fd); /* its last process removed it while we waited */
+		raw_close(fd); /* its last process removed it while we waited */
 	}
 }
 
@@ -321,7 +165,7 @@ static int adopt_segment(struct cx_hca *hca)
 	err = check_foreign(hca->segment_fd);
 	if (err)
 		return err;
-	if (fstat(hca->segment_fd, &st))
+	if (raw_fstat(hca->segment_fd, &st))
 		return -errno;
 	fresh = st.st_size != (off_t)sizeof(struct cx_shared);
 	if (fresh && (ftruncate(hca->segment_fd, 0) ||
@@ -353,7 +197,7 @@ int cx_join_fabric(struct cx_hca *hca)
 		err = map_segment(hca, MAP_SHARED | MAP_ANONYMOUS, -1);
 		if (!err)
 			err = init_segment(hca->shared, &hca->config);
-		return err ? err : claim_slot(hca);
+		return err ? err : cx_proc_claim(hca);
 	}
 	err = name_segment(hca->config.fabric, &hca->segment_path);
 	if (err)
@@ -364,7 +208,7 @@ int cx_join_fabric(struct cx_hca *hca)
 	err = adopt_segment(hca);
 	if (!err) {
 		cx_lock(hca);
-		err = claim_slot(hca);
+		err = cx_proc_claim(hca);
 		cx_unlock(hca);
 	}
 	flock(hca->segment_fd, LOCK_UN);
@@ -376,7 +220,7 @@ void cx_leave_fabric(struct cx_hca *hca)
 	if (hca->segment_fd >= 0)
 		flock(hca->segment_fd, LOCK_EX);
 	cx_lock(hca);
-	release_slot(hca);
+	cx_proc_release(hca);
 	cx_unlock(hca);
 	if (hca->segment_fd >= 0 && !segment_in_use(hca->shared))
 		unlink(hca->segment_path);
@@ -387,8 +231,8 @@ void cx_leave(struct cx_hca *hca)
 	if (hca->config.private_fabric || hca->segment_fd < 0 || hca->self >= CX_PROCS)
 		return;
 	flock(hca->segment_fd, LOCK_EX);
-	if (lock_within_a_second(hca)) {
-		release_slot(hca);
+	if (cx_lock_within_a_second(hca)) {
+		cx_proc_release(hca);
 		__atomic_store_n(&hca->self, CX_PROCS, __ATOMIC_RELAXED);
 		cx_unlock(hca);
 		if (!segment_in_use(hca->shared))
@@ -421,7 +265,7 @@ int cx_fabric_find(const char *name, struct cx_fabric *fabric)
 
 	if (err)
 		return err;
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	fd = raw_open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0);
 	err = fd < 0 ? -errno : 0;
 	free(path);
 	if (err)
@@ -429,7 +273,7 @@ int cx_fabric_find(const char *name, struct cx_fabric *fabric)
 	memset(fabric, 0, sizeof(*fabric));
 	strcpy(fabric->name, name);
 	describe(fd, fabric);
-	close(fd);
+	raw_close(fd);
 	return 0;
 }
 
@@ -450,7 +294,7 @@ int cx_fabric_remove(const char *name)
 	else if (unlink(path))
 		err = -errno;
 	free(roster);
-	close(fd);
+	raw_close(fd);
 free_path:
 	free(path);
 	return err;

@@ -1,42 +1,31 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A process's view of the HCA: opening and closing it, its configuration, its clock. */
+/* A process's view of the HCA: opening and closing it, its configuration. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "faults.h"
-#include "transport.h"
-
-uint64_t cx_clock_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
-uint64_t cx_now_ns(const struct cx_hca *hca)
-{
-	return hca->config.passive ? hca->virtual_ns : cx_clock_ns();
-}
+#include "../os/raw.h"
+#include "fabric.h"
+#include "memory.h"
+#include "plan.h"
+#include "scratch.h"
 
 static void free_hca(struct cx_hca *hca)
 {
 	for (unsigned i = 0; i < CX_CHANNELS; i++)
 		if (hca->fifos[i].serial)
-			close(hca->fifos[i].fd);
+			raw_close(hca->fifos[i].fd);
 	if (hca->trace_fd > STDERR_FILENO)
-		close(hca->trace_fd);
+		raw_close(hca->trace_fd);
 	if (hca->shared)
 		munmap(hca->shared, sizeof(struct cx_shared));
 	if (hca->segment_fd >= 0)
-		close(hca->segment_fd);
-	cx_faults_free(hca->faults);
+		raw_close(hca->segment_fd);
+	cx_plan_free(hca->faults);
 	free(hca->scratch);
 	free(hca->segment_path);
 	free((char *)hca->config.fabric);
@@ -72,7 +61,7 @@ static int open_trace(struct cx_hca *hca)
 		hca->trace_fd = STDERR_FILENO;
 		return 0;
 	}
-	hca->trace_fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+	hca->trace_fd = raw_open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
 	return hca->trace_fd < 0 ? -errno : 0;
 }
 
@@ -91,7 +80,7 @@ int cx_open(const struct cx_config *config, struct cx_hca **out)
 	if (!err)
 		err = open_trace(hca);
 	if (!err && config->fault_plan)
-		err = cx_faults_parse(config->fault_plan, &hca->faults);
+		err = cx_plan_parse(config->fault_plan, &hca->faults);
 	if (!err)
 		err = cx_mem_guard();
 	if (!err)
@@ -122,12 +111,12 @@ void cx_after_fork_child(struct cx_hca *hca)
 	 * lock through it. Its own open file description is as good as any later process's.
 	 */
 	if (hca->segment_fd >= 0) {
-		close(hca->segment_fd);
-		hca->segment_fd = open(hca->segment_path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+		raw_close(hca->segment_fd);
+		hca->segment_fd = raw_open(hca->segment_path, O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0);
 	}
 	for (unsigned i = 0; i < CX_CHANNELS; i++) {
 		if (hca->fifos[i].serial)
-			close(hca->fifos[i].fd);
+			raw_close(hca->fifos[i].fd);
 		hca->fifos[i].serial = 0;
 	}
 	hca->self = CX_PROCS;

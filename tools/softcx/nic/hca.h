@@ -6,11 +6,11 @@
  * One HCA serves all processes of a fabric. Its objects live in a shared mapping, each owned by the
  * process that made it; user memory is named by (process, virtual address), and is reached by
  * memcpy within a process and by process_vm_readv/writev between processes. One robust,
- * priority-inheriting mutex guards the HCA; every function here takes it. A process that died is
- * noticed by pid and start time: its objects are swept, its peers see timeouts.
+ * priority-inheriting mutex guards the HCA; every function here takes it. Pid and start time show
+ * that a process died: its objects are swept, and its peers see timeouts.
  *
- * Every command returns 0 or the -errno that the kernel's mlx5_ib would give. What a program may ask
- * for is judged by kernel/; here only what could break the tables is refused.
+ * Every command returns 0 or the -errno that the kernel's mlx5_ib would give. kernel/ judges what a
+ * program may ask for; only what could break the tables is refused here.
  */
 #ifndef SOFTCX_HCA_H
 #define SOFTCX_HCA_H
@@ -31,6 +31,7 @@ struct cx_config {
 	enum cx_link link;
 	const char *fault_plan; /* text of the plan, NULL for none */
 	const char *trace_path; /* NULL: no trace; "-": stderr */
+	bool no_atomics;        /* the device says that it has none, as some virtual functions do */
 	bool passive;           /* doorbells are only recorded; cx_step() executes */
 	bool private_fabric;    /* anonymous memory, this process only (tests) */
 };
@@ -45,7 +46,7 @@ int cx_open(const struct cx_config *config, struct cx_hca **hca);
 void cx_close(struct cx_hca *hca);
 /*
  * At the end of a process: its objects go, and the fabric with its last process, but nothing is
- * freed, since other threads may still ring. Gives up where the lock cannot be had in a second.
+ * freed, since other threads may still ring. It gives up after waiting a second for the lock.
  */
 void cx_leave(struct cx_hca *hca);
 void cx_after_fork_child(struct cx_hca *hca); /* the child owns nothing of its parent's */
@@ -75,7 +76,7 @@ int cx_fabric_each(cx_fabric_visitor *visit, void *context);
 /* -- configuration ----------------------------------------------------------------------------- */
 
 /*
- * Whether a fault plan can be understood (nic/faults.c has its grammar): 0, or -EINVAL and in
+ * Whether a fault plan can be understood (nic/plan.c has its grammar): 0, or -EINVAL and in
  * `message` the line, the word, and what is wrong with it. cx_open() says only -EINVAL.
  */
 int cx_fault_plan_check(const char *text, char *message, size_t size);
@@ -116,6 +117,17 @@ int cx_mr_create(struct cx_hca *hca, const struct cx_mr_attr *attr, uint32_t *ke
 int cx_mr_modify(struct cx_hca *hca, uint32_t key, int flags, const struct cx_mr_attr *attr);
 int cx_mr_destroy(struct cx_hca *hca, uint32_t key);
 
+/* Memory that commands name by a number: -EBUSY while an mkey is made of it. */
+int cx_umem_create(struct cx_hca *hca, uint64_t va, uint64_t length, uint32_t *number);
+int cx_umem_destroy(struct cx_hca *hca, uint32_t number);
+
+/*
+ * A command of the firmware in its mailboxes, as DevX hands them on (wqe/bsn_cmd.h): 0; -EREMOTEIO
+ * where the answer has a status other than OK, as mlx5_cmd_do() has it, and the trace says why; or
+ * -EIO of a device that is gone.
+ */
+int cx_command(struct cx_hca *hca, const void *in, size_t in_size, void *out, size_t out_size);
+
 #define CX_CHANNEL_END UINT64_MAX
 
 /*
@@ -124,7 +136,7 @@ int cx_mr_destroy(struct cx_hca *hca, uint32_t key);
  * bytes are the kernel's struct ib_uverbs_comp_event_desc or ib_uverbs_async_event_desc, so that
  * libibverbs reads the FIFO itself. Events of the port and of the device go to every channel of
  * kind CX_EVENT_ASYNC. A device that is removed ends each channel with a record of CX_CHANNEL_END,
- * so that who waits for an event wakes up.
+ * so that a program that waits for an event wakes up.
  */
 int cx_channel_create(struct cx_hca *hca, const char *path, enum cx_event kind, uint32_t *channel);
 int cx_channel_destroy(struct cx_hca *hca, uint32_t channel);
@@ -189,24 +201,24 @@ void cx_doorbell(struct cx_hca *hca, uint32_t uar_page, uint32_t offset, const v
 
 /*
  * Passive mode, and the untrapped UAR: looks at the doorbell records of this process's QPs (in
- * passive mode also at the arm records of its CQs) and executes what they publish, at most `max_wqes`
- * WQEs (0: no limit). Returns how many ran.
+ * passive mode also at the arm records of its CQs) and executes what they publish, at most
+ * `max_wqes` WQEs (0: no limit). Returns how many ran.
  *
- * Passive mode has a clock of its own. It moves by a nanosecond a step, and when a step finds nothing
- * to execute but something that waits (a retry, an RNR timer, a delay), straight to the time when the
- * first of that is due, which the step then executes. So retries take steps instead of time, and a
- * run is the same each time.
+ * Passive mode has a clock of its own. It moves by a nanosecond a step, and when a step finds
+ * nothing to execute but something that waits (a retry, an RNR timer, a delay), straight to the
+ * time when the first of that is due, which the step then executes. So retries take steps instead
+ * of time, and a run is the same each time.
  */
 unsigned cx_step(struct cx_hca *hca, unsigned max_wqes);
 
-/* When the next retry, RNR wait or delay of this process's QPs is due, CLOCK_MONOTONIC ns; 0: none. */
+/* When this process's next retry, RNR wait or delay is due, CLOCK_MONOTONIC ns; 0: none. */
 uint64_t cx_next_deadline_ns(struct cx_hca *hca);
 void cx_run_timers(struct cx_hca *hca);
 
 /*
- * A peer that fails a queue pair of this process gives it a deadline, too, and the process may only
- * be polling memory. So it then raises this process's alarm: a futex, shared between processes, whose
- * word changes. Whether that can happen at all, cx_is_reachable() says.
+ * A peer that fails a queue pair of this process gives it a deadline, and the process may only be
+ * polling memory. The peer then raises this process's alarm: a futex, shared between processes,
+ * whose word changes. cx_is_reachable() says whether that can happen at all.
  */
 uint32_t *cx_alarm(struct cx_hca *hca);
 bool cx_is_reachable(const struct cx_hca *hca);

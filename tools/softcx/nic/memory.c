@@ -1,23 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Memory as the HCA sees it: what a key opens, and copies that survive what a program does to its
- * own memory. A ConnectX has registered pages pinned; the model has not, so a page that went away
- * must end in an error of the request, not of the process. Copies within the process therefore run
- * under a guard: the fault handler sees that the thread is inside one, and jumps out of it.
+ * Copies that survive what a program does to its own memory. A ConnectX has registered pages
+ * pinned; the model has not. A page that went away must end in an error of the request, not of the
+ * process. Copies within the process therefore run under a guard: the fault handler sees that the
+ * thread is inside one, and jumps out of it.
  */
-#include "state.h"
+#include "memory.h"
 
 #include <errno.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/uio.h>
 
-#include "bsn_syndrome.h"
+#include "../os/raw.h"
 
 /* -- guarded copies ---------------------------------------------------------------------------- */
 
-/* Initial-exec: a signal handler must not be the one who makes the loader allocate this. */
+/* Initial-exec, so that the loader never allocates this from within a signal handler. */
 static __thread jmp_buf *guard __attribute__((tls_model("initial-exec")));
 
 void cx_memory_fault(void)
@@ -69,7 +68,7 @@ int cx_mem_guard(void)
 	return err;
 }
 
-/* Neither inlined nor reordered around the guard: what it stores is only read after a jump. */
+/* Not inlined, so that nothing is reordered around the guard, which a fault reads. */
 static __attribute__((noinline)) int copy_guarded(void *dst, const void *src, size_t len)
 {
 	jmp_buf env;
@@ -105,7 +104,7 @@ static __attribute__((noinline)) int publish_guarded(uint8_t *dst, const uint8_t
 
 /* -- other processes --------------------------------------------------------------------------- */
 
-/* The peer may be gone, or not let itself be reached: both are memory that is not there. */
+/* A peer that is gone, or that may not be reached, has no memory for us. */
 static int report_peer(struct cx_hca *hca, pid_t pid, int err)
 {
 	if (err == EPERM)
@@ -114,19 +113,15 @@ static int report_peer(struct cx_hca *hca, pid_t pid, int err)
 	return -EFAULT;
 }
 
-typedef ssize_t (*vm_copy_fn)(pid_t, const struct iovec *, unsigned long, const struct iovec *,
-			      unsigned long, unsigned long);
-
-static int copy_peer(struct cx_hca *hca, vm_copy_fn copy, unsigned proc, uint64_t va, void *local,
+static int copy_peer(struct cx_hca *hca, bool reads, unsigned proc, uint64_t va, uint8_t *local,
 		     size_t len)
 {
 	pid_t pid = proc < CX_PROCS ? hca->shared->procs[proc].pid : 0;
-	size_t done = 0;
 
-	while (done < len) {
-		struct iovec here = { (uint8_t *)local + done, len - done };
-		struct iovec there = { (void *)(uintptr_t)(va + done), len - done };
-		ssize_t n = pid ? copy(pid, &here, 1, &there, 1, 0) : -1;
+	for (size_t done = 0; done < len;) {
+		ssize_t n = !pid    ? -1
+			    : reads ? raw_vm_read(pid, va + done, local + done, len - done)
+				    : raw_vm_write(pid, va + done, local + done, len - done);
 
 		if (n <= 0)
 			return report_peer(hca, pid, errno);
@@ -139,14 +134,14 @@ int cx_mem_read(struct cx_hca *hca, unsigned proc, uint64_t va, void *dst, size_
 {
 	if (cx_is_local(hca, proc))
 		return copy_guarded(dst, (const void *)(uintptr_t)va, len);
-	return copy_peer(hca, process_vm_readv, proc, va, dst, len);
+	return copy_peer(hca, true, proc, va, dst, len);
 }
 
 int cx_mem_write(struct cx_hca *hca, unsigned proc, uint64_t va, const void *src, size_t len)
 {
 	if (cx_is_local(hca, proc))
 		return copy_guarded((void *)(uintptr_t)va, src, len);
-	return copy_peer(hca, process_vm_writev, proc, va, (void *)(uintptr_t)src, len);
+	return copy_peer(hca, false, proc, va, (void *)(uintptr_t)src, len);
 }
 
 int cx_mem_publish(struct cx_hca *hca, unsigned proc, uint64_t va, const void *src, size_t len)
@@ -158,27 +153,4 @@ int cx_mem_publish(struct cx_hca *hca, unsigned proc, uint64_t va, const void *s
 		return publish_guarded((uint8_t *)(uintptr_t)va, bytes, len);
 	err = cx_mem_write(hca, proc, va, bytes, len - 1);
 	return err ? err : cx_mem_write(hca, proc, va + len - 1, bytes + len - 1, 1);
-}
-
-/* -- keys -------------------------------------------------------------------------------------- */
-
-/*
- * In the order of a ConnectX: the key, its protection domain, then range and rights, which the
- * device reports alike (bsn_syndrome.h, BSN_TPT_RIGHTS).
- */
-unsigned cx_key_check(struct cx_hca *hca, uint32_t key, uint32_t pdn, uint64_t addr, uint64_t len,
-		      int access, struct cx_span *span)
-{
-	const struct cx_mr *mr = cx_mr_find(hca, key);
-	const struct cx_mr_attr *attr = mr ? &mr->attr : NULL;
-
-	if (!mr || mr->invalidated || attr->pdn != pdn)
-		return BSN_TPT_PD;
-	if (addr < attr->iova || len > attr->length || addr - attr->iova > attr->length - len)
-		return BSN_TPT_RIGHTS;
-	if (access & ~attr->access)
-		return BSN_TPT_RIGHTS;
-	span->proc = mr->head.owner;
-	span->va = attr->va + (addr - attr->iova);
-	return CX_TPT_OK;
 }

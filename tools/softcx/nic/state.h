@@ -1,8 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the HCA remembers: the shared mapping with its object tables, and each process's own view
- * of it. Only nic/ sees this. Every function here expects the HCA's lock to be held unless it says
- * otherwise, and none allocates or uses stdio: they run in the trap's signal handler.
+ * What the HCA remembers: the shared mapping with its object tables, and each process's own view of
+ * it. Only nic/ sees this. Its rooms, from the way in to the CQE:
+ *
+ *	doorbell, drive -> requester -> sq, keys -> wire -> responder -> keys, rq, cq
+ *	keys -> translations
+ *
+ * Every function expects the HCA's lock to be held unless it says otherwise, and none allocates or
+ * uses stdio, except where the program opens, creates or closes: they run in the trap's signal
+ * handler.
  */
 #ifndef SOFTCX_NIC_STATE_H
 #define SOFTCX_NIC_STATE_H
@@ -10,16 +16,13 @@
 #include <pthread.h>
 #include <stdarg.h>
 
+#include "bus.h"
+#include "datasheet.h"
 #include "hca.h"
 
 enum {
 	CX_PROCS = CX_FABRIC_PROCS,
-	CX_PDS = 4096,
-	CX_MRS = 65536,
 	CX_CHANNELS = 1024,
-	CX_CQS = 4096,
-	CX_SRQS = 2048,
-	CX_QPS = 4096,
 
 	CX_CHANNEL_PATH_SIZE = 128,
 	CX_UAR_PAGES = 4096,
@@ -27,7 +30,13 @@ enum {
 	CX_MAX_MSG_BYTES = 1 << 30, /* MLX5_CAP_GEN(log_max_msg) is 30 */
 };
 
-enum cx_kind { CX_PD, CX_CHANNEL, CX_CQ, CX_SRQ, CX_QP, CX_MR, CX_KINDS };
+/* Translations are given out in fours (translations_octword_size), a bit each. */
+enum { CX_XLT_GRAIN = 4, CX_XLT_WORDS = CX_MAX_XLTS / CX_XLT_GRAIN / 64 };
+
+enum { CX_FIRST_KEY = 2 }; /* so that no key is 0, or the list terminator 0x100 */
+
+enum cx_kind { CX_PD, CX_UMEM, CX_CHANNEL, CX_CQ, CX_SRQ, CX_QP, CX_MR, CX_KINDS };
+enum { CX_MOST_KINDS = 16 }; /* so that a build with more of them still reads the others' */
 
 #define CX_NEVER UINT64_MAX /* a deadline that does not come */
 
@@ -43,8 +52,8 @@ struct cx_head {
 struct cx_proc {
 	pid_t pid; /* 0: free */
 	uint64_t start_time;
-	uint64_t deadline_ns;     /* the earliest of its queue pairs, 0: none */
-	uint32_t first[CX_KINDS]; /* of its objects of each kind, index + 1 */
+	uint64_t deadline_ns;          /* the earliest of its queue pairs, 0: none */
+	uint32_t first[CX_MOST_KINDS]; /* of its objects of each kind, index + 1 */
 };
 
 /* What a process's peers need to know in order to wake it. */
@@ -58,10 +67,34 @@ struct cx_pd {
 	struct cx_head head;
 };
 
+/* Memory that commands name: mlx5_ifc.h "umem". */
+struct cx_umem {
+	struct cx_head head;
+	uint64_t va, length;
+};
+
+/* A translation, as it was given: BSN_XLT_SIZE bytes. */
+struct cx_xlt {
+	uint8_t bytes[16];
+	uint64_t start; /* bytes of those before it, in the key or in one round of a repeat block */
+};
+
+/* An mkey: of a region or a window, or one that a program made. */
 struct cx_mr {
 	struct cx_head head;
 	struct cx_mr_attr attr;
-	bool invalidated; /* by SEND_INVAL: the key is allocated, but opens nothing */
+	bool free;           /* the key is allocated, but opens nothing */
+	bool umr_en;         /* a WQE may change it */
+	bool en_rinval;      /* a peer may free it */
+	bool is_repeat;      /* its translations are a repeat block */
+	uint8_t mode;        /* enum bsn_mkey_mode; a region is MTT and has no translations */
+	uint8_t page_log2;   /* KSM: the size of each piece */
+	uint32_t qpn;        /* whose it is, or BSN_MKEY_QPN_ANY */
+	uint32_t umem;       /* 0: none */
+	uint32_t changed_by; /* the QP whose UMR was last, 0: that is known to be done */
+	uint32_t first_xlt;  /* of `room` in the table */
+	uint32_t room;
+	uint32_t filled; /* those after it were never written, and are empty */
 };
 
 struct cx_channel {
@@ -101,14 +134,20 @@ struct cx_qp {
 	struct cx_qp_attr attr;
 	struct ibv_qp_attr mod; /* what cx_qp_modify() set, qp_state included */
 	struct cx_qp_run {
-		uint16_t sq_head; /* the next WQE's basic block */
-		uint16_t sq_tail; /* the producer index last read from the record */
-		uint16_t sq_rung; /* the same, when the last doorbell came */
+		uint16_t sq_head;    /* the next WQE's basic block */
+		uint16_t sq_tail;    /* the producer index last read from the record */
+		uint16_t sq_rung;    /* the same, when the last doorbell came */
+		uint16_t sq_fetched; /* the device has read the ring up to here */
 		uint16_t rq_head;
-		bool error_reported; /* a WQE has failed before: CE 1 has had its CQE */
-		bool comm_est;       /* the event was given */
+		uint32_t doorbells_lost; /* by a fault, since the last that arrived */
+		bool sq_unheard;         /* it was rung too early, and waits for another doorbell */
+		bool error_reported;     /* a WQE has failed before: CE 1 has had its CQE */
+		bool comm_est;           /* the event was given */
 		bool last_wqe_reached;
 		bool path_known, path_here; /* whether the address leads to this port */
+		bool umr_open;              /* an mkey has changed, and no fence came since */
+		bool umr_silent;            /* and no completion */
+		uint16_t umr_tail;          /* what was published with it ends here */
 		uint8_t flush_vendor;       /* vendor syndrome of flushed work, by what led to it */
 
 		uint8_t wait;                 /* enum cx_wait: why the WQE at the head waits */
@@ -130,18 +169,33 @@ struct cx_shared {
 	unsigned holder; /* process slot of the lock's last holder; CX_PROCS: one without */
 	uint32_t cursor[CX_KINDS]; /* where the search for a free entry begins */
 	struct cx_alarm alarms[CX_PROCS];
+	struct cx_bus bus[CX_PROCS];
 	uint64_t channel_serial; /* of the last one */
-	struct cx_pd pds[CX_PDS];
+	struct cx_pd pds[CX_MAX_PDS];
+	struct cx_umem umems[CX_MAX_UMEMS];
 	struct cx_channel channels[CX_CHANNELS];
-	struct cx_cq cqs[CX_CQS];
-	struct cx_srq srqs[CX_SRQS];
-	struct cx_qp qps[CX_QPS];
-	struct cx_mr mrs[CX_MRS];
+	struct cx_cq cqs[CX_MAX_CQS];
+	struct cx_srq srqs[CX_MAX_SRQS];
+	struct cx_qp qps[CX_MAX_QPS];
+	struct cx_mr mrs[CX_FIRST_KEY + CX_MAX_MRS];
+	uint32_t xlt_cursor; /* where the search for room begins */
+	uint64_t xlt_used[CX_XLT_WORDS];
+	struct cx_xlt xlts[CX_MAX_XLTS];
 };
 
 struct cx_fifo {
 	uint64_t serial; /* of its channel; 0: none */
 	int fd;
+};
+
+/* The WQE that is being copied into a BlueFlame buffer. */
+struct cx_blueflame {
+	uint32_t qpn;
+	uint16_t index;
+	uint8_t ds;
+	bool alone;          /* nothing was in the queue before it */
+	uint16_t copied;     /* bytes that came so far */
+	bool may_begin_copy; /* of the last store (bus.c) */
 };
 
 struct cx_fault_plan;
@@ -160,102 +214,18 @@ struct cx_hca {
 	struct cx_fault_plan *faults;
 	struct cx_scratch *scratch;
 	struct cx_fifo fifos[CX_CHANNELS];
-	/* Whose WQE is being copied into each BlueFlame buffer: QPN, and the WQE's index and length. */
-	struct {
-		uint32_t qpn;
-		uint16_t index;
-		uint8_t ds;
-	} blueflame[CX_UAR_PAGES][CX_BF_PER_UAR];
+	struct cx_blueflame blueflame[CX_UAR_PAGES][CX_BF_PER_UAR];
 };
 
-/* -- hca.c -- */
-uint64_t cx_now_ns(const struct cx_hca *hca);
-uint64_t cx_clock_ns(void); /* CLOCK_MONOTONIC, whatever the mode */
-
-/* -- fabric.c -- */
-int cx_join_fabric(struct cx_hca *hca);
-void cx_leave_fabric(struct cx_hca *hca); /* takes the lock itself */
-void cx_lock(struct cx_hca *hca);
-void cx_unlock(struct cx_hca *hca);
-bool cx_has_slot(struct cx_hca *hca);   /* a forked child takes one when it needs it */
-void cx_sweep_dead(struct cx_hca *hca); /* and all they owned */
-bool cx_proc_alive(const struct cx_proc *proc);
+/* Indices of queues count modulo 2^16. */
+static inline bool cx_index_before(uint16_t a, uint16_t b)
+{
+	return (int16_t)(a - b) < 0;
+}
 
 static inline bool cx_is_local(const struct cx_hca *hca, unsigned proc)
 {
 	return proc == hca->self;
 }
-
-/* -- objects.c: by number, NULL if there is none -- */
-struct cx_head *cx_find(struct cx_hca *hca, enum cx_kind kind, uint32_t number);
-
-static inline struct cx_mr *cx_mr_find(struct cx_hca *hca, uint32_t key)
-{
-	return (struct cx_mr *)cx_find(hca, CX_MR, key);
-}
-
-static inline struct cx_channel *cx_channel_find(struct cx_hca *hca, uint32_t channel)
-{
-	return (struct cx_channel *)cx_find(hca, CX_CHANNEL, channel);
-}
-
-static inline struct cx_cq *cx_cq_find(struct cx_hca *hca, uint32_t cqn)
-{
-	return (struct cx_cq *)cx_find(hca, CX_CQ, cqn);
-}
-
-static inline struct cx_srq *cx_srq_find(struct cx_hca *hca, uint32_t srqn)
-{
-	return (struct cx_srq *)cx_find(hca, CX_SRQ, srqn);
-}
-
-static inline struct cx_qp *cx_qp_find(struct cx_hca *hca, uint32_t qpn)
-{
-	return (struct cx_qp *)cx_find(hca, CX_QP, qpn);
-}
-
-struct cx_head *cx_create(struct cx_hca *hca, enum cx_kind kind, uint32_t *number);
-void cx_publish(struct cx_hca *hca, enum cx_kind kind, struct cx_head *head, uint32_t number);
-void cx_unpublish(struct cx_hca *hca, enum cx_kind kind, struct cx_head *head);
-void cx_disown_all(struct cx_hca *hca);                   /* destroys all that this process owns */
-void cx_sweep_process(struct cx_hca *hca, unsigned proc); /* the same, for a dead one */
-
-/* Walks the calling process's objects of a kind, and a whole table (empty entries too). */
-struct cx_head *cx_first(struct cx_hca *hca, enum cx_kind kind);
-struct cx_head *cx_next(struct cx_hca *hca, enum cx_kind kind, const struct cx_head *head);
-struct cx_head *cx_entry(struct cx_hca *hca, enum cx_kind kind,
-			 uint32_t index); /* NULL at the end */
-
-/* -- memory.c -- */
-
-/*
- * Copies between this process's memory and that of process `proc`, either of which may be unmapped:
- * 0 or -EFAULT. No lock needed.
- */
-int cx_mem_read(struct cx_hca *hca, unsigned proc, uint64_t va, void *dst, size_t len);
-int cx_mem_write(struct cx_hca *hca, unsigned proc, uint64_t va, const void *src, size_t len);
-/* Writes the last byte after all others, for whom it publishes them. */
-int cx_mem_publish(struct cx_hca *hca, unsigned proc, uint64_t va, const void *src, size_t len);
-int cx_mem_guard(void); /* installs the fault handler, once a process */
-
-struct cx_span {
-	unsigned proc;
-	uint64_t va;
-};
-
-#define CX_TPT_OK 0
-
-/* Asks the translation and protection table: CX_TPT_OK, or an enum bsn_tpt_detail. */
-
-unsigned cx_key_check(struct cx_hca *hca, uint32_t key, uint32_t pdn, uint64_t addr, uint64_t len,
-		      int access, struct cx_span *span);
-
-/* -- trace.c -- */
-static inline bool cx_tracing(const struct cx_hca *hca)
-{
-	return hca->trace_fd >= 0;
-}
-
-void cx_lint(struct cx_hca *hca, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 #endif

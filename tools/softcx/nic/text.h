@@ -9,19 +9,15 @@
 #include <stdarg.h>
 #include <stddef.h>
 
-struct cx_hca;
-
 struct cx_text {
 	size_t len;
 	char buf[1024];
 };
 
-void cx_text_begin(struct cx_hca *hca, struct cx_text *text);
 void cx_text_char(struct cx_text *text, char c);
 void cx_text_string(struct cx_text *text, const char *string);
 void cx_text_vformat(struct cx_text *text, const char *format, va_list args);
 void cx_text_format(struct cx_text *text, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
-void cx_text_write(struct cx_hca *hca, struct cx_text *text); /* ends the line */
 
 #endif

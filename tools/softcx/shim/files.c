@@ -13,12 +13,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../model.h"
+#include "../datasheet.h"
+#include "../os/raw.h"
 
 enum { MAX_FDS = 65536 };
 
 struct file {
-	struct uverbs_context *ctx; /* one of these two */
+	struct uverbs_context *ctx; /* one of the two is set */
 	struct event_file *event;
 	unsigned refs;
 };
@@ -94,20 +95,14 @@ static int install(int fd, struct file *file)
 	return 0;
 }
 
-int file_open_node(int flags)
+int file_open_node(const struct uverbs_host *host, int memfd, int flags)
 {
-	const struct uverbs_host *host = shim_host();
 	struct file *file;
-	int memfd, fd, err;
+	int fd, err;
 
-	if (!host)
-		return -ENOENT;
 	if (cx_is_removed(host->hca))
 		return -EIO;
-	memfd = shim_uar_memfd();
-	if (memfd < 0)
-		return memfd;
-	fd = fcntl(memfd, flags & O_CLOEXEC ? F_DUPFD_CLOEXEC : F_DUPFD, 0);
+	fd = raw_fcntl(memfd, flags & O_CLOEXEC ? F_DUPFD_CLOEXEC : F_DUPFD, 0);
 	if (fd < 0)
 		return -errno;
 	file = calloc(1, sizeof(*file));
@@ -127,7 +122,7 @@ close_ctx:
 free_file:
 	free(file);
 close_fd:
-	close(fd);
+	raw_close(fd);
 	return err;
 }
 
@@ -139,12 +134,12 @@ int file_install_event(struct event_file *event)
 	if (!file)
 		return -ENOMEM;
 	file->event = event;
-	fd = open(event_file_path(event), O_RDWR | O_CLOEXEC);
+	fd = raw_open(event_file_path(event), O_RDWR | O_CLOEXEC, 0);
 	err = fd < 0 ? -errno : install(fd, file);
 	if (!err)
 		return fd;
 	if (fd >= 0)
-		close(fd);
+		raw_close(fd);
 	free(file);
 	return err;
 }
@@ -165,7 +160,6 @@ int file_ioctl(int fd, unsigned long request, void *arg)
 		return -EBADF;
 	err = file->ctx ? uverbs_ioctl(file->ctx, request, arg) : -ENOTTY;
 	put(file);
-	device_look();
 	return err;
 }
 

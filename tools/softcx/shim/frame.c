@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The frames of the two architectures. x86-64: struct sigcontext and, behind fpregs, an XSAVE area
+ * The frames of the two architectures. x86-64: struct sigcontext and, at fpregs, an XSAVE area
  * in standard format (Intel SDM volume 1, chapter 13; kernel arch/x86/include/uapi/asm/sigcontext.h
  * says how to recognise it). arm64: struct sigcontext with records in its reserved space (kernel
  * arch/arm64/include/uapi/asm/sigcontext.h).

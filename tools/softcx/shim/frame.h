@@ -35,7 +35,7 @@ int frame_decode(const struct frame *frame, struct access *access);
 /* Puts loaded data into the frame's register. Return: 0 or -errno, with nothing changed. */
 int frame_finish_load(struct frame *frame, const struct access *access, const uint8_t *data);
 
-/* Moves the PC behind the instruction, and the base register where the instruction does. */
+/* Moves the PC past the instruction, and the base register where the instruction does. */
 void frame_advance(struct frame *frame, const struct access *access);
 
 /* Gives the changed registers back to the frame. */

@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../model.h"
+#include "../datasheet.h"
 
-/* A word that is not understood is said and refused: another device would surprise more. */
+/* A word that is not understood is refused, and named: another device would surprise more. */
 static bool complain(const char *variable, const char *value)
 {
 	fprintf(stderr, "softcx: %s=%s is not known; no device\n", variable, value);
@@ -61,7 +61,7 @@ bool shim_config_from_environment(struct cx_config *config, enum trap_mode *mode
 		return complain("SOFTCX_LINK", link);
 	if (!is_understood(config->fault_plan))
 		return false;
-	/* A tree that somebody else made would hide ours. */
+	/* Another tree would hide ours. */
 	unsetenv("SYSFS_PATH");
 	return true;
 }

@@ -13,15 +13,19 @@
 
 /*
  * The process's device, started from the environment if that asks for one (preloaded), else only by
- * softcx_start(); NULL when there is none. What the kernel's rooms need of the process comes along.
+ * softcx_start(); NULL when there is none. With it comes what kernel/ needs of the process.
  */
 const struct uverbs_host *shim_host(void);
 
 /*
- * The memfd that has the UAR pages of this process, created when first asked for; -errno if that fails.
- * Every uverbs file that the program opens is a duplicate of it, so that mmap() needs no interposing.
+ * The memfd that has the UAR pages of this process, created when first asked for; -errno if that
+ * fails. Every uverbs file that the program opens is a duplicate of it, so that mmap() needs no
+ * interposing.
  */
 int shim_uar_memfd(void);
+
+/* After a command: whether the model now waits for something. */
+void shim_look(void);
 
 /*
  * preload.c, absent when linked in: the configuration in the environment, and how doorbells are
@@ -38,18 +42,19 @@ void sysfs_remove(void);
 void sysfs_disown(void); /* after fork, in the child: it is the parent's to remove */
 const char *sysfs_event_dir(void);
 /*
- * Where the fake of `path` is, written into `buf`; NULL if there is none, or no device. sysfs_real()
- * turns a name inside the tree back into the one the program expects.
+ * Of a path of /sys that tells of the device: where its fake is, written into `buf`; NULL if it
+ * does not fit. sysfs_real() turns a name inside the tree back into the one the program expects.
  */
-const char *sysfs_redirect(const char *path, char *buf, size_t size);
+bool sysfs_is_ours(const char *path);
+const char *sysfs_redirect(struct cx_hca *hca, const char *path, char *buf, size_t size);
 const char *sysfs_real(const char *path, char *buf, size_t size);
 
 /* -- files.c ----------------------------------------------------------------------------------- */
 
 /* Is it the device node? */
 bool file_is_node(const char *path);
-/* Opens the device; a descriptor, or -errno. */
-int file_open_node(int flags);
+/* Opens the device: a duplicate of the memfd, or -errno. */
+int file_open_node(const struct uverbs_host *host, int memfd, int flags);
 /* Is the descriptor one of ours? Cheap, for the interposed functions' fast path. */
 bool file_is_ours(int fd);
 bool file_is_uverbs(int fd);
@@ -60,7 +65,6 @@ void file_duplicated(int fd, int copy);                   /* after the real dup(
 int file_install_event(struct event_file *file);
 struct event_file *file_lookup_event(int fd);
 bool files_open(void);
-void device_look(void); /* after a command: whether the model now waits for something */
 void files_after_fork_child(void);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Interposed sigaction(), signal() and the mask calls, and the way on to the program's handler. */
+/* Interposed sigaction(), signal() and the mask calls, and how the program's handler is called. */
 #define _GNU_SOURCE 1
 #include <dlfcn.h>
 #include <errno.h>
@@ -61,9 +61,9 @@ static void exchange(const struct sigaction *action, struct sigaction *old)
 int signals_take_segv(void (*handler)(int, siginfo_t *, void *))
 {
 	/*
-	 * NODEFER: emulating an instruction may fault in its turn. Not ONSTACK: the model needs more
-	 * stack than alternate ones have. The price: of a stack overflow the program's own handler
-	 * hears nothing; it dies of it all the same.
+	 * NODEFER: emulating an instruction may fault in its turn. Not ONSTACK: the model needs
+	 * more stack than alternate ones have. The price: of a stack overflow the program's own
+	 * handler hears nothing; it dies of it all the same.
 	 */
 	struct sigaction ours = { .sa_flags = SA_SIGINFO | SA_NODEFER | SA_RESTART };
 	struct sigaction theirs;
@@ -115,7 +115,7 @@ void signals_pass_on(int signal, siginfo_t *info, void *ucontext)
 
 		exchange(&fatal, NULL);
 	}
-	/* Returning from the signal puts the old mask back. SIGSEGV itself stays open: ours too. */
+	/* Returning from the signal restores the mask. SIGSEGV stays unblocked, for our own faults. */
 	pthread_sigmask(SIG_BLOCK, &action.sa_mask, NULL);
 	if (action.sa_flags & SA_SIGINFO)
 		action.sa_sigaction(signal, info, ucontext);

@@ -13,6 +13,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "../nic/bus.h"
+#include "../os/raw.h"
 #include "shim.h"
 #include "timer.h"
 #include "trap.h"
@@ -22,7 +24,7 @@ static struct {
 	struct cx_config config;
 	struct cx_hca *hca;
 	int memfd;
-	enum trap_mode mode; /* exact for tests; programs choose, and mostly want to be fast */
+	enum trap_mode mode; /* exact for tests; programs choose */
 	bool wanted;         /* there is a configuration */
 	bool refused;        /* starting failed; said once */
 } device = { .memfd = -1, .mode = TRAP_EXACT };
@@ -39,7 +41,7 @@ static int create_memfd(void)
 	err = ftruncate(fd, UVERBS_UAR_BASE + UVERBS_UAR_SIZE) ? -errno : uverbs_init_pages(fd);
 	if (!err)
 		return fd;
-	close(fd);
+	raw_close(fd);
 	return err;
 }
 
@@ -73,8 +75,17 @@ static void ring(void *context, uint32_t page, uint32_t offset, const void *data
 	timer_look(hca); /* it may wait for its peer now */
 }
 
-/* A command, too, may have begun a wait: one that sets a queue pair going, or fails it. */
-void device_look(void)
+static void count_store(void *context, uint32_t page, uint32_t offset, uint32_t size)
+{
+	struct cx_hca *hca = device.hca;
+
+	(void)context;
+	if (hca)
+		cx_bus_store(hca, page, offset, size);
+}
+
+/* A command may have begun a wait: one that starts a queue pair, or fails it. */
+void shim_look(void)
 {
 	struct cx_hca *hca = device.hca;
 
@@ -82,15 +93,16 @@ void device_look(void)
 		timer_look(hca);
 }
 
-/* A passive device is stepped, and looks at the doorbell records. */
+/* A passive device looks at the doorbell records, and needs no trap. */
 static int uar_in_use(uint32_t page)
 {
 	return device.config.passive ? 0 : trap_cover(page);
 }
 
-/* Once per process; what was installed for an earlier device serves the next. */
+/* Once a process; the next device uses it, too. */
 static int install_trap(void)
 {
+	static const struct trap_listener listener = { .report = ring, .count = count_store };
 	int memfd;
 
 	if (device.config.passive || trap_installed())
@@ -98,7 +110,7 @@ static int install_trap(void)
 	memfd = memfd_locked();
 	if (memfd < 0)
 		return memfd;
-	return trap_install(memfd, UVERBS_UAR_BASE, UVERBS_UAR_SIZE, device.mode, ring, NULL);
+	return trap_install(memfd, UVERBS_UAR_BASE, UVERBS_UAR_SIZE, device.mode, &listener);
 }
 
 /* The strings are copied as well; NULL stays NULL. */
@@ -143,8 +155,8 @@ static void after_fork_parent(void)
 }
 
 /*
- * The child keeps the wish for a device; it gets one of its own when it looks. The UAR pages stay
- * shared: nobody reads them back, and the trap is inherited with them.
+ * The child still wants a device, and gets its own when it looks. The UAR pages stay
+ * shared: they are not read back, and the child inherits the trap with them.
  */
 static void after_fork_child(void)
 {
@@ -196,7 +208,7 @@ close_hca:
 	return err;
 }
 
-/* What softcx run has checked, but other environments, or another moment, may still run into. */
+/* softcx run has checked this, but another environment, or a later moment, may differ. */
 static const char *explain(int err)
 {
 	switch (err) {
@@ -219,7 +231,7 @@ static void start_from_environment(void)
 	if (!device.wanted) {
 		if (!shim_config_from_environment)
 			return;
-		/* The environment is asked once, and complained about once. */
+		/* The environment is read once, and a complaint is made once. */
 		device.refused = !shim_config_from_environment(&config, &device.mode) ||
 				 copy_config(&config, &device.config);
 		if (device.refused)
@@ -258,7 +270,7 @@ int softcx_start(const struct cx_config *config)
 	err = copy_config(config, &device.config);
 	if (err)
 		goto unlock;
-	/* A tree that somebody else made would hide ours. */
+	/* Another tree would hide ours. */
 	unsetenv("SYSFS_PATH");
 	err = start_locked();
 	if (err)

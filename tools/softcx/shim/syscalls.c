@@ -4,7 +4,7 @@
  * front of libc's. Each does libc's work unless the path or the descriptor is ours. The real ones
  * are resolved when first needed, since other libraries' constructors call these before ours run.
  */
-/* Each name must stand for itself, not for its checked or its 64-bit form. */
+/* Each name must be the plain function, not its checked or its 64-bit form. */
 #undef _FORTIFY_SOURCE
 #undef _FILE_OFFSET_BITS
 #include <dirent.h>
@@ -24,7 +24,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-#include "../model.h"
+#include "../datasheet.h"
 #include "shim.h"
 
 static void *resolve(_Atomic(void *) *slot, const char *name)
@@ -34,7 +34,7 @@ static void *resolve(_Atomic(void *) *slot, const char *name)
 	if (!symbol) {
 		symbol = dlsym(RTLD_NEXT, name);
 		if (!symbol)
-			abort(); /* no libc in the process: there is nobody to report to */
+			abort(); /* no libc in the process, and no way to report that */
 		atomic_store_explicit(slot, symbol, memory_order_relaxed);
 	}
 	return symbol;
@@ -55,16 +55,32 @@ static int set_errno(int err)
 	return -1;
 }
 
+/* Where the fake of `path` is; NULL if there is none, or no device. */
+static const char *find_fake(const char *path, char buf[PATH_MAX])
+{
+	const struct uverbs_host *host = sysfs_is_ours(path) ? shim_host() : NULL;
+
+	return host ? sysfs_redirect(host->hca, path, buf, PATH_MAX) : NULL;
+}
+
 static const char *redirect(const char *path, char buf[PATH_MAX])
 {
-	const char *redirected = sysfs_redirect(path, buf, PATH_MAX);
+	const char *fake = find_fake(path, buf);
 
-	return redirected ? redirected : path;
+	return fake ? fake : path;
 }
 
 static bool is_node(const char *path)
 {
 	return path && file_is_node(path) && shim_host();
+}
+
+static int open_node(int flags)
+{
+	const struct uverbs_host *host = shim_host();
+	int memfd = host ? shim_uar_memfd() : -ENOENT;
+
+	return memfd < 0 ? memfd : file_open_node(host, memfd, flags);
 }
 
 /* What stat() says of the device node: libibverbs asks for a character device of its number. */
@@ -101,7 +117,7 @@ static mode_t mode_argument(int flags, va_list args)
 		mode = mode_argument(flags, args);                                                 \
 		va_end(args);                                                                      \
 		if (is_node(path))                                                                 \
-			return set_errno(file_open_node(flags));                                   \
+			return set_errno(open_node(flags));                                        \
 		return REAL(name)(redirect(path, buf), flags, mode);                               \
 	}
 
@@ -116,7 +132,7 @@ static mode_t mode_argument(int flags, va_list args)
 		mode = mode_argument(flags, args);                                                 \
 		va_end(args);                                                                      \
 		if (is_node(path))                                                                 \
-			return set_errno(file_open_node(flags));                                   \
+			return set_errno(open_node(flags));                                        \
 		return REAL(name)(dir, redirect(path, buf), flags, mode);                          \
 	}
 
@@ -128,7 +144,7 @@ static mode_t mode_argument(int flags, va_list args)
 		char buf[PATH_MAX];                                                                \
                                                                                                    \
 		if (is_node(path))                                                                 \
-			return set_errno(file_open_node(flags));                                   \
+			return set_errno(open_node(flags));                                        \
 		return REAL(name)(redirect(path, buf), flags);                                     \
 	}
 
@@ -139,7 +155,7 @@ static mode_t mode_argument(int flags, va_list args)
 		char buf[PATH_MAX];                                                                \
                                                                                                    \
 		if (is_node(path))                                                                 \
-			return set_errno(file_open_node(flags));                                   \
+			return set_errno(open_node(flags));                                        \
 		return REAL(name)(dir, redirect(path, buf), flags);                                \
 	}
 
@@ -245,11 +261,11 @@ ssize_t readlinkat(int dir, const char *restrict path, char *restrict target, si
 	return REAL(readlinkat)(dir, redirect(path, buf), target, size);
 }
 
-/* The program sees /sys/devices/..., where its own idea of PCI topology finds what it looks for. */
+/* The program sees /sys/devices/..., since it may look for PCI topology there. */
 static char *real_path(const char *path, char *resolved)
 {
 	char buf[PATH_MAX], real[PATH_MAX], seen[PATH_MAX];
-	const char *redirected = sysfs_redirect(path, buf, sizeof(buf));
+	const char *redirected = find_fake(path, buf);
 	const char *answer;
 
 	if (!redirected)
@@ -280,13 +296,16 @@ int ioctl(int fd, unsigned long request, ...)
 {
 	va_list args;
 	void *arg;
+	int err;
 
 	va_start(args, request);
 	arg = va_arg(args, void *);
 	va_end(args);
-	if (file_is_ours(fd))
-		return set_errno(file_ioctl(fd, request, arg));
-	return REAL(ioctl)(fd, request, arg);
+	if (!file_is_ours(fd))
+		return REAL(ioctl)(fd, request, arg);
+	err = file_ioctl(fd, request, arg);
+	shim_look();
+	return set_errno(err);
 }
 
 ssize_t read(int fd, void *buf, size_t size)

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +15,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../model.h"
+#include "../datasheet.h"
+#include "../nic/bus.h"
+#include "../os/raw.h"
 #include "trees.h"
 
 /* A PCI domain that no machine has. */
@@ -83,6 +86,13 @@ static int make_path(const char *relative, char *path, size_t size)
 	return 0;
 }
 
+static FILE *create_file(const char *path)
+{
+	int fd = raw_open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+
+	return fd < 0 ? NULL : fdopen(fd, "w");
+}
+
 __attribute__((format(printf, 2, 3))) static int put(const char *relative, const char *format, ...)
 {
 	char path[256];
@@ -92,7 +102,7 @@ __attribute__((format(printf, 2, 3))) static int put(const char *relative, const
 
 	if (err)
 		return err;
-	file = fopen(path, "we");
+	file = create_file(path);
 	if (!file)
 		return -errno;
 	va_start(args, format);
@@ -158,7 +168,7 @@ static int put_local_cpus(void)
 
 static int put_device(const struct cx_config *config)
 {
-	const struct cx_model *model = cx_model(config->generation);
+	const struct cx_datasheet *model = cx_datasheet(config->generation);
 	uint64_t guid = cx_node_guid(config);
 	char text[24];
 	int err;
@@ -209,7 +219,7 @@ static int put_port(const struct cx_config *config)
 	int err = put(PORT_DIR "/link_layer", "%s", roce ? "Ethernet" : "InfiniBand");
 
 	if (!err)
-		err = put(PORT_DIR "/rate", "%s", cx_model(config->generation)->rate);
+		err = put(PORT_DIR "/rate", "%s", cx_datasheet(config->generation)->rate);
 	if (!err)
 		err = put(PORT_DIR "/lid", "0x%x", roce ? 0 : CX_LID);
 	if (!err)
@@ -221,6 +231,65 @@ static int put_port(const struct cx_config *config)
 	for (unsigned i = 0; !err && i < cx_pkey_table_len(config); i++)
 		err = put_numbered(PORT_DIR "/pkeys", i, "0x%04x", i ? 0 : CX_PKEY);
 	return err;
+}
+
+/* -- what the bus was asked for ---------------------------------------------------------------- */
+
+#define BUS_FILE IB_DIR "/softcx_bus"
+
+static bool names_bus(const char *relative)
+{
+	return !strcmp(relative, BUS_FILE) ||
+	       !strcmp(relative, "class/infiniband/" CX_DEVICE_NAME "/softcx_bus");
+}
+
+/* A passive device sees no stores, so it cannot say that there were none. */
+static void print_stores(FILE *file, const struct cx_bus *bus)
+{
+	static const char *const widths[] = { "4", "8", "16", "32", "64", "other" };
+	uint64_t stores = 0, bytes = 0;
+
+	for (unsigned k = 0; k < CX_BUS_MMIO_COUNT; k++) {
+		stores += bus->kinds[k].requests;
+		bytes += bus->kinds[k].bytes;
+	}
+	fprintf(file, "mmio %" PRIu64 "\nmmio_bytes %" PRIu64 "\n", stores, bytes);
+	for (unsigned w = 0; w < CX_BUS_WIDTHS; w++)
+		fprintf(file, "mmio_width_%s %" PRIu64 "\n", widths[w], bus->widths[w]);
+}
+
+static void print_bus(FILE *file, const struct cx_bus *bus, bool sees_stores)
+{
+#define NAME_KIND(name, doc) #name,
+	static const char *const names[] = { CX_BUS_KINDS(NAME_KIND) };
+#undef NAME_KIND
+
+	if (sees_stores)
+		print_stores(file, bus);
+	for (unsigned k = sees_stores ? 0 : CX_BUS_MMIO_COUNT; k < CX_BUS_KIND_COUNT; k++)
+		fprintf(file, "%s %" PRIu64 "\n%s_bytes %" PRIu64 "\n", names[k],
+			bus->kinds[k].requests, names[k], bus->kinds[k].bytes);
+}
+
+/* A new file each time, so that a program that has the old one open keeps its snapshot. */
+static void write_bus(struct cx_hca *hca)
+{
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+	char path[160], fresh[168];
+	struct cx_bus bus;
+	FILE *file;
+
+	cx_bus_read(hca, &bus);
+	snprintf(path, sizeof(path), "%s/" BUS_FILE, root);
+	snprintf(fresh, sizeof(fresh), "%s.new", path);
+	pthread_mutex_lock(&lock);
+	file = create_file(fresh);
+	if (file) {
+		print_bus(file, &bus, !cx_config(hca)->passive);
+		if (fclose(file) || rename(fresh, path))
+			unlink(fresh);
+	}
+	pthread_mutex_unlock(&lock);
 }
 
 /* -- the directory ----------------------------------------------------------------------------- */
@@ -268,25 +337,26 @@ const char *sysfs_event_dir(void)
 
 /* -- redirection ------------------------------------------------------------------------------- */
 
-static bool is_ours(const char *relative)
+bool sysfs_is_ours(const char *path)
 {
+	if (!path || strncmp(path, "/sys/", 5))
+		return false;
 	for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++) {
 		size_t length = strlen(prefixes[i]);
 
-		if (!strncmp(relative, prefixes[i], length) &&
-		    (!relative[length] || relative[length] == '/'))
+		if (!strncmp(path + 5, prefixes[i], length) &&
+		    (!path[5 + length] || path[5 + length] == '/'))
 			return true;
 	}
 	return false;
 }
 
-const char *sysfs_redirect(const char *path, char *buf, size_t size)
+const char *sysfs_redirect(struct cx_hca *hca, const char *path, char *buf, size_t size)
 {
-	int length;
+	int length = snprintf(buf, size, "%s/%s", root, path + 5);
 
-	if (!path || strncmp(path, "/sys/", 5) || !is_ours(path + 5) || !shim_host())
-		return NULL;
-	length = snprintf(buf, size, "%s/%s", root, path + 5);
+	if (names_bus(path + 5))
+		write_bus(hca);
 	return length > 0 && (size_t)length < size ? buf : NULL;
 }
 

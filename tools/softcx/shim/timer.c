@@ -60,7 +60,7 @@ static void *serve(void *arg)
 		if (deadline && deadline <= now) {
 			cx_run_timers(hca);
 			deadline = cx_next_deadline_ns(hca);
-			/* What could not be done in time is no reason to spin. */
+			/* A deadline that was missed is no reason to spin. */
 			if (deadline && deadline < now + LEAST_NAP_NS)
 				deadline = now + LEAST_NAP_NS;
 		}
@@ -115,7 +115,8 @@ void timer_stop(void)
 		return;
 	atomic_store(&timer.stop, true);
 	wake(timer.alarm);
-	if (pthread_equal(pthread_self(), timer.thread)) /* exit() from a handler of its own */
+	if (pthread_equal(pthread_self(),
+			  timer.thread)) /* exit() in a handler that runs on this thread */
 		return;
 	pthread_join(timer.thread, NULL);
 	atomic_store(&timer.state, NONE);

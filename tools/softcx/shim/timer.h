@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The model's clock. Nothing traps while a requester waits for its peer's receive, so that somebody
- * must wake up when the wait is over: one thread, which does not exist before the first wait, or
- * before a peer can begin one, and sleeps whenever nothing is due.
+ * The model's clock. Nothing traps while a requester waits for its peer's receive, so one thread
+ * wakes up when the wait is over. It starts with the first wait, or when a peer can begin one, and
+ * sleeps while nothing is due.
  */
 #ifndef SOFTCX_TIMER_H
 #define SOFTCX_TIMER_H

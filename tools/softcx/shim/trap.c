@@ -2,23 +2,22 @@
 /* The trapped pages of this process, and the SIGSEGV handler that does their stores. */
 #define _GNU_SOURCE 1
 #include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "../nic/hca.h"
+#include "../os/maps.h"
+#include "../os/raw.h"
 #include "frame.h"
 #include "signals.h"
 #include "trap.h"
 
 enum {
-	MAX_RANGES = 512,
+	MAX_RANGES = 4096, /* one a UAR page at the worst */
 	BLOCK_BYTES = 64,
 	MAX_ABSORBED =
 		64, /* instructions of one fault: four BlueFlame blocks by 8 B with their loads */
@@ -37,8 +36,7 @@ static struct {
 	size_t length;
 	uint8_t *pages; /* our own, writable mapping */
 	char file[64];  /* device and inode, as /proc/self/maps spells them */
-	trap_callback *callback;
-	void *context;
+	struct trap_listener listener;
 
 	/*
 	 * A handler reads the ranges while trap_cover() replaces them: odd while that happens. The
@@ -58,66 +56,6 @@ static struct {
 
 /* -- finding the mappings ---------------------------------------------------------------------- */
 
-struct mapping {
-	uintptr_t start, end;
-	uint64_t offset;
-	bool writable;
-	char file[64];
-};
-
-/*
- * All of /proc/self/maps, NUL-terminated. By system calls, since open() and read() may be the
- * shim's; into mapped memory, since malloc() may be the program's.
- */
-static int read_maps(char **text, size_t *bytes)
-{
-	int fd = syscall(SYS_openat, AT_FDCWD, "/proc/self/maps", O_RDONLY | O_CLOEXEC);
-	size_t room = 1 << 20, used = 0;
-	char *buf;
-	long n;
-
-	if (fd < 0)
-		return -errno;
-	buf = mmap(NULL, room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	while (buf != MAP_FAILED) {
-		n = syscall(SYS_read, fd, buf + used, room - 1 - used);
-		if (n <= 0)
-			break;
-		used += n;
-		if (used == room - 1) {
-			buf = mremap(buf, room, 2 * room, MREMAP_MAYMOVE);
-			room *= 2;
-		}
-	}
-	syscall(SYS_close, fd);
-	if (buf == MAP_FAILED)
-		return -ENOMEM;
-	*text = buf;
-	*bytes = room;
-	return 0;
-}
-
-/* Takes one line off *text: proc(5), "address perms offset dev inode path". */
-static bool next_mapping(char **text, struct mapping *m)
-{
-	char *line = *text, *end = strchr(line, '\n'), dev[16], inode[32], perms[8];
-	unsigned long start, stop, offset;
-
-	if (!end)
-		return false;
-	*end = '\0';
-	*text = end + 1;
-	if (sscanf(line, "%lx-%lx %7s %lx %15s %31s", &start, &stop, perms, &offset, dev, inode) !=
-	    6)
-		return false;
-	m->start = start;
-	m->end = stop;
-	m->offset = offset;
-	m->writable = perms[1] == 'w';
-	snprintf(m->file, sizeof(m->file), "%s %s", dev, inode);
-	return true;
-}
-
 static bool is_own(const struct mapping *m)
 {
 	return m->start <= (uintptr_t)trap.pages && (uintptr_t)trap.pages < m->end;
@@ -127,20 +65,19 @@ static bool is_own(const struct mapping *m)
 static int learn_file(void)
 {
 	struct mapping m;
-	char *text, *at;
-	size_t bytes;
-	int err = read_maps(&text, &bytes);
+	struct maps maps;
+	int err = maps_open(&maps);
 
 	if (err)
 		return err;
 	err = -ENOENT;
-	for (at = text; err && next_mapping(&at, &m);) {
+	while (err && maps_next(&maps, &m)) {
 		if (is_own(&m)) {
 			memcpy(trap.file, m.file, sizeof(trap.file));
 			err = 0;
 		}
 	}
-	munmap(text, bytes);
+	maps_close(&maps);
 	return err;
 }
 
@@ -160,12 +97,12 @@ static bool trapped_part(const struct mapping *m, struct range *range)
 	return true;
 }
 
-static int collect(char *text, struct range *ranges, unsigned *count)
+static int collect(struct maps *maps, struct range *ranges, unsigned *count)
 {
 	struct mapping m;
 
 	*count = 0;
-	while (next_mapping(&text, &m)) {
+	while (maps_next(maps, &m)) {
 		if (!trapped_part(&m, &ranges[*count]))
 			continue;
 		if (++*count == MAX_RANGES)
@@ -174,7 +111,7 @@ static int collect(char *text, struct range *ranges, unsigned *count)
 	return 0;
 }
 
-/* A reader may come in between and then reads again: nothing is torn, and no order is needed. */
+/* A reader that comes in between reads again, so no order is needed, only whole words. */
 static void store_range(struct range *to, const struct range *from)
 {
 	__atomic_store_n(&to->start, from->start, __ATOMIC_RELAXED);
@@ -223,20 +160,19 @@ static bool shows_page(const struct range *r, uint32_t page)
 
 int trap_cover(uint32_t page)
 {
-	static struct range found[MAX_RANGES]; /* the lock's */
+	static struct range found[MAX_RANGES]; /* under the lock */
+	struct maps maps;
 	unsigned count;
-	size_t bytes;
-	char *text;
 	int err;
 
 	if (!trap.installed)
 		return -ENXIO;
 	pthread_mutex_lock(&trap.lock);
-	err = read_maps(&text, &bytes);
+	err = maps_open(&maps);
 	if (err)
 		goto unlock;
-	err = collect(text, found, &count);
-	munmap(text, bytes);
+	err = collect(&maps, found, &count);
+	maps_close(&maps);
 	if (!err)
 		err = publish(found, count);
 	if (err)
@@ -291,10 +227,10 @@ static void report(uint64_t pc, size_t offset, const uint8_t *data, size_t size)
 			memcpy(s->data, data, size);
 		}
 	}
-	trap.callback(trap.context, page, at, data, size);
+	trap.listener.report(trap.listener.context, page, at, data, size);
 }
 
-/* What stores have put into one 64-byte block since the fault began. */
+/* The bytes that stores have put into one 64-byte block since the fault began. */
 struct block {
 	size_t offset;
 	uint64_t written; /* a bit a byte */
@@ -357,6 +293,9 @@ static bool do_store(struct frame *frame, struct access *a, struct block *block)
 		return false;
 	memcpy(trap.pages + offset, a->data, a->size);
 	frame_advance(frame, a);
+	if (trap.listener.count)
+		trap.listener.count(trap.listener.context, offset / TRAP_PAGE_BYTES,
+				    offset % TRAP_PAGE_BYTES, a->size);
 	if (block)
 		add_to_block(block, pc, offset, a->data, a->size);
 	else
@@ -376,9 +315,9 @@ static bool do_load(struct frame *frame, const struct access *a)
 }
 
 /*
- * What follows a trapped store, up to the last one that directly follows. Loads behind that one are
- * left to the CPU, so that the program sees what the device answered: general registers and PC go
- * back to where they were; the vector registers will be loaded again with the same.
+ * Does what follows a trapped store, up to the last store that directly follows. The CPU does the
+ * loads after that one, so that the program sees what the device answered: general registers and PC
+ * go back to where they were, and the vector registers will be loaded again with the same values.
  */
 static void absorb(struct frame *frame, struct block *block)
 {
@@ -408,7 +347,7 @@ static char *append_hex(char *at, uint64_t value, unsigned digits)
 	return at;
 }
 
-/* No store may get lost: says which instruction is to blame and lets it fault for good. */
+/* A store must not be lost: says which instruction cannot be done, and lets it fault for good. */
 static void refuse(const struct frame *frame, uintptr_t address)
 {
 	uint8_t code[ACCESS_MAX_INSN_BYTES];
@@ -426,8 +365,8 @@ static void refuse(const struct frame *frame, uintptr_t address)
 		at = append_hex(at, code[k], 2);
 	}
 	at = append(at, "\n");
-	if (syscall(SYS_write, STDERR_FILENO, text, at - text) < 0)
-		errno = 0; /* nobody is left to be told */
+	if (raw_write(STDERR_FILENO, text, at - text) < 0)
+		errno = 0; /* there is nothing else to try */
 	signals_die_of_segv();
 }
 
@@ -469,7 +408,7 @@ static void on_segv(int number, siginfo_t *info, void *ucontext)
 /* -- control ----------------------------------------------------------------------------------- */
 
 int trap_install(int memfd, off_t start, size_t length, enum trap_mode mode,
-		 trap_callback *callback, void *context)
+		 const struct trap_listener *listener)
 {
 	void *pages;
 	int err;
@@ -482,8 +421,7 @@ int trap_install(int memfd, off_t start, size_t length, enum trap_mode mode,
 	trap.pages = pages;
 	trap.start = start;
 	trap.length = length;
-	trap.callback = callback;
-	trap.context = context;
+	trap.listener = *listener;
 	atomic_store(&trap.mode, mode);
 	err = learn_file();
 	if (!err) {

@@ -33,13 +33,22 @@ enum trap_mode {
 typedef void trap_callback(void *context, uint32_t page, uint32_t offset, const void *data,
 			   uint32_t size);
 
+/* A store by itself, before it is reported, in the same place. */
+typedef void trap_counter(void *context, uint32_t page, uint32_t offset, uint32_t size);
+
+struct trap_listener {
+	trap_callback *report;
+	trap_counter *count; /* NULL: nobody counts */
+	void *context;
+};
+
 /*
  * Traps the pages that lie at [start, start + length) of memfd: page 0 is the one at `start`.
  * Nothing is trapped before trap_cover(). Once per process; a forked child inherits it.
  * Return: 0, -EALREADY, or the -errno of mmap and sigaction.
  */
 int trap_install(int memfd, off_t start, size_t length, enum trap_mode mode,
-		 trap_callback *callback, void *context);
+		 const struct trap_listener *listener);
 
 /*
  * Finds every writable mapping of the pages in this process, takes the right to write away, and

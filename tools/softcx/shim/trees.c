@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "../os/raw.h"
+
 #define PARENT "/tmp"
 
 int trees_create(char *path, size_t size)
@@ -37,7 +39,8 @@ void trees_remove(const char *path)
 
 void trees_sweep(void)
 {
-	DIR *dir = opendir(PARENT);
+	int fd = raw_open(PARENT, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
 	struct dirent *entry;
 	char path[300];
 
@@ -54,4 +57,6 @@ void trees_sweep(void)
 	}
 	if (dir)
 		closedir(dir);
+	else if (fd >= 0)
+		raw_close(fd);
 }

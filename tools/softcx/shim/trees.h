@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Directories of a process's own, and the end of those whose process was killed. */
+/* The directory of each process, and the removal of those whose process was killed. */
 #ifndef SOFTCX_TREES_H
 #define SOFTCX_TREES_H
 

@@ -4,21 +4,20 @@
 #include <string.h>
 
 #define SEPARATORS " \t,;{}()[]<'\""
-#define GAP_MAX    3  /* more separators between two words end the bytes: ASCII follows */
+#define GAP_MAX    3  /* more separators between words end the bytes: ASCII follows */
 #define WORD_MAX   16 /* digits of the longest word; longer ones are strings of bytes */
-#define ENOUGH     16 /* bytes that a line has at least, if ASCII may follow */
+#define ENOUGH     16 /* bytes of a line that ASCII may follow, at least */
 
 /* A word of a line. */
 struct word {
 	const char *begin, *end; /* of the digits */
-	unsigned digits;         /* 0: not hexadecimal */
-	bool has_colon;          /* behind it: an offset */
+	unsigned digits;         /* 0: it is not hexadecimal */
+	bool has_colon;          /* follows: it is an offset */
 	unsigned gap;            /* blanks before it */
 };
 
 /*
- * Digits and what stands between them, for hex_is_likely(): of text about half the characters are
- * none of these.
+ * Digits and separators, for hex_is_likely(). About half of the characters of text are neither.
  */
 static bool is_of_hex(char c)
 {
@@ -28,7 +27,7 @@ static bool is_of_hex(char c)
 }
 
 #define LIKELY_CHARS 32 /* of a line with words in it: WORDY_MIN_BYTES of forms_hex.c */
-#define TAIL_CHARS   16 /* at the end of a line, behind what may be a logger's prefix */
+#define TAIL_CHARS   16 /* at the end of a line, after what may be a logger's prefix */
 
 static size_t count_of_hex(const char *text, size_t len)
 {
@@ -48,7 +47,7 @@ static size_t count_of_hex_before(const char *text, size_t at)
 	return n;
 }
 
-/* A run of so many has two in it at any distance of less; most text is done with by few looks. */
+/* Looks at few characters: a long run has two that are half its length apart. */
 static bool has_long_run(const char *text, size_t len)
 {
 	const size_t step = LIKELY_CHARS / 2;
@@ -60,7 +59,7 @@ static bool has_long_run(const char *text, size_t len)
 	return false;
 }
 
-/* Digits and blanks alone, of which addresses have fewer. */
+/* Only digits and blanks; addresses have fewer. */
 static bool ends_with_words(const char *text, size_t len)
 {
 	size_t n = 0;
@@ -80,13 +79,13 @@ bool hex_is_likely(const char *text, size_t len)
 	return ends_with_words(text, len) || has_long_run(text, len);
 }
 
-/* The next word from `at` on, or NULL at the end. Returns where to go on. */
+/* Reads the word at `at`; returns where the next one begins, or NULL at the end. */
 static const char *next_word(const char *at, struct word *word)
 {
 	const char *start = at;
 
 	at += strspn(at, SEPARATORS);
-	if (!*at || *at == '|') /* what is between bars is ASCII */
+	if (!*at || *at == '|') /* ASCII stands between bars */
 		return NULL;
 	*word = (struct word){ .gap = (unsigned)(at - start) };
 	if ((at[0] == '0' || at[0] == '\\') && (at[1] | 0x20) == 'x')
@@ -108,7 +107,7 @@ static const char *next_word(const char *at, struct word *word)
 	return at;
 }
 
-/* Words of one width that follow each other. */
+/* Consecutive words of one width. */
 struct run {
 	struct word before; /* the word before it */
 	struct word first;
@@ -145,7 +144,7 @@ static struct run begin_run(const struct word *before, const struct word *word)
 	return run;
 }
 
-/* A last word may be shorter than the others: it is not a run of its own. */
+/* A shorter last word belongs to the run before it. */
 static void add_remainder(struct run *run, const struct run *last)
 {
 	if (last->words == 1 && last->before.end == run->end && last->digits < run->digits &&
@@ -190,7 +189,7 @@ static uint64_t word_value(const struct word *word)
 	return value;
 }
 
-/* Whether the run begins with an offset that is as wide as the words: one word more than a line has. */
+/* Whether a run begins with an offset as wide as its words: it then has one word too many. */
 static bool begins_with_offset(const struct run *run)
 {
 	const unsigned width = run->digits / 2;

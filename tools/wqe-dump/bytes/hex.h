@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Bytes written as hexadecimal digits, in the shapes that people and programs give them. */
+/* Bytes that people and programs write as hexadecimal digits, in many shapes. */
 #ifndef WQE_DUMP_HEX_H
 #define WQE_DUMP_HEX_H
 
@@ -19,9 +19,9 @@ static inline int hex_digit(char c)
 /** struct hex_row - the bytes of one line */
 struct hex_row {
 	unsigned count; /* bytes; 0: the line has none */
-	unsigned group; /* bytes that were written together, most significant first */
+	unsigned group; /* bytes of a word, most significant first */
 	bool has_offset;
-	bool is_swapped; /* by its offset it is of a tool that prints words of the host */
+	bool is_swapped; /* tools with such offsets print words of the host */
 	bool is_pure;    /* the line has nothing else */
 	uint64_t offset;
 	unsigned offset_digits;
@@ -32,7 +32,7 @@ struct hex_row {
 #define HEX_ROW_MAX 4096 /* bytes of a line that are looked at */
 
 /**
- * hex_is_likely() - whether it is worth while to look for bytes in a line
+ * hex_is_likely() - whether a line may have bytes
  *
  * Cheap: it looks at few of its characters.
  */
@@ -44,8 +44,7 @@ bool hex_is_likely(const char *text, size_t len);
  * @row: what was found
  * @bytes: the bytes, at most HEX_ROW_MAX; may be NULL
  *
- * Something may stand before them; an offset, and the same in ASCII behind them, are not taken for
- * bytes.
+ * Text may stand before the bytes. An offset, and the same bytes in ASCII after them, are no bytes.
  * Return: whether there are any.
  */
 bool hex_row_read(const char *text, struct hex_row *row, uint8_t *bytes);

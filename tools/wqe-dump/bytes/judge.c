@@ -2,10 +2,10 @@
 #include "judge.h"
 
 #define IMPLAUSIBLE  (-3)
-#define TITLE_POINTS 3   /* for all slots that go with it, whatever is in them */
-#define PASSING      5   /* in tenths a unit; what has fewer gets them by chance */
-#define PIECE_MAX    64  /* CQEs; a title of more than that stands in a whole queue */
-#define RING_POINTS  100 /* more than any units have: no accident puts indices where they belong */
+#define TITLE_POINTS 3   /* for all slots of the block, whatever is in them */
+#define PASSING      5   /* in tenths a unit; anything may get fewer by chance */
+#define PIECE_MAX    64  /* CQEs; a title of more is in a whole queue */
+#define RING_POINTS  100 /* more than units get: indices do not match slots by chance */
 
 /* -- plausible CQEs ----------------------------------------------------------------------------- */
 
@@ -19,7 +19,7 @@ static int judge_error(const struct bsn_cqe_err *err, const uint8_t *cqe)
 	return is_zero(cqe, BSN_CQE_SIZE / 2) ? 6 : 3;
 }
 
-uint32_t judge_title(const struct scan_attr *attr, const uint8_t *proper)
+uint32_t judge_title(const struct raw_attr *attr, const uint8_t *proper)
 {
 	struct bsn_cqe_resp resp;
 
@@ -27,12 +27,12 @@ uint32_t judge_title(const struct scan_attr *attr, const uint8_t *proper)
 	if (attr->compression.is_enhanced || resp.format != BSN_CQE_COMPRESSED ||
 	    resp.opcode > BSN_CQE_RESP_SEND_INV)
 		return 0;
-	if (!(bsn_load_be32(proper + BSN_CQE_QPN_OFFSET) & 0xffffff))
+	if (!bsn_cqe_qpn(proper))
 		return 0;
 	return resp.byte_count <= UINT16_MAX ? resp.byte_count : 0;
 }
 
-/* Opcode 0 is that of NOP, which few post, and of whatever else has a zero there. */
+/* Opcode 0 is NOP, which few post; other things often have a zero there. */
 static int judge_request(const struct bsn_cqe_req *req, const uint8_t *cqe)
 {
 	const bool is_half_empty = is_zero(cqe, BSN_CQE_SIZE / 2);
@@ -44,7 +44,7 @@ static int judge_request(const struct bsn_cqe_req *req, const uint8_t *cqe)
 	return 1 + (is_half_empty ? 3 : 0) + (req->timestamp ? 1 : 0);
 }
 
-/* Points for a CQE. */
+/* Points for one CQE. */
 static int judge_cqe(const uint8_t *bytes, size_t size)
 {
 	struct bsn_cqe cqe;
@@ -58,7 +58,7 @@ static int judge_cqe(const uint8_t *bytes, size_t size)
 		return cqe.tail.format == BSN_CQE_COMPRESSED ? 0 : IMPLAUSIBLE;
 	if (cqe.view == &bsn_cqe_resize_desc)
 		return is_zero(bytes, BSN_CQE_TAIL_OFFSET) ? 1 : 0;
-	if (!(bsn_load_be32(bytes + BSN_CQE_QPN_OFFSET) & 0xffffff))
+	if (!bsn_cqe_qpn(bytes))
 		return -1;
 	if (cqe.view == &bsn_cqe_err_desc)
 		return judge_error(&cqe.as.err, bytes);
@@ -70,15 +70,19 @@ static int judge_cqe(const uint8_t *bytes, size_t size)
 	return 1;
 }
 
-/* Whether a CQE of 128 bytes has something in its first half, and it is no data: another CQE? */
+/* Whether a CQE of 128 B has something in its first half that is no data: maybe another CQE. */
 static bool has_odd_half(const uint8_t *bytes, size_t size)
 {
-	return size == BSN_CQE128_SIZE && !is_zero(bytes, BSN_CQE_SIZE) &&
-	       (bytes[size - 1] >> 2 & 3) != BSN_CQE_INLINE_64;
+	struct bsn_cqe_tail tail;
+
+	if (size != BSN_CQE128_SIZE || is_zero(bytes, BSN_CQE_SIZE))
+		return false;
+	bsn_cqe_tail_decode(&tail, bytes + BSN_CQE_SIZE + BSN_CQE_TAIL_OFFSET);
+	return tail.format != BSN_CQE_INLINE_64;
 }
 
-/* Points a unit, in tenths, over CQEs of `size` bytes. */
-static int judge_cqes(const struct scan_attr *attr, const uint8_t *bytes, size_t size,
+/* Points a CQE of `cqe_size` bytes, in tenths. */
+static int judge_cqes(const struct raw_attr *attr, const uint8_t *bytes, size_t size,
 		      size_t cqe_size)
 {
 	int points = 0, units = 0;
@@ -99,7 +103,7 @@ static int judge_cqes(const struct scan_attr *attr, const uint8_t *bytes, size_t
 	return units ? points * 10 / units : 0;
 }
 
-/* Whether every other unit is empty, as no CQ of 64 B is that has been used. */
+/* Whether every other 64 B are empty: a used CQ of 64 B CQEs is not like that. */
 static bool has_empty_halves(const uint8_t *bytes, size_t size)
 {
 	for (size_t at = 0; at + BSN_CQE128_SIZE <= size; at += BSN_CQE128_SIZE)
@@ -110,7 +114,7 @@ static bool has_empty_halves(const uint8_t *bytes, size_t size)
 
 /* -- plausible WQEs ----------------------------------------------------------------------------- */
 
-/* A message to nobody. A Q_Key lies where a DC key has its upper half, which most do not use. */
+/* Whether a message goes nowhere. The Q_Key is where a DC key has its upper half, mostly zero. */
 static bool lacks_address(const struct bsn_wqe *wqe)
 {
 	if (!wqe->data_count)
@@ -127,7 +131,7 @@ static bool lacks_address(const struct bsn_wqe *wqe)
 	}
 }
 
-/* How often a WQE says what nobody would have posted. */
+/* How many things in a WQE nobody would post. */
 static unsigned count_oddities(const struct bsn_wqe *wqe)
 {
 	unsigned odd = bsn_wqe_findings(wqe, NULL, 0);
@@ -181,7 +185,7 @@ static int judge_wqe(const uint8_t *bytes, size_t size, size_t *count_bb)
 	*count_bb = 1;
 	if (!judge_ctrl(bytes, size, &ctrl) || judge_transport(bytes, size, &odd) < 0)
 		return IMPLAUSIBLE;
-	*count_bb = ctrl_size_bb(&ctrl);
+	*count_bb = bsn_bb_of_ds(ctrl.ds);
 	return (odd ? 1 : 4) + (ctrl.qpn ? 1 : -1);
 }
 
@@ -225,8 +229,8 @@ static int judge_wqes(const uint8_t *bytes, size_t size)
 }
 
 /*
- * Queues are full of zeros: reserved fields, high bytes of lengths and indices. What has fewer is
- * something else that passes for them by chance, as one hash in fifty does.
+ * Queues are full of zeros: reserved fields, high bytes of lengths and indices. Bytes with fewer
+ * zeros are something else that got its points by chance, as one hash in fifty does.
  */
 static bool is_dense(const uint8_t *bytes, size_t size)
 {
@@ -239,8 +243,8 @@ static bool is_dense(const uint8_t *bytes, size_t size)
 	return zeros * 10 < looked;
 }
 
-/* The points of the kind that has the most. */
-static int judge_all(const struct scan_attr *attr, const uint8_t *bytes, size_t size,
+/* The points of the likeliest kind. */
+static int judge_all(const struct raw_attr *attr, const uint8_t *bytes, size_t size,
 		     enum raw_kind *kind)
 {
 	const int cqe = judge_cqes(attr, bytes, size, BSN_CQE_SIZE);
@@ -259,13 +263,12 @@ static int judge_all(const struct scan_attr *attr, const uint8_t *bytes, size_t 
 	return wqe;
 }
 
-int judge_bytes(const struct scan_attr *attr, const uint8_t *bytes, size_t size,
-		enum raw_kind *kind)
+int judge_bytes(const struct raw_attr *attr, const uint8_t *bytes, size_t size, enum raw_kind *kind)
 {
 	int points;
 
-	*kind = attr->raw_kind;
-	switch (attr->raw_kind) {
+	*kind = attr->kind;
+	switch (attr->kind) {
 	case RAW_GUESS:
 		points = judge_all(attr, bytes, size, kind);
 		if (points < PASSING || (points < RING_POINTS && is_dense(bytes, size)))
@@ -278,6 +281,6 @@ int judge_bytes(const struct scan_attr *attr, const uint8_t *bytes, size_t size,
 	case RAW_WQE:
 		return judge_wqes(bytes, size);
 	default:
-		return 1; /* any bytes are a receive WQE, if somebody says so */
+		return 1; /* receive WQEs are only taken on the user's word */
 	}
 }

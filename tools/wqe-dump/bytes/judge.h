@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What bytes look like, of which nobody said what they are: the tables make sense of them or not. */
+/* Guesses what bytes are: whether the tables make sense of them. */
 #ifndef WQE_DUMP_JUDGE_H
 #define WQE_DUMP_JUDGE_H
 
-#include "../scan/scan.h"
+#include "bytes.h"
 
-#define UNITS_MAX 512 /* CQEs or basic blocks that are looked at to tell what they are */
+#define UNITS_MAX 512 /* CQEs or basic blocks that are judged */
 
 static inline bool is_zero(const uint8_t *bytes, size_t size)
 {
@@ -15,19 +15,14 @@ static inline bool is_zero(const uint8_t *bytes, size_t size)
 	return true;
 }
 
-static inline size_t ctrl_size_bb(const struct bsn_ctrl *ctrl)
-{
-	return (ctrl->ds + BSN_BB_DS - 1) / BSN_BB_DS;
-}
-
 /**
  * judge_bytes() - how much the bytes look like CQEs or WQEs
  * @attr: what is known about them
- * @kind: which they are taken for
+ * @kind: filled with the likeliest kind
  *
- * Return: points for each unit, in tenths; 0 or less: like neither.
+ * Return: points a unit, in tenths; 0 or less: they are neither.
  */
-int judge_bytes(const struct scan_attr *attr, const uint8_t *bytes, size_t size,
+int judge_bytes(const struct raw_attr *attr, const uint8_t *bytes, size_t size,
 		enum raw_kind *kind);
 
 /**
@@ -35,21 +30,21 @@ int judge_bytes(const struct scan_attr *attr, const uint8_t *bytes, size_t size,
  * @attr: what is known about the queue
  * @proper: the CQE
  *
- * Return: how many CQEs, and slots, the block has, UINT16_MAX at most; 0: it is no title.
+ * Return: CQEs, and slots, of the block, UINT16_MAX at most; 0: it is no title.
  */
-uint32_t judge_title(const struct scan_attr *attr, const uint8_t *proper);
+uint32_t judge_title(const struct raw_attr *attr, const uint8_t *proper);
 
-/** judge_ctrl() - what the control segment at a place says, as far as it can be one */
+/** judge_ctrl() - decodes a control segment; false: it cannot be one */
 bool judge_ctrl(const uint8_t *bytes, size_t size, struct bsn_ctrl *ctrl);
 
-/** judge_ring() - whether slots and indices agree, so that the bytes are a whole send queue */
+/** judge_ring() - whether bytes are a whole send queue: slots and indices agree */
 bool judge_ring(const uint8_t *bytes, size_t size);
 
 /**
- * judge_transport() - the transport of which a WQE makes most sense
- * @oddities: how often it still says what nobody would have posted
+ * judge_transport() - the transport with which a WQE makes most sense
+ * @oddities: filled with how many things in it nobody would post even so
  *
- * Return: enum bsn_transport, or -EBADMSG: it is a WQE of none.
+ * Return: enum bsn_transport, or -EBADMSG: it is no WQE with any.
  */
 int judge_transport(const uint8_t *bytes, size_t size, unsigned *oddities);
 

@@ -4,60 +4,7 @@
 #include <string.h>
 
 #include "judge.h"
-#include "teller.h"
-
-unsigned long teller_line(const struct teller *teller, size_t offset)
-{
-	const struct raw *raw = teller->raw;
-	size_t low = 0, high = raw->place_count;
-
-	if (!raw->places || !high)
-		return 0;
-	while (high - low > 1) {
-		const size_t middle = (low + high) / 2;
-
-		if (raw->places[middle].offset <= offset)
-			low = middle;
-		else
-			high = middle;
-	}
-	return raw->places[low].line;
-}
-
-void teller_begin(const struct teller *teller, size_t offset, struct record *record)
-{
-	*record = (struct record){ .line = teller_line(teller, offset) };
-	if (teller->is_ring) {
-		record->ring = &teller->ring;
-		record->slot = (uint32_t)(offset / teller->ring.stride_bytes);
-	}
-}
-
-/* Neighbours that cannot be read are told of once. */
-void teller_refuse(struct teller *teller, size_t offset, const struct bsn_bad *bad)
-{
-	if (teller->unread_end != offset || !offset)
-		scan_unread(teller->scan, teller_line(teller, offset), "byte %zu: %s%s%s: %s",
-			    offset + bad->offset, bad->segment, bad->field ? "." : "",
-			    bad->field ? bad->field : "", bad->why);
-	teller->unread_end = offset + teller->ring.stride_bytes;
-}
-
-/* What is left of the last slot, or of a dump that was cut. */
-void teller_rest(const struct teller *teller, size_t at, const char *what, size_t size)
-{
-	const size_t rest = teller->raw->size - at;
-
-	if (rest && !is_zero(teller->raw->bytes + at, rest))
-		scan_unread(teller->scan, teller_line(teller, at),
-			    "%zu bytes at the end, and a %s has %zu", rest, what, size);
-}
-
-/* A few CQEs that somebody copied are none. */
-bool teller_is_ring(uint32_t count)
-{
-	return count >= 4 && !(count & (count - 1));
-}
+#include "raw_cqes.h"
 
 static void tell_recvs(struct teller *teller, enum bsn_recv_head head)
 {
@@ -82,12 +29,12 @@ static void tell_recvs(struct teller *teller, enum bsn_recv_head head)
 		}
 		teller_begin(teller, at, &record);
 		record_set_recv(&record, bytes, stride, &recv);
-		scan_record(teller->scan, &record);
+		tell_record(teller->tell, &record);
 	}
 	teller_rest(teller, at, "receive WQE", stride);
 }
 
-/* The transport of most of the WQEs that tell. */
+/* The transport that most WQEs make sense with. */
 static enum bsn_transport most_likely_transport(const struct raw *raw)
 {
 	unsigned votes[BSN_TRANSPORT_IPOIB + 1] = { 0 }, odd = 0;
@@ -121,8 +68,8 @@ static void set_transport(struct teller *teller)
 }
 
 /*
- * The queue, and the producer behind the newest WQE: indices are of 16 bits, and no ring has more
- * than half as many slots.
+ * Sets the QPN, and the producer, which is after the newest WQE. Indices have 16 bits, and a ring
+ * has at most half as many slots.
  */
 static void set_queue(struct teller *teller)
 {
@@ -137,14 +84,14 @@ static void set_queue(struct teller *teller)
 		if (!judge_ctrl(bytes, BSN_WQE_MAX_DS * BSN_DS_SIZE, &ctrl) || !ctrl.qpn ||
 		    ctrl.wqe_index % count != slot)
 			continue;
-		end = (uint16_t)(ctrl.wqe_index + ctrl_size_bb(&ctrl));
+		end = (uint16_t)(ctrl.wqe_index + bsn_bb_of_ds(ctrl.ds));
 		if (!next->is_known || (int16_t)(end - next->value) > 0)
 			*next = KNOWN(end);
 		teller->ring.qpn = KNOWN(ctrl.qpn);
 	}
 }
 
-/* A WQE as one piece, whether it goes round the end of the ring or not; how many bytes are there. */
+/* Copies a WQE as one piece, also round the end of the ring; returns how many bytes there are. */
 static size_t unwrap(const struct teller *teller, size_t offset, uint8_t *copy)
 {
 	const struct raw *raw = teller->raw;
@@ -161,7 +108,7 @@ static size_t unwrap(const struct teller *teller, size_t offset, uint8_t *copy)
 	return there + more;
 }
 
-/* Whether a WQE begins in a slot: of a known operation, or of the ring's QP. */
+/* Whether a WQE begins in a slot: its operation is known, or its QPN is the ring's. */
 static bool begins_in(const struct teller *teller, const uint8_t *bytes, size_t size, size_t slot)
 {
 	struct bsn_ctrl ctrl = { 0 };
@@ -171,7 +118,7 @@ static bool begins_in(const struct teller *teller, const uint8_t *bytes, size_t 
 	       (is_known || ctrl.qpn == teller->ring.qpn.value);
 }
 
-/* One WQE; returns how many basic blocks it has. */
+/* Tells of one WQE; returns how many basic blocks it has. */
 static size_t tell_wqe(struct teller *teller, size_t offset)
 {
 	uint8_t copy[BSN_WQE_MAX_DS * BSN_DS_SIZE];
@@ -183,7 +130,7 @@ static size_t tell_wqe(struct teller *teller, size_t offset)
 	if (is_zero(copy, size < BSN_BB_SIZE ? size : BSN_BB_SIZE))
 		return 1;
 	if (teller->is_ring && !begins_in(teller, copy, size, offset / BSN_BB_SIZE))
-		return 1; /* the end of one that goes round, or what an older one left */
+		return 1; /* the end of one that wraps, or the rest of an older one */
 	if (bsn_wqe_decode(copy, size, teller->transport, &wqe, &bad)) {
 		teller_refuse(teller, offset, &bad);
 		return 1;
@@ -191,8 +138,8 @@ static size_t tell_wqe(struct teller *teller, size_t offset)
 	teller_begin(teller, offset, &record);
 	record_set_wqe(&record, &wqe);
 	record.transport_is_guess = teller->transport_is_guess;
-	scan_record(teller->scan, &record);
-	return ctrl_size_bb(&wqe.ctrl);
+	tell_record(teller->tell, &record);
+	return bsn_bb_of_ds(wqe.ctrl.ds);
 }
 
 static void tell_wqes(struct teller *teller)
@@ -214,24 +161,23 @@ static void tell_wqes(struct teller *teller)
 		teller_rest(teller, at, "control segment", BSN_CTRL_SIZE);
 }
 
-bool raw_tell(struct scan *scan, struct raw *raw)
+bool raw_tell(struct tell *tell, const struct raw_attr *attr, struct raw *raw)
 {
-	struct teller teller = { .scan = scan, .raw = raw, .attr = scan_attr_of(scan) };
+	struct teller teller = { .tell = tell, .raw = raw, .attr = attr };
 	enum raw_kind kind;
 
 	if (raw->kind != RAW_GUESS)
 		kind = raw->kind;
-	else if (judge_bytes(teller.attr, raw->bytes, raw->size, &kind) <= 0 &&
-		 teller.attr->raw_kind == RAW_GUESS) {
-		scan_unread(
-			scan, teller_line(&teller, 0),
+	else if (judge_bytes(attr, raw->bytes, raw->size, &kind) <= 0 && attr->kind == RAW_GUESS) {
+		tell_unread(
+			tell, teller_line(&teller, 0),
 			"%zu bytes that are neither CQEs nor WQEs (--format says what they are)",
 			raw->size);
 		return false;
 	}
 	raw->kind = kind;
 	if (kind == RAW_CQE || kind == RAW_CQE128)
-		tell_cqes(&teller, kind == RAW_CQE ? BSN_CQE_SIZE : BSN_CQE128_SIZE);
+		raw_cqes_tell(&teller, kind == RAW_CQE ? BSN_CQE_SIZE : BSN_CQE128_SIZE);
 	else if (kind == RAW_WQE)
 		tell_wqes(&teller);
 	else

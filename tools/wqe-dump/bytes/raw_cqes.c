@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Completion queues: the CQEs in them, and those that compressed ones stand for. */
+#include "raw_cqes.h"
+
 #include <stdio.h>
 #include <string.h>
 
 #include "judge.h"
-#include "teller.h"
 
-/* A completion queue, and where in it the walk is. */
+/* A walk through a completion queue. */
 struct walker {
 	struct teller *teller;
 	uint32_t slot;
-	/* Enhanced compression: begun by the last CQE that can be a title. */
+	/* Enhanced compression: the last CQE that can be a title begins it. */
 	struct bsn_cqe_block block;
 	bool has_title;
 };
@@ -33,7 +33,7 @@ static bool is_unwritten(const uint8_t *proper)
 
 /* -- CQEs --------------------------------------------------------------------------------------- */
 
-/* @offset: where it, or what stands for it, is; @compressed: what that is, or NULL: it is whole. */
+/* @offset: of the CQE, or of what it was expanded from; @compressed says of what, or is NULL. */
 static void tell_cqe(struct teller *teller, size_t offset, uint32_t slot, const uint8_t *bytes,
 		     size_t size, const char *compressed)
 {
@@ -50,7 +50,7 @@ static void tell_cqe(struct teller *teller, size_t offset, uint32_t slot, const 
 	record_set_cqe(&record, bytes, size, &cqe);
 	if (compressed)
 		record_add_text(&record, "compressed", compressed, strlen(compressed));
-	scan_record(teller->scan, &record);
+	tell_record(teller->tell, &record);
 }
 
 /* -- compressed ones ---------------------------------------------------------------------------- */
@@ -63,8 +63,8 @@ static void refuse_slot(const struct walker *walker, const char *why)
 }
 
 /*
- * The CQEs of one array. The basic layout gives the nth of a block the nth slot of it; `count` is
- * how many the block has, or 0: the array is all there is. Returns how many it has.
+ * Tells of the CQEs in one array; returns how many there are. In the basic layout the nth CQE of a
+ * block belongs to its nth slot; `count` is how many the block has, or 0: it is this array only.
  */
 static uint32_t tell_array(struct walker *walker, uint32_t array_slot, uint32_t told,
 			   uint32_t count)
@@ -91,7 +91,7 @@ static uint32_t tell_array(struct walker *walker, uint32_t array_slot, uint32_t 
 	return (uint32_t)got;
 }
 
-/* Basic layout: the arrays are in the slots 1, 8, 16 ... behind the title. */
+/* Basic layout: the arrays are in the slots 1, 8, 16 ... after the title. */
 static void tell_block(struct walker *walker, uint32_t count)
 {
 	const struct teller *teller = walker->teller;
@@ -106,12 +106,12 @@ static void tell_block(struct walker *walker, uint32_t count)
 		array = walker->slot + told;
 	}
 	if (told < count)
-		scan_unread(teller->scan, teller_line(teller, offset_of(teller, walker->slot)),
+		tell_unread(teller->tell, teller_line(teller, offset_of(teller, walker->slot)),
 			    "%u of %u compressed CQEs are in slots that are not there",
 			    count - told, count);
 }
 
-/* A compressed CQE: the title of `count` ones in the basic layout, an array in the enhanced one. */
+/* A compressed CQE: in the basic layout a title of `count` CQEs, in the enhanced one an array. */
 static void tell_compressed(struct walker *walker, uint32_t count)
 {
 	const struct teller *teller = walker->teller;
@@ -138,7 +138,7 @@ static void tell_compressed(struct walker *walker, uint32_t count)
 
 /* -- the queue ---------------------------------------------------------------------------------- */
 
-/* How many slots go with what is in one. */
+/* How many slots the CQE or block in a slot takes. */
 static uint32_t slots_at(const struct teller *teller, uint32_t slot)
 {
 	const uint32_t count = judge_title(teller->attr, proper_at(teller, slot));
@@ -146,7 +146,7 @@ static uint32_t slots_at(const struct teller *teller, uint32_t slot)
 	return count ? count : 1;
 }
 
-/* What tells the rounds apart: the owner bit; in the enhanced layout a number. */
+/* Tells rounds apart: the owner bit; in the enhanced layout a number. */
 static uint8_t round_of(const struct teller *teller, const uint8_t *proper)
 {
 	struct bsn_cqe_tail tail;
@@ -155,7 +155,7 @@ static uint8_t round_of(const struct teller *teller, const uint8_t *proper)
 	return (uint8_t)(teller->attr->compression.is_enhanced ? tail.signature : tail.owner);
 }
 
-/* The first slot of the round before, or that was never written. */
+/* The first slot that this round has not written. */
 static uint32_t find_next_cqe(const struct teller *teller, uint32_t first)
 {
 	const uint8_t round = round_of(teller, proper_at(teller, first));
@@ -170,8 +170,8 @@ static uint32_t find_next_cqe(const struct teller *teller, uint32_t first)
 }
 
 /*
- * Where a ring's first CQE is: behind the slots that go with a title at its end. No block is larger
- * than its ring.
+ * Where a ring's first CQE is: after the slots of a block whose title is at the ring's end. No
+ * block is larger than its ring.
  */
 static uint32_t find_first_cqe(struct teller *teller)
 {
@@ -204,7 +204,7 @@ static void tell_slot(struct walker *walker)
 		walker->has_title = !bsn_cqe_block_begin(&walker->block, proper, NULL);
 }
 
-void tell_cqes(struct teller *teller, size_t size)
+void raw_cqes_tell(struct teller *teller, size_t size)
 {
 	const struct compression *compression = &teller->attr->compression;
 	struct walker walker = {

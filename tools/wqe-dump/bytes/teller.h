@@ -1,38 +1,36 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What tells of a queue's bytes: raw.c of WQEs, raw_cqes.c of CQEs. */
+/* What WQEs and CQEs of a queue have in common when they are told of. */
 #ifndef WQE_DUMP_TELLER_H
 #define WQE_DUMP_TELLER_H
 
-#include "raw.h"
+#include "../tell/tell.h"
+#include "bytes.h"
 
-/** struct teller - what is being told of */
+/** struct teller - the queue that is told of */
 struct teller {
-	struct scan *scan;
+	struct tell *tell;
 	const struct raw *raw;
-	const struct scan_attr *attr;
+	const struct raw_attr *attr;
 	struct ring ring;
-	bool is_ring;      /* a whole queue; of a send queue slot n has index n modulo its count */
-	size_t unread_end; /* where the last thing ended that could not be read */
+	bool is_ring;      /* a whole queue; in a send queue, index modulo count is the slot */
+	size_t unread_end; /* where the last slot ended that could not be read */
 	enum bsn_transport transport;
 	bool transport_is_guess;
 };
 
-/** teller_line() - the line in which a byte was written; 0: the input has no lines */
+/** teller_line() - the line that a byte is from; 0: the input has no lines */
 unsigned long teller_line(const struct teller *teller, size_t offset);
 
-/** teller_is_ring() - whether so many slots are a queue, and not a few CQEs that somebody copied */
+/** teller_is_ring() - whether so many slots are a whole queue, and not a few copied CQEs */
 bool teller_is_ring(uint32_t count);
 
-/** teller_begin() - a record of what is at this offset, with nothing in it so far */
+/** teller_begin() - an empty record of what is at this offset */
 void teller_begin(const struct teller *teller, size_t offset, struct record *record);
 
-/** teller_refuse() - tells of a slot that cannot be read; of neighbours only once */
+/** teller_refuse() - tells of a slot that cannot be read; once for neighbours */
 void teller_refuse(struct teller *teller, size_t offset, const struct bsn_bad *bad);
 
-/** teller_rest() - tells of what is left of the last slot, or of a dump that was cut */
+/** teller_rest() - tells of bytes after the last whole slot */
 void teller_rest(const struct teller *teller, size_t at, const char *what, size_t size);
-
-/** tell_cqes() - tells of a completion queue's CQEs, `size` bytes each */
-void tell_cqes(struct teller *teller, size_t size);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What lies behind the errors that wqe/bsn_syndrome.h lists: there are the numbers and what they
- * mean, here is what people found to be the matter. Several numbers share a topic; a topic has
- * causes, the likeliest first, each with what tells it from the others.
+ * The causes of errors. wqe/bsn_syndrome.h has the numbers and what they mean; here is what people
+ * found to be the cause. Several numbers share a topic; a topic has causes, the likeliest first,
+ * each with how to tell it from the others.
  */
 #ifndef WQE_DUMP_CAUSES_H
 #define WQE_DUMP_CAUSES_H
@@ -39,8 +39,8 @@
 	X(FOUND, "causes as found")
 
 /*
- * X(TOPIC, side that detects it, side whose CQE it is, step, basis, meaning, what to try, where the
- * causes are from). Issues and pull requests are those of the projects on GitHub.
+ * X(TOPIC, side that detects it, side whose CQE it is, step, basis, meaning, what to try, source of
+ * the causes). Issues and pull requests are on GitHub.
  */
 #define TOPICS(X)                                                                                  \
 	X(NOTHING, NOBODY, NOBODY, UNKNOWN, SPECIFIED,                                             \
@@ -312,7 +312,7 @@
 	  "The firmware failed while it executed a command.",                                      \
 	  "Look for health errors beside it; update the firmware.", "Linux mlx5 cmd.c")
 
-/* X(TOPIC, cause, what tells it apart), the likeliest first within a topic */
+/* X(TOPIC, cause, how to tell it), the likeliest first within a topic */
 #define CAUSES(X)                                                                                  \
 	X(PEER_SILENT, "the peer's process ended, or its QP is in error",                          \
 	  "the peer has an earlier error or is gone; all its connections fail at about one time")  \
@@ -675,8 +675,8 @@
 	X(LKEY_RIGHTS, SEND, "a SEND only reads here: then it is the length")
 
 /*
- * What people call them who do not know their names: X(number space, NAME, the word that it takes,
- * words that may go with it)
+ * What people call errors whose names they do not know: X(number space, NAME, word that must be
+ * there, words that may go with it)
  */
 #define NICKNAMES(X)                                                                               \
 	X(SYNDROME, LOCAL_PROTECTION, "lkey", "wrong bad invalid")                                 \
@@ -744,7 +744,7 @@
 
 /*
  * What the driver says in words: X(NAME, status of the record, field with a number or NULL, the
- * number, topic, where it is said). The first that fits.
+ * number, topic, source). The first that fits is taken.
  */
 #define DRIVER_EVENTS(X)                                                                           \
 	X(CQ_OVERRUN, "CQ error", "event_syndrome", 1, CQ_FULL, "PRM: CQ error event")             \

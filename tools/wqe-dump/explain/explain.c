@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "match.h"
 #include "status.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -51,11 +50,11 @@ static const struct {
 
 #define BSN_SYNDROME_ANY -1
 
-/** struct code - what is known of a number; zero: TOPIC_NOTHING, which only a 0 has */
+/** struct code - what is known of a number; zero is TOPIC_NOTHING, which only number 0 has */
 struct code {
 	bool is_known;
 	uint8_t topic;
-	int16_t syndrome; /* that it comes with, or BSN_SYNDROME_ANY */
+	int16_t syndrome; /* it comes with this one, or BSN_SYNDROME_ANY */
 };
 
 static const struct code vendor_codes[256] = {
@@ -69,7 +68,7 @@ static const struct tpt_base {
 	enum party detected_by, reported_to;
 	enum step step;
 	int16_t syndrome;
-	uint8_t topics[3]; /* where the detail is PD, RIGHTS, LENGTH */
+	uint8_t topics[3]; /* for the details PD, RIGHTS, LENGTH */
 } tpt_bases[] = {
 #define TPT_BASE(NAME, detected, reported, step, syndrome, pd, rights, length)                     \
 	{                                                                                          \
@@ -87,7 +86,7 @@ static const uint8_t detail_topics[8] = {
 
 #define CODE(prefix, NAME, topic)  [prefix##NAME] = { true, TOPIC_##topic, BSN_SYNDROME_ANY },
 #define SYNDROME_CODE(NAME, topic) CODE(BSN_SYNDROME_, NAME, topic)
-#define STATUS_CODE(NAME, topic)   CODE(IBV_WC_, NAME, topic)
+#define STATUS_CODE(NAME, topic)   CODE(BSN_STATUS_, NAME, topic)
 #define HEALTH_CODE(NAME, topic)   CODE(BSN_HEALTH_, NAME, topic)
 #define COMMAND_CODE(NAME, topic)  CODE(BSN_COMMAND_, NAME, topic)
 static const struct code syndrome_codes[256] = { SYNDROME_TOPICS(SYNDROME_CODE) };
@@ -95,7 +94,7 @@ static const struct code status_codes[256] = { STATUS_TOPICS(STATUS_CODE) };
 static const struct code health_codes[256] = { HEALTH_TOPICS(HEALTH_CODE) };
 static const struct code command_codes[256] = { COMMAND_TOPICS(COMMAND_CODE) };
 
-/* By the value of SPACE_EVENT. */
+/* The value of SPACE_EVENT is an index. */
 static const struct driver_event {
 	const char *status, *field;
 	uint64_t number;
@@ -105,12 +104,6 @@ static const struct driver_event {
 #define DRIVER_EVENT(NAME, status, field, number, topic, source)                                   \
 	{ status, field, number, TOPIC_##topic, source },
 	DRIVER_EVENTS(DRIVER_EVENT)
-};
-
-/* The syndrome that a verbs status comes from; 0: none. */
-static const uint8_t syndrome_of_status[] = {
-#define SYNDROME_OF(syndrome, status) [IBV_WC_##status] = BSN_SYNDROME_##syndrome,
-	BSN_SYNDROME_STATUSES(SYNDROME_OF)
 };
 
 static const struct {
@@ -163,10 +156,9 @@ static void find_vendor(struct meaning *meaning)
 
 static void find_status(struct meaning *meaning)
 {
-	if (meaning->value > IBV_WC_TM_RNDV_INCOMPLETE)
-		return;
-	meaning->name = match_status_name(meaning->value);
-	meaning->doc = ibv_wc_status_str((enum ibv_wc_status)meaning->value);
+	meaning->name = bsn_status_name(meaning->value);
+	if (meaning->name)
+		meaning->doc = ibv_wc_status_str((enum ibv_wc_status)meaning->value);
 }
 
 struct meaning meaning_of(enum error_space space, uint32_t value)
@@ -229,9 +221,8 @@ int error_syndrome(const struct error *error)
 
 	if (known(error, SPACE_SYNDROME))
 		return (int)error->numbers[SPACE_SYNDROME].value;
-	if (status && status->value < COUNT(syndrome_of_status) &&
-	    syndrome_of_status[status->value])
-		return syndrome_of_status[status->value];
+	if (status && bsn_syndrome_of_status(status->value))
+		return bsn_syndrome_of_status(status->value);
 	return -1;
 }
 
@@ -240,7 +231,7 @@ static struct code lookup(const struct code codes[256], const struct number *num
 	return number && number->value < 256 ? codes[number->value] : (struct code){ 0 };
 }
 
-/* What is said of the finest number of which something is known. */
+/* The code of the most precise number that means something. */
 static struct code code_of(const struct error *error)
 {
 	const int syndrome = error_syndrome(error);
@@ -306,9 +297,8 @@ static const char *confidence_of(const struct error *error, const struct topic_r
 
 static const char *source_of_syndrome(int syndrome)
 {
-	for (size_t i = 0; i < COUNT(syndrome_of_status); i++)
-		if (syndrome && syndrome_of_status[i] == syndrome)
-			return "rdma-core mlx5dv.h MLX5_CQE_SYNDROME_*";
+	if (bsn_status_of_syndrome((uint32_t)syndrome) != BSN_STATUS_GENERAL_ERR)
+		return "rdma-core mlx5dv.h MLX5_CQE_SYNDROME_*";
 	return find_value("source", BSN_SOURCE_LIBDPCP)->doc;
 }
 
@@ -367,7 +357,7 @@ static void note_vendor(struct explanation *e, const struct error *error)
 		     "a vendor syndrome has 8 bits; this is another device's, or another number");
 }
 
-/* Which engines have which numbers is not public. */
+/* It is not public which engine has which number. */
 static void note_hardware(struct explanation *e, uint32_t hw_syndrome)
 {
 	if (hw_syndrome)
@@ -411,7 +401,7 @@ bool explanation_cause(const struct explanation *explanation, unsigned nth, stru
 	return false;
 }
 
-/* Of a topic, once for all, since records keep it. */
+/* One text for each topic, made once, since records point to it. */
 static const char *cause_text(struct explanation *e)
 {
 	static char texts[TOPIC_COUNT][512];
@@ -423,7 +413,7 @@ static const char *cause_text(struct explanation *e)
 	return *text ? text : e->meaning;
 }
 
-/* Whose completion it is tells who detected what either side may. */
+/* If either side may detect it, the side of the completion tells which one did. */
 static void add_place(struct explanation *e, const struct error *error, enum step step)
 {
 	const struct number *vendor = known(error, SPACE_VENDOR);
@@ -444,14 +434,14 @@ static void add_place(struct explanation *e, const struct error *error, enum ste
 	e->step = step_names[step];
 }
 
-/* A syndrome is also told as the verbs status that it becomes, since people know it by that. */
+/* A syndrome is also shown as its verbs status, which people know. */
 static void add_meanings(struct explanation *e, const struct error *error)
 {
 	const struct number *syndrome = known(error, SPACE_SYNDROME);
 
-	for (size_t i = 0; i < COUNT(syndrome_of_status); i++)
-		if (syndrome && syndrome->value && syndrome_of_status[i] == syndrome->value)
-			e->meanings[e->meaning_count++] = meaning_of(SPACE_STATUS, (uint32_t)i);
+	if (syndrome && bsn_status_of_syndrome(syndrome->value) != BSN_STATUS_GENERAL_ERR)
+		e->meanings[e->meaning_count++] =
+			meaning_of(SPACE_STATUS, bsn_status_of_syndrome(syndrome->value));
 	for (unsigned space = e->meaning_count ? SPACE_SYNDROME : SPACE_STATUS; space < SPACE_COUNT;
 	     space++)
 		if (error->numbers[space].is_known && space != SPACE_HARDWARE &&
@@ -505,7 +495,7 @@ const struct explanation *explanation_of(const struct error *error)
 {
 	static struct {
 		struct error error;
-		struct explanation explanation; /* without a meaning: none yet */
+		struct explanation explanation; /* no meaning: not filled yet */
 	} kept[KEPT], *place;
 
 	place = &kept[place_of(error)];
@@ -556,7 +546,7 @@ struct error error_of_record(const struct record *record)
 		if (!record->syndrome.is_known)
 			error.numbers[SPACE_STATUS] = status_in(record->status);
 	}
-	if (record->kind == RECORD_ERROR_CQE) /* that of a status is undefined */
+	if (record->kind == RECORD_ERROR_CQE) /* in a failed ibv_wc it is undefined */
 		error.opcode = record->opcode;
 	return error;
 }

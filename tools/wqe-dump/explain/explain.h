@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What an error means, who noticed it and when, and what is usually the matter: causes.h, asked. */
+/* What an error means, who noticed it and when, and what the cause usually is, by causes.h. */
 #ifndef WQE_DUMP_EXPLAIN_H
 #define WQE_DUMP_EXPLAIN_H
 
@@ -10,7 +10,7 @@
 enum party { PARTIES(ENUM_PARTY) };
 #undef ENUM_PARTY
 
-/* The numbers that errors are told by, each a space of its own: X(NAME, what it is called) */
+/* The kinds of numbers that name errors, each a space of its own: X(NAME, what it is called) */
 #define ERROR_SPACES(X)                                                                            \
 	X(STATUS, "verbs status")                                                                  \
 	X(SYNDROME, "syndrome")                                                                    \
@@ -18,20 +18,20 @@ enum party { PARTIES(ENUM_PARTY) };
 	X(HARDWARE, "hardware syndrome")                                                           \
 	X(HEALTH, "health syndrome")                                                               \
 	X(COMMAND, "command status")                                                               \
-	X(EVENT, "event of the driver") /* a number of ours: never shown */
+	X(EVENT, "event of the driver") /* our own number, never shown */
 
 #define ENUM_SPACE(NAME, text) SPACE_##NAME,
 enum error_space { ERROR_SPACES(ENUM_SPACE) SPACE_COUNT };
 #undef ENUM_SPACE
 
-/** struct error - what is known of one */
+/** struct error - what is known of an error */
 struct error {
 	struct number numbers[SPACE_COUNT]; /* by enum error_space */
 	enum record_side side;              /* whose completion it is */
 	struct number opcode;               /* of the WQE, enum bsn_wqe_opcode */
 };
 
-/** struct meaning - of one of the numbers */
+/** struct meaning - what one of the numbers means */
 struct meaning {
 	enum error_space space;
 	uint32_t value;
@@ -40,10 +40,10 @@ struct meaning {
 	const char *detail; /* what a key check found, or NULL */
 };
 
-/** struct cause - one thing that may be the matter */
+/** struct cause - one possible cause */
 struct cause {
 	const char *what;
-	const char *tell; /* what tells it from the others */
+	const char *tell; /* how to tell it from the others */
 };
 
 #define EXPLANATION_NOTES      4
@@ -52,7 +52,7 @@ struct cause {
 /** struct explanation - all that is known of an error */
 struct explanation {
 	unsigned meaning_count;
-	struct meaning meanings[SPACE_COUNT]; /* the coarse ones first */
+	struct meaning meanings[SPACE_COUNT]; /* from coarse to precise */
 	enum party detected_by, reported_to;
 	const char *step;
 	const char *meaning;
@@ -62,7 +62,7 @@ struct explanation {
 	const char *confidence; /* "high", "medium", "low" */
 	const char *meaning_source, *cause_basis;
 	const char *cause_source; /* or "" */
-	const char *measured;     /* what was done when it was seen, or NULL */
+	const char *measured;     /* how it was provoked when it was seen, or NULL */
 	unsigned note_count;
 	char notes[EXPLANATION_NOTES][EXPLANATION_NOTE_BYTES];
 };
@@ -73,53 +73,53 @@ const char *party_name(enum party party);
 /** space_name() - "vendor syndrome" … */
 const char *space_name(enum error_space space);
 
-/** meaning_of() - what one number stands for; its name is NULL where it has none */
+/** meaning_of() - what one number means; its name is NULL if nobody has explained it */
 struct meaning meaning_of(enum error_space space, uint32_t value);
 
 /** explain() - fills in all of an explanation */
 void explain(const struct error *error, struct explanation *explanation);
 
 /**
- * explanation_of() - the same, of which the last ones are kept: a log has few errors many times
+ * explanation_of() - likewise, from a cache: a log has few errors, each many times
  *
  * Return: valid until the next call.
  */
 const struct explanation *explanation_of(const struct error *error);
 
 /**
- * explanation_cause() - the causes, the likeliest first
+ * explanation_cause() - the nth cause; the likeliest comes first
  *
  * Return: false when there is no @nth.
  */
 bool explanation_cause(const struct explanation *explanation, unsigned nth, struct cause *cause);
 
-/** error_syndrome() - as it is known, or as the verbs status tells it; -1: neither does */
+/** error_syndrome() - the syndrome, or the one behind the verbs status; -1: neither is known */
 int error_syndrome(const struct error *error);
 
 /**
- * error_fits() - whether the vendor syndrome comes with the syndrome or status
+ * error_fits() - whether vendor syndrome and syndrome or status may go together
  *
- * Return: false if they are known not to go together.
+ * Return: false if they are known not to.
  */
 bool error_fits(const struct error *error);
 
 /**
- * error_is_pair() - whether the vendor syndrome is known to come with this very syndrome or status
+ * error_is_pair() - whether the vendor syndrome is known to come with this syndrome or status
  *
- * More than that it fits: both are known, and belong together.
+ * This says more than error_fits(): both are known, and belong together.
  */
 bool error_is_pair(const struct error *error);
 
-/** error_is_same() - whether all that is known is the same */
+/** error_is_same() - whether the same is known of both */
 bool error_is_same(const struct error *a, const struct error *b);
 
-/** record_suits_vendor() - whether it would be such a pair with this vendor syndrome */
+/** record_suits_vendor() - whether a record would be such a pair with this vendor syndrome */
 bool record_suits_vendor(const struct record *record, uint64_t vendor);
 
 /** error_of_record() - the numbers that a record has */
 struct error error_of_record(const struct record *record);
 
-/** explain_record() - fills cause, confidence and, where the numbers tell it, side */
+/** explain_record() - fills in cause, confidence and, if the numbers tell it, side */
 void explain_record(struct record *record);
 
 #endif

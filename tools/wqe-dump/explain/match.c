@@ -11,31 +11,11 @@
 #define MATCH_WORDS      16 /* of a question that count */
 #define MATCH_WORD_BYTES 24
 
-/** struct words - lower-case words of a text, without those that say nothing */
+/** struct words - the words of a text in lower case, without those that say nothing */
 struct words {
 	unsigned count;
 	char word[MATCH_WORDS][MATCH_WORD_BYTES];
 };
-
-/* A verbs status, and the syndrome that it is another name of. */
-static const struct status_name {
-	uint8_t status;
-	int16_t syndrome;
-	const char *name;
-} status_names[] = {
-#define OF_SYNDROME(syndrome, status)                                                              \
-	{ IBV_WC_##status, BSN_SYNDROME_##syndrome, "IBV_WC_" #status },
-#define OF_STATUS(status, topic) { IBV_WC_##status, -1, "IBV_WC_" #status },
-	BSN_SYNDROME_STATUSES(OF_SYNDROME) STATUS_TOPICS(OF_STATUS)
-};
-
-const char *match_status_name(uint32_t status)
-{
-	for (size_t i = 0; i < COUNT(status_names); i++)
-		if (status_names[i].status == status)
-			return status_names[i].name;
-	return NULL;
-}
 
 /* -- words -------------------------------------------------------------------------------------- */
 
@@ -69,7 +49,7 @@ static void split(const char *text, struct words *words)
 	}
 }
 
-/* One letter too many, too few, or another one, or two that changed places. */
+/* Whether one letter is missing, added or wrong, or two are swapped. */
 static bool is_misspelt(const char *a, const char *b)
 {
 	size_t of_a = strlen(a), of_b = strlen(b);
@@ -83,7 +63,7 @@ static bool is_misspelt(const char *a, const char *b)
 	return (of_a < 2 && of_b < 2) || (of_a == 2 && of_b == 2 && a[0] == b[1] && a[1] == b[0]);
 }
 
-/* "prot" asks for "protection", and "flushes" for "flush"; "ready" does not for "read". */
+/* "prot" matches "protection", and "flushes" matches "flush"; "ready" does not match "read". */
 static bool is_same(const char *asked, const char *name)
 {
 	const size_t of_asked = strlen(asked), of_name = strlen(name);
@@ -112,14 +92,14 @@ static bool is_named(const struct words *names, const char *asked)
 
 /* -- a name against a question ------------------------------------------------------------------ */
 
-/** struct search - the best so far */
+/** struct search - the best matches so far */
 struct search {
 	const struct words *asked;
 	struct match *match;
 	unsigned best_hits, best_extra;
 };
 
-/* An error that is called @name, and elsewhere so that the words of @also are in it, too. */
+/* Offers an error that is called @name; the words of @also match, too. */
 static void offer(struct search *search, enum error_space space, uint32_t value, const char *name,
 		  const char *also)
 {
@@ -160,18 +140,19 @@ static void offer_list(struct search *search, enum error_space space, const char
 /* A syndrome is also known by the name and the text of its verbs status. */
 static void offer_statuses(struct search *search)
 {
-	for (size_t i = 0; i < COUNT(status_names); i++) {
-		const struct status_name *s = &status_names[i];
-		const char *text = ibv_wc_status_str((enum ibv_wc_status)s->status);
+	for (uint32_t status = 0; bsn_status_name(status); status++) {
+		const char *name = bsn_status_name(status);
+		const char *text = ibv_wc_status_str((enum ibv_wc_status)status);
+		const uint32_t syndrome = bsn_syndrome_of_status(status);
+		char also[128];
 
-		if (s->syndrome < 0) {
-			offer(search, SPACE_STATUS, s->status, s->name, text);
+		if (!syndrome) {
+			offer(search, SPACE_STATUS, status, name, text);
 			continue;
 		}
-		char also[128];
-		snprintf(also, sizeof(also), "%s %s", s->name, text);
-		offer(search, SPACE_SYNDROME, (uint32_t)s->syndrome,
-		      meaning_of(SPACE_SYNDROME, (uint32_t)s->syndrome).name, also);
+		snprintf(also, sizeof(also), "%s %s", name, text);
+		offer(search, SPACE_SYNDROME, syndrome,
+		      meaning_of(SPACE_SYNDROME, syndrome).name, also);
 	}
 }
 
@@ -209,7 +190,7 @@ void match_words(const char *text, enum error_space space, struct match *match)
 		if (lists[i] && (space == SPACE_COUNT || space == i))
 			offer_list(&search, (enum error_space)i, lists[i]);
 	offer_nicknames(&search, space);
-	/* Most of it, or half of it where the topic is said, must be about the error. */
+	/* Most of the question must be about the error; half of it if the space is known. */
 	if (2 * search.best_hits < asked.count + (space == SPACE_COUNT && asked.count > 1))
 		match->count = 0;
 }

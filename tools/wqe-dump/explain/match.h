@@ -15,13 +15,10 @@ struct match {
 
 /**
  * match_words() - the errors that words name best
- * @text: any text; up to half of its words may be what no error is called by
- * @space: only of this space, or SPACE_COUNT for any
- * @match: all that fit equally well, at most MATCH_MAX
+ * @text: any text; up to half of its words may name no error
+ * @space: of the errors, or SPACE_COUNT for any
+ * @match: filled with those that fit best, at most MATCH_MAX
  */
 void match_words(const char *text, enum error_space space, struct match *match);
-
-/** match_status_name() - "IBV_WC_…" of a verbs status, or NULL */
-const char *match_status_name(uint32_t status);
 
 #endif

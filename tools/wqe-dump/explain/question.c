@@ -23,15 +23,15 @@ struct choice {
 
 /** struct digits - a number as it was written */
 struct digits {
-	enum error_space space; /* that a word before it says, or NO_SPACE */
+	enum error_space space; /* named by a word before it, or NO_SPACE */
 	unsigned choice_count;
 	struct choice choices[4];
 };
 
-/** struct question - taken apart */
+/** struct question - a question, taken apart */
 struct question {
 	enum number_base base;
-	enum error_space only; /* what words restrict the question to, or NO_SPACE */
+	enum error_space only; /* named by words for the whole question, or NO_SPACE */
 	unsigned digits_count;
 	struct digits digits[QUESTION_NUMBERS];
 	char rest[QUESTION_BYTES]; /* the words */
@@ -45,7 +45,7 @@ struct question {
 static const struct label {
 	const char *word;
 	int space;
-	bool is_topic; /* restricts the words, too */
+	bool is_topic; /* holds for words, too */
 } labels[] = {
 	{ "vendor_err_synd", SPACE_VENDOR, false },
 	{ "vendor_syndrome", SPACE_VENDOR, false },
@@ -54,7 +54,7 @@ static const struct label {
 	{ "vendor", SPACE_VENDOR, false },
 	{ "vend", SPACE_VENDOR, false },
 	{ "ves", SPACE_VENDOR, false },
-	{ "syndrom", SPACE_VENDOR, false }, /* so perftest calls it */
+	{ "syndrom", SPACE_VENDOR, false }, /* perftest's word */
 	{ "hw_err_synd", SPACE_HARDWARE, false },
 	{ "hw_syndrome", SPACE_HARDWARE, false },
 	{ "hw_synd", SPACE_HARDWARE, false },
@@ -75,7 +75,7 @@ static const struct label {
 	{ "wr_id", NOT_AN_ERROR, false },
 };
 
-/* The first that a word ends with: "wc_status" is a status, "byte_len" a length. */
+/* The first label that a word ends with: "wc_status" is a status, "byte_len" a length. */
 static const struct label *find_label(const char *word)
 {
 	for (size_t i = 0; i < COUNT(labels); i++) {
@@ -87,7 +87,7 @@ static const struct label *find_label(const char *word)
 	return NULL;
 }
 
-/* Whether a label is only more of the one before: "vendor err", "health syndrome". */
+/* Whether a label only continues the one before: "vendor err", "health syndrome". */
 static bool is_continued(int before, const struct label *label)
 {
 	return before != NO_SPACE && before != SPACE_STATUS && before != NOT_AN_ERROR &&
@@ -110,7 +110,7 @@ static bool is_named(enum error_space space, unsigned long value)
 	return value <= UINT32_MAX && meaning_of(space, (uint32_t)value).name;
 }
 
-/* One value: of the space that was said, if it has a meaning there, or of each in which it has. */
+/* Adds a value: in the space that was named, or in each where it means something. */
 static void add_value(struct digits *digits, unsigned long value, bool is_hex)
 {
 	const bool is_class = digits->space == SPACE_STATUS || digits->space == SPACE_SYNDROME;
@@ -130,7 +130,7 @@ static void add_value(struct digits *digits, unsigned long value, bool is_hex)
 		add_choice(digits, SPACE_VENDOR, value);
 }
 
-/* "0x51", "81", "8a": as many choices as it has; false: a word. */
+/* Reads "0x51", "81" or "8a" with all its choices; false: it is a word. */
 static bool read_number(const char *word, enum number_base base, struct digits *digits)
 {
 	const bool says_hex = word[0] == '0' && (word[1] == 'x' || word[1] == 'X');
@@ -144,7 +144,7 @@ static bool read_number(const char *word, enum number_base base, struct digits *
 		return false;
 	if (is_decimal && base != BASE_HEX)
 		add_value(digits, strtoul(text, NULL, 10), false);
-	/* Open, it may be hexadecimal too, but for a verbs status, which never is. */
+	/* If the base is open, it may also be hexadecimal, except for a verbs status. */
 	if (!is_decimal || base == BASE_HEX || (base == BASE_OPEN && digits->space != SPACE_STATUS))
 		add_value(digits, hex, true);
 	if (!digits->choice_count)
@@ -222,7 +222,7 @@ static void take_apart(struct question *q, const char *const *words, unsigned co
 
 /* -- putting it together ------------------------------------------------------------------------ */
 
-/* A status and a syndrome that do not go together are one number taken wrongly. */
+/* If a status and a syndrome do not go together, a number was misread. */
 static bool classes_agree(const struct error *error)
 {
 	const struct error status = { .numbers[SPACE_STATUS] = error->numbers[SPACE_STATUS] };
@@ -275,7 +275,7 @@ static bool is_same_error(const struct error *a, const struct error *b)
 	return true;
 }
 
-/* Keeps them sorted, the first of equals first. */
+/* Inserts in order; equals keep theirs. */
 static void add_reading(struct readings *readings, const struct error *error)
 {
 	unsigned at = readings->count;
@@ -308,7 +308,7 @@ static void combine(const struct question *q, unsigned nth, const struct error *
 	}
 }
 
-/* What does not fit, or has no meaning, is no reading while there is a better one. */
+/* Readings that do not fit, or mean nothing, count only if there is no better one. */
 static void drop_worse(struct readings *readings)
 {
 	while (readings->count &&
@@ -316,7 +316,7 @@ static void drop_worse(struct readings *readings)
 		readings->count--;
 }
 
-/* Words that name a class go with numbers; those that contradict them do not count. */
+/* Words that name a class go with numbers; words that contradict the numbers do not count. */
 static void combine_words(const struct question *q, struct readings *readings)
 {
 	const struct error none = { .side = SIDE_UNKNOWN };
@@ -344,7 +344,7 @@ static bool has_label(const struct question *q, enum error_space space)
 	return false;
 }
 
-/* In a whole line most numbers are something else: those that are said to be errors win. */
+/* Most numbers of a whole line are something else: those that are labelled as errors win. */
 static void drop_unlabelled(struct question *q, bool spares_named)
 {
 	unsigned kept = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* "explain 81", "explain local protection 0x52": what errors a question may be about. */
+/* Which errors a question may be about: "explain 81", "explain local protection 0x52". */
 #ifndef WQE_DUMP_QUESTION_H
 #define WQE_DUMP_QUESTION_H
 
@@ -7,10 +7,10 @@
 
 #define READINGS_MAX 8
 
-/** enum number_base - what digits without a 0x are */
+/** enum number_base - the base of digits without 0x */
 enum number_base { BASE_OPEN, BASE_DECIMAL, BASE_HEX };
 
-/** struct readings - the errors that a question may be about, the likelier first */
+/** struct readings - the errors that a question may be about, the likeliest first */
 struct readings {
 	unsigned count;
 	struct error error[READINGS_MAX];
@@ -21,8 +21,8 @@ struct readings {
  * @words: numbers and words in any order; "status", "syndrome", "vendor", "health", "command" say
  *         what the next number is
  * @count: of @words
- * @base: of numbers that do not say it themselves
- * @readings: none when nothing in it names an error
+ * @base: of numbers without 0x
+ * @readings: filled; none if nothing in the question names an error
  */
 void question_read(const char *const *words, unsigned count, enum number_base base,
 		   struct readings *readings);

@@ -5,11 +5,9 @@
 #include <string.h>
 #include <strings.h>
 
-#include "../forms/keys.h"
-#include "match.h"
-#include "../scan/word.h"
+#include "../text/text.h"
 
-/* Where the kernel's words are others: drivers/infiniband/core/verbs.c wc_statuses. */
+/* The kernel's words where they differ: drivers/infiniband/core/verbs.c wc_statuses. */
 static const char *kernel_text(uint32_t status)
 {
 	switch (status) {
@@ -28,12 +26,12 @@ static const char *kernel_text(uint32_t status)
 
 /* -- the ways to write them, by their first letter ---------------------------------------------- */
 
-#define LETTERS 32 /* as the lower bits of their codes have them, in capitals or not */
+#define LETTERS 32 /* by the lower bits of their codes, so that capitals are the same */
 
 struct spelling {
 	const char *text;
 	uint32_t status;
-	bool is_name; /* of the C enumerations, without what all of them begin with */
+	bool is_name; /* of the C enumerations, without IBV_WC_ */
 	const struct spelling *next;
 };
 
@@ -52,7 +50,7 @@ static void add_spelling(const char *text, uint32_t status, bool is_name)
 static void collect_spellings(void)
 {
 	for (uint32_t status = 0; status <= IBV_WC_TM_RNDV_INCOMPLETE; status++) {
-		const char *name = match_status_name(status);
+		const char *name = bsn_status_name(status);
 
 		if (name)
 			add_spelling(name + strlen("IBV_WC_"), status, true);
@@ -71,7 +69,7 @@ static const struct spelling *spellings_with(char letter)
 
 /* -- in a line ---------------------------------------------------------------------------------- */
 
-/* Bytes before the name: none, or what begins all of libibverbs' or of the kernel's names. */
+/* The length of IBV_WC_ or IB_WC_, which the names of libibverbs and of the kernel begin with. */
 static size_t prefix_len(const char *text)
 {
 	if (!strncmp(text, "IBV_WC_", strlen("IBV_WC_")))
@@ -90,7 +88,7 @@ struct number status_at(const char *text, size_t *len)
 
 		if (at->is_name ? !is_capital : prefix != 0)
 			continue;
-		if (strncasecmp(text + prefix, at->text, n) || is_word(text[prefix + n]))
+		if (strncasecmp(text + prefix, at->text, n) || text_is_word(text[prefix + n]))
 			continue;
 		*len = prefix + n;
 		return KNOWN(at->status);
@@ -104,7 +102,7 @@ struct number status_in(const char *text)
 	struct number status = status_at(text, &len);
 
 	while (*text && !status.is_known) {
-		text = word_after(text);
+		text = text_next_word(text);
 		status = status_at(text, &len);
 	}
 	return status;
@@ -113,32 +111,20 @@ struct number status_in(const char *text)
 struct number status_anywhere(const char *text)
 {
 	const struct number named = status_in(text);
-	const char *at = keys_find(text, "status");
+	const char *at = text_find(text, "status");
 	uint64_t number;
 
-	if (named.is_known || !at || !keys_number(at + strlen("status"), KEY_DECIMAL, &number) ||
+	if (named.is_known || !at || !text_number(at + strlen("status"), 10, &number) ||
 	    number > IBV_WC_TM_RNDV_INCOMPLETE)
 		return named;
 	return KNOWN(number);
 }
 
-static struct number syndrome_of(uint32_t status)
-{
-	switch (status) {
-#define SYNDROME_OF(syndrome, status)                                                              \
-	case IBV_WC_##status:                                                                      \
-		return KNOWN(BSN_SYNDROME_##syndrome);
-		BSN_SYNDROME_STATUSES(SYNDROME_OF)
-#undef SYNDROME_OF
-	default:
-		return (struct number){ 0 };
-	}
-}
-
 void status_set(struct record *record, uint32_t status)
 {
 	const char *text = ibv_wc_status_str((enum ibv_wc_status)status);
+	const uint32_t syndrome = bsn_syndrome_of_status(status);
 
 	record_set_status(record, text, strlen(text));
-	record->syndrome = syndrome_of(status);
+	record->syndrome = syndrome ? KNOWN(syndrome) : (struct number){ 0 };
 }

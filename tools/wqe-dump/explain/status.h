@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The statuses that verbs gives to completions, as log lines name them. */
+/* The statuses of verbs completions, as log lines name them. */
 #ifndef WQE_DUMP_STATUS_H
 #define WQE_DUMP_STATUS_H
 
@@ -11,17 +11,17 @@
  *        kernel, in capitals or not
  * @len: bytes of it
  *
- * Return: enum ibv_wc_status; not known where there is none.
+ * Return: enum ibv_wc_status; unknown if there is none.
  */
 struct number status_at(const char *text, size_t *len);
 
 /** status_in() - the first status that is named anywhere in a text */
 struct number status_in(const char *text);
 
-/** status_anywhere() - likewise, or the number that stands behind "status" */
+/** status_anywhere() - likewise, or the number after "status" */
 struct number status_anywhere(const char *text);
 
-/** status_set() - makes it the record's, with the syndrome where only one becomes this status */
+/** status_set() - sets a record's status, and its syndrome if only one becomes this status */
 void status_set(struct record *record, uint32_t status);
 
 #endif

@@ -7,24 +7,24 @@
 #include "../bytes/hex.h"
 #include "../bytes/raw.h"
 
-static void tell_cqe(struct scan *scan, struct collect *collect)
+static void tell_cqe(struct feed *feed, struct collect *collect)
 {
 	struct number said;
 	struct bsn_bad bad;
 	struct bsn_cqe cqe;
 
 	if (bsn_cqe_decode(collect->bytes, collect->count, &cqe, &bad)) {
-		scan_unread(scan, collect->record.line, "%s: %s", bad.segment, bad.why);
+		tell_unread(feed->tell, collect->record.line, "%s: %s", bad.segment, bad.why);
 		return;
 	}
 	said = collect->record.qpn;
 	record_set_cqe(&collect->record, collect->bytes, collect->count, &cqe);
 	if (said.is_known && !collect->record.qpn.value)
 		collect->record.qpn = said; /* CQEs of plain receive queues have none */
-	scan_record(scan, &collect->record);
+	tell_record(feed->tell, &collect->record);
 }
 
-/* Whether a row is the end of one that was broken. */
+/* Whether a row is the rest of one that was broken. */
 static bool is_rest(const struct collect *collect, const struct hex_row *row)
 {
 	const unsigned there = collect->count % BSN_DS_SIZE;
@@ -33,7 +33,7 @@ static bool is_rest(const struct collect *collect, const struct hex_row *row)
 	       there + row->count <= BSN_DS_SIZE;
 }
 
-/* Adds the bytes of a line; false if it has none that could go on with the dump. */
+/* Adds the bytes of a line; false: they do not continue the dump. */
 static bool add_row(struct collect *collect, const struct line *line)
 {
 	struct hex_row row;
@@ -60,15 +60,7 @@ static bool add_row(struct collect *collect, const struct line *line)
 	return true;
 }
 
-/* Whether another program wrote on behind the last row, as happens where several share a file. */
-static bool has_more(const struct line *line)
-{
-	struct hex_row row;
-
-	return hex_row_read(line->text, &row, NULL) && *row.end == '[';
-}
-
-enum form_answer collect_cqe(struct scan *scan, const struct line *line, void *state)
+enum form_answer collect_cqe(struct feed *feed, const struct line *line, void *state)
 {
 	struct collect *collect = state;
 
@@ -82,8 +74,8 @@ enum form_answer collect_cqe(struct scan *scan, const struct line *line, void *s
 		return FORM_PASS;
 	if (collect->count < collect->wanted)
 		return FORM_MORE;
-	tell_cqe(scan, collect);
-	return has_more(line) ? FORM_OVER : FORM_TAKEN;
+	tell_cqe(feed, collect);
+	return FORM_TAKEN;
 }
 
 static void begin_wqe(struct collect *collect, const struct line *line)
@@ -96,7 +88,7 @@ static void begin_wqe(struct collect *collect, const struct line *line)
 	collect->wanted = wanted && wanted <= COLLECT_MAX_BYTES ? (unsigned)wanted : BSN_CTRL_SIZE;
 }
 
-enum form_answer collect_wqe(struct scan *scan, const struct line *line, void *state)
+enum form_answer collect_wqe(struct feed *feed, const struct line *line, void *state)
 {
 	struct collect *collect = state;
 	struct raw_place place = { .line = collect->record.line };
@@ -114,23 +106,24 @@ enum form_answer collect_wqe(struct scan *scan, const struct line *line, void *s
 	}
 	if (collect->count < collect->wanted)
 		return FORM_MORE;
-	raw_tell(scan, &(struct raw){ .bytes = collect->bytes,
-				      .size = collect->count,
-				      .places = &place,
-				      .place_count = 1,
-				      .kind = RAW_WQE,
-				      .transport = collect->transport });
+	raw_tell(feed->tell, feed->bytes,
+		 &(struct raw){ .bytes = collect->bytes,
+				.size = collect->count,
+				.places = &place,
+				.place_count = 1,
+				.kind = RAW_WQE,
+				.transport = collect->transport });
 	return FORM_TAKEN;
 }
 
-void collect_close(struct scan *scan, void *state)
+void collect_close(struct feed *feed, void *state)
 {
 	struct collect *collect = state;
 
 	if (!collect->count && collect->record.syndrome.is_known)
-		scan_record(scan, &collect->record);
+		tell_record(feed->tell, &collect->record);
 	else
-		scan_unread(scan, collect->record.line,
+		tell_unread(feed->tell, collect->record.line,
 			    "a dump of %u bytes, of which only %u are there", collect->wanted,
 			    collect->count);
 }

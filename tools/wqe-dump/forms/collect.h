@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A CQE or WQE that a program prints as lines of hexadecimal digits behind a line of text. */
+/* A CQE or WQE that a program prints as lines of hexadecimal digits after a line of text. */
 #ifndef WQE_DUMP_COLLECT_H
 #define WQE_DUMP_COLLECT_H
 
-#include "../scan/form.h"
+#include "form.h"
 
 #define COLLECT_MAX_BYTES 1024 /* the longest WQE in whole basic blocks */
 
 /** struct collect - bytes so far; zero to begin with */
 struct collect {
-	struct record record;    /* what the text said; its bytes come from the dump */
+	struct record record;    /* from the line of text; the dump adds the bytes */
 	unsigned count;          /* bytes so far */
 	bool has_begun;          /* the line of text was seen */
 	unsigned wanted;         /* bytes */
-	bool has_offset;         /* the rows begin with one */
+	bool has_offset;         /* rows begin with an offset */
 	struct number transport; /* of a WQE, enum bsn_transport */
 	uint8_t bytes[COLLECT_MAX_BYTES];
 };
@@ -22,22 +22,22 @@ struct collect {
  * collect_cqe() - takes the line of text, then the lines of the CQE
  * @state: a struct collect
  *
- * To be a form's feed(), or its end: whoever parses the line of text fills its record before.
- * The record is told of when the CQE is complete.
+ * It is a form's feed(), or called at its end. A form that parses the line of text fills the record
+ * first. The record is told of when the CQE is complete.
  */
-enum form_answer collect_cqe(struct scan *scan, const struct line *line, void *state);
+enum form_answer collect_cqe(struct feed *feed, const struct line *line, void *state);
 
 /**
  * collect_wqe() - likewise a send WQE
  *
- * How long it is the line of text says ("len: "), or the WQE itself.
+ * The line of text ("len: ") or the WQE itself says how long it is.
  */
-enum form_answer collect_wqe(struct scan *scan, const struct line *line, void *state);
+enum form_answer collect_wqe(struct feed *feed, const struct line *line, void *state);
 
 /**
- * collect_close() - a form's close(): tells what the line of text said, or that the dump is incomplete
+ * collect_close() - a form's close(): tells of the line of text, or that the dump is incomplete
  */
-void collect_close(struct scan *scan, void *state);
+void collect_close(struct feed *feed, void *state);
 
 /* A form whose state is a struct collect: its variable, its name, its feed(), its marks. */
 #define COLLECT_FORM(id, form_name, feed_line, ...)                                                \

@@ -3,6 +3,10 @@
 
 #include <string.h>
 
+/* Bytes without text: it has a name, and is fed no lines. */
+static const char *const no_marks[] = { NULL };
+const struct form form_binary = { .name = "binary", .marks = no_marks };
+
 const struct form *const forms[] = {
 #define POINT_TO(id) &form_##id,
 	FORMS(POINT_TO) NULL

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What programs write of completions that failed. What a completion has beside status, vendor error
- * and QP is not defined then, so the opcode and length that many print are left alone. */
+/* What programs write of failed completions. Of these, only status, vendor error and QP are
+ * defined, so the opcode and length that many print are ignored. */
 #include "forms.h"
 
 #include <ctype.h>
 #include <infiniband/verbs.h>
 #include <string.h>
 
-#include "../explain/explain.h"
 #include "../bytes/hex.h"
-#include "keys.h"
 #include "../bytes/raw.h"
+#include "../explain/explain.h"
 #include "../explain/status.h"
+#include "../text/text.h"
+#include "keys.h"
 #include "wrapped.h"
 
 /* -- NCCL and those that have its code: src/transport/net_ib/p2p.cc; the vendor error is decimal --- */
@@ -55,7 +56,7 @@ static const struct shape perftest_line =
 	     FIELD_DECIMAL("wr_id ", "wr_id"), HEX("syndrom ", vendor_syndrome));
 
 struct perftest {
-	unsigned long line; /* that said which side it is; 0: none did */
+	unsigned long line; /* the line that named the side; 0: there was none */
 	enum record_side side;
 };
 
@@ -71,7 +72,7 @@ static enum form_answer begin_perftest(const struct line *line, struct perftest 
 	return FORM_MORE;
 }
 
-static enum form_answer feed_perftest(struct scan *scan, const struct line *line, void *state)
+static enum form_answer feed_perftest(struct feed *feed, const struct line *line, void *state)
 {
 	struct perftest *perftest = state;
 	struct record record;
@@ -79,23 +80,24 @@ static enum form_answer feed_perftest(struct scan *scan, const struct line *line
 	if (!strstr(line->text, "syndrom") && !perftest->line)
 		return begin_perftest(line, perftest);
 	switch (keys_read(line, &perftest_line, &record)) {
-	case KEYS_READ:
+	case READ_WELL:
 		record.side = perftest->side;
-		keys_tell(scan, line, &record);
+		keys_tell(feed, line, &record);
 		return FORM_TAKEN;
-	case KEYS_CUT:
-		scan_unread(scan, line->number, "a failed status, and it is not there");
+	case READ_CUT:
+		tell_unread(feed->tell, line->number, "a failed status, and it is not there");
 		return FORM_TAKEN;
 	default:
 		return FORM_PASS;
 	}
 }
 
-static void close_perftest(struct scan *scan, void *state)
+static void close_perftest(struct feed *feed, void *state)
 {
 	const struct perftest *perftest = state;
 
-	scan_unread(scan, perftest->line, "a completion with error, and its status is not there");
+	tell_unread(feed->tell, perftest->line,
+		    "a completion with error, and its status is not there");
 }
 
 static const char *const perftest_marks[] = { "Completion with error at ", " syndrom 0x", NULL };
@@ -114,7 +116,7 @@ static const struct shape example_lines[] = {
 	LINE(STATUS, UNKNOWN, "cq completion failed status ", STATUS("status ")),
 	LINE(STATUS, UNKNOWN, "Work completion error ", STATUS("error ")),
 	LINE(STATUS, UNKNOWN, "ot bad completion with status", STATUS("status"),
-	     HEX("vendor syndrome: ", vendor_syndrome)),
+	     DECIMAL("vendor syndrome", vendor_syndrome)),
 	LAST_LINE,
 };
 
@@ -123,16 +125,16 @@ KEYS_FORM(examples, "verbs-example", example_lines, ") for wr_id ", "cq completi
 
 /* -- libxlio, libvma: src/core/dev/cq_mgr_tx.cpp log_cqe_error(), src/vma/dev/cq_mgr.cpp ------------ */
 
-/* One number has the opcode of the WQE and the queue. */
+/* One number holds the WQE's opcode and the QPN. */
 static void split_opcode_qpn(struct record *record, const char *line)
 {
 	const char *at = strstr(line, "wqe_opcode_qpn=");
 	uint64_t both;
 
-	if (!at || !keys_number(at + strlen("wqe_opcode_qpn"), KEY_HEX, &both))
+	if (!at || !text_number(at + strlen("wqe_opcode_qpn"), 16, &both))
 		return;
 	record->opcode = KNOWN(both >> 24 & 0xff);
-	record->qpn = KNOWN(both & 0xffffff);
+	record->qpn = KNOWN(both & BSN_QPN_MAX);
 }
 
 static const struct shape xlio_lines[] = {
@@ -146,8 +148,8 @@ static const struct shape xlio_lines[] = {
 	LAST_LINE,
 };
 
-/* libxlio has the WQE at the line's end: the whole basic blocks of it, without a gap. */
-static void tell_wqe(struct scan *scan, const struct line *line)
+/* libxlio prints the WQE at the end of the line: whole basic blocks, without a gap. */
+static void tell_wqe(struct feed *feed, const struct line *line)
 {
 	const char *digits = strstr(line->text, " wqe=");
 	const struct raw_place place = { .line = line->number };
@@ -157,23 +159,24 @@ static void tell_wqe(struct scan *scan, const struct line *line)
 	if (!digits)
 		return;
 	if (hex_row_read(digits + strlen(" wqe="), &row, bytes))
-		raw_tell(scan, &(struct raw){ .bytes = bytes,
-					      .size = row.count,
-					      .places = &place,
-					      .place_count = 1,
-					      .kind = RAW_WQE,
-					      .transport = KNOWN(BSN_TRANSPORT_ETH) });
+		raw_tell(feed->tell, feed->bytes,
+			 &(struct raw){ .bytes = bytes,
+					.size = row.count,
+					.places = &place,
+					.place_count = 1,
+					.kind = RAW_WQE,
+					.transport = KNOWN(BSN_TRANSPORT_ETH) });
 	else
-		scan_unread(scan, line->number, "a WQE without its bytes");
+		tell_unread(feed->tell, line->number, "a WQE without its bytes");
 }
 
-static enum form_answer feed_xlio(struct scan *scan, const struct line *line, void *state)
+static enum form_answer feed_xlio(struct feed *feed, const struct line *line, void *state)
 {
-	const enum form_answer answer = keys_feed(scan, line, xlio_lines);
+	const enum form_answer answer = keys_feed(feed, line, xlio_lines);
 
 	(void)state;
 	if (answer == FORM_TAKEN)
-		tell_wqe(scan, line);
+		tell_wqe(feed, line);
 	return answer;
 }
 
@@ -196,19 +199,19 @@ static const struct shape nvshmem_first =
 static const struct shape nvshmem_second =
 	LINE_WITH(split_opcode_qpn, WQE, REQUESTER, "wqe_counter=", HEX("wqe_counter=", wqe_index));
 
-static enum form_answer feed_nvshmem(struct scan *scan, const struct line *line, void *state)
+static enum form_answer feed_nvshmem(struct feed *feed, const struct line *line, void *state)
 {
 	struct record *record = state;
 	struct record second;
 
 	if (!record->line)
-		return keys_begin(scan, line, &nvshmem_first, record);
-	if (keys_read(line, &nvshmem_second, &second) != KEYS_READ)
+		return keys_begin(feed, line, &nvshmem_first, record);
+	if (keys_read(line, &nvshmem_second, &second) != READ_WELL)
 		return FORM_PASS;
 	record->wqe_index = second.wqe_index;
 	record->opcode = second.opcode;
 	record->qpn = second.qpn;
-	scan_record(scan, record);
+	tell_record(feed->tell, record);
 	return FORM_TAKEN;
 }
 
@@ -274,7 +277,7 @@ static void finish_vpp(struct record *record, const char *line)
 	uint64_t count;
 
 	record_set_status(record, "tx completion errors", strlen("tx completion errors"));
-	if (keys_number(line, KEY_DECIMAL, &count))
+	if (text_number(line, 10, &count))
 		record_add_number(record, "count", count);
 }
 
@@ -300,8 +303,9 @@ KEYS_FORM(apps, "program", app_lines, ", vendor_error: ", " for slot ",
 	  "tx completion errors");
 
 /*
- * -- anything else that names a status of verbs or a vendor error. Whether a number without 0x is
- * decimal or hexadecimal is not known then: it is what goes with the status, if only one of them does.
+ * -- anything else that names a verbs status or a vendor error. Nobody says whether a number
+ * without 0x is decimal or hexadecimal: if only one of the two goes with the status, it is that
+ * one.
  */
 
 /* Words that people put between "vendor_err" and its number. */
@@ -343,7 +347,7 @@ static const char *find_vendor(const char *text)
 	return NULL;
 }
 
-/* Of a number that may be either, the one that makes sense; the record says that it was guessed. */
+/* Takes the base that makes sense; the record says that it was guessed. */
 static void guess_vendor(struct record *record, const char *digits, uint64_t decimal, uint64_t hex)
 {
 	const bool is_decimal = record_suits_vendor(record, decimal);
@@ -362,9 +366,9 @@ static void read_vendor(struct record *record, const char *text)
 	const bool has_0x = !strncasecmp(digits, "0x", 2);
 	uint64_t decimal, hex;
 
-	if (!keys_number(text, KEY_HEX, &hex))
+	if (!text_number(text, 16, &hex))
 		return;
-	if (has_0x || !keys_number(text, KEY_DECIMAL, &decimal) || decimal == hex)
+	if (has_0x || !text_number(text, 10, &decimal) || decimal == hex)
 		record->vendor_syndrome = KNOWN(hex);
 	else if (hex > UINT8_MAX)
 		record->vendor_syndrome = KNOWN(decimal);
@@ -372,19 +376,19 @@ static void read_vendor(struct record *record, const char *text)
 		guess_vendor(record, digits, decimal, hex);
 }
 
-static enum keys_answer read_verbs(const struct line *line, const void *how, struct record *record)
+static enum read_answer read_verbs(const struct line *line, const void *how, struct record *record)
 {
 	const char *vendor = find_vendor(line->text);
 	const struct number status = status_anywhere(line->text);
 
 	(void)how;
 	if (!status.is_known)
-		return KEYS_OTHER;
+		return READ_OTHER;
 	*record = (struct record){ .kind = RECORD_STATUS, .line = line->number };
 	status_set(record, status.value);
 	if (vendor)
 		read_vendor(record, vendor);
-	return status.value == IBV_WC_SUCCESS ? KEYS_FINE : KEYS_READ;
+	return status.value == IBV_WC_SUCCESS ? READ_FINE : READ_WELL;
 }
 
 static bool names_status(const struct line *line, const void *how)
@@ -393,7 +397,7 @@ static bool names_status(const struct line *line, const void *how)
 	return status_in(line->text).is_known;
 }
 
-/* Whether a sentence or a bracket goes on behind the line. */
+/* Whether a sentence or a bracket goes on after the line. */
 static bool is_unfinished(const char *text)
 {
 	size_t len = strlen(text);
@@ -406,23 +410,26 @@ static bool is_unfinished(const char *text)
 	return open > 0 || (len && text[len - 1] == ',');
 }
 
-static enum form_answer feed_verbs(struct scan *scan, const struct line *line, void *state)
+static enum form_answer feed_verbs(struct feed *feed, const struct line *line, void *state)
 {
-	/* Status, syndrome, vendor's. */
+	/* 3: status, syndrome and vendor syndrome */
 	const struct reader reader = { read_verbs, names_status, NULL,
 				       is_unfinished(line->text) ? 3 : 0 };
 	struct wrapped whole;
 	struct record record;
+	enum read_answer answer;
 
 	(void)state;
-	if (keys_is_source(line->text) ||
-	    wrapped_read(scan, line, &reader, &record, &whole) != KEYS_READ)
+	if (text_is_source(line->text))
 		return FORM_PASS;
-	keys_tell(scan, &whole.line, &record);
+	answer = read_verbs(line, NULL, &record);
+	if (wrapped_read(feed, line, &reader, answer, &record, &whole) != READ_WELL)
+		return FORM_PASS;
+	keys_tell(feed, &whole.line, &record);
 	return FORM_TAKEN;
 }
 
-/* Of the texts of statuses, those that no other program has. */
+/* Among them the texts of statuses that no other program prints. */
 static const char *const verbs_marks[] = {
 	"vendor err",
 	"vendor_err",
@@ -437,6 +444,8 @@ static const char *const verbs_marks[] = {
 	"local QP operation error",
 	"local protection error",
 	"Work Request Flushed Error",
+	"WR flushed",
+	"WR_FLUSH_ERR",
 	"memory management operation error",
 	"bad response error",
 	"local access error",

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "../bytes/hex.h"
+#include "../text/text.h"
 #include "keys.h"
 
 /*
@@ -12,7 +13,7 @@
  * DEVX_DRV_LOG(); hws/mlx5dr_cmd.c
  */
 
-/* One driver prints the opcode of the WQE, another one that of the CQE: no WQE has an error's. */
+/* Some drivers print the WQE's opcode, others the CQE's. No WQE has an opcode of an error CQE. */
 static void sort_opcode(struct record *record, const char *line)
 {
 	(void)line;
@@ -24,7 +25,7 @@ static void sort_opcode(struct record *record, const char *line)
 }
 
 /*
- * The crypto driver turns a single byte round as if it were four, and so prints 0x13 as 13000000
+ * The crypto driver swaps a single byte as if it were four, and so prints 0x13 as 13000000
  * (mlx5_crypto_xts.c mlx5_crypto_xts_cqe_err_handle()).
  */
 static void turn_syndrome(struct record *record, const char *line)
@@ -32,7 +33,7 @@ static void turn_syndrome(struct record *record, const char *line)
 	const char *at = strstr(line, "CQE ERR:") + strlen("CQE ERR");
 	uint64_t value;
 
-	if (keys_number(at, KEY_HEX, &value) && value <= UINT32_MAX && !(value & 0xffffff))
+	if (text_number(at, 16, &value) && value <= UINT32_MAX && !(value & 0xffffff))
 		record->syndrome = KNOWN(value >> 24);
 }
 
@@ -58,8 +59,8 @@ KEYS_FORM(dpdk, "dpdk", dpdk_lines, "CQE ERR:", "Unexpected CQE error syndrome "
 
 /*
  * -- dumps: net/mlx5/mlx5_flow_aso.c mlx5_aso_dump_err_objs(), compress/mlx5/mlx5_compress.c
- * mlx5_compress_dump_err_objs(). Dwords as the host reads them, so that most have their bytes turned
- * round.
+ * mlx5_compress_dump_err_objs(). Dwords are printed as the host reads them, so that most are
+ * byte-swapped.
  */
 
 enum dump_what { DUMP_NOTHING, DUMP_CQE, DUMP_WQE, DUMP_OPAQUE };
@@ -67,7 +68,7 @@ enum dump_what { DUMP_NOTHING, DUMP_CQE, DUMP_WQE, DUMP_OPAQUE };
 struct dump {
 	enum dump_what what;
 	unsigned long line;
-	bool is_swapped; /* as the CQE was; the WQE follows it */
+	bool is_swapped; /* the CQE was, and so is the WQE after it */
 	unsigned count;  /* bytes */
 	uint8_t bytes[BSN_WQE_MAX_DS * BSN_DS_SIZE];
 };
@@ -85,7 +86,7 @@ static bool is_error_cqe(const uint8_t *bytes)
 	return opcode == BSN_CQE_REQ_ERR || opcode == BSN_CQE_RESP_ERR;
 }
 
-static void tell_cqe(struct scan *scan, struct dump *dump)
+static void tell_cqe(struct feed *feed, struct dump *dump)
 {
 	struct record record = { .line = dump->line };
 	struct bsn_cqe cqe;
@@ -96,15 +97,15 @@ static void tell_cqe(struct scan *scan, struct dump *dump)
 		swap_dwords(dump->bytes, dump->count);
 	if (dump->count != BSN_CQE_SIZE || !is_error_cqe(dump->bytes) ||
 	    bsn_cqe_decode(dump->bytes, dump->count, &cqe, NULL)) {
-		scan_unread(scan, dump->line, "\"Error cqe\", and its %u bytes are none",
+		tell_unread(feed->tell, dump->line, "\"Error cqe\", and its %u bytes are none",
 			    dump->count);
 		return;
 	}
 	record_set_cqe(&record, dump->bytes, dump->count, &cqe);
-	scan_record(scan, &record);
+	tell_record(feed->tell, &record);
 }
 
-static void tell_wqe(struct scan *scan, struct dump *dump)
+static void tell_wqe(struct feed *feed, struct dump *dump)
 {
 	struct record record = { .line = dump->line };
 	struct bsn_bad bad;
@@ -113,21 +114,21 @@ static void tell_wqe(struct scan *scan, struct dump *dump)
 	if (dump->is_swapped)
 		swap_dwords(dump->bytes, dump->count);
 	if (bsn_wqe_decode(dump->bytes, dump->count, BSN_TRANSPORT_RC, &wqe, &bad)) {
-		scan_unread(scan, dump->line, "\"Error wqe\", and its %u bytes are none: %s",
+		tell_unread(feed->tell, dump->line, "\"Error wqe\", and its %u bytes are none: %s",
 			    dump->count, bad.why);
 		return;
 	}
 	record_set_wqe(&record, &wqe);
-	scan_record(scan, &record);
+	tell_record(feed->tell, &record);
 }
 
-/* What was begun is complete. */
-static void end_dump(struct scan *scan, struct dump *dump)
+/* Tells of the dump that was begun. */
+static void end_dump(struct feed *feed, struct dump *dump)
 {
 	if (dump->what == DUMP_CQE)
-		tell_cqe(scan, dump);
+		tell_cqe(feed, dump);
 	if (dump->what == DUMP_WQE)
-		tell_wqe(scan, dump);
+		tell_wqe(feed, dump);
 	dump->what = DUMP_NOTHING;
 }
 
@@ -153,23 +154,23 @@ static bool add_row(struct dump *dump, const struct line *line)
 	return true;
 }
 
-static enum form_answer feed_dpdk_dump(struct scan *scan, const struct line *line, void *state)
+static enum form_answer feed_dpdk_dump(struct feed *feed, const struct line *line, void *state)
 {
 	struct dump *dump = state;
 	const enum dump_what what = read_title(line->text);
 
 	if (what == DUMP_NOTHING)
 		return add_row(dump, line) ? FORM_MORE : FORM_PASS;
-	end_dump(scan, dump);
+	end_dump(feed, dump);
 	dump->what = what;
 	dump->line = line->number;
 	dump->count = 0;
 	return FORM_MORE;
 }
 
-static void close_dpdk_dump(struct scan *scan, void *state)
+static void close_dpdk_dump(struct feed *feed, void *state)
 {
-	end_dump(scan, state);
+	end_dump(feed, state);
 }
 
 static const char *const dpdk_dump_marks[] = { "Error cqe:", "Error wqe:", "Error opaq:", NULL };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Dumps of CQEs and WQEs behind a line that says so. */
+/* Dumps of CQEs and WQEs after a line that announces them. */
 #include "forms.h"
 
 #include <string.h>
@@ -8,32 +8,32 @@
 
 /*
  * libmlx5 prints an error CQE as four lines of four dwords: rdma-core's providers/mlx5/cq.c
- * mlx5_parse_cqe(), dump_cqe(). Flushes, retries used up and page faults it keeps to itself.
+ * mlx5_parse_cqe(), dump_cqe(). It does not print flushes, exceeded retries and page faults.
  */
 COLLECT_FORM(libmlx5, "libmlx5", collect_cqe, "got completion with error:");
 
 /*
- * mlx5_ib, hw/mlx5/cq.c dump_cqe(): as dwords, later as bytes with an offset, and now with
- * "cqe_dump: " before each row, where the first row is the first line.
+ * mlx5_ib, hw/mlx5/cq.c dump_cqe(), prints dwords; later versions print bytes with an offset;
+ * today's put "cqe_dump: " before each row, and the first row is the first line.
  */
-static enum form_answer feed_mlx5_ib(struct scan *scan, const struct line *line, void *state)
+static enum form_answer feed_mlx5_ib(struct feed *feed, const struct line *line, void *state)
 {
 	const struct collect *collect = state;
 
 	if (!collect->has_begun && strstr(line->text, "cqe_dump: "))
-		collect_cqe(scan, line, state);
-	return collect_cqe(scan, line, state);
+		collect_cqe(feed, line, state);
+	return collect_cqe(feed, line, state);
 }
 
 COLLECT_FORM(mlx5_ib, "mlx5_ib", feed_mlx5_ib, "dump error cqe", "cqe_dump: 00000000: ");
 
-/* Only the Ethernet driver has such queues. */
-static enum form_answer feed_packet_wqe(struct scan *scan, const struct line *line, void *state)
+/* Only the Ethernet driver dumps these. */
+static enum form_answer feed_packet_wqe(struct feed *feed, const struct line *line, void *state)
 {
 	struct collect *collect = state;
 
 	collect->transport = KNOWN(BSN_TRANSPORT_ETH);
-	return collect_wqe(scan, line, state);
+	return collect_wqe(feed, line, state);
 }
 
 /*

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Hexadecimal digits alone: lines of them, however they were grouped and broken. */
+/* Lines of hexadecimal digits, however they are grouped and broken. */
 #include "forms.h"
 
 #include <stdlib.h>
@@ -9,29 +9,29 @@
 #include "../bytes/judge.h"
 #include "../bytes/raw.h"
 
-#define BLOCK_MAX_BYTES (2u << 20) /* of one dump, the longest send queue; then comes another one */
+#define BLOCK_MAX_BYTES (2u << 20)            /* of one dump: the longest send queue */
 #define TEXT_MAX_BYTES  (6 * BLOCK_MAX_BYTES) /* "0x00, " */
-#define WORDY_MIN_BYTES 16                    /* of a line that has words, too */
-#define SILENT_BYTES    48                    /* fewer bytes that are nothing are not told of */
+#define WORDY_MIN_BYTES 16                    /* in a line that also has words */
+#define SILENT_BYTES    48                    /* fewer bytes that are no queue are not told of */
 
-/* A dump so far. */
+/* A dump, as far as it was read. */
 struct block {
-	uint8_t *bytes; /* as the rows have them */
+	uint8_t *bytes; /* in the order of the rows */
 	size_t size;
 	struct raw_place *places;
 	size_t place_count;
-	char *text; /* of the rows, joined; NULL: they have more than digits */
+	char *text; /* the rows, joined; NULL: they have more than digits */
 	size_t text_len;
 	struct raw_place *text_places; /* where the lines are in the text */
 	size_t text_place_count;
 	unsigned group; /* bytes of a word */
 	bool has_offset, is_octal, is_squeezed;
-	bool is_torn;    /* lines were broken within words or offsets: only the text has it all */
-	bool is_swapped; /* as the tools print it that have such offsets */
-	bool has_rows;   /* not only the hashes of commits and files that text names */
+	bool is_torn;    /* lines are broken within words or offsets: only the text is whole */
+	bool is_swapped; /* tools that print such offsets swap words */
+	bool has_rows;   /* more than hashes of commits and files */
 	uint64_t offset; /* of the first row */
 	unsigned offset_digits;
-	uint64_t step;       /* from row to row, by their offsets; 0: not known yet */
+	uint64_t step;       /* from offset to offset; 0: not known yet */
 	struct hex_row last; /* the row before, and its bytes */
 	uint8_t last_bytes[32];
 };
@@ -47,7 +47,7 @@ static void free_block(struct block *block)
 
 /* -- what the bytes are ------------------------------------------------------------------------- */
 
-/* Turns the words of a host into bytes: their digits begin with the most significant one. */
+/* Turns words of a little-endian host, printed as numbers, into bytes. */
 static void swap_words(uint8_t *bytes, size_t size, unsigned group)
 {
 	for (size_t at = 0; at + group <= size; at += group)
@@ -59,7 +59,7 @@ static void swap_words(uint8_t *bytes, size_t size, unsigned group)
 		}
 }
 
-/* Of the offset that a text begins with and that a colon ends; 0: there is none. */
+/* Digits of the offset that a text begins with; a colon ends it. 0: there is none. */
 static size_t count_offset_digits(const char *text)
 {
 	const size_t digits = strspn(text, "0123456789abcdefABCDEF");
@@ -68,8 +68,8 @@ static size_t count_offset_digits(const char *text)
 }
 
 /*
- * All digits of the joined lines, for those that were broken in the middle of a word: how many
- * bytes; the places become those of bytes. An offset has as many digits as the first one has.
+ * Reads all digits of the joined lines, which may be broken within words. Places in the text become
+ * places in the bytes. All offsets have as many digits as the first one. Returns the bytes' count.
  */
 static size_t read_joined(struct block *block, uint8_t *bytes)
 {
@@ -93,8 +93,8 @@ static size_t read_joined(struct block *block, uint8_t *bytes)
 	return nibbles / 2;
 }
 
-/* Takes the words for those of a host where that makes more sense. */
-static int try_swapped(const struct scan_attr *attr, struct block *block, int score)
+/* Swaps the words if that makes more sense. */
+static int try_swapped(const struct raw_attr *attr, struct block *block, int score)
 {
 	enum raw_kind kind;
 	int swapped;
@@ -109,12 +109,12 @@ static int try_swapped(const struct scan_attr *attr, struct block *block, int sc
 	return score;
 }
 
-/* Likewise all digits for one string. */
-static void try_joined(const struct scan_attr *attr, struct block *block, int score)
+/* Takes all digits as one string if that makes more sense. */
+static void try_joined(const struct raw_attr *attr, struct block *block, int score)
 {
 	uint8_t *bytes = block->text ? malloc(block->text_len / 2 + 1) : NULL;
 	enum raw_kind kind;
-	bool is_whole; /* and nothing but bytes */
+	bool is_whole; /* has nothing but bytes */
 	size_t size;
 	int joined;
 
@@ -136,9 +136,9 @@ static void try_joined(const struct scan_attr *attr, struct block *block, int sc
 	}
 }
 
-static void finish(struct scan *scan, struct block *block)
+static void finish(struct feed *feed, struct block *block)
 {
-	const struct scan_attr *attr = scan_attr_of(scan);
+	const struct raw_attr *attr = feed->bytes;
 	enum raw_kind kind;
 	int score = block->size ? judge_bytes(attr, block->bytes, block->size, &kind) : 0;
 
@@ -146,16 +146,17 @@ static void finish(struct scan *scan, struct block *block)
 	try_joined(attr, block, score);
 	if ((block->size >= SILENT_BYTES && block->has_rows) ||
 	    judge_bytes(attr, block->bytes, block->size, &kind) > 0)
-		raw_tell(scan, &(struct raw){ .bytes = block->bytes,
-					      .size = block->size,
-					      .places = block->places,
-					      .place_count = block->place_count });
+		raw_tell(feed->tell, feed->bytes,
+			 &(struct raw){ .bytes = block->bytes,
+					.size = block->size,
+					.places = block->places,
+					.place_count = block->place_count });
 	free_block(block);
 }
 
 /* -- its lines ---------------------------------------------------------------------------------- */
 
-/* Room for some more; false: out of memory. */
+/* Makes room for more elements; false: out of memory. */
 static bool make_room(void **list, size_t count, size_t more, size_t size)
 {
 	size_t most = 1024;
@@ -190,14 +191,14 @@ static bool add_place(struct raw_place **places, size_t *count, size_t offset, u
 	return true;
 }
 
-/* Whether a line has nothing but digits, and what may stand between them. */
+/* Whether a line has only digits and separators. */
 static bool is_digits(const struct line *line)
 {
 	return strspn(line->text, "0123456789abcdefABCDEFxX\\ \t,:") == line->len &&
 	       line->text[strspn(line->text, " \t")];
 }
 
-/* Whether it may be a row that was broken: that leaves half a byte at its ends, not all over it. */
+/* Whether a line may be part of a broken row: only its ends may have half a byte. */
 static bool is_torn_row(const struct line *line)
 {
 	unsigned odd = 0;
@@ -213,7 +214,7 @@ static bool is_torn_row(const struct line *line)
 	return odd <= 2;
 }
 
-/* Keeps the text as long as it is nothing but digits. */
+/* Keeps the text as long as it has only digits. */
 static void add_text(struct block *block, const struct line *line)
 {
 	if (block->place_count && !block->text)
@@ -231,7 +232,7 @@ static void add_text(struct block *block, const struct line *line)
 	block->text[block->text_len] = '\0';
 }
 
-/* The offset of a row: od writes it in octal, of which the step from row to row tells. */
+/* The offset of a row. od writes it in octal; the step from row to row shows that. */
 static uint64_t offset_of(struct block *block, const struct hex_row *row)
 {
 	uint64_t value = 0;
@@ -245,7 +246,7 @@ static uint64_t offset_of(struct block *block, const struct hex_row *row)
 	return value;
 }
 
-/* What "*" stands for: rows like the last one, up to this size. */
+/* Adds the rows that "*" stands for: copies of the last one, up to this size. */
 static bool fill_squeezed(struct block *block, uint64_t end)
 {
 	block->is_squeezed = false;
@@ -257,7 +258,7 @@ static bool fill_squeezed(struct block *block, uint64_t end)
 	return true;
 }
 
-/* Rows are of one size, but for the last one, however many bytes each has; instructions are not. */
+/* All rows but the last are of one size; lines of a disassembly are not. */
 static bool keeps_step(struct block *block, uint64_t offset)
 {
 	const uint64_t step = offset - (block->size - block->last.count);
@@ -267,7 +268,7 @@ static bool keeps_step(struct block *block, uint64_t offset)
 	return step == block->step;
 }
 
-/* Whether a row goes on where the last one ended. */
+/* Whether a row continues the one before. */
 static bool continues(struct block *block, const struct hex_row *row)
 {
 	uint64_t offset;
@@ -284,7 +285,7 @@ static bool continues(struct block *block, const struct hex_row *row)
 	return offset == block->size;
 }
 
-/* Not the end of a word, an offset in the middle, the end of an offset. */
+/* Whether a row has no part of a word, and no offset that was cut. */
 static bool is_whole_row(const struct block *block, const struct hex_row *row)
 {
 	return row->is_pure && (!block->has_offset || !row->has_offset ||
@@ -319,7 +320,7 @@ static void add_row(struct block *block, const struct line *line, const struct h
 		block->last.count = 0;
 }
 
-/* Whether the line is where a dump with offsets ends: an offset alone. */
+/* Whether the line is the end of a dump with offsets: an offset alone. */
 static bool is_end(const struct block *block, const struct line *line)
 {
 	char *end;
@@ -328,7 +329,7 @@ static bool is_end(const struct block *block, const struct line *line)
 	return block->has_offset && !*end && value == block->offset + block->size;
 }
 
-static enum form_answer feed_hex(struct scan *scan, const struct line *line, void *state)
+static enum form_answer feed_hex(struct feed *feed, const struct line *line, void *state)
 {
 	struct block *block = state;
 	uint8_t bytes[HEX_ROW_MAX];
@@ -336,7 +337,7 @@ static enum form_answer feed_hex(struct scan *scan, const struct line *line, voi
 	bool has_row;
 
 	if (block->place_count && is_end(block, line)) {
-		finish(scan, block);
+		finish(feed, block);
 		return FORM_TAKEN;
 	}
 	if (block->has_offset && !strcmp(line->text, "*")) {
@@ -351,18 +352,18 @@ static enum form_answer feed_hex(struct scan *scan, const struct line *line, voi
 		return FORM_MORE;
 	}
 	if (!has_row || !(row.is_pure || row.count >= WORDY_MIN_BYTES)) {
-		finish(scan, block);
+		finish(feed, block);
 		return FORM_OVER;
 	}
 	if (block->place_count && (!continues(block, &row) || is_full(block)))
-		finish(scan, block); /* and this one begins another */
+		finish(feed, block); /* and this one begins another */
 	add_row(block, line, &row, bytes);
 	return FORM_MORE;
 }
 
-static void close_hex(struct scan *scan, void *state)
+static void close_hex(struct feed *feed, void *state)
 {
-	finish(scan, state);
+	finish(feed, state);
 }
 
 static const char *const no_marks[] = { NULL };

@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the kernel writes, but for dumps: of the device, of commands, of its own users of RDMA. */
+/* What the kernel writes, except for dumps: of the device, of commands, of its users of RDMA. */
 #include "forms.h"
 
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "../text/text.h"
 #include "collect.h"
 #include "keys.h"
 
 /*
- * -- firmware commands: mlx5/core/cmd.c mlx5_cmd_out_err(), cmd_status_print(), wait_func(); libmlx5
- * over VFIO the same without the name -- mlx5_vfio.c mlx5_vfio_cmd_check(). Their syndrome is of no
- * CQE: it names a line of the firmware.
+ * -- firmware commands: mlx5/core/cmd.c mlx5_cmd_out_err(), cmd_status_print(), wait_func();
+ * libmlx5 over VFIO writes the same without the name -- mlx5_vfio.c mlx5_vfio_cmd_check(). Their
+ * syndrome is not a CQE's: it names a place in the firmware.
  */
 
-/* The name and the opcode stand before that: "CREATE_MKEY(0x200) op_mod(0x0) ...". */
+/* Name and opcode stand before @end: "CREATE_MKEY(0x200) op_mod(0x0) ...". */
 static void read_command(struct record *record, const char *line, const char *end)
 {
 	const char *open = end, *begin;
@@ -27,7 +28,7 @@ static void read_command(struct record *record, const char *line, const char *en
 		begin--;
 	if (begin < open)
 		record_add_text(record, "command", begin, (size_t)(open - begin));
-	if (keys_number(open, KEY_DECIMAL, &opcode))
+	if (text_number(open, 10, &opcode))
 		record_add_number(record, "command_opcode", opcode);
 }
 
@@ -40,14 +41,14 @@ static void finish_command(struct record *record, const char *line)
 	size_t len;
 
 	read_command(record, line, op_mod - 1);
-	if (keys_number(op_mod + strlen("op_mod"), KEY_DECIMAL, &number))
+	if (text_number(op_mod + strlen("op_mod"), 10, &number))
 		record_add_number(record, "op_mod", number);
 	if (!status)
 		return;
 	status += strlen("failed, status ");
 	len = strcspn(status, "(");
 	record_set_status(record, status, len);
-	if (keys_number(status + len, KEY_DECIMAL, &number))
+	if (text_number(status + len, 10, &number))
 		record_add_number(record, "status", number);
 }
 
@@ -69,8 +70,8 @@ KEYS_FORM(mlx5_command, "mlx5-command", command_lines, " op_mod(",
 	  "Will cause a leak of a command");
 
 /*
- * -- the health buffer: mlx5/core/health.c print_health_info(), a line for each number; libmlx5 over
- * VFIO the same. Other messages may lie between.
+ * -- the health buffer: mlx5/core/health.c print_health_info() writes a line for each number; so
+ * does libmlx5 over VFIO. Other messages may come in between.
  */
 
 static const struct {
@@ -89,16 +90,17 @@ static const struct {
 	{ "time", KEY_DECIMAL },
 	{ "hw_id", KEY_HEX },
 	{ "rfr", KEY_DECIMAL },
+	{ "crr", KEY_DECIMAL },
 	{ "severity", KEY_DECIMAL },
 	{ "irisc_index", KEY_DECIMAL },
 	{ "synd", KEY_HEX },
 	{ "ext_synd", KEY_HEX },
 };
 
-/* Where the message begins with a word: at the line's beginning, or behind "...: ". */
+/* What follows the word that a message begins with: at the line's beginning, or after "...: ". */
 static const char *find_message(const char *text, const char *word)
 {
-	const char *at = keys_find(text, word);
+	const char *at = text_find(text, word);
 
 	if (!at || (at != text && (at - text < 2 || strncmp(at - 2, ": ", 2))))
 		return NULL;
@@ -113,7 +115,7 @@ static void add_health(struct record *record, const char *word, enum key_value v
 
 	if (value == KEY_WORD)
 		record_add_text(record, word, text + 1, strcspn(text + 1, " "));
-	else if (!keys_number(text, value, &number))
+	else if (!text_number(text, value == KEY_HEX ? 16 : 10, &number))
 		return;
 	else if (!strcmp(word, "synd"))
 		record->syndrome = KNOWN(number);
@@ -121,10 +123,10 @@ static void add_health(struct record *record, const char *word, enum key_value v
 		record_add_number(record, word, number);
 }
 
-/** struct health - a health buffer so far */
+/** struct health - a health buffer, as far as it was read */
 struct health {
 	struct record record;
-	char device[16]; /* "0000:03:00.0"; "": the line does not say */
+	char device[16]; /* "0000:03:00.0", or "" */
 };
 
 static void read_device(const char *text, char device[16])
@@ -136,7 +138,7 @@ static void read_device(const char *text, char device[16])
 		sscanf(begin + strlen("mlx5_core "), "%15[0-9a-f:.]", device);
 }
 
-/* Devices fail together, and their drivers write at once. */
+/* Devices may fail together, and then their drivers write at once. */
 static bool is_of_another(const struct health *health, const struct line *line)
 {
 	char device[16];
@@ -145,7 +147,7 @@ static bool is_of_another(const struct health *health, const struct line *line)
 	return *device && *health->device && strcmp(device, health->device) != 0;
 }
 
-/* The word that the line has, or NULL. */
+/* Takes the line's number; returns its word, or NULL. */
 static const char *take_health(struct record *record, const struct line *line)
 {
 	for (size_t i = 0; i < sizeof(health_words) / sizeof(health_words[0]); i++) {
@@ -160,43 +162,42 @@ static const char *take_health(struct record *record, const struct line *line)
 	return NULL;
 }
 
-static void tell_health(struct scan *scan, struct record *record)
+static void tell_health(struct feed *feed, struct record *record)
 {
 	if (record->syndrome.is_known)
-		scan_record(scan, record);
+		tell_record(feed->tell, record);
 	else
-		scan_unread(scan, record->line, "a health buffer, and its syndrome is not there");
+		tell_unread(feed->tell, record->line, "a health buffer, and its syndrome is not there");
 }
 
 /*
- * Whether a health buffer begins with a line; some show its syndrome alone, for it is what people
- * look for in a log.
+ * Whether a line begins a health buffer. A log may begin in the middle of one, and people may show
+ * only its syndrome; then the driver's prefix tells.
  */
 static bool begins_health(const char *text)
 {
-	return strstr(text, "assert_var[") ||
-	       (strstr(text, "print_health_info:") && find_message(text, "synd"));
+	return strstr(text, "assert_var[") || strstr(text, "print_health_info:");
 }
 
 /* The driver says that the device is ill, without its health buffer. */
-static enum form_answer feed_compromised(struct scan *scan, const struct line *line)
+static enum form_answer feed_compromised(struct feed *feed, const struct line *line)
 {
 	struct record record = { .kind = RECORD_HEALTH, .line = line->number };
 	const char *fatal = strstr(line->text, "Fatal error ");
 	uint64_t sensor;
 
-	if (keys_is_source(line->text))
+	if (text_is_source(line->text))
 		return FORM_PASS;
 	if (strstr(line->text, "health compromised")) {
 		record_set_status(&record, "health compromised", strlen("health compromised"));
 	} else if (fatal && strstr(line->text, "mlx5") && strstr(line->text, " detected") &&
-		   keys_number(fatal + strlen("Fatal error "), KEY_DECIMAL, &sensor)) {
+		   text_number(fatal + strlen("Fatal error "), 10, &sensor)) {
 		record_set_status(&record, "fatal error", strlen("fatal error"));
 		record_add_number(&record, "sensor", sensor);
 	} else {
 		return FORM_PASS;
 	}
-	scan_record(scan, &record);
+	tell_record(feed->tell, &record);
 	return FORM_TAKEN;
 }
 
@@ -206,7 +207,7 @@ static void begin_health(struct health *health, const struct line *line)
 	read_device(line->text, health->device);
 }
 
-static enum form_answer feed_health(struct scan *scan, const struct line *line, void *state)
+static enum form_answer feed_health(struct feed *feed, const struct line *line, void *state)
 {
 	struct health *health = state;
 	const bool is_first = strstr(line->text, "Health issue observed") != NULL;
@@ -215,10 +216,10 @@ static enum form_answer feed_health(struct scan *scan, const struct line *line, 
 	if (health->record.line && is_of_another(health, line))
 		return FORM_PASS;
 	if (is_first && health->record.line)
-		tell_health(scan, &health->record);
+		tell_health(feed, &health->record);
 	if (is_first || !health->record.line) {
 		if (!is_first && !begins_health(line->text))
-			return feed_compromised(scan, line);
+			return feed_compromised(feed, line);
 		begin_health(health, line);
 	}
 	word = take_health(&health->record, line);
@@ -226,17 +227,18 @@ static enum form_answer feed_health(struct scan *scan, const struct line *line, 
 		return is_first ? FORM_MORE : FORM_PASS;
 	if (strcmp(word, "ext_synd"))
 		return FORM_MORE;
-	tell_health(scan, &health->record);
+	tell_health(feed, &health->record);
 	return FORM_TAKEN;
 }
 
-static void close_health(struct scan *scan, void *state)
+static void close_health(struct feed *feed, void *state)
 {
-	tell_health(scan, &((struct health *)state)->record);
+	tell_health(feed, &((struct health *)state)->record);
 }
 
-static const char *const health_marks[] = { "Health issue observed", "assert_var[",  ": synd 0x",
-					    "health compromised",    "Fatal error ", NULL };
+static const char *const health_marks[] = { "Health issue observed", "assert_var[",
+					    "print_health_info:",    "health compromised",
+					    "Fatal error ",          NULL };
 
 const struct form form_mlx5_health = {
 	.name = "mlx5-health",
@@ -252,10 +254,10 @@ const struct form form_mlx5_health = {
 
 static void finish_mlx5e(struct record *record, const char *line)
 {
-	const char *opcode = keys_find(line, "opcode ");
+	const char *opcode = text_find(line, "opcode ");
 	uint64_t value;
 
-	if (!opcode || !keys_number(opcode + strlen("opcode"), KEY_HEX, &value))
+	if (!opcode || !text_number(opcode + strlen("opcode"), 16, &value))
 		return;
 	if (value == BSN_CQE_REQ_ERR)
 		record->side = SIDE_REQUESTER;
@@ -268,36 +270,36 @@ static const struct shape mlx5e_line =
 		  FIELD_HEX("ci ", "ci"), HEX("sqn ", qpn), HEX("qn ", qpn),
 		  HEX("syndrome ", syndrome), HEX("vendor syndrome ", vendor_syndrome));
 
-static enum form_answer feed_mlx5e(struct scan *scan, const struct line *line, void *state)
+static enum form_answer feed_mlx5e(struct feed *feed, const struct line *line, void *state)
 {
 	struct collect *collect = state;
 	enum form_answer answer = FORM_MORE;
 
 	if (!collect->has_begun)
-		answer = keys_begin(scan, line, &mlx5e_line, &collect->record);
-	return answer == FORM_MORE ? collect_cqe(scan, line, collect) : answer;
+		answer = keys_begin(feed, line, &mlx5e_line, &collect->record);
+	return answer == FORM_MORE ? collect_cqe(feed, line, collect) : answer;
 }
 
-/* The dump may be missing: dumps come at a limited rate. */
+/* The dump may be missing: the kernel limits their rate. */
 COLLECT_FORM(mlx5e, "mlx5e", feed_mlx5e, "Error cqe on cqn ");
 
 /*
  * -- what mlx5_ib says before it dumps a CQE: hw/mlx5/cq.c mlx5_handle_error_cqe(). The dump says
- * more; without it the status is all there is.
+ * more; without it there is only the status.
  */
 
 static const struct shape wc_line = LINE(STATUS, UNKNOWN, "WC error: ", STATUS("WC error: "));
 
-static enum form_answer feed_mlx5_wc(struct scan *scan, const struct line *line, void *state)
+static enum form_answer feed_mlx5_wc(struct feed *feed, const struct line *line, void *state)
 {
 	struct record *record = state;
 
 	if (!record->line)
-		return keys_begin(scan, line, &wc_line, record);
-	if (strstr(line->text, "essage: ")) /* the end of a line that somebody broke */
+		return keys_begin(feed, line, &wc_line, record);
+	if (strstr(line->text, "essage: ")) /* the rest of a broken line */
 		return FORM_PASS;
 	if (!strstr(line->text, "dump error cqe") && !strstr(line->text, "cqe_dump: "))
-		scan_record(scan, record);
+		tell_record(feed->tell, record);
 	return FORM_OVER;
 }
 
@@ -312,8 +314,8 @@ const struct form form_mlx5_wc = {
 };
 
 /*
- * -- what mlx5_ib says of an error CQE where that is being debugged: hw/mlx5/cq.c mlx5_poll_one(),
- * whose it is, then its syndromes; the second line is often all that somebody shows
+ * -- what mlx5_ib says of an error CQE for debugging: hw/mlx5/cq.c mlx5_poll_one() writes whose it
+ * is, then its syndromes; people often show only the second line
  */
 
 static const struct shape poll_line =
@@ -331,32 +333,32 @@ static enum form_answer begin_poll(const struct line *line, struct record *recor
 	*record = (struct record){ .line = line->number,
 				   .side = strstr(line->text, "Requestor") ? SIDE_REQUESTER
 									   : SIDE_RESPONDER };
-	if (keys_number(cqn + strlen("r error cqe on cqn"), KEY_HEX, &number))
+	if (text_number(cqn + strlen("r error cqe on cqn"), 16, &number))
 		record_add_number(record, "cqn", number);
 	return FORM_MORE;
 }
 
-static enum form_answer feed_mlx5_poll(struct scan *scan, const struct line *line, void *state)
+static enum form_answer feed_mlx5_poll(struct feed *feed, const struct line *line, void *state)
 {
 	struct record *first = state;
 	struct record record;
 
 	if (!strstr(line->text, ", vendor syndrome 0x"))
 		return first->line ? FORM_PASS : begin_poll(line, first);
-	if (keys_read(line, &poll_line, &record) != KEYS_READ)
+	if (keys_read(line, &poll_line, &record) != READ_WELL)
 		return FORM_PASS;
 	record.side = first->side;
 	for (unsigned i = 0; i < first->field_count; i++)
 		record_add_number(&record, first->fields[i].name, first->fields[i].value);
-	keys_tell(scan, line, &record);
+	keys_tell(feed, line, &record);
 	return FORM_TAKEN;
 }
 
-static void close_mlx5_poll(struct scan *scan, void *state)
+static void close_mlx5_poll(struct feed *feed, void *state)
 {
 	const struct record *first = state;
 
-	scan_unread(scan, first->line, "an error CQE, and its syndrome is not there");
+	tell_unread(feed->tell, first->line, "an error CQE, and its syndrome is not there");
 }
 
 static const char *const mlx5_poll_marks[] = { "r error cqe on cqn 0x", ", vendor syndrome 0x",
@@ -371,22 +373,22 @@ const struct form form_mlx5_poll = {
 };
 
 /*
- * -- lines of mlx5 with everything in them: mlx5/core/eq.c cq_err_event_notifier() ("syndrom" in the
+ * -- lines of mlx5 that say everything: mlx5/core/eq.c cq_err_event_notifier() ("syndrom" in the
  * driver's first years); mlx5/core/en/reporter_tx.c mlx5e_reporter_tx_timeout()
  */
 
-/* An event, not a completion: its syndrome is struct bsn_eqe_cq's. */
+/* An event, not a completion: its syndrome is one of device.h struct mlx5_eqe_cq_err. */
 static void finish_cq(struct record *record, const char *line)
 {
 	const char *syndrom = strstr(line, ", syndrom ");
 	uint64_t number;
 
 	record_set_status(record, "CQ error", strlen("CQ error"));
-	if (syndrom && keys_number(syndrom + strlen(", syndrom"), KEY_HEX, &number))
+	if (syndrom && text_number(syndrom + strlen(", syndrom"), 16, &number))
 		record_add_number(record, "event_syndrome", number);
 }
 
-/* No completion at all came in time. */
+/* No completion came in time. */
 static void finish_tx_timeout(struct record *record, const char *line)
 {
 	(void)line;

@@ -1,121 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Errors of other NICs, so that nobody takes them for those of an mlx5 device. */
+/* Errors of other NICs, so that they are not taken for those of an mlx5 device. */
 #include "forms.h"
 
 #include <ctype.h>
-#include <limits.h>
 #include <string.h>
 
 #include "../bytes/hex.h"
-#include "keys.h"
-#include "other_nic.h"
 #include "../explain/status.h"
-#include "../scan/word.h"
+#include "../text/text.h"
+#include "other_nic.h"
 
-/*
- * The names of other NICs: X(name, mark) of drivers, whose own messages have the mark; N(name) of
- * devices, which messages of others name, with a number behind it. Those that begin with the same
- * letter stand together, a longer one behind what it begins with. Source: the kernel's
- * drivers/infiniband/hw/ and sw/, and drivers/net/ethernet/ for those with a part there; rdma-core's
- * providers/ and kernel-boot/rdma_rename.c; mcxnex is Solaris' driver of older ConnectX.
- */
-#define OTHER_NICS(X, N)                                                                           \
-	X("bnxt_en", "bnxt_en")                                                                    \
-	X("bnxt_re", "bnxt_re")                                                                    \
-	X("cxgb4", "cxgb4")                                                                        \
-	X("efa", "efa 0000:")                                                                      \
-	X("erdma", "erdma")                                                                        \
-	X("hfi1", "hfi1")                                                                          \
-	X("hns", "libhns")                                                                         \
-	X("hns3", "hns3")                                                                          \
-	X("hns_roce_hw_v2", "hns_roce")                                                            \
-	X("iw_cxgb4", "cxgb4")                                                                     \
-	X("i40e", "abnormal ae_id")                                                                \
-	X("i40iw", "i40iw")                                                                        \
-	X("ice", "abnormal ae_id")                                                                 \
-	X("ionic", "ionic")                                                                        \
-	X("irdma", "irdma")                                                                        \
-	X("ib_mthca", "mthca")                                                                     \
-	X("ib_qib", "ib_qib")                                                                      \
-	X("mana", "mana_")                                                                         \
-	X("mana_ib", "mana_ib")                                                                    \
-	X("mlx4", "mlx4:")                                                                         \
-	X("mlx4_core", "mlx4_")                                                                    \
-	X("mlx4_en", "mlx4_")                                                                      \
-	X("mlx4_ib", "mlx4_")                                                                      \
-	X("mcxnex", "mcxnex")                                                                      \
-	X("mthca", "mthca")                                                                        \
-	X("ocrdma", "ocrdma")                                                                      \
-	X("qedr", "qedr")                                                                          \
-	N("rdmap")                                                                                 \
-	X("rdma_rxe", "rdma_rxe")                                                                  \
-	N("rxe")                                                                                   \
-	X("siw", "siw")                                                                            \
-	X("usnic", "usnic")                                                                        \
-	X("vmw_pvrdma", "vmw_pvrdma")
-
-/* Words that much else is called by: a device's address, or more of a name, must follow. */
-static bool is_english(const char *name)
-{
-	return !strcmp(name, "ice") || !strcmp(name, "ionic") || !strcmp(name, "mana");
-}
-
-/* Names of drivers this long begin those of functions, too: bnxt_re_poll_cq(). */
-#define FUNCTIONS_MIN 5
-
-/*
- * Whether a text begins with a name, alone or numbered, as in bnxt_re0 and rdmap16s27, or with that
- * of one of the driver's functions.
- */
-static bool is_name(const char *text, const char *name)
-{
-	const size_t len = strlen(name);
-	size_t digits;
-
-	if (strncmp(text, name, len))
-		return false;
-	if (is_english(name) && text[len] != '_' && strncmp(text + len, " 0000:", 6))
-		return false;
-	if (text[len] == '_' && len >= FUNCTIONS_MIN && islower((unsigned char)text[len + 1]))
-		return true;
-	text += len + (text[len] == '_');
-	digits = strspn(text, "0123456789");
-	return digits || (text[-1] != '_' && !is_word(*text));
-}
-
-static const char *name_at(const char *text)
-{
-#define DRIVER(name, mark) name,
-#define DEVICE(name)       name,
-	static const char *const names[] = { OTHER_NICS(DRIVER, DEVICE) };
-#undef DRIVER
-#undef DEVICE
-	static size_t ends[UCHAR_MAX + 1]; /* of those that begin with a letter */
-	const size_t count = sizeof(names) / sizeof(names[0]);
-
-	if (!ends[(unsigned char)*names[0]])
-		for (size_t i = 0; i < count; i++)
-			ends[(unsigned char)*names[i]] = i + 1;
-	for (size_t i = ends[(unsigned char)*text]; i && *names[i - 1] == *text; i--)
-		if (is_name(text, names[i - 1]))
-			return names[i - 1];
-	return NULL;
-}
-
-const char *other_nic_in(const char *text)
-{
-	const char *name = name_at(text);
-
-	while (*text && !name) {
-		text = word_after(text);
-		name = name_at(text);
-	}
-	return name;
-}
-
-/* -- what the drivers themselves write ---------------------------------------------------------- */
-
-/* Whether a word begins so; "err" must be all of it. */
+/* Whether a word begins with a sign; "err" must be a whole word. */
 static bool has_sign(const char *text, const char *sign)
 {
 	const size_t len = strlen(sign);
@@ -127,13 +22,13 @@ static bool has_sign(const char *text, const char *sign)
 	return false;
 }
 
-/* Drivers say much; what has none of these is no error. Nor are items of a change log. */
+/* Drivers print much else: without these words it is no error; nor are items of a change log. */
 static bool is_error(const char *text)
 {
 	static const char *const signs[] = { "err",      "error", "fail",       "abnormal",
 					     "syndrome", "stall", "with status" };
 
-	if (!strncmp(text, "- ", 2) || !strncmp(text, "* ", 2) || keys_is_source(text))
+	if (!strncmp(text, "- ", 2) || !strncmp(text, "* ", 2) || text_is_source(text))
 		return false;
 	for (size_t i = 0; i < sizeof(signs) / sizeof(signs[0]); i++)
 		if (has_sign(text, signs[i]))
@@ -141,7 +36,7 @@ static bool is_error(const char *text)
 	return false;
 }
 
-/* The bytes of its CQE, which are no mlx5 device's; they follow at once. */
+/* The bytes of that NIC's CQE follow at once; they are not an mlx5 device's. */
 static bool is_dump(const char *text)
 {
 	struct hex_row row;
@@ -149,7 +44,7 @@ static bool is_dump(const char *text)
 	return hex_row_read(text, &row, NULL) && row.is_pure && row.count >= 4;
 }
 
-static enum form_answer feed_other_nic(struct scan *scan, const struct line *line, void *state)
+static enum form_answer feed_other_nic(struct feed *feed, const struct line *line, void *state)
 {
 	bool *has_begun = state;
 	const char *nic = is_error(line->text) ? other_nic_in(line->text) : NULL;
@@ -165,13 +60,13 @@ static enum form_answer feed_other_nic(struct scan *scan, const struct line *lin
 	record.syndrome = (struct number){ 0 };
 	record_add_text(&record, "nic", nic, strlen(nic));
 	record_add_text(&record, "text", line->text, line->len);
-	scan_record(scan, &record);
+	tell_record(feed->tell, &record);
 	return FORM_MORE;
 }
 
-static void close_other_nic(struct scan *scan, void *state)
+static void close_other_nic(struct feed *feed, void *state)
 {
-	(void)scan;
+	(void)feed;
 	(void)state;
 }
 

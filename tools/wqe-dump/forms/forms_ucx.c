@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What UCX writes. Source: its src/uct/ib/mlx5/ib_mlx5_log.c, src/uct/ib/base/ib_log.c and ib_iface.h,
+/* What UCX writes. Source: src/uct/ib/mlx5/ib_mlx5_log.c, src/uct/ib/base/ib_log.c and ib_iface.h,
  * src/uct/ib/rc/verbs/rc_verbs_iface.c, src/uct/ib/mlx5/dv/. */
 #include "forms.h"
 
-#include <stdio.h>
+#include <infiniband/verbs.h>
 #include <string.h>
 
+#include "../explain/status.h"
+#include "../text/text.h"
 #include "keys.h"
 
 /*
- * -- a failed completion: a line of the CQE, then one of its WQE; up to UCX 1.5, and in SPDK's
- * lib/mlx5, which has that from there, it is one line
+ * -- a failed completion: a line for the CQE, then one for its WQE. Up to UCX 1.5 it is one line,
+ * and in SPDK's lib/mlx5, which took it from there.
  */
 
 static const struct shape ucx_error_line =
@@ -23,46 +25,61 @@ static const struct shape ucx_error_line =
 		FIELD_HEX("va ", "addr"), FIELD_DECIMAL("len ", "byte_count"),                     \
 		FIELD_HEX("lkey ", "lkey"), FIELD_HEX("rqpn ", "remote_qpn")
 
-static const struct shape ucx_old_line =
-	LINE(ERROR_CQE, REQUESTER, "rror on ", HEX(" QP ", qpn), DECIMAL("wqe[", wqe_index),
-	     HEX("(synd ", syndrome), HEX("vend ", vendor_syndrome), HEX("hw ", hw_syndrome));
-
 static const struct shape ucx_wqe_line = LINE(WQE, REQUESTER, " QP 0x", WQE_KEYS("wqe["));
 static const struct shape ucx_posted_line = LINE(WQE, REQUESTER, "QP 0x", WQE_KEYS(" ["));
 
-/* A receive WQE: the words come in another order. */
+/* A receive WQE has the words in another order. */
 static const struct shape ucx_recv_line =
 	LINE(WQE, RESPONDER, "SRQ QP 0x", HEX("QP ", qpn), DECIMAL("wqe[", wqe_index),
 	     FIELD_DECIMAL("byte_count ", "byte_count"), FIELD_HEX("lkey ", "lkey"),
 	     FIELD_HEX("addr ", "addr"));
 
-/* UCX has names of its own for some. */
+/* UCX has its own names for some. */
 static const struct {
 	const char *name;
 	enum bsn_wqe_opcode opcode;
 } ucx_opcodes[] = {
-	{ "NOP ", BSN_OPCODE_NOP },
-	{ "RDMA_WRITE ", BSN_OPCODE_RDMA_WRITE },
-	{ "RDMA_READ ", BSN_OPCODE_RDMA_READ },
-	{ "SEND ", BSN_OPCODE_SEND },
-	{ "SEND_IMM ", BSN_OPCODE_SEND_IMM },
-	{ "CSWAP ", BSN_OPCODE_ATOMIC_CS },
-	{ "FETCH_ADD ", BSN_OPCODE_ATOMIC_FA },
-	{ "MASKED_CSWAP ", BSN_OPCODE_ATOMIC_MASKED_CS },
-	{ "MASKED_FETCH_ADD ", BSN_OPCODE_ATOMIC_MASKED_FA },
-	{ "MMO ", BSN_OPCODE_MMO },
+	{ "NOP", BSN_OPCODE_NOP },
+	{ "RDMA_WRITE", BSN_OPCODE_RDMA_WRITE },
+	{ "RDMA_READ", BSN_OPCODE_RDMA_READ },
+	{ "SEND", BSN_OPCODE_SEND },
+	{ "SEND_IMM", BSN_OPCODE_SEND_IMM },
+	{ "CSWAP", BSN_OPCODE_ATOMIC_CS },
+	{ "FETCH_ADD", BSN_OPCODE_ATOMIC_FA },
+	{ "MASKED_CSWAP", BSN_OPCODE_ATOMIC_MASKED_CS },
+	{ "MASKED_FETCH_ADD", BSN_OPCODE_ATOMIC_MASKED_FA },
+	{ "MMO", BSN_OPCODE_MMO },
 };
 
-/* The first of the WQE's words that is one: its flags follow. */
+/* The opcode that a WQE's text begins with. */
 static bool read_opcode(struct record *record, const char *text)
 {
+	size_t len;
+
 	text += strspn(text, " :]");
+	for (len = 0; text_is_word(text[len]);)
+		len++;
 	for (size_t i = 0; i < sizeof(ucx_opcodes) / sizeof(ucx_opcodes[0]); i++)
-		if (!strncmp(text, ucx_opcodes[i].name, strlen(ucx_opcodes[i].name))) {
+		if (strlen(ucx_opcodes[i].name) == len &&
+		    !strncmp(text, ucx_opcodes[i].name, len)) {
 			record->opcode = KNOWN(ucx_opcodes[i].opcode);
 			return true;
 		}
 	return false;
+}
+
+/* Where UCX does not look at the WQE, it writes "opcode SEND"; for a receive "opcode RECV". */
+static void read_opcode_word(struct record *record, const char *line)
+{
+	const char *word = strstr(line, " opcode ");
+
+	if (!word)
+		return;
+	word += strlen(" opcode ");
+	if (read_opcode(record, word))
+		record->side = SIDE_REQUESTER;
+	else if (!strncmp(word, "RECV", strlen("RECV")))
+		record->side = SIDE_RESPONDER;
 }
 
 static void add_fields(struct record *to, const struct record *from)
@@ -90,21 +107,23 @@ static void read_device(struct record *record, const struct line *line)
 }
 
 /* "RC QP 0x4c1 wqe[7]: SEND s-- ..."; of a receive "SRQ QP 0x4c1 wqe[7]: next_wqe ..." */
-static enum form_answer end_error(struct scan *scan, const struct line *line, struct record *record)
+static enum form_answer end_error(struct feed *feed, const struct line *line, struct record *record)
 {
 	const bool is_recv = strstr(line->text, ucx_recv_line.text);
 	const char *wqe = strstr(line->text, "]: ");
 	struct record more;
 
 	if (!strstr(line->text, " wqe[") ||
-	    keys_read(line, is_recv ? &ucx_recv_line : &ucx_wqe_line, &more) != KEYS_READ)
+	    keys_read(line, is_recv ? &ucx_recv_line : &ucx_wqe_line, &more) != READ_WELL)
 		return FORM_PASS;
 	record->qpn = more.qpn;
 	record->wqe_index = more.wqe_index;
 	if (is_recv || (wqe && read_opcode(record, wqe)))
 		record->side = more.side;
+	else
+		read_opcode_word(record, line->text);
 	add_fields(record, &more);
-	keys_tell(scan, line, record);
+	keys_tell(feed, line, record);
 	return FORM_TAKEN;
 }
 
@@ -118,36 +137,28 @@ static bool is_old(const char *text)
 	return qp && wqe && qp < wqe && wqe < synd;
 }
 
-static enum form_answer feed_old(struct scan *scan, const struct line *line)
-{
-	const char *op = strstr(line->text, ") opcode ");
-	char words[32]; /* read_opcode() wants a blank behind the last one, too */
-	struct record record;
+static const struct shape ucx_old_lines[] = {
+	LINE_WITH(read_opcode_word, ERROR_CQE, UNKNOWN, "rror on ", HEX(" QP ", qpn),
+		  DECIMAL("wqe[", wqe_index), HEX("(synd ", syndrome),
+		  HEX("vend ", vendor_syndrome), FIELD_DECIMAL("hw_synd ", "hw_syndrome_type"),
+		  DECIMAL("/", hw_syndrome), HEX("hw ", hw_syndrome)),
+	LAST_LINE,
+};
 
-	if (keys_read(line, &ucx_old_line, &record) != KEYS_READ)
-		return FORM_PASS;
-	if (op) {
-		snprintf(words, sizeof(words), "%.30s ", op + strlen(") opcode "));
-		read_opcode(&record, words);
-	}
-	keys_tell(scan, line, &record);
-	return FORM_TAKEN;
-}
-
-static enum form_answer feed_ucx(struct scan *scan, const struct line *line, void *state)
+static enum form_answer feed_ucx(struct feed *feed, const struct line *line, void *state)
 {
 	struct record *record = state;
 	enum form_answer answer;
 
 	if (record->line)
-		return end_error(scan, line, record);
+		return end_error(feed, line, record);
 	if (is_old(line->text))
-		return feed_old(scan, line);
-	answer = keys_begin(scan, line, &ucx_error_line, record);
+		return keys_feed(feed, line, ucx_old_lines);
+	answer = keys_begin(feed, line, &ucx_error_line, record);
 	if (answer != FORM_MORE)
 		return answer;
 	read_device(record, line);
-	if (strstr(line->text, " next wqe ")) /* some wrote the receive on this line */
+	if (strstr(line->text, " next wqe ")) /* some versions write the receive on this line */
 		record->side = SIDE_RESPONDER;
 	return FORM_MORE;
 }
@@ -165,18 +176,18 @@ const struct form form_ucx = {
 
 /* -- WQEs as they are posted, with UCX_LOG_LEVEL=data --------------------------------------------- */
 
-static enum form_answer feed_ucx_wqe(struct scan *scan, const struct line *line, void *state)
+static enum form_answer feed_ucx_wqe(struct feed *feed, const struct line *line, void *state)
 {
-	const char *begin = keys_find(line->text, "QP 0x");
+	const char *begin = text_find(line->text, "QP 0x");
 	const char *slot = begin ? strstr(begin, " [") : NULL;
 	const char *op = slot ? strstr(slot, "] ") : NULL;
 	struct record record;
 
 	(void)state;
-	if (!op || keys_read(line, &ucx_posted_line, &record) != KEYS_READ ||
+	if (!op || keys_read(line, &ucx_posted_line, &record) != READ_WELL ||
 	    !record.wqe_index.is_known || !read_opcode(&record, op))
 		return FORM_PASS;
-	scan_record(scan, &record);
+	tell_record(feed->tell, &record);
 	return FORM_TAKEN;
 }
 
@@ -209,3 +220,18 @@ static const struct shape ucx_lines[] = {
 KEYS_FORM(ucx_lines, "ucx-line", ucx_lines, "CQE(op_own ",
 	  "send completion with error: ", "completion with error on qp ", "completion[",
 	  "Send completion (wr_id=", ", syndrome 0");
+
+/* To UCX a flush is no error; up to 1.9 it only traces which WQE was flushed. */
+static void finish_flush(struct record *record, const char *line)
+{
+	(void)line;
+	status_set(record, IBV_WC_WR_FLUSH_ERR);
+}
+
+static const struct shape ucx_flush_lines[] = {
+	LINE_WITH(finish_flush, STATUS, UNKNOWN, "QP 0x", HEX("QP ", qpn),
+		  DECIMAL("wqe[", wqe_index)),
+	LAST_LINE,
+};
+
+KEYS_FORM(ucx_flush, "ucx-flush", ucx_flush_lines, "] is flushed");

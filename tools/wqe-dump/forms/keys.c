@@ -8,99 +8,28 @@
 #include <string.h>
 
 #include "../explain/explain.h"
-#include "other_nic.h"
 #include "../explain/status.h"
-#include "../scan/word.h"
+#include "../text/text.h"
+#include "other_nic.h"
 #include "wrapped.h"
 
-/* What may be between a word and what it stands for. */
-#define BETWEEN " \t:=([{\"'"
-
-/* Some programs put no blank between a number with 0x and the next word. */
-static bool is_behind_number(const char *text, const char *at)
-{
-	const char *digits = at;
-
-	if (isxdigit((unsigned char)*at))
-		return false;
-	while (digits > text && isxdigit((unsigned char)digits[-1]))
-		digits--;
-	return digits < at && digits - text >= 2 && !strncmp(digits - 2, "0x", 2);
-}
-
-const char *keys_find(const char *text, const char *word)
-{
-	const char *at = text;
-
-	for (; (at = strstr(at, word)); at++)
-		if (at == text || !is_word(at[-1]) || !is_word(*word) || is_behind_number(text, at))
-			return at;
-	return NULL;
-}
-
-const char *keys_number(const char *text, enum key_value value, uint64_t *number)
-{
-	const char *begin = text + strspn(text, BETWEEN);
-	const bool has_0x = begin[0] == '0' && (begin[1] | 0x20) == 'x';
-	const int base = has_0x || value == KEY_HEX ? 16 : 10;
-	char *end;
-
-	if (!isxdigit((unsigned char)begin[has_0x ? 2 : 0]))
-		return NULL;
-	errno = 0;
-	*number = strtoull(begin, &end, base);
-	if (end == begin || is_word(*end) || errno)
-		return NULL;
-	return end;
-}
-
-static bool has_format(const char *text)
-{
-	for (const char *c = strchr(text, '%'); c; c = strchr(c + 1, '%'))
-		if (c[1] && strchr("diuxXsplz#", c[1]))
-			return true;
-	return false;
-}
-
-/* The character before the last blanks, or 0. */
-static char last_character(const char *text)
-{
-	size_t len = strlen(text);
-
-	while (len && isspace((unsigned char)text[len - 1]))
-		len--;
-	return len ? text[len - 1] : '\0';
-}
-
-bool keys_is_source(const char *text)
-{
-	static const char *const begins[] = { "case ", "return ", "#define ",
-					      "if (",  "{ ",      "if status" };
-	const char last = last_character(text);
-
-	for (size_t i = 0; i < sizeof(begins) / sizeof(begins[0]); i++)
-		if (!strncmp(text, begins[i], strlen(begins[i])))
-			return true;
-	return last == ';' || last == '{' || strstr(text, "= IBV_WC_") || has_format(text);
-}
-
-/* The last number of a line may end it; any other one there has lost digits, perhaps. */
+/* A number at the end of a line may have lost digits, unless it is the last one of the shape. */
 static bool is_cut(const struct key *key, const char *end)
 {
 	return !*end && key[1].value != KEY_NONE;
 }
 
-/* But a vendor syndrome that comes with this status has all of them. */
+/* But a vendor syndrome that goes with the status is whole. */
 static bool is_vendor_of(const struct record *record, const struct key *key, uint64_t value)
 {
 	return key->number == offsetof(struct record, vendor_syndrome) &&
 	       record_suits_vendor(record, value);
 }
 
-/* A status is written as a number, as a name or text, or as both: "remote access error (10)". */
+/* A status may be a number, a name or text, or both: "remote access error (10)". */
 static const char *read_status(const struct key *key, const char *text, struct number *status)
 {
-	const char *begin = text + strspn(text, BETWEEN "-");
+	const char *begin = text + strspn(text, TEXT_BETWEEN "-");
 	const char *end;
 	uint64_t number;
 	size_t len;
@@ -108,7 +37,7 @@ static const char *read_status(const struct key *key, const char *text, struct n
 	*status = status_at(begin, &len);
 	if (status->is_known)
 		return begin + len;
-	end = keys_number(text, KEY_DECIMAL, &number);
+	end = text_number(text, 10, &number);
 	if (!end || is_cut(key, end) || number > IBV_WC_TM_RNDV_INCOMPLETE)
 		return NULL;
 	*status = KNOWN(number);
@@ -133,7 +62,7 @@ static const char *take_status(struct record *record, const struct key *key, con
 
 static const char *take_word(struct record *record, const struct key *key, const char *text)
 {
-	const char *begin = text + strspn(text, BETWEEN);
+	const char *begin = text + strspn(text, TEXT_BETWEEN);
 	size_t len = strcspn(begin, " \t,;)]}\"'");
 
 	if (len && begin[len - 1] == ':')
@@ -144,7 +73,7 @@ static const char *take_word(struct record *record, const struct key *key, const
 	return begin + len;
 }
 
-/* The largest value that a number of a CQE can have; another NIC's vendor error may have more. */
+/* The largest value of a number. Vendor errors of other NICs may be larger than a CQE's. */
 static uint64_t most(const struct record *record, const struct key *key)
 {
 	if (!key->number)
@@ -154,14 +83,14 @@ static uint64_t most(const struct record *record, const struct key *key)
 	     key->number == offsetof(struct record, vendor_syndrome)))
 		return UINT32_MAX;
 	if (key->number == offsetof(struct record, qpn))
-		return 0xffffff;
+		return BSN_QPN_MAX;
 	return key->number == offsetof(struct record, wqe_index) ? UINT16_MAX : UINT8_MAX;
 }
 
 static const char *take_number(struct record *record, const struct key *key, const char *text)
 {
 	uint64_t value;
-	const char *end = keys_number(text, key->value, &value);
+	const char *end = text_number(text, key->value == KEY_HEX ? 16 : 10, &value);
 
 	if (!end || value > most(record, key) ||
 	    (is_cut(key, end) && !is_vendor_of(record, key, value)))
@@ -173,7 +102,7 @@ static const char *take_number(struct record *record, const struct key *key, con
 	return end;
 }
 
-/* Return: what follows, or NULL where it cannot be read. */
+/* Return: what follows, or NULL: it cannot be read. */
 static const char *take(struct record *record, const struct key *key, const char *text,
 			const char *line)
 {
@@ -187,7 +116,7 @@ static const char *take(struct record *record, const struct key *key, const char
 	}
 }
 
-/* Whether it says what such a record is for. */
+/* Whether a record has what its kind is for. */
 static bool is_complete(const struct record *record)
 {
 	if (record->kind == RECORD_STATUS)
@@ -195,34 +124,34 @@ static bool is_complete(const struct record *record)
 	return record->kind != RECORD_ERROR_CQE || record->syndrome.is_known;
 }
 
-enum keys_answer keys_read(const struct line *line, const struct shape *shape,
+enum read_answer keys_read(const struct line *line, const struct shape *shape,
 			   struct record *record)
 {
 	const char *at = strstr(line->text, shape->text);
 
 	if (!at)
-		return KEYS_OTHER;
+		return READ_OTHER;
 	*record = (struct record){ .kind = shape->kind, .line = line->number, .side = shape->side };
 	for (const struct key *key = shape->keys; key->value; key++) {
-		const char *word = keys_find(at, key->word);
+		const char *word = text_find(at, key->word);
 		const char *end =
 			word ? take(record, key, word + strlen(key->word), line->text) : NULL;
 
 		if (!end && key == shape->keys)
-			return KEYS_CUT;
+			return READ_CUT;
 		if (end)
 			at = end;
 	}
 	if (shape->finish)
 		shape->finish(record, line->text);
 	if (!is_complete(record))
-		return KEYS_CUT;
-	return strcmp(record->status, "success") ? KEYS_READ : KEYS_FINE;
+		return READ_CUT;
+	return strcmp(record->status, "success") ? READ_WELL : READ_FINE;
 }
 
 /* -- what becomes of it ------------------------------------------------------------------------- */
 
-/* The numbers of another NIC mean something else; they stay as fields. */
+/* Another NIC's numbers mean something else; they become fields. */
 static void disown(struct record *record, const char *nic)
 {
 	if (record->vendor_syndrome.is_known)
@@ -234,29 +163,29 @@ static void disown(struct record *record, const char *nic)
 		(struct number){ 0 };
 }
 
-void keys_tell(struct scan *scan, const struct line *line, struct record *record)
+void keys_tell(struct feed *feed, const struct line *line, struct record *record)
 {
 	const char *nic = other_nic_in(line->text);
 
 	if (nic || record->vendor_syndrome.value > UINT8_MAX)
 		disown(record, nic);
-	scan_record(scan, record);
+	tell_record(feed->tell, record);
 }
 
-static enum form_answer tell_cut(struct scan *scan, const struct line *line)
+static enum form_answer tell_cut(struct feed *feed, const struct line *line)
 {
-	if (other_nic_in(line->text) || keys_is_source(line->text))
+	if (other_nic_in(line->text) || text_is_source(line->text))
 		return FORM_PASS;
-	scan_unread(scan, line->number, "an error whose status or syndrome cannot be read");
+	tell_unread(feed->tell, line->number, "an error whose status or syndrome cannot be read");
 	return FORM_TAKEN;
 }
 
-/* How to read a line: a shape, and all that its form has. */
+/* How to read a line: a shape, and all shapes of its form. */
 struct how {
 	const struct shape *shape, *all;
 };
 
-static enum keys_answer read_shape(const struct line *line, const void *how, struct record *record)
+static enum read_answer read_shape(const struct line *line, const void *how, struct record *record)
 {
 	return keys_read(line, ((const struct how *)how)->shape, record);
 }
@@ -274,7 +203,7 @@ static bool begins_any(const struct line *line, const void *how)
 	return false;
 }
 
-/* How much a record has when all keys of its shape were there; a status is a syndrome, too. */
+/* How many numbers a record has if all keys were read; a status also gives a syndrome. */
 static unsigned count_wanted(const struct shape *shape)
 {
 	unsigned short seen[KEYS_MAX];
@@ -293,56 +222,136 @@ static unsigned count_wanted(const struct shape *shape)
 	return count + 2 * has_status;
 }
 
-static enum keys_answer read_whole(struct scan *scan, const struct line *line,
+/* Reads a line with the next ones if it leaves something out. */
+static enum read_answer read_whole(struct feed *feed, const struct line *line,
 				   const struct shape *shape, const struct shape *all,
-				   struct record *record, struct wrapped *whole)
+				   enum read_answer answer, struct record *record,
+				   struct wrapped *whole)
 {
 	const struct how how = { shape, all };
 	const struct reader reader = { read_shape, begins_any, &how, count_wanted(shape) };
 
-	return wrapped_read(scan, line, &reader, record, whole);
+	return wrapped_read(feed, line, &reader, answer, record, whole);
 }
 
-enum form_answer keys_begin(struct scan *scan, const struct line *line, const struct shape *shape,
+enum form_answer keys_begin(struct feed *feed, const struct line *line, const struct shape *shape,
 			    struct record *record)
 {
 	const struct shape all[] = { *shape, LAST_LINE };
+	const enum read_answer answer = keys_read(line, shape, record);
 	struct wrapped whole;
 
-	switch (read_whole(scan, line, shape, all, record, &whole)) {
-	case KEYS_READ:
+	switch (read_whole(feed, line, shape, all, answer, record, &whole)) {
+	case READ_WELL:
 		return FORM_MORE;
-	case KEYS_CUT:
-		return tell_cut(scan, line);
+	case READ_CUT:
+		return tell_cut(feed, line);
 	default:
 		return FORM_PASS;
 	}
 }
 
-void keys_close(struct scan *scan, void *state)
+void keys_close(struct feed *feed, void *state)
 {
-	scan_record(scan, state);
+	tell_record(feed->tell, state);
 }
 
-enum form_answer keys_feed(struct scan *scan, const struct line *line, const struct shape *shapes)
+/* The shape that a line has by itself, whether it tells of an error or a success; NULL: none. */
+static const struct shape *find_shape(const struct line *line, const struct shape *shapes,
+				      struct record *record, enum read_answer *answer)
+{
+	for (const struct shape *shape = shapes; shape->text; shape++) {
+		*answer = keys_read(line, shape, record);
+		if (*answer == READ_WELL || *answer == READ_FINE)
+			return shape;
+	}
+	return NULL;
+}
+
+/*
+ * Finds a second message in a line, as programs that share a terminal write it; NULL: there is
+ * none. The second message must read by itself, since the text of a shape may come twice in one
+ * message.
+ */
+static char *find_second(const struct line *line, const struct shape *shape,
+			 const struct shape *shapes)
+{
+	char *first = strstr(line->text, shape->text);
+	char *second = first ? strstr(first + strlen(shape->text), shape->text) : NULL;
+	const struct line rest = { .text = second };
+	struct record record;
+	enum read_answer answer;
+
+	return second && find_shape(&rest, shapes, &record, &answer) ? second : NULL;
+}
+
+/* Tells of the message before the second one. */
+static void feed_first(struct feed *feed, const struct line *line, const struct shape *shapes,
+		       char *second)
+{
+	const struct line first = { .text = line->text,
+				    .len = (size_t)(second - line->text),
+				    .number = line->number };
+	const char begin = *second;
+	struct record record;
+	enum read_answer answer;
+
+	*second = '\0';
+	if (find_shape(&first, shapes, &record, &answer) && answer == READ_WELL)
+		keys_tell(feed, &first, &record);
+	*second = begin;
+}
+
+static enum form_answer feed_two(struct feed *feed, const struct line *line,
+				 const struct shape *shapes, char *second)
+{
+	struct line rest = *line;
+
+	feed_first(feed, line, shapes, second);
+	rest.text = second;
+	rest.len = line->len - (size_t)(second - line->text);
+	return keys_feed(feed, &rest, shapes);
+}
+
+/* No shape reads the line by itself: tries it with the next lines. */
+static enum form_answer feed_cut(struct feed *feed, const struct line *line,
+				 const struct shape *shapes)
 {
 	bool is_cut = false;
 
 	for (const struct shape *shape = shapes; shape->text; shape++) {
+		enum read_answer answer = READ_CUT;
 		struct record record;
 		struct wrapped whole;
-		enum keys_answer answer;
 
 		if (!has_shape(line, shape))
 			continue;
-		answer = read_whole(scan, line, shape, shapes, &record, &whole);
-		if (answer == KEYS_FINE)
-			return FORM_PASS;
-		if (answer == KEYS_READ) {
-			keys_tell(scan, &whole.line, &record);
+		answer = read_whole(feed, line, shape, shapes, answer, &record, &whole);
+		if (answer == READ_WELL) {
+			keys_tell(feed, &whole.line, &record);
 			return FORM_TAKEN;
 		}
-		is_cut |= answer == KEYS_CUT;
+		is_cut |= answer == READ_CUT;
 	}
-	return is_cut ? tell_cut(scan, line) : FORM_PASS;
+	return is_cut ? tell_cut(feed, line) : FORM_PASS;
+}
+
+enum form_answer keys_feed(struct feed *feed, const struct line *line, const struct shape *shapes)
+{
+	struct record record;
+	enum read_answer answer;
+	const struct shape *shape = find_shape(line, shapes, &record, &answer);
+	struct wrapped whole;
+	char *second;
+
+	if (!shape)
+		return feed_cut(feed, line, shapes);
+	if (answer == READ_FINE)
+		return FORM_PASS;
+	second = find_second(line, shape, shapes);
+	if (second)
+		return feed_two(feed, line, shapes, second);
+	read_whole(feed, line, shape, shapes, answer, &record, &whole);
+	keys_tell(feed, &whole.line, &record);
+	return FORM_TAKEN;
 }

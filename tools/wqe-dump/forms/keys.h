@@ -1,28 +1,29 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Most programs write one line for an error: words, and behind each of them what it stands for. A
- * table has the words of such a line. How a number is written is a fact of the program, not of the
- * number: NCCL's "vendor err 81" is 0x51, ipoib's "vend_err 81" is 0x81.
+ * Most programs write one line for an error: words, each followed by its value. A table has the
+ * words of such a line. The base of a number depends on the program: NCCL's "vendor err 81" is
+ * 0x51, ipoib's "vend_err 81" is 0x81.
  */
 #ifndef WQE_DUMP_KEYS_H
 #define WQE_DUMP_KEYS_H
 
-#include "../scan/form.h"
+#include "form.h"
+#include "wrapped.h"
 
-/** enum key_value - what stands behind a word */
+/** enum key_value - what follows a word */
 enum key_value {
 	KEY_NONE,    /* the end of a table */
-	KEY_DECIMAL, /* 0x in front says hexadecimal in spite of it */
+	KEY_DECIMAL, /* unless it begins with 0x */
 	KEY_HEX,     /* with 0x or without */
-	KEY_STATUS,  /* of verbs: its number, its name, its text; behind "" anywhere in the line */
-	KEY_WORD,    /* text up to a blank, a comma or what closes a bracket */
+	KEY_STATUS,  /* of verbs: number, name or text; for the word "" anywhere in the line */
+	KEY_WORD,    /* text up to a blank, a comma or a closing bracket */
 };
 
-/** struct key - a word, and what is behind it */
+/** struct key - a word, and what follows it */
 struct key {
 	const char *word;
 	enum key_value value;
-	unsigned short number; /* offset of a struct number in struct record; 0: it is a field */
+	unsigned short number; /* offset of a struct number in struct record; 0: a field */
 	const char *field;     /* its name */
 };
 
@@ -38,16 +39,16 @@ struct key {
 
 /** struct shape - one line that a program writes */
 struct shape {
-	const char *text; /* what tells it from other lines; its keys begin here */
+	const char *text; /* tells it from other lines; the keys follow */
 	enum record_kind kind;
 	enum record_side side;
-	struct key keys[KEYS_MAX]; /* in the order of the line; only the first one must be there */
-	/* What the table cannot say; may be NULL. */
+	struct key keys[KEYS_MAX]; /* in the line's order; only the first must be there */
+	/* Adds what the table cannot say; may be NULL. */
 	void (*finish)(struct record *record, const char *line);
 };
 
 /*
- * For tables: what kind of record it is, whose completion, the text, its keys; the second one has a
+ * For tables: the kind of record, the side whose completion it is, text, keys; the second one has a
  * finish().
  */
 #define LINE(kind, side, text, ...) { text, RECORD_##kind, SIDE_##side, { __VA_ARGS__ }, NULL }
@@ -56,48 +57,22 @@ struct shape {
 #define NO_KEYS   { NULL, KEY_NONE, 0, NULL }
 #define LAST_LINE { .text = NULL }
 
-/** enum keys_answer - what a line was */
-enum keys_answer {
-	KEYS_OTHER, /* none of the shape */
-	KEYS_FINE,  /* it tells of a success */
-	KEYS_CUT,   /* its first key is not there, or no status or syndrome at all */
-	KEYS_READ,
-};
-
 /**
  * keys_read() - reads a line of a shape
  * @record: filled, from zero
  *
- * A number that the end of the line may have cut is not taken.
+ * A number that may have been cut by the end of the line is not taken.
  */
-enum keys_answer keys_read(const struct line *line, const struct shape *shape,
+enum read_answer keys_read(const struct line *line, const struct shape *shape,
 			   struct record *record);
 
-/** keys_find() - `word` where it is not within another one; NULL where it is not there */
-const char *keys_find(const char *text, const char *word);
-
 /**
- * keys_is_source() - whether a line is of a program, not of what it prints
+ * keys_tell() - tells of a record that was read from a line
  *
- * Sources name the same statuses, and have the same words with "%d" behind them.
+ * If the line names another device, or the vendor syndrome is no byte, the record becomes one of
+ * another NIC.
  */
-bool keys_is_source(const char *text);
-
-/**
- * keys_number() - reads a number behind blanks, brackets and the like
- * @value: KEY_DECIMAL or KEY_HEX
- *
- * Return: what follows it, or NULL where there is none.
- */
-const char *keys_number(const char *text, enum key_value value, uint64_t *number);
-
-/**
- * keys_tell() - tells of a record that a line without bytes gave
- *
- * What cannot be of an mlx5 device (another one is named, the vendor's number is no byte) is told of
- * as of another NIC.
- */
-void keys_tell(struct scan *scan, const struct line *line, struct record *record);
+void keys_tell(struct feed *feed, const struct line *line, struct record *record);
 
 /**
  * keys_begin() - reads the first of several lines
@@ -105,22 +80,22 @@ void keys_tell(struct scan *scan, const struct line *line, struct record *record
  *
  * Return: FORM_MORE where it is of the shape.
  */
-enum form_answer keys_begin(struct scan *scan, const struct line *line, const struct shape *shape,
+enum form_answer keys_begin(struct feed *feed, const struct line *line, const struct shape *shape,
 			    struct record *record);
 
-/** keys_close() - the close() of a form whose state is the record, complete enough */
-void keys_close(struct scan *scan, void *state);
+/** keys_close() - the close() of a form whose state is a record: tells of it as it is */
+void keys_close(struct feed *feed, void *state);
 
-/** keys_feed() - the feed() of a form that has only such lines; its shapes end with an empty one */
-enum form_answer keys_feed(struct scan *scan, const struct line *line, const struct shape *shapes);
+/** keys_feed() - the feed() of a form that has only such lines; LAST_LINE ends its shapes */
+enum form_answer keys_feed(struct feed *feed, const struct line *line, const struct shape *shapes);
 
 /* A form that has only such lines: its variable, its name, its shapes, its marks. */
 #define KEYS_FORM(id, form_name, shapes, ...)                                                      \
 	static const char *const id##_marks[] = { __VA_ARGS__, NULL };                             \
-	static enum form_answer feed_##id(struct scan *scan, const struct line *line, void *state) \
+	static enum form_answer feed_##id(struct feed *feed, const struct line *line, void *state) \
 	{                                                                                          \
 		(void)state;                                                                       \
-		return keys_feed(scan, line, shapes);                                              \
+		return keys_feed(feed, line, shapes);                                              \
 	}                                                                                          \
 	const struct form form_##id = { .name = form_name, .marks = id##_marks, .feed = feed_##id }
 

@@ -5,15 +5,15 @@
 #include <limits.h>
 #include <string.h>
 
-#define PARTS_MAX    6  /* lines behind the first one that are tried */
-#define TERMINAL_MIN 80 /* columns: what breaks a line within a word is as wide, or wider */
+#define PARTS_MAX    6  /* lines after the first one that are tried */
+#define TERMINAL_MIN 80 /* columns: only a terminal of this width or more breaks words */
 
-/* How much a record says of what must not be missing. */
-static unsigned weigh(const struct record *record, enum keys_answer answer)
+/* How many of its numbers a record has; a status counts as one. */
+static unsigned weigh(const struct record *record, enum read_answer answer)
 {
 	unsigned count;
 
-	if (answer != KEYS_READ)
+	if (answer != READ_WELL)
 		return 0;
 	count = *record->status != '\0';
 #define COUNT_NUMBER(name) count += record->name.is_known;
@@ -33,8 +33,8 @@ static bool start(struct wrapped *whole, const struct line *line)
 }
 
 /*
- * Adds a part; to the word before it, or to the number, where a terminal may have broken that. Two
- * numbers that meet elsewhere are nobody knows what.
+ * Adds a part. A terminal may have broken a word or a number, whose halves are then joined.
+ * Elsewhere two numbers that meet cannot be read, and the part is refused.
  */
 static bool append(struct wrapped *whole, const char *part, bool is_broken, bool is_glued)
 {
@@ -61,15 +61,15 @@ static bool begins(const struct reader *reader, char *part)
 	return reader->begins(&line, reader->how);
 }
 
-/* Of all. */
-static unsigned weigh_all(const struct record *record, enum keys_answer answer)
+/* Likewise, with its fields. */
+static unsigned weigh_all(const struct record *record, enum read_answer answer)
 {
-	return answer == KEYS_READ ? weigh(record, answer) + record->field_count : 0;
+	return answer == READ_WELL ? weigh(record, answer) + record->field_count : 0;
 }
 
 /*
- * What the line itself says: with something behind it, for a number at its end is not read, and to
- * make it one that is read is not to add something.
+ * How much the line says by itself. A word is put after it: otherwise a number at its end would not
+ * be read, and would seem to come from the next line.
  */
 static unsigned weigh_alone(struct wrapped *whole, const struct reader *reader)
 {
@@ -85,22 +85,22 @@ static unsigned weigh_alone(struct wrapped *whole, const struct reader *reader)
 	return weight;
 }
 
-/* Reads it with the lines behind it that add something; returns how many these are. */
-static unsigned read_on(struct scan *scan, const struct reader *reader, struct record *record,
-			enum keys_answer *answer, struct wrapped *whole, bool is_glued)
+/* Reads a line with those next lines that add something; returns how many they are. */
+static unsigned read_on(struct feed *feed, const struct reader *reader, struct record *record,
+			enum read_answer *answer, struct wrapped *whole, bool is_glued)
 {
-	const bool is_broken = scan_width(scan) >= TERMINAL_MIN;
+	const bool is_broken = feed->width >= TERMINAL_MIN;
 	unsigned best = weigh_alone(whole, reader), used = 0;
 	size_t used_len = whole->line.len;
 	struct record more;
 
 	for (unsigned nth = 1; nth <= PARTS_MAX && weigh(record, *answer) < reader->wanted; nth++) {
-		char *part = scan_rest(scan, nth);
-		enum keys_answer said;
+		char *part = feed->rest(feed, nth);
+		enum read_answer said;
 
 		if (!part || begins(reader, part) || !append(whole, part, is_broken, is_glued))
 			break;
-		said = *part ? reader->read(&whole->line, reader->how, &more) : KEYS_OTHER;
+		said = *part ? reader->read(&whole->line, reader->how, &more) : READ_OTHER;
 		if (weigh_all(&more, said) <= best)
 			continue;
 		best = weigh_all(&more, said);
@@ -114,21 +114,20 @@ static unsigned read_on(struct scan *scan, const struct reader *reader, struct r
 	return used;
 }
 
-enum keys_answer wrapped_read(struct scan *scan, const struct line *line,
-			      const struct reader *reader, struct record *record,
-			      struct wrapped *whole)
+enum read_answer wrapped_read(struct feed *feed, const struct line *line,
+			      const struct reader *reader, enum read_answer answer,
+			      struct record *record, struct wrapped *whole)
 {
-	enum keys_answer answer = reader->read(line, reader->how, record);
 	unsigned used;
 
-	if (answer == KEYS_OTHER || answer == KEYS_FINE ||
+	if (answer == READ_OTHER || answer == READ_FINE ||
 	    weigh(record, answer) >= reader->wanted || !start(whole, line)) {
 		whole->line = *line;
 		return answer;
 	}
-	used = read_on(scan, reader, record, &answer, whole, false);
-	if (!used && scan_width(scan) >= TERMINAL_MIN && start(whole, line))
-		used = read_on(scan, reader, record, &answer, whole, true);
-	scan_take(scan, used);
+	used = read_on(feed, reader, record, &answer, whole, false);
+	if (!used && feed->width >= TERMINAL_MIN && start(whole, line))
+		used = read_on(feed, reader, record, &answer, whole, true);
+	feed->taken = used;
 	return answer;
 }

@@ -1,39 +1,49 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Lines that a mailer, a terminal or a person broke. Only a reader knows whether its line is all
- * there, so that it is read first as it stands; where numbers are missing, with the lines behind it.
+ * Lines that a mailer, a terminal or a person broke. Only its reader knows whether a line is whole.
+ * So the line is read by itself first; if numbers are missing, it is read with the next lines.
  */
 #ifndef WQE_DUMP_WRAPPED_H
 #define WQE_DUMP_WRAPPED_H
 
-#include "keys.h"
+#include "form.h"
 
-#define WRAPPED_BYTES 2048 /* of all parts; longer lines were not broken for their length */
+/** enum read_answer - what a line was to its reader */
+enum read_answer {
+	READ_OTHER, /* none of its kind */
+	READ_FINE,  /* it tells of a success */
+	READ_CUT,   /* of its kind, but something is missing */
+	READ_WELL,
+};
 
-/** struct wrapped - a line, with the parts of it that stood in other lines */
+#define WRAPPED_BYTES 2048 /* of all parts; what is longer was not broken for its length */
+
+/** struct wrapped - a line, joined with its parts in other lines */
 struct wrapped {
-	struct line line; /* its text is that of the caller's line, or `text` */
+	struct line line; /* its text is the caller's, or `text` */
 	char text[WRAPPED_BYTES];
 };
 
 /** struct reader - how to read a line */
 struct reader {
-	enum keys_answer (*read)(const struct line *line, const void *how, struct record *record);
-	bool (*begins)(const struct line *line, const void *how); /* another one of its kind */
+	enum read_answer (*read)(const struct line *line, const void *how, struct record *record);
+	bool (*begins)(const struct line *line, const void *how); /* another message */
 	const void *how;
-	unsigned wanted; /* numbers and status of the record; with so many nothing is missing */
+	unsigned wanted; /* so many numbers, status included, are all */
 };
 
 /**
- * wrapped_read() - reads a line, and where that leaves something out, the next ones with it
- * @record: filled
- * @whole: the line as it was read; the others that it has are fed to nobody
+ * wrapped_read() - if a line leaves something out, reads it with the next ones
+ * @answer: what the line was by itself
+ * @record: what it said by itself; what the next lines add is filled in
+ * @whole: filled with the line and its parts; lines that are parts of it are not fed
  *
- * A line goes on in the next one if that has no time, process or the like of its own, and begins
- * none of its kind.
+ * A line goes on in the next one if that has no prefix of a logger, and does not begin a message of
+ * this kind.
+ * Return: what the line was with all its parts.
  */
-enum keys_answer wrapped_read(struct scan *scan, const struct line *line,
-			      const struct reader *reader, struct record *record,
-			      struct wrapped *whole);
+enum read_answer wrapped_read(struct feed *feed, const struct line *line,
+			      const struct reader *reader, enum read_answer answer,
+			      struct record *record, struct wrapped *whole);
 
 #endif

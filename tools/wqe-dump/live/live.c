@@ -7,59 +7,41 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bsn_cq.h"
 #include "../command.h"
-#include "../explain/explain.h"
+#include "../tell/tell.h"
+#include "bsn_cq.h"
 #include "look.h"
-#include "../scan/tie.h"
 
 #define FOLLOW_MS 100 /* between two looks */
-#define QPS_TOLD  8   /* of those that there are, if the one asked for is not */
+#define QPS_TOLD  8   /* QPs that are listed if the one asked for is not there */
 
-/* What is known of a queue from one look to the next. */
+/* What is kept of a queue from one look to the next. */
 struct watched {
 	struct look look;
-	bool was_told_of; /* its verbs path, or what was wrong */
+	bool was_told_of; /* that it is on the verbs path, or what was wrong */
 	bool has_failed;  /* its first failure was told of */
 	bool is_listed;
 };
 
 struct live {
 	const struct live_attr *attr;
-	struct sink *sink;
-	struct tie *tie;
+	struct tell *tell;
 	struct target target;
 	struct published_list list;
 	struct watched **watched;
 	size_t watched_count;
-	unsigned long found;
 };
 
 static volatile sig_atomic_t is_interrupted;
 
 /* -- records ------------------------------------------------------------------------------------ */
 
-static void tell_unread(struct live *live, const char *why)
-{
-	live->sink->unread(live->sink, live->target.name, 0, why);
-}
-
-static void tell_record(struct live *live, struct record *record)
-{
-	record->file = live->target.name;
-	record->source = live->target.is_live ? "process" : "core";
-	explain_record(record);
-	tie_record(live->tie, record);
-	live->found++;
-	live->sink->record(live->sink, record);
-}
-
 static void add_text(struct record *record, const char *name, const char *text)
 {
 	record_add_text(record, name, text, strlen(text));
 }
 
-/* Everything that is in a ring says where, and in what state. */
+/* Each entry of a ring says where it is, and in what state. */
 static void tell_entry(struct live *live, struct look *look, uint32_t index, const char *state,
 		       struct record *record)
 {
@@ -71,18 +53,15 @@ static void tell_entry(struct live *live, struct look *look, uint32_t index, con
 	if (look->ring.consumer.is_known)
 		record_add_number(record, "consumer", look->ring.consumer.value);
 	add_text(record, "state", state);
-	tell_record(live, record);
+	tell_record(live->tell, record);
 }
 
 static void tell_bad(struct live *live, const struct look *look, uint32_t index,
 		     const struct bsn_bad *bad)
 {
-	char why[256];
-
-	snprintf(why, sizeof(why), "%s 0x%x, slot %u: %s, offset %u: %s", look->ring.name,
-		 look->published.queue.number, index & (look->ring.count - 1), bad->segment,
-		 bad->offset, bad->why);
-	tell_unread(live, why);
+	tell_unread(live->tell, 0, "%s 0x%x, slot %u: %s, offset %u: %s", look->ring.name,
+		    look->published.queue.number, index & (look->ring.count - 1), bad->segment,
+		    bad->offset, bad->why);
 }
 
 static uint32_t tell_send(struct live *live, struct look *look, uint32_t index)
@@ -105,7 +84,7 @@ static uint32_t tell_send(struct live *live, struct look *look, uint32_t index)
 								   : "not rung",
 			   &record);
 	}
-	return (ctrl.ds + BSN_BB_DS - 1) / BSN_BB_DS;
+	return bsn_bb_of_ds(ctrl.ds);
 }
 
 static void tell_recv(struct live *live, struct look *look, uint32_t index)
@@ -171,7 +150,7 @@ static void set_failure(struct record *record, const struct bsn_completion *c)
 	add_text(record, "state", "the QP's first failure");
 }
 
-/* Twice, since its owner may just be writing it. */
+/* Reads it twice, since its owner may be writing it. */
 static void tell_failure(struct live *live, struct watched *watched)
 {
 	const uint64_t address = watched->look.published.queue.first_error;
@@ -185,20 +164,17 @@ static void tell_failure(struct live *live, struct watched *watched)
 		return;
 	watched->has_failed = true;
 	set_failure(&record, &c);
-	tell_record(live, &record);
+	tell_record(live->tell, &record);
 }
 
 /* -- one queue ---------------------------------------------------------------------------------- */
 
 static void tell_missed(struct live *live, const struct look *look)
 {
-	char why[160];
-
-	if (!look->missed)
-		return;
-	snprintf(why, sizeof(why), "%s 0x%x: %u slots were used and used again between two looks",
-		 look->ring.name, look->published.queue.number, look->missed);
-	tell_unread(live, why);
+	if (look->missed)
+		tell_unread(live->tell, 0,
+			    "%s 0x%x: %u slots were used and used again between two looks",
+			    look->ring.name, look->published.queue.number, look->missed);
 }
 
 static void tell_entries(struct live *live, struct look *look, bool goes_on)
@@ -210,7 +186,7 @@ static void tell_entries(struct live *live, struct look *look, bool goes_on)
 		case BSN_REGISTRY_SEND: {
 			struct bsn_ctrl ctrl;
 			bsn_ctrl_decode(&ctrl, look_at(look, at));
-			at += is_done && !goes_on ? (ctrl.ds + BSN_BB_DS - 1) / BSN_BB_DS
+			at += is_done && !goes_on ? bsn_bb_of_ds(ctrl.ds)
 						  : tell_send(live, look, at);
 			break;
 		}
@@ -233,28 +209,26 @@ static void tell_entries(struct live *live, struct look *look, bool goes_on)
 static void tell_verbs(struct live *live, struct watched *watched)
 {
 	const struct bsn_registry_queue *q = &watched->look.published.queue;
-	char why[160];
 
 	if (q->kind != BSN_REGISTRY_SEND || watched->was_told_of)
 		return;
 	watched->was_told_of = true;
-	snprintf(why, sizeof(why),
-		 "QP 0x%x is on the verbs path: its rings are the provider's, there is nothing to "
-		 "show",
-		 q->number);
-	tell_unread(live, why);
+	tell_unread(live->tell, 0,
+		    "QP 0x%x is on the verbs path: its rings are the provider's, there is nothing "
+		    "to show",
+		    q->number);
 }
 
-/* What went wrong is told once a queue. */
+/* Tells of trouble once for each queue. */
 static void tell_trouble(struct live *live, struct watched *watched, const char *why)
 {
 	if (!*why || watched->was_told_of)
 		return;
 	watched->was_told_of = true;
-	tell_unread(live, why);
+	tell_unread(live->tell, 0, "%s", why);
 }
 
-/* -ESRCH and the like end it all; a queue that goes away meanwhile is no failure. */
+/* -ESRCH and the like end the look; a queue that goes away meanwhile is no failure. */
 static int show_queue(struct live *live, struct watched *watched)
 {
 	struct look *look = &watched->look;
@@ -296,7 +270,7 @@ static bool is_part_of(const struct bsn_registry_queue *q, const struct bsn_regi
 	       q->number == of->srqn;
 }
 
-/* With --qp: its queues, and those that it shares. */
+/* Whether a queue is shown: with --qp, the QP's own and those that it shares. */
 static bool is_wanted(const struct live *live, const struct bsn_registry_queue *q)
 {
 	const struct number *qp = &live->attr->qp;
@@ -342,7 +316,7 @@ static struct watched *watch(struct live *live, const struct published *publishe
 	return watched;
 }
 
-/* A queue that is made anew at the same place is another one. */
+/* A queue that was created again at the same address is another queue. */
 static void forget_the_gone(struct live *live)
 {
 	size_t kept = 0;
@@ -389,7 +363,7 @@ static void interrupt(int signal_number)
 	is_interrupted = 1;
 }
 
-/* The output of an interrupted --follow is complete, too. */
+/* An interrupted --follow also ends its output properly. */
 static int follow(struct live *live)
 {
 	const struct sigaction action = { .sa_handler = interrupt };
@@ -403,7 +377,7 @@ static int follow(struct live *live)
 	return live->target.has_ended ? 0 : err;
 }
 
-/* The QP that was asked for is not there: which are? */
+/* The QP is not there: says which ones are. */
 static void tell_no_qp(const struct live *live)
 {
 	unsigned told = 0;
@@ -426,38 +400,37 @@ static int tell_result(struct live *live, int err)
 		tell_no_qp(live);
 	else if (!live->list.count)
 		fprintf(stderr, "wqe-dump: %s has no queues at present\n", live->target.name);
-	else if (!live->found)
+	else if (!live->tell->count)
 		fprintf(stderr, "wqe-dump: nothing in the %zu queues of %s\n", live->watched_count,
 			live->target.name);
 	if (err && err != -ENODATA)
 		return WQE_DUMP_FAILED;
-	return live->found ? WQE_DUMP_FOUND : WQE_DUMP_NOTHING;
+	return live->tell->count ? WQE_DUMP_FOUND : WQE_DUMP_NOTHING;
 }
 
 static void clean_up(struct live *live)
 {
-	forget_the_gone(live); /* none is marked as listed */
+	forget_the_gone(live); /* frees all, since none is marked as listed */
 	free(live->watched);
 	published_free(&live->list);
-	tie_destroy(live->tie);
 	target_close(&live->target);
 }
 
-int live_run(const struct live_attr *attr, struct sink *sink)
+int live_run(const struct live_attr *attr, struct tell *tell)
 {
-	struct live live = { .attr = attr, .sink = sink, .tie = tie_create() };
+	struct live live = { .attr = attr, .tell = tell };
 	int err = attr->core ? target_open_core(&live.target, attr->core)
 			     : target_open_process(&live.target, attr->pid);
 	int status;
 
-	if (!err && !live.tie)
-		err = target_fail(&live.target, ENOMEM, "out of memory");
-	sink->begin(sink);
+	tell->file = live.target.name;
+	tell->source = attr->core ? "core" : "process";
+	tell->sink->begin(tell->sink);
 	if (!err)
 		err = look_around(&live);
 	if (!err && attr->follows)
 		err = follow(&live);
-	sink->end(sink);
+	tell->sink->end(tell->sink);
 	status = command_finish(tell_result(&live, err));
 	clean_up(&live);
 	return status;

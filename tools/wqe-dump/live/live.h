@@ -3,9 +3,9 @@
 #ifndef WQE_DUMP_LIVE_H
 #define WQE_DUMP_LIVE_H
 
-#include "../record.h"
+#include "../tell/tell.h"
 
-/** struct live_attr - @pid or @core, and which QP; @follows: goes on until the process ends */
+/** struct live_attr - @pid or @core, and maybe one QP; @follows: until the process ends */
 struct live_attr {
 	long pid;
 	const char *core;
@@ -13,7 +13,7 @@ struct live_attr {
 	bool follows;
 };
 
-/** live_run() - an exit status, everything said that is to be said on standard error */
-int live_run(const struct live_attr *attr, struct sink *sink);
+/** live_run() - tells of the queues, says on standard error what failed; returns an exit status */
+int live_run(const struct live_attr *attr, struct tell *tell);
 
 #endif

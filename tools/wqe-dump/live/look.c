@@ -9,7 +9,7 @@
 #define PATIENCE       64 /* attempts */
 #define CQE_BATCH      64 /* CQEs that are read at once */
 #define RING_MAX_BYTES (1u << 29)
-#define LONGEST        ((BSN_WQE_MAX_DS + BSN_BB_DS - 1) / BSN_BB_DS) /* blocks of a WQE */
+#define SLOTS_MAX      (1u << 15) /* of a queue whose counters have 16 bits: all but a CQ */
 
 /* -- reading ------------------------------------------------------------------------------------ */
 
@@ -109,9 +109,9 @@ static bool is_before(uint32_t a, uint32_t b)
 
 struct send_state {
 	uint32_t start; /* a WQE begins here; the poster keeps off all from here to the producer */
-	uint32_t done;  /* where the last one that is done begins, modulo 2^16 */
+	uint32_t done;  /* where the last one that is done begins */
 	uint32_t producer;
-	uint32_t rung; /* the doorbell record, modulo 2^16 */
+	uint32_t rung; /* the doorbell record */
 };
 
 static int read_record(struct look *look, uint32_t *index)
@@ -127,28 +127,83 @@ static int read_record(struct look *look, uint32_t *index)
 	return 0;
 }
 
-/* The producer last: the others are never ahead of it. */
+static int be_too_fast(struct look *look)
+{
+	return be_torn(look, "it moves faster than it can be read");
+}
+
+/* What counts 16 bits, at or before @index and less than 2^16 from it, in 32. */
+static uint32_t widen_back(uint32_t index, uint32_t low)
+{
+	return index - (uint16_t)(index - low);
+}
+
+/* The same at or behind @index. */
+static uint32_t widen_on(uint32_t index, uint32_t low)
+{
+	return index + (uint16_t)(low - index);
+}
+
+/*
+ * The lap was the producer once, less than 2^16 slots ago. A producer that is before a lap which came
+ * meanwhile may as well be 2^16 further on: -EAGAIN.
+ */
+static int try_producer(struct look *look, uint32_t *producer)
+{
+	const struct bsn_registry_queue *q = &look->published.queue;
+	uint32_t lap, lap_after;
+	uint16_t low;
+	int err = read_value(look, q->lap, &lap, sizeof(lap));
+
+	if (!err)
+		err = read_value(look, q->producer, &low, sizeof(low));
+	if (!err)
+		err = read_value(look, q->lap, &lap_after, sizeof(lap_after));
+	if (err)
+		return err;
+	*producer = widen_on(lap, low);
+	return *producer - lap < lap_after - lap ? -EAGAIN : 0;
+}
+
+/* The lap of a small ring changes often: nothing else is read again for that. */
+static int read_producer(struct look *look, uint32_t *producer)
+{
+	int patience = look->target->is_live ? PATIENCE : 1;
+	int err;
+
+	do
+		err = try_producer(look, producer);
+	while (err == -EAGAIN && --patience);
+	return err == -EAGAIN ? be_too_fast(look) : err;
+}
+
+/*
+ * The producer before and after the others, which are never ahead of it. It must not go on by a
+ * round meanwhile, since 16 bits would not tell how often it came round.
+ */
 static int read_send(struct look *look, struct send_state *s)
 {
 	const struct bsn_registry_queue *q = &look->published.queue;
-	int err = read_value(look, q->start, &s->start, sizeof(s->start));
+	uint16_t start, done;
+	uint32_t before;
+	int err = read_producer(look, &before);
 
 	if (!err)
-		err = read_value(look, q->consumer, &s->done, sizeof(s->done));
+		err = read_value(look, q->start, &start, sizeof(start));
+	if (!err)
+		err = read_value(look, q->consumer, &done, sizeof(done));
 	if (!err)
 		err = read_record(look, &s->rung);
 	if (!err)
-		err = read_value(look, q->producer, &s->producer, sizeof(s->producer));
-	/* More: it went on between the reads, and 16 bits would not tell how often round. */
-	if (!err && s->producer - s->start > q->count)
-		return be_torn(look, "it moves faster than it can be read");
-	return err;
-}
-
-/* What counts 16 bits, before the producer, in 32. */
-static uint32_t widen(uint32_t producer, uint32_t index)
-{
-	return producer - (uint16_t)(producer - index);
+		err = read_producer(look, &s->producer);
+	if (err)
+		return err;
+	s->start = widen_back(s->producer, start);
+	s->done = widen_back(s->producer, done);
+	s->rung = widen_back(s->producer, s->rung);
+	if (s->producer - before >= q->count || s->producer - s->start > q->count)
+		return be_too_fast(look);
+	return 0;
 }
 
 /* Blocks of the WQE at @index, if that is one of this queue's, whole and at rest; else 0. */
@@ -158,7 +213,7 @@ static uint32_t measure_wqe(const struct look *look, uint32_t index)
 	uint32_t blocks;
 
 	bsn_ctrl_decode(&ctrl, look_at(look, index));
-	blocks = (ctrl.ds + BSN_BB_DS - 1) / BSN_BB_DS;
+	blocks = bsn_bb_of_ds(ctrl.ds);
 	if (ctrl.qpn != look->published.queue.number || ctrl.wqe_index != (uint16_t)index ||
 	    !blocks || blocks > look->end - index)
 		return 0;
@@ -206,7 +261,7 @@ static void drop_overwritten(struct look *look, const struct send_state *after)
 	const uint32_t count = look->published.queue.count;
 	uint32_t first = look->first;
 
-	if (!is_before(first, after->start) || after->producer + LONGEST - first <= count)
+	if (!is_before(first, after->start) || after->producer + BSN_WQE_MAX_BB - first <= count)
 		return;
 	first = is_before(look->end, after->start) ? look->end : after->start;
 	if (look->has_last && look->first == look->last_end)
@@ -231,8 +286,8 @@ static int look_at_send(struct look *look, bool goes_on)
 	if (is_before(after.producer, before.producer) || is_before(after.start, before.start))
 		return be_torn(look, "it was reset meanwhile");
 	drop_overwritten(look, &after);
-	look->done_end = widen(after.producer, after.done) + 1;
-	look->rung_end = widen(after.producer, after.rung);
+	look->done_end = after.done + 1;
+	look->rung_end = after.rung;
 	look->ring.producer = KNOWN(after.producer);
 	look->ring.consumer = KNOWN(after.start);
 	return follow_chain(look);
@@ -240,99 +295,126 @@ static int look_at_send(struct look *look, bool goes_on)
 
 /* -- receive queues ----------------------------------------------------------------------------- */
 
-static int look_at_recv(struct look *look, bool goes_on)
+struct recv_state {
+	uint32_t tail, head;
+	uint32_t rung; /* the doorbell record */
+};
+
+/* The consumer before and after the producer, whose 16 bits do not tell how often it came round. */
+static int read_recv(struct look *look, struct recv_state *s)
 {
 	const struct bsn_registry_queue *q = &look->published.queue;
-	uint32_t tail, head, rung, tail_after, head_after;
-	int err = read_value(look, q->consumer, &tail, sizeof(tail));
+	uint32_t tail_after;
+	uint16_t head;
+	int err = read_value(look, q->consumer, &s->tail, sizeof(s->tail));
 
 	if (!err)
-		err = read_record(look, &rung);
+		err = read_record(look, &s->rung);
 	if (!err)
 		err = read_value(look, q->producer, &head, sizeof(head));
+	if (!err)
+		err = read_value(look, q->consumer, &tail_after, sizeof(tail_after));
 	if (err)
 		return err;
-	if (head - tail > q->count)
-		return be_torn(look, "it moves faster than it can be read");
-	look->first = tail;
+	s->head = widen_on(s->tail, head);
+	s->rung = widen_back(s->head, s->rung);
+	if (tail_after - s->tail >= q->count || s->head - s->tail > q->count)
+		return be_too_fast(look);
+	return 0;
+}
+
+static int look_at_recv(struct look *look, bool goes_on)
+{
+	struct recv_state before, after;
+	int err = read_recv(look, &before);
+
+	if (err)
+		return err;
+	look->first = before.tail;
 	/* What is behind the record may be half written. */
-	look->end = look->rung_end = widen(head, rung);
-	if (goes_on && look->has_last && !is_before(look->last_end, tail) &&
+	look->end = look->rung_end = before.rung;
+	if (goes_on && look->has_last && !is_before(look->last_end, before.tail) &&
 	    !is_before(look->end, look->last_end))
 		look->first = look->last_end;
 	if (is_before(look->end, look->first))
 		look->end = look->first;
 	err = read_slots_twice(look, look->first, look->end - look->first);
 	if (!err)
-		err = read_value(look, q->consumer, &tail_after, sizeof(tail_after));
-	if (!err)
-		err = read_value(look, q->producer, &head_after, sizeof(head_after));
+		err = read_recv(look, &after);
 	if (err)
 		return err;
-	if (is_before(head_after, head) || is_before(tail_after, tail) ||
+	if (is_before(after.head, before.head) || is_before(after.tail, before.tail) ||
 	    !is_stable(look, 0, look->end - look->first))
 		return be_torn(look, "it was written to while it was read");
-	if (is_before(look->first, tail_after))
-		drop(look, is_before(look->end, tail_after) ? look->end : tail_after);
-	look->ring.producer = KNOWN(head_after);
-	look->ring.consumer = KNOWN(tail_after);
+	if (is_before(look->first, after.tail))
+		drop(look, is_before(look->end, after.tail) ? look->end : after.tail);
+	look->ring.producer = KNOWN(after.head);
+	look->ring.consumer = KNOWN(after.tail);
 	return 0;
 }
 
 struct shared_state {
-	uint32_t posted;
-	uint16_t first_free, last_free;
+	uint16_t posted, next;
 };
 
-static int read_shared(struct look *look, struct shared_state *s)
+/* The free slots, too: numbers of 16 bits, as many as slots. */
+static int read_shared(struct look *look, struct shared_state *s, uint8_t *free)
 {
 	const struct bsn_registry_queue *q = &look->published.queue;
 	int err = read_value(look, q->producer, &s->posted, sizeof(s->posted));
 
 	if (!err)
-		err = read_value(look, q->start, &s->first_free, sizeof(s->first_free));
-	return err ? err : read_value(look, q->consumer, &s->last_free, sizeof(s->last_free));
+		err = read_value(look, q->consumer, &s->next, sizeof(s->next));
+	return err ? err : read_value(look, q->start, free, q->count * sizeof(uint16_t));
 }
 
-/* The list of free WQEs goes from link to link; whatever is not on it was posted. */
-static bool follow_free_list(struct look *look, const struct shared_state *s)
-{
-	const uint32_t count = look->published.queue.count;
-	uint32_t at = s->first_free;
-	struct bsn_srq_next link;
-
-	while (at < count && !look->is_free[at]) {
-		look->is_free[at] = true;
-		if (at == s->last_free)
-			return true;
-		bsn_srq_next_decode(&link, look_at(look, at));
-		at = link.next_wqe_index;
-	}
-	return false;
-}
-
-static int look_at_shared(struct look *look)
+/* What is not among the free slots was posted. False: one of them cannot be. */
+static bool mark_free(struct look *look, uint16_t next, const uint8_t *free)
 {
 	const uint32_t count = look->published.queue.count, used = look->published.queue.used;
-	struct shared_state before, after;
-	int err = read_shared(look, &before);
+	uint16_t slot;
 
-	look->first = 0;
-	look->end = look->rung_end = count;
-	if (!err)
-		err = read_slots_twice(look, 0, count);
-	if (!err)
-		err = read_shared(look, &after);
-	if (err)
-		return err;
-	if (before.posted != after.posted || before.first_free != after.first_free ||
-	    before.last_free != after.last_free || !is_stable(look, 0, count))
-		return be_torn(look, "it was used while it was read");
 	memset(look->is_free, 0, used);
 	memset(look->is_free + used, true, count - used);
-	if (!follow_free_list(look, &after))
-		return be_torn(look, "its list of free WQEs has no end: it was damaged");
-	look->ring.producer = KNOWN(after.first_free); /* a slot: the list has no order */
+	if (next >= used)
+		return false;
+	look->is_free[next] = true;
+	for (uint32_t i = 0; i < count; i++) {
+		memcpy(&slot, free + i * sizeof(slot), sizeof(slot));
+		if (slot == BSN_REGISTRY_NO_SLOT)
+			continue;
+		if (slot >= used)
+			return false;
+		look->is_free[slot] = true;
+	}
+	return true;
+}
+
+/* Behind the copies of the slots stand those of the list, of before and of after. */
+static int look_at_shared(struct look *look)
+{
+	const struct bsn_registry_queue *q = &look->published.queue;
+	const size_t ring_bytes = (size_t)q->count * q->stride_bytes;
+	const size_t free_bytes = q->count * sizeof(uint16_t);
+	struct shared_state before, after;
+	int err = make_room(look, ring_bytes + free_bytes);
+
+	look->first = 0;
+	look->end = look->rung_end = q->count;
+	if (!err)
+		err = read_shared(look, &before, look->bytes + ring_bytes);
+	if (!err)
+		err = read_slots_twice(look, 0, q->count);
+	if (!err)
+		err = read_shared(look, &after, look->again + ring_bytes);
+	if (err)
+		return err;
+	if (before.posted != after.posted || before.next != after.next ||
+	    memcmp(look->bytes, look->again, ring_bytes + free_bytes) != 0)
+		return be_torn(look, "it was used while it was read");
+	if (!mark_free(look, after.next, look->again + ring_bytes))
+		return be_torn(look, "its list of free WQEs was damaged");
+	look->ring.producer = KNOWN(after.next); /* a slot: the list has no order */
 	return 0;
 }
 
@@ -365,7 +447,7 @@ static int read_poll(struct look *look, struct poll_state *s)
 /* Of 24 bits, in 32: near to where the last look ended. */
 static uint32_t widen_ci(const struct look *look, uint32_t ci)
 {
-	const uint32_t ahead = (ci - look->last_end) & 0xffffff;
+	const uint32_t ahead = (ci - look->last_end) & BSN_CQ_INDEX_MASK;
 
 	return look->has_last ? look->last_end + (ahead ^ 0x800000) - 0x800000 : ci;
 }
@@ -458,9 +540,9 @@ static int look_at_completions(struct look *look, bool goes_on)
 	if (err)
 		return err;
 	/* Within half a round nothing can be taken for what comes a round later. */
-	if (((after.ci - before.ci) & 0xffffff) > count / 2 ||
+	if (((after.ci - before.ci) & BSN_CQ_INDEX_MASK) > count / 2 ||
 	    consumer_after - look->first >= count)
-		return be_torn(look, "it moves faster than it can be read");
+		return be_too_fast(look);
 	look->ring.consumer = KNOWN(consumer_after);
 	look->ring.producer = KNOWN(look->end);
 	look->done_end = consumer_after;
@@ -504,8 +586,8 @@ static int check_queue(struct look *look)
 	if (!q->ring)
 		return 0;
 	if (q->count & (q->count - 1) || !q->count || q->count > RING_MAX_BYTES / BSN_DATA_SIZE ||
-	    q->used > q->count || q->stride_bytes < least ||
-	    q->stride_bytes > RING_MAX_BYTES / q->count)
+	    (q->count > SLOTS_MAX && q->kind != BSN_REGISTRY_COMPLETION) || q->used > q->count ||
+	    q->stride_bytes < least || q->stride_bytes > RING_MAX_BYTES / q->count)
 		return target_fail(look->target, EPROTO, "the list of queues is damaged");
 	return 0;
 }

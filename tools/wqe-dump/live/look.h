@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A look at one queue while its owner goes on using it: which entries there are, and their bytes,
- * copied in such an order that none of them can be another one's. What could be is left out.
+ * A look at one queue while its owner uses it: which entries there are, and their bytes. They are
+ * copied in an order that shows which ones may have changed meanwhile; those are left out.
  */
 #ifndef WQE_DUMP_LOOK_H
 #define WQE_DUMP_LOOK_H
@@ -9,7 +9,7 @@
 #include "published.h"
 #include "../record.h"
 
-/** struct look - zero to begin with, but for @target and @published; kept from look to look */
+/** struct look - kept from look to look; zero at first except for @target and @published */
 struct look {
 	struct target *target;
 	struct published published;
@@ -20,24 +20,24 @@ struct look {
 	uint32_t done_end; /* those before are done, or polled */
 	uint32_t rung_end; /* those from here on are appended, and not published yet */
 	uint8_t *bytes;    /* of @first and what follows, the ring's wrap undone */
-	bool *is_free;     /* SRQ: a slot each; and at the last look */
+	bool *is_free;     /* SRQ: of each slot; and at the last look */
 	bool *was_free;
-	uint32_t missed; /* slots that were used and reused since the last look */
+	uint32_t missed; /* slots that were used and used again since the last look */
 	char why[160];   /* what could not be read: a sentence without a full stop; or "" */
 
 	/* private */
 	uint8_t *again;
 	size_t room_bytes;
 	bool has_last;
-	uint32_t last_end; /* where the last look ended, if this one is to go on from there */
+	uint32_t last_end; /* where the last look ended, if has_last */
 };
 
 /**
  * look_take() - looks
- * @goes_on: only at what came since the last look, and also at what is done by now
+ * @goes_on: looks only at what came since the last look, also at what is done by now
  *
- * Return: 0, also with @why where the end of what there is could not be read; -EAGAIN with @why
- * where nothing could, as the queue moves too fast; or as target_read() with its why.
+ * Return: 0, with @why if the end could not be read; -EAGAIN with @why if nothing could be read,
+ * since the queue moves too fast; or as target_read() with its why.
  */
 int look_take(struct look *look, bool goes_on);
 

@@ -81,7 +81,7 @@ static int look_into_image(struct target *target, uint64_t start, uint64_t *foun
 			bias = start - (segment.p_vaddr - segment.p_offset);
 			has_bias = true;
 		}
-		/* PT_LOAD need not come first: a note's address is taken by its offset then. */
+		/* If PT_LOAD does not come first, the offset of a note gives its address. */
 		if (segment.p_type == PT_NOTE && segment.p_filesz <= NOTES_MAX)
 			err = look_into_notes(target,
 					      has_bias ? bias + segment.p_vaddr
@@ -128,7 +128,7 @@ static int append(struct published_list *list, const struct published *queue)
 	return 0;
 }
 
-/* The youngest is first in the target, and last here. */
+/* The target has the youngest first; here it is last. */
 static void turn_around(struct published *queues, size_t count)
 {
 	for (size_t i = 0; i < count / 2; i++) {
@@ -192,7 +192,7 @@ static int read_list(struct target *target, uint64_t registry, struct published_
 	return err;
 }
 
-/* Why there is nothing, where all went well. */
+/* Says why there is nothing though nothing failed. */
 static int say_none(struct target *target, bool is_off, unsigned lacking)
 {
 	if (is_off)

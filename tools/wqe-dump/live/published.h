@@ -9,29 +9,30 @@
 /** struct published - one queue, and where its entry is */
 struct published {
 	uint64_t address;
-	uint64_t registry;   /* which lists it */
+	uint64_t registry;   /* the one that lists it */
 	uint64_t generation; /* of the list, when it was read */
 	struct bsn_registry_queue queue;
 };
 
-/** struct published_list - in the order in which they were made, of each copy of the library */
+/** struct published_list - in order of creation, for each copy of the library in turn */
 struct published_list {
 	struct published *queues;
 	size_t count;
 	unsigned registries; /* copies of the library that list their queues */
-	bool is_off;         /* there is one that does not */
+	bool is_off;         /* one does not */
 };
 
 /**
  * published_read() - all of them
  * @list: zero, or from the last time; published_free() frees it
  *
- * Return: 0; or with the target's @why -ENODATA there is no Bunsen in it, or one that lists nothing;
- * -EPROTO a registry of another version; -EAGAIN it never held still; and as target_read().
+ * Return: 0; or, with the target's @why: -ENODATA, the target has no Bunsen, or one that lists
+ * nothing; -EPROTO, a registry of another version; -EAGAIN, the list changed at each attempt; or as
+ * target_read().
  */
 int published_read(struct target *target, struct published_list *list);
 
-/** published_is_still() - whether a queue is listed as it was; false, too, if that cannot be read */
+/** published_is_still() - whether a queue is listed as it was; false if that cannot be read */
 bool published_is_still(struct target *target, const struct published *queue);
 
 void published_free(struct published_list *list);

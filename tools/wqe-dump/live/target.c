@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What is common to both kinds of targets, and the running process. */
+/* The running process, and what both kinds of target have in common. */
 #include "target.h"
 
 #include <errno.h>
@@ -85,7 +85,7 @@ static int say_ended(struct target *target)
 	return target_fail(target, ESRCH, "%s has ended", target->name);
 }
 
-/* It is not in /proc. */
+/* The process is not in /proc. */
 static int say_invisible(struct target *target)
 {
 	if (target->pidfd < 0 || has_ended(target))
@@ -96,7 +96,7 @@ static int say_invisible(struct target *target)
 		target->name);
 }
 
-/* Who may read another process's memory: ptrace(2), "Ptrace access mode checking". */
+/* Says who may read a process's memory: ptrace(2), "Ptrace access mode checking". */
 static int say_forbidden(struct target *target)
 {
 	const struct passwd *user;
@@ -126,7 +126,7 @@ static int read_process(struct target *target, uint64_t address, void *to, size_
 
 	if (got < 0 && errno == EPERM)
 		return say_forbidden(target);
-	/* The number may be another process's by now. */
+	/* The number may belong to another process by now. */
 	if ((got < 0 && errno == ESRCH) || has_ended(target))
 		return say_ended(target);
 	if (got != (ssize_t)bytes)
@@ -173,7 +173,7 @@ static int read_maps(struct target *target)
 		if (sscanf(line, "%llx-%*x r%*s %llx %*s %llu", &start, &offset, &inode) == 3 &&
 		    !offset && inode)
 			err = target_add_image(target, start);
-	/* Reading can be refused where opening was not. */
+	/* Opening may be allowed, and reading refused. */
 	if (!err && ferror(maps))
 		err = say_forbidden(target);
 	free(line);

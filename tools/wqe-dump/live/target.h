@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A process, or the core file that is left of one: memory that can be read. */
+/* Memory to read: of a process, or in the core file that one left. */
 #ifndef WQE_DUMP_TARGET_H
 #define WQE_DUMP_TARGET_H
 
@@ -10,12 +10,12 @@
 /** struct target - filled by target_open_process() or target_open_core() */
 struct target {
 	char name[96];    /* "process 12 (program)" */
-	uint64_t *images; /* where something begins that may be an ELF image */
+	uint64_t *images; /* addresses of what may be ELF images */
 	size_t image_count;
-	bool is_live;    /* what is read once more may be different */
-	bool has_ended;  /* it was a process */
+	bool is_live;    /* its memory changes */
+	bool has_ended;  /* the process has */
 	bool is_cut_off; /* a core file whose end is missing */
-	char why[256];   /* in words, the last failure: a sentence without a full stop */
+	char why[256];   /* the last failure: a sentence without a full stop */
 	int (*read)(struct target *target, uint64_t address, void *to, size_t bytes);
 	void (*close)(struct target *target);
 	long pid;
@@ -35,23 +35,23 @@ int target_open_process(struct target *target, long pid);
 int target_open_core(struct target *target, const char *path);
 
 /**
- * target_read() - all of these bytes, at an address of the target's
+ * target_read() - reads all of these bytes
  *
- * Return: 0; or with @why -ESRCH the process has ended, -EFAULT there are none, -EPERM.
+ * Return: 0; or, with @why: -ESRCH, the process has ended; -EFAULT, they are not there; -EPERM.
  */
 int target_read(struct target *target, uint64_t address, void *to, size_t bytes);
 
-/** target_wait() - true after @ms milliseconds, false at once when the process has ended */
+/** target_wait() - true after @ms milliseconds; false as soon as the process has ended */
 bool target_wait(struct target *target, int ms);
 
 void target_close(struct target *target);
 
-/* For the two: sets @why, and returns -error. */
+/* For both kinds: sets @why, and returns -error. */
 int target_fail(struct target *target, int error, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 int target_add_image(struct target *target, uint64_t start);
 
-/* The name: @what, @pid, and the program as it calls itself, which may be anything, up to a NUL. */
+/* Makes the name of @what, @pid and the program, whose name may have any bytes, up to a NUL. */
 void target_set_name(struct target *target, const char *what, long pid, const char *program,
 		     size_t len);
 

@@ -11,10 +11,10 @@
 #include <sys/procfs.h>
 #include <unistd.h>
 
-/* A piece of memory; what the file lacks of it was not dumped. */
+/* A piece of memory; not all of it needs to be in the file. */
 struct load {
 	uint64_t start, bytes;
-	uint64_t dumped_bytes; /* from the start on */
+	uint64_t dumped_bytes; /* from its start */
 	uint64_t offset;       /* in the core file */
 	bool is_writable;
 };
@@ -47,7 +47,7 @@ static const struct load *find_load(const struct core *core, uint64_t address)
 	return NULL;
 }
 
-/* What was not dumped since it can be had from a file, as code is: from that file. */
+/* Reads from a mapped file what was not dumped, as code is not. */
 static bool read_mapped_file(const struct core *core, uint64_t address, void *to, size_t bytes)
 {
 	const struct mapped *file = core->files;
@@ -66,11 +66,11 @@ static bool read_mapped_file(const struct core *core, uint64_t address, void *to
 	close(fd);
 	if (got <= 0)
 		return false;
-	memset((char *)to + got, 0, bytes - (size_t)got); /* behind its end, as in the last page */
+	memset((char *)to + got, 0, bytes - (size_t)got); /* past its end, as in the last page */
 	return true;
 }
 
-/* As much as one piece has of it; 0 with @why. */
+/* Reads as much as one piece has; 0 with @why. */
 static size_t read_piece(struct target *target, uint64_t address, void *to, size_t bytes)
 {
 	const struct core *core = target->core;
@@ -115,7 +115,7 @@ static int read_core(struct target *target, uint64_t address, void *to, size_t b
 
 /* -- notes -------------------------------------------------------------------------------------- */
 
-/* Three words a file behind two of the head; then their paths. */
+/* The note has two words, three for each file, then the paths. */
 static void read_files(struct core *core, const char *desc, size_t bytes)
 {
 	uint64_t head[2], entry[3];
@@ -166,7 +166,7 @@ static void read_notes(struct target *target, const GElf_Phdr *segment)
 
 /* -- opening ------------------------------------------------------------------------------------ */
 
-/* A piece that begins with the beginning of a file; any, where nothing is known of files. */
+/* Whether a piece begins with the beginning of a file; true if no files are known. */
 static bool may_be_image(const struct core *core, const struct load *load)
 {
 	for (size_t i = 0; i < core->file_count; i++)

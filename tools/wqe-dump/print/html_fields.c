@@ -10,7 +10,7 @@
 /* The tables that the page needs, by the names of their segments. */
 static struct json_object *tables;
 
-/* Where a walk along a record's fields is. */
+/* How far a walk through a record's fields is. */
 struct at {
 	const char *segment;
 	unsigned nth;
@@ -106,7 +106,7 @@ void html_fields_put(const struct record *record)
 
 /*
  * Draws the fields of a slot when its link is followed, and those of a log's records when they come
- * into sight. A responder's error has no operation: what stands there is of the request.
+ * into sight. A responder's error names no operation: its opcode field is the requester's.
  */
 static const char script[] =
 	"function line(table, tag, texts) {\n"
@@ -158,7 +158,7 @@ static const char script[] =
 	"addEventListener('hashchange', draw_target);\n"
 	"draw_target();\n";
 
-/* Slashes are escaped, so that no text of theirs ends the script. */
+/* Slashes are escaped, so that no text ends the script. */
 void html_fields_end(void)
 {
 	if (!tables)

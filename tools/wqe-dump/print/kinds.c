@@ -4,7 +4,7 @@
 #define KINDS_MAX 256
 
 static struct {
-	struct kind list[KINDS_MAX];
+	struct error_kind list[KINDS_MAX];
 	unsigned count;
 	unsigned long records;
 } kinds;
@@ -15,7 +15,7 @@ void kinds_begin(void)
 	kinds.records = 0;
 }
 
-static struct kind *find(const struct error *error)
+static struct error_kind *find(const struct error *error)
 {
 	for (unsigned i = 0; i < kinds.count; i++)
 		if (error_is_same(&kinds.list[i].error, error))
@@ -23,19 +23,19 @@ static struct kind *find(const struct error *error)
 	return NULL;
 }
 
-const struct kind *kinds_count(const struct record *record)
+const struct error_kind *kinds_count(const struct record *record)
 {
 	struct error error = error_of_record(record);
-	struct kind *kind;
+	struct error_kind *kind;
 
 	kinds.records++;
 	if (!record->cause)
 		return NULL;
-	error.opcode = error.numbers[SPACE_HARDWARE] = (struct number){ 0 }; /* a note at most */
+	error.opcode = error.numbers[SPACE_HARDWARE] = (struct number){ 0 }; /* they add notes */
 	kind = find(&error);
 	if (!kind && kinds.count < KINDS_MAX) {
 		kind = &kinds.list[kinds.count++];
-		*kind = (struct kind){ .error = error, .number = kinds.records };
+		*kind = (struct error_kind){ .error = error, .number = kinds.records };
 		summary_place(record, kind->first);
 	}
 	if (!kind)
@@ -45,7 +45,7 @@ const struct kind *kinds_count(const struct record *record)
 	return kind;
 }
 
-const struct kind *kinds_get(unsigned nth)
+const struct error_kind *kinds_get(unsigned nth)
 {
 	return nth < kinds.count ? &kinds.list[nth] : NULL;
 }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Errors that are equal but for where they were: they are explained once. */
+/* Errors that differ only by where they were: they are explained once. */
 #ifndef WQE_DUMP_KINDS_H
 #define WQE_DUMP_KINDS_H
 
 #include "../explain/explain.h"
 #include "summary.h"
 
-/** struct kind - errors that have one explanation */
-struct kind {
+/** struct error_kind - errors that have one explanation */
+struct error_kind {
 	struct error error;
 	unsigned long count;
 	unsigned long number;                           /* of the first record, from 1 */
@@ -20,11 +20,11 @@ void kinds_begin(void);
 /**
  * kinds_count() - counts a record
  *
- * Return: its kind; NULL where nothing is known of it, or there are too many kinds.
+ * Return: its kind; NULL if nothing is known of it, or there are too many kinds.
  */
-const struct kind *kinds_count(const struct record *record);
+const struct error_kind *kinds_count(const struct record *record);
 
-/** kinds_get() - those there were, the first one first; NULL: there is no @nth */
-const struct kind *kinds_get(unsigned nth);
+/** kinds_get() - the nth kind in order of appearance, or NULL */
+const struct error_kind *kinds_get(unsigned nth);
 
 #endif

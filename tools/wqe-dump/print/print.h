@@ -10,10 +10,10 @@ struct json_object;
 /** print_json - {"records": […], "unread": […]}, one record a line */
 extern struct sink print_json;
 
-/** record_json() - one element of the list */
+/** record_json() - makes one element of the list */
 struct json_object *record_json(const struct record *record);
 
-/** print_text - every field and what it means, in colour on a terminal */
+/** print_text - prints every field and what it means, in colour on a terminal */
 extern struct sink print_text;
 
 /** print_brief - one line a record */

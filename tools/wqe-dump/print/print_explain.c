@@ -9,13 +9,13 @@
 
 /* -- for people --------------------------------------------------------------------------------- */
 
-/** struct column - where text goes */
+/** struct column - a column of text */
 struct column {
 	FILE *to;
 	unsigned indent;
 };
 
-/* Text behind a label, broken between words. */
+/* Puts a text after a label, broken between words. */
 static void put(const struct column *column, const char *label, const char *text)
 {
 	const unsigned left = column->indent + LABEL_WIDTH;

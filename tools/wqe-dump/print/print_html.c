@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A picture of the rings: one page that needs nothing else. What was found is written as it comes,
- * and shown when it is the target of a link; the pictures, which link to it, follow when all is
- * known, and are shown first.
+ * A page with a picture of each ring, in one file. What was found is written as it comes, and shown
+ * when it is the target of a link. The pictures, which have the links, are written at the end and
+ * shown first.
  */
 #include "print.h"
 
@@ -19,15 +19,15 @@
 
 #define RINGS_MAX 64
 
-/* Degrees of a colour: all but the reds, which are for errors, and the step from one to the next. */
+/* Hues, and the step from one to the next. The reds are for errors. */
 enum { COLOUR_FIRST = 40, COLOUR_BLUE = 200, COLOURS = 280, COLOUR_STEP = 47 };
 
 /* What is in one slot. */
 struct cell {
 	uint32_t record; /* number of what was found; 0: nothing */
-	uint16_t opcode; /* of a WQE; IS_CQE and that of a CQE; IS_RECV */
+	uint16_t opcode; /* of a WQE; IS_CQE and a CQE's; or IS_RECV */
 	bool is_error;
-	bool is_rest; /* of what begins in a slot before */
+	bool is_rest; /* of what begins in an earlier slot */
 };
 
 enum { IS_CQE = 0x100, IS_RECV = 0x200, OPCODES = 0x201 };
@@ -95,7 +95,7 @@ static void put_log_fields(const struct record *record)
 	fputs("</table>\n", stdout);
 }
 
-/* The paragraph of the text printer. */
+/* The same text as the text printer's. */
 static void put_explanation(const struct record *record)
 {
 	const struct error error = error_of_record(record);
@@ -115,7 +115,7 @@ static void put_explanation(const struct record *record)
 
 static void put_meaning(const struct record *record)
 {
-	const struct kind *kind = kinds_count(record);
+	const struct error_kind *kind = kinds_count(record);
 
 	if (kind && kind->count > 1) {
 		printf("<p>The same as <a href=\"#r%lu\">", kind->number);
@@ -221,7 +221,7 @@ static void draw(const struct record *record)
 	html.is_used[cell_opcode(record)] = true;
 }
 
-/* The WQE of an error that came later. */
+/* Marks the WQE of an error that came later. */
 static void mark_partner(const struct record *record)
 {
 	if (!record->cqe || !record->partner_file)
@@ -294,7 +294,7 @@ static const char style[] =
 	".rings{order:1;max-height:55vh;overflow:auto;padding:0 1em 1em;border-bottom:2px solid "
 	"#888}"
 	".records{order:2;flex:1;overflow:auto;padding:0 1em}"
-	/* All of the page is for the rings while nothing is shown below them. */
+	/* The rings have the whole page while nothing is shown below them. */
 	"body:not(:has(.found,.records>.wrong,:target)) .rings{max-height:none;border:0}"
 	"body:not(:has(.found,.records>.wrong,:target)) .records{flex:none}"
 	".slots{display:grid;grid-template-columns:repeat(auto-fill,22px);gap:2px}"

@@ -9,7 +9,7 @@
 
 #define STYLE (JSON_C_TO_STRING_SPACED | JSON_C_TO_STRING_NOSLASHESCAPE)
 
-#define UNREAD_MAX 10000 /* are kept, for they come last */
+#define UNREAD_MAX 10000 /* kept, since they come last */
 
 /* One record a line: a log may hold millions, and none is kept. */
 static struct {
@@ -17,7 +17,7 @@ static struct {
 	struct json_object *unread;
 } json;
 
-/* A key that lasts, and that the object does not have yet. */
+/* Adds a key that stays valid, and that the object does not have yet. */
 static void add(struct json_object *object, const char *key, struct json_object *value)
 {
 	json_object_object_add_ex(object, key, value,

@@ -58,7 +58,7 @@ static void put_coloured(enum colour wanted, const char *text)
 	put(colour(PLAIN));
 }
 
-/* Padded to a column, for which printf takes its time. */
+/* Prints a text padded to a column; printf is slow at it. */
 static void put_column(const char *text)
 {
 	static const char blanks[COLUMN + 2] = "                     ";
@@ -94,7 +94,7 @@ static void print_bytes(const struct record_row *row)
 		       row->bytes[i]);
 }
 
-/* In hexadecimal, and in decimal where that is something else. */
+/* In hexadecimal, and in decimal if that differs. */
 static void print_value(const struct record_row *row)
 {
 	char text[48];
@@ -115,7 +115,7 @@ static void print_value(const struct record_row *row)
 	put(row->symbol->doc);
 }
 
-/* What the printer is at: a segment's name is printed once. */
+/* How far the printer is: a segment's name is printed once. */
 struct at {
 	const struct record *record;
 	const char *segment;
@@ -155,7 +155,7 @@ static void print_findings(const struct bsn_wqe *wqe)
 
 /* -- what it means ------------------------------------------------------------------------------ */
 
-static void print_meaning(const struct record *record, const struct kind *kind)
+static void print_meaning(const struct record *record, const struct error_kind *kind)
 {
 	const struct error error = error_of_record(record);
 
@@ -174,8 +174,8 @@ static void print_partner(const struct record *record)
 		       colour(PLAIN), text);
 }
 
-/* How often each came, where the first and the last are; the first one is often why others came. */
-static void print_kind(const struct kind *kind)
+/* Prints how often each kind came, and its first and last place: the first is often the cause. */
+static void print_kind(const struct error_kind *kind)
 {
 	const struct explanation *e = explanation_of(&kind->error);
 	const char *side = record_side_name(kind->error.side);
@@ -196,7 +196,7 @@ static void print_kind(const struct kind *kind)
 
 /* -- sinks -------------------------------------------------------------------------------------- */
 
-static bool is_in_list; /* the last one was printed on a line; records are apart from each other */
+static bool is_in_list; /* the last record was one line; others are set apart */
 
 static void begin(struct sink *sink)
 {
@@ -221,7 +221,7 @@ static void end_text(struct sink *sink)
 	for (; kinds_get(count); count++)
 		errors += kinds_get(count)->count;
 	if (errors == count)
-		return; /* each is to be seen above */
+		return; /* each one is shown above */
 	end_list();
 	printf("%lu errors of %u kind%s:\n", errors, count, count == 1 ? "" : "s");
 	for (unsigned i = 0; i < count; i++)
@@ -244,8 +244,8 @@ static void print_head(const struct record *record)
 	put_coloured(colour_of(record), text);
 }
 
-/* An error that was explained before: what a line says that the first one's does not. */
-static void print_again(const struct record *record, const struct kind *kind)
+/* An error that was explained before: only what its line has beyond the first one. */
+static void print_again(const struct record *record, const struct error_kind *kind)
 {
 	print_head(record);
 	for (unsigned i = 0; i < record->field_count && !record->ring; i++) {
@@ -262,7 +262,7 @@ static void print_again(const struct record *record, const struct kind *kind)
 	is_in_list = true;
 }
 
-static void print_full(const struct record *record, const struct kind *kind)
+static void print_full(const struct record *record, const struct error_kind *kind)
 {
 	struct at at = { .record = record };
 
@@ -284,7 +284,7 @@ static void print_full(const struct record *record, const struct kind *kind)
 
 static void print_all(struct sink *sink, const struct record *record)
 {
-	const struct kind *kind = kinds_count(record);
+	const struct error_kind *kind = kinds_count(record);
 	const bool is_known = kind && kind->count > 1;
 
 	(void)sink;
@@ -308,7 +308,7 @@ static void print_line(struct sink *sink, const struct record *record)
 static void print_unread(struct sink *sink, const char *file, unsigned long line, const char *why)
 {
 	(void)sink;
-	fflush(stdout); /* in the order of the input, where both are seen */
+	fflush(stdout); /* in order, where both are shown */
 	fprintf(stderr, "wqe-dump: %s", file);
 	if (line)
 		fprintf(stderr, ":%lu", line);

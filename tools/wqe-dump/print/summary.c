@@ -30,7 +30,7 @@ static void add(struct text *text, const char *format, ...)
 		text->len += (size_t)more < room ? (size_t)more : room - 1;
 }
 
-/* What needs no format, as most of it: a log may have millions of them. */
+/* Most of a summary needs no format: a log may have millions of records. */
 static void add_words(struct text *text, const char *words)
 {
 	const size_t len = strnlen(words, SUMMARY_BYTES - 1 - text->len);
@@ -40,7 +40,7 @@ static void add_words(struct text *text, const char *words)
 	text->begin[text->len] = '\0';
 }
 
-/* In so many digits at least. */
+/* With at least so many digits. */
 static void add_number(struct text *text, const char *words, uint64_t value, unsigned base,
 		       unsigned digits)
 {
@@ -63,7 +63,7 @@ static void add_decimal(struct text *text, const char *words, uint64_t value)
 	add_number(text, words, value, 10, 1);
 }
 
-/* Behind what there is. */
+/* Appends by a format. */
 static void add_item(struct text *text, const char *words)
 {
 	add_words(text, "  ");
@@ -101,7 +101,7 @@ static void add_code(struct text *text, const struct explanation *e, enum error_
 	}
 }
 
-/* A text that a line has, or a queue in use: "state" is whether an entry is outstanding, polled, … */
+/* A text of a line or of a queue in use: "state" says whether an entry is outstanding, polled, … */
 static void add_field(struct text *text, const struct record *record, const char *name)
 {
 	for (unsigned i = 0; i < record->field_count; i++)
@@ -140,7 +140,7 @@ static void add_data(struct text *text, const struct bsn_wqe_data *data, unsigne
 		add(text, "  and %u more", count - 2);
 }
 
-/* Where a datagram, a DC or an XRC request goes: what follows the control segment. */
+/* The destination of a datagram, a DC or an XRC request, which follows the control segment. */
 static void add_target(struct text *text, const struct bsn_wqe *wqe)
 {
 	const struct bsn_seg_desc *desc = wqe->part_count > 1 ? wqe->parts[1].desc : NULL;

@@ -7,23 +7,23 @@
 
 #define SUMMARY_BYTES 512
 
-/** summary_write() - what a record is, in at most SUMMARY_BYTES - 1 characters; where it was is not said */
+/** summary_write() - what a record is, without its place; at most SUMMARY_BYTES - 1 characters */
 void summary_write(const struct record *record, char *text);
 
-/** summary_place() - where it was: file and line, slot */
+/** summary_place() - where a record was: file and line, slot */
 void summary_place(const struct record *record, char *text);
 
 /**
  * summary_partner() - where the WQE of an error is, or the error of a WQE
  *
- * Return: false where that is not known.
+ * Return: false if that is not known.
  */
 bool summary_partner(const struct record *record, char *text);
 
 /**
- * summary_finding() - what is wrong with a WQE, the gravest first
+ * summary_finding() - the nth thing that is wrong with a WQE, the gravest first
  *
- * Return: false where there is no @nth.
+ * Return: false if there is no @nth.
  */
 bool summary_finding(const struct bsn_wqe *wqe, unsigned nth, char *text);
 

@@ -13,9 +13,9 @@
 #include "../bytes/hex.h"
 
 #define READ_BYTES   (256u << 10) /* small enough to stay in the cache */
-#define JUDGED_BYTES 4096         /* by these input_is_binary() judges */
+#define JUDGED_BYTES 4096         /* that input_is_binary() judges by */
 
-/* Lines of quoted-printable that a soft break ends: RFC 2045 6.7 (5); encoders fill them. */
+/* How long encoders make lines that a soft break ends: RFC 2045 6.7 (5). */
 #define MAIL_LINE_MIN 70
 #define MAIL_LINE_MAX 76
 
@@ -58,7 +58,7 @@ void input_close(struct input *input)
 		close(input->fd);
 }
 
-/* Reads some more behind what is there; 0 where nothing came: then is_at_end, or no room. */
+/* Appends what can be read at once; 0: nothing came, as is_at_end is set or there is no room. */
 static long read_more(struct input *input)
 {
 	const size_t room = INPUT_MAX_BYTES - input->end;
@@ -79,7 +79,7 @@ static long read_more(struct input *input)
 	return got;
 }
 
-/* Likewise, with all the room there can be: what was taken goes. */
+/* Likewise, and makes room first: what was taken is dropped. */
 static long refill(struct input *input)
 {
 	if (input->begin && !input->is_at_end) {
@@ -113,7 +113,7 @@ int input_is_binary(struct input *input)
 	return odd * 10 > judged;
 }
 
-/* How many bytes the line at `begin` has, its end not counted; or -errno. */
+/* The length of the line at `begin`, without its end; or -errno. */
 static long find_end(struct input *input, size_t from, bool *has_newline)
 {
 	for (;;) {
@@ -130,7 +130,7 @@ static long find_end(struct input *input, size_t from, bool *has_newline)
 		got = refill(input);
 		if (got < 0)
 			return got;
-		if (!got) /* a line that fills the buffer, or the last one, which has no end */
+		if (!got) /* the line fills the buffer, or is the last one and has no end */
 			return (long)there;
 	}
 }
@@ -154,20 +154,20 @@ static size_t decode_mail(char *text, size_t len)
 	return out;
 }
 
-/* Bytes of the soft line break that ends a line of `len` bytes, `last` of them since the last one. */
+/* The length of the soft break that ends `len` bytes, `last` of them after the break before. */
 static size_t soft_break_bytes(const char *text, size_t len, size_t last)
 {
 	const size_t cr = len && text[len - 1] == '\r';
 
 	if (last < MAIL_LINE_MIN + cr || last > MAIL_LINE_MAX + cr || text[len - cr - 1] != '=')
 		return 0;
-	/* After an encoded end of line the next one is another; "==" ends base64. */
+	/* After an encoded end of line a new line begins; "==" ends base64. */
 	return text[len - cr - 2] == '=' || !memcmp(text + len - cr - 4, "=0A", 3) ? 0 : 1 + cr;
 }
 
 /*
- * Joins the lines of quoted-printable mail, which end in "=": the text before a soft break moves up
- * to the text behind it.
+ * Joins lines of quoted-printable mail that end in "=": the text before a soft break is moved up to
+ * the text after it.
  */
 static long join_mail(struct input *input, long len, bool *has_newline)
 {
@@ -198,7 +198,7 @@ static void close_line(struct line *line)
 	line->text[line->len] = '\0';
 }
 
-/* Some mailers encode the end of a line, too, and end it softly. */
+/* Some mailers also encode the end of a line, and then break it softly. */
 static bool strip_encoded_end(struct line *line)
 {
 	static const char *const ends[] = { "=0D=0A=", "=0A=", "=0D" };
@@ -215,7 +215,7 @@ static bool strip_encoded_end(struct line *line)
 	return false;
 }
 
-/* Mail says how it is encoded; without the header its soft line breaks do. */
+/* A header of the mail says how it is encoded; where it is missing, soft line breaks tell. */
 static void note_encoding(struct input *input, const struct line *line)
 {
 	static const char header[] = "Content-Transfer-Encoding: ";
@@ -252,7 +252,7 @@ int input_next(struct input *input, struct line *line)
 	return 1;
 }
 
-/* How many bytes the line that begins there has, its end not counted; -1: it is not there. */
+/* The length of the line at `from`, without its end; -1: there is no whole line. */
 static long find_end_ahead(struct input *input, size_t from)
 {
 	const char *newline;
@@ -283,7 +283,7 @@ bool input_ahead(struct input *input, unsigned nth, char *text, size_t size)
 	if (input->is_mail) {
 		strip_encoded_end(&line);
 		if (line.len && text[line.len - 1] == '=')
-			return false; /* it goes on itself */
+			return false; /* it is broken softly, too */
 		line.len = decode_mail(text, line.len);
 		text[line.len] = '\0';
 	}

@@ -7,22 +7,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A line longer than this comes in pieces, which have the same number. */
-#define INPUT_MAX_BYTES (4u << 20)
+#include "../text/line.h"
 
-/** struct line - a line, valid until the next one is asked for */
-struct line {
-	char *text;           /* without its end; a NUL follows, and there may be others in it */
-	size_t len;           /* bytes */
-	unsigned long number; /* in the input, from 1 */
-	uint32_t stream;      /* lines of one writer in a merged log have the same number */
-};
+/* A longer line comes in pieces that have the same number. */
+#define INPUT_MAX_BYTES (4u << 20)
 
 /** struct input - where lines come from */
 struct input {
 	const char *name; /* for messages */
 	int fd;
-	char *buffer; /* and room for a NUL behind it */
+	char *buffer; /* one byte longer, for a NUL */
 	size_t begin, end;
 	unsigned long number; /* of the line that begins at `begin` */
 	bool is_at_end;       /* nothing more can be read */
@@ -39,13 +33,13 @@ struct input {
  */
 int input_open(struct input *input, const char *path);
 
-/** input_from_memory() - the same over bytes that are copied */
+/** input_from_memory() - reads from a copy of some bytes */
 int input_from_memory(struct input *input, const void *bytes, size_t size);
 
 void input_close(struct input *input);
 
 /**
- * input_is_binary() - whether it is bytes rather than text, judged by how it begins
+ * input_is_binary() - whether the input begins with bytes rather than text
  *
  * Return: 1, 0, or -errno.
  */
@@ -60,17 +54,17 @@ int input_is_binary(struct input *input);
 int input_next(struct input *input, struct line *line);
 
 /**
- * input_ahead() - a copy of a line that follows, which is still to be read
+ * input_ahead() - copies a line that is still to be read
  * @nth: 1 is the one that input_next() gives next
- * @text: filled, and ended with a NUL
+ * @text: filled, with a NUL at its end
  *
- * The line that was read last stays valid. Waits for the line where it is not there yet.
- * Return: false where there is none, or none of less than @size bytes.
+ * The line that was read last stays valid. Waits until the line is there.
+ * Return: false if there is none, or it does not fit into @size bytes.
  */
 bool input_ahead(struct input *input, unsigned nth, char *text, size_t size);
 
 /**
- * input_bytes() - what follows, as bytes
+ * input_bytes() - the next bytes of the input
  * @bytes: valid until the next call
  *
  * Return: how many, at most INPUT_MAX_BYTES; 0 at the end; or -errno.

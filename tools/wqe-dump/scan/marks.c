@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A state is how much of some mark the bytes before it are. State 0 is nothing of any. */
+/* A state stands for the beginning of a mark that was just read. In state 0 there is none. */
 struct marks {
 	uint16_t (*next)[256]; /* by the byte that follows */
 	uint64_t *bits;        /* of the marks that end here */
@@ -24,7 +24,7 @@ static int set_up(struct marks *marks, const struct mark *list, size_t count)
 	return most <= UINT16_MAX && marks->next && marks->bits ? 0 : -1;
 }
 
-/* Adds the way along a mark's bytes. */
+/* Adds the states for a mark's bytes. */
 static void add_mark(struct marks *marks, const struct mark *mark)
 {
 	uint16_t at = 0;
@@ -40,8 +40,8 @@ static void add_mark(struct marks *marks, const struct mark *mark)
 }
 
 /*
- * Breadth first: where a byte does not go on with a mark, it goes where it would from the longest
- * proper end of what there is, which is a shorter state and so complete already.
+ * Where a byte does not continue a mark, its transition is that of the longest proper suffix which
+ * is a state, too. That state is shorter, so that breadth first it is complete already.
  */
 static int complete(struct marks *marks)
 {

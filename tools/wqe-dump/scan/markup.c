@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What stands for one character: X(as it is written, the character); 0: nothing at all */
+/* How pages write a character: X(as it is written, the character); 0: it is dropped */
 #define STAND_INS(X)                                                                               \
 	X("&gt;", '>')                                                                             \
 	X("&lt;", '<')                                                                             \
@@ -31,7 +31,7 @@ static const struct stand_in {
 	STAND_INS(STAND_IN)
 };
 
-/* "&#62;" or "&#x3e;": how many bytes, and which character of ASCII; 0: none. */
+/* The length of "&#62;" or "&#x3e;", and the ASCII character that it names; 0: it is none. */
 static size_t numbered(const char *text, char *is)
 {
 	const bool is_hex = !strncmp(text, "&#x", 3);
@@ -47,7 +47,7 @@ static size_t numbered(const char *text, char *is)
 	return (size_t)(end + 1 - text);
 }
 
-/* How many bytes stand for another character there; 0: they are what they are. */
+/* The length of what stands for another character; 0: the text is literal. */
 static size_t find_stand_in(const char *text, char *is)
 {
 	for (size_t i = 0; i < sizeof(stand_ins) / sizeof(stand_ins[0]); i++) {

@@ -6,14 +6,14 @@
 
 #define BRACKET_MAX 96
 
-/* Each of the following: how many bytes of a prefix `text` begins with, or 0. */
+/* Each function below returns the length of a prefix that `text` begins with, or 0. */
 
 static size_t digits(const char *text)
 {
 	return strspn(text, "0123456789");
 }
 
-/* A word and the blanks behind it; 0 where nothing follows. */
+/* A word and the blanks after it; 0 if nothing follows. */
 static size_t word(const char *text)
 {
 	const size_t len = strcspn(text, " \t");
@@ -35,7 +35,7 @@ static size_t level(const char *text)
 	return n && text[1 + n] == '>' ? n + 2 : 0;
 }
 
-/* 18:58:01 with what may follow */
+/* 18:58:01, with fractions and zone */
 static size_t clock_time(const char *text)
 {
 	if (digits(text) != 2 || text[2] != ':' || digits(text + 3) != 2 || text[5] != ':' ||
@@ -44,7 +44,7 @@ static size_t clock_time(const char *text)
 	return word(text);
 }
 
-/* 2026-11-21, with the time behind a T or a blank */
+/* 2026-11-21, with the time after a T or a blank */
 static size_t iso_date(const char *text)
 {
 	const size_t year = digits(text);
@@ -84,7 +84,7 @@ static size_t any_time(const char *text)
 	return n ? n : clock_time(text);
 }
 
-/* The first bracket of a log is easily missed with the mouse: host:7:8] */
+/* People miss the first bracket of a log with the mouse: host:7:8] */
 static size_t half_bracket(const char *text)
 {
 	const size_t len = strcspn(text, " \t[](\"");
@@ -104,13 +104,27 @@ static size_t bracket(const char *text)
 	return len + (text[len] == ':');
 }
 
-/* Times, and numbers that may count the lines, differ from line to line. */
+/* "Nov21 18:58", as dmesg writes the first time of a minute where the others are relative. */
+static bool is_minute(const char *text)
+{
+	const size_t month = strcspn(text, "0123456789 ");
+	const char *day = text + month + strspn(text + month, " ");
+	const size_t n = digits(day);
+
+	return month == 3 && n && day[n] == ' ' && digits(day + n + 1) == 2 && day[n + 3] == ':';
+}
+
+/*
+ * Times, and numbers that may count the lines, differ from line to line. A time may be relative to
+ * the line before, as dmesg has it: [  +0.000002], [<    0.000002>].
+ */
 static bool bracket_names_nobody(const char *text)
 {
-	const char *inside = text + strspn(text, "[ ");
+	const char *inside = text + strspn(text, "[ <+");
 	const size_t n = digits(inside);
 
-	return any_time(inside) || (n && (inside[n] == '.' || inside[n] == ']'));
+	return any_time(inside) || is_minute(inside) ||
+	       (n && (inside[n] == '.' || inside[n] == ']'));
 }
 
 /* kernel: or program[123]: */
@@ -181,7 +195,7 @@ static size_t page_tag(const char *text)
 	return 0;
 }
 
-/* Jenkins' one-at-a-time, as far as it goes. */
+/* Jenkins' one-at-a-time hash, without its last steps. */
 static uint32_t mix(uint32_t hash, const char *text, size_t len)
 {
 	for (size_t i = 0; i < len; i++) {
@@ -192,7 +206,7 @@ static uint32_t mix(uint32_t hash, const char *text, size_t len)
 	return hash;
 }
 
-/* One more prefix; 0 where there is none. */
+/* The length of one more prefix, or 0. */
 static size_t strip_one(struct line *line)
 {
 	size_t (*const names[])(const char *) = { tag, host, process };
@@ -247,4 +261,39 @@ bool prefix_strip_quote(struct line *line)
 		drop(line, n);
 	} while (n);
 	return *line->text ? !strip_one(line) : has_tag;
+}
+
+/* "[1700000001.300002] " */
+static bool is_stamp(const char *text)
+{
+	const char *inside = text + 1 + strspn(text + 1, " +");
+	const size_t whole = digits(inside);
+	size_t fraction;
+
+	if (!whole || inside[whole] != '.')
+		return false;
+	fraction = digits(inside + whole + 1);
+	return fraction > 2 && !strncmp(inside + whole + 1 + fraction, "] ", 2);
+}
+
+/* "[node-7:683:0:683] ib_mlx5_log.c:177", where UCX writes no time */
+static bool is_ucx_process(const char *text)
+{
+	const size_t len = strcspn(text, "] ");
+	const char *colon;
+
+	if (strncmp(text + len, "] ", 2) || !memchr(text, ':', len))
+		return false;
+	colon = text + len + 2;
+	colon += strcspn(colon, " :");
+	return *colon == ':' && !strncmp(colon - 2, ".c", 2) && digits(colon + 1);
+}
+
+char *prefix_next(const struct line *line)
+{
+	char *at = strchr(line->text, '[');
+
+	while (at && (at == line->text || !(is_stamp(at) || is_ucx_process(at))))
+		at = strchr(at + 1, '[');
+	return at;
 }

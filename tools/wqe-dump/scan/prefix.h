@@ -7,16 +7,24 @@
 /**
  * prefix_strip() - takes off what loggers put before a line
  *
- * Those of the kernel, the journal, syslog, containers, mpirun, srun, NCCL, UCX and of mail that
- * quotes. What says who wrote the line (host, process, rank) becomes its stream, times do not.
+ * Knows the kernel, the journal, syslog, containers, mpirun, srun, NCCL, UCX and quotes of mail.
+ * Who wrote the line (host, process, rank) becomes its stream; times do not count.
  */
 void prefix_strip(struct line *line);
 
 /**
- * prefix_strip_quote() - takes off what stands before each line of a text that was quoted
+ * prefix_next() - finds a second message in a line, as programs that share a terminal write it
+ * @line: without the prefix of its first message
+ *
+ * Return: the prefix of the second message, or NULL.
+ */
+char *prefix_next(const struct line *line);
+
+/**
+ * prefix_strip_quote() - takes off what quoting put before a line
  *
  * Marks of mail, of comments and strings, tags of a page, blanks.
- * Return: false if a line of its own begins there: it is empty, or has a prefix of a logger.
+ * Return: false if the rest is empty or has a logger's prefix, and so is a line of its own.
  */
 bool prefix_strip_quote(struct line *line);
 

@@ -1,80 +1,53 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "scan.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "../explain/explain.h"
-#include "../forms/forms.h"
 #include "../bytes/hex.h"
+#include "../bytes/raw.h"
+#include "../forms/forms.h"
 #include "marks.h"
 #include "markup.h"
 #include "prefix.h"
-#include "../bytes/raw.h"
-#include "tie.h"
 
-/* Bytes without any text: no lines are fed to it. */
-static const char *const no_marks[] = { NULL };
-const struct form form_binary = { .name = "binary", .marks = no_marks };
-
-/* Forms that want more lines at once: those of as many processes whose logs are merged. */
+/* Forms that may wait for lines at once: one for each process of a merged log. */
 #define OPEN_MAX 16
 
-/* No line that goes on another one has more. */
+/* A longer line does not continue another one. */
 #define REST_BYTES 512
 
-/* A form that is in the middle of something. */
+/* A form that waits for more lines. */
 struct open_form {
 	const struct form *form; /* NULL: this place is free */
 	uint32_t stream;
-	unsigned idle; /* lines of others since its last one */
+	unsigned idle; /* lines since its last one */
 	void *state;
 };
 
 struct scan {
-	struct scan_attr attr;
-	struct sink *sink;
+	struct feed feed; /* for the form being fed; it is first, so that it leads back here */
+	const struct form *only;
+	struct raw_attr bytes;
 	struct marks *marks;
-	struct tie *tie;
 	bool takes_hex;
 	struct input *input;
-	const struct form *form; /* being asked */
-	size_t width;            /* of the line that is being fed, as it was written */
-	unsigned taken;          /* lines behind it that belong to it */
-	char rest[REST_BYTES];   /* one of them */
-	unsigned long count, unread;
+	bool has_next;         /* the line goes on with another message */
+	char rest[REST_BYTES]; /* a line after it */
 	unsigned open_count;
 	struct open_form open[OPEN_MAX];
 };
 
-/* -- what forms call ---------------------------------------------------------------------------- */
+/*
+ * -- forms that wait for more lines -------------------------------------------------------------
+ */
 
-void scan_record(struct scan *scan, struct record *record)
+/* Records from now on are this form's. */
+static void ask(struct scan *scan, const struct form *form)
 {
-	record->file = scan->input->name;
-	if (!record->source)
-		record->source = scan->form->name;
-	explain_record(record);
-	tie_record(scan->tie, record);
-	scan->count++;
-	scan->sink->record(scan->sink, record);
+	scan->feed.tell->source = form->name;
 }
-
-void scan_unread(struct scan *scan, unsigned long line, const char *format, ...)
-{
-	char why[256];
-	va_list args;
-
-	va_start(args, format);
-	vsnprintf(why, sizeof(why), format, args);
-	va_end(args);
-	scan->unread++;
-	scan->sink->unread(scan->sink, scan->input->name, line, why);
-}
-
-/* -- forms in the middle of something ----------------------------------------------------------- */
 
 static void free_place(struct scan *scan, struct open_form *open)
 {
@@ -85,9 +58,9 @@ static void free_place(struct scan *scan, struct open_form *open)
 
 static void give_up(struct scan *scan, struct open_form *open)
 {
-	scan->form = open->form;
+	ask(scan, open->form);
 	if (open->form->close)
-		open->form->close(scan, open->state);
+		open->form->close(&scan->feed, open->state);
 	free_place(scan, open);
 }
 
@@ -98,7 +71,7 @@ static void give_up_all(struct scan *scan)
 			give_up(scan, &scan->open[i]);
 }
 
-/* A free place, or the one that has waited longest. */
+/* A free place; if there is none, the form that has waited longest is given up. */
 static struct open_form *make_place(struct scan *scan)
 {
 	struct open_form *place = &scan->open[0];
@@ -134,8 +107,8 @@ static bool feed_open(struct scan *scan, uint64_t bits, const struct line *line)
 			give_up(scan, open);
 			continue;
 		}
-		scan->form = open->form;
-		answer = open->form->feed(scan, line, open->state);
+		ask(scan, open->form);
+		answer = open->form->feed(&scan->feed, line, open->state);
 		if (answer != FORM_PASS)
 			open->idle = 0;
 		if (answer == FORM_TAKEN || answer == FORM_OVER)
@@ -162,9 +135,9 @@ static bool feed_new(struct scan *scan, const struct form *form, const struct li
 	enum form_answer answer = FORM_PASS;
 	struct open_form *open;
 
-	scan->form = form;
+	ask(scan, form);
 	if (state || !form->state_bytes)
-		answer = form->feed(scan, line, state);
+		answer = form->feed(&scan->feed, line, state);
 	if (answer != FORM_MORE) {
 		free(state);
 		return answer == FORM_TAKEN;
@@ -183,46 +156,31 @@ static bool feed_marked(struct scan *scan, uint64_t bits, const struct line *lin
 	return false;
 }
 
-char *scan_rest(struct scan *scan, unsigned nth)
+/* See rest() of struct feed. */
+static char *find_rest(struct feed *feed, unsigned nth)
 {
+	struct scan *scan = (struct scan *)feed;
 	struct line line = { .text = scan->rest };
 
-	if (!input_ahead(scan->input, nth, scan->rest, sizeof(scan->rest)))
+	if (scan->has_next || !input_ahead(scan->input, nth, scan->rest, sizeof(scan->rest)))
 		return NULL;
 	line.len = strlen(scan->rest);
 	markup_undo(&line);
 	return prefix_strip_quote(&line) ? line.text : NULL;
 }
 
-void scan_take(struct scan *scan, unsigned count)
-{
-	scan->taken = count;
-}
-
-size_t scan_width(const struct scan *scan)
-{
-	return scan->width;
-}
-
 static void drop_taken(struct scan *scan)
 {
 	struct line line;
 
-	while (scan->taken && input_next(scan->input, &line) > 0)
-		scan->taken--;
-	scan->taken = 0;
+	while (scan->feed.taken && input_next(scan->input, &line) > 0)
+		scan->feed.taken--;
+	scan->feed.taken = 0;
 }
 
-static void feed_line(struct scan *scan, struct line *line)
+/* One message, without the prefix of its logger. */
+static void feed_message(struct scan *scan, const struct line *line, uint64_t bits, bool is_hex)
 {
-	const uint64_t bits = marks_find(scan->marks, line->text, line->len);
-	const bool is_hex = scan->takes_hex && hex_is_likely(line->text, line->len);
-
-	if (!bits && !is_hex && !scan->open_count)
-		return;
-	scan->width = line->len;
-	markup_undo(line);
-	prefix_strip(line);
 	if (scan->open_count) {
 		if (feed_open(scan, bits, line))
 			return;
@@ -232,16 +190,59 @@ static void feed_line(struct scan *scan, struct line *line)
 		feed_new(scan, &form_hex, line);
 }
 
+static bool may_be_hex(const struct scan *scan, const struct line *line)
+{
+	return scan->takes_hex && hex_is_likely(line->text, line->len);
+}
+
+/* Feeds the first message of a line, and cuts it off. */
+static void feed_first(struct scan *scan, struct line *line, char *next)
+{
+	const char begin = *next;
+	struct line first = *line;
+
+	first.len = (size_t)(next - line->text);
+	*next = '\0';
+	scan->has_next = true;
+	feed_message(scan, &first, marks_find(scan->marks, first.text, first.len),
+		     may_be_hex(scan, &first));
+	scan->has_next = false;
+	*next = begin;
+	line->text = next;
+	line->len -= first.len;
+	line->stream = 0;
+}
+
+static void feed_line(struct scan *scan, struct line *line)
+{
+	uint64_t bits = marks_find(scan->marks, line->text, line->len);
+	bool is_hex = may_be_hex(scan, line);
+	char *next;
+
+	if (!bits && !is_hex && !scan->open_count)
+		return;
+	scan->feed.width = line->len;
+	markup_undo(line);
+	prefix_strip(line);
+	while ((next = prefix_next(line))) {
+		feed_first(scan, line, next);
+		prefix_strip(line);
+		bits = marks_find(scan->marks, line->text, line->len);
+		is_hex = may_be_hex(scan, line);
+	}
+	feed_message(scan, line, bits, is_hex);
+}
+
 static int scan_binary(struct scan *scan, struct input *input)
 {
 	struct raw raw = { .kind = RAW_GUESS };
 	long size;
 
-	scan->form = &form_binary;
+	ask(scan, &form_binary);
 	while ((size = input_bytes(input, &raw.bytes)) > 0) {
 		raw.size = (size_t)size;
-		if (!raw_tell(scan, &raw) || ferror(stdout))
-			return 0; /* it is nothing, or nobody listens */
+		if (!raw_tell(scan->feed.tell, &scan->bytes, &raw) || ferror(stdout))
+			return 0; /* the bytes are nothing, or the output is closed */
 	}
 	return (int)size;
 }
@@ -252,7 +253,8 @@ int scan_input(struct scan *scan, struct input *input)
 	int got;
 
 	scan->input = input;
-	got = scan->attr.only == &form_binary ? 1 : input_is_binary(input);
+	scan->feed.tell->file = input->name;
+	got = scan->only == &form_binary ? 1 : input_is_binary(input);
 	if (got < 0)
 		return got;
 	if (got)
@@ -282,43 +284,27 @@ static struct marks *collect_marks(const struct form *only)
 	return marks_create(list, count);
 }
 
-struct scan *scan_create(const struct scan_attr *attr, struct sink *sink)
+struct scan *scan_create(const struct scan_attr *attr, struct tell *tell)
 {
 	struct scan *scan = calloc(1, sizeof(*scan));
 
 	if (!scan)
 		return NULL;
-	scan->attr = *attr;
-	if (!scan->attr.stride_bytes)
-		scan->attr.stride_bytes = BSN_DATA_SIZE;
+	scan->only = attr->only;
+	scan->bytes = attr->bytes;
+	if (!scan->bytes.stride_bytes)
+		scan->bytes.stride_bytes = BSN_DATA_SIZE;
 	scan->takes_hex = !attr->only || attr->only == &form_hex;
-	scan->sink = sink;
+	scan->feed = (struct feed){ .tell = tell, .bytes = &scan->bytes, .rest = find_rest };
 	scan->marks = collect_marks(attr->only);
-	scan->tie = tie_create();
-	if (scan->marks && scan->tie)
+	if (scan->marks)
 		return scan;
 	scan_destroy(scan);
 	return NULL;
 }
 
-unsigned long scan_count(const struct scan *scan)
-{
-	return scan->count;
-}
-
-unsigned long scan_unread_count(const struct scan *scan)
-{
-	return scan->unread;
-}
-
-const struct scan_attr *scan_attr_of(const struct scan *scan)
-{
-	return &scan->attr;
-}
-
 void scan_destroy(struct scan *scan)
 {
 	marks_destroy(scan->marks);
-	tie_destroy(scan->tie);
 	free(scan);
 }

@@ -1,0 +1,904 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Building a WQE: begin (room, control segment), put (the segments), end (book-keeping, publication).
+ * All of it is inline. A shape that the compiler knows becomes straight stores from registers: the
+ * ring and the BlueFlame buffer get the same registers. A shape that it does not know is put into the
+ * ring in a short loop, and copied from there.
+ *
+ * Nothing is written before it is sure that the request is taken. What is not plain leaves through
+ * one of the cold functions of bsn_sq.h, which builds it with the same parts.
+ */
+#ifndef BSN_BUILD_H
+#define BSN_BUILD_H
+
+#include "bsn_sq.h"
+
+#if defined(__SSE4_1__)
+#include <smmintrin.h>
+#elif defined(__aarch64__)
+#include <arm_neon.h>
+#endif
+
+BSN_HEADER_BEGIN
+
+/* -- one DS of 16 bytes in registers ------------------------------------------------------------- */
+
+/*
+ * A DS is a vector, or two words where it is put together of words. The compiler knows which: what
+ * it is not is never computed. It is stored to the ring and to the device in the same way, so that
+ * neither has to be made of the other.
+ */
+struct bsn_ds {
+	bsn_v2 v;
+	struct bsn_be64 w0, w1;
+	bool is_vector;
+};
+
+BSN_ALWAYS_INLINE struct bsn_ds bsn_ds_of_words(struct bsn_be64 w0, struct bsn_be64 w1)
+{
+	const struct bsn_ds ds = { { 0, 0 }, w0, w1, false };
+
+	return ds;
+}
+
+BSN_ALWAYS_INLINE struct bsn_ds bsn_ds_of_vector(bsn_v2 v)
+{
+	const struct bsn_ds ds = { v, { 0 }, { 0 }, true };
+
+	return ds;
+}
+
+BSN_ALWAYS_INLINE struct bsn_ds bsn_ds_load(const void *src)
+{
+	return bsn_ds_of_vector(bsn_v2_load(src));
+}
+
+BSN_ALWAYS_INLINE bsn_v2 bsn_vector_of(struct bsn_ds ds)
+{
+	return ds.is_vector ? ds.v : (bsn_v2){ ds.w0.raw, ds.w1.raw };
+}
+
+BSN_ALWAYS_INLINE void bsn_store_ds(uint8_t *dst, struct bsn_ds ds)
+{
+	if (ds.is_vector) {
+		bsn_store_wqe_v2(dst, ds.v);
+	} else {
+		bsn_store_wqe(dst, ds.w0);
+		bsn_store_wqe(dst + 8, ds.w1);
+	}
+}
+
+BSN_ALWAYS_INLINE void bsn_store_mmio_ds(uint8_t *reg, struct bsn_ds ds, bool by_16)
+{
+	if (ds.is_vector || by_16) {
+		bsn_store_mmio_v2(reg, bsn_vector_of(ds));
+	} else {
+		bsn_store_mmio(reg, ds.w0);
+		bsn_store_mmio(reg + 8, ds.w1);
+	}
+}
+
+/*
+ * Where one instruction reorders the bytes of a vector (x86-64-v2, arm64), an address or a data
+ * pointer is a vector. The byte order of a pattern is that of the DS: which byte of the vector goes
+ * there.
+ *
+ * A vector is put together from the fields, each by a load of its own: one load of the whole structure
+ * would be an instruction or two less, and wait for 5 ns and more where the fields were just stored.
+ */
+#if defined(__SSE4_1__) || defined(__aarch64__)
+#define BSN_HAS_SHUFFLE 1
+
+typedef uint8_t bsn_pattern __attribute__((vector_size(16)));
+
+/* length, lkey, addr; and addr, rkey, 0 */
+#if defined(__SSE4_1__)
+BSN_ALWAYS_INLINE bsn_v2 bsn_vector_of_sge(const struct bsn_sge *sge)
+{
+	const __m128i low =
+		_mm_insert_epi32(_mm_cvtsi32_si128((int)sge->length), (int)sge->lkey, 1);
+
+	return (bsn_v2)_mm_insert_epi64(low, (long long)sge->addr, 1);
+}
+
+BSN_ALWAYS_INLINE bsn_v2 bsn_vector_of_remote(const struct bsn_remote *remote)
+{
+	const __m128i low = _mm_cvtsi64_si128((long long)remote->addr);
+
+	return (bsn_v2)_mm_insert_epi32(low, (int)remote->rkey, 2);
+}
+#else
+BSN_ALWAYS_INLINE bsn_v2 bsn_vector_of_sge(const struct bsn_sge *sge)
+{
+	const uint32x2_t low = vset_lane_u32(sge->lkey, vdup_n_u32(sge->length), 1);
+
+	return (bsn_v2)vcombine_u64(vreinterpret_u64_u32(low), vcreate_u64(sge->addr));
+}
+
+BSN_ALWAYS_INLINE bsn_v2 bsn_vector_of_remote(const struct bsn_remote *remote)
+{
+	return (bsn_v2){ remote->addr, remote->rkey };
+}
+#endif
+
+#define BSN_FROM_32(at) (at) + 3, (at) + 2, (at) + 1, (at)
+#define BSN_FROM_64(at) BSN_FROM_32((at) + 4), BSN_FROM_32(at)
+#define BSN_FROM_NONE   0xff, 0xff, 0xff, 0xff
+
+BSN_ALWAYS_INLINE struct bsn_ds bsn_shuffle(bsn_v2 v, bsn_pattern pattern)
+{
+#if defined(__x86_64__)
+	return bsn_ds_of_vector((bsn_v2)_mm_shuffle_epi8((__m128i)v, (__m128i)pattern));
+#else
+	return bsn_ds_of_vector((bsn_v2)vqtbl1q_u8((uint8x16_t)v, (uint8x16_t)pattern));
+#endif
+}
+#else
+#define BSN_HAS_SHUFFLE 0
+#endif
+
+/* -- begin: the control segment ------------------------------------------------------------------ */
+
+/* Bits of enum bsn_flags that stand in the control segment, and those that mean anything. */
+#define BSN_F_CTRL  ((uint32_t)(BSN_F_SOLICITED | BSN_F_SIGNALED | BSN_F_FENCE))
+#define BSN_F_PLAIN (BSN_F_CTRL | BSN_F_RING) /* what the inline code knows of SGEs */
+#define BSN_F_ALL   (BSN_F_PLAIN | BSN_F_INLINE)
+
+BSN_ALWAYS_INLINE struct bsn_be64 bsn_ctrl0(const struct bsn_sq *sq, uint16_t pi, unsigned opcode,
+					    unsigned ds)
+{
+	const struct bsn_ctrl bits = { .wqe_index = pi, .opcode = opcode, .ds = ds };
+
+	if (ds > BSN_SEND_MAX_DS)
+		__builtin_unreachable(); /* else the compiler would mask it */
+	return bsn_to_be64(bsn_ctrl_word(&bits, 0) | sq->ctrl_base);
+}
+
+/* Word 1: stream, fence, ce and solicited in its high half, the immediate in the low one. */
+BSN_ALWAYS_INLINE struct bsn_be64 bsn_ctrl1(struct bsn_sq *sq, uint32_t flags, uint32_t imm)
+{
+	uint32_t bits = (flags & BSN_F_CTRL) >> 8;
+
+	if (!(flags & BSN_F_SIGNALED)) {
+		uint32_t quiet = sq->ce_quiet;
+		if (BSN_UNLIKELY(--sq->quiet == 0))
+			quiet = bsn_sq_auto_signal(sq);
+		bits |= quiet;
+	}
+	return bsn_byte_pair_to_be64(bits, imm);
+}
+
+/* -- put: the segments ---------------------------------------------------------------------------- */
+
+/* Whether a length can stand in a data pointer: 0 would mean 2^31, and bit 31 inline data. */
+BSN_ALWAYS_INLINE bool bsn_are_plain(const struct bsn_sge *sge, unsigned count)
+{
+	uint32_t bad = 0;
+
+	if (count == 1)
+		return BSN_LIKELY((int32_t)sge->length > 0);
+	BSN_UNROLL for (unsigned i = 0; i < count; i++)
+		bad |= sge[i].length - 1;
+	return BSN_LIKELY((int32_t)bad >= 0);
+}
+
+/* A data pointer. */
+BSN_ALWAYS_INLINE struct bsn_ds bsn_ds_data(const struct bsn_sge *sge)
+{
+#if BSN_HAS_SHUFFLE
+	return bsn_shuffle(bsn_vector_of_sge(sge),
+			   (bsn_pattern){ BSN_FROM_32(0), BSN_FROM_32(4), BSN_FROM_64(8) });
+#else
+	const struct bsn_data data = { .byte_count = sge->length,
+				       .lkey = sge->lkey,
+				       .addr = sge->addr };
+
+	return bsn_ds_of_words(bsn_to_be64(bsn_data_word(&data, 0)),
+			       bsn_to_be64(bsn_data_word(&data, 1)));
+#endif
+}
+
+/* An atomic's result is 8 B, whatever the SGE says, as in libmlx5's set_data_ptr_seg_atomic(). */
+BSN_ALWAYS_INLINE struct bsn_ds bsn_ds_result(const struct bsn_sge *sge)
+{
+	const struct bsn_data data = { .byte_count = 8, .lkey = sge->lkey, .addr = sge->addr };
+
+	return bsn_ds_of_words(bsn_to_be64(bsn_data_word(&data, 0)),
+			       bsn_to_be64(bsn_data_word(&data, 1)));
+}
+
+/* The remote address. */
+BSN_ALWAYS_INLINE struct bsn_ds bsn_ds_raddr(const struct bsn_remote *remote)
+{
+#if BSN_HAS_SHUFFLE
+	return bsn_shuffle(bsn_vector_of_remote(remote),
+			   (bsn_pattern){ BSN_FROM_64(0), BSN_FROM_32(8), BSN_FROM_NONE });
+#else
+	const struct bsn_raddr raddr = { .raddr = remote->addr, .rkey = remote->rkey };
+
+	return bsn_ds_of_words(bsn_to_be64(bsn_raddr_word(&raddr, 0)),
+			       bsn_pair_to_be64(bsn_raddr_word(&raddr, 1)));
+#endif
+}
+
+/* Operands: what to swap in, or to add; what to compare with. */
+BSN_ALWAYS_INLINE struct bsn_ds bsn_ds_operands(uint64_t swap_add, uint64_t compare)
+{
+	const struct bsn_atomic_cs operands = { .swap = swap_add, .compare = compare };
+
+	return bsn_ds_of_words(bsn_to_be64(bsn_atomic_cs_word(&operands, 0)),
+			       bsn_to_be64(bsn_atomic_cs_word(&operands, 1)));
+}
+
+/* Units of more than no inline data. */
+BSN_ALWAYS_INLINE unsigned bsn_inline_ds(uint32_t length)
+{
+	return (BSN_INLINE_HDR_SIZE + length + BSN_DS_SIZE - 1) / BSN_DS_SIZE;
+}
+
+BSN_ALWAYS_INLINE uint64_t bsn_load_8(const uint8_t *src)
+{
+	uint64_t word;
+
+	memcpy(&word, src, sizeof(word));
+	return word;
+}
+
+/* The header of inline data below 256 bytes, and the first four of them. */
+BSN_ALWAYS_INLINE struct bsn_be64 bsn_inline_word0(size_t length, uint32_t first4)
+{
+	const struct bsn_inline_hdr none = { .is_inline = 1 };
+	struct bsn_be64 w = bsn_join_byte_to_be64(length, first4);
+
+	w.raw |= bsn_to_be32(bsn_inline_hdr_dword(&none, 0)).raw;
+	return w;
+}
+
+/* 8 to BSN_DS_INLINE_MAX bytes of inline data behind their header: one DS, zero-padded. */
+BSN_ALWAYS_INLINE struct bsn_ds bsn_ds_little(const uint8_t *src, size_t length)
+{
+	uint32_t first4;
+
+	memcpy(&first4, src, sizeof(first4));
+	return bsn_ds_of_words(bsn_inline_word0(length, first4),
+			       (struct bsn_be64){ bsn_load_8(src + length - 8) >>
+						  8 * (BSN_DS_INLINE_MAX - length) });
+}
+
+/* The same of 1 to 7. Reads no byte outside the data; loads overlap instead. */
+BSN_ALWAYS_INLINE struct bsn_ds bsn_ds_tiny(const uint8_t *src, size_t length)
+{
+	uint32_t first4, last4;
+	uint64_t bytes;
+
+	if (length >= 4) {
+		memcpy(&first4, src, 4);
+		memcpy(&last4, src + length - 4, 4);
+		bytes = first4 | (uint64_t)last4 << 8 * (length - 4);
+	} else {
+		bytes = src[0] | (uint32_t)src[length / 2] << 8 * (length / 2) |
+			(uint32_t)src[length - 1] << 8 * (length - 1);
+	}
+	return bsn_ds_of_words(bsn_inline_word0(length, (uint32_t)bytes),
+			       (struct bsn_be64){ bytes >> 32 });
+}
+
+/* Of more inline data: the header and the first BSN_DS_INLINE_MAX bytes; 256 and more are @is_huge. */
+BSN_ALWAYS_INLINE struct bsn_ds bsn_ds_inline_first(const uint8_t *src, size_t length, bool is_huge)
+{
+	const struct bsn_inline_hdr hdr = { .is_inline = 1, .byte_count = (uint32_t)length };
+	uint32_t first4;
+	uint64_t word0;
+
+	memcpy(&first4, src, sizeof(first4));
+	if (is_huge)
+		word0 = bsn_to_be32(bsn_inline_hdr_dword(&hdr, 0)).raw | (uint64_t)first4 << 32;
+	else
+		word0 = bsn_inline_word0(length, first4).raw;
+	return bsn_ds_of_vector((bsn_v2){ word0, bsn_load_8(src + 4) });
+}
+
+/* A shift to the right modulo 64. One instruction, where the compiler does not know how far. */
+BSN_ALWAYS_INLINE uint64_t bsn_shift_right(uint64_t word, size_t bits)
+{
+	if (!__builtin_constant_p(bits))
+		BSN_HIDE(bits); /* else it would be masked */
+	return word >> (bits & 63);
+}
+
+/*
+ * The last DS, zero-padded: the bytes at @src up to @end. @more is how many there are beyond the first
+ * 13, modulo 16. Reads no byte outside the data: the last 8 are loaded together and shifted.
+ */
+BSN_ALWAYS_INLINE struct bsn_ds bsn_ds_inline_last(const uint8_t *src, const uint8_t *end,
+						   size_t more)
+{
+	const uint64_t last8 = bsn_shift_right(bsn_load_8(end - 8), 8 * ~more);
+
+	if (!(more & 8))
+		return bsn_ds_of_vector((bsn_v2){ last8, 0 });
+	return bsn_ds_of_vector((bsn_v2){ bsn_load_8(src), last8 });
+}
+
+/*
+ * What follows the first DS, at @at. No store straddles a DS, so that what is copied to the device
+ * right after is forwarded from the stores. The switch is a jump into straight code, since a loop
+ * costs twice as much.
+ */
+BSN_ALWAYS_INLINE void bsn_put_inline_rest(uint8_t *at, const uint8_t *src, size_t length,
+					   bool is_huge)
+{
+	size_t more = length - (BSN_DS_INLINE_MAX + 1), whole, count;
+
+	for (; is_huge && more >= BSN_INLINE_MORE_MAX; more -= 8 * BSN_DS_SIZE) {
+		BSN_UNROLL for (unsigned i = 0; i < 8 * BSN_DS_SIZE; i += BSN_DS_SIZE)
+			bsn_store_wqe_v2(at + i, bsn_v2_load(src + BSN_DS_INLINE_MAX + i));
+		at += 8 * BSN_DS_SIZE;
+		src += 8 * BSN_DS_SIZE;
+		length -= 8 * BSN_DS_SIZE;
+	}
+	whole = more & ~(size_t)(BSN_DS_SIZE - 1);
+	count = more / BSN_DS_SIZE;
+	bsn_store_ds(at + whole,
+		     bsn_ds_inline_last(src + BSN_DS_INLINE_MAX + whole, src + length, more));
+	BSN_HIDE(count); /* what is known of it would be tested, */
+	BSN_HIDE(src);   /* and a short array's length complained about */
+#define BSN_COPY_DS(n)                                                                             \
+	bsn_store_wqe_v2(at + BSN_DS_SIZE * (n),                                                   \
+			 bsn_v2_load(src + BSN_DS_INLINE_MAX + BSN_DS_SIZE * (n)));                \
+	__attribute__((fallthrough))
+	switch (count) {
+	case 11: BSN_COPY_DS(10);
+	case 10: BSN_COPY_DS(9);
+	case 9: BSN_COPY_DS(8);
+	case 8: BSN_COPY_DS(7);
+	case 7: BSN_COPY_DS(6);
+	case 6: BSN_COPY_DS(5);
+	case 5: BSN_COPY_DS(4);
+	case 4: BSN_COPY_DS(3);
+	case 3: BSN_COPY_DS(2);
+	case 2: BSN_COPY_DS(1);
+	case 1: BSN_COPY_DS(0);
+	case 0: break;
+	default: __builtin_unreachable(); /* BSN_INLINE_MORE_MAX */
+	}
+#undef BSN_COPY_DS
+}
+
+/* -- end: book-keeping and publication -------------------------------------------------------------- */
+
+BSN_ALWAYS_INLINE size_t bsn_slot_index(const struct bsn_sq *sq, unsigned pi)
+{
+	BSN_HIDE(pi); /* what is known to have 16 bits would be widened again */
+	return pi & sq->bb_mask;
+}
+
+/* Where the poller will look for the id; bsn_sq.h says when it is where. */
+BSN_ALWAYS_INLINE void bsn_keep_id(struct bsn_sq *sq, uint8_t *wqe, unsigned pi, unsigned ds,
+				   uint64_t id)
+{
+	if (ds <= BSN_NEAR_DS)
+		*(uint64_t *)(void *)(wqe + BSN_NEAR_ID_AT) = id;
+	else
+		sq->ids[bsn_slot_index(sq, pi)] = id;
+}
+
+/* Of the peers of one queue. */
+BSN_ALWAYS_INLINE void bsn_keep_peer_id(struct bsn_sq *sq, const struct bsn_peer *peer, unsigned pi,
+					uint64_t id)
+{
+	uint64_t *kept = sq->ids + 2 * bsn_slot_index(sq, pi);
+
+	kept[0] = id;
+	kept[1] = (uintptr_t)peer->user;
+}
+
+/* The WQE at @pi ends before @after, where @next begins. Returns whether it is to be published now. */
+BSN_ALWAYS_INLINE bool bsn_sq_advance(struct bsn_sq *sq, uint8_t *after, uint16_t pi, uint16_t next,
+				      uint32_t flags)
+{
+	sq->slot = after;
+	sq->pi = next;
+	if (flags & BSN_F_RING)
+		return true;
+	sq->last = pi;
+	sq->publish |= BSN_PUBLISH_APPENDED;
+	return false;
+}
+
+/*
+ * A WQE, or its beginning, in registers: control segment, the peer's prefix, and what follows. What is
+ * not in registers is in the ring already.
+ */
+#define BSN_REGS_MAX 13 /* of WRITEs of 172 B inline; those of four SGEs to a peer have 9 */
+
+struct bsn_regs {
+	struct bsn_ds ds[BSN_REGS_MAX];
+};
+
+/* How the rest of a WQE was stored into the ring, and so is loaded: forwarded from the stores. */
+enum bsn_rest {
+	BSN_REST_NONE,
+	BSN_REST_WORDS,
+	BSN_REST_VECTORS,
+	BSN_REST_SGES = BSN_HAS_SHUFFLE ? BSN_REST_VECTORS : BSN_REST_WORDS,
+};
+
+BSN_ALWAYS_INLINE struct bsn_ds bsn_rest_ds(enum bsn_rest rest, const uint8_t *src)
+{
+	struct bsn_be64 w0, w1;
+
+	if (rest == BSN_REST_NONE)
+		return bsn_ds_of_vector((bsn_v2){ 0, 0 });
+	if (rest == BSN_REST_VECTORS)
+		return bsn_ds_load(src);
+	memcpy(&w0, src, sizeof(w0));
+	memcpy(&w1, src + 8, sizeof(w1));
+	return bsn_ds_of_words(w0, w1);
+}
+
+#define BSN_BLUEFLAME_BB (BSN_BF_BUFFER_BYTES / BSN_BB_SIZE)
+
+/* The @bb blocks of @wqe, of which @known DS are in registers, into a BlueFlame buffer. */
+BSN_ALWAYS_INLINE void bsn_copy(uint8_t *reg, const uint8_t *wqe, unsigned bb,
+				const struct bsn_regs *r, unsigned known, enum bsn_rest rest,
+				bool by_16)
+{
+	const unsigned known_bb = bsn_bb_of_ds(known);
+
+	BSN_UNROLL for (unsigned i = 0; i < known; i++)
+		bsn_store_mmio_ds(reg + 16 * i, r->ds[i], by_16);
+	BSN_UNROLL for (unsigned i = known; i < BSN_BB_DS * known_bb; i++)
+		bsn_store_mmio_ds(reg + 16 * i, bsn_rest_ds(rest, wqe + 16 * i), by_16);
+	if (rest == BSN_REST_NONE)
+		return;
+	BSN_UNROLL_UNTIL for (unsigned i = known_bb; i < BSN_BLUEFLAME_BB; i++) {
+		if (i >= bb)
+			break;
+		BSN_UNROLL for (unsigned j = BSN_BB_DS * i; j < BSN_BB_DS * (i + 1); j++)
+			bsn_store_mmio_ds(reg + 16 * j, bsn_rest_ds(rest, wqe + 16 * j), by_16);
+	}
+}
+
+/* Several blocks, but one copy: see bsn_sq_count_blueflame(). */
+BSN_ALWAYS_INLINE void bsn_count_copy(struct bsn_sq *sq, unsigned bb)
+{
+	unsigned more = bb - 1;
+
+	if (__builtin_constant_p(bb) && bb == 1)
+		return;
+	BSN_HIDE(more); /* so that it is added in memory */
+	sq->count_slow_bb += more;
+}
+
+/* Whatever is not BlueFlame by 8 B stores on a register of the lane's own. */
+BSN_ALWAYS_INLINE int bsn_publish_otherwise(struct bsn_sq *sq, const uint8_t *wqe, unsigned bb,
+					    const struct bsn_regs *r, unsigned known,
+					    enum bsn_rest rest, uint16_t pi)
+{
+	const volatile uint8_t *publish =
+		&sq->publish; /* again: the caller compared it in memory */
+	const uint8_t how = *publish;
+	struct bsn_lane *lane;
+	uint8_t *reg;
+
+	if (how == BSN_PUBLISH_16 && bb <= BSN_BLUEFLAME_BB) {
+		lane = bsn_sq_open_register(sq, pi);
+		reg = lane->reg;
+		bsn_copy(reg, wqe, bb, r, known, rest, true);
+		bsn_sq_close_register(lane, reg);
+		bsn_count_copy(sq, bb);
+		return 0;
+	}
+	if (how <= BSN_PUBLISH_DOORBELL) {
+		lane = bsn_sq_open_register(sq, pi);
+		reg = lane->reg;
+		bsn_store_mmio(reg, r->ds[0].w0);
+		bsn_sq_close_register(lane, reg);
+		sq->count_slow_bb += bb;
+		sq->count_doorbells++;
+		return 0;
+	}
+	if (rest != BSN_REST_NONE || bb > 1) {
+		sq->last = (uint16_t)(pi - bb);
+		return bsn_sq_ring(sq);
+	}
+	bsn_sq_publish_bb(sq, bsn_vector_of(r->ds[0]),
+			  known > 1 ? bsn_vector_of(r->ds[1]) : (bsn_v2){ 0, 0 },
+			  known > 2 ? bsn_vector_of(r->ds[2]) : (bsn_v2){ 0, 0 },
+			  known > 3 ? bsn_vector_of(r->ds[3]) : (bsn_v2){ 0, 0 });
+	return 0;
+}
+
+/* Publishes a WQE that was not merely appended; @pi is behind it. */
+BSN_ALWAYS_INLINE int bsn_publish(struct bsn_sq *sq, const uint8_t *wqe, unsigned bb,
+				  const struct bsn_regs *r, unsigned known, enum bsn_rest rest,
+				  uint16_t pi)
+{
+	struct bsn_lane *lane;
+	uint8_t *reg;
+
+	if (BSN_UNLIKELY(sq->publish != BSN_PUBLISH_8 || bb > BSN_BLUEFLAME_BB))
+		return bsn_publish_otherwise(sq, wqe, bb, r, known, rest, pi);
+	lane = bsn_sq_open_register(sq, pi);
+	reg = lane->reg;
+	bsn_copy(reg, wqe, bb, r, known, rest, false);
+	bsn_sq_close_register(lane, reg);
+	bsn_count_copy(sq, bb);
+	return 0;
+}
+
+/*
+ * Ends a WQE of @ds units, of which @known are in registers and the @rest is in the ring. @peer: of a
+ * queue with many, and the compiler knows whether it is one.
+ */
+BSN_ALWAYS_INLINE int bsn_end(struct bsn_sq *sq, uint8_t *wqe, uint8_t *after,
+			      const struct bsn_peer *peer, bool has_peer, const struct bsn_regs *r,
+			      unsigned known, enum bsn_rest rest, unsigned ds, unsigned bb,
+			      uint64_t id, uint32_t flags)
+{
+	const unsigned pi = sq->pi;
+
+	BSN_UNROLL for (unsigned i = 0; i < known; i++)
+		bsn_store_ds(wqe + 16 * i, r->ds[i]);
+	if (has_peer)
+		bsn_keep_peer_id(sq, peer, pi, id);
+	else
+		bsn_keep_id(sq, wqe, pi, ds, id);
+	if (!bsn_sq_advance(sq, after, (uint16_t)pi, (uint16_t)(pi + bb), flags))
+		return 0;
+	return bsn_publish(sq, wqe, bb, r, known, rest, (uint16_t)(pi + bb));
+}
+
+/* Control segment and prefix. Returns how many DS they are. */
+BSN_ALWAYS_INLINE unsigned bsn_begin(struct bsn_regs *r, struct bsn_sq *sq,
+				     const struct bsn_peer *peer, unsigned prefix_ds,
+				     unsigned opcode, unsigned ds, uint32_t flags, uint32_t imm)
+{
+	const struct bsn_be64 ctrl0 = bsn_ctrl0(sq, sq->pi, opcode, ds);
+	struct bsn_be64 ctrl1 = bsn_ctrl1(sq, flags, imm);
+
+	if (prefix_ds) {
+		ctrl1.raw |= peer->ctrl_bits;
+		r->ds[1] = bsn_ds_of_vector(peer->head);
+	}
+	if (prefix_ds > 1) {
+		r->ds[2] = bsn_ds_load(peer->more);
+		r->ds[3] = bsn_ds_load((const uint8_t *)peer->more + BSN_DS_SIZE);
+	}
+	r->ds[0] = bsn_ds_of_words(ctrl0, ctrl1);
+	return 1 + prefix_ds;
+}
+
+/* A message (@has_remote: RDMA request) of @count SGEs, all plain. */
+BSN_ALWAYS_INLINE int bsn_put_sges(struct bsn_sq *sq, const struct bsn_peer *peer,
+				   unsigned prefix_ds, unsigned opcode, const struct bsn_sge *sge,
+				   unsigned count, const struct bsn_remote *remote, bool has_remote,
+				   uint32_t imm, uint64_t id, uint32_t flags)
+{
+	const unsigned ds = 1 + prefix_ds + has_remote + count;
+	struct bsn_regs r;
+	uint8_t *const wqe = sq->slot;
+	unsigned n = bsn_begin(&r, sq, peer, prefix_ds, opcode, ds, flags, imm);
+
+	if (has_remote)
+		r.ds[n++] = bsn_ds_raddr(remote);
+	BSN_UNROLL for (unsigned i = 0; i < count; i++)
+		r.ds[n + i] = bsn_ds_data(&sge[i]);
+	return bsn_end(sq, wqe, wqe + (size_t)bsn_bb_of_ds(ds) * BSN_BB_SIZE, peer, prefix_ds != 0,
+		       &r, ds, BSN_REST_NONE, ds, bsn_bb_of_ds(ds), id, flags);
+}
+
+#define BSN_NOT_PLAIN 1 /* nothing was written: this is for one of the cold functions */
+
+/* The end of both functions below; @known DS are in @r, but for its beginning. */
+BSN_ALWAYS_INLINE int bsn_end_data(struct bsn_sq *sq, uint8_t *wqe, uint8_t *after,
+				   const struct bsn_peer *peer, unsigned prefix_ds, unsigned opcode,
+				   struct bsn_regs *r, unsigned known, enum bsn_rest rest,
+				   unsigned ds, unsigned bb, const struct bsn_remote *remote,
+				   bool has_remote, uint32_t imm, uint64_t id, uint32_t flags)
+{
+	const unsigned n = bsn_begin(r, sq, peer, prefix_ds, opcode, ds, flags, imm);
+
+	if (has_remote)
+		r->ds[n] = bsn_ds_raddr(remote);
+	return bsn_end(sq, wqe, after, peer, prefix_ds != 0, r, known, rest, ds, bb, id, flags);
+}
+
+/* Inline data of more than BSN_DS_INLINE_MAX bytes. */
+BSN_ALWAYS_INLINE int bsn_put_long(struct bsn_sq *sq, const uint8_t *limit,
+				   const struct bsn_peer *peer, unsigned prefix_ds, unsigned opcode,
+				   const uint8_t *data, size_t length, bool is_huge,
+				   const struct bsn_remote *remote, bool has_remote, uint32_t imm,
+				   uint64_t id, uint32_t flags)
+{
+	const unsigned head = 1 + prefix_ds + has_remote;
+	const size_t bytes = head * BSN_DS_SIZE + BSN_INLINE_HDR_SIZE + length;
+	const size_t bb_bytes = (bytes + BSN_BB_SIZE - 1) & ~(size_t)(BSN_BB_SIZE - 1);
+	const unsigned ds = (unsigned)((bytes + BSN_DS_SIZE - 1) / BSN_DS_SIZE);
+	const unsigned bb = (unsigned)(bb_bytes / BSN_BB_SIZE);
+	uint8_t *const wqe = sq->slot, *const after = wqe + bb_bytes;
+	const uint8_t *const rest = data + BSN_DS_INLINE_MAX;
+	struct bsn_regs r;
+
+	if (BSN_UNLIKELY(after > limit))
+		return BSN_NOT_PLAIN;
+	if (ds < head + 2 || (!prefix_ds && !is_huge && bb > BSN_BLUEFLAME_BB))
+		__builtin_unreachable(); /* BSN_DS_INLINE_MAX, BSN_INLINE_MORE_MAX */
+	r.ds[head] = bsn_ds_inline_first(data, length, is_huge);
+	if (__builtin_constant_p(length) && ds <= BSN_REGS_MAX) {
+		BSN_UNROLL for (unsigned i = 0; i < ds - head - 2; i++) r.ds[head + 1 + i] =
+			bsn_ds_load(rest + BSN_DS_SIZE * i);
+		r.ds[ds - 1] = bsn_ds_inline_last(rest + BSN_DS_SIZE * (ds - head - 2),
+						  data + length, length - BSN_DS_INLINE_MAX - 1);
+		return bsn_end_data(sq, wqe, after, peer, prefix_ds, opcode, &r, ds, BSN_REST_NONE,
+				    ds, bb, remote, has_remote, imm, id, flags);
+	}
+	bsn_put_inline_rest(wqe + (head + 1) * BSN_DS_SIZE, data, length, is_huge);
+	return bsn_end_data(sq, wqe, after, peer, prefix_ds, opcode, &r, head + 1, BSN_REST_VECTORS,
+			    ds, bb, remote, has_remote, imm, id, flags);
+}
+
+/* A message or WRITE whose bytes are copied into the WQE. One compare tells for 8 to 12 of them. */
+BSN_ALWAYS_INLINE int bsn_put_data(struct bsn_sq *sq, const uint8_t *limit,
+				   const struct bsn_peer *peer, unsigned prefix_ds, unsigned opcode,
+				   const uint8_t *data, size_t length,
+				   const struct bsn_remote *remote, bool has_remote, uint32_t imm,
+				   uint64_t id, uint32_t flags)
+{
+	const unsigned ds = 2 + prefix_ds + has_remote;
+	struct bsn_regs r;
+
+	if (BSN_LIKELY(BSN_DS_INLINE_MAX - length <= BSN_DS_INLINE_MAX - 8))
+		r.ds[ds - 1] = bsn_ds_little(data, length);
+	else if ((!__builtin_constant_p(length) || length > BSN_DS_INLINE_MAX) &&
+		 (uint32_t)length - (BSN_DS_INLINE_MAX + 1) < sq->inline_more)
+		return bsn_put_long(sq, limit, peer, prefix_ds, opcode, data, length, false, remote,
+				    has_remote, imm, id, flags);
+	else if (length - 1 < 7)
+		r.ds[ds - 1] = bsn_ds_tiny(data, length);
+	else
+		return BSN_NOT_PLAIN;
+	if (!bsn_fits(sq, limit, bsn_bb_of_ds(ds)))
+		return BSN_NOT_PLAIN;
+	return bsn_end_data(sq, sq->slot, sq->slot + (size_t)bsn_bb_of_ds(ds) * BSN_BB_SIZE, peer,
+			    prefix_ds, opcode, &r, ds, BSN_REST_NONE, ds, bsn_bb_of_ds(ds), remote,
+			    has_remote, imm, id, flags);
+}
+
+/* -- datagrams ----------------------------------------------------------------------------------------- */
+
+/*
+ * The most common messages to one of many peers, each a function in the program's own unit: compiled
+ * as the program is, and without a word of it in those that post to one peer. They take what failed the
+ * one compare, and leave to the library what is not theirs. Whose turn it is to be signaled by the
+ * library is left, too: nothing is saved across a call.
+ */
+#define BSN_APART static __attribute__((noinline, unused))
+
+/* Whether @bb blocks are free for a peer with an extended address vector. */
+BSN_ALWAYS_INLINE bool bsn_is_extended(const struct bsn_ep *ep, unsigned bb, uint32_t flags)
+{
+	const struct bsn_peer *peer = (const struct bsn_peer *)(const void *)ep;
+	const struct bsn_sq *sq = ep->sq;
+
+	return BSN_LIKELY(bsn_fits(sq, sq->peer_limit, bb) && peer->prefix_ds == 3 &&
+			  (flags & BSN_F_SIGNALED || sq->quiet != 1));
+}
+
+#define BSN_EXTENDED_DS 3
+
+BSN_ALWAYS_INLINE int bsn_put_extended(struct bsn_ep *ep, const struct bsn_sge *sge, unsigned count,
+				       uint64_t id, uint32_t flags)
+{
+	struct bsn_sq *sq = ep->sq;
+
+	if (!bsn_is_extended(ep, bsn_bb_of_ds(1 + BSN_EXTENDED_DS + count), flags) ||
+	    !bsn_are_plain(sge, count) || (count > 1 && BSN_UNLIKELY(count > sq->max_sge)))
+		return bsn_sq_post_sgl(ep, BSN_WHAT(BSN_OPCODE_SEND, flags, count), sge, NULL, 0,
+				       id);
+	BSN_CHECK_OWNER(sq);
+	return bsn_put_sges(sq, (const struct bsn_peer *)(const void *)ep, BSN_EXTENDED_DS,
+			    BSN_OPCODE_SEND, sge, count, NULL, false, 0, id, flags);
+}
+
+BSN_APART int bsn_send_extended1(struct bsn_ep *ep, const struct bsn_sge *sge, uint64_t id,
+				 uint32_t flags)
+{
+	return bsn_put_extended(ep, sge, 1, id, flags);
+}
+
+BSN_APART int bsn_send_extended2(struct bsn_ep *ep, const struct bsn_sge *sge, uint64_t id,
+				 uint32_t flags)
+{
+	return bsn_put_extended(ep, sge, 2, id, flags);
+}
+
+BSN_ALWAYS_INLINE uint32_t bsn_what_count(uint32_t count)
+{
+	return count < BSN_WHAT_COUNT_MAX ? count : BSN_WHAT_COUNT_MAX;
+}
+
+BSN_ALWAYS_INLINE int bsn_post_inline_cold(struct bsn_ep *ep, unsigned opcode, const void *data,
+					   uint32_t length, const struct bsn_remote *remote,
+					   uint32_t imm, uint64_t id, uint32_t flags)
+{
+	return bsn_sq_post_inline(ep,
+				  BSN_WHAT(opcode, flags | BSN_F_INLINE, bsn_what_count(length)),
+				  data, remote, imm, id);
+}
+
+BSN_APART int bsn_send_extended_inline(struct bsn_ep *ep, const void *data, uint32_t length,
+				       uint64_t id, uint32_t flags)
+{
+	struct bsn_sq *sq = ep->sq;
+	int err = BSN_NOT_PLAIN;
+
+	if (bsn_is_extended(ep, 1, flags)) /* how many more fit is looked at below */
+		err = bsn_put_data(sq, sq->peer_limit, (const struct bsn_peer *)(const void *)ep,
+				   BSN_EXTENDED_DS, BSN_OPCODE_SEND, (const uint8_t *)data, length,
+				   NULL, false, 0, id, flags);
+	return err == BSN_NOT_PLAIN
+		       ? bsn_post_inline_cold(ep, BSN_OPCODE_SEND, data, length, NULL, 0, id, flags)
+		       : err;
+}
+
+/* -- whole requests ------------------------------------------------------------------------------------ */
+
+#define BSN_MAX_PLAIN_SGE 4 /* more take the cold function's loop */
+
+/* A message (@remote NULL) or RDMA request of @count SGEs. */
+BSN_ALWAYS_INLINE int bsn_build_sgl(struct bsn_ep *ep, unsigned opcode, unsigned needs,
+				    const struct bsn_sge *sge, unsigned count,
+				    const struct bsn_remote *remote, bool has_remote, uint32_t imm,
+				    uint64_t id, uint32_t flags)
+{
+	struct bsn_sq *sq = ep->sq;
+
+	if (!__builtin_constant_p(count) || !count || count > BSN_MAX_PLAIN_SGE ||
+	    (flags & ~BSN_F_PLAIN) || !bsn_sq_has_room(sq, bsn_bb_of_ds(1 + has_remote + count)) ||
+	    !bsn_are_plain(sge, count) || (count > 1 && BSN_UNLIKELY(count > sq->max_sge)) ||
+	    (needs && BSN_UNLIKELY(!(sq->can & needs)))) {
+		if (!(flags & ~BSN_F_PLAIN) && opcode == BSN_OPCODE_SEND &&
+		    __builtin_constant_p(count) && (count == 1 || count == 2))
+			return count == 1 ? bsn_send_extended1(ep, sge, id, flags)
+					  : bsn_send_extended2(ep, sge, id, flags);
+		return bsn_sq_post_sgl(ep, BSN_WHAT(opcode, flags, bsn_what_count(count)), sge,
+				       remote, imm, id);
+	}
+	return bsn_put_sges(sq, NULL, 0, opcode, sge, count, remote, has_remote, imm, id, flags);
+}
+
+/* More inline data than the inline code copies. */
+BSN_ALWAYS_INLINE int bsn_put_huge(struct bsn_ep *ep, unsigned opcode, const void *data,
+				   uint32_t length, const struct bsn_remote *remote,
+				   bool has_remote, uint32_t imm, uint64_t id, uint32_t flags)
+{
+	struct bsn_sq *sq = ep->sq;
+	int err = BSN_NOT_PLAIN;
+
+	if (length <= sq->max_inline && (flags & BSN_F_SIGNALED || sq->quiet != 1))
+		err = bsn_put_long(sq, sq->limit, NULL, 0, opcode, (const uint8_t *)data, length,
+				   true, remote, has_remote, imm, id, flags);
+	return err == BSN_NOT_PLAIN
+		       ? bsn_post_inline_cold(ep, opcode, data, length, remote, imm, id, flags)
+		       : err;
+}
+
+BSN_APART int bsn_send_huge(struct bsn_ep *ep, unsigned opcode, const void *data, uint32_t length,
+			    uint32_t imm, uint64_t id, uint32_t flags)
+{
+	return bsn_put_huge(ep, opcode, data, length, NULL, false, imm, id, flags);
+}
+
+BSN_APART int bsn_write_huge(struct bsn_ep *ep, unsigned opcode, const void *data, uint32_t length,
+			     const struct bsn_remote *remote, uint32_t imm, uint64_t id,
+			     uint32_t flags)
+{
+	return bsn_put_huge(ep, opcode, data, length, remote, true, imm, id, flags);
+}
+
+/* A message or WRITE whose bytes are copied into the WQE. */
+BSN_ALWAYS_INLINE int bsn_build_inline(struct bsn_ep *ep, unsigned opcode, const void *data,
+				       uint32_t length, const struct bsn_remote *remote,
+				       bool has_remote, uint32_t imm, uint64_t id, uint32_t flags)
+{
+	struct bsn_sq *sq = ep->sq;
+	int err;
+
+	if (flags & ~BSN_F_ALL)
+		return bsn_post_inline_cold(ep, opcode, data, length, remote, imm, id, flags);
+	if (sq->ring) /* else it is not a queue, and the cold function says so */
+		BSN_CHECK_OWNER(sq);
+	err = bsn_put_data(sq, sq->limit, NULL, 0, opcode, (const uint8_t *)data, length, remote,
+			   has_remote, imm, id, flags);
+	if (BSN_LIKELY(err != BSN_NOT_PLAIN))
+		return err;
+	if (length > BSN_DS_INLINE_MAX + BSN_INLINE_MORE_MAX)
+		return has_remote ? bsn_write_huge(ep, opcode, data, length, remote, imm, id, flags)
+				  : bsn_send_huge(ep, opcode, data, length, imm, id, flags);
+	if (opcode == BSN_OPCODE_SEND)
+		return bsn_send_extended_inline(ep, data, length, id, flags);
+	return bsn_post_inline_cold(ep, opcode, data, length, remote, imm, id, flags);
+}
+
+BSN_ALWAYS_INLINE int bsn_build_atomic(struct bsn_ep *ep, unsigned opcode,
+				       const struct bsn_sge *sge, const struct bsn_remote *remote,
+				       uint64_t swap_add, uint64_t compare, uint64_t id,
+				       uint32_t flags)
+{
+	struct bsn_sq *sq = ep->sq;
+	struct bsn_regs r;
+
+	if (!bsn_sq_has_room(sq, 1) || BSN_UNLIKELY(!(sq->can & BSN_CAN_ATOMIC)) ||
+	    (flags & ~BSN_F_PLAIN)) {
+		const uint64_t operand[2] = { swap_add, compare };
+		return bsn_sq_post_atomic(ep, BSN_WHAT(opcode, flags, 1), sge, remote, operand, id);
+	}
+	bsn_begin(&r, sq, NULL, 0, opcode, 4, flags, 0);
+	r.ds[1] = bsn_ds_raddr(remote);
+	r.ds[2] = bsn_ds_operands(swap_add, compare);
+	r.ds[3] = bsn_ds_result(sge);
+	return bsn_end(sq, sq->slot, sq->slot + BSN_BB_SIZE, NULL, false, &r, 4, BSN_REST_NONE, 4,
+		       1, id, flags);
+}
+
+/* -- prepared requests --------------------------------------------------------------------------------- */
+
+#define BSN_PREPARED_SGE 3 /* as many as one block takes behind the control segment */
+
+/**
+ * struct bsn_prepared - a request whose body was encoded once, by bsn_prepare()
+ *
+ * Neither the QPN nor the ring index is in it, so it may be posted to any endpoint of the transport
+ * it was made for, any number of times. Its fields are the library's.
+ */
+struct bsn_prepared {
+	bsn_v2 body[3];
+	struct bsn_be64 ctrl0; /* opcode and length */
+	struct bsn_be64 ctrl1; /* immediate */
+	uint32_t body_ds;
+	struct bsn_wr wr; /* for paths that do not take bytes */
+	struct bsn_sge sge[BSN_PREPARED_SGE];
+};
+
+BSN_ALWAYS_INLINE int bsn_build_prepared(struct bsn_ep *ep, const struct bsn_prepared *p,
+					 uint64_t id, uint32_t flags)
+{
+	struct bsn_sq *sq = ep->sq;
+	struct bsn_be64 ctrl0, ctrl1;
+	struct bsn_regs r;
+	uint8_t *wqe;
+	uint16_t pi;
+
+	if (!bsn_sq_has_room(sq, 1) || (flags & ~BSN_F_ALL))
+		return bsn_sq_post_prepared(ep, p, id, flags);
+	wqe = sq->slot;
+	pi = sq->pi;
+	ctrl0 = bsn_ctrl0(sq, pi, 0, 0);
+	ctrl1 = bsn_ctrl1(sq, flags, 0);
+	ctrl0.raw |= p->ctrl0.raw;
+	ctrl1.raw |= p->ctrl1.raw;
+	const bsn_v2 a = p->body[0], b = p->body[1], c = p->body[2];
+	bsn_store_wqe(wqe, ctrl0);
+	bsn_store_wqe(wqe + 8, ctrl1);
+	bsn_store_wqe_v2(wqe + 16, a);
+	bsn_store_wqe_v2(wqe + 32, b);
+	if (BSN_LIKELY(p->body_ds < BSN_NEAR_DS)) {
+		*(uint64_t *)(void *)(wqe + BSN_NEAR_ID_AT) = id;
+	} else {
+		bsn_store_wqe_v2(wqe + 48, c);
+		sq->ids[bsn_slot_index(sq, pi)] = id;
+	}
+	if (!bsn_sq_advance(sq, wqe + BSN_BB_SIZE, pi, (uint16_t)(pi + 1), flags))
+		return 0;
+	r.ds[0] = bsn_ds_of_words(ctrl0, ctrl1);
+	r.ds[1] = bsn_ds_of_vector(a);
+	r.ds[2] = bsn_ds_of_vector(b);
+	r.ds[3] = bsn_ds_of_vector(c);
+	return bsn_publish(sq, wqe, 1, &r, 4, BSN_REST_NONE, (uint16_t)(pi + 1));
+}
+
+BSN_HEADER_END
+
+#endif

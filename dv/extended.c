@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Operations with an opcode modifier. */
+#include "bsn_extended.h"
+
+#include "bsn_build.h"
+#include "bsn_umr.h"
+#include "sq.h"
+
+static int refuse(int error, const char *why)
+{
+	bsn_refusal = why;
+	return -error;
+}
+
+/* A queue that can do it, or why not. */
+static int check(const struct bsn_ep *ep, unsigned needs, const char *why_not)
+{
+	if (!ep || !ep->sq)
+		return refuse(EINVAL, "no endpoint");
+	if ((ep->sq->can & needs) != needs)
+		return refuse(EOPNOTSUPP, why_not);
+	return 0;
+}
+
+static uint8_t *put_ds(uint8_t *at, struct bsn_ds ds)
+{
+	bsn_store_ds(at, ds);
+	return at + BSN_DS_SIZE;
+}
+
+static struct bsn_ds data_of(const struct bsn_sge *sge, uint32_t bytes)
+{
+	const struct bsn_data data = { .byte_count = bytes, .lkey = sge->lkey, .addr = sge->addr };
+
+	return bsn_ds_of_words(bsn_to_be64(bsn_data_word(&data, 0)),
+			       bsn_to_be64(bsn_data_word(&data, 1)));
+}
+
+/* -- atomics under masks -------------------------------------------------------------------------- */
+
+enum { MOST_OPERAND_BYTES = BSN_MASKED_CS_SIZE };
+
+struct masked {
+	const struct bsn_sge *result;
+	const struct bsn_remote *remote;
+	unsigned bytes, operand_bytes;
+	uint8_t operand[MOST_OPERAND_BYTES]; /* as in the WQE */
+};
+
+static uint8_t *put_masked(uint8_t *at, const void *arg)
+{
+	const struct masked *m = arg;
+
+	at = put_ds(at, bsn_ds_raddr(m->remote));
+	for (unsigned i = 0; i < m->operand_bytes; i += BSN_DS_SIZE)
+		at = put_ds(at, bsn_ds_load(m->operand + i));
+	return put_ds(at, data_of(m->result, m->bytes));
+}
+
+static int check_masked(const struct bsn_ep *ep, const struct bsn_remote *remote, unsigned bytes)
+{
+	int err;
+
+	if (bytes != 4 && bytes != 8)
+		return refuse(EINVAL, "atomics under masks have 4 or 8 bytes");
+	err = check(ep, bytes == 4 ? BSN_CAN_MASKED_4 : BSN_CAN_MASKED_8,
+		    "the device, transport or path has no atomics under masks of that size");
+	if (!err && remote->addr % bytes)
+		return refuse(EINVAL, "an atomic's address is a multiple of its size");
+	return err;
+}
+
+static int post_masked(struct bsn_sq *sq, const struct masked *m, unsigned opcode, uint64_t id,
+		       unsigned flags)
+{
+	const struct bsn_sq_body body = { .what = BSN_WHAT(opcode, flags, 0),
+					  .opmod = BSN_OPMOD_MASKED(m->bytes),
+					  .ds = 3 + m->operand_bytes / BSN_DS_SIZE,
+					  .put = put_masked,
+					  .arg = m };
+
+	return bsn_sq_post_body(sq, &body, id);
+}
+
+int bsn_masked_cmp_swap(struct bsn_ep *ep, const struct bsn_sge *result,
+			const struct bsn_remote *remote, const struct bsn_masked_cs *operands,
+			unsigned bytes, uint64_t id, unsigned flags)
+{
+	const struct bsn_masked_cs32 short_ones = {
+		.swap = (uint32_t)operands->swap,
+		.compare = (uint32_t)operands->compare,
+		.swap_mask = (uint32_t)operands->swap_mask,
+		.compare_mask = (uint32_t)operands->compare_mask,
+	};
+	struct masked m = { .result = result, .remote = remote, .bytes = bytes };
+	const int err = check_masked(ep, remote, bytes);
+
+	if (err)
+		return err;
+	if (bytes == 4) {
+		bsn_masked_cs32_encode(m.operand, &short_ones);
+		m.operand_bytes = BSN_MASKED_CS32_SIZE;
+	} else {
+		bsn_masked_cs_encode(m.operand, operands);
+		m.operand_bytes = BSN_MASKED_CS_SIZE;
+	}
+	return post_masked(ep->sq, &m, BSN_OPCODE_ATOMIC_MASKED_CS, id, flags);
+}
+
+int bsn_masked_fetch_add(struct bsn_ep *ep, const struct bsn_sge *result,
+			 const struct bsn_remote *remote, const struct bsn_masked_fa *operands,
+			 unsigned bytes, uint64_t id, unsigned flags)
+{
+	const struct bsn_masked_fa32 short_ones = {
+		.add = (uint32_t)operands->add,
+		.field_boundary = (uint32_t)operands->field_boundary,
+	};
+	struct masked m = { .result = result, .remote = remote, .bytes = bytes };
+	const int err = check_masked(ep, remote, bytes);
+
+	if (err)
+		return err;
+	if (bytes == 4)
+		bsn_masked_fa32_encode(m.operand, &short_ones);
+	else
+		bsn_masked_fa_encode(m.operand, operands);
+	m.operand_bytes = BSN_MASKED_FA_SIZE;
+	return post_masked(ep->sq, &m, BSN_OPCODE_ATOMIC_MASKED_FA, id, flags);
+}
+
+/* -- copies ----------------------------------------------------------------------------------------- */
+
+struct copy {
+	const struct bsn_sge *to, *from, *status;
+};
+
+static uint8_t *put_copy(uint8_t *at, const void *arg)
+{
+	const struct copy *copy = arg;
+	const struct bsn_mmo mmo = { .lkey = copy->status->lkey, .va = copy->status->addr };
+	const uint32_t bytes = copy->to->length & (uint32_t)BSN_DATA_MAX_BYTES; /* 2^31 is written as 0 */
+
+	at = put_ds(at, bsn_ds_of_words(bsn_to_be64(bsn_mmo_word(&mmo, 0)),
+					bsn_to_be64(bsn_mmo_word(&mmo, 1))));
+	at = put_ds(at, data_of(copy->from, bytes));
+	return put_ds(at, data_of(copy->to, bytes));
+}
+
+int bsn_memcpy(struct bsn_ep *ep, const struct bsn_sge *to, const struct bsn_sge *from,
+	     const struct bsn_sge *status, uint64_t id, unsigned flags)
+{
+	const struct copy copy = { to, from, status };
+	const struct bsn_sq_body body = { .what = BSN_WHAT(BSN_OPCODE_MMO, flags, 0),
+					  .opmod = BSN_MMO_DMA,
+					  .ds = 4,
+					  .put = put_copy,
+					  .arg = &copy };
+	const int err = check(ep, BSN_CAN_COPY, "the device, transport or path cannot copy memory (MMO)");
+
+	if (err)
+		return err;
+	if (!to->length || to->length != from->length || to->length > ep->sq->max_copy)
+		return refuse(EMSGSIZE, "a copy has one byte at least, as many on both sides, and not more "
+					"than the device takes");
+	return bsn_sq_post_body(ep->sq, &body, id);
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What builders of long WQEs need of the send queue. Private to dv/. */
+#ifndef DV_SQ_H
+#define DV_SQ_H
+
+#include "bsn_sq.h"
+
+/* @pi modulo 2^32. */
+static inline uint32_t bsn_sq_wide_pi(const struct bsn_sq *sq)
+{
+	return sq->wide_pi + (uint16_t)(sq->pi - (uint16_t)sq->wide_pi);
+}
+
+/* What a WQE that is no message consists of. */
+struct bsn_sq_body {
+	uint32_t what;     /* BSN_WHAT() */
+	uint32_t imm;
+	uint8_t opmod;
+	unsigned ds;       /* of all, the control segment included */
+	uint8_t *(*put)(uint8_t *at, const void *arg); /* the segments behind the control segment; its end */
+	const void *arg;
+};
+
+/*
+ * Posts it to a queue of ours with one peer; it may wrap. 0; -EAGAIN, -ENOTCONN as any post, -EMSGSIZE where
+ * the queue can never have so many blocks outstanding.
+ */
+int bsn_sq_post_body(struct bsn_sq *sq, const struct bsn_sq_body *body, uint64_t id);
+
+#endif

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* CQs that the application made, of attached QPs. */
+#include "path.h"
+
+#include <stdlib.h>
+
+/* -- those whose QPs are all gone ---------------------------------------------------------------- */
+
+/*
+ * libmlx5 does not know what was consumed of a CQ that is polled directly, so the CQ is kept for QPs
+ * that are attached to it later.
+ */
+void cq_drop_attached(struct cq_object *cq)
+{
+	if (cq->owns_verbs || atomic_load(&cq->uses.count))
+		return;
+	registry_remove_cq(cq);
+	unuse(&cq->device->uses[OF_CQS]);
+	cq->is_idle = true;
+	if (!cq->was_charged)
+		cq_forget(cq);
+}
+
+void cq_forget(struct cq_object *cq)
+{
+	unlist_cq(cq);
+	cq->path->cq_free(cq);
+	free(cq);
+}
+
+void cq_forget_idle(struct bsn_device *device)
+{
+	struct cq_object *cq = device->cqs, *next;
+
+	for (; cq; cq = next) {
+		next = cq->next;
+		cq_forget(cq);
+	}
+}
+
+/* -- adoption ------------------------------------------------------------------------------------ */
+
+/* The one of that address; but the application may have destroyed it meanwhile, and made another. */
+static struct cq_object *find_adopted(struct bsn_device *device, struct ibv_cq *verbs)
+{
+	struct cq_object *cq;
+
+	pthread_mutex_lock(&device->lock);
+	cq = listed_cq(device, verbs);
+	pthread_mutex_unlock(&device->lock);
+	if (!cq || !cq->is_idle || cq->path->cq_is_known(cq))
+		return cq;
+	cq_forget(cq);
+	return NULL;
+}
+
+static void put_to_use(struct cq_object *cq)
+{
+	cq->is_idle = false;
+	use(&cq->device->uses[OF_CQS]);
+	registry_add_cq(cq);
+}
+
+/*
+ * The application sized the CQ: its entries are what its queues may need, and libmlx5 rounds up to
+ * a power of two, of which nothing can be counted on.
+ */
+static int adopt_new(struct bsn_device *device, struct ibv_cq *verbs, const struct path_ops *path,
+		     struct cq_object **out)
+{
+	struct cq_object *cq = new_cq(device);
+	int err;
+
+	if (!cq)
+		return fail(ENOMEM, "no memory");
+	cq->path = path;
+	cq->verbs = verbs;
+	cq->entries = (uint32_t)verbs->cqe;
+	err = path->cq_make(cq);
+	if (err) {
+		free(cq);
+		return err == -EBUSY ? fail(EBUSY, "the CQ has completions, or was polled already: "
+						   "attach all of its QPs before their first post, "
+						   "or make another CQ")
+				     : err;
+	}
+	list_cq(cq);
+	put_to_use(cq);
+	*out = cq;
+	return 0;
+}
+
+int cq_adopt(struct bsn_device *device, struct ibv_cq *verbs, const struct path_ops *path,
+	     struct cq_object **out)
+{
+	struct cq_object *cq = find_adopted(device, verbs);
+
+	if (!cq)
+		return adopt_new(device, verbs, path, out);
+	if (cq->path != path)
+		return fail(EMLINK,
+			    "the CQ serves QPs of the other path: attach all of its QPs with "
+			    "the same promise about their registers");
+	if (cq->is_idle)
+		put_to_use(cq);
+	*out = cq;
+	return 0;
+}

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Memory keys that span a layout, so that one request gathers or scatters a matrix column or the faces
+ * of a cube. The NIC does it (UMR: user-mode registration); on plain verbs lists of SGEs do, as far as
+ * they reach.
+ *
+ *	bsn_layout_map()      a layout becomes SGEs to post with: its own parts where they fit a
+ *	                      request, else one SGE of an mkey; what was mapped costs a look-up
+ *	bsn_mkey_configure()  the same by hand, of an mkey that one keeps
+ *
+ * Configuring posts a UMR to the queue of an endpoint. What is posted to that queue later waits for it;
+ * a request of another queue, or of the peer, may use the mkey once the UMR has completed:
+ * bsn_mkey_state() tells.
+ *
+ * Rules of every function here, beside those of bsn.h:
+ *
+ *	Threads   a pool belongs to one thread, the poster of the queues that it is used with
+ *	Return    what bsn_sq_post_sgl() returns where a UMR is posted; of a layout:
+ *	          -EINVAL     no parts, an empty one, or blocks that overlap
+ *	          -EOVERFLOW  addresses or lengths beyond 64 bits
+ *	          -ENOENT     no memory of this device has the lkey: deregistered, or not Bunsen's own
+ *	          -EACCES     it is of another protection domain than the pool
+ *	          -EFAULT     it reaches outside its memory
+ *	          -ELOOP      nested deeper than the device follows, or in itself
+ *	          -EMSGSIZE   more translations than the pool's mkeys were made for
+ *	          Unless 0, nothing was posted and no mkey changed.
+ */
+#ifndef BSN_MKEY_H
+#define BSN_MKEY_H
+
+#include "bsn.h"
+#include "bsn_layout.h"
+
+BSN_HEADER_BEGIN
+
+struct bsn_mkey_pool;
+
+/** struct bsn_mkey - a key; it spans the bytes 0 to @length - 1 of its layout */
+struct bsn_mkey {
+	uint64_t length; /* bytes; 0: not configured */
+	uint32_t lkey;
+	uint32_t rkey;
+};
+
+/** enum bsn_mkey_state */
+enum bsn_mkey_state {
+	BSN_MKEY_FREE,    /* spans nothing */
+	BSN_MKEY_PENDING, /* its UMR has not completed: for later requests of the same queue only */
+	BSN_MKEY_READY,   /* for every queue, and for peers */
+	BSN_MKEY_UNKNOWN, /* the queue failed before its UMR had completed */
+};
+
+/**
+ * struct bsn_mkey_pool_attr
+ * @pd: NULL: the device's own
+ * @count: mkeys, and layouts that are remembered; 0: 64
+ * @max_translations: of each: parts of a list, or one more than parts of a round; 0: 52
+ * @access: of peers and of local writes, IBV_ACCESS_*; 0: everything
+ * @page_bytes: a power of two: layouts are lists of parts of just so many bytes (KSM), which the device
+ *	translates faster; 0: any layout
+ * @takes_any_lkey: memory that was not registered by Bunsen may be used: it cannot be checked
+ */
+struct bsn_mkey_pool_attr {
+	struct bsn_pd *pd;
+	uint32_t count;
+	uint32_t max_translations;
+	int access;
+	uint64_t page_bytes;
+	bool takes_any_lkey;
+};
+
+/**
+ * bsn_mkey_pool_create - makes the mkeys
+ *
+ * On plain verbs a pool has none, and maps what lists of SGEs can do.
+ * Return: -EOPNOTSUPP the device or its driver has no mkeys that UMR may change, or none of pages;
+ * -EMSGSIZE more translations than the device takes.
+ */
+BSN_API int bsn_mkey_pool_create(struct bsn_device *device, const struct bsn_mkey_pool_attr *attr,
+				 struct bsn_mkey_pool **pool);
+
+/** bsn_mkey_pool_destroy - -EBUSY while something of it is taken or mapped */
+BSN_API int bsn_mkey_pool_destroy(struct bsn_mkey_pool *pool);
+
+/** bsn_mkey_pool_forget - forgets the layouts that nobody has mapped, and so what they nest */
+BSN_API int bsn_mkey_pool_forget(struct bsn_mkey_pool *pool);
+
+/* -- layouts ------------------------------------------------------------------------------------ */
+
+/**
+ * bsn_layout_length - bytes that a layout spans
+ * Return: 0; -EINVAL, -EOVERFLOW.
+ */
+BSN_API int bsn_layout_length(const struct bsn_layout *layout, uint64_t *bytes);
+
+/**
+ * struct bsn_map - a layout, ready to be posted
+ * @sge: for bsn_post(), bsn_write_sgl(), bsn_recv_sgl() and the like
+ * @mkey: what @sge, which is one then, is of; NULL: the parts themselves
+ */
+struct bsn_map {
+	const struct bsn_sge *sge;
+	uint32_t sge_count;
+	uint64_t length;
+	const struct bsn_mkey *mkey;
+};
+
+/** enum bsn_map_flags - BSN_MAP_KEY: an mkey in any case, so that it is one SGE and peers may use it */
+enum bsn_map_flags { BSN_MAP_KEY = 1 << 0 };
+
+/**
+ * bsn_layout_map - what a layout is posted as
+ * @ep: of the queue that will use it; RC: a UMR may have to be posted there, unsignaled and not rung
+ * @flags: enum bsn_map_flags
+ *
+ * It stays as it is until bsn_layout_unmap(), to be called once each request that uses it has completed;
+ * after that it is remembered for as long as there is room. Mapping a layout that is mapped gives the
+ * same map again, and each has to be unmapped.
+ *
+ * Return: also -ENOBUFS all mkeys are in use; -EBUSY the mkey's UMR, on another queue, has not
+ * completed: poll that one; -EOPNOTSUPP BSN_MAP_KEY on plain verbs, or @ep is not of RC.
+ */
+BSN_API int bsn_layout_map(struct bsn_mkey_pool *pool, struct bsn_ep *ep,
+			   const struct bsn_layout *layout, unsigned flags,
+			   const struct bsn_map **map);
+BSN_API void bsn_layout_unmap(const struct bsn_map *map);
+
+/**
+ * bsn_post_map - bsn_post() whose local memory is a map
+ * @wr: its SGEs are not read
+ *
+ * On plain verbs a WRITE or READ of more SGEs than a request takes becomes several requests, of which
+ * only the last completes; others are refused with -EMSGSIZE.
+ */
+BSN_API int bsn_post_map(struct bsn_ep *ep, const struct bsn_wr *wr, const struct bsn_map *map);
+
+/* -- mkeys by hand ------------------------------------------------------------------------------ */
+
+/** bsn_mkey_take - an mkey of one's own, that spans nothing yet; -ENOBUFS all are in use */
+BSN_API int bsn_mkey_take(struct bsn_mkey_pool *pool, struct bsn_mkey **mkey);
+
+/** bsn_mkey_give - gives it back; -EBUSY where another layout nests it, or its UMR has not completed */
+BSN_API int bsn_mkey_give(struct bsn_mkey *mkey);
+
+/**
+ * bsn_mkey_configure - posts the UMR by which @mkey spans @layout
+ * @id, @flags: as of any post
+ *
+ * No request that uses what it spanned before may be outstanding: the device may read it again.
+ * Return: -EBUSY where another layout nests it.
+ */
+BSN_API int bsn_mkey_configure(struct bsn_ep *ep, struct bsn_mkey *mkey,
+			       const struct bsn_layout *layout, uint64_t id, unsigned flags);
+
+/** bsn_mkey_invalidate - posts the request (LOCAL_INV) after which it spans nothing */
+BSN_API int bsn_mkey_invalidate(struct bsn_ep *ep, struct bsn_mkey *mkey, uint64_t id,
+				unsigned flags);
+
+/** bsn_mkey_state - by what the queue's CQ was polled; the poster's thread */
+BSN_API enum bsn_mkey_state bsn_mkey_state(struct bsn_mkey *mkey);
+
+/* -- memory windows ----------------------------------------------------------------------------- */
+
+/**
+ * struct bsn_window - a key for a peer, bound to memory by a request and taken back by one
+ * @addr: where its memory begins for the peer: 0 where it was bound with IBV_ACCESS_ZERO_BASED
+ * @length: bytes; 0: not bound
+ * @rkey: another one after each binding
+ */
+struct bsn_window {
+	uint64_t addr;
+	uint64_t length;
+	uint32_t rkey;
+};
+
+/** struct bsn_window_attr - @is_type_1: for any queue, and bound anew without an invalidation; else type 2 */
+struct bsn_window_attr {
+	struct bsn_pd *pd;
+	bool is_type_1;
+};
+
+/** bsn_window_create - -EOPNOTSUPP the device has no UMR, which binds it, or the path is plain verbs */
+BSN_API int bsn_window_create(struct bsn_device *device, const struct bsn_window_attr *attr,
+			      struct bsn_window **window);
+BSN_API int bsn_window_destroy(struct bsn_window *window);
+
+/**
+ * bsn_window_bind - posts the request by which a peer may reach @memory through the window
+ * @memory: registered with IBV_ACCESS_MW_BIND
+ * @access: IBV_ACCESS_REMOTE_*, IBV_ACCESS_ZERO_BASED
+ * @id, @flags: as of any post
+ *
+ * A window of type 2 belongs to the queue from then on. The rkey changes at once; give it to the peer by a
+ * message of the same queue, or once the request has completed.
+ * Return: -EBUSY type 2, and it is bound.
+ */
+BSN_API int bsn_window_bind(struct bsn_ep *ep, struct bsn_window *window,
+			    const struct bsn_sge *memory, int access, uint64_t id, unsigned flags);
+
+/** bsn_window_invalidate - posts the request (LOCAL_INV) that takes a window of type 2 back */
+BSN_API int bsn_window_invalidate(struct bsn_ep *ep, struct bsn_window *window, uint64_t id,
+				  unsigned flags);
+
+/** bsn_window_invalidated - the peer did (BSN_C_INVAL with its rkey): it may be bound again */
+BSN_API int bsn_window_invalidated(struct bsn_window *window);
+
+BSN_HEADER_END
+
+#endif

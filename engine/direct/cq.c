@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The direct path's completion queue. */
+#include "direct.h"
+
+int direct_cq_create(struct cq_object *cq, const struct bsn_cq_attr *attr)
+{
+	const struct provider_cq_attr mlx5 = {
+		.entries = cq->entries,
+		.cqe_size = attr->cqe_size,
+		.channel = cq->channel ? cq->channel->verbs : NULL,
+		.context = cq,
+	};
+
+	return provider_cq_create(cq->device->context, &mlx5, &cq->verbs);
+}
+
+int direct_cq_make(struct cq_object *cq)
+{
+	const int err = provider_cq_map(cq->verbs, cq->spare, &cq->hot);
+
+	return err ? fail(-err, "cannot map the CQ: %s", strerror(-err)) : 0;
+}
+
+void direct_cq_free(struct cq_object *cq)
+{
+	bsn_cq_fini(&cq->hot);
+}
+
+int direct_cq_request(struct cq_object *cq, bool solicited_only)
+{
+	bsn_cq_arm(&cq->hot, solicited_only);
+	return 0;
+}
+
+bool direct_cq_is_known(const struct cq_object *cq)
+{
+	return provider_cq_was_mapped(cq->verbs);
+}
+
+void direct_cq_set_spare(struct cq_object *cq, uint32_t spare)
+{
+	bsn_cq_set_spare(&cq->hot, spare);
+}

@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The direct path's QPs, and what it offers. */
+#include "direct.h"
+
+/* -- send queue --------------------------------------------------------------------------------- */
+
+/* Units of the longest WQE that the queue was asked to take. */
+static uint32_t max_ds(const struct bsn_qp *qp)
+{
+	return bsn_wqe_longest_ds(qp->transport->wqe, qp->limits.max_send_sge,
+				  qp->limits.max_inline);
+}
+
+static uint32_t longest_bb(const struct bsn_qp *qp)
+{
+	return bsn_bb_of_ds(max_ds(qp));
+}
+
+static uint32_t qp_sends(const struct bsn_qp *qp)
+{
+	return qp->limits.send_depth * longest_bb(qp);
+}
+
+static enum bsn_ce ce_of(const struct bsn_qp_attr *attr)
+{
+	return attr->signal_all ? BSN_CE_ALWAYS :
+	       attr->ce_on_first_error ? BSN_CE_ON_FIRST_ERROR :
+					 BSN_CE_ON_ERROR;
+}
+
+static uint8_t extended_of(const struct provider_caps *caps)
+{
+	return (uint8_t)((caps->masked_sizes & 4 ? BSN_CAN_MASKED_4 : 0) |
+			 (caps->masked_sizes & 8 ? BSN_CAN_MASKED_8 : 0) |
+			 (caps->max_copy ? BSN_CAN_COPY : 0));
+}
+
+static int make_sq(struct bsn_qp *qp, const struct provider_qp *map,
+		   const struct bsn_qp_attr *attr)
+{
+	const struct bsn_sq_init init = {
+		.ring = map->sq_ring,
+		.record = map->record + BSN_DBR_SEND_OFFSET / sizeof(*map->record),
+		.lane = &qp->lane->hot,
+		.count_bb = map->sq_count_bb,
+		.capacity_bb = qp->sends_bb,
+		.max_inline = qp->limits.max_inline,
+		.max_sge = qp->limits.max_send_sge,
+		.max_ds = max_ds(qp),
+		.qpn = qp->verbs->qp_num,
+		.transport = qp->transport->wqe,
+		.store = qp->device->info.store,
+		.ce_quiet = ce_of(attr),
+		/* What the library signals by itself is hidden, and here nothing may be. */
+		.signal_every = attr->signal_all ? -1 : attr->signal_every,
+		.has_peers = !qp->transport->is_connected,
+		.has_atomics = has_atomics(qp->device),
+	};
+
+	if (qp->sends_bb > map->sq_count_bb)
+		return fail(ENOMEM, "the device gave %u basic blocks, %u are needed",
+			    map->sq_count_bb, qp->sends_bb);
+	qp->sq = bsn_sq_alloc(&init);
+	if (!qp->sq)
+		return fail(ENOMEM, "no memory");
+	qp->limits.max_inline = qp->sq->max_inline;
+	if (qp->transport->is_reliable)
+		qp->sq->can |= extended_of(&qp->device->caps);
+	qp->sq->max_copy = qp->device->caps.max_copy;
+	qp->sq->route.user = qp->user;
+	qp->sq->route.rq = qp->rq;
+	qp->sq->route.first_error = &qp->first_error;
+	return 0;
+}
+
+/* -- creation, adoption ------------------------------------------------------------------------- */
+
+/*
+ * libmlx5 sizes the send ring for as many of the longest requests as it would build, and ours are not the
+ * same: it is asked for the blocks that we need, as requests of the shortest kind.
+ */
+static int qp_create(struct bsn_qp *qp, const struct ibv_qp_init_attr *init)
+{
+	struct ibv_qp_init_attr blocks = *init;
+	int err = lane_make_domain(qp);
+
+	if (err)
+		return err;
+	blocks.cap.max_send_wr = (qp->sends_bb + qp->transport->least_bb - 1) / qp->transport->least_bb;
+	blocks.cap.max_send_sge = 1;
+	blocks.cap.max_inline_data = 0;
+	err = provider_qp_create(qp->device->context,
+				 qp->parent_domain ? qp->parent_domain : qp->pd->verbs, &blocks,
+				 transport_send_ops(qp->transport, has_atomics(qp->device)),
+				 &qp->verbs);
+	if (err && qp->parent_domain)
+		ibv_dealloc_pd(qp->parent_domain);
+	return err;
+}
+
+/*
+ * What the application asked for is what the CQ was sized for: so many blocks may be outstanding, or
+ * so many as the longest request takes; unless the caller knows better.
+ */
+static int qp_adopt(struct bsn_qp *qp, uint32_t wanted)
+{
+	const uint32_t longest = longest_bb(qp), given = qp->limits.send_depth;
+	const struct ibv_cq *cq = qp->verbs->send_cq;
+
+	qp->sends_bb = wanted ? wanted * longest : given > longest ? given : longest;
+	/* An mlx5 CQ has one entry more than it owns up to. */
+	if (wanted && qp->sends_bb > (uint32_t)cq->cqe + 1)
+		return fail(EINVAL,
+			    "send_depth is %u: the CQ has %d entries, and each request may "
+			    "take %u",
+			    wanted, cq->cqe, longest);
+	qp->limits.send_depth = qp->sends_bb / longest;
+	return 0;
+}
+
+/* -- QP ----------------------------------------------------------------------------------------- */
+
+static void qp_free(struct bsn_qp *qp)
+{
+	if (qp->sq) {
+		unroute_qp(qp);
+		bsn_sq_free(qp->sq);
+	}
+	if (!qp->srq)
+		bsn_rq_free(qp->rq);
+}
+
+static int qp_make(struct bsn_qp *qp, const struct bsn_qp_attr *attr)
+{
+	struct provider_qp map;
+	int err = provider_qp_map(qp->verbs, &map);
+
+	if (err)
+		return fail(-err, "cannot map the QP: %s", strerror(-err));
+	err = lane_enter(qp->device, qp->lane, map.reg, map.blueflame_bytes, &qp->lane);
+	if (err)
+		return err;
+	err = direct_rq_make(qp, &map);
+	if (!err)
+		err = make_sq(qp, &map, attr);
+	if (!err)
+		err = route_qp(qp);
+	if (!err)
+		return 0;
+	qp_free(qp);
+	lane_leave(qp->lane);
+	return err;
+}
+
+static void qp_clear(struct bsn_qp *qp)
+{
+	unroute_qp(qp);
+	bsn_sq_clear(qp->sq);
+	if (!qp->srq)
+		bsn_rq_clear(qp->rq);
+	route_qp(qp); /* into the slots that were just left: needs no memory */
+}
+
+/*
+ * Unsignaled requests that succeeded before the QP was failed will never be reported. A marker behind
+ * them is flushed, and tells that they are done (as the kernel's ib_drain_sq() does). Where there is
+ * no room for it yet, something else will be flushed first.
+ */
+static void post_marker(struct bsn_qp *qp)
+{
+	qp->wants_marker = bsn_sq_post_marker(qp->sq) == -EAGAIN;
+}
+
+static void qp_outstanding(struct bsn_qp *qp, struct bsn_outstanding *outstanding)
+{
+	if (qp->wants_marker)
+		post_marker(qp);
+	outstanding->sends_bb = bsn_sq_outstanding_bb(qp->sq);
+	outstanding->recvs = qp->srq ? 0 : (uint16_t)(qp->rq->head - qp->rq->tail);
+}
+
+static int qp_leave(struct bsn_qp *qp)
+{
+	qp->wants_marker = false;
+	return 0;
+}
+
+static int qp_failed(struct bsn_qp *qp)
+{
+	const int err = bsn_sq_ring(qp->sq);
+
+	if (!err && bsn_sq_outstanding_bb(qp->sq))
+		post_marker(qp);
+	return err;
+}
+
+/* -- what it offers ----------------------------------------------------------------------------- */
+
+/* Such requests take a block. */
+static uint32_t most_sends(const struct bsn_device *device)
+{
+	return (uint32_t)device->limits.max_qp_wr;
+}
+
+/*
+ * A register that libmlx5 shares among QPs it rings under a lock of its own, and by BlueFlame: whoever
+ * else rings there tears its copies. That is safe only where all of its QPs are ours.
+ */
+static int lane_open(struct lane_object *lane)
+{
+	struct ibv_td_init_attr attr = { 0 };
+
+	errno = 0;
+	lane->td = ibv_alloc_td(lane->device->context, &attr);
+	if (lane->td)
+		return 0;
+	if (!lane->device->owns_context)
+		return fail(ENOSPC,
+			    "no register for a thread of its own (%s), and on the shared ones the "
+			    "application's QPs may post",
+			    strerror(errno));
+	say(lane->device,
+	    "no register for a thread of its own (%s): the lane posts by 8-byte doorbells through a "
+	    "shared one, under a lock",
+	    strerror(errno));
+	return 0;
+}
+
+const struct path_ops direct_path = {
+	.name = "direct",
+	.path = BSN_PATH_DIRECT,
+	.shows_rings = true,
+	.most_sends = most_sends,
+	.lane_open = lane_open,
+	.cq_create = direct_cq_create,
+	.cq_make = direct_cq_make,
+	.cq_free = direct_cq_free,
+	.cq_is_known = direct_cq_is_known,
+	.cq_set_spare = direct_cq_set_spare,
+	.cq_request = direct_cq_request,
+	.srq_make = direct_srq_make,
+	.srq_free = direct_srq_free,
+	.qp_sends = qp_sends,
+	.qp_create = qp_create,
+	.qp_adopt = qp_adopt,
+	.qp_make = qp_make,
+	.qp_free = qp_free,
+	.qp_clear = qp_clear,
+	.qp_leave = qp_leave,
+	.qp_failed = qp_failed,
+	.qp_outstanding = qp_outstanding,
+	.mkey_create = direct_mkey_create,
+	.mkey_destroy = direct_mkey_destroy,
+	.ep_make = direct_ep_make,
+	.ep_leave = direct_ep_leave,
+};

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What a device can do, and its port. */
+#include "path.h"
+
+static bool is_ipv4(const union ibv_gid *gid)
+{
+	static const uint8_t prefix[12] = { [10] = 0xff, [11] = 0xff };
+
+	return !memcmp(gid->raw, prefix, sizeof(prefix));
+}
+
+/* How well an entry of the GID table serves RoCE: v2 over IPv4 is what most networks route. */
+static int rank_gid(const struct ibv_gid_entry *entry)
+{
+	union ibv_gid gid = entry->gid;
+
+	if (entry->gid_type == IBV_GID_TYPE_ROCE_V2)
+		return is_ipv4(&gid) ? 3 : 2;
+	return 1;
+}
+
+static void choose_gid(struct bsn_device *device)
+{
+	int best = 0;
+
+	for (int i = 0; i < device->port.gid_tbl_len; i++) {
+		struct ibv_gid_entry entry;
+		if (ibv_query_gid_ex(device->context, device->info.port, (uint32_t)i, &entry, 0))
+			continue;
+		if (device->port.link_layer == IBV_LINK_LAYER_ETHERNET ? rank_gid(&entry) <= best :
+									 best > 0)
+			continue;
+		best = device->port.link_layer == IBV_LINK_LAYER_ETHERNET ? rank_gid(&entry) : 1;
+		device->info.gid_index = (uint8_t)i;
+		memcpy(device->info.gid, entry.gid.raw, sizeof(device->info.gid));
+	}
+}
+
+static int query_port(struct bsn_device *device)
+{
+	const uint8_t wanted = device->attr.port;
+	const uint8_t last = wanted ? wanted : device->limits.phys_port_cnt;
+
+	for (uint8_t port = wanted ? wanted : 1; port <= last; port++) {
+		const int err = provider_error_of_int(
+			ibv_query_port(device->context, port, &device->port));
+		if (err)
+			return fail(-err, "%s has no port %u", device->info.name, port);
+		device->info.port = port;
+		if (device->port.state == IBV_PORT_ACTIVE)
+			break;
+	}
+	device->info.link_layer = device->port.link_layer == IBV_LINK_LAYER_ETHERNET ? "Ethernet" :
+										       "InfiniBand";
+	device->info.port_state = ibv_port_state_str(device->port.state);
+	device->info.lid = device->port.lid;
+	device->info.active_mtu = 128u << device->port.active_mtu;
+	choose_gid(device);
+	return 0;
+}
+
+static void add_feature(struct bsn_device *device, const char *name, const char *why_not)
+{
+	device->info.features[device->info.feature_count++] =
+		(struct bsn_feature){ .name = name, .why_not = why_not };
+}
+
+/* What only the firmware tells, by DevX; why not, else NULL. */
+static const char *ask_firmware(struct bsn_device *device, const char *no_mlx5)
+{
+	if (no_mlx5)
+		return no_mlx5;
+	return provider_query_caps(device->context, &device->caps) ?
+		       "DevX is not to be had: it takes the capability CAP_NET_RAW, and a driver that "
+		       "has it" :
+		       NULL;
+}
+
+static const char *why_not(const char *unknown, bool exists)
+{
+	return unknown ? unknown : exists ? NULL : "the device has none";
+}
+
+void list_features(struct bsn_device *device)
+{
+	const char *no_mlx5 = device->path == &direct_path ? NULL : device->path_why;
+	const char *unknown = ask_firmware(device, no_mlx5);
+
+	add_feature(device, "direct", no_mlx5);
+	add_feature(device, "blueflame",
+		    no_mlx5                                  ? no_mlx5 :
+		    device->info.store == BSN_STORE_DOORBELL ? "8-byte doorbells were asked for" :
+							       device->no_blueflame);
+	add_feature(device, "atomics", has_atomics(device) ? NULL : "the device has none");
+	add_feature(device, "srq", device->limits.max_srq ? NULL : "the device has none");
+	device->no_umr = why_not(unknown, device->caps.max_indirection);
+	add_feature(device, "mkeys", device->no_umr);
+	add_feature(device, "masked-atomics", why_not(unknown, device->caps.masked_sizes));
+	add_feature(device, "copy", why_not(unknown, device->caps.max_copy));
+	device->info.atomics_are_big_endian = device->caps.has_big_endian_results;
+	add_feature(device, "inline-receive", "not offered yet");
+}
+
+int query_device(struct bsn_device *device)
+{
+	struct bsn_device_info *info = &device->info;
+	const struct ibv_device_attr *limits = &device->limits;
+	int err;
+
+	info->name = ibv_get_device_name(device->context->device);
+	err = provider_error_of_int(ibv_query_device(device->context, &device->limits));
+	if (err)
+		return fail(-err, "%s does not tell its limits: %s", info->name, strerror(-err));
+	info->max_qp = (uint32_t)limits->max_qp;
+	info->max_cq = (uint32_t)limits->max_cq;
+	info->max_mr = (uint32_t)limits->max_mr;
+	info->max_srq = (uint32_t)limits->max_srq;
+	info->max_send_wr = device->path->most_sends(device);
+	info->max_sge = (uint32_t)limits->max_sge;
+	info->max_cqe = (uint32_t)limits->max_cqe;
+	info->max_rd_atomic = (uint32_t)(limits->max_qp_rd_atom < limits->max_qp_init_rd_atom ?
+						 limits->max_qp_rd_atom :
+						 limits->max_qp_init_rd_atom);
+	return query_port(device);
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A tree of the keys, by lkey. */
+#include "keys.h"
+
+#include <search.h>
+
+static int compare(const void *a, const void *b)
+{
+	const uint32_t x = ((const struct known_key *)a)->lkey;
+	const uint32_t y = ((const struct known_key *)b)->lkey;
+
+	return x < y ? -1 : x > y;
+}
+
+int keys_add(struct bsn_device *device, struct known_key *key)
+{
+	const void *node;
+
+	pthread_mutex_lock(&device->lock);
+	node = tsearch(key, &device->keys, compare);
+	pthread_mutex_unlock(&device->lock);
+	return node ? 0 : fail(ENOMEM, "no memory");
+}
+
+void keys_remove(struct bsn_device *device, struct known_key *key)
+{
+	struct known_key *const *node;
+
+	pthread_mutex_lock(&device->lock);
+	node = tfind(key, &device->keys, compare);
+	if (node && *node == key)
+		tdelete(key, &device->keys, compare);
+	pthread_mutex_unlock(&device->lock);
+	atomic_fetch_add(&device->keys_removed, 1);
+}
+
+bool keys_find(struct bsn_device *device, uint32_t lkey, struct known_key *key)
+{
+	const struct known_key wanted = { .lkey = lkey };
+	struct known_key *const *node;
+
+	pthread_mutex_lock(&device->lock);
+	node = tfind(&wanted, &device->keys, compare);
+	if (node)
+		*key = **node;
+	pthread_mutex_unlock(&device->lock);
+	return node;
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The keys of a device's memory: which lkey is whose. Private to engine/. */
+#ifndef MEM_KEYS_H
+#define MEM_KEYS_H
+
+#include "../engine.h"
+
+/*
+ * Adds a key, whose fields stay as they are until it is removed. Any thread. A removal counts in
+ * device->keys_removed.
+ */
+int keys_add(struct bsn_device *device, struct known_key *key);
+void keys_remove(struct bsn_device *device, struct known_key *key);
+
+/* Copies what is known of an lkey; false: nothing is. */
+bool keys_find(struct bsn_device *device, uint32_t lkey, struct known_key *key);
+
+#endif

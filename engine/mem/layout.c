@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Layouts by their numbers: lengths, overlaps, the walk. */
+#include "layout.h"
+
+#include <stddef.h>
+
+#include "bsn_mkey.h"
+#include "bsn_umr.h"
+
+/* Bytes from the first block's begin to the last one's end. */
+static int span_of(const struct bsn_part *part, uint32_t rounds, uint64_t *span)
+{
+	uint64_t last;
+
+	if (__builtin_mul_overflow((uint64_t)(rounds - 1), part->stride, &last) ||
+	    __builtin_add_overflow(last, part->bytes, span) ||
+	    part->addr + (*span - 1) < part->addr)
+		return fail(EOVERFLOW,
+			    "a part of the layout goes beyond 64 bits: 0x%llx, %u times %llu",
+			    (unsigned long long)part->addr, rounds,
+			    (unsigned long long)part->stride);
+	return 0;
+}
+
+static int check_part(const struct bsn_part *part, uint32_t rounds)
+{
+	uint64_t span;
+
+	if (!part->bytes)
+		return fail(EINVAL, "a part of the layout is empty: leave it out");
+	if (part->reserved)
+		return fail(EINVAL, "a part's reserved field is not 0: was it initialized?");
+	if (rounds == 1)
+		return part->addr + (part->bytes - 1) < part->addr
+			       ? fail(EOVERFLOW, "a part of the layout goes beyond 64 bits")
+			       : 0;
+	if (part->stride < part->bytes)
+		return fail(EINVAL,
+			    "blocks of a part overlap: they have %llu bytes, and begin %llu apart",
+			    (unsigned long long)part->bytes, (unsigned long long)part->stride);
+	return span_of(part, rounds, &span);
+}
+
+int layout_measure(const struct bsn_layout *layout, struct layout_size *size)
+{
+	uint64_t bytes = 0, translations = 0, longest = 0;
+	uint32_t rounds;
+
+	if (!layout || !layout->parts || !layout->part_count)
+		return fail(EINVAL, "a layout has one part at least");
+	rounds = layout_rounds(layout);
+	for (uint32_t i = 0; i < layout->part_count; i++) {
+		const struct bsn_part *part = &layout->parts[i];
+		const int err = check_part(part, rounds);
+		if (err)
+			return err;
+		if (__builtin_add_overflow(bytes, part->bytes, &bytes))
+			return fail(EOVERFLOW, "the layout has more than 2^64 bytes");
+		translations += (part->bytes + BSN_KLM_MAX_BYTES - 1) / BSN_KLM_MAX_BYTES;
+		longest |= part->bytes | part->stride;
+	}
+	if (__builtin_mul_overflow(bytes, rounds, &size->bytes))
+		return fail(EOVERFLOW, "the layout has more than 2^64 bytes");
+	size->translations = translations * rounds; /* fewer than its bytes */
+	size->longest = longest;
+	return 0;
+}
+
+int bsn_layout_length(const struct bsn_layout *layout, uint64_t *bytes)
+{
+	struct layout_size size;
+	int err;
+
+	if (!bytes)
+		return fail(EINVAL, "no place for the result");
+	err = layout_measure(layout, &size);
+	if (!err)
+		*bytes = size.bytes;
+	return err;
+}
+
+/* -- in one pass ------------------------------------------------------------------------------------ */
+
+/* Key and what is reserved, as one word. */
+static inline uint64_t key_word(const struct bsn_part *part)
+{
+	uint64_t word;
+
+	memcpy(&word, (const char *)part + offsetof(struct bsn_part, lkey), sizeof(word));
+	return word;
+}
+
+/*
+ * What is known of the parts so far. The sign bits tell: of @bad whether an address or a length is far too
+ * large, or a length 0; of @apart whether each part begins after the last byte of the one before.
+ */
+struct pass {
+	uint64_t bad, apart, bytes, last; /* @bytes: less one a part */
+};
+
+/* Whether the parts have the key and the stride that they all should. */
+BSN_ALWAYS_INLINE bool are_alike(const struct bsn_part *part, const struct bsn_part *first,
+				 bool has_rounds)
+{
+	return key_word(part) == key_word(first) && (!has_rounds || part->stride == first->stride);
+}
+
+BSN_ALWAYS_INLINE bool pass_by_ones(struct pass *pass, const struct bsn_part *part, uint32_t count,
+				    const struct bsn_part *first, bool has_rounds)
+{
+	for (; count--; part++) {
+		const uint64_t addr = part->addr, but_one = part->bytes - 1;
+		if (!are_alike(part, first, has_rounds))
+			return false;
+		pass->bad |= addr | but_one;
+		pass->apart &= pass->last - addr;
+		pass->bytes += but_one;
+		pass->last = addr + but_one;
+	}
+	return true;
+}
+
+/* The same of an even number. */
+BSN_ALWAYS_INLINE bool pass_by_twos(struct pass *pass, const struct bsn_part *part, uint32_t count,
+				    const struct bsn_part *first, bool has_rounds)
+{
+	bsn_v2 bad = { 0, 0 }, apart = { -1ull, -1ull }, bytes = { 0, 0 }, last = { 0, pass->last };
+
+	for (const struct bsn_part *const end = part + count; part != end; part += 2) {
+		const bsn_v2 addr = { part[0].addr, part[1].addr };
+		const bsn_v2 but_one = (bsn_v2){ part[0].bytes, part[1].bytes } - 1;
+		const bsn_v2 ends = addr + but_one;
+		if (!are_alike(&part[0], first, has_rounds) ||
+		    !are_alike(&part[1], first, has_rounds))
+			return false;
+		bad |= addr;
+		bad |= but_one;
+		apart &= (bsn_v2){ last[1], ends[0] } - addr;
+		bytes += but_one;
+		last = ends;
+	}
+	*pass = (struct pass){ bad[0] | bad[1], apart[0] & apart[1], bytes[0] + bytes[1], last[1] };
+	return true;
+}
+
+BSN_ALWAYS_INLINE bool pass_over(struct pass *pass, const struct bsn_part *part, uint32_t count,
+				 bool has_rounds)
+{
+	const uint32_t even = count >= 4 ? count & ~1u : 0;
+
+	if (even && !pass_by_twos(pass, part, even, part, has_rounds))
+		return false;
+	return pass_by_ones(pass, part + even, count - even, part, has_rounds);
+}
+
+#define FAR_TOO_LARGE (1ull << 62)
+
+bool layout_is_plain(const struct bsn_layout *layout, uint64_t first, uint64_t last,
+		     struct layout_size *size)
+{
+	const struct bsn_part *const part = layout->parts;
+	const uint32_t count = layout->part_count, rounds = layout_rounds(layout);
+	struct pass pass = { .apart = -1ull, .last = part->addr - 1 };
+	const bool is_alike = rounds == 1 ? pass_over(&pass, part, count, false)
+					  : pass_over(&pass, part, count, true);
+	const uint64_t bytes = pass.bytes + count;
+
+	if (!is_alike || part->reserved || pass.bad >= FAR_TOO_LARGE || (int64_t)pass.apart >= 0 ||
+	    part->addr < first || pass.last > last || bytes > BSN_KLM_MAX_BYTES)
+		return false;
+	size->bytes = bytes;
+	size->translations = count;
+	if (rounds == 1)
+		return true;
+	size->bytes *= rounds;
+	size->translations *= rounds;
+	size->longest = part->stride;
+	return part->stride < FAR_TOO_LARGE >> 32 && pass.last - part->addr < part->stride &&
+	       pass.last + (rounds - 1) * part->stride <= last;
+}
+
+/* -- overlaps ------------------------------------------------------------------------------------- */
+
+BSN_ALWAYS_INLINE bool is_behind(const struct bsn_part *a, const struct bsn_part *b)
+{
+	return a->lkey != b->lkey ? a->lkey > b->lkey : a->addr > b->addr;
+}
+
+/* Two sorted halves become one, at @to. */
+static void merge(const struct bsn_part **to, const struct bsn_part *const *a, uint32_t a_count,
+		  const struct bsn_part *const *b, uint32_t b_count)
+{
+	while (a_count && b_count) {
+		const bool takes_b = is_behind(*a, *b);
+		*to++ = takes_b ? *b : *a;
+		a += !takes_b;
+		b += takes_b;
+		a_count -= !takes_b;
+		b_count -= takes_b;
+	}
+	memcpy(to, a_count ? a : b, (a_count ? a_count : b_count) * sizeof(*to));
+}
+
+/* By key and address. Runs of twice the length each time; returns which of the two has them in the end. */
+static const struct bsn_part **sort(const struct bsn_part **from, const struct bsn_part **to,
+				    uint32_t count)
+{
+	for (uint64_t run = 1; run < count; run *= 2) {
+		const struct bsn_part **const done = to;
+		for (uint64_t at = 0; at < count; at += 2 * run) {
+			const uint64_t left = count - at, a = left < run ? left : run;
+			const uint64_t b = left - a < run ? left - a : run;
+			merge(to + at, from + at, (uint32_t)a, from + at + a, (uint32_t)b);
+		}
+		to = from;
+		from = done;
+	}
+	return from;
+}
+
+/* The last byte of a part. */
+static uint64_t last_of(const struct bsn_part *part, uint32_t rounds)
+{
+	return part->addr + (rounds - 1) * part->stride + (part->bytes - 1);
+}
+
+/*
+ * @b does not begin before @a. Two combs of one stride are apart where b's teeth fit between a's; of two
+ * strides, where one comb ends before the other begins.
+ */
+static bool do_meet(const struct bsn_part *a, const struct bsn_part *b, uint32_t rounds)
+{
+	uint64_t tooth, offset;
+
+	if (a->lkey != b->lkey || b->addr > last_of(a, rounds))
+		return false;
+	if (rounds == 1 || a->stride != b->stride)
+		return true;
+	tooth = (b->addr - a->addr) / a->stride;
+	offset = (b->addr - a->addr) % a->stride;
+	return offset < a->bytes || (offset + b->bytes > a->stride && tooth + 1 < rounds);
+}
+
+/* Whether each part begins after the one before has ended, in the same memory. */
+static bool do_ascend(const struct bsn_part *part, uint32_t count, uint32_t rounds)
+{
+	for (; --count; part++)
+		if (part[1].lkey != part->lkey || part[1].addr <= last_of(part, rounds))
+			return false;
+	return true;
+}
+
+int layout_check_overlap(const struct bsn_layout *layout, const struct bsn_part **scratch)
+{
+	const uint32_t count = layout->part_count, rounds = layout_rounds(layout);
+
+	if (do_ascend(layout->parts, count, rounds))
+		return 0;
+	for (uint32_t i = 0; i < count; i++)
+		scratch[i] = &layout->parts[i];
+	scratch = sort(scratch, scratch + count, count);
+	for (uint32_t i = 0; i < count; i++) {
+		const struct bsn_part *const part = scratch[i];
+		for (uint32_t j = i + 1; j < count && scratch[j]->lkey == part->lkey &&
+					 scratch[j]->addr <= last_of(part, rounds);
+		     j++)
+			if (do_meet(part, scratch[j], rounds))
+				return fail(EINVAL, "parts of the layout overlap at 0x%llx",
+					    (unsigned long long)scratch[j]->addr);
+	}
+	return 0;
+}
+
+/* -- the walk --------------------------------------------------------------------------------------- */
+
+struct run {
+	uint64_t addr, bytes;
+	uint32_t lkey;
+};
+
+static void put_run(const struct run *run, uint64_t most,
+		    void (*put)(void *arg, uint64_t addr, uint64_t bytes, uint32_t lkey), void *arg)
+{
+	for (uint64_t at = 0; at < run->bytes; at += most) {
+		const uint64_t left = run->bytes - at;
+		put(arg, run->addr + at, left < most ? left : most, run->lkey);
+	}
+}
+
+void layout_walk(const struct bsn_layout *layout, uint64_t most,
+		 void (*put)(void *arg, uint64_t addr, uint64_t bytes, uint32_t lkey), void *arg)
+{
+	struct run run = { 0 };
+
+	for (uint32_t round = 0; round < layout_rounds(layout); round++) {
+		for (uint32_t i = 0; i < layout->part_count; i++) {
+			const struct bsn_part *part = &layout->parts[i];
+			const uint64_t addr = part->addr + round * part->stride;
+			if (run.bytes && part->lkey == run.lkey && addr == run.addr + run.bytes) {
+				run.bytes += part->bytes;
+				continue;
+			}
+			put_run(&run, most, put, arg);
+			run = (struct run){ addr, part->bytes, part->lkey };
+		}
+	}
+	put_run(&run, most, put, arg);
+}

@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What an mkey spans: layouts checked against the memory they name, and posted as UMRs. */
+#include "mkey.h"
+
+#include "sq.h"
+#include "umr.h"
+
+/* -- state ------------------------------------------------------------------------------------------ */
+
+/* Whether everything before that block has completed. */
+static bool is_done(struct bsn_sq *sq, uint32_t block)
+{
+	const uint32_t outstanding = bsn_sq_outstanding_bb(sq);
+
+	return (int32_t)(bsn_sq_wide_pi(sq) - outstanding - block) >= 0;
+}
+
+enum bsn_mkey_state mkey_state_of(struct mkey_object *slot)
+{
+	if (slot->state != BSN_MKEY_PENDING || !slot->sq)
+		return slot->state;
+	if (slot->sq->route.has_failed)
+		slot->state = BSN_MKEY_UNKNOWN;
+	else if (is_done(slot->sq, slot->posted))
+		slot->state = slot->pub.length ? BSN_MKEY_READY : BSN_MKEY_FREE;
+	if (slot->state != BSN_MKEY_PENDING)
+		slot->sq = NULL;
+	return slot->state;
+}
+
+enum bsn_mkey_state bsn_mkey_state(struct bsn_mkey *mkey)
+{
+	return mkey ? mkey_state_of((struct mkey_object *)mkey) : BSN_MKEY_FREE;
+}
+
+/* Whether the slot waits for a UMR of this very queue, which works: then nobody has to look. */
+static bool is_pending_here(const struct mkey_object *slot, const struct bsn_sq *sq)
+{
+	return slot->state == BSN_MKEY_PENDING && slot->sq == sq && !sq->route.has_failed;
+}
+
+/* -- keys ------------------------------------------------------------------------------------------- */
+
+/* What is known of an lkey, from the pool's own memory if it can be; NULL: nothing. */
+BSN_ALWAYS_INLINE const struct known_key *find_key(struct bsn_mkey_pool *pool, uint32_t lkey)
+{
+	struct known_key *key = &pool->known[lkey / 256 % POOL_KEYS];
+	const uint32_t removed =
+		atomic_load_explicit(&pool->device->keys_removed, memory_order_acquire);
+
+	if (__builtin_expect(pool->known_removed != removed, 0)) {
+		memset(pool->known, 0, sizeof(pool->known));
+		pool->known_removed = removed;
+	}
+	if (key->pd && key->lkey == lkey)
+		return key;
+	if (keys_find(pool->device, lkey, key))
+		return key;
+	key->pd = NULL;
+	return NULL;
+}
+
+/* -- nesting ---------------------------------------------------------------------------------------- */
+
+static void release_nested(struct mkey_object *slot)
+{
+	if (!slot->is_nesting)
+		return;
+	slot->is_nesting = false;
+	for (uint32_t i = 0; i < slot->part_count; i++) {
+		const struct known_key *key = find_key(slot->pool, slot->parts[i].lkey);
+		if (key && key->mkey)
+			pool_unuse(key->mkey);
+	}
+}
+
+static void hold_nested(struct mkey_object *slot)
+{
+	for (uint32_t i = 0; i < slot->part_count; i++) {
+		const struct known_key *key = find_key(slot->pool, slot->parts[i].lkey);
+		if (!key || !key->mkey)
+			continue;
+		pool_use(key->mkey);
+		slot->is_nesting = true;
+	}
+}
+
+void mkey_forget(struct mkey_object *slot)
+{
+	release_nested(slot);
+	slot->part_count = 0;
+	slot->pub.length = 0;
+	slot->depth = 0;
+}
+
+/* -- checks ----------------------------------------------------------------------------------------- */
+
+static int check_nested(const struct mkey_object *slot, const struct mkey_object *inner,
+			const struct bsn_part *part)
+{
+	if (inner == slot)
+		return fail(ELOOP, "the mkey cannot span itself");
+	if (!inner->pub.length)
+		return fail(EINVAL, "mkey 0x%x, which the layout nests, spans nothing", part->lkey);
+	if (inner->depth >= slot->pool->device->caps.max_indirection)
+		return fail(ELOOP, "the device follows %u mkeys, and mkey 0x%x has so many already",
+			    slot->pool->device->caps.max_indirection, part->lkey);
+	return 0;
+}
+
+/* The memory that a part names. */
+static int check_memory(struct mkey_object *slot, const struct bsn_part *part, uint32_t rounds)
+{
+	const uint64_t last = part->addr + (rounds - 1) * part->stride + (part->bytes - 1);
+	const struct known_key *key = find_key(slot->pool, part->lkey);
+	uint64_t length;
+	int err;
+
+	if (!key) {
+		if (slot->pool->attr.takes_any_lkey)
+			return 0;
+		return fail(ENOENT,
+			    "no memory has lkey 0x%x: it was deregistered, or registered without "
+			    "Bunsen (takes_any_lkey)",
+			    part->lkey);
+	}
+	if (key->pd != slot->pool->pd)
+		return fail(EACCES, "lkey 0x%x is of another protection domain than the pool",
+			    part->lkey);
+	length = key->length;
+	if (key->mkey) {
+		err = check_nested(slot, key->mkey, part);
+		if (err)
+			return err;
+		if (slot->depth <= key->mkey->depth)
+			slot->depth = (uint8_t)(key->mkey->depth + 1);
+		length = key->mkey->pub.length;
+	}
+	if (part->addr < key->addr || last > key->addr + (length - 1))
+		return fail(EFAULT, "the layout reaches outside the memory of lkey 0x%x",
+			    part->lkey);
+	return 0;
+}
+
+static __attribute__((noinline)) int
+check_each(struct mkey_object *slot, const struct bsn_layout *layout, struct layout_size *size)
+{
+	int err = layout_measure(layout, size);
+
+	if (err)
+		return err;
+	if (layout->part_count > slot->pool->max_parts)
+		return fail(EMSGSIZE,
+			    "%u parts: the pool's layouts have %u at most (max_translations)",
+			    layout->part_count, slot->pool->max_parts);
+	slot->depth = 1;
+	for (uint32_t i = 0; !err && i < layout->part_count; i++)
+		err = check_memory(slot, &layout->parts[i], layout_rounds(layout));
+	return err ? err : layout_check_overlap(layout, slot->pool->scratch);
+}
+
+/* What most layouts are: of one part, or of several that ascend, in memory of the pool's domain. */
+BSN_ALWAYS_INLINE bool is_plain(struct bsn_mkey_pool *pool, const struct bsn_layout *layout,
+				struct layout_size *size)
+{
+	const struct known_key *key;
+	uint64_t last;
+
+	if (!layout || !layout->parts || layout->part_count - 1 >= pool->max_parts)
+		return false;
+	key = find_key(pool, layout->parts->lkey);
+	if (!key || key->mkey || key->pd != pool->pd)
+		return false;
+	last = key->addr + (key->length - 1);
+	return layout->part_count == 1 ? layout_is_plain_part(layout, key->addr, last, size)
+				       : layout_is_plain(layout, key->addr, last, size);
+}
+
+BSN_ALWAYS_INLINE int check(struct mkey_object *slot, const struct bsn_layout *layout,
+			    struct layout_size *size)
+{
+	if (BSN_UNLIKELY(!is_plain(slot->pool, layout, size)))
+		return check_each(slot, layout, size);
+	slot->depth = 1;
+	return 0;
+}
+
+int mkey_check(struct mkey_object *slot, const struct bsn_layout *layout, struct layout_size *size)
+{
+	return check(slot, layout, size);
+}
+
+/* -- the UMR ---------------------------------------------------------------------------------------- */
+
+static void put_klm(void *arg, uint64_t addr, uint64_t bytes, uint32_t lkey)
+{
+	uint8_t **at = arg;
+
+	*at = umr_write_klm(*at, addr, (uint32_t)bytes, lkey);
+}
+
+/* Every block a translation, in the slot's table. */
+static void make_list(struct umr *umr, const struct mkey_object *slot,
+		      const struct bsn_layout *layout)
+{
+	uint8_t *at = slot->table;
+
+	layout_walk(layout, BSN_KLM_MAX_BYTES, put_klm, &at);
+	umr->form = UMR_POINTER;
+	umr->table_count = (uint32_t)(at - slot->table) / BSN_XLT_SIZE;
+}
+
+/* What fits no WQE of the queue goes to the slot's table. */
+static void make_short(struct umr *umr, const struct mkey_object *slot)
+{
+	const uint8_t *const end = umr_write_parts(slot->table, umr);
+
+	umr->form = UMR_POINTER;
+	umr->table_count = (uint32_t)(end - slot->table) / BSN_XLT_SIZE;
+}
+
+static bool are_pages(const struct bsn_mkey_pool *pool, const struct umr *umr)
+{
+	for (uint32_t i = 0; i < umr->part_count; i++)
+		if (umr->parts[i].bytes != pool->attr.page_bytes)
+			return false;
+	return umr->rounds == 1;
+}
+
+/* The cheapest form, or why there is none. */
+BSN_ALWAYS_INLINE int choose_form(struct umr *umr, const struct mkey_object *slot,
+				  const struct bsn_sq *sq, const struct bsn_layout *layout,
+				  const struct layout_size *size)
+{
+	const uint32_t most = slot->pool->attr.max_translations;
+	const bool is_list = umr->rounds == 1 && size->translations == umr->part_count;
+
+	if (slot->pool->attr.page_bytes && !are_pages(slot->pool, umr))
+		return fail(EINVAL, "the pool is of pages: a list of parts of %llu bytes",
+			    (unsigned long long)slot->pool->attr.page_bytes);
+	if (is_list ||
+	    (slot->pool->device->caps.has_repeat && size->longest <= BSN_REPEAT_MAX_STRIDE)) {
+		umr->form = is_list ? UMR_LIST : UMR_REPEAT;
+		if (umr_translations(umr) > most)
+			return fail(EMSGSIZE, "%u translations: the pool's mkeys have %u",
+				    umr_translations(umr), most);
+		if (umr_translations(umr) > UMR_INLINE_MAX ||
+		    bsn_bb_of_ds(umr_ds(umr)) > sq->capacity_bb)
+			make_short(umr, slot);
+		return 0;
+	}
+	if (size->translations > most)
+		return fail(EMSGSIZE,
+			    "the layout's blocks or strides have more than %u bytes, so it takes a "
+			    "list of %llu translations: the pool's mkeys have %u",
+			    BSN_REPEAT_MAX_STRIDE, (unsigned long long)size->translations, most);
+	make_list(umr, slot, layout);
+	return 0;
+}
+
+BSN_ALWAYS_INLINE int post_umr(struct mkey_object *slot, struct bsn_ep *ep,
+			       const struct bsn_layout *layout, const struct layout_size *size,
+			       uint64_t id, unsigned flags)
+{
+	struct bsn_sq *sq = ep->sq;
+	struct umr umr = { .key = slot->pub.lkey,
+			   .rights = slot->pool->rights,
+			   .length = size->bytes,
+			   .fence = slot->pool->device->caps.fence,
+			   .has_pages = slot->pool->attr.page_bytes,
+			   .form = UMR_LIST,
+			   .parts = layout->parts,
+			   .part_count = layout->part_count,
+			   .rounds = layout_rounds(layout),
+			   .table = { (uintptr_t)slot->table, 0, slot->table_lkey },
+			   .table_count = 0,
+			   .first = 0,
+			   .is_part = false };
+	int err;
+
+	if (sq->path || sq->transport != BSN_TRANSPORT_RC)
+		return fail(EOPNOTSUPP, "a UMR is posted to an RC queue pair of the direct path");
+	err = choose_form(&umr, slot, sq, layout, size);
+	if (err)
+		return err;
+	err = umr_post(sq, &umr, id, flags);
+	if (err)
+		return fail(-err, "%s", bsn_refusal);
+	slot->pub.length = size->bytes;
+	slot->sq = sq;
+	slot->posted = bsn_sq_wide_pi(sq);
+	slot->state = BSN_MKEY_PENDING;
+	return 0;
+}
+
+/* -- by hand ---------------------------------------------------------------------------------------- */
+
+void mkey_keep_layout(struct mkey_object *slot, const struct bsn_layout *layout)
+{
+	memcpy(slot->parts, layout->parts, layout->part_count * sizeof(*layout->parts));
+	slot->part_count = layout->part_count;
+	slot->rounds = layout_rounds(layout);
+	if (slot->depth > 1)
+		hold_nested(slot);
+}
+
+BSN_ALWAYS_INLINE int configure(struct mkey_object *slot, struct bsn_ep *ep,
+				const struct bsn_layout *layout, uint64_t id, unsigned flags)
+{
+	const uint8_t depth = slot->depth;
+	struct layout_size size;
+	int err = check(slot, layout, &size);
+
+	if (!err && !is_pending_here(slot, ep->sq) && mkey_state_of(slot) == BSN_MKEY_UNKNOWN)
+		err = pool_renew_key(slot);
+	if (!err)
+		err = post_umr(slot, ep, layout, &size, id, flags);
+	if (err)
+		slot->depth = depth;
+	else
+		release_nested(slot);
+	return err;
+}
+
+int mkey_configure(struct mkey_object *slot, struct bsn_ep *ep, const struct bsn_layout *layout,
+		   uint64_t id, unsigned flags)
+{
+	return configure(slot, ep, layout, id, flags);
+}
+
+/* Whether @mkey may change now, by a request to @ep. */
+BSN_ALWAYS_INLINE int check_change(struct bsn_ep *ep, struct mkey_object *slot)
+{
+	if (!ep || !ep->sq || !slot)
+		return fail(EINVAL, "no endpoint, or no mkey");
+	if (slot->uses > 1)
+		return fail(EBUSY, "%u layouts nest this mkey", slot->uses - 1);
+	if (!is_pending_here(slot, ep->sq) && mkey_state_of(slot) == BSN_MKEY_PENDING &&
+	    slot->sq != ep->sq)
+		return fail(EBUSY, "its UMR, on another queue, has not completed");
+	return 0;
+}
+
+int bsn_mkey_configure(struct bsn_ep *ep, struct bsn_mkey *mkey, const struct bsn_layout *layout,
+		       uint64_t id, unsigned flags)
+{
+	struct mkey_object *slot = (struct mkey_object *)mkey;
+	int err = check_change(ep, slot);
+
+	if (!err)
+		err = configure(slot, ep, layout, id, flags);
+	if (!err && slot->depth > 1)
+		mkey_keep_layout(slot, layout);
+	return err;
+}
+
+int bsn_mkey_invalidate(struct bsn_ep *ep, struct bsn_mkey *mkey, uint64_t id, unsigned flags)
+{
+	struct mkey_object *slot = (struct mkey_object *)mkey;
+	int err = check_change(ep, slot);
+
+	if (err)
+		return err;
+	err = umr_post_invalidate(ep->sq, slot->pub.lkey, false, slot->pool->device->caps.fence, id, flags);
+	if (err)
+		return fail(-err, "%s", bsn_refusal);
+	mkey_forget(slot);
+	slot->sq = ep->sq;
+	slot->posted = bsn_sq_wide_pi(ep->sq);
+	slot->state = BSN_MKEY_PENDING;
+	return 0;
+}

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Pools of mkeys, and what they span. A slot is a layout that is remembered, with its mkey where the path
+ * has some: pool.c makes and keeps the slots, mkey.c configures their mkeys, map.c finds the slot of a
+ * layout. Private to engine/mem/.
+ */
+#ifndef MEM_MKEY_H
+#define MEM_MKEY_H
+
+#include "../path.h"
+#include "bsn_mkey.h"
+#include "keys.h"
+#include "layout.h"
+#include "umr.h"
+
+/*
+ * @uses: maps, or its taker; and the slots whose layouts nest it. At 0 it may become another layout
+ * @parts: a copy of the layout's; of an mkey of one's own only where they nest others
+ * @sges: what the parts are as SGEs, where they are posted as such
+ * @table: translations, in memory that the device reads
+ * @sq: whose UMR configured it; NULL: that has completed, or there was none
+ * @posted: its basic block, the first behind the UMR, modulo 2^32
+ * @depth: mkeys that lie one behind the other from here to memory, this one included
+ * @next_alike: of the layouts of one hash
+ * @older, @newer: of those without uses
+ */
+struct mkey_object {
+	struct bsn_mkey pub; /* first */
+	struct bsn_map map;
+	struct bsn_mkey_pool *pool;
+	void *handle; /* of the path's mkey; NULL: there is none */
+	struct known_key key;
+	uint32_t uses;
+	uint32_t part_count, rounds;
+	uint32_t wants_key; /* the map's flag */
+	uint64_t shape;     /* rounds, as they were given, and the number of parts */
+	const struct bsn_ep *map_ep;
+	unsigned map_flags;
+	uint64_t
+		ready_at; /* keys_removed of the pool when it was READY for @map_ep; NOT_READY: look */
+	uint32_t hash;
+	struct bsn_part *parts;
+	struct bsn_sge *sges;
+	struct bsn_sge key_sge;
+	uint8_t *table;
+	uint32_t table_lkey;
+	struct bsn_sq *sq;
+	uint32_t posted;
+	uint8_t state; /* enum bsn_mkey_state, but that PENDING may have become another */
+	uint8_t depth;
+	bool is_listed; /* in the hash */
+	bool is_nesting;
+	struct mkey_object *next_alike;
+	struct mkey_object *older, *newer;
+};
+
+/* Keys of memory that a pool keeps at hand. */
+enum { POOL_KEYS = 16 };
+
+struct bsn_mkey_pool {
+	struct bsn_device *device;
+	struct bsn_pd *pd;
+	struct bsn_mkey_pool_attr attr; /* every field as it is in force */
+	uint32_t max_parts;             /* of a slot */
+	struct umr_rights rights;       /* of its mkeys */
+	struct mkey_object *slots;
+	struct mkey_object *last; /* mapped last; @none: nothing was */
+	struct mkey_object none;
+	struct bsn_part no_part; /* of @none */
+	struct mkey_object *oldest,
+		*newest; /* of those without uses; those that span nothing come first */
+	struct mkey_object **buckets;
+	uint32_t bucket_mask;
+	uint32_t keys_removed;  /* of the device, when the slots were last compared with it */
+	uint32_t known_removed; /* the same, when @known was last forgotten */
+	struct known_key
+		known[POOL_KEYS]; /* keys that were looked up, by their numbers; @pd NULL: none */
+	struct bsn_mr *tables;
+	const struct bsn_part **scratch; /* twice as many as a slot has parts */
+	struct bsn_mkey_pool *next;      /* of the device */
+};
+
+/* pool.c: the slot that was used least recently, spanning nothing; NULL, with a text: all are in use. */
+struct mkey_object *pool_take_slot(struct bsn_mkey_pool *pool, const struct bsn_sq *sq);
+#define NOT_READY UINT64_MAX
+
+/* pool.c: one use less; without any it may be taken, later than all others where it is still of worth */
+void pool_unuse(struct mkey_object *slot);
+
+static inline void pool_use(struct mkey_object *slot)
+{
+	struct bsn_mkey_pool *pool = slot->pool;
+
+	if (slot->uses++)
+		return;
+	*(slot->older ? &slot->older->newer : &pool->oldest) = slot->newer;
+	*(slot->newer ? &slot->newer->older : &pool->newest) = slot->older;
+}
+
+/* pool.c: another mkey for the slot, whose own nobody knows the state of */
+int pool_renew_key(struct mkey_object *slot);
+
+/* mkey.c */
+enum bsn_mkey_state mkey_state_of(struct mkey_object *slot);
+/* The layout, checked; sets what the slot will be, but its mkey. */
+int mkey_check(struct mkey_object *slot, const struct bsn_layout *layout, struct layout_size *size);
+/* bsn_mkey_configure() of a slot that may change; it does not keep the layout yet */
+int mkey_configure(struct mkey_object *slot, struct bsn_ep *ep, const struct bsn_layout *layout,
+		   uint64_t id, unsigned flags);
+/* The slot, which nests nothing, is of a checked layout from here on, and holds what that nests. */
+void mkey_keep_layout(struct mkey_object *slot, const struct bsn_layout *layout);
+/* It spans nothing, and nests nothing. */
+void mkey_forget(struct mkey_object *slot);
+
+/* map.c: the slot is no longer found by its layout. */
+void map_unlist(struct mkey_object *slot);
+
+#endif

@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Pools of slots: made, lent, and given back. */
+#include "mkey.h"
+
+#include <stdlib.h>
+
+#include "umr.h"
+
+enum { DEFAULT_COUNT = 64, MOST_COUNT = 1 << 20 };
+
+/* -- those without uses --------------------------------------------------------------------------- */
+
+static void list_newest(struct bsn_mkey_pool *pool, struct mkey_object *slot)
+{
+	slot->older = pool->newest;
+	slot->newer = NULL;
+	*(pool->newest ? &pool->newest->newer : &pool->oldest) = slot;
+	pool->newest = slot;
+}
+
+static void list_oldest(struct bsn_mkey_pool *pool, struct mkey_object *slot)
+{
+	slot->newer = pool->oldest;
+	slot->older = NULL;
+	*(pool->oldest ? &pool->oldest->older : &pool->newest) = slot;
+	pool->oldest = slot;
+}
+
+void pool_unuse(struct mkey_object *slot)
+{
+	if (--slot->uses)
+		return;
+	if (slot->is_listed)
+		list_newest(slot->pool, slot);
+	else
+		list_oldest(slot->pool, slot);
+}
+
+/* Whose UMR is under way on another queue is left alone: two queues keep no order. */
+static bool may_change(struct mkey_object *slot, const struct bsn_sq *sq)
+{
+	return mkey_state_of(slot) != BSN_MKEY_PENDING || slot->sq == sq;
+}
+
+struct mkey_object *pool_take_slot(struct bsn_mkey_pool *pool, const struct bsn_sq *sq)
+{
+	struct mkey_object *slot = pool->oldest;
+
+	while (slot && !may_change(slot, sq))
+		slot = slot->newer;
+	if (!slot) {
+		fail(ENOBUFS, "all %u mkeys of the pool are in use: unmap some, or make it larger",
+		     pool->attr.count);
+		return NULL;
+	}
+	map_unlist(slot);
+	mkey_forget(slot);
+	pool_use(slot);
+	return slot;
+}
+
+/* -- creation --------------------------------------------------------------------------------------- */
+
+/* What the device must have for it. */
+static int check_device(const struct bsn_device *device, const struct bsn_mkey_pool_attr *attr)
+{
+	const struct provider_caps *umr = &device->caps;
+
+	if (!device->path->mkey_create)
+		return attr->page_bytes ? fail(EOPNOTSUPP, "plain verbs have no mkeys of pages")
+					: 0;
+	if (device->no_umr)
+		return fail(EOPNOTSUPP, "no mkeys that span a layout: %s", device->no_umr);
+	if (attr->max_translations > umr->max_translations)
+		return fail(EMSGSIZE, "%u translations, the device takes %llu",
+			    attr->max_translations, (unsigned long long)umr->max_translations);
+	if (attr->page_bytes && !umr->has_pages)
+		return fail(EOPNOTSUPP, "the device has no mkeys of pages (KSM)");
+	return 0;
+}
+
+static int check_attr(struct bsn_mkey_pool_attr *attr)
+{
+	if (!attr->count)
+		attr->count = DEFAULT_COUNT;
+	if (!attr->max_translations)
+		attr->max_translations = UMR_INLINE_MAX;
+	if (attr->count > MOST_COUNT)
+		return fail(EINVAL, "count is %u, and %u at most", attr->count, MOST_COUNT);
+	if (attr->page_bytes & (attr->page_bytes - 1) || attr->page_bytes == 1)
+		return fail(EINVAL, "page_bytes is %llu: it is a power of two",
+			    (unsigned long long)attr->page_bytes);
+	attr->max_translations = (attr->max_translations + UMR_ALIGN - 1) / UMR_ALIGN * UMR_ALIGN;
+	return 0;
+}
+
+static int make_key(struct mkey_object *slot)
+{
+	const struct path_ops *path = slot->pool->device->path;
+	const uint64_t page = slot->pool->attr.page_bytes;
+	const struct provider_mkey_attr attr = {
+		.translations = slot->pool->attr.max_translations,
+		.log_page_bytes = page ? (uint8_t)__builtin_ctzll(page) : 0,
+	};
+	int err = path->mkey_create(slot->pool->pd, &attr, &slot->handle, &slot->pub.lkey);
+
+	if (err)
+		return err;
+	slot->pub.rkey = slot->pub.lkey;
+	slot->state = BSN_MKEY_FREE;
+	slot->key = (struct known_key){ slot->pub.lkey, 0, 0, slot->pool->pd, slot };
+	err = keys_add(slot->pool->device, &slot->key);
+	if (!err)
+		return 0;
+	path->mkey_destroy(slot->handle);
+	slot->handle = NULL;
+	return err;
+}
+
+static void free_key(struct mkey_object *slot)
+{
+	if (!slot->handle)
+		return;
+	keys_remove(slot->pool->device, &slot->key);
+	slot->pool->device->path->mkey_destroy(slot->handle);
+	slot->handle = NULL;
+}
+
+int pool_renew_key(struct mkey_object *slot)
+{
+	free_key(slot);
+	return make_key(slot);
+}
+
+static uint32_t buckets_for(uint32_t count)
+{
+	uint32_t buckets = 16;
+
+	while (buckets < 2 * count)
+		buckets *= 2;
+	return buckets;
+}
+
+static int alloc_slots(struct bsn_mkey_pool *pool)
+{
+	const uint32_t count = pool->attr.count, most = pool->max_parts;
+	struct bsn_part *parts;
+	struct bsn_sge *sges;
+
+	pool->bucket_mask = buckets_for(count) - 1;
+	pool->slots = calloc(count, sizeof(*pool->slots));
+	pool->buckets = calloc(pool->bucket_mask + 1, sizeof(*pool->buckets));
+	pool->scratch = calloc(2 * (size_t)most, sizeof(*pool->scratch));
+	parts = calloc((size_t)count * most, sizeof(*parts));
+	sges = calloc((size_t)count * most, sizeof(*sges));
+	if (pool->slots) {
+		pool->slots->parts = parts;
+		pool->slots->sges = sges;
+	}
+	if (!pool->slots || !pool->buckets || !pool->scratch || !parts || !sges) {
+		if (!pool->slots) {
+			free(parts);
+			free(sges);
+		}
+		return fail(ENOMEM, "no memory for %u layouts of %u parts", count, most);
+	}
+	for (uint32_t i = 0; i < count; i++) {
+		struct mkey_object *slot = &pool->slots[i];
+		slot->pool = pool;
+		slot->parts = parts + (size_t)i * most;
+		slot->sges = sges + (size_t)i * most;
+		slot->ready_at = NOT_READY;
+		list_newest(pool, slot);
+	}
+	return 0;
+}
+
+/* Where the path has mkeys: one a slot, and memory for their translations. */
+static int make_keys(struct bsn_mkey_pool *pool)
+{
+	const size_t table = (size_t)pool->attr.max_translations * BSN_XLT_SIZE;
+	const struct bsn_mr_attr attr = { .pd = pool->pd, .is_read_only = true };
+	int err;
+
+	if (!pool->device->path->mkey_create)
+		return 0;
+	err = bsn_buf_alloc(pool->device, table * pool->attr.count, &attr, &pool->tables);
+	for (uint32_t i = 0; !err && i < pool->attr.count; i++) {
+		pool->slots[i].table = (uint8_t *)(uintptr_t)pool->tables->addr + i * table;
+		pool->slots[i].table_lkey = pool->tables->lkey;
+		err = make_key(&pool->slots[i]);
+	}
+	return err;
+}
+
+static void free_pool(struct bsn_mkey_pool *pool)
+{
+	if (pool->slots) {
+		for (uint32_t i = 0; i < pool->attr.count; i++)
+			free_key(&pool->slots[i]);
+		free(pool->slots->parts);
+		free(pool->slots->sges);
+	}
+	bsn_buf_free(pool->tables);
+	free(pool->slots);
+	free(pool->buckets);
+	free(pool->scratch);
+	free(pool);
+}
+
+int bsn_mkey_pool_create(struct bsn_device *device, const struct bsn_mkey_pool_attr *attr,
+			 struct bsn_mkey_pool **out)
+{
+	struct bsn_mkey_pool *pool;
+	int err;
+
+	if (!device || !out)
+		return fail(EINVAL, "no device, or no place for the pool");
+	pool = calloc(1, sizeof(*pool));
+	if (!pool)
+		return fail(ENOMEM, "no memory");
+	pool->device = device;
+	pool->last = &pool->none;
+	pool->none.ready_at = NOT_READY;
+	pool->none.parts = &pool->no_part;
+	pool->attr = attr ? *attr : (struct bsn_mkey_pool_attr){ 0 };
+	pool->pd = pool->attr.pd ? pool->attr.pd : &device->default_pd;
+	err = pool->pd->device == device
+		      ? check_attr(&pool->attr)
+		      : fail(EINVAL, "the protection domain is of another device");
+	if (!err)
+		err = check_device(device, &pool->attr);
+	pool->attr.access = mem_access_of(device, pool->attr.access);
+	pool->rights = umr_rights_of((unsigned)pool->attr.access, device->caps.has_atomics);
+	pool->max_parts = pool->attr.max_translations;
+	if (!err)
+		err = alloc_slots(pool);
+	if (!err)
+		err = make_keys(pool);
+	if (err) {
+		free_pool(pool);
+		return err;
+	}
+	pool->keys_removed = atomic_load(&device->keys_removed);
+	use(&pool->pd->uses);
+	use(&device->uses[OF_MKEY_POOLS]);
+	pthread_mutex_lock(&device->lock);
+	pool->next = device->mkey_pools;
+	device->mkey_pools = pool;
+	pthread_mutex_unlock(&device->lock);
+	*out = pool;
+	return 0;
+}
+
+static uint32_t uses_of(const struct bsn_mkey_pool *pool)
+{
+	uint32_t uses = 0;
+
+	for (uint32_t i = 0; i < pool->attr.count; i++)
+		uses += pool->slots[i].uses;
+	return uses;
+}
+
+/* Layouts that are only remembered may nest each other. */
+int bsn_mkey_pool_forget(struct bsn_mkey_pool *pool)
+{
+	if (!pool)
+		return fail(EINVAL, "no pool");
+	for (uint32_t i = 0; i < pool->attr.count; i++) {
+		struct mkey_object *slot = &pool->slots[i];
+		if (!slot->is_listed || slot->uses)
+			continue;
+		map_unlist(slot);
+		mkey_forget(slot);
+		i = UINT32_MAX; /* what it nested may be free now */
+	}
+	return 0;
+}
+
+int bsn_mkey_pool_destroy(struct bsn_mkey_pool *pool)
+{
+	struct bsn_mkey_pool **at;
+
+	if (!pool)
+		return 0;
+	bsn_mkey_pool_forget(pool);
+	if (uses_of(pool))
+		return fail(EBUSY, "%u mkeys of the pool are taken, mapped, or nested",
+			    uses_of(pool));
+	at = &pool->device->mkey_pools;
+	pthread_mutex_lock(&pool->device->lock);
+	while (*at != pool)
+		at = &(*at)->next;
+	*at = pool->next;
+	pthread_mutex_unlock(&pool->device->lock);
+	unuse(&pool->pd->uses);
+	unuse(&pool->device->uses[OF_MKEY_POOLS]);
+	free_pool(pool);
+	return 0;
+}
+
+/* A queue is reset, or goes: who waits for its UMRs will not learn of them. */
+void pools_forget_queue(struct bsn_device *device, const struct bsn_sq *sq)
+{
+	pthread_mutex_lock(&device->lock);
+	for (struct bsn_mkey_pool *pool = device->mkey_pools; pool; pool = pool->next) {
+		for (uint32_t i = 0; i < pool->attr.count; i++) {
+			struct mkey_object *slot = &pool->slots[i];
+			if (slot->sq == sq && mkey_state_of(slot) == BSN_MKEY_PENDING)
+				slot->state = BSN_MKEY_UNKNOWN;
+			if (slot->sq == sq)
+				slot->sq = NULL;
+			if (slot->ready_at != NOT_READY && slot->map_ep->sq == sq)
+				slot->ready_at = NOT_READY;
+		}
+	}
+	pthread_mutex_unlock(&device->lock);
+}
+
+/* -- mkeys of one's own ----------------------------------------------------------------------------- */
+
+int bsn_mkey_take(struct bsn_mkey_pool *pool, struct bsn_mkey **out)
+{
+	struct mkey_object *slot;
+
+	if (!pool || !out)
+		return fail(EINVAL, "no pool, or no place for the mkey");
+	if (!pool->device->path->mkey_create)
+		return fail(EOPNOTSUPP, "plain verbs have no mkeys to configure");
+	slot = pool_take_slot(pool, NULL);
+	if (!slot)
+		return -ENOBUFS;
+	*out = &slot->pub;
+	return 0;
+}
+
+int bsn_mkey_give(struct bsn_mkey *mkey)
+{
+	struct mkey_object *slot = (struct mkey_object *)mkey;
+
+	if (!mkey)
+		return 0;
+	if (slot->uses > 1)
+		return fail(EBUSY, "%u layouts nest this mkey", slot->uses - 1);
+	if (mkey_state_of(slot) == BSN_MKEY_PENDING)
+		return fail(EBUSY, "its UMR has not completed: poll the queue's CQ");
+	mkey_forget(slot);
+	pool_unuse(slot);
+	return 0;
+}

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Memory windows: keys for a peer that a send queue binds and takes back. */
+#include "../path.h"
+#include "bsn_mkey.h"
+
+#include <stdlib.h>
+
+#include "umr.h"
+
+struct window_object {
+	struct bsn_window pub; /* first */
+	struct bsn_device *device;
+	struct bsn_pd *pd;
+	struct ibv_mw *verbs;
+	bool is_type_2;
+};
+
+static struct window_object *window_of(struct bsn_window *window)
+{
+	return (struct window_object *)window;
+}
+
+int bsn_window_create(struct bsn_device *device, const struct bsn_window_attr *given,
+		      struct bsn_window **out)
+{
+	const struct bsn_window_attr attr = given ? *given : (struct bsn_window_attr){ 0 };
+	struct window_object *window;
+	int err;
+
+	if (!device || !out)
+		return fail(EINVAL, "no device, or no place for the window");
+	if (attr.pd && attr.pd->device != device)
+		return fail(EINVAL, "the protection domain is of another device");
+	if (device->no_umr)
+		return fail(EOPNOTSUPP, "no memory windows: %s", device->no_umr);
+	window = calloc(1, sizeof(*window));
+	if (!window)
+		return fail(ENOMEM, "no memory");
+	window->device = device;
+	window->pd = attr.pd ? attr.pd : &device->default_pd;
+	window->is_type_2 = !attr.is_type_1;
+	errno = 0;
+	window->verbs = ibv_alloc_mw(window->pd->verbs,
+				     attr.is_type_1 ? IBV_MW_TYPE_1 : IBV_MW_TYPE_2);
+	err = provider_error_of_pointer(window->verbs);
+	if (err) {
+		free(window);
+		return fail(-err, "no memory window: %s", strerror(-err));
+	}
+	window->pub.rkey = window->verbs->rkey;
+	use(&window->pd->uses);
+	use(&device->uses[OF_MEMORY]);
+	*out = &window->pub;
+	return 0;
+}
+
+int bsn_window_destroy(struct bsn_window *pub)
+{
+	struct window_object *window = window_of(pub);
+	int err;
+
+	if (!window)
+		return 0;
+	err = destroyed(window->device, ibv_dealloc_mw(window->verbs));
+	if (err)
+		return fail(-err, "cannot destroy the window: %s", strerror(-err));
+	unuse(&window->pd->uses);
+	unuse(&window->device->uses[OF_MEMORY]);
+	free(window);
+	return 0;
+}
+
+static int check_queue(const struct bsn_ep *ep, const struct bsn_window *window)
+{
+	if (!ep || !ep->sq || !window)
+		return fail(EINVAL, "no endpoint, or no window");
+	if (ep->sq->path || ep->sq->transport != BSN_TRANSPORT_RC)
+		return fail(EOPNOTSUPP, "windows are bound by RC queue pairs of the direct path");
+	return 0;
+}
+
+/* The next of the 256 variants of a key, so that who has an old one is refused. */
+static uint32_t next_variant(uint32_t key)
+{
+	return (key & ~0xffu) | ((key + 1) & 0xff);
+}
+
+#define RIGHTS                                                                                     \
+	(IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC |             \
+	 IBV_ACCESS_ZERO_BASED)
+
+int bsn_window_bind(struct bsn_ep *ep, struct bsn_window *pub, const struct bsn_sge *memory,
+		    int access, uint64_t id, unsigned flags)
+{
+	struct window_object *window = window_of(pub);
+	struct umr_window to;
+	int err = check_queue(ep, pub);
+
+	if (err)
+		return err;
+	if (!memory || !memory->length)
+		return fail(EINVAL, "a window is bound to one byte at least; bsn_window_invalidate() "
+				    "takes it back");
+	if (access & ~RIGHTS)
+		return fail(EINVAL, "a window's rights are IBV_ACCESS_REMOTE_* and ZERO_BASED");
+	if (window->is_type_2 && pub->length)
+		return fail(EBUSY, "the window is bound: invalidate it first");
+	to = (struct umr_window){ .key = pub->rkey,
+				  .new_key = next_variant(pub->rkey),
+				  .memory = *memory,
+				  .access = (unsigned)access,
+				  .qpn = ep->sq->qpn,
+				  .is_type_2 = window->is_type_2 };
+	err = umr_post_bind(ep->sq, &to, window->device->caps.fence, id, flags);
+	if (err)
+		return fail(-err, "%s", bsn_refusal);
+	pub->rkey = window->verbs->rkey = to.new_key;
+	pub->addr = access & IBV_ACCESS_ZERO_BASED ? 0 : memory->addr;
+	pub->length = memory->length;
+	return 0;
+}
+
+int bsn_window_invalidate(struct bsn_ep *ep, struct bsn_window *pub, uint64_t id, unsigned flags)
+{
+	struct window_object *window = window_of(pub);
+	int err = check_queue(ep, pub);
+
+	if (err)
+		return err;
+	if (!window->is_type_2)
+		return fail(EOPNOTSUPP, "a window of type 1 belongs to no queue: bind it anew");
+	if (!pub->length)
+		return fail(EINVAL, "the window is not bound");
+	err = umr_post_invalidate(ep->sq, pub->rkey, true, window->device->caps.fence, id, flags);
+	if (err)
+		return fail(-err, "%s", bsn_refusal);
+	bsn_window_invalidated(pub);
+	return 0;
+}
+
+int bsn_window_invalidated(struct bsn_window *window)
+{
+	if (!window)
+		return fail(EINVAL, "no window");
+	window->addr = window->length = 0;
+	return 0;
+}

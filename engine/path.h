@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The two paths of a lane, a CQ, an SRQ and a QP, each a table of what it does by itself; everything
+ * else of the control path is common to both. Private to engine/.
+ *
+ * @name: as BSN_PATH says it
+ * @shows_rings: the hot structures name the rings; else they are the provider's
+ * @most_sends: the greatest depth of a send queue, for requests of the default length
+ * @lane_open: takes a thread domain for the lane, where the path has use for one and the device has one
+ * @cq_create, @qp_create: the object of libibverbs; qp_create also what it stands on
+ * @qp_make: also makes the QP a user of its lane, until lane_leave()
+ * @…_make: the hot structures (their path pointers included) of an object whose libibverbs object is
+ *	there
+ * @…_free: undoes …_make
+ * @cq_is_known: whether an idle adopted CQ is still the one that its state is of
+ * @cq_request: asks for an event
+ * @qp_sends: completions that a full send queue of qp->limits can give: blocks, or requests
+ * @qp_adopt: of an attached QP, whose limits are what it was made with: sets qp->sends_bb, the send_depth
+ *	that this allows (@wanted, where it is not 0)
+ * @qp_clear: the hot structures as they were on the first day, after a reset
+ * @qp_leave: before the QP is reset or destroyed
+ * @qp_failed: after the QP went to error: what was appended and never rung is handed in, to be flushed
+ * @mkey_create: an mkey that spans nothing yet; NULL: the path has none
+ * @ep_make: of an endpoint of a datagram QP: what must precede its messages
+ * @ep_leave: before it is destroyed
+ */
+#ifndef PATH_H
+#define PATH_H
+
+#include "engine.h"
+
+struct path_ops {
+	const char *name;
+	enum bsn_path path;
+	bool shows_rings;
+	uint32_t (*most_sends)(const struct bsn_device *device);
+	int (*lane_open)(struct lane_object *lane);
+	int (*cq_create)(struct cq_object *cq, const struct bsn_cq_attr *attr);
+	int (*cq_make)(struct cq_object *cq);
+	void (*cq_free)(struct cq_object *cq);
+	bool (*cq_is_known)(const struct cq_object *cq);
+	/* So many entries of its ring are never needed. NULL: that is of no use. */
+	void (*cq_set_spare)(struct cq_object *cq, uint32_t spare);
+	int (*cq_request)(struct cq_object *cq, bool solicited_only);
+	int (*srq_make)(struct srq_object *srq);
+	void (*srq_free)(struct srq_object *srq);
+	uint32_t (*qp_sends)(const struct bsn_qp *qp);
+	int (*qp_create)(struct bsn_qp *qp, const struct ibv_qp_init_attr *init);
+	int (*qp_adopt)(struct bsn_qp *qp, uint32_t wanted);
+	int (*qp_make)(struct bsn_qp *qp, const struct bsn_qp_attr *attr);
+	void (*qp_free)(struct bsn_qp *qp);
+	void (*qp_clear)(struct bsn_qp *qp);
+	int (*qp_leave)(struct bsn_qp *qp);
+	int (*qp_failed)(struct bsn_qp *qp);
+	void (*qp_outstanding)(struct bsn_qp *qp, struct bsn_outstanding *outstanding);
+	int (*mkey_create)(struct bsn_pd *pd, const struct provider_mkey_attr *attr, void **handle,
+			   uint32_t *key);
+	void (*mkey_destroy)(void *handle);
+	int (*ep_make)(struct ep_object *ep, uint32_t qpn, uint32_t qkey);
+	void (*ep_leave)(const struct ep_object *ep);
+};
+
+extern const struct path_ops direct_path; /* direct/ */
+extern const struct path_ops verbs_path;  /* verbs/ */
+
+/* route.c: both CQs know the QP's queues from here on. */
+int route_qp(struct bsn_qp *qp);
+void unroute_qp(struct bsn_qp *qp);
+
+#endif

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the transports are, a row each. Private to engine/. */
+#ifndef TRANSPORT_H
+#define TRANSPORT_H
+
+#include "bsn.h"
+#include "bsn_decode.h"
+
+/*
+ * @name: as users know it
+ * @verbs: as libibverbs knows it
+ * @wqe: as the tables of wqe/ know it
+ * @least_bb: blocks of the shortest request
+ * @is_connected: to one peer, at connect; else each request goes to an endpoint
+ * @is_reliable: acknowledged, so that it has timeouts and retries, and READs that are outstanding
+ * @access: what peers may do, IBV_ACCESS_REMOTE_*; the memory's rights decide in the end
+ * @has_qkey: a Q_Key takes the place of such rights
+ */
+struct transport {
+	const char *name;
+	enum ibv_qp_type verbs;
+	enum bsn_transport wqe;
+	uint32_t least_bb;
+	bool is_connected, is_reliable, has_qkey;
+	int access;
+};
+
+/* NULL: no such type, or none that Bunsen drives. */
+const struct transport *transport_of(enum bsn_qp_type type);
+const struct transport *transport_of_verbs(enum ibv_qp_type verbs, enum bsn_qp_type *type);
+
+/* Of the longest request that a send queue takes: bytes of inline data, or SGEs. */
+uint32_t transport_most_inline(const struct transport *transport);
+uint32_t transport_most_sge(const struct transport *transport);
+
+/* What libibverbs calls an operation, and asks for at a QP's creation; NULL: it has no word for it. */
+struct verb {
+	bool exists;
+	enum ibv_wr_opcode opcode;
+	uint64_t create_flag;
+};
+const struct verb *verb_of(uint32_t wqe_opcode);
+
+/* IBV_QP_EX_WITH_* of all that transport and device can do and libibverbs has a word for. */
+uint64_t transport_send_ops(const struct transport *transport, bool has_atomics);
+
+#endif

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The verbs path's receive queues, a QP's own and shared ones. */
+#include "verbs.h"
+
+#include <stdlib.h>
+
+#include "init.h"
+
+static int refuse_full(struct bsn_rq *hot)
+{
+	hot->count_full++;
+	bsn_refusal = "the receive queue is full: poll its CQ";
+	return -EAGAIN;
+}
+
+BSN_ALWAYS_INLINE bool has_empty_piece(const struct bsn_sge *sge, unsigned count)
+{
+	if (count == 1)
+		return !sge->length;
+	for (unsigned i = 0; i < count; i++)
+		if (!sge[i].length)
+			return true;
+	return false;
+}
+
+/* The request that is handed in; nothing else of it ever changes. */
+BSN_ALWAYS_INLINE void fill(struct recv_queue *rq, uint32_t slot, const struct bsn_sge *sge,
+			    unsigned count)
+{
+	rq->wr.wr_id = rq->life | slot;
+	rq->wr.sg_list = (struct ibv_sge *)(uintptr_t)sge;
+	rq->wr.num_sge = (int)count;
+}
+
+/* What the poller gave back since the last look makes room. */
+static __attribute__((noinline)) bool is_full(struct recv_queue *rq)
+{
+	rq->limit = __atomic_load_n(&rq->tail, __ATOMIC_ACQUIRE) + rq->capacity; /* O6 */
+	return rq->head == rq->limit;
+}
+
+/* bsn_rq_post() judged the lists of both kinds of queue. */
+static int post_rq(struct bsn_rq *hot, const struct bsn_sge *sge, unsigned count, uint64_t id)
+{
+	struct recv_queue *rq = recv_queue_of(hot);
+	const uint32_t slot = rq->head & rq->mask;
+	int err;
+
+	if (BSN_UNLIKELY(rq->head == rq->limit) && is_full(rq))
+		return refuse_full(hot);
+	rq->ids[slot] = id;
+	rq->head++;
+	fill(rq, slot, sge, count);
+	err = ibv_post_recv(rq->qp, &rq->wr, &rq->bad);
+	if (BSN_LIKELY(!err))
+		return 0;
+	rq->head--;
+	return provider_error_of_int(err);
+}
+
+static int post_srq(struct bsn_rq *hot, const struct bsn_sge *sge, unsigned count, uint64_t id);
+
+/*
+ * As on the direct path: empty pieces are left out. libmlx5 passes those of an SRQ on (rdma-core 44,
+ * providers/mlx5/srq.c), and to the device a byte count of 0 is 2^31.
+ */
+static __attribute__((noinline)) int
+post_srq_without_empty(struct bsn_rq *hot, const struct bsn_sge *sge, unsigned count, uint64_t id)
+{
+	struct bsn_sge full[UINT8_MAX];
+	unsigned used = 0;
+
+	for (unsigned i = 0; i < count; i++)
+		if (sge[i].length)
+			full[used++] = sge[i];
+	return post_srq(hot, full, used, id);
+}
+
+static int post_srq(struct bsn_rq *hot, const struct bsn_sge *sge, unsigned count, uint64_t id)
+{
+	struct recv_queue *rq = recv_queue_of(hot);
+	uint32_t *const place = &rq->free[rq->head & rq->mask];
+	const uint32_t slot = __atomic_load_n(place, __ATOMIC_ACQUIRE); /* O6 */
+	int err;
+
+	if (BSN_UNLIKELY(has_empty_piece(sge, count)))
+		return post_srq_without_empty(hot, sge, count, id);
+	if (BSN_UNLIKELY(slot == NO_SLOT))
+		return refuse_full(hot);
+	rq->ids[slot] = id;
+	/* A poller may fill it as soon as this is posted. */
+	__atomic_store_n(place, NO_SLOT, __ATOMIC_RELAXED);
+	fill(rq, slot, sge, count);
+	err = ibv_post_srq_recv(rq->srq, &rq->wr, &rq->bad);
+	if (BSN_UNLIKELY(err)) {
+		__atomic_store_n(place, slot, __ATOMIC_RELAXED);
+		return provider_error_of_int(err);
+	}
+	rq->head++;
+	return 0;
+}
+
+static const struct bsn_rq_path rq_path = { .post = post_rq };
+static const struct bsn_rq_path srq_path = { .post = post_srq };
+
+void verbs_rq_clear(struct recv_queue *rq)
+{
+	for (uint32_t i = 0; rq->free && i <= rq->mask; i++)
+		rq->free[i] = i < rq->capacity ? i : NO_SLOT;
+	rq->head = rq->tail = rq->limit = 0;
+	rq->life = WR_RECV | verbs_next_life();
+}
+
+void verbs_rq_free(struct bsn_rq *hot)
+{
+	if (!hot)
+		return;
+	free(recv_queue_of(hot)->ids);
+	free(recv_queue_of(hot)->free);
+	free(hot);
+}
+
+static struct recv_queue *alloc_rq(uint32_t capacity, uint32_t max_sge, bool is_srq)
+{
+	struct recv_queue *rq = bsn_hot_alloc(sizeof(*rq));
+	const uint32_t size = power_of_two(capacity);
+
+	if (!rq)
+		return NULL;
+	rq->ids = calloc(size, sizeof(*rq->ids));
+	if (is_srq)
+		rq->free = calloc(size, sizeof(*rq->free));
+	if (!rq->ids || (is_srq && !rq->free)) {
+		verbs_rq_free(&rq->hot);
+		return NULL;
+	}
+	rq->mask = size - 1;
+	rq->capacity = capacity;
+	rq->hot.path = is_srq ? &srq_path : &rq_path;
+	rq->hot.is_srq = is_srq;
+	rq->hot.max_sge = (uint8_t)max_sge;
+	verbs_rq_clear(rq);
+	return rq;
+}
+
+int verbs_rq_make(struct bsn_qp *qp)
+{
+	struct recv_queue *rq;
+
+	if (qp->srq) {
+		qp->rq = qp->srq->rq;
+		return 0;
+	}
+	rq = alloc_rq(qp->limits.recv_depth, qp->limits.max_recv_sge, false);
+	if (!rq)
+		return fail(ENOMEM, "no memory");
+	rq->qp = qp->verbs;
+	rq->hot.owner = qp;
+	qp->rq = &rq->hot;
+	return 0;
+}
+
+int verbs_srq_make(struct srq_object *srq)
+{
+	struct recv_queue *rq = alloc_rq(srq->depth, srq->max_sge, true);
+
+	if (!rq)
+		return fail(ENOMEM, "no memory");
+	rq->srq = srq->verbs;
+	rq->hot.owner = srq;
+	srq->rq = &rq->hot;
+	return 0;
+}
+
+void verbs_srq_free(struct srq_object *srq)
+{
+	verbs_rq_free(srq->rq);
+}

@@ -1,0 +1,627 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The verbs path's send queue: requests are appended here, by ibv_wr_*() or into a ring of
+ * ibv_send_wr, and handed in by the ring.
+ */
+#include "verbs.h"
+
+#include <arpa/inet.h>
+#include <stdlib.h>
+
+#include "init.h"
+
+_Static_assert(sizeof(struct bsn_sge) == sizeof(struct ibv_sge) &&
+		       offsetof(struct bsn_sge, addr) == offsetof(struct ibv_sge, addr) &&
+		       offsetof(struct bsn_sge, length) == offsetof(struct ibv_sge, length) &&
+		       offsetof(struct bsn_sge, lkey) == offsetof(struct ibv_sge, lkey),
+	       "lists of SGEs are passed on as they are");
+
+/*
+ * A request as it came; @operand: of an atomic, else NULL; @peer: of a queue with many, else NULL. Only
+ * inline functions take one, so that it stays in registers.
+ */
+struct posted {
+	uint32_t what;
+	uint32_t imm;
+	const struct bsn_sge *sge;
+	const struct bsn_remote *remote;
+	const uint64_t *operand;
+	const struct ep_object *peer;
+	uint64_t id;
+};
+
+BSN_ALWAYS_INLINE unsigned opcode_of(const struct posted *p)
+{
+	return p->what & 0xff;
+}
+
+BSN_ALWAYS_INLINE unsigned count_of(const struct posted *p)
+{
+	return p->what >> BSN_WHAT_COUNT_SHIFT;
+}
+
+/* What ibv_*() take, but for IBV_SEND_INLINE. */
+BSN_ALWAYS_INLINE unsigned send_flags_of(uint32_t what)
+{
+	enum {
+		SOLICITED = BSN_F_SOLICITED >> 9,
+		SIGNALED = BSN_F_SIGNALED >> 9,
+		FENCE = BSN_F_FENCE >> 9,
+		ALL = SOLICITED | SIGNALED | FENCE
+	};
+	static const uint8_t flags[ALL + 1] = {
+		[SOLICITED] = IBV_SEND_SOLICITED,
+		[SIGNALED] = IBV_SEND_SIGNALED,
+		[SIGNALED | SOLICITED] = IBV_SEND_SIGNALED | IBV_SEND_SOLICITED,
+		[FENCE] = IBV_SEND_FENCE,
+		[FENCE | SOLICITED] = IBV_SEND_FENCE | IBV_SEND_SOLICITED,
+		[FENCE | SIGNALED] = IBV_SEND_FENCE | IBV_SEND_SIGNALED,
+		[ALL] = IBV_SEND_FENCE | IBV_SEND_SIGNALED | IBV_SEND_SOLICITED,
+	};
+
+	return flags[what >> 9 & ALL];
+}
+
+/* Inline data of several pieces, as one. */
+static uint32_t gather(const struct bsn_sge *sge, unsigned count, uint8_t *to)
+{
+	uint32_t total = 0;
+
+	for (unsigned i = 0; i < count; i++) {
+		if (sge[i].length)
+			memcpy(to + total, (const void *)(uintptr_t)sge[i].addr, sge[i].length);
+		total += sge[i].length;
+	}
+	return total;
+}
+
+/* -- appending by ibv_wr_*() ---------------------------------------------------------------------- */
+
+BSN_ALWAYS_INLINE void wr_operation(struct ibv_qp_ex *qp, const struct posted *p)
+{
+	switch (opcode_of(p)) {
+	case BSN_OPCODE_SEND:
+		ibv_wr_send(qp);
+		break;
+	case BSN_OPCODE_SEND_IMM:
+		ibv_wr_send_imm(qp, htonl(p->imm));
+		break;
+	case BSN_OPCODE_SEND_INVAL:
+		ibv_wr_send_inv(qp, p->imm);
+		break;
+	case BSN_OPCODE_RDMA_WRITE:
+		ibv_wr_rdma_write(qp, p->remote->rkey, p->remote->addr);
+		break;
+	case BSN_OPCODE_RDMA_WRITE_IMM:
+		ibv_wr_rdma_write_imm(qp, p->remote->rkey, p->remote->addr, htonl(p->imm));
+		break;
+	default: /* of what a queue's ops let through, RDMA_READ is left */
+		ibv_wr_rdma_read(qp, p->remote->rkey, p->remote->addr);
+		break;
+	}
+}
+
+BSN_ALWAYS_INLINE void wr_atomic(struct ibv_qp_ex *qp, const struct posted *p)
+{
+	if (opcode_of(p) == BSN_OPCODE_ATOMIC_CS)
+		ibv_wr_atomic_cmp_swp(qp, p->remote->rkey, p->remote->addr, p->operand[1],
+				      p->operand[0]);
+	else
+		ibv_wr_atomic_fetch_add(qp, p->remote->rkey, p->remote->addr, p->operand[0]);
+	ibv_wr_set_sge(qp, p->sge->lkey, p->sge->addr, 8); /* whatever its length says */
+}
+
+/* The data are copied at once. */
+BSN_ALWAYS_INLINE void wr_data(struct send_queue *sq, const struct posted *p, bool is_one)
+{
+	struct ibv_qp_ex *qp = sq->extended;
+
+	if (p->what & BSN_F_INLINE && is_one)
+		ibv_wr_set_inline_data(qp, (void *)(uintptr_t)p->sge->addr, p->sge->length);
+	else if (p->what & BSN_F_INLINE)
+		ibv_wr_set_inline_data(qp, sq->inline_data,
+				       gather(p->sge, count_of(p), sq->inline_data));
+	else if (is_one)
+		ibv_wr_set_sge(qp, p->sge->lkey, p->sge->addr, p->sge->length);
+	else
+		ibv_wr_set_sge_list(qp, count_of(p), (const struct ibv_sge *)p->sge);
+}
+
+/* @how: enum bsn_flags that it is handed in with; @is_one: SGE */
+BSN_ALWAYS_INLINE void append_wr(struct send_queue *sq, const struct posted *p, uint32_t how,
+				 bool is_one)
+{
+	struct ibv_qp_ex *qp = sq->extended;
+
+	if (sq->rung == sq->head)
+		ibv_wr_start(qp);
+	qp->wr_id = sq->life | sq->head++;
+	qp->wr_flags = send_flags_of(how);
+	if (p->operand) {
+		wr_atomic(qp, p);
+		return;
+	}
+	wr_operation(qp, p);
+	if (p->peer)
+		ibv_wr_set_ud_addr(qp, p->peer->ah, p->peer->verbs.qpn, p->peer->verbs.qkey);
+	wr_data(sq, p, is_one);
+}
+
+/* -- appending for ibv_post_send() ---------------------------------------------------------------- */
+
+/* As on the direct path: empty pieces are left out, and an atomic's result has 8 bytes. */
+BSN_ALWAYS_INLINE void list_sges(struct ibv_send_wr *wr, const struct posted *p)
+{
+	const struct bsn_sge *sge = p->sge;
+	struct ibv_sge *to = wr->sg_list;
+
+	for (unsigned i = 0; i < count_of(p); i++, sge++)
+		if (sge->length || p->operand)
+			*to++ = (struct ibv_sge){ sge->addr, p->operand ? 8 : sge->length,
+						  sge->lkey };
+	wr->num_sge = (int)(to - wr->sg_list);
+}
+
+/* The caller may reuse its buffer at once, so the data are taken now. */
+BSN_ALWAYS_INLINE void list_inline(struct ibv_send_wr *wr, const struct posted *p, uint8_t *to)
+{
+	const uint32_t total = gather(p->sge, count_of(p), to);
+
+	wr->num_sge = total != 0;
+	if (!total)
+		return;
+	*wr->sg_list = (struct ibv_sge){ (uintptr_t)to, total, 0 };
+	wr->send_flags |= IBV_SEND_INLINE;
+}
+
+BSN_ALWAYS_INLINE void list_remote(struct ibv_send_wr *wr, const struct posted *p)
+{
+	const bool add = opcode_of(p) == BSN_OPCODE_ATOMIC_FA;
+
+	if (p->operand) {
+		wr->wr.atomic.remote_addr = p->remote->addr;
+		wr->wr.atomic.rkey = p->remote->rkey;
+		wr->wr.atomic.compare_add = p->operand[add ? 0 : 1];
+		wr->wr.atomic.swap = add ? 0 : p->operand[0];
+		return;
+	}
+	if (opcode_of(p) == BSN_OPCODE_SEND_INVAL)
+		wr->invalidate_rkey = p->imm;
+	else
+		wr->imm_data = htonl(p->imm); /* 0 where there is none */
+	if (p->peer) {
+		wr->wr.ud.ah = p->peer->ah;
+		wr->wr.ud.remote_qpn = p->peer->verbs.qpn;
+		wr->wr.ud.remote_qkey = p->peer->verbs.qkey;
+	} else if (p->remote) {
+		wr->wr.rdma.remote_addr = p->remote->addr;
+		wr->wr.rdma.rkey = p->remote->rkey;
+	}
+}
+
+/* What the operation does not need keeps what stood in the slot. */
+BSN_ALWAYS_INLINE void append_list(struct send_queue *sq, const struct posted *p, uint32_t how)
+{
+	const uint32_t slot = sq->head & sq->mask;
+	struct ibv_send_wr *wr = &sq->wrs[slot];
+
+	wr->wr_id = sq->life | sq->head++;
+	wr->opcode = verb_of(opcode_of(p))->opcode;
+	wr->send_flags = send_flags_of(how);
+	list_remote(wr, p);
+	if (p->what & BSN_F_INLINE)
+		list_inline(wr, p, sq->inline_data + (size_t)slot * sq->hot.max_inline);
+	else
+		list_sges(wr, p);
+}
+
+/* -- handing in --------------------------------------------------------------------------------- */
+
+/* How far the provider came is in @end. */
+static int hand_in_list(struct send_queue *sq, uint32_t *end)
+{
+	struct ibv_send_wr *const first = &sq->wrs[sq->rung & sq->mask];
+	struct ibv_send_wr *const last = &sq->wrs[(sq->head - 1) & sq->mask];
+	struct ibv_send_wr *const next = last->next;
+	struct ibv_send_wr *bad = first;
+	int err;
+
+	last->next = NULL;
+	errno = 0;
+	err = provider_error_of_int(ibv_post_send(sq->verbs, first, &bad));
+	last->next = next;
+	*end = err ? (uint32_t)bad->wr_id : sq->head;
+	return err;
+}
+
+void verbs_sq_cancel(struct send_queue *sq)
+{
+	if (sq->extended && sq->rung != sq->head)
+		ibv_wr_abort(sq->extended);
+	sq->head = sq->rung;
+}
+
+static __attribute__((noinline)) int refused(struct send_queue *sq, int result)
+{
+	sq->head = sq->rung;
+	return provider_error_of_int(result);
+}
+
+/* Something was appended. */
+BSN_ALWAYS_INLINE int hand_in(struct send_queue *sq, bool is_extended)
+{
+	uint32_t end;
+	int err;
+
+	sq->hot.count_doorbells++;
+	if (is_extended) {
+		err = ibv_wr_complete(sq->extended);
+		if (BSN_UNLIKELY(err))
+			return refused(sq, err);
+		sq->rung = sq->head;
+		return 0;
+	}
+	err = hand_in_list(sq, &end);
+	sq->rung = sq->head = end;
+	return err;
+}
+
+int verbs_sq_ring(struct bsn_sq *hot)
+{
+	struct send_queue *sq = send_queue_of(hot);
+
+	return sq->rung == sq->head ? 0 : hand_in(sq, sq->extended);
+}
+
+/* -- posting ------------------------------------------------------------------------------------ */
+
+/*
+ * Whether an unsignaled request is signaled after all, so that somebody who never asks gets his
+ * credits back. Who signals often enough by himself needs no help.
+ */
+BSN_ALWAYS_INLINE uint32_t signal_in_turn(struct send_queue *sq, uint32_t what)
+{
+	if (what & BSN_F_SIGNALED) {
+		sq->quiet = 0;
+	} else if (++sq->quiet >= sq->hot.signal_every) {
+		sq->quiet = 0;
+		return sq->hot.signal_every ? BSN_F_SIGNALED : 0;
+	}
+	return 0;
+}
+
+/* A full queue has its appended requests handed in, else nothing would ever make room. */
+static __attribute__((noinline)) int refuse_full(struct send_queue *sq, uint32_t what)
+{
+	const int err = what & BSN_F_RING ? verbs_sq_ring(&sq->hot) : 0;
+
+	sq->hot.count_full++;
+	if (err)
+		return err;
+	bsn_refusal = "the send queue is full: poll its CQ";
+	return -EAGAIN;
+}
+
+/* @what: to be kept; @how: enum bsn_flags that it is handed in with; @is_one: SGE */
+BSN_ALWAYS_INLINE void append(struct send_queue *sq, const struct posted *p, uint32_t what,
+			      uint32_t how, bool is_one, bool is_extended)
+{
+	const uint32_t slot = sq->head & sq->mask;
+
+	sq->kept[slot] = (struct kept){ p->id, what };
+	if (p->peer) {
+		sq->users[slot] = p->peer->hot.user;
+		sq->last_peer = p->peer;
+	}
+	if (is_extended)
+		append_wr(sq, p, how, is_one);
+	else
+		append_list(sq, p, how);
+}
+
+/* What the poller saw done since the last look makes room. */
+static __attribute__((noinline)) bool is_full(struct send_queue *sq)
+{
+	sq->limit = __atomic_load_n(&sq->done, __ATOMIC_ACQUIRE) + sq->capacity; /* O6 */
+	return sq->head == sq->limit;
+}
+
+/* What is in order. */
+BSN_ALWAYS_INLINE int post(struct send_queue *sq, struct posted p, bool is_one, bool is_extended)
+{
+	const uint32_t what = p.what | sq->always;
+
+	if (BSN_UNLIKELY(sq->head == sq->limit) && is_full(sq))
+		return refuse_full(sq, what);
+	append(sq, &p, what, what | signal_in_turn(sq, what), is_one, is_extended);
+	return what & BSN_F_RING ? hand_in(sq, is_extended) : 0;
+}
+
+/*
+ * libibverbs has no NOP: a WRITE of nothing does, or a message to a peer. Where the last peer is gone, all
+ * that was posted to it has come back.
+ */
+int verbs_sq_post_marker(struct send_queue *sq)
+{
+	static const struct bsn_remote nowhere;
+	const struct ep_object *peer = sq->last_peer;
+	const struct posted p = { .what = peer ? BSN_OPCODE_SEND : BSN_OPCODE_RDMA_WRITE,
+				  .remote = &nowhere,
+				  .peer = peer };
+
+	if (sq->users && !peer)
+		return 0;
+	if (is_full(sq)) /* a look in any case: head must not pass the limit */
+		return -EAGAIN;
+	append(sq, &p, p.what | KEPT_MARKER, BSN_F_SIGNALED, false, sq->extended);
+	return hand_in(sq, sq->extended);
+}
+
+BSN_ALWAYS_INLINE const struct ep_object *peer_of(const struct bsn_ep *ep)
+{
+	return ep->sq->has_peers ? (const struct ep_object *)(const void *)ep : NULL;
+}
+
+/* Whose operands bsn_sq_post_sgl() does not have. */
+#define ATOMICS (1ull << BSN_OPCODE_ATOMIC_CS | 1ull << BSN_OPCODE_ATOMIC_FA)
+
+/* Inline data of several pieces, empty pieces, or something to refuse. */
+static __attribute__((noinline)) int post_any(struct bsn_ep *ep, uint32_t what,
+					      const struct bsn_sge *sge,
+					      const struct bsn_remote *remote, uint32_t imm,
+					      uint64_t id)
+{
+	struct send_queue *sq = send_queue_of(ep->sq);
+	const int err = bsn_sq_judge(ep->sq, what, sge, false);
+	const struct posted p = { .what = what,
+				  .imm = imm,
+				  .sge = sge,
+				  .remote = remote,
+				  .peer = peer_of(ep),
+				  .id = id };
+
+	if (err)
+		return err;
+	return ATOMICS >> opcode_of(&p) & 1 ? -EINVAL : post(sq, p, false, sq->extended);
+}
+
+/* What a request may have, beside SGEs, that a look tells to be in order. */
+#define KNOWN (0x3fu | BSN_F_SOLICITED | BSN_F_SIGNALED | BSN_F_FENCE | BSN_F_RING | BSN_F_INLINE)
+
+/* What such a request has, but for the number of SGEs. */
+#define BELOW_COUNT ((1u << BSN_WHAT_COUNT_SHIFT) - 1)
+
+/* Several SGEs. Empty ones are left out later; one that is too long has a bit that no other has. */
+BSN_ALWAYS_INLINE int post_list(struct bsn_ep *ep, struct posted p, bool is_extended)
+{
+	struct send_queue *sq = send_queue_of(ep->sq);
+	const struct bsn_sge *const end = p.sge + count_of(&p);
+	uint32_t lengths = 0;
+
+	if (BSN_UNLIKELY(p.what & BELOW_COUNT & ~(KNOWN & ~BSN_F_INLINE) ||
+			 !(sq->plain[0].ops >> opcode_of(&p) & 1) ||
+			 count_of(&p) - 1 >= sq->hot.max_sge))
+		return post_any(ep, p.what, p.sge, p.remote, p.imm, p.id);
+	for (const struct bsn_sge *sge = p.sge; sge != end; sge++)
+		lengths |= sge->length;
+	if (BSN_UNLIKELY(lengths > BSN_DATA_MAX_BYTES))
+		return post_any(ep, p.what, p.sge, p.remote, p.imm, p.id);
+	return post(sq, p, false, is_extended);
+}
+
+BSN_ALWAYS_INLINE bool is_one_plain(const struct send_queue *sq, uint32_t what,
+				    const struct bsn_sge *sge)
+{
+	const struct plain *plain = &sq->plain[what & BSN_F_INLINE ? 1 : 0];
+
+	return BSN_LIKELY((what & ~KNOWN) == 1u << BSN_WHAT_COUNT_SHIFT &&
+			  plain->ops >> (what & 0x3f) & 1 && sge->length - 1 < plain->bytes);
+}
+
+static int post_atomic(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,
+		       const struct bsn_remote *remote, const uint64_t operand[2], uint64_t id)
+{
+	struct send_queue *sq = send_queue_of(ep->sq);
+	const bool is_plain = (what & ~(KNOWN & ~BSN_F_INLINE)) == 1u << BSN_WHAT_COUNT_SHIFT &&
+			      sq->hot.ops >> (what & 0x3f) & 1;
+	const int err = BSN_LIKELY(is_plain) ? 0 : bsn_sq_judge(ep->sq, what, sge, true);
+	const struct posted p = {
+		.what = what, .sge = sge, .remote = remote, .operand = operand, .id = id
+	};
+
+	return err ? err : post(sq, p, true, sq->extended);
+}
+
+static uint32_t room_of(struct bsn_sq *hot)
+{
+	const struct send_queue *sq = send_queue_of(hot);
+
+	return sq->capacity - verbs_sq_outstanding(sq);
+}
+
+/* The functions of a kind of queue, so that none of them has to ask which it is. */
+/* clang-format off */
+#define SQ_PATH(kind, has_peers, is_extended)                                                      \
+	static __attribute__((noinline)) int post_list_##kind(                                     \
+		struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,                       \
+		const struct bsn_remote *remote, uint32_t imm, uint64_t id)                        \
+	{                                                                                          \
+		const struct posted p = { what, imm, sge, remote, NULL,                            \
+					  (has_peers) ? peer_of(ep) : NULL, id };                  \
+                                                                                                   \
+		return post_list(ep, p, is_extended);                                              \
+	}                                                                                          \
+                                                                                                   \
+	static __attribute__((noinline)) int post_one_##kind(                                      \
+		struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,                       \
+		const struct bsn_remote *remote, uint32_t imm, uint64_t id)                        \
+	{                                                                                          \
+		const struct posted p = { what, imm, sge, remote, NULL,                            \
+					  (has_peers) ? peer_of(ep) : NULL, id };                  \
+                                                                                                   \
+		return post(send_queue_of(ep->sq), p, true, is_extended);                          \
+	}                                                                                          \
+                                                                                                   \
+	/* Only tells apart, so that none of its registers need saving. */                         \
+	static int post_sgl_##kind(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,    \
+				   const struct bsn_remote *remote, uint32_t imm, uint64_t id)     \
+	{                                                                                          \
+		if (is_one_plain(send_queue_of(ep->sq), what, sge))                                \
+			return post_one_##kind(ep, what, sge, remote, imm, id);                    \
+		return post_list_##kind(ep, what, sge, remote, imm, id);                           \
+	}                                                                                          \
+                                                                                                   \
+	static const struct bsn_sq_path path_##kind = { .post_sgl = post_sgl_##kind,               \
+							.post_atomic = post_atomic,                \
+							.ring = verbs_sq_ring,                     \
+							.room = room_of };
+
+SQ_PATH(wr, false, true)
+SQ_PATH(wr_peers, true, true)
+SQ_PATH(plain, true, false)
+/* clang-format on */
+
+static const struct bsn_sq_path *path_of(const struct send_queue *sq)
+{
+	if (!sq->extended)
+		return &path_plain;
+	return sq->hot.has_peers ? &path_wr_peers : &path_wr;
+}
+
+/* -- life --------------------------------------------------------------------------------------- */
+
+uint64_t verbs_next_life(void)
+{
+	static atomic_uint lives;
+
+	return atomic_fetch_add(&lives, 1) * WR_NEXT_LIFE & ~WR_RECV;
+}
+
+void verbs_sq_free(struct send_queue *sq)
+{
+	free(sq->kept);
+	free(sq->users);
+	free(sq->wrs);
+	free(sq->sges);
+	free(sq->inline_data);
+	free(sq);
+}
+
+/* A ring, in which each slot has its place for SGEs; one at least, since inline data are one piece. */
+static bool alloc_list(struct send_queue *sq, uint32_t size, uint32_t max_sge)
+{
+	const uint32_t sges = max_sge + !max_sge;
+
+	sq->wrs = calloc(size, sizeof(*sq->wrs));
+	sq->sges = calloc((size_t)size * sges, sizeof(*sq->sges));
+	if (!sq->wrs || !sq->sges)
+		return false;
+	for (uint32_t i = 0; i < size; i++) {
+		sq->wrs[i].sg_list = &sq->sges[(size_t)i * sges];
+		sq->wrs[i].next = &sq->wrs[(i + 1) & sq->mask];
+	}
+	return true;
+}
+
+static struct send_queue *alloc_sq(const struct bsn_qp *qp)
+{
+	const uint32_t size = power_of_two(qp->limits.send_depth);
+	struct send_queue *sq = bsn_hot_alloc(sizeof(*sq));
+	bool is_complete;
+
+	if (!sq)
+		return NULL;
+	sq->mask = size - 1;
+	/* An application's QP may have been made for some of the operations only. */
+	sq->extended = qp->owns_verbs ? ibv_qp_to_qp_ex(qp->verbs) : NULL;
+	sq->kept = calloc(size, sizeof(*sq->kept));
+	sq->inline_data = calloc(sq->extended ? 1 : size, qp->limits.max_inline + 1);
+	is_complete = sq->kept && sq->inline_data;
+	if (!qp->transport->is_connected) {
+		sq->users = calloc(size, sizeof(*sq->users));
+		is_complete &= sq->users != NULL;
+	}
+	if (!sq->extended)
+		is_complete &= alloc_list(sq, size, qp->limits.max_send_sge);
+	if (is_complete)
+		return sq;
+	verbs_sq_free(sq);
+	return NULL;
+}
+
+/*
+ * rxe tells it by the kernel's flag, whose bit is IBV_WC_IP_CSUM_OK in libibverbs (Linux 6.1,
+ * drivers/infiniband/sw/rxe/rxe_resp.c; its provider copies). No checksum of that kind is known to it.
+ */
+static unsigned flags_of_invalidation(const struct bsn_device *device)
+{
+	enum { RXE_VENDOR_ID = 0xffffff }; /* drivers/infiniband/sw/rxe/rxe_param.h */
+
+	return device->limits.vendor_id == RXE_VENDOR_ID ? IBV_WC_WITH_INV | IBV_WC_IP_CSUM_OK
+							 : IBV_WC_WITH_INV;
+}
+
+/* Those that libibverbs has a word for. */
+static uint64_t ops_of(const struct bsn_qp *qp)
+{
+	uint64_t ops = bsn_sq_ops_of(qp->transport->wqe, has_atomics(qp->device));
+
+	for (unsigned opcode = 0; opcode < 64; opcode++)
+		if (!verb_of(opcode))
+			ops &= ~(1ull << opcode);
+	return ops;
+}
+
+static void init_route(struct bsn_qp *qp, struct send_queue *sq)
+{
+	sq->hot.ep.sq = &sq->hot;
+	sq->hot.slot =
+		(uint8_t *)sq; /* somewhere: what the inline code adds to it is past the limit */
+	sq->hot.has_peers = !qp->transport->is_connected;
+	sq->hot.route = (struct bsn_route){
+		.user = qp->user,
+		.rq = qp->rq,
+		.sq = &sq->hot,
+		.first_error = &qp->first_error,
+		.transport = (uint8_t)qp->transport->wqe,
+		.has_peers = sq->hot.has_peers,
+	};
+}
+
+int verbs_sq_make(struct bsn_qp *qp, const struct bsn_qp_attr *attr)
+{
+	struct send_queue *sq = alloc_sq(qp);
+
+	if (!sq)
+		return fail(ENOMEM, "no memory");
+	qp->sq = &sq->hot;
+	sq->verbs = qp->verbs;
+	sq->capacity = qp->limits.send_depth;
+	sq->life = verbs_next_life();
+	sq->always = attr->signal_all ? BSN_F_SIGNALED : 0;
+	sq->invalidated = flags_of_invalidation(qp->device);
+	sq->hot.qpn = qp->verbs->qp_num;
+	sq->hot.capacity_bb = sq->capacity;
+	sq->hot.max_inline = (uint16_t)qp->limits.max_inline;
+	sq->hot.max_sge = (uint8_t)(qp->limits.max_send_sge < UINT8_MAX ? qp->limits.max_send_sge
+									: UINT8_MAX);
+	sq->hot.max_ds =
+		UINT8_MAX; /* the provider's own limits are those of SGEs and inline data */
+	sq->hot.signal_every = bsn_sq_signal_every(sq->capacity, 1, attr->signal_every);
+	sq->hot.transport = (uint8_t)qp->transport->wqe;
+	sq->hot.ops = ops_of(qp);
+	sq->plain[0] = (struct plain){ sq->hot.ops & ~ATOMICS, BSN_DATA_MAX_BYTES };
+	sq->plain[1] = (struct plain){ sq->plain[0].ops & ~(1ull << BSN_OPCODE_RDMA_READ),
+				       sq->hot.max_inline };
+	init_route(qp, sq);
+	sq->hot.path = path_of(sq);
+	return 0;
+}
+
+void verbs_sq_clear(struct send_queue *sq)
+{
+	sq->head = sq->rung = sq->limit = sq->quiet = 0;
+	sq->done = 0;
+	sq->hot.route.has_error = false;
+	sq->life = verbs_next_life();
+}

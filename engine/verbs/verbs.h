@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The verbs path: the same queues on plain ibv_*, for any device and for QPs whose register is not
+ * ours. Its hot structures never have credits, so that every inline call comes here.
+ *
+ * An ibv_wc tells neither opcode nor length of what failed, and a provider answers a full queue with
+ * whatever errno it likes. So a send queue here counts for itself, and keeps what a completion must
+ * say:
+ *
+ *	done ........ rung ........ head        counters of requests, modulo 2^32
+ *	   handed in      appended
+ *
+ * What is appended stands where the QP can be told piece by piece (libmlx5's own, ibv_wr_*) in the
+ * provider's ring already: ibv_wr_start() comes with the first request after a ring, and
+ * ibv_wr_complete() is the ring. In between the provider may hold the QP's lock; nothing but posts
+ * may touch its send side, and what takes the QP away cancels first. Elsewhere it stands in a ring of
+ * ibv_send_wr, for ibv_post_send().
+ *
+ * What a provider refuses as it is handed in is cancelled: ring or post return its error, and of what
+ * was appended only what it took will complete. Of ibv_wr_* it takes all or nothing. So a request
+ * that will never be taken does not block the queue; what can be known to be refused is refused when it
+ * is posted.
+ *
+ * wr_id names the queue's life (a reset begins a new one), send or receive, and the request.
+ * Private to engine/verbs/.
+ */
+#ifndef VERBS_H
+#define VERBS_H
+
+#include "../path.h"
+
+/* -- wr_id -------------------------------------------------------------------------------------- */
+
+/*
+ *	63 receive   62:32 life   31:0 number of the request, or slot of the receive
+ *
+ * A life is all but the number. Each is given once, so that a QPN which comes back brings no old
+ * completions.
+ */
+#define WR_RECV      (1ull << 63)
+#define WR_LIFE      (UINT64_MAX << 32)
+#define WR_NEXT_LIFE (1ull << 32)
+
+/* send.c; of a send queue, to which a receive queue adds WR_RECV. */
+uint64_t verbs_next_life(void);
+
+static inline bool is_of_life(uint64_t wr_id, uint64_t life)
+{
+	return !((wr_id ^ life) & WR_LIFE);
+}
+
+/* -- the queues --------------------------------------------------------------------------------- */
+
+/* What its completion will tell of a send request. */
+struct kept {
+	uint64_t id;
+	uint32_t what; /* BSN_WHAT(); without BSN_F_SIGNALED, success is hidden */
+};
+
+#define KEPT_MARKER (1u << 8) /* a bit of kept.what: so is failure */
+
+/* Requests of one SGE that a look tells to be in order. */
+struct plain {
+	uint64_t ops; /* a bit each */
+	uint32_t bytes;
+};
+
+struct send_queue {
+	struct bsn_sq hot; /* first: a bsn_sq is its send_queue */
+	struct ibv_qp *verbs;
+	struct ibv_qp_ex *extended; /* NULL: ibv_post_send() */
+	struct kept *kept;
+	void **users;                   /* of the requests' peers; NULL: the queue has one peer */
+	const struct ep_object *last_peer; /* who was posted to; NULL: nobody, or it is gone */
+	struct ibv_send_wr *wrs;        /* of ibv_post_send(), as the two below */
+	struct ibv_sge *sges;           /* max_sge a request, one at least */
+	uint8_t *inline_data; /* max_inline a request; of ibv_wr_* one piece to gather in */
+	uint64_t life;
+	uint32_t mask;
+	uint32_t capacity;
+	uint32_t head, rung;   /* the poster's */
+	uint32_t limit;        /* of head, when @done was last looked at; at head: look again */
+	uint32_t quiet;        /* unsignaled posts since a signaled one */
+	uint32_t always;       /* BSN_F_SIGNALED of a queue that signals all, else 0 */
+	struct plain plain[2]; /* the second: with inline data */
+	unsigned invalidated;  /* ibv_wc_flags: the peer's SEND invalidated a key */
+	uint32_t done __attribute__((aligned(64))); /* release-stored by the poller */
+};
+
+/*
+ * Receives of a QP's own queue come back in order, and are counted. From an SRQ they come in any order,
+ * and by several pollers. So its free slots are a ring of their own: the poster takes at head, pollers put at tail, and an entry that none has filled yet is
+ * NO_SLOT.
+ */
+#define NO_SLOT UINT32_MAX
+
+struct recv_queue {
+	struct bsn_rq hot; /* first */
+	struct ibv_qp *qp;
+	struct ibv_srq *srq; /* or this */
+	uint64_t *ids;
+	uint32_t *free;
+	struct ibv_recv_wr wr, *bad;
+	uint64_t life;
+	uint32_t mask;
+	uint32_t capacity;
+	uint32_t head;
+	uint32_t limit; /* of an own queue: of head, when @tail was last looked at */
+	uint32_t tail __attribute__((aligned(64))); /* the pollers' */
+};
+
+static inline struct send_queue *send_queue_of(struct bsn_sq *sq)
+{
+	return (struct send_queue *)sq;
+}
+
+static inline struct recv_queue *recv_queue_of(struct bsn_rq *rq)
+{
+	return (struct recv_queue *)rq;
+}
+
+static inline uint32_t power_of_two(uint32_t at_least)
+{
+	uint32_t size = 1;
+
+	while (size < at_least)
+		size *= 2;
+	return size;
+}
+
+static inline uint32_t verbs_sq_outstanding(const struct send_queue *sq)
+{
+	return sq->head - __atomic_load_n(&sq->done, __ATOMIC_ACQUIRE); /* O6 */
+}
+
+static inline uint32_t verbs_rq_outstanding(const struct recv_queue *rq)
+{
+	return rq->head - __atomic_load_n(&rq->tail, __ATOMIC_ACQUIRE); /* O6 */
+}
+
+/* send.c; attr is that of the QP. */
+int verbs_sq_make(struct bsn_qp *qp, const struct bsn_qp_attr *attr);
+void verbs_sq_clear(struct send_queue *sq);
+void verbs_sq_free(struct send_queue *sq);
+int verbs_sq_ring(struct bsn_sq *sq);
+/* Of a queue in error that has something outstanding; what bsn_sq_post_marker() does. */
+int verbs_sq_post_marker(struct send_queue *sq);
+/* Forgets what was appended and not rung: it will never complete. */
+void verbs_sq_cancel(struct send_queue *sq);
+
+/* recv.c */
+int verbs_rq_make(struct bsn_qp *qp);
+void verbs_rq_clear(struct recv_queue *rq);
+void verbs_rq_free(struct bsn_rq *rq);
+int verbs_srq_make(struct srq_object *srq);
+void verbs_srq_free(struct srq_object *srq);
+
+/* cq.c */
+int verbs_cq_create(struct cq_object *cq, const struct bsn_cq_attr *attr);
+int verbs_cq_make(struct cq_object *cq);
+void verbs_cq_free(struct cq_object *cq);
+bool verbs_cq_is_known(const struct cq_object *cq);
+int verbs_cq_request(struct cq_object *cq, bool solicited_only);
+int verbs_qp_leave(struct bsn_qp *qp);
+
+#endif

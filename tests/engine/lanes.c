@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Lanes: who shares a register shares its toggle, and how it is rung. */
+#include "harness.h"
+
+enum { QPS = 2 };
+
+/* QPs of one thread domain, made by libibverbs. */
+struct domain {
+	struct ibv_td *td;
+	struct ibv_pd *pd, *parent;
+	struct ibv_cq *cq;
+	struct ibv_qp *qp[QPS];
+	struct bsn_qp *attached[QPS];
+	struct bsn_mr *mem;
+};
+
+static struct ibv_qp *make_verbs_qp(struct ibv_pd *pd, struct ibv_cq *cq)
+{
+	struct ibv_qp_init_attr init = {
+		.send_cq = cq, .recv_cq = cq, .qp_type = IBV_QPT_RC, .cap = { 8, 8, 1, 1, 0 }
+	};
+	struct ibv_qp *qp = ibv_create_qp(pd, &init);
+
+	assert_non_null(qp);
+	return qp;
+}
+
+static void connect_to_itself(struct bsn_qp *qp)
+{
+	struct bsn_address self;
+
+	ok(bsn_qp_address(qp, &self));
+	ok(bsn_qp_connect(qp, &self, NULL));
+}
+
+static struct domain make_domain(struct bench *b)
+{
+	const struct bsn_attach_attr promise = { .register_is_ours = true };
+	struct ibv_context *context = bsn_device_verbs(b->device);
+	struct ibv_td_init_attr td = { 0 };
+	struct ibv_parent_domain_init_attr parent = { 0 };
+	struct domain d = { .td = ibv_alloc_td(context, &td), .pd = ibv_alloc_pd(context) };
+
+	parent.td = d.td;
+	parent.pd = d.pd;
+	d.parent = ibv_alloc_parent_domain(context, &parent);
+	d.cq = ibv_create_cq(context, 64, NULL, NULL, 0);
+	assert_non_null(d.parent);
+	assert_non_null(d.cq);
+	for (int i = 0; i < QPS; i++) {
+		d.qp[i] = make_verbs_qp(d.parent, d.cq);
+		ok(bsn_qp_attach(b->device, d.qp[i], &promise, &d.attached[i]));
+		connect_to_itself(d.attached[i]);
+	}
+	return d;
+}
+
+static void free_domain(struct domain *d)
+{
+	for (int i = 0; i < QPS; i++) {
+		ok(bsn_qp_destroy(d->attached[i]));
+		assert_int_equal(ibv_destroy_qp(d->qp[i]), 0);
+	}
+	assert_int_equal(ibv_destroy_cq(d->cq), 0);
+	assert_int_equal(ibv_dealloc_pd(d->parent), 0);
+	assert_int_equal(ibv_dealloc_pd(d->pd), 0);
+	assert_int_equal(ibv_dealloc_td(d->td), 0);
+}
+
+/* Each post takes the buffer that the one before did not, whichever QP that was of. */
+static void qps_of_a_thread_domain_toggle_together(struct bench *b)
+{
+	const struct bsn_remote nowhere = { 0, 0 };
+	uint8_t *buffer, *last = NULL;
+	struct domain d;
+
+	if (b->kind != BENCH_DIRECT)
+		return;
+	d = make_domain(b);
+	for (int i = 0; i < 8; i++) {
+		struct bsn_qp *qp = d.attached[i % QPS];
+		buffer = bsn_qp_sq(qp)->lane->reg;
+		assert_ptr_not_equal(buffer, last);
+		last = buffer;
+		ok(bsn_write_inline(bsn_qp_ep(qp), "", 0, &nowhere, 0, BSN_F_SIGNALED | BSN_F_RING));
+	}
+	free_domain(&d);
+}
+
+static void a_lane_goes_with_the_last_of_its_register(struct bench *b)
+{
+	const struct bsn_lane *shared;
+	struct domain d;
+
+	if (b->kind != BENCH_DIRECT)
+		return;
+	d = make_domain(b);
+	shared = bsn_qp_sq(d.attached[0])->lane;
+	assert_ptr_equal(shared, bsn_qp_sq(d.attached[1])->lane);
+	ok(bsn_qp_destroy(d.attached[0]));
+	d.attached[0] = NULL;
+	assert_ptr_equal(shared, bsn_qp_sq(d.attached[1])->lane);
+	ok(bsn_write_inline(bsn_qp_ep(d.attached[1]), "", 0, &(struct bsn_remote){ 0, 0 }, 0,
+			    BSN_F_SIGNALED | BSN_F_RING));
+	free_domain(&d);
+}
+
+/* -- libmlx5's own switches ---------------------------------------------------------------------- */
+
+static struct bsn_counters count_a_post(struct bench *b, const char *variable, const char *value)
+{
+	const struct bsn_device_attr attr = { .path = BSN_PATH_DIRECT, .store = BSN_STORE_8 };
+	struct bsn_counters counters;
+	struct bsn_device *device;
+	struct bsn_cq *cq;
+	struct bsn_qp *qp;
+
+	assert_int_equal(setenv(variable, value, 1), 0);
+	ok(bsn_device_open(bsn_device_info(b->device)->name, &attr, &device));
+	assert_int_equal(unsetenv(variable), 0);
+	ok(bsn_cq_create(device, NULL, &cq));
+	ok(bsn_qp_create(device, &(struct bsn_qp_attr){ .cq = cq }, &qp));
+	connect_to_itself(qp);
+	ok(bsn_write_inline(bsn_qp_ep(qp), "", 0, &(struct bsn_remote){ 0, 0 }, 7,
+			    BSN_F_SIGNALED | BSN_F_RING));
+	expect_done(b, cq, 7, BSN_OPCODE_RDMA_WRITE);
+	ok(bsn_qp_counters(qp, &counters));
+	ok(bsn_qp_destroy(qp));
+	ok(bsn_cq_destroy(cq));
+	ok(bsn_device_close(device));
+	return counters;
+}
+
+static void libmlx5_s_switches_are_obeyed(struct bench *b)
+{
+	static const struct {
+		const char *variable, *value;
+		unsigned blueflame;
+	} switches[] = {
+		{ "MLX5_SHUT_UP_BF", "1", 0 },
+		{ "MLX5_SHUT_UP_BF", "0", 1 },
+		{ "MLX5_POST_SEND_PREFER_BF", "0", 0 },
+		{ "MLX5_POST_SEND_PREFER_BF", "1", 1 },
+	};
+
+	for (size_t i = 0; b->kind == BENCH_DIRECT && i < sizeof(switches) / sizeof(switches[0]); i++) {
+		const struct bsn_counters counters =
+			count_a_post(b, switches[i].variable, switches[i].value);
+		assert_int_equal(counters.blueflame, switches[i].blueflame);
+		assert_int_equal(counters.doorbells, !switches[i].blueflame);
+	}
+}
+
+/* -- no register left ---------------------------------------------------------------------------- */
+
+/*
+ * On a context of the application's, the registers that are left may be shared with QPs that libmlx5
+ * posts to, under a lock that is not ours.
+ */
+/* Only sends take a register. */
+static void a_cq_of_receives_takes_no_lane(struct bench *b)
+{
+	struct bsn_qp_attr attr = { .type = BSN_QP_RC, .send_depth = 8, .recv_depth = 8 };
+	struct bsn_cq *cq[2];
+	struct bsn_qp *qp;
+
+	ok(bsn_cq_create(b->device, NULL, &cq[0]));
+	ok(bsn_cq_create(b->device, NULL, &cq[1]));
+	assert_int_equal(bsn_device_close(b->device), -EBUSY);
+	assert_null(strstr(bsn_error_text(), "lane"));
+	attr.cq = cq[0];
+	attr.recv_cq = cq[1];
+	ok(bsn_qp_create(b->device, &attr, &qp));
+	assert_int_equal(bsn_device_close(b->device), -EBUSY);
+	assert_non_null(strstr(bsn_error_text(), "1 lane(s)"));
+	ok(bsn_qp_destroy(qp));
+	ok(bsn_cq_destroy(cq[0]));
+	ok(bsn_cq_destroy(cq[1]));
+}
+
+static void an_application_s_context_gives_no_shared_lane(struct bench *b)
+{
+	enum { LANES_MAX = 16384 };
+	static struct bsn_lane *lanes[LANES_MAX];
+	const struct bsn_device_attr attr = { .path = BSN_PATH_DIRECT };
+	struct bsn_device *device;
+	int count = 0, err = 0;
+
+	if (b->kind != BENCH_DIRECT)
+		return;
+	ok(bsn_device_attach(bsn_device_verbs(b->device), &attr, &device));
+	while (!err && count < LANES_MAX)
+		err = bsn_lane_create(device, NULL, &lanes[count++]);
+	assert_int_equal(err, -ENOSPC);
+	assert_non_null(strstr(bsn_error_text(), "no register"));
+	count--;
+	while (count)
+		ok(bsn_lane_destroy(lanes[--count]));
+	ok(bsn_device_close(device));
+}
+
+static const struct bench_case cases[] = {
+	{ CASE("QPs of a thread domain toggle together", qps_of_a_thread_domain_toggle_together),
+	  .is_bare = true, .is_model_only = true },
+	{ CASE("a lane goes with the last of its register",
+	       a_lane_goes_with_the_last_of_its_register),
+	  .is_bare = true, .is_model_only = true },
+	{ CASE("libmlx5's switches are obeyed", libmlx5_s_switches_are_obeyed), .is_bare = true,
+	  .is_model_only = true },
+	{ CASE("a CQ of receives takes no lane", a_cq_of_receives_takes_no_lane), .is_bare = true },
+	{ CASE("an application's context gives no shared lane",
+	       an_application_s_context_gives_no_shared_lane),
+	  .is_bare = true, .is_model_only = true },
+};
+
+int main(void)
+{
+	return bench_run("lanes", cases, sizeof(cases) / sizeof(cases[0]));
+}

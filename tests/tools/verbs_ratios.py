@@ -1,0 +1,94 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""What the verbs path costs beside libibverbs called directly, in one run on one device.
+
+usage: verbs_ratios.py BSN_PERF [--write]
+  --write  what it costs today becomes the limit, here in this file, where more is wanted
+"""
+
+import json
+import math
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+
+from harness import check, main
+
+PERF = sys.argv[1]
+
+# Instructions of Bunsen's calls for one of ibv_post_send(), ibv_post_recv() or ibv_poll_cq().
+POST, POLL = 1.3, 1.5
+ROWS = ['write_sge', 'write_sge2', 'write_sge4', 'write_inline', 'write_inline64', 'write_imm',
+        'write_batch16_sge', 'write_batch16_sge2', 'write_batch16_inline64',
+        'read', 'read_sge2', 'fetch_add', 'send', 'send_inline64',
+        'ud_send_sge', 'ud_send_sge2', 'ud_send_inline32',
+        'post_recv', 'post_recv_sge2', 'post_recv_srq',
+        'poll_1', 'poll_16', 'poll_empty', 'poll_512_qps', 'poll_ud_send',
+        'poll_recv', 'poll_recv_16', 'poll_ud_recv']
+
+# Where that is not reached yet: today's, and no more.
+TODAY = {
+    'write_sge2': 1.35,
+    'write_inline': 1.39,
+    'write_inline64': 1.36,
+    'write_batch16_sge': 1.38,
+    'write_batch16_sge2': 1.50,
+    'write_batch16_inline64': 1.57,
+    'read_sge2': 1.33,
+    'send_inline64': 1.45,
+    'ud_send_sge': 1.39,
+    'ud_send_sge2': 1.47,
+    'ud_send_inline32': 1.53,
+    'post_recv': 1.44,
+    'post_recv_sge2': 1.54,
+    'post_recv_srq': 1.80,
+    'poll_1': 1.61,
+    'poll_16': 1.58,
+    'poll_empty': 1.60,
+    'poll_512_qps': 1.61,
+    'poll_ud_send': 1.62,
+    'poll_ud_recv': 1.57,
+}
+
+
+def wanted(row):
+    return POLL if row.startswith('poll') else POST
+
+
+def ratios(environment):
+    out = subprocess.run([PERF, 'cost', '--rounds', '1', '--instructions', '--json',
+                          '--columns', 'bunsen,ibv', '--op', ','.join(ROWS)],
+                         env=dict(environment, BSN_PATH='verbs'), check=True,
+                         capture_output=True, text=True, timeout=120).stdout
+    return {row['op']: row['bunsen']['instructions'] / row['ibv']['instructions']
+            for row in json.loads(out)['rows']}
+
+
+def test_ratios(bench):
+    found = ratios(dict(os.environ, SOFTCX_FABRIC=f'verbs-{os.getpid()}'))
+    check(set(found) == set(ROWS), found)
+    over = [f'{row}: {ratio:.2f}, limit {TODAY.get(row, wanted(row))}'
+            for row, ratio in found.items() if ratio > TODAY.get(row, wanted(row))]
+    check(not over, '\n'.join(over))
+
+
+def write_today():
+    found = ratios(dict(os.environ, SOFTCX_FABRIC=f'verbs-{os.getpid()}'))
+    lines = ''.join(f"    '{row}': {math.ceil(found[row] * 102) / 100:.2f},\n"
+                    for row in ROWS if found[row] > wanted(row))
+    path = pathlib.Path(__file__)
+    text = path.read_text(encoding='utf-8')
+    path.write_text(re.sub(r'(?ms)(?<=^TODAY = \{\n).*?(?=^\})', lambda _: lines, text, count=1),
+                    encoding='utf-8')
+
+
+if '--write' in sys.argv:
+    write_today()
+    sys.exit()
+if not shutil.which('valgrind'):
+    print('1..0 # SKIP valgrind is not installed')
+    sys.exit(0)
+sys.exit(main(globals()))

@@ -1,0 +1,94 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""The layouts of commands against the installed kernel header mlx5_ifc.h, bit by bit. Speaks TAP.
+
+usage: commands.py LAYOUT_MD
+
+A field that the kernel has under another name is named here; one that it lacks is counted.
+"""
+
+import pathlib
+import re
+import sys
+
+HEADER = 'linux-headers-*/include/linux/mlx5/mlx5_ifc.h'
+
+# Ours, the kernel's, and where ours begins in it, bytes.
+PAIRS = [
+    ('cmd_in', 'create_mkey_in', 0),
+    ('cmd_out', 'create_mkey_out', 0),
+    ('create_mkey_flags', 'create_mkey_in', 8),
+    ('cmd_mkey', 'destroy_mkey_in', 8),
+    ('cmd_mkey', 'create_mkey_out', 8),
+    ('mkey_ctx', 'mkc', 0),
+    ('lag', 'lagc', 0),
+    ('cap_gen_0', 'cmd_hca_cap', 0),
+    ('cap_gen_1', 'cmd_hca_cap', 64),
+    ('cap_gen_2', 'cmd_hca_cap', 128),
+    ('cap_gen_3', 'cmd_hca_cap', 192),
+    ('cap_atomics', 'atomic_caps', 0),
+]
+RENAMED = {
+    ('cmd_mkey', 'index'): 'mkey_index',
+    ('mkey_ctx', 'relaxed_write'): 'relaxed_ordering_write',
+    ('mkey_ctx', 'relaxed_read'): 'relaxed_ordering_read',
+    ('mkey_ctx', 'small_fence'): 'small_fence_on_rdma_read_response',
+    ('mkey_ctx', 'sigerr_count'): 'expected_sigerr_count',
+    ('lag', 'state'): 'lag_state',
+    ('cap_atomics', 'endianness_mode_8b'): 'atomic_req_8B_endianness_mode',
+    ('cap_atomics', 'endianness_mode_1_8b'): 'supported_atomic_req_8B_endianness_mode_1',
+    ('cap_atomics', 'operations'): 'atomic_operations',
+    ('cap_atomics', 'size_qp'): 'atomic_size_qp',
+    ('cap_atomics', 'size_dc'): 'atomic_size_dc',
+}
+FEWEST = 110  # fields that must be found
+
+
+def kernel_structs(text):
+    """{name: {field: (first bit, bits)}}; a structure that has another ends there."""
+    found = {}
+    for name, body in re.findall(r'struct mlx5_ifc_(\w+)_bits \{\n(.*?)\n\};', text, re.DOTALL):
+        at, fields = 0, {}
+        for field, width in re.findall(r'^\s+u8\s+(\w+)\[(\w+)\];|^\s+struct', body, re.MULTILINE):
+            if not field:
+                break
+            fields[field] = (at, int(width, 0))
+            at += int(width, 0)
+        found[name] = fields
+    return found
+
+
+def our_fields(text, segment):
+    """(name, first bit, bits) of each, by LAYOUT.md."""
+    body = re.search(rf'### struct bsn_{segment}\n(.*?)(?=\n###|\n## )', text, re.DOTALL)[1]
+    for byte, bits, name in re.findall(r'^\| (\d+) \| ([\d:]+) \| `(\w+)`', body, re.MULTILINE):
+        most, least = (int(bit) for bit in (bits.split(':') * 2)[:2])
+        word = 64 if most > 31 else 32
+        yield name, 8 * int(byte) + word - 1 - most, most - least + 1
+
+
+def main(layout):
+    headers = sorted(pathlib.Path('/usr/src').glob(HEADER))
+    if not headers:
+        print('1..0 # SKIP no headers of the kernel: install linux-headers-amd64, or -arm64')
+        return 0
+    kernel = kernel_structs(headers[-1].read_text(encoding='utf-8'))
+    text = pathlib.Path(layout).read_text(encoding='utf-8')
+    seen = bad = 0
+    for number, (segment, struct, start) in enumerate(PAIRS, 1):
+        wrong = []
+        for name, first, bits in our_fields(text, segment):
+            theirs = kernel[struct].get(RENAMED.get((segment, name), name))
+            seen += theirs is not None
+            if theirs and theirs != (8 * start + first, bits):
+                wrong.append(f'{name}: bit {8 * start + first}, {bits} wide; kernel: {theirs}')
+        bad += bool(wrong)
+        print(f'{"not ok" if wrong else "ok"} {number} - {segment} is {struct} from byte {start}')
+        print(''.join(f'# {line}\n' for line in wrong), end='')
+    enough = seen >= FEWEST
+    print(f'{"ok" if enough else "not ok"} {len(PAIRS) + 1} - the kernel has {seen} of the fields')
+    print(f'1..{len(PAIRS) + 1}')
+    return 1 if bad or not enough else 0
+
+
+sys.exit(main(sys.argv[1]))

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * This program, run again by itself: under valgrind's callgrind, which counts the instructions of some
+ * regions, or with another environment.
+ *
+ * The child asks for dumps (callgrind's client requests); all are in one file, in which these lines
+ * matter:
+ *
+ *	desc: Trigger: Client Request: bunsen write_sge 768
+ *	totals: 12345
+ */
+#ifndef CALLGRIND_H
+#define CALLGRIND_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include "bsn.h"
+
+/* -- in the child -------------------------------------------------------------------------------- */
+
+bool callgrind_is_there(void);
+
+/* Around what is counted; they are of the kind that a meter calls. */
+void callgrind_begin(void *unused);
+void callgrind_end(void *unused);
+
+/* What was counted since the last dump is of so many operations of a row by a column. */
+void callgrind_dump(const char *column, const char *row, unsigned count);
+
+/* -- in the parent -------------------------------------------------------------------------------- */
+
+/* One dump as it is read. */
+typedef void callgrind_take(void *arg, const char *column, const char *row, unsigned count,
+			    double total);
+
+/*
+ * Runs this program under callgrind with such arguments, NULL after the last; what it prints goes to
+ * @said. The device's path and store are those of this run, if valgrind's CPU has them. Return: 0, or
+ * PERF_FAILED.
+ */
+int callgrind_run(const struct bsn_device_info *device, const char *const *args, char *said,
+		  size_t said_size, callgrind_take *take, void *arg);
+
+/* Runs this program with such arguments and this in the environment, and gives what it prints. */
+int run_again(const char *const *args, const char *name, const char *value, char *said,
+	      size_t said_size);
+
+#endif

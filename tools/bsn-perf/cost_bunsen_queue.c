@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The queues of Bunsen's columns, and what is posted and drained between measurements. */
+#include "cost_bunsen.h"
+
+#include <stdlib.h>
+
+#include "plain_qp.h"
+
+/* -- what is not measured ------------------------------------------------------------------------ */
+
+/* The rest of what was to come, by a patient loop. */
+static int drain_cq(struct bsn_cq *cq, unsigned count)
+{
+	unsigned patience = COST_PATIENCE;
+	struct bsn_completion c;
+
+	while (count) {
+		const int n = bsn_poll(cq, &c, 1);
+		if (n < 0)
+			return n;
+		if (n && c.status)
+			return c.status;
+		if (!n && !--patience)
+			return -ETIMEDOUT;
+		count -= (unsigned)n;
+	}
+	return 0;
+}
+
+int bunsen_drain(void *queue, unsigned count)
+{
+	struct bunsen_queue *q = queue;
+
+	return drain_cq(q->cq, count);
+}
+
+int bunsen_drain_recv(void *queue, unsigned count)
+{
+	struct bunsen_queue *q = queue;
+
+	return drain_cq(q->recv_cq, count);
+}
+
+int bunsen_post(void *queue, enum cost_what what, unsigned count)
+{
+	const unsigned flags = BSN_F_SIGNALED | BSN_F_RING;
+	struct bunsen_queue *q = queue;
+	const struct bsn_sge *const local = q->target.local;
+	int err = 0;
+
+	for (unsigned i = 0; i < count && !err; i++) {
+		struct bsn_ep *const ep = q->eps ? q->eps[cost_turn(&q->turn, q->qp_count)] : q->ep;
+		if (what == COST_WRITE)
+			err = bsn_write(ep, local, &q->target.remote, i, flags);
+		else if (what == COST_SEND)
+			err = bsn_send(ep, local, i, flags);
+		else
+			err = bsn_send_imm(ep, local, i, i, flags);
+	}
+	return err;
+}
+
+int bunsen_post_recv(void *queue, unsigned count)
+{
+	struct bunsen_queue *q = queue;
+	int err = 0;
+
+	for (unsigned i = 0; i < count && !err; i++)
+		err = bsn_recv(q->rq, q->target.recv, i);
+	return err;
+}
+
+int bunsen_set_up(void *queue, const struct cost_shape *shape)
+{
+	struct bunsen_queue *q = queue;
+	const struct bsn_wr wr = {
+		.opcode = BSN_OPCODE_RDMA_WRITE,
+		.sge = q->target.local,
+		.sge_count = 1,
+		.remote = q->target.remote,
+	};
+
+	q->inline_bytes = shape->n;
+	return shape->form == COST_PREPARED ? bsn_prepare(q->ep, &wr, &q->prepared) : 0;
+}
+
+/* -- making it ----------------------------------------------------------------------------------- */
+
+/* Blocks of the longest request: control segment, address, and data of either form. */
+static uint32_t longest_bb(const struct bsn_qp_attr *attr)
+{
+	const uint32_t sges = attr->max_send_sge * BSN_DATA_SIZE;
+	const uint32_t copied = BSN_INLINE_HDR_SIZE + attr->max_inline;
+	const uint32_t before_data =
+		BSN_CTRL_SIZE + (attr->type == BSN_QP_UD ? BSN_AV_UD_GRH_SIZE : BSN_RADDR_SIZE);
+
+	return (before_data + (sges > copied ? sges : copied) + BSN_BB_SIZE - 1) / BSN_BB_SIZE;
+}
+
+static int make_cqs(struct bunsen_queue *q, const struct cost_rig *rig,
+		    const struct bsn_qp_attr *attr, unsigned qps)
+{
+	int err = bsn_cq_create(
+		rig->device,
+		&(struct bsn_cq_attr){ .entries = attr->send_depth * longest_bb(attr) * qps },
+		&q->cq);
+
+	return err ? err
+		   : bsn_cq_create(rig->device,
+				   &(struct bsn_cq_attr){ .entries = attr->recv_depth * qps },
+				   &q->recv_cq);
+}
+
+static int connect_to_itself(struct bsn_qp *qp)
+{
+	struct bsn_address self;
+	const int err = bsn_qp_address(qp, &self);
+
+	return err ? err : bsn_qp_connect(qp, &self, NULL);
+}
+
+static int make_one(const struct cost_rig *rig, const struct bsn_qp_attr *attr, struct bsn_qp **qp)
+{
+	struct bsn_qp *made;
+	int err = bsn_qp_create(rig->device, attr, &made);
+
+	if (err)
+		return err;
+	err = attr->type == BSN_QP_UD ? bsn_qp_connect(made, NULL, NULL) : connect_to_itself(made);
+	if (err)
+		bsn_qp_destroy(made);
+	else
+		*qp = made;
+	return err;
+}
+
+static int make_apart(const struct cost_rig *rig, const struct bsn_qp_attr *attr,
+		      const struct bsn_qp *first, struct bsn_qp **qp)
+{
+	const uint32_t base = bsn_qp_number(first);
+	int err = 0;
+
+	for (unsigned tries = 0; tries < 2 * COST_STRIDE && !err; tries++) {
+		err = make_one(rig, attr, qp);
+		if (err)
+			return err;
+		const uint32_t past = (bsn_qp_number(*qp) - base) % COST_STRIDE;
+		if (!past)
+			return 0;
+		bsn_qp_destroy(*qp);
+		err = plain_qp_pass_numbers(rig->device, COST_STRIDE - past - 1);
+	}
+	return err ? err : -ENODATA;
+}
+
+static int make_many(struct bunsen_queue *q, const struct cost_rig *rig, enum cost_queues kind,
+		     const struct bsn_qp_attr *attr)
+{
+	const unsigned count = cost_qps_of(rig, kind);
+	int err = 0;
+
+	q->qps = calloc(count, sizeof(struct bsn_qp *));
+	q->eps = calloc(count, sizeof(struct bsn_ep *));
+	if (!q->qps || !q->eps)
+		return -ENOMEM;
+	q->qps[0] = q->qp;
+	q->eps[0] = bsn_qp_ep(q->qp);
+	for (q->qp_count = 1; q->qp_count < count && !err; q->qp_count++) {
+		struct bsn_qp **qp = &q->qps[q->qp_count];
+		err = kind == COST_MANY ? make_one(rig, attr, qp)
+					: make_apart(rig, attr, q->qp, qp);
+		if (err)
+			break;
+		q->eps[q->qp_count] = bsn_qp_ep(*qp);
+	}
+	return err;
+}
+
+static int make_own(struct bunsen_queue *q, const struct cost_rig *rig, enum cost_queues kind)
+{
+	const struct cost_limits limits = cost_limits_of(kind);
+	const unsigned qps = cost_qps_of(rig, kind);
+	struct bsn_qp_attr attr = { .type = kind == COST_UD ? BSN_QP_UD : BSN_QP_RC,
+				    .send_depth = cost_depth_of(rig, kind),
+				    .recv_depth = cost_has_many(kind) ? 1 : rig->depth,
+				    .max_send_sge = limits.max_send_sge,
+				    .max_recv_sge = limits.max_recv_sge,
+				    .max_inline = limits.max_inline };
+	int err = make_cqs(q, rig, &attr, qps);
+
+	if (!err && kind == COST_SRQ)
+		err = bsn_srq_create(rig->device,
+				     &(struct bsn_srq_attr){ .recv_depth = rig->depth }, &q->srq);
+	attr.cq = q->cq;
+	attr.recv_cq = q->recv_cq;
+	attr.srq = q->srq;
+	if (!err)
+		err = make_one(rig, &attr, &q->qp);
+	return err || !cost_has_many(kind) ? err : make_many(q, rig, kind, &attr);
+}
+
+static int attach(struct bunsen_queue *q, const struct cost_rig *rig)
+{
+	const struct bsn_attach_attr promise = { .register_is_ours = true };
+	const struct plain_qp_attr attr = { .depth = rig->depth,
+					    .max_send_sge = 1,
+					    .max_recv_sge = 1,
+					    .max_inline = 28,
+					    .has_own_register = true };
+	struct bsn_address self;
+	int err;
+
+	q->attached = calloc(1, sizeof(*q->attached));
+	err = q->attached
+		      ? plain_qp_create(rig->device, &attr, rig->memory, COST_MEMORY, q->attached)
+		      : -ENOMEM;
+	if (!err)
+		err = bsn_qp_attach(rig->device, q->attached->qp, &promise, &q->qp);
+	if (err)
+		return err;
+	q->cq = bsn_qp_cq(q->qp);
+	q->recv_cq = bsn_qp_recv_cq(q->qp);
+	plain_qp_address(q->attached, &self);
+	return plain_qp_connect(q->attached, &self);
+}
+
+static int make_endpoint(struct bunsen_queue *q, enum cost_queues kind)
+{
+	struct bsn_address self;
+	int err;
+
+	q->sq = bsn_qp_sq(q->qp);
+	q->rq = q->srq ? q->srq : bsn_qp_rq(q->qp);
+	q->ep = bsn_qp_ep(q->qp);
+	if (kind != COST_UD)
+		return 0;
+	err = bsn_qp_address(q->qp, &self);
+	if (!err)
+		err = bsn_ep_create(q->qp, &self, NULL, NULL, &q->ep);
+	q->owns_ep = !err;
+	return err;
+}
+
+/* The memory is registered where the QP is at home. */
+static int find_memory(struct bunsen_queue *q, const struct cost_rig *rig)
+{
+	int err = 0;
+
+	if (q->attached) {
+		q->target = cost_target_of(rig, q->attached->mr->lkey, q->attached->mr->rkey);
+		return 0;
+	}
+	err = bsn_mr_register(rig->device, rig->memory, COST_MEMORY, NULL, &q->mr);
+	if (!err)
+		q->target = cost_target_of(rig, q->mr->lkey, q->mr->rkey);
+	return err;
+}
+
+void bunsen_close(void *queue)
+{
+	struct bunsen_queue *q = queue;
+
+	if (q->owns_ep)
+		bsn_ep_destroy(q->ep);
+	for (unsigned i = 1; i < q->qp_count; i++)
+		bsn_qp_destroy(q->qps[i]);
+	bsn_qp_destroy(q->qp);
+	if (q->attached) {
+		plain_qp_destroy(q->attached);
+	} else {
+		bsn_cq_destroy(q->cq);
+		bsn_cq_destroy(q->recv_cq);
+	}
+	bsn_srq_destroy(q->srq);
+	bsn_mr_deregister(q->mr);
+	free(q->attached);
+	free(q->qps);
+	free(q->eps);
+	free(q);
+}
+
+static const char *reason_of(const struct cost_rig *rig, enum cost_queues kind, int err)
+{
+	if (err == -ENODATA)
+		return "the device gives no QP numbers that are 16 apart";
+	if (kind == COST_ATTACHED && bsn_device_info(rig->device)->path == BSN_PATH_VERBS)
+		return "it has no thread domains, by which a register is one's own";
+	return NULL;
+}
+
+int bunsen_open(const struct cost_rig *rig, enum cost_queues kind, void **queue,
+		const char **why_not)
+{
+	struct bunsen_queue *q = calloc(1, sizeof(*q));
+	int err = q ? 0 : -ENOMEM;
+
+	if (!err)
+		err = kind == COST_ATTACHED ? attach(q, rig) : make_own(q, rig, kind);
+	if (!err)
+		err = make_endpoint(q, kind);
+	if (!err)
+		err = find_memory(q, rig);
+	if (err) {
+		*why_not = reason_of(rig, kind, err);
+		if (q)
+			bunsen_close(q);
+		return err;
+	}
+	*queue = q;
+	return 0;
+}

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The column `ibv`: ibv_post_send(), ibv_poll_cq(), ibv_post_recv(). Requests that do not change are
+ * built once, and only their id is set at each post: the best that a program can do there.
+ */
+#include "cost_verbs.h"
+
+static int drain_cq(struct ibv_cq *cq, unsigned count)
+{
+	unsigned patience = COST_PATIENCE;
+	struct ibv_wc wc;
+
+	while (count) {
+		const int n = ibv_poll_cq(cq, 1, &wc);
+		if (n < 0)
+			return -EIO;
+		if (n && wc.status)
+			return wc.status;
+		if (!n && !--patience)
+			return -ETIMEDOUT;
+		count -= (unsigned)n;
+	}
+	return 0;
+}
+
+static int drain(void *queue, unsigned count)
+{
+	struct verbs_queue *q = queue;
+
+	return drain_cq(q->v.cq, count);
+}
+
+static int drain_recv(void *queue, unsigned count)
+{
+	struct verbs_queue *q = queue;
+
+	return drain_cq(q->v.recv_cq, count);
+}
+
+/* Whose turn it is, where there are many. */
+COST_INLINE struct ibv_qp *qp_of(struct verbs_queue *q, struct ibv_qp *qp, struct cost_shape shape)
+{
+	return cost_has_many(shape.queues) ? q->qps[cost_turn(&q->turn, q->qp_count)] : qp;
+}
+
+COST_INLINE int run_posts(struct verbs_queue *q, unsigned count, struct cost_shape shape)
+{
+	struct ibv_qp *const qp = q->v.qp;
+	struct ibv_send_wr *wrong;
+	int bad = 0;
+
+	COST_POSTS(count, shape.batch, , q->batch[i - first].wr_id = i,
+		   bad |= ibv_post_send(qp_of(q, qp, shape), q->batch, &wrong))
+	return -bad;
+}
+
+COST_INLINE int run_recvs(struct verbs_queue *q, unsigned count, struct cost_shape shape)
+{
+	struct ibv_qp *const qp = q->v.qp;
+	struct ibv_srq *const srq = q->v.srq;
+	struct ibv_recv_wr *wrong;
+	int bad = 0;
+
+	COST_POSTS(count, 1, , q->recv_wr.wr_id = i,
+		   bad |= shape.queues == COST_SRQ ? ibv_post_srq_recv(srq, &q->recv_wr, &wrong)
+						   : ibv_post_recv(qp, &q->recv_wr, &wrong))
+	return -bad;
+}
+
+COST_INLINE int run_polls(void *queue, unsigned count, struct cost_shape shape)
+{
+	const struct verbs_queue *const q = queue;
+	struct ibv_cq *const cq =
+		shape.what == COST_POLL || shape.what == COST_POLL_NONE ? q->v.cq : q->v.recv_cq;
+	struct ibv_wc c[COST_BATCH_MAX] = { { 0 } };
+	int bad = 0;
+
+	if (shape.what == COST_POLL_NONE) {
+		COST_POLLS_NONE(count, ibv_poll_cq(cq, 1, c))
+	} else {
+		COST_POLLS(count, shape.batch, c, ibv_poll_cq(cq, (int)shape.batch, c),
+			   shape.what == COST_POLL ? drain : drain_recv)
+	}
+	return bad;
+}
+
+COST_INLINE int run_shape(void *queue, unsigned count, struct cost_shape shape)
+{
+	return cost_polls(shape.what)    ? run_polls(queue, count, shape)
+	       : shape.what == COST_RECV ? run_recvs(queue, count, shape)
+					 : run_posts(queue, count, shape);
+}
+
+COST_ROWS(COST_RUN)
+static cost_run *const runs[COST_ROW_COUNT] = { COST_ROWS(COST_RUN_ENTRY) };
+
+/* It knows nothing of a request at compile time: rows that differ in that are one. */
+static cost_run *run_of(enum cost_row row)
+{
+	return cost_shapes[row].form == COST_PREPARED ? NULL : runs[row];
+}
+
+static int open_queue(const struct cost_rig *rig, enum cost_queues kind, void **queue,
+		      const char **why_not)
+{
+	return verbs_open(rig, kind, false, queue, why_not);
+}
+
+const struct cost_column cost_ibv = {
+	.name = "ibv",
+	.open = open_queue,
+	.close = verbs_close,
+	.set_up = verbs_set_up,
+	.run_of = run_of,
+	.post = verbs_post,
+	.post_recv = verbs_post_recv,
+	.drain = drain,
+	.drain_recv = drain_recv,
+};

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The column `ibv_wr`: ibv_wr_*, and ibv_start_poll() for completions. */
+#include "cost_verbs.h"
+
+/* -- posts --------------------------------------------------------------------------------------- */
+
+COST_INLINE void name_operation(struct ibv_qp_ex *qp, const struct bsn_remote *remote,
+				enum cost_what what, unsigned id)
+{
+	switch (what) {
+	case COST_WRITE:
+		ibv_wr_rdma_write(qp, remote->rkey, remote->addr);
+		break;
+	case COST_WRITE_IMM:
+		ibv_wr_rdma_write_imm(qp, remote->rkey, remote->addr, id);
+		break;
+	case COST_READ:
+		ibv_wr_rdma_read(qp, remote->rkey, remote->addr);
+		break;
+	case COST_SEND:
+		ibv_wr_send(qp);
+		break;
+	case COST_SEND_IMM:
+		ibv_wr_send_imm(qp, id);
+		break;
+	case COST_FETCH_ADD:
+		ibv_wr_atomic_fetch_add(qp, remote->rkey, remote->addr, 1);
+		break;
+	default:
+		ibv_wr_atomic_cmp_swp(qp, remote->rkey, remote->addr, 0, 1);
+	}
+}
+
+COST_INLINE void build(const struct verbs_queue *q, struct ibv_qp_ex *qp, struct cost_shape shape,
+		       unsigned id, unsigned flags, unsigned sges)
+{
+	qp->wr_id = id;
+	qp->wr_flags = flags;
+	name_operation(qp, &q->target.remote, shape.what, id);
+	if (shape.queues == COST_UD)
+		ibv_wr_set_ud_addr(qp, q->v.ah, q->v.qp->qp_num, PLAIN_QKEY);
+	if (shape.form == COST_INLINED)
+		ibv_wr_set_inline_data(qp, (void *)(uintptr_t)q->data.addr,
+				       shape.known == COST_LENGTH ? shape.n : q->data.length);
+	else if (shape.n == 1)
+		ibv_wr_set_sge(qp, q->local[0].lkey, q->local[0].addr, q->local[0].length);
+	else
+		ibv_wr_set_sge_list(qp, sges, q->local);
+}
+
+/* Whose turn it is, where there are many. */
+COST_INLINE struct ibv_qp_ex *start(struct verbs_queue *q, struct ibv_qp_ex *qp,
+				    struct cost_shape shape)
+{
+	if (cost_has_many(shape.queues))
+		qp = ibv_qp_to_qp_ex(q->qps[cost_turn(&q->turn, q->qp_count)]);
+	ibv_wr_start(qp);
+	return qp;
+}
+
+COST_INLINE int run_posts(struct verbs_queue *q, unsigned count, struct cost_shape shape)
+{
+	struct ibv_qp_ex *qp = q->v.qp_ex;
+	unsigned flags = IBV_SEND_SIGNALED | (shape.form == COST_INLINED ? IBV_SEND_INLINE : 0);
+	unsigned sges = shape.n;
+	int bad = 0;
+
+	if (shape.known == COST_HIDDEN) {
+		COST_HIDE(flags);
+		COST_HIDE(sges);
+	}
+	COST_POSTS(count, shape.batch, qp = start(q, qp, shape),
+		   build(q, qp, shape, i, flags, sges), bad |= ibv_wr_complete(qp))
+	return -bad;
+}
+
+/* -- polls --------------------------------------------------------------------------------------- */
+
+/* What ibv_poll_cq() would have told, too; somebody looks at it. */
+COST_INLINE void read_rest(struct ibv_cq_ex *cq, enum cost_what what, bool is_ud)
+{
+	const uint64_t id = cq->wr_id;
+	const enum ibv_wc_opcode opcode = ibv_wc_read_opcode(cq);
+	const uint32_t byte_len = ibv_wc_read_byte_len(cq);
+
+	__asm__ volatile("" ::"r"(id), "r"(opcode), "r"(byte_len));
+	if (what == COST_POLL_RECV_IMM) {
+		const uint32_t imm = ibv_wc_read_imm_data(cq);
+		__asm__ volatile("" ::"r"(imm));
+	}
+	if (is_ud && what == COST_POLL_RECV) {
+		const uint32_t src_qp = ibv_wc_read_src_qp(cq), slid = ibv_wc_read_slid(cq);
+		const unsigned wc_flags = ibv_wc_read_wc_flags(cq), sl = ibv_wc_read_sl(cq);
+		__asm__ volatile("" ::"r"(src_qp), "r"(slid), "r"(wc_flags), "r"(sl));
+	}
+}
+
+/* Up to @batch completions, their statuses into @wc. How many, or -EIO. */
+COST_INLINE int start_poll(struct ibv_cq_ex *cq, int batch, struct ibv_wc *wc, enum cost_what what,
+			   bool is_ud)
+{
+	struct ibv_poll_cq_attr attr = { .comp_mask = 0 };
+	int n = 0, err = ibv_start_poll(cq, &attr);
+
+	if (err)
+		return err == ENOENT ? 0 : -EIO;
+	do {
+		read_rest(cq, what, is_ud);
+		wc[n++].status = cq->status;
+	} while (n < batch && !(err = ibv_next_poll(cq)));
+	ibv_end_poll(cq);
+	return err && err != ENOENT ? -EIO : n;
+}
+
+static int drain_cq(struct ibv_cq_ex *cq, unsigned count)
+{
+	unsigned patience = COST_PATIENCE;
+	struct ibv_wc wc;
+
+	while (count) {
+		const int n = start_poll(cq, 1, &wc, COST_POLL, false);
+		if (n < 0)
+			return n;
+		if (n && wc.status)
+			return wc.status;
+		if (!n && !--patience)
+			return -ETIMEDOUT;
+		count -= (unsigned)n;
+	}
+	return 0;
+}
+
+static int drain(void *queue, unsigned count)
+{
+	struct verbs_queue *q = queue;
+
+	return drain_cq(q->v.cq_ex, count);
+}
+
+static int drain_recv(void *queue, unsigned count)
+{
+	struct verbs_queue *q = queue;
+
+	return drain_cq(q->v.recv_cq_ex, count);
+}
+
+COST_INLINE int run_polls(void *queue, unsigned count, struct cost_shape shape)
+{
+	const struct verbs_queue *const q = queue;
+	const bool is_ud = shape.queues == COST_UD;
+	struct ibv_cq_ex *const cq = shape.what == COST_POLL || shape.what == COST_POLL_NONE
+					     ? q->v.cq_ex
+					     : q->v.recv_cq_ex;
+	struct ibv_wc c[COST_BATCH_MAX] = { { 0 } };
+	int bad = 0;
+
+	if (shape.what == COST_POLL_NONE) {
+		COST_POLLS_NONE(count, start_poll(cq, 1, c, shape.what, is_ud))
+	} else {
+		COST_POLLS(count, shape.batch, c,
+			   start_poll(cq, (int)shape.batch, c, shape.what, is_ud),
+			   shape.what == COST_POLL ? drain : drain_recv)
+	}
+	return bad;
+}
+
+COST_INLINE int run_shape(void *queue, unsigned count, struct cost_shape shape)
+{
+	return cost_polls(shape.what) ? run_polls(queue, count, shape)
+				      : run_posts(queue, count, shape);
+}
+
+COST_ROWS(COST_RUN)
+static cost_run *const runs[COST_ROW_COUNT] = { COST_ROWS(COST_RUN_ENTRY) };
+
+static cost_run *run_of(enum cost_row row)
+{
+	const struct cost_shape *shape = &cost_shapes[row];
+
+	return shape->form == COST_PREPARED || shape->what == COST_RECV ? NULL : runs[row];
+}
+
+static int open_queue(const struct cost_rig *rig, enum cost_queues kind, void **queue,
+		      const char **why_not)
+{
+	return verbs_open(rig, kind, true, queue, why_not);
+}
+
+const struct cost_column cost_ibv_wr = {
+	.name = "ibv_wr",
+	.open = open_queue,
+	.close = verbs_close,
+	.set_up = verbs_set_up,
+	.run_of = run_of,
+	.post = verbs_post,
+	.post_recv = verbs_post_recv,
+	.drain = drain,
+	.drain_recv = drain_recv,
+};

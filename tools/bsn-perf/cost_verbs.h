@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The queues of both columns of libibverbs; on a thread domain, where the device has them. */
+#ifndef COST_VERBS_H
+#define COST_VERBS_H
+
+#include "cost.h"
+#include "plain_qp.h"
+
+struct verbs_queue {
+	struct plain_qp v;
+	struct cost_target target;
+	struct ibv_sge local[COST_SGES_MAX], data, recv[2];
+	struct ibv_send_wr batch[COST_BATCH_MAX]; /* a chain, of the row's batch */
+	struct ibv_recv_wr recv_wr;
+	struct plain_qp *others; /* where there are many; the first is @v */
+	struct ibv_qp **qps;     /* of all of them; else NULL */
+	unsigned qp_count, turn;
+};
+
+/* Return: 0, or -errno and why. */
+int verbs_open(const struct cost_rig *rig, enum cost_queues kind, bool is_extended, void **queue,
+	       const char **why_not);
+void verbs_close(void *queue);
+
+/* Makes the requests of a row, which its posts use again and again. */
+int verbs_set_up(void *queue, const struct cost_shape *shape);
+
+int verbs_post(void *queue, enum cost_what what, unsigned count);
+int verbs_post_recv(void *queue, unsigned count);
+
+#endif

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The columns of libibverbs but for what is measured. */
+#include "cost_verbs.h"
+
+#include <stdlib.h>
+
+/* -- requests ------------------------------------------------------------------------------------ */
+
+static struct ibv_send_wr make_wr(const struct verbs_queue *q, enum cost_what what,
+				  const struct ibv_sge *sge, unsigned sges, unsigned flags)
+{
+	static const enum ibv_wr_opcode opcodes[] = {
+		[COST_WRITE] = IBV_WR_RDMA_WRITE,
+		[COST_WRITE_IMM] = IBV_WR_RDMA_WRITE_WITH_IMM,
+		[COST_READ] = IBV_WR_RDMA_READ,
+		[COST_SEND] = IBV_WR_SEND,
+		[COST_SEND_IMM] = IBV_WR_SEND_WITH_IMM,
+		[COST_FETCH_ADD] = IBV_WR_ATOMIC_FETCH_AND_ADD,
+		[COST_CMP_SWAP] = IBV_WR_ATOMIC_CMP_AND_SWP,
+	};
+	struct ibv_send_wr wr = {
+		.sg_list = (struct ibv_sge *)(uintptr_t)sge,
+		.num_sge = (int)sges,
+		.opcode = opcodes[what],
+		.send_flags = IBV_SEND_SIGNALED | flags,
+	};
+
+	if (q->v.ah) {
+		wr.wr.ud.ah = q->v.ah;
+		wr.wr.ud.remote_qpn = q->v.qp->qp_num;
+		wr.wr.ud.remote_qkey = PLAIN_QKEY;
+	} else if (what == COST_FETCH_ADD || what == COST_CMP_SWAP) {
+		wr.wr.atomic.remote_addr = q->target.remote.addr;
+		wr.wr.atomic.rkey = q->target.remote.rkey;
+		wr.wr.atomic.compare_add = what == COST_FETCH_ADD;
+		wr.wr.atomic.swap = 1;
+	} else {
+		wr.wr.rdma.remote_addr = q->target.remote.addr;
+		wr.wr.rdma.rkey = q->target.remote.rkey;
+	}
+	return wr;
+}
+
+static void chain(struct ibv_send_wr *batch, unsigned count, struct ibv_send_wr wr)
+{
+	for (unsigned i = 0; i < count; i++) {
+		batch[i] = wr;
+		batch[i].next = i + 1 < count ? &batch[i + 1] : NULL;
+	}
+}
+
+int verbs_set_up(void *queue, const struct cost_shape *shape)
+{
+	struct verbs_queue *q = queue;
+	const bool is_inline = shape->form == COST_INLINED;
+
+	q->data.length = is_inline ? shape->n : 0;
+	q->recv_wr =
+		(struct ibv_recv_wr){ .sg_list = q->recv,
+				      .num_sge = shape->what == COST_RECV ? (int)shape->n : 1 };
+	if (shape->what < COST_RECV)
+		chain(q->batch, shape->batch,
+		      is_inline ? make_wr(q, shape->what, &q->data, 1, IBV_SEND_INLINE)
+				: make_wr(q, shape->what, q->local, shape->n, 0));
+	return 0;
+}
+
+/* -- what is not measured ------------------------------------------------------------------------ */
+
+int verbs_post(void *queue, enum cost_what what, unsigned count)
+{
+	struct verbs_queue *q = queue;
+	struct ibv_send_wr wr = make_wr(q, what, q->local, 1, 0), *wrong;
+	int err = 0;
+
+	for (unsigned i = 0; i < count && !err; i++) {
+		struct ibv_qp *qp = q->qps ? q->qps[cost_turn(&q->turn, q->qp_count)] : q->v.qp;
+		wr.wr_id = i;
+		err = -ibv_post_send(qp, &wr, &wrong);
+	}
+	return err;
+}
+
+int verbs_post_recv(void *queue, unsigned count)
+{
+	struct verbs_queue *q = queue;
+	struct ibv_recv_wr wr = { .sg_list = q->recv, .num_sge = 1 }, *wrong;
+	int err = 0;
+
+	for (wr.wr_id = 0; wr.wr_id < count && !err; wr.wr_id++)
+		err = q->v.srq ? -ibv_post_srq_recv(q->v.srq, &wr, &wrong)
+			       : -ibv_post_recv(q->v.qp, &wr, &wrong);
+	return err;
+}
+
+/* -- making it ----------------------------------------------------------------------------------- */
+
+static int make_another(const struct cost_rig *rig, const struct plain_qp_attr *attr,
+			enum cost_queues kind, struct plain_qp *qp)
+{
+	const uint32_t base = attr->shared->qp->qp_num;
+	int err = 0;
+
+	for (unsigned tries = 0; tries < 2 * COST_STRIDE && !err; tries++) {
+		err = plain_qp_create(rig->device, attr, NULL, 0, qp);
+		if (err)
+			return err;
+		const uint32_t past = (qp->qp->qp_num - base) % COST_STRIDE;
+		if (kind == COST_MANY || !past)
+			return plain_qp_loop(qp);
+		plain_qp_destroy(qp);
+		err = plain_qp_pass_numbers(rig->device, COST_STRIDE - past - 1);
+	}
+	return err ? err : -ENODATA;
+}
+
+static int make_many(struct verbs_queue *q, const struct cost_rig *rig, enum cost_queues kind,
+		     struct plain_qp_attr attr)
+{
+	const unsigned count = cost_qps_of(rig, kind);
+	int err = 0;
+
+	attr.shared = &q->v;
+	q->others = calloc(count, sizeof(*q->others));
+	q->qps = calloc(count, sizeof(struct ibv_qp *));
+	if (!q->others || !q->qps)
+		return -ENOMEM;
+	q->qps[0] = q->v.qp;
+	for (q->qp_count = 1; q->qp_count < count && !err; q->qp_count++) {
+		err = make_another(rig, &attr, kind, &q->others[q->qp_count]);
+		if (err)
+			break;
+		q->qps[q->qp_count] = q->others[q->qp_count].qp;
+	}
+	return err;
+}
+
+static int make(struct verbs_queue *q, const struct cost_rig *rig, enum cost_queues kind,
+		bool is_extended)
+{
+	const struct cost_limits limits = cost_limits_of(kind);
+	const unsigned qps = cost_qps_of(rig, kind);
+	const struct plain_qp_attr attr = { .is_ud = kind == COST_UD,
+					    .depth = cost_depth_of(rig, kind),
+					    .cq_entries = cost_depth_of(rig, kind) * qps,
+					    .max_send_sge = limits.max_send_sge,
+					    .max_recv_sge = limits.max_recv_sge,
+					    .max_inline = limits.max_inline,
+					    .is_extended = is_extended,
+					    .has_own_register = true,
+					    .has_srq = kind == COST_SRQ };
+	int err = plain_qp_create(rig->device, &attr, rig->memory, COST_MEMORY, &q->v);
+
+	if (!err)
+		err = attr.is_ud ? plain_qp_start_ud(&q->v) : plain_qp_loop(&q->v);
+	return err || !cost_has_many(kind) ? err : make_many(q, rig, kind, attr);
+}
+
+void verbs_close(void *queue)
+{
+	struct verbs_queue *q = queue;
+
+	for (unsigned i = 1; i < q->qp_count; i++)
+		plain_qp_destroy(&q->others[i]);
+	if (q->v.context)
+		plain_qp_destroy(&q->v);
+	free(q->others);
+	free(q->qps);
+	free(q);
+}
+
+int verbs_open(const struct cost_rig *rig, enum cost_queues kind, bool is_extended, void **queue,
+	       const char **why_not)
+{
+	struct verbs_queue *q = calloc(1, sizeof(*q));
+	int err = q ? make(q, rig, kind, is_extended) : -ENOMEM;
+
+	if (err) {
+		if (err == -ENODATA)
+			*why_not = "the device gives no QP numbers that are 16 apart";
+		else if (err == -EOPNOTSUPP)
+			*why_not = is_extended ? "the provider has no ibv_wr_*"
+					       : "the provider cannot";
+		if (q)
+			verbs_close(q);
+		return err;
+	}
+	q->target = cost_target_of(rig, q->v.mr->lkey, q->v.mr->rkey);
+	_Static_assert(sizeof(q->local) == sizeof(q->target.local), "one layout");
+	memcpy(q->local, q->target.local, sizeof(q->local));
+	memcpy(q->recv, q->target.recv, sizeof(q->recv));
+	q->data = (struct ibv_sge){ (uintptr_t)q->target.data, 0, 0 };
+	*queue = q;
+	return 0;
+}

@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A line on a terminal that says how far a long run is, and then goes away. */
+#ifndef PROGRESS_H
+#define PROGRESS_H
+
+void show_progress(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void end_progress(void);
+
+#endif

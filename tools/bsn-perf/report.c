@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Where reports go, and what they have in common. */
+#include "perf.h"
+
+#include <errno.h>
+#include <string.h>
+
+FILE *report_open(const struct perf_options *options)
+{
+	FILE *report;
+
+	if (!options->output)
+		return stdout;
+	report = fopen(options->output, "w");
+	if (!report)
+		complain("--output %s: %s", options->output, strerror(errno));
+	return report;
+}
+
+int report_close(FILE *report, const struct perf_options *options)
+{
+	const bool failed = fflush(report) || ferror(report);
+	const int error = errno;
+
+	if (report != stdout)
+		fclose(report);
+	return failed ? complain("%s: %s", options->output ? options->output : "standard output",
+				 strerror(error))
+		      : PERF_OK;
+}
+
+struct json_object *json_figure(double value)
+{
+	struct json_object *object = json_object_new_double(value);
+
+	json_object_set_serializer(object, json_object_double_to_json_string, "%.2f", NULL);
+	return object;
+}
+
+void json_print(FILE *report, struct json_object *object)
+{
+	fputs(json_object_to_json_string_ext(object, JSON_C_TO_STRING_PRETTY |
+							     JSON_C_TO_STRING_SPACED |
+							     JSON_C_TO_STRING_NOSLASHESCAPE),
+	      report);
+	fputc('\n', report);
+	json_object_put(object);
+}
+
+void json_add_device(struct json_object *report, const struct bsn_device_info *info)
+{
+	json_object_object_add(report, "device", json_object_new_string(info->name));
+	json_object_object_add(report, "path", json_object_new_string(path_name(info)));
+	json_object_object_add(report, "cpu", json_object_new_string(cpu_name()));
+	json_object_object_add(report, "store", json_object_new_string(store_name(info)));
+}
+
+const char *path_name(const struct bsn_device_info *info)
+{
+	return info->path == BSN_PATH_DIRECT ? "direct" : "verbs";
+}
+
+const char *store_name(const struct bsn_device_info *info)
+{
+	return info->path == BSN_PATH_DIRECT ? bsn_store_name(info->store) : "none";
+}
+
+const char *cpu_name(void)
+{
+	static char line[256];
+	FILE *cpuinfo = fopen("/proc/cpuinfo", "r");
+	const char *name = NULL;
+
+	while (cpuinfo && !name && fgets(line, sizeof(line), cpuinfo)) {
+		char *colon = strchr(line, ':');
+		if (!colon || (strncmp(line, "model name", 10) && strncmp(line, "CPU part", 8)))
+			continue;
+		line[strcspn(line, "\n")] = 0;
+		name = colon + 1 + strspn(colon + 1, " \t");
+	}
+	if (cpuinfo)
+		fclose(cpuinfo);
+	return name ? name : "unknown";
+}

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What each generation is called and what the port's addresses are. */
+#include "datasheet.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+/* PCI ids: pci.ids; speeds: IBA, PortInfo (EDR 32, HDR 64, NDR 128). */
+static const struct cx_datasheet models[] = {
+	[CX_GEN_CX5] = { "cx5", "MT4119", "MT_0000000008", 0x1017, 16, 35, 2000, 32,
+			 "100 Gb/sec (4X EDR)" },
+	[CX_GEN_CX6] = { "cx6", "MT4123", "MT_0000000223", 0x101b, 20, 35, 2000, 64,
+			 "200 Gb/sec (4X HDR)" },
+	[CX_GEN_CX7] = { "cx7", "MT4129", "MT_0000000838", 0x1021, 28, 35, 2000, 128,
+			 "400 Gb/sec (4X NDR)" },
+};
+
+const struct cx_datasheet *cx_datasheet(enum cx_generation generation)
+{
+	return &models[generation];
+}
+
+int cx_generation_by_name(const char *name, enum cx_generation *generation)
+{
+	for (unsigned i = 0; i < sizeof(models) / sizeof(models[0]); i++) {
+		if (!strcmp(name, models[i].name)) {
+			*generation = (enum cx_generation)i;
+			return 0;
+		}
+	}
+	return -EINVAL;
+}
+
+static const char *const link_names[] = { [CX_LINK_IB] = "ib", [CX_LINK_ROCE] = "roce" };
+
+const char *cx_link_name(enum cx_link link)
+{
+	return link_names[link];
+}
+
+int cx_link_by_name(const char *name, enum cx_link *link)
+{
+	for (unsigned i = 0; i < sizeof(link_names) / sizeof(link_names[0]); i++) {
+		if (!strcmp(name, link_names[i])) {
+			*link = (enum cx_link)i;
+			return 0;
+		}
+	}
+	return -EINVAL;
+}
+
+/* 24 bits that differ between fabrics (FNV-1a of the name and the user). */
+static uint32_t hash_fabric(const struct cx_config *config)
+{
+	uint32_t hash = 2166136261u ^ getuid();
+
+	for (const char *c = config->fabric ? config->fabric : "default"; *c; c++)
+		hash = (hash ^ (uint8_t)*c) * 16777619u;
+	return (hash ^ hash >> 24) & 0xffffff;
+}
+
+/* 02:5c:c5 is a locally administered prefix; the GUID is the MAC's EUI-64. */
+void cx_port_mac(const struct cx_config *config, uint8_t mac[6])
+{
+	uint32_t low = hash_fabric(config);
+	const uint8_t bytes[6] = {
+		0x02, 0x5c, 0xc5, (uint8_t)(low >> 16), (uint8_t)(low >> 8), (uint8_t)low
+	};
+
+	memcpy(mac, bytes, sizeof(bytes));
+}
+
+uint64_t cx_node_guid(const struct cx_config *config)
+{
+	return 0x025cc5fffe000000u | hash_fabric(config);
+}
+
+unsigned cx_gid_table_len(const struct cx_config *config)
+{
+	return config->link == CX_LINK_IB ? 8 : 16;
+}
+
+unsigned cx_pkey_table_len(const struct cx_config *config)
+{
+	return config->link == CX_LINK_IB ? 128 : 1;
+}
+
+uint32_t cx_port_cap_flags(const struct cx_config *config)
+{
+	if (config->link == CX_LINK_ROCE)
+		return IB_UVERBS_PCF_CM_SUP | IB_UVERBS_PCF_IP_BASED_GIDS;
+	return IB_UVERBS_PCF_TRAP_SUP | IB_UVERBS_PCF_SL_MAP_SUP |
+	       IB_UVERBS_PCF_SYS_IMAGE_GUID_SUP | IB_UVERBS_PCF_EXTENDED_SPEEDS_SUP |
+	       IB_UVERBS_PCF_CM_SUP;
+}
+
+static void put_be64(uint8_t *bytes, uint64_t value)
+{
+	for (int i = 7; i >= 0; i--, value >>= 8)
+		bytes[i] = (uint8_t)value;
+}
+
+/*
+ * InfiniBand has the default GID alone. RoCE has each address as version 1 and as version 2
+ * (drivers/infiniband/core/roce_gid_mgmt.c): the link-local one, then 192.0.2.1 (RFC 5737).
+ */
+int cx_gid_get(const struct cx_config *config, unsigned index, struct cx_gid *gid)
+{
+	static const uint8_t ipv4_mapped[16] = { [10] = 0xff, 0xff, 192, 0, 2, 1 };
+	uint64_t guid = cx_node_guid(config);
+
+	if (index >= cx_gid_table_len(config))
+		return -EINVAL;
+	if (index >= (config->link == CX_LINK_IB ? 1u : 4u))
+		return -ENODATA;
+
+	/* An EUI-64 inside an IPv6 address has the universal/local bit inverted (RFC 4291). */
+	if (config->link == CX_LINK_ROCE)
+		guid ^= (uint64_t)2 << 56;
+	put_be64(gid->gid.raw, 0xfe80000000000000u);
+	put_be64(gid->gid.raw + 8, guid);
+	gid->type = IBV_GID_TYPE_IB;
+	if (config->link == CX_LINK_ROCE)
+		gid->type = index & 1 ? IBV_GID_TYPE_ROCE_V2 : IBV_GID_TYPE_ROCE_V1;
+	if (index >= 2)
+		memcpy(gid->gid.raw, ipv4_mapped, sizeof(ipv4_mapped));
+	return 0;
+}

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What the device is, as opposed to what it does: the figures on a generation's data sheet, the
+ * limits its firmware reports, and the identity of its one port. All processes of a fabric see the
+ * same device, so all of it follows from the configuration alone.
+ */
+#ifndef SOFTCX_DATASHEET_H
+#define SOFTCX_DATASHEET_H
+
+#include "nic/hca.h"
+
+#define CX_DEVICE_NAME "mlx5_0"
+#define CX_UVERBS_NAME "uverbs0"
+
+enum {
+	CX_PORTS = 1,
+	CX_UVERBS_MAJOR = 231, /* Linux Documentation/admin-guide/devices.txt: InfiniBand verbs */
+	CX_UVERBS_MINOR = 192,
+	CX_VENDOR_ID = 0x02c9,     /* the OUI, as ibv_query_device() has it */
+	CX_PCI_VENDOR_ID = 0x15b3, /* Mellanox Technologies */
+
+	/*
+	 * Limits, as ConnectX-5 and later report them; the ones that libmlx5 uses for its layout
+	 * are MLX5_CAP_GEN(max_wqe_sz_sq, max_wqe_sz_rq, log_max_qp_sz, log_max_srq_sz,
+	 * log_max_cq_sz).
+	 */
+	CX_MAX_SQ_DESC_BYTES = 1024,
+	CX_MAX_RQ_DESC_BYTES = 512,
+	CX_MAX_QP_WR = 1 << 15,
+	CX_MAX_SRQ_WR = (1 << 15) - 1,
+	CX_MAX_CQE = (1 << 22) - 1,
+	CX_MAX_SGE = 30, /* (512 - 16 - 16) / 16: mlx5_ib_query_device() */
+	CX_MAX_SRQ_SGE = 31,
+	CX_MAX_RD_ATOMIC = 16,
+	CX_MAX_MSG_LOG2 = 30,
+	/* How many objects a fabric holds, fewer than a ConnectX; powers of two, keys apart. */
+	CX_MAX_QPS = 1 << 14,
+	CX_MAX_CQS = 1 << 14,
+	CX_MAX_SRQS = 1 << 12,
+	CX_MAX_MRS = (1 << 16) - 2,
+	CX_MAX_PDS = 1 << 12,
+	CX_MAX_UMEMS = 1 << 12,
+	/* Keys over keys, and translations: of one key, of all. */
+	CX_MAX_INDIRECTION = 4,
+	CX_MAX_XLT_LOG2 = 16,
+	CX_MAX_XLTS = 1 << 21,
+	CX_MAX_MMO_LOG2 = 24, /* bytes of a copy */
+	CX_ACK_DELAY = 16, /* as ibv_device_attr has it */
+	CX_CLOCK_KHZ = 1000000,
+	CX_COMP_VECTORS = 4,
+	CX_CACHE_LINE_BYTES = 64,
+	CX_PKEY = 0xffff,
+	CX_LID = 1,
+};
+
+struct cx_datasheet {
+	const char *name;     /* on the command line */
+	const char *hca_type; /* sysfs hca_type */
+	const char *board_id;
+	uint16_t pci_device_id;
+	uint16_t fw_major, fw_minor, fw_sub;
+	uint8_t active_speed; /* IBTA PortInfo LinkSpeed(Ext)Active, at 4X */
+	const char *rate;     /* sysfs ports/1/rate */
+};
+
+const struct cx_datasheet *cx_datasheet(enum cx_generation generation);
+
+/* By the name on the command line; 0, or -EINVAL. */
+int cx_generation_by_name(const char *name, enum cx_generation *generation);
+int cx_link_by_name(const char *name, enum cx_link *link);
+const char *cx_link_name(enum cx_link link);
+
+/* The node GUID in host order, and the port's MAC (RoCE); the fabric's name seeds both. */
+uint64_t cx_node_guid(const struct cx_config *config);
+void cx_port_mac(const struct cx_config *config, uint8_t mac[6]);
+
+struct cx_gid {
+	union ibv_gid gid;
+	enum ibv_gid_type type;
+};
+
+unsigned cx_gid_table_len(const struct cx_config *config);
+unsigned cx_pkey_table_len(const struct cx_config *config);
+uint32_t
+cx_port_cap_flags(const struct cx_config *config); /* enum ib_uverbs_query_port_cap_flags */
+
+/* Entry `index`: 0, -EINVAL beyond the table, -ENODATA when the entry is empty. */
+int cx_gid_get(const struct cx_config *config, unsigned index, struct cx_gid *gid);
+
+#endif

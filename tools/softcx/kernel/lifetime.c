@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * References between objects, and the order of destruction. -EBUSY follows
+ * drivers/infiniband/core/rdma_core.c.
+ */
+#include "kernel.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+void object_refer(struct object *object, struct object *pd, struct event_file *async)
+{
+	if (pd) {
+		object->pd = pd;
+		pd->users++;
+	}
+	if (async) {
+		object->async = async;
+		event_file_get(async);
+	}
+}
+
+static void drop_user(struct object *object)
+{
+	if (object)
+		object->users--;
+}
+
+static void drop_references(struct object *object)
+{
+	drop_user(object->pd);
+	if (object->async)
+		event_file_put_locked(object->async);
+	if (object->kind == OBJECT_QP) {
+		drop_user(object->qp.send_cq);
+		drop_user(object->qp.recv_cq);
+		drop_user(object->qp.srq);
+	}
+	if (object->kind == OBJECT_CQ && object->cq.channel)
+		event_file_put_locked(object->cq.channel);
+}
+
+void object_free(struct uverbs_context *ctx, struct object *object)
+{
+	drop_references(object);
+	user_unpin(&object->pinned);
+	ctx->objects[object->handle] = NULL;
+	free(object);
+}
+
+int object_destroy(struct uverbs_context *ctx, struct object *object)
+{
+	int err;
+
+	if (object->users)
+		return -EBUSY;
+	err = object->destroyer ? object->destroyer(ctx->hca, object->number) : 0;
+	if (err)
+		return err;
+	/* The device sends no more events; the program will never acknowledge those it has not read. */
+	if (object->async)
+		event_file_forget(object->async, object);
+	if (object->kind == OBJECT_CQ && object->cq.channel)
+		event_file_forget(object->cq.channel, object);
+	object_free(ctx, object);
+	return 0;
+}
+
+void object_destroy_all(struct uverbs_context *ctx)
+{
+	for (int kind = OBJECT_NONE + 1; kind < OBJECT_KINDS; kind++) {
+		for (uint32_t i = 0; i < ctx->object_slots; i++) {
+			struct object *object = ctx->objects[i];
+			int err;
+
+			if (!object || object->kind != (enum object_kind)kind)
+				continue;
+			err = object_destroy(ctx, object);
+			if (!err)
+				continue;
+			cx_trace(ctx->hca, "uverbs: close: object %u of kind %d: error %d", i, kind,
+				 -err);
+			object_free(ctx, object);
+		}
+	}
+	free(ctx->objects);
+	ctx->objects = NULL;
+	ctx->object_slots = 0;
+}

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The command interface. Which commands a program may send is the kernel's to say (kernel/devx.c); a
+ * firmware refuses those that it lacks.
+ */
+#include "firmware.h"
+
+#include <errno.h>
+#include <string.h>
+
+static enum bsn_command_status query_lag(struct cx_hca *hca, struct cx_mailbox *box)
+{
+	const struct bsn_lag lag = { .state = 0 };
+
+	(void)hca;
+	bsn_lag_encode(box->out + BSN_QUERY_LAG_OUT_OFFSET, &lag);
+	return BSN_COMMAND_OK;
+}
+
+static enum bsn_command_status do_nothing(struct cx_hca *hca, struct cx_mailbox *box)
+{
+	(void)hca;
+	(void)box;
+	return BSN_COMMAND_OK;
+}
+
+static const struct command {
+	uint16_t opcode, min_in, min_out;
+	cx_firmware_command *run;
+} commands[] = {
+	{ BSN_CMD_QUERY_HCA_CAP, BSN_CMD_IN_SIZE, BSN_CAP_OFFSET, cx_query_hca_cap },
+	{ BSN_CMD_CREATE_MKEY, BSN_CREATE_MKEY_LIST_OFFSET, BSN_CREATE_MKEY_OUT_SIZE,
+	  cx_create_mkey },
+	{ BSN_CMD_QUERY_MKEY, BSN_DESTROY_MKEY_IN_SIZE,
+	  BSN_QUERY_MKEY_OUT_CTX_OFFSET + BSN_MKEY_CTX_SIZE, cx_query_mkey },
+	{ BSN_CMD_DESTROY_MKEY, BSN_DESTROY_MKEY_IN_SIZE, BSN_CMD_OUT_SIZE, cx_destroy_mkey },
+	{ BSN_CMD_QUERY_LAG, BSN_CMD_IN_SIZE, BSN_QUERY_LAG_OUT_OFFSET + BSN_LAG_SIZE, query_lag },
+	{ BSN_CMD_NOP, BSN_CMD_IN_SIZE, BSN_CMD_OUT_SIZE, do_nothing },
+};
+
+static const struct command *find_command(uint32_t opcode)
+{
+	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
+		if (commands[i].opcode == opcode)
+			return &commands[i];
+	return NULL;
+}
+
+static enum bsn_command_status run(struct cx_hca *hca, struct cx_mailbox *box)
+{
+	const struct command *command = find_command(box->head.opcode);
+
+	if (!command)
+		return cx_refuse_command(box, BSN_COMMAND_BAD_OPERATION,
+					 "the model does not do this command");
+	if (box->in_size < command->min_in)
+		return cx_refuse_command(box, BSN_COMMAND_BAD_INPUT_LENGTH,
+					 "the mailbox is shorter than the command");
+	if (box->out_size < command->min_out)
+		return cx_refuse_command(box, BSN_COMMAND_BAD_OUTPUT_LENGTH,
+					 "there is no room for the answer");
+	return command->run(hca, box);
+}
+
+static const char *name_of(uint32_t opcode)
+{
+#define NAME(name, value, doc)                                                                     \
+	if (opcode == (value))                                                                     \
+		return #name;
+	BSN_COMMANDS(NAME)
+#undef NAME
+	return "unknown";
+}
+
+int cx_command(struct cx_hca *hca, const void *in, size_t in_size, void *out, size_t out_size)
+{
+	struct cx_mailbox box = { in, in_size, out, out_size, { 0 }, NULL };
+	struct bsn_cmd_out head = { 0 };
+
+	if (in_size < BSN_CMD_IN_SIZE || out_size < BSN_CMD_OUT_SIZE)
+		return -EINVAL;
+	memset(out, 0, out_size);
+	bsn_cmd_in_decode(&box.head, in);
+	cx_lock_to_create(hca);
+	/* mlx5_internal_err_ret_value(): what destroys works on a device that is gone, too. */
+	if (hca->shared->removed && box.head.opcode != BSN_CMD_DESTROY_MKEY) {
+		cx_unlock(hca);
+		return -EIO;
+	}
+	head.status = run(hca, &box);
+	cx_unlock(hca);
+	if (!head.status) {
+		cx_trace(hca, "command: %s", name_of(box.head.opcode));
+		return 0;
+	}
+	cx_trace(hca, "command: %s (%#x) refused, status %#x: %s", name_of(box.head.opcode),
+		 box.head.opcode, head.status, box.why);
+	memset(out, 0, out_size);
+	bsn_cmd_out_encode(out, &head);
+	return -EREMOTEIO;
+}

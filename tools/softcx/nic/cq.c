@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Writes CQEs, and gives the events that a CQ is armed for. */
+#include "cq.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "bsn_cqe.h"
+#include "bsn_db.h"
+#include "clock.h"
+#include "events.h"
+#include "memory.h"
+#include "tables.h"
+#include "trace.h"
+
+/* -- arming ------------------------------------------------------------------------------------ */
+
+static void fire(struct cx_hca *hca, struct cx_cq *cq)
+{
+	cq->arm = CX_ARM_NONE;
+	cq->fired_sn = (int8_t)cq->arm_sn;
+	cx_event_completion(hca, cq);
+}
+
+/* The program may not have seen what came after the consumer index that it armed with. */
+static bool is_due(const struct cx_cq *cq, uint32_t ci)
+{
+	const uint32_t unseen = (cq->producer - ci) & BSN_CQ_INDEX_MASK;
+	const uint32_t solicited = (cq->producer - cq->solicited_end) & BSN_CQ_INDEX_MASK;
+
+	if (cq->arm == CX_ARM_ANY)
+		return unseen;
+	return cq->arm == CX_ARM_SOLICITED && cq->any_solicited && solicited < unseen;
+}
+
+void cx_cq_arm(struct cx_hca *hca, struct cx_cq *cq, const void *word)
+{
+	struct bsn_dbr_cq_arm arm;
+
+	bsn_dbr_cq_arm_decode(&arm, word);
+	cx_trace(hca, "arm: cqn %#x sn %u %s ci %#x", cq->head.number, arm.sn,
+		 arm.cmd == BSN_CQ_ARM_SOLICITED ? "solicited" : "next", arm.ci);
+	if ((int)arm.sn == cq->fired_sn)
+		return; /* the event of this number was given (bsn_db.h) */
+	cq->arm_sn = (uint8_t)arm.sn;
+	cq->arm = arm.cmd == BSN_CQ_ARM_SOLICITED ? CX_ARM_SOLICITED : CX_ARM_ANY;
+	if (is_due(cq, arm.ci))
+		fire(hca, cq);
+}
+
+/*
+ * Without trapped doorbells only the record shows an arm. The driver clears it before it creates
+ * the CQ, and 0 is a valid first arm, so it is filled with a value that no arm has.
+ */
+int cx_cq_reset_arm(struct cx_hca *hca, struct cx_cq *cq)
+{
+	cq->arm_record = UINT32_MAX;
+	if (!hca->config.passive)
+		return 0;
+	return cx_mem_write(hca, cq->head.owner, cq->attr.db + BSN_DBR_CQ_ARM_OFFSET,
+			    &cq->arm_record, sizeof(cq->arm_record));
+}
+
+void cx_cq_poll_arm(struct cx_hca *hca, struct cx_cq *cq)
+{
+	uint32_t record;
+
+	if (cx_mem_read(hca, cq->head.owner, cq->attr.db + BSN_DBR_CQ_ARM_OFFSET, &record,
+			sizeof(record)) ||
+	    record == cq->arm_record)
+		return;
+	cq->arm_record = record;
+	cx_cq_arm(hca, cq, &record);
+}
+
+/* -- CQEs -------------------------------------------------------------------------------------- */
+
+/*
+ * IBTA "Completion Queue errors": the CQ is dead, and with it whatever completes to it. Nothing is
+ * written any more.
+ */
+void cx_cq_fail(struct cx_hca *hca, struct cx_cq *cq)
+{
+	if (cq->failed)
+		return;
+	cq->failed = true;
+	cx_trace(hca, "cq: %#x overrun", cq->head.number);
+	cx_event_async(hca, cq->attr.async_channel, cq->attr.cookie, IBV_EVENT_CQ_ERR);
+}
+
+/* How many CQEs the program has not consumed; more than any ring holds if that cannot be read. */
+static uint32_t count_unconsumed(struct cx_hca *hca, const struct cx_cq *cq)
+{
+	uint8_t record[BSN_DBR_CQ_CI_SIZE];
+	struct bsn_dbr_cq_ci consumer;
+
+	if (cx_mem_read(hca, cq->head.owner, cq->attr.db + BSN_DBR_CQ_CI_OFFSET, record,
+			sizeof(record)))
+		return UINT32_MAX;
+	bsn_dbr_cq_ci_decode(&consumer, record);
+	return (cq->producer - consumer.ci) & BSN_CQ_INDEX_MASK;
+}
+
+static bool is_full(struct cx_hca *hca, const struct cx_cq *cq)
+{
+	return !cq->attr.ignore_overrun && count_unconsumed(hca, cq) >= cq->attr.entries;
+}
+
+/* mlx5_ib: configure_requester_scat_cqe(), configure_responder_scat_cqe() */
+unsigned cx_cqe_inline_room(const struct cx_cq *cq)
+{
+	return bsn_cqe_inline_room(bsn_cqe_inline_format(cq->attr.cqe_size));
+}
+
+static bool is_error(const struct cx_completion *c)
+{
+	return c->opcode == BSN_CQE_REQ_ERR || c->opcode == BSN_CQE_RESP_ERR;
+}
+
+/* The last dword comes from the tail's own table: it is the same in every view. */
+static void encode_tail(uint8_t *cqe, const struct cx_cq *cq, const struct cx_completion *c)
+{
+	const struct bsn_cqe_tail tail = {
+		.wqe_counter = c->wqe_counter,
+		.opcode = c->opcode,
+		.format = c->inline_bytes ? bsn_cqe_inline_format(cq->attr.cqe_size)
+					  : BSN_CQE_NO_INLINE,
+		.solicited = c->solicited,
+		.owner = !!(cq->producer & cq->attr.entries),
+	};
+
+	bsn_cqe_tail_encode(cqe + BSN_CQE_TAIL_OFFSET, &tail);
+}
+
+static void encode_error(uint8_t *cqe, const struct cx_qp *qp, const struct cx_completion *c)
+{
+	const struct bsn_cqe_err err = {
+		.srqn_uidx = qp->attr.uidx,
+		.vendor_syndrome = c->vendor_syndrome,
+		.syndrome = c->syndrome,
+		.wqe_opcode = c->wqe_opcode,
+		.qpn = qp->head.number,
+	};
+
+	bsn_cqe_err_encode(cqe, &err);
+}
+
+static void encode_request(uint8_t *cqe, const struct cx_qp *qp, const struct cx_completion *c,
+			   uint64_t now)
+{
+	const struct bsn_cqe_req req = {
+		.srqn_uidx = qp->attr.uidx,
+		.byte_count = c->byte_count,
+		.timestamp = now,
+		.wqe_opcode = c->wqe_opcode,
+		.qpn = qp->head.number,
+	};
+
+	bsn_cqe_req_encode(cqe, &req);
+}
+
+static void encode_receive(uint8_t *cqe, const struct cx_qp *qp, const struct cx_completion *c,
+			   uint64_t now)
+{
+	const struct bsn_cqe_resp resp = {
+		.slid = c->slid,
+		.grh = c->grh,
+		.sl = c->sl,
+		.rqpn = c->rqpn,
+		.srqn_uidx = qp->attr.uidx,
+		.imm_inval_pkey = c->imm,
+		.byte_count = c->byte_count,
+		.timestamp = now,
+		.qpn = qp->head.number,
+	};
+
+	bsn_cqe_resp_encode(cqe, &resp);
+}
+
+static void encode_cqe(struct cx_hca *hca, uint8_t *buf, const struct cx_cq *cq,
+		       const struct cx_qp *qp, const struct cx_completion *c)
+{
+	uint8_t *cqe = buf + cq->attr.cqe_size - BSN_CQE_SIZE;
+
+	memset(buf, 0, cq->attr.cqe_size);
+	if (is_error(c))
+		encode_error(cqe, qp, c);
+	else if (c->opcode == BSN_CQE_REQ)
+		encode_request(cqe, qp, c, cx_now_ns(hca));
+	else if (qp)
+		encode_receive(cqe, qp, c, cx_now_ns(hca));
+	if (c->inline_bytes)
+		memcpy(buf, c->inline_bytes, c->byte_count);
+	encode_tail(cqe, cq, c);
+}
+
+static void trace_cqe(struct cx_hca *hca, const struct cx_cq *cq, const struct cx_qp *qp,
+		      const struct cx_completion *c)
+{
+#define NAME_OPCODE(name, value, doc) [value] = #name,
+	static const char *const names[16] = { BSN_CQE_OPCODES(NAME_OPCODE) };
+#undef NAME_OPCODE
+	struct cx_text text;
+
+	cx_line_begin(hca, &text);
+	cx_text_format(&text, "cqe: cqn %#x index %#x %s qpn %#x wqe %#x", cq->head.number,
+		       cq->producer & BSN_CQ_INDEX_MASK, names[c->opcode], qp ? qp->head.number : 0,
+		       c->wqe_counter);
+	if (is_error(c))
+		cx_text_format(&text, " syndrome %#x vendor %#x", c->syndrome, c->vendor_syndrome);
+	else
+		cx_text_format(&text, " bytes %u%s%s", c->byte_count,
+			       c->inline_bytes ? " inline" : "", c->solicited ? " solicited" : "");
+	cx_line_write(hca, &text);
+}
+
+static int write_cqe(struct cx_hca *hca, struct cx_cq *cq, const struct cx_qp *qp,
+		     const struct cx_completion *c)
+{
+	uint8_t buf[BSN_CQE128_SIZE];
+	const uint64_t slot = cq->producer & (cq->attr.entries - 1);
+
+	if (cq->failed)
+		return -EIO;
+	if (is_full(hca, cq)) {
+		cx_cq_fail(hca, cq);
+		return -EIO;
+	}
+	encode_cqe(hca, buf, cq, qp, c);
+	if (cx_tracing(hca))
+		trace_cqe(hca, cq, qp, c);
+	if (cx_mem_publish(hca, cq->head.owner, cq->attr.buf + slot * cq->attr.cqe_size, buf,
+			   cq->attr.cqe_size)) {
+		cx_cq_fail(hca, cq);
+		return -EIO;
+	}
+	cx_bus_count(hca, cq->head.owner, CX_BUS_cqe_write, cq->attr.cqe_size);
+	cq->producer++;
+	return 0;
+}
+
+int cx_cq_complete(struct cx_hca *hca, uint32_t cqn, const struct cx_qp *qp,
+		   const struct cx_completion *c)
+{
+	struct cx_cq *cq = cx_cq_find(hca, cqn);
+	int err;
+
+	if (!cq)
+		return 0;
+	err = write_cqe(hca, cq, qp, c);
+	if (err)
+		return err;
+	if (c->solicited || is_error(c)) {
+		cq->solicited_end = cq->producer;
+		cq->any_solicited = true;
+	}
+	if (cq->arm == CX_ARM_ANY ||
+	    (cq->arm == CX_ARM_SOLICITED && cq->solicited_end == cq->producer && cq->any_solicited))
+		fire(hca, cq);
+	return 0;
+}
+
+/*
+ * Resizing: the last CQE in the old buffer says so, and the new one takes over at the next index
+ * (rdma-core cq.c mlx5_cq_resize_copy_cqes()). It needs a place in the old one, and what is not
+ * consumed must fit into the new one; else the command is refused (BAD_SIZE_OUTS_CQES, which the
+ * kernel makes -EINVAL) and the CQ is as it was.
+ */
+int cx_cq_move(struct cx_hca *hca, struct cx_cq *cq, const struct cx_cq_attr *attr)
+{
+	const struct cx_completion c = { .opcode = BSN_CQE_RESIZE_CQ };
+	uint32_t count = count_unconsumed(hca, cq);
+	int err;
+
+	if (count > attr->entries || count >= cq->attr.entries)
+		return -EINVAL;
+	err = write_cqe(hca, cq, NULL, &c);
+	if (!err)
+		cq->attr = *attr;
+	return err;
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Completion queues: CQEs, and the events that they were armed for. Under the lock. */
+#ifndef SOFTCX_NIC_CQ_H
+#define SOFTCX_NIC_CQ_H
+
+#include "state.h"
+
+struct cx_completion {
+	uint8_t opcode; /* enum bsn_cqe_opcode */
+	uint8_t syndrome, vendor_syndrome;
+	uint8_t wqe_opcode;
+	bool solicited;
+	uint8_t grh;
+	uint8_t sl;
+	uint16_t slid;
+	uint16_t wqe_counter;
+	uint32_t byte_count;
+	uint32_t imm;
+	uint32_t rqpn;
+	const void *inline_bytes; /* `byte_count` of them go into the CQE; NULL: none */
+};
+
+/* A CQE for `qp`: 0, or -EIO when the CQ is dead, perhaps of this one. */
+int cx_cq_complete(struct cx_hca *hca, uint32_t cqn, const struct cx_qp *qp,
+		   const struct cx_completion *c);
+/* How many bytes of a message may come inside a CQE. */
+unsigned cx_cqe_inline_room(const struct cx_cq *cq);
+
+void cx_cq_fail(struct cx_hca *hca, struct cx_cq *cq);
+int cx_cq_move(struct cx_hca *hca, struct cx_cq *cq, const struct cx_cq_attr *attr);
+
+int cx_cq_reset_arm(struct cx_hca *hca, struct cx_cq *cq);
+void cx_cq_arm(struct cx_hca *hca, struct cx_cq *cq,
+	       const void *word); /* a struct bsn_dbr_cq_arm */
+void cx_cq_poll_arm(struct cx_hca *hca, struct cx_cq *cq);
+
+#endif

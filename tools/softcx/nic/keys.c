@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The translation and protection table. */
+#include "keys.h"
+
+#include <errno.h>
+
+#include "bsn_syndrome.h"
+#include "memory.h"
+#include "tables.h"
+#include "trace.h"
+#include "translations.h"
+
+/*
+ * In the order of a ConnectX: the key, its protection domain, then range and rights, which the
+ * device reports alike (bsn_syndrome.h, BSN_TPT_RIGHTS).
+ */
+static unsigned check_key(const struct cx_mr *mr, const struct cx_claim *claim, uint64_t addr,
+			  uint64_t len)
+{
+	const struct cx_mr_attr *attr = mr ? &mr->attr : NULL;
+
+	if (!mr || mr->free || attr->pdn != claim->pdn)
+		return BSN_TPT_PD;
+	if (mr->qpn != BSN_MKEY_QPN_ANY && mr->qpn != claim->qpn)
+		return BSN_TPT_PD;
+	if (addr < attr->iova || len > attr->length || addr - attr->iova > attr->length - len)
+		return BSN_TPT_RIGHTS;
+	if (len && addr + len - 1 < addr) /* past the end of all addresses */
+		return BSN_TPT_RIGHTS;
+	return claim->access & ~attr->access ? BSN_TPT_RIGHTS : CX_TPT_OK;
+}
+
+/*
+ * A ConnectX does not wait: what uses an mkey before its change is known to be done may find it as
+ * it was. On the queue that changed it a fence is enough; elsewhere the change must have completed, or
+ * a fence have let something pass that tells of it.
+ */
+static void lint_fresh(struct cx_hca *hca, struct cx_mr *mr, const struct cx_claim *claim)
+{
+	const struct cx_qp *qp = cx_qp_find(hca, mr->changed_by);
+	const bool same = qp && qp->head.number == claim->qpn;
+
+	if (same && qp->run.umr_open && cx_index_before(qp->run.sq_head, qp->run.umr_tail))
+		cx_lint(hca,
+			"qpn %#x wqe %#x: mkey %#x is used without a small fence after its UMR",
+			claim->qpn, qp->run.sq_head, mr->head.number);
+	else if (qp && !same && qp->run.umr_open && qp->run.umr_silent)
+		cx_lint(hca, "qpn %#x: mkey %#x is used while its UMR on qpn %#x has no completion",
+			claim->qpn, mr->head.number, qp->head.number);
+	mr->changed_by = 0;
+}
+
+/* What a key needs of the keys that it stands for: a peer's rights end with the first. */
+static int access_beneath(int access)
+{
+	const int writes =
+		IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC;
+
+	return access & writes ? IBV_ACCESS_LOCAL_WRITE : 0;
+}
+
+/*
+ * Down to a key that stands for memory itself, with fewer bytes at each level. A circle of keys ends
+ * like any that is too deep.
+ */
+unsigned cx_key_span(struct cx_hca *hca, uint32_t key, const struct cx_claim *claim, uint64_t addr,
+		     uint64_t len, struct cx_span *span)
+{
+	struct cx_claim at = *claim;
+	struct cx_piece piece = { key, addr, len };
+
+	for (unsigned depth = 0;; depth++) {
+		struct cx_mr *mr = cx_mr_find(hca, piece.key);
+		unsigned detail = check_key(mr, &at, piece.addr, len);
+		uint64_t offset;
+
+		if (detail)
+			return detail;
+		if (mr->changed_by)
+			lint_fresh(hca, mr, claim);
+		offset = piece.addr - mr->attr.iova;
+		if (mr->mode == BSN_MKEY_MODE_MTT) {
+			*span = (struct cx_span){ mr->head.owner, mr->attr.va + offset, len };
+			return CX_TPT_OK;
+		}
+		if (depth == CX_MAX_INDIRECTION)
+			return BSN_TPT_INTERNAL;
+		if (!cx_xlt_find(hca, mr, offset, &piece))
+			return BSN_TPT_LENGTH;
+		len = piece.len < len ? piece.len : len;
+		at.access = access_beneath(at.access);
+	}
+}
+
+/*
+ * Hardware invalidates the keys of windows and fast registrations, and those that were made for it.
+ * The model takes a region of the domain with remote rights for a fast registration.
+ */
+static bool may_invalidate(const struct cx_mr *mr)
+{
+	const int remote =
+		IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC;
+
+	return mr->umr_en ? mr->en_rinval : (mr->attr.access & remote) != 0;
+}
+
+bool cx_key_invalidate(struct cx_hca *hca, uint32_t key, const struct cx_claim *claim)
+{
+	struct cx_mr *mr = cx_mr_find(hca, key);
+
+	if (!mr || mr->free || mr->attr.pdn != claim->pdn ||
+	    (mr->qpn != BSN_MKEY_QPN_ANY && mr->qpn != claim->qpn) || !may_invalidate(mr))
+		return false;
+	mr->free = true;
+	return true;
+}
+
+/* -- walks ------------------------------------------------------------------------------------- */
+
+struct cx_walk cx_walk_list(const struct bsn_wqe_data *segments, unsigned count,
+			    const struct cx_qp *qp, int access, uint64_t len)
+{
+	return (struct cx_walk){
+		.segments = segments,
+		.count = count,
+		.claim = { qp->attr.pdn, qp->head.number, access },
+		.left = len,
+	};
+}
+
+struct cx_walk cx_walk_key(uint32_t key, uint64_t addr, const struct cx_qp *qp, int access,
+			   uint64_t len)
+{
+	return (struct cx_walk){
+		.only = { .lkey = key, .addr = addr, .length_bytes = (uint32_t)len },
+		.count = 1,
+		.claim = { qp->attr.pdn, qp->head.number, access },
+		.left = len,
+	};
+}
+
+struct cx_walk cx_walk_bytes(const void *bytes, uint64_t len)
+{
+	return (struct cx_walk){
+		.only = { .bytes = bytes, .length_bytes = (uint32_t)len },
+		.count = 1,
+		.left = len,
+	};
+}
+
+/* The segment at hand; NULL after the last. */
+static const struct bsn_wqe_data *find_segment(struct cx_walk *walk)
+{
+	while (walk->count && walk->left) {
+		const struct bsn_wqe_data *segment = walk->segments ? walk->segments : &walk->only;
+
+		if (walk->done < segment->length_bytes)
+			return segment;
+		walk->done = 0;
+		walk->count--;
+		if (walk->segments)
+			walk->segments++;
+	}
+	return NULL;
+}
+
+/* Moves on to the next span, an empty one at the end; CX_TPT_OK, or an enum bsn_tpt_detail. */
+static unsigned next_span(struct cx_hca *hca, struct cx_walk *walk)
+{
+	const struct bsn_wqe_data *segment = find_segment(walk);
+	unsigned detail = CX_TPT_OK;
+	uint64_t len;
+
+	walk->here.len = 0;
+	if (!segment)
+		return CX_TPT_OK;
+	len = segment->length_bytes - walk->done;
+	len = len < walk->left ? len : walk->left;
+	if (segment->bytes)
+		walk->here = (struct cx_span){ .proc = hca->self,
+					       .va = (uintptr_t)segment->bytes + walk->done,
+					       .len = len };
+	else
+		detail = cx_key_span(hca, segment->lkey, &walk->claim, segment->addr + walk->done,
+				     len, &walk->here);
+	if (detail)
+		return detail;
+	walk->done += walk->here.len;
+	walk->left -= walk->here.len;
+	walk->is_new = true;
+	return CX_TPT_OK;
+}
+
+unsigned cx_walk_check(struct cx_hca *hca, struct cx_walk *walk)
+{
+	unsigned detail = next_span(hca, walk);
+	struct cx_walk probe;
+
+	if (detail || !walk->left)
+		return detail;
+	probe = *walk;
+	do
+		detail = next_span(hca, &probe);
+	while (!detail && probe.here.len);
+	return detail;
+}
+
+static bool is_registered(const struct cx_walk *walk)
+{
+	return !(walk->segments ? walk->segments : &walk->only)->bytes;
+}
+
+/* Makes sure that there is a span at hand: 1, 0 at the end, or -EFAULT. */
+static int reach(struct cx_hca *hca, struct cx_walk *walk, enum cx_bus_kind kind)
+{
+	if (!walk->here.len && next_span(hca, walk))
+		return -EFAULT;
+	if (!walk->here.len)
+		return 0;
+	if (walk->is_new && is_registered(walk))
+		cx_bus_count(hca, walk->here.proc, kind, walk->here.len);
+	walk->is_new = false;
+	return 1;
+}
+
+static int copy_span(struct cx_hca *hca, const struct cx_span *to, const struct cx_span *from,
+		     uint64_t len)
+{
+	if (cx_is_local(hca, from->proc))
+		return cx_mem_write(hca, to->proc, to->va, (const void *)(uintptr_t)from->va, len);
+	if (cx_is_local(hca, to->proc))
+		return cx_mem_read(hca, from->proc, from->va, (void *)(uintptr_t)to->va, len);
+	return -EFAULT; /* a queue pair runs in its owner's process, so one side is its own */
+}
+
+static void consume(struct cx_span *span, uint64_t len)
+{
+	span->va += len;
+	span->len -= len;
+}
+
+int cx_walk_copy(struct cx_hca *hca, struct cx_walk *to, struct cx_walk *from)
+{
+	for (;;) {
+		const int to_got = reach(hca, to, CX_BUS_payload_write);
+		const int from_got = to_got > 0 ? reach(hca, from, CX_BUS_payload_read) : to_got;
+		uint64_t len;
+
+		if (from_got <= 0)
+			return from_got;
+		len = to->here.len < from->here.len ? to->here.len : from->here.len;
+		if (copy_span(hca, &to->here, &from->here, len))
+			return -EFAULT;
+		consume(&to->here, len);
+		consume(&from->here, len);
+	}
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Copies between this process's memory and that of process `proc`, either of which may be unmapped:
+ * 0 or -EFAULT. No lock needed.
+ */
+#ifndef SOFTCX_NIC_MEMORY_H
+#define SOFTCX_NIC_MEMORY_H
+
+#include "state.h"
+
+int cx_mem_read(struct cx_hca *hca, unsigned proc, uint64_t va, void *dst, size_t len);
+int cx_mem_write(struct cx_hca *hca, unsigned proc, uint64_t va, const void *src, size_t len);
+/* Writes the last byte after all others, since a reader looks at it first. */
+int cx_mem_publish(struct cx_hca *hca, unsigned proc, uint64_t va, const void *src, size_t len);
+int cx_mem_guard(void); /* installs the fault handler, once a process */
+
+#endif

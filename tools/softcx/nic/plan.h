@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A fault plan, as plan.c has read it. */
+#ifndef SOFTCX_NIC_PLAN_H
+#define SOFTCX_NIC_PLAN_H
+
+#include "bsn_decode.h"
+#include "state.h"
+
+enum action {
+	DROP,
+	DELAY,
+	RNR,
+	FAIL,
+	CQ_OVERRUN,
+	PORT_DOWN,
+	PORT_UP,
+	REMOVE_DEVICE,
+	LOSE_DOORBELL
+};
+
+/* What a rule is about. */
+enum place { AT_SEND, AT_RECEIVE, AT_DOORBELL };
+
+struct rule {
+	uint32_t qpn; /* 0: any */
+	enum place place;
+	const struct bsn_wqe_op *op; /* NULL: any */
+	uint64_t nth, every;         /* 0: not asked for */
+	enum action action;
+	uint64_t numbers[2];
+	uint64_t seen;
+};
+
+struct cx_fault_plan {
+	unsigned count;
+	struct rule *rules;
+};
+
+int cx_plan_parse(const char *text, struct cx_fault_plan **plan); /* 0, -EINVAL, -ENOMEM */
+void cx_plan_free(struct cx_fault_plan *plan);
+const char *cx_action_name(enum action action); /* in the grammar */
+
+#endif

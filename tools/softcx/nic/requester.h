@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The execution of send queues. */
+#ifndef SOFTCX_NIC_REQUESTER_H
+#define SOFTCX_NIC_REQUESTER_H
+
+#include "state.h"
+
+/* Executes what is published, at most so many WQEs (0: no limit); how many are done with. */
+unsigned cx_requester_run(struct cx_hca *hca, struct cx_qp *qp, unsigned max_wqes);
+
+#endif

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The object tables: numbers, who owns what, what is in use. A number carries a tag that changes
+ * with each use of its entry, so that a stale one finds nothing. Under the lock.
+ */
+#ifndef SOFTCX_NIC_TABLES_H
+#define SOFTCX_NIC_TABLES_H
+
+#include "state.h"
+
+/* By number; NULL if there is none. */
+struct cx_head *cx_find(struct cx_hca *hca, enum cx_kind kind, uint32_t number);
+/* An object of this process: others' exist, but not for its commands. */
+struct cx_head *cx_find_own(struct cx_hca *hca, enum cx_kind kind, uint32_t number);
+
+#define CX_DEFINE_FINDERS(type, kind)                                                              \
+	static inline struct cx_##type *cx_##type##_find(struct cx_hca *hca, uint32_t number)      \
+	{                                                                                          \
+		return (struct cx_##type *)cx_find(hca, kind, number);                             \
+	}                                                                                          \
+	static inline struct cx_##type *cx_##type##_find_own(struct cx_hca *hca, uint32_t number)  \
+	{                                                                                          \
+		return (struct cx_##type *)cx_find_own(hca, kind, number);                         \
+	}
+CX_DEFINE_FINDERS(pd, CX_PD)
+CX_DEFINE_FINDERS(umem, CX_UMEM)
+CX_DEFINE_FINDERS(mr, CX_MR)
+CX_DEFINE_FINDERS(channel, CX_CHANNEL)
+CX_DEFINE_FINDERS(cq, CX_CQ)
+CX_DEFINE_FINDERS(srq, CX_SRQ)
+CX_DEFINE_FINDERS(qp, CX_QP)
+#undef CX_DEFINE_FINDERS
+/* A key of this process by its index, whatever its variant, which a WQE may change. */
+struct cx_mr *cx_mr_find_index(struct cx_hca *hca, uint32_t index);
+
+/*
+ * An empty entry, cleared, with the number that it will have: 0, -EIO of a device that is gone,
+ * -ENOMEM when the table is full. It exists when it is published.
+ */
+int cx_create(struct cx_hca *hca, enum cx_kind kind, struct cx_head **head, uint32_t *number);
+void cx_publish(struct cx_hca *hca, enum cx_kind kind, struct cx_head *head, uint32_t number);
+void cx_unpublish(struct cx_hca *hca, enum cx_kind kind, struct cx_head *head);
+/* Unpublishes an object of this process: 0; -EINVAL: there is none; -EBUSY: others refer to it. */
+int cx_remove(struct cx_hca *hca, enum cx_kind kind, uint32_t number);
+
+/* Counts references from one object to another; number 0 names none. */
+void cx_refer(struct cx_hca *hca, enum cx_kind kind, uint32_t number, int change);
+
+void cx_disown_all(struct cx_hca *hca);                   /* destroys all that this process owns */
+void cx_sweep_process(struct cx_hca *hca, unsigned proc); /* the same, for a dead one */
+
+/* Walks the calling process's objects of a kind. */
+struct cx_head *cx_first(struct cx_hca *hca, enum cx_kind kind);
+struct cx_head *cx_next(struct cx_hca *hca, enum cx_kind kind, const struct cx_head *head);
+
+#endif

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What mkeys of KLM and KSM translate by: lists of pieces of other keys, and repeat blocks. A
+ * translation is looked up by its offset, so that a walk needs to remember none. Under the lock.
+ */
+#ifndef SOFTCX_NIC_TRANSLATIONS_H
+#define SOFTCX_NIC_TRANSLATIONS_H
+
+#include "state.h"
+
+/* Room for `count` of them, all empty: 0, or -ENOMEM. */
+int cx_xlt_alloc(struct cx_hca *hca, struct cx_mr *mr, uint32_t count);
+void cx_xlt_free(struct cx_hca *hca, struct cx_mr *mr);
+/* After a process died, perhaps between the two: what the keys that there are have. */
+void cx_xlt_recount(struct cx_hca *hca);
+
+/* Writes `count` of them, which fit, from number `first` on; they count when they are settled. */
+void cx_xlt_put(struct cx_hca *hca, struct cx_mr *mr, uint32_t first, const void *bytes,
+		uint32_t count);
+void cx_xlt_settle(struct cx_hca *hca, struct cx_mr *mr);
+
+/* What is meant by a byte of an mkey, and how many bytes of it and after it are next to each other. */
+struct cx_piece {
+	uint32_t key;
+	uint64_t addr, len;
+};
+
+/* False: the translations end before it. */
+bool cx_xlt_find(struct cx_hca *hca, const struct cx_mr *mr, uint64_t offset,
+		 struct cx_piece *piece);
+
+#endif

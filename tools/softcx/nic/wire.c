@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Who is addressed, and the headers that a network adds. */
+#include "wire.h"
+
+#include <netinet/ip.h>
+#include <string.h>
+
+#include "datasheet.h"
+#include "process.h"
+#include "responder.h"
+#include "tables.h"
+
+static bool is_own_gid(struct cx_hca *hca, const uint8_t raw[16])
+{
+	struct cx_gid own;
+
+	for (unsigned i = 0; i < cx_gid_table_len(&hca->config); i++)
+		if (!cx_gid_get(&hca->config, i, &own) && !memcmp(own.gid.raw, raw, 16))
+			return true;
+	return false;
+}
+
+static bool leads_here(struct cx_hca *hca, const struct ibv_ah_attr *path)
+{
+	if (hca->shared->port_down)
+		return false;
+	if (hca->config.link == CX_LINK_ROCE)
+		return is_own_gid(hca, path->grh.dgid.raw);
+	return path->dlid == CX_LID;
+}
+
+static bool can_receive(const struct cx_qp *peer)
+{
+	return peer->mod.qp_state >= IBV_QPS_RTR && peer->mod.qp_state <= IBV_QPS_SQE;
+}
+
+/* A responder whose process was killed answers nothing. Looked at only when something fails. */
+static bool is_gone(const struct cx_hca *hca, const struct cx_qp *peer)
+{
+	const unsigned owner = peer->head.owner;
+
+	return !cx_is_local(hca, owner) && !cx_proc_alive(&hca->shared->procs[owner]);
+}
+
+/* -- connections ------------------------------------------------------------------------------- */
+
+/* The other end of a connection; it must name this queue pair, too. */
+static struct cx_qp *find_connected(struct cx_hca *hca, struct cx_qp *qp)
+{
+	struct cx_qp *peer = cx_qp_find(hca, qp->mod.dest_qp_num);
+
+	if (!peer || peer->attr.type != qp->attr.type || !can_receive(peer) ||
+	    peer->mod.dest_qp_num != qp->head.number)
+		return NULL;
+	if (!qp->run.path_known) {
+		qp->run.path_known = true;
+		qp->run.path_here = leads_here(hca, &qp->mod.ah_attr);
+	}
+	return qp->run.path_here && !hca->shared->port_down ? peer : NULL;
+}
+
+void cx_wire_send(struct cx_hca *hca, struct cx_qp *qp, const struct cx_message *message,
+		  struct cx_outcome *out)
+{
+	struct cx_qp *peer = find_connected(hca, qp);
+
+	out->verdict = qp->attr.type == IBV_QPT_RC ? CX_SILENCE : CX_ACKED;
+	if (!peer)
+		return;
+	cx_respond(hca, peer, message, out);
+	if (out->verdict == CX_NAKED && is_gone(hca, peer)) {
+		out->verdict = CX_SILENCE;
+		out->fail_peer = 0;
+		cx_sweep_dead(hca);
+	}
+}
+
+/* -- datagrams --------------------------------------------------------------------------------- */
+
+static void put_gid(union ibv_gid *gid, uint64_t hi, uint64_t lo)
+{
+	bsn_store_be64(gid->raw, hi);
+	bsn_store_be64(gid->raw + 8, lo);
+}
+
+/* RoCEv2 over IPv4: the header is in the last 20 of the 40 bytes (IBTA annex 17). */
+static void put_ipv4(struct cx_message *message, const struct bsn_av_ud_grh *av,
+		     const union ibv_gid *sgid, const union ibv_gid *dgid)
+{
+	struct iphdr ip = {
+		.version = 4,
+		.ihl = 5,
+		.tos = (uint8_t)av->tclass,
+		.tot_len = htons((uint16_t)(message->len + sizeof(struct iphdr))),
+		.ttl = (uint8_t)av->hop_limit,
+		.protocol = IPPROTO_UDP,
+	};
+
+	memcpy(&ip.saddr, sgid->raw + 12, sizeof(ip.saddr));
+	memcpy(&ip.daddr, dgid->raw + 12, sizeof(ip.daddr));
+	memset(message->grh, 0, CX_GRH_BYTES);
+	memcpy(message->grh + CX_GRH_BYTES - sizeof(ip), &ip, sizeof(ip));
+	message->sl = 2;
+}
+
+static bool is_ipv4_mapped(const union ibv_gid *gid)
+{
+	static const uint8_t prefix[12] = { [10] = 0xff, 0xff };
+
+	return !memcmp(gid->raw, prefix, sizeof(prefix));
+}
+
+/* The header that the receiver finds before the data, and what its CQE says of it. */
+static void put_header(struct cx_hca *hca, struct cx_message *message,
+		       const struct bsn_av_ud_grh *av)
+{
+	const bool roce = hca->config.link == CX_LINK_ROCE;
+	struct ibv_grh grh = { 0 };
+	struct cx_gid sgid = { 0 };
+	bool is_v2;
+
+	memset(message->grh, 0, CX_GRH_BYTES);
+	if (!roce && !(av->ext && av->grh))
+		return;
+	cx_gid_get(&hca->config, av->sgid_index, &sgid);
+	is_v2 = roce && sgid.type == IBV_GID_TYPE_ROCE_V2;
+	put_gid(&grh.dgid, av->rgid_hi, av->rgid_lo);
+	grh.sgid = sgid.gid;
+	grh.version_tclass_flow = htonl(6u << 28 | av->tclass << 20 | av->flow_label);
+	grh.paylen = htons((uint16_t)message->len);
+	grh.next_hdr = is_v2 ? IPPROTO_UDP : 0x1b;
+	grh.hop_limit = (uint8_t)av->hop_limit;
+	memcpy(message->grh, &grh, CX_GRH_BYTES);
+	message->grh_kind = BSN_CQE_GRH_IN_DATA;
+	message->sl = roce ? is_v2 : (uint8_t)av->sl;
+	if (is_v2 && is_ipv4_mapped(&sgid.gid))
+		put_ipv4(message, av, &sgid.gid, &grh.dgid);
+}
+
+static bool is_for_us(struct cx_hca *hca, const struct bsn_av_ud_grh *av)
+{
+	struct ibv_ah_attr path = { .dlid = (uint16_t)av->rlid };
+
+	put_gid(&path.grh.dgid, av->rgid_hi, av->rgid_lo);
+	return leads_here(hca, &path);
+}
+
+void cx_wire_send_datagram(struct cx_hca *hca, struct cx_message *message,
+			   const struct bsn_av_ud_grh *to, struct cx_outcome *out)
+{
+	struct cx_qp *peer = is_for_us(hca, to) ? cx_qp_find(hca, to->dqpn) : NULL;
+
+	out->verdict = CX_ACKED;
+	if (!peer || peer->attr.type != IBV_QPT_UD || !can_receive(peer) ||
+	    message->qkey != peer->mod.qkey)
+		return;
+	put_header(hca, message, to);
+	cx_respond(hca, peer, message, out);
+}

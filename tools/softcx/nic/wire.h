@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The wire between requester and responder. The fabric is one port: every queue pair is reached by
+ * its LID or one of its GIDs, and a QPN. A message goes over whole and at once, so packets, PSNs
+ * and acknowledgements are not modelled; what they can end in is.
+ */
+#ifndef SOFTCX_NIC_WIRE_H
+#define SOFTCX_NIC_WIRE_H
+
+#include "message.h"
+
+/* Carries a message over the queue pair's connection; the responder has acted when it returns. */
+void cx_wire_send(struct cx_hca *hca, struct cx_qp *qp, const struct cx_message *message,
+		  struct cx_outcome *out);
+/* The same for a datagram to an address; adds the headers of the network. */
+void cx_wire_send_datagram(struct cx_hca *hca, struct cx_message *message,
+			   const struct bsn_av_ud_grh *to, struct cx_outcome *out);
+
+#endif

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * System calls without libc's functions. The model and the trap run in signal handlers, and in
+ * programs that interpose those functions, as our own shim does. Async-signal-safe; errno as libc
+ * sets it.
+ */
+#ifndef SOFTCX_OS_RAW_H
+#define SOFTCX_OS_RAW_H
+
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <stdint.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+static inline int raw_open(const char *path, int flags, mode_t mode)
+{
+	return (int)syscall(SYS_openat, AT_FDCWD, path, flags, mode);
+}
+
+static inline int raw_close(int fd)
+{
+	return (int)syscall(SYS_close, fd);
+}
+
+static inline ssize_t raw_read(int fd, void *buf, size_t size)
+{
+	return syscall(SYS_read, fd, buf, size);
+}
+
+static inline ssize_t raw_write(int fd, const void *buf, size_t size)
+{
+	return syscall(SYS_write, fd, buf, size);
+}
+
+static inline int raw_fcntl(int fd, int command, long argument)
+{
+	return (int)syscall(SYS_fcntl, fd, command, argument);
+}
+
+static inline int raw_fstat(int fd, struct stat *st)
+{
+	return (int)syscall(SYS_fstat, fd, st);
+}
+
+static inline int raw_stat(const char *path, struct stat *st)
+{
+	return (int)syscall(SYS_newfstatat, AT_FDCWD, path, st, 0);
+}
+
+/* Wakes one thread, of any process, that sleeps on the word. */
+static inline void raw_futex_wake(uint32_t *word)
+{
+	syscall(SYS_futex, word, FUTEX_WAKE, 1);
+}
+
+/* Copies from or to another process's memory; one piece. */
+static inline ssize_t raw_vm_read(pid_t pid, uint64_t from, void *to, size_t size)
+{
+	struct iovec here = { to, size }, there = { (void *)(uintptr_t)from, size };
+
+	return syscall(SYS_process_vm_readv, pid, &here, 1ul, &there, 1ul, 0ul);
+}
+
+static inline ssize_t raw_vm_write(pid_t pid, uint64_t to, const void *from, size_t size)
+{
+	struct iovec here = { (void *)(uintptr_t)from, size };
+	struct iovec there = { (void *)(uintptr_t)to, size };
+
+	return syscall(SYS_process_vm_writev, pid, &here, 1ul, &there, 1ul, 0ul);
+}
+
+#endif

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Completes what was found, wherever it was found: adds what it means and the record that it
+ * belongs to. Then tells the sink.
+ */
+#ifndef WQE_DUMP_TELL_H
+#define WQE_DUMP_TELL_H
+
+#include "../record.h"
+#include "tie.h"
+
+/** struct tell - the sink, and what is told of; tell_open() fills it */
+struct tell {
+	struct sink *sink;
+	struct tie *tie;
+	const char *file;            /* being looked at */
+	const char *source;          /* of records that do not name theirs: a form */
+	unsigned long count, unread; /* records so far, and dumps that could not be read */
+};
+
+/**
+ * tell_open() - tells a sink
+ * @tell: filled
+ *
+ * Return: 0, or -ENOMEM.
+ */
+int tell_open(struct tell *tell, struct sink *sink);
+
+/** tell_record() - tells of something found; the record is not used afterwards */
+void tell_record(struct tell *tell, struct record *record);
+
+/**
+ * tell_unread() - tells of something that looked like a dump and could not be read
+ * @line: its line; 0: there are no lines
+ * @format: like printf: a sentence without a full stop
+ */
+void tell_unread(struct tell *tell, unsigned long line, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+void tell_close(struct tell *tell);
+
+#endif

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Words and numbers in a line of any program. */
+#ifndef WQE_DUMP_TEXT_H
+#define WQE_DUMP_TEXT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* What may stand between a word and its value. */
+#define TEXT_BETWEEN " \t:=([{\"'"
+
+/** text_is_word() - whether a character may be within a name */
+static inline bool text_is_word(char c)
+{
+	return ((unsigned)c | 0x20) - 'a' <= 'z' - 'a' || (unsigned)c - '0' <= '9' - '0' ||
+	       c == '_';
+}
+
+/** text_next_word() - where the next word begins, or the end of the text */
+static inline const char *text_next_word(const char *text)
+{
+	while (text_is_word(*text))
+		text++;
+	while (*text && !text_is_word(*text))
+		text++;
+	return text;
+}
+
+/** text_find() - finds a word that is not part of another one; NULL: it is not there */
+const char *text_find(const char *text, const char *word);
+
+/**
+ * text_number() - reads a number after blanks, brackets and the like
+ * @base: 10 or 16; a 0x before the digits overrides it
+ *
+ * Return: what follows the number, or NULL if there is none.
+ */
+const char *text_number(const char *text, int base, uint64_t *number);
+
+/**
+ * text_is_source() - whether a line is source code rather than output
+ *
+ * Source code names the same statuses, and has the same words with "%d" after them.
+ */
+bool text_is_source(const char *text);
+
+#endif
