@@ -55,8 +55,8 @@ void exchange_start(struct exchange *x, const struct setting *setting)
 	x->bench.signal_all = setting->signal_all;
 	x->bench.is_shared = setting->is_shared;
 	x->bench.is_doorbell_only = setting->is_doorbell_only;
-	for (unsigned i = 0; i < MAX_BATCH; i++)
-		assert_int_equal(bsn_buf_alloc(x->bench.device, 4096, NULL, &x->victim[i]), 0);
+	for (unsigned i = 0; i < MAX_BATCH && x->bench.is_model; i++)
+		victim_make(&x->victim[i], x->bench.pd);
 	x->count = builder_count;
 	if (ud)
 		party_create(&x->bench, &x->sink, &builders[builder_count - 1]);
@@ -80,7 +80,7 @@ void exchange_stop(struct exchange *x)
 	if (ud)
 		party_destroy(&x->sink);
 	for (unsigned i = 0; i < MAX_BATCH; i++)
-		assert_int_equal(bsn_buf_free(x->victim[i]), 0);
+		victim_free(&x->victim[i]);
 	bench_close(&x->bench);
 }
 
@@ -127,7 +127,7 @@ void exchange_make(struct exchange *x, struct request *r, unsigned nth, uint32_t
 		.flags = flags | (shape->is_inline ? BSN_F_INLINE : 0u),
 		.remote = { (uintptr_t)at(x, TARGET) + r->slice, x->bench.memory->rkey },
 		.opcode = opcode,
-		.imm = opcode == BSN_OPCODE_SEND_INVAL ? x->victim[nth]->rkey
+		.imm = opcode == BSN_OPCODE_SEND_INVAL ? x->victim[nth].rkey
 						       : (uint32_t)(dice >> 32),
 		.swap_add = dice * 3,
 		.compare = dice % 2 ? dice * 5 : OLD_VALUE,

@@ -7,6 +7,7 @@
 #ifndef TESTS_CONFORMANCE_EXCHANGE_H
 #define TESTS_CONFORMANCE_EXCHANGE_H
 
+#include "../softcx/victim.h"
 #include "compare.h"
 
 enum {
@@ -39,7 +40,7 @@ struct exchange {
 	unsigned count;
 	struct party sender[MAX_PARTIES], receiver[MAX_PARTIES];
 	struct party sink;                /* UD: one for all, since the WQE names it */
-	struct bsn_mr *victim[MAX_BATCH]; /* what SEND_INVALs invalidate */
+	struct victim victim[MAX_BATCH]; /* what SEND_INVALs invalidate */
 	struct published want, got;
 	uint64_t next_id;
 };

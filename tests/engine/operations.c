@@ -2,6 +2,8 @@
 /* Every operation on every transport moves its data, and completes with what the peer was told. */
 #include "harness.h"
 
+#include "../softcx/victim.h"
+
 /* Where things are: sources in end 0's pattern, targets in end 1's zeros. */
 enum { SRC = 512, DST = 1024 };
 
@@ -125,18 +127,18 @@ static void immediates_arrive_in_host_order(struct bench *b)
 static void send_can_invalidate_a_key(struct bench *b)
 {
 	const struct bsn_sge local = bench_sge(b, 0, SRC, 100);
-	struct bsn_mr *victim;
 	struct bsn_completion c;
+	struct victim victim;
 
-	ok(bsn_mr_register(b->device, bench_at(b, 1, 8192), 4096, NULL, &victim));
+	victim_make(&victim, bsn_qp_verbs(b->qp[1])->pd);
 	post_recv(b, DST, 100, 1);
-	ok(bsn_send_inval(b->ep[0], &local, victim->rkey, 2, BSN_F_SIGNALED | BSN_F_RING));
+	ok(bsn_send_inval(b->ep[0], &local, victim.rkey, 2, BSN_F_SIGNALED | BSN_F_RING));
 	expect_done(b, b->cq[0], 2, BSN_OPCODE_SEND_INVAL);
 	c = expect_done(b, b->cq[1], 1, BSN_RECV);
 	assert_int_equal(c.flags, BSN_C_INVAL);
-	assert_int_equal(c.imm, victim->rkey);
+	assert_int_equal(c.imm, victim.rkey);
 	assert_moved(b, SRC, DST, 100);
-	ok(bsn_mr_deregister(victim));
+	victim_free(&victim);
 }
 
 static uint64_t *word_at(struct bench *b, int end, size_t offset)

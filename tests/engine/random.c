@@ -9,6 +9,7 @@
 #include "harness.h"
 #include "posts.h"
 
+#include "../softcx/victim.h"
 #include "../wqe/random.h"
 
 enum {
@@ -96,7 +97,7 @@ struct world {
 	uint64_t recv_number;
 	struct received recvs[2][RECVS];
 	struct end end[2];
-	struct bsn_mr *victims[VICTIMS]; /* of SENDs that invalidate a key */
+	struct victim victims[VICTIMS]; /* of SENDs that invalidate a key */
 	unsigned victim_count;
 	unsigned refused, done, flushed; /* so that a run has all of it */
 };
@@ -272,15 +273,15 @@ static unsigned choose_opcode(const struct world *w)
 
 static void choose_victim(struct world *w, int e, struct sent *s)
 {
-	struct bsn_mr **mr = &w->victims[w->victim_count];
+	struct victim *victim = &w->victims[w->victim_count];
 
 	if (s->wr.opcode != BSN_OPCODE_SEND || !has_victims(w) || w->victim_count == VICTIMS ||
 	    !one_in(8))
 		return;
-	ok(bsn_mr_register(w->b->device, bench_at(w->b, !e, 0), SOURCE, NULL, mr));
+	victim_make(victim, bsn_qp_verbs(w->b->qp[!e])->pd);
 	w->victim_count++;
 	s->wr.opcode = BSN_OPCODE_SEND_INVAL;
-	s->wr.imm = (*mr)->rkey;
+	s->wr.imm = victim->rkey;
 }
 
 /* Pieces that add up to the length; some are empty. */
@@ -1003,7 +1004,7 @@ static void reset_end(struct world *w, int e)
 static void free_victims(struct world *w)
 {
 	while (w->victim_count)
-		ok(bsn_mr_deregister(w->victims[--w->victim_count]));
+		victim_free(&w->victims[--w->victim_count]);
 }
 
 static void begin_anew(struct world *w)

@@ -131,7 +131,7 @@ static uint64_t translate(uint32_t number, uint64_t addr, int access)
 
 static uint32_t pick_count(void)
 {
-	static const uint32_t odd[] = { 0, 1, UINT16_MAX, 1u << 31, UINT32_MAX };
+	static const uint32_t odd[] = { 0, 1, UINT16_MAX, (1u << 31) - 1, 1u << 31 };
 
 	return pick(5) ? 1 + pick(200) : odd[pick(5)];
 }

@@ -7,6 +7,9 @@
 
 #include <cmocka.h>
 
+#include "bsn_cmd.h"
+#include "bsn_syndrome.h"
+#include "bsn_umr.h"
 #include "rig.h"
 
 static int setup(void **state)
@@ -150,25 +153,69 @@ static void write_imm_consumes_a_receive(void **state)
 	assert_int_equal(cqe.as.resp.byte_count, 64);
 }
 
-static void send_inval_closes_the_key(void **state)
+/* Over the first bytes of the buffer; a peer may close it. */
+static uint32_t create_closable(struct rig *rig)
 {
-	struct rig *rig = *state;
-	const struct cx_mr_attr attr = { .pdn = rig->pd,
-					 .va = (uintptr_t)rig->buf,
-					 .iova = (uintptr_t)rig->buf,
-					 .length = 64,
-					 .access = RIG_ACCESS };
-	struct rig_wqe wqe;
-	struct bsn_cqe cqe;
-	uint32_t key;
+	uint8_t in[BSN_CREATE_MKEY_LIST_OFFSET + 4 * BSN_XLT_SIZE] = { 0 };
+	uint8_t out[BSN_CREATE_MKEY_OUT_SIZE];
+	const struct bsn_cmd_in head = { .opcode = BSN_CMD_CREATE_MKEY };
+	const struct bsn_create_mkey_xlt xlt = { .octwords = 1 };
+	const struct bsn_klm klm = { 64, rig->key, (uintptr_t)rig->buf };
+	const struct bsn_mkey_ctx ctx = { .en_rinval = 1,
+					  .rw = 1,
+					  .lw = 1,
+					  .access_mode_1_0 = BSN_MKEY_MODE_KLM,
+					  .qpn = BSN_MKEY_QPN_ANY,
+					  .pd = rig->pd,
+					  .start_addr = (uintptr_t)rig->buf,
+					  .len = 64,
+					  .translations_octword_size = 4 };
+	struct bsn_cmd_mkey made;
 
-	assert_int_equal(cx_mr_create(rig->hca, &attr, &key), 0);
+	bsn_cmd_in_encode(in, &head);
+	bsn_mkey_ctx_encode(in + BSN_CREATE_MKEY_CTX_OFFSET, &ctx);
+	bsn_create_mkey_xlt_encode(in + BSN_CREATE_MKEY_XLT_OFFSET, &xlt);
+	bsn_klm_encode(in + BSN_CREATE_MKEY_LIST_OFFSET, &klm);
+	assert_int_equal(cx_command(rig->hca, in, sizeof(in), out, sizeof(out)), 0);
+	bsn_cmd_mkey_decode(&made, out + BSN_CMD_MKEY_OFFSET);
+	return made.index << 8;
+}
+
+static void post_send_inval(struct rig *rig, uint32_t key)
+{
+	struct rig_wqe wqe;
+
 	rig_post_recv(rig, &rig->qp[1], rig->buf + 3000, 256);
 	rig_begin(&wqe, BSN_OPCODE_SEND_INVAL, BSN_CE_ALWAYS);
 	wqe.ctrl.imm = key;
 	rig_data(&wqe, rig->buf, 100, rig->key);
 	rig_post(&rig->qp[0], &wqe);
 	assert_int_equal(cx_step(rig->hca, 0), 1);
+}
+
+/* The kernel makes no region so that a peer may invalidate it. */
+static void send_inval_does_not_close_a_region(void **state)
+{
+	struct rig *rig = *state;
+	struct bsn_cqe cqe;
+
+	post_send_inval(rig, rig->key);
+	assert_true(rig_poll(&rig->cq[1], &cqe));
+	assert_int_equal(cqe.tail.opcode, BSN_CQE_RESP_ERR);
+	assert_int_equal(cqe.as.err.syndrome, BSN_SYNDROME_MW_BIND);
+	assert_true(rig_poll(&rig->cq[0], &cqe));
+	assert_int_equal(cqe.tail.opcode, BSN_CQE_REQ_ERR);
+	assert_int_equal(cqe.as.err.syndrome, BSN_SYNDROME_REMOTE_ACCESS);
+}
+
+static void send_inval_closes_the_key(void **state)
+{
+	struct rig *rig = *state;
+	const uint32_t key = create_closable(rig);
+	struct rig_wqe wqe;
+	struct bsn_cqe cqe;
+
+	post_send_inval(rig, key);
 	assert_true(rig_poll(&rig->cq[1], &cqe));
 	assert_int_equal(cqe.tail.opcode, BSN_CQE_RESP_SEND_INV);
 	assert_int_equal(cqe.as.resp.imm_inval_pkey, key);
@@ -335,6 +382,7 @@ int main(void)
 		TEST(send_fills_a_receive),
 		TEST(write_imm_consumes_a_receive),
 		TEST(send_inval_closes_the_key),
+		TEST(send_inval_does_not_close_a_region),
 		TEST(atomics_return_the_old_value),
 		TEST(masked_atomics_touch_their_fields),
 		TEST(inline_data_wrap),

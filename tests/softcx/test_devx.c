@@ -348,6 +348,9 @@ static void each_bad_request_has_its_status(void **state)
 	r.ctx.access_mode_1_0 = BSN_MKEY_MODE_PA;
 	expect_refusal(l, &r, BSN_COMMAND_BAD_PARAMETER);
 	r = klm_request(l);
+	r.klms[1].byte_count = (uint32_t)BSN_KLM_MAX_BYTES + 1;
+	expect_refusal(l, &r, BSN_COMMAND_BAD_PARAMETER);
+	r = klm_request(l);
 	r.xlt.octwords = 5;
 	expect_refusal(l, &r, BSN_COMMAND_BAD_PARAMETER);
 	r.ctx.translations_octword_size = 8; /* but the mailbox has four */

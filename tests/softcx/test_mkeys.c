@@ -493,27 +493,91 @@ static void bad_changes_are_refused_and_leave_the_mkey_free(void **state)
 	assert_int_equal(cx_lint_count(softcx_hca()), 1); /* nor is it aligned */
 }
 
-/* Signatures would need more than is modelled, and the trace says so. */
-static void signatures_are_refused(void **state)
+/* -- what is not modelled ---------------------------------------------------------------------- */
+
+static char trace_path[] = "/tmp/test_mkeys.XXXXXX";
+
+static int set_up_traced(void **state)
 {
-	struct bench *b = *state;
-	uint8_t wqe[2 * BSN_BB_SIZE] = { 0 };
+	struct cx_config config = loopback_config(CX_LINK_IB, true);
+	int fd;
+
+	strcpy(trace_path + strlen(trace_path) - 6, "XXXXXX");
+	fd = mkstemp(trace_path);
+	assert_true(fd >= 0);
+	close(fd);
+	config.trace_path = trace_path;
+	return set_up_config(state, &config);
+}
+
+static int tear_down_traced(void **state)
+{
+	unlink(trace_path);
+	return tear_down(state);
+}
+
+static bool was_traced(const char *text)
+{
+	static char trace[1 << 16];
+	FILE *file = fopen(trace_path, "r");
+	size_t size;
+
+	assert_non_null(file);
+	size = fread(trace, 1, sizeof(trace) - 1, file);
+	trace[size] = 0;
+	fclose(file);
+	return strstr(trace, text);
+}
+
+static enum ibv_wc_status set_bsf(struct bench *b, const struct bsn_umr_ctrl *umr,
+				  const struct bsn_mkey_ctx *ctx, uint32_t type)
+{
+	uint8_t wqe[3 * BSN_BB_SIZE] = { 0 };
+	const struct bsn_bsf bsf = { .type = type };
 	const struct bsn_ctrl ctrl = { .opcode = BSN_OPCODE_UMR,
-				       .ds = 8,
+				       .ds = umr->offset_or_bsf ? 12 : 8,
 				       .ce = BSN_CE_ALWAYS,
 				       .qpn = b->qp->qp_num,
 				       .imm = b->mkey[0]->lkey };
-	const struct bsn_umr_ctrl umr = { .is_inline = 1, .mkey_mask = BSN_MKEY_BIT(BSF_EN) };
-	const struct bsn_mkey_ctx ctx = { .bsf_en = 1 };
 
 	bsn_ctrl_encode(wqe, &ctrl);
-	bsn_umr_ctrl_encode(wqe + 16, &umr);
-	bsn_mkey_ctx_encode(wqe + 64, &ctx);
+	bsn_umr_ctrl_encode(wqe + 16, umr);
+	bsn_mkey_ctx_encode(wqe + 64, ctx);
+	bsn_bsf_encode(wqe + 128, &bsf);
 	begin(b, 0);
 	mlx5dv_wr_raw_wqe(b->dv, wqe);
-	assert_int_equal(finish(b), IBV_WC_MW_BIND_ERR);
-	assert_int_equal(b->vendor, BSN_VENDOR_TPT_FAST_REGISTER + BSN_TPT_UNKNOWN);
-	revive(b);
+	return finish(b);
+}
+
+/* They would need more than is modelled, and the trace says what. */
+static void signatures_and_encryption_are_refused_by_name(void **state)
+{
+	static const struct {
+		struct bsn_umr_ctrl umr;
+		struct bsn_mkey_ctx ctx;
+		uint32_t type;
+		const char *text;
+	} cases[] = {
+		{ .umr = { .is_inline = 1, .mkey_mask = BSN_MKEY_BIT(BSF_EN) },
+		  .ctx = { .bsf_en = 1 },
+		  .text = "signatures and encryption are not modelled" },
+		{ .umr = { .is_inline = 1, .offset_or_bsf = 4 },
+		  .type = BSN_BSF_TYPE_SIGNATURE,
+		  .text = "BSF: block signatures are not modelled" },
+		{ .umr = { .is_inline = 1, .offset_or_bsf = 4 },
+		  .type = BSN_BSF_TYPE_CRYPTO,
+		  .text = "BSF: encryption is not modelled" },
+	};
+	struct bench *b = *state;
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		assert_false(was_traced(cases[i].text));
+		assert_int_equal(set_bsf(b, &cases[i].umr, &cases[i].ctx, cases[i].type),
+				 IBV_WC_MW_BIND_ERR);
+		assert_int_equal(b->vendor, BSN_VENDOR_TPT_FAST_REGISTER + BSN_TPT_UNKNOWN);
+		assert_true(was_traced(cases[i].text));
+		revive(b);
+	}
 }
 
 /* libmlx5 does not fence after a raw WQE. */
@@ -612,6 +676,23 @@ static void beyond_the_mkey_there_is_nothing(void **state)
 	assert_int_equal(write_to(b, b->mkey[0]->lkey, 0, b->mr->rkey, (uintptr_t)b->plain, 32),
 			 IBV_WC_SUCCESS);
 	expect_local(b, b->mkey[0]->lkey, 0, 33, BSN_TPT_RIGHTS);
+}
+
+static void a_klm_has_no_more_than_the_device_takes(void **state)
+{
+	struct bench *b = *state;
+	const struct bsn_klm klms[2] = { { 64, b->mr->lkey, (uintptr_t)b->memory },
+					 { (uint32_t)BSN_KLM_MAX_BYTES, b->mr->lkey, 0 } };
+
+	memset(b->plain, 0, 4 * BSN_KLM_SIZE);
+	bsn_klm_encode(b->plain, &klms[0]);
+	bsn_klm_encode(b->plain + BSN_KLM_SIZE, &klms[1]);
+	assert_int_equal(set_by_pointer(b, b->plain, 64, 0, 4, 64), IBV_WC_SUCCESS);
+	b->plain[BSN_KLM_SIZE + 3] = 1; /* one byte more */
+	assert_int_equal(set_by_pointer(b, b->plain, 64, 0, 4, 64), IBV_WC_MW_BIND_ERR);
+	assert_int_equal(b->vendor, BSN_VENDOR_TPT_FAST_REGISTER + BSN_TPT_LENGTH);
+	revive(b);
+	expect_local(b, b->mkey[0]->lkey, 0, 8, BSN_TPT_PD); /* the mkey is free */
 }
 
 static void each_level_has_its_rights(void **state)
@@ -758,6 +839,12 @@ static void a_peer_frees_what_was_made_for_it(void **state)
 	assert_int_equal(received.status, IBV_WC_MW_BIND_ERR);
 	assert_int_equal(received.vendor_err, BSN_VENDOR_TPT_INVALIDATE + BSN_TPT_PD);
 	revive(b);
+	assert_int_not_equal(send_inval(b, b->mr->rkey, &received), IBV_WC_SUCCESS);
+	assert_int_equal(received.status, IBV_WC_MW_BIND_ERR);
+	revive(b);
+	assert_int_equal(
+		write_to(b, b->mr->lkey, (uintptr_t)b->memory, b->mr->rkey, (uintptr_t)b->plain, 8),
+		IBV_WC_SUCCESS);
 	assert_int_equal(mlx5dv_destroy_mkey(mkey), 0);
 }
 
@@ -842,6 +929,36 @@ static void a_window_opens_what_it_is_bound_to(void **state)
 	old = mw->rkey;
 	assert_int_equal(ibv_dealloc_mw(mw), 0);
 	expect_remote(b, old, memory, 8);
+}
+
+/* Which the region has to allow, as the specification has it. */
+static void a_window_is_bound_to_memory_that_allows_it(void **state)
+{
+	static const struct {
+		int has;
+		unsigned wants;
+		enum ibv_wc_status status;
+	} cases[] = {
+		{ ACCESS, IBV_ACCESS_REMOTE_READ, IBV_WC_MW_BIND_ERR },
+		{ IBV_ACCESS_MW_BIND, IBV_ACCESS_REMOTE_WRITE, IBV_WC_MW_BIND_ERR },
+		{ IBV_ACCESS_MW_BIND, IBV_ACCESS_REMOTE_READ, IBV_WC_SUCCESS },
+	};
+	struct bench *b = *state, other = *b;
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct ibv_mw *mw = ibv_alloc_mw(b->l->pd, IBV_MW_TYPE_2);
+
+		other.mr = ibv_reg_mr(b->l->pd, b->memory, 4096, cases[i].has);
+		assert_non_null(other.mr);
+		assert_int_equal(bind_window(&other, mw, cases[i].wants, (uintptr_t)b->memory, 64),
+				 cases[i].status);
+		if (cases[i].status) {
+			assert_int_equal(other.vendor, BSN_VENDOR_TPT_FAST_REGISTER + BSN_TPT_RIGHTS);
+			revive(b);
+		}
+		assert_int_equal(ibv_dealloc_mw(mw), 0);
+		assert_int_equal(ibv_dereg_mr(other.mr), 0);
+	}
 }
 
 static void connect_pair(struct bench *b, struct ibv_qp *other)
@@ -1054,10 +1171,12 @@ int main(void)
 		TEST(configuring_by_setters_is_the_same),
 		TEST(translations_by_pointer_come_in_chunks),
 		TEST(bad_changes_are_refused_and_leave_the_mkey_free),
-		TEST(signatures_are_refused),
+		cmocka_unit_test_setup_teardown(signatures_and_encryption_are_refused_by_name,
+						set_up_traced, tear_down_traced),
 		TEST(using_an_mkey_without_a_fence_is_found),
 		TEST(using_an_mkey_elsewhere_before_its_umr_is_done_is_found),
 		TEST(beyond_the_mkey_there_is_nothing),
+		TEST(a_klm_has_no_more_than_the_device_takes),
 		TEST(each_level_has_its_rights),
 		TEST(another_domains_keys_do_not_open),
 		TEST(an_mkey_is_free_until_configured_and_after_its_invalidation),
@@ -1066,6 +1185,7 @@ int main(void)
 		TEST(a_peer_frees_what_was_made_for_it),
 		TEST(the_device_copies_memory),
 		TEST(a_window_opens_what_it_is_bound_to),
+		TEST(a_window_is_bound_to_memory_that_allows_it),
 		TEST(a_window_belongs_to_its_queue_pair),
 		TEST(a_domain_with_windows_is_in_use),
 		TEST(an_atomic_wants_one_aligned_place),

@@ -93,23 +93,15 @@ unsigned cx_key_span(struct cx_hca *hca, uint32_t key, const struct cx_claim *cl
 }
 
 /*
- * Hardware invalidates the keys of windows and fast registrations, and those that were made for it.
- * The model takes a region of the domain with remote rights for a fast registration.
+ * Only keys that were made for it: the kernel sets en_rinval of windows of type 2 (hw/mlx5/mr.c
+ * mlx5_ib_alloc_mw()), a program of its own mkeys (mlx5dv_create_mkey()); of a program's regions nobody does.
  */
-static bool may_invalidate(const struct cx_mr *mr)
-{
-	const int remote =
-		IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC;
-
-	return mr->umr_en ? mr->en_rinval : (mr->attr.access & remote) != 0;
-}
-
 bool cx_key_invalidate(struct cx_hca *hca, uint32_t key, const struct cx_claim *claim)
 {
 	struct cx_mr *mr = cx_mr_find(hca, key);
 
 	if (!mr || mr->free || mr->attr.pdn != claim->pdn ||
-	    (mr->qpn != BSN_MKEY_QPN_ANY && mr->qpn != claim->qpn) || !may_invalidate(mr))
+	    (mr->qpn != BSN_MKEY_QPN_ANY && mr->qpn != claim->qpn) || !mr->en_rinval)
 		return false;
 	mr->free = true;
 	return true;

@@ -115,20 +115,25 @@ static uint32_t byte_count_of(const struct cx_mr *mr, const struct cx_xlt *xlt)
 	return klm.byte_count;
 }
 
-void cx_xlt_settle(struct cx_hca *hca, struct cx_mr *mr)
+bool cx_xlt_settle(struct cx_hca *hca, struct cx_mr *mr)
 {
 	struct cx_xlt *xlts = xlts_of(hca, mr);
 	struct bsn_klm first;
 	uint64_t start = 0;
 
 	if (!mr->filled || mr->mode != BSN_MKEY_MODE_KLM)
-		return;
+		return true;
 	bsn_klm_decode(&first, xlts[0].bytes);
 	mr->is_repeat = first.mkey == BSN_REPEAT_OP;
 	for (uint32_t i = mr->is_repeat; i < mr->filled; i++) {
+		const uint32_t bytes = byte_count_of(mr, &xlts[i]);
+
+		if (bytes > BSN_KLM_MAX_BYTES)
+			return false;
 		xlts[i].start = start;
-		start += byte_count_of(mr, &xlts[i]);
+		start += bytes;
 	}
+	return true;
 }
 
 /* -- finding ----------------------------------------------------------------------------------- */

@@ -14,10 +14,13 @@ void cx_xlt_free(struct cx_hca *hca, struct cx_mr *mr);
 /* After a process died, perhaps between the two: what the keys that there are have. */
 void cx_xlt_recount(struct cx_hca *hca);
 
-/* Writes `count` of them, which fit, from number `first` on; they count when they are settled. */
+/*
+ * Writes `count` of them, which fit, from number `first` on; they count when they are settled. False: a KLM
+ * has more than 2^31 bytes (the kernel's MLX5_MAX_KLM_BYTE_COUNT; rdma-core qp.c set_bind_wr()).
+ */
 void cx_xlt_put(struct cx_hca *hca, struct cx_mr *mr, uint32_t first, const void *bytes,
 		uint32_t count);
-void cx_xlt_settle(struct cx_hca *hca, struct cx_mr *mr);
+bool cx_xlt_settle(struct cx_hca *hca, struct cx_mr *mr);
 
 /* What is meant by a byte of an mkey, and how many bytes of it and after it are next to each other. */
 struct cx_piece {

@@ -68,8 +68,45 @@ static bool check_mkey(struct change *c)
 	return true;
 }
 
+/* Unlike an mkey, a window says where it begins. */
+static bool is_binding(const struct change *c)
+{
+	return is_masked(c, BSN_MKEY_MASK_START_ADDR) && !is_invalidation(c) &&
+	       c->ctrl->klm_octowords && c->wqe->as.umr.form == BSN_UMR_LIST;
+}
+
+/*
+ * IBTA C10-73 and C10-74, as the kernel's rxe_mw.c has them: the region allows windows, and writes where the
+ * window does. No bit of an mlx5 mkey is known to say the first; the model keeps to the specification.
+ */
+static bool check_binding(struct change *c)
+{
+	const struct cx_mr *memory;
+
+	if (!is_binding(c))
+		return true;
+	memory = cx_mr_find(c->hca, c->wqe->data[0].lkey);
+	if (!memory || memory->attr.pdn != c->qp->attr.pdn)
+		return refuse(c, BSN_TPT_PD, "no such memory in the protection domain");
+	if (!(memory->attr.access & IBV_ACCESS_MW_BIND))
+		return refuse(c, BSN_TPT_RIGHTS, "the memory is not for windows: IBV_ACCESS_MW_BIND");
+	if ((c->ctx->rw || c->ctx->a) && !(memory->attr.access & IBV_ACCESS_LOCAL_WRITE))
+		return refuse(c, BSN_TPT_RIGHTS, "the window may be written, but not its memory");
+	return true;
+}
+
 static bool check_bsf(struct change *c)
 {
+	struct bsn_bsf bsf = { 0 };
+
+	if (c->wqe->as.umr.bsf) {
+		if (c->wqe->as.umr.bsf_bytes >= BSN_BSF_SIZE)
+			bsn_bsf_decode(&bsf, c->wqe->as.umr.bsf);
+		return refuse(c, BSN_TPT_UNKNOWN,
+			      bsf.type == BSN_BSF_TYPE_CRYPTO
+				      ? "BSF: encryption is not modelled"
+				      : "BSF: block signatures are not modelled");
+	}
 	if (is_masked(c, BSN_MKEY_MASK_BSF_EN) && c->ctx->bsf_en)
 		return refuse(c, BSN_TPT_UNKNOWN, "signatures and encryption are not modelled");
 	if (!c->ctrl->has_offset && c->ctrl->offset_or_bsf)
@@ -140,7 +177,8 @@ static bool change_translations(struct change *c)
 		cx_xlt_put(c->hca, c->mr, (uint32_t)offset_of(c), c->wqe->bytes + HEAD_BYTES,
 			   c->ctrl->klm_octowords);
 	}
-	cx_xlt_settle(c->hca, c->mr);
+	if (!cx_xlt_settle(c->hca, c->mr) && done)
+		return refuse(c, BSN_TPT_LENGTH, "a KLM has more than 2^31 bytes");
 	return done;
 }
 
@@ -200,7 +238,7 @@ void cx_umr_run(struct cx_hca *hca, struct cx_qp *qp, const struct bsn_wqe *wqe,
 
 	if (!check_mkey(&c))
 		return;
-	if (!check_bsf(&c) || !check_translations(&c) || !change_translations(&c)) {
+	if (!check_bsf(&c) || !check_translations(&c) || !check_binding(&c) || !change_translations(&c)) {
 		c.mr->free = true;
 		return;
 	}

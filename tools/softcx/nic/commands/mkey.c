@@ -61,6 +61,21 @@ static const char *check_list(const struct request *r, size_t in_size)
 	return NULL;
 }
 
+/* As cx_xlt_settle() wants them. */
+static const char *check_klms(const struct request *r, const uint8_t *list)
+{
+	struct bsn_klm klm;
+
+	for (uint32_t i = 0; r->mode == BSN_MKEY_MODE_KLM && i < r->xlt.octwords; i++) {
+		bsn_klm_decode(&klm, list + (size_t)i * BSN_XLT_SIZE);
+		if (!i && klm.mkey == BSN_REPEAT_OP)
+			return NULL;
+		if (klm.byte_count > BSN_KLM_MAX_BYTES)
+			return "a KLM has more than 2^31 bytes";
+	}
+	return NULL;
+}
+
 static const char *check_request(const struct request *r, size_t in_size)
 {
 	if (r->ctx.bsf_en || r->ctx.bsf_octword_size)
@@ -130,6 +145,8 @@ enum bsn_command_status cx_create_mkey(struct cx_hca *hca, struct cx_mailbox *bo
 	r.mode = r.ctx.access_mode_4_2 << 2 | r.ctx.access_mode_1_0;
 	r.umem = r.flags.mkey_umem_valid ? cx_umem_find_own(hca, r.xlt.mkey_umem_id) : NULL;
 	box->why = check_request(&r, box->in_size);
+	if (!box->why && is_indirect(r.mode))
+		box->why = check_klms(&r, (const uint8_t *)box->in + BSN_CREATE_MKEY_LIST_OFFSET);
 	if (box->why)
 		return BSN_COMMAND_BAD_PARAMETER;
 	if (!cx_pd_find_own(hca, r.ctx.pd))
