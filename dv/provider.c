@@ -304,6 +304,7 @@ int provider_mkey_create(struct ibv_pd *pd, const struct provider_mkey_attr *att
 		.access_mode_1_0 = attr->log_page_bytes ? BSN_MKEY_MODE_KSM : BSN_MKEY_MODE_KLM,
 		.translations_octword_size = attr->translations,
 		.log_page_size = attr->log_page_bytes,
+		.en_rinval = attr->peers_may_invalidate,
 	};
 	uint8_t in[BSN_CREATE_MKEY_LIST_OFFSET] = { 0 }, out[BSN_CREATE_MKEY_OUT_SIZE] = { 0 };
 	struct bsn_cmd_mkey made;

@@ -89,11 +89,12 @@ int provider_query_caps(struct ibv_context *context, struct provider_caps *caps)
 
 /*
  * An mkey that spans nothing yet, and that UMR may change. @translations: a multiple of 4;
- * @log_page_bytes: what each of them spans (KSM), 0: each says it (KLM).
+ * @log_page_bytes: what each of them spans (KSM), 0: each says it (KLM). @peers_may_invalidate: by SEND_INVAL.
  */
 struct provider_mkey_attr {
 	uint32_t translations;
 	uint8_t log_page_bytes;
+	bool peers_may_invalidate;
 };
 int provider_mkey_create(struct ibv_pd *pd, const struct provider_mkey_attr *attr, void **handle,
 			 uint32_t *key);

@@ -34,7 +34,7 @@ struct umr_rights umr_rights_of(unsigned access, bool has_atomics);
  * @length: bytes that it spans, from address 0 on
  * @fence: what the next request of the queue waits by, as the device wants it
  * @has_pages: the mkey's translations have no lengths: they are all of one size
- * @first: the first translation to write, a multiple of 4, where only some are written; the length stays
+ * @is_part: only some translations are written, from number @first on, a multiple of 4; the length stays
  * @table: of UMR_POINTER
  * @table_count: translations there
  */
@@ -59,6 +59,9 @@ struct umr {
 
 /* Translations are written by fours. */
 #define UMR_ALIGN 4u
+
+/* Translations that one WQE can point to: their number has 16 bits. */
+#define UMR_POINTER_MAX 65532u
 
 /* Translations that a form takes. */
 static inline uint32_t umr_translations(const struct umr *umr)

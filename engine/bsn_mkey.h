@@ -22,7 +22,10 @@
  *	          -EACCES     it is of another protection domain than the pool
  *	          -EFAULT     it reaches outside its memory
  *	          -ELOOP      nested deeper than the device follows, or in itself
- *	          -EMSGSIZE   more translations than the pool's mkeys were made for
+ *	          -EMSGSIZE   more translations than the pool's mkeys were made for, or UMRs for them
+ *	                      than the queue takes
+ *	          -EBUSY      the UMR of an mkey that it nests, on another queue, has not completed
+ *	          -EBUSY      the UMR of an mkey that it nests has not completed on another queue
  *	          Unless 0, nothing was posted and no mkey changed.
  */
 #ifndef BSN_MKEY_H
@@ -47,7 +50,8 @@ enum bsn_mkey_state {
 	BSN_MKEY_FREE,    /* spans nothing */
 	BSN_MKEY_PENDING, /* its UMR has not completed: for later requests of the same queue only */
 	BSN_MKEY_READY,   /* for every queue, and for peers */
-	BSN_MKEY_UNKNOWN, /* the queue failed before its UMR had completed */
+	BSN_MKEY_UNKNOWN, /* the queue failed before its UMR had completed: the next one makes the mkey
+			   * anew, with other keys */
 };
 
 /**
@@ -59,6 +63,9 @@ enum bsn_mkey_state {
  * @page_bytes: a power of two: layouts are lists of parts of just so many bytes (KSM), which the device
  *	translates faster; 0: any layout
  * @takes_any_lkey: memory that was not registered by Bunsen may be used: it cannot be checked
+ * @peers_may_invalidate: by a SEND that invalidates the rkey (bsn_send_inval()); else the device refuses
+ *	that, and both queue pairs fail. Then call bsn_mkey_invalidated().
+ *	Source: mlx5_ifc.h struct mlx5_ifc_mkc_bits, en_rinval
  */
 struct bsn_mkey_pool_attr {
 	struct bsn_pd *pd;
@@ -67,6 +74,7 @@ struct bsn_mkey_pool_attr {
 	int access;
 	uint64_t page_bytes;
 	bool takes_any_lkey;
+	bool peers_may_invalidate;
 };
 
 /**
@@ -152,9 +160,21 @@ BSN_API int bsn_mkey_give(struct bsn_mkey *mkey);
 BSN_API int bsn_mkey_configure(struct bsn_ep *ep, struct bsn_mkey *mkey,
 			       const struct bsn_layout *layout, uint64_t id, unsigned flags);
 
-/** bsn_mkey_invalidate - posts the request (LOCAL_INV) after which it spans nothing */
+/**
+ * bsn_mkey_invalidate - posts the request (LOCAL_INV) after which it spans nothing
+ * Return: -EINVAL its state is unknown; -EBUSY where another layout nests it.
+ */
 BSN_API int bsn_mkey_invalidate(struct bsn_ep *ep, struct bsn_mkey *mkey, uint64_t id,
 				unsigned flags);
+
+/**
+ * bsn_mkey_invalidated - the peer did (BSN_C_INVAL with its rkey): it spans nothing
+ * @mkey: one's own, or that of a map, which is not found again then: unmap it, and map the layout anew
+ *
+ * Layouts that nest it are not found again either, and requests that use them fail.
+ * Return: -EINVAL peers may not.
+ */
+BSN_API int bsn_mkey_invalidated(const struct bsn_mkey *mkey);
 
 /** bsn_mkey_state - by what the queue's CQ was polled; the poster's thread */
 BSN_API enum bsn_mkey_state bsn_mkey_state(struct bsn_mkey *mkey);

@@ -150,10 +150,10 @@ static int map_key(struct mkey_object *slot, struct bsn_ep *ep, const struct bsn
 	return 0;
 }
 
-static int map_checked_parts(struct mkey_object *slot, const struct bsn_layout *layout,
-			     struct layout_size *size)
+static int map_checked_parts(struct mkey_object *slot, const struct bsn_sq *sq,
+			     const struct bsn_layout *layout, struct layout_size *size)
 {
-	const int err = mkey_check(slot, layout, size);
+	const int err = mkey_check(slot, sq, layout, size);
 
 	if (err)
 		return err;
@@ -181,7 +181,7 @@ static int map_new(struct bsn_mkey_pool *pool, struct bsn_ep *ep, const struct b
 	if (!slot)
 		return -ENOBUFS;
 	err = wants_key && has_keys ? map_key(slot, ep, layout)
-				    : map_checked_parts(slot, layout, &size);
+				    : map_checked_parts(slot, ep->sq, layout, &size);
 	if (err) {
 		mkey_forget(slot);
 		pool_unuse(slot);
@@ -266,7 +266,7 @@ static __attribute__((noinline)) int map_slowly(struct bsn_mkey_pool *pool, stru
 	uint32_t wants_key, hash;
 	int err;
 
-	if (!ep->sq || !layout->parts || !layout->part_count)
+	if (!ep || !ep->sq || !layout->parts || !layout->part_count)
 		return fail(EINVAL, "no endpoint, or no part of a layout");
 	if (flags & ~(unsigned)BSN_MAP_KEY)
 		return fail(EINVAL, "unknown flags: a map takes BSN_MAP_*");

@@ -95,13 +95,19 @@ void mkey_forget(struct mkey_object *slot)
 
 /* -- checks ----------------------------------------------------------------------------------------- */
 
-static int check_nested(const struct mkey_object *slot, const struct mkey_object *inner,
-			const struct bsn_part *part)
+static int check_nested(const struct mkey_object *slot, struct mkey_object *inner,
+			const struct bsn_part *part, const struct bsn_sq *sq)
 {
 	if (inner == slot)
 		return fail(ELOOP, "the mkey cannot span itself");
 	if (!inner->pub.length)
 		return fail(EINVAL, "mkey 0x%x, which the layout nests, spans nothing", part->lkey);
+	if (!is_pending_here(inner, sq) && mkey_state_of(inner) != BSN_MKEY_READY)
+		return inner->state == BSN_MKEY_UNKNOWN
+			       ? fail(EINVAL, "the queue of mkey 0x%x, which the layout nests, failed "
+					      "before it was configured", part->lkey)
+			       : fail(EBUSY, "the UMR of mkey 0x%x, which the layout nests, has not "
+					     "completed on another queue: poll that one", part->lkey);
 	if (inner->depth >= slot->pool->device->caps.max_indirection)
 		return fail(ELOOP, "the device follows %u mkeys, and mkey 0x%x has so many already",
 			    slot->pool->device->caps.max_indirection, part->lkey);
@@ -109,7 +115,8 @@ static int check_nested(const struct mkey_object *slot, const struct mkey_object
 }
 
 /* The memory that a part names. */
-static int check_memory(struct mkey_object *slot, const struct bsn_part *part, uint32_t rounds)
+static int check_memory(struct mkey_object *slot, const struct bsn_part *part, uint32_t rounds,
+			const struct bsn_sq *sq)
 {
 	const uint64_t last = part->addr + (rounds - 1) * part->stride + (part->bytes - 1);
 	const struct known_key *key = find_key(slot->pool, part->lkey);
@@ -129,7 +136,7 @@ static int check_memory(struct mkey_object *slot, const struct bsn_part *part, u
 			    part->lkey);
 	length = key->length;
 	if (key->mkey) {
-		err = check_nested(slot, key->mkey, part);
+		err = check_nested(slot, key->mkey, part, sq);
 		if (err)
 			return err;
 		if (slot->depth <= key->mkey->depth)
@@ -143,7 +150,8 @@ static int check_memory(struct mkey_object *slot, const struct bsn_part *part, u
 }
 
 static __attribute__((noinline)) int
-check_each(struct mkey_object *slot, const struct bsn_layout *layout, struct layout_size *size)
+check_each(struct mkey_object *slot, const struct bsn_sq *sq, const struct bsn_layout *layout,
+	   struct layout_size *size)
 {
 	int err = layout_measure(layout, size);
 
@@ -155,7 +163,7 @@ check_each(struct mkey_object *slot, const struct bsn_layout *layout, struct lay
 			    layout->part_count, slot->pool->max_parts);
 	slot->depth = 1;
 	for (uint32_t i = 0; !err && i < layout->part_count; i++)
-		err = check_memory(slot, &layout->parts[i], layout_rounds(layout));
+		err = check_memory(slot, &layout->parts[i], layout_rounds(layout), sq);
 	return err ? err : layout_check_overlap(layout, slot->pool->scratch);
 }
 
@@ -176,18 +184,19 @@ BSN_ALWAYS_INLINE bool is_plain(struct bsn_mkey_pool *pool, const struct bsn_lay
 				       : layout_is_plain(layout, key->addr, last, size);
 }
 
-BSN_ALWAYS_INLINE int check(struct mkey_object *slot, const struct bsn_layout *layout,
-			    struct layout_size *size)
+BSN_ALWAYS_INLINE int check(struct mkey_object *slot, const struct bsn_sq *sq,
+			    const struct bsn_layout *layout, struct layout_size *size)
 {
 	if (BSN_UNLIKELY(!is_plain(slot->pool, layout, size)))
-		return check_each(slot, layout, size);
+		return check_each(slot, sq, layout, size);
 	slot->depth = 1;
 	return 0;
 }
 
-int mkey_check(struct mkey_object *slot, const struct bsn_layout *layout, struct layout_size *size)
+int mkey_check(struct mkey_object *slot, const struct bsn_sq *sq, const struct bsn_layout *layout,
+	       struct layout_size *size)
 {
-	return check(slot, layout, size);
+	return check(slot, sq, layout, size);
 }
 
 /* -- the UMR ---------------------------------------------------------------------------------------- */
@@ -258,6 +267,39 @@ BSN_ALWAYS_INLINE int choose_form(struct umr *umr, const struct mkey_object *slo
 	return 0;
 }
 
+/*
+ * A table that is longer than one WQE can point to: several of them, all or none. The first changes the
+ * mkey, the others the rest of its table, by offset; @id and @flags are the last one's, so that a completion
+ * is that of all.
+ */
+static __attribute__((noinline)) int post_chunks(struct bsn_sq *sq, const struct umr *whole,
+						 uint64_t id, uint32_t flags)
+{
+	const uint32_t count = (whole->table_count + UMR_POINTER_MAX - 1) / UMR_POINTER_MAX;
+	const uint32_t bb = count * bsn_bb_of_ds(umr_ds(whole));
+	struct umr chunk = *whole;
+	int err = 0;
+
+	if (bb > sq->capacity_bb || bb > sq->capacity_bb - bsn_sq_outstanding_bb(sq)) {
+		bsn_refusal = bb > sq->capacity_bb
+				      ? "the queue has not room for all UMRs of the table: make it with a "
+					"greater send_depth"
+				      : "the send queue has not room for all UMRs of the table: poll its CQ";
+		return bb > sq->capacity_bb ? -EMSGSIZE : -EAGAIN;
+	}
+	for (; !err && chunk.first < whole->table_count; chunk.first += chunk.table_count) {
+		const uint32_t left = whole->table_count - chunk.first;
+		const bool is_last = left <= UMR_POINTER_MAX;
+		chunk.is_part = chunk.first;
+		chunk.table.addr = whole->table.addr + (uint64_t)chunk.first * BSN_XLT_SIZE;
+		chunk.table_count = is_last ? left : UMR_POINTER_MAX;
+		err = umr_post(sq, &chunk, is_last ? id : 0,
+			       is_last ? flags
+				       : flags & ~(uint32_t)(BSN_F_SIGNALED | BSN_F_RING));
+	}
+	return err;
+}
+
 BSN_ALWAYS_INLINE int post_umr(struct mkey_object *slot, struct bsn_ep *ep,
 			       const struct bsn_layout *layout, const struct layout_size *size,
 			       uint64_t id, unsigned flags)
@@ -283,7 +325,8 @@ BSN_ALWAYS_INLINE int post_umr(struct mkey_object *slot, struct bsn_ep *ep,
 	err = choose_form(&umr, slot, sq, layout, size);
 	if (err)
 		return err;
-	err = umr_post(sq, &umr, id, flags);
+	err = BSN_UNLIKELY(umr.table_count > UMR_POINTER_MAX) ? post_chunks(sq, &umr, id, flags)
+							      : umr_post(sq, &umr, id, flags);
 	if (err)
 		return fail(-err, "%s", bsn_refusal);
 	slot->pub.length = size->bytes;
@@ -309,7 +352,7 @@ BSN_ALWAYS_INLINE int configure(struct mkey_object *slot, struct bsn_ep *ep,
 {
 	const uint8_t depth = slot->depth;
 	struct layout_size size;
-	int err = check(slot, layout, &size);
+	int err = check(slot, ep->sq, layout, &size);
 
 	if (!err && !is_pending_here(slot, ep->sq) && mkey_state_of(slot) == BSN_MKEY_UNKNOWN)
 		err = pool_renew_key(slot);
@@ -361,6 +404,9 @@ int bsn_mkey_invalidate(struct bsn_ep *ep, struct bsn_mkey *mkey, uint64_t id, u
 
 	if (err)
 		return err;
+	if (slot->state == BSN_MKEY_UNKNOWN)
+		return fail(EINVAL, "the queue of its UMR failed: configure it, which makes it anew, or "
+				    "give it back");
 	err = umr_post_invalidate(ep->sq, slot->pub.lkey, false, slot->pool->device->caps.fence, id, flags);
 	if (err)
 		return fail(-err, "%s", bsn_refusal);
@@ -368,5 +414,36 @@ int bsn_mkey_invalidate(struct bsn_ep *ep, struct bsn_mkey *mkey, uint64_t id, u
 	slot->sq = ep->sq;
 	slot->posted = bsn_sq_wide_pi(ep->sq);
 	slot->state = BSN_MKEY_PENDING;
+	return 0;
+}
+
+/* What nests it spans nothing that is there any more, and is not found again. */
+static void unlist_nesting(struct bsn_mkey_pool *pool, uint32_t lkey)
+{
+	for (uint32_t i = 0; i < pool->attr.count; i++) {
+		struct mkey_object *slot = &pool->slots[i];
+		uint32_t part = 0;
+		while (slot->is_nesting && part < slot->part_count && slot->parts[part].lkey != lkey)
+			part++;
+		if (!slot->is_nesting || part == slot->part_count)
+			continue;
+		map_unlist(slot);
+		unlist_nesting(pool, slot->pub.lkey); /* not deeper than layouts nest */
+	}
+}
+
+int bsn_mkey_invalidated(const struct bsn_mkey *mkey)
+{
+	struct mkey_object *slot = (struct mkey_object *)(uintptr_t)mkey;
+
+	if (!slot || !slot->pool->attr.peers_may_invalidate)
+		return fail(EINVAL, "no mkey, or peers may not invalidate those of its pool");
+	if (mkey_state_of(slot) == BSN_MKEY_UNKNOWN)
+		return 0; /* it is made anew in any case */
+	map_unlist(slot);
+	unlist_nesting(slot->pool, slot->pub.lkey);
+	mkey_forget(slot);
+	slot->sq = NULL; /* its UMR was over before the peer could use it */
+	slot->state = BSN_MKEY_FREE;
 	return 0;
 }

@@ -102,8 +102,9 @@ int pool_renew_key(struct mkey_object *slot);
 
 /* mkey.c */
 enum bsn_mkey_state mkey_state_of(struct mkey_object *slot);
-/* The layout, checked; sets what the slot will be, but its mkey. */
-int mkey_check(struct mkey_object *slot, const struct bsn_layout *layout, struct layout_size *size);
+/* The layout, checked for use by @sq; sets what the slot will be, but its mkey. */
+int mkey_check(struct mkey_object *slot, const struct bsn_sq *sq, const struct bsn_layout *layout,
+	       struct layout_size *size);
 /* bsn_mkey_configure() of a slot that may change; it does not keep the layout yet */
 int mkey_configure(struct mkey_object *slot, struct bsn_ep *ep, const struct bsn_layout *layout,
 		   uint64_t id, unsigned flags);

@@ -101,6 +101,7 @@ static int make_key(struct mkey_object *slot)
 	const struct provider_mkey_attr attr = {
 		.translations = slot->pool->attr.max_translations,
 		.log_page_bytes = page ? (uint8_t)__builtin_ctzll(page) : 0,
+		.peers_may_invalidate = slot->pool->attr.peers_may_invalidate,
 	};
 	int err = path->mkey_create(slot->pool->pd, &attr, &slot->handle, &slot->pub.lkey);
 
@@ -268,7 +269,7 @@ int bsn_mkey_pool_forget(struct bsn_mkey_pool *pool)
 		return fail(EINVAL, "no pool");
 	for (uint32_t i = 0; i < pool->attr.count; i++) {
 		struct mkey_object *slot = &pool->slots[i];
-		if (!slot->is_listed || slot->uses)
+		if (slot->uses || !(slot->is_listed || slot->is_nesting))
 			continue;
 		map_unlist(slot);
 		mkey_forget(slot);

@@ -8,6 +8,8 @@
 
 #include <errno.h>
 
+#include "bsn_mkey.h"
+
 bool turns_fail(void);
 void *turns_made(void *object);
 void turns_unmade(const void *object);
@@ -146,6 +148,24 @@ static void small_objects(struct bench *b)
 	try_each_turn(b, try_srq, 3);
 }
 
+/* -- mkeys and windows -------------------------------------------------------------------------- */
+
+DEFINE_TRY(pool, bsn_mkey_pool,
+	   bsn_mkey_pool_create(a->b->device, &(struct bsn_mkey_pool_attr){ .count = 3 },
+				OUT(a, bsn_mkey_pool)),
+	   bsn_mkey_pool_destroy)
+DEFINE_TRY(window, bsn_window, bsn_window_create(a->b->device, NULL, OUT(a, bsn_window)),
+	   bsn_window_destroy)
+
+static void mkeys(struct bench *b)
+{
+	const bool is_direct = bsn_device_info(b->device)->path == BSN_PATH_DIRECT;
+
+	try_each_turn(b, try_pool, is_direct ? 10 : 5);
+	if (is_direct)
+		try_each_turn(b, try_window, 2);
+}
+
 /* -- queue pairs -------------------------------------------------------------------------------- */
 
 /* On CQs of its own, since what they know of queues grows with the first. */
@@ -268,6 +288,7 @@ static void a_lane_does_without_a_register(struct bench *b)
 static const struct bench_case cases[] = {
 	{ CASE("devices", devices), .is_bare = true, .is_model_only = true },
 	{ CASE("small objects", small_objects), .is_bare = true },
+	{ CASE("mkeys", mkeys), .is_bare = true, .is_model_only = true },
 	{ CASE("queue pairs", queue_pairs), .is_bare = true },
 	{ CASE("endpoints", endpoints), .qp.type = BSN_QP_UD, .is_own_only = true },
 	{ CASE("a lane does without a register", a_lane_does_without_a_register), .is_bare = true,

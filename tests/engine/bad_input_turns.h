@@ -59,6 +59,11 @@ void turns_unmade(const void *object);
 #define ibv_reg_mr(p, a, l, r)   TURNS_POINTER((ibv_reg_mr)(p, a, l, r))
 #define ibv_dereg_mr(m)          TURNS_UNMAKE((ibv_dereg_mr)(m), m)
 
+#define ibv_alloc_mw(p, t)       TURNS_POINTER((ibv_alloc_mw)(p, t))
+#define ibv_dealloc_mw(w)        TURNS_UNMAKE((ibv_dealloc_mw)(w), w)
+#define mlx5dv_devx_obj_create(c, i, s, o, t) TURNS_POINTER((mlx5dv_devx_obj_create)(c, i, s, o, t))
+#define mlx5dv_devx_obj_destroy(o) TURNS_UNMAKE((mlx5dv_devx_obj_destroy)(o), o)
+
 #define ibv_create_comp_channel(c)  TURNS_POINTER((ibv_create_comp_channel)(c))
 #define ibv_destroy_comp_channel(c) TURNS_UNMAKE((ibv_destroy_comp_channel)(c), c)
 #define ibv_create_cq(c, n, x, h, v) TURNS_POINTER((ibv_create_cq)(c, n, x, h, v))

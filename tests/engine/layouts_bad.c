@@ -1,0 +1,503 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Layouts and mkeys that are refused or fail: each for its own reason, with nothing posted and nothing
+ * changed; and a mkey whose UMR failed is not used again.
+ */
+#include "datasheet.h"
+#include "mkeys.h"
+
+/* -- layouts ------------------------------------------------------------------------------------------ */
+
+static void bad_layouts_are_refused(struct bench *b)
+{
+	struct bsn_mkey_pool *pool = make_pool(b, 4, 16);
+	const struct bsn_part good = column(b, 0);
+	struct bsn_part parts[20], part = good;
+	struct bsn_mr *other;
+	struct bsn_pd *pd;
+	struct bsn_mr_attr attr = { 0 };
+
+	refused(b, pool, EINVAL, "part", (struct bsn_layout){ &part, 0, 1 });
+	refused(b, pool, EINVAL, "part", (struct bsn_layout){ NULL, 1, 1 });
+	part.bytes = 0;
+	refused(b, pool, EINVAL, "empty", (struct bsn_layout){ &part, 1, 4 });
+	part = good;
+	part.stride = 7;
+	refused(b, pool, EINVAL, "overlap", (struct bsn_layout){ &part, 1, 4 });
+	part.stride = UINT64_MAX / 2;
+	refused(b, pool, EOVERFLOW, "64 bits", (struct bsn_layout){ &part, 1, 4 });
+	part = good;
+	part.addr = UINT64_MAX - 2;
+	refused(b, pool, EOVERFLOW, "64 bits", (struct bsn_layout){ &part, 1, 1 });
+	part = good;
+	refused(b, pool, EFAULT, "outside", (struct bsn_layout){ &part, 1, 1 + BENCH_BYTES / 256 });
+	part.addr -= 1;
+	refused(b, pool, EFAULT, "outside", (struct bsn_layout){ &part, 1, 1 });
+	part = good;
+	part.reserved = 1;
+	refused(b, pool, EINVAL, "initialized", (struct bsn_layout){ &part, 1, 1 });
+	parts[0] = parts[1] = good;
+	parts[1].addr += 7;
+	refused(b, pool, EINVAL, "overlap", (struct bsn_layout){ parts, 2, 1 });
+	refused(b, pool, EINVAL, "overlap", (struct bsn_layout){ parts, 2, 4 });
+	parts[1].addr += 256 - 8;
+	refused(b, pool, EINVAL, "overlap", (struct bsn_layout){ parts, 2, 4 });
+	for (uint32_t i = 0; i < 20; i++)
+		parts[i] = column(b, i);
+	refused(b, pool, EMSGSIZE, "max_translations", (struct bsn_layout){ parts, 20, 2 });
+	ok(bsn_pd_create(b->device, &pd));
+	attr.pd = pd;
+	ok(bsn_buf_alloc(b->device, 4096, &attr, &other));
+	part = (struct bsn_part){ .addr = other->addr, .bytes = 8, .lkey = other->lkey };
+	refused(b, pool, EACCES, "protection domain", (struct bsn_layout){ &part, 1, 1 });
+	ok(bsn_buf_free(other));
+	refused(b, pool, ENOENT, "deregistered", (struct bsn_layout){ &part, 1, 1 });
+	ok(bsn_pd_destroy(pd));
+	ok(bsn_mkey_pool_destroy(pool));
+}
+
+/* What can be wrong with one part of many. */
+static const struct defect {
+	int error;
+	struct bsn_part change; /* added to the part */
+} defects[] = {
+	{ EINVAL, { .bytes = -16ull } },            /* empty */
+	{ EINVAL, { .bytes = 1ull << 20 } },        /* over those behind it, or out of memory */
+	{ EINVAL, { .addr = -64ull } },             /* where the one before is, or before the memory */
+	{ EFAULT, { .addr = 1ull << 30 } },
+	{ EFAULT, { .addr = 1ull << 63 } },
+	{ EFAULT, { .addr = -(1ull << 40) } },
+	{ EOVERFLOW, { .bytes = -17ull } },
+	{ ENOENT, { .lkey = 0x12345600 } },
+	{ EINVAL, { .reserved = 1 } },
+};
+
+/* Whether it is refused; errors of several kinds meet at the ends of the memory. */
+static void expect_refusal(struct bench *b, struct bsn_mkey_pool *pool, struct bsn_layout layout,
+			   int error)
+{
+	const struct bsn_map *map = NULL;
+	const int err = bsn_layout_map(pool, b->ep[0], &layout, 0, &map);
+
+	if (err != -error && err != -EINVAL && err != -EFAULT && err != -EOVERFLOW)
+		fail_msg("%d, not -%d: %u parts, %u rounds", err, error, layout.part_count,
+			 layout.rounds);
+	assert_null(map);
+}
+
+static void break_each(struct bench *b, struct bsn_mkey_pool *pool, struct bsn_layout layout,
+		       struct bsn_part *parts)
+{
+	for (uint32_t i = 0; i < layout.part_count; i++) {
+		for (size_t d = 0; d < sizeof(defects) / sizeof(*defects); d++) {
+			const struct bsn_part good = parts[i], *change = &defects[d].change;
+			parts[i].addr += change->addr;
+			parts[i].bytes += change->bytes;
+			parts[i].lkey += change->lkey;
+			parts[i].reserved += change->reserved;
+			expect_refusal(b, pool, layout, defects[d].error);
+			parts[i] = good;
+		}
+	}
+}
+
+/* Wherever it is, in layouts of every number of parts, of one round and of several. */
+static void every_part_is_checked(struct bench *b)
+{
+	struct bsn_mkey_pool *pool = make_pool(b, 64, 64);
+	const struct bsn_map *map;
+	struct bsn_part parts[11];
+
+	for (uint32_t count = 1; count <= 11; count++) {
+		for (uint32_t rounds = 1; rounds <= 3; rounds += 2) {
+			const struct bsn_layout layout = { parts, count, rounds };
+			for (uint32_t i = 0; i < count; i++)
+				parts[i] = (struct bsn_part){ .addr = b->mem[0]->addr + 64 * i,
+							      .bytes = 16,
+							      .stride = 1024,
+							      .lkey = b->mem[0]->lkey };
+			break_each(b, pool, layout, parts);
+			ok(bsn_layout_map(pool, b->ep[0], &layout, 0, &map));
+			assert_int_equal(map->length, 16 * count * rounds);
+			bsn_layout_unmap(map);
+			complete_all(b);
+		}
+	}
+	ok(bsn_mkey_pool_destroy(pool));
+}
+
+/* A layout over memory that went is not found again. */
+static void memory_that_went_is_forgotten(struct bench *b)
+{
+	struct bsn_mkey_pool *pool = make_pool(b, 4, 16);
+	const struct bsn_map *map;
+	struct bsn_part part;
+	struct bsn_mr *mr;
+
+	ok(bsn_buf_alloc(b->device, 4096, NULL, &mr));
+	part = (struct bsn_part){ mr->addr, 8, 64, mr->lkey, 0 };
+	ok(bsn_layout_map(pool, b->ep[0], &(struct bsn_layout){ &part, 1, 16 }, 0, &map));
+	bsn_sq_ring(b->sq[0]);
+	bench_settle(b);
+	bsn_layout_unmap(map);
+	ok(bsn_buf_free(mr));
+	refused(b, pool, ENOENT, "deregistered", (struct bsn_layout){ &part, 1, 16 });
+	ok(bsn_mkey_pool_destroy(pool));
+}
+
+/* -- nothing half-configured -------------------------------------------------------------------------- */
+
+static void configure(struct bench *b, struct bsn_mkey *mkey, struct bsn_layout layout)
+{
+	ok(bsn_mkey_configure(b->ep[0], mkey, &layout, 7, NOW));
+	expect_done(b, b->cq[0], 7, BSN_OPCODE_UMR);
+}
+
+/* The peer writes the first 8 bytes that the key spans. */
+static void write_by_peer(struct bench *b, uint32_t rkey, enum ibv_wc_status status)
+{
+	const struct bsn_sge local = bench_sge(b, 1, 0, 8);
+	const struct bsn_remote remote = { 0, rkey };
+
+	ok(bsn_write(b->ep[1], &local, &remote, 3, NOW));
+	expect_status(b, b->cq[1], 3, BSN_OPCODE_RDMA_WRITE, status);
+}
+
+/* Both ends anew, after one failed. */
+static void connect_anew(struct bench *b)
+{
+	struct bsn_completion c[8];
+
+	bench_settle(b);
+	for (int end = 0; end < 2; end++) {
+		while (bsn_poll(b->cq[end], c, 8) > 0)
+			;
+		ok(bsn_qp_reset(b->qp[end]));
+	}
+	bench_connect(b);
+}
+
+static void expect_no_change(struct bench *b, struct bsn_mkey *mkey, struct bsn_layout layout,
+			     int error)
+{
+	const uint32_t outstanding = bsn_sq_outstanding_bb(b->sq[0]);
+	const struct bsn_mkey before = *mkey;
+	const int err = bsn_mkey_configure(b->ep[0], mkey, &layout, 7, NOW);
+
+	if (err != -error)
+		fail_msg("%d, not -%d: %s", err, error, bsn_error_text());
+	assert_true(strlen(bsn_error_text()) > 0);
+	assert_memory_equal(mkey, &before, sizeof(before));
+	assert_int_equal(bsn_mkey_state(mkey), BSN_MKEY_READY);
+	assert_int_equal(bsn_sq_outstanding_bb(b->sq[0]), outstanding);
+}
+
+static void refusals_change_nothing(struct bench *b)
+{
+	struct bsn_mkey_pool *pool = make_pool(b, 2, 16);
+	const struct bsn_part good = column(b, 0);
+	struct bsn_part part[20];
+	struct bsn_mkey *mkey;
+
+	ok(bsn_mkey_take(pool, &mkey));
+	configure(b, mkey, (struct bsn_layout){ &good, 1, 4 });
+	for (uint32_t i = 0; i < 20; i++)
+		part[i] = column(b, i);
+	expect_no_change(b, mkey, (struct bsn_layout){ part, 0, 1 }, EINVAL);
+	expect_no_change(b, mkey, (struct bsn_layout){ part, 20, 4 }, EMSGSIZE);
+	part->bytes = 0;
+	expect_no_change(b, mkey, (struct bsn_layout){ part, 1, 4 }, EINVAL);
+	part->bytes = 300;
+	expect_no_change(b, mkey, (struct bsn_layout){ part, 1, 4 }, EINVAL);
+	*part = good;
+	part->stride = UINT64_MAX / 2;
+	expect_no_change(b, mkey, (struct bsn_layout){ part, 1, 4 }, EOVERFLOW);
+	*part = good;
+	expect_no_change(b, mkey, (struct bsn_layout){ part, 1, BENCH_BYTES / 256 + 1 }, EFAULT);
+	part->lkey ^= 0x12345600;
+	expect_no_change(b, mkey, (struct bsn_layout){ part, 1, 4 }, ENOENT);
+	*part = (struct bsn_part){ .bytes = 8, .lkey = mkey->lkey };
+	expect_no_change(b, mkey, (struct bsn_layout){ part, 1, 1 }, ELOOP);
+	write_by_peer(b, mkey->rkey, IBV_WC_SUCCESS);
+	assert_memory_equal(bench_at(b, 0, 0), bench_at(b, 1, 0), 8);
+	assert_int_equal(bsn_mkey_pool_destroy(pool), -EBUSY);
+	ok(bsn_mkey_give(mkey));
+	ok(bsn_mkey_pool_destroy(pool));
+}
+
+/* The only mkey of a pool is there again after each refusal. */
+static void a_refused_layout_gives_its_mkey_back(struct bench *b)
+{
+	struct bsn_mkey_pool *pool = make_pool(b, 1, 16);
+	const struct bsn_part good = column(b, 0), bad = { .addr = 1, .bytes = 8, .lkey = good.lkey };
+	const struct bsn_layout column = { &good, 1, 16 };
+	const struct bsn_map *map, *other;
+	struct bsn_mkey *mkey;
+
+	for (unsigned i = 0; i < 16; i++)
+		refused(b, pool, EFAULT, "outside", (struct bsn_layout){ &bad, 1, 1 });
+	ok(bsn_layout_map(pool, b->ep[0], &column, 0, &map));
+	other = NULL;
+	assert_int_equal(bsn_layout_map(pool, b->ep[0], &(struct bsn_layout){ &good, 1, 15 }, 0,
+					&other),
+			 -ENOBUFS);
+	assert_null(other);
+	if (has_mkeys(b))
+		assert_int_equal(bsn_mkey_take(pool, &mkey), -ENOBUFS);
+	complete_all(b);
+	bsn_layout_unmap(map);
+	if (has_mkeys(b)) {
+		ok(bsn_mkey_take(pool, &mkey));
+		refused(b, pool, ENOBUFS, "in use", column);
+		ok(bsn_mkey_give(mkey));
+	}
+	ok(bsn_layout_map(pool, b->ep[0], &column, 0, &map));
+	complete_all(b);
+	bsn_layout_unmap(map);
+	ok(bsn_mkey_pool_destroy(pool));
+}
+
+static void a_full_queue_changes_nothing(struct bench *b)
+{
+	struct bsn_mkey_pool *pool = make_pool(b, 2, 16);
+	const struct bsn_part part[2] = { column(b, 0), column(b, 1) };
+	const struct bsn_sge local = bench_sge(b, 0, 0, 8);
+	const struct bsn_remote remote = bench_remote(b, 1, 64);
+	struct bsn_mkey *mkey;
+	int err = 0;
+
+	ok(bsn_mkey_take(pool, &mkey));
+	configure(b, mkey, (struct bsn_layout){ part, 1, 16 });
+	while (!err)
+		err = bsn_write(b->ep[0], &local, &remote, 1, 0);
+	assert_int_equal(err, -EAGAIN);
+	expect_no_change(b, mkey, (struct bsn_layout){ part, 2, 16 }, EAGAIN);
+	refused(b, pool, EAGAIN, "full", (struct bsn_layout){ part, 2, 16 });
+	ok(bsn_ring(b->sq[0]));
+	bench_settle(b);
+	assert_int_equal(bsn_poll(b->cq[0], &(struct bsn_completion){ 0 }, 1), 0);
+	configure(b, mkey, (struct bsn_layout){ part, 2, 16 });
+	ok(bsn_mkey_give(mkey));
+	ok(bsn_mkey_pool_destroy(pool));
+}
+
+/* -- queues ------------------------------------------------------------------------------------------- */
+
+enum { TABLE_PARTS = 20, INLINE_BB = 7, POINTER_BB = 3 };
+
+/* What would be longer than the queue goes by pointer; where that does not fit either, not at all. */
+static void a_short_queue_has_its_table_elsewhere(struct bench *b)
+{
+	struct bsn_mkey_pool *pool = make_pool(b, 2, TABLE_PARTS);
+	struct bsn_part part[TABLE_PARTS];
+	struct bsn_mkey *mkey;
+
+	assert_true(b->sq[0]->capacity_bb < INLINE_BB);
+	for (uint32_t i = 0; i < TABLE_PARTS; i++)
+		part[i] = (struct bsn_part){ .addr = b->mem[0]->addr + 16 * (TABLE_PARTS - i),
+					     .bytes = 8,
+					     .lkey = b->mem[0]->lkey };
+	ok(bsn_mkey_take(pool, &mkey));
+	if (b->sq[0]->capacity_bb < POINTER_BB) {
+		assert_int_equal(bsn_mkey_configure(b->ep[0], mkey,
+						    &(struct bsn_layout){ part, TABLE_PARTS, 1 }, 7,
+						    NOW),
+				 -EMSGSIZE);
+		assert_non_null(strstr(bsn_error_text(), "send_depth"));
+		assert_int_equal(bsn_mkey_state(mkey), BSN_MKEY_FREE);
+		assert_int_equal(mkey->length, 0);
+	} else {
+		ok(bsn_mkey_configure(b->ep[0], mkey, &(struct bsn_layout){ part, TABLE_PARTS, 1 },
+				      7, NOW));
+		assert_int_equal(bsn_sq_outstanding_bb(b->sq[0]), POINTER_BB);
+		expect_done(b, b->cq[0], 7, BSN_OPCODE_UMR);
+		memset(bench_at(b, 1, 0), 0x5a, 8);
+		write_by_peer(b, mkey->rkey, IBV_WC_SUCCESS);
+		assert_memory_equal(bench_at(b, 0, 16 * TABLE_PARTS), bench_at(b, 1, 0), 8);
+	}
+	ok(bsn_mkey_give(mkey));
+	ok(bsn_mkey_pool_destroy(pool));
+}
+
+static void other_transports_have_no_umr(struct bench *b)
+{
+	struct bsn_mkey_pool *pool = make_pool(b, 2, 16);
+	const struct bsn_part part = column(b, 0);
+	struct bsn_mkey *mkey;
+
+	ok(bsn_mkey_take(pool, &mkey));
+	assert_int_equal(bsn_mkey_configure(b->ep[0], mkey, &(struct bsn_layout){ &part, 1, 16 }, 7,
+					    NOW),
+			 -EOPNOTSUPP);
+	refused(b, pool, EOPNOTSUPP, "RC", (struct bsn_layout){ &part, 1, 16 });
+	assert_int_equal(bsn_mkey_state(mkey), BSN_MKEY_FREE);
+	ok(bsn_mkey_give(mkey));
+	ok(bsn_mkey_pool_destroy(pool));
+}
+
+/* -- nesting ------------------------------------------------------------------------------------------ */
+
+enum { DEPTHS = 16 };
+
+static void nesting_ends_where_the_device_does(struct bench *b)
+{
+	struct bsn_mkey_pool *pool = make_pool(b, DEPTHS + 1, 4);
+	struct bsn_part part = column(b, 0);
+	struct bsn_layout layout = { &part, 1, 4 };
+	struct bsn_mkey *mkey[DEPTHS];
+	unsigned depth = 0;
+	int err;
+
+	for (unsigned i = 0; i < DEPTHS; i++)
+		ok(bsn_mkey_take(pool, &mkey[i]));
+	while (!(err = bsn_mkey_configure(b->ep[0], mkey[depth], &layout, 7, NOW))) {
+		expect_done(b, b->cq[0], 7, BSN_OPCODE_UMR);
+		memset(bench_at(b, 1, 0), 0x70 + (int)depth, 8);
+		write_by_peer(b, mkey[depth]->rkey, IBV_WC_SUCCESS);
+		assert_memory_equal(bench_at(b, 0, 0), bench_at(b, 1, 0), 8);
+		part = (struct bsn_part){ .bytes = 32, .lkey = mkey[depth]->lkey };
+		layout.rounds = 1;
+		depth++;
+	}
+	assert_int_equal(err, -ELOOP);
+	assert_true(depth >= 3);
+	if (b->is_model)
+		assert_int_equal(depth, CX_MAX_INDIRECTION);
+	assert_int_equal(bsn_mkey_state(mkey[depth]), BSN_MKEY_FREE);
+	refused(b, pool, ELOOP, "follows", layout);
+	/* What others nest does not change beneath them. */
+	part = column(b, 0);
+	assert_int_equal(bsn_mkey_configure(b->ep[0], mkey[0], &layout, 7, NOW), -EBUSY);
+	assert_int_equal(bsn_mkey_invalidate(b->ep[0], mkey[0], 7, NOW), -EBUSY);
+	assert_int_equal(bsn_mkey_give(mkey[0]), -EBUSY);
+	for (unsigned i = DEPTHS; i--;)
+		ok(bsn_mkey_give(mkey[i]));
+	ok(bsn_mkey_pool_destroy(pool));
+}
+
+static void what_spans_nothing_is_not_nested(struct bench *b)
+{
+	struct bsn_mkey_pool *pool = make_pool(b, 2, 4);
+	const struct bsn_part good = column(b, 0);
+	struct bsn_mkey *mkey;
+	struct bsn_part part;
+
+	ok(bsn_mkey_take(pool, &mkey));
+	part = (struct bsn_part){ .bytes = 8, .lkey = mkey->lkey };
+	refused(b, pool, EINVAL, "spans nothing", (struct bsn_layout){ &part, 1, 1 });
+	configure(b, mkey, (struct bsn_layout){ &good, 1, 4 });
+	part.addr = 25;
+	refused(b, pool, EFAULT, "outside", (struct bsn_layout){ &part, 1, 1 });
+	ok(bsn_mkey_invalidate(b->ep[0], mkey, 6, NOW));
+	expect_done(b, b->cq[0], 6, BSN_OPCODE_UMR);
+	refused(b, pool, EINVAL, "spans nothing", (struct bsn_layout){ &part, 1, 1 });
+	ok(bsn_mkey_give(mkey));
+	ok(bsn_mkey_pool_destroy(pool));
+}
+
+/* -- failures ----------------------------------------------------------------------------------------- */
+
+/* Nobody knows what a UMR that failed has done: its mkey goes, and another one comes. */
+static void a_failed_umr_costs_its_mkey(struct bench *b)
+{
+	struct bsn_mkey_pool *pool = make_pool(b, 2, 16);
+	const struct bsn_part part = column(b, 0);
+	const struct bsn_layout layout = { &part, 1, 16 };
+	struct bsn_part outer;
+	struct bsn_mkey *mkey;
+	uint32_t old;
+
+	ok(bsn_mkey_take(pool, &mkey));
+	old = mkey->rkey;
+	ok(bsn_mkey_configure(b->ep[0], mkey, &layout, 7, NOW));
+	assert_int_equal(bsn_mkey_state(mkey), BSN_MKEY_PENDING);
+	expect_status(b, b->cq[0], 7, BSN_OPCODE_UMR, IBV_WC_MW_BIND_ERR);
+	assert_int_equal(bsn_mkey_state(mkey), BSN_MKEY_UNKNOWN);
+	connect_anew(b);
+	assert_int_equal(bsn_mkey_state(mkey), BSN_MKEY_UNKNOWN);
+	outer = (struct bsn_part){ .bytes = 8, .lkey = mkey->lkey };
+	refused(b, pool, EINVAL, "failed", (struct bsn_layout){ &outer, 1, 1 });
+	assert_int_equal(bsn_mkey_invalidate(b->ep[0], mkey, 7, NOW), -EINVAL);
+	configure(b, mkey, layout);
+	assert_int_equal(bsn_mkey_state(mkey), BSN_MKEY_READY);
+	assert_int_not_equal(mkey->rkey, old);
+	assert_int_equal(mkey->rkey, mkey->lkey);
+	write_by_peer(b, mkey->rkey, IBV_WC_SUCCESS);
+	write_by_peer(b, old, IBV_WC_REM_ACCESS_ERR);
+	ok(bsn_mkey_give(mkey));
+	ok(bsn_mkey_pool_destroy(pool));
+}
+
+/* The same of a layout that is mapped, and of what is given back as it is. */
+static void a_map_of_a_failed_queue_is_made_anew(struct bench *b)
+{
+	struct bsn_mkey_pool *pool = make_pool(b, 1, 16);
+	const struct bsn_part part = column(b, 0);
+	const struct bsn_layout layout = { &part, 1, 16 };
+	const struct bsn_map *map, *again;
+	struct bsn_mkey *mkey;
+	uint32_t old[2];
+
+	ok(bsn_layout_map(pool, b->ep[0], &layout, BSN_MAP_KEY, &map));
+	old[0] = map->mkey->rkey;
+	ok(bsn_ring(b->sq[0]));
+	connect_anew(b);
+	assert_int_equal(bsn_layout_map(pool, b->ep[0], &layout, BSN_MAP_KEY, &again), -EBUSY);
+	bsn_layout_unmap(map);
+	ok(bsn_layout_map(pool, b->ep[0], &layout, BSN_MAP_KEY, &map));
+	assert_int_not_equal(map->mkey->rkey, old[0]);
+	assert_int_equal(map->sge->lkey, map->mkey->lkey);
+	complete_all(b);
+	write_by_peer(b, map->mkey->rkey, IBV_WC_SUCCESS);
+	write_by_peer(b, old[0], IBV_WC_REM_ACCESS_ERR);
+	bsn_layout_unmap(map);
+	ok(bsn_mkey_pool_forget(pool));
+	/* End 0 is in order; end 1 failed. A queue that is reset leaves what it has not done. */
+	connect_anew(b);
+	ok(bsn_mkey_take(pool, &mkey));
+	old[1] = mkey->rkey;
+	ok(bsn_mkey_configure(b->ep[0], mkey, &layout, 7, 0));
+	ok(bsn_qp_reset(b->qp[0]));
+	assert_int_equal(bsn_mkey_state(mkey), BSN_MKEY_UNKNOWN);
+	ok(bsn_mkey_give(mkey));
+	ok(bsn_qp_reset(b->qp[1]));
+	bench_connect(b);
+	ok(bsn_layout_map(pool, b->ep[0], &layout, BSN_MAP_KEY, &map));
+	assert_int_not_equal(map->mkey->rkey, old[1]);
+	complete_all(b);
+	write_by_peer(b, map->mkey->rkey, IBV_WC_SUCCESS);
+	bsn_layout_unmap(map);
+	ok(bsn_mkey_pool_destroy(pool));
+}
+
+#define DEEP  .qp = { .max_send_sge = 4, .send_depth = BENCH_DEPTH }, .cq_entries = 512, .is_own_only = true
+#define MODEL .is_model_only = true, .is_direct_only = true
+
+static const struct bench_case cases[] = {
+	{ CASE("bad layouts are refused", bad_layouts_are_refused), DEEP },
+	{ CASE("every part is checked", every_part_is_checked), DEEP },
+	{ CASE("memory that went is forgotten", memory_that_went_is_forgotten), DEEP },
+	{ CASE("refusals change nothing", refusals_change_nothing), DEEP, .is_direct_only = true },
+	{ CASE("a refused layout gives its mkey back", a_refused_layout_gives_its_mkey_back), DEEP },
+	{ CASE("a full queue changes nothing", a_full_queue_changes_nothing), DEEP,
+	  .is_direct_only = true },
+	{ CASE("a short queue has its table elsewhere", a_short_queue_has_its_table_elsewhere),
+	  .qp = { .max_send_sge = 1, .send_depth = 4 }, .is_own_only = true, MODEL },
+	{ CASE("a table longer than the queue is refused", a_short_queue_has_its_table_elsewhere),
+	  .qp = { .max_send_sge = 1, .send_depth = 1 }, .is_own_only = true, MODEL },
+	{ CASE("UC has no UMR", other_transports_have_no_umr), .qp.type = BSN_QP_UC,
+	  .is_own_only = true, .is_direct_only = true },
+	{ CASE("nesting ends where the device does", nesting_ends_where_the_device_does), DEEP,
+	  .is_direct_only = true },
+	{ CASE("what spans nothing is not nested", what_spans_nothing_is_not_nested), DEEP,
+	  .is_direct_only = true },
+	{ CASE("a failed UMR costs its mkey", a_failed_umr_costs_its_mkey), DEEP, MODEL,
+	  .fault_plan = "opcode=UMR nth=1 fail 6 0" },
+	{ CASE("a map of a failed queue is made anew", a_map_of_a_failed_queue_is_made_anew), DEEP,
+	  MODEL, .fault_plan = "opcode=UMR nth=1 fail 6 0" },
+};
+
+int main(void)
+{
+	return bench_run("layouts_bad", cases, sizeof(cases) / sizeof(*cases));
+}

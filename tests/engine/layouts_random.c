@@ -1,0 +1,383 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Random layouts, of memory and of other layouts: what is gathered and scattered through them, by us and by
+ * the peer, is what a plain copy, byte by byte, gives.
+ *
+ * BSN_SEED repeats a run; BSN_ROUNDS is how often it is as long.
+ */
+#include "mkeys.h"
+
+#include <malloc.h>
+
+#include "../wqe/random.h"
+
+enum {
+	AREA = 24576,    /* of end 0: what layouts are cut out of */
+	FLAT = 30000,    /* of end 1: the bytes in order */
+	MAX_PARTS = 24,
+	MAX_DEPTH = 3,
+	ROUNDS = 400,
+	MANY_LAYOUTS = 100000,
+	MANY_KEYS = 24,
+};
+
+static uint64_t seed;
+
+/* A layout, and where each of its bytes is in end 0's memory. */
+struct model {
+	struct bsn_layout layout;
+	struct bsn_part parts[MAX_PARTS];
+	uint32_t length;
+	uint32_t at[AREA];
+};
+
+/* The space that a layout is cut out of: memory, or another layout. */
+struct space {
+	uint64_t base;
+	uint32_t lkey;
+	const uint32_t *at; /* NULL: one to one */
+	uint32_t first, bytes;
+};
+
+/*
+ * Each round has a seed of its own, so that its layouts are the same on every path, whatever else was drawn
+ * before.
+ */
+static void start_round(unsigned round)
+{
+	random_state = (seed ^ (round + 1) * 0x9e3779b97f4a7c15ull) | 1;
+	random_u64();
+}
+
+static unsigned rounds_of(struct bench *b)
+{
+	const char *wanted = getenv("BSN_ROUNDS");
+
+	return bench_rounds(b, ROUNDS * (wanted ? (unsigned)strtoul(wanted, NULL, 0) : 1));
+}
+
+static uint32_t random_below(uint32_t n)
+{
+	return n ? (uint32_t)(random_u64() % n) : 0;
+}
+
+/* -- models ----------------------------------------------------------------------------------------- */
+
+/* What the parts say, byte by byte. */
+static void resolve(struct model *m, const struct space *s)
+{
+	const uint32_t rounds = m->layout.rounds ? m->layout.rounds : 1;
+
+	m->length = 0;
+	for (uint32_t round = 0; round < rounds; round++) {
+		for (uint32_t i = 0; i < m->layout.part_count; i++) {
+			const struct bsn_part *part = &m->parts[i];
+			for (uint64_t byte = 0; byte < part->bytes; byte++) {
+				const uint64_t at =
+					part->addr - s->base + round * part->stride + byte;
+				assert_true(m->length < AREA);
+				m->at[m->length++] = s->at ? s->at[at] : (uint32_t)at;
+			}
+		}
+	}
+}
+
+/* Cuts @bytes from @first on into disjoint blocks with gaps, in random order. */
+static uint32_t cut(struct bsn_part *parts, const struct space *s, uint32_t first, uint32_t bytes,
+		    uint32_t count)
+{
+	const uint32_t room = bytes / count;
+
+	for (uint32_t i = 0; i < count; i++) {
+		const uint32_t length = 1 + random_below(room);
+		const uint32_t gap = random_below(room - length + 1);
+		parts[i] = (struct bsn_part){ .addr = s->base + first + i * room + gap,
+					      .bytes = length,
+					      .lkey = s->lkey };
+	}
+	for (uint32_t i = count - 1; i; i--) {
+		const uint32_t other = random_below(i + 1);
+		const struct bsn_part part = parts[i];
+		parts[i] = parts[other];
+		parts[other] = part;
+	}
+	return count;
+}
+
+/* A list; or combs of one stride, whose teeth interlock; or combs apart from each other. */
+static void make_model(struct model *m, const struct space *s)
+{
+	const uint32_t kind = random_below(3);
+	uint32_t count = 1 + random_below(MAX_PARTS), rounds = 1, stride = 0;
+
+	if (count > s->bytes)
+		count = s->bytes;
+	if (kind == 1 && s->bytes >= 8 * count) { /* half of the bytes at most are blocks of their own */
+		stride = 2 * count + random_below(s->bytes / 4 - 2 * count + 1);
+		rounds = 1 + random_below(s->bytes / stride);
+		cut(m->parts, s, s->first, stride, count);
+	} else if (kind == 2 && s->bytes >= 8 * count) {
+		const uint32_t each = s->bytes / count;
+		rounds = 1 + random_below(each / 4);
+		for (uint32_t i = 0; i < count; i++) {
+			const uint32_t own = each / rounds;
+			m->parts[i] = (struct bsn_part){ .addr = s->base + s->first + i * each,
+							 .bytes = 1 + random_below(own),
+							 .stride = own,
+							 .lkey = s->lkey };
+		}
+	} else {
+		cut(m->parts, s, s->first, s->bytes, count);
+	}
+	for (uint32_t i = 0; stride && i < count; i++)
+		m->parts[i].stride = stride;
+	m->layout = (struct bsn_layout){ m->parts, count, rounds };
+	resolve(m, s);
+}
+
+static struct space memory_of(struct bench *b, uint32_t first, uint32_t bytes)
+{
+	return (struct space){ .base = b->mem[0]->addr,
+			       .lkey = b->mem[0]->lkey,
+			       .first = first,
+			       .bytes = bytes };
+}
+
+/* -- moving data -------------------------------------------------------------------------------------- */
+
+/* Noise, made once, from anywhere on. */
+static void fill(struct bench *b)
+{
+	static uint8_t noise[2 * BENCH_BYTES];
+
+	if (!noise[0] && !noise[1])
+		random_bytes(noise, sizeof(noise));
+	for (int end = 0; end < 2; end++)
+		memcpy(bench_at(b, end, 0), noise + random_below(BENCH_BYTES), BENCH_BYTES);
+}
+
+static void expect_bytes(const uint8_t *got, const uint8_t *at_0,
+			 const struct model *m, uint32_t from, uint32_t bytes)
+{
+	for (uint32_t i = 0; i < bytes; i++)
+		if (got[i] != at_0[m->at[from + i]])
+			fail_msg("byte %u of %u, %u parts, %u rounds", i, bytes,
+				 m->layout.part_count, m->layout.rounds);
+}
+
+static struct bsn_wr request(struct bench *b, uint32_t opcode, int end, size_t offset)
+{
+	return (struct bsn_wr){ .id = 9,
+				.opcode = opcode,
+				.flags = BSN_F_SIGNALED | BSN_F_RING,
+				.remote = bench_remote(b, end, offset) };
+}
+
+static void gather(struct bench *b, const struct model *m, const struct bsn_map *map)
+{
+	const struct bsn_wr wr = request(b, BSN_OPCODE_RDMA_WRITE, 1, FLAT);
+
+	fill(b);
+	ok(bsn_post_map(b->ep[0], &wr, map));
+	expect_done(b, b->cq[0], 9, BSN_OPCODE_RDMA_WRITE);
+	expect_bytes(bench_at(b, 1, FLAT), bench_at(b, 0, 0), m, 0, m->length);
+}
+
+static void scatter(struct bench *b, const struct model *m, const struct bsn_map *map)
+{
+	static uint8_t wanted[BENCH_BYTES];
+	const struct bsn_wr wr = request(b, BSN_OPCODE_RDMA_READ, 1, FLAT);
+
+	fill(b);
+	memcpy(wanted, bench_at(b, 0, 0), BENCH_BYTES);
+	for (uint32_t i = 0; i < m->length; i++)
+		wanted[m->at[i]] = *bench_at(b, 1, FLAT + i);
+	ok(bsn_post_map(b->ep[0], &wr, map));
+	expect_done(b, b->cq[0], 9, BSN_OPCODE_RDMA_READ);
+	assert_memory_equal(bench_at(b, 0, 0), wanted, BENCH_BYTES);
+}
+
+/* The peer reads and writes through the mkey, whole or from an offset on. */
+static void reach(struct bench *b, const struct model *m, const struct bsn_map *map)
+{
+	static uint8_t wanted[BENCH_BYTES];
+	const uint32_t from = random_below(m->length), bytes = 1 + random_below(m->length - from);
+	const struct bsn_sge flat = bench_sge(b, 1, FLAT, bytes);
+	const struct bsn_remote remote = { from, map->mkey->rkey };
+
+	fill(b);
+	memcpy(wanted, bench_at(b, 0, 0), BENCH_BYTES);
+	for (uint32_t i = 0; i < bytes; i++)
+		wanted[m->at[from + i]] = *bench_at(b, 1, FLAT + i);
+	ok(bsn_write(b->ep[1], &flat, &remote, 3, BSN_F_SIGNALED | BSN_F_RING));
+	expect_done(b, b->cq[1], 3, BSN_OPCODE_RDMA_WRITE);
+	assert_memory_equal(bench_at(b, 0, 0), wanted, BENCH_BYTES);
+	memset(bench_at(b, 1, FLAT), 0, bytes);
+	ok(bsn_read(b->ep[1], &flat, &remote, 4, BSN_F_SIGNALED | BSN_F_RING));
+	expect_done(b, b->cq[1], 4, BSN_OPCODE_RDMA_READ);
+	expect_bytes(bench_at(b, 1, FLAT), wanted, m, from, bytes);
+}
+
+/* On plain verbs a layout may take more requests than the queue has places. */
+static bool fits_queue(const struct bench *b, const struct bsn_map *map)
+{
+	return map->sge_count <= BENCH_DEPTH * b->sq[0]->max_sge;
+}
+
+static void refuse_too_many(struct bench *b, const struct bsn_map *map)
+{
+	const struct bsn_wr wr = request(b, BSN_OPCODE_RDMA_WRITE, 1, FLAT);
+
+	assert_false(has_mkeys(b));
+	assert_int_equal(bsn_post_map(b->ep[0], &wr, map), -EMSGSIZE);
+}
+
+static void random_layouts(struct bench *b)
+{
+	struct bsn_mkey_pool *pool = make_pool(b, 16, 12288);
+	unsigned too_many = 0;
+	static struct model m;
+
+	for (unsigned round = 0; round < rounds_of(b); round++) {
+		const struct space s = memory_of(b, 0, AREA);
+		const struct bsn_map *map;
+
+		start_round(round);
+		make_model(&m, &s);
+		ok(bsn_layout_map(pool, b->ep[0], &m.layout, 0, &map));
+		assert_int_equal(map->length, m.length);
+		if (fits_queue(b, map)) {
+			gather(b, &m, map);
+			scatter(b, &m, map);
+		} else {
+			refuse_too_many(b, map);
+			too_many++;
+		}
+		bsn_layout_unmap(map);
+		if (!has_mkeys(b))
+			continue;
+		ok(bsn_layout_map(pool, b->ep[0], &m.layout, BSN_MAP_KEY, &map));
+		gather(b, &m, map);
+		reach(b, &m, map);
+		bsn_layout_unmap(map);
+	}
+	print_message("# %u layouts, of which %u have too many SGEs for the queue\n", rounds_of(b),
+		      too_many);
+	ok(bsn_mkey_pool_destroy(pool));
+}
+
+/* Layouts of layouts, each an mkey by hand. */
+static void nested_layouts(struct bench *b)
+{
+	struct bsn_mkey_pool *pool = make_pool(b, 16, 64);
+	static struct model m[MAX_DEPTH];
+	struct bsn_mkey *none;
+
+	if (!has_mkeys(b)) {
+		assert_int_equal(bsn_mkey_take(pool, &none), -EOPNOTSUPP);
+		ok(bsn_mkey_pool_destroy(pool));
+		return;
+	}
+	for (unsigned round = 0; round < rounds_of(b); round++) {
+		struct space s = memory_of(b, 0, AREA / 8);
+		struct bsn_mkey *mkey[MAX_DEPTH];
+		const struct bsn_map *map;
+
+		start_round(round);
+		for (unsigned depth = 0; depth < MAX_DEPTH - 1; depth++) {
+			make_model(&m[depth], &s);
+			ok(bsn_mkey_take(pool, &mkey[depth]));
+			ok(bsn_mkey_configure(b->ep[0], mkey[depth], &m[depth].layout, 0, 0));
+			s = (struct space){ .lkey = mkey[depth]->lkey,
+					    .at = m[depth].at,
+					    .bytes = m[depth].length };
+		}
+		make_model(&m[MAX_DEPTH - 1], &s);
+		ok(bsn_layout_map(pool, b->ep[0], &m[MAX_DEPTH - 1].layout, BSN_MAP_KEY, &map));
+		gather(b, &m[MAX_DEPTH - 1], map);
+		scatter(b, &m[MAX_DEPTH - 1], map);
+		reach(b, &m[MAX_DEPTH - 1], map);
+		assert_int_equal(bsn_mkey_give(mkey[0]), -EBUSY);
+		bsn_layout_unmap(map);
+		assert_int_equal(bsn_mkey_give(mkey[1]), -EBUSY); /* remembered */
+		ok(bsn_mkey_pool_forget(pool));
+		for (unsigned depth = MAX_DEPTH - 1; depth--;)
+			ok(bsn_mkey_give(mkey[depth]));
+	}
+	ok(bsn_mkey_pool_destroy(pool));
+}
+
+/* -- however many ------------------------------------------------------------------------------------ */
+
+/* Keys that were seen; how many are new is what is asked for. */
+static uint32_t count_key(uint32_t *keys, uint32_t count, uint32_t key)
+{
+	for (uint32_t i = 0; i < count; i++)
+		if (keys[i] == key)
+			return count;
+	assert_true(count < MANY_KEYS);
+	keys[count] = key;
+	return count + 1;
+}
+
+static void map_random(struct bench *b, struct bsn_mkey_pool *pool, const struct bsn_map **map)
+{
+	const struct space s = memory_of(b, 0, 256);
+	static struct model m;
+
+	make_model(&m, &s);
+	ok(bsn_layout_map(pool, b->ep[0], &m.layout, has_mkeys(b) ? BSN_MAP_KEY : 0, map));
+	assert_int_equal((*map)->length, m.length);
+}
+
+/* Sixteen layouts, mapped and then let go. */
+static uint32_t use_sixteen(struct bench *b, struct bsn_mkey_pool *pool, uint32_t *keys,
+			    uint32_t count)
+{
+	const struct bsn_map *maps[16];
+
+	for (unsigned i = 0; i < 16; i++) {
+		map_random(b, pool, &maps[i]);
+		if (maps[i]->mkey)
+			count = count_key(keys, count, maps[i]->mkey->lkey);
+		if (i % 4 == 3)
+			complete_all(b);
+	}
+	for (unsigned i = 0; i < 16; i++)
+		bsn_layout_unmap(maps[i]);
+	return count;
+}
+
+/* However many layouts go through a pool, it keeps its mkeys and takes no more memory. */
+static void many_layouts_leave_nothing(struct bench *b)
+{
+	struct bsn_mkey_pool *pool = make_pool(b, MANY_KEYS, 256);
+	const unsigned turns = bench_rounds(b, MANY_LAYOUTS / 16);
+	uint32_t keys[MANY_KEYS], count = 0;
+	size_t before = 0;
+
+	start_round(0);
+	for (unsigned i = 0; i < turns; i++) {
+		count = use_sixteen(b, pool, keys, count);
+		if (i == turns / 100)
+			before = mallinfo2().uordblks;
+	}
+	if (b->is_model)
+		assert_int_equal(mallinfo2().uordblks, before);
+	ok(bsn_mkey_pool_destroy(pool));
+}
+
+#define QUEUES .qp = { .max_send_sge = 4, .send_depth = BENCH_DEPTH }, .cq_entries = 512, .is_own_only = true
+
+static const struct bench_case cases[] = {
+	{ CASE("random layouts", random_layouts), QUEUES },
+	{ CASE("nested layouts", nested_layouts), QUEUES },
+	{ CASE("many layouts leave nothing", many_layouts_leave_nothing), QUEUES },
+};
+
+int main(void)
+{
+	random_start();
+	seed = random_state;
+	return bench_run("layouts_random", cases, sizeof(cases) / sizeof(*cases));
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What tests of layouts and mkeys share. */
+#ifndef TESTS_ENGINE_MKEYS_H
+#define TESTS_ENGINE_MKEYS_H
+
+#include "harness.h"
+
+#include "bsn_mkey.h"
+
+enum { NOW = BSN_F_SIGNALED | BSN_F_RING };
+
+static inline bool has_mkeys(const struct bench *b)
+{
+	return bsn_device_info(b->device)->path == BSN_PATH_DIRECT;
+}
+
+/* A pool, or the test is skipped: a device may have no UMR. */
+static inline struct bsn_mkey_pool *make_pool_of(struct bench *b,
+						 const struct bsn_mkey_pool_attr *attr)
+{
+	struct bsn_mkey_pool *pool;
+	const int err = bsn_mkey_pool_create(b->device, attr, &pool);
+
+	if (err == -EOPNOTSUPP || err == -EPERM) {
+		print_message("# %s\n", bsn_error_text());
+		skip();
+	}
+	ok(err);
+	return pool;
+}
+
+static inline struct bsn_mkey_pool *make_pool(struct bench *b, uint32_t count, uint32_t translations)
+{
+	const struct bsn_mkey_pool_attr attr = { .count = count, .max_translations = translations };
+
+	return make_pool_of(b, &attr);
+}
+
+/* Every 256 bytes 8 of end 0's memory, from the nth 8 on. */
+static inline struct bsn_part column(struct bench *b, uint32_t n)
+{
+	return (struct bsn_part){ .addr = b->mem[0]->addr + 8 * n,
+				  .bytes = 8,
+				  .stride = 256,
+				  .lkey = b->mem[0]->lkey };
+}
+
+/* All that was posted by end 0. */
+static inline void complete_all(struct bench *b)
+{
+	const struct bsn_sge sge = bench_sge(b, 0, 0, 8);
+	const struct bsn_remote remote = bench_remote(b, 1, 0);
+
+	ok(bsn_write(b->ep[0], &sge, &remote, 9, NOW));
+	expect_done(b, b->cq[0], 9, BSN_OPCODE_RDMA_WRITE);
+}
+
+/* It is refused so, by a text that has these words. */
+static inline void refused(struct bench *b, struct bsn_mkey_pool *pool, int error, const char *text,
+			   struct bsn_layout layout)
+{
+	const struct bsn_map *map = NULL;
+
+	assert_int_equal(bsn_layout_map(pool, b->ep[0], &layout, 0, &map), -error);
+	if (!strstr(bsn_error_text(), text))
+		fail_msg("\"%s\" is not in: %s", text, bsn_error_text());
+	assert_null(map);
+}
+
+#endif
