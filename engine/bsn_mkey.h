@@ -206,13 +206,14 @@ BSN_API int bsn_window_destroy(struct bsn_window *window);
 
 /**
  * bsn_window_bind - posts the request by which a peer may reach @memory through the window
- * @memory: registered with IBV_ACCESS_MW_BIND
+ * @memory: 2^31 bytes at most, registered with IBV_ACCESS_MW_BIND, and with IBV_ACCESS_LOCAL_WRITE if the
+ *	peer may write
  * @access: IBV_ACCESS_REMOTE_*, IBV_ACCESS_ZERO_BASED
  * @id, @flags: as of any post
  *
  * A window of type 2 belongs to the queue from then on. The rkey changes at once; give it to the peer by a
  * message of the same queue, or once the request has completed.
- * Return: -EBUSY type 2, and it is bound.
+ * Return: -EBUSY type 2, and it is bound; -EMSGSIZE longer.
  */
 BSN_API int bsn_window_bind(struct bsn_ep *ep, struct bsn_window *window,
 			    const struct bsn_sge *memory, int access, uint64_t id, unsigned flags);

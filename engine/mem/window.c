@@ -101,6 +101,8 @@ int bsn_window_bind(struct bsn_ep *ep, struct bsn_window *pub, const struct bsn_
 	if (!memory || !memory->length)
 		return fail(EINVAL, "a window is bound to one byte at least; bsn_window_invalidate() "
 				    "takes it back");
+	if (memory->length > BSN_KLM_MAX_BYTES)
+		return fail(EMSGSIZE, "a window has 2^31 bytes at most");
 	if (access & ~RIGHTS)
 		return fail(EINVAL, "a window's rights are IBV_ACCESS_REMOTE_* and ZERO_BASED");
 	if (window->is_type_2 && pub->length)

@@ -2,6 +2,8 @@
 /* Layouts that are remembered, mkeys that one keeps, windows. */
 #include "mkeys.h"
 
+#include <sys/mman.h>
+
 enum { FLAT = 30000 }; /* of end 1 */
 
 /* -- what is remembered ------------------------------------------------------------------------------- */
@@ -389,6 +391,49 @@ static void a_queue_too_short_for_all_parts_takes_none(struct bench *b)
 	free((void *)(uintptr_t)layout.parts);
 }
 
+/* -- parts of more than 2^31 bytes -------------------------------------------------------------------- */
+
+#define HUGE_BYTES ((5ull << 29) + 4096)
+
+/* The peer writes a byte each side of where a translation ends. */
+static void write_around(struct bench *b, const struct bsn_mkey *mkey, uint64_t at)
+{
+	const struct bsn_sge local = bench_sge(b, 1, FLAT, 2);
+	const struct bsn_remote remote = { at - 1, mkey->rkey };
+
+	ok(bsn_write(b->ep[1], &local, &remote, 3, NOW));
+	expect_done(b, b->cq[1], 3, BSN_OPCODE_RDMA_WRITE);
+}
+
+/* One takes several of them: 2^31 bytes and the rest. */
+static void parts_of_more_than_a_translation_carries(struct bench *b)
+{
+	struct bsn_mkey_pool *pool = make_pool(b, 1, 4);
+	uint8_t *const memory = mmap(NULL, HUGE_BYTES, PROT_READ | PROT_WRITE,
+				     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	struct bsn_part part[2];
+	struct bsn_mkey *mkey;
+	struct bsn_mr *mr;
+
+	assert_ptr_not_equal(memory, MAP_FAILED);
+	ok(bsn_mr_register(b->device, memory, HUGE_BYTES, NULL, &mr));
+	part[0] = (struct bsn_part){ mr->addr + 4096, HUGE_BYTES - 4096, 0, mr->lkey, 0 };
+	part[1] = (struct bsn_part){ mr->addr, 8, 0, mr->lkey, 0 };
+	ok(bsn_mkey_take(pool, &mkey));
+	configure(b, mkey, (struct bsn_layout){ part, 2, 1 });
+	assert_true(mkey->length == HUGE_BYTES - 4096 + 8);
+	fill_flat(b, 9);
+	write_around(b, mkey, 1ull << 31);
+	assert_memory_equal(memory + 4096 + (1ull << 31) - 1, bench_at(b, 1, FLAT), 2);
+	write_around(b, mkey, HUGE_BYTES - 4096);
+	assert_int_equal(memory[HUGE_BYTES - 1], *bench_at(b, 1, FLAT));
+	assert_int_equal(memory[0], *bench_at(b, 1, FLAT + 1));
+	ok(bsn_mkey_give(mkey));
+	ok(bsn_mkey_pool_destroy(pool));
+	ok(bsn_mr_deregister(mr));
+	assert_int_equal(munmap(memory, HUGE_BYTES), 0);
+}
+
 /* -- windows ------------------------------------------------------------------------------------------ */
 
 static void write_through(struct bench *b, const struct bsn_window *window, enum ibv_wc_status status)
@@ -419,6 +464,11 @@ static void windows_open_and_close(struct bench *b)
 	assert_int_equal(bsn_window_bind(b->ep[0], window, &sge, IBV_ACCESS_LOCAL_WRITE, 5, 0),
 			 -EINVAL);
 	assert_int_equal(bsn_window_invalidate(b->ep[0], window, 5, 0), -EINVAL);
+	assert_int_equal(bsn_window_bind(b->ep[0], window,
+					 &(struct bsn_sge){ mr->addr, (1u << 31) + 1, mr->lkey },
+					 IBV_ACCESS_REMOTE_WRITE, 5, 0),
+			 -EMSGSIZE);
+	assert_int_equal(bsn_sq_outstanding_bb(b->sq[0]), 0);
 	for (int round = 0; round < 3; round++) {
 		old = window->rkey;
 		ok(bsn_window_bind(b->ep[0], window, &sge,
@@ -432,10 +482,38 @@ static void windows_open_and_close(struct bench *b)
 		memset(bench_at(b, 1, FLAT), 0x40 + round, 64);
 		write_through(b, window, IBV_WC_SUCCESS);
 		assert_memory_equal((void *)(uintptr_t)sge.addr, bench_at(b, 1, FLAT), 64);
-		ok(bsn_window_invalidate(b->ep[0], window, 6, BSN_F_SIGNALED | BSN_F_RING));
+		if (round == 1) {
+			send_inval(b, window->rkey, IBV_WC_SUCCESS);
+			ok(bsn_window_invalidated(window));
+			continue;
+		}
+		ok(bsn_window_invalidate(b->ep[0], window, 6, NOW));
 		expect_done(b, b->cq[0], 6, BSN_OPCODE_UMR);
 	}
 	write_through(b, window, IBV_WC_REM_ACCESS_ERR);
+	ok(bsn_window_destroy(window));
+	ok(bsn_buf_free(mr));
+}
+
+/* Without an invalidation, and for every queue. */
+static void windows_of_type_1_are_bound_anew(struct bench *b)
+{
+	const struct bsn_mr_attr attr = { .access = IBV_ACCESS_MW_BIND | IBV_ACCESS_LOCAL_WRITE };
+	const struct bsn_window_attr type_1 = { .is_type_1 = true };
+	struct bsn_window *window;
+	struct bsn_mr *mr;
+
+	ok(bsn_buf_alloc(b->device, 4096, &attr, &mr));
+	ok(bsn_window_create(b->device, &type_1, &window));
+	for (unsigned round = 0; round < 3; round++) {
+		const struct bsn_sge sge = { mr->addr + 64 * round, 64, mr->lkey };
+		ok(bsn_window_bind(b->ep[round % 2], window, &sge, IBV_ACCESS_REMOTE_WRITE, 5, NOW));
+		expect_done(b, b->cq[round % 2], 5, BSN_OPCODE_UMR);
+		fill_flat(b, round);
+		write_through(b, window, IBV_WC_SUCCESS);
+		assert_memory_equal((void *)(uintptr_t)sge.addr, bench_at(b, 1, FLAT), 64);
+	}
+	assert_int_equal(bsn_window_invalidate(b->ep[0], window, 5, NOW), -EOPNOTSUPP);
 	ok(bsn_window_destroy(window));
 	ok(bsn_buf_free(mr));
 }
@@ -465,7 +543,11 @@ static const struct bench_case cases[] = {
 	       a_queue_too_short_for_all_parts_takes_none),
 	  .qp = { .max_send_sge = 1, .send_depth = 4 }, .is_own_only = true, DIRECT,
 	  .is_model_only = true },
+	{ CASE("parts of more than a translation carries", parts_of_more_than_a_translation_carries),
+	  QUEUES, DIRECT, .is_model_only = true },
 	{ CASE("windows open and close", windows_open_and_close), QUEUES },
+	{ CASE("windows of type 1 are bound anew", windows_of_type_1_are_bound_anew), QUEUES,
+	  DIRECT },
 };
 
 int main(void)
