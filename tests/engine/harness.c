@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "../device/real_device.h"
+#include "../share.h"
 
 enum {
 	MAX_STEPS = 100000, /* of the model, in one wait: a retry for ever ends there */
@@ -64,7 +65,7 @@ int bench_reap_verbs(struct bench *b, struct ibv_cq *cq, struct ibv_wc *wc)
 
 unsigned bench_rounds(struct bench *b, unsigned n)
 {
-	return b->is_model ? n : n / 20 + 1;
+	return b->is_model ? (n + tests_share() - 1) / tests_share() : n / 20 + 1;
 }
 
 void bench_settle(struct bench *b)

@@ -110,7 +110,10 @@ int bench_reap(struct bench *b, struct bsn_cq *cq, struct bsn_completion *c, int
 /* The same for one completion of a CQ that is not Bunsen's. */
 int bench_reap_verbs(struct bench *b, struct ibv_cq *cq, struct ibv_wc *wc);
 
-/* How often to do what would be done @n times on the model: a real device makes each wait long. */
+/*
+ * How often to do what would be done @n times on the model: a real device makes each wait long, and a
+ * share may be enough (share.h).
+ */
 unsigned bench_rounds(struct bench *b, unsigned n);
 
 /* Lets the device work until it has nothing more to do; on a real one, for a while. */

@@ -23,7 +23,7 @@ static void print_help(FILE *to)
 {
 	fputs("usage: bsn-perf COMMAND [OPTION...]\n\n", to);
 	for (size_t i = 0; i < COMMANDS; i++)
-		fprintf(to, "  %-6s %s\n", commands[i].name, commands[i].summary);
+		fprintf(to, "  %-7s %s\n", commands[i].name, commands[i].summary);
 	fputs("\n  --help     print this; after a command, its options\n"
 	      "  --version  print the version\n\nSee bsn-perf(1).\n",
 	      to);
@@ -32,6 +32,7 @@ static void print_help(FILE *to)
 int main(int argc, char **argv)
 {
 	const char *name = argc > 1 ? argv[1] : NULL;
+	char title[32]; /* what a command's --help calls the program */
 
 	if (!name) {
 		print_help(stderr);
@@ -45,8 +46,12 @@ int main(int argc, char **argv)
 		puts("bsn-perf " BSN_VERSION);
 		return PERF_OK;
 	}
-	for (size_t i = 0; i < COMMANDS; i++)
-		if (!strcmp(name, commands[i].name))
-			return commands[i].main(argc - 1, (const char **)argv + 1);
+	for (size_t i = 0; i < COMMANDS; i++) {
+		if (strcmp(name, commands[i].name))
+			continue;
+		snprintf(title, sizeof(title), "bsn-perf %s", name);
+		argv[1] = title;
+		return commands[i].main(argc - 1, (const char **)argv + 1);
+	}
 	return complain_usage("no command %s: see bsn-perf --help", name);
 }

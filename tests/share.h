@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* How much of what is exhaustive or random a run does. */
+#ifndef TESTS_SHARE_H
+#define TESTS_SHARE_H
+
+#include <stdlib.h>
+
+/** tests_share - N: an N-th of it is enough, since programs run slowly here (BSN_TESTS_SHARE=N) */
+static inline unsigned tests_share(void)
+{
+	const char *share = getenv("BSN_TESTS_SHARE");
+	const unsigned long n = share ? strtoul(share, NULL, 10) : 1;
+
+	return n ? (unsigned)n : 1;
+}
+
+#endif

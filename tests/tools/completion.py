@@ -1,0 +1,100 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""What each shell offers behind each tool.
+
+usage: completion.py BSN_INFO BSN_PERF SOFTCX WQE_DUMP BASH_FILE ZSH_FILE FISH_FILE
+"""
+
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+
+from harness import check, main
+
+PROGRAMS = {pathlib.Path(path).name: path for path in sys.argv[1:5]}
+BASH, ZSH, FISH = sys.argv[5:8]
+COMMANDS = {'bsn-info': [], 'bsn-perf': ['cost', 'layout', 'lat', 'bw'],
+            'softcx': ['run', 'list', 'clean'], 'wqe-dump': ['explain', 'build']}
+
+BASH_SCRIPT = '''
+source "$1"; shift
+COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1))
+case ${1##*/} in wqe-dump) _wqe_dump ;; *) _bunsen ;; esac
+printf '%s\\n' "${COMPREPLY[@]}"
+'''
+
+# In place of what shows the offers: it prints them.
+ZSH_SCRIPT = '''
+_describe() { local array; for array; do
+	[[ $array == (flags|names) ]] && print -l -- ${(P)array%%:*}; done }
+_files() { }
+file=$1; shift
+words=("$@"); CURRENT=$#
+source $file
+'''
+
+# Fish asks the commands for what there is: by the names that they have on the path.
+FISH_SCRIPT = '''
+set -x PATH (dirname $argv[2]) $PATH
+source $argv[1]
+complete -C "$argv[3]" | string replace -r '\\t.*' ''
+'''
+
+
+def shell(name, *arguments):
+    run = subprocess.run([name, *arguments], capture_output=True, text=True, timeout=60, check=False,
+                         env=dict(os.environ, HOME='/nonexistent', XDG_CONFIG_HOME='/nonexistent'))
+    check(not run.stderr, run.stderr)
+    return run.stdout.split()
+
+
+def by_bash(program, *words):
+    return shell('bash', '-c', BASH_SCRIPT, 'bash', BASH, program, *words)
+
+
+def by_zsh(program, *words):
+    return shell('zsh', '-f', '-c', ZSH_SCRIPT, 'zsh', ZSH, program, *words)
+
+
+def by_fish(program, *words):
+    line = ' '.join([pathlib.Path(program).name, *words])
+    return shell('fish', '--no-config', '-c', FISH_SCRIPT, FISH, program, line)
+
+
+def options_of(bench, program, command):
+    text, _ = bench.run(program, *command, '--help')
+    return {word.strip(',').split('=')[0].rstrip('[') for line in text.splitlines()[1:]
+            for word in line.split()[:2] if word.startswith('--') and line.startswith('  ')}
+
+
+def offers_what_help_says(bench, shell_name, offers):
+    """None, or why it was not looked at."""
+    if not shutil.which(shell_name):
+        return f'SKIP no {shell_name} here'
+    for name, program in PROGRAMS.items():
+        got = offers(program, '')
+        check(set(COMMANDS[name]) <= set(got), f'{name}: {got}')
+        for command in [[]] + [[c] for c in COMMANDS[name] if name != 'softcx']:
+            wanted = options_of(bench, program, command)
+            got = {option.rstrip('=') for option in offers(program, *command, '--')}
+            check(got == wanted and len(got) > 1, f'{name} {command}: {got ^ wanted}')
+    return None
+
+
+def test_bash(bench):
+    offers_what_help_says(bench, 'bash', by_bash)
+    check(by_bash(PROGRAMS['bsn-perf'], 'cost', '--dep') == ['--depth='], 'no --depth=')
+    check(by_bash(PROGRAMS['softcx'], '--link', 'r') == ['roce'], 'no link')
+
+
+def test_zsh(bench):
+    return offers_what_help_says(bench, 'zsh', by_zsh)
+
+
+def test_fish(bench):
+    return offers_what_help_says(bench, 'fish', by_fish)
+
+
+sys.exit(main(globals()))
