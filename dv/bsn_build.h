@@ -145,13 +145,13 @@ BSN_ALWAYS_INLINE struct bsn_ds bsn_shuffle(bsn_v2 v, bsn_pattern pattern)
 #define BSN_F_ALL   (BSN_F_PLAIN | BSN_F_INLINE)
 
 BSN_ALWAYS_INLINE struct bsn_be64 bsn_ctrl0(const struct bsn_sq *sq, uint16_t pi, unsigned opcode,
-					    unsigned ds)
+					    size_t ds)
 {
-	const struct bsn_ctrl bits = { .wqe_index = pi, .opcode = opcode, .ds = ds };
+	const struct bsn_ctrl index = { .wqe_index = pi }, what = { .opcode = opcode };
 
-	if (ds > BSN_SEND_MAX_DS)
-		__builtin_unreachable(); /* else the compiler would mask it */
-	return bsn_to_be64(bsn_ctrl_word(&bits, 0) | sq->ctrl_base);
+	/* A sum, which becomes one with that of which @ds is made. */
+	return bsn_to_be64(bsn_ctrl_word(&index, 0) | (bsn_ctrl_word(&what, 0) + ds) |
+			   sq->ctrl_base);
 }
 
 /* Word 1: stream, fence, ce and solicited in its high half, the immediate in the low one. */
@@ -254,15 +254,26 @@ BSN_ALWAYS_INLINE struct bsn_be64 bsn_inline_word0(size_t length, uint32_t first
 	return w;
 }
 
-/* 8 to BSN_DS_INLINE_MAX bytes of inline data behind their header: one DS, zero-padded. */
-BSN_ALWAYS_INLINE struct bsn_ds bsn_ds_little(const uint8_t *src, size_t length)
+/* A shift to the right modulo 64. One instruction, where the compiler does not know how far. */
+BSN_ALWAYS_INLINE uint64_t bsn_shift_right(uint64_t word, size_t bits)
+{
+	if (!__builtin_constant_p(bits))
+		BSN_HIDE(bits); /* else it would be masked */
+	return word >> (bits & 63);
+}
+
+/*
+ * 8 to BSN_DS_INLINE_MAX bytes of inline data behind their header: one DS, zero-padded. @more is how
+ * many there are beyond the first 13, modulo 16.
+ */
+BSN_ALWAYS_INLINE struct bsn_ds bsn_ds_little(const uint8_t *src, size_t length, size_t more)
 {
 	uint32_t first4;
 
 	memcpy(&first4, src, sizeof(first4));
 	return bsn_ds_of_words(bsn_inline_word0(length, first4),
-			       (struct bsn_be64){ bsn_load_8(src + length - 8) >>
-						  8 * (BSN_DS_INLINE_MAX - length) });
+			       (struct bsn_be64){ bsn_shift_right(bsn_load_8(src + length - 8),
+								  8 * ~more) });
 }
 
 /* The same of 1 to 7. Reads no byte outside the data; loads overlap instead. */
@@ -298,14 +309,6 @@ BSN_ALWAYS_INLINE struct bsn_ds bsn_ds_inline_first(const uint8_t *src, size_t l
 	return bsn_ds_of_vector((bsn_v2){ word0, bsn_load_8(src + 4) });
 }
 
-/* A shift to the right modulo 64. One instruction, where the compiler does not know how far. */
-BSN_ALWAYS_INLINE uint64_t bsn_shift_right(uint64_t word, size_t bits)
-{
-	if (!__builtin_constant_p(bits))
-		BSN_HIDE(bits); /* else it would be masked */
-	return word >> (bits & 63);
-}
-
 /*
  * The last DS, zero-padded: the bytes at @src up to @end. @more is how many there are beyond the first
  * 13, modulo 16. Reads no byte outside the data: the last 8 are loaded together and shifted.
@@ -320,29 +323,42 @@ BSN_ALWAYS_INLINE struct bsn_ds bsn_ds_inline_last(const uint8_t *src, const uin
 	return bsn_ds_of_vector((bsn_v2){ bsn_load_8(src), last8 });
 }
 
+/* The last bytes of inline data, to their place behind the first DS, which ends at @at. */
+BSN_ALWAYS_INLINE void bsn_put_inline_end(uint8_t *at, const uint8_t *src, size_t length)
+{
+	if (BSN_LIKELY(length >= BSN_DS_SIZE)) {
+		bsn_store_wqe_v2(at + length - BSN_DS_INLINE_MAX - BSN_DS_SIZE,
+				 bsn_v2_load(src + length - BSN_DS_SIZE));
+		return;
+	}
+	BSN_HIDE(length); /* so that nothing is computed for both */
+	BSN_HIDE(at);
+	at += length - BSN_DS_INLINE_MAX - 4;
+	BSN_ORDER_EVENT(BSN_ORDER_WQE, at, 4);
+	memcpy(at, src + length - 4, 4);
+}
+
+/* A short array's length would be complained about where what is copied is not known. */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Warray-bounds"
+
 /*
- * What follows the first DS, at @at. No store straddles a DS, so that what is copied to the device
- * right after is forwarded from the stores. The switch is a jump into straight code, since a loop
- * costs twice as much.
+ * What follows the first DS, at @at: @count whole DS, and the last one. That comes first, in one store
+ * that reaches back into the DS before it, which is then stored whole: no byte outside the data is
+ * read, and one DS at the most is not forwarded from its store where it is copied to the device right
+ * after. The switch is a jump into straight code, since a loop costs twice as much.
  */
 BSN_ALWAYS_INLINE void bsn_put_inline_rest(uint8_t *at, const uint8_t *src, size_t length,
-					   bool is_huge)
+					   size_t count, bool is_huge)
 {
-	size_t more = length - (BSN_DS_INLINE_MAX + 1), whole, count;
-
-	for (; is_huge && more >= BSN_INLINE_MORE_MAX; more -= 8 * BSN_DS_SIZE) {
+	bsn_put_inline_end(at, src, length);
+	for (; is_huge && count >= BSN_INLINE_MORE_MAX / BSN_DS_SIZE; count -= 8) {
 		BSN_UNROLL for (unsigned i = 0; i < 8 * BSN_DS_SIZE; i += BSN_DS_SIZE)
 			bsn_store_wqe_v2(at + i, bsn_v2_load(src + BSN_DS_INLINE_MAX + i));
 		at += 8 * BSN_DS_SIZE;
 		src += 8 * BSN_DS_SIZE;
-		length -= 8 * BSN_DS_SIZE;
 	}
-	whole = more & ~(size_t)(BSN_DS_SIZE - 1);
-	count = more / BSN_DS_SIZE;
-	bsn_store_ds(at + whole,
-		     bsn_ds_inline_last(src + BSN_DS_INLINE_MAX + whole, src + length, more));
-	BSN_HIDE(count); /* what is known of it would be tested, */
-	BSN_HIDE(src);   /* and a short array's length complained about */
+	BSN_HIDE(count); /* what is known of it would be tested */
 #define BSN_COPY_DS(n)                                                                             \
 	bsn_store_wqe_v2(at + BSN_DS_SIZE * (n),                                                   \
 			 bsn_v2_load(src + BSN_DS_INLINE_MAX + BSN_DS_SIZE * (n)));                \
@@ -365,6 +381,8 @@ BSN_ALWAYS_INLINE void bsn_put_inline_rest(uint8_t *at, const uint8_t *src, size
 #undef BSN_COPY_DS
 }
 
+#pragma GCC diagnostic pop
+
 /* -- end: book-keeping and publication -------------------------------------------------------------- */
 
 BSN_ALWAYS_INLINE size_t bsn_slot_index(const struct bsn_sq *sq, unsigned pi)
@@ -374,7 +392,7 @@ BSN_ALWAYS_INLINE size_t bsn_slot_index(const struct bsn_sq *sq, unsigned pi)
 }
 
 /* Where the poller will look for the id; bsn_sq.h says when it is where. */
-BSN_ALWAYS_INLINE void bsn_keep_id(struct bsn_sq *sq, uint8_t *wqe, unsigned pi, unsigned ds,
+BSN_ALWAYS_INLINE void bsn_keep_id(struct bsn_sq *sq, uint8_t *wqe, unsigned pi, size_t ds,
 				   uint64_t id)
 {
 	if (ds <= BSN_NEAR_DS)
@@ -440,7 +458,7 @@ BSN_ALWAYS_INLINE struct bsn_ds bsn_rest_ds(enum bsn_rest rest, const uint8_t *s
 #define BSN_BLUEFLAME_BB (BSN_BF_BUFFER_BYTES / BSN_BB_SIZE)
 
 /* The @bb blocks of @wqe, of which @known DS are in registers, into a BlueFlame buffer. */
-BSN_ALWAYS_INLINE void bsn_copy(uint8_t *reg, const uint8_t *wqe, unsigned bb,
+BSN_ALWAYS_INLINE void bsn_copy(uint8_t *reg, const uint8_t *wqe, size_t bb,
 				const struct bsn_regs *r, unsigned known, enum bsn_rest rest,
 				bool by_16)
 {
@@ -461,9 +479,9 @@ BSN_ALWAYS_INLINE void bsn_copy(uint8_t *reg, const uint8_t *wqe, unsigned bb,
 }
 
 /* Several blocks, but one copy: see bsn_sq_count_blueflame(). */
-BSN_ALWAYS_INLINE void bsn_count_copy(struct bsn_sq *sq, unsigned bb)
+BSN_ALWAYS_INLINE void bsn_count_copy(struct bsn_sq *sq, size_t bb)
 {
-	unsigned more = bb - 1;
+	unsigned more = (unsigned)bb - 1;
 
 	if (__builtin_constant_p(bb) && bb == 1)
 		return;
@@ -472,7 +490,7 @@ BSN_ALWAYS_INLINE void bsn_count_copy(struct bsn_sq *sq, unsigned bb)
 }
 
 /* Whatever is not BlueFlame by 8 B stores on a register of the lane's own. */
-BSN_ALWAYS_INLINE int bsn_publish_otherwise(struct bsn_sq *sq, const uint8_t *wqe, unsigned bb,
+BSN_ALWAYS_INLINE int bsn_publish_otherwise(struct bsn_sq *sq, const uint8_t *wqe, size_t bb,
 					    const struct bsn_regs *r, unsigned known,
 					    enum bsn_rest rest, uint16_t pi)
 {
@@ -495,13 +513,16 @@ BSN_ALWAYS_INLINE int bsn_publish_otherwise(struct bsn_sq *sq, const uint8_t *wq
 		reg = lane->reg;
 		bsn_store_mmio(reg, r->ds[0].w0);
 		bsn_sq_close_register(lane, reg);
-		sq->count_slow_bb += bb;
+		sq->count_slow_bb += (unsigned)bb;
 		sq->count_doorbells++;
 		return 0;
 	}
 	if (rest != BSN_REST_NONE || bb > 1) {
 		sq->last = (uint16_t)(pi - bb);
-		return bsn_sq_ring(sq);
+		const int err = bsn_sq_ring(sq);
+		if (err > 0)
+			__builtin_unreachable(); /* else it could be taken for BSN_NOT_PLAIN */
+		return err;
 	}
 	bsn_sq_publish_bb(sq, bsn_vector_of(r->ds[0]),
 			  known > 1 ? bsn_vector_of(r->ds[1]) : (bsn_v2){ 0, 0 },
@@ -511,7 +532,7 @@ BSN_ALWAYS_INLINE int bsn_publish_otherwise(struct bsn_sq *sq, const uint8_t *wq
 }
 
 /* Publishes a WQE that was not merely appended; @pi is behind it. */
-BSN_ALWAYS_INLINE int bsn_publish(struct bsn_sq *sq, const uint8_t *wqe, unsigned bb,
+BSN_ALWAYS_INLINE int bsn_publish(struct bsn_sq *sq, const uint8_t *wqe, size_t bb,
 				  const struct bsn_regs *r, unsigned known, enum bsn_rest rest,
 				  uint16_t pi)
 {
@@ -534,7 +555,7 @@ BSN_ALWAYS_INLINE int bsn_publish(struct bsn_sq *sq, const uint8_t *wqe, unsigne
  */
 BSN_ALWAYS_INLINE int bsn_end(struct bsn_sq *sq, uint8_t *wqe, uint8_t *after,
 			      const struct bsn_peer *peer, bool has_peer, const struct bsn_regs *r,
-			      unsigned known, enum bsn_rest rest, unsigned ds, unsigned bb,
+			      unsigned known, enum bsn_rest rest, size_t ds, size_t bb,
 			      uint64_t id, uint32_t flags)
 {
 	const unsigned pi = sq->pi;
@@ -553,7 +574,7 @@ BSN_ALWAYS_INLINE int bsn_end(struct bsn_sq *sq, uint8_t *wqe, uint8_t *after,
 /* Control segment and prefix. Returns how many DS they are. */
 BSN_ALWAYS_INLINE unsigned bsn_begin(struct bsn_regs *r, struct bsn_sq *sq,
 				     const struct bsn_peer *peer, unsigned prefix_ds,
-				     unsigned opcode, unsigned ds, uint32_t flags, uint32_t imm)
+				     unsigned opcode, size_t ds, uint32_t flags, uint32_t imm)
 {
 	const struct bsn_be64 ctrl0 = bsn_ctrl0(sq, sq->pi, opcode, ds);
 	struct bsn_be64 ctrl1 = bsn_ctrl1(sq, flags, imm);
@@ -595,7 +616,7 @@ BSN_ALWAYS_INLINE int bsn_put_sges(struct bsn_sq *sq, const struct bsn_peer *pee
 BSN_ALWAYS_INLINE int bsn_end_data(struct bsn_sq *sq, uint8_t *wqe, uint8_t *after,
 				   const struct bsn_peer *peer, unsigned prefix_ds, unsigned opcode,
 				   struct bsn_regs *r, unsigned known, enum bsn_rest rest,
-				   unsigned ds, unsigned bb, const struct bsn_remote *remote,
+				   size_t ds, size_t bb, const struct bsn_remote *remote,
 				   bool has_remote, uint32_t imm, uint64_t id, uint32_t flags)
 {
 	const unsigned n = bsn_begin(r, sq, peer, prefix_ds, opcode, ds, flags, imm);
@@ -613,11 +634,9 @@ BSN_ALWAYS_INLINE int bsn_put_long(struct bsn_sq *sq, const uint8_t *limit,
 				   uint64_t id, uint32_t flags)
 {
 	const unsigned head = 1 + prefix_ds + has_remote;
-	const size_t bytes = head * BSN_DS_SIZE + BSN_INLINE_HDR_SIZE + length;
-	const size_t bb_bytes = (bytes + BSN_BB_SIZE - 1) & ~(size_t)(BSN_BB_SIZE - 1);
-	const unsigned ds = (unsigned)((bytes + BSN_DS_SIZE - 1) / BSN_DS_SIZE);
-	const unsigned bb = (unsigned)(bb_bytes / BSN_BB_SIZE);
-	uint8_t *const wqe = sq->slot, *const after = wqe + bb_bytes;
+	const size_t count = ((uint32_t)length - (BSN_DS_INLINE_MAX + 1)) / BSN_DS_SIZE;
+	const size_t ds = head + 2 + count, bb = (ds + BSN_BB_DS - 1) / BSN_BB_DS;
+	uint8_t *const wqe = sq->slot, *const after = wqe + bb * BSN_BB_SIZE;
 	const uint8_t *const rest = data + BSN_DS_INLINE_MAX;
 	struct bsn_regs r;
 
@@ -625,8 +644,8 @@ BSN_ALWAYS_INLINE int bsn_put_long(struct bsn_sq *sq, const uint8_t *limit,
 		return BSN_NOT_PLAIN;
 	if (ds < head + 2 || (!prefix_ds && !is_huge && bb > BSN_BLUEFLAME_BB))
 		__builtin_unreachable(); /* BSN_DS_INLINE_MAX, BSN_INLINE_MORE_MAX */
-	r.ds[head] = bsn_ds_inline_first(data, length, is_huge);
 	if (__builtin_constant_p(length) && ds <= BSN_REGS_MAX) {
+		r.ds[head] = bsn_ds_inline_first(data, length, is_huge);
 		BSN_UNROLL for (unsigned i = 0; i < ds - head - 2; i++) r.ds[head + 1 + i] =
 			bsn_ds_load(rest + BSN_DS_SIZE * i);
 		r.ds[ds - 1] = bsn_ds_inline_last(rest + BSN_DS_SIZE * (ds - head - 2),
@@ -634,7 +653,8 @@ BSN_ALWAYS_INLINE int bsn_put_long(struct bsn_sq *sq, const uint8_t *limit,
 		return bsn_end_data(sq, wqe, after, peer, prefix_ds, opcode, &r, ds, BSN_REST_NONE,
 				    ds, bb, remote, has_remote, imm, id, flags);
 	}
-	bsn_put_inline_rest(wqe + (head + 1) * BSN_DS_SIZE, data, length, is_huge);
+	bsn_put_inline_rest(wqe + (head + 1) * BSN_DS_SIZE, data, length, count, is_huge);
+	r.ds[head] = bsn_ds_inline_first(data, length, is_huge);
 	return bsn_end_data(sq, wqe, after, peer, prefix_ds, opcode, &r, head + 1, BSN_REST_VECTORS,
 			    ds, bb, remote, has_remote, imm, id, flags);
 }
@@ -647,12 +667,13 @@ BSN_ALWAYS_INLINE int bsn_put_data(struct bsn_sq *sq, const uint8_t *limit,
 				   uint64_t id, uint32_t flags)
 {
 	const unsigned ds = 2 + prefix_ds + has_remote;
+	const uint32_t more = (uint32_t)length - (BSN_DS_INLINE_MAX + 1);
 	struct bsn_regs r;
 
-	if (BSN_LIKELY(BSN_DS_INLINE_MAX - length <= BSN_DS_INLINE_MAX - 8))
-		r.ds[ds - 1] = bsn_ds_little(data, length);
+	if (BSN_LIKELY(more >= (uint32_t)8 - (BSN_DS_INLINE_MAX + 1)))
+		r.ds[ds - 1] = bsn_ds_little(data, length, more);
 	else if ((!__builtin_constant_p(length) || length > BSN_DS_INLINE_MAX) &&
-		 (uint32_t)length - (BSN_DS_INLINE_MAX + 1) < sq->inline_more)
+		 more < sq->inline_more)
 		return bsn_put_long(sq, limit, peer, prefix_ds, opcode, data, length, false, remote,
 				    has_remote, imm, id, flags);
 	else if (length - 1 < 7)
