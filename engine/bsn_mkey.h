@@ -87,7 +87,7 @@ struct bsn_mkey_pool_attr {
 BSN_API int bsn_mkey_pool_create(struct bsn_device *device, const struct bsn_mkey_pool_attr *attr,
 				 struct bsn_mkey_pool **pool);
 
-/** bsn_mkey_pool_destroy - -EBUSY while something of it is taken or mapped */
+/** bsn_mkey_pool_destroy - -EBUSY while something of it is taken, mapped, or being configured on a queue */
 BSN_API int bsn_mkey_pool_destroy(struct bsn_mkey_pool *pool);
 
 /** bsn_mkey_pool_forget - forgets the layouts that nobody has mapped, and so what they nest */

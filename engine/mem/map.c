@@ -246,11 +246,13 @@ static bool needs_look(struct mkey_object *slot, const struct bsn_ep *ep)
 /*
  * What the quick look-ups compare. Whoever asks with the same flags for the same queue gets the same, once
  * the mkey is ready for every queue: it stays so for as long as the slot is listed and no key is removed.
+ * Of SGEs of other mkeys nobody here knows when those are.
  */
 static void make_quick(struct mkey_object *slot, const struct bsn_ep *ep,
 		       const struct bsn_layout *layout, unsigned flags)
 {
-	const bool is_ready = !slot->map.mkey || mkey_state_of(slot) == BSN_MKEY_READY;
+	const bool is_ready = slot->map.mkey ? mkey_state_of(slot) == BSN_MKEY_READY
+					     : !slot->is_nesting;
 
 	slot->shape = shape_of(layout);
 	slot->map_flags = flags;
@@ -262,6 +264,7 @@ static __attribute__((noinline)) int map_slowly(struct bsn_mkey_pool *pool, stru
 						const struct bsn_layout *layout, unsigned flags,
 						const struct bsn_map **map)
 {
+	struct layout_size size;
 	struct mkey_object *slot;
 	uint32_t wants_key, hash;
 	int err;
@@ -282,7 +285,9 @@ static __attribute__((noinline)) int map_slowly(struct bsn_mkey_pool *pool, stru
 		if (err)
 			return err;
 	} else {
-		err = needs_look(slot, ep) ? use_pending(slot, ep, layout) : 0;
+		err = needs_look(slot, ep)		    ? use_pending(slot, ep, layout)
+		      : slot->is_nesting && !slot->map.mkey ? mkey_check(slot, ep->sq, layout, &size)
+							    : 0;
 		if (err)
 			return err;
 		pool_use(slot);

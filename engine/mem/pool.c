@@ -278,6 +278,15 @@ int bsn_mkey_pool_forget(struct bsn_mkey_pool *pool)
 	return 0;
 }
 
+/* Whether a UMR of the pool may still run: it would find neither its mkey nor its table. */
+static bool is_pending(struct bsn_mkey_pool *pool)
+{
+	for (uint32_t i = 0; i < pool->attr.count; i++)
+		if (mkey_state_of(&pool->slots[i]) == BSN_MKEY_PENDING)
+			return true;
+	return false;
+}
+
 int bsn_mkey_pool_destroy(struct bsn_mkey_pool *pool)
 {
 	struct bsn_mkey_pool **at;
@@ -288,6 +297,9 @@ int bsn_mkey_pool_destroy(struct bsn_mkey_pool *pool)
 	if (uses_of(pool))
 		return fail(EBUSY, "%u mkeys of the pool are taken, mapped, or nested",
 			    uses_of(pool));
+	if (is_pending(pool))
+		return fail(EBUSY, "a UMR of the pool has not completed: poll its queue's CQ after a "
+				   "signaled request, or destroy its queue before");
 	at = &pool->device->mkey_pools;
 	pthread_mutex_lock(&pool->device->lock);
 	while (*at != pool)

@@ -137,8 +137,7 @@ static void memory_that_went_is_forgotten(struct bench *b)
 	ok(bsn_buf_alloc(b->device, 4096, NULL, &mr));
 	part = (struct bsn_part){ mr->addr, 8, 64, mr->lkey, 0 };
 	ok(bsn_layout_map(pool, b->ep[0], &(struct bsn_layout){ &part, 1, 16 }, 0, &map));
-	bsn_sq_ring(b->sq[0]);
-	bench_settle(b);
+	complete_all(b);
 	bsn_layout_unmap(map);
 	ok(bsn_buf_free(mr));
 	refused(b, pool, ENOENT, "deregistered", (struct bsn_layout){ &part, 1, 16 });

@@ -374,11 +374,11 @@ static void close_state(void *arg)
 
 	if (s->mkey)
 		bsn_mkey_give(s->mkey);
-	bsn_mkey_pool_destroy(s->small_pool);
-	bsn_mkey_pool_destroy(s->pool);
 	bsn_qp_destroy(s->many.qp);
 	bsn_qp_destroy(s->rows.qp);
 	bsn_qp_destroy(s->one.qp);
+	bsn_mkey_pool_destroy(s->small_pool);
+	bsn_mkey_pool_destroy(s->pool);
 	bsn_cq_destroy(s->cq);
 	bsn_mr_deregister(s->mr[1]);
 	bsn_mr_deregister(s->mr[0]);

@@ -30,8 +30,8 @@ void loop_open(struct loop *loop, size_t bytes)
 
 void loop_close(struct loop *loop)
 {
-	must(bsn_mkey_pool_destroy(loop->pool));
 	must(bsn_qp_destroy(loop->qp));
+	must(bsn_mkey_pool_destroy(loop->pool));
 	must(bsn_cq_destroy(loop->cq));
 	must(bsn_buf_free(loop->mem));
 	must(bsn_device_close(loop->dev));
