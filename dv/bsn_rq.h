@@ -22,6 +22,8 @@ struct bsn_rq_path {
 
 #define BSN_SRQ_NO_SLOT 0xffff /* an SRQ has at most 2^15 WQEs */
 
+struct bsn_srq_lock;
+
 /**
  * struct bsn_rq - hot state of a receive queue: the poster's line, the poller's line
  *
@@ -31,6 +33,9 @@ struct bsn_rq_path {
  * The free WQEs of an SRQ are a ring of their numbers, @free: pollers put what completed behind its
  * tail, the poster takes at @take, and the number that it takes becomes the link of the WQE before.
  * An entry that no poller has filled yet is BSN_SRQ_NO_SLOT, and so is the one after the last.
+ *
+ * An SRQ with a @lock is posted to by its pollers, too: what met an on-demand page fault is posted
+ * again. Then @take is NULL, so that nothing is posted without the lock.
  */
 struct bsn_rq {
 	/* the poster's line */
@@ -57,7 +62,7 @@ struct bsn_rq {
 	uint8_t poller_max_sge;
 	uint8_t poller_is_srq;
 	uint8_t gives_inline;    /* data in the CQE is handed out, not copied */
-	uint8_t has_pollers;     /* SRQ: more than one CQ gives back */
+	uint8_t has_pollers;     /* SRQ: more than one CQ gives back, or it has a lock */
 
 	/* rare */
 	const struct bsn_rq_path *path __attribute__((aligned(64)));
@@ -68,6 +73,7 @@ struct bsn_rq {
 	uintptr_t owner_thread;  /* the poster; see BSN_CHECK_OWNER() */
 	uint32_t capacity;       /* WQEs that may be outstanding: what the CQ has room for */
 	uint32_t count_full;     /* posts refused for want of room */
+	struct bsn_srq_lock *lock; /* NULL: its poster is one thread */
 };
 
 /**
@@ -142,13 +148,14 @@ BSN_ALWAYS_INLINE void bsn_rq_end(struct bsn_rq *rq, uint64_t id, size_t bytes)
  * that was posted names the one that will be posted next, so one always stays unused. Where there is
  * one, returns its list, and in @next what is to come after it.
  */
-BSN_ALWAYS_INLINE uint8_t *bsn_srq_begin(struct bsn_rq *rq, uint16_t *next, uint64_t id)
+BSN_ALWAYS_INLINE uint8_t *bsn_srq_begin(struct bsn_rq *rq, const uint16_t *take, uint16_t *next,
+					 uint64_t id)
 {
 	const size_t slot = rq->srq_next;
 	uint8_t *const wqe = rq->slot + slot * rq->stride;
 	struct bsn_srq_next link;
 
-	*next = __atomic_load_n(rq->take, __ATOMIC_ACQUIRE); /* O6 */
+	*next = __atomic_load_n(take, __ATOMIC_ACQUIRE); /* O6 */
 	if (BSN_UNLIKELY(*next == BSN_SRQ_NO_SLOT))
 		return NULL;
 	rq->id_at[slot] = id;
@@ -158,26 +165,26 @@ BSN_ALWAYS_INLINE uint8_t *bsn_srq_begin(struct bsn_rq *rq, uint16_t *next, uint
 	return wqe + BSN_SRQ_NEXT_SIZE;
 }
 
-BSN_ALWAYS_INLINE void bsn_srq_end(struct bsn_rq *rq, uint16_t next)
+BSN_ALWAYS_INLINE void bsn_srq_end(struct bsn_rq *rq, uint16_t *take, uint16_t next)
 {
 	bsn_rq_publish(rq);
 	rq->srq_next = next; /* after the bytes: who looks from outside takes the slot for posted then */
-	*rq->take = BSN_SRQ_NO_SLOT;
-	BSN_IN_MEMORY();
-	rq->take++;
+	*take = BSN_SRQ_NO_SLOT;
 }
 
 BSN_ALWAYS_INLINE int bsn_srq_append(struct bsn_rq *rq, const struct bsn_sge *sge, uint64_t id)
 {
 	uint16_t next;
-	uint8_t *const list = bsn_srq_begin(rq, &next, id);
+	uint8_t *const list = bsn_srq_begin(rq, rq->take, &next, id);
 
 	if (BSN_UNLIKELY(!list))
 		return bsn_rq_post1(rq, sge, id);
 	BSN_CHECK_OWNER(rq);
 	bsn_rq_put_list(list, sge, 1);
 	bsn_rq_end_list(rq, list, 1);
-	bsn_srq_end(rq, next);
+	bsn_srq_end(rq, rq->take, next);
+	BSN_IN_MEMORY();
+	rq->take++;
 	return 0;
 }
 

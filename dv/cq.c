@@ -739,6 +739,10 @@ static int reap_error(const uint8_t *next, struct bsn_route *route, struct bsn_c
 		return reap_failed_request(route, (uint16_t)cqe.wqe_counter, c);
 	if (!route->rq)
 		return -EPROTO;
+	if (cqe.syndrome == BSN_SYNDROME_REMOTE_ABORTED &&
+	    cqe.vendor_syndrome == BSN_VENDOR_ODP_PAGE_FAULT &&
+	    bsn_srq_repost(route->rq, cqe.wqe_counter))
+		return 0; /* the QP lives, and nothing was received yet (rdma-core mlx5 cq.c) */
 	c->opcode = BSN_RECV;
 	c->id = bsn_rq_give_back(route->rq, cqe.wqe_counter);
 	bsn_route_keep_error(route, c);

@@ -163,6 +163,28 @@ static void fill_free(struct bsn_rq *rq, uint16_t first, uint16_t last)
 	}
 }
 
+/* What follows in the list up to the ring's last WQE. */
+static void rest_others(struct bsn_rq *rq, uint16_t last)
+{
+	struct bsn_srq_next link = { .next_wqe_index = last };
+
+	for (; rq->tail < rq->mask; rq->tail++) {
+		bsn_srq_next_decode(&link, rq->ring + ((size_t)link.next_wqe_index
+						       << rq->stride_log2));
+		rq->free[rq->tail & rq->mask] = (uint16_t)link.next_wqe_index;
+		rq->lock->resting++;
+	}
+}
+
+static void lock_srq(struct bsn_rq *rq, struct bsn_srq_lock *lock, uint16_t last)
+{
+	rq->lock = lock;
+	pthread_spin_init(&lock->lock, PTHREAD_PROCESS_PRIVATE);
+	rest_others(rq, last);
+	rq->take = NULL;
+	rq->has_pollers = 1;
+}
+
 void bsn_srq_share(struct bsn_rq *rq)
 {
 	rq->has_pollers = 1;
@@ -173,7 +195,8 @@ struct bsn_rq *bsn_rq_alloc(const struct bsn_rq_init *init)
 	const uint32_t list = init->stride_bytes - (init->is_srq ? BSN_SRQ_NEXT_SIZE : 0);
 	const size_t id_bytes = init->count * sizeof(uint64_t);
 	const size_t free_bytes = init->is_srq ? (init->count + 1) * sizeof(uint16_t) : 0;
-	struct bsn_rq *rq = bsn_hot_alloc(sizeof(*rq) + id_bytes + free_bytes);
+	const size_t lock_bytes = init->is_on_demand ? sizeof(struct bsn_srq_lock) : 0;
+	struct bsn_rq *rq = bsn_hot_alloc(sizeof(*rq) + id_bytes + lock_bytes + free_bytes);
 
 	if (!rq)
 		return NULL;
@@ -193,14 +216,19 @@ struct bsn_rq *bsn_rq_alloc(const struct bsn_rq_init *init)
 	rq->capacity = init->capacity;
 	bsn_rq_clear(rq);
 	if (init->is_srq) {
-		rq->free = (uint16_t *)(rq->ids + init->count);
+		struct bsn_srq_lock *const lock = (struct bsn_srq_lock *)(rq->ids + init->count);
+		rq->free = (uint16_t *)((uint8_t *)lock + lock_bytes);
 		fill_free(rq, init->first_free, init->last_free);
+		if (init->is_on_demand)
+			lock_srq(rq, lock, init->last_free);
 	}
 	return rq;
 }
 
 void bsn_rq_free(struct bsn_rq *rq)
 {
+	if (rq && rq->lock)
+		pthread_spin_destroy(&rq->lock->lock);
 	free(rq);
 }
 

@@ -6,6 +6,8 @@
 #ifndef DV_INIT_H
 #define DV_INIT_H
 
+#include <pthread.h>
+
 #include "bsn_cq.h"
 #include "bsn_decode.h"
 
@@ -84,6 +86,7 @@ struct bsn_rq_init {
 	uint32_t capacity;     /* of those, what may be outstanding; an SRQ has what its list has */
 	uint32_t stride_bytes; /* a power of two */
 	bool is_srq;
+	bool is_on_demand;     /* SRQ: receives may meet page faults; see bsn_srq_repost() */
 	uint16_t first_free, last_free; /* the list as the links in the ring say */
 };
 
@@ -92,19 +95,38 @@ void bsn_rq_free(struct bsn_rq *rq);
 void bsn_rq_clear(struct bsn_rq *rq); /* of a QP's own */
 
 /*
- * Gives the WQE of a completion back to a queue of either kind; returns its id. On the poller's thread.
- * With several pollers each takes a place of its own in the ring, and fills it when it comes to that.
+ * Of an SRQ that posts again what met an on-demand page fault. The kernel still reads such a WQE to
+ * learn which pages are wanted, so the WQEs of the ring that nobody asked for are a distance between
+ * giving one back and using it again (rdma-core mlx5 srq.c, the wait queue).
  */
+struct bsn_srq_lock {
+	pthread_spinlock_t lock;
+	uint32_t taken;   /* entries of @free that were taken */
+	uint32_t resting; /* entries that are never taken */
+};
+
+/*
+ * A receive met an on-demand page fault: it is posted again, behind the others. On the poller's thread.
+ * False: the SRQ was not made for that, and the receive is its user's.
+ */
+bool bsn_srq_repost(struct bsn_rq *rq, uint32_t wqe_index);
+
+/* With several pollers each takes a place of its own in the ring, and fills it when it comes to that. */
+void bsn_srq_give_back_shared(struct bsn_rq *rq, uint32_t slot);
+
+/* Gives the WQE of a completion back to a queue of either kind; returns its id. On the poller's thread. */
 BSN_ALWAYS_INLINE uint64_t bsn_rq_give_back(struct bsn_rq *rq, uint32_t wqe_index)
 {
 	const uint32_t slot = wqe_index & rq->poller_mask;
 	const uint64_t id = rq->poller_ids[slot];
-	uint32_t tail;
 
 	if (!rq->poller_is_srq)
 		return bsn_rq_retire(rq, slot);
-	tail = rq->has_pollers ? __atomic_fetch_add(&rq->tail, 1, __ATOMIC_ACQ_REL) : rq->tail++;
-	__atomic_store_n(&rq->free[tail & rq->poller_mask], (uint16_t)slot, __ATOMIC_RELEASE); /* O6 */
+	if (BSN_UNLIKELY(rq->has_pollers))
+		bsn_srq_give_back_shared(rq, slot);
+	else
+		__atomic_store_n(&rq->free[rq->tail++ & rq->poller_mask], (uint16_t)slot,
+				 __ATOMIC_RELEASE); /* O6 */
 	return id;
 }
 

@@ -2,6 +2,8 @@
 /* Receive queues, the cold way: long lists of SGEs, shared receive queues, plain verbs. */
 #include "bsn_rq.h"
 
+#include <pthread.h>
+
 #include "init.h"
 
 static int refuse(int error, const char *why)
@@ -38,19 +40,86 @@ static int refuse_full(struct bsn_rq *rq)
 	return refuse(EAGAIN, "the receive queue is full: poll its CQ");
 }
 
+/* -- a shared receive queue that its pollers post to --------------------------------------------- */
+
+/* With the lock held: the free WQE whose turn it is; NULL: those that are left have to rest. */
+static uint16_t *take_locked(struct bsn_rq *rq)
+{
+	if (rq->tail - rq->lock->taken <= rq->lock->resting)
+		return NULL;
+	return &rq->free[rq->lock->taken & rq->mask];
+}
+
+static int post_locked(struct bsn_rq *rq, const struct bsn_sge *sge, unsigned count, uint64_t id)
+{
+	uint16_t next, *take;
+	uint8_t *list;
+
+	pthread_spin_lock(&rq->lock->lock);
+	take = take_locked(rq);
+	list = take ? bsn_srq_begin(rq, take, &next, id) : NULL;
+	if (list) {
+		put_list(rq, list, sge, count);
+		bsn_srq_end(rq, take, next);
+		rq->lock->taken++;
+	}
+	pthread_spin_unlock(&rq->lock->lock);
+	return list ? 0 : refuse_full(rq);
+}
+
+static void add_free(struct bsn_rq *rq, uint32_t slot)
+{
+	const uint32_t tail = __atomic_fetch_add(&rq->tail, 1, __ATOMIC_ACQ_REL);
+
+	__atomic_store_n(&rq->free[tail & rq->poller_mask], (uint16_t)slot, __ATOMIC_RELEASE); /* O6 */
+}
+
+void bsn_srq_give_back_shared(struct bsn_rq *rq, uint32_t slot)
+{
+	if (rq->lock)
+		pthread_spin_lock(&rq->lock->lock);
+	add_free(rq, slot);
+	if (rq->lock)
+		pthread_spin_unlock(&rq->lock->lock);
+}
+
+/* As every WQE that is free goes to the end of the row, there is one to take. */
+bool bsn_srq_repost(struct bsn_rq *rq, uint32_t wqe_index)
+{
+	const uint32_t slot = wqe_index & rq->poller_mask;
+	const uint8_t *from = rq->ring + (size_t)slot * rq->stride + BSN_SRQ_NEXT_SIZE;
+	uint16_t next, *take;
+	uint8_t *list;
+
+	if (!rq->lock)
+		return false;
+	pthread_spin_lock(&rq->lock->lock);
+	add_free(rq, slot);
+	take = take_locked(rq);
+	list = bsn_srq_begin(rq, take, &next, rq->ids[slot]);
+	for (unsigned i = 0; i < rq->max_sge; i++)
+		bsn_store_ds(list + i * BSN_DATA_SIZE, bsn_ds_load(from + i * BSN_DATA_SIZE));
+	bsn_srq_end(rq, take, next);
+	rq->lock->taken++;
+	pthread_spin_unlock(&rq->lock->lock);
+	return true;
+}
+
 /* The ring of free WQEs comes round: the entry after the last looks like one that is not filled yet. */
 static int post_srq(struct bsn_rq *rq, const struct bsn_sge *sge, unsigned count, uint64_t id)
 {
 	uint16_t next;
 	uint8_t *list;
 
+	if (rq->lock)
+		return post_locked(rq, sge, count, id);
 	if (rq->take == rq->free + rq->mask + 1)
 		rq->take = rq->free;
-	list = bsn_srq_begin(rq, &next, id);
+	list = bsn_srq_begin(rq, rq->take, &next, id);
 	if (!list)
 		return refuse_full(rq);
 	put_list(rq, list, sge, count);
-	bsn_srq_end(rq, next);
+	bsn_srq_end(rq, rq->take++, next);
 	return 0;
 }
 
@@ -103,5 +172,5 @@ int bsn_rq_post1(struct bsn_rq *rq, const struct bsn_sge *sge, uint64_t id)
 	BSN_CHECK_OWNER(rq);
 	if (BSN_UNLIKELY(rq->path != NULL))
 		return rq->path->post(rq, sge, 1, id);
-	return rq->take ? post_srq(rq, sge, 1, id) : post_rq(rq, sge, 1, id);
+	return rq->is_srq ? post_srq(rq, sge, 1, id) : post_rq(rq, sge, 1, id);
 }

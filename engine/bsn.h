@@ -238,12 +238,19 @@ BSN_API int bsn_cq_event_taken(struct bsn_cq *cq);
 
 enum bsn_qp_type { BSN_QP_RC, BSN_QP_UC, BSN_QP_UD };
 
-/** struct bsn_srq_attr - a receive queue for several QPs */
+/**
+ * struct bsn_srq_attr - a receive queue for several QPs
+ * @is_on_demand: receives may name memory of IBV_ACCESS_ON_DEMAND. A receive that met a page fault is
+ *	posted again by whoever polls, and posts take a lock for that. Without it such a receive
+ *	completes with IBV_WC_REM_ABORT_ERR (vendor syndrome 0x93), the QP lives, and it is the
+ *	receiver's to post again.
+ */
 struct bsn_srq_attr {
 	struct bsn_pd *pd;
 	uint32_t recv_depth; /* 0: 128 */
 	uint32_t max_recv_sge; /* 0: 1 */
 	void *user;
+	bool is_on_demand;
 };
 BSN_API int bsn_srq_create(struct bsn_device *device, const struct bsn_srq_attr *attr,
 			   struct bsn_rq **srq);

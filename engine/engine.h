@@ -177,6 +177,7 @@ struct srq_object {
 	uint32_t slots;   /* WQEs in the ring */
 	uint32_t depth;   /* of those, what may be outstanding: what was asked for */
 	uint32_t max_sge; /* as asked for */
+	bool is_on_demand;
 	const struct cq_object *recv_cq; /* where its first QP receives; only compared */
 	void *user;
 	struct uses uses;

@@ -50,6 +50,7 @@ int bsn_srq_create(struct bsn_device *device, const struct bsn_srq_attr *given, 
 	srq->path = device->path;
 	srq->pd = attr.pd ? attr.pd : &device->default_pd;
 	srq->user = attr.user;
+	srq->is_on_demand = attr.is_on_demand;
 	err = create_verbs(srq, attr.recv_depth ? attr.recv_depth : DEFAULT_RECVS,
 			   attr.max_recv_sge ? attr.max_recv_sge : 1);
 	if (err)

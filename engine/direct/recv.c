@@ -52,6 +52,7 @@ int direct_srq_make(struct srq_object *srq)
 		.count = srq->slots,
 		.stride_bytes = map.stride_bytes,
 		.is_srq = true,
+		.is_on_demand = srq->is_on_demand,
 		.first_free = map.head,
 		.last_free = last_free(&map, srq->depth),
 	});

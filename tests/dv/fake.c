@@ -74,13 +74,14 @@ static void make_rq(struct fake *f, const struct fake_attr *attr)
 		.count = value_or(attr->recv_count, 16),
 		.stride_bytes = value_or(attr->recv_stride, 64),
 		.is_srq = attr->is_srq,
+		.is_on_demand = attr->is_on_demand,
 	};
 
 	f->rq_bytes = (size_t)init.count * init.stride_bytes;
 	f->rq_ring = poisoned(f->rq_bytes);
 	init.ring = f->rq_ring;
 	init.capacity = value_or(attr->recv_capacity, init.count);
-	init.last_free = (uint16_t)(init.count - 1);
+	init.last_free = (uint16_t)value_or(attr->recv_capacity, init.count - 1);
 	if (attr->is_srq)
 		link_srq(f, init.count, init.stride_bytes);
 	f->rq = bsn_rq_alloc(&init);

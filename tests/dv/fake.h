@@ -41,7 +41,8 @@ struct fake_attr {
 	uint32_t recv_count;    /* 16 */
 	uint32_t recv_capacity; /* recv_count */
 	uint32_t recv_stride;   /* 64 */
-	bool is_srq;
+	bool is_srq; /* its list is recv_capacity long; recv_count - 1 */
+	bool is_on_demand;
 	bool no_recv;
 	uint32_t cqe_count;  /* 64 */
 	uint32_t cqe_stride; /* 64 */

@@ -1336,6 +1336,204 @@ static void a_shared_queue_of_two_pollers_loses_nothing(void **state)
 	free(q);
 }
 
+/* -- on-demand page faults of a shared queue ------------------------------------------------------ */
+
+/* What a ConnectX does with a shared receive queue: it follows the links, as far as the record says. */
+struct chain {
+	struct fake *f;
+	uint16_t at;
+	uint32_t taken;
+};
+
+static uint8_t *chain_wqe(const struct chain *chain)
+{
+	return chain->f->rq_ring + (size_t)chain->at * chain->f->rq->stride;
+}
+
+static uint16_t chain_take(struct chain *chain)
+{
+	const uint16_t taken = chain->at;
+	struct bsn_srq_next link;
+
+	bsn_srq_next_decode(&link, chain_wqe(chain));
+	chain->at = (uint16_t)link.next_wqe_index;
+	chain->taken++;
+	return taken;
+}
+
+static void fault(struct chain *chain)
+{
+	fake_cqe_err(chain->f, (struct bsn_cqe_err){ .qpn = FAKE_QPN,
+						     .opcode = BSN_CQE_RESP_ERR,
+						     .wqe_counter = chain_take(chain),
+						     .syndrome = BSN_SYNDROME_REMOTE_ABORTED,
+						     .vendor_syndrome =
+							     BSN_VENDOR_ODP_PAGE_FAULT });
+}
+
+static void receive(struct chain *chain)
+{
+	fake_cqe_resp(chain->f, (struct bsn_cqe_resp){ .qpn = FAKE_QPN,
+						       .opcode = BSN_CQE_RESP_SEND,
+						       .wqe_counter = chain_take(chain) });
+}
+
+/* The receive that the device would take next is the one of this id, with all its pieces. */
+static void assert_next(const struct chain *chain, uint64_t id)
+{
+	const uint8_t *list = chain_wqe(chain) + BSN_SRQ_NEXT_SIZE;
+	struct bsn_data data;
+
+	for (unsigned i = 0; i < 2; i++) {
+		bsn_data_decode(&data, list + i * BSN_DATA_SIZE);
+		assert_int_equal(data.addr, 0x1000 * (i + 1) + id);
+		assert_int_equal(data.byte_count, 64 + id);
+		assert_int_equal(data.lkey, 7);
+	}
+	bsn_data_decode(&data, list + 2 * BSN_DATA_SIZE);
+	assert_int_equal(data.lkey, BSN_LKEY_TERMINATOR);
+}
+
+static int post_two_pieces(struct bsn_rq *rq, uint64_t id)
+{
+	const struct bsn_sge sge[] = { { 0x1000 + id, (uint32_t)(64 + id), 7 },
+				       { 0x2000 + id, (uint32_t)(64 + id), 7 } };
+
+	return bsn_recv_sgl(rq, sge, 2, id);
+}
+
+enum { ON_DEMAND_DEPTH = 5 };
+
+static struct fake_attr on_demand(uint32_t count, uint32_t depth)
+{
+	return (struct fake_attr){ .is_srq = true,
+				   .is_on_demand = true,
+				   .recv_count = count,
+				   .recv_capacity = depth };
+}
+
+/* Each goes behind the others, whole, and no WQE is used again before others were. */
+static void check_reposts(uint32_t count)
+{
+	const struct fake_attr attr = on_demand(count, ON_DEMAND_DEPTH);
+	struct fake *f = fake_create(&attr);
+	struct chain chain = { .f = f };
+	struct bsn_completion c;
+	uint64_t next = 0;
+
+	for (uint64_t id = 0; id < ON_DEMAND_DEPTH; id++)
+		assert_int_equal(post_two_pieces(f->rq, id), 0);
+	assert_int_equal(post_two_pieces(f->rq, 99), -EAGAIN);
+	for (unsigned i = 0; i < 40 * count; i++, next = (next + 1) % ON_DEMAND_DEPTH) {
+		const uint16_t faulted = chain.at;
+		assert_next(&chain, next);
+		fault(&chain);
+		assert_int_equal(bsn_poll(f->cq, &c, 1), 0);
+		assert_int_equal(fake_recv_record(f),
+				 (uint16_t)(ON_DEMAND_DEPTH + chain.taken));
+		assert_true(count == ON_DEMAND_DEPTH + 1 || f->rq->srq_next != faulted);
+		assert_int_equal(post_two_pieces(f->rq, 99), -EAGAIN);
+	}
+	for (unsigned i = 0; i < ON_DEMAND_DEPTH; i++, next = (next + 1) % ON_DEMAND_DEPTH) {
+		assert_next(&chain, next);
+		receive(&chain);
+		assert_int_equal(bsn_poll(f->cq, &c, 1), 1);
+		assert_int_equal(c.id, next);
+	}
+	assert_int_equal(f->sq->route.has_error, 0);
+	fake_destroy(f);
+}
+
+static void a_page_fault_is_posted_again(void **state)
+{
+	(void)state;
+	check_reposts(8);
+	check_reposts(32);
+}
+
+/* Of a queue that was not made for it, and of a QP's own, it is the user's to see. */
+static void a_page_fault_is_shown_otherwise(void **state)
+{
+	(void)state;
+	for (int is_srq = 0; is_srq < 2; is_srq++) {
+		struct fake *f = fake_create(&(struct fake_attr){ .is_srq = is_srq });
+		struct chain chain = { .f = f };
+		struct bsn_completion c;
+
+		assert_int_equal(bsn_recv(f->rq, &(struct bsn_sge){ 0x1000, 8, 1 }, 42), 0);
+		fault(&chain);
+		assert_int_equal(bsn_poll(f->cq, &c, 1), 1);
+		assert_int_equal(c.id, 42);
+		assert_int_equal(c.status, IBV_WC_REM_ABORT_ERR);
+		assert_int_equal(c.vendor_syndrome, BSN_VENDOR_ODP_PAGE_FAULT);
+		fake_destroy(f);
+	}
+}
+
+struct faulting {
+	struct fake *f;
+	uint32_t posted;
+	bool has_failed;
+};
+
+enum { FAULTING_POSTS = 20000 };
+
+static void *post_to_faulting(void *arg)
+{
+	struct faulting *q = arg;
+
+	for (uint64_t id = 0; id < FAULTING_POSTS; id++) {
+		unsigned patience = 1000000;
+		while (bsn_recv(q->f->rq, &(struct bsn_sge){ 0x1000 + id, 64, 7 }, id) == -EAGAIN &&
+		       --patience)
+			sched_yield();
+		if (!patience) {
+			q->has_failed = true;
+			return NULL;
+		}
+		__atomic_store_n(&q->posted, (uint32_t)id + 1, __ATOMIC_RELEASE);
+	}
+	return NULL;
+}
+
+/* The poller posts again while another thread posts: nothing is lost, nothing comes twice. */
+static void page_faults_beside_a_poster(void **state)
+{
+	const struct fake_attr attr = on_demand(32, 20);
+	struct faulting q = { .f = fake_create(&attr) };
+	struct chain chain = { .f = q.f };
+	uint8_t *seen = calloc(FAULTING_POSTS, 1);
+	uint32_t faults = 0, received = 0;
+	unsigned patience = 10000000;
+	pthread_t poster;
+
+	(void)state;
+	random_start();
+	assert_non_null(seen);
+	assert_int_equal(pthread_create(&poster, NULL, post_to_faulting, &q), 0);
+	while (received < FAULTING_POSTS && --patience) {
+		const uint32_t posted = __atomic_load_n(&q.posted, __ATOMIC_ACQUIRE);
+		struct bsn_completion c;
+		if (posted + faults == chain.taken) {
+			sched_yield();
+		} else if (random_u64() % 4) {
+			fault(&chain);
+			faults++;
+			assert_int_equal(bsn_poll(q.f->cq, &c, 1), 0);
+		} else {
+			receive(&chain);
+			assert_int_equal(bsn_poll(q.f->cq, &c, 1), 1);
+			assert_true(c.id < FAULTING_POSTS && !seen[c.id]++);
+			received++;
+		}
+	}
+	pthread_join(poster, NULL);
+	assert_false(q.has_failed);
+	assert_int_equal(received, FAULTING_POSTS);
+	free(seen);
+	fake_destroy(q.f);
+}
+
 /* -- anything ------------------------------------------------------------------------------------------ */
 
 static void fill_rings(struct fake *f)
@@ -1436,6 +1634,9 @@ int main(void)
 		cmocka_unit_test(a_dead_queue_gives_nothing_of_an_earlier_lap),
 		cmocka_unit_test(arming_says_what_was_polled),
 		cmocka_unit_test(a_shared_queue_of_two_pollers_loses_nothing),
+		cmocka_unit_test(a_page_fault_is_posted_again),
+		cmocka_unit_test(a_page_fault_is_shown_otherwise),
+		cmocka_unit_test(page_faults_beside_a_poster),
 		cmocka_unit_test(random_cqes_never_crash),
 	};
 

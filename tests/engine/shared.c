@@ -202,6 +202,36 @@ static void a_second_cq_makes_it_shared(struct bench *b)
 	ok(bsn_srq_destroy(srq));
 }
 
+/* The device's way of asking for pages: the receive is posted again, and the sender sends again. */
+static void page_faults_are_not_seen(struct bench *b)
+{
+	const struct bsn_srq_attr attr = { .recv_depth = 5, .is_on_demand = true };
+	struct bsn_rq *srq, *bench_srq = b->srq;
+	struct pairs p;
+
+	ok(bsn_srq_create(b->device, &attr, &srq));
+	b->srq = srq;
+	make_pairs(b, &p);
+	for (uint64_t n = 0; n < 5; n++)
+		ok(post_recv(b, n));
+	for (uint64_t n = 0; n < 60; n++) {
+		struct bsn_completion c;
+		ok(bsn_send_inline(bsn_qp_ep(p.qp[n % QPS][0]), &n, sizeof(n), n,
+				   BSN_F_SIGNALED | BSN_F_RING));
+		assert_int_equal(bench_reap(b, b->cq[1], &c, 1), 1);
+		assert_int_equal(c.status, IBV_WC_SUCCESS);
+		assert_int_equal(c.byte_len, sizeof(n));
+		assert_memory_equal(bench_at(b, 1, c.id * ROOM % BENCH_BYTES), &n, sizeof(n));
+		expect_done(b, b->cq[0], n, BSN_OPCODE_SEND);
+		ok(post_recv(b, c.id));
+		assert_int_equal(post_recv(b, 0), -EAGAIN);
+	}
+	expect_nothing(b, b->cq[1]);
+	destroy_pairs(&p);
+	ok(bsn_srq_destroy(srq));
+	b->srq = bench_srq;
+}
+
 #define SRQ .has_srq = true, .cq_entries = 2048
 
 static const struct bench_case cases[] = {
@@ -215,6 +245,8 @@ static const struct bench_case cases[] = {
 	{ CASE("a limit raises an event", a_limit_raises_an_event), SRQ },
 	{ CASE("it outlives its QPs only", it_outlives_its_qps_only), SRQ },
 	{ CASE("a second CQ makes it shared", a_second_cq_makes_it_shared), SRQ },
+	{ CASE("page faults are not seen", page_faults_are_not_seen), SRQ, .is_model_only = true,
+	  .fault_plan = "opcode=RECV every=2 fail 0x22 0x93" },
 };
 
 int main(void)
