@@ -136,6 +136,7 @@ struct bsn_cq {
 	const struct bsn_cq_path *path;
 	uintptr_t owner_thread; /* the poller; see BSN_CHECK_OWNER() */
 	uint32_t slots_used;
+	uint32_t is_changing; /* the table, by one thread at a time */
 	uint64_t count_dropped; /* CQEs of queues that are gone */
 };
 
@@ -162,8 +163,9 @@ BSN_API bool bsn_cq_take_far_recv(const struct bsn_cq *cq, const struct bsn_rout
 				  const uint8_t *cqe, struct bsn_completion *c, uint32_t kind);
 
 /**
- * bsn_cq_add - routes the CQEs of a QP to its queues
- * Context: control path, on the CQ's thread. Return: 0, -ENOMEM.
+ * bsn_cq_add - routes the CQEs of a QP to its queues; a number has one route
+ * Order: before the first CQE of that number can come.
+ * Context: control path, any thread, while another polls. Return: 0, -ENOMEM.
  */
 int bsn_cq_add(struct bsn_cq *cq, uint32_t qpn, struct bsn_route *route);
 
@@ -176,8 +178,17 @@ void bsn_cq_set_spare(struct bsn_cq *cq, uint32_t spare);
 /** bsn_cq_find - the route that bsn_cq_add() named; NULL: there is none. Context: the poller's. */
 struct bsn_route *bsn_cq_find(const struct bsn_cq *cq, uint32_t qpn);
 
-/** bsn_cq_remove - undoes bsn_cq_add(); CQEs not yet polled will be dropped, and counted */
+/**
+ * bsn_cq_remove - undoes bsn_cq_add(); CQEs not yet polled will be dropped, and counted
+ * Context: control path, the poller's thread, or while nobody polls.
+ */
 void bsn_cq_remove(struct bsn_cq *cq, uint32_t qpn);
+
+/** bsn_cq_drop - the same of the CQEs alone: the route stays. Context: as bsn_cq_remove(). */
+void bsn_cq_drop(struct bsn_cq *cq, uint32_t qpn);
+
+/** bsn_cq_abandon - undoes bsn_cq_add() before any CQE came. Context: as bsn_cq_add(). */
+void bsn_cq_abandon(struct bsn_cq *cq, uint32_t qpn);
 
 /**
  * bsn_cq_kill - a CQ or device died: poll reports @error once the CQEs that came are reaped
@@ -226,9 +237,18 @@ BSN_ALWAYS_INLINE uint32_t bsn_cq_key(uint32_t who)
 }
 
 /* Fibonacci hashing, by the golden section of the 24 bits that a number has: any stride spreads. */
-BSN_ALWAYS_INLINE struct bsn_cq_slot *bsn_cq_home(const struct bsn_cq *cq, uint32_t key)
+BSN_ALWAYS_INLINE uint32_t bsn_cq_hash(uint32_t key, uint8_t shift)
 {
-	return &cq->slots[key * 0x9e3779u >> cq->hash_shift];
+	return key * 0x9e3779u >> shift;
+}
+
+/*
+ * @shift: hash_shift, loaded before a barrier [O4]. So the table is as new as its size or newer, and not
+ * too small for it: it may grow now (route.c).
+ */
+BSN_ALWAYS_INLINE struct bsn_cq_slot *bsn_cq_home(const struct bsn_cq *cq, uint8_t shift, uint32_t key)
+{
+	return &BSN_SHARED_LOAD(cq->slots)[bsn_cq_hash(key, shift)];
 }
 
 /* Length, status, flags and syndromes, in one store. */
@@ -335,22 +355,24 @@ BSN_ALWAYS_INLINE const uint8_t *bsn_cq_advance(struct bsn_cq *cq, const uint8_t
 }
 
 /* The route of a CQE that is ours; false: the cold function has to look for it. */
-BSN_ALWAYS_INLINE bool bsn_cq_route(const struct bsn_cq *cq, uint32_t who, struct bsn_route **route)
+BSN_ALWAYS_INLINE bool bsn_cq_route(const struct bsn_cq *cq, uint8_t shift, uint32_t who,
+				    struct bsn_route **route)
 {
-	const struct bsn_cq_slot *slot = bsn_cq_home(cq, bsn_cq_key(who));
+	const struct bsn_cq_slot *slot = bsn_cq_home(cq, shift, bsn_cq_key(who));
+	const uint32_t key = BSN_SHARED_LOAD(slot->key);
 
-	*route = slot->route;
-	return BSN_LIKELY(slot->key == bsn_cq_key(who));
+	*route = BSN_SHARED_LOAD(slot->route);
+	return BSN_LIKELY(key == bsn_cq_key(who));
 }
 
 /* A receive, or whatever else is not a plain send; false: the cold function has to look at it. */
-BSN_ALWAYS_INLINE bool bsn_cq_reap_recv(const struct bsn_cq *cq, const uint8_t *next, uint8_t kind,
-					struct bsn_completion *c)
+BSN_ALWAYS_INLINE bool bsn_cq_reap_recv(const struct bsn_cq *cq, uint8_t shift, const uint8_t *next,
+					uint8_t kind, struct bsn_completion *c)
 {
 	const uint32_t who = bsn_cq_who(next);
 	struct bsn_route *route;
 
-	if (BSN_UNLIKELY(!bsn_cq_route(cq, who, &route)))
+	if (BSN_UNLIKELY(!bsn_cq_route(cq, shift, who, &route)))
 		return false;
 	bsn_cq_put_recv_who(who, c);
 	if (BSN_UNLIKELY(kind & route->recv_far_mask))
@@ -365,12 +387,13 @@ BSN_ALWAYS_INLINE int bsn_cq_poll_one(struct bsn_cq *cq, struct bsn_completion *
 	int got = 1;
 
 	if (BSN_LIKELY(own == cq->plain)) {
+		const uint8_t shift = BSN_SHARED_LOAD(cq->hash_shift);
 		struct bsn_route *route;
 		uint32_t tail;
 
 		bsn_from_device(); /* O4 */
 		c->who = bsn_cq_who(next);
-		if (BSN_UNLIKELY(!bsn_cq_route(cq, c->who, &route)))
+		if (BSN_UNLIKELY(!bsn_cq_route(cq, shift, c->who, &route)))
 			return bsn_cq_poll_cold(cq, next, c, 1);
 		tail = bsn_load_be32(next + BSN_CQE_TAIL_OFFSET);
 		if (BSN_LIKELY(bsn_cq_take_near(route, next, tail, c)))
@@ -379,11 +402,13 @@ BSN_ALWAYS_INLINE int bsn_cq_poll_one(struct bsn_cq *cq, struct bsn_completion *
 			got = bsn_cq_take_far(route, tail >> 16, c);
 	} else {
 		const uint8_t kind = own ^ cq->phase;
+		uint8_t shift;
 
 		if (BSN_LIKELY(kind & cq->empty_mask))
 			return 0;
+		shift = BSN_SHARED_LOAD(cq->hash_shift);
 		bsn_from_device(); /* O4 */
-		if (BSN_UNLIKELY(!bsn_cq_reap_recv(cq, next, kind, c)))
+		if (BSN_UNLIKELY(!bsn_cq_reap_recv(cq, shift, next, kind, c)))
 			return bsn_cq_poll_cold(cq, next, c, 1);
 	}
 	cq->next = bsn_cq_advance(cq, next);
@@ -413,7 +438,7 @@ BSN_ALWAYS_INLINE void bsn_cq_end_run(const struct bsn_cq_run *run)
 }
 
 /* The run is of the queue of this CQE now; false: the cold function has to look for it. */
-BSN_ALWAYS_INLINE bool bsn_cq_turn_to(const struct bsn_cq *cq, const uint8_t *next,
+BSN_ALWAYS_INLINE bool bsn_cq_turn_to(const struct bsn_cq *cq, uint8_t shift, const uint8_t *next,
 				      struct bsn_cq_run *run)
 {
 	const uint32_t who = bsn_cq_who(next);
@@ -422,7 +447,7 @@ BSN_ALWAYS_INLINE bool bsn_cq_turn_to(const struct bsn_cq *cq, const uint8_t *ne
 	if (!run->route || bsn_cq_key(who) != bsn_cq_key(run->who)) {
 		bsn_cq_end_run(run);
 		run->route = NULL;
-		if (BSN_UNLIKELY(!bsn_cq_route(cq, who, &route)))
+		if (BSN_UNLIKELY(!bsn_cq_route(cq, shift, who, &route)))
 			return false;
 		run->route = route;
 	}
@@ -457,6 +482,7 @@ BSN_ALWAYS_INLINE int bsn_cq_poll_many(struct bsn_cq *cq, struct bsn_completion 
 {
 	struct bsn_cq_run run = { .route = NULL, .raw_who = UINT64_MAX, .who = 0, .tail = 0 };
 	struct bsn_completion *const end = c + n, *at = c;
+	const uint8_t shift = BSN_SHARED_LOAD(cq->hash_shift);
 	const uint8_t *next = cq->next, *stop;
 	int got;
 
@@ -470,7 +496,7 @@ BSN_ALWAYS_INLINE int bsn_cq_poll_many(struct bsn_cq *cq, struct bsn_completion 
 			if (BSN_LIKELY(own == cq->plain)) {
 				bsn_from_device(); /* O4 */
 				if (BSN_UNLIKELY(!bsn_cq_is_of_run(next, &run)) &&
-				    BSN_UNLIKELY(!bsn_cq_turn_to(cq, next, &run)))
+				    BSN_UNLIKELY(!bsn_cq_turn_to(cq, shift, next, &run)))
 					goto cold;
 				if (BSN_LIKELY(bsn_cq_reap_send(next, &run, at)))
 					at++;
@@ -482,7 +508,7 @@ BSN_ALWAYS_INLINE int bsn_cq_poll_many(struct bsn_cq *cq, struct bsn_completion 
 				if (BSN_LIKELY(kind & cq->empty_mask))
 					goto out;
 				bsn_from_device(); /* O4 */
-				if (BSN_UNLIKELY(!bsn_cq_reap_recv(cq, next, kind, at)))
+				if (BSN_UNLIKELY(!bsn_cq_reap_recv(cq, shift, next, kind, at)))
 					goto cold;
 				at++;
 			}

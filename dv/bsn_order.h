@@ -50,6 +50,23 @@ BSN_HEADER_BEGIN
 #define BSN_HIDE(x) __asm__("" : "+r"(x))
 #endif
 
+/*
+ * Of a word that another thread may change: as whole as any load of its size, so that the compiler may
+ * make it a part of another instruction, but where ThreadSanitizer has to be told.
+ */
+#if defined(__SANITIZE_THREAD__)
+#define BSN_THREADS_ARE_WATCHED 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define BSN_THREADS_ARE_WATCHED 1
+#endif
+#endif
+#ifdef BSN_THREADS_ARE_WATCHED
+#define BSN_SHARED_LOAD(x) __atomic_load_n(&(x), __ATOMIC_ACQUIRE)
+#else
+#define BSN_SHARED_LOAD(x) (x)
+#endif
+
 /** enum bsn_order_kind - what the instrumented build reports */
 enum bsn_order_kind {
 	BSN_ORDER_WQE,         /* a store into a send or receive ring */

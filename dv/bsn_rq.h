@@ -22,6 +22,13 @@ struct bsn_rq_path {
 
 #define BSN_SRQ_NO_SLOT 0xffff /* an SRQ has at most 2^15 WQEs */
 
+/** enum bsn_rq_kind - what gives a WQE back has to know */
+enum bsn_rq_kind {
+	BSN_RQ_OWN,    /* a QP's */
+	BSN_RQ_SHARED,
+	BSN_RQ_OF_POLLERS, /* shared; more than one CQ gives back, or it has a lock */
+};
+
 struct bsn_srq_lock;
 
 /**
@@ -60,9 +67,9 @@ struct bsn_rq {
 	uint32_t poller_mask;
 	uint32_t poller_stride;  /* bytes */
 	uint8_t poller_max_sge;
-	uint8_t poller_is_srq;
+	uint8_t poller_kind;     /* enum bsn_rq_kind */
 	uint8_t gives_inline;    /* data in the CQE is handed out, not copied */
-	uint8_t has_pollers;     /* SRQ: more than one CQ gives back, or it has a lock */
+	struct bsn_srq_lock *lock; /* NULL: the poster is one thread */
 
 	/* rare */
 	const struct bsn_rq_path *path __attribute__((aligned(64)));
@@ -73,7 +80,6 @@ struct bsn_rq {
 	uintptr_t owner_thread;  /* the poster; see BSN_CHECK_OWNER() */
 	uint32_t capacity;       /* WQEs that may be outstanding: what the CQ has room for */
 	uint32_t count_full;     /* posts refused for want of room */
-	struct bsn_srq_lock *lock; /* NULL: its poster is one thread */
 };
 
 /**

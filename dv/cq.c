@@ -8,109 +8,10 @@
 #include "bsn_syndrome.h"
 #include "init.h"
 
-/* -- which queue a CQE is of -------------------------------------------------------------------- */
-
-/* What stands in slots without a queue: a key has no low bits. */
-#define KEY_FREE    1u
-#define KEY_REMOVED 2u
+/* -- whose a CQE is -------------------------------------------------------------------------------- */
 
 /* What is put into CQEs whose queue has gone: no queue has it, it is the subnet manager's. */
 #define QPN_NOBODY 0u
-
-#define FIRST_SLOTS_LOG2 3
-
-/* Of a CQ without queues. */
-#define NO_SLOT { .key = KEY_FREE }
-static struct bsn_cq_slot no_slots[1 << FIRST_SLOTS_LOG2] = { NO_SLOT, NO_SLOT, NO_SLOT, NO_SLOT,
-							      NO_SLOT, NO_SLOT, NO_SLOT, NO_SLOT };
-#undef NO_SLOT
-
-static uint32_t slot_count(const struct bsn_cq *cq)
-{
-	return 1u << (32 - cq->hash_shift);
-}
-
-static struct bsn_cq_slot *next_slot(const struct bsn_cq *cq, struct bsn_cq_slot *slot)
-{
-	return slot + 1 == cq->slots + slot_count(cq) ? cq->slots : slot + 1;
-}
-
-/* Half of the slots stay free, so a search ends. */
-static struct bsn_cq_slot *find_slot(const struct bsn_cq *cq, uint32_t qpn)
-{
-	const uint32_t key = bsn_cq_key(qpn);
-	struct bsn_cq_slot *slot = bsn_cq_home(cq, key);
-
-	while (slot->key != key && slot->key != KEY_FREE)
-		slot = next_slot(cq, slot);
-	return slot->key == key ? slot : NULL;
-}
-
-static struct bsn_cq_slot *find_vacancy(const struct bsn_cq *cq, uint32_t qpn)
-{
-	struct bsn_cq_slot *slot = bsn_cq_home(cq, bsn_cq_key(qpn));
-
-	while (slot->key != KEY_FREE && slot->key != KEY_REMOVED)
-		slot = next_slot(cq, slot);
-	return slot;
-}
-
-struct bsn_route *bsn_cq_find(const struct bsn_cq *cq, uint32_t qpn)
-{
-	const struct bsn_cq_slot *slot = find_slot(cq, qpn);
-
-	return slot ? slot->route : NULL;
-}
-
-static void insert_slot(struct bsn_cq *cq, uint32_t qpn, struct bsn_route *route)
-{
-	struct bsn_cq_slot *slot = find_vacancy(cq, qpn);
-
-	cq->slots_used += slot->key == KEY_FREE;
-	slot->route = route;
-	slot->key = bsn_cq_key(qpn);
-}
-
-static bool is_live(const struct bsn_cq_slot *slot)
-{
-	return slot->key != KEY_FREE && slot->key != KEY_REMOVED;
-}
-
-/* Anew without the removed ones, and twice as large where the others alone would soon fill it. */
-static int grow_slots(struct bsn_cq *cq)
-{
-	struct bsn_cq_slot *old = cq->slots;
-	const uint32_t old_count = slot_count(cq);
-	struct bsn_cq_slot *slots;
-	uint32_t live = 0, count;
-
-	for (uint32_t i = 0; i < old_count; i++)
-		live += is_live(&old[i]);
-	count = 4 * (live + 1) > old_count && old != no_slots ? 2 * old_count : old_count;
-	slots = calloc(count, sizeof(*slots));
-	if (!slots)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < count; i++)
-		slots[i].key = KEY_FREE;
-	cq->slots = slots;
-	cq->hash_shift = (uint8_t)(32 - __builtin_ctz(count));
-	cq->slots_used = 0;
-	for (uint32_t i = 0; i < old_count; i++)
-		if (is_live(&old[i]))
-			insert_slot(cq, old[i].key >> 8, old[i].route);
-	if (old != no_slots)
-		free(old);
-	return 0;
-}
-
-/* Half of the slots stay free; who comes back gets what it left. */
-static bool must_grow(const struct bsn_cq *cq, uint32_t qpn)
-{
-	if (cq->slots == no_slots)
-		return true;
-	return 2 * (cq->slots_used + 1) > slot_count(cq) &&
-	       find_vacancy(cq, qpn)->key == KEY_FREE;
-}
 
 /* The WQE of whatever completes where nothing can: it sends each completion the far way. */
 static const uint8_t no_ring[BSN_CTRL_SIZE] = { [7] = BSN_FAR_ALL };
@@ -122,8 +23,6 @@ static bool has_send_side(const struct bsn_route *route)
 
 int bsn_cq_add(struct bsn_cq *cq, uint32_t qpn, struct bsn_route *route)
 {
-	const int err = must_grow(cq, qpn) ? grow_slots(cq) : 0;
-
 	route->recv_far_mask = route->rq ? BSN_RECV_FAR_BITS : BSN_RECV_FAR_ALL;
 	route->recv_more = !route->rq || route->rq->is_srq || route->rq->gives_inline ||
 			   route->transport == BSN_TRANSPORT_UD;
@@ -131,22 +30,7 @@ int bsn_cq_add(struct bsn_cq *cq, uint32_t qpn, struct bsn_route *route)
 		route->ring = no_ring;
 		route->far_mask = BSN_FAR_ALL;
 	}
-	if (!err)
-		insert_slot(cq, qpn, route);
-	return err;
-}
-
-void bsn_cq_init_slots(struct bsn_cq *cq)
-{
-	cq->slots = no_slots;
-	cq->hash_shift = 32 - FIRST_SLOTS_LOG2;
-}
-
-void bsn_cq_free_slots(struct bsn_cq *cq)
-{
-	if (cq->slots != no_slots)
-		free(cq->slots);
-	bsn_cq_init_slots(cq);
+	return bsn_cq_add_route(cq, qpn, route);
 }
 
 static bool is_receive(uint32_t cqe_opcode)
@@ -164,6 +48,7 @@ static void disown_cqes(struct bsn_cq *cq, uint32_t qpn, struct bsn_rq *srq)
 {
 	const uint8_t *cqe = cq->next;
 	uint8_t phase = cq->phase;
+	uint64_t id;
 
 	for (uint32_t i = 0; i < cq->cqe_count; i++) {
 		struct bsn_cqe_tail tail;
@@ -175,7 +60,7 @@ static void disown_cqes(struct bsn_cq *cq, uint32_t qpn, struct bsn_rq *srq)
 		bsn_cqe_req_decode(&view, cqe);
 		if (view.qpn == qpn) {
 			if (srq && is_receive(tail.opcode))
-				bsn_rq_give_back(srq, view.wqe_counter);
+				bsn_rq_give_back(srq, view.wqe_counter, &id);
 			view.qpn = QPN_NOBODY;
 			bsn_store_be32((uint8_t *)(uintptr_t)cqe + BSN_CQE_QPN_OFFSET,
 				       bsn_cqe_req_dword(&view, BSN_CQE_QPN_OFFSET / 4));
@@ -188,15 +73,22 @@ static void disown_cqes(struct bsn_cq *cq, uint32_t qpn, struct bsn_rq *srq)
 	}
 }
 
+static void drop_cqes(struct bsn_cq *cq, uint32_t qpn, const struct bsn_route *route)
+{
+	if (!cq->path)
+		disown_cqes(cq, qpn, route && route->rq && route->rq->is_srq ? route->rq : NULL);
+}
+
+void bsn_cq_drop(struct bsn_cq *cq, uint32_t qpn)
+{
+	drop_cqes(cq, qpn, bsn_cq_find(cq, qpn));
+}
+
 void bsn_cq_remove(struct bsn_cq *cq, uint32_t qpn)
 {
-	struct bsn_cq_slot *slot = find_slot(cq, qpn);
-	struct bsn_rq *rq = slot ? slot->route->rq : NULL;
+	const struct bsn_route *route = bsn_cq_remove_route(cq, qpn);
 
-	if (slot)
-		slot->key = KEY_REMOVED;
-	if (!cq->path)
-		disown_cqes(cq, qpn, rq && rq->is_srq ? rq : NULL);
+	drop_cqes(cq, qpn, route);
 }
 
 /* -- moving on ---------------------------------------------------------------------------------- */
@@ -495,7 +387,7 @@ BSN_ALWAYS_INLINE const uint8_t *list_of(const struct bsn_rq *rq, uint32_t wqe_i
 	const size_t slot = wqe_index & rq->poller_mask;
 
 	return rq->poller_ring + slot * rq->poller_stride +
-	       (rq->poller_is_srq ? BSN_SRQ_NEXT_SIZE : 0);
+	       (rq->poller_kind == BSN_RQ_OWN ? 0 : BSN_SRQ_NEXT_SIZE);
 }
 
 /* Where a datagram came from. */
@@ -520,7 +412,7 @@ BSN_ALWAYS_INLINE void finish_recv(const struct bsn_route *route, const uint8_t 
 	if (route->transport == BSN_TRANSPORT_UD)
 		take_source(next, c);
 	bsn_cqe_tail_decode(&tail, next + BSN_CQE_TAIL_OFFSET);
-	c->id = bsn_rq_give_back(route->rq, tail.wqe_counter);
+	bsn_rq_give_back(route->rq, tail.wqe_counter, &c->id);
 }
 
 void bsn_cq_finish_recv(const struct bsn_route *route, const uint8_t *next,
@@ -744,7 +636,7 @@ static int reap_error(const uint8_t *next, struct bsn_route *route, struct bsn_c
 	    bsn_srq_repost(route->rq, cqe.wqe_counter))
 		return 0; /* the QP lives, and nothing was received yet (rdma-core mlx5 cq.c) */
 	c->opcode = BSN_RECV;
-	c->id = bsn_rq_give_back(route->rq, cqe.wqe_counter);
+	bsn_rq_give_back(route->rq, cqe.wqe_counter, &c->id);
 	bsn_route_keep_error(route, c);
 	return 1;
 }

@@ -182,12 +182,12 @@ static void lock_srq(struct bsn_rq *rq, struct bsn_srq_lock *lock, uint16_t last
 	pthread_spin_init(&lock->lock, PTHREAD_PROCESS_PRIVATE);
 	rest_others(rq, last);
 	rq->take = NULL;
-	rq->has_pollers = 1;
+	rq->poller_kind = BSN_RQ_OF_POLLERS;
 }
 
 void bsn_srq_share(struct bsn_rq *rq)
 {
-	rq->has_pollers = 1;
+	rq->poller_kind = BSN_RQ_OF_POLLERS;
 }
 
 struct bsn_rq *bsn_rq_alloc(const struct bsn_rq_init *init)
@@ -212,7 +212,8 @@ struct bsn_rq *bsn_rq_alloc(const struct bsn_rq_init *init)
 	rq->poller_stride = init->stride_bytes;
 	rq->stride_log2 = (uint8_t)__builtin_ctz(init->stride_bytes);
 	rq->max_sge = rq->poller_max_sge = (uint8_t)(list / BSN_DATA_SIZE);
-	rq->is_srq = rq->poller_is_srq = init->is_srq;
+	rq->is_srq = init->is_srq;
+	rq->poller_kind = init->is_srq ? BSN_RQ_SHARED : BSN_RQ_OWN;
 	rq->capacity = init->capacity;
 	bsn_rq_clear(rq);
 	if (init->is_srq) {

@@ -114,20 +114,19 @@ bool bsn_srq_repost(struct bsn_rq *rq, uint32_t wqe_index);
 /* With several pollers each takes a place of its own in the ring, and fills it when it comes to that. */
 void bsn_srq_give_back_shared(struct bsn_rq *rq, uint32_t slot);
 
-/* Gives the WQE of a completion back to a queue of either kind; returns its id. On the poller's thread. */
-BSN_ALWAYS_INLINE uint64_t bsn_rq_give_back(struct bsn_rq *rq, uint32_t wqe_index)
+/* Gives the WQE of a completion back to a queue of either kind, and tells its id. On the poller's thread. */
+BSN_ALWAYS_INLINE void bsn_rq_give_back(struct bsn_rq *rq, uint32_t wqe_index, uint64_t *id)
 {
 	const uint32_t slot = wqe_index & rq->poller_mask;
-	const uint64_t id = rq->poller_ids[slot];
 
-	if (!rq->poller_is_srq)
-		return bsn_rq_retire(rq, slot);
-	if (BSN_UNLIKELY(rq->has_pollers))
-		bsn_srq_give_back_shared(rq, slot);
-	else
+	*id = rq->poller_ids[slot];
+	if (BSN_LIKELY(rq->poller_kind == BSN_RQ_SHARED))
 		__atomic_store_n(&rq->free[rq->tail++ & rq->poller_mask], (uint16_t)slot,
 				 __ATOMIC_RELEASE); /* O6 */
-	return id;
+	else if (rq->poller_kind == BSN_RQ_OWN)
+		bsn_rq_retire(rq, slot);
+	else
+		bsn_srq_give_back_shared(rq, slot); /* last: a jump, which saves no registers */
 }
 
 /* More than one CQ will complete WQEs of this SRQ. Before the second one does. */
@@ -150,8 +149,11 @@ void bsn_route_keep_error(struct bsn_route *route, const struct bsn_completion *
 /* The CQE at @next is number @ci; all before it are the device's again. */
 void bsn_cq_begin_chunks(struct bsn_cq *cq, uint32_t ci, uint32_t spare);
 
+/* route.c: the table alone; see bsn_cq_add(), bsn_cq_remove(). Without a route of @qpn, NULL. */
 void bsn_cq_init_slots(struct bsn_cq *cq);
 void bsn_cq_free_slots(struct bsn_cq *cq);
+int bsn_cq_add_route(struct bsn_cq *cq, uint32_t qpn, struct bsn_route *route);
+struct bsn_route *bsn_cq_remove_route(struct bsn_cq *cq, uint32_t qpn);
 
 /* Also fills the ring with CQEs that are nobody's. bsn_cq_fini() frees what bsn_cq_add() took. */
 void bsn_cq_init(struct bsn_cq *cq, const struct bsn_cq_init *init);

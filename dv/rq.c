@@ -111,7 +111,7 @@ static int post_srq(struct bsn_rq *rq, const struct bsn_sge *sge, unsigned count
 	uint16_t next;
 	uint8_t *list;
 
-	if (rq->lock)
+	if (!rq->take)
 		return post_locked(rq, sge, count, id);
 	if (rq->take == rq->free + rq->mask + 1)
 		rq->take = rq->free;

@@ -99,8 +99,15 @@ static int attach_queues(struct bsn_qp *qp, const struct bsn_attach_attr *attr)
 	err = qp->path->qp_adopt(qp, attr->send_depth);
 	if (!err)
 		err = qp->path->qp_make(qp, &as_created);
+	if (err)
+		goto drop_cqs;
+	err = route_qp(qp);
 	if (!err)
 		return 0;
+	qp->path->qp_free(qp);
+	if (qp->lane)
+		lane_leave(qp->lane);
+drop_cqs:
 	if (qp->recv_cq != qp->cq)
 		cq_drop_attached(qp->recv_cq);
 drop_cq:
@@ -143,7 +150,9 @@ int bsn_qp_attach(struct bsn_device *device, struct ibv_qp *verbs,
 		free(qp);
 		return err;
 	}
+	pthread_mutex_lock(&device->cq_lock);
 	charge_qp(qp, qp->sends_bb, qp->limits.recv_depth);
+	pthread_mutex_unlock(&device->cq_lock);
 	hold_qp(qp);
 	*out = qp;
 	return 0;

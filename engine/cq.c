@@ -47,7 +47,7 @@ static void hold_lane(struct cq_object *cq, struct bsn_lane *lane)
 	use(&cq->lane->uses);
 }
 
-int cq_bring_lane(struct cq_object *cq)
+static int bring_lane(struct cq_object *cq)
 {
 	struct bsn_lane *lane;
 	int err;
@@ -60,6 +60,16 @@ int cq_bring_lane(struct cq_object *cq)
 	hold_lane(cq, lane);
 	cq->owns_lane = true;
 	return 0;
+}
+
+int cq_bring_lane(struct cq_object *cq)
+{
+	int err;
+
+	pthread_mutex_lock(&cq->device->cq_lock);
+	err = bring_lane(cq);
+	pthread_mutex_unlock(&cq->device->cq_lock);
+	return err;
 }
 
 int bsn_cq_create(struct bsn_device *device, const struct bsn_cq_attr *given, struct bsn_cq **out)

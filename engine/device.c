@@ -162,6 +162,7 @@ static int set_up(struct bsn_device *device, bool is_mlx5)
 	if (!device->default_pd.verbs)
 		return fail(errno ? errno : ENOMEM, "no protection domain on %s", device->info.name);
 	pthread_mutex_init(&device->lock, NULL);
+	pthread_mutex_init(&device->cq_lock, NULL);
 	say(device, "%s: %s", device->info.name, device->path_why);
 	return 0;
 }
@@ -255,6 +256,7 @@ int bsn_device_close(struct bsn_device *device)
 	ibv_dealloc_pd(device->default_pd.verbs);
 	if (device->owns_context)
 		ibv_close_device(device->context);
+	pthread_mutex_destroy(&device->cq_lock);
 	pthread_mutex_destroy(&device->lock);
 	free(device);
 	return 0;

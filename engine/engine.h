@@ -81,6 +81,7 @@ struct bsn_device {
 	struct ibv_port_attr port;
 	struct bsn_pd default_pd;
 	struct uses uses[DEVICE_USES];
+	pthread_mutex_t cq_lock; /* of what queues take of CQs: entries, a lane */
 	pthread_mutex_t lock; /* of the lists below, and of endpoints' numbers */
 	void *keys;           /* of memory: mem/keys.h */
 	atomic_uint keys_removed;

@@ -63,7 +63,7 @@ struct path_ops {
 extern const struct path_ops direct_path; /* direct/ */
 extern const struct path_ops verbs_path;  /* verbs/ */
 
-/* route.c: both CQs know the QP's queues from here on. */
+/* route.c: both CQs know the QP's queues from here on. The last step that may fail: pollers see it. */
 int route_qp(struct bsn_qp *qp);
 void unroute_qp(struct bsn_qp *qp);
 

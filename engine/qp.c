@@ -127,7 +127,7 @@ void charge_qp(struct bsn_qp *qp, uint32_t sends, uint32_t recvs)
 }
 
 /* Every CQE that full queues can give, successes or flushes; those of an SRQ only once a CQ. */
-static int charge(struct bsn_qp *qp)
+static int charge_locked(struct bsn_qp *qp)
 {
 	const uint32_t recvs = !qp->srq          ? qp->limits.recv_depth
 			       : find_sharer(qp) ? 0
@@ -142,16 +142,29 @@ static int charge(struct bsn_qp *qp)
 	return err;
 }
 
+static int charge(struct bsn_qp *qp)
+{
+	int err;
+
+	pthread_mutex_lock(&qp->device->cq_lock);
+	err = charge_locked(qp);
+	pthread_mutex_unlock(&qp->device->cq_lock);
+	return err;
+}
+
 static void discharge(struct bsn_qp *qp)
 {
-	struct bsn_qp *heir = qp->srq ? find_sharer(qp) : NULL;
+	struct bsn_qp *heir;
 
+	pthread_mutex_lock(&qp->device->cq_lock);
+	heir = qp->srq ? find_sharer(qp) : NULL;
 	if (heir) {
 		heir->charged_recv += qp->charged_recv;
 		qp->charged_recv = 0;
 	}
 	cq_discharge(qp->recv_cq, qp->charged_recv);
 	cq_discharge(qp->cq, qp->charged_send);
+	pthread_mutex_unlock(&qp->device->cq_lock);
 }
 
 static int create_verbs(struct bsn_qp *qp)
@@ -239,6 +252,8 @@ int bsn_qp_create(struct bsn_device *device, const struct bsn_qp_attr *attr, str
 	if (err)
 		goto destroy_verbs;
 	err = qp_make_ready(qp);
+	if (!err)
+		err = route_qp(qp);
 	if (err)
 		goto free_queues;
 	hold_qp(qp);
@@ -280,6 +295,7 @@ int bsn_qp_destroy(struct bsn_qp *qp)
 	}
 	release(qp);
 	pools_forget_queue(qp->device, qp->sq);
+	unroute_qp(qp);
 	qp->path->qp_free(qp);
 	if (qp->parent_domain)
 		ibv_dealloc_pd(qp->parent_domain);

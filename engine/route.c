@@ -6,9 +6,13 @@ int route_qp(struct bsn_qp *qp)
 {
 	int err = bsn_cq_add(&qp->cq->hot, qp->sq->qpn, &qp->sq->route);
 
-	if (!err && qp->recv_cq != qp->cq)
-		err = bsn_cq_add(&qp->recv_cq->hot, qp->sq->qpn, &qp->sq->route);
-	return err ? fail(-err, "no memory") : 0;
+	if (err || qp->recv_cq == qp->cq)
+		return err ? fail(-err, "no memory") : 0;
+	err = bsn_cq_add(&qp->recv_cq->hot, qp->sq->qpn, &qp->sq->route);
+	if (!err)
+		return 0;
+	bsn_cq_abandon(&qp->cq->hot, qp->sq->qpn);
+	return fail(-err, "no memory");
 }
 
 void unroute_qp(struct bsn_qp *qp)

@@ -122,10 +122,7 @@ static int qp_adopt(struct bsn_qp *qp, uint32_t wanted)
 
 static void qp_free(struct bsn_qp *qp)
 {
-	if (qp->sq) {
-		unroute_qp(qp);
-		bsn_sq_free(qp->sq);
-	}
+	bsn_sq_free(qp->sq);
 	if (!qp->srq)
 		bsn_rq_free(qp->rq);
 }
@@ -144,8 +141,6 @@ static int qp_make(struct bsn_qp *qp, const struct bsn_qp_attr *attr)
 	if (!err)
 		err = make_sq(qp, &map, attr);
 	if (!err)
-		err = route_qp(qp);
-	if (!err)
 		return 0;
 	qp_free(qp);
 	lane_leave(qp->lane);
@@ -154,11 +149,12 @@ static int qp_make(struct bsn_qp *qp, const struct bsn_qp_attr *attr)
 
 static void qp_clear(struct bsn_qp *qp)
 {
-	unroute_qp(qp);
+	bsn_cq_drop(&qp->cq->hot, qp->sq->qpn);
+	if (qp->recv_cq != qp->cq)
+		bsn_cq_drop(&qp->recv_cq->hot, qp->sq->qpn);
 	bsn_sq_clear(qp->sq);
 	if (!qp->srq)
 		bsn_rq_clear(qp->rq);
-	route_qp(qp); /* into the slots that were just left: needs no memory */
 }
 
 /*

@@ -11,9 +11,10 @@
 
 static struct bsn_route *route_of(const struct bsn_cq *cq, const struct ibv_wc *wc)
 {
+	const uint8_t shift = __atomic_load_n(&cq->hash_shift, __ATOMIC_ACQUIRE);
 	struct bsn_route *route;
 
-	return bsn_cq_route(cq, wc->qp_num, &route) ? route : bsn_cq_find(cq, wc->qp_num);
+	return bsn_cq_route(cq, shift, wc->qp_num, &route) ? route : bsn_cq_find(cq, wc->qp_num);
 }
 
 /* @c has its id and user. */

@@ -67,10 +67,8 @@ static int qp_adopt(struct bsn_qp *qp, uint32_t wanted)
 
 static void qp_free(struct bsn_qp *qp)
 {
-	if (qp->sq) {
-		unroute_qp(qp);
+	if (qp->sq)
 		verbs_sq_free(send_queue_of(qp->sq));
-	}
 	if (!qp->srq)
 		verbs_rq_free(qp->rq);
 }
@@ -81,8 +79,6 @@ static int qp_make(struct bsn_qp *qp, const struct bsn_qp_attr *attr)
 
 	if (!err)
 		err = verbs_sq_make(qp, attr);
-	if (!err)
-		err = route_qp(qp);
 	if (err)
 		qp_free(qp);
 	else if (qp->lane)

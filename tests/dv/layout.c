@@ -22,7 +22,7 @@ ASSERT_LINE(bsn_sq, max_inline, 1);
 ASSERT_LINE(bsn_rq, slot, 0);
 ASSERT_LINE(bsn_rq, stride_log2, 0);
 ASSERT_LINE(bsn_rq, poller_ids, 1);
-ASSERT_LINE(bsn_rq, has_pollers, 1);
+ASSERT_LINE(bsn_rq, poller_kind, 1);
 ASSERT_LINE(bsn_rq, path, 2);
 ASSERT_LINE(bsn_cq, next, 0);
 ASSERT_LINE(bsn_cq, is_full_poll, 0);

@@ -233,13 +233,10 @@ static void a_cq_without_queues_drops(void **state)
 static uint32_t colliding(uint32_t i)
 {
 	static uint32_t numbers[MANY], found;
-	const struct bsn_cq_slot *const slots = NULL;
-	const struct bsn_cq cq = { .slots = (struct bsn_cq_slot *)(uintptr_t)slots,
-				   .hash_shift = 32 - 9 };
 
 	for (uint32_t qpn = 1; found < MANY && qpn < 0xffffff; qpn++)
 		if (qpn != FAKE_QPN &&
-		    bsn_cq_home(&cq, bsn_cq_key(qpn)) == bsn_cq_home(&cq, bsn_cq_key(FAKE_QPN)))
+		    bsn_cq_hash(bsn_cq_key(qpn), 32 - 9) == bsn_cq_hash(bsn_cq_key(FAKE_QPN), 32 - 9))
 			numbers[found++] = qpn;
 	assert_int_equal(found, MANY);
 	return numbers[i];
@@ -305,7 +302,8 @@ static void numbers_of_any_stride_spread(void **state)
 			const uint32_t qpn = 0x1000 + i * shapes[k].stride;
 
 			assert_ptr_equal(bsn_cq_find(f->cq, qpn), &routes[i]);
-			at_home += bsn_cq_home(f->cq, bsn_cq_key(qpn))->key == bsn_cq_key(qpn);
+			at_home += bsn_cq_home(f->cq, f->cq->hash_shift, bsn_cq_key(qpn))->key ==
+				   bsn_cq_key(qpn);
 			done_of(f, qpn);
 			done_of(f, qpn);
 			assert_int_equal(bsn_poll(f->cq, out, 1), 1);
@@ -357,6 +355,70 @@ static void the_table_stays_small(void **state)
 	done_of(f, FAKE_QPN);
 	assert_int_equal(bsn_poll(f->cq, out, 8), 1);
 	fake_destroy(f);
+}
+
+/* -- queues that come while another thread polls --------------------------------------------------- */
+
+enum { NEWCOMERS = 5000 };
+
+struct newcomers {
+	struct fake *f;
+	struct bsn_route *routes;
+	uint32_t added; /* whose CQEs may come */
+};
+
+static uint32_t newcomer(uint32_t i)
+{
+	return 0x2000 + 3 * i;
+}
+
+static void *add_newcomers(void *arg)
+{
+	struct newcomers *n = arg;
+
+	for (uint32_t i = 0; i < NEWCOMERS; i++) {
+		n->routes[i] = n->f->sq->route;
+		n->routes[i].user = &n->routes[i];
+		if (i % 16 == 7) { /* one that failed half-way */
+			bsn_cq_add(n->f->cq, QPN_OTHER, &n->routes[i]);
+			bsn_cq_abandon(n->f->cq, QPN_OTHER);
+		}
+		if (bsn_cq_add(n->f->cq, newcomer(i), &n->routes[i]))
+			break;
+		__atomic_store_n(&n->added, i + 1, __ATOMIC_RELEASE);
+	}
+	return NULL;
+}
+
+/* Each finds its queue, whatever becomes of the table meanwhile. */
+static void queues_come_while_another_thread_polls(void **state)
+{
+	struct newcomers n = { .f = fake_create(NULL) };
+	uint32_t added;
+	pthread_t adder;
+
+	(void)state;
+	random_start();
+	n.routes = calloc(NEWCOMERS, sizeof(*n.routes));
+	assert_non_null(n.routes);
+	assert_int_equal(pthread_create(&adder, NULL, add_newcomers, &n), 0);
+	do {
+		added = __atomic_load_n(&n.added, __ATOMIC_ACQUIRE);
+		for (unsigned i = 0; i < 16 && added; i++) {
+			const uint32_t which = (uint32_t)(random_u64() % added);
+
+			done_of(n.f, newcomer(which));
+			done_of(n.f, newcomer(added - 1));
+			assert_int_equal(bsn_poll(n.f->cq, out, 1), 1);
+			assert_ptr_equal(out[0].user, &n.routes[which]);
+			assert_int_equal(bsn_poll(n.f->cq, out, 8), 1);
+			assert_ptr_equal(out[0].user, &n.routes[added - 1]);
+		}
+	} while (added < NEWCOMERS);
+	pthread_join(adder, NULL);
+	assert_int_equal(n.f->cq->count_dropped, 0);
+	fake_destroy(n.f);
+	free(n.routes);
 }
 
 /* CQEs of a queue that went are not given to the next one of its number, wherever they stand. */
@@ -1612,6 +1674,7 @@ int main(void)
 		cmocka_unit_test(numbers_of_any_stride_spread),
 		cmocka_unit_test(a_send_of_a_queue_without_a_send_side_is_dropped),
 		cmocka_unit_test(the_table_stays_small),
+		cmocka_unit_test(queues_come_while_another_thread_polls),
 		cmocka_unit_test(a_recycled_number_does_not_inherit),
 		cmocka_unit_test(every_kind_of_receive),
 		cmocka_unit_test(solicited_ones_are_like_others),

@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Which queue a number is of: a hash table that one thread may add to while another polls.
+ *
+ * A slot's route is there before its key. A table that has become too small is replaced: first the new
+ * one is published, then its size, so that a poller which sees one of the two looks up a number in the
+ * wrong slot of a table that has it, finds another key there, and goes the cold way. The old table stays
+ * until the CQ goes, since a poller may be in it; together they are smaller than the last one.
+ * A number is taken away on the poller's thread, or while nobody polls; but for one that no CQE was of yet.
+ */
+#include "init.h"
+
+#include <sched.h>
+#include <stdlib.h>
+
+/* What a slot has that no number is in: a key has no low bits. */
+#define KEY_FREE    1u
+#define KEY_REMOVED 2u /* a search goes on */
+
+#define FIRST_SLOTS_LOG2 3
+
+struct table {
+	struct table *older;
+	uint64_t reserved; /* slots lie on multiples of their size */
+	struct bsn_cq_slot slots[];
+};
+
+/* Of a CQ without queues. */
+#define NO_SLOT { .key = KEY_FREE }
+static struct bsn_cq_slot no_slots[1 << FIRST_SLOTS_LOG2] = { NO_SLOT, NO_SLOT, NO_SLOT, NO_SLOT,
+							      NO_SLOT, NO_SLOT, NO_SLOT, NO_SLOT };
+#undef NO_SLOT
+
+/* A table as a look-up goes through it, whatever becomes of the CQ's meanwhile. */
+struct view {
+	struct bsn_cq_slot *slots;
+	uint32_t mask;
+	uint8_t shift;
+};
+
+static struct view view_of(const struct bsn_cq *cq)
+{
+	const uint8_t shift = __atomic_load_n(&cq->hash_shift, __ATOMIC_ACQUIRE);
+
+	return (struct view){ .slots = __atomic_load_n(&cq->slots, __ATOMIC_ACQUIRE),
+			      .mask = (1u << (32 - shift)) - 1,
+			      .shift = shift };
+}
+
+static uint32_t key_at(const struct view *v, uint32_t at)
+{
+	return __atomic_load_n(&v->slots[at].key, __ATOMIC_ACQUIRE);
+}
+
+/* The slot of @key, or the free one that ends the search; half of them are free. */
+static uint32_t seek(const struct view *v, uint32_t key)
+{
+	uint32_t at = bsn_cq_hash(key, v->shift);
+
+	while (key_at(v, at) != key && key_at(v, at) != KEY_FREE)
+		at = (at + 1) & v->mask;
+	return at;
+}
+
+struct bsn_route *bsn_cq_find(const struct bsn_cq *cq, uint32_t qpn)
+{
+	const struct view v = view_of(cq);
+	const uint32_t at = seek(&v, bsn_cq_key(qpn));
+
+	return key_at(&v, at) == KEY_FREE ? NULL :
+					    __atomic_load_n(&v.slots[at].route, __ATOMIC_RELAXED);
+}
+
+/* Where a number that is not there may be put. */
+static uint32_t seek_room(const struct view *v, uint32_t key)
+{
+	uint32_t at = bsn_cq_hash(key, v->shift);
+
+	while (v->slots[at].key != KEY_FREE && v->slots[at].key != KEY_REMOVED)
+		at = (at + 1) & v->mask;
+	return at;
+}
+
+static void put(const struct view *v, uint32_t at, uint32_t key, struct bsn_route *route)
+{
+	__atomic_store_n(&v->slots[at].route, route, __ATOMIC_RELAXED);
+	__atomic_store_n(&v->slots[at].key, key, __ATOMIC_RELEASE);
+}
+
+/* -- growing; with the table locked ---------------------------------------------------------------- */
+
+static void lock_table(struct bsn_cq *cq)
+{
+	while (__atomic_exchange_n(&cq->is_changing, 1, __ATOMIC_ACQUIRE))
+		sched_yield();
+}
+
+static void unlock_table(struct bsn_cq *cq)
+{
+	__atomic_store_n(&cq->is_changing, 0, __ATOMIC_RELEASE);
+}
+
+static struct table *table_of(struct bsn_cq_slot *slots)
+{
+	return slots == no_slots ? NULL :
+				   (struct table *)((uint8_t *)slots - offsetof(struct table, slots));
+}
+
+static struct table *new_table(unsigned log2)
+{
+	struct table *table = malloc(sizeof(*table) + (sizeof(table->slots[0]) << log2));
+
+	for (uint32_t i = 0; table && i < 1u << log2; i++)
+		table->slots[i] = (struct bsn_cq_slot){ .key = KEY_FREE };
+	return table;
+}
+
+/* Returns how many there are. */
+static uint32_t copy_routes(const struct view *from, const struct view *to)
+{
+	uint32_t live = 0;
+
+	for (uint32_t i = 0; i <= from->mask; i++) {
+		const struct bsn_cq_slot slot = from->slots[i];
+
+		if (slot.key == KEY_FREE || slot.key == KEY_REMOVED)
+			continue;
+		put(to, seek_room(to, slot.key), slot.key, slot.route);
+		live++;
+	}
+	return live;
+}
+
+static int grow(struct bsn_cq *cq)
+{
+	const struct view old = view_of(cq);
+	const unsigned log2 = old.slots == no_slots ? FIRST_SLOTS_LOG2 : 33u - old.shift;
+	struct table *table = new_table(log2);
+	struct view new;
+
+	if (!table)
+		return -ENOMEM;
+	new = (struct view){ table->slots, (1u << log2) - 1, (uint8_t)(32 - log2) };
+	table->older = table_of(old.slots);
+	cq->slots_used = copy_routes(&old, &new);
+	__atomic_store_n(&cq->slots, new.slots, __ATOMIC_RELEASE);
+	__atomic_store_n(&cq->hash_shift, new.shift, __ATOMIC_RELEASE);
+	return 0;
+}
+
+static int add(struct bsn_cq *cq, uint32_t key, struct bsn_route *route)
+{
+	struct view v = view_of(cq);
+	uint32_t at;
+
+	if (v.slots == no_slots || 2 * (cq->slots_used + 1) > v.mask + 1) {
+		const int err = grow(cq);
+		if (err)
+			return err;
+		v = view_of(cq);
+	}
+	at = seek_room(&v, key);
+	cq->slots_used += v.slots[at].key == KEY_FREE;
+	put(&v, at, key, route);
+	return 0;
+}
+
+int bsn_cq_add_route(struct bsn_cq *cq, uint32_t qpn, struct bsn_route *route)
+{
+	int err;
+
+	lock_table(cq);
+	err = add(cq, bsn_cq_key(qpn), route);
+	unlock_table(cq);
+	return err;
+}
+
+/* -- taking away ----------------------------------------------------------------------------------- */
+
+/* Whether a key that is at @at, and was looked for from @home on, would be found at @hole, too. */
+static bool may_move(const struct view *v, uint32_t home, uint32_t at, uint32_t hole)
+{
+	return ((at - home) & v->mask) >= ((at - hole) & v->mask);
+}
+
+/* What follows moves up, so that every search still ends at a free slot. */
+static void close_gap(const struct view *v, uint32_t hole)
+{
+	for (uint32_t at = (hole + 1) & v->mask; v->slots[at].key != KEY_FREE; at = (at + 1) & v->mask) {
+		const struct bsn_cq_slot slot = v->slots[at];
+
+		if (slot.key == KEY_REMOVED || !may_move(v, bsn_cq_hash(slot.key, v->shift), at, hole))
+			continue;
+		put(v, hole, slot.key, slot.route);
+		hole = at;
+	}
+	put(v, hole, KEY_FREE, NULL);
+}
+
+struct bsn_route *bsn_cq_remove_route(struct bsn_cq *cq, uint32_t qpn)
+{
+	struct bsn_route *route;
+	struct view v;
+	uint32_t at;
+
+	lock_table(cq);
+	v = view_of(cq);
+	at = seek(&v, bsn_cq_key(qpn));
+	route = v.slots[at].key == KEY_FREE ? NULL : v.slots[at].route;
+	if (route) {
+		close_gap(&v, at);
+		cq->slots_used--;
+	}
+	unlock_table(cq);
+	return route;
+}
+
+void bsn_cq_abandon(struct bsn_cq *cq, uint32_t qpn)
+{
+	struct view v;
+	uint32_t at;
+
+	lock_table(cq);
+	v = view_of(cq);
+	at = seek(&v, bsn_cq_key(qpn));
+	if (v.slots[at].key != KEY_FREE)
+		__atomic_store_n(&v.slots[at].key, KEY_REMOVED, __ATOMIC_RELEASE);
+	unlock_table(cq);
+}
+
+/* -- beginning and end ------------------------------------------------------------------------------ */
+
+void bsn_cq_init_slots(struct bsn_cq *cq)
+{
+	cq->slots = no_slots;
+	cq->hash_shift = 32 - FIRST_SLOTS_LOG2;
+	cq->slots_used = 0;
+}
+
+void bsn_cq_free_slots(struct bsn_cq *cq)
+{
+	struct table *table = table_of(cq->slots), *older;
+
+	for (; table; table = older) {
+		older = table->older;
+		free(table);
+	}
+	bsn_cq_init_slots(cq);
+}
