@@ -104,6 +104,7 @@ BSN_API int bsn_layout_length(const struct bsn_layout *layout, uint64_t *bytes);
 /**
  * struct bsn_map - a layout, ready to be posted
  * @sge: for bsn_post(), bsn_write_sgl(), bsn_recv_sgl() and the like
+ * @length: of the layout; of an mkey that is longer than a message the SGE has the first 2^31 - 1 bytes
  * @mkey: what @sge, which is one then, is of; NULL: the parts themselves
  */
 struct bsn_map {
@@ -138,7 +139,7 @@ BSN_API void bsn_layout_unmap(const struct bsn_map *map);
  * @wr: its SGEs are not read
  *
  * On plain verbs a WRITE or READ of more SGEs than a request takes becomes several requests, of which
- * only the last completes; others are refused with -EMSGSIZE.
+ * only the last completes; others are refused with -EMSGSIZE, as are 2^31 bytes and more in one request.
  */
 BSN_API int bsn_post_map(struct bsn_ep *ep, const struct bsn_wr *wr, const struct bsn_map *map);
 

@@ -414,6 +414,8 @@ int bsn_post_map(struct bsn_ep *ep, const struct bsn_wr *wr, const struct bsn_ma
 		return refuse(EINVAL, "a map's data are not copied into the WQE");
 	if (map->sge_count > ep->sq->max_sge)
 		return post_several(ep, wr, map);
+	if (map->length > BSN_DATA_MAX_BYTES)
+		return refuse(EMSGSIZE, "a message has less than 2^31 bytes: post pieces of the mkey");
 	one = *wr;
 	one.sge = map->sge;
 	one.sge_count = map->sge_count;

@@ -412,6 +412,20 @@ static void write_around(struct bench *b, const struct bsn_mkey *mkey, uint64_t 
 	expect_done(b, b->cq[1], 3, BSN_OPCODE_RDMA_WRITE);
 }
 
+/* No message is so long, and none is cut off. */
+static void refuse_whole(struct bench *b, struct bsn_mkey_pool *pool, struct bsn_layout layout)
+{
+	const struct bsn_wr wr = { .opcode = BSN_OPCODE_RDMA_WRITE,
+				   .flags = NOW,
+				   .remote = bench_remote(b, 1, 0) };
+	const struct bsn_map *map;
+
+	ok(bsn_layout_map(pool, b->ep[0], &layout, BSN_MAP_KEY, &map));
+	assert_int_equal(bsn_post_map(b->ep[0], &wr, map), -EMSGSIZE);
+	complete_all(b);
+	bsn_layout_unmap(map);
+}
+
 /* One takes several of them: 2^31 bytes and the rest. */
 static void parts_of_more_than_a_translation_carries(struct bench *b)
 {
@@ -436,6 +450,7 @@ static void parts_of_more_than_a_translation_carries(struct bench *b)
 	assert_int_equal(memory[HUGE_BYTES - 1], *bench_at(b, 1, FLAT));
 	assert_int_equal(memory[0], *bench_at(b, 1, FLAT + 1));
 	ok(bsn_mkey_give(mkey));
+	refuse_whole(b, pool, (struct bsn_layout){ part, 2, 1 });
 	ok(bsn_mkey_pool_destroy(pool));
 	ok(bsn_mr_deregister(mr));
 	assert_int_equal(munmap(memory, HUGE_BYTES), 0);
