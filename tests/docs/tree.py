@@ -23,7 +23,7 @@ LAYERS = ['wqe', 'dv', 'engine', 'tools', 'tests']
 
 # Files whose form has no room for the line; LICENSE covers them.
 WITHOUT_SPDX = re.compile(r'\.(md|json|txt|hex|bin|map|plan)$|^(LICENSE|\.gitignore|\.clang-format'
-                          r'|\.editorconfig|meson_options\.txt)$|^tests/(golden|bad|fuzz)/')
+                          r'|\.editorconfig|meson_options\.txt)$|^tests/(golden|bad|fuzz)/|^debian/')
 
 
 def files():
@@ -55,6 +55,17 @@ def check_spdx():
     return [f'{path}: no SPDX line' for path, text in texts()
             if not WITHOUT_SPDX.search(path)
             and 'SPDX-License-Identifier: BSD-2-Clause' not in '\n'.join(text.split('\n')[:3])]
+
+
+def check_what_packages_are_built_with():
+    """debian/control and tools/setup name the same."""
+    setup = subprocess.run([ROOT / 'tools/setup', '--list'], check=True, capture_output=True, text=True)
+    # A compiler and dpkg-dev are always there where packages are built, and a provider is for running.
+    wanted = set(setup.stdout.split()) - {'gcc', 'libc6-dev', 'dpkg-dev', 'ibverbs-providers'}
+    control = (ROOT / 'debian/control').read_text(encoding='utf-8')
+    depends = re.search(r'^Build-Depends:(.*(?:\n .*)*)', control, re.MULTILINE)[1]
+    got = {re.sub(r'\(.*', '', name).strip() for name in depends.split(',')} - {'debhelper-compat'}
+    return [f'{name}: not in both tools/setup and debian/control' for name in sorted(got ^ wanted)]
 
 
 def check_no_machine_paths():
