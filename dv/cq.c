@@ -495,33 +495,40 @@ static __attribute__((noinline)) bool take_any(const struct bsn_cq *cq, const st
 	return true;
 }
 
-/* Up to 32 bytes that came in the CQE, into the first piece of the receive's memory. */
+/*
+ * Up to 32 bytes that came in the CQE, into the first piece of the receive's memory. The queue is named
+ * anew where the arguments are not needed any more, so that none has to be saved.
+ */
 bool bsn_cq_take_far_recv(const struct bsn_cq *cq, const struct bsn_route *route,
 			  const uint8_t *next, struct bsn_completion *c, uint32_t kind)
 {
 	const int32_t room_32 = (int32_t)bsn_cqe_inline_room(BSN_CQE_INLINE_32);
 	const uint64_t bytes = bsn_cq_byte_len(next);
-	struct bsn_rq *const rq = route->rq;
 	struct bsn_cqe_tail tail;
 	const uint8_t *list;
 	struct bsn_data first;
-	size_t slot;
+	struct bsn_rq *rq;
+	uint64_t slot;
 
 	if (BSN_UNLIKELY((kind & ~(uint32_t)BSN_RECV_KIND_SOLICITED) !=
 				 (BSN_RECV_KIND_SEND | BSN_RECV_KIND_DATA_32) ||
 			 route->recv_more || bytes > (uint32_t)room_32))
 		return take_any(cq, route, next, c, kind);
 	bsn_cqe_tail_decode(&tail, next + BSN_CQE_TAIL_OFFSET);
+	rq = route->rq;
 	slot = tail.wqe_counter & rq->poller_mask;
 	list = rq->poller_ring + slot * rq->poller_stride;
-	bsn_data_decode(&first, list);
+	BSN_HIDE(route);
 	/* The bit above the byte count, that of inline data, is the sign. */
 	if (BSN_UNLIKELY((int32_t)bsn_load_be32(list) < (int32_t)bytes))
 		return take_any(cq, route, next, c, kind);
+	rq = route->rq;
+	bsn_data_decode(&first, list);
 	bsn_cq_put_success(c, bytes, 0);
 	c->user = route->user;
 	copy_inline((uint8_t *)(uintptr_t)first.addr, next, bytes);
-	c->id = bsn_rq_retire(rq, (uint32_t)slot);
+	c->id = rq->poller_ids[slot];
+	bsn_rq_count_tail(rq);
 	return true;
 }
 
