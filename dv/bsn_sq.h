@@ -147,6 +147,7 @@ struct bsn_sq_path {
 	int (*post_atomic)(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,
 			   const struct bsn_remote *remote, const uint64_t operand[2], uint64_t id);
 	int (*ring)(struct bsn_sq *sq);
+	int (*cancel)(struct bsn_sq *sq);
 	uint32_t (*room)(struct bsn_sq *sq); /* requests that would be taken now */
 };
 
@@ -320,6 +321,12 @@ BSN_API int bsn_sq_post_prepared(struct bsn_ep *ep, const struct bsn_prepared *p
  * Return: 0; -EINVAL no queue; plain verbs: what ibv_post_send() said, as -errno.
  */
 BSN_API int bsn_sq_ring(struct bsn_sq *sq);
+
+/**
+ * bsn_sq_cancel - takes back everything appended and not published
+ * Return: 0; -EINVAL no queue; -EBUSY a UMR is among it, and what it configures counts on it.
+ */
+BSN_API int bsn_sq_cancel(struct bsn_sq *sq);
 
 /**
  * bsn_sq_publish_bb - publishes everything appended; the last WQE is one block, in registers

@@ -127,8 +127,11 @@ static bool show_room(struct bsn_rq *rq)
 {
 	const uint32_t tail = __atomic_load_n(&rq->tail, __ATOMIC_ACQUIRE); /* O6 */
 	const uint16_t outstanding = (uint16_t)(rq->head - (uint16_t)tail);
-	size_t bytes = (size_t)(rq->capacity - outstanding) << rq->stride_log2;
+	size_t bytes;
 
+	if (BSN_UNLIKELY(outstanding > rq->capacity)) /* more was given back than posted */
+		return false;
+	bytes = (size_t)(rq->capacity - outstanding) << rq->stride_log2;
 	if (rq->slot == rq->ring_end) {
 		rq->slot = rq->ring;
 		rq->id_at = rq->ids;

@@ -38,16 +38,19 @@ static unsigned blocks_at(const struct bsn_sq *sq, unsigned index)
 
 /*
  * Takes over what the poller saw done. That WQE is still as it was built: its slots are not free
- * before this very function says so.
+ * before this very function says so. A CQE of something that is not outstanding makes no room.
  */
 static void refresh_retired(struct bsn_sq *sq)
 {
 	const uint16_t done = __atomic_load_n(&sq->route.done, __ATOMIC_ACQUIRE); /* O6 */
+	uint16_t retired;
 
 	if (done == sq->seen_done)
 		return;
 	sq->seen_done = done;
-	sq->retired = (uint16_t)(done + blocks_at(sq, done));
+	retired = (uint16_t)(done + blocks_at(sq, done));
+	if ((uint16_t)(sq->pi - retired) < (uint16_t)(sq->pi - sq->retired))
+		sq->retired = retired;
 }
 
 uint32_t bsn_sq_outstanding_bb(struct bsn_sq *sq)
@@ -842,6 +845,65 @@ int bsn_sq_ring(struct bsn_sq *sq)
 	else
 		ring_doorbell(sq, bsn_to_be64(bsn_load_be64(slot_of(sq, sq->last))));
 	close_register(sq);
+	return 0;
+}
+
+/* -- taking back ----------------------------------------------------------------------------------- */
+
+/* What a WQE waits for that pays @owed, and what one of this @fence may have paid. */
+static unsigned add_fence(unsigned owed, unsigned fence)
+{
+	if (fence == BSN_FENCE_SMALL_AND_FENCE) /* it was asked for, and may have paid this besides */
+		fence = BSN_FENCE_INITIATOR_SMALL;
+	if (owed == fence || !fence)
+		return owed;
+	return owed ? BSN_FENCE_STRONG_ORDERING : fence;
+}
+
+/*
+ * The fence that the next request owes where those from @first on never were: one of them may have paid
+ * what an earlier one owes. -EBUSY: a UMR is among them.
+ */
+static int fence_owed(const struct bsn_sq *sq, uint16_t first)
+{
+	unsigned fence = sq->next_fence;
+	struct bsn_ctrl ctrl;
+
+	for (uint16_t at = first; at != sq->pi; at = (uint16_t)(at + bsn_bb_of_ds(ctrl.ds))) {
+		bsn_ctrl_decode(&ctrl, slot_of(sq, at));
+		if (ctrl.opcode == BSN_OPCODE_UMR)
+			return refuse(EBUSY, "a UMR was appended, and what it configures counts on "
+					     "it: ring");
+		fence = add_fence(fence, ctrl.fence);
+	}
+	return (int)fence;
+}
+
+/* Nothing of it was published: neither the device nor a poller knows of it. */
+int bsn_sq_cancel(struct bsn_sq *sq)
+{
+	uint16_t first, count;
+	int fence;
+
+	if (!sq)
+		return refuse(EINVAL, "no send queue");
+	BSN_CHECK_OWNER(sq);
+	if (sq->path)
+		return sq->path->cancel(sq);
+	first = first_unrung(sq);
+	count = (uint16_t)(sq->pi - first);
+	fence = fence_owed(sq, first);
+	if (fence < 0 || !count)
+		return fence < 0 ? fence : 0;
+	for (uint16_t at = first; at != sq->pi; at++)
+		__atomic_store_n(&sq->hidden[at & sq->bb_mask], BSN_HIDDEN_NOT, __ATOMIC_RELAXED);
+	sq->wide_pi = bsn_sq_wide_pi(sq) - count;
+	sq->pi = first;
+	sq->slot = (uint8_t *)(uintptr_t)slot_of(sq, first);
+	sq->publish &= (uint8_t)~BSN_PUBLISH_APPENDED;
+	sq->quiet = sq->signal_every ? 1 : sq->quiet; /* the turn may have been one of theirs */
+	sq->next_fence = (uint8_t)fence;
+	show_room(sq);
 	return 0;
 }
 

@@ -140,6 +140,13 @@ BSN_POST_API int bsn_ring(struct bsn_sq *sq)
 BSN_BODY(bsn_sq_ring(sq))
 
 /**
+ * bsn_cancel - takes back everything appended to a send queue and not published; it never completes
+ * Return: 0; -EBUSY an mkey's configuration is among it, which has to be rung.
+ */
+BSN_POST_API int bsn_cancel(struct bsn_sq *sq)
+BSN_BODY(bsn_sq_cancel(sq))
+
+/**
  * bsn_sq_room - basic blocks (64 B) that may be appended in one piece without a look at what the poller did
  *
  * Never more than there are; 0 also where the next post has to look. On plain verbs always 0.

@@ -241,6 +241,15 @@ void verbs_sq_cancel(struct send_queue *sq)
 	sq->head = sq->rung;
 }
 
+static int cancel(struct bsn_sq *hot)
+{
+	struct send_queue *sq = send_queue_of(hot);
+
+	verbs_sq_cancel(sq);
+	sq->quiet = sq->hot.signal_every; /* the turn may have been one of theirs */
+	return 0;
+}
+
 static __attribute__((noinline)) int refused(struct send_queue *sq, int result)
 {
 	sq->head = sq->rung;
@@ -474,6 +483,7 @@ static uint32_t room_of(struct bsn_sq *hot)
 	static const struct bsn_sq_path path_##kind = { .post_sgl = post_sgl_##kind,               \
 							.post_atomic = post_atomic,                \
 							.ring = verbs_sq_ring,                     \
+							.cancel = cancel,                          \
 							.room = room_of };
 
 SQ_PATH(wr, false, true)

@@ -6,6 +6,7 @@
 
 #include "../wqe/random.h"
 #include "fake.h"
+#include "sq.h"
 
 static const struct bsn_remote remote = { 0x1000, 2 };
 static struct bsn_sge many[14];
@@ -81,6 +82,118 @@ static void a_queue_takes_what_it_has(void **state)
 			}
 			fake_destroy(f);
 		}
+}
+
+/* A device that completes what is not outstanding frees nothing: what is there stays whole. */
+static void a_cqe_of_nothing_outstanding_makes_no_room(void **state)
+{
+	const struct fake_attr attr = { .count_bb = 16, .capacity_bb = 8 };
+
+	(void)state;
+	for (uint32_t pi = 0; pi < 16; pi++)
+		for (uint32_t index = 0; index < 16; index++) {
+			struct fake *f = fake_create(&attr);
+
+			fake_seek(f, pi);
+			for (uint32_t i = 0; i < 8; i++)
+				assert_int_equal(post_blocks(f, 1, i, BSN_F_RING), 0);
+			fake_done(f, pi + 8 + index % 8, BSN_OPCODE_RDMA_WRITE);
+			assert_int_equal(bsn_poll(f->cq, out, 8), 1);
+			assert_int_equal(post_blocks(f, 1, 0, BSN_F_RING), -EAGAIN);
+			assert_int_equal(bsn_sq_outstanding_bb(f->sq), 8);
+			fake_done(f, pi + index % 8, BSN_OPCODE_RDMA_WRITE);
+			assert_int_equal(bsn_poll(f->cq, out, 8), 1);
+			assert_int_equal(bsn_sq_outstanding_bb(f->sq), 7 - index % 8);
+			fake_destroy(f);
+		}
+}
+
+static void a_receive_that_nobody_posted_makes_no_room(void **state)
+{
+	const struct bsn_sge sge = { 0x1000, 8, 1 };
+	struct fake *f = fake_create(&(struct fake_attr){ .recv_count = 8 });
+
+	(void)state;
+	for (uint32_t i = 0; i < 8; i++)
+		assert_int_equal(bsn_recv(f->rq, &sge, i), 0);
+	for (uint32_t i = 0; i < 9; i++)
+		fake_cqe_resp(f, (struct bsn_cqe_resp){ .qpn = FAKE_QPN,
+							.opcode = BSN_CQE_RESP_SEND,
+							.wqe_counter = i % 8 });
+	assert_int_equal(bsn_poll(f->cq, out, 16), 9);
+	assert_int_equal(bsn_recv(f->rq, &sge, 0), -EAGAIN);
+	fake_destroy(f);
+}
+
+/* -- taken back -------------------------------------------------------------------------------------- */
+
+/* Appended requests of these lengths are taken back, at each place of the ring; what comes after is whole. */
+static void cancel_at(uint32_t pi, uint32_t rung, uint32_t appended, uint32_t blocks, int signal_every)
+{
+	const struct fake_attr attr = { .count_bb = 16, .signal_every = signal_every };
+	struct fake *f = fake_create(&attr);
+	uint16_t next;
+
+	fake_seek(f, pi);
+	for (uint32_t i = 0; i < rung; i++)
+		assert_int_equal(post_blocks(f, 1, i, BSN_F_SIGNALED | BSN_F_RING), 0);
+	next = f->sq->pi;
+	for (uint32_t i = 0; i < appended; i++)
+		assert_int_equal(post_blocks(f, blocks, 90 + i, i % 2 ? BSN_F_SIGNALED : 0), 0);
+	assert_int_equal(bsn_cancel(f->sq), 0);
+	assert_int_equal(bsn_sq_outstanding_bb(f->sq), rung);
+	assert_int_equal(bsn_ring(f->sq), 0);
+	assert_int_equal(fake_send_record(f), next);
+	for (uint32_t i = rung; i < 16; i++)
+		assert_int_equal(post_blocks(f, 1, i, BSN_F_SIGNALED), 0);
+	assert_int_equal(post_blocks(f, 1, 0, BSN_F_SIGNALED), -EAGAIN);
+	assert_int_equal(bsn_ring(f->sq), 0);
+	assert_int_equal(fake_send_record(f), (uint16_t)(pi + 16));
+	for (uint32_t i = 0; i < 16; i++)
+		fake_done(f, pi + i, BSN_OPCODE_RDMA_WRITE);
+	assert_int_equal(bsn_poll(f->cq, out, 32), 16);
+	for (uint32_t i = 0; i < 16; i++)
+		assert_int_equal(out[i].id, i);
+	assert_int_equal(bsn_sq_wide_pi(f->sq), pi + 16);
+	fake_destroy(f);
+}
+
+static void what_was_appended_may_be_taken_back(void **state)
+{
+	(void)state;
+	for (uint32_t pi = 0; pi < 18; pi++)
+		for (uint32_t rung = 0; rung < 8; rung++)
+			for (uint32_t blocks = 1; blocks <= 3; blocks++)
+				for (uint32_t appended = 0; rung + appended * blocks <= 16; appended++) {
+					cancel_at(pi, rung, appended, blocks, 0);
+					cancel_at(pi, rung, appended, blocks, 2);
+				}
+	cancel_at(65530, 3, 6, 2, 1);
+}
+
+/* A fence that one of them paid is owed again; what a UMR configures cannot be taken back. */
+static void a_fence_is_owed_again(void **state)
+{
+	struct fake *f = fake_create(NULL);
+	struct bsn_ctrl ctrl;
+
+	(void)state;
+	assert_int_equal(post_blocks(f, 1, 0, BSN_F_RING), 0);
+	bsn_sq_owe_fence(f->sq, BSN_FENCE_INITIATOR_SMALL);
+	for (int round = 0; round < 2; round++) {
+		assert_int_equal(post_blocks(f, 1, 1, 0), 0);
+		assert_int_equal(post_blocks(f, 1, 2, 0), 0);
+		assert_int_equal(bsn_cancel(f->sq), 0);
+	}
+	assert_int_equal(post_blocks(f, 1, 3, 0), 0);
+	bsn_ctrl_decode(&ctrl, f->sq_ring + BSN_BB_SIZE);
+	assert_int_equal(ctrl.fence, BSN_FENCE_INITIATOR_SMALL);
+	ctrl.opcode = BSN_OPCODE_UMR;
+	bsn_ctrl_encode(f->sq_ring + BSN_BB_SIZE, &ctrl);
+	assert_int_equal(bsn_cancel(f->sq), -EBUSY);
+	assert_int_equal(bsn_sq_outstanding_bb(f->sq), 2);
+	fake_destroy(f);
+	assert_int_equal(bsn_cancel(NULL), -EINVAL);
 }
 
 /* Lengths follow each other in every order, so that each wraps at each place; no id goes astray. */
@@ -745,6 +858,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_queue_takes_what_it_has),
 		cmocka_unit_test(a_queue_of_every_depth_goes_round),
+		cmocka_unit_test(a_cqe_of_nothing_outstanding_makes_no_room),
+		cmocka_unit_test(a_receive_that_nobody_posted_makes_no_room),
+		cmocka_unit_test(what_was_appended_may_be_taken_back),
+		cmocka_unit_test(a_fence_is_owed_again),
 		cmocka_unit_test(a_cqe_retires_all_before_it),
 		cmocka_unit_test(indices_wrap_in_a_long_run),
 		cmocka_unit_test(unsignaled_work_is_never_stuck),
