@@ -195,6 +195,7 @@ static inline __attribute__((always_inline)) void bsn_store_mmio_v2(uint8_t *reg
  * asserts that each queue, and each lane without a lock, stays with the thread that used it first.
  * Handing one over on purpose: bsn_qp_hand_over(), bsn_cq_hand_over().
  */
+#define BSN_OWNER_ANYBODY UINTPTR_MAX /* of what has a lock */
 #ifdef BSN_OWNER_CHECKS
 static inline void bsn_check_owner(uintptr_t *owner)
 {
@@ -202,7 +203,8 @@ static inline void bsn_check_owner(uintptr_t *owner)
 
 	if (!*owner)
 		*owner = self;
-	assert(*owner == self && "bunsen: this queue or lane belongs to another thread");
+	assert((*owner == self || *owner == BSN_OWNER_ANYBODY) &&
+	       "bunsen: this queue or lane belongs to another thread");
 }
 #define BSN_CHECK_OWNER(object) bsn_check_owner(&(object)->owner_thread)
 #else

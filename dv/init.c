@@ -263,6 +263,18 @@ void bsn_cq_init(struct bsn_cq *cq, const struct bsn_cq_init *init)
 	prefill(cq, first);
 }
 
+void bsn_cq_init_path(struct bsn_cq *cq, const struct bsn_cq_path *path)
+{
+	/* What the inline code looks at; with these constants it always goes the cold way. */
+	static const uint8_t never_plain[BSN_CQE_SIZE];
+
+	bsn_cq_init_slots(cq);
+	cq->path = path;
+	cq->next = never_plain;
+	cq->empty_mask = 0;
+	cq->plain = BSN_CQ_NEVER_PLAIN;
+}
+
 void bsn_cq_fini(struct bsn_cq *cq)
 {
 	bsn_cq_free_slots(cq);

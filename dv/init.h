@@ -155,6 +155,9 @@ void bsn_cq_free_slots(struct bsn_cq *cq);
 int bsn_cq_add_route(struct bsn_cq *cq, uint32_t qpn, struct bsn_route *route);
 struct bsn_route *bsn_cq_remove_route(struct bsn_cq *cq, uint32_t qpn);
 
+/* A queue whose every poll goes the path's way. */
+void bsn_cq_init_path(struct bsn_cq *cq, const struct bsn_cq_path *path);
+
 /* Also fills the ring with CQEs that are nobody's. bsn_cq_fini() frees what bsn_cq_add() took. */
 void bsn_cq_init(struct bsn_cq *cq, const struct bsn_cq_init *init);
 void bsn_cq_fini(struct bsn_cq *cq);

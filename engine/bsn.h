@@ -217,6 +217,7 @@ struct bsn_cq_attr {
 	struct bsn_channel *channel;
 	struct bsn_lane *lane; /* of the QPs that send and complete here, unless they say; NULL: one of its own, with the first */
 	void *user;
+	bool is_shared; /* several threads poll, each under a lock; and any thread may destroy or reset its QPs */
 };
 BSN_API int bsn_cq_create(struct bsn_device *device, const struct bsn_cq_attr *attr,
 			  struct bsn_cq **cq);

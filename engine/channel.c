@@ -69,7 +69,7 @@ int bsn_channel_get(struct bsn_channel *channel, struct bsn_cq **out)
 		return errno == EAGAIN || errno == EINTR ? -EAGAIN : -(errno ? errno : EIO);
 	cq = context;
 	cq->unacked++;
-	cq->hot.arm_sn++; /* the device counts the events it raised, and voids older arms */
+	cq->ring->arm_sn++; /* the device counts the events it raised, and voids older arms */
 	acknowledge_events(cq, 64);
 	*out = &cq->hot;
 	return 0;
@@ -79,7 +79,7 @@ int bsn_cq_event_taken(struct bsn_cq *cq)
 {
 	if (!cq)
 		return fail(EINVAL, "no CQ");
-	cq->arm_sn++;
+	cq_of(cq)->ring->arm_sn++;
 	return 0;
 }
 
@@ -92,6 +92,8 @@ int bsn_cq_request(struct bsn_cq *hot, bool solicited_only)
 		return fail(EINVAL, "no CQ");
 	if (!cq->verbs->channel)
 		return fail(EINVAL, "the CQ was created without a channel");
+	cq_lock(cq);
 	err = cq->path->cq_request(cq, solicited_only);
+	cq_unlock(cq);
 	return err ? fail(-err, "cannot ask for an event: %s", strerror(-err)) : 0;
 }

@@ -11,6 +11,7 @@ struct cq_object *new_cq(struct bsn_device *device)
 	if (!cq)
 		return NULL;
 	memset(cq, 0, sizeof(*cq));
+	cq->ring = &cq->hot;
 	cq->device = device;
 	return cq;
 }
@@ -93,9 +94,14 @@ int bsn_cq_create(struct bsn_device *device, const struct bsn_cq_attr *given, st
 	err = create_verbs(cq, &attr);
 	if (err)
 		goto free_cq;
-	err = cq->path->cq_make(cq);
+	if (attr.is_shared)
+		err = cq_share(cq);
+	if (!err)
+		err = cq->path->cq_make(cq);
 	if (err)
 		goto destroy_verbs;
+	if (attr.is_shared)
+		cq_guard(cq);
 	if (cq->channel)
 		use(&cq->channel->uses);
 	if (attr.lane)
@@ -107,6 +113,7 @@ int bsn_cq_create(struct bsn_device *device, const struct bsn_cq_attr *given, st
 	return 0;
 
 destroy_verbs:
+	cq_unshare(cq);
 	ibv_destroy_cq(cq->verbs);
 free_cq:
 	free(cq);
@@ -135,6 +142,7 @@ int bsn_cq_destroy(struct bsn_cq *hot)
 	}
 	unlist_cq(cq);
 	cq->path->cq_free(cq);
+	cq_unshare(cq);
 	if (cq->channel)
 		unuse(&cq->channel->uses);
 	if (cq->lane) {

@@ -148,6 +148,10 @@ struct bsn_channel {
 
 struct cq_object {
 	struct bsn_cq hot; /* first */
+	struct bsn_cq *ring; /* what is polled: @hot, or of a direct one with a lock another */
+	const struct bsn_cq_path *unlocked; /* of one with a lock: @ring's path */
+	pthread_spinlock_t lock;
+	bool is_shared;
 	struct bsn_device *device;
 	const struct path_ops *path;
 	struct ibv_cq *verbs;
@@ -292,6 +296,16 @@ void acknowledge_events(struct cq_object *cq, uint32_t at_least);
 
 /* cq.c: the lane of QPs that name none; a CQ where nobody sends takes no register. */
 int cq_bring_lane(struct cq_object *cq);
+
+/*
+XX. cq_share() comes before path->cq_make(), cq_guard() after it. Around whatever
+ * a poller does, cq_lock(): nothing of a CQ that one thread polls.
+ */
+int cq_share(struct cq_object *cq);
+void cq_guard(struct cq_object *cq);
+void cq_unshare(struct cq_object *cq);
+void cq_lock(struct cq_object *cq);
+void cq_unlock(struct cq_object *cq);
 
 /* cq.c: zero, on cache lines of its own; NULL: no memory. */
 struct cq_object *new_cq(struct bsn_device *device);

@@ -67,14 +67,14 @@ static void kill_cqs(struct bsn_device *device)
 {
 	atomic_store(&device->is_gone, true);
 	for (struct cq_object *cq = device->cqs; cq; cq = cq->next)
-		bsn_cq_kill(&cq->hot, EIO);
+		bsn_cq_kill(cq->ring, EIO);
 }
 
 /* What an event means for polls: dead queues say so. */
 static void spread(struct bsn_device *device, const struct bsn_event *event)
 {
 	if (event->type == IBV_EVENT_CQ_ERR && event->cq)
-		bsn_cq_kill(event->cq, EOVERFLOW);
+		bsn_cq_kill(cq_of(event->cq)->ring, EOVERFLOW);
 	if (event->type == IBV_EVENT_DEVICE_FATAL)
 		kill_cqs(device);
 }

@@ -67,4 +67,7 @@ extern const struct path_ops verbs_path;  /* verbs/ */
 int route_qp(struct bsn_qp *qp);
 void unroute_qp(struct bsn_qp *qp);
 
+/* route.c: what they hold of it is nobody's. */
+void drop_cqes(struct bsn_qp *qp);
+
 #endif

@@ -362,8 +362,8 @@ int bsn_qp_counters(const struct bsn_qp *qp, struct bsn_counters *counters)
 		.doorbells = qp->sq->count_doorbells,
 		.send_full = qp->sq->count_full,
 		.recv_full = qp->rq->count_full,
-		.dropped_cqes = qp->cq->hot.count_dropped +
-				(qp->recv_cq != qp->cq ? qp->recv_cq->hot.count_dropped : 0),
+		.dropped_cqes = qp->cq->ring->count_dropped +
+				(qp->recv_cq != qp->cq ? qp->recv_cq->ring->count_dropped : 0),
 	};
 	return 0;
 }
@@ -383,6 +383,7 @@ int bsn_cq_hand_over(struct bsn_cq *cq)
 {
 	if (!cq)
 		return fail(EINVAL, "no CQ");
-	cq->owner_thread = 0;
+	if (cq->owner_thread != BSN_OWNER_ANYBODY)
+		cq->owner_thread = 0;
 	return 0;
 }

@@ -127,7 +127,7 @@ static void list_sq(struct bsn_qp *qp)
 	*q = (struct bsn_registry_queue){ .kind = BSN_REGISTRY_SEND,
 					  .number = qp->verbs->qp_num,
 					  .transport = (uint32_t)qp->transport->wqe,
-					  .cqn = qp->cq->hot.cqn,
+					  .cqn = qp->cq->ring->cqn,
 					  .first_error = address(&qp->first_error) };
 	if (qp->path->shows_rings) {
 		q->ring = address(sq->ring);
@@ -160,7 +160,7 @@ static void list_rq(struct bsn_qp *qp)
 	*q = (struct bsn_registry_queue){ .kind = BSN_REGISTRY_RECV,
 					  .number = qp->verbs->qp_num,
 					  .transport = (uint32_t)qp->transport->wqe,
-					  .cqn = qp->recv_cq->hot.cqn };
+					  .cqn = qp->recv_cq->ring->cqn };
 	if (qp->srq)
 		q->srqn = qp->srq->number;
 	else if (qp->path->shows_rings)
@@ -198,7 +198,7 @@ void registry_remove_srq(struct srq_object *srq)
 
 void registry_add_cq(struct cq_object *cq)
 {
-	const struct bsn_cq *hot = &cq->hot;
+	const struct bsn_cq *hot = cq->ring;
 	struct bsn_registry_queue *q = &cq->listed;
 
 	*q = (struct bsn_registry_queue){ .kind = BSN_REGISTRY_COMPLETION, .number = hot->cqn };

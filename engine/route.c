@@ -2,22 +2,47 @@
 /* Which queues a completion is for. */
 #include "path.h"
 
+static int add(struct cq_object *cq, struct bsn_qp *qp)
+{
+	int err;
+
+	cq_lock(cq);
+	err = bsn_cq_add(cq->ring, qp->sq->qpn, &qp->sq->route);
+	cq_unlock(cq);
+	return err;
+}
+
 int route_qp(struct bsn_qp *qp)
 {
-	int err = bsn_cq_add(&qp->cq->hot, qp->sq->qpn, &qp->sq->route);
+	int err = add(qp->cq, qp);
 
-	if (err || qp->recv_cq == qp->cq)
-		return err ? fail(-err, "no memory") : 0;
-	err = bsn_cq_add(&qp->recv_cq->hot, qp->sq->qpn, &qp->sq->route);
-	if (!err)
-		return 0;
-	bsn_cq_abandon(&qp->cq->hot, qp->sq->qpn);
-	return fail(-err, "no memory");
+	if (!err && qp->recv_cq != qp->cq) {
+		err = add(qp->recv_cq, qp);
+		if (err)
+			bsn_cq_abandon(qp->cq->ring, qp->sq->qpn);
+	}
+	return err ? fail(-err, "no memory") : 0;
+}
+
+/* With its lock held, no poller is where the route or a CQE of the QP would be seen. */
+static void on_cqs(struct bsn_qp *qp, void (*act)(struct bsn_cq *cq, uint32_t qpn))
+{
+	cq_lock(qp->cq);
+	act(qp->cq->ring, qp->sq->qpn);
+	cq_unlock(qp->cq);
+	if (qp->recv_cq == qp->cq)
+		return;
+	cq_lock(qp->recv_cq);
+	act(qp->recv_cq->ring, qp->sq->qpn);
+	cq_unlock(qp->recv_cq);
 }
 
 void unroute_qp(struct bsn_qp *qp)
 {
-	bsn_cq_remove(&qp->cq->hot, qp->sq->qpn);
-	if (qp->recv_cq != qp->cq)
-		bsn_cq_remove(&qp->recv_cq->hot, qp->sq->qpn);
+	on_cqs(qp, bsn_cq_remove);
+}
+
+void drop_cqes(struct bsn_qp *qp)
+{
+	on_cqs(qp, bsn_cq_drop);
 }

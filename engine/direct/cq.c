@@ -16,19 +16,19 @@ int direct_cq_create(struct cq_object *cq, const struct bsn_cq_attr *attr)
 
 int direct_cq_make(struct cq_object *cq)
 {
-	const int err = provider_cq_map(cq->verbs, cq->spare, &cq->hot);
+	const int err = provider_cq_map(cq->verbs, cq->spare, cq->ring);
 
 	return err ? fail(-err, "cannot map the CQ: %s", strerror(-err)) : 0;
 }
 
 void direct_cq_free(struct cq_object *cq)
 {
-	bsn_cq_fini(&cq->hot);
+	bsn_cq_fini(cq->ring);
 }
 
 int direct_cq_request(struct cq_object *cq, bool solicited_only)
 {
-	bsn_cq_arm(&cq->hot, solicited_only);
+	bsn_cq_arm(cq->ring, solicited_only);
 	return 0;
 }
 
@@ -39,5 +39,5 @@ bool direct_cq_is_known(const struct cq_object *cq)
 
 void direct_cq_set_spare(struct cq_object *cq, uint32_t spare)
 {
-	bsn_cq_set_spare(&cq->hot, spare);
+	bsn_cq_set_spare(cq->ring, spare);
 }

@@ -149,9 +149,7 @@ static int qp_make(struct bsn_qp *qp, const struct bsn_qp_attr *attr)
 
 static void qp_clear(struct bsn_qp *qp)
 {
-	bsn_cq_drop(&qp->cq->hot, qp->sq->qpn);
-	if (qp->recv_cq != qp->cq)
-		bsn_cq_drop(&qp->recv_cq->hot, qp->sq->qpn);
+	drop_cqes(qp);
 	bsn_sq_clear(qp->sq);
 	if (!qp->srq)
 		bsn_rq_clear(qp->rq);

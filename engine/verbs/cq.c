@@ -272,22 +272,31 @@ static void drop_stashed(struct cq_object *cq, struct stash *stash, uint32_t qpn
  * QP goes to error first, so that it takes no more; that it may be in a state which does not allow
  * this, or the device be gone, changes nothing.
  */
-int verbs_qp_leave(struct bsn_qp *qp)
+static int leave_srq(struct bsn_qp *qp)
 {
 	struct ibv_qp_attr error = { .qp_state = IBV_QPS_ERR };
-	struct stash *stash;
+	struct stash *stash = grow_stash(qp->recv_cq);
 
-	qp->wants_marker = false;
-	verbs_sq_cancel(send_queue_of(qp->sq));
-	if (!qp->srq)
-		return 0;
-	stash = grow_stash(qp->recv_cq);
 	if (!stash)
 		return fail(ENOMEM, "no memory");
 	ibv_modify_qp(qp->verbs, &error, IBV_QP_STATE);
 	fill_stash(qp->recv_cq, stash);
 	drop_stashed(qp->recv_cq, stash, qp->verbs->qp_num);
 	return 0;
+}
+
+int verbs_qp_leave(struct bsn_qp *qp)
+{
+	int err;
+
+	qp->wants_marker = false;
+	verbs_sq_cancel(send_queue_of(qp->sq));
+	if (!qp->srq)
+		return 0;
+	cq_lock(qp->recv_cq);
+	err = leave_srq(qp);
+	cq_unlock(qp->recv_cq);
+	return err;
 }
 
 static const struct bsn_cq_path cq_path = { .poll = poll_cq };
@@ -316,14 +325,7 @@ int verbs_cq_request(struct cq_object *cq, bool solicited_only)
 
 int verbs_cq_make(struct cq_object *cq)
 {
-	/* What the inline code looks at; with these constants it always comes here. */
-	static const uint8_t never_plain[BSN_CQE_SIZE];
-
-	bsn_cq_init_slots(&cq->hot);
-	cq->hot.path = &cq_path;
-	cq->hot.next = never_plain;
-	cq->hot.empty_mask = 0;
-	cq->hot.plain = BSN_CQ_NEVER_PLAIN;
+	bsn_cq_init_path(&cq->hot, &cq_path);
 	return 0;
 }
 

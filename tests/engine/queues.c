@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Credits, batches, rings that come round, work that nobody asked a completion of. */
+#include "engine.h" /* before cmocka, which has a fail() of its own */
+
 #include "harness.h"
 
 #include <pthread.h>
@@ -329,6 +331,127 @@ static void poster_and_poller_are_two_threads(struct bench *b)
 #define OWN   .is_own_only = true /* attached queues never signal by themselves */
 #define EIGHT .qp = { .send_depth = DEPTH, .recv_depth = DEPTH }
 
+/* -- taken back ----------------------------------------------------------------------------------- */
+
+static void what_was_appended_may_be_taken_back(struct bench *b)
+{
+	for (uint32_t n = 0; n < 20; n += 4) {
+		for (uint32_t i = 0; i < 3; i++)
+			ok(post_write(b, n + i, BSN_F_SIGNALED));
+		ok(bsn_cancel(b->sq[0]));
+		assert_int_equal(outstanding_sends(b), 0);
+		ok(bsn_ring(b->sq[0]));
+		ok(post_write(b, n + 3, BSN_F_SIGNALED | BSN_F_RING));
+		expect_done(b, b->cq[0], n + 3, BSN_OPCODE_RDMA_WRITE);
+		expect_nothing(b, b->cq[0]);
+		assert_written(b, n + 3, 1);
+		assert_int_equal(*bench_at(b, 1, n * LENGTH), 0);
+	}
+}
+
+/* -- several pollers -------------------------------------------------------------------------------- */
+
+enum { POLLERS = 3, BATCH = 32, POLLED = 40 * BATCH };
+
+struct pollers {
+	struct bsn_cq *cq;
+	uint32_t got, is_over, is_wrong;
+	uint8_t seen[POLLED];
+};
+
+static void *poll_with_others(void *arg)
+{
+	struct pollers *p = arg;
+	struct bsn_completion c[3];
+
+	while (!__atomic_load_n(&p->is_over, __ATOMIC_ACQUIRE)) {
+		const int got = bsn_poll(p->cq, c, 3);
+
+		for (int i = 0; i < got; i++)
+			if (c[i].status || c[i].id >= POLLED ||
+			    __atomic_exchange_n(&p->seen[c[i].id], 1, __ATOMIC_RELAXED))
+				__atomic_store_n(&p->is_wrong, 1, __ATOMIC_RELAXED);
+		if (got > 0)
+			__atomic_fetch_add(&p->got, (uint32_t)got, __ATOMIC_RELEASE);
+		else if (got < 0)
+			__atomic_store_n(&p->is_wrong, 1, __ATOMIC_RELAXED);
+		if (got <= 0)
+			sched_yield();
+	}
+	return NULL;
+}
+
+static void connect_pair(struct bsn_qp *qp[2])
+{
+	struct bsn_address address[2];
+
+	for (int end = 0; end < 2; end++)
+		ok(bsn_qp_address(qp[end], &address[end]));
+	for (int end = 0; end < 2; end++)
+		ok(bsn_qp_connect(qp[end], &address[!end], NULL));
+}
+
+/* In the place of the CQ's own poll: says whether another thread is in it, too. */
+static const struct bsn_cq_path *own_poll;
+static uint32_t is_polling, is_overlapping;
+
+static int poll_slowly(struct bsn_cq *cq, struct bsn_completion *c, int n)
+{
+	int got;
+
+	if (__atomic_exchange_n(&is_polling, 1, __ATOMIC_RELAXED))
+		__atomic_store_n(&is_overlapping, 1, __ATOMIC_RELAXED);
+	sched_yield();
+	got = own_poll ? own_poll->poll(cq, c, n) : bsn_poll(cq, c, n);
+	__atomic_store_n(&is_polling, 0, __ATOMIC_RELAXED);
+	return got;
+}
+
+/* Everything comes once, whoever polls; and a QP goes while they do. */
+static void several_threads_poll_one_cq(struct bench *b)
+{
+	static const struct bsn_cq_path slow = { .poll = poll_slowly };
+	const struct bsn_cq_attr shared = { .entries = 64, .is_shared = true };
+	struct pollers p = { .cq = NULL };
+	pthread_t threads[POLLERS];
+	struct bsn_qp *qp[2];
+
+	ok(bsn_cq_create(b->device, &shared, &p.cq));
+	own_poll = cq_of(p.cq)->unlocked;
+	cq_of(p.cq)->unlocked = &slow;
+	for (int i = 0; i < POLLERS; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, poll_with_others, &p), 0);
+	for (uint32_t n = 0; n < POLLED && !p.is_wrong;) {
+		const uint32_t end = n + 20 * BATCH;
+		for (int i = 0; i < 2; i++) {
+			const struct bsn_qp_attr attr = { .cq = i ? b->cq[1] : p.cq,
+							  .send_depth = BATCH,
+							  .recv_depth = 1 };
+			ok(bsn_qp_create(b->device, &attr, &qp[i]));
+		}
+		connect_pair(qp);
+		while (n < end) {
+			const struct bsn_sge local = bench_sge(b, 0, 0, LENGTH);
+			const struct bsn_remote remote = bench_remote(b, 1, 0);
+			for (uint32_t i = 0; i < BATCH; i++, n++)
+				ok(bsn_write(bsn_qp_ep(qp[0]), &local, &remote, n, BSN_F_SIGNALED));
+			ok(bsn_ring(bsn_qp_sq(qp[0])));
+			bench_settle(b);
+			while (__atomic_load_n(&p.got, __ATOMIC_ACQUIRE) < n &&
+			       !__atomic_load_n(&p.is_wrong, __ATOMIC_ACQUIRE))
+				sched_yield();
+		}
+		for (int i = 0; i < 2; i++)
+			ok(bsn_qp_destroy(qp[i]));
+	}
+	__atomic_store_n(&p.is_over, 1, __ATOMIC_RELEASE);
+	for (int i = 0; i < POLLERS; i++)
+		pthread_join(threads[i], NULL);
+	assert_false(p.is_wrong || is_overlapping);
+	assert_int_equal(p.got, POLLED);
+	ok(bsn_cq_destroy(p.cq));
+}
+
 static const struct bench_case cases[] = {
 	{ CASE("nothing happens before the ring", nothing_happens_before_the_ring), EIGHT },
 	{ CASE("a ringing post publishes what was before",
@@ -358,6 +481,9 @@ static const struct bench_case cases[] = {
 	  .qp.send_depth = 64 },
 	{ CASE("poster and poller are two threads", poster_and_poller_are_two_threads), EIGHT },
 	{ CASE("directions mix on one CQ", directions_mix_on_one_cq), EIGHT },
+	{ CASE("what was appended may be taken back", what_was_appended_may_be_taken_back), EIGHT },
+	{ CASE("several threads poll one CQ", several_threads_poll_one_cq), OWN, .cq_entries = 256,
+	  .is_model_only = true },
 };
 
 int main(void)
