@@ -768,26 +768,88 @@ BSN_APART int bsn_send_extended_inline(struct bsn_ep *ep, const void *data, uint
 
 #define BSN_MAX_PLAIN_SGE 4 /* more take the cold function's loop */
 
-/* A message (@remote NULL) or RDMA request of @count SGEs. */
+/* A message (@has_remote: RDMA request) of @count SGEs, a constant, to one peer. */
+BSN_ALWAYS_INLINE int bsn_try_sges(struct bsn_ep *ep, unsigned opcode, unsigned needs,
+				   const struct bsn_sge *sge, unsigned count,
+				   const struct bsn_remote *remote, bool has_remote, uint32_t imm,
+				   uint64_t id, uint32_t flags)
+{
+	struct bsn_sq *sq = ep->sq;
+
+	if (!count || count > BSN_MAX_PLAIN_SGE || (flags & ~BSN_F_PLAIN) ||
+	    !bsn_sq_has_room(sq, bsn_bb_of_ds(1 + has_remote + count)) ||
+	    !bsn_are_plain(sge, count) || (count > 1 && BSN_UNLIKELY(count > sq->max_sge)) ||
+	    (needs && BSN_UNLIKELY(!(sq->can & needs))))
+		return BSN_NOT_PLAIN;
+	return bsn_put_sges(sq, NULL, 0, opcode, sge, count, remote, has_remote, imm, id, flags);
+}
+
+BSN_ALWAYS_INLINE int bsn_build_known(struct bsn_ep *ep, unsigned opcode, unsigned needs,
+				      const struct bsn_sge *sge, unsigned count,
+				      const struct bsn_remote *remote, bool has_remote,
+				      uint32_t imm, uint64_t id, uint32_t flags)
+{
+	const int err = bsn_try_sges(ep, opcode, needs, sge, count, remote, has_remote, imm, id,
+				     flags);
+
+	if (BSN_LIKELY(err != BSN_NOT_PLAIN))
+		return err;
+	if (!(flags & ~BSN_F_PLAIN) && opcode == BSN_OPCODE_SEND && (count == 1 || count == 2))
+		return count == 1 ? bsn_send_extended1(ep, sge, id, flags)
+				  : bsn_send_extended2(ep, sge, id, flags);
+	return bsn_sq_post_sgl(ep, BSN_WHAT(opcode, flags, bsn_what_count(count)), sge, remote, imm,
+			       id);
+}
+
+/* Of a number that only the program's run tells: each that is plain, as if it were known. */
+BSN_ALWAYS_INLINE int bsn_build_unknown(struct bsn_ep *ep, unsigned opcode, unsigned needs,
+					const struct bsn_sge *sge, unsigned count,
+					const struct bsn_remote *remote, bool has_remote,
+					uint32_t imm, uint64_t id, uint32_t flags)
+{
+	int err = BSN_NOT_PLAIN;
+
+#define BSN_TRY(n)                                                                                 \
+	bsn_try_sges(ep, opcode, needs, sge, n, remote, has_remote, imm, id, flags)
+	switch (count) {
+	case 1: err = BSN_TRY(1); break;
+	case 2: err = BSN_TRY(2); break;
+	case 3: err = BSN_TRY(3); break;
+	case BSN_MAX_PLAIN_SGE: err = BSN_TRY(BSN_MAX_PLAIN_SGE); break;
+	default: break;
+	}
+#undef BSN_TRY
+	if (BSN_LIKELY(err != BSN_NOT_PLAIN))
+		return err;
+	return bsn_sq_post_sgl(ep, BSN_WHAT(opcode, flags, bsn_what_count(count)), sge, remote, imm,
+			       id);
+}
+
+BSN_APART int bsn_post_message(struct bsn_ep *ep, unsigned opcode, const struct bsn_sge *sge,
+			       unsigned count, uint32_t imm, uint64_t id, uint32_t flags)
+{
+	return bsn_build_unknown(ep, opcode, 0, sge, count, NULL, false, imm, id, flags);
+}
+
+BSN_APART int bsn_post_rdma(struct bsn_ep *ep, unsigned opcode, unsigned needs,
+			    const struct bsn_sge *sge, unsigned count,
+			    const struct bsn_remote *remote, uint32_t imm, uint64_t id,
+			    uint32_t flags)
+{
+	return bsn_build_unknown(ep, opcode, needs, sge, count, remote, true, imm, id, flags);
+}
+
+/* A message (@has_remote: RDMA request) of @count SGEs. */
 BSN_ALWAYS_INLINE int bsn_build_sgl(struct bsn_ep *ep, unsigned opcode, unsigned needs,
 				    const struct bsn_sge *sge, unsigned count,
 				    const struct bsn_remote *remote, bool has_remote, uint32_t imm,
 				    uint64_t id, uint32_t flags)
 {
-	struct bsn_sq *sq = ep->sq;
-
-	if (!__builtin_constant_p(count) || !count || count > BSN_MAX_PLAIN_SGE ||
-	    (flags & ~BSN_F_PLAIN) || !bsn_sq_has_room(sq, bsn_bb_of_ds(1 + has_remote + count)) ||
-	    !bsn_are_plain(sge, count) || (count > 1 && BSN_UNLIKELY(count > sq->max_sge)) ||
-	    (needs && BSN_UNLIKELY(!(sq->can & needs)))) {
-		if (!(flags & ~BSN_F_PLAIN) && opcode == BSN_OPCODE_SEND &&
-		    __builtin_constant_p(count) && (count == 1 || count == 2))
-			return count == 1 ? bsn_send_extended1(ep, sge, id, flags)
-					  : bsn_send_extended2(ep, sge, id, flags);
-		return bsn_sq_post_sgl(ep, BSN_WHAT(opcode, flags, bsn_what_count(count)), sge,
-				       remote, imm, id);
-	}
-	return bsn_put_sges(sq, NULL, 0, opcode, sge, count, remote, has_remote, imm, id, flags);
+	if (__builtin_constant_p(count))
+		return bsn_build_known(ep, opcode, needs, sge, count, remote, has_remote, imm, id,
+				       flags);
+	return has_remote ? bsn_post_rdma(ep, opcode, needs, sge, count, remote, imm, id, flags)
+			  : bsn_post_message(ep, opcode, sge, count, imm, id, flags);
 }
 
 /* More inline data than the inline code copies. */
@@ -831,6 +893,8 @@ BSN_ALWAYS_INLINE int bsn_build_inline(struct bsn_ep *ep, unsigned opcode, const
 		return bsn_post_inline_cold(ep, opcode, data, length, remote, imm, id, flags);
 	if (sq->ring) /* else it is not a queue, and the cold function says so */
 		BSN_CHECK_OWNER(sq);
+	if (opcode == BSN_OPCODE_SEND && !bsn_fits(sq, sq->limit, 1))
+		return bsn_send_extended_inline(ep, data, length, id, flags);
 	err = bsn_put_data(sq, sq->limit, NULL, 0, opcode, (const uint8_t *)data, length, remote,
 			   has_remote, imm, id, flags);
 	if (BSN_LIKELY(err != BSN_NOT_PLAIN))
@@ -838,8 +902,6 @@ BSN_ALWAYS_INLINE int bsn_build_inline(struct bsn_ep *ep, unsigned opcode, const
 	if (length > BSN_DS_INLINE_MAX + BSN_INLINE_MORE_MAX)
 		return has_remote ? bsn_write_huge(ep, opcode, data, length, remote, imm, id, flags)
 				  : bsn_send_huge(ep, opcode, data, length, imm, id, flags);
-	if (opcode == BSN_OPCODE_SEND)
-		return bsn_send_extended_inline(ep, data, length, id, flags);
 	return bsn_post_inline_cold(ep, opcode, data, length, remote, imm, id, flags);
 }
 
