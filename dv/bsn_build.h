@@ -58,6 +58,11 @@ BSN_ALWAYS_INLINE bsn_v2 bsn_vector_of(struct bsn_ds ds)
 	return ds.is_vector ? ds.v : (bsn_v2){ ds.w0.raw, ds.w1.raw };
 }
 
+BSN_ALWAYS_INLINE struct bsn_be64 bsn_word_of(struct bsn_ds ds)
+{
+	return ds.is_vector ? (struct bsn_be64){ ds.v[0] } : ds.w0;
+}
+
 BSN_ALWAYS_INLINE void bsn_store_ds(uint8_t *dst, struct bsn_ds ds)
 {
 	if (ds.is_vector) {
@@ -511,7 +516,7 @@ BSN_ALWAYS_INLINE int bsn_publish_otherwise(struct bsn_sq *sq, const uint8_t *wq
 	if (how <= BSN_PUBLISH_DOORBELL) {
 		lane = bsn_sq_open_register(sq, pi);
 		reg = lane->reg;
-		bsn_store_mmio(reg, r->ds[0].w0);
+		bsn_store_mmio(reg, bsn_word_of(r->ds[0]));
 		bsn_sq_close_register(lane, reg);
 		sq->count_slow_bb += (unsigned)bb;
 		sq->count_doorbells++;
@@ -939,7 +944,7 @@ BSN_ALWAYS_INLINE int bsn_build_atomic(struct bsn_ep *ep, unsigned opcode,
 struct bsn_prepared {
 	bsn_v2 body[3];
 	struct bsn_be64 ctrl0; /* opcode and length */
-	struct bsn_be64 ctrl1; /* immediate */
+	struct bsn_be64 ctrl1; /* immediate; loaded together with @ctrl0, aligned to 16 B */
 	uint32_t body_ds;
 	struct bsn_wr wr; /* for paths that do not take bytes */
 	struct bsn_sge sge[BSN_PREPARED_SGE];
@@ -960,11 +965,10 @@ BSN_ALWAYS_INLINE int bsn_build_prepared(struct bsn_ep *ep, const struct bsn_pre
 	pi = sq->pi;
 	ctrl0 = bsn_ctrl0(sq, pi, 0, 0);
 	ctrl1 = bsn_ctrl1(sq, flags, 0);
-	ctrl0.raw |= p->ctrl0.raw;
-	ctrl1.raw |= p->ctrl1.raw;
 	const bsn_v2 a = p->body[0], b = p->body[1], c = p->body[2];
-	bsn_store_wqe(wqe, ctrl0);
-	bsn_store_wqe(wqe + 8, ctrl1);
+	const bsn_v2 ctrl = (bsn_v2){ ctrl0.raw, ctrl1.raw } |
+			    *(const bsn_v2_aliased *)(const void *)&p->ctrl0;
+	bsn_store_wqe_v2(wqe, ctrl);
 	bsn_store_wqe_v2(wqe + 16, a);
 	bsn_store_wqe_v2(wqe + 32, b);
 	if (BSN_LIKELY(p->body_ds < BSN_NEAR_DS)) {
@@ -975,7 +979,7 @@ BSN_ALWAYS_INLINE int bsn_build_prepared(struct bsn_ep *ep, const struct bsn_pre
 	}
 	if (!bsn_sq_advance(sq, wqe + BSN_BB_SIZE, pi, (uint16_t)(pi + 1), flags))
 		return 0;
-	r.ds[0] = bsn_ds_of_words(ctrl0, ctrl1);
+	r.ds[0] = bsn_ds_of_vector(ctrl);
 	r.ds[1] = bsn_ds_of_vector(a);
 	r.ds[2] = bsn_ds_of_vector(b);
 	r.ds[3] = bsn_ds_of_vector(c);

@@ -140,6 +140,7 @@ static inline __attribute__((always_inline)) void bsn_store_wqe(uint8_t *dst, st
 
 /* 16 bytes in a vector register (x86-64: SSE2, arm64: NEON), as they lie in memory. */
 typedef uint64_t bsn_v2 __attribute__((vector_size(16)));
+typedef bsn_v2 bsn_v2_aliased __attribute__((may_alias));
 typedef bsn_v2 bsn_v2_unaligned __attribute__((aligned(1), may_alias));
 
 static inline __attribute__((always_inline)) bsn_v2 bsn_v2_load(const void *src)
