@@ -15,8 +15,12 @@ BSN_HEADER_BEGIN
 
 struct bsn_rq;
 
-/** struct bsn_rq_path - a queue that is not mlx5: @post takes a list that bsn_rq_post() judged */
+/**
+ * struct bsn_rq_path - a queue that is not mlx5: @post takes a list that bsn_rq_post() judged, @post1
+ * what bsn_rq_post1() takes
+ */
 struct bsn_rq_path {
+	int (*post1)(struct bsn_rq *rq, const struct bsn_sge *sge, uint64_t id);
 	int (*post)(struct bsn_rq *rq, const struct bsn_sge *sge, unsigned sge_count, uint64_t id);
 };
 
@@ -88,7 +92,7 @@ struct bsn_rq {
  */
 BSN_API int bsn_rq_post(struct bsn_rq *rq, const struct bsn_sge *sge, unsigned sge_count, uint64_t id);
 
-/** bsn_rq_post1 - bsn_rq_post() of one SGE */
+/** bsn_rq_post1 - bsn_rq_post() of one SGE, to a queue that is there; bsn_are_plain() told of its length */
 BSN_API int bsn_rq_post1(struct bsn_rq *rq, const struct bsn_sge *sge, uint64_t id);
 
 /*

@@ -144,6 +144,8 @@ struct bsn_peer {
 struct bsn_sq_path {
 	int (*post_sgl)(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,
 			const struct bsn_remote *remote, uint32_t imm, uint64_t id);
+	int (*post_inline)(struct bsn_ep *ep, uint32_t what, const void *data,
+			   const struct bsn_remote *remote, uint32_t imm, uint64_t id);
 	int (*post_atomic)(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,
 			   const struct bsn_remote *remote, const uint64_t operand[2], uint64_t id);
 	int (*ring)(struct bsn_sq *sq);

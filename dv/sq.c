@@ -566,10 +566,10 @@ int bsn_sq_post_sgl(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,
 	if (BSN_UNLIKELY(!ep || !ep->sq))
 		return post_sgl_cold(ep, what, sge, remote, imm, id);
 	BSN_CHECK_OWNER(ep->sq);
-	if (ep->sq->slot < ep->sq->peer_limit)
-		return post_sgl_peer(ep, what, sge, remote, imm, id);
 	if (BSN_UNLIKELY(ep->sq->path) && !ep->sq->closed)
 		return ep->sq->path->post_sgl(ep, what, sge, remote, imm, id);
+	if (ep->sq->slot < ep->sq->peer_limit)
+		return post_sgl_peer(ep, what, sge, remote, imm, id);
 	return post_sgl_one(ep, what, sge, remote, imm, id);
 }
 
@@ -607,10 +607,14 @@ static __attribute__((noinline)) int post_inline_peer(struct bsn_ep *ep, uint32_
 int bsn_sq_post_inline(struct bsn_ep *ep, uint32_t what, const void *data,
 		       const struct bsn_remote *remote, uint32_t imm, uint64_t id)
 {
-	if (BSN_UNLIKELY(!ep || !ep->sq) || ep->sq->slot >= ep->sq->peer_limit)
+	if (BSN_UNLIKELY(!ep || !ep->sq))
 		return post_inline_cold(ep, what, data, remote, imm, id);
 	BSN_CHECK_OWNER(ep->sq);
-	return post_inline_peer(ep, what, data, remote, imm, id);
+	if (BSN_UNLIKELY(ep->sq->path) && !ep->sq->closed)
+		return ep->sq->path->post_inline(ep, what, data, remote, imm, id);
+	if (ep->sq->slot < ep->sq->peer_limit)
+		return post_inline_peer(ep, what, data, remote, imm, id);
+	return post_inline_cold(ep, what, data, remote, imm, id);
 }
 
 int bsn_sq_post_atomic(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,

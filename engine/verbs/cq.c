@@ -9,40 +9,89 @@
 
 #define POLL_BATCH 16
 
-static struct bsn_route *route_of(const struct bsn_cq *cq, const struct ibv_wc *wc)
+/*
+ * A completion: as ibv_poll_cq() copied it, or where the CQ tells piece by piece what is asked for.
+ * Only inline functions take one, so that the compiler knows which.
+ */
+struct entry {
+	const struct ibv_wc *wc;
+	struct ibv_cq_ex *cq; /* where @wc is NULL */
+};
+
+#define FIELD(type, name)                                                                          \
+	BSN_ALWAYS_INLINE type name##_of(struct entry e)                                           \
+	{                                                                                          \
+		return e.wc ? e.wc->name : ibv_wc_read_##name(e.cq);                               \
+	}
+
+FIELD(uint32_t, qp_num)
+FIELD(enum ibv_wc_opcode, opcode)
+FIELD(uint32_t, byte_len)
+FIELD(unsigned, wc_flags)
+FIELD(__be32, imm_data)
+FIELD(uint32_t, invalidated_rkey)
+FIELD(uint32_t, src_qp)
+FIELD(uint32_t, slid)
+FIELD(uint8_t, sl)
+FIELD(uint8_t, dlid_path_bits)
+FIELD(uint32_t, vendor_err)
+
+BSN_ALWAYS_INLINE uint64_t wr_id_of(struct entry e)
+{
+	return e.wc ? e.wc->wr_id : e.cq->wr_id;
+}
+
+BSN_ALWAYS_INLINE enum ibv_wc_status status_of(struct entry e)
+{
+	return e.wc ? e.wc->status : e.cq->status;
+}
+
+/* Who has no route has queues of no life. */
+static struct send_queue no_sq = { .life = WR_LIFE & ~WR_RECV };
+static struct recv_queue no_rq = { .life = WR_LIFE };
+static struct bsn_route no_route = { .sq = &no_sq.hot, .rq = &no_rq.hot };
+
+static __attribute__((noinline)) struct bsn_route *find_route(const struct bsn_cq *cq, uint32_t qpn)
+{
+	struct bsn_route *route = bsn_cq_find(cq, qpn);
+
+	return route ? route : &no_route;
+}
+
+BSN_ALWAYS_INLINE struct bsn_route *route_of(const struct bsn_cq *cq, uint32_t qpn)
 {
 	const uint8_t shift = __atomic_load_n(&cq->hash_shift, __ATOMIC_ACQUIRE);
 	struct bsn_route *route;
 
-	return bsn_cq_route(cq, shift, wc->qp_num, &route) ? route : bsn_cq_find(cq, wc->qp_num);
+	return bsn_cq_route(cq, shift, qpn, &route) ? route : find_route(cq, qpn);
 }
 
 /* @c has its id and user. */
-static __attribute__((noinline)) int take_failure(struct bsn_route *route, const struct ibv_wc *wc,
-						  uint8_t opcode, struct bsn_completion *c)
+static __attribute__((noinline)) bool take_failure(struct bsn_route *route, struct entry e,
+						   uint8_t opcode, struct bsn_completion *c)
 {
-	const bool is_recv = wc->wr_id & WR_RECV;
+	const uint64_t wr_id = wr_id_of(e);
 
 	*c = (struct bsn_completion){ .id = c->id,
 				      .user = c->user,
-				      .status = (uint8_t)wc->status,
-				      .syndrome = (uint8_t)bsn_syndrome_of_status(wc->status),
-				      .vendor_syndrome = (uint8_t)wc->vendor_err,
+				      .status = (uint8_t)status_of(e),
+				      .syndrome = (uint8_t)bsn_syndrome_of_status(status_of(e)),
+				      .vendor_syndrome = (uint8_t)vendor_err_of(e),
 				      .opcode = opcode,
-				      .qpn = wc->qp_num,
-				      .wqe_index = is_recv ? 0 : (uint16_t)wc->wr_id };
+				      .qpn = qp_num_of(e) & 0xffffff,
+				      .wqe_index = wr_id & WR_RECV ? 0 : (uint16_t)wr_id };
 	bsn_route_keep_error(route, c);
-	return 1;
+	return true;
 }
 
 /* -- sends --------------------------------------------------------------------------------------- */
 
 /* Only these bring bytes; for the others, whose numbers are lower, ibv_wc.byte_len is undefined. */
-BSN_ALWAYS_INLINE uint32_t bytes_read(uint8_t opcode, const struct ibv_wc *wc)
+BSN_ALWAYS_INLINE uint32_t bytes_read(uint8_t opcode, struct entry e)
 {
 	switch (opcode) {
 	case BSN_OPCODE_RDMA_READ:
-		return wc->byte_len;
+		return byte_len_of(e);
 	case BSN_OPCODE_ATOMIC_CS:
 	case BSN_OPCODE_ATOMIC_FA:
 		return 8;
@@ -51,24 +100,24 @@ BSN_ALWAYS_INLINE uint32_t bytes_read(uint8_t opcode, const struct ibv_wc *wc)
 	}
 }
 
-/* It, and with it everything before it, is done. How many completions that gives. */
-BSN_ALWAYS_INLINE int take_send(struct bsn_route *route, const struct ibv_wc *wc,
-				struct bsn_completion *c)
+/* It, and with it everything before it, is done. Whether that is the user's to know. */
+BSN_ALWAYS_INLINE bool take_send(struct bsn_route *route, uint32_t qpn, struct entry e,
+				 struct bsn_completion *c)
 {
 	struct send_queue *sq = send_queue_of(route->sq);
-	const uint32_t number = (uint32_t)wc->wr_id;
+	const uint32_t number = (uint32_t)wr_id_of(e);
 	const struct kept kept = sq->kept[number & sq->mask];
 	const uint8_t opcode = kept.what & 0xff;
 
 	c->id = kept.id;
 	c->user = route->has_peers ? sq->users[number & sq->mask] : route->user;
 	__atomic_store_n(&sq->done, number + 1, __ATOMIC_RELEASE); /* O6: frees the request */
-	if (BSN_UNLIKELY(wc->status))
-		return kept.what & KEPT_MARKER ? 0 : take_failure(route, wc, opcode, c);
-	bsn_cq_put_success(
-		c, BSN_LIKELY(opcode < BSN_OPCODE_RDMA_READ) ? 0 : bytes_read(opcode, wc), 0);
-	c->who = wc->qp_num | (uint32_t)opcode << 24;
-	return kept.what & BSN_F_SIGNALED ? 1 : 0;
+	if (BSN_UNLIKELY(status_of(e)))
+		return !(kept.what & KEPT_MARKER) && take_failure(route, e, opcode, c);
+	bsn_cq_put_success(c, BSN_LIKELY(opcode < BSN_OPCODE_RDMA_READ) ? 0 : bytes_read(opcode, e),
+			   0);
+	c->who = qpn | (uint32_t)opcode << 24;
+	return kept.what & BSN_F_SIGNALED;
 }
 
 /* -- receives ------------------------------------------------------------------------------------ */
@@ -89,64 +138,71 @@ BSN_ALWAYS_INLINE uint64_t retire(struct recv_queue *rq, uint32_t slot)
 }
 
 /* What came beside the data. */
-static void take_imm(const struct bsn_route *route, const struct ibv_wc *wc,
-		     struct bsn_completion *c)
+BSN_ALWAYS_INLINE void take_imm(const struct bsn_route *route, struct entry e, unsigned wc_flags,
+				struct bsn_completion *c)
 {
-	if (wc->wc_flags & IBV_WC_WITH_IMM) {
+	if (wc_flags & IBV_WC_WITH_IMM) {
 		c->flags = BSN_C_IMM;
-		c->imm = ntohl(wc->imm_data);
-	} else if (wc->wc_flags & send_queue_of(route->sq)->invalidated) {
+		c->imm = ntohl(imm_data_of(e));
+	} else if (wc_flags & send_queue_of(route->sq)->invalidated) {
 		c->flags = BSN_C_INVAL;
-		c->imm = wc->invalidated_rkey;
+		c->imm = invalidated_rkey_of(e);
 	}
 }
 
-static void take_ud(const struct ibv_wc *wc, struct bsn_completion *c)
+BSN_ALWAYS_INLINE void take_ud(struct entry e, unsigned wc_flags, struct bsn_completion *c)
 {
-	c->src_qpn = wc->src_qp;
-	c->slid = wc->slid;
-	c->sl = wc->sl;
-	c->dlid_path_bits = wc->dlid_path_bits;
-	if (wc->wc_flags & IBV_WC_GRH)
+	c->src_qpn = src_qp_of(e);
+	c->slid = (uint16_t)slid_of(e);
+	c->sl = sl_of(e);
+	c->dlid_path_bits = dlid_path_bits_of(e);
+	if (wc_flags & IBV_WC_GRH)
 		c->flags |= BSN_C_GRH;
 }
 
-BSN_ALWAYS_INLINE int take_recv(struct bsn_route *route, const struct ibv_wc *wc,
-				struct bsn_completion *c)
+BSN_ALWAYS_INLINE bool take_recv(struct bsn_route *route, uint32_t qpn, struct entry e,
+				 struct bsn_completion *c)
 {
-	const uint32_t opcode =
-		wc->opcode == IBV_WC_RECV_RDMA_WITH_IMM ? BSN_RECV_RDMA_WITH_IMM : BSN_RECV;
+	const bool is_ud = route->transport == BSN_TRANSPORT_UD;
+	uint32_t opcode = BSN_RECV;
+	unsigned wc_flags;
 
-	c->id = retire(recv_queue_of(route->rq), (uint32_t)wc->wr_id);
+	c->id = retire(recv_queue_of(route->rq), (uint32_t)wr_id_of(e));
 	c->user = route->user;
-	if (BSN_UNLIKELY(wc->status))
-		return take_failure(route, wc, BSN_RECV, c);
-	bsn_cq_put_success(c, wc->byte_len, 0);
-	c->who = wc->qp_num | opcode << 24;
-	if (wc->wc_flags)
-		take_imm(route, wc, c);
-	if (route->transport == BSN_TRANSPORT_UD)
-		take_ud(wc, c);
-	return 1;
+	if (BSN_UNLIKELY(status_of(e)))
+		return take_failure(route, e, BSN_RECV, c);
+	if (!is_ud && opcode_of(e) == IBV_WC_RECV_RDMA_WITH_IMM)
+		opcode = BSN_RECV_RDMA_WITH_IMM;
+	wc_flags = wc_flags_of(e);
+	bsn_cq_put_success(c, byte_len_of(e), 0);
+	c->who = qpn | opcode << 24;
+	if (wc_flags)
+		take_imm(route, e, wc_flags, c);
+	if (is_ud)
+		take_ud(e, wc_flags, c);
+	return true;
 }
 
 /* -- polling ------------------------------------------------------------------------------------- */
 
-/* How many completions that gives. */
-BSN_ALWAYS_INLINE int reap(struct bsn_cq *cq, struct bsn_route *route, const struct ibv_wc *wc,
-			   struct bsn_completion *c)
+/* Whether that is a completion of the user's. */
+BSN_ALWAYS_INLINE bool reap(struct bsn_cq *cq, struct bsn_route *route, uint32_t qpn, struct entry e,
+			    struct bsn_completion *c)
 {
-	if (BSN_UNLIKELY(!route))
-		goto drop;
-	if (wc->wr_id & WR_RECV) {
-		if (is_of_life(wc->wr_id, recv_queue_of(route->rq)->life))
-			return take_recv(route, wc, c);
-	} else if (is_of_life(wc->wr_id, send_queue_of(route->sq)->life)) {
-		return take_send(route, wc, c);
+	if (wr_id_of(e) & WR_RECV) {
+		if (BSN_LIKELY(is_of_life(wr_id_of(e), recv_queue_of(route->rq)->life)))
+			return take_recv(route, qpn, e, c);
+	} else if (BSN_LIKELY(is_of_life(wr_id_of(e), send_queue_of(route->sq)->life))) {
+		return take_send(route, qpn, e, c);
 	}
-drop:
 	cq->count_dropped++;
-	return 0;
+	return false;
+}
+
+BSN_ALWAYS_INLINE bool reap_wc(struct bsn_cq *cq, struct bsn_route *route, const struct ibv_wc *wc,
+			       struct bsn_completion *c)
+{
+	return reap(cq, route, wc->qp_num, (struct entry){ .wc = wc }, c);
 }
 
 /*
@@ -185,7 +241,30 @@ static __attribute__((noinline)) int poll_one(struct bsn_cq *cq, struct bsn_comp
 		count = ibv_poll_cq(cq_of(cq)->verbs, 1, &wc);
 		if (BSN_UNLIKELY(count <= 0))
 			return end_poll(cq, count);
-	} while (BSN_UNLIKELY(!reap(cq, route_of(cq, &wc), &wc, c)));
+	} while (BSN_UNLIKELY(!reap_wc(cq, route_of(cq, wc.qp_num), &wc, c)));
+	return 1;
+}
+
+static struct ibv_cq_ex *extended_of(const struct bsn_cq *cq)
+{
+	return (struct ibv_cq_ex *)(void *)cq_of((struct bsn_cq *)(uintptr_t)cq)->verbs;
+}
+
+static __attribute__((noinline)) int poll_one_extended(struct bsn_cq *cq, struct bsn_completion *c)
+{
+	const struct entry e = { .cq = extended_of(cq) };
+	struct ibv_poll_cq_attr attr = { 0 };
+	uint32_t qpn;
+	bool got;
+
+	do {
+		const int err = ibv_start_poll(e.cq, &attr);
+		if (err)
+			return end_poll(cq, err == ENOENT ? 0 : -1);
+		qpn = qp_num_of(e);
+		got = reap(cq, route_of(cq, qpn), qpn, e, c);
+		ibv_end_poll(e.cq);
+	} while (BSN_UNLIKELY(!got));
 	return 1;
 }
 
@@ -195,19 +274,23 @@ static __attribute__((noinline)) int poll_many(struct bsn_cq *cq, struct bsn_com
 	struct bsn_completion *const end = c + n;
 	struct bsn_completion *at = c;
 	struct bsn_route *route = NULL;
-	struct ibv_wc wc[POLL_BATCH];
+	uint32_t qpn = UINT32_MAX; /* @route's; none has so many bits */
+	struct ibv_wc wcs[POLL_BATCH];
 	bool is_stashed;
 	int want, count;
 
 	do {
 		want = end - at < POLL_BATCH ? (int)(end - at) : POLL_BATCH;
 		is_stashed = BSN_UNLIKELY(stash) && stash->count;
-		count = is_stashed ? take_stashed(stash, wc, want)
-				   : ibv_poll_cq(cq_of(cq)->verbs, want, wc);
-		for (int i = 0; i < count; i++) {
-			if (!i || wc[i].qp_num != wc[i - 1].qp_num)
-				route = route_of(cq, &wc[i]);
-			at += reap(cq, route, &wc[i], at);
+		count = is_stashed ? take_stashed(stash, wcs, want)
+				   : ibv_poll_cq(cq_of(cq)->verbs, want, wcs);
+		for (const struct ibv_wc *wc = wcs; wc < wcs + count; wc++) {
+			if (BSN_UNLIKELY(wc->qp_num != qpn)) {
+				qpn = wc->qp_num;
+				route = route_of(cq, qpn);
+			}
+			if (reap_wc(cq, route, wc, at))
+				at++;
 		}
 	} while (BSN_UNLIKELY(at != end) && (is_stashed || count == want));
 	if (at == c)
@@ -217,11 +300,18 @@ static __attribute__((noinline)) int poll_many(struct bsn_cq *cq, struct bsn_com
 	return (int)(at - c);
 }
 
-/* Only tells apart: one that is polled for needs few registers. */
+/* These only tell apart: one that is polled for needs few registers. */
 static int poll_cq(struct bsn_cq *cq, struct bsn_completion *c, int n)
 {
 	if (n == 1 && !cq_of(cq)->path_state)
 		return poll_one(cq, c);
+	return poll_many(cq, c, n);
+}
+
+static int poll_extended(struct bsn_cq *cq, struct bsn_completion *c, int n)
+{
+	if (n == 1 && !cq_of(cq)->path_state)
+		return poll_one_extended(cq, c);
 	return poll_many(cq, c, n);
 }
 
@@ -260,7 +350,7 @@ static void drop_stashed(struct cq_object *cq, struct stash *stash, uint32_t qpn
 
 	for (uint32_t i = 0; i < stash->count; i++) {
 		if (stash->wc[i].qp_num == qpn)
-			reap(&cq->hot, route_of(&cq->hot, &stash->wc[i]), &stash->wc[i], &unseen);
+			reap_wc(&cq->hot, route_of(&cq->hot, qpn), &stash->wc[i], &unseen);
 		else
 			stash->wc[kept++] = stash->wc[i];
 	}
@@ -300,14 +390,40 @@ int verbs_qp_leave(struct bsn_qp *qp)
 }
 
 static const struct bsn_cq_path cq_path = { .poll = poll_cq };
+static const struct bsn_cq_path extended_path = { .poll = poll_extended };
+
+/*
+ * For ibv_start_poll() where it is libmlx5's, to which one completion, or none, is cheaper; it takes no
+ * lock, since one thread polls the CQ and makes and destroys its QPs. For many, ibv_poll_cq() is.
+ */
+static void create_extended(struct cq_object *cq, struct ibv_comp_channel *channel)
+{
+	struct ibv_cq_init_attr_ex init = {
+		.cqe = cq->entries,
+		.cq_context = cq,
+		.channel = channel,
+		.wc_flags = IBV_WC_STANDARD_FLAGS,
+		.comp_mask = IBV_CQ_INIT_ATTR_MASK_FLAGS,
+		.flags = IBV_CREATE_CQ_ATTR_SINGLE_THREADED,
+	};
+	struct ibv_cq_ex *created = ibv_create_cq_ex(cq->device->context, &init);
+
+	if (!created)
+		return;
+	cq->verbs = ibv_cq_ex_to_cq(created);
+	cq->hot.path = &extended_path;
+}
 
 int verbs_cq_create(struct cq_object *cq, const struct bsn_cq_attr *attr)
 {
 	struct ibv_comp_channel *channel = cq->channel ? cq->channel->verbs : NULL;
 
 	(void)attr; /* the size of a CQE is the provider's business */
+	if (provider_is_mlx5(cq->device->context->device))
+		create_extended(cq, channel);
 	errno = 0;
-	cq->verbs = ibv_create_cq(cq->device->context, (int)cq->entries, cq, channel, 0);
+	if (!cq->verbs)
+		cq->verbs = ibv_create_cq(cq->device->context, (int)cq->entries, cq, channel, 0);
 	return provider_error_of_pointer(cq->verbs);
 }
 
@@ -325,7 +441,7 @@ int verbs_cq_request(struct cq_object *cq, bool solicited_only)
 
 int verbs_cq_make(struct cq_object *cq)
 {
-	bsn_cq_init_path(&cq->hot, &cq_path);
+	bsn_cq_init_path(&cq->hot, cq->hot.path ? cq->hot.path : &cq_path);
 	return 0;
 }
 

@@ -13,23 +13,32 @@ static int refuse_full(struct bsn_rq *hot)
 	return -EAGAIN;
 }
 
-BSN_ALWAYS_INLINE bool has_empty_piece(const struct bsn_sge *sge, unsigned count)
+static bool has_empty_piece(const struct bsn_sge *sge, unsigned count)
 {
-	if (count == 1)
-		return !sge->length;
 	for (unsigned i = 0; i < count; i++)
 		if (!sge[i].length)
 			return true;
 	return false;
 }
 
-/* The request that is handed in; nothing else of it ever changes. */
-BSN_ALWAYS_INLINE void fill(struct recv_queue *rq, uint32_t slot, const struct bsn_sge *sge,
-			    unsigned count)
+/* The request that is handed in; nothing else of it ever changes, and of one SGE not their number. */
+BSN_ALWAYS_INLINE struct ibv_recv_wr *fill(struct recv_queue *rq, uint32_t slot,
+					   const struct bsn_sge *sge, unsigned count)
 {
-	rq->wr.wr_id = rq->life | slot;
-	rq->wr.sg_list = (struct ibv_sge *)(uintptr_t)sge;
-	rq->wr.num_sge = (int)count;
+	const bool is_one = __builtin_constant_p(count) && count == 1;
+	struct ibv_recv_wr *const wr = is_one ? &rq->one : &rq->wr;
+
+	wr->wr_id = rq->life | slot;
+	wr->sg_list = (struct ibv_sge *)(uintptr_t)sge;
+	if (!is_one)
+		wr->num_sge = (int)count;
+	return wr;
+}
+
+static __attribute__((noinline)) int take_back(struct recv_queue *rq, int result)
+{
+	rq->head--;
+	return provider_error_of_int(result);
 }
 
 /* What the poller gave back since the last look makes room. */
@@ -39,8 +48,8 @@ static __attribute__((noinline)) bool is_full(struct recv_queue *rq)
 	return rq->head == rq->limit;
 }
 
-/* bsn_rq_post() judged the lists of both kinds of queue. */
-static int post_rq(struct bsn_rq *hot, const struct bsn_sge *sge, unsigned count, uint64_t id)
+BSN_ALWAYS_INLINE int post_own(struct bsn_rq *hot, const struct bsn_sge *sge, unsigned count,
+			       uint64_t id)
 {
 	struct recv_queue *rq = recv_queue_of(hot);
 	const uint32_t slot = rq->head & rq->mask;
@@ -49,16 +58,47 @@ static int post_rq(struct bsn_rq *hot, const struct bsn_sge *sge, unsigned count
 	if (BSN_UNLIKELY(rq->head == rq->limit) && is_full(rq))
 		return refuse_full(hot);
 	rq->ids[slot] = id;
+	BSN_IN_MEMORY();
 	rq->head++;
-	fill(rq, slot, sge, count);
-	err = ibv_post_recv(rq->qp, &rq->wr, &rq->bad);
-	if (BSN_LIKELY(!err))
-		return 0;
-	rq->head--;
-	return provider_error_of_int(err);
+	err = ibv_post_recv(rq->qp, fill(rq, slot, sge, count), &rq->bad);
+	return BSN_LIKELY(!err) ? 0 : take_back(rq, err);
 }
 
-static int post_srq(struct bsn_rq *hot, const struct bsn_sge *sge, unsigned count, uint64_t id);
+static int post_rq(struct bsn_rq *hot, const struct bsn_sge *sge, unsigned count, uint64_t id)
+{
+	return post_own(hot, sge, count, id);
+}
+
+static int post_rq1(struct bsn_rq *hot, const struct bsn_sge *sge, uint64_t id)
+{
+	return post_own(hot, sge, 1, id);
+}
+
+static __attribute__((noinline)) int put_back(struct recv_queue *rq, uint32_t slot, int result)
+{
+	rq->free[rq->head & rq->mask] = slot;
+	return provider_error_of_int(result);
+}
+
+BSN_ALWAYS_INLINE int post_shared(struct bsn_rq *hot, const struct bsn_sge *sge, unsigned count,
+				  uint64_t id)
+{
+	struct recv_queue *rq = recv_queue_of(hot);
+	uint32_t *const place = &rq->free[rq->head & rq->mask];
+	const uint32_t slot = __atomic_load_n(place, __ATOMIC_ACQUIRE); /* O6 */
+	int err;
+
+	if (BSN_UNLIKELY(slot == NO_SLOT))
+		return refuse_full(hot);
+	rq->ids[slot] = id;
+	/* A poller may fill it as soon as this is posted. */
+	__atomic_store_n(place, NO_SLOT, __ATOMIC_RELAXED);
+	err = ibv_post_srq_recv(rq->srq, fill(rq, slot, sge, count), &rq->bad);
+	if (BSN_UNLIKELY(err))
+		return put_back(rq, slot, err);
+	rq->head++;
+	return 0;
+}
 
 /*
  * As on the direct path: empty pieces are left out. libmlx5 passes those of an SRQ on (rdma-core 44,
@@ -73,35 +113,23 @@ post_srq_without_empty(struct bsn_rq *hot, const struct bsn_sge *sge, unsigned c
 	for (unsigned i = 0; i < count; i++)
 		if (sge[i].length)
 			full[used++] = sge[i];
-	return post_srq(hot, full, used, id);
+	return post_shared(hot, full, used, id);
 }
 
 static int post_srq(struct bsn_rq *hot, const struct bsn_sge *sge, unsigned count, uint64_t id)
 {
-	struct recv_queue *rq = recv_queue_of(hot);
-	uint32_t *const place = &rq->free[rq->head & rq->mask];
-	const uint32_t slot = __atomic_load_n(place, __ATOMIC_ACQUIRE); /* O6 */
-	int err;
-
 	if (BSN_UNLIKELY(has_empty_piece(sge, count)))
 		return post_srq_without_empty(hot, sge, count, id);
-	if (BSN_UNLIKELY(slot == NO_SLOT))
-		return refuse_full(hot);
-	rq->ids[slot] = id;
-	/* A poller may fill it as soon as this is posted. */
-	__atomic_store_n(place, NO_SLOT, __ATOMIC_RELAXED);
-	fill(rq, slot, sge, count);
-	err = ibv_post_srq_recv(rq->srq, &rq->wr, &rq->bad);
-	if (BSN_UNLIKELY(err)) {
-		__atomic_store_n(place, slot, __ATOMIC_RELAXED);
-		return provider_error_of_int(err);
-	}
-	rq->head++;
-	return 0;
+	return post_shared(hot, sge, count, id);
 }
 
-static const struct bsn_rq_path rq_path = { .post = post_rq };
-static const struct bsn_rq_path srq_path = { .post = post_srq };
+static int post_srq1(struct bsn_rq *hot, const struct bsn_sge *sge, uint64_t id)
+{
+	return post_shared(hot, sge, 1, id);
+}
+
+static const struct bsn_rq_path rq_path = { .post1 = post_rq1, .post = post_rq };
+static const struct bsn_rq_path srq_path = { .post1 = post_srq1, .post = post_srq };
 
 void verbs_rq_clear(struct recv_queue *rq)
 {
@@ -115,25 +143,24 @@ void verbs_rq_free(struct bsn_rq *hot)
 {
 	if (!hot)
 		return;
-	free(recv_queue_of(hot)->ids);
 	free(recv_queue_of(hot)->free);
 	free(hot);
 }
 
 static struct recv_queue *alloc_rq(uint32_t capacity, uint32_t max_sge, bool is_srq)
 {
-	struct recv_queue *rq = bsn_hot_alloc(sizeof(*rq));
 	const uint32_t size = power_of_two(capacity);
+	struct recv_queue *rq = bsn_hot_alloc(sizeof(*rq) + size * sizeof(rq->ids[0]));
 
 	if (!rq)
 		return NULL;
-	rq->ids = calloc(size, sizeof(*rq->ids));
 	if (is_srq)
 		rq->free = calloc(size, sizeof(*rq->free));
-	if (!rq->ids || (is_srq && !rq->free)) {
+	if (is_srq && !rq->free) {
 		verbs_rq_free(&rq->hot);
 		return NULL;
 	}
+	rq->one.num_sge = 1;
 	rq->mask = size - 1;
 	rq->capacity = capacity;
 	rq->hot.path = is_srq ? &srq_path : &rq_path;

@@ -16,28 +16,39 @@ _Static_assert(sizeof(struct bsn_sge) == sizeof(struct ibv_sge) &&
 		       offsetof(struct bsn_sge, lkey) == offsetof(struct ibv_sge, lkey),
 	       "lists of SGEs are passed on as they are");
 
+/* What the data of a request are, as far as the compiler knows it. */
+enum data_form {
+	ONE_SGE,
+	ONE_PIECE, /* of inline data, whose length BSN_WHAT() says */
+	SGES,
+	ANY_DATA,
+};
+
 /*
- * A request as it came; @operand: of an atomic, else NULL; @peer: of a queue with many, else NULL. Only
- * inline functions take one, so that it stays in registers.
+ * A request; @operand: of an atomic, else NULL; @peer: of a queue with many, else NULL. Only inline
+ * functions take one, so that it stays in registers.
  */
 struct posted {
-	uint32_t what;
-	uint32_t imm;
+	unsigned opcode;
+	uint32_t what; /* its flags, with those that the queue adds */
+	enum data_form form;
+	unsigned count;
 	const struct bsn_sge *sge;
 	const struct bsn_remote *remote;
+	uint32_t imm;
 	const uint64_t *operand;
 	const struct ep_object *peer;
 	uint64_t id;
 };
 
-BSN_ALWAYS_INLINE unsigned opcode_of(const struct posted *p)
+BSN_ALWAYS_INLINE unsigned opcode_of(uint32_t what)
 {
-	return p->what & 0xff;
+	return what & 0xff;
 }
 
-BSN_ALWAYS_INLINE unsigned count_of(const struct posted *p)
+BSN_ALWAYS_INLINE unsigned count_of(uint32_t what)
 {
-	return p->what >> BSN_WHAT_COUNT_SHIFT;
+	return what >> BSN_WHAT_COUNT_SHIFT;
 }
 
 /* What ibv_*() take, but for IBV_SEND_INLINE. */
@@ -77,33 +88,26 @@ static uint32_t gather(const struct bsn_sge *sge, unsigned count, uint8_t *to)
 
 /* -- appending by ibv_wr_*() ---------------------------------------------------------------------- */
 
+/* Where the opcode is not known, the most common ones come first: a jump table costs more than they do. */
 BSN_ALWAYS_INLINE void wr_operation(struct ibv_qp_ex *qp, const struct posted *p)
 {
-	switch (opcode_of(p)) {
-	case BSN_OPCODE_SEND:
-		ibv_wr_send(qp);
-		break;
-	case BSN_OPCODE_SEND_IMM:
-		ibv_wr_send_imm(qp, htonl(p->imm));
-		break;
-	case BSN_OPCODE_SEND_INVAL:
-		ibv_wr_send_inv(qp, p->imm);
-		break;
-	case BSN_OPCODE_RDMA_WRITE:
+	if (p->opcode == BSN_OPCODE_RDMA_WRITE)
 		ibv_wr_rdma_write(qp, p->remote->rkey, p->remote->addr);
-		break;
-	case BSN_OPCODE_RDMA_WRITE_IMM:
-		ibv_wr_rdma_write_imm(qp, p->remote->rkey, p->remote->addr, htonl(p->imm));
-		break;
-	default: /* of what a queue's ops let through, RDMA_READ is left */
+	else if (p->opcode == BSN_OPCODE_SEND)
+		ibv_wr_send(qp);
+	else if (p->opcode == BSN_OPCODE_RDMA_READ)
 		ibv_wr_rdma_read(qp, p->remote->rkey, p->remote->addr);
-		break;
-	}
+	else if (p->opcode == BSN_OPCODE_RDMA_WRITE_IMM)
+		ibv_wr_rdma_write_imm(qp, p->remote->rkey, p->remote->addr, htonl(p->imm));
+	else if (p->opcode == BSN_OPCODE_SEND_IMM)
+		ibv_wr_send_imm(qp, htonl(p->imm));
+	else /* of what a queue's ops let through, SEND_INVAL is left */
+		ibv_wr_send_inv(qp, p->imm);
 }
 
 BSN_ALWAYS_INLINE void wr_atomic(struct ibv_qp_ex *qp, const struct posted *p)
 {
-	if (opcode_of(p) == BSN_OPCODE_ATOMIC_CS)
+	if (p->opcode == BSN_OPCODE_ATOMIC_CS)
 		ibv_wr_atomic_cmp_swp(qp, p->remote->rkey, p->remote->addr, p->operand[1],
 				      p->operand[0]);
 	else
@@ -111,32 +115,34 @@ BSN_ALWAYS_INLINE void wr_atomic(struct ibv_qp_ex *qp, const struct posted *p)
 	ibv_wr_set_sge(qp, p->sge->lkey, p->sge->addr, 8); /* whatever its length says */
 }
 
-/* The data are copied at once. */
-BSN_ALWAYS_INLINE void wr_data(struct send_queue *sq, const struct posted *p, bool is_one)
+/* Inline data are copied at once. */
+BSN_ALWAYS_INLINE void wr_data(struct send_queue *sq, const struct posted *p)
 {
 	struct ibv_qp_ex *qp = sq->extended;
 
-	if (p->what & BSN_F_INLINE && is_one)
-		ibv_wr_set_inline_data(qp, (void *)(uintptr_t)p->sge->addr, p->sge->length);
-	else if (p->what & BSN_F_INLINE)
-		ibv_wr_set_inline_data(qp, sq->inline_data,
-				       gather(p->sge, count_of(p), sq->inline_data));
-	else if (is_one)
+	if (p->form == ONE_SGE)
 		ibv_wr_set_sge(qp, p->sge->lkey, p->sge->addr, p->sge->length);
+	else if (p->form == ONE_PIECE)
+		ibv_wr_set_inline_data(qp, (void *)(uintptr_t)p->sge->addr, count_of(p->what));
+	else if (p->form == ANY_DATA && p->what & BSN_F_INLINE)
+		ibv_wr_set_inline_data(qp, sq->inline_data,
+				       gather(p->sge, p->count, sq->inline_data));
 	else
-		ibv_wr_set_sge_list(qp, count_of(p), (const struct ibv_sge *)p->sge);
+		ibv_wr_set_sge_list(qp, p->form == SGES ? count_of(p->what) : p->count,
+				    (const struct ibv_sge *)p->sge);
 }
 
-/* @how: enum bsn_flags that it is handed in with; @is_one: SGE */
-BSN_ALWAYS_INLINE void append_wr(struct send_queue *sq, const struct posted *p, uint32_t how,
-				 bool is_one)
+BSN_ALWAYS_INLINE void append_wr(struct send_queue *sq, const struct posted *p)
 {
-	struct ibv_qp_ex *qp = sq->extended;
+	struct ibv_qp_ex *qp;
 
 	if (sq->rung == sq->head)
-		ibv_wr_start(qp);
-	qp->wr_id = sq->life | sq->head++;
-	qp->wr_flags = send_flags_of(how);
+		ibv_wr_start(sq->extended);
+	qp = sq->extended;
+	qp->wr_id = sq->life | sq->head;
+	qp->wr_flags = send_flags_of(p->what);
+	BSN_IN_MEMORY();
+	sq->head++;
 	if (p->operand) {
 		wr_atomic(qp, p);
 		return;
@@ -144,7 +150,7 @@ BSN_ALWAYS_INLINE void append_wr(struct send_queue *sq, const struct posted *p, 
 	wr_operation(qp, p);
 	if (p->peer)
 		ibv_wr_set_ud_addr(qp, p->peer->ah, p->peer->verbs.qpn, p->peer->verbs.qkey);
-	wr_data(sq, p, is_one);
+	wr_data(sq, p);
 }
 
 /* -- appending for ibv_post_send() ---------------------------------------------------------------- */
@@ -155,7 +161,7 @@ BSN_ALWAYS_INLINE void list_sges(struct ibv_send_wr *wr, const struct posted *p)
 	const struct bsn_sge *sge = p->sge;
 	struct ibv_sge *to = wr->sg_list;
 
-	for (unsigned i = 0; i < count_of(p); i++, sge++)
+	for (unsigned i = 0; i < p->count; i++, sge++)
 		if (sge->length || p->operand)
 			*to++ = (struct ibv_sge){ sge->addr, p->operand ? 8 : sge->length,
 						  sge->lkey };
@@ -165,7 +171,7 @@ BSN_ALWAYS_INLINE void list_sges(struct ibv_send_wr *wr, const struct posted *p)
 /* The caller may reuse its buffer at once, so the data are taken now. */
 BSN_ALWAYS_INLINE void list_inline(struct ibv_send_wr *wr, const struct posted *p, uint8_t *to)
 {
-	const uint32_t total = gather(p->sge, count_of(p), to);
+	const uint32_t total = gather(p->sge, p->count, to);
 
 	wr->num_sge = total != 0;
 	if (!total)
@@ -176,7 +182,7 @@ BSN_ALWAYS_INLINE void list_inline(struct ibv_send_wr *wr, const struct posted *
 
 BSN_ALWAYS_INLINE void list_remote(struct ibv_send_wr *wr, const struct posted *p)
 {
-	const bool add = opcode_of(p) == BSN_OPCODE_ATOMIC_FA;
+	const bool add = p->opcode == BSN_OPCODE_ATOMIC_FA;
 
 	if (p->operand) {
 		wr->wr.atomic.remote_addr = p->remote->addr;
@@ -185,7 +191,7 @@ BSN_ALWAYS_INLINE void list_remote(struct ibv_send_wr *wr, const struct posted *
 		wr->wr.atomic.swap = add ? 0 : p->operand[0];
 		return;
 	}
-	if (opcode_of(p) == BSN_OPCODE_SEND_INVAL)
+	if (p->opcode == BSN_OPCODE_SEND_INVAL)
 		wr->invalidate_rkey = p->imm;
 	else
 		wr->imm_data = htonl(p->imm); /* 0 where there is none */
@@ -200,16 +206,16 @@ BSN_ALWAYS_INLINE void list_remote(struct ibv_send_wr *wr, const struct posted *
 }
 
 /* What the operation does not need keeps what stood in the slot. */
-BSN_ALWAYS_INLINE void append_list(struct send_queue *sq, const struct posted *p, uint32_t how)
+BSN_ALWAYS_INLINE void append_list(struct send_queue *sq, const struct posted *p)
 {
 	const uint32_t slot = sq->head & sq->mask;
 	struct ibv_send_wr *wr = &sq->wrs[slot];
 
 	wr->wr_id = sq->life | sq->head++;
-	wr->opcode = verb_of(opcode_of(p))->opcode;
-	wr->send_flags = send_flags_of(how);
+	wr->opcode = verb_of(p->opcode)->opcode;
+	wr->send_flags = send_flags_of(p->what);
 	list_remote(wr, p);
-	if (p->what & BSN_F_INLINE)
+	if (p->form == ONE_PIECE || (p->form == ANY_DATA && p->what & BSN_F_INLINE))
 		list_inline(wr, p, sq->inline_data + (size_t)slot * sq->hot.max_inline);
 	else
 		list_sges(wr, p);
@@ -286,17 +292,14 @@ int verbs_sq_ring(struct bsn_sq *hot)
 
 /*
  * Whether an unsignaled request is signaled after all, so that somebody who never asks gets his
- * credits back. Who signals often enough by himself needs no help.
+ * credits back. Who signals often enough by himself needs no help; what is outstanding tells.
  */
-BSN_ALWAYS_INLINE uint32_t signal_in_turn(struct send_queue *sq, uint32_t what)
+static __attribute__((noinline)) uint32_t signal_in_turn(struct send_queue *sq)
 {
-	if (what & BSN_F_SIGNALED) {
-		sq->quiet = 0;
-	} else if (++sq->quiet >= sq->hot.signal_every) {
-		sq->quiet = 0;
-		return sq->hot.signal_every ? BSN_F_SIGNALED : 0;
-	}
-	return 0;
+	const uint32_t every = sq->hot.signal_every;
+
+	sq->quiet = every;
+	return every && verbs_sq_outstanding(sq) + 1 >= every ? BSN_F_SIGNALED : 0;
 }
 
 /* A full queue has its appended requests handed in, else nothing would ever make room. */
@@ -311,21 +314,24 @@ static __attribute__((noinline)) int refuse_full(struct send_queue *sq, uint32_t
 	return -EAGAIN;
 }
 
-/* @what: to be kept; @how: enum bsn_flags that it is handed in with; @is_one: SGE */
-BSN_ALWAYS_INLINE void append(struct send_queue *sq, const struct posted *p, uint32_t what,
-			      uint32_t how, bool is_one, bool is_extended)
+/* Its completion will be told of it. */
+BSN_ALWAYS_INLINE void keep(struct send_queue *sq, const struct posted *p)
 {
 	const uint32_t slot = sq->head & sq->mask;
 
-	sq->kept[slot] = (struct kept){ p->id, what };
+	sq->kept[slot] = (struct kept){ p->id, p->what };
 	if (p->peer) {
 		sq->users[slot] = p->peer->hot.user;
 		sq->last_peer = p->peer;
 	}
+}
+
+BSN_ALWAYS_INLINE void append(struct send_queue *sq, const struct posted *p, bool is_extended)
+{
 	if (is_extended)
-		append_wr(sq, p, how, is_one);
+		append_wr(sq, p);
 	else
-		append_list(sq, p, how);
+		append_list(sq, p);
 }
 
 /* What the poller saw done since the last look makes room. */
@@ -335,15 +341,17 @@ static __attribute__((noinline)) bool is_full(struct send_queue *sq)
 	return sq->head == sq->limit;
 }
 
-/* What is in order. */
-BSN_ALWAYS_INLINE int post(struct send_queue *sq, struct posted p, bool is_one, bool is_extended)
+/* A request that is in order. */
+BSN_ALWAYS_INLINE int post(struct send_queue *sq, struct posted p, bool is_extended)
 {
-	const uint32_t what = p.what | sq->always;
-
+	p.what |= sq->always;
 	if (BSN_UNLIKELY(sq->head == sq->limit) && is_full(sq))
-		return refuse_full(sq, what);
-	append(sq, &p, what, what | signal_in_turn(sq, what), is_one, is_extended);
-	return what & BSN_F_RING ? hand_in(sq, is_extended) : 0;
+		return refuse_full(sq, p.what);
+	keep(sq, &p);
+	if (!(p.what & BSN_F_SIGNALED) && BSN_UNLIKELY(--sq->quiet == 0))
+		p.what |= signal_in_turn(sq);
+	append(sq, &p, is_extended);
+	return p.what & BSN_F_RING ? hand_in(sq, is_extended) : 0;
 }
 
 /*
@@ -354,22 +362,34 @@ int verbs_sq_post_marker(struct send_queue *sq)
 {
 	static const struct bsn_remote nowhere;
 	const struct ep_object *peer = sq->last_peer;
-	const struct posted p = { .what = peer ? BSN_OPCODE_SEND : BSN_OPCODE_RDMA_WRITE,
-				  .remote = &nowhere,
-				  .peer = peer };
+	struct posted p = { .opcode = peer ? BSN_OPCODE_SEND : BSN_OPCODE_RDMA_WRITE,
+			    .form = SGES,
+			    .remote = &nowhere,
+			    .peer = peer };
 
 	if (sq->users && !peer)
 		return 0;
 	if (is_full(sq)) /* a look in any case: head must not pass the limit */
 		return -EAGAIN;
-	append(sq, &p, p.what | KEPT_MARKER, BSN_F_SIGNALED, false, sq->extended);
+	p.what = p.opcode | KEPT_MARKER;
+	keep(sq, &p);
+	p.what |= BSN_F_SIGNALED;
+	append(sq, &p, sq->extended);
 	return hand_in(sq, sq->extended);
+}
+
+BSN_ALWAYS_INLINE const struct ep_object *ep_of(const struct bsn_ep *ep)
+{
+	return (const struct ep_object *)(const void *)ep;
 }
 
 BSN_ALWAYS_INLINE const struct ep_object *peer_of(const struct bsn_ep *ep)
 {
-	return ep->sq->has_peers ? (const struct ep_object *)(const void *)ep : NULL;
+	return ep->sq->has_peers ? ep_of(ep) : NULL;
 }
+
+/* What a request has, but for the number of SGEs or bytes. */
+#define BELOW_COUNT ((1u << BSN_WHAT_COUNT_SHIFT) - 1)
 
 /* Whose operands bsn_sq_post_sgl() does not have. */
 #define ATOMICS (1ull << BSN_OPCODE_ATOMIC_CS | 1ull << BSN_OPCODE_ATOMIC_FA)
@@ -382,63 +402,90 @@ static __attribute__((noinline)) int post_any(struct bsn_ep *ep, uint32_t what,
 {
 	struct send_queue *sq = send_queue_of(ep->sq);
 	const int err = bsn_sq_judge(ep->sq, what, sge, false);
-	const struct posted p = { .what = what,
-				  .imm = imm,
+	const struct posted p = { .opcode = opcode_of(what),
+				  .what = what,
+				  .form = ANY_DATA,
+				  .count = count_of(what),
 				  .sge = sge,
 				  .remote = remote,
+				  .imm = imm,
 				  .peer = peer_of(ep),
 				  .id = id };
 
 	if (err)
 		return err;
-	return ATOMICS >> opcode_of(&p) & 1 ? -EINVAL : post(sq, p, false, sq->extended);
+	return ATOMICS >> p.opcode & 1 ? -EINVAL : post(sq, p, sq->extended);
 }
 
-/* What a request may have, beside SGEs, that a look tells to be in order. */
-#define KNOWN (0x3fu | BSN_F_SOLICITED | BSN_F_SIGNALED | BSN_F_FENCE | BSN_F_RING | BSN_F_INLINE)
+/* What a piece of inline data that is empty or too long, or whose flags are unknown, is. */
+static __attribute__((noinline)) int post_any_piece(struct bsn_ep *ep, uint32_t what,
+						    const void *data,
+						    const struct bsn_remote *remote, uint32_t imm,
+						    uint64_t id)
+{
+	const struct bsn_sge piece = { (uintptr_t)data, count_of(what), 0 };
 
-/* What such a request has, but for the number of SGEs. */
-#define BELOW_COUNT ((1u << BSN_WHAT_COUNT_SHIFT) - 1)
+	return post_any(ep, BSN_WHAT(what & BELOW_COUNT, 0, 1), &piece, remote, imm, id);
+}
+
+/* Whether there is nothing in @what, the count aside, that a look does not tell to be in order. */
+BSN_ALWAYS_INLINE bool has_only(uint32_t what, uint32_t flags)
+{
+	return !(what & BELOW_COUNT & ~(flags | 0x3fu));
+}
+
+#define SGE_FLAGS (BSN_F_SOLICITED | BSN_F_SIGNALED | BSN_F_FENCE | BSN_F_RING)
 
 /* Several SGEs. Empty ones are left out later; one that is too long has a bit that no other has. */
-BSN_ALWAYS_INLINE int post_list(struct bsn_ep *ep, struct posted p, bool is_extended)
+BSN_ALWAYS_INLINE bool is_plain_list(const struct send_queue *sq, uint32_t what,
+				     const struct bsn_sge *sge)
 {
-	struct send_queue *sq = send_queue_of(ep->sq);
-	const struct bsn_sge *const end = p.sge + count_of(&p);
-	uint32_t lengths = 0;
+	const unsigned count = count_of(what);
+	uint32_t lengths;
 
-	if (BSN_UNLIKELY(p.what & BELOW_COUNT & ~(KNOWN & ~BSN_F_INLINE) ||
-			 !(sq->plain[0].ops >> opcode_of(&p) & 1) ||
-			 count_of(&p) - 1 >= sq->hot.max_sge))
-		return post_any(ep, p.what, p.sge, p.remote, p.imm, p.id);
-	for (const struct bsn_sge *sge = p.sge; sge != end; sge++)
-		lengths |= sge->length;
-	if (BSN_UNLIKELY(lengths > BSN_DATA_MAX_BYTES))
-		return post_any(ep, p.what, p.sge, p.remote, p.imm, p.id);
-	return post(sq, p, false, is_extended);
+	if (BSN_UNLIKELY(!has_only(what, SGE_FLAGS) || count - 1 >= sq->hot.max_sge))
+		return false;
+	lengths = sge[0].length | sge[count - 1].length;
+	for (unsigned i = 1; i + 1 < count; i++)
+		lengths |= sge[i].length;
+	return BSN_LIKELY(lengths <= BSN_DATA_MAX_BYTES);
 }
 
-BSN_ALWAYS_INLINE bool is_one_plain(const struct send_queue *sq, uint32_t what,
-				    const struct bsn_sge *sge)
+BSN_ALWAYS_INLINE bool is_plain_sge(uint32_t what, const struct bsn_sge *sge)
 {
-	const struct plain *plain = &sq->plain[what & BSN_F_INLINE ? 1 : 0];
+	return BSN_LIKELY((what & ~(SGE_FLAGS | 0x3fu)) == 1u << BSN_WHAT_COUNT_SHIFT &&
+			  (int32_t)sge->length > 0);
+}
 
-	return BSN_LIKELY((what & ~KNOWN) == 1u << BSN_WHAT_COUNT_SHIFT &&
-			  plain->ops >> (what & 0x3f) & 1 && sge->length - 1 < plain->bytes);
+BSN_ALWAYS_INLINE bool is_plain_piece(const struct send_queue *sq, uint32_t what)
+{
+	return BSN_LIKELY(has_only(what, SGE_FLAGS | BSN_F_INLINE) &&
+			  count_of(what) - 1 < sq->max_piece);
+}
+
+/* One piece of inline data that came as a list. */
+BSN_ALWAYS_INLINE bool is_piece(uint32_t what, const struct bsn_sge *sge)
+{
+	return what & BSN_F_INLINE && count_of(what) == 1 && sge->length < BSN_WHAT_COUNT_MAX;
 }
 
 static int post_atomic(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,
 		       const struct bsn_remote *remote, const uint64_t operand[2], uint64_t id)
 {
 	struct send_queue *sq = send_queue_of(ep->sq);
-	const bool is_plain = (what & ~(KNOWN & ~BSN_F_INLINE)) == 1u << BSN_WHAT_COUNT_SHIFT &&
-			      sq->hot.ops >> (what & 0x3f) & 1;
+	const bool is_plain = has_only(what, SGE_FLAGS) && count_of(what) == 1 &&
+			      sq->hot.ops >> opcode_of(what) & 1;
 	const int err = BSN_LIKELY(is_plain) ? 0 : bsn_sq_judge(ep->sq, what, sge, true);
-	const struct posted p = {
-		.what = what, .sge = sge, .remote = remote, .operand = operand, .id = id
-	};
+	const struct posted p = { .opcode = opcode_of(what),
+				  .what = what,
+				  .form = ONE_SGE,
+				  .count = 1,
+				  .sge = sge,
+				  .remote = remote,
+				  .operand = operand,
+				  .id = id };
 
-	return err ? err : post(sq, p, true, sq->extended);
+	return err ? err : post(sq, p, sq->extended);
 }
 
 static uint32_t room_of(struct bsn_sq *hot)
@@ -448,47 +495,117 @@ static uint32_t room_of(struct bsn_sq *hot)
 	return sq->capacity - verbs_sq_outstanding(sq);
 }
 
-/* The functions of a kind of queue, so that none of them has to ask which it is. */
+/*
+ * The functions of a kind of queue, so that none of them has to ask which it is. Those that tell apart need
+ * no registers saved; each queue of the kind takes FIRST and SECOND, which have functions of their own.
+ */
 /* clang-format off */
-#define SQ_PATH(kind, has_peers, is_extended)                                                      \
-	static __attribute__((noinline)) int post_list_##kind(                                     \
+#define POST(name, data_type, op, data_form, data_count, list)                                     \
+	static __attribute__((noinline)) int post_##name(                                          \
+		struct bsn_ep *ep, uint32_t what, data_type data,                                  \
+		const struct bsn_remote *remote, uint32_t imm, uint64_t id)                        \
+	{                                                                                          \
+		const struct bsn_sge piece = { (uintptr_t)data, count_of(what), 0 };               \
+		const struct posted p = { .opcode = op, .what = what, .form = data_form,           \
+					  .count = data_count, .sge = list, .remote = remote,      \
+					  .imm = imm, .peer = PEER(ep), .id = id };                \
+                                                                                                   \
+		(void)piece;                                                                       \
+		return post(send_queue_of(ep->sq), p, IS_EXTENDED);                                \
+	}
+
+#define POST_LIST(name, kind, op, is_taken)                                                        \
+	static __attribute__((noinline)) int post_##name##_##kind(                                 \
 		struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,                       \
 		const struct bsn_remote *remote, uint32_t imm, uint64_t id)                        \
 	{                                                                                          \
-		const struct posted p = { what, imm, sge, remote, NULL,                            \
-					  (has_peers) ? peer_of(ep) : NULL, id };                  \
+		struct send_queue *sq = send_queue_of(ep->sq);                                     \
+		const struct posted p = { .opcode = op, .what = what, .form = SGES,                \
+					  .count = count_of(what), .sge = sge, .remote = remote,   \
+					  .imm = imm, .peer = PEER(ep), .id = id };                \
                                                                                                    \
-		return post_list(ep, p, is_extended);                                              \
+		if ((is_taken) && is_plain_list(sq, what, sge))                                    \
+			return post(sq, p, IS_EXTENDED);                                           \
+		return post_rest_##kind(ep, what, sge, remote, imm, id);                           \
+	}
+
+#define LIST   const struct bsn_sge *
+#define PIECE  const void *
+
+#define SQ_PATH(kind, FIRST, SECOND)                                                               \
+	POST(first_sge_##kind, LIST, FIRST, ONE_SGE, 1, data)                                      \
+	POST(second_sge_##kind, LIST, SECOND, ONE_SGE, 1, data)                                    \
+	POST(sge_##kind, LIST, opcode_of(what), ONE_SGE, 1, data)                                  \
+	POST(first_piece_##kind, PIECE, FIRST, ONE_PIECE, 1, &piece)                               \
+	POST(second_piece_##kind, PIECE, SECOND, ONE_PIECE, 1, &piece)                             \
+	POST(piece_##kind, PIECE, opcode_of(what), ONE_PIECE, 1, &piece)                           \
+                                                                                                   \
+	static int post_inline_##kind(struct bsn_ep *ep, uint32_t what, const void *data,          \
+				      const struct bsn_remote *remote, uint32_t imm, uint64_t id)  \
+	{                                                                                          \
+		const struct send_queue *sq = send_queue_of(ep->sq);                               \
+                                                                                                   \
+		if (!is_plain_piece(sq, what))                                                     \
+			return post_any_piece(ep, what, data, remote, imm, id);                    \
+		if (opcode_of(what) == (FIRST))                                                    \
+			return post_first_piece_##kind(ep, what, data, remote, imm, id);           \
+		if (opcode_of(what) == (SECOND))                                                   \
+			return post_second_piece_##kind(ep, what, data, remote, imm, id);          \
+		if (!(sq->inline_ops >> opcode_of(what) & 1))                                      \
+			return post_any_piece(ep, what, data, remote, imm, id);                    \
+		return post_piece_##kind(ep, what, data, remote, imm, id);                         \
 	}                                                                                          \
                                                                                                    \
-	static __attribute__((noinline)) int post_one_##kind(                                      \
+	static __attribute__((noinline)) int post_rest_##kind(                                     \
 		struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,                       \
 		const struct bsn_remote *remote, uint32_t imm, uint64_t id)                        \
 	{                                                                                          \
-		const struct posted p = { what, imm, sge, remote, NULL,                            \
-					  (has_peers) ? peer_of(ep) : NULL, id };                  \
-                                                                                                   \
-		return post(send_queue_of(ep->sq), p, true, is_extended);                          \
+		if (!is_piece(what, sge))                                                          \
+			return post_any(ep, what, sge, remote, imm, id);                           \
+		return post_inline_##kind(ep, BSN_WHAT(what & BELOW_COUNT, 0, sge->length),        \
+					  (const void *)(uintptr_t)sge->addr, remote, imm, id);    \
 	}                                                                                          \
                                                                                                    \
-	/* Only tells apart, so that none of its registers need saving. */                         \
+	POST_LIST(first_list, kind, FIRST, true)                                                   \
+	POST_LIST(second_list, kind, SECOND, true)                                                 \
+	POST_LIST(list, kind, opcode_of(what), sq->sge_ops >> opcode_of(what) & 1)                 \
+                                                                                                   \
 	static int post_sgl_##kind(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,    \
 				   const struct bsn_remote *remote, uint32_t imm, uint64_t id)     \
 	{                                                                                          \
-		if (is_one_plain(send_queue_of(ep->sq), what, sge))                                \
-			return post_one_##kind(ep, what, sge, remote, imm, id);                    \
+		const struct send_queue *sq = send_queue_of(ep->sq);                               \
+                                                                                                   \
+		if (opcode_of(what) == (FIRST))                                                    \
+			return is_plain_sge(what, sge)                                             \
+				       ? post_first_sge_##kind(ep, what, sge, remote, imm, id)     \
+				       : post_first_list_##kind(ep, what, sge, remote, imm, id);   \
+		if (opcode_of(what) == (SECOND))                                                   \
+			return is_plain_sge(what, sge)                                             \
+				       ? post_second_sge_##kind(ep, what, sge, remote, imm, id)    \
+				       : post_second_list_##kind(ep, what, sge, remote, imm, id);  \
+		if (is_plain_sge(what, sge) && sq->sge_ops >> opcode_of(what) & 1)                 \
+			return post_sge_##kind(ep, what, sge, remote, imm, id);                    \
 		return post_list_##kind(ep, what, sge, remote, imm, id);                           \
 	}                                                                                          \
                                                                                                    \
 	static const struct bsn_sq_path path_##kind = { .post_sgl = post_sgl_##kind,               \
+							.post_inline = post_inline_##kind,         \
 							.post_atomic = post_atomic,                \
 							.ring = verbs_sq_ring,                     \
 							.cancel = cancel,                          \
 							.room = room_of };
 
-SQ_PATH(wr, false, true)
-SQ_PATH(wr_peers, true, true)
-SQ_PATH(plain, true, false)
+#define IS_EXTENDED true
+#define PEER(ep)    NULL
+SQ_PATH(wr, BSN_OPCODE_RDMA_WRITE, BSN_OPCODE_SEND)
+#undef PEER
+#define PEER(ep)    ep_of(ep)
+SQ_PATH(wr_peers, BSN_OPCODE_SEND, BSN_OPCODE_SEND_IMM)
+#undef IS_EXTENDED
+#undef PEER
+#define IS_EXTENDED false
+#define PEER(ep)    peer_of(ep)
+SQ_PATH(plain, BSN_OPCODE_SEND, BSN_OPCODE_SEND_IMM)
 /* clang-format on */
 
 static const struct bsn_sq_path *path_of(const struct send_queue *sq)
@@ -620,9 +737,11 @@ int verbs_sq_make(struct bsn_qp *qp, const struct bsn_qp_attr *attr)
 	sq->hot.signal_every = bsn_sq_signal_every(sq->capacity, 1, attr->signal_every);
 	sq->hot.transport = (uint8_t)qp->transport->wqe;
 	sq->hot.ops = ops_of(qp);
-	sq->plain[0] = (struct plain){ sq->hot.ops & ~ATOMICS, BSN_DATA_MAX_BYTES };
-	sq->plain[1] = (struct plain){ sq->plain[0].ops & ~(1ull << BSN_OPCODE_RDMA_READ),
-				       sq->hot.max_inline };
+	sq->sge_ops = sq->hot.ops & ~ATOMICS;
+	sq->inline_ops = sq->sge_ops & ~(1ull << BSN_OPCODE_RDMA_READ);
+	sq->max_piece = sq->hot.max_inline < BSN_WHAT_COUNT_MAX ? sq->hot.max_inline
+								: BSN_WHAT_COUNT_MAX - 1;
+	sq->quiet = sq->hot.signal_every;
 	init_route(qp, sq);
 	sq->hot.path = path_of(sq);
 	return 0;
@@ -630,8 +749,8 @@ int verbs_sq_make(struct bsn_qp *qp, const struct bsn_qp_attr *attr)
 
 void verbs_sq_clear(struct send_queue *sq)
 {
-	sq->head = sq->rung = sq->limit = sq->quiet = 0;
-	sq->done = 0;
+	sq->head = sq->rung = sq->limit = sq->done = 0;
+	sq->quiet = sq->hot.signal_every;
 	sq->hot.route.has_error = false;
 	sq->life = verbs_next_life();
 }

@@ -59,12 +59,6 @@ struct kept {
 
 #define KEPT_MARKER (1u << 8) /* a bit of kept.what: so is failure */
 
-/* Requests of one SGE that a look tells to be in order. */
-struct plain {
-	uint64_t ops; /* a bit each */
-	uint32_t bytes;
-};
-
 struct send_queue {
 	struct bsn_sq hot; /* first: a bsn_sq is its send_queue */
 	struct ibv_qp *verbs;
@@ -80,9 +74,11 @@ struct send_queue {
 	uint32_t capacity;
 	uint32_t head, rung;   /* the poster's */
 	uint32_t limit;        /* of head, when @done was last looked at; at head: look again */
-	uint32_t quiet;        /* unsignaled posts since a signaled one */
+	uint32_t quiet;        /* unsignaled posts until one's turn to be signaled is looked at */
 	uint32_t always;       /* BSN_F_SIGNALED of a queue that signals all, else 0 */
-	struct plain plain[2]; /* the second: with inline data */
+	uint32_t max_piece;    /* bytes of inline data that BSN_WHAT() can say */
+	uint64_t sge_ops;      /* opcodes that a list of SGEs makes a request of, a bit each */
+	uint64_t inline_ops;   /* those that inline data do */
 	unsigned invalidated;  /* ibv_wc_flags: the peer's SEND invalidated a key */
 	uint32_t done __attribute__((aligned(64))); /* release-stored by the poller */
 };
@@ -98,15 +94,15 @@ struct recv_queue {
 	struct bsn_rq hot; /* first */
 	struct ibv_qp *qp;
 	struct ibv_srq *srq; /* or this */
-	uint64_t *ids;
 	uint32_t *free;
-	struct ibv_recv_wr wr, *bad;
+	struct ibv_recv_wr wr, one, *bad; /* @one: of one SGE */
 	uint64_t life;
 	uint32_t mask;
 	uint32_t capacity;
 	uint32_t head;
 	uint32_t limit; /* of an own queue: of head, when @tail was last looked at */
 	uint32_t tail __attribute__((aligned(64))); /* the pollers' */
+	uint64_t ids[];
 };
 
 static inline struct send_queue *send_queue_of(struct bsn_sq *sq)

@@ -1122,7 +1122,6 @@ static void no_endpoint_is_refused(void **state)
 	assert_int_equal(bsn_prepare(NULL, &wr, &p), -EINVAL);
 	assert_int_equal(bsn_sq_ring(NULL), -EINVAL);
 	assert_int_equal(bsn_rq_post(NULL, &sge, 1, 1), -EINVAL);
-	assert_int_equal(bsn_rq_post1(NULL, &sge, 1), -EINVAL);
 	fake_destroy(f);
 }
 

@@ -67,6 +67,7 @@ void turns_unmade(const void *object);
 #define ibv_create_comp_channel(c)  TURNS_POINTER((ibv_create_comp_channel)(c))
 #define ibv_destroy_comp_channel(c) TURNS_UNMAKE((ibv_destroy_comp_channel)(c), c)
 #define ibv_create_cq(c, n, x, h, v) TURNS_POINTER((ibv_create_cq)(c, n, x, h, v))
+#define ibv_create_cq_ex(c, a)      TURNS_POINTER((ibv_create_cq_ex)(c, a))
 #define mlx5dv_create_cq(c, a, m)   TURNS_POINTER((mlx5dv_create_cq)(c, a, m))
 #define ibv_destroy_cq(c)           TURNS_UNMAKE((ibv_destroy_cq)(c), c)
 #define ibv_create_srq(p, a)        TURNS_POINTER((ibv_create_srq)(p, a))
