@@ -255,6 +255,7 @@ struct bsn_sq {
 	uint32_t count_doorbells; /* 8-byte doorbells */
 	uint32_t count_full;      /* posts refused for want of room */
 	uint32_t max_copy;        /* bytes of one that the NIC makes */
+	uint8_t *fenced_limit;    /* @limit would be here if no fence were owed; 0: none is */
 };
 
 #define BSN_NEAR_DS    3  /* a block has room for an id behind so many units */

@@ -78,9 +78,10 @@ static void show_room(struct bsn_sq *sq)
 		sq->slot = sq->ring;
 	if (bytes > (size_t)(sq->ring_end - sq->slot))
 		bytes = (size_t)(sq->ring_end - sq->slot);
-	limit = sq->next_fence || sq->closed || sq->path ? NULL : sq->slot + bytes;
-	sq->limit = sq->has_peers ? NULL : limit;
-	sq->peer_limit = sq->has_peers ? limit : NULL;
+	limit = sq->closed || sq->path ? NULL : sq->slot + bytes;
+	sq->limit = sq->has_peers || sq->next_fence ? NULL : limit;
+	sq->peer_limit = sq->has_peers && !sq->next_fence ? limit : NULL;
+	sq->fenced_limit = sq->has_peers || !sq->next_fence ? NULL : limit;
 	sq->wide_pi += (uint16_t)(sq->pi - (uint16_t)sq->wide_pi);
 }
 
@@ -88,7 +89,7 @@ void bsn_sq_close(struct bsn_sq *sq, int error, const char *why)
 {
 	sq->closed = (uint16_t)error;
 	sq->closed_why = why;
-	sq->limit = sq->peer_limit = NULL;
+	sq->limit = sq->peer_limit = sq->fenced_limit = NULL;
 }
 
 void bsn_sq_open(struct bsn_sq *sq)
@@ -102,6 +103,8 @@ void bsn_sq_open(struct bsn_sq *sq)
 void bsn_sq_owe_fence(struct bsn_sq *sq, enum bsn_fence fence)
 {
 	sq->next_fence = (uint8_t)fence;
+	if (sq->limit)
+		sq->fenced_limit = sq->limit;
 	sq->limit = sq->peer_limit = NULL;
 }
 
@@ -350,12 +353,9 @@ static uint8_t *put_body(uint8_t *at, const struct request *r)
 /* An owed fence is paid where the request has none of its own. */
 static struct bsn_be64 fenced_ctrl1(struct bsn_sq *sq, uint32_t flags, uint32_t imm)
 {
-	const struct bsn_ctrl owed = {
-		.fence = flags & BSN_F_FENCE ? BSN_FENCE_NONE : sq->next_fence,
-	};
 	struct bsn_be64 ctrl1 = bsn_ctrl1(sq, flags, imm);
 
-	ctrl1.raw |= bsn_to_be64(bsn_ctrl_word(&owed, 1)).raw;
+	ctrl1.raw |= bsn_sq_owed_fence(sq, flags).raw;
 	return ctrl1;
 }
 
@@ -446,8 +446,8 @@ static __attribute__((noinline)) int post_any(const struct request *r)
 
 /* -- common shapes that the compiler does not know ------------------------------------------------- */
 
-/* SGEs that are all plain. */
-BSN_ALWAYS_INLINE int post_list(struct bsn_sq *sq, const uint8_t *limit,
+/* SGEs that are all plain. @owes: a fence; the compiler knows. */
+BSN_ALWAYS_INLINE int post_list(struct bsn_sq *sq, uint8_t *limit, bool owes,
 				const struct bsn_peer *peer, unsigned prefix_ds, uint32_t what,
 				const struct bsn_sge *sge, const struct bsn_remote *remote,
 				uint32_t imm, uint64_t id)
@@ -471,6 +471,12 @@ BSN_ALWAYS_INLINE int post_list(struct bsn_sq *sq, const uint8_t *limit,
 		at = put_ds(at, bsn_ds_data(sge++));
 	} while (sge != end);
 	bsn_begin(&r, sq, peer, prefix_ds, opcode, ds, what, imm);
+	if (owes) {
+		r.ds[0].w1.raw |= bsn_sq_owed_fence(sq, what).raw;
+		sq->next_fence = BSN_FENCE_NONE;
+		sq->fenced_limit = NULL;
+		sq->limit = limit;
+	}
 	return bsn_end(sq, wqe, wqe + (size_t)bb * BSN_BB_SIZE, peer, prefix_ds != 0, &r, known,
 		       BSN_REST_SGES, ds, bb, id, what);
 }
@@ -542,8 +548,20 @@ static __attribute__((noinline)) int post_sgl_peer(struct bsn_ep *ep, uint32_t w
 	struct bsn_sq *sq = ep->sq;
 	const int err =
 		peer->prefix_ds == 3
-			? post_list(sq, sq->peer_limit, peer, 3, what, sge, remote, imm, id)
-			: post_list(sq, sq->peer_limit, peer, 1, what, sge, remote, imm, id);
+			? post_list(sq, sq->peer_limit, false, peer, 3, what, sge, remote, imm, id)
+			: post_list(sq, sq->peer_limit, false, peer, 1, what, sge, remote, imm, id);
+
+	return err == BSN_NOT_PLAIN ? post_sgl_cold(ep, what, sge, remote, imm, id) : err;
+}
+
+/* The first request after a UMR: it pays the fence that is owed. */
+static __attribute__((noinline)) int post_sgl_fenced(struct bsn_ep *ep, uint32_t what,
+						     const struct bsn_sge *sge,
+						     const struct bsn_remote *remote, uint32_t imm,
+						     uint64_t id)
+{
+	struct bsn_sq *sq = ep->sq;
+	const int err = post_list(sq, sq->fenced_limit, true, NULL, 0, what, sge, remote, imm, id);
 
 	return err == BSN_NOT_PLAIN ? post_sgl_cold(ep, what, sge, remote, imm, id) : err;
 }
@@ -554,9 +572,12 @@ static __attribute__((noinline)) int post_sgl_one(struct bsn_ep *ep, uint32_t wh
 						  uint64_t id)
 {
 	struct bsn_sq *sq = ep->sq;
-	const int err = post_list(sq, sq->limit, NULL, 0, what, sge, remote, imm, id);
+	const int err = post_list(sq, sq->limit, false, NULL, 0, what, sge, remote, imm, id);
 
-	return err == BSN_NOT_PLAIN ? post_sgl_cold(ep, what, sge, remote, imm, id) : err;
+	if (BSN_LIKELY(err != BSN_NOT_PLAIN))
+		return err;
+	return sq->fenced_limit ? post_sgl_fenced(ep, what, sge, remote, imm, id)
+				: post_sgl_cold(ep, what, sge, remote, imm, id);
 }
 
 /* Only tells apart, so that none of its registers need saving. */

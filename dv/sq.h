@@ -11,6 +11,18 @@ static inline uint32_t bsn_sq_wide_pi(const struct bsn_sq *sq)
 	return sq->wide_pi + (uint16_t)(sq->pi - (uint16_t)sq->wide_pi);
 }
 
+/* The fence that is owed, as it lies in the control segment; a request's own is as good. */
+static inline struct bsn_be64 bsn_sq_owed_fence(const struct bsn_sq *sq, uint32_t flags)
+{
+	const struct bsn_ctrl owed = {
+		.fence = flags & BSN_F_FENCE ? BSN_FENCE_NONE : sq->next_fence,
+	};
+
+	if (owed.fence > BSN_FENCE_SMALL_AND_FENCE)
+		__builtin_unreachable(); /* else it would be masked */
+	return bsn_byte_pair_to_be64((uint32_t)(bsn_ctrl_word(&owed, 1) >> 32), 0);
+}
+
 /* What a WQE that is no message consists of. */
 struct bsn_sq_body {
 	uint32_t what;     /* BSN_WHAT() */

@@ -3,7 +3,7 @@
  * UMR WQEs: control segment, UMR control segment, mkey context, and the translations, inline or in
  * memory that a pointer names. wqe/bsn_umr.h has the segments and their sources.
  */
-#include "umr.h"
+#include "umr_plain.h"
 
 #include <infiniband/verbs.h>
 
@@ -86,13 +86,7 @@ BSN_ALWAYS_INLINE struct bsn_ds page_of(const struct bsn_part *part)
 
 BSN_ALWAYS_INLINE struct bsn_ds repeat_of(const struct umr *umr)
 {
-	const struct bsn_repeat repeat = { .byte_count = (uint32_t)(umr->length / umr->rounds),
-					   .op = BSN_REPEAT_OP,
-					   .repeat_count = umr->rounds,
-					   .num_entries = umr->part_count };
-
-	return bsn_ds_of_words(bsn_to_be64(bsn_repeat_word(&repeat, 0)),
-			       bsn_to_be64(bsn_repeat_word(&repeat, 1)));
+	return umr_repeat((uint32_t)(umr->length / umr->rounds), umr->rounds, umr->part_count);
 }
 
 /* A translation a part, four a turn. */
@@ -140,6 +134,125 @@ static uint8_t *put_translations(uint8_t *at, const struct umr *umr, uint32_t pa
 	return at + padded * BSN_DS_SIZE;
 }
 
+/* -- plain parts ------------------------------------------------------------------------------------ */
+
+/*
+ * What is known of the parts so far.
+ * @last: where the last one ends
+ * @apart: and-ed from less than 0, how far each begins after the last byte of the one before
+ * @lengths: or-ed, less one each
+ * @bytes: the sum of the same
+ */
+struct pass {
+	uint64_t last, apart, lengths, bytes;
+};
+
+/* Far less than what would make sums of UMR_INLINE_MAX parts wrap. */
+#define FAR_APART (1ull << 48)
+
+BSN_ALWAYS_INLINE bool is_alike(const struct bsn_part *part, uint64_t key, uint64_t stride,
+				bool has_rounds)
+{
+	return BSN_LIKELY(umr_key_of(part) == key && (!has_rounds || part->stride == stride));
+}
+
+BSN_ALWAYS_INLINE bool pass_one(struct pass *pass, uint8_t *at, const struct bsn_part *part,
+				uint64_t key, uint64_t stride, struct bsn_be64 common,
+				bool has_rounds)
+{
+	const uint64_t addr = part->addr, bytes = part->bytes;
+
+	if (!is_alike(part, key, stride, has_rounds))
+		return false;
+	pass->apart &= pass->last - addr;
+	pass->lengths |= bytes - 1;
+	pass->bytes += bytes;
+	pass->last = addr + bytes - 1;
+	bsn_store_ds(at, umr_translation(part, common));
+	return true;
+}
+
+#if BSN_HAS_SHUFFLE
+/* Many parts: groups of four, two a vector. */
+BSN_ALWAYS_INLINE bool pass_fours(struct pass *pass, uint8_t *at, const struct bsn_part *part,
+				  uint32_t count, uint64_t key, uint64_t stride,
+				  struct bsn_be64 common, bool has_rounds)
+{
+	bsn_v2 apart = { -1ull, -1ull }, lengths = { 0, 0 }, bytes = { 0, 0 };
+	bsn_v2 last = { 0, pass->last };
+
+	for (const struct bsn_part *const end = part + count; part != end; part += 4) {
+		BSN_UNROLL for (unsigned i = 0; i < 4; i += 2)
+		{
+			const struct bsn_part *const two = part + i;
+			const bsn_v2 addr = { two[0].addr, two[1].addr };
+			bsn_v2 ends = (bsn_v2){ two[0].bytes, two[1].bytes } - 1;
+			if (!is_alike(&two[0], key, stride, has_rounds) ||
+			    !is_alike(&two[1], key, stride, has_rounds))
+				return false;
+			lengths |= ends;
+			bytes += ends;
+			ends += addr;
+			apart &= (bsn_v2){ last[1], ends[0] } - addr;
+			last = ends;
+			bsn_store_ds(at + i * BSN_DS_SIZE, umr_translation(&two[0], common));
+			bsn_store_ds(at + (i + 1) * BSN_DS_SIZE, umr_translation(&two[1], common));
+		}
+		at += 4 * BSN_DS_SIZE;
+	}
+	*pass = (struct pass){ last[1], apart[0] & apart[1], lengths[0] | lengths[1],
+			       bytes[0] + bytes[1] + count };
+	return true;
+}
+#endif
+
+/* Puts the translations. Returns the bytes of one round; 0: the parts are not plain. */
+BSN_ALWAYS_INLINE uint64_t put_plain(uint8_t *at, const struct bsn_part *part, uint32_t count,
+				     const struct umr_memory *memory, uint32_t rounds,
+				     bool has_rounds)
+{
+	const uint64_t key = memory->key, stride = part->stride, first = part->addr;
+	const struct bsn_be64 common = umr_common_bits(has_rounds ? stride : 0, (uint32_t)key);
+	struct pass pass = { .last = memory->first - 1, .apart = -1ull };
+
+#if BSN_HAS_SHUFFLE
+	if (count >= 8) {
+		const uint32_t fours = count & ~3u;
+		if (!pass_fours(&pass, at, part, fours, key, stride, common, has_rounds))
+			return 0;
+		at += (size_t)fours * BSN_DS_SIZE;
+		part += fours;
+		count -= fours;
+	}
+#endif
+	for (; count >= 2; count -= 2, part += 2, at += 2 * BSN_DS_SIZE)
+		if (!pass_one(&pass, at, part, key, stride, common, has_rounds) ||
+		    !pass_one(&pass, at + BSN_DS_SIZE, part + 1, key, stride, common, has_rounds))
+			return 0;
+	if (count && !pass_one(&pass, at, part, key, stride, common, has_rounds))
+		return 0;
+	if (BSN_UNLIKELY(pass.apart < -FAR_APART || pass.lengths >= BSN_KLM_MAX_BYTES))
+		return 0;
+	if (has_rounds) {
+		if (BSN_UNLIKELY(stride > BSN_REPEAT_MAX_STRIDE || pass.last - first >= stride))
+			return 0;
+		pass.last += (uint64_t)(rounds - 1) * stride;
+	}
+	return BSN_LIKELY(pass.last <= memory->last) ? pass.bytes : 0;
+}
+
+uint64_t umr_put_list(uint8_t *at, const struct bsn_part *part, uint32_t count,
+		      const struct umr_memory *memory)
+{
+	return put_plain(at, part, count, memory, 1, false);
+}
+
+uint64_t umr_put_entries(uint8_t *at, const struct bsn_part *part, uint32_t count,
+			 const struct umr_memory *memory, uint32_t rounds)
+{
+	return put_plain(at, part, count, memory, rounds, true);
+}
+
 /* -- the head --------------------------------------------------------------------------------------- */
 
 #define ACCESS_BITS (BSN_MKEY_BIT(LW) | BSN_MKEY_BIT(RR) | BSN_MKEY_BIT(RW))
@@ -154,54 +267,40 @@ static struct bsn_mkey_ctx access_ctx(unsigned access)
 	};
 }
 
-struct umr_rights umr_rights_of(unsigned access, bool has_atomics)
+struct umr_target umr_target_of(uint32_t key, unsigned access, bool has_atomics,
+				enum bsn_fence fence)
 {
-	const struct bsn_umr_ctrl ctrl = {
+	const struct bsn_umr_ctrl umr_ctrl = {
 		.mkey_mask = BSN_MKEY_BIT(FREE) | BSN_MKEY_BIT(KEY) | BSN_MKEY_BIT(LEN) |
 			     ACCESS_BITS | (has_atomics ? BSN_MKEY_BIT(A) : 0),
 	};
+	const struct bsn_ctrl ctrl = { .imm = key };
 	struct bsn_mkey_ctx ctx = access_ctx(access);
 
 	ctx.qpn = BSN_MKEY_ANY_QP;
-	return (struct umr_rights){ bsn_to_be64(bsn_umr_ctrl_word(&ctrl, 1)),
-				    bsn_to_be64(bsn_mkey_ctx_word(&ctx, 0)) };
+	ctx.mkey_7_0 = key & 0xff;
+	return (struct umr_target){ bsn_to_be64(bsn_ctrl_word(&ctrl, 1)),
+				    bsn_to_be64(bsn_umr_ctrl_word(&umr_ctrl, 1)),
+				    bsn_to_be64(bsn_mkey_ctx_word(&ctx, 0)), key, fence };
 }
 
-/* What stands before the translations, but for the control segment: DS 1 to UMR_HEAD_DS - 1. */
-BSN_ALWAYS_INLINE void make_head(struct bsn_regs *r, const struct bsn_umr_ctrl *ctrl,
-				 struct bsn_be64 mask, struct bsn_be64 mkey, uint64_t length)
-{
-	const struct bsn_mkey_ctx ctx = { .len = length };
-	const struct bsn_be64 zero = { 0 };
-
-	BSN_UNROLL for (unsigned i = 2; i < UMR_HEAD_DS; i++) r->ds[i] =
-		bsn_ds_of_vector((bsn_v2){ 0, 0 });
-	r->ds[1] = bsn_ds_of_words(bsn_to_be64(bsn_umr_ctrl_word(ctrl, 0)), mask);
-	if (ctrl->has_offset)
-		r->ds[2] = bsn_ds_of_words(bsn_to_be64(bsn_umr_ctrl_word(ctrl, 2)), zero);
-	r->ds[4] = bsn_ds_of_words(mkey, zero);
-	r->ds[5] = bsn_ds_of_words(zero, bsn_to_be64(bsn_mkey_ctx_word(&ctx, 3)));
-}
-
-/* All translations, or from @first on as many as there are. */
-BSN_ALWAYS_INLINE void make_umr_head(struct bsn_regs *r, const struct umr *umr, uint32_t padded,
-				     bool is_part)
+/* Where only some translations are written, from @first on: their place, and the length stays. */
+static void make_part(struct bsn_regs *r, const struct umr *umr, uint32_t padded)
 {
 	const struct bsn_umr_ctrl ctrl = {
 		.is_inline = umr->form != UMR_POINTER,
-		.has_offset = is_part,
+		.has_offset = 1,
 		.klm_octowords = padded,
-		.offset_or_bsf = is_part ? umr->first & 0xffff : 0,
-		.offset_47_16 = is_part ? umr->first >> 16 : 0,
+		.offset_or_bsf = umr->first & 0xffff,
+		.offset_47_16 = umr->first >> 16,
 	};
 	const struct bsn_umr_ctrl length = { .mkey_mask = BSN_MKEY_BIT(LEN) };
-	const struct bsn_mkey_ctx key = { .mkey_7_0 = umr->key & 0xff };
-	struct bsn_be64 mask = umr->rights.mask, mkey = umr->rights.word;
+	struct bsn_be64 mask = umr->target.mask;
 
-	if (is_part)
-		mask.raw &= ~bsn_to_be64(bsn_umr_ctrl_word(&length, 1)).raw;
-	mkey.raw |= bsn_to_be64(bsn_mkey_ctx_word(&key, 0)).raw;
-	make_head(r, &ctrl, mask, mkey, umr->length);
+	mask.raw &= ~bsn_to_be64(bsn_umr_ctrl_word(&length, 1)).raw;
+	r->ds[1] = bsn_ds_of_words(bsn_to_be64(bsn_umr_ctrl_word(&ctrl, 0)), mask);
+	r->ds[2] =
+		bsn_ds_of_words(bsn_to_be64(bsn_umr_ctrl_word(&ctrl, 2)), (struct bsn_be64){ 0 });
 }
 
 /* The head of a WQE that is built the cold way: behind the control segment. */
@@ -217,7 +316,9 @@ static uint8_t *put_umr(uint8_t *at, const void *arg)
 	const uint32_t padded = umr_padded(umr_translations(umr));
 	struct bsn_regs r;
 
-	make_umr_head(&r, umr, padded, umr->is_part);
+	umr_make_head(&r, &umr->target, umr->length, umr->form != UMR_POINTER, padded);
+	if (umr->is_part)
+		make_part(&r, umr, padded);
 	return put_translations(put_head(at, &r), umr, padded);
 }
 
@@ -238,59 +339,27 @@ static __attribute__((noinline)) int post_cold(struct bsn_sq *sq, const struct u
 					       uint64_t id, uint32_t flags)
 {
 	const struct bsn_sq_body body = { .what = BSN_WHAT(BSN_OPCODE_UMR, flags, 0),
-					  .imm = umr->key,
+					  .imm = umr->target.key,
 					  .ds = umr_ds(umr),
 					  .put = put_umr,
 					  .arg = umr };
 
-	return post_and_owe(sq, &body, umr->fence, id);
+	return post_and_owe(sq, &body, umr->target.fence, id);
 }
 
-/* Whether @bb blocks can be built at the slot, as far as the poster knows; the cold way knows more. */
-BSN_ALWAYS_INLINE bool fits_here(const struct bsn_sq *sq, unsigned bb)
-{
-	return !sq->closed && !sq->path && !sq->has_peers &&
-	       sq->slot + (size_t)bb * BSN_BB_SIZE <= sq->ring_end &&
-	       (uint16_t)(sq->pi - sq->retired) + bb <= sq->capacity_bb;
-}
-
-/* The fence that the queue owes, as it lies in the control segment. */
-BSN_ALWAYS_INLINE struct bsn_be64 fence_bits(const struct bsn_sq *sq, uint32_t flags)
-{
-	const struct bsn_ctrl owed = {
-		.fence = flags & BSN_F_FENCE ? BSN_FENCE_NONE : sq->next_fence,
-	};
-
-	return bsn_to_be64(bsn_ctrl_word(&owed, 1));
-}
-
-/*
- * UMRs follow UMRs, each of which owes a fence: the inline code sees no room then, but here there is. It
- * stays so: the next request pays the fence.
- */
 int umr_post(struct bsn_sq *sq, const struct umr *umr, uint64_t id, uint32_t flags)
 {
 	const uint32_t padded = umr_padded(umr_translations(umr));
-	const unsigned ds = UMR_HEAD_DS + (umr->form == UMR_POINTER ? 1 : padded);
-	const unsigned bb = bsn_bb_of_ds(ds);
-	uint8_t *const wqe = sq->slot;
-	struct bsn_be64 ctrl1;
-	struct bsn_regs r;
+	const unsigned ds = umr_ds(umr);
+	uint8_t *const room = sq->fenced_limit ? sq->fenced_limit : sq->limit;
 
-	if (!fits_here(sq, bb) || umr->fence == BSN_FENCE_NONE || umr->is_part ||
-	    flags & ~BSN_F_PLAIN)
+	if (sq->slot + (size_t)bsn_bb_of_ds(ds) * BSN_BB_SIZE > room || umr->is_part ||
+	    umr->target.fence == BSN_FENCE_NONE || flags & ~BSN_F_PLAIN ||
+	    (!(flags & BSN_F_SIGNALED) && sq->quiet == 1))
 		return post_cold(sq, umr, id, flags);
-	BSN_CHECK_OWNER(sq);
-	put_translations(wqe + UMR_HEAD_DS * BSN_DS_SIZE, umr, padded);
-	make_umr_head(&r, umr, padded, false);
-	ctrl1 = bsn_ctrl1(sq, flags, umr->key);
-	ctrl1.raw |= fence_bits(sq, flags).raw;
-	r.ds[0] = bsn_ds_of_words(bsn_ctrl0(sq, sq->pi, BSN_OPCODE_UMR, ds), ctrl1);
-	sq->next_fence = (uint8_t)umr->fence;
-	sq->limit = NULL;
-	sq->wide_pi = bsn_sq_wide_pi(sq) + bb;
-	return bsn_end(sq, wqe, wqe + (size_t)bb * BSN_BB_SIZE, NULL, false, &r, UMR_HEAD_DS,
-		       BSN_REST_SGES, ds, bb, id, flags);
+	put_translations(sq->slot + UMR_HEAD_DS * BSN_DS_SIZE, umr, padded);
+	return umr_end(sq, &umr->target, umr->length, umr->form != UMR_POINTER, padded, room, ds,
+		       umr_after(sq, ds), id, flags);
 }
 
 /* -- invalidations and windows ------------------------------------------------------------------------ */

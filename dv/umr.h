@@ -16,33 +16,34 @@ enum umr_form {
 };
 
 /**
- * struct umr_rights - what others may do with an mkey, as it lies in the WQE; umr_rights_of() makes it
- * @mask: which fields of the mkey change
- * @word: the first of its context, but for the key
+ * struct umr_target - an mkey, as its UMRs name it; umr_target_of() makes it
+ * @key, @imm: the key, and as it lies in the control segment
+ * @mask: which fields of it change
+ * @word: the first of its context
+ * @fence: what the next request of the queue waits by, as the device wants it
  */
-struct umr_rights {
-	struct bsn_be64 mask, word;
+struct umr_target {
+	struct bsn_be64 imm, mask, word;
+	uint32_t key;
+	enum bsn_fence fence;
 };
 
 /* @access: IBV_ACCESS_*; local reads are always allowed. @has_atomics: UMR may give the right to them. */
-struct umr_rights umr_rights_of(unsigned access, bool has_atomics);
+struct umr_target umr_target_of(uint32_t key, unsigned access, bool has_atomics,
+				enum bsn_fence fence);
 
 /**
  * struct umr - what an mkey is to become
- * @key: of the mkey
- * @rights: see above
+ * @target: the mkey
  * @length: bytes that it spans, from address 0 on
- * @fence: what the next request of the queue waits by, as the device wants it
  * @has_pages: the mkey's translations have no lengths: they are all of one size
  * @is_part: only some translations are written, from number @first on, a multiple of 4; the length stays
  * @table: of UMR_POINTER
  * @table_count: translations there
  */
 struct umr {
-	uint32_t key;
-	struct umr_rights rights;
+	struct umr_target target;
 	uint64_t length;
-	enum bsn_fence fence;
 	bool has_pages;
 	enum umr_form form;
 	const struct bsn_part *parts;
@@ -77,6 +78,40 @@ static inline uint32_t umr_padded(uint32_t translations)
 }
 
 #define UMR_HEAD_DS ((BSN_CTRL_SIZE + BSN_UMR_CTRL_SIZE + BSN_MKEY_CTX_SIZE) / BSN_DS_SIZE)
+
+/* The head of a repeat block. @bytes: of one round. */
+BSN_ALWAYS_INLINE struct bsn_ds umr_repeat(uint32_t bytes, uint32_t rounds, uint32_t part_count)
+{
+	const struct bsn_repeat repeat = { .byte_count = bytes,
+					   .op = BSN_REPEAT_OP,
+					   .repeat_count = rounds,
+					   .num_entries = part_count };
+
+	return bsn_ds_of_words(bsn_to_be64(bsn_repeat_word(&repeat, 0)),
+			       bsn_to_be64(bsn_repeat_word(&repeat, 1)));
+}
+
+/* What stands before the translations, but for the control segment: DS 1 to UMR_HEAD_DS - 1. */
+BSN_ALWAYS_INLINE void umr_make_head(struct bsn_regs *r, const struct umr_target *target,
+				     uint64_t length, bool is_inline, uint32_t padded)
+{
+	const struct bsn_umr_ctrl ctrl = { .is_inline = is_inline };
+	const struct bsn_umr_ctrl one = { .klm_octowords = 1 };
+	const struct bsn_mkey_ctx ctx = { .len = length };
+	const struct bsn_be64 zero = { 0 };
+	struct bsn_be64 word0;
+
+	BSN_UNROLL for (unsigned i = 2; i < UMR_HEAD_DS; i++) r->ds[i] =
+		bsn_ds_of_vector((bsn_v2){ 0, 0 });
+	word0 = bsn_to_be64(bsn_umr_ctrl_word(&ctrl, 0));
+	if (padded <= UINT8_MAX) /* a byte: no swap */
+		word0.raw |= padded * bsn_to_be64(bsn_umr_ctrl_word(&one, 0)).raw;
+	else
+		word0.raw |= bsn_to_be64(padded * bsn_umr_ctrl_word(&one, 0)).raw;
+	r->ds[1] = bsn_ds_of_words(word0, target->mask);
+	r->ds[4] = bsn_ds_of_vector((bsn_v2){ target->word.raw, 0 });
+	r->ds[5] = bsn_ds_of_words(zero, bsn_to_be64(bsn_mkey_ctx_word(&ctx, 3)));
+}
 
 /* DS of the whole WQE. */
 static inline unsigned umr_ds(const struct umr *umr)

@@ -48,21 +48,25 @@ BSN_ALWAYS_INLINE bool are_alike(const struct bsn_part *a, const struct bsn_part
 }
 
 /* Whether the slot was mapped for just that, and may be used at once; further parts are not looked at. */
-BSN_ALWAYS_INLINE bool begins_alike(const struct bsn_mkey_pool *pool,
-				    const struct mkey_object *slot, const struct bsn_ep *ep,
-				    const struct bsn_layout *layout, unsigned flags)
+BSN_ALWAYS_INLINE bool begins_alike(const struct mkey_object *slot, uint64_t removed,
+				    const struct bsn_ep *ep, const struct bsn_layout *layout,
+				    unsigned flags)
 {
-	const uint64_t removed =
-		atomic_load_explicit(&pool->device->keys_removed, memory_order_relaxed);
+	return slot->parts->addr == layout->parts->addr && slot->shape == shape_of(layout) &&
+	       slot->map_ep == ep && slot->map_flags == flags && slot->ready_at == removed &&
+	       are_alike(slot->parts, layout->parts, 1);
+}
 
-	return slot->shape == shape_of(layout) && slot->map_ep == ep && slot->map_flags == flags &&
-	       slot->ready_at == removed && are_alike(slot->parts, layout->parts, 1);
+/* Keys of the device that were removed so far. */
+BSN_ALWAYS_INLINE uint64_t removed_of(const struct bsn_mkey_pool *pool)
+{
+	return atomic_load_explicit(&pool->device->keys_removed, memory_order_relaxed);
 }
 
 static inline bool is_it(const struct bsn_mkey_pool *pool, const struct mkey_object *slot,
 			 const struct bsn_ep *ep, const struct bsn_layout *layout, unsigned flags)
 {
-	return begins_alike(pool, slot, ep, layout, flags) &&
+	return begins_alike(slot, removed_of(pool), ep, layout, flags) &&
 	       (layout->part_count == 1 ||
 		!memcmp(slot->parts + 1, layout->parts + 1,
 			(layout->part_count - 1) * sizeof(*slot->parts)));
@@ -269,8 +273,9 @@ static __attribute__((noinline)) int map_slowly(struct bsn_mkey_pool *pool, stru
 	uint32_t wants_key, hash;
 	int err;
 
-	if (!ep || !ep->sq || !layout->parts || !layout->part_count)
-		return fail(EINVAL, "no endpoint, or no part of a layout");
+	if (!pool || !ep || !ep->sq || !layout || !layout->parts || !layout->part_count || !map)
+		return fail(EINVAL,
+			    "no pool, endpoint, or part of a layout, or no place for the map");
 	if (flags & ~(unsigned)BSN_MAP_KEY)
 		return fail(EINVAL, "unknown flags: a map takes BSN_MAP_*");
 	wants_key = flags;
@@ -316,29 +321,24 @@ static __attribute__((noinline)) int map_remembered(struct bsn_mkey_pool *pool, 
 	return 0;
 }
 
-/* The slot to look at first, for a layout of one part. */
-BSN_ALWAYS_INLINE struct mkey_object *guess(const struct bsn_mkey_pool *pool,
-					    const struct bsn_layout *layout)
-{
-	struct mkey_object *slot = pool->last;
-
-	if (slot->parts->addr == layout->parts->addr)
-		return slot;
-	slot = pool->buckets[hash_of_part(layout->parts) & pool->bucket_mask];
-	return slot ? slot : pool->last;
-}
-
 int bsn_layout_map(struct bsn_mkey_pool *pool, struct bsn_ep *ep, const struct bsn_layout *layout,
 		   unsigned flags, const struct bsn_map **map)
 {
 	struct mkey_object *slot;
+	uint64_t removed;
 
+	if (BSN_UNLIKELY(!pool || !layout || !map))
+		return map_slowly(pool, ep, layout, flags, map);
 	if (BSN_UNLIKELY(!layout->parts || layout->part_count != 1))
 		return map_remembered(pool, ep, layout, flags, map);
-	slot = guess(pool, layout);
-	if (!begins_alike(pool, slot, ep, layout, flags))
-		return map_slowly(pool, ep, layout, flags, map);
-	pool->last = slot;
+	removed = removed_of(pool);
+	slot = pool->last;
+	if (!begins_alike(slot, removed, ep, layout, flags)) {
+		slot = pool->buckets[hash_of_part(layout->parts) & pool->bucket_mask];
+		if (!slot || !begins_alike(slot, removed, ep, layout, flags))
+			return map_slowly(pool, ep, layout, flags, map);
+		pool->last = slot;
+	}
 	*map = &slot->map;
 	pool_use(slot);
 	return 0;

@@ -20,7 +20,7 @@ enum bsn_mkey_state mkey_state_of(struct mkey_object *slot)
 	if (slot->state != BSN_MKEY_PENDING || !slot->sq)
 		return slot->state;
 	if (slot->sq->route.has_failed)
-		slot->state = BSN_MKEY_UNKNOWN;
+		mkey_lose(slot);
 	else if (is_done(slot->sq, slot->posted))
 		slot->state = slot->pub.length ? BSN_MKEY_READY : BSN_MKEY_FREE;
 	if (slot->state != BSN_MKEY_PENDING)
@@ -81,6 +81,7 @@ static void hold_nested(struct mkey_object *slot)
 		if (!key || !key->mkey)
 			continue;
 		pool_use(key->mkey);
+		key->mkey->quick_sq = NO_QUEUE;
 		slot->is_nesting = true;
 	}
 }
@@ -91,6 +92,7 @@ void mkey_forget(struct mkey_object *slot)
 	slot->part_count = 0;
 	slot->pub.length = 0;
 	slot->depth = 0;
+	slot->quick_sq = NO_QUEUE;
 }
 
 /* -- checks ----------------------------------------------------------------------------------------- */
@@ -305,10 +307,8 @@ BSN_ALWAYS_INLINE int post_umr(struct mkey_object *slot, struct bsn_ep *ep,
 			       uint64_t id, unsigned flags)
 {
 	struct bsn_sq *sq = ep->sq;
-	struct umr umr = { .key = slot->pub.lkey,
-			   .rights = slot->pool->rights,
+	struct umr umr = { .target = slot->target,
 			   .length = size->bytes,
-			   .fence = slot->pool->device->caps.fence,
 			   .has_pages = slot->pool->attr.page_bytes,
 			   .form = UMR_LIST,
 			   .parts = layout->parts,
@@ -384,17 +384,76 @@ BSN_ALWAYS_INLINE int check_change(struct bsn_ep *ep, struct mkey_object *slot)
 	return 0;
 }
 
-int bsn_mkey_configure(struct bsn_ep *ep, struct bsn_mkey *mkey, const struct bsn_layout *layout,
-		       uint64_t id, unsigned flags)
+/* Remembers the memory that a plain layout lies in: the next one is most likely to do so, too. */
+static void keep_memory(struct bsn_mkey_pool *pool, const struct bsn_part *part)
 {
-	struct mkey_object *slot = (struct mkey_object *)mkey;
+	const uint32_t removed =
+		atomic_load_explicit(&pool->device->keys_removed, memory_order_acquire);
+	const struct known_key *known = find_key(pool, part->lkey);
+
+	if (!known || known->mkey || known->pd != pool->pd)
+		return;
+	pool->memory = (struct umr_memory){ known->addr, known->addr + (known->length - 1),
+					    umr_key_of(part) };
+	pool->memory_removed = removed;
+}
+
+static __attribute__((noinline)) int configure_slowly(struct bsn_ep *ep, struct mkey_object *slot,
+						      const struct bsn_layout *layout, uint64_t id,
+						      unsigned flags)
+{
 	int err = check_change(ep, slot);
 
 	if (!err)
 		err = configure(slot, ep, layout, id, flags);
 	if (!err && slot->depth > 1)
 		mkey_keep_layout(slot, layout);
-	return err;
+	if (err)
+		return err;
+	slot->quick_sq = slot->depth == 1 ? ep->sq : NO_QUEUE;
+	keep_memory(slot->pool, layout->parts);
+	return 0;
+}
+
+/* -- the quick way ---------------------------------------------------------------------------------- */
+
+BSN_ALWAYS_INLINE bool has_memory(const struct bsn_mkey_pool *pool, const struct bsn_part *part)
+{
+	const uint32_t removed =
+		atomic_load_explicit(&pool->device->keys_removed, memory_order_acquire);
+
+	return pool->memory.key == umr_key_of(part) && pool->memory_removed == removed;
+}
+
+/* A layout of parts that ascend in one piece of memory, to an mkey that nothing is the matter with. */
+BSN_ALWAYS_INLINE bool put_plain(struct umr_plain *umr, struct mkey_object *slot, struct bsn_sq *sq,
+				 const struct bsn_layout *layout, unsigned flags)
+{
+	struct bsn_mkey_pool *pool = slot->pool;
+
+	return layout && layout->parts && layout->part_count - 1 < pool->max_plain_parts &&
+	       !sq->route.has_failed && has_memory(pool, layout->parts) &&
+	       umr_put_plain(umr, sq, layout, &pool->memory, flags);
+}
+
+int bsn_mkey_configure(struct bsn_ep *ep, struct bsn_mkey *mkey, const struct bsn_layout *layout,
+		       uint64_t id, unsigned flags)
+{
+	struct mkey_object *slot = (struct mkey_object *)mkey;
+	struct umr_plain umr;
+	struct bsn_sq *sq;
+	uint32_t after;
+
+	if (BSN_UNLIKELY(!ep || !slot || ep->sq != slot->quick_sq ||
+			 !put_plain(&umr, slot, slot->quick_sq, layout, flags)))
+		return configure_slowly(ep, slot, layout, id, flags);
+	sq = slot->quick_sq;
+	after = umr_after(sq, UMR_HEAD_DS + umr.padded);
+	slot->pub.length = umr.length;
+	slot->sq = sq;
+	slot->posted = after;
+	slot->state = BSN_MKEY_PENDING;
+	return umr_end_plain(&umr, sq, &slot->target, after, id, flags);
 }
 
 int bsn_mkey_invalidate(struct bsn_ep *ep, struct bsn_mkey *mkey, uint64_t id, unsigned flags)

@@ -11,14 +11,16 @@
 #include "bsn_mkey.h"
 #include "keys.h"
 #include "layout.h"
-#include "umr.h"
+#include "umr_plain.h"
 
 /*
+ * @target: the mkey, to UMRs
  * @uses: maps, or its taker; and the slots whose layouts nest it. At 0 it may become another layout
  * @parts: a copy of the layout's; of an mkey of one's own only where they nest others
  * @sges: what the parts are as SGEs, where they are posted as such
  * @table: translations, in memory that the device reads
  * @sq: whose UMR configured it; NULL: that has completed, or there was none
+ * @quick_sq: whose UMRs may change the mkey at once, nothing being the matter with either; NO_QUEUE: look
  * @posted: its basic block, the first behind the UMR, modulo 2^32
  * @depth: mkeys that lie one behind the other from here to memory, this one included
  * @next_alike: of the layouts of one hash
@@ -30,6 +32,7 @@ struct mkey_object {
 	struct bsn_mkey_pool *pool;
 	void *handle; /* of the path's mkey; NULL: there is none */
 	struct known_key key;
+	struct umr_target target;
 	uint32_t uses;
 	uint32_t part_count, rounds;
 	uint32_t wants_key; /* the map's flag */
@@ -45,6 +48,7 @@ struct mkey_object {
 	uint8_t *table;
 	uint32_t table_lkey;
 	struct bsn_sq *sq;
+	struct bsn_sq *quick_sq;
 	uint32_t posted;
 	uint8_t state; /* enum bsn_mkey_state, but that PENDING may have become another */
 	uint8_t depth;
@@ -62,7 +66,9 @@ struct bsn_mkey_pool {
 	struct bsn_pd *pd;
 	struct bsn_mkey_pool_attr attr; /* every field as it is in force */
 	uint32_t max_parts;             /* of a slot */
-	struct umr_rights rights;       /* of its mkeys */
+	uint32_t max_plain_parts;       /* of the quick way; 0: there is none */
+	struct umr_memory memory;       /* used last by a plain layout */
+	uint32_t memory_removed;        /* keys_removed of the device at that time */
 	struct mkey_object *slots;
 	struct mkey_object *last; /* mapped last; @none: nothing was */
 	struct mkey_object none;
@@ -83,6 +89,7 @@ struct bsn_mkey_pool {
 /* pool.c: the slot that was used least recently, spanning nothing; NULL, with a text: all are in use. */
 struct mkey_object *pool_take_slot(struct bsn_mkey_pool *pool, const struct bsn_sq *sq);
 #define NOT_READY UINT64_MAX
+#define NO_QUEUE  ((struct bsn_sq *)(uintptr_t)1) /* and not what an endpoint without a queue has */
 
 /* pool.c: one use less; without any it may be taken, later than all others where it is still of worth */
 void pool_unuse(struct mkey_object *slot);
@@ -95,6 +102,13 @@ static inline void pool_use(struct mkey_object *slot)
 		return;
 	*(slot->older ? &slot->older->newer : &pool->oldest) = slot->newer;
 	*(slot->newer ? &slot->newer->older : &pool->newest) = slot->older;
+}
+
+/* Nobody knows what its mkey spans. */
+static inline void mkey_lose(struct mkey_object *slot)
+{
+	slot->state = BSN_MKEY_UNKNOWN;
+	slot->quick_sq = NO_QUEUE;
 }
 
 /* pool.c: another mkey for the slot, whose own nobody knows the state of */

@@ -109,6 +109,9 @@ static int make_key(struct mkey_object *slot)
 		return err;
 	slot->pub.rkey = slot->pub.lkey;
 	slot->state = BSN_MKEY_FREE;
+	slot->target =
+		umr_target_of(slot->pub.lkey, (unsigned)slot->pool->attr.access,
+			      slot->pool->device->caps.has_atomics, slot->pool->device->caps.fence);
 	slot->key = (struct known_key){ slot->pub.lkey, 0, 0, slot->pool->pd, slot };
 	err = keys_add(slot->pool->device, &slot->key);
 	if (!err)
@@ -171,6 +174,7 @@ static int alloc_slots(struct bsn_mkey_pool *pool)
 		slot->parts = parts + (size_t)i * most;
 		slot->sges = sges + (size_t)i * most;
 		slot->ready_at = NOT_READY;
+		slot->quick_sq = NO_QUEUE;
 		list_newest(pool, slot);
 	}
 	return 0;
@@ -209,6 +213,17 @@ static void free_pool(struct bsn_mkey_pool *pool)
 	free(pool);
 }
 
+/* What fits a WQE by itself, in a list as in a repeat block, which takes one translation more. */
+static uint32_t plain_parts_of(const struct bsn_mkey_pool *pool)
+{
+	const struct provider_caps *caps = &pool->device->caps;
+	const uint32_t most = pool->attr.max_translations;
+
+	if (pool->attr.page_bytes || !caps->has_repeat || caps->fence == BSN_FENCE_NONE)
+		return 0;
+	return (most < UMR_INLINE_MAX ? most : UMR_INLINE_MAX) - 1;
+}
+
 int bsn_mkey_pool_create(struct bsn_device *device, const struct bsn_mkey_pool_attr *attr,
 			 struct bsn_mkey_pool **out)
 {
@@ -232,8 +247,8 @@ int bsn_mkey_pool_create(struct bsn_device *device, const struct bsn_mkey_pool_a
 	if (!err)
 		err = check_device(device, &pool->attr);
 	pool->attr.access = mem_access_of(device, pool->attr.access);
-	pool->rights = umr_rights_of((unsigned)pool->attr.access, device->caps.has_atomics);
 	pool->max_parts = pool->attr.max_translations;
+	pool->max_plain_parts = plain_parts_of(pool);
 	if (!err)
 		err = alloc_slots(pool);
 	if (!err)
@@ -320,7 +335,9 @@ void pools_forget_queue(struct bsn_device *device, const struct bsn_sq *sq)
 		for (uint32_t i = 0; i < pool->attr.count; i++) {
 			struct mkey_object *slot = &pool->slots[i];
 			if (slot->sq == sq && mkey_state_of(slot) == BSN_MKEY_PENDING)
-				slot->state = BSN_MKEY_UNKNOWN;
+				mkey_lose(slot);
+			if (slot->quick_sq == sq)
+				slot->quick_sq = NO_QUEUE;
 			if (slot->sq == sq)
 				slot->sq = NULL;
 			if (slot->ready_at != NOT_READY && slot->map_ep->sq == sq)

@@ -6,7 +6,7 @@
 #include <infiniband/mlx5dv.h>
 
 #include "compare.h"
-#include "umr.h"
+#include "umr_plain.h"
 #include "../wqe/random.h"
 
 enum { PARTIES = 2, LIBMLX5 = 0, BUNSEN = 1, ENTRIES = 52, MOST = 48 };
@@ -17,10 +17,12 @@ struct rig {
 	struct mlx5dv_mkey *mkey;
 	struct ibv_mr *mr; /* what windows are bound to */
 	struct published want, got;
+	unsigned plain_count; /* of the quick way */
 };
 
 struct layout {
 	uint32_t count, rounds; /* rounds 0: a list */
+	uint32_t stride;        /* 0: all have their own */
 };
 
 static void rig_start(struct rig *rig)
@@ -70,7 +72,8 @@ static void make_parts(const struct rig *rig, const struct layout *layout, struc
 		const uint32_t bytes = 1 + (uint32_t)(random_u64() % 40);
 		parts[i] = (struct bsn_part){ .addr = rig->bench.memory->addr + i * 64,
 					      .bytes = bytes,
-					      .stride = bytes + random_u64() % 100,
+					      .stride = layout->stride ? layout->stride
+								       : bytes + random_u64() % 100,
 					      .lkey = rig->bench.memory->lkey };
 	}
 }
@@ -106,9 +109,12 @@ static void post_verbs(struct rig *rig, const struct layout *layout, const struc
 static void post_bunsen(struct rig *rig, const struct layout *layout, const struct bsn_part *parts,
 			unsigned access)
 {
-	struct umr umr = { .key = rig->mkey->lkey,
-			   .rights = umr_rights_of(access, true),
-			   .fence = BSN_FENCE_INITIATOR_SMALL,
+	struct bsn_sq *sq = bsn_qp_sq(rig->party[BUNSEN].qp);
+	const struct bsn_layout plain_layout = { parts, layout->count, layout->rounds };
+	const struct umr_memory all = { 0, UINT64_MAX, parts->lkey };
+	struct umr_plain plain;
+	struct umr umr = { .target = umr_target_of(rig->mkey->lkey, access, true,
+						   BSN_FENCE_INITIATOR_SMALL),
 			   .form = layout->rounds ? UMR_REPEAT : UMR_LIST,
 			   .parts = parts,
 			   .part_count = layout->count,
@@ -116,9 +122,16 @@ static void post_bunsen(struct rig *rig, const struct layout *layout, const stru
 
 	for (uint32_t i = 0; i < layout->count; i++)
 		umr.length += parts[i].bytes * umr.rounds;
-	assert_int_equal(umr_post(bsn_qp_sq(rig->party[BUNSEN].qp), &umr, 1,
-				  BSN_F_SIGNALED | BSN_F_RING),
-			 0);
+	if (random_u64() % 2 &&
+	    umr_put_plain(&plain, sq, &plain_layout, &all, BSN_F_SIGNALED | BSN_F_RING)) {
+		rig->plain_count++;
+		assert_int_equal(umr_end_plain(&plain, sq, &umr.target,
+					       umr_after(sq, UMR_HEAD_DS + plain.padded), 1,
+					       BSN_F_SIGNALED | BSN_F_RING),
+				 0);
+		return;
+	}
+	assert_int_equal(umr_post(sq, &umr, 1, BSN_F_SIGNALED | BSN_F_RING), 0);
 }
 
 /* What waits for the UMR: a write by way of the mkey. */
@@ -190,17 +203,21 @@ static void layouts_of_every_length(void **state)
 	rig_start(&rig);
 	for (uint32_t count = 1; count <= MOST; count++) {
 		for (uint32_t rounds = 0; rounds <= 3; rounds += 3) {
-			const struct layout layout = { count, rounds };
-			for (unsigned i = 0; i < 8; i++)
+			for (unsigned i = 0; i < 8; i++) {
+				const struct layout layout = { count, rounds,
+							       i % 2 ? 0 : MOST * 64 };
 				one_round(&rig, &layout);
+			}
 		}
 	}
+	assert_true(rig.plain_count > MOST);
 	rig_stop(&rig);
 }
 
 static void layouts_at_every_position(void **state)
 {
-	static const struct layout layouts[] = { { 1, 0 }, { 4, 0 }, { 5, 7 }, { 32, 0 }, { 31, 2 } };
+	static const struct layout layouts[] = { { 1, 0, 0 },   { 4, 0, 0 },  { 5, 7, 0 },
+						 { 5, 7, 400 }, { 32, 0, 0 }, { 31, 2, 0 } };
 	static struct rig rig;
 
 	(void)state;

@@ -769,7 +769,7 @@ static void shoot(const struct fake *f, struct shot *shot)
 	memcpy(&shot->sq, f->sq, sizeof(shot->sq));
 	shot->sq.count_full = 0;
 	shot->sq.slot = NULL; /* the ring's end is its beginning; pi tells */
-	shot->sq.limit = shot->sq.peer_limit = NULL;
+	shot->sq.limit = shot->sq.peer_limit = shot->sq.fenced_limit = NULL;
 	shot->sq.seen_done = 0;
 	shot->sq.wide_pi = 0;
 	shot->lane = f->lane;

@@ -17,6 +17,8 @@
 
 #include <infiniband/mlx5dv.h>
 
+#include "bsn_mkey.h"
+
 /* What a call that was refused must say, and must not have written. */
 #define UNTOUCHED ((void *)0x55)
 
@@ -116,6 +118,23 @@ static void no_place_given(struct bench *b)
 	refused(EINVAL, "no place", bsn_qp_counters(b->qp[0], NULL));
 	refused(EINVAL, "no place", bsn_qp_error(b->qp[0], NULL));
 	refused(EINVAL, "no place", bsn_qp_outstanding(b->qp[0], NULL));
+}
+
+static void no_layout_given(struct bench *b)
+{
+	const struct bsn_part part = { .addr = (uintptr_t)bench_at(b, 0, 0), .bytes = 1 };
+	const struct bsn_layout layout = { &part, 1, 1 }, without_parts = { NULL, 1, 1 };
+	struct bsn_ep *ep = bsn_qp_ep(b->qp[0]);
+	const struct bsn_map *map;
+	struct bsn_mkey_pool *pool;
+
+	ok(bsn_mkey_pool_create(b->device, NULL, &pool));
+	refused(EINVAL, "no pool", bsn_layout_map(NULL, ep, &layout, 0, &map));
+	refused(EINVAL, "no pool, endpoint", bsn_layout_map(pool, NULL, &layout, 0, &map));
+	refused(EINVAL, "layout", bsn_layout_map(pool, ep, NULL, 0, &map));
+	refused(EINVAL, "layout", bsn_layout_map(pool, ep, &without_parts, 0, &map));
+	refused(EINVAL, "no place", bsn_layout_map(pool, ep, &layout, 0, NULL));
+	ok(bsn_mkey_pool_destroy(pool));
 }
 
 static void no_object_given(struct bench *b)
@@ -542,6 +561,7 @@ static const struct bench_case cases[] = {
 	{ CASE("nothing given", nothing_given), OWN },
 	{ CASE("no place given", no_place_given), OWN },
 	{ CASE("no object given", no_object_given), OWN },
+	{ CASE("no layout given", no_layout_given), OWN },
 	{ CASE("nothing is destroyed in silence", nothing_is_destroyed_in_silence), BARE },
 	{ CASE("addresses", addresses), IDLE, .is_model_only = true },
 	{ CASE("a port that is down", a_port_that_is_down), OWN, .is_model_only = true,

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The UMR that most layouts are: a list or repeat block of parts that lie in one piece of memory, one after
+ * the other. Checked and put into the ring in one pass, since nothing of a free slot is anybody's until its
+ * WQE ends. Inline, and private to the library; umr.h has every other UMR.
+ */
+#ifndef DV_UMR_PLAIN_H
+#define DV_UMR_PLAIN_H
+
+#include "sq.h"
+#include "umr.h"
+
+/**
+ * struct umr_memory - where plain parts lie
+ * @first, @last: bytes of it
+ * @key: its lkey, and zeros, as it lies in the parts
+ */
+struct umr_memory {
+	uint64_t first, last, key;
+};
+
+/* Of a part: its key, and what is reserved. */
+BSN_ALWAYS_INLINE uint64_t umr_key_of(const struct bsn_part *part)
+{
+	uint64_t key;
+
+	memcpy(&key, (const char *)part + offsetof(struct bsn_part, lkey), sizeof(key));
+	return key;
+}
+
+/* -- translations --------------------------------------------------------------------------------- */
+
+/*
+ * What all translations of plain parts have in their first word: key and, in a repeat block, stride. A
+ * block of less than 2^16 bytes stands in an entry where it does in a KLM.
+ */
+BSN_ALWAYS_INLINE struct bsn_be64 umr_common_bits(uint64_t stride, uint32_t lkey)
+{
+	const struct bsn_repeat_entry entry = { .stride = (uint16_t)stride, .mkey = lkey };
+
+	return bsn_to_be64(bsn_repeat_entry_word(&entry, 0));
+}
+
+/* A part's translation, whose length was or will be checked. */
+BSN_ALWAYS_INLINE struct bsn_ds umr_translation(const struct bsn_part *part, struct bsn_be64 common)
+{
+#if BSN_HAS_SHUFFLE
+	struct bsn_ds ds = bsn_shuffle(
+		bsn_v2_load(part), (bsn_pattern){ BSN_FROM_32(8), BSN_FROM_NONE, BSN_FROM_64(0) });
+
+	ds.v |= (bsn_v2){ common.raw, 0 };
+	return ds;
+#else
+	const struct bsn_klm klm = { .byte_count = (uint32_t)part->bytes, .va = part->addr };
+	struct bsn_be64 word = bsn_pair_to_be64(bsn_klm_word(&klm, 0));
+
+	word.raw |= common.raw;
+	return bsn_ds_of_words(word, bsn_to_be64(bsn_klm_word(&klm, 1)));
+#endif
+}
+
+/* -- the parts ------------------------------------------------------------------------------------ */
+
+/*
+ * umr.c: puts the translations of several parts to @at. Returns the bytes of one round; 0: the parts are
+ * not plain.
+ */
+uint64_t umr_put_list(uint8_t *at, const struct bsn_part *part, uint32_t count,
+		      const struct umr_memory *memory);
+uint64_t umr_put_entries(uint8_t *at, const struct bsn_part *part, uint32_t count,
+			 const struct umr_memory *memory, uint32_t rounds);
+
+/* The same of one part, whose key is that of the memory. */
+BSN_ALWAYS_INLINE uint64_t umr_put_part(uint8_t *at, const struct bsn_part *part,
+					const struct umr_memory *memory, uint32_t rounds)
+{
+	const uint64_t bytes = part->bytes, stride = part->stride;
+	uint64_t last = part->addr + (bytes - 1);
+
+	if (BSN_UNLIKELY(bytes - 1 >= BSN_KLM_MAX_BYTES || part->addr < memory->first ||
+			 last < part->addr))
+		return 0;
+	if (rounds > 1) {
+		if (BSN_UNLIKELY(stride > BSN_REPEAT_MAX_STRIDE || bytes > stride ||
+				 last > memory->last))
+			return 0;
+		last += (uint64_t)(rounds - 1) * stride;
+		if (BSN_UNLIKELY(last < part->addr))
+			return 0;
+	}
+	if (BSN_UNLIKELY(last > memory->last))
+		return 0;
+	bsn_store_ds(at, umr_translation(part, umr_common_bits(rounds > 1 ? stride : 0,
+							       (uint32_t)memory->key)));
+	return bytes;
+}
+
+/**
+ * struct umr_plain - a UMR whose translations are in the ring
+ * @room: where the queue's room ends
+ * @length: bytes that the mkey will span
+ * @padded: translations, as the device counts them
+ */
+struct umr_plain {
+	uint8_t *room;
+	uint64_t length;
+	uint32_t padded;
+};
+
+/* The WQE's length, from the slot on. */
+BSN_ALWAYS_INLINE size_t umr_bytes(uint32_t padded)
+{
+	return (size_t)(UMR_HEAD_DS + padded) * BSN_DS_SIZE;
+}
+
+BSN_ALWAYS_INLINE void umr_put_padding(uint8_t *end)
+{
+	BSN_UNROLL for (unsigned i = 1; i <= UMR_ALIGN; i++)
+		bsn_store_wqe_v2(end - i * BSN_DS_SIZE, (bsn_v2){ 0, 0 });
+}
+
+/* false: nothing has happened; umr_post(), or the one who asks for it, knows what is wrong, if anything. */
+BSN_ALWAYS_INLINE bool umr_put_plain(struct umr_plain *umr, struct bsn_sq *sq,
+				     const struct bsn_layout *layout,
+				     const struct umr_memory *memory, uint32_t flags)
+{
+	const uint32_t count = layout->part_count, rounds = layout->rounds;
+	const struct bsn_part *const parts = layout->parts;
+	uint8_t *at = sq->slot + UMR_HEAD_DS * BSN_DS_SIZE;
+	const uint32_t used = count + (rounds > 1), padded = umr_padded(used);
+	uint8_t *const end = at + padded * BSN_DS_SIZE;
+	uint64_t bytes;
+
+	umr->padded = padded;
+	umr->room = sq->fenced_limit ? sq->fenced_limit : sq->limit;
+	if (BSN_UNLIKELY(end > umr->room || flags & ~(BSN_F_PLAIN & ~(uint32_t)BSN_F_FENCE) ||
+			 (!(flags & BSN_F_SIGNALED) && sq->quiet == 1)))
+		return false;
+	if (padded != used)
+		umr_put_padding(end);
+	if (rounds <= 1) {
+		umr->length = count == 1 ? umr_put_part(at, parts, memory, 1)
+					 : umr_put_list(at, parts, count, memory);
+		return BSN_LIKELY(umr->length != 0);
+	}
+	bytes = count == 1 ? umr_put_part(at + BSN_DS_SIZE, parts, memory, rounds)
+			   : umr_put_entries(at + BSN_DS_SIZE, parts, count, memory, rounds);
+	if (BSN_UNLIKELY(!bytes))
+		return false;
+	bsn_store_ds(at, umr_repeat((uint32_t)bytes, rounds, count));
+	umr->length = bytes * rounds;
+	return true;
+}
+
+/* -- the end -------------------------------------------------------------------------------------- */
+
+/* Ends a UMR whose translations, or the pointer to them, are in the ring. Who comes next waits for it. */
+BSN_ALWAYS_INLINE int umr_end(struct bsn_sq *sq, const struct umr_target *target, uint64_t length,
+			      bool is_inline, uint32_t padded, uint8_t *room, unsigned ds,
+			      uint32_t after, uint64_t id, uint32_t flags)
+{
+	const unsigned bb = bsn_bb_of_ds(ds);
+	uint8_t *const wqe = sq->slot;
+	struct bsn_be64 ctrl1;
+	struct bsn_regs r;
+
+	BSN_CHECK_OWNER(sq);
+	if (!(flags & BSN_F_SIGNALED) && sq->quiet == 1)
+		__builtin_unreachable(); /* checked before */
+	ctrl1 = bsn_ctrl1(sq, flags, 0);
+	ctrl1.raw |= target->imm.raw | bsn_sq_owed_fence(sq, flags).raw;
+	umr_make_head(&r, target, length, is_inline, padded);
+	r.ds[0] = bsn_ds_of_words(bsn_ctrl0(sq, sq->pi, BSN_OPCODE_UMR, ds), ctrl1);
+	sq->next_fence = (uint8_t)target->fence;
+	sq->fenced_limit = room;
+	sq->limit = NULL;
+	sq->wide_pi = after;
+	return bsn_end(sq, wqe, wqe + (size_t)bb * BSN_BB_SIZE, NULL, false, &r, UMR_HEAD_DS,
+		       BSN_REST_SGES, ds, bb, id, flags);
+}
+
+/* The block after a WQE of @ds units, modulo 2^32. */
+BSN_ALWAYS_INLINE uint32_t umr_after(const struct bsn_sq *sq, unsigned ds)
+{
+	return bsn_sq_wide_pi(sq) + bsn_bb_of_ds(ds);
+}
+
+/* @after: umr_after() */
+BSN_ALWAYS_INLINE int umr_end_plain(const struct umr_plain *umr, struct bsn_sq *sq,
+				    const struct umr_target *target, uint32_t after, uint64_t id,
+				    uint32_t flags)
+{
+	const unsigned ds = UMR_HEAD_DS + umr->padded;
+
+	if (flags & BSN_F_FENCE || ds <= UMR_HEAD_DS || ds % BSN_BB_DS ||
+	    umr->padded > UMR_INLINE_MAX)
+		__builtin_unreachable();
+	return umr_end(sq, target, umr->length, true, umr->padded, umr->room, ds, after, id, flags);
+}
+
+#endif
