@@ -6,12 +6,6 @@
 #include "bsn_umr.h"
 #include "sq.h"
 
-static int refuse(int error, const char *why)
-{
-	bsn_refusal = why;
-	return -error;
-}
-
 /* A queue that can do it, or why not. */
 static int check(const struct bsn_ep *ep, unsigned needs, const char *why_not)
 {
@@ -20,12 +14,6 @@ static int check(const struct bsn_ep *ep, unsigned needs, const char *why_not)
 	if ((ep->sq->can & needs) != needs)
 		return refuse(EOPNOTSUPP, why_not);
 	return 0;
-}
-
-static uint8_t *put_ds(uint8_t *at, struct bsn_ds ds)
-{
-	bsn_store_ds(at, ds);
-	return at + BSN_DS_SIZE;
 }
 
 static struct bsn_ds data_of(const struct bsn_sge *sge, uint32_t bytes)

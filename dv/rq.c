@@ -5,12 +5,7 @@
 #include <pthread.h>
 
 #include "init.h"
-
-static int refuse(int error, const char *why)
-{
-	bsn_refusal = why;
-	return -error;
-}
+#include "refuse.h"
 
 /* Empty SGEs are skipped, since a byte count of 0 means 2^31; a short list is terminated. */
 BSN_ALWAYS_INLINE void put_list(const struct bsn_rq *rq, uint8_t *dst, const struct bsn_sge *sge,

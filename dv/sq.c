@@ -14,12 +14,6 @@
 
 __thread const char *bsn_refusal;
 
-static int refuse(int error, const char *why)
-{
-	bsn_refusal = why;
-	return -error;
-}
-
 /* -- credits ------------------------------------------------------------------------------------ */
 
 static const uint8_t *slot_of(const struct bsn_sq *sq, unsigned index)
@@ -173,25 +167,6 @@ static unsigned count_of(uint32_t what)
 	return what >> BSN_WHAT_COUNT_SHIFT;
 }
 
-/* Opcodes whose control segment a remote address follows. */
-#define WITH_RADDR                                                                                 \
-	(1ull << BSN_OPCODE_RDMA_WRITE | 1ull << BSN_OPCODE_RDMA_WRITE_IMM |                       \
-	 1ull << BSN_OPCODE_RDMA_READ | 1ull << BSN_OPCODE_ATOMIC_CS |                             \
-	 1ull << BSN_OPCODE_ATOMIC_FA)
-
-/* Opcodes of which the control segment says something in its last dword. */
-#define WITH_IMM                                                                                   \
-	(1ull << BSN_OPCODE_SEND_IMM | 1ull << BSN_OPCODE_SEND_INVAL |                             \
-	 1ull << BSN_OPCODE_RDMA_WRITE_IMM)
-
-/* Opcodes that take no data from the WQE: they bring some, or have none. */
-#define WITHOUT_GATHER                                                                             \
-	(1ull << BSN_OPCODE_RDMA_READ | 1ull << BSN_OPCODE_ATOMIC_CS |                             \
-	 1ull << BSN_OPCODE_ATOMIC_FA | 1ull << BSN_OPCODE_NOP)
-
-/* Opcodes that a list of SGEs alone does not make a request of. */
-#define WITHOUT_LIST (WITHOUT_GATHER & ~(1ull << BSN_OPCODE_RDMA_READ))
-
 /* As they stand in @what. */
 #define UNKNOWN_FLAGS (BSN_WHAT_FLAGS & ~(uint32_t)BSN_F_ALL)
 
@@ -202,7 +177,7 @@ static bool is_one_of(uint64_t opcodes, unsigned opcode)
 
 static uint32_t imm_of(const struct bsn_wr *wr)
 {
-	return is_one_of(WITH_IMM, wr->opcode) ? wr->imm : 0;
+	return is_one_of(bsn_wqe_sets.with_imm, wr->opcode) ? wr->imm : 0;
 }
 
 uint64_t bsn_sq_ops_of(enum bsn_transport transport, bool has_atomics)
@@ -227,7 +202,7 @@ static int judge_opcode(const struct request *r)
 		return refuse(EINVAL, "unknown flags: a post takes BSN_F_*");
 	if (!is_one_of(r->sq->ops, opcode))
 		return refuse(EOPNOTSUPP, "this transport or device does not have the operation");
-	if (r->what & BSN_F_INLINE && is_one_of(WITHOUT_GATHER, opcode))
+	if (r->what & BSN_F_INLINE && !is_one_of(bsn_wqe_sets.with_gather, opcode))
 		return refuse(EOPNOTSUPP, "this operation sends no data that could be inline");
 	if (r->count && opcode == BSN_OPCODE_NOP)
 		return refuse(EOPNOTSUPP, "a NOP has no data");
@@ -276,7 +251,7 @@ static int measure(const struct request *r)
 	if (ds < 0)
 		return ds;
 	ds += 1 + (r->peer ? r->peer->prefix_ds : 0);
-	ds += is_one_of(WITH_RADDR, opcode_of(r->what)) + (r->operand ? 1 : 0);
+	ds += is_one_of(bsn_wqe_sets.with_raddr, opcode_of(r->what)) + (r->operand ? 1 : 0);
 	if (ds > r->sq->max_ds)
 		return refuse(EMSGSIZE, "the WQE would be longer than the queue was made for");
 	return ds;
@@ -306,12 +281,6 @@ static uint8_t *put_bytes(uint8_t *at, const void *src, size_t n)
 	return at + n;
 }
 
-static uint8_t *put_ds(uint8_t *at, struct bsn_ds ds)
-{
-	bsn_store_ds(at, ds);
-	return at + BSN_DS_SIZE;
-}
-
 static struct bsn_be32 inline_head(uint32_t bytes)
 {
 	const struct bsn_inline_hdr hdr = { .is_inline = 1, .byte_count = bytes };
@@ -336,7 +305,7 @@ static uint8_t *put_pieces(uint8_t *at, const struct request *r)
 /* What stands behind the control segment and the peer's prefix. */
 static uint8_t *put_body(uint8_t *at, const struct request *r)
 {
-	if (is_one_of(WITH_RADDR, opcode_of(r->what)))
+	if (is_one_of(bsn_wqe_sets.with_raddr, opcode_of(r->what)))
 		at = put_ds(at, bsn_ds_raddr(r->remote));
 	if (r->operand) {
 		at = put_ds(at, bsn_ds_operands(r->operand[0], r->operand[1]));
@@ -453,7 +422,7 @@ BSN_ALWAYS_INLINE int post_list(struct bsn_sq *sq, uint8_t *limit, bool owes,
 				uint32_t imm, uint64_t id)
 {
 	const unsigned count = count_of(what), opcode = opcode_of(what);
-	const bool has_raddr = is_one_of(WITH_RADDR, opcode);
+	const bool has_raddr = is_one_of(bsn_wqe_sets.with_raddr, opcode);
 	const unsigned known = 1 + prefix_ds, ds = known + has_raddr + count;
 	const unsigned bb = bsn_bb_of_ds(ds);
 	const struct bsn_sge *const end = sge + count;
@@ -461,7 +430,7 @@ BSN_ALWAYS_INLINE int post_list(struct bsn_sq *sq, uint8_t *limit, bool owes,
 	struct bsn_regs r;
 
 	if (!bsn_fits(sq, limit, bb) || count - 1 >= sq->max_sge ||
-	    !is_one_of(sq->ops & ~WITHOUT_LIST, opcode) || what & (BSN_F_INLINE | UNKNOWN_FLAGS))
+	    !is_one_of(sq->ops & bsn_wqe_sets.with_list, opcode) || what & (BSN_F_INLINE | UNKNOWN_FLAGS))
 		return BSN_NOT_PLAIN;
 	if (has_raddr)
 		at = put_ds(at, bsn_ds_raddr(remote));
@@ -611,10 +580,10 @@ static __attribute__((noinline)) int post_inline_peer(struct bsn_ep *ep, uint32_
 						      uint64_t id)
 {
 	const struct bsn_peer *peer = (const struct bsn_peer *)(const void *)ep;
-	const bool has_raddr = is_one_of(WITH_RADDR, opcode_of(what));
+	const bool has_raddr = is_one_of(bsn_wqe_sets.with_raddr, opcode_of(what));
 	int err = BSN_NOT_PLAIN;
 
-	if (!is_one_of(ep->sq->ops & ~WITHOUT_GATHER, opcode_of(what)) || what & UNKNOWN_FLAGS)
+	if (!is_one_of(ep->sq->ops & bsn_wqe_sets.with_gather, opcode_of(what)) || what & UNKNOWN_FLAGS)
 		; /* another says why */
 	else if (peer->prefix_ds == 3)
 		err = has_raddr ? post_data(peer, 3, what, data, remote, true, imm, id)
@@ -733,7 +702,7 @@ static int post_again(struct bsn_ep *ep, const struct bsn_prepared *p, uint64_t 
 	struct bsn_wr wr = p->wr;
 	const struct bsn_sge copied = {
 		.addr = (uintptr_t)p->body +
-			(is_one_of(WITH_RADDR, p->wr.opcode) ? BSN_RADDR_SIZE : 0) +
+			(is_one_of(bsn_wqe_sets.with_raddr, p->wr.opcode) ? BSN_RADDR_SIZE : 0) +
 			BSN_INLINE_HDR_SIZE,
 		.length = (uint32_t)total_bytes(p->sge, p->wr.sge_count),
 	};

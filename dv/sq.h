@@ -3,7 +3,8 @@
 #ifndef DV_SQ_H
 #define DV_SQ_H
 
-#include "bsn_sq.h"
+#include "bsn_build.h"
+#include "refuse.h"
 
 /* @pi modulo 2^32. */
 static inline uint32_t bsn_sq_wide_pi(const struct bsn_sq *sq)
@@ -21,6 +22,13 @@ static inline struct bsn_be64 bsn_sq_owed_fence(const struct bsn_sq *sq, uint32_
 	if (owed.fence > BSN_FENCE_SMALL_AND_FENCE)
 		__builtin_unreachable(); /* else it would be masked */
 	return bsn_byte_pair_to_be64((uint32_t)(bsn_ctrl_word(&owed, 1) >> 32), 0);
+}
+
+/* Returns where the next one begins. */
+BSN_ALWAYS_INLINE uint8_t *put_ds(uint8_t *at, struct bsn_ds ds)
+{
+	bsn_store_ds(at, ds);
+	return at + BSN_DS_SIZE;
 }
 
 /* What a WQE that is no message consists of. */

@@ -14,12 +14,6 @@
 
 /* -- translations --------------------------------------------------------------------------------- */
 
-BSN_ALWAYS_INLINE uint8_t *put_ds(uint8_t *at, struct bsn_ds ds)
-{
-	bsn_store_ds(at, ds);
-	return at + BSN_DS_SIZE;
-}
-
 BSN_ALWAYS_INLINE void put_zeros(uint8_t *at, unsigned ds)
 {
 	BSN_UNROLL for (unsigned i = 0; i < ds; i++)

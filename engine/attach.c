@@ -7,19 +7,20 @@
 
 #include <stdlib.h>
 
+static void clamp(uint32_t *limit, uint32_t most)
+{
+	if (*limit > most)
+		*limit = most;
+}
+
 /*
  * libmlx5 grants inline data and SGEs for WQEs of up to 64 units, of which the device counts 63 and
  * its peers take fewer.
  */
 static void clamp_limits(struct bsn_qp *qp)
 {
-	const uint32_t most_inline = transport_most_inline(qp->transport);
-	const uint32_t most_sge = transport_most_sge(qp->transport);
-
-	if (qp->limits.max_inline > most_inline)
-		qp->limits.max_inline = most_inline;
-	if (qp->limits.max_send_sge > most_sge)
-		qp->limits.max_send_sge = most_sge;
+	clamp(&qp->limits.max_inline, transport_most_inline(qp->transport));
+	clamp(&qp->limits.max_send_sge, transport_most_sge(qp->transport));
 }
 
 static int read_limits(struct bsn_qp *qp, struct bsn_attach_attr *attach)

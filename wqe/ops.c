@@ -63,26 +63,43 @@ static const struct {
 #define OTHER(op, on, what_data, what_imm, opmod, ...)                                             \
 	[BSN_OPCODE_##op] = { COMMON(op, on, what_data, what_imm, opmod), .forms = { __VA_ARGS__ } },
 
+/* Messages, of which the sets below are made, too. */
+#define MESSAGES(MESSAGE, ATOMIC)                                                                  \
+	/*      opcode           transports          data     imm         after the address */      \
+	MESSAGE(SEND,            ANY,                GATHER,  NONE,       P(DATA))                  \
+	MESSAGE(SEND_IMM,        CONNECTED | ON(UD), GATHER,  IMMEDIATE,  P(DATA))                  \
+	MESSAGE(SEND_INVAL,      CONNECTED,          GATHER,  INVALIDATE, P(DATA))                  \
+	MESSAGE(RDMA_WRITE,      CONNECTED,          GATHER,  NONE,       P(RADDR) | P(DATA))       \
+	MESSAGE(RDMA_WRITE_IMM,  CONNECTED,          GATHER,  IMMEDIATE,  P(RADDR) | P(DATA))       \
+	MESSAGE(RDMA_READ,       RELIABLE,           SCATTER, NONE,       P(RADDR) | P(DATA))       \
+                                                                                                    \
+	/*     opcode            last modifier        the modifiers, and the operands */            \
+	ATOMIC(ATOMIC_CS,        0,                   ANYHOW(OPERAND(ATOMIC_CS)))                   \
+	ATOMIC(ATOMIC_FA,        0,                   ANYHOW(OPERAND(ATOMIC_FA)))                   \
+	ATOMIC(ATOMIC_MASKED_CS, BSN_OPMOD_MASKED(8),                                               \
+	       FORM(BSN_OPMOD_MASKED(4), BSN_OPMOD_MASKED(4), OPERAND(MASKED_CS32)),                \
+	       FORM(BSN_OPMOD_MASKED(8), BSN_OPMOD_MASKED(8), OPERAND(MASKED_CS)))                  \
+	ATOMIC(ATOMIC_MASKED_FA, BSN_OPMOD_MASKED(8),                                               \
+	       FORM(BSN_OPMOD_MASKED(4), BSN_OPMOD_MASKED(4), OPERAND(MASKED_FA32)),                \
+	       FORM(BSN_OPMOD_MASKED(8), BSN_OPMOD_MASKED(8), OPERAND(MASKED_FA)))
+
+#define BIT(op) (1ull << BSN_OPCODE_##op)
+#define NO_BIT(...)
+#define LIST_BIT(op, ...) | BIT(op)
+#define RADDR_BIT(op, on, what_data, what_imm, own) | ((own) & P(RADDR) ? BIT(op) : 0)
+#define IMM_BIT(op, on, what_data, what_imm, own) | (BSN_IMM_##what_imm != BSN_IMM_NONE ? BIT(op) : 0)
+#define GATHER_BIT(op, on, what_data, ...) | (BSN_DATA_##what_data == BSN_DATA_GATHER ? BIT(op) : 0)
+
+const struct bsn_wqe_sets bsn_wqe_sets = {
+	.with_raddr = 0 MESSAGES(RADDR_BIT, LIST_BIT),
+	.with_imm = 0 MESSAGES(IMM_BIT, NO_BIT),
+	.with_gather = 0 MESSAGES(GATHER_BIT, NO_BIT),
+	.with_list = 0 MESSAGES(LIST_BIT, NO_BIT),
+};
+
 static const struct bsn_wqe_op ops[] = {
 	[BSN_OPCODE_NOP] = { COMMON(NOP, ANY, NONE, NONE, 0), .is_message = true, .forms = { ANYHOW(0) } },
-
-	/*      opcode           transports          data     imm         after the address */
-	MESSAGE(SEND,            ANY,                GATHER,  NONE,       P(DATA))
-	MESSAGE(SEND_IMM,        CONNECTED | ON(UD), GATHER,  IMMEDIATE,  P(DATA))
-	MESSAGE(SEND_INVAL,      CONNECTED,          GATHER,  INVALIDATE, P(DATA))
-	MESSAGE(RDMA_WRITE,      CONNECTED,          GATHER,  NONE,       P(RADDR) | P(DATA))
-	MESSAGE(RDMA_WRITE_IMM,  CONNECTED,          GATHER,  IMMEDIATE,  P(RADDR) | P(DATA))
-	MESSAGE(RDMA_READ,       RELIABLE,           SCATTER, NONE,       P(RADDR) | P(DATA))
-
-	/*     opcode            last modifier        the modifiers, and the operands */
-	ATOMIC(ATOMIC_CS,        0,                   ANYHOW(OPERAND(ATOMIC_CS)))
-	ATOMIC(ATOMIC_FA,        0,                   ANYHOW(OPERAND(ATOMIC_FA)))
-	ATOMIC(ATOMIC_MASKED_CS, BSN_OPMOD_MASKED(8),
-	       FORM(BSN_OPMOD_MASKED(4), BSN_OPMOD_MASKED(4), OPERAND(MASKED_CS32)),
-	       FORM(BSN_OPMOD_MASKED(8), BSN_OPMOD_MASKED(8), OPERAND(MASKED_CS)))
-	ATOMIC(ATOMIC_MASKED_FA, BSN_OPMOD_MASKED(8),
-	       FORM(BSN_OPMOD_MASKED(4), BSN_OPMOD_MASKED(4), OPERAND(MASKED_FA32)),
-	       FORM(BSN_OPMOD_MASKED(8), BSN_OPMOD_MASKED(8), OPERAND(MASKED_FA)))
+	MESSAGES(MESSAGE, ATOMIC)
 
 	/*     opcode            transports, last modifier */
 	PACKET(TSO,              PACKETS, 1)

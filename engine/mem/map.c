@@ -4,6 +4,8 @@
 
 #include <stddef.h>
 
+#include "refuse.h"
+
 /* -- look-up ---------------------------------------------------------------------------------------- */
 
 /* Of both ends and the middle: the bytes are compared in any case. */
@@ -352,12 +354,6 @@ void bsn_layout_unmap(const struct bsn_map *map)
 }
 
 /* -- posting ---------------------------------------------------------------------------------------- */
-
-static int refuse(int error, const char *why)
-{
-	bsn_refusal = why;
-	return -error;
-}
 
 static uint64_t bytes_of(const struct bsn_sge *sge, uint32_t count)
 {

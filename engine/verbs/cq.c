@@ -46,7 +46,7 @@ BSN_ALWAYS_INLINE enum ibv_wc_status status_of(struct entry e)
 	return e.wc ? e.wc->status : e.cq->status;
 }
 
-/* Who has no route has queues of no life. */
+/* Stands in where a QPN has no route: its queues have a life that no wr_id has. */
 static struct send_queue no_sq = { .life = WR_LIFE & ~WR_RECV };
 static struct recv_queue no_rq = { .life = WR_LIFE };
 static struct bsn_route no_route = { .sq = &no_sq.hot, .rq = &no_rq.hot };

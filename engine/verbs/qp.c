@@ -135,7 +135,7 @@ static void ep_leave(const struct ep_object *ep)
 		sq->last_peer = NULL;
 }
 
-/* libmlx5 counts blocks, and allows for two a request: inline data behind the operands of an atomic. */
+/* libmlx5 counts blocks, and allows for two a request: inline data after the operands of an atomic. */
 static uint32_t most_sends(const struct bsn_device *device)
 {
 	const uint32_t most = (uint32_t)device->limits.max_qp_wr;

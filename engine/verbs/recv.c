@@ -5,12 +5,12 @@
 #include <stdlib.h>
 
 #include "init.h"
+#include "refuse.h"
 
 static int refuse_full(struct bsn_rq *hot)
 {
 	hot->count_full++;
-	bsn_refusal = "the receive queue is full: poll its CQ";
-	return -EAGAIN;
+	return refuse(EAGAIN, "the receive queue is full: poll its CQ");
 }
 
 static bool has_empty_piece(const struct bsn_sge *sge, unsigned count)

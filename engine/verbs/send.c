@@ -8,7 +8,9 @@
 #include <arpa/inet.h>
 #include <stdlib.h>
 
+#include "bsn_ops.h"
 #include "init.h"
+#include "refuse.h"
 
 _Static_assert(sizeof(struct bsn_sge) == sizeof(struct ibv_sge) &&
 		       offsetof(struct bsn_sge, addr) == offsetof(struct ibv_sge, addr) &&
@@ -73,7 +75,7 @@ BSN_ALWAYS_INLINE unsigned send_flags_of(uint32_t what)
 	return flags[what >> 9 & ALL];
 }
 
-/* Inline data of several pieces, as one. */
+/* Copies inline data of several pieces into one. Return: how many bytes. */
 static uint32_t gather(const struct bsn_sge *sge, unsigned count, uint8_t *to)
 {
 	uint32_t total = 0;
@@ -205,7 +207,7 @@ BSN_ALWAYS_INLINE void list_remote(struct ibv_send_wr *wr, const struct posted *
 	}
 }
 
-/* What the operation does not need keeps what stood in the slot. */
+/* Fields that the operation does not need are left as they are. */
 BSN_ALWAYS_INLINE void append_list(struct send_queue *sq, const struct posted *p)
 {
 	const uint32_t slot = sq->head & sq->mask;
@@ -223,7 +225,7 @@ BSN_ALWAYS_INLINE void append_list(struct send_queue *sq, const struct posted *p
 
 /* -- handing in --------------------------------------------------------------------------------- */
 
-/* How far the provider came is in @end. */
+/* @end: the number of the first request that the provider did not take */
 static int hand_in_list(struct send_queue *sq, uint32_t *end)
 {
 	struct ibv_send_wr *const first = &sq->wrs[sq->rung & sq->mask];
@@ -291,8 +293,8 @@ int verbs_sq_ring(struct bsn_sq *hot)
 /* -- posting ------------------------------------------------------------------------------------ */
 
 /*
- * Whether an unsignaled request is signaled after all, so that somebody who never asks gets his
- * credits back. Who signals often enough by himself needs no help; what is outstanding tells.
+ * Whether the library signals an unsignaled request, so that a caller that never signals gets its
+ * credits back. A caller that signals often enough needs no help: then little is outstanding.
  */
 static __attribute__((noinline)) uint32_t signal_in_turn(struct send_queue *sq)
 {
@@ -310,11 +312,10 @@ static __attribute__((noinline)) int refuse_full(struct send_queue *sq, uint32_t
 	sq->hot.count_full++;
 	if (err)
 		return err;
-	bsn_refusal = "the send queue is full: poll its CQ";
-	return -EAGAIN;
+	return refuse(EAGAIN, "the send queue is full: poll its CQ");
 }
 
-/* Its completion will be told of it. */
+/* Keeps what its completion will say. */
 BSN_ALWAYS_INLINE void keep(struct send_queue *sq, const struct posted *p)
 {
 	const uint32_t slot = sq->head & sq->mask;
@@ -391,9 +392,6 @@ BSN_ALWAYS_INLINE const struct ep_object *peer_of(const struct bsn_ep *ep)
 /* What a request has, but for the number of SGEs or bytes. */
 #define BELOW_COUNT ((1u << BSN_WHAT_COUNT_SHIFT) - 1)
 
-/* Whose operands bsn_sq_post_sgl() does not have. */
-#define ATOMICS (1ull << BSN_OPCODE_ATOMIC_CS | 1ull << BSN_OPCODE_ATOMIC_FA)
-
 /* Inline data of several pieces, empty pieces, or something to refuse. */
 static __attribute__((noinline)) int post_any(struct bsn_ep *ep, uint32_t what,
 					      const struct bsn_sge *sge,
@@ -414,10 +412,11 @@ static __attribute__((noinline)) int post_any(struct bsn_ep *ep, uint32_t what,
 
 	if (err)
 		return err;
-	return ATOMICS >> p.opcode & 1 ? -EINVAL : post(sq, p, sq->extended);
+	/* An atomic's operands are not among the arguments. */
+	return sq->sge_ops >> p.opcode & 1 ? post(sq, p, sq->extended) : -EINVAL;
 }
 
-/* What a piece of inline data that is empty or too long, or whose flags are unknown, is. */
+/* A piece of inline data that is empty or too long, or whose flags are unknown. */
 static __attribute__((noinline)) int post_any_piece(struct bsn_ep *ep, uint32_t what,
 						    const void *data,
 						    const struct bsn_remote *remote, uint32_t imm,
@@ -737,8 +736,8 @@ int verbs_sq_make(struct bsn_qp *qp, const struct bsn_qp_attr *attr)
 	sq->hot.signal_every = bsn_sq_signal_every(sq->capacity, 1, attr->signal_every);
 	sq->hot.transport = (uint8_t)qp->transport->wqe;
 	sq->hot.ops = ops_of(qp);
-	sq->sge_ops = sq->hot.ops & ~ATOMICS;
-	sq->inline_ops = sq->sge_ops & ~(1ull << BSN_OPCODE_RDMA_READ);
+	sq->sge_ops = sq->hot.ops & bsn_wqe_sets.with_list;
+	sq->inline_ops = sq->hot.ops & bsn_wqe_sets.with_gather;
 	sq->max_piece = sq->hot.max_inline < BSN_WHAT_COUNT_MAX ? sq->hot.max_inline
 								: BSN_WHAT_COUNT_MAX - 1;
 	sq->quiet = sq->hot.signal_every;

@@ -10,16 +10,14 @@
  *	done ........ rung ........ head        counters of requests, modulo 2^32
  *	   handed in      appended
  *
- * What is appended stands where the QP can be told piece by piece (libmlx5's own, ibv_wr_*) in the
- * provider's ring already: ibv_wr_start() comes with the first request after a ring, and
- * ibv_wr_complete() is the ring. In between the provider may hold the QP's lock; nothing but posts
- * may touch its send side, and what takes the QP away cancels first. Elsewhere it stands in a ring of
- * ibv_send_wr, for ibv_post_send().
+ * libmlx5's own QPs take requests by ibv_wr_*: what is appended is in the provider's ring at once. The
+ * first request after a ring calls ibv_wr_start(), and the ring is ibv_wr_complete(). In between the
+ * provider may hold the QP's lock: nothing but posts may touch its send side, and a reset or destroy
+ * cancels first. Other QPs get ibv_post_send(): what is appended waits in a ring of ibv_send_wr.
  *
- * What a provider refuses as it is handed in is cancelled: ring or post return its error, and of what
- * was appended only what it took will complete. Of ibv_wr_* it takes all or nothing. So a request
- * that will never be taken does not block the queue; what can be known to be refused is refused when it
- * is posted.
+ * What a provider refuses when it is handed in is cancelled: ring or post return its error, and only
+ * the requests that it took will complete. By ibv_wr_* it takes all or nothing. So a request that it
+ * never takes does not block the queue. What this library can tell to be wrong is refused by the post.
  *
  * wr_id names the queue's life (a reset begins a new one), send or receive, and the request.
  * Private to engine/verbs/.
@@ -65,7 +63,7 @@ struct send_queue {
 	struct ibv_qp_ex *extended; /* NULL: ibv_post_send() */
 	struct kept *kept;
 	void **users;                   /* of the requests' peers; NULL: the queue has one peer */
-	const struct ep_object *last_peer; /* who was posted to; NULL: nobody, or it is gone */
+	const struct ep_object *last_peer; /* of the last request; NULL: none, or it is gone */
 	struct ibv_send_wr *wrs;        /* of ibv_post_send(), as the two below */
 	struct ibv_sge *sges;           /* max_sge a request, one at least */
 	uint8_t *inline_data; /* max_inline a request; of ibv_wr_* one piece to gather in */
@@ -84,9 +82,9 @@ struct send_queue {
 };
 
 /*
- * Receives of a QP's own queue come back in order, and are counted. From an SRQ they come in any order,
- * and by several pollers. So its free slots are a ring of their own: the poster takes at head, pollers put at tail, and an entry that none has filled yet is
- * NO_SLOT.
+ * Receives of a QP's own queue come back in order, and are counted. Those of an SRQ come back in any
+ * order, and by several pollers. So its free slots are in a ring of their own: the poster takes at head,
+ * pollers put at tail, and an entry that no poller has filled yet is NO_SLOT.
  */
 #define NO_SLOT UINT32_MAX
 

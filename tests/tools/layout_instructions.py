@@ -11,13 +11,10 @@ usage: layout_instructions.py PROGRAM PROGRAM_V2 [COMPILER]
 import json
 import math
 import os
-import pathlib
-import re
-import shutil
 import subprocess
 import sys
 
-from harness import check, main
+from harness import check, main_of_limits
 
 PROGRAMS = sys.argv[1:3]  # for any x86-64, for x86-64-v2
 COMPILER = sys.argv[3] if len(sys.argv) > 3 else None
@@ -96,7 +93,7 @@ def run_alone(*args):
                           timeout=240).stdout
 
 
-def write_today():
+def today():
     plain, v2 = (measure(run_alone, program) for program in PROGRAMS)
     lines = ''
     for op, goals in GOALS.items():
@@ -104,16 +101,7 @@ def write_today():
                        for goal, cost in zip(goals, (plain[op], v2[op])))
         if limits != goals:
             lines += f"    '{op}': {limits},\n"
-    path = pathlib.Path(__file__)
-    text = path.read_text(encoding='utf-8')
-    path.write_text(re.sub(r'(?ms)(?<=^TODAY = \{\n).*?(?=^\})', lambda _: lines, text, count=1),
-                    encoding='utf-8')
+    return lines
 
 
-if '--write' in sys.argv:
-    write_today()
-    sys.exit()
-if not shutil.which('valgrind'):
-    print('1..0 # SKIP valgrind is not installed')
-    sys.exit(0)
-sys.exit(main(globals()))
+sys.exit(main_of_limits(globals(), today))

@@ -5,36 +5,23 @@
  */
 #include "cost_verbs.h"
 
-static int drain_cq(struct ibv_cq *cq, unsigned count)
+static int poll_for(struct ibv_cq *cq, struct ibv_wc *wc)
 {
-	unsigned patience = COST_PATIENCE;
-	struct ibv_wc wc;
-
-	while (count) {
-		const int n = ibv_poll_cq(cq, 1, &wc);
-		if (n < 0)
-			return -EIO;
-		if (n && wc.status)
-			return wc.status;
-		if (!n && !--patience)
-			return -ETIMEDOUT;
-		count -= (unsigned)n;
-	}
-	return 0;
+	return ibv_poll_cq(cq, 1, wc);
 }
 
 static int drain(void *queue, unsigned count)
 {
 	struct verbs_queue *q = queue;
 
-	return drain_cq(q->v.cq, count);
+	return verbs_drain(q->v.cq, count, poll_for);
 }
 
 static int drain_recv(void *queue, unsigned count)
 {
 	struct verbs_queue *q = queue;
 
-	return drain_cq(q->v.recv_cq, count);
+	return verbs_drain(q->v.recv_cq, count, poll_for);
 }
 
 /* Whose turn it is, where there are many. */
@@ -109,11 +96,7 @@ static int open_queue(const struct cost_rig *rig, enum cost_queues kind, void **
 const struct cost_column cost_ibv = {
 	.name = "ibv",
 	.open = open_queue,
-	.close = verbs_close,
-	.set_up = verbs_set_up,
-	.run_of = run_of,
-	.post = verbs_post,
-	.post_recv = verbs_post_recv,
+	VERBS_COLUMN,
 	.drain = drain,
 	.drain_recv = drain_recv,
 };

@@ -76,7 +76,7 @@ COST_INLINE int run_posts(struct verbs_queue *q, unsigned count, struct cost_sha
 
 /* -- polls --------------------------------------------------------------------------------------- */
 
-/* What ibv_poll_cq() would have told, too; somebody looks at it. */
+/* What ibv_poll_cq() tells, too; the barriers keep the loads. */
 COST_INLINE void read_rest(struct ibv_cq_ex *cq, enum cost_what what, bool is_ud)
 {
 	const uint64_t id = cq->wr_id;
@@ -112,36 +112,23 @@ COST_INLINE int start_poll(struct ibv_cq_ex *cq, int batch, struct ibv_wc *wc, e
 	return err && err != ENOENT ? -EIO : n;
 }
 
-static int drain_cq(struct ibv_cq_ex *cq, unsigned count)
+static int poll_for(struct ibv_cq *cq, struct ibv_wc *wc)
 {
-	unsigned patience = COST_PATIENCE;
-	struct ibv_wc wc;
-
-	while (count) {
-		const int n = start_poll(cq, 1, &wc, COST_POLL, false);
-		if (n < 0)
-			return n;
-		if (n && wc.status)
-			return wc.status;
-		if (!n && !--patience)
-			return -ETIMEDOUT;
-		count -= (unsigned)n;
-	}
-	return 0;
+	return start_poll((struct ibv_cq_ex *)(void *)cq, 1, wc, COST_POLL, false);
 }
 
 static int drain(void *queue, unsigned count)
 {
 	struct verbs_queue *q = queue;
 
-	return drain_cq(q->v.cq_ex, count);
+	return verbs_drain(ibv_cq_ex_to_cq(q->v.cq_ex), count, poll_for);
 }
 
 static int drain_recv(void *queue, unsigned count)
 {
 	struct verbs_queue *q = queue;
 
-	return drain_cq(q->v.recv_cq_ex, count);
+	return verbs_drain(ibv_cq_ex_to_cq(q->v.recv_cq_ex), count, poll_for);
 }
 
 COST_INLINE int run_polls(void *queue, unsigned count, struct cost_shape shape)
@@ -189,11 +176,7 @@ static int open_queue(const struct cost_rig *rig, enum cost_queues kind, void **
 const struct cost_column cost_ibv_wr = {
 	.name = "ibv_wr",
 	.open = open_queue,
-	.close = verbs_close,
-	.set_up = verbs_set_up,
-	.run_of = run_of,
-	.post = verbs_post,
-	.post_recv = verbs_post_recv,
+	VERBS_COLUMN,
 	.drain = drain,
 	.drain_recv = drain_recv,
 };

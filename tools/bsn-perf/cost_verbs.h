@@ -28,4 +28,16 @@ int verbs_set_up(void *queue, const struct cost_shape *shape);
 int verbs_post(void *queue, enum cost_what what, unsigned count);
 int verbs_post_recv(void *queue, unsigned count);
 
+/*
+ * Polls until @count completions came, one at a time. Return: 0; a status; -ETIMEDOUT; what @poll says
+ * that is negative, as -EIO.
+ */
+int verbs_drain(struct ibv_cq *cq, unsigned count,
+		int (*poll)(struct ibv_cq *cq, struct ibv_wc *wc));
+
+/* Of a struct cost_column: what both have in common. */
+#define VERBS_COLUMN                                                                               \
+	.close = verbs_close, .set_up = verbs_set_up, .run_of = run_of, .post = verbs_post,        \
+	.post_recv = verbs_post_recv
+
 #endif

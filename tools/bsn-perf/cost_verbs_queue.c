@@ -93,6 +93,25 @@ int verbs_post_recv(void *queue, unsigned count)
 	return err;
 }
 
+int verbs_drain(struct ibv_cq *cq, unsigned count,
+		int (*poll)(struct ibv_cq *cq, struct ibv_wc *wc))
+{
+	unsigned patience = COST_PATIENCE;
+	struct ibv_wc wc;
+
+	while (count) {
+		const int n = poll(cq, &wc);
+		if (n < 0)
+			return -EIO;
+		if (n && wc.status)
+			return wc.status;
+		if (!n && !--patience)
+			return -ETIMEDOUT;
+		count -= (unsigned)n;
+	}
+	return 0;
+}
+
 /* -- making it ----------------------------------------------------------------------------------- */
 
 static int make_another(const struct cost_rig *rig, const struct plain_qp_attr *attr,

@@ -27,44 +27,38 @@ struct transition {
 #define UC 1 << IBV_QPT_UC
 #define UD 1 << IBV_QPT_UD
 
+#define ACCESS IBV_QP_ACCESS_FLAGS
+#define PKEY   IBV_QP_PKEY_INDEX
+#define PATH   (IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN)
+
+/* What may change while a queue sends. */
+#define RUNNING_UD (IBV_QP_CUR_STATE | IBV_QP_QKEY)
+#define RUNNING_UC (IBV_QP_CUR_STATE | ACCESS | IBV_QP_ALT_PATH | IBV_QP_PATH_MIG_STATE)
+#define RUNNING_RC (RUNNING_UC | IBV_QP_MIN_RNR_TIMER)
+
 /* clang-format off */
 static const struct transition transitions[] = {
-	{ IBV_QPS_RESET, IBV_QPS_INIT, RC | UC,
-	  IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS, 0 },
-	{ IBV_QPS_RESET, IBV_QPS_INIT, UD, IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY, 0 },
-	{ IBV_QPS_INIT, IBV_QPS_INIT, RC | UC,
-	  0, IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS },
-	{ IBV_QPS_INIT, IBV_QPS_INIT, UD, 0, IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY },
-	{ IBV_QPS_INIT, IBV_QPS_RTR, RC,
-	  IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
-	  IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER,
-	  IBV_QP_ALT_PATH | IBV_QP_ACCESS_FLAGS | IBV_QP_PKEY_INDEX },
-	{ IBV_QPS_INIT, IBV_QPS_RTR, UC,
-	  IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN,
-	  IBV_QP_ALT_PATH | IBV_QP_ACCESS_FLAGS | IBV_QP_PKEY_INDEX },
-	{ IBV_QPS_INIT, IBV_QPS_RTR, UD, 0, IBV_QP_PKEY_INDEX | IBV_QP_QKEY },
+	{ IBV_QPS_RESET, IBV_QPS_INIT, RC | UC, PKEY | IBV_QP_PORT | ACCESS, 0 },
+	{ IBV_QPS_RESET, IBV_QPS_INIT, UD, PKEY | IBV_QP_PORT | IBV_QP_QKEY, 0 },
+	{ IBV_QPS_INIT, IBV_QPS_INIT, RC | UC, 0, PKEY | IBV_QP_PORT | ACCESS },
+	{ IBV_QPS_INIT, IBV_QPS_INIT, UD, 0, PKEY | IBV_QP_PORT | IBV_QP_QKEY },
+	{ IBV_QPS_INIT, IBV_QPS_RTR, RC, PATH | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER,
+	  IBV_QP_ALT_PATH | ACCESS | PKEY },
+	{ IBV_QPS_INIT, IBV_QPS_RTR, UC, PATH, IBV_QP_ALT_PATH | ACCESS | PKEY },
+	{ IBV_QPS_INIT, IBV_QPS_RTR, UD, 0, PKEY | IBV_QP_QKEY },
 	{ IBV_QPS_RTR, IBV_QPS_RTS, RC,
 	  IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
-	  IBV_QP_MAX_QP_RD_ATOMIC,
-	  IBV_QP_CUR_STATE | IBV_QP_ALT_PATH | IBV_QP_ACCESS_FLAGS | IBV_QP_MIN_RNR_TIMER |
-	  IBV_QP_PATH_MIG_STATE },
-	{ IBV_QPS_RTR, IBV_QPS_RTS, UC, IBV_QP_SQ_PSN,
-	  IBV_QP_CUR_STATE | IBV_QP_ALT_PATH | IBV_QP_ACCESS_FLAGS | IBV_QP_PATH_MIG_STATE },
-	{ IBV_QPS_RTR, IBV_QPS_RTS, UD, IBV_QP_SQ_PSN, IBV_QP_CUR_STATE | IBV_QP_QKEY },
-	{ IBV_QPS_RTS, IBV_QPS_RTS, RC, 0,
-	  IBV_QP_CUR_STATE | IBV_QP_ACCESS_FLAGS | IBV_QP_ALT_PATH | IBV_QP_PATH_MIG_STATE |
-	  IBV_QP_MIN_RNR_TIMER },
-	{ IBV_QPS_RTS, IBV_QPS_RTS, UC, 0,
-	  IBV_QP_CUR_STATE | IBV_QP_ACCESS_FLAGS | IBV_QP_ALT_PATH | IBV_QP_PATH_MIG_STATE },
-	{ IBV_QPS_RTS, IBV_QPS_RTS, UD, 0, IBV_QP_CUR_STATE | IBV_QP_QKEY },
-	{ IBV_QPS_SQD, IBV_QPS_RTS, RC, 0,
-	  IBV_QP_CUR_STATE | IBV_QP_ALT_PATH | IBV_QP_ACCESS_FLAGS | IBV_QP_MIN_RNR_TIMER |
-	  IBV_QP_PATH_MIG_STATE },
-	{ IBV_QPS_SQD, IBV_QPS_RTS, UC, 0,
-	  IBV_QP_CUR_STATE | IBV_QP_ALT_PATH | IBV_QP_ACCESS_FLAGS | IBV_QP_PATH_MIG_STATE },
-	{ IBV_QPS_SQD, IBV_QPS_RTS, UD, 0, IBV_QP_CUR_STATE | IBV_QP_QKEY },
-	{ IBV_QPS_SQE, IBV_QPS_RTS, UC, 0, IBV_QP_CUR_STATE | IBV_QP_ACCESS_FLAGS },
-	{ IBV_QPS_SQE, IBV_QPS_RTS, UD, 0, IBV_QP_CUR_STATE | IBV_QP_QKEY },
+	  IBV_QP_MAX_QP_RD_ATOMIC, RUNNING_RC },
+	{ IBV_QPS_RTR, IBV_QPS_RTS, UC, IBV_QP_SQ_PSN, RUNNING_UC },
+	{ IBV_QPS_RTR, IBV_QPS_RTS, UD, IBV_QP_SQ_PSN, RUNNING_UD },
+	{ IBV_QPS_RTS, IBV_QPS_RTS, RC, 0, RUNNING_RC },
+	{ IBV_QPS_RTS, IBV_QPS_RTS, UC, 0, RUNNING_UC },
+	{ IBV_QPS_RTS, IBV_QPS_RTS, UD, 0, RUNNING_UD },
+	{ IBV_QPS_SQD, IBV_QPS_RTS, RC, 0, RUNNING_RC },
+	{ IBV_QPS_SQD, IBV_QPS_RTS, UC, 0, RUNNING_UC },
+	{ IBV_QPS_SQD, IBV_QPS_RTS, UD, 0, RUNNING_UD },
+	{ IBV_QPS_SQE, IBV_QPS_RTS, UC, 0, IBV_QP_CUR_STATE | ACCESS },
+	{ IBV_QPS_SQE, IBV_QPS_RTS, UD, 0, RUNNING_UD },
 };
 /* clang-format on */
 
@@ -89,34 +83,31 @@ static bool transition_is_ok(enum ibv_qp_type type, enum ibv_qp_state from, enum
 
 /* -- modification ------------------------------------------------------------------------------ */
 
+/* The two have the same fields, but for the GID. */
+#define COPY_DEST(to, from, to_grh, from_grh)                                                      \
+	do {                                                                                       \
+		(to_grh).flow_label = (from_grh).flow_label;                                       \
+		(to_grh).sgid_index = (from_grh).sgid_index;                                       \
+		(to_grh).hop_limit = (from_grh).hop_limit;                                         \
+		(to_grh).traffic_class = (from_grh).traffic_class;                                 \
+		(to)->dlid = (from)->dlid;                                                         \
+		(to)->sl = (from)->sl;                                                             \
+		(to)->src_path_bits = (from)->src_path_bits;                                       \
+		(to)->static_rate = (from)->static_rate;                                           \
+		(to)->is_global = (from)->is_global;                                               \
+		(to)->port_num = (from)->port_num;                                                 \
+	} while (0)
+
 static void read_dest(const struct ib_uverbs_qp_dest *dest, struct ibv_ah_attr *ah)
 {
 	memcpy(ah->grh.dgid.raw, dest->dgid, sizeof(ah->grh.dgid.raw));
-	ah->grh.flow_label = dest->flow_label;
-	ah->grh.sgid_index = dest->sgid_index;
-	ah->grh.hop_limit = dest->hop_limit;
-	ah->grh.traffic_class = dest->traffic_class;
-	ah->dlid = dest->dlid;
-	ah->sl = dest->sl;
-	ah->src_path_bits = dest->src_path_bits;
-	ah->static_rate = dest->static_rate;
-	ah->is_global = dest->is_global;
-	ah->port_num = dest->port_num;
+	COPY_DEST(ah, dest, ah->grh, *dest);
 }
 
 static void write_dest(const struct ibv_ah_attr *ah, struct ib_uverbs_qp_dest *dest)
 {
 	memcpy(dest->dgid, ah->grh.dgid.raw, sizeof(dest->dgid));
-	dest->flow_label = ah->grh.flow_label;
-	dest->sgid_index = ah->grh.sgid_index;
-	dest->hop_limit = ah->grh.hop_limit;
-	dest->traffic_class = ah->grh.traffic_class;
-	dest->dlid = ah->dlid;
-	dest->sl = ah->sl;
-	dest->src_path_bits = ah->src_path_bits;
-	dest->static_rate = ah->static_rate;
-	dest->is_global = ah->is_global;
-	dest->port_num = ah->port_num;
+	COPY_DEST(dest, ah, *dest, ah->grh);
 }
 
 /* Numbers are cut to the fields that the device has for them: _ib_modify_qp(), MLX5_SET(). */
