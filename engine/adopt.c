@@ -40,7 +40,7 @@ void cq_forget_idle(struct bsn_device *device)
 
 /* -- adoption ------------------------------------------------------------------------------------ */
 
-/* The one of that address; but the application may have destroyed it meanwhile, and made another. */
+/* The CQ of that address. The application may have destroyed it and made another one there. */
 static struct cq_object *find_adopted(struct bsn_device *device, struct ibv_cq *verbs)
 {
 	struct cq_object *cq;
@@ -62,8 +62,8 @@ static void put_to_use(struct cq_object *cq)
 }
 
 /*
- * The application sized the CQ: its entries are what its queues may need, and libmlx5 rounds up to
- * a power of two, of which nothing can be counted on.
+ * The application sized the CQ for what its queues need. libmlx5 rounds that up to a power of two, and
+ * this library cannot tell what was asked for: so it counts on no spare entry.
  */
 static int adopt_new(struct bsn_device *device, struct ibv_cq *verbs, const struct path_ops *path,
 		     struct cq_object **out)

@@ -316,7 +316,7 @@ BSN_API int bsn_qp_attach(struct bsn_device *device, struct ibv_qp *qp,
 			  const struct bsn_attach_attr *attr, struct bsn_qp **out);
 
 /**
- * bsn_device_attach - the device behind a context that the application opened; see bsn_qp_attach()
+ * bsn_device_attach - the device of a context that the application opened; see bsn_qp_attach()
  *
  * The context is the application's to close, after bsn_device_close(). Its asynchronous events have
  * one reader: bsn_device_get_event(), or the application by itself.

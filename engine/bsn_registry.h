@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a process tells of its queues to whoever may read its memory: a debugger, wqe-dump, a core
+ * What a process tells of its queues to a reader of its memory: a debugger, wqe-dump, a core
  * file's reader. Nothing here is called or written to; a program that uses Bunsen needs none of it.
  *
  * The registry is found from outside, in a stripped or static program too, by an ELF note of the
@@ -9,7 +9,7 @@
  *
  * A reader takes @generation before and after, and begins anew where it was odd or has changed. The
  * counters of a queue are not covered by that: they change while it is used. What may be concluded
- * from them stands at struct bsn_registry_queue.
+ * from them is said at struct bsn_registry_queue.
  *
  * A child of fork() lists nothing, since the queues stay its parent's.
  *
@@ -71,7 +71,7 @@ enum bsn_registry_kind {
  * @device: its name
  *
  * A counter may run ahead of the bytes of its slot: only those before the index in @record are
- * ordered behind them. A control segment names its own index and QPN, which tells.
+ * ordered after them. A control segment names its own index and QPN, which tells.
  */
 struct bsn_registry_queue {
 	uint64_t next;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Channels that wake who waits for completions, and what comes through them. */
+/* Channels, which wake a thread that waits for completions, and their events. */
 #include "path.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The engine's objects, behind the opaque names of bsn.h. Private to engine/. */
+/* The engine's objects, whose names alone bsn.h shows. Private to engine/. */
 #ifndef ENGINE_H
 #define ENGINE_H
 
@@ -116,14 +116,14 @@ struct lane_object {
 	struct bsn_lane hot; /* first: a bsn_lane is its lane_object */
 	struct bsn_device *device;
 	struct ibv_td *td; /* NULL: the device gave none; registers are the provider's choice */
-	uint8_t *reg; /* its register, wherever the toggle stands; NULL: no queue has brought one yet */
+	uint8_t *reg; /* its register, whichever half is next; NULL: no queue has brought one yet */
 	bool is_of_register; /* made for a queue's register: goes with the last of its queues */
 	pthread_spinlock_t lock;
 	struct uses uses;
 	struct lane_object *next;
 };
 
-/* What an lkey stands for: the bytes from @addr on. */
+/* The memory that an lkey names: the bytes from @addr on. */
 struct known_key {
 	uint32_t lkey;
 	uint64_t addr, length;
@@ -268,7 +268,7 @@ int destroyed(struct bsn_device *device, int result);
 int query_device(struct bsn_device *device);
 void list_features(struct bsn_device *device);
 
-/* lists.c; who looks something up holds the device's lock. */
+/* lists.c; the caller of a look-up holds the device's lock. */
 void list_qp(struct bsn_qp *qp);
 void unlist_qp(struct bsn_qp *qp);
 void list_srq(struct srq_object *srq);

@@ -106,8 +106,8 @@ static void unlink_lane(struct lane_object *lane)
 
 /*
  * The lane of a queue that got @reg: the queue joins the lane that has this register already.
- * @asked: the lane that the queue was created on; NULL: an attached queue, whose register is
- * nobody else's by the caller's word.
+ * @asked: the lane that the queue was created on; NULL: an attached queue, by the caller's word the only
+ * one of its register
  */
 static int choose_lane(struct bsn_device *device, struct lane_object *asked, uint8_t *reg,
 		       uint32_t blueflame_bytes, struct lane_object **out)

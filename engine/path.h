@@ -7,21 +7,21 @@
  * @shows_rings: the hot structures name the rings; else they are the provider's
  * @most_sends: the greatest depth of a send queue, for requests of the default length
  * @lane_open: takes a thread domain for the lane, where the path has use for one and the device has one
- * @cq_create, @qp_create: the object of libibverbs; qp_create also what it stands on
+ * @cq_create, @qp_create: make the object of libibverbs; qp_create also makes its parent domain
  * @qp_make: also makes the QP a user of its lane, until lane_leave()
  * @…_make: the hot structures (their path pointers included) of an object whose libibverbs object is
  *	there
  * @…_free: undoes …_make
- * @cq_is_known: whether an idle adopted CQ is still the one that its state is of
+ * @cq_is_known: whether the state of an idle adopted CQ is still that of its libibverbs CQ
  * @cq_request: asks for an event
  * @qp_sends: completions that a full send queue of qp->limits can give: blocks, or requests
  * @qp_adopt: of an attached QP, whose limits are what it was made with: sets qp->sends_bb, the send_depth
  *	that this allows (@wanted, where it is not 0)
- * @qp_clear: the hot structures as they were on the first day, after a reset
+ * @qp_clear: after a reset: the hot structures are as after creation
  * @qp_leave: before the QP is reset or destroyed
  * @qp_failed: after the QP went to error: what was appended and never rung is handed in, to be flushed
  * @mkey_create: an mkey that spans nothing yet; NULL: the path has none
- * @ep_make: of an endpoint of a datagram QP: what must precede its messages
+ * @ep_make: prepares what precedes the messages to an endpoint of a datagram QP
  * @ep_leave: before it is destroyed
  */
 #ifndef PATH_H

@@ -86,7 +86,7 @@ static struct bsn_qp *new_qp(struct bsn_device *device, const struct bsn_qp_attr
 	qp->limits.recv_depth = qp->srq ? 0 : or_default(attr->recv_depth, DEFAULT_RECVS);
 	qp->limits.max_send_sge = or_default(attr->max_send_sge, 1);
 	qp->limits.max_recv_sge = qp->srq ? 0 : or_default(attr->max_recv_sge, 1);
-	/* What a block has room for anyway, behind a control segment and an address. */
+	/* What a block has room for anyway, after a control segment and an address. */
 	qp->limits.max_inline = or_default(attr->max_inline, 28);
 	qp->sends_bb = qp->path->qp_sends(qp);
 	choose_psn(qp);

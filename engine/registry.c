@@ -65,7 +65,7 @@ int registry_open(struct bsn_device *device)
 
 /* -- the list ----------------------------------------------------------------------------------- */
 
-/* Each store of a change is a release, so they are seen in the order in which they stand here. */
+/* Each store of a change is a release, so a reader sees them in the order in which they are made. */
 static void publish(uint64_t *word, uint64_t value)
 {
 	__atomic_store_n(word, value, __ATOMIC_RELEASE);

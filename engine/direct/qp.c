@@ -156,7 +156,7 @@ static void qp_clear(struct bsn_qp *qp)
 }
 
 /*
- * Unsignaled requests that succeeded before the QP was failed will never be reported. A marker behind
+ * Unsignaled requests that succeeded before the QP was failed will never be reported. A marker after
  * them is flushed, and tells that they are done (as the kernel's ib_drain_sq() does). Where there is
  * no room for it yet, something else will be flushed first.
  */
@@ -197,8 +197,8 @@ static uint32_t most_sends(const struct bsn_device *device)
 }
 
 /*
- * A register that libmlx5 shares among QPs it rings under a lock of its own, and by BlueFlame: whoever
- * else rings there tears its copies. That is safe only where all of its QPs are ours.
+ * A register that libmlx5 shares among QPs it rings under a lock of its own, and by BlueFlame: a
+ * doorbell of anyone else tears its copies. That is safe only where all of its QPs are ours.
  */
 static int lane_open(struct lane_object *lane)
 {

@@ -11,7 +11,7 @@ int direct_rq_make(struct bsn_qp *qp, const struct provider_qp *map)
 		.capacity = qp->limits.recv_depth,
 		.stride_bytes = map->rq_stride_bytes,
 	};
-	/* An application's QP may have none: it is full from the first day. */
+	/* An application's QP may have no receive queue: then posts find it full. */
 	const struct bsn_rq_init none = { .count = 1, .stride_bytes = BSN_DATA_SIZE };
 
 	if (qp->srq) {
@@ -26,7 +26,7 @@ int direct_rq_make(struct bsn_qp *qp, const struct provider_qp *map)
 }
 
 /*
- * The list of free WQEs is cut to what may be outstanding, and the one that stays behind: the CQ was
+ * The list of free WQEs is cut to what may be outstanding, and the one that is never used: the CQ was
  * charged for no more.
  */
 static uint16_t last_free(const struct provider_srq *map, uint32_t depth)

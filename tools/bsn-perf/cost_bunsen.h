@@ -18,7 +18,7 @@ struct bunsen_queue {
 	struct bsn_mr *mr;
 	struct bsn_prepared prepared;
 	struct cost_target target;
-	uint32_t inline_bytes; /* of the row, for who does not know them */
+	uint32_t inline_bytes; /* of the row, where the compiler does not know them */
 	bool owns_ep;
 	struct bsn_qp **qps; /* where there are many; the first is @qp */
 	struct bsn_ep **eps; /* of @qps; else NULL */

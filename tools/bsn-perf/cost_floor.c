@@ -327,7 +327,7 @@ COST_INLINE uint8_t op_own_of(uint32_t ci, uint32_t count, struct cost_shape sha
 	return (uint8_t)(opcode << 4 | format << 2 | ((ci & count) != 0));
 }
 
-/* What nobody can do without; somebody looks at it. */
+/* What every poller has to read; the barrier keeps the loads. */
 COST_INLINE void read_cqe(const struct floor_queue *q, const uint8_t *cqe, struct cost_shape shape)
 {
 	struct bsn_cqe_resp resp;

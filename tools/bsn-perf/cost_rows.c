@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The table of rows, for all who go through it. */
+/* The table of rows, for the loops over it. */
 #include "cost_rows.h"
 
 #define ROW(...) COST_SHAPE(__VA_ARGS__),

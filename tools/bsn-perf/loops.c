@@ -85,7 +85,7 @@ static int drain(const struct traffic *t, struct side *side, uint64_t left)
 	return n < 0 ? -1 : 0;
 }
 
-/* A line that is overwritten by the next, where somebody watches. */
+/* A line that the next one overwrites, on a terminal. */
 static void show_progress(uint64_t done, uint64_t total)
 {
 	static int is_terminal = -1;

@@ -23,7 +23,7 @@ int parse_options(poptContext context)
 	return 0;
 }
 
-/* The power of two that a suffix stands for; -1: there is no such suffix. */
+/* The power of two that a suffix means; -1: there is no such suffix. */
 static int shift_of(const char *suffix)
 {
 	static const char letters[] = "kmg";

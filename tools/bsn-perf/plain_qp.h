@@ -54,7 +54,7 @@ int plain_qp_loop(struct plain_qp *q);
 /* Whether queues can be on a thread domain. */
 bool plain_qp_has_td(struct bsn_device *device);
 
-/* Has the device give its next @count QP numbers to QPs that nobody wants. */
+/* Makes the device give its next @count QP numbers to QPs that are destroyed at once. */
 int plain_qp_pass_numbers(struct bsn_device *device, unsigned count);
 
 /* Where such a pair is reached; travels as plain bytes, in the size of a Bunsen address. */

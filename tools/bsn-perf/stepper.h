@@ -19,7 +19,7 @@ void prefer_stepping(void);
 /* Whether the device is stepped. */
 bool is_stepped(void);
 
-/* Gives the device time for what was posted: steps it, or waits where nobody can ask it. */
+/* Gives the device time for what was posted: steps the model, or waits for a device that has no steps. */
 void let_device_work(void);
 
 /* Executes all that was posted; returns whether there was anything. */
