@@ -10,6 +10,7 @@ import pathlib
 import shutil
 import subprocess
 import sys
+import tempfile
 
 from harness import check, main
 
@@ -44,8 +45,10 @@ complete -C "$argv[3]" | string replace -r '\\t.*' ''
 
 
 def shell(name, *arguments):
-    run = subprocess.run([name, *arguments], capture_output=True, text=True, timeout=60, check=False,
-                         env=dict(os.environ, HOME='/nonexistent', XDG_CONFIG_HOME='/nonexistent'))
+    with tempfile.TemporaryDirectory() as home:  # fish writes there
+        run = subprocess.run([name, *arguments], capture_output=True, text=True, timeout=60,
+                             check=False, env=dict(os.environ, HOME=home, XDG_CONFIG_HOME=home,
+                                                   XDG_DATA_HOME=home, XDG_CACHE_HOME=home))
     check(not run.stderr, run.stderr)
     return run.stdout.split()
 
