@@ -75,7 +75,7 @@ int bsn_store_supported(enum bsn_store store);
 void bsn_store_bb(enum bsn_store store, uint8_t *reg, bsn_v2 w01, bsn_v2 w23, bsn_v2 w45, bsn_v2 w67);
 
 /**
- * bsn_store_choose - the fastest supported store, by a measurement against @target
+ * bsn_store_choose - the fastest store that memory can tell of, by a measurement against @target
  * @target: 64 writable bytes, aligned; memory, since a register must not be written for trial
  * Context: control path, about 20 µs; the result is the caller's to keep.
  */

@@ -2,6 +2,7 @@
 /* 64 bytes into a BlueFlame buffer: the ways of doing it, and choosing one. */
 #include "bsn_doorbell.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <time.h>
 #if defined(__x86_64__)
@@ -186,14 +187,22 @@ static uint64_t measure(enum bsn_store store, uint8_t *target)
 	return best;
 }
 
+/*
+ * What memory says nothing of is only by choice: MOVDIR64B writes around the caches (Intel SDM vol. 2), at
+ * the price of a memory access, and ST64B may fault on memory (Linux elf_hwcaps.rst, HWCAP3_LS64).
+ */
+static bool is_measurable(enum bsn_store store)
+{
+	return store != BSN_STORE_MOVDIR64B && store != BSN_STORE_ST64B && bsn_store_supported(store);
+}
+
 enum bsn_store bsn_store_choose(void *target)
 {
 	enum bsn_store best = BSN_STORE_8;
 	uint64_t best_ns = measure(best, target);
 
 	for (enum bsn_store s = BSN_STORE_16; s < BSN_STORE_DOORBELL; s++) {
-		/* ST64B may fault on memory (Linux elf_hwcaps.rst, HWCAP3_LS64): only by choice. */
-		if (s == BSN_STORE_ST64B || !bsn_store_supported(s))
+		if (!is_measurable(s))
 			continue;
 		const uint64_t ns = measure(s, target);
 		/* Memory is not a register: only a clear gain counts against the inline code. */

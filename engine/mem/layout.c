@@ -201,11 +201,29 @@ static void merge(const struct bsn_part **to, const struct bsn_part *const *a, u
 	memcpy(to, a_count ? a : b, (a_count ? a_count : b_count) * sizeof(*to));
 }
 
-/* By key and address. Runs of twice the length each time; returns which of the two has them in the end. */
+#define SHORT_RUN 16 /* which insertion sorts faster than merging does */
+
+static void sort_short(const struct bsn_part **parts, uint32_t count)
+{
+	for (uint32_t i = 1; i < count; i++) {
+		const struct bsn_part *const part = parts[i];
+		uint32_t at = i;
+		for (; at && is_behind(parts[at - 1], part); at--)
+			parts[at] = parts[at - 1];
+		parts[at] = part;
+	}
+}
+
+/*
+ * By key and address: short runs, then runs of twice the length each time; returns which of the two has
+ * them in the end.
+ */
 static const struct bsn_part **sort(const struct bsn_part **from, const struct bsn_part **to,
 				    uint32_t count)
 {
-	for (uint64_t run = 1; run < count; run *= 2) {
+	for (uint32_t at = 0; at < count; at += SHORT_RUN)
+		sort_short(from + at, count - at < SHORT_RUN ? count - at : SHORT_RUN);
+	for (uint64_t run = SHORT_RUN; run < count; run *= 2) {
 		const struct bsn_part **const done = to;
 		for (uint64_t at = 0; at < count; at += 2 * run) {
 			const uint64_t left = count - at, a = left < run ? left : run;

@@ -116,15 +116,19 @@ static int check_nested(const struct mkey_object *slot, struct mkey_object *inne
 	return 0;
 }
 
-/* The memory that a part names. */
-static int check_memory(struct mkey_object *slot, const struct bsn_part *part, uint32_t rounds,
-			const struct bsn_sq *sq)
+/* What a key lets a layout reach. */
+struct reach {
+	uint64_t first, last;
+};
+
+static int check_key(struct mkey_object *slot, const struct bsn_part *part, const struct bsn_sq *sq,
+		     struct reach *reach)
 {
-	const uint64_t last = part->addr + (rounds - 1) * part->stride + (part->bytes - 1);
 	const struct known_key *key = find_key(slot->pool, part->lkey);
 	uint64_t length;
 	int err;
 
+	*reach = (struct reach){ 0, UINT64_MAX };
 	if (!key) {
 		if (slot->pool->attr.takes_any_lkey)
 			return 0;
@@ -145,9 +149,29 @@ static int check_memory(struct mkey_object *slot, const struct bsn_part *part, u
 			slot->depth = (uint8_t)(key->mkey->depth + 1);
 		length = key->mkey->pub.length;
 	}
-	if (part->addr < key->addr || last > key->addr + (length - 1))
-		return fail(EFAULT, "the layout reaches outside the memory of lkey 0x%x",
-			    part->lkey);
+	*reach = (struct reach){ key->addr, key->addr + (length - 1) };
+	return 0;
+}
+
+/* The memory that each part names; neighbours mostly name the same. */
+static int check_memory(struct mkey_object *slot, const struct bsn_layout *layout,
+			const struct bsn_sq *sq)
+{
+	const uint64_t more_rounds = layout_rounds(layout) - 1;
+	struct reach reach = { 0, 0 };
+
+	for (uint32_t i = 0; i < layout->part_count; i++) {
+		const struct bsn_part *const part = &layout->parts[i];
+		if (!i || part->lkey != part[-1].lkey) {
+			int err = check_key(slot, part, sq, &reach);
+			if (err)
+				return err;
+		}
+		if (part->addr < reach.first ||
+		    part->addr + more_rounds * part->stride + (part->bytes - 1) > reach.last)
+			return fail(EFAULT, "the layout reaches outside the memory of lkey 0x%x",
+				    part->lkey);
+	}
 	return 0;
 }
 
@@ -164,8 +188,7 @@ check_each(struct mkey_object *slot, const struct bsn_sq *sq, const struct bsn_l
 			    "%u parts: the pool's layouts have %u at most (max_translations)",
 			    layout->part_count, slot->pool->max_parts);
 	slot->depth = 1;
-	for (uint32_t i = 0; !err && i < layout->part_count; i++)
-		err = check_memory(slot, &layout->parts[i], layout_rounds(layout), sq);
+	err = check_memory(slot, layout, sq);
 	return err ? err : layout_check_overlap(layout, slot->pool->scratch);
 }
 
