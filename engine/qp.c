@@ -287,6 +287,7 @@ int bsn_qp_destroy(struct bsn_qp *qp)
 	if (err)
 		return err;
 	registry_remove_qp(qp);
+	pools_forget_queue(qp->device, qp->sq); /* which reads the ring */
 	if (qp->owns_verbs)
 		err = destroyed(qp->device, ibv_destroy_qp(qp->verbs));
 	if (err) {
@@ -294,7 +295,6 @@ int bsn_qp_destroy(struct bsn_qp *qp)
 		return fail(-err, "cannot destroy the QP: %s", strerror(-err));
 	}
 	release(qp);
-	pools_forget_queue(qp->device, qp->sq);
 	unroute_qp(qp);
 	qp->path->qp_free(qp);
 	if (qp->parent_domain)
