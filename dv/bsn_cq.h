@@ -222,7 +222,7 @@ BSN_API const uint8_t *bsn_cq_next_chunk(struct bsn_cq *cq, const uint8_t *next)
 
 BSN_ALWAYS_INLINE uint8_t bsn_cq_op_own(const uint8_t *cqe)
 {
-	return __atomic_load_n(cqe + BSN_CQE_OP_OWN_OFFSET, __ATOMIC_RELAXED);
+	return __atomic_load_n(cqe + BSN_CQE_OP_OWN_OFFSET, BSN_FROM_DEVICE_ORDER);
 }
 
 /* The opcode of the WQE, and the QPN below it. */

@@ -63,8 +63,10 @@ BSN_HEADER_BEGIN
 #endif
 #ifdef BSN_THREADS_ARE_WATCHED
 #define BSN_SHARED_LOAD(x) __atomic_load_n(&(x), __ATOMIC_ACQUIRE)
+#define BSN_FROM_DEVICE_ORDER __ATOMIC_ACQUIRE /* it knows no bsn_from_device() */
 #else
 #define BSN_SHARED_LOAD(x) (x)
+#define BSN_FROM_DEVICE_ORDER __ATOMIC_RELAXED
 #endif
 
 /** enum bsn_order_kind - what the instrumented build reports */
