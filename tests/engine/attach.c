@@ -806,7 +806,6 @@ static void a_cq_that_was_used_is_too_late(struct bench *b)
 	stop_app(a);
 }
 
-/* Nobody knows where the CQ of a detached QP is to be read on: it serves no other, and that is said. */
 /* A server's CQ outlives its connections; what was consumed of it is not forgotten meanwhile. */
 static void a_cq_outlives_its_qps(struct bench *b)
 {

@@ -10,6 +10,7 @@
 #include "perf.h"
 #include "progress.h"
 #include "stats.h"
+#include "watch.h"
 
 enum { CLOCK_SAMPLES = 1000 };
 
@@ -18,24 +19,6 @@ struct samples {
 	double *ns;
 	unsigned count;
 };
-
-struct watch {
-	uint64_t start, ns;
-};
-
-static void watch_begin(void *arg)
-{
-	struct watch *watch = arg;
-
-	watch->start = now_ns();
-}
-
-static void watch_end(void *arg)
-{
-	struct watch *watch = arg;
-
-	watch->ns = now_ns() - watch->start;
-}
 
 /* What reading the clock takes. */
 static double time_clock(void)

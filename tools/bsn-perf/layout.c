@@ -10,6 +10,7 @@
 #include "progress.h"
 #include "stats.h"
 #include "stepper.h"
+#include "watch.h"
 
 enum { ROUNDS_DEFAULT = 100, ROUNDS_MAX = 100000 };
 
@@ -34,24 +35,6 @@ static const struct poptOption option_table[] = {
 };
 
 /* -- time ------------------------------------------------------------------------------------- */
-
-struct watch {
-	uint64_t start, ns;
-};
-
-static void watch_begin(void *arg)
-{
-	struct watch *watch = arg;
-
-	watch->start = now_ns();
-}
-
-static void watch_end(void *arg)
-{
-	struct watch *watch = arg;
-
-	watch->ns = now_ns() - watch->start;
-}
 
 typedef double (*samples_of)[LAYOUT_ROW_COUNT];
 
