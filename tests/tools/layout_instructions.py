@@ -34,7 +34,7 @@ LOOKUPS = {
 
 # Where that is not reached yet: what it takes today, and no more.
 TODAY = {
-    'list_4': (66, 63),
+    'list_4': (65, 63),
     'list_32': (95, 83),
     'interleaved_4': (64, 61),
     'interleaved_32': (89, 79),
