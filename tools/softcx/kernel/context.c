@@ -45,4 +45,5 @@ void uverbs_after_fork_child(void)
 	for (struct uverbs_context *ctx = contexts; ctx; ctx = ctx->next)
 		ctx->foreign = true;
 	event_files_disown();
+	watch_after_fork_child();
 }

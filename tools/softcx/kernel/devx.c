@@ -240,7 +240,11 @@ static int make_umem(struct call *call, struct object *umem)
 	if (!length || access & ~known)
 		return -EINVAL;
 	err = user_pin(&umem->pinned, start, length, access & IBV_ACCESS_LOCAL_WRITE);
-	return err ? err : cx_umem_create(call->ctx->hca, start, length, &umem->number);
+	if (!err)
+		err = cx_umem_create(call->ctx->hca, start, length, &umem->number);
+	if (!err)
+		watch_memory(call->ctx->hca, start, length);
+	return err;
 }
 
 static int reg_umem(struct call *call)

@@ -233,4 +233,10 @@ int user_pin(struct pinned *pinned, uint64_t start, uint64_t length, bool writab
 int user_pin_ring(struct pinned *pinned, uint64_t buf, uint64_t bytes, uint64_t db);
 void user_unpin(struct pinned *pinned);
 
+/* -- its mappings (watch.c) -------------------------------------------------------------------- */
+
+/* From now on the device is told when other pages come to be at these addresses. */
+void watch_memory(struct cx_hca *hca, uint64_t start, uint64_t length);
+void watch_after_fork_child(void);
+
 #endif

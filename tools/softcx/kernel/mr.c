@@ -58,7 +58,10 @@ static int create_mr(struct call *call, const struct ib_uverbs_reg_mr *req, stru
 	if (err)
 		return err;
 	attr = mr_attr(mr);
-	return cx_mr_create(call->ctx->hca, &attr, &mr->number);
+	err = cx_mr_create(call->ctx->hca, &attr, &mr->number);
+	if (!err)
+		watch_memory(call->ctx->hca, req->start, req->length);
+	return err;
 }
 
 static int reg_mr(struct call *call)
@@ -138,6 +141,7 @@ static int change_mr(struct call *call, const struct ib_uverbs_rereg_mr *req, st
 		user_unpin(&changed.pinned);
 		return err;
 	}
+	watch_memory(call->ctx->hca, changed.mr.va, changed.mr.length);
 	user_unpin(&mr->pinned);
 	mr->pd->users--;
 	pd->users++;

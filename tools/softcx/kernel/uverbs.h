@@ -54,6 +54,9 @@ ssize_t event_file_read(struct event_file *file, int fd, void *buf, size_t size)
 const char *event_file_path(const struct event_file *file);
 void event_file_put(struct event_file *file);
 
+/* The process's device goes; no context is open. */
+void uverbs_stop(void);
+
 /* After fork, in the child: every context is its parent's and answers -EIO. */
 void uverbs_after_fork_child(void);
 

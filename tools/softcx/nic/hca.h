@@ -117,6 +117,18 @@ int cx_mr_create(struct cx_hca *hca, const struct cx_mr_attr *attr, uint32_t *ke
 int cx_mr_modify(struct cx_hca *hca, uint32_t key, int flags, const struct cx_mr_attr *attr);
 int cx_mr_destroy(struct cx_hca *hca, uint32_t key);
 
+/* Addresses of this process, from `start` to before `end`. */
+struct cx_range {
+	uint64_t start, end;
+};
+
+/*
+ * The program has other pages, or none, where it had registered some. `next` gives one range after the
+ * other, and is called under the lock, so that nothing executes between the change and its becoming known.
+ */
+typedef bool cx_change_reader(void *context, struct cx_range *changed);
+void cx_memory_changed(struct cx_hca *hca, cx_change_reader *next, void *context);
+
 /* Memory that commands name by a number: -EBUSY while an mkey is made of it. */
 int cx_umem_create(struct cx_hca *hca, uint64_t va, uint64_t length, uint32_t *number);
 int cx_umem_destroy(struct cx_hca *hca, uint32_t number);

@@ -5,6 +5,7 @@
 #include <errno.h>
 
 #include "bsn_syndrome.h"
+#include "changes.h"
 #include "memory.h"
 #include "tables.h"
 #include "trace.h"
@@ -50,6 +51,25 @@ static void lint_fresh(struct cx_hca *hca, struct cx_mr *mr, const struct cx_cla
 	mr->changed_by = 0;
 }
 
+/*
+ * A ConnectX reads and writes the pages that were there at registration, which nobody else sees any
+ * more. The model does not have them, so that the access fails like one to pages that are gone.
+ */
+static bool is_stale(struct cx_hca *hca, struct cx_mr *mr, const struct cx_claim *claim,
+		     const struct cx_span *span)
+{
+	const struct cx_range *changed = cx_changes_find(mr, span->va, span->len);
+
+	if (changed && !mr->change_told)
+		cx_lint(hca,
+			"qpn %#x: mkey %#x is stale: its memory from %#lx to %#lx was unmapped, moved or "
+			"given back since it was registered, so that a device uses pages that the program "
+			"no longer has",
+			claim->qpn, mr->head.number, changed->start, changed->end);
+	mr->change_told |= changed != NULL;
+	return changed;
+}
+
 /* What a key needs of the keys that it stands for: a peer's rights end with the first. */
 static int access_beneath(int access)
 {
@@ -81,7 +101,8 @@ unsigned cx_key_span(struct cx_hca *hca, uint32_t key, const struct cx_claim *cl
 		offset = piece.addr - mr->attr.iova;
 		if (mr->mode == BSN_MKEY_MODE_MTT) {
 			*span = (struct cx_span){ mr->head.owner, mr->attr.va + offset, len };
-			return CX_TPT_OK;
+			return mr->changes && is_stale(hca, mr, claim, span) ? BSN_TPT_PAGE_FAULT
+									     : CX_TPT_OK;
 		}
 		if (depth == CX_MAX_INDIRECTION)
 			return BSN_TPT_INTERNAL;

@@ -238,17 +238,18 @@ static void do_send(struct service *s)
 static bool open_memory(struct service *s, uint64_t len, unsigned right, struct cx_walk *walk)
 {
 	const struct cx_message *message = s->message;
+	unsigned detail;
 
 	if (!(s->qp->mod.qp_access_flags & right)) {
 		refuse(s, BSN_SYNDROME_REMOTE_INVALID_REQUEST);
 		return false;
 	}
 	*walk = cx_walk_key(message->rkey, message->raddr, s->qp, (int)right, len);
-	if (cx_walk_check(s->hca, walk)) {
-		refuse(s, BSN_SYNDROME_REMOTE_ACCESS);
-		return false;
-	}
-	return true;
+	detail = cx_walk_check(s->hca, walk);
+	if (detail)
+		refuse(s, detail == BSN_TPT_PAGE_FAULT ? BSN_SYNDROME_REMOTE_OPERATION
+						       : BSN_SYNDROME_REMOTE_ACCESS);
+	return !detail;
 }
 
 static void do_write(struct service *s)

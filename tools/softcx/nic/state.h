@@ -79,6 +79,9 @@ struct cx_xlt {
 	uint64_t start; /* bytes of those before it, in the key or in one round of a repeat block */
 };
 
+/* More of them become one, together with what lies between. */
+enum { CX_MR_CHANGES = 8 };
+
 /* An mkey: of a region or a window, or one that a program made. */
 struct cx_mr {
 	struct cx_head head;
@@ -95,6 +98,9 @@ struct cx_mr {
 	uint32_t first_xlt;  /* of `room` in the table */
 	uint32_t room;
 	uint32_t filled; /* those after it were never written, and are empty */
+	uint8_t changes; /* since it was registered */
+	bool change_told;
+	struct cx_range changed[CX_MR_CHANGES + 1]; /* its pages are there no more */
 };
 
 struct cx_channel {

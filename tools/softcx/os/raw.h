@@ -40,6 +40,11 @@ static inline int raw_fcntl(int fd, int command, long argument)
 	return (int)syscall(SYS_fcntl, fd, command, argument);
 }
 
+static inline int raw_ioctl(int fd, unsigned long request, void *argument)
+{
+	return (int)syscall(SYS_ioctl, fd, request, argument);
+}
+
 static inline int raw_fstat(int fd, struct stat *st)
 {
 	return (int)syscall(SYS_fstat, fd, st);

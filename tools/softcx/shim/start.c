@@ -290,6 +290,7 @@ int softcx_stop(void)
 		err = -EBUSY;
 	} else if (device.hca) {
 		timer_stop();
+		uverbs_stop();
 		cx_close(device.hca);
 		sysfs_remove();
 		device.hca = NULL;

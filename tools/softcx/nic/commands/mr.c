@@ -5,6 +5,7 @@
 #include <errno.h>
 
 #include "bsn_umr.h"
+#include "../changes.h"
 
 int cx_pd_create(struct cx_hca *hca, uint32_t *pdn)
 {
@@ -93,6 +94,7 @@ static int merge_mr(struct cx_hca *hca, struct cx_mr *mr, int flags, const struc
 		merged->va = attr->va;
 		merged->iova = attr->iova;
 		merged->length = attr->length;
+		cx_changes_forget(mr);
 	}
 	if (flags & IBV_REREG_MR_CHANGE_ACCESS)
 		merged->access = attr->access;
