@@ -34,6 +34,7 @@ struct ibv_pd;
 struct ibv_qp;
 
 struct bsn_device;
+struct bsn_mem_attr;
 struct bsn_pd;
 struct bsn_qp;
 struct bsn_channel;
@@ -175,6 +176,7 @@ struct bsn_mr_attr {
 	struct bsn_pd *pd;
 	int access;
 	bool is_read_only; /* access 0 then means: no rights at all beyond local reads */
+	const struct bsn_mem_attr *mem; /* of bsn_buf_alloc(): where its bytes come from (bsn_mem.h) */
 };
 
 /**
@@ -185,7 +187,13 @@ BSN_API int bsn_mr_register(struct bsn_device *device, void *addr, size_t length
 			    const struct bsn_mr_attr *attr, struct bsn_mr **mr);
 BSN_API int bsn_mr_deregister(struct bsn_mr *mr);
 
-/** bsn_buf_alloc - memory, aligned to a page, zeroed and registered; a bsn_mr that owns its bytes */
+/**
+ * bsn_buf_alloc - memory, aligned to a page, zeroed and registered; a bsn_mr that owns its bytes
+ *
+ * On the device's NUMA node, and on huge pages where there are some: bsn_mem.h says in which order sources
+ * are tried, and bsn_buf_info() what was got. Only the pages that @length needs are registered.
+ * Return: -ENOMEM no memory, or RLIMIT_MEMLOCK is too low; else what the source says.
+ */
 BSN_API int bsn_buf_alloc(struct bsn_device *device, size_t length, const struct bsn_mr_attr *attr,
 			  struct bsn_mr **buf);
 BSN_API int bsn_buf_free(struct bsn_mr *buf);

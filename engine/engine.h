@@ -137,7 +137,8 @@ struct mr_object {
 	struct bsn_device *device;
 	struct bsn_pd *pd;
 	struct ibv_mr *verbs;
-	void *memory; /* of bsn_buf_alloc(), else NULL */
+	struct buf *buf; /* of bsn_buf_alloc(), else NULL: mem/buf.c */
+	void (*release)(struct mr_object *mr); /* gives its bytes back; NULL: they are the caller's */
 };
 
 struct bsn_channel {

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Registered memory, the caller's or our own. */
+/* Registered memory. */
 #include "keys.h"
 
 #include <stdlib.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #define ACCESS_ALL                                                                                 \
 	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |               \
@@ -83,39 +81,10 @@ int bsn_mr_deregister(struct bsn_mr *pub)
 		keys_add(mr->device, &mr->key);
 		return fail(-err, "the memory is still in use: %s", strerror(-err));
 	}
-	if (mr->memory)
-		munmap(mr->memory, mr->pub.length);
+	if (mr->release)
+		mr->release(mr);
 	unuse(&mr->pd->uses);
 	unuse(&mr->device->uses[OF_MEMORY]);
 	free(mr);
 	return 0;
-}
-
-int bsn_buf_alloc(struct bsn_device *device, size_t length, const struct bsn_mr_attr *attr,
-		  struct bsn_mr **out)
-{
-	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
-	const size_t whole = (length + page - 1) / page * page;
-	struct bsn_mr *mr;
-	void *memory;
-	int err;
-
-	if (!device || !length || whole < length || !out)
-		return fail(EINVAL, "no device, no length, or no place for the result");
-	memory = mmap(NULL, whole, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (memory == MAP_FAILED)
-		return fail(ENOMEM, "no %zu bytes of memory", whole);
-	err = bsn_mr_register(device, memory, whole, attr, &mr);
-	if (err) {
-		munmap(memory, whole);
-		return err;
-	}
-	((struct mr_object *)(void *)mr)->memory = memory;
-	*out = mr;
-	return 0;
-}
-
-int bsn_buf_free(struct bsn_mr *buf)
-{
-	return bsn_mr_deregister(buf);
 }
