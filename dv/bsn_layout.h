@@ -39,13 +39,41 @@ struct bsn_part {
 };
 
 /**
+ * struct bsn_commit - what bsn_layout_commit() found out; its fields are the library's
+ * @id: of this commit, and of no other; 0: the layout is not committed, or is looked at each time
+ * @pool: which pool checked it
+ * @length: bytes of the whole
+ * @translations: that a list of all its blocks takes
+ * @longest: no block or stride is longer
+ * @common: what all its translations have in common, as it lies in them; 0: they differ in more
+ * @round_bytes: of one round
+ * @padded: translations of the WQE that holds it, as the device counts them; 0: none does
+ * @hash: of its bytes
+ * @keys_removed: keys of the device that were removed before
+ */
+struct bsn_commit {
+	uint64_t id;
+	uint64_t pool;
+	uint64_t length;
+	uint64_t translations;
+	uint64_t longest;
+	uint64_t common;
+	uint32_t round_bytes;
+	uint32_t padded;
+	uint32_t hash;
+	uint32_t keys_removed;
+};
+
+/**
  * struct bsn_layout - the parts, and how many blocks of each
  * @rounds: 0 means 1
+ * @commit: zeros; bsn_layout_commit() fills it. Then neither the layout nor its parts may change.
  */
 struct bsn_layout {
 	const struct bsn_part *parts;
 	uint32_t part_count;
 	uint32_t rounds;
+	struct bsn_commit commit;
 };
 
 BSN_HEADER_END

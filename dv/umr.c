@@ -247,6 +247,16 @@ uint64_t umr_put_entries(uint8_t *at, const struct bsn_part *part, uint32_t coun
 	return put_plain(at, part, count, memory, rounds, true);
 }
 
+void umr_copy_list(uint8_t *at, const struct bsn_part *part, uint32_t count)
+{
+	put_each(at, part, count, klm_of_part);
+}
+
+void umr_copy_entries(uint8_t *at, const struct bsn_part *part, uint32_t count)
+{
+	put_each(at, part, count, entry_of);
+}
+
 /* -- the head --------------------------------------------------------------------------------------- */
 
 #define ACCESS_BITS (BSN_MKEY_BIT(LW) | BSN_MKEY_BIT(RR) | BSN_MKEY_BIT(RW))
@@ -261,6 +271,13 @@ static struct bsn_mkey_ctx access_ctx(unsigned access)
 	};
 }
 
+static struct bsn_be64 imm_of(uint32_t key)
+{
+	const struct bsn_ctrl ctrl = { .imm = key };
+
+	return bsn_to_be64(bsn_ctrl_word(&ctrl, 1));
+}
+
 struct umr_target umr_target_of(uint32_t key, unsigned access, bool has_atomics,
 				enum bsn_fence fence)
 {
@@ -268,14 +285,31 @@ struct umr_target umr_target_of(uint32_t key, unsigned access, bool has_atomics,
 		.mkey_mask = BSN_MKEY_BIT(FREE) | BSN_MKEY_BIT(KEY) | BSN_MKEY_BIT(LEN) |
 			     ACCESS_BITS | (has_atomics ? BSN_MKEY_BIT(A) : 0),
 	};
-	const struct bsn_ctrl ctrl = { .imm = key };
 	struct bsn_mkey_ctx ctx = access_ctx(access);
 
 	ctx.qpn = BSN_MKEY_ANY_QP;
 	ctx.mkey_7_0 = key & 0xff;
-	return (struct umr_target){ bsn_to_be64(bsn_ctrl_word(&ctrl, 1)),
-				    bsn_to_be64(bsn_umr_ctrl_word(&umr_ctrl, 1)),
-				    bsn_to_be64(bsn_mkey_ctx_word(&ctx, 0)), key, fence };
+	return (struct umr_target){ .imm = imm_of(key),
+				    .mask = bsn_to_be64(bsn_umr_ctrl_word(&umr_ctrl, 1)),
+				    .word = bsn_to_be64(bsn_mkey_ctx_word(&ctx, 0)),
+				    .key = key,
+				    .next_key = key,
+				    .fence = fence };
+}
+
+void umr_target_rename(struct umr_target *target, uint32_t next_key)
+{
+	const struct bsn_mkey_ctx all = { .mkey_7_0 = 0xff }, tag = { .mkey_7_0 = next_key & 0xff };
+
+	target->word.raw &= ~bsn_to_be64(bsn_mkey_ctx_word(&all, 0)).raw;
+	target->word.raw |= bsn_to_be64(bsn_mkey_ctx_word(&tag, 0)).raw;
+	target->next_key = next_key;
+}
+
+void umr_target_renamed(struct umr_target *target)
+{
+	target->key = target->next_key;
+	target->imm = imm_of(target->key);
 }
 
 /* Where only some translations are written, from @first on: their place, and the length stays. */

@@ -17,20 +17,31 @@ enum umr_form {
 
 /**
  * struct umr_target - an mkey, as its UMRs name it; umr_target_of() makes it
- * @key, @imm: the key, and as it lies in the control segment
+ * @key, @imm: the key that it has, and as it lies in the control segment
+ * @next_key: the key that its next UMR gives it; only the low byte may differ
  * @mask: which fields of it change
  * @word: the first of its context
  * @fence: what the next request of the queue waits by, as the device wants it
  */
 struct umr_target {
 	struct bsn_be64 imm, mask, word;
-	uint32_t key;
+	uint32_t key, next_key;
 	enum bsn_fence fence;
 };
 
 /* @access: IBV_ACCESS_*; local reads are always allowed. @has_atomics: UMR may give the right to them. */
 struct umr_target umr_target_of(uint32_t key, unsigned access, bool has_atomics,
 				enum bsn_fence fence);
+
+/* The next UMR gives it another variant of its key; it was posted. */
+void umr_target_rename(struct umr_target *target, uint32_t next_key);
+void umr_target_renamed(struct umr_target *target);
+
+/* The next of the 256 variants of a key, so that who has an old one is refused. */
+static inline uint32_t umr_next_variant(uint32_t key)
+{
+	return (key & ~0xffu) | ((key + 1) & 0xff);
+}
 
 /**
  * struct umr - what an mkey is to become

@@ -119,25 +119,39 @@ BSN_ALWAYS_INLINE void umr_put_padding(uint8_t *end)
 		bsn_store_wqe_v2(end - i * BSN_DS_SIZE, (bsn_v2){ 0, 0 });
 }
 
-/* false: nothing has happened; umr_post(), or the one who asks for it, knows what is wrong, if anything. */
+/*
+ * Makes room for so many translations, and pads them. Returns where they go; NULL: nothing has happened, and
+ * umr_post(), or the one who asks for it, knows what is wrong, if anything.
+ */
+BSN_ALWAYS_INLINE uint8_t *umr_open(struct umr_plain *umr, const struct bsn_sq *sq, uint32_t padded,
+				    bool is_full, uint32_t flags)
+{
+	uint8_t *const at = sq->slot + UMR_HEAD_DS * BSN_DS_SIZE;
+	uint8_t *const end = at + padded * BSN_DS_SIZE;
+
+	umr->padded = padded;
+	umr->room = sq->fenced_limit ? sq->fenced_limit : sq->limit;
+	if (BSN_UNLIKELY(end > umr->room || flags & ~(BSN_F_PLAIN & ~(uint32_t)BSN_F_FENCE) ||
+			 (!(flags & BSN_F_SIGNALED) && sq->quiet == 1)))
+		return NULL;
+	if (!is_full)
+		umr_put_padding(end);
+	return at;
+}
+
+/* A layout that is checked here. false: nothing has happened. */
 BSN_ALWAYS_INLINE bool umr_put_plain(struct umr_plain *umr, struct bsn_sq *sq,
 				     const struct bsn_layout *layout,
 				     const struct umr_memory *memory, uint32_t flags)
 {
 	const uint32_t count = layout->part_count, rounds = layout->rounds;
 	const struct bsn_part *const parts = layout->parts;
-	uint8_t *at = sq->slot + UMR_HEAD_DS * BSN_DS_SIZE;
 	const uint32_t used = count + (rounds > 1), padded = umr_padded(used);
-	uint8_t *const end = at + padded * BSN_DS_SIZE;
+	uint8_t *const at = umr_open(umr, sq, padded, padded == used, flags);
 	uint64_t bytes;
 
-	umr->padded = padded;
-	umr->room = sq->fenced_limit ? sq->fenced_limit : sq->limit;
-	if (BSN_UNLIKELY(end > umr->room || flags & ~(BSN_F_PLAIN & ~(uint32_t)BSN_F_FENCE) ||
-			 (!(flags & BSN_F_SIGNALED) && sq->quiet == 1)))
+	if (BSN_UNLIKELY(!at))
 		return false;
-	if (padded != used)
-		umr_put_padding(end);
 	if (rounds <= 1) {
 		umr->length = count == 1 ? umr_put_part(at, parts, memory, 1)
 					 : umr_put_list(at, parts, count, memory);
@@ -150,6 +164,63 @@ BSN_ALWAYS_INLINE bool umr_put_plain(struct umr_plain *umr, struct bsn_sq *sq,
 	bsn_store_ds(at, umr_repeat((uint32_t)bytes, rounds, count));
 	umr->length = bytes * rounds;
 	return true;
+}
+
+/* The translations of parts that were checked before, and differ in address and length alone. */
+BSN_ALWAYS_INLINE void umr_copy_uniform(uint8_t *at, const struct bsn_part *part, uint32_t count,
+					struct bsn_be64 common)
+{
+	const struct bsn_part *const end = part + count;
+
+	for (const struct bsn_part *const eights = part + (count & ~7u); part != eights;
+	     part += 8) {
+		BSN_UNROLL for (unsigned i = 0; i < 8; i++)
+			bsn_store_ds(at + i * BSN_DS_SIZE, umr_translation(&part[i], common));
+		at += 8 * BSN_DS_SIZE;
+	}
+	for (; part != end; part++, at += BSN_DS_SIZE)
+		bsn_store_ds(at, umr_translation(part, common));
+}
+
+/* umr.c: of parts that differ in more */
+void umr_copy_list(uint8_t *at, const struct bsn_part *part, uint32_t count);
+void umr_copy_entries(uint8_t *at, const struct bsn_part *part, uint32_t count);
+
+/* A layout that was committed, and fits a WQE. false: nothing has happened. */
+BSN_ALWAYS_INLINE bool umr_put_committed(struct umr_plain *umr, struct bsn_sq *sq,
+					 const struct bsn_layout *layout, uint32_t flags)
+{
+	const struct bsn_commit *const commit = &layout->commit;
+	const uint32_t count = layout->part_count, rounds = layout->rounds;
+	uint8_t *at =
+		umr_open(umr, sq, commit->padded, commit->padded == count + (rounds > 1), flags);
+
+	if (BSN_UNLIKELY(!at))
+		return false;
+	umr->length = commit->length;
+	if (rounds > 1) {
+		bsn_store_ds(at, umr_repeat(commit->round_bytes, rounds, count));
+		at += BSN_DS_SIZE;
+	}
+	if (BSN_LIKELY(commit->common))
+		umr_copy_uniform(at, layout->parts, count, (struct bsn_be64){ commit->common });
+	else if (rounds > 1)
+		umr_copy_entries(at, layout->parts, count);
+	else
+		umr_copy_list(at, layout->parts, count);
+	return true;
+}
+
+/* What a commit says that all translations have in common. */
+BSN_ALWAYS_INLINE struct bsn_be64 umr_find_common(const struct bsn_layout *layout)
+{
+	const struct bsn_part *const first = layout->parts;
+	const bool has_rounds = layout->rounds > 1;
+
+	for (const struct bsn_part *part = first; part < first + layout->part_count; part++)
+		if (part->lkey != first->lkey || (has_rounds && part->stride != first->stride))
+			return (struct bsn_be64){ 0 };
+	return umr_common_bits(has_rounds ? first->stride : 0, first->lkey);
 }
 
 /* -- the end -------------------------------------------------------------------------------------- */

@@ -7,6 +7,7 @@
  *	bsn_layout_map()      a layout becomes SGEs to post with: its own parts where they fit a
  *	                      request, else one SGE of an mkey; what was mapped costs a look-up
  *	bsn_mkey_configure()  the same by hand, of an mkey that one keeps
+ *	bsn_layout_commit()   checks a layout once, where it is used often
  *
  * Configuring posts a UMR to the queue of an endpoint. What is posted to that queue later waits for it;
  * a request of another queue, or of the peer, may use the mkey once the UMR has completed:
@@ -24,7 +25,6 @@
  *	          -ELOOP      nested deeper than the device follows, or in itself
  *	          -EMSGSIZE   more translations than the pool's mkeys were made for, or UMRs for them
  *	                      than the queue takes
- *	          -EBUSY      the UMR of an mkey that it nests, on another queue, has not completed
  *	          -EBUSY      the UMR of an mkey that it nests has not completed on another queue
  *	          Unless 0, nothing was posted and no mkey changed.
  */
@@ -102,6 +102,23 @@ BSN_API int bsn_mkey_pool_forget(struct bsn_mkey_pool *pool);
 BSN_API int bsn_layout_length(const struct bsn_layout *layout, uint64_t *bytes);
 
 /**
+ * bsn_layout_commit - checks a layout once, so that no later map or configuration has to
+ * @pool: whose mkeys it is for; with another pool it is as if it were not committed
+ * @layout: its parts stay where and as they are for as long as it is used. What changes is committed again.
+ *
+ * As MPI_Type_commit() does. Mapping is then a look-up that costs the same for 1 part and for 1000, and
+ * configuring writes the translations. Nothing is allocated or kept: there is nothing to undo, and copies
+ * of the structure are as good.
+ *
+ * What nests other layouts is looked at each time all the same, since those change. Once memory of the device is
+ * deregistered, the memory of what was committed before is looked up again each time: commit it anew.
+ *
+ * Return: what bsn_mkey_configure() returns of a layout, but not what depends on the queue. Unless 0, the
+ * layout is not committed.
+ */
+BSN_API int bsn_layout_commit(struct bsn_mkey_pool *pool, struct bsn_layout *layout);
+
+/**
  * struct bsn_map - a layout, ready to be posted
  * @sge: for bsn_post(), bsn_write_sgl(), bsn_recv_sgl() and the like
  * @length: of the layout; of an mkey that is longer than a message the SGE has the first 2^31 - 1 bytes
@@ -145,7 +162,11 @@ BSN_API int bsn_post_map(struct bsn_ep *ep, const struct bsn_wr *wr, const struc
 
 /* -- mkeys by hand ------------------------------------------------------------------------------ */
 
-/** bsn_mkey_take - an mkey of one's own, that spans nothing yet; -ENOBUFS all are in use */
+/**
+ * bsn_mkey_take - an mkey of one's own, that spans nothing yet; -ENOBUFS all are in use
+ *
+ * Its keys are others than those by which it was somebody else's: who has those is refused once it is configured.
+ */
 BSN_API int bsn_mkey_take(struct bsn_mkey_pool *pool, struct bsn_mkey **mkey);
 
 /** bsn_mkey_give - gives it back; -EBUSY where another layout nests it, or its UMR has not completed */

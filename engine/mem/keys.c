@@ -34,15 +34,28 @@ void keys_remove(struct bsn_device *device, struct known_key *key)
 	atomic_fetch_add(&device->keys_removed, 1);
 }
 
-bool keys_find(struct bsn_device *device, uint32_t lkey, struct known_key *key)
+static const struct known_key *find(struct bsn_device *device, uint32_t lkey)
 {
 	const struct known_key wanted = { .lkey = lkey };
-	struct known_key *const *node;
+	struct known_key *const *const node = tfind(&wanted, &device->keys, compare);
+
+	return node ? *node : NULL;
+}
+
+bool keys_find(struct bsn_device *device, uint32_t lkey, struct known_key *key)
+{
+	const struct known_key *found;
 
 	pthread_mutex_lock(&device->lock);
-	node = tfind(&wanted, &device->keys, compare);
-	if (node)
-		*key = **node;
+	found = find(device, lkey);
+	if (!found)
+		found = find(device, keys_base_of(lkey));
+	if (found && (found->lkey == lkey || found->mkey)) {
+		*key = *found;
+		key->lkey = lkey;
+	} else {
+		found = NULL;
+	}
 	pthread_mutex_unlock(&device->lock);
-	return node;
+	return found;
 }

@@ -242,9 +242,43 @@ static uint64_t last_of(const struct bsn_part *part, uint32_t rounds)
 	return part->addr + (rounds - 1) * part->stride + (part->bytes - 1);
 }
 
+static uint64_t gcd(uint64_t a, uint64_t b)
+{
+	while (b) {
+		const uint64_t rest = a % b;
+		a = b;
+		b = rest;
+	}
+	return a;
+}
+
 /*
- * @b does not begin before @a. Two combs of one stride are apart where b's teeth fit between a's; of two
- * strides, where one comb ends before the other begins.
+ * Two combs of different strides: where the teeth of both have room in what divides both strides, they never
+ * meet; else each tooth is looked at.
+ */
+static bool do_teeth_meet(const struct bsn_part *a, const struct bsn_part *b, uint32_t rounds)
+{
+	const uint64_t both = gcd(a->stride, b->stride), offset = (b->addr - a->addr) % both;
+	uint64_t at = a->addr, bt = b->addr;
+
+	if (offset >= a->bytes && b->bytes <= both - offset)
+		return false;
+	for (uint32_t i = 0, j = 0; i < rounds && j < rounds;) {
+		if (at < bt ? bt - at < a->bytes : at - bt < b->bytes)
+			return true;
+		if (at < bt) {
+			at += a->stride;
+			i++;
+		} else {
+			bt += b->stride;
+			j++;
+		}
+	}
+	return false;
+}
+
+/*
+ * @b does not begin before @a. Two combs of one stride are apart where b's teeth fit between a's.
  */
 static bool do_meet(const struct bsn_part *a, const struct bsn_part *b, uint32_t rounds)
 {
@@ -252,8 +286,10 @@ static bool do_meet(const struct bsn_part *a, const struct bsn_part *b, uint32_t
 
 	if (a->lkey != b->lkey || b->addr > last_of(a, rounds))
 		return false;
-	if (rounds == 1 || a->stride != b->stride)
+	if (rounds == 1)
 		return true;
+	if (a->stride != b->stride)
+		return do_teeth_meet(a, b, rounds);
 	tooth = (b->addr - a->addr) / a->stride;
 	offset = (b->addr - a->addr) % a->stride;
 	return offset < a->bytes || (offset + b->bytes > a->stride && tooth + 1 < rounds);
@@ -268,6 +304,18 @@ static bool do_ascend(const struct bsn_part *part, uint32_t count, uint32_t roun
 	return true;
 }
 
+/* Whether the teeth of all combs, sorted, lie one after the other within one stride. */
+static bool is_one_comb(const struct bsn_part *const *parts, uint32_t count)
+{
+	const struct bsn_part *const first = parts[0], *const end = parts[count - 1];
+
+	for (uint32_t i = 1; i < count; i++)
+		if (parts[i]->lkey != first->lkey || parts[i]->stride != first->stride ||
+		    parts[i]->addr <= last_of(parts[i - 1], 1))
+			return false;
+	return last_of(end, 1) - first->addr < first->stride;
+}
+
 int layout_check_overlap(const struct bsn_layout *layout, const struct bsn_part **scratch)
 {
 	const uint32_t count = layout->part_count, rounds = layout_rounds(layout);
@@ -277,6 +325,8 @@ int layout_check_overlap(const struct bsn_layout *layout, const struct bsn_part 
 	for (uint32_t i = 0; i < count; i++)
 		scratch[i] = &layout->parts[i];
 	scratch = sort(scratch, scratch + count, count);
+	if (rounds > 1 && is_one_comb(scratch, count))
+		return 0;
 	for (uint32_t i = 0; i < count; i++) {
 		const struct bsn_part *const part = scratch[i];
 		for (uint32_t j = i + 1; j < count && scratch[j]->lkey == part->lkey &&

@@ -35,6 +35,11 @@ static inline uint32_t hash_of(const struct bsn_layout *layout)
 	return mixed(part_bits(first) + (middle->addr << 13 ^ end->addr << 7));
 }
 
+uint32_t map_hash_of(const struct bsn_layout *layout)
+{
+	return hash_of(layout);
+}
+
 static inline uint64_t shape_of(const struct bsn_layout *layout)
 {
 	return (uint64_t)layout->rounds << 32 | layout->part_count;
@@ -114,8 +119,13 @@ void map_unlist(struct mkey_object *slot)
 	*at = slot->next_alike;
 	slot->is_listed = false;
 	slot->ready_at = NOT_READY;
+	slot->commit = NO_COMMIT;
 	if (pool->last == slot)
 		pool->last = &pool->none;
+	if (!slot->uses) { /* among those that span nothing */
+		pool_use(slot);
+		pool_unuse(slot);
+	}
 }
 
 /* -- what is not known yet -------------------------------------------------------------------------- */
@@ -257,10 +267,11 @@ static bool needs_look(struct mkey_object *slot, const struct bsn_ep *ep)
 static void make_quick(struct mkey_object *slot, const struct bsn_ep *ep,
 		       const struct bsn_layout *layout, unsigned flags)
 {
-	const bool is_ready = slot->map.mkey ? mkey_state_of(slot) == BSN_MKEY_READY
-					     : !slot->is_nesting;
+	const bool is_ready =
+		slot->map.mkey ? mkey_state_of(slot) == BSN_MKEY_READY : !slot->is_nesting;
 
 	slot->shape = shape_of(layout);
+	slot->commit = is_committed(slot->pool, layout) ? layout->commit.id : NO_COMMIT;
 	slot->map_flags = flags;
 	slot->map_ep = ep;
 	slot->ready_at = is_ready ? slot->pool->keys_removed : NOT_READY;
@@ -285,16 +296,17 @@ static __attribute__((noinline)) int map_slowly(struct bsn_mkey_pool *pool, stru
 		wants_key |= BSN_MAP_KEY << 1;
 	if (is_stale(pool))
 		look_again(pool);
-	hash = hash_of(layout);
+	hash = map_hash_of(layout);
 	slot = find(pool, layout, wants_key, hash);
 	if (!slot) {
 		err = map_new(pool, ep, layout, wants_key, hash, &slot);
 		if (err)
 			return err;
 	} else {
-		err = needs_look(slot, ep)		    ? use_pending(slot, ep, layout)
-		      : slot->is_nesting && !slot->map.mkey ? mkey_check(slot, ep->sq, layout, &size)
-							    : 0;
+		err = needs_look(slot, ep) ? use_pending(slot, ep, layout)
+		      : slot->is_nesting && !slot->map.mkey
+			      ? mkey_check(slot, ep->sq, layout, &size)
+			      : 0;
 		if (err)
 			return err;
 		pool_use(slot);
@@ -323,6 +335,36 @@ static __attribute__((noinline)) int map_remembered(struct bsn_mkey_pool *pool, 
 	return 0;
 }
 
+/* Whether the slot was mapped for that commit, and may be used at once. */
+BSN_ALWAYS_INLINE bool is_of_commit(const struct mkey_object *slot, uint64_t removed,
+				    const struct bsn_ep *ep, uint64_t commit, unsigned flags)
+{
+	return BSN_LIKELY(slot->commit == commit && slot->ready_at == removed &&
+			  slot->map_ep == ep && slot->map_flags == flags);
+}
+
+BSN_ALWAYS_INLINE int map_committed(struct bsn_mkey_pool *pool, struct bsn_ep *ep,
+				    const struct bsn_layout *layout, unsigned flags,
+				    const struct bsn_map **map)
+{
+	const uint64_t removed = removed_of(pool), commit = layout->commit.id;
+	struct mkey_object *slot = pool->last;
+
+	if (slot->commit != commit) {
+		slot = pool->buckets[layout->commit.hash & pool->bucket_mask];
+		while (slot && slot->commit != commit)
+			slot = slot->next_alike;
+		if (!slot)
+			return map_slowly(pool, ep, layout, flags, map);
+		pool->last = slot;
+	}
+	if (!is_of_commit(slot, removed, ep, commit, flags))
+		return map_slowly(pool, ep, layout, flags, map);
+	*map = &slot->map;
+	pool_use(slot);
+	return 0;
+}
+
 int bsn_layout_map(struct bsn_mkey_pool *pool, struct bsn_ep *ep, const struct bsn_layout *layout,
 		   unsigned flags, const struct bsn_map **map)
 {
@@ -331,6 +373,8 @@ int bsn_layout_map(struct bsn_mkey_pool *pool, struct bsn_ep *ep, const struct b
 
 	if (BSN_UNLIKELY(!pool || !layout || !map))
 		return map_slowly(pool, ep, layout, flags, map);
+	if (layout->commit.id)
+		return map_committed(pool, ep, layout, flags, map);
 	if (BSN_UNLIKELY(!layout->parts || layout->part_count != 1))
 		return map_remembered(pool, ep, layout, flags, map);
 	removed = removed_of(pool);
@@ -411,7 +455,8 @@ int bsn_post_map(struct bsn_ep *ep, const struct bsn_wr *wr, const struct bsn_ma
 	if (map->sge_count > ep->sq->max_sge)
 		return post_several(ep, wr, map);
 	if (map->length > BSN_DATA_MAX_BYTES)
-		return refuse(EMSGSIZE, "a message has less than 2^31 bytes: post pieces of the mkey");
+		return refuse(EMSGSIZE,
+			      "a message has less than 2^31 bytes: post pieces of the mkey");
 	one = *wr;
 	one.sge = map->sge;
 	one.sge_count = map->sge_count;

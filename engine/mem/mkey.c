@@ -52,12 +52,11 @@ BSN_ALWAYS_INLINE const struct known_key *find_key(struct bsn_mkey_pool *pool, u
 		memset(pool->known, 0, sizeof(pool->known));
 		pool->known_removed = removed;
 	}
-	if (key->pd && key->lkey == lkey)
-		return key;
-	if (keys_find(pool->device, lkey, key))
-		return key;
-	key->pd = NULL;
-	return NULL;
+	if (BSN_UNLIKELY(!key->pd || key->lkey != lkey) && !keys_find(pool->device, lkey, key)) {
+		key->pd = NULL;
+		return NULL;
+	}
+	return BSN_UNLIKELY(key->mkey && key->mkey->pub.lkey != lkey) ? NULL : key;
 }
 
 /* -- nesting ---------------------------------------------------------------------------------------- */
@@ -106,13 +105,14 @@ static int check_nested(const struct mkey_object *slot, struct mkey_object *inne
 		return fail(EINVAL, "mkey 0x%x, which the layout nests, spans nothing", part->lkey);
 	if (!is_pending_here(inner, sq) && mkey_state_of(inner) != BSN_MKEY_READY)
 		return inner->state == BSN_MKEY_UNKNOWN
-			       ? fail(EINVAL, "the queue of mkey 0x%x, which the layout nests, failed "
-					      "before it was configured", part->lkey)
-			       : fail(EBUSY, "the UMR of mkey 0x%x, which the layout nests, has not "
-					     "completed on another queue: poll that one", part->lkey);
-	if (inner->depth >= slot->pool->device->caps.max_indirection)
-		return fail(ELOOP, "the device follows %u mkeys, and mkey 0x%x has so many already",
-			    slot->pool->device->caps.max_indirection, part->lkey);
+			       ? fail(EINVAL,
+				      "the queue of mkey 0x%x, which the layout nests, failed "
+				      "before it was configured",
+				      part->lkey)
+			       : fail(EBUSY,
+				      "the UMR of mkey 0x%x, which the layout nests, has not "
+				      "completed on another queue: poll that one",
+				      part->lkey);
 	return 0;
 }
 
@@ -121,6 +121,7 @@ struct reach {
 	uint64_t first, last;
 };
 
+/* @sq: NULL: mkeys that the layout nests are not looked at */
 static int check_key(struct mkey_object *slot, const struct bsn_part *part, const struct bsn_sq *sq,
 		     struct reach *reach)
 {
@@ -141,6 +142,10 @@ static int check_key(struct mkey_object *slot, const struct bsn_part *part, cons
 		return fail(EACCES, "lkey 0x%x is of another protection domain than the pool",
 			    part->lkey);
 	length = key->length;
+	if (key->mkey && !sq) {
+		slot->depth = 2;
+		return 0;
+	}
 	if (key->mkey) {
 		err = check_nested(slot, key->mkey, part, sq);
 		if (err)
@@ -175,9 +180,9 @@ static int check_memory(struct mkey_object *slot, const struct bsn_layout *layou
 	return 0;
 }
 
-static __attribute__((noinline)) int
-check_each(struct mkey_object *slot, const struct bsn_sq *sq, const struct bsn_layout *layout,
-	   struct layout_size *size)
+static __attribute__((noinline)) int check_each(struct mkey_object *slot, const struct bsn_sq *sq,
+						const struct bsn_layout *layout,
+						struct layout_size *size)
 {
 	int err = layout_measure(layout, size);
 
@@ -209,9 +214,23 @@ BSN_ALWAYS_INLINE bool is_plain(struct bsn_mkey_pool *pool, const struct bsn_lay
 				       : layout_is_plain(layout, key->addr, last, size);
 }
 
+/* What was checked by its numbers; what it names may have gone since. */
+static int check_committed(struct mkey_object *slot, const struct bsn_sq *sq,
+			   const struct bsn_layout *layout, struct layout_size *size)
+{
+	const struct bsn_commit *const commit = &layout->commit;
+	const uint32_t removed = atomic_load(&slot->pool->device->keys_removed);
+
+	*size = (struct layout_size){ commit->length, commit->translations, commit->longest };
+	slot->depth = 1;
+	return commit->keys_removed == removed ? 0 : check_memory(slot, layout, sq);
+}
+
 BSN_ALWAYS_INLINE int check(struct mkey_object *slot, const struct bsn_sq *sq,
 			    const struct bsn_layout *layout, struct layout_size *size)
 {
+	if (layout && is_committed(slot->pool, layout))
+		return check_committed(slot, sq, layout, size);
 	if (BSN_UNLIKELY(!is_plain(slot->pool, layout, size)))
 		return check_each(slot, sq, layout, size);
 	slot->depth = 1;
@@ -222,6 +241,67 @@ int mkey_check(struct mkey_object *slot, const struct bsn_sq *sq, const struct b
 	       struct layout_size *size)
 {
 	return check(slot, sq, layout, size);
+}
+
+/* -- commits -------------------------------------------------------------------------------------- */
+
+/* Whether no part lies in an mkey, or in memory of which nothing is known. Neighbours mostly name the same. */
+static bool is_fixed(struct bsn_mkey_pool *pool, const struct bsn_layout *layout)
+{
+	const struct bsn_part *const parts = layout->parts;
+
+	for (uint32_t i = 0; i < layout->part_count; i++) {
+		const struct known_key *key;
+		if (i && parts[i].lkey == parts[i - 1].lkey)
+			continue;
+		key = find_key(pool, parts[i].lkey);
+		if (!key || key->mkey)
+			return false;
+	}
+	return true;
+}
+
+/* Translations of the WQE that holds a layout, by the quick way; 0: it takes the other. */
+static uint32_t quick_translations(const struct bsn_mkey_pool *pool,
+				   const struct bsn_layout *layout, const struct layout_size *size)
+{
+	const bool has_rounds = layout_rounds(layout) > 1;
+
+	if (layout->part_count > pool->max_plain_parts ||
+	    (has_rounds ? size->longest > BSN_REPEAT_MAX_STRIDE
+			: size->translations != layout->part_count))
+		return 0;
+	return umr_padded(layout->part_count + has_rounds);
+}
+
+int bsn_layout_commit(struct bsn_mkey_pool *pool, struct bsn_layout *layout)
+{
+	const uint32_t removed = pool ? atomic_load(&pool->device->keys_removed) : 0;
+	struct mkey_object unused = { .pool = pool };
+	struct layout_size size = { 0 };
+	struct bsn_commit *commit;
+	int err;
+
+	if (!pool || !layout)
+		return fail(EINVAL, "no pool, or no layout");
+	commit = &layout->commit;
+	*commit = (struct bsn_commit){ 0 };
+	err = check(&unused, NULL, layout, &size);
+	if (err || !is_fixed(pool, layout))
+		return err;
+	*commit = (struct bsn_commit){
+		.id = pool_next_serial(),
+		.pool = pool->serial,
+		.length = size.bytes,
+		.translations = size.translations,
+		.longest = size.longest,
+		.round_bytes = (uint32_t)(size.bytes / layout_rounds(layout)),
+		.common = umr_find_common(layout).raw,
+		.padded = quick_translations(pool, layout, &size),
+		.hash = map_hash_of(layout),
+		.keys_removed = removed,
+	};
+	return 0;
 }
 
 /* -- the UMR ---------------------------------------------------------------------------------------- */
@@ -306,10 +386,11 @@ static __attribute__((noinline)) int post_chunks(struct bsn_sq *sq, const struct
 	int err = 0;
 
 	if (bb > sq->capacity_bb || bb > sq->capacity_bb - bsn_sq_outstanding_bb(sq)) {
-		bsn_refusal = bb > sq->capacity_bb
-				      ? "the queue has not room for all UMRs of the table: make it with a "
-					"greater send_depth"
-				      : "the send queue has not room for all UMRs of the table: poll its CQ";
+		bsn_refusal = bb > sq->capacity_bb ? "the queue has not room for all UMRs of the "
+						     "table: make it with a "
+						     "greater send_depth"
+						   : "the send queue has not room for all UMRs of "
+						     "the table: poll its CQ";
 		return bb > sq->capacity_bb ? -EMSGSIZE : -EAGAIN;
 	}
 	for (; !err && chunk.first < whole->table_count; chunk.first += chunk.table_count) {
@@ -319,8 +400,8 @@ static __attribute__((noinline)) int post_chunks(struct bsn_sq *sq, const struct
 		chunk.table.addr = whole->table.addr + (uint64_t)chunk.first * BSN_XLT_SIZE;
 		chunk.table_count = is_last ? left : UMR_POINTER_MAX;
 		err = umr_post(sq, &chunk, is_last ? id : 0,
-			       is_last ? flags
-				       : flags & ~(uint32_t)(BSN_F_SIGNALED | BSN_F_RING));
+			       is_last ? flags : flags & ~(uint32_t)(BSN_F_SIGNALED | BSN_F_RING));
+		umr_target_renamed(&chunk.target);
 	}
 	return err;
 }
@@ -352,6 +433,7 @@ BSN_ALWAYS_INLINE int post_umr(struct mkey_object *slot, struct bsn_ep *ep,
 							      : umr_post(sq, &umr, id, flags);
 	if (err)
 		return fail(-err, "%s", bsn_refusal);
+	umr_target_renamed(&slot->target);
 	slot->pub.length = size->bytes;
 	slot->sq = sq;
 	slot->posted = bsn_sq_wide_pi(sq);
@@ -377,6 +459,12 @@ BSN_ALWAYS_INLINE int configure(struct mkey_object *slot, struct bsn_ep *ep,
 	struct layout_size size;
 	int err = check(slot, ep->sq, layout, &size);
 
+	if (!err && BSN_UNLIKELY(slot->depth > slot->pool->device->caps.max_indirection))
+		err = fail(
+			ELOOP,
+			"the device follows %u mkeys, one in the other, and what the layout nests "
+			"has so many already",
+			slot->pool->device->caps.max_indirection);
 	if (!err && !is_pending_here(slot, ep->sq) && mkey_state_of(slot) == BSN_MKEY_UNKNOWN)
 		err = pool_renew_key(slot);
 	if (!err)
@@ -448,12 +536,28 @@ BSN_ALWAYS_INLINE bool has_memory(const struct bsn_mkey_pool *pool, const struct
 	return pool->memory.key == umr_key_of(part) && pool->memory_removed == removed;
 }
 
-/* A layout of parts that ascend in one piece of memory, to an mkey that nothing is the matter with. */
-BSN_ALWAYS_INLINE bool put_plain(struct umr_plain *umr, struct mkey_object *slot, struct bsn_sq *sq,
-				 const struct bsn_layout *layout, unsigned flags)
+/* Whether the layout was committed, fits a WQE, and no memory of the device has gone since. */
+BSN_ALWAYS_INLINE bool is_quick(const struct bsn_mkey_pool *pool, const struct bsn_layout *layout)
+{
+	const uint32_t removed =
+		atomic_load_explicit(&pool->device->keys_removed, memory_order_acquire);
+
+	return layout->commit.padded && layout->commit.pool == pool->serial &&
+	       layout->commit.keys_removed == removed;
+}
+
+/*
+ * A layout that was committed, or of parts that ascend in one piece of memory, to an mkey that nothing is the
+ * matter with.
+ */
+BSN_ALWAYS_INLINE bool put_quickly(struct umr_plain *umr, struct mkey_object *slot,
+				   struct bsn_sq *sq, const struct bsn_layout *layout,
+				   unsigned flags)
 {
 	struct bsn_mkey_pool *pool = slot->pool;
 
+	if (BSN_LIKELY(layout && is_quick(pool, layout)))
+		return !sq->route.has_failed && umr_put_committed(umr, sq, layout, flags);
 	return layout && layout->parts && layout->part_count - 1 < pool->max_plain_parts &&
 	       !sq->route.has_failed && has_memory(pool, layout->parts) &&
 	       umr_put_plain(umr, sq, layout, &pool->memory, flags);
@@ -468,7 +572,7 @@ int bsn_mkey_configure(struct bsn_ep *ep, struct bsn_mkey *mkey, const struct bs
 	uint32_t after;
 
 	if (BSN_UNLIKELY(!ep || !slot || ep->sq != slot->quick_sq ||
-			 !put_plain(&umr, slot, slot->quick_sq, layout, flags)))
+			 !put_quickly(&umr, slot, slot->quick_sq, layout, flags)))
 		return configure_slowly(ep, slot, layout, id, flags);
 	sq = slot->quick_sq;
 	after = umr_after(sq, UMR_HEAD_DS + umr.padded);
@@ -487,9 +591,11 @@ int bsn_mkey_invalidate(struct bsn_ep *ep, struct bsn_mkey *mkey, uint64_t id, u
 	if (err)
 		return err;
 	if (slot->state == BSN_MKEY_UNKNOWN)
-		return fail(EINVAL, "the queue of its UMR failed: configure it, which makes it anew, or "
-				    "give it back");
-	err = umr_post_invalidate(ep->sq, slot->pub.lkey, false, slot->pool->device->caps.fence, id, flags);
+		return fail(EINVAL,
+			    "the queue of its UMR failed: configure it, which makes it anew, or "
+			    "give it back");
+	err = umr_post_invalidate(ep->sq, slot->target.key, false, slot->pool->device->caps.fence,
+				  id, flags);
 	if (err)
 		return fail(-err, "%s", bsn_refusal);
 	mkey_forget(slot);
@@ -505,7 +611,8 @@ static void unlist_nesting(struct bsn_mkey_pool *pool, uint32_t lkey)
 	for (uint32_t i = 0; i < pool->attr.count; i++) {
 		struct mkey_object *slot = &pool->slots[i];
 		uint32_t part = 0;
-		while (slot->is_nesting && part < slot->part_count && slot->parts[part].lkey != lkey)
+		while (slot->is_nesting && part < slot->part_count &&
+		       slot->parts[part].lkey != lkey)
 			part++;
 		if (!slot->is_nesting || part == slot->part_count)
 			continue;

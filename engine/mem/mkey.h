@@ -13,7 +13,13 @@
 #include "layout.h"
 #include "umr_plain.h"
 
+/* A place in a ring of slots without uses; the pool has the ends. */
+struct idle {
+	struct idle *older, *newer;
+};
+
 /*
+ * @idle: of those without uses
  * @target: the mkey, to UMRs
  * @uses: maps, or its taker; and the slots whose layouts nest it. At 0 it may become another layout
  * @parts: a copy of the layout's; of an mkey of one's own only where they nest others
@@ -24,7 +30,6 @@
  * @posted: its basic block, the first behind the UMR, modulo 2^32
  * @depth: mkeys that lie one behind the other from here to memory, this one included
  * @next_alike: of the layouts of one hash
- * @older, @newer: of those without uses
  */
 struct mkey_object {
 	struct bsn_mkey pub; /* first */
@@ -37,6 +42,7 @@ struct mkey_object {
 	uint32_t part_count, rounds;
 	uint32_t wants_key; /* the map's flag */
 	uint64_t shape;     /* rounds, as they were given, and the number of parts */
+	uint64_t commit;    /* id of the one that it was mapped by last; NO_COMMIT: by none */
 	const struct bsn_ep *map_ep;
 	unsigned map_flags;
 	uint64_t
@@ -55,7 +61,7 @@ struct mkey_object {
 	bool is_listed; /* in the hash */
 	bool is_nesting;
 	struct mkey_object *next_alike;
-	struct mkey_object *older, *newer;
+	struct idle idle;
 };
 
 /* Keys of memory that a pool keeps at hand. */
@@ -64,6 +70,7 @@ enum { POOL_KEYS = 16 };
 struct bsn_mkey_pool {
 	struct bsn_device *device;
 	struct bsn_pd *pd;
+	uint64_t serial;                /* no other pool has it, or had */
 	struct bsn_mkey_pool_attr attr; /* every field as it is in force */
 	uint32_t max_parts;             /* of a slot */
 	uint32_t max_plain_parts;       /* of the quick way; 0: there is none */
@@ -73,8 +80,8 @@ struct bsn_mkey_pool {
 	struct mkey_object *last; /* mapped last; @none: nothing was */
 	struct mkey_object none;
 	struct bsn_part no_part; /* of @none */
-	struct mkey_object *oldest,
-		*newest; /* of those without uses; those that span nothing come first */
+	struct idle free;        /* those that span nothing: they are taken first */
+	struct idle remembered;  /* and those that are found by their layouts */
 	struct mkey_object **buckets;
 	uint32_t bucket_mask;
 	uint32_t keys_removed;  /* of the device, when the slots were last compared with it */
@@ -89,6 +96,7 @@ struct bsn_mkey_pool {
 /* pool.c: the slot that was used least recently, spanning nothing; NULL, with a text: all are in use. */
 struct mkey_object *pool_take_slot(struct bsn_mkey_pool *pool, const struct bsn_sq *sq);
 #define NOT_READY UINT64_MAX
+#define NO_COMMIT UINT64_MAX
 #define NO_QUEUE  ((struct bsn_sq *)(uintptr_t)1) /* and not what an endpoint without a queue has */
 
 /* pool.c: one use less; without any it may be taken, later than all others where it is still of worth */
@@ -96,12 +104,10 @@ void pool_unuse(struct mkey_object *slot);
 
 static inline void pool_use(struct mkey_object *slot)
 {
-	struct bsn_mkey_pool *pool = slot->pool;
-
 	if (slot->uses++)
 		return;
-	*(slot->older ? &slot->older->newer : &pool->oldest) = slot->newer;
-	*(slot->newer ? &slot->newer->older : &pool->newest) = slot->older;
+	slot->idle.older->newer = slot->idle.newer;
+	slot->idle.newer->older = slot->idle.older;
 }
 
 /* Nobody knows what its mkey spans. */
@@ -127,6 +133,17 @@ void mkey_keep_layout(struct mkey_object *slot, const struct bsn_layout *layout)
 /* It spans nothing, and nests nothing. */
 void mkey_forget(struct mkey_object *slot);
 
+/* A number that no commit and no pool of the process has had. */
+uint64_t pool_next_serial(void);
+
+/* Whether the pool checked the layout; it was of memory that is there if no key was removed since. */
+static inline bool is_committed(const struct bsn_mkey_pool *pool, const struct bsn_layout *layout)
+{
+	return layout->commit.id && layout->commit.pool == pool->serial;
+}
+
+/* map.c */
+uint32_t map_hash_of(const struct bsn_layout *layout);
 /* map.c: the slot is no longer found by its layout. */
 void map_unlist(struct mkey_object *slot);
 

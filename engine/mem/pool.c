@@ -2,6 +2,7 @@
 /* Pools of slots: made, lent, and given back. */
 #include "mkey.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 
 #include "umr.h"
@@ -10,30 +11,22 @@ enum { DEFAULT_COUNT = 64, MOST_COUNT = 1 << 20 };
 
 /* -- those without uses --------------------------------------------------------------------------- */
 
-static void list_newest(struct bsn_mkey_pool *pool, struct mkey_object *slot)
+static void make_ring(struct idle *end)
 {
-	slot->older = pool->newest;
-	slot->newer = NULL;
-	*(pool->newest ? &pool->newest->newer : &pool->oldest) = slot;
-	pool->newest = slot;
+	end->older = end->newer = end;
 }
 
-static void list_oldest(struct bsn_mkey_pool *pool, struct mkey_object *slot)
+static void list_newest(struct idle *end, struct mkey_object *slot)
 {
-	slot->newer = pool->oldest;
-	slot->older = NULL;
-	*(pool->oldest ? &pool->oldest->older : &pool->newest) = slot;
-	pool->oldest = slot;
+	slot->idle = (struct idle){ .older = end->older, .newer = end };
+	end->older->newer = &slot->idle;
+	end->older = &slot->idle;
 }
 
 void pool_unuse(struct mkey_object *slot)
 {
-	if (--slot->uses)
-		return;
-	if (slot->is_listed)
-		list_newest(slot->pool, slot);
-	else
-		list_oldest(slot->pool, slot);
+	if (!--slot->uses)
+		list_newest(slot->is_listed ? &slot->pool->remembered : &slot->pool->free, slot);
 }
 
 /* Whose UMR is under way on another queue is left alone: two queues keep no order. */
@@ -42,21 +35,53 @@ static bool may_change(struct mkey_object *slot, const struct bsn_sq *sq)
 	return mkey_state_of(slot) != BSN_MKEY_PENDING || slot->sq == sq;
 }
 
+/* The oldest of a ring that may change; NULL: none may. */
+static struct mkey_object *find_oldest(struct idle *end, const struct bsn_sq *sq)
+{
+	for (struct idle *at = end->newer; at != end; at = at->newer) {
+		struct mkey_object *slot =
+			(struct mkey_object *)((char *)at - offsetof(struct mkey_object, idle));
+		if (may_change(slot, sq))
+			return slot;
+	}
+	return NULL;
+}
+
+/*
+ * The mkey becomes somebody else's, by another of the 256 variants of its key: a late request that has the old
+ * one is refused once the next UMR has run. Until then it finds what it knew.
+ */
+static void rotate_key(struct mkey_object *slot)
+{
+	if (!slot->handle)
+		return;
+	slot->pub.lkey = slot->pub.rkey = umr_next_variant(slot->target.key);
+	umr_target_rename(&slot->target, slot->pub.lkey);
+}
+
 struct mkey_object *pool_take_slot(struct bsn_mkey_pool *pool, const struct bsn_sq *sq)
 {
-	struct mkey_object *slot = pool->oldest;
+	struct mkey_object *slot = find_oldest(&pool->free, sq);
 
-	while (slot && !may_change(slot, sq))
-		slot = slot->newer;
+	if (!slot)
+		slot = find_oldest(&pool->remembered, sq);
 	if (!slot) {
 		fail(ENOBUFS, "all %u mkeys of the pool are in use: unmap some, or make it larger",
 		     pool->attr.count);
 		return NULL;
 	}
+	pool_use(slot);
 	map_unlist(slot);
 	mkey_forget(slot);
-	pool_use(slot);
+	rotate_key(slot);
 	return slot;
+}
+
+uint64_t pool_next_serial(void)
+{
+	static _Atomic uint64_t last;
+
+	return atomic_fetch_add_explicit(&last, 1, memory_order_relaxed) + 1;
 }
 
 /* -- creation --------------------------------------------------------------------------------------- */
@@ -112,7 +137,7 @@ static int make_key(struct mkey_object *slot)
 	slot->target =
 		umr_target_of(slot->pub.lkey, (unsigned)slot->pool->attr.access,
 			      slot->pool->device->caps.has_atomics, slot->pool->device->caps.fence);
-	slot->key = (struct known_key){ slot->pub.lkey, 0, 0, slot->pool->pd, slot };
+	slot->key = (struct known_key){ keys_base_of(slot->pub.lkey), 0, 0, slot->pool->pd, slot };
 	err = keys_add(slot->pool->device, &slot->key);
 	if (!err)
 		return 0;
@@ -174,8 +199,9 @@ static int alloc_slots(struct bsn_mkey_pool *pool)
 		slot->parts = parts + (size_t)i * most;
 		slot->sges = sges + (size_t)i * most;
 		slot->ready_at = NOT_READY;
+		slot->commit = NO_COMMIT;
 		slot->quick_sq = NO_QUEUE;
-		list_newest(pool, slot);
+		list_newest(&pool->free, slot);
 	}
 	return 0;
 }
@@ -237,7 +263,11 @@ int bsn_mkey_pool_create(struct bsn_device *device, const struct bsn_mkey_pool_a
 		return fail(ENOMEM, "no memory");
 	pool->device = device;
 	pool->last = &pool->none;
+	make_ring(&pool->free);
+	make_ring(&pool->remembered);
+	pool->serial = pool_next_serial();
 	pool->none.ready_at = NOT_READY;
+	pool->none.commit = NO_COMMIT;
 	pool->none.parts = &pool->no_part;
 	pool->attr = attr ? *attr : (struct bsn_mkey_pool_attr){ 0 };
 	pool->pd = pool->attr.pd ? pool->attr.pd : &device->default_pd;
@@ -313,8 +343,9 @@ int bsn_mkey_pool_destroy(struct bsn_mkey_pool *pool)
 		return fail(EBUSY, "%u mkeys of the pool are taken, mapped, or nested",
 			    uses_of(pool));
 	if (is_pending(pool))
-		return fail(EBUSY, "a UMR of the pool has not completed: poll its queue's CQ after a "
-				   "signaled request, or destroy its queue before");
+		return fail(EBUSY,
+			    "a UMR of the pool has not completed: poll its queue's CQ after a "
+			    "signaled request, or destroy its queue before");
 	at = &pool->device->mkey_pools;
 	pthread_mutex_lock(&pool->device->lock);
 	while (*at != pool)

@@ -40,8 +40,8 @@ int bsn_window_create(struct bsn_device *device, const struct bsn_window_attr *g
 	window->pd = attr.pd ? attr.pd : &device->default_pd;
 	window->is_type_2 = !attr.is_type_1;
 	errno = 0;
-	window->verbs = ibv_alloc_mw(window->pd->verbs,
-				     attr.is_type_1 ? IBV_MW_TYPE_1 : IBV_MW_TYPE_2);
+	window->verbs =
+		ibv_alloc_mw(window->pd->verbs, attr.is_type_1 ? IBV_MW_TYPE_1 : IBV_MW_TYPE_2);
 	err = provider_error_of_pointer(window->verbs);
 	if (err) {
 		free(window);
@@ -79,12 +79,6 @@ static int check_queue(const struct bsn_ep *ep, const struct bsn_window *window)
 	return 0;
 }
 
-/* The next of the 256 variants of a key, so that who has an old one is refused. */
-static uint32_t next_variant(uint32_t key)
-{
-	return (key & ~0xffu) | ((key + 1) & 0xff);
-}
-
 #define RIGHTS                                                                                     \
 	(IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC |             \
 	 IBV_ACCESS_ZERO_BASED)
@@ -99,8 +93,9 @@ int bsn_window_bind(struct bsn_ep *ep, struct bsn_window *pub, const struct bsn_
 	if (err)
 		return err;
 	if (!memory || !memory->length)
-		return fail(EINVAL, "a window is bound to one byte at least; bsn_window_invalidate() "
-				    "takes it back");
+		return fail(EINVAL,
+			    "a window is bound to one byte at least; bsn_window_invalidate() "
+			    "takes it back");
 	if (memory->length > BSN_KLM_MAX_BYTES)
 		return fail(EMSGSIZE, "a window has 2^31 bytes at most");
 	if (access & ~RIGHTS)
@@ -108,7 +103,7 @@ int bsn_window_bind(struct bsn_ep *ep, struct bsn_window *pub, const struct bsn_
 	if (window->is_type_2 && pub->length)
 		return fail(EBUSY, "the window is bound: invalidate it first");
 	to = (struct umr_window){ .key = pub->rkey,
-				  .new_key = next_variant(pub->rkey),
+				  .new_key = umr_next_variant(pub->rkey),
 				  .memory = *memory,
 				  .access = (unsigned)access,
 				  .qpn = ep->sq->qpn,

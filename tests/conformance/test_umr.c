@@ -27,8 +27,8 @@ struct layout {
 
 static void rig_start(struct rig *rig)
 {
-	struct mlx5dv_mkey_init_attr attr = {
-		.create_flags = MLX5DV_MKEY_INIT_ATTR_FLAGS_INDIRECT, .max_entries = ENTRIES };
+	struct mlx5dv_mkey_init_attr attr = { .create_flags = MLX5DV_MKEY_INIT_ATTR_FLAGS_INDIRECT,
+					      .max_entries = ENTRIES };
 
 	bench_open(&rig->bench, CX_LINK_IB, BSN_QP_RC, BSN_STORE_8);
 	rig->bench.has_mkeys = true;
@@ -110,7 +110,9 @@ static void post_bunsen(struct rig *rig, const struct layout *layout, const stru
 			unsigned access)
 {
 	struct bsn_sq *sq = bsn_qp_sq(rig->party[BUNSEN].qp);
-	const struct bsn_layout plain_layout = { parts, layout->count, layout->rounds };
+	struct bsn_layout plain_layout = { .parts = parts,
+						 .part_count = layout->count,
+						 .rounds = layout->rounds };
 	const struct umr_memory all = { 0, UINT64_MAX, parts->lkey };
 	struct umr_plain plain;
 	struct umr umr = { .target = umr_target_of(rig->mkey->lkey, access, true,
@@ -122,8 +124,17 @@ static void post_bunsen(struct rig *rig, const struct layout *layout, const stru
 
 	for (uint32_t i = 0; i < layout->count; i++)
 		umr.length += parts[i].bytes * umr.rounds;
-	if (random_u64() % 2 &&
-	    umr_put_plain(&plain, sq, &plain_layout, &all, BSN_F_SIGNALED | BSN_F_RING)) {
+	plain_layout.commit = (struct bsn_commit){
+		.length = umr.length,
+		.common = umr_find_common(&plain_layout).raw,
+		.round_bytes = (uint32_t)(umr.length / umr.rounds),
+		.padded = umr_padded(umr_translations(&umr)),
+	};
+	const unsigned way = random_u64() % 3;
+	if ((way == 1 &&
+	     umr_put_plain(&plain, sq, &plain_layout, &all, BSN_F_SIGNALED | BSN_F_RING)) ||
+	    (way == 2 &&
+	     umr_put_committed(&plain, sq, &plain_layout, BSN_F_SIGNALED | BSN_F_RING))) {
 		rig->plain_count++;
 		assert_int_equal(umr_end_plain(&plain, sq, &umr.target,
 					       umr_after(sq, UMR_HEAD_DS + plain.padded), 1,
@@ -343,7 +354,8 @@ static void bind_and_invalidate(struct rig *rig, struct bound *bound)
 	const uint64_t seed = random_u64();
 	const unsigned access = ((unsigned)random_u64() & access_all & ~IBV_ACCESS_LOCAL_WRITE) |
 				kinds[random_u64() % 2];
-	const uint32_t first = (uint32_t)(random_u64() % 4096), next = (uint32_t)random_u64() & 0xff;
+	const uint32_t first = (uint32_t)(random_u64() % 4096),
+		       next = (uint32_t)random_u64() & 0xff;
 
 	for (int who = 0; who < PARTIES; who++) {
 		struct published *out = who == BUNSEN ? &rig->got : &rig->want;
@@ -368,7 +380,8 @@ static void bind_and_invalidate(struct rig *rig, struct bound *bound)
 	for (int who = 0; who < PARTIES; who++) {
 		published_start();
 		invalidate(rig, who, bound[who].key);
-		take_window(rig, who, bound[who].key, false, who == BUNSEN ? &rig->got : &rig->want);
+		take_window(rig, who, bound[who].key, false,
+			    who == BUNSEN ? &rig->got : &rig->want);
 	}
 	compare(rig);
 }
@@ -403,7 +416,8 @@ static void copy(struct rig *rig, int who, const struct bsn_sge *to, const struc
 	struct ibv_qp_ex *qp;
 
 	if (who == BUNSEN) {
-		const struct bsn_sge status = { rig->bench.memory->addr, 64, rig->bench.memory->lkey };
+		const struct bsn_sge status = { rig->bench.memory->addr, 64,
+						rig->bench.memory->lkey };
 		assert_int_equal(bsn_memcpy(rig->party[who].ep, to, from, &status, 1,
 					    BSN_F_SIGNALED | BSN_F_RING),
 				 0);
@@ -413,8 +427,8 @@ static void copy(struct rig *rig, int who, const struct bsn_sge *to, const struc
 	ibv_wr_start(qp);
 	qp->wr_id = 1;
 	qp->wr_flags = IBV_SEND_SIGNALED;
-	mlx5dv_wr_memcpy(mlx5dv_qp_ex_from_ibv_qp_ex(qp), to->lkey, to->addr, from->lkey, from->addr,
-			 to->length);
+	mlx5dv_wr_memcpy(mlx5dv_qp_ex_from_ibv_qp_ex(qp), to->lkey, to->addr, from->lkey,
+			 from->addr, to->length);
 	assert_int_equal(ibv_wr_complete(qp), 0);
 }
 

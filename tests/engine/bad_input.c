@@ -123,7 +123,8 @@ static void no_place_given(struct bench *b)
 static void no_layout_given(struct bench *b)
 {
 	const struct bsn_part part = { .addr = (uintptr_t)bench_at(b, 0, 0), .bytes = 1 };
-	const struct bsn_layout layout = { &part, 1, 1 }, without_parts = { NULL, 1, 1 };
+	const struct bsn_layout layout = { .parts = &part, .part_count = 1, .rounds = 1 },
+				without_parts = { .parts = NULL, .part_count = 1, .rounds = 1 };
 	struct bsn_ep *ep = bsn_qp_ep(b->qp[0]);
 	const struct bsn_map *map;
 	struct bsn_mkey_pool *pool;

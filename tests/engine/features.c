@@ -272,11 +272,10 @@ static const char *try_copy(struct bench *b)
 /* Every other byte of 16. */
 static const char *try_layout_of(struct bench *b, unsigned flags)
 {
-	const struct bsn_part part = { .addr = b->mem[0]->addr,
-				       .bytes = 1,
-				       .stride = 2,
-				       .lkey = b->mem[0]->lkey };
-	const struct bsn_layout layout = { &part, 1, 8 };
+	const struct bsn_part part = {
+		.addr = b->mem[0]->addr, .bytes = 1, .stride = 2, .lkey = b->mem[0]->lkey
+	};
+	const struct bsn_layout layout = { .parts = &part, .part_count = 1, .rounds = 8 };
 	const struct bsn_wr wr = { .flags = NOW,
 				   .remote = bench_remote(b, 1, INTO),
 				   .opcode = BSN_OPCODE_RDMA_WRITE };

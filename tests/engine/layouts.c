@@ -15,7 +15,9 @@ static void a_layout_is_found_again(struct bench *b)
 	struct bsn_part part[5];
 
 	for (uint32_t i = 0; i < 4; i++) {
-		const struct bsn_layout layout = { &part[i], 1, 16 };
+		const struct bsn_layout layout = { .parts = &part[i],
+						   .part_count = 1,
+						   .rounds = 16 };
 		part[i] = column(b, i);
 		ok(bsn_layout_map(pool, b->ep[0], &layout, 0, &map[i]));
 		ok(bsn_layout_map(pool, b->ep[0], &layout, 0, &again));
@@ -23,17 +25,23 @@ static void a_layout_is_found_again(struct bench *b)
 		bsn_layout_unmap(again);
 	}
 	part[4] = column(b, 4);
-	assert_int_equal(bsn_layout_map(pool, b->ep[0], &(struct bsn_layout){ &part[4], 1, 16 }, 0,
-					&map[4]),
+	assert_int_equal(bsn_layout_map(pool, b->ep[0],
+					&(struct bsn_layout){
+						.parts = &part[4], .part_count = 1, .rounds = 16 },
+					0, &map[4]),
 			 -ENOBUFS);
 	assert_non_null(strstr(bsn_error_text(), "in use"));
 	assert_int_equal(bsn_mkey_pool_destroy(pool), -EBUSY);
 	bsn_layout_unmap(map[2]);
 	bsn_layout_unmap(map[1]);
 	/* The one that was used least recently makes way. */
-	ok(bsn_layout_map(pool, b->ep[0], &(struct bsn_layout){ &part[4], 1, 16 }, 0, &map[4]));
+	ok(bsn_layout_map(pool, b->ep[0],
+			  &(struct bsn_layout){ .parts = &part[4], .part_count = 1, .rounds = 16 },
+			  0, &map[4]));
 	assert_ptr_equal(map[4], map[2]);
-	ok(bsn_layout_map(pool, b->ep[0], &(struct bsn_layout){ &part[1], 1, 16 }, 0, &again));
+	ok(bsn_layout_map(pool, b->ep[0],
+			  &(struct bsn_layout){ .parts = &part[1], .part_count = 1, .rounds = 16 },
+			  0, &again));
 	assert_ptr_equal(again, map[1]);
 	for (uint32_t i = 0; i < 5; i++)
 		if (i != 2)
@@ -46,16 +54,107 @@ static void a_layout_is_found_again(struct bench *b)
 
 static void lengths_are_told(struct bench *b)
 {
-	const struct bsn_part parts[2] = { { .addr = 0, .bytes = 3ull << 31, .stride = 1ull << 40 },
-					   { .addr = 1ull << 33, .bytes = 1, .stride = 1ull << 40 } };
+	const struct bsn_part parts[2] = {
+		{ .addr = 0, .bytes = 3ull << 31, .stride = 1ull << 40 },
+		{ .addr = 1ull << 33, .bytes = 1, .stride = 1ull << 40 }
+	};
 	uint64_t bytes;
 
 	(void)b;
-	ok(bsn_layout_length(&(struct bsn_layout){ parts, 2, 5 }, &bytes));
+	ok(bsn_layout_length(&(struct bsn_layout){ .parts = parts, .part_count = 2, .rounds = 5 },
+			     &bytes));
 	assert_int_equal(bytes, 5 * ((3ull << 31) + 1));
-	ok(bsn_layout_length(&(struct bsn_layout){ parts, 2, 0 }, &bytes));
+	ok(bsn_layout_length(&(struct bsn_layout){ .parts = parts, .part_count = 2, .rounds = 0 },
+			     &bytes));
 	assert_int_equal(bytes, (3ull << 31) + 1);
 	assert_int_equal(bsn_layout_length(NULL, &bytes), -EINVAL);
+}
+
+/* Memory of its own is read by the peer through the map of a committed layout. */
+static void assert_committed_gathers(struct bench *b, struct bsn_mkey_pool *pool,
+				     const struct bsn_layout *layout)
+{
+	const struct bsn_wr wr = { .id = 9,
+				   .opcode = BSN_OPCODE_RDMA_WRITE,
+				   .flags = NOW,
+				   .remote = bench_remote(b, 1, FLAT) };
+	const struct bsn_map *map, *again;
+
+	for (unsigned turn = 0; turn < 3; turn++) {
+		ok(bsn_layout_map(pool, b->ep[0], layout, 0, &map));
+		ok(bsn_layout_map(pool, b->ep[0], layout, 0, &again));
+		assert_ptr_equal(map, again);
+		memset(bench_at(b, 1, FLAT), 0, map->length);
+		ok(bsn_post_map(b->ep[0], &wr, map));
+		expect_done(b, b->cq[0], 9, BSN_OPCODE_RDMA_WRITE);
+		for (uint32_t i = 0; i < layout->part_count * layout->rounds; i++) {
+			const struct bsn_part *const part = &layout->parts[i % layout->part_count];
+			const uint32_t round = i / layout->part_count;
+			assert_memory_equal(bench_at(b, 1, FLAT + 8 * i),
+					    (uint8_t *)(uintptr_t)part->addr + round * part->stride,
+					    8);
+		}
+		bsn_layout_unmap(map);
+		bsn_layout_unmap(again);
+	}
+}
+
+/* Lists and repeat blocks, of one key and stride and of several, by look-ups and by hand. */
+static void committed_layouts_are_looked_at_once(struct bench *b)
+{
+	struct bsn_mkey_pool *pool = make_pool(b, 8, 32), *other = make_pool(b, 1, 4);
+	struct bsn_layout layout = { .rounds = 1 };
+	struct bsn_part part[20];
+	struct bsn_mr *twin, *none;
+	struct bsn_mkey *mkey;
+
+	ok(bsn_mr_register(b->device, (void *)(uintptr_t)b->mem[0]->addr, 20000, NULL, &twin));
+	for (uint32_t i = 0; i < 8 * 20; i++) {
+		const uint32_t count = 1 + i / 8;
+		layout = (struct bsn_layout){ .parts = part,
+					      .part_count = count,
+					      .rounds = i % 2 ? 1 + has_mkeys(b) * 3 : 1 };
+		for (uint32_t j = 0; j < count; j++) {
+			part[j] = column(b, i % 8 > 3 ? j : count - 1 - j);
+			if (i % 4 > 1 && j % 3 == 1)
+				part[j].lkey = twin->lkey;
+			if (i % 8 == 5)
+				part[j].stride = 256 + 256 * (j % 2);
+		}
+		if (!has_mkeys(b) && count > 4)
+			break;
+		ok(bsn_layout_commit(pool, &layout));
+		assert_true(layout.commit.id);
+		assert_committed_gathers(b, pool, &layout);
+		if (!has_mkeys(b))
+			continue;
+		ok(bsn_mkey_take(pool, &mkey));
+		ok(bsn_mkey_configure(b->ep[0], mkey, &layout, 7, 0));
+		ok(bsn_mkey_configure(b->ep[0], mkey, &layout, 7, NOW));
+		expect_done(b, b->cq[0], 7, BSN_OPCODE_UMR);
+		assert_int_equal(mkey->length, layout.rounds * count * 8);
+		ok(bsn_mkey_give(mkey));
+	}
+	assert_int_equal(bsn_layout_commit(other, &layout), -EMSGSIZE);
+	assert_false(layout.commit.id);
+	/* Other memory goes; then its own does. */
+	layout = (struct bsn_layout){ .parts = part, .part_count = 2, .rounds = 1 };
+	part[0] = column(b, 0);
+	part[1] = column(b, 1);
+	part[0].lkey = part[1].lkey = twin->lkey;
+	ok(bsn_layout_commit(pool, &layout));
+	ok(bsn_mr_register(b->device, (void *)(uintptr_t)b->mem[0]->addr, 64, NULL, &none));
+	ok(bsn_mr_deregister(none));
+	assert_committed_gathers(b, pool, &layout);
+	complete_all(b);
+	ok(bsn_mr_deregister(twin));
+	refused(b, pool, ENOENT, "deregistered", layout);
+	part[0].bytes = 0;
+	assert_int_equal(bsn_layout_commit(pool, &layout), -EINVAL);
+	assert_int_equal(bsn_layout_commit(NULL, &layout), -EINVAL);
+	assert_int_equal(bsn_layout_commit(pool, NULL), -EINVAL);
+	ok(bsn_mkey_pool_destroy(other));
+	ok(bsn_mkey_pool_destroy(pool));
 }
 
 /* -- mkeys -------------------------------------------------------------------------------------------- */
@@ -95,7 +194,7 @@ static void others_wait_for_its_completion(struct bench *b)
 {
 	struct bsn_mkey_pool *pool = make_pool(b, 4, 16);
 	const struct bsn_part part[2] = { column(b, 0), column(b, 1) };
-	const struct bsn_layout layout = { part, 2, 16 };
+	const struct bsn_layout layout = { .parts = part, .part_count = 2, .rounds = 16 };
 	const struct bsn_map *map, *again, *nested;
 	struct bsn_mkey *mkey;
 	struct bsn_part outer;
@@ -105,19 +204,26 @@ static void others_wait_for_its_completion(struct bench *b)
 	assert_int_equal(bsn_mkey_state(mkey), BSN_MKEY_PENDING);
 	outer = (struct bsn_part){ .bytes = 64, .lkey = mkey->lkey };
 	assert_int_equal(bsn_layout_map(pool, b->ep[1], &layout, BSN_MAP_KEY, &again), -EBUSY);
-	assert_int_equal(bsn_layout_map(pool, b->ep[1], &(struct bsn_layout){ &outer, 1, 1 },
+	assert_int_equal(bsn_layout_map(pool, b->ep[1],
+					&(struct bsn_layout){
+						.parts = &outer, .part_count = 1, .rounds = 1 },
 					BSN_MAP_KEY, &nested),
 			 -EBUSY);
-	ok(bsn_layout_map(pool, b->ep[0], &(struct bsn_layout){ &outer, 1, 1 }, BSN_MAP_KEY,
-			  &nested));
+	ok(bsn_layout_map(pool, b->ep[0],
+			  &(struct bsn_layout){ .parts = &outer, .part_count = 1, .rounds = 1 },
+			  BSN_MAP_KEY, &nested));
 	bsn_layout_unmap(nested);
 	ok(bsn_ring(b->sq[0]));
 	bench_settle(b);
 	assert_int_equal(bsn_mkey_state(mkey), BSN_MKEY_PENDING); /* by what was polled */
-	ok(bsn_layout_map(pool, b->ep[0], &(struct bsn_layout){ &outer, 1, 1 }, 0, &nested));
+	ok(bsn_layout_map(pool, b->ep[0],
+			  &(struct bsn_layout){ .parts = &outer, .part_count = 1, .rounds = 1 }, 0,
+			  &nested));
 	assert_null(nested->mkey);
-	assert_int_equal(bsn_layout_map(pool, b->ep[1], &(struct bsn_layout){ &outer, 1, 1 }, 0,
-					&again),
+	assert_int_equal(bsn_layout_map(pool, b->ep[1],
+					&(struct bsn_layout){
+						.parts = &outer, .part_count = 1, .rounds = 1 },
+					0, &again),
 			 -EBUSY);
 	bsn_layout_unmap(nested);
 	complete_all(b);
@@ -140,7 +246,7 @@ static void an_invalidated_mkey_spans_nothing(struct bench *b)
 
 	ok(bsn_mkey_take(pool, &mkey));
 	assert_int_equal(bsn_mkey_state(mkey), BSN_MKEY_FREE);
-	configure(b, mkey, (struct bsn_layout){ &part, 1, 16 });
+	configure(b, mkey, (struct bsn_layout){ .parts = &part, .part_count = 1, .rounds = 16 });
 	assert_int_equal(mkey->length, 128);
 	write_by_peer(b, mkey->rkey, 128, IBV_WC_SUCCESS);
 	ok(bsn_mkey_invalidate(b->ep[0], mkey, 6, NOW));
@@ -149,7 +255,7 @@ static void an_invalidated_mkey_spans_nothing(struct bench *b)
 	expect_done(b, b->cq[0], 6, BSN_OPCODE_UMR);
 	assert_int_equal(bsn_mkey_state(mkey), BSN_MKEY_FREE);
 	assert_int_equal(mkey->length, 0);
-	configure(b, mkey, (struct bsn_layout){ &part, 1, 8 });
+	configure(b, mkey, (struct bsn_layout){ .parts = &part, .part_count = 1, .rounds = 8 });
 	fill_flat(b, 2);
 	write_by_peer(b, mkey->rkey, 64, IBV_WC_SUCCESS);
 	assert_columns(b, 1, 8);
@@ -183,7 +289,7 @@ static void a_peer_may_invalidate_what_is_made_for_it(struct bench *b)
 						 .peers_may_invalidate = true };
 	struct bsn_mkey_pool *pool = make_pool_of(b, &attr);
 	const struct bsn_part part = column(b, 0);
-	const struct bsn_layout layout = { &part, 1, 16 };
+	const struct bsn_layout layout = { .parts = &part, .part_count = 1, .rounds = 16 };
 	const struct bsn_map *map, *outer, *again;
 	struct bsn_part nesting;
 	struct bsn_mkey *mkey;
@@ -203,8 +309,9 @@ static void a_peer_may_invalidate_what_is_made_for_it(struct bench *b)
 	/* A map, and what nests it: neither is found again. */
 	ok(bsn_layout_map(pool, b->ep[0], &layout, BSN_MAP_KEY, &map));
 	nesting = (struct bsn_part){ .bytes = 64, .lkey = map->mkey->lkey };
-	ok(bsn_layout_map(pool, b->ep[0], &(struct bsn_layout){ &nesting, 1, 1 }, BSN_MAP_KEY,
-			  &outer));
+	ok(bsn_layout_map(pool, b->ep[0],
+			  &(struct bsn_layout){ .parts = &nesting, .part_count = 1, .rounds = 1 },
+			  BSN_MAP_KEY, &outer));
 	complete_all(b);
 	send_inval(b, map->mkey->rkey, IBV_WC_SUCCESS);
 	ok(bsn_mkey_invalidated(map->mkey));
@@ -213,7 +320,9 @@ static void a_peer_may_invalidate_what_is_made_for_it(struct bench *b)
 	complete_all(b);
 	write_by_peer(b, again->mkey->rkey, 128, IBV_WC_SUCCESS);
 	bsn_layout_unmap(again);
-	assert_int_equal(bsn_layout_map(pool, b->ep[0], &(struct bsn_layout){ &nesting, 1, 1 },
+	assert_int_equal(bsn_layout_map(pool, b->ep[0],
+					&(struct bsn_layout){
+						.parts = &nesting, .part_count = 1, .rounds = 1 },
 					BSN_MAP_KEY, &again),
 			 -EINVAL);
 	bsn_layout_unmap(outer);
@@ -229,10 +338,40 @@ static void a_peer_may_not_invalidate_others(struct bench *b)
 	struct bsn_mkey *mkey;
 
 	ok(bsn_mkey_take(pool, &mkey));
-	configure(b, mkey, (struct bsn_layout){ &part, 1, 16 });
+	configure(b, mkey, (struct bsn_layout){ .parts = &part, .part_count = 1, .rounds = 16 });
 	assert_int_equal(bsn_mkey_invalidated(mkey), -EINVAL);
 	send_inval(b, mkey->rkey, IBV_WC_REM_ACCESS_ERR);
 	assert_int_equal(bsn_mkey_invalidated(NULL), -EINVAL);
+	ok(bsn_mkey_give(mkey));
+	ok(bsn_mkey_pool_destroy(pool));
+}
+
+/* An mkey that becomes somebody else's has another key; who has the old one is refused. */
+static void a_late_key_is_refused(struct bench *b)
+{
+	struct bsn_mkey_pool *pool = make_pool(b, 1, 16);
+	struct bsn_part part = column(b, 0);
+	const struct bsn_layout layout = { .parts = &part, .part_count = 1, .rounds = 16 };
+	const struct bsn_map *map;
+	struct bsn_mkey *mkey;
+	uint32_t late = 0;
+
+	for (uint32_t turn = 0; turn < 300; turn++) {
+		part.addr = b->mem[0]->addr + 8 * (turn % 32);
+		ok(bsn_layout_map(pool, b->ep[0], &layout, BSN_MAP_KEY, &map));
+		complete_all(b);
+		assert_int_not_equal(map->mkey->rkey, late);
+		assert_int_equal(map->mkey->rkey, map->mkey->lkey);
+		late = map->mkey->rkey;
+		write_by_peer(b, late, 128, IBV_WC_SUCCESS);
+		bsn_layout_unmap(map);
+	}
+	ok(bsn_mkey_take(pool, &mkey));
+	assert_int_not_equal(mkey->rkey, late);
+	write_by_peer(b, late, 128, IBV_WC_SUCCESS); /* until it is configured */
+	configure(b, mkey, layout);
+	write_by_peer(b, mkey->rkey, 128, IBV_WC_SUCCESS);
+	write_by_peer(b, late, 8, IBV_WC_REM_ACCESS_ERR);
 	ok(bsn_mkey_give(mkey));
 	ok(bsn_mkey_pool_destroy(pool));
 }
@@ -244,7 +383,9 @@ static void receives_and_prepared_requests_take_maps(struct bench *b)
 {
 	struct bsn_mkey_pool *pool = make_pool(b, 2, 16);
 	const struct bsn_part part[2] = { column(b, 0), column(b, 1) };
-	const struct bsn_layout layout = { part, 2, has_mkeys(b) ? 16 : 2 };
+	const struct bsn_layout layout = { .parts = part,
+					   .part_count = 2,
+					   .rounds = has_mkeys(b) ? 16 : 2 };
 	const uint32_t bytes = 16 * layout.rounds;
 	const struct bsn_sge flat = bench_sge(b, 1, FLAT, bytes);
 	struct bsn_prepared prepared;
@@ -289,13 +430,14 @@ static void pages_of_one_size(struct bench *b)
 	const struct bsn_map *map;
 
 	for (uint32_t count = 3; count <= PAGES; count += PAGES - 3) {
-		const struct bsn_layout layout = { part, count, 1 };
+		const struct bsn_layout layout = { .parts = part,
+						   .part_count = count,
+						   .rounds = 1 };
 		for (uint32_t i = 0; i < count; i++)
-			part[i] = (struct bsn_part){
-				.addr = b->mem[0]->addr + 2 + (count - 1 - i) * (PAGE + 8),
-				.bytes = PAGE,
-				.lkey = b->mem[0]->lkey
-			};
+			part[i] = (struct bsn_part){ .addr = b->mem[0]->addr + 2 +
+							     (count - 1 - i) * (PAGE + 8),
+						     .bytes = PAGE,
+						     .lkey = b->mem[0]->lkey };
 		ok(bsn_layout_map(pool, b->ep[0], &layout, BSN_MAP_KEY, &map));
 		assert_int_equal(map->length, PAGE * count);
 		wr.remote = bench_remote(b, 1, 0);
@@ -307,14 +449,17 @@ static void pages_of_one_size(struct bench *b)
 		fill_flat(b, count);
 		write_by_peer(b, map->mkey->rkey, PAGE + 100, IBV_WC_SUCCESS);
 		assert_memory_equal(bench_at(b, 1, FLAT), (void *)(uintptr_t)part[0].addr, PAGE);
-		assert_memory_equal(bench_at(b, 1, FLAT + PAGE), (void *)(uintptr_t)part[1].addr, 100);
+		assert_memory_equal(bench_at(b, 1, FLAT + PAGE), (void *)(uintptr_t)part[1].addr,
+				    100);
 		bsn_layout_unmap(map);
 	}
 	part[1].bytes--;
-	refused(b, pool, EINVAL, "of pages", (struct bsn_layout){ part, 5, 1 });
+	refused(b, pool, EINVAL, "of pages",
+		(struct bsn_layout){ .parts = part, .part_count = 5, .rounds = 1 });
 	part[1].bytes++;
 	part[0].stride = PAGE;
-	refused(b, pool, EINVAL, "of pages", (struct bsn_layout){ part, 1, 5 });
+	refused(b, pool, EINVAL, "of pages",
+		(struct bsn_layout){ .parts = part, .part_count = 1, .rounds = 5 });
 	ok(bsn_mkey_pool_destroy(pool));
 }
 
@@ -328,8 +473,9 @@ static struct bsn_layout long_list(const struct bsn_mr *mr)
 
 	assert_non_null(part);
 	for (uint32_t i = 0; i < LONG_TABLE; i++)
-		part[i] = (struct bsn_part){ .addr = mr->addr + 2 * i, .bytes = 1, .lkey = mr->lkey };
-	return (struct bsn_layout){ part, LONG_TABLE, 1 };
+		part[i] =
+			(struct bsn_part){ .addr = mr->addr + 2 * i, .bytes = 1, .lkey = mr->lkey };
+	return (struct bsn_layout){ .parts = part, .part_count = LONG_TABLE, .rounds = 1 };
 }
 
 /* All but @room blocks of the queue are taken. */
@@ -441,7 +587,7 @@ static void parts_of_more_than_a_translation_carries(struct bench *b)
 	part[0] = (struct bsn_part){ mr->addr + 4096, HUGE_BYTES - 4096, 0, mr->lkey, 0 };
 	part[1] = (struct bsn_part){ mr->addr, 8, 0, mr->lkey, 0 };
 	ok(bsn_mkey_take(pool, &mkey));
-	configure(b, mkey, (struct bsn_layout){ part, 2, 1 });
+	configure(b, mkey, (struct bsn_layout){ .parts = part, .part_count = 2, .rounds = 1 });
 	assert_true(mkey->length == HUGE_BYTES - 4096 + 8);
 	fill_flat(b, 9);
 	write_around(b, mkey, 1ull << 31);
@@ -450,7 +596,7 @@ static void parts_of_more_than_a_translation_carries(struct bench *b)
 	assert_int_equal(memory[HUGE_BYTES - 1], *bench_at(b, 1, FLAT));
 	assert_int_equal(memory[0], *bench_at(b, 1, FLAT + 1));
 	ok(bsn_mkey_give(mkey));
-	refuse_whole(b, pool, (struct bsn_layout){ part, 2, 1 });
+	refuse_whole(b, pool, (struct bsn_layout){ .parts = part, .part_count = 2, .rounds = 1 });
 	ok(bsn_mkey_pool_destroy(pool));
 	ok(bsn_mr_deregister(mr));
 	assert_int_equal(munmap(memory, HUGE_BYTES), 0);
@@ -458,7 +604,8 @@ static void parts_of_more_than_a_translation_carries(struct bench *b)
 
 /* -- windows ------------------------------------------------------------------------------------------ */
 
-static void write_through(struct bench *b, const struct bsn_window *window, enum ibv_wc_status status)
+static void write_through(struct bench *b, const struct bsn_window *window,
+			  enum ibv_wc_status status)
 {
 	const struct bsn_sge flat = bench_sge(b, 1, FLAT, 64);
 	const struct bsn_remote remote = { window->addr, window->rkey };
@@ -494,13 +641,14 @@ static void windows_open_and_close(struct bench *b)
 	for (int round = 0; round < 3; round++) {
 		old = window->rkey;
 		ok(bsn_window_bind(b->ep[0], window, &sge,
-				   IBV_ACCESS_REMOTE_WRITE | (round == 2 ? IBV_ACCESS_ZERO_BASED : 0),
+				   IBV_ACCESS_REMOTE_WRITE |
+					   (round == 2 ? IBV_ACCESS_ZERO_BASED : 0),
 				   5, BSN_F_SIGNALED | BSN_F_RING));
 		expect_done(b, b->cq[0], 5, BSN_OPCODE_UMR);
 		assert_int_not_equal(window->rkey, old);
-		assert_int_equal(bsn_window_bind(b->ep[0], window, &sge, IBV_ACCESS_REMOTE_WRITE, 5,
-						 0),
-				 -EBUSY);
+		assert_int_equal(
+			bsn_window_bind(b->ep[0], window, &sge, IBV_ACCESS_REMOTE_WRITE, 5, 0),
+			-EBUSY);
 		memset(bench_at(b, 1, FLAT), 0x40 + round, 64);
 		write_through(b, window, IBV_WC_SUCCESS);
 		assert_memory_equal((void *)(uintptr_t)sge.addr, bench_at(b, 1, FLAT), 64);
@@ -529,7 +677,8 @@ static void windows_of_type_1_are_bound_anew(struct bench *b)
 	ok(bsn_window_create(b->device, &type_1, &window));
 	for (unsigned round = 0; round < 3; round++) {
 		const struct bsn_sge sge = { mr->addr + 64 * round, 64, mr->lkey };
-		ok(bsn_window_bind(b->ep[round % 2], window, &sge, IBV_ACCESS_REMOTE_WRITE, 5, NOW));
+		ok(bsn_window_bind(b->ep[round % 2], window, &sge, IBV_ACCESS_REMOTE_WRITE, 5,
+				   NOW));
 		expect_done(b, b->cq[round % 2], 5, BSN_OPCODE_UMR);
 		fill_flat(b, round);
 		write_through(b, window, IBV_WC_SUCCESS);
@@ -540,13 +689,18 @@ static void windows_of_type_1_are_bound_anew(struct bench *b)
 	ok(bsn_buf_free(mr));
 }
 
-#define QUEUES .qp = { .max_send_sge = 4, .send_depth = BENCH_DEPTH }, .cq_entries = 512, .is_own_only = true
+#define QUEUES                                                                                     \
+	.qp = { .max_send_sge = 4, .send_depth = BENCH_DEPTH }, .cq_entries = 512,                 \
+	.is_own_only = true
 
 #define DIRECT .is_direct_only = true
 
 static const struct bench_case cases[] = {
 	{ CASE("lengths are told", lengths_are_told), QUEUES },
 	{ CASE("a layout is found again", a_layout_is_found_again), QUEUES },
+	{ CASE("committed layouts are looked at once", committed_layouts_are_looked_at_once),
+	  QUEUES },
+	{ CASE("a late key is refused", a_late_key_is_refused), QUEUES, DIRECT },
 	{ CASE("others wait for its completion", others_wait_for_its_completion), QUEUES, DIRECT },
 	{ CASE("an invalidated mkey spans nothing", an_invalidated_mkey_spans_nothing), QUEUES,
 	  DIRECT },
@@ -565,7 +719,8 @@ static const struct bench_case cases[] = {
 	       a_queue_too_short_for_all_parts_takes_none),
 	  .qp = { .max_send_sge = 1, .send_depth = 4 }, .is_own_only = true, DIRECT,
 	  .is_model_only = true },
-	{ CASE("parts of more than a translation carries", parts_of_more_than_a_translation_carries),
+	{ CASE("parts of more than a translation carries",
+	       parts_of_more_than_a_translation_carries),
 	  QUEUES, DIRECT, .is_model_only = true },
 	{ CASE("windows open and close", windows_open_and_close), QUEUES },
 	{ CASE("windows of type 1 are bound anew", windows_of_type_1_are_bound_anew), QUEUES,

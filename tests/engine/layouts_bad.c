@@ -17,41 +17,66 @@ static void bad_layouts_are_refused(struct bench *b)
 	struct bsn_pd *pd;
 	struct bsn_mr_attr attr = { 0 };
 
-	refused(b, pool, EINVAL, "part", (struct bsn_layout){ &part, 0, 1 });
-	refused(b, pool, EINVAL, "part", (struct bsn_layout){ NULL, 1, 1 });
+	refused(b, pool, EINVAL, "part",
+		(struct bsn_layout){ .parts = &part, .part_count = 0, .rounds = 1 });
+	refused(b, pool, EINVAL, "part",
+		(struct bsn_layout){ .parts = NULL, .part_count = 1, .rounds = 1 });
 	part.bytes = 0;
-	refused(b, pool, EINVAL, "empty", (struct bsn_layout){ &part, 1, 4 });
+	refused(b, pool, EINVAL, "empty",
+		(struct bsn_layout){ .parts = &part, .part_count = 1, .rounds = 4 });
 	part = good;
 	part.stride = 7;
-	refused(b, pool, EINVAL, "overlap", (struct bsn_layout){ &part, 1, 4 });
+	refused(b, pool, EINVAL, "overlap",
+		(struct bsn_layout){ .parts = &part, .part_count = 1, .rounds = 4 });
 	part.stride = UINT64_MAX / 2;
-	refused(b, pool, EOVERFLOW, "64 bits", (struct bsn_layout){ &part, 1, 4 });
+	refused(b, pool, EOVERFLOW, "64 bits",
+		(struct bsn_layout){ .parts = &part, .part_count = 1, .rounds = 4 });
 	part = good;
 	part.addr = UINT64_MAX - 2;
-	refused(b, pool, EOVERFLOW, "64 bits", (struct bsn_layout){ &part, 1, 1 });
+	refused(b, pool, EOVERFLOW, "64 bits",
+		(struct bsn_layout){ .parts = &part, .part_count = 1, .rounds = 1 });
 	part = good;
-	refused(b, pool, EFAULT, "outside", (struct bsn_layout){ &part, 1, 1 + BENCH_BYTES / 256 });
+	refused(b, pool, EFAULT, "outside",
+		(struct bsn_layout){
+			.parts = &part, .part_count = 1, .rounds = 1 + BENCH_BYTES / 256 });
 	part.addr -= 1;
-	refused(b, pool, EFAULT, "outside", (struct bsn_layout){ &part, 1, 1 });
+	refused(b, pool, EFAULT, "outside",
+		(struct bsn_layout){ .parts = &part, .part_count = 1, .rounds = 1 });
 	part = good;
 	part.reserved = 1;
-	refused(b, pool, EINVAL, "initialized", (struct bsn_layout){ &part, 1, 1 });
+	refused(b, pool, EINVAL, "initialized",
+		(struct bsn_layout){ .parts = &part, .part_count = 1, .rounds = 1 });
+	/* Combs of two strides: some teeth meet, or none. */
+	parts[0] = parts[1] = good;
+	parts[1].addr += 128;
+	parts[1].stride = 256 + 128;
+	refused(b, pool, EINVAL, "overlap",
+		(struct bsn_layout){ .parts = parts, .part_count = 2, .rounds = 3 });
+	parts[1].stride = 512;
+	ok(bsn_layout_commit(pool,
+			     &(struct bsn_layout){ .parts = parts, .part_count = 2, .rounds = 3 }));
 	parts[0] = parts[1] = good;
 	parts[1].addr += 7;
-	refused(b, pool, EINVAL, "overlap", (struct bsn_layout){ parts, 2, 1 });
-	refused(b, pool, EINVAL, "overlap", (struct bsn_layout){ parts, 2, 4 });
+	refused(b, pool, EINVAL, "overlap",
+		(struct bsn_layout){ .parts = parts, .part_count = 2, .rounds = 1 });
+	refused(b, pool, EINVAL, "overlap",
+		(struct bsn_layout){ .parts = parts, .part_count = 2, .rounds = 4 });
 	parts[1].addr += 256 - 8;
-	refused(b, pool, EINVAL, "overlap", (struct bsn_layout){ parts, 2, 4 });
+	refused(b, pool, EINVAL, "overlap",
+		(struct bsn_layout){ .parts = parts, .part_count = 2, .rounds = 4 });
 	for (uint32_t i = 0; i < 20; i++)
 		parts[i] = column(b, i);
-	refused(b, pool, EMSGSIZE, "max_translations", (struct bsn_layout){ parts, 20, 2 });
+	refused(b, pool, EMSGSIZE, "max_translations",
+		(struct bsn_layout){ .parts = parts, .part_count = 20, .rounds = 2 });
 	ok(bsn_pd_create(b->device, &pd));
 	attr.pd = pd;
 	ok(bsn_buf_alloc(b->device, 4096, &attr, &other));
 	part = (struct bsn_part){ .addr = other->addr, .bytes = 8, .lkey = other->lkey };
-	refused(b, pool, EACCES, "protection domain", (struct bsn_layout){ &part, 1, 1 });
+	refused(b, pool, EACCES, "protection domain",
+		(struct bsn_layout){ .parts = &part, .part_count = 1, .rounds = 1 });
 	ok(bsn_buf_free(other));
-	refused(b, pool, ENOENT, "deregistered", (struct bsn_layout){ &part, 1, 1 });
+	refused(b, pool, ENOENT, "deregistered",
+		(struct bsn_layout){ .parts = &part, .part_count = 1, .rounds = 1 });
 	ok(bsn_pd_destroy(pd));
 	ok(bsn_mkey_pool_destroy(pool));
 }
@@ -61,15 +86,12 @@ static const struct defect {
 	int error;
 	struct bsn_part change; /* added to the part */
 } defects[] = {
-	{ EINVAL, { .bytes = -16ull } },            /* empty */
-	{ EINVAL, { .bytes = 1ull << 20 } },        /* over those behind it, or out of memory */
-	{ EINVAL, { .addr = -64ull } },             /* where the one before is, or before the memory */
-	{ EFAULT, { .addr = 1ull << 30 } },
-	{ EFAULT, { .addr = 1ull << 63 } },
-	{ EFAULT, { .addr = -(1ull << 40) } },
-	{ EOVERFLOW, { .bytes = -17ull } },
-	{ ENOENT, { .lkey = 0x12345600 } },
-	{ EINVAL, { .reserved = 1 } },
+	{ EINVAL, { .bytes = -16ull } },     /* empty */
+	{ EINVAL, { .bytes = 1ull << 20 } }, /* over those behind it, or out of memory */
+	{ EINVAL, { .addr = -64ull } },      /* where the one before is, or before the memory */
+	{ EFAULT, { .addr = 1ull << 30 } },    { EFAULT, { .addr = 1ull << 63 } },
+	{ EFAULT, { .addr = -(1ull << 40) } }, { EOVERFLOW, { .bytes = -17ull } },
+	{ ENOENT, { .lkey = 0x12345600 } },    { EINVAL, { .reserved = 1 } },
 };
 
 /* Whether it is refused; errors of several kinds meet at the ends of the memory. */
@@ -110,7 +132,9 @@ static void every_part_is_checked(struct bench *b)
 
 	for (uint32_t count = 1; count <= 11; count++) {
 		for (uint32_t rounds = 1; rounds <= 3; rounds += 2) {
-			const struct bsn_layout layout = { parts, count, rounds };
+			const struct bsn_layout layout = { .parts = parts,
+							   .part_count = count,
+							   .rounds = rounds };
 			for (uint32_t i = 0; i < count; i++)
 				parts[i] = (struct bsn_part){ .addr = b->mem[0]->addr + 64 * i,
 							      .bytes = 16,
@@ -136,11 +160,14 @@ static void memory_that_went_is_forgotten(struct bench *b)
 
 	ok(bsn_buf_alloc(b->device, 4096, NULL, &mr));
 	part = (struct bsn_part){ mr->addr, 8, 64, mr->lkey, 0 };
-	ok(bsn_layout_map(pool, b->ep[0], &(struct bsn_layout){ &part, 1, 16 }, 0, &map));
+	ok(bsn_layout_map(pool, b->ep[0],
+			  &(struct bsn_layout){ .parts = &part, .part_count = 1, .rounds = 16 }, 0,
+			  &map));
 	complete_all(b);
 	bsn_layout_unmap(map);
 	ok(bsn_buf_free(mr));
-	refused(b, pool, ENOENT, "deregistered", (struct bsn_layout){ &part, 1, 16 });
+	refused(b, pool, ENOENT, "deregistered",
+		(struct bsn_layout){ .parts = &part, .part_count = 1, .rounds = 16 });
 	ok(bsn_mkey_pool_destroy(pool));
 }
 
@@ -199,24 +226,40 @@ static void refusals_change_nothing(struct bench *b)
 	struct bsn_mkey *mkey;
 
 	ok(bsn_mkey_take(pool, &mkey));
-	configure(b, mkey, (struct bsn_layout){ &good, 1, 4 });
+	configure(b, mkey, (struct bsn_layout){ .parts = &good, .part_count = 1, .rounds = 4 });
 	for (uint32_t i = 0; i < 20; i++)
 		part[i] = column(b, i);
-	expect_no_change(b, mkey, (struct bsn_layout){ part, 0, 1 }, EINVAL);
-	expect_no_change(b, mkey, (struct bsn_layout){ part, 20, 4 }, EMSGSIZE);
+	expect_no_change(b, mkey,
+			 (struct bsn_layout){ .parts = part, .part_count = 0, .rounds = 1 },
+			 EINVAL);
+	expect_no_change(b, mkey,
+			 (struct bsn_layout){ .parts = part, .part_count = 20, .rounds = 4 },
+			 EMSGSIZE);
 	part->bytes = 0;
-	expect_no_change(b, mkey, (struct bsn_layout){ part, 1, 4 }, EINVAL);
+	expect_no_change(b, mkey,
+			 (struct bsn_layout){ .parts = part, .part_count = 1, .rounds = 4 },
+			 EINVAL);
 	part->bytes = 300;
-	expect_no_change(b, mkey, (struct bsn_layout){ part, 1, 4 }, EINVAL);
+	expect_no_change(b, mkey,
+			 (struct bsn_layout){ .parts = part, .part_count = 1, .rounds = 4 },
+			 EINVAL);
 	*part = good;
 	part->stride = UINT64_MAX / 2;
-	expect_no_change(b, mkey, (struct bsn_layout){ part, 1, 4 }, EOVERFLOW);
+	expect_no_change(b, mkey,
+			 (struct bsn_layout){ .parts = part, .part_count = 1, .rounds = 4 },
+			 EOVERFLOW);
 	*part = good;
-	expect_no_change(b, mkey, (struct bsn_layout){ part, 1, BENCH_BYTES / 256 + 1 }, EFAULT);
+	expect_no_change(b, mkey,
+			 (struct bsn_layout){
+				 .parts = part, .part_count = 1, .rounds = BENCH_BYTES / 256 + 1 },
+			 EFAULT);
 	part->lkey ^= 0x12345600;
-	expect_no_change(b, mkey, (struct bsn_layout){ part, 1, 4 }, ENOENT);
+	expect_no_change(b, mkey,
+			 (struct bsn_layout){ .parts = part, .part_count = 1, .rounds = 4 },
+			 ENOENT);
 	*part = (struct bsn_part){ .bytes = 8, .lkey = mkey->lkey };
-	expect_no_change(b, mkey, (struct bsn_layout){ part, 1, 1 }, ELOOP);
+	expect_no_change(b, mkey,
+			 (struct bsn_layout){ .parts = part, .part_count = 1, .rounds = 1 }, ELOOP);
 	write_by_peer(b, mkey->rkey, IBV_WC_SUCCESS);
 	assert_memory_equal(bench_at(b, 0, 0), bench_at(b, 1, 0), 8);
 	assert_int_equal(bsn_mkey_pool_destroy(pool), -EBUSY);
@@ -228,17 +271,21 @@ static void refusals_change_nothing(struct bench *b)
 static void a_refused_layout_gives_its_mkey_back(struct bench *b)
 {
 	struct bsn_mkey_pool *pool = make_pool(b, 1, 16);
-	const struct bsn_part good = column(b, 0), bad = { .addr = 1, .bytes = 8, .lkey = good.lkey };
-	const struct bsn_layout column = { &good, 1, 16 };
+	const struct bsn_part good = column(b, 0),
+			      bad = { .addr = 1, .bytes = 8, .lkey = good.lkey };
+	const struct bsn_layout column = { .parts = &good, .part_count = 1, .rounds = 16 };
 	const struct bsn_map *map, *other;
 	struct bsn_mkey *mkey;
 
 	for (unsigned i = 0; i < 16; i++)
-		refused(b, pool, EFAULT, "outside", (struct bsn_layout){ &bad, 1, 1 });
+		refused(b, pool, EFAULT, "outside",
+			(struct bsn_layout){ .parts = &bad, .part_count = 1, .rounds = 1 });
 	ok(bsn_layout_map(pool, b->ep[0], &column, 0, &map));
 	other = NULL;
-	assert_int_equal(bsn_layout_map(pool, b->ep[0], &(struct bsn_layout){ &good, 1, 15 }, 0,
-					&other),
+	assert_int_equal(bsn_layout_map(pool, b->ep[0],
+					&(struct bsn_layout){
+						.parts = &good, .part_count = 1, .rounds = 15 },
+					0, &other),
 			 -ENOBUFS);
 	assert_null(other);
 	if (has_mkeys(b))
@@ -266,16 +313,19 @@ static void a_full_queue_changes_nothing(struct bench *b)
 	int err = 0;
 
 	ok(bsn_mkey_take(pool, &mkey));
-	configure(b, mkey, (struct bsn_layout){ part, 1, 16 });
+	configure(b, mkey, (struct bsn_layout){ .parts = part, .part_count = 1, .rounds = 16 });
 	while (!err)
 		err = bsn_write(b->ep[0], &local, &remote, 1, 0);
 	assert_int_equal(err, -EAGAIN);
-	expect_no_change(b, mkey, (struct bsn_layout){ part, 2, 16 }, EAGAIN);
-	refused(b, pool, EAGAIN, "full", (struct bsn_layout){ part, 2, 16 });
+	expect_no_change(b, mkey,
+			 (struct bsn_layout){ .parts = part, .part_count = 2, .rounds = 16 },
+			 EAGAIN);
+	refused(b, pool, EAGAIN, "full",
+		(struct bsn_layout){ .parts = part, .part_count = 2, .rounds = 16 });
 	ok(bsn_ring(b->sq[0]));
 	bench_settle(b);
 	assert_int_equal(bsn_poll(b->cq[0], &(struct bsn_completion){ 0 }, 1), 0);
-	configure(b, mkey, (struct bsn_layout){ part, 2, 16 });
+	configure(b, mkey, (struct bsn_layout){ .parts = part, .part_count = 2, .rounds = 16 });
 	ok(bsn_mkey_give(mkey));
 	ok(bsn_mkey_pool_destroy(pool));
 }
@@ -299,14 +349,19 @@ static void a_short_queue_has_its_table_elsewhere(struct bench *b)
 	ok(bsn_mkey_take(pool, &mkey));
 	if (b->sq[0]->capacity_bb < POINTER_BB) {
 		assert_int_equal(bsn_mkey_configure(b->ep[0], mkey,
-						    &(struct bsn_layout){ part, TABLE_PARTS, 1 }, 7,
-						    NOW),
+						    &(struct bsn_layout){ .parts = part,
+									  .part_count = TABLE_PARTS,
+									  .rounds = 1 },
+						    7, NOW),
 				 -EMSGSIZE);
 		assert_non_null(strstr(bsn_error_text(), "send_depth"));
 		assert_int_equal(bsn_mkey_state(mkey), BSN_MKEY_FREE);
 		assert_int_equal(mkey->length, 0);
 	} else {
-		ok(bsn_mkey_configure(b->ep[0], mkey, &(struct bsn_layout){ part, TABLE_PARTS, 1 },
+		ok(bsn_mkey_configure(b->ep[0], mkey,
+				      &(struct bsn_layout){ .parts = part,
+							    .part_count = TABLE_PARTS,
+							    .rounds = 1 },
 				      7, NOW));
 		assert_int_equal(bsn_sq_outstanding_bb(b->sq[0]), POINTER_BB);
 		expect_done(b, b->cq[0], 7, BSN_OPCODE_UMR);
@@ -325,10 +380,13 @@ static void other_transports_have_no_umr(struct bench *b)
 	struct bsn_mkey *mkey;
 
 	ok(bsn_mkey_take(pool, &mkey));
-	assert_int_equal(bsn_mkey_configure(b->ep[0], mkey, &(struct bsn_layout){ &part, 1, 16 }, 7,
-					    NOW),
+	assert_int_equal(bsn_mkey_configure(b->ep[0], mkey,
+					    &(struct bsn_layout){
+						    .parts = &part, .part_count = 1, .rounds = 16 },
+					    7, NOW),
 			 -EOPNOTSUPP);
-	refused(b, pool, EOPNOTSUPP, "RC", (struct bsn_layout){ &part, 1, 16 });
+	refused(b, pool, EOPNOTSUPP, "RC",
+		(struct bsn_layout){ .parts = &part, .part_count = 1, .rounds = 16 });
 	assert_int_equal(bsn_mkey_state(mkey), BSN_MKEY_FREE);
 	ok(bsn_mkey_give(mkey));
 	ok(bsn_mkey_pool_destroy(pool));
@@ -342,8 +400,9 @@ static void nesting_ends_where_the_device_does(struct bench *b)
 {
 	struct bsn_mkey_pool *pool = make_pool(b, DEPTHS + 1, 4);
 	struct bsn_part part = column(b, 0);
-	struct bsn_layout layout = { &part, 1, 4 };
+	struct bsn_layout layout = { .parts = &part, .part_count = 1, .rounds = 4 };
 	struct bsn_mkey *mkey[DEPTHS];
+	const struct bsn_map *map;
 	unsigned depth = 0;
 	int err;
 
@@ -363,7 +422,12 @@ static void nesting_ends_where_the_device_does(struct bench *b)
 	if (b->is_model)
 		assert_int_equal(depth, CX_MAX_INDIRECTION);
 	assert_int_equal(bsn_mkey_state(mkey[depth]), BSN_MKEY_FREE);
-	refused(b, pool, ELOOP, "follows", layout);
+	assert_int_equal(bsn_layout_map(pool, b->ep[0], &layout, BSN_MAP_KEY, &map), -ELOOP);
+	assert_non_null(strstr(bsn_error_text(), "follows"));
+	ok(bsn_layout_map(pool, b->ep[0], &layout, 0, &map)); /* as an SGE it is not too deep */
+	assert_null(map->mkey);
+	bsn_layout_unmap(map);
+	ok(bsn_mkey_pool_forget(pool));
 	/* What others nest does not change beneath them. */
 	part = column(b, 0);
 	assert_int_equal(bsn_mkey_configure(b->ep[0], mkey[0], &layout, 7, NOW), -EBUSY);
@@ -383,13 +447,16 @@ static void what_spans_nothing_is_not_nested(struct bench *b)
 
 	ok(bsn_mkey_take(pool, &mkey));
 	part = (struct bsn_part){ .bytes = 8, .lkey = mkey->lkey };
-	refused(b, pool, EINVAL, "spans nothing", (struct bsn_layout){ &part, 1, 1 });
-	configure(b, mkey, (struct bsn_layout){ &good, 1, 4 });
+	refused(b, pool, EINVAL, "spans nothing",
+		(struct bsn_layout){ .parts = &part, .part_count = 1, .rounds = 1 });
+	configure(b, mkey, (struct bsn_layout){ .parts = &good, .part_count = 1, .rounds = 4 });
 	part.addr = 25;
-	refused(b, pool, EFAULT, "outside", (struct bsn_layout){ &part, 1, 1 });
+	refused(b, pool, EFAULT, "outside",
+		(struct bsn_layout){ .parts = &part, .part_count = 1, .rounds = 1 });
 	ok(bsn_mkey_invalidate(b->ep[0], mkey, 6, NOW));
 	expect_done(b, b->cq[0], 6, BSN_OPCODE_UMR);
-	refused(b, pool, EINVAL, "spans nothing", (struct bsn_layout){ &part, 1, 1 });
+	refused(b, pool, EINVAL, "spans nothing",
+		(struct bsn_layout){ .parts = &part, .part_count = 1, .rounds = 1 });
 	ok(bsn_mkey_give(mkey));
 	ok(bsn_mkey_pool_destroy(pool));
 }
@@ -401,7 +468,7 @@ static void a_failed_umr_costs_its_mkey(struct bench *b)
 {
 	struct bsn_mkey_pool *pool = make_pool(b, 2, 16);
 	const struct bsn_part part = column(b, 0);
-	const struct bsn_layout layout = { &part, 1, 16 };
+	const struct bsn_layout layout = { .parts = &part, .part_count = 1, .rounds = 16 };
 	struct bsn_part outer;
 	struct bsn_mkey *mkey;
 	uint32_t old;
@@ -415,7 +482,8 @@ static void a_failed_umr_costs_its_mkey(struct bench *b)
 	connect_anew(b);
 	assert_int_equal(bsn_mkey_state(mkey), BSN_MKEY_UNKNOWN);
 	outer = (struct bsn_part){ .bytes = 8, .lkey = mkey->lkey };
-	refused(b, pool, EINVAL, "failed", (struct bsn_layout){ &outer, 1, 1 });
+	refused(b, pool, EINVAL, "failed",
+		(struct bsn_layout){ .parts = &outer, .part_count = 1, .rounds = 1 });
 	assert_int_equal(bsn_mkey_invalidate(b->ep[0], mkey, 7, NOW), -EINVAL);
 	configure(b, mkey, layout);
 	assert_int_equal(bsn_mkey_state(mkey), BSN_MKEY_READY);
@@ -432,7 +500,7 @@ static void a_map_of_a_failed_queue_is_made_anew(struct bench *b)
 {
 	struct bsn_mkey_pool *pool = make_pool(b, 1, 16);
 	const struct bsn_part part = column(b, 0);
-	const struct bsn_layout layout = { &part, 1, 16 };
+	const struct bsn_layout layout = { .parts = &part, .part_count = 1, .rounds = 16 };
 	const struct bsn_map *map, *again;
 	struct bsn_mkey *mkey;
 	uint32_t old[2];
@@ -469,7 +537,9 @@ static void a_map_of_a_failed_queue_is_made_anew(struct bench *b)
 	ok(bsn_mkey_pool_destroy(pool));
 }
 
-#define DEEP  .qp = { .max_send_sge = 4, .send_depth = BENCH_DEPTH }, .cq_entries = 512, .is_own_only = true
+#define DEEP                                                                                       \
+	.qp = { .max_send_sge = 4, .send_depth = BENCH_DEPTH }, .cq_entries = 512,                 \
+	.is_own_only = true
 #define MODEL .is_model_only = true, .is_direct_only = true
 
 static const struct bench_case cases[] = {
@@ -477,7 +547,8 @@ static const struct bench_case cases[] = {
 	{ CASE("every part is checked", every_part_is_checked), DEEP },
 	{ CASE("memory that went is forgotten", memory_that_went_is_forgotten), DEEP },
 	{ CASE("refusals change nothing", refusals_change_nothing), DEEP, .is_direct_only = true },
-	{ CASE("a refused layout gives its mkey back", a_refused_layout_gives_its_mkey_back), DEEP },
+	{ CASE("a refused layout gives its mkey back", a_refused_layout_gives_its_mkey_back),
+	  DEEP },
 	{ CASE("a full queue changes nothing", a_full_queue_changes_nothing), DEEP,
 	  .is_direct_only = true },
 	{ CASE("a short queue has its table elsewhere", a_short_queue_has_its_table_elsewhere),

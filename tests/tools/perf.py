@@ -197,7 +197,7 @@ def test_layout_json(bench):
     for kind, counts in ('list', (1, 4, 8, 16, 32, 48)), ('interleaved', (1, 4, 32)):
         for count in counts:
             row = rows.pop(f'{kind}_{count}')
-            check(set(row) == {'bunsen', 'bunsen_map', 'libmlx5'}, row)
+            check(set(row) == {'bunsen', 'uncommitted', 'commit', 'bunsen_map', 'libmlx5'}, row)
             # The same bytes: a control segment, the head, and translations by fours, or a doorbell.
             asked = [row[side]['bus'] for side in ('bunsen', 'libmlx5')]
             check(asked[0]['mmio_bytes'] == asked[1]['mmio_bytes'], row)

@@ -99,15 +99,16 @@ static int open_sides(struct layout *layout)
 		if (layout_sides[side]->open)
 			err = layout_sides[side]->open(&layout->rig, &layout->states[side],
 						       &layout->why_not[side]);
-	layout->states[LAYOUT_SIDE_MAP] = layout->states[LAYOUT_SIDE_BUNSEN];
+	for (unsigned side = 0; side < LAYOUT_SIDES; side++)
+		if (layout_sides[side]->shares)
+			layout->states[side] = layout->states[LAYOUT_SIDE_BUNSEN];
 	return err;
 }
 
 static void close_sides(struct layout *layout)
 {
-	layout->states[LAYOUT_SIDE_MAP] = NULL;
 	for (unsigned side = 0; side < LAYOUT_SIDES; side++)
-		if (layout->states[side])
+		if (layout->states[side] && !layout_sides[side]->shares)
 			layout_sides[side]->close(layout->states[side]);
 	memset(layout->states, 0, sizeof(layout->states));
 }

@@ -97,11 +97,14 @@ struct layout_side {
 	int (*finish)(void *state, const struct layout_row *row, unsigned count);
 };
 
-extern const struct layout_side layout_bunsen, layout_bunsen_map, layout_mlx5;
+extern const struct layout_side layout_bunsen, layout_uncommitted, layout_commit, layout_bunsen_map,
+	layout_mlx5;
 
 /* The columns of the report, in its order; the last one is the loop alone, and not reported. */
 enum {
 	LAYOUT_SIDE_BUNSEN,
+	LAYOUT_SIDE_UNCOMMITTED,
+	LAYOUT_SIDE_COMMIT,
 	LAYOUT_SIDE_MAP,
 	LAYOUT_SIDE_MLX5,
 	LAYOUT_SIDES,

@@ -32,6 +32,7 @@ struct state {
 	struct bsn_mkey *mkey;
 	unsigned turn; /* which of two sets of layouts is mapped anew */
 	struct bsn_layout layouts[2 * LAYOUT_REGION_MAX];
+	bool is_committed; /* they are */
 	struct bsn_part parts[2 * LAYOUT_REGION_MAX][LAYOUT_PARTS_MAX];
 	const struct bsn_map *maps[LAYOUT_REGION_MAX];
 	struct bsn_sge sges[LAYOUT_MATRIX];
@@ -47,6 +48,18 @@ static int run_configure(void *arg, unsigned count)
 	for (unsigned i = 0; i < count; i++) {
 		COST_FORGET();
 		bad |= bsn_mkey_configure(s->one.ep, s->mkey, &s->layouts[0], i, FLAGS);
+	}
+	return bad;
+}
+
+static int run_commit(void *arg, unsigned count)
+{
+	struct state *s = arg;
+	int bad = 0;
+
+	for (unsigned i = 0; i < count; i++) {
+		COST_FORGET();
+		bad |= bsn_layout_commit(s->pool, &s->layouts[i]);
 	}
 	return bad;
 }
@@ -222,6 +235,11 @@ static layout_run *run_of(const struct layout_row *row)
 	return runs[row->what];
 }
 
+static layout_run *run_of_commit(const struct layout_row *row)
+{
+	return row->what == LAYOUT_CONFIGURE ? run_commit : NULL;
+}
+
 static layout_run *run_of_map(const struct layout_row *row)
 {
 	return row->what == LAYOUT_CONFIGURE ? run_map_new : NULL;
@@ -262,23 +280,28 @@ static void unmap(struct state *s, unsigned count)
 		bsn_layout_unmap(s->maps[i]);
 }
 
-static void make_layouts(struct state *s, const struct layout_row *row)
+static int make_layouts(struct state *s, const struct layout_row *row)
 {
 	const uint32_t lkeys[2] = { s->mr[0]->lkey, s->mr[1]->lkey };
+	int bad = 0;
 
 	for (unsigned i = 0; i < 2 * LAYOUT_REGION_MAX; i++) {
 		layout_make_parts(s->rig, row, i, lkeys, s->parts[i]);
-		s->layouts[i] = (struct bsn_layout){ s->parts[i], layout_part_count(row),
-						     layout_round_count(row) };
+		s->layouts[i] = (struct bsn_layout){ .parts = s->parts[i],
+						     .part_count = layout_part_count(row),
+						     .rounds = layout_round_count(row) };
+		if (s->is_committed)
+			bad |= bsn_layout_commit(s->pool, &s->layouts[i]);
 	}
+	return bad;
 }
 
-static int prepare(void *arg, const struct layout_row *row)
+static int prepare_layouts(struct state *s, const struct layout_row *row)
 {
-	struct state *s = arg;
-	int bad = 0;
+	int bad = make_layouts(s, row);
 
-	make_layouts(s, row);
+	if (bad)
+		return bad;
 	switch (row->what) {
 	case LAYOUT_HIT_LAST:
 	case LAYOUT_HIT:
@@ -301,6 +324,22 @@ static int prepare(void *arg, const struct layout_row *row)
 	}
 }
 
+static int prepare(void *arg, const struct layout_row *row)
+{
+	struct state *s = arg;
+
+	s->is_committed = true;
+	return prepare_layouts(s, row);
+}
+
+static int prepare_uncommitted(void *arg, const struct layout_row *row)
+{
+	struct state *s = arg;
+
+	s->is_committed = false;
+	return prepare_layouts(s, row);
+}
+
 static int finish(void *arg, const struct layout_row *row, unsigned count)
 {
 	struct state *s = arg;
@@ -315,6 +354,14 @@ static int finish(void *arg, const struct layout_row *row, unsigned count)
 	    row->what == LAYOUT_SEND_KNOWN)
 		unmap(s, count);
 	return bad;
+}
+
+static int finish_nothing(void *arg, const struct layout_row *row, unsigned count)
+{
+	(void)arg;
+	(void)row;
+	(void)count;
+	return 0;
 }
 
 static int finish_map(void *arg, const struct layout_row *row, unsigned count)
@@ -419,10 +466,35 @@ const struct layout_side layout_bunsen = {
 	.finish = finish,
 };
 
+/* What a layout costs that is looked at each time. */
+static layout_run *run_of_uncommitted(const struct layout_row *row)
+{
+	const bool takes_layout = row->what == LAYOUT_CONFIGURE || row->what == LAYOUT_HIT ||
+				  row->what == LAYOUT_HIT_LAST;
+
+	return takes_layout ? run_of(row) : NULL;
+}
+
+const struct layout_side layout_uncommitted = {
+	.name = "uncommitted",
+	.shares = &layout_bunsen,
+	.run_of = run_of_uncommitted,
+	.prepare = prepare_uncommitted,
+	.finish = finish,
+};
+
+const struct layout_side layout_commit = {
+	.name = "commit",
+	.shares = &layout_bunsen,
+	.run_of = run_of_commit,
+	.prepare = prepare_uncommitted,
+	.finish = finish_nothing,
+};
+
 const struct layout_side layout_bunsen_map = {
 	.name = "bunsen_map",
 	.shares = &layout_bunsen,
 	.run_of = run_of_map,
-	.prepare = prepare,
+	.prepare = prepare_uncommitted,
 	.finish = finish_map,
 };

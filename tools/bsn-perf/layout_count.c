@@ -122,6 +122,7 @@ int layout_count_instructions(struct layout *layout)
 static bool asks_bus(const struct layout *layout, unsigned side, unsigned row)
 {
 	return layout_find_run(layout, side, row) && side != LAYOUT_SIDE_MAP &&
+	       side != LAYOUT_SIDE_COMMIT &&
 	       (layout_rows[row].what == LAYOUT_CONFIGURE || layout_sends(&layout_rows[row]));
 }
 

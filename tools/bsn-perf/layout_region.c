@@ -50,10 +50,9 @@ static const struct layout_side layout_nothing = {
 };
 
 const struct layout_side *const layout_sides[LAYOUT_SIDES_ALL] = {
-	[LAYOUT_SIDE_BUNSEN] = &layout_bunsen,
-	[LAYOUT_SIDE_MAP] = &layout_bunsen_map,
-	[LAYOUT_SIDE_MLX5] = &layout_mlx5,
-	[LAYOUT_SIDE_NOTHING] = &layout_nothing,
+	[LAYOUT_SIDE_BUNSEN] = &layout_bunsen, [LAYOUT_SIDE_UNCOMMITTED] = &layout_uncommitted,
+	[LAYOUT_SIDE_COMMIT] = &layout_commit, [LAYOUT_SIDE_MAP] = &layout_bunsen_map,
+	[LAYOUT_SIDE_MLX5] = &layout_mlx5,     [LAYOUT_SIDE_NOTHING] = &layout_nothing,
 };
 
 /* -- regions ---------------------------------------------------------------------------------- */

@@ -11,9 +11,9 @@ enum { NAME_WIDTH = 17 };
 static void print_figure(FILE *to, const struct layout_figures *f, double value)
 {
 	if (f->is_there)
-		fprintf(to, " %10.1f", value);
+		fprintf(to, " %11.1f", value);
 	else
-		fprintf(to, " %10s", "-");
+		fprintf(to, " %11s", "-");
 }
 
 /* Bunsen's share of libmlx5's. */
@@ -28,7 +28,7 @@ static void print_sides(FILE *to)
 {
 	fprintf(to, "%-*s", NAME_WIDTH, "");
 	for (unsigned side = 0; side < LAYOUT_SIDES; side++)
-		fprintf(to, " %10s", layout_sides[side]->name);
+		fprintf(to, " %11s", layout_sides[side]->name);
 	fputs("   bunsen/libmlx5\n", to);
 }
 
@@ -70,7 +70,7 @@ enum { SHOWN = sizeof(shown) / sizeof(shown[0]) };
 
 static void print_bus(FILE *to, const struct layout *layout)
 {
-	fprintf(to, "%-*s %-8s", NAME_WIDTH, "", "");
+	fprintf(to, "%-*s %-11s", NAME_WIDTH, "", "");
 	for (unsigned i = 0; i < SHOWN; i++)
 		fprintf(to, " %16s", shown[i]);
 	fputc('\n', to);
@@ -79,7 +79,7 @@ static void print_bus(FILE *to, const struct layout *layout)
 			const struct bus *bus = &layout->figures[side][row].bus;
 			if (!bus->count)
 				continue;
-			fprintf(to, "%-*s %-8s", NAME_WIDTH, layout_rows[row].name,
+			fprintf(to, "%-*s %-11s", NAME_WIDTH, layout_rows[row].name,
 				layout_sides[side]->name);
 			for (unsigned i = 0; i < SHOWN; i++)
 				fprintf(to, " %16.5g", bus_value(bus, shown[i]));

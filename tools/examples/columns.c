@@ -44,14 +44,14 @@ int main(void)
 		  .stride = sizeof(*order),
 		  .lkey = loop.mem->lkey },
 	};
-	const struct bsn_layout quotes = { column, 2, ROWS };
+	const struct bsn_layout quotes = { .parts = column, .part_count = 2, .rounds = ROWS };
 	const uint64_t sent = loop_write(&loop, &quotes, bytes);
 
 	printf("  id   side  price  amount         side  price\n");
 	for (int i = 0; i < ROWS; i++)
 		printf("%u  [%s]  [%u]   %5u    %s  [%s]  [%u]\n", order[i].id, order[i].side,
-		       order[i].price, order[i].amount, i == ROWS / 2 ? "-->" : "   ", quote[i].side,
-		       quote[i].price);
+		       order[i].price, order[i].amount, i == ROWS / 2 ? "-->" : "   ",
+		       quote[i].side, quote[i].price);
 	printf("%zu bytes of %zu were sent\n", (size_t)sent, bytes);
 	loop_close(&loop);
 	return 0;

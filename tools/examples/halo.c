@@ -58,7 +58,9 @@ int main(void)
 	for (int i = 0; i < 3; i++) {
 		struct bsn_part part = face[i].part;
 		part.lkey = loop.mem->lkey;
-		const struct bsn_layout layout = { &part, 1, face[i].rounds };
+		const struct bsn_layout layout = { .parts = &part,
+						   .part_count = 1,
+						   .rounds = face[i].rounds };
 		const uint64_t bytes = loop_write(&loop, &layout, CELLS * cell);
 		draw(face[i].title, cells + CELLS, (uint32_t)(bytes / cell));
 	}

@@ -22,7 +22,7 @@ int main(void)
 {
 	const size_t bytes = ROWS * COLUMNS * sizeof(uint32_t);
 	struct bsn_part row[ROWS];
-	const struct bsn_layout by_column = { row, ROWS, COLUMNS };
+	const struct bsn_layout by_column = { .parts = row, .part_count = ROWS, .rounds = COLUMNS };
 	struct loop loop;
 	uint32_t *matrix;
 
