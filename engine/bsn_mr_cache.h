@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A cache of registrations: any address of the process to its lkey. The rules of bsn.h hold here, too.
+ *
+ * What one thread sees of a cache is a view, which remembers the region that was found last. A region
+ * is registered when it is first asked for, and stays so until its memory goes: the cache gives up
+ * nothing by itself, since a request that was posted may use it. Who unmaps memory says so before, by
+ * bsn_mr_cache_invalidate(); a watch does it for all memory that it knows of.
+ *
+ * Part of a region may go. Its keys then serve what is left of it, and the region is deregistered after
+ * the last of its bytes went. Until then the device reaches the old pages, which nobody else has.
+ */
+#ifndef BSN_MR_CACHE_H
+#define BSN_MR_CACHE_H
+
+#include "bsn.h"
+
+BSN_HEADER_BEGIN
+
+struct bsn_mr_cache;
+
+/**
+ * struct bsn_mr_watch - who knows when memory comes and goes
+ * @attach: from here on the watch calls bsn_mr_cache_invalidate() before memory goes; NULL: it never does
+ * @detach: from its return on it does so no more
+ * @extent: widens a range to what may be registered with it: [*@start, *@end) is what was asked for, by
+ *	whole pages, and may grow. Returns false where the watch does not know the range.
+ */
+struct bsn_mr_watch {
+	void *arg;
+	int (*attach)(void *arg, struct bsn_mr_cache *cache);
+	void (*detach)(void *arg, struct bsn_mr_cache *cache);
+	bool (*extent)(void *arg, uint64_t *start, uint64_t *end);
+};
+
+/**
+ * struct bsn_mr_cache_attr - of all registrations of a cache
+ * @quarantine: so many registrations rest after all of their memory went, before they are deregistered:
+ *	meanwhile the kernel gives their keys to nobody else
+ * @max_regions: and parts of such; 0: 65536
+ * @watch: NULL: the application invalidates by itself; it outlives the cache
+ */
+struct bsn_mr_cache_attr {
+	struct bsn_pd *pd;
+	int access; /* as of struct bsn_mr_attr */
+	bool is_read_only;
+	uint32_t quarantine;
+	uint32_t max_regions;
+	const struct bsn_mr_watch *watch;
+};
+
+/** bsn_mr_cache_create - makes an empty cache */
+BSN_API int bsn_mr_cache_create(struct bsn_device *device, const struct bsn_mr_cache_attr *attr,
+				struct bsn_mr_cache **cache);
+
+/**
+ * bsn_mr_cache_destroy - deregisters all, after what was posted with its keys came back
+ *
+ * No view of it may be used any more, nor bsn_mr_cache_invalidate().
+ * Return: 0; -EBUSY a window is still bound to a region.
+ */
+BSN_API int bsn_mr_cache_destroy(struct bsn_mr_cache *cache);
+
+/**
+ * struct bsn_mr_view - what one thread sees of a cache; bsn_mr_view_init() makes it, nothing ends it
+ * @last: the region that was found last, or a part of it; its rkey is for peers
+ */
+struct bsn_mr_view {
+	struct bsn_mr last;
+	uint64_t end;  /* of last */
+	uint64_t seen; /* removals when it was found */
+	const uint64_t *removals;
+	struct bsn_mr_cache *cache;
+};
+
+BSN_API int bsn_mr_view_init(struct bsn_mr_view *view, struct bsn_mr_cache *cache);
+
+BSN_API bool bsn_mr_view_find_other(struct bsn_mr_view *view, uint64_t addr, uint64_t length);
+
+/**
+ * bsn_mr_view_find - whether a region has these bytes; then @view->last is its registration
+ *
+ * @length is one SGE's. Nothing is registered.
+ *
+ * Order:   sees each invalidation that happened before the call.
+ * Context: one thread a view. No allocation, no system call; no lock where it is the last region, else it
+ *	    waits while another thread inserts or removes a region.
+ */
+static inline bool bsn_mr_view_find(struct bsn_mr_view *view, const void *addr, uint32_t length)
+{
+	const uint64_t start = (uintptr_t)addr;
+
+	/* No memory of a process is so high that the sum could overflow. */
+	if (__builtin_expect(start >= view->last.addr && start + length <= view->end &&
+				     __atomic_load_n(view->removals, __ATOMIC_RELAXED) ==
+					     view->seen,
+			     1))
+		return true;
+	return bsn_mr_view_find_other(view, start, length);
+}
+
+/**
+ * bsn_mr_view_get - the same, and where no region has them, they are registered: the pages that they
+ * touch, or what the watch knows around them
+ *
+ * Context: registers where it must: allocates, locks, makes system calls.
+ * Return: 0; -EINVAL no bytes; -EFAULT they are not mapped; -EAGAIN their memory went again and again
+ * while it was registered; -ENOSPC the cache is full; as bsn_mr_register().
+ */
+BSN_API int bsn_mr_view_get(struct bsn_mr_view *view, const void *addr, uint64_t length);
+
+/**
+ * bsn_mr_cache_invalidate - these bytes are about to be unmapped
+ *
+ * From its return on no view finds them. Requests that use them must have come back.
+ *
+ * Context: any thread, also in a hook of munmap() or in a callback of EAL: it takes a lock for a moment,
+ * allocates nothing, and makes no other system call. What is due for deregistration waits for the next
+ * bsn_mr_view_get() that registers, or for bsn_mr_cache_reap().
+ */
+BSN_API void bsn_mr_cache_invalidate(struct bsn_mr_cache *cache, const void *addr, uint64_t length);
+
+/** bsn_mr_cache_reap - deregisters what is due, beyond the quarantine */
+BSN_API int bsn_mr_cache_reap(struct bsn_mr_cache *cache);
+
+/**
+ * bsn_mr_cache_flush - forgets and deregisters all regions, the quarantine too
+ *
+ * For who wants memory or keys back: nothing that was posted with the cache's keys may be outstanding.
+ */
+BSN_API int bsn_mr_cache_flush(struct bsn_mr_cache *cache);
+
+/** struct bsn_mr_cache_stats - @regions that may be found, in @parts; registrations that @rest */
+struct bsn_mr_cache_stats {
+	uint64_t regions, parts, resting;
+	uint64_t registered_bytes;               /* of all three */
+	uint64_t registrations, deregistrations; /* since its creation */
+};
+BSN_API int bsn_mr_cache_stats(struct bsn_mr_cache *cache, struct bsn_mr_cache_stats *stats);
+
+BSN_HEADER_END
+
+#endif

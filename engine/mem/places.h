@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A table of places: ranges of addresses with the keys that reach them. Private to engine/.
+ *
+ * It is sorted by start, and no place lies within another, so that it is sorted by end, too: of all
+ * places that begin at or before an address, the last one reaches furthest. One thread at a time
+ * changes it; any number search it meanwhile, without a lock, and search again if it changed (a sequence
+ * lock).
+ */
+#ifndef MEM_PLACES_H
+#define MEM_PLACES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct place {
+	uint64_t start, end;
+	uint32_t lkey, rkey;
+	void *owner;
+};
+
+struct places {
+	uint64_t removals; /* changes by which something is found no more */
+	uint64_t sequence; /* odd: it is being changed */
+	uint64_t count, room;
+	uint64_t *start, *end, *keys,
+		*owner; /* an array each, so that a search touches few lines */
+};
+
+/* -ENOMEM */
+int places_init(struct places *p, uint64_t room);
+void places_free(struct places *p);
+
+/*
+ * The place that has these bytes; and the removals that it knows of. Any thread.
+ */
+bool places_find(const struct places *p, uint64_t addr, uint64_t length, struct place *place,
+		 uint64_t *removals);
+
+/* -- for who may change it ---------------------------------------------------------------------- */
+
+struct place places_at(const struct places *p, uint64_t at);
+
+/* The first place that begins at or after an address, and the first that ends after it. */
+uint64_t places_starting_at(const struct places *p, uint64_t addr);
+uint64_t places_ending_after(const struct places *p, uint64_t addr);
+
+/* Puts @count places where @gone were; the caller knows that there is room, and that they are in order. */
+void places_replace(struct places *p, uint64_t at, uint64_t gone, const struct place *with,
+		    uint64_t count, bool is_removal);
+
+#endif

@@ -1,0 +1,459 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The cache of registrations: what it finds is registered and there, and nothing is deregistered too early. */
+#include "harness.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <sys/mman.h>
+
+#include "bsn_mr_cache.h"
+
+enum { PAGE = 4096, PAGES = 64 };
+
+static uint8_t *map_pages(unsigned pages)
+{
+	uint8_t *map = mmap(NULL, (size_t)pages * PAGE, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+
+	assert_ptr_not_equal(map, MAP_FAILED);
+	return map;
+}
+
+static struct bsn_mr_cache *make_cache(struct bench *b, const struct bsn_mr_cache_attr *attr,
+				       struct bsn_mr_view *view)
+{
+	struct bsn_mr_cache *cache;
+
+	ok(bsn_mr_cache_create(b->device, attr, &cache));
+	ok(bsn_mr_view_init(view, cache));
+	return cache;
+}
+
+static struct bsn_mr_cache_stats stats_of(struct bsn_mr_cache *cache)
+{
+	struct bsn_mr_cache_stats stats;
+
+	ok(bsn_mr_cache_stats(cache, &stats));
+	return stats;
+}
+
+/* -- finding ------------------------------------------------------------------------------------ */
+
+static void a_region_is_registered_once(struct bench *b)
+{
+	struct bsn_mr_view view, other;
+	struct bsn_mr_cache *cache = make_cache(b, NULL, &view);
+	uint8_t *map = map_pages(4);
+	uint32_t lkey;
+
+	assert_false(bsn_mr_view_find(&view, map, 1));
+	ok(bsn_mr_view_get(&view, map + 100, PAGE));
+	lkey = view.last.lkey;
+	assert_int_equal(view.last.addr, (uintptr_t)map);
+	assert_int_equal(view.last.length, 2 * PAGE);
+	assert_true(bsn_mr_view_find(&view, map, 2 * PAGE));
+	assert_false(bsn_mr_view_find(&view, map, 2 * PAGE + 1));
+	assert_false(bsn_mr_view_find(&view, map - 1, 2));
+	assert_false(bsn_mr_view_find(&view, map + 2 * PAGE, 1));
+	assert_false(bsn_mr_view_find(&view, map + 10, UINT32_MAX));
+	ok(bsn_mr_view_init(&other, cache));
+	ok(bsn_mr_view_get(&other, map + PAGE, 8));
+	assert_int_equal(other.last.lkey, lkey);
+	assert_int_equal(stats_of(cache).registrations, 1);
+	assert_int_equal(stats_of(cache).registered_bytes, 2 * PAGE);
+	ok(bsn_mr_cache_destroy(cache));
+	munmap(map, 4 * PAGE);
+}
+
+static void what_is_found_can_be_sent(struct bench *b)
+{
+	struct bsn_mr_view view;
+	struct bsn_mr_cache *cache = make_cache(b, NULL, &view);
+	uint8_t *map = map_pages(2);
+	const struct bsn_remote to = bench_remote(b, 1, 0);
+
+	memset(map + 77, 0xab, 100);
+	ok(bsn_mr_view_get(&view, map + 77, 100));
+	ok(bsn_write(b->ep[0], &(struct bsn_sge){ (uintptr_t)map + 77, 100, view.last.lkey }, &to,
+		     5, BSN_F_SIGNALED | BSN_F_RING));
+	expect_done(b, b->cq[0], 5, BSN_OPCODE_RDMA_WRITE);
+	assert_memory_equal(bench_at(b, 1, 0), map + 77, 100);
+	ok(bsn_mr_cache_destroy(cache));
+	munmap(map, 2 * PAGE);
+}
+
+/* -- going -------------------------------------------------------------------------------------- */
+
+static void a_part_that_goes_leaves_the_rest(struct bench *b)
+{
+	struct bsn_mr_view view;
+	struct bsn_mr_cache *cache = make_cache(b, NULL, &view);
+	uint8_t *map = map_pages(8);
+	uint32_t lkey;
+
+	ok(bsn_mr_view_get(&view, map, 8 * PAGE));
+	lkey = view.last.lkey;
+	bsn_mr_cache_invalidate(cache, map + 2 * PAGE, PAGE);
+	assert_false(bsn_mr_view_find(&view, map + 2 * PAGE, 1));
+	assert_false(bsn_mr_view_find(&view, map, 8 * PAGE));
+	assert_true(bsn_mr_view_find(&view, map, 2 * PAGE));
+	assert_int_equal(view.last.lkey, lkey);
+	assert_true(bsn_mr_view_find(&view, map + 3 * PAGE, 5 * PAGE));
+	assert_int_equal(view.last.lkey, lkey);
+	assert_int_equal(stats_of(cache).parts, 2);
+	bsn_mr_cache_invalidate(cache, map, 2 * PAGE);
+	ok(bsn_mr_cache_reap(cache));
+	assert_int_equal(stats_of(cache).deregistrations, 0);
+	bsn_mr_cache_invalidate(cache, map, 9 * PAGE);
+	assert_int_equal(stats_of(cache).resting, 1);
+	ok(bsn_mr_cache_reap(cache));
+	assert_int_equal(stats_of(cache).deregistrations, 1);
+	assert_int_equal(stats_of(cache).registered_bytes, 0);
+	ok(bsn_mr_cache_destroy(cache));
+	munmap(map, 8 * PAGE);
+}
+
+static void what_went_rests_in_quarantine(struct bench *b)
+{
+	struct bsn_mr_view view;
+	struct bsn_mr_cache *cache =
+		make_cache(b, &(struct bsn_mr_cache_attr){ .quarantine = 2 }, &view);
+	uint8_t *map = map_pages(4);
+
+	for (unsigned i = 0; i < 4; i++) {
+		ok(bsn_mr_view_get(&view, map + i * PAGE, 1));
+		bsn_mr_cache_invalidate(cache, map + i * PAGE, PAGE);
+		ok(bsn_mr_cache_reap(cache));
+		assert_int_equal(stats_of(cache).deregistrations, i < 2 ? 0 : i - 1);
+	}
+	ok(bsn_mr_cache_flush(cache));
+	assert_int_equal(stats_of(cache).deregistrations, 4);
+	ok(bsn_mr_cache_destroy(cache));
+	munmap(map, 4 * PAGE);
+}
+
+static void a_full_cache_says_so(struct bench *b)
+{
+	struct bsn_mr_view view;
+	struct bsn_mr_cache *cache =
+		make_cache(b, &(struct bsn_mr_cache_attr){ .max_regions = 2 }, &view);
+	uint8_t *map = map_pages(32);
+
+	ok(bsn_mr_view_get(&view, map, 16 * PAGE));
+	for (unsigned i = 1; i < 15; i += 2) /* more parts than there is room for */
+		bsn_mr_cache_invalidate(cache, map + i * PAGE, PAGE);
+	assert_true(bsn_mr_view_find(&view, map, PAGE));
+	assert_false(bsn_mr_view_find(&view, map + PAGE, PAGE));
+	assert_int_equal(bsn_mr_view_get(&view, map + 20 * PAGE, 1), -ENOSPC);
+	assert_non_null(strstr(bsn_error_text(), "max_regions"));
+	bsn_mr_cache_invalidate(cache, map, 16 * PAGE);
+	ok(bsn_mr_cache_reap(cache)); /* what could not be kept in mind is kept registered */
+	assert_int_equal(stats_of(cache).deregistrations, 0);
+	ok(bsn_mr_cache_flush(cache));
+	assert_int_equal(stats_of(cache).deregistrations, 1);
+	assert_int_equal(stats_of(cache).regions, 0);
+	ok(bsn_mr_view_get(&view, map + 20 * PAGE, 1));
+	ok(bsn_mr_cache_destroy(cache));
+	munmap(map, 32 * PAGE);
+}
+
+/* -- while it is registered --------------------------------------------------------------------- */
+
+struct meddler {
+	struct bsn_mr_watch watch;
+	struct bsn_mr_cache *cache;
+	unsigned times, calls;
+};
+
+static int meddler_attach(void *arg, struct bsn_mr_cache *cache)
+{
+	((struct meddler *)arg)->cache = cache;
+	return 0;
+}
+
+static void meddler_detach(void *arg, struct bsn_mr_cache *cache)
+{
+	assert_ptr_equal(((struct meddler *)arg)->cache, cache);
+	((struct meddler *)arg)->cache = NULL;
+}
+
+/* A page more on each side; and memory that goes after its extent was looked up. */
+static bool meddler_extent(void *arg, uint64_t *start, uint64_t *end)
+{
+	struct meddler *m = arg;
+
+	if (m->calls++ < m->times)
+		bsn_mr_cache_invalidate(m->cache, (void *)(uintptr_t)(*start - PAGE), 1);
+	*start -= PAGE;
+	*end += PAGE;
+	return true;
+}
+
+static void memory_that_goes_meanwhile_is_registered_anew(struct bench *b)
+{
+	struct meddler m = { .watch = { &m, meddler_attach, meddler_detach, meddler_extent },
+			     .times = 3 };
+	const struct bsn_mr_cache_attr attr = { .watch = &m.watch };
+	struct bsn_mr_view view;
+	struct bsn_mr_cache *cache = make_cache(b, &attr, &view);
+	uint8_t *map = map_pages(8);
+
+	ok(bsn_mr_view_get(&view, map + PAGE, PAGE));
+	assert_int_equal(m.calls, 4);
+	assert_int_equal(view.last.addr, (uintptr_t)map);
+	assert_int_equal(view.last.length, 3 * PAGE);
+	ok(bsn_mr_cache_reap(cache));
+	assert_int_equal(stats_of(cache).deregistrations, 3);
+	m.times = 1000;
+	assert_int_equal(bsn_mr_view_get(&view, map + 5 * PAGE, PAGE), -EAGAIN);
+	ok(bsn_mr_cache_destroy(cache));
+	assert_null(m.cache);
+	munmap(map, 8 * PAGE);
+}
+
+static void bad_input(struct bench *b)
+{
+	struct bsn_mr_view view;
+	struct bsn_mr_cache *cache = make_cache(b, NULL, &view), *none = NULL;
+	uint8_t *map = map_pages(1);
+
+	assert_int_equal(bsn_mr_cache_create(NULL, NULL, &none), -EINVAL);
+	assert_int_equal(bsn_mr_cache_create(b->device, NULL, NULL), -EINVAL);
+	assert_int_equal(bsn_mr_view_init(&view, NULL), -EINVAL);
+	assert_int_equal(bsn_mr_view_get(&view, map, 0), -EINVAL);
+	assert_int_equal(bsn_mr_view_get(&view, (void *)(UINTPTR_MAX - 5), 10), -EINVAL);
+	munmap(map, PAGE);
+	assert_int_equal(bsn_mr_view_get(&view, map, 1), -EFAULT);
+	assert_int_equal(bsn_mr_cache_reap(NULL), -EINVAL);
+	assert_int_equal(bsn_mr_cache_flush(NULL), -EINVAL);
+	assert_int_equal(bsn_mr_cache_stats(cache, NULL), -EINVAL);
+	bsn_mr_cache_invalidate(NULL, map, 1);
+	assert_int_equal(stats_of(cache).registrations, 0);
+	ok(bsn_mr_cache_destroy(cache));
+	ok(bsn_mr_cache_destroy(NULL));
+}
+
+/* -- against a model ---------------------------------------------------------------------------- */
+
+enum { RECORDS = 4096 };
+
+/* Every page has an age, which grows when it goes; a registration knows the ages that it saw. */
+struct record {
+	uint32_t lkey;
+	unsigned first, count;
+	unsigned age[PAGES];
+	bool is_gone;
+};
+
+struct model {
+	unsigned age[PAGES];
+	struct record records[RECORDS];
+	unsigned count;
+};
+
+static bool has_page(const struct model *m, const struct record *r, unsigned page)
+{
+	return !r->is_gone && page >= r->first && page < r->first + r->count &&
+	       r->age[page] == m->age[page];
+}
+
+static bool has_pages(const struct model *m, const struct record *r, unsigned first, unsigned count)
+{
+	for (unsigned i = 0; i < count; i++)
+		if (!has_page(m, r, first + i))
+			return false;
+	return true;
+}
+
+static bool is_alive(const struct model *m, const struct record *r)
+{
+	for (unsigned i = 0; i < PAGES; i++)
+		if (has_page(m, r, i))
+			return true;
+	return false;
+}
+
+static struct record *record_of(struct model *m, uint32_t lkey)
+{
+	for (unsigned i = m->count; i--;)
+		if (!m->records[i].is_gone && m->records[i].lkey == lkey)
+			return &m->records[i];
+	return NULL;
+}
+
+static void look_up(struct model *m, struct bsn_mr_view *view, uint8_t *map, unsigned first,
+		    unsigned count)
+{
+	bool is_known = false;
+
+	for (unsigned i = 0; i < m->count; i++)
+		is_known |= has_pages(m, &m->records[i], first, count);
+	assert_int_equal(bsn_mr_view_find(view, map + first * PAGE, count * PAGE), is_known);
+	if (is_known) {
+		const struct record *r = record_of(m, view->last.lkey);
+		assert_non_null(r);
+		assert_true(has_pages(m, r, (unsigned)((view->last.addr - (uintptr_t)map) / PAGE),
+				      (unsigned)(view->last.length / PAGE)));
+	}
+}
+
+static void take(struct model *m, struct bsn_mr_view *view, uint8_t *map, unsigned first,
+		 unsigned count)
+{
+	const uint64_t before = stats_of(view->cache).registrations;
+	struct record *r;
+
+	ok(bsn_mr_view_get(view, map + first * PAGE, count * PAGE));
+	for (unsigned i = 0; i < m->count; i++)
+		m->records[i].is_gone |= !is_alive(m, &m->records[i]);
+	if (stats_of(view->cache).registrations == before)
+		return;
+	assert_true(m->count < RECORDS);
+	r = &m->records[m->count++];
+	*r = (struct record){ .lkey = view->last.lkey, .first = first, .count = count };
+	memcpy(r->age, m->age, sizeof(m->age));
+}
+
+static void random_uses(struct bench *b)
+{
+	static struct model model;
+	struct bsn_mr_view view;
+	struct bsn_mr_cache *cache = make_cache(b, NULL, &view);
+	uint8_t *map = map_pages(PAGES);
+	unsigned seed = 20261122;
+
+	memset(&model, 0, sizeof(model));
+	for (unsigned round = 0; round < 6000 && model.count < RECORDS - 1; round++) {
+		const unsigned first = (unsigned)rand_r(&seed) % PAGES;
+		const unsigned most = PAGES - first < 12 ? PAGES - first : 12;
+		const unsigned count = 1 + (unsigned)rand_r(&seed) % most;
+		unsigned alive = 0;
+		switch (rand_r(&seed) % 4) {
+		case 0:
+			take(&model, &view, map, first, count);
+			break;
+		case 1:
+			bsn_mr_cache_invalidate(cache, map + first * PAGE, count * PAGE);
+			for (unsigned i = first; i < first + count; i++)
+				model.age[i]++;
+			break;
+		default:
+			look_up(&model, &view, map, first, count);
+		}
+		ok(bsn_mr_cache_reap(cache));
+		for (unsigned i = 0; i < model.count; i++)
+			alive += is_alive(&model, &model.records[i]);
+		assert_int_equal(stats_of(cache).regions, alive);
+		assert_int_equal(stats_of(cache).resting, 0);
+	}
+	assert_true(model.count > 100);
+	ok(bsn_mr_cache_destroy(cache));
+	munmap(map, PAGES * PAGE);
+}
+
+/* -- threads ------------------------------------------------------------------------------------ */
+
+enum { THREADS = 3, ROUNDS = 400 };
+
+struct worker {
+	struct bsn_mr_cache *cache;
+	uint8_t *shared;
+	unsigned seed;
+	bool is_wrong;
+};
+
+/* Pages of its own come and go; those that all share are always found where they are. */
+static void *work(void *arg)
+{
+	struct worker *w = arg;
+	struct bsn_mr_view view;
+
+	bsn_mr_view_init(&view, w->cache);
+	for (unsigned i = 0; i < ROUNDS; i++) {
+		uint8_t *own = mmap(NULL, 4 * PAGE, PROT_READ | PROT_WRITE,
+				    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		const unsigned page = (unsigned)rand_r(&w->seed) % PAGES;
+		w->is_wrong |= bsn_mr_view_get(&view, own + PAGE, PAGE) != 0;
+		w->is_wrong |= !bsn_mr_view_find(&view, own + PAGE, PAGE);
+		w->is_wrong |= bsn_mr_view_get(&view, w->shared + page * PAGE, 1) != 0;
+		bsn_mr_cache_invalidate(w->cache, own, 4 * PAGE);
+		w->is_wrong |= bsn_mr_view_find(&view, own + PAGE, 1);
+		munmap(own, 4 * PAGE);
+	}
+	return NULL;
+}
+
+static void threads(struct bench *b)
+{
+	struct bsn_mr_view view;
+	struct bsn_mr_cache *cache = make_cache(b, NULL, &view);
+	uint8_t *map = map_pages(PAGES);
+	struct worker workers[THREADS];
+	pthread_t ids[THREADS];
+
+	for (unsigned i = 0; i < THREADS; i++) {
+		workers[i] = (struct worker){ cache, map, i, false };
+		assert_int_equal(pthread_create(&ids[i], NULL, work, &workers[i]), 0);
+	}
+	for (unsigned i = 0; i < THREADS; i++) {
+		pthread_join(ids[i], NULL);
+		assert_false(workers[i].is_wrong);
+	}
+	ok(bsn_mr_cache_flush(cache));
+	assert_int_equal(stats_of(cache).registrations, stats_of(cache).deregistrations);
+	ok(bsn_mr_cache_destroy(cache));
+	munmap(map, PAGES * PAGE);
+}
+
+/* -- what hardware would lose ------------------------------------------------------------------- */
+
+/*
+ * The same address, over and over with other memory: what is sent is what is there now. Without the
+ * invalidation the device would go on reading the pages that it pinned.
+ */
+static void an_address_is_never_stale(struct bench *b)
+{
+	struct bsn_mr_view view;
+	struct bsn_mr_cache *cache = make_cache(b, NULL, &view);
+	uint8_t *map = map_pages(2);
+	const struct bsn_remote to = bench_remote(b, 1, 0);
+	const unsigned rounds = bench_rounds(b, 1000);
+
+	for (unsigned i = 0; i < rounds; i++) {
+		memset(map, (int)(i % 255) + 1, 64);
+		ok(bsn_mr_view_get(&view, map, 64));
+		ok(bsn_write(b->ep[0], &(struct bsn_sge){ (uintptr_t)map, 64, view.last.lkey }, &to,
+			     i, BSN_F_SIGNALED | BSN_F_RING));
+		expect_done(b, b->cq[0], i, BSN_OPCODE_RDMA_WRITE);
+		assert_int_equal(bench_at(b, 1, 0)[63], i % 255 + 1);
+		bsn_mr_cache_invalidate(cache, map, 2 * PAGE);
+		munmap(map, 2 * PAGE);
+		assert_ptr_equal(mmap(map, 2 * PAGE, PROT_READ | PROT_WRITE,
+				      MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0),
+				 map);
+	}
+	ok(bsn_mr_cache_destroy(cache));
+	munmap(map, 2 * PAGE);
+}
+
+static const struct bench_case cases[] = {
+	{ CASE("a region is registered once", a_region_is_registered_once), .is_bare = true },
+	{ CASE("what is found can be sent", what_is_found_can_be_sent), .is_own_only = true },
+	{ CASE("a part that goes leaves the rest", a_part_that_goes_leaves_the_rest),
+	  .is_bare = true },
+	{ CASE("what went rests in quarantine", what_went_rests_in_quarantine), .is_bare = true },
+	{ CASE("a full cache says so", a_full_cache_says_so), .is_bare = true },
+	{ CASE("memory that goes meanwhile is registered anew",
+	       memory_that_goes_meanwhile_is_registered_anew),
+	  .is_bare = true },
+	{ CASE("bad input", bad_input), .is_bare = true },
+	{ CASE("random uses", random_uses), .is_bare = true, .is_model_only = true },
+	{ CASE("threads", threads), .is_bare = true },
+	{ CASE("an address is never stale", an_address_is_never_stale), .is_own_only = true },
+};
+
+int main(void)
+{
+	return bench_run("cache", cases, sizeof(cases) / sizeof(cases[0]));
+}
