@@ -106,8 +106,20 @@ def run_pair(case, command, client_more=()):
     return said[0]
 
 
+def count_huge_pages():
+    try:
+        path = '/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages'
+        with open(path, encoding='ascii') as file:
+            return int(file.read())
+    except OSError:
+        return 0
+
+
 def check_pair(case, command, client_more):
+    if '--use_hugepages' in command and count_huge_pages() < 2:
+        return 'there are no two huge pages of 2 MB: vm.nr_hugepages'
     run_pair(case, command, client_more)
+    return None
 
 
 def check_round_trip(case):
@@ -168,6 +180,10 @@ def pairs(link):
         yield [program, '-n', '100', *gid], [], [], {}
     if link == 'ib':
         yield ['ibv_rc_pingpong', '-n', '200'], ['--exact'], [], {}
+        for flags in ('-o', '-O', '-oP', '-j'):
+            yield ['ibv_rc_pingpong', '-n', '200', flags], [], [], {}
+        yield ['ib_write_bw', '-n', '100', '--odp', *gid], [], [], {}
+        yield ['ib_write_bw', '-n', '100', '--use_hugepages', *gid], [], [], {}
         yield ['ib_write_bw', '-a', '-n', '20'], [], [], {}
     for transport in ('rc_x', 'ud_x'):
         yield (['ucx_perftest'], [], ['-t', 'tag_lat', '-n', '100', '-w', '10'],

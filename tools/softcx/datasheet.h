@@ -45,6 +45,10 @@ enum {
 	CX_MAX_XLT_LOG2 = 16,
 	CX_MAX_XLTS = 1 << 21,
 	CX_MAX_MMO_LOG2 = 24, /* bytes of a copy */
+	/* Device memory: 128 KB, in pages of 4 KB, and blocks of 64 bytes. */
+	CX_DM_PAGES = 32,
+	CX_DM_PAGE_LOG2 = 12,
+	CX_DM_BLOCK_LOG2 = 6,
 	CX_ACK_DELAY = 16, /* as ibv_device_attr has it */
 	CX_CLOCK_KHZ = 1000000,
 	CX_COMP_VECTORS = 4,

@@ -66,7 +66,9 @@ static void fill_context(struct mlx5_ib_alloc_ucontext_resp *resp, uint8_t max_c
 		.max_srq_recv_wr = CX_MAX_SRQ_WR + 1,
 		.num_ports = CX_PORTS,
 		.response_length = sizeof(*resp),
-		.comp_mask = MLX5_IB_ALLOC_UCONTEXT_RESP_MASK_MKEY_UPDATE_TAG,
+		.comp_mask = MLX5_IB_ALLOC_UCONTEXT_RESP_MASK_MKEY_UPDATE_TAG |
+			     MLX5_IB_ALLOC_UCONTEXT_RESP_MASK_DUMP_FILL_MKEY,
+		.dump_fill_mkey = CX_NULL_KEY,
 		.cqe_version = max_cqe_version ? 1 : 0,
 		.cmds_supp_uhw =
 			MLX5_USER_CMDS_SUPP_UHW_QUERY_DEVICE | MLX5_USER_CMDS_SUPP_UHW_CREATE_AH,
@@ -207,6 +209,16 @@ static int query_device(struct call *call)
 	return call_out(call, UVERBS_ATTR_CORE_OUT, &resp, sizeof(resp));
 }
 
+/* hw/mlx5/odp.c internal_fill_odp_caps() */
+static void fill_odp(struct ib_uverbs_ex_query_device_resp *resp)
+{
+	resp->odp_caps.general_caps = IBV_ODP_SUPPORT | IBV_ODP_SUPPORT_IMPLICIT;
+	resp->odp_caps.per_transport_caps.rc_odp_caps =
+		IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV | IBV_ODP_SUPPORT_WRITE |
+		IBV_ODP_SUPPORT_READ | IBV_ODP_SUPPORT_ATOMIC | IBV_ODP_SUPPORT_SRQ_RECV;
+	resp->odp_caps.per_transport_caps.ud_odp_caps = IBV_ODP_SUPPORT_SEND;
+}
+
 static int query_device_ex(struct call *call)
 {
 	struct ib_uverbs_ex_query_device req;
@@ -222,6 +234,8 @@ static int query_device_ex(struct call *call)
 	fill_device(call->ctx->config, &resp.base);
 	resp.response_length = room < sizeof(resp) ? room : sizeof(resp);
 	resp.device_cap_flags_ex = resp.base.device_cap_flags;
+	fill_odp(&resp);
+	resp.max_dm_size = (uint64_t)CX_DM_PAGES << CX_DM_PAGE_LOG2;
 	resp.timestamp_mask = INT64_MAX;
 	resp.hca_core_clock = CX_CLOCK_KHZ;
 	resp.cq_moderation_caps.max_cq_moderation_count = UINT16_MAX;

@@ -30,8 +30,10 @@ enum object_kind {
 	OBJECT_DEVX,
 	OBJECT_UMEM,
 	OBJECT_MR,
+	OBJECT_DM,
 	OBJECT_PD,
 	OBJECT_UAR,
+	OBJECT_VAR,
 	OBJECT_KINDS,
 };
 
@@ -59,7 +61,15 @@ struct object {
 			uint64_t iova;
 			uint64_t va;
 			int access;
+			struct object *dm; /* whose memory it is; NULL: the program's */
+			void *mapped;      /* a dma-buf; else NULL */
+			size_t mapped_bytes;
 		} mr;
+		struct {
+			uint64_t length;
+			uint32_t first_page, pages;
+			uint8_t *mapped; /* where the device reaches it in this process */
+		} dm;
 		struct {
 			struct event_file *channel;
 			uint32_t comp_reported;
@@ -198,7 +208,7 @@ struct write_command {
 
 /* Each ends with an entry without a handler. */
 extern const struct method device_methods[], pd_methods[], mr_methods[], ah_methods[],
-	uar_methods[], cq_methods[], srq_methods[], qp_methods[], devx_methods[], mw_methods[];
+	uar_methods[], dm_methods[], cq_methods[], srq_methods[], qp_methods[], devx_methods[], mw_methods[];
 extern const struct write_command device_commands[], pd_commands[], mr_commands[], ah_commands[],
 	cq_commands[], srq_commands[], qp_state_commands[], mw_commands[];
 
@@ -232,6 +242,10 @@ int user_pin(struct pinned *pinned, uint64_t start, uint64_t length, bool writab
 /* A queue, and its doorbell record. */
 int user_pin_ring(struct pinned *pinned, uint64_t buf, uint64_t bytes, uint64_t db);
 void user_unpin(struct pinned *pinned);
+
+/* Maps a file for the device's own use; NULL: it cannot be mapped. */
+void *device_map(int fd, off_t offset, size_t length, bool writable);
+void device_unmap(void *mapped, size_t length);
 
 /* -- its mappings (watch.c) -------------------------------------------------------------------- */
 

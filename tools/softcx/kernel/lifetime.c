@@ -31,6 +31,12 @@ static void drop_references(struct object *object)
 	drop_user(object->pd);
 	if (object->async)
 		event_file_put_locked(object->async);
+	if (object->kind == OBJECT_MR) {
+		drop_user(object->mr.dm);
+		device_unmap(object->mr.mapped, object->mr.mapped_bytes);
+	}
+	if (object->kind == OBJECT_DM)
+		device_unmap(object->dm.mapped, (size_t)object->dm.pages << CX_DM_PAGE_LOG2);
 	if (object->kind == OBJECT_QP) {
 		drop_user(object->qp.send_cq);
 		drop_user(object->qp.recv_cq);

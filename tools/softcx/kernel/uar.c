@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* UAR pages, which hold the doorbell registers. Checks follow hw/mlx5/main.c. */
+/*
+ * UAR pages, which hold the doorbell registers, and VARs, which hold those of a virtio device that a
+ * program emulates: nobody listens to them here. Checks follow hw/mlx5/main.c.
+ */
 #include "kernel.h"
 
 #include <errno.h>
@@ -69,6 +72,68 @@ static int destroy_uar(struct call *call)
 	return call_destroy(call, MLX5_IB_ATTR_UAR_OBJ_DESTROY_HANDLE, OBJECT_UAR);
 }
 
+/* -- VARs -------------------------------------------------------------------------------------- */
+
+enum { VAR_PAGES = 64 };
+
+static bool var_pages[VAR_PAGES]; /* of the process; under the kernel's lock */
+
+static int var_destroy(struct cx_hca *hca, uint32_t page)
+{
+	(void)hca;
+	var_pages[page] = false;
+	return 0;
+}
+
+static int var_page_get(uint32_t *page)
+{
+	for (*page = 0; *page < VAR_PAGES; (*page)++) {
+		if (!var_pages[*page]) {
+			var_pages[*page] = true;
+			return 0;
+		}
+	}
+	return -ENOSPC;
+}
+
+static int out_var(struct call *call, const struct object *var)
+{
+	const uint64_t offset = (uint64_t)(UVERBS_VAR_BASE + var->number * UVERBS_UAR_PAGE_SIZE);
+	const uint32_t length = UVERBS_UAR_PAGE_SIZE;
+	int err = call_out(call, MLX5_IB_ATTR_VAR_OBJ_ALLOC_MMAP_OFFSET, &offset, sizeof(offset));
+
+	if (!err)
+		err = call_out(call, MLX5_IB_ATTR_VAR_OBJ_ALLOC_MMAP_LENGTH, &length,
+			       sizeof(length));
+	if (!err)
+		err = call_out(call, MLX5_IB_ATTR_VAR_OBJ_ALLOC_PAGE_ID, &var->number,
+			       sizeof(var->number));
+	return err ? err : call_out_handle(call, MLX5_IB_ATTR_VAR_OBJ_ALLOC_HANDLE, var->handle);
+}
+
+static int alloc_var(struct call *call)
+{
+	struct object *var = object_new(call->ctx, OBJECT_VAR, var_destroy);
+	int err;
+
+	if (!var)
+		return -ENOMEM;
+	err = var_page_get(&var->number);
+	if (err) {
+		object_free(call->ctx, var);
+		return err;
+	}
+	err = out_var(call, var);
+	if (err)
+		object_destroy(call->ctx, var);
+	return err;
+}
+
+static int destroy_var(struct call *call)
+{
+	return call_destroy(call, MLX5_IB_ATTR_VAR_OBJ_DESTROY_HANDLE, OBJECT_VAR);
+}
+
 /* -- tables ------------------------------------------------------------------------------------ */
 
 static const struct attr_spec alloc_uar_specs[] = {
@@ -81,6 +146,15 @@ static const struct attr_spec alloc_uar_specs[] = {
 static const struct attr_spec destroy_uar_specs[] = {
 	{ MLX5_IB_ATTR_UAR_OBJ_DESTROY_HANDLE, ATTR_OBJECT, 0, 0, 0 },
 };
+static const struct attr_spec alloc_var_specs[] = {
+	{ MLX5_IB_ATTR_VAR_OBJ_ALLOC_HANDLE, ATTR_NEW_OBJECT, 0, 0, 0 },
+	{ MLX5_IB_ATTR_VAR_OBJ_ALLOC_MMAP_OFFSET, ATTR_OUT, 0, 8, 8 },
+	{ MLX5_IB_ATTR_VAR_OBJ_ALLOC_MMAP_LENGTH, ATTR_OUT, 0, 4, 4 },
+	{ MLX5_IB_ATTR_VAR_OBJ_ALLOC_PAGE_ID, ATTR_OUT, 0, 4, 4 },
+};
+static const struct attr_spec destroy_var_specs[] = {
+	{ MLX5_IB_ATTR_VAR_OBJ_DESTROY_HANDLE, ATTR_OBJECT, 0, 0, 0 },
+};
 
 /* clang-format off */
 const struct method uar_methods[] = {
@@ -88,6 +162,10 @@ const struct method uar_methods[] = {
 	  "uar_alloc", SPECS(alloc_uar_specs) },
 	{ MLX5_IB_OBJECT_UAR, MLX5_IB_METHOD_UAR_OBJ_DESTROY, false, false, destroy_uar,
 	  "uar_destroy", SPECS(destroy_uar_specs) },
+	{ MLX5_IB_OBJECT_VAR, MLX5_IB_METHOD_VAR_OBJ_ALLOC, false, false, alloc_var,
+	  "var_alloc", SPECS(alloc_var_specs) },
+	{ MLX5_IB_OBJECT_VAR, MLX5_IB_METHOD_VAR_OBJ_DESTROY, false, false, destroy_var,
+	  "var_destroy", SPECS(destroy_var_specs) },
 	{ 0 },
 };
 /* clang-format on */

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <linux/capability.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -96,6 +97,20 @@ int user_pin(struct pinned *pinned, uint64_t start, uint64_t length, bool writab
 	pinned->pages += pages;
 	pinned_pages += pages;
 	return 0;
+}
+
+void *device_map(int fd, off_t offset, size_t length, bool writable)
+{
+	void *mapped = mmap(NULL, length, writable ? PROT_READ | PROT_WRITE : PROT_READ, MAP_SHARED,
+			    fd, offset);
+
+	return mapped == MAP_FAILED ? NULL : mapped;
+}
+
+void device_unmap(void *mapped, size_t length)
+{
+	if (mapped)
+		munmap(mapped, length);
 }
 
 void user_unpin(struct pinned *pinned)

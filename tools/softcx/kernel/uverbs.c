@@ -11,17 +11,26 @@
 #define IOCTL_MAX_BYTES 4096 /* uverbs_ioctl.c: one page */
 
 static const struct method *const method_tables[] = { device_methods, pd_methods,  mr_methods,
-						      ah_methods,     uar_methods, cq_methods,
-						      srq_methods,    qp_methods,  devx_methods,
-						      mw_methods };
+						      ah_methods,     uar_methods, dm_methods,
+						      cq_methods,     srq_methods, qp_methods,
+						      devx_methods,   mw_methods };
 static const struct write_command *const command_tables[] = {
 	device_commands, pd_commands,  mr_commands,       ah_commands,
 	cq_commands,     srq_commands, qp_state_commands, mw_commands,
 };
 
+static bool is_question(uint32_t command)
+{
+	return (command & ~(uint32_t)IB_USER_VERBS_CMD_FLAG_EXTENDED) ==
+	       IB_USER_VERBS_CMD_QUERY_DEVICE;
+}
+
 static int invoke_write(struct call *call)
 {
 	uint32_t number = (uint32_t)call_value(call, UVERBS_ATTR_WRITE_CMD);
+
+	if (call->ctx->foreign && !is_question(number))
+		return -EIO;
 
 	for (size_t t = 0; t < ARRAY_LEN(command_tables); t++) {
 		for (const struct write_command *c = command_tables[t]; c->handler; c++) {
@@ -165,6 +174,16 @@ static int check_header(const struct ib_uverbs_ioctl_hdr *hdr)
 	return 0;
 }
 
+/*
+ * A child of fork() may use what its parent opened, but queues and keys are of one process here; device
+ * memory is not, nor are answers to questions (invoke_write() has those that it does not get).
+ */
+static bool is_closed_to(const struct uverbs_context *ctx, const struct ib_uverbs_ioctl_hdr *hdr)
+{
+	return cx_is_removed(ctx->hca) || (ctx->foreign && hdr->object_id != UVERBS_OBJECT_DM &&
+					   hdr->object_id != UVERBS_OBJECT_DEVICE);
+}
+
 int uverbs_ioctl(struct uverbs_context *ctx, unsigned long request, void *arg)
 {
 	struct ib_uverbs_attr attrs[IOCTL_MAX_BYTES / sizeof(struct ib_uverbs_attr)];
@@ -185,7 +204,7 @@ int uverbs_ioctl(struct uverbs_context *ctx, unsigned long request, void *arg)
 
 	pthread_mutex_lock(&kernel_lock);
 	/* A device that is gone answers nothing: ib_uverbs_ioctl(), disassociated. */
-	err = ctx->foreign || cx_is_removed(ctx->hca) ? -EIO : dispatch(&call, &hdr);
+	err = is_closed_to(ctx, &hdr) ? -EIO : dispatch(&call, &hdr);
 	pthread_mutex_unlock(&kernel_lock);
 	return err;
 }

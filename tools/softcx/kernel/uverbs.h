@@ -17,6 +17,7 @@ struct event_file;
 
 struct uverbs_host {
 	struct cx_hca *hca;
+	int memfd; /* the file of the device */
 	const char *event_dir; /* where the FIFOs of event files go */
 	/* Gives an event file, and its reference, a descriptor of the process; that or -errno. */
 	int (*install)(struct event_file *file);
@@ -35,6 +36,13 @@ enum { UVERBS_UAR_PAGES = 4096 };
 #define UVERBS_UAR_PAGE_SIZE ((off_t)1 << 12)
 #define UVERBS_UAR_BASE      ((off_t)1 << 32)
 #define UVERBS_UAR_SIZE      (UVERBS_UAR_PAGES * UVERBS_UAR_PAGE_SIZE)
+
+/*
+ * Device memory lies where mlx5 puts it, at command 8 and its page's number; pages of VARs, which a virtio
+ * device listens to, below the registers.
+ */
+#define UVERBS_DM_BASE	((off_t)8 << 8 << 12)
+#define UVERBS_VAR_BASE ((off_t)1 << 31)
 
 /* Fills what a program may map of the device besides UAR pages: the clock. 0 or -errno. */
 int uverbs_init_pages(int memfd);

@@ -139,15 +139,25 @@ close_fd:
 	return err;
 }
 
+/* By whole pages, of whatever size they are there. */
+static int watch_range(uint64_t start_va, uint64_t length)
+{
+	const uint64_t sizes[] = { (uint64_t)getpagesize(), 2ull << 20, 1ull << 30 };
+	int err = -1;
+
+	for (size_t i = 0; err && i < ARRAY_LEN(sizes); i++) {
+		const uint64_t first = start_va & ~(sizes[i] - 1);
+		const uint64_t end = (start_va + length + sizes[i] - 1) & ~(sizes[i] - 1);
+		struct uffdio_register range = { .range = { first, end - first },
+						 .mode = UFFDIO_REGISTER_MODE_WP };
+
+		err = raw_ioctl(watch.fd, UFFDIO_REGISTER, &range);
+	}
+	return err;
+}
+
 void watch_memory(struct cx_hca *hca, uint64_t start_va, uint64_t length)
 {
-	const uint64_t page = (uint64_t)getpagesize();
-	const uint64_t first = start_va & ~(page - 1);
-	struct uffdio_register range = {
-		.range = { first, ((start_va + length + page - 1) & ~(page - 1)) - first },
-		.mode = UFFDIO_REGISTER_MODE_WP,
-	};
-
 	if (watch.state == NOT_TRIED) {
 		const int err = start(hca);
 
@@ -155,9 +165,9 @@ void watch_memory(struct cx_hca *hca, uint64_t start_va, uint64_t length)
 		if (err)
 			cx_trace(hca, "memory: changes of mappings are not seen: error %d", -err);
 	}
-	if (watch.state == RUNNING && raw_ioctl(watch.fd, UFFDIO_REGISTER, &range))
-		cx_trace(hca, "memory: changes of %#lx to %#lx are not seen: error %d", first,
-			 (unsigned long)(first + range.range.len), errno);
+	if (watch.state == RUNNING && watch_range(start_va, length))
+		cx_trace(hca, "memory: changes of %lu bytes at %#lx are not seen: error %d", length,
+			 start_va, errno);
 }
 
 static void forget(void)

@@ -140,6 +140,16 @@ int cx_umem_destroy(struct cx_hca *hca, uint32_t number);
  */
 int cx_command(struct cx_hca *hca, const void *in, size_t in_size, void *out, size_t out_size);
 
+/* Device memory, which exists once in a fabric: -ENOMEM when there is not so much of it in a row. */
+int cx_dm_create(struct cx_hca *hca, uint32_t pages, uint32_t *number, uint32_t *first_page);
+int cx_dm_destroy(struct cx_hca *hca, uint32_t number);
+
+/*
+ * The key of memory that is not there: reads bring zeroes, writes go nowhere. Local requests of any
+ * protection domain may use it, and mkeys may stand for it.
+ */
+#define CX_NULL_KEY 0xffu
+
 #define CX_CHANNEL_END UINT64_MAX
 
 /*

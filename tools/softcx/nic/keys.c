@@ -79,6 +79,15 @@ static int access_beneath(int access)
 	return access & writes ? IBV_ACCESS_LOCAL_WRITE : 0;
 }
 
+/* A peer has no such key: libibverbs gives it an lkey alone. */
+static bool is_null(const struct cx_claim *claim, uint32_t key)
+{
+	const int remote =
+		IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC;
+
+	return key == CX_NULL_KEY && !(claim->access & remote);
+}
+
 /*
  * Down to a key that stands for memory itself, with fewer bytes at each level. A circle of keys ends
  * like any that is too deep.
@@ -94,6 +103,10 @@ unsigned cx_key_span(struct cx_hca *hca, uint32_t key, const struct cx_claim *cl
 		unsigned detail = check_key(mr, &at, piece.addr, len);
 		uint64_t offset;
 
+		if (is_null(&at, piece.key)) {
+			*span = (struct cx_span){ CX_NOBODY, piece.addr, len };
+			return CX_TPT_OK;
+		}
 		if (detail)
 			return detail;
 		if (mr->changed_by)
@@ -230,15 +243,30 @@ static int reach(struct cx_hca *hca, struct cx_walk *walk, enum cx_bus_kind kind
 		return -EFAULT;
 	if (!walk->here.len)
 		return 0;
-	if (walk->is_new && is_registered(walk))
+	if (walk->is_new && is_registered(walk) && walk->here.proc != CX_NOBODY)
 		cx_bus_count(hca, walk->here.proc, kind, walk->here.len);
 	walk->is_new = false;
 	return 1;
 }
 
+static int copy_zeroes(struct cx_hca *hca, const struct cx_span *to, uint64_t len)
+{
+	static const uint8_t zeroes[4096];
+	int err = 0;
+
+	for (uint64_t done = 0; !err && done < len; done += sizeof(zeroes))
+		err = cx_mem_write(hca, to->proc, to->va + done, zeroes,
+				   len - done < sizeof(zeroes) ? len - done : sizeof(zeroes));
+	return err;
+}
+
 static int copy_span(struct cx_hca *hca, const struct cx_span *to, const struct cx_span *from,
 		     uint64_t len)
 {
+	if (to->proc == CX_NOBODY)
+		return 0;
+	if (from->proc == CX_NOBODY)
+		return copy_zeroes(hca, to, len);
 	if (cx_is_local(hca, from->proc))
 		return cx_mem_write(hca, to->proc, to->va, (const void *)(uintptr_t)from->va, len);
 	if (cx_is_local(hca, to->proc))

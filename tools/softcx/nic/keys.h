@@ -18,6 +18,9 @@ struct cx_claim {
 	int access; /* IBV_ACCESS_*, 0: to read it for the key's own process */
 };
 
+/* Whose memory that is which is not there: of CX_NULL_KEY. */
+enum { CX_NOBODY = UINT16_MAX };
+
 struct cx_span {
 	unsigned proc; /* whose memory it is */
 	uint64_t va, len;

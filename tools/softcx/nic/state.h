@@ -35,7 +35,7 @@ enum { CX_XLT_GRAIN = 4, CX_XLT_WORDS = CX_MAX_XLTS / CX_XLT_GRAIN / 64 };
 
 enum { CX_FIRST_KEY = 2 }; /* so that no key is 0, or the list terminator 0x100 */
 
-enum cx_kind { CX_PD, CX_UMEM, CX_CHANNEL, CX_CQ, CX_SRQ, CX_QP, CX_MR, CX_KINDS };
+enum cx_kind { CX_PD, CX_UMEM, CX_CHANNEL, CX_CQ, CX_SRQ, CX_QP, CX_MR, CX_DM, CX_KINDS };
 enum { CX_MOST_KINDS = 16 }; /* so that a build with more of them still reads the others' */
 
 #define CX_NEVER UINT64_MAX /* a deadline that does not come */
@@ -71,6 +71,12 @@ struct cx_pd {
 struct cx_umem {
 	struct cx_head head;
 	uint64_t va, length;
+};
+
+/* Pages of the device's own memory. */
+struct cx_dm {
+	struct cx_head head;
+	uint32_t first, pages;
 };
 
 /* A translation, as it was given: BSN_XLT_SIZE bytes. */
@@ -184,6 +190,7 @@ struct cx_shared {
 	struct cx_srq srqs[CX_MAX_SRQS];
 	struct cx_qp qps[CX_MAX_QPS];
 	struct cx_mr mrs[CX_FIRST_KEY + CX_MAX_MRS];
+	struct cx_dm dms[CX_DM_PAGES];
 	uint32_t xlt_cursor; /* where the search for room begins */
 	uint64_t xlt_used[CX_XLT_WORDS];
 	struct cx_xlt xlts[CX_MAX_XLTS];

@@ -20,6 +20,7 @@ static const struct table {
 	[CX_QP] = { offsetof(struct cx_shared, qps), sizeof(struct cx_qp), CX_MAX_QPS },
 	[CX_MR] = { offsetof(struct cx_shared, mrs), sizeof(struct cx_mr),
 		    CX_FIRST_KEY + CX_MAX_MRS },
+	[CX_DM] = { offsetof(struct cx_shared, dms), sizeof(struct cx_dm), CX_DM_PAGES },
 };
 
 _Static_assert((int)CX_KINDS <= (int)CX_MOST_KINDS, "struct cx_proc has room");

@@ -192,6 +192,7 @@ static int start_locked(void)
 		goto remove_sysfs;
 	device.host = (struct uverbs_host){
 		.hca = device.hca,
+		.memfd = memfd_locked(),
 		.event_dir = sysfs_event_dir(),
 		.install = file_install_event,
 		.lookup = file_lookup_event,
