@@ -2,8 +2,6 @@
 /* Layouts that were mapped before are found by their bytes. */
 #include "mkey.h"
 
-#include <stddef.h>
-
 #include "refuse.h"
 
 /* -- look-up ---------------------------------------------------------------------------------------- */
@@ -122,7 +120,7 @@ void map_unlist(struct mkey_object *slot)
 	slot->commit = NO_COMMIT;
 	if (pool->last == slot)
 		pool->last = &pool->none;
-	if (!slot->uses) { /* among those that span nothing */
+	if (!mkey_uses(slot)) { /* among those that span nothing */
 		pool_use(slot);
 		pool_unuse(slot);
 	}
@@ -242,8 +240,9 @@ static int use_pending(struct mkey_object *slot, struct bsn_ep *ep, const struct
 					  : fail(EBUSY, "the UMR, on another queue, has not "
 							"completed: poll that one");
 	default:
-		return slot->uses ? fail(EBUSY, "the queue of its UMR failed: unmap what is mapped")
-				  : map_key(slot, ep, layout);
+		return mkey_uses(slot)
+			       ? fail(EBUSY, "the queue of its UMR failed: unmap what is mapped")
+			       : map_key(slot, ep, layout);
 	}
 }
 
@@ -317,84 +316,93 @@ static __attribute__((noinline)) int map_slowly(struct bsn_mkey_pool *pool, stru
 	return 0;
 }
 
-/* A list that is remembered, or else. */
-static __attribute__((noinline)) int map_remembered(struct bsn_mkey_pool *pool, struct bsn_ep *ep,
-						    const struct bsn_layout *layout, unsigned flags,
-						    const struct bsn_map **map)
+BSN_ALWAYS_INLINE int map_known(struct mkey_object *slot, const struct bsn_map **map)
+{
+	*map = &slot->map;
+	pool_use(slot);
+	return 0;
+}
+
+static __attribute__((noinline)) int map_list(struct bsn_mkey_pool *pool, struct bsn_ep *ep,
+					      const struct bsn_layout *layout, unsigned flags,
+					      const struct bsn_map **map)
 {
 	struct mkey_object *slot;
 
-	if (!layout->parts || !layout->part_count)
+	if (layout->commit.id || !layout->parts || !layout->part_count)
 		return map_slowly(pool, ep, layout, flags, map);
 	slot = pool->buckets[hash_of(layout) & pool->bucket_mask];
 	if (!slot || !is_it(pool, slot, ep, layout, flags))
 		return map_slowly(pool, ep, layout, flags, map);
 	pool->last = slot;
-	*map = &slot->map;
-	pool_use(slot);
-	return 0;
+	return map_known(slot, map);
 }
 
-/* Whether the slot was mapped for that commit, and may be used at once. */
-BSN_ALWAYS_INLINE bool is_of_commit(const struct mkey_object *slot, uint64_t removed,
-				    const struct bsn_ep *ep, uint64_t commit, unsigned flags)
+/* A layout that was not committed is found by its bytes: mostly of one part. */
+static __attribute__((noinline)) int map_uncommitted(struct bsn_mkey_pool *pool, struct bsn_ep *ep,
+						     const struct bsn_layout *layout,
+						     unsigned flags, const struct bsn_map **map)
 {
-	return BSN_LIKELY(slot->commit == commit && slot->ready_at == removed &&
-			  slot->map_ep == ep && slot->map_flags == flags);
-}
-
-BSN_ALWAYS_INLINE int map_committed(struct bsn_mkey_pool *pool, struct bsn_ep *ep,
-				    const struct bsn_layout *layout, unsigned flags,
-				    const struct bsn_map **map)
-{
-	const uint64_t removed = removed_of(pool), commit = layout->commit.id;
+	const uint64_t removed = removed_of(pool);
 	struct mkey_object *slot = pool->last;
 
-	if (slot->commit != commit) {
-		slot = pool->buckets[layout->commit.hash & pool->bucket_mask];
-		while (slot && slot->commit != commit)
-			slot = slot->next_alike;
-		if (!slot)
-			return map_slowly(pool, ep, layout, flags, map);
-		pool->last = slot;
-	}
-	if (!is_of_commit(slot, removed, ep, commit, flags))
-		return map_slowly(pool, ep, layout, flags, map);
-	*map = &slot->map;
-	pool_use(slot);
-	return 0;
-}
-
-int bsn_layout_map(struct bsn_mkey_pool *pool, struct bsn_ep *ep, const struct bsn_layout *layout,
-		   unsigned flags, const struct bsn_map **map)
-{
-	struct mkey_object *slot;
-	uint64_t removed;
-
-	if (BSN_UNLIKELY(!pool || !layout || !map))
-		return map_slowly(pool, ep, layout, flags, map);
-	if (layout->commit.id)
-		return map_committed(pool, ep, layout, flags, map);
-	if (BSN_UNLIKELY(!layout->parts || layout->part_count != 1))
-		return map_remembered(pool, ep, layout, flags, map);
-	removed = removed_of(pool);
-	slot = pool->last;
+	if (layout->commit.id || !layout->parts || layout->part_count != 1)
+		return map_list(pool, ep, layout, flags, map);
 	if (!begins_alike(slot, removed, ep, layout, flags)) {
 		slot = pool->buckets[hash_of_part(layout->parts) & pool->bucket_mask];
 		if (!slot || !begins_alike(slot, removed, ep, layout, flags))
 			return map_slowly(pool, ep, layout, flags, map);
 		pool->last = slot;
 	}
-	*map = &slot->map;
-	pool_use(slot);
-	return 0;
+	return map_known(slot, map);
+}
+
+/* By the number of its commit, which stands for all its bytes. */
+BSN_ALWAYS_INLINE struct mkey_object *find_committed(const struct bsn_mkey_pool *pool,
+						     const struct bsn_commit *commit)
+{
+	struct mkey_object *slot = pool->buckets[commit->hash & pool->bucket_mask];
+
+	while (BSN_LIKELY(slot) && BSN_UNLIKELY(slot->commit != commit->id))
+		slot = slot->next_alike;
+	return slot;
+}
+
+/* Whether a slot was mapped for just that, and may be used at once. */
+BSN_ALWAYS_INLINE bool is_ready_for(const struct mkey_object *slot, uint64_t removed,
+				    const struct bsn_ep *ep, unsigned flags)
+{
+	return BSN_LIKELY(slot->ready_at == removed && slot->map_ep == ep &&
+			  slot->map_flags == flags);
+}
+
+int bsn_layout_map(struct bsn_mkey_pool *pool, struct bsn_ep *ep, const struct bsn_layout *layout,
+		   unsigned flags, const struct bsn_map **map)
+{
+	struct mkey_object *slot;
+
+	if (BSN_UNLIKELY(!pool))
+		return map_slowly(pool, ep, layout, flags, map);
+	if (BSN_UNLIKELY(!layout))
+		return map_slowly(pool, ep, layout, flags, map);
+	if (BSN_UNLIKELY(!map))
+		return map_slowly(pool, ep, layout, flags, map);
+	slot = pool->last;
+	if (slot->commit != layout->commit.id) { /* no slot has 0 */
+		slot = find_committed(pool, &layout->commit);
+		if (BSN_UNLIKELY(!slot))
+			return map_uncommitted(pool, ep, layout, flags, map);
+		pool->last = slot;
+	}
+	if (!is_ready_for(slot, removed_of(pool), ep, flags))
+		return map_slowly(pool, ep, layout, flags, map);
+	return map_known(slot, map);
 }
 
 void bsn_layout_unmap(const struct bsn_map *map)
 {
 	if (map)
-		pool_unuse((struct mkey_object *)((char *)(uintptr_t)map -
-						  offsetof(struct mkey_object, map)));
+		pool_unuse((struct mkey_object *)(uintptr_t)map);
 }
 
 /* -- posting ---------------------------------------------------------------------------------------- */

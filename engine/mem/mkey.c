@@ -30,7 +30,7 @@ enum bsn_mkey_state mkey_state_of(struct mkey_object *slot)
 
 enum bsn_mkey_state bsn_mkey_state(struct bsn_mkey *mkey)
 {
-	return mkey ? mkey_state_of((struct mkey_object *)mkey) : BSN_MKEY_FREE;
+	return mkey ? mkey_state_of(mkey_slot(mkey)) : BSN_MKEY_FREE;
 }
 
 /* Whether the slot waits for a UMR of this very queue, which works: then nobody has to look. */
@@ -487,8 +487,8 @@ BSN_ALWAYS_INLINE int check_change(struct bsn_ep *ep, struct mkey_object *slot)
 {
 	if (!ep || !ep->sq || !slot)
 		return fail(EINVAL, "no endpoint, or no mkey");
-	if (slot->uses > 1)
-		return fail(EBUSY, "%u layouts nest this mkey", slot->uses - 1);
+	if (mkey_uses(slot) > 1)
+		return fail(EBUSY, "%u layouts nest this mkey", mkey_uses(slot) - 1);
 	if (!is_pending_here(slot, ep->sq) && mkey_state_of(slot) == BSN_MKEY_PENDING &&
 	    slot->sq != ep->sq)
 		return fail(EBUSY, "its UMR, on another queue, has not completed");
@@ -566,7 +566,7 @@ BSN_ALWAYS_INLINE bool put_quickly(struct umr_plain *umr, struct mkey_object *sl
 int bsn_mkey_configure(struct bsn_ep *ep, struct bsn_mkey *mkey, const struct bsn_layout *layout,
 		       uint64_t id, unsigned flags)
 {
-	struct mkey_object *slot = (struct mkey_object *)mkey;
+	struct mkey_object *slot = mkey_slot(mkey);
 	struct umr_plain umr;
 	struct bsn_sq *sq;
 	uint32_t after;
@@ -585,7 +585,7 @@ int bsn_mkey_configure(struct bsn_ep *ep, struct bsn_mkey *mkey, const struct bs
 
 int bsn_mkey_invalidate(struct bsn_ep *ep, struct bsn_mkey *mkey, uint64_t id, unsigned flags)
 {
-	struct mkey_object *slot = (struct mkey_object *)mkey;
+	struct mkey_object *slot = mkey_slot(mkey);
 	int err = check_change(ep, slot);
 
 	if (err)
@@ -623,7 +623,7 @@ static void unlist_nesting(struct bsn_mkey_pool *pool, uint32_t lkey)
 
 int bsn_mkey_invalidated(const struct bsn_mkey *mkey)
 {
-	struct mkey_object *slot = (struct mkey_object *)(uintptr_t)mkey;
+	struct mkey_object *slot = mkey_slot(mkey);
 
 	if (!slot || !slot->pool->attr.peers_may_invalidate)
 		return fail(EINVAL, "no mkey, or peers may not invalidate those of its pool");

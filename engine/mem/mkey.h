@@ -7,6 +7,8 @@
 #ifndef MEM_MKEY_H
 #define MEM_MKEY_H
 
+#include <stddef.h>
+
 #include "../path.h"
 #include "bsn_mkey.h"
 #include "keys.h"
@@ -21,7 +23,8 @@ struct idle {
 /*
  * @idle: of those without uses
  * @target: the mkey, to UMRs
- * @uses: maps, or its taker; and the slots whose layouts nest it. At 0 it may become another layout
+ * @uses_but_one: maps, or its taker, and the slots whose layouts nest it; -1, which is nobody: it may become
+ *	another layout. So that one instruction counts and tells.
  * @parts: a copy of the layout's; of an mkey of one's own only where they nest others
  * @sges: what the parts are as SGEs, where they are posted as such
  * @table: translations, in memory that the device reads
@@ -32,13 +35,13 @@ struct idle {
  * @next_alike: of the layouts of one hash
  */
 struct mkey_object {
-	struct bsn_mkey pub; /* first */
-	struct bsn_map map;
+	struct bsn_map map; /* first */
+	struct bsn_mkey pub;
 	struct bsn_mkey_pool *pool;
 	void *handle; /* of the path's mkey; NULL: there is none */
 	struct known_key key;
 	struct umr_target target;
-	uint32_t uses;
+	uint32_t uses_but_one;
 	uint32_t part_count, rounds;
 	uint32_t wants_key; /* the map's flag */
 	uint64_t shape;     /* rounds, as they were given, and the number of parts */
@@ -102,9 +105,22 @@ struct mkey_object *pool_take_slot(struct bsn_mkey_pool *pool, const struct bsn_
 /* pool.c: one use less; without any it may be taken, later than all others where it is still of worth */
 void pool_unuse(struct mkey_object *slot);
 
+/* NULL: of NULL */
+static inline struct mkey_object *mkey_slot(const struct bsn_mkey *mkey)
+{
+	return mkey ? (struct mkey_object *)((char *)(uintptr_t)mkey -
+					     offsetof(struct mkey_object, pub))
+		    : NULL;
+}
+
+static inline uint32_t mkey_uses(const struct mkey_object *slot)
+{
+	return slot->uses_but_one + 1;
+}
+
 static inline void pool_use(struct mkey_object *slot)
 {
-	if (slot->uses++)
+	if (BSN_LIKELY(++slot->uses_but_one))
 		return;
 	slot->idle.older->newer = slot->idle.newer;
 	slot->idle.newer->older = slot->idle.older;

@@ -2,7 +2,6 @@
 /* Pools of slots: made, lent, and given back. */
 #include "mkey.h"
 
-#include <stddef.h>
 #include <stdlib.h>
 
 #include "umr.h"
@@ -25,7 +24,7 @@ static void list_newest(struct idle *end, struct mkey_object *slot)
 
 void pool_unuse(struct mkey_object *slot)
 {
-	if (!--slot->uses)
+	if (!slot->uses_but_one--)
 		list_newest(slot->is_listed ? &slot->pool->remembered : &slot->pool->free, slot);
 }
 
@@ -201,6 +200,7 @@ static int alloc_slots(struct bsn_mkey_pool *pool)
 		slot->ready_at = NOT_READY;
 		slot->commit = NO_COMMIT;
 		slot->quick_sq = NO_QUEUE;
+		slot->uses_but_one = UINT32_MAX;
 		list_newest(&pool->free, slot);
 	}
 	return 0;
@@ -303,7 +303,7 @@ static uint32_t uses_of(const struct bsn_mkey_pool *pool)
 	uint32_t uses = 0;
 
 	for (uint32_t i = 0; i < pool->attr.count; i++)
-		uses += pool->slots[i].uses;
+		uses += mkey_uses(&pool->slots[i]);
 	return uses;
 }
 
@@ -314,7 +314,7 @@ int bsn_mkey_pool_forget(struct bsn_mkey_pool *pool)
 		return fail(EINVAL, "no pool");
 	for (uint32_t i = 0; i < pool->attr.count; i++) {
 		struct mkey_object *slot = &pool->slots[i];
-		if (slot->uses || !(slot->is_listed || slot->is_nesting))
+		if (mkey_uses(slot) || !(slot->is_listed || slot->is_nesting))
 			continue;
 		map_unlist(slot);
 		mkey_forget(slot);
@@ -397,12 +397,12 @@ int bsn_mkey_take(struct bsn_mkey_pool *pool, struct bsn_mkey **out)
 
 int bsn_mkey_give(struct bsn_mkey *mkey)
 {
-	struct mkey_object *slot = (struct mkey_object *)mkey;
+	struct mkey_object *slot = mkey_slot(mkey);
 
 	if (!mkey)
 		return 0;
-	if (slot->uses > 1)
-		return fail(EBUSY, "%u layouts nest this mkey", slot->uses - 1);
+	if (mkey_uses(slot) > 1)
+		return fail(EBUSY, "%u layouts nest this mkey", mkey_uses(slot) - 1);
 	if (mkey_state_of(slot) == BSN_MKEY_PENDING)
 		return fail(EBUSY, "its UMR has not completed: poll the queue's CQ");
 	mkey_forget(slot);
