@@ -235,7 +235,8 @@ BSN_API int bsn_window_destroy(struct bsn_window *window);
  *
  * A window of type 2 belongs to the queue from then on. The rkey changes at once; give it to the peer by a
  * message of the same queue, or once the request has completed.
- * Return: -EBUSY type 2, and it is bound; -EMSGSIZE longer.
+ * Return: -EBUSY type 2, and it is bound; -EMSGSIZE longer; -EACCES without those rights, or of another
+ * protection domain; -EFAULT outside its memory. Of memory that Bunsen did not register the device finds that out.
  */
 BSN_API int bsn_window_bind(struct bsn_ep *ep, struct bsn_window *window,
 			    const struct bsn_sge *memory, int access, uint64_t id, unsigned flags);

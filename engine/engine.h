@@ -129,6 +129,7 @@ struct known_key {
 	uint64_t addr, length;
 	const struct bsn_pd *pd;
 	struct mkey_object *mkey; /* NULL: memory */
+	int access;               /* to memory: IBV_ACCESS_* */
 };
 
 struct mr_object {

@@ -136,7 +136,9 @@ static int make_key(struct mkey_object *slot)
 	slot->target =
 		umr_target_of(slot->pub.lkey, (unsigned)slot->pool->attr.access,
 			      slot->pool->device->caps.has_atomics, slot->pool->device->caps.fence);
-	slot->key = (struct known_key){ keys_base_of(slot->pub.lkey), 0, 0, slot->pool->pd, slot };
+	slot->key = (struct known_key){ .lkey = keys_base_of(slot->pub.lkey),
+					.pd = slot->pool->pd,
+					.mkey = slot };
 	err = keys_add(slot->pool->device, &slot->key);
 	if (!err)
 		return 0;

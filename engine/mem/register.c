@@ -56,7 +56,11 @@ int bsn_mr_register(struct bsn_device *device, void *addr, size_t length,
 				   .length = length,
 				   .lkey = mr->verbs->lkey,
 				   .rkey = mr->verbs->rkey };
-	mr->key = (struct known_key){ mr->pub.lkey, mr->pub.addr, length, pd, NULL };
+	mr->key = (struct known_key){ .lkey = mr->pub.lkey,
+				      .addr = mr->pub.addr,
+				      .length = length,
+				      .pd = pd,
+				      .access = access_of(device, attr) };
 	if (keys_add(device, &mr->key)) {
 		ibv_dereg_mr(mr->verbs);
 		free(mr);

@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 
+#include "keys.h"
 #include "umr.h"
 
 struct window_object {
@@ -13,6 +14,8 @@ struct window_object {
 	struct bsn_pd *pd;
 	struct ibv_mw *verbs;
 	bool is_type_2;
+	struct known_key memory; /* that it was bound to last; @pd NULL: nothing is known of it */
+	uint32_t keys_removed;   /* of the device, when that was looked up */
 };
 
 static struct window_object *window_of(struct bsn_window *window)
@@ -79,6 +82,47 @@ static int check_queue(const struct bsn_ep *ep, const struct bsn_window *window)
 	return 0;
 }
 
+/* What is known of memory; most windows are bound to the same again, which is looked up without a lock. */
+static const struct known_key *find_memory(struct window_object *window, uint32_t lkey)
+{
+	const uint32_t removed = atomic_load(&window->device->keys_removed);
+
+	if (window->memory.pd && window->memory.lkey == lkey && window->keys_removed == removed)
+		return &window->memory;
+	window->keys_removed = removed;
+	if (keys_find(window->device, lkey, &window->memory))
+		return &window->memory;
+	window->memory.pd = NULL;
+	return NULL;
+}
+
+/* Whether the memory, if it is Bunsen's own, may be bound so: the device refuses it, too, and stops the queue. */
+static int check_memory(struct window_object *window, const struct bsn_sge *memory, int access)
+{
+	const struct known_key *const key = find_memory(window, memory->lkey);
+
+	if (!key || key->mkey)
+		return 0;
+	if (key->pd != window->pd)
+		return fail(EACCES, "lkey 0x%x is of another protection domain than the window",
+			    key->lkey);
+	if (!(key->access & IBV_ACCESS_MW_BIND))
+		return fail(EACCES,
+			    "lkey 0x%x: the memory was registered without IBV_ACCESS_MW_BIND",
+			    key->lkey);
+	if (access & (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC) &&
+	    !(key->access & IBV_ACCESS_LOCAL_WRITE))
+		return fail(EACCES,
+			    "lkey 0x%x: peers may write only what was registered with "
+			    "IBV_ACCESS_LOCAL_WRITE",
+			    key->lkey);
+	if (memory->addr < key->addr || memory->length > key->length ||
+	    memory->addr - key->addr > key->length - memory->length)
+		return fail(EFAULT, "the window reaches outside the memory of lkey 0x%x",
+			    key->lkey);
+	return 0;
+}
+
 #define RIGHTS                                                                                     \
 	(IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC |             \
 	 IBV_ACCESS_ZERO_BASED)
@@ -102,6 +146,9 @@ int bsn_window_bind(struct bsn_ep *ep, struct bsn_window *pub, const struct bsn_
 		return fail(EINVAL, "a window's rights are IBV_ACCESS_REMOTE_* and ZERO_BASED");
 	if (window->is_type_2 && pub->length)
 		return fail(EBUSY, "the window is bound: invalidate it first");
+	err = check_memory(window, memory, access);
+	if (err)
+		return err;
 	to = (struct umr_window){ .key = pub->rkey,
 				  .new_key = umr_next_variant(pub->rkey),
 				  .memory = *memory,

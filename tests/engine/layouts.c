@@ -106,6 +106,7 @@ static void committed_layouts_are_looked_at_once(struct bench *b)
 	struct bsn_layout layout = { .rounds = 1 };
 	struct bsn_part part[20];
 	struct bsn_mr *twin, *none;
+	const struct bsn_map *map;
 	struct bsn_mkey *mkey;
 
 	ok(bsn_mr_register(b->device, (void *)(uintptr_t)b->mem[0]->addr, 20000, NULL, &twin));
@@ -152,6 +153,9 @@ static void committed_layouts_are_looked_at_once(struct bench *b)
 	part[0].bytes = 0;
 	assert_int_equal(bsn_layout_commit(pool, &layout), -EINVAL);
 	assert_int_equal(bsn_layout_commit(NULL, &layout), -EINVAL);
+	assert_int_equal(bsn_layout_map(NULL, b->ep[0], &layout, 0, &map), -EINVAL);
+	assert_int_equal(bsn_layout_map(pool, b->ep[0], NULL, 0, &map), -EINVAL);
+	assert_int_equal(bsn_layout_map(pool, b->ep[0], &layout, 0, NULL), -EINVAL);
 	assert_int_equal(bsn_layout_commit(pool, NULL), -EINVAL);
 	ok(bsn_mkey_pool_destroy(other));
 	ok(bsn_mkey_pool_destroy(pool));
@@ -614,6 +618,33 @@ static void write_through(struct bench *b, const struct bsn_window *window,
 	expect_status(b, b->cq[1], 3, BSN_OPCODE_RDMA_WRITE, status);
 }
 
+static void refuse_binding(struct bench *b, struct bsn_window *window, struct bsn_sge memory,
+			   int access, int error, const char *text)
+{
+	assert_int_equal(bsn_window_bind(b->ep[0], window, &memory, access, 5, 0), -error);
+	assert_non_null(strstr(bsn_error_text(), text));
+}
+
+/* Peers may not write through a window what is only read, nor reach another domain's. */
+static void refuse_read_only(struct bench *b, struct bsn_window *window)
+{
+	struct bsn_mr_attr attr = { .access = IBV_ACCESS_MW_BIND, .is_read_only = true };
+	struct bsn_pd *pd;
+	struct bsn_mr *mr;
+
+	ok(bsn_buf_alloc(b->device, 4096, &attr, &mr));
+	refuse_binding(b, window, (struct bsn_sge){ mr->addr, 8, mr->lkey },
+		       IBV_ACCESS_REMOTE_WRITE, EACCES, "LOCAL_WRITE");
+	ok(bsn_buf_free(mr));
+	ok(bsn_pd_create(b->device, &pd));
+	attr.pd = pd;
+	ok(bsn_buf_alloc(b->device, 4096, &attr, &mr));
+	refuse_binding(b, window, (struct bsn_sge){ mr->addr, 8, mr->lkey }, IBV_ACCESS_REMOTE_READ,
+		       EACCES, "domain");
+	ok(bsn_buf_free(mr));
+	ok(bsn_pd_destroy(pd));
+}
+
 static void windows_open_and_close(struct bench *b)
 {
 	const struct bsn_mr_attr attr = { .access = IBV_ACCESS_MW_BIND | IBV_ACCESS_LOCAL_WRITE |
@@ -637,6 +668,10 @@ static void windows_open_and_close(struct bench *b)
 					 &(struct bsn_sge){ mr->addr, (1u << 31) + 1, mr->lkey },
 					 IBV_ACCESS_REMOTE_WRITE, 5, 0),
 			 -EMSGSIZE);
+	refuse_binding(b, window, bench_sge(b, 0, 0, 8), IBV_ACCESS_REMOTE_READ, EACCES, "MW_BIND");
+	refuse_binding(b, window, (struct bsn_sge){ mr->addr + 4090, 7, mr->lkey },
+		       IBV_ACCESS_REMOTE_READ, EFAULT, "outside");
+	refuse_read_only(b, window);
 	assert_int_equal(bsn_sq_outstanding_bb(b->sq[0]), 0);
 	for (int round = 0; round < 3; round++) {
 		old = window->rkey;
