@@ -188,23 +188,24 @@ static bool is_known(const struct bsn_mr_cache *cache, const struct region *regi
 			   &removals);
 }
 
-/* After its registration. -EAGAIN: some of its memory went meanwhile. */
-static int settle(struct bsn_mr_cache *cache, struct region *region, int err)
+/* After its registration, or the refusal of it. True: some of its memory went meanwhile. */
+static bool settle(struct bsn_mr_cache *cache, struct region *region, int err)
 {
+	bool is_void;
+
 	pthread_mutex_lock(&cache->lock);
 	unlink_pending(cache, region);
+	is_void = region->is_void;
 	if (!err) {
 		cache->registrations++;
 		cache->registered_bytes += region->end - region->start;
-		if (region->is_void)
-			err = -EAGAIN;
-		if (region->is_void || is_known(cache, region))
+		if (is_void || is_known(cache, region))
 			append(&cache->resting, region);
 		else
 			insert(cache, region);
 	}
 	pthread_mutex_unlock(&cache->lock);
-	return err;
+	return is_void;
 }
 
 static int make_pending(struct bsn_mr_cache *cache, struct region *region)
@@ -225,12 +226,13 @@ static int make_pending(struct bsn_mr_cache *cache, struct region *region)
 }
 
 /*
- * One try; -EAGAIN: another may do. Until its extent is known, a pending region is the whole address space, so
+ * One try; 0: look again. Until its extent is known, a pending region is the whole address space, so
  * that nothing goes unseen.
  */
 static int add(struct bsn_mr_cache *cache, uint64_t addr, uint64_t length)
 {
 	struct region *region = calloc(1, sizeof(*region)), around;
+	bool is_final;
 	int err;
 
 	if (!region)
@@ -247,10 +249,10 @@ static int add(struct bsn_mr_cache *cache, uint64_t addr, uint64_t length)
 	region->end = around.end;
 	pthread_mutex_unlock(&cache->lock);
 	err = register_region(cache, region);
-	settle(cache, region, err);
+	is_final = !settle(cache, region, err);
 	if (err)
 		free(region);
-	return err;
+	return is_final ? err : 0;
 }
 
 int bsn_mr_view_get(struct bsn_mr_view *view, const void *addr, uint64_t length)

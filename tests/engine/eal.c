@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Memory of DPDK's EAL: started, used and watched; a process has one, so that the cases share it. */
+#include "harness.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+
+#include "bsn_eal.h"
+
+enum { HUGE = 2 << 20 };
+
+static void none_runs_yet(struct bench *b)
+{
+	const struct bsn_eal_attr joins = { .joins_only = true };
+	const struct bsn_eal_attr greedy = { .bytes = (size_t)1 << 50 };
+	struct bsn_eal *eal = NULL;
+	static bool was_here;
+
+	(void)b;
+	if (was_here)
+		return;
+	was_here = true;
+	assert_int_equal(bsn_eal_open(NULL, NULL), -EINVAL);
+	assert_int_equal(bsn_eal_open(&joins, &eal), -ENOENT);
+	assert_int_equal(bsn_eal_open(&greedy, &eal), -ENOMEM);
+	assert_non_null(strstr(bsn_error_text(), "nr_hugepages"));
+	assert_null(eal);
+}
+
+static struct bsn_eal *open_eal(void)
+{
+	struct bsn_eal *eal;
+
+	ok(bsn_eal_open(NULL, &eal));
+	assert_false(bsn_eal_was_joined(eal));
+	return eal;
+}
+
+static struct bsn_mr *alloc(struct bench *b, struct bsn_eal *eal, size_t length)
+{
+	const struct bsn_mem_attr mem = { .source = bsn_eal_source(eal), .is_strict = true };
+	struct bsn_mr *buf;
+
+	ok(bsn_buf_alloc(b->device, length, &(struct bsn_mr_attr){ .mem = &mem }, &buf));
+	return buf;
+}
+
+static void buffers_on_hugepages(struct bench *b)
+{
+	struct bsn_eal *eal = open_eal();
+	struct bsn_mr *buf = alloc(b, eal, 3 * HUGE / 2);
+	struct bsn_buf_info info;
+
+	ok(bsn_buf_info(buf, &info));
+	assert_string_equal(info.source, "eal");
+	assert_true(info.page_bytes >= HUGE);
+	assert_in_range(info.translations, 1, 2);
+	memset((void *)(uintptr_t)buf->addr, 7, buf->length);
+	ok(bsn_buf_free(buf));
+	ok(bsn_eal_close(eal));
+}
+
+static void too_little_memory_is_said(struct bench *b)
+{
+	struct bsn_eal *eal = open_eal();
+	const struct bsn_mem_attr mem = { .source = bsn_eal_source(eal), .is_strict = true };
+	struct bsn_mr *buf;
+
+	assert_int_equal(bsn_buf_alloc(b->device, (size_t)1 << 40,
+				       &(struct bsn_mr_attr){ .mem = &mem }, &buf),
+			 -ENOMEM);
+	assert_non_null(strstr(bsn_error_text(), "EAL has no"));
+	ok(bsn_eal_close(eal));
+}
+
+/* Segments are registered as one run, and their registration goes when EAL gives them back. */
+static void the_cache_follows_the_heap(struct bench *b)
+{
+	struct bsn_eal *eal = open_eal();
+	const struct bsn_mem_source *source = bsn_eal_source(eal);
+	const struct bsn_mr_cache_attr attr = { .watch = bsn_eal_watch(eal) };
+	const struct bsn_mem_request request = { .length = 3 * HUGE, .node = -1 };
+	const struct bsn_remote to = bench_remote(b, 1, 0);
+	struct bsn_mr_cache *cache;
+	struct bsn_mr_view view;
+
+	ok(bsn_mr_cache_create(b->device, &attr, &cache));
+	ok(bsn_mr_view_init(&view, cache));
+	for (unsigned i = 0; i < 50; i++) {
+		struct bsn_mem_block block;
+		ok(source->alloc(source->arg, &request, &block));
+		memset(block.addr, (int)i + 1, 64);
+		ok(bsn_mr_view_get(&view, block.addr, 64));
+		assert_true(view.last.length >= 3 * HUGE);
+		assert_int_equal(view.last.addr % HUGE, 0);
+		ok(bsn_write(b->ep[0],
+			     &(struct bsn_sge){ (uintptr_t)block.addr, 64, view.last.lkey }, &to, i,
+			     BSN_F_SIGNALED | BSN_F_RING));
+		expect_done(b, b->cq[0], i, BSN_OPCODE_RDMA_WRITE);
+		assert_int_equal(bench_at(b, 1, 0)[63], i + 1);
+		source->release(source->arg, &block);
+		/* Its ends may share a segment with what else EAL has. */
+		assert_false(bsn_mr_view_find(&view, (uint8_t *)block.addr + HUGE, HUGE));
+	}
+	ok(bsn_mr_cache_destroy(cache));
+	ok(bsn_eal_close(eal));
+}
+
+/* -- threads ------------------------------------------------------------------------------------ */
+
+enum { THREADS = 3, ROUNDS = 100 };
+
+struct worker {
+	struct bsn_eal *eal;
+	struct bsn_mr_cache *cache;
+	int err;
+};
+
+/* Memory comes and goes while others are registered. */
+static void *work(void *arg)
+{
+	struct worker *w = arg;
+	const struct bsn_mem_source *source = bsn_eal_source(w->eal);
+	const struct bsn_mem_request request = { .length = HUGE, .node = -1 };
+	struct bsn_mr_view view;
+
+	bsn_mr_view_init(&view, w->cache);
+	for (unsigned i = 0; i < ROUNDS && !w->err; i++) {
+		struct bsn_mem_block block;
+		w->err = source->alloc(source->arg, &request, &block);
+		if (w->err)
+			break;
+		do
+			w->err = bsn_mr_view_get(&view, block.addr, 64);
+		while (w->err == -EAGAIN);
+		source->release(source->arg, &block);
+	}
+	return NULL;
+}
+
+static void threads(struct bench *b)
+{
+	struct bsn_eal *eal = open_eal();
+	const struct bsn_mr_cache_attr attr = { .watch = bsn_eal_watch(eal), .quarantine = 4 };
+	struct worker workers[THREADS];
+	struct bsn_mr_cache_stats stats;
+	struct bsn_mr_cache *cache;
+	pthread_t ids[THREADS];
+
+	ok(bsn_mr_cache_create(b->device, &attr, &cache));
+	for (unsigned i = 0; i < THREADS; i++) {
+		workers[i] = (struct worker){ eal, cache, 0 };
+		assert_int_equal(pthread_create(&ids[i], NULL, work, &workers[i]), 0);
+	}
+	for (unsigned i = 0; i < THREADS; i++) {
+		pthread_join(ids[i], NULL);
+		assert_int_equal(workers[i].err, 0);
+	}
+	ok(bsn_mr_cache_flush(cache));
+	ok(bsn_mr_cache_stats(cache, &stats));
+	assert_true(stats.registrations > 0);
+	assert_int_equal(stats.registrations, stats.deregistrations);
+	ok(bsn_mr_cache_destroy(cache));
+	ok(bsn_eal_close(eal));
+}
+
+static const struct bench_case cases[] = {
+	{ CASE("none runs yet", none_runs_yet), .is_bare = true, .is_model_only = true },
+	{ CASE("buffers on hugepages", buffers_on_hugepages), .is_bare = true },
+	{ CASE("too little memory is said", too_little_memory_is_said), .is_bare = true },
+	{ CASE("the cache follows the heap", the_cache_follows_the_heap), .is_own_only = true },
+	{ CASE("threads", threads), .is_bare = true },
+};
+
+int main(void)
+{
+	return bench_run("eal", cases, sizeof(cases) / sizeof(cases[0]));
+}
