@@ -12,6 +12,7 @@
 
 #include "bsn_mem.h"
 #include "bsn_mr_cache.h"
+#include "bsn_slab.h"
 
 BSN_HEADER_BEGIN
 
@@ -55,6 +56,13 @@ BSN_API const struct bsn_mem_source *bsn_eal_source(struct bsn_eal *eal);
  * registered is the run of segments around an address
  */
 BSN_API const struct bsn_mr_watch *bsn_eal_watch(struct bsn_eal *eal);
+
+/**
+ * bsn_eal_store - buffers of a slab in an rte_mempool, whose ring several threads take from at once
+ *
+ * EAL must run. A thread that loses its CPU in the middle of a batch keeps others waiting, as at a lock.
+ */
+BSN_API const struct bsn_slab_store *bsn_eal_store(struct bsn_eal *eal);
 
 BSN_HEADER_END
 

@@ -21,6 +21,7 @@
 #include <rte_lcore.h>
 #include <rte_malloc.h>
 #include <rte_memory.h>
+#include <rte_mempool.h>
 
 /* The one of the process. */
 struct bsn_eal {
@@ -149,6 +150,56 @@ static bool watch_extent(void *arg, uint64_t *start, uint64_t *end)
 	is_known = list && run_of(list, start, end);
 	rte_mcfg_mem_read_unlock();
 	return is_known;
+}
+
+/* -- the store ---------------------------------------------------------------------------------- */
+
+/*
+ * Of the pool only the ring is used, for the slab's buffers: the objects that a pool cannot be made without are
+ * taken out for good.
+ */
+static int store_make(uint32_t count, void **store)
+{
+	static unsigned made;
+	char name[RTE_MEMPOOL_NAMESIZE];
+	struct rte_mempool *pool;
+	void *object;
+
+	snprintf(name, sizeof(name), "bsn %d %u", (int)getpid(),
+		 __atomic_add_fetch(&made, 1, __ATOMIC_RELAXED));
+	pool = rte_mempool_create(name, count, sizeof(void *), 0, 0, NULL, NULL, NULL, NULL,
+				  SOCKET_ID_ANY, 0);
+	if (!pool)
+		return fail(ENOMEM, "EAL has no memory for a pool of %u buffers: %s", count,
+			    rte_strerror(rte_errno));
+	while (!rte_mempool_ops_dequeue_bulk(pool, &object, 1))
+		;
+	*store = pool;
+	return 0;
+}
+
+static void store_unmake(void *store)
+{
+	rte_mempool_free(store);
+}
+
+static bool store_take(void *store, void **buffers, uint32_t n)
+{
+	return !rte_mempool_ops_dequeue_bulk(store, buffers, n);
+}
+
+static void store_give(void *store, void *const *buffers, uint32_t n)
+{
+	rte_mempool_ops_enqueue_bulk(store, buffers, n);
+}
+
+static const struct bsn_slab_store mempool_store = {
+	.make = store_make, .unmake = store_unmake, .take = store_take, .give = store_give
+};
+
+const struct bsn_slab_store *bsn_eal_store(struct bsn_eal *eal)
+{
+	return eal ? &mempool_store : NULL;
 }
 
 /* -- starting ----------------------------------------------------------------------------------- */

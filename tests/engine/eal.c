@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "bsn_eal.h"
+#include "slabs.h"
 
 enum { HUGE = 2 << 20 };
 
@@ -165,12 +166,22 @@ static void threads(struct bench *b)
 	ok(bsn_eal_close(eal));
 }
 
+static void slabs_in_a_mempool(struct bench *b)
+{
+	struct bsn_eal *eal = open_eal();
+
+	every_buffer_of(b, bsn_eal_store(eal));
+	threads_share(b, bsn_eal_store(eal));
+	ok(bsn_eal_close(eal));
+}
+
 static const struct bench_case cases[] = {
 	{ CASE("none runs yet", none_runs_yet), .is_bare = true, .is_model_only = true },
 	{ CASE("buffers on hugepages", buffers_on_hugepages), .is_bare = true },
 	{ CASE("too little memory is said", too_little_memory_is_said), .is_bare = true },
 	{ CASE("the cache follows the heap", the_cache_follows_the_heap), .is_own_only = true },
 	{ CASE("threads", threads), .is_bare = true },
+	{ CASE("slabs in a mempool", slabs_in_a_mempool), .is_bare = true },
 };
 
 int main(void)

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Slabs: registered buffers of one size, given and taken in O(1). The rules of bsn.h hold here, too.
+ *
+ * A slab has one owner, a thread, or several users: then each thread takes buffers through a view of its own, which
+ * keeps some of them, and goes to the store that all share for a batch at a time.
+ */
+#ifndef BSN_SLAB_H
+#define BSN_SLAB_H
+
+#include "bsn_mem.h"
+
+BSN_HEADER_BEGIN
+
+/**
+ * struct bsn_slab_store - where the buffers are that no view keeps; an application's own is one, too
+ * @make: an empty store for @count buffers; or a negative errno
+ * @take: all @n of them, or none: false. Any thread.
+ * @give: never more than were made. Any thread.
+ */
+struct bsn_slab_store {
+	int (*make)(uint32_t count, void **store);
+	void (*unmake)(void *store);
+	bool (*take)(void *store, void **buffers, uint32_t n);
+	void (*give)(void *store, void *const *buffers, uint32_t n);
+};
+
+/**
+ * struct bsn_slab_attr
+ * @size_bytes: of each buffer; rounded up to whole cache lines of 64 bytes
+ * @count: buffers
+ * @memory: how they are registered, and, by its @mem, where they come from; NULL: as of bsn_buf_alloc()
+ * @store: NULL: buffers on a stack, under a lock
+ */
+struct bsn_slab_attr {
+	size_t size_bytes;
+	uint32_t count;
+	const struct bsn_mr_attr *memory;
+	const struct bsn_slab_store *store;
+};
+
+/** struct bsn_slab - its memory, with the keys of all buffers */
+struct bsn_slab {
+	const struct bsn_mr *mr;
+	size_t size_bytes;
+	uint32_t count;
+};
+
+BSN_API int bsn_slab_create(struct bsn_device *device, const struct bsn_slab_attr *attr,
+			    struct bsn_slab **slab);
+
+/** bsn_slab_destroy - Return: 0; -EBUSY a buffer is still in use, or a view was not emptied */
+BSN_API int bsn_slab_destroy(struct bsn_slab *slab);
+
+/** BSN_SLAB_KEEPS - buffers that a view keeps at most; half of them go to and fro at a time */
+#define BSN_SLAB_KEEPS 64
+
+/** struct bsn_slab_view - what one thread sees of a slab; bsn_slab_view_empty() ends it */
+struct bsn_slab_view {
+	struct bsn_slab *slab;
+	uint32_t kept;
+	void *buffers[BSN_SLAB_KEEPS];
+};
+
+BSN_API int bsn_slab_view_init(struct bsn_slab_view *view, struct bsn_slab *slab);
+
+/** bsn_slab_view_empty - gives back what the view keeps; it may be used on */
+BSN_API void bsn_slab_view_empty(struct bsn_slab_view *view);
+
+BSN_API bool bsn_slab_refill(struct bsn_slab_view *view);
+BSN_API void bsn_slab_spill(struct bsn_slab_view *view);
+
+/**
+ * bsn_slab_get - a buffer; NULL: all are in use, or kept by other views
+ *
+ * What it holds is what its last user left. The last one given back comes first.
+ *
+ * Context: the view's thread; no allocation, no system call; a lock once in BSN_SLAB_KEEPS / 2 at the most.
+ */
+static inline void *bsn_slab_get(struct bsn_slab_view *view)
+{
+	if (__builtin_expect(!view->kept, 0) && !bsn_slab_refill(view))
+		return NULL;
+	return view->buffers[--view->kept];
+}
+
+/** bsn_slab_put - gives back a buffer, which may have come from another view of the same slab */
+static inline void bsn_slab_put(struct bsn_slab_view *view, void *buffer)
+{
+	if (__builtin_expect(view->kept == BSN_SLAB_KEEPS, 0))
+		bsn_slab_spill(view);
+	view->buffers[view->kept++] = buffer;
+}
+
+BSN_HEADER_END
+
+#endif

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Slabs: every buffer is given once, comes back, and can be sent. */
+#include "harness.h"
+
+#include <errno.h>
+#include <pthread.h>
+
+#include "bsn_slab.h"
+#include "slabs.h"
+
+static void every_buffer_is_given_once(struct bench *b)
+{
+	every_buffer_of(b, NULL);
+}
+
+static void buffers_can_be_sent(struct bench *b)
+{
+	const struct bsn_slab_attr attr = { .size_bytes = 100, .count = 3 };
+	const struct bsn_remote to = bench_remote(b, 1, 0);
+	struct bsn_slab_view view;
+	struct bsn_slab *slab;
+	uint8_t *buffer;
+
+	ok(bsn_slab_create(b->device, &attr, &slab));
+	ok(bsn_slab_view_init(&view, slab));
+	buffer = bsn_slab_get(&view);
+	memset(buffer, 0x77, 100);
+	ok(bsn_write(b->ep[0], &(struct bsn_sge){ (uintptr_t)buffer, 100, slab->mr->lkey }, &to, 1,
+		     BSN_F_SIGNALED | BSN_F_RING));
+	expect_done(b, b->cq[0], 1, BSN_OPCODE_RDMA_WRITE);
+	assert_memory_equal(bench_at(b, 1, 0), buffer, 100);
+	bsn_slab_put(&view, buffer);
+	assert_ptr_equal(bsn_slab_get(&view), buffer); /* what is warm comes first */
+	bsn_slab_put(&view, buffer);
+	bsn_slab_view_empty(&view);
+	ok(bsn_slab_destroy(slab));
+}
+
+static void a_buffer_in_use_keeps_the_slab(struct bench *b)
+{
+	const struct bsn_slab_attr attr = { .size_bytes = 64, .count = 10 };
+	struct bsn_slab_view view;
+	struct bsn_slab *slab;
+	void *buffer;
+
+	ok(bsn_slab_create(b->device, &attr, &slab));
+	ok(bsn_slab_view_init(&view, slab));
+	buffer = bsn_slab_get(&view);
+	assert_int_equal(bsn_slab_destroy(slab), -EBUSY);
+	assert_non_null(strstr(bsn_error_text(), "bsn_slab_view_empty"));
+	bsn_slab_put(&view, buffer);
+	assert_int_equal(bsn_slab_destroy(slab), -EBUSY);
+	bsn_slab_view_empty(&view);
+	ok(bsn_slab_destroy(slab));
+}
+
+static void threads(struct bench *b)
+{
+	threads_share(b, NULL);
+}
+
+static bool has_no_store;
+
+static int no_store(uint32_t count, void **store)
+{
+	(void)count;
+	(void)store;
+	has_no_store = true;
+	return bsn_error_set(ENOSPC, "no store today");
+}
+
+static void bad_input(struct bench *b)
+{
+	const struct bsn_slab_store broken = { .make = no_store };
+	const struct bsn_slab_attr sound = { .size_bytes = 64, .count = 10 };
+	struct bsn_slab_attr attr = sound;
+	struct bsn_slab *slab = NULL;
+	struct bsn_slab_view view;
+
+	assert_int_equal(bsn_slab_create(NULL, &attr, &slab), -EINVAL);
+	assert_int_equal(bsn_slab_create(b->device, NULL, &slab), -EINVAL);
+	assert_int_equal(bsn_slab_create(b->device, &attr, NULL), -EINVAL);
+	attr.count = 0;
+	assert_int_equal(bsn_slab_create(b->device, &attr, &slab), -EINVAL);
+	attr = (struct bsn_slab_attr){ .count = 10 };
+	assert_int_equal(bsn_slab_create(b->device, &attr, &slab), -EINVAL);
+	attr = (struct bsn_slab_attr){ .size_bytes = SIZE_MAX, .count = 1 };
+	assert_int_equal(bsn_slab_create(b->device, &attr, &slab), -ENOMEM);
+	attr = (struct bsn_slab_attr){ .size_bytes = SIZE_MAX / 2, .count = 3 };
+	assert_int_equal(bsn_slab_create(b->device, &attr, &slab), -ENOMEM);
+	attr = sound;
+	attr.store = &broken;
+	assert_int_equal(bsn_slab_create(b->device, &attr, &slab), -ENOSPC);
+	assert_true(has_no_store);
+	assert_null(slab);
+	assert_int_equal(bsn_slab_view_init(&view, NULL), -EINVAL);
+	assert_int_equal(bsn_slab_view_init(NULL, slab), -EINVAL);
+	bsn_slab_view_empty(NULL);
+	ok(bsn_slab_destroy(NULL));
+}
+
+static const struct bench_case cases[] = {
+	{ CASE("every buffer is given once", every_buffer_is_given_once), .is_bare = true },
+	{ CASE("buffers can be sent", buffers_can_be_sent), .is_own_only = true },
+	{ CASE("a buffer in use keeps the slab", a_buffer_in_use_keeps_the_slab), .is_bare = true },
+	{ CASE("threads", threads), .is_bare = true },
+	{ CASE("bad input", bad_input), .is_bare = true },
+};
+
+int main(void)
+{
+	return bench_run("slab", cases, sizeof(cases) / sizeof(cases[0]));
+}
