@@ -328,19 +328,11 @@ BSN_ALWAYS_INLINE struct bsn_ds bsn_ds_inline_last(const uint8_t *src, const uin
 	return bsn_ds_of_vector((bsn_v2){ bsn_load_8(src), last8 });
 }
 
-/* The last bytes of inline data, to their place behind the first DS, which ends at @at. */
-BSN_ALWAYS_INLINE void bsn_put_inline_end(uint8_t *at, const uint8_t *src, size_t length)
+/* The last four bytes of inline data. */
+BSN_ALWAYS_INLINE void bsn_store_last4(uint8_t *at, const uint8_t *src)
 {
-	if (BSN_LIKELY(length >= BSN_DS_SIZE)) {
-		bsn_store_wqe_v2(at + length - BSN_DS_INLINE_MAX - BSN_DS_SIZE,
-				 bsn_v2_load(src + length - BSN_DS_SIZE));
-		return;
-	}
-	BSN_HIDE(length); /* so that nothing is computed for both */
-	BSN_HIDE(at);
-	at += length - BSN_DS_INLINE_MAX - 4;
 	BSN_ORDER_EVENT(BSN_ORDER_WQE, at, 4);
-	memcpy(at, src + length - 4, 4);
+	memcpy(at, src, 4);
 }
 
 /* A short array's length would be complained about where what is copied is not known. */
@@ -348,22 +340,18 @@ BSN_ALWAYS_INLINE void bsn_put_inline_end(uint8_t *at, const uint8_t *src, size_
 #pragma GCC diagnostic ignored "-Warray-bounds"
 
 /*
- * What follows the first DS, at @at: @count whole DS, and the last one. That comes first, in one store
- * that reaches back into the DS before it, which is then stored whole: no byte outside the data is
- * read, and one DS at the most is not forwarded from its store where it is copied to the device right
- * after. The switch is a jump into straight code, since a loop costs twice as much.
+ * The whole DS behind the first one, at @at, of which there are @count. The switch is a jump into
+ * straight code, since a loop costs twice as much.
  */
-BSN_ALWAYS_INLINE void bsn_put_inline_rest(uint8_t *at, const uint8_t *src, size_t length,
-					   size_t count, bool is_huge)
+BSN_ALWAYS_INLINE void bsn_put_inline_rest(uint8_t *at, const uint8_t *src, size_t count,
+					   bool is_huge)
 {
-	bsn_put_inline_end(at, src, length);
 	for (; is_huge && count >= BSN_INLINE_MORE_MAX / BSN_DS_SIZE; count -= 8) {
 		BSN_UNROLL for (unsigned i = 0; i < 8 * BSN_DS_SIZE; i += BSN_DS_SIZE)
 			bsn_store_wqe_v2(at + i, bsn_v2_load(src + BSN_DS_INLINE_MAX + i));
 		at += 8 * BSN_DS_SIZE;
 		src += 8 * BSN_DS_SIZE;
 	}
-	BSN_HIDE(count); /* what is known of it would be tested */
 #define BSN_COPY_DS(n)                                                                             \
 	bsn_store_wqe_v2(at + BSN_DS_SIZE * (n),                                                   \
 			 bsn_v2_load(src + BSN_DS_INLINE_MAX + BSN_DS_SIZE * (n)));                \
@@ -397,10 +385,10 @@ BSN_ALWAYS_INLINE size_t bsn_slot_index(const struct bsn_sq *sq, unsigned pi)
 }
 
 /* Where the poller will look for the id; bsn_sq.h says when it is where. */
-BSN_ALWAYS_INLINE void bsn_keep_id(struct bsn_sq *sq, uint8_t *wqe, unsigned pi, size_t ds,
+BSN_ALWAYS_INLINE void bsn_keep_id(struct bsn_sq *sq, uint8_t *wqe, unsigned pi, bool is_near,
 				   uint64_t id)
 {
-	if (ds <= BSN_NEAR_DS)
+	if (is_near)
 		*(uint64_t *)(void *)(wqe + BSN_NEAR_ID_AT) = id;
 	else
 		sq->ids[bsn_slot_index(sq, pi)] = id;
@@ -416,11 +404,9 @@ BSN_ALWAYS_INLINE void bsn_keep_peer_id(struct bsn_sq *sq, const struct bsn_peer
 	kept[1] = (uintptr_t)peer->user;
 }
 
-/* The WQE at @pi ends before @after, where @next begins. Returns whether it is to be published now. */
-BSN_ALWAYS_INLINE bool bsn_sq_advance(struct bsn_sq *sq, uint8_t *after, uint16_t pi, uint16_t next,
-				      uint32_t flags)
+/* The WQE at @pi ends before @next. Returns whether it is to be published now. */
+BSN_ALWAYS_INLINE bool bsn_sq_advance(struct bsn_sq *sq, uint16_t pi, uint16_t next, uint32_t flags)
 {
-	sq->slot = after;
 	sq->pi = next;
 	if (flags & BSN_F_RING)
 		return true;
@@ -437,7 +423,21 @@ BSN_ALWAYS_INLINE bool bsn_sq_advance(struct bsn_sq *sq, uint8_t *after, uint16_
 
 struct bsn_regs {
 	struct bsn_ds ds[BSN_REGS_MAX];
+	uint16_t next; /* the index after it */
 };
+
+/*
+ * Takes @bb blocks, which are free, and returns where they begin. Both sums come first: later on, what
+ * they are made of would have to be copied for them.
+ */
+BSN_ALWAYS_INLINE uint8_t *bsn_sq_take(struct bsn_sq *sq, struct bsn_regs *r, unsigned bb)
+{
+	uint8_t *const wqe = sq->slot;
+
+	r->next = (uint16_t)(sq->pi + bb);
+	sq->slot = wqe + (size_t)bb * BSN_BB_SIZE;
+	return wqe;
+}
 
 /* How the rest of a WQE was stored into the ring, and so is loaded: forwarded from the stores. */
 enum bsn_rest {
@@ -463,7 +463,7 @@ BSN_ALWAYS_INLINE struct bsn_ds bsn_rest_ds(enum bsn_rest rest, const uint8_t *s
 #define BSN_BLUEFLAME_BB (BSN_BF_BUFFER_BYTES / BSN_BB_SIZE)
 
 /* The @bb blocks of @wqe, of which @known DS are in registers, into a BlueFlame buffer. */
-BSN_ALWAYS_INLINE void bsn_copy(uint8_t *reg, const uint8_t *wqe, size_t bb,
+BSN_ALWAYS_INLINE void bsn_copy(uint8_t *reg, const uint8_t *wqe, unsigned bb,
 				const struct bsn_regs *r, unsigned known, enum bsn_rest rest,
 				bool by_16)
 {
@@ -483,25 +483,14 @@ BSN_ALWAYS_INLINE void bsn_copy(uint8_t *reg, const uint8_t *wqe, size_t bb,
 	}
 }
 
-/* Several blocks, but one copy: see bsn_sq_count_blueflame(). */
-BSN_ALWAYS_INLINE void bsn_count_copy(struct bsn_sq *sq, size_t bb)
-{
-	unsigned more = (unsigned)bb - 1;
-
-	if (__builtin_constant_p(bb) && bb == 1)
-		return;
-	BSN_HIDE(more); /* so that it is added in memory */
-	sq->count_slow_bb += more;
-}
-
 /* Whatever is not BlueFlame by 8 B stores on a register of the lane's own. */
-BSN_ALWAYS_INLINE int bsn_publish_otherwise(struct bsn_sq *sq, const uint8_t *wqe, size_t bb,
+BSN_ALWAYS_INLINE int bsn_publish_otherwise(struct bsn_sq *sq, const uint8_t *wqe, unsigned bb,
 					    const struct bsn_regs *r, unsigned known,
 					    enum bsn_rest rest, uint16_t pi)
 {
-	const volatile uint8_t *publish =
-		&sq->publish; /* again: the caller compared it in memory */
-	const uint8_t how = *publish;
+	/* Again, from memory: what only this rare case needs shall not be kept ready for it. */
+	const uint8_t how = *(const volatile uint8_t *)&sq->publish;
+	const volatile uint16_t *const next = &sq->pi;
 	struct bsn_lane *lane;
 	uint8_t *reg;
 
@@ -510,7 +499,6 @@ BSN_ALWAYS_INLINE int bsn_publish_otherwise(struct bsn_sq *sq, const uint8_t *wq
 		reg = lane->reg;
 		bsn_copy(reg, wqe, bb, r, known, rest, true);
 		bsn_sq_close_register(lane, reg);
-		bsn_count_copy(sq, bb);
 		return 0;
 	}
 	if (how <= BSN_PUBLISH_DOORBELL) {
@@ -518,12 +506,12 @@ BSN_ALWAYS_INLINE int bsn_publish_otherwise(struct bsn_sq *sq, const uint8_t *wq
 		reg = lane->reg;
 		bsn_store_mmio(reg, bsn_word_of(r->ds[0]));
 		bsn_sq_close_register(lane, reg);
-		sq->count_slow_bb += (unsigned)bb;
+		sq->count_rung_bb += bb;
 		sq->count_doorbells++;
 		return 0;
 	}
 	if (rest != BSN_REST_NONE || bb > 1) {
-		sq->last = (uint16_t)(pi - bb);
+		sq->last = (uint16_t)(*next - bb);
 		const int err = bsn_sq_ring(sq);
 		if (err > 0)
 			__builtin_unreachable(); /* else it could be taken for BSN_NOT_PLAIN */
@@ -537,7 +525,7 @@ BSN_ALWAYS_INLINE int bsn_publish_otherwise(struct bsn_sq *sq, const uint8_t *wq
 }
 
 /* Publishes a WQE that was not merely appended; @pi is behind it. */
-BSN_ALWAYS_INLINE int bsn_publish(struct bsn_sq *sq, const uint8_t *wqe, size_t bb,
+BSN_ALWAYS_INLINE int bsn_publish(struct bsn_sq *sq, const uint8_t *wqe, unsigned bb,
 				  const struct bsn_regs *r, unsigned known, enum bsn_rest rest,
 				  uint16_t pi)
 {
@@ -550,18 +538,18 @@ BSN_ALWAYS_INLINE int bsn_publish(struct bsn_sq *sq, const uint8_t *wqe, size_t 
 	reg = lane->reg;
 	bsn_copy(reg, wqe, bb, r, known, rest, false);
 	bsn_sq_close_register(lane, reg);
-	bsn_count_copy(sq, bb);
 	return 0;
 }
 
 /*
- * Ends a WQE of @ds units, of which @known are in registers and the @rest is in the ring. @peer: of a
- * queue with many, and the compiler knows whether it is one.
+ * Ends a WQE of which @known DS are in registers and the @rest is in the ring; its slot was taken.
+ * @peer: of a queue with many, and the compiler knows whether it is one. @is_near: it has BSN_NEAR_DS at
+ * the most.
  */
-BSN_ALWAYS_INLINE int bsn_end(struct bsn_sq *sq, uint8_t *wqe, uint8_t *after,
-			      const struct bsn_peer *peer, bool has_peer, const struct bsn_regs *r,
-			      unsigned known, enum bsn_rest rest, size_t ds, size_t bb,
-			      uint64_t id, uint32_t flags)
+BSN_ALWAYS_INLINE int bsn_end(struct bsn_sq *sq, uint8_t *wqe, const struct bsn_peer *peer,
+			      bool has_peer, const struct bsn_regs *r, unsigned known,
+			      enum bsn_rest rest, bool is_near, unsigned bb, uint64_t id,
+			      uint32_t flags)
 {
 	const unsigned pi = sq->pi;
 
@@ -570,10 +558,10 @@ BSN_ALWAYS_INLINE int bsn_end(struct bsn_sq *sq, uint8_t *wqe, uint8_t *after,
 	if (has_peer)
 		bsn_keep_peer_id(sq, peer, pi, id);
 	else
-		bsn_keep_id(sq, wqe, pi, ds, id);
-	if (!bsn_sq_advance(sq, after, (uint16_t)pi, (uint16_t)(pi + bb), flags))
+		bsn_keep_id(sq, wqe, pi, is_near, id);
+	if (!bsn_sq_advance(sq, (uint16_t)pi, r->next, flags))
 		return 0;
-	return bsn_publish(sq, wqe, bb, r, known, rest, (uint16_t)(pi + bb));
+	return bsn_publish(sq, wqe, bb, r, known, rest, r->next);
 }
 
 /* Control segment and prefix. Returns how many DS they are. */
@@ -604,64 +592,91 @@ BSN_ALWAYS_INLINE int bsn_put_sges(struct bsn_sq *sq, const struct bsn_peer *pee
 {
 	const unsigned ds = 1 + prefix_ds + has_remote + count;
 	struct bsn_regs r;
-	uint8_t *const wqe = sq->slot;
+	uint8_t *const wqe = bsn_sq_take(sq, &r, bsn_bb_of_ds(ds));
 	unsigned n = bsn_begin(&r, sq, peer, prefix_ds, opcode, ds, flags, imm);
 
 	if (has_remote)
 		r.ds[n++] = bsn_ds_raddr(remote);
 	BSN_UNROLL for (unsigned i = 0; i < count; i++)
 		r.ds[n + i] = bsn_ds_data(&sge[i]);
-	return bsn_end(sq, wqe, wqe + (size_t)bsn_bb_of_ds(ds) * BSN_BB_SIZE, peer, prefix_ds != 0,
-		       &r, ds, BSN_REST_NONE, ds, bsn_bb_of_ds(ds), id, flags);
+	return bsn_end(sq, wqe, peer, prefix_ds != 0, &r, ds,
+		       BSN_REST_NONE, ds <= BSN_NEAR_DS, bsn_bb_of_ds(ds), id, flags);
 }
 
 #define BSN_NOT_PLAIN 1 /* nothing was written: this is for one of the cold functions */
 
 /* The end of both functions below; @known DS are in @r, but for its beginning. */
-BSN_ALWAYS_INLINE int bsn_end_data(struct bsn_sq *sq, uint8_t *wqe, uint8_t *after,
-				   const struct bsn_peer *peer, unsigned prefix_ds, unsigned opcode,
-				   struct bsn_regs *r, unsigned known, enum bsn_rest rest,
-				   size_t ds, size_t bb, const struct bsn_remote *remote,
+BSN_ALWAYS_INLINE int bsn_end_data(struct bsn_sq *sq, uint8_t *wqe, const struct bsn_peer *peer,
+				   unsigned prefix_ds, unsigned opcode, struct bsn_regs *r,
+				   unsigned known, enum bsn_rest rest, size_t ds, bool is_near,
+				   unsigned bb, const struct bsn_remote *remote,
 				   bool has_remote, uint32_t imm, uint64_t id, uint32_t flags)
 {
 	const unsigned n = bsn_begin(r, sq, peer, prefix_ds, opcode, ds, flags, imm);
 
 	if (has_remote)
 		r->ds[n] = bsn_ds_raddr(remote);
-	return bsn_end(sq, wqe, after, peer, prefix_ds != 0, r, known, rest, ds, bb, id, flags);
+	return bsn_end(sq, wqe, peer, prefix_ds != 0, r, known, rest, is_near, bb, id, flags);
 }
 
-/* Inline data of more than BSN_DS_INLINE_MAX bytes. */
+/*
+ * Inline data of more than BSN_DS_INLINE_MAX bytes: 13 to 15, or a DS and more, of which @most lengths
+ * are taken. The end comes first, in one store that reaches back into the DS before it, which is then
+ * stored whole: no byte outside the data is read, and one DS at the most is not forwarded from its
+ * store where it is copied to the device right after.
+ */
 BSN_ALWAYS_INLINE int bsn_put_long(struct bsn_sq *sq, const uint8_t *limit,
 				   const struct bsn_peer *peer, unsigned prefix_ds, unsigned opcode,
-				   const uint8_t *data, size_t length, bool is_huge,
+				   const uint8_t *data, size_t length, uint32_t most, bool is_huge,
 				   const struct bsn_remote *remote, bool has_remote, uint32_t imm,
 				   uint64_t id, uint32_t flags)
 {
 	const unsigned head = 1 + prefix_ds + has_remote;
-	const size_t count = ((uint32_t)length - (BSN_DS_INLINE_MAX + 1)) / BSN_DS_SIZE;
-	const size_t ds = head + 2 + count, bb = (ds + BSN_BB_DS - 1) / BSN_BB_DS;
-	uint8_t *const wqe = sq->slot, *const after = wqe + bb * BSN_BB_SIZE;
+	const uint32_t more = (uint32_t)length - (BSN_DS_INLINE_MAX + 1);
+	const size_t first = (head + 1) * BSN_DS_SIZE; /* bytes until the first DS of data ends */
 	const uint8_t *const rest = data + BSN_DS_INLINE_MAX;
+	uint8_t *const wqe = sq->slot;
+	unsigned bb = bsn_bb_of_ds(head + 2);
+	size_t count = 0;
 	struct bsn_regs r;
 
-	if (BSN_UNLIKELY(after > limit))
+	if (BSN_LIKELY((uint32_t)length - BSN_DS_SIZE < most)) {
+		count = more / BSN_DS_SIZE;
+		bb = bsn_bb_of_ds(head + 2 + (unsigned)count);
+		if (!bsn_fits(sq, limit, bb))
+			return BSN_NOT_PLAIN;
+		bsn_sq_take(sq, &r, bb);
+		if (!__builtin_constant_p(length))
+			bsn_store_wqe_v2(wqe + first + length - BSN_DS_INLINE_MAX - BSN_DS_SIZE,
+					 bsn_v2_load(data + length - BSN_DS_SIZE));
+	} else if (more < BSN_DS_SIZE - BSN_DS_INLINE_MAX - 1 && length <= sq->max_inline) {
+		if (!bsn_fits(sq, limit, bb))
+			return BSN_NOT_PLAIN;
+		bsn_sq_take(sq, &r, bb);
+		if (!__builtin_constant_p(length))
+			bsn_store_last4(wqe + first + length - BSN_DS_INLINE_MAX - 4,
+					data + length - 4);
+	} else {
 		return BSN_NOT_PLAIN;
-	if (ds < head + 2 || (!prefix_ds && !is_huge && bb > BSN_BLUEFLAME_BB))
+	}
+	const size_t ds = head + 2 + count;
+	/* Of @ds or @count another register would be made for this alone. */
+	const bool is_near = head + 2 <= BSN_NEAR_DS && length <= BSN_DS_INLINE_MAX + BSN_DS_SIZE;
+	if (ds < head + 2 || bb < 1 || (!prefix_ds && !is_huge && bb > BSN_BLUEFLAME_BB))
 		__builtin_unreachable(); /* BSN_DS_INLINE_MAX, BSN_INLINE_MORE_MAX */
 	if (__builtin_constant_p(length) && ds <= BSN_REGS_MAX) {
 		r.ds[head] = bsn_ds_inline_first(data, length, is_huge);
-		BSN_UNROLL for (unsigned i = 0; i < ds - head - 2; i++) r.ds[head + 1 + i] =
+		BSN_UNROLL for (unsigned i = 0; i < count; i++) r.ds[head + 1 + i] =
 			bsn_ds_load(rest + BSN_DS_SIZE * i);
-		r.ds[ds - 1] = bsn_ds_inline_last(rest + BSN_DS_SIZE * (ds - head - 2),
-						  data + length, length - BSN_DS_INLINE_MAX - 1);
-		return bsn_end_data(sq, wqe, after, peer, prefix_ds, opcode, &r, ds, BSN_REST_NONE,
-				    ds, bb, remote, has_remote, imm, id, flags);
+		r.ds[ds - 1] = bsn_ds_inline_last(rest + BSN_DS_SIZE * count,
+						  data + length, more);
+		return bsn_end_data(sq, wqe, peer, prefix_ds, opcode, &r, ds, BSN_REST_NONE, ds, is_near, bb,
+				    remote, has_remote, imm, id, flags);
 	}
-	bsn_put_inline_rest(wqe + (head + 1) * BSN_DS_SIZE, data, length, count, is_huge);
+	bsn_put_inline_rest(wqe + first, data, count, is_huge);
 	r.ds[head] = bsn_ds_inline_first(data, length, is_huge);
-	return bsn_end_data(sq, wqe, after, peer, prefix_ds, opcode, &r, head + 1, BSN_REST_VECTORS,
-			    ds, bb, remote, has_remote, imm, id, flags);
+	return bsn_end_data(sq, wqe, peer, prefix_ds, opcode, &r, head + 1, BSN_REST_VECTORS, ds, is_near, bb,
+			    remote, has_remote, imm, id, flags);
 }
 
 /* A message or WRITE whose bytes are copied into the WQE. One compare tells for 8 to 12 of them. */
@@ -674,22 +689,27 @@ BSN_ALWAYS_INLINE int bsn_put_data(struct bsn_sq *sq, const uint8_t *limit,
 	const unsigned ds = 2 + prefix_ds + has_remote;
 	const uint32_t more = (uint32_t)length - (BSN_DS_INLINE_MAX + 1);
 	struct bsn_regs r;
+	uint8_t *wqe;
+	int err;
 
-	if (BSN_LIKELY(more >= (uint32_t)8 - (BSN_DS_INLINE_MAX + 1)))
+	if (BSN_LIKELY(more >= (uint32_t)8 - (BSN_DS_INLINE_MAX + 1))) {
+		if (!bsn_fits(sq, limit, bsn_bb_of_ds(ds)))
+			return BSN_NOT_PLAIN;
 		r.ds[ds - 1] = bsn_ds_little(data, length, more);
-	else if ((!__builtin_constant_p(length) || length > BSN_DS_INLINE_MAX) &&
-		 more < sq->inline_more)
-		return bsn_put_long(sq, limit, peer, prefix_ds, opcode, data, length, false, remote,
-				    has_remote, imm, id, flags);
-	else if (length - 1 < 7)
+	} else {
+		err = BSN_NOT_PLAIN;
+		if (!__builtin_constant_p(length) || length > BSN_DS_INLINE_MAX)
+			err = bsn_put_long(sq, limit, peer, prefix_ds, opcode, data, length,
+					   sq->inline_most, false, remote, has_remote, imm, id,
+					   flags);
+		if (err != BSN_NOT_PLAIN || length - 1 >= 7 ||
+		    !bsn_fits(sq, limit, bsn_bb_of_ds(ds)))
+			return err;
 		r.ds[ds - 1] = bsn_ds_tiny(data, length);
-	else
-		return BSN_NOT_PLAIN;
-	if (!bsn_fits(sq, limit, bsn_bb_of_ds(ds)))
-		return BSN_NOT_PLAIN;
-	return bsn_end_data(sq, sq->slot, sq->slot + (size_t)bsn_bb_of_ds(ds) * BSN_BB_SIZE, peer,
-			    prefix_ds, opcode, &r, ds, BSN_REST_NONE, ds, bsn_bb_of_ds(ds), remote,
-			    has_remote, imm, id, flags);
+	}
+	wqe = bsn_sq_take(sq, &r, bsn_bb_of_ds(ds));
+	return bsn_end_data(sq, wqe, peer, prefix_ds, opcode, &r, ds, BSN_REST_NONE, ds,
+			    ds <= BSN_NEAR_DS, bsn_bb_of_ds(ds), remote, has_remote, imm, id, flags);
 }
 
 /* -- datagrams ----------------------------------------------------------------------------------------- */
@@ -867,7 +887,7 @@ BSN_ALWAYS_INLINE int bsn_put_huge(struct bsn_ep *ep, unsigned opcode, const voi
 
 	if (length <= sq->max_inline && (flags & BSN_F_SIGNALED || sq->quiet != 1))
 		err = bsn_put_long(sq, sq->limit, NULL, 0, opcode, (const uint8_t *)data, length,
-				   true, remote, has_remote, imm, id, flags);
+				   BSN_INLINE_ANY, true, remote, has_remote, imm, id, flags);
 	return err == BSN_NOT_PLAIN
 		       ? bsn_post_inline_cold(ep, opcode, data, length, remote, imm, id, flags)
 		       : err;
@@ -892,22 +912,29 @@ BSN_ALWAYS_INLINE int bsn_build_inline(struct bsn_ep *ep, unsigned opcode, const
 				       bool has_remote, uint32_t imm, uint64_t id, uint32_t flags)
 {
 	struct bsn_sq *sq = ep->sq;
+	size_t bytes = length;
 	int err;
 
 	if (flags & ~BSN_F_ALL)
 		return bsn_post_inline_cold(ep, opcode, data, length, remote, imm, id, flags);
+	if (!__builtin_constant_p(length))
+		BSN_HIDE(bytes); /* one register: what is known to have 32 bits would be copied */
 	if (sq->ring) /* else it is not a queue, and the cold function says so */
 		BSN_CHECK_OWNER(sq);
 	if (opcode == BSN_OPCODE_SEND && !bsn_fits(sq, sq->limit, 1))
-		return bsn_send_extended_inline(ep, data, length, id, flags);
-	err = bsn_put_data(sq, sq->limit, NULL, 0, opcode, (const uint8_t *)data, length, remote,
+		return bsn_send_extended_inline(ep, data, (uint32_t)bytes, id, flags);
+	err = bsn_put_data(sq, sq->limit, NULL, 0, opcode, (const uint8_t *)data, bytes, remote,
 			   has_remote, imm, id, flags);
 	if (BSN_LIKELY(err != BSN_NOT_PLAIN))
 		return err;
-	if (length > BSN_DS_INLINE_MAX + BSN_INLINE_MORE_MAX)
-		return has_remote ? bsn_write_huge(ep, opcode, data, length, remote, imm, id, flags)
-				  : bsn_send_huge(ep, opcode, data, length, imm, id, flags);
-	return bsn_post_inline_cold(ep, opcode, data, length, remote, imm, id, flags);
+	if (!__builtin_constant_p(length))
+		BSN_HIDE(bytes); /* nor is it made ready for what is rare */
+	if (bytes > BSN_DS_INLINE_MAX + BSN_INLINE_MORE_MAX)
+		return has_remote ? bsn_write_huge(ep, opcode, data, (uint32_t)bytes, remote, imm,
+						   id, flags)
+				  : bsn_send_huge(ep, opcode, data, (uint32_t)bytes, imm, id,
+						  flags);
+	return bsn_post_inline_cold(ep, opcode, data, (uint32_t)bytes, remote, imm, id, flags);
 }
 
 BSN_ALWAYS_INLINE int bsn_build_atomic(struct bsn_ep *ep, unsigned opcode,
@@ -917,18 +944,19 @@ BSN_ALWAYS_INLINE int bsn_build_atomic(struct bsn_ep *ep, unsigned opcode,
 {
 	struct bsn_sq *sq = ep->sq;
 	struct bsn_regs r;
+	uint8_t *wqe;
 
 	if (!bsn_sq_has_room(sq, 1) || BSN_UNLIKELY(!(sq->can & BSN_CAN_ATOMIC)) ||
 	    (flags & ~BSN_F_PLAIN)) {
 		const uint64_t operand[2] = { swap_add, compare };
 		return bsn_sq_post_atomic(ep, BSN_WHAT(opcode, flags, 1), sge, remote, operand, id);
 	}
+	wqe = bsn_sq_take(sq, &r, 1);
 	bsn_begin(&r, sq, NULL, 0, opcode, 4, flags, 0);
 	r.ds[1] = bsn_ds_raddr(remote);
 	r.ds[2] = bsn_ds_operands(swap_add, compare);
 	r.ds[3] = bsn_ds_result(sge);
-	return bsn_end(sq, sq->slot, sq->slot + BSN_BB_SIZE, NULL, false, &r, 4, BSN_REST_NONE, 4,
-		       1, id, flags);
+	return bsn_end(sq, wqe, NULL, false, &r, 4, BSN_REST_NONE, false, 1, id, flags);
 }
 
 /* -- prepared requests --------------------------------------------------------------------------------- */
@@ -961,7 +989,7 @@ BSN_ALWAYS_INLINE int bsn_build_prepared(struct bsn_ep *ep, const struct bsn_pre
 
 	if (!bsn_sq_has_room(sq, 1) || (flags & ~BSN_F_ALL))
 		return bsn_sq_post_prepared(ep, p, id, flags);
-	wqe = sq->slot;
+	wqe = bsn_sq_take(sq, &r, 1);
 	pi = sq->pi;
 	ctrl0 = bsn_ctrl0(sq, pi, 0, 0);
 	ctrl1 = bsn_ctrl1(sq, flags, 0);
@@ -977,13 +1005,13 @@ BSN_ALWAYS_INLINE int bsn_build_prepared(struct bsn_ep *ep, const struct bsn_pre
 		bsn_store_wqe_v2(wqe + 48, c);
 		sq->ids[bsn_slot_index(sq, pi)] = id;
 	}
-	if (!bsn_sq_advance(sq, wqe + BSN_BB_SIZE, pi, (uint16_t)(pi + 1), flags))
+	if (!bsn_sq_advance(sq, pi, r.next, flags))
 		return 0;
 	r.ds[0] = bsn_ds_of_vector(ctrl);
 	r.ds[1] = bsn_ds_of_vector(a);
 	r.ds[2] = bsn_ds_of_vector(b);
 	r.ds[3] = bsn_ds_of_vector(c);
-	return bsn_publish(sq, wqe, 1, &r, 4, BSN_REST_NONE, (uint16_t)(pi + 1));
+	return bsn_publish(sq, wqe, 1, &r, 4, BSN_REST_NONE, r.next);
 }
 
 BSN_HEADER_END

@@ -236,7 +236,7 @@ struct bsn_sq {
 	uint8_t has_peers;        /* its endpoints are struct bsn_peer */
 	uint32_t capacity_bb;     /* blocks that may be outstanding: what the CQ has room for */
 	uint32_t qpn;
-	uint32_t inline_more;     /* bytes beyond BSN_DS_INLINE_MAX that the inline code may copy */
+	uint32_t inline_most;     /* lengths from BSN_DS_SIZE on that the inline code may copy */
 	const struct bsn_sq_path *path; /* NULL: mlx5 */
 	uint8_t *hidden;          /* one a slot: the library signaled the WQE that begins there */
 
@@ -250,9 +250,8 @@ struct bsn_sq {
 	const char *closed_why;
 	uintptr_t owner_thread;   /* the poster; see BSN_CHECK_OWNER() */
 	uint32_t wide_pi;         /* @pi modulo 2^32, brought up to date once a lap at least */
-	uint32_t count_slow_bb;   /* BBs that were not published by one BlueFlame copy of one block */
-	uint32_t count_blueflame; /* BlueFlame copies made for those */
 	uint32_t count_doorbells; /* 8-byte doorbells */
+	uint32_t count_rung_bb;   /* BBs published by those; all others were by BlueFlame */
 	uint32_t count_full;      /* posts refused for want of room */
 	uint32_t max_copy;        /* bytes of one that the NIC makes */
 	uint8_t *fenced_limit;    /* @limit would be here if no fence were owed; 0: none is */
@@ -277,6 +276,9 @@ struct bsn_sq {
 
 /* The inline code copies as many more: to one peer they fit a BlueFlame buffer. */
 #define BSN_INLINE_MORE_MAX (12 * BSN_DS_SIZE)
+
+/* As struct bsn_sq's inline_most: all that there are. */
+#define BSN_INLINE_ANY (UINT32_MAX - BSN_DS_SIZE)
 
 /* -- the cold functions ------------------------------------------------------------------------- */
 
@@ -354,7 +356,7 @@ BSN_API int bsn_sq_give_back(struct bsn_sq *sq, struct bsn_completion *c, int n)
 /** bsn_refusal - why the last post of this thread was refused; NULL: it was not, or by the provider */
 extern BSN_API __thread const char *bsn_refusal;
 
-/** bsn_sq_count_blueflame - BlueFlame copies so far, modulo 2^32 */
+/** bsn_sq_count_blueflame - blocks published by BlueFlame so far, modulo 2^32 */
 BSN_API uint32_t bsn_sq_count_blueflame(const struct bsn_sq *sq);
 
 /* -- credits ------------------------------------------------------------------------------------ */

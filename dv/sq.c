@@ -372,8 +372,9 @@ static int commit(struct bsn_sq *sq, const struct bsn_peer *peer, unsigned ds, u
 	if (peer)
 		bsn_keep_peer_id(sq, peer, pi, id);
 	else
-		bsn_keep_id(sq, (uint8_t *)(uintptr_t)slot_of(sq, pi), pi, ds, id);
-	bsn_sq_advance(sq, (uint8_t *)(uintptr_t)slot_of(sq, pi + bb), pi, (uint16_t)(pi + bb), 0);
+		bsn_keep_id(sq, (uint8_t *)(uintptr_t)slot_of(sq, pi), pi, ds <= BSN_NEAR_DS, id);
+	sq->slot = (uint8_t *)(uintptr_t)slot_of(sq, pi + bb); /* it may wrap */
+	bsn_sq_advance(sq, pi, (uint16_t)(pi + bb), 0);
 	sq->next_fence = BSN_FENCE_NONE;
 	show_room(sq);
 	return flags & BSN_F_RING ? bsn_sq_ring(sq) : 0;
@@ -439,6 +440,7 @@ BSN_ALWAYS_INLINE int post_list(struct bsn_sq *sq, uint8_t *limit, bool owes,
 			return BSN_NOT_PLAIN;
 		at = put_ds(at, bsn_ds_data(sge++));
 	} while (sge != end);
+	bsn_sq_take(sq, &r, bb);
 	bsn_begin(&r, sq, peer, prefix_ds, opcode, ds, what, imm);
 	if (owes) {
 		r.ds[0].w1.raw |= bsn_sq_owed_fence(sq, what).raw;
@@ -446,8 +448,8 @@ BSN_ALWAYS_INLINE int post_list(struct bsn_sq *sq, uint8_t *limit, bool owes,
 		sq->fenced_limit = NULL;
 		sq->limit = limit;
 	}
-	return bsn_end(sq, wqe, wqe + (size_t)bb * BSN_BB_SIZE, peer, prefix_ds != 0, &r, known,
-		       BSN_REST_SGES, ds, bb, id, what);
+	return bsn_end(sq, wqe, peer, prefix_ds != 0, &r, known,
+		       BSN_REST_SGES, ds <= BSN_NEAR_DS, bb, id, what);
 }
 
 /* One piece of inline data to a peer. */
@@ -463,8 +465,8 @@ BSN_ALWAYS_INLINE int post_data(const struct bsn_peer *peer, unsigned prefix_ds,
 				    remote, has_raddr, imm, id, what);
 	if (length > sq->max_inline)
 		return BSN_NOT_PLAIN;
-	return bsn_put_long(sq, sq->peer_limit, peer, prefix_ds, opcode, data, length, true, remote,
-			    has_raddr, imm, id, what);
+	return bsn_put_long(sq, sq->peer_limit, peer, prefix_ds, opcode, data, length,
+			    BSN_INLINE_ANY, true, remote, has_raddr, imm, id, what);
 }
 
 static const struct bsn_peer *peer_of(const struct bsn_ep *ep)
@@ -778,10 +780,9 @@ static uint16_t first_unrung(const struct bsn_sq *sq)
 	return (uint16_t)record.index;
 }
 
-/* The register for everything in [first, pi): the lock of a shared lane, O1 and O2. */
+/* The register for everything up to the index: the lock of a shared lane, O1 and O2. */
 static void open_register(struct bsn_sq *sq)
 {
-	sq->count_slow_bb += (uint16_t)(sq->pi - first_unrung(sq));
 	sq->publish &= (uint8_t)~BSN_PUBLISH_APPENDED;
 	bsn_to_device(); /* O1 */
 	bsn_store_index(sq->record, sq->pi);
@@ -810,12 +811,13 @@ static void copy_blueflame(struct bsn_sq *sq, uint16_t first, unsigned blocks)
 		bsn_store_bb(sq->store, sq->lane->reg + i * BSN_BB_SIZE, bsn_v2_load(bb),
 			     bsn_v2_load(bb + 16), bsn_v2_load(bb + 32), bsn_v2_load(bb + 48));
 	}
-	sq->count_blueflame++;
 }
 
-static void ring_doorbell(struct bsn_sq *sq, struct bsn_be64 head)
+/* For everything from @first on. */
+static void ring_doorbell(struct bsn_sq *sq, uint16_t first, struct bsn_be64 head)
 {
 	bsn_store_mmio(sq->lane->reg, head);
+	sq->count_rung_bb += (uint16_t)(sq->pi - first);
 	sq->count_doorbells++;
 }
 
@@ -837,7 +839,7 @@ int bsn_sq_ring(struct bsn_sq *sq)
 	if ((uint16_t)(first + blocks) == sq->pi && takes_blueflame(sq, blocks))
 		copy_blueflame(sq, first, blocks);
 	else
-		ring_doorbell(sq, bsn_to_be64(bsn_load_be64(slot_of(sq, sq->last))));
+		ring_doorbell(sq, first, bsn_to_be64(bsn_load_be64(slot_of(sq, sq->last))));
 	close_register(sq);
 	return 0;
 }
@@ -903,23 +905,21 @@ int bsn_sq_cancel(struct bsn_sq *sq)
 
 void bsn_sq_publish_bb(struct bsn_sq *sq, bsn_v2 w01, bsn_v2 w23, bsn_v2 w45, bsn_v2 w67)
 {
-	const bool single = (uint16_t)(first_unrung(sq) + 1) == sq->pi;
+	const uint16_t first = first_unrung(sq);
 
 	open_register(sq);
-	if (single && takes_blueflame(sq, 1)) {
+	if ((uint16_t)(first + 1) == sq->pi && takes_blueflame(sq, 1))
 		bsn_store_bb(sq->store, sq->lane->reg, w01, w23, w45, w67);
-		sq->count_blueflame++;
-	} else {
-		ring_doorbell(sq, (struct bsn_be64){ w01[0] });
-	}
+	else
+		ring_doorbell(sq, first, (struct bsn_be64){ w01[0] });
 	close_register(sq);
 }
 
 uint32_t bsn_sq_count_blueflame(const struct bsn_sq *sq)
 {
-	if ((sq->publish & ~BSN_PUBLISH_APPENDED) == BSN_PUBLISH_DOORBELL)
-		return 0;
-	return bsn_sq_wide_pi(sq) - sq->count_slow_bb + sq->count_blueflame;
+	if (sq->path)
+		return 0; /* the provider's are not known */
+	return bsn_sq_wide_pi(sq) - (uint16_t)(sq->pi - first_unrung(sq)) - sq->count_rung_bb;
 }
 
 /* -- the end of a failed queue ------------------------------------------------------------------- */

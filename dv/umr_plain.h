@@ -231,13 +231,14 @@ BSN_ALWAYS_INLINE int umr_end(struct bsn_sq *sq, const struct umr_target *target
 			      uint32_t after, uint64_t id, uint32_t flags)
 {
 	const unsigned bb = bsn_bb_of_ds(ds);
-	uint8_t *const wqe = sq->slot;
 	struct bsn_be64 ctrl1;
 	struct bsn_regs r;
+	uint8_t *wqe;
 
 	BSN_CHECK_OWNER(sq);
 	if (!(flags & BSN_F_SIGNALED) && sq->quiet == 1)
 		__builtin_unreachable(); /* checked before */
+	wqe = bsn_sq_take(sq, &r, bb);
 	ctrl1 = bsn_ctrl1(sq, flags, 0);
 	ctrl1.raw |= target->imm.raw | bsn_sq_owed_fence(sq, flags).raw;
 	umr_make_head(&r, target, length, is_inline, padded);
@@ -246,8 +247,7 @@ BSN_ALWAYS_INLINE int umr_end(struct bsn_sq *sq, const struct umr_target *target
 	sq->fenced_limit = room;
 	sq->limit = NULL;
 	sq->wide_pi = after;
-	return bsn_end(sq, wqe, wqe + (size_t)bb * BSN_BB_SIZE, NULL, false, &r, UMR_HEAD_DS,
-		       BSN_REST_SGES, ds, bb, id, flags);
+	return bsn_end(sq, wqe, NULL, false, &r, UMR_HEAD_DS, BSN_REST_SGES, false, bb, id, flags);
 }
 
 /* The block after a WQE of @ds units, modulo 2^32. */

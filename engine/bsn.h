@@ -40,7 +40,7 @@ struct bsn_qp;
 struct bsn_channel;
 
 /* What the inline code knows of the structures; bsn_device_open() refuses another library's. */
-#define BSN_LAYOUT_VERSION 5
+#define BSN_LAYOUT_VERSION 6
 
 /** enum bsn_path - how requests reach the device */
 enum bsn_path {
@@ -464,7 +464,7 @@ BSN_API int bsn_cq_hand_over(struct bsn_cq *cq);
 
 /** struct bsn_counters - of a QP; modulo 2^32 */
 struct bsn_counters {
-	uint32_t blueflame;  /* WQEs published by BlueFlame */
+	uint32_t blueflame;  /* blocks of 64 B published by BlueFlame */
 	uint32_t doorbells;  /* 8-byte doorbells */
 	uint32_t send_full;  /* posts refused for want of room */
 	uint32_t recv_full;

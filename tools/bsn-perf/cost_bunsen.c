@@ -10,7 +10,7 @@
 COST_INLINE int post_inline(const struct bunsen_queue *q, struct bunsen_hot h,
 			    struct cost_shape shape, unsigned id, unsigned flags)
 {
-	const uint32_t bytes = shape.known == COST_LENGTH ? shape.n : q->inline_bytes;
+	const uint32_t bytes = shape.known == COST_LENGTH ? shape.n : h.inline_bytes;
 
 	switch (shape.what) {
 	case COST_WRITE:

@@ -35,6 +35,7 @@ struct bunsen_hot {
 	struct bsn_rq *rq;
 	struct bsn_cq *cq, *recv_cq;
 	const void *data;
+	uint32_t inline_bytes;
 };
 
 static inline struct bunsen_hot bunsen_hot_of(const struct bunsen_queue *q)
@@ -46,7 +47,8 @@ static inline struct bunsen_hot bunsen_hot_of(const struct bunsen_queue *q)
 				    .rq = q->rq,
 				    .cq = q->cq,
 				    .recv_cq = q->recv_cq,
-				    .data = q->target.data };
+				    .data = q->target.data,
+				    .inline_bytes = q->inline_bytes };
 }
 
 /* As in struct cost_column. */
