@@ -80,7 +80,8 @@ int mtu_of(uint32_t bytes, enum ibv_mtu *mtu)
 
 static uint8_t gid_index_of(const struct bsn_device *device, const struct bsn_connect_attr *attr)
 {
-	return attr->gid_index ? (uint8_t)(attr->gid_index - 1) : device->info.gid_index;
+	return attr->gid_index || attr->has_gid_index ? (uint8_t)attr->gid_index
+						      : device->info.gid_index;
 }
 
 /* RoCE needs the GRH; InfiniBand within a subnet does not. */
@@ -122,8 +123,8 @@ int check_connect(const struct bsn_device *device, const struct bsn_connect_attr
 		if (fields[i].value > fields[i].most)
 			return fail(EINVAL, "%s is %u: at most %u", fields[i].name, fields[i].value,
 				    fields[i].most);
-	if (attr->gid_index < 0 || attr->gid_index > device->port.gid_tbl_len)
-		return fail(EINVAL, "gid_index is %d: the port has %d entries; index + 1 is given",
+	if (attr->gid_index < 0 || attr->gid_index >= device->port.gid_tbl_len)
+		return fail(EINVAL, "gid_index is %d: the port has %d entries, from 0 on",
 			    attr->gid_index, device->port.gid_tbl_len);
 	return attr->mtu ? mtu_of(attr->mtu, &mtu) : 0;
 }

@@ -361,7 +361,8 @@ BSN_API int bsn_qp_address(const struct bsn_qp *qp, struct bsn_address *address)
 /** struct bsn_connect_attr - each with a default that suits most */
 struct bsn_connect_attr {
 	uint32_t mtu;            /* bytes; 0: the smaller one of both ports */
-	int gid_index;           /* 0: by itself: RoCE v2, IPv4 before IPv6; else index + 1 */
+	int gid_index;           /* 0: that of struct bsn_device_info, unless has_gid_index */
+	bool has_gid_index;      /* gid_index is meant, also where it is 0 */
 	uint8_t sl;
 	uint8_t traffic_class;
 	uint8_t hop_limit;       /* 0: 64 */

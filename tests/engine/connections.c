@@ -65,6 +65,31 @@ static void everything_as_asked(struct bench *b)
 	}
 }
 
+/* An index is what bsn_device_info() and the kernel call so; 0 is one too, for who says so. */
+static void a_gid_index_is_an_index(struct bench *b)
+{
+	const int usual = bsn_device_info(b->device)->gid_index;
+	const struct {
+		struct bsn_connect_attr attr;
+		int index;
+	} asked[] = {
+		{ { .gid_index = usual }, usual },
+		{ { .gid_index = 1 }, 1 },
+		{ { .has_gid_index = true }, 0 },
+		{ { 0 }, usual },
+	};
+	struct bsn_address peer;
+
+	assert_int_not_equal(usual, 0);
+	assert_int_not_equal(usual, 1);
+	ok(bsn_qp_address(b->qp[1], &peer));
+	for (size_t i = 0; i < sizeof(asked) / sizeof(asked[0]); i++) {
+		ok(bsn_qp_reset(b->qp[0]));
+		ok(bsn_qp_connect(b->qp[0], &peer, &asked[i].attr));
+		assert_int_equal(query(b, 0).ah_attr.grh.sgid_index, asked[i].index);
+	}
+}
+
 /* -- in steps ----------------------------------------------------------------------------------- */
 
 static enum ibv_qp_state state_of(struct bench *b, int end)
@@ -175,6 +200,7 @@ static const struct bench_case cases[] = {
 	{ CASE("everything by default, RoCE", everything_by_default), ROCE },
 	{ CASE("everything as asked", everything_as_asked), ASKED },
 	{ CASE("everything as asked, RoCE", everything_as_asked), ASKED, ROCE },
+	{ CASE("a GID index is an index", a_gid_index_is_an_index), ROCE },
 	{ CASE("receives wait for their peer", receives_wait_for_their_peer), .stays_idle = true },
 	{ CASE("receives of datagrams wait", receives_wait_for_their_peer), .stays_idle = true,
 	  .qp.type = BSN_QP_UD },
