@@ -103,11 +103,9 @@ BSN_API int bsn_device_open_layout(const char *name, const struct bsn_device_att
  * Return: 0; -ENODEV none, or none of that name; -EACCES no permission on its files; -ENOTSUP the
  * direct path was asked for and cannot be had; -EPROTO headers and library are of different layouts.
  */
-static inline int bsn_device_open(const char *name, const struct bsn_device_attr *attr,
-				  struct bsn_device **device)
-{
-	return bsn_device_open_layout(name, attr, BSN_LAYOUT_VERSION, device);
-}
+BSN_POST_API int bsn_device_open(const char *name, const struct bsn_device_attr *attr,
+				 struct bsn_device **device)
+BSN_BODY(bsn_device_open_layout(name, attr, BSN_LAYOUT_VERSION, device))
 
 BSN_API int bsn_device_close(struct bsn_device *device);
 

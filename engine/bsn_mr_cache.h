@@ -86,18 +86,13 @@ BSN_API bool bsn_mr_view_find_other(struct bsn_mr_view *view, uint64_t addr, uin
  * Context: one thread a view. No allocation, no system call; no lock where it is the last region, else it
  *	    waits while another thread inserts or removes a region.
  */
-static inline bool bsn_mr_view_find(struct bsn_mr_view *view, const void *addr, uint32_t length)
-{
-	const uint64_t start = (uintptr_t)addr;
-
-	/* No memory of a process is so high that the sum could overflow. */
-	if (__builtin_expect(start >= view->last.addr && start + length <= view->end &&
-				     __atomic_load_n(view->removals, __ATOMIC_RELAXED) ==
-					     view->seen,
-			     1))
-		return true;
-	return bsn_mr_view_find_other(view, start, length);
-}
+BSN_POST_API bool bsn_mr_view_find(struct bsn_mr_view *view, const void *addr, uint32_t length)
+/* No memory of a process is so high that the sum could overflow. */
+BSN_BODY(__builtin_expect((uintptr_t)addr >= view->last.addr &&
+				  (uintptr_t)addr + length <= view->end &&
+				  __atomic_load_n(view->removals, __ATOMIC_RELAXED) == view->seen,
+			  1) ||
+	 bsn_mr_view_find_other(view, (uintptr_t)addr, length))
 
 /**
  * bsn_mr_view_get - the same, and where no region has them, they are registered: the pages that they

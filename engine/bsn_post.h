@@ -182,8 +182,6 @@ BSN_BODY(bsn_rq_append(rq, sge, count, id))
 BSN_POST_API int bsn_poll(struct bsn_cq *cq, struct bsn_completion *c, int n)
 BSN_BODY(bsn_cq_poll(cq, c, n))
 
-#undef BSN_BODY
-
 BSN_HEADER_END
 
 #endif

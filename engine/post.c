@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The linkable copies of what bsn_post.h has inline: the same source, compiled once. */
+/* The linkable copies of what the public headers have inline: the same source, compiled once. */
 
 /* The header declares each function by defining it. */
 #pragma GCC diagnostic ignored "-Wmissing-prototypes"
 
 #define BSN_POST_API __attribute__((visibility("default")))
-#include "bsn_post.h"
+#include "bsn.h"
+#include "bsn_mr_cache.h"
