@@ -465,6 +465,11 @@ int bsn_post_map(struct bsn_ep *ep, const struct bsn_wr *wr, const struct bsn_ma
 	if (map->length > BSN_DATA_MAX_BYTES)
 		return refuse(EMSGSIZE,
 			      "a message has less than 2^31 bytes: post pieces of the mkey");
+	/* What most are is posted by inline code. */
+	if (map->sge_count == 1 && wr->opcode == BSN_OPCODE_RDMA_WRITE)
+		return bsn_write(ep, map->sge, &wr->remote, wr->id, wr->flags);
+	if (map->sge_count == 1 && wr->opcode == BSN_OPCODE_RDMA_READ)
+		return bsn_read(ep, map->sge, &wr->remote, wr->id, wr->flags);
 	one = *wr;
 	one.sge = map->sge;
 	one.sge_count = map->sge_count;

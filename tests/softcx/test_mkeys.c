@@ -3,6 +3,7 @@
  * Memory keys as libmlx5 makes, configures, uses and invalidates them: what moves through them is
  * compared with a copy by plain C, byte by byte, and each misuse has its own error.
  */
+#include "fabric.h"
 #include "loopback.h"
 
 #include <errno.h>
@@ -1029,26 +1030,10 @@ struct greeting {
 	uint32_t qpn, rkey;
 };
 
-static struct cx_config config_of_fabric(void)
-{
-	struct cx_config config = loopback_config(CX_LINK_IB, false);
-
-	config.private_fabric = false;
-	config.fabric = peer.fabric;
-	return config;
-}
-
-/* Where asserts do not work. */
-#define NEED(condition)                                                                            \
-	do {                                                                                       \
-		if (!(condition))                                                                  \
-			_exit(__LINE__ % 200 + 1);                                                 \
-	} while (0)
-
 /* Writes bytes that count up to where it is told. */
 static void be_the_peer(int fd)
 {
-	struct cx_config config = config_of_fabric();
+	struct cx_config config = config_of_fabric(peer.fabric);
 	struct greeting mine = { 0 }, theirs;
 	uint8_t bytes[PEER_BYTES];
 	struct ibv_sge sge = { (uintptr_t)bytes, sizeof(bytes), 0 };
@@ -1095,7 +1080,7 @@ static int set_up_with_peer(void **state)
 	}
 	close(pair[1]);
 	peer.fd = pair[0];
-	config = config_of_fabric();
+	config = config_of_fabric(peer.fabric);
 	return set_up_config(state, &config);
 }
 

@@ -4,6 +4,7 @@
  * work back although it only polls memory or sleeps. The peer is a child that was forked before
  * either had a device.
  */
+#include "fabric.h"
 #include "loopback.h"
 
 #include <errno.h>
@@ -21,23 +22,15 @@ static struct {
 	int fd;
 } peer;
 
-static struct cx_config config_of_fabric(void)
+static struct cx_config config_of_peer(void)
 {
-	struct cx_config config = loopback_config(CX_LINK_IB, false);
+	struct cx_config config = config_of_fabric(fabric);
 
-	config.private_fabric = false;
-	config.fabric = fabric;
 	config.fault_plan = is_remover ? "opcode=RDMA_WRITE remove-device" : NULL;
 	return config;
 }
 
 /* -- the peer, where asserts do not work ------------------------------------------------------- */
-
-#define NEED(condition)                                                                            \
-	do {                                                                                       \
-		if (!(condition))                                                                  \
-			_exit(__LINE__ % 200 + 1);                                                 \
-	} while (0)
 
 static void connect_to(struct ibv_qp *qp, uint32_t qpn)
 {
@@ -78,7 +71,7 @@ static void post_bad_write(struct ibv_qp *qp)
 
 static void be_the_peer(int fd)
 {
-	struct cx_config config = config_of_fabric();
+	struct cx_config config = config_of_peer();
 	struct ibv_device **list;
 	struct ibv_context *ctx;
 	struct ibv_cq *cq;
@@ -118,7 +111,7 @@ static int set_up(void **state)
 	}
 	close(pair[1]);
 	peer.fd = pair[0];
-	config = config_of_fabric();
+	config = config_of_peer();
 	loopback_set_up_config(state, &config);
 	l = *state;
 	assert_int_equal(loopback_modify(l->qp, IBV_QPS_RESET, IBV_QP_STATE), 0);

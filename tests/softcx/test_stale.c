@@ -4,6 +4,7 @@
  * error, others are not; and what was registered anew is as good as ever.
  */
 #define _GNU_SOURCE 1
+#include "fabric.h"
 #include "loopback.h"
 
 #include <errno.h>
@@ -291,15 +292,6 @@ struct hello {
 
 static char fabric[32];
 
-static struct cx_config config_of_fabric(void)
-{
-	struct cx_config config = loopback_config(CX_LINK_IB, false);
-
-	config.private_fabric = false;
-	config.fabric = fabric;
-	return config;
-}
-
 static void connect_to(struct ibv_qp *qp, uint32_t qpn)
 {
 	assert_int_equal(loopback_modify(qp, IBV_QPS_RESET, IBV_QP_STATE), 0);
@@ -318,7 +310,7 @@ static void wait_for_byte(int fd)
 /* Its memory is remapped between the first WRITE and the second. */
 static void be_the_peer(int fd)
 {
-	const struct cx_config config = config_of_fabric();
+	const struct cx_config config = config_of_fabric(fabric);
 	struct loopback *l;
 	struct region region;
 	struct hello hello;
@@ -379,7 +371,7 @@ static void a_peers_memory_is_stale_for_others(void **unused)
 		be_the_peer(pair[1]);
 	}
 	close(pair[1]);
-	config = config_of_fabric();
+	config = config_of_fabric(fabric);
 	loopback_set_up_config(&state, &config);
 	l = state;
 	assert_int_equal(read(pair[0], &hello, sizeof(hello)), sizeof(hello));
