@@ -66,6 +66,23 @@ static void a_region_is_registered_once(struct bench *b)
 	munmap(map, 4 * PAGE);
 }
 
+/* Without a search: a view that has lost its cache knows it still. */
+static void the_last_region_is_known_by_heart(struct bench *b)
+{
+	struct bsn_mr_view view;
+	struct bsn_mr_cache *cache = make_cache(b, NULL, &view);
+	uint8_t *map = map_pages(2);
+
+	ok(bsn_mr_view_get(&view, map, PAGE));
+	view.cache = NULL;
+	assert_true(bsn_mr_view_find(&view, map, PAGE));
+	assert_true(bsn_mr_view_find(&view, map + PAGE - 1, 1));
+	bsn_mr_cache_invalidate(cache, map, 1);
+	assert_false(bsn_mr_view_find(&view, map, PAGE));
+	ok(bsn_mr_cache_destroy(cache));
+	munmap(map, 2 * PAGE);
+}
+
 static void what_is_found_can_be_sent(struct bench *b)
 {
 	struct bsn_mr_view view;
@@ -439,6 +456,8 @@ static void an_address_is_never_stale(struct bench *b)
 
 static const struct bench_case cases[] = {
 	{ CASE("a region is registered once", a_region_is_registered_once), .is_bare = true },
+	{ CASE("the last region is known by heart", the_last_region_is_known_by_heart),
+	  .is_bare = true },
 	{ CASE("what is found can be sent", what_is_found_can_be_sent), .is_own_only = true },
 	{ CASE("a part that goes leaves the rest", a_part_that_goes_leaves_the_rest),
 	  .is_bare = true },

@@ -69,7 +69,9 @@ def test_wrong_usage(bench):
             ('cost takes no argument more', 'cost', 'more'),
             ('--op frob: there is none', 'layout', '--op', 'list_1,frob'),
             ('--rounds 0: must be', 'layout', '--rounds', '0'),
-            ('layout takes no argument more', 'layout', 'more')]:
+            ('layout takes no argument more', 'layout', 'more'),
+            ('--regions 0: must be', 'memory', '--regions', '0'),
+            ('memory takes no argument more', 'memory', 'more')]:
         bench.complains(text, PERF, *args, status=2)
 
 
@@ -81,7 +83,7 @@ def test_no_command(bench):
 def test_help_and_version(bench):
     check(bench.run(PERF, '--help')[0].startswith('usage: bsn-perf'), 'no help')
     check(bench.run(PERF, '--version')[0].startswith('bsn-perf '), 'no version')
-    for command in 'cost', 'layout', 'lat', 'bw':
+    for command in 'cost', 'layout', 'memory', 'lat', 'bw':
         out = bench.run(PERF, command, '--help')[0]
         check('--json' in out, command)
         for line in re.findall(r'^ +(?:-\w, )?--.*', out, re.MULTILINE):
@@ -89,7 +91,7 @@ def test_help_and_version(bench):
 
 
 def test_no_device(bench):
-    for command in 'cost', 'layout', 'lat', 'bw':
+    for command in 'cost', 'layout', 'memory', 'lat', 'bw':
         bench.complains('no RDMA device no_such_device', PERF, command, device=False)
         bench.complains('no RDMA device nix_0', PERF, command, '--device', 'nix_0')
 
@@ -216,6 +218,28 @@ def test_layout_of_some_rows(bench):
 
 def test_layout_needs_mkeys(bench):
     bench.complains('no mkeys', PERF, 'layout', BSN_PATH='verbs')
+
+
+def test_memory_json(bench):
+    report = json.loads(bench.run(PERF, 'memory', '--json', '--regions', '200', '--bytes', '4m')[0])
+    check(list(report) == ['device', 'path', 'cpu', 'store', 'regions', 'look_ups', 'registrations_per_s',
+                           'buffer', 'bytes', 'sources'], report)
+    check(list(report['look_ups']) == ['same', 'sequence', 'random'], report)
+    for figures in report['look_ups'].values():
+        check(all(value > 0 for value in figures.values()), report)
+    rates, buffer = report['registrations_per_s'], report['buffer']
+    check(rates['cached'] > 3 * rates['registered'], rates)
+    check(buffer['slab_ns'] < buffer['malloc_register_ns'] / 3, buffer)
+    sources = report['sources']
+    check(sources['plain']['translations'] == 1024, sources)
+    for name in 'thp', 'hugetlb_2m', 'hugetlb_1g':
+        check(sources[name].get('why_not') or sources[name]['translations'] <= 1024, sources)
+
+
+def test_memory_for_people(bench):
+    out = bench.run(PERF, 'memory', '--regions', '50', '--bytes', '1m')[0]
+    for text in 'binary search', 'malloc + register', 'translations of 1048576 bytes':
+        check(text in out, out)
 
 
 def asked(bench, *args, **more):

@@ -13,6 +13,7 @@ static const struct command {
 	  "CPU cost of each operation, beside libibverbs and a hand-written floor" },
 	{ "layout", layout_main,
 	  "layouts: mkeys configured and remembered, a matrix column sent, beside libmlx5" },
+	{ "memory", memory_main, "registrations: the cache, slabs, and what larger pages save" },
 	{ "lat", lat_main, "latency of an operation" },
 	{ "bw", bw_main, "bandwidth and rate of an operation" },
 };

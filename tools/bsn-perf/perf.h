@@ -92,6 +92,7 @@ const char *cpu_name(void);
 
 int cost_main(int argc, const char **argv);
 int layout_main(int argc, const char **argv);
+int memory_main(int argc, const char **argv);
 int lat_main(int argc, const char **argv);
 int bw_main(int argc, const char **argv);
 
