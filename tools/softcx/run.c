@@ -200,6 +200,21 @@ static void set_preload(void)
 	free(all);
 }
 
+/*
+ * gcc's AddressSanitizer refuses to run after another library, though it sees all calls there, too. What the
+ * user says of it comes after ours, and so counts.
+ */
+static void set_sanitizer(void)
+{
+	const char *others = getenv("ASAN_OPTIONS");
+	char *all;
+
+	if (asprintf(&all, "verify_asan_link_order=0%s%s", others ? ":" : "", others ? others : "") < 0)
+		die(EXIT_FAILURE, "%s", strerror(ENOMEM));
+	set("ASAN_OPTIONS", all);
+	free(all);
+}
+
 static char *read_plan(const char *path)
 {
 	FILE *f = fopen(path, "r");
@@ -287,6 +302,7 @@ static void set_environment(void)
 	set("SOFTCX_PASSIVE", options.passive ? "1" : NULL);
 	set_fault_plan();
 	set_preload();
+	set_sanitizer();
 }
 
 static void run(poptContext context)
