@@ -79,7 +79,8 @@ BSN_API int bsn_error_set(int error, const char *text);
  * struct bsn_mem_attr - where a buffer's bytes shall come from: @mem of struct bsn_mr_attr
  * @source: NULL: the best there is
  * @page_bytes: 0: what suits the length
- * @node: 0: the device's; else NUMA node + 1; or BSN_NODE_ANY
+ * @node: a NUMA node or BSN_NODE_ANY; 0: the device's, unless @has_node
+ * @has_node: @node is meant, also where it is 0
  * @is_strict: this source and page size, or an error; a node is a preference all the same
  *
  * Tried in turn, until one gives memory that can be registered:
@@ -94,6 +95,7 @@ struct bsn_mem_attr {
 	const struct bsn_mem_source *source;
 	size_t page_bytes;
 	int node;
+	bool has_node;
 	bool is_strict;
 };
 

@@ -21,12 +21,14 @@ struct bsn_eal;
 /**
  * struct bsn_eal_attr - of an EAL that is started; one that runs is joined as it is
  * @bytes: hugepages that it takes at once and keeps; 0: none, it takes and gives them with the demand
- * @node: of @bytes: NUMA node + 1; 0: any
+ * @node: of @bytes: a NUMA node; 0: any, unless @has_node
+ * @has_node: @node is meant, also where it is 0
  * @joins_only: none is started
  */
 struct bsn_eal_attr {
 	size_t bytes;
 	int node;
+	bool has_node;
 	bool joins_only;
 };
 

@@ -265,11 +265,11 @@ static int init(const struct bsn_eal_attr *attr)
 	size_t at = strlen(memory);
 
 	snprintf(lcores, sizeof(lcores), "0@(0-%ld)", sysconf(_SC_NPROCESSORS_ONLN) - 1);
-	if (mb && !attr->node) {
+	if (mb && !attr->node && !attr->has_node) {
 		snprintf(memory, sizeof(memory), "-m%zu", mb);
 		count++;
 	} else if (mb) {
-		for (int node = 1; node < attr->node && at < sizeof(memory) - 32; node++)
+		for (int node = 0; node < attr->node && at < sizeof(memory) - 32; node++)
 			at += (size_t)snprintf(memory + at, sizeof(memory) - at, "0,");
 		snprintf(memory + at, sizeof(memory) - at, "%zu", mb);
 		count++;

@@ -69,7 +69,7 @@ static int device_node(const struct bsn_device *device)
 
 static int node_wanted(const struct bsn_device *device, const struct bsn_mem_attr *wish)
 {
-	return wish->node ? wish->node - (wish->node > 0) : device_node(device);
+	return wish->node || wish->has_node ? wish->node : device_node(device);
 }
 
 /* -- making ------------------------------------------------------------------------------------- */

@@ -192,7 +192,7 @@ static void init_arena(struct arena *arena)
 static void an_application_brings_its_own(struct bench *b)
 {
 	struct arena arena;
-	const struct bsn_mem_attr wish = { .source = &arena.source, .node = 1 };
+	const struct bsn_mem_attr wish = { .source = &arena.source, .has_node = true };
 	struct bsn_buf_info info;
 
 	init_arena(&arena);
