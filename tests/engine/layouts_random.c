@@ -16,7 +16,7 @@ enum {
 	FLAT = 30000, /* of end 1: the bytes in order */
 	MAX_PARTS = 24,
 	MAX_DEPTH = 3,
-	ROUNDS = 400,
+	ROUNDS = 10000,
 	MANY_LAYOUTS = 100000,
 	MANY_KEYS = 24,
 };
@@ -244,6 +244,8 @@ static void random_layouts(struct bench *b)
 
 		start_round(round);
 		make_model(&m, &s);
+		if (round % 2)
+			ok(bsn_layout_commit(pool, &m.layout));
 		ok(bsn_layout_map(pool, b->ep[0], &m.layout, 0, &map));
 		assert_int_equal(map->length, m.length);
 		if (fits_queue(b, map)) {
