@@ -70,7 +70,7 @@ struct bsn_feature {
 	const char *why_not;
 };
 
-#define BSN_FEATURES_MAX 16
+#define BSN_FEATURES_MAX 24
 
 /** struct bsn_device_info - what was found out about a device */
 struct bsn_device_info {
@@ -169,17 +169,29 @@ struct bsn_mr {
 	uint32_t rkey;
 };
 
-/** struct bsn_mr_attr - @access: IBV_ACCESS_*; 0: everything a peer may do, local write included */
+/**
+ * struct bsn_mr_attr - how memory is registered
+ * @access: IBV_ACCESS_*; 0: everything a peer may do, local write included
+ * @iova: with @has_iova, what requests call the first byte; 0: the region is zero-based. Its place in a page is
+ *	that of the memory's
+ */
 struct bsn_mr_attr {
 	struct bsn_pd *pd;
 	int access;
 	bool is_read_only; /* access 0 then means: no rights at all beyond local reads */
+	bool is_on_demand; /* neither pinned nor charged, and paged in as requests need it */
+	bool is_relaxed;   /* writes and reads may pass each other: no polling on the last byte */
+	bool has_iova;
+	uint64_t iova;
 	const struct bsn_mem_attr *mem; /* of bsn_buf_alloc(): where its bytes come from (bsn_mem.h) */
 };
 
 /**
  * bsn_mr_register - lets the device reach @length bytes at @addr
- * Return: -ENOMEM where RLIMIT_MEMLOCK is too low; -EFAULT where they are not mapped.
+ *
+ * Other kinds of regions are in bsn_region.h.
+ * Return: -ENOMEM where RLIMIT_MEMLOCK is too low; -EFAULT where they are not mapped; -EINVAL an IOVA at
+ * another place in its page; -EOPNOTSUPP on demand, and the device cannot.
  */
 BSN_API int bsn_mr_register(struct bsn_device *device, void *addr, size_t length,
 			    const struct bsn_mr_attr *attr, struct bsn_mr **mr);

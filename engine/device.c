@@ -161,6 +161,7 @@ static int set_up(struct bsn_device *device, bool is_mlx5)
 	device->default_pd.verbs = ibv_alloc_pd(device->context);
 	if (!device->default_pd.verbs)
 		return fail(errno ? errno : ENOMEM, "no protection domain on %s", device->info.name);
+	list_regions(device);
 	pthread_mutex_init(&device->lock, NULL);
 	pthread_mutex_init(&device->cq_lock, NULL);
 	say(device, "%s: %s", device->info.name, device->path_why);

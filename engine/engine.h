@@ -88,6 +88,8 @@ struct bsn_device {
 	struct bsn_mkey_pool *mkey_pools;
 	struct provider_caps caps;
 	const char *no_umr; /* why it has no mkeys that span layouts; NULL: it has */
+	const char *no_odp, *no_implicit, *no_dm, *no_dmabuf, *no_null; /* the same of regions */
+	uint64_t max_dm_bytes;
 	struct bsn_qp *qps;
 	struct cq_object *cqs;
 	struct srq_object *srqs;
@@ -139,6 +141,8 @@ struct mr_object {
 	struct bsn_pd *pd;
 	struct ibv_mr *verbs;
 	struct buf *buf; /* of bsn_buf_alloc(), else NULL: mem/buf.c */
+	struct bsn_dm *dm; /* of bsn_mr_register_dm(), else NULL */
+	bool is_special;   /* none of the program's memory: bsn_region.h */
 	void (*release)(struct mr_object *mr); /* gives its bytes back; NULL: they are the caller's */
 };
 
@@ -269,6 +273,7 @@ int destroyed(struct bsn_device *device, int result);
 /* info.c: fills in the device's info, but for its path; and lists what it can do, once that is known. */
 int query_device(struct bsn_device *device);
 void list_features(struct bsn_device *device);
+void list_regions(struct bsn_device *device); /* has a default domain by then */
 
 /* lists.c; the caller of a look-up holds the device's lock. */
 void list_qp(struct bsn_qp *qp);

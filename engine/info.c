@@ -2,6 +2,8 @@
 /* What a device can do, and its port. */
 #include "path.h"
 
+#include <errno.h>
+
 static bool is_ipv4(const union ibv_gid *gid)
 {
 	static const uint8_t prefix[12] = { [10] = 0xff, [11] = 0xff };
@@ -99,6 +101,55 @@ void list_features(struct bsn_device *device)
 	add_feature(device, "copy", why_not(unknown, device->caps.max_copy));
 	device->info.atomics_are_big_endian = device->caps.has_big_endian_results;
 	add_feature(device, "inline-receive", "not offered yet");
+}
+
+/* -- regions ------------------------------------------------------------------------------------ */
+
+static bool is_unknown(int error)
+{
+	return error == EOPNOTSUPP || error == ENOTSUP || error == EPROTONOSUPPORT ||
+	       error == ENOSYS || error == ENOTTY;
+}
+
+/* Nothing tells it but a try, with a descriptor that is none: a kernel that can says EBADF. */
+static const char *try_dmabuf(struct bsn_device *device)
+{
+	errno = 0;
+	if (ibv_reg_dmabuf_mr(device->default_pd.verbs, 0, 4096, 0, -1, IBV_ACCESS_LOCAL_WRITE))
+		return "the provider takes what is no descriptor";
+	return is_unknown(errno) ? "the kernel or the provider has none" : NULL;
+}
+
+static const char *try_null(struct bsn_device *device)
+{
+	struct ibv_mr *mr = ibv_alloc_null_mr(device->default_pd.verbs);
+
+	if (!mr)
+		return "the kernel or the provider has none";
+	ibv_dereg_mr(mr);
+	return NULL;
+}
+
+void list_regions(struct bsn_device *device)
+{
+	struct ibv_device_attr_ex attr = { 0 };
+	const char *unknown = ibv_query_device_ex(device->context, NULL, &attr) ?
+				      "the kernel does not tell" :
+				      NULL;
+
+	device->no_odp = why_not(unknown, attr.odp_caps.general_caps & IBV_ODP_SUPPORT);
+	device->no_implicit = why_not(unknown, attr.odp_caps.general_caps & IBV_ODP_SUPPORT_IMPLICIT);
+	device->no_dm = why_not(unknown, attr.max_dm_size);
+	device->max_dm_bytes = attr.max_dm_size;
+	device->no_dmabuf = try_dmabuf(device);
+	device->no_null = try_null(device);
+	add_feature(device, "on-demand", device->no_odp);
+	add_feature(device, "implicit", device->no_implicit);
+	add_feature(device, "device-memory", device->no_dm);
+	add_feature(device, "dma-buf", device->no_dmabuf);
+	add_feature(device, "null-region", device->no_null);
+	add_feature(device, "physical-address",
+		    "the kernel makes none for programs: it wants a umem of every mkey but KLM and KSM");
 }
 
 int query_device(struct bsn_device *device)

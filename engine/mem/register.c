@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Registered memory. */
-#include "keys.h"
+#include "register.h"
 
 #include <stdlib.h>
+#include <unistd.h>
+
+#include "bsn_region.h"
 
 #define ACCESS_ALL                                                                                 \
 	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |               \
@@ -15,61 +18,113 @@ int mem_access_of(const struct bsn_device *device, int access)
 	return has_atomics(device) ? ACCESS_ALL : ACCESS_ALL & ~IBV_ACCESS_REMOTE_ATOMIC;
 }
 
-static int access_of(const struct bsn_device *device, const struct bsn_mr_attr *attr)
+int register_access(const struct bsn_device *device, const struct bsn_mr_attr *attr)
 {
-	if (attr && attr->is_read_only)
-		return attr->access;
-	return mem_access_of(device, attr ? attr->access : 0);
+	int access = attr && attr->is_read_only ? attr->access
+						: mem_access_of(device, attr ? attr->access : 0);
+
+	if (attr && attr->is_on_demand)
+		access |= IBV_ACCESS_ON_DEMAND;
+	if (attr && attr->is_relaxed)
+		access |= IBV_ACCESS_RELAXED_ORDERING;
+	return access;
 }
 
-static int explain(int error, size_t length)
+struct bsn_pd *register_pd(struct bsn_device *device, struct bsn_pd *pd)
+{
+	if (!pd)
+		return &device->default_pd;
+	if (pd->device == device)
+		return pd;
+	fail(EINVAL, "the protection domain is of another device");
+	return NULL;
+}
+
+int register_explain(int error, uint64_t length)
 {
 	if (error == EFAULT)
 		return fail(EFAULT, "the memory is not mapped, or not writable");
-	return fail(error, "cannot register %zu bytes: %s%s", length, strerror(error),
-		    memlock_hint(error));
+	return fail(error, "cannot register %llu bytes: %s%s", (unsigned long long)length,
+		    strerror(error), memlock_hint(error));
+}
+
+int register_finish(struct bsn_pd *pd, struct ibv_mr *verbs, uint64_t addr, uint64_t length,
+		    int access, struct mr_object **out)
+{
+	const int error = errno ? errno : EIO;
+	struct mr_object *mr;
+
+	if (!verbs)
+		return register_explain(error, length);
+	mr = calloc(1, sizeof(*mr));
+	if (!mr) {
+		ibv_dereg_mr(verbs);
+		return fail(ENOMEM, "no memory");
+	}
+	mr->device = pd->device;
+	mr->pd = pd;
+	mr->verbs = verbs;
+	mr->pub = (struct bsn_mr){ addr, length, verbs->lkey, verbs->rkey };
+	mr->key = (struct known_key){
+		.lkey = mr->pub.lkey, .addr = addr, .length = length, .pd = pd, .access = access
+	};
+	if (keys_add(mr->device, &mr->key)) {
+		ibv_dereg_mr(verbs);
+		free(mr);
+		return -ENOMEM;
+	}
+	use(&pd->uses);
+	use(&mr->device->uses[OF_MEMORY]);
+	*out = mr;
+	return 0;
+}
+
+/* mlx5 and others translate by pages, so that only whole ones can be called otherwise. */
+static int check_iova(uint64_t addr, const struct bsn_mr_attr *attr)
+{
+	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+
+	if (attr && attr->has_iova && (attr->iova ^ addr) & (page - 1))
+		return fail(EINVAL,
+			    "an IOVA has the place in its page that the memory has: 0x%llx is at "
+			    "byte %llu of a page",
+			    (unsigned long long)addr, (unsigned long long)(addr & (page - 1)));
+	return 0;
+}
+
+static int check_on_demand(const struct bsn_device *device, int access)
+{
+	if (access & IBV_ACCESS_ON_DEMAND && device->no_odp)
+		return fail(EOPNOTSUPP, "no memory on demand: %s", device->no_odp);
+	return 0;
 }
 
 int bsn_mr_register(struct bsn_device *device, void *addr, size_t length,
 		    const struct bsn_mr_attr *attr, struct bsn_mr **out)
 {
-	struct bsn_pd *pd = attr && attr->pd ? attr->pd : device ? &device->default_pd : NULL;
 	struct mr_object *mr;
+	struct bsn_pd *pd;
+	uint64_t iova;
+	int access, err;
 
 	if (!device || !addr || !length || !out)
 		return fail(EINVAL, "no device, no memory, or no place for the result");
-	if (pd->device != device)
-		return fail(EINVAL, "the protection domain is of another device");
-	mr = calloc(1, sizeof(*mr));
-	if (!mr)
-		return fail(ENOMEM, "no memory");
+	pd = register_pd(device, attr ? attr->pd : NULL);
+	if (!pd)
+		return -EINVAL;
+	access = register_access(device, attr);
+	err = check_iova((uintptr_t)addr, attr);
+	if (!err)
+		err = check_on_demand(device, access);
+	if (err)
+		return err;
+	iova = attr && attr->has_iova ? attr->iova : (uintptr_t)addr;
 	errno = 0;
-	mr->verbs = ibv_reg_mr(pd->verbs, addr, length, access_of(device, attr));
-	if (!mr->verbs) {
-		const int error = errno ? errno : EIO;
-		free(mr);
-		return explain(error, length);
-	}
-	mr->device = device;
-	mr->pd = pd;
-	mr->pub = (struct bsn_mr){ .addr = (uintptr_t)addr,
-				   .length = length,
-				   .lkey = mr->verbs->lkey,
-				   .rkey = mr->verbs->rkey };
-	mr->key = (struct known_key){ .lkey = mr->pub.lkey,
-				      .addr = mr->pub.addr,
-				      .length = length,
-				      .pd = pd,
-				      .access = access_of(device, attr) };
-	if (keys_add(device, &mr->key)) {
-		ibv_dereg_mr(mr->verbs);
-		free(mr);
-		return -ENOMEM;
-	}
-	use(&pd->uses);
-	use(&device->uses[OF_MEMORY]);
-	*out = &mr->pub;
-	return 0;
+	err = register_finish(pd, ibv_reg_mr_iova(pd->verbs, addr, length, iova, access), iova,
+			      length, access, &mr);
+	if (!err)
+		*out = &mr->pub;
+	return err;
 }
 
 int bsn_mr_deregister(struct bsn_mr *pub)
@@ -91,4 +146,88 @@ int bsn_mr_deregister(struct bsn_mr *pub)
 	unuse(&mr->device->uses[OF_MEMORY]);
 	free(mr);
 	return 0;
+}
+
+/* -- registering anew --------------------------------------------------------------------------- */
+
+_Static_assert((int)BSN_MR_CHANGE_MEMORY == IBV_REREG_MR_CHANGE_TRANSLATION &&
+		       (int)BSN_MR_CHANGE_PD == IBV_REREG_MR_CHANGE_PD &&
+		       (int)BSN_MR_CHANGE_ACCESS == IBV_REREG_MR_CHANGE_ACCESS,
+	       "as libibverbs counts them");
+
+static int check_change(const struct mr_object *mr, unsigned changes, const void *addr,
+			size_t length, const struct bsn_mr_attr *attr)
+{
+	const unsigned known = BSN_MR_CHANGE_MEMORY | BSN_MR_CHANGE_PD | BSN_MR_CHANGE_ACCESS;
+
+	if (!mr || !changes || changes & ~known)
+		return fail(EINVAL, "no region, or no change that is known");
+	if (mr->is_special || mr->pub.addr != (uintptr_t)mr->verbs->addr)
+		return fail(EOPNOTSUPP, "only memory of the program that is called by its own "
+					"address can be registered anew");
+	if (changes & BSN_MR_CHANGE_MEMORY && mr->buf)
+		return fail(EBUSY, "a buffer has its own bytes; bsn_mr_register() takes others");
+	if (changes & BSN_MR_CHANGE_MEMORY && (!addr || !length))
+		return fail(EINVAL, "no memory");
+	if (attr && attr->has_iova)
+		return fail(EOPNOTSUPP, "libibverbs registers anew without an IOVA");
+	return changes & BSN_MR_CHANGE_ACCESS
+		       ? check_on_demand(mr->device, register_access(mr->device, attr))
+		       : 0;
+}
+
+/* ibv_rereg_mr() has codes of its own: its input was wrong, it failed, or what it undid failed, too. */
+static int rereg(struct mr_object *mr, unsigned changes, void *addr, size_t length, int access,
+		 struct bsn_pd *pd)
+{
+	int error;
+
+	errno = 0;
+	if (!ibv_rereg_mr(mr->verbs, (int)changes, changes & BSN_MR_CHANGE_PD ? pd->verbs : NULL,
+			  changes & BSN_MR_CHANGE_MEMORY ? addr : NULL,
+			  changes & BSN_MR_CHANGE_MEMORY ? length : 0,
+			  changes & BSN_MR_CHANGE_ACCESS ? access : 0))
+		return 0;
+	error = errno ? errno : EINVAL;
+	return register_explain(error, length ? length : mr->pub.length);
+}
+
+static void move_to(struct mr_object *mr, struct bsn_pd *pd)
+{
+	use(&pd->uses);
+	unuse(&mr->pd->uses);
+	mr->pd = pd;
+}
+
+int bsn_mr_change(struct bsn_mr *pub, unsigned changes, void *addr, size_t length,
+		  const struct bsn_mr_attr *attr)
+{
+	struct mr_object *mr = (struct mr_object *)(void *)pub;
+	struct bsn_pd *pd;
+	int rights, err = check_change(mr, changes, addr, length, attr);
+
+	if (err)
+		return err;
+	pd = register_pd(mr->device, attr ? attr->pd : NULL);
+	if (!pd)
+		return -EINVAL;
+	rights = register_access(mr->device, attr);
+	keys_remove(mr->device, &mr->key);
+	err = rereg(mr, changes, addr, length, rights, pd);
+	if (err || !(changes & BSN_MR_CHANGE_ACCESS))
+		rights = mr->key.access;
+	if (!err && changes & BSN_MR_CHANGE_PD)
+		move_to(mr, pd);
+	if (!err && changes & BSN_MR_CHANGE_MEMORY) {
+		mr->pub.addr = (uintptr_t)addr;
+		mr->pub.length = length;
+	}
+	mr->pub.lkey = mr->verbs->lkey;
+	mr->pub.rkey = mr->verbs->rkey;
+	mr->key = (struct known_key){ .lkey = mr->pub.lkey,
+				      .addr = mr->pub.addr,
+				      .length = mr->pub.length,
+				      .pd = mr->pd,
+				      .access = rights };
+	return keys_add(mr->device, &mr->key) ? -ENOMEM : err;
 }

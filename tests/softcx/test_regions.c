@@ -63,8 +63,8 @@ static char *map_page(void *at, char fill)
 /* Nothing is there, and nothing else comes to be there. */
 static void lose_page(char *page)
 {
-	assert_ptr_equal(mmap(page, PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0),
-			 page);
+	assert_ptr_equal(
+		mmap(page, PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0), page);
 }
 
 /* -- on demand --------------------------------------------------------------------------------- */
@@ -129,7 +129,9 @@ static void advice_is_checked(void **state)
 	assert_int_equal(advise(l, read, flush, l->memory, BYTES, l->mr->lkey), ENOENT);
 	assert_int_equal(advise(l, read, flush, page + 1, PAGE, read_only->lkey), EFAULT);
 	assert_int_equal(advise(l, read, flush << 1, page, PAGE, read_only->lkey), EINVAL);
-	assert_int_equal(advise(l, (enum ibv_advise_mr_advice)77, flush, page, PAGE, read_only->lkey), EOPNOTSUPP);
+	assert_int_equal(
+		advise(l, (enum ibv_advise_mr_advice)77, flush, page, PAGE, read_only->lkey),
+		EOPNOTSUPP);
 	lose_page(page);
 	assert_int_equal(advise(l, read, flush, page, PAGE, read_only->lkey), EFAULT);
 	assert_int_equal(advise(l, read, 0, page, PAGE, read_only->lkey), 0);
@@ -230,12 +232,12 @@ static void the_null_region_is_zeroes_and_swallows(void **state)
 	assert_int_equal(write_from(l, 12345, mr), IBV_WC_SUCCESS);
 	assert_int_equal(l->memory[2048], 0);
 	assert_int_equal(l->memory[2048 + BYTES], 'g');
-	assert_int_equal(transfer(l, IBV_WR_RDMA_READ, 12345, mr->lkey, (uintptr_t)l->memory,
-				  l->mr->rkey),
-			 IBV_WC_SUCCESS);
-	assert_int_equal(transfer(l, IBV_WR_RDMA_WRITE, (uintptr_t)l->memory, l->mr->lkey, 0,
-				  mr->lkey),
-			 IBV_WC_REM_ACCESS_ERR);
+	assert_int_equal(
+		transfer(l, IBV_WR_RDMA_READ, 12345, mr->lkey, (uintptr_t)l->memory, l->mr->rkey),
+		IBV_WC_SUCCESS);
+	assert_int_equal(
+		transfer(l, IBV_WR_RDMA_WRITE, (uintptr_t)l->memory, l->mr->lkey, 0, mr->lkey),
+		IBV_WC_REM_ACCESS_ERR);
 	assert_int_equal(ibv_dereg_mr(mr), 0);
 }
 

@@ -59,8 +59,8 @@ static enum ibv_wc_status transfer(struct loopback *l, const struct region *regi
 				   bool remote)
 {
 	const struct ibv_sge there = { (uintptr_t)region->at + page * PAGE, 64, region->mr->lkey };
-	struct ibv_sge sge = remote ? (struct ibv_sge){ (uintptr_t)l->memory, 64, l->mr->lkey }
-				    : there;
+	struct ibv_sge sge =
+		remote ? (struct ibv_sge){ (uintptr_t)l->memory, 64, l->mr->lkey } : there;
 	struct ibv_send_wr *bad, wr = {
 		.sg_list = &sge,
 		.num_sge = 1,

@@ -58,10 +58,9 @@ static bool read_change(void *context, struct cx_range *range)
 						    message.arg.remove.end };
 			return true;
 		case UFFD_EVENT_REMAP:
-			*range = (struct cx_range){
-				message.arg.remap.from,
-				message.arg.remap.from + message.arg.remap.len
-			};
+			*range =
+				(struct cx_range){ message.arg.remap.from,
+						   message.arg.remap.from + message.arg.remap.len };
 			return true;
 		default:
 			break;

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Regions that are no pinned memory of the program, but for the device's own (dm.c). */
+#include "register.h"
+
+#include <stdlib.h>
+
+#include "bsn_region.h"
+
+static int finish_special(struct bsn_pd *pd, struct ibv_mr *verbs, uint64_t addr, uint64_t length,
+			  int access, struct bsn_mr **out)
+{
+	struct mr_object *mr;
+	const int err = register_finish(pd, verbs, addr, length, access, &mr);
+
+	if (err)
+		return err;
+	mr->is_special = true;
+	*out = &mr->pub;
+	return 0;
+}
+
+int bsn_mr_register_implicit(struct bsn_device *device, const struct bsn_mr_attr *attr,
+			     struct bsn_mr **out)
+{
+	struct bsn_pd *pd;
+	int access;
+
+	if (!device || !out || (attr && attr->has_iova))
+		return fail(EINVAL, "no device, no place for the result, or an IOVA: an implicit "
+				    "region is called by its own addresses");
+	if (device->no_implicit)
+		return fail(EOPNOTSUPP, "no implicit regions: %s", device->no_implicit);
+	pd = register_pd(device, attr ? attr->pd : NULL);
+	if (!pd)
+		return -EINVAL;
+	access = register_access(device, attr) | IBV_ACCESS_ON_DEMAND;
+	errno = 0;
+	return finish_special(pd, ibv_reg_mr(pd->verbs, NULL, SIZE_MAX, access), 0, SIZE_MAX,
+			      access, out);
+}
+
+int bsn_mr_register_null(struct bsn_device *device, struct bsn_pd *pd, struct bsn_mr **out)
+{
+	struct ibv_mr *verbs;
+
+	if (!device || !out)
+		return fail(EINVAL, "no device, or no place for the result");
+	if (device->no_null)
+		return fail(EOPNOTSUPP, "no null regions: %s", device->no_null);
+	pd = register_pd(device, pd);
+	if (!pd)
+		return -EINVAL;
+	errno = 0;
+	verbs = ibv_alloc_null_mr(pd->verbs);
+	return finish_special(pd, verbs, 0, SIZE_MAX, IBV_ACCESS_LOCAL_WRITE, out);
+}
+
+int bsn_mr_register_dmabuf(struct bsn_device *device, int fd, uint64_t offset, size_t length,
+			   const struct bsn_mr_attr *attr, struct bsn_mr **out)
+{
+	const uint64_t iova = attr && attr->has_iova ? attr->iova : offset;
+	struct ibv_mr *verbs;
+	struct bsn_pd *pd;
+
+	if (!device || !length || !out)
+		return fail(EINVAL, "no device, no length, or no place for the result");
+	if (device->no_dmabuf)
+		return fail(EOPNOTSUPP, "no dma-bufs: %s", device->no_dmabuf);
+	pd = register_pd(device, attr ? attr->pd : NULL);
+	if (!pd)
+		return -EINVAL;
+	errno = 0;
+	verbs = ibv_reg_dmabuf_mr(pd->verbs, offset, length, iova, fd,
+				  register_access(device, attr));
+	if (!verbs && errno == EBADF)
+		return fail(EBADF, "%d is no open descriptor", fd);
+	if (!verbs && errno == EINVAL)
+		return fail(
+			EINVAL,
+			"descriptor %d is no dma-buf, or ends before byte %llu, or the IOVA has "
+			"another place in its page than the offset",
+			fd, (unsigned long long)(offset + length));
+	return finish_special(pd, verbs, iova, length, register_access(device, attr), out);
+}
+
+/* -- advice ------------------------------------------------------------------------------------- */
+
+enum { PIECES_MAX = 64 };
+
+static int explain_prefetch(int error)
+{
+	switch (error) {
+	case ENOENT:
+		return fail(ENOENT, "an lkey is none of an on-demand region");
+	case EPERM:
+		return fail(EPERM, "a region is of another protection domain, or may not be "
+				   "written");
+	case EFAULT:
+		return fail(EFAULT, "a piece is beyond its region, or not mapped");
+	default:
+		return fail(error, "cannot prefetch: %s", strerror(error));
+	}
+}
+
+int bsn_mr_prefetch(struct bsn_device *device, struct bsn_pd *pd, const struct bsn_sge *pieces,
+		    unsigned count, unsigned flags)
+{
+	const unsigned known = BSN_PREFETCH_WRITE | BSN_PREFETCH_WAIT | BSN_PREFETCH_NO_FAULT;
+	const enum ib_uverbs_advise_mr_advice advice =
+		flags & BSN_PREFETCH_WRITE      ? IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE
+		: flags & BSN_PREFETCH_NO_FAULT ? IBV_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT
+						: IBV_ADVISE_MR_ADVICE_PREFETCH;
+	struct ibv_sge list[PIECES_MAX];
+	int error;
+
+	if (!device || !pieces || !count || flags & ~known ||
+	    (flags & BSN_PREFETCH_WRITE && flags & BSN_PREFETCH_NO_FAULT))
+		return fail(EINVAL, "no device, no pieces, or flags that do not go together");
+	if (count > PIECES_MAX)
+		return fail(EINVAL, "%d pieces at most", PIECES_MAX);
+	if (device->no_odp)
+		return fail(EOPNOTSUPP, "no memory on demand: %s", device->no_odp);
+	pd = register_pd(device, pd);
+	if (!pd)
+		return -EINVAL;
+	for (unsigned i = 0; i < count; i++)
+		list[i] = (struct ibv_sge){ pieces[i].addr, pieces[i].length, pieces[i].lkey };
+	error = ibv_advise_mr(pd->verbs, advice,
+			      flags & BSN_PREFETCH_WAIT ? IBV_ADVISE_MR_FLAG_FLUSH : 0, list,
+			      (int)count);
+	return error ? explain_prefetch(error) : 0;
+}

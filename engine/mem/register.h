@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What all registrations have in common. Private to engine/mem/. */
+#ifndef MEM_REGISTER_H
+#define MEM_REGISTER_H
+
+#include "keys.h"
+
+/* The domain that is meant: @pd, or the device's own. NULL, with a text: it is another device's. */
+struct bsn_pd *register_pd(struct bsn_device *device, struct bsn_pd *pd);
+
+/* The access flags that the attributes stand for. */
+int register_access(const struct bsn_device *device, const struct bsn_mr_attr *attr);
+
+/* errno of a registration that failed, in words: -errno. */
+int register_explain(int error, uint64_t length);
+
+/*
+ * Makes a bsn_mr of what libibverbs registered with @access, @verbs (NULL: it did not, and errno says why), which
+ * is deregistered where that fails.
+ */
+int register_finish(struct bsn_pd *pd, struct ibv_mr *verbs, uint64_t addr, uint64_t length,
+		    int access, struct mr_object **mr);
+
+#endif

@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Regions of every kind on both paths: what they open, what they do not, and what is refused in words. */
+#define _GNU_SOURCE 1
+#include "harness.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "bsn_region.h"
+
+enum { PAGE = 4096, LENGTH = 64 };
+
+static const unsigned NOW = BSN_F_SIGNALED | BSN_F_RING;
+
+#define WRITES (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE)
+
+/* Why the device has no such region, on which the case ends; NULL: it has. */
+static const char *why_not(struct bench *b, const char *feature)
+{
+	const struct bsn_device_info *info = bsn_device_info(b->device);
+
+	for (uint32_t i = 0; i < info->feature_count; i++)
+		if (!strcmp(info->features[i].name, feature))
+			return info->features[i].why_not;
+	fail_msg("no feature %s", feature);
+	return NULL;
+}
+
+/* The call says this error, and why, in words that have this one among them. */
+#define refused(error, word, call)                                                                 \
+	do {                                                                                       \
+		assert_int_equal(call, -(error));                                                  \
+		if (!strstr(bsn_error_text(), word))                                               \
+			fail_msg("'%s' does not say '%s'", bsn_error_text(), word);                \
+	} while (0)
+
+/* Both QPs anew, after a failure. */
+static void start_again(struct bench *b)
+{
+	for (int end = 0; end < 2; end++)
+		ok(bsn_qp_reset(b->qp[end]));
+	bench_connect(b);
+}
+
+static void write_and_expect(struct bench *b, struct bsn_sge local, uint64_t addr, uint32_t rkey,
+			     enum ibv_wc_status status)
+{
+	const struct bsn_remote remote = { addr, rkey };
+
+	ok(bsn_write(b->ep[0], &local, &remote, 1, NOW));
+	expect_status(b, b->cq[0], 1, BSN_OPCODE_RDMA_WRITE, status);
+	if (status)
+		start_again(b);
+}
+
+static void read_and_expect(struct bench *b, struct bsn_sge local, uint64_t addr, uint32_t rkey,
+			    enum ibv_wc_status status)
+{
+	const struct bsn_remote remote = { addr, rkey };
+
+	ok(bsn_read(b->ep[0], &local, &remote, 2, NOW));
+	expect_status(b, b->cq[0], 2, BSN_OPCODE_RDMA_READ, status);
+	if (status)
+		start_again(b);
+}
+
+static struct bsn_sge of(const struct bsn_mr *mr, uint64_t offset)
+{
+	return (struct bsn_sge){ mr->addr + offset, LENGTH, mr->lkey };
+}
+
+/* From end 0's memory into the region and back to end 1's. */
+static void carries_data(struct bench *b, const struct bsn_mr *mr, uint64_t offset)
+{
+	memset(bench_at(b, 1, 0), 0, LENGTH);
+	write_and_expect(b, bench_sge(b, 0, 0, LENGTH), mr->addr + offset, mr->rkey, 0);
+	write_and_expect(b, of(mr, offset), bench_remote(b, 1, 0).addr, bench_remote(b, 1, 0).rkey,
+			 0);
+	assert_memory_equal(bench_at(b, 1, 0), bench_at(b, 0, 0), LENGTH);
+}
+
+static char *map_pages(size_t count)
+{
+	char *pages = mmap(NULL, count * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			   -1, 0);
+
+	assert_ptr_not_equal(pages, MAP_FAILED);
+	return pages;
+}
+
+/* -- addresses ---------------------------------------------------------------------------------- */
+
+static void a_region_is_called_as_one_likes(struct bench *b)
+{
+	const uint64_t iovas[] = { 0, 0x7700000000000000, 16 * PAGE };
+	char *pages = map_pages(2);
+
+	for (size_t i = 0; i < sizeof(iovas) / sizeof(iovas[0]); i++) {
+		const struct bsn_mr_attr attr = { .has_iova = true, .iova = iovas[i] };
+		struct bsn_mr *mr;
+
+		ok(bsn_mr_register(b->device, pages, PAGE, &attr, &mr));
+		assert_int_equal(mr->addr, iovas[i]);
+		carries_data(b, mr, 0);
+		carries_data(b, mr, PAGE - LENGTH);
+		ok(bsn_mr_deregister(mr));
+	}
+	refused(EINVAL, "place in its page",
+		bsn_mr_register(b->device, pages + 8, PAGE,
+				&(struct bsn_mr_attr){ .has_iova = true, .iova = 4 },
+				&(struct bsn_mr *){ NULL }));
+	munmap(pages, 2 * PAGE);
+}
+
+static void a_region_has_bounds(struct bench *b)
+{
+	char *pages = map_pages(3);
+	struct bsn_mr *mr;
+
+	ok(bsn_mr_register(b->device, pages + 100, PAGE,
+			   &(struct bsn_mr_attr){ .is_relaxed = true }, &mr));
+	carries_data(b, mr, 0);
+	carries_data(b, mr, PAGE - LENGTH);
+	for (int end = 0; end < 2; end++) {
+		const uint64_t addr = end ? mr->addr + PAGE - LENGTH + 1 : mr->addr - 1;
+		const struct bsn_sge local = { addr, LENGTH, mr->lkey };
+
+		write_and_expect(b, local, bench_remote(b, 1, 0).addr, bench_remote(b, 1, 0).rkey,
+				 IBV_WC_LOC_PROT_ERR);
+		write_and_expect(b, bench_sge(b, 0, 0, LENGTH), addr, mr->rkey,
+				 IBV_WC_REM_ACCESS_ERR);
+	}
+	ok(bsn_mr_deregister(mr));
+	munmap(pages, 3 * PAGE);
+}
+
+/* Each right, missing. */
+static void rights_are_kept(struct bench *b)
+{
+	const struct bsn_sge mine = bench_sge(b, 0, 0, LENGTH);
+	char *pages = map_pages(1);
+	struct bsn_mr *mr;
+
+	ok(bsn_mr_register(b->device, pages, PAGE,
+			   &(struct bsn_mr_attr){ .access = IBV_ACCESS_REMOTE_READ }, &mr));
+	write_and_expect(b, mine, mr->addr, mr->rkey, IBV_WC_REM_ACCESS_ERR);
+	read_and_expect(b, mine, mr->addr, mr->rkey, IBV_WC_SUCCESS);
+	read_and_expect(b, of(mr, 0), bench_remote(b, 1, 0).addr, bench_remote(b, 1, 0).rkey,
+			IBV_WC_LOC_PROT_ERR);
+	ok(bsn_mr_deregister(mr));
+	ok(bsn_mr_register(b->device, pages, PAGE, &(struct bsn_mr_attr){ .access = WRITES }, &mr));
+	read_and_expect(b, mine, mr->addr, mr->rkey, IBV_WC_REM_ACCESS_ERR);
+	write_and_expect(b, mine, mr->addr, mr->rkey, IBV_WC_SUCCESS);
+	ok(bsn_mr_deregister(mr));
+	write_and_expect(b, mine, (uintptr_t)pages, mr->rkey, IBV_WC_REM_ACCESS_ERR);
+	munmap(pages, PAGE);
+}
+
+/* -- registering anew --------------------------------------------------------------------------- */
+
+static void a_region_changes_under_its_keys(struct bench *b)
+{
+	const struct bsn_mr_attr less = { .access = IBV_ACCESS_LOCAL_WRITE };
+	char *pages = map_pages(2);
+	struct bsn_mr *mr;
+	struct bsn_pd *pd;
+	uint32_t rkey;
+
+	ok(bsn_mr_register(b->device, pages, PAGE, NULL, &mr));
+	rkey = mr->rkey;
+	ok(bsn_mr_change(mr, BSN_MR_CHANGE_MEMORY, pages + PAGE, PAGE, NULL));
+	assert_int_equal(mr->addr, (uintptr_t)pages + PAGE);
+	assert_int_equal(mr->rkey, rkey);
+	carries_data(b, mr, 0);
+	write_and_expect(b, bench_sge(b, 0, 0, LENGTH), (uintptr_t)pages, rkey,
+			 IBV_WC_REM_ACCESS_ERR);
+	ok(bsn_mr_change(mr, BSN_MR_CHANGE_ACCESS, NULL, 0, &less));
+	write_and_expect(b, bench_sge(b, 0, 0, LENGTH), mr->addr, mr->rkey, IBV_WC_REM_ACCESS_ERR);
+	ok(bsn_pd_create(b->device, &pd));
+	ok(bsn_mr_change(mr, BSN_MR_CHANGE_PD | BSN_MR_CHANGE_ACCESS, NULL, 0,
+			 &(struct bsn_mr_attr){ .pd = pd }));
+	write_and_expect(b, of(mr, 0), bench_remote(b, 1, 0).addr, bench_remote(b, 1, 0).rkey,
+			 IBV_WC_LOC_PROT_ERR);
+	assert_int_equal(bsn_pd_destroy(pd), -EBUSY);
+	ok(bsn_mr_change(mr, BSN_MR_CHANGE_PD, NULL, 0, NULL));
+	ok(bsn_pd_destroy(pd));
+	carries_data(b, mr, 0);
+	refused(EINVAL, "no change", bsn_mr_change(mr, 0, NULL, 0, NULL));
+	refused(EINVAL, "no memory", bsn_mr_change(mr, BSN_MR_CHANGE_MEMORY, NULL, 0, NULL));
+	ok(bsn_mr_deregister(mr));
+	refused(EBUSY, "its own bytes",
+		bsn_mr_change(b->mem[0], BSN_MR_CHANGE_MEMORY, pages, PAGE, NULL));
+	munmap(pages, 2 * PAGE);
+}
+
+/* -- on demand ---------------------------------------------------------------------------------- */
+
+static void memory_on_demand(struct bench *b)
+{
+	const char *why = why_not(b, "on-demand");
+	const struct bsn_mr_attr attr = { .is_on_demand = true };
+	char *pages = map_pages(2);
+	struct bsn_sge piece;
+	struct bsn_mr *mr;
+	int err = bsn_mr_register(b->device, pages, 2 * PAGE, &attr, &mr);
+
+	assert_int_equal(err, why ? -EOPNOTSUPP : 0);
+	if (!why) {
+		piece = (struct bsn_sge){ mr->addr, 2 * PAGE, mr->lkey };
+		ok(bsn_mr_prefetch(b->device, NULL, &piece, 1, BSN_PREFETCH_WAIT));
+		ok(bsn_mr_prefetch(b->device, NULL, &piece, 1, BSN_PREFETCH_WRITE));
+		ok(bsn_mr_prefetch(b->device, NULL, &piece, 1, BSN_PREFETCH_NO_FAULT));
+		piece.addr += PAGE + 1;
+		refused(EFAULT, "beyond its region",
+			bsn_mr_prefetch(b->device, NULL, &piece, 1, BSN_PREFETCH_WAIT));
+		piece.lkey = b->mem[0]->lkey;
+		refused(ENOENT, "on-demand", bsn_mr_prefetch(b->device, NULL, &piece, 1, 0));
+		carries_data(b, mr, 0);
+		carries_data(b, mr, 2 * PAGE - LENGTH);
+		ok(bsn_mr_deregister(mr));
+	}
+	refused(EINVAL, "flags", bsn_mr_prefetch(b->device, NULL, &piece, 1, 64));
+	munmap(pages, 2 * PAGE);
+}
+
+static void all_memory(struct bench *b)
+{
+	const char *why = why_not(b, "implicit");
+	char *pages = map_pages(1);
+	struct bsn_mr *mr;
+	int err = bsn_mr_register_implicit(b->device, NULL, &mr);
+
+	assert_int_equal(err, why ? -EOPNOTSUPP : 0);
+	if (!why) {
+		carries_data(b, mr, (uintptr_t)pages);
+		refused(EOPNOTSUPP, "its own address",
+			bsn_mr_change(mr, BSN_MR_CHANGE_MEMORY, pages, PAGE, NULL));
+		ok(bsn_mr_deregister(mr));
+	}
+	munmap(pages, PAGE);
+}
+
+/* -- of the device ------------------------------------------------------------------------------ */
+
+static void memory_of_the_device(struct bench *b)
+{
+	const char *why = why_not(b, "device-memory");
+	uint8_t bytes[256];
+	struct bsn_dm *dm;
+	struct bsn_mr *mr;
+	int err = bsn_dm_alloc(b->device, sizeof(bytes), 6, &dm);
+
+	assert_int_equal(err, why ? -EOPNOTSUPP : 0);
+	if (why)
+		return;
+	memset(bytes, 0x3c, sizeof(bytes));
+	ok(bsn_dm_write(dm, 0, bytes, sizeof(bytes)));
+	ok(bsn_mr_register_dm(dm, LENGTH, sizeof(bytes) - LENGTH, NULL, &mr));
+	assert_int_equal(mr->addr, 0);
+	carries_data(b, mr, 0);
+	ok(bsn_dm_read(dm, 0, bytes, sizeof(bytes)));
+	assert_int_equal(bytes[LENGTH - 1], 0x3c);
+	assert_memory_equal(bytes + LENGTH, bench_at(b, 0, 0), LENGTH);
+	assert_int_equal(bytes[2 * LENGTH], 0x3c);
+	write_and_expect(b, bench_sge(b, 0, 0, LENGTH), sizeof(bytes) - 2 * LENGTH + 1, mr->rkey,
+			 IBV_WC_REM_ACCESS_ERR);
+	refused(EINVAL, "multiples of 4", bsn_dm_write(dm, 2, bytes, 4));
+	refused(EINVAL, "multiples of 4", bsn_dm_read(dm, 0, bytes, 3));
+	refused(EFAULT, "256 bytes", bsn_dm_read(dm, 4, bytes, sizeof(bytes)));
+	refused(EINVAL, "256 bytes", bsn_mr_register_dm(dm, 4, sizeof(bytes), NULL, &mr));
+	refused(EBUSY, "registered", bsn_dm_free(dm));
+	refused(EINVAL, "bytes of memory", bsn_dm_alloc(b->device, 1 << 30, 0, &dm));
+	ok(bsn_mr_deregister(mr));
+	ok(bsn_dm_free(dm));
+}
+
+/* -- of a dma-buf, and of nothing --------------------------------------------------------------- */
+
+/* On the model a memfd is one; elsewhere it takes an exporter, which only GPUs and the like bring. */
+static void memory_of_a_dma_buf(struct bench *b)
+{
+	const char *why = why_not(b, "dma-buf");
+	const int fd = memfd_create("dma-buf", MFD_CLOEXEC);
+	struct bsn_mr *mr;
+	char byte;
+
+	assert_int_equal(ftruncate(fd, 2 * PAGE), 0);
+	if (why) {
+		refused(EOPNOTSUPP, "dma-buf",
+			bsn_mr_register_dmabuf(b->device, fd, 0, PAGE, NULL, &mr));
+	} else if (b->is_model) {
+		ok(bsn_mr_register_dmabuf(b->device, fd, PAGE, PAGE, NULL, &mr));
+		assert_int_equal(mr->addr, PAGE);
+		carries_data(b, mr, PAGE - LENGTH);
+		assert_int_equal(pread(fd, &byte, 1, 2 * PAGE - LENGTH), 1);
+		assert_int_equal(byte, (char)*bench_at(b, 0, 0));
+		ok(bsn_mr_deregister(mr));
+		refused(EINVAL, "ends before",
+			bsn_mr_register_dmabuf(b->device, fd, PAGE, PAGE + 1, NULL, &mr));
+		refused(EBADF, "no open descriptor",
+			bsn_mr_register_dmabuf(b->device, -1, 0, PAGE, NULL, &mr));
+	}
+	close(fd);
+}
+
+static void memory_of_nothing(struct bench *b)
+{
+	const char *why = why_not(b, "null-region");
+	const struct bsn_remote there = bench_remote(b, 1, 0);
+	struct bsn_mr *mr;
+	int err = bsn_mr_register_null(b->device, NULL, &mr);
+
+	assert_int_equal(err, why ? -EOPNOTSUPP : 0);
+	if (why)
+		return;
+	memset(bench_at(b, 1, 0), 0x77, LENGTH + 1);
+	write_and_expect(b, of(mr, 12345), there.addr, there.rkey, IBV_WC_SUCCESS);
+	assert_int_equal(*bench_at(b, 1, LENGTH - 1), 0);
+	assert_int_equal(*bench_at(b, 1, LENGTH), 0x77);
+	read_and_expect(b, of(mr, 12345), there.addr, there.rkey, IBV_WC_SUCCESS);
+	ok(bsn_mr_deregister(mr));
+}
+
+static void memory_by_its_physical_address(struct bench *b)
+{
+	assert_non_null(strstr(why_not(b, "physical-address"), "the kernel"));
+}
+
+#define OWN(text, function)                                                                        \
+	{                                                                                          \
+		CASE(text, function), .is_own_only = true                                          \
+	}
+
+int main(void)
+{
+	static const struct bench_case cases[] = {
+		OWN("a region is called as one likes", a_region_is_called_as_one_likes),
+		OWN("a region has bounds", a_region_has_bounds),
+		OWN("rights are kept", rights_are_kept),
+		OWN("a region changes under its keys", a_region_changes_under_its_keys),
+		OWN("memory on demand", memory_on_demand),
+		OWN("all memory", all_memory),
+		OWN("memory of the device", memory_of_the_device),
+		OWN("memory of a dma-buf", memory_of_a_dma_buf),
+		OWN("memory of nothing", memory_of_nothing),
+		OWN("memory by its physical address", memory_by_its_physical_address),
+	};
+
+	return bench_run("regions", cases, sizeof(cases) / sizeof(cases[0]));
+}
