@@ -870,6 +870,9 @@ BSN_ALWAYS_INLINE int bsn_build_sgl(struct bsn_ep *ep, unsigned opcode, unsigned
 				    const struct bsn_remote *remote, bool has_remote, uint32_t imm,
 				    uint64_t id, uint32_t flags)
 {
+	if (BSN_IS_NULL(ep))
+		return bsn_sq_post_sgl(ep, BSN_WHAT(opcode, flags, bsn_what_count(count)), sge,
+				       remote, imm, id);
 	if (__builtin_constant_p(count))
 		return bsn_build_known(ep, opcode, needs, sge, count, remote, has_remote, imm, id,
 				       flags);
@@ -911,12 +914,13 @@ BSN_ALWAYS_INLINE int bsn_build_inline(struct bsn_ep *ep, unsigned opcode, const
 				       uint32_t length, const struct bsn_remote *remote,
 				       bool has_remote, uint32_t imm, uint64_t id, uint32_t flags)
 {
-	struct bsn_sq *sq = ep->sq;
+	struct bsn_sq *sq;
 	size_t bytes = length;
 	int err;
 
-	if (flags & ~BSN_F_ALL)
+	if (BSN_IS_NULL(ep) || (flags & ~BSN_F_ALL))
 		return bsn_post_inline_cold(ep, opcode, data, length, remote, imm, id, flags);
+	sq = ep->sq;
 	if (!__builtin_constant_p(length))
 		BSN_HIDE(bytes); /* one register: what is known to have 32 bits would be copied */
 	if (sq->ring) /* else it is not a queue, and the cold function says so */
@@ -942,15 +946,16 @@ BSN_ALWAYS_INLINE int bsn_build_atomic(struct bsn_ep *ep, unsigned opcode,
 				       uint64_t swap_add, uint64_t compare, uint64_t id,
 				       uint32_t flags)
 {
-	struct bsn_sq *sq = ep->sq;
+	struct bsn_sq *sq;
 	struct bsn_regs r;
 	uint8_t *wqe;
 
-	if (!bsn_sq_has_room(sq, 1) || BSN_UNLIKELY(!(sq->can & BSN_CAN_ATOMIC)) ||
-	    (flags & ~BSN_F_PLAIN)) {
+	if (BSN_IS_NULL(ep) || (flags & ~BSN_F_PLAIN) || !bsn_sq_has_room(ep->sq, 1) ||
+	    BSN_UNLIKELY(!(ep->sq->can & BSN_CAN_ATOMIC))) {
 		const uint64_t operand[2] = { swap_add, compare };
 		return bsn_sq_post_atomic(ep, BSN_WHAT(opcode, flags, 1), sge, remote, operand, id);
 	}
+	sq = ep->sq;
 	wqe = bsn_sq_take(sq, &r, 1);
 	bsn_begin(&r, sq, NULL, 0, opcode, 4, flags, 0);
 	r.ds[1] = bsn_ds_raddr(remote);
@@ -981,14 +986,15 @@ struct bsn_prepared {
 BSN_ALWAYS_INLINE int bsn_build_prepared(struct bsn_ep *ep, const struct bsn_prepared *p,
 					 uint64_t id, uint32_t flags)
 {
-	struct bsn_sq *sq = ep->sq;
+	struct bsn_sq *sq;
 	struct bsn_be64 ctrl0, ctrl1;
 	struct bsn_regs r;
 	uint8_t *wqe;
 	uint16_t pi;
 
-	if (!bsn_sq_has_room(sq, 1) || (flags & ~BSN_F_ALL))
+	if (BSN_IS_NULL(ep) || (flags & ~BSN_F_ALL) || !bsn_sq_has_room(ep->sq, 1))
 		return bsn_sq_post_prepared(ep, p, id, flags);
+	sq = ep->sq;
 	wqe = bsn_sq_take(sq, &r, 1);
 	pi = sq->pi;
 	ctrl0 = bsn_ctrl0(sq, pi, 0, 0);

@@ -92,7 +92,7 @@ struct bsn_rq {
  */
 BSN_API int bsn_rq_post(struct bsn_rq *rq, const struct bsn_sge *sge, unsigned sge_count, uint64_t id);
 
-/** bsn_rq_post1 - bsn_rq_post() of one SGE, to a queue that is there; bsn_are_plain() told of its length */
+/** bsn_rq_post1 - bsn_rq_post() of one SGE; bsn_are_plain() told of its length */
 BSN_API int bsn_rq_post1(struct bsn_rq *rq, const struct bsn_sge *sge, uint64_t id);
 
 /*
@@ -216,11 +216,12 @@ BSN_ALWAYS_INLINE int bsn_srq_append(struct bsn_rq *rq, const struct bsn_sge *sg
 BSN_ALWAYS_INLINE int bsn_rq_append(struct bsn_rq *rq, const struct bsn_sge *sge, unsigned count,
 				    uint64_t id)
 {
-	uint8_t *const wqe = rq->slot;
+	uint8_t *wqe;
 
-	if (!__builtin_constant_p(count) || !count || count > BSN_RECV_MAX_PLAIN_SGE ||
+	if (BSN_IS_NULL(rq) || !__builtin_constant_p(count) || !count || count > BSN_RECV_MAX_PLAIN_SGE ||
 	    !bsn_are_plain(sge, count))
 		return bsn_rq_post(rq, sge, count, id);
+	wqe = rq->slot;
 	if (count == 1 && BSN_LIKELY(wqe < rq->lone_limit)) {
 		BSN_CHECK_OWNER(rq);
 		bsn_rq_put_list(wqe, sge, 1);

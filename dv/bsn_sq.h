@@ -359,6 +359,17 @@ extern BSN_API __thread const char *bsn_refusal;
 /** bsn_sq_count_blueflame - blocks published by BlueFlame so far, modulo 2^32 */
 BSN_API uint32_t bsn_sq_count_blueflame(const struct bsn_sq *sq);
 
+/*
+ * Whether there is no endpoint or queue at all. To look costs two instructions of each request, so the
+ * inline code tells only what the compiler knows; what is compiled with BSN_CHECK_NULL looks, and so do
+ * the symbols of the library.
+ */
+#ifdef BSN_CHECK_NULL
+#define BSN_IS_NULL(object) BSN_UNLIKELY(!(object))
+#else
+#define BSN_IS_NULL(object) (__builtin_constant_p(!(object)) && !(object))
+#endif
+
 /* -- credits ------------------------------------------------------------------------------------ */
 
 /* Whether @bb blocks are free before @limit, in one piece. */

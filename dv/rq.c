@@ -165,6 +165,8 @@ int bsn_rq_post(struct bsn_rq *rq, const struct bsn_sge *sge, unsigned sge_count
 /* What a list of one that was plain is short of: room in a QP's own queue, mostly at the ring's end. */
 int bsn_rq_post1(struct bsn_rq *rq, const struct bsn_sge *sge, uint64_t id)
 {
+	if (BSN_UNLIKELY(!rq))
+		return refuse(EINVAL, "no receive queue");
 	BSN_CHECK_OWNER(rq);
 	if (BSN_UNLIKELY(rq->path != NULL))
 		return rq->path->post1(rq, sge, id);

@@ -3,6 +3,10 @@
  * Posting and polling. Everything here is inline; the same functions are linkable symbols of the
  * library (post.c), for callers that want one copy, or that are not C: define BSN_NO_INLINE.
  *
+ * To post to NULL is -EINVAL where the symbols are called, where the compiler sees that it is NULL, and in
+ * what is compiled with BSN_CHECK_NULL, where each request costs two instructions more; else it is
+ * undefined.
+ *
  * Common to all posts:
  *
  *	@ep       where to: bsn_qp_ep(), or an endpoint of a UD QP

@@ -3,6 +3,7 @@
  * What callers and their surroundings get wrong: each is an error of its own, whose text says what to
  * do about it, and afterwards everything is as it was.
  */
+#define BSN_CHECK_NULL /* for posts_to_nothing() */
 #include "harness.h"
 
 #include <arpa/inet.h>
@@ -443,6 +444,44 @@ static void what_is_used_stays(struct bench *b)
 	ok(bsn_pd_destroy(mr.pd));
 }
 
+/* -- posting ------------------------------------------------------------------------------------- */
+
+static void refused_as(int err, const char *word)
+{
+	assert_int_equal(err, -EINVAL);
+	assert_non_null(bsn_refusal);
+	assert_non_null(strstr(bsn_refusal, word));
+	bsn_refusal = NULL;
+}
+
+/* What bsn_qp_ep() of a UD QP gives, too. The compiler does not know that it is NULL. */
+static void posts_to_nothing(struct bench *b)
+{
+	static const struct bsn_prepared prepared;
+	const struct bsn_sge sge = { .length = 8 };
+	const struct bsn_remote to = { 0 };
+	const struct bsn_wr wr = { .opcode = BSN_OPCODE_SEND };
+	struct bsn_ep *volatile no_ep = NULL;
+	struct bsn_rq *volatile no_rq = NULL;
+	volatile unsigned two = 2;
+
+	(void)b;
+	refused_as(bsn_write(no_ep, &sge, &to, 0, BSN_F_RING), "no endpoint");
+	refused_as(bsn_send(no_ep, &sge, 0, BSN_F_RING), "bsn_ep_create");
+	refused_as(bsn_write_sgl(no_ep, &sge, two, &to, 0, 0), "no endpoint");
+	refused_as(bsn_send_sgl(no_ep, &sge, two, 0, 0), "no endpoint");
+	refused_as(bsn_write_inline(no_ep, &sge, 8, &to, 0, 0), "no endpoint");
+	refused_as(bsn_send_inline(no_ep, &sge, 16, 0, 0), "no endpoint");
+	refused_as(bsn_fetch_add(no_ep, &sge, &to, 1, 0, 0), "no endpoint");
+	refused_as(bsn_post(no_ep, &wr), "no endpoint");
+	refused_as(bsn_post_prepared(no_ep, &prepared, 0, 0), "no endpoint");
+	refused_as(bsn_recv(no_rq, &sge, 0), "no receive queue");
+	refused_as(bsn_recv_sgl(no_rq, &sge, two, 0), "no receive queue");
+	refused_as(bsn_rq_post1(no_rq, &sge, 0), "no receive queue");
+	refused_as(bsn_ring(NULL), "no send queue");
+	refused_as(bsn_cancel(NULL), "no send queue");
+}
+
 /* -- opening ------------------------------------------------------------------------------------- */
 
 static void try_variable(const char *name, const char *value)
@@ -574,6 +613,7 @@ static const struct bench_case cases[] = {
 	{ CASE("a CQ that is too small", a_cq_that_is_too_small), BARE },
 	{ CASE("objects of another device", objects_of_another_device), OWN },
 	{ CASE("what is used stays", what_is_used_stays), BARE },
+	{ CASE("posts to nothing", posts_to_nothing), OWN },
 	{ CASE("nonsense in the environment", nonsense_in_the_environment), BARE },
 	{ CASE("devices that cannot be had", devices_that_cannot_be_had), BARE },
 	{ CASE("a device that may not be opened", a_device_that_may_not_be_opened), BARE,

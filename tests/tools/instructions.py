@@ -54,16 +54,18 @@ TODAY = {
 
 # Where clang 14 does not come within its slack today; 10 % is what is wanted.
 CLANG = {
-    'write_inline32': (157, 154),
-    'write_inline64': (161, 158),
-    'write_inline128': (181, 179),
-    'write_batch16_sge': (54, 49),
+    'write_sge': (64, 52),
+    'write_inline': (72, 66),
+    'write_inline32': (139, 132),
+    'write_inline64': (143, 136),
+    'write_inline128': (163, 156),
+    'write_batch16_sge': (56, 47),
     'write_batch16_sge2': (72, 64),
-    'write_batch16_inline64': (118, 116),
-    'send_inline64': (149, 149),
-    'ud_send_sge': (161, 158),
+    'write_batch16_inline64': (95, 94),
+    'send_inline64': (129, 129),
+    'ud_send_sge': (164, 160),
     'ud_send_sge2': (133, 121),
-    'ud_send_inline32': (252, 252),
+    'ud_send_inline32': (207, 207),
     'post_recv': (27, 24),
 }
 
