@@ -238,7 +238,6 @@ BSN_ALWAYS_INLINE int umr_end(struct bsn_sq *sq, const struct umr_target *target
 	BSN_CHECK_OWNER(sq);
 	if (!(flags & BSN_F_SIGNALED) && sq->quiet == 1)
 		__builtin_unreachable(); /* checked before */
-	wqe = bsn_sq_take(sq, &r, bb);
 	ctrl1 = bsn_ctrl1(sq, flags, 0);
 	ctrl1.raw |= target->imm.raw | bsn_sq_owed_fence(sq, flags).raw;
 	umr_make_head(&r, target, length, is_inline, padded);
@@ -247,6 +246,7 @@ BSN_ALWAYS_INLINE int umr_end(struct bsn_sq *sq, const struct umr_target *target
 	sq->fenced_limit = room;
 	sq->limit = NULL;
 	sq->wide_pi = after;
+	wqe = bsn_sq_take(sq, &r, bb);
 	return bsn_end(sq, wqe, NULL, false, &r, UMR_HEAD_DS, BSN_REST_SGES, false, bb, id, flags);
 }
 
