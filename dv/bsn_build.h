@@ -665,12 +665,15 @@ BSN_ALWAYS_INLINE int bsn_put_long(struct bsn_sq *sq, const uint8_t *limit,
 	if (ds < head + 2 || bb < 1 || (!prefix_ds && !is_huge && bb > BSN_BLUEFLAME_BB))
 		__builtin_unreachable(); /* BSN_DS_INLINE_MAX, BSN_INLINE_MORE_MAX */
 	if (__builtin_constant_p(length) && ds <= BSN_REGS_MAX) {
-		r.ds[head] = bsn_ds_inline_first(data, length, is_huge);
-		BSN_UNROLL for (unsigned i = 0; i < count; i++) r.ds[head + 1 + i] =
+		/* Their own, since clang keeps in memory what it sees indexed by a variable. */
+		struct bsn_regs all;
+		all.next = r.next;
+		all.ds[head] = bsn_ds_inline_first(data, length, is_huge);
+		BSN_UNROLL for (unsigned i = 0; i < count; i++) all.ds[head + 1 + i] =
 			bsn_ds_load(rest + BSN_DS_SIZE * i);
-		r.ds[ds - 1] = bsn_ds_inline_last(rest + BSN_DS_SIZE * count,
-						  data + length, more);
-		return bsn_end_data(sq, wqe, peer, prefix_ds, opcode, &r, ds, BSN_REST_NONE, ds, is_near, bb,
+		all.ds[ds - 1] = bsn_ds_inline_last(rest + BSN_DS_SIZE * count,
+						    data + length, more);
+		return bsn_end_data(sq, wqe, peer, prefix_ds, opcode, &all, ds, BSN_REST_NONE, ds, is_near, bb,
 				    remote, has_remote, imm, id, flags);
 	}
 	bsn_put_inline_rest(wqe + first, data, count, is_huge);
