@@ -56,16 +56,15 @@ TODAY = {
 CLANG = {
     'write_sge': (64, 52),
     'write_inline': (72, 66),
-    'write_inline32': (139, 132),
-    'write_inline64': (143, 136),
-    'write_inline128': (163, 156),
+    'write_inline32': (103, 100),
+    'write_inline64': (107, 104),
+    'write_inline128': (127, 124),
     'write_batch16_sge': (58, 48),
     'write_batch16_sge2': (72, 64),
-    'write_batch16_inline64': (97, 96),
-    'send_inline64': (129, 129),
+    'send_inline64': (106, 106),
     'ud_send_sge': (164, 160),
     'ud_send_sge2': (133, 121),
-    'ud_send_inline32': (207, 207),
+    'ud_send_inline32': (152, 152),
     'post_recv': (27, 24),
 }
 
