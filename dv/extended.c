@@ -11,6 +11,8 @@ static int check(const struct bsn_ep *ep, unsigned needs, const char *why_not)
 {
 	if (!ep || !ep->sq)
 		return refuse(EINVAL, "no endpoint");
+	if (ep->sq->closed)
+		return refuse(ep->sq->closed, ep->sq->closed_why);
 	if ((ep->sq->can & needs) != needs)
 		return refuse(EOPNOTSUPP, why_not);
 	return 0;

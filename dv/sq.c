@@ -676,6 +676,8 @@ int bsn_prepare(struct bsn_ep *ep, const struct bsn_wr *wr, struct bsn_prepared 
 
 	if (!ep || !ep->sq)
 		return refuse(EINVAL, "no endpoint");
+	if (!ep->sq->ring && !ep->sq->path)
+		return check_queue(ep);
 	if (wr->opcode > UINT8_MAX || wr->flags & ~(unsigned)BSN_F_ALL)
 		return refuse(EINVAL, "no such opcode, or unknown flags");
 	r = request_of(ep, wr, operand);

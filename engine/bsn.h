@@ -345,7 +345,8 @@ BSN_API int bsn_device_attach(struct ibv_context *context, const struct bsn_devi
 /** bsn_qp_cq - the CQ of a QP, the way to poll an attached one */
 BSN_API struct bsn_cq *bsn_qp_cq(struct bsn_qp *qp);
 BSN_API struct bsn_cq *bsn_qp_recv_cq(struct bsn_qp *qp);
-BSN_API struct bsn_ep *bsn_qp_ep(struct bsn_qp *qp); /* UD has none: NULL */
+/* Of a UD QP, which has no one peer: an endpoint that refuses every request; see bsn_ep_create(). */
+BSN_API struct bsn_ep *bsn_qp_ep(struct bsn_qp *qp);
 BSN_API struct bsn_sq *bsn_qp_sq(struct bsn_qp *qp);
 BSN_API struct bsn_rq *bsn_qp_rq(struct bsn_qp *qp);
 BSN_API struct ibv_qp *bsn_qp_verbs(struct bsn_qp *qp);

@@ -6,6 +6,28 @@
 
 #include <stdlib.h>
 
+/*
+ * The endpoint of QPs that have none of their own. Its queue has no ring, so that every request comes to
+ * where it is asked whether the queue is open. Nothing is ever written there.
+ */
+static struct bsn_be32 nowhere;
+static struct bsn_sq of_nobody = {
+	.ep = { &of_nobody },
+	.record = &nowhere,
+	.transport = BSN_TRANSPORT_UD,
+	.max_sge = UINT8_MAX,
+	.closed = EINVAL,
+	.closed_why = "a UD QP has no peer of its own: make an endpoint by bsn_ep_create()",
+	.owner_thread = BSN_OWNER_ANYBODY,
+};
+
+struct bsn_ep *bsn_qp_ep(struct bsn_qp *qp)
+{
+	if (!qp)
+		return NULL;
+	return qp->transport->is_connected ? &qp->sq->ep : &of_nobody.ep;
+}
+
 static int make_ep(struct bsn_qp *qp, struct ibv_ah_attr *way, uint32_t qpn, uint32_t qkey,
 		   void *user, struct bsn_ep **out)
 {

@@ -319,11 +319,6 @@ struct bsn_cq *bsn_qp_recv_cq(struct bsn_qp *qp)
 	return qp ? &qp->recv_cq->hot : NULL;
 }
 
-struct bsn_ep *bsn_qp_ep(struct bsn_qp *qp)
-{
-	return qp && qp->transport->is_connected ? &qp->sq->ep : NULL;
-}
-
 struct bsn_sq *bsn_qp_sq(struct bsn_qp *qp)
 {
 	return qp ? qp->sq : NULL;

@@ -359,7 +359,7 @@ static void ud_answers_a_datagram(struct bench *b)
 	struct bsn_ep *ep;
 
 	assert_non_null(ah);
-	assert_null(bsn_qp_ep(a->attached));
+	assert_int_equal(bsn_send_inline(bsn_qp_ep(a->attached), "", 1, 0, BSN_F_RING), -EINVAL);
 	fill_peers(a, 0, 32);
 	ok(post_recv(a, 256, 256, 60));
 	peer_sends_datagram(a, ah);

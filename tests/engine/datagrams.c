@@ -80,6 +80,44 @@ static void an_endpoint_comes_from_a_message(struct bench *b)
 			 -EINVAL);
 }
 
+static void refused_for_want_of_a_peer(int err)
+{
+	assert_int_equal(err, -EINVAL);
+	assert_non_null(bsn_refusal);
+	assert_non_null(strstr(bsn_refusal, "bsn_ep_create"));
+	bsn_refusal = NULL;
+}
+
+/* The natural mistake; inline, where nobody looks whether there is an endpoint. */
+static void the_queue_pair_itself_is_no_endpoint(struct bench *b)
+{
+	const struct bsn_sge local[2] = { bench_sge(b, 0, 0, 8), bench_sge(b, 0, 8, 8) };
+	const struct bsn_wr wr = { .opcode = BSN_OPCODE_SEND, .sge = local, .sge_count = 1 };
+	const struct bsn_remote to = bench_remote(b, 1, 0);
+	struct bsn_ep *const ep = bsn_qp_ep(b->qp[0]);
+	const struct bsn_masked_fa masked = { .add = 1 };
+	struct bsn_prepared prepared = { .body_ds = 1 };
+	volatile unsigned two = 2, bytes = 8;
+
+	refused_for_want_of_a_peer(bsn_send(ep, local, 0, BSN_F_RING));
+	refused_for_want_of_a_peer(bsn_send_sgl(ep, local, 2, 0, BSN_F_RING));
+	refused_for_want_of_a_peer(bsn_send_sgl(ep, local, two, 0, 0));
+	refused_for_want_of_a_peer(bsn_write(ep, local, &to, 0, BSN_F_RING));
+	for (bytes = 0; bytes <= 300; bytes++)
+		refused_for_want_of_a_peer(
+			bsn_send_inline(ep, bench_at(b, 0, 0), bytes, 0, BSN_F_RING));
+	refused_for_want_of_a_peer(bsn_write_inline(ep, local, 16, &to, 0, 0));
+	refused_for_want_of_a_peer(bsn_fetch_add(ep, local, &to, 1, 0, 0));
+	refused_for_want_of_a_peer(bsn_masked_fetch_add(ep, local, &to, &masked, 8, 0, 0));
+	refused_for_want_of_a_peer(bsn_memcpy(ep, local, local + 1, local, 0, 0));
+	refused_for_want_of_a_peer(bsn_post(ep, &wr));
+	refused_for_want_of_a_peer(bsn_prepare(ep, &wr, &prepared));
+	refused_for_want_of_a_peer(bsn_post_prepared(ep, &prepared, 0, BSN_F_RING));
+	assert_int_equal(bsn_ep_destroy(ep), -EINVAL);
+	ok(bsn_ring(ep->sq));
+	ok(bsn_cancel(ep->sq));
+}
+
 /* Each request comes back with the user pointer of its own endpoint. */
 static void endpoints_share_a_queue(struct bench *b)
 {
@@ -148,7 +186,6 @@ static void what_datagrams_lack_is_refused(struct bench *b)
 	const struct bsn_sge local = bench_sge(b, 0, 0, 8);
 	const struct bsn_remote remote = bench_remote(b, 1, 0);
 
-	assert_null(bsn_qp_ep(b->qp[0]));
 	assert_int_equal(bsn_write(b->ep[0], &local, &remote, 1, BSN_F_RING), -EOPNOTSUPP);
 	assert_int_equal(bsn_read(b->ep[0], &local, &remote, 1, BSN_F_RING), -EOPNOTSUPP);
 	assert_int_equal(bsn_fetch_add(b->ep[0], &local, &remote, 1, 1, BSN_F_RING), -EOPNOTSUPP);
@@ -168,6 +205,7 @@ static const struct bench_case cases[] = {
 	ON_BOTH_LINKS("a message says where it came from", a_message_says_where_it_came_from),
 	ON_BOTH_LINKS("inline data of every length", inline_data_of_every_length),
 	ON_BOTH_LINKS("an endpoint comes from a message", an_endpoint_comes_from_a_message),
+	{ CASE("the queue pair itself is no endpoint", the_queue_pair_itself_is_no_endpoint), UD },
 	{ CASE("endpoints share a queue", endpoints_share_a_queue), UD },
 	{ CASE("a failed request has its endpoint's user",
 	       a_failed_request_has_its_endpoint_s_user),

@@ -236,7 +236,8 @@ void bench_make_qp(struct bench *b, int end)
 		attach_qp(b, end, &attr);
 	else
 		ok(bsn_qp_create(b->device, &attr, &b->qp[end]));
-	b->ep[end] = bsn_qp_ep(b->qp[end]);
+	if (b->test->qp.type != BSN_QP_UD) /* else bench_connect() makes one */
+		b->ep[end] = bsn_qp_ep(b->qp[end]);
 	b->sq[end] = bsn_qp_sq(b->qp[end]);
 	b->rq[end] = bsn_qp_rq(b->qp[end]);
 }
