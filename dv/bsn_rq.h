@@ -16,11 +16,15 @@ BSN_HEADER_BEGIN
 struct bsn_rq;
 
 /**
- * struct bsn_rq_path - a queue that is not mlx5: @post takes a list that bsn_rq_post() judged, @post1
- * what bsn_rq_post1() takes
+ * struct bsn_rq_path - what a queue does where the inline code does not post by itself
+ * @post1: one SGE; bsn_are_plain() told of its length
+ * @post_plain: several SGEs, of which the same is true; they may be more than the queue takes
+ * @post: a list that bsn_rq_post() judged
  */
 struct bsn_rq_path {
 	int (*post1)(struct bsn_rq *rq, const struct bsn_sge *sge, uint64_t id);
+	int (*post_plain)(struct bsn_rq *rq, const struct bsn_sge *sge, unsigned sge_count,
+			  uint64_t id);
 	int (*post)(struct bsn_rq *rq, const struct bsn_sge *sge, unsigned sge_count, uint64_t id);
 };
 
@@ -91,9 +95,6 @@ struct bsn_rq {
  * Return: 0; -EAGAIN the queue is full; -EMSGSIZE more SGEs than the queue takes; -EINVAL no queue.
  */
 BSN_API int bsn_rq_post(struct bsn_rq *rq, const struct bsn_sge *sge, unsigned sge_count, uint64_t id);
-
-/** bsn_rq_post1 - bsn_rq_post() of one SGE; bsn_are_plain() told of its length */
-BSN_API int bsn_rq_post1(struct bsn_rq *rq, const struct bsn_sge *sge, uint64_t id);
 
 /*
  * One WQE more was given back [O6]. The poller alone counts: on x86 that is one instruction in memory,
@@ -202,8 +203,7 @@ BSN_ALWAYS_INLINE int bsn_srq_append(struct bsn_rq *rq, const struct bsn_sge *sg
 	uint8_t *const list = bsn_srq_begin(rq, rq->take, &next, id);
 
 	if (BSN_UNLIKELY(!list))
-		return bsn_rq_post1(rq, sge, id);
-	BSN_CHECK_OWNER(rq);
+		return rq->path->post1(rq, sge, id);
 	bsn_rq_put_list(list, sge, 1);
 	bsn_rq_end_list(rq, list, 1);
 	bsn_srq_end(rq, rq->take, next);
@@ -221,9 +221,9 @@ BSN_ALWAYS_INLINE int bsn_rq_append(struct bsn_rq *rq, const struct bsn_sge *sge
 	if (BSN_IS_NULL(rq) || !__builtin_constant_p(count) || !count || count > BSN_RECV_MAX_PLAIN_SGE ||
 	    !bsn_are_plain(sge, count))
 		return bsn_rq_post(rq, sge, count, id);
+	BSN_CHECK_OWNER(rq);
 	wqe = rq->slot;
 	if (count == 1 && BSN_LIKELY(wqe < rq->lone_limit)) {
-		BSN_CHECK_OWNER(rq);
 		bsn_rq_put_list(wqe, sge, 1);
 		bsn_rq_end(rq, id, BSN_DATA_SIZE);
 		return 0;
@@ -231,8 +231,8 @@ BSN_ALWAYS_INLINE int bsn_rq_append(struct bsn_rq *rq, const struct bsn_sge *sge
 	if (count == 1 && rq->take)
 		return bsn_srq_append(rq, sge, id);
 	if (BSN_UNLIKELY(wqe >= rq->limit || (count > 1 && count > rq->max_sge)))
-		return count == 1 ? bsn_rq_post1(rq, sge, id) : bsn_rq_post(rq, sge, count, id);
-	BSN_CHECK_OWNER(rq);
+		return count == 1 ? rq->path->post1(rq, sge, id)
+				  : rq->path->post_plain(rq, sge, count, id);
 	bsn_rq_put_list(wqe, sge, count);
 	bsn_rq_end_list(rq, wqe, count);
 	bsn_rq_end(rq, id, rq->stride);

@@ -219,6 +219,7 @@ struct bsn_rq *bsn_rq_alloc(const struct bsn_rq_init *init)
 	rq->stride_log2 = (uint8_t)__builtin_ctz(init->stride_bytes);
 	rq->max_sge = rq->poller_max_sge = (uint8_t)(list / BSN_DATA_SIZE);
 	rq->is_srq = init->is_srq;
+	rq->path = init->is_srq ? &bsn_srq_path : &bsn_rq_own_path;
 	rq->poller_kind = init->is_srq ? BSN_RQ_SHARED : BSN_RQ_OWN;
 	rq->capacity = init->capacity;
 	bsn_rq_clear(rq);

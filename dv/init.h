@@ -90,6 +90,10 @@ struct bsn_rq_init {
 	uint16_t first_free, last_free; /* the list as the links in the ring say */
 };
 
+/* rq.c: what the two kinds do where the inline code does not post; -EMSGSIZE of a list that is too long. */
+extern const struct bsn_rq_path bsn_rq_own_path, bsn_srq_path;
+int bsn_rq_refuse_long(void);
+
 struct bsn_rq *bsn_rq_alloc(const struct bsn_rq_init *init);
 void bsn_rq_free(struct bsn_rq *rq);
 void bsn_rq_clear(struct bsn_rq *rq); /* of a QP's own */

@@ -19,10 +19,15 @@ BSN_ALWAYS_INLINE void put_list(const struct bsn_rq *rq, uint8_t *dst, const str
 	bsn_rq_end_list(rq, dst, used);
 }
 
+int bsn_rq_refuse_long(void)
+{
+	return refuse(EMSGSIZE, "more SGEs than the queue was made for (max_recv_sge)");
+}
+
 static int check_list(const struct bsn_rq *rq, const struct bsn_sge *sge, unsigned count)
 {
 	if (count > rq->max_sge)
-		return refuse(EMSGSIZE, "more SGEs than the queue was made for (max_recv_sge)");
+		return bsn_rq_refuse_long();
 	for (unsigned i = 0; i < count; i++)
 		if (sge[i].length > BSN_DATA_MAX_BYTES)
 			return refuse(EMSGSIZE, "an SGE has less than 2 GiB");
@@ -118,6 +123,22 @@ static int post_srq(struct bsn_rq *rq, const struct bsn_sge *sge, unsigned count
 	return 0;
 }
 
+static int post_srq1(struct bsn_rq *rq, const struct bsn_sge *sge, uint64_t id)
+{
+	return post_srq(rq, sge, 1, id);
+}
+
+static int post_srq_plain(struct bsn_rq *rq, const struct bsn_sge *sge, unsigned count, uint64_t id)
+{
+	return count > rq->max_sge ? bsn_rq_refuse_long() : post_srq(rq, sge, count, id);
+}
+
+const struct bsn_rq_path bsn_srq_path = { .post1 = post_srq1,
+					  .post_plain = post_srq_plain,
+					  .post = post_srq };
+
+/* -- a QP's own ---------------------------------------------------------------------------------- */
+
 static bool show_room(struct bsn_rq *rq)
 {
 	const uint32_t tail = __atomic_load_n(&rq->tail, __ATOMIC_ACQUIRE); /* O6 */
@@ -147,6 +168,21 @@ static int post_rq(struct bsn_rq *rq, const struct bsn_sge *sge, unsigned count,
 	return 0;
 }
 
+/* Short of room, mostly at the ring's end. */
+static int post_rq1(struct bsn_rq *rq, const struct bsn_sge *sge, uint64_t id)
+{
+	return post_rq(rq, sge, 1, id);
+}
+
+static int post_rq_plain(struct bsn_rq *rq, const struct bsn_sge *sge, unsigned count, uint64_t id)
+{
+	return count > rq->max_sge ? bsn_rq_refuse_long() : post_rq(rq, sge, count, id);
+}
+
+const struct bsn_rq_path bsn_rq_own_path = { .post1 = post_rq1,
+					     .post_plain = post_rq_plain,
+					     .post = post_rq };
+
 int bsn_rq_post(struct bsn_rq *rq, const struct bsn_sge *sge, unsigned sge_count, uint64_t id)
 {
 	int err;
@@ -155,20 +191,5 @@ int bsn_rq_post(struct bsn_rq *rq, const struct bsn_sge *sge, unsigned sge_count
 		return refuse(EINVAL, "no receive queue");
 	BSN_CHECK_OWNER(rq);
 	err = check_list(rq, sge, sge_count);
-	if (err)
-		return err;
-	if (rq->path)
-		return rq->path->post(rq, sge, sge_count, id);
-	return rq->is_srq ? post_srq(rq, sge, sge_count, id) : post_rq(rq, sge, sge_count, id);
-}
-
-/* What a list of one that was plain is short of: room in a QP's own queue, mostly at the ring's end. */
-int bsn_rq_post1(struct bsn_rq *rq, const struct bsn_sge *sge, uint64_t id)
-{
-	if (BSN_UNLIKELY(!rq))
-		return refuse(EINVAL, "no receive queue");
-	BSN_CHECK_OWNER(rq);
-	if (BSN_UNLIKELY(rq->path != NULL))
-		return rq->path->post1(rq, sge, id);
-	return rq->is_srq ? post_srq(rq, sge, 1, id) : post_rq(rq, sge, 1, id);
+	return err ? err : rq->path->post(rq, sge, sge_count, id);
 }

@@ -40,7 +40,7 @@ struct bsn_qp;
 struct bsn_channel;
 
 /* What the inline code knows of the structures; bsn_device_open() refuses another library's. */
-#define BSN_LAYOUT_VERSION 6
+#define BSN_LAYOUT_VERSION 7
 
 /** enum bsn_path - how requests reach the device */
 enum bsn_path {

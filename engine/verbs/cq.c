@@ -110,7 +110,7 @@ BSN_ALWAYS_INLINE bool take_send(struct bsn_route *route, uint32_t qpn, struct e
 	const uint8_t opcode = kept.what & 0xff;
 
 	c->id = kept.id;
-	c->user = route->has_peers ? sq->users[number & sq->mask] : route->user;
+	c->user = BSN_UNLIKELY(route->has_peers) ? sq->users[number & sq->mask] : route->user;
 	__atomic_store_n(&sq->done, number + 1, __ATOMIC_RELEASE); /* O6: frees the request */
 	if (BSN_UNLIKELY(status_of(e)))
 		return !(kept.what & KEPT_MARKER) && take_failure(route, e, opcode, c);

@@ -21,47 +21,46 @@ static bool has_empty_piece(const struct bsn_sge *sge, unsigned count)
 	return false;
 }
 
-/* The request that is handed in; nothing else of it ever changes, and of one SGE not their number. */
-BSN_ALWAYS_INLINE struct ibv_recv_wr *fill(struct recv_queue *rq, uint32_t slot,
-					   const struct bsn_sge *sge, unsigned count)
+/* The request that is handed in; its wr_id is there. */
+BSN_ALWAYS_INLINE struct ibv_recv_wr *fill(struct recv_queue *rq, const struct bsn_sge *sge,
+					   unsigned count)
 {
-	const bool is_one = __builtin_constant_p(count) && count == 1;
-	struct ibv_recv_wr *const wr = is_one ? &rq->one : &rq->wr;
-
-	wr->wr_id = rq->life | slot;
-	wr->sg_list = (struct ibv_sge *)(uintptr_t)sge;
-	if (!is_one)
-		wr->num_sge = (int)count;
-	return wr;
+	rq->wr.sg_list = (struct ibv_sge *)(uintptr_t)sge;
+	rq->wr.num_sge = (int)count;
+	return &rq->wr;
 }
 
-static __attribute__((noinline)) int take_back(struct recv_queue *rq, int result)
-{
-	rq->head--;
-	return provider_error_of_int(result);
-}
+/* -- a QP's own ---------------------------------------------------------------------------------- */
 
 /* What the poller gave back since the last look makes room. */
 static __attribute__((noinline)) bool is_full(struct recv_queue *rq)
 {
-	rq->limit = __atomic_load_n(&rq->tail, __ATOMIC_ACQUIRE) + rq->capacity; /* O6 */
-	return rq->head == rq->limit;
+	const uint32_t free = rq->capacity - verbs_rq_outstanding(rq), size = rq->mask + 1;
+	uint32_t slot = (uint32_t)rq->wr.wr_id;
+
+	if (slot == size) {
+		rq->lap += size;
+		rq->wr.wr_id = rq->life;
+		slot = 0;
+	}
+	rq->limit = free < size - slot ? slot + free : size;
+	return !free;
 }
 
 BSN_ALWAYS_INLINE int post_own(struct bsn_rq *hot, const struct bsn_sge *sge, unsigned count,
 			       uint64_t id)
 {
 	struct recv_queue *rq = recv_queue_of(hot);
-	const uint32_t slot = rq->head & rq->mask;
 	int err;
 
-	if (BSN_UNLIKELY(rq->head == rq->limit) && is_full(rq))
+	if (BSN_UNLIKELY((uint32_t)rq->wr.wr_id == rq->limit) && is_full(rq))
 		return refuse_full(hot);
-	rq->ids[slot] = id;
-	BSN_IN_MEMORY();
-	rq->head++;
-	err = ibv_post_recv(rq->qp, fill(rq, slot, sge, count), &rq->bad);
-	return BSN_LIKELY(!err) ? 0 : take_back(rq, err);
+	rq->ids[(uint32_t)rq->wr.wr_id] = id;
+	err = ibv_post_recv(rq->qp, fill(rq, sge, count), &rq->bad);
+	if (BSN_UNLIKELY(err))
+		return provider_error_of_int(err);
+	rq->wr.wr_id++;
+	return 0;
 }
 
 static int post_rq(struct bsn_rq *hot, const struct bsn_sge *sge, unsigned count, uint64_t id)
@@ -74,9 +73,26 @@ static int post_rq1(struct bsn_rq *hot, const struct bsn_sge *sge, uint64_t id)
 	return post_own(hot, sge, 1, id);
 }
 
-static __attribute__((noinline)) int put_back(struct recv_queue *rq, uint32_t slot, int result)
+static int post_rq_plain(struct bsn_rq *hot, const struct bsn_sge *sge, unsigned count, uint64_t id)
 {
-	rq->free[rq->head & rq->mask] = slot;
+	return BSN_UNLIKELY(count > hot->max_sge) ? bsn_rq_refuse_long()
+						  : post_own(hot, sge, count, id);
+}
+
+/* -- a shared one -------------------------------------------------------------------------------- */
+
+/* The ring of free slots comes round. */
+static __attribute__((noinline)) bool is_empty(struct recv_queue *rq)
+{
+	if (rq->take != rq->free + rq->mask + 1)
+		return true;
+	rq->take = rq->free;
+	return __atomic_load_n(rq->take, __ATOMIC_ACQUIRE) == NO_SLOT; /* O6 */
+}
+
+static __attribute__((noinline)) int put_back(struct recv_queue *rq, int result)
+{
+	*rq->take = (uint32_t)rq->wr.wr_id;
 	return provider_error_of_int(result);
 }
 
@@ -84,19 +100,22 @@ BSN_ALWAYS_INLINE int post_shared(struct bsn_rq *hot, const struct bsn_sge *sge,
 				  uint64_t id)
 {
 	struct recv_queue *rq = recv_queue_of(hot);
-	uint32_t *const place = &rq->free[rq->head & rq->mask];
-	const uint32_t slot = __atomic_load_n(place, __ATOMIC_ACQUIRE); /* O6 */
+	uint32_t slot = __atomic_load_n(rq->take, __ATOMIC_ACQUIRE); /* O6 */
 	int err;
 
-	if (BSN_UNLIKELY(slot == NO_SLOT))
-		return refuse_full(hot);
+	if (BSN_UNLIKELY(slot == NO_SLOT)) {
+		if (is_empty(rq))
+			return refuse_full(hot);
+		slot = *rq->take;
+	}
 	rq->ids[slot] = id;
 	/* A poller may fill it as soon as this is posted. */
-	__atomic_store_n(place, NO_SLOT, __ATOMIC_RELAXED);
-	err = ibv_post_srq_recv(rq->srq, fill(rq, slot, sge, count), &rq->bad);
+	__atomic_store_n(rq->take, NO_SLOT, __ATOMIC_RELAXED);
+	rq->wr.wr_id = rq->life | slot;
+	err = ibv_post_srq_recv(rq->srq, fill(rq, sge, count), &rq->bad);
 	if (BSN_UNLIKELY(err))
-		return put_back(rq, slot, err);
-	rq->head++;
+		return put_back(rq, err);
+	rq->take++;
 	return 0;
 }
 
@@ -128,15 +147,29 @@ static int post_srq1(struct bsn_rq *hot, const struct bsn_sge *sge, uint64_t id)
 	return post_shared(hot, sge, 1, id);
 }
 
-static const struct bsn_rq_path rq_path = { .post1 = post_rq1, .post = post_rq };
-static const struct bsn_rq_path srq_path = { .post1 = post_srq1, .post = post_srq };
+static int post_srq_plain(struct bsn_rq *hot, const struct bsn_sge *sge, unsigned count, uint64_t id)
+{
+	return BSN_UNLIKELY(count > hot->max_sge) ? bsn_rq_refuse_long()
+						  : post_shared(hot, sge, count, id);
+}
+
+static const struct bsn_rq_path rq_path = { .post1 = post_rq1,
+					    .post_plain = post_rq_plain,
+					    .post = post_rq };
+static const struct bsn_rq_path srq_path = { .post1 = post_srq1,
+					     .post_plain = post_srq_plain,
+					     .post = post_srq };
+
+/* -- their lives --------------------------------------------------------------------------------- */
 
 void verbs_rq_clear(struct recv_queue *rq)
 {
-	for (uint32_t i = 0; rq->free && i <= rq->mask; i++)
+	for (uint32_t i = 0; rq->free && i <= rq->mask + 1; i++)
 		rq->free[i] = i < rq->capacity ? i : NO_SLOT;
-	rq->head = rq->tail = rq->limit = 0;
+	rq->take = rq->free;
+	rq->lap = rq->tail = rq->limit = 0;
 	rq->life = WR_RECV | verbs_next_life();
+	rq->wr.wr_id = rq->life;
 }
 
 void verbs_rq_free(struct bsn_rq *hot)
@@ -155,12 +188,11 @@ static struct recv_queue *alloc_rq(uint32_t capacity, uint32_t max_sge, bool is_
 	if (!rq)
 		return NULL;
 	if (is_srq)
-		rq->free = calloc(size, sizeof(*rq->free));
+		rq->free = calloc(size + 1, sizeof(*rq->free));
 	if (is_srq && !rq->free) {
 		verbs_rq_free(&rq->hot);
 		return NULL;
 	}
-	rq->one.num_sge = 1;
 	rq->mask = size - 1;
 	rq->capacity = capacity;
 	rq->hot.path = is_srq ? &srq_path : &rq_path;

@@ -83,8 +83,8 @@ struct send_queue {
 
 /*
  * Receives of a QP's own queue come back in order, and are counted. Those of an SRQ come back in any
- * order, and by several pollers. So its free slots are in a ring of their own: the poster takes at head,
- * pollers put at tail, and an entry that no poller has filled yet is NO_SLOT.
+ * order, and by several pollers. So its free slots are in a ring of their own: the poster takes at @take,
+ * pollers put at tail, and an entry that no poller has filled yet is NO_SLOT, as is the one after the last.
  */
 #define NO_SLOT UINT32_MAX
 
@@ -92,13 +92,13 @@ struct recv_queue {
 	struct bsn_rq hot; /* first */
 	struct ibv_qp *qp;
 	struct ibv_srq *srq; /* or this */
-	uint32_t *free;
-	struct ibv_recv_wr wr, one, *bad; /* @one: of one SGE */
+	uint32_t *free, *take; /* of an SRQ */
+	struct ibv_recv_wr wr, *bad; /* of an own queue, @wr.wr_id names the next receive */
 	uint64_t life;
 	uint32_t mask;
 	uint32_t capacity;
-	uint32_t head;
-	uint32_t limit; /* of an own queue: of head, when @tail was last looked at */
+	uint32_t lap;   /* of an own queue: receives before slot 0 was last posted */
+	uint32_t limit; /* a slot: there is room before it, as @tail said when it was last looked at */
 	uint32_t tail __attribute__((aligned(64))); /* the pollers' */
 	uint64_t ids[];
 };
@@ -127,9 +127,10 @@ static inline uint32_t verbs_sq_outstanding(const struct send_queue *sq)
 	return sq->head - __atomic_load_n(&sq->done, __ATOMIC_ACQUIRE); /* O6 */
 }
 
+/* Of an own queue. */
 static inline uint32_t verbs_rq_outstanding(const struct recv_queue *rq)
 {
-	return rq->head - __atomic_load_n(&rq->tail, __ATOMIC_ACQUIRE); /* O6 */
+	return rq->lap + (uint32_t)rq->wr.wr_id - __atomic_load_n(&rq->tail, __ATOMIC_ACQUIRE); /* O6 */
 }
 
 /* send.c; attr is that of the QP. */

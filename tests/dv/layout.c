@@ -56,7 +56,7 @@ _Static_assert(offsetof(struct bsn_sq, ep) == 0 && offsetof(struct bsn_peer, ep)
 	F(bsn_rq, slot) F(bsn_rq, limit) F(bsn_rq, lone_limit) F(bsn_rq, record) F(bsn_rq, id_at) \
 	F(bsn_rq, stride) F(bsn_rq, take) F(bsn_rq, head) F(bsn_rq, srq_next) F(bsn_rq, max_sge) \
 	F(bsn_rq, poller_ids) F(bsn_rq, tail) F(bsn_rq, poller_mask) \
-	F(bsn_rq, owner_thread) \
+	F(bsn_rq, path) F(bsn_rq, owner_thread) \
 	F(bsn_cq, next) F(bsn_cq, chunk_end) F(bsn_cq, slots) F(bsn_cq, stride) \
 	F(bsn_cq, hash_shift) F(bsn_cq, phase) F(bsn_cq, empty_mask) F(bsn_cq, plain) \
 	F(bsn_cq, is_full_poll) F(bsn_cq, owner_thread) \
