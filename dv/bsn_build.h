@@ -725,25 +725,27 @@ BSN_ALWAYS_INLINE int bsn_put_data(struct bsn_sq *sq, const uint8_t *limit,
  */
 #define BSN_APART static __attribute__((noinline, unused))
 
-/* Whether @bb blocks are free for a peer with an extended address vector. */
-BSN_ALWAYS_INLINE bool bsn_is_extended(const struct bsn_ep *ep, unsigned bb, uint32_t flags)
+#define BSN_EXTENDED_DS 3
+
+/*
+ * Whether a peer has an extended address vector, where it is one: of an endpoint that is its queue's own
+ * something else is read, but a queue that has one never has room below its peer_limit.
+ */
+BSN_ALWAYS_INLINE bool bsn_is_extended(const struct bsn_ep *ep, uint32_t flags)
 {
 	const struct bsn_peer *peer = (const struct bsn_peer *)(const void *)ep;
-	const struct bsn_sq *sq = ep->sq;
 
-	return BSN_LIKELY(bsn_fits(sq, sq->peer_limit, bb) && peer->prefix_ds == 3 &&
-			  (flags & BSN_F_SIGNALED || sq->quiet != 1));
+	return BSN_LIKELY(peer->prefix_ds == BSN_EXTENDED_DS &&
+			  (flags & BSN_F_SIGNALED || ep->sq->quiet != 1));
 }
-
-#define BSN_EXTENDED_DS 3
 
 BSN_ALWAYS_INLINE int bsn_put_extended(struct bsn_ep *ep, const struct bsn_sge *sge, unsigned count,
 				       uint64_t id, uint32_t flags)
 {
 	struct bsn_sq *sq = ep->sq;
 
-	if (!bsn_is_extended(ep, bsn_bb_of_ds(1 + BSN_EXTENDED_DS + count), flags) ||
-	    !bsn_are_plain(sge, count) || (count > 1 && BSN_UNLIKELY(count > sq->max_sge)))
+	if (!bsn_fits(sq, sq->peer_limit, bsn_bb_of_ds(1 + BSN_EXTENDED_DS + count)) ||
+	    !bsn_is_extended(ep, flags) || !bsn_are_plain(sge, count) || (count > 1 && BSN_UNLIKELY(count > sq->max_sge)))
 		return bsn_sq_post_sgl(ep, BSN_WHAT(BSN_OPCODE_SEND, flags, count), sge, NULL, 0,
 				       id);
 	BSN_CHECK_OWNER(sq);
@@ -783,7 +785,7 @@ BSN_APART int bsn_send_extended_inline(struct bsn_ep *ep, const void *data, uint
 	struct bsn_sq *sq = ep->sq;
 	int err = BSN_NOT_PLAIN;
 
-	if (bsn_is_extended(ep, 1, flags)) /* how many more fit is looked at below */
+	if (bsn_is_extended(ep, flags)) /* what fits is looked at below */
 		err = bsn_put_data(sq, sq->peer_limit, (const struct bsn_peer *)(const void *)ep,
 				   BSN_EXTENDED_DS, BSN_OPCODE_SEND, (const uint8_t *)data, length,
 				   NULL, false, 0, id, flags);

@@ -47,7 +47,7 @@ TODAY = {
     'send_inline64': (95, 95),
     'ud_send_sge': (101, 95),
     'ud_send_sge2': (116, 102),
-    'ud_send_inline32': (121, 121),
+    'ud_send_inline32': (120, 120),
     'poll_16': (33, 34),
     'attached_poll_recv': (88, 88),
 }
