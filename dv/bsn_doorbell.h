@@ -18,13 +18,16 @@ BSN_HEADER_BEGIN
  * @toggle: XORed into @reg after each use; 0 where the register has one buffer
  * @blueflame_bytes: the largest BlueFlame copy; 0: this register takes 8-byte doorbells only
  * @lock: a pthread_spinlock_t, taken around the register's use; NULL on a lane of one thread
+ * @owner_thread: the last poster that was looked at; see BSN_CHECK_OWNER()
+ * @count_posters: how often it was another one than before, and nobody had handed over a queue
  */
 struct bsn_lane {
 	uint8_t *reg;
 	uint64_t toggle;
 	uint32_t blueflame_bytes;
 	void *lock;
-	uintptr_t owner_thread; /* see BSN_CHECK_OWNER() */
+	uintptr_t owner_thread;
+	uint32_t count_posters;
 };
 
 /** bsn_lane_toggle - turns from @reg to the register's other buffer; after bsn_wc_flush() [O3] */

@@ -111,11 +111,32 @@ static int refuse_full(struct bsn_sq *sq, uint32_t what)
 	return refuse(EAGAIN, "the send queue is full: poll its CQ");
 }
 
+/*
+ * Two threads that post through one lane without a lock tear each other's copies in silence. To look at
+ * each post would cost too much; whenever credits are counted, it does not.
+ */
+static void note_poster(struct bsn_lane *lane)
+{
+#ifndef BSN_OWNER_CHECKS
+	const uintptr_t self = (uintptr_t)pthread_self();
+	const uintptr_t last = __atomic_load_n(&lane->owner_thread, __ATOMIC_RELAXED);
+
+	if (last == self || lane->lock)
+		return;
+	__atomic_store_n(&lane->owner_thread, self, __ATOMIC_RELAXED);
+	if (last)
+		__atomic_fetch_add(&lane->count_posters, 1, __ATOMIC_RELAXED);
+#else
+	(void)lane; /* each use of it is looked at */
+#endif
+}
+
 /* Room for @bb blocks, in one piece or not; the slot is in the ring. */
 static int admit(struct bsn_sq *sq, unsigned bb, uint32_t what)
 {
 	if (BSN_UNLIKELY(bb > free_blocks(sq)))
 		return refuse_full(sq, what);
+	note_poster(sq->lane);
 	show_room(sq);
 	return 0;
 }

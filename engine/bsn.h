@@ -468,8 +468,9 @@ BSN_API int bsn_qp_outstanding(struct bsn_qp *qp, struct bsn_outstanding *outsta
 /**
  * bsn_qp_hand_over - from here on another thread posts to this QP's queues, and to its lane
  *
- * Ordering between the two threads is the caller's (a lock, a join). Only a build with owner checks
- * (BSN_OWNER_CHECKS) ever looks; bsn_cq_hand_over() is the same of a CQ's poller.
+ * Ordering between the two threads is the caller's (a lock, a join). A build with owner checks
+ * (BSN_OWNER_CHECKS) stops a program that does not say so, any other counts it as
+ * bsn_counters.lane_posters. bsn_cq_hand_over() is the same of a CQ's poller, of interest to owner checks.
  */
 BSN_API int bsn_qp_hand_over(struct bsn_qp *qp);
 BSN_API int bsn_cq_hand_over(struct bsn_cq *cq);
@@ -481,6 +482,12 @@ struct bsn_counters {
 	uint32_t send_full;  /* posts refused for want of room */
 	uint32_t recv_full;
 	uint64_t dropped_cqes; /* of its CQs: of queues that are gone */
+	/*
+	 * Direct path: how often the lane's poster was found to be another thread than before, though no
+	 * queue was handed over. If it grows, two threads post through a lane without a lock, and tear each
+	 * other's copies: bsn_lane_create().
+	 */
+	uint32_t lane_posters;
 };
 BSN_API int bsn_qp_counters(const struct bsn_qp *qp, struct bsn_counters *counters);
 

@@ -359,6 +359,8 @@ int bsn_qp_counters(const struct bsn_qp *qp, struct bsn_counters *counters)
 		.recv_full = qp->rq->count_full,
 		.dropped_cqes = qp->cq->ring->count_dropped +
 				(qp->recv_cq != qp->cq ? qp->recv_cq->ring->count_dropped : 0),
+		.lane_posters = qp->lane ? __atomic_load_n(&qp->lane->hot.count_posters,
+							   __ATOMIC_RELAXED) : 0,
 	};
 	return 0;
 }

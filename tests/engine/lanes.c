@@ -2,6 +2,8 @@
 /* Lanes: who shares a register shares its toggle, and how it is rung. */
 #include "harness.h"
 
+#include <pthread.h>
+
 enum { QPS = 2 };
 
 /* QPs of one thread domain, made by libibverbs. */
@@ -151,6 +153,64 @@ static void libmlx5_s_switches_are_obeyed(struct bench *b)
 	}
 }
 
+/* -- two posters ----------------------------------------------------------------------------------- */
+
+struct poster {
+	struct bench *bench;
+	struct bsn_qp *qp;
+};
+
+/* As many as make it look for room again and again. */
+static void *post_and_poll(void *arg)
+{
+	const struct poster *p = arg;
+
+	for (uint64_t i = 0; i < 40; i++) {
+		ok(bsn_write_inline(bsn_qp_ep(p->qp), "", 0, &(struct bsn_remote){ 0, 0 }, i,
+				    BSN_F_SIGNALED | BSN_F_RING));
+		expect_done(p->bench, bsn_qp_cq(p->qp), i, BSN_OPCODE_RDMA_WRITE);
+	}
+	return NULL;
+}
+
+/* One after the other, so that nothing tears here. */
+static uint32_t count_two_posters(struct bench *b, bool is_handed_over, bool is_shared)
+{
+	const struct bsn_lane_attr lane_attr = { .is_shared = is_shared };
+	struct bsn_qp_attr attr = { .send_depth = 8 };
+	struct bsn_counters counters;
+	struct poster posters[QPS];
+	pthread_t other;
+
+	ok(bsn_cq_create(b->device, NULL, &attr.cq));
+	ok(bsn_lane_create(b->device, &lane_attr, &attr.lane));
+	for (int i = 0; i < QPS; i++) {
+		posters[i].bench = b;
+		ok(bsn_qp_create(b->device, &attr, &posters[i].qp));
+		connect_to_itself(posters[i].qp);
+	}
+	post_and_poll(&posters[0]);
+	for (int i = 0; is_handed_over && i < QPS; i++)
+		ok(bsn_qp_hand_over(posters[i].qp));
+	assert_int_equal(pthread_create(&other, NULL, post_and_poll, &posters[1]), 0);
+	assert_int_equal(pthread_join(other, NULL), 0);
+	ok(bsn_qp_counters(posters[0].qp, &counters));
+	for (int i = 0; i < QPS; i++)
+		ok(bsn_qp_destroy(posters[i].qp));
+	ok(bsn_lane_destroy(attr.lane));
+	ok(bsn_cq_destroy(attr.cq));
+	return counters.lane_posters;
+}
+
+static void two_posters_are_counted(struct bench *b)
+{
+#ifndef BSN_OWNER_CHECKS /* which stops them */
+	assert_int_equal(count_two_posters(b, false, false), b->kind == BENCH_DIRECT);
+	assert_int_equal(count_two_posters(b, true, false), 0);
+#endif
+	assert_int_equal(count_two_posters(b, true, true), 0);
+}
+
 /* -- no register left ---------------------------------------------------------------------------- */
 
 /*
@@ -206,6 +266,8 @@ static const struct bench_case cases[] = {
 	       a_lane_goes_with_the_last_of_its_register),
 	  .is_bare = true, .is_model_only = true },
 	{ CASE("libmlx5's switches are obeyed", libmlx5_s_switches_are_obeyed), .is_bare = true,
+	  .is_model_only = true },
+	{ CASE("two posters are counted", two_posters_are_counted), .is_bare = true,
 	  .is_model_only = true },
 	{ CASE("a CQ of receives takes no lane", a_cq_of_receives_takes_no_lane), .is_bare = true },
 	{ CASE("an application's context gives no shared lane",
