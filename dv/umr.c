@@ -56,9 +56,15 @@ BSN_ALWAYS_INLINE struct bsn_ds entry_of(const struct bsn_part *part)
 			   (bsn_pattern){ BSN_FROM_32(8), BSN_FROM_32(12), BSN_FROM_64(0) });
 }
 #else
+/* The length comes in above the key, where the part has a reserved 0. */
 BSN_ALWAYS_INLINE struct bsn_ds klm_of_part(const struct bsn_part *part)
 {
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+	return bsn_ds_of_words(bsn_to_be64(umr_key_of(part) | part->bytes << 32),
+			       bsn_to_be64(part->addr));
+#else
 	return klm_of(part->addr, (uint32_t)part->bytes, part->lkey);
+#endif
 }
 
 BSN_ALWAYS_INLINE struct bsn_ds entry_of(const struct bsn_part *part)
@@ -83,15 +89,15 @@ BSN_ALWAYS_INLINE struct bsn_ds repeat_of(const struct umr *umr)
 	return umr_repeat((uint32_t)(umr->length / umr->rounds), umr->rounds, umr->part_count);
 }
 
-/* A translation a part, four a turn. */
+/* A translation a part, eight a turn. */
 BSN_ALWAYS_INLINE uint8_t *put_each(uint8_t *at, const struct bsn_part *part, uint32_t count,
 				    struct bsn_ds (*of)(const struct bsn_part *))
 {
-	for (; count >= 4; count -= 4) {
-		BSN_UNROLL for (unsigned i = 0; i < 4; i++)
+	for (; count >= 8; count -= 8) {
+		BSN_UNROLL for (unsigned i = 0; i < 8; i++)
 			bsn_store_ds(at + i * BSN_DS_SIZE, of(&part[i]));
-		at += 4 * BSN_DS_SIZE;
-		part += 4;
+		at += 8 * BSN_DS_SIZE;
+		part += 8;
 	}
 	for (; count; count--)
 		at = put_ds(at, of(part++));

@@ -211,16 +211,10 @@ BSN_ALWAYS_INLINE bool umr_put_committed(struct umr_plain *umr, struct bsn_sq *s
 	return true;
 }
 
-/* What a commit says that all translations have in common. */
-BSN_ALWAYS_INLINE struct bsn_be64 umr_find_common(const struct bsn_layout *layout)
+/* What all translations have in common of parts of one key and, in a repeat block, one stride. */
+BSN_ALWAYS_INLINE struct bsn_be64 umr_common_of(const struct bsn_layout *layout)
 {
-	const struct bsn_part *const first = layout->parts;
-	const bool has_rounds = layout->rounds > 1;
-
-	for (const struct bsn_part *part = first; part < first + layout->part_count; part++)
-		if (part->lkey != first->lkey || (has_rounds && part->stride != first->stride))
-			return (struct bsn_be64){ 0 };
-	return umr_common_bits(has_rounds ? first->stride : 0, first->lkey);
+	return umr_common_bits(layout->rounds > 1 ? layout->parts->stride : 0, layout->parts->lkey);
 }
 
 /* -- the end -------------------------------------------------------------------------------------- */

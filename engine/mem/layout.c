@@ -6,6 +6,7 @@
 
 #include "bsn_mkey.h"
 #include "bsn_umr.h"
+#include "order.h"
 
 /* Bytes from the first block's begin to the last one's end. */
 static int span_of(const struct bsn_part *part, uint32_t rounds, uint64_t *span)
@@ -63,6 +64,7 @@ int layout_measure(const struct bsn_layout *layout, struct layout_size *size)
 		return fail(EOVERFLOW, "the layout has more than 2^64 bytes");
 	size->translations = translations * rounds; /* fewer than its bytes */
 	size->longest = longest;
+	size->is_uniform = false;
 	return 0;
 }
 
@@ -155,8 +157,42 @@ BSN_ALWAYS_INLINE bool pass_over(struct pass *pass, const struct bsn_part *part,
 
 #define FAR_TOO_LARGE (1ull << 62)
 
+/* The first and the last byte of the parts, a round of them. */
+struct ends {
+	uint64_t first, last;
+};
+
+/*
+ * Of parts that do not ascend, whether they would if they were sorted: where they are from @first on, as far as
+ * 32 bits tell, and their lengths are the words to sort.
+ */
+static __attribute__((noinline)) bool find_ends(const struct bsn_layout *layout, uint64_t first,
+						uint64_t *scratch, struct ends *ends)
+{
+	const uint32_t count = layout->part_count;
+	const struct bsn_part *const parts = layout->parts, *const end = parts + count;
+	uint64_t far = 0, meet = 0, after = 0, *word = scratch;
+	const uint64_t *words;
+
+	for (const struct bsn_part *part = parts; part != end; part++) {
+		const uint64_t offset = part->addr - first;
+		far |= offset;
+		*word++ = offset << 32 | part->bytes;
+	}
+	if (far > UINT32_MAX)
+		return false;
+	words = order_words(scratch, scratch + order_room(count), count);
+	for (const uint64_t *at = words, *const rest = words + count; at != rest; at++) {
+		const uint64_t offset = *at >> 32;
+		meet |= offset - after;
+		after = offset + (uint32_t)*at;
+	}
+	*ends = (struct ends){ first + (words[0] >> 32), first + after - 1 };
+	return (int64_t)meet >= 0;
+}
+
 bool layout_is_plain(const struct bsn_layout *layout, uint64_t first, uint64_t last,
-		     struct layout_size *size)
+		     uint64_t *scratch, struct layout_size *size)
 {
 	const struct bsn_part *const part = layout->parts;
 	const uint32_t count = layout->part_count, rounds = layout_rounds(layout);
@@ -164,9 +200,14 @@ bool layout_is_plain(const struct bsn_layout *layout, uint64_t first, uint64_t l
 	const bool is_alike = rounds == 1 ? pass_over(&pass, part, count, false)
 					  : pass_over(&pass, part, count, true);
 	const uint64_t bytes = pass.bytes + count;
+	struct ends ends = { part->addr, pass.last };
 
-	if (!is_alike || part->reserved || pass.bad >= FAR_TOO_LARGE || (int64_t)pass.apart >= 0 ||
-	    part->addr < first || pass.last > last || bytes > BSN_KLM_MAX_BYTES)
+	if (!is_alike || part->reserved || pass.bad >= FAR_TOO_LARGE || bytes > BSN_KLM_MAX_BYTES)
+		return false;
+	size->is_uniform = true;
+	if ((int64_t)pass.apart >= 0 && !find_ends(layout, first, scratch, &ends))
+		return false;
+	if (ends.first < first || ends.last > last)
 		return false;
 	size->bytes = bytes;
 	size->translations = count;
@@ -175,66 +216,11 @@ bool layout_is_plain(const struct bsn_layout *layout, uint64_t first, uint64_t l
 	size->bytes *= rounds;
 	size->translations *= rounds;
 	size->longest = part->stride;
-	return part->stride < FAR_TOO_LARGE >> 32 && pass.last - part->addr < part->stride &&
-	       pass.last + (rounds - 1) * part->stride <= last;
+	return part->stride < FAR_TOO_LARGE >> 32 && ends.last - ends.first < part->stride &&
+	       ends.last + (rounds - 1) * part->stride <= last;
 }
 
 /* -- overlaps ------------------------------------------------------------------------------------- */
-
-BSN_ALWAYS_INLINE bool is_behind(const struct bsn_part *a, const struct bsn_part *b)
-{
-	return a->lkey != b->lkey ? a->lkey > b->lkey : a->addr > b->addr;
-}
-
-/* Two sorted halves become one, at @to. */
-static void merge(const struct bsn_part **to, const struct bsn_part *const *a, uint32_t a_count,
-		  const struct bsn_part *const *b, uint32_t b_count)
-{
-	while (a_count && b_count) {
-		const bool takes_b = is_behind(*a, *b);
-		*to++ = takes_b ? *b : *a;
-		a += !takes_b;
-		b += takes_b;
-		a_count -= !takes_b;
-		b_count -= takes_b;
-	}
-	memcpy(to, a_count ? a : b, (a_count ? a_count : b_count) * sizeof(*to));
-}
-
-#define SHORT_RUN 16 /* which insertion sorts faster than merging does */
-
-static void sort_short(const struct bsn_part **parts, uint32_t count)
-{
-	for (uint32_t i = 1; i < count; i++) {
-		const struct bsn_part *const part = parts[i];
-		uint32_t at = i;
-		for (; at && is_behind(parts[at - 1], part); at--)
-			parts[at] = parts[at - 1];
-		parts[at] = part;
-	}
-}
-
-/*
- * By key and address: short runs, then runs of twice the length each time; returns which of the two has
- * them in the end.
- */
-static const struct bsn_part **sort(const struct bsn_part **from, const struct bsn_part **to,
-				    uint32_t count)
-{
-	for (uint32_t at = 0; at < count; at += SHORT_RUN)
-		sort_short(from + at, count - at < SHORT_RUN ? count - at : SHORT_RUN);
-	for (uint64_t run = SHORT_RUN; run < count; run *= 2) {
-		const struct bsn_part **const done = to;
-		for (uint64_t at = 0; at < count; at += 2 * run) {
-			const uint64_t left = count - at, a = left < run ? left : run;
-			const uint64_t b = left - a < run ? left - a : run;
-			merge(to + at, from + at, (uint32_t)a, from + at + a, (uint32_t)b);
-		}
-		to = from;
-		from = done;
-	}
-	return from;
-}
 
 /* The last byte of a part. */
 static uint64_t last_of(const struct bsn_part *part, uint32_t rounds)
@@ -277,15 +263,11 @@ static bool do_teeth_meet(const struct bsn_part *a, const struct bsn_part *b, ui
 	return false;
 }
 
-/*
- * @b does not begin before @a. Two combs of one stride are apart where b's teeth fit between a's.
- */
+/* @b begins within @a, of the same key. Two combs of one stride are apart where b's teeth fit between a's. */
 static bool do_meet(const struct bsn_part *a, const struct bsn_part *b, uint32_t rounds)
 {
 	uint64_t tooth, offset;
 
-	if (a->lkey != b->lkey || b->addr > last_of(a, rounds))
-		return false;
 	if (rounds == 1)
 		return true;
 	if (a->stride != b->stride)
@@ -295,48 +277,57 @@ static bool do_meet(const struct bsn_part *a, const struct bsn_part *b, uint32_t
 	return offset < a->bytes || (offset + b->bytes > a->stride && tooth + 1 < rounds);
 }
 
-/* Whether each part begins after the one before has ended, in the same memory. */
+/* Whether each part begins after the one before has ended: then even those of one key do not meet. */
 static bool do_ascend(const struct bsn_part *part, uint32_t count, uint32_t rounds)
 {
 	for (; --count; part++)
-		if (part[1].lkey != part->lkey || part[1].addr <= last_of(part, rounds))
+		if (part[1].addr <= last_of(part, rounds))
 			return false;
 	return true;
 }
 
-/* Whether the teeth of all combs, sorted, lie one after the other within one stride. */
-static bool is_one_comb(const struct bsn_part *const *parts, uint32_t count)
+/* Whether sorted parts of one key are apart: the teeth of all within one stride, if there are several rounds. */
+static bool are_one_comb(const struct bsn_part *const *parts, uint32_t count, uint32_t rounds)
 {
-	const struct bsn_part *const first = parts[0], *const end = parts[count - 1];
+	const struct bsn_part *const first = parts[0];
+	uint64_t last = last_of(first, 1);
 
-	for (uint32_t i = 1; i < count; i++)
-		if (parts[i]->lkey != first->lkey || parts[i]->stride != first->stride ||
-		    parts[i]->addr <= last_of(parts[i - 1], 1))
+	for (uint32_t i = 1; i < count; i++) {
+		if (parts[i]->addr <= last || (rounds > 1 && parts[i]->stride != first->stride))
 			return false;
-	return last_of(end, 1) - first->addr < first->stride;
+		last = last_of(parts[i], 1);
+	}
+	return rounds == 1 || last - first->addr < first->stride;
 }
 
-int layout_check_overlap(const struct bsn_layout *layout, const struct bsn_part **scratch)
+/* The same, whatever they are: 0, or -EINVAL with a text. */
+static int check_pairs(const struct bsn_part *const *parts, uint32_t count, uint32_t rounds)
+{
+	for (uint32_t i = 0; i < count; i++)
+		for (uint32_t j = i + 1; j < count && parts[j]->addr <= last_of(parts[i], rounds);
+		     j++)
+			if (do_meet(parts[i], parts[j], rounds))
+				return fail(EINVAL, "parts of the layout overlap at 0x%llx",
+					    (unsigned long long)parts[j]->addr);
+	return 0;
+}
+
+int layout_check_overlap(const struct bsn_layout *layout, uint64_t *scratch)
 {
 	const uint32_t count = layout->part_count, rounds = layout_rounds(layout);
+	const struct bsn_part **parts;
+	int err = 0;
 
 	if (do_ascend(layout->parts, count, rounds))
 		return 0;
-	for (uint32_t i = 0; i < count; i++)
-		scratch[i] = &layout->parts[i];
-	scratch = sort(scratch, scratch + count, count);
-	if (rounds > 1 && is_one_comb(scratch, count))
-		return 0;
-	for (uint32_t i = 0; i < count; i++) {
-		const struct bsn_part *const part = scratch[i];
-		for (uint32_t j = i + 1; j < count && scratch[j]->lkey == part->lkey &&
-					 scratch[j]->addr <= last_of(part, rounds);
-		     j++)
-			if (do_meet(part, scratch[j], rounds))
-				return fail(EINVAL, "parts of the layout overlap at 0x%llx",
-					    (unsigned long long)scratch[j]->addr);
+	parts = order_parts(layout, scratch);
+	for (uint32_t i = 0, alike; i < count && !err; i += alike) {
+		for (alike = 1; i + alike < count && parts[i + alike]->lkey == parts[i]->lkey;)
+			alike++;
+		if (!are_one_comb(parts + i, alike, rounds))
+			err = check_pairs(parts + i, alike, rounds);
 	}
-	return 0;
+	return err;
 }
 
 /* -- the walk --------------------------------------------------------------------------------------- */

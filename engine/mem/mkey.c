@@ -116,12 +116,17 @@ static int check_nested(const struct mkey_object *slot, struct mkey_object *inne
 	return 0;
 }
 
-/* What a key lets a layout reach. */
+/* What a key lets a layout reach. @key: and a bit above, which tells it from none */
 struct reach {
-	uint64_t first, last;
+	uint64_t key, first, last;
 };
 
-/* @sq: NULL: mkeys that the layout nests are not looked at */
+static inline uint64_t reach_key(const struct bsn_part *part)
+{
+	return 1ull << 32 | part->lkey;
+}
+
+/* @sq: NULL: mkeys that the layout nests are not looked at, and what has to be looked at each time is of depth 2 */
 static int check_key(struct mkey_object *slot, const struct bsn_part *part, const struct bsn_sq *sq,
 		     struct reach *reach)
 {
@@ -129,23 +134,22 @@ static int check_key(struct mkey_object *slot, const struct bsn_part *part, cons
 	uint64_t length;
 	int err;
 
-	*reach = (struct reach){ 0, UINT64_MAX };
-	if (!key) {
-		if (slot->pool->attr.takes_any_lkey)
-			return 0;
+	*reach = (struct reach){ reach_key(part), 0, UINT64_MAX };
+	if (!key && !slot->pool->attr.takes_any_lkey)
 		return fail(ENOENT,
 			    "no memory has lkey 0x%x: it was deregistered, or registered without "
 			    "Bunsen (takes_any_lkey)",
 			    part->lkey);
-	}
+	if (!sq && (!key || key->mkey))
+		slot->depth = 2;
+	if (!key)
+		return 0;
 	if (key->pd != slot->pool->pd)
 		return fail(EACCES, "lkey 0x%x is of another protection domain than the pool",
 			    part->lkey);
 	length = key->length;
-	if (key->mkey && !sq) {
-		slot->depth = 2;
+	if (key->mkey && !sq)
 		return 0;
-	}
 	if (key->mkey) {
 		err = check_nested(slot, key->mkey, part, sq);
 		if (err)
@@ -154,26 +158,29 @@ static int check_key(struct mkey_object *slot, const struct bsn_part *part, cons
 			slot->depth = (uint8_t)(key->mkey->depth + 1);
 		length = key->mkey->pub.length;
 	}
-	*reach = (struct reach){ key->addr, key->addr + (length - 1) };
+	reach->first = key->addr;
+	reach->last = key->addr + (length - 1);
 	return 0;
 }
 
-/* The memory that each part names; neighbours mostly name the same. */
+/* The memory that each part names: mostly what the one before does, or the one before that. */
 static int check_memory(struct mkey_object *slot, const struct bsn_layout *layout,
 			const struct bsn_sq *sq)
 {
 	const uint64_t more_rounds = layout_rounds(layout) - 1;
-	struct reach reach = { 0, 0 };
+	struct reach both[2] = { { 0 } }, *reach = both;
 
 	for (uint32_t i = 0; i < layout->part_count; i++) {
 		const struct bsn_part *const part = &layout->parts[i];
-		if (!i || part->lkey != part[-1].lkey) {
-			int err = check_key(slot, part, sq, &reach);
+		if (reach->key != reach_key(part))
+			reach = reach == both ? both + 1 : both;
+		if (reach->key != reach_key(part)) {
+			int err = check_key(slot, part, sq, reach);
 			if (err)
 				return err;
 		}
-		if (part->addr < reach.first ||
-		    part->addr + more_rounds * part->stride + (part->bytes - 1) > reach.last)
+		if (part->addr < reach->first ||
+		    part->addr + more_rounds * part->stride + (part->bytes - 1) > reach->last)
 			return fail(EFAULT, "the layout reaches outside the memory of lkey 0x%x",
 				    part->lkey);
 	}
@@ -197,7 +204,7 @@ static __attribute__((noinline)) int check_each(struct mkey_object *slot, const 
 	return err ? err : layout_check_overlap(layout, slot->pool->scratch);
 }
 
-/* What most layouts are: of one part, or of several that ascend, in memory of the pool's domain. */
+/* What most layouts are: of one part, or of several in one piece of memory of the pool's domain. */
 BSN_ALWAYS_INLINE bool is_plain(struct bsn_mkey_pool *pool, const struct bsn_layout *layout,
 				struct layout_size *size)
 {
@@ -210,8 +217,9 @@ BSN_ALWAYS_INLINE bool is_plain(struct bsn_mkey_pool *pool, const struct bsn_lay
 	if (!key || key->mkey || key->pd != pool->pd)
 		return false;
 	last = key->addr + (key->length - 1);
-	return layout->part_count == 1 ? layout_is_plain_part(layout, key->addr, last, size)
-				       : layout_is_plain(layout, key->addr, last, size);
+	return layout->part_count == 1
+		       ? layout_is_plain_part(layout, key->addr, last, size)
+		       : layout_is_plain(layout, key->addr, last, pool->scratch, size);
 }
 
 /* What was checked by its numbers; what it names may have gone since. */
@@ -221,7 +229,8 @@ static int check_committed(struct mkey_object *slot, const struct bsn_sq *sq,
 	const struct bsn_commit *const commit = &layout->commit;
 	const uint32_t removed = atomic_load(&slot->pool->device->keys_removed);
 
-	*size = (struct layout_size){ commit->length, commit->translations, commit->longest };
+	*size = (struct layout_size){ commit->length, commit->translations, commit->longest,
+				      commit->common != 0 };
 	slot->depth = 1;
 	return commit->keys_removed == removed ? 0 : check_memory(slot, layout, sq);
 }
@@ -244,22 +253,6 @@ int mkey_check(struct mkey_object *slot, const struct bsn_sq *sq, const struct b
 }
 
 /* -- commits -------------------------------------------------------------------------------------- */
-
-/* Whether no part lies in an mkey, or in memory of which nothing is known. Neighbours mostly name the same. */
-static bool is_fixed(struct bsn_mkey_pool *pool, const struct bsn_layout *layout)
-{
-	const struct bsn_part *const parts = layout->parts;
-
-	for (uint32_t i = 0; i < layout->part_count; i++) {
-		const struct known_key *key;
-		if (i && parts[i].lkey == parts[i - 1].lkey)
-			continue;
-		key = find_key(pool, parts[i].lkey);
-		if (!key || key->mkey)
-			return false;
-	}
-	return true;
-}
 
 /* Translations of the WQE that holds a layout, by the quick way; 0: it takes the other. */
 static uint32_t quick_translations(const struct bsn_mkey_pool *pool,
@@ -287,7 +280,7 @@ int bsn_layout_commit(struct bsn_mkey_pool *pool, struct bsn_layout *layout)
 	commit = &layout->commit;
 	*commit = (struct bsn_commit){ 0 };
 	err = check(&unused, NULL, layout, &size);
-	if (err || !is_fixed(pool, layout))
+	if (err || unused.depth > 1)
 		return err;
 	*commit = (struct bsn_commit){
 		.id = pool_next_serial(),
@@ -296,7 +289,7 @@ int bsn_layout_commit(struct bsn_mkey_pool *pool, struct bsn_layout *layout)
 		.translations = size.translations,
 		.longest = size.longest,
 		.round_bytes = (uint32_t)(size.bytes / layout_rounds(layout)),
-		.common = umr_find_common(layout).raw,
+		.common = size.is_uniform ? umr_common_of(layout).raw : 0,
 		.padded = quick_translations(pool, layout, &size),
 		.hash = map_hash_of(layout),
 		.keys_removed = removed,

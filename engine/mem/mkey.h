@@ -92,8 +92,8 @@ struct bsn_mkey_pool {
 	struct known_key
 		known[POOL_KEYS]; /* keys that were looked up, by their numbers; @pd NULL: none */
 	struct bsn_mr *tables;
-	const struct bsn_part **scratch; /* twice as many as a slot has parts */
-	struct bsn_mkey_pool *next;      /* of the device */
+	uint64_t *scratch;          /* order_scratch() of as many as a slot has parts */
+	struct bsn_mkey_pool *next; /* of the device */
 };
 
 /* pool.c: the slot that was used least recently, spanning nothing; NULL, with a text: all are in use. */

@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "order.h"
 #include "umr.h"
 
 enum { DEFAULT_COUNT = 64, MOST_COUNT = 1 << 20 };
@@ -180,7 +181,7 @@ static int alloc_slots(struct bsn_mkey_pool *pool)
 	pool->bucket_mask = buckets_for(count) - 1;
 	pool->slots = calloc(count, sizeof(*pool->slots));
 	pool->buckets = calloc(pool->bucket_mask + 1, sizeof(*pool->buckets));
-	pool->scratch = calloc(2 * (size_t)most, sizeof(*pool->scratch));
+	pool->scratch = calloc(order_scratch(most), sizeof(*pool->scratch));
 	parts = calloc((size_t)count * most, sizeof(*parts));
 	sges = calloc((size_t)count * most, sizeof(*sges));
 	if (pool->slots) {

@@ -183,11 +183,14 @@ static bool post_quickly(struct rig *rig, const struct umr *umr)
 	struct bsn_layout layout = { .parts = umr->parts,
 				     .part_count = umr->part_count,
 				     .rounds = umr->rounds };
+	bool is_uniform = true;
 	struct umr_plain plain;
 
+	for (uint32_t i = 0; i < umr->part_count; i++)
+		is_uniform &= umr->form == UMR_LIST || umr->parts[i].stride == umr->parts->stride;
 	layout.commit = (struct bsn_commit){
 		.length = umr->length,
-		.common = umr_find_common(&layout).raw,
+		.common = is_uniform ? umr_common_of(&layout).raw : 0,
 		.round_bytes = (uint32_t)(umr->length / umr->rounds),
 		.padded = umr_padded(umr_translations(umr)),
 	};

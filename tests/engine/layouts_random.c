@@ -268,6 +268,89 @@ static void random_layouts(struct bench *b)
 	ok(bsn_mkey_pool_destroy(pool));
 }
 
+/* -- overlaps --------------------------------------------------------------------------------------- */
+
+enum { BLOCKS = 70, CELL = 32 };
+
+static bool do_blocks_meet(const struct bsn_part *a, const struct bsn_part *b, uint32_t rounds)
+{
+	for (uint32_t i = 0; i < rounds; i++) {
+		for (uint32_t j = 0; j < rounds; j++) {
+			const uint64_t at = a->addr + i * a->stride, bt = b->addr + j * b->stride;
+			if (at < bt + b->bytes && bt < at + a->bytes)
+				return true;
+		}
+	}
+	return false;
+}
+
+static bool do_any_meet(const struct bsn_layout *layout)
+{
+	const struct bsn_part *const parts = layout->parts;
+
+	for (uint32_t i = 0; i < layout->part_count; i++)
+		for (uint32_t j = 0; j < i; j++)
+			if (parts[i].lkey == parts[j].lkey &&
+			    do_blocks_meet(&parts[i], &parts[j], layout->rounds))
+				return true;
+	return false;
+}
+
+/*
+ * Blocks in cells of their own, in any order, of one piece of memory or of several, of one stride or of
+ * several; in some layouts a few are too long for their cells. Unknown memory may be far apart.
+ */
+static void make_blocks(struct bench *b, struct bsn_layout *layout, struct bsn_part *parts)
+{
+	const bool is_known = random_u64() % 2, has_many_keys = random_u64() % 3 == 0;
+	const bool has_many_strides = random_u64() % 3 == 0;
+	const uint64_t apart = is_known || random_u64() % 2 ? CELL : 1ull << 33;
+	const uint64_t at = is_known ? b->mem[0]->addr : random_u64() >> 8;
+	const uint32_t too_long = random_u64() % 2 ? 8 : 0, count = layout->part_count;
+
+	for (uint32_t i = 0; i < count; i++) {
+		const uint32_t other = (uint32_t)(random_u64() % (i + 1));
+		parts[i] = parts[other];
+		parts[other] = (struct bsn_part){
+			.addr = at + i * apart + random_u64() % 4,
+			.bytes = 1 + random_u64() % (CELL - 4) + (random_u64() % 16 ? 0 : too_long),
+			.stride = count * apart + CELL,
+			.lkey = is_known ? b->mem[0]->lkey : 0x7fff0000,
+		};
+		parts[other].stride += has_many_strides ? CELL * (random_u64() % 3) : 0;
+		parts[other].lkey += has_many_keys && !is_known ? random_u64() % 3 << 8 : 0;
+	}
+}
+
+static void overlaps_are_found_in_any_order(struct bench *b)
+{
+	const struct bsn_mkey_pool_attr attr = { .count = 1,
+						 .max_translations = 256,
+						 .takes_any_lkey = true };
+	struct bsn_mkey_pool *pool = make_pool_of(b, &attr);
+	unsigned refused = 0;
+
+	for (unsigned round = 0; round < rounds_of(b); round++) {
+		struct bsn_part parts[BLOCKS];
+		struct bsn_layout layout = { .parts = parts };
+		int err;
+
+		start_round(round);
+		layout.part_count = 1 + (uint32_t)(random_u64() % BLOCKS);
+		layout.rounds = random_u64() % 2 ? 3 : 1;
+		make_blocks(b, &layout, parts);
+		err = bsn_layout_commit(pool, &layout);
+		if (err != (do_any_meet(&layout) ? -EINVAL : 0))
+			fail_msg("%d: %u parts, %u rounds: %s", err, layout.part_count,
+				 layout.rounds, bsn_error_text());
+		refused += !!err;
+	}
+	assert_in_range(refused, 1, rounds_of(b) - 1);
+	ok(bsn_mkey_pool_destroy(pool));
+}
+
+/* -- nested ----------------------------------------------------------------------------------------- */
+
 /* Layouts of layouts, each an mkey by hand. */
 static void nested_layouts(struct bench *b)
 {
@@ -376,6 +459,7 @@ static void many_layouts_leave_nothing(struct bench *b)
 
 static const struct bench_case cases[] = {
 	{ CASE("random layouts", random_layouts), QUEUES },
+	{ CASE("overlaps are found in any order", overlaps_are_found_in_any_order), QUEUES },
 	{ CASE("nested layouts", nested_layouts), QUEUES },
 	{ CASE("many layouts leave nothing", many_layouts_leave_nothing), QUEUES },
 };
