@@ -7,7 +7,7 @@
 
 #include "loop.h"
 
-enum { NX = 5, NY = 4, NZ = 3, CELLS = NX * NY * NZ };
+enum { NX = 5, NY = 4, NZ = 3, CELLS = NX * NY * NZ, FACES = 3, STEPS = 2 };
 
 /* Cells of each plane, x to the right, y downwards; a dot: not of the face. */
 static void draw(const char *title, const uint32_t *face, uint32_t count)
@@ -40,30 +40,36 @@ int main(void)
 		cells[i] = i;
 
 	/* The last cell of each row; the last row of each plane; the last plane. */
-	const struct {
-		const char *title;
-		struct bsn_part part;
-		uint32_t rounds;
-	} face[3] = {
-		{ "to the right, cell after cell:",
-		  { .addr = (uintptr_t)&cells[NX - 1], .bytes = cell, .stride = row },
-		  NY * NZ },
-		{ "downwards, row after row:",
-		  { .addr = (uintptr_t)&cells[NX * (NY - 1)], .bytes = row, .stride = plane },
-		  NZ },
-		{ "backwards, one plane:",
-		  { .addr = (uintptr_t)&cells[NX * NY * (NZ - 1)], .bytes = plane },
-		  1 },
+	const uint32_t lkey = loop.mem->lkey;
+	const struct bsn_part part[FACES] = {
+		{ (uintptr_t)&cells[NX - 1], cell, row, lkey, 0 },
+		{ (uintptr_t)&cells[NX * (NY - 1)], row, plane, lkey, 0 },
+		{ (uintptr_t)&cells[NX * NY * (NZ - 1)], plane, 0, lkey, 0 },
 	};
-	for (int i = 0; i < 3; i++) {
-		struct bsn_part part = face[i].part;
-		part.lkey = loop.mem->lkey;
-		const struct bsn_layout layout = { .parts = &part,
-						   .part_count = 1,
-						   .rounds = face[i].rounds };
-		const uint64_t bytes = loop_write(&loop, &layout, CELLS * cell);
-		draw(face[i].title, cells + CELLS, (uint32_t)(bytes / cell));
+	static const char *const titles[FACES] = { "to the right, cell after cell:",
+						   "downwards, row after row:",
+						   "backwards, one plane:" };
+	static const uint32_t rounds[FACES] = { NY * NZ, NZ, 1 };
+	struct bsn_layout face[FACES];
+
+	for (int i = 0; i < FACES; i++) {
+		face[i] = (struct bsn_layout){ .parts = &part[i],
+					       .part_count = 1,
+					       .rounds = rounds[i] };
+		loop_commit(&loop, &face[i]);
 	}
+	/* Each step of a computation sends the same faces: from the second on, what spans them is there. */
+	uint64_t count[FACES];
+	for (int step = 0; step < STEPS; step++) {
+		uint64_t to = CELLS * cell;
+		for (int i = 0; i < FACES; i++) {
+			count[i] = loop_write(&loop, &face[i], to) / cell;
+			to += count[i] * cell;
+		}
+	}
+	const uint32_t *got = cells + CELLS;
+	for (int i = 0; i < FACES; got += count[i++])
+		draw(titles[i], got, (uint32_t)count[i]);
 	loop_close(&loop);
 	return 0;
 }

@@ -37,6 +37,11 @@ void loop_close(struct loop *loop)
 	must(bsn_device_close(loop->dev));
 }
 
+void loop_commit(struct loop *loop, struct bsn_layout *layout)
+{
+	must(bsn_layout_commit(loop->pool, layout));
+}
+
 uint64_t loop_write(struct loop *loop, const struct bsn_layout *layout, uint64_t offset)
 {
 	const struct bsn_wr write = {
