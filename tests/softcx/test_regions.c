@@ -81,7 +81,7 @@ static void memory_on_demand_follows_its_mapping(void **state)
 	assert_int_equal(l->memory[2048], 'b');
 	assert_int_equal(cx_lint_count(softcx_hca()), 0);
 	lose_page(page);
-	assert_int_not_equal(write_from(l, (uintptr_t)page, mr), IBV_WC_SUCCESS);
+	assert_int_equal(write_from(l, (uintptr_t)page, mr), IBV_WC_LOC_PROT_ERR);
 	assert_int_equal(write_to(l, (uintptr_t)page, mr), IBV_WC_REM_OP_ERR);
 	assert_int_equal(ibv_dereg_mr(mr), 0);
 	munmap(page, PAGE);
@@ -97,7 +97,87 @@ static void an_implicit_region_is_all_memory(void **state)
 	assert_int_equal(write_from(l, (uintptr_t)page, mr), IBV_WC_SUCCESS);
 	assert_int_equal(l->memory[2048], 'c');
 	lose_page(page);
-	assert_int_not_equal(write_from(l, (uintptr_t)page, mr), IBV_WC_SUCCESS);
+	assert_int_equal(write_from(l, (uintptr_t)page, mr), IBV_WC_LOC_PROT_ERR);
+	assert_int_equal(ibv_dereg_mr(mr), 0);
+	munmap(page, PAGE);
+}
+
+static enum ibv_wc_status read_between(struct loopback *l, const struct ibv_mr *into, char *to,
+				       const struct ibv_mr *of, char *from)
+{
+	return transfer(l, IBV_WR_RDMA_READ, (uintptr_t)to, into->lkey, (uintptr_t)from, of->rkey);
+}
+
+/* Whose memory is gone, and nobody else, is to blame. */
+static void a_reader_knows_whose_memory_is_gone(void **state)
+{
+	struct loopback *l = *state;
+	char *page = map_page(NULL, 'h');
+	struct ibv_mr *mr = ibv_reg_mr(l->pd, page, PAGE, ACCESS | IBV_ACCESS_ON_DEMAND);
+
+	assert_non_null(mr);
+	assert_int_equal(read_between(l, l->mr, l->memory, mr, page), IBV_WC_SUCCESS);
+	lose_page(page);
+	assert_int_equal(read_between(l, l->mr, l->memory, mr, page), IBV_WC_REM_OP_ERR);
+	assert_int_equal(read_between(l, mr, page, l->mr, l->memory), IBV_WC_LOC_PROT_ERR);
+	assert_int_equal(ibv_dereg_mr(mr), 0);
+	munmap(page, PAGE);
+}
+
+static struct ibv_wc next_completion(struct loopback *l)
+{
+	struct ibv_wc wc;
+	int n;
+
+	while (!(n = ibv_poll_cq(l->cq, 1, &wc)))
+		;
+	assert_int_equal(n, 1);
+	return wc;
+}
+
+static void post_receive(struct loopback *l, char *to, const struct ibv_mr *mr)
+{
+	struct ibv_sge sge = { (uintptr_t)to, BYTES, mr->lkey };
+	struct ibv_recv_wr *bad, wr = { .wr_id = 7, .sg_list = &sge, .num_sge = 1 };
+
+	assert_int_equal(ibv_post_recv(l->qp, &wr, &bad), 0);
+}
+
+static void post_send(struct loopback *l, char *from, const struct ibv_mr *mr)
+{
+	struct ibv_sge sge = { (uintptr_t)from, BYTES, mr->lkey };
+	struct ibv_send_wr *bad, wr = { .wr_id = 8,
+					.sg_list = &sge,
+					.num_sge = 1,
+					.opcode = IBV_WR_SEND,
+					.send_flags = IBV_SEND_SIGNALED };
+
+	assert_int_equal(ibv_post_send(l->qp, &wr, &bad), 0);
+}
+
+/* The sender's ends it before the receive has anything; the receiver's fails the receive, too. */
+static void a_send_knows_whose_memory_is_gone(void **state)
+{
+	struct loopback *l = *state;
+	char *page = map_page(NULL, 'i');
+	struct ibv_mr *mr = ibv_reg_mr(l->pd, page, PAGE, ACCESS | IBV_ACCESS_ON_DEMAND);
+	struct ibv_wc wc;
+
+	assert_non_null(mr);
+	lose_page(page);
+	for (int sender_lost = 0; sender_lost < 2; sender_lost++) {
+		post_receive(l, sender_lost ? l->memory : page, sender_lost ? l->mr : mr);
+		post_send(l, sender_lost ? page : l->memory, sender_lost ? mr : l->mr);
+		for (int i = 0; i < 2; i++) {
+			wc = next_completion(l);
+			assert_int_equal(wc.status, wc.wr_id == 8 && !sender_lost ? IBV_WC_REM_OP_ERR
+						    : wc.wr_id == 7 && sender_lost
+							    ? IBV_WC_WR_FLUSH_ERR
+							    : IBV_WC_LOC_PROT_ERR);
+		}
+		assert_int_equal(loopback_modify(l->qp, IBV_QPS_RESET, IBV_QP_STATE), 0);
+		loopback_connect(l->qp);
+	}
 	assert_int_equal(ibv_dereg_mr(mr), 0);
 	munmap(page, PAGE);
 }
@@ -248,6 +328,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(memory_on_demand_follows_its_mapping),
 		TEST(an_implicit_region_is_all_memory),
+		TEST(a_reader_knows_whose_memory_is_gone),
+		TEST(a_send_knows_whose_memory_is_gone),
 		TEST(advice_is_checked),
 		TEST(device_memory_has_bounds),
 		TEST(device_memory_ends),

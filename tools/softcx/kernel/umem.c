@@ -38,8 +38,12 @@ int user_write(uint64_t to, const void *from, size_t size)
 	return 0;
 }
 
-/* Are all of [start, end) mapped, readable, and writable where that is asked for? */
-static int check_mapped(uint64_t start, uint64_t end, bool writable)
+static bool is_usable(const struct mapping *m, bool writable)
+{
+	return m->readable && (m->writable || !writable);
+}
+
+static int check_every_mapping(uint64_t start, uint64_t end, bool writable)
 {
 	struct mapping m;
 	struct maps maps;
@@ -51,12 +55,29 @@ static int check_mapped(uint64_t start, uint64_t end, bool writable)
 	while (start < end && maps_next(&maps, &m)) {
 		if (m.end <= start)
 			continue;
-		if (m.start > start || !m.readable || (writable && !m.writable))
+		if (m.start > start || !is_usable(&m, writable))
 			break;
 		start = m.end;
 	}
 	maps_close(&maps);
 	return start < end ? -EFAULT : 0;
+}
+
+/* Are all of [start, end) mapped, readable, and writable where that is asked for? */
+static int check_mapped(uint64_t start, uint64_t end, bool writable)
+{
+	struct mapping m;
+
+	while (start < end) {
+		const int err = maps_at(start, &m);
+
+		if (err == -EOPNOTSUPP)
+			return check_every_mapping(start, end, writable);
+		if (err || !is_usable(&m, writable))
+			return -EFAULT;
+		start = m.end;
+	}
+	return 0;
 }
 
 static bool may_lock_everything(void)

@@ -274,24 +274,41 @@ static int copy_span(struct cx_hca *hca, const struct cx_span *to, const struct 
 	return -EFAULT; /* a queue pair runs in its owner's process, so one side is its own */
 }
 
+/* After a copy that failed: what cannot be read again is its source. */
+static enum cx_copied find_fault(struct cx_hca *hca, const struct cx_span *from, uint64_t len)
+{
+	enum { PAGE = 4096 }; /* at the least */
+	const uint64_t end = from->va + len;
+	uint8_t byte;
+
+	if (from->proc == CX_NOBODY)
+		return CX_FAULT_TO;
+	for (uint64_t va = from->va; va < end; va = (va | (PAGE - 1)) + 1)
+		if (cx_mem_read(hca, from->proc, va, &byte, 1))
+			return CX_FAULT_FROM;
+	return CX_FAULT_TO;
+}
+
 static void consume(struct cx_span *span, uint64_t len)
 {
 	span->va += len;
 	span->len -= len;
 }
 
-int cx_walk_copy(struct cx_hca *hca, struct cx_walk *to, struct cx_walk *from)
+enum cx_copied cx_walk_copy(struct cx_hca *hca, struct cx_walk *to, struct cx_walk *from)
 {
 	for (;;) {
 		const int to_got = reach(hca, to, CX_BUS_payload_write);
-		const int from_got = to_got > 0 ? reach(hca, from, CX_BUS_payload_read) : to_got;
+		const int from_got = to_got > 0 ? reach(hca, from, CX_BUS_payload_read) : 0;
 		uint64_t len;
 
-		if (from_got <= 0)
-			return from_got;
+		if (to_got < 0 || from_got < 0)
+			return to_got < 0 ? CX_FAULT_TO : CX_FAULT_FROM;
+		if (!from_got)
+			return CX_COPIED;
 		len = to->here.len < from->here.len ? to->here.len : from->here.len;
 		if (copy_span(hca, &to->here, &from->here, len))
-			return -EFAULT;
+			return find_fault(hca, &from->here, len);
 		consume(&to->here, len);
 		consume(&from->here, len);
 	}

@@ -66,7 +66,9 @@ static inline uint64_t cx_walk_len(const struct cx_walk *walk)
 	return walk->here.len + walk->left;
 }
 
-/* Copies as far as both reach, and moves both on: 0 or -EFAULT. */
-int cx_walk_copy(struct cx_hca *hca, struct cx_walk *to, struct cx_walk *from);
+/* How a copy ended: which side's memory was not there. */
+enum cx_copied { CX_COPIED, CX_FAULT_FROM, CX_FAULT_TO };
+/* Copies as far as both reach, and moves both on. */
+enum cx_copied cx_walk_copy(struct cx_hca *hca, struct cx_walk *to, struct cx_walk *from);
 
 #endif

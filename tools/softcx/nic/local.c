@@ -35,9 +35,12 @@ static void copy_memory(struct cx_hca *hca, struct cx_qp *qp, const struct bsn_w
 	    !open_memory(hca, &to, BSN_VENDOR_TPT_DATA, out) ||
 	    !open_memory(hca, &result, BSN_VENDOR_TPT_DATA, out))
 		return;
-	if (cx_walk_copy(hca, &to, &from))
+	const enum cx_copied copied = cx_walk_copy(hca, &to, &from);
+	if (copied)
 		cx_outcome_fail(out, BSN_SYNDROME_LOCAL_PROTECTION,
-				BSN_VENDOR_TPT_DATA + BSN_TPT_PAGE_FAULT);
+				(copied == CX_FAULT_FROM ? BSN_VENDOR_TPT_GATHER
+							 : BSN_VENDOR_TPT_DATA) +
+					BSN_TPT_PAGE_FAULT);
 }
 
 bool cx_local_can(const struct bsn_wqe *wqe)

@@ -262,6 +262,7 @@ static void scatter_result(struct cx_hca *hca, struct cx_qp *qp, const struct bs
 	const uint64_t len = cx_walk_len(&out->result);
 	struct cx_walk to =
 		cx_walk_list(wqe->data, wqe->data_count, qp, IBV_ACCESS_LOCAL_WRITE, len);
+	enum cx_copied copied = CX_COPIED;
 	unsigned detail;
 
 	attempt->byte_count = (uint32_t)len;
@@ -269,9 +270,13 @@ static void scatter_result(struct cx_hca *hca, struct cx_qp *qp, const struct bs
 	if (attempt->in_cqe)
 		to = cx_walk_bytes(attempt->bytes, len);
 	detail = cx_walk_check(hca, &to);
+	if (!detail)
+		copied = cx_walk_copy(hca, &to, &out->result);
+	if (copied == CX_FAULT_TO)
+		detail = BSN_TPT_PAGE_FAULT;
 	if (detail) {
 		cx_outcome_fail(out, BSN_SYNDROME_LOCAL_PROTECTION, BSN_VENDOR_TPT_DATA + detail);
-	} else if (cx_walk_copy(hca, &to, &out->result)) {
+	} else if (copied == CX_FAULT_FROM) {
 		const struct cx_qp *peer = cx_qp_find(hca, qp->mod.dest_qp_num);
 
 		cx_outcome_refuse(out, peer ? peer : qp, BSN_SYNDROME_REMOTE_OPERATION);

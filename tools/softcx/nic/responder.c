@@ -175,14 +175,22 @@ static bool goes_into_cqe(const struct service *s, uint64_t len)
 	       len <= cx_cqe_inline_room(cq);
 }
 
+/* The sender's memory is gone: it stops in the middle, and the responder waits for the rest. */
+static void fail_gather(struct service *s)
+{
+	cx_outcome_fail(s->out, BSN_SYNDROME_LOCAL_PROTECTION,
+			BSN_VENDOR_TPT_GATHER + BSN_TPT_PAGE_FAULT);
+}
+
 /* A datagram's data come after the header of the network. */
-static int copy_message(struct service *s, struct cx_walk *to)
+static enum cx_copied copy_message(struct service *s, struct cx_walk *to)
 {
 	struct cx_walk grh = cx_walk_bytes(s->message->grh, CX_GRH_BYTES);
 	struct cx_walk payload = s->message->payload;
-	int err = s->qp->attr.type == IBV_QPT_UD ? cx_walk_copy(s->hca, to, &grh) : 0;
+	const enum cx_copied copied =
+		s->qp->attr.type == IBV_QPT_UD ? cx_walk_copy(s->hca, to, &grh) : CX_COPIED;
 
-	return err ? err : cx_walk_copy(s->hca, to, &payload);
+	return copied ? copied : cx_walk_copy(s->hca, to, &payload);
 }
 
 static bool scatter_message(struct service *s, uint64_t len)
@@ -190,6 +198,7 @@ static bool scatter_message(struct service *s, uint64_t len)
 	const struct bsn_recv_wqe *wqe = &s->recv->wqe;
 	struct cx_walk to =
 		cx_walk_list(wqe->data, wqe->data_count, s->qp, IBV_ACCESS_LOCAL_WRITE, len);
+	enum cx_copied copied = CX_COPIED;
 	unsigned detail;
 
 	s->receive.byte_count = (uint32_t)len;
@@ -198,12 +207,16 @@ static bool scatter_message(struct service *s, uint64_t len)
 		s->receive.inline_bytes = s->in_cqe;
 	}
 	detail = cx_walk_check(s->hca, &to);
-	if (!detail && copy_message(s, &to))
+	if (!detail)
+		copied = copy_message(s, &to);
+	if (copied == CX_FAULT_TO)
 		detail = BSN_TPT_PAGE_FAULT;
-	if (detail)
+	if (copied == CX_FAULT_FROM)
+		fail_gather(s);
+	else if (detail)
 		fail_receive(s, BSN_SYNDROME_REMOTE_OPERATION, BSN_SYNDROME_LOCAL_PROTECTION,
 			     BSN_VENDOR_TPT_RECV + detail);
-	return !detail;
+	return !detail && !copied;
 }
 
 static bool fits_receive(struct service *s, uint64_t len)
@@ -260,7 +273,13 @@ static void do_write(struct service *s)
 	if ((receives && !find_receive(s)) ||
 	    !open_memory(s, s->message->len, IBV_ACCESS_REMOTE_WRITE, &to))
 		return;
-	if (cx_walk_copy(s->hca, &to, &payload)) {
+	switch (cx_walk_copy(s->hca, &to, &payload)) {
+	case CX_COPIED:
+		break;
+	case CX_FAULT_FROM:
+		fail_gather(s);
+		return;
+	case CX_FAULT_TO:
 		refuse(s, BSN_SYNDROME_REMOTE_OPERATION);
 		return;
 	}

@@ -6,9 +6,47 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 
 #include "raw.h"
+
+/* -- one mapping ------------------------------------------------------------------------------- */
+
+/* linux/fs.h of 6.11, PROCMAP_QUERY, which Debian 12's headers lack. */
+struct query {
+	uint64_t size, flags, addr;
+	uint64_t start, end, vma_flags, page_size, offset, inode;
+	uint32_t dev_major, dev_minor;
+	uint32_t name_size, build_id_size;
+	uint64_t name, build_id;
+};
+enum { IS_READABLE = 1, IS_WRITABLE = 2 };
+#define QUERY _IOWR('f', 17, struct query)
+
+int maps_at(uintptr_t addr, struct mapping *m)
+{
+	const int fd = raw_open("/proc/self/maps", O_RDONLY | O_CLOEXEC, 0);
+	struct query query = { .size = sizeof(query), .addr = addr };
+	int err;
+
+	if (fd < 0)
+		return -EOPNOTSUPP;
+	err = raw_ioctl(fd, QUERY, &query) ? -errno : 0;
+	raw_close(fd);
+	if (err)
+		return err == -ENOENT ? err : -EOPNOTSUPP;
+	*m = (struct mapping){ .start = query.start,
+			       .end = query.end,
+			       .offset = query.offset,
+			       .readable = query.vma_flags & IS_READABLE,
+			       .writable = query.vma_flags & IS_WRITABLE };
+	snprintf(m->file, sizeof(m->file), "%02x:%02x %llu", query.dev_major, query.dev_minor,
+		 (unsigned long long)query.inode);
+	return 0;
+}
+
+/* -- all of them ------------------------------------------------------------------------------- */
 
 /* As one text, ended by a NUL. */
 int maps_open(struct maps *maps)
