@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/mman.h>
 #include <stdio.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -193,6 +194,61 @@ static void shared_memory_is_watched_too(void **state)
 	expect_good(l, &region, 0);
 	free_region(&region);
 	close(fd);
+}
+
+/* Hugepages come and go as a whole, whatever part of them is registered. */
+static char *map_huge(void *at, size_t size)
+{
+	const int log2 = __builtin_ctzl(size);
+
+	return mmap(at, size, PROT_READ | PROT_WRITE,
+		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB | (at ? MAP_FIXED : 0) |
+			    log2 << MAP_HUGE_SHIFT,
+		    -1, 0);
+}
+
+static void unmap_huge(char *at, size_t size)
+{
+	assert_int_equal(munmap(at, size), 0);
+	assert_ptr_equal(map_huge(at, size), at);
+}
+
+static void map_over_huge(char *at, size_t size)
+{
+	assert_ptr_equal(map_huge(at, size), at);
+}
+
+static void give_back_huge(char *at, size_t size)
+{
+	assert_int_equal(madvise(at, size, MADV_DONTNEED), 0);
+}
+
+static void expect_huge_is_watched(struct loopback *l, size_t size)
+{
+	static void (*const ways[])(char *at, size_t size) = { unmap_huge, map_over_huge,
+							       give_back_huge };
+	char *page = map_huge(NULL, size);
+
+	assert_ptr_not_equal(page, MAP_FAILED);
+	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
+		struct region region = register_at(l, page + size / 2 + PAGE);
+
+		expect_good(l, &region, 5);
+		ways[i](page, size);
+		expect_stale(l, &region, 5);
+		assert_int_equal(ibv_dereg_mr(region.mr), 0);
+	}
+	munmap(page, size);
+}
+
+static void pages_of_2_mb_are_watched_too(void **state)
+{
+	expect_huge_is_watched(*state, (size_t)2 << 20);
+}
+
+static void pages_of_1_gb_are_watched_too(void **state)
+{
+	expect_huge_is_watched(*state, (size_t)1 << 30);
 }
 
 /* -- what does not make it stale --------------------------------------------------------------- */
@@ -393,7 +449,24 @@ static void a_peers_memory_is_stale_for_others(void **unused)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, loopback_set_up_active, loopback_tear_down)
 
-int main(void)
+/* Where there are hugepages; of 1 GB, if there is one. */
+static int run_huge(void)
+{
+	const size_t size = (size_t)1 << 30;
+	char *page = map_huge(NULL, size);
+	const struct CMUnitTest two[] = {
+		TEST(pages_of_2_mb_are_watched_too),
+		TEST(pages_of_1_gb_are_watched_too),
+	};
+	const struct CMUnitTest one[] = { two[0] };
+
+	if (page == MAP_FAILED)
+		return cmocka_run_group_tests(one, NULL, NULL);
+	munmap(page, size);
+	return cmocka_run_group_tests(two, NULL, NULL);
+}
+
+int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_peers_memory_is_stale_for_others), /* forks before the device */
@@ -412,5 +485,7 @@ int main(void)
 		return 0;
 	}
 	alarm(DEADLINE_S);
+	if (argc > 1 && !strcmp(argv[1], "huge"))
+		return run_huge();
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
