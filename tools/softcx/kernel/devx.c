@@ -240,8 +240,10 @@ static int make_umem(struct call *call, struct object *umem)
 	if (!length || access & ~known)
 		return -EINVAL;
 	err = user_pin(&umem->pinned, start, length, access & IBV_ACCESS_LOCAL_WRITE);
-	if (!err)
-		err = cx_umem_create(call->ctx->hca, start, length, &umem->number);
+	if (err)
+		return err;
+	watch_catch_up(call->ctx->hca);
+	err = cx_umem_create(call->ctx->hca, start, length, &umem->number);
 	if (!err)
 		watch_memory(call->ctx->hca, start, length);
 	return err;

@@ -251,6 +251,11 @@ void device_unmap(void *mapped, size_t length);
 
 /* From now on the device is told when other pages come to be at these addresses. */
 void watch_memory(struct cx_hca *hca, uint64_t start, uint64_t length);
+/*
+ * Before memory is registered: the device has been told of every change that began before. Another thread's
+ * munmap() is told of after it, when the place may be this thread's already.
+ */
+void watch_catch_up(struct cx_hca *hca);
 void watch_after_fork_child(void);
 
 #endif

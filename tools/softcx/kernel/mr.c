@@ -83,6 +83,7 @@ static int create_mr(struct call *call, const struct ib_uverbs_reg_mr *req, stru
 	if (err)
 		return err;
 	attr = mr_attr(mr);
+	watch_catch_up(call->ctx->hca);
 	err = cx_mr_create(call->ctx->hca, &attr, &mr->number);
 	if (!err)
 		watch_mr(call, mr);
@@ -166,6 +167,7 @@ static int change_mr(struct call *call, const struct ib_uverbs_rereg_mr *req, st
 	if (err)
 		return err;
 	attr = mr_attr(&changed);
+	watch_catch_up(call->ctx->hca);
 	err = cx_mr_modify(call->ctx->hca, mr->number, (int)req->flags, &attr);
 	if (err) {
 		user_unpin(&changed.pinned);

@@ -15,6 +15,7 @@
 #include <errno.h>
 #include <linux/userfaultfd.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -167,6 +168,28 @@ void watch_memory(struct cx_hca *hca, uint64_t start_va, uint64_t length)
 	if (watch.state == RUNNING && watch_range(start_va, length))
 		cx_trace(hca, "memory: changes of %lu bytes at %#lx are not seen: error %d", length,
 			 start_va, errno);
+}
+
+/*
+ * The kernel counts a change before it makes it, and says EAGAIN to every request until it was read (fs/userfaultfd.c
+ * mmap_changing). A request for no bytes asks for that alone.
+ */
+static bool is_changing(void)
+{
+	struct uffdio_writeprotect nothing = { .range = { 0, 0 } };
+
+	return raw_ioctl(watch.fd, UFFDIO_WRITEPROTECT, &nothing) && errno == EAGAIN;
+}
+
+void watch_catch_up(struct cx_hca *hca)
+{
+	if (watch.state != RUNNING)
+		return;
+	cx_memory_changed(hca, read_change, NULL);
+	while (is_changing()) {
+		sched_yield();
+		cx_memory_changed(hca, read_change, NULL);
+	}
 }
 
 static void forget(void)
