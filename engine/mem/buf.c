@@ -169,6 +169,9 @@ int bsn_buf_alloc(struct bsn_device *device, size_t length, const struct bsn_mr_
 
 	if (!device || !length || whole < length || !out)
 		return fail(EINVAL, "no device, no length, or no place for the result");
+	if (attr && attr->has_iova)
+		return fail(EINVAL, "a buffer is called by its own address; bsn_mr_register() takes memory "
+				    "and an IOVA for it");
 	buf = calloc(1, sizeof(*buf));
 	if (!buf)
 		return fail(ENOMEM, "no memory");

@@ -246,6 +246,16 @@ static void the_log_tells_what_was_got(struct bench *b)
 	ok(bsn_device_close(device));
 }
 
+static void a_buffer_has_no_other_address(struct bench *b)
+{
+	const struct bsn_mr_attr zero_based = { .has_iova = true };
+	struct bsn_mr *buf = NULL;
+
+	assert_int_equal(bsn_buf_alloc(b->device, 4096, &zero_based, &buf), -EINVAL);
+	assert_non_null(strstr(bsn_error_text(), "bsn_mr_register"));
+	assert_null(buf);
+}
+
 static void other_memory_has_no_info(struct bench *b)
 {
 	struct bsn_buf_info info;
@@ -288,6 +298,7 @@ static const struct bench_case cases[] = {
 	  .is_own_only = true },
 	{ CASE("the log tells what was got", the_log_tells_what_was_got), .is_bare = true,
 	  .is_model_only = true },
+	{ CASE("a buffer has no other address", a_buffer_has_no_other_address), .is_bare = true },
 	{ CASE("other memory has no info", other_memory_has_no_info), .is_bare = true },
 	{ CASE("translations are counted", translations_are_counted), .is_bare = true },
 };
