@@ -93,11 +93,12 @@ def check_headers_installed():
     plan = json.loads(subprocess.run(['meson', 'introspect', '--installed', BUILD], check=True,
                                      capture_output=True, text=True).stdout)
     installed = {str(pathlib.Path(source).resolve()) for source in plan if source.endswith('.h')}
-    has_eal = any('libbunsen-eal.so' in source for source in plan)
+    left_out = tuple(f'engine/{part}/' for part in ('eal', 'ucm')
+                     if not any(f'libbunsen-{part}.so' in source for source in plan))
     public = {str(path.resolve()) for path in files()
               if re.fullmatch(r'bsn(_\w+)?\.h', path.name)
               and name(path).split('/')[0] in ('wqe', 'dv', 'engine')
-              and (has_eal or not name(path).startswith('engine/eal/'))}
+              and not name(path).startswith(left_out)}
     return ([f'{path}: public, not installed' for path in sorted(public - installed)] +
             [f'{path}: installed, not public' for path in sorted(installed - public)])
 

@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 
 #include "bsn_mr_cache.h"
+#include "races.h"
 
 enum { PAGE = 4096, PAGES = 64 };
 
@@ -425,33 +426,31 @@ static void threads(struct bench *b)
 
 /* -- what hardware would lose ------------------------------------------------------------------- */
 
-/*
- * The same address, over and over with other memory: what is sent is what is there now. Without the
- * invalidation the device would go on reading the pages that it pinned.
- */
+static uint8_t *race_map(void *arg, unsigned seed, size_t *length)
+{
+	uint8_t *map;
+
+	(void)arg;
+	*length = (1 + seed % 4) * PAGE;
+	map = mmap(NULL, *length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	return map == MAP_FAILED ? NULL : map;
+}
+
+static void race_unmap(void *arg, struct bsn_mr_cache *cache, uint8_t *at, size_t length)
+{
+	(void)arg;
+	bsn_mr_cache_invalidate(cache, at, length);
+	munmap(at, length);
+}
+
 static void an_address_is_never_stale(struct bench *b)
 {
+	const struct race_memory memory = { NULL, race_map, race_unmap };
 	struct bsn_mr_view view;
 	struct bsn_mr_cache *cache = make_cache(b, NULL, &view);
-	uint8_t *map = map_pages(2);
-	const struct bsn_remote to = bench_remote(b, 1, 0);
-	const unsigned rounds = bench_rounds(b, 1000);
 
-	for (unsigned i = 0; i < rounds; i++) {
-		memset(map, (int)(i % 255) + 1, 64);
-		ok(bsn_mr_view_get(&view, map, 64));
-		ok(bsn_write(b->ep[0], &(struct bsn_sge){ (uintptr_t)map, 64, view.last.lkey }, &to,
-			     i, BSN_F_SIGNALED | BSN_F_RING));
-		expect_done(b, b->cq[0], i, BSN_OPCODE_RDMA_WRITE);
-		assert_int_equal(bench_at(b, 1, 0)[63], i % 255 + 1);
-		bsn_mr_cache_invalidate(cache, map, 2 * PAGE);
-		munmap(map, 2 * PAGE);
-		assert_ptr_equal(mmap(map, 2 * PAGE, PROT_READ | PROT_WRITE,
-				      MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0),
-				 map);
-	}
+	race(b, cache, &memory, RACE_ROUNDS);
 	ok(bsn_mr_cache_destroy(cache));
-	munmap(map, 2 * PAGE);
 }
 
 static const struct bench_case cases[] = {

@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "bsn_eal.h"
+#include "races.h"
 #include "slabs.h"
 
 enum { HUGE = 2 << 20 };
@@ -166,6 +167,45 @@ static void threads(struct bench *b)
 	ok(bsn_eal_close(eal));
 }
 
+/* -- what hardware would lose ------------------------------------------------------------------- */
+
+/* Less than a hugepage is a part of one, which another thread may have the rest of. */
+static uint8_t *race_map(void *arg, unsigned seed, size_t *length)
+{
+	const struct bsn_mem_source *source = arg;
+	const struct bsn_mem_request request = {
+		.length = seed % 4 ? HUGE / 2 + HUGE / 2 * (seed % 3) : 3 * HUGE, .node = -1
+	};
+	struct bsn_mem_block block;
+
+	if (source->alloc(source->arg, &request, &block))
+		return NULL;
+	*length = request.length;
+	return block.addr;
+}
+
+static void race_unmap(void *arg, struct bsn_mr_cache *cache, uint8_t *at, size_t length)
+{
+	const struct bsn_mem_source *source = arg;
+
+	(void)cache;
+	source->release(source->arg, &(struct bsn_mem_block){ .addr = at, .length = length });
+}
+
+static void hugepages_come_and_go(struct bench *b)
+{
+	struct bsn_eal *eal = open_eal();
+	const struct race_memory memory = { (void *)(uintptr_t)bsn_eal_source(eal), race_map,
+					    race_unmap };
+	const struct bsn_mr_cache_attr attr = { .watch = bsn_eal_watch(eal) };
+	struct bsn_mr_cache *cache;
+
+	ok(bsn_mr_cache_create(b->device, &attr, &cache));
+	race(b, cache, &memory, RACE_ROUNDS / 10);
+	ok(bsn_mr_cache_destroy(cache));
+	ok(bsn_eal_close(eal));
+}
+
 static void slabs_in_a_mempool(struct bench *b)
 {
 	struct bsn_eal *eal = open_eal();
@@ -181,6 +221,7 @@ static const struct bench_case cases[] = {
 	{ CASE("too little memory is said", too_little_memory_is_said), .is_bare = true },
 	{ CASE("the cache follows the heap", the_cache_follows_the_heap), .is_own_only = true },
 	{ CASE("threads", threads), .is_bare = true },
+	{ CASE("hugepages come and go", hugepages_come_and_go), .is_own_only = true },
 	{ CASE("slabs in a mempool", slabs_in_a_mempool), .is_bare = true },
 };
 
