@@ -75,7 +75,21 @@ struct bsn_mr_view {
 
 BSN_API int bsn_mr_view_init(struct bsn_mr_view *view, struct bsn_mr_cache *cache);
 
+/**
+ * bsn_mr_view_is_last - whether the region that was found last has these bytes, and is still there
+ *
+ * Order:   sees each invalidation that happened before the call.
+ * Context: one thread a view. No call, so that a function whose slow path is a tail call needs no frame.
+ */
+BSN_POST_API bool bsn_mr_view_is_last(const struct bsn_mr_view *view, const void *addr, uint64_t length)
+/* No memory of a process is so high that the sum of an SGE could overflow. */
+BSN_BODY(__builtin_expect((uintptr_t)addr >= view->last.addr && length <= UINT32_MAX &&
+				  (uintptr_t)addr + length <= view->end &&
+				  __atomic_load_n(view->removals, __ATOMIC_RELAXED) == view->seen,
+			  1))
+
 BSN_API bool bsn_mr_view_find_other(struct bsn_mr_view *view, uint64_t addr, uint64_t length);
+BSN_API int bsn_mr_view_get_other(struct bsn_mr_view *view, uint64_t addr, uint64_t length);
 
 /**
  * bsn_mr_view_find - whether a region has these bytes; then @view->last is its registration
@@ -87,22 +101,36 @@ BSN_API bool bsn_mr_view_find_other(struct bsn_mr_view *view, uint64_t addr, uin
  *	    waits while another thread inserts or removes a region.
  */
 BSN_POST_API bool bsn_mr_view_find(struct bsn_mr_view *view, const void *addr, uint32_t length)
-/* No memory of a process is so high that the sum could overflow. */
-BSN_BODY(__builtin_expect((uintptr_t)addr >= view->last.addr &&
-				  (uintptr_t)addr + length <= view->end &&
-				  __atomic_load_n(view->removals, __ATOMIC_RELAXED) == view->seen,
-			  1) ||
+BSN_BODY(bsn_mr_view_is_last(view, addr, length) ||
 	 bsn_mr_view_find_other(view, (uintptr_t)addr, length))
 
 /**
  * bsn_mr_view_get - the same, and where no region has them, they are registered: the pages that they
  * touch, or what the watch knows around them
  *
- * Context: registers where it must: allocates, locks, makes system calls.
+ * Context: as bsn_mr_view_find() where a region has them; registers where it must: allocates, locks, makes
+ *	    system calls.
  * Return: 0; -EINVAL no bytes; -EFAULT they are not mapped; -EAGAIN their memory went again and again
  * while it was registered; -ENOSPC the cache is full; as bsn_mr_register().
  */
-BSN_API int bsn_mr_view_get(struct bsn_mr_view *view, const void *addr, uint64_t length);
+BSN_POST_API int bsn_mr_view_get(struct bsn_mr_view *view, const void *addr, uint64_t length)
+BSN_BODY(bsn_mr_view_is_last(view, addr, length)
+		 ? 0
+		 : bsn_mr_view_get_other(view, (uintptr_t)addr, length))
+
+/** bsn_mr_view_sge - what to post of these bytes, after they were found */
+static inline __attribute__((always_inline, unused)) struct bsn_sge
+bsn_mr_view_sge(const struct bsn_mr_view *view, const void *addr, uint32_t length)
+{
+	uint32_t lkey = view->last.lkey;
+	struct bsn_sge sge;
+
+	__asm__("" : "+r"(lkey)); /* gcc would pack it with the length in a vector register */
+	sge.addr = (uintptr_t)addr;
+	sge.length = length;
+	sge.lkey = lkey;
+	return sge;
+}
 
 /**
  * bsn_mr_cache_invalidate - these bytes are about to be unmapped

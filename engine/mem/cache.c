@@ -255,20 +255,20 @@ static int add(struct bsn_mr_cache *cache, uint64_t addr, uint64_t length)
 	return is_final ? err : 0;
 }
 
-int bsn_mr_view_get(struct bsn_mr_view *view, const void *addr, uint64_t length)
+int bsn_mr_view_get_other(struct bsn_mr_view *view, uint64_t addr, uint64_t length)
 {
 	struct bsn_mr_cache *cache = view ? view->cache : NULL;
 	bool has_reaped = false;
 	int err;
 
-	if (!cache || !length || (uintptr_t)addr + length < length)
+	if (!cache || !length || addr + length < length)
 		return fail(EINVAL, "no view, or no bytes");
 	for (int tries = 0; tries < TRIES; tries++) {
-		if (bsn_mr_view_find_other(view, (uintptr_t)addr, length))
+		if (bsn_mr_view_find_other(view, addr, length))
 			return 0;
 		err = reap(cache, cache->attr.quarantine);
 		if (!err)
-			err = add(cache, (uintptr_t)addr, length);
+			err = add(cache, addr, length);
 		if (err == -ENOMEM && !has_reaped) {
 			has_reaped = true; /* what rests is locked memory, too */
 			err = reap(cache, 0);

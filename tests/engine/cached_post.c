@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Posts with a key that is known, and posts through the cache, whose region is the last one: cached_post.py counts
+ * the instructions of each function here. Nothing is called but the slow paths, which are not taken.
+ */
+#include "harness.h"
+
+#include <stdio.h>
+
+#include "bsn_mr_cache.h"
+
+/* The ring wraps as often for each. */
+enum { POSTS = 16, BYTES = 64, TIMES = 64 };
+
+struct poster {
+	struct bsn_ep *ep;
+	struct bsn_mr_view view;
+	uint8_t *from;
+	uint32_t bytes, lkey;
+	struct bsn_remote to;
+	int bad;
+};
+
+/* By these names valgrind finds them. */
+#define COUNTED __attribute__((noinline, visibility("default")))
+void post_known(struct poster *p);
+void post_cached(struct poster *p);
+int call_known(struct bsn_ep *ep, const uint8_t *at, uint32_t bytes, uint32_t lkey,
+	       const struct bsn_remote *to);
+int call_cached(struct bsn_ep *ep, const uint8_t *at, uint32_t bytes, struct bsn_mr_view *view,
+		const struct bsn_remote *to);
+
+static int call_other(struct bsn_ep *ep, const uint8_t *at, uint32_t bytes,
+		      struct bsn_mr_view *view, const struct bsn_remote *to);
+
+/* What the compiler must not know of: it is loaded, as in a program that has a list of them. */
+static uint8_t *piece(const struct poster *p, unsigned i)
+{
+	uint8_t *at = p->from + i * BYTES;
+
+	__asm__ volatile("" : "+r"(at));
+	return at;
+}
+
+static uint32_t length(const struct poster *p)
+{
+	return *(const volatile uint32_t *)&p->bytes;
+}
+
+/* -- in a loop ---------------------------------------------------------------------------------- */
+
+COUNTED void post_known(struct poster *p)
+{
+	for (unsigned i = 0; i < POSTS; i++) {
+		const struct bsn_sge sge = { (uintptr_t)piece(p, i), length(p), p->lkey };
+
+		p->bad |= bsn_write(p->ep, &sge, &p->to, i, BSN_F_SIGNALED | BSN_F_RING);
+	}
+}
+
+COUNTED void post_cached(struct poster *p)
+{
+	for (unsigned i = 0; i < POSTS; i++) {
+		uint8_t *at = piece(p, i);
+		const uint32_t bytes = length(p);
+
+		if (!bsn_mr_view_is_last(&p->view, at, bytes)) {
+			p->bad |= call_other(p->ep, at, bytes, &p->view, &p->to);
+			continue;
+		}
+		const struct bsn_sge sge = bsn_mr_view_sge(&p->view, at, bytes);
+		p->bad |= bsn_write(p->ep, &sge, &p->to, i, BSN_F_SIGNALED | BSN_F_RING);
+	}
+}
+
+/* -- a call each -------------------------------------------------------------------------------- */
+
+COUNTED int call_known(struct bsn_ep *ep, const uint8_t *at, uint32_t bytes,
+					 uint32_t lkey, const struct bsn_remote *to)
+{
+	return bsn_write(ep, &(struct bsn_sge){ (uintptr_t)at, bytes, lkey }, to, 0,
+			 BSN_F_SIGNALED | BSN_F_RING);
+}
+
+__attribute__((noinline)) static int call_other(struct bsn_ep *ep, const uint8_t *at,
+						uint32_t bytes, struct bsn_mr_view *view,
+						const struct bsn_remote *to)
+{
+	const int err = bsn_mr_view_get(view, at, bytes);
+
+	return err ? err : call_known(ep, at, bytes, view->last.lkey, to);
+}
+
+COUNTED int call_cached(struct bsn_ep *ep, const uint8_t *at, uint32_t bytes,
+					  struct bsn_mr_view *view, const struct bsn_remote *to)
+{
+	if (!bsn_mr_view_is_last(view, at, bytes))
+		return call_other(ep, at, bytes, view, to);
+	const struct bsn_sge sge = bsn_mr_view_sge(view, at, bytes);
+	return bsn_write(ep, &sge, to, 0, BSN_F_SIGNALED | BSN_F_RING);
+}
+
+static void call_each(struct poster *p)
+{
+	for (unsigned i = 0; i < POSTS; i++)
+		p->bad |= call_known(p->ep, piece(p, i), length(p), p->lkey, &p->to);
+}
+
+static void call_each_cached(struct poster *p)
+{
+	for (unsigned i = 0; i < POSTS; i++)
+		p->bad |= call_cached(p->ep, piece(p, i), length(p), &p->view, &p->to);
+}
+
+/* -- all of them -------------------------------------------------------------------------------- */
+
+static void drain(struct bench *b)
+{
+	struct bsn_completion c[POSTS];
+
+	assert_int_equal(bench_reap(b, b->cq[0], c, POSTS), POSTS);
+	for (int i = 0; i < POSTS; i++)
+		assert_int_equal(c[i].status, IBV_WC_SUCCESS);
+}
+
+static void posts(struct bench *b)
+{
+	static void (*const all[])(struct poster *p) = { post_known, post_cached, call_each,
+							 call_each_cached };
+	struct poster p = { .ep = b->ep[0],
+			    .from = bench_at(b, 0, 0),
+			    .bytes = BYTES,
+			    .lkey = b->mem[0]->lkey,
+			    .to = bench_remote(b, 1, 0) };
+	struct bsn_mr_cache *cache;
+
+	ok(bsn_mr_cache_create(b->device, NULL, &cache));
+	ok(bsn_mr_view_init(&p.view, cache));
+	ok(bsn_mr_view_get(&p.view, p.from, POSTS * BYTES));
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+		for (unsigned times = 0; times < TIMES; times++) {
+			all[i](&p);
+			ok(p.bad);
+			drain(b);
+		}
+	}
+	ok(bsn_mr_cache_destroy(cache));
+}
+
+static const struct bench_case cases[] = {
+	{ CASE("posts", posts), .is_own_only = true, .is_direct_only = true, .is_model_only = true },
+};
+
+int main(void)
+{
+	return bench_run("cached_post", cases, sizeof(cases) / sizeof(cases[0]));
+}
