@@ -143,6 +143,7 @@ static void rights_are_kept(struct bench *b)
 	const struct bsn_sge mine = bench_sge(b, 0, 0, LENGTH);
 	char *pages = map_pages(1);
 	struct bsn_mr *mr;
+	uint32_t rkey;
 
 	ok(bsn_mr_register(b->device, pages, PAGE,
 			   &(struct bsn_mr_attr){ .access = IBV_ACCESS_REMOTE_READ }, &mr));
@@ -154,8 +155,9 @@ static void rights_are_kept(struct bench *b)
 	ok(bsn_mr_register(b->device, pages, PAGE, &(struct bsn_mr_attr){ .access = WRITES }, &mr));
 	read_and_expect(b, mine, mr->addr, mr->rkey, IBV_WC_REM_ACCESS_ERR);
 	write_and_expect(b, mine, mr->addr, mr->rkey, IBV_WC_SUCCESS);
+	rkey = mr->rkey;
 	ok(bsn_mr_deregister(mr));
-	write_and_expect(b, mine, (uintptr_t)pages, mr->rkey, IBV_WC_REM_ACCESS_ERR);
+	write_and_expect(b, mine, (uintptr_t)pages, rkey, IBV_WC_REM_ACCESS_ERR);
 	munmap(pages, PAGE);
 }
 
