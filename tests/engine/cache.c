@@ -426,16 +426,6 @@ static void threads(struct bench *b)
 
 /* -- what hardware would lose ------------------------------------------------------------------- */
 
-static uint8_t *race_map(void *arg, unsigned seed, size_t *length)
-{
-	uint8_t *map;
-
-	(void)arg;
-	*length = (1 + seed % 4) * PAGE;
-	map = mmap(NULL, *length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	return map == MAP_FAILED ? NULL : map;
-}
-
 static void race_unmap(void *arg, struct bsn_mr_cache *cache, uint8_t *at, size_t length)
 {
 	(void)arg;
@@ -445,7 +435,7 @@ static void race_unmap(void *arg, struct bsn_mr_cache *cache, uint8_t *at, size_
 
 static void an_address_is_never_stale(struct bench *b)
 {
-	const struct race_memory memory = { NULL, race_map, race_unmap };
+	const struct race_memory memory = { NULL, race_map_pages, race_unmap };
 	struct bsn_mr_view view;
 	struct bsn_mr_cache *cache = make_cache(b, NULL, &view);
 

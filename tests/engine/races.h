@@ -12,10 +12,11 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 
 #include "bsn_mr_cache.h"
 
-enum { RACE_THREADS = 2, RACE_ROUNDS = 2000, RACE_BYTES = 100 };
+enum { RACE_THREADS = 2, RACE_ROUNDS = 2000, RACE_BYTES = 100, RACE_PAGE = 4096 };
 
 /* How memory comes, of whatever length there is, and goes; the cache has to learn of that. */
 struct race_memory {
@@ -23,6 +24,17 @@ struct race_memory {
 	uint8_t *(*map)(void *arg, unsigned seed, size_t *length);
 	void (*unmap)(void *arg, struct bsn_mr_cache *cache, uint8_t *at, size_t length);
 };
+
+/* A few pages of plain memory. */
+static inline uint8_t *race_map_pages(void *arg, unsigned seed, size_t *length)
+{
+	uint8_t *map;
+
+	(void)arg;
+	*length = (1 + seed % 4) * RACE_PAGE;
+	map = mmap(NULL, *length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	return map == MAP_FAILED ? NULL : map;
+}
 
 struct racer {
 	const struct race_memory *memory;

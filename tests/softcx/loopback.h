@@ -119,6 +119,24 @@ static inline void loopback_connect(struct ibv_qp *qp)
 	assert_int_equal(loopback_modify(qp, IBV_QPS_RTS, LOOPBACK_RTS_MASK), 0);
 }
 
+/* Posts a signaled request and waits for it. After an error the queue pair begins anew. */
+static inline enum ibv_wc_status loopback_run(struct loopback *l, struct ibv_send_wr *wr)
+{
+	struct ibv_send_wr *bad;
+	struct ibv_wc wc;
+	int n;
+
+	assert_int_equal(ibv_post_send(l->qp, wr, &bad), 0);
+	while (!(n = ibv_poll_cq(l->cq, 1, &wc)))
+		;
+	assert_int_equal(n, 1);
+	if (wc.status) {
+		assert_int_equal(loopback_modify(l->qp, IBV_QPS_RESET, IBV_QP_STATE), 0);
+		loopback_connect(l->qp);
+	}
+	return wc.status;
+}
+
 /* Writes the first bytes of the memory to its second half. */
 static inline void loopback_post_write(struct loopback *l)
 {

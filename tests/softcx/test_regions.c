@@ -19,23 +19,13 @@ static enum ibv_wc_status transfer(struct loopback *l, enum ibv_wr_opcode opcode
 				   uint32_t lkey, uint64_t remote, uint32_t rkey)
 {
 	struct ibv_sge sge = { local, BYTES, lkey };
-	struct ibv_send_wr *bad, wr = { .sg_list = &sge,
-					.num_sge = 1,
-					.opcode = opcode,
-					.send_flags = IBV_SEND_SIGNALED,
-					.wr.rdma = { remote, rkey } };
-	struct ibv_wc wc;
-	int n;
+	struct ibv_send_wr wr = { .sg_list = &sge,
+				  .num_sge = 1,
+				  .opcode = opcode,
+				  .send_flags = IBV_SEND_SIGNALED,
+				  .wr.rdma = { remote, rkey } };
 
-	assert_int_equal(ibv_post_send(l->qp, &wr, &bad), 0);
-	while (!(n = ibv_poll_cq(l->cq, 1, &wc)))
-		;
-	assert_int_equal(n, 1);
-	if (wc.status) {
-		assert_int_equal(loopback_modify(l->qp, IBV_QPS_RESET, IBV_QP_STATE), 0);
-		loopback_connect(l->qp);
-	}
-	return wc.status;
+	return loopback_run(l, &wr);
 }
 
 /* Between the first half of the loopback's memory and a region, by its rkey. */

@@ -62,7 +62,7 @@ static enum ibv_wc_status transfer(struct loopback *l, const struct region *regi
 	const struct ibv_sge there = { (uintptr_t)region->at + page * PAGE, 64, region->mr->lkey };
 	struct ibv_sge sge =
 		remote ? (struct ibv_sge){ (uintptr_t)l->memory, 64, l->mr->lkey } : there;
-	struct ibv_send_wr *bad, wr = {
+	struct ibv_send_wr wr = {
 		.sg_list = &sge,
 		.num_sge = 1,
 		.opcode = IBV_WR_RDMA_WRITE,
@@ -70,18 +70,8 @@ static enum ibv_wc_status transfer(struct loopback *l, const struct region *regi
 		.wr.rdma = { remote ? there.addr : (uintptr_t)l->memory + 2048,
 			     remote ? region->mr->rkey : l->mr->rkey },
 	};
-	struct ibv_wc wc;
-	int n;
 
-	assert_int_equal(ibv_post_send(l->qp, &wr, &bad), 0);
-	while (!(n = ibv_poll_cq(l->cq, 1, &wc)))
-		;
-	assert_int_equal(n, 1);
-	if (wc.status) {
-		assert_int_equal(loopback_modify(l->qp, IBV_QPS_RESET, IBV_QP_STATE), 0);
-		loopback_connect(l->qp);
-	}
-	return wc.status;
+	return loopback_run(l, &wr);
 }
 
 /* One finding, however often the key is used, and the error of pages that are gone. */
