@@ -28,6 +28,7 @@ ROUND_TRIP_TRIES = 5
 PINGPONGS = ['ibv_rc_pingpong', 'ibv_uc_pingpong', 'ibv_ud_pingpong', 'ibv_srq_pingpong']
 PERFTESTS = ['ib_write_lat', 'ib_read_lat', 'ib_send_lat', 'ib_atomic_lat', 'ib_write_bw',
              'ib_read_bw', 'ib_send_bw']
+PERFTESTS_DC = ['ib_write_bw', 'ib_send_lat', 'ib_read_lat', 'ib_atomic_bw']
 
 
 class Failure(Exception):
@@ -185,6 +186,8 @@ def pairs(link):
         yield ['ib_write_bw', '-n', '100', '--odp', *gid], [], [], {}
         yield ['ib_write_bw', '-n', '100', '--use_hugepages', *gid], [], [], {}
         yield ['ib_write_bw', '-a', '-n', '20'], [], [], {}
+    for program in PERFTESTS_DC:
+        yield [program, '-c', 'DC', '-n', '100', *gid], [], [], {}
     for transport in ('rc_x', 'ud_x'):
         yield (['ucx_perftest'], [], ['-t', 'tag_lat', '-n', '100', '-w', '10'],
                {'UCX_TLS': transport, 'UCX_NET_DEVICES': 'mlx5_0:1'})

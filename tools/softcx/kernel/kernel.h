@@ -82,6 +82,7 @@ struct object {
 		struct {
 			struct object *send_cq, *recv_cq, *srq;
 			enum ibv_qp_type type;
+			enum cx_dc dc; /* of IBV_QPT_DRIVER */
 			struct ib_uverbs_qp_cap cap;
 			bool signal_all;
 		} qp;

@@ -15,7 +15,8 @@
 enum {
 	UIDX_MASK = 0xffffff, /* MLX5_USER_ASSIGNED_UIDX_MASK */
 	QP_FLAGS_KNOWN = MLX5_QP_FLAG_SCATTER_CQE | MLX5_QP_FLAG_ALLOW_SCATTER_CQE |
-			 MLX5_QP_FLAG_UAR_PAGE_INDEX,
+			 MLX5_QP_FLAG_UAR_PAGE_INDEX | MLX5_QP_FLAG_TYPE_DCT |
+			 MLX5_QP_FLAG_TYPE_DCI | MLX5_QP_FLAG_DCI_STREAM,
 	CREATE_FLAGS_KNOWN =
 		IB_UVERBS_QP_CREATE_SQ_SIG_ALL | IB_UVERBS_QP_CREATE_BLOCK_MULTICAST_LOOPBACK,
 };
@@ -40,6 +41,36 @@ static int check_qp_rings(const struct mlx5_ib_create_qp *driver)
 	return 0;
 }
 
+/* Driver types are those of DC, each with its flag. */
+static enum cx_dc dc_of(const struct mlx5_ib_create_qp *driver)
+{
+	return driver->flags & MLX5_QP_FLAG_TYPE_DCT   ? CX_DC_TARGET
+	       : driver->flags & MLX5_QP_FLAG_TYPE_DCI ? CX_DC_INITIATOR
+						       : CX_DC_NONE;
+}
+
+/* check_qp_attr() and check_ucmd_data(): receives of a target go to an SRQ, an initiator has none. */
+static int check_dc(const struct call *call, const struct ib_uverbs_qp_cap *cap,
+		    const struct mlx5_ib_create_qp *driver)
+{
+	const bool is_driver = call_value(call, UVERBS_ATTR_CREATE_QP_TYPE) == IBV_QPT_DRIVER;
+	const uint32_t both = MLX5_QP_FLAG_TYPE_DCT | MLX5_QP_FLAG_TYPE_DCI;
+	const enum cx_dc dc = dc_of(driver);
+
+	if (is_driver != (dc != CX_DC_NONE) || (driver->flags & both) == both)
+		return -EINVAL;
+	if (dc == CX_DC_TARGET && (!call_has(call, UVERBS_ATTR_CREATE_QP_SRQ_HANDLE) ||
+				   !call_has(call, UVERBS_ATTR_CREATE_QP_RECV_CQ_HANDLE)))
+		return -EINVAL;
+	if (dc == CX_DC_INITIATOR && (cap->max_recv_wr || cap->max_recv_sge))
+		return -EINVAL;
+	if (!(driver->flags & MLX5_QP_FLAG_DCI_STREAM))
+		return 0;
+	if (dc != CX_DC_INITIATOR)
+		return -EINVAL;
+	return -EOPNOTSUPP;
+}
+
 /* Every CQE of version 1 names its queue by the index that the library gave it. */
 static int check_qp_driver(const struct call *call, const struct mlx5_ib_create_qp *driver)
 {
@@ -48,16 +79,20 @@ static int check_qp_driver(const struct call *call, const struct mlx5_ib_create_
 			 driver->flags & ~(uint32_t)QP_FLAGS_KNOWN);
 		return -EOPNOTSUPP;
 	}
-	if (driver->uidx & ~(uint32_t)UIDX_MASK || driver->sq_buf_addr)
+	if (driver->uidx & ~(uint32_t)UIDX_MASK)
 		return -EINVAL;
-	if (!(driver->flags & MLX5_QP_FLAG_UAR_PAGE_INDEX))
+	if (dc_of(driver) == CX_DC_TARGET) /* has no rings, and the key in the place of one's address */
+		return 0;
+	if (driver->sq_buf_addr || !(driver->flags & MLX5_QP_FLAG_UAR_PAGE_INDEX) ||
+	    !object_of_number(call->ctx, OBJECT_UAR, driver->bfreg_index))
 		return -EINVAL;
 	return check_qp_rings(driver);
 }
 
 static int check_qp_type(const struct call *call, uint64_t type, uint64_t create_flags)
 {
-	if (type != IBV_QPT_RC && type != IBV_QPT_UC && type != IBV_QPT_UD) {
+	if (type != IBV_QPT_RC && type != IBV_QPT_UC && type != IBV_QPT_UD &&
+	    type != IBV_QPT_DRIVER) {
 		cx_trace(call->ctx->hca, "uverbs: QP type %llu is not modelled",
 			 (unsigned long long)type);
 		return -EOPNOTSUPP;
@@ -124,11 +159,32 @@ static void choose_scatter(const struct object *qp, uint32_t flags, struct cx_qp
 		(qp->qp.signal_all || flags & MLX5_QP_FLAG_ALLOW_SCATTER_CQE);
 }
 
+/* Only where its messages go to is read of a target. */
+static int create_dct_in_device(struct call *call, struct object *qp, const struct cx_qp_attr *all,
+				const struct mlx5_ib_create_qp *driver)
+{
+	const struct cx_qp_attr attr = {
+		.type = all->type,
+		.dc = all->dc,
+		.dc_key = driver->access_key,
+		.pdn = all->pdn,
+		.send_cqn = all->recv_cqn,
+		.recv_cqn = all->recv_cqn,
+		.srqn = all->srqn,
+		.uidx = all->uidx,
+		.async_channel = all->async_channel,
+		.cookie = all->cookie,
+	};
+
+	return cx_qp_create(call->ctx->hca, &attr, &qp->number);
+}
+
 static int create_qp_in_device(struct call *call, struct object *qp,
 			       const struct mlx5_ib_create_qp *driver)
 {
 	struct cx_qp_attr attr = {
 		.type = qp->qp.type,
+		.dc = qp->qp.dc,
 		.pdn = qp->pd->number,
 		.send_cqn = qp->qp.send_cq->number,
 		.recv_cqn = qp->qp.recv_cq->number,
@@ -146,6 +202,8 @@ static int create_qp_in_device(struct call *call, struct object *qp,
 	};
 	int err;
 
+	if (attr.dc == CX_DC_TARGET)
+		return create_dct_in_device(call, qp, &attr, driver);
 	choose_scatter(qp, driver->flags, &attr);
 	err = user_pin_ring(&qp->pinned, attr.buf,
 			    (uint64_t)attr.rq_count * attr.rq_stride_bytes +
@@ -166,11 +224,11 @@ static void settle_cap(struct ib_uverbs_qp_cap *cap, const struct mlx5_ib_create
 static int out_qp(struct call *call, const struct object *qp)
 {
 	struct mlx5_ib_create_qp_resp driver = { 0 };
+	const uint32_t number = qp->qp.dc == CX_DC_TARGET ? 0 : qp->number; /* told at RTR */
 	int err = call_out(call, UVERBS_ATTR_CREATE_QP_RESP_CAP, &qp->qp.cap, sizeof(qp->qp.cap));
 
 	if (!err)
-		err = call_out(call, UVERBS_ATTR_CREATE_QP_RESP_QP_NUM, &qp->number,
-			       sizeof(qp->number));
+		err = call_out(call, UVERBS_ATTR_CREATE_QP_RESP_QP_NUM, &number, sizeof(number));
 	if (!err)
 		err = call_out(call, UVERBS_ATTR_UHW_OUT, &driver, sizeof(driver));
 	return err ? err : call_out_handle(call, UVERBS_ATTR_CREATE_QP_HANDLE, qp->handle);
@@ -191,9 +249,7 @@ static int check_create_qp(const struct call *call, struct ib_uverbs_qp_cap *cap
 				     sizeof(*driver));
 	if (!err)
 		err = check_qp_driver(call, driver);
-	if (!err && !object_of_number(call->ctx, OBJECT_UAR, driver->bfreg_index))
-		err = -EINVAL;
-	return err;
+	return err ? err : check_dc(call, cap, driver);
 }
 
 static int create_qp(struct call *call)
@@ -214,6 +270,7 @@ static int create_qp(struct call *call)
 	refer_qp_parts(qp, &parts);
 	qp->user_handle = call_value(call, UVERBS_ATTR_CREATE_QP_USER_HANDLE);
 	qp->qp.type = (enum ibv_qp_type)call_value(call, UVERBS_ATTR_CREATE_QP_TYPE);
+	qp->qp.dc = dc_of(&driver);
 	qp->qp.signal_all =
 		call_value(call, UVERBS_ATTR_CREATE_QP_FLAGS) & IB_UVERBS_QP_CREATE_SQ_SIG_ALL;
 	qp->qp.cap = cap;

@@ -19,13 +19,15 @@
  */
 struct transition {
 	uint8_t from, to;
-	uint8_t types; /* bit mask of enum ibv_qp_type */
+	uint32_t types; /* bit mask of enum ibv_qp_type, and of both ends of DC */
 	int required, optional;
 };
 
 #define RC 1 << IBV_QPT_RC
 #define UC 1 << IBV_QPT_UC
 #define UD 1 << IBV_QPT_UD
+#define DCT 1 << 29
+#define DCI 1 << 30
 
 #define ACCESS IBV_QP_ACCESS_FLAGS
 #define PKEY   IBV_QP_PKEY_INDEX
@@ -57,24 +59,41 @@ static const struct transition transitions[] = {
 	{ IBV_QPS_SQD, IBV_QPS_RTS, RC, 0, RUNNING_RC },
 	{ IBV_QPS_SQD, IBV_QPS_RTS, UC, 0, RUNNING_UC },
 	{ IBV_QPS_SQD, IBV_QPS_RTS, UD, 0, RUNNING_UD },
+	/* hw/mlx5/qp.c mlx5_ib_modify_dct(), modify_dci_qp_is_ok() */
+	{ IBV_QPS_RESET, IBV_QPS_INIT, DCT, PKEY | IBV_QP_PORT | ACCESS, 0 },
+	{ IBV_QPS_INIT, IBV_QPS_RTR, DCT, IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_MIN_RNR_TIMER, 0 },
+	{ IBV_QPS_RESET, IBV_QPS_INIT, DCI, PKEY | IBV_QP_PORT, 0 },
+	{ IBV_QPS_INIT, IBV_QPS_INIT, DCI, 0, PKEY | IBV_QP_PORT },
+	{ IBV_QPS_INIT, IBV_QPS_RTR, DCI, IBV_QP_PATH_MTU, PKEY | IBV_QP_AV },
+	{ IBV_QPS_RTR, IBV_QPS_RTS, DCI,
+	  IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
+	  IBV_QP_MAX_QP_RD_ATOMIC, IBV_QP_MIN_RNR_TIMER },
+	{ IBV_QPS_RTS, IBV_QPS_RTS, DCI, 0, IBV_QP_MIN_RNR_TIMER },
 	{ IBV_QPS_SQE, IBV_QPS_RTS, UC, 0, IBV_QP_CUR_STATE | ACCESS },
 	{ IBV_QPS_SQE, IBV_QPS_RTS, UD, 0, RUNNING_UD },
 };
 /* clang-format on */
 
-/* ib_modify_qp_is_ok() */
-static bool transition_is_ok(enum ibv_qp_type type, enum ibv_qp_state from, enum ibv_qp_state to,
-			     int mask)
+static uint32_t type_bit(const struct object *qp)
+{
+	return qp->qp.dc == CX_DC_TARGET      ? DCT
+	       : qp->qp.dc == CX_DC_INITIATOR ? DCI
+					      : 1u << qp->qp.type;
+}
+
+/* ib_modify_qp_is_ok(). A DCT has no way back, and a DCI none from RESET into error. */
+static bool transition_is_ok(uint32_t type, enum ibv_qp_state from, enum ibv_qp_state to, int mask)
 {
 	if (mask & IBV_QP_CUR_STATE && from != IBV_QPS_RTR && from != IBV_QPS_RTS &&
 	    from != IBV_QPS_SQD && from != IBV_QPS_SQE)
 		return false;
 	if (to == IBV_QPS_RESET || to == IBV_QPS_ERR)
-		return !(mask & ~IBV_QP_STATE);
+		return !(mask & ~IBV_QP_STATE) && type != DCT &&
+		       !(type == DCI && from == IBV_QPS_RESET && to == IBV_QPS_ERR);
 	for (unsigned i = 0; i < ARRAY_LEN(transitions); i++) {
 		const struct transition *t = &transitions[i];
 
-		if (t->from == from && t->to == to && t->types & 1 << type)
+		if (t->from == from && t->to == to && t->types & type)
 			return (mask & t->required) == t->required &&
 			       !(mask & ~(t->required | t->optional | IBV_QP_STATE));
 	}
@@ -188,7 +207,7 @@ static int check_transition(const struct call *call, const struct object *qp,
 		return err;
 	from = mask & IBV_QP_CUR_STATE ? attr->cur_qp_state : now.qp_state;
 	to = mask & IBV_QP_STATE ? attr->qp_state : from;
-	if (transition_is_ok(qp->qp.type, from, to, mask))
+	if (transition_is_ok(type_bit(qp), from, to, mask))
 		return 0;
 	cx_trace(call->ctx->hca, "uverbs: QP %#x: state %d to %d with mask %#x is not allowed",
 		 qp->number, from, to, mask);
@@ -228,6 +247,7 @@ static int modify_qp_ex(struct call *call)
 	struct ib_uverbs_ex_modify_qp req;
 	struct ib_uverbs_ex_modify_qp_resp resp = { .response_length = sizeof(resp) };
 	struct mlx5_ib_modify_qp_resp driver = { .response_length = sizeof(driver) };
+	const struct object *qp;
 	int err = call_in(call, UVERBS_ATTR_CORE_IN, &req, sizeof(req));
 
 	if (err)
@@ -236,6 +256,9 @@ static int modify_qp_ex(struct call *call)
 	if (req.base.attr_mask & ~(uint32_t)MASK_OF_SHORT_FORM)
 		return -EOPNOTSUPP;
 	err = modify(call, &req.base);
+	qp = object_find(call->ctx, OBJECT_QP, req.base.qp_handle);
+	if (!err && qp->qp.dc == CX_DC_TARGET && req.base.qp_state == IBV_QPS_RTR)
+		driver.dctn = qp->number;
 	if (!err)
 		err = call_out(call, UVERBS_ATTR_CORE_OUT, &resp, sizeof(resp));
 	return err ? err : call_out(call, UVERBS_ATTR_UHW_OUT, &driver, sizeof(driver));
@@ -289,6 +312,8 @@ static int query_qp(struct call *call)
 	if (!qp)
 		return -EINVAL;
 	err = cx_qp_query(call->ctx->hca, qp->number, &attr);
+	if (!err && qp->qp.dc == CX_DC_TARGET && attr.qp_state != IBV_QPS_RTR)
+		err = -EINVAL; /* mlx5_ib_dct_query_qp() */
 	if (err)
 		return err;
 	write_attr(qp, &attr, &resp);

@@ -64,7 +64,7 @@ bool cx_faults_apply(struct cx_hca *hca, struct cx_qp *qp, const struct bsn_wqe 
 		return false;
 	switch (rule->action) {
 	case DROP:
-		outcome->verdict = qp->attr.type == IBV_QPT_RC ? CX_SILENCE : CX_ACKED;
+		outcome->verdict = cx_is_reliable(qp) ? CX_SILENCE : CX_ACKED;
 		return true;
 	case DELAY:
 		outcome->verdict = CX_DELAYED;
@@ -73,7 +73,7 @@ bool cx_faults_apply(struct cx_hca *hca, struct cx_qp *qp, const struct bsn_wqe 
 	case RNR:
 		outcome->verdict = CX_RNR;
 		outcome->wait_ns = 10000; /* timer code 1, the shortest */
-		return qp->attr.type == IBV_QPT_RC;
+		return cx_is_reliable(qp);
 	case FAIL:
 		outcome->verdict = CX_NAKED;
 		outcome->syndrome = (uint8_t)rule->numbers[0];

@@ -190,8 +190,15 @@ int cx_srq_arm(struct cx_hca *hca, uint32_t srqn, uint32_t limit);
 int cx_srq_query(struct cx_hca *hca, uint32_t srqn, uint32_t *limit);
 int cx_srq_destroy(struct cx_hca *hca, uint32_t srqn);
 
+/* Which end of the dynamically connected transport a queue pair of type IBV_QPT_DRIVER is. */
+enum cx_dc { CX_DC_NONE, CX_DC_TARGET, CX_DC_INITIATOR };
+
 struct cx_qp_attr {
-	enum ibv_qp_type type; /* RC, UC, UD (others: -EOPNOTSUPP) */
+	enum ibv_qp_type type; /* RC, UC, UD, DRIVER (others: -EOPNOTSUPP) */
+	enum cx_dc dc;
+	uint64_t dc_key; /* of a target (DCT) */
+	bool has_streams; /* of an initiator (DCI) */
+	uint8_t log_streams, log_errored_streams;
 	uint32_t pdn, send_cqn, recv_cqn;
 	uint32_t srqn;    /* 0: none */
 	uint64_t buf, db; /* RQ first, then SQ; record: dword 0 RQ, dword 1 SQ */

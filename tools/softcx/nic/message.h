@@ -23,6 +23,7 @@ struct cx_message {
 	struct bsn_wqe_atomic atomic;
 
 	uint32_t source_qpn;
+	uint16_t stream; /* of a DCI */
 	uint16_t slid;
 	uint8_t sl;
 	/* Of datagrams. */

@@ -105,6 +105,7 @@ int cx_proc_claim(struct cx_hca *hca)
 		hca->shared->alarms[i].keeps_time = !hca->config.passive;
 		hca->shared->alarms[i].reachable = false;
 		memset(&hca->shared->bus[i], 0, sizeof(hca->shared->bus[i]));
+		memset(&hca->shared->dc[i], 0, sizeof(hca->shared->dc[i]));
 		proc->start_time = start_time;
 		proc->pid = getpid();
 		__atomic_store_n(&hca->self, i, __ATOMIC_RELAXED);

@@ -31,6 +31,14 @@ struct attempt {
 
 /* -- ending ------------------------------------------------------------------------------------ */
 
+/* What the WQE at the head has used up. */
+static void begin_next(struct cx_qp *qp)
+{
+	qp->run.wait = CX_WAIT_NONE;
+	qp->run.retries = qp->run.rnr_retries = 0;
+	qp->run.delayed = false;
+}
+
 static void complete(struct cx_hca *hca, struct cx_qp *qp, const struct bsn_wqe *wqe,
 		     const struct attempt *attempt)
 {
@@ -42,23 +50,34 @@ static void complete(struct cx_hca *hca, struct cx_qp *qp, const struct bsn_wqe 
 		.inline_bytes = attempt->in_cqe ? attempt->bytes : NULL,
 	};
 
-	qp->run.wait = CX_WAIT_NONE;
-	qp->run.retries = qp->run.rnr_retries = 0;
-	qp->run.delayed = false;
+	begin_next(qp);
 	if (wqe->ctrl.ce < BSN_CE_ALWAYS)
 		return;
 	qp->run.umr_silent = false;
 	cx_complete(hca, qp, qp->attr.send_cqn, &c);
 }
 
-/* The WQE at the head failed: its CQE, then the error state and the flush of the rest. */
+/*
+ * The WQE at the head failed: its CQE, then the error state and the flush of the rest. A DCI with
+ * streams goes on with the others. What has no control segment belongs to no stream.
+ */
 static void fail(struct cx_hca *hca, struct cx_qp *qp, const struct bsn_ctrl *ctrl,
 		 uint8_t syndrome, uint8_t vendor)
 {
 	if (cx_sq_complete_error(hca, qp, ctrl, syndrome, vendor))
 		cx_event_qp(hca, qp, IBV_EVENT_QP_FATAL);
 	cx_sq_advance(qp, ctrl->ds);
-	cx_qp_fail(hca, qp, BSN_VENDOR_FLUSHED_IN_ERROR);
+	if (ctrl->ds && cx_dc_fail_stream(hca, qp, (uint16_t)ctrl->dci_stream))
+		begin_next(qp);
+	else
+		cx_qp_fail(hca, qp, BSN_VENDOR_FLUSHED_IN_ERROR);
+}
+
+/* A stream that has failed has the rest of its requests flushed. */
+static void flush_one(struct cx_hca *hca, struct cx_qp *qp, const struct bsn_ctrl *ctrl)
+{
+	cx_sq_complete_error(hca, qp, ctrl, BSN_SYNDROME_FLUSHED, BSN_VENDOR_FLUSHED_IN_ERROR);
+	cx_sq_advance(qp, ctrl->ds);
 }
 
 /* -- waiting ----------------------------------------------------------------------------------- */
@@ -190,6 +209,7 @@ static enum bsn_transport transport_of(const struct cx_qp *qp)
 {
 	return qp->attr.type == IBV_QPT_RC   ? BSN_TRANSPORT_RC
 	       : qp->attr.type == IBV_QPT_UC ? BSN_TRANSPORT_UC
+	       : qp->attr.dc                 ? BSN_TRANSPORT_DC
 					     : BSN_TRANSPORT_UD;
 }
 
@@ -247,6 +267,7 @@ static void fill_message(struct cx_hca *hca, const struct cx_qp *qp, const struc
 	message->rkey = wqe->raddr.rkey;
 	message->atomic = wqe->atomic;
 	message->source_qpn = qp->head.number;
+	message->stream = (uint16_t)wqe->ctrl.dci_stream;
 	message->slid = hca->config.link == CX_LINK_IB ? CX_LID : 0;
 	message->sl = 0;
 	message->grh_kind = BSN_CQE_GRH_NONE;
@@ -277,7 +298,8 @@ static void scatter_result(struct cx_hca *hca, struct cx_qp *qp, const struct bs
 	if (detail) {
 		cx_outcome_fail(out, BSN_SYNDROME_LOCAL_PROTECTION, BSN_VENDOR_TPT_DATA + detail);
 	} else if (copied == CX_FAULT_FROM) {
-		const struct cx_qp *peer = cx_qp_find(hca, qp->mod.dest_qp_num);
+		const struct cx_qp *peer =
+			cx_qp_find(hca, qp->attr.dc ? wqe->to.dc.dqpn : qp->mod.dest_qp_num);
 
 		cx_outcome_refuse(out, peer ? peer : qp, BSN_SYNDROME_REMOTE_OPERATION);
 	}
@@ -318,7 +340,10 @@ static void send(struct cx_hca *hca, struct cx_qp *qp, const struct bsn_wqe *wqe
 		cx_wire_send_datagram(hca, &message, &wqe->to.ud, &attempt->out);
 		return;
 	}
-	cx_wire_send(hca, qp, &message, &attempt->out);
+	if (qp->attr.dc)
+		cx_wire_send_dc(hca, qp, &message, &wqe->to.dc, &attempt->out);
+	else
+		cx_wire_send(hca, qp, &message, &attempt->out);
 	if (wqe->op->data == BSN_DATA_SCATTER && attempt->out.verdict == CX_ACKED)
 		scatter_result(hca, qp, wqe, attempt);
 }
@@ -333,7 +358,8 @@ static void fail_peer(struct cx_hca *hca, const struct cx_outcome *outcome)
 		return;
 	if (outcome->peer_event && peer->mod.qp_state != IBV_QPS_ERR)
 		cx_event_qp(hca, peer, (enum ibv_event_type)outcome->peer_event);
-	cx_qp_fail(hca, peer, BSN_VENDOR_FLUSHED_IN_ERROR);
+	if (!peer->attr.dc) /* a DCT serves its other initiators */
+		cx_qp_fail(hca, peer, BSN_VENDOR_FLUSHED_IN_ERROR);
 }
 
 /* What follows from one attempt at the WQE at the head; true: it is done with. */
@@ -384,6 +410,10 @@ static bool execute(struct cx_hca *hca, struct cx_qp *qp)
 
 	if (!load(hca, qp))
 		return true;
+	if (cx_dc_is_errored(qp, (uint16_t)wqe->ctrl.dci_stream)) {
+		flush_one(hca, qp, &wqe->ctrl);
+		return true;
+	}
 	attempt.out.verdict = CX_ACKED;
 	attempt.out.fail_peer = attempt.out.peer_event = 0;
 	attempt.byte_count = 0;

@@ -44,7 +44,7 @@ void cx_outcome_refuse(struct cx_outcome *out, const struct cx_qp *responder, ui
 						    IBV_EVENT_QP_FATAL },
 	};
 
-	if (responder->attr.type != IBV_QPT_RC) {
+	if (!cx_is_reliable(responder)) {
 		out->verdict = CX_ACKED;
 		return;
 	}
@@ -90,7 +90,7 @@ static const uint32_t rnr_timer_10us[32] = { BSN_RNR_TIMERS_10US };
 
 static void ask_to_wait(struct service *s)
 {
-	s->out->verdict = s->qp->attr.type == IBV_QPT_RC ? CX_RNR : CX_ACKED;
+	s->out->verdict = cx_is_reliable(s->qp) ? CX_RNR : CX_ACKED;
 	s->out->wait_ns = rnr_timer_10us[s->qp->mod.min_rnr_timer & 31] * 10000ull;
 }
 
@@ -135,7 +135,7 @@ static bool find_receive(struct service *s)
 
 static void announce_communication(struct service *s)
 {
-	if (s->qp->mod.qp_state != IBV_QPS_RTR || s->qp->run.comm_est)
+	if (s->qp->mod.qp_state != IBV_QPS_RTR || s->qp->attr.dc || s->qp->run.comm_est)
 		return;
 	s->qp->run.comm_est = true;
 	cx_event_qp(s->hca, s->qp, IBV_EVENT_COMM_EST);

@@ -17,6 +17,7 @@
 #include <stdarg.h>
 
 #include "bus.h"
+#include "dc.h"
 #include "datasheet.h"
 #include "hca.h"
 
@@ -167,6 +168,7 @@ struct cx_qp {
 		uint8_t looks;                /* in vain, for receives posted in the error state */
 		bool delayed;                 /* its fault's delay was served */
 		uint64_t deadline_ns;         /* when it tries again; CX_NEVER; 0: does not wait */
+		struct cx_dc_link dc;         /* of a DCI */
 	} run;                                /* what RESET clears */
 };
 
@@ -182,6 +184,7 @@ struct cx_shared {
 	uint32_t cursor[CX_KINDS]; /* where the search for a free entry begins */
 	struct cx_alarm alarms[CX_PROCS];
 	struct cx_bus bus[CX_PROCS];
+	struct cx_dc_counts dc[CX_PROCS];
 	uint64_t channel_serial; /* of the last one */
 	struct cx_pd pds[CX_MAX_PDS];
 	struct cx_umem umems[CX_MAX_UMEMS];
@@ -234,6 +237,12 @@ struct cx_hca {
 static inline bool cx_index_before(uint16_t a, uint16_t b)
 {
 	return (int16_t)(a - b) < 0;
+}
+
+/* Whether its peers acknowledge, or say why not. */
+static inline bool cx_is_reliable(const struct cx_qp *qp)
+{
+	return qp->attr.type == IBV_QPT_RC || qp->attr.dc;
 }
 
 static inline bool cx_is_local(const struct cx_hca *hca, unsigned proc)

@@ -9,6 +9,7 @@
 #include "process.h"
 #include "responder.h"
 #include "tables.h"
+#include "trace.h"
 
 static bool is_own_gid(struct cx_hca *hca, const uint8_t raw[16])
 {
@@ -18,6 +19,12 @@ static bool is_own_gid(struct cx_hca *hca, const uint8_t raw[16])
 		if (!cx_gid_get(&hca->config, i, &own) && !memcmp(own.gid.raw, raw, 16))
 			return true;
 	return false;
+}
+
+static void put_gid(union ibv_gid *gid, uint64_t hi, uint64_t lo)
+{
+	bsn_store_be64(gid->raw, hi);
+	bsn_store_be64(gid->raw + 8, lo);
 }
 
 static bool leads_here(struct cx_hca *hca, const struct ibv_ah_attr *path)
@@ -59,14 +66,9 @@ static struct cx_qp *find_connected(struct cx_hca *hca, struct cx_qp *qp)
 	return qp->run.path_here && !hca->shared->port_down ? peer : NULL;
 }
 
-void cx_wire_send(struct cx_hca *hca, struct cx_qp *qp, const struct cx_message *message,
-		  struct cx_outcome *out)
+static void ask(struct cx_hca *hca, struct cx_qp *peer, const struct cx_message *message,
+		struct cx_outcome *out)
 {
-	struct cx_qp *peer = find_connected(hca, qp);
-
-	out->verdict = qp->attr.type == IBV_QPT_RC ? CX_SILENCE : CX_ACKED;
-	if (!peer)
-		return;
 	cx_respond(hca, peer, message, out);
 	if (out->verdict == CX_NAKED && is_gone(hca, peer)) {
 		out->verdict = CX_SILENCE;
@@ -75,13 +77,62 @@ void cx_wire_send(struct cx_hca *hca, struct cx_qp *qp, const struct cx_message 
 	}
 }
 
-/* -- datagrams --------------------------------------------------------------------------------- */
-
-static void put_gid(union ibv_gid *gid, uint64_t hi, uint64_t lo)
+void cx_wire_send(struct cx_hca *hca, struct cx_qp *qp, const struct cx_message *message,
+		  struct cx_outcome *out)
 {
-	bsn_store_be64(gid->raw, hi);
-	bsn_store_be64(gid->raw + 8, lo);
+	struct cx_qp *peer = find_connected(hca, qp);
+
+	out->verdict = cx_is_reliable(qp) ? CX_SILENCE : CX_ACKED;
+	if (peer)
+		ask(hca, peer, message, out);
 }
+
+/* -- dynamic connections ----------------------------------------------------------------------- */
+
+/* Where an address vector leads: by LID, or by GID on RoCE. */
+static bool is_for_us(struct cx_hca *hca, uint32_t rlid, uint64_t rgid_hi, uint64_t rgid_lo)
+{
+	struct ibv_ah_attr path = { .dlid = (uint16_t)rlid };
+
+	put_gid(&path.grh.dgid, rgid_hi, rgid_lo);
+	return leads_here(hca, &path);
+}
+
+/*
+ * A target that is not there, or not for this key, does not answer, and the initiator's retries run
+ * out (0x15/0x81: ucx#3679). For the key no public source says what a ConnectX does; IBTA has a
+ * wrong Q_Key dropped and counted, and this is likened to it.
+ */
+static struct cx_qp *find_target(struct cx_hca *hca, const struct cx_qp *qp,
+				 const struct bsn_av_dc_grh *to)
+{
+	struct cx_qp *peer = is_for_us(hca, to->rlid, to->rgid_hi, to->rgid_lo)
+				     ? cx_qp_find(hca, to->dqpn)
+				     : NULL;
+
+	if (!peer || peer->attr.dc != CX_DC_TARGET || !can_receive(peer))
+		return NULL;
+	if (to->dc_key == peer->attr.dc_key)
+		return peer;
+	cx_trace(hca, "dc: qpn %#x has another access key than DCT %#x", qp->head.number,
+		 to->dqpn);
+	cx_dc_count(hca, peer->head.owner, CX_DC_key_violation);
+	return NULL;
+}
+
+void cx_wire_send_dc(struct cx_hca *hca, struct cx_qp *qp, const struct cx_message *message,
+		     const struct bsn_av_dc_grh *to, struct cx_outcome *out)
+{
+	struct cx_qp *peer = find_target(hca, qp, to);
+
+	out->verdict = CX_SILENCE;
+	if (!peer)
+		return;
+	cx_dc_connect(hca, qp, message->stream, peer->head.number);
+	ask(hca, peer, message, out);
+}
+
+/* -- datagrams --------------------------------------------------------------------------------- */
 
 /* RoCEv2 over IPv4: the header is in the last 20 of the 40 bytes (IBTA annex 17). */
 static void put_ipv4(struct cx_message *message, const struct bsn_av_ud_grh *av,
@@ -137,18 +188,12 @@ static void put_header(struct cx_hca *hca, struct cx_message *message,
 		put_ipv4(message, av, &sgid.gid, &grh.dgid);
 }
 
-static bool is_for_us(struct cx_hca *hca, const struct bsn_av_ud_grh *av)
-{
-	struct ibv_ah_attr path = { .dlid = (uint16_t)av->rlid };
-
-	put_gid(&path.grh.dgid, av->rgid_hi, av->rgid_lo);
-	return leads_here(hca, &path);
-}
-
 void cx_wire_send_datagram(struct cx_hca *hca, struct cx_message *message,
 			   const struct bsn_av_ud_grh *to, struct cx_outcome *out)
 {
-	struct cx_qp *peer = is_for_us(hca, to) ? cx_qp_find(hca, to->dqpn) : NULL;
+	struct cx_qp *peer = is_for_us(hca, to->rlid, to->rgid_hi, to->rgid_lo)
+				     ? cx_qp_find(hca, to->dqpn)
+				     : NULL;
 
 	out->verdict = CX_ACKED;
 	if (!peer || peer->attr.type != IBV_QPT_UD || !can_receive(peer) ||

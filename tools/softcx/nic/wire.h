@@ -12,6 +12,9 @@
 /* Carries a message over the queue pair's connection; the responder has acted when it returns. */
 void cx_wire_send(struct cx_hca *hca, struct cx_qp *qp, const struct cx_message *message,
 		  struct cx_outcome *out);
+/* The same for a DCI, to the target that the WQE names. */
+void cx_wire_send_dc(struct cx_hca *hca, struct cx_qp *qp, const struct cx_message *message,
+		     const struct bsn_av_dc_grh *to, struct cx_outcome *out);
 /* The same for a datagram to an address; adds the headers of the network. */
 void cx_wire_send_datagram(struct cx_hca *hca, struct cx_message *message,
 			   const struct bsn_av_ud_grh *to, struct cx_outcome *out);

@@ -17,6 +17,7 @@
 
 #include "../datasheet.h"
 #include "../nic/bus.h"
+#include "../nic/dc.h"
 #include "../os/raw.h"
 #include "trees.h"
 
@@ -233,15 +234,7 @@ static int put_port(const struct cx_config *config)
 	return err;
 }
 
-/* -- what the bus was asked for ---------------------------------------------------------------- */
-
-#define BUS_FILE IB_DIR "/softcx_bus"
-
-static bool names_bus(const char *relative)
-{
-	return !strcmp(relative, BUS_FILE) ||
-	       !strcmp(relative, "class/infiniband/" CX_DEVICE_NAME "/softcx_bus");
-}
+/* -- what was counted -------------------------------------------------------------------------- */
 
 /* A passive device sees no stores, so it cannot say that there were none. */
 static void print_stores(FILE *file, const struct cx_bus *bus)
@@ -271,21 +264,56 @@ static void print_bus(FILE *file, const struct cx_bus *bus, bool sees_stores)
 			bus->kinds[k].requests, names[k], bus->kinds[k].bytes);
 }
 
+static void count_bus(struct cx_hca *hca, FILE *file)
+{
+	struct cx_bus bus;
+
+	cx_bus_read(hca, &bus);
+	print_bus(file, &bus, !cx_config(hca)->passive);
+}
+
+static void count_connections(struct cx_hca *hca, FILE *file)
+{
+#define NAME_KIND(name, doc) #name,
+	static const char *const names[] = { CX_DC_KINDS(NAME_KIND) };
+#undef NAME_KIND
+	struct cx_dc_counts counts;
+
+	cx_dc_read(hca, &counts);
+	for (unsigned k = 0; k < CX_DC_KIND_COUNT; k++)
+		fprintf(file, "%s %" PRIu64 "\n", names[k], counts.kinds[k]);
+}
+
+static const struct counted {
+	const char *name;
+	void (*print)(struct cx_hca *hca, FILE *file);
+} counted[] = { { "softcx_bus", count_bus }, { "softcx_dc", count_connections } };
+
+static const struct counted *find_counted(const char *relative)
+{
+	static const char *const folders[] = { IB_DIR "/", "class/infiniband/" CX_DEVICE_NAME "/" };
+
+	for (unsigned f = 0; f < sizeof(folders) / sizeof(folders[0]); f++)
+		for (unsigned i = 0; i < sizeof(counted) / sizeof(counted[0]); i++)
+			if (!strncmp(relative, folders[f], strlen(folders[f])) &&
+			    !strcmp(relative + strlen(folders[f]), counted[i].name))
+				return &counted[i];
+	return NULL;
+}
+
 /* A new file each time, so that a program that has the old one open keeps its snapshot. */
-static void write_bus(struct cx_hca *hca)
+static void write_counted(struct cx_hca *hca, const struct counted *what)
 {
 	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 	char path[160], fresh[168];
-	struct cx_bus bus;
 	FILE *file;
 
-	cx_bus_read(hca, &bus);
-	snprintf(path, sizeof(path), "%s/" BUS_FILE, root);
+	snprintf(path, sizeof(path), "%s/" IB_DIR "/%s", root, what->name);
 	snprintf(fresh, sizeof(fresh), "%s.new", path);
 	pthread_mutex_lock(&lock);
 	file = create_file(fresh);
 	if (file) {
-		print_bus(file, &bus, !cx_config(hca)->passive);
+		what->print(hca, file);
 		if (fclose(file) || rename(fresh, path))
 			unlink(fresh);
 	}
@@ -354,9 +382,10 @@ bool sysfs_is_ours(const char *path)
 const char *sysfs_redirect(struct cx_hca *hca, const char *path, char *buf, size_t size)
 {
 	int length = snprintf(buf, size, "%s/%s", root, path + 5);
+	const struct counted *what = find_counted(path + 5);
 
-	if (names_bus(path + 5))
-		write_bus(hca);
+	if (what)
+		write_counted(hca, what);
 	return length > 0 && (size_t)length < size ? buf : NULL;
 }
 

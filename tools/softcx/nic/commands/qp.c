@@ -22,8 +22,11 @@
 
 static int check_qp(struct cx_hca *hca, const struct cx_qp_attr *attr)
 {
-	if (attr->type != IBV_QPT_RC && attr->type != IBV_QPT_UC && attr->type != IBV_QPT_UD)
+	if (attr->type != IBV_QPT_RC && attr->type != IBV_QPT_UC && attr->type != IBV_QPT_UD &&
+	    !attr->dc)
 		return -EOPNOTSUPP;
+	if (attr->log_streams > CX_DC_STREAMS_LOG2 || attr->log_errored_streams > CX_DC_ERRORED_LOG2)
+		return -EINVAL;
 	if (!cx_pd_find_own(hca, attr->pdn) || !cx_cq_find_own(hca, attr->send_cqn) ||
 	    !cx_cq_find_own(hca, attr->recv_cqn) ||
 	    (attr->srqn && !cx_srq_find_own(hca, attr->srqn)) ||
@@ -161,6 +164,8 @@ static void enter(struct cx_hca *hca, struct cx_qp *qp, enum ibv_qp_state to,
 		return;
 	case IBV_QPS_RTR:
 		become_reachable(hca, qp);
+		if (qp->attr.dc == CX_DC_TARGET) /* it is not asked */
+			qp->mod.max_dest_rd_atomic = CX_MAX_RD_ATOMIC;
 		break;
 	case IBV_QPS_SQD: /* requests run to their end at once, so the queue is drained */
 		if (qp->mod.qp_state == IBV_QPS_RTS && (mask & IBV_QP_EN_SQD_ASYNC_NOTIFY) &&
