@@ -17,7 +17,8 @@
  *
  *	Threads   a pool belongs to one thread, the poster of the queues that it is used with
  *	Return    what bsn_sq_post_sgl() returns where a UMR is posted; of a layout:
- *	          -EINVAL     no parts, an empty one, or blocks that overlap
+ *	          -ENODATA    it is empty, or one of its parts is
+ *	          -ENOTUNIQ   blocks of one lkey overlap
  *	          -EOVERFLOW  addresses or lengths beyond 64 bits
  *	          -ENOENT     no memory of this device has the lkey: deregistered, or not Bunsen's own
  *	          -EACCES     it is of another protection domain than the pool
@@ -97,7 +98,7 @@ BSN_API int bsn_mkey_pool_forget(struct bsn_mkey_pool *pool);
 
 /**
  * bsn_layout_length - bytes that a layout spans
- * Return: 0; -EINVAL, -EOVERFLOW.
+ * Return: 0; -ENODATA, -ENOTUNIQ, of blocks of one part, -EOVERFLOW.
  */
 BSN_API int bsn_layout_length(const struct bsn_layout *layout, uint64_t *bytes);
 

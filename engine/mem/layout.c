@@ -8,6 +8,9 @@
 #include "bsn_umr.h"
 #include "order.h"
 
+/* No memory lies there. */
+#define FAR_TOO_LARGE (1ull << 62)
+
 /* Bytes from the first block's begin to the last one's end. */
 static int span_of(const struct bsn_part *part, uint32_t rounds, uint64_t *span)
 {
@@ -28,7 +31,7 @@ static int check_part(const struct bsn_part *part, uint32_t rounds)
 	uint64_t span;
 
 	if (!part->bytes)
-		return fail(EINVAL, "a part of the layout is empty: leave it out");
+		return fail(ENODATA, "a part of the layout is empty: leave it out");
 	if (part->reserved)
 		return fail(EINVAL, "a part's reserved field is not 0: was it initialized?");
 	if (rounds == 1)
@@ -36,10 +39,29 @@ static int check_part(const struct bsn_part *part, uint32_t rounds)
 			       ? fail(EOVERFLOW, "a part of the layout goes beyond 64 bits")
 			       : 0;
 	if (part->stride < part->bytes)
-		return fail(EINVAL,
+		return fail(ENOTUNIQ,
 			    "blocks of a part overlap: they have %llu bytes, and begin %llu apart",
 			    (unsigned long long)part->bytes, (unsigned long long)part->stride);
 	return span_of(part, rounds, &span);
+}
+
+/* All in one, of a list whose parts are of sizes that memory has. False: each is looked at. */
+static bool measure_list(const struct bsn_layout *layout, struct layout_size *size)
+{
+	const struct bsn_part *const end = layout->parts + layout->part_count;
+	uint64_t far = 0, but_one = 0, bytes = 0;
+	uint32_t reserved = 0;
+
+	for (const struct bsn_part *part = layout->parts; part != end; part++) {
+		far |= part->addr;
+		but_one |= part->bytes - 1;
+		bytes += part->bytes;
+		reserved |= part->reserved;
+	}
+	if (far >= FAR_TOO_LARGE || but_one >= BSN_KLM_MAX_BYTES || reserved)
+		return false;
+	*size = (struct layout_size){ bytes, layout->part_count, 0, false };
+	return true;
 }
 
 int layout_measure(const struct bsn_layout *layout, struct layout_size *size)
@@ -47,9 +69,13 @@ int layout_measure(const struct bsn_layout *layout, struct layout_size *size)
 	uint64_t bytes = 0, translations = 0, longest = 0;
 	uint32_t rounds;
 
-	if (!layout || !layout->parts || !layout->part_count)
-		return fail(EINVAL, "a layout has one part at least");
+	if (!layout || (!layout->parts && layout->part_count))
+		return fail(EINVAL, "no layout, or none of its parts");
+	if (!layout->part_count)
+		return fail(ENODATA, "the layout is empty: it has one part at least");
 	rounds = layout_rounds(layout);
+	if (rounds == 1 && measure_list(layout, size))
+		return 0;
 	for (uint32_t i = 0; i < layout->part_count; i++) {
 		const struct bsn_part *part = &layout->parts[i];
 		const int err = check_part(part, rounds);
@@ -154,8 +180,6 @@ BSN_ALWAYS_INLINE bool pass_over(struct pass *pass, const struct bsn_part *part,
 		return false;
 	return pass_by_ones(pass, part + even, count - even, part, has_rounds);
 }
-
-#define FAR_TOO_LARGE (1ull << 62)
 
 /* The first and the last byte of the parts, a round of them. */
 struct ends {
@@ -286,6 +310,25 @@ static bool do_ascend(const struct bsn_part *part, uint32_t count, uint32_t roun
 	return true;
 }
 
+/* The same of the parts of each key, where there are two, as of rows of two regions in turn. */
+static bool do_both_ascend(const struct bsn_part *part, uint32_t count, uint32_t rounds)
+{
+	const struct bsn_part *last = part, *other = NULL;
+
+	for (const struct bsn_part *const end = part + count; ++part != end; last = part) {
+		if (part->lkey != last->lkey) {
+			const struct bsn_part *const before = other;
+			other = last;
+			if (!before)
+				continue;
+			last = before;
+		}
+		if (part->lkey != last->lkey || part->addr <= last_of(last, rounds))
+			return false;
+	}
+	return true;
+}
+
 /* Whether sorted parts of one key are apart: the teeth of all within one stride, if there are several rounds. */
 static bool are_one_comb(const struct bsn_part *const *parts, uint32_t count, uint32_t rounds)
 {
@@ -300,14 +343,14 @@ static bool are_one_comb(const struct bsn_part *const *parts, uint32_t count, ui
 	return rounds == 1 || last - first->addr < first->stride;
 }
 
-/* The same, whatever they are: 0, or -EINVAL with a text. */
+/* The same, whatever they are: 0, or -ENOTUNIQ with a text. */
 static int check_pairs(const struct bsn_part *const *parts, uint32_t count, uint32_t rounds)
 {
 	for (uint32_t i = 0; i < count; i++)
 		for (uint32_t j = i + 1; j < count && parts[j]->addr <= last_of(parts[i], rounds);
 		     j++)
 			if (do_meet(parts[i], parts[j], rounds))
-				return fail(EINVAL, "parts of the layout overlap at 0x%llx",
+				return fail(ENOTUNIQ, "parts of the layout overlap at 0x%llx",
 					    (unsigned long long)parts[j]->addr);
 	return 0;
 }
@@ -318,7 +361,7 @@ int layout_check_overlap(const struct bsn_layout *layout, uint64_t *scratch)
 	const struct bsn_part **parts;
 	int err = 0;
 
-	if (do_ascend(layout->parts, count, rounds))
+	if (do_ascend(layout->parts, count, rounds) || do_both_ascend(layout->parts, count, rounds))
 		return 0;
 	parts = order_parts(layout, scratch);
 	for (uint32_t i = 0, alike; i < count && !err; i += alike) {

@@ -25,7 +25,7 @@ struct layout_size {
 	bool is_uniform;
 };
 
-/* By its numbers alone: 0; -EINVAL, -EOVERFLOW with a text. */
+/* By its numbers alone: 0; -EINVAL, -ENODATA, -ENOTUNIQ, -EOVERFLOW with a text. */
 int layout_measure(const struct bsn_layout *layout, struct layout_size *size);
 
 /*
@@ -60,7 +60,7 @@ static inline bool layout_is_plain_part(const struct bsn_layout *layout, uint64_
 	return end >= part->addr && end <= last;
 }
 
-/* Whether two blocks share a byte; @scratch is order_scratch() long. 0, or -EINVAL with a text. */
+/* Whether two blocks share a byte; @scratch is order_scratch() long. 0, or -ENOTUNIQ with a text. */
 int layout_check_overlap(const struct bsn_layout *layout, uint64_t *scratch);
 
 /*

@@ -285,9 +285,10 @@ static __attribute__((noinline)) int map_slowly(struct bsn_mkey_pool *pool, stru
 	uint32_t wants_key, hash;
 	int err;
 
-	if (!pool || !ep || !ep->sq || !layout || !layout->parts || !layout->part_count || !map)
-		return fail(EINVAL,
-			    "no pool, endpoint, or part of a layout, or no place for the map");
+	if (!pool || !ep || !ep->sq || !layout || !map)
+		return fail(EINVAL, "no pool, endpoint, or layout, or no place for the map");
+	if (!layout->parts || !layout->part_count)
+		return layout_measure(layout, &size);
 	if (flags & ~(unsigned)BSN_MAP_KEY)
 		return fail(EINVAL, "unknown flags: a map takes BSN_MAP_*");
 	wants_key = flags;

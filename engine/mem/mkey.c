@@ -168,19 +168,22 @@ static int check_memory(struct mkey_object *slot, const struct bsn_layout *layou
 			const struct bsn_sq *sq)
 {
 	const uint64_t more_rounds = layout_rounds(layout) - 1;
-	struct reach both[2] = { { 0 } }, *reach = both;
+	const struct bsn_part *const end = layout->parts + layout->part_count;
+	struct reach one = { 0 }, other = { 0 };
 
-	for (uint32_t i = 0; i < layout->part_count; i++) {
-		const struct bsn_part *const part = &layout->parts[i];
-		if (reach->key != reach_key(part))
-			reach = reach == both ? both + 1 : both;
-		if (reach->key != reach_key(part)) {
-			int err = check_key(slot, part, sq, reach);
+	for (const struct bsn_part *part = layout->parts; part != end; part++) {
+		if (one.key != reach_key(part)) {
+			const struct reach before = one;
+			one = other;
+			other = before;
+		}
+		if (one.key != reach_key(part)) {
+			int err = check_key(slot, part, sq, &one);
 			if (err)
 				return err;
 		}
-		if (part->addr < reach->first ||
-		    part->addr + more_rounds * part->stride + (part->bytes - 1) > reach->last)
+		if (part->addr < one.first ||
+		    part->addr + more_rounds * part->stride + (part->bytes - 1) > one.last)
 			return fail(EFAULT, "the layout reaches outside the memory of lkey 0x%x",
 				    part->lkey);
 	}

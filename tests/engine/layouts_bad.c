@@ -17,16 +17,16 @@ static void bad_layouts_are_refused(struct bench *b)
 	struct bsn_pd *pd;
 	struct bsn_mr_attr attr = { 0 };
 
-	refused(b, pool, EINVAL, "part",
+	refused(b, pool, ENODATA, "empty",
 		(struct bsn_layout){ .parts = &part, .part_count = 0, .rounds = 1 });
 	refused(b, pool, EINVAL, "part",
 		(struct bsn_layout){ .parts = NULL, .part_count = 1, .rounds = 1 });
 	part.bytes = 0;
-	refused(b, pool, EINVAL, "empty",
+	refused(b, pool, ENODATA, "empty",
 		(struct bsn_layout){ .parts = &part, .part_count = 1, .rounds = 4 });
 	part = good;
 	part.stride = 7;
-	refused(b, pool, EINVAL, "overlap",
+	refused(b, pool, ENOTUNIQ, "overlap",
 		(struct bsn_layout){ .parts = &part, .part_count = 1, .rounds = 4 });
 	part.stride = UINT64_MAX / 2;
 	refused(b, pool, EOVERFLOW, "64 bits",
@@ -50,19 +50,19 @@ static void bad_layouts_are_refused(struct bench *b)
 	parts[0] = parts[1] = good;
 	parts[1].addr += 128;
 	parts[1].stride = 256 + 128;
-	refused(b, pool, EINVAL, "overlap",
+	refused(b, pool, ENOTUNIQ, "overlap",
 		(struct bsn_layout){ .parts = parts, .part_count = 2, .rounds = 3 });
 	parts[1].stride = 512;
 	ok(bsn_layout_commit(pool,
 			     &(struct bsn_layout){ .parts = parts, .part_count = 2, .rounds = 3 }));
 	parts[0] = parts[1] = good;
 	parts[1].addr += 7;
-	refused(b, pool, EINVAL, "overlap",
+	refused(b, pool, ENOTUNIQ, "overlap",
 		(struct bsn_layout){ .parts = parts, .part_count = 2, .rounds = 1 });
-	refused(b, pool, EINVAL, "overlap",
+	refused(b, pool, ENOTUNIQ, "overlap",
 		(struct bsn_layout){ .parts = parts, .part_count = 2, .rounds = 4 });
 	parts[1].addr += 256 - 8;
-	refused(b, pool, EINVAL, "overlap",
+	refused(b, pool, ENOTUNIQ, "overlap",
 		(struct bsn_layout){ .parts = parts, .part_count = 2, .rounds = 4 });
 	for (uint32_t i = 0; i < 20; i++)
 		parts[i] = column(b, i);
@@ -86,9 +86,9 @@ static const struct defect {
 	int error;
 	struct bsn_part change; /* added to the part */
 } defects[] = {
-	{ EINVAL, { .bytes = -16ull } },     /* empty */
-	{ EINVAL, { .bytes = 1ull << 20 } }, /* over those behind it, or out of memory */
-	{ EINVAL, { .addr = -64ull } },      /* where the one before is, or before the memory */
+	{ ENODATA, { .bytes = -16ull } },      /* empty */
+	{ ENOTUNIQ, { .bytes = 1ull << 20 } }, /* over those behind it, or out of memory */
+	{ ENOTUNIQ, { .addr = -64ull } },      /* where the one before is, or before the memory */
 	{ EFAULT, { .addr = 1ull << 30 } },    { EFAULT, { .addr = 1ull << 63 } },
 	{ EFAULT, { .addr = -(1ull << 40) } }, { EOVERFLOW, { .bytes = -17ull } },
 	{ ENOENT, { .lkey = 0x12345600 } },    { EINVAL, { .reserved = 1 } },
@@ -101,7 +101,7 @@ static void expect_refusal(struct bench *b, struct bsn_mkey_pool *pool, struct b
 	const struct bsn_map *map = NULL;
 	const int err = bsn_layout_map(pool, b->ep[0], &layout, 0, &map);
 
-	if (err != -error && err != -EINVAL && err != -EFAULT && err != -EOVERFLOW)
+	if (err != -error && err != -ENOTUNIQ && err != -EFAULT && err != -EOVERFLOW)
 		fail_msg("%d, not -%d: %u parts, %u rounds", err, error, layout.part_count,
 			 layout.rounds);
 	assert_null(map);
@@ -121,6 +121,47 @@ static void break_each(struct bench *b, struct bsn_mkey_pool *pool, struct bsn_l
 			parts[i] = good;
 		}
 	}
+}
+
+/* No two of what can be wrong with a layout have one error. */
+static void each_defect_has_an_error_of_its_own(struct bench *b)
+{
+	static const uint32_t longer = 20;
+	struct bsn_mkey_pool *pool = make_pool(b, 1, 16);
+	const struct bsn_part good = column(b, 0);
+	struct bsn_part empty = good, overlapping = good, gone = good, far = good, wide = good,
+			many[20];
+	const struct {
+		const struct bsn_part *part;
+		uint32_t count;
+	} bad[] = { { &empty, 1 }, { &overlapping, 1 }, { &gone, 1 },
+		    { &far, 1 },   { &wide, 1 },        { many, longer } };
+	int errors[sizeof(bad) / sizeof(*bad) + 1];
+	const struct bsn_map *map, *other;
+	size_t count = 0;
+
+	empty.bytes = 0;
+	overlapping.stride = overlapping.bytes - 1;
+	gone.lkey ^= 0x12345600;
+	far.addr -= 1;
+	wide.stride = UINT64_MAX / 2;
+	for (uint32_t i = 0; i < longer; i++)
+		many[i] = column(b, i);
+	for (; count < sizeof(bad) / sizeof(*bad); count++)
+		errors[count] = bsn_layout_map(pool, b->ep[0],
+					       &(struct bsn_layout){ .parts = bad[count].part,
+								     .part_count = bad[count].count,
+								     .rounds = 4 },
+					       0, &map);
+	ok(bsn_layout_map(pool, b->ep[0], &(struct bsn_layout){ &good, 1, 4, { 0 } }, 0, &map));
+	errors[count++] = bsn_layout_map(pool, b->ep[0], &(struct bsn_layout){ &good, 1, 5, { 0 } },
+					 0, &other);
+	for (size_t i = 0; i < count; i++)
+		for (size_t j = 0; j <= i; j++)
+			assert_true(errors[i] < 0 && (i == j || errors[i] != errors[j]));
+	complete_all(b);
+	bsn_layout_unmap(map);
+	ok(bsn_mkey_pool_destroy(pool));
 }
 
 /* Wherever it is, in layouts of every number of parts, of one round and of several. */
@@ -231,18 +272,18 @@ static void refusals_change_nothing(struct bench *b)
 		part[i] = column(b, i);
 	expect_no_change(b, mkey,
 			 (struct bsn_layout){ .parts = part, .part_count = 0, .rounds = 1 },
-			 EINVAL);
+			 ENODATA);
 	expect_no_change(b, mkey,
 			 (struct bsn_layout){ .parts = part, .part_count = 20, .rounds = 4 },
 			 EMSGSIZE);
 	part->bytes = 0;
 	expect_no_change(b, mkey,
 			 (struct bsn_layout){ .parts = part, .part_count = 1, .rounds = 4 },
-			 EINVAL);
+			 ENODATA);
 	part->bytes = 300;
 	expect_no_change(b, mkey,
 			 (struct bsn_layout){ .parts = part, .part_count = 1, .rounds = 4 },
-			 EINVAL);
+			 ENOTUNIQ);
 	*part = good;
 	part->stride = UINT64_MAX / 2;
 	expect_no_change(b, mkey,
@@ -544,6 +585,7 @@ static void a_map_of_a_failed_queue_is_made_anew(struct bench *b)
 
 static const struct bench_case cases[] = {
 	{ CASE("bad layouts are refused", bad_layouts_are_refused), DEEP },
+	{ CASE("each defect has an error of its own", each_defect_has_an_error_of_its_own), DEEP },
 	{ CASE("every part is checked", every_part_is_checked), DEEP },
 	{ CASE("memory that went is forgotten", memory_that_went_is_forgotten), DEEP },
 	{ CASE("refusals change nothing", refusals_change_nothing), DEEP, .is_direct_only = true },
