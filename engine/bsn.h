@@ -118,7 +118,10 @@ BSN_API struct ibv_context *bsn_device_verbs(struct bsn_device *device);
 /** enum bsn_event_object - what an event is about */
 enum bsn_event_object { BSN_EVENT_DEVICE, BSN_EVENT_PORT, BSN_EVENT_CQ, BSN_EVENT_QP, BSN_EVENT_SRQ };
 
-/** struct bsn_event - an asynchronous event; @type is an enum ibv_event_type */
+/**
+ * struct bsn_event - an asynchronous event
+ * @type: enum ibv_event_type; @name is libibverbs' name of it ("CQ error"), and lives for ever
+ */
 struct bsn_event {
 	enum bsn_event_object object;
 	int type;
@@ -126,6 +129,7 @@ struct bsn_event {
 	struct bsn_cq *cq; /* NULL where the object is not one of Bunsen's */
 	struct bsn_qp *qp;
 	struct bsn_rq *srq;
+	const char *name;
 };
 
 /** bsn_device_event_fd - readable when an event waits */
@@ -244,6 +248,17 @@ BSN_API void *bsn_cq_user(const struct bsn_cq *cq);
 
 /** bsn_cq_request - an event at the next completion, or only at the next solicited or failed one */
 BSN_API int bsn_cq_request(struct bsn_cq *cq, bool solicited_only);
+
+/**
+ * bsn_cq_moderate - one event for several completions
+ * @count: an event once so many came after the request; 0: no count
+ * @period_us: or so many microseconds after the first of them; 0: no period
+ *
+ * Both 0, as a CQ begins: an event for the first. mlx5 takes periods up to 4095.
+ * Context: the control path. Return: 0; -EINVAL a value of more than 16 bits, or a count without a period
+ * (the last completions would never be told of); -EOPNOTSUPP the device or its driver does not moderate.
+ */
+BSN_API int bsn_cq_moderate(struct bsn_cq *cq, uint32_t count, uint32_t period_us);
 
 /**
  * bsn_cq_event_taken - the application took an event of an attached CQ from its own channel

@@ -186,6 +186,57 @@ BSN_BODY(bsn_rq_append(rq, sge, count, id))
 BSN_POST_API int bsn_poll(struct bsn_cq *cq, struct bsn_completion *c, int n)
 BSN_BODY(bsn_cq_poll(cq, c, n))
 
+/**
+ * struct bsn_wait_attr - how bsn_wait() waits
+ * @timeout_ns: in all; 0: for ever
+ * @busy_ns: awake before it sleeps; 0: 20,000. The CPU rests until the next CQE's line is written, by
+ *	UMWAIT, MONITORX or WFE where it has one of them
+ * @solicited_only: asleep, only a solicited or failed completion wakes; those before it are given with it
+ * @never_sleeps: stays awake, which wants no channel
+ * @ends_at_event: asleep, an asynchronous event of the device ends the wait, too
+ */
+struct bsn_wait_attr {
+	uint64_t timeout_ns;
+	uint32_t busy_ns;
+	bool solicited_only;
+	bool never_sleeps;
+	bool ends_at_event;
+};
+
+/** bsn_wait_longer - bsn_wait() once a poll found nothing */
+BSN_API int bsn_wait_longer(struct bsn_cq *cq, struct bsn_completion *c, int n,
+			    const struct bsn_wait_attr *attr);
+
+BSN_ALWAYS_INLINE int bsn_wait_inline(struct bsn_cq *cq, struct bsn_completion *c, int n,
+				      const struct bsn_wait_attr *attr)
+{
+	const int got = bsn_cq_poll(cq, c, n);
+
+	return BSN_LIKELY(got) ? got : bsn_wait_longer(cq, c, n, attr);
+}
+
+/**
+ * bsn_wait - bsn_poll() that waits until there is a completion: awake for a while, then asleep
+ * @attr: how; NULL: 20 us awake, then asleep for as long as it takes
+ *
+ * No completion is slept through, however the two race. To sleep it takes the events of the CQ's
+ * channel, so that channel is this CQ's alone and nobody else calls bsn_channel_get(). Several threads
+ * may wait on a CQ that is shared (is_shared).
+ *
+ * That a CQ or device died ends the wait once somebody took its event: bsn_device_get_event() in
+ * another thread, or here after -ECANCELED, for which @ends_at_event is.
+ *
+ * Order: O4, O5; O8 before it sleeps.
+ * Context: the CQ's thread; no allocation; system calls only to sleep, and a file of its own with the first.
+ * Return: as bsn_poll(), and 0 once @timeout_ns are over; -EINTR a signal's handler ran while it slept;
+ * -ECANCELED an event waits. Refused, where a poll found nothing: -EINVAL a CQ without a channel, or
+ * no place for completions; -EBUSY the channel has several CQs; -EOPNOTSUPP an attached CQ, whose channel
+ * is the application's.
+ */
+BSN_POST_API int bsn_wait(struct bsn_cq *cq, struct bsn_completion *c, int n,
+			  const struct bsn_wait_attr *attr)
+BSN_BODY(bsn_wait_inline(cq, c, n, attr))
+
 BSN_HEADER_END
 
 #endif

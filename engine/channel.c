@@ -21,6 +21,7 @@ int bsn_channel_create(struct bsn_device *device, struct bsn_channel **out)
 		free(channel);
 		return fail(error, "no completion channel: %s", strerror(error));
 	}
+	pthread_mutex_init(&channel->taking, NULL);
 	use(&device->uses[OF_CHANNELS]);
 	*out = channel;
 	return 0;
@@ -38,6 +39,7 @@ int bsn_channel_destroy(struct bsn_channel *channel)
 	if (err)
 		return fail(-err, "the channel is in use outside of Bunsen");
 	unuse(&channel->device->uses[OF_CHANNELS]);
+	pthread_mutex_destroy(&channel->taking);
 	free(channel);
 	return 0;
 }
@@ -56,6 +58,14 @@ void acknowledge_events(struct cq_object *cq, uint32_t at_least)
 	cq->unacked = 0;
 }
 
+/* The device counts the events it raised, and voids older arms. */
+static void count_event(struct cq_object *cq)
+{
+	cq_lock(cq);
+	cq->ring->arm_sn++;
+	cq_unlock(cq);
+}
+
 int bsn_channel_get(struct bsn_channel *channel, struct bsn_cq **out)
 {
 	struct ibv_cq *verbs;
@@ -69,7 +79,7 @@ int bsn_channel_get(struct bsn_channel *channel, struct bsn_cq **out)
 		return errno == EAGAIN || errno == EINTR ? -EAGAIN : -(errno ? errno : EIO);
 	cq = context;
 	cq->unacked++;
-	cq->ring->arm_sn++; /* the device counts the events it raised, and voids older arms */
+	count_event(cq);
 	acknowledge_events(cq, 64);
 	*out = &cq->hot;
 	return 0;
@@ -79,8 +89,31 @@ int bsn_cq_event_taken(struct bsn_cq *cq)
 {
 	if (!cq)
 		return fail(EINVAL, "no CQ");
-	cq_of(cq)->ring->arm_sn++;
+	count_event(cq_of(cq));
 	return 0;
+}
+
+int bsn_cq_moderate(struct bsn_cq *hot, uint32_t count, uint32_t period_us)
+{
+	struct ibv_modify_cq_attr attr = {
+		.attr_mask = IBV_CQ_ATTR_MODERATE,
+		.moderate = { .cq_count = (uint16_t)count, .cq_period = (uint16_t)period_us },
+	};
+	int err;
+
+	if (!hot)
+		return fail(EINVAL, "no CQ");
+	if (count > UINT16_MAX || period_us > UINT16_MAX)
+		return fail(EINVAL, "an event for %u completions or after %u us: both are 16 bits", count,
+			    period_us);
+	if (count > 1 && !period_us)
+		return fail(EINVAL, "without a period the last of fewer than %u completions would never "
+				    "be told of", count);
+	err = provider_error_of_int(ibv_modify_cq(cq_of(hot)->verbs, &attr));
+	if (err == -ENOSYS || err == -EOPNOTSUPP)
+		return fail(EOPNOTSUPP, "%s does not moderate events", cq_of(hot)->device->info.name);
+	return err ? fail(-err, "an event for %u completions or after %u us: %s", count, period_us,
+			  strerror(-err)) : 0;
 }
 
 int bsn_cq_request(struct bsn_cq *hot, bool solicited_only)

@@ -143,6 +143,7 @@ int bsn_cq_destroy(struct bsn_cq *hot)
 	unlist_cq(cq);
 	cq->path->cq_free(cq);
 	cq_unshare(cq);
+	cq_wake_never(cq);
 	if (cq->channel)
 		unuse(&cq->channel->uses);
 	if (cq->lane) {

@@ -150,6 +150,7 @@ struct bsn_channel {
 	struct bsn_device *device;
 	struct ibv_comp_channel *verbs;
 	struct uses uses;
+	pthread_mutex_t taking; /* an event, by threads that wait */
 };
 
 struct cq_object {
@@ -173,6 +174,8 @@ struct cq_object {
 	uint32_t unacked;  /* events taken and not yet acknowledged */
 	void *user;
 	struct uses uses;
+	atomic_uint sleepers;  /* in bsn_wait() */
+	atomic_int wake_file;  /* readable: one of them is to look; plus 1, 0: none yet */
 	struct cq_object *next;
 	struct bsn_registry_queue listed;
 	void *path_state; /* of the verbs path */
@@ -300,6 +303,10 @@ void registry_remove_cq(struct cq_object *cq);
 
 /* channel.c: by the batch, since it takes a lock in libibverbs; the rest when the CQ is destroyed. */
 void acknowledge_events(struct cq_object *cq, uint32_t at_least);
+
+/* wait.c: one that sleeps on the CQ looks at it; and nobody ever will again. */
+void cq_wake(struct cq_object *cq);
+void cq_wake_never(struct cq_object *cq);
 
 /* cq.c: the lane of QPs that name none; a CQ where nobody sends takes no register. */
 int cq_bring_lane(struct cq_object *cq);

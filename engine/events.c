@@ -63,18 +63,24 @@ static void name_object(struct bsn_device *device, const struct ibv_async_event 
 	}
 }
 
+static void kill_cq(struct cq_object *cq, int error)
+{
+	bsn_cq_kill(cq->ring, error);
+	cq_wake(cq);
+}
+
 static void kill_cqs(struct bsn_device *device)
 {
 	atomic_store(&device->is_gone, true);
 	for (struct cq_object *cq = device->cqs; cq; cq = cq->next)
-		bsn_cq_kill(cq->ring, EIO);
+		kill_cq(cq, EIO);
 }
 
 /* What an event means for polls: dead queues say so. */
 static void spread(struct bsn_device *device, const struct bsn_event *event)
 {
 	if (event->type == IBV_EVENT_CQ_ERR && event->cq)
-		bsn_cq_kill(cq_of(event->cq)->ring, EOVERFLOW);
+		kill_cq(cq_of(event->cq), EOVERFLOW);
 	if (event->type == IBV_EVENT_DEVICE_FATAL)
 		kill_cqs(device);
 }
@@ -103,7 +109,10 @@ static int read_event(struct bsn_device *device, struct bsn_event *event)
 		return fail(error, "%s gives no more events: the device is gone: close it",
 			    device->info.name);
 	}
-	*event = (struct bsn_event){ .type = verbs.event_type };
+	*event = (struct bsn_event){
+		.type = verbs.event_type,
+		.name = ibv_event_type_str(verbs.event_type),
+	};
 	name_object(device, &verbs, event);
 	spread(device, event);
 	ibv_ack_async_event(&verbs);

@@ -7,6 +7,7 @@
  * runs of which features.py makes the table of the README.
  */
 #include "harness.h"
+#include "loop.h"
 
 #include "bsn_mkey.h"
 
@@ -497,6 +498,31 @@ static const char *try_solicited(struct bench *b)
 	return NULL;
 }
 
+static const char *try_moderation(struct bench *b)
+{
+	const int err = bsn_cq_moderate(b->cq[0], 16, 100);
+
+	if (err == -EOPNOTSUPP)
+		return bsn_error_text();
+	ok(err);
+	return NULL;
+}
+
+static const char *try_wait(struct bench *b)
+{
+	const struct bsn_wait_attr brief = { .timeout_ns = 2000000, .busy_ns = 1 };
+	struct bsn_completion c;
+	struct loop l = { 0 };
+
+	ok(loop_make(&l, b->device, (struct bsn_cq_attr){ 0 }));
+	assert_int_equal(bsn_wait(l.cq, &c, 1, &brief), 0);
+	ok(loop_post(&l, 1));
+	bench_settle(b);
+	assert_int_equal(bsn_wait(l.cq, &c, 1, &brief), 1);
+	ok(loop_free(&l));
+	return NULL;
+}
+
 static const char *try_async_events(struct bench *b)
 {
 	struct bsn_event event;
@@ -724,6 +750,8 @@ static const struct feature features[] = {
 	{ "a CQ for each direction", try_two_cqs, NULL, RC },
 	{ "completion channels", try_channel, NULL, { .has_channel = true } },
 	{ "solicited events", try_solicited, NULL, { .has_channel = true } },
+	{ "events for several completions at once", try_moderation, NULL, { .has_channel = true } },
+	{ "waiting awake, then asleep", try_wait, NULL, { .is_bare = true } },
 	{ "asynchronous events, SRQ limits", try_async_events, NULL, { .has_srq = true } },
 	{ "failures by their syndrome", try_cause, "told from the status", RC },
 	{ "vendor syndromes", try_vendor_syndrome, NULL, RC },

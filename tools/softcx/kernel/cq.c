@@ -185,11 +185,11 @@ static int resize_cq(struct call *call)
 	return call_out(call, UVERBS_ATTR_CORE_OUT, &resp, sizeof(resp));
 }
 
-/* Moderation may delay events; the model delays none, and accepts any setting. */
 static int modify_cq(struct call *call)
 {
 	enum { MODERATE = 1, MAX_PERIOD = 4095 };
 	struct ib_uverbs_ex_modify_cq req;
+	struct object *cq;
 	int err = call_in(call, UVERBS_ATTR_CORE_IN, &req, sizeof(req));
 
 	if (err)
@@ -198,9 +198,10 @@ static int modify_cq(struct call *call)
 		return -EINVAL;
 	if (req.attr_mask & ~(uint32_t)MODERATE)
 		return -EOPNOTSUPP;
-	if (!object_find(call->ctx, OBJECT_CQ, req.cq_handle) || req.attr.cq_period > MAX_PERIOD)
+	cq = object_find(call->ctx, OBJECT_CQ, req.cq_handle);
+	if (!cq || req.attr.cq_period > MAX_PERIOD)
 		return -EINVAL;
-	return 0;
+	return cx_cq_moderate(call->ctx->hca, cq->number, req.attr.cq_count, req.attr.cq_period);
 }
 
 /* -- tables ------------------------------------------------------------------------------------ */

@@ -8,6 +8,7 @@
 #include "bsn_cqe.h"
 #include "bsn_db.h"
 #include "clock.h"
+#include "deadline.h"
 #include "events.h"
 #include "memory.h"
 #include "tables.h"
@@ -18,6 +19,7 @@
 static void fire(struct cx_hca *hca, struct cx_cq *cq)
 {
 	cq->arm = CX_ARM_NONE;
+	cq->deadline_ns = 0;
 	cq->fired_sn = (int8_t)cq->arm_sn;
 	cx_event_completion(hca, cq);
 }
@@ -33,6 +35,28 @@ static bool is_due(const struct cx_cq *cq, uint32_t ci)
 	return cq->arm == CX_ARM_SOLICITED && cq->any_solicited && solicited < unseen;
 }
 
+/*
+ * An event is due, at once or by moderation (PRM "CQ context": cq_max_count, cq_period): once there are so
+ * many CQEs, or so long after the first, whichever is earlier.
+ */
+static void fire_moderated(struct cx_hca *hca, struct cx_cq *cq)
+{
+	const uint32_t count = (cq->producer - cq->armed_ci) & BSN_CQ_INDEX_MASK;
+	const bool is_moderated = cq->moderate_count || cq->moderate_us;
+
+	if (!is_moderated || (cq->moderate_count && count >= cq->moderate_count))
+		fire(hca, cq);
+	else if (cq->moderate_us && !cq->deadline_ns)
+		cx_set_deadline(hca, cq->head.owner, &cq->deadline_ns, cq->moderate_us * 1000ull);
+}
+
+void cx_cq_run_deadline(struct cx_hca *hca, struct cx_cq *cq)
+{
+	cq->deadline_ns = 0;
+	if (cq->arm != CX_ARM_NONE)
+		fire(hca, cq);
+}
+
 void cx_cq_arm(struct cx_hca *hca, struct cx_cq *cq, const void *word)
 {
 	struct bsn_dbr_cq_arm arm;
@@ -44,8 +68,9 @@ void cx_cq_arm(struct cx_hca *hca, struct cx_cq *cq, const void *word)
 		return; /* the event of this number was given (bsn_db.h) */
 	cq->arm_sn = (uint8_t)arm.sn;
 	cq->arm = arm.cmd == BSN_CQ_ARM_SOLICITED ? CX_ARM_SOLICITED : CX_ARM_ANY;
+	cq->armed_ci = arm.ci;
 	if (is_due(cq, arm.ci))
-		fire(hca, cq);
+		fire_moderated(hca, cq);
 }
 
 /*
@@ -256,7 +281,7 @@ int cx_cq_complete(struct cx_hca *hca, uint32_t cqn, const struct cx_qp *qp,
 	}
 	if (cq->arm == CX_ARM_ANY ||
 	    (cq->arm == CX_ARM_SOLICITED && cq->solicited_end == cq->producer && cq->any_solicited))
-		fire(hca, cq);
+		fire_moderated(hca, cq);
 	return 0;
 }
 

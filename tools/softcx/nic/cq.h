@@ -33,5 +33,6 @@ int cx_cq_reset_arm(struct cx_hca *hca, struct cx_cq *cq);
 void cx_cq_arm(struct cx_hca *hca, struct cx_cq *cq,
 	       const void *word); /* a struct bsn_dbr_cq_arm */
 void cx_cq_poll_arm(struct cx_hca *hca, struct cx_cq *cq);
+void cx_cq_run_deadline(struct cx_hca *hca, struct cx_cq *cq); /* of moderation, which is due */
 
 #endif

@@ -5,17 +5,16 @@
 #include "../os/raw.h"
 #include "clock.h"
 
-/* The queue pair's owner keeps the deadline. It may be asleep, and is then woken. */
-void cx_set_deadline(struct cx_hca *hca, struct cx_qp *qp, uint64_t ns)
+/* The object's owner keeps the deadline. It may be asleep, and is then woken. */
+void cx_set_deadline(struct cx_hca *hca, unsigned owner, uint64_t *deadline_ns, uint64_t ns)
 {
-	struct cx_proc *proc = &hca->shared->procs[qp->head.owner];
-	uint32_t *alarm = &hca->shared->alarms[qp->head.owner].count;
-	const bool own = cx_is_local(hca, qp->head.owner);
+	struct cx_proc *proc = &hca->shared->procs[owner];
+	uint32_t *alarm = &hca->shared->alarms[owner].count;
+	const bool own = cx_is_local(hca, owner);
 
-	qp->run.deadline_ns =
-		ns == CX_NEVER ? CX_NEVER : (own ? cx_now_ns(hca) : cx_clock_ns()) + ns;
-	if (!proc->deadline_ns || qp->run.deadline_ns < proc->deadline_ns)
-		__atomic_store_n(&proc->deadline_ns, qp->run.deadline_ns, __ATOMIC_RELEASE);
+	*deadline_ns = ns == CX_NEVER ? CX_NEVER : (own ? cx_now_ns(hca) : cx_clock_ns()) + ns;
+	if (!proc->deadline_ns || *deadline_ns < proc->deadline_ns)
+		__atomic_store_n(&proc->deadline_ns, *deadline_ns, __ATOMIC_RELEASE);
 	if (!own) {
 		__atomic_fetch_add(alarm, 1, __ATOMIC_SEQ_CST);
 		raw_futex_wake(alarm);

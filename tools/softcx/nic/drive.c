@@ -18,6 +18,12 @@ static uint64_t find_deadline(struct cx_hca *hca)
 		if (qp->run.deadline_ns && qp->run.deadline_ns < first)
 			first = qp->run.deadline_ns;
 	}
+	for (struct cx_head *head = cx_first(hca, CX_CQ); head; head = cx_next(hca, CX_CQ, head)) {
+		const struct cx_cq *cq = (struct cx_cq *)head;
+
+		if (cq->deadline_ns && cq->deadline_ns < first)
+			first = cq->deadline_ns;
+	}
 	return first == CX_NEVER ? 0 : first;
 }
 
@@ -37,6 +43,12 @@ static unsigned run_due(struct cx_hca *hca, uint64_t now, unsigned max_wqes)
 			continue;
 		qp->run.deadline_ns = 0;
 		done += cx_requester_run(hca, qp, max_wqes);
+	}
+	for (struct cx_head *head = cx_first(hca, CX_CQ); head; head = cx_next(hca, CX_CQ, head)) {
+		struct cx_cq *cq = (struct cx_cq *)head;
+
+		if (cq->deadline_ns && cq->deadline_ns <= now)
+			cx_cq_run_deadline(hca, cq);
 	}
 	return done;
 }

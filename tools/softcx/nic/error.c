@@ -31,7 +31,8 @@ static void look_again(struct cx_hca *hca, struct cx_qp *qp, bool in_vain)
 	if (!hca->shared->alarms[qp->head.owner].keeps_time || !cx_has_own_receives(qp))
 		return;
 	qp->run.looks = !in_vain ? 0 : qp->run.looks < MOST_LOOKS ? qp->run.looks + 1 : MOST_LOOKS;
-	cx_set_deadline(hca, qp, (uint64_t)FIRST_NS << qp->run.looks);
+	cx_set_deadline(hca, qp->head.owner, &qp->run.deadline_ns,
+			(uint64_t)FIRST_NS << qp->run.looks);
 }
 
 void cx_qp_flush(struct cx_hca *hca, struct cx_qp *qp)

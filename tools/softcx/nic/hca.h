@@ -175,6 +175,7 @@ struct cx_cq_attr {
 int cx_cq_create(struct cx_hca *hca, const struct cx_cq_attr *attr, uint32_t *cqn);
 int cx_cq_resize(struct cx_hca *hca, uint32_t cqn, uint64_t buf, uint32_t entries,
 		 uint32_t cqe_size);
+int cx_cq_moderate(struct cx_hca *hca, uint32_t cqn, uint16_t count, uint16_t period_us);
 int cx_cq_destroy(struct cx_hca *hca, uint32_t cqn);
 
 struct cx_srq_attr {
@@ -240,7 +241,7 @@ void cx_doorbell(struct cx_hca *hca, uint32_t uar_page, uint32_t offset, const v
  */
 unsigned cx_step(struct cx_hca *hca, unsigned max_wqes);
 
-/* When this process's next retry, RNR wait or delay is due, CLOCK_MONOTONIC ns; 0: none. */
+/* When this process's next retry, RNR wait, delay or moderated event is due, CLOCK_MONOTONIC ns; 0: none. */
 uint64_t cx_next_deadline_ns(struct cx_hca *hca);
 void cx_run_timers(struct cx_hca *hca);
 

@@ -88,7 +88,7 @@ static void wait_for(struct cx_hca *hca, struct cx_qp *qp, enum cx_wait why, uin
 {
 	qp->run.wait = (uint8_t)why;
 	qp->run.sq_fetched = qp->run.sq_head; /* the next attempt reads it anew */
-	cx_set_deadline(hca, qp, ns);
+	cx_set_deadline(hca, qp->head.owner, &qp->run.deadline_ns, ns);
 	cx_trace(hca, "wait: qpn %#x wqe %#x %s %lu ns", qp->head.number, qp->run.sq_head,
 		 why == CX_WAIT_ACK   ? "no answer,"
 		 : why == CX_WAIT_RNR ? "receiver not ready,"

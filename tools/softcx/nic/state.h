@@ -129,6 +129,10 @@ struct cx_cq {
 	uint8_t arm;     /* enum cx_arm */
 	uint8_t arm_sn;  /* its sequence number */
 	int8_t fired_sn; /* sequence number of the arm that last fired, -1: none */
+	uint32_t armed_ci;       /* the consumer index that it was armed with */
+	uint16_t moderate_count; /* an event for so many CQEs, 0: whatever their number */
+	uint16_t moderate_us;    /* or so long after the first of them, 0: however long */
+	uint64_t deadline_ns;    /* when that is; 0: none is waiting */
 	bool failed;     /* overrun: nothing is written any more */
 };
 

@@ -66,6 +66,20 @@ int cx_cq_resize(struct cx_hca *hca, uint32_t cqn, uint64_t buf, uint32_t entrie
 	return err;
 }
 
+int cx_cq_moderate(struct cx_hca *hca, uint32_t cqn, uint16_t count, uint16_t period_us)
+{
+	struct cx_cq *cq;
+
+	cx_lock(hca);
+	cq = cx_cq_find_own(hca, cqn);
+	if (cq) {
+		cq->moderate_count = count;
+		cq->moderate_us = period_us;
+	}
+	cx_unlock(hca);
+	return cq ? 0 : -EINVAL;
+}
+
 int cx_cq_destroy(struct cx_hca *hca, uint32_t cqn)
 {
 	struct cx_cq *cq;

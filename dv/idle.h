@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What a thread does that polls an empty queue. Private to the library. */
+#ifndef DV_IDLE_H
+#define DV_IDLE_H
+
+#include "bsn_cq.h"
+
+/** enum bsn_idle - how a CPU waits for a CQE without being put to sleep */
+enum bsn_idle {
+	BSN_IDLE_PAUSE,  /* x86-64 "pause", arm64 "yield": a breath */
+	BSN_IDLE_UMWAIT, /* Intel WAITPKG: until the CQE's line is written */
+	BSN_IDLE_MWAITX, /* AMD MONITORX: the same */
+	BSN_IDLE_WFE,    /* arm64: the same, where the kernel's event stream ends what is missed */
+	BSN_IDLES
+};
+
+/* The best that this CPU has. */
+enum bsn_idle bsn_idle_choose(void);
+
+/*
+ * Rests until the next CQE of the ring comes, or for a while: a few microseconds at most, of WFE what the
+ * event stream allows (10 kHz: 100 us). It may return at once. A queue without a ring takes a breath.
+ *
+ * The line is watched before the owner bit is looked at, so a CQE that comes in between ends the rest.
+ * Context: the poller's.
+ */
+void bsn_cq_idle(const struct bsn_cq *cq, enum bsn_idle how);
+
+#endif
