@@ -159,10 +159,40 @@ int provider_qp_create(struct ibv_context *context, struct ibv_pd *pd,
 	};
 	struct ibv_qp *created;
 
+	if (attr->qp_type == IBV_QPT_DRIVER) { /* a DCI: a target has no send queue */
+		mlx5.comp_mask |= MLX5DV_QP_INIT_ATTR_MASK_DC;
+		mlx5.dc_init_attr.dc_type = MLX5DV_DCTYPE_DCI;
+	}
 	errno = 0;
 	created = mlx5dv_create_qp(context, &verbs, &mlx5);
 	if (created)
 		*qp = created;
+	return provider_error_of_pointer(created);
+}
+
+int provider_dct_create(struct ibv_context *context, const struct ibv_qp_init_attr *attr,
+			struct ibv_pd *pd, uint64_t access_key, struct ibv_qp **dct)
+{
+	struct ibv_qp_init_attr_ex verbs = {
+		.qp_context = attr->qp_context,
+		.send_cq = attr->send_cq,
+		.recv_cq = attr->recv_cq,
+		.srq = attr->srq,
+		.qp_type = IBV_QPT_DRIVER,
+		.comp_mask = IBV_QP_INIT_ATTR_PD,
+		.pd = pd,
+	};
+	struct mlx5dv_qp_init_attr mlx5 = {
+		.comp_mask = MLX5DV_QP_INIT_ATTR_MASK_DC | MLX5DV_QP_INIT_ATTR_MASK_QP_CREATE_FLAGS,
+		.create_flags = MLX5DV_QP_CREATE_DISABLE_SCATTER_TO_CQE,
+		.dc_init_attr = { .dc_type = MLX5DV_DCTYPE_DCT, .dct_access_key = access_key },
+	};
+	struct ibv_qp *created;
+
+	errno = 0;
+	created = mlx5dv_create_qp(context, &verbs, &mlx5);
+	if (created)
+		*dct = created;
 	return provider_error_of_pointer(created);
 }
 
@@ -270,6 +300,7 @@ int provider_query_caps(struct ibv_context *context, struct provider_caps *out)
 		.has_repeat = !gen_1.repeated_block_disabled,
 		.has_pages = gen_0.fixed_buffer_size,
 		.has_atomics = !gen_1.umr_modify_atomic_disabled,
+		.has_compact_av = gen_1.compact_address_vector,
 		.fence = gen_1.umr_fence == 0 ? BSN_FENCE_STRONG_ORDERING :
 			 gen_1.umr_fence == 1 ? BSN_FENCE_INITIATOR_SMALL :
 						BSN_FENCE_NONE,

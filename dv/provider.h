@@ -54,6 +54,10 @@ bool provider_cq_was_mapped(struct ibv_cq *cq);
 int provider_qp_create(struct ibv_context *context, struct ibv_pd *pd,
 		       const struct ibv_qp_init_attr *attr, uint64_t send_ops, struct ibv_qp **qp);
 
+/* A DCT: receives for its messages are an SRQ's. Its number is there from RTR on, as qp_num. */
+int provider_dct_create(struct ibv_context *context, const struct ibv_qp_init_attr *attr,
+			struct ibv_pd *pd, uint64_t access_key, struct ibv_qp **dct);
+
 /* What mlx5dv tells of a QP's queues. */
 struct provider_qp {
 	uint8_t *sq_ring, *rq_ring;
@@ -83,6 +87,7 @@ struct provider_caps {
 	enum bsn_fence fence;      /* what the next use on the same queue has to wait by */
 	uint32_t masked_sizes;     /* of atomics under masks: 4, 8, or both together */
 	bool has_big_endian_results; /* of atomics; else the host's order */
+	bool has_compact_av;       /* address vectors of 16 bytes, where no GRH is wanted */
 	uint32_t max_copy;         /* bytes that the NIC copies at once; 0: it does not */
 };
 int provider_query_caps(struct ibv_context *context, struct provider_caps *caps);

@@ -11,27 +11,35 @@
 
 _Static_assert(sizeof(struct wire_address) <= sizeof(struct bsn_address), "an address fits");
 
+struct wire_address address_of(const struct bsn_device *device, enum bsn_qp_type type, uint32_t number)
+{
+	const struct bsn_device_info *info = &device->info;
+	struct wire_address wire = {
+		.magic = bsn_to_be32(ADDRESS_MAGIC | ADDRESS_VERSION),
+		.qpn = bsn_to_be32(number),
+		.lid = bsn_to_be16(info->lid),
+		.type = (uint8_t)type,
+		.link_layer = device->port.link_layer,
+		.mtu = (uint8_t)device->port.active_mtu,
+		.rd_atomic = (uint8_t)(info->max_rd_atomic < UINT8_MAX ? info->max_rd_atomic :
+									 UINT8_MAX),
+	};
+
+	memcpy(wire.gid, info->gid, sizeof(wire.gid));
+	return wire;
+}
+
 int bsn_qp_address(const struct bsn_qp *qp, struct bsn_address *address)
 {
-	const struct bsn_device_info *info;
 	struct wire_address wire;
 
 	if (!qp || !address)
 		return fail(EINVAL, "no QP, or no place for its address");
-	info = &qp->device->info;
-	wire = (struct wire_address){
-		.magic = bsn_to_be32(ADDRESS_MAGIC | ADDRESS_VERSION),
-		.qpn = bsn_to_be32(qp->verbs->qp_num),
-		.psn = bsn_to_be32(qp->psn),
-		.qkey = bsn_to_be32(qp->qkey),
-		.lid = bsn_to_be16(info->lid),
-		.type = (uint8_t)qp->type,
-		.link_layer = qp->device->port.link_layer,
-		.mtu = (uint8_t)qp->device->port.active_mtu,
-		.rd_atomic = (uint8_t)(info->max_rd_atomic < UINT8_MAX ? info->max_rd_atomic :
-									 UINT8_MAX),
-	};
-	memcpy(wire.gid, info->gid, sizeof(wire.gid));
+	if (qp->transport->is_initiator)
+		return fail(EINVAL, "a DCI has no address: peers want that of a DCT, bsn_dct_address()");
+	wire = address_of(qp->device, qp->type, qp->verbs->qp_num);
+	wire.psn = bsn_to_be32(qp->psn);
+	wire.qkey = bsn_to_be32(qp->qkey);
 	memset(address, 0, sizeof(*address));
 	memcpy(address->bytes, &wire, sizeof(wire));
 	return 0;

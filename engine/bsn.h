@@ -270,7 +270,8 @@ BSN_API int bsn_cq_event_taken(struct bsn_cq *cq);
 
 /* -- queue pairs ------------------------------------------------------------------------------ */
 
-enum bsn_qp_type { BSN_QP_RC, BSN_QP_UC, BSN_QP_UD };
+/* BSN_QP_DC: an initiator (DCI); bsn_dc.h has its targets, and pools of them */
+enum bsn_qp_type { BSN_QP_RC, BSN_QP_UC, BSN_QP_UD, BSN_QP_DC };
 
 /**
  * struct bsn_srq_attr - a receive queue for several QPs
@@ -301,7 +302,7 @@ struct bsn_qp_attr {
 	struct bsn_rq *srq;
 	struct bsn_pd *pd;
 	struct bsn_lane *lane;  /* NULL: the lane of @cq */
-	uint32_t send_depth;    /* requests; 0: 128, UD 64 */
+	uint32_t send_depth;    /* requests; 0: 128, UD and DC 64 */
 	uint32_t recv_depth;    /* 0: 128; with an SRQ none */
 	uint32_t max_send_sge;  /* 0: 1 */
 	uint32_t max_recv_sge;  /* 0: 1 */
@@ -432,7 +433,7 @@ BSN_API int bsn_qp_ready_to_send(struct bsn_qp *qp, const struct bsn_connect_att
 BSN_API int bsn_qp_connect(struct bsn_qp *qp, const struct bsn_address *peer,
 			   const struct bsn_connect_attr *attr);
 
-/** bsn_ep_create - where a UD QP sends: to the QP of @peer */
+/** bsn_ep_create - where a UD QP or a DCI sends: to the QP, or DCT, of @peer */
 BSN_API int bsn_ep_create(struct bsn_qp *qp, const struct bsn_address *peer,
 			  const struct bsn_connect_attr *attr, void *user, struct bsn_ep **ep);
 

@@ -8,7 +8,6 @@
 
 #define DEFAULT_TIMEOUT	      14 /* 4.096 us << 14: 67 ms */
 #define DEFAULT_RETRIES	      7
-#define DEFAULT_MIN_RNR_TIMER 12 /* 640 us */
 #define DEFAULT_QKEY	      0x11111111u
 #define MAX_RD_ATOMIC	      16 /* of what the device can, by default */
 
@@ -32,12 +31,23 @@ static uint8_t rd_atomic(uint8_t wanted, uint32_t mine, uint32_t peers)
 	return (uint8_t)(most < MAX_RD_ATOMIC ? most : MAX_RD_ATOMIC);
 }
 
+/* An initiator receives nothing: it needs to know what its packets may be. */
+static int initiator_to_rtr(struct bsn_qp *qp, const struct bsn_connect_attr *attr)
+{
+	struct ibv_qp_attr verbs = { .qp_state = IBV_QPS_RTR, .path_mtu = qp->device->port.active_mtu };
+	const int err = attr->mtu ? mtu_of(attr->mtu, &verbs.path_mtu) : 0;
+
+	return err ? err : qp_modify(qp, &verbs, IBV_QP_PATH_MTU, "RTR");
+}
+
 static int to_rtr(struct bsn_qp *qp, const struct wire_address *peer,
 		  const struct bsn_connect_attr *attr)
 {
 	struct ibv_qp_attr verbs = { .qp_state = IBV_QPS_RTR };
 	int mask = 0;
 
+	if (qp->transport->is_initiator)
+		return initiator_to_rtr(qp, attr);
 	if (qp->transport->is_connected) {
 		const int err = choose_mtu(qp, peer, attr->mtu, &verbs.path_mtu);
 		if (err)
@@ -107,7 +117,7 @@ int bsn_qp_ready_to_receive(struct bsn_qp *qp, const struct bsn_address *peer,
 			    const struct bsn_connect_attr *given)
 {
 	const struct bsn_connect_attr attr = given ? *given : (struct bsn_connect_attr){ 0 };
-	struct wire_address wire = { .rd_atomic = 0 };
+	struct wire_address wire = { .rd_atomic = UINT8_MAX };
 	int err = 0;
 
 	if (!qp || (!peer && qp->transport->is_connected))

@@ -162,6 +162,7 @@ static int set_up(struct bsn_device *device, bool is_mlx5)
 	if (!device->default_pd.verbs)
 		return fail(errno ? errno : ENOMEM, "no protection domain on %s", device->info.name);
 	list_regions(device);
+	list_dc(device);
 	pthread_mutex_init(&device->lock, NULL);
 	pthread_mutex_init(&device->cq_lock, NULL);
 	say(device, "%s: %s", device->info.name, device->path_why);
@@ -228,7 +229,7 @@ static int check_unused(const struct bsn_device *device)
 		[OF_LANES] = "lane(s)",    [OF_PDS] = "protection domain(s)",
 		[OF_MEMORY] = "memory region(s)", [OF_MKEY_POOLS] = "mkey pool(s)", [OF_CHANNELS] = "channel(s)",
 		[OF_CQS] = "CQ(s)",        [OF_SRQS] = "SRQ(s)",
-		[OF_QPS] = "QP(s)",
+		[OF_QPS] = "QP(s)",	   [OF_DCTS] = "DCT(s)",
 	};
 	char list[160] = "";
 	size_t used = 0;

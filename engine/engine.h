@@ -49,6 +49,7 @@ enum device_use {
 	OF_CQS,
 	OF_SRQS,
 	OF_QPS,
+	OF_DCTS,
 	DEVICE_USES
 };
 
@@ -90,6 +91,7 @@ struct bsn_device {
 	const char *no_umr; /* why it has no mkeys that span layouts; NULL: it has */
 	const char *no_odp, *no_implicit, *no_dm, *no_dmabuf, *no_null; /* the same of regions */
 	uint64_t max_dm_bytes;
+	const char *no_dc; /* why it has no dynamically connected transport; NULL: it has */
 	struct bsn_qp *qps;
 	struct cq_object *cqs;
 	struct srq_object *srqs;
@@ -252,6 +254,12 @@ static inline struct lane_object *lane_of(struct bsn_lane *lane)
 	return (struct lane_object *)lane;
 }
 
+/*
+ * qp.c: an SRQ has receives complete here. Completions on a second CQ may have a second poller, and
+ * then both give WQEs back.
+ */
+void srq_note_cq(struct srq_object *srq, const struct cq_object *recv_cq);
+
 /* qp.c: its CQs are charged for so many completions. */
 void charge_qp(struct bsn_qp *qp, uint32_t sends, uint32_t recvs);
 
@@ -277,6 +285,7 @@ int destroyed(struct bsn_device *device, int result);
 int query_device(struct bsn_device *device);
 void list_features(struct bsn_device *device);
 void list_regions(struct bsn_device *device); /* has a default domain by then */
+void list_dc(struct bsn_device *device);      /* likewise */
 
 /* lists.c; the caller of a look-up holds the device's lock. */
 void list_qp(struct bsn_qp *qp);

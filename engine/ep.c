@@ -17,7 +17,7 @@ static struct bsn_sq of_nobody = {
 	.transport = BSN_TRANSPORT_UD,
 	.max_sge = UINT8_MAX,
 	.closed = EINVAL,
-	.closed_why = "a UD QP has no peer of its own: make an endpoint by bsn_ep_create()",
+	.closed_why = "this QP has no peer of its own: make an endpoint by bsn_ep_create()",
 	.owner_thread = BSN_OWNER_ANYBODY,
 };
 
@@ -28,7 +28,7 @@ struct bsn_ep *bsn_qp_ep(struct bsn_qp *qp)
 	return qp->transport->is_connected ? &qp->sq->ep : &of_nobody.ep;
 }
 
-static int make_ep(struct bsn_qp *qp, struct ibv_ah_attr *way, uint32_t qpn, uint32_t qkey,
+static int make_ep(struct bsn_qp *qp, struct ibv_ah_attr *way, uint32_t qpn, uint64_t key,
 		   void *user, struct bsn_ep **out)
 {
 	struct ep_object *ep = bsn_hot_alloc(sizeof(*ep));
@@ -46,7 +46,7 @@ static int make_ep(struct bsn_qp *qp, struct ibv_ah_attr *way, uint32_t qpn, uin
 			   strerror(errno));
 		goto free_ep;
 	}
-	err = qp->path->ep_make(ep, qpn, qkey);
+	err = qp->path->ep_make(ep, qpn, key);
 	if (err)
 		goto destroy_ah;
 	use(&qp->uses);
@@ -78,6 +78,8 @@ int bsn_ep_create(struct bsn_qp *qp, const struct bsn_address *peer,
 	if (err)
 		return err;
 	way = way_to(qp->device, bsn_from_be16(wire.lid), wire.gid, &attr);
+	if (qp->transport->is_initiator)
+		return make_ep(qp, &way, bsn_from_be32(wire.qpn), dc_key_of(&wire), user, out);
 	return make_ep(qp, &way, bsn_from_be32(wire.qpn),
 		       attr.qkey ? attr.qkey : bsn_from_be32(wire.qkey), user, out);
 }
@@ -90,7 +92,7 @@ int bsn_ep_create_reply(struct bsn_qp *qp, const struct bsn_completion *c, const
 	struct ibv_wc wc;
 	int err;
 
-	if (!qp || !c || !grh || !out || qp->transport->is_connected || c->status || c->opcode != BSN_RECV)
+	if (!qp || !c || !grh || !out || !qp->transport->has_qkey || c->status || c->opcode != BSN_RECV)
 		return fail(EINVAL, "an endpoint comes from a successful receive of a UD QP");
 	wc = (struct ibv_wc){
 		.src_qp = c->src_qpn,

@@ -130,6 +130,42 @@ static const char *try_null(struct bsn_device *device)
 	return NULL;
 }
 
+/* A driver that knows DC may meet a firmware that does not, and either may have run out of them. */
+static const char *why_no_dci(int error)
+{
+	if (is_unknown(error))
+		return "the driver has none, or the device's firmware does not offer it";
+	if (error == ENOMEM || error == ENOSPC || error == EAGAIN)
+		return "there is no room for a DCI: the device's or the process's limits";
+	return "the firmware refused a DCI";
+}
+
+static const char *try_dci(struct bsn_device *device)
+{
+	struct ibv_cq *cq = ibv_create_cq(device->context, 1, NULL, NULL, 0);
+	const struct ibv_qp_init_attr init = { .qp_type = IBV_QPT_DRIVER,
+					       .send_cq = cq,
+					       .recv_cq = cq,
+					       .cap = { .max_send_wr = 1, .max_send_sge = 1 } };
+	struct ibv_qp *dci;
+	int err;
+
+	if (!cq)
+		return "no CQ to try a DCI with";
+	err = provider_qp_create(device->context, device->default_pd.verbs, &init,
+				 IBV_QP_EX_WITH_RDMA_WRITE, &dci);
+	if (!err)
+		ibv_destroy_qp(dci);
+	ibv_destroy_cq(cq);
+	return err ? why_no_dci(-err) : NULL;
+}
+
+void list_dc(struct bsn_device *device)
+{
+	device->no_dc = device->path == &direct_path ? try_dci(device) : device->path_why;
+	add_feature(device, "dc", device->no_dc);
+}
+
 void list_regions(struct bsn_device *device)
 {
 	struct ibv_device_attr_ex attr = { 0 };

@@ -56,7 +56,7 @@ struct path_ops {
 	int (*mkey_create)(struct bsn_pd *pd, const struct provider_mkey_attr *attr, void **handle,
 			   uint32_t *key);
 	void (*mkey_destroy)(void *handle);
-	int (*ep_make)(struct ep_object *ep, uint32_t qpn, uint32_t qkey);
+	int (*ep_make)(struct ep_object *ep, uint32_t qpn, uint64_t key); /* Q_Key, or access key */
 	void (*ep_leave)(const struct ep_object *ep);
 };
 

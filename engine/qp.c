@@ -58,12 +58,22 @@ static int check(const struct bsn_device *device, const struct bsn_qp_attr *attr
 	if (attr->max_inline > transport_most_inline(transport))
 		return fail(EINVAL, "%u bytes inline: a WQE has room for %u", attr->max_inline,
 			    transport_most_inline(transport));
+	if (transport->is_initiator && (attr->srq || attr->recv_depth || attr->max_recv_sge))
+		return fail(EINVAL, "a DCI receives nothing: what comes is its DCT's");
+	if (transport->is_initiator && device->no_dc)
+		return fail(EOPNOTSUPP, "no DC: %s", device->no_dc);
 	return check_objects(device, attr);
 }
 
 static uint32_t or_default(uint32_t value, uint32_t if_zero)
 {
 	return value ? value : if_zero;
+}
+
+/* Of its own. */
+static bool has_no_recvs(const struct bsn_qp *qp)
+{
+	return qp->srq || qp->transport->is_initiator;
 }
 
 static struct bsn_qp *new_qp(struct bsn_device *device, const struct bsn_qp_attr *attr)
@@ -83,9 +93,9 @@ static struct bsn_qp *new_qp(struct bsn_device *device, const struct bsn_qp_attr
 	qp->pd = attr->pd ? attr->pd : &device->default_pd;
 	qp->lane = attr->lane ? lane_of(attr->lane) : qp->cq->lane;
 	qp->limits.send_depth = or_default(attr->send_depth, DEFAULT_SENDS_BB / qp->transport->least_bb);
-	qp->limits.recv_depth = qp->srq ? 0 : or_default(attr->recv_depth, DEFAULT_RECVS);
+	qp->limits.recv_depth = has_no_recvs(qp) ? 0 : or_default(attr->recv_depth, DEFAULT_RECVS);
 	qp->limits.max_send_sge = or_default(attr->max_send_sge, 1);
-	qp->limits.max_recv_sge = qp->srq ? 0 : or_default(attr->max_recv_sge, 1);
+	qp->limits.max_recv_sge = has_no_recvs(qp) ? 0 : or_default(attr->max_recv_sge, 1);
 	/* What a block has room for anyway, after a control segment and an address. */
 	qp->limits.max_inline = or_default(attr->max_inline, 28);
 	qp->sends_bb = qp->path->qp_sends(qp);
@@ -193,8 +203,7 @@ static int create_verbs(struct bsn_qp *qp)
 	return 0;
 }
 
-/* Completions on a second CQ may have a second poller, and then both give WQEs back. */
-static void note_recv_cq(struct srq_object *srq, const struct cq_object *recv_cq)
+void srq_note_cq(struct srq_object *srq, const struct cq_object *recv_cq)
 {
 	if (!srq->recv_cq)
 		srq->recv_cq = recv_cq;
@@ -208,7 +217,7 @@ void hold_qp(struct bsn_qp *qp)
 	use(&qp->pd->uses);
 	if (qp->srq) {
 		use(&qp->srq->uses);
-		note_recv_cq(qp->srq, qp->recv_cq);
+		srq_note_cq(qp->srq, qp->recv_cq);
 	}
 	list_qp(qp);
 	registry_add_qp(qp);

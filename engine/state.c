@@ -37,7 +37,8 @@ static int to_init(struct bsn_qp *qp)
 
 	if (!has_atomics(qp->device))
 		attr.qp_access_flags &= ~(unsigned)IBV_ACCESS_REMOTE_ATOMIC;
-	mask |= qp->transport->has_qkey ? IBV_QP_QKEY : IBV_QP_ACCESS_FLAGS;
+	if (!qp->transport->is_initiator)
+		mask |= qp->transport->has_qkey ? IBV_QP_QKEY : IBV_QP_ACCESS_FLAGS;
 	return qp_modify(qp, &attr, mask, "INIT");
 }
 

@@ -14,6 +14,8 @@ static const struct transport transports[] = {
 			.is_connected = true, .access = IBV_ACCESS_REMOTE_WRITE },
 	[BSN_QP_UD] = { "UD", IBV_QPT_UD, BSN_TRANSPORT_UD, .least_bb = 2,
 			.has_qkey = true },
+	[BSN_QP_DC] = { "DC", IBV_QPT_DRIVER, BSN_TRANSPORT_DC, .least_bb = 2,
+			.is_reliable = true, .is_initiator = true },
 };
 
 #define VERB(name, verb, flag) [BSN_OPCODE_##name] = { true, IBV_WR_##verb, IBV_QP_EX_WITH_##flag }
@@ -38,7 +40,8 @@ const struct transport *transport_of(enum bsn_qp_type type)
 const struct transport *transport_of_verbs(enum ibv_qp_type of_verbs, enum bsn_qp_type *type)
 {
 	for (size_t i = 0; i < COUNT(transports); i++) {
-		if (transports[i].verbs == of_verbs) {
+		/* A driver's own type may be anything. */
+		if (transports[i].verbs == of_verbs && of_verbs != IBV_QPT_DRIVER) {
 			*type = (enum bsn_qp_type)i;
 			return &transports[i];
 		}

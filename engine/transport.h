@@ -15,13 +15,14 @@
  * @is_reliable: acknowledged, so that it has timeouts and retries, and READs that are outstanding
  * @access: what peers may do, IBV_ACCESS_REMOTE_*; the memory's rights decide in the end
  * @has_qkey: a Q_Key takes the place of such rights
+ * @is_initiator: it sends, and receives nothing
  */
 struct transport {
 	const char *name;
 	enum ibv_qp_type verbs;
 	enum bsn_transport wqe;
 	uint32_t least_bb;
-	bool is_connected, is_reliable, has_qkey;
+	bool is_connected, is_reliable, has_qkey, is_initiator;
 	int access;
 };
 

@@ -27,7 +27,7 @@ int direct_mkey_create(struct bsn_pd *pd, const struct provider_mkey_attr *attr,
 void direct_mkey_destroy(void *handle);
 
 /* ep.c */
-int direct_ep_make(struct ep_object *ep, uint32_t qpn, uint32_t qkey);
+int direct_ep_make(struct ep_object *ep, uint32_t qpn, uint64_t key);
 void direct_ep_leave(const struct ep_object *ep);
 
 #endif

@@ -120,10 +120,10 @@ static int qp_failed(struct bsn_qp *qp)
 
 /* -- endpoints of a UD QP ----------------------------------------------------------------------- */
 
-static int ep_make(struct ep_object *ep, uint32_t qpn, uint32_t qkey)
+static int ep_make(struct ep_object *ep, uint32_t qpn, uint64_t key)
 {
 	ep->verbs.qpn = qpn;
-	ep->verbs.qkey = qkey;
+	ep->verbs.qkey = (uint32_t)key;
 	return 0;
 }
 

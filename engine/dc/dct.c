@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Targets of dynamically connected transport. */
+#include "bsn_dc.h"
+
+#include <stdlib.h>
+
+#include "address.h"
+#include "init.h"
+#include "path.h"
+
+struct bsn_dct {
+	struct bsn_device *device;
+	struct ibv_qp *verbs;
+	struct cq_object *cq;
+	struct srq_object *srq;
+	struct bsn_pd *pd;
+	uint64_t access_key;
+	struct bsn_route route;
+};
+
+/* -- states ------------------------------------------------------------------------------------- */
+
+static int modify(struct bsn_dct *dct, struct ibv_qp_attr *attr, int mask, const char *to)
+{
+	const int err = provider_error_of_int(ibv_modify_qp(dct->verbs, attr, mask | IBV_QP_STATE));
+
+	return err ? fail(-err, "cannot bring the DCT to %s: %s", to, strerror(-err)) : 0;
+}
+
+static int to_init(struct bsn_dct *dct)
+{
+	struct ibv_qp_attr attr = {
+		.qp_state = IBV_QPS_INIT,
+		.port_num = dct->device->info.port,
+		.qp_access_flags = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ,
+	};
+
+	if (has_atomics(dct->device))
+		attr.qp_access_flags |= IBV_ACCESS_REMOTE_ATOMIC;
+	return modify(dct, &attr, IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS, "INIT");
+}
+
+/* The way is that of its acknowledgements, of which the initiator says where they go. */
+static int to_rtr(struct bsn_dct *dct, const struct bsn_connect_attr *connect)
+{
+	const struct bsn_device_info *info = &dct->device->info;
+	struct ibv_qp_attr attr = {
+		.qp_state = IBV_QPS_RTR,
+		.path_mtu = dct->device->port.active_mtu,
+		.min_rnr_timer = or_default(connect->min_rnr_timer, DEFAULT_MIN_RNR_TIMER),
+		.ah_attr = way_to(dct->device, info->lid, info->gid, connect),
+	};
+	const int err = connect->mtu ? mtu_of(connect->mtu, &attr.path_mtu) : 0;
+
+	if (err)
+		return err;
+	return modify(dct, &attr, IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_MIN_RNR_TIMER, "RTR");
+}
+
+/* -- life --------------------------------------------------------------------------------------- */
+
+static int check(const struct bsn_device *device, const struct bsn_dct_attr *attr)
+{
+	if (device->no_dc)
+		return fail(EOPNOTSUPP, "no DC: %s", device->no_dc);
+	if (!attr->cq || !attr->srq)
+		return fail(EINVAL, "a DCT needs a CQ, and an SRQ for its receives");
+	if (!attr->srq->is_srq)
+		return fail(EINVAL, "the receive queue is a QP's own, not an SRQ");
+	if (cq_of(attr->cq)->device != device ||
+	    ((const struct srq_object *)attr->srq->owner)->device != device)
+		return fail(EINVAL, "the CQ or the SRQ is of another device");
+	if (cq_of(attr->cq)->path != device->path)
+		return fail(EINVAL, "the CQ is attached by way of verbs: create another one");
+	if (attr->pd && attr->pd->device != device)
+		return fail(EINVAL, "the protection domain is of another device");
+	return check_connect(device, &attr->connect);
+}
+
+static int create_verbs(struct bsn_dct *dct)
+{
+	const struct ibv_qp_init_attr init = {
+		.qp_context = dct,
+		.send_cq = dct->cq->verbs,
+		.recv_cq = dct->cq->verbs,
+		.srq = dct->srq->verbs,
+	};
+	const int err = provider_dct_create(dct->device->context, &init, dct->pd->verbs,
+					    dct->access_key, &dct->verbs);
+
+	return err ? fail(-err, "cannot create a DCT: %s", strerror(-err)) : 0;
+}
+
+static int charge(struct bsn_dct *dct)
+{
+	int err;
+
+	pthread_mutex_lock(&dct->device->cq_lock);
+	err = cq_has_room(dct->cq, dct->srq->depth);
+	if (!err)
+		cq_charge(dct->cq, dct->srq->depth);
+	pthread_mutex_unlock(&dct->device->cq_lock);
+	return err;
+}
+
+static void discharge(struct bsn_dct *dct)
+{
+	pthread_mutex_lock(&dct->device->cq_lock);
+	cq_discharge(dct->cq, dct->srq->depth);
+	pthread_mutex_unlock(&dct->device->cq_lock);
+}
+
+/* Its number exists from RTR on, and nobody knows it before it is told. */
+static int add_route(struct bsn_dct *dct)
+{
+	int err;
+
+	cq_lock(dct->cq);
+	err = bsn_cq_add(dct->cq->ring, dct->verbs->qp_num, &dct->route);
+	cq_unlock(dct->cq);
+	return err ? fail(-err, "no memory") : 0;
+}
+
+static void remove_route(struct bsn_dct *dct, uint32_t number)
+{
+	cq_lock(dct->cq);
+	bsn_cq_remove(dct->cq->ring, number);
+	cq_unlock(dct->cq);
+}
+
+static struct bsn_dct *new_dct(struct bsn_device *device, const struct bsn_dct_attr *attr)
+{
+	struct bsn_dct *dct = calloc(1, sizeof(*dct));
+
+	if (!dct)
+		return NULL;
+	dct->device = device;
+	dct->cq = cq_of(attr->cq);
+	dct->srq = attr->srq->owner;
+	dct->pd = attr->pd ? attr->pd : &device->default_pd;
+	dct->access_key = attr->access_key;
+	dct->route.user = attr->user;
+	dct->route.rq = attr->srq;
+	dct->route.transport = BSN_TRANSPORT_DC;
+	return dct;
+}
+
+static void count(struct bsn_dct *dct, void (*change)(struct uses *uses))
+{
+	change(&dct->device->uses[OF_DCTS]);
+	change(&dct->pd->uses);
+	change(&dct->srq->uses);
+}
+
+int bsn_dct_create(struct bsn_device *device, const struct bsn_dct_attr *attr, struct bsn_dct **out)
+{
+	struct bsn_dct *dct;
+	int err;
+
+	if (!device || !attr || !out)
+		return fail(EINVAL, "no device, no attributes, or no place for the DCT");
+	err = check(device, attr);
+	if (err)
+		return err;
+	dct = new_dct(device, attr);
+	if (!dct)
+		return fail(ENOMEM, "no memory");
+	err = charge(dct);
+	if (err)
+		goto free_dct;
+	err = create_verbs(dct);
+	if (err)
+		goto discharge;
+	err = to_init(dct);
+	if (!err)
+		err = to_rtr(dct, &attr->connect);
+	if (!err)
+		err = add_route(dct);
+	if (err)
+		goto destroy_verbs;
+	count(dct, use);
+	srq_note_cq(dct->srq, dct->cq);
+	*out = dct;
+	return 0;
+
+destroy_verbs:
+	ibv_destroy_qp(dct->verbs);
+discharge:
+	discharge(dct);
+free_dct:
+	free(dct);
+	return err;
+}
+
+int bsn_dct_destroy(struct bsn_dct *dct)
+{
+	uint32_t number;
+	int err;
+
+	if (!dct)
+		return 0;
+	number = dct->verbs->qp_num;
+	err = destroyed(dct->device, ibv_destroy_qp(dct->verbs));
+	if (err)
+		return fail(-err, "cannot destroy DCT %#x: %s", number, strerror(-err));
+	remove_route(dct, number);
+	discharge(dct);
+	count(dct, unuse);
+	free(dct);
+	return 0;
+}
+
+/* -- what it is called -------------------------------------------------------------------------- */
+
+int bsn_dct_address(const struct bsn_dct *dct, struct bsn_address *address)
+{
+	struct wire_address wire;
+
+	if (!dct || !address)
+		return fail(EINVAL, "no DCT, or no place for its address");
+	wire = address_of(dct->device, BSN_QP_DC, dct->verbs->qp_num);
+	wire.psn = bsn_to_be32((uint32_t)(dct->access_key >> 32));
+	wire.qkey = bsn_to_be32((uint32_t)dct->access_key);
+	memset(address, 0, sizeof(*address));
+	memcpy(address->bytes, &wire, sizeof(wire));
+	return 0;
+}
+
+uint32_t bsn_dct_number(const struct bsn_dct *dct)
+{
+	return dct ? dct->verbs->qp_num : 0;
+}
