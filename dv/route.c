@@ -4,8 +4,9 @@
  *
  * A slot's route is there before its key. A table that has become too small is replaced: first the new
  * one is published, then its size, so that a poller which sees one of the two looks up a number in the
- * wrong slot of a table that has it, finds another key there, and goes the cold way. The old table stays
- * until the CQ goes, since a poller may be in it; together they are smaller than the last one.
+ * wrong slot of a table that has it, finds another key there, and goes the cold way, which has the size
+ * from the table itself. The old table stays until the CQ goes, since a poller may be in it; together they
+ * are smaller than the last one.
  * A number is taken away on the poller's thread, or while nobody polls; but for one that no CQE was of yet.
  */
 #include "init.h"
@@ -19,17 +20,30 @@
 
 #define FIRST_SLOTS_LOG2 3
 
+/* Before the slots, which lie on multiples of their size. */
 struct table {
 	struct table *older;
-	uint64_t reserved; /* slots lie on multiples of their size */
-	struct bsn_cq_slot slots[];
+	uint64_t shift;
 };
 
 /* Of a CQ without queues. */
 #define NO_SLOT { .key = KEY_FREE }
-static struct bsn_cq_slot no_slots[1 << FIRST_SLOTS_LOG2] = { NO_SLOT, NO_SLOT, NO_SLOT, NO_SLOT,
-							      NO_SLOT, NO_SLOT, NO_SLOT, NO_SLOT };
+static struct {
+	struct table table;
+	struct bsn_cq_slot slots[1 << FIRST_SLOTS_LOG2];
+} none = { { NULL, 32 - FIRST_SLOTS_LOG2 },
+	   { NO_SLOT, NO_SLOT, NO_SLOT, NO_SLOT, NO_SLOT, NO_SLOT, NO_SLOT, NO_SLOT } };
 #undef NO_SLOT
+
+static struct table *table_of(struct bsn_cq_slot *slots)
+{
+	return (struct table *)slots - 1;
+}
+
+static struct bsn_cq_slot *slots_of(struct table *table)
+{
+	return (struct bsn_cq_slot *)(table + 1);
+}
 
 /* A table as a look-up goes through it, whatever becomes of the CQ's meanwhile. */
 struct view {
@@ -40,11 +54,10 @@ struct view {
 
 static struct view view_of(const struct bsn_cq *cq)
 {
-	const uint8_t shift = __atomic_load_n(&cq->hash_shift, __ATOMIC_ACQUIRE);
+	struct bsn_cq_slot *slots = __atomic_load_n(&cq->slots, __ATOMIC_ACQUIRE);
+	const uint8_t shift = (uint8_t)table_of(slots)->shift;
 
-	return (struct view){ .slots = __atomic_load_n(&cq->slots, __ATOMIC_ACQUIRE),
-			      .mask = (1u << (32 - shift)) - 1,
-			      .shift = shift };
+	return (struct view){ .slots = slots, .mask = (1u << (32 - shift)) - 1, .shift = shift };
 }
 
 static uint32_t key_at(const struct view *v, uint32_t at)
@@ -100,18 +113,15 @@ static void unlock_table(struct bsn_cq *cq)
 	__atomic_store_n(&cq->is_changing, 0, __ATOMIC_RELEASE);
 }
 
-static struct table *table_of(struct bsn_cq_slot *slots)
+static struct table *new_table(unsigned log2, struct table *older)
 {
-	return slots == no_slots ? NULL :
-				   (struct table *)((uint8_t *)slots - offsetof(struct table, slots));
-}
+	struct table *table = malloc(sizeof(*table) + (sizeof(struct bsn_cq_slot) << log2));
 
-static struct table *new_table(unsigned log2)
-{
-	struct table *table = malloc(sizeof(*table) + (sizeof(table->slots[0]) << log2));
-
-	for (uint32_t i = 0; table && i < 1u << log2; i++)
-		table->slots[i] = (struct bsn_cq_slot){ .key = KEY_FREE };
+	if (!table)
+		return NULL;
+	*table = (struct table){ older, 32 - log2 };
+	for (uint32_t i = 0; i < 1u << log2; i++)
+		slots_of(table)[i] = (struct bsn_cq_slot){ .key = KEY_FREE };
 	return table;
 }
 
@@ -134,14 +144,13 @@ static uint32_t copy_routes(const struct view *from, const struct view *to)
 static int grow(struct bsn_cq *cq)
 {
 	const struct view old = view_of(cq);
-	const unsigned log2 = old.slots == no_slots ? FIRST_SLOTS_LOG2 : 33u - old.shift;
-	struct table *table = new_table(log2);
+	const unsigned log2 = old.slots == none.slots ? FIRST_SLOTS_LOG2 : 33u - old.shift;
+	struct table *table = new_table(log2, table_of(old.slots));
 	struct view new;
 
 	if (!table)
 		return -ENOMEM;
-	new = (struct view){ table->slots, (1u << log2) - 1, (uint8_t)(32 - log2) };
-	table->older = table_of(old.slots);
+	new = (struct view){ slots_of(table), (1u << log2) - 1, (uint8_t)(32 - log2) };
 	cq->slots_used = copy_routes(&old, &new);
 	__atomic_store_n(&cq->slots, new.slots, __ATOMIC_RELEASE);
 	__atomic_store_n(&cq->hash_shift, new.shift, __ATOMIC_RELEASE);
@@ -153,7 +162,7 @@ static int add(struct bsn_cq *cq, uint32_t key, struct bsn_route *route)
 	struct view v = view_of(cq);
 	uint32_t at;
 
-	if (v.slots == no_slots || 2 * (cq->slots_used + 1) > v.mask + 1) {
+	if (v.slots == none.slots || 2 * (cq->slots_used + 1) > v.mask + 1) {
 		const int err = grow(cq);
 		if (err)
 			return err;
@@ -232,7 +241,7 @@ void bsn_cq_abandon(struct bsn_cq *cq, uint32_t qpn)
 
 void bsn_cq_init_slots(struct bsn_cq *cq)
 {
-	cq->slots = no_slots;
+	cq->slots = none.slots;
 	cq->hash_shift = 32 - FIRST_SLOTS_LOG2;
 	cq->slots_used = 0;
 }
@@ -241,7 +250,7 @@ void bsn_cq_free_slots(struct bsn_cq *cq)
 {
 	struct table *table = table_of(cq->slots), *older;
 
-	for (; table; table = older) {
+	for (; table != &none.table; table = older) {
 		older = table->older;
 		free(table);
 	}

@@ -421,6 +421,24 @@ static void queues_come_while_another_thread_polls(void **state)
 	free(n.routes);
 }
 
+/* A poller between the two stores of a table that grows: the new slots, the old size. */
+static void a_size_that_lags_hides_nobody(void **state)
+{
+	struct fake *f = fake_create(NULL);
+
+	(void)state;
+	for (uint32_t i = 0; i < 200; i++)
+		assert_int_equal(bsn_cq_add(f->cq, newcomer(i), &f->sq->route), 0);
+	f->cq->hash_shift++;
+	for (uint32_t i = 0; i < 200; i++) {
+		done_of(f, newcomer(i));
+		assert_int_equal(bsn_poll(f->cq, out, 1), 1);
+	}
+	f->cq->hash_shift--;
+	assert_int_equal(f->cq->count_dropped, 0);
+	fake_destroy(f);
+}
+
 /* CQEs of a queue that went are not given to the next one of its number, wherever they stand. */
 static void a_recycled_number_does_not_inherit(void **state)
 {
@@ -1675,6 +1693,7 @@ int main(void)
 		cmocka_unit_test(a_send_of_a_queue_without_a_send_side_is_dropped),
 		cmocka_unit_test(the_table_stays_small),
 		cmocka_unit_test(queues_come_while_another_thread_polls),
+		cmocka_unit_test(a_size_that_lags_hides_nobody),
 		cmocka_unit_test(a_recycled_number_does_not_inherit),
 		cmocka_unit_test(every_kind_of_receive),
 		cmocka_unit_test(solicited_ones_are_like_others),

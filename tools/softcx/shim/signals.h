@@ -11,6 +11,9 @@
 /* Takes SIGSEGV; what was installed becomes the program's handler. Return: 0 or -errno. */
 int signals_take_segv(void (*handler)(int, siginfo_t *, void *));
 
+/* First in the handler: the faults of what it does come to it, too. */
+void signals_open_faults(void);
+
 /*
  * Does what would have happened without us: the program's handler, or its end by this signal. For
  * use in the handler only; returns when the program's handler does.

@@ -395,6 +395,7 @@ static void on_segv(int number, siginfo_t *info, void *ucontext)
 	int saved = errno;
 	size_t offset;
 
+	signals_open_faults();
 	if (frame_fault_was_probe(ucontext))
 		return;
 	if (info->si_code == SEGV_ACCERR && find_trapped((uintptr_t)info->si_addr, 1, &offset)) {
