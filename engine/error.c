@@ -3,10 +3,45 @@
 #include "engine.h"
 
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
 
-static _Thread_local char text[320];
+enum { TEXT_BYTES = 320 };
+
+static _Thread_local char text[TEXT_BYTES];
+
+/* -- BSN_LOG=1 ---------------------------------------------------------------------------------- */
+
+static bool is_logging(void)
+{
+	static _Atomic int answer; /* 0: not asked yet */
+
+	if (!answer) {
+		const char *env = getenv("BSN_LOG");
+
+		answer = env && *env && strcmp(env, "0") ? 1 : -1;
+	}
+	return answer > 0;
+}
+
+static void log_line(const char *line)
+{
+	fprintf(stderr, "bunsen: %s\n", line);
+}
+
+/* A refusal comes in a loop when a queue is full: it is written once. */
+static void log_refusal(void)
+{
+	static _Thread_local char last[TEXT_BYTES];
+
+	if (!*text || !strcmp(last, text))
+		return;
+	memcpy(last, text, sizeof(last));
+	log_line(text);
+}
 
 int fail(int error, const char *format, ...)
 {
@@ -15,6 +50,8 @@ int fail(int error, const char *format, ...)
 	va_start(args, format);
 	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
+	if (is_logging())
+		log_refusal();
 	return -error;
 }
 
@@ -39,13 +76,16 @@ const char *bsn_error_text(void)
 
 void say(const struct bsn_device *device, const char *format, ...)
 {
-	char line[320];
+	char line[TEXT_BYTES];
 	va_list args;
 
-	if (!device->attr.log)
+	if (!device->attr.log && !is_logging())
 		return;
 	va_start(args, format);
 	vsnprintf(line, sizeof(line), format, args);
 	va_end(args);
-	device->attr.log(device->attr.log_arg, line);
+	if (device->attr.log)
+		device->attr.log(device->attr.log_arg, line);
+	if (is_logging())
+		log_line(line);
 }

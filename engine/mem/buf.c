@@ -102,11 +102,13 @@ static int make(struct bsn_device *device, struct buf *buf, const struct choice 
 	int err;
 
 	buf->block = (struct bsn_mem_block){ .node = -1 };
-	bsn_error_set(ENOMEM, "the source gives no memory");
+	bsn_error_set(ENOMEM, "");
 	err = source->alloc(
 		source->arg,
 		&(struct bsn_mem_request){ request->length, choice->page_bytes, request->node },
 		&buf->block);
+	if (err && !*bsn_error_text())
+		fail(ENOMEM, "the source gives no memory");
 	if (err)
 		return err < 0 ? err : -EIO;
 	err = !buf->block.addr || buf->block.length < request->length

@@ -62,6 +62,15 @@ def test_layouts(bench):
             check(picture in out, out)
 
 
+def test_log(bench):
+    """BSN_LOG=1 tells what a program without a log of its own does not."""
+    for value, tells in ('1', True), ('0', False), ('', False):
+        _, err = bench.run(PROGRAMS['transpose'], BSN_LOG=value)
+        check(('\nbunsen: ' in '\n' + err and 'direct, since' in err) == tells, err)
+    _, err = bench.run(PROGRAMS['transpose'], device=False, status=1, BSN_LOG='1')
+    check(err.count("no_such_device") == 2 and err.startswith('bunsen: '), err)
+
+
 def test_attach(bench):
     out, _ = bench.run(PROGRAMS['attach'])
     check(out == 'written by Bunsen, 1000 times\n', out)
