@@ -2,8 +2,8 @@
 /*
  * Slabs: registered buffers of one size, given and taken in O(1). The rules of bsn.h hold here, too.
  *
- * A slab has one owner, a thread, or several users: then each thread takes buffers through a view of its own, which
- * keeps some of them, and goes to the store that all share for a batch at a time.
+ * Each thread takes buffers through a view of its own, which keeps some of them, and goes to the store that all
+ * views share for a batch at a time. A slab that one thread owns has no lock at all.
  */
 #ifndef BSN_SLAB_H
 #define BSN_SLAB_H
@@ -17,12 +17,14 @@ BSN_HEADER_BEGIN
  * @make: an empty store for @count buffers; or a negative errno
  * @take: all @n of them, or none: false. Any thread.
  * @give: never more than were made. Any thread.
+ * @count: how many it has, while nobody takes or gives any
  */
 struct bsn_slab_store {
 	int (*make)(uint32_t count, void **store);
 	void (*unmake)(void *store);
 	bool (*take)(void *store, void **buffers, uint32_t n);
 	void (*give)(void *store, void *const *buffers, uint32_t n);
+	uint32_t (*count)(void *store);
 };
 
 /**
@@ -30,13 +32,15 @@ struct bsn_slab_store {
  * @size_bytes: of each buffer; rounded up to whole cache lines of 64 bytes
  * @count: buffers
  * @memory: how they are registered, and, by its @mem, where they come from; NULL: as of bsn_buf_alloc()
- * @store: NULL: buffers on a stack, under a lock
+ * @store: NULL: buffers on a stack, under a lock unless @has_one_owner
+ * @has_one_owner: all views are one thread's; not with a @store, which knows by itself
  */
 struct bsn_slab_attr {
 	size_t size_bytes;
 	uint32_t count;
 	const struct bsn_mr_attr *memory;
 	const struct bsn_slab_store *store;
+	bool has_one_owner;
 };
 
 /** struct bsn_slab - its memory, with the keys of all buffers */
@@ -75,7 +79,8 @@ BSN_API void bsn_slab_spill(struct bsn_slab_view *view);
  *
  * What it holds is what its last user left. The last one given back comes first.
  *
- * Context: the view's thread; no allocation, no system call; a lock once in BSN_SLAB_KEEPS / 2 at the most.
+ * Context: the view's thread; no allocation, no system call; a lock once in BSN_SLAB_KEEPS / 2 at the most, and none
+ * where the slab has one owner.
  */
 static inline void *bsn_slab_get(struct bsn_slab_view *view)
 {

@@ -193,9 +193,16 @@ static void store_give(void *store, void *const *buffers, uint32_t n)
 	rte_mempool_ops_enqueue_bulk(store, buffers, n);
 }
 
-static const struct bsn_slab_store mempool_store = {
-	.make = store_make, .unmake = store_unmake, .take = store_take, .give = store_give
-};
+static uint32_t store_count(void *store)
+{
+	return rte_mempool_avail_count(store);
+}
+
+static const struct bsn_slab_store mempool_store = { .make = store_make,
+						     .unmake = store_unmake,
+						     .take = store_take,
+						     .give = store_give,
+						     .count = store_count };
 
 const struct bsn_slab_store *bsn_eal_store(struct bsn_eal *eal)
 {

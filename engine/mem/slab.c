@@ -49,31 +49,70 @@ static void stack_unmake(void *store)
 static bool stack_take(void *store, void **buffers, uint32_t n)
 {
 	struct stack *stack = store;
-	bool is_there;
 
-	pthread_spin_lock(&stack->lock);
-	is_there = stack->count >= n;
-	if (is_there) {
-		stack->count -= n;
-		memcpy(buffers, stack->buffers + stack->count, n * sizeof(*buffers));
-	}
-	pthread_spin_unlock(&stack->lock);
-	return is_there;
+	if (stack->count < n)
+		return false;
+	stack->count -= n;
+	memcpy(buffers, stack->buffers + stack->count, n * sizeof(*buffers));
+	return true;
 }
 
 static void stack_give(void *store, void *const *buffers, uint32_t n)
 {
 	struct stack *stack = store;
 
-	pthread_spin_lock(&stack->lock);
 	memcpy(stack->buffers + stack->count, buffers, n * sizeof(*buffers));
 	stack->count += n;
+}
+
+static uint32_t stack_count(void *store)
+{
+	const struct stack *stack = store;
+
+	return stack->count;
+}
+
+static bool shared_take(void *store, void **buffers, uint32_t n)
+{
+	struct stack *stack = store;
+	bool is_there;
+
+	pthread_spin_lock(&stack->lock);
+	is_there = stack_take(stack, buffers, n);
+	pthread_spin_unlock(&stack->lock);
+	return is_there;
+}
+
+static void shared_give(void *store, void *const *buffers, uint32_t n)
+{
+	struct stack *stack = store;
+
+	pthread_spin_lock(&stack->lock);
+	stack_give(stack, buffers, n);
 	pthread_spin_unlock(&stack->lock);
 }
 
-static const struct bsn_slab_store stack_store = {
-	.make = stack_make, .unmake = stack_unmake, .take = stack_take, .give = stack_give
-};
+static uint32_t shared_count(void *store)
+{
+	struct stack *stack = store;
+	uint32_t count;
+
+	pthread_spin_lock(&stack->lock);
+	count = stack->count;
+	pthread_spin_unlock(&stack->lock);
+	return count;
+}
+
+static const struct bsn_slab_store owned_store = { .make = stack_make,
+						   .unmake = stack_unmake,
+						   .take = stack_take,
+						   .give = stack_give,
+						   .count = stack_count };
+static const struct bsn_slab_store shared_store = { .make = stack_make,
+						    .unmake = stack_unmake,
+						    .take = shared_take,
+						    .give = shared_give,
+						    .count = shared_count };
 
 /* -- views -------------------------------------------------------------------------------------- */
 
@@ -140,13 +179,18 @@ int bsn_slab_create(struct bsn_device *device, const struct bsn_slab_attr *attr,
 
 	if (!device || !attr || !out || !attr->size_bytes || !attr->count)
 		return fail(EINVAL, "no device, no size, no count, or no place for the result");
+	if (attr->has_one_owner && attr->store)
+		return fail(EINVAL,
+			    "a store of one's own locks as it likes: leave has_one_owner out");
 	size = (attr->size_bytes + LINE - 1) / LINE * LINE;
 	if (size < attr->size_bytes || __builtin_mul_overflow(size, attr->count, &bytes))
 		return fail(ENOMEM, "no %u buffers of %zu bytes", attr->count, attr->size_bytes);
 	slab = calloc(1, sizeof(*slab));
 	if (!slab)
 		return fail(ENOMEM, "no memory");
-	slab->store = attr->store ? attr->store : &stack_store;
+	slab->store = attr->store           ? attr->store
+		      : attr->has_one_owner ? &owned_store
+					    : &shared_store;
 	err = bsn_buf_alloc(device, bytes, attr->memory, &slab->mr);
 	if (err)
 		goto free_slab;
@@ -164,30 +208,19 @@ free_slab:
 	return err;
 }
 
-/* With all buffers out of the store, nobody has one. */
 int bsn_slab_destroy(struct bsn_slab *pub)
 {
 	struct slab_object *slab = slab_of(pub);
-	void **buffers;
 	int err;
 
 	if (!pub)
 		return 0;
-	buffers = malloc(pub->count * sizeof(*buffers));
-	if (!buffers)
-		return fail(ENOMEM, "no memory");
-	if (!slab->store->take(slab->stored, buffers, pub->count)) {
-		free(buffers);
+	if (slab->store->count(slab->stored) != pub->count)
 		return fail(EBUSY, "buffers of the slab are in use, or kept by a view: "
 				   "bsn_slab_view_empty()");
-	}
 	err = bsn_buf_free(slab->mr);
-	if (err) {
-		slab->store->give(slab->stored, buffers, pub->count);
-		free(buffers);
+	if (err)
 		return err;
-	}
-	free(buffers);
 	slab->store->unmake(slab->stored);
 	free(slab);
 	return 0;

@@ -13,6 +13,49 @@ static void every_buffer_is_given_once(struct bench *b)
 	every_buffer_of(b, NULL);
 }
 
+/* Calls of the library's: --wrap=pthread_spin_lock */
+static unsigned locks;
+int __real_pthread_spin_lock(pthread_spinlock_t *lock); /* NOLINT */
+int __wrap_pthread_spin_lock(pthread_spinlock_t *lock); /* NOLINT */
+
+int __wrap_pthread_spin_lock(pthread_spinlock_t *lock) /* NOLINT */
+{
+	__atomic_add_fetch(&locks, 1, __ATOMIC_RELAXED);
+	return __real_pthread_spin_lock(lock);
+}
+
+/* From its creation to its end, and of more buffers than a view keeps. */
+static unsigned locks_of(struct bench *b, bool has_one_owner)
+{
+	const struct bsn_slab_attr attr = { .size_bytes = 64,
+					    .count = 4 * BSN_SLAB_KEEPS,
+					    .has_one_owner = has_one_owner };
+	const unsigned before = locks;
+	void *got[4 * BSN_SLAB_KEEPS];
+	struct bsn_slab_view view;
+	struct bsn_slab *slab;
+
+	ok(bsn_slab_create(b->device, &attr, &slab));
+	ok(bsn_slab_view_init(&view, slab));
+	for (unsigned i = 0; i < attr.count; i++) {
+		got[i] = bsn_slab_get(&view);
+		assert_non_null(got[i]);
+	}
+	assert_null(bsn_slab_get(&view));
+	assert_int_equal(bsn_slab_destroy(slab), -EBUSY);
+	for (unsigned i = 0; i < attr.count; i++)
+		bsn_slab_put(&view, got[i]);
+	bsn_slab_view_empty(&view);
+	ok(bsn_slab_destroy(slab));
+	return locks - before;
+}
+
+static void one_owner_takes_no_lock(struct bench *b)
+{
+	assert_int_equal(locks_of(b, true), 0);
+	assert_true(locks_of(b, false) > 8);
+}
+
 static void buffers_can_be_sent(struct bench *b)
 {
 	const struct bsn_slab_attr attr = { .size_bytes = 100, .count = 3 };
@@ -92,6 +135,8 @@ static void bad_input(struct bench *b)
 	attr.store = &broken;
 	assert_int_equal(bsn_slab_create(b->device, &attr, &slab), -ENOSPC);
 	assert_true(has_no_store);
+	attr.has_one_owner = true;
+	assert_int_equal(bsn_slab_create(b->device, &attr, &slab), -EINVAL);
 	assert_null(slab);
 	assert_int_equal(bsn_slab_view_init(&view, NULL), -EINVAL);
 	assert_int_equal(bsn_slab_view_init(NULL, slab), -EINVAL);
@@ -101,6 +146,7 @@ static void bad_input(struct bench *b)
 
 static const struct bench_case cases[] = {
 	{ CASE("every buffer is given once", every_buffer_is_given_once), .is_bare = true },
+	{ CASE("one owner takes no lock", one_owner_takes_no_lock), .is_bare = true },
 	{ CASE("buffers can be sent", buffers_can_be_sent), .is_own_only = true },
 	{ CASE("a buffer in use keeps the slab", a_buffer_in_use_keeps_the_slab), .is_bare = true },
 	{ CASE("threads", threads), .is_bare = true },
