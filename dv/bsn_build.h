@@ -827,6 +827,10 @@ BSN_ALWAYS_INLINE int bsn_build_known(struct bsn_ep *ep, unsigned opcode, unsign
 	if (!(flags & ~BSN_F_PLAIN) && opcode == BSN_OPCODE_SEND && (count == 1 || count == 2))
 		return count == 1 ? bsn_send_extended1(ep, sge, id, flags)
 				  : bsn_send_extended2(ep, sge, id, flags);
+	if (count == 1 && !BSN_IS_NULL(sge)) { /* a copy: the caller's need not be in memory */
+		const struct bsn_sge one = *sge;
+		return bsn_sq_post_sgl(ep, BSN_WHAT(opcode, flags, 1u), &one, remote, imm, id);
+	}
 	return bsn_sq_post_sgl(ep, BSN_WHAT(opcode, flags, bsn_what_count(count)), sge, remote, imm,
 			       id);
 }

@@ -122,13 +122,8 @@ BSN_BODY(bsn_mr_view_is_last(view, addr, length)
 static inline __attribute__((always_inline, unused)) struct bsn_sge
 bsn_mr_view_sge(const struct bsn_mr_view *view, const void *addr, uint32_t length)
 {
-	uint32_t lkey = view->last.lkey;
-	struct bsn_sge sge;
+	const struct bsn_sge sge = { (uintptr_t)addr, length, view->last.lkey };
 
-	__asm__("" : "+r"(lkey)); /* gcc would pack it with the length in a vector register */
-	sge.addr = (uintptr_t)addr;
-	sge.length = length;
-	sge.lkey = lkey;
 	return sge;
 }
 

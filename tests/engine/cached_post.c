@@ -58,25 +58,30 @@ COUNTED void post_known(struct poster *p)
 	}
 }
 
+static inline __attribute__((always_inline)) int
+post_one_cached(struct bsn_ep *ep, const uint8_t *at, uint32_t bytes, struct bsn_mr_view *view,
+		const struct bsn_remote *to, uint64_t id)
+{
+	if (!bsn_mr_view_is_last(view, at, bytes))
+		return call_other(ep, at, bytes, view, to);
+	const struct bsn_sge sge = bsn_mr_view_sge(view, at, bytes);
+	return bsn_write(ep, &sge, to, id, BSN_F_SIGNALED | BSN_F_RING);
+}
+
 COUNTED void post_cached(struct poster *p)
 {
 	for (unsigned i = 0; i < POSTS; i++) {
 		uint8_t *at = piece(p, i);
 		const uint32_t bytes = length(p);
 
-		if (!bsn_mr_view_is_last(&p->view, at, bytes)) {
-			p->bad |= call_other(p->ep, at, bytes, &p->view, &p->to);
-			continue;
-		}
-		const struct bsn_sge sge = bsn_mr_view_sge(&p->view, at, bytes);
-		p->bad |= bsn_write(p->ep, &sge, &p->to, i, BSN_F_SIGNALED | BSN_F_RING);
+		p->bad |= post_one_cached(p->ep, at, bytes, &p->view, &p->to, i);
 	}
 }
 
 /* -- a call each -------------------------------------------------------------------------------- */
 
-COUNTED int call_known(struct bsn_ep *ep, const uint8_t *at, uint32_t bytes,
-					 uint32_t lkey, const struct bsn_remote *to)
+COUNTED int call_known(struct bsn_ep *ep, const uint8_t *at, uint32_t bytes, uint32_t lkey,
+		       const struct bsn_remote *to)
 {
 	return bsn_write(ep, &(struct bsn_sge){ (uintptr_t)at, bytes, lkey }, to, 0,
 			 BSN_F_SIGNALED | BSN_F_RING);
@@ -92,12 +97,9 @@ __attribute__((noinline)) static int call_other(struct bsn_ep *ep, const uint8_t
 }
 
 COUNTED int call_cached(struct bsn_ep *ep, const uint8_t *at, uint32_t bytes,
-					  struct bsn_mr_view *view, const struct bsn_remote *to)
+			struct bsn_mr_view *view, const struct bsn_remote *to)
 {
-	if (!bsn_mr_view_is_last(view, at, bytes))
-		return call_other(ep, at, bytes, view, to);
-	const struct bsn_sge sge = bsn_mr_view_sge(view, at, bytes);
-	return bsn_write(ep, &sge, to, 0, BSN_F_SIGNALED | BSN_F_RING);
+	return post_one_cached(ep, at, bytes, view, to, 0);
 }
 
 static void call_each(struct poster *p)
@@ -125,8 +127,8 @@ static void drain(struct bench *b)
 
 static void posts(struct bench *b)
 {
-	static void (*const all[])(struct poster *p) = { post_known, post_cached, call_each,
-							 call_each_cached };
+	static void (*const all[])(struct poster * p) = { post_known, post_cached, call_each,
+							  call_each_cached };
 	struct poster p = { .ep = b->ep[0],
 			    .from = bench_at(b, 0, 0),
 			    .bytes = BYTES,
@@ -148,7 +150,8 @@ static void posts(struct bench *b)
 }
 
 static const struct bench_case cases[] = {
-	{ CASE("posts", posts), .is_own_only = true, .is_direct_only = true, .is_model_only = true },
+	{ CASE("posts", posts), .is_own_only = true, .is_direct_only = true,
+	  .is_model_only = true },
 };
 
 int main(void)
