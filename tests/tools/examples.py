@@ -62,6 +62,16 @@ def test_layouts(bench):
             check(picture in out, out)
 
 
+def test_owned(bench):
+    """In C++, where there is a compiler."""
+    if 'owned' not in PROGRAMS:
+        return 'SKIP no C++ compiler'
+    for path in 'direct', 'verbs':
+        out, _ = bench.run(PROGRAMS['owned'], BSN_PATH=path)
+        check(out == 'the sum of 1 to 100 is 5050\n', out)
+    return None
+
+
 def test_log(bench):
     """BSN_LOG=1 tells what a program without a log of its own does not."""
     for value, tells in ('1', True), ('0', False), ('', False):
