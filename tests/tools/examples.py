@@ -72,6 +72,15 @@ def test_owned(bench):
     return None
 
 
+def test_memory(bench):
+    for path in 'direct', 'verbs':
+        out, _ = bench.run(PROGRAMS['memory'], BSN_PATH=path)
+        for text in ('a buffer: from a buffer\n', 'its own source comes of aligned_alloc',
+                     'a slab: from a slab\n', 'the cache: from malloc()\n',
+                     'registered 1 times, asked for 100 times\n'):
+            check(text in out, out)
+
+
 def test_log(bench):
     """BSN_LOG=1 tells what a program without a log of its own does not."""
     for value, tells in ('1', True), ('0', False), ('', False):

@@ -222,11 +222,13 @@ def test_layout_needs_mkeys(bench):
 
 def test_memory_json(bench):
     report = json.loads(bench.run(PERF, 'memory', '--json', '--regions', '200', '--bytes', '4m')[0])
+    why_no_ucx = report.pop('no_ucx_rcache', None)
     check(list(report) == ['device', 'path', 'cpu', 'store', 'regions', 'look_ups', 'registrations_per_s',
                            'buffer', 'bytes', 'sources'], report)
     check(list(report['look_ups']) == ['same', 'sequence', 'random'], report)
     for figures in report['look_ups'].values():
         check(all(value > 0 for value in figures.values()), report)
+        check(('ucx_rcache_ns' in figures) != bool(why_no_ucx), report)
     rates, buffer = report['registrations_per_s'], report['buffer']
     check(rates['cached'] > 3 * rates['registered'], rates)
     check(buffer['slab_ns'] < buffer['malloc_register_ns'] / 3, buffer)
@@ -238,7 +240,7 @@ def test_memory_json(bench):
 
 def test_memory_for_people(bench):
     out = bench.run(PERF, 'memory', '--regions', '50', '--bytes', '1m')[0]
-    for text in 'binary search', 'malloc + register', 'translations of 1048576 bytes':
+    for text in 'binary search', 'rcache', 'malloc + register', 'translations of 1048576 bytes':
         check(text in out, out)
 
 

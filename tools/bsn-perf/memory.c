@@ -10,6 +10,7 @@
 #include "bsn_slab.h"
 #include "perf.h"
 #include "progress.h"
+#include "rcache.h"
 #include "stats.h"
 
 enum {
@@ -61,8 +62,10 @@ struct memory {
 	size_t bytes;
 	struct span *spans; /* what the binary search has */
 	void **order;       /* LOOK_UPS addresses */
+	struct rcache *rcache;
+	const char *no_rcache;
 	struct {
-		double cache_ns, search_ns;
+		double cache_ns, search_ns, rcache_ns;
 	} look_ups[ORDERS];
 	double registration_ns, cached_ns, slab_ns, malloc_ns;
 	struct source_figures sources[SOURCES];
@@ -185,12 +188,16 @@ static int make_regions(struct memory *m)
 {
 	int err = 0;
 
+	m->rcache = rcache_open(m->device, &m->no_rcache);
+
 	for (unsigned i = 0; i < m->region_count && !err; i++) {
 		show_progress("region %u of %u", i + 1, m->region_count);
 		err = bsn_mr_view_get(&m->view, region(m, i), 64);
 		m->spans[i] =
 			(struct span){ m->view.last.addr, m->view.last.addr + m->view.last.length,
 				       m->view.last.lkey };
+		if (m->rcache) /* registers it there, too */
+			(void)rcache_look_up_all(m->rcache, &(void *){ region(m, i) }, 1);
 	}
 	end_progress();
 	return err ? complain_of(NULL, err) : 0;
@@ -199,7 +206,7 @@ static int make_regions(struct memory *m)
 static int time_look_ups(struct memory *m)
 {
 	for (enum order order = SAME; order < ORDERS; order++) {
-		double cache[ROUNDS], plain[ROUNDS];
+		double cache[ROUNDS], plain[ROUNDS], ucx[ROUNDS];
 		make_order(m, order);
 		for (unsigned round = 0; round < ROUNDS; round++) {
 			const uint64_t start = now_ns();
@@ -207,11 +214,16 @@ static int time_look_ups(struct memory *m)
 			const uint64_t middle = now_ns();
 			if (search_all(m) != found)
 				return complain("the cache finds other keys than a search does");
+			const uint64_t end = now_ns();
 			cache[round] = (double)(middle - start) / LOOK_UPS;
-			plain[round] = (double)(now_ns() - middle) / LOOK_UPS;
+			plain[round] = (double)(end - middle) / LOOK_UPS;
+			if (m->rcache && !rcache_look_up_all(m->rcache, m->order, LOOK_UPS))
+				return complain("UCX's cache finds nothing");
+			ucx[round] = (double)(now_ns() - end) / LOOK_UPS;
 		}
 		m->look_ups[order].cache_ns = median_of(cache, ROUNDS);
 		m->look_ups[order].search_ns = median_of(plain, ROUNDS);
+		m->look_ups[order].rcache_ns = median_of(ucx, ROUNDS);
 	}
 	return 0;
 }
@@ -306,11 +318,18 @@ static void print_text(FILE *to, const struct memory *m)
 {
 	const struct bsn_device_info *info = bsn_device_info(m->device);
 
-	fprintf(to, "device %s: %s\n\nns per look-up, %u regions\n%-12s %10s %14s\n", info->name,
-		info->path_why, m->region_count, "", "cache", "binary search");
-	for (unsigned i = 0; i < ORDERS; i++)
-		fprintf(to, "%-12s %10.1f %14.1f\n", order_names[i], m->look_ups[i].cache_ns,
+	fprintf(to, "device %s: %s\n\nns per look-up, %u regions\n%-12s %10s %14s %14s\n",
+		info->name, info->path_why, m->region_count, "", "cache", "binary search",
+		m->rcache ? "UCX's rcache" : "");
+	for (unsigned i = 0; i < ORDERS; i++) {
+		fprintf(to, "%-12s %10.1f %14.1f", order_names[i], m->look_ups[i].cache_ns,
 			m->look_ups[i].search_ns);
+		if (m->rcache)
+			fprintf(to, " %14.1f", m->look_ups[i].rcache_ns);
+		fprintf(to, "\n");
+	}
+	if (!m->rcache)
+		fprintf(to, "UCX's rcache: %s\n", m->no_rcache);
 	fprintf(to, "\nregistrations per second, one page\n%-12s %10.0f\n%-12s %10.0f\n",
 		"registered", 1e9 / m->registration_ns, "cached", 1e9 / m->cached_ns);
 	fprintf(to, "\nns per buffer of %d bytes\n%-18s %10.1f\n%-18s %10.1f\n", BUFFER_BYTES,
@@ -359,11 +378,19 @@ static void print_json(FILE *to, const struct memory *m)
 
 	json_add_device(report, bsn_device_info(m->device));
 	json_object_object_add(report, "regions", json_object_new_int((int)m->region_count));
-	for (unsigned i = 0; i < ORDERS; i++)
-		json_object_object_add(look_ups, order_names[i],
-				       pair("cache_ns", m->look_ups[i].cache_ns, "binary_search_ns",
-					    m->look_ups[i].search_ns));
+	for (unsigned i = 0; i < ORDERS; i++) {
+		struct json_object *figures =
+			pair("cache_ns", m->look_ups[i].cache_ns, "binary_search_ns",
+			     m->look_ups[i].search_ns);
+		if (m->rcache)
+			json_object_object_add(figures, "ucx_rcache_ns",
+					       json_figure(m->look_ups[i].rcache_ns));
+		json_object_object_add(look_ups, order_names[i], figures);
+	}
 	json_object_object_add(report, "look_ups", look_ups);
+	if (!m->rcache)
+		json_object_object_add(report, "no_ucx_rcache",
+				       json_object_new_string(m->no_rcache));
 	json_object_object_add(
 		report, "registrations_per_s",
 		pair("registered", 1e9 / m->registration_ns, "cached", 1e9 / m->cached_ns));
@@ -398,6 +425,7 @@ static int open_all(struct memory *m)
 
 static void close_all(struct memory *m)
 {
+	rcache_close(m->rcache);
 	bsn_mr_cache_destroy(m->cache);
 	bsn_device_close(m->device);
 	if (m->map)
