@@ -147,6 +147,24 @@ def check_devinfo(case):
             raise Failure(f'"{version}" where it does not belong, or not where it does\n{out}')
 
 
+# What tells of devices without a verb: (command, what it says).
+LISTINGS = [
+    (['ls', '-l', '/sys/class/infiniband'], r'mlx5_0 -> \S+/infiniband/mlx5_0\n'),
+    (['ls', '-l', '/dev/infiniband/uverbs0'], r'^crw-rw-rw- .* 231, 192 '),
+    (['stat', '--format=%F', '/sys/class/infiniband/mlx5_0/node_type'], r'^regular file\n'),
+    (['ls', '/sys/bus/pci/devices'], r'(?m)^5cc5:00:00\.0$'),
+    (['ibstat', '-l'], r'^mlx5_0\n'),
+    (['ibstat', 'mlx5_0', '1'], r'(?s)State: Active.*LinkUp.*Link layer: InfiniBand'),
+    (['lspci', '-v', '-s', '5cc5:00:00.0'], r'Infiniband controller: Mellanox .*ConnectX-6'),
+]
+
+
+def check_listing(case, command, wanted):
+    out = finish(case.start(command), time.monotonic() + DEADLINE_S)
+    if not re.search(wanted, out) or 'No such file' in out:
+        raise Failure(f'no "{wanted}" in\n{out}')
+
+
 def check_generation(case, part_id):
     out = finish(case.start(['ibv_devinfo']), time.monotonic() + DEADLINE_S)
     if f'vendor_part_id:\t\t\t{part_id}\n' not in out:
@@ -208,6 +226,9 @@ def cases():
         yield (f'ibv_devinfo on {generation}', 'ibv_devinfo',
                lambda case, p=part_id: check_generation(case, p), 'ib',
                [f'--generation={generation}'], {})
+    for command, wanted in LISTINGS:
+        yield (' '.join(command), command[0],
+               lambda case, c=command, w=wanted: check_listing(case, c, w), 'ib', [], {})
     yield (f'a round trip in {ROUND_TRIP_US} us', 'ib_write_lat', check_round_trip, 'ib', [], {})
     yield 'a generation that is not known', 'ibv_devinfo', check_refusal, 'ib', [], {}
     yield 'nothing is left behind', 'true', lambda case: check_nothing_left(), 'ib', [], {}

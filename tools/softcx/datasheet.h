@@ -18,6 +18,7 @@ enum {
 	CX_UVERBS_MINOR = 192,
 	CX_VENDOR_ID = 0x02c9,     /* the OUI, as ibv_query_device() has it */
 	CX_PCI_VENDOR_ID = 0x15b3, /* Mellanox Technologies */
+	CX_PCI_SUBSYSTEM_ID = 8,
 
 	/*
 	 * Limits, as ConnectX-5 and later report them; the ones that libmlx5 uses for its layout

@@ -22,6 +22,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include "../datasheet.h"
@@ -186,6 +187,19 @@ DIR *opendir(const char *path)
 	return REAL(opendir)(redirect(path, buf));
 }
 
+#define DEFINE_SCANDIR(name, type)                                                                 \
+	int name(const char *restrict path, struct type ***restrict list,                          \
+		 int (*select)(const struct type *),                                               \
+		 int (*compare)(const struct type **, const struct type **))                       \
+	{                                                                                          \
+		char buf[PATH_MAX];                                                                \
+                                                                                                   \
+		return REAL(name)(redirect(path, buf), list, select, compare);                     \
+	}
+
+DEFINE_SCANDIR(scandir, dirent)
+DEFINE_SCANDIR(scandir64, dirent64)
+
 /* -- stat and friends -------------------------------------------------------------------------- */
 
 _Static_assert(sizeof(struct stat) == sizeof(struct stat64), "only LP64 is supported");
@@ -228,6 +242,36 @@ DEFINE_FSTAT(fstat, stat)
 DEFINE_FSTAT(fstat64, stat64)
 DEFINE_FSTATAT(fstatat, stat)
 DEFINE_FSTATAT(fstatat64, stat64)
+
+static void fill_node_x(struct statx *st)
+{
+	st->stx_mode = S_IFCHR | 0666;
+	st->stx_rdev_major = CX_UVERBS_MAJOR;
+	st->stx_rdev_minor = CX_UVERBS_MINOR;
+	st->stx_size = 0;
+	st->stx_mask |= STATX_TYPE | STATX_MODE | STATX_SIZE;
+}
+
+static int statx_node(struct statx *st)
+{
+	memset(st, 0, sizeof(*st));
+	st->stx_nlink = 1;
+	fill_node_x(st);
+	return 0;
+}
+
+int statx(int dir, const char *restrict path, int flags, unsigned mask, struct statx *restrict st)
+{
+	char buf[PATH_MAX];
+	int err;
+
+	if (is_node(path))
+		return statx_node(st);
+	err = REAL(statx)(dir, redirect(path, buf), flags, mask, st);
+	if (!err && !*path && file_is_uverbs(dir)) /* AT_EMPTY_PATH */
+		fill_node_x(st);
+	return err;
+}
 
 int access(const char *path, int mode)
 {
@@ -289,6 +333,32 @@ char *__realpath_chk(const char *path, char *resolved, size_t size)
 	return size < PATH_MAX ? REAL(__realpath_chk)(path, resolved, size)
 			       : real_path(path, resolved);
 }
+
+/* Programs that list files ask for their access control lists; the node has none. */
+#define DEFINE_GETXATTR(name)                                                                      \
+	ssize_t name(const char *path, const char *attribute, void *value, size_t size)            \
+	{                                                                                          \
+		char buf[PATH_MAX];                                                                \
+                                                                                                   \
+		if (is_node(path))                                                                 \
+			return set_errno(-ENODATA);                                                \
+		return REAL(name)(redirect(path, buf), attribute, value, size);                    \
+	}
+
+#define DEFINE_LISTXATTR(name)                                                                     \
+	ssize_t name(const char *path, char *list, size_t size)                                    \
+	{                                                                                          \
+		char buf[PATH_MAX];                                                                \
+                                                                                                   \
+		if (is_node(path))                                                                 \
+			return 0;                                                                  \
+		return REAL(name)(redirect(path, buf), list, size);                                \
+	}
+
+DEFINE_GETXATTR(getxattr)
+DEFINE_GETXATTR(lgetxattr)
+DEFINE_LISTXATTR(listxattr)
+DEFINE_LISTXATTR(llistxattr)
 
 /* -- descriptors ------------------------------------------------------------------------------- */
 

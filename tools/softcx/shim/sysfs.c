@@ -5,7 +5,9 @@
  */
 #include "shim.h"
 
+#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdarg.h>
@@ -37,6 +39,7 @@ static pid_t owner;
 static const char *const prefixes[] = {
 	"class/infiniband",
 	"class/infiniband_verbs",
+	"class/infiniband_mad",
 	"devices/" PCI_ROOT,
 	"bus/pci/devices/" PCI_NAME,
 };
@@ -51,6 +54,7 @@ static const char *const links[][2] = {
 
 static const char *const constant_files[][2] = {
 	{ "class/infiniband_verbs/abi_version", "6" }, /* IB_USER_VERBS_ABI_VERSION */
+	{ "class/infiniband_mad/abi_version", "5" },   /* IB_USER_MAD_ABI_VERSION; no umad: no subnet */
 	{ UVERBS_DIR "/abi_version", "1" },            /* MLX5_IB_UVERBS_ABI_VERSION */
 	{ UVERBS_DIR "/ibdev", CX_DEVICE_NAME },
 	{ IB_DIR "/node_type", "1: CA" },
@@ -62,6 +66,9 @@ static const char *const constant_files[][2] = {
 	{ PORT_DIR "/sm_sl", "0" },
 	{ PCI_DIR "/vendor", "0x15b3" },
 	{ PCI_DIR "/class", "0x020700" },
+	{ PCI_DIR "/revision", "0x00" },
+	{ PCI_DIR "/irq", "0" },
+	{ PCI_DIR "/resource", "0x0000000000000000 0x0000000000000000 0x0000000000000000" },
 	{ PCI_DIR "/numa_node", "-1" },
 	{ PCI_DIR "/current_link_speed", "16.0 GT/s PCIe" },
 	{ PCI_DIR "/current_link_width", "16" },
@@ -167,6 +174,30 @@ static int put_local_cpus(void)
 	return put(PCI_DIR "/local_cpus", "%s", text);
 }
 
+/* The first 64 bytes of configuration space (PCI Local Bus 3.0, 6.1), in little-endian order. */
+static int put_pci_config(uint16_t device_id)
+{
+	const uint16_t header[32] = {
+		[0x00 / 2] = CX_PCI_VENDOR_ID,
+		[0x02 / 2] = device_id,
+		[0x04 / 2] = 0x0406, /* memory, bus master, no INTx */
+		[0x0a / 2] = 0x0207, /* an InfiniBand controller */
+		[0x2c / 2] = CX_PCI_VENDOR_ID,
+		[0x2e / 2] = CX_PCI_SUBSYSTEM_ID,
+	};
+	char path[256];
+	FILE *file;
+	int err = make_path(PCI_DIR "/config", path, sizeof(path));
+
+	if (err)
+		return err;
+	file = create_file(path);
+	if (!file)
+		return -errno;
+	fwrite(header, sizeof(header), 1, file);
+	return fclose(file) ? -errno : 0;
+}
+
 static int put_device(const struct cx_config *config)
 {
 	const struct cx_datasheet *model = cx_datasheet(config->generation);
@@ -193,7 +224,10 @@ static int put_device(const struct cx_config *config)
 		err = put(PCI_DIR "/device", "0x%04x", model->pci_device_id);
 	if (!err)
 		err = put(PCI_DIR "/modalias", "pci:v%08Xd%08Xsv%08Xsd%08Xbc02sc07i00",
-			  CX_PCI_VENDOR_ID, model->pci_device_id, CX_PCI_VENDOR_ID, 8);
+			  CX_PCI_VENDOR_ID, model->pci_device_id, CX_PCI_VENDOR_ID,
+			  CX_PCI_SUBSYSTEM_ID);
+	if (!err)
+		err = put_pci_config((uint16_t)model->pci_device_id);
 	return err ? err : put_local_cpus();
 }
 
@@ -320,6 +354,42 @@ static void write_counted(struct cx_hca *hca, const struct counted *what)
 	pthread_mutex_unlock(&lock);
 }
 
+/* -- PCI ---------------------------------------------------------------------------------------- */
+
+/* The machine's devices and ours: the path, below /sys, of the list that programs walk. */
+#define PCI_LIST "bus/pci/devices"
+
+static bool is_pci_list(const char *relative)
+{
+	const size_t length = strlen(PCI_LIST);
+
+	return !strncmp(relative, PCI_LIST, length) && !relative[length + strspn(relative + length, "/")];
+}
+
+/* Links to what the machine has, made when somebody asks first. */
+static void put_machine_devices(void)
+{
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+	int fd = raw_open("/sys/" PCI_LIST, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *entry;
+
+	pthread_mutex_lock(&lock);
+	while (dir && (entry = readdir(dir))) {
+		char path[400], target[300];
+
+		if (entry->d_name[0] == '.')
+			continue;
+		snprintf(target, sizeof(target), "/sys/" PCI_LIST "/%s", entry->d_name);
+		snprintf(path, sizeof(path), "%s/" PCI_LIST "/%s", root, entry->d_name);
+		if (symlink(target, path) && errno != EEXIST)
+			break;
+	}
+	pthread_mutex_unlock(&lock);
+	if (dir)
+		closedir(dir);
+}
+
 /* -- the directory ----------------------------------------------------------------------------- */
 
 int sysfs_create(const struct cx_config *config)
@@ -369,6 +439,8 @@ bool sysfs_is_ours(const char *path)
 {
 	if (!path || strncmp(path, "/sys/", 5))
 		return false;
+	if (is_pci_list(path + 5))
+		return true;
 	for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++) {
 		size_t length = strlen(prefixes[i]);
 
@@ -386,6 +458,8 @@ const char *sysfs_redirect(struct cx_hca *hca, const char *path, char *buf, size
 
 	if (what)
 		write_counted(hca, what);
+	if (is_pci_list(path + 5))
+		put_machine_devices();
 	return length > 0 && (size_t)length < size ? buf : NULL;
 }
 
