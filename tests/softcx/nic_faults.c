@@ -221,6 +221,57 @@ static void a_page_fault_of_an_own_queue_is_an_error(void **state)
 	assert_int_equal(rig_qp_state(&rig, &rig.qp[1]), IBV_QPS_ERR);
 }
 
+/* The same bytes once more, as a region on demand; its key. */
+static uint32_t register_on_demand(void)
+{
+	const struct cx_mr_attr attr = { .va = (uintptr_t)rig.buf,
+					 .iova = (uintptr_t)rig.buf,
+					 .length = RIG_BUF,
+					 .pdn = rig.pd,
+					 .access = RIG_ACCESS | IBV_ACCESS_ON_DEMAND };
+	uint32_t key;
+
+	assert_int_equal(cx_mr_create(rig.hca, &attr, &key), 0);
+	return key;
+}
+
+static void write_by_keys(uint32_t lkey, uint32_t rkey)
+{
+	struct rig_wqe wqe;
+
+	rig_begin(&wqe, BSN_OPCODE_RDMA_WRITE, BSN_CE_ALWAYS);
+	rig_raddr(&wqe, rig.buf + 64, rkey);
+	rig_data(&wqe, rig.buf, 8, lkey);
+	rig_post(&rig.qp[0], &wqe);
+	cx_step(rig.hca, 0);
+}
+
+/* Of pinned memory no page is missing; of the peer's the requester comes again, its own it waits for. */
+static void a_missing_page_is_waited_for(void **state)
+{
+	uint32_t paged;
+
+	(void)state;
+	start("every=2 page-fault");
+	paged = register_on_demand();
+	for (unsigned i = 0; i < 3; i++) { /* not counted */
+		write_once();
+		expect_good();
+	}
+	write_by_keys(rig.key, paged); /* the first, which is well */
+	expect_good();
+	write_by_keys(rig.key, paged); /* the second, and its retry */
+	expect_nothing();
+	cx_step(rig.hca, 0);
+	expect_good();
+	expect_in_trace("page-fault, at qpn");
+	write_by_keys(paged, rig.key); /* the fourth */
+	expect_nothing();
+	cx_step(rig.hca, 0);
+	expect_good();
+	assert_int_equal(cx_mr_destroy(rig.hca, paged), 0);
+}
+
 static void bad_plans_are_explained(void **state)
 {
 	static const struct {
@@ -508,6 +559,7 @@ int main(void)
 		TEST(without_a_port_nobody_answers),
 		TEST(a_receive_can_fail),
 		TEST(a_page_fault_of_an_own_queue_is_an_error),
+		TEST(a_missing_page_is_waited_for),
 		TEST(bad_plans_are_explained),
 		TEST(wrong_bits_are_lint),
 		TEST(doorbells_are_compared_with_record_and_ring),

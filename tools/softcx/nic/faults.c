@@ -7,8 +7,32 @@
 #include "plan.h"
 #include "tables.h"
 
+static bool is_on_demand(struct cx_hca *hca, uint32_t key)
+{
+	const struct cx_mr *mr = cx_mr_find(hca, key);
+
+	return mr && mr->attr.access & IBV_ACCESS_ON_DEMAND;
+}
+
+static bool is_remote_on_demand(struct cx_hca *hca, const struct bsn_wqe *wqe)
+{
+	return wqe->op->has_raddr && is_on_demand(hca, wqe->raddr.rkey);
+}
+
+/* Whether a page of the WQE's memory may be missing: once, since a wait brings the requester's own. */
+static bool may_miss_page(struct cx_hca *hca, const struct cx_qp *qp, const struct bsn_wqe *wqe)
+{
+	if (is_remote_on_demand(hca, wqe))
+		return true;
+	for (unsigned i = 0; i < wqe->data_count && !qp->run.delayed; i++)
+		if (!wqe->data[i].bytes && is_on_demand(hca, wqe->data[i].lkey))
+			return true;
+	return false;
+}
+
 static struct rule *find_rule(struct cx_hca *hca, enum place place, const struct cx_qp *qp,
-			      const struct bsn_wqe_op *op, uint16_t wqe_index)
+			      const struct bsn_wqe_op *op, const struct bsn_wqe *wqe,
+			      uint16_t wqe_index)
 {
 	struct cx_fault_plan *plan = hca->faults;
 
@@ -16,7 +40,8 @@ static struct rule *find_rule(struct cx_hca *hca, enum place place, const struct
 		struct rule *rule = &plan->rules[i];
 
 		if (rule->place != place || (rule->qpn && rule->qpn != qp->head.number) ||
-		    (rule->op && rule->op != op) || (rule->action == DELAY && qp->run.delayed))
+		    (rule->op && rule->op != op) || (rule->action == DELAY && qp->run.delayed) ||
+		    (rule->action == PAGE_FAULT && !may_miss_page(hca, qp, wqe)))
 			continue;
 		rule->seen++;
 		if ((rule->nth && rule->seen != rule->nth) ||
@@ -55,10 +80,22 @@ static void overrun(struct cx_hca *hca, const struct cx_qp *qp)
 		cx_cq_fail(hca, cq);
 }
 
+enum { SHORTEST_RNR_NS = 10000 }; /* timer code 1 */
+
+/* The kernel brings the page meanwhile: hw/mlx5/odp.c mlx5_ib_mr_rdma_pfault_handler() */
+static void miss_page(struct cx_hca *hca, const struct cx_qp *qp, const struct bsn_wqe *wqe,
+		      struct cx_outcome *outcome)
+{
+	const bool is_remote = is_remote_on_demand(hca, wqe);
+
+	outcome->verdict = !is_remote ? CX_DELAYED : cx_is_reliable(qp) ? CX_RNR : CX_ACKED;
+	outcome->wait_ns = SHORTEST_RNR_NS;
+}
+
 bool cx_faults_apply(struct cx_hca *hca, struct cx_qp *qp, const struct bsn_wqe *wqe,
 		     struct cx_outcome *outcome)
 {
-	struct rule *rule = find_rule(hca, AT_SEND, qp, wqe->op, qp->run.sq_head);
+	struct rule *rule = find_rule(hca, AT_SEND, qp, wqe->op, wqe, qp->run.sq_head);
 
 	if (!rule)
 		return false;
@@ -72,7 +109,7 @@ bool cx_faults_apply(struct cx_hca *hca, struct cx_qp *qp, const struct bsn_wqe 
 		return true;
 	case RNR:
 		outcome->verdict = CX_RNR;
-		outcome->wait_ns = 10000; /* timer code 1, the shortest */
+		outcome->wait_ns = SHORTEST_RNR_NS;
 		return cx_is_reliable(qp);
 	case FAIL:
 		outcome->verdict = CX_NAKED;
@@ -91,6 +128,9 @@ bool cx_faults_apply(struct cx_hca *hca, struct cx_qp *qp, const struct bsn_wqe 
 		outcome->verdict = CX_DELAYED;
 		outcome->wait_ns = CX_NEVER;
 		return true;
+	case PAGE_FAULT:
+		miss_page(hca, qp, wqe, outcome);
+		return true;
 	case LOSE_DOORBELL: /* not at a WQE */
 		break;
 	}
@@ -101,7 +141,7 @@ bool cx_faults_fail_receive(struct cx_hca *hca, const struct cx_qp *qp, uint16_t
 			    uint8_t *syndrome, uint8_t *vendor)
 {
 	const struct rule *rule =
-		hca->faults ? find_rule(hca, AT_RECEIVE, qp, NULL, wqe_index) : NULL;
+		hca->faults ? find_rule(hca, AT_RECEIVE, qp, NULL, NULL, wqe_index) : NULL;
 
 	if (!rule)
 		return false;
@@ -113,6 +153,6 @@ bool cx_faults_fail_receive(struct cx_hca *hca, const struct cx_qp *qp, uint16_t
 bool cx_faults_lose_doorbell(struct cx_hca *hca, const struct cx_qp *qp,
 			     const struct bsn_sq_doorbell *bell)
 {
-	return hca->faults && find_rule(hca, AT_DOORBELL, qp, bsn_wqe_op_find(bell->opcode),
+	return hca->faults && find_rule(hca, AT_DOORBELL, qp, bsn_wqe_op_find(bell->opcode), NULL,
 					(uint16_t)bell->wqe_index);
 }

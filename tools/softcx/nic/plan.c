@@ -16,6 +16,7 @@
  *	        | "port-down" | "port-up"   before the WQE executes
  *	        | "remove-device"    nothing executes any more, IBV_EVENT_DEVICE_FATAL is given
  *	        | "lose-doorbell"    the store that rings does not arrive
+ *	        | "page-fault"       on-demand memory that the request names is not there yet
  *
  * Numbers are decimal, or hexadecimal with 0x. Each attempt at a WQE of the process that has the
  * plan is compared with the rules in their order, and the first that matches decides. A retry is an
@@ -25,6 +26,10 @@
  * receiver's. The receive fails with the two numbers, and both queue pairs are in error; except for
  * the two numbers of an on-demand page fault, on a shared receive queue. Then the receive is the
  * driver's to post again, and the sender is asked to come again later.
+ *
+ * With page-fault only attempts count whose WQE names a region on demand. Without a plan all pages of such are
+ * resident. Where it is the peer's, the responder asks a reliable requester to come again, as if it had no
+ * receive, and the retry is an attempt of its own; an unreliable message is lost. The requester itself waits for its own pages.
  *
  * With lose-doorbell it is each doorbell of that process. A doorbell that merges with a later one,
  * in a write-combining buffer, is lost to the device, too. The next doorbell of the queue pair that
@@ -51,6 +56,7 @@ static const struct {
 	{ "port-up", PORT_UP, 0 },
 	{ "remove-device", REMOVE_DEVICE, 0 },
 	{ "lose-doorbell", LOSE_DOORBELL, 0 },
+	{ "page-fault", PAGE_FAULT, 0 },
 };
 
 const char *cx_action_name(enum action action)
@@ -178,7 +184,7 @@ static int parse_action(struct parser *p, struct rule *rule)
 	}
 	return complain(p,
 			"no such action; drop, delay, rnr, fail, cq-overrun, port-down, port-up, "
-			"remove-device, lose-doorbell");
+			"remove-device, lose-doorbell, page-fault");
 }
 
 /* 1: a rule, 0: an empty line, or -EINVAL. */

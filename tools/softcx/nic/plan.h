@@ -15,7 +15,8 @@ enum action {
 	PORT_DOWN,
 	PORT_UP,
 	REMOVE_DEVICE,
-	LOSE_DOORBELL
+	LOSE_DOORBELL,
+	PAGE_FAULT
 };
 
 /* What a rule is about. */
