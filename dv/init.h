@@ -66,6 +66,12 @@ void bsn_sq_owe_fence(struct bsn_sq *sq, enum bsn_fence fence);
  */
 int bsn_sq_post_marker(struct bsn_sq *sq);
 
+/*
+ * Whether what was appended last will give no completion if it succeeds, so that nothing tells when it is
+ * done. Looks at all that is outstanding.
+ */
+bool bsn_sq_ends_quietly(struct bsn_sq *sq);
+
 /* The opcodes that a queue takes, a bit each. */
 uint64_t bsn_sq_ops_of(enum bsn_transport transport, bool has_atomics);
 

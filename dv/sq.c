@@ -947,6 +947,16 @@ uint32_t bsn_sq_count_blueflame(const struct bsn_sq *sq)
 
 /* -- the end of a failed queue ------------------------------------------------------------------- */
 
+bool bsn_sq_ends_quietly(struct bsn_sq *sq)
+{
+	struct bsn_ctrl ctrl = { .ce = BSN_CE_ALWAYS };
+
+	refresh_retired(sq);
+	for (uint16_t at = sq->retired; at != sq->pi; at = (uint16_t)(at + bsn_bb_of_ds(ctrl.ds)))
+		bsn_ctrl_decode(&ctrl, slot_of(sq, at));
+	return ctrl.ce != BSN_CE_ALWAYS;
+}
+
 /*
  * A queue may be full of requests that succeeded in silence, and then nothing but the marker would
  * ever make room. So it may take the one block that the ring and, of a flush, the CQ have beyond what

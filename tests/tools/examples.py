@@ -90,6 +90,14 @@ def test_log(bench):
     check(err.count("no_such_device") == 2 and err.startswith('bunsen: '), err)
 
 
+def test_dc_pool(bench):
+    for link in 'ib', 'roce':
+        out, _ = bench.run(PROGRAMS['dc_pool'], SOFTCX_LINK=link)
+        check(out == '64 workers through 8 initiators: 63 raised, 1 failed\n', out)
+        bench.fabric += '-roce'
+    bench.complains('no DC: ', PROGRAMS['dc_pool'], BSN_PATH='verbs')
+
+
 def test_attach(bench):
     out, _ = bench.run(PROGRAMS['attach'])
     check(out == 'written by Bunsen, 1000 times\n', out)

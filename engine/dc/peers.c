@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The peers of a pool. */
+#include "pool.h"
+
+#include <stdlib.h>
+
+/* -- hosts -------------------------------------------------------------------------------------- */
+
+/* FNV-1a */
+static struct host **bucket_of(struct bsn_dc_pool *pool, const struct ibv_ah_attr *way)
+{
+	const uint8_t *bytes = (const uint8_t *)way;
+	uint32_t hash = 2166136261u;
+
+	for (size_t k = 0; k < sizeof(*way); k++)
+		hash = (hash ^ bytes[k]) * 16777619u;
+	return &pool->hosts[(hash ^ hash >> 16) % HOST_BUCKETS];
+}
+
+/* All bytes, what lies between fields included. */
+static void copy_way(struct ibv_ah_attr *to, const struct ibv_ah_attr *from)
+{
+	memset(to, 0, sizeof(*to));
+	to->grh.dgid = from->grh.dgid;
+	to->grh.flow_label = from->grh.flow_label;
+	to->grh.sgid_index = from->grh.sgid_index;
+	to->grh.hop_limit = from->grh.hop_limit;
+	to->grh.traffic_class = from->grh.traffic_class;
+	to->dlid = from->dlid;
+	to->sl = from->sl;
+	to->src_path_bits = from->src_path_bits;
+	to->static_rate = from->static_rate;
+	to->is_global = from->is_global;
+	to->port_num = from->port_num;
+}
+
+/* The address handle is for its bytes alone: requests have them, and the device wants no more. */
+static int read_vector(struct bsn_dc_pool *pool, struct host *host)
+{
+	struct ep_object ep = { .qp = pool->initiators[0].qp };
+	int err;
+
+	errno = 0;
+	ep.ah = ibv_create_ah(pool->initiators[0].qp->pd->verbs, &host->way);
+	if (!ep.ah)
+		return fail(errno ? errno : EIO, "no address handle for the peer: %s",
+			    strerror(errno));
+	err = pool->device->path->ep_make(&ep, 0, 0);
+	ibv_destroy_ah(ep.ah);
+	if (err)
+		return err;
+	memcpy(host->head, &ep.hot.head, sizeof(host->head));
+	memcpy(host->more, ep.more, sizeof(host->more));
+	host->prefix_ds = ep.hot.prefix_ds;
+	return 0;
+}
+
+static int get_host(struct bsn_dc_pool *pool, const struct ibv_ah_attr *given, struct host **out)
+{
+	struct ibv_ah_attr way;
+	struct host **at, *host;
+	int err;
+
+	copy_way(&way, given);
+	at = bucket_of(pool, &way);
+	for (host = *at; host && memcmp(&host->way, &way, sizeof(way)); host = host->next)
+		;
+	if (!host) {
+		host = bsn_hot_alloc(sizeof(*host));
+		if (!host)
+			return fail(ENOMEM, "no memory");
+		host->way = way;
+		err = read_vector(pool, host);
+		if (err) {
+			free(host);
+			return err;
+		}
+		host->next = *at;
+		*at = host;
+	}
+	host->peers++;
+	*out = host;
+	return 0;
+}
+
+static void put_host(struct bsn_dc_pool *pool, struct host *host)
+{
+	struct host **at = bucket_of(pool, &host->way);
+
+	if (--host->peers)
+		return;
+	while (*at != host)
+		at = &(*at)->next;
+	*at = host->next;
+	free(host);
+}
+
+/* -- memory ------------------------------------------------------------------------------------- */
+
+static int add_chunk(struct bsn_dc_pool *pool)
+{
+	struct chunk **chunks = realloc(pool->chunks, (pool->chunk_count + 1) * sizeof(*chunks));
+	struct chunk *chunk;
+
+	if (!chunks)
+		return -ENOMEM;
+	pool->chunks = chunks;
+	chunk = aligned_alloc(CHUNK_BYTES, CHUNK_BYTES);
+	if (!chunk)
+		return -ENOMEM;
+	memset(chunk, 0, CHUNK_BYTES);
+	chunk->pool = pool;
+	chunk->number = pool->chunk_count;
+	chunks[pool->chunk_count++] = chunk;
+	for (uint32_t k = CHUNK_PEERS; k--;) {
+		chunk->peers[k].ctrl_bits = pool->first_free;
+		pool->first_free = chunk->number * CHUNK_PEERS + k;
+	}
+	return 0;
+}
+
+static struct bsn_peer *new_peer(struct bsn_dc_pool *pool)
+{
+	struct bsn_peer *peer;
+
+	if (pool->first_free == NO_PEER && add_chunk(pool))
+		return NULL;
+	peer = peer_at(pool, pool->first_free);
+	pool->first_free = peer->ctrl_bits;
+	memset(peer, 0, sizeof(*peer));
+	pool->peer_count++;
+	return peer;
+}
+
+static void free_peer(struct bsn_dc_pool *pool, struct bsn_peer *peer)
+{
+	memset(peer, 0, sizeof(*peer));
+	peer->ctrl_bits = pool->first_free;
+	pool->first_free = number_of(peer);
+	pool->peer_count--;
+}
+
+void peers_free(struct bsn_dc_pool *pool)
+{
+	for (uint32_t k = 0; k < pool->chunk_count; k++)
+		free(pool->chunks[k]);
+	free(pool->chunks);
+}
+
+/* -- life --------------------------------------------------------------------------------------- */
+
+/* The first 16 bytes are a peer's own: key and number, over what its host says. */
+static void address_peer(struct bsn_peer *peer, const struct host *host, const struct wire_address *wire)
+{
+	struct bsn_av_dc av;
+	uint8_t head[BSN_AV_DC_SIZE];
+
+	bsn_av_dc_decode(&av, host->head);
+	av.dc_key = dc_key_of(wire);
+	av.dqpn = bsn_from_be32(wire->qpn);
+	bsn_av_dc_encode(head, &av);
+	memcpy(&peer->head, head, sizeof(peer->head));
+	peer->more = host->more;
+	peer->prefix_ds = host->prefix_ds;
+}
+
+int bsn_dc_peer_create(struct bsn_dc_pool *pool, const struct bsn_address *address,
+		       const struct bsn_connect_attr *given, void *user, struct bsn_ep **out)
+{
+	const struct bsn_connect_attr attr = given ? *given : (struct bsn_connect_attr){ 0 };
+	struct wire_address wire;
+	struct ibv_ah_attr way;
+	struct bsn_peer *peer;
+	struct host *host = NULL;
+	int err;
+
+	if (!pool || !address || !out)
+		return fail(EINVAL, "no pool, no address, or no place for the endpoint");
+	err = read_address(pool->initiators[0].qp, address, &wire);
+	if (!err)
+		err = check_connect(pool->device, &attr);
+	if (err)
+		return err;
+	way = way_to(pool->device, bsn_from_be16(wire.lid), wire.gid, &attr);
+	err = get_host(pool, &way, &host);
+	if (err)
+		return err;
+	peer = new_peer(pool);
+	if (!peer) {
+		put_host(pool, host);
+		return fail(ENOMEM, "no memory");
+	}
+	peer->ep.sq = &pool->unbound;
+	peer->user = user;
+	address_peer(peer, host, &wire);
+	*out = &peer->ep;
+	return 0;
+}
+
+/* Nothing of it may be outstanding. */
+static int leave_initiator(struct bsn_dc_pool *pool, const struct bsn_peer *peer)
+{
+	struct initiator *i = initiator_of(pool, peer);
+
+	if (!i)
+		return 0;
+	if (bsn_sq_outstanding_bb(i->sq))
+		return fail(EBUSY, "requests to this peer are outstanding: poll until they are done; "
+				   "the last one tells only if it is signaled");
+	if (i->has_turn)
+		pool->turns--;
+	i->has_turn = false;
+	if (!i->has_failed)
+		unbind(pool, i);
+	i->peer = NULL;
+	return 0;
+}
+
+int bsn_dc_peer_destroy(struct bsn_ep *ep)
+{
+	struct bsn_dc_pool *pool;
+	struct bsn_peer *peer;
+	int err;
+
+	if (!ep)
+		return 0;
+	peer = peer_of(ep);
+	pool = pool_of(peer);
+	err = leave_initiator(pool, peer);
+	if (err)
+		return err;
+	stop_waiting(pool, peer);
+	put_host(pool, (struct host *)(uintptr_t)peer->more);
+	free_peer(pool, peer);
+	return 0;
+}
+
+int bsn_dc_peer_reset(struct bsn_ep *ep)
+{
+	struct bsn_dc_pool *pool;
+	struct bsn_peer *peer;
+	int err;
+
+	if (!ep)
+		return fail(EINVAL, "no peer");
+	peer = peer_of(ep);
+	pool = pool_of(peer);
+	if (peer->reserved[0] != PEER_FAILED)
+		return 0;
+	err = leave_initiator(pool, peer);
+	if (err)
+		return err;
+	peer->reserved[0] = PEER_FINE;
+	ep->sq = &pool->unbound;
+	return 0;
+}

@@ -1,0 +1,663 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Pools of DC initiators: who has which, who waits, and who is not concerned when a peer fails. */
+#include "harness.h"
+
+#include <stdio.h>
+
+#include "../wqe/random.h"
+#include "bsn_dc.h"
+#include "nic/dc.h"
+
+enum { KEY = 77, TARGETS = 12, PEERS = 24, INTO = 8192, LENGTH = 64, MAX_DONE = 64 };
+
+static const unsigned NOW = BSN_F_SIGNALED | BSN_F_RING;
+
+/* Peers are those of a few targets in turn. */
+struct rig {
+	struct bench *b;
+	struct bsn_cq *into;
+	struct bsn_rq *srq;
+	struct bsn_dct *dct[TARGETS];
+	struct bsn_dc_pool *pool;
+	struct bsn_ep *ep[PEERS];
+	int user[PEERS];
+	uint64_t connects; /* that the model counted before */
+	struct bsn_completion done[MAX_DONE];
+	int count;
+};
+
+static uint64_t model_count(enum cx_dc_kind kind)
+{
+	struct cx_dc_counts counts;
+
+	cx_dc_read(softcx_hca(), &counts);
+	return counts.kinds[kind];
+}
+
+static struct bsn_dc_counters counters_of(const struct rig *r)
+{
+	struct bsn_dc_counters counters;
+
+	ok(bsn_dc_pool_counters(r->pool, &counters));
+	return counters;
+}
+
+static void add_target(struct rig *r, int t)
+{
+	const struct bsn_dct_attr attr = { .cq = r->into, .srq = r->srq, .access_key = KEY };
+
+	ok(bsn_dct_create(r->b->device, &attr, &r->dct[t]));
+}
+
+static void add_peer(struct rig *r, int p)
+{
+	struct bsn_address address;
+
+	ok(bsn_dct_address(r->dct[p % TARGETS], &address));
+	ok(bsn_dc_peer_create(r->pool, &address, NULL, &r->user[p], &r->ep[p]));
+}
+
+static void make(struct bench *b, struct rig *r, const struct bsn_dc_pool_attr *attr)
+{
+	memset(r, 0, sizeof(*r));
+	r->b = b;
+	ok(bsn_cq_create(b->device, &(struct bsn_cq_attr){ .entries = 256 }, &r->into));
+	ok(bsn_srq_create(b->device, &(struct bsn_srq_attr){ .recv_depth = 8 }, &r->srq));
+	for (int t = 0; t < TARGETS; t++)
+		add_target(r, t);
+	ok(bsn_dc_pool_create(b->device, attr, &r->pool));
+	for (int p = 0; p < PEERS; p++)
+		add_peer(r, p);
+	r->connects = model_count(CX_DC_connect);
+}
+
+static void unmake(struct rig *r)
+{
+	assert_int_equal(bsn_dc_pool_destroy(r->pool), -EBUSY);
+	for (int p = 0; p < PEERS; p++)
+		ok(bsn_dc_peer_destroy(r->ep[p]));
+	ok(bsn_dc_pool_destroy(r->pool));
+	for (int t = 0; t < TARGETS; t++)
+		ok(bsn_dct_destroy(r->dct[t]));
+	ok(bsn_srq_destroy(r->srq));
+	ok(bsn_cq_destroy(r->into));
+}
+
+static int write_flags(struct rig *r, int p, uint64_t id, unsigned flags)
+{
+	const struct bsn_sge local = bench_sge(r->b, 0, 0, LENGTH);
+	const struct bsn_remote to = bench_remote(r->b, 1, INTO);
+
+	return bsn_write(r->ep[p], &local, &to, id, flags);
+}
+
+static int write_to(struct rig *r, int p, uint64_t id)
+{
+	return write_flags(r, p, id, NOW);
+}
+
+static int poll(struct rig *r)
+{
+	r->count = bsn_dc_poll(r->pool, r->done, MAX_DONE);
+	assert_true(r->count >= 0);
+	return r->count;
+}
+
+static void run_model(void)
+{
+	while (softcx_step(0) || cx_next_deadline_ns(softcx_hca()))
+		;
+}
+
+/* Lets the model work, and polls once. */
+static int work(struct rig *r)
+{
+	run_model();
+	return poll(r);
+}
+
+static void expect(struct rig *r, int at, int p, uint64_t id, unsigned opcode,
+		   enum ibv_wc_status status)
+{
+	assert_true(at < r->count);
+	assert_int_equal(r->done[at].status, status);
+	assert_int_equal(r->done[at].opcode, opcode);
+	assert_int_equal(r->done[at].id, id);
+	assert_ptr_equal(r->done[at].user, &r->user[p]);
+}
+
+static void write_and_finish(struct rig *r, int p, uint64_t id)
+{
+	ok(write_to(r, p, id));
+	assert_int_equal(work(r), 1);
+	expect(r, 0, p, id, BSN_OPCODE_RDMA_WRITE, IBV_WC_SUCCESS);
+}
+
+/* What the pool counts is what the device had to connect, since the peers here have a target each. */
+static void expect_connects(const struct rig *r, uint64_t count)
+{
+	assert_int_equal(counters_of(r).bindings, count);
+	assert_int_equal(model_count(CX_DC_connect) - r->connects, count);
+}
+
+/* -- who has which ------------------------------------------------------------------------------ */
+
+static void a_set_that_fits_stays_connected(struct bench *b)
+{
+	const struct bsn_dc_pool_attr attr = { .initiators = 4 };
+	struct rig r;
+
+	make(b, &r, &attr);
+	for (uint64_t id = 0; id < 400; id++)
+		write_and_finish(&r, (int)(id * 7 % 4), id);
+	expect_connects(&r, 4);
+	for (uint64_t id = 0; id < 400; id++)
+		write_and_finish(&r, 4 + (int)(id * 3 % 4), id);
+	expect_connects(&r, 8);
+	assert_int_equal(counters_of(&r).evictions, 4);
+	assert_int_equal(counters_of(&r).waits, 0);
+	unmake(&r);
+}
+
+static void who_was_used_least_recently_makes_room(struct bench *b)
+{
+	const struct bsn_dc_pool_attr attr = { .initiators = 4 };
+	struct rig r;
+
+	make(b, &r, &attr);
+	for (int p = 0; p < 4; p++)
+		write_and_finish(&r, p, 1);
+	write_and_finish(&r, 4, 1); /* the hand goes round once, and takes one of them */
+	expect_connects(&r, 5);
+	for (int p = 1; p < 4; p++)
+		write_and_finish(&r, p, 2); /* used since: they are passed */
+	expect_connects(&r, 5);
+	write_and_finish(&r, 5, 1); /* of 4, the one that was not */
+	for (int p = 1; p < 4; p++)
+		write_and_finish(&r, p, 3);
+	expect_connects(&r, 6);
+	unmake(&r);
+}
+
+static void every_post_binds(struct bench *b)
+{
+	const struct bsn_dc_pool_attr attr = { .initiators = 2, .max_inline = 200, .max_send_sge = 3 };
+	const struct bsn_sge local[3] = { bench_sge(b, 0, 0, 8), bench_sge(b, 0, 8, 8),
+					  bench_sge(b, 0, 16, 8) };
+	const struct bsn_sge into = bench_sge(b, 1, INTO, 4096);
+	const struct bsn_remote to = bench_remote(b, 1, INTO);
+	struct bsn_wr wr = { .opcode = BSN_OPCODE_RDMA_WRITE, .sge = local, .sge_count = 1,
+			     .remote = to };
+	struct bsn_prepared prepared;
+	struct rig r;
+	uint64_t id = 0;
+
+	make(b, &r, &attr);
+	ok(bsn_prepare(r.ep[0], &wr, &prepared));
+	for (int round = 0; round < 3; round++) {
+		for (int kind = 0; kind < 9; kind++, id++) {
+			struct bsn_ep *ep = r.ep[id % TARGETS];
+			const uint32_t inline_bytes = round ? 150 : 8;
+			if (kind >= 6)
+				ok(bsn_recv(r.srq, &into, 0));
+			switch (kind) {
+			case 0: ok(bsn_write(ep, local, &to, id, NOW)); break;
+			case 1: ok(bsn_read(ep, local, &to, id, NOW)); break;
+			case 2: ok(bsn_write_sgl(ep, local, 3, &to, id, NOW)); break;
+			case 3: ok(bsn_fetch_add(ep, local, &to, 1, id, NOW)); break;
+			case 4: ok(bsn_post_prepared(ep, &prepared, id, NOW)); break;
+			case 5:
+				ok(bsn_write_inline(ep, bench_at(b, 0, 0), inline_bytes, &to, id, NOW));
+				break;
+			case 6: ok(bsn_send(ep, local, id, NOW)); break;
+			case 7: ok(bsn_send_inline(ep, bench_at(b, 0, 0), inline_bytes, id, NOW)); break;
+			case 8: ok(bsn_send_imm(ep, local, 1, id, NOW)); break;
+			}
+			assert_int_equal(work(&r), 1);
+			assert_int_equal(r.done[0].id, id);
+			assert_int_equal(r.done[0].status, IBV_WC_SUCCESS);
+			assert_ptr_equal(r.done[0].user, &r.user[id % TARGETS]);
+			assert_int_equal(bsn_poll(r.into, r.done, MAX_DONE), kind >= 6);
+		}
+	}
+	expect_connects(&r, id);
+	unmake(&r);
+}
+
+/* -- who waits ---------------------------------------------------------------------------------- */
+
+static void expect_ready(struct rig *r, int at, int p)
+{
+	expect(r, at, p, 0, BSN_DC_READY, IBV_WC_SUCCESS);
+}
+
+static void who_waits_has_its_turn_in_order(struct bench *b)
+{
+	const struct bsn_dc_pool_attr attr = { .initiators = 2 };
+	struct rig r;
+
+	make(b, &r, &attr);
+	ok(write_to(&r, 0, 1));
+	ok(write_to(&r, 1, 1));
+	for (int p = 2; p < 6; p++) {
+		assert_int_equal(write_to(&r, p, 1), -EAGAIN);
+		assert_non_null(strstr(bsn_refusal, "turn"));
+	}
+	assert_int_equal(write_to(&r, 2, 1), -EAGAIN); /* again is no second place */
+	assert_int_equal(counters_of(&r).waiting, 4);
+	assert_int_equal(poll(&r), 0);
+	assert_int_equal(work(&r), 4);
+	expect_ready(&r, 2, 2);
+	expect_ready(&r, 3, 3);
+	assert_int_equal(write_to(&r, 6, 1), -EAGAIN); /* who comes later does not overtake */
+	ok(write_to(&r, 2, 1));
+	ok(write_to(&r, 3, 1));
+	assert_int_equal(work(&r), 4);
+	expect_ready(&r, 2, 4);
+	expect_ready(&r, 3, 5);
+	assert_int_equal(poll(&r), 1); /* neither makes use of it */
+	expect_ready(&r, 0, 6);
+	assert_int_equal(counters_of(&r).passed, 2);
+	ok(write_to(&r, 6, 1));
+	assert_int_equal(work(&r), 1);
+	assert_int_equal(counters_of(&r).waiting, 0);
+	assert_int_equal(counters_of(&r).turns, 5);
+	unmake(&r);
+}
+
+/* Nothing that the program sees was signaled, but somebody waits. */
+static void an_unsignaled_end_is_found_out(struct bench *b)
+{
+	const struct bsn_dc_pool_attr attr = { .initiators = 1, .signal_every = -1 };
+	struct rig r;
+
+	make(b, &r, &attr);
+	for (int i = 0; i < 5; i++)
+		ok(write_flags(&r, 0, 1, BSN_F_RING));
+	assert_int_equal(work(&r), 0);
+	assert_int_equal(counters_of(&r).markers, 0);
+	ok(write_flags(&r, 0, 1, 0)); /* and one is not even published */
+	assert_int_equal(write_to(&r, 1, 2), -EAGAIN);
+	assert_int_equal(counters_of(&r).markers, 1);
+	assert_int_equal(write_to(&r, 1, 2), -EAGAIN);
+	assert_int_equal(counters_of(&r).markers, 1);
+	assert_int_equal(work(&r), 1);
+	expect_ready(&r, 0, 1);
+	ok(write_to(&r, 1, 2));
+	assert_int_equal(work(&r), 1);
+	unmake(&r);
+}
+
+/* What was appended and signaled, but not published, is published for whoever waits. */
+static void an_end_that_nobody_rang_is_rung(struct bench *b)
+{
+	const struct bsn_dc_pool_attr attr = { .initiators = 1 };
+	struct rig r;
+
+	make(b, &r, &attr);
+	ok(write_flags(&r, 0, 1, BSN_F_SIGNALED));
+	assert_int_equal(work(&r), 0);
+	assert_int_equal(write_to(&r, 1, 2), -EAGAIN);
+	assert_int_equal(work(&r), 2);
+	expect(&r, 0, 0, 1, BSN_OPCODE_RDMA_WRITE, IBV_WC_SUCCESS);
+	expect_ready(&r, 1, 1);
+	unmake(&r);
+}
+
+/* One that goes on for ever, and always has something outstanding. */
+static void who_never_stops_starves_nobody(struct bench *b)
+{
+	const struct bsn_dc_pool_attr attr = { .initiators = 1, .turn_bb = 16 };
+	unsigned hogged = 0, served = 0;
+	struct rig r;
+
+	make(b, &r, &attr);
+	ok(write_to(&r, 0, 1));
+	for (unsigned step = 0; step < 1000; step++) {
+		for (unsigned i = 0; i < 3; i++) /* more than the device does meanwhile */
+			hogged += !write_to(&r, 0, 1);
+		if (!write_to(&r, 1, 2))
+			served++;
+		softcx_step(2);
+		poll(&r);
+	}
+	assert_true(served > 50 && hogged > 50);
+	assert_true(counters_of(&r).revocations > 10);
+	for (unsigned i = 0; i < 10; i++)
+		work(&r);
+	unmake(&r);
+}
+
+/* -- who fails ---------------------------------------------------------------------------------- */
+
+static void one_peer_fails_alone(struct bench *b)
+{
+	const struct bsn_dc_pool_attr attr = { .initiators = 2, .spares = 1 };
+	struct rig r;
+
+	make(b, &r, &attr);
+	write_and_finish(&r, 0, 1);
+	write_and_finish(&r, 1, 1);
+	ok(bsn_dct_destroy(r.dct[1]));
+	ok(write_to(&r, 1, 10));
+	ok(write_flags(&r, 1, 11, BSN_F_RING));
+	ok(write_flags(&r, 1, 12, 0));
+	ok(write_to(&r, 0, 20));
+	run_model();
+	poll(&r);
+	expect(&r, 0, 0, 20, BSN_OPCODE_RDMA_WRITE, IBV_WC_SUCCESS);
+	expect(&r, 1, 1, 10, BSN_OPCODE_RDMA_WRITE, IBV_WC_RETRY_EXC_ERR);
+	assert_int_equal(r.done[1].vendor_syndrome, 0x81);
+	assert_int_equal(write_to(&r, 1, 13), -ENOTCONN);
+	assert_non_null(strstr(bsn_refusal, "bsn_dc_peer_reset"));
+	/* What it had outstanding comes back flushed, and both initiators are there for others. */
+	for (int p = 2; p < 6; p++) {
+		ok(write_to(&r, p, 30));
+		ok(write_to(&r, 0, 31));
+		work(&r);
+	}
+	assert_int_equal(counters_of(&r).waits, 0);
+	assert_int_equal(counters_of(&r).broken, 1);
+	assert_int_equal(bsn_dc_pool_repair(r.pool), 0);
+	assert_int_equal(counters_of(&r).repairs, 1);
+	add_target(&r, 1);
+	ok(bsn_dc_peer_reset(r.ep[1]));
+	ok(bsn_dc_peer_destroy(r.ep[1]));
+	ok(bsn_dc_peer_destroy(r.ep[1 + TARGETS]));
+	add_peer(&r, 1);
+	add_peer(&r, 1 + TARGETS);
+	write_and_finish(&r, 1, 40);
+	unmake(&r);
+}
+
+/* Every initiator fails, more of them than there are spares, and comes back. */
+static void all_initiators_fail_and_come_back(struct bench *b)
+{
+	const struct bsn_dc_pool_attr attr = { .initiators = 3, .spares = 1 };
+	const struct bsn_remote nowhere = { 0, 0 };
+	const struct bsn_sge local = bench_sge(b, 0, 0, LENGTH);
+	struct rig r;
+
+	make(b, &r, &attr);
+	for (int round = 0; round < 20; round++) {
+		for (int p = 0; p < 4; p++) {
+			ok(bsn_write(r.ep[p], &local, &nowhere, 1, NOW));
+			run_model();
+			assert_int_equal(poll(&r), 1);
+			expect(&r, 0, p, 1, BSN_OPCODE_RDMA_WRITE, IBV_WC_REM_ACCESS_ERR);
+		}
+		assert_int_equal(write_to(&r, 5, 2), -EAGAIN); /* there is none left */
+		assert_int_equal(counters_of(&r).broken, 4);
+		assert_int_equal(bsn_dc_pool_repair(r.pool), 0);
+		assert_int_equal(poll(&r), 1);
+		expect_ready(&r, 0, 5);
+		for (int p = 0; p < 4; p++)
+			ok(bsn_dc_peer_reset(r.ep[p]));
+		for (int p = 0; p < 8; p++)
+			write_and_finish(&r, p, 3);
+	}
+	unmake(&r);
+}
+
+/* -- at random ---------------------------------------------------------------------------------- */
+
+/* What a peer has outstanding, as a simple model: ids in order, the first of them due next. */
+struct expected {
+	uint64_t next_id, due_id;
+	bool failed, is_signaled[256];
+	bool waits;
+	unsigned waited;
+};
+
+static void skip_unsignaled(struct expected *e, uint64_t id)
+{
+	while (e->due_id < id) {
+		assert_false(e->is_signaled[e->due_id % 256]);
+		e->due_id++;
+	}
+}
+
+static void take_completion(struct rig *r, struct expected *all, const struct bsn_completion *c)
+{
+	const int p = (int)((int *)c->user - r->user);
+	struct expected *e = &all[p];
+
+	assert_true(p >= 0 && p < PEERS);
+	if (c->opcode == BSN_DC_READY) {
+		assert_true(e->waits);
+		e->waits = false;
+		e->waited = 0;
+		return;
+	}
+	/* In order; what was skipped succeeded in silence, and after a failure nothing is silent. */
+	assert_true(c->id >= e->due_id && c->id < e->next_id);
+	if (e->failed) {
+		assert_int_equal(c->id, e->due_id);
+		assert_int_equal(c->status, IBV_WC_WR_FLUSH_ERR);
+	} else {
+		skip_unsignaled(e, c->id);
+	}
+	e->due_id = c->id + 1;
+	e->failed |= c->status != IBV_WC_SUCCESS;
+}
+
+static void post_at_random(struct rig *r, struct expected *e, int p)
+{
+	const struct bsn_sge local = bench_sge(r->b, 0, 0, LENGTH);
+	const bool is_bad = random_u64() % 200 == 0;
+	const struct bsn_remote to = is_bad ? (struct bsn_remote){ 0, 0 } :
+					      bench_remote(r->b, 1, INTO);
+	const bool signals = random_u64() % 3 == 0;
+	const unsigned flags = (signals ? BSN_F_SIGNALED : 0u) | (random_u64() % 2 ? BSN_F_RING : 0u);
+	int err;
+
+	if (e->next_id - e->due_id >= 200)
+		return;
+	err = bsn_write(r->ep[p], &local, &to, e->next_id, flags);
+	if (err == -ENOTCONN) {
+		assert_true(e->failed);
+		return;
+	}
+	if (err == -EAGAIN) {
+		e->waits |= strstr(bsn_refusal, "turn") != NULL;
+		return;
+	}
+	ok(err);
+	assert_false(e->failed);
+	e->is_signaled[e->next_id++ % 256] = signals;
+}
+
+static void recover(struct rig *r, struct expected *all)
+{
+	if (bsn_dc_pool_repair(r->pool))
+		return;
+	for (int p = 0; p < PEERS; p++) {
+		if (!all[p].failed || bsn_dc_peer_reset(r->ep[p]))
+			continue;
+		/* All of it has come back. */
+		assert_int_equal(all[p].due_id, all[p].next_id);
+		all[p].failed = false;
+	}
+}
+
+static void nobody_starves(struct expected *all)
+{
+	for (int p = 0; p < PEERS; p++) {
+		all[p].waited += all[p].waits;
+		assert_true(all[p].waited < 5000);
+	}
+}
+
+static void step_at_random(struct rig *r, struct expected *all)
+{
+	const uint64_t dice = random_u64();
+	const int p = (int)((dice >> 8) % PEERS);
+
+	if (dice % 8 < 5)
+		post_at_random(r, &all[p], p);
+	else if (dice % 8 == 5)
+		softcx_step(1 + dice % 7);
+	else if (dice % 8 == 6 && all[p].next_id > all[p].due_id)
+		ok(bsn_ring(r->ep[p]->sq));
+	else if (poll(r))
+		for (int k = 0; k < r->count; k++)
+			take_completion(r, all, &r->done[k]);
+	if (dice % 256 == 7)
+		recover(r, all);
+	nobody_starves(all);
+}
+
+/* The end: all is rung, and who has something outstanding signals once more. */
+static void signal_end(struct rig *r, struct expected *e, int p)
+{
+	if (e->due_id != e->next_id && !e->failed && !e->is_signaled[(e->next_id - 1) % 256]) {
+		const int err = write_to(r, p, e->next_id);
+		if (!err)
+			e->is_signaled[e->next_id++ % 256] = true;
+		else
+			e->waits |= err == -EAGAIN && strstr(bsn_refusal, "turn");
+	}
+	bsn_ring(r->ep[p]->sq);
+}
+
+/* Whatever is posted completes once, in order for its peer, whoever else fails; and nobody waits for ever. */
+static void at_random(struct bench *b)
+{
+	const struct bsn_dc_pool_attr attr = { .initiators = 5, .spares = 2, .send_depth = 16,
+					       .turn_bb = 24 };
+	static struct expected all[PEERS];
+	const unsigned steps = bench_rounds(b, 100000);
+	struct rig r;
+
+	memset(all, 0, sizeof(all));
+	make(b, &r, &attr);
+	for (unsigned step = 0; step < steps; step++)
+		step_at_random(&r, all);
+	for (unsigned round = 0; round < 200; round++) {
+		for (int p = 0; p < PEERS; p++)
+			signal_end(&r, &all[p], p);
+		work(&r);
+		for (int k = 0; k < r.count; k++)
+			take_completion(&r, all, &r.done[k]);
+		recover(&r, all);
+	}
+	for (int p = 0; p < PEERS; p++)
+		assert_int_equal(all[p].due_id, all[p].next_id);
+	assert_int_equal(counters_of(&r).waiting, 0);
+	assert_true(counters_of(&r).turns && counters_of(&r).failures);
+	unmake(&r);
+}
+
+/* -- many, and wrong ones ------------------------------------------------------------------------ */
+
+/* More than a few chunks of them, of which each is found again. */
+static void thousands_of_peers(struct bench *b)
+{
+	enum { MANY = 5000 };
+	static struct bsn_ep *many[MANY];
+	const struct bsn_dc_pool_attr attr = { .initiators = 4 };
+	struct bsn_address address;
+	struct rig r;
+
+	make(b, &r, &attr);
+	for (int round = 0; round < 2; round++) {
+		for (int p = 0; p < MANY; p++) {
+			ok(bsn_dct_address(r.dct[p % TARGETS], &address));
+			ok(bsn_dc_peer_create(r.pool, &address, NULL, &many[p], &many[p]));
+		}
+		assert_int_equal(counters_of(&r).peers, MANY + PEERS);
+		for (int p = 0; p < MANY; p += 97) {
+			const struct bsn_sge local = bench_sge(b, 0, 0, 8);
+			const struct bsn_remote to = bench_remote(b, 1, INTO);
+			ok(bsn_write(many[p], &local, &to, (uint64_t)p, NOW));
+			assert_int_equal(work(&r), 1);
+			assert_ptr_equal(r.done[0].user, &many[p]);
+		}
+		for (int p = 0; p < MANY; p++)
+			ok(bsn_dc_peer_destroy(many[p * 7 % MANY]));
+	}
+	unmake(&r);
+}
+
+static void refused(int result, int error, const char *word)
+{
+	assert_int_equal(result, -error);
+	if (!strstr(bsn_error_text(), word))
+		fail_msg("\"%s\" lacks \"%s\"", bsn_error_text(), word);
+}
+
+static void what_does_not_fit_is_refused(struct bench *b)
+{
+	struct bsn_dc_pool_attr attr = { .initiators = 1 << 30 };
+	struct bsn_qp_attr rc = { .type = BSN_QP_RC };
+	struct bsn_address address;
+	struct bsn_dc_pool *pool;
+	struct bsn_ep *ep;
+	struct bsn_qp *qp;
+	struct rig r;
+
+	make(b, &r, NULL);
+	refused(bsn_dc_pool_create(b->device, &attr, &pool), EINVAL, "initiators");
+	attr = (struct bsn_dc_pool_attr){ .connect.mtu = 17 };
+	refused(bsn_dc_pool_create(b->device, &attr, &pool), EINVAL, "17");
+	attr = (struct bsn_dc_pool_attr){ .max_inline = 100000 };
+	refused(bsn_dc_pool_create(b->device, &attr, &pool), EINVAL, "inline");
+	refused(bsn_dc_pool_create(b->device, NULL, NULL), EINVAL, "pool");
+	rc.cq = r.into;
+	rc.recv_depth = rc.send_depth = 4;
+	ok(bsn_qp_create(b->device, &rc, &qp));
+	ok(bsn_qp_address(qp, &address));
+	refused(bsn_dc_peer_create(r.pool, &address, NULL, NULL, &ep), EPROTO, "DC");
+	memset(&address, 0x5a, sizeof(address));
+	refused(bsn_dc_peer_create(r.pool, &address, NULL, NULL, &ep), EPROTO, "address");
+	refused(bsn_dc_peer_create(NULL, &address, NULL, NULL, &ep), EINVAL, "pool");
+	ok(write_to(&r, 0, 1));
+	refused(bsn_dc_peer_destroy(r.ep[0]), EBUSY, "outstanding");
+	assert_int_equal(bsn_masked_fetch_add(r.ep[1], NULL, &(struct bsn_remote){ 0, 0 },
+					      &(struct bsn_masked_fa){ 0 }, 8, 0, 0),
+			 -EOPNOTSUPP);
+	assert_int_equal(work(&r), 1);
+	ok(bsn_dc_peer_destroy(NULL));
+	ok(bsn_dc_pool_destroy(NULL));
+	assert_null(bsn_dc_pool_cq(NULL));
+	assert_non_null(bsn_dc_pool_cq(r.pool));
+	ok(bsn_qp_destroy(qp));
+	unmake(&r);
+}
+
+static void plain_verbs_have_none(struct bench *b)
+{
+	struct bsn_dc_pool *pool;
+
+	refused(bsn_dc_pool_create(b->device, NULL, &pool), EOPNOTSUPP, "no DC");
+}
+
+#define ON_DIRECT .is_bare = true, .is_direct_only = true, .is_own_only = true, .is_model_only = true
+
+int main(void)
+{
+	static const struct bench_case cases[] = {
+		{ CASE("a set that fits stays connected", a_set_that_fits_stays_connected), ON_DIRECT },
+		{ CASE("who was used least recently makes room",
+		       who_was_used_least_recently_makes_room), ON_DIRECT },
+		{ CASE("every post binds", every_post_binds), ON_DIRECT },
+		{ CASE("every post binds, on RoCE", every_post_binds), ON_DIRECT,
+		  .link = CX_LINK_ROCE },
+		{ CASE("who waits has its turn in order", who_waits_has_its_turn_in_order), ON_DIRECT },
+		{ CASE("an unsignaled end is found out", an_unsignaled_end_is_found_out), ON_DIRECT },
+		{ CASE("an end that nobody rang is rung", an_end_that_nobody_rang_is_rung), ON_DIRECT },
+		{ CASE("who never stops starves nobody", who_never_stops_starves_nobody), ON_DIRECT },
+		{ CASE("one peer fails alone", one_peer_fails_alone), ON_DIRECT },
+		{ CASE("all initiators fail and come back", all_initiators_fail_and_come_back),
+		  ON_DIRECT },
+		{ CASE("at random", at_random), ON_DIRECT },
+		{ CASE("at random, on RoCE", at_random), ON_DIRECT, .link = CX_LINK_ROCE },
+		{ CASE("thousands of peers", thousands_of_peers), ON_DIRECT },
+		{ CASE("what does not fit is refused", what_does_not_fit_is_refused), ON_DIRECT },
+		{ CASE("plain verbs have none", plain_verbs_have_none), .is_bare = true,
+		  .is_verbs_only = true, .is_own_only = true },
+	};
+
+	random_start();
+	return bench_run("dc_pool", cases, sizeof(cases) / sizeof(cases[0]));
+}

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Many peers through few initiators: each of 64 workers has a counter, and they are all raised by 8
+ * initiators. One worker is gone when its turn comes; nobody else notices. All of it is in one process,
+ * so the workers are targets of its own.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bsn_dc.h"
+
+enum { WORKERS = 64, INITIATORS = 8, ROUNDS = 10, KEY = 0x5eed, GONE = 13 };
+
+struct worker {
+	struct bsn_dct *dct;
+	struct bsn_ep *ep;
+	unsigned raised; /* how often it was raised, of ROUNDS */
+	bool has_failed;
+};
+
+static void must(int err)
+{
+	if (err) {
+		fprintf(stderr, "%s\n", bsn_error_text());
+		exit(1);
+	}
+}
+
+static void complete(struct bsn_dc_pool *pool, unsigned *outstanding)
+{
+	struct bsn_completion done[16];
+	const int n = bsn_dc_poll(pool, done, 16);
+
+	if (n < 0) {
+		fprintf(stderr, "the pool: %s\n", strerror(-n));
+		exit(1);
+	}
+	for (int i = 0; i < n; i++) {
+		struct worker *worker = done[i].user;
+
+		if (done[i].opcode == BSN_DC_READY)
+			continue; /* the loop below comes back to it anyway */
+		*outstanding -= 1;
+		worker->raised += !done[i].status;
+		worker->has_failed |= done[i].status != IBV_WC_SUCCESS;
+	}
+}
+
+/* Every worker's counter, in every round. */
+static void raise_all(struct bsn_dc_pool *pool, struct worker *workers, const struct bsn_mr *mem)
+{
+	const struct bsn_sge old = { mem->addr, sizeof(uint64_t), mem->lkey };
+	unsigned outstanding = 0;
+
+	for (unsigned round = 0; round < ROUNDS; round++) {
+		for (unsigned w = 0; w < WORKERS; w++) {
+			const struct bsn_remote counter = { mem->addr + (w + 1) * sizeof(uint64_t),
+							    mem->rkey };
+			int err;
+
+			while ((err = bsn_fetch_add(workers[w].ep, &old, &counter, 1, w,
+						    BSN_F_SIGNALED | BSN_F_RING)) == -EAGAIN)
+				complete(pool, &outstanding);
+			outstanding += !err; /* -ENOTCONN: a request to it failed before */
+		}
+	}
+	while (outstanding)
+		complete(pool, &outstanding);
+}
+
+static void tell(const struct bsn_dc_pool *pool, const struct worker *workers)
+{
+	struct bsn_dc_counters counters;
+	unsigned whole = 0, failed = 0;
+
+	for (unsigned w = 0; w < WORKERS; w++) {
+		whole += workers[w].raised == ROUNDS;
+		failed += workers[w].has_failed;
+	}
+	must(bsn_dc_pool_counters(pool, &counters));
+	printf("%u workers through %d initiators: %u raised, %u failed\n", counters.peers,
+	       INITIATORS, whole, failed);
+}
+
+int main(void)
+{
+	static struct worker workers[WORKERS];
+	struct bsn_dc_pool_attr attr = { .initiators = INITIATORS, .connect.timeout = 8 };
+	struct bsn_dct_attr target = { .access_key = KEY };
+	struct bsn_device *device;
+	struct bsn_dc_pool *pool;
+	struct bsn_address address;
+	struct bsn_mr *mem;
+
+	must(bsn_device_open(NULL, NULL, &device));
+	must(bsn_buf_alloc(device, (WORKERS + 1) * sizeof(uint64_t), NULL, &mem));
+	must(bsn_cq_create(device, &(struct bsn_cq_attr){ .entries = 2 * WORKERS }, &target.cq));
+	must(bsn_srq_create(device, &(struct bsn_srq_attr){ .recv_depth = 1 }, &target.srq));
+	must(bsn_dc_pool_create(device, &attr, &pool));
+	for (unsigned w = 0; w < WORKERS; w++) {
+		must(bsn_dct_create(device, &target, &workers[w].dct));
+		must(bsn_dct_address(workers[w].dct, &address));
+		must(bsn_dc_peer_create(pool, &address, NULL, &workers[w], &workers[w].ep));
+	}
+	must(bsn_dct_destroy(workers[GONE].dct));
+	workers[GONE].dct = NULL;
+	raise_all(pool, workers, mem);
+	tell(pool, workers);
+
+	for (unsigned w = 0; w < WORKERS; w++) {
+		must(bsn_dc_peer_destroy(workers[w].ep));
+		must(bsn_dct_destroy(workers[w].dct));
+	}
+	must(bsn_dc_pool_destroy(pool));
+	must(bsn_srq_destroy(target.srq));
+	must(bsn_cq_destroy(target.cq));
+	must(bsn_buf_free(mem));
+	must(bsn_device_close(device));
+	return 0;
+}
