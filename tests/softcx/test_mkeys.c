@@ -530,6 +530,39 @@ static bool was_traced(const char *text)
 	return strstr(trace, text);
 }
 
+/* What the vendor syndrome has one number for. */
+static void the_trace_says_why_a_key_refuses(void **state)
+{
+	struct bench *b = *state;
+	struct ibv_pd *pd = ibv_alloc_pd(b->l->ctx);
+	struct ibv_mr *other = ibv_reg_mr(pd, b->memory, BYTES, ACCESS);
+	struct ibv_mr *local = ibv_reg_mr(b->l->pd, b->memory, BYTES, IBV_ACCESS_LOCAL_WRITE);
+	const struct {
+		uint32_t rkey;
+		uint64_t addr;
+		const char *text;
+	} cases[] = {
+		{ 0xabcd00, (uintptr_t)b->memory, "key 0xabcd00 does not exist" },
+		{ b->mkey[0]->rkey, 0, "is free: never configured, or invalidated" },
+		{ other->rkey, (uintptr_t)b->memory, "is of PD" },
+		{ local->rkey, (uintptr_t)b->memory, "has rights 0x1, of ibv_access_flags, not 0x2" },
+		{ b->mr->rkey, (uintptr_t)b->memory + BYTES - 7, "are not within key" },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		assert_false(was_traced(cases[i].text));
+		begin(b, 0);
+		ibv_wr_rdma_write(b->ex, cases[i].rkey, cases[i].addr);
+		ibv_wr_set_sge(b->ex, b->mr->lkey, (uintptr_t)b->plain, 8);
+		assert_int_equal(finish(b), IBV_WC_REM_ACCESS_ERR);
+		assert_true(was_traced(cases[i].text));
+		revive(b);
+	}
+	assert_int_equal(ibv_dereg_mr(local), 0);
+	assert_int_equal(ibv_dereg_mr(other), 0);
+	assert_int_equal(ibv_dealloc_pd(pd), 0);
+}
+
 static enum ibv_wc_status set_bsf(struct bench *b, const struct bsn_umr_ctrl *umr,
 				  const struct bsn_mkey_ctx *ctx, uint32_t type)
 {
@@ -1156,6 +1189,8 @@ int main(void)
 		TEST(configuring_by_setters_is_the_same),
 		TEST(translations_by_pointer_come_in_chunks),
 		TEST(bad_changes_are_refused_and_leave_the_mkey_free),
+		cmocka_unit_test_setup_teardown(the_trace_says_why_a_key_refuses, set_up_traced,
+						tear_down_traced),
 		cmocka_unit_test_setup_teardown(signatures_and_encryption_are_refused_by_name,
 						set_up_traced, tear_down_traced),
 		TEST(using_an_mkey_without_a_fence_is_found),

@@ -31,6 +31,31 @@ static unsigned check_key(const struct cx_mr *mr, const struct cx_claim *claim, 
 	return claim->access & ~attr->access ? BSN_TPT_RIGHTS : CX_TPT_OK;
 }
 
+/* What the vendor syndrome does not tell apart. */
+static void trace_refusal(struct cx_hca *hca, const struct cx_mr *mr, const struct cx_claim *claim,
+			  const struct cx_piece *piece, uint64_t len)
+{
+	const struct cx_mr_attr *attr = mr ? &mr->attr : NULL;
+	const uint32_t key = piece->key;
+
+	if (!mr)
+		cx_trace(hca, "key: qpn %#x: key %#x does not exist", claim->qpn, key);
+	else if (mr->free)
+		cx_trace(hca, "key: qpn %#x: key %#x is free: never configured, or invalidated",
+			 claim->qpn, key);
+	else if (attr->pdn != claim->pdn)
+		cx_trace(hca, "key: qpn %#x is of PD %u, key %#x of PD %u", claim->qpn, claim->pdn,
+			 key, attr->pdn);
+	else if (mr->qpn != BSN_MKEY_QPN_ANY && mr->qpn != claim->qpn)
+		cx_trace(hca, "key: qpn %#x: key %#x is of qpn %#x alone", claim->qpn, key, mr->qpn);
+	else if (claim->access & ~attr->access)
+		cx_trace(hca, "key: qpn %#x: key %#x has rights %#x, of ibv_access_flags, not %#x",
+			 claim->qpn, key, attr->access, claim->access);
+	else
+		cx_trace(hca, "key: qpn %#x: %lu bytes at %#lx are not within key %#x: %lu at %#lx",
+			 claim->qpn, len, piece->addr, key, attr->length, attr->iova);
+}
+
 /*
  * A ConnectX does not wait: what uses an mkey before its change is known to be done may find it as
  * it was. On the queue that changed it a fence is enough; elsewhere the change must have completed, or
@@ -107,8 +132,10 @@ unsigned cx_key_span(struct cx_hca *hca, uint32_t key, const struct cx_claim *cl
 			*span = (struct cx_span){ CX_NOBODY, piece.addr, len };
 			return CX_TPT_OK;
 		}
-		if (detail)
+		if (detail) {
+			trace_refusal(hca, mr, &at, &piece, len);
 			return detail;
+		}
 		if (mr->changed_by)
 			lint_fresh(hca, mr, claim);
 		offset = piece.addr - mr->attr.iova;
