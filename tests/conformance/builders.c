@@ -3,6 +3,8 @@
  * The ways of posting: both interfaces of libmlx5, and Bunsen's. Those of Bunsen that do not take
  * every request leave the others to bsn_post().
  */
+#include <infiniband/mlx5dv.h>
+
 #include "party.h"
 
 /* -- libmlx5 ----------------------------------------------------------------------------------- */
@@ -140,6 +142,9 @@ static int post_wr(struct party *p, const struct request *r, unsigned n)
 		start_wr(qp, &r[i].wr);
 		if (p->bench->type == BSN_QP_UD)
 			ibv_wr_set_ud_addr(qp, p->ah, p->to->qpn, 0x11111111);
+		if (p->bench->type == BSN_QP_DC)
+			mlx5dv_wr_set_dc_addr(mlx5dv_qp_ex_from_ibv_qp_ex(qp), p->ah, p->to->qpn,
+					      DC_KEY);
 		set_wr_data(qp, &r[i].wr);
 	}
 	return -ibv_wr_complete(qp);

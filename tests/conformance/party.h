@@ -30,6 +30,7 @@ enum {
 	RING_BB = 64,
 	MAX_SGE = 30,     /* all that the device takes */
 	MAX_INLINE = 828, /* all that libmlx5 grants on RC */
+	DC_KEY = 0x1a2b3c4d,
 	RECV_DEPTH = 8,   /* an SRQ's depth is one less, its ring not */
 
 	/* In the bench's memory. */

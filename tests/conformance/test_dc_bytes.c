@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Requests of a DCI, byte for byte what libmlx5 builds by ibv_wr_*() and mlx5dv_wr_set_dc_addr(), with the
+ * extended address vector, which is the only one that it has. Each goes to the DCT of the bench, whose
+ * memory says that it was understood.
+ */
+#include <infiniband/mlx5dv.h>
+
+#include "bsn_dc.h"
+#include "compare.h"
+
+enum { KEY = DC_KEY, SGES = 4, INLINE = 200, ROUNDS = 40, SPORT = 0xd00d, LENGTH = 24 };
+
+static struct {
+	struct bench bench;
+	struct bsn_cq *into;
+	struct bsn_rq *srq;
+	struct bsn_dct *dct;
+	struct party libmlx5, bunsen, target; /* of the target only its number is read */
+	struct bsn_cq *cq;
+} t;
+
+/* -- both sides -------------------------------------------------------------------------------- */
+
+/* libmlx5 draws one for each address handle: here both have the same. */
+static void set_source_port(uint8_t *av)
+{
+	struct bsn_av_dc fields;
+
+	bsn_av_dc_decode(&fields, av);
+	fields.rlid = SPORT;
+	bsn_av_dc_encode(av, &fields);
+}
+
+static void map_party(struct party *p, struct ibv_qp *verbs)
+{
+	struct mlx5dv_qp map = { 0 };
+	struct mlx5dv_obj obj = { .qp = { .in = verbs, .out = &map } };
+
+	assert_int_equal(mlx5dv_init_obj(&obj, MLX5DV_OBJ_QP), 0);
+	p->bench = &t.bench;
+	p->to = &t.target;
+	p->qpn = verbs->qp_num;
+	p->ring = map.sq.buf;
+	p->count_bb = map.sq.wqe_cnt;
+	p->record = (const uint8_t *)map.dbrec;
+	p->reg = (uint32_t)((uintptr_t)map.bf.reg % TRAP_PAGE_BYTES);
+}
+
+static void modify(struct ibv_qp *qp, enum ibv_qp_state state, int mask)
+{
+	struct ibv_qp_attr attr = { .qp_state = state,
+				    .port_num = t.bench.info->port,
+				    .path_mtu = IBV_MTU_1024,
+				    .max_rd_atomic = 16,
+				    .timeout = 14,
+				    .retry_cnt = 7,
+				    .rnr_retry = 7 };
+
+	assert_int_equal(ibv_modify_qp(qp, &attr, IBV_QP_STATE | mask), 0);
+}
+
+static void make_libmlx5(struct party *p)
+{
+	struct ibv_td_init_attr td = { 0 };
+	struct ibv_parent_domain_init_attr domain = { .pd = t.bench.pd };
+	struct ibv_qp_init_attr_ex init = {
+		.qp_type = IBV_QPT_DRIVER,
+		.cap = { .max_send_wr = 16, .max_send_sge = SGES, .max_inline_data = INLINE },
+		.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
+		.send_ops_flags = IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM |
+				  IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM |
+				  IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |
+				  IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD,
+	};
+	struct mlx5dv_qp_init_attr mlx5 = {
+		.comp_mask = MLX5DV_QP_INIT_ATTR_MASK_DC,
+		.dc_init_attr = { .dc_type = MLX5DV_DCTYPE_DCI },
+	};
+
+	p->builder = &builders[1];
+	p->td = ibv_alloc_td(t.bench.verbs, &td);
+	domain.td = p->td;
+	p->domain = ibv_alloc_parent_domain(t.bench.verbs, &domain);
+	p->cq[0] = ibv_create_cq(t.bench.verbs, 64, NULL, NULL, 0);
+	assert_non_null(p->domain);
+	assert_non_null(p->cq[0]);
+	init.pd = p->domain;
+	init.send_cq = init.recv_cq = p->cq[0];
+	p->verbs = mlx5dv_create_qp(t.bench.verbs, &init, &mlx5);
+	assert_non_null(p->verbs);
+	modify(p->verbs, IBV_QPS_INIT, IBV_QP_PKEY_INDEX | IBV_QP_PORT);
+	modify(p->verbs, IBV_QPS_RTR, IBV_QP_PATH_MTU);
+	modify(p->verbs, IBV_QPS_RTS,
+	       IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
+		       IBV_QP_MAX_QP_RD_ATOMIC);
+	map_party(p, p->verbs);
+}
+
+static void make_way(struct party *p)
+{
+	struct ibv_ah_attr way = { .port_num = t.bench.info->port,
+				   .is_global = 1,
+				   .grh = { .sgid_index = t.bench.info->gid_index,
+					    .hop_limit = 64 } };
+	struct mlx5dv_ah map;
+	struct mlx5dv_obj obj = { .ah = { .out = &map } };
+
+	memcpy(way.grh.dgid.raw, t.bench.info->gid, sizeof(way.grh.dgid.raw));
+	p->ah = ibv_create_ah(t.bench.pd, &way);
+	assert_non_null(p->ah);
+	obj.ah.in = p->ah;
+	assert_int_equal(mlx5dv_init_obj(&obj, MLX5DV_OBJ_AH), 0);
+	set_source_port((uint8_t *)map.av);
+}
+
+static void make_bunsen(struct party *p)
+{
+	struct bsn_qp_attr attr = { .type = BSN_QP_DC,
+				    .cq = t.cq,
+				    .send_depth = 16,
+				    .max_send_sge = SGES,
+				    .max_inline = INLINE,
+				    .signal_every = -1 };
+	struct bsn_address address;
+
+	assert_int_equal(bsn_qp_create(t.bench.device, &attr, &p->qp), 0);
+	assert_int_equal(bsn_qp_connect(p->qp, NULL, NULL), 0);
+	assert_int_equal(bsn_dct_address(t.dct, &address), 0);
+	assert_int_equal(bsn_ep_create(p->qp, &address, NULL, NULL, &p->ep), 0);
+	set_source_port((uint8_t *)&((struct bsn_peer *)(void *)p->ep)->head);
+	p->bsn_cq[0] = t.cq;
+	map_party(p, bsn_qp_verbs(p->qp));
+}
+
+static int set_up(void **state)
+{
+	struct bsn_dct_attr target = { .access_key = KEY };
+
+	(void)state;
+	memset(&t, 0, sizeof(t));
+	bench_open(&t.bench, CX_LINK_ROCE, BSN_QP_DC, BSN_STORE_8);
+	assert_int_equal(bsn_cq_create(t.bench.device, &(struct bsn_cq_attr){ 0 }, &t.cq), 0);
+	assert_int_equal(bsn_cq_create(t.bench.device, &(struct bsn_cq_attr){ 0 }, &t.into), 0);
+	assert_int_equal(bsn_srq_create(t.bench.device, NULL, &t.srq), 0);
+	target.cq = t.into;
+	target.srq = t.srq;
+	assert_int_equal(bsn_dct_create(t.bench.device, &target, &t.dct), 0);
+	t.target.qpn = bsn_dct_number(t.dct);
+	make_libmlx5(&t.libmlx5);
+	make_way(&t.libmlx5);
+	make_bunsen(&t.bunsen);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	struct party *p = &t.libmlx5;
+
+	(void)state;
+	assert_int_equal(ibv_destroy_qp(p->verbs), 0);
+	assert_int_equal(ibv_destroy_ah(p->ah), 0);
+	assert_int_equal(ibv_destroy_cq(p->cq[0]), 0);
+	assert_int_equal(ibv_dealloc_pd(p->domain), 0);
+	assert_int_equal(ibv_dealloc_td(p->td), 0);
+	assert_int_equal(bsn_ep_destroy(t.bunsen.ep), 0);
+	assert_int_equal(bsn_qp_destroy(t.bunsen.qp), 0);
+	assert_int_equal(bsn_dct_destroy(t.dct), 0);
+	assert_int_equal(bsn_srq_destroy(t.srq), 0);
+	assert_int_equal(bsn_cq_destroy(t.into), 0);
+	assert_int_equal(bsn_cq_destroy(t.cq), 0);
+	bench_close(&t.bench);
+	return 0;
+}
+
+/* -- requests ---------------------------------------------------------------------------------- */
+
+static uint8_t *at(size_t offset)
+{
+	return (uint8_t *)(uintptr_t)t.bench.memory->addr + offset;
+}
+
+static bool is_atomic(uint32_t opcode)
+{
+	return opcode == BSN_OPCODE_ATOMIC_CS || opcode == BSN_OPCODE_ATOMIC_FA;
+}
+
+static void make_request(struct request *r, uint32_t opcode, unsigned sges, unsigned inline_bytes,
+			 unsigned flags, uint64_t id)
+{
+	const unsigned length = inline_bytes ? inline_bytes : is_atomic(opcode) ? 8 : LENGTH;
+
+	memset(r, 0, sizeof(*r));
+	for (unsigned i = 0; i < sges; i++)
+		r->sge[i] = (struct bsn_sge){ (uintptr_t)at(SOURCE + 64 * i), length,
+					      t.bench.memory->lkey };
+	r->bytes = sges * length;
+	r->wr = (struct bsn_wr){ .id = id,
+				 .sge = r->sge,
+				 .sge_count = sges,
+				 .flags = flags | (inline_bytes ? BSN_F_INLINE : 0u),
+				 .remote = { (uintptr_t)at(TARGET), t.bench.memory->rkey },
+				 .opcode = opcode,
+				 .imm = opcode == BSN_OPCODE_SEND_IMM ||
+						opcode == BSN_OPCODE_RDMA_WRITE_IMM ? 0xcafe0000 + (uint32_t)id
+										    : 0,
+				 .swap_add = id,
+				 .compare = 3 };
+}
+
+static void drain_target(void)
+{
+	struct bsn_completion c;
+
+	while (bsn_poll(t.into, &c, 1) == 1)
+		assert_int_equal(c.status, IBV_WC_SUCCESS);
+}
+
+static void post(struct party *p, const struct request *r, struct published *out)
+{
+	const struct bsn_sge into = { (uintptr_t)at(TARGET), 1024, t.bench.memory->lkey };
+	struct seen seen;
+
+	drain_target();
+	if (r->wr.opcode == BSN_OPCODE_SEND || r->wr.opcode == BSN_OPCODE_SEND_IMM ||
+	    r->wr.opcode == BSN_OPCODE_RDMA_WRITE_IMM)
+		assert_int_equal(bsn_recv(t.srq, &into, 1), 0);
+	published_start();
+	assert_int_equal(p->builder->post(p, r, 1), 0);
+	published_take(p, 1, out);
+	assert_int_equal(published_check(out), 0);
+	if (!(r->wr.flags & BSN_F_SIGNALED))
+		return;
+	assert_true(party_await(p, 0, &seen));
+	assert_int_equal(seen.status, IBV_WC_SUCCESS);
+	assert_int_equal(seen.id, r->wr.id);
+}
+
+/* Each way of posting of Bunsen's in turn, so that each comes to each position of the ring. */
+static void compare_both(const struct request *r, unsigned way)
+{
+	static struct published want, got;
+	uint8_t arrived[LENGTH];
+
+	t.bunsen.builder = &builders[2 + way % (builder_count - 2)];
+	post(&t.libmlx5, r, &want);
+	memcpy(arrived, at(TARGET), sizeof(arrived));
+	if (!is_atomic(r->wr.opcode))
+		memset(at(TARGET), 0, sizeof(arrived));
+	post(&t.bunsen, r, &got);
+	if (published_compare(&want, &got, true))
+		fail_msg("%s: opcode %#x, %u SGEs, flags %#x, round %u", t.bunsen.builder->name,
+			 r->wr.opcode, r->wr.sge_count, r->wr.flags, way);
+	if (!is_atomic(r->wr.opcode) && r->wr.opcode != BSN_OPCODE_RDMA_READ)
+		assert_memory_equal(arrived, at(TARGET), sizeof(arrived));
+}
+
+static const uint32_t opcodes[] = { BSN_OPCODE_SEND,	      BSN_OPCODE_SEND_IMM,
+				    BSN_OPCODE_RDMA_WRITE,    BSN_OPCODE_RDMA_WRITE_IMM,
+				    BSN_OPCODE_RDMA_READ,     BSN_OPCODE_ATOMIC_CS,
+				    BSN_OPCODE_ATOMIC_FA };
+
+static void of_each_opcode(unsigned sges, unsigned inline_bytes, unsigned flags)
+{
+	struct request r;
+
+	for (size_t k = 0; k < sizeof(opcodes) / sizeof(opcodes[0]); k++) {
+		const bool gathers = !is_atomic(opcodes[k]) && opcodes[k] != BSN_OPCODE_RDMA_READ;
+		if ((inline_bytes && !gathers) || (is_atomic(opcodes[k]) && sges != 1))
+			continue;
+		for (unsigned round = 0; round < ROUNDS; round++) {
+			/* What is not signaled is followed by what is, of another length. */
+			make_request(&r, opcodes[k], sges, inline_bytes, flags, round + 1);
+			compare_both(&r, round);
+			make_request(&r, BSN_OPCODE_RDMA_WRITE, 1 + round % SGES, 0, BSN_F_SIGNALED, round);
+			compare_both(&r, round);
+		}
+	}
+}
+
+static void lists_of_pieces(void **state)
+{
+	(void)state;
+	for (unsigned sges = 1; sges <= SGES; sges++)
+		of_each_opcode(sges, 0, BSN_F_SIGNALED);
+}
+
+static void inline_data(void **state)
+{
+	static const unsigned lengths[] = { 1, 7, 8, 12, 13, 28, 29, 44, 45, 60, 108, 172, 199, 200 };
+
+	(void)state;
+	for (size_t k = 0; k < sizeof(lengths) / sizeof(lengths[0]); k++)
+		of_each_opcode(1, lengths[k], BSN_F_SIGNALED);
+}
+
+static void every_flag(void **state)
+{
+	(void)state;
+	for (unsigned set = 0; set < 8; set++)
+		of_each_opcode(1, 0, (set & 1 ? BSN_F_SIGNALED : 0u) | (set & 2 ? BSN_F_FENCE : 0u) |
+					     (set & 4 ? BSN_F_SOLICITED : 0u));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(lists_of_pieces, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(inline_data, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(every_flag, set_up, tear_down),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
