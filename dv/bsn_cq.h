@@ -38,7 +38,8 @@ enum bsn_completion_flags {
 	BSN_C_IMM = 1 << 0,   /* @imm is valid */
 	BSN_C_INVAL = 1 << 1, /* @imm is the rkey that was invalidated */
 	BSN_C_GRH = 1 << 2,   /* UD: the first 40 bytes of the buffer hold the GRH */
-	BSN_C_DATA = 1 << 3,  /* @data points to @byte_len bytes in the CQE */
+	BSN_C_DATA = 1 << 3,  /* @data points to the bytes that came, in the CQE or in memory */
+	BSN_C_IN_CQE = 1 << 4, /* with BSN_C_DATA: in the CQE; memory was not written to */
 };
 
 /**
@@ -57,7 +58,7 @@ enum bsn_completion_flags {
  * @wqe_index: on an error, the ring index of the failed WQE's first block, modulo 2^16; on plain
  *	verbs the number of the request
  * @hw_syndrome: on an error, CQE byte 52
- * @data: see BSN_C_DATA; valid until the next poll of this CQ
+ * @data: see BSN_C_DATA; with BSN_C_IN_CQE valid until the next poll of this CQ
  * @slid: UD: the sender's LID; @sl and @dlid_path_bits likewise
  *
  * Where @status is success, the fields from @imm on are written only of receives with an immediate
@@ -160,6 +161,10 @@ BSN_API void bsn_cq_finish_recv(const struct bsn_route *route, const uint8_t *cq
  * Return: false: it is none, or its data cannot be there; no queue was touched.
  */
 BSN_API bool bsn_cq_take_far_recv(const struct bsn_cq *cq, const struct bsn_route *route,
+				  const uint8_t *cqe, struct bsn_completion *c, uint32_t kind);
+
+/** bsn_cq_take_any_recv - the same of any route; bsn_cq_take_far_recv() is of one without @recv_more */
+BSN_API bool bsn_cq_take_any_recv(const struct bsn_cq *cq, const struct bsn_route *route,
 				  const uint8_t *cqe, struct bsn_completion *c, uint32_t kind);
 
 /**
@@ -327,6 +332,22 @@ BSN_ALWAYS_INLINE bool bsn_cq_put_recv(const uint8_t *cqe, uint8_t kind, struct 
 	return true;
 }
 
+/* Half of a CQE holds data: of 128 bytes the first half, of 64 the beginning. */
+BSN_ALWAYS_INLINE const uint8_t *bsn_cq_data(const struct bsn_cq *cq, const uint8_t *cqe)
+{
+	return cqe + BSN_CQE_SIZE - cq->stride;
+}
+
+/* Where the memory begins that an own queue's receive names. */
+BSN_ALWAYS_INLINE const void *bsn_rq_first_piece(const struct bsn_rq *rq, uint32_t wqe_index)
+{
+	const size_t slot = wqe_index & rq->poller_mask;
+	struct bsn_data first;
+
+	bsn_data_decode(&first, rq->poller_ring + slot * rq->poller_stride);
+	return (const void *)(uintptr_t)first.addr;
+}
+
 /* The same with its queue's part. */
 BSN_ALWAYS_INLINE bool bsn_cq_take_recv(const struct bsn_route *route, const uint8_t *cqe,
 					uint8_t kind, struct bsn_completion *c)
@@ -341,6 +362,33 @@ BSN_ALWAYS_INLINE bool bsn_cq_take_recv(const struct bsn_route *route, const uin
 		return true;
 	}
 	bsn_cqe_tail_decode(&tail, cqe + BSN_CQE_TAIL_OFFSET);
+	c->id = bsn_rq_retire(route->rq, tail.wqe_counter);
+	return true;
+}
+
+/*
+ * A message of an own queue that hands out data where they lie, @kind without the solicited bit;
+ * false: bsn_cq_take_far_recv() has to look at it.
+ */
+BSN_ALWAYS_INLINE bool bsn_cq_give_recv(const struct bsn_cq *cq, const struct bsn_route *route,
+					const uint8_t *cqe, uint32_t kind, struct bsn_completion *c)
+{
+	const uint64_t bytes = bsn_cq_byte_len(cqe);
+	struct bsn_cqe_tail tail;
+
+	bsn_cqe_tail_decode(&tail, cqe + BSN_CQE_TAIL_OFFSET);
+	if (BSN_LIKELY(kind == route->recv_more)) {
+		if (BSN_UNLIKELY(2 * bytes > cq->stride))
+			return false;
+		bsn_cq_put_success(c, bytes, BSN_C_DATA | BSN_C_IN_CQE);
+		c->data = bsn_cq_data(cq, cqe);
+	} else {
+		if (kind != BSN_RECV_KIND_SEND || !(route->recv_more & BSN_RECV_KIND_SEND))
+			return false;
+		bsn_cq_put_success(c, bytes, BSN_C_DATA);
+		c->data = bsn_rq_first_piece(route->rq, tail.wqe_counter);
+	}
+	c->user = route->user;
 	c->id = bsn_rq_retire(route->rq, tail.wqe_counter);
 	return true;
 }
@@ -375,8 +423,13 @@ BSN_ALWAYS_INLINE bool bsn_cq_reap_recv(const struct bsn_cq *cq, uint8_t shift, 
 	if (BSN_UNLIKELY(!bsn_cq_route(cq, shift, who, &route)))
 		return false;
 	bsn_cq_put_recv_who(who, c);
-	if (BSN_UNLIKELY(kind & route->recv_far_mask))
-		return bsn_cq_take_far_recv(cq, route, next, c, kind);
+	if (BSN_UNLIKELY(kind & route->recv_far_mask)) {
+		if (BSN_LIKELY(!route->recv_more))
+			return bsn_cq_take_far_recv(cq, route, next, c, kind);
+		return BSN_LIKELY(bsn_cq_give_recv(cq, route, next,
+						   kind & ~(uint32_t)BSN_RECV_KIND_SOLICITED, c)) ||
+		       bsn_cq_take_any_recv(cq, route, next, c, kind);
+	}
 	return bsn_cq_take_recv(route, next, kind, c);
 }
 

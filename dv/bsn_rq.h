@@ -20,12 +20,15 @@ struct bsn_rq;
  * @post1: one SGE; bsn_are_plain() told of its length
  * @post_plain: several SGEs, of which the same is true; they may be more than the queue takes
  * @post: a list that bsn_rq_post() judged
+ * @post_many: see bsn_rq_post_many(); none of them was looked at
  */
 struct bsn_rq_path {
 	int (*post1)(struct bsn_rq *rq, const struct bsn_sge *sge, uint64_t id);
 	int (*post_plain)(struct bsn_rq *rq, const struct bsn_sge *sge, unsigned sge_count,
 			  uint64_t id);
 	int (*post)(struct bsn_rq *rq, const struct bsn_sge *sge, unsigned sge_count, uint64_t id);
+	int (*post_many)(struct bsn_rq *rq, const struct bsn_sge *sge, const uint64_t *ids,
+			 unsigned count);
 };
 
 #define BSN_SRQ_NO_SLOT 0xffff /* an SRQ has at most 2^15 WQEs */
@@ -76,7 +79,6 @@ struct bsn_rq {
 	uint32_t poller_stride;  /* bytes */
 	uint8_t poller_max_sge;
 	uint8_t poller_kind;     /* enum bsn_rq_kind */
-	uint8_t gives_inline;    /* data in the CQE is handed out, not copied */
 	struct bsn_srq_lock *lock; /* NULL: the poster is one thread */
 
 	/* rare */
@@ -95,6 +97,14 @@ struct bsn_rq {
  * Return: 0; -EAGAIN the queue is full; -EMSGSIZE more SGEs than the queue takes; -EINVAL no queue.
  */
 BSN_API int bsn_rq_post(struct bsn_rq *rq, const struct bsn_sge *sge, unsigned sge_count, uint64_t id);
+
+/** bsn_rq_post_many - receives of one SGE each, into any kind of queue; see bsn_recv_many() */
+BSN_API int bsn_rq_post_many(struct bsn_rq *rq, const struct bsn_sge *sge, const uint64_t *ids,
+			     unsigned count);
+
+/** bsn_rq_post_rest - the same, of which the first @put were posted */
+BSN_API int bsn_rq_post_rest(struct bsn_rq *rq, const struct bsn_sge *sge, const uint64_t *ids,
+			     unsigned count, unsigned put);
 
 /*
  * One WQE more was given back [O6]. The poller alone counts: on x86 that is one instruction in memory,
@@ -150,6 +160,56 @@ BSN_ALWAYS_INLINE void bsn_rq_put_list(uint8_t *list, const struct bsn_sge *sge,
 		bsn_store_ds(list + BSN_DATA_SIZE * i, ds[i]);
 }
 
+/*
+ * An SGE of an array, whole: most were written some time ago, so that a wide load need not wait for narrow
+ * stores.
+ */
+BSN_ALWAYS_INLINE struct bsn_ds bsn_ds_of_array(const struct bsn_sge *sge)
+{
+#if BSN_HAS_SHUFFLE
+	return bsn_shuffle(bsn_v2_load(sge),
+			   (bsn_pattern){ BSN_FROM_32(8), BSN_FROM_32(12), BSN_FROM_64(0) });
+#else
+	return bsn_ds_data(sge);
+#endif
+}
+
+/*
+ * Of a queue whose lists are one SGE: as many as are plain, one after the other. How many. The one index
+ * counts halves of an id up to 0, so that each of the four arrays is a mode of addressing away.
+ */
+BSN_ALWAYS_INLINE unsigned bsn_rq_put_many(struct bsn_rq *rq, const struct bsn_sge *sge,
+					   const uint64_t *ids, unsigned count)
+{
+	enum { HALF_SGE = sizeof(*sge) / 2, HALF_ID = sizeof(*ids) / 2, HALF_WQE = BSN_DATA_SIZE / 2 };
+	const uint8_t *const from = (const uint8_t *)(sge + count);
+	const uint8_t *const from_ids = (const uint8_t *)(ids + count);
+	uint8_t *const wqe = rq->slot + (size_t)count * BSN_DATA_SIZE;
+	uint8_t *const id_at = (uint8_t *)(rq->id_at + count);
+	ptrdiff_t at;
+
+	for (at = -2 * (ptrdiff_t)count; at; at += 2) {
+		const struct bsn_sge *one = (const struct bsn_sge *)(const void *)(from + at * HALF_SGE);
+
+		if (!bsn_are_plain(one, 1))
+			break;
+		bsn_store_ds(wqe + at * HALF_WQE, bsn_ds_of_array(one));
+		memcpy(id_at + at * HALF_ID, from_ids + at * HALF_ID, sizeof(*ids));
+	}
+	BSN_HIDE(at); /* else the compiler would count all that depends on it */
+	rq->slot = wqe + at * HALF_WQE;
+	rq->id_at = (uint64_t *)(void *)(id_at + at * HALF_ID);
+	return count + (unsigned)(at >> 1);
+}
+
+/* Several WQEs are there. */
+BSN_ALWAYS_INLINE void bsn_rq_publish_many(struct bsn_rq *rq, unsigned count)
+{
+	rq->head = (uint16_t)(rq->head + count);
+	bsn_to_device(); /* O7 */
+	bsn_store_index(rq->record, rq->head);
+}
+
 /* Counted in memory, which costs one instruction less than to count in a register. */
 BSN_ALWAYS_INLINE void bsn_rq_publish(struct bsn_rq *rq)
 {
@@ -188,6 +248,13 @@ BSN_ALWAYS_INLINE uint8_t *bsn_srq_begin(struct bsn_rq *rq, const uint16_t *take
 	link.next_wqe_index = *next;
 	bsn_store_wqe(wqe, bsn_pair_to_be64(bsn_srq_next_word(&link, 0)));
 	return wqe + BSN_SRQ_NEXT_SIZE;
+}
+
+/* Several were begun, the last one before @next, and what they took is marked as taken. */
+BSN_ALWAYS_INLINE void bsn_srq_end_many(struct bsn_rq *rq, unsigned count, uint16_t next)
+{
+	bsn_rq_publish_many(rq, count);
+	rq->srq_next = next;
 }
 
 BSN_ALWAYS_INLINE void bsn_srq_end(struct bsn_rq *rq, uint16_t *take, uint16_t next)
@@ -237,6 +304,23 @@ BSN_ALWAYS_INLINE int bsn_rq_append(struct bsn_rq *rq, const struct bsn_sge *sge
 	bsn_rq_end_list(rq, wqe, count);
 	bsn_rq_end(rq, id, rq->stride);
 	return 0;
+}
+
+/* As many as the room in one piece; everything else by bsn_rq_post_many(). */
+BSN_ALWAYS_INLINE int bsn_rq_append_many(struct bsn_rq *rq, const struct bsn_sge *sge,
+					 const uint64_t *ids, unsigned count)
+{
+	unsigned put;
+
+	if (BSN_IS_NULL(rq) ||
+	    BSN_UNLIKELY(rq->slot + (size_t)count * BSN_DATA_SIZE > rq->lone_limit))
+		return bsn_rq_post_many(rq, sge, ids, count);
+	BSN_CHECK_OWNER(rq);
+	put = bsn_rq_put_many(rq, sge, ids, count);
+	bsn_rq_publish_many(rq, put);
+	if (BSN_LIKELY(put == count))
+		return (int)count;
+	return bsn_rq_post_rest(rq, sge, ids, count, put);
 }
 
 BSN_HEADER_END

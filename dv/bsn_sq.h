@@ -153,6 +153,19 @@ struct bsn_sq_path {
 	uint32_t (*room)(struct bsn_sq *sq); /* requests that would be taken now */
 };
 
+/** enum bsn_recv_more - what a receive of a route wants besides being counted */
+enum bsn_recv_more {
+	BSN_RECV_FINISHES = 1 << 0, /* of UD, of a shared receive queue, or of none */
+	BSN_RECV_GIVES = 1 << 1,    /* its data are handed out where they lie, in the CQE or in memory */
+	/* An own queue that gives has the kind of what comes in its CQEs instead, which has neither bit. */
+};
+
+/** enum bsn_sends_more - what the completions of a send queue want besides */
+enum bsn_sends_more {
+	BSN_SENDS_HIDDEN = 1 << 0, /* some are the library's own */
+	BSN_SENDS_GIVE = 1 << 1,   /* what READs and atomics bring is handed out where it lies */
+};
+
 /**
  * struct bsn_route - what completes under a number: of a QP, or of a queue without a send side
  * @ring: of the send queue; NULL: it has none
@@ -166,12 +179,13 @@ struct bsn_sq_path {
  * @flushed: of a queue that failed: what comes before this index was reported
  * @far_mask: bits of a send WQE's DS byte that send its completion the far way
  * @recv_far_mask: bits of a receive's kind that do the same: BSN_RECV_FAR_BITS, or without a receive
- *	queue BSN_RECV_FAR_ALL; bsn_cq_add() sets it
- * @recv_more: a receive is not done with when it is counted: of UD, of a shared receive queue, or of
- *	one that hands out data in CQEs; as @recv_far_mask
+ *	queue BSN_RECV_FAR_ALL, or where data are handed out; bsn_cq_add() sets it
+ * @recv_more: enum bsn_recv_more: a receive is not done with when it is counted; bsn_cq_add() finds out,
+ *	but whether data are handed out: that must be there before
  * @transport: enum bsn_transport
  * @has_failed: a send request failed
- * @has_peers, @has_hidden: of the send queue
+ * @has_peers: of the send queue
+ * @has_hidden: enum bsn_sends_more of the send queue
  * @has_error: @first_error was written, or is being so: two CQs may have a poller each
  */
 struct bsn_route {
@@ -239,6 +253,8 @@ struct bsn_sq {
 	uint32_t inline_most;     /* lengths from BSN_DS_SIZE on that the inline code may copy */
 	const struct bsn_sq_path *path; /* NULL: mlx5 */
 	uint8_t *hidden;          /* one a slot: the library signaled the WQE that begins there */
+	uint8_t gives_results;    /* BSN_SENDS_GIVE, or 0 */
+	uint8_t has_big_endian_results; /* of atomics of 8 bytes, in memory */
 
 	struct bsn_route route __attribute__((aligned(64))); /* the poller's line */
 

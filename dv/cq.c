@@ -21,11 +21,25 @@ static bool has_send_side(const struct bsn_route *route)
 	return route->ring != no_ring;
 }
 
+static bool gives_data(const struct bsn_route *route)
+{
+	return route->recv_more & (BSN_RECV_GIVES | BSN_RECV_KIND_SEND);
+}
+
+static uint8_t recv_more_of(const struct bsn_cq *cq, const struct bsn_route *route)
+{
+	if (!route->rq || route->rq->is_srq || route->transport == BSN_TRANSPORT_UD)
+		return BSN_RECV_FINISHES | (route->recv_more & BSN_RECV_GIVES);
+	return gives_data(route) ? (uint8_t)(BSN_RECV_KIND_SEND |
+					     bsn_cqe_inline_format(cq->stride) << 2) :
+				   0;
+}
+
 int bsn_cq_add(struct bsn_cq *cq, uint32_t qpn, struct bsn_route *route)
 {
-	route->recv_far_mask = route->rq ? BSN_RECV_FAR_BITS : BSN_RECV_FAR_ALL;
-	route->recv_more = !route->rq || route->rq->is_srq || route->rq->gives_inline ||
-			   route->transport == BSN_TRANSPORT_UD;
+	route->recv_more = recv_more_of(cq, route);
+	route->recv_far_mask = route->rq && !gives_data(route) ? BSN_RECV_FAR_BITS :
+								 BSN_RECV_FAR_ALL;
 	if (!route->ring) {
 		route->ring = no_ring;
 		route->far_mask = BSN_FAR_ALL;
@@ -273,16 +287,16 @@ static void scatter(const uint8_t *src, size_t bytes, const uint8_t *list, unsig
 	}
 }
 
-/* READ and atomic results. The WQE is still there: its slots are not free before it is done. */
-static int scatter_to_request(const struct bsn_cq *cq, const uint8_t *next,
-			      const struct bsn_route *route, const struct bsn_cqe_req *cqe)
+/*
+ * READ and atomic results, into memory. The WQE is still there: its slots are not free before it is
+ * done.
+ */
+static int scatter_to_request(const struct bsn_route *route, const struct bsn_cqe_req *cqe,
+			      const uint8_t *src)
 {
-	const uint8_t *src = inline_data(cq, next);
 	uint8_t bytes[BSN_WQE_MAX_DS * BSN_DS_SIZE];
 	struct bsn_wqe wqe;
 
-	if (!src)
-		return -EPROTO;
 	for (size_t at = 0; at < sizeof(bytes); at += BSN_BB_SIZE) {
 		const size_t left = sizeof(bytes) - at;
 		memcpy(bytes + at, route->ring + ((cqe->wqe_counter * BSN_BB_SIZE + at) & route->mask),
@@ -349,6 +363,54 @@ BSN_ALWAYS_INLINE void recall(const struct bsn_route *route, uint32_t wqe_index,
 		memcpy(&c->id, wqe + BSN_NEAR_ID_AT, sizeof(c->id));
 }
 
+/*
+ * In a CQE the result of an atomic is big-endian (bsn_cqe.h); in memory it has the device's order. The
+ * CQE is ours: it is turned there.
+ */
+static void order_result(const struct bsn_route *route, uint32_t wqe_opcode, uint32_t length,
+			 const uint8_t *result)
+{
+	const struct bsn_wqe_op *op = bsn_wqe_op_find(wqe_opcode);
+	uint64_t value;
+
+	if (!op || !op->has_atomic || length != sizeof(value) ||
+	    (route->sq && route->sq->has_big_endian_results))
+		return;
+	value = bsn_load_be64(result);
+	memcpy((uint8_t *)(uintptr_t)result, &value, sizeof(value));
+}
+
+/* Where the memory begins into which a request reads; NULL: it reads none. */
+static const void *first_piece_read(const struct bsn_route *route, uint32_t wqe_index)
+{
+	const struct bsn_wqe_op *op;
+	struct bsn_data first;
+	struct bsn_ctrl ctrl;
+	uint32_t head_ds;
+
+	bsn_ctrl_decode(&ctrl, wqe_of(route, wqe_index));
+	op = bsn_wqe_op_find(ctrl.opcode);
+	if (!op || op->data != BSN_DATA_SCATTER)
+		return NULL;
+	head_ds = bsn_wqe_head_ds(op, (enum bsn_transport)route->transport, ctrl.opmod, false);
+	if (head_ds >= ctrl.ds)
+		return NULL;
+	bsn_data_decode(&first, route->ring + ((wqe_index * BSN_BB_SIZE + head_ds * BSN_DS_SIZE) &
+					       (route->mask | (BSN_BB_SIZE - 1))));
+	return (const void *)(uintptr_t)first.addr;
+}
+
+/* Of a queue that hands out results: those that did not come in the CQE. */
+static void give_result(const struct bsn_route *route, uint32_t wqe_index, struct bsn_completion *c)
+{
+	const void *data = c->flags & BSN_C_DATA ? NULL : first_piece_read(route, wqe_index);
+
+	if (!data)
+		return;
+	c->data = data;
+	c->flags |= BSN_C_DATA;
+}
+
 /* Whether the library signaled the request, and whether its failure is the user's to know. */
 static enum bsn_hidden take_hidden(const struct bsn_route *route, uint32_t wqe_index)
 {
@@ -360,11 +422,14 @@ static enum bsn_hidden take_hidden(const struct bsn_route *route, uint32_t wqe_i
 	return (enum bsn_hidden)how;
 }
 
-/* Some of the queue's completions are the library's own: whether this one is the user's. */
-static __attribute__((noinline)) int finish_hidden(struct bsn_route *route, uint32_t wqe_index)
+/* Some of the queue's completions are the library's own, or have results: whether this one is the user's. */
+static __attribute__((noinline)) int finish_send(struct bsn_route *route, uint32_t wqe_index,
+						 struct bsn_completion *c)
 {
 	const int given = !take_hidden(route, wqe_index);
 
+	if (given && route->sq->gives_results)
+		give_result(route, wqe_index, c);
 	set_done(route, wqe_index);
 	return given;
 }
@@ -375,7 +440,7 @@ int bsn_cq_take_far(struct bsn_route *route, uint32_t wqe_index, struct bsn_comp
 		return 0; /* a queue without a send side: no CQE of a ConnectX */
 	recall(route, wqe_index, c);
 	if (BSN_UNLIKELY(__atomic_load_n(&route->has_hidden, __ATOMIC_RELAXED)))
-		return finish_hidden(route, wqe_index);
+		return finish_send(route, wqe_index, c);
 	set_done(route, wqe_index);
 	return 1;
 }
@@ -440,7 +505,7 @@ BSN_ALWAYS_INLINE void take_receive(const struct bsn_route *route, const uint8_t
 	finish_recv(route, next, c);
 }
 
-/* The data that came inside the CQE, by the long way: handed out, or in several pieces. */
+/* The data that came inside the CQE, into several pieces of memory. */
 static __attribute__((noinline)) bool take_pieces(const struct bsn_route *route, const uint8_t *next,
 						  const uint8_t *src, uint8_t kind,
 						  struct bsn_completion *c)
@@ -449,13 +514,29 @@ static __attribute__((noinline)) bool take_pieces(const struct bsn_route *route,
 	struct bsn_cqe_resp cqe;
 
 	bsn_cqe_resp_decode(&cqe, next);
-	if (!rq->gives_inline)
-		scatter(src, cqe.byte_count, list_of(rq, cqe.wqe_counter), rq->poller_max_sge);
+	scatter(src, cqe.byte_count, list_of(rq, cqe.wqe_counter), rq->poller_max_sge);
 	take_receive(route, next, kind, c);
-	if (rq->gives_inline) {
-		c->data = src;
-		c->flags |= BSN_C_DATA;
-	}
+	return true;
+}
+
+/* Any receive of a queue that hands out data where they lie. */
+static bool give_receive(const struct bsn_cq *cq, const struct bsn_route *route, const uint8_t *next,
+			 uint8_t kind, struct bsn_completion *c)
+{
+	struct bsn_cqe_resp cqe;
+	struct bsn_data first;
+	const uint8_t *src;
+
+	bsn_cqe_resp_decode(&cqe, next);
+	src = cqe.format ? received_data(cq, next, &cqe) : NULL;
+	if (cqe.format && !src)
+		return false;
+	bsn_data_decode(&first, list_of(route->rq, cqe.wqe_counter));
+	take_receive(route, next, kind, c);
+	if (cqe.opcode == BSN_CQE_RESP_WR_IMM)
+		return true;
+	c->data = src ? src : (const void *)(uintptr_t)first.addr;
+	c->flags |= src ? BSN_C_DATA | BSN_C_IN_CQE : BSN_C_DATA;
 	return true;
 }
 
@@ -472,7 +553,7 @@ static bool take_with_data(const struct bsn_cq *cq, const struct bsn_route *rout
 	if (BSN_UNLIKELY(!src))
 		return false;
 	bsn_data_decode(&first, list_of(rq, cqe.wqe_counter));
-	if (BSN_UNLIKELY(rq->gives_inline || first.is_inline || cqe.byte_count > first.byte_count))
+	if (BSN_UNLIKELY(first.is_inline || cqe.byte_count > first.byte_count))
 		return take_pieces(route, next, src, kind, c);
 	copy_inline((uint8_t *)(uintptr_t)first.addr, src, cqe.byte_count);
 	take_receive(route, next, kind, c);
@@ -480,15 +561,16 @@ static bool take_with_data(const struct bsn_cq *cq, const struct bsn_route *rout
 }
 
 /* Any receive that succeeded, by the long way. */
-static __attribute__((noinline)) bool take_any(const struct bsn_cq *cq, const struct bsn_route *route,
-					       const uint8_t *next, struct bsn_completion *c,
-					       uint32_t kind)
+bool bsn_cq_take_any_recv(const struct bsn_cq *cq, const struct bsn_route *route,
+			  const uint8_t *next, struct bsn_completion *c, uint32_t kind)
 {
 	const unsigned opcode = kind >> 4;
 
 	if (!route->rq || kind & 1 || opcode < BSN_CQE_RESP_WR_IMM ||
 	    opcode > BSN_CQE_RESP_SEND_INV)
 		return false;
+	if (gives_data(route))
+		return give_receive(cq, route, next, (uint8_t)kind, c);
 	if (kind & BSN_RECV_KIND_FORMAT)
 		return take_with_data(cq, route, next, (uint8_t)kind, c);
 	take_receive(route, next, (uint8_t)kind, c);
@@ -512,8 +594,8 @@ bool bsn_cq_take_far_recv(const struct bsn_cq *cq, const struct bsn_route *route
 
 	if (BSN_UNLIKELY((kind & ~(uint32_t)BSN_RECV_KIND_SOLICITED) !=
 				 (BSN_RECV_KIND_SEND | BSN_RECV_KIND_DATA_32) ||
-			 route->recv_more || bytes > (uint32_t)room_32))
-		return take_any(cq, route, next, c, kind);
+			 bytes > (uint32_t)room_32))
+		return bsn_cq_take_any_recv(cq, route, next, c, kind);
 	bsn_cqe_tail_decode(&tail, next + BSN_CQE_TAIL_OFFSET);
 	rq = route->rq;
 	slot = tail.wqe_counter & rq->poller_mask;
@@ -521,7 +603,7 @@ bool bsn_cq_take_far_recv(const struct bsn_cq *cq, const struct bsn_route *route
 	BSN_HIDE(route);
 	/* The bit above the byte count, that of inline data, is the sign. */
 	if (BSN_UNLIKELY((int32_t)bsn_load_be32(list) < (int32_t)bytes))
-		return take_any(cq, route, next, c, kind);
+		return bsn_cq_take_any_recv(cq, route, next, c, kind);
 	rq = route->rq;
 	bsn_data_decode(&first, list);
 	bsn_cq_put_success(c, bytes, 0);
@@ -534,6 +616,24 @@ bool bsn_cq_take_far_recv(const struct bsn_cq *cq, const struct bsn_route *route
 
 /* -- one CQE, any ---------------------------------------------------------------------------------- */
 
+/* A result that came inside the CQE: handed out, or put where the request says. */
+static int take_result(const struct bsn_cq *cq, const uint8_t *next, const struct bsn_route *route,
+		       struct bsn_completion *c)
+{
+	const uint8_t *src = inline_data(cq, next);
+	struct bsn_cqe_req cqe;
+
+	if (!src)
+		return -EPROTO;
+	bsn_cqe_req_decode(&cqe, next);
+	order_result(route, cqe.wqe_opcode, cqe.byte_count, src);
+	if (!route->sq || !route->sq->gives_results)
+		return scatter_to_request(route, &cqe, src);
+	c->data = src;
+	c->flags = BSN_C_DATA | BSN_C_IN_CQE;
+	return 0;
+}
+
 static int reap_request(struct bsn_cq *cq, const uint8_t *next, struct bsn_route *route,
 			struct bsn_completion *c)
 {
@@ -542,9 +642,9 @@ static int reap_request(struct bsn_cq *cq, const uint8_t *next, struct bsn_route
 	if (!has_send_side(route))
 		return -EPROTO;
 	bsn_cqe_req_decode(&cqe, next);
-	if (cqe.format != BSN_CQE_NO_INLINE && scatter_to_request(cq, next, route, &cqe))
-		return -EPROTO;
 	bsn_cq_put_success(c, cqe.byte_count, 0);
+	if (cqe.format != BSN_CQE_NO_INLINE && take_result(cq, next, route, c))
+		return -EPROTO;
 	c->who = bsn_cq_who(next);
 	return bsn_cq_take_far(route, cqe.wqe_counter, c);
 }
@@ -651,7 +751,7 @@ static int reap_error(const uint8_t *next, struct bsn_route *route, struct bsn_c
 static bool take_recv(const struct bsn_cq *cq, const struct bsn_route *route, const uint8_t *next,
 		      struct bsn_completion *c)
 {
-	return take_any(cq, route, next, c, bsn_cq_op_own(next) ^ cq->phase);
+	return bsn_cq_take_any_recv(cq, route, next, c, bsn_cq_op_own(next) ^ cq->phase);
 }
 
 static int reap_known(struct bsn_cq *cq, const uint8_t *next, struct bsn_route *route,

@@ -64,13 +64,13 @@ void bsn_sq_clear(struct bsn_sq *sq)
 	sq->slot = sq->ring;
 	sq->pi = sq->last = sq->retired = 0;
 	sq->route.done = sq->seen_done = UINT16_MAX; /* no WQE: the one before the first */
-	sq->route.far_mask = sq->has_peers ? BSN_FAR_ALL : BSN_FAR_BITS;
+	sq->route.far_mask = sq->has_peers || sq->gives_results ? BSN_FAR_ALL : BSN_FAR_BITS;
 	sq->route.has_failed = false;
 	sq->route.has_error = 0;
 	sq->quiet = sq->signal_every;
 	sq->publish &= (uint8_t)~BSN_PUBLISH_APPENDED;
 	sq->next_fence = BSN_FENCE_NONE;
-	sq->route.has_hidden = 0;
+	sq->route.has_hidden = sq->gives_results;
 	sq->wide_pi = 0;
 	sq->count_doorbells = sq->count_rung_bb = sq->count_full = 0;
 	memset(sq->hidden, 0, (size_t)sq->bb_mask + 1);
@@ -125,6 +125,8 @@ struct bsn_sq *bsn_sq_alloc(const struct bsn_sq_init *init)
 	sq->max_ds = (uint8_t)(init->max_ds < BSN_SEND_MAX_DS ? init->max_ds : BSN_SEND_MAX_DS);
 	sq->transport = (uint8_t)init->transport;
 	sq->has_peers = init->has_peers;
+	sq->gives_results = init->gives_results ? BSN_SENDS_GIVE : 0;
+	sq->has_big_endian_results = init->has_big_endian_results;
 	sq->ops = bsn_sq_ops_of(init->transport, init->has_atomics);
 	sq->can = can_of(sq->ops);
 	sq->ce_quiet = (uint8_t)(bsn_ctrl_word(&quiet, 1) >> 32);

@@ -38,6 +38,8 @@ struct bsn_sq_init {
 	int signal_every; /* unsignaled posts until the library signals one; 0: chosen; < 0: never */
 	bool has_peers;   /* its endpoints are struct bsn_peer */
 	bool has_atomics; /* the device can */
+	bool has_big_endian_results; /* those of atomics, in memory */
+	bool gives_results; /* what is read is handed out where it lies */
 };
 
 /* Unsignaled posts until the library signals one, of what was asked for; 0: it never does. */

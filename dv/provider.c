@@ -54,6 +54,13 @@ const char *provider_no_blueflame(void)
 	return NULL;
 }
 
+const char *provider_no_scatter(void)
+{
+	const char *scatter = getenv("MLX5_SCATTER_TO_CQE");
+
+	return scatter && !strcmp(scatter, "0") ? "MLX5_SCATTER_TO_CQE is 0" : NULL;
+}
+
 /*
  * CQEs beyond those that may be outstanding: a quarter of the ring, and enough for a poll of 64 to give
  * all that came, since what a poll gave stays in the ring until the next one.
@@ -138,8 +145,17 @@ bool provider_cq_was_mapped(struct ibv_cq *cq)
 	return tail.opcode != BSN_CQE_INVALID || tail.owner;
 }
 
+/* libmlx5 asks for it of itself, but where sends are not all signaled not for the requester. */
+static uint32_t create_flags_of(enum provider_inline in_cqe)
+{
+	return in_cqe == PROVIDER_INLINE_NONE ? MLX5DV_QP_CREATE_DISABLE_SCATTER_TO_CQE :
+	       in_cqe == PROVIDER_INLINE_RECV ? 0 :
+						MLX5DV_QP_CREATE_ALLOW_SCATTER_TO_CQE;
+}
+
 int provider_qp_create(struct ibv_context *context, struct ibv_pd *pd,
-		       const struct ibv_qp_init_attr *attr, uint64_t send_ops, struct ibv_qp **qp)
+		       const struct ibv_qp_init_attr *attr, uint64_t send_ops,
+		       enum provider_inline in_cqe, struct ibv_qp **qp)
 {
 	struct ibv_qp_init_attr_ex verbs = {
 		.qp_context = attr->qp_context,
@@ -155,7 +171,7 @@ int provider_qp_create(struct ibv_context *context, struct ibv_pd *pd,
 	};
 	struct mlx5dv_qp_init_attr mlx5 = {
 		.comp_mask = MLX5DV_QP_INIT_ATTR_MASK_QP_CREATE_FLAGS,
-		.create_flags = MLX5DV_QP_CREATE_DISABLE_SCATTER_TO_CQE,
+		.create_flags = create_flags_of(in_cqe),
 	};
 	struct ibv_qp *created;
 

@@ -26,6 +26,9 @@ int provider_open(struct ibv_device *device, bool mlx5, struct ibv_context **con
  */
 const char *provider_no_blueflame(void);
 
+/* Why libmlx5 asks for no data in CQEs, whatever is wanted; NULL: it does. */
+const char *provider_no_scatter(void);
+
 /*
  * A CQ that is mapped, its CQEs pre-filled so that one compare tells whose they are. @entries is
  * what may be outstanding; the ring has a chunk more, which the consumer record may lag.
@@ -47,12 +50,16 @@ int provider_cq_map(struct ibv_cq *cq, uint32_t spare, struct bsn_cq *hot);
 /* Whether provider_cq_map() was called of this CQ: libmlx5 leaves other owner bits in new CQEs. */
 bool provider_cq_was_mapped(struct ibv_cq *cq);
 
+/* What comes inside CQEs (scatter to CQE); results only together with messages. */
+enum provider_inline { PROVIDER_INLINE_NONE, PROVIDER_INLINE_RECV, PROVIDER_INLINE_RECV_RESP };
+
 /*
- * A QP of the direct path: without scatter-to-CQE, and with room in its send queue for the operations
- * that @send_ops names, IBV_QP_EX_WITH_*: libmlx5 allows for whatever it knows where none are named.
+ * A QP of the direct path: with room in its send queue for the operations that @send_ops names,
+ * IBV_QP_EX_WITH_*: libmlx5 allows for whatever it knows where none are named.
  */
 int provider_qp_create(struct ibv_context *context, struct ibv_pd *pd,
-		       const struct ibv_qp_init_attr *attr, uint64_t send_ops, struct ibv_qp **qp);
+		       const struct ibv_qp_init_attr *attr, uint64_t send_ops,
+		       enum provider_inline in_cqe, struct ibv_qp **qp);
 
 /* A DCT: receives for its messages are an SRQ's. Its number is there from RTR on, as qp_num. */
 int provider_dct_create(struct ibv_context *context, const struct ibv_qp_init_attr *attr,

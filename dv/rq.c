@@ -40,6 +40,45 @@ static int refuse_full(struct bsn_rq *rq)
 	return refuse(EAGAIN, "the receive queue is full: poll its CQ");
 }
 
+/* -- several at once -------------------------------------------------------------------------------- */
+
+/* Returns how many, or why not the first. */
+static int post_one_by_one(struct bsn_rq *rq, const struct bsn_sge *sge, const uint64_t *ids,
+			   unsigned count)
+{
+	int err = 0;
+	unsigned i;
+
+	for (i = 0; i < count && !err; i++)
+		err = bsn_rq_post(rq, &sge[i], 1, ids[i]);
+	return err ? i > 1 ? (int)i - 1 : err : (int)i;
+}
+
+/* One that is not plain, or finds no room, is judged by itself. */
+int bsn_rq_post_rest(struct bsn_rq *rq, const struct bsn_sge *sge, const uint64_t *ids, unsigned count,
+		     unsigned put)
+{
+	int got = 0;
+
+	while (put < count) {
+		got = rq->path->post_many(rq, sge + put, ids + put, count - put);
+		if (!got)
+			got = post_one_by_one(rq, &sge[put], &ids[put], 1);
+		if (got < 0)
+			break;
+		put += (unsigned)got;
+	}
+	return put ? (int)put : got;
+}
+
+int bsn_rq_post_many(struct bsn_rq *rq, const struct bsn_sge *sge, const uint64_t *ids, unsigned count)
+{
+	if (!rq)
+		return refuse(EINVAL, "no receive queue");
+	BSN_CHECK_OWNER(rq);
+	return bsn_rq_post_rest(rq, sge, ids, count, 0);
+}
+
 /* -- a shared receive queue that its pollers post to --------------------------------------------- */
 
 /* With the lock held: the free WQE whose turn it is; NULL: those that are left have to rest. */
@@ -123,6 +162,57 @@ static int post_srq(struct bsn_rq *rq, const struct bsn_sge *sge, unsigned count
 	return 0;
 }
 
+/* What is not the poster's to take yet is not there: the end of the ring of free WQEs, or really none. */
+static uint16_t *next_free(struct bsn_rq *rq, uint16_t *take)
+{
+	if (take == rq->free + rq->mask + 1)
+		take = rq->free;
+	return __atomic_load_n(take, __ATOMIC_ACQUIRE) == BSN_SRQ_NO_SLOT ? NULL : take; /* O6 */
+}
+
+/*
+ * The WQEs of an SRQ, one after the other as the free ones come; the chain is published as one. The link
+ * of each names what comes after it.
+ */
+static int post_srq_many(struct bsn_rq *rq, const struct bsn_sge *sge, const uint64_t *ids,
+			 unsigned count)
+{
+	const size_t stride = rq->stride;
+	uint8_t *const ring = rq->ring;
+	uint64_t *const all_ids = rq->ids;
+	const bool ends = rq->max_sge > 1;
+	uint16_t *take = rq->take;
+	size_t slot = rq->srq_next;
+	unsigned i;
+
+	if (!take)
+		return post_one_by_one(rq, sge, ids, count);
+	for (i = 0; i < count && bsn_are_plain(&sge[i], 1); i++, take++) {
+		uint16_t next = __atomic_load_n(take, __ATOMIC_ACQUIRE); /* O6 */
+		uint8_t *const wqe = ring + slot * stride;
+
+		if (BSN_UNLIKELY(next == BSN_SRQ_NO_SLOT)) {
+			uint16_t *const again = next_free(rq, take);
+			if (!again)
+				break;
+			take = again;
+			next = *take;
+		}
+		*take = BSN_SRQ_NO_SLOT;
+		bsn_store_wqe(wqe, bsn_pair_to_be64(bsn_srq_next_word(
+					   &(struct bsn_srq_next){ .next_wqe_index = next }, 0)));
+		bsn_store_ds(wqe + BSN_SRQ_NEXT_SIZE, bsn_ds_data(&sge[i]));
+		if (ends)
+			bsn_rq_end_list(rq, wqe + BSN_SRQ_NEXT_SIZE, 1);
+		all_ids[slot] = ids[i];
+		slot = next;
+	}
+	rq->take = take;
+	if (i)
+		bsn_srq_end_many(rq, i, (uint16_t)slot);
+	return (int)i;
+}
+
 static int post_srq1(struct bsn_rq *rq, const struct bsn_sge *sge, uint64_t id)
 {
 	return post_srq(rq, sge, 1, id);
@@ -135,7 +225,8 @@ static int post_srq_plain(struct bsn_rq *rq, const struct bsn_sge *sge, unsigned
 
 const struct bsn_rq_path bsn_srq_path = { .post1 = post_srq1,
 					  .post_plain = post_srq_plain,
-					  .post = post_srq };
+					  .post = post_srq,
+					  .post_many = post_srq_many };
 
 /* -- a QP's own ---------------------------------------------------------------------------------- */
 
@@ -168,6 +259,38 @@ static int post_rq(struct bsn_rq *rq, const struct bsn_sge *sge, unsigned count,
 	return 0;
 }
 
+static unsigned put_ended(struct bsn_rq *rq, const struct bsn_sge *sge, const uint64_t *ids,
+			  unsigned count)
+{
+	unsigned i;
+
+	for (i = 0; i < count && bsn_are_plain(&sge[i], 1); i++) {
+		bsn_rq_put_list(rq->slot, &sge[i], 1);
+		bsn_rq_end_list(rq, rq->slot, 1);
+		*rq->id_at++ = ids[i];
+		rq->slot += rq->stride;
+	}
+	return i;
+}
+
+/* As many as there is room for in one piece. */
+static int post_rq_many(struct bsn_rq *rq, const struct bsn_sge *sge, const uint64_t *ids,
+			unsigned count)
+{
+	size_t room;
+
+	if (rq->slot >= rq->limit && !show_room(rq))
+		return 0;
+	room = (size_t)(rq->limit - rq->slot) >> rq->stride_log2;
+	if (count > room)
+		count = (unsigned)room;
+	count = rq->max_sge == 1 ? bsn_rq_put_many(rq, sge, ids, count)
+				 : put_ended(rq, sge, ids, count);
+	if (count)
+		bsn_rq_publish_many(rq, count);
+	return (int)count;
+}
+
 /* Short of room, mostly at the ring's end. */
 static int post_rq1(struct bsn_rq *rq, const struct bsn_sge *sge, uint64_t id)
 {
@@ -181,7 +304,8 @@ static int post_rq_plain(struct bsn_rq *rq, const struct bsn_sge *sge, unsigned 
 
 const struct bsn_rq_path bsn_rq_own_path = { .post1 = post_rq1,
 					     .post_plain = post_rq_plain,
-					     .post = post_rq };
+					     .post = post_rq,
+					     .post_many = post_rq_many };
 
 int bsn_rq_post(struct bsn_rq *rq, const struct bsn_sge *sge, unsigned sge_count, uint64_t id)
 {

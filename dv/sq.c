@@ -148,9 +148,9 @@ static int admit(struct bsn_sq *sq, unsigned bb, uint32_t what)
 static void hide_completion(struct bsn_sq *sq, enum bsn_hidden how)
 {
 	__atomic_store_n(&sq->hidden[sq->pi & sq->bb_mask], (uint8_t)how, __ATOMIC_RELAXED);
-	if (sq->route.has_hidden)
+	if (sq->route.has_hidden & BSN_SENDS_HIDDEN)
 		return;
-	__atomic_store_n(&sq->route.has_hidden, 1, __ATOMIC_RELAXED);
+	__atomic_store_n(&sq->route.has_hidden, sq->gives_results | BSN_SENDS_HIDDEN, __ATOMIC_RELAXED);
 	__atomic_store_n(&sq->route.far_mask, BSN_FAR_ALL, __ATOMIC_RELEASE);
 }
 

@@ -40,7 +40,7 @@ struct bsn_qp;
 struct bsn_channel;
 
 /* What the inline code knows of the structures; bsn_device_open() refuses another library's. */
-#define BSN_LAYOUT_VERSION 7
+#define BSN_LAYOUT_VERSION 8
 
 /** enum bsn_path - how requests reach the device */
 enum bsn_path {
@@ -294,7 +294,21 @@ BSN_API int bsn_srq_destroy(struct bsn_rq *srq);
 /** bsn_srq_set_limit - an event once fewer than @limit receives are left; 0: none */
 BSN_API int bsn_srq_set_limit(struct bsn_rq *srq, uint32_t limit);
 
-/** struct bsn_qp_attr */
+/**
+ * struct bsn_qp_attr
+ *
+ * Inline receive: messages of up to @max_inline_recv bytes come inside their CQE, and so do results of
+ * READs and atomics of up to @max_inline_resp. Half a CQE has room: 32 bytes of 64, 64 of 128 (cqe_size of
+ * struct bsn_cq_attr). Such a QP's completions have BSN_C_DATA: bsn_completion.data points to the bytes
+ * wherever they lie, in the CQE (BSN_C_IN_CQE) or where the first SGE begins. The receive is used up either
+ * way, and needs as many bytes as the message has. What is longer is in memory, at the addresses that the
+ * SGEs say: where these are no addresses of the program's (an IOVA, a zero-based region, an mkey of a
+ * layout), @data is none, either. The result of an atomic has the order that it would have in memory.
+ *
+ * On the direct path of RC and UC; results on RC, and only where every request completes (signal_all),
+ * since one that does not would lose its result, and only with max_inline_recv (mlx5_ib has one switch).
+ * Else off, and asked off: libmlx5 by itself asks for it, of every QP, and copies.
+ */
 struct bsn_qp_attr {
 	enum bsn_qp_type type;
 	struct bsn_cq *cq;      /* for both directions */
@@ -307,6 +321,8 @@ struct bsn_qp_attr {
 	uint32_t max_send_sge;  /* 0: 1 */
 	uint32_t max_recv_sge;  /* 0: 1 */
 	uint32_t max_inline;    /* bytes; 0: what fits the slots anyway */
+	uint32_t max_inline_recv; /* bytes; 0: messages come in memory */
+	uint32_t max_inline_resp; /* bytes; 0: what READs and atomics bring comes in memory */
 	int signal_every;       /* unsignaled posts until the library signals; 0: a quarter of the depth; -1: never */
 	bool signal_all;        /* every request completes, signaled or not */
 	bool ce_on_first_error; /* unsignaled work reports only the queue's first error; its ids come
@@ -372,10 +388,12 @@ BSN_API uint32_t bsn_qp_number(const struct bsn_qp *qp);
  * struct bsn_qp_limits - what was granted, which may be more than was asked for
  * @send_depth: requests that may be outstanding, however long
  * @sends_bb: basic blocks (64 B) that may, of which short requests take one; plain verbs: requests
+ * @max_inline_recv: bytes of a message that may come in its CQE; 0: none do. @max_inline_resp: of a result
  */
 struct bsn_qp_limits {
 	uint32_t send_depth, recv_depth, max_send_sge, max_recv_sge, max_inline;
 	uint32_t sends_bb;
+	uint32_t max_inline_recv, max_inline_resp;
 };
 BSN_API int bsn_qp_limits(const struct bsn_qp *qp, struct bsn_qp_limits *limits);
 

@@ -171,6 +171,21 @@ BSN_POST_API int bsn_recv_sgl(struct bsn_rq *rq, const struct bsn_sge *sge, unsi
 BSN_BODY(bsn_rq_append(rq, sge, count, id))
 
 /**
+ * bsn_recv_many - posts memory for @count incoming messages, one SGE each; published together
+ * @sge: one for each message
+ * @ids: one for each
+ *
+ * Cheaper than as many bsn_recv(), also for a shared receive queue.
+ * Order: O7.
+ * Return: how many were posted, in order: fewer where the queue has room for no more, or where an SGE is
+ * refused, which the next call with the rest then says. None: -EAGAIN the queue is full; -EMSGSIZE an SGE of
+ * 2 GiB or more; on plain verbs also what the provider says.
+ */
+BSN_POST_API int bsn_recv_many(struct bsn_rq *rq, const struct bsn_sge *sge, const uint64_t *ids,
+			       unsigned count)
+BSN_BODY(bsn_rq_append_many(rq, sge, ids, count))
+
+/**
  * bsn_poll - reaps up to @n completions
  *
  * Fewer than @n are given where no more came, or, of a CQ from which more than 64 are polled at once,

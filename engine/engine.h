@@ -89,6 +89,7 @@ struct bsn_device {
 	struct bsn_mkey_pool *mkey_pools;
 	struct provider_caps caps;
 	const char *no_umr; /* why it has no mkeys that span layouts; NULL: it has */
+	const char *no_inline_recv; /* why no data come inside CQEs */
 	const char *no_odp, *no_implicit, *no_dm, *no_dmabuf, *no_null; /* the same of regions */
 	uint64_t max_dm_bytes;
 	const char *no_dc; /* why it has no dynamically connected transport; NULL: it has */

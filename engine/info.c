@@ -100,7 +100,8 @@ void list_features(struct bsn_device *device)
 	add_feature(device, "masked-atomics", why_not(unknown, device->caps.masked_sizes));
 	add_feature(device, "copy", why_not(unknown, device->caps.max_copy));
 	device->info.atomics_are_big_endian = device->caps.has_big_endian_results;
-	add_feature(device, "inline-receive", "not offered yet");
+	device->no_inline_recv = no_mlx5 ? no_mlx5 : provider_no_scatter();
+	add_feature(device, "inline-receive", device->no_inline_recv);
 }
 
 /* -- regions ------------------------------------------------------------------------------------ */
@@ -153,7 +154,7 @@ static const char *try_dci(struct bsn_device *device)
 	if (!cq)
 		return "no CQ to try a DCI with";
 	err = provider_qp_create(device->context, device->default_pd.verbs, &init,
-				 IBV_QP_EX_WITH_RDMA_WRITE, &dci);
+				 IBV_QP_EX_WITH_RDMA_WRITE, PROVIDER_INLINE_NONE, &dci);
 	if (!err)
 		ibv_destroy_qp(dci);
 	ibv_destroy_cq(cq);

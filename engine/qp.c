@@ -42,10 +42,47 @@ static int check_objects(const struct bsn_device *device, const struct bsn_qp_at
 	return 0;
 }
 
+/* Half of each CQE; a CQ of plain verbs has none that are known. */
+static uint32_t inline_room(const struct bsn_cq *cq)
+{
+	return (uint32_t)cq_of((struct bsn_cq *)(uintptr_t)cq)->ring->stride / 2;
+}
+
+static int check_room_in_cqes(const char *what, uint32_t bytes, const struct bsn_cq *cq)
+{
+	const uint32_t room = inline_room(cq);
+
+	if (bytes <= room)
+		return 0;
+	return fail(EINVAL, "%s is %u: half a CQE has room for %u%s", what, bytes, room,
+		    room == 32 && bytes <= 64 ? " (64 with a cqe_size of 128)" : "");
+}
+
+static int check_inline_recv(const struct bsn_device *device, const struct bsn_qp_attr *attr)
+{
+	const struct transport *transport = transport_of(attr->type);
+
+	if (!attr->max_inline_recv && !attr->max_inline_resp)
+		return 0;
+	if (device->no_inline_recv)
+		return fail(EOPNOTSUPP, "nothing comes inside CQEs: %s", device->no_inline_recv);
+	if (!transport->has_inline_recv)
+		return fail(EOPNOTSUPP, "nothing comes inside CQEs on %s: the driver offers it on RC "
+					"and UC", transport->name);
+	if (attr->max_inline_resp && !transport->is_reliable)
+		return fail(EOPNOTSUPP, "%s has no READs and atomics whose results might come inside "
+					"CQEs", transport->name);
+	if (attr->max_inline_resp && (!attr->max_inline_recv || !attr->signal_all))
+		return fail(EINVAL, "results come inside CQEs only where messages do (max_inline_recv) "
+				    "and every request completes (signal_all)");
+	return 0;
+}
+
 static int check(const struct bsn_device *device, const struct bsn_qp_attr *attr)
 {
 	const struct transport *transport = transport_of(attr->type);
 	const struct bsn_device_info *info = &device->info;
+	int err;
 
 	if (!transport)
 		return fail(EINVAL, "no such QP type: %d", (int)attr->type);
@@ -62,7 +99,15 @@ static int check(const struct bsn_device *device, const struct bsn_qp_attr *attr
 		return fail(EINVAL, "a DCI receives nothing: what comes is its DCT's");
 	if (transport->is_initiator && device->no_dc)
 		return fail(EOPNOTSUPP, "no DC: %s", device->no_dc);
-	return check_objects(device, attr);
+	err = check_inline_recv(device, attr);
+	if (!err)
+		err = check_objects(device, attr);
+	if (!err)
+		err = check_room_in_cqes("max_inline_resp", attr->max_inline_resp, attr->cq);
+	if (!err)
+		err = check_room_in_cqes("max_inline_recv", attr->max_inline_recv,
+					 attr->recv_cq ? attr->recv_cq : attr->cq);
+	return err;
 }
 
 static uint32_t or_default(uint32_t value, uint32_t if_zero)
@@ -98,6 +143,10 @@ static struct bsn_qp *new_qp(struct bsn_device *device, const struct bsn_qp_attr
 	qp->limits.max_recv_sge = has_no_recvs(qp) ? 0 : or_default(attr->max_recv_sge, 1);
 	/* What a block has room for anyway, after a control segment and an address. */
 	qp->limits.max_inline = or_default(attr->max_inline, 28);
+	if (attr->max_inline_recv)
+		qp->limits.max_inline_recv = inline_room(&qp->recv_cq->hot);
+	if (attr->max_inline_resp)
+		qp->limits.max_inline_resp = inline_room(attr->cq);
 	qp->sends_bb = qp->path->qp_sends(qp);
 	choose_psn(qp);
 	return qp;

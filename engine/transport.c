@@ -7,11 +7,12 @@
 /* clang-format off */
 static const struct transport transports[] = {
 	[BSN_QP_RC] = { "RC", IBV_QPT_RC, BSN_TRANSPORT_RC, .least_bb = 1,
-			.is_connected = true, .is_reliable = true,
+			.is_connected = true, .is_reliable = true, .has_inline_recv = true,
 			.access = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
 				  IBV_ACCESS_REMOTE_ATOMIC },
 	[BSN_QP_UC] = { "UC", IBV_QPT_UC, BSN_TRANSPORT_UC, .least_bb = 1,
-			.is_connected = true, .access = IBV_ACCESS_REMOTE_WRITE },
+			.is_connected = true, .has_inline_recv = true,
+			.access = IBV_ACCESS_REMOTE_WRITE },
 	[BSN_QP_UD] = { "UD", IBV_QPT_UD, BSN_TRANSPORT_UD, .least_bb = 2,
 			.has_qkey = true },
 	[BSN_QP_DC] = { "DC", IBV_QPT_DRIVER, BSN_TRANSPORT_DC, .least_bb = 2,

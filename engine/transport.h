@@ -16,13 +16,14 @@
  * @access: what peers may do, IBV_ACCESS_REMOTE_*; the memory's rights decide in the end
  * @has_qkey: a Q_Key takes the place of such rights
  * @is_initiator: it sends, and receives nothing
+ * @has_inline_recv: messages may come inside CQEs (kernel: configure_responder_scat_cqe())
  */
 struct transport {
 	const char *name;
 	enum ibv_qp_type verbs;
 	enum bsn_transport wqe;
 	uint32_t least_bb;
-	bool is_connected, is_reliable, has_qkey, is_initiator;
+	bool is_connected, is_reliable, has_qkey, is_initiator, has_inline_recv;
 	int access;
 };
 

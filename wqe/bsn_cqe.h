@@ -31,7 +31,15 @@ extern "C" {
 	X(RESP_ERR, 14, "a receive failed or was flushed")                                         \
 	X(INVALID, 15, "software's mark: never written by the device")
 
-/* Where data are that came inside the CQE: mlx5dv.h MLX5_INLINE_SCATTER_*, PRM "CQE format". */
+/*
+ * Where data are that came inside the CQE: mlx5dv.h MLX5_INLINE_SCATTER_*, PRM "CQE format".
+ *
+ * There the result of an atomic is big-endian, whatever order it has in memory. UCX says so and swaps
+ * it (rc_mlx5_common.c, 88a10c820c of 2016; RC takes responses of up to 64 bytes in the CQE by default
+ * since then). libfabric, whose QPs signal everything, so that mlx5_ib grants it, gets it big-endian
+ * from libmlx5, which copies without a swap (libfabric issue 10911, fi_verbs(7)); a program without
+ * sq_sig_all has it in memory, in the host's order.
+ */
 #define BSN_CQE_FORMATS(X)                                                                         \
 	X(NO_INLINE, 0, "the data are in memory")                                                  \
 	X(INLINE_32, 1, "up to 32 bytes are at the start of the CQE proper")                       \

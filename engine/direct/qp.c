@@ -55,6 +55,8 @@ static int make_sq(struct bsn_qp *qp, const struct provider_qp *map,
 		.signal_every = attr->signal_all ? -1 : attr->signal_every,
 		.has_peers = !qp->transport->is_connected,
 		.has_atomics = has_atomics(qp->device),
+		.has_big_endian_results = qp->device->caps.has_big_endian_results,
+		.gives_results = qp->limits.max_inline_resp,
 	};
 
 	if (qp->sends_bb > map->sq_count_bb)
@@ -70,10 +72,18 @@ static int make_sq(struct bsn_qp *qp, const struct provider_qp *map,
 	qp->sq->route.user = qp->user;
 	qp->sq->route.rq = qp->rq;
 	qp->sq->route.first_error = &qp->first_error;
+	qp->sq->route.recv_more = qp->limits.max_inline_recv ? BSN_RECV_GIVES : 0;
 	return 0;
 }
 
 /* -- creation, adoption ------------------------------------------------------------------------- */
+
+static enum provider_inline in_cqe_of(const struct bsn_qp_limits *limits)
+{
+	return limits->max_inline_resp ? PROVIDER_INLINE_RECV_RESP :
+	       limits->max_inline_recv ? PROVIDER_INLINE_RECV :
+					 PROVIDER_INLINE_NONE;
+}
 
 /*
  * libmlx5 sizes the send ring for as many of the longest requests as it would build, and ours are not the
@@ -92,7 +102,7 @@ static int qp_create(struct bsn_qp *qp, const struct ibv_qp_init_attr *init)
 	err = provider_qp_create(qp->device->context,
 				 qp->parent_domain ? qp->parent_domain : qp->pd->verbs, &blocks,
 				 transport_send_ops(qp->transport, has_atomics(qp->device)),
-				 &qp->verbs);
+				 in_cqe_of(&qp->limits), &qp->verbs);
 	if (err && qp->parent_domain)
 		ibv_dealloc_pd(qp->parent_domain);
 	return err;

@@ -153,12 +153,24 @@ static int post_srq_plain(struct bsn_rq *hot, const struct bsn_sge *sge, unsigne
 						  : post_shared(hot, sge, count, id);
 }
 
+/* Judged and handed in one by one, so that each of them is told from the others. */
+static int post_none(struct bsn_rq *hot, const struct bsn_sge *sge, const uint64_t *ids, unsigned count)
+{
+	(void)hot;
+	(void)sge;
+	(void)ids;
+	(void)count;
+	return 0;
+}
+
 static const struct bsn_rq_path rq_path = { .post1 = post_rq1,
 					    .post_plain = post_rq_plain,
-					    .post = post_rq };
+					    .post = post_rq,
+					    .post_many = post_none };
 static const struct bsn_rq_path srq_path = { .post1 = post_srq1,
 					     .post_plain = post_srq_plain,
-					     .post = post_srq };
+					     .post = post_srq,
+					     .post_many = post_none };
 
 /* -- their lives --------------------------------------------------------------------------------- */
 

@@ -779,7 +779,7 @@ static void inline_data_go_where_the_receive_says(void **state)
 /* The receive queue hands out what comes in CQEs. */
 static void give_inline(struct fake *f)
 {
-	f->rq->gives_inline = 1;
+	f->sq->route.recv_more = BSN_RECV_GIVES;
 	bsn_cq_remove(f->cq, FAKE_QPN);
 	assert_int_equal(bsn_cq_add(f->cq, FAKE_QPN, &f->sq->route), 0);
 }
@@ -802,11 +802,85 @@ static void inline_data_are_handed_out_where_wanted(void **state)
 							.byte_count = length });
 		fill_inline(f, format, length, expected_bytes(i));
 		assert_int_equal(bsn_poll(f->cq, out, 8), 1);
-		assert_int_equal(out[0].flags, BSN_C_IMM | BSN_C_DATA);
+		assert_int_equal(out[0].flags, BSN_C_IMM | BSN_C_DATA | BSN_C_IN_CQE);
 		assert_memory_equal(out[0].data, expected_bytes(i), length);
 		assert_int_equal(sink[0][0], FAKE_POISON);
 	}
 	fake_destroy(f);
+}
+
+/* Of every kind of receive, polled alone or together; and where they are no data of the receive. */
+static void hand_out(struct fake *f, uint32_t stride, uint32_t opcode, uint32_t length, uint32_t i)
+{
+	const uint32_t format = length > stride / 2 ? BSN_CQE_NO_INLINE : bsn_cqe_inline_format(stride);
+	const uint32_t got = opcode == BSN_CQE_RESP_WR_IMM      ? BSN_C_IMM :
+			     opcode == BSN_CQE_RESP_SEND        ? BSN_C_DATA :
+			     opcode == BSN_CQE_RESP_SEND_INV    ? BSN_C_DATA | BSN_C_INVAL :
+								  BSN_C_DATA | BSN_C_IMM;
+	const bool in_cqe = got & BSN_C_DATA && format;
+	const uint16_t slot = f->rq->is_srq ? f->rq->srq_next : f->rq->head;
+
+	assert_int_equal(bsn_recv_sgl(f->rq, pieces(), 3, i), 0);
+	fake_cqe_resp(f, (struct bsn_cqe_resp){ .qpn = FAKE_QPN,
+						.opcode = opcode,
+						.format = in_cqe ? format : BSN_CQE_NO_INLINE,
+						.wqe_counter = slot,
+						.imm_inval_pkey = i,
+						.byte_count = length });
+	if (in_cqe)
+		fill_inline(f, format, length, expected_bytes(i));
+	memset(&out[0], 0xee, sizeof(out[0]));
+	assert_int_equal(i % 2 ? bsn_poll(f->cq, out, 1) : bsn_poll(f->cq, out, 8), 1);
+	assert_int_equal(out[0].id, i);
+	assert_int_equal(out[0].byte_len, length);
+	assert_int_equal(out[0].flags, got | (in_cqe ? BSN_C_IN_CQE : 0));
+	if (got & (BSN_C_IMM | BSN_C_INVAL))
+		assert_int_equal(out[0].imm, i);
+	if (in_cqe)
+		assert_memory_equal(out[0].data, expected_bytes(i), length);
+	else if (got & BSN_C_DATA)
+		assert_ptr_equal(out[0].data, sink[0]);
+	assert_int_equal(sink[0][0], FAKE_POISON);
+}
+
+static void one_pointer_tells_where_data_are(void **state)
+{
+	static const uint32_t opcodes[] = { BSN_CQE_RESP_WR_IMM, BSN_CQE_RESP_SEND,
+					    BSN_CQE_RESP_SEND_IMM, BSN_CQE_RESP_SEND_INV };
+
+	(void)state;
+	for (uint32_t stride = 64; stride <= 128; stride *= 2) {
+		for (int is_srq = 0; is_srq < 2; is_srq++) {
+			const struct fake_attr attr = { .cqe_stride = stride, .is_srq = is_srq };
+			struct fake *f = fake_create(&attr);
+
+			give_inline(f);
+			for (uint32_t i = 0; i < 600; i++)
+				hand_out(f, stride, opcodes[i % 4], 1 + i / 8, i);
+			fake_destroy(f);
+		}
+	}
+}
+
+/* Such a CQE is no ConnectX's: nobody reads beyond it. */
+static void data_that_a_cqe_cannot_hold_are_fatal(void **state)
+{
+	(void)state;
+	for (int is_srq = 0; is_srq < 2; is_srq++) {
+		for (uint32_t stride = 64; stride <= 128; stride *= 2) {
+			const struct fake_attr attr = { .cqe_stride = stride, .is_srq = is_srq };
+			struct fake *f = fake_create(&attr);
+
+			give_inline(f);
+			assert_int_equal(bsn_recv_sgl(f->rq, pieces(), 3, 1), 0);
+			fake_cqe_resp(f, (struct bsn_cqe_resp){ .qpn = FAKE_QPN,
+								.opcode = BSN_CQE_RESP_SEND,
+								.format = bsn_cqe_inline_format(stride),
+								.byte_count = stride / 2 + 1 });
+			assert_int_equal(bsn_poll(f->cq, out, 1), -EPROTO);
+			fake_destroy(f);
+		}
+	}
 }
 
 /* The device has written over each CQE that the consumer record gave back. */
@@ -850,7 +924,7 @@ static void hold_pointers(uint32_t stride, uint32_t spare, int at_once)
 		use_again(f, &given_back);
 		for (int i = 0; i < n; i++, seen++) {
 			assert_int_equal(out[i].id, seen);
-			assert_int_equal(out[i].flags, BSN_C_DATA);
+			assert_int_equal(out[i].flags, BSN_C_DATA | BSN_C_IN_CQE);
 			assert_memory_equal(out[i].data, expected_bytes(seen), 32);
 		}
 		assert_record(f, began, seen);
@@ -915,12 +989,13 @@ static void inline_data_go_where_the_read_says(void **state)
 	}
 }
 
-static void inline_results_of_atomics(void **state)
+static void inline_atomics(bool is_big_endian)
 {
 	const struct bsn_sge sge = { (uintptr_t)sink[3], 8, 1 };
 	struct fake *f = fake_create(NULL);
+	uint64_t value;
 
-	(void)state;
+	f->sq->has_big_endian_results = is_big_endian;
 	for (uint32_t i = 0; i < 20; i++) {
 		memset(sink, FAKE_POISON, sizeof(sink));
 		assert_int_equal(bsn_fetch_add(&f->ep, &sge, &remote, 1, i, BSN_F_SIGNALED), 0);
@@ -931,10 +1006,19 @@ static void inline_results_of_atomics(void **state)
 						      .byte_count = 8 });
 		fill_inline(f, BSN_CQE_INLINE_32, 8, expected_bytes(i));
 		assert_int_equal(bsn_poll(f->cq, out, 8), 1);
-		assert_memory_equal(sink[3], expected_bytes(i), 8);
+		value = bsn_load_be64(expected_bytes(i));
+		assert_memory_equal(sink[3], is_big_endian ? expected_bytes(i) : (uint8_t *)&value, 8);
 		assert_int_equal(sink[3][8], FAKE_POISON);
 	}
 	fake_destroy(f);
+}
+
+/* In a CQE they are big-endian, in memory as the device has them there. */
+static void inline_results_of_atomics(void **state)
+{
+	(void)state;
+	inline_atomics(false);
+	inline_atomics(true);
 }
 
 /* A WRITE has no result, so whatever its CQE holds must not go into what it sent. */
@@ -1702,6 +1786,8 @@ int main(void)
 		cmocka_unit_test(shared_receives_come_in_any_order),
 		cmocka_unit_test(inline_data_go_where_the_receive_says),
 		cmocka_unit_test(inline_data_are_handed_out_where_wanted),
+		cmocka_unit_test(one_pointer_tells_where_data_are),
+		cmocka_unit_test(data_that_a_cqe_cannot_hold_are_fatal),
 		cmocka_unit_test(pointers_hold_until_the_next_poll),
 		cmocka_unit_test(inline_data_go_where_the_read_says),
 		cmocka_unit_test(inline_results_of_atomics),

@@ -1267,6 +1267,100 @@ static void a_shared_queue_follows_its_links(void **state)
 	fake_destroy(f);
 }
 
+/* -- many receives at once ------------------------------------------------------------------------ */
+
+enum { MANY_SLOTS = 16 };
+
+/* What comes back, and in which order, is the same for both. */
+static void give_back_some(struct fake *f[2], uint16_t *posted, uint32_t *held, unsigned n, bool is_srq)
+{
+	for (unsigned i = 0; i < n; i++) {
+		const unsigned which = is_srq ? i * 5 % *held : 0;
+		const uint16_t slot = posted[which];
+		uint64_t id[2];
+
+		for (unsigned side = 0; side < 2; side++)
+			bsn_rq_give_back(f[side]->rq, slot, &id[side]);
+		assert_int_equal(id[0], id[1]);
+		memmove(&posted[which], &posted[which + 1], (*held - which - 1) * sizeof(*posted));
+		--*held;
+	}
+}
+
+/* As one by one: the same bytes, ids, record and room, wherever in the ring it begins. */
+static void many_by(const struct fake_attr *attr, unsigned many)
+{
+	struct fake *f[2] = { fake_create(attr), fake_create(attr) };
+	uint16_t posted[MANY_SLOTS];
+	struct bsn_sge sge[MANY_SLOTS];
+	uint64_t ids[MANY_SLOTS], id = 0;
+	uint32_t held = 0;
+
+	for (unsigned round = 0; round < 60; round++) {
+		int one = 0, got;
+
+		for (unsigned i = 0; i < many; i++) {
+			sge[i] = (struct bsn_sge){ 0x1000 * ++id, (uint32_t)id % 7 * 10, (uint32_t)id };
+			ids[i] = id << 32 | 5;
+		}
+		for (unsigned i = 0; i < many; i++) {
+			const uint16_t slot = attr->is_srq ? f[0]->rq->srq_next : f[0]->rq->head;
+			const int err = bsn_rq_post(f[0]->rq, &sge[i], 1, ids[i]);
+
+			if (err && !one)
+				one = err;
+			if (err)
+				break;
+			posted[held++] = slot & (MANY_SLOTS - 1);
+			one++;
+		}
+		got = bsn_recv_many(f[1]->rq, sge, ids, many);
+		assert_int_equal(got, one);
+		assert_memory_equal(f[0]->rq_ring, f[1]->rq_ring, f[0]->rq_bytes);
+		assert_memory_equal(f[0]->rq->ids, f[1]->rq->ids, MANY_SLOTS * sizeof(uint64_t));
+		assert_int_equal(fake_recv_record(f[0]), fake_recv_record(f[1]));
+		assert_int_equal(f[0]->rq->srq_next, f[1]->rq->srq_next);
+		give_back_some(f, posted, &held, held * (round % 4 + 1) / 4, attr->is_srq);
+	}
+	fake_destroy(f[0]);
+	fake_destroy(f[1]);
+}
+
+static void many_receives_are_as_one_by_one(void **state)
+{
+	(void)state;
+	for (unsigned kind = 0; kind < 3; kind++) /* own, shared, shared and posted to by pollers */
+		for (uint32_t stride = 16; stride <= 64; stride *= 2)
+			for (unsigned many = 1; many <= MANY_SLOTS; many++) {
+				const struct fake_attr attr = { .is_srq = kind,
+								.is_on_demand = kind == 2,
+								.recv_count = MANY_SLOTS,
+								.recv_stride = kind ? 2 * stride : stride };
+				many_by(&attr, many);
+			}
+}
+
+static void what_is_refused_of_many_ends_them(void **state)
+{
+	struct bsn_sge sge[4] = { { 0x1000, 10, 1 }, { 0x2000, 20, 2 }, { 0x3000, 1u << 31, 3 } };
+	const uint64_t ids[4] = { 1, 2, 3, 4 };
+
+	(void)state;
+	for (int is_srq = 0; is_srq < 2; is_srq++) {
+		const struct fake_attr attr = { .is_srq = is_srq, .recv_stride = is_srq ? 32 : 16 };
+		struct fake *f = fake_create(&attr);
+
+		assert_int_equal(bsn_recv_many(f->rq, sge, ids, 0), 0);
+		assert_int_equal(bsn_recv_many(f->rq, sge, ids, 4), 2);
+		assert_int_equal(fake_recv_record(f), 2);
+		assert_int_equal(bsn_recv_many(f->rq, sge + 2, ids + 2, 2), -EMSGSIZE);
+		assert_int_equal(bsn_recv_many(f->rq, sge + 3, ids + 3, 1), 1);
+		assert_int_equal(fake_recv_record(f), 3);
+		fake_destroy(f);
+	}
+	assert_int_equal(bsn_rq_post_many(NULL, sge, ids, 1), -EINVAL);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -1295,6 +1389,8 @@ int main(void)
 		cmocka_unit_test(receives_are_in_the_ring),
 		cmocka_unit_test(a_full_receive_queue_refuses),
 		cmocka_unit_test(a_shared_queue_follows_its_links),
+		cmocka_unit_test(many_receives_are_as_one_by_one),
+		cmocka_unit_test(what_is_refused_of_many_ends_them),
 	};
 
 #ifdef __SSE4_1__

@@ -401,10 +401,11 @@ static void results_get_to_memory(struct bench *b)
 	for (uint64_t i = 0; i < 20; i++) {
 		const struct bsn_sge into = our_sge(a, 512, 8);
 		const struct bsn_remote at = peers_bytes(a, 1024);
+		const uint64_t result = bench_result(b, true, i);
 		memcpy(a->memory + PEERS + 1024, &i, 8);
 		ok(bsn_fetch_add(ep, &into, &at, 7, i, BSN_F_RING));
 		expect_done(b, our_cq(a), i, BSN_OPCODE_ATOMIC_FA);
-		assert_memory_equal(a->memory + 512, &i, 8);
+		assert_memory_equal(a->memory + 512, &result, 8);
 		assert_int_equal(*(uint64_t *)(void *)(a->memory + PEERS + 1024), i + 7);
 	}
 	stop_app(a);

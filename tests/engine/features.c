@@ -254,6 +254,45 @@ static const char *try_masked_atomics(struct bench *b)
 	return why;
 }
 
+static const char *try_inline_recv(struct bench *b)
+{
+	const struct bsn_qp_attr attr = { .cq = b->cq[0], .recv_cq = b->cq[1], .max_inline_recv = 8 };
+	const char *why = why_not(b, "inline-receive");
+	struct bsn_address address;
+	struct bsn_completion c;
+	struct bsn_qp *qp;
+
+	assert_int_equal(bsn_qp_create(b->device, &attr, &qp), why ? -EOPNOTSUPP : 0);
+	if (why)
+		return why;
+	ok(bsn_qp_address(qp, &address));
+	ok(bsn_qp_connect(qp, &address, NULL));
+	post_recv(b, bsn_qp_rq(qp), 1);
+	ok(bsn_send_inline(bsn_qp_ep(qp), bench_at(b, 0, 0), 8, 2, NOW));
+	expect_done(b, b->cq[0], 2, BSN_OPCODE_SEND);
+	c = expect_done(b, b->cq[1], 1, BSN_RECV);
+	assert_int_equal(c.flags, BSN_C_DATA | BSN_C_IN_CQE);
+	assert_memory_equal(c.data, bench_at(b, 0, 0), 8);
+	ok(bsn_qp_destroy(qp));
+	return NULL;
+}
+
+static const char *try_recv_many(struct bench *b)
+{
+	const struct bsn_sge sge = bench_sge(b, 1, INTO, LENGTH), recvs[] = { sge, sge, sge };
+	const struct bsn_sge local = bench_sge(b, 0, 0, LENGTH);
+	const uint64_t ids[] = { 10, 11, 12 };
+
+	assert_int_equal(bsn_recv_many(b->rq[1], recvs, ids, 3), 3);
+	for (unsigned i = 0; i < 3; i++) {
+		ok(bsn_send(b->ep[0], &local, i, NOW));
+		expect_done(b, b->cq[0], i, BSN_OPCODE_SEND);
+		expect_done(b, b->cq[1], ids[i], BSN_RECV);
+		assert_arrived(b, 0);
+	}
+	return NULL;
+}
+
 static const char *try_copy(struct bench *b)
 {
 	const struct bsn_sge to = bench_sge(b, 0, INTO, 64), from = bench_sge(b, 0, 0, 64);
@@ -742,6 +781,8 @@ static const struct feature features[] = {
 	  NULL,
 	  { .qp = { .max_send_sge = PIECES, .max_inline = LENGTH } } },
 	{ "inline data", try_inline, NULL, { .qp.max_inline = LENGTH } },
+	{ "messages inside CQEs (inline receive)", try_inline_recv, NULL, RC },
+	{ "several receives at once", try_recv_many, "posted one by one", RC },
 	{ "prepared requests", try_prepared, "encoded anew at each post", RC },
 	{ "append now, ring later", try_batch, "the library keeps them until the ring", RC },
 	{ "fences", try_fence, NULL, RC },

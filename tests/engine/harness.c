@@ -159,6 +159,13 @@ static bool is_attached(const struct bench *b)
 	return b->kind == BENCH_ATTACHED_DIRECT || b->kind == BENCH_ATTACHED_VERBS;
 }
 
+uint64_t bench_result(const struct bench *b, bool has_sig_all, uint64_t value)
+{
+	const bool by_libmlx5 = b->kind == BENCH_VERBS || b->kind == BENCH_ATTACHED_VERBS;
+
+	return has_sig_all && by_libmlx5 && !b->is_rxe ? bsn_to_be64(value).raw : value;
+}
+
 static void register_memory(struct bench *b, int end)
 {
 	const int access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |

@@ -99,6 +99,12 @@ uint8_t *bench_at(struct bench *b, int end, size_t offset);
 struct bsn_sge bench_sge(struct bench *b, int end, size_t offset, uint32_t length);
 struct bsn_remote bench_remote(struct bench *b, int end, size_t offset);
 
+/*
+ * The result of an atomic as it gets to memory. Of a QP that the application made with sq_sig_all it comes
+ * in the CQE, big-endian (bsn_cqe.h), and libmlx5 copies it as it is: libfabric issue 10911.
+ */
+uint64_t bench_result(const struct bench *b, bool has_sig_all, uint64_t value);
+
 /* -- time --------------------------------------------------------------------------------------- */
 
 /*

@@ -45,6 +45,7 @@ struct sent {
 	unsigned at; /* where in the peer's region */
 	unsigned blocks;
 	uint64_t old, new;          /* of an atomic */
+	uint64_t result;            /* as it gets to memory */
 	enum ibv_wc_status spoiled; /* what its bad key gives; success: it has none */
 	bool is_lost;               /* it will arrive nowhere, and nobody will know */
 };
@@ -226,7 +227,7 @@ static void put_own(const struct sent *s, uint8_t *image, uint64_t base, bool is
 
 	memset(image, FILL, REGION);
 	if (is_over && is_atomic(s))
-		memcpy(image + (s->sge[0].addr - base), &s->old, 8);
+		memcpy(image + (s->sge[0].addr - base), &s->result, 8);
 	for (unsigned i = 0; is_over && is_read(s) && i < s->wr.sge_count; i++) {
 		memcpy(image + (s->sge[i].addr - base), s->data + done, s->sge[i].length);
 		done += s->sge[i].length;
@@ -326,9 +327,10 @@ static void point_at_region(struct world *w, int e, struct sent *s)
 	random_bytes(s->data, sizeof(s->data));
 }
 
-static void choose_atomic(struct sent *s)
+static void choose_atomic(const struct world *w, struct sent *s)
 {
 	s->old = one_in(2) ? random_u64() : below(3);
+	s->result = bench_result(w->b, is_attached(w) && w->b->test->qp.signal_all, s->old);
 	s->wr.swap_add = random_u64();
 	s->wr.compare = one_in(2) ? s->old : random_u64();
 	s->new = s->wr.opcode == BSN_OPCODE_ATOMIC_FA ? s->old + s->wr.swap_add
@@ -346,7 +348,7 @@ static void choose_data(struct world *w, int e, struct sent *s)
 
 	if (is_atomic(s)) {
 		cut(s, 1, 8);
-		choose_atomic(s);
+		choose_atomic(w, s);
 		point_at_region(w, e, s);
 		return;
 	}

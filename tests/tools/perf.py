@@ -24,6 +24,7 @@ ROWS = ['write_sge', 'write_sge4', 'write_inline', 'write_inline256', 'write_pre
         'cmp_swap', 'write_512_qps', 'ud_send_sge', 'ud_send_inline32', 'attached_write_sge', 'post_recv',
         'post_recv_srq', 'poll_1', 'poll_16', 'poll_empty', 'poll_recv', 'poll_recv_imm',
         'poll_recv_srq', 'poll_ud_send', 'poll_ud_recv', 'poll_512_qps', 'poll_256_qps_apart',
+        'post_recv_16', 'post_recv_srq_16', 'poll_recv_data', 'poll_recv_inline',
         'attached_poll_recv', 'write_sge_hidden', 'write_inline64_length', 'write_sge_symbol']
 COLUMNS = {'bunsen', 'bunsen_v2', 'ibv_wr', 'ibv', 'floor'}
 LATENCIES = ['min', 'p50', 'p90', 'p99', 'p99_9', 'p99_99', 'max']

@@ -21,6 +21,7 @@
 
 enum {
 	COST_SGE_BYTES = 8, /* of every SGE */
+	COST_DATA_BYTES = 32, /* of a message whose data are read */
 	COST_BATCH_MAX = 16,
 	COST_SGES_MAX = 4,
 	COST_MANY_QPS = 512,
@@ -52,6 +53,8 @@ struct cost_target {
 	struct bsn_remote remote;
 	struct bsn_sge recv[2];
 	const void *data; /* of inline posts */
+	struct bsn_sge many_recvs[COST_BATCH_MAX]; /* the first of @recv, of each of a batch */
+	uint64_t ids[COST_BATCH_MAX];
 };
 
 struct cost_rig {
@@ -146,7 +149,24 @@ static inline struct cost_target cost_target_of(const struct cost_rig *rig, uint
 	for (unsigned i = 0; i < COST_SGES_MAX; i++)
 		target.local[i] = (struct bsn_sge){ memory + COST_LOCAL_AT + 64ull * i,
 						    COST_SGE_BYTES, lkey };
+	for (unsigned i = 0; i < COST_BATCH_MAX; i++)
+		target.many_recvs[i] = target.recv[0];
 	return target;
+}
+
+/* A row's messages are so long. */
+static inline uint32_t cost_message_bytes(const struct cost_shape *shape)
+{
+	return shape->what == COST_POLL_RECV_DATA ? COST_DATA_BYTES : COST_SGE_BYTES;
+}
+
+/* COST_DATA_BYTES, wherever they lie. */
+COST_INLINE void cost_read_data(const void *data)
+{
+	uint64_t word[COST_DATA_BYTES / 8];
+
+	memcpy(word, data, sizeof(word));
+	__asm__ volatile("" ::"r"(word[0]), "r"(word[1]), "r"(word[2]), "r"(word[3]));
 }
 
 /*
@@ -183,15 +203,17 @@ static inline struct cost_target cost_target_of(const struct cost_rig *rig, uint
 
 /*
  * Completions, @batch at a time, whose statuses are looked at, each. @poll puts them into @c and
- * gives their number; where they are fewer, @drain waits for the rest.
+ * gives their number; where they are fewer, @drain waits for the rest. @read: the data of number `i`.
  */
-#define COST_POLLS(count, batch, c, poll, drain)                                                   \
+#define COST_POLLS(count, batch, c, poll, read, drain)                                                \
 	for (unsigned left = (count); left; left -= (batch)) {                                     \
 		const int n = (poll);                                                              \
 		if (n != (int)(batch))                                                             \
 			return n < 0 ? -EIO : cost_late((drain)(queue, left - (unsigned)n));       \
-		for (unsigned i = 0; i < (batch); i++)                                             \
+		for (unsigned i = 0; i < (batch); i++) {                                           \
 			bad |= (int)(c)[i].status;                                                 \
+			read;                                                                      \
+		}                                                                                  \
 	}
 
 /* There is nothing to be found. */

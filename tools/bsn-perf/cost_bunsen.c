@@ -103,6 +103,27 @@ COST_INLINE int run_posts(struct bunsen_queue *q, unsigned count, struct cost_sh
 	return bad;
 }
 
+COST_INLINE int run_recvs(const struct bunsen_queue *q, unsigned count, struct cost_shape shape)
+{
+	const struct bunsen_hot h = bunsen_hot_of(q);
+	int bad = 0;
+
+	for (unsigned first = 0; first < count; first += shape.batch) {
+		COST_FORGET();
+		bad |= bsn_recv_many(h.rq, q->target.many_recvs, q->target.ids, shape.batch) !=
+		       (int)shape.batch;
+	}
+	return bad;
+}
+
+/* Where data come inside CQEs, one pointer says where they are. */
+COST_INLINE void read_data(const struct bunsen_hot *h, const struct bsn_completion *c,
+			   struct cost_shape shape)
+{
+	if (shape.what == COST_POLL_RECV_DATA)
+		cost_read_data(shape.queues == COST_INLINED_RECV ? c->data : h->recv_data);
+}
+
 COST_INLINE int run_polls(void *queue, unsigned count, struct cost_shape shape)
 {
 	const struct bunsen_hot h = bunsen_hot_of(queue);
@@ -112,18 +133,20 @@ COST_INLINE int run_polls(void *queue, unsigned count, struct cost_shape shape)
 	if (shape.what == COST_POLL_NONE) {
 		COST_POLLS_NONE(count, bsn_poll(h.cq, c, 1))
 	} else if (shape.what == COST_POLL) {
-		COST_POLLS(count, shape.batch, c, bsn_poll(h.cq, c, (int)shape.batch), bunsen_drain)
+		COST_POLLS(count, shape.batch, c, bsn_poll(h.cq, c, (int)shape.batch), (void)0,
+			   bunsen_drain)
 	} else {
 		COST_POLLS(count, shape.batch, c, bsn_poll(h.recv_cq, c, (int)shape.batch),
-			   bunsen_drain_recv)
+			   read_data(&h, &c[i], shape), bunsen_drain_recv)
 	}
 	return bad;
 }
 
 COST_INLINE int run_shape(void *queue, unsigned count, struct cost_shape shape)
 {
-	return cost_polls(shape.what) ? run_polls(queue, count, shape)
-				      : run_posts(queue, count, shape);
+	return cost_polls(shape.what)                            ? run_polls(queue, count, shape)
+	       : shape.what == COST_RECV && shape.batch > 1 ? run_recvs(queue, count, shape)
+							    : run_posts(queue, count, shape);
 }
 
 COST_ROWS(COST_RUN)

@@ -35,6 +35,7 @@ struct bunsen_hot {
 	struct bsn_rq *rq;
 	struct bsn_cq *cq, *recv_cq;
 	const void *data;
+	const void *recv_data;
 	uint32_t inline_bytes;
 };
 
@@ -48,6 +49,7 @@ static inline struct bunsen_hot bunsen_hot_of(const struct bunsen_queue *q)
 				    .cq = q->cq,
 				    .recv_cq = q->recv_cq,
 				    .data = q->target.data,
+				    .recv_data = (const void *)(uintptr_t)q->target.recv[0].addr,
 				    .inline_bytes = q->inline_bytes };
 }
 

@@ -81,6 +81,7 @@ int bunsen_set_up(void *queue, const struct cost_shape *shape)
 	};
 
 	q->inline_bytes = shape->n;
+	q->target.local[0].length = cost_message_bytes(shape);
 	return shape->form == COST_PREPARED ? bsn_prepare(q->ep, &wr, &q->prepared) : 0;
 }
 
@@ -185,7 +186,9 @@ static int make_own(struct bunsen_queue *q, const struct cost_rig *rig, enum cos
 				    .recv_depth = cost_has_many(kind) ? 1 : rig->depth,
 				    .max_send_sge = limits.max_send_sge,
 				    .max_recv_sge = limits.max_recv_sge,
-				    .max_inline = limits.max_inline };
+				    .max_inline = limits.max_inline,
+				    .max_inline_recv =
+					    kind == COST_INLINED_RECV ? COST_DATA_BYTES : 0 };
 	int err = make_cqs(q, rig, &attr, qps);
 
 	if (!err && kind == COST_SRQ)
@@ -283,6 +286,8 @@ static const char *reason_of(const struct cost_rig *rig, enum cost_queues kind, 
 {
 	if (err == -ENODATA)
 		return "the device gives no QP numbers that are 16 apart";
+	if (kind == COST_INLINED_RECV && err == -EOPNOTSUPP)
+		return "nothing comes inside CQEs";
 	if (kind == COST_ATTACHED && bsn_device_info(rig->device)->path == BSN_PATH_VERBS)
 		return "it has no thread domains, by which a register is one's own";
 	return NULL;

@@ -299,8 +299,10 @@ COST_INLINE int run_recvs(struct floor_queue *q, unsigned count, struct cost_sha
 			bsn_store_wqe(wqe + 16 * j, word[0]);
 			bsn_store_wqe(wqe + 16 * j + 8, word[1]);
 		}
-		bsn_to_device(); /* O7 */
-		bsn_store_record(record, bsn_dbr_wq_dword(&dbr, 0));
+		if ((i + 1) % shape.batch == 0) {
+			bsn_to_device(); /* O7 */
+			bsn_store_record(record, bsn_dbr_wq_dword(&dbr, 0));
+		}
 		head++;
 	}
 	q->head = head;
@@ -311,18 +313,18 @@ COST_INLINE int run_recvs(struct floor_queue *q, unsigned count, struct cost_sha
 
 COST_INLINE bool polls_recvs(struct cost_shape shape)
 {
-	return shape.what == COST_POLL_RECV || shape.what == COST_POLL_RECV_IMM;
+	return shape.what >= COST_POLL_RECV;
 }
 
 /* op_own of the completion that is to come, in this round of the ring. */
 COST_INLINE uint8_t op_own_of(uint32_t ci, uint32_t count, struct cost_shape shape)
 {
-	const unsigned opcode = shape.what == COST_POLL_RECV       ? BSN_CQE_RESP_SEND
+	const unsigned opcode = !polls_recvs(shape)                ? BSN_CQE_REQ
 				: shape.what == COST_POLL_RECV_IMM ? BSN_CQE_RESP_SEND_IMM
-								   : BSN_CQE_REQ;
-	const unsigned format = shape.queues == COST_ATTACHED && polls_recvs(shape)
-					? BSN_CQE_INLINE_32
-					: BSN_CQE_NO_INLINE;
+								   : BSN_CQE_RESP_SEND;
+	const bool comes_inside = shape.queues == COST_ATTACHED || shape.queues == COST_INLINED_RECV;
+	const unsigned format = comes_inside && polls_recvs(shape) ? BSN_CQE_INLINE_32
+								    : BSN_CQE_NO_INLINE;
 
 	return (uint8_t)(opcode << 4 | format << 2 | ((ci & count) != 0));
 }
@@ -341,6 +343,10 @@ COST_INLINE void read_cqe(const struct floor_queue *q, const uint8_t *cqe, struc
 		__asm__ volatile("" ::"r"(resp.imm_inval_pkey));
 	if (shape.queues == COST_UD && polls_recvs(shape))
 		__asm__ volatile("" ::"r"(resp.rqpn), "r"(resp.slid), "r"(resp.grh));
+	if (shape.what == COST_POLL_RECV_DATA)
+		cost_read_data(shape.queues == COST_INLINED_RECV ?
+				       cqe :
+				       (const void *)(uintptr_t)q->target.recv[0].addr);
 	if (shape.queues == COST_ATTACHED && polls_recvs(shape)) {
 		memcpy(&data, cqe, sizeof(data));
 		memcpy((void *)(uintptr_t)q->target.recv[0].addr, &data, sizeof(data));

@@ -52,6 +52,7 @@ int floor_set_up(void *queue, const struct cost_shape *shape)
 	static const struct bsn_data end = { .lkey = BSN_LKEY_TERMINATOR };
 	struct floor_queue *q = queue;
 
+	q->target.local[0].length = cost_message_bytes(shape);
 	if (shape->queues == COST_LONG && shape->what != COST_RECV)
 		for (uint32_t i = 0; i <= q->rq_mask; i++)
 			bsn_data_encode(q->rq + (size_t)i * q->rq_stride + BSN_DATA_SIZE, &end);
@@ -158,7 +159,8 @@ static int make(struct floor_queue *q, const struct cost_rig *rig, enum cost_que
 					    .max_inline = limits.max_inline,
 					    .has_own_register = true,
 					    .has_srq = kind == COST_SRQ,
-					    .keeps_cqes_free = kind != COST_ATTACHED };
+					    .keeps_cqes_free = kind != COST_ATTACHED &&
+							       kind != COST_INLINED_RECV };
 	int err = plain_qp_create(rig->device, &attr, rig->memory, COST_MEMORY, &q->v);
 
 	if (!err)

@@ -48,6 +48,13 @@ COST_INLINE int run_recvs(struct verbs_queue *q, unsigned count, struct cost_sha
 	struct ibv_recv_wr *wrong;
 	int bad = 0;
 
+	if (shape.batch > 1) {
+		COST_POSTS(count, shape.batch, , q->recvs[i - first].wr_id = i,
+			   bad |= shape.queues == COST_SRQ ?
+					  ibv_post_srq_recv(srq, q->recvs, &wrong) :
+					  ibv_post_recv(qp, q->recvs, &wrong))
+		return -bad;
+	}
 	COST_POSTS(count, 1, , q->recv_wr.wr_id = i,
 		   bad |= shape.queues == COST_SRQ ? ibv_post_srq_recv(srq, &q->recv_wr, &wrong)
 						   : ibv_post_recv(qp, &q->recv_wr, &wrong))
@@ -66,7 +73,7 @@ COST_INLINE int run_polls(void *queue, unsigned count, struct cost_shape shape)
 		COST_POLLS_NONE(count, ibv_poll_cq(cq, 1, c))
 	} else {
 		COST_POLLS(count, shape.batch, c, ibv_poll_cq(cq, (int)shape.batch, c),
-			   shape.what == COST_POLL ? drain : drain_recv)
+			   verbs_read(q, shape), shape.what == COST_POLL ? drain : drain_recv)
 	}
 	return bad;
 }

@@ -146,7 +146,7 @@ COST_INLINE int run_polls(void *queue, unsigned count, struct cost_shape shape)
 	} else {
 		COST_POLLS(count, shape.batch, c,
 			   start_poll(cq, (int)shape.batch, c, shape.what, is_ud),
-			   shape.what == COST_POLL ? drain : drain_recv)
+			   verbs_read(q, shape), shape.what == COST_POLL ? drain : drain_recv)
 	}
 	return bad;
 }

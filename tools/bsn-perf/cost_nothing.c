@@ -33,7 +33,7 @@ COST_INLINE int run_shape(void *queue, unsigned count, struct cost_shape shape)
 	if (shape.what == COST_POLL_NONE) {
 		COST_POLLS_NONE(count, unknown(0, c))
 	} else if (cost_polls(shape.what)) {
-		COST_POLLS(count, shape.batch, c, unknown((int)shape.batch, c), do_nothing)
+		COST_POLLS(count, shape.batch, c, unknown((int)shape.batch, c), (void)0, do_nothing)
 	} else {
 		COST_POSTS(count, shape.batch, , COST_FORGET_BUT(i), )
 	}

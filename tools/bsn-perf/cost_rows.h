@@ -16,7 +16,8 @@
 	X(SRQ, "RC, receives of a shared receive queue")                                           \
 	X(MANY, "512 RC QPs on one CQ, which take turns")                                           \
 	X(APART, "256 RC QPs on one CQ, their numbers 16 apart, which take turns")                 \
-	X(ATTACHED, "RC, made by libibverbs; Bunsen is attached to it")
+	X(ATTACHED, "RC, made by libibverbs; Bunsen is attached to it")                            \
+	X(INLINED_RECV, "RC, whose messages come inside their CQEs")
 
 #define COST_ENUM_QUEUES(name, doc) COST_##name,
 enum cost_queues { COST_QUEUES(COST_ENUM_QUEUES) COST_QUEUES_COUNT };
@@ -35,7 +36,8 @@ enum cost_what {
 	COST_POLL,         /* a request's completion is polled: a WRITE's, on UD a SEND's */
 	COST_POLL_NONE,    /* there is none */
 	COST_POLL_RECV,    /* a received SEND is polled */
-	COST_POLL_RECV_IMM /* a received SEND with immediate */
+	COST_POLL_RECV_IMM, /* a received SEND with immediate */
+	COST_POLL_RECV_DATA /* a received SEND of COST_DATA_BYTES, and its data are read */
 };
 
 /* What it consists of. */
@@ -112,6 +114,8 @@ enum cost_known {
 	X(post_recv, RC, RECV, SGES, 1, 1, KNOWN)                                                  \
 	X(post_recv_sge2, LONG, RECV, SGES, 2, 1, KNOWN)                                           \
 	X(post_recv_srq, SRQ, RECV, SGES, 1, 1, KNOWN)                                             \
+	X(post_recv_16, RC, RECV, SGES, 1, 16, KNOWN)                                              \
+	X(post_recv_srq_16, SRQ, RECV, SGES, 1, 16, KNOWN)                                         \
 	X(poll_1, RC, POLL, SGES, 1, 1, KNOWN)                                                     \
 	X(poll_16, RC, POLL, SGES, 1, 16, KNOWN)                                                   \
 	X(poll_empty, RC, POLL_NONE, SGES, 1, 1, KNOWN)                                            \
@@ -119,6 +123,9 @@ enum cost_known {
 	X(poll_recv_16, RC, POLL_RECV, SGES, 1, 16, KNOWN)                                         \
 	X(poll_recv_imm, RC, POLL_RECV_IMM, SGES, 1, 1, KNOWN)                                     \
 	X(poll_recv_srq, SRQ, POLL_RECV, SGES, 1, 1, KNOWN)                                        \
+	X(poll_recv_data, RC, POLL_RECV_DATA, SGES, 1, 1, KNOWN)                                   \
+	X(poll_recv_inline, INLINED_RECV, POLL_RECV_DATA, SGES, 1, 1, KNOWN)                             \
+	X(poll_recv_inline_16, INLINED_RECV, POLL_RECV_DATA, SGES, 1, 16, KNOWN)                         \
 	X(poll_ud_send, UD, POLL, SGES, 1, 1, KNOWN)                                               \
 	X(poll_ud_recv, UD, POLL_RECV, SGES, 1, 1, KNOWN)                                          \
 	X(poll_512_qps, MANY, POLL, SGES, 1, 1, KNOWN)                                             \
@@ -209,6 +216,7 @@ static inline enum cost_what cost_polled(const struct cost_shape *shape)
 {
 	switch (shape->what) {
 	case COST_POLL_RECV:
+	case COST_POLL_RECV_DATA:
 		return COST_SEND;
 	case COST_POLL_RECV_IMM:
 		return COST_SEND_IMM;

@@ -11,7 +11,7 @@ struct verbs_queue {
 	struct cost_target target;
 	struct ibv_sge local[COST_SGES_MAX], data, recv[2];
 	struct ibv_send_wr batch[COST_BATCH_MAX]; /* a chain, of the row's batch */
-	struct ibv_recv_wr recv_wr;
+	struct ibv_recv_wr recv_wr, recvs[COST_BATCH_MAX]; /* a chain, likewise */
 	struct plain_qp *others; /* where there are many; the first is @v */
 	struct ibv_qp **qps;     /* of all of them; else NULL */
 	unsigned qp_count, turn;
@@ -34,6 +34,13 @@ int verbs_post_recv(void *queue, unsigned count);
  */
 int verbs_drain(struct ibv_cq *cq, unsigned count,
 		int (*poll)(struct ibv_cq *cq, struct ibv_wc *wc));
+
+/* The provider has copied what came in a CQE. */
+COST_INLINE void verbs_read(const struct verbs_queue *q, struct cost_shape shape)
+{
+	if (shape.what == COST_POLL_RECV_DATA)
+		cost_read_data((const void *)(uintptr_t)q->recv[0].addr);
+}
 
 /* Of a struct cost_column: what both have in common. */
 #define VERBS_COLUMN                                                                               \

@@ -58,6 +58,11 @@ int verbs_set_up(void *queue, const struct cost_shape *shape)
 	q->recv_wr =
 		(struct ibv_recv_wr){ .sg_list = q->recv,
 				      .num_sge = shape->what == COST_RECV ? (int)shape->n : 1 };
+	for (unsigned i = 0; i < shape->batch; i++) {
+		q->recvs[i] = q->recv_wr;
+		q->recvs[i].next = i + 1 < shape->batch ? &q->recvs[i + 1] : NULL;
+	}
+	q->local[0].length = cost_message_bytes(shape);
 	if (shape->what < COST_RECV)
 		chain(q->batch, shape->batch,
 		      is_inline ? make_wr(q, shape->what, &q->data, 1, IBV_SEND_INLINE)

@@ -274,6 +274,17 @@ static void fill_message(struct cx_hca *hca, const struct cx_qp *qp, const struc
 	message->qkey = choose_qkey(qp, wqe->to.ud.qkey);
 }
 
+/* In a CQE the result of an atomic is big-endian: bsn_cqe.h. One of 4 bytes is so anywhere. */
+static void order_for_cqe(const struct bsn_wqe *wqe, uint8_t *bytes)
+{
+	uint64_t value;
+
+	if (!wqe->op->has_atomic || wqe->atomic.size_bytes != sizeof(value))
+		return;
+	memcpy(&value, bytes, sizeof(value));
+	bsn_store_be64(bytes, value);
+}
+
 /* The result of a READ or an atomic goes into memory, or into the CQE. */
 static void scatter_result(struct cx_hca *hca, struct cx_qp *qp, const struct bsn_wqe *wqe,
 			   struct attempt *attempt)
@@ -293,6 +304,8 @@ static void scatter_result(struct cx_hca *hca, struct cx_qp *qp, const struct bs
 	detail = cx_walk_check(hca, &to);
 	if (!detail)
 		copied = cx_walk_copy(hca, &to, &out->result);
+	if (attempt->in_cqe)
+		order_for_cqe(wqe, attempt->bytes);
 	if (copied == CX_FAULT_TO)
 		detail = BSN_TPT_PAGE_FAULT;
 	if (detail) {

@@ -1,0 +1,373 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Messages and results that come inside CQEs: one pointer says where they are, in each case. */
+#include "harness.h"
+
+#include <errno.h>
+
+enum { SRC = 512, DST = 4096, ROOM = 256, LONGEST = 130 };
+
+static const unsigned NOW = BSN_F_SIGNALED | BSN_F_RING;
+
+/* Two QPs whose CQs have CQEs of one size. */
+struct pair {
+	struct bench *b;
+	struct bsn_cq *cq[2];
+	struct bsn_qp *qp[2];
+	struct bsn_rq *srq, *rq; /* of end 1 */
+	struct bsn_ep *ep[2];
+	uint32_t room;
+};
+
+static void connect_pair(struct pair *p)
+{
+	struct bsn_address address[2];
+
+	for (int end = 0; end < 2; end++)
+		ok(bsn_qp_address(p->qp[end], &address[end]));
+	for (int end = 0; end < 2; end++)
+		ok(bsn_qp_connect(p->qp[end], &address[!end], NULL));
+}
+
+static void make_pair(struct pair *p, struct bench *b, uint32_t cqe_size, bool has_srq,
+		      const struct bsn_qp_attr *wanted)
+{
+	const struct bsn_cq_attr cq = { .cqe_size = cqe_size };
+	struct bsn_qp_limits limits;
+
+	*p = (struct pair){ .b = b, .room = cqe_size / 2 };
+	if (has_srq)
+		ok(bsn_srq_create(b->device, &(struct bsn_srq_attr){ .max_recv_sge = 3 }, &p->srq));
+	for (int end = 0; end < 2; end++) {
+		struct bsn_qp_attr attr = *wanted;
+
+		ok(bsn_cq_create(b->device, &cq, &p->cq[end]));
+		attr.cq = p->cq[end];
+		attr.srq = p->srq;
+		attr.user = p;
+		attr.max_recv_sge = 3;
+		ok(bsn_qp_create(b->device, &attr, &p->qp[end]));
+		p->ep[end] = bsn_qp_ep(p->qp[end]);
+		ok(bsn_qp_limits(p->qp[end], &limits));
+		assert_int_equal(limits.max_inline_recv, wanted->max_inline_recv ? p->room : 0);
+		assert_int_equal(limits.max_inline_resp, wanted->max_inline_resp ? p->room : 0);
+	}
+	p->rq = bsn_qp_rq(p->qp[1]);
+	connect_pair(p);
+}
+
+static void break_pair(struct pair *p)
+{
+	for (int end = 0; end < 2; end++) {
+		ok(bsn_qp_destroy(p->qp[end]));
+		ok(bsn_cq_destroy(p->cq[end]));
+	}
+	ok(bsn_srq_destroy(p->srq));
+}
+
+/* The next message has @length bytes; into two pieces, of which the first has 5. */
+static void post_recv(struct pair *p, uint64_t id)
+{
+	const struct bsn_sge sge[] = { bench_sge(p->b, 1, DST, 5), bench_sge(p->b, 1, DST + 64, ROOM) };
+
+	memset(bench_at(p->b, 1, DST), 0, 64 + ROOM);
+	ok(id % 2 ? bsn_recv_sgl(p->rq, sge, 2, id) : bsn_recv(p->rq, &sge[1], id));
+}
+
+/* As a program reads it: by one pointer, wherever the bytes are. */
+static void assert_message(struct pair *p, const struct bsn_completion *c, uint32_t length)
+{
+	const uint8_t *memory = bench_at(p->b, 1, c->id % 2 ? DST : DST + 64);
+	const bool in_cqe = length && length <= p->room;
+
+	assert_int_equal(c->byte_len, length);
+	assert_int_equal(c->flags & BSN_C_DATA, BSN_C_DATA);
+	assert_int_equal(c->flags & BSN_C_IN_CQE, in_cqe ? BSN_C_IN_CQE : 0);
+	assert_ptr_equal(c->user, p);
+	if (in_cqe) {
+		assert_memory_equal(c->data, bench_at(p->b, 0, SRC), length);
+		assert_int_equal(*memory, 0);
+	} else {
+		assert_ptr_equal(c->data, memory);
+		assert_memory_equal(c->data, bench_at(p->b, 0, SRC),
+				    c->id % 2 && length > 5 ? 5 : length);
+	}
+}
+
+static void one_message(struct pair *p, uint32_t length, bool has_imm)
+{
+	const struct bsn_sge local = bench_sge(p->b, 0, SRC, length);
+	struct bsn_completion c;
+
+	post_recv(p, length);
+	if (has_imm)
+		ok(bsn_send_imm(p->ep[0], &local, 0xcafe0000 + length, 1, NOW));
+	else
+		ok(bsn_send(p->ep[0], &local, 1, NOW));
+	expect_done(p->b, p->cq[0], 1, has_imm ? BSN_OPCODE_SEND_IMM : BSN_OPCODE_SEND);
+	c = expect_done(p->b, p->cq[1], length, BSN_RECV);
+	assert_message(p, &c, length);
+	assert_int_equal(c.flags & BSN_C_IMM, has_imm ? BSN_C_IMM : 0);
+	if (has_imm)
+		assert_int_equal(c.imm, 0xcafe0000 + length);
+}
+
+static void messages_of(struct bench *b, uint32_t cqe_size, bool has_srq)
+{
+	const struct bsn_qp_attr wanted = { .type = b->test->qp.type, .max_inline_recv = 1 };
+	struct pair p;
+
+	make_pair(&p, b, cqe_size, has_srq, &wanted);
+	for (uint32_t length = 0; length <= LONGEST; length++) {
+		one_message(&p, length, false);
+		one_message(&p, length, true);
+	}
+	break_pair(&p);
+}
+
+static void messages_of_every_length(struct bench *b)
+{
+	for (uint32_t cqe_size = 64; cqe_size <= 128; cqe_size *= 2)
+		for (int has_srq = 0; has_srq < 2; has_srq++)
+			messages_of(b, cqe_size, has_srq);
+}
+
+/* Several at once: each pointer holds until the next poll. */
+static void many_in_one_poll(struct bench *b)
+{
+	enum { MANY = 16 };
+	const struct bsn_qp_attr wanted = { .max_inline_recv = 32 };
+	struct bsn_completion c[MANY];
+	struct pair p;
+	int got = 0;
+
+	make_pair(&p, b, 64, false, &wanted);
+	for (unsigned round = 0; round < 40; round++) {
+		for (uint64_t i = 0; i < MANY; i++)
+			post_recv(&p, i);
+		for (uint64_t i = 0; i < MANY; i++)
+			ok(bsn_send_inline(p.ep[0], &i, sizeof(i), i, NOW));
+		bench_settle(b);
+		for (unsigned i = 0; i < MANY; i++)
+			expect_done(b, p.cq[0], i, BSN_OPCODE_SEND);
+		got = bsn_poll(p.cq[1], c, MANY);
+		assert_int_equal(got, MANY);
+		for (uint64_t i = 0; i < MANY; i++) {
+			assert_int_equal(c[i].id, i);
+			assert_int_equal(c[i].flags, BSN_C_DATA | BSN_C_IN_CQE);
+			assert_memory_equal(c[i].data, &i, sizeof(i));
+		}
+	}
+	break_pair(&p);
+}
+
+/* What a WRITE brings is where it says; its receive has no data. */
+static void a_write_with_immediate_has_no_data(struct bench *b)
+{
+	const struct bsn_qp_attr wanted = { .max_inline_recv = 32 };
+	const struct bsn_sge local = bench_sge(b, 0, SRC, 8);
+	const struct bsn_remote remote = bench_remote(b, 1, DST + 1024);
+	struct bsn_completion c;
+	struct pair p;
+
+	for (int has_srq = 0; has_srq < 2; has_srq++) {
+		make_pair(&p, b, 64, has_srq, &wanted);
+		post_recv(&p, 2);
+		ok(bsn_write_imm(p.ep[0], &local, &remote, 7, 1, NOW));
+		expect_done(b, p.cq[0], 1, BSN_OPCODE_RDMA_WRITE_IMM);
+		c = expect_done(b, p.cq[1], 2, BSN_RECV_RDMA_WITH_IMM);
+		assert_int_equal(c.flags, BSN_C_IMM);
+		assert_int_equal(c.byte_len, 8);
+		assert_memory_equal(bench_at(b, 1, DST + 1024), bench_at(b, 0, SRC), 8);
+		break_pair(&p);
+	}
+}
+
+/* A receive that is too short is no better for room in the CQE. */
+static void a_short_receive_fails(struct bench *b)
+{
+	const struct bsn_qp_attr wanted = { .max_inline_recv = 32 };
+	const struct bsn_sge into = bench_sge(b, 1, DST, 7);
+	struct pair p;
+
+	make_pair(&p, b, 64, false, &wanted);
+	ok(bsn_recv(p.rq, &into, 2));
+	ok(bsn_send_inline(p.ep[0], bench_at(b, 0, SRC), 8, 1, NOW));
+	expect_status(b, p.cq[1], 2, BSN_RECV, IBV_WC_LOC_LEN_ERR);
+	expect_status(b, p.cq[0], 1, BSN_OPCODE_SEND, IBV_WC_REM_INV_REQ_ERR);
+	break_pair(&p);
+}
+
+/* -- what READs and atomics bring ------------------------------------------------------------------ */
+
+static void reads_of(struct bench *b, uint32_t cqe_size)
+{
+	const struct bsn_qp_attr wanted = { .max_inline_recv = 1,
+					    .max_inline_resp = 1,
+					    .signal_all = true };
+	const struct bsn_remote remote = bench_remote(b, 0, SRC);
+	struct bsn_completion c;
+	struct pair p;
+
+	make_pair(&p, b, cqe_size, false, &wanted);
+	for (uint32_t length = 1; length <= LONGEST; length++) {
+		const struct bsn_sge local = bench_sge(b, 1, DST, length);
+		const bool in_cqe = length <= p.room;
+
+		memset(bench_at(b, 1, DST), 0, ROOM);
+		ok(bsn_read(p.ep[1], &local, &remote, length, BSN_F_RING));
+		c = expect_done(b, p.cq[1], length, BSN_OPCODE_RDMA_READ);
+		assert_int_equal(c.byte_len, length);
+		assert_int_equal(c.flags, BSN_C_DATA | (in_cqe ? BSN_C_IN_CQE : 0));
+		assert_memory_equal(c.data, bench_at(b, 0, SRC), length);
+		if (!in_cqe)
+			assert_ptr_equal(c.data, bench_at(b, 1, DST));
+		ok(bsn_write(p.ep[1], &local, &remote, 1, BSN_F_RING));
+		assert_int_equal(expect_done(b, p.cq[1], 1, BSN_OPCODE_RDMA_WRITE).flags, 0);
+	}
+	break_pair(&p);
+}
+
+static void reads_of_every_length(struct bench *b)
+{
+	reads_of(b, 64);
+	reads_of(b, 128);
+}
+
+/* The host's order, though the CQE has the wire's. */
+static void results_of_atomics(struct bench *b)
+{
+	const struct bsn_qp_attr wanted = { .max_inline_recv = 1,
+					    .max_inline_resp = 8,
+					    .signal_all = true };
+	const struct bsn_sge local = bench_sge(b, 1, DST, 8);
+	const struct bsn_remote remote = bench_remote(b, 0, SRC);
+	uint64_t value = 0x0102030405060708;
+	struct bsn_completion c;
+	struct pair p;
+
+	for (uint32_t cqe_size = 64; cqe_size <= 128; cqe_size *= 2) {
+		make_pair(&p, b, cqe_size, false, &wanted);
+		memcpy(bench_at(b, 0, SRC), &value, sizeof(value));
+		memset(bench_at(b, 1, DST), 0, 8);
+		ok(bsn_fetch_add(p.ep[1], &local, &remote, 1, 5, BSN_F_RING));
+		c = expect_done(b, p.cq[1], 5, BSN_OPCODE_ATOMIC_FA);
+		assert_int_equal(c.flags, BSN_C_DATA | BSN_C_IN_CQE);
+		assert_memory_equal(c.data, &value, sizeof(value));
+		value++;
+		ok(bsn_cmp_swap(p.ep[1], &local, &remote, value, value + 7, 6, BSN_F_RING));
+		c = expect_done(b, p.cq[1], 6, BSN_OPCODE_ATOMIC_CS);
+		assert_memory_equal(c.data, &value, sizeof(value));
+		value += 7;
+		assert_memory_equal(bench_at(b, 0, SRC), &value, sizeof(value));
+		assert_int_equal(*bench_at(b, 1, DST), 0);
+		break_pair(&p);
+	}
+}
+
+/* A failed QP gives everything back, and with data or without the same queue goes on after a reset. */
+static void after_a_reset_results_come_as_before(struct bench *b)
+{
+	const struct bsn_qp_attr wanted = { .max_inline_recv = 1,
+					    .max_inline_resp = 8,
+					    .signal_all = true };
+	const struct bsn_remote remote = bench_remote(b, 0, SRC);
+	const struct bsn_sge local = bench_sge(b, 1, DST, 8);
+	struct bsn_completion c;
+	struct pair p;
+
+	make_pair(&p, b, 64, false, &wanted);
+	for (unsigned i = 0; i < 3; i++) {
+		post_recv(&p, 2);
+		ok(bsn_qp_fail(p.qp[1]));
+		expect_status(b, p.cq[1], 2, BSN_RECV, IBV_WC_WR_FLUSH_ERR);
+		for (int end = 0; end < 2; end++)
+			ok(bsn_qp_reset(p.qp[end]));
+		connect_pair(&p);
+		one_message(&p, 8, i);
+		ok(bsn_read(p.ep[1], &local, &remote, 3, BSN_F_RING));
+		c = expect_done(b, p.cq[1], 3, BSN_OPCODE_RDMA_READ);
+		assert_int_equal(c.flags, BSN_C_DATA | BSN_C_IN_CQE);
+	}
+	break_pair(&p);
+}
+
+/* -- refusals -------------------------------------------------------------------------------------- */
+
+static void assert_refused(struct bench *b, struct bsn_qp_attr attr, int error, const char *why)
+{
+	struct bsn_qp *qp = NULL;
+
+	attr.cq = b->cq[0];
+	assert_int_equal(bsn_qp_create(b->device, &attr, &qp), -error);
+	assert_null(qp);
+	if (!strstr(bsn_error_text(), why)) {
+		print_error("'%s' lacks '%s'\n", bsn_error_text(), why);
+		fail();
+	}
+}
+
+static void what_cannot_be_is_refused(struct bench *b)
+{
+	const struct bsn_qp_attr recv = { .max_inline_recv = 8 }, long_recv = { .max_inline_recv = 33 };
+	const struct bsn_qp_attr resp = { .max_inline_resp = 8, .signal_all = true };
+	const struct bsn_qp_attr silent = { .max_inline_recv = 8, .max_inline_resp = 8 };
+	const struct bsn_qp_attr of_ud = { .type = BSN_QP_UD, .max_inline_recv = 8 };
+	const struct bsn_qp_attr of_uc = { .type = BSN_QP_UC,
+					   .max_inline_recv = 8,
+					   .max_inline_resp = 8,
+					   .signal_all = true };
+	const struct bsn_qp_attr long_resp = { .max_inline_recv = 8,
+					       .max_inline_resp = 33,
+					       .signal_all = true };
+
+	if (b->kind == BENCH_VERBS) {
+		assert_refused(b, recv, EOPNOTSUPP, "nothing comes inside CQEs");
+		return;
+	}
+	assert_refused(b, long_recv, EINVAL, "32 (64 with a cqe_size of 128)");
+	assert_refused(b, long_resp, EINVAL, "max_inline_resp is 33");
+	assert_refused(b, resp, EINVAL, "max_inline_recv");
+	assert_refused(b, silent, EINVAL, "signal_all");
+	assert_refused(b, of_ud, EOPNOTSUPP, "UD");
+	assert_refused(b, of_uc, EOPNOTSUPP, "UC has no READs");
+}
+
+/* libmlx5 would ask for it of every QP. */
+static void nothing_comes_in_a_cqe_unasked(struct bench *b)
+{
+	const struct bsn_sge local = bench_sge(b, 0, SRC, 8), into = bench_sge(b, 1, DST, 8);
+	struct bsn_completion c;
+
+	ok(bsn_recv(b->rq[1], &into, 2));
+	ok(bsn_send(b->ep[0], &local, 1, NOW));
+	expect_done(b, b->cq[0], 1, BSN_OPCODE_SEND);
+	c = expect_done(b, b->cq[1], 2, BSN_RECV);
+	assert_int_equal(c.flags, 0);
+	assert_memory_equal(bench_at(b, 1, DST), bench_at(b, 0, SRC), 8);
+}
+
+static const struct bench_case cases[] = {
+	{ CASE("messages of every length, RC", messages_of_every_length), .is_direct_only = true,
+	  .is_own_only = true, .is_bare = true },
+	{ CASE("messages of every length, UC", messages_of_every_length), .is_direct_only = true,
+	  .is_own_only = true, .is_bare = true, .qp = { .type = BSN_QP_UC } },
+	{ CASE("many in one poll", many_in_one_poll), .is_direct_only = true, .is_own_only = true,
+	  .is_bare = true },
+	{ CASE("a WRITE with immediate has no data", a_write_with_immediate_has_no_data),
+	  .is_direct_only = true, .is_own_only = true, .is_bare = true },
+	{ CASE("a short receive fails", a_short_receive_fails), .is_direct_only = true,
+	  .is_own_only = true, .is_bare = true },
+	{ CASE("READs of every length", reads_of_every_length), .is_direct_only = true,
+	  .is_own_only = true, .is_bare = true },
+	{ CASE("results of atomics", results_of_atomics), .is_direct_only = true, .is_own_only = true,
+	  .is_bare = true },
+	{ CASE("after a reset results come as before", after_a_reset_results_come_as_before),
+	  .is_direct_only = true, .is_own_only = true, .is_bare = true },
+	{ CASE("what cannot be is refused", what_cannot_be_is_refused), .is_own_only = true },
+	{ CASE("nothing comes in a CQE unasked", nothing_comes_in_a_cqe_unasked), .is_own_only = true },
+};
+
+int main(void)
+{
+	return bench_run("inline_recv", cases, sizeof(cases) / sizeof(cases[0]));
+}
