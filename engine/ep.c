@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Endpoints of datagram QPs. */
 #include "address.h"
+#include "bsn_mcast.h"
 #include "init.h"
 #include "path.h"
 
@@ -82,6 +83,80 @@ int bsn_ep_create(struct bsn_qp *qp, const struct bsn_address *peer,
 		return make_ep(qp, &way, bsn_from_be32(wire.qpn), dc_key_of(&wire), user, out);
 	return make_ep(qp, &way, bsn_from_be32(wire.qpn),
 		       attr.qkey ? attr.qkey : bsn_from_be32(wire.qkey), user, out);
+}
+
+/* -- multicast ---------------------------------------------------------------------------------- */
+
+#define QPN_OF_GROUPS BSN_QPN_MAX /* IBTA "Multicast": the number of whoever is a member */
+#define FIRST_MLID    0xc000
+#define LID_OF_ALL    0xffff
+
+/* RFC 4291, and of RoCE v2 over IPv4 the kernel's rdma_is_multicast_addr(). */
+static bool is_group(const uint8_t gid[16])
+{
+	static const uint8_t of_ipv4[12] = { [10] = 0xff, [11] = 0xff };
+
+	return gid[0] == 0xff || (!memcmp(gid, of_ipv4, sizeof(of_ipv4)) && gid[12] >> 4 == 0xe);
+}
+
+static int check_group(const struct bsn_qp *qp, const struct bsn_mcast_group *group)
+{
+	if (!qp || !group)
+		return fail(EINVAL, "no QP, or no group");
+	if (!qp->transport->has_qkey)
+		return fail(EINVAL, "%s has no multicast: it takes a UD QP", qp->transport->name);
+	if (!is_group(group->gid))
+		return fail(EINVAL, "no multicast group: its GID begins with 0xff, or is an IPv4 "
+				    "multicast address after ::ffff:");
+	if (qp->device->port.link_layer != IBV_LINK_LAYER_ETHERNET &&
+	    (group->lid < FIRST_MLID || group->lid == LID_OF_ALL))
+		return fail(EINVAL, "the LID of a multicast group is %#x to %#x, not %#x: the subnet "
+				    "manager gives it", FIRST_MLID, LID_OF_ALL - 1, group->lid);
+	return 0;
+}
+
+static const union ibv_gid *gid_of(const struct bsn_mcast_group *group)
+{
+	return (const union ibv_gid *)(const void *)group;
+}
+
+int bsn_mcast_attach(struct bsn_qp *qp, const struct bsn_mcast_group *group)
+{
+	int err = check_group(qp, group);
+
+	if (err)
+		return err;
+	err = provider_error_of_int(ibv_attach_mcast(qp->verbs, gid_of(group), group->lid));
+	return err ? fail(-err, "cannot attach the QP to the group: %s", strerror(-err)) : 0;
+}
+
+int bsn_mcast_detach(struct bsn_qp *qp, const struct bsn_mcast_group *group)
+{
+	int err = check_group(qp, group);
+
+	if (err)
+		return err;
+	err = provider_error_of_int(ibv_detach_mcast(qp->verbs, gid_of(group), group->lid));
+	return err ? fail(-err, "cannot detach the QP from the group: %s", strerror(-err)) : 0;
+}
+
+/* A message to a group has a GRH, on InfiniBand too (IBTA "Multicast"). */
+int bsn_ep_create_mcast(struct bsn_qp *qp, const struct bsn_mcast_group *group,
+			const struct bsn_connect_attr *given, void *user, struct bsn_ep **out)
+{
+	const struct bsn_connect_attr attr = given ? *given : (struct bsn_connect_attr){ 0 };
+	struct ibv_ah_attr way;
+	int err = check_group(qp, group);
+
+	if (!err && !out)
+		err = fail(EINVAL, "no place for the endpoint");
+	if (!err)
+		err = check_connect(qp->device, &attr);
+	if (err)
+		return err;
+	way = way_to(qp->device, group->lid, group->gid, &attr);
+	way.is_global = 1;
+	return make_ep(qp, &way, QPN_OF_GROUPS, attr.qkey ? attr.qkey : qp->qkey, user, out);
 }
 
 int bsn_ep_create_reply(struct bsn_qp *qp, const struct bsn_completion *c, const void *grh,

@@ -350,7 +350,10 @@ int bsn_qp_destroy(struct bsn_qp *qp)
 		err = destroyed(qp->device, ibv_destroy_qp(qp->verbs));
 	if (err) {
 		registry_add_qp(qp);
-		return fail(-err, "cannot destroy the QP: %s", strerror(-err));
+		return fail(-err, "cannot destroy the QP: %s%s", strerror(-err),
+			    err == -EBUSY && qp->transport->has_qkey ?
+				    ": it is in a multicast group, see bsn_mcast_detach()" :
+				    "");
 	}
 	release(qp);
 	unroute_qp(qp);

@@ -38,6 +38,8 @@ enum {
 	CX_MAX_QPS = 1 << 14,
 	CX_MAX_CQS = 1 << 14,
 	CX_MAX_SRQS = 1 << 12,
+	CX_MAX_MEMBERS = 1 << 10, /* of all multicast groups */
+	CX_MAX_MEMBERS_OF_GROUP = 48, /* as ibv_devinfo says of a ConnectX-4 to -6 */
 	CX_MAX_MRS = (1 << 16) - 2,
 	CX_MAX_PDS = 1 << 12,
 	CX_MAX_UMEMS = 1 << 12,

@@ -12,6 +12,19 @@ static bool gid_is(const uint8_t *gid, const struct cx_gid *own)
 	return !memcmp(gid, own->gid.raw, sizeof(own->gid.raw));
 }
 
+/* RFC 2464, or of IPv4 RFC 1112; rdma_get_mcast_mac() */
+static void group_mac(const uint8_t *gid, uint8_t mac[6])
+{
+	static const uint8_t of_ipv4[] = { 0x01, 0x00, 0x5e };
+
+	mac[0] = mac[1] = 0x33;
+	memcpy(mac + 2, gid + 12, 4);
+	if (gid[0] == 0xff)
+		return;
+	memcpy(mac, of_ipv4, sizeof(of_ipv4));
+	mac[3] &= 0x7f;
+}
+
 /*
  * The MAC of a RoCE address. Our own port's is known, a link-local address holds it, and no other
  * port is on this wire.
@@ -20,6 +33,11 @@ static int resolve_mac(const struct cx_config *config, const uint8_t *gid, uint8
 {
 	static const uint8_t link_local[8] = { 0xfe, 0x80 };
 	struct cx_gid own;
+
+	if (cx_mcast_is_group(gid)) {
+		group_mac(gid, mac);
+		return 0;
+	}
 
 	for (unsigned i = 0; i < cx_gid_table_len(config); i++) {
 		if (!cx_gid_get(config, i, &own) && gid_is(gid, &own)) {

@@ -85,6 +85,8 @@ struct object {
 			enum cx_dc dc; /* of IBV_QPT_DRIVER */
 			struct ib_uverbs_qp_cap cap;
 			bool signal_all;
+			bool blocks_own_multicast;
+			unsigned groups; /* that it is attached to */
 		} qp;
 	};
 };
@@ -211,7 +213,7 @@ struct write_command {
 extern const struct method device_methods[], pd_methods[], mr_methods[], ah_methods[],
 	uar_methods[], dm_methods[], cq_methods[], srq_methods[], qp_methods[], devx_methods[], mw_methods[];
 extern const struct write_command device_commands[], pd_commands[], mr_commands[], ah_commands[],
-	cq_commands[], srq_commands[], qp_state_commands[], mw_commands[];
+	cq_commands[], srq_commands[], qp_state_commands[], mw_commands[], mcast_commands[];
 
 /* Mkeys by their index: those of DevX and of windows (mw.c). */
 struct bsn_mkey_ctx;

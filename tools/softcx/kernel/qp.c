@@ -197,6 +197,7 @@ static int create_qp_in_device(struct call *call, struct object *qp,
 		.uidx = driver->uidx,
 		.uar_page = driver->bfreg_index,
 		.signal_all = qp->qp.signal_all,
+		.blocks_own_multicast = qp->qp.blocks_own_multicast,
 		.async_channel = qp->async ? qp->async->channel : 0,
 		.cookie = qp->user_handle,
 	};
@@ -273,6 +274,8 @@ static int create_qp(struct call *call)
 	qp->qp.dc = dc_of(&driver);
 	qp->qp.signal_all =
 		call_value(call, UVERBS_ATTR_CREATE_QP_FLAGS) & IB_UVERBS_QP_CREATE_SQ_SIG_ALL;
+	qp->qp.blocks_own_multicast = call_value(call, UVERBS_ATTR_CREATE_QP_FLAGS) &
+				      IB_UVERBS_QP_CREATE_BLOCK_MULTICAST_LOOPBACK;
 	qp->qp.cap = cap;
 	settle_cap(&qp->qp.cap, &driver);
 	err = create_qp_in_device(call, qp, &driver);
@@ -294,6 +297,8 @@ static int destroy_qp(struct call *call)
 
 	if (err)
 		return err;
+	if (qp->qp.groups) /* uverbs_free_qp() */
+		return -EBUSY;
 	resp.events_reported = qp->async_reported;
 	err = object_destroy(call->ctx, qp);
 	return err ? err : call_out(call, UVERBS_ATTR_DESTROY_QP_RESP, &resp, sizeof(resp));

@@ -17,6 +17,7 @@ static const struct method *const method_tables[] = { device_methods, pd_methods
 static const struct write_command *const command_tables[] = {
 	device_commands, pd_commands,  mr_commands,       ah_commands,
 	cq_commands,     srq_commands, qp_state_commands, mw_commands,
+	mcast_commands,
 };
 
 static bool is_question(uint32_t command)

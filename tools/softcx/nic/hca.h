@@ -210,6 +210,7 @@ struct cx_qp_attr {
 	bool scatter_to_cqe; /* the responder may put up to 32 or 64 B in the CQE */
 	bool scatter_to_cqe_requester;
 	bool signal_all;
+	bool blocks_own_multicast; /* what it sends to its own group does not come back */
 	uint32_t async_channel;
 	uint64_t cookie;
 };
@@ -217,6 +218,14 @@ int cx_qp_create(struct cx_hca *hca, const struct cx_qp_attr *attr, uint32_t *qp
 int cx_qp_modify(struct cx_hca *hca, uint32_t qpn, const struct ibv_qp_attr *attr, int mask);
 int cx_qp_query(struct cx_hca *hca, uint32_t qpn, struct ibv_qp_attr *attr);
 int cx_qp_destroy(struct cx_hca *hca, uint32_t qpn);
+
+/*
+ * A UD queue pair joins a multicast group, or leaves it (nic/mcast.c). -EALREADY: it is a member;
+ * -ENOMEM: the group, or the port, has as many as it takes.
+ */
+bool cx_mcast_is_group(const uint8_t gid[16]); /* rdma_is_multicast_addr() */
+int cx_mcast_attach(struct cx_hca *hca, uint32_t qpn, const uint8_t gid[16]);
+int cx_mcast_detach(struct cx_hca *hca, uint32_t qpn, const uint8_t gid[16]); /* -EINVAL: no member */
 
 /* -- doorbells --------------------------------------------------------------------------------- */
 

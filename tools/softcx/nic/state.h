@@ -176,6 +176,12 @@ struct cx_qp {
 	} run;                                /* what RESET clears */
 };
 
+/* Of a multicast group; 0: a free place. */
+struct cx_member {
+	uint32_t qpn;
+	uint8_t gid[16];
+};
+
 struct cx_shared {
 	uint64_t magic;
 	uint32_t layout; /* CX_LAYOUT; processes of another build do not join */
@@ -198,6 +204,7 @@ struct cx_shared {
 	struct cx_qp qps[CX_MAX_QPS];
 	struct cx_mr mrs[CX_FIRST_KEY + CX_MAX_MRS];
 	struct cx_dm dms[CX_DM_PAGES];
+	struct cx_member members[CX_MAX_MEMBERS];
 	uint32_t xlt_cursor; /* where the search for room begins */
 	uint64_t xlt_used[CX_XLT_WORDS];
 	struct cx_xlt xlts[CX_MAX_XLTS];

@@ -5,7 +5,10 @@
 #include <netinet/ip.h>
 #include <string.h>
 
+#include "bsn_syndrome.h"
 #include "datasheet.h"
+#include "error.h"
+#include "mcast.h"
 #include "process.h"
 #include "responder.h"
 #include "tables.h"
@@ -188,16 +191,54 @@ static void put_header(struct cx_hca *hca, struct cx_message *message,
 		put_ipv4(message, av, &sgid.gid, &grh.dgid);
 }
 
+static bool takes_datagram(const struct cx_qp *peer, const struct cx_message *message)
+{
+	return peer->attr.type == IBV_QPT_UD && can_receive(peer) && message->qkey == peer->mod.qkey;
+}
+
+/*
+ * To each member of a group, the sender's queue pair included unless it is blocked; each has its own
+ * receive, and one that fails leaves the others alone. A packet to a group has a GRH, of which on
+ * RoCE the address vector says nothing.
+ */
+static void send_to_group(struct cx_hca *hca, struct cx_message *message,
+			  const struct bsn_av_ud_grh *to, struct cx_outcome *out)
+{
+	struct cx_qp *peer;
+	union ibv_gid gid;
+	unsigned at = 0;
+
+	put_gid(&gid, to->rgid_hi, to->rgid_lo);
+	if (hca->shared->port_down || !cx_mcast_is_group(gid.raw) ||
+	    (hca->config.link == CX_LINK_IB && !to->grh))
+		return;
+	put_header(hca, message, to);
+	while ((peer = cx_mcast_next(hca, gid.raw, &at))) {
+		if (!takes_datagram(peer, message) ||
+		    (peer->attr.blocks_own_multicast && peer->head.number == message->source_qpn))
+			continue;
+		cx_respond(hca, peer, message, out);
+		if (out->fail_peer)
+			cx_qp_fail(hca, peer, BSN_VENDOR_FLUSHED_IN_ERROR);
+		out->fail_peer = 0;
+	}
+	out->verdict = CX_ACKED;
+}
+
 void cx_wire_send_datagram(struct cx_hca *hca, struct cx_message *message,
 			   const struct bsn_av_ud_grh *to, struct cx_outcome *out)
 {
-	struct cx_qp *peer = is_for_us(hca, to->rlid, to->rgid_hi, to->rgid_lo)
-				     ? cx_qp_find(hca, to->dqpn)
-				     : NULL;
+	struct cx_qp *peer;
 
 	out->verdict = CX_ACKED;
-	if (!peer || peer->attr.type != IBV_QPT_UD || !can_receive(peer) ||
-	    message->qkey != peer->mod.qkey)
+	if (to->dqpn == BSN_QPN_MAX) {
+		send_to_group(hca, message, to, out);
+		return;
+	}
+	peer = is_for_us(hca, to->rlid, to->rgid_hi, to->rgid_lo)
+		       ? cx_qp_find(hca, to->dqpn)
+		       : NULL;
+	if (!peer || !takes_datagram(peer, message))
 		return;
 	put_header(hca, message, to);
 	cx_respond(hca, peer, message, out);

@@ -10,6 +10,7 @@
 
 #include "../error.h"
 #include "../events.h"
+#include "../mcast.h"
 #include "../requester.h"
 #include "../scratch.h"
 #include "../sq.h"
@@ -86,6 +87,7 @@ int cx_qp_destroy(struct cx_hca *hca, uint32_t qpn)
 	qp = cx_qp_find_own(hca, qpn);
 	if (qp) {
 		count_qp(hca, &qp->attr, -1);
+		cx_mcast_leave_all(hca, qpn);
 		cx_unpublish(hca, CX_QP, &qp->head);
 	}
 	cx_unlock(hca);

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Multicast groups of UD QPs, the same on both paths. That the port is in the group is the application's
+ * to see to: on InfiniBand it asks the subnet manager, which gives the group's LID (rdma_join_multicast()
+ * does so), on RoCE the switches (IGMP, MLD).
+ */
+#ifndef BSN_MCAST_H
+#define BSN_MCAST_H
+
+#include "bsn.h"
+
+BSN_HEADER_BEGIN
+
+/**
+ * struct bsn_mcast_group - a multicast group
+ * @gid: begins with 0xff; or of RoCE v2 over IPv4 a multicast address after ::ffff:
+ * @lid: InfiniBand: 0xc000 to 0xfffe; not looked at on Ethernet
+ */
+struct bsn_mcast_group {
+	uint8_t gid[16];
+	uint16_t lid;
+};
+
+/**
+ * bsn_mcast_attach - what is sent to the group comes to this QP, too
+ *
+ * Each message takes a receive of each member, and begins with a GRH (BSN_C_GRH). Members and senders
+ * have one Q_Key: @qkey of struct bsn_connect_attr.
+ * Return: 0, also where it is attached already; -EINVAL not a UD QP, or no multicast group; -ENOMEM the
+ * device takes no more members.
+ */
+BSN_API int bsn_mcast_attach(struct bsn_qp *qp, const struct bsn_mcast_group *group);
+
+/** bsn_mcast_detach - undoes that, and is due before bsn_qp_destroy(). Return: -EINVAL it is not attached */
+BSN_API int bsn_mcast_detach(struct bsn_qp *qp, const struct bsn_mcast_group *group);
+
+/**
+ * bsn_ep_create_mcast - where a UD QP sends: to all members of the group
+ *
+ * The sender need not be one. A send completes once the message has left; whether a member had a receive
+ * for it nobody says.
+ * @attr: as of bsn_ep_create()
+ * Return: -EINVAL as of bsn_mcast_attach().
+ */
+BSN_API int bsn_ep_create_mcast(struct bsn_qp *qp, const struct bsn_mcast_group *group,
+				const struct bsn_connect_attr *attr, void *user, struct bsn_ep **ep);
+
+BSN_HEADER_END
+
+#endif
