@@ -136,6 +136,26 @@ def check_round_trip(case):
     raise Failure(f'{tries} us, more than {ROUND_TRIP_US}')
 
 
+def read_ucx(case):
+    """The trace of two processes that swap messages of 1 KB."""
+    run_pair(case, ['ucx_perftest'], ['-t', 'tag_lat', '-s', '1024', '-n', '100', '-w', '10'])
+    with open(case.trace, encoding='ascii') as trace:
+        return trace.read()
+
+
+def check_device_memory(case, is_there):
+    """UCX copies messages of that size there, of which the first byte is at address 0."""
+    sent = re.findall(r'SEND .*\[data byte_count 0x4\w\w lkey 0x\w+\]', read_ucx(case))
+    if bool(sent) != is_there:
+        raise Failure(f'{len(sent)} messages out of device memory')
+
+
+def check_no_devx(case):
+    """Without DevX's event channels UCX stays with verbs' queues."""
+    if 'devx_event_channel: error' not in read_ucx(case):
+        raise Failure('UCX did not ask for an event channel of DevX')
+
+
 def check_devinfo(case):
     out = finish(case.start(['ibv_devinfo', '-v']), time.monotonic() + DEADLINE_S)
     layer = 'InfiniBand' if case.link == 'ib' else 'Ethernet'
@@ -232,6 +252,12 @@ def cases():
         yield (' '.join(command), command[0],
                lambda case, c=command, w=wanted: check_listing(case, c, w), 'ib', [], {})
     yield (f'a round trip in {ROUND_TRIP_US} us', 'ib_write_lat', check_round_trip, 'ib', [], {})
+    ucx = {'UCX_TLS': 'rc_x', 'UCX_NET_DEVICES': 'mlx5_0:1'}
+    yield ('UCX sends from device memory', 'ucx_perftest', lambda case: check_device_memory(case, True),
+           'ib', [], {**ucx, 'UCX_RC_MLX5_DM_SIZE': '2K'})
+    yield ('UCX without device memory', 'ucx_perftest', lambda case: check_device_memory(case, False),
+           'ib', [], {**ucx, 'UCX_RC_MLX5_DM_SIZE': '0'})
+    yield 'UCX whose DevX event channels are refused', 'ucx_perftest', check_no_devx, 'ib', [], ucx
     yield 'a generation that is not known', 'ibv_devinfo', check_refusal, 'ib', [], {}
     yield 'nothing is left behind', 'true', lambda case: check_nothing_left(), 'ib', [], {}
 
