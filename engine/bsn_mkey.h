@@ -56,7 +56,12 @@ enum bsn_mkey_state {
 };
 
 /**
- * struct bsn_mkey_pool_attr
+ * struct bsn_mkey_pool_attr - of mkeys of one kind
+ *
+ * An mkey takes any form of layout, a list or a repeat block, inline or by pointer, a different one with each UMR: so
+ * they share a pool, and no form runs short while others have some. Pages are another kind of mkey, from its
+ * creation on, and have a pool of their own.
+ *
  * @pd: NULL: the device's own
  * @count: mkeys, and layouts that are remembered; 0: 64
  * @max_translations: of each: parts of a list, or one more than parts of a round; 0: 52
@@ -107,7 +112,8 @@ BSN_API int bsn_layout_length(const struct bsn_layout *layout, uint64_t *bytes);
  * @pool: whose mkeys it is for; with another pool it is as if it were not committed
  * @layout: its parts stay where and as they are for as long as it is used. What changes is committed again.
  *
- * As MPI_Type_commit() does. Mapping is then a look-up that costs the same for 1 part and for 1000, and
+ * As MPI_Type_commit() does, and for its reason: the library cannot see whether what it looked at has changed without
+ * looking again, which costs what the check does. Mapping is then a look-up that costs the same for 1 part and for 1000, and
  * configuring writes the translations. Nothing is allocated or kept: there is nothing to undo, and copies
  * of the structure are as good.
  *
