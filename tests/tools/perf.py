@@ -51,6 +51,8 @@ def test_wrong_usage(bench):
             ('--size -1: not a number', 'lat', '--size=-1'),
             ('--size 8x: not a number', 'lat', '--size', '8x'),
             ('--size 4: atomics have 8 bytes', 'bw', '--op', 'atomic', '--size', '4'),
+            ('--all: atomics have 8 bytes', 'bw', '--op', 'atomic', '--all'),
+            ('--all begins at 2 bytes', 'lat', '--all', '--size', '1'),
             ('--iters 0: must be', 'bw', '--iters', '0'),
             ('--depth 65536: must be', 'bw', '--depth', '65536'),
             ('--timeout 0: must be', 'lat', '--timeout', '0'),
@@ -346,6 +348,22 @@ def test_sizes_and_depths(bench):
             bench.run(PERF, 'bw', '--op', op, '--depth', depth, '--iters', '100')
 
 
+def test_sweep(bench):
+    """-a: sizes double; inline data and SGEs; receives are as long as the longest."""
+    sizes = [2 ** i for i in range(1, 9)]
+    for op in 'write', 'send', 'read':
+        for path in PATHS:
+            out, _ = bench.run(PERF, 'bw', '-a', '--size', '256', '--op', op, '--path', path,
+                               '--iters', '200', '--depth', '16', '--json')
+            check([row['size'] for row in json.loads(out)['sizes']] == sizes, out)
+    for test, columns in ('bw', 5), ('lat', 7):
+        out, served = pair(bench, test, '-a', '--size', '300', '--op', 'send', '--iters', '50')
+        rows = [line.split() for line in out.split('\n')[2:-1]]
+        check([int(row[0]) for row in rows] == sizes and {len(row) for row in rows} == {columns},
+              out)
+        check('2 to 300 bytes' in served, served)
+
+
 def test_stepped(bench):
     for op in OPS:
         bench.run(PERF, 'lat', '--op', op, '--iters', '50', SOFTCX_PASSIVE='1')
@@ -356,7 +374,7 @@ def test_text(bench):
     out, _ = bench.run(PERF, 'lat', '--iters', '50')
     check('half of a round trip' in out and '99.99 %' in out, out)
     out, _ = bench.run(PERF, 'bw', '--iters', '50')
-    check('MB/s' in out and 'messages/s' in out, out)
+    check('MB/s' in out and 'Gb/s' in out and 'Mpps' in out, out)
 
 
 def test_lat_between_two(bench):

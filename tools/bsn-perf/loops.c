@@ -277,14 +277,15 @@ static int absorb(const struct traffic *t)
 /* -- both --------------------------------------------------------------------------------------- */
 
 /* Receives before anything is sent; then both ends are ready. */
-static int get_ready(const struct traffic *t)
+static int get_ready(struct traffic *t)
 {
-	if (t->near->plan.op == TRAFFIC_SEND) {
+	if (t->near->plan.op == TRAFFIC_SEND && !t->has_receives) {
 		if (t->near->ops->post_recv(t->near, t->near->plan.depth))
 			return -1;
 		if (t->far && t->far->ops->post_recv(t->far, t->far->plan.depth))
 			return -1;
 	}
+	t->has_receives = true;
 	return t->peer < 0 ? 0 : session_meet(t->peer, t->timeout_ms);
 }
 

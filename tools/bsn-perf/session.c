@@ -11,7 +11,7 @@
 /* After the word that says which version this is; big-endian. */
 struct hello {
 	uint32_t is_bw, op, path, depth;
-	uint32_t is_cm;
+	uint32_t is_cm, is_sweep;
 	uint64_t size, iters, warmup;
 };
 
@@ -24,7 +24,7 @@ struct introduction {
 };
 
 #define HELLO_MAGIC   0x62736e00u /* "bsn" and the version, told before anything else */
-#define HELLO_VERSION '2'
+#define HELLO_VERSION '3'
 
 static int complain_of_peer(void)
 {
@@ -37,6 +37,7 @@ static struct hello hello_of(const struct session_attr *attr, const struct plan 
 	return (struct hello){
 		.is_cm = htobe32(attr->is_cm),
 		.is_bw = htobe32(plan->is_bw),
+		.is_sweep = htobe32(plan->is_sweep),
 		.op = htobe32(plan->op),
 		.path = htobe32(plan->path),
 		.depth = htobe32(plan->depth),
@@ -50,6 +51,7 @@ static struct hello hello_of(const struct session_attr *attr, const struct plan 
 static int take_plan(const struct hello *hello, struct plan *plan)
 {
 	plan->is_bw = be32toh(hello->is_bw);
+	plan->is_sweep = be32toh(hello->is_sweep);
 	plan->op = be32toh(hello->op);
 	plan->depth = be32toh(hello->depth);
 	plan->size = be64toh(hello->size);

@@ -7,13 +7,23 @@ const char *const traffic_op_names[TRAFFIC_OPS] = { "write", "read", "send", "at
 void side_init(struct side *side, const struct side_ops *ops, const struct plan *plan,
 	       const struct side_memory *memory)
 {
+	const bool is_small = plan->size <= TRAFFIC_INLINE_MAX;
+
 	*side = (struct side){
 		.ops = ops,
 		.plan = *plan,
 		.memory = *memory,
-		.is_inline = plan->size <= TRAFFIC_INLINE_MAX &&
-			     (plan->op == TRAFFIC_WRITE || plan->op == TRAFFIC_SEND),
+		.has_inline = (is_small || plan->is_sweep) &&
+			      (plan->op == TRAFFIC_WRITE || plan->op == TRAFFIC_SEND),
 	};
+	side->is_inline = side->has_inline && is_small;
+}
+
+void side_resize(struct side *side, const struct plan *plan)
+{
+	side->plan = *plan;
+	side->is_inline = side->has_inline && plan->size <= TRAFFIC_INLINE_MAX;
+	side->ops->resize(side);
 }
 
 static const char *advice_on(enum ibv_wc_status status)

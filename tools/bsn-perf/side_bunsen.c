@@ -138,6 +138,11 @@ static int connect_side(struct side *side, const struct bsn_address *peer)
 	return err ? -complain_of("connect", err) : 0;
 }
 
+static void resize(struct side *side)
+{
+	((struct bunsen_side *)side)->out.length = (uint32_t)side->plan.size;
+}
+
 static const struct side_ops bunsen_ops = {
 	.close = close_side,
 	.address = tell_address,
@@ -146,6 +151,7 @@ static const struct side_ops bunsen_ops = {
 	.post_recv = post_recv,
 	.reap = reap,
 	.reap_recv = reap_recv,
+	.resize = resize,
 };
 
 static int make(struct bunsen_side *b, struct bsn_device *device)
@@ -164,7 +170,7 @@ static int make(struct bunsen_side *b, struct bsn_device *device)
 					    .recv_cq = b->recv_cq,
 					    .send_depth = s->plan.depth,
 					    .recv_depth = s->plan.depth,
-					    .max_inline = s->is_inline ? TRAFFIC_INLINE_MAX : 0,
+					    .max_inline = s->has_inline ? TRAFFIC_INLINE_MAX : 0,
 				    },
 				    &b->qp);
 	if (!err)
@@ -255,6 +261,7 @@ static const struct side_ops attached_ops = {
 	.post_recv = post_recv,
 	.reap = reap,
 	.reap_recv = reap_recv,
+	.resize = resize,
 };
 
 /* What a program that uses rdma_cm does anyway. 0 or -errno. */
@@ -268,7 +275,7 @@ static int make_verbs(struct bunsen_side *b)
 			 .max_recv_wr = s->plan.depth,
 			 .max_send_sge = 1,
 			 .max_recv_sge = 1,
-			 .max_inline_data = s->is_inline ? TRAFFIC_INLINE_MAX : 0 },
+			 .max_inline_data = s->has_inline ? TRAFFIC_INLINE_MAX : 0 },
 	};
 
 	errno = 0;

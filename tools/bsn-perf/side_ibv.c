@@ -128,6 +128,14 @@ static int connect_side(struct side *side, const struct bsn_address *peer)
 	return 0;
 }
 
+static void resize(struct side *side)
+{
+	struct ibv_side *v = (struct ibv_side *)side;
+
+	v->out.length = (uint32_t)side->plan.size;
+	make_requests(v);
+}
+
 static const struct side_ops ibv_ops = {
 	.close = close_side,
 	.address = tell_address,
@@ -136,6 +144,7 @@ static const struct side_ops ibv_ops = {
 	.post_recv = post_recv,
 	.reap = reap,
 	.reap_recv = reap_recv,
+	.resize = resize,
 };
 
 int side_ibv_open(struct bsn_device *device, const struct plan *plan,
@@ -148,7 +157,7 @@ int side_ibv_open(struct bsn_device *device, const struct plan *plan,
 	if (!v)
 		return fail_with("queues", "no memory");
 	side_init(&v->side, &ibv_ops, plan, memory);
-	attr.max_inline = v->side.is_inline ? TRAFFIC_INLINE_MAX : 0;
+	attr.max_inline = v->side.has_inline ? TRAFFIC_INLINE_MAX : 0;
 	err = plain_qp_create(device, &attr, memory->base, memory->length, &v->v);
 	if (err) {
 		free(v);

@@ -20,6 +20,8 @@ enum {
 	DEPTH_DEFAULT = 128,
 	TIMEOUT_S_DEFAULT = 30,
 	WARMUP_MAX = 1000,
+	SWEEP_BYTES = 1 << 30, /* at most, of each size, unless these are fewer messages than */
+	SWEEP_ITERS_MIN = 16,
 	MEMORY_ALIGN = 4096,
 };
 
@@ -29,7 +31,7 @@ enum {
 static struct {
 	struct perf_options common;
 	char *op, *size, *iters, *path, *depth, *port, *timeout;
-	int cm;
+	int cm, all;
 } options;
 
 static const struct poptOption option_table[] = {
@@ -38,11 +40,13 @@ static const struct poptOption option_table[] = {
 	  "write|read|send|atomic" },
 	{ "size", 's', POPT_ARG_STRING, &options.size, 0, "bytes of a message (default: 8)",
 	  "BYTES" },
+	{ "all", 'a', POPT_ARG_NONE, &options.all, 0,
+	  "sizes from 2 to 2^23 bytes, or to that of --size", NULL },
 	{ "iters", 'n', POPT_ARG_STRING, &options.iters, 0,
 	  "operations (default: 10000 for lat, 100000 for bw)", "N" },
 	{ "path", 0, POPT_ARG_STRING, &options.path, 0,
 	  "Bunsen on the device, Bunsen on plain verbs, or libibverbs alone (default: direct)",
-	  "dv|verbs|ibv" },
+	  "direct|verbs|ibv" },
 	{ "depth", 0, POPT_ARG_STRING, &options.depth, 0, "requests in flight (default: 128)",
 	  "N" },
 	{ "port", 'p', POPT_ARG_STRING, &options.port, 0, "TCP port (default: " PORT_DEFAULT ")",
@@ -63,6 +67,7 @@ struct test {
 	struct bsn_device *device;
 	void *memory[2];
 	struct traffic traffic;
+	struct plan step;           /* what is measured at the moment */
 	uint64_t ns;                /* of bw */
 	struct histogram histogram; /* of lat */
 };
@@ -90,12 +95,32 @@ static int read_number(const char *option, const char *text, uint64_t min, uint6
 	return text ? parse_number(option, text, min, max, value) : 0;
 }
 
+static uint64_t warmup_of(uint64_t iters)
+{
+	return iters / 10 < WARMUP_MAX ? iters / 10 : WARMUP_MAX;
+}
+
+static int check_size(const struct plan *plan)
+{
+	if (plan->op == TRAFFIC_ATOMIC && plan->is_sweep)
+		return complain_usage("--all: atomics have 8 bytes");
+	if (plan->op == TRAFFIC_ATOMIC && plan->size != 8)
+		return complain_usage("--size %llu: atomics have 8 bytes",
+				      (unsigned long long)plan->size);
+	if (plan->is_sweep && plan->size < TRAFFIC_SWEEP_FIRST)
+		return complain_usage("--all begins at 2 bytes, --size is less");
+	return 0;
+}
+
 static int read_plan(struct plan *plan)
 {
 	unsigned op = TRAFFIC_WRITE, path = TRAFFIC_DV;
 	uint64_t depth = DEPTH_DEFAULT;
 	int err = choose("op", options.op, traffic_op_names, TRAFFIC_OPS, &op);
 
+	plan->is_sweep = options.all;
+	if (plan->is_sweep)
+		plan->size = TRAFFIC_SWEEP_LAST;
 	if (!err)
 		err = choose("path", options.path, path_names, TRAFFIC_PATHS, &path);
 	if (!err)
@@ -104,14 +129,11 @@ static int read_plan(struct plan *plan)
 		err = read_number("iters", options.iters, 1, ITERS_MAX, &plan->iters);
 	if (!err)
 		err = read_number("depth", options.depth, 1, TRAFFIC_DEPTH_MAX, &depth);
-	if (!err && op == TRAFFIC_ATOMIC && plan->size != 8)
-		err = complain_usage("--size %llu: atomics have 8 bytes",
-				     (unsigned long long)plan->size);
 	plan->op = op;
 	plan->path = path;
 	plan->depth = (uint32_t)depth;
-	plan->warmup = plan->iters / 10 < WARMUP_MAX ? plan->iters / 10 : WARMUP_MAX;
-	return err;
+	plan->warmup = warmup_of(plan->iters);
+	return err ? err : check_size(plan);
 }
 
 static bool has_peer(const struct test *test)
@@ -335,23 +357,68 @@ static void print_title(FILE *to, const struct test *test)
 {
 	const struct plan *plan = &test->plan;
 
-	fprintf(to, "%s of %s, %llu bytes, %llu times, path %s on %s\n",
+	fprintf(to, "%s of %s, %s%llu bytes, %s%llu times, path %s on %s\n",
 		plan->is_bw ? "bandwidth" : "latency", traffic_op_names[plan->op],
-		(unsigned long long)plan->size, (unsigned long long)plan->iters,
+		plan->is_sweep ? "2 to " : "", (unsigned long long)plan->size,
+		plan->is_sweep ? "at most " : "", (unsigned long long)plan->iters,
 		path_names[plan->path], bsn_device_info(test->device)->name);
 }
 
-static void print_text(FILE *to, const struct test *test)
+/* A column's unit is in its head: MB and Gb are 10^6 bytes and 10^9 bits. */
+static void print_heads(FILE *to, const struct test *test)
+{
+	if (!test->plan.is_sweep)
+		return;
+	if (test->plan.is_bw)
+		fprintf(to, "%10s %12s %12s %12s %12s\n", "bytes", "iterations", "MB/s", "Gb/s",
+			"Mpps");
+	else
+		fprintf(to, "%10s %12s %10s %10s %10s %10s %10s   µs, %s\n", "bytes", "iterations",
+			"min", "50 %", "99 %", "99.9 %", "max",
+			is_half_round_trip(&test->plan) ? "half of a round trip"
+							: "from post to completion");
+}
+
+static double rate_of(const struct test *test)
+{
+	return (double)test->step.iters / ((double)test->ns / 1e9);
+}
+
+static void print_row(FILE *to, const struct test *test)
+{
+	const struct histogram *h = &test->histogram;
+	const double rate = rate_of(test), bytes = rate * (double)test->step.size;
+
+	fprintf(to, "%10llu %12llu", (unsigned long long)test->step.size,
+		(unsigned long long)test->step.iters);
+	if (test->plan.is_bw)
+		fprintf(to, " %12.3f %12.3f %12.4f\n", bytes / 1e6, 8 * bytes / 1e9, rate / 1e6);
+	else
+		fprintf(to, " %10.3f %10.3f %10.3f %10.3f %10.3f\n", (double)h->min / 1e3,
+			(double)histogram_percentile(h, 50) / 1e3,
+			(double)histogram_percentile(h, 99) / 1e3,
+			(double)histogram_percentile(h, 99.9) / 1e3, (double)h->max / 1e3);
+	fflush(to);
+}
+
+static void print_result(FILE *to, const struct test *test)
 {
 	const struct plan *plan = &test->plan;
 	const struct histogram *h = &test->histogram;
-	const double s = (double)test->ns / 1e9;
 
-	print_title(to, test);
+	if (!plan->is_sweep || test->step.size == TRAFFIC_SWEEP_FIRST) {
+		print_title(to, test);
+		print_heads(to, test);
+	}
+	if (plan->is_sweep) {
+		print_row(to, test);
+		return;
+	}
 	if (plan->is_bw) {
-		fprintf(to, "%.3f MB/s, %.3f million messages/s, %.3f s\n",
-			(double)plan->size * (double)plan->iters / s / 1e6,
-			(double)plan->iters / s / 1e6, s);
+		const double rate = rate_of(test), bytes = rate * (double)plan->size;
+
+		fprintf(to, "%.3f MB/s, %.3f Gb/s, %.4f Mpps, %.3f s\n", bytes / 1e6,
+			8 * bytes / 1e9, rate / 1e6, (double)test->ns / 1e9);
 		return;
 	}
 	fprintf(to, "µs, %s\n",
@@ -391,15 +458,36 @@ static void add_latencies(struct json_object *report, const struct test *test)
 
 static void add_rates(struct json_object *report, const struct test *test)
 {
-	const double s = (double)test->ns / 1e9, iters = (double)test->plan.iters;
+	const double rate = rate_of(test);
 
-	json_object_object_add(report, "seconds", json_object_new_double(s));
+	json_object_object_add(report, "seconds", json_object_new_double((double)test->ns / 1e9));
 	json_object_object_add(report, "bytes_per_second",
-			       json_figure(iters * (double)test->plan.size / s));
-	json_object_object_add(report, "messages_per_second", json_figure(iters / s));
+			       json_figure(rate * (double)test->step.size));
+	json_object_object_add(report, "messages_per_second", json_figure(rate));
 }
 
-static void print_json(FILE *to, const struct test *test)
+/* What was measured at one size; of a sweep, an object of the array "sizes". */
+static void add_result(struct json_object *report, const struct test *test)
+{
+	struct json_object *into = report, *sizes;
+
+	if (test->plan.is_sweep) {
+		into = json_object_new_object();
+		if (!json_object_object_get_ex(report, "sizes", &sizes)) {
+			sizes = json_object_new_array();
+			json_object_object_add(report, "sizes", sizes);
+		}
+		json_object_array_add(sizes, into);
+	}
+	add_uint(into, "size", test->step.size);
+	add_uint(into, "iters", test->step.iters);
+	if (test->plan.is_bw)
+		add_rates(into, test);
+	else
+		add_latencies(into, test);
+}
+
+static struct json_object *begin_json(const struct test *test)
 {
 	struct json_object *report = json_object_new_object();
 	const struct plan *plan = &test->plan;
@@ -408,42 +496,83 @@ static void print_json(FILE *to, const struct test *test)
 	add_text(report, "device", bsn_device_info(test->device)->name);
 	add_text(report, "path", path_names[plan->path]);
 	add_text(report, "op", traffic_op_names[plan->op]);
-	add_uint(report, "size", plan->size);
-	add_uint(report, "iters", plan->iters);
 	add_uint(report, "depth", plan->depth);
-	if (plan->is_bw)
-		add_rates(report, test);
-	else
-		add_latencies(report, test);
-	json_print(to, report);
+	return report;
 }
 
 /* -- all of it ---------------------------------------------------------------------------------- */
 
-static int run(struct test *test)
+/* The client reports; the server says only what it did. */
+struct report {
+	FILE *to;
+	struct json_object *json; /* NULL: as text */
+};
+
+static struct plan step_of(const struct plan *plan, uint64_t size)
 {
-	FILE *report = report_open(&options.common);
+	struct plan step = *plan;
+
+	step.size = size;
+	if (plan->is_sweep && step.iters > SWEEP_BYTES / size)
+		step.iters = SWEEP_BYTES / size;
+	if (step.iters < SWEEP_ITERS_MIN)
+		step.iters = plan->iters < SWEEP_ITERS_MIN ? plan->iters : SWEEP_ITERS_MIN;
+	step.warmup = warmup_of(step.iters);
+	return step;
+}
+
+static int measure_step(struct test *test, const struct report *report, uint64_t size)
+{
+	struct traffic *t = &test->traffic;
 	int err;
 
-	if (!report)
+	test->step = step_of(&test->plan, size);
+	side_resize(t->near, &test->step);
+	if (t->far)
+		side_resize(t->far, &test->step);
+	histogram_clear(&test->histogram);
+	err = test->plan.is_bw ? run_bw(t, &test->ns) : run_lat(t, &test->histogram);
+	if (!err && report->json)
+		add_result(report->json, test);
+	else if (!err && !test->session.is_server)
+		print_result(report->to, test);
+	return err;
+}
+
+static int measure(struct test *test, const struct report *report)
+{
+	const struct plan *plan = &test->plan;
+	int err = 0;
+
+	if (!plan->is_sweep)
+		return measure_step(test, report, plan->size);
+	for (uint64_t size = TRAFFIC_SWEEP_FIRST; !err && size <= plan->size; size *= 2)
+		err = measure_step(test, report, size);
+	return err;
+}
+
+static int run(struct test *test)
+{
+	struct report report = { .to = report_open(&options.common) };
+	int err;
+
+	if (!report.to)
 		return PERF_FAILED;
 	err = set_up(test);
+	if (!err && options.common.json && !test->session.is_server)
+		report.json = begin_json(test);
 	if (!err)
 		test->traffic.device = test->device;
-	if (!err)
-		err = test->plan.is_bw ? run_bw(&test->traffic, &test->ns)
-				       : run_lat(&test->traffic, &test->histogram);
-	if (err)
+	if (!err && measure(test, &report))
 		err = PERF_FAILED;
-	/* The client reports; the server says only that it is done. */
 	if (!err && test->session.is_server && !options.common.json)
-		print_title(report, test);
-	else if (!err && !test->session.is_server && options.common.json)
-		print_json(report, test);
-	else if (!err && !test->session.is_server)
-		print_text(report, test);
+		print_title(report.to, test);
+	if (!err && report.json)
+		json_print(report.to, report.json);
+	else
+		json_object_put(report.json);
 	tear_down(test);
-	const int unwritten = report_close(report, &options.common);
+	const int unwritten = report_close(report.to, &options.common);
 	return err ? err : unwritten;
 }
 

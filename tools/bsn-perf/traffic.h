@@ -16,6 +16,8 @@ extern const char *const traffic_op_names[TRAFFIC_OPS];
 
 enum {
 	TRAFFIC_SIZE_MAX = 1 << 30,
+	TRAFFIC_SWEEP_FIRST = 2, /* as perftest's -a, and its last */
+	TRAFFIC_SWEEP_LAST = 1 << 23,
 	TRAFFIC_DEPTH_MAX = 1 << 15,
 	TRAFFIC_INLINE_MAX = 64, /* bytes; longer ones are fetched by the device */
 	TRAFFIC_BURST = 16,      /* posts before a doorbell, and completions at a poll */
@@ -23,6 +25,7 @@ enum {
 
 struct plan {
 	bool is_bw;
+	bool is_sweep; /* of sizes that double from TRAFFIC_SWEEP_FIRST to @size */
 	enum traffic_op op;
 	enum traffic_path path;
 	uint64_t size, iters, warmup;
@@ -51,6 +54,8 @@ struct side_ops {
 	/* How many requests, or messages, are done that were not before. */
 	int (*reap)(struct side *side);
 	int (*reap_recv)(struct side *side);
+	/* Requests are as the side's plan is now; receives stay. */
+	void (*resize)(struct side *side);
 };
 
 struct side {
@@ -59,6 +64,7 @@ struct side {
 	struct side_memory memory;
 	struct bsn_remote here;  /* of memory.in, for the peer */
 	struct bsn_remote there; /* the peer's */
+	bool has_inline; /* its queue takes inline data */
 	bool is_inline;
 	uint64_t outstanding;
 };
@@ -66,6 +72,9 @@ struct side {
 /* Fills in what is known before there are queues. */
 void side_init(struct side *side, const struct side_ops *ops, const struct plan *plan,
 	       const struct side_memory *memory);
+
+/* From here on, messages are of this plan's size, which is not above the first plan's. */
+void side_resize(struct side *side, const struct plan *plan);
 
 /*
  * A request of a side failed: its status and syndromes (0: not known), @cause in words or NULL, and
@@ -112,6 +121,7 @@ struct traffic {
 	int peer;                /* its socket, or -1 */
 	int timeout_ms;          /* without progress */
 	bool is_server;
+	bool has_receives; /* posted before the first run */
 };
 
 struct histogram;
