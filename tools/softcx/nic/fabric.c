@@ -6,9 +6,9 @@
  */
 #include "fabric.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -302,27 +302,23 @@ free_path:
 
 int cx_fabric_each(cx_fabric_visitor *visit, void *context)
 {
-	char *prefix, *slash;
-	struct dirent **entries;
+	char *prefix, *pattern;
 	struct cx_fabric fabric;
-	int count, err = name_prefix(&prefix);
+	glob_t names;
+	int err = name_prefix(&prefix);
 
 	if (err)
 		return err;
-	slash = strrchr(prefix, '/');
-	*slash = 0;
-	count = scandir(prefix, &entries, NULL, alphasort);
-	err = count < 0 ? -errno : 0;
-	for (int i = 0; i < count; i++) {
-		const char *name = entries[i]->d_name;
-		const size_t len = strlen(slash + 1);
-
-		if (!strncmp(name, slash + 1, len) && !cx_fabric_find(name + len, &fabric))
+	err = asprintf(&pattern, "%s*", prefix) < 0 ? -ENOMEM : 0;
+	if (err)
+		goto free_prefix;
+	err = glob(pattern, 0, NULL, &names) == GLOB_NOSPACE ? -ENOMEM : 0;
+	for (size_t i = 0; !err && i < names.gl_pathc; i++)
+		if (!cx_fabric_find(names.gl_pathv[i] + strlen(prefix), &fabric))
 			visit(&fabric, context);
-		free(entries[i]);
-	}
-	if (!err)
-		free(entries);
+	globfree(&names);
+	free(pattern);
+free_prefix:
 	free(prefix);
 	return err;
 }
