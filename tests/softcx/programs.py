@@ -224,8 +224,8 @@ def pairs(link):
         yield ['ib_write_bw', '-n', '100', '--odp', *gid], [], [], {}
         yield ['ib_write_bw', '-n', '100', '--use_hugepages', *gid], [], [], {}
         yield ['ib_write_bw', '-a', '-n', '20'], [], [], {}
-    if link == 'roce':  # on InfiniBand it asks the subnet manager first, by umad
-        yield ['ib_send_bw', '-c', 'UD', '-g', '-n', '100', *gid], [], [], {}
+    if link == 'roce':  # on InfiniBand it asks the subnet manager first, by umad; its group is IPv6
+        yield ['ib_send_bw', '-c', 'UD', '-g', '-n', '100', '-d', 'mlx5_0', '-x', '1'], [], [], {}
     for program in PERFTESTS_DC:
         yield [program, '-c', 'DC', '-n', '100', *gid], [], [], {}
     for transport in ('rc_x', 'ud_x'):
