@@ -133,6 +133,7 @@ struct bsn_cq {
 	struct bsn_be32 *record; /* consumer, arm */
 	uint8_t *arm_reg;
 	uint8_t arm_sn;
+	uint8_t mini_format;     /* enum bsn_mini_format plus 1; 0: CQEs are never compressed */
 	uint16_t dead; /* errno of a queue that died, else 0 */
 	const struct bsn_cq_path *path;
 	uintptr_t owner_thread; /* the poller; see BSN_CHECK_OWNER() */

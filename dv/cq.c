@@ -6,6 +6,7 @@
 
 #include "bsn_decode.h"
 #include "bsn_syndrome.h"
+#include "compressed.h"
 #include "init.h"
 
 /* -- whose a CQE is -------------------------------------------------------------------------------- */
@@ -71,6 +72,9 @@ static void disown_cqes(struct bsn_cq *cq, uint32_t qpn, struct bsn_rq *srq)
 		if (tail.owner != phase || tail.opcode == BSN_CQE_INVALID)
 			return;
 		bsn_from_device(); /* O4 */
+		if (tail.format == BSN_CQE_COMPRESSED && bsn_cq_expand(cq, cqe, phase))
+			return;
+		bsn_cqe_tail_decode(&tail, cqe + BSN_CQE_TAIL_OFFSET);
 		bsn_cqe_req_decode(&view, cqe);
 		if (view.qpn == qpn) {
 			if (srq && is_receive(tail.opcode))
@@ -773,8 +777,11 @@ static int reap_known(struct bsn_cq *cq, const uint8_t *next, struct bsn_route *
 	}
 }
 
+enum { SESSION = -EALREADY }; /* no error, only told apart from counts */
+
 /*
  * The CQE at @next. Returns how many completions it gave, with @next moved on where it is done with;
+ * SESSION: it was compressed, and is whole now, as are those behind it;
  * -ENOENT: it is not ours; -EPROTO: nobody can read it, nor what follows.
  */
 static int reap_cqe(struct bsn_cq *cq, const uint8_t **next, struct bsn_completion *c)
@@ -788,12 +795,14 @@ static int reap_cqe(struct bsn_cq *cq, const uint8_t **next, struct bsn_completi
 	if (tail.owner != cq->phase || tail.opcode == BSN_CQE_INVALID)
 		return -ENOENT;
 	bsn_from_device(); /* O4 */
+	if (tail.format == BSN_CQE_COMPRESSED) {
+		got = bsn_cq_expand(cq, *next, cq->phase);
+		return got ? got : SESSION;
+	}
 	bsn_cqe_req_decode(&view, *next);
 	route = bsn_cq_find(cq, view.qpn);
 	if (!route)
 		cq->count_dropped++;
-	else if (tail.format == BSN_CQE_COMPRESSED)
-		got = -EPROTO;
 	else if (tail.opcode == BSN_CQE_REQ_ERR &&
 		 flush_silent(route, (uint16_t)view.wqe_counter, c))
 		return 1; /* the CQE is looked at again */
@@ -820,6 +829,10 @@ static __attribute__((noinline)) int poll_ring(struct bsn_cq *cq, const uint8_t 
 	cq->is_full_poll = 0;
 	while (got < n && !cq->is_full_poll) {
 		one = reap_cqe(cq, &next, c + got);
+		if (one == SESSION && !got && next == cq->next)
+			return bsn_cq_poll_many(cq, c, n); /* nothing of this poll came before it */
+		if (one == SESSION)
+			continue;
 		if (one < 0)
 			break;
 		got += one;

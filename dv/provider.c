@@ -84,14 +84,35 @@ int provider_cq_create(struct ibv_context *context, const struct provider_cq_att
 	struct ibv_cq_ex *created;
 
 	if (attr->cqe_size) {
-		mlx5.comp_mask = MLX5DV_CQ_INIT_ATTR_MASK_CQE_SIZE;
+		mlx5.comp_mask |= MLX5DV_CQ_INIT_ATTR_MASK_CQE_SIZE;
 		mlx5.cqe_size = (uint16_t)attr->cqe_size;
+	}
+	if (attr->format) {
+		mlx5.comp_mask |= MLX5DV_CQ_INIT_ATTR_MASK_COMPRESSED_CQE;
+		mlx5.cqe_comp_res_format = (uint8_t)attr->format;
+	}
+	if (attr->is_padded) {
+		mlx5.comp_mask |= MLX5DV_CQ_INIT_ATTR_MASK_FLAGS;
+		mlx5.flags = MLX5DV_CQ_INIT_ATTR_FLAGS_CQE_PAD;
 	}
 	errno = 0;
 	created = mlx5dv_create_cq(context, &verbs, &mlx5);
 	if (created)
 		*cq = ibv_cq_ex_to_cq(created);
 	return provider_error_of_pointer(created);
+}
+
+void provider_query_cqes(struct ibv_context *context, struct provider_cqe_caps *caps)
+{
+	struct mlx5dv_context found = { .comp_mask = MLX5DV_CONTEXT_MASK_CQE_COMPRESION };
+
+	memset(caps, 0, sizeof(*caps));
+	if (mlx5dv_query_device(context, &found))
+		return;
+	if (found.comp_mask & MLX5DV_CONTEXT_MASK_CQE_COMPRESION)
+		caps->formats = found.cqe_comp_caps.supported_format;
+	caps->compresses_128 = found.flags & MLX5DV_CONTEXT_FLAGS_CQE_128B_COMP;
+	caps->pads_128 = found.flags & MLX5DV_CONTEXT_FLAGS_CQE_128B_PAD;
 }
 
 /* Whether a CQE was ever written, or consumed. */

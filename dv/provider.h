@@ -35,11 +35,20 @@ const char *provider_no_scatter(void);
  */
 struct provider_cq_attr {
 	uint32_t entries, cqe_size;
+	uint32_t format; /* of compression, MLX5DV_CQE_RES_FORMAT_*; 0: none */
+	bool is_padded;
 	struct ibv_comp_channel *channel;
 	void *context;
 };
 int provider_cq_create(struct ibv_context *context, const struct provider_cq_attr *attr,
 		       struct ibv_cq **cq);
+
+/* What CQEs the device can write: @formats of compression, MLX5DV_CQE_RES_FORMAT_*. */
+struct provider_cqe_caps {
+	uint32_t formats;
+	bool compresses_128, pads_128;
+};
+void provider_query_cqes(struct ibv_context *context, struct provider_cqe_caps *caps);
 
 /*
  * Maps a CQ that no QP has used yet; -EBUSY, and nothing of it was touched, where one has.

@@ -228,6 +228,20 @@ BSN_API int bsn_channel_fd(const struct bsn_channel *channel);
 BSN_API int bsn_channel_get(struct bsn_channel *channel, struct bsn_cq **cq);
 
 /**
+ * enum bsn_cqe_compression - what the CQEs of a session say each for itself, beside their lengths
+ *
+ * Under load the device writes several CQEs of one queue as a session, in 8 bytes each; the poller makes whole
+ * ones of them again. What they do not say each is the first one's, the timestamp, too. Requests' sessions
+ * are the same in every format.
+ */
+enum bsn_cqe_compression {
+	BSN_CQES_WHOLE,         /* no sessions */
+	BSN_CQES_BY_HASH,       /* of receives: the RSS hash */
+	BSN_CQES_BY_CHECKSUM,   /* the checksum */
+	BSN_CQES_BY_STRIDE_INDEX, /* checksum and stride index, which is the WQE's counter */
+};
+
+/**
  * struct bsn_cq_attr - @entries: what all queues that complete here may have outstanding
  *
  * That is each receive depth, each SRQ once, and each send depth times the basic blocks (64 B) of the
@@ -236,6 +250,8 @@ BSN_API int bsn_channel_get(struct bsn_channel *channel, struct bsn_cq **cq);
 struct bsn_cq_attr {
 	uint32_t entries;  /* 0: 512, which two QPs take that have everything by default */
 	uint32_t cqe_size; /* 0: 64; or 128; on the verbs path the provider chooses */
+	enum bsn_cqe_compression compression; /* the direct path's only */
+	bool is_padded; /* CQEs of 128 B: each is written whole, padding included; likewise */
 	struct bsn_channel *channel;
 	struct bsn_lane *lane; /* of the QPs that send and complete here, unless they say; NULL: one of its own, with the first */
 	void *user;

@@ -42,6 +42,31 @@ static int check(const struct bsn_device *device, const struct bsn_cq_attr *attr
 	return 0;
 }
 
+/* libibverbs' polls cannot read sessions, and its other providers have none. */
+static int check_sessions(const struct bsn_device *device, const struct bsn_cq_attr *attr)
+{
+	struct provider_cqe_caps caps;
+	const bool is_128 = attr->cqe_size == BSN_CQE128_SIZE;
+
+	if (attr->compression > BSN_CQES_BY_STRIDE_INDEX)
+		return fail(EINVAL, "%d is no enum bsn_cqe_compression", (int)attr->compression);
+	if (attr->is_padded && !is_128)
+		return fail(EINVAL, "only CQEs of 128 bytes are padded");
+	if (!attr->compression && !attr->is_padded)
+		return 0;
+	if (!device->path->shows_rings)
+		return fail(EOPNOTSUPP, "compressed and padded CQEs are the direct path's: "
+					"ibv_poll_cq() cannot read them");
+	provider_query_cqes(device->context, &caps);
+	if (attr->compression && !(caps.formats >> (attr->compression - 1) & 1))
+		return fail(EOPNOTSUPP, "%s does not compress CQEs by this format", device->info.name);
+	if (attr->compression && is_128 && !caps.compresses_128)
+		return fail(EOPNOTSUPP, "%s does not compress CQEs of 128 bytes", device->info.name);
+	if (attr->is_padded && !caps.pads_128)
+		return fail(EOPNOTSUPP, "%s does not pad CQEs", device->info.name);
+	return 0;
+}
+
 static void hold_lane(struct cq_object *cq, struct bsn_lane *lane)
 {
 	cq->lane = lane_of(lane);
@@ -82,6 +107,8 @@ int bsn_cq_create(struct bsn_device *device, const struct bsn_cq_attr *given, st
 	if (!device || !out)
 		return fail(EINVAL, "no device, or no place for the CQ");
 	err = check(device, &attr);
+	if (!err)
+		err = check_sessions(device, &attr);
 	if (err)
 		return err;
 	cq = new_cq(device);
@@ -91,6 +118,7 @@ int bsn_cq_create(struct bsn_device *device, const struct bsn_cq_attr *given, st
 	cq->user = attr.user;
 	cq->path = device->path;
 	cq->channel = attr.channel;
+	cq->compression = attr.compression;
 	err = create_verbs(cq, &attr);
 	if (err)
 		goto free_cq;

@@ -167,6 +167,7 @@ struct cq_object {
 	struct ibv_cq *verbs;
 	bool owns_verbs;
 	bool was_charged;
+	enum bsn_cqe_compression compression;
 	bool is_idle; /* adopted, and no QP is left: kept for those that are attached later */
 	struct bsn_channel *channel;
 	struct lane_object *lane;

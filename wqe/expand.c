@@ -26,6 +26,7 @@ static uint16_t counter_step(const struct bsn_cqe_block *block, const uint8_t *c
 int bsn_cqe_block_begin(struct bsn_cqe_block *block, const void *title, struct bsn_bad *bad)
 {
 	struct bsn_cqe_resp resp;
+	struct bsn_cqe_tail tail;
 
 	bsn_cqe_resp_decode(&resp, title);
 	if (resp.opcode > BSN_CQE_RESP_SEND_INV)
@@ -35,7 +36,9 @@ int bsn_cqe_block_begin(struct bsn_cqe_block *block, const void *title, struct b
 		return refuse(bad, &bsn_cqe_resp_desc, "format", 0, BSN_VENDOR_NO_ERROR,
 			      "no title of this layout");
 	memcpy(block->title, title, sizeof(block->title));
-	put_field(block->title, &bsn_cqe_resp_desc, "format", BSN_CQE_NO_INLINE);
+	bsn_cqe_tail_decode(&tail, block->title + BSN_CQE_TAIL_OFFSET);
+	tail.format = BSN_CQE_NO_INLINE;
+	bsn_cqe_tail_encode(block->title + BSN_CQE_TAIL_OFFSET, &tail);
 	block->is_request = resp.opcode == BSN_CQE_REQ;
 	block->next_counter = (uint16_t)resp.wqe_counter;
 	block->left = block->is_enhanced ? 0 : resp.byte_count;

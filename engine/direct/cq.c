@@ -2,11 +2,15 @@
 /* The direct path's completion queue. */
 #include "direct.h"
 
+#include "compressed.h"
+
 int direct_cq_create(struct cq_object *cq, const struct bsn_cq_attr *attr)
 {
 	const struct provider_cq_attr mlx5 = {
 		.entries = cq->entries,
 		.cqe_size = attr->cqe_size,
+		.format = attr->compression ? 1u << (attr->compression - 1) : 0,
+		.is_padded = attr->is_padded,
 		.channel = cq->channel ? cq->channel->verbs : NULL,
 		.context = cq,
 	};
@@ -16,8 +20,15 @@ int direct_cq_create(struct cq_object *cq, const struct bsn_cq_attr *attr)
 
 int direct_cq_make(struct cq_object *cq)
 {
+	static const enum bsn_mini_format formats[] = {
+		[BSN_CQES_BY_HASH] = BSN_MINI_HASH,
+		[BSN_CQES_BY_CHECKSUM] = BSN_MINI_CSUM,
+		[BSN_CQES_BY_STRIDE_INDEX] = BSN_MINI_CSUM_STRIDX,
+	};
 	const int err = provider_cq_map(cq->verbs, cq->spare, cq->ring);
 
+	if (!err && cq->compression)
+		bsn_cq_set_compression(cq->ring, formats[cq->compression]);
 	return err ? fail(-err, "cannot map the CQ: %s", strerror(-err)) : 0;
 }
 

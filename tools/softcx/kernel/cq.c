@@ -10,6 +10,21 @@
 
 #include "bsn_cqe.h"
 
+/* mini_cqe_res_format_to_hw() */
+static int mini_format(uint8_t asked)
+{
+	switch (asked) {
+	case MLX5_IB_CQE_RES_FORMAT_HASH:
+		return BSN_MINI_HASH;
+	case MLX5_IB_CQE_RES_FORMAT_CSUM:
+		return BSN_MINI_CSUM;
+	case MLX5_IB_CQE_RES_FORMAT_CSUM_STRIDX:
+		return BSN_MINI_CSUM_STRIDX;
+	default:
+		return -1;
+	}
+}
+
 static int check_cq_driver(const struct call *call, const struct mlx5_ib_create_cq *driver)
 {
 	if (driver->flags & ~(MLX5_IB_CREATE_CQ_FLAGS_CQE_128B_PAD |
@@ -22,8 +37,10 @@ static int check_cq_driver(const struct call *call, const struct mlx5_ib_create_
 	if (!(driver->flags & MLX5_IB_CREATE_CQ_FLAGS_UAR_PAGE_INDEX) ||
 	    !object_of_number(call->ctx, OBJECT_UAR, driver->uar_page_index))
 		return -EINVAL;
-	/* Neither CQE compression nor padding is among the capabilities. */
-	if (driver->cqe_comp_en || driver->flags & MLX5_IB_CREATE_CQ_FLAGS_CQE_128B_PAD)
+	if (driver->flags & MLX5_IB_CREATE_CQ_FLAGS_CQE_128B_PAD && driver->cqe_size != BSN_CQE128_SIZE)
+		return -EOPNOTSUPP;
+	/* One format, of those that fill_cqe_caps() lists. */
+	if (driver->cqe_comp_en == 1 && mini_format(driver->cqe_comp_res_format) < 0)
 		return -EOPNOTSUPP;
 	return 0;
 }
@@ -71,8 +88,13 @@ static int create_cq_in_device(struct call *call, struct object *cq,
 		.async_channel = cq->async ? cq->async->channel : 0,
 		.cookie = cq->user_handle,
 		.ignore_overrun = flags & IB_UVERBS_CQ_FLAGS_IGNORE_OVERRUN,
+		.compresses = driver->cqe_comp_en == 1,
 	};
-	int err = user_pin_ring(&cq->pinned, attr.buf, (uint64_t)attr.entries * attr.cqe_size,
+	int err;
+
+	if (attr.compresses)
+		attr.mini_format = (uint8_t)mini_format(driver->cqe_comp_res_format);
+	err = user_pin_ring(&cq->pinned, attr.buf, (uint64_t)attr.entries * attr.cqe_size,
 				attr.db);
 
 	if (!err)

@@ -222,6 +222,16 @@ static void fill_odp(struct ib_uverbs_ex_query_device_resp *resp)
 	resp->odp_caps.per_transport_caps.ud_odp_caps = IBV_ODP_SUPPORT_SEND;
 }
 
+static void fill_cqe_caps(struct mlx5_ib_query_device_resp *driver)
+{
+	driver->cqe_comp_caps.max_num = CX_SESSION_MAX;
+	driver->cqe_comp_caps.supported_format = MLX5_IB_CQE_RES_FORMAT_HASH |
+						 MLX5_IB_CQE_RES_FORMAT_CSUM |
+						 MLX5_IB_CQE_RES_FORMAT_CSUM_STRIDX;
+	driver->flags |= MLX5_IB_QUERY_DEV_RESP_FLAGS_CQE_128B_COMP |
+			 MLX5_IB_QUERY_DEV_RESP_FLAGS_CQE_128B_PAD;
+}
+
 static int query_device_ex(struct call *call)
 {
 	struct ib_uverbs_ex_query_device req;
@@ -247,6 +257,7 @@ static int query_device_ex(struct call *call)
 	if (err)
 		return err;
 	driver.response_length = sizeof(driver);
+	fill_cqe_caps(&driver);
 	return call_out(call, UVERBS_ATTR_UHW_OUT, &driver, sizeof(driver));
 }
 

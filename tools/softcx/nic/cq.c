@@ -11,6 +11,7 @@
 #include "deadline.h"
 #include "events.h"
 #include "memory.h"
+#include "session.h"
 #include "tables.h"
 #include "trace.h"
 
@@ -128,7 +129,8 @@ static uint32_t count_unconsumed(struct cx_hca *hca, const struct cx_cq *cq)
 
 static bool is_full(struct cx_hca *hca, const struct cx_cq *cq)
 {
-	return !cq->attr.ignore_overrun && count_unconsumed(hca, cq) >= cq->attr.entries;
+	return !cq->attr.ignore_overrun &&
+	       count_unconsumed(hca, cq) + (uint64_t)cq->session.count >= cq->attr.entries;
 }
 
 /* mlx5_ib: configure_requester_scat_cqe(), configure_responder_scat_cqe() */
@@ -229,7 +231,7 @@ static void trace_cqe(struct cx_hca *hca, const struct cx_cq *cq, const struct c
 
 	cx_line_begin(hca, &text);
 	cx_text_format(&text, "cqe: cqn %#x index %#x %s qpn %#x wqe %#x", cq->head.number,
-		       cq->producer & BSN_CQ_INDEX_MASK, names[c->opcode], qp ? qp->head.number : 0,
+		       (cq->producer + cq->session.count) & BSN_CQ_INDEX_MASK, names[c->opcode], qp ? qp->head.number : 0,
 		       c->wqe_counter);
 	if (is_error(c))
 		cx_text_format(&text, " syndrome %#x vendor %#x", c->syndrome, c->vendor_syndrome);
@@ -239,27 +241,127 @@ static void trace_cqe(struct cx_hca *hca, const struct cx_cq *cq, const struct c
 	cx_line_write(hca, &text);
 }
 
-static int write_cqe(struct cx_hca *hca, struct cx_cq *cq, const struct cx_qp *qp,
-		     const struct cx_completion *c)
+/* At so many slots after the CQ's next one. */
+static int write_slot(struct cx_hca *hca, struct cx_cq *cq, unsigned slot, const uint8_t *buf)
 {
-	uint8_t buf[BSN_CQE128_SIZE];
-	const uint64_t slot = cq->producer & (cq->attr.entries - 1);
+	const uint64_t at = (cq->producer + slot) & (cq->attr.entries - 1);
 
-	if (cq->failed)
-		return -EIO;
-	if (is_full(hca, cq)) {
-		cx_cq_fail(hca, cq);
-		return -EIO;
-	}
-	encode_cqe(hca, buf, cq, qp, c);
-	if (cx_tracing(hca))
-		trace_cqe(hca, cq, qp, c);
-	if (cx_mem_publish(hca, cq->head.owner, cq->attr.buf + slot * cq->attr.cqe_size, buf,
+	if (cx_mem_publish(hca, cq->head.owner, cq->attr.buf + at * cq->attr.cqe_size, buf,
 			   cq->attr.cqe_size)) {
 		cx_cq_fail(hca, cq);
 		return -EIO;
 	}
 	cx_bus_count(hca, cq->head.owner, CX_BUS_cqe_write, cq->attr.cqe_size);
+	return 0;
+}
+
+/* CQEs were written: the event, if it is wanted. */
+static void tell(struct cx_hca *hca, struct cx_cq *cq, bool is_solicited)
+{
+	if (is_solicited) {
+		cq->solicited_end = cq->producer;
+		cq->any_solicited = true;
+	}
+	if (cq->arm == CX_ARM_ANY || (cq->arm == CX_ARM_SOLICITED && is_solicited))
+		fire_moderated(hca, cq);
+}
+
+static void end_session(struct cx_hca *hca, struct cx_cq *cq)
+{
+	uint8_t buf[BSN_CQE128_SIZE] = { 0 };
+	uint8_t *const cqe = buf + cq->attr.cqe_size - BSN_CQE_SIZE;
+	const unsigned count = cq->session.count;
+	struct bsn_cqe_tail tail;
+	unsigned step = 0, slot;
+	bool more;
+	int err = cq->failed ? -EIO : 0;
+
+	do {
+		more = count && cx_session_next(cq, &step, cqe, &slot);
+		if (count && !err)
+			err = write_slot(hca, cq, slot, buf);
+	} while (more);
+	cq->session.count = 0;
+	if (!count || err)
+		return;
+	if (count > 1)
+		cx_trace(hca, "cqe: cqn %#x index %#x session of %u", cq->head.number,
+			 cq->producer & BSN_CQ_INDEX_MASK, count);
+	cq->producer += count;
+	bsn_cqe_tail_decode(&tail, cqe + BSN_CQE_TAIL_OFFSET);
+	tell(hca, cq, tail.solicited);
+}
+
+static void end_sessions(struct cx_hca *hca)
+{
+	for (unsigned i = 0; i < sizeof(hca->open_sessions) / sizeof(hca->open_sessions[0]); i++) {
+		struct cx_cq *cq = cx_cq_find(hca, hca->open_sessions[i]);
+
+		if (hca->open_sessions[i] && cq)
+			end_session(hca, cq);
+		hca->open_sessions[i] = 0;
+	}
+}
+
+/* Its end is due before the lock is free. */
+static void note_session(struct cx_hca *hca, const struct cx_cq *cq)
+{
+	unsigned i = 0;
+
+	while (i < sizeof(hca->open_sessions) / sizeof(hca->open_sessions[0]) && hca->open_sessions[i])
+		i++;
+	if (i == sizeof(hca->open_sessions) / sizeof(hca->open_sessions[0])) {
+		end_sessions(hca);
+		i = 0;
+	}
+	hca->open_sessions[i] = cq->head.number;
+	hca->before_unlock = end_sessions;
+}
+
+/* Whether the CQE waits for others. */
+static bool hold_cqe(struct cx_hca *hca, struct cx_cq *cq, const struct cx_qp *qp,
+		     const struct cx_completion *c)
+{
+	uint8_t buf[BSN_CQE128_SIZE];
+	const uint8_t *const cqe = buf + cq->attr.cqe_size - BSN_CQE_SIZE;
+	const bool had_one = cq->session.count;
+
+	if (!cq->attr.compresses)
+		return false;
+	encode_cqe(hca, buf, cq, qp, c);
+	if (cx_session_join(cq, cqe))
+		return true;
+	end_session(hca, cq);
+	encode_cqe(hca, buf, cq, qp, c);
+	if (!cx_session_begin(hca, cq, cqe))
+		return false;
+	if (!had_one)
+		note_session(hca, cq);
+	return true;
+}
+
+/* 1: it is held back. */
+static int write_cqe(struct cx_hca *hca, struct cx_cq *cq, const struct cx_qp *qp,
+		     const struct cx_completion *c)
+{
+	uint8_t buf[BSN_CQE128_SIZE];
+	int err;
+
+	if (cq->failed)
+		return -EIO;
+	if (is_full(hca, cq)) {
+		end_session(hca, cq);
+		cx_cq_fail(hca, cq);
+		return -EIO;
+	}
+	if (cx_tracing(hca))
+		trace_cqe(hca, cq, qp, c);
+	if (hold_cqe(hca, cq, qp, c))
+		return 1;
+	encode_cqe(hca, buf, cq, qp, c);
+	err = write_slot(hca, cq, 0, buf);
+	if (err)
+		return err;
 	cq->producer++;
 	return 0;
 }
@@ -268,21 +370,15 @@ int cx_cq_complete(struct cx_hca *hca, uint32_t cqn, const struct cx_qp *qp,
 		   const struct cx_completion *c)
 {
 	struct cx_cq *cq = cx_cq_find(hca, cqn);
+
 	int err;
 
 	if (!cq)
 		return 0;
 	err = write_cqe(hca, cq, qp, c);
-	if (err)
-		return err;
-	if (c->solicited || is_error(c)) {
-		cq->solicited_end = cq->producer;
-		cq->any_solicited = true;
-	}
-	if (cq->arm == CX_ARM_ANY ||
-	    (cq->arm == CX_ARM_SOLICITED && cq->solicited_end == cq->producer && cq->any_solicited))
-		fire_moderated(hca, cq);
-	return 0;
+	if (!err)
+		tell(hca, cq, c->solicited || is_error(c));
+	return err < 0 ? err : 0;
 }
 
 /*

@@ -163,6 +163,9 @@ int cx_dm_destroy(struct cx_hca *hca, uint32_t number);
 int cx_channel_create(struct cx_hca *hca, const char *path, enum cx_event kind, uint32_t *channel);
 int cx_channel_destroy(struct cx_hca *hca, uint32_t channel);
 
+/* The CQEs that one session of a compressed CQ has at the most. */
+enum { CX_SESSION_MAX = 64 };
+
 struct cx_cq_attr {
 	uint64_t buf;                         /* VA of the ring */
 	uint64_t db;                          /* VA of its doorbell record: consumer, arm */
@@ -171,6 +174,8 @@ struct cx_cq_attr {
 	uint32_t comp_channel, async_channel; /* 0: none */
 	uint64_t cookie; /* what the completion event carries (the uverbs user handle) */
 	bool ignore_overrun;
+	bool compresses;     /* CQEs may come in sessions: where a fault plan says so */
+	uint8_t mini_format; /* enum bsn_mini_format */
 };
 int cx_cq_create(struct cx_hca *hca, const struct cx_cq_attr *attr, uint32_t *cqn);
 int cx_cq_resize(struct cx_hca *hca, uint32_t cqn, uint64_t buf, uint32_t entries,

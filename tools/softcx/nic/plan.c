@@ -17,6 +17,9 @@
  *	        | "remove-device"    nothing executes any more, IBV_EVENT_DEVICE_FATAL is given
  *	        | "lose-doorbell"    the store that rings does not arrive
  *	        | "page-fault"       on-demand memory that the request names is not there yet
+ *	rule    = "compress" NUMBER { NUMBER }
+ *	                             what completes together comes in sessions of so many CQEs at the most,
+ *	                             in turn, where the CQ allows them; 1: a CQE of its own
  *
  * Numbers are decimal, or hexadecimal with 0x. Each attempt at a WQE of the process that has the
  * plan is compared with the rules in their order, and the first that matches decides. A retry is an
@@ -187,14 +190,30 @@ static int parse_action(struct parser *p, struct rule *rule)
 			"remove-device, lose-doorbell, page-fault");
 }
 
-/* 1: a rule, 0: an empty line, or -EINVAL. */
-static int parse_rule(struct parser *p, struct rule *rule)
+static int parse_lengths(struct parser *p, struct cx_fault_plan *plan)
+{
+	uint64_t length;
+
+	while (next_word(p)) {
+		if (parse_number(p, p->word, CX_SESSION_MAX, &length))
+			return -EINVAL;
+		if (!length || plan->length_count == sizeof(plan->lengths))
+			return complain(p, "up to 64 lengths, from 1 to 64");
+		plan->lengths[plan->length_count++] = (uint8_t)length;
+	}
+	return plan->length_count ? 0 : complain(p, "a number is missing after it");
+}
+
+/* 1: a rule, 0: none, or -EINVAL. */
+static int parse_rule(struct parser *p, struct cx_fault_plan *plan, struct rule *rule)
 {
 	int err;
 
 	memset(rule, 0, sizeof(*rule));
 	if (!next_word(p))
 		return 0;
+	if (!strcmp(p->word, "compress"))
+		return parse_lengths(p, plan);
 	while (strchr(p->word, '=')) {
 		err = parse_match(p, rule);
 		if (err)
@@ -223,7 +242,7 @@ static int parse(const char *text, struct cx_fault_plan *plan, char *message, si
 	struct rule rule;
 
 	while (*p.at) {
-		int got = parse_rule(&p, &rule);
+		int got = parse_rule(&p, plan, &rule);
 
 		if (got > 0)
 			got = append(plan, &rule);

@@ -35,6 +35,8 @@ struct rule {
 struct cx_fault_plan {
 	unsigned count;
 	struct rule *rules;
+	unsigned length_count, next_length;
+	uint8_t lengths[64]; /* of sessions of compressed CQEs, in turn */
 };
 
 int cx_plan_parse(const char *text, struct cx_fault_plan **plan); /* 0, -EINVAL, -ENOMEM */

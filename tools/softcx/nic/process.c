@@ -163,6 +163,9 @@ bool cx_lock_within_a_second(struct cx_hca *hca)
 
 void cx_unlock(struct cx_hca *hca)
 {
+	if (hca->before_unlock)
+		hca->before_unlock(hca);
+	hca->before_unlock = NULL;
 	pthread_mutex_unlock(&hca->shared->lock);
 }
 

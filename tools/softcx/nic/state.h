@@ -117,6 +117,13 @@ struct cx_channel {
 	char path[CX_CHANNEL_PATH_SIZE];
 };
 
+/* CQEs that are held back to be written as one session: never while the lock is free. */
+struct cx_session {
+	uint8_t count, limit;
+	uint8_t title[64];     /* the first one, whole */
+	uint8_t minis[CX_SESSION_MAX][8];
+};
+
 enum cx_arm { CX_ARM_NONE, CX_ARM_SOLICITED, CX_ARM_ANY };
 
 struct cx_cq {
@@ -134,6 +141,7 @@ struct cx_cq {
 	uint16_t moderate_us;    /* or so long after the first of them, 0: however long */
 	uint64_t deadline_ns;    /* when that is; 0: none is waiting */
 	bool failed;     /* overrun: nothing is written any more */
+	struct cx_session session;
 };
 
 struct cx_srq {
@@ -241,6 +249,8 @@ struct cx_hca {
 	struct cx_fault_plan *faults;
 	struct cx_scratch *scratch;
 	struct cx_fifo fifos[CX_CHANNELS];
+	void (*before_unlock)(struct cx_hca *hca); /* NULL: nothing is to be done then */
+	uint32_t open_sessions[8]; /* CQs that have one; 0: none */
 	struct cx_blueflame blueflame[CX_UAR_PAGES][CX_BF_PER_UAR];
 };
 

@@ -5,6 +5,7 @@
 #include <errno.h>
 
 #include "../cq.h"
+#include "../session.h"
 
 static int check_cq(struct cx_hca *hca, const struct cx_cq_attr *attr)
 {
@@ -25,6 +26,7 @@ int cx_cq_create(struct cx_hca *hca, const struct cx_cq_attr *attr, uint32_t *cq
 	int err;
 
 	cx_lock_to_create(hca);
+	cx_session_prepare();
 	err = check_cq(hca, attr);
 	if (!err)
 		err = cx_create(hca, CX_CQ, &head, &number);

@@ -1,0 +1,398 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A session takes as many slots as it has CQEs: the title is in the first, arrays of eight mini CQEs are in
+ * the slots 1, 8, 16, … of them (bsn_decode.h). Each array is copied before what it becomes is written over
+ * it. What a CQE is made of, wqe/expand.c says once: here are bytes of a title and bytes of a mini CQE.
+ */
+#include "compressed.h"
+
+#include <pthread.h>
+
+#include "minis.h"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#elif defined(__aarch64__)
+#include <arm_neon.h>
+#endif
+
+enum { MOVES = 3, FORMATS = BSN_MINI_CSUM_STRIDX + 1, EIGHT = BSN_MINI_BASIC_MOST };
+
+/* Four bytes of a mini CQE, from @from (before it, if that is negative), to those at @to of the CQE. */
+struct move {
+	ptrdiff_t from;
+	size_t to;
+	uint32_t mask;
+};
+
+struct recipe {
+	struct bsn_mini_map map; /* of what minis have: without the counter */
+	uint8_t step[BSN_CQE_SIZE]; /* added, byte by byte, from one CQE to the next */
+	struct move move[MOVES]; /* of the first all four bytes */
+	unsigned moves;
+	size_t counter_low, counter_high; /* where they are; 0: the map does not count */
+};
+
+/* What is left of a session. */
+struct session {
+	uint8_t base[BSN_CQE_SIZE]; /* the next CQE without what its mini has */
+	uint8_t minis[BSN_MINI_SIZE + BSN_CQE_SIZE + BSN_MINI_SIZE]; /* the array, with room around it */
+	uint8_t *at;       /* the slot of the next one */
+	size_t stride;
+	size_t to_end;     /* slots to the end of the ring */
+	size_t left;
+	uint8_t *ring;
+	uint16_t counter;
+};
+
+static struct recipe recipes[FORMATS][2];
+
+/* -- by four bytes at a time ------------------------------------------------------------------------ */
+
+BSN_ALWAYS_INLINE void move_bytes(const struct move *move, bool is_whole, const uint8_t *mini,
+				  const uint8_t *base, uint8_t *cqe)
+{
+	uint32_t bytes, rest;
+
+	memcpy(&bytes, mini + move->from, sizeof(bytes));
+	if (!is_whole) {
+		memcpy(&rest, base + move->to, sizeof(rest));
+		bytes = (bytes & move->mask) | rest;
+	}
+	memcpy(cqe + move->to, &bytes, sizeof(bytes));
+}
+
+#define PLAIN_STEP(i)                                                                              \
+	*(bsn_v2_unaligned *)(void *)cqe = a;                                                      \
+	*(bsn_v2_unaligned *)(void *)(cqe + 16) = b;                                               \
+	*(bsn_v2_unaligned *)(void *)(cqe + 32) = c;                                               \
+	*(bsn_v2_unaligned *)(void *)(cqe + 48) = d;                                               \
+	move_bytes(&first, true, mini + (i) * BSN_MINI_SIZE, s->base, cqe);                        \
+	move_bytes(&second, second_is_whole, mini + (i) * BSN_MINI_SIZE, s->base, cqe);            \
+	if (counts) {                                                                              \
+		bsn_store_be32(cqe + BSN_CQE_TAIL_OFFSET, tail);                                   \
+		tail += 1u << 16;                                                                  \
+	} else {                                                                                   \
+		move_bytes(&third, false, mini + (i) * BSN_MINI_SIZE, s->base, cqe);               \
+	}                                                                                          \
+	cqe += s->stride;
+
+/*
+ * Every way has two forms. With an @array, @count is a multiple of 8: the minis of the first eight are there,
+ * those of the next where the first of them will be. Without, they are at @mini.
+ */
+BSN_ALWAYS_INLINE void expand_by_moves(const struct recipe *r, const struct session *s, size_t count,
+				       const uint8_t *mini, const uint8_t *array, bool second_is_whole,
+				       bool counts)
+{
+	const bsn_v2 a = bsn_v2_load(s->base), b = bsn_v2_load(s->base + 16),
+		     c = bsn_v2_load(s->base + 32), d = bsn_v2_load(s->base + 48);
+	const struct move first = r->move[0], second = r->move[1], third = r->move[2];
+	uint8_t copy[BSN_MINI_SIZE + BSN_CQE_SIZE]; /* a move may begin before the first mini */
+	uint32_t tail = bsn_load_be32(s->base + BSN_CQE_TAIL_OFFSET);
+	uint8_t *cqe = s->at;
+
+	if (!array) {
+		for (size_t i = 0; i < count; i++) {
+			PLAIN_STEP(i)
+		}
+		return;
+	}
+	for (mini = copy + BSN_MINI_SIZE; count; count -= EIGHT, array = cqe) {
+		memcpy(copy + BSN_MINI_SIZE, array, BSN_CQE_SIZE);
+		PLAIN_STEP(0) PLAIN_STEP(1) PLAIN_STEP(2) PLAIN_STEP(3)
+		PLAIN_STEP(4) PLAIN_STEP(5) PLAIN_STEP(6) PLAIN_STEP(7)
+	}
+}
+
+BSN_ALWAYS_INLINE void expand_plain(const struct recipe *r, const struct session *s, size_t count,
+				    const uint8_t *mini, const uint8_t *array)
+{
+	if (r->moves == MOVES)
+		expand_by_moves(r, s, count, mini, array, false, false);
+	else if (r->move[1].mask == UINT32_MAX)
+		expand_by_moves(r, s, count, mini, array, true, true);
+	else
+		expand_by_moves(r, s, count, mini, array, false, true);
+}
+
+/* -- by vectors -------------------------------------------------------------------------------------- */
+
+#if defined(__x86_64__)
+
+#define AVX2_STEP(i)                                                                               \
+	from = _mm256_set1_epi64x(bsn_mini_word(mini, i));                                         \
+	_mm256_storeu_si256((void *)(cqe + (i) * stride),                                          \
+			    _mm256_or_si256(low, _mm256_shuffle_epi8(from, to_low)));              \
+	_mm256_storeu_si256((void *)(cqe + (i) * stride + 32),                                     \
+			    _mm256_or_si256(high, _mm256_shuffle_epi8(from, to_high)));            \
+	high = _mm256_add_epi8(high, step);
+
+BSN_ALWAYS_INLINE long long bsn_mini_word(const uint8_t *mini, size_t i)
+{
+	long long word;
+
+	memcpy(&word, mini + i * BSN_MINI_SIZE, sizeof(word));
+	return word;
+}
+
+#define AVX2_VECTORS                                                                               \
+	const __m256i low = _mm256_loadu_si256((const void *)s->base),                             \
+		      to_low = _mm256_loadu_si256((const void *)r->map.from),                      \
+		      to_high = _mm256_loadu_si256((const void *)(r->map.from + 32)),              \
+		      step = _mm256_loadu_si256((const void *)(r->step + 32));                     \
+	__m256i high = _mm256_loadu_si256((const void *)(s->base + 32)), from;                     \
+	uint8_t *cqe = s->at;
+
+__attribute__((target("avx2"), always_inline)) static inline void
+expand_by_avx2(const struct recipe *r, const struct session *s, size_t count, const uint8_t *mini,
+	       const uint8_t *array, size_t stride)
+{
+	uint8_t copy[BSN_CQE_SIZE];
+	AVX2_VECTORS
+
+	if (!array) {
+		for (size_t i = 0; i < count; i++) {
+			AVX2_STEP(i)
+		}
+		return;
+	}
+	for (mini = copy; count; count -= EIGHT, array = cqe) {
+		memcpy(copy, array, sizeof(copy));
+		AVX2_STEP(0) AVX2_STEP(1) AVX2_STEP(2) AVX2_STEP(3)
+		AVX2_STEP(4) AVX2_STEP(5) AVX2_STEP(6) AVX2_STEP(7)
+		cqe += EIGHT * stride;
+	}
+}
+
+__attribute__((target("avx2"), always_inline)) static inline void
+expand_avx2(const struct recipe *r, const struct session *s, size_t count, const uint8_t *mini,
+	    const uint8_t *array)
+{
+	if (BSN_LIKELY(s->stride == BSN_CQE_SIZE))
+		expand_by_avx2(r, s, count, mini, array, BSN_CQE_SIZE);
+	else
+		expand_by_avx2(r, s, count, mini, array, BSN_CQE128_SIZE);
+}
+
+#elif defined(__aarch64__)
+
+BSN_ALWAYS_INLINE void expand_neon(const struct recipe *r, const struct session *s, size_t count,
+				   const uint8_t *mini, const uint8_t *array)
+{
+	const uint8x16x4_t to = vld1q_u8_x4(r->map.from);
+	const uint8x16_t step = vld1q_u8(r->step + 48);
+	uint8x16x4_t base = vld1q_u8_x4(s->base);
+	uint8_t copy[BSN_CQE_SIZE], *cqe = s->at;
+
+	do {
+		const size_t here = array ? EIGHT : count;
+
+		if (array)
+			mini = memcpy(copy, array, sizeof(copy));
+		for (size_t i = 0; i < here; i++, cqe += s->stride) {
+			const uint8x16_t from =
+				vcombine_u8(vld1_u8(mini + i * BSN_MINI_SIZE), vcreate_u8(0));
+
+			for (int j = 0; j < 4; j++)
+				vst1q_u8(cqe + 16 * j, vorrq_u8(base.val[j], vqtbl1q_u8(from, to.val[j])));
+			base.val[3] = vaddq_u8(base.val[3], step);
+		}
+		array = cqe;
+		count -= here;
+	} while (count);
+}
+
+#endif
+
+/* -- a session ---------------------------------------------------------------------------------------- */
+
+static size_t least(size_t a, size_t b)
+{
+	return a < b ? a : b;
+}
+
+/* Of so many CQEs nothing but the lower byte of the counter changes, and they do not pass the ring's end. */
+BSN_ALWAYS_INLINE size_t count_alike(const struct session *s, size_t wanted)
+{
+	return least(least(wanted, s->to_end), 0x100u - (s->counter & 0xff));
+}
+
+BSN_ALWAYS_INLINE void move_on(const struct recipe *r, struct session *s, size_t count)
+{
+	s->left -= count;
+	s->at += count * s->stride;
+	s->to_end -= count;
+	s->counter = (uint16_t)(s->counter + count);
+	if (r->counter_low) {
+		s->base[r->counter_low] = (uint8_t)s->counter;
+		s->base[r->counter_high] = (uint8_t)(s->counter >> 8);
+	}
+	if (BSN_UNLIKELY(!s->to_end)) {
+		s->at = s->ring;
+		s->to_end = SIZE_MAX;
+		s->base[BSN_CQE_OP_OWN_OFFSET] ^= 1;
+	}
+}
+
+/* Where the first array is: in the second slot. The others are where the first CQE that they have will be. */
+static const uint8_t *second_slot(const struct session *s)
+{
+	return s->to_end > 1 ? s->at + s->stride : s->ring;
+}
+
+/* Whole arrays as far as they go; then one in parts, since the ring or the counter's byte ends in it. */
+#define DEFINE_EXPAND(name, expand)                                                                \
+	static void name(const struct recipe *r, struct session *s)                                \
+	{                                                                                          \
+		const uint8_t *array = second_slot(s);                                             \
+                                                                                                   \
+		do {                                                                               \
+			const uint8_t *mini = s->minis + BSN_MINI_SIZE;                            \
+			size_t count = count_alike(s, s->left) / EIGHT * EIGHT, here = 0;          \
+                                                                                                   \
+			if (BSN_LIKELY(count)) {                                                   \
+				expand(r, s, count, NULL, array);                                  \
+				move_on(r, s, count);                                              \
+			} else {                                                                   \
+				here = least(s->left, EIGHT);                                      \
+				memcpy(s->minis + BSN_MINI_SIZE, array, BSN_CQE_SIZE);             \
+			}                                                                          \
+			for (; here; here -= count, mini += count * BSN_MINI_SIZE) {               \
+				count = count_alike(s, here);                                      \
+				expand(r, s, count, mini, NULL);                                   \
+				move_on(r, s, count);                                              \
+			}                                                                          \
+			array = s->at;                                                             \
+		} while (s->left);                                                                 \
+	}
+
+DEFINE_EXPAND(plain_session, expand_plain)
+#if defined(__x86_64__)
+__attribute__((target("avx2"))) DEFINE_EXPAND(avx2_session, expand_avx2)
+#elif defined(__aarch64__)
+DEFINE_EXPAND(neon_session, expand_neon)
+#endif
+
+static void (*expand_session)(const struct recipe *r, struct session *s);
+
+/* -- which way ---------------------------------------------------------------------------------------- */
+
+static bool choose(enum bsn_expander how)
+{
+	switch (how) {
+	case BSN_EXPAND_PLAIN:
+		expand_session = plain_session;
+		return true;
+#if defined(__x86_64__)
+	case BSN_EXPAND_AVX2:
+		if (!__builtin_cpu_supports("avx2"))
+			return false;
+		expand_session = avx2_session;
+		return true;
+#elif defined(__aarch64__)
+	case BSN_EXPAND_NEON:
+		expand_session = neon_session;
+		return true;
+#endif
+	default:
+		return false;
+	}
+}
+
+/* Four bytes at @to have some of a mini's, all at the same distance. */
+static bool find_move(const struct bsn_mini_map *map, size_t to, struct move *move)
+{
+	uint8_t mask[4] = { 0 };
+	bool found = false;
+
+	for (size_t i = 0; i < 4; i++)
+		if (map->from[to + i] < BSN_MINI_SIZE) {
+			move->from = (ptrdiff_t)map->from[to + i] - (ptrdiff_t)i;
+			mask[i] = 0xff;
+			found = true;
+		}
+	move->to = to;
+	memcpy(&move->mask, mask, sizeof(mask));
+	return found;
+}
+
+/* The counter is no byte of a mini: it goes up by itself, or the minis say it. */
+static void find_counter(struct recipe *r)
+{
+	for (size_t at = 0; at < BSN_CQE_SIZE; at++) {
+		if (r->map.from[at] == BSN_MINI_COUNTER_LOW)
+			r->counter_low = at;
+		if (r->map.from[at] == BSN_MINI_COUNTER_HIGH)
+			r->counter_high = at;
+		if (r->map.from[at] >= BSN_MINI_SIZE)
+			r->map.from[at] = BSN_MINI_NO_BYTE;
+	}
+	if (r->counter_low)
+		r->step[r->counter_low] = 1;
+}
+
+static void make_recipe(struct recipe *r, enum bsn_mini_format format, bool is_request)
+{
+	bsn_mini_map_init(&r->map, format, is_request);
+	find_counter(r);
+	for (size_t to = 0; to < BSN_CQE_SIZE && r->moves < MOVES; to += 4)
+		r->moves += find_move(&r->map, to, &r->move[r->moves]);
+	if (r->move[0].mask != UINT32_MAX) { /* the length is a whole one in every format */
+		const struct move part = r->move[0];
+
+		r->move[0] = r->move[1];
+		r->move[1] = part;
+	}
+}
+
+static void begin(void)
+{
+	for (int format = 0; format < FORMATS; format++)
+		for (int is_request = 0; is_request < 2; is_request++)
+			make_recipe(&recipes[format][is_request], (enum bsn_mini_format)format, is_request);
+	if (!choose(BSN_EXPAND_AVX2) && !choose(BSN_EXPAND_NEON))
+		choose(BSN_EXPAND_PLAIN);
+}
+
+static pthread_once_t begun = PTHREAD_ONCE_INIT;
+
+bool bsn_expand_by(enum bsn_expander how)
+{
+	pthread_once(&begun, begin);
+	return choose(how);
+}
+
+void bsn_cq_set_compression(struct bsn_cq *cq, enum bsn_mini_format format)
+{
+	pthread_once(&begun, begin);
+	cq->mini_format = (uint8_t)(format + 1);
+}
+
+int bsn_cq_expand(struct bsn_cq *cq, const uint8_t *title, uint8_t phase)
+{
+	struct bsn_cqe_block block = { .format = (enum bsn_mini_format)(cq->mini_format - 1) };
+	struct session s;
+	const struct recipe *r;
+
+	if (!cq->mini_format || bsn_cqe_block_begin(&block, title, NULL) || !block.left ||
+	    block.left > cq->cqe_count)
+		return -EPROTO;
+	r = &recipes[block.format][block.is_request];
+	s.at = (uint8_t *)(uintptr_t)title;
+	s.stride = cq->stride;
+	s.ring = (uint8_t *)(uintptr_t)cq->ring;
+	s.to_end = (size_t)(cq->ring_end - title) >> (cq->stride == BSN_CQE128_SIZE ? 7 : 6);
+	s.left = block.left;
+	s.counter = block.next_counter;
+	for (size_t i = 0; i < BSN_CQE_SIZE; i += sizeof(bsn_v2))
+		*(bsn_v2_unaligned *)(void *)(s.base + i) =
+			bsn_v2_load(block.title + i) & bsn_v2_load(r->map.keep + i);
+	s.base[BSN_CQE_OP_OWN_OFFSET] = (uint8_t)((s.base[BSN_CQE_OP_OWN_OFFSET] & ~1u) | phase);
+	if (r->counter_low) {
+		s.base[r->counter_low] = (uint8_t)s.counter;
+		s.base[r->counter_high] = (uint8_t)(s.counter >> 8);
+	}
+	expand_session(r, &s);
+	return 0;
+}

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Sessions of compressed CQEs: polled, they give what the same CQEs give that were never compressed. */
+#include "../share.h"
+#include "bed.h"
+
+static const int formats[] = { REQUESTS, BSN_MINI_HASH, BSN_MINI_CSUM, BSN_MINI_CSUM_STRIDX };
+static const int polls[] = { 64, 1, 3, 16 };
+
+#define FORMATS (sizeof(formats) / sizeof(formats[0]))
+
+/* A session from each slot of the ring, with an error at each place of it: there it ends, and a second begins. */
+static void each_error_in_each_session(int format, uint32_t stride, uint32_t spare)
+{
+	struct bed b = make_bed(format, 64, stride, spare);
+	const uint32_t length = 64 - spare, share = tests_share();
+
+	for (uint32_t start = 0; start < 64; start++) {
+		for (uint32_t at = start % share; at <= length; at += share) {
+			post_all(&b);
+			complete_session(&b, at);
+			if (at < length) {
+				complete_error(&b);
+				complete_session(&b, length - at - 1);
+			}
+			poll_all(&b, polls[(start + at) % 4]);
+			post_all(&b); /* so that the next begins in the same slot */
+			for (; b.completed % 64 != start; post_all(&b)) {
+				complete_plain(&b);
+				poll_all(&b, 16);
+			}
+		}
+		post_all(&b);
+		complete_plain(&b);
+		poll_all(&b, 16);
+	}
+	assert_true(b.sessions > 100 / share);
+	fake_destroy(b.f);
+}
+
+static void one_session_and_an_error_at_each_place(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < FORMATS; i++) {
+		each_error_in_each_session(formats[i], 64, 0);
+		each_error_in_each_session(formats[i], 64, 16);
+		each_error_in_each_session(formats[i], 128, 16);
+	}
+}
+
+/* All ways to cut 16 slots into sessions and plain CQEs: a bit of @cuts is where one ends. */
+static void compose(struct bed *b, uint32_t cuts)
+{
+	uint32_t length = 0;
+
+	for (uint32_t i = 0; i < 16; i++) {
+		length++;
+		if (i == 15 || cuts >> i & 1) {
+			complete_session(b, length);
+			length = 0;
+		}
+	}
+}
+
+static void every_composition_of_16(void **state)
+{
+	const uint32_t rounds = getenv("BSN_ROUNDS") ? (uint32_t)strtoul(getenv("BSN_ROUNDS"), NULL, 0) : 1;
+
+	(void)state;
+	for (size_t i = 0; i < FORMATS; i++)
+		for (uint32_t stride = 64; stride <= 128; stride += 64) {
+			struct bed b = make_bed(formats[i], 16, stride, 0);
+
+			for (uint32_t round = 0; round < rounds * 0x8000; round += tests_share()) {
+				post_all(&b);
+				compose(&b, round % 0x8000);
+				poll_all(&b, polls[round / 16 % 4]);
+				if (round % 5)
+					continue;
+				post_all(&b); /* the next begins one slot later */
+				complete_plain(&b);
+				poll_all(&b, 16);
+			}
+			fake_destroy(b.f);
+		}
+}
+
+/* -- ways to do it -------------------------------------------------------------------------------------- */
+
+static void each_way_to_expand_gives_the_same(void **state)
+{
+	unsigned ways = 0;
+
+	(void)state;
+	for (int how = BSN_EXPANDERS - 1; how >= 0; how--) {
+		if (!bsn_expand_by((enum bsn_expander)how))
+			continue;
+		ways++;
+		for (size_t i = 0; i < FORMATS; i++) {
+			struct bed b = make_bed(formats[i], 64, 64, 0);
+
+			for (uint32_t round = 0; round < 2000; round++) {
+				post_all(&b);
+				complete_session(&b, round % 63 + 2);
+				poll_all(&b, polls[round % 4]);
+			}
+			fake_destroy(b.f);
+		}
+	}
+	assert_true(ways >= 1);
+	bsn_expand_by(BSN_EXPAND_PLAIN);
+	bsn_expand_by(BSN_EXPAND_AVX2);
+	bsn_expand_by(BSN_EXPAND_NEON);
+}
+
+/* Whole CQEs, in every byte but the owner's: as bsn_cqe_expand() makes them. */
+static void in_the_ring_they_are_what_the_codec_makes_of_them(void **state)
+{
+	(void)state;
+	for (int how = 0; how < BSN_EXPANDERS; how++)
+		for (size_t i = 0; i < FORMATS; i++) {
+			struct bed b = make_bed(formats[i], 64, 64, 0);
+			struct bsn_cqe_block block = { .format = b.format };
+			uint8_t cqes[MOST][BSN_CQE_SIZE];
+
+			if (!bsn_expand_by((enum bsn_expander)how)) {
+				fake_destroy(b.f);
+				continue;
+			}
+			post_all(&b);
+			complete_session(&b, 64);
+			assert_int_equal(bsn_cqe_block_begin(&block, b.f->cq_ring, NULL), 0);
+			for (uint32_t n = 0; n < 64; n += 8)
+				assert_int_equal(bsn_cqe_expand(&block, b.f->cq_ring + 64 * (n ? n : 1),
+								cqes + n, NULL), 8);
+			poll_all(&b, 64);
+			assert_memory_equal(cqes, b.f->cq_ring, sizeof(cqes));
+			fake_destroy(b.f);
+		}
+	bsn_expand_by(BSN_EXPAND_AVX2);
+}
+
+/* -- what cannot be ------------------------------------------------------------------------------------- */
+
+static void title_of(struct bed *b, uint32_t count, uint32_t opcode)
+{
+	uint8_t *title = slot(b, 0);
+	struct bsn_cqe_tail tail;
+
+	encode(b, 0, title);
+	bsn_row_put(bsn_row_find(&bsn_cqe_resp_desc, "byte_count"), title, count);
+	bsn_cqe_tail_decode(&tail, title + BSN_CQE_TAIL_OFFSET);
+	tail.format = BSN_CQE_COMPRESSED;
+	tail.opcode = opcode;
+	bsn_cqe_tail_encode(title + BSN_CQE_TAIL_OFFSET, &tail);
+}
+
+static void what_is_no_session_ends_the_cq(void **state)
+{
+	static const struct {
+		uint32_t count, opcode;
+		bool is_not_compressed;
+	} bad[] = { { 0, BSN_CQE_RESP_SEND, false }, { 65, BSN_CQE_RESP_SEND, false },
+		    { UINT32_MAX, BSN_CQE_RESP_SEND, false }, { 8, BSN_CQE_RESP_ERR, false },
+		    { 8, BSN_CQE_REQ_ERR, false }, { 8, BSN_CQE_RESP_SEND, true } };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		for (int n = 1; n < 20; n += 15) {
+			struct bed b = make_bed(BSN_MINI_HASH, 64, 64, 0);
+			struct bsn_completion c[16];
+			uint8_t before[64 * 64];
+
+			if (bad[i].is_not_compressed)
+				b.f->cq->mini_format = 0;
+			post_all(&b);
+			title_of(&b, bad[i].count, bad[i].opcode);
+			memcpy(before, b.f->cq_ring, sizeof(before));
+			assert_int_equal(n == 1 ? bsn_poll(b.f->cq, c, 1) : bsn_poll(b.f->cq, c, n), -EPROTO);
+			assert_memory_equal(before, b.f->cq_ring, sizeof(before));
+			fake_destroy(b.f);
+		}
+}
+
+/* A queue goes whose completions lie in a session that nobody has looked at. */
+static void a_queue_that_goes_leaves_nothing_in_a_session(void **state)
+{
+	(void)state;
+	for (uint32_t before = 0; before < 64; before++) {
+		struct bed b = make_bed(before % 2 ? BSN_MINI_HASH : REQUESTS, 64, 64, 0);
+		struct bsn_completion c[64];
+
+		for (uint32_t i = 0; i < before; i++) {
+			post_all(&b);
+			complete_plain(&b);
+			poll_all(&b, 4);
+		}
+		post_all(&b);
+		complete_session(&b, 20);
+		complete_plain(&b);
+		complete_session(&b, 30);
+		bsn_cq_drop(b.f->cq, FAKE_QPN);
+		assert_int_equal(bsn_poll(b.f->cq, c, 64), 0);
+		assert_int_equal(b.f->cq->count_dropped, 51);
+		fake_destroy(b.f);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(one_session_and_an_error_at_each_place),
+		cmocka_unit_test(every_composition_of_16),
+		cmocka_unit_test(each_way_to_expand_gives_the_same),
+		cmocka_unit_test(in_the_ring_they_are_what_the_codec_makes_of_them),
+		cmocka_unit_test(what_is_no_session_ends_the_cq),
+		cmocka_unit_test(a_queue_that_goes_leaves_nothing_in_a_session),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
