@@ -1300,7 +1300,8 @@ static void many_by(const struct fake_attr *attr, unsigned many)
 		int one = 0, got;
 
 		for (unsigned i = 0; i < many; i++) {
-			sge[i] = (struct bsn_sge){ 0x1000 * ++id, (uint32_t)id % 7 * 10, (uint32_t)id };
+			id++;
+			sge[i] = (struct bsn_sge){ 0x1000 * id, (uint32_t)id % 7 * 10, (uint32_t)id };
 			ids[i] = id << 32 | 5;
 		}
 		for (unsigned i = 0; i < many; i++) {
