@@ -267,6 +267,25 @@ BSN_ALWAYS_INLINE uint64_t bsn_shift_right(uint64_t word, size_t bits)
 	return word >> (bits & 63);
 }
 
+#if BSN_HAS_SHUFFLE
+/* By length from 8 on: where the bytes of the first 8 and the last 8 go, and the header before them. */
+struct bsn_little {
+	bsn_pattern pattern;
+	bsn_pattern head;
+};
+
+#define BSN_LITTLE(length, ...)                                                                    \
+	{ { BSN_FROM_NONE, 0, 1, 2, 3, 4, 5, 6, 7, __VA_ARGS__ }, { 0x80, 0, 0, length } }
+static const struct bsn_little bsn_little[] __attribute__((unused, aligned(32))) = {
+	BSN_LITTLE(8, BSN_FROM_NONE),
+	BSN_LITTLE(9, 15, 0xff, 0xff, 0xff),
+	BSN_LITTLE(10, 14, 15, 0xff, 0xff),
+	BSN_LITTLE(11, 13, 14, 15, 0xff),
+	BSN_LITTLE(12, 12, 13, 14, 15),
+};
+#undef BSN_LITTLE
+#endif
+
 /*
  * 8 to BSN_DS_INLINE_MAX bytes of inline data behind their header: one DS, zero-padded. @more is how
  * many there are beyond the first 13, modulo 16.
@@ -275,6 +294,14 @@ BSN_ALWAYS_INLINE struct bsn_ds bsn_ds_little(const uint8_t *src, size_t length,
 {
 	uint32_t first4;
 
+#if BSN_HAS_SHUFFLE
+	if (!__builtin_constant_p(length)) {
+		const bsn_v2 bytes = { bsn_load_8(src), bsn_load_8(src + length - 8) };
+
+		return bsn_ds_of_vector(bsn_shuffle(bytes, bsn_little[length - 8].pattern).v |
+					(bsn_v2)bsn_little[length - 8].head);
+	}
+#endif
 	memcpy(&first4, src, sizeof(first4));
 	return bsn_ds_of_words(bsn_inline_word0(length, first4),
 			       (struct bsn_be64){ bsn_shift_right(bsn_load_8(src + length - 8),
@@ -295,8 +322,13 @@ BSN_ALWAYS_INLINE struct bsn_ds bsn_ds_tiny(const uint8_t *src, size_t length)
 		bytes = src[0] | (uint32_t)src[length / 2] << 8 * (length / 2) |
 			(uint32_t)src[length - 1] << 8 * (length - 1);
 	}
-	return bsn_ds_of_words(bsn_inline_word0(length, (uint32_t)bytes),
-			       (struct bsn_be64){ bytes >> 32 });
+	const struct bsn_ds ds = bsn_ds_of_words(bsn_inline_word0(length, (uint32_t)bytes),
+						 (struct bsn_be64){ bytes >> 32 });
+#if BSN_HAS_SHUFFLE
+	if (!__builtin_constant_p(length))
+		return bsn_ds_of_vector(bsn_vector_of(ds)); /* as bsn_ds_little() */
+#endif
+	return ds;
 }
 
 /* Of more inline data: the header and the first BSN_DS_INLINE_MAX bytes; 256 and more are @is_huge. */
@@ -384,11 +416,14 @@ BSN_ALWAYS_INLINE size_t bsn_slot_index(const struct bsn_sq *sq, unsigned pi)
 	return pi & sq->bb_mask;
 }
 
-/* Where the poller will look for the id; bsn_sq.h says when it is where. */
-BSN_ALWAYS_INLINE void bsn_keep_id(struct bsn_sq *sq, uint8_t *wqe, unsigned pi, bool is_near,
-				   uint64_t id)
+/*
+ * Where the poller will look for the id; bsn_sq.h says when it is where. @length and @near are of any
+ * unit, and are compared here, so that nobody keeps the result.
+ */
+BSN_ALWAYS_INLINE void bsn_keep_id(struct bsn_sq *sq, uint8_t *wqe, unsigned pi, size_t length,
+				   size_t near, uint64_t id)
 {
-	if (is_near)
+	if (near && length <= near)
 		*(uint64_t *)(void *)(wqe + BSN_NEAR_ID_AT) = id;
 	else
 		sq->ids[bsn_slot_index(sq, pi)] = id;
@@ -404,14 +439,35 @@ BSN_ALWAYS_INLINE void bsn_keep_peer_id(struct bsn_sq *sq, const struct bsn_peer
 	kept[1] = (uintptr_t)peer->user;
 }
 
-/* The WQE at @pi ends before @next. Returns whether it is to be published now. */
-BSN_ALWAYS_INLINE bool bsn_sq_advance(struct bsn_sq *sq, uint16_t pi, uint16_t next, uint32_t flags)
+/* Adds in memory: gcc 12 would go on with what it has loaded, in two instructions. */
+BSN_ALWAYS_INLINE void bsn_move_on(uint8_t **at, size_t bytes)
+{
+#if defined(__x86_64__)
+	__asm__("addq %1, %0" : "+m"(*at) : "er"(bytes) : "cc");
+#else
+	*at += bytes;
+#endif
+}
+
+/* The same of bits. */
+BSN_ALWAYS_INLINE void bsn_set_bits(uint8_t *at, uint8_t bits)
+{
+#if defined(__x86_64__)
+	__asm__("orb %1, %0" : "+m"(*at) : "iq"(bits) : "cc");
+#else
+	*at |= bits;
+#endif
+}
+
+/* The WQE of @bb blocks ends before @next. Returns whether it is to be published now. */
+BSN_ALWAYS_INLINE bool bsn_sq_advance(struct bsn_sq *sq, unsigned bb, uint16_t next, uint32_t flags)
 {
 	sq->pi = next;
 	if (flags & BSN_F_RING)
 		return true;
-	sq->last = pi;
-	sq->publish |= BSN_PUBLISH_APPENDED;
+	BSN_HIDE(next); /* else a copy of the old index would be kept for what follows */
+	sq->last = (uint16_t)(next - bb);
+	bsn_set_bits(&sq->publish, BSN_PUBLISH_APPENDED);
 	return false;
 }
 
@@ -423,8 +479,12 @@ BSN_ALWAYS_INLINE bool bsn_sq_advance(struct bsn_sq *sq, uint16_t pi, uint16_t n
 
 struct bsn_regs {
 	struct bsn_ds ds[BSN_REGS_MAX];
-	uint16_t next; /* the index after it */
+	uint16_t next;    /* the index after it */
+	bool moves_later; /* bsn_end() moves the slot on, not bsn_sq_take(); the compiler knows */
 };
+
+/* For each of them, without a loop: clang 14 may keep in memory what it saw indexed by a variable. */
+#define BSN_EACH_REG(X) X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12)
 
 /*
  * Takes @bb blocks, which are free, and returns where they begin. Both sums come first: later on, what
@@ -436,7 +496,18 @@ BSN_ALWAYS_INLINE uint8_t *bsn_sq_take(struct bsn_sq *sq, struct bsn_regs *r, un
 
 	r->next = (uint16_t)(sq->pi + bb);
 	sq->slot = wqe + (size_t)bb * BSN_BB_SIZE;
+	r->moves_later = false;
 	return wqe;
+}
+
+/* The same of @bb blocks that the compiler knows. Where it is one, its end was not looked at before. */
+BSN_ALWAYS_INLINE uint8_t *bsn_sq_take_known(struct bsn_sq *sq, struct bsn_regs *r, unsigned bb)
+{
+	if (bb != 1)
+		return bsn_sq_take(sq, r, bb);
+	r->next = (uint16_t)(sq->pi + 1);
+	r->moves_later = true;
+	return sq->slot;
 }
 
 /* How the rest of a WQE was stored into the ring, and so is loaded: forwarded from the stores. */
@@ -451,13 +522,20 @@ BSN_ALWAYS_INLINE struct bsn_ds bsn_rest_ds(enum bsn_rest rest, const uint8_t *s
 {
 	struct bsn_be64 w0, w1;
 
-	if (rest == BSN_REST_NONE)
-		return bsn_ds_of_vector((bsn_v2){ 0, 0 });
 	if (rest == BSN_REST_VECTORS)
 		return bsn_ds_load(src);
 	memcpy(&w0, src, sizeof(w0));
 	memcpy(&w1, src + 8, sizeof(w1));
 	return bsn_ds_of_words(w0, w1);
+}
+
+/*
+ * What goes to the device behind a WQE that ends inside a block: it is not read, so a DS that is in a
+ * vector register will do.
+ */
+BSN_ALWAYS_INLINE bsn_v2 bsn_filler(const struct bsn_regs *r, unsigned known)
+{
+	return known > 1 && r->ds[1].is_vector ? r->ds[1].v : (bsn_v2){ 0, 0 };
 }
 
 #define BSN_BLUEFLAME_BB (BSN_BF_BUFFER_BYTES / BSN_BB_SIZE)
@@ -469,12 +547,18 @@ BSN_ALWAYS_INLINE void bsn_copy(uint8_t *reg, const uint8_t *wqe, unsigned bb,
 {
 	const unsigned known_bb = bsn_bb_of_ds(known);
 
-	BSN_UNROLL for (unsigned i = 0; i < known; i++)
-		bsn_store_mmio_ds(reg + 16 * i, r->ds[i], by_16);
+#define BSN_COPY_REG(i)                                                                            \
+	if ((i) < known)                                                                           \
+		bsn_store_mmio_ds(reg + BSN_DS_SIZE * (i), r->ds[i], by_16);
+	BSN_EACH_REG(BSN_COPY_REG)
+#undef BSN_COPY_REG
+	if (rest == BSN_REST_NONE) {
+		BSN_UNROLL for (unsigned i = known; i < BSN_BB_DS * known_bb; i++)
+			bsn_store_mmio_v2(reg + 16 * i, bsn_filler(r, known));
+		return;
+	}
 	BSN_UNROLL for (unsigned i = known; i < BSN_BB_DS * known_bb; i++)
 		bsn_store_mmio_ds(reg + 16 * i, bsn_rest_ds(rest, wqe + 16 * i), by_16);
-	if (rest == BSN_REST_NONE)
-		return;
 	BSN_UNROLL_UNTIL for (unsigned i = known_bb; i < BSN_BLUEFLAME_BB; i++) {
 		if (i >= bb)
 			break;
@@ -486,7 +570,7 @@ BSN_ALWAYS_INLINE void bsn_copy(uint8_t *reg, const uint8_t *wqe, unsigned bb,
 /* Whatever is not BlueFlame by 8 B stores on a register of the lane's own. */
 BSN_ALWAYS_INLINE int bsn_publish_otherwise(struct bsn_sq *sq, const uint8_t *wqe, unsigned bb,
 					    const struct bsn_regs *r, unsigned known,
-					    enum bsn_rest rest, uint16_t pi)
+					    enum bsn_rest rest)
 {
 	/* Again, from memory: what only this rare case needs shall not be kept ready for it. */
 	const uint8_t how = *(const volatile uint8_t *)&sq->publish;
@@ -495,14 +579,14 @@ BSN_ALWAYS_INLINE int bsn_publish_otherwise(struct bsn_sq *sq, const uint8_t *wq
 	uint8_t *reg;
 
 	if (how == BSN_PUBLISH_16 && bb <= BSN_BLUEFLAME_BB) {
-		lane = bsn_sq_open_register(sq, pi);
+		lane = bsn_sq_open_register(sq, *next);
 		reg = lane->reg;
 		bsn_copy(reg, wqe, bb, r, known, rest, true);
 		bsn_sq_close_register(lane, reg);
 		return 0;
 	}
 	if (how <= BSN_PUBLISH_DOORBELL) {
-		lane = bsn_sq_open_register(sq, pi);
+		lane = bsn_sq_open_register(sq, *next);
 		reg = lane->reg;
 		bsn_store_mmio(reg, bsn_word_of(r->ds[0]));
 		bsn_sq_close_register(lane, reg);
@@ -533,7 +617,7 @@ BSN_ALWAYS_INLINE int bsn_publish(struct bsn_sq *sq, const uint8_t *wqe, unsigne
 	uint8_t *reg;
 
 	if (BSN_UNLIKELY(sq->publish != BSN_PUBLISH_8 || bb > BSN_BLUEFLAME_BB))
-		return bsn_publish_otherwise(sq, wqe, bb, r, known, rest, pi);
+		return bsn_publish_otherwise(sq, wqe, bb, r, known, rest);
 	lane = bsn_sq_open_register(sq, pi);
 	reg = lane->reg;
 	bsn_copy(reg, wqe, bb, r, known, rest, false);
@@ -543,23 +627,28 @@ BSN_ALWAYS_INLINE int bsn_publish(struct bsn_sq *sq, const uint8_t *wqe, unsigne
 
 /*
  * Ends a WQE of which @known DS are in registers and the @rest is in the ring; its slot was taken.
- * @peer: of a queue with many, and the compiler knows whether it is one. @is_near: it has BSN_NEAR_DS at
- * the most.
+ * @peer: of a queue with many, and the compiler knows whether it is one. It has BSN_NEAR_DS at the most
+ * where @length, of units of the caller's choice, is not more than @near.
  */
 BSN_ALWAYS_INLINE int bsn_end(struct bsn_sq *sq, uint8_t *wqe, const struct bsn_peer *peer,
 			      bool has_peer, const struct bsn_regs *r, unsigned known,
-			      enum bsn_rest rest, bool is_near, unsigned bb, uint64_t id,
-			      uint32_t flags)
+			      enum bsn_rest rest, size_t length, size_t near, unsigned bb,
+			      uint64_t id, uint32_t flags)
 {
 	const unsigned pi = sq->pi;
 
-	BSN_UNROLL for (unsigned i = 0; i < known; i++)
-		bsn_store_ds(wqe + 16 * i, r->ds[i]);
+	if (r->moves_later) /* not before all is loaded that the WQE is made of */
+		bsn_move_on(&sq->slot, BSN_BB_SIZE);
+#define BSN_STORE_REG(i)                                                                           \
+	if ((i) < known)                                                                           \
+		bsn_store_ds(wqe + BSN_DS_SIZE * (i), r->ds[i]);
+	BSN_EACH_REG(BSN_STORE_REG)
+#undef BSN_STORE_REG
 	if (has_peer)
 		bsn_keep_peer_id(sq, peer, pi, id);
 	else
-		bsn_keep_id(sq, wqe, pi, is_near, id);
-	if (!bsn_sq_advance(sq, (uint16_t)pi, r->next, flags))
+		bsn_keep_id(sq, wqe, pi, length, near, id);
+	if (!bsn_sq_advance(sq, bb, r->next, flags))
 		return 0;
 	return bsn_publish(sq, wqe, bb, r, known, rest, r->next);
 }
@@ -592,15 +681,21 @@ BSN_ALWAYS_INLINE int bsn_put_sges(struct bsn_sq *sq, const struct bsn_peer *pee
 {
 	const unsigned ds = 1 + prefix_ds + has_remote + count;
 	struct bsn_regs r;
-	uint8_t *const wqe = bsn_sq_take(sq, &r, bsn_bb_of_ds(ds));
+	uint8_t *const wqe = bsn_sq_take_known(sq, &r, bsn_bb_of_ds(ds));
 	unsigned n = bsn_begin(&r, sq, peer, prefix_ds, opcode, ds, flags, imm);
 
 	if (has_remote)
 		r.ds[n++] = bsn_ds_raddr(remote);
-	BSN_UNROLL for (unsigned i = 0; i < count; i++)
-		r.ds[n + i] = bsn_ds_data(&sge[i]);
+	if (count > 0)
+		r.ds[n] = bsn_ds_data(&sge[0]);
+	if (count > 1)
+		r.ds[n + 1] = bsn_ds_data(&sge[1]);
+	if (count > 2)
+		r.ds[n + 2] = bsn_ds_data(&sge[2]);
+	if (count > 3)
+		r.ds[n + 3] = bsn_ds_data(&sge[3]);
 	return bsn_end(sq, wqe, peer, prefix_ds != 0, &r, ds,
-		       BSN_REST_NONE, ds <= BSN_NEAR_DS, bsn_bb_of_ds(ds), id, flags);
+		       BSN_REST_NONE, ds, BSN_NEAR_DS, bsn_bb_of_ds(ds), id, flags);
 }
 
 #define BSN_NOT_PLAIN 1 /* nothing was written: this is for one of the cold functions */
@@ -608,15 +703,15 @@ BSN_ALWAYS_INLINE int bsn_put_sges(struct bsn_sq *sq, const struct bsn_peer *pee
 /* The end of both functions below; @known DS are in @r, but for its beginning. */
 BSN_ALWAYS_INLINE int bsn_end_data(struct bsn_sq *sq, uint8_t *wqe, const struct bsn_peer *peer,
 				   unsigned prefix_ds, unsigned opcode, struct bsn_regs *r,
-				   unsigned known, enum bsn_rest rest, size_t ds, bool is_near,
-				   unsigned bb, const struct bsn_remote *remote,
+				   unsigned known, enum bsn_rest rest, size_t ds, size_t length,
+				   size_t near, unsigned bb, const struct bsn_remote *remote,
 				   bool has_remote, uint32_t imm, uint64_t id, uint32_t flags)
 {
 	const unsigned n = bsn_begin(r, sq, peer, prefix_ds, opcode, ds, flags, imm);
 
 	if (has_remote)
 		r->ds[n] = bsn_ds_raddr(remote);
-	return bsn_end(sq, wqe, peer, prefix_ds != 0, r, known, rest, is_near, bb, id, flags);
+	return bsn_end(sq, wqe, peer, prefix_ds != 0, r, known, rest, length, near, bb, id, flags);
 }
 
 /*
@@ -660,25 +755,26 @@ BSN_ALWAYS_INLINE int bsn_put_long(struct bsn_sq *sq, const uint8_t *limit,
 		return BSN_NOT_PLAIN;
 	}
 	const size_t ds = head + 2 + count;
-	/* Of @ds or @count another register would be made for this alone. */
-	const bool is_near = head + 2 <= BSN_NEAR_DS && length <= BSN_DS_INLINE_MAX + BSN_DS_SIZE;
+	/* Bytes that leave room for the id; of @ds or @count another register would be made for this alone. */
+	const size_t near = head + 2 <= BSN_NEAR_DS ? BSN_DS_INLINE_MAX + BSN_DS_SIZE : 0;
 	if (ds < head + 2 || bb < 1 || (!prefix_ds && !is_huge && bb > BSN_BLUEFLAME_BB))
 		__builtin_unreachable(); /* BSN_DS_INLINE_MAX, BSN_INLINE_MORE_MAX */
 	if (__builtin_constant_p(length) && ds <= BSN_REGS_MAX) {
 		/* Their own, since clang keeps in memory what it sees indexed by a variable. */
 		struct bsn_regs all;
 		all.next = r.next;
+		all.moves_later = false;
 		all.ds[head] = bsn_ds_inline_first(data, length, is_huge);
 		BSN_UNROLL for (unsigned i = 0; i < count; i++) all.ds[head + 1 + i] =
 			bsn_ds_load(rest + BSN_DS_SIZE * i);
 		all.ds[ds - 1] = bsn_ds_inline_last(rest + BSN_DS_SIZE * count,
 						    data + length, more);
-		return bsn_end_data(sq, wqe, peer, prefix_ds, opcode, &all, ds, BSN_REST_NONE, ds, is_near, bb,
+		return bsn_end_data(sq, wqe, peer, prefix_ds, opcode, &all, ds, BSN_REST_NONE, ds, length, near, bb,
 				    remote, has_remote, imm, id, flags);
 	}
 	bsn_put_inline_rest(wqe + first, data, count, is_huge);
 	r.ds[head] = bsn_ds_inline_first(data, length, is_huge);
-	return bsn_end_data(sq, wqe, peer, prefix_ds, opcode, &r, head + 1, BSN_REST_VECTORS, ds, is_near, bb,
+	return bsn_end_data(sq, wqe, peer, prefix_ds, opcode, &r, head + 1, BSN_REST_VECTORS, ds, length, near, bb,
 			    remote, has_remote, imm, id, flags);
 }
 
@@ -710,9 +806,9 @@ BSN_ALWAYS_INLINE int bsn_put_data(struct bsn_sq *sq, const uint8_t *limit,
 			return err;
 		r.ds[ds - 1] = bsn_ds_tiny(data, length);
 	}
-	wqe = bsn_sq_take(sq, &r, bsn_bb_of_ds(ds));
+	wqe = bsn_sq_take_known(sq, &r, bsn_bb_of_ds(ds));
 	return bsn_end_data(sq, wqe, peer, prefix_ds, opcode, &r, ds, BSN_REST_NONE, ds,
-			    ds <= BSN_NEAR_DS, bsn_bb_of_ds(ds), remote, has_remote, imm, id, flags);
+			    ds, BSN_NEAR_DS, bsn_bb_of_ds(ds), remote, has_remote, imm, id, flags);
 }
 
 /* -- datagrams ----------------------------------------------------------------------------------------- */
@@ -965,12 +1061,12 @@ BSN_ALWAYS_INLINE int bsn_build_atomic(struct bsn_ep *ep, unsigned opcode,
 		return bsn_sq_post_atomic(ep, BSN_WHAT(opcode, flags, 1), sge, remote, operand, id);
 	}
 	sq = ep->sq;
-	wqe = bsn_sq_take(sq, &r, 1);
+	wqe = bsn_sq_take_known(sq, &r, 1);
 	bsn_begin(&r, sq, NULL, 0, opcode, 4, flags, 0);
 	r.ds[1] = bsn_ds_raddr(remote);
 	r.ds[2] = bsn_ds_operands(swap_add, compare);
 	r.ds[3] = bsn_ds_result(sge);
-	return bsn_end(sq, wqe, NULL, false, &r, 4, BSN_REST_NONE, false, 1, id, flags);
+	return bsn_end(sq, wqe, NULL, false, &r, 4, BSN_REST_NONE, 4, BSN_NEAR_DS, 1, id, flags);
 }
 
 /* -- prepared requests --------------------------------------------------------------------------------- */
@@ -999,34 +1095,24 @@ BSN_ALWAYS_INLINE int bsn_build_prepared(struct bsn_ep *ep, const struct bsn_pre
 	struct bsn_be64 ctrl0, ctrl1;
 	struct bsn_regs r;
 	uint8_t *wqe;
-	uint16_t pi;
 
 	if (BSN_IS_NULL(ep) || (flags & ~BSN_F_ALL) || !bsn_sq_has_room(ep->sq, 1))
 		return bsn_sq_post_prepared(ep, p, id, flags);
 	sq = ep->sq;
-	wqe = bsn_sq_take(sq, &r, 1);
-	pi = sq->pi;
-	ctrl0 = bsn_ctrl0(sq, pi, 0, 0);
+	wqe = bsn_sq_take_known(sq, &r, 1);
+	ctrl0 = bsn_ctrl0(sq, sq->pi, 0, 0);
 	ctrl1 = bsn_ctrl1(sq, flags, 0);
-	const bsn_v2 a = p->body[0], b = p->body[1], c = p->body[2];
 	const bsn_v2 ctrl = (bsn_v2){ ctrl0.raw, ctrl1.raw } |
 			    *(const bsn_v2_aliased *)(const void *)&p->ctrl0;
-	bsn_store_wqe_v2(wqe, ctrl);
-	bsn_store_wqe_v2(wqe + 16, a);
-	bsn_store_wqe_v2(wqe + 32, b);
-	if (BSN_LIKELY(p->body_ds < BSN_NEAR_DS)) {
-		*(uint64_t *)(void *)(wqe + BSN_NEAR_ID_AT) = id;
-	} else {
-		bsn_store_wqe_v2(wqe + 48, c);
-		sq->ids[bsn_slot_index(sq, pi)] = id;
-	}
-	if (!bsn_sq_advance(sq, pi, r.next, flags))
-		return 0;
 	r.ds[0] = bsn_ds_of_vector(ctrl);
-	r.ds[1] = bsn_ds_of_vector(a);
-	r.ds[2] = bsn_ds_of_vector(b);
-	r.ds[3] = bsn_ds_of_vector(c);
-	return bsn_publish(sq, wqe, 1, &r, 4, BSN_REST_NONE, r.next);
+	r.ds[1] = bsn_ds_of_vector(p->body[0]);
+	r.ds[2] = bsn_ds_of_vector(p->body[1]);
+	if (BSN_LIKELY(p->body_ds < BSN_NEAR_DS))
+		return bsn_end(sq, wqe, NULL, false, &r, 3, BSN_REST_NONE, 3, BSN_NEAR_DS, 1, id,
+			       flags);
+	r.ds[3] = bsn_ds_of_vector(p->body[2]);
+	BSN_FORGET(sq->pi); /* it is not kept for this rarer case */
+	return bsn_end(sq, wqe, NULL, false, &r, 4, BSN_REST_NONE, 4, BSN_NEAR_DS, 1, id, flags);
 }
 
 BSN_HEADER_END

@@ -161,12 +161,12 @@ BSN_API void bsn_cq_finish_recv(const struct bsn_route *route, const uint8_t *cq
  * @c: bsn_cq_put_recv_who() was here
  * Return: false: it is none, or its data cannot be there; no queue was touched.
  */
-BSN_API bool bsn_cq_take_far_recv(const struct bsn_cq *cq, const struct bsn_route *route,
-				  const uint8_t *cqe, struct bsn_completion *c, uint32_t kind);
+BSN_API bool bsn_cq_take_far_recv(const struct bsn_route *route, const uint8_t *cqe,
+				  struct bsn_completion *c, uint32_t kind, const struct bsn_cq *cq);
 
 /** bsn_cq_take_any_recv - the same of any route; bsn_cq_take_far_recv() is of one without @recv_more */
-BSN_API bool bsn_cq_take_any_recv(const struct bsn_cq *cq, const struct bsn_route *route,
-				  const uint8_t *cqe, struct bsn_completion *c, uint32_t kind);
+BSN_API bool bsn_cq_take_any_recv(const struct bsn_route *route, const uint8_t *cqe,
+				  struct bsn_completion *c, uint32_t kind, const struct bsn_cq *cq);
 
 /**
  * bsn_cq_add - routes the CQEs of a QP to its queues; a number has one route
@@ -266,6 +266,12 @@ BSN_ALWAYS_INLINE void bsn_cq_put_success(struct bsn_completion *c, uint64_t byt
 	memcpy((uint8_t *)c + offsetof(struct bsn_completion, byte_len), &word, sizeof(word));
 }
 
+/* Id and user pointer, in one store. */
+BSN_ALWAYS_INLINE void bsn_cq_put_whose(struct bsn_completion *c, uint64_t id, const void *user)
+{
+	*(bsn_v2_unaligned *)(void *)c = (bsn_v2){ id, (uintptr_t)user };
+}
+
 BSN_ALWAYS_INLINE uint64_t bsn_cq_byte_len(const uint8_t *cqe)
 {
 	uint32_t raw;
@@ -275,20 +281,18 @@ BSN_ALWAYS_INLINE uint64_t bsn_cq_byte_len(const uint8_t *cqe)
 }
 
 /*
- * A plain success of a send queue, but for who it is and what it is that is done; false: the id, too,
- * is to be had from bsn_cq_take_far(). @tail: dword 15, whose high half is the WQE's index.
+ * Whose a plain success of a send queue is; false: that is to be had from bsn_cq_take_far(). @tail:
+ * dword 15, whose high half is the WQE's index.
  */
-BSN_ALWAYS_INLINE bool bsn_cq_take_near(const struct bsn_route *route, const uint8_t *cqe,
-					uint32_t tail, struct bsn_completion *c)
+BSN_ALWAYS_INLINE bool bsn_cq_take_near(const struct bsn_route *route, uint32_t tail,
+					struct bsn_completion *c)
 {
 	const uint8_t *const wqe =
 		route->ring + (tail / (0x10000 / BSN_BB_SIZE) & route->mask); /* has no low bits */
 
-	bsn_cq_put_success(c, bsn_cq_byte_len(cqe), 0);
 	if (BSN_UNLIKELY(wqe[7] & __atomic_load_n(&route->far_mask, __ATOMIC_RELAXED)))
 		return false;
-	memcpy(&c->id, wqe + BSN_NEAR_ID_AT, sizeof(c->id));
-	c->user = route->user;
+	bsn_cq_put_whose(c, bsn_load_8(wqe + BSN_NEAR_ID_AT), route->user);
 	return true;
 }
 
@@ -426,10 +430,10 @@ BSN_ALWAYS_INLINE bool bsn_cq_reap_recv(const struct bsn_cq *cq, uint8_t shift, 
 	bsn_cq_put_recv_who(who, c);
 	if (BSN_UNLIKELY(kind & route->recv_far_mask)) {
 		if (BSN_LIKELY(!route->recv_more))
-			return bsn_cq_take_far_recv(cq, route, next, c, kind);
+			return bsn_cq_take_far_recv(route, next, c, kind, cq);
 		return BSN_LIKELY(bsn_cq_give_recv(cq, route, next,
 						   kind & ~(uint32_t)BSN_RECV_KIND_SOLICITED, c)) ||
-		       bsn_cq_take_any_recv(cq, route, next, c, kind);
+		       bsn_cq_take_any_recv(route, next, c, kind, cq);
 	}
 	return bsn_cq_take_recv(route, next, kind, c);
 }
@@ -450,7 +454,8 @@ BSN_ALWAYS_INLINE int bsn_cq_poll_one(struct bsn_cq *cq, struct bsn_completion *
 		if (BSN_UNLIKELY(!bsn_cq_route(cq, shift, c->who, &route)))
 			return bsn_cq_poll_cold(cq, next, c, 1);
 		tail = bsn_load_be32(next + BSN_CQE_TAIL_OFFSET);
-		if (BSN_LIKELY(bsn_cq_take_near(route, next, tail, c)))
+		bsn_cq_put_success(c, bsn_cq_byte_len(next), 0);
+		if (BSN_LIKELY(bsn_cq_take_near(route, tail, c)))
 			bsn_route_done(route, tail);
 		else
 			got = bsn_cq_take_far(route, tail >> 16, c);
@@ -495,7 +500,9 @@ BSN_ALWAYS_INLINE void bsn_cq_end_run(const struct bsn_cq_run *run)
 BSN_ALWAYS_INLINE bool bsn_cq_turn_to(const struct bsn_cq *cq, uint8_t shift, const uint8_t *next,
 				      struct bsn_cq_run *run)
 {
-	const uint32_t who = bsn_cq_who(next);
+	/* Loaded anew: what only this rarer case needs is not kept. */
+	const uint32_t raw = *(const volatile uint32_t *)(const void *)(next + BSN_CQE_QPN_OFFSET);
+	const uint32_t who = bsn_from_be32((struct bsn_be32){ raw });
 	struct bsn_route *route;
 
 	if (!run->route || bsn_cq_key(who) != bsn_cq_key(run->who)) {
@@ -515,13 +522,34 @@ BSN_ALWAYS_INLINE bool bsn_cq_is_of_run(const uint8_t *next, const struct bsn_cq
 	return bsn_cq_raw_who(next) == run->raw_who;
 }
 
+/*
+ * What a plain send's CQE says beside which WQE it was: length, and @who. Where one instruction reorders
+ * bytes, both are stored at once, with zeros for status and immediate.
+ */
+BSN_ALWAYS_INLINE void bsn_cq_put_send(const uint8_t *cqe, uint32_t who, struct bsn_completion *c)
+{
+#if BSN_HAS_SHUFFLE
+	const bsn_v2 both = bsn_v2_load(cqe + BSN_CQE_BYTE_COUNT_OFFSET);
+	const bsn_pattern pattern = { BSN_FROM_32(0), BSN_FROM_NONE,
+				      BSN_FROM_32(BSN_CQE_QPN_OFFSET - BSN_CQE_BYTE_COUNT_OFFSET),
+				      BSN_FROM_NONE };
+
+	(void)who;
+	*(bsn_v2_unaligned *)(void *)((uint8_t *)c + offsetof(struct bsn_completion, byte_len)) =
+		bsn_shuffle(both, pattern).v;
+#else
+	bsn_cq_put_success(c, bsn_cq_byte_len(cqe), 0);
+	c->who = who;
+#endif
+}
+
 /* A plain send of the run's queue; false: bsn_cq_take_far() has the rest. */
 BSN_ALWAYS_INLINE bool bsn_cq_reap_send(const uint8_t *next, struct bsn_cq_run *run,
 					struct bsn_completion *c)
 {
 	run->tail = bsn_load_be32(next + BSN_CQE_TAIL_OFFSET);
-	c->who = run->who;
-	return BSN_LIKELY(bsn_cq_take_near(run->route, next, run->tail, c));
+	bsn_cq_put_send(next, run->who, c);
+	return BSN_LIKELY(bsn_cq_take_near(run->route, run->tail, c));
 }
 
 /* Where a poll of so many CQEs that begins at @next has to look up. */

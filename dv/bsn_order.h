@@ -50,6 +50,9 @@ BSN_HEADER_BEGIN
 #define BSN_HIDE(x) __asm__("" : "+r"(x))
 #endif
 
+/* The compiler knows nothing of a variable in memory, and loads it anew. */
+#define BSN_FORGET(x) __asm__("" : "+m"(x))
+
 /*
  * Of a word that another thread may change: as whole as any load of its size, so that the compiler may
  * make it a part of another instruction, but where ThreadSanitizer has to be told.

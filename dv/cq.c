@@ -9,6 +9,11 @@
 #include "compressed.h"
 #include "init.h"
 
+/* bsn_cq_put_send() stores them together. */
+_Static_assert(offsetof(struct bsn_completion, who) ==
+		       offsetof(struct bsn_completion, byte_len) + 8,
+	       "a completion's length and number are two words apart");
+
 /* -- whose a CQE is -------------------------------------------------------------------------------- */
 
 /* What is put into CQEs whose queue has gone: no queue has it, it is the subnet manager's. */
@@ -565,8 +570,8 @@ static bool take_with_data(const struct bsn_cq *cq, const struct bsn_route *rout
 }
 
 /* Any receive that succeeded, by the long way. */
-bool bsn_cq_take_any_recv(const struct bsn_cq *cq, const struct bsn_route *route,
-			  const uint8_t *next, struct bsn_completion *c, uint32_t kind)
+bool bsn_cq_take_any_recv(const struct bsn_route *route, const uint8_t *next,
+			  struct bsn_completion *c, uint32_t kind, const struct bsn_cq *cq)
 {
 	const unsigned opcode = kind >> 4;
 
@@ -585,10 +590,9 @@ bool bsn_cq_take_any_recv(const struct bsn_cq *cq, const struct bsn_route *route
  * Up to 32 bytes that came in the CQE, into the first piece of the receive's memory. The queue is named
  * anew where the arguments are not needed any more, so that none has to be saved.
  */
-bool bsn_cq_take_far_recv(const struct bsn_cq *cq, const struct bsn_route *route,
-			  const uint8_t *next, struct bsn_completion *c, uint32_t kind)
+bool bsn_cq_take_far_recv(const struct bsn_route *route, const uint8_t *next,
+			  struct bsn_completion *c, uint32_t kind, const struct bsn_cq *cq)
 {
-	const int32_t room_32 = (int32_t)bsn_cqe_inline_room(BSN_CQE_INLINE_32);
 	const uint64_t bytes = bsn_cq_byte_len(next);
 	struct bsn_cqe_tail tail;
 	const uint8_t *list;
@@ -598,8 +602,8 @@ bool bsn_cq_take_far_recv(const struct bsn_cq *cq, const struct bsn_route *route
 
 	if (BSN_UNLIKELY((kind & ~(uint32_t)BSN_RECV_KIND_SOLICITED) !=
 				 (BSN_RECV_KIND_SEND | BSN_RECV_KIND_DATA_32) ||
-			 bytes > (uint32_t)room_32))
-		return bsn_cq_take_any_recv(cq, route, next, c, kind);
+			 bytes > (uint32_t)bsn_cqe_inline_room(BSN_CQE_INLINE_32)))
+		return bsn_cq_take_any_recv(route, next, c, kind, cq);
 	bsn_cqe_tail_decode(&tail, next + BSN_CQE_TAIL_OFFSET);
 	rq = route->rq;
 	slot = tail.wqe_counter & rq->poller_mask;
@@ -607,13 +611,12 @@ bool bsn_cq_take_far_recv(const struct bsn_cq *cq, const struct bsn_route *route
 	BSN_HIDE(route);
 	/* The bit above the byte count, that of inline data, is the sign. */
 	if (BSN_UNLIKELY((int32_t)bsn_load_be32(list) < (int32_t)bytes))
-		return bsn_cq_take_any_recv(cq, route, next, c, kind);
+		return bsn_cq_take_any_recv(route, next, c, kind, cq);
 	rq = route->rq;
 	bsn_data_decode(&first, list);
 	bsn_cq_put_success(c, bytes, 0);
-	c->user = route->user;
+	bsn_cq_put_whose(c, rq->poller_ids[slot], route->user);
 	copy_inline((uint8_t *)(uintptr_t)first.addr, next, bytes);
-	c->id = rq->poller_ids[slot];
 	bsn_rq_count_tail(rq);
 	return true;
 }
@@ -755,7 +758,7 @@ static int reap_error(const uint8_t *next, struct bsn_route *route, struct bsn_c
 static bool take_recv(const struct bsn_cq *cq, const struct bsn_route *route, const uint8_t *next,
 		      struct bsn_completion *c)
 {
-	return bsn_cq_take_any_recv(cq, route, next, c, bsn_cq_op_own(next) ^ cq->phase);
+	return bsn_cq_take_any_recv(route, next, c, bsn_cq_op_own(next) ^ cq->phase, cq);
 }
 
 static int reap_known(struct bsn_cq *cq, const uint8_t *next, struct bsn_route *route,

@@ -131,6 +131,18 @@ static void note_poster(struct bsn_lane *lane)
 #endif
 }
 
+/*
+ * Where the inline code saw no room, there may be: what the poller saw done was not looked at, or the slot
+ * is at the ring's end. Then the request is as any other again.
+ */
+static void look_for_room(struct bsn_sq *sq)
+{
+	if (sq->closed || sq->path || sq->next_fence)
+		return;
+	note_poster(sq->lane);
+	show_room(sq);
+}
+
 /* Room for @bb blocks, in one piece or not; the slot is in the ring. */
 static int admit(struct bsn_sq *sq, unsigned bb, uint32_t what)
 {
@@ -393,9 +405,9 @@ static int commit(struct bsn_sq *sq, const struct bsn_peer *peer, unsigned ds, u
 	if (peer)
 		bsn_keep_peer_id(sq, peer, pi, id);
 	else
-		bsn_keep_id(sq, (uint8_t *)(uintptr_t)slot_of(sq, pi), pi, ds <= BSN_NEAR_DS, id);
+		bsn_keep_id(sq, (uint8_t *)(uintptr_t)slot_of(sq, pi), pi, ds, BSN_NEAR_DS, id);
 	sq->slot = (uint8_t *)(uintptr_t)slot_of(sq, pi + bb); /* it may wrap */
-	bsn_sq_advance(sq, pi, (uint16_t)(pi + bb), 0);
+	bsn_sq_advance(sq, bb, (uint16_t)(pi + bb), 0);
 	sq->next_fence = BSN_FENCE_NONE;
 	show_room(sq);
 	return flags & BSN_F_RING ? bsn_sq_ring(sq) : 0;
@@ -470,24 +482,24 @@ BSN_ALWAYS_INLINE int post_list(struct bsn_sq *sq, uint8_t *limit, bool owes,
 		sq->limit = limit;
 	}
 	return bsn_end(sq, wqe, peer, prefix_ds != 0, &r, known,
-		       BSN_REST_SGES, ds <= BSN_NEAR_DS, bb, id, what);
+		       BSN_REST_SGES, ds, BSN_NEAR_DS, bb, id, what);
 }
 
-/* One piece of inline data to a peer. */
-BSN_ALWAYS_INLINE int post_data(const struct bsn_peer *peer, unsigned prefix_ds, uint32_t what,
+/* One piece of inline data. @limit: of the queue's kind; @peer: NULL without a prefix. */
+BSN_ALWAYS_INLINE int post_data(struct bsn_sq *sq, const uint8_t *limit,
+				const struct bsn_peer *peer, unsigned prefix_ds, uint32_t what,
 				const void *data, const struct bsn_remote *remote, bool has_raddr,
 				uint32_t imm, uint64_t id)
 {
 	const unsigned length = count_of(what), opcode = opcode_of(what);
-	struct bsn_sq *sq = peer->ep.sq;
 
 	if (length <= BSN_DS_INLINE_MAX)
-		return bsn_put_data(sq, sq->peer_limit, peer, prefix_ds, opcode, data, length,
-				    remote, has_raddr, imm, id, what);
+		return bsn_put_data(sq, limit, peer, prefix_ds, opcode, data, length, remote,
+				    has_raddr, imm, id, what);
 	if (length > sq->max_inline)
 		return BSN_NOT_PLAIN;
-	return bsn_put_long(sq, sq->peer_limit, peer, prefix_ds, opcode, data, length,
-			    BSN_INLINE_ANY, true, remote, has_raddr, imm, id, what);
+	return bsn_put_long(sq, limit, peer, prefix_ds, opcode, data, length, BSN_INLINE_ANY, true,
+			    remote, has_raddr, imm, id, what);
 }
 
 static const struct bsn_peer *peer_of(const struct bsn_ep *ep)
@@ -566,13 +578,39 @@ static __attribute__((noinline)) int post_sgl_one(struct bsn_ep *ep, uint32_t wh
 	struct bsn_sq *sq = ep->sq;
 	const int err = post_list(sq, sq->limit, false, NULL, 0, what, sge, remote, imm, id);
 
-	if (BSN_LIKELY(err != BSN_NOT_PLAIN))
-		return err;
-	return sq->fenced_limit ? post_sgl_fenced(ep, what, sge, remote, imm, id)
-				: post_sgl_cold(ep, what, sge, remote, imm, id);
+	return err == BSN_NOT_PLAIN ? post_sgl_cold(ep, what, sge, remote, imm, id) : err;
 }
 
-/* Only tells apart, so that none of its registers need saving. */
+/* There was no room. */
+static __attribute__((noinline)) int post_sgl_full(struct bsn_ep *ep, uint32_t what,
+						   const struct bsn_sge *sge,
+						   const struct bsn_remote *remote, uint32_t imm,
+						   uint64_t id)
+{
+	struct bsn_sq *sq = ep->sq;
+
+	look_for_room(sq);
+	if (sq->slot < sq->limit)
+		return post_sgl_one(ep, what, sge, remote, imm, id);
+	if (sq->slot < sq->peer_limit)
+		return post_sgl_peer(ep, what, sge, remote, imm, id);
+	return post_sgl_cold(ep, what, sge, remote, imm, id);
+}
+
+/* Not to one of many. These two only tell apart, so that none of their registers need saving. */
+static __attribute__((noinline)) int post_sgl_else(struct bsn_ep *ep, uint32_t what,
+						   const struct bsn_sge *sge,
+						   const struct bsn_remote *remote, uint32_t imm,
+						   uint64_t id)
+{
+	const struct bsn_sq *sq = ep->sq;
+
+	if (BSN_LIKELY(sq->slot < sq->limit))
+		return post_sgl_one(ep, what, sge, remote, imm, id);
+	return sq->fenced_limit ? post_sgl_fenced(ep, what, sge, remote, imm, id)
+				: post_sgl_full(ep, what, sge, remote, imm, id);
+}
+
 int bsn_sq_post_sgl(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,
 		    const struct bsn_remote *remote, uint32_t imm, uint64_t id)
 {
@@ -583,7 +621,7 @@ int bsn_sq_post_sgl(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,
 		return ep->sq->path->post_sgl(ep, what, sge, remote, imm, id);
 	if (ep->sq->slot < ep->sq->peer_limit)
 		return post_sgl_peer(ep, what, sge, remote, imm, id);
-	return post_sgl_one(ep, what, sge, remote, imm, id);
+	return post_sgl_else(ep, what, sge, remote, imm, id);
 }
 
 static __attribute__((noinline)) int post_inline_cold(struct bsn_ep *ep, uint32_t what,
@@ -597,6 +635,12 @@ static __attribute__((noinline)) int post_inline_cold(struct bsn_ep *ep, uint32_
 	return post_sgl_cold(ep, BSN_WHAT(rest, 0, 1), &sge, remote, imm, id);
 }
 
+static bool takes_inline(const struct bsn_sq *sq, uint32_t what)
+{
+	return is_one_of(sq->ops & bsn_wqe_sets.with_gather, opcode_of(what)) &&
+	       !(what & UNKNOWN_FLAGS);
+}
+
 static __attribute__((noinline)) int post_inline_peer(struct bsn_ep *ep, uint32_t what,
 						      const void *data,
 						      const struct bsn_remote *remote, uint32_t imm,
@@ -604,17 +648,51 @@ static __attribute__((noinline)) int post_inline_peer(struct bsn_ep *ep, uint32_
 {
 	const struct bsn_peer *peer = (const struct bsn_peer *)(const void *)ep;
 	const bool has_raddr = is_one_of(bsn_wqe_sets.with_raddr, opcode_of(what));
+	struct bsn_sq *sq = ep->sq;
+	uint8_t *limit = sq->peer_limit;
 	int err = BSN_NOT_PLAIN;
 
-	if (!is_one_of(ep->sq->ops & bsn_wqe_sets.with_gather, opcode_of(what)) || what & UNKNOWN_FLAGS)
+	if (!takes_inline(sq, what))
 		; /* another says why */
 	else if (peer->prefix_ds == 3)
-		err = has_raddr ? post_data(peer, 3, what, data, remote, true, imm, id)
-				: post_data(peer, 3, what, data, NULL, false, imm, id);
+		err = has_raddr ? post_data(sq, limit, peer, 3, what, data, remote, true, imm, id)
+				: post_data(sq, limit, peer, 3, what, data, NULL, false, imm, id);
 	else
-		err = has_raddr ? post_data(peer, 1, what, data, remote, true, imm, id)
-				: post_data(peer, 1, what, data, NULL, false, imm, id);
+		err = has_raddr ? post_data(sq, limit, peer, 1, what, data, remote, true, imm, id)
+				: post_data(sq, limit, peer, 1, what, data, NULL, false, imm, id);
 	return err == BSN_NOT_PLAIN ? post_inline_cold(ep, what, data, remote, imm, id) : err;
+}
+
+static __attribute__((noinline)) int post_inline_one(struct bsn_ep *ep, uint32_t what,
+						     const void *data,
+						     const struct bsn_remote *remote, uint32_t imm,
+						     uint64_t id)
+{
+	const bool has_raddr = is_one_of(bsn_wqe_sets.with_raddr, opcode_of(what));
+	struct bsn_sq *sq = ep->sq;
+	uint8_t *limit = sq->limit;
+	int err = BSN_NOT_PLAIN;
+
+	if (takes_inline(sq, what))
+		err = has_raddr ? post_data(sq, limit, NULL, 0, what, data, remote, true, imm, id)
+				: post_data(sq, limit, NULL, 0, what, data, NULL, false, imm, id);
+	return err == BSN_NOT_PLAIN ? post_inline_cold(ep, what, data, remote, imm, id) : err;
+}
+
+/* There was no room. */
+static __attribute__((noinline)) int post_inline_full(struct bsn_ep *ep, uint32_t what,
+						      const void *data,
+						      const struct bsn_remote *remote, uint32_t imm,
+						      uint64_t id)
+{
+	struct bsn_sq *sq = ep->sq;
+
+	look_for_room(sq);
+	if (sq->slot < sq->peer_limit)
+		return post_inline_peer(ep, what, data, remote, imm, id);
+	if (sq->slot < sq->limit)
+		return post_inline_one(ep, what, data, remote, imm, id);
+	return post_inline_cold(ep, what, data, remote, imm, id);
 }
 
 int bsn_sq_post_inline(struct bsn_ep *ep, uint32_t what, const void *data,
@@ -627,7 +705,9 @@ int bsn_sq_post_inline(struct bsn_ep *ep, uint32_t what, const void *data,
 		return ep->sq->path->post_inline(ep, what, data, remote, imm, id);
 	if (ep->sq->slot < ep->sq->peer_limit)
 		return post_inline_peer(ep, what, data, remote, imm, id);
-	return post_inline_cold(ep, what, data, remote, imm, id);
+	if (ep->sq->slot < ep->sq->limit)
+		return post_inline_one(ep, what, data, remote, imm, id);
+	return post_inline_full(ep, what, data, remote, imm, id);
 }
 
 int bsn_sq_post_atomic(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,
@@ -762,6 +842,11 @@ int bsn_sq_post_prepared(struct bsn_ep *ep, const struct bsn_prepared *p, uint64
 		return refuse(EINVAL, "unknown flags: a post takes BSN_F_*");
 	if (ep->sq->path)
 		return post_again(ep, p, id, flags);
+	if (ep->sq->slot >= ep->sq->limit && !ep->sq->has_peers) {
+		look_for_room(ep->sq);
+		if (ep->sq->slot < ep->sq->limit)
+			return bsn_build_prepared(ep, p, id, flags);
+	}
 	r = (struct request){ .sq = ep->sq,
 			      .peer = peer_of(ep),
 			      .what = p->wr.opcode | (flags & ~(unsigned)BSN_F_INLINE),
@@ -837,33 +922,55 @@ static void copy_blueflame(struct bsn_sq *sq, uint16_t first, unsigned blocks)
 }
 
 /* For everything from @first on. */
-static void ring_doorbell(struct bsn_sq *sq, uint16_t first, struct bsn_be64 head)
+BSN_ALWAYS_INLINE void ring_doorbell(struct bsn_sq *sq, uint8_t *reg, uint16_t first,
+				     struct bsn_be64 head)
 {
-	bsn_store_mmio(sq->lane->reg, head);
 	sq->count_rung_bb += (uint16_t)(sq->pi - first);
+	bsn_store_mmio(reg, head); /* between them: gcc 12 would make vectors of both counters */
 	sq->count_doorbells++;
 }
 
-int bsn_sq_ring(struct bsn_sq *sq)
+/* Control segment, word 0, of the last WQE. */
+BSN_ALWAYS_INLINE struct bsn_be64 last_head(const struct bsn_sq *sq)
 {
-	uint16_t first;
-	unsigned blocks;
+	return bsn_to_be64(bsn_load_be64(slot_of(sq, sq->last)));
+}
 
-	if (!sq)
-		return refuse(EINVAL, "no send queue");
-	BSN_CHECK_OWNER(sq);
-	if (sq->path)
-		return sq->path->ring(sq);
-	first = first_unrung(sq);
-	if (first == sq->pi)
-		return 0;
-	blocks = blocks_at(sq, first);
+/* One WQE, or through a shared register. */
+static __attribute__((noinline)) int ring_any(struct bsn_sq *sq, uint16_t first)
+{
+	const unsigned blocks = blocks_at(sq, first);
+
 	open_register(sq);
 	if ((uint16_t)(first + blocks) == sq->pi && takes_blueflame(sq, blocks))
 		copy_blueflame(sq, first, blocks);
 	else
-		ring_doorbell(sq, first, bsn_to_be64(bsn_load_be64(slot_of(sq, sq->last))));
+		ring_doorbell(sq, sq->lane->reg, first, last_head(sq));
 	close_register(sq);
+	return 0;
+}
+
+int bsn_sq_ring(struct bsn_sq *sq)
+{
+	struct bsn_lane *lane;
+	uint16_t first;
+	uint8_t *reg;
+
+	if (!sq)
+		return refuse(EINVAL, "no send queue");
+	BSN_CHECK_OWNER(sq);
+	if (BSN_UNLIKELY(sq->path))
+		return sq->path->ring(sq);
+	first = first_unrung(sq);
+	if (first == sq->pi)
+		return 0;
+	if (first == sq->last || BSN_UNLIKELY(sq->lane->lock))
+		return ring_any(sq, first);
+	sq->publish &= (uint8_t)~BSN_PUBLISH_APPENDED;
+	lane = bsn_sq_open_register(sq, sq->pi);
+	reg = lane->reg;
+	ring_doorbell(sq, reg, first, last_head(sq));
+	bsn_sq_close_register(lane, reg);
 	return 0;
 }
 
@@ -934,7 +1041,7 @@ void bsn_sq_publish_bb(struct bsn_sq *sq, bsn_v2 w01, bsn_v2 w23, bsn_v2 w45, bs
 	if ((uint16_t)(first + 1) == sq->pi && takes_blueflame(sq, 1))
 		bsn_store_bb(sq->store, sq->lane->reg, w01, w23, w45, w67);
 	else
-		ring_doorbell(sq, first, (struct bsn_be64){ w01[0] });
+		ring_doorbell(sq, sq->lane->reg, first, (struct bsn_be64){ w01[0] });
 	close_register(sq);
 }
 

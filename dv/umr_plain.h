@@ -241,7 +241,8 @@ BSN_ALWAYS_INLINE int umr_end(struct bsn_sq *sq, const struct umr_target *target
 	sq->limit = NULL;
 	sq->wide_pi = after;
 	wqe = bsn_sq_take(sq, &r, bb);
-	return bsn_end(sq, wqe, NULL, false, &r, UMR_HEAD_DS, BSN_REST_SGES, false, bb, id, flags);
+	return bsn_end(sq, wqe, NULL, false, &r, UMR_HEAD_DS, BSN_REST_SGES, ds,
+		       BSN_NEAR_DS, bb, id, flags);
 }
 
 /* The block after a WQE of @ds units, modulo 2^32. */

@@ -350,6 +350,8 @@ static void assert_posted(const struct fake *f, const struct bsn_wr *wr, const s
 	assert_kept(f, wr, peer, pi, bytes,
 		    wqe.size_bytes > writes_bytes ? wqe.size_bytes : writes_bytes);
 	assert_int_equal(f->sq->pi, (uint16_t)(pi + blocks));
+	assert_int_equal((f->sq->slot - f->sq_ring) / BSN_BB_SIZE & f->sq->bb_mask,
+			 (pi + blocks) & f->sq->bb_mask);
 	if (wr->flags & BSN_F_RING) {
 		assert_int_equal(fake_send_record(f), (uint16_t)(pi + blocks));
 		assert_register(f, buffer, bytes, wqe.ctrl.ds);
