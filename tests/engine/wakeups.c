@@ -98,6 +98,7 @@ static bool is_found(struct race *r, unsigned wanted)
 static void post_rounds(struct race *r, unsigned rounds)
 {
 	unsigned posted = 0;
+	int error;
 
 	for (unsigned round = 0; round < rounds; round++) {
 		hesitate(r);
@@ -106,15 +107,17 @@ static void post_rounds(struct race *r, unsigned rounds)
 		if (!is_found(r, posted))
 			break;
 	}
-	if (r->error)
-		print_error("round with %u posted, %u found: %d\n", posted, r->found, r->error);
-	assert_int_equal(r->error, 0);
+	error = __atomic_load_n(&r->error, __ATOMIC_ACQUIRE);
+	if (error)
+		print_error("round with %u posted, %u found: %d\n", posted,
+			    __atomic_load_n(&r->found, __ATOMIC_ACQUIRE), error);
+	assert_int_equal(error, 0);
 }
 
 /* Each ends with a completion. */
 static void dismiss(struct race *r)
 {
-	unsigned posted = r->found;
+	unsigned posted = __atomic_load_n(&r->found, __ATOMIC_ACQUIRE);
 
 	__atomic_store_n(&r->is_over, true, __ATOMIC_RELEASE);
 	while (__atomic_load_n(&r->gone, __ATOMIC_ACQUIRE) < r->waiters) {
