@@ -61,8 +61,8 @@ enum bsn_completion_flags {
  * @data: see BSN_C_DATA; with BSN_C_IN_CQE valid until the next poll of this CQ
  * @slid: UD: the sender's LID; @sl and @dlid_path_bits likewise
  *
- * Where @status is success, the fields from @imm on are written only of receives with an immediate
- * or an invalidated key (@imm), of UD receives (what is said to be of UD) and with BSN_C_DATA.
+ * Where @status is success, the fields from @imm on mean something only of receives with an immediate or an
+ * invalidated key (@imm), of UD receives (what is said to be of UD) and with BSN_C_DATA; else @imm may be 0.
  */
 struct bsn_completion {
 	uint64_t id;
