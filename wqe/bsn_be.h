@@ -60,8 +60,8 @@ BSN_BE_CONVERSIONS(64)
 /**
  * bsn_byte_to_be32 - a dword below 256
  *
- * The same as bsn_to_be32(), by a shift; after a swap gcc 12 would also widen what becomes a part of
- * a word.
+ * Does the same as bsn_to_be32(), by a shift. After a swap, gcc 12 would also widen the result where it
+ * becomes a part of a word.
  */
 static inline __attribute__((always_inline)) struct bsn_be32 bsn_byte_to_be32(uint32_t v)
 {
@@ -74,8 +74,8 @@ static inline __attribute__((always_inline)) struct bsn_be32 bsn_byte_to_be32(ui
 /**
  * bsn_wide_be32 - a dword of the device's, as 64 bits
  *
- * On x86-64 whatever writes 32 bits of a register clears the others; gcc 12 does so once more after a
- * swap, unless the swap is ours.
+ * On x86-64 an instruction that writes 32 bits of a register clears the other 32. After a swap of its
+ * own gcc 12 clears them again; after this one it does not.
  */
 static inline __attribute__((always_inline)) uint64_t bsn_wide_be32(uint32_t raw)
 {
@@ -92,10 +92,27 @@ static inline __attribute__((always_inline)) uint64_t bsn_wide_be32(uint32_t raw
 	return wide;
 }
 
+/** bsn_wide_be16 - the same of half a dword, as 32 bits */
+static inline __attribute__((always_inline)) uint32_t bsn_wide_be16(uint16_t raw)
+{
+	const struct bsn_be16 be = { raw };
+	uint32_t wide = raw;
+
+	if (__builtin_constant_p(raw))
+		return bsn_from_be16(be);
+#ifdef __x86_64__
+	__asm__("rolw $8, %w0" : "+r"(wide) : : "cc");
+#else
+	wide = bsn_from_be16(be);
+#endif
+	return wide;
+}
+
 /**
  * bsn_pair_to_be64 - two dwords, the first in the high half, as one word of the device's
  *
- * The same as bsn_to_be64(); but where the second is a constant 0 it costs one swap, no shift.
+ * Does the same as bsn_to_be64(). Where the second dword is a constant 0, it costs one swap and no
+ * shift.
  */
 static inline __attribute__((always_inline)) struct bsn_be64 bsn_pair_to_be64(uint64_t v)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Commands to the firmware, as DevX hands them on: mailboxes, of which a segment describes at most 64
- * bytes, so that a long one has several, each with its offset. What is not described is reserved, or
- * no reader here wants it.
+ * bytes, so that a long one has several, each with its offset. Bytes that are not described are
+ * reserved, or no code here reads them.
  *
  * Sources: mlx5_ifc.h is the kernel's include/linux/mlx5/mlx5_ifc.h, to which rdma-core's
  * providers/mlx5/mlx5_ifc.h adds a few fields; ib_mlx5_ifc.h is UCX's src/uct/ib/mlx5/; mlx5_prm.h is
@@ -28,15 +28,30 @@ extern "C" {
 	X(QUERY_SPECIAL_CONTEXTS, 0x203, "keys with a meaning of their own")                       \
 	X(CREATE_EQ, 0x301, "an event queue")                                                      \
 	X(CREATE_CQ, 0x400, "a completion queue")                                                  \
+	X(DESTROY_CQ, 0x401, "gives a completion queue back")                                      \
+	X(QUERY_CQ, 0x402, "what a completion queue is")                                           \
+	X(MODIFY_CQ, 0x403, "changes a completion queue")                                          \
 	X(CREATE_QP, 0x500, "a queue pair")                                                        \
+	X(DESTROY_QP, 0x501, "gives a queue pair back")                                            \
+	X(RST2INIT_QP, 0x502, "a queue pair from RESET to INIT")                                   \
+	X(INIT2RTR_QP, 0x503, "a queue pair from INIT to RTR")                                     \
+	X(RTR2RTS_QP, 0x504, "a queue pair from RTR to RTS")                                       \
+	X(RTS2RTS_QP, 0x505, "a queue pair in RTS")                                                \
+	X(2ERR_QP, 0x507, "a queue pair to ERR")                                                   \
+	X(2RST_QP, 0x50a, "a queue pair to RESET")                                                 \
+	X(QUERY_QP, 0x50b, "what a queue pair is")                                                 \
 	X(CREATE_PSV, 0x600, "protection states of signatures")                                    \
 	X(CREATE_SRQ, 0x700, "a shared receive queue")                                             \
 	X(CREATE_XRC_SRQ, 0x705, "a shared receive queue of XRC")                                  \
 	X(CREATE_DCT, 0x710, "a target of dynamically connected transport")                        \
+	X(DRAIN_DCT, 0x712, "a target takes no more connections")                                  \
+	X(QUERY_DCT, 0x713, "what a target is")                                                    \
+	X(ARM_DCT, 0x714, "an event of a target at the next wrong access key")                     \
 	X(CREATE_XRQ, 0x717, "an extended receive queue")                                          \
 	X(QUERY_HCA_VPORT_CONTEXT, 0x762, "state of an InfiniBand port")                           \
 	X(QUERY_HCA_VPORT_GID, 0x764, "GIDs of an InfiniBand port")                                \
 	X(ALLOC_PD, 0x800, "a protection domain")                                                  \
+	X(DEALLOC_PD, 0x801, "gives a protection domain back")                                     \
 	X(ACCESS_REG, 0x805, "a register of the device")                                           \
 	X(NOP, 0x80d, "nothing")                                                                   \
 	X(QUERY_LAG, 0x842, "how ports are bonded")                                                \
@@ -44,6 +59,7 @@ extern "C" {
 	X(CREATE_SQ, 0x904, "a send queue")                                                        \
 	X(CREATE_RQ, 0x908, "a receive queue")                                                     \
 	X(CREATE_RMP, 0x90c, "a memory pool of receives")                                          \
+	X(QUERY_RMP, 0x90f, "what a memory pool of receives is")                                   \
 	X(CREATE_TIS, 0x912, "a source of sent packets")                                           \
 	X(CREATE_FLOW_TABLE, 0x930, "a table of steering")                                         \
 	X(CREATE_GENERAL_OBJECT, 0xa00, "an object of a kind that the mailbox names")
@@ -68,6 +84,38 @@ extern "C" {
 	X(MASKED_COMPARE_SWAP, 2, "compare and swap under masks")                                  \
 	X(MASKED_FETCH_ADD, 3, "fetch and add by fields")
 
+/* What may touch memory on demand: mlx5_ifc.h struct mlx5_ifc_odp_per_transport_service_cap_bits */
+#define BSN_ODP_OPERATIONS(X)                                                                      \
+	X(SEND, 1 << 5, "gathers of messages")                                                     \
+	X(RECEIVE, 1 << 4, "receives")                                                             \
+	X(WRITE, 1 << 3, "RDMA WRITEs")                                                            \
+	X(READ, 1 << 2, "RDMA READs")                                                              \
+	X(ATOMIC, 1 << 1, "atomics")                                                               \
+	X(SRQ_RECEIVE, 1 << 0, "receives of a shared receive queue")
+
+/* Kinds of general objects. Source: rdma-core's mlx5_ifc.h MLX5_OBJ_TYPE_* */
+#define BSN_OBJECTS(X) X(AV_QP_MAPPING, 0x3a, "an address that a queue pair leads to, too")
+
+/* Events of queue pairs. Source: the kernel's device.h enum mlx5_event */
+#define BSN_EVENTS(X)                                                                              \
+	X(COMM_EST, 0x02, "a message came before RTR")                                             \
+	X(SQ_DRAINED, 0x03, "the send queue is drained")                                           \
+	X(WQ_CATAS_ERROR, 0x05, "a queue has failed")                                              \
+	X(WQ_INVAL_REQ_ERROR, 0x10, "an invalid request came")                                     \
+	X(WQ_ACCESS_ERROR, 0x11, "a request came that is not allowed")                             \
+	X(SRQ_LAST_WQE, 0x13, "a queue in error takes no more receives of its SRQ")                \
+	X(DCT_DRAINED, 0x1c, "a target is drained")                                                \
+	X(DCT_KEY_VIOLATION, 0x1d, "a request came with another access key")
+
+#define BSN_ENUM_EVENT(name, value, doc) BSN_EVENT_##name = value,
+enum bsn_event_number { BSN_EVENTS(BSN_ENUM_EVENT) };
+#undef BSN_ENUM_EVENT
+#define BSN_ENUM_ODP_OPERATION(name, value, doc) BSN_ODP_##name = value,
+enum bsn_odp_operation { BSN_ODP_OPERATIONS(BSN_ENUM_ODP_OPERATION) };
+#undef BSN_ENUM_ODP_OPERATION
+#define BSN_ENUM_OBJECT(name, value, doc) BSN_OBJECT_##name = value,
+enum bsn_object { BSN_OBJECTS(BSN_ENUM_OBJECT) };
+#undef BSN_ENUM_OBJECT
 #define BSN_ENUM_CMD(name, value, doc) BSN_CMD_##name = value,
 enum bsn_cmd_opcode { BSN_COMMANDS(BSN_ENUM_CMD) };
 #undef BSN_ENUM_CMD
@@ -123,19 +171,545 @@ BSN_SEG_DEFINE(create_mkey_flags, BSN_CREATE_MKEY_FLAGS_SIZE, BSN_TABLE_CREATE_M
 
 BSN_SEG_DEFINE(create_mkey_xlt, BSN_CREATE_MKEY_XLT_SIZE, BSN_TABLE_CREATE_MKEY_XLT)
 
-/* What CREATE_MKEY answers, and QUERY_MKEY and DESTROY_MKEY ask for: each in byte 8 */
-#define BSN_CMD_MKEY_OFFSET 8
-#define BSN_CMD_MKEY_SIZE   8
-#define BSN_TABLE_CMD_MKEY(F, Q, Z, I)                                                             \
-	I(0, 24, 8)                                                                                \
-	F(index, 0, 0, 24, "the key without its variant")                                          \
+/*
+ * The object that a command makes or names, in byte 8: of the answer where the command creates it, of
+ * the request where it queries, modifies or destroys it. Source: the kernel's hw/mlx5/devx.c
+ * devx_get_created_obj_id()
+ */
+#define BSN_CMD_OBJECT_OFFSET 8
+#define BSN_CMD_OBJECT_SIZE   8
+#define BSN_TABLE_CMD_OBJECT(F, Q, Z, I)                                                           \
+	F(qpc_ext, 0, 31, 1, "1: of a transition: the context of the QP has an extension")         \
+	I(0, 24, 7)                                                                                \
+	F(number, 0, 0, 24, "mkey without its variant, cqn, qpn, pdn")                             \
 	I(1, 0, 32)
 
-BSN_SEG_DEFINE(cmd_mkey, BSN_CMD_MKEY_SIZE, BSN_TABLE_CMD_MKEY)
+BSN_SEG_DEFINE(cmd_object, BSN_CMD_OBJECT_SIZE, BSN_TABLE_CMD_OBJECT)
 
-#define BSN_CREATE_MKEY_OUT_SIZE      16
-#define BSN_DESTROY_MKEY_IN_SIZE      16
+#define BSN_CREATED_OUT_SIZE	      16 /* the head, and the object */
+#define BSN_MEANING_IN_SIZE	      16 /* the same */
 #define BSN_QUERY_MKEY_OUT_CTX_OFFSET 16 /* struct bsn_mkey_ctx */
+
+/*
+ * Queues of DevX lie in umems: CREATE_CQ has the CQ's context (mlx5_ifc.h struct mlx5_ifc_cqc_bits) and
+ * then where its ring is, CREATE_QP the same of a QP. The kernel sets the bits "valid" of each umem
+ * (hw/mlx5/devx.c devx_set_umem_valid()). Source of the numbers of umems: rdma-core's
+ * tests/mlx5_prm_structs.py
+ */
+#define BSN_CREATE_CQ_CTX_OFFSET  16
+#define BSN_CREATE_CQ_RING_OFFSET 80
+#define BSN_CREATE_CQ_IN_SIZE     272
+#define BSN_CREATE_QP_CTX_OFFSET  24
+#define BSN_CREATE_QP_RING_OFFSET 256
+#define BSN_CREATE_QP_IN_SIZE     272
+#define BSN_MODIFY_QP_IN_SIZE     272
+#define BSN_MODIFY_QP_OUT_SIZE    16
+#define BSN_QUERY_QP_OUT_SIZE     272
+
+#define BSN_CMD_RING_SIZE 16
+#define BSN_TABLE_CMD_RING(F, Q, Z, I)                                                             \
+	Q(umem_offset, 0, "where the ring begins in its umem, bytes")                              \
+	F(umem_id, 2, 0, 32, "number of the umem")                                                 \
+	F(umem_valid, 3, 31, 1, "1: the ring is in a umem")                                        \
+	I(3, 0, 31)
+
+BSN_SEG_DEFINE(cmd_ring, BSN_CMD_RING_SIZE, BSN_TABLE_CMD_RING)
+
+#define BSN_CQC_SIZE 64
+#define BSN_TABLE_CQC(F, Q, Z, I)                                                                  \
+	F(status, 0, 28, 4, "0: it works; 9: overrun; 10: write failure")                          \
+	I(0, 26, 2)                                                                                \
+	F(dbr_umem_valid, 0, 25, 1, "1: the doorbell record is in a umem")                         \
+	I(0, 24, 1)                                                                                \
+	F(cqe_sz, 0, 21, 3, "0: CQEs of 64 bytes; 1: of 128; 2: of 64, 128 apart")                 \
+	F(cc, 0, 20, 1, "1: all CQEs come to the first place")                                     \
+	I(0, 18, 2)                                                                                \
+	F(oi, 0, 17, 1, "1: overruns are ignored")                                                 \
+	F(cq_period_mode, 0, 15, 2, "what the time of moderation counts from")                     \
+	F(cqe_comp_en, 0, 14, 1, "1: CQEs may be compressed")                                      \
+	F(mini_cqe_res_format, 0, 12, 2, "form of mini CQEs of receives")                          \
+	F(st, 0, 8, 4, "state: 6 armed for solicited, 9 armed, 10 fired")                          \
+	I(0, 2, 6)                                                                                 \
+	F(cqe_compression_layout, 0, 0, 2, "0: basic; 1: enhanced")                                \
+	F(dbr_umem_id, 1, 0, 32, "umem of the doorbell record")                                    \
+	I(2, 12, 20)                                                                               \
+	F(page_offset, 2, 6, 6, "where the ring begins in its first page, / 64 B")                 \
+	I(2, 0, 6)                                                                                 \
+	I(3, 29, 3)                                                                                \
+	F(log_cq_size, 3, 24, 5, "CQEs, log2")                                                     \
+	F(uar_page, 3, 0, 24, "UAR that it is armed through")                                      \
+	I(4, 28, 4)                                                                                \
+	F(cq_period, 4, 16, 12, "an event so long after the first CQE, us")                        \
+	F(cq_max_count, 4, 0, 16, "an event for so many CQEs")                                     \
+	F(c_eqn_or_apu_element, 5, 0, 32, "its event queue")                                       \
+	I(6, 29, 3)                                                                                \
+	F(log_page_size, 6, 24, 5, "pages of the ring, log2 of 4 KB")                              \
+	I(6, 0, 24)                                                                                \
+	I(7, 0, 32)                                                                                \
+	I(8, 24, 8)                                                                                \
+	F(last_notified_index, 8, 0, 24, "producer index of the last event")                       \
+	I(9, 24, 8)                                                                                \
+	F(last_solicit_index, 9, 0, 24, "producer index of the last solicited CQE")                \
+	I(10, 24, 8)                                                                               \
+	F(consumer_counter, 10, 0, 24, "consumer index")                                           \
+	I(11, 24, 8)                                                                               \
+	F(producer_counter, 11, 0, 24, "producer index")                                           \
+	I(12, 0, 32)                                                                               \
+	I(13, 0, 32)                                                                               \
+	Q(dbr_addr, 14, "where the doorbell record begins in its umem, bytes")
+
+BSN_SEG_DEFINE(cqc, BSN_CQC_SIZE, BSN_TABLE_CQC)
+
+/* MODIFY_CQ has a context as CREATE_CQ has. Byte 12 says which of its fields count: MLX5_CQ_MODIFY_* */
+#define BSN_MODIFY_CQ_SELECT_OFFSET 12
+#define BSN_QUERY_CQ_OUT_SIZE	    80
+#define BSN_CQ_CHANGES(X)                                                                          \
+	X(PERIOD, 1 << 0, "cq_period")                                                             \
+	X(COUNT, 1 << 1, "cq_max_count")                                                           \
+	X(OVERRUN, 1 << 2, "oi")
+
+#define BSN_ENUM_CQ_CHANGE(name, value, doc) BSN_CQ_CHANGE_##name = value,
+enum bsn_cq_change { BSN_CQ_CHANGES(BSN_ENUM_CQ_CHANGE) };
+#undef BSN_ENUM_CQ_CHANGE
+
+#define BSN_CMD_SELECT_SIZE 4
+#define BSN_TABLE_CMD_SELECT(F, Q, Z, I)                                                           \
+	F(modify_field_select, 0, 0, 32, "bits of enum bsn_cq_change")
+
+BSN_SEG_DEFINE(cmd_select, BSN_CMD_SELECT_SIZE, BSN_TABLE_CMD_SELECT)
+
+/*
+ * CREATE_RMP: a shared receive queue. After 24 bytes its context (mlx5_ifc.h struct mlx5_ifc_rmpc_bits),
+ * and in that, from byte 48, its ring (struct mlx5_ifc_wq_bits; umems: ib_mlx5_ifc.h).
+ */
+#define BSN_CREATE_RMP_CTX_OFFSET 32
+#define BSN_CREATE_RMP_IN_SIZE	  272
+#define BSN_QUERY_RMP_OUT_SIZE	  272
+#define BSN_RMPC_WQ_OFFSET	  48
+
+#define BSN_RMPC_SIZE 8
+#define BSN_TABLE_RMPC(F, Q, Z, I)                                                                 \
+	I(0, 24, 8)                                                                                \
+	F(state, 0, 20, 4, "0: reset; 1: ready; 3: in error")                                      \
+	I(0, 0, 20)                                                                                \
+	F(basic_cyclic_rcv_wqe, 1, 31, 1, "1: receives without a link, in a cyclic ring")          \
+	I(1, 0, 31)
+
+BSN_SEG_DEFINE(rmpc, BSN_RMPC_SIZE, BSN_TABLE_RMPC)
+
+/* wq_type: mlx5_ifc.h MLX5_WQ_TYPE_* */
+#define BSN_WQ_TYPES(X)                                                                            \
+	X(LINKED, 0, "each receive names the next")                                                \
+	X(CYCLIC, 1, "a ring")                                                                     \
+	X(LINKED_STRIDING, 2, "linked, of strides")                                                \
+	X(CYCLIC_STRIDING, 3, "a ring, of strides")
+
+#define BSN_ENUM_WQ_TYPE(name, value, doc) BSN_WQ_##name = value,
+enum bsn_wq_type { BSN_WQ_TYPES(BSN_ENUM_WQ_TYPE) };
+#undef BSN_ENUM_WQ_TYPE
+
+#define BSN_CMD_WQ_SIZE 48
+#define BSN_TABLE_CMD_WQ(F, Q, Z, I)                                                               \
+	F(wq_type, 0, 28, 4, "of enum bsn_wq_type")                                                \
+	F(wq_signature, 0, 27, 1, "1: WQEs are signed")                                            \
+	F(end_padding_mode, 0, 25, 2, "1: the end of a write is padded to a cache line")           \
+	F(cd_slave, 0, 24, 1, "1: receives are let go by another queue")                           \
+	I(0, 0, 24)                                                                                \
+	I(1, 21, 11)                                                                               \
+	F(page_offset, 1, 16, 5, "where the ring begins in its first page, / 64 B")                \
+	F(lwm, 1, 0, 16, "an event when fewer receives are left; 0: none")                         \
+	I(2, 24, 8)                                                                                \
+	F(pd, 2, 0, 24, "protection domain")                                                       \
+	I(3, 24, 8)                                                                                \
+	F(uar_page, 3, 0, 24, "UAR, of queues that are rung")                                      \
+	Q(dbr_addr, 4, "where the doorbell record begins in its umem, bytes")                      \
+	F(hw_counter, 6, 0, 32, "receives that the device has taken")                              \
+	F(sw_counter, 7, 0, 32, "receives that were posted")                                       \
+	I(8, 20, 12)                                                                               \
+	F(log_wq_stride, 8, 16, 4, "bytes of a WQE, log2")                                         \
+	I(8, 13, 3)                                                                                \
+	F(log_wq_pg_sz, 8, 8, 5, "pages of the ring, log2 of 4 KB")                                \
+	I(8, 5, 3)                                                                                 \
+	F(log_wq_sz, 8, 0, 5, "WQEs, log2")                                                        \
+	F(dbr_umem_valid, 9, 31, 1, "1: the doorbell record is in a umem")                         \
+	F(wq_umem_valid, 9, 30, 1, "1: the ring is in a umem")                                     \
+	I(9, 12, 18)                                                                               \
+	F(log_wqe_num_of_strides, 9, 8, 4, "of striding: strides of a WQE, log2 of 512")           \
+	I(9, 3, 5)                                                                                 \
+	F(log_wqe_stride_size, 9, 0, 3, "of striding: bytes of one, log2 of 64")                   \
+	F(dbr_umem_id, 10, 0, 32, "umem of the doorbell record")                                   \
+	F(wq_umem_id, 11, 0, 32, "umem of the ring")
+
+BSN_SEG_DEFINE(cmd_wq, BSN_CMD_WQ_SIZE, BSN_TABLE_CMD_WQ)
+
+/*
+ * CREATE_DCT, from byte 16, and the answer of QUERY_DCT: mlx5_ifc.h struct mlx5_ifc_dctc_bits, and
+ * offload_type and force_full_handshake of ib_mlx5_ifc.h.
+ */
+#define BSN_CREATE_DCT_CTX_OFFSET 16
+#define BSN_CREATE_DCT_IN_SIZE	  128
+#define BSN_QUERY_DCT_OUT_SIZE	  80
+
+#define BSN_DCTC_SIZE 64
+#define BSN_TABLE_DCTC(F, Q, Z, I)                                                                 \
+	I(0, 28, 4)                                                                                \
+	F(state, 0, 24, 4, "0: it works; 1: it is drained")                                        \
+	I(0, 8, 16)                                                                                \
+	F(offload_type, 0, 4, 4, "what the device does for an upper protocol")                     \
+	I(0, 0, 4)                                                                                 \
+	I(1, 24, 8)                                                                                \
+	F(user_index, 1, 0, 24, "what CQEs of version 1 carry")                                    \
+	I(2, 24, 8)                                                                                \
+	F(cqn, 2, 0, 24, "CQ of its receives")                                                     \
+	F(counter_set_id, 3, 24, 8, "its set of counters")                                         \
+	F(atomic_mode, 3, 20, 4, "0: no atomics; 1: as IBA has them")                              \
+	F(rre, 3, 19, 1, "1: peers may read")                                                      \
+	F(rwe, 3, 18, 1, "1: peers may write")                                                     \
+	F(rae, 3, 17, 1, "1: peers may do atomics")                                                \
+	F(atomic_like_write_en, 3, 16, 1, "1: writes of 8 bytes are atomic")                       \
+	F(latency_sensitive, 3, 15, 1, "1: for short messages")                                    \
+	F(rlky, 3, 14, 1, "1: the reserved lkey may be used")                                      \
+	F(force_full_handshake, 3, 13, 1, "1: the connecting side does a full handshake")          \
+	I(3, 0, 13)                                                                                \
+	I(4, 24, 8)                                                                                \
+	F(cs_res, 4, 16, 8, "messages inside CQEs: 2 of 128 bytes")                                \
+	I(4, 13, 3)                                                                                \
+	F(min_rnr_nak, 4, 8, 5, "how long a peer waits for a receive")                             \
+	I(4, 0, 8)                                                                                 \
+	I(5, 24, 8)                                                                                \
+	F(srqn_xrqn, 5, 0, 24, "number of the SRQ")                                                \
+	I(6, 24, 8)                                                                                \
+	F(pd, 6, 0, 24, "protection domain")                                                       \
+	F(tclass, 7, 24, 8, "traffic class")                                                       \
+	I(7, 20, 4)                                                                                \
+	F(flow_label, 7, 0, 20, "flow label")                                                      \
+	Q(dc_access_key, 8, "access key")                                                          \
+	I(10, 27, 5)                                                                               \
+	F(mtu, 10, 24, 3, "of the path: 1 is 256 bytes, and each more doubles it")                 \
+	F(port, 10, 16, 8, "its port, from 1")                                                     \
+	F(pkey_index, 10, 0, 16, "place of the P_Key")                                             \
+	I(11, 24, 8)                                                                               \
+	F(my_addr_index, 11, 16, 8, "place of its own GID")                                        \
+	I(11, 8, 8)                                                                                \
+	F(hop_limit, 11, 0, 8, "hops; TTL")                                                        \
+	F(dc_access_key_violation_count, 12, 0, 32, "requests with another key")                   \
+	I(13, 12, 20)                                                                              \
+	F(dei_cfi, 13, 11, 1, "drop eligible, in the VLAN's tag")                                  \
+	F(eth_prio, 13, 8, 3, "priority, in the VLAN's tag")                                       \
+	F(ecn, 13, 6, 2, "congestion notification")                                                \
+	F(dscp, 13, 0, 6, "differentiated services")                                               \
+	I(14, 0, 32)                                                                               \
+	F(ece, 15, 0, 32, "enhanced connection establishment")
+
+BSN_SEG_DEFINE(dctc, BSN_DCTC_SIZE, BSN_TABLE_DCTC)
+
+/* Types of service in qpc.st: mlx5_ifc.h MLX5_QPC_ST_*, of which commands here make these */
+#define BSN_QPC_SERVICES(X)                                                                        \
+	X(RC, 0, "reliable connection")                                                            \
+	X(DCI, 5, "DC initiator")
+
+#define BSN_ENUM_QPC_SERVICE(name, value, doc) BSN_QPC_ST_##name = value,
+enum bsn_qpc_service { BSN_QPC_SERVICES(BSN_ENUM_QPC_SERVICE) };
+#undef BSN_ENUM_QPC_SERVICE
+
+/* A QP's context, mlx5_ifc.h struct mlx5_ifc_qpc_bits, by parts: the second path is left out. */
+#define BSN_QPC_SIZE	      232
+#define BSN_QPC_ADS_OFFSET    24
+#define BSN_QPC_WORK_OFFSET   112
+#define BSN_QPC_RECORD_OFFSET 176
+
+#define BSN_QPC_SHAPE_SIZE 24
+#define BSN_TABLE_QPC_SHAPE(F, Q, Z, I)                                                            \
+	F(state, 0, 28, 4, "of enum bsn_qpc_state")                                                \
+	F(lag_tx_port_affinity, 0, 24, 4, "port of a bond that sends")                             \
+	F(st, 0, 16, 8, "service: 0 RC, 1 UC, 2 UD, 5 DCI")                                        \
+	I(0, 13, 3)                                                                                \
+	F(pm_state, 0, 11, 2, "path migration: 3 migrated, 0 armed, 1 rearm")                      \
+	F(rdma_wr_disabled, 0, 10, 1, "1: of a DCI: it sends no RDMA WRITEs")                      \
+	F(req_e2e_credit_mode, 0, 8, 2, "end-to-end credits")                                      \
+	F(offload_type, 0, 4, 4, "what the device does for an upper protocol")                     \
+	F(end_padding_mode, 0, 2, 2, "1: the end of a write is padded to a cache line")            \
+	I(0, 0, 2)                                                                                 \
+	F(wq_signature, 1, 31, 1, "1: WQEs are signed")                                            \
+	F(block_lb_mc, 1, 30, 1, "1: its own multicast does not come back")                        \
+	F(atomic_like_write_en, 1, 29, 1, "1: writes of 8 bytes are atomic")                       \
+	F(latency_sensitive, 1, 28, 1, "1: for short messages")                                    \
+	I(1, 24, 4)                                                                                \
+	F(pd, 1, 0, 24, "protection domain")                                                       \
+	F(mtu, 2, 29, 3, "of the path: 1 is 256 bytes, and each more doubles it")                  \
+	F(log_msg_max, 2, 24, 5, "bytes of a message, log2")                                       \
+	I(2, 23, 1)                                                                                \
+	F(log_rq_size, 2, 19, 4, "WQEs of the receive queue, log2")                                \
+	F(log_rq_stride, 2, 16, 3, "bytes of each, log2 of 16 B")                                  \
+	F(no_sq, 2, 15, 1, "1: there is no send queue")                                            \
+	F(log_sq_size, 2, 11, 4, "basic blocks of the send queue, log2")                           \
+	I(2, 8, 3)                                                                                 \
+	F(ts_format, 2, 6, 2, "timestamps: 0 the clock, 1 the default, 2 real time")               \
+	I(2, 5, 1)                                                                                 \
+	F(rlky, 2, 4, 1, "1: the reserved lkey may be used")                                       \
+	F(ulp_stateless_offload_mode, 2, 0, 4, "what the device does without state")               \
+	F(counter_set_id, 3, 24, 8, "its set of counters")                                         \
+	F(uar_page, 3, 0, 24, "UAR that it is rung through")                                       \
+	I(4, 29, 3)                                                                                \
+	F(full_handshake, 4, 28, 1, "1: a DCI connects by a full handshake")                       \
+	F(cnak_reverse_sl, 4, 24, 4, "service level of refused connections")                       \
+	F(user_index, 4, 0, 24, "what CQEs of version 1 carry")                                    \
+	I(5, 29, 3)                                                                                \
+	F(log_page_size, 5, 24, 5, "pages of the rings, log2 of 4 KB")                             \
+	F(remote_qpn, 5, 0, 24, "the other end")
+
+BSN_SEG_DEFINE(qpc_shape, BSN_QPC_SHAPE_SIZE, BSN_TABLE_QPC_SHAPE)
+
+/* Where packets go: mlx5_ifc.h struct mlx5_ifc_ads_bits */
+#define BSN_ADS_SIZE 44
+#define BSN_TABLE_ADS(F, Q, Z, I)                                                                  \
+	F(fl, 0, 31, 1, "1: it loops back")                                                        \
+	F(free_ar, 0, 30, 1, "1: packets may take any way")                                        \
+	I(0, 16, 14)                                                                               \
+	F(pkey_index, 0, 0, 16, "place of the P_Key")                                              \
+	I(1, 24, 8)                                                                                \
+	F(grh, 1, 23, 1, "1: with a global header; RoCE always has one")                           \
+	F(mlid, 1, 16, 7, "low bits of its own LID")                                               \
+	F(rlid, 1, 0, 16, "LID of the other end")                                                  \
+	F(ack_timeout, 2, 27, 5, "4.096 us << this; 0: for ever")                                  \
+	I(2, 24, 3)                                                                                \
+	F(src_addr_index, 2, 16, 8, "place of its own GID")                                        \
+	I(2, 12, 4)                                                                                \
+	F(stat_rate, 2, 8, 4, "static rate")                                                       \
+	F(hop_limit, 2, 0, 8, "hops; TTL")                                                         \
+	I(3, 28, 4)                                                                                \
+	F(tclass, 3, 20, 8, "traffic class")                                                       \
+	F(flow_label, 3, 0, 20, "flow label")                                                      \
+	Q(rgid_hi, 4, "GID of the other end, first half")                                          \
+	Q(rgid_lo, 6, "GID of the other end, second half")                                         \
+	I(8, 28, 4)                                                                                \
+	F(f_dscp, 8, 27, 1, "1: dscp counts")                                                      \
+	F(f_ecn, 8, 26, 1, "1: ecn counts")                                                        \
+	I(8, 25, 1)                                                                                \
+	F(f_eth_prio, 8, 24, 1, "1: eth_prio counts")                                              \
+	F(ecn, 8, 22, 2, "congestion notification")                                                \
+	F(dscp, 8, 16, 6, "differentiated services")                                               \
+	F(udp_sport, 8, 0, 16, "UDP source port of RoCE v2")                                       \
+	F(dei_cfi, 9, 31, 1, "drop eligible, in the VLAN's tag")                                   \
+	F(eth_prio, 9, 28, 3, "priority, in the VLAN's tag")                                       \
+	F(sl, 9, 24, 4, "service level")                                                           \
+	F(vhca_port_num, 9, 16, 8, "its own port, from 1")                                         \
+	F(rmac_47_32, 9, 0, 16, "MAC of the other end, first two bytes")                           \
+	F(rmac_31_0, 10, 0, 32, "MAC of the other end, the rest")
+
+BSN_SEG_DEFINE(ads, BSN_ADS_SIZE, BSN_TABLE_ADS)
+
+#define BSN_QPC_WORK_SIZE 64
+#define BSN_TABLE_QPC_WORK(F, Q, Z, I)                                                             \
+	F(log_ack_req_freq, 0, 28, 4, "packets between requests for an acknowledge, log2")         \
+	I(0, 24, 4)                                                                                \
+	F(log_sra_max, 0, 21, 3, "READs and atomics that it has outstanding, log2")                \
+	I(0, 19, 2)                                                                                \
+	F(retry_count, 0, 16, 3, "retries when nobody answers")                                    \
+	F(rnr_retry, 0, 13, 3, "retries when no receive is posted; 7: for ever")                   \
+	I(0, 12, 1)                                                                                \
+	F(fre, 0, 11, 1, "1: fast registration")                                                   \
+	F(cur_rnr_retry, 0, 8, 3, "of rnr_retry, left")                                            \
+	F(cur_retry_count, 0, 5, 3, "of retry_count, left")                                        \
+	I(0, 0, 5)                                                                                 \
+	I(1, 0, 32)                                                                                \
+	I(2, 24, 8)                                                                                \
+	F(next_send_psn, 2, 0, 24, "PSN of the next request")                                      \
+	I(3, 29, 3)                                                                                \
+	F(log_num_dci_stream_channels, 3, 24, 5, "streams of a DCI, log2")                         \
+	F(cqn_snd, 3, 0, 24, "CQ of the send queue")                                               \
+	I(4, 29, 3)                                                                                \
+	F(log_num_dci_errored_streams, 4, 24, 5, "streams that may fail, log2")                    \
+	F(deth_sqpn, 4, 0, 24, "QPN that its datagrams name")                                      \
+	I(5, 0, 32)                                                                                \
+	I(6, 24, 8)                                                                                \
+	F(last_acked_psn, 6, 0, 24, "PSN of the last request that was acknowledged")               \
+	I(7, 24, 8)                                                                                \
+	F(ssn, 7, 0, 24, "sequence number of messages")                                            \
+	I(8, 24, 8)                                                                                \
+	F(log_rra_max, 8, 21, 3, "READs and atomics that it serves at once, log2")                 \
+	I(8, 20, 1)                                                                                \
+	F(atomic_mode, 8, 16, 4, "0: no atomics; 1: as IBA has them")                              \
+	F(rre, 8, 15, 1, "1: peers may read")                                                      \
+	F(rwe, 8, 14, 1, "1: peers may write")                                                     \
+	F(rae, 8, 13, 1, "1: peers may do atomics")                                                \
+	I(8, 12, 1)                                                                                \
+	F(page_offset, 8, 6, 6, "where the rings begin in their first page, / 64 B")               \
+	I(8, 3, 3)                                                                                 \
+	F(cd_slave_receive, 8, 2, 1, "1: receives are let go by another queue")                    \
+	F(cd_slave_send, 8, 1, 1, "1: requests are let go by another queue")                       \
+	F(cd_master, 8, 0, 1, "1: it lets others go")                                              \
+	I(9, 29, 3)                                                                                \
+	F(min_rnr_nak, 9, 24, 5, "how long a peer waits for a receive")                            \
+	F(next_rcv_psn, 9, 0, 24, "PSN of the next request that comes")                            \
+	I(10, 24, 8)                                                                               \
+	F(xrcd, 10, 0, 24, "XRC domain")                                                           \
+	I(11, 24, 8)                                                                               \
+	F(cqn_rcv, 11, 0, 24, "CQ of the receive queue")                                           \
+	Q(dbr_addr, 12, "where the doorbell record begins in its umem, bytes")                     \
+	F(q_key, 14, 0, 32, "Q_Key")                                                               \
+	I(15, 27, 5)                                                                               \
+	F(rq_type, 15, 24, 3, "receive queue: 0 its own, 1 an SRQ, 3 none")                        \
+	F(srqn_rmpn_xrqn, 15, 0, 24, "number of the SRQ")
+
+BSN_SEG_DEFINE(qpc_work, BSN_QPC_WORK_SIZE, BSN_TABLE_QPC_WORK)
+
+#define BSN_QPC_RECORD_SIZE 56
+#define BSN_TABLE_QPC_RECORD(F, Q, Z, I)                                                           \
+	I(0, 24, 8)                                                                                \
+	F(rmsn, 0, 0, 24, "sequence number of messages that came")                                 \
+	F(hw_sq_wqebb_counter, 1, 16, 16, "basic blocks that the device has executed")             \
+	F(sw_sq_wqebb_counter, 1, 0, 16, "basic blocks that were posted")                          \
+	F(hw_rq_counter, 2, 0, 32, "receives that the device has taken")                           \
+	F(sw_rq_counter, 3, 0, 32, "receives that were posted")                                    \
+	I(4, 0, 32)                                                                                \
+	I(5, 17, 15)                                                                               \
+	F(cgs, 5, 16, 1, "1: with a scatter list of its own")                                      \
+	F(cs_req, 5, 8, 8, "data of READs inside CQEs: 0x11 of 64 bytes, 0x22 of 128")             \
+	F(cs_res, 5, 0, 8, "messages inside CQEs: 1 of 64 bytes, 2 of 128")                        \
+	Q(dc_access_key, 6, "access key of a DC target")                                           \
+	I(8, 29, 3)                                                                                \
+	F(dbr_umem_valid, 8, 28, 1, "1: the doorbell record is in a umem")                         \
+	I(8, 0, 28)                                                                                \
+	I(9, 0, 32)                                                                                \
+	I(10, 0, 32)                                                                               \
+	I(11, 0, 32)                                                                               \
+	I(12, 0, 32)                                                                               \
+	F(dbr_umem_id, 13, 0, 32, "umem of the doorbell record")
+
+BSN_SEG_DEFINE(qpc_record, BSN_QPC_RECORD_SIZE, BSN_TABLE_QPC_RECORD)
+
+/* States of a QP's context: mlx5_ifc.h MLX5_QPC_STATE_*, MLX5_QP_STATE_* of qp.h */
+#define BSN_QPC_STATES(X)                                                                          \
+	X(RST, 0, "RESET")                                                                         \
+	X(INIT, 1, "INIT")                                                                         \
+	X(RTR, 2, "RTR")                                                                           \
+	X(RTS, 3, "RTS")                                                                           \
+	X(SQER, 4, "the send queue has failed")                                                    \
+	X(SQD, 5, "the send queue is drained")                                                     \
+	X(ERR, 6, "ERR")
+
+/* What a transition may change beyond what it must set: the kernel's qp.h enum mlx5_qp_optpar */
+#define BSN_QP_OPTIONS(X)                                                                          \
+	X(RRE, 1 << 1, "peers may read")                                                           \
+	X(RAE, 1 << 2, "peers may do atomics")                                                     \
+	X(RWE, 1 << 3, "peers may write")                                                          \
+	X(PKEY_INDEX, 1 << 4, "place of the P_Key")                                                \
+	X(RNR_TIMEOUT, 1 << 6, "how long a peer waits for a receive")                              \
+	X(PM_STATE, 1 << 10, "path migration")
+
+#define BSN_ENUM_QPC_STATE(name, value, doc) BSN_QPC_##name = value,
+enum bsn_qpc_state { BSN_QPC_STATES(BSN_ENUM_QPC_STATE) };
+#undef BSN_ENUM_QPC_STATE
+#define BSN_ENUM_QP_OPTION(name, value, doc) BSN_QP_OPTION_##name = value,
+enum bsn_qp_option { BSN_QP_OPTIONS(BSN_ENUM_QP_OPTION) };
+#undef BSN_ENUM_QP_OPTION
+
+/* A transition names its QP in byte 8, what it may change in byte 16, and has a context as CREATE_QP has. */
+#define BSN_MODIFY_QP_OPTIONS_OFFSET 16
+#define BSN_CMD_OPTIONS_SIZE         8
+#define BSN_TABLE_CMD_OPTIONS(F, Q, Z, I)                                                          \
+	F(opt_param_mask, 0, 0, 32, "bits of enum bsn_qp_option")                                  \
+	F(ece, 1, 0, 32, "enhanced connection establishment")
+
+BSN_SEG_DEFINE(cmd_options, BSN_CMD_OPTIONS_SIZE, BSN_TABLE_CMD_OPTIONS)
+
+/*
+ * The extension of a context, in a transition with qpc_ext: what it changes, and the context's new part.
+ * Source: rdma-core's mlx5_ifc.h struct mlx5_ifc_qpc_ext_bits, enum mlx5_qpc_opt_mask_32
+ */
+#define BSN_MODIFY_QP_EXT_OFFSET  264
+#define BSN_MODIFY_QP_EXT_IN_SIZE 464
+#define BSN_QP_EXT_OPTIONS(X)                                                                      \
+	X(DCI_STREAM_CHANNEL_ID, 1 << 0, "a stream that has failed works again")                   \
+	X(QOS_QUEUE_GROUP_ID, 1 << 1, "groups of the quality of service")                          \
+	X(UDP_SPORT, 1 << 2, "UDP source port")                                                    \
+	X(MMO, 1 << 3, "whether it copies memory")
+
+#define BSN_ENUM_QP_EXT_OPTION(name, value, doc) BSN_QP_EXT_OPTION_##name = value,
+enum bsn_qp_ext_option { BSN_QP_EXT_OPTIONS(BSN_ENUM_QP_EXT_OPTION) };
+#undef BSN_ENUM_QP_EXT_OPTION
+
+#define BSN_QPC_EXT_SIZE 24
+#define BSN_TABLE_QPC_EXT(F, Q, Z, I)                                                              \
+	Q(opt_param_mask_95_32, 0, "bits of enum bsn_qp_ext_option")                               \
+	I(2, 30, 2)                                                                                \
+	F(mmo, 2, 29, 1, "1: it copies memory")                                                    \
+	I(2, 16, 13)                                                                               \
+	F(dci_stream_channel_id, 2, 0, 16, "stream of a DCI")                                      \
+	F(qos_queue_group_id_requester, 3, 0, 32, "group of its requests")                         \
+	F(qos_queue_group_id_responder, 4, 0, 32, "group of its answers")                          \
+	I(5, 0, 32)
+
+BSN_SEG_DEFINE(qpc_ext, BSN_QPC_EXT_SIZE, BSN_TABLE_QPC_EXT)
+
+/*
+ * QUERY_HCA_VPORT_CONTEXT: which port, and after the head and 8 bytes what the subnet knows of it:
+ * mlx5_ifc.h struct mlx5_ifc_hca_vport_context_bits, of which the first 128 bytes say something
+ */
+#define BSN_QUERY_VPORT_CTX_OFFSET   16
+#define BSN_QUERY_VPORT_OUT_SIZE     528
+#define BSN_VPORT_ADDRESS_OFFSET     64
+
+#define BSN_CMD_VPORT_SIZE 8
+#define BSN_TABLE_CMD_VPORT(F, Q, Z, I)                                                            \
+	F(other_vport, 0, 31, 1, "1: of another function")                                         \
+	I(0, 20, 11)                                                                               \
+	F(port_num, 0, 16, 4, "the port; 0 where there is one")                                    \
+	F(vport_number, 0, 0, 16, "which function")                                                \
+	I(1, 0, 32)
+
+BSN_SEG_DEFINE(cmd_vport, BSN_CMD_VPORT_SIZE, BSN_TABLE_CMD_VPORT)
+
+#define BSN_VPORT_STATE_SIZE 64
+#define BSN_TABLE_VPORT_STATE(F, Q, Z, I)                                                          \
+	F(field_select, 0, 0, 32, "what a command is to change")                                   \
+	I(1, 0, 32)                                                                                \
+	I(2, 0, 32)                                                                                \
+	I(3, 0, 32)                                                                                \
+	I(4, 0, 32)                                                                                \
+	I(5, 0, 32)                                                                                \
+	I(6, 0, 32)                                                                                \
+	I(7, 0, 32)                                                                                \
+	F(sm_virt_aware, 8, 31, 1, "1: the subnet manager knows of functions")                     \
+	F(has_smi, 8, 30, 1, "1: it has the subnet management interface")                          \
+	F(has_raw, 8, 29, 1, "1: it has raw queues")                                               \
+	F(grh_required, 8, 28, 1, "1: packets need a global header")                               \
+	I(8, 16, 12)                                                                               \
+	F(port_physical_state, 8, 12, 4, "IBA PortInfo: 5 LinkUp, 3 Disabled")                     \
+	F(vport_state_policy, 8, 8, 4, "0: the function's state follows its policy")               \
+	F(port_state, 8, 4, 4, "IBA PortInfo: 1 down, 4 active")                                   \
+	F(vport_state, 8, 0, 4, "the same of the function")                                        \
+	I(9, 0, 32)                                                                                \
+	Q(system_image_guid, 10, "GUID of the system")                                             \
+	Q(port_guid, 12, "GUID of the port")                                                       \
+	Q(node_guid, 14, "GUID of the node")
+
+BSN_SEG_DEFINE(vport_state, BSN_VPORT_STATE_SIZE, BSN_TABLE_VPORT_STATE)
+
+#define BSN_VPORT_ADDRESS_SIZE 48
+#define BSN_TABLE_VPORT_ADDRESS(F, Q, Z, I)                                                        \
+	F(cap_mask1, 0, 0, 32, "IBA PortInfo CapabilityMask")                                      \
+	F(cap_mask1_field_select, 1, 0, 32, "which of its bits a command is to change")            \
+	F(cap_mask2, 2, 0, 32, "IBA PortInfo CapabilityMask2")                                     \
+	F(cap_mask2_field_select, 3, 0, 32, "which of its bits a command is to change")            \
+	I(4, 0, 32)                                                                                \
+	I(5, 0, 32)                                                                                \
+	I(6, 0, 32)                                                                                \
+	I(7, 0, 32)                                                                                \
+	F(lid, 8, 16, 16, "LID")                                                                   \
+	I(8, 12, 4)                                                                                \
+	F(init_type_reply, 8, 8, 4, "IBA PortInfo InitTypeReply")                                  \
+	F(lmc, 8, 5, 3, "low bits of LIDs that are its own")                                       \
+	F(subnet_timeout, 8, 0, 5, "4.096 us << this")                                             \
+	F(sm_lid, 9, 16, 16, "LID of the subnet manager")                                          \
+	F(sm_sl, 9, 12, 4, "service level to it")                                                  \
+	I(9, 0, 12)                                                                                \
+	F(qkey_violation_counter, 10, 16, 16, "packets of a wrong Q_Key")                          \
+	F(pkey_violation_counter, 10, 0, 16, "packets of a wrong P_Key")                           \
+	I(11, 0, 32)
+
+BSN_SEG_DEFINE(vport_address, BSN_VPORT_ADDRESS_SIZE, BSN_TABLE_VPORT_ADDRESS)
 
 /* QUERY_LAG: struct mlx5_ifc_query_lag_out_bits, mlx5_ifc_lagc_bits */
 #define BSN_QUERY_LAG_OUT_OFFSET 8
@@ -297,7 +871,10 @@ BSN_SEG_DEFINE(cap_gen_0, BSN_CAP_GEN_0_SIZE, BSN_TABLE_CAP_GEN_0)
 	F(log_max_xrcd, 9, 0, 5, "XRC domains, log2")                                              \
 	I(10, 0, 32)                                                                               \
 	I(11, 0, 32)                                                                               \
-	I(12, 0, 32)                                                                               \
+	F(basic_cyclic_rcv_wqe, 12, 31, 1, "1: receives of a cyclic SRQ without a link")           \
+	I(12, 29, 2)                                                                               \
+	F(log_max_rmp, 12, 24, 5, "memory pools of receives, log2")                                \
+	I(12, 0, 24)                                                                               \
 	I(13, 0, 32)                                                                               \
 	I(14, 0, 32)                                                                               \
 	I(15, 0, 32)
@@ -324,7 +901,10 @@ BSN_SEG_DEFINE(cap_gen_1, BSN_CAP_GEN_1_SIZE, BSN_TABLE_CAP_GEN_1)
 	I(11, 5, 27)                                                                               \
 	F(log_max_dct_connections, 11, 0, 5, "connections that DC targets have, log2")             \
 	F(log_max_atomic_size_qp, 12, 24, 8, "bytes of an atomic of a QP, log2")                   \
-	I(12, 8, 16)                                                                               \
+	I(12, 21, 3)                                                                               \
+	F(log_max_dci_stream_channels, 12, 16, 5, "streams of a DCI, log2")                        \
+	I(12, 13, 3)                                                                               \
+	F(log_max_dci_errored_streams, 12, 8, 5, "streams of a DCI that may fail, log2")           \
 	F(log_max_atomic_size_dc, 12, 0, 8, "bytes of an atomic of a DCI, log2")                   \
 	I(13, 4, 28)                                                                               \
 	F(mini_cqe_resp_stride_index, 13, 3, 1, "1: mini CQEs with the stride")                    \
@@ -380,18 +960,72 @@ BSN_SEG_DEFINE(cap_gen_3, BSN_CAP_GEN_3_SIZE, BSN_TABLE_CAP_GEN_3)
 
 BSN_SEG_DEFINE(cap_atomics, BSN_CAP_ATOMICS_SIZE, BSN_TABLE_CAP_ATOMICS)
 
+/* Of memory on demand: mlx5_ifc.h struct mlx5_ifc_odp_cap_bits */
+#define BSN_CAP_ODP_SIZE 40
+#define BSN_TABLE_CAP_ODP(F, Q, Z, I)                                                              \
+	I(0, 0, 32)                                                                                \
+	I(1, 0, 32)                                                                                \
+	F(sig, 2, 31, 1, "1: with signatures, too")                                                \
+	I(2, 0, 31)                                                                                \
+	I(3, 0, 32)                                                                                \
+	F(rc, 4, 26, 6, "RC: bits of enum bsn_odp_operation")                                      \
+	I(4, 0, 26)                                                                                \
+	F(uc, 5, 26, 6, "UC")                                                                      \
+	I(5, 0, 26)                                                                                \
+	F(ud, 6, 26, 6, "UD")                                                                      \
+	I(6, 0, 26)                                                                                \
+	F(xrc, 7, 26, 6, "XRC")                                                                    \
+	I(7, 0, 26)                                                                                \
+	F(dc, 8, 26, 6, "DC")                                                                      \
+	I(8, 0, 26)                                                                                \
+	I(9, 0, 32)
+
+BSN_SEG_DEFINE(cap_odp, BSN_CAP_ODP_SIZE, BSN_TABLE_CAP_ODP)
+
+/*
+ * CREATE_GENERAL_OBJECT: op_mod is the kind (enum bsn_object). After the head that of a mapping, and then an
+ * address vector as UD has it (struct bsn_av_ud_grh), of which only the service level, the place of its own GID
+ * and the GID count: rdma-core's mlx5_ifc.h struct mlx5_ifc_create_av_qp_mapping_in_bits
+ */
+#define BSN_CREATE_OBJECT_OFFSET   16
+#define BSN_CREATE_MAPPING_IN_SIZE 80
+#define BSN_CMD_MAPPING_SIZE	   16
+#define BSN_TABLE_CMD_MAPPING(F, Q, Z, I)                                                          \
+	Q(modify_field_select, 0, "what is modified")                                              \
+	I(2, 0, 32)                                                                                \
+	F(qpn, 3, 0, 32, "the queue pair")
+
+BSN_SEG_DEFINE(cmd_mapping, BSN_CMD_MAPPING_SIZE, BSN_TABLE_CMD_MAPPING)
+
 /* Every segment above: X(seg, SEG, doc) */
 #define BSN_CMD_SEGMENTS(X)                                                                        \
 	X(cmd_in, CMD_IN, "head of a command")                                                     \
 	X(cmd_out, CMD_OUT, "head of an answer")                                                   \
 	X(create_mkey_flags, CREATE_MKEY_FLAGS, "CREATE_MKEY, from byte 8")                        \
 	X(create_mkey_xlt, CREATE_MKEY_XLT, "CREATE_MKEY, from byte 96")                           \
-	X(cmd_mkey, CMD_MKEY, "mkey of a command, from byte 8")                                    \
+	X(cmd_object, CMD_OBJECT, "object of a command, from byte 8")                              \
+	X(cmd_ring, CMD_RING, "ring of CREATE_CQ, from byte 80, and of CREATE_QP, from byte 256")  \
+	X(cqc, CQC, "context of a CQ: CREATE_CQ, from byte 16")                                    \
+	X(cmd_select, CMD_SELECT, "MODIFY_CQ, from byte 12")                                       \
+	X(rmpc, RMPC, "CREATE_RMP, from byte 32")                                                  \
+	X(cmd_wq, CMD_WQ, "ring of CREATE_RMP, from byte 80")                                      \
+	X(dctc, DCTC, "CREATE_DCT, from byte 16")                                                  \
+	X(qpc_shape, QPC_SHAPE, "context of a QP, from byte 0: CREATE_QP, from byte 24")           \
+	X(ads, ADS, "path of a QP's context, from byte 24")                                        \
+	X(qpc_work, QPC_WORK, "context of a QP, from byte 112")                                    \
+	X(qpc_record, QPC_RECORD, "context of a QP, from byte 176")                                \
+	X(cmd_options, CMD_OPTIONS, "transition of a QP, from byte 16")                            \
+	X(qpc_ext, QPC_EXT, "transition of a QP with qpc_ext, from byte 264")                      \
+	X(cmd_vport, CMD_VPORT, "QUERY_HCA_VPORT_CONTEXT, from byte 8")                            \
+	X(vport_state, VPORT_STATE, "its answer, from byte 16")                                    \
+	X(vport_address, VPORT_ADDRESS, "its answer, from byte 80")                                \
 	X(lag, LAG, "answer of QUERY_LAG, from byte 8")                                            \
 	X(cap_gen_0, CAP_GEN_0, "capabilities of the device, from byte 0")                         \
 	X(cap_gen_1, CAP_GEN_1, "capabilities of the device, from byte 64")                        \
 	X(cap_gen_2, CAP_GEN_2, "capabilities of the device, from byte 128")                       \
 	X(cap_gen_3, CAP_GEN_3, "capabilities of the device, from byte 192")                       \
+	X(cap_odp, CAP_ODP, "capabilities of memory on demand, from byte 0")                       \
+	X(cmd_mapping, CMD_MAPPING, "CREATE_GENERAL_OBJECT of a mapping, from byte 16")            \
 	X(cap_atomics, CAP_ATOMICS, "capabilities of atomics, from byte 0")
 
 #ifdef __cplusplus

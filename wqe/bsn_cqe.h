@@ -34,11 +34,11 @@ extern "C" {
 /*
  * Where data are that came inside the CQE: mlx5dv.h MLX5_INLINE_SCATTER_*, PRM "CQE format".
  *
- * There the result of an atomic is big-endian, whatever order it has in memory. UCX says so and swaps
- * it (rc_mlx5_common.c, 88a10c820c of 2016; RC takes responses of up to 64 bytes in the CQE by default
- * since then). libfabric, whose QPs signal everything, so that mlx5_ib grants it, gets it big-endian
- * from libmlx5, which copies without a swap (libfabric issue 10911, fi_verbs(7)); a program without
- * sq_sig_all has it in memory, in the host's order.
+ * Inside a CQE the result of an atomic is big-endian, whatever order it has in memory. UCX says so and
+ * swaps it (rc_mlx5_common.c, 88a10c820c of 2016; RC takes responses of up to 64 bytes in the CQE by
+ * default since then). libfabric, whose QPs signal everything, so that mlx5_ib grants it, gets it
+ * big-endian from libmlx5, which copies without a swap (libfabric issue 10911, fi_verbs(7)); a program
+ * without sq_sig_all has it in memory, in the host's order.
  */
 #define BSN_CQE_FORMATS(X)                                                                         \
 	X(NO_INLINE, 0, "the data are in memory")                                                  \
@@ -47,7 +47,7 @@ extern "C" {
 	X(COMPRESSED, 3, "the CQE holds an array of mini CQEs")
 
 /*
- * Where the L3 header of a datagram is: mlx5dv.h leaves it unnamed; rdma-core's cq.c tests bits
+ * Where the L3 header of a datagram is. mlx5dv.h has no name for it; rdma-core's cq.c tests bits
  * 29:28 of flags_rqpn, UCX's ib_mlx5.h names them L3_IN_DATA and L3_IN_CQE.
  */
 #define BSN_CQE_GRHS(X)                                                                            \
@@ -230,7 +230,7 @@ enum bsn_mini_format { BSN_MINI_FORMATS(BSN_ENUM_MINI) };
 
 /*
  * A received packet: the responder's view as a queue of raw packets has it. Nothing in the CQE tells
- * the two apart, the queue does. Source: device.h struct mlx5_cqe64 and its accessors, mlx5_prm.h
+ * the two apart: only the queue does. Source: device.h struct mlx5_cqe64 and its accessors, mlx5_prm.h
  * struct mlx5_cqe, MLX5_CQE_RX_*.
  */
 #define BSN_CQE_ETH_SIZE BSN_CQE_SIZE

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * What a send WQE consists of: the segments of each operation, and those that each transport puts
- * before them. All WQEs have their segments in one order, that of BSN_WQE_ORDER; an operation on a
- * transport, with an opcode modifier, has some of them. ops.c has the table.
+ * before them. All WQEs have their segments in one order, that of BSN_WQE_ORDER; an operation has some
+ * of them, by its transport and opcode modifier. ops.c has the table.
  *
  * Nothing here allocates, blocks or keeps state.
  */
@@ -33,8 +33,8 @@ enum bsn_transport { BSN_TRANSPORTS(BSN_ENUM_TRANSPORT) };
 #undef BSN_ENUM_TRANSPORT
 
 /*
- * The order: S(NAME, seg, SEG) is a segment that struct bsn_<seg> describes, B(NAME, bytes, doc)
- * what no table describes, of any length where bytes is 0. The head of a WQE ends where
+ * The order: S(NAME, seg, SEG) is a segment that struct bsn_<seg> describes, B(NAME, bytes, doc) is
+ * bytes that no table describes, any number of them where bytes is 0. The head of a WQE ends where
  * BSN_WQE_ORDER_TAIL begins: data and what takes their place.
  */
 #define BSN_WQE_ORDER_HEAD(S, B)                                                                   \
@@ -134,11 +134,11 @@ struct bsn_wqe_op {
 };
 
 /**
- * struct bsn_wqe_sets - opcodes of messages, a bit each, for who asks of each WQE
+ * struct bsn_wqe_sets - sets of message opcodes, a bit each, for code that asks for every WQE
  * @with_raddr: those that have a remote address
  * @with_imm: those that say something in the last dword of the control segment
  * @with_gather: those that send data, which may be inline
- * @with_list: those that a list of SGEs, with an address, makes a request of
+ * @with_list: those that need only a list of SGEs, and an address where they have one
  */
 struct bsn_wqe_sets {
 	uint64_t with_raddr, with_imm, with_gather, with_list;
@@ -190,22 +190,22 @@ BSN_API uint32_t bsn_wqe_head_ds(const struct bsn_wqe_op *op, enum bsn_transport
 				 uint32_t opmod, bool is_extended);
 
 /**
- * bsn_wqe_longest_ds() - the longest message that a queue has to have room for
+ * bsn_wqe_longest_ds() - the length of the longest message that a queue must have room for
  * @transport: of the queue; address vectors have their extension
  * @max_sge: data pointers of a request
  * @max_inline: bytes of inline data of a request
  *
- * Messages without a modifier count, so no masked atomics.
+ * Counts messages without a modifier; so no masked atomics.
  * Return: units of 16 B, which may be more than a WQE can have.
  */
 BSN_API uint32_t bsn_wqe_longest_ds(enum bsn_transport transport, uint32_t max_sge,
 				    uint32_t max_inline);
 
 /**
- * bsn_wqe_longest_head_ds() - the units of 16 B before the data, in whatever message has most
+ * bsn_wqe_longest_head_ds() - the most units of 16 B that a message has before its data
  * @transport: of the queue; address vectors have their extension
  *
- * Messages that have any number of data segments and no modifier count, so no atomics.
+ * Counts messages that have any number of data segments and no modifier; so no atomics.
  */
 BSN_API uint32_t bsn_wqe_longest_head_ds(enum bsn_transport transport);
 

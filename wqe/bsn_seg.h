@@ -86,11 +86,11 @@ BSN_API uint64_t bsn_row_get(const struct bsn_row *row, const void *src);
 /**
  * bsn_row_offset() - where a row begins
  *
- * Return: of its first byte in the segment; big-endian, so that one holds its highest bits.
+ * Return: the offset of its first byte in the segment, which holds its highest bits (big-endian).
  */
 BSN_API uint32_t bsn_row_offset(const struct bsn_row *row);
 
-/** bsn_row_put() - writes a row's value; @dst is where the segment begins, bits too many are cut */
+/** bsn_row_put() - writes a row's value into the segment at @dst; cuts what does not fit */
 BSN_API void bsn_row_put(const struct bsn_row *row, void *dst, uint64_t value);
 
 /**
@@ -130,7 +130,7 @@ extern BSN_API const struct bsn_enum *const bsn_enums[];
 extern BSN_API const size_t bsn_enum_count;
 
 /**
- * bsn_enum_find() - what a number stands for
+ * bsn_enum_find() - the name of a number
  *
  * Return: the entry, or NULL where the number has no name.
  */

@@ -142,9 +142,9 @@ enum bsn_crypto_order { BSN_CRYPTO_ORDERS(BSN_ENUM_CRYPTO_ORDER) };
 BSN_SEG_DEFINE(umr_ctrl, BSN_UMR_CTRL_SIZE, BSN_TABLE_UMR_CTRL)
 
 /*
- * Mkey context: mlx5_ifc.h struct mlx5_ifc_mkc_bits. Binding a window, libmlx5 leaves what was in
- * every byte that it does not set (qp.c set_umr_mkey_seg()), so what is reserved is ignored here,
- * and each field is unless mkey_mask selects it.
+ * Mkey context: mlx5_ifc.h struct mlx5_ifc_mkc_bits. When it binds a window, libmlx5 leaves the old
+ * value in every byte that it does not set (qp.c set_umr_mkey_seg()). So reserved bits are ignored
+ * here, and so is each field that mkey_mask does not select.
  */
 #define BSN_MKEY_CTX_SIZE 64
 #define BSN_TABLE_MKEY_CTX(F, Q, Z, I)                                                             \
@@ -204,8 +204,8 @@ BSN_SEG_DEFINE(klm, BSN_KLM_SIZE, BSN_TABLE_KLM)
 
 /*
  * Repeat block, in a list's place: mlx5dv.h struct mlx5_wqe_umr_repeat_block_seg, qp.h struct
- * mlx5_stride_block_ctrl_seg. The entries follow; the mkey is as long as byte_count times
- * repeat_count. The kernel does not clear what is reserved: ignored.
+ * mlx5_stride_block_ctrl_seg. The entries follow; the mkey's length is byte_count times repeat_count.
+ * The kernel does not clear reserved bits, so they are ignored.
  */
 #define BSN_REPEAT_SIZE 16
 #define BSN_TABLE_REPEAT(F, Q, Z, I)                                                               \

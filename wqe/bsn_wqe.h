@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Send and receive work-queue entries: each segment once, as a table (bsn_seg.h says how to read
- * one), and the numbers that go into them. A WQE is a control segment and what its opcode calls
- * for, in units of 16 bytes (DS), in basic blocks of 64 bytes (BB).
+ * one), and the numbers that go into them. A WQE is a control segment and the segments that its opcode
+ * calls for. Its length is counted in units of 16 bytes (DS); it takes basic blocks of 64 bytes (BB).
  *
  * Sources: PRM = ConnectX Programmer's Reference Manual, chapter "Work Queues"; mlx5dv.h and wqe.h
  * are rdma-core's providers/mlx5/; qp.h and device.h are the kernel's include/linux/mlx5/;
@@ -12,6 +12,7 @@
 #define BSN_WQE_H
 
 #include "bsn_seg.h"
+#include "bsn_types.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -22,7 +23,7 @@ extern "C" {
 #define BSN_BB_DS           (BSN_BB_SIZE / BSN_DS_SIZE)
 #define BSN_WQE_MAX_DS      63          /* the DS field has 6 bits (PRM "Control Segment") */
 #define BSN_DATA_MAX_BYTES  0x7fffffffu /* bit 31 of a byte count marks inline data */
-#define BSN_WQE_MAX_BB      16          /* the blocks that so many DS take */
+#define BSN_WQE_MAX_BB      16          /* basic blocks of the longest WQE */
 #define BSN_QPN_MAX         0xffffffu   /* QPNs, as the numbers of CQs and SRQs, have 24 bits */
 #define BSN_LKEY_TERMINATOR 0x100u      /* ends a receive list shorter than the queue's maximum */
 
@@ -38,47 +39,42 @@ static inline uint32_t bsn_bb_of_ds(uint32_t ds)
 	return (ds + BSN_BB_DS - 1) / BSN_BB_DS;
 }
 
-/*
- * Opcodes of send WQEs: X(NAME, value, doc). Source: mlx5dv.h MLX5_OPCODE_*, PRM "WQE opcodes";
- * 0x18, 0x21 to 0x23, 0x26, 0x27 and 0x2d: device.h; 0x0f, 0x17 and 0x29: mlx5_prm.h; 0x16:
- * libmlx5 of MLNX_OFED 4, which calls it RECV_ENABLE.
- */
+/* Opcodes of send WQEs (bsn_types.h), in words: X(NAME, value, doc) */
 #define BSN_WQE_OPCODES(X)                                                                         \
-	X(NOP, 0x00, "does nothing; completes if asked to")                                        \
-	X(SEND_INVAL, 0x01, "SEND that invalidates an rkey at the responder")                      \
-	X(RDMA_WRITE, 0x08, "write to remote memory")                                              \
-	X(RDMA_WRITE_IMM, 0x09, "write, then consume a receive WQE and deliver an immediate")      \
-	X(SEND, 0x0a, "message into a receive WQE")                                                \
-	X(SEND_IMM, 0x0b, "SEND with an immediate")                                                \
-	X(TSO, 0x0e, "packets cut from a long one (LSO); modifier 1: several packets (MPW)")       \
-	X(WAIT, 0x0f, "waits for a CQ, for data, for a time, by modifier")                         \
-	X(RDMA_READ, 0x10, "read remote memory")                                                   \
-	X(ATOMIC_CS, 0x11, "64-bit compare and swap")                                              \
-	X(ATOMIC_FA, 0x12, "64-bit fetch and add")                                                 \
-	X(ATOMIC_MASKED_CS, 0x14, "compare and swap under masks")                                  \
-	X(ATOMIC_MASKED_FA, 0x15, "fetch and add with field boundaries")                           \
-	X(RCV_EN, 0x16, "lets a receive queue go on")                                              \
-	X(SEND_EN, 0x17, "lets a send queue go on")                                                \
-	X(BIND_MW, 0x18, "binds a window; drivers do it by UMR")                                   \
-	X(FMR, 0x19, "fast registration; drivers do it by UMR")                                    \
-	X(LOCAL_INVAL, 0x1b, "invalidates a key; drivers do it by UMR")                            \
-	X(CONFIG_CMD, 0x1f, "configuration command")                                               \
-	X(SET_PSV, 0x20, "sets a protection state; modifier 1 or 2: progress of TLS")              \
-	X(GET_PSV, 0x21, "reads protection states")                                                \
-	X(CHECK_PSV, 0x22, "checks protection states")                                             \
-	X(DUMP, 0x23, "reads data without sending them, for TLS")                                  \
-	X(UMR, 0x25, "changes an mkey; a modifier: parameters of TLS or IPsec")                    \
-	X(RGET_PSV, 0x26, "reads protection states at the responder")                              \
-	X(RCHECK_PSV, 0x27, "checks protection states at the responder")                           \
-	X(TAG_MATCHING, 0x28, "changes the list of a matching SRQ")                                \
-	X(ENHANCED_MPSW, 0x29, "several packets with one Ethernet segment")                        \
-	X(FLOW_TBL_ACCESS, 0x2c, "writes a steering rule or argument")                             \
-	X(ACCESS_ASO, 0x2d, "reads or changes an object of advanced steering")                     \
-	X(MMO, 0x2f, "memory to memory: copy, compress, search, by modifier")
-
-#define BSN_ENUM_OPCODE(name, value, doc) BSN_OPCODE_##name = value,
-enum bsn_wqe_opcode { BSN_WQE_OPCODES(BSN_ENUM_OPCODE) };
-#undef BSN_ENUM_OPCODE
+	X(NOP, BSN_OPCODE_NOP, "does nothing; completes if asked to")                              \
+	X(SEND_INVAL, BSN_OPCODE_SEND_INVAL, "SEND that invalidates an rkey at the responder")     \
+	X(RDMA_WRITE, BSN_OPCODE_RDMA_WRITE, "write to remote memory")                             \
+	X(RDMA_WRITE_IMM, BSN_OPCODE_RDMA_WRITE_IMM,                                               \
+	  "write, then consume a receive WQE and deliver an immediate")                            \
+	X(SEND, BSN_OPCODE_SEND, "message into a receive WQE")                                     \
+	X(SEND_IMM, BSN_OPCODE_SEND_IMM, "SEND with an immediate")                                 \
+	X(TSO, BSN_OPCODE_TSO,                                                                     \
+	  "packets cut from a long one (LSO); modifier 1: several packets (MPW)")                  \
+	X(WAIT, BSN_OPCODE_WAIT, "waits for a CQ, for data, for a time, by modifier")              \
+	X(RDMA_READ, BSN_OPCODE_RDMA_READ, "read remote memory")                                   \
+	X(ATOMIC_CS, BSN_OPCODE_ATOMIC_CS, "64-bit compare and swap")                              \
+	X(ATOMIC_FA, BSN_OPCODE_ATOMIC_FA, "64-bit fetch and add")                                 \
+	X(ATOMIC_MASKED_CS, BSN_OPCODE_ATOMIC_MASKED_CS, "compare and swap under masks")           \
+	X(ATOMIC_MASKED_FA, BSN_OPCODE_ATOMIC_MASKED_FA, "fetch and add with field boundaries")    \
+	X(RCV_EN, BSN_OPCODE_RCV_EN, "lets a receive queue go on")                                 \
+	X(SEND_EN, BSN_OPCODE_SEND_EN, "lets a send queue go on")                                  \
+	X(BIND_MW, BSN_OPCODE_BIND_MW, "binds a window; drivers do it by UMR")                     \
+	X(FMR, BSN_OPCODE_FMR, "fast registration; drivers do it by UMR")                          \
+	X(LOCAL_INVAL, BSN_OPCODE_LOCAL_INVAL, "invalidates a key; drivers do it by UMR")          \
+	X(CONFIG_CMD, BSN_OPCODE_CONFIG_CMD, "configuration command")                              \
+	X(SET_PSV, BSN_OPCODE_SET_PSV,                                                             \
+	  "sets a protection state; modifier 1 or 2: progress of TLS")                             \
+	X(GET_PSV, BSN_OPCODE_GET_PSV, "reads protection states")                                  \
+	X(CHECK_PSV, BSN_OPCODE_CHECK_PSV, "checks protection states")                             \
+	X(DUMP, BSN_OPCODE_DUMP, "reads data without sending them, for TLS")                       \
+	X(UMR, BSN_OPCODE_UMR, "changes an mkey; a modifier: parameters of TLS or IPsec")          \
+	X(RGET_PSV, BSN_OPCODE_RGET_PSV, "reads protection states at the responder")               \
+	X(RCHECK_PSV, BSN_OPCODE_RCHECK_PSV, "checks protection states at the responder")          \
+	X(TAG_MATCHING, BSN_OPCODE_TAG_MATCHING, "changes the list of a matching SRQ")             \
+	X(ENHANCED_MPSW, BSN_OPCODE_ENHANCED_MPSW, "several packets with one Ethernet segment")    \
+	X(FLOW_TBL_ACCESS, BSN_OPCODE_FLOW_TBL_ACCESS, "writes a steering rule or argument")       \
+	X(ACCESS_ASO, BSN_OPCODE_ACCESS_ASO, "reads or changes an object of advanced steering")    \
+	X(MMO, BSN_OPCODE_MMO, "memory to memory: copy, compress, search, by modifier")
 
 /*
  * Control segment, byte 11: when the WQE may start, and when it completes.
@@ -133,9 +129,9 @@ BSN_SEG_DEFINE(ctrl, BSN_CTRL_SIZE, BSN_TABLE_CTRL)
 /*
  * Address vector of UD and DC requests, after the control segment: 16 bytes (InfiniBand without a
  * GRH), or 48 where the ext bit is set. Source: PRM "Address Vector", mlx5dv.h struct mlx5_wqe_av;
- * how the fields are filled on either link: rdma-core's mlx5_create_ah() (verbs.c). UCX leaves what
- * was in the second dword of a UD key (ud_mlx5.c) and in the extension's first (ib_mlx5.inl
- * uct_ib_mlx5_set_dgram_seg_grh): ignored.
+ * how the fields are filled on either link: rdma-core's mlx5_create_ah() (verbs.c). UCX leaves the old
+ * value in the second dword of a UD key (ud_mlx5.c) and in the extension's first (ib_mlx5.inl
+ * uct_ib_mlx5_set_dgram_seg_grh), so both are ignored.
  */
 #define BSN_AV_UD_SIZE     16
 #define BSN_AV_DC_SIZE     16
@@ -200,8 +196,8 @@ BSN_SEG_DEFINE(av_dc_grh, BSN_AV_DC_GRH_SIZE, BSN_TABLE_AV_DC_GRH)
 BSN_SEG_DEFINE(xrc, BSN_XRC_SIZE, BSN_TABLE_XRC)
 
 /*
- * Remote address segment: PRM "Remote Address Segment"; struct mlx5_wqe_raddr_seg. libmlx5 clears
- * the last dword, UCX (uct_ib_mlx5_ep_set_rdma_seg) leaves there what was: ignored.
+ * Remote address segment: PRM "Remote Address Segment"; struct mlx5_wqe_raddr_seg. libmlx5 clears the
+ * last dword, UCX (uct_ib_mlx5_ep_set_rdma_seg) leaves its old value: so it is ignored.
  */
 #define BSN_RADDR_SIZE 16
 #define BSN_TABLE_RADDR(F, Q, Z, I)                                                                \
@@ -338,7 +334,7 @@ BSN_SEG_DEFINE(eth, BSN_ETH_SIZE, BSN_TABLE_ETH)
 /*
  * Tag matching, on the command QP of a matching SRQ; a data pointer follows an APPEND. Source:
  * mlx5dv.h struct mlx5_wqe_tm_seg, qp.c set_tm_seg(), mlx5.h MLX5_TM_OPCODE_*, MLX5_SRQ_FLAG_TM_*;
- * libmlx5 leaves what was in every byte that the operation does not use.
+ * libmlx5 leaves the old value in every byte that the operation does not use.
  */
 #define BSN_TM_OPS(X)                                                                              \
 	X(NOP, 0, "only tells how many unexpected messages software has seen")                     \

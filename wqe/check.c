@@ -38,7 +38,7 @@ static bool is_tm_read(const struct bsn_tm *tm, const struct bsn_row *row)
 	return true;
 }
 
-/* Whether the operation and the transport of the WQE use the row. */
+/* Whether the WQE's operation and transport use the row. */
 static bool is_read(const struct bsn_wqe *wqe, const struct bsn_seg_desc *desc,
 		    const struct bsn_row *row)
 {

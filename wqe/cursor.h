@@ -45,7 +45,7 @@ static inline int leave_raw(struct cursor *at)
 	return 0;
 }
 
-/* Takes a segment and decodes it into `host`; the result is that of take_segment(). */
+/* Takes a segment and decodes it into `host`. Returns what take_segment() does. */
 #define TAKE_INTO(at, kind, host)                                                                  \
 	__extension__({                                                                            \
 		const uint8_t *take_src;                                                           \

@@ -9,7 +9,7 @@ void bsn_piece_iter_init(struct bsn_piece_iter *iter, const struct bsn_wqe *wqe)
 	*iter = (struct bsn_piece_iter){ .wqe = wqe };
 }
 
-/* The piece at the iterator's place: the next part's segment, or what comes before it. */
+/* The piece at the iterator's place: the next part's segment, or the bytes before it. */
 static void set_piece(struct bsn_piece_iter *iter, struct bsn_piece *piece)
 {
 	const struct bsn_wqe *wqe = iter->wqe;

@@ -12,7 +12,7 @@ static void put_field(uint8_t *segment, const struct bsn_seg_desc *desc, const c
 	bsn_row_put(bsn_row_find(desc, name), segment, value);
 }
 
-/* By how much one receive advances the counter: a WQE, or the strides it took. */
+/* How far one receive advances the counter: by one WQE, or by the strides that it took. */
 static uint16_t counter_step(const struct bsn_cqe_block *block, const uint8_t *cqe)
 {
 	struct bsn_cqe_strides strides;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which byte goes where, as bsn_cqe_expand() shows it. */
+/* Finds out which byte of a mini CQE goes where, by calls of bsn_cqe_expand(). */
 #include "minis.h"
 
-/* The CQE that comes of a title whose bytes are all @fill, but for its counter where @counter is not 0. */
+/* Expands one CQE from a title whose bytes are all @fill, but for its counter where @counter is not 0. */
 static void expand_probe(enum bsn_mini_format format, bool is_request, uint8_t fill, uint16_t counter,
 			 const uint8_t *mini, uint8_t *cqe)
 {
@@ -42,7 +42,7 @@ static void find_mini_bytes(struct bsn_mini_map *map, enum bsn_mini_format forma
 	}
 }
 
-/* The title's bytes that are still there; op_own is, but for its format, which is none then. */
+/* Marks the bytes that are the title's. So is op_own, except for the format, which becomes none. */
 static void find_kept(struct bsn_mini_map *map, enum bsn_mini_format format, bool is_request)
 {
 	static const uint8_t zero[BSN_MINI_SIZE];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Compression by bytes: which of a CQE each byte of a mini CQE is. bsn_cqe_expand() is asked, so nothing is
- * told here that its tables do not say. Basic layout, queues that are not striding. Private to the library
- * and to softcx.
+ * Compression by bytes: which byte of a CQE each byte of a mini CQE is. The map comes from
+ * bsn_cqe_expand(), so it repeats nothing of its tables. Only for the basic layout and queues that are
+ * not striding. Private to the library and to softcx.
  */
 #ifndef WQE_MINIS_H
 #define WQE_MINIS_H
@@ -10,9 +10,9 @@
 #include "bsn_decode.h"
 
 enum {
-	BSN_MINI_COUNTER_LOW = BSN_MINI_SIZE, /* not of the mini CQE: of the counter that goes up with each */
+	BSN_MINI_COUNTER_LOW = BSN_MINI_SIZE, /* no byte of the mini CQE: of the counter, which goes up with each CQE */
 	BSN_MINI_COUNTER_HIGH,
-	BSN_MINI_NO_BYTE = 0x80, /* what "pshufb" and "tbl" make a zero */
+	BSN_MINI_NO_BYTE = 0x80, /* "pshufb" and "tbl" store 0 for it */
 };
 
 struct bsn_mini_map {
@@ -23,10 +23,10 @@ struct bsn_mini_map {
 
 void bsn_mini_map_init(struct bsn_mini_map *map, enum bsn_mini_format format, bool is_request);
 
-/* What a CQE has that its title has not, for a session. */
+/* Takes out of a CQE the bytes that a mini CQE has of it. */
 void bsn_mini_take(const struct bsn_mini_map *map, const uint8_t *cqe, uint8_t *mini);
 
-/* The whole CQE again. @title: a whole one, too; @counter: of this one, if the map counts. */
+/* Makes the whole CQE again. @title: a whole CQE; @counter: that of this CQE, used if the map counts. */
 void bsn_mini_put(const struct bsn_mini_map *map, const uint8_t *title, const uint8_t *mini,
 		  uint16_t counter, uint8_t *cqe);
 

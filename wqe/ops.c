@@ -46,7 +46,7 @@ static const struct {
 #define COMMON(op, on, what_data, what_imm, opmod)                                                 \
 	.name = #op, .opcode = BSN_OPCODE_##op, .transports = (on), .max_opmod = (opmod),          \
 	.data = BSN_DATA_##what_data, .imm = BSN_IMM_##what_imm
-/* Messages: first what the transport puts there, last the data. */
+/* Messages: the transport's segments come first, the data last. */
 #define MESSAGE(op, on, what_data, what_imm, own)                                                  \
 	[BSN_OPCODE_##op] = { COMMON(op, on, what_data, what_imm, 0), .is_message = true,          \
 			      .is_addressed = true, .has_raddr = ((own) & P(RADDR)) != 0,          \
@@ -63,7 +63,7 @@ static const struct {
 #define OTHER(op, on, what_data, what_imm, opmod, ...)                                             \
 	[BSN_OPCODE_##op] = { COMMON(op, on, what_data, what_imm, opmod), .forms = { __VA_ARGS__ } },
 
-/* Messages, of which the sets below are made, too. */
+/* Messages. The sets below are made of them. */
 #define MESSAGES(MESSAGE, ATOMIC)                                                                  \
 	/*      opcode           transports          data     imm         after the address */      \
 	MESSAGE(SEND,            ANY,                GATHER,  NONE,       P(DATA))                  \
@@ -169,7 +169,10 @@ uint32_t bsn_wqe_head_ds(const struct bsn_wqe_op *op, enum bsn_transport transpo
 	return bytes / BSN_DS_SIZE;
 }
 
-/* The next message of a transport that has no modifier, after @opcode, and its head; 0: the last. */
+/*
+ * Finds the transport's next message without a modifier after @opcode, and its head. Returns 0 after
+ * the last one.
+ */
 static uint32_t next_message(enum bsn_transport transport, uint32_t opcode, uint32_t *head_ds)
 {
 	while (++opcode < COUNT(ops)) {

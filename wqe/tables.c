@@ -71,7 +71,8 @@ const size_t bsn_segment_count = COUNT(bsn_segments);
 	E(cmd_opcode, BSN_COMMANDS)                                                                \
 	E(cap, BSN_CAPS)                                                                           \
 	E(mkey_mode, BSN_MKEY_MODES)                                                               \
-	E(atomic_operation, BSN_ATOMIC_OPERATIONS)
+	E(atomic_operation, BSN_ATOMIC_OPERATIONS)                                                 \
+	E(qpc_state, BSN_QPC_STATES)
 
 #define ENUM_FIELDS(R)                                                                             \
 	R(ctrl, opcode, wqe_opcode)                                                                \
@@ -118,7 +119,8 @@ const size_t bsn_segment_count = COUNT(bsn_segments);
 	R(cq_doorbell, cmd, cq_arm)                                                                \
 	R(cmd_in, opcode, cmd_opcode)                                                              \
 	R(cmd_out, status, command_status)                                                         \
-	R(mkey_ctx, access_mode_1_0, mkey_mode)
+	R(mkey_ctx, access_mode_1_0, mkey_mode)                                                    \
+	R(qpc_shape, state, qpc_state)
 
 #define VENDOR_SYNDROMES(X)                    BSN_VENDOR_SYNDROMES(X, X)
 #define MKEY_MASK_NAMED(name, bit, doc, field) ENUM_VALUE(name, bit, doc)
@@ -211,7 +213,7 @@ int bsn_seg_fit(const struct bsn_seg_desc *desc, const void *host, const struct 
 	for (unsigned i = 0; i < desc->row_count; i++) {
 		const struct bsn_row *r = &desc->rows[i];
 
-		if (r->kind == BSN_ROW_FIELD64) { /* all of it fits */
+		if (r->kind == BSN_ROW_FIELD64) { /* the whole value fits */
 			offset += (0u - offset) % _Alignof(struct bsn_atomic_cs) + sizeof(uint64_t);
 			continue;
 		}
