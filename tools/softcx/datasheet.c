@@ -81,6 +81,11 @@ unsigned cx_gid_table_len(const struct cx_config *config)
 	return config->link == CX_LINK_IB ? 8 : 16;
 }
 
+bool cx_has_dci_streams(const struct cx_config *config)
+{
+	return config->generation >= CX_GEN_CX6;
+}
+
 unsigned cx_pkey_table_len(const struct cx_config *config)
 {
 	return config->link == CX_LINK_IB ? 128 : 1;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the device is, as opposed to what it does: the figures on a generation's data sheet, the
+ * What the device is, not what it does: the figures on a generation's data sheet, the
  * limits its firmware reports, and the identity of its one port. All processes of a fabric see the
  * same device, so all of it follows from the configuration alone.
  */
@@ -35,7 +35,7 @@ enum {
 	CX_MAX_RD_ATOMIC = 16,
 	CX_MAX_MSG_LOG2 = 30,
 	/* How many objects a fabric holds, fewer than a ConnectX; powers of two, keys apart. */
-	CX_MAX_QPS = 1 << 14,
+	CX_MAX_QPS = 1 << 16,
 	CX_MAX_CQS = 1 << 14,
 	CX_MAX_SRQS = 1 << 12,
 	CX_MAX_MEMBERS = 1 << 10, /* of all multicast groups */
@@ -43,11 +43,18 @@ enum {
 	CX_MAX_MRS = (1 << 16) - 2,
 	CX_MAX_PDS = 1 << 12,
 	CX_MAX_UMEMS = 1 << 12,
+	CX_MAX_XRCDS = 1 << 12,
+	CX_MAX_MAPPINGS = 1 << 14,
+	CX_MAX_CONTEXTS = 1 << 12, /* of all processes */
 	/* Keys over keys, and translations: of one key, of all. */
 	CX_MAX_INDIRECTION = 4,
 	CX_MAX_XLT_LOG2 = 16,
 	CX_MAX_XLTS = 1 << 21,
 	CX_MAX_MMO_LOG2 = 24, /* bytes of a copy */
+	/* On demand: hw/mlx5/odp.c internal_fill_odp_caps(), and the same for DC. */
+	CX_ODP_CONNECTED = IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV | IBV_ODP_SUPPORT_WRITE |
+			   IBV_ODP_SUPPORT_READ | IBV_ODP_SUPPORT_ATOMIC | IBV_ODP_SUPPORT_SRQ_RECV,
+	CX_ODP_UD = IBV_ODP_SUPPORT_SEND,
 	/* Device memory: 128 KB, in pages of 4 KB, and blocks of 64 bytes. */
 	CX_DM_PAGES = 32,
 	CX_DM_PAGE_LOG2 = 12,
@@ -55,9 +62,13 @@ enum {
 	CX_ACK_DELAY = 16, /* as ibv_device_attr has it */
 	CX_CLOCK_KHZ = 1000000,
 	CX_COMP_VECTORS = 4,
+	CX_FIRST_EQN = 4, /* an event queue a vector; those before are the driver's */
 	CX_CACHE_LINE_BYTES = 64,
 	CX_PKEY = 0xffff,
 	CX_LID = 1,
+	CX_SUBNET_TIMEOUT = 18,
+	CX_PHYS_DISABLED = 3, /* IBA, PortInfo PortPhysicalState */
+	CX_PHYS_LINK_UP = 5,
 };
 
 struct cx_datasheet {
@@ -85,6 +96,9 @@ struct cx_gid {
 	union ibv_gid gid;
 	enum ibv_gid_type type;
 };
+
+/* Of DC initiators: claimed of ConnectX-6 and later; no public source names the first that has them. */
+bool cx_has_dci_streams(const struct cx_config *config);
 
 unsigned cx_gid_table_len(const struct cx_config *config);
 unsigned cx_pkey_table_len(const struct cx_config *config);

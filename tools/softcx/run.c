@@ -23,7 +23,7 @@
 
 static struct {
 	char *generation, *link, *fabric, *fault, *trace;
-	int exact, passive, version;
+	int exact, passive, big_endian_atomics, no_devx, no_stride_index, version;
 	bool given, trace_given;
 } options = { .generation = "cx6", .link = "ib", .fabric = "default" };
 
@@ -45,6 +45,12 @@ static const struct poptOption option_table[] = {
 	  "one fault for each store to a doorbell", NULL },
 	{ "passive", 'p', POPT_ARG_NONE, &options.passive, GIVEN,
 	  "execute nothing until the program steps the device", NULL },
+	{ "big-endian-atomics", 0, POPT_ARG_NONE, &options.big_endian_atomics, GIVEN,
+	  "results of 8 bytes of atomics are big-endian", NULL },
+	{ "no-devx", 0, POPT_ARG_NONE, &options.no_devx, GIVEN,
+	  "programs may not send commands", NULL },
+	{ "no-stride-index", 0, POPT_ARG_NONE, &options.no_stride_index, GIVEN,
+	  "no CQEs compressed by stride index", NULL },
 	{ "version", 0, POPT_ARG_NONE, &options.version, 0, "show the version", NULL },
 	POPT_AUTOHELP POPT_TABLEEND
 };
@@ -201,8 +207,8 @@ static void set_preload(void)
 }
 
 /*
- * gcc's AddressSanitizer refuses to run after another library, though it sees all calls there, too. What the
- * user says of it comes after ours, and so counts.
+ * gcc's AddressSanitizer refuses to run after another library, though it sees all calls there, too. The
+ * user's own options come after ours, so they count.
  */
 static void set_sanitizer(void)
 {
@@ -242,7 +248,7 @@ static void set_fault_plan(void)
 		free(text);
 }
 
-/* The shim would find the same, and the program no device. */
+/* The shim would find the same, and the program would see no device. */
 static void check_fabric(enum cx_generation generation, enum cx_link link)
 {
 	struct cx_fabric there;
@@ -300,6 +306,9 @@ static void set_environment(void)
 	set("SOFTCX_TRACE", options.trace ? options.trace : options.trace_given ? "-" : NULL);
 	set("SOFTCX_EXACT", options.exact ? "1" : NULL);
 	set("SOFTCX_PASSIVE", options.passive ? "1" : NULL);
+	set("SOFTCX_BIG_ENDIAN_ATOMICS", options.big_endian_atomics ? "1" : NULL);
+	set("SOFTCX_NO_DEVX", options.no_devx ? "1" : NULL);
+	set("SOFTCX_NO_STRIDE_INDEX", options.no_stride_index ? "1" : NULL);
 	set_fault_plan();
 	set_preload();
 	set_sanitizer();

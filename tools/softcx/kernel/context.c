@@ -15,6 +15,10 @@ struct uverbs_context *uverbs_open(const struct uverbs_host *host)
 	ctx->host = host;
 	ctx->hca = host->hca;
 	ctx->config = cx_config(host->hca);
+	if (cx_context_create(ctx->hca, &ctx->number)) {
+		free(ctx);
+		return NULL;
+	}
 	pthread_mutex_lock(&kernel_lock);
 	ctx->next = contexts;
 	contexts = ctx;
@@ -28,6 +32,7 @@ void uverbs_close(struct uverbs_context *ctx)
 	if (!ctx->foreign) {
 		object_destroy_all(ctx);
 		event_files_orphan(ctx);
+		cx_context_destroy(ctx->hca, ctx->number);
 	}
 	for (struct uverbs_context **link = &contexts; *link; link = &(*link)->next) {
 		if (*link == ctx) {

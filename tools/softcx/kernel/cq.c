@@ -28,7 +28,8 @@ static int mini_format(uint8_t asked)
 static int check_cq_driver(const struct call *call, const struct mlx5_ib_create_cq *driver)
 {
 	if (driver->flags & ~(MLX5_IB_CREATE_CQ_FLAGS_CQE_128B_PAD |
-			      MLX5_IB_CREATE_CQ_FLAGS_UAR_PAGE_INDEX) ||
+			      MLX5_IB_CREATE_CQ_FLAGS_UAR_PAGE_INDEX |
+			      MLX5_IB_CREATE_CQ_FLAGS_REAL_TIME_TS) ||
 	    driver->reserved0 || driver->reserved1)
 		return -EINVAL;
 	if (driver->cqe_size != BSN_CQE_SIZE && driver->cqe_size != BSN_CQE128_SIZE)
@@ -41,6 +42,9 @@ static int check_cq_driver(const struct call *call, const struct mlx5_ib_create_
 		return -EOPNOTSUPP;
 	/* One format, of those that fill_cqe_caps() lists. */
 	if (driver->cqe_comp_en == 1 && mini_format(driver->cqe_comp_res_format) < 0)
+		return -EOPNOTSUPP;
+	if (driver->cqe_comp_en == 1 && driver->cqe_comp_res_format == MLX5_IB_CQE_RES_FORMAT_CSUM_STRIDX &&
+	    call->ctx->config->no_stride_index)
 		return -EOPNOTSUPP;
 	return 0;
 }
@@ -88,6 +92,7 @@ static int create_cq_in_device(struct call *call, struct object *cq,
 		.async_channel = cq->async ? cq->async->channel : 0,
 		.cookie = cq->user_handle,
 		.ignore_overrun = flags & IB_UVERBS_CQ_FLAGS_IGNORE_OVERRUN,
+		.has_real_time = driver->flags & MLX5_IB_CREATE_CQ_FLAGS_REAL_TIME_TS,
 		.compresses = driver->cqe_comp_en == 1,
 	};
 	int err;

@@ -16,6 +16,7 @@
 #include <rdma/mlx5-abi.h>
 #include <rdma/mlx5_user_ioctl_cmds.h>
 
+#include "../nic/dc.h"
 #include "bsn_db.h"
 
 /* -- the clock --------------------------------------------------------------------------------- */
@@ -52,7 +53,14 @@ int uverbs_init_pages(int memfd)
 
 /* -- contexts ---------------------------------------------------------------------------------- */
 
-static void fill_context(struct mlx5_ib_alloc_ucontext_resp *resp, uint8_t max_cqe_version)
+/* A passive device has no clock that anybody could read while it runs: its time stands still between steps. */
+static bool has_clock(const struct call *call)
+{
+	return !call->ctx->config->passive;
+}
+
+static void fill_context(const struct call *call, struct mlx5_ib_alloc_ucontext_resp *resp,
+			 uint8_t max_cqe_version)
 {
 	*resp = (struct mlx5_ib_alloc_ucontext_resp){
 		.qp_tab_size = CX_MAX_QPS,
@@ -67,7 +75,8 @@ static void fill_context(struct mlx5_ib_alloc_ucontext_resp *resp, uint8_t max_c
 		.num_ports = CX_PORTS,
 		.response_length = sizeof(*resp),
 		.comp_mask = MLX5_IB_ALLOC_UCONTEXT_RESP_MASK_MKEY_UPDATE_TAG |
-			     MLX5_IB_ALLOC_UCONTEXT_RESP_MASK_DUMP_FILL_MKEY,
+			     MLX5_IB_ALLOC_UCONTEXT_RESP_MASK_DUMP_FILL_MKEY |
+			     MLX5_IB_ALLOC_UCONTEXT_RESP_MASK_REAL_TIME_TS,
 		.dump_fill_mkey = CX_NULL_KEY,
 		.cqe_version = max_cqe_version ? 1 : 0,
 		.cmds_supp_uhw =
@@ -77,6 +86,8 @@ static void fill_context(struct mlx5_ib_alloc_ucontext_resp *resp, uint8_t max_c
 		.log_uar_size = 12,
 		.num_uars_per_page = 1,
 	};
+	if (has_clock(call))
+		resp->comp_mask |= MLX5_IB_ALLOC_UCONTEXT_RESP_MASK_CORE_CLOCK_OFFSET;
 }
 
 /* mlx5_ib_alloc_ucontext() */
@@ -117,8 +128,10 @@ static int get_context(struct call *call)
 		err = check_context_request(call, &req);
 	if (err)
 		return err;
+	if (req.flags & MLX5_IB_ALLOC_UCTX_DEVX && call->ctx->config->no_devx)
+		return -EINVAL; /* mlx5_ib_devx_create() without log_max_uctx */
 	call->ctx->devx = req.flags & MLX5_IB_ALLOC_UCTX_DEVX;
-	fill_context(&resp, req.max_cqe_version);
+	fill_context(call, &resp, req.max_cqe_version);
 	err = out_context(call, UVERBS_ATTR_GET_CONTEXT_NUM_COMP_VECTORS,
 			  UVERBS_ATTR_GET_CONTEXT_CORE_SUPPORT);
 	if (!err)
@@ -134,7 +147,7 @@ static int query_context(struct call *call)
 	int err = out_context(call, UVERBS_ATTR_QUERY_CONTEXT_NUM_COMP_VECTORS,
 			      UVERBS_ATTR_QUERY_CONTEXT_CORE_SUPPORT);
 
-	fill_context(&resp, 1);
+	fill_context(call, &resp, 1);
 	return err ? err
 		   : call_out(call, MLX5_IB_ATTR_QUERY_CONTEXT_RESP_UCTX, &resp, sizeof(resp));
 }
@@ -179,7 +192,7 @@ static void fill_device(const struct cx_config *config, struct ib_uverbs_query_d
 			IB_UVERBS_DEVICE_CHANGE_PHY_PORT | IB_UVERBS_DEVICE_PORT_ACTIVE_EVENT |
 			IB_UVERBS_DEVICE_SYS_IMAGE_GUID | IB_UVERBS_DEVICE_RC_RNR_NAK_GEN |
 			IB_UVERBS_DEVICE_MEM_WINDOW | IB_UVERBS_DEVICE_MEM_WINDOW_TYPE_2B |
-			IB_UVERBS_DEVICE_MEM_MGT_EXTENSIONS,
+			IB_UVERBS_DEVICE_MEM_MGT_EXTENSIONS | IB_UVERBS_DEVICE_XRC,
 		.max_sge = CX_MAX_SGE,
 		.max_sge_rd = CX_MAX_SGE,
 		.max_cq = CX_MAX_CQS,
@@ -190,7 +203,8 @@ static void fill_device(const struct cx_config *config, struct ib_uverbs_query_d
 		.max_qp_rd_atom = CX_MAX_RD_ATOMIC,
 		.max_res_rd_atom = CX_MAX_RD_ATOMIC * CX_MAX_QPS,
 		.max_qp_init_rd_atom = CX_MAX_RD_ATOMIC,
-		.atomic_cap = config->no_atomics ? IBV_ATOMIC_NONE : IBV_ATOMIC_HCA,
+		.atomic_cap = config->no_atomics || config->big_endian_atomics ? IBV_ATOMIC_NONE :
+										 IBV_ATOMIC_HCA,
 		.max_ah = INT_MAX,
 		.max_mcast_grp = CX_MAX_MEMBERS,
 		.max_mcast_qp_attach = CX_MAX_MEMBERS_OF_GROUP,
@@ -216,20 +230,27 @@ static int query_device(struct call *call)
 static void fill_odp(struct ib_uverbs_ex_query_device_resp *resp)
 {
 	resp->odp_caps.general_caps = IBV_ODP_SUPPORT | IBV_ODP_SUPPORT_IMPLICIT;
-	resp->odp_caps.per_transport_caps.rc_odp_caps =
-		IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV | IBV_ODP_SUPPORT_WRITE |
-		IBV_ODP_SUPPORT_READ | IBV_ODP_SUPPORT_ATOMIC | IBV_ODP_SUPPORT_SRQ_RECV;
-	resp->odp_caps.per_transport_caps.ud_odp_caps = IBV_ODP_SUPPORT_SEND;
+	resp->odp_caps.per_transport_caps.rc_odp_caps = CX_ODP_CONNECTED;
+	resp->odp_caps.per_transport_caps.ud_odp_caps = CX_ODP_UD;
 }
 
-static void fill_cqe_caps(struct mlx5_ib_query_device_resp *driver)
+static void fill_cqe_caps(const struct cx_config *config, struct mlx5_ib_query_device_resp *driver)
 {
 	driver->cqe_comp_caps.max_num = CX_SESSION_MAX;
 	driver->cqe_comp_caps.supported_format = MLX5_IB_CQE_RES_FORMAT_HASH |
-						 MLX5_IB_CQE_RES_FORMAT_CSUM |
-						 MLX5_IB_CQE_RES_FORMAT_CSUM_STRIDX;
+						 MLX5_IB_CQE_RES_FORMAT_CSUM;
+	if (!config->no_stride_index)
+		driver->cqe_comp_caps.supported_format |= MLX5_IB_CQE_RES_FORMAT_CSUM_STRIDX;
 	driver->flags |= MLX5_IB_QUERY_DEV_RESP_FLAGS_CQE_128B_COMP |
 			 MLX5_IB_QUERY_DEV_RESP_FLAGS_CQE_128B_PAD;
+}
+
+static void fill_streams(const struct cx_config *config, struct mlx5_ib_query_device_resp *driver)
+{
+	if (!cx_has_dci_streams(config))
+		return;
+	driver->dci_streams_caps.max_log_num_concurent = CX_DC_STREAMS_LOG2;
+	driver->dci_streams_caps.max_log_num_errored = CX_DC_ERRORED_LOG2;
 }
 
 static int query_device_ex(struct call *call)
@@ -244,6 +265,10 @@ static int query_device_ex(struct call *call)
 		return err;
 	if (req.comp_mask || req.reserved)
 		return -EINVAL;
+	/* libmlx5 asks this once it has mapped the clock (mlx5_set_context()). */
+	err = has_clock(call) ? call->ctx->host->clock_in_use() : 0;
+	if (err)
+		return err;
 	fill_device(call->ctx->config, &resp.base);
 	resp.response_length = room < sizeof(resp) ? room : sizeof(resp);
 	resp.device_cap_flags_ex = resp.base.device_cap_flags;
@@ -257,7 +282,8 @@ static int query_device_ex(struct call *call)
 	if (err)
 		return err;
 	driver.response_length = sizeof(driver);
-	fill_cqe_caps(&driver);
+	fill_cqe_caps(call->ctx->config, &driver);
+	fill_streams(call->ctx->config, &driver);
 	return call_out(call, UVERBS_ATTR_UHW_OUT, &driver, sizeof(driver));
 }
 
@@ -280,10 +306,10 @@ static void fill_port(const struct uverbs_context *ctx, struct ib_uverbs_query_p
 		.max_mtu = IBV_MTU_4096,
 		.active_mtu = roce ? IBV_MTU_1024 : IBV_MTU_4096,
 		.max_vl_num = roce ? 0 : 3, /* VL0-3: IBA, PortInfo */
-		.subnet_timeout = roce ? 0 : 18,
+		.subnet_timeout = roce ? 0 : CX_SUBNET_TIMEOUT,
 		.active_width = 2, /* 4X */
 		.active_speed = cx_datasheet(config->generation)->active_speed,
-		.phys_state = up ? 5 : 3, /* LinkUp, Disabled */
+		.phys_state = up ? CX_PHYS_LINK_UP : CX_PHYS_DISABLED,
 		.link_layer = roce ? IBV_LINK_LAYER_ETHERNET : IBV_LINK_LAYER_INFINIBAND,
 	};
 }

@@ -4,7 +4,8 @@
  * command that creates gives an object, others are queries. The firmware judges what they say; its
  * refusal reaches the program as a status in the answer, and -EREMOTEIO.
  *
- * There are no event channels: without them UCX stays with verbs, whose queues are modelled.
+ * Event channels tell of queue pairs and targets, by the cookie of the subscription alone. Queues of DevX are the
+ * same objects of the device as those of verbs.
  */
 #include "kernel.h"
 
@@ -12,6 +13,7 @@
 #include <stdlib.h>
 
 #include <rdma/mlx5_user_ioctl_cmds.h>
+#include <rdma/mlx5_user_ioctl_verbs.h>
 
 #include "bsn_cmd.h"
 
@@ -59,11 +61,20 @@ static uint32_t opcode_of(const struct mailboxes *boxes)
 	return head.opcode;
 }
 
-/* The answer is the program's even where the firmware refused. */
+/* A program has a page of its own where its stores are seen. */
+static bool has_uar(void *context, uint32_t page)
+{
+	const struct uverbs_context *ctx = context;
+
+	return object_of_number(ctx, OBJECT_UAR, page) && !ctx->host->uar_in_use(page);
+}
+
+/* The program gets the answer even where the firmware refused. */
 static int run_command(struct call *call, uint16_t out_id, const struct mailboxes *boxes)
 {
-	int err =
-		cx_command(call->ctx->hca, boxes->in, boxes->in_size, boxes->out, boxes->out_size);
+	const struct cx_commander by = { has_uar, call->ctx };
+	int err = cx_command(call->ctx->hca, &by, boxes->in, boxes->in_size, boxes->out,
+			     boxes->out_size);
 	int copied = err && err != -EREMOTEIO ? err
 					      : call_out(call, out_id, boxes->out, boxes->out_size);
 
@@ -136,19 +147,41 @@ static bool is_creating(uint32_t opcode)
 	}
 }
 
-/* Mkeys are the one kind of object that the firmware makes. */
+/* The commands that create, and what destroys their objects; the firmware refuses the others. */
+static const struct {
+	uint32_t opcode;
+	object_destroyer *destroyer;
+} creations[] = {
+	{ BSN_CMD_CREATE_MKEY, mkey_destroy },
+	{ BSN_CMD_CREATE_CQ, cx_cq_destroy },
+	{ BSN_CMD_CREATE_QP, cx_qp_destroy },
+	{ BSN_CMD_CREATE_RMP, cx_srq_destroy },
+	{ BSN_CMD_CREATE_DCT, cx_qp_destroy },
+	{ BSN_CMD_ALLOC_PD, cx_pd_destroy },
+	{ BSN_CMD_CREATE_GENERAL_OBJECT, cx_general_object_destroy },
+};
+
+static object_destroyer *destroyer_of(uint32_t opcode)
+{
+	for (unsigned i = 0; i < ARRAY_LEN(creations); i++)
+		if (creations[i].opcode == opcode)
+			return creations[i].destroyer;
+	return NULL;
+}
+
 static int create_object(struct call *call, const struct mailboxes *boxes, struct object *object)
 {
-	struct bsn_cmd_mkey mkey;
+	struct bsn_cmd_object made;
 	int err = run_command(call, MLX5_IB_ATTR_DEVX_OBJ_CREATE_CMD_OUT, boxes);
 
 	if (err)
 		return err;
-	bsn_cmd_mkey_decode(&mkey, boxes->out + BSN_CMD_MKEY_OFFSET);
-	object->number = mkey.index;
+	bsn_cmd_object_decode(&made, boxes->out + BSN_CMD_OBJECT_OFFSET);
+	object->number = made.number;
+	object->devx.opcode = opcode_of(boxes);
 	err = call_out_handle(call, MLX5_IB_ATTR_DEVX_OBJ_CREATE_HANDLE, object->handle);
 	if (err)
-		mkey_destroy(call->ctx->hca, object->number);
+		object->destroyer(call->ctx->hca, object->number);
 	return err;
 }
 
@@ -161,7 +194,7 @@ static int create_devx_object(struct call *call)
 
 	if (err)
 		return err;
-	object = object_new(call->ctx, OBJECT_DEVX, mkey_destroy);
+	object = object_new(call->ctx, OBJECT_DEVX, destroyer_of(opcode_of(&boxes)));
 	if (!object)
 		err = -ENOMEM;
 	else if (!is_creating(opcode_of(&boxes)))
@@ -179,42 +212,97 @@ static int destroy_devx_object(struct call *call)
 	return call_destroy(call, MLX5_IB_ATTR_DEVX_OBJ_DESTROY_HANDLE, OBJECT_DEVX);
 }
 
-/* devx_is_valid_obj_id(): the command must mean the object that the handle does. */
-static bool means_object(const struct mailboxes *boxes, const struct object *object)
-{
-	struct bsn_cmd_mkey mkey;
+/*
+ * devx_is_obj_query_cmd(), devx_is_obj_modify_cmd(), and devx_get_obj_id(): of which kind of object a
+ * command is.
+ */
+static const struct follow_up {
+	uint32_t opcode, creator;
+	bool modifies;
+} follow_ups[] = {
+	{ BSN_CMD_QUERY_MKEY, BSN_CMD_CREATE_MKEY, false },
+	{ BSN_CMD_QUERY_CQ, BSN_CMD_CREATE_CQ, false },
+	{ BSN_CMD_MODIFY_CQ, BSN_CMD_CREATE_CQ, true },
+	{ BSN_CMD_QUERY_RMP, BSN_CMD_CREATE_RMP, false },
+	{ BSN_CMD_QUERY_DCT, BSN_CMD_CREATE_DCT, false },
+	{ BSN_CMD_DRAIN_DCT, BSN_CMD_CREATE_DCT, true },
+	{ BSN_CMD_ARM_DCT, BSN_CMD_CREATE_DCT, true },
+	{ BSN_CMD_QUERY_QP, BSN_CMD_CREATE_QP, false },
+	{ BSN_CMD_RST2INIT_QP, BSN_CMD_CREATE_QP, true },
+	{ BSN_CMD_INIT2RTR_QP, BSN_CMD_CREATE_QP, true },
+	{ BSN_CMD_RTR2RTS_QP, BSN_CMD_CREATE_QP, true },
+	{ BSN_CMD_RTS2RTS_QP, BSN_CMD_CREATE_QP, true },
+	{ BSN_CMD_2ERR_QP, BSN_CMD_CREATE_QP, true },
+	{ BSN_CMD_2RST_QP, BSN_CMD_CREATE_QP, true },
+};
 
-	bsn_cmd_mkey_decode(&mkey, boxes->in + BSN_CMD_MKEY_OFFSET);
-	return mkey.index == object->number;
+/* The command that makes what a handle names, also where verbs made it: devx_is_valid_obj_id() */
+static uint32_t creator_of(const struct object *object)
+{
+	switch (object->kind) {
+	case OBJECT_DEVX:
+		return object->devx.opcode;
+	case OBJECT_CQ:
+		return BSN_CMD_CREATE_CQ;
+	case OBJECT_QP:
+		return object->qp.dc == CX_DC_TARGET ? BSN_CMD_CREATE_DCT : BSN_CMD_CREATE_QP;
+	case OBJECT_SRQ:
+		return object->xrcd ? BSN_CMD_CREATE_XRC_SRQ : BSN_CMD_CREATE_RMP;
+	default:
+		return BSN_CMD_NOP; /* makes nothing */
+	}
 }
 
-static int query_devx_object(struct call *call)
+/* devx_is_valid_obj_id(): the command must mean the object that the handle does. */
+static bool means_object(const struct mailboxes *boxes, const struct object *object, bool modifies)
+{
+	struct bsn_cmd_object meant;
+
+	bsn_cmd_object_decode(&meant, boxes->in + BSN_CMD_OBJECT_OFFSET);
+	for (unsigned i = 0; i < ARRAY_LEN(follow_ups); i++)
+		if (follow_ups[i].opcode == opcode_of(boxes))
+			return follow_ups[i].modifies == modifies &&
+			       follow_ups[i].creator == creator_of(object) &&
+			       meant.number == object->number;
+	return false;
+}
+
+/* A query or a modification: `ids` are those of the handle, and of the mailboxes. */
+static int ask_object(struct call *call, const uint16_t ids[3], bool modifies)
 {
 	struct mailboxes boxes;
 	struct object *object;
-	int err = call_object(call, MLX5_IB_ATTR_DEVX_OBJ_QUERY_HANDLE, OBJECT_DEVX, &object);
+	int err = call_object(call, ids[0], OBJECT_ANY, &object);
 
 	if (!err)
-		err = open_mailboxes(call, MLX5_IB_ATTR_DEVX_OBJ_QUERY_CMD_IN,
-				     MLX5_IB_ATTR_DEVX_OBJ_QUERY_CMD_OUT, &boxes);
+		err = open_mailboxes(call, ids[1], ids[2], &boxes);
 	if (err)
 		return err;
-	if (opcode_of(&boxes) == BSN_CMD_QUERY_MKEY && means_object(&boxes, object))
-		err = run_command(call, MLX5_IB_ATTR_DEVX_OBJ_QUERY_CMD_OUT, &boxes);
+	if (means_object(&boxes, object, modifies))
+		err = run_command(call, ids[2], &boxes);
 	else
-		err = refuse_opcode(call, &boxes, "asks for this object");
+		err = refuse_opcode(call, &boxes,
+				    modifies ? "modifies this object" : "asks for this object");
 	free(boxes.in);
 	return err;
 }
 
-/* Nothing that exists can be modified. */
+static int query_devx_object(struct call *call)
+{
+	static const uint16_t ids[] = { MLX5_IB_ATTR_DEVX_OBJ_QUERY_HANDLE,
+					MLX5_IB_ATTR_DEVX_OBJ_QUERY_CMD_IN,
+					MLX5_IB_ATTR_DEVX_OBJ_QUERY_CMD_OUT };
+
+	return ask_object(call, ids, false);
+}
+
 static int modify_devx_object(struct call *call)
 {
-	struct object *object;
-	int err = call_object(call, MLX5_IB_ATTR_DEVX_OBJ_MODIFY_HANDLE, OBJECT_DEVX, &object);
+	static const uint16_t ids[] = { MLX5_IB_ATTR_DEVX_OBJ_MODIFY_HANDLE,
+					MLX5_IB_ATTR_DEVX_OBJ_MODIFY_CMD_IN,
+					MLX5_IB_ATTR_DEVX_OBJ_MODIFY_CMD_OUT };
 
-	cx_trace(call->ctx->hca, "uverbs: no command changes an mkey");
-	return err ? err : -EINVAL;
+	return ask_object(call, ids, true);
 }
 
 /* -- memory that commands name ----------------------------------------------------------------- */
@@ -243,7 +331,8 @@ static int make_umem(struct call *call, struct object *umem)
 	if (err)
 		return err;
 	watch_catch_up(call->ctx->hca);
-	err = cx_umem_create(call->ctx->hca, start, length, &umem->number);
+	err = cx_umem_create(call->ctx->hca, start, length, access & IBV_ACCESS_LOCAL_WRITE,
+			     &umem->number);
 	if (!err)
 		watch_memory(call->ctx->hca, start, length);
 	return err;
@@ -289,12 +378,10 @@ static int query_uar(struct call *call)
 	return -EINVAL;
 }
 
-/* One event queue a vector; the first belong to the driver. */
 static int query_eqn(struct call *call)
 {
-	enum { FIRST_EQN = 4 };
 	const uint64_t vector = call_value(call, MLX5_IB_ATTR_DEVX_QUERY_EQN_USER_VEC);
-	const uint32_t eqn = FIRST_EQN + (uint32_t)vector;
+	const uint32_t eqn = CX_FIRST_EQN + (uint32_t)vector;
 	int err = check_devx(call);
 
 	if (err)
@@ -306,8 +393,67 @@ static int query_eqn(struct call *call)
 
 static int refuse_channel(struct call *call)
 {
-	cx_trace(call->ctx->hca, "uverbs: event channels of DevX are not modelled");
+	cx_trace(call->ctx->hca, "uverbs: commands that complete later are not modelled");
 	return -EOPNOTSUPP;
+}
+
+static int alloc_event_channel(struct call *call)
+{
+	const uint64_t flags = call_value(call, MLX5_IB_ATTR_DEVX_ASYNC_EVENT_FD_ALLOC_FLAGS);
+	int fd, err = check_devx(call);
+
+	if (err)
+		return err;
+	if (flags != MLX5_IB_UAPI_DEVX_CR_EV_CH_FLAGS_OMIT_DATA) {
+		cx_trace(call->ctx->hca, "uverbs: events of DevX come without their data alone");
+		return -EOPNOTSUPP;
+	}
+	fd = event_file_open(call->ctx, CX_EVENT_DEVX);
+	return fd < 0 ? fd
+		      : call_out_handle(call, MLX5_IB_ATTR_DEVX_ASYNC_EVENT_FD_ALLOC_HANDLE,
+					(uint64_t)fd);
+}
+
+/* subscribe_event_xa_alloc(): all numbers of the list, each once. */
+static int subscribe_all(struct call *call, const struct object *object,
+			 const struct event_file *file)
+{
+	const uint64_t cookie = call_value(call, MLX5_IB_ATTR_DEVX_SUBSCRIBE_EVENT_COOKIE);
+	const unsigned bytes = call_len(call, MLX5_IB_ATTR_DEVX_SUBSCRIBE_EVENT_TYPE_NUM_LIST);
+	uint16_t numbers[CX_SUBSCRIPTIONS];
+	int err;
+
+	if (!bytes || bytes % sizeof(numbers[0]) || bytes > sizeof(numbers))
+		return -EINVAL;
+	err = call_in(call, MLX5_IB_ATTR_DEVX_SUBSCRIBE_EVENT_TYPE_NUM_LIST, numbers, bytes);
+	for (unsigned i = 0; !err && i < bytes / sizeof(numbers[0]); i++)
+		err = cx_event_subscribe(call->ctx->hca, object->number, file->channel, numbers[i],
+					 cookie);
+	return err;
+}
+
+static int subscribe_event(struct call *call)
+{
+	const struct ib_uverbs_attr *fd =
+		call_attr(call, MLX5_IB_ATTR_DEVX_SUBSCRIBE_EVENT_FD_HANDLE);
+	struct event_file *file;
+	struct object *object;
+	int err = check_devx(call);
+
+	if (err)
+		return err;
+	err = event_file_of_fd(call->ctx, fd->data_s64, CX_EVENT_DEVX, &file);
+	if (err)
+		return err;
+	if (call_has(call, MLX5_IB_ATTR_DEVX_SUBSCRIBE_EVENT_FD_NUM) ||
+	    call_object(call, MLX5_IB_ATTR_DEVX_SUBSCRIBE_EVENT_OBJ_HANDLE, OBJECT_DEVX, &object) ||
+	    (object->devx.opcode != BSN_CMD_CREATE_QP &&
+	     object->devx.opcode != BSN_CMD_CREATE_DCT)) {
+		cx_trace(call->ctx->hca,
+			 "uverbs: channels tell of queue pairs and targets of DevX alone");
+		return -EOPNOTSUPP;
+	}
+	return subscribe_all(call, object, file);
 }
 
 /* -- tables ------------------------------------------------------------------------------------ */
@@ -359,6 +505,13 @@ static const struct attr_spec dereg_umem_specs[] = {
 static const struct attr_spec cmd_channel_specs[] = {
 	{ MLX5_IB_ATTR_DEVX_ASYNC_CMD_FD_ALLOC_HANDLE, ATTR_NEW_FD, 0, 0, 0 },
 };
+static const struct attr_spec subscribe_specs[] = {
+	{ MLX5_IB_ATTR_DEVX_SUBSCRIBE_EVENT_FD_HANDLE, ATTR_FD, 0, 0, 0 },
+	{ MLX5_IB_ATTR_DEVX_SUBSCRIBE_EVENT_OBJ_HANDLE, ATTR_OBJECT, ATTR_OPTIONAL, 0, 0 },
+	{ MLX5_IB_ATTR_DEVX_SUBSCRIBE_EVENT_TYPE_NUM_LIST, ATTR_IN, 0, 2, UINT16_MAX },
+	{ MLX5_IB_ATTR_DEVX_SUBSCRIBE_EVENT_COOKIE, ATTR_IN, ATTR_OPTIONAL, 8, 8 },
+	{ MLX5_IB_ATTR_DEVX_SUBSCRIBE_EVENT_FD_NUM, ATTR_IN, ATTR_OPTIONAL, 4, 4 },
+};
 static const struct attr_spec event_channel_specs[] = {
 	{ MLX5_IB_ATTR_DEVX_ASYNC_EVENT_FD_ALLOC_HANDLE, ATTR_NEW_FD, 0, 0, 0 },
 	{ MLX5_IB_ATTR_DEVX_ASYNC_EVENT_FD_ALLOC_FLAGS, ATTR_IN, ATTR_OPTIONAL, 4, 8 },
@@ -387,7 +540,9 @@ const struct method devx_methods[] = {
 	{ MLX5_IB_OBJECT_DEVX_ASYNC_CMD_FD, MLX5_IB_METHOD_DEVX_ASYNC_CMD_FD_ALLOC, false, false,
 	  refuse_channel, "devx_cmd_channel", SPECS(cmd_channel_specs) },
 	{ MLX5_IB_OBJECT_DEVX_ASYNC_EVENT_FD, MLX5_IB_METHOD_DEVX_ASYNC_EVENT_FD_ALLOC, false,
-	  false, refuse_channel, "devx_event_channel", SPECS(event_channel_specs) },
+	  false, alloc_event_channel, "devx_event_channel", SPECS(event_channel_specs) },
+	{ MLX5_IB_OBJECT_DEVX, MLX5_IB_METHOD_DEVX_SUBSCRIBE_EVENT, false, false, subscribe_event,
+	  "devx_subscribe_event", SPECS(subscribe_specs) },
 	{ 0 },
 };
 /* clang-format on */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Event files: completion channels and asynchronous events. Each is a FIFO that the device writes
- * records into, from whichever process its model runs in, and that the program reads and polls.
- * What the program has read is counted per object, since destruction answers with that count and
- * libibverbs then waits until as many were acknowledged.
+ * Event files: completion channels and asynchronous events. Each is a FIFO. The device writes records
+ * into it, from whichever process its model runs in; the program reads and polls it. Records that the
+ * program has read are counted per object: destruction answers with that count, and libibverbs then
+ * waits until as many were acknowledged.
  */
 #include "kernel.h"
 
@@ -30,8 +30,9 @@ static uint32_t next_file;
 
 static size_t record_size(const struct event_file *file)
 {
-	return file->kind == CX_EVENT_COMPLETION ? sizeof(struct ib_uverbs_comp_event_desc)
-						 : sizeof(struct ib_uverbs_async_event_desc);
+	/* Of DevX a cookie, which is as long as a CQ's. */
+	return file->kind != CX_EVENT_ASYNC ? sizeof(struct ib_uverbs_comp_event_desc)
+					    : sizeof(struct ib_uverbs_async_event_desc);
 }
 
 static int open_fifo(struct event_file *file, const char *dir)
@@ -194,6 +195,8 @@ static enum object_kind kind_of_async(uint32_t event_type)
 static struct object *object_of_record(const struct event_file *file,
 				       const union event_record *record)
 {
+	if (file->kind == CX_EVENT_DEVX)
+		return NULL;
 	if (file->kind == CX_EVENT_COMPLETION)
 		return object_of_event(file->ctx, OBJECT_CQ, record->comp.cq_handle);
 	return object_of_event(file->ctx, kind_of_async(record->async.event_type),
@@ -203,7 +206,7 @@ static struct object *object_of_record(const struct event_file *file,
 static bool ends_channel(const struct event_file *file, const union event_record *record)
 {
 	return CX_CHANNEL_END ==
-	       (file->kind == CX_EVENT_COMPLETION ? record->comp.cq_handle : record->async.element);
+	       (file->kind != CX_EVENT_ASYNC ? record->comp.cq_handle : record->async.element);
 }
 
 /*

@@ -22,19 +22,21 @@
 /* In the order in which a closing context destroys them. */
 enum object_kind {
 	OBJECT_NONE,
+	OBJECT_DEVX,
 	OBJECT_AH,
 	OBJECT_QP,
 	OBJECT_SRQ,
 	OBJECT_CQ,
 	OBJECT_MW,
-	OBJECT_DEVX,
 	OBJECT_UMEM,
 	OBJECT_MR,
 	OBJECT_DM,
+	OBJECT_XRCD,
 	OBJECT_PD,
 	OBJECT_UAR,
 	OBJECT_VAR,
 	OBJECT_KINDS,
+	OBJECT_ANY, /* any kind, for a search */
 };
 
 struct pinned {
@@ -48,14 +50,17 @@ struct object {
 	enum object_kind kind;
 	uint32_t handle;
 	uint32_t users;       /* other objects that refer to this one */
-	uint32_t number;      /* pdn, key, cqn, srqn, qpn, UAR page, umem, index of an mkey */
+	uint32_t number;      /* pdn, key, cqn, srqn, qpn, UAR page, umem, index of an mkey; of DevX each */
 	uint64_t user_handle; /* what its events carry */
-	struct object *pd;
+	struct object *pd, *xrcd; /* NULL: none */
 	struct event_file *async; /* where its asynchronous events go */
 	uint32_t async_reported;  /* events that the program has read */
 	struct pinned pinned;
 	object_destroyer *destroyer; /* NULL: the device knows nothing of it */
 	union {
+		struct {
+			uint32_t opcode; /* the command that made it */
+		} devx;
 		struct {
 			uint64_t length;
 			uint64_t iova;
@@ -78,6 +83,7 @@ struct object {
 		} cq;
 		struct {
 			uint32_t max_wr, max_sge;
+			struct object *cq; /* of XRC; else NULL */
 		} srq;
 		struct {
 			struct object *send_cq, *recv_cq, *srq;
@@ -94,6 +100,7 @@ struct object {
 struct uverbs_context {
 	const struct uverbs_host *host;
 	struct cx_hca *hca;
+	uint32_t number; /* what lists of resources call it */
 	const struct cx_config *config;
 	bool ready;               /* GET_CONTEXT was answered */
 	bool devx;                /* it may send commands */
@@ -113,6 +120,8 @@ struct object *object_find(const struct uverbs_context *ctx, enum object_kind ki
 struct object *object_of_number(const struct uverbs_context *ctx, enum object_kind kind,
 				uint32_t number);
 void object_destroy_all(struct uverbs_context *ctx);
+/* Refers to an XRC domain. */
+void object_refer_xrcd(struct object *object, struct object *xrcd);
 /* Takes or gives back what `object` refers to: its PD and the event file of its events. */
 void object_refer(struct object *object, struct object *pd, struct event_file *async);
 /* -EBUSY while in use, else what the device answers; frees the object when it is gone. */
@@ -211,9 +220,11 @@ struct write_command {
 
 /* Each ends with an entry without a handler. */
 extern const struct method device_methods[], pd_methods[], mr_methods[], ah_methods[],
-	uar_methods[], dm_methods[], cq_methods[], srq_methods[], qp_methods[], devx_methods[], mw_methods[];
+	uar_methods[], dm_methods[], cq_methods[], srq_methods[], qp_methods[], devx_methods[], mw_methods[],
+	xrcd_methods[];
 extern const struct write_command device_commands[], pd_commands[], mr_commands[], ah_commands[],
-	cq_commands[], srq_commands[], qp_state_commands[], mw_commands[], mcast_commands[];
+	cq_commands[], srq_commands[], qp_state_commands[], mw_commands[], mcast_commands[],
+	xrcd_commands[];
 
 /* Mkeys by their index: those of DevX and of windows (mw.c). */
 struct bsn_mkey_ctx;
@@ -255,8 +266,9 @@ void device_unmap(void *mapped, size_t length);
 /* From now on the device is told when other pages come to be at these addresses. */
 void watch_memory(struct cx_hca *hca, uint64_t start, uint64_t length);
 /*
- * Before memory is registered: the device has been told of every change that began before. Another thread's
- * munmap() is told of after it, when the place may be this thread's already.
+ * Call before memory is registered: after it the device knows of every change that began before. The
+ * kernel tells of another thread's munmap() after the fact, when the place may be this thread's
+ * already.
  */
 void watch_catch_up(struct cx_hca *hca);
 void watch_after_fork_child(void);

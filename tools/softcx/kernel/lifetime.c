@@ -20,6 +20,12 @@ void object_refer(struct object *object, struct object *pd, struct event_file *a
 	}
 }
 
+void object_refer_xrcd(struct object *object, struct object *xrcd)
+{
+	object->xrcd = xrcd;
+	xrcd->users++;
+}
+
 static void drop_user(struct object *object)
 {
 	if (object)
@@ -29,6 +35,7 @@ static void drop_user(struct object *object)
 static void drop_references(struct object *object)
 {
 	drop_user(object->pd);
+	drop_user(object->xrcd);
 	if (object->async)
 		event_file_put_locked(object->async);
 	if (object->kind == OBJECT_MR) {
@@ -42,6 +49,8 @@ static void drop_references(struct object *object)
 		drop_user(object->qp.recv_cq);
 		drop_user(object->qp.srq);
 	}
+	if (object->kind == OBJECT_SRQ)
+		drop_user(object->srq.cq);
 	if (object->kind == OBJECT_CQ && object->cq.channel)
 		event_file_put_locked(object->cq.channel);
 }
@@ -72,22 +81,34 @@ int object_destroy(struct uverbs_context *ctx, struct object *object)
 	return 0;
 }
 
+/* Returns how many objects went. Those that stay are freed if nothing else is left to do. */
+static unsigned destroy_kind(struct uverbs_context *ctx, enum object_kind kind, bool is_last)
+{
+	unsigned gone = 0;
+
+	for (uint32_t i = 0; i < ctx->object_slots; i++) {
+		struct object *object = ctx->objects[i];
+		int err;
+
+		if (!object || object->kind != kind)
+			continue;
+		err = object_destroy(ctx, object);
+		gone += !err;
+		if (!err || !is_last)
+			continue;
+		cx_trace(ctx->hca, "uverbs: close: object %u of kind %d: error %d", i, kind, -err);
+		object_free(ctx, object);
+	}
+	return gone;
+}
+
+/* Objects of DevX refer to each other: uverbs_destroy_ufile_hw() repeats as long as some go. */
 void object_destroy_all(struct uverbs_context *ctx)
 {
 	for (int kind = OBJECT_NONE + 1; kind < OBJECT_KINDS; kind++) {
-		for (uint32_t i = 0; i < ctx->object_slots; i++) {
-			struct object *object = ctx->objects[i];
-			int err;
-
-			if (!object || object->kind != (enum object_kind)kind)
-				continue;
-			err = object_destroy(ctx, object);
-			if (!err)
-				continue;
-			cx_trace(ctx->hca, "uverbs: close: object %u of kind %d: error %d", i, kind,
-				 -err);
-			object_free(ctx, object);
-		}
+		while (destroy_kind(ctx, (enum object_kind)kind, false))
+			;
+		destroy_kind(ctx, (enum object_kind)kind, true);
 	}
 	free(ctx->objects);
 	ctx->objects = NULL;

@@ -140,7 +140,7 @@ static int check_rereg(const struct ib_uverbs_rereg_mr *req)
 	return 0;
 }
 
-/* Its memory is no program's. */
+/* Its memory belongs to no program. */
 static bool is_elsewhere(const struct object *mr)
 {
 	return mr->mr.dm || mr->mr.mapped;
@@ -306,8 +306,8 @@ static int reg_dm_mr(struct call *call)
 }
 
 /*
- * dma_buf_get(): a descriptor of a dma-buf. There is no exporter without a GPU, so that a memfd is one here,
- * the only thing besides that is memory behind a descriptor and knows seals.
+ * dma_buf_get(): a descriptor of a dma-buf. Without a GPU there is no exporter, so a memfd counts as a
+ * dma-buf here: nothing else is memory with a descriptor and has seals.
  */
 static int map_dmabuf(struct object *mr, int fd, uint64_t offset, bool writable)
 {
@@ -389,7 +389,7 @@ static int check_prefetch(const struct call *call, const struct object *pd, uint
 	return 0;
 }
 
-/* What is not there is said by a prefetch that waits, and only by that. */
+/* Only a prefetch that waits reports pages that are not there. */
 static int prefetch(const struct object *mr, const struct ib_uverbs_sge *sge, uint64_t advice)
 {
 	struct pinned none = { 0 };

@@ -13,29 +13,29 @@
 int mkey_create(struct cx_hca *hca, const struct bsn_mkey_ctx *ctx, uint32_t *index)
 {
 	const struct bsn_cmd_in head = { .opcode = BSN_CMD_CREATE_MKEY };
-	uint8_t in[BSN_CREATE_MKEY_LIST_OFFSET] = { 0 }, out[BSN_CREATE_MKEY_OUT_SIZE];
-	struct bsn_cmd_mkey made;
+	uint8_t in[BSN_CREATE_MKEY_LIST_OFFSET] = { 0 }, out[BSN_CREATED_OUT_SIZE];
+	struct bsn_cmd_object made;
 	int err;
 
 	bsn_cmd_in_encode(in, &head);
 	bsn_mkey_ctx_encode(in + BSN_CREATE_MKEY_CTX_OFFSET, ctx);
-	err = cx_command(hca, in, sizeof(in), out, sizeof(out));
+	err = cx_command(hca, NULL, in, sizeof(in), out, sizeof(out));
 	if (err)
 		return err == -EREMOTEIO ? -ENOMEM : err;
-	bsn_cmd_mkey_decode(&made, out + BSN_CMD_MKEY_OFFSET);
-	*index = made.index;
+	bsn_cmd_object_decode(&made, out + BSN_CMD_OBJECT_OFFSET);
+	*index = made.number;
 	return 0;
 }
 
 int mkey_destroy(struct cx_hca *hca, uint32_t index)
 {
 	const struct bsn_cmd_in head = { .opcode = BSN_CMD_DESTROY_MKEY };
-	const struct bsn_cmd_mkey mkey = { .index = index };
-	uint8_t in[BSN_DESTROY_MKEY_IN_SIZE], out[BSN_CMD_OUT_SIZE];
+	const struct bsn_cmd_object mkey = { .number = index };
+	uint8_t in[BSN_MEANING_IN_SIZE], out[BSN_CMD_OUT_SIZE];
 
 	bsn_cmd_in_encode(in, &head);
-	bsn_cmd_mkey_encode(in + BSN_CMD_MKEY_OFFSET, &mkey);
-	return cx_command(hca, in, sizeof(in), out, sizeof(out));
+	bsn_cmd_object_encode(in + BSN_CMD_OBJECT_OFFSET, &mkey);
+	return cx_command(hca, NULL, in, sizeof(in), out, sizeof(out));
 }
 
 /* The variant differs from window to window, so that an old key opens none: mlx5_ib_create_mkey() */

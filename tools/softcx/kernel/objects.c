@@ -50,7 +50,7 @@ struct object *object_find(const struct uverbs_context *ctx, enum object_kind ki
 {
 	struct object *object = handle < ctx->object_slots ? ctx->objects[handle] : NULL;
 
-	return object && object->kind == kind ? object : NULL;
+	return object && (kind == OBJECT_ANY || object->kind == kind) ? object : NULL;
 }
 
 struct object *object_of_event(const struct uverbs_context *ctx, enum object_kind kind,

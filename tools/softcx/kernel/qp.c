@@ -10,6 +10,7 @@
 
 #include <rdma/mlx5-abi.h>
 
+#include "../nic/dc.h"
 #include "bsn_db.h"
 
 enum {
@@ -66,9 +67,18 @@ static int check_dc(const struct call *call, const struct ib_uverbs_qp_cap *cap,
 		return -EINVAL;
 	if (!(driver->flags & MLX5_QP_FLAG_DCI_STREAM))
 		return 0;
-	if (dc != CX_DC_INITIATOR)
+	if (dc != CX_DC_INITIATOR || !cx_has_dci_streams(call->ctx->config))
 		return -EINVAL;
-	return -EOPNOTSUPP;
+	/* The firmware's limits. */
+	return driver->dci_streams.log_num_concurent > CX_DC_STREAMS_LOG2 ||
+			       driver->dci_streams.log_num_errored > CX_DC_ERRORED_LOG2
+		       ? -EINVAL
+		       : 0;
+}
+
+static bool is_xrc_target(const struct call *call)
+{
+	return call_value(call, UVERBS_ATTR_CREATE_QP_TYPE) == IBV_QPT_XRC_RECV;
 }
 
 /* Every CQE of version 1 names its queue by the index that the library gave it. */
@@ -83,6 +93,8 @@ static int check_qp_driver(const struct call *call, const struct mlx5_ib_create_
 		return -EINVAL;
 	if (dc_of(driver) == CX_DC_TARGET) /* has no rings, and the key in the place of one's address */
 		return 0;
+	if (is_xrc_target(call)) /* create_xrc_tgt_qp(): rings are not looked at */
+		return 0;
 	if (driver->sq_buf_addr || !(driver->flags & MLX5_QP_FLAG_UAR_PAGE_INDEX) ||
 	    !object_of_number(call->ctx, OBJECT_UAR, driver->bfreg_index))
 		return -EINVAL;
@@ -92,7 +104,7 @@ static int check_qp_driver(const struct call *call, const struct mlx5_ib_create_
 static int check_qp_type(const struct call *call, uint64_t type, uint64_t create_flags)
 {
 	if (type != IBV_QPT_RC && type != IBV_QPT_UC && type != IBV_QPT_UD &&
-	    type != IBV_QPT_DRIVER) {
+	    type != IBV_QPT_XRC_SEND && type != IBV_QPT_XRC_RECV && type != IBV_QPT_DRIVER) {
 		cx_trace(call->ctx->hca, "uverbs: QP type %llu is not modelled",
 			 (unsigned long long)type);
 		return -EOPNOTSUPP;
@@ -113,36 +125,67 @@ static int check_qp_cap(const struct ib_uverbs_qp_cap *cap)
 }
 
 struct qp_parts {
-	struct object *pd, *send_cq, *recv_cq, *srq;
+	struct object *pd, *xrcd, *send_cq, *recv_cq, *srq;
 	struct event_file *async;
 };
 
-static int find_qp_parts(const struct call *call, struct qp_parts *parts)
+/* An XRC target is in its domain alone: UVERBS_METHOD_QP_CREATE. */
+static int find_xrc_target_parts(const struct call *call, struct qp_parts *parts)
 {
+	if (call_has(call, UVERBS_ATTR_CREATE_QP_PD_HANDLE) ||
+	    call_has(call, UVERBS_ATTR_CREATE_QP_SEND_CQ_HANDLE) ||
+	    call_has(call, UVERBS_ATTR_CREATE_QP_RECV_CQ_HANDLE))
+		return -EINVAL;
+	return call_object(call, UVERBS_ATTR_CREATE_QP_XRCD_HANDLE, OBJECT_XRCD, &parts->xrcd);
+}
+
+/* An XRC initiator receives nothing. */
+static int find_other_parts(const struct call *call, struct qp_parts *parts)
+{
+	const bool is_xrc = call_value(call, UVERBS_ATTR_CREATE_QP_TYPE) == IBV_QPT_XRC_SEND;
 	int err = call_object(call, UVERBS_ATTR_CREATE_QP_PD_HANDLE, OBJECT_PD, &parts->pd);
 
+	if (call_has(call, UVERBS_ATTR_CREATE_QP_XRCD_HANDLE) ||
+	    (is_xrc && call_has(call, UVERBS_ATTR_CREATE_QP_SRQ_HANDLE)))
+		return -EINVAL;
 	if (!err)
 		err = call_object(call, UVERBS_ATTR_CREATE_QP_SEND_CQ_HANDLE, OBJECT_CQ,
 				  &parts->send_cq);
-	if (!err)
+	if (!err && !is_xrc)
 		err = call_object(call, UVERBS_ATTR_CREATE_QP_RECV_CQ_HANDLE, OBJECT_CQ,
 				  &parts->recv_cq);
-	parts->srq = NULL;
 	if (!err && call_has(call, UVERBS_ATTR_CREATE_QP_SRQ_HANDLE))
 		err = call_object(call, UVERBS_ATTR_CREATE_QP_SRQ_HANDLE, OBJECT_SRQ, &parts->srq);
+	return err;
+}
+
+static int find_qp_parts(const struct call *call, struct qp_parts *parts)
+{
+	int err;
+
+	*parts = (struct qp_parts){ 0 };
+	err = is_xrc_target(call) ? find_xrc_target_parts(call, parts)
+				  : find_other_parts(call, parts);
 	return err ? err : call_async_file(call, UVERBS_ATTR_CREATE_QP_EVENT_FD, &parts->async);
+}
+
+static void add_user(struct object *object)
+{
+	if (object)
+		object->users++;
 }
 
 static void refer_qp_parts(struct object *qp, const struct qp_parts *parts)
 {
 	object_refer(qp, parts->pd, parts->async);
+	if (parts->xrcd)
+		object_refer_xrcd(qp, parts->xrcd);
 	qp->qp.send_cq = parts->send_cq;
 	qp->qp.recv_cq = parts->recv_cq;
 	qp->qp.srq = parts->srq;
-	parts->send_cq->users++;
-	parts->recv_cq->users++;
-	if (parts->srq)
-		parts->srq->users++;
+	add_user(parts->send_cq);
+	add_user(parts->recv_cq);
+	add_user(parts->srq);
 }
 
 /*
@@ -179,16 +222,36 @@ static int create_dct_in_device(struct call *call, struct object *qp, const stru
 	return cx_qp_create(call->ctx->hca, &attr, &qp->number);
 }
 
+static int create_xrc_target_in_device(struct call *call, struct object *qp)
+{
+	const struct cx_qp_attr attr = {
+		.type = qp->qp.type,
+		.xrcdn = qp->xrcd->number,
+		.async_channel = qp->async ? qp->async->channel : 0,
+		.cookie = qp->user_handle,
+	};
+
+	return cx_qp_create(call->ctx->hca, &attr, &qp->number);
+}
+
+static uint32_t number_of(const struct object *object)
+{
+	return object ? object->number : 0;
+}
+
 static int create_qp_in_device(struct call *call, struct object *qp,
 			       const struct mlx5_ib_create_qp *driver)
 {
 	struct cx_qp_attr attr = {
 		.type = qp->qp.type,
 		.dc = qp->qp.dc,
-		.pdn = qp->pd->number,
-		.send_cqn = qp->qp.send_cq->number,
-		.recv_cqn = qp->qp.recv_cq->number,
-		.srqn = qp->qp.srq ? qp->qp.srq->number : 0,
+		.has_streams = driver->flags & MLX5_QP_FLAG_DCI_STREAM,
+		.log_streams = driver->dci_streams.log_num_concurent,
+		.log_errored_streams = driver->dci_streams.log_num_errored,
+		.pdn = number_of(qp->pd),
+		.send_cqn = number_of(qp->qp.send_cq),
+		.recv_cqn = number_of(qp->qp.recv_cq),
+		.srqn = number_of(qp->qp.srq),
 		.buf = driver->buf_addr,
 		.db = driver->db_addr,
 		.rq_count = driver->rq_wqe_count,
@@ -205,6 +268,8 @@ static int create_qp_in_device(struct call *call, struct object *qp,
 
 	if (attr.dc == CX_DC_TARGET)
 		return create_dct_in_device(call, qp, &attr, driver);
+	if (attr.type == IBV_QPT_XRC_RECV)
+		return create_xrc_target_in_device(call, qp);
 	choose_scatter(qp, driver->flags, &attr);
 	err = user_pin_ring(&qp->pinned, attr.buf,
 			    (uint64_t)attr.rq_count * attr.rq_stride_bytes +

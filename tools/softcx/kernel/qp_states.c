@@ -26,6 +26,9 @@ struct transition {
 #define RC 1 << IBV_QPT_RC
 #define UC 1 << IBV_QPT_UC
 #define UD 1 << IBV_QPT_UD
+#define XRC_SEND 1 << IBV_QPT_XRC_SEND
+#define XRC_RECV 1 << IBV_QPT_XRC_RECV
+#define XRC XRC_SEND | XRC_RECV
 #define DCT 1 << 29
 #define DCI 1 << 30
 
@@ -59,6 +62,17 @@ static const struct transition transitions[] = {
 	{ IBV_QPS_SQD, IBV_QPS_RTS, RC, 0, RUNNING_RC },
 	{ IBV_QPS_SQD, IBV_QPS_RTS, UC, 0, RUNNING_UC },
 	{ IBV_QPS_SQD, IBV_QPS_RTS, UD, 0, RUNNING_UD },
+	{ IBV_QPS_RESET, IBV_QPS_INIT, XRC, PKEY | IBV_QP_PORT | ACCESS, 0 },
+	{ IBV_QPS_INIT, IBV_QPS_INIT, XRC, 0, PKEY | IBV_QP_PORT | ACCESS },
+	{ IBV_QPS_INIT, IBV_QPS_RTR, XRC_SEND, PATH, IBV_QP_ALT_PATH | ACCESS | PKEY },
+	{ IBV_QPS_INIT, IBV_QPS_RTR, XRC_RECV, PATH | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER,
+	  IBV_QP_ALT_PATH | ACCESS | PKEY },
+	{ IBV_QPS_RTR, IBV_QPS_RTS, XRC_SEND,
+	  IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
+	  IBV_QP_MAX_QP_RD_ATOMIC, RUNNING_UC },
+	{ IBV_QPS_RTR, IBV_QPS_RTS, XRC_RECV, IBV_QP_TIMEOUT | IBV_QP_SQ_PSN, RUNNING_RC },
+	{ IBV_QPS_RTS, IBV_QPS_RTS, XRC_SEND, 0, RUNNING_UC },
+	{ IBV_QPS_RTS, IBV_QPS_RTS, XRC_RECV, 0, RUNNING_RC },
 	/* hw/mlx5/qp.c mlx5_ib_modify_dct(), modify_dci_qp_is_ok() */
 	{ IBV_QPS_RESET, IBV_QPS_INIT, DCT, PKEY | IBV_QP_PORT | ACCESS, 0 },
 	{ IBV_QPS_INIT, IBV_QPS_RTR, DCT, IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_MIN_RNR_TIMER, 0 },
@@ -214,15 +228,28 @@ static int check_transition(const struct call *call, const struct object *qp,
 	return -EINVAL;
 }
 
+/* What one end of XRC has no use for is not looked at: uverbs_cmd.c modify_qp_mask(). */
+static int mask_of(const struct object *qp, uint32_t asked)
+{
+	const int mask = (int)asked;
+
+	if (qp->qp.type == IBV_QPT_XRC_SEND)
+		return mask & ~(IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
+	if (qp->qp.type == IBV_QPT_XRC_RECV)
+		return mask & ~(IBV_QP_MAX_QP_RD_ATOMIC | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY);
+	return mask;
+}
+
 /* For both forms of the command; the longer one begins with these fields. */
 static int modify(struct call *call, const struct ib_uverbs_modify_qp *req)
 {
 	struct object *qp = object_find(call->ctx, OBJECT_QP, req->qp_handle);
 	struct ibv_qp_attr attr;
-	int mask = (int)req->attr_mask, err;
+	int mask, err;
 
 	if (!qp)
 		return -EINVAL;
+	mask = mask_of(qp, req->attr_mask);
 	read_attr(req, &attr);
 	err = check_attr_values(call->ctx->config, &attr, mask);
 	if (!err)

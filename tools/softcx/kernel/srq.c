@@ -15,8 +15,10 @@ enum { SRQ_MIN_STRIDE_BYTES = 32 };
 
 static int check_srq_request(const struct call *call, uint32_t max_wr, uint32_t max_sge)
 {
-	if (call_value(call, UVERBS_ATTR_CREATE_SRQ_TYPE) != IB_UVERBS_SRQT_BASIC) {
-		cx_trace(call->ctx->hca, "uverbs: only basic SRQs are modelled");
+	const uint64_t type = call_value(call, UVERBS_ATTR_CREATE_SRQ_TYPE);
+
+	if (type != IB_UVERBS_SRQT_BASIC && type != IB_UVERBS_SRQT_XRC) {
+		cx_trace(call->ctx->hca, "uverbs: only basic SRQs and those of XRC are modelled");
 		return -EOPNOTSUPP;
 	}
 	return max_wr >= CX_MAX_SRQ_WR + 1 || max_sge > CX_MAX_SRQ_SGE ? -EINVAL : 0;
@@ -35,6 +37,9 @@ static int create_srq_in_device(struct call *call, struct object *srq,
 		.max_sge = srq->srq.max_sge,
 		.async_channel = srq->async ? srq->async->channel : 0,
 		.cookie = srq->user_handle,
+		.xrcdn = srq->xrcd ? srq->xrcd->number : 0,
+		.cqn = srq->srq.cq ? srq->srq.cq->number : 0,
+		.uidx = driver->uidx,
 	};
 	int err = user_pin_ring(&srq->pinned, attr.buf, (uint64_t)attr.count * attr.stride_bytes,
 				attr.db);
@@ -59,13 +64,44 @@ static int out_srq(struct call *call, const struct object *srq)
 	return err ? err : call_out_handle(call, UVERBS_ATTR_CREATE_SRQ_HANDLE, srq->handle);
 }
 
+/* What an SRQ is made in, and where its events go. */
+struct srq_parts {
+	struct object *pd, *xrcd, *cq;
+	struct event_file *async;
+};
+
+static int find_srq_parts(const struct call *call, struct srq_parts *parts)
+{
+	int err = call_object(call, UVERBS_ATTR_CREATE_SRQ_PD_HANDLE, OBJECT_PD, &parts->pd);
+
+	parts->xrcd = parts->cq = NULL;
+	if (!err && call_value(call, UVERBS_ATTR_CREATE_SRQ_TYPE) == IB_UVERBS_SRQT_XRC) {
+		err = call_object(call, UVERBS_ATTR_CREATE_SRQ_XRCD_HANDLE, OBJECT_XRCD,
+				  &parts->xrcd);
+		if (!err)
+			err = call_object(call, UVERBS_ATTR_CREATE_SRQ_CQ_HANDLE, OBJECT_CQ,
+					  &parts->cq);
+	}
+	return err ? err : call_async_file(call, UVERBS_ATTR_CREATE_SRQ_EVENT_FD, &parts->async);
+}
+
+static void refer_srq_parts(struct object *srq, const struct srq_parts *parts)
+{
+	object_refer(srq, parts->pd, parts->async);
+	if (!parts->xrcd)
+		return;
+	object_refer_xrcd(srq, parts->xrcd);
+	srq->srq.cq = parts->cq;
+	parts->cq->users++;
+}
+
 static int create_srq(struct call *call)
 {
 	uint32_t max_wr = (uint32_t)call_value(call, UVERBS_ATTR_CREATE_SRQ_MAX_WR);
 	uint32_t max_sge = (uint32_t)call_value(call, UVERBS_ATTR_CREATE_SRQ_MAX_SGE);
 	struct mlx5_ib_create_srq driver;
-	struct event_file *async;
-	struct object *pd, *srq;
+	struct srq_parts parts;
+	struct object *srq;
 	int err = check_srq_request(call, max_wr, max_sge);
 
 	if (!err)
@@ -74,15 +110,13 @@ static int create_srq(struct call *call)
 	if (!err && (driver.flags || driver.reserved0 || driver.reserved1))
 		err = driver.flags ? -EOPNOTSUPP : -EINVAL; /* a WQE signature, or nonsense */
 	if (!err)
-		err = call_object(call, UVERBS_ATTR_CREATE_SRQ_PD_HANDLE, OBJECT_PD, &pd);
-	if (!err)
-		err = call_async_file(call, UVERBS_ATTR_CREATE_SRQ_EVENT_FD, &async);
+		err = find_srq_parts(call, &parts);
 	if (err)
 		return err;
 	srq = object_new(call->ctx, OBJECT_SRQ, cx_srq_destroy);
 	if (!srq)
 		return -ENOMEM;
-	object_refer(srq, pd, async);
+	refer_srq_parts(srq, &parts);
 	srq->user_handle = call_value(call, UVERBS_ATTR_CREATE_SRQ_USER_HANDLE);
 	srq->srq.max_wr = roundup_pow2(max_wr + 1) - 1;
 	srq->srq.max_sge = max_sge;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The program's memory as the kernel treats it: copied with faults reported instead of taken,
+ * The program's memory as the kernel treats it: copies report faults instead of taking them; memory is
  * pinned only where it is mapped, and charged to RLIMIT_MEMLOCK.
  */
 #include "kernel.h"

@@ -7,17 +7,17 @@
 #include "kernel.h"
 
 #include <errno.h>
+#include <string.h>
 
 #define IOCTL_MAX_BYTES 4096 /* uverbs_ioctl.c: one page */
 
 static const struct method *const method_tables[] = { device_methods, pd_methods,  mr_methods,
 						      ah_methods,     uar_methods, dm_methods,
 						      cq_methods,     srq_methods, qp_methods,
-						      devx_methods,   mw_methods };
+						      devx_methods,   mw_methods,  xrcd_methods };
 static const struct write_command *const command_tables[] = {
-	device_commands, pd_commands,  mr_commands,       ah_commands,
-	cq_commands,     srq_commands, qp_state_commands, mw_commands,
-	mcast_commands,
+	device_commands, pd_commands,       mr_commands, ah_commands,    cq_commands,
+	srq_commands,    qp_state_commands, mw_commands, mcast_commands, xrcd_commands,
 };
 
 static bool is_question(uint32_t command)
@@ -142,6 +142,25 @@ static int check_attrs(struct call *call, const struct method *method)
 	return 0;
 }
 
+/*
+ * Requests by which libraries find out what there is: the room that an answer takes, the empty entries
+ * of the GID table, whether there are dma-bufs. Their failures are not worth a line in the trace.
+ */
+static bool is_probe(const struct method *method, int err)
+{
+	static const struct {
+		const char *method;
+		int err;
+	} probes[] = { { "invoke_write", -ENOSPC },
+		       { "query_gid_entry", -ENODATA },
+		       { "reg_dmabuf_mr", -EBADF } };
+
+	for (size_t i = 0; i < ARRAY_LEN(probes); i++)
+		if (!strcmp(method->name, probes[i].method) && err == probes[i].err)
+			return true;
+	return false;
+}
+
 static int dispatch(struct call *call, const struct ib_uverbs_ioctl_hdr *hdr)
 {
 	const struct method *method = find_method(hdr->object_id, hdr->method_id);
@@ -157,8 +176,9 @@ static int dispatch(struct call *call, const struct ib_uverbs_ioctl_hdr *hdr)
 		err = -EINVAL;
 	if (!err)
 		err = method->handler(call);
-	if (err)
-		cx_trace(call->ctx->hca, "uverbs: %s: error %d", method->name, -err);
+	if (err && !is_probe(method, err))
+		cx_trace(call->ctx->hca, "uverbs: %s: error %d, %s", method->name, -err,
+			 strerror(-err));
 	return err;
 }
 
@@ -176,8 +196,8 @@ static int check_header(const struct ib_uverbs_ioctl_hdr *hdr)
 }
 
 /*
- * A child of fork() may use what its parent opened, but queues and keys are of one process here; device
- * memory is not, nor are answers to questions (invoke_write() has those that it does not get).
+ * A child of fork() may use what its parent opened. In the model queues and keys belong to one process;
+ * device memory and answers to queries do not (invoke_write() has those that the child does not get).
  */
 static bool is_closed_to(const struct uverbs_context *ctx, const struct ib_uverbs_ioctl_hdr *hdr)
 {

@@ -25,6 +25,11 @@ struct uverbs_host {
 	struct event_file *(*lookup)(int fd);
 	/* Before a queue is created that uses a page of the UAR window; 0 or -errno. */
 	int (*uar_in_use)(uint32_t page);
+	/*
+	 * From now on a process that has mapped the clock's page reads the device's clock there; 0 or
+	 * -errno.
+	 */
+	int (*clock_in_use)(void);
 };
 
 /*
@@ -43,6 +48,9 @@ enum { UVERBS_UAR_PAGES = 4096 };
  */
 #define UVERBS_DM_BASE	((off_t)8 << 8 << 12)
 #define UVERBS_VAR_BASE ((off_t)1 << 31)
+
+/* The device's clock, at command 5. */
+#define UVERBS_CLOCK_PAGE ((off_t)5 << 8 << 12)
 
 /* Fills what a program may map of the device besides UAR pages: the clock. 0 or -errno. */
 int uverbs_init_pages(int memfd);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the program does to the pages that it has registered: the kernel's MMU notifiers, by
- * userfaultfd(2). A ConnectX keeps the pages that were there at registration; the model reaches memory by
- * its address, so it has to be told when other pages are there. The kernel tells it of each munmap(),
- * mremap(), madvise() and brk(), whoever calls them and however, and lets the caller go on only when the
- * model has read that. Nothing is protected or faulted by this.
+ * Watches what the program does to the pages that it has registered, by userfaultfd(2), in the place of
+ * the kernel's MMU notifiers. A ConnectX keeps the pages that were there at registration; the model
+ * reaches memory by its address, so it has to be told when other pages are there. The kernel tells it
+ * of each munmap(), mremap(), madvise() and brk(), whoever calls them and however, and lets the caller
+ * go on only when the model has read that. Nothing is protected or faulted by this.
  *
  * Files whose pages go by ftruncate() or fallocate() are not seen, nor are changes under valgrind, which
  * runs one thread at a time and would wait for itself, or where a program has registered the range with a
@@ -84,7 +84,7 @@ static void *listen_for_changes(void *arg)
 	return NULL;
 }
 
-/* With every signal of the program's blocked, but faults. */
+/* With every signal of the program blocked, but faults. */
 static int start_thread(void)
 {
 	sigset_t all, before;
@@ -139,7 +139,7 @@ close_fd:
 	return err;
 }
 
-/* By whole pages, of whatever size they are there. */
+/* Rounds to whole pages, of whatever size the mapping has. */
 static int watch_range(uint64_t start_va, uint64_t length)
 {
 	const uint64_t sizes[] = { (uint64_t)getpagesize(), 2ull << 20, 1ull << 30 };

@@ -42,7 +42,7 @@ enum cx_bus_kind {
 	CX_BUS_KINDS(CX_BUS_KIND)
 #undef CX_BUS_KIND
 		CX_BUS_KIND_COUNT,
-	CX_BUS_MMIO_COUNT = CX_BUS_stray + 1, /* so many of them are stores of the processor */
+	CX_BUS_MMIO_COUNT = CX_BUS_stray + 1, /* the first so many are stores of the processor */
 };
 
 /* How wide the stores were; others straddle what is a power of two. */

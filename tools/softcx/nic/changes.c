@@ -15,7 +15,7 @@ static void remove_at(struct cx_mr *mr, unsigned at)
 		(mr->changes - at) * sizeof(mr->changed[0]));
 }
 
-/* Two of them become one, those that lie closest. */
+/* Joins the two ranges that are closest to each other. */
 static void join_closest(struct cx_mr *mr)
 {
 	unsigned best = 0;
@@ -28,7 +28,7 @@ static void join_closest(struct cx_mr *mr)
 	remove_at(mr, best + 1);
 }
 
-/* Takes in those that it meets. */
+/* Joins the ranges that it meets. */
 static void add(struct cx_mr *mr, struct cx_range range)
 {
 	unsigned at = 0;

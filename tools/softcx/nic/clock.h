@@ -16,6 +16,15 @@ static inline uint64_t cx_clock_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
+/* The real-time clock as CQEs have it: seconds in the high half (kernel mlx5 lib/clock.h REAL_TIME_TO_NS()). */
+static inline uint64_t cx_real_time(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return (uint64_t)now.tv_sec << 32 | (uint64_t)now.tv_nsec;
+}
+
 /* Passive mode has a clock of its own. */
 static inline uint64_t cx_now_ns(const struct cx_hca *hca)
 {

@@ -25,7 +25,7 @@ static void fire(struct cx_hca *hca, struct cx_cq *cq)
 	cx_event_completion(hca, cq);
 }
 
-/* The program may not have seen what came after the consumer index that it armed with. */
+/* The program may not have seen CQEs after the consumer index that it armed with. */
 static bool is_due(const struct cx_cq *cq, uint32_t ci)
 {
 	const uint32_t unseen = (cq->producer - ci) & BSN_CQ_INDEX_MASK;
@@ -159,10 +159,16 @@ static void encode_tail(uint8_t *cqe, const struct cx_cq *cq, const struct cx_co
 	bsn_cqe_tail_encode(cqe + BSN_CQE_TAIL_OFFSET, &tail);
 }
 
+/* What the library calls the queue. */
+static uint32_t uidx_of(const struct cx_qp *qp, const struct cx_completion *c)
+{
+	return c->is_of_xrc_srq ? c->uidx : qp->attr.uidx;
+}
+
 static void encode_error(uint8_t *cqe, const struct cx_qp *qp, const struct cx_completion *c)
 {
 	const struct bsn_cqe_err err = {
-		.srqn_uidx = qp->attr.uidx,
+		.srqn_uidx = uidx_of(qp, c),
 		.vendor_syndrome = c->vendor_syndrome,
 		.syndrome = c->syndrome,
 		.wqe_opcode = c->wqe_opcode,
@@ -176,7 +182,7 @@ static void encode_request(uint8_t *cqe, const struct cx_qp *qp, const struct cx
 			   uint64_t now)
 {
 	const struct bsn_cqe_req req = {
-		.srqn_uidx = qp->attr.uidx,
+		.srqn_uidx = uidx_of(qp, c),
 		.byte_count = c->byte_count,
 		.timestamp = now,
 		.wqe_opcode = c->wqe_opcode,
@@ -194,7 +200,7 @@ static void encode_receive(uint8_t *cqe, const struct cx_qp *qp, const struct cx
 		.grh = c->grh,
 		.sl = c->sl,
 		.rqpn = c->rqpn,
-		.srqn_uidx = qp->attr.uidx,
+		.srqn_uidx = uidx_of(qp, c),
 		.imm_inval_pkey = c->imm,
 		.byte_count = c->byte_count,
 		.timestamp = now,
@@ -202,6 +208,11 @@ static void encode_receive(uint8_t *cqe, const struct cx_qp *qp, const struct cx
 	};
 
 	bsn_cqe_resp_encode(cqe, &resp);
+}
+
+static uint64_t stamp_of(const struct cx_hca *hca, const struct cx_cq *cq)
+{
+	return cq->attr.has_real_time ? cx_real_time() : cx_now_ns(hca);
 }
 
 static void encode_cqe(struct cx_hca *hca, uint8_t *buf, const struct cx_cq *cq,
@@ -213,9 +224,9 @@ static void encode_cqe(struct cx_hca *hca, uint8_t *buf, const struct cx_cq *cq,
 	if (is_error(c))
 		encode_error(cqe, qp, c);
 	else if (c->opcode == BSN_CQE_REQ)
-		encode_request(cqe, qp, c, cx_now_ns(hca));
+		encode_request(cqe, qp, c, stamp_of(hca, cq));
 	else if (qp)
-		encode_receive(cqe, qp, c, cx_now_ns(hca));
+		encode_receive(cqe, qp, c, stamp_of(hca, cq));
 	if (c->inline_bytes)
 		memcpy(buf, c->inline_bytes, c->byte_count);
 	encode_tail(cqe, cq, c);
@@ -303,7 +314,7 @@ static void end_sessions(struct cx_hca *hca)
 	}
 }
 
-/* Its end is due before the lock is free. */
+/* The session must end before the lock is released. */
 static void note_session(struct cx_hca *hca, const struct cx_cq *cq)
 {
 	unsigned i = 0;
@@ -318,7 +329,7 @@ static void note_session(struct cx_hca *hca, const struct cx_cq *cq)
 	hca->before_unlock = end_sessions;
 }
 
-/* Whether the CQE waits for others. */
+/* Whether the CQE waits for others, to be compressed with them. */
 static bool hold_cqe(struct cx_hca *hca, struct cx_cq *cq, const struct cx_qp *qp,
 		     const struct cx_completion *c)
 {
@@ -340,7 +351,7 @@ static bool hold_cqe(struct cx_hca *hca, struct cx_cq *cq, const struct cx_qp *q
 	return true;
 }
 
-/* 1: it is held back. */
+/* 1: the CQE is held back. */
 static int write_cqe(struct cx_hca *hca, struct cx_cq *cq, const struct cx_qp *qp,
 		     const struct cx_completion *c)
 {
@@ -383,9 +394,9 @@ int cx_cq_complete(struct cx_hca *hca, uint32_t cqn, const struct cx_qp *qp,
 
 /*
  * Resizing: the last CQE in the old buffer says so, and the new one takes over at the next index
- * (rdma-core cq.c mlx5_cq_resize_copy_cqes()). It needs a place in the old one, and what is not
- * consumed must fit into the new one; else the command is refused (BAD_SIZE_OUTS_CQES, which the
- * kernel makes -EINVAL) and the CQ is as it was.
+ * (rdma-core cq.c mlx5_cq_resize_copy_cqes()). That CQE needs a place in the old buffer, and the CQEs
+ * that are not consumed must fit into the new one; else the command is refused (BAD_SIZE_OUTS_CQES,
+ * which the kernel makes -EINVAL) and the CQ is as it was.
  */
 int cx_cq_move(struct cx_hca *hca, struct cx_cq *cq, const struct cx_cq_attr *attr)
 {

@@ -17,10 +17,12 @@ struct cx_completion {
 	uint32_t byte_count;
 	uint32_t imm;
 	uint32_t rqpn;
+	bool is_of_xrc_srq; /* whose CQEs name it by this: */
+	uint32_t uidx;
 	const void *inline_bytes; /* `byte_count` of them go into the CQE; NULL: none */
 };
 
-/* A CQE for `qp`: 0, or -EIO when the CQ is dead, perhaps of this one. */
+/* Writes a CQE for `qp`: 0, or -EIO when the CQ is dead, perhaps of this very CQE. */
 int cx_cq_complete(struct cx_hca *hca, uint32_t cqn, const struct cx_qp *qp,
 		   const struct cx_completion *c);
 /* How many bytes of a message may come inside a CQE. */

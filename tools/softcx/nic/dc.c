@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Whom a DCI is connected to, and which of its streams have failed. */
 #include "clock.h"
+#include "message.h"
+#include "plan.h"
 #include "process.h"
+#include "tables.h"
 
 /* -- counters ---------------------------------------------------------------------------------- */
 
@@ -22,32 +25,99 @@ void cx_dc_read(struct cx_hca *hca, struct cx_dc_counts *counts)
 /* -- connections ------------------------------------------------------------------------------- */
 
 /* The stream of this name, else the one whose place it takes: the least recently used. */
-static struct cx_dc_stream *find_stream(struct cx_qp *qp, uint16_t id)
+static unsigned find_stream(const struct cx_qp *qp, uint16_t id)
 {
-	struct cx_dc_stream *const streams = qp->run.dc.streams, *oldest = streams;
+	const struct cx_dc_stream *const streams = qp->run.dc.streams;
+	unsigned oldest = 0;
 
 	for (unsigned i = 0; i < 1u << qp->attr.log_streams; i++) {
 		if (streams[i].dctn && streams[i].id == id)
-			return &streams[i];
-		if (streams[i].used_ns < oldest->used_ns)
-			oldest = &streams[i];
+			return i;
+		if (streams[i].used_ns < streams[oldest].used_ns)
+			oldest = i;
 	}
 	return oldest;
 }
 
-static void disconnect(struct cx_hca *hca, const struct cx_qp *qp, const struct cx_dc_stream *stream,
-		       bool was_idle)
+static uint16_t name_of(const struct cx_qp *qp, uint16_t id)
+{
+	return qp->attr.has_streams ? id : 0;
+}
+
+static bool is_stale(const struct cx_dc_stream *stream, uint64_t now)
+{
+	return now - stream->used_ns > CX_DC_IDLE_NS;
+}
+
+static void disconnect(struct cx_hca *hca, const struct cx_qp *qp,
+		       const struct cx_dc_stream *stream, bool was_idle)
 {
 	cx_dc_count(hca, qp->head.owner, was_idle ? CX_DC_idle_disconnect : CX_DC_disconnect);
 	cx_trace(hca, "dc: qpn %#x stream %#x disconnected from DCT %#x%s", qp->head.number,
 		 stream->id, stream->dctn, was_idle ? ", which was idle" : "");
 }
 
-void cx_dc_connect(struct cx_hca *hca, struct cx_qp *qp, uint16_t id, uint32_t dctn)
+static unsigned count_of_qp(struct cx_hca *hca, const struct cx_qp *qp, unsigned proc, uint64_t now)
 {
-	struct cx_dc_stream *stream = find_stream(qp, qp->attr.has_streams ? id : 0);
+	const struct cx_qp *dct;
+	unsigned count = 0;
+
+	for (unsigned i = 0; i < 1u << qp->attr.log_streams; i++) {
+		dct = cx_qp_find(hca, qp->run.dc.streams[i].dctn);
+		count += dct && dct->head.owner == proc && !is_stale(&qp->run.dc.streams[i], now);
+	}
+	return count;
+}
+
+/* Without those of `qp`, which the caller knows. */
+static unsigned count_of_others(struct cx_hca *hca, const struct cx_qp *qp, unsigned proc,
+				uint64_t now)
+{
+	const struct cx_head *head;
+	unsigned count = 0;
+	uint32_t index = 0;
+
+	while ((head = cx_next_of_all(hca, CX_QP, &index))) {
+		const struct cx_qp *other = (const struct cx_qp *)head;
+
+		if (other != qp && other->attr.dc == CX_DC_INITIATOR)
+			count += count_of_qp(hca, other, proc, now);
+	}
+	return count;
+}
+
+bool cx_dc_has_room(struct cx_hca *hca, const struct cx_qp *qp, uint16_t id,
+		    const struct cx_qp *dct)
+{
+	const struct cx_dc_stream *stream = &qp->run.dc.streams[find_stream(qp, name_of(qp, id))];
+	const unsigned proc = dct->head.owner;
 	const uint64_t now = cx_now_ns(hca);
-	const bool is_idle = stream->dctn && now - stream->used_ns > CX_DC_IDLE_NS;
+	const struct cx_qp *left;
+	unsigned count;
+
+	if (!hca->faults || !hca->faults->dc_connections)
+		return true;
+	count = count_of_others(hca, qp, proc, now) + count_of_qp(hca, qp, proc, now);
+	left = is_stale(stream, now) ? NULL : cx_qp_find(hca, stream->dctn);
+	if (left && left->head.owner == proc) /* its place becomes free, or it stays */
+		count--;
+	return count < hca->faults->dc_connections;
+}
+
+void cx_dc_refuse(struct cx_hca *hca, const struct cx_qp *qp, struct cx_outcome *out)
+{
+	cx_dc_count(hca, qp->head.owner, CX_DC_cnak);
+	cx_trace(hca, "dc: qpn %#x: CNAK", qp->head.number);
+	out->verdict = CX_CNAKED;
+	out->wait_ns = CX_DC_CNAK_NS;
+}
+
+void cx_dc_connect(struct cx_hca *hca, struct cx_qp *qp, uint16_t id, const struct cx_qp *dct)
+{
+	const uint32_t dctn = dct->head.number;
+	struct cx_dc_stream *stream = &qp->run.dc.streams[find_stream(qp, name_of(qp, id))];
+	const uint64_t now = cx_now_ns(hca);
+	const bool is_idle = stream->dctn && is_stale(stream, now);
 	const bool again = stream->dctn == dctn;
 
 	stream->used_ns = now;
@@ -55,11 +125,13 @@ void cx_dc_connect(struct cx_hca *hca, struct cx_qp *qp, uint16_t id, uint32_t d
 		return;
 	if (stream->dctn)
 		disconnect(hca, qp, stream, is_idle);
-	stream->id = qp->attr.has_streams ? id : 0;
+	stream->id = name_of(qp, id);
 	stream->dctn = dctn;
 	cx_dc_count(hca, qp->head.owner, CX_DC_connect);
 	if (again)
 		cx_dc_count(hca, qp->head.owner, CX_DC_reconnect);
+	if (qp->attr.full_handshake || dct->attr.full_handshake)
+		cx_dc_count(hca, qp->head.owner, CX_DC_full_handshake);
 	cx_trace(hca, "dc: qpn %#x stream %#x %sconnected to DCT %#x", qp->head.number, stream->id,
 		 again ? "re" : "", dctn);
 }

@@ -114,7 +114,7 @@ unsigned cx_step(struct cx_hca *hca, unsigned max_wqes)
 		hca->virtual_ns++;
 	}
 	done = run_published(hca, max_wqes);
-	/* What began to wait just now has had its turn in this step. */
+	/* A queue pair that began to wait just now has had its turn in this step. */
 	if (!done && waited && hca->config.passive)
 		done = skip_to_deadline(hca, max_wqes);
 	cx_unlock(hca);

@@ -14,7 +14,7 @@ void cx_complete(struct cx_hca *hca, struct cx_qp *qp, uint32_t cqn, const struc
 /* The queue pair's CQ is dead. */
 void cx_qp_lose_cq(struct cx_hca *hca, struct cx_qp *qp);
 
-/* It has receives that it does not share, so they are flushed with it. */
+/* Whether it has receives that it does not share: those are flushed with it. */
 bool cx_has_own_receives(const struct cx_qp *qp);
 
 const char *cx_qp_state_name(enum ibv_qp_state state);

@@ -7,6 +7,7 @@
 #include <rdma/ib_user_verbs.h>
 
 #include "../os/raw.h"
+#include "process.h"
 #include "tables.h"
 
 /*
@@ -82,6 +83,75 @@ void cx_event_async(struct cx_hca *hca, uint32_t number, uint64_t cookie, enum i
 		deliver(hca, channel, &record, sizeof(record));
 }
 
+/* What the firmware calls it; 0: it has no number of its own. */
+static unsigned number_of(enum ibv_event_type type)
+{
+	switch (type) {
+	case IBV_EVENT_COMM_EST:
+		return BSN_EVENT_COMM_EST;
+	case IBV_EVENT_SQ_DRAINED:
+		return BSN_EVENT_SQ_DRAINED;
+	case IBV_EVENT_QP_FATAL:
+		return BSN_EVENT_WQ_CATAS_ERROR;
+	case IBV_EVENT_QP_REQ_ERR:
+		return BSN_EVENT_WQ_INVAL_REQ_ERROR;
+	case IBV_EVENT_QP_ACCESS_ERR:
+		return BSN_EVENT_WQ_ACCESS_ERROR;
+	case IBV_EVENT_QP_LAST_WQE_REACHED:
+		return BSN_EVENT_SRQ_LAST_WQE;
+	default:
+		return 0;
+	}
+}
+
+static void tell_subscribers(struct cx_hca *hca, const struct cx_qp *qp, unsigned event)
+{
+	for (unsigned i = 0; i < CX_SUBSCRIPTIONS; i++) {
+		const struct cx_subscription *s = &qp->subscriptions[i];
+		const struct cx_channel *channel = cx_channel_find(hca, s->channel);
+
+		if (channel && s->event == event)
+			deliver(hca, channel, &s->cookie, sizeof(s->cookie));
+	}
+}
+
+void cx_event_qp(struct cx_hca *hca, const struct cx_qp *qp, enum ibv_event_type type)
+{
+	const unsigned number = number_of(type);
+
+	cx_event_async(hca, qp->attr.async_channel, qp->attr.cookie, type);
+	if (number)
+		tell_subscribers(hca, qp, number);
+}
+
+void cx_event_firmware(struct cx_hca *hca, const struct cx_qp *qp, enum bsn_event_number event)
+{
+	cx_trace(hca, "event: %#x of qpn %#x", event, qp->head.number);
+	tell_subscribers(hca, qp, event);
+}
+
+int cx_event_subscribe(struct cx_hca *hca, uint32_t qpn, uint32_t channel, uint16_t event,
+		       uint64_t cookie)
+{
+	const struct cx_channel *entry;
+	struct cx_qp *qp;
+	int err = -EINVAL;
+
+	cx_lock(hca);
+	qp = cx_qp_find_own(hca, qpn);
+	entry = cx_channel_find_own(hca, channel);
+	if (qp && entry && entry->kind == CX_EVENT_DEVX)
+		err = -ENOSPC;
+	for (unsigned i = 0; err == -ENOSPC && i < CX_SUBSCRIPTIONS; i++) {
+		if (qp->subscriptions[i].channel)
+			continue;
+		qp->subscriptions[i] = (struct cx_subscription){ channel, event, cookie };
+		err = 0;
+	}
+	cx_unlock(hca);
+	return err;
+}
+
 void cx_event_device(struct cx_hca *hca, enum ibv_event_type type)
 {
 	const struct ib_uverbs_async_event_desc record = { .element = 1, .event_type = type };
@@ -105,7 +175,7 @@ void cx_event_end(struct cx_hca *hca)
 
 		if (!channel->head.number)
 			continue;
-		if (channel->kind == CX_EVENT_COMPLETION)
+		if (channel->kind != CX_EVENT_ASYNC)
 			deliver(hca, channel, &comp, sizeof(comp));
 		else
 			deliver(hca, channel, &async, sizeof(async));

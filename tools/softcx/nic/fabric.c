@@ -24,6 +24,10 @@
 /* Builds that lay the segment out differently do not share one. */
 #define CX_LAYOUT ((uint32_t)(sizeof(struct cx_shared) ^ sizeof(struct cx_qp) << 8))
 
+/*
+ * Robust, since processes die. Not of PTHREAD_PRIO_INHERIT: such a lock is handed to whoever waits longest, and where
+ * more processes run than there are cores each request then waits for that one to be scheduled.
+ */
 static int init_lock(pthread_mutex_t *lock)
 {
 	pthread_mutexattr_t attr;
@@ -32,7 +36,6 @@ static int init_lock(pthread_mutex_t *lock)
 	pthread_mutexattr_init(&attr);
 	pthread_mutexattr_setpshared(&attr, PTHREAD_PROCESS_SHARED);
 	pthread_mutexattr_setrobust(&attr, PTHREAD_MUTEX_ROBUST);
-	pthread_mutexattr_setprotocol(&attr, PTHREAD_PRIO_INHERIT);
 	err = pthread_mutex_init(lock, &attr);
 	pthread_mutexattr_destroy(&attr);
 	return -err;
@@ -40,7 +43,7 @@ static int init_lock(pthread_mutex_t *lock)
 
 /* -- the segment ------------------------------------------------------------------------------- */
 
-/* What the paths of the user's segments begin with. */
+/* The beginning of the paths of the user's segments. */
 static int name_prefix(char **prefix)
 {
 	const char *dir = getenv("XDG_RUNTIME_DIR");
@@ -106,16 +109,24 @@ static bool segment_in_use(const struct cx_shared *shared)
 	return false;
 }
 
-/* What every build can read of a segment; NULL when it is none, or there is no memory. */
+static void free_roster(struct cx_shared *roster)
+{
+	if (roster)
+		munmap(roster, sizeof(*roster));
+}
+
+/* The part of a segment that every build can read; NULL when it is none, or there is no memory. */
 static struct cx_shared *read_roster(int fd)
 {
 	static const size_t size = offsetof(struct cx_shared, lock);
-	struct cx_shared *roster =
-		calloc(1, sizeof(*roster)); /* of which the pages up to `size` come to be */
+	struct cx_shared *roster = mmap(NULL, sizeof(*roster), PROT_READ | PROT_WRITE,
+					MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
-	if (roster && pread(fd, roster, size, 0) == (ssize_t)size && roster->magic == CX_MAGIC)
+	if (roster == MAP_FAILED)
+		return NULL;
+	if (pread(fd, roster, size, 0) == (ssize_t)size && roster->magic == CX_MAGIC)
 		return roster;
-	free(roster);
+	free_roster(roster);
 	return NULL;
 }
 
@@ -127,7 +138,7 @@ static int check_foreign(int fd)
 
 	if (roster && roster->layout != CX_LAYOUT && segment_in_use(roster))
 		err = -EPROTO;
-	free(roster);
+	free_roster(roster);
 	return err;
 }
 
@@ -189,6 +200,14 @@ static int adopt_segment(struct cx_hca *hca)
 	return init_segment(shared, &hca->config);
 }
 
+/* What this build cannot read may be in use by others. */
+static void remove_unused(const struct cx_fabric *fabric, void *context)
+{
+	(void)context;
+	if (fabric->is_read && !fabric->count)
+		cx_fabric_remove(fabric->name);
+}
+
 int cx_join_fabric(struct cx_hca *hca)
 {
 	int err;
@@ -212,6 +231,8 @@ int cx_join_fabric(struct cx_hca *hca)
 		cx_unlock(hca);
 	}
 	flock(hca->segment_fd, LOCK_UN);
+	if (!err)
+		cx_fabric_each(remove_unused, NULL); /* a process that was killed, or left by _exit(), removes none */
 	return err;
 }
 
@@ -249,13 +270,14 @@ static void describe(int fd, struct cx_fabric *fabric)
 
 	if (!roster)
 		return;
+	fabric->is_read = true;
 	fabric->same_build = roster->layout == CX_LAYOUT;
 	fabric->generation = (enum cx_generation)roster->generation;
 	fabric->link = (enum cx_link)roster->link;
 	for (unsigned i = 0; i < CX_PROCS; i++)
 		if (cx_proc_alive(&roster->procs[i]))
 			fabric->pids[fabric->count++] = roster->procs[i].pid;
-	free(roster);
+	free_roster(roster);
 }
 
 int cx_fabric_find(const char *name, struct cx_fabric *fabric)
@@ -293,7 +315,7 @@ int cx_fabric_remove(const char *name)
 		err = -EBUSY;
 	else if (unlink(path))
 		err = -errno;
-	free(roster);
+	free_roster(roster);
 	raw_close(fd);
 free_path:
 	free(path);

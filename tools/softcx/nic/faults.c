@@ -7,31 +7,49 @@
 #include "plan.h"
 #include "tables.h"
 
-static bool is_on_demand(struct cx_hca *hca, uint32_t key)
+static bool is_list_on_demand(struct cx_hca *hca, const struct bsn_wqe_data *data, unsigned count)
 {
-	const struct cx_mr *mr = cx_mr_find(hca, key);
-
-	return mr && mr->attr.access & IBV_ACCESS_ON_DEMAND;
-}
-
-static bool is_remote_on_demand(struct cx_hca *hca, const struct bsn_wqe *wqe)
-{
-	return wqe->op->has_raddr && is_on_demand(hca, wqe->raddr.rkey);
-}
-
-/* Whether a page of the WQE's memory may be missing: once, since a wait brings the requester's own. */
-static bool may_miss_page(struct cx_hca *hca, const struct cx_qp *qp, const struct bsn_wqe *wqe)
-{
-	if (is_remote_on_demand(hca, wqe))
-		return true;
-	for (unsigned i = 0; i < wqe->data_count && !qp->run.delayed; i++)
-		if (!wqe->data[i].bytes && is_on_demand(hca, wqe->data[i].lkey))
+	for (unsigned i = 0; i < count; i++)
+		if (!data[i].bytes &&
+		    cx_key_is_on_demand(hca, data[i].lkey, data[i].addr, data[i].length_bytes))
 			return true;
 	return false;
 }
 
+static bool is_remote_on_demand(struct cx_hca *hca, const struct bsn_wqe *wqe)
+{
+	return wqe->op->has_raddr && cx_key_is_on_demand(hca, wqe->raddr.rkey, wqe->raddr.raddr,
+							 wqe->total_bytes);
+}
+
+/* What an attempt names: a WQE that sends, or a receive that was found; else nothing. */
+struct attempt {
+	const struct bsn_wqe *wqe;
+	const struct bsn_recv_wqe *recv;
+};
+
+/* Whether a page of its memory may be missing: the requester's own once, since a wait brings it. */
+static bool may_miss_page(struct cx_hca *hca, const struct cx_qp *qp, const struct attempt *attempt)
+{
+	if (attempt->recv)
+		return is_list_on_demand(hca, attempt->recv->data, attempt->recv->data_count);
+	return is_remote_on_demand(hca, attempt->wqe) ||
+	       (!qp->run.delayed &&
+		is_list_on_demand(hca, attempt->wqe->data, attempt->wqe->data_count));
+}
+
+/* Of DC: the target of a request, and its stream. */
+static bool is_of_way(const struct rule *rule, const struct cx_qp *qp, const struct attempt *attempt)
+{
+	if (!rule->dctn && !rule->has_stream)
+		return true;
+	return qp->attr.dc == CX_DC_INITIATOR &&
+	       (!rule->dctn || rule->dctn == attempt->wqe->to.dc.dqpn) &&
+	       (!rule->has_stream || rule->stream == attempt->wqe->ctrl.dci_stream);
+}
+
 static struct rule *find_rule(struct cx_hca *hca, enum place place, const struct cx_qp *qp,
-			      const struct bsn_wqe_op *op, const struct bsn_wqe *wqe,
+			      const struct bsn_wqe_op *op, const struct attempt *attempt,
 			      uint16_t wqe_index)
 {
 	struct cx_fault_plan *plan = hca->faults;
@@ -40,8 +58,9 @@ static struct rule *find_rule(struct cx_hca *hca, enum place place, const struct
 		struct rule *rule = &plan->rules[i];
 
 		if (rule->place != place || (rule->qpn && rule->qpn != qp->head.number) ||
-		    (rule->op && rule->op != op) || (rule->action == DELAY && qp->run.delayed) ||
-		    (rule->action == PAGE_FAULT && !may_miss_page(hca, qp, wqe)))
+		    (rule->op && rule->op != op) || !is_of_way(rule, qp, attempt) ||
+		    (rule->action == CNAK && !qp->attr.dc) || (rule->action == DELAY && qp->run.delayed) ||
+		    (rule->action == PAGE_FAULT && !may_miss_page(hca, qp, attempt)))
 			continue;
 		rule->seen++;
 		if ((rule->nth && rule->seen != rule->nth) ||
@@ -95,7 +114,8 @@ static void miss_page(struct cx_hca *hca, const struct cx_qp *qp, const struct b
 bool cx_faults_apply(struct cx_hca *hca, struct cx_qp *qp, const struct bsn_wqe *wqe,
 		     struct cx_outcome *outcome)
 {
-	struct rule *rule = find_rule(hca, AT_SEND, qp, wqe->op, wqe, qp->run.sq_head);
+	const struct attempt attempt = { .wqe = wqe };
+	struct rule *rule = find_rule(hca, AT_SEND, qp, wqe->op, &attempt, qp->run.sq_head);
 
 	if (!rule)
 		return false;
@@ -131,23 +151,31 @@ bool cx_faults_apply(struct cx_hca *hca, struct cx_qp *qp, const struct bsn_wqe 
 	case PAGE_FAULT:
 		miss_page(hca, qp, wqe, outcome);
 		return true;
+	case CNAK:
+		cx_dc_refuse(hca, qp, outcome);
+		return true;
 	case LOSE_DOORBELL: /* not at a WQE */
+	case OVERTAKE:
 		break;
 	}
 	return false;
 }
 
-bool cx_faults_fail_receive(struct cx_hca *hca, const struct cx_qp *qp, uint16_t wqe_index,
-			    uint8_t *syndrome, uint8_t *vendor)
+enum cx_receive_fault cx_faults_receive(struct cx_hca *hca, const struct cx_qp *qp,
+					const struct cx_recv *recv, uint8_t *syndrome,
+					uint8_t *vendor)
 {
+	const struct attempt attempt = { .recv = &recv->wqe };
 	const struct rule *rule =
-		hca->faults ? find_rule(hca, AT_RECEIVE, qp, NULL, NULL, wqe_index) : NULL;
+		hca->faults ? find_rule(hca, AT_RECEIVE, qp, NULL, &attempt, recv->index) : NULL;
 
 	if (!rule)
-		return false;
+		return CX_RECEIVE_WELL;
+	if (rule->action == OVERTAKE)
+		return CX_RECEIVE_OVERTAKES;
 	*syndrome = (uint8_t)rule->numbers[0];
 	*vendor = (uint8_t)rule->numbers[1];
-	return true;
+	return rule->action == PAGE_FAULT ? CX_RECEIVE_WAITS : CX_RECEIVE_FAILS;
 }
 
 bool cx_faults_lose_doorbell(struct cx_hca *hca, const struct cx_qp *qp,

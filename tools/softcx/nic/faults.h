@@ -5,14 +5,19 @@
 
 #include "bsn_db.h"
 #include "message.h"
+#include "rq.h"
 
-/* True: the plan has decided what becomes of the WQE, it is not to be executed. */
+/* True: the plan has decided what becomes of the WQE, which is not executed. */
 bool cx_faults_apply(struct cx_hca *hca, struct cx_qp *qp, const struct bsn_wqe *wqe,
 		     struct cx_outcome *outcome);
 
-/* True: the receive that a message of this process has found at `qp` fails with these numbers. */
-bool cx_faults_fail_receive(struct cx_hca *hca, const struct cx_qp *qp, uint16_t wqe_index,
-			    uint8_t *syndrome, uint8_t *vendor);
+/* What the plan says of the receive that a message of this process has found at `qp`. */
+enum cx_receive_fault { CX_RECEIVE_WELL, CX_RECEIVE_FAILS, CX_RECEIVE_WAITS, CX_RECEIVE_OVERTAKES };
+
+/* CX_RECEIVE_FAILS: with these numbers. */
+enum cx_receive_fault cx_faults_receive(struct cx_hca *hca, const struct cx_qp *qp,
+					const struct cx_recv *recv, uint8_t *syndrome,
+					uint8_t *vendor);
 
 /* True: the doorbell does not arrive. */
 bool cx_faults_lose_doorbell(struct cx_hca *hca, const struct cx_qp *qp,

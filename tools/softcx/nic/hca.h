@@ -32,6 +32,10 @@ struct cx_config {
 	const char *fault_plan; /* text of the plan, NULL for none */
 	const char *trace_path; /* NULL: no trace; "-": stderr */
 	bool no_atomics;        /* the device says that it has none, as some virtual functions do */
+	/* Results of 8 bytes are big-endian: then the kernel says that there are none (mlx5 main.c get_atomic_caps()). */
+	bool big_endian_atomics;
+	bool no_devx;           /* programs may not send commands */
+	bool no_stride_index;   /* CQEs are not compressed by that format, as on ConnectX-4 */
 	bool passive;           /* doorbells are only recorded; cx_step() executes */
 	bool private_fabric;    /* anonymous memory, this process only (tests) */
 };
@@ -39,7 +43,7 @@ struct cx_config {
 struct cx_hca;
 
 /* The kinds of event channels. */
-enum cx_event { CX_EVENT_COMPLETION, CX_EVENT_ASYNC };
+enum cx_event { CX_EVENT_COMPLETION, CX_EVENT_ASYNC, CX_EVENT_DEVX };
 
 /* Joins the fabric; its first process makes it. */
 int cx_open(const struct cx_config *config, struct cx_hca **hca);
@@ -54,12 +58,13 @@ const struct cx_config *cx_config(const struct cx_hca *hca);
 
 /* -- fabrics, seen from outside ---------------------------------------------------------------- */
 
-enum { CX_FABRIC_NAME_LEN = 64, CX_FABRIC_PROCS = 64 };
+enum { CX_FABRIC_NAME_LEN = 64, CX_FABRIC_PROCS = 256 };
 
 struct cx_fabric {
 	char name[CX_FABRIC_NAME_LEN + 1];
 	unsigned count; /* of its living processes; with none it is stale, and may be removed */
 	pid_t pids[CX_FABRIC_PROCS];
+	bool is_read;    /* else it is of no build that this one knows */
 	bool same_build; /* else its processes are of another version, which this one cannot join */
 	enum cx_generation generation; /* of the same build */
 	enum cx_link link;
@@ -69,7 +74,7 @@ struct cx_fabric {
 int cx_fabric_find(const char *name, struct cx_fabric *fabric);
 /* 0; -EBUSY while a living process uses it; or as above. */
 int cx_fabric_remove(const char *name);
-/* All of the user's, by name. The visitor may remove the one that it sees. */
+/* Visits all fabrics of the user, by name. The visitor may remove the one that it sees. */
 typedef void cx_fabric_visitor(const struct cx_fabric *fabric, void *context);
 int cx_fabric_each(cx_fabric_visitor *visit, void *context);
 
@@ -88,8 +93,8 @@ bool cx_is_removed(const struct cx_hca *hca); /* a fault plan may pull the card 
 void cx_trace(struct cx_hca *hca, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /*
- * Findings about what programs wrote that a ConnectX would not notice, but that is wrong; each is a
- * line "lint: ..." of the trace, too.
+ * Findings: what programs wrote that is wrong, but that a ConnectX would not notice. Each is a line
+ * "lint: ..." of the trace, too.
  */
 uint64_t cx_lint_count(const struct cx_hca *hca);
 
@@ -129,18 +134,41 @@ struct cx_range {
 typedef bool cx_change_reader(void *context, struct cx_range *changed);
 void cx_memory_changed(struct cx_hca *hca, cx_change_reader *next, void *context);
 
-/* Memory that commands name by a number: -EBUSY while an mkey is made of it. */
-int cx_umem_create(struct cx_hca *hca, uint64_t va, uint64_t length, uint32_t *number);
+/*
+ * An XRC domain. All openings of one file are one domain, whichever process opened it; without a file
+ * each opening is a domain. kernel/xrcd.c says which may be opened.
+ */
+struct cx_xrcd_attr {
+	bool has_file;
+	uint64_t device, inode;
+};
+bool cx_xrcd_exists(struct cx_hca *hca, const struct cx_xrcd_attr *attr);
+int cx_xrcd_open(struct cx_hca *hca, const struct cx_xrcd_attr *attr, uint32_t *xrcdn);
+int cx_xrcd_close(struct cx_hca *hca, uint32_t xrcdn); /* -EBUSY while in use */
+
+/* Memory that commands name by a number: -EBUSY while an mkey or a queue is made of it. */
+int cx_umem_create(struct cx_hca *hca, uint64_t va, uint64_t length, bool is_writable,
+		   uint32_t *number);
 int cx_umem_destroy(struct cx_hca *hca, uint32_t number);
+
+/* Who sends a command: a queue's doorbells are in a UAR page of its own. */
+struct cx_commander {
+	bool (*has_uar)(void *context, uint32_t page);
+	void *context;
+};
 
 /*
  * A command of the firmware in its mailboxes, as DevX hands them on (wqe/bsn_cmd.h): 0; -EREMOTEIO
  * where the answer has a status other than OK, as mlx5_cmd_do() has it, and the trace says why; or
- * -EIO of a device that is gone.
+ * -EIO of a device that is gone. `by` is NULL of the driver's own, which makes no queues.
  */
-int cx_command(struct cx_hca *hca, const void *in, size_t in_size, void *out, size_t out_size);
+int cx_command(struct cx_hca *hca, const struct cx_commander *by, const void *in, size_t in_size,
+	       void *out, size_t out_size);
 
-/* Device memory, which exists once in a fabric: -ENOMEM when there is not so much of it in a row. */
+/* General objects, which only commands make. */
+int cx_general_object_destroy(struct cx_hca *hca, uint32_t number);
+
+/* Device memory, which exists once in a fabric: -ENOMEM when so much of it is not free in one piece. */
 int cx_dm_create(struct cx_hca *hca, uint32_t pages, uint32_t *number, uint32_t *first_page);
 int cx_dm_destroy(struct cx_hca *hca, uint32_t number);
 
@@ -162,6 +190,13 @@ int cx_dm_destroy(struct cx_hca *hca, uint32_t number);
  */
 int cx_channel_create(struct cx_hca *hca, const char *path, enum cx_event kind, uint32_t *channel);
 int cx_channel_destroy(struct cx_hca *hca, uint32_t channel);
+/*
+ * An event of a queue pair, by the firmware's number (wqe/bsn_cmd.h), goes to a channel of kind CX_EVENT_DEVX, too:
+ * `cookie` alone, 8 bytes. -EINVAL: no such queue pair or channel; -ENOSPC: it has CX_SUBSCRIPTIONS.
+ */
+enum { CX_SUBSCRIPTIONS = 4 };
+int cx_event_subscribe(struct cx_hca *hca, uint32_t qpn, uint32_t channel, uint16_t event,
+		       uint64_t cookie);
 
 /* The CQEs that one session of a compressed CQ has at the most. */
 enum { CX_SESSION_MAX = 64 };
@@ -174,8 +209,10 @@ struct cx_cq_attr {
 	uint32_t comp_channel, async_channel; /* 0: none */
 	uint64_t cookie; /* what the completion event carries (the uverbs user handle) */
 	bool ignore_overrun;
+	bool has_real_time;  /* its CQEs' stamps are of the real-time clock */
 	bool compresses;     /* CQEs may come in sessions: where a fault plan says so */
 	uint8_t mini_format; /* enum bsn_mini_format */
+	uint32_t ring_umem, db_umem; /* that `buf` and `db` are in; 0: none */
 };
 int cx_cq_create(struct cx_hca *hca, const struct cx_cq_attr *attr, uint32_t *cqn);
 int cx_cq_resize(struct cx_hca *hca, uint32_t cqn, uint64_t buf, uint32_t entries,
@@ -190,6 +227,10 @@ struct cx_srq_attr {
 	uint32_t max_sge;
 	uint32_t async_channel;
 	uint64_t cookie;
+	/* Of XRC: its domain, its CQ, and its name in CQEs of version 1. */
+	uint32_t xrcdn, cqn, uidx; /* xrcdn 0: none */
+	bool is_cyclic; /* a receive's successor is the next one, and its link is not looked at */
+	uint32_t ring_umem, db_umem; /* that `buf` and `db` are in; 0: none */
 };
 int cx_srq_create(struct cx_hca *hca, const struct cx_srq_attr *attr, uint32_t *srqn);
 int cx_srq_arm(struct cx_hca *hca, uint32_t srqn, uint32_t limit);
@@ -200,12 +241,14 @@ int cx_srq_destroy(struct cx_hca *hca, uint32_t srqn);
 enum cx_dc { CX_DC_NONE, CX_DC_TARGET, CX_DC_INITIATOR };
 
 struct cx_qp_attr {
-	enum ibv_qp_type type; /* RC, UC, UD, DRIVER (others: -EOPNOTSUPP) */
+	enum ibv_qp_type type; /* RC, UC, UD, XRC_SEND, XRC_RECV, DRIVER (others: -EOPNOTSUPP) */
 	enum cx_dc dc;
 	uint64_t dc_key; /* of a target (DCT) */
+	bool full_handshake; /* by which it connects, or has others connect to it */
 	bool has_streams; /* of an initiator (DCI) */
 	uint8_t log_streams, log_errored_streams;
-	uint32_t pdn, send_cqn, recv_cqn;
+	uint32_t pdn, send_cqn, recv_cqn; /* XRC: a target has none of them, an initiator no recv_cqn */
+	uint32_t xrcdn;   /* of an XRC target */
 	uint32_t srqn;    /* 0: none */
 	uint64_t buf, db; /* RQ first, then SQ; record: dword 0 RQ, dword 1 SQ */
 	uint32_t rq_count, rq_stride_bytes;
@@ -218,6 +261,7 @@ struct cx_qp_attr {
 	bool blocks_own_multicast; /* what it sends to its own group does not come back */
 	uint32_t async_channel;
 	uint64_t cookie;
+	uint32_t ring_umem, db_umem; /* that `buf` and `db` are in; 0: none */
 };
 int cx_qp_create(struct cx_hca *hca, const struct cx_qp_attr *attr, uint32_t *qpn);
 int cx_qp_modify(struct cx_hca *hca, uint32_t qpn, const struct ibv_qp_attr *attr, int mask);
@@ -231,6 +275,51 @@ int cx_qp_destroy(struct cx_hca *hca, uint32_t qpn);
 bool cx_mcast_is_group(const uint8_t gid[16]); /* rdma_is_multicast_addr() */
 int cx_mcast_attach(struct cx_hca *hca, uint32_t qpn, const uint8_t gid[16]);
 int cx_mcast_detach(struct cx_hca *hca, uint32_t qpn, const uint8_t gid[16]); /* -EINVAL: no member */
+
+/* -- what there is ------------------------------------------------------------------------------ */
+
+/* Records an opening of the device, which only lists of resources need: 0, -ENOMEM, -EIO. */
+int cx_context_create(struct cx_hca *hca, uint32_t *number);
+void cx_context_destroy(struct cx_hca *hca, uint32_t number);
+
+enum cx_resource_kind {
+	CX_RESOURCE_PD,
+	CX_RESOURCE_CQ,
+	CX_RESOURCE_QP,
+	CX_RESOURCE_MR,
+	CX_RESOURCE_CONTEXT,
+	CX_RESOURCE_SRQ,
+	CX_RESOURCES,
+};
+
+/* An object of any process of the fabric. */
+struct cx_resource {
+	uint32_t number;
+	pid_t pid;
+	uint32_t users;
+	uint32_t pdn; /* 0: it has none */
+	union {
+		struct {
+			uint32_t entries;
+		} cq;
+		struct {
+			enum ibv_qp_type type;
+			struct ibv_qp_attr mod; /* as cx_qp_query() answers */
+		} qp;
+		struct {
+			uint64_t iova, length;
+		} mr;
+		struct {
+			bool is_xrc;
+			uint32_t cqn; /* 0: none */
+		} srq;
+	};
+};
+
+/* The next object from *index on; moves *index past it. False: there is no more. */
+bool cx_resource_next(struct cx_hca *hca, enum cx_resource_kind kind, uint32_t *index,
+		      struct cx_resource *resource);
+uint64_t cx_resource_count(struct cx_hca *hca, enum cx_resource_kind kind);
 
 /* -- doorbells --------------------------------------------------------------------------------- */
 

@@ -31,7 +31,7 @@ static unsigned check_key(const struct cx_mr *mr, const struct cx_claim *claim, 
 	return claim->access & ~attr->access ? BSN_TPT_RIGHTS : CX_TPT_OK;
 }
 
-/* What the vendor syndrome does not tell apart. */
+/* Causes that the vendor syndrome does not tell apart. */
 static void trace_refusal(struct cx_hca *hca, const struct cx_mr *mr, const struct cx_claim *claim,
 			  const struct cx_piece *piece, uint64_t len)
 {
@@ -57,9 +57,9 @@ static void trace_refusal(struct cx_hca *hca, const struct cx_mr *mr, const stru
 }
 
 /*
- * A ConnectX does not wait: what uses an mkey before its change is known to be done may find it as
- * it was. On the queue that changed it a fence is enough; elsewhere the change must have completed, or
- * a fence have let something pass that tells of it.
+ * A ConnectX does not wait: a request that uses an mkey before its change is known to be done may find
+ * the old mkey. On the queue that changed it a fence is enough. On another queue the change must have
+ * completed, or a fence must have let a message pass that tells of it.
  */
 static void lint_fresh(struct cx_hca *hca, struct cx_mr *mr, const struct cx_claim *claim)
 {
@@ -77,8 +77,8 @@ static void lint_fresh(struct cx_hca *hca, struct cx_mr *mr, const struct cx_cla
 }
 
 /*
- * A ConnectX reads and writes the pages that were there at registration, which nobody else sees any
- * more. The model does not have them, so that the access fails like one to pages that are gone.
+ * A ConnectX reads and writes the pages that were there at registration, which no program sees any
+ * more. The model does not have them, so the access fails like one to pages that are gone.
  */
 static bool is_stale(struct cx_hca *hca, struct cx_mr *mr, const struct cx_claim *claim,
 		     const struct cx_span *span)
@@ -95,7 +95,7 @@ static bool is_stale(struct cx_hca *hca, struct cx_mr *mr, const struct cx_claim
 	return changed;
 }
 
-/* What a key needs of the keys that it stands for: a peer's rights end with the first. */
+/* What a key needs of the keys that it spans: a peer's rights end with the first. */
 static int access_beneath(int access)
 {
 	const int writes =
@@ -114,7 +114,7 @@ static bool is_null(const struct cx_claim *claim, uint32_t key)
 }
 
 /*
- * Down to a key that stands for memory itself, with fewer bytes at each level. A circle of keys ends
+ * Goes down to a key of memory itself, with fewer bytes at each level. A circle of keys ends
  * like any that is too deep.
  */
 unsigned cx_key_span(struct cx_hca *hca, uint32_t key, const struct cx_claim *claim, uint64_t addr,
@@ -151,6 +151,37 @@ unsigned cx_key_span(struct cx_hca *hca, uint32_t key, const struct cx_claim *cl
 		len = piece.len < len ? piece.len : len;
 		at.access = access_beneath(at.access);
 	}
+}
+
+/* The key of memory that a byte is in, and in `piece` how far it reaches; NULL: the byte is in none. */
+static const struct cx_mr *find_memory(struct cx_hca *hca, struct cx_piece *piece)
+{
+	for (unsigned depth = 0; depth <= CX_MAX_INDIRECTION; depth++) {
+		const struct cx_mr *mr = cx_mr_find(hca, piece->key);
+		const uint64_t left = piece->len;
+
+		if (!mr || piece->addr - mr->attr.iova >= mr->attr.length)
+			return NULL;
+		if (mr->mode == BSN_MKEY_MODE_MTT)
+			return mr;
+		if (!cx_xlt_find(hca, mr, piece->addr - mr->attr.iova, piece))
+			return NULL;
+		piece->len = piece->len < left ? piece->len : left;
+	}
+	return NULL;
+}
+
+bool cx_key_is_on_demand(struct cx_hca *hca, uint32_t key, uint64_t addr, uint64_t len)
+{
+	for (uint64_t done = 0; done < len;) {
+		struct cx_piece piece = { key, addr + done, len - done };
+		const struct cx_mr *mr = find_memory(hca, &piece);
+
+		if (!mr || mr->attr.access & IBV_ACCESS_ON_DEMAND)
+			return mr;
+		done += piece.len;
+	}
+	return false;
 }
 
 /*

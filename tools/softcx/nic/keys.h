@@ -2,7 +2,7 @@
 /*
  * Keys: what memory they open, and walks over it. Requester and responder never see where memory
  * is; they say (key, address, length, rights) and walk. A walk meets one contiguous span after the
- * other and stores none of them, so a key may stand for any number. Under the lock.
+ * other and stores none of them, so a key may span any number. Under the lock.
  */
 #ifndef SOFTCX_NIC_KEYS_H
 #define SOFTCX_NIC_KEYS_H
@@ -12,7 +12,7 @@
 
 #define CX_TPT_OK 0 /* beside enum bsn_tpt_detail */
 
-/* Who wants memory, and for what. */
+/* Which process wants memory, and for what. */
 struct cx_claim {
 	uint32_t pdn, qpn;
 	int access; /* IBV_ACCESS_*, 0: to read it for the key's own process */
@@ -32,7 +32,9 @@ struct cx_span {
  */
 unsigned cx_key_span(struct cx_hca *hca, uint32_t key, const struct cx_claim *claim, uint64_t addr,
 		     uint64_t len, struct cx_span *span);
-/* SEND with invalidate: false, if it is not a key that a peer may close. */
+/* Whether memory on demand is among what the key spans there, whoever asks. */
+bool cx_key_is_on_demand(struct cx_hca *hca, uint32_t key, uint64_t addr, uint64_t len);
+/* SEND with invalidate: false if a peer may not invalidate the key. */
 bool cx_key_invalidate(struct cx_hca *hca, uint32_t key, const struct cx_claim *claim);
 
 struct cx_walk {
@@ -66,9 +68,9 @@ static inline uint64_t cx_walk_len(const struct cx_walk *walk)
 	return walk->here.len + walk->left;
 }
 
-/* How a copy ended: which side's memory was not there. */
+/* How a copy ended: which side's memory was missing. */
 enum cx_copied { CX_COPIED, CX_FAULT_FROM, CX_FAULT_TO };
-/* Copies as far as both reach, and moves both on. */
+/* Copies as far as both walks reach, and moves both on. */
 enum cx_copied cx_walk_copy(struct cx_hca *hca, struct cx_walk *to, struct cx_walk *from);
 
 #endif

@@ -7,7 +7,7 @@
 
 enum { MMO_RESULT_BYTES = 64 }; /* rdma-core verbs.c MLX5_OPAQUE_BUF_LEN */
 
-/* False: the walk's memory does not open, and the outcome says so. */
+/* False: the keys do not open the walk's memory, and the outcome says so. */
 static bool open_memory(struct cx_hca *hca, struct cx_walk *walk, unsigned base,
 			struct cx_outcome *out)
 {

@@ -5,7 +5,7 @@
 
 #include "message.h"
 
-/* Of those that are no message: whether the model does it. */
+/* Whether the model does this operation, which is no message. */
 bool cx_local_can(const struct bsn_wqe *wqe);
 /* Does it; `out` says CX_ACKED or CX_LOCAL_ERROR. */
 void cx_local_run(struct cx_hca *hca, struct cx_qp *qp, const struct bsn_wqe *wqe,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Multicast groups: which UD queue pairs a message to one comes to. Under the lock. */
+/* Multicast groups: the UD queue pairs that a message to a group reaches. Under the lock. */
 #ifndef SOFTCX_NIC_MCAST_H
 #define SOFTCX_NIC_MCAST_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * What goes over the wire: a message from a requester to a responder, and what became of it.
- * Neither names the other side's memory; what is carried is walked.
+ * Neither names the other side's memory; both sides walk over the bytes.
  */
 #ifndef SOFTCX_NIC_MESSAGE_H
 #define SOFTCX_NIC_MESSAGE_H
@@ -24,6 +24,7 @@ struct cx_message {
 
 	uint32_t source_qpn;
 	uint16_t stream; /* of a DCI */
+	uint32_t srqn;   /* XRC: the receiver's shared receive queue */
 	uint16_t slid;
 	uint8_t sl;
 	/* Of datagrams. */
@@ -36,6 +37,7 @@ enum cx_verdict {
 	CX_ACKED,
 	CX_SILENCE,    /* nobody answered */
 	CX_RNR,        /* asked to come again later */
+	CX_CNAKED,     /* the same, for want of room for a connection */
 	CX_DELAYED,    /* held back by a fault */
 	CX_NAKED,      /* the responder refused */
 	CX_LOCAL_ERROR /* the requester's own memory */

@@ -6,17 +6,24 @@
  *	match   = "qpn=" NUMBER      only this queue pair's WQEs
  *	        | "opcode=" NAME     only this operation: SEND, RDMA_WRITE, ... as in wqe/bsn_wqe.h;
  *	                             RECV: not a WQE that sends, but a message that takes a receive
+ *	        | "dct=" NUMBER      only requests of DC initiators to this target
+ *	        | "stream=" NUMBER   only those of this stream of an initiator
  *	        | "nth=" NUMBER      only the Nth time that the rest matches, counted from 1
  *	        | "every=" NUMBER    each Nth time
  *	action  = "drop"             the request is lost; a reliable one is tried again, or times out
  *	        | "delay" US         executes so many microseconds later
  *	        | "rnr"              the responder is not ready to receive
- *	        | "fail" SYNDROME VENDOR    an error CQE with these two numbers; all that RECV can have
+ *	        | "fail" SYNDROME VENDOR    an error CQE with these two numbers
  *	        | "cq-overrun"       the send CQ overflows
  *	        | "port-down" | "port-up"   before the WQE executes
  *	        | "remove-device"    nothing executes any more, IBV_EVENT_DEVICE_FATAL is given
  *	        | "lose-doorbell"    the store that rings does not arrive
  *	        | "page-fault"       on-demand memory that the request names is not there yet
+ *	        | "overtake"         the message takes the receive after the next one
+ *	        | "cnak"             the target of a DC initiator has no room for its connection now
+ *	rule    = "dc-connections" NUMBER
+ *	                             so many connections hold the targets of a process; who connects
+ *	                             beyond that is told to come again (CNAK)
  *	rule    = "compress" NUMBER { NUMBER }
  *	                             what completes together comes in sessions of so many CQEs at the most,
  *	                             in turn, where the CQ allows them; 1: a CQE of its own
@@ -30,9 +37,16 @@
  * the two numbers of an on-demand page fault, on a shared receive queue. Then the receive is the
  * driver's to post again, and the sender is asked to come again later.
  *
- * With page-fault only attempts count whose WQE names a region on demand. Without a plan all pages of such are
- * resident. Where it is the peer's, the responder asks a reliable requester to come again, as if it had no
- * receive, and the retry is an attempt of its own; an unreliable message is lost. The requester itself waits for its own pages.
+ * With overtake, which is for opcode=RECV only, receives of a shared receive queue complete in another
+ * order than they were posted in. The message takes the second receive, and the next message of that
+ * queue takes the first: as if that one were longer, had begun earlier and ended later. Where there is
+ * no second receive, nothing is overtaken.
+ *
+ * With page-fault only those attempts count whose WQE names a region on demand, also through mkeys of
+ * KLM or KSM; with opcode=RECV, those whose receive does. Without a plan all pages of such regions are
+ * resident. Where the page is the peer's, the responder asks a reliable requester to come again, as if
+ * it had no receive, and the retry is an attempt of its own; an unreliable message is lost. The
+ * requester itself waits for its own pages.
  *
  * With lose-doorbell it is each doorbell of that process. A doorbell that merges with a later one,
  * in a write-combining buffer, is lost to the device, too. The next doorbell of the queue pair that
@@ -60,6 +74,8 @@ static const struct {
 	{ "remove-device", REMOVE_DEVICE, 0 },
 	{ "lose-doorbell", LOSE_DOORBELL, 0 },
 	{ "page-fault", PAGE_FAULT, 0 },
+	{ "overtake", OVERTAKE, 0 },
+	{ "cnak", CNAK, 0 },
 };
 
 const char *cx_action_name(enum action action)
@@ -141,12 +157,19 @@ static int parse_match(struct parser *p, struct rule *rule)
 {
 	char *value = strchr(p->word, '=') + 1;
 	const size_t len = (size_t)(value - p->word);
-	uint64_t qpn = 0;
+	uint64_t number = 0;
 	int err = 0;
 
 	if (!strncmp(p->word, "qpn=", len)) {
-		err = parse_number(p, value, BSN_QPN_MAX, &qpn);
-		rule->qpn = (uint32_t)qpn;
+		err = parse_number(p, value, BSN_QPN_MAX, &number);
+		rule->qpn = (uint32_t)number;
+	} else if (!strncmp(p->word, "dct=", len)) {
+		err = parse_number(p, value, BSN_QPN_MAX, &number);
+		rule->dctn = (uint32_t)number;
+	} else if (!strncmp(p->word, "stream=", len)) {
+		err = parse_number(p, value, UINT16_MAX, &number);
+		rule->has_stream = true;
+		rule->stream = (uint16_t)number;
 	} else if (!strncmp(p->word, "nth=", len)) {
 		err = parse_number(p, value, UINT32_MAX, &rule->nth);
 	} else if (!strncmp(p->word, "every=", len)) {
@@ -158,7 +181,7 @@ static int parse_match(struct parser *p, struct rule *rule)
 		if (!rule->op)
 			err = complain(p, "no such operation; SEND, RDMA_WRITE, RDMA_READ, ...");
 	} else {
-		err = complain(p, "matches are qpn=, opcode=, nth= and every=");
+		err = complain(p, "matches are qpn=, opcode=, dct=, stream=, nth= and every=");
 	}
 	return err;
 }
@@ -172,10 +195,15 @@ static int parse_action(struct parser *p, struct rule *rule)
 		if (strcmp(p->word, actions[i].name))
 			continue;
 		rule->action = actions[i].action;
-		if (rule->place == AT_RECEIVE && rule->action != FAIL)
-			return complain(p, "a receive can only fail");
+		if (rule->place == AT_RECEIVE && rule->action != FAIL && rule->action != PAGE_FAULT &&
+		    rule->action != OVERTAKE)
+			return complain(p, "a receive can only fail, miss a page, or overtake");
+		if (rule->place != AT_RECEIVE && rule->action == OVERTAKE)
+			return complain(p, "only a receive can overtake: opcode=RECV");
 		if (rule->action == LOSE_DOORBELL)
 			rule->place = AT_DOORBELL;
+		if (rule->place != AT_SEND && (rule->dctn || rule->has_stream))
+			return complain(p, "dct= and stream= are of requests");
 		for (unsigned n = 0; n < actions[i].numbers; n++) {
 			if (!next_word(p))
 				return complain(p, "a number is missing after it");
@@ -187,7 +215,7 @@ static int parse_action(struct parser *p, struct rule *rule)
 	}
 	return complain(p,
 			"no such action; drop, delay, rnr, fail, cq-overrun, port-down, port-up, "
-			"remove-device, lose-doorbell, page-fault");
+			"remove-device, lose-doorbell, page-fault, overtake, cnak");
 }
 
 static int parse_lengths(struct parser *p, struct cx_fault_plan *plan)
@@ -204,6 +232,20 @@ static int parse_lengths(struct parser *p, struct cx_fault_plan *plan)
 	return plan->length_count ? 0 : complain(p, "a number is missing after it");
 }
 
+static int parse_connections(struct parser *p, struct cx_fault_plan *plan)
+{
+	uint64_t number;
+
+	if (!next_word(p))
+		return complain(p, "a number is missing after it");
+	if (parse_number(p, p->word, UINT32_MAX, &number))
+		return -EINVAL;
+	if (!number)
+		return complain(p, "targets hold one connection at least");
+	plan->dc_connections = (uint32_t)number;
+	return next_word(p) ? complain(p, "nothing may follow the number") : 0;
+}
+
 /* 1: a rule, 0: none, or -EINVAL. */
 static int parse_rule(struct parser *p, struct cx_fault_plan *plan, struct rule *rule)
 {
@@ -214,6 +256,8 @@ static int parse_rule(struct parser *p, struct cx_fault_plan *plan, struct rule 
 		return 0;
 	if (!strcmp(p->word, "compress"))
 		return parse_lengths(p, plan);
+	if (!strcmp(p->word, "dc-connections"))
+		return parse_connections(p, plan);
 	while (strchr(p->word, '=')) {
 		err = parse_match(p, rule);
 		if (err)

@@ -16,7 +16,9 @@ enum action {
 	PORT_UP,
 	REMOVE_DEVICE,
 	LOSE_DOORBELL,
-	PAGE_FAULT
+	PAGE_FAULT,
+	OVERTAKE,
+	CNAK
 };
 
 /* What a rule is about. */
@@ -26,6 +28,9 @@ struct rule {
 	uint32_t qpn; /* 0: any */
 	enum place place;
 	const struct bsn_wqe_op *op; /* NULL: any */
+	uint32_t dctn;               /* that a request of a DCI names; 0: any */
+	bool has_stream;             /* of a DCI */
+	uint16_t stream;
 	uint64_t nth, every;         /* 0: not asked for */
 	enum action action;
 	uint64_t numbers[2];
@@ -37,6 +42,7 @@ struct cx_fault_plan {
 	struct rule *rules;
 	unsigned length_count, next_length;
 	uint8_t lengths[64]; /* of sessions of compressed CQEs, in turn */
+	uint32_t dc_connections; /* that the targets of a process hold; 0: any number */
 };
 
 int cx_plan_parse(const char *text, struct cx_fault_plan **plan); /* 0, -EINVAL, -ENOMEM */

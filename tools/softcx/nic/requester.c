@@ -210,7 +210,8 @@ static enum bsn_transport transport_of(const struct cx_qp *qp)
 	return qp->attr.type == IBV_QPT_RC   ? BSN_TRANSPORT_RC
 	       : qp->attr.type == IBV_QPT_UC ? BSN_TRANSPORT_UC
 	       : qp->attr.dc                 ? BSN_TRANSPORT_DC
-					     : BSN_TRANSPORT_UD;
+	       : qp->attr.type == IBV_QPT_XRC_SEND ? BSN_TRANSPORT_XRC
+						   : BSN_TRANSPORT_UD;
 }
 
 /* The WQE at the head, taken apart; false: it failed. */
@@ -272,17 +273,25 @@ static void fill_message(struct cx_hca *hca, const struct cx_qp *qp, const struc
 	message->sl = 0;
 	message->grh_kind = BSN_CQE_GRH_NONE;
 	message->qkey = choose_qkey(qp, wqe->to.ud.qkey);
+	message->srqn = wqe->to.xrc.srqn;
 }
 
-/* In a CQE the result of an atomic is big-endian: bsn_cqe.h. One of 4 bytes is so anywhere. */
-static void order_for_cqe(const struct bsn_wqe *wqe, uint8_t *bytes)
+/*
+ * What an atomic found is in the host's order so far. A result of 4 bytes is big-endian on every device (UCX
+ * ib_mlx5dv_md.c, ext_atomic_arg_sizes_be), one of 8 in a CQE (bsn_cqe.h) and where the device's mode is that.
+ */
+static void order_result(const struct cx_hca *hca, const struct bsn_wqe *wqe, bool in_cqe, uint8_t *bytes)
 {
-	uint64_t value;
+	uint32_t four;
+	uint64_t eight;
 
-	if (!wqe->op->has_atomic || wqe->atomic.size_bytes != sizeof(value))
-		return;
-	memcpy(&value, bytes, sizeof(value));
-	bsn_store_be64(bytes, value);
+	if (wqe->atomic.size_bytes == sizeof(four)) {
+		memcpy(&four, bytes, sizeof(four));
+		bsn_store_be32(bytes, four);
+	} else if (in_cqe || hca->config.big_endian_atomics) {
+		memcpy(&eight, bytes, sizeof(eight));
+		bsn_store_be64(bytes, eight);
+	}
 }
 
 /* The result of a READ or an atomic goes into memory, or into the CQE. */
@@ -301,11 +310,11 @@ static void scatter_result(struct cx_hca *hca, struct cx_qp *qp, const struct bs
 	attempt->in_cqe = qp->attr.scatter_to_cqe_requester && cq && len <= cx_cqe_inline_room(cq);
 	if (attempt->in_cqe)
 		to = cx_walk_bytes(attempt->bytes, len);
+	if (wqe->op->has_atomic)
+		order_result(hca, wqe, attempt->in_cqe, out->operand);
 	detail = cx_walk_check(hca, &to);
 	if (!detail)
 		copied = cx_walk_copy(hca, &to, &out->result);
-	if (attempt->in_cqe)
-		order_for_cqe(wqe, attempt->bytes);
 	if (copied == CX_FAULT_TO)
 		detail = BSN_TPT_PAGE_FAULT;
 	if (detail) {
@@ -327,7 +336,7 @@ static bool may_send(struct cx_hca *hca, const struct cx_qp *qp, const struct bs
 	const bool datagram = qp->attr.type == IBV_QPT_UD;
 	unsigned detail;
 
-	if (wqe->total_bytes > (datagram ? (uint64_t)PORT_MTU_BYTES : CX_MAX_MSG_BYTES)) {
+	if (wqe->total_bytes > (datagram ? (uint64_t)PORT_MTU_BYTES : UINT64_C(1) << qp->log_msg_max)) {
 		cx_outcome_fail(out, BSN_SYNDROME_LOCAL_LENGTH,
 				datagram ? BSN_VENDOR_LONGER_THAN_MTU
 					 : BSN_VENDOR_MESSAGE_TOO_LONG);
@@ -375,7 +384,7 @@ static void fail_peer(struct cx_hca *hca, const struct cx_outcome *outcome)
 		cx_qp_fail(hca, peer, BSN_VENDOR_FLUSHED_IN_ERROR);
 }
 
-/* What follows from one attempt at the WQE at the head; true: it is done with. */
+/* Acts on the outcome of one attempt at the WQE at the head; true: the WQE is done with. */
 static bool settle(struct cx_hca *hca, struct cx_qp *qp, const struct attempt *attempt)
 {
 	const struct cx_outcome *outcome = &attempt->out;
@@ -388,6 +397,9 @@ static bool settle(struct cx_hca *hca, struct cx_qp *qp, const struct attempt *a
 		break;
 	case CX_RNR:
 		settle_rnr(hca, qp, &ctrl, outcome->wait_ns);
+		break;
+	case CX_CNAKED:
+		wait_for(hca, qp, CX_WAIT_DELAY, outcome->wait_ns);
 		break;
 	case CX_DELAYED:
 		qp->run.delayed = true;
@@ -454,7 +466,7 @@ unsigned cx_requester_run(struct cx_hca *hca, struct cx_qp *qp, unsigned max_wqe
 	}
 	if (qp->mod.qp_state != IBV_QPS_RTS || !cx_sq_publish(hca, qp))
 		return 0;
-	/* A passive device sees no doorbell, but the record that moves. */
+	/* A passive device sees no doorbell, only that the record moves. */
 	if (qp->run.sq_unheard && qp->run.sq_tail == before)
 		return 0;
 	qp->run.sq_unheard = false;

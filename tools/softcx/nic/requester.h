@@ -5,7 +5,7 @@
 
 #include "state.h"
 
-/* Executes what is published, at most so many WQEs (0: no limit); how many are done with. */
+/* Executes published WQEs, at most so many (0: no limit). Returns how many are done with. */
 unsigned cx_requester_run(struct cx_hca *hca, struct cx_qp *qp, unsigned max_wqes);
 
 #endif

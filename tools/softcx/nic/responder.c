@@ -23,6 +23,8 @@ struct service {
 	struct cx_qp *qp; /* the responder's */
 	const struct cx_message *message;
 	struct cx_outcome *out;
+	const struct cx_srq *xrc;     /* the shared receive queue that an XRC request names; else NULL */
+	uint32_t pdn, cqn, srqn;      /* what it may reach, where it completes, whose receives it takes */
 	struct cx_recv *recv;         /* the receive WQE of a message that takes one */
 	struct cx_completion receive; /* and its completion */
 	uint8_t in_cqe[BSN_CQE_SIZE];
@@ -60,17 +62,24 @@ static void refuse(struct service *s, uint8_t syndrome)
 	cx_outcome_refuse(s->out, s->qp, syndrome);
 }
 
+static void name_queue(const struct service *s, struct cx_completion *c)
+{
+	c->is_of_xrc_srq = s->xrc;
+	c->uidx = s->xrc ? s->xrc->attr.uidx : 0;
+}
+
 static void complete_receive_in_error(struct service *s, uint8_t syndrome, unsigned vendor)
 {
-	const struct cx_completion c = {
+	struct cx_completion c = {
 		.opcode = BSN_CQE_RESP_ERR,
 		.syndrome = syndrome,
 		.vendor_syndrome = (uint8_t)vendor,
 		.wqe_counter = s->recv->index,
 	};
 
+	name_queue(s, &c);
 	cx_recv_take(s->hca, s->qp, s->recv);
-	cx_complete(s->hca, s->qp, s->qp->attr.recv_cqn, &c);
+	cx_complete(s->hca, s->qp, s->cqn, &c);
 }
 
 /*
@@ -97,17 +106,29 @@ static void ask_to_wait(struct service *s)
 /* -- receiving --------------------------------------------------------------------------------- */
 
 /*
- * False: a plan has failed the receive. An on-demand page fault on a shared receive queue: the WQE
- * has left the chain, the driver posts it again when it finds this CQE (rdma-core
- * mlx5_complete_odp_fault()), and the sender tries again.
+ * False: a plan has failed the receive, or its memory must be brought first. After an on-demand page
+ * fault on a shared receive queue the WQE has left the chain; the driver posts it again when it finds
+ * this CQE (rdma-core mlx5_complete_odp_fault()), and the sender tries again.
  */
 static bool survives_faults(struct service *s)
 {
 	uint8_t syndrome, vendor;
 
-	if (!cx_faults_fail_receive(s->hca, s->qp, s->recv->index, &syndrome, &vendor))
+	switch (cx_faults_receive(s->hca, s->qp, s->recv, &syndrome, &vendor)) {
+	case CX_RECEIVE_WELL:
 		return true;
-	if (s->qp->attr.srqn && syndrome == BSN_SYNDROME_REMOTE_ABORTED &&
+	case CX_RECEIVE_WAITS:
+		ask_to_wait(s);
+		return false;
+	case CX_RECEIVE_OVERTAKES:
+		if (!cx_recv_overtake(s->hca, s->recv))
+			return true;
+		refuse(s, BSN_SYNDROME_REMOTE_OPERATION); /* the other one cannot be read */
+		return false;
+	case CX_RECEIVE_FAILS:
+		break;
+	}
+	if (s->srqn && syndrome == BSN_SYNDROME_REMOTE_ABORTED &&
 	    vendor == BSN_VENDOR_ODP_PAGE_FAULT) {
 		ask_to_wait(s);
 		complete_receive_in_error(s, syndrome, vendor);
@@ -121,6 +142,7 @@ static bool survives_faults(struct service *s)
 static bool find_receive(struct service *s)
 {
 	s->recv = &s->hca->scratch->recv;
+	s->recv->srqn = s->srqn;
 	switch (cx_recv_peek(s->hca, s->qp, s->recv)) {
 	case 0:
 		return survives_faults(s);
@@ -160,16 +182,17 @@ static void complete_receive(struct service *s)
 	s->receive.grh = message->grh_kind;
 	if (message->op->imm != BSN_IMM_NONE)
 		s->receive.imm = message->imm;
+	name_queue(s, &s->receive);
 	cx_recv_take(s->hca, s->qp, s->recv);
 	announce_communication(s);
-	cx_complete(s->hca, s->qp, s->qp->attr.recv_cqn, &s->receive);
+	cx_complete(s->hca, s->qp, s->cqn, &s->receive);
 	s->out->verdict = CX_ACKED;
 }
 
 /* Whether the message goes into the CQE instead of the buffer: configure_responder_scat_cqe(). */
 static bool goes_into_cqe(const struct service *s, uint64_t len)
 {
-	const struct cx_cq *cq = cx_cq_find(s->hca, s->qp->attr.recv_cqn);
+	const struct cx_cq *cq = cx_cq_find(s->hca, s->cqn);
 
 	return s->qp->attr.scatter_to_cqe && s->qp->attr.type != IBV_QPT_UD && cq && len &&
 	       len <= cx_cqe_inline_room(cq);
@@ -201,6 +224,7 @@ static bool scatter_message(struct service *s, uint64_t len)
 	enum cx_copied copied = CX_COPIED;
 	unsigned detail;
 
+	to.claim.pdn = s->pdn;
 	s->receive.byte_count = (uint32_t)len;
 	if (goes_into_cqe(s, len)) {
 		to = cx_walk_bytes(s->in_cqe, len);
@@ -237,7 +261,7 @@ static void do_send(struct service *s)
 		return;
 	if (s->message->op->imm == BSN_IMM_INVALIDATE &&
 	    !cx_key_invalidate(s->hca, s->message->imm,
-			       &(struct cx_claim){ s->qp->attr.pdn, s->qp->head.number, 0 })) {
+			       &(struct cx_claim){ s->pdn, s->qp->head.number, 0 })) {
 		fail_receive(s, BSN_SYNDROME_REMOTE_ACCESS, BSN_SYNDROME_MW_BIND,
 			     BSN_VENDOR_TPT_INVALIDATE + BSN_TPT_PD);
 		return;
@@ -258,6 +282,7 @@ static bool open_memory(struct service *s, uint64_t len, unsigned right, struct 
 		return false;
 	}
 	*walk = cx_walk_key(message->rkey, message->raddr, s->qp, (int)right, len);
+	walk->claim.pdn = s->pdn;
 	detail = cx_walk_check(s->hca, walk);
 	if (detail)
 		refuse(s, detail == BSN_TPT_PAGE_FAULT ? BSN_SYNDROME_REMOTE_OPERATION
@@ -320,7 +345,7 @@ static uint64_t compute_atomic(const struct cx_message *message, uint64_t old)
 	return (old & ~op->swap_mask) | (op->swap_or_add & op->swap_mask);
 }
 
-/* Host order in memory: MLX5_ATOMIC_REQ_MODE_HOST_ENDIANNESS. */
+/* The target's order is the host's; the device's mode is about what it found (requester.c). */
 static uint64_t load_operand(const uint8_t *bytes, unsigned size)
 {
 	uint32_t four;
@@ -340,16 +365,6 @@ static void store_operand(uint8_t *bytes, unsigned size, uint64_t value)
 		memcpy(bytes, &four, sizeof(four));
 }
 
-/*
- * The mode is of results of 8 bytes (caps.c); those of 4 are big-endian on every device: UCX
- * ib_mlx5dv_md.c, ext_atomic_arg_sizes_be.
- */
-static void order_result(uint8_t *old, unsigned size)
-{
-	if (size == sizeof(uint32_t))
-		bsn_store_be32(old, (uint32_t)load_operand(old, size));
-}
-
 static void do_atomic(struct service *s)
 {
 	const unsigned size = s->message->atomic.size_bytes;
@@ -362,7 +377,7 @@ static void do_atomic(struct service *s)
 	}
 	if (!open_memory(s, size, IBV_ACCESS_REMOTE_ATOMIC, &from))
 		return;
-	/* An mkey may put it in pieces, or elsewhere than its address says. */
+	/* An mkey may scatter the memory, or put it elsewhere than its address says. */
 	if (from.left || from.here.va % size) {
 		refuse(s, BSN_SYNDROME_REMOTE_INVALID_REQUEST);
 		return;
@@ -374,13 +389,51 @@ static void do_atomic(struct service *s)
 	if (!cx_walk_copy(s->hca, &old_bytes, &from)) {
 		store_operand(new, size, compute_atomic(s->message, load_operand(old, size)));
 		if (!cx_walk_copy(s->hca, &to, &new_bytes)) {
-			order_result(old, size);
 			s->out->result = cx_walk_bytes(old, size);
 			s->out->verdict = CX_ACKED;
 			return;
 		}
 	}
 	refuse(s, BSN_SYNDROME_REMOTE_OPERATION);
+}
+
+static bool is_of_domain(struct cx_hca *hca, const struct cx_srq *srq, const struct cx_qp *target)
+{
+	const struct cx_xrcd *a = cx_xrcd_find(hca, srq->attr.xrcdn);
+	const struct cx_xrcd *b = cx_xrcd_find(hca, target->attr.xrcdn);
+
+	if (!a || !b || a == b || !a->attr.has_file || !b->attr.has_file)
+		return a && a == b;
+	return a->attr.device == b->attr.device && a->attr.inode == b->attr.inode;
+}
+
+/*
+ * An XRC request names a shared receive queue of the target's domain, whichever process has it. Its
+ * receives, its CQ and its protection domain serve the request, that of a WRITE or READ as well (IBTA
+ * annex A14, XRC). No public source tells what a ConnectX answers where there is no such queue; IBTA
+ * calls for this answer to an invalid request.
+ */
+static bool choose_queue(struct service *s)
+{
+	const struct cx_qp_attr *attr = &s->qp->attr;
+
+	s->xrc = NULL;
+	s->pdn = attr->pdn;
+	s->cqn = attr->recv_cqn;
+	s->srqn = attr->srqn;
+	if (attr->type != IBV_QPT_XRC_RECV)
+		return true;
+	s->xrc = cx_srq_find(s->hca, s->message->srqn);
+	if (!s->xrc || !is_of_domain(s->hca, s->xrc, s->qp)) {
+		cx_trace(s->hca, "xrc: qpn %#x: SRQ %#x is not there, or of another domain",
+			 s->qp->head.number, s->message->srqn);
+		refuse(s, BSN_SYNDROME_REMOTE_INVALID_REQUEST);
+		return false;
+	}
+	s->pdn = s->xrc->attr.pdn;
+	s->cqn = s->xrc->attr.cqn;
+	s->srqn = s->xrc->head.number;
+	return true;
 }
 
 void cx_respond(struct cx_hca *hca, struct cx_qp *qp, const struct cx_message *message,
@@ -393,6 +446,8 @@ void cx_respond(struct cx_hca *hca, struct cx_qp *qp, const struct cx_message *m
 	s.message = message;
 	s.out = out;
 	s.receive = (struct cx_completion){ 0 };
+	if (!choose_queue(&s))
+		return;
 	if (message->op->has_atomic)
 		do_atomic(&s);
 	else if (message->op->data == BSN_DATA_SCATTER)

@@ -2,7 +2,7 @@
 /*
  * Receive queues, a queue pair's own and shared ones. A queue pair's own is a ring, whose record
  * counts what was posted. A shared one is a chain: each WQE names the next, and the driver links
- * them in the order in which it will post (rdma-core srq.c); its record counts, too.
+ * them in the order in which it will post (rdma-core srq.c), or a ring (RMP); its record counts, too.
  */
 #include "rq.h"
 
@@ -45,6 +45,21 @@ static int decode_recv(struct cx_hca *hca, unsigned proc, uint64_t va, uint32_t 
 	return err;
 }
 
+static int read_linked(struct cx_hca *hca, const struct cx_srq *srq, unsigned index, struct cx_recv *recv)
+{
+	const struct cx_srq_attr *attr = &srq->attr;
+
+	recv->index = (uint16_t)(index & (attr->count - 1));
+	return decode_recv(hca, srq->head.owner,
+			   attr->buf + (uint64_t)recv->index * attr->stride_bytes,
+			   attr->stride_bytes, true, recv);
+}
+
+static uint16_t next_of(const struct cx_srq *srq, const struct cx_recv *recv)
+{
+	return (uint16_t)(srq->attr.is_cyclic ? recv->index + 1u : recv->wqe.next.next_wqe_index);
+}
+
 static int peek_srq(struct cx_hca *hca, struct cx_srq *srq, struct cx_recv *recv)
 {
 	const struct cx_srq_attr *attr = &srq->attr;
@@ -56,10 +71,21 @@ static int peek_srq(struct cx_hca *hca, struct cx_srq *srq, struct cx_recv *recv
 	cx_bus_count(hca, srq->head.owner, CX_BUS_recv_record_read, BSN_DBR_WQ_SIZE);
 	if (posted == srq->taken)
 		return -EAGAIN;
-	recv->index = srq->next & (uint16_t)(attr->count - 1);
-	return decode_recv(hca, srq->head.owner,
-			   attr->buf + (uint64_t)recv->index * attr->stride_bytes,
-			   attr->stride_bytes, true, recv);
+	recv->overtakes = false;
+	return read_linked(hca, srq, srq->was_overtaken ? srq->overtaken : srq->next, recv);
+}
+
+int cx_recv_overtake(struct cx_hca *hca, struct cx_recv *recv)
+{
+	const struct cx_srq *srq = cx_srq_find(hca, recv->srqn);
+	uint16_t posted;
+
+	if (!srq || srq->was_overtaken || read_count(hca, srq->head.owner, srq->attr.db, &posted) ||
+	    (uint16_t)(posted - srq->taken) < 2)
+		return 0;
+	recv->overtakes = true;
+	recv->overtaken = recv->index;
+	return read_linked(hca, srq, next_of(srq, recv), recv);
 }
 
 static int peek_rq(struct cx_hca *hca, struct cx_qp *qp, struct cx_recv *recv)
@@ -85,7 +111,7 @@ static int peek_rq(struct cx_hca *hca, struct cx_qp *qp, struct cx_recv *recv)
 
 int cx_recv_peek(struct cx_hca *hca, struct cx_qp *qp, struct cx_recv *recv)
 {
-	struct cx_srq *srq = cx_srq_find(hca, qp->attr.srqn);
+	struct cx_srq *srq = cx_srq_find(hca, recv->srqn);
 
 	return srq ? peek_srq(hca, srq, recv) : peek_rq(hca, qp, recv);
 }
@@ -104,13 +130,16 @@ void cx_srq_check_limit(struct cx_hca *hca, struct cx_srq *srq)
 
 void cx_recv_take(struct cx_hca *hca, struct cx_qp *qp, const struct cx_recv *recv)
 {
-	struct cx_srq *srq = cx_srq_find(hca, qp->attr.srqn);
+	struct cx_srq *srq = cx_srq_find(hca, recv->srqn);
 
 	if (!srq) {
 		qp->run.rq_head++;
 		return;
 	}
-	srq->next = (uint16_t)recv->wqe.next.next_wqe_index;
+	if (!srq->was_overtaken)
+		srq->next = next_of(srq, recv);
+	srq->was_overtaken = recv->overtakes;
+	srq->overtaken = recv->overtaken;
 	srq->taken++;
 	cx_srq_check_limit(hca, srq);
 }

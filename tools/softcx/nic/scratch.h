@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the model works on; one a process, under the lock, to be easy on the poster's stack. */
+/*
+ * The model's working memory: one a process, under the lock, so that the poster's stack need not hold
+ * it.
+ */
 #ifndef SOFTCX_NIC_SCRATCH_H
 #define SOFTCX_NIC_SCRATCH_H
 

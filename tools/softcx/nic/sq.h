@@ -15,7 +15,7 @@ int cx_sq_read(struct cx_hca *hca, struct cx_qp *qp, uint16_t index, void *dst, 
 void cx_sq_count_fetch(struct cx_hca *hca, struct cx_qp *qp, uint16_t count_bb);
 /* The WQE of so many blocks at `index` was copied into a BlueFlame buffer: it need not be read. */
 void cx_sq_came_whole(struct cx_hca *hca, struct cx_qp *qp, uint16_t index, uint16_t count_bb);
-/* How many blocks the device takes such a WQE for: at least one. */
+/* How many blocks the device counts for such a WQE: at least one. */
 uint16_t cx_sq_count_bb(uint32_t ds);
 
 /* The WQE at the head is done with. */

@@ -23,20 +23,21 @@
 
 enum {
 	CX_PROCS = CX_FABRIC_PROCS,
-	CX_CHANNELS = 1024,
+	CX_CHANNELS = 4096,
 
 	CX_CHANNEL_PATH_SIZE = 128,
 	CX_UAR_PAGES = 4096,
 	CX_BF_PER_UAR = 8,          /* BlueFlame buffers in a UAR page */
-	CX_MAX_MSG_BYTES = 1 << 30, /* MLX5_CAP_GEN(log_max_msg) is 30 */
 };
 
-/* Translations are given out in fours (translations_octword_size), a bit each. */
+/* Translations are allocated in fours (translations_octword_size); each four has a bit. */
 enum { CX_XLT_GRAIN = 4, CX_XLT_WORDS = CX_MAX_XLTS / CX_XLT_GRAIN / 64 };
 
 enum { CX_FIRST_KEY = 2 }; /* so that no key is 0, or the list terminator 0x100 */
 
-enum cx_kind { CX_PD, CX_UMEM, CX_CHANNEL, CX_CQ, CX_SRQ, CX_QP, CX_MR, CX_DM, CX_KINDS };
+enum cx_kind { CX_PD, CX_UMEM, CX_CHANNEL, CX_CQ, CX_SRQ, CX_QP, CX_MR, CX_DM, CX_XRCD, CX_MAPPING,
+	       CX_CONTEXT,
+	       CX_KINDS };
 enum { CX_MOST_KINDS = 16 }; /* so that a build with more of them still reads the others' */
 
 #define CX_NEVER UINT64_MAX /* a deadline that does not come */
@@ -57,9 +58,9 @@ struct cx_proc {
 	uint32_t first[CX_MOST_KINDS]; /* of its objects of each kind, index + 1 */
 };
 
-/* What a process's peers need to know in order to wake it. */
+/* What peers need in order to wake a process. */
 struct cx_alarm {
-	uint32_t count;  /* a futex: of the times that its deadlines may have moved */
+	uint32_t count;  /* a futex: counts the times that its deadlines may have moved */
 	bool keeps_time; /* not in passive mode, which has a clock of its own */
 	bool reachable;  /* it has a queue pair that a peer can fail */
 };
@@ -72,6 +73,23 @@ struct cx_pd {
 struct cx_umem {
 	struct cx_head head;
 	uint64_t va, length;
+	bool is_writable; /* by the device */
+};
+
+/* An opening of an XRC domain. */
+struct cx_xrcd {
+	struct cx_head head;
+	struct cx_xrcd_attr attr;
+};
+
+/* Of an address to a queue pair (nic/commands/mapping.c). */
+struct cx_mapping {
+	struct cx_head head;
+};
+
+/* An open of the device by a program, which the device itself does not know. */
+struct cx_context {
+	struct cx_head head;
 };
 
 /* Pages of the device's own memory. */
@@ -86,13 +104,14 @@ struct cx_xlt {
 	uint64_t start; /* bytes of those before it, in the key or in one round of a repeat block */
 };
 
-/* More of them become one, together with what lies between. */
+/* Further ranges are joined, with the bytes between them. */
 enum { CX_MR_CHANGES = 8 };
 
 /* An mkey: of a region or a window, or one that a program made. */
 struct cx_mr {
 	struct cx_head head;
 	struct cx_mr_attr attr;
+	bool is_region;      /* of ibv_reg_mr() and its kind */
 	bool free;           /* the key is allocated, but opens nothing */
 	bool umr_en;         /* a WQE may change it */
 	bool en_rinval;      /* a peer may free it */
@@ -150,6 +169,8 @@ struct cx_srq {
 	uint32_t limit; /* 0: not armed */
 	uint16_t next;  /* index of the next WQE to take */
 	uint16_t taken; /* how many were taken, modulo 2^16, as the record counts */
+	bool was_overtaken; /* a WQE before @next, which is taken first */
+	uint16_t overtaken; /* its index */
 };
 
 enum cx_wait { CX_WAIT_NONE, CX_WAIT_ACK, CX_WAIT_RNR, CX_WAIT_DELAY };
@@ -158,6 +179,13 @@ struct cx_qp {
 	struct cx_head head;
 	struct cx_qp_attr attr;
 	struct ibv_qp_attr mod; /* what cx_qp_modify() set, qp_state included */
+	uint8_t log_msg_max;    /* longer messages are not sent */
+	struct cx_subscription {
+		uint32_t channel; /* 0: none */
+		uint16_t event;
+		uint64_t cookie;
+	} subscriptions[CX_SUBSCRIPTIONS];
+	bool key_armed; /* a DCT: the next wrong key is an event */
 	struct cx_qp_run {
 		uint16_t sq_head;    /* the next WQE's basic block */
 		uint16_t sq_tail;    /* the producer index last read from the record */
@@ -180,6 +208,8 @@ struct cx_qp {
 		uint8_t looks;                /* in vain, for receives posted in the error state */
 		bool delayed;                 /* its fault's delay was served */
 		uint64_t deadline_ns;         /* when it tries again; CX_NEVER; 0: does not wait */
+		bool is_drained;              /* a DCT that answers no more */
+		uint32_t key_violations;      /* of a DCT */
 		struct cx_dc_link dc;         /* of a DCI */
 	} run;                                /* what RESET clears */
 };
@@ -196,7 +226,7 @@ struct cx_shared {
 	uint32_t generation, link;
 	bool port_down, removed; /* by a fault */
 	struct cx_proc procs[CX_PROCS];
-	/* Up to here the layout is the same in every build with this magic. */
+	/* Up to here the layout is the same in every build with this magic; some have room for 64 processes only. */
 	pthread_mutex_t lock;
 	unsigned holder; /* process slot of the lock's last holder; CX_PROCS: one without */
 	uint32_t cursor[CX_KINDS]; /* where the search for a free entry begins */
@@ -212,6 +242,9 @@ struct cx_shared {
 	struct cx_qp qps[CX_MAX_QPS];
 	struct cx_mr mrs[CX_FIRST_KEY + CX_MAX_MRS];
 	struct cx_dm dms[CX_DM_PAGES];
+	struct cx_xrcd xrcds[CX_MAX_XRCDS];
+	struct cx_mapping mappings[CX_MAX_MAPPINGS];
+	struct cx_context contexts[CX_MAX_CONTEXTS];
 	struct cx_member members[CX_MAX_MEMBERS];
 	uint32_t xlt_cursor; /* where the search for room begins */
 	uint64_t xlt_used[CX_XLT_WORDS];
@@ -260,10 +293,11 @@ static inline bool cx_index_before(uint16_t a, uint16_t b)
 	return (int16_t)(a - b) < 0;
 }
 
-/* Whether its peers acknowledge, or say why not. */
+/* Whether its peers acknowledge requests, or say why not. */
 static inline bool cx_is_reliable(const struct cx_qp *qp)
 {
-	return qp->attr.type == IBV_QPT_RC || qp->attr.dc;
+	return qp->attr.type == IBV_QPT_RC || qp->attr.dc || qp->attr.type == IBV_QPT_XRC_SEND ||
+	       qp->attr.type == IBV_QPT_XRC_RECV;
 }
 
 static inline bool cx_is_local(const struct cx_hca *hca, unsigned proc)

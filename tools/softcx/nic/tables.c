@@ -21,6 +21,11 @@ static const struct table {
 	[CX_MR] = { offsetof(struct cx_shared, mrs), sizeof(struct cx_mr),
 		    CX_FIRST_KEY + CX_MAX_MRS },
 	[CX_DM] = { offsetof(struct cx_shared, dms), sizeof(struct cx_dm), CX_DM_PAGES },
+	[CX_MAPPING] = { offsetof(struct cx_shared, mappings), sizeof(struct cx_mapping),
+			 CX_MAX_MAPPINGS },
+	[CX_CONTEXT] = { offsetof(struct cx_shared, contexts), sizeof(struct cx_context),
+			 CX_MAX_CONTEXTS },
+	[CX_XRCD] = { offsetof(struct cx_shared, xrcds), sizeof(struct cx_xrcd), CX_MAX_XRCDS },
 };
 
 _Static_assert((int)CX_KINDS <= (int)CX_MOST_KINDS, "struct cx_proc has room");
@@ -72,6 +77,16 @@ struct cx_head *cx_first(struct cx_hca *hca, enum cx_kind kind)
 struct cx_head *cx_next(struct cx_hca *hca, enum cx_kind kind, const struct cx_head *head)
 {
 	return head->next ? entry_at(hca, kind, head->next - 1) : NULL;
+}
+
+struct cx_head *cx_next_of_all(struct cx_hca *hca, enum cx_kind kind, uint32_t *index)
+{
+	struct cx_head *head;
+
+	while ((head = entry_at(hca, kind, (*index)++)))
+		if (head->number)
+			return head;
+	return NULL;
 }
 
 struct cx_mr *cx_mr_find_index(struct cx_hca *hca, uint32_t index)
@@ -129,7 +144,7 @@ void cx_publish(struct cx_hca *hca, enum cx_kind kind, struct cx_head *head, uin
 	*first = index_of(hca, kind, head) + 1;
 }
 
-/* The entry is empty from here on. */
+/* From here on the entry is empty. */
 static void clear(struct cx_hca *hca, enum cx_kind kind, struct cx_head *head)
 {
 	if (kind == CX_MR)
@@ -157,6 +172,14 @@ void cx_disown_all(struct cx_hca *hca)
 			clear(hca, kind, head);
 }
 
+/* Entries from here on never were; to look at them would make memory of them. */
+static uint32_t ever_used(const struct cx_hca *hca, enum cx_kind kind)
+{
+	const uint32_t cursor = hca->shared->cursor[kind];
+
+	return cursor < tables[kind].count ? cursor : tables[kind].count;
+}
+
 /* Scans the tables, since the process may have died while it changed its lists. */
 void cx_sweep_process(struct cx_hca *hca, unsigned proc)
 {
@@ -164,7 +187,7 @@ void cx_sweep_process(struct cx_hca *hca, unsigned proc)
 	for (enum cx_kind kind = 0; kind < CX_KINDS; kind++) {
 		struct cx_head *head;
 
-		for (uint32_t i = 0; (head = entry_at(hca, kind, i)); i++)
+		for (uint32_t i = 0; i < ever_used(hca, kind) && (head = entry_at(hca, kind, i)); i++)
 			if (head->number && head->owner == proc)
 				clear(hca, kind, head);
 	}

@@ -29,9 +29,16 @@ CX_DEFINE_FINDERS(channel, CX_CHANNEL)
 CX_DEFINE_FINDERS(cq, CX_CQ)
 CX_DEFINE_FINDERS(srq, CX_SRQ)
 CX_DEFINE_FINDERS(qp, CX_QP)
+CX_DEFINE_FINDERS(xrcd, CX_XRCD)
 #undef CX_DEFINE_FINDERS
 /* A key of this process by its index, whatever its variant, which a WQE may change. */
 struct cx_mr *cx_mr_find_index(struct cx_hca *hca, uint32_t index);
+
+/*
+ * The next object of a kind, of any process, from *index on; moves *index past it. NULL: there is no
+ * more.
+ */
+struct cx_head *cx_next_of_all(struct cx_hca *hca, enum cx_kind kind, uint32_t *index);
 
 /*
  * An empty entry, cleared, with the number that it will have: 0, -EIO of a device that is gone,

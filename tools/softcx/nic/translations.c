@@ -136,6 +136,19 @@ bool cx_xlt_settle(struct cx_hca *hca, struct cx_mr *mr)
 	return true;
 }
 
+bool cx_xlt_has_lengths(struct cx_hca *hca, struct cx_mr *mr)
+{
+	const struct cx_xlt *xlts = xlts_of(hca, mr);
+	struct bsn_klm page;
+
+	for (uint32_t i = 0; i < mr->filled; i++) {
+		bsn_klm_decode(&page, xlts[i].bytes);
+		if (page.byte_count)
+			return true;
+	}
+	return false;
+}
+
 /* -- finding ----------------------------------------------------------------------------------- */
 
 /* The last of `count`, of which there is one at least, that does not begin after `offset`. */

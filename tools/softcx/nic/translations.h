@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What mkeys of KLM and KSM translate by: lists of pieces of other keys, and repeat blocks. A
- * translation is looked up by its offset, so that a walk needs to remember none. Under the lock.
+ * The translations of mkeys of KLM and KSM: lists of pieces of other keys, and repeat blocks. A
+ * translation is looked up by its offset, so a walk need not remember any. Under the lock.
  */
 #ifndef SOFTCX_NIC_TRANSLATIONS_H
 #define SOFTCX_NIC_TRANSLATIONS_H
@@ -22,7 +22,10 @@ void cx_xlt_put(struct cx_hca *hca, struct cx_mr *mr, uint32_t first, const void
 		uint32_t count);
 bool cx_xlt_settle(struct cx_hca *hca, struct cx_mr *mr);
 
-/* What is meant by a byte of an mkey, and how many bytes of it and after it are next to each other. */
+/* Of an mkey of pages: whether a translation has a length. */
+bool cx_xlt_has_lengths(struct cx_hca *hca, struct cx_mr *mr);
+
+/* The memory that a byte of an mkey means, and how many bytes from there on are in one piece. */
 struct cx_piece {
 	uint32_t key;
 	uint64_t addr, len;

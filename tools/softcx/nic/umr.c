@@ -76,8 +76,9 @@ static bool is_binding(const struct change *c)
 }
 
 /*
- * IBTA C10-73 and C10-74, as the kernel's rxe_mw.c has them: the region allows windows, and writes where the
- * window does. No bit of an mlx5 mkey is known to say the first; the model keeps to the specification.
+ * IBTA C10-73 and C10-74, as the kernel's rxe_mw.c has them: the region must allow windows, and writes
+ * where the window does. No known bit of an mlx5 mkey says that it allows windows; the model keeps to
+ * the specification.
  */
 static bool check_binding(struct change *c)
 {
@@ -89,7 +90,8 @@ static bool check_binding(struct change *c)
 	if (!memory || memory->attr.pdn != c->qp->attr.pdn)
 		return refuse(c, BSN_TPT_PD, "no such memory in the protection domain");
 	if (!(memory->attr.access & IBV_ACCESS_MW_BIND))
-		return refuse(c, BSN_TPT_RIGHTS, "the memory is not for windows: IBV_ACCESS_MW_BIND");
+		return refuse(c, BSN_TPT_RIGHTS,
+			      "the memory is not for windows: IBV_ACCESS_MW_BIND");
 	if ((c->ctx->rw || c->ctx->a) && !(memory->attr.access & IBV_ACCESS_LOCAL_WRITE))
 		return refuse(c, BSN_TPT_RIGHTS, "the window may be written, but not its memory");
 	return true;
@@ -130,7 +132,7 @@ static bool check_translations(struct change *c)
 
 /* -- changes ----------------------------------------------------------------------------------- */
 
-/* From where the WQE points: by lkey, some at a time. */
+/* Reads them from where the WQE points, by lkey, some at a time. */
 static bool read_translations(struct change *c)
 {
 	const struct bsn_wqe_data *from = &c->wqe->data[0];
@@ -164,6 +166,14 @@ static void lint_pointer(const struct change *c)
 			c->qp->head.number, c->qp->run.sq_head, c->wqe->data[0].addr);
 }
 
+/* The kernel's struct mlx5_ksm (include/linux/mlx5/device.h) */
+static void lint_pages(const struct change *c)
+{
+	if (c->mr->mode == BSN_MKEY_MODE_KSM && cx_xlt_has_lengths(c->hca, c->mr))
+		cx_lint(c->hca, "qpn %#x wqe %#x: a page has a length, which is reserved in KSM",
+			c->qp->head.number, c->qp->run.sq_head);
+}
+
 static bool change_translations(struct change *c)
 {
 	bool done = true;
@@ -179,6 +189,8 @@ static bool change_translations(struct change *c)
 	}
 	if (!cx_xlt_settle(c->hca, c->mr) && done)
 		return refuse(c, BSN_TPT_LENGTH, "a KLM has more than 2^31 bytes");
+	if (done)
+		lint_pages(c);
 	return done;
 }
 
@@ -238,7 +250,8 @@ void cx_umr_run(struct cx_hca *hca, struct cx_qp *qp, const struct bsn_wqe *wqe,
 
 	if (!check_mkey(&c))
 		return;
-	if (!check_bsf(&c) || !check_translations(&c) || !check_binding(&c) || !change_translations(&c)) {
+	if (!check_bsf(&c) || !check_translations(&c) || !check_binding(&c) ||
+	    !change_translations(&c)) {
 		c.mr->free = true;
 		return;
 	}

@@ -5,7 +5,7 @@
 
 #include "message.h"
 
-/* What fails leaves the mkey free: on a ConnectX nobody knows what it is. */
+/* A UMR that fails leaves the mkey free; on a ConnectX its state is unknown. */
 void cx_umr_run(struct cx_hca *hca, struct cx_qp *qp, const struct bsn_wqe *wqe,
 		struct cx_outcome *out);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Who is addressed, and the headers that a network adds. */
+/* Finds the queue pair that a message is for, and adds the headers of the network. */
 #include "wire.h"
 
 #include <netinet/ip.h>
@@ -8,6 +8,7 @@
 #include "bsn_syndrome.h"
 #include "datasheet.h"
 #include "error.h"
+#include "events.h"
 #include "mcast.h"
 #include "process.h"
 #include "responder.h"
@@ -54,12 +55,17 @@ static bool is_gone(const struct cx_hca *hca, const struct cx_qp *peer)
 
 /* -- connections ------------------------------------------------------------------------------- */
 
+static enum ibv_qp_type type_of_peer(const struct cx_qp *qp)
+{
+	return qp->attr.type == IBV_QPT_XRC_SEND ? IBV_QPT_XRC_RECV : qp->attr.type;
+}
+
 /* The other end of a connection; it must name this queue pair, too. */
 static struct cx_qp *find_connected(struct cx_hca *hca, struct cx_qp *qp)
 {
 	struct cx_qp *peer = cx_qp_find(hca, qp->mod.dest_qp_num);
 
-	if (!peer || peer->attr.type != qp->attr.type || !can_receive(peer) ||
+	if (!peer || peer->attr.type != type_of_peer(qp) || !can_receive(peer) ||
 	    peer->mod.dest_qp_num != qp->head.number)
 		return NULL;
 	if (!qp->run.path_known) {
@@ -103,8 +109,8 @@ static bool is_for_us(struct cx_hca *hca, uint32_t rlid, uint64_t rgid_hi, uint6
 
 /*
  * A target that is not there, or not for this key, does not answer, and the initiator's retries run
- * out (0x15/0x81: ucx#3679). For the key no public source says what a ConnectX does; IBTA has a
- * wrong Q_Key dropped and counted, and this is likened to it.
+ * out (0x15/0x81: ucx#3679). No public source says what a ConnectX does about a wrong key; IBTA calls
+ * for a wrong Q_Key to be dropped and counted, and the model does the same here.
  */
 static struct cx_qp *find_target(struct cx_hca *hca, const struct cx_qp *qp,
 				 const struct bsn_av_dc_grh *to)
@@ -113,13 +119,17 @@ static struct cx_qp *find_target(struct cx_hca *hca, const struct cx_qp *qp,
 				     ? cx_qp_find(hca, to->dqpn)
 				     : NULL;
 
-	if (!peer || peer->attr.dc != CX_DC_TARGET || !can_receive(peer))
+	if (!peer || peer->attr.dc != CX_DC_TARGET || !can_receive(peer) || peer->run.is_drained)
 		return NULL;
 	if (to->dc_key == peer->attr.dc_key)
 		return peer;
 	cx_trace(hca, "dc: qpn %#x has another access key than DCT %#x", qp->head.number,
 		 to->dqpn);
 	cx_dc_count(hca, peer->head.owner, CX_DC_key_violation);
+	peer->run.key_violations++;
+	if (peer->key_armed)
+		cx_event_firmware(hca, peer, BSN_EVENT_DCT_KEY_VIOLATION);
+	peer->key_armed = false;
 	return NULL;
 }
 
@@ -131,7 +141,11 @@ void cx_wire_send_dc(struct cx_hca *hca, struct cx_qp *qp, const struct cx_messa
 	out->verdict = CX_SILENCE;
 	if (!peer)
 		return;
-	cx_dc_connect(hca, qp, message->stream, peer->head.number);
+	if (!cx_dc_has_room(hca, qp, message->stream, peer)) {
+		cx_dc_refuse(hca, qp, out);
+		return;
+	}
+	cx_dc_connect(hca, qp, message->stream, peer);
 	ask(hca, peer, message, out);
 }
 

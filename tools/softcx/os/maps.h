@@ -17,7 +17,10 @@ struct mapping {
 	char file[64]; /* device and inode */
 };
 
-/* The one at an address: 0, -ENOENT, or -EOPNOTSUPP from a kernel that is not asked for one (before 6.11). */
+/*
+ * The mapping at an address: 0, -ENOENT, or -EOPNOTSUPP where the kernel has no query for one (before
+ * 6.11).
+ */
 int maps_at(uintptr_t addr, struct mapping *m);
 
 struct maps {

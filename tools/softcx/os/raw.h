@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
+#include <time.h>
 #include <unistd.h>
 
 static inline int raw_open(const char *path, int flags, mode_t mode)
@@ -55,10 +56,36 @@ static inline int raw_stat(const char *path, struct stat *st)
 	return (int)syscall(SYS_newfstatat, AT_FDCWD, path, st, 0);
 }
 
+static inline int raw_socket(int domain, int type, int protocol)
+{
+	return (int)syscall(SYS_socket, domain, type, protocol);
+}
+
+static inline ssize_t raw_sendto(int fd, const void *data, size_t size, int flags, const void *to,
+				 unsigned to_size)
+{
+	return syscall(SYS_sendto, fd, data, size, flags, to, to_size);
+}
+
+/*
+ * Sleeps until the word, which any process may change, differs from @seen, or until @deadline on
+ * CLOCK_MONOTONIC (NULL: for ever).
+ */
+static inline void raw_futex_wait(uint32_t *word, uint32_t seen, const struct timespec *deadline)
+{
+	syscall(SYS_futex, word, FUTEX_WAIT_BITSET, seen, deadline, NULL, FUTEX_BITSET_MATCH_ANY);
+}
+
 /* Wakes one thread, of any process, that sleeps on the word. */
 static inline void raw_futex_wake(uint32_t *word)
 {
 	syscall(SYS_futex, word, FUTEX_WAKE, 1);
+}
+
+/* Sends a signal to the calling thread. */
+static inline void raw_raise(int signal)
+{
+	syscall(SYS_tgkill, syscall(SYS_getpid), syscall(SYS_gettid), signal);
 }
 
 /* Copies from or to another process's memory; one piece. */

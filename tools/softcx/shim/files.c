@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The descriptors of the process that are ours: opens of the device node and event files. Several
- * descriptors may name one file (dup); the file closes with the last.
+ * The descriptors of the process that are ours: opens of the device node, event files and netlink
+ * sockets. Several descriptors may name one file (dup); the file closes with the last.
  */
+#include "netlink.h"
 #include "shim.h"
 
 #include <errno.h>
@@ -19,8 +20,9 @@
 enum { MAX_FDS = 65536 };
 
 struct file {
-	struct uverbs_context *ctx; /* one of the two is set */
+	struct uverbs_context *ctx; /* one of the three is set */
 	struct event_file *event;
+	struct netlink *netlink;
 	unsigned refs;
 };
 
@@ -79,6 +81,8 @@ static void put(struct file *file)
 		uverbs_close(file->ctx);
 	if (file->event)
 		event_file_put(file->event);
+	if (file->netlink)
+		netlink_close(file->netlink);
 	free(file);
 }
 
@@ -142,6 +146,54 @@ int file_install_event(struct event_file *event)
 		raw_close(fd);
 	free(file);
 	return err;
+}
+
+int file_open_netlink(int type)
+{
+	struct file *file = calloc(1, sizeof(*file));
+	int fd, err;
+
+	if (!file)
+		return -ENOMEM;
+	fd = netlink_open(type, &file->netlink);
+	err = fd < 0 ? fd : install(fd, file);
+	if (!err)
+		return fd;
+	if (file->netlink) {
+		netlink_close(file->netlink);
+		raw_close(fd);
+	}
+	free(file);
+	return err;
+}
+
+bool file_is_netlink(int fd)
+{
+	struct file *file = file_of(fd);
+
+	return file && file->netlink;
+}
+
+ssize_t file_send(struct cx_hca *hca, int fd, const void *datagram, size_t size)
+{
+	struct file *file = get(fd);
+	ssize_t done;
+
+	if (!file)
+		return -EBADF;
+	done = netlink_sent(file->netlink, hca, fd, datagram, size);
+	put(file);
+	return done;
+}
+
+void file_was_read(struct cx_hca *hca, int fd)
+{
+	struct file *file = get(fd);
+
+	if (!file)
+		return;
+	netlink_was_read(file->netlink, hca, fd);
+	put(file);
 }
 
 struct event_file *file_lookup_event(int fd)

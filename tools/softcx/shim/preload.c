@@ -8,7 +8,10 @@
 
 #include "../datasheet.h"
 
-/* A word that is not understood is refused, and named: another device would surprise more. */
+/*
+ * A word that is not understood is refused by name, since a device other than the one meant would
+ * surprise more.
+ */
 static bool complain(const char *variable, const char *value)
 {
 	fprintf(stderr, "softcx: %s=%s is not known; no device\n", variable, value);
@@ -54,6 +57,9 @@ bool shim_config_from_environment(struct cx_config *config, enum trap_mode *mode
 	config->fault_plan = value_of("SOFTCX_FAULT");
 	config->trace_path = value_of("SOFTCX_TRACE");
 	config->passive = is_set("SOFTCX_PASSIVE");
+	config->big_endian_atomics = is_set("SOFTCX_BIG_ENDIAN_ATOMICS");
+	config->no_devx = is_set("SOFTCX_NO_DEVX");
+	config->no_stride_index = is_set("SOFTCX_NO_STRIDE_INDEX");
 	*mode = is_set("SOFTCX_EXACT") ? TRAP_EXACT : TRAP_ABSORB;
 	if (generation && cx_generation_by_name(generation, &config->generation))
 		return complain("SOFTCX_GENERATION", generation);

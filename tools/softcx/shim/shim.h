@@ -28,7 +28,7 @@ int shim_uar_memfd(void);
 void shim_look(void);
 
 /*
- * preload.c, absent when linked in: the configuration in the environment, and how doorbells are
+ * preload.c, absent when linked in: reads the configuration from the environment, and how doorbells are
  * trapped; false if there is none.
  */
 bool shim_config_from_environment(struct cx_config *config, enum trap_mode *mode)
@@ -42,7 +42,7 @@ void sysfs_remove(void);
 void sysfs_disown(void); /* after fork, in the child: it is the parent's to remove */
 const char *sysfs_event_dir(void);
 /*
- * Of a path of /sys that tells of the device: where its fake is, written into `buf`; NULL if it
+ * Writes into `buf` where the fake of a path of /sys is, if that path is about the device; NULL if it
  * does not fit. sysfs_real() turns a name inside the tree back into the one the program expects.
  */
 bool sysfs_is_ours(const char *path);
@@ -62,6 +62,11 @@ int file_ioctl(int fd, unsigned long request, void *arg); /* 0 or -errno */
 ssize_t file_read(int fd, void *buf, size_t size);        /* bytes or -errno */
 void file_closed(int fd);                                 /* before the real close() */
 void file_duplicated(int fd, int copy);                   /* after the real dup() */
+/* A netlink socket of the RDMA subsystem: its descriptor, or -errno. What follows is of such. */
+int file_open_netlink(int type);
+bool file_is_netlink(int fd);
+ssize_t file_send(struct cx_hca *hca, int fd, const void *datagram, size_t size);
+void file_was_read(struct cx_hca *hca, int fd); /* after the real recv() */
 int file_install_event(struct event_file *file);
 struct event_file *file_lookup_event(int fd);
 bool files_open(void);

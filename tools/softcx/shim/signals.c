@@ -7,9 +7,8 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
+#include "../os/raw.h"
 #include "signals.h"
 
 /*
@@ -62,8 +61,8 @@ int signals_take_segv(void (*handler)(int, siginfo_t *, void *))
 {
 	/*
 	 * NODEFER: emulating an instruction may fault in its turn. Not ONSTACK: the model needs
-	 * more stack than alternate ones have. The price: of a stack overflow the program's own
-	 * handler hears nothing; it dies of it all the same.
+	 * more stack than alternate ones have. The price: the program's own handler never learns of a
+	 * stack overflow; the program dies of it all the same.
 	 */
 	struct sigaction ours = { .sa_flags = SA_SIGINFO | SA_NODEFER | SA_RESTART };
 	struct sigaction theirs;
@@ -107,7 +106,7 @@ static void take_default(const siginfo_t *info)
 {
 	signals_die_of_segv();
 	if (info->si_code <= 0)
-		syscall(SYS_tgkill, getpid(), (pid_t)syscall(SYS_gettid), SIGSEGV);
+		raw_raise(SIGSEGV);
 }
 
 void signals_pass_on(int signal, siginfo_t *info, void *ucontext)

@@ -15,8 +15,8 @@ int signals_take_segv(void (*handler)(int, siginfo_t *, void *));
 void signals_open_faults(void);
 
 /*
- * Does what would have happened without us: the program's handler, or its end by this signal. For
- * use in the handler only; returns when the program's handler does.
+ * Does what would have happened without the shim: calls the program's handler, or ends it by this
+ * signal. For use in the handler only; returns when the program's handler does.
  */
 void signals_pass_on(int signal, siginfo_t *info, void *ucontext);
 

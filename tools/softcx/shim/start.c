@@ -5,6 +5,7 @@
  */
 #include "../softcx.h"
 
+#include <endian.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -14,6 +15,7 @@
 #include <unistd.h>
 
 #include "../nic/bus.h"
+#include "../nic/clock.h"
 #include "../os/raw.h"
 #include "shim.h"
 #include "timer.h"
@@ -99,10 +101,29 @@ static int uar_in_use(uint32_t page)
 	return device.config.passive ? 0 : trap_cover(page);
 }
 
+/* Two words, the high one first (rdma-core verbs.c mlx5_read_clock()); in the signal handler. */
+static void read_clock(void *context, uint32_t offset, uint8_t *data, uint32_t size)
+{
+	const uint64_t now = htobe64(cx_clock_ns());
+	uint8_t page[sizeof(now)];
+
+	(void)context;
+	memcpy(page, &now, sizeof(page));
+	for (uint32_t i = 0; i < size; i++)
+		data[i] = offset + i < sizeof(page) ? page[offset + i] : 0;
+}
+
+static int clock_in_use(void)
+{
+	return trap_cover_reads(UVERBS_CLOCK_PAGE);
+}
+
 /* Once a process; the next device uses it, too. */
 static int install_trap(void)
 {
-	static const struct trap_listener listener = { .report = ring, .count = count_store };
+	static const struct trap_listener listener = {
+		.report = ring, .count = count_store, .answer = read_clock
+	};
 	int memfd;
 
 	if (device.config.passive || trap_installed())
@@ -197,6 +218,7 @@ static int start_locked(void)
 		.install = file_install_event,
 		.lookup = file_lookup_event,
 		.uar_in_use = uar_in_use,
+		.clock_in_use = clock_in_use,
 	};
 	pthread_once(&once, watch_forks);
 	return 0;

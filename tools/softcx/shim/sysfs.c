@@ -60,7 +60,7 @@ static const char *const constant_files[][2] = {
 	{ IB_DIR "/node_type", "1: CA" },
 	{ IB_DIR "/node_desc", "softcx" },
 	{ IB_DIR "/hw_rev", "0" },
-	{ PORT_DIR "/state", "4: ACTIVE" },
+	{ PORT_DIR "/state", "4: ACTIVE" }, /* for those who read it by its folder: else see told[] */
 	{ PORT_DIR "/phys_state", "5: LinkUp" },
 	{ PORT_DIR "/lid_mask_count", "0" },
 	{ PORT_DIR "/sm_sl", "0" },
@@ -78,6 +78,23 @@ static const char *const constant_files[][2] = {
 
 /* -- writing ----------------------------------------------------------------------------------- */
 
+/* Makes the directory above what `path` names; most often it is there. */
+static int make_parent(char *path)
+{
+	char *slash = strrchr(path, '/');
+	int err;
+
+	*slash = '\0';
+	err = mkdir(path, 0755) && errno != EEXIST ? -errno : 0;
+	if (err == -ENOENT && strlen(path) > strlen(root)) {
+		err = make_parent(path);
+		if (!err && mkdir(path, 0755))
+			err = -errno;
+	}
+	*slash = '/';
+	return err;
+}
+
 /* Makes the directories above root/relative and writes the whole name to `path`. */
 static int make_path(const char *relative, char *path, size_t size)
 {
@@ -85,13 +102,7 @@ static int make_path(const char *relative, char *path, size_t size)
 
 	if (length < 0 || (size_t)length >= size)
 		return -ENAMETOOLONG;
-	for (char *slash = path + strlen(root); (slash = strchr(slash + 1, '/'));) {
-		*slash = '\0';
-		if (mkdir(path, 0755) && errno != EEXIST)
-			return -errno;
-		*slash = '/';
-	}
-	return 0;
+	return make_parent(path);
 }
 
 static FILE *create_file(const char *path)
@@ -268,7 +279,7 @@ static int put_port(const struct cx_config *config)
 	return err;
 }
 
-/* -- what was counted -------------------------------------------------------------------------- */
+/* -- what changes -------------------------------------------------------------------------- */
 
 /* A passive device sees no stores, so it cannot say that there were none. */
 static void print_stores(FILE *file, const struct cx_bus *bus)
@@ -318,25 +329,44 @@ static void count_connections(struct cx_hca *hca, FILE *file)
 		fprintf(file, "%s %" PRIu64 "\n", names[k], counts.kinds[k]);
 }
 
-static const struct counted {
+/* A fault plan may take the port down. */
+static void tell_state(struct cx_hca *hca, FILE *file)
+{
+	fputs(cx_port_is_up(hca) ? "4: ACTIVE\n" : "1: DOWN\n", file);
+}
+
+static void tell_phys_state(struct cx_hca *hca, FILE *file)
+{
+	if (cx_port_is_up(hca))
+		fprintf(file, "%d: LinkUp\n", CX_PHYS_LINK_UP);
+	else
+		fprintf(file, "%d: Disabled\n", CX_PHYS_DISABLED);
+}
+
+static const struct told {
 	const char *name;
 	void (*print)(struct cx_hca *hca, FILE *file);
-} counted[] = { { "softcx_bus", count_bus }, { "softcx_dc", count_connections } };
+} told[] = {
+	{ "softcx_bus", count_bus },
+	{ "softcx_dc", count_connections },
+	{ "ports/1/state", tell_state },
+	{ "ports/1/phys_state", tell_phys_state },
+};
 
-static const struct counted *find_counted(const char *relative)
+static const struct told *find_told(const char *relative)
 {
 	static const char *const folders[] = { IB_DIR "/", "class/infiniband/" CX_DEVICE_NAME "/" };
 
 	for (unsigned f = 0; f < sizeof(folders) / sizeof(folders[0]); f++)
-		for (unsigned i = 0; i < sizeof(counted) / sizeof(counted[0]); i++)
+		for (unsigned i = 0; i < sizeof(told) / sizeof(told[0]); i++)
 			if (!strncmp(relative, folders[f], strlen(folders[f])) &&
-			    !strcmp(relative + strlen(folders[f]), counted[i].name))
-				return &counted[i];
+			    !strcmp(relative + strlen(folders[f]), told[i].name))
+				return &told[i];
 	return NULL;
 }
 
 /* A new file each time, so that a program that has the old one open keeps its snapshot. */
-static void write_counted(struct cx_hca *hca, const struct counted *what)
+static void write_told(struct cx_hca *hca, const struct told *what)
 {
 	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 	char path[160], fresh[168];
@@ -454,10 +484,10 @@ bool sysfs_is_ours(const char *path)
 const char *sysfs_redirect(struct cx_hca *hca, const char *path, char *buf, size_t size)
 {
 	int length = snprintf(buf, size, "%s/%s", root, path + 5);
-	const struct counted *what = find_counted(path + 5);
+	const struct told *what = find_told(path + 5);
 
 	if (what)
-		write_counted(hca, what);
+		write_told(hca, what);
 	if (is_pci_list(path + 5))
 		put_machine_devices();
 	return length > 0 && (size_t)length < size ? buf : NULL;

@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The one thread that wakes the model when a wait is over. */
 #define _GNU_SOURCE 1
-#include <errno.h>
-#include <linux/futex.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
-#include <sys/syscall.h>
 #include <time.h>
-#include <unistd.h>
 
+#include "../os/raw.h"
 #include "timer.h"
 
 enum { NS_PER_S = 1000000000, LEAST_NAP_NS = 20000 };
@@ -33,20 +30,18 @@ static uint64_t now_ns(void)
 	return (uint64_t)t.tv_sec * NS_PER_S + t.tv_nsec;
 }
 
-/* Sleeps until then (0: for ever), or until the alarm is no longer as it was seen. */
+/* Sleeps until then (0: for ever), or until the alarm has changed. */
 static void sleep_until(uint64_t deadline, uint32_t seen)
 {
 	struct timespec t = { .tv_sec = deadline / NS_PER_S, .tv_nsec = deadline % NS_PER_S };
 
-	/* BITSET: the time is absolute, on CLOCK_MONOTONIC. Not PRIVATE: peers raise the alarm. */
-	syscall(SYS_futex, timer.alarm, FUTEX_WAIT_BITSET, seen, deadline ? &t : NULL, NULL,
-		FUTEX_BITSET_MATCH_ANY);
+	raw_futex_wait(timer.alarm, seen, deadline ? &t : NULL);
 }
 
 static void wake(uint32_t *alarm)
 {
 	__atomic_fetch_add(alarm, 1, __ATOMIC_SEQ_CST);
-	syscall(SYS_futex, alarm, FUTEX_WAKE, 1);
+	raw_futex_wake(alarm);
 }
 
 static void *serve(void *arg)

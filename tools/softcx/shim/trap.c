@@ -26,7 +26,7 @@ enum {
 /* One mapping of trapped pages in the program. */
 struct range {
 	uintptr_t start, end;
-	size_t offset; /* of `start`, from the first trapped page */
+	size_t offset; /* of `start`, from the first trapped page; the page that is read follows the last */
 };
 
 static struct {
@@ -34,6 +34,7 @@ static struct {
 	_Atomic enum trap_mode mode;
 	off_t start;
 	size_t length;
+	off_t reads; /* where the page lies that cannot be read; 0: there is none */
 	uint8_t *pages; /* our own, writable mapping */
 	char file[64];  /* device and inode, as /proc/self/maps spells them */
 	struct trap_listener listener;
@@ -81,10 +82,10 @@ static int learn_file(void)
 	return err;
 }
 
-/* The part of a mapping that shows trapped pages; false when there is none. */
-static bool trapped_part(const struct mapping *m, struct range *range)
+/* The part of a mapping that shows those of the file's bytes, which are called @at here; false: none. */
+static bool part_of(const struct mapping *m, uint64_t first, size_t length, size_t at, struct range *range)
 {
-	uint64_t first = trap.start, end = first + trap.length;
+	const uint64_t end = first + length;
 	uint64_t from = m->offset, to = m->offset + (m->end - m->start);
 
 	if (strcmp(m->file, trap.file) || is_own(m) || to <= first || from >= end)
@@ -93,8 +94,15 @@ static bool trapped_part(const struct mapping *m, struct range *range)
 	to = to < end ? to : end;
 	range->start = m->start + (from - m->offset);
 	range->end = m->start + (to - m->offset);
-	range->offset = from - first;
+	range->offset = at + (from - first);
 	return true;
+}
+
+/* No mapping shows both. */
+static bool trapped_part(const struct mapping *m, struct range *range)
+{
+	return part_of(m, (uint64_t)trap.start, trap.length, 0, range) ||
+	       (trap.reads && part_of(m, (uint64_t)trap.reads, TRAP_PAGE_BYTES, trap.length, range));
 }
 
 static int collect(struct maps *maps, struct range *ranges, unsigned *count)
@@ -112,8 +120,8 @@ static int collect(struct maps *maps, struct range *ranges, unsigned *count)
 }
 
 /*
- * A reader that comes in between reads again. Whoever reads a word that was stored here sees the odd
- * version before it: by release and acquire, since ThreadSanitizer knows no fences.
+ * A reader that comes in between reads again. A thread that reads a word stored here sees the odd
+ * version before it: by release and acquire, since ThreadSanitizer does not know fences.
  */
 static void store_range(struct range *to, const struct range *from)
 {
@@ -132,8 +140,8 @@ static struct range load_range(const struct range *from)
 }
 
 /*
- * First known, then read-only: a fault always finds its range. A signal handler of the program that
- * posted in the middle would wait for ever for this thread to finish, hence none may run.
+ * The range is known before it is protected, so a fault always finds it. A signal handler of the
+ * program that posted in the middle would wait for ever for this thread to finish, hence none may run.
  */
 static int publish(const struct range *ranges, unsigned count)
 {
@@ -148,7 +156,8 @@ static int publish(const struct range *ranges, unsigned count)
 	atomic_fetch_add_explicit(&trap.version, 1, memory_order_release);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	for (unsigned k = 0; k < count; k++)
-		if (mprotect((void *)ranges[k].start, ranges[k].end - ranges[k].start, PROT_READ))
+		if (mprotect((void *)ranges[k].start, ranges[k].end - ranges[k].start,
+			     ranges[k].offset < trap.length ? PROT_READ : PROT_NONE))
 			return -errno;
 	return 0;
 }
@@ -160,30 +169,49 @@ static bool shows_page(const struct range *r, uint32_t page)
 	return r->offset <= at && at < r->offset + (r->end - r->start);
 }
 
+static struct range covered[MAX_RANGES]; /* under the lock */
+
+/* Likewise. */
+static int cover(unsigned *count)
+{
+	struct maps maps;
+	int err = maps_open(&maps);
+
+	if (err)
+		return err;
+	err = collect(&maps, covered, count);
+	maps_close(&maps);
+	return err ? err : publish(covered, *count);
+}
+
 int trap_cover(uint32_t page)
 {
-	static struct range found[MAX_RANGES]; /* under the lock */
-	struct maps maps;
 	unsigned count;
 	int err;
 
 	if (!trap.installed)
 		return -ENXIO;
 	pthread_mutex_lock(&trap.lock);
-	err = maps_open(&maps);
-	if (err)
-		goto unlock;
-	err = collect(&maps, found, &count);
-	maps_close(&maps);
+	err = cover(&count);
 	if (!err)
-		err = publish(found, count);
-	if (err)
-		goto unlock;
-	err = -ENXIO;
-	for (unsigned k = 0; k < count && err; k++)
-		if (shows_page(&found[k], page))
+		err = -ENXIO;
+	for (unsigned k = 0; err == -ENXIO && k < count; k++)
+		if (shows_page(&covered[k], page))
 			err = 0;
-unlock:
+	pthread_mutex_unlock(&trap.lock);
+	return err;
+}
+
+int trap_cover_reads(off_t page)
+{
+	unsigned count;
+	int err;
+
+	if (!trap.installed)
+		return -ENXIO;
+	pthread_mutex_lock(&trap.lock);
+	trap.reads = page;
+	err = cover(&count);
 	pthread_mutex_unlock(&trap.lock);
 	return err;
 }
@@ -239,7 +267,7 @@ struct block {
 	uint8_t data[BLOCK_BYTES];
 };
 
-/* Reports what is contiguous together, in ascending order. */
+/* Reports contiguous bytes together, in ascending order. */
 static void flush_block(struct block *b)
 {
 	uint64_t left = b->written;
@@ -288,7 +316,7 @@ static bool do_store(struct frame *frame, struct access *a, struct block *block)
 	uint64_t pc = frame_pc(frame);
 	size_t offset;
 
-	if (a->kind == ACCESS_LOAD || !find_trapped(a->address, a->size, &offset))
+	if (a->kind == ACCESS_LOAD || !find_trapped(a->address, a->size, &offset) || offset >= trap.length)
 		return false;
 	if (a->kind == ACCESS_COPY64 && !frame_probe(a->data, (void *)(uintptr_t)a->source, 64))
 		return false;
@@ -301,6 +329,21 @@ static bool do_store(struct frame *frame, struct access *a, struct block *block)
 		add_to_block(block, pc, offset, a->data, a->size);
 	else
 		report(pc, offset, a->data, a->size);
+	return true;
+}
+
+/* Does a decoded load if it is of the page that cannot be read. */
+static bool do_answer(struct frame *frame, const struct access *a)
+{
+	uint8_t data[ACCESS_MAX_BYTES];
+	size_t offset;
+
+	if (a->kind != ACCESS_LOAD || !find_trapped(a->address, a->size, &offset) || offset < trap.length)
+		return false;
+	trap.listener.answer(trap.listener.context, (uint32_t)(offset - trap.length), data, a->size);
+	if (frame_finish_load(frame, a, data))
+		return false;
+	frame_advance(frame, a);
 	return true;
 }
 
@@ -348,13 +391,14 @@ static char *append_hex(char *at, uint64_t value, unsigned digits)
 	return at;
 }
 
-/* A store must not be lost: says which instruction cannot be done, and lets it fault for good. */
-static void refuse(const struct frame *frame, uintptr_t address)
+/* No access may be lost: this says which instruction cannot be done, and lets it fault for good. */
+static void refuse(const struct frame *frame, uintptr_t address, bool is_read)
 {
 	uint8_t code[ACCESS_MAX_INSN_BYTES];
 	char text[256], *at = text;
 
-	at = append(at, "softcx: cannot emulate the store to the doorbell page at 0x");
+	at = append(at, is_read ? "softcx: cannot emulate the access to the clock page at 0x" :
+				  "softcx: cannot emulate the store to the doorbell page at 0x");
 	at = append_hex(at, address, 16);
 	at = append(at, ": unknown instruction at 0x");
 	at = append_hex(at, frame_pc(frame), 16);
@@ -371,7 +415,7 @@ static void refuse(const struct frame *frame, uintptr_t address)
 	signals_die_of_segv();
 }
 
-static void emulate(void *ucontext, uintptr_t address)
+static void emulate(void *ucontext, uintptr_t address, bool is_read)
 {
 	struct block block = { 0 };
 	struct frame frame;
@@ -379,11 +423,12 @@ static void emulate(void *ucontext, uintptr_t address)
 	bool exact = atomic_load_explicit(&trap.mode, memory_order_relaxed) == TRAP_EXACT;
 
 	frame_open(&frame, ucontext);
-	if (frame_decode(&frame, &a) || !do_store(&frame, &a, exact ? NULL : &block)) {
-		refuse(&frame, address);
+	if (frame_decode(&frame, &a) ||
+	    !(is_read ? do_answer(&frame, &a) : do_store(&frame, &a, exact ? NULL : &block))) {
+		refuse(&frame, address, is_read);
 		return;
 	}
-	if (!exact) {
+	if (!exact && !is_read) {
 		absorb(&frame, &block);
 		flush_block(&block);
 	}
@@ -399,7 +444,7 @@ static void on_segv(int number, siginfo_t *info, void *ucontext)
 	if (frame_fault_was_probe(ucontext))
 		return;
 	if (info->si_code == SEGV_ACCERR && find_trapped((uintptr_t)info->si_addr, 1, &offset)) {
-		emulate(ucontext, (uintptr_t)info->si_addr);
+		emulate(ucontext, (uintptr_t)info->si_addr, offset >= trap.length);
 	} else {
 		cx_memory_fault(); /* does not return from a fault of the model's */
 		signals_pass_on(number, info, ucontext);

@@ -3,6 +3,7 @@
  * Trapped doorbells: the UAR pages that the program maps are read-only to it, each store into them
  * faults, and the fault is the doorbell. The store is decoded, done through a mapping of our own,
  * and told to a callback on the poster's own thread, so that no thread has to watch the pages.
+ * One more page cannot be read, and each load of it is answered by a callback: the device's clock.
  */
 #ifndef SOFTCX_TRAP_H
 #define SOFTCX_TRAP_H
@@ -36,9 +37,13 @@ typedef void trap_callback(void *context, uint32_t page, uint32_t offset, const 
 /* A store by itself, before it is reported, in the same place. */
 typedef void trap_counter(void *context, uint32_t page, uint32_t offset, uint32_t size);
 
+/* A load of so many bytes from the page of trap_cover_reads(): puts there what it reads, all of it. */
+typedef void trap_answer(void *context, uint32_t offset, uint8_t *data, uint32_t size);
+
 struct trap_listener {
 	trap_callback *report;
 	trap_counter *count; /* NULL: nobody counts */
+	trap_answer *answer; /* NULL: there is no such page */
 	void *context;
 };
 
@@ -59,6 +64,14 @@ int trap_install(int memfd, off_t start, size_t length, enum trap_mode mode,
  * would be lost; else the -errno of what failed.
  */
 int trap_cover(uint32_t page);
+
+/*
+ * Takes the right to read away from the mappings of the page at `page` of the same file, which is
+ * always the same one. Like trap_cover(), to be called after the program has mapped it. If no mapping
+ * exists, that is no failure.
+ * Return: 0, or the -errno of what failed; -ENXIO before trap_install().
+ */
+int trap_cover_reads(off_t page);
 
 bool trap_installed(void);
 void trap_set_mode(enum trap_mode mode);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The directory in which a process keeps its fake files; the name has its user and its pid. */
+/* The directory in which a process keeps its fake files. Its name has the user and the pid. */
 #include "trees.h"
 
 #include <dirent.h>

@@ -18,30 +18,44 @@ static int check_cq(struct cx_hca *hca, const struct cx_cq_attr *attr)
 	return 0;
 }
 
-int cx_cq_create(struct cx_hca *hca, const struct cx_cq_attr *attr, uint32_t *cqn)
+static void count_cq(struct cx_hca *hca, const struct cx_cq_attr *attr, int change)
+{
+	cx_refer(hca, CX_CHANNEL, attr->comp_channel, change);
+	cx_refer(hca, CX_CHANNEL, attr->async_channel, change);
+	cx_refer(hca, CX_UMEM, attr->ring_umem, change);
+	cx_refer(hca, CX_UMEM, attr->db_umem, change);
+}
+
+int cx_cq_make(struct cx_hca *hca, const struct cx_cq_attr *attr, uint32_t *cqn)
 {
 	struct cx_head *head;
 	struct cx_cq *cq;
 	uint32_t number;
+	int err = check_cq(hca, attr);
+
+	cx_session_prepare();
+	if (!err)
+		err = cx_create(hca, CX_CQ, &head, &number);
+	if (err)
+		return err;
+	cq = (struct cx_cq *)head;
+	cq->attr = *attr;
+	cq->fired_sn = -1;
+	err = cx_cq_reset_arm(hca, cq);
+	if (err)
+		return err;
+	count_cq(hca, attr, 1);
+	cx_publish(hca, CX_CQ, head, number);
+	*cqn = number;
+	return 0;
+}
+
+int cx_cq_create(struct cx_hca *hca, const struct cx_cq_attr *attr, uint32_t *cqn)
+{
 	int err;
 
 	cx_lock_to_create(hca);
-	cx_session_prepare();
-	err = check_cq(hca, attr);
-	if (!err)
-		err = cx_create(hca, CX_CQ, &head, &number);
-	if (!err) {
-		cq = (struct cx_cq *)head;
-		cq->attr = *attr;
-		cq->fired_sn = -1;
-		err = cx_cq_reset_arm(hca, cq);
-	}
-	if (!err) {
-		cx_refer(hca, CX_CHANNEL, attr->comp_channel, 1);
-		cx_refer(hca, CX_CHANNEL, attr->async_channel, 1);
-		cx_publish(hca, CX_CQ, head, number);
-		*cqn = number;
-	}
+	err = cx_cq_make(hca, attr, cqn);
 	cx_unlock(hca);
 	return err;
 }
@@ -90,10 +104,8 @@ int cx_cq_destroy(struct cx_hca *hca, uint32_t cqn)
 	cx_lock(hca);
 	cq = cx_cq_find_own(hca, cqn);
 	err = cx_remove(hca, CX_CQ, cqn);
-	if (!err) {
-		cx_refer(hca, CX_CHANNEL, cq->attr.comp_channel, -1);
-		cx_refer(hca, CX_CHANNEL, cq->attr.async_channel, -1);
-	}
+	if (!err)
+		count_cq(hca, &cq->attr, -1);
 	cx_unlock(hca);
 	return err;
 }

@@ -26,7 +26,7 @@ static bool is_indirect(uint32_t mode)
 	return mode == BSN_MKEY_MODE_KLM || mode == BSN_MKEY_MODE_KSM;
 }
 
-/* Where its first byte is: the pages are the umem's, the offset in the first is its address's. */
+/* Where the first byte is: the umem has the pages, and the address has the offset in the first one. */
 static uint64_t va_of(const struct request *r)
 {
 	const uint64_t mask = (1u << PAGE_LOG2) - 1;
@@ -110,7 +110,6 @@ static void fill_mkey(struct cx_mr *mr, const struct request *r)
 static enum bsn_command_status make_mkey(struct cx_hca *hca, struct cx_mailbox *box,
 					 const struct request *r)
 {
-	struct bsn_cmd_mkey made;
 	struct cx_head *head;
 	struct cx_mr *mr;
 	uint32_t key;
@@ -128,10 +127,9 @@ static enum bsn_command_status make_mkey(struct cx_hca *hca, struct cx_mailbox *
 	}
 	cx_refer(hca, CX_PD, mr->attr.pdn, 1);
 	cx_refer(hca, CX_UMEM, mr->umem, 1);
-	made.index = key >> 8;
-	/* The variant is the program's to choose. */
-	cx_publish(hca, CX_MR, head, made.index << 8 | r->ctx.mkey_7_0);
-	bsn_cmd_mkey_encode(box->out + BSN_CMD_MKEY_OFFSET, &made);
+	/* The program chooses the variant. */
+	cx_publish(hca, CX_MR, head, (key & ~0xffu) | r->ctx.mkey_7_0);
+	cx_answer_made(box, key >> 8);
 	return BSN_COMMAND_OK;
 }
 
@@ -157,11 +155,8 @@ enum bsn_command_status cx_create_mkey(struct cx_hca *hca, struct cx_mailbox *bo
 
 static struct cx_mr *find_mkey(struct cx_hca *hca, struct cx_mailbox *box)
 {
-	struct bsn_cmd_mkey wanted;
-
-	bsn_cmd_mkey_decode(&wanted, box->in + BSN_CMD_MKEY_OFFSET);
 	box->why = "no such mkey";
-	return cx_mr_find_index(hca, wanted.index);
+	return cx_mr_find_index(hca, cx_meant(box));
 }
 
 enum bsn_command_status cx_query_mkey(struct cx_hca *hca, struct cx_mailbox *box)

@@ -7,19 +7,26 @@
 #include "bsn_umr.h"
 #include "../changes.h"
 
-int cx_pd_create(struct cx_hca *hca, uint32_t *pdn)
+int cx_pd_make(struct cx_hca *hca, uint32_t *pdn)
 {
 	struct cx_head *head;
 	uint32_t number;
+	const int err = cx_create(hca, CX_PD, &head, &number);
+
+	if (err)
+		return err;
+	cx_publish(hca, CX_PD, head, number);
+	*pdn = number;
+	return 0;
+}
+
+int cx_pd_create(struct cx_hca *hca, uint32_t *pdn)
+{
 	int err;
 
 	cx_lock_to_create(hca);
-	err = cx_create(hca, CX_PD, &head, &number);
-	if (!err)
-		cx_publish(hca, CX_PD, head, number);
+	err = cx_pd_make(hca, pdn);
 	cx_unlock(hca);
-	if (!err)
-		*pdn = number;
 	return err;
 }
 
@@ -33,7 +40,8 @@ int cx_pd_destroy(struct cx_hca *hca, uint32_t pdn)
 	return err;
 }
 
-int cx_umem_create(struct cx_hca *hca, uint64_t va, uint64_t length, uint32_t *number)
+int cx_umem_create(struct cx_hca *hca, uint64_t va, uint64_t length, bool is_writable,
+		   uint32_t *number)
 {
 	struct cx_head *head;
 	uint32_t umem;
@@ -44,6 +52,7 @@ int cx_umem_create(struct cx_hca *hca, uint64_t va, uint64_t length, uint32_t *n
 	if (!err) {
 		((struct cx_umem *)head)->va = va;
 		((struct cx_umem *)head)->length = length;
+		((struct cx_umem *)head)->is_writable = is_writable;
 		cx_publish(hca, CX_UMEM, head, umem);
 		*number = umem;
 	}
@@ -75,6 +84,7 @@ int cx_mr_create(struct cx_hca *hca, const struct cx_mr_attr *attr, uint32_t *ke
 	if (!err) {
 		mr = (struct cx_mr *)head;
 		mr->attr = *attr;
+		mr->is_region = true;
 		mr->mode = BSN_MKEY_MODE_MTT;
 		mr->qpn = BSN_MKEY_QPN_ANY;
 		cx_refer(hca, CX_PD, attr->pdn, 1);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Queue pairs: their life, and their states. Which transitions are legal is the kernel's to say
- * (kernel/).
+ * Queue pairs: their life, and their states. The kernel's side (kernel/) says which transitions are
+ * legal.
  */
 #include "commands.h"
 
@@ -21,17 +21,26 @@
 
 /* -- queue pairs (their states are qp.c's) ----------------------------------------------------- */
 
+/* What it completes on, and in which domain it is. */
+static int check_parts(struct cx_hca *hca, const struct cx_qp_attr *attr)
+{
+	if (attr->type == IBV_QPT_XRC_RECV)
+		return cx_xrcd_find_own(hca, attr->xrcdn) ? 0 : -EINVAL;
+	if (!cx_pd_find_own(hca, attr->pdn) || !cx_cq_find_own(hca, attr->send_cqn) ||
+	    (attr->type != IBV_QPT_XRC_SEND && !cx_cq_find_own(hca, attr->recv_cqn)) ||
+	    (attr->srqn && !cx_srq_find_own(hca, attr->srqn)))
+		return -EINVAL;
+	return 0;
+}
+
 static int check_qp(struct cx_hca *hca, const struct cx_qp_attr *attr)
 {
 	if (attr->type != IBV_QPT_RC && attr->type != IBV_QPT_UC && attr->type != IBV_QPT_UD &&
-	    !attr->dc)
+	    attr->type != IBV_QPT_XRC_SEND && attr->type != IBV_QPT_XRC_RECV && !attr->dc)
 		return -EOPNOTSUPP;
 	if (attr->log_streams > CX_DC_STREAMS_LOG2 || attr->log_errored_streams > CX_DC_ERRORED_LOG2)
 		return -EINVAL;
-	if (!cx_pd_find_own(hca, attr->pdn) || !cx_cq_find_own(hca, attr->send_cqn) ||
-	    !cx_cq_find_own(hca, attr->recv_cqn) ||
-	    (attr->srqn && !cx_srq_find_own(hca, attr->srqn)) ||
-	    !cx_has_channel(hca, attr->async_channel, CX_EVENT_ASYNC))
+	if (check_parts(hca, attr) || !cx_has_channel(hca, attr->async_channel, CX_EVENT_ASYNC))
 		return -EINVAL;
 	if (attr->sq_count_bb &&
 	    (!cx_is_power_of_two(attr->sq_count_bb) || attr->sq_count_bb > 1u << 16))
@@ -53,28 +62,39 @@ static void count_qp(struct cx_hca *hca, const struct cx_qp_attr *attr, int chan
 	cx_refer(hca, CX_CQ, attr->send_cqn, change);
 	cx_refer(hca, CX_CQ, attr->recv_cqn, change);
 	cx_refer(hca, CX_SRQ, attr->srqn, change);
+	cx_refer(hca, CX_XRCD, attr->xrcdn, change);
 	cx_refer(hca, CX_CHANNEL, attr->async_channel, change);
+	cx_refer(hca, CX_UMEM, attr->ring_umem, change);
+	cx_refer(hca, CX_UMEM, attr->db_umem, change);
 }
 
-int cx_qp_create(struct cx_hca *hca, const struct cx_qp_attr *attr, uint32_t *qpn)
+int cx_qp_make(struct cx_hca *hca, const struct cx_qp_attr *attr, uint32_t *qpn)
 {
 	struct cx_head *head;
 	struct cx_qp *qp;
 	uint32_t number;
+	int err = check_qp(hca, attr);
+
+	if (!err)
+		err = cx_create(hca, CX_QP, &head, &number);
+	if (err)
+		return err;
+	qp = (struct cx_qp *)head;
+	qp->attr = *attr;
+	qp->mod.qp_state = IBV_QPS_RESET;
+	qp->log_msg_max = CX_MAX_MSG_LOG2;
+	count_qp(hca, attr, 1);
+	cx_publish(hca, CX_QP, head, number);
+	*qpn = number;
+	return 0;
+}
+
+int cx_qp_create(struct cx_hca *hca, const struct cx_qp_attr *attr, uint32_t *qpn)
+{
 	int err;
 
 	cx_lock_to_create(hca);
-	err = check_qp(hca, attr);
-	if (!err)
-		err = cx_create(hca, CX_QP, &head, &number);
-	if (!err) {
-		qp = (struct cx_qp *)head;
-		qp->attr = *attr;
-		qp->mod.qp_state = IBV_QPS_RESET;
-		count_qp(hca, attr, 1);
-		cx_publish(hca, CX_QP, head, number);
-		*qpn = number;
-	}
+	err = cx_qp_make(hca, attr, qpn);
 	cx_unlock(hca);
 	return err;
 }
@@ -132,7 +152,7 @@ static void reset(struct cx_qp *qp)
 	qp->mod.qp_state = IBV_QPS_RESET;
 }
 
-/* From now on a peer of another process may fail it, and what is posted then has to be flushed. */
+/* From now on a peer of another process may fail it, and requests posted after that must be flushed. */
 static void become_reachable(struct cx_hca *hca, const struct cx_qp *qp)
 {
 	if (!hca->config.private_fabric && !hca->config.passive && cx_has_own_receives(qp))
@@ -140,8 +160,8 @@ static void become_reachable(struct cx_hca *hca, const struct cx_qp *qp)
 }
 
 /*
- * A ConnectX has ignored the doorbells of what was posted too early. It executes that together with
- * what is rung next, since the ring is read in order.
+ * A ConnectX ignored the doorbells of requests that were posted too early. It executes these with the
+ * next ones that are rung, since it reads the ring in order.
  */
 static void look_for_early_work(struct cx_hca *hca, struct cx_qp *qp)
 {
@@ -185,7 +205,7 @@ static void enter(struct cx_hca *hca, struct cx_qp *qp, enum ibv_qp_state to,
 		cx_requester_run(hca, qp, 0);
 }
 
-static int modify(struct cx_hca *hca, struct cx_qp *qp, const struct ibv_qp_attr *attr, int mask)
+int cx_qp_change(struct cx_hca *hca, struct cx_qp *qp, const struct ibv_qp_attr *attr, int mask)
 {
 	const enum ibv_qp_state from = qp->mod.qp_state;
 	const enum ibv_qp_state to = mask & IBV_QP_STATE ? attr->qp_state : from;
@@ -206,7 +226,7 @@ int cx_qp_modify(struct cx_hca *hca, uint32_t qpn, const struct ibv_qp_attr *att
 
 	cx_lock(hca);
 	qp = cx_qp_find_own(hca, qpn);
-	err = qp ? modify(hca, qp, attr, mask) : -EINVAL;
+	err = qp ? cx_qp_change(hca, qp, attr, mask) : -EINVAL;
 	cx_unlock(hca);
 	return err;
 }

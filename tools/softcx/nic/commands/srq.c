@@ -16,26 +16,45 @@ static int check_srq(struct cx_hca *hca, const struct cx_srq_attr *attr)
 	    attr->stride_bytes > CX_MAX_RECV_STRIDE || attr->count > 1u << 16 || !attr->buf ||
 	    !attr->db)
 		return -EINVAL;
+	if (attr->xrcdn &&
+	    (!cx_xrcd_find_own(hca, attr->xrcdn) || !cx_cq_find_own(hca, attr->cqn)))
+		return -EINVAL;
 	return cx_has_channel(hca, attr->async_channel, CX_EVENT_ASYNC) ? 0 : -EINVAL;
+}
+
+static void count_srq(struct cx_hca *hca, const struct cx_srq_attr *attr, int change)
+{
+	cx_refer(hca, CX_PD, attr->pdn, change);
+	cx_refer(hca, CX_CHANNEL, attr->async_channel, change);
+	cx_refer(hca, CX_XRCD, attr->xrcdn, change);
+	cx_refer(hca, CX_CQ, attr->cqn, change);
+	cx_refer(hca, CX_UMEM, attr->ring_umem, change);
+	cx_refer(hca, CX_UMEM, attr->db_umem, change);
+}
+
+int cx_srq_make(struct cx_hca *hca, const struct cx_srq_attr *attr, uint32_t *srqn)
+{
+	struct cx_head *head;
+	uint32_t number;
+	int err = check_srq(hca, attr);
+
+	if (!err)
+		err = cx_create(hca, CX_SRQ, &head, &number);
+	if (err)
+		return err;
+	((struct cx_srq *)head)->attr = *attr;
+	count_srq(hca, attr, 1);
+	cx_publish(hca, CX_SRQ, head, number);
+	*srqn = number;
+	return 0;
 }
 
 int cx_srq_create(struct cx_hca *hca, const struct cx_srq_attr *attr, uint32_t *srqn)
 {
-	struct cx_head *head;
-	uint32_t number;
 	int err;
 
 	cx_lock_to_create(hca);
-	err = check_srq(hca, attr);
-	if (!err)
-		err = cx_create(hca, CX_SRQ, &head, &number);
-	if (!err) {
-		((struct cx_srq *)head)->attr = *attr;
-		cx_refer(hca, CX_PD, attr->pdn, 1);
-		cx_refer(hca, CX_CHANNEL, attr->async_channel, 1);
-		cx_publish(hca, CX_SRQ, head, number);
-		*srqn = number;
-	}
+	err = cx_srq_make(hca, attr, srqn);
 	cx_unlock(hca);
 	return err;
 }
@@ -74,10 +93,8 @@ int cx_srq_destroy(struct cx_hca *hca, uint32_t srqn)
 	cx_lock(hca);
 	srq = cx_srq_find_own(hca, srqn);
 	err = cx_remove(hca, CX_SRQ, srqn);
-	if (!err) {
-		cx_refer(hca, CX_PD, srq->attr.pdn, -1);
-		cx_refer(hca, CX_CHANNEL, srq->attr.async_channel, -1);
-	}
+	if (!err)
+		count_srq(hca, &srq->attr, -1);
 	cx_unlock(hca);
 	return err;
 }
