@@ -5,8 +5,8 @@
  * ring and the BlueFlame buffer get the same registers. A shape that it does not know is put into the
  * ring in a short loop, and copied from there.
  *
- * Nothing is written before it is sure that the request is taken. What is not plain leaves through
- * one of the cold functions of bsn_sq.h, which builds it with the same parts.
+ * Nothing is written before the request is sure to be taken. A request that is not plain goes to a cold
+ * function of bsn_sq.h, which builds it of the same parts.
  */
 #ifndef BSN_BUILD_H
 #define BSN_BUILD_H
@@ -24,9 +24,9 @@ BSN_HEADER_BEGIN
 /* -- one DS of 16 bytes in registers ------------------------------------------------------------- */
 
 /*
- * A DS is a vector, or two words where it is put together of words. The compiler knows which: what
- * it is not is never computed. It is stored to the ring and to the device in the same way, so that
- * neither has to be made of the other.
+ * A DS is a vector, or two words where it is made of words. The compiler knows which, and computes only
+ * that form. It is stored to the ring and to the device in the same form, so neither has to be
+ * converted.
  */
 struct bsn_ds {
 	bsn_v2 v;
@@ -144,19 +144,17 @@ BSN_ALWAYS_INLINE struct bsn_ds bsn_shuffle(bsn_v2 v, bsn_pattern pattern)
 
 /* -- begin: the control segment ------------------------------------------------------------------ */
 
-/* Bits of enum bsn_flags that stand in the control segment, and those that mean anything. */
+/* Bits of enum bsn_flags that are in the control segment, and all bits that mean anything. */
 #define BSN_F_CTRL  ((uint32_t)(BSN_F_SOLICITED | BSN_F_SIGNALED | BSN_F_FENCE))
 #define BSN_F_PLAIN (BSN_F_CTRL | BSN_F_RING) /* what the inline code knows of SGEs */
 #define BSN_F_ALL   (BSN_F_PLAIN | BSN_F_INLINE)
 
-BSN_ALWAYS_INLINE struct bsn_be64 bsn_ctrl0(const struct bsn_sq *sq, uint16_t pi, unsigned opcode,
-					    size_t ds)
+BSN_ALWAYS_INLINE struct bsn_be64 bsn_ctrl0(const struct bsn_sq *sq, unsigned opcode, size_t ds)
 {
-	const struct bsn_ctrl index = { .wqe_index = pi }, what = { .opcode = opcode };
+	const struct bsn_ctrl what = { .opcode = opcode };
 
-	/* A sum, which becomes one with that of which @ds is made. */
-	return bsn_to_be64(bsn_ctrl_word(&index, 0) | (bsn_ctrl_word(&what, 0) + ds) |
-			   sq->ctrl_base);
+	/* A sum, which the compiler joins with the sum that @ds is made of. */
+	return bsn_to_be64((bsn_ctrl_word(&what, 0) + ds) | sq->ctrl_next);
 }
 
 /* Word 1: stream, fence, ce and solicited in its high half, the immediate in the low one. */
@@ -175,7 +173,7 @@ BSN_ALWAYS_INLINE struct bsn_be64 bsn_ctrl1(struct bsn_sq *sq, uint32_t flags, u
 
 /* -- put: the segments ---------------------------------------------------------------------------- */
 
-/* Whether a length can stand in a data pointer: 0 would mean 2^31, and bit 31 inline data. */
+/* Whether a data pointer can have this length: 0 would mean 2^31, and bit 31 inline data. */
 BSN_ALWAYS_INLINE bool bsn_are_plain(const struct bsn_sge *sge, unsigned count)
 {
 	uint32_t bad = 0;
@@ -235,7 +233,7 @@ BSN_ALWAYS_INLINE struct bsn_ds bsn_ds_operands(uint64_t swap_add, uint64_t comp
 			       bsn_to_be64(bsn_atomic_cs_word(&operands, 1)));
 }
 
-/* Units of more than no inline data. */
+/* Units of inline data, of which there is at least one byte. */
 BSN_ALWAYS_INLINE unsigned bsn_inline_ds(uint32_t length)
 {
 	return (BSN_INLINE_HDR_SIZE + length + BSN_DS_SIZE - 1) / BSN_DS_SIZE;
@@ -258,6 +256,8 @@ BSN_ALWAYS_INLINE struct bsn_be64 bsn_inline_word0(size_t length, uint32_t first
 	w.raw |= bsn_to_be32(bsn_inline_hdr_dword(&none, 0)).raw;
 	return w;
 }
+
+#define BSN_LITTLE_MIN 8 /* bytes that a load of 8 takes, and one of the last 8 */
 
 /* A shift to the right modulo 64. One instruction, where the compiler does not know how far. */
 BSN_ALWAYS_INLINE uint64_t bsn_shift_right(uint64_t word, size_t bits)
@@ -287,7 +287,7 @@ static const struct bsn_little bsn_little[] __attribute__((unused, aligned(32)))
 #endif
 
 /*
- * 8 to BSN_DS_INLINE_MAX bytes of inline data behind their header: one DS, zero-padded. @more is how
+ * 8 to BSN_DS_INLINE_MAX bytes of inline data after their header: one DS, zero-padded. @more is how
  * many there are beyond the first 13, modulo 16.
  */
 BSN_ALWAYS_INLINE struct bsn_ds bsn_ds_little(const uint8_t *src, size_t length, size_t more)
@@ -331,6 +331,14 @@ BSN_ALWAYS_INLINE struct bsn_ds bsn_ds_tiny(const uint8_t *src, size_t length)
 	return ds;
 }
 
+/* 1 to BSN_DS_INLINE_MAX of them. */
+BSN_ALWAYS_INLINE struct bsn_ds bsn_ds_short(const uint8_t *src, size_t length)
+{
+	return length < BSN_LITTLE_MIN
+		       ? bsn_ds_tiny(src, length)
+		       : bsn_ds_little(src, length, length - (BSN_DS_INLINE_MAX + 1));
+}
+
 /* Of more inline data: the header and the first BSN_DS_INLINE_MAX bytes; 256 and more are @is_huge. */
 BSN_ALWAYS_INLINE struct bsn_ds bsn_ds_inline_first(const uint8_t *src, size_t length, bool is_huge)
 {
@@ -367,12 +375,12 @@ BSN_ALWAYS_INLINE void bsn_store_last4(uint8_t *at, const uint8_t *src)
 	memcpy(at, src, 4);
 }
 
-/* A short array's length would be complained about where what is copied is not known. */
+/* gcc would warn of a short array where it does not know how many bytes are copied. */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Warray-bounds"
 
 /*
- * The whole DS behind the first one, at @at, of which there are @count. The switch is a jump into
+ * The whole DS after the first one, @count of them, at @at. The switch is a jump into
  * straight code, since a loop costs twice as much.
  */
 BSN_ALWAYS_INLINE void bsn_put_inline_rest(uint8_t *at, const uint8_t *src, size_t count,
@@ -410,30 +418,31 @@ BSN_ALWAYS_INLINE void bsn_put_inline_rest(uint8_t *at, const uint8_t *src, size
 
 /* -- end: book-keeping and publication -------------------------------------------------------------- */
 
-BSN_ALWAYS_INLINE size_t bsn_slot_index(const struct bsn_sq *sq, unsigned pi)
+BSN_ALWAYS_INLINE size_t bsn_slot_index(const struct bsn_sq *sq)
 {
-	BSN_HIDE(pi); /* what is known to have 16 bits would be widened again */
+	unsigned pi = sq->pi;
+
+	BSN_HIDE(pi); /* the compiler would widen again what it knows to have 16 bits */
 	return pi & sq->bb_mask;
 }
 
 /*
- * Where the poller will look for the id; bsn_sq.h says when it is where. @length and @near are of any
- * unit, and are compared here, so that nobody keeps the result.
+ * Keeps the id where the poller will look for it; bsn_sq.h says where that is. @length and @near are of
+ * any unit; they are compared here, so that no register keeps the result.
  */
-BSN_ALWAYS_INLINE void bsn_keep_id(struct bsn_sq *sq, uint8_t *wqe, unsigned pi, size_t length,
-				   size_t near, uint64_t id)
+BSN_ALWAYS_INLINE void bsn_keep_id(struct bsn_sq *sq, uint8_t *wqe, size_t length, size_t near,
+				   uint64_t id)
 {
 	if (near && length <= near)
 		*(uint64_t *)(void *)(wqe + BSN_NEAR_ID_AT) = id;
 	else
-		sq->ids[bsn_slot_index(sq, pi)] = id;
+		sq->ids[bsn_slot_index(sq)] = id;
 }
 
-/* Of the peers of one queue. */
-BSN_ALWAYS_INLINE void bsn_keep_peer_id(struct bsn_sq *sq, const struct bsn_peer *peer, unsigned pi,
-					uint64_t id)
+/* The same on a queue with many peers. */
+BSN_ALWAYS_INLINE void bsn_keep_peer_id(struct bsn_sq *sq, const struct bsn_peer *peer, uint64_t id)
 {
-	uint64_t *kept = sq->ids + 2 * bsn_slot_index(sq, pi);
+	uint64_t *kept = sq->ids + 2 * bsn_slot_index(sq);
 
 	kept[0] = id;
 	kept[1] = (uintptr_t)peer->user;
@@ -459,42 +468,51 @@ BSN_ALWAYS_INLINE void bsn_set_bits(uint8_t *at, uint8_t bits)
 #endif
 }
 
-/* The WQE of @bb blocks ends before @next. Returns whether it is to be published now. */
-BSN_ALWAYS_INLINE bool bsn_sq_advance(struct bsn_sq *sq, unsigned bb, uint16_t next, uint32_t flags)
+/* Moves the index on by @bb blocks, inside the next control segment, in one addition. */
+BSN_ALWAYS_INLINE void bsn_sq_advance(struct bsn_sq *sq, unsigned bb)
 {
-	sq->pi = next;
-	if (flags & BSN_F_RING)
-		return true;
-	BSN_HIDE(next); /* else a copy of the old index would be kept for what follows */
-	sq->last = (uint16_t)(next - bb);
+	const struct bsn_ctrl one = { .wqe_index = 1 };
+	const uint64_t sum = bsn_ctrl_word(&one, 0) * bb;
+
+#if defined(__x86_64__)
+	__asm__("addq %1, %0" : "+m"(sq->ctrl_next) : "er"(sum) : "cc");
+#else
+	sq->ctrl_next += sum;
+#endif
+}
+
+/* A WQE is not published at once. */
+BSN_ALWAYS_INLINE void bsn_sq_append(struct bsn_sq *sq, const uint8_t *wqe)
+{
+	sq->last = (uint32_t)(uintptr_t)wqe;
 	bsn_set_bits(&sq->publish, BSN_PUBLISH_APPENDED);
-	return false;
 }
 
 /*
- * A WQE, or its beginning, in registers: control segment, the peer's prefix, and what follows. What is
- * not in registers is in the ring already.
+ * A WQE, or its beginning, in registers: control segment, the peer's prefix, and more. The rest is in
+ * the ring already.
  */
 #define BSN_REGS_MAX 13 /* of WRITEs of 172 B inline; those of four SGEs to a peer have 9 */
 
 struct bsn_regs {
 	struct bsn_ds ds[BSN_REGS_MAX];
-	uint16_t next;    /* the index after it */
 	bool moves_later; /* bsn_end() moves the slot on, not bsn_sq_take(); the compiler knows */
 };
 
-/* For each of them, without a loop: clang 14 may keep in memory what it saw indexed by a variable. */
+/*
+ * For each of them, without a loop: clang 14 may keep an array in memory that it saw indexed by a
+ * variable.
+ */
 #define BSN_EACH_REG(X) X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12)
 
 /*
- * Takes @bb blocks, which are free, and returns where they begin. Both sums come first: later on, what
- * they are made of would have to be copied for them.
+ * Takes @bb blocks, which are free, and returns where they begin. The sum comes first: later its
+ * operands would have to be copied.
  */
 BSN_ALWAYS_INLINE uint8_t *bsn_sq_take(struct bsn_sq *sq, struct bsn_regs *r, unsigned bb)
 {
 	uint8_t *const wqe = sq->slot;
 
-	r->next = (uint16_t)(sq->pi + bb);
 	sq->slot = wqe + (size_t)bb * BSN_BB_SIZE;
 	r->moves_later = false;
 	return wqe;
@@ -505,12 +523,14 @@ BSN_ALWAYS_INLINE uint8_t *bsn_sq_take_known(struct bsn_sq *sq, struct bsn_regs 
 {
 	if (bb != 1)
 		return bsn_sq_take(sq, r, bb);
-	r->next = (uint16_t)(sq->pi + 1);
 	r->moves_later = true;
 	return sq->slot;
 }
 
-/* How the rest of a WQE was stored into the ring, and so is loaded: forwarded from the stores. */
+/*
+ * How the rest of a WQE was stored into the ring. It is loaded in the same way, so that the stores are
+ * forwarded.
+ */
 enum bsn_rest {
 	BSN_REST_NONE,
 	BSN_REST_WORDS,
@@ -530,8 +550,8 @@ BSN_ALWAYS_INLINE struct bsn_ds bsn_rest_ds(enum bsn_rest rest, const uint8_t *s
 }
 
 /*
- * What goes to the device behind a WQE that ends inside a block: it is not read, so a DS that is in a
- * vector register will do.
+ * Bytes that go to the device after a WQE that ends inside a block. It does not read them, so any DS
+ * that is in a vector register will do.
  */
 BSN_ALWAYS_INLINE bsn_v2 bsn_filler(const struct bsn_regs *r, unsigned known)
 {
@@ -567,26 +587,25 @@ BSN_ALWAYS_INLINE void bsn_copy(uint8_t *reg, const uint8_t *wqe, unsigned bb,
 	}
 }
 
-/* Whatever is not BlueFlame by 8 B stores on a register of the lane's own. */
+/* Publishes by other ways than BlueFlame by 8 B stores on a register of the lane's own. */
 BSN_ALWAYS_INLINE int bsn_publish_otherwise(struct bsn_sq *sq, const uint8_t *wqe, unsigned bb,
 					    const struct bsn_regs *r, unsigned known,
 					    enum bsn_rest rest)
 {
-	/* Again, from memory: what only this rare case needs shall not be kept ready for it. */
+	/* Loads it again from memory, so that no register is kept for this rare case. */
 	const uint8_t how = *(const volatile uint8_t *)&sq->publish;
-	const volatile uint16_t *const next = &sq->pi;
 	struct bsn_lane *lane;
 	uint8_t *reg;
 
 	if (how == BSN_PUBLISH_16 && bb <= BSN_BLUEFLAME_BB) {
-		lane = bsn_sq_open_register(sq, *next);
+		lane = bsn_sq_open_register(sq);
 		reg = lane->reg;
 		bsn_copy(reg, wqe, bb, r, known, rest, true);
 		bsn_sq_close_register(lane, reg);
 		return 0;
 	}
 	if (how <= BSN_PUBLISH_DOORBELL) {
-		lane = bsn_sq_open_register(sq, *next);
+		lane = bsn_sq_open_register(sq);
 		reg = lane->reg;
 		bsn_store_mmio(reg, bsn_word_of(r->ds[0]));
 		bsn_sq_close_register(lane, reg);
@@ -595,7 +614,7 @@ BSN_ALWAYS_INLINE int bsn_publish_otherwise(struct bsn_sq *sq, const uint8_t *wq
 		return 0;
 	}
 	if (rest != BSN_REST_NONE || bb > 1) {
-		sq->last = (uint16_t)(*next - bb);
+		sq->last = (uint32_t)(uintptr_t)wqe;
 		const int err = bsn_sq_ring(sq);
 		if (err > 0)
 			__builtin_unreachable(); /* else it could be taken for BSN_NOT_PLAIN */
@@ -608,17 +627,16 @@ BSN_ALWAYS_INLINE int bsn_publish_otherwise(struct bsn_sq *sq, const uint8_t *wq
 	return 0;
 }
 
-/* Publishes a WQE that was not merely appended; @pi is behind it. */
+/* Publishes a WQE that was not merely appended; the queue's index is after it. */
 BSN_ALWAYS_INLINE int bsn_publish(struct bsn_sq *sq, const uint8_t *wqe, unsigned bb,
-				  const struct bsn_regs *r, unsigned known, enum bsn_rest rest,
-				  uint16_t pi)
+				  const struct bsn_regs *r, unsigned known, enum bsn_rest rest)
 {
 	struct bsn_lane *lane;
 	uint8_t *reg;
 
 	if (BSN_UNLIKELY(sq->publish != BSN_PUBLISH_8 || bb > BSN_BLUEFLAME_BB))
 		return bsn_publish_otherwise(sq, wqe, bb, r, known, rest);
-	lane = bsn_sq_open_register(sq, pi);
+	lane = bsn_sq_open_register(sq);
 	reg = lane->reg;
 	bsn_copy(reg, wqe, bb, r, known, rest, false);
 	bsn_sq_close_register(lane, reg);
@@ -627,7 +645,7 @@ BSN_ALWAYS_INLINE int bsn_publish(struct bsn_sq *sq, const uint8_t *wqe, unsigne
 
 /*
  * Ends a WQE of which @known DS are in registers and the @rest is in the ring; its slot was taken.
- * @peer: of a queue with many, and the compiler knows whether it is one. It has BSN_NEAR_DS at the most
+ * @peer: of a queue with many, whose id is not kept yet; the compiler knows. It has BSN_NEAR_DS at the most
  * where @length, of units of the caller's choice, is not more than @near.
  */
 BSN_ALWAYS_INLINE int bsn_end(struct bsn_sq *sq, uint8_t *wqe, const struct bsn_peer *peer,
@@ -635,22 +653,22 @@ BSN_ALWAYS_INLINE int bsn_end(struct bsn_sq *sq, uint8_t *wqe, const struct bsn_
 			      enum bsn_rest rest, size_t length, size_t near, unsigned bb,
 			      uint64_t id, uint32_t flags)
 {
-	const unsigned pi = sq->pi;
-
-	if (r->moves_later) /* not before all is loaded that the WQE is made of */
+	if (r->moves_later) /* after all loads that the WQE is made of */
 		bsn_move_on(&sq->slot, BSN_BB_SIZE);
 #define BSN_STORE_REG(i)                                                                           \
 	if ((i) < known)                                                                           \
 		bsn_store_ds(wqe + BSN_DS_SIZE * (i), r->ds[i]);
 	BSN_EACH_REG(BSN_STORE_REG)
 #undef BSN_STORE_REG
-	if (has_peer)
-		bsn_keep_peer_id(sq, peer, pi, id);
-	else
-		bsn_keep_id(sq, wqe, pi, length, near, id);
-	if (!bsn_sq_advance(sq, bb, r->next, flags))
-		return 0;
-	return bsn_publish(sq, wqe, bb, r, known, rest, r->next);
+	if (has_peer && peer)
+		bsn_keep_peer_id(sq, peer, id);
+	if (!has_peer)
+		bsn_keep_id(sq, wqe, length, near, id);
+	bsn_sq_advance(sq, bb);
+	if (flags & BSN_F_RING)
+		return bsn_publish(sq, wqe, bb, r, known, rest);
+	bsn_sq_append(sq, wqe);
+	return 0;
 }
 
 /* Control segment and prefix. Returns how many DS they are. */
@@ -658,7 +676,7 @@ BSN_ALWAYS_INLINE unsigned bsn_begin(struct bsn_regs *r, struct bsn_sq *sq,
 				     const struct bsn_peer *peer, unsigned prefix_ds,
 				     unsigned opcode, size_t ds, uint32_t flags, uint32_t imm)
 {
-	const struct bsn_be64 ctrl0 = bsn_ctrl0(sq, sq->pi, opcode, ds);
+	const struct bsn_be64 ctrl0 = bsn_ctrl0(sq, opcode, ds);
 	struct bsn_be64 ctrl1 = bsn_ctrl1(sq, flags, imm);
 
 	if (prefix_ds) {
@@ -682,7 +700,7 @@ BSN_ALWAYS_INLINE int bsn_put_sges(struct bsn_sq *sq, const struct bsn_peer *pee
 	const unsigned ds = 1 + prefix_ds + has_remote + count;
 	struct bsn_regs r;
 	uint8_t *const wqe = bsn_sq_take_known(sq, &r, bsn_bb_of_ds(ds));
-	unsigned n = bsn_begin(&r, sq, peer, prefix_ds, opcode, ds, flags, imm);
+	unsigned n = 1 + prefix_ds;
 
 	if (has_remote)
 		r.ds[n++] = bsn_ds_raddr(remote);
@@ -694,6 +712,7 @@ BSN_ALWAYS_INLINE int bsn_put_sges(struct bsn_sq *sq, const struct bsn_peer *pee
 		r.ds[n + 2] = bsn_ds_data(&sge[2]);
 	if (count > 3)
 		r.ds[n + 3] = bsn_ds_data(&sge[3]);
+	bsn_begin(&r, sq, peer, prefix_ds, opcode, ds, flags, imm);
 	return bsn_end(sq, wqe, peer, prefix_ds != 0, &r, ds,
 		       BSN_REST_NONE, ds, BSN_NEAR_DS, bsn_bb_of_ds(ds), id, flags);
 }
@@ -715,16 +734,17 @@ BSN_ALWAYS_INLINE int bsn_end_data(struct bsn_sq *sq, uint8_t *wqe, const struct
 }
 
 /*
- * Inline data of more than BSN_DS_INLINE_MAX bytes: 13 to 15, or a DS and more, of which @most lengths
- * are taken. The end comes first, in one store that reaches back into the DS before it, which is then
- * stored whole: no byte outside the data is read, and one DS at the most is not forwarded from its
- * store where it is copied to the device right after.
+ * Inline data of more than BSN_DS_INLINE_MAX bytes: 13 to 15, or at least a DS, of which @most lengths
+ * are taken. The end is stored first, by one store that reaches back into the DS before it; that DS is
+ * then stored whole. So no byte outside the data is read, and at most one DS cannot be forwarded from
+ * its store when it is copied to the device right after. @known_bb: it takes so many blocks, and they
+ * are free; 0: this has to be found out.
  */
 BSN_ALWAYS_INLINE int bsn_put_long(struct bsn_sq *sq, const uint8_t *limit,
 				   const struct bsn_peer *peer, unsigned prefix_ds, unsigned opcode,
 				   const uint8_t *data, size_t length, uint32_t most, bool is_huge,
-				   const struct bsn_remote *remote, bool has_remote, uint32_t imm,
-				   uint64_t id, uint32_t flags)
+				   unsigned known_bb, const struct bsn_remote *remote,
+				   bool has_remote, uint32_t imm, uint64_t id, uint32_t flags)
 {
 	const unsigned head = 1 + prefix_ds + has_remote;
 	const uint32_t more = (uint32_t)length - (BSN_DS_INLINE_MAX + 1);
@@ -737,14 +757,18 @@ BSN_ALWAYS_INLINE int bsn_put_long(struct bsn_sq *sq, const uint8_t *limit,
 
 	if (BSN_LIKELY((uint32_t)length - BSN_DS_SIZE < most)) {
 		count = more / BSN_DS_SIZE;
-		bb = bsn_bb_of_ds(head + 2 + (unsigned)count);
-		if (!bsn_fits(sq, limit, bb))
+		if (!known_bb)
+			bb = bsn_bb_of_ds(head + 2 + (unsigned)count);
+		else if (head + 2 + count > known_bb * BSN_BB_DS || bb != known_bb)
+			__builtin_unreachable(); /* BSN_EXTENDED_INLINE */
+		if (!known_bb && !bsn_fits(sq, limit, bb))
 			return BSN_NOT_PLAIN;
 		bsn_sq_take(sq, &r, bb);
 		if (!__builtin_constant_p(length))
 			bsn_store_wqe_v2(wqe + first + length - BSN_DS_INLINE_MAX - BSN_DS_SIZE,
 					 bsn_v2_load(data + length - BSN_DS_SIZE));
-	} else if (more < BSN_DS_SIZE - BSN_DS_INLINE_MAX - 1 && length <= sq->max_inline) {
+	} else if (!known_bb && more < BSN_DS_SIZE - BSN_DS_INLINE_MAX - 1 &&
+		   length <= sq->max_inline) {
 		if (!bsn_fits(sq, limit, bb))
 			return BSN_NOT_PLAIN;
 		bsn_sq_take(sq, &r, bb);
@@ -755,14 +779,13 @@ BSN_ALWAYS_INLINE int bsn_put_long(struct bsn_sq *sq, const uint8_t *limit,
 		return BSN_NOT_PLAIN;
 	}
 	const size_t ds = head + 2 + count;
-	/* Bytes that leave room for the id; of @ds or @count another register would be made for this alone. */
+	/* Bytes that leave room for the id; a compare of @ds or @count would need another register. */
 	const size_t near = head + 2 <= BSN_NEAR_DS ? BSN_DS_INLINE_MAX + BSN_DS_SIZE : 0;
 	if (ds < head + 2 || bb < 1 || (!prefix_ds && !is_huge && bb > BSN_BLUEFLAME_BB))
 		__builtin_unreachable(); /* BSN_DS_INLINE_MAX, BSN_INLINE_MORE_MAX */
 	if (__builtin_constant_p(length) && ds <= BSN_REGS_MAX) {
 		/* Their own, since clang keeps in memory what it sees indexed by a variable. */
 		struct bsn_regs all;
-		all.next = r.next;
 		all.moves_later = false;
 		all.ds[head] = bsn_ds_inline_first(data, length, is_huge);
 		BSN_UNROLL for (unsigned i = 0; i < count; i++) all.ds[head + 1 + i] =
@@ -778,10 +801,13 @@ BSN_ALWAYS_INLINE int bsn_put_long(struct bsn_sq *sq, const uint8_t *limit,
 			    remote, has_remote, imm, id, flags);
 }
 
-/* A message or WRITE whose bytes are copied into the WQE. One compare tells for 8 to 12 of them. */
+/*
+ * A message or WRITE whose bytes are copied into the WQE. One compare finds lengths of 8 to 12. Where
+ * @known_bb is not 0, there are at least 8 bytes; they take so many blocks, and these are free.
+ */
 BSN_ALWAYS_INLINE int bsn_put_data(struct bsn_sq *sq, const uint8_t *limit,
 				   const struct bsn_peer *peer, unsigned prefix_ds, unsigned opcode,
-				   const uint8_t *data, size_t length,
+				   const uint8_t *data, size_t length, unsigned known_bb,
 				   const struct bsn_remote *remote, bool has_remote, uint32_t imm,
 				   uint64_t id, uint32_t flags)
 {
@@ -791,17 +817,17 @@ BSN_ALWAYS_INLINE int bsn_put_data(struct bsn_sq *sq, const uint8_t *limit,
 	uint8_t *wqe;
 	int err;
 
-	if (BSN_LIKELY(more >= (uint32_t)8 - (BSN_DS_INLINE_MAX + 1))) {
-		if (!bsn_fits(sq, limit, bsn_bb_of_ds(ds)))
+	if (BSN_LIKELY(more >= (uint32_t)BSN_LITTLE_MIN - (BSN_DS_INLINE_MAX + 1))) {
+		if (!known_bb && !bsn_fits(sq, limit, bsn_bb_of_ds(ds)))
 			return BSN_NOT_PLAIN;
 		r.ds[ds - 1] = bsn_ds_little(data, length, more);
 	} else {
 		err = BSN_NOT_PLAIN;
 		if (!__builtin_constant_p(length) || length > BSN_DS_INLINE_MAX)
 			err = bsn_put_long(sq, limit, peer, prefix_ds, opcode, data, length,
-					   sq->inline_most, false, remote, has_remote, imm, id,
-					   flags);
-		if (err != BSN_NOT_PLAIN || length - 1 >= 7 ||
+					   sq->inline_most, false, known_bb, remote, has_remote,
+					   imm, id, flags);
+		if (err != BSN_NOT_PLAIN || known_bb || length - 1 >= BSN_LITTLE_MIN - 1 ||
 		    !bsn_fits(sq, limit, bsn_bb_of_ds(ds)))
 			return err;
 		r.ds[ds - 1] = bsn_ds_tiny(data, length);
@@ -811,21 +837,291 @@ BSN_ALWAYS_INLINE int bsn_put_data(struct bsn_sq *sq, const uint8_t *limit,
 			    ds, BSN_NEAR_DS, bsn_bb_of_ds(ds), remote, has_remote, imm, id, flags);
 }
 
-/* -- datagrams ----------------------------------------------------------------------------------------- */
+/* -- what is not plain ---------------------------------------------------------------------------------- */
+
+BSN_ALWAYS_INLINE int bsn_post_sgl_cold(struct bsn_ep *ep, unsigned opcode, const struct bsn_sge *sge,
+					unsigned count, const struct bsn_remote *remote,
+					uint32_t imm, uint64_t id, uint32_t flags)
+{
+	const struct bsn_sq_posts *const posts = ep->sq->posts;
+	const unsigned row = BSN_POST_ROW(opcode, flags);
+
+	if (__builtin_constant_p(count) && count == 1 &&
+	    (flags & ~(uint32_t)BSN_F_RING) == BSN_F_SIGNALED)
+		return posts->one[row](ep, BSN_WHAT(opcode, flags, 1u), sge, remote, imm, id);
+	return posts->sgl[row](ep, BSN_WHAT(opcode, flags, count), sge, remote, imm, id);
+}
+
+BSN_ALWAYS_INLINE uint32_t bsn_what_count(uint32_t count)
+{
+	return count < BSN_WHAT_COUNT_MAX ? count : BSN_WHAT_COUNT_MAX;
+}
+
+BSN_ALWAYS_INLINE int bsn_post_inline_cold(struct bsn_ep *ep, unsigned opcode, const void *data,
+					   uint32_t length, const struct bsn_remote *remote,
+					   uint32_t imm, uint64_t id, uint32_t flags)
+{
+	const uint32_t what = BSN_WHAT(opcode, flags | BSN_F_INLINE, bsn_what_count(length));
+
+	if (BSN_IS_NULL(ep))
+		return bsn_sq_post_inline(ep, what, data, remote, imm, id);
+	return ep->sq->posts->piece[BSN_POST_ROW(opcode, flags)](ep, what, data, remote, imm, id);
+}
+
+/* -- one of many peers ---------------------------------------------------------------------------------- */
 
 /*
- * The most common messages to one of many peers, each a function in the program's own unit: compiled
- * as the program is, and without a word of it in those that post to one peer. They take what failed the
- * one compare, and leave to the library what is not theirs. Whose turn it is to be signaled by the
- * library is left, too: nothing is saved across a call.
+ * The most common requests to one of many peers. Each is a function in the program's own unit, compiled
+ * with the program's options, so that functions that post to one peer contain nothing of it. They take
+ * requests that failed the one compare, and leave to the library what is not theirs, also requests that
+ * the library has to signal: so they save nothing across a call.
  */
 #define BSN_APART static __attribute__((noinline, unused))
 
+/*
+ * Requests with one DS of data. It is in registers, so that no SGE has to be in memory. Each opcode and
+ * each set of common flags has a function. A function that leaves a request to another passes it the same
+ * parameters, so that the call is a jump. A peer of DC has one of these vectors, a peer of XRC the first,
+ * a peer of UD the second.
+ */
+#define BSN_COMPACT_DS  1
 #define BSN_EXTENDED_DS 3
 
+/* A DS as a parameter, in registers; gcc 12 would pass a structure of two words through memory. */
+#if BSN_HAS_SHUFFLE
+#define BSN_DS_PARAMETER bsn_v2 data
+#define BSN_DS_PASSED    data
+#define BSN_DS_TAKEN     bsn_ds_of_vector(data)
+#define BSN_DS_GIVEN(ds) bsn_vector_of(ds)
+#else
+#define BSN_DS_PARAMETER uint64_t data0, uint64_t data1
+#define BSN_DS_PASSED    data0, data1
+#define BSN_DS_TAKEN     bsn_ds_of_words((struct bsn_be64){ data0 }, (struct bsn_be64){ data1 })
+#define BSN_DS_GIVEN(ds) (ds).w0.raw, (ds).w1.raw
+#endif
+
+BSN_ALWAYS_INLINE const struct bsn_peer *bsn_peer_of(const struct bsn_ep *ep)
+{
+	return (const struct bsn_peer *)(const void *)ep;
+}
+
+/* Whether the library has to signal this request. */
+BSN_ALWAYS_INLINE bool bsn_is_due(const struct bsn_sq *sq, uint32_t flags)
+{
+	return BSN_UNLIKELY(!(flags & BSN_F_SIGNALED) && sq->quiet == 1);
+}
+
+/* Whether each queue takes it whose peers have compact vectors; the compiler knows. */
+BSN_ALWAYS_INLINE bool bsn_is_common(unsigned opcode)
+{
+	return __builtin_constant_p(opcode) &&
+	       (opcode == BSN_OPCODE_RDMA_WRITE || opcode == BSN_OPCODE_RDMA_WRITE_IMM ||
+		opcode == BSN_OPCODE_SEND || opcode == BSN_OPCODE_SEND_IMM);
+}
+
+/* Whether the inline code may build a request to a peer, whose queue has room. */
+BSN_ALWAYS_INLINE bool bsn_is_for(const struct bsn_ep *ep, unsigned prefix_ds, unsigned opcode,
+				  uint32_t flags)
+{
+	const struct bsn_sq *sq = ep->sq;
+
+	return BSN_LIKELY(bsn_peer_of(ep)->prefix_ds == prefix_ds) && !bsn_is_due(sq, flags) &&
+	       ((prefix_ds == BSN_COMPACT_DS && bsn_is_common(opcode)) ||
+		BSN_LIKELY(sq->ops >> opcode & 1));
+}
+
+BSN_ALWAYS_INLINE int bsn_piece_cold(struct bsn_ep *ep, unsigned opcode, struct bsn_ds data,
+				     const struct bsn_remote *remote, uint64_t id, uint32_t imm,
+				     uint32_t flags)
+{
+	const bsn_v2 words = bsn_vector_of(data);
+
+	return bsn_sq_post_piece(ep, words[0], words[1], remote, id,
+				 (uint64_t)imm << 32 | BSN_WHAT(opcode, flags & BSN_F_ALL, 1u));
+}
+
+/* Posts one DS of data, of which all was checked. */
+BSN_ALWAYS_INLINE int bsn_put_piece(struct bsn_ep *ep, unsigned prefix_ds, unsigned opcode,
+				    struct bsn_ds data, const struct bsn_remote *remote,
+				    bool has_remote, uint64_t id, uint32_t imm, uint32_t flags)
+{
+	const unsigned ds = 2 + prefix_ds + has_remote, bb = bsn_bb_of_ds(ds);
+	struct bsn_sq *sq = ep->sq;
+	struct bsn_regs r;
+	uint8_t *const wqe = bsn_sq_take_known(sq, &r, bb);
+
+	unsigned n;
+
+	bsn_keep_peer_id(sq, bsn_peer_of(ep), id); /* first, so that its register is free */
+	r.ds[ds - 1] = data;
+	n = bsn_begin(&r, sq, bsn_peer_of(ep), prefix_ds, opcode, ds, flags, imm);
+	if (has_remote)
+		r.ds[n] = bsn_ds_raddr(remote);
+	return bsn_end(sq, wqe, NULL, true, &r, ds, BSN_REST_NONE, ds, BSN_NEAR_DS, bb, id, flags);
+}
+
+/* To a peer whose vector is not compact. */
+BSN_ALWAYS_INLINE int bsn_put_piece_far(struct bsn_ep *ep, unsigned opcode, struct bsn_ds data,
+					const struct bsn_remote *remote, bool has_remote,
+					uint64_t id, uint32_t imm, uint32_t flags)
+{
+	const unsigned bb = bsn_bb_of_ds(2 + BSN_EXTENDED_DS + has_remote);
+	struct bsn_sq *sq = ep->sq;
+
+	if (!bsn_fits(sq, sq->peer_limit, bb) || !bsn_is_for(ep, BSN_EXTENDED_DS, opcode, flags))
+		return bsn_piece_cold(ep, opcode, data, remote, id, imm, flags);
+	return bsn_put_piece(ep, BSN_EXTENDED_DS, opcode, data, remote, has_remote, id, imm, flags);
+}
+
+/* X(name, opcode, has_remote, flags) */
+#define BSN_EACH_PIECE_OF(X, suffix, flags)                                                        \
+	X(bsn_peer_write##suffix, BSN_OPCODE_RDMA_WRITE, true, flags)                              \
+	X(bsn_peer_write_imm##suffix, BSN_OPCODE_RDMA_WRITE_IMM, true, flags)                      \
+	X(bsn_peer_read##suffix, BSN_OPCODE_RDMA_READ, true, flags)                                \
+	X(bsn_peer_send_imm##suffix, BSN_OPCODE_SEND_IMM, false, flags)                            \
+	X(bsn_peer_send_inval##suffix, BSN_OPCODE_SEND_INVAL, false, flags)                        \
+	X(bsn_peer_send##suffix, BSN_OPCODE_SEND, false, flags)
+#define BSN_EACH_PIECE(X)                                                                          \
+	BSN_EACH_PIECE_OF(X, _quietly, 0u)                                                         \
+	BSN_EACH_PIECE_OF(X, _rung_quietly, (uint32_t)BSN_F_RING)                                  \
+	BSN_EACH_PIECE_OF(X, _signaled, (uint32_t)BSN_F_SIGNALED)                                  \
+	BSN_EACH_PIECE_OF(X, _rung, (uint32_t)(BSN_F_SIGNALED | BSN_F_RING))
+
+/* There is room for a block. */
+#define BSN_POST_PIECE(name, opcode, has_remote, flags)                                            \
+	BSN_APART int name##_far(struct bsn_ep *ep, BSN_DS_PARAMETER,                              \
+				 const struct bsn_remote *remote, uint64_t id, uint32_t imm)       \
+	{                                                                                          \
+		return bsn_put_piece_far(ep, opcode, BSN_DS_TAKEN, remote, has_remote, id, imm,    \
+					 flags);                                                   \
+	}                                                                                          \
+	BSN_APART int name(struct bsn_ep *ep, BSN_DS_PARAMETER, const struct bsn_remote *remote,   \
+			   uint64_t id, uint32_t imm)                                              \
+	{                                                                                          \
+		if (!bsn_is_for(ep, BSN_COMPACT_DS, opcode, flags))                                \
+			return name##_far(ep, BSN_DS_PASSED, remote, id, imm);                     \
+		return bsn_put_piece(ep, BSN_COMPACT_DS, opcode, BSN_DS_TAKEN, remote, has_remote, \
+				     id, imm, flags);                                              \
+	}
+BSN_EACH_PIECE(BSN_POST_PIECE)
+#undef BSN_POST_PIECE
+
+/* The same of opcodes and flags that the compiler does not know: they are in @what, below the immediate. */
+BSN_ALWAYS_INLINE int bsn_put_any_piece(struct bsn_ep *ep, struct bsn_ds data,
+					const struct bsn_remote *remote, bool has_remote,
+					uint64_t id, uint64_t what)
+{
+	const uint32_t opcode = (uint8_t)what, flags = (uint32_t)what;
+	const uint32_t imm = (uint32_t)(what >> 32);
+
+	if (bsn_is_for(ep, BSN_COMPACT_DS, opcode, flags))
+		return bsn_put_piece(ep, BSN_COMPACT_DS, opcode, data, remote, has_remote, id, imm,
+				     flags);
+	return bsn_put_piece_far(ep, opcode, data, remote, has_remote, id, imm, flags);
+}
+
+BSN_APART int bsn_peer_rdma(struct bsn_ep *ep, BSN_DS_PARAMETER, const struct bsn_remote *remote,
+			    uint64_t id, uint64_t what)
+{
+	return bsn_put_any_piece(ep, BSN_DS_TAKEN, remote, true, id, what);
+}
+
+BSN_APART int bsn_peer_message(struct bsn_ep *ep, BSN_DS_PARAMETER, uint64_t id, uint64_t what)
+{
+	return bsn_put_any_piece(ep, BSN_DS_TAKEN, NULL, false, id, what);
+}
+
+/* Of one DS of data, with plain flags, where there is room for a block. */
+BSN_ALWAYS_INLINE int bsn_post_piece(struct bsn_ep *ep, unsigned opcode, struct bsn_ds data,
+				     const struct bsn_remote *remote, bool has_remote, uint64_t id,
+				     uint32_t imm, uint32_t flags)
+{
+	const uint64_t what = (uint64_t)imm << 32 | BSN_WHAT(opcode, flags, 1u);
+
+#define BSN_IF_PIECE(name, of, is_remote, with)                                                    \
+	if (__builtin_constant_p(flags) && opcode == (of) && flags == (with))                      \
+		return name(ep, BSN_DS_GIVEN(data), remote, id, imm);
+	BSN_EACH_PIECE(BSN_IF_PIECE)
+#undef BSN_IF_PIECE
+	return has_remote ? bsn_peer_rdma(ep, BSN_DS_GIVEN(data), remote, id, what)
+			  : bsn_peer_message(ep, BSN_DS_GIVEN(data), id, what);
+}
+
+/* Of several SGEs, a constant, in memory. */
+BSN_ALWAYS_INLINE int bsn_put_rdma(struct bsn_ep *ep, const struct bsn_sge *sge, unsigned count,
+				   const struct bsn_remote *remote, uint64_t id, uint64_t what)
+{
+	const uint32_t opcode = (uint8_t)what, flags = (uint32_t)what;
+	const uint32_t imm = (uint32_t)(what >> 32);
+	struct bsn_sq *sq = ep->sq;
+
+	if (!bsn_are_plain(sge, count) || BSN_UNLIKELY(count > sq->max_sge) ||
+	    !bsn_fits(sq, sq->peer_limit, bsn_bb_of_ds(2 + BSN_EXTENDED_DS + count)))
+		return bsn_sq_post_sgl(ep, (uint32_t)what, sge, remote, imm, id);
+	if (bsn_is_for(ep, BSN_COMPACT_DS, opcode, flags))
+		return bsn_put_sges(sq, bsn_peer_of(ep), BSN_COMPACT_DS, opcode, sge, count, remote,
+				    true, imm, id, flags);
+	if (bsn_is_for(ep, BSN_EXTENDED_DS, opcode, flags))
+		return bsn_put_sges(sq, bsn_peer_of(ep), BSN_EXTENDED_DS, opcode, sge, count,
+				    remote, true, imm, id, flags);
+	return bsn_sq_post_sgl(ep, (uint32_t)what, sge, remote, imm, id);
+}
+
+#define BSN_POST_RDMA(count)                                                                       \
+	BSN_APART int bsn_peer_rdma##count(struct bsn_ep *ep, const struct bsn_sge *sge,           \
+					   const struct bsn_remote *remote, uint64_t id,           \
+					   uint64_t what)                                          \
+	{                                                                                          \
+		return bsn_put_rdma(ep, sge, count, remote, id, what);                             \
+	}
+BSN_POST_RDMA(2)
+BSN_POST_RDMA(3)
+BSN_POST_RDMA(4)
+#undef BSN_POST_RDMA
+
+BSN_ALWAYS_INLINE int bsn_put_atomic(struct bsn_ep *ep, unsigned prefix_ds, unsigned opcode,
+				     const struct bsn_sge *sge, const struct bsn_remote *remote,
+				     uint64_t swap_add, uint64_t compare, uint64_t id,
+				     uint32_t flags)
+{
+	const unsigned ds = 4 + prefix_ds;
+	struct bsn_sq *sq = ep->sq;
+	struct bsn_regs r;
+	uint8_t *const wqe = bsn_sq_take_known(sq, &r, bsn_bb_of_ds(ds));
+
+	bsn_keep_peer_id(sq, bsn_peer_of(ep), id);
+	r.ds[ds - 3] = bsn_ds_raddr(remote);
+	r.ds[ds - 2] = bsn_ds_operands(swap_add, compare);
+	r.ds[ds - 1] = bsn_ds_result(sge);
+	bsn_begin(&r, sq, bsn_peer_of(ep), prefix_ds, opcode, ds, flags, 0);
+	return bsn_end(sq, wqe, NULL, true, &r, ds, BSN_REST_NONE, ds, BSN_NEAR_DS,
+		       bsn_bb_of_ds(ds), id, flags);
+}
+
+BSN_APART int bsn_peer_atomic(struct bsn_ep *ep, const struct bsn_sge *sge,
+			      const struct bsn_remote *remote, uint64_t swap_add, uint64_t compare,
+			      uint64_t id, uint32_t what)
+{
+	const uint64_t operand[2] = { swap_add, compare };
+	const uint32_t opcode = (uint8_t)what;
+	struct bsn_sq *sq = ep->sq;
+
+	if (!bsn_fits(sq, sq->peer_limit, bsn_bb_of_ds(4 + BSN_EXTENDED_DS)))
+		return sq->posts->atomic(ep, what, sge, remote, operand, id);
+	if (bsn_is_for(ep, BSN_COMPACT_DS, opcode, what))
+		return bsn_put_atomic(ep, BSN_COMPACT_DS, opcode, sge, remote, swap_add, compare,
+				      id, what);
+	if (bsn_is_for(ep, BSN_EXTENDED_DS, opcode, what))
+		return bsn_put_atomic(ep, BSN_EXTENDED_DS, opcode, sge, remote, swap_add, compare,
+				      id, what);
+	return sq->posts->atomic(ep, what, sge, remote, operand, id);
+}
+
+/* -- datagrams ----------------------------------------------------------------------------------------- */
+
 /*
- * Whether a peer has an extended address vector, where it is one: of an endpoint that is its queue's own
- * something else is read, but a queue that has one never has room below its peer_limit.
+ * Whether a peer has an extended address vector, if the endpoint is a peer. Of a queue's own endpoint
+ * this reads other bytes, but such a queue never has room below its peer_limit.
  */
 BSN_ALWAYS_INLINE bool bsn_is_extended(const struct bsn_ep *ep, uint32_t flags)
 {
@@ -835,16 +1131,47 @@ BSN_ALWAYS_INLINE bool bsn_is_extended(const struct bsn_ep *ep, uint32_t flags)
 			  (flags & BSN_F_SIGNALED || ep->sq->quiet != 1));
 }
 
+/* To a peer with a compact vector. */
+BSN_APART int bsn_send_compact(struct bsn_ep *ep, const struct bsn_sge *sge, uint64_t id,
+			       uint32_t flags)
+{
+	struct bsn_sq *sq = ep->sq;
+
+	if (!bsn_fits(sq, sq->peer_limit, 1) ||
+	    !bsn_is_for(ep, BSN_COMPACT_DS, BSN_OPCODE_SEND, flags) || !bsn_are_plain(sge, 1))
+		return bsn_post_sgl_cold(ep, BSN_OPCODE_SEND, sge, 1, NULL, 0, id, flags);
+	return bsn_put_piece(ep, BSN_COMPACT_DS, BSN_OPCODE_SEND, bsn_ds_data(sge), NULL, false, id,
+			     0, flags);
+}
+
+BSN_APART int bsn_send_compact_inline(struct bsn_ep *ep, const void *data, size_t length,
+				      uint64_t id, uint32_t flags)
+{
+	struct bsn_sq *sq = ep->sq;
+	int err = BSN_NOT_PLAIN;
+
+	if (bsn_fits(sq, sq->peer_limit, 1) &&
+	    bsn_is_for(ep, BSN_COMPACT_DS, BSN_OPCODE_SEND, flags))
+		err = bsn_put_data(sq, sq->peer_limit, bsn_peer_of(ep), BSN_COMPACT_DS,
+				   BSN_OPCODE_SEND, (const uint8_t *)data, length, 0, NULL, false,
+				   0, id, flags);
+	return err == BSN_NOT_PLAIN ? bsn_post_inline_cold(ep, BSN_OPCODE_SEND, data,
+							   (uint32_t)length, NULL, 0, id, flags)
+				    : err;
+}
+
 BSN_ALWAYS_INLINE int bsn_put_extended(struct bsn_ep *ep, const struct bsn_sge *sge, unsigned count,
 				       uint64_t id, uint32_t flags)
 {
 	struct bsn_sq *sq = ep->sq;
 
 	if (!bsn_fits(sq, sq->peer_limit, bsn_bb_of_ds(1 + BSN_EXTENDED_DS + count)) ||
-	    !bsn_is_extended(ep, flags) || !bsn_are_plain(sge, count) || (count > 1 && BSN_UNLIKELY(count > sq->max_sge)))
-		return bsn_sq_post_sgl(ep, BSN_WHAT(BSN_OPCODE_SEND, flags, count), sge, NULL, 0,
-				       id);
-	BSN_CHECK_OWNER(sq);
+	    !bsn_is_extended(ep, flags) || !bsn_are_plain(sge, count) ||
+	    (count > 1 && BSN_UNLIKELY(count > sq->max_sge))) {
+		if (count == 1)
+			return bsn_send_compact(ep, sge, id, flags);
+		return bsn_post_sgl_cold(ep, BSN_OPCODE_SEND, sge, count, NULL, 0, id, flags);
+	}
 	return bsn_put_sges(sq, (const struct bsn_peer *)(const void *)ep, BSN_EXTENDED_DS,
 			    BSN_OPCODE_SEND, sge, count, NULL, false, 0, id, flags);
 }
@@ -861,33 +1188,43 @@ BSN_APART int bsn_send_extended2(struct bsn_ep *ep, const struct bsn_sge *sge, u
 	return bsn_put_extended(ep, sge, 2, id, flags);
 }
 
-BSN_ALWAYS_INLINE uint32_t bsn_what_count(uint32_t count)
-{
-	return count < BSN_WHAT_COUNT_MAX ? count : BSN_WHAT_COUNT_MAX;
-}
+/* Bytes of inline data that end in the second block, so that the compiler knows the number of blocks. */
+#define BSN_EXTENDED_INLINE                                                                        \
+	((2 * BSN_BB_DS - 1 - BSN_EXTENDED_DS) * BSN_DS_SIZE - BSN_INLINE_HDR_SIZE)
 
-BSN_ALWAYS_INLINE int bsn_post_inline_cold(struct bsn_ep *ep, unsigned opcode, const void *data,
-					   uint32_t length, const struct bsn_remote *remote,
-					   uint32_t imm, uint64_t id, uint32_t flags)
-{
-	return bsn_sq_post_inline(ep,
-				  BSN_WHAT(opcode, flags | BSN_F_INLINE, bsn_what_count(length)),
-				  data, remote, imm, id);
-}
-
-BSN_APART int bsn_send_extended_inline(struct bsn_ep *ep, const void *data, uint32_t length,
-				       uint64_t id, uint32_t flags)
+/* Of any length. */
+BSN_APART int bsn_send_extended_any(struct bsn_ep *ep, const void *data, size_t length, uint64_t id,
+				    uint32_t flags)
 {
 	struct bsn_sq *sq = ep->sq;
 	int err = BSN_NOT_PLAIN;
 
-	if (bsn_is_extended(ep, flags)) /* what fits is looked at below */
+	if (bsn_is_extended(ep, flags)) /* whether it fits is looked at below */
 		err = bsn_put_data(sq, sq->peer_limit, (const struct bsn_peer *)(const void *)ep,
-				   BSN_EXTENDED_DS, BSN_OPCODE_SEND, (const uint8_t *)data, length,
+				   BSN_EXTENDED_DS, BSN_OPCODE_SEND, (const uint8_t *)data, length, 0,
 				   NULL, false, 0, id, flags);
 	return err == BSN_NOT_PLAIN
-		       ? bsn_post_inline_cold(ep, BSN_OPCODE_SEND, data, length, NULL, 0, id, flags)
+		       ? bsn_post_inline_cold(ep, BSN_OPCODE_SEND, data, (uint32_t)length, NULL, 0, id,
+					      flags)
 		       : err;
+}
+
+/* The same of BSN_EXTENDED_INLINE at the most. */
+BSN_APART int bsn_send_extended_inline(struct bsn_ep *ep, const void *data, size_t length, uint64_t id,
+				       uint32_t flags)
+{
+	struct bsn_sq *sq = ep->sq;
+	int err = BSN_NOT_PLAIN;
+
+	if (!bsn_is_extended(ep, flags)) /* what fits is looked at below */
+		return bsn_send_compact_inline(ep, data, length, id, flags);
+	if (length > BSN_EXTENDED_INLINE)
+		__builtin_unreachable();
+	if (BSN_LIKELY(length >= BSN_LITTLE_MIN) && bsn_fits(sq, sq->peer_limit, 2))
+		err = bsn_put_data(sq, sq->peer_limit, (const struct bsn_peer *)(const void *)ep,
+				   BSN_EXTENDED_DS, BSN_OPCODE_SEND, (const uint8_t *)data, length, 2,
+				   NULL, false, 0, id, flags);
+	return err == BSN_NOT_PLAIN ? bsn_send_extended_any(ep, data, length, id, flags) : err;
 }
 
 /* -- whole requests ------------------------------------------------------------------------------------ */
@@ -923,15 +1260,25 @@ BSN_ALWAYS_INLINE int bsn_build_known(struct bsn_ep *ep, unsigned opcode, unsign
 	if (!(flags & ~BSN_F_PLAIN) && opcode == BSN_OPCODE_SEND && (count == 1 || count == 2))
 		return count == 1 ? bsn_send_extended1(ep, sge, id, flags)
 				  : bsn_send_extended2(ep, sge, id, flags);
-	if (count == 1 && !BSN_IS_NULL(sge)) { /* a copy: the caller's need not be in memory */
-		const struct bsn_sge one = *sge;
-		return bsn_sq_post_sgl(ep, BSN_WHAT(opcode, flags, 1u), &one, remote, imm, id);
+	if (count == 1 && !BSN_IS_NULL(sge)) {
+		if (!(flags & ~BSN_F_PLAIN) && bsn_fits(ep->sq, ep->sq->peer_limit, 1) &&
+		    bsn_are_plain(sge, 1))
+			return bsn_post_piece(ep, opcode, bsn_ds_data(sge), remote, has_remote, id,
+					      imm, flags);
+		const struct bsn_sge one = *sge; /* a copy: the caller's need not be in memory */
+		return bsn_post_sgl_cold(ep, opcode, &one, 1, remote, imm, id, flags);
 	}
-	return bsn_sq_post_sgl(ep, BSN_WHAT(opcode, flags, bsn_what_count(count)), sge, remote, imm,
-			       id);
+	if (has_remote && !(flags & ~BSN_F_PLAIN) && count > 1 && count <= BSN_MAX_PLAIN_SGE &&
+	    bsn_fits(ep->sq, ep->sq->peer_limit, 1)) {
+		const uint64_t what = (uint64_t)imm << 32 | BSN_WHAT(opcode, flags, count);
+		return count == 2   ? bsn_peer_rdma2(ep, sge, remote, id, what)
+		       : count == 3 ? bsn_peer_rdma3(ep, sge, remote, id, what)
+				    : bsn_peer_rdma4(ep, sge, remote, id, what);
+	}
+	return bsn_post_sgl_cold(ep, opcode, sge, bsn_what_count(count), remote, imm, id, flags);
 }
 
-/* Of a number that only the program's run tells: each that is plain, as if it were known. */
+/* A count that the compiler does not know: each plain one as if it were known. */
 BSN_ALWAYS_INLINE int bsn_build_unknown(struct bsn_ep *ep, unsigned opcode, unsigned needs,
 					const struct bsn_sge *sge, unsigned count,
 					const struct bsn_remote *remote, bool has_remote,
@@ -951,8 +1298,7 @@ BSN_ALWAYS_INLINE int bsn_build_unknown(struct bsn_ep *ep, unsigned opcode, unsi
 #undef BSN_TRY
 	if (BSN_LIKELY(err != BSN_NOT_PLAIN))
 		return err;
-	return bsn_sq_post_sgl(ep, BSN_WHAT(opcode, flags, bsn_what_count(count)), sge, remote, imm,
-			       id);
+	return bsn_post_sgl_cold(ep, opcode, sge, bsn_what_count(count), remote, imm, id, flags);
 }
 
 BSN_APART int bsn_post_message(struct bsn_ep *ep, unsigned opcode, const struct bsn_sge *sge,
@@ -995,7 +1341,7 @@ BSN_ALWAYS_INLINE int bsn_put_huge(struct bsn_ep *ep, unsigned opcode, const voi
 
 	if (length <= sq->max_inline && (flags & BSN_F_SIGNALED || sq->quiet != 1))
 		err = bsn_put_long(sq, sq->limit, NULL, 0, opcode, (const uint8_t *)data, length,
-				   BSN_INLINE_ANY, true, remote, has_remote, imm, id, flags);
+				   BSN_INLINE_ANY, true, 0, remote, has_remote, imm, id, flags);
 	return err == BSN_NOT_PLAIN
 		       ? bsn_post_inline_cold(ep, opcode, data, length, remote, imm, id, flags)
 		       : err;
@@ -1014,6 +1360,26 @@ BSN_APART int bsn_write_huge(struct bsn_ep *ep, unsigned opcode, const void *dat
 	return bsn_put_huge(ep, opcode, data, length, remote, true, imm, id, flags);
 }
 
+/* WRITEs inline data to one of many peers: more than a DS, or of a length that the compiler does not know. */
+BSN_APART int bsn_peer_inline(struct bsn_ep *ep, const void *data, size_t length,
+			      const struct bsn_remote *remote, uint64_t id, uint64_t what)
+{
+	const uint32_t opcode = (uint8_t)what, flags = (uint32_t)what, imm = (uint32_t)(what >> 32);
+	const struct bsn_peer *peer = bsn_peer_of(ep);
+	struct bsn_sq *sq = ep->sq;
+	int err = BSN_NOT_PLAIN;
+
+	if (bsn_is_for(ep, BSN_COMPACT_DS, opcode, flags))
+		err = bsn_put_data(sq, sq->peer_limit, peer, BSN_COMPACT_DS, opcode,
+				   (const uint8_t *)data, length, 0, remote, true, imm, id, flags);
+	else if (bsn_is_for(ep, BSN_EXTENDED_DS, opcode, flags))
+		err = bsn_put_data(sq, sq->peer_limit, peer, BSN_EXTENDED_DS, opcode,
+				   (const uint8_t *)data, length, 0, remote, true, imm, id, flags);
+	return err == BSN_NOT_PLAIN ? bsn_post_inline_cold(ep, opcode, data, (uint32_t)length,
+							   remote, imm, id, flags & BSN_F_PLAIN)
+				    : err;
+}
+
 /* A message or WRITE whose bytes are copied into the WQE. */
 BSN_ALWAYS_INLINE int bsn_build_inline(struct bsn_ep *ep, unsigned opcode, const void *data,
 				       uint32_t length, const struct bsn_remote *remote,
@@ -1027,17 +1393,25 @@ BSN_ALWAYS_INLINE int bsn_build_inline(struct bsn_ep *ep, unsigned opcode, const
 		return bsn_post_inline_cold(ep, opcode, data, length, remote, imm, id, flags);
 	sq = ep->sq;
 	if (!__builtin_constant_p(length))
-		BSN_HIDE(bytes); /* one register: what is known to have 32 bits would be copied */
-	if (sq->ring) /* else it is not a queue, and the cold function says so */
-		BSN_CHECK_OWNER(sq);
+		BSN_HIDE(bytes); /* one register: the compiler would copy what it knows to have 32 bits */
 	if (opcode == BSN_OPCODE_SEND && !bsn_fits(sq, sq->limit, 1))
-		return bsn_send_extended_inline(ep, data, (uint32_t)bytes, id, flags);
-	err = bsn_put_data(sq, sq->limit, NULL, 0, opcode, (const uint8_t *)data, bytes, remote,
+		return bytes > BSN_EXTENDED_INLINE
+			       ? bsn_send_extended_any(ep, data, bytes, id, flags)
+			       : bsn_send_extended_inline(ep, data, bytes, id, flags);
+	err = bsn_put_data(sq, sq->limit, NULL, 0, opcode, (const uint8_t *)data, bytes, 0, remote,
 			   has_remote, imm, id, flags);
 	if (BSN_LIKELY(err != BSN_NOT_PLAIN))
 		return err;
+	if (__builtin_constant_p(length) && length - 1 < BSN_DS_INLINE_MAX &&
+	    bsn_fits(sq, sq->peer_limit, 1))
+		return bsn_post_piece(ep, opcode, bsn_ds_short((const uint8_t *)data, length),
+				      remote, has_remote, id, imm, flags & BSN_F_PLAIN);
+	if (has_remote && bsn_fits(sq, sq->peer_limit, 1))
+		return bsn_peer_inline(ep, data, bytes, remote, id,
+				       (uint64_t)imm << 32 |
+					       BSN_WHAT(opcode, flags & BSN_F_PLAIN, 0u));
 	if (!__builtin_constant_p(length))
-		BSN_HIDE(bytes); /* nor is it made ready for what is rare */
+		BSN_HIDE(bytes); /* so that nothing is prepared for the rare case */
 	if (bytes > BSN_DS_INLINE_MAX + BSN_INLINE_MORE_MAX)
 		return has_remote ? bsn_write_huge(ep, opcode, data, (uint32_t)bytes, remote, imm,
 						   id, flags)
@@ -1058,7 +1432,12 @@ BSN_ALWAYS_INLINE int bsn_build_atomic(struct bsn_ep *ep, unsigned opcode,
 	if (BSN_IS_NULL(ep) || (flags & ~BSN_F_PLAIN) || !bsn_sq_has_room(ep->sq, 1) ||
 	    BSN_UNLIKELY(!(ep->sq->can & BSN_CAN_ATOMIC))) {
 		const uint64_t operand[2] = { swap_add, compare };
-		return bsn_sq_post_atomic(ep, BSN_WHAT(opcode, flags, 1), sge, remote, operand, id);
+		const uint32_t what = BSN_WHAT(opcode, flags, 1u);
+		if (BSN_IS_NULL(ep))
+			return bsn_sq_post_atomic(ep, what, sge, remote, operand, id);
+		if (!(flags & ~BSN_F_PLAIN) && bsn_fits(ep->sq, ep->sq->peer_limit, 1))
+			return bsn_peer_atomic(ep, sge, remote, swap_add, compare, id, what);
+		return ep->sq->posts->atomic(ep, what, sge, remote, operand, id);
 	}
 	sq = ep->sq;
 	wqe = bsn_sq_take_known(sq, &r, 1);
@@ -1071,7 +1450,7 @@ BSN_ALWAYS_INLINE int bsn_build_atomic(struct bsn_ep *ep, unsigned opcode,
 
 /* -- prepared requests --------------------------------------------------------------------------------- */
 
-#define BSN_PREPARED_SGE 3 /* as many as one block takes behind the control segment */
+#define BSN_PREPARED_SGE 3 /* as many as one block takes after the control segment */
 
 /**
  * struct bsn_prepared - a request whose body was encoded once, by bsn_prepare()
@@ -1088,6 +1467,47 @@ struct bsn_prepared {
 	struct bsn_sge sge[BSN_PREPARED_SGE];
 };
 
+/* Posts a body of 2 or 3 DS to one of many peers. */
+BSN_ALWAYS_INLINE int bsn_put_prepared(struct bsn_ep *ep, unsigned prefix_ds, unsigned body_ds,
+				       const struct bsn_prepared *p, uint64_t id, uint32_t flags)
+{
+	const unsigned ds = 1 + prefix_ds + body_ds;
+	struct bsn_sq *sq = ep->sq;
+	struct bsn_regs r;
+	uint8_t *const wqe = bsn_sq_take_known(sq, &r, bsn_bb_of_ds(ds));
+
+	bsn_keep_peer_id(sq, bsn_peer_of(ep), id);
+	bsn_begin(&r, sq, bsn_peer_of(ep), prefix_ds, 0, 0, flags, 0);
+	r.ds[0].w0 = bsn_to_be64((bsn_to_be64(p->ctrl0.raw).raw + prefix_ds) | sq->ctrl_next);
+	r.ds[0].w1.raw |= p->ctrl1.raw;
+	r.ds[1 + prefix_ds] = bsn_ds_of_vector(p->body[0]);
+	r.ds[2 + prefix_ds] = bsn_ds_of_vector(p->body[1]);
+	if (body_ds > 2)
+		r.ds[3 + prefix_ds] = bsn_ds_of_vector(p->body[2]);
+	return bsn_end(sq, wqe, NULL, true, &r, ds, BSN_REST_NONE, ds, BSN_NEAR_DS,
+		       bsn_bb_of_ds(ds), id, flags);
+}
+
+BSN_APART int bsn_peer_prepared(struct bsn_ep *ep, const struct bsn_prepared *p, uint64_t id,
+				uint32_t flags)
+{
+	const unsigned prefix_ds = bsn_peer_of(ep)->prefix_ds, body_ds = p->body_ds;
+	const struct bsn_sq *sq = ep->sq;
+
+	if (!bsn_fits(sq, sq->peer_limit, bsn_bb_of_ds(1 + BSN_EXTENDED_DS + 3)) ||
+	    bsn_is_due(sq, flags))
+		return bsn_sq_post_prepared(ep, p, id, flags);
+	if (prefix_ds == BSN_COMPACT_DS && body_ds == 2)
+		return bsn_put_prepared(ep, BSN_COMPACT_DS, 2, p, id, flags);
+	if (prefix_ds == BSN_COMPACT_DS && body_ds == 3)
+		return bsn_put_prepared(ep, BSN_COMPACT_DS, 3, p, id, flags);
+	if (prefix_ds == BSN_EXTENDED_DS && body_ds == 2)
+		return bsn_put_prepared(ep, BSN_EXTENDED_DS, 2, p, id, flags);
+	if (prefix_ds == BSN_EXTENDED_DS && body_ds == 3)
+		return bsn_put_prepared(ep, BSN_EXTENDED_DS, 3, p, id, flags);
+	return bsn_sq_post_prepared(ep, p, id, flags);
+}
+
 BSN_ALWAYS_INLINE int bsn_build_prepared(struct bsn_ep *ep, const struct bsn_prepared *p,
 					 uint64_t id, uint32_t flags)
 {
@@ -1096,11 +1516,15 @@ BSN_ALWAYS_INLINE int bsn_build_prepared(struct bsn_ep *ep, const struct bsn_pre
 	struct bsn_regs r;
 	uint8_t *wqe;
 
-	if (BSN_IS_NULL(ep) || (flags & ~BSN_F_ALL) || !bsn_sq_has_room(ep->sq, 1))
+	if (BSN_IS_NULL(ep) || (flags & ~BSN_F_ALL) || !bsn_sq_has_room(ep->sq, 1)) {
+		if (!BSN_IS_NULL(ep) && !(flags & ~BSN_F_ALL) &&
+		    bsn_fits(ep->sq, ep->sq->peer_limit, 1))
+			return bsn_peer_prepared(ep, p, id, flags);
 		return bsn_sq_post_prepared(ep, p, id, flags);
+	}
 	sq = ep->sq;
 	wqe = bsn_sq_take_known(sq, &r, 1);
-	ctrl0 = bsn_ctrl0(sq, sq->pi, 0, 0);
+	ctrl0 = bsn_ctrl0(sq, 0, 0);
 	ctrl1 = bsn_ctrl1(sq, flags, 0);
 	const bsn_v2 ctrl = (bsn_v2){ ctrl0.raw, ctrl1.raw } |
 			    *(const bsn_v2_aliased *)(const void *)&p->ctrl0;
@@ -1111,7 +1535,6 @@ BSN_ALWAYS_INLINE int bsn_build_prepared(struct bsn_ep *ep, const struct bsn_pre
 		return bsn_end(sq, wqe, NULL, false, &r, 3, BSN_REST_NONE, 3, BSN_NEAR_DS, 1, id,
 			       flags);
 	r.ds[3] = bsn_ds_of_vector(p->body[2]);
-	BSN_FORGET(sq->pi); /* it is not kept for this rarer case */
 	return bsn_end(sq, wqe, NULL, false, &r, 4, BSN_REST_NONE, 4, BSN_NEAR_DS, 1, id, flags);
 }
 

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The completion queue. The poller tests one byte a CQE, op_own (opcode 7:4, format 3:2,
- * solicited 1, owner 0; PRM "CQE"), against constants that stand in the queue, so that whatever is
- * rare costs the common cases nothing:
+ * solicited 1, owner 0; PRM "CQE"), against constants in the queue, so that rare cases cost the common
+ * ones nothing:
  *
  *	op_own == plain                      a plain success of a send queue
- *	(op_own ^ phase) & empty_mask        not ours yet: the queue is empty
+ *	(op_own ^ phase) & empty_mask        not ours yet: the queue is empty; or @has_path
  *	(op_own ^ phase) & recv_far_mask     a receive that bsn_cq_take_far_recv() completes, or
  *	                                     bsn_cq_poll_cold(): errors, data of a READ, …
  *	else                                 a plain success of a receive queue
  *
- * Normally empty_mask = 1 and plain = phase: opcode, format and the solicited bit are 0 then. On plain
- * verbs plain is BSN_CQ_NEVER_PLAIN. On plain verbs, and when a device or CQ died, empty_mask is 0:
- * then a poll that found no more takes the cold way, which reports it.
+ * Normally empty_mask = 1 and plain = phase: opcode, format and the solicited bit are 0 then. When a
+ * device or CQ died, empty_mask is 0: then a poll that finds nothing takes the cold way, which reports
+ * it. A queue that is not mlx5 (plain verbs) seems empty here, and each poll goes by its path.
  */
 #ifndef BSN_CQ_H
 #define BSN_CQ_H
@@ -26,69 +26,6 @@
 #include "bsn_rq.h"
 
 BSN_HEADER_BEGIN
-
-/** enum bsn_completion_opcode - beside enum bsn_wqe_opcode, which send completions carry */
-enum bsn_completion_opcode {
-	BSN_RECV_RDMA_WITH_IMM = 0x80, /* an RDMA WRITE with immediate arrived */
-	BSN_RECV = 0x82,               /* a SEND arrived */
-};
-
-/** enum bsn_completion_flags */
-enum bsn_completion_flags {
-	BSN_C_IMM = 1 << 0,   /* @imm is valid */
-	BSN_C_INVAL = 1 << 1, /* @imm is the rkey that was invalidated */
-	BSN_C_GRH = 1 << 2,   /* UD: the first 40 bytes of the buffer hold the GRH */
-	BSN_C_DATA = 1 << 3,  /* @data points to the bytes that came, in the CQE or in memory */
-	BSN_C_IN_CQE = 1 << 4, /* with BSN_C_DATA: in the CQE; memory was not written to */
-};
-
-/**
- * struct bsn_completion - one completed request
- * @id: as posted
- * @user: the endpoint's or receive queue's user pointer
- * @byte_len: bytes received, or read; undefined where @status is not success
- * @status: enum ibv_wc_status
- * @flags: enum bsn_completion_flags
- * @syndrome: on an error, CQE byte 55; 0 where unknown
- * @vendor_syndrome: on an error, CQE byte 54
- * @qpn: the QP
- * @opcode: enum bsn_wqe_opcode, enum bsn_completion_opcode
- * @imm: immediate in host order, or the invalidated rkey
- * @src_qpn: UD: the sender's QPN
- * @wqe_index: on an error, the ring index of the failed WQE's first block, modulo 2^16; on plain
- *	verbs the number of the request
- * @hw_syndrome: on an error, CQE byte 52
- * @data: see BSN_C_DATA; with BSN_C_IN_CQE valid until the next poll of this CQ
- * @slid: UD: the sender's LID; @sl and @dlid_path_bits likewise
- *
- * Where @status is success, the fields from @imm on mean something only of receives with an immediate or an
- * invalidated key (@imm), of UD receives (what is said to be of UD) and with BSN_C_DATA; else @imm may be 0.
- */
-struct bsn_completion {
-	uint64_t id;
-	void *user;
-	uint32_t byte_len;
-	uint8_t status;
-	uint8_t flags;
-	uint8_t syndrome;
-	uint8_t vendor_syndrome;
-	union {
-		uint32_t who; /* both, as they stand in a CQE */
-		struct {
-			uint32_t qpn : 24;
-			uint32_t opcode : 8;
-		};
-	};
-	uint32_t imm;
-	uint32_t src_qpn;
-	uint16_t wqe_index;
-	uint8_t hw_syndrome;
-	uint8_t sl;
-	const void *data;
-	uint16_t slid;
-	uint8_t dlid_path_bits;
-	uint8_t reserved[13]; /* to 64 bytes */
-};
 
 /**
  * struct bsn_cq_slot - of an open-addressed table from numbers to routes
@@ -107,6 +44,7 @@ struct bsn_cq;
 /** struct bsn_cq_path - what a queue that is not mlx5 does; NULL: mlx5 */
 struct bsn_cq_path {
 	int (*poll)(struct bsn_cq *cq, struct bsn_completion *c, int n);
+	int (*poll_one)(struct bsn_cq *cq, struct bsn_completion *c);
 };
 
 /** struct bsn_cq - hot state of a completion queue */
@@ -119,7 +57,9 @@ struct bsn_cq {
 	uint8_t phase;   /* owner bit of a CQE that is ours */
 	uint8_t empty_mask;
 	uint8_t plain;   /* op_own of a plain send CQE that is ours */
-	uint8_t is_full_poll; /* a poll came to the end of what may stay unpublished */
+	uint8_t is_full_poll; /* a poll came to the end of the CQEs that may stay unpublished */
+	uint8_t ignores_overrun; /* the device does not look at the consumer record */
+	uint8_t has_path;     /* @path is not NULL */
 
 	/* rare */
 	const uint8_t *ring __attribute__((aligned(64))); /* the first CQE proper */
@@ -133,13 +73,13 @@ struct bsn_cq {
 	struct bsn_be32 *record; /* consumer, arm */
 	uint8_t *arm_reg;
 	uint8_t arm_sn;
-	uint8_t mini_format;     /* enum bsn_mini_format plus 1; 0: CQEs are never compressed */
+	uint8_t mini_format;     /* 0: CQEs are never compressed; else compressed.c's */
 	uint16_t dead; /* errno of a queue that died, else 0 */
 	const struct bsn_cq_path *path;
-	uintptr_t owner_thread; /* the poller; see BSN_CHECK_OWNER() */
 	uint32_t slots_used;
 	uint32_t is_changing; /* the table, by one thread at a time */
 	uint64_t count_dropped; /* CQEs of queues that are gone */
+	uint32_t stale;         /* those that were made anonymous, and not polled yet */
 };
 
 /** bsn_cq_poll_cold - goes on with a poll at the CQE @next, whatever comes; see bsn_poll() */
@@ -151,15 +91,15 @@ BSN_API int bsn_cq_poll_cold(struct bsn_cq *cq, const uint8_t *next, struct bsn_
  */
 BSN_API int bsn_cq_take_far(struct bsn_route *route, uint32_t wqe_index, struct bsn_completion *c);
 
-/** bsn_cq_finish_recv - what a receive of an SRQ or of UD has besides: its WQE; where it came from */
+/** bsn_cq_finish_recv - completes a receive of an SRQ or of UD: gives the WQE back; tells the source */
 BSN_API void bsn_cq_finish_recv(const struct bsn_route *route, const uint8_t *cqe,
 				struct bsn_completion *c);
 
 /**
  * bsn_cq_take_far_recv - completes any receive that succeeded, also with its data in the CQE
  * @kind: see BSN_RECV_KIND_OPCODE
- * @c: bsn_cq_put_recv_who() was here
- * Return: false: it is none, or its data cannot be there; no queue was touched.
+ * @c: bsn_cq_put_recv_who() has filled in its part
+ * Return: false: it is no such receive, or its data cannot be there; no queue was touched.
  */
 BSN_API bool bsn_cq_take_far_recv(const struct bsn_route *route, const uint8_t *cqe,
 				  struct bsn_completion *c, uint32_t kind, const struct bsn_cq *cq);
@@ -180,6 +120,12 @@ int bsn_cq_add(struct bsn_cq *cq, uint32_t qpn, struct bsn_route *route);
  * Context: control path, on the CQ's thread. What was polled is given back to the device.
  */
 void bsn_cq_set_spare(struct bsn_cq *cq, uint32_t spare);
+
+/** bsn_cq_stale - CQEs in the ring of queues that are gone. Context: any thread. */
+static inline uint32_t bsn_cq_stale(const struct bsn_cq *cq)
+{
+	return __atomic_load_n(&cq->stale, __ATOMIC_RELAXED);
+}
 
 /** bsn_cq_find - the route that bsn_cq_add() named; NULL: there is none. Context: the poller's. */
 struct bsn_route *bsn_cq_find(const struct bsn_cq *cq, uint32_t qpn);
@@ -212,20 +158,21 @@ void bsn_cq_kill(struct bsn_cq *cq, int error);
 BSN_API void bsn_cq_arm(struct bsn_cq *cq, bool solicited_only);
 
 /**
- * bsn_cq_next_chunk - a poll came to the end of a chunk of the ring: what earlier polls gave is published
+ * bsn_cq_next_chunk - at the end of a chunk of the ring: publishes what earlier polls gave
  * @next: chunk_end
  *
- * The consumer record is stored here [O5], and where the ring ends it goes round. What this poll
- * itself gives stays unpublished, since pointers into its CQEs hold until the next one. The device
- * may thus believe that a chunk and what one poll gives is still unread: the queue has that many
- * CQEs to spare, else @is_full_poll ends the poll early. A queue without any to spare, which only an
- * attached one may be, hands out no pointers and publishes each CQE.
+ * Stores the consumer record [O5], and goes round at the ring's end. What this poll itself gives stays
+ * unpublished, since pointers into its CQEs hold until the next poll. So the device may take a chunk,
+ * and what one poll gives, for unread: the queue has that many CQEs to spare, else @is_full_poll ends
+ * the poll early. A queue without any to spare, which only an attached one may be, hands out no
+ * pointers and publishes each CQE.
  * Return: where the poll goes on.
  */
 BSN_API const uint8_t *bsn_cq_next_chunk(struct bsn_cq *cq, const uint8_t *next);
 
 /* -- one CQE ------------------------------------------------------------------------------------ */
 
+/* The device may write it at the same time: exactly one load. */
 BSN_ALWAYS_INLINE uint8_t bsn_cq_op_own(const uint8_t *cqe)
 {
 	return __atomic_load_n(cqe + BSN_CQE_OP_OWN_OFFSET, BSN_FROM_DEVICE_ORDER);
@@ -240,6 +187,28 @@ BSN_ALWAYS_INLINE uint32_t bsn_cq_who(const uint8_t *cqe)
 BSN_ALWAYS_INLINE uint32_t bsn_cq_key(uint32_t who)
 {
 	return who << 8;
+}
+
+/* Of the WQE that a CQE completes. */
+BSN_ALWAYS_INLINE uint32_t bsn_cq_wqe_index(const uint8_t *cqe)
+{
+	uint16_t raw; /* the high half of the tail's first dword */
+
+	memcpy(&raw, cqe + BSN_CQE_TAIL_OFFSET, sizeof(raw));
+	return bsn_wide_be16(raw);
+}
+
+/* Whether a byte in memory has one of these bits: gcc 12 makes two instructions of it. */
+BSN_ALWAYS_INLINE bool bsn_has_any(const uint8_t *at, uint8_t bits)
+{
+#if defined(__x86_64__) && defined(__GCC_ASM_FLAG_OUTPUTS__) && !defined(__clang__)
+	bool has;
+
+	__asm__("testb %2, %1" : "=@ccnz"(has) : "m"(*at), "q"(bits));
+	return has;
+#else
+	return *at & bits;
+#endif
 }
 
 /* Fibonacci hashing, by the golden section of the 24 bits that a number has: any stride spreads. */
@@ -281,8 +250,8 @@ BSN_ALWAYS_INLINE uint64_t bsn_cq_byte_len(const uint8_t *cqe)
 }
 
 /*
- * Whose a plain success of a send queue is; false: that is to be had from bsn_cq_take_far(). @tail:
- * dword 15, whose high half is the WQE's index.
+ * Id and user pointer of a plain success of a send queue; false: bsn_cq_take_far() has to find them.
+ * @tail: dword 15, whose high half is the WQE's index.
  */
 BSN_ALWAYS_INLINE bool bsn_cq_take_near(const struct bsn_route *route, uint32_t tail,
 					struct bsn_completion *c)
@@ -296,15 +265,15 @@ BSN_ALWAYS_INLINE bool bsn_cq_take_near(const struct bsn_route *route, uint32_t 
 	return true;
 }
 
-/* This WQE and all before it are done: their slots are not the poller's now [O6]. */
+/* This WQE and all before it are done: the poller gives up their slots [O6]. */
 BSN_ALWAYS_INLINE void bsn_route_done(struct bsn_route *route, uint32_t tail)
 {
 	__atomic_store_n(&route->done, (uint16_t)(tail >> 16), __ATOMIC_RELEASE);
 }
 
 /*
- * What a receive is, as op_own ^ phase says: opcode 7:4, format 3:2, solicited 1; bit 0, not ours: a
- * queue that died has CQEs of an earlier lap. The inline poll knows opcodes 1 to 3, without data.
+ * The kind of a receive, op_own ^ phase: opcode 7:4, format 3:2, solicited 1; bit 0: not ours, as a
+ * dead queue has CQEs of an earlier lap. The inline poll knows opcodes 1 to 3, without data.
  */
 #define BSN_RECV_KIND_SOLICITED 0x02
 #define BSN_RECV_KIND_FORMAT    0x0c
@@ -313,13 +282,13 @@ BSN_ALWAYS_INLINE void bsn_route_done(struct bsn_route *route, uint32_t tail)
 #define BSN_RECV_KIND_SEND      (BSN_CQE_RESP_SEND << 4)
 #define BSN_RECV_KIND_IMM       0x10 /* a bit of RESP_WR_IMM and RESP_SEND_IMM */
 
-/* Whose a receive is; of an RDMA WRITE bsn_cq_put_recv() says so. */
-BSN_ALWAYS_INLINE void bsn_cq_put_recv_who(uint32_t who, struct bsn_completion *c)
+/* The QPN and opcode of a receive; bsn_cq_put_recv() corrects the opcode of an RDMA WRITE. */
+BSN_ALWAYS_INLINE void bsn_cq_put_recv_who(uint32_t key, struct bsn_completion *c)
 {
-	c->who = (who & 0xffffff) | (uint32_t)BSN_RECV << 24;
+	c->who = key >> 8 | (uint32_t)BSN_RECV << 24;
 }
 
-/* What else a receive without data in its CQE says; false: it is none. */
+/* The other fields of a receive without data in its CQE; false: it is none. */
 BSN_ALWAYS_INLINE bool bsn_cq_put_recv(const uint8_t *cqe, uint8_t kind, struct bsn_completion *c)
 {
 	struct bsn_cqe_resp resp;
@@ -343,7 +312,7 @@ BSN_ALWAYS_INLINE const uint8_t *bsn_cq_data(const struct bsn_cq *cq, const uint
 	return cqe + BSN_CQE_SIZE - cq->stride;
 }
 
-/* Where the memory begins that an own queue's receive names. */
+/* The beginning of the memory that a receive of a QP's own queue names. */
 BSN_ALWAYS_INLINE const void *bsn_rq_first_piece(const struct bsn_rq *rq, uint32_t wqe_index)
 {
 	const size_t slot = wqe_index & rq->poller_mask;
@@ -353,12 +322,10 @@ BSN_ALWAYS_INLINE const void *bsn_rq_first_piece(const struct bsn_rq *rq, uint32
 	return (const void *)(uintptr_t)first.addr;
 }
 
-/* The same with its queue's part. */
+/* The same, and gives the WQE back to its queue. */
 BSN_ALWAYS_INLINE bool bsn_cq_take_recv(const struct bsn_route *route, const uint8_t *cqe,
 					uint8_t kind, struct bsn_completion *c)
 {
-	struct bsn_cqe_tail tail;
-
 	if (BSN_UNLIKELY(!bsn_cq_put_recv(cqe, kind, c)))
 		return false;
 	c->user = route->user;
@@ -366,22 +333,20 @@ BSN_ALWAYS_INLINE bool bsn_cq_take_recv(const struct bsn_route *route, const uin
 		bsn_cq_finish_recv(route, cqe, c);
 		return true;
 	}
-	bsn_cqe_tail_decode(&tail, cqe + BSN_CQE_TAIL_OFFSET);
-	c->id = bsn_rq_retire(route->rq, tail.wqe_counter);
+	c->id = bsn_rq_retire(route->rq, bsn_cq_wqe_index(cqe));
 	return true;
 }
 
 /*
- * A message of an own queue that hands out data where they lie, @kind without the solicited bit;
+ * A message of a QP's own queue that hands out data where they are, @kind without the solicited bit;
  * false: bsn_cq_take_far_recv() has to look at it.
  */
 BSN_ALWAYS_INLINE bool bsn_cq_give_recv(const struct bsn_cq *cq, const struct bsn_route *route,
 					const uint8_t *cqe, uint32_t kind, struct bsn_completion *c)
 {
 	const uint64_t bytes = bsn_cq_byte_len(cqe);
-	struct bsn_cqe_tail tail;
+	const uint32_t index = bsn_cq_wqe_index(cqe);
 
-	bsn_cqe_tail_decode(&tail, cqe + BSN_CQE_TAIL_OFFSET);
 	if (BSN_LIKELY(kind == route->recv_more)) {
 		if (BSN_UNLIKELY(2 * bytes > cq->stride))
 			return false;
@@ -391,10 +356,10 @@ BSN_ALWAYS_INLINE bool bsn_cq_give_recv(const struct bsn_cq *cq, const struct bs
 		if (kind != BSN_RECV_KIND_SEND || !(route->recv_more & BSN_RECV_KIND_SEND))
 			return false;
 		bsn_cq_put_success(c, bytes, BSN_C_DATA);
-		c->data = bsn_rq_first_piece(route->rq, tail.wqe_counter);
+		c->data = bsn_rq_first_piece(route->rq, index);
 	}
 	c->user = route->user;
-	c->id = bsn_rq_retire(route->rq, tail.wqe_counter);
+	c->id = bsn_rq_retire(route->rq, index);
 	return true;
 }
 
@@ -408,27 +373,27 @@ BSN_ALWAYS_INLINE const uint8_t *bsn_cq_advance(struct bsn_cq *cq, const uint8_t
 }
 
 /* The route of a CQE that is ours; false: the cold function has to look for it. */
-BSN_ALWAYS_INLINE bool bsn_cq_route(const struct bsn_cq *cq, uint8_t shift, uint32_t who,
+BSN_ALWAYS_INLINE bool bsn_cq_route(const struct bsn_cq *cq, uint8_t shift, uint32_t key,
 				    struct bsn_route **route)
 {
-	const struct bsn_cq_slot *slot = bsn_cq_home(cq, shift, bsn_cq_key(who));
-	const uint32_t key = BSN_SHARED_LOAD(slot->key);
+	const struct bsn_cq_slot *slot = bsn_cq_home(cq, shift, key);
+	const uint32_t found = BSN_SHARED_LOAD(slot->key);
 
 	*route = BSN_SHARED_LOAD(slot->route);
-	return BSN_LIKELY(key == bsn_cq_key(who));
+	return BSN_LIKELY(found == key);
 }
 
 /* A receive, or whatever else is not a plain send; false: the cold function has to look at it. */
 BSN_ALWAYS_INLINE bool bsn_cq_reap_recv(const struct bsn_cq *cq, uint8_t shift, const uint8_t *next,
 					uint8_t kind, struct bsn_completion *c)
 {
-	const uint32_t who = bsn_cq_who(next);
+	const uint32_t key = bsn_cq_key(bsn_cq_who(next));
 	struct bsn_route *route;
 
-	if (BSN_UNLIKELY(!bsn_cq_route(cq, shift, who, &route)))
+	if (BSN_UNLIKELY(!bsn_cq_route(cq, shift, key, &route)))
 		return false;
-	bsn_cq_put_recv_who(who, c);
-	if (BSN_UNLIKELY(kind & route->recv_far_mask)) {
+	bsn_cq_put_recv_who(key, c);
+	if (BSN_UNLIKELY(bsn_has_any(&route->recv_far_mask, kind))) {
 		if (BSN_LIKELY(!route->recv_more))
 			return bsn_cq_take_far_recv(route, next, c, kind, cq);
 		return BSN_LIKELY(bsn_cq_give_recv(cq, route, next,
@@ -451,7 +416,7 @@ BSN_ALWAYS_INLINE int bsn_cq_poll_one(struct bsn_cq *cq, struct bsn_completion *
 
 		bsn_from_device(); /* O4 */
 		c->who = bsn_cq_who(next);
-		if (BSN_UNLIKELY(!bsn_cq_route(cq, shift, c->who, &route)))
+		if (BSN_UNLIKELY(!bsn_cq_route(cq, shift, bsn_cq_key(c->who), &route)))
 			return bsn_cq_poll_cold(cq, next, c, 1);
 		tail = bsn_load_be32(next + BSN_CQE_TAIL_OFFSET);
 		bsn_cq_put_success(c, bsn_cq_byte_len(next), 0);
@@ -463,8 +428,8 @@ BSN_ALWAYS_INLINE int bsn_cq_poll_one(struct bsn_cq *cq, struct bsn_completion *
 		const uint8_t kind = own ^ cq->phase;
 		uint8_t shift;
 
-		if (BSN_LIKELY(kind & cq->empty_mask))
-			return 0;
+		if (BSN_LIKELY(bsn_has_any(&cq->empty_mask, kind)))
+			return BSN_UNLIKELY(cq->has_path) ? cq->path->poll_one(cq, c) : 0;
 		shift = BSN_SHARED_LOAD(cq->hash_shift);
 		bsn_from_device(); /* O4 */
 		if (BSN_UNLIKELY(!bsn_cq_reap_recv(cq, shift, next, kind, c)))
@@ -482,7 +447,7 @@ BSN_ALWAYS_INLINE uint32_t bsn_cq_raw_who(const uint8_t *cqe)
 	return raw;
 }
 
-/* Requests of one queue that complete in a row: the queue is told once. */
+/* Requests of one queue that complete in a row: `done` is stored once for all. */
 struct bsn_cq_run {
 	struct bsn_route *route; /* NULL: none */
 	uint64_t raw_who;        /* opcode and QPN as they lie in the CQE, or more than any */
@@ -500,7 +465,7 @@ BSN_ALWAYS_INLINE void bsn_cq_end_run(const struct bsn_cq_run *run)
 BSN_ALWAYS_INLINE bool bsn_cq_turn_to(const struct bsn_cq *cq, uint8_t shift, const uint8_t *next,
 				      struct bsn_cq_run *run)
 {
-	/* Loaded anew: what only this rarer case needs is not kept. */
+	/* Loads it again, so that no register is kept for this rarer case. */
 	const uint32_t raw = *(const volatile uint32_t *)(const void *)(next + BSN_CQE_QPN_OFFSET);
 	const uint32_t who = bsn_from_be32((struct bsn_be32){ raw });
 	struct bsn_route *route;
@@ -508,7 +473,7 @@ BSN_ALWAYS_INLINE bool bsn_cq_turn_to(const struct bsn_cq *cq, uint8_t shift, co
 	if (!run->route || bsn_cq_key(who) != bsn_cq_key(run->who)) {
 		bsn_cq_end_run(run);
 		run->route = NULL;
-		if (BSN_UNLIKELY(!bsn_cq_route(cq, shift, who, &route)))
+		if (BSN_UNLIKELY(!bsn_cq_route(cq, shift, bsn_cq_key(who), &route)))
 			return false;
 		run->route = route;
 	}
@@ -523,8 +488,8 @@ BSN_ALWAYS_INLINE bool bsn_cq_is_of_run(const uint8_t *next, const struct bsn_cq
 }
 
 /*
- * What a plain send's CQE says beside which WQE it was: length, and @who. Where one instruction reorders
- * bytes, both are stored at once, with zeros for status and immediate.
+ * The length of a plain send's CQE, and @who. Where one instruction reorders bytes, both are stored at
+ * once, with zeros for status and immediate.
  */
 BSN_ALWAYS_INLINE void bsn_cq_put_send(const uint8_t *cqe, uint32_t who, struct bsn_completion *c)
 {
@@ -552,7 +517,7 @@ BSN_ALWAYS_INLINE bool bsn_cq_reap_send(const uint8_t *next, struct bsn_cq_run *
 	return BSN_LIKELY(bsn_cq_take_near(run->route, run->tail, c));
 }
 
-/* Where a poll of so many CQEs that begins at @next has to look up. */
+/* Where a poll of so many CQEs that begins at @next has to stop. */
 BSN_ALWAYS_INLINE const uint8_t *bsn_cq_stop(const struct bsn_cq *cq, const uint8_t *next, size_t n)
 {
 	const size_t room = (size_t)(cq->chunk_end - next), wanted = n * cq->stride;
@@ -587,8 +552,11 @@ BSN_ALWAYS_INLINE int bsn_cq_poll_many(struct bsn_cq *cq, struct bsn_completion 
 			} else {
 				const uint8_t kind = own ^ cq->phase;
 
-				if (BSN_LIKELY(kind & cq->empty_mask))
+				if (BSN_LIKELY(bsn_has_any(&cq->empty_mask, kind))) {
+					if (BSN_UNLIKELY(cq->has_path))
+						goto cold;
 					goto out;
+				}
 				bsn_from_device(); /* O4 */
 				if (BSN_UNLIKELY(!bsn_cq_reap_recv(cq, shift, next, kind, at)))
 					goto cold;
@@ -612,13 +580,26 @@ cold:
 	return at == c ? got : (int)(at - c) + (got > 0 ? got : 0);
 }
 
+#ifdef BSN_POST_API
+/* A function of its own, so that a poll of one does not save its registers. */
+static __attribute__((noinline)) int bsn_cq_poll_several(struct bsn_cq *cq, struct bsn_completion *c, int n)
+{
+	return bsn_cq_poll_many(cq, c, n);
+}
+#endif
+
 /** bsn_cq_poll - up to @n completions; see bsn_poll() */
 BSN_ALWAYS_INLINE int bsn_cq_poll(struct bsn_cq *cq, struct bsn_completion *c, int n)
 {
-	BSN_CHECK_OWNER(cq);
 	if (__builtin_constant_p(n) && n == 1)
 		return bsn_cq_poll_one(cq, c);
+#ifdef BSN_POST_API /* the library's symbol: it is called for one, too */
+	if (n == 1)
+		return bsn_cq_poll_one(cq, c);
+	return bsn_cq_poll_several(cq, c, n);
+#else
 	return bsn_cq_poll_many(cq, c, n);
+#endif
 }
 
 BSN_HEADER_END

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The lane: what one thread owns of the NIC. A lane is a thread domain with its UAR register; all
- * queues created on it share that register and the toggle between its two BlueFlame buffers, so
+ * The lane: the part of the NIC that one thread owns. A lane is a thread domain with its UAR register;
+ * all queues created on it share that register and the toggle between its two BlueFlame buffers, so
  * both live here and never in a queue. (rdma-core providers/mlx5/verbs.c, thread domains.)
  */
 #ifndef BSN_DOORBELL_H
@@ -18,8 +18,8 @@ BSN_HEADER_BEGIN
  * @toggle: XORed into @reg after each use; 0 where the register has one buffer
  * @blueflame_bytes: the largest BlueFlame copy; 0: this register takes 8-byte doorbells only
  * @lock: a pthread_spinlock_t, taken around the register's use; NULL on a lane of one thread
- * @owner_thread: the last poster that was looked at; see BSN_CHECK_OWNER()
- * @count_posters: how often it was another one than before, and nobody had handed over a queue
+ * @owner_thread: the last poster that was looked at; 0: none since a queue was handed over
+ * @count_posters: how often it was another thread than before, though no queue was handed over
  */
 struct bsn_lane {
 	uint8_t *reg;
@@ -34,8 +34,6 @@ struct bsn_lane {
 static inline __attribute__((always_inline)) void bsn_lane_toggle(struct bsn_lane *lane,
 								   const uint8_t *reg)
 {
-	if (!lane->lock)
-		BSN_CHECK_OWNER(lane);
 	lane->reg = (uint8_t *)((uintptr_t)reg ^ lane->toggle);
 }
 
@@ -57,8 +55,8 @@ enum bsn_store {
 };
 
 /*
- * A loop whose count the compiler knows after inlining becomes straight code; also one that may end
- * before that, but by clang, which cannot, and says so.
+ * A loop whose count the compiler knows after inlining becomes straight code. So does a loop that may
+ * end earlier, but not with clang, which cannot, and warns.
  */
 #ifdef __clang__
 #define BSN_UNROLL _Pragma("clang loop unroll(full)")
@@ -78,9 +76,9 @@ int bsn_store_supported(enum bsn_store store);
 void bsn_store_bb(enum bsn_store store, uint8_t *reg, bsn_v2 w01, bsn_v2 w23, bsn_v2 w45, bsn_v2 w67);
 
 /**
- * bsn_store_choose - the fastest store that memory can tell of, by a measurement against @target
+ * bsn_store_choose - the fastest store, of those that can be measured against memory (@target)
  * @target: 64 writable bytes, aligned; memory, since a register must not be written for trial
- * Context: control path, about 20 µs; the result is the caller's to keep.
+ * Context: control path, about 20 µs; the caller keeps the result.
  */
 enum bsn_store bsn_store_choose(void *target);
 

@@ -46,7 +46,7 @@ struct bsn_part {
  * @translations: that a list of all its blocks takes
  * @longest: no block or stride is longer
  * @common: what all its translations have in common, as it lies in them; 0: they differ in more
- * @round_bytes: of one round
+ * @round_bytes: of one round, of several; 1: there is but one; 0: the parts are pages
  * @padded: translations of the WQE that holds it, as the device counts them; 0: none does
  * @hash: of its bytes
  * @keys_removed: keys of the device that were removed before

@@ -14,14 +14,9 @@
 
 #include "bsn_seg.h"
 
-#ifdef BSN_OWNER_CHECKS
-#include <assert.h>
-#include <pthread.h>
-#endif
-
 /*
- * Around what headers with code declare: C linkage, and leave for designated initializers, which
- * C++ has only since C++20.
+ * Around the contents of headers with code: C linkage, and permission for designated initializers,
+ * which C++ has only since C++20.
  */
 #ifdef __cplusplus
 #define BSN_LINKAGE_BEGIN _Pragma("GCC diagnostic ignored \"-Wc++20-extensions\"") extern "C" {
@@ -41,8 +36,8 @@ BSN_HEADER_BEGIN
 #define BSN_UNLIKELY(x) __builtin_expect(!!(x), 0)
 
 /*
- * From here on gcc knows nothing of an integer variable, nor of a pointer. It is a hint only: clang 14 loses
- * the value where it duplicates the code behind.
+ * From here on gcc knows nothing of the value of an integer variable or a pointer. It is only a hint:
+ * clang 14 forgets it where it duplicates the code after it.
  */
 #ifdef __clang__
 #define BSN_HIDE(x) ((void)(x))
@@ -54,8 +49,8 @@ BSN_HEADER_BEGIN
 #define BSN_FORGET(x) __asm__("" : "+m"(x))
 
 /*
- * Of a word that another thread may change: as whole as any load of its size, so that the compiler may
- * make it a part of another instruction, but where ThreadSanitizer has to be told.
+ * Loads a word that another thread may change. Any load of its size is whole, so the compiler may make
+ * it a part of another instruction; only ThreadSanitizer is told of it.
  */
 #if defined(__SANITIZE_THREAD__)
 #define BSN_THREADS_ARE_WATCHED 1
@@ -113,7 +108,7 @@ static inline void bsn_to_device(void)
 }
 
 /**
- * bsn_from_device - what was loaded before it was loaded before anything that follows
+ * bsn_from_device - earlier loads come before anything that follows
  * Order: earlier loads of memory that the device writes, against later loads and stores.
  */
 static inline void bsn_from_device(void)
@@ -195,27 +190,6 @@ static inline __attribute__((always_inline)) void bsn_store_mmio_v2(uint8_t *reg
 	BSN_ORDER_EVENT(BSN_ORDER_MMIO, reg, 16);
 	*(volatile bsn_v2 *)(void *)reg = words;
 }
-
-/*
- * A build with BSN_OWNER_CHECKS (meson -Downer_checks=true; bunsen.pc then says so to programs too)
- * asserts that each queue, and each lane without a lock, stays with the thread that used it first.
- * Handing one over on purpose: bsn_qp_hand_over(), bsn_cq_hand_over().
- */
-#define BSN_OWNER_ANYBODY UINTPTR_MAX /* of what has a lock */
-#ifdef BSN_OWNER_CHECKS
-static inline void bsn_check_owner(uintptr_t *owner)
-{
-	const uintptr_t self = (uintptr_t)pthread_self();
-
-	if (!*owner)
-		*owner = self;
-	assert((*owner == self || *owner == BSN_OWNER_ANYBODY) &&
-	       "bunsen: this queue or lane belongs to another thread");
-}
-#define BSN_CHECK_OWNER(object) bsn_check_owner(&(object)->owner_thread)
-#else
-#define BSN_CHECK_OWNER(object) ((void)0)
-#endif
 
 BSN_HEADER_END
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The receive queue, behind which stand a QP's own RQ, a shared receive queue (a linked list of
- * WQEs), or plain verbs. Posting stores a WQE and the doorbell record; there is no register.
+ * The receive queue: a QP's own RQ, a shared receive queue (a linked list of WQEs), or plain verbs.
+ * Posting stores a WQE and the doorbell record; there is no register.
  */
 #ifndef BSN_RQ_H
 #define BSN_RQ_H
@@ -10,15 +10,15 @@
 
 BSN_HEADER_BEGIN
 
-/* What comes is done to memory by single instructions: gcc 12 would go on with what it has loaded. */
+/* The next operation is done in memory by one instruction; gcc 12 would go on with the loaded value. */
 #define BSN_IN_MEMORY() __asm__ volatile("" ::: "memory")
 
 struct bsn_rq;
 
 /**
  * struct bsn_rq_path - what a queue does where the inline code does not post by itself
- * @post1: one SGE; bsn_are_plain() told of its length
- * @post_plain: several SGEs, of which the same is true; they may be more than the queue takes
+ * @post1: one SGE, which passed bsn_are_plain()
+ * @post_plain: several SGEs, which passed it, too; they may be more than the queue takes
  * @post: a list that bsn_rq_post() judged
  * @post_many: see bsn_rq_post_many(); none of them was looked at
  */
@@ -33,7 +33,7 @@ struct bsn_rq_path {
 
 #define BSN_SRQ_NO_SLOT 0xffff /* an SRQ has at most 2^15 WQEs */
 
-/** enum bsn_rq_kind - what gives a WQE back has to know */
+/** enum bsn_rq_kind - how a WQE is given back */
 enum bsn_rq_kind {
 	BSN_RQ_OWN,    /* a QP's */
 	BSN_RQ_SHARED,
@@ -48,12 +48,12 @@ struct bsn_srq_lock;
  * As in struct bsn_sq, "no room" is the one way out of the hot path: an SRQ and plain verbs never
  * have room here. Counters count WQEs: those of the device modulo 2^16.
  *
- * The free WQEs of an SRQ are a ring of their numbers, @free: pollers put what completed behind its
- * tail, the poster takes at @take, and the number that it takes becomes the link of the WQE before.
- * An entry that no poller has filled yet is BSN_SRQ_NO_SLOT, and so is the one after the last.
+ * The numbers of an SRQ's free WQEs are a ring, @free: pollers put numbers of completed WQEs at its
+ * tail, the poster takes at @take, and the number that it takes becomes the link of the WQE before. An
+ * entry that no poller has filled yet is BSN_SRQ_NO_SLOT, and so is the one after the last.
  *
- * An SRQ with a @lock is posted to by its pollers, too: what met an on-demand page fault is posted
- * again. Then @take is NULL, so that nothing is posted without the lock.
+ * Pollers post to an SRQ with a @lock, too: receives that met an on-demand page fault. Then @take is
+ * NULL, so that nothing is posted without the lock.
  */
 struct bsn_rq {
 	/* the poster's line */
@@ -63,7 +63,7 @@ struct bsn_rq {
 	struct bsn_be32 *record;
 	uint64_t *id_at;         /* where the next WQE's id goes; SRQ: where ids begin, one a slot */
 	uint64_t stride;         /* bytes */
-	uint16_t *take;          /* SRQ: what of @free is taken next; NULL: no SRQ */
+	uint16_t *take;          /* SRQ: where @free is taken from next; NULL: no SRQ, or one with a lock */
 	uint16_t head;
 	uint16_t srq_next;       /* SRQ: the WQE that is posted next; it is not in @free any more */
 	uint8_t max_sge;
@@ -83,11 +83,11 @@ struct bsn_rq {
 
 	/* rare */
 	const struct bsn_rq_path *path __attribute__((aligned(64)));
+	int (*post1)(struct bsn_rq *rq, const struct bsn_sge *sge, uint64_t id); /* @path's */
 	uint8_t *ring, *ring_end;
 	uint64_t *ids;           /* one a slot */
 	uint32_t mask;           /* slots, less one */
 	void *owner;
-	uintptr_t owner_thread;  /* the poster; see BSN_CHECK_OWNER() */
 	uint32_t capacity;       /* WQEs that may be outstanding: what the CQ has room for */
 	uint32_t count_full;     /* posts refused for want of room */
 };
@@ -135,7 +135,7 @@ BSN_ALWAYS_INLINE uint64_t bsn_rq_retire(struct bsn_rq *rq, uint32_t wqe_index)
 
 #define BSN_RECV_MAX_PLAIN_SGE 4
 
-/* A list that is shorter than the longest ends by this. */
+/* Ends a list that is shorter than the longest. */
 BSN_ALWAYS_INLINE void bsn_rq_end_list(const struct bsn_rq *rq, uint8_t *list, unsigned count)
 {
 	static const struct bsn_data end = { .lkey = BSN_LKEY_TERMINATOR };
@@ -146,7 +146,10 @@ BSN_ALWAYS_INLINE void bsn_rq_end_list(const struct bsn_rq *rq, uint8_t *list, u
 	bsn_store_wqe(list + BSN_DATA_SIZE * count + 8, bsn_to_be64(bsn_data_word(&end, 1)));
 }
 
-/* A list whose lengths can stand in data pointers: in registers first, since a store might change it. */
+/*
+ * Puts a list whose lengths data pointers can have. All loads come first, since a store might change
+ * the list.
+ */
 BSN_ALWAYS_INLINE void bsn_rq_put_list(uint8_t *list, const struct bsn_sge *sge, unsigned count)
 {
 	struct bsn_ds ds[BSN_RECV_MAX_PLAIN_SGE];
@@ -161,8 +164,8 @@ BSN_ALWAYS_INLINE void bsn_rq_put_list(uint8_t *list, const struct bsn_sge *sge,
 }
 
 /*
- * An SGE of an array, whole: most were written some time ago, so that a wide load need not wait for narrow
- * stores.
+ * Loads an SGE of an array at once: most were written some time ago, so a wide load need not wait for
+ * narrow stores.
  */
 BSN_ALWAYS_INLINE struct bsn_ds bsn_ds_of_array(const struct bsn_sge *sge)
 {
@@ -175,8 +178,9 @@ BSN_ALWAYS_INLINE struct bsn_ds bsn_ds_of_array(const struct bsn_sge *sge)
 }
 
 /*
- * Of a queue whose lists are one SGE: as many as are plain, one after the other. How many. The one index
- * counts halves of an id up to 0, so that each of the four arrays is a mode of addressing away.
+ * Of a queue whose lists are one SGE: puts receives up to the first that is not plain, and returns how
+ * many. The one index counts halves of an id up to 0, so that an addressing mode reaches each of the
+ * four arrays.
  */
 BSN_ALWAYS_INLINE unsigned bsn_rq_put_many(struct bsn_rq *rq, const struct bsn_sge *sge,
 					   const uint64_t *ids, unsigned count)
@@ -196,13 +200,13 @@ BSN_ALWAYS_INLINE unsigned bsn_rq_put_many(struct bsn_rq *rq, const struct bsn_s
 		bsn_store_ds(wqe + at * HALF_WQE, bsn_ds_of_array(one));
 		memcpy(id_at + at * HALF_ID, from_ids + at * HALF_ID, sizeof(*ids));
 	}
-	BSN_HIDE(at); /* else the compiler would count all that depends on it */
+	BSN_HIDE(at); /* else the compiler would have a counter for each value that depends on it */
 	rq->slot = wqe + at * HALF_WQE;
 	rq->id_at = (uint64_t *)(void *)(id_at + at * HALF_ID);
 	return count + (unsigned)(at >> 1);
 }
 
-/* Several WQEs are there. */
+/* Publishes several WQEs. */
 BSN_ALWAYS_INLINE void bsn_rq_publish_many(struct bsn_rq *rq, unsigned count)
 {
 	rq->head = (uint16_t)(rq->head + count);
@@ -218,7 +222,7 @@ BSN_ALWAYS_INLINE void bsn_rq_publish(struct bsn_rq *rq)
 	bsn_store_index(rq->record, rq->head);
 }
 
-/* The next WQE of a QP's own queue is there, and so long. */
+/* Ends and publishes the next WQE of a QP's own queue, which has so many bytes. */
 BSN_ALWAYS_INLINE void bsn_rq_end(struct bsn_rq *rq, uint64_t id, size_t bytes)
 {
 	*rq->id_at = id;
@@ -229,9 +233,9 @@ BSN_ALWAYS_INLINE void bsn_rq_end(struct bsn_rq *rq, uint64_t id, size_t bytes)
 }
 
 /*
- * An SRQ is a linked list: each WQE names the next one, and the device follows the links. The last one
- * that was posted names the one that will be posted next, so one always stays unused. Where there is
- * one, returns its list, and in @next what is to come after it.
+ * An SRQ is a linked list: each WQE names the next one, and the device follows the links. The last
+ * posted WQE names the one that will be posted next, so one always stays unused. Returns the list of
+ * the WQE to post, and in @next the WQE after it; NULL: none is free.
  */
 BSN_ALWAYS_INLINE uint8_t *bsn_srq_begin(struct bsn_rq *rq, const uint16_t *take, uint16_t *next,
 					 uint64_t id)
@@ -250,7 +254,7 @@ BSN_ALWAYS_INLINE uint8_t *bsn_srq_begin(struct bsn_rq *rq, const uint16_t *take
 	return wqe + BSN_SRQ_NEXT_SIZE;
 }
 
-/* Several were begun, the last one before @next, and what they took is marked as taken. */
+/* Ends several that were begun, the last one before @next; their places in @free are marked as taken. */
 BSN_ALWAYS_INLINE void bsn_srq_end_many(struct bsn_rq *rq, unsigned count, uint16_t next)
 {
 	bsn_rq_publish_many(rq, count);
@@ -260,7 +264,7 @@ BSN_ALWAYS_INLINE void bsn_srq_end_many(struct bsn_rq *rq, unsigned count, uint1
 BSN_ALWAYS_INLINE void bsn_srq_end(struct bsn_rq *rq, uint16_t *take, uint16_t next)
 {
 	bsn_rq_publish(rq);
-	rq->srq_next = next; /* after the bytes: who looks from outside takes the slot for posted then */
+	rq->srq_next = next; /* after the bytes: then a reader from outside takes the slot for posted */
 	*take = BSN_SRQ_NO_SLOT;
 }
 
@@ -270,7 +274,7 @@ BSN_ALWAYS_INLINE int bsn_srq_append(struct bsn_rq *rq, const struct bsn_sge *sg
 	uint8_t *const list = bsn_srq_begin(rq, rq->take, &next, id);
 
 	if (BSN_UNLIKELY(!list))
-		return rq->path->post1(rq, sge, id);
+		return rq->post1(rq, sge, id);
 	bsn_rq_put_list(list, sge, 1);
 	bsn_rq_end_list(rq, list, 1);
 	bsn_srq_end(rq, rq->take, next);
@@ -288,7 +292,6 @@ BSN_ALWAYS_INLINE int bsn_rq_append(struct bsn_rq *rq, const struct bsn_sge *sge
 	if (BSN_IS_NULL(rq) || !__builtin_constant_p(count) || !count || count > BSN_RECV_MAX_PLAIN_SGE ||
 	    !bsn_are_plain(sge, count))
 		return bsn_rq_post(rq, sge, count, id);
-	BSN_CHECK_OWNER(rq);
 	wqe = rq->slot;
 	if (count == 1 && BSN_LIKELY(wqe < rq->lone_limit)) {
 		bsn_rq_put_list(wqe, sge, 1);
@@ -298,7 +301,7 @@ BSN_ALWAYS_INLINE int bsn_rq_append(struct bsn_rq *rq, const struct bsn_sge *sge
 	if (count == 1 && rq->take)
 		return bsn_srq_append(rq, sge, id);
 	if (BSN_UNLIKELY(wqe >= rq->limit || (count > 1 && count > rq->max_sge)))
-		return count == 1 ? rq->path->post1(rq, sge, id)
+		return count == 1 ? rq->post1(rq, sge, id)
 				  : rq->path->post_plain(rq, sge, count, id);
 	bsn_rq_put_list(wqe, sge, count);
 	bsn_rq_end_list(rq, wqe, count);
@@ -306,7 +309,7 @@ BSN_ALWAYS_INLINE int bsn_rq_append(struct bsn_rq *rq, const struct bsn_sge *sge
 	return 0;
 }
 
-/* As many as the room in one piece; everything else by bsn_rq_post_many(). */
+/* As many as have room in one piece; everything else by bsn_rq_post_many(). */
 BSN_ALWAYS_INLINE int bsn_rq_append_many(struct bsn_rq *rq, const struct bsn_sge *sge,
 					 const uint64_t *ids, unsigned count)
 {
@@ -315,7 +318,6 @@ BSN_ALWAYS_INLINE int bsn_rq_append_many(struct bsn_rq *rq, const struct bsn_sge
 	if (BSN_IS_NULL(rq) ||
 	    BSN_UNLIKELY(rq->slot + (size_t)count * BSN_DATA_SIZE > rq->lone_limit))
 		return bsn_rq_post_many(rq, sge, ids, count);
-	BSN_CHECK_OWNER(rq);
 	put = bsn_rq_put_many(rq, sge, ids, count);
 	bsn_rq_publish_many(rq, put);
 	if (BSN_LIKELY(put == count))

@@ -3,13 +3,13 @@
  * The send queue: slots, credits and publication. bsn_build.h puts WQEs into the slots.
  *
  * The inline code asks one question: is there room between the slot and the limit? A limit of 0 says
- * no, and stands for everything that is rare:
+ * no, in all rare cases:
  *
  *	really full            what the poller saw done is read, and the post goes on or is refused
  *	the ring's end         the slot goes round
  *	a fence is owed        `next_fence` is set
  *	closed                 the queue is not connected, or in reset
- *	plain verbs            the queue never has credits here
+ *	plain verbs            the queue never has credits here, and @posts names functions of its own
  *	another kind of peer   queues with one peer have a `limit`, those with many a `peer_limit`
  *
  * The cold functions of sq.c tell these apart.
@@ -27,54 +27,6 @@
 #include "bsn_doorbell.h"
 
 BSN_HEADER_BEGIN
-
-/** struct bsn_sge - local memory; the layout of struct ibv_sge */
-struct bsn_sge {
-	uint64_t addr;
-	uint32_t length; /* bytes */
-	uint32_t lkey;
-};
-
-/** struct bsn_remote - remote memory */
-struct bsn_remote {
-	uint64_t addr;
-	uint32_t rkey;
-};
-
-/**
- * enum bsn_flags - of a post
- *
- * Those that the device reads stand as in byte 11 of the control segment, eight bits up. None has a
- * bit of enum ibv_send_flags.
- */
-enum bsn_flags {
-	BSN_F_SOLICITED = 1 << 9, /* solicited event at the receiver */
-	BSN_F_SIGNALED = 1 << 11, /* a completion on success too */
-	BSN_F_FENCE = 1 << 15,    /* wait for earlier READs and atomics of this queue */
-	BSN_F_RING = 1 << 16,     /* publish this and everything appended before */
-	BSN_F_INLINE = 1 << 17,   /* the data are copied into the WQE now; lkeys are not read */
-};
-
-/**
- * struct bsn_wr - any request, for bsn_post() and bsn_prepare()
- * @id: comes back in the completion
- * @opcode: enum bsn_wqe_opcode
- * @sge: local memory; with BSN_F_INLINE, plain pointers whose lkey is not read
- * @imm: immediate (host order), or the rkey to invalidate
- * @swap_add: value to swap in, or to add
- * @compare: value to compare with
- */
-struct bsn_wr {
-	uint64_t id;
-	const struct bsn_sge *sge;
-	uint32_t sge_count;
-	uint32_t flags;
-	struct bsn_remote remote;
-	uint32_t opcode;
-	uint32_t imm;
-	uint64_t swap_add;
-	uint64_t compare;
-};
 
 /** enum bsn_publish - how the inline code publishes a WQE; from BSN_PUBLISH_COLD on it does not */
 enum bsn_publish {
@@ -129,13 +81,39 @@ struct bsn_peer {
  *	7:0 opcode   17:8 flags   31:18 number of SGEs, or bytes of one piece of inline data
  */
 #define BSN_WHAT_COUNT_SHIFT 18
-#define BSN_WHAT_COUNT_MAX   0x3fff /* stands for all that are more: no queue takes so many */
+#define BSN_WHAT_COUNT_MAX   0x3fff /* also means all larger counts: no queue takes so many */
 #define BSN_WHAT_FLAGS       0x3ff00u
-#define BSN_WHAT_BAD_FLAG    0x100u /* no flag: stands for all that have no room there */
+#define BSN_WHAT_BAD_FLAG    0x100u /* no flag: means one of those that have no room there */
 #define BSN_WHAT(opcode, flags, count)                                                             \
 	((uint32_t)(opcode) | ((flags) & BSN_WHAT_FLAGS) |                                         \
 	 ((flags) & ~BSN_WHAT_FLAGS ? BSN_WHAT_BAD_FLAG : 0) |                                     \
 	 (uint32_t)(count) << BSN_WHAT_COUNT_SHIFT)
+
+/* The row of a request in struct bsn_sq_posts: opcodes of the inline code differ in these bits. */
+#define BSN_POST_ROWS 16
+#define BSN_POST_ROW(opcode, flags)                                                                \
+	(((opcode) & 3u) | ((opcode) >> 1 & 4u) | ((flags) & BSN_F_RING ? BSN_POST_ROWS / 2 : 0))
+
+/**
+ * struct bsn_sq_posts - functions for requests that the inline code does not build, by operation, and
+ * by whether they ring
+ * @one: of one SGE, with no flags but BSN_F_SIGNALED, which it has, and BSN_F_RING
+ * @sgl: of a list, of any flags
+ * @piece: of one piece of inline data
+ * @atomic: any atomic
+ *
+ * All of them take whatever the functions bsn_sq_post_*() take, but for NULL.
+ */
+struct bsn_sq_posts {
+	int (*one[BSN_POST_ROWS])(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,
+				  const struct bsn_remote *remote, uint32_t imm, uint64_t id);
+	int (*sgl[BSN_POST_ROWS])(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,
+				  const struct bsn_remote *remote, uint32_t imm, uint64_t id);
+	int (*piece[BSN_POST_ROWS])(struct bsn_ep *ep, uint32_t what, const void *data,
+				    const struct bsn_remote *remote, uint32_t imm, uint64_t id);
+	int (*atomic)(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,
+		      const struct bsn_remote *remote, const uint64_t operand[2], uint64_t id);
+};
 
 /**
  * struct bsn_sq_path - what a queue without rings of its own (plain verbs) does in the place of the
@@ -153,21 +131,22 @@ struct bsn_sq_path {
 	uint32_t (*room)(struct bsn_sq *sq); /* requests that would be taken now */
 };
 
-/** enum bsn_recv_more - what a receive of a route wants besides being counted */
+/** enum bsn_recv_more - what a receive of a route needs besides being counted */
 enum bsn_recv_more {
 	BSN_RECV_FINISHES = 1 << 0, /* of UD, of a shared receive queue, or of none */
-	BSN_RECV_GIVES = 1 << 1,    /* its data are handed out where they lie, in the CQE or in memory */
+	BSN_RECV_GIVES = 1 << 1,    /* its data are handed out where they are, in the CQE or in memory */
 	/* An own queue that gives has the kind of what comes in its CQEs instead, which has neither bit. */
 };
 
-/** enum bsn_sends_more - what the completions of a send queue want besides */
+/** enum bsn_sends_more - what completions of a send queue need besides */
 enum bsn_sends_more {
 	BSN_SENDS_HIDDEN = 1 << 0, /* some are the library's own */
-	BSN_SENDS_GIVE = 1 << 1,   /* what READs and atomics bring is handed out where it lies */
+	BSN_SENDS_GIVE = 1 << 1,   /* results of READs and atomics are handed out where they are */
 };
 
 /**
- * struct bsn_route - what completes under a number: of a QP, or of a queue without a send side
+ * struct bsn_route - the queues that complete under a number: of a QP, or of a queue without a send
+ * side
  * @ring: of the send queue; NULL: it has none
  * @ids: of requests whose id is not in their block; see struct bsn_sq
  * @user: comes back in completions, but where there are many peers, or an SRQ of its own user
@@ -176,12 +155,11 @@ enum bsn_sends_more {
  * @first_error: where to keep the first failure; NULL: nowhere
  * @mask: bytes: the offset of a slot in @ring
  * @done: where the last send WQE known to be done begins
- * @flushed: of a queue that failed: what comes before this index was reported
+ * @flushed: of a queue that failed: requests before this index were reported
  * @far_mask: bits of a send WQE's DS byte that send its completion the far way
  * @recv_far_mask: bits of a receive's kind that do the same: BSN_RECV_FAR_BITS, or without a receive
  *	queue BSN_RECV_FAR_ALL, or where data are handed out; bsn_cq_add() sets it
- * @recv_more: enum bsn_recv_more: a receive is not done with when it is counted; bsn_cq_add() finds out,
- *	but whether data are handed out: that must be there before
+ * @recv_more: enum bsn_recv_more; bsn_cq_add() sets it, except BSN_RECV_GIVES, which must be set before
  * @transport: enum bsn_transport
  * @has_failed: a send request failed
  * @has_peers: of the send queue
@@ -212,12 +190,12 @@ struct bsn_route {
  * struct bsn_sq - hot state of a send queue
  *
  * A poster and a poller on different threads share only @route.done, release-stored by the poller
- * and acquire-read by the poster when its credits run out [O6]; how many blocks that WQE has stands
- * in the WQE, so nobody records it.
+ * and acquire-read by the poster when its credits run out [O6]; the WQE itself has its number of
+ * blocks, so nothing records it.
  *
  * The id of a WQE of up to BSN_NEAR_DS units is in the last 8 bytes of its block, which the device
- * does not read. Longer ones have it in @ids, by the slot of their first block; those of a queue
- * with many peers all do, and the peer's user pointer beside it.
+ * does not read. The id of a longer WQE is in @ids, by the slot of its first block. A queue with many
+ * peers has all ids there, and the peer's user pointer beside each.
  */
 struct bsn_sq {
 	/* the poster's line */
@@ -227,9 +205,15 @@ struct bsn_sq {
 	uint8_t *peer_limit;      /* the same of a queue with many peers */
 	struct bsn_be32 *record;  /* SQ word of the doorbell record */
 	struct bsn_lane *lane;
-	uint64_t ctrl_base;       /* control segment, word 0, host order: the QPN */
-	uint16_t pi;              /* next free BB */
-	uint16_t last;            /* where the last WQE that was not published at once begins */
+	union {
+		uint64_t ctrl_next; /* word 0 of the next control segment, host order: @pi, the QPN */
+		struct __attribute__((packed)) {
+			uint8_t ctrl_low[5];
+			uint16_t pi; /* next free BB */
+			uint8_t ctrl_carry; /* the carry of @pi, at a ring's end; the cold way clears it */
+		};
+	};
+	uint32_t last;            /* address of the last WQE that was not published at once, its low half */
 	uint8_t quiet;            /* unsignaled posts until the library signals one */
 	uint8_t ce_quiet;         /* ce of an unsignaled WQE, as in enum bsn_flags but eight bits down */
 	uint8_t can;              /* enum bsn_can */
@@ -255,6 +239,7 @@ struct bsn_sq {
 	uint8_t *hidden;          /* one a slot: the library signaled the WQE that begins there */
 	uint8_t gives_results;    /* BSN_SENDS_GIVE, or 0 */
 	uint8_t has_big_endian_results; /* of atomics of 8 bytes, in memory */
+	const struct bsn_sq_posts *posts; /* never NULL */
 
 	struct bsn_route route __attribute__((aligned(64))); /* the poller's line */
 
@@ -264,7 +249,6 @@ struct bsn_sq {
 	uint8_t next_fence;       /* enum bsn_fence owed by the next WQE */
 	uint16_t closed;          /* errno of posts to a queue that is not open; 0: it is */
 	const char *closed_why;
-	uintptr_t owner_thread;   /* the poster; see BSN_CHECK_OWNER() */
 	uint32_t wide_pi;         /* @pi modulo 2^32, brought up to date once a lap at least */
 	uint32_t count_doorbells; /* 8-byte doorbells */
 	uint32_t count_rung_bb;   /* BBs published by those; all others were by BlueFlame */
@@ -273,7 +257,7 @@ struct bsn_sq {
 	uint8_t *fenced_limit;    /* @limit would be here if no fence were owed; 0: none is */
 };
 
-#define BSN_NEAR_DS    3  /* a block has room for an id behind so many units */
+#define BSN_NEAR_DS    3  /* a block has room for an id after so many units */
 #define BSN_NEAR_ID_AT 56 /* where */
 
 /* Bits of a WQE's byte 7, its DS, that say that it has more. */
@@ -306,14 +290,22 @@ struct bsn_sq {
  * Context: the queue's poster. Does not allocate or block.
  * Return: 0; -EAGAIN no room; -EMSGSIZE too many SGEs or bytes; -EOPNOTSUPP not on this transport,
  * device or path; -EINVAL no endpoint, unknown flags; -ENOTCONN the queue is not connected. Unless 0
- * nothing was written, and bsn_refusal says why.
+ * nothing was written, and bsn_error_text() says why.
  */
 BSN_API int bsn_sq_post_sgl(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,
 			    const struct bsn_remote *remote, uint32_t imm, uint64_t id);
 
-/** bsn_sq_post_inline - bsn_sq_post_sgl() of one piece of inline data; its length stands in @what */
+/** bsn_sq_post_inline - bsn_sq_post_sgl() of one piece of inline data; its length is in @what */
 BSN_API int bsn_sq_post_inline(struct bsn_ep *ep, uint32_t what, const void *data,
 			       const struct bsn_remote *remote, uint32_t imm, uint64_t id);
+
+/**
+ * bsn_sq_post_piece - bsn_sq_post_sgl() or bsn_sq_post_inline() of data whose DS was built already
+ * @w0, @w1: the DS as it lies in memory: a data pointer, or inline data
+ * @what: BSN_WHAT(), and the immediate above it
+ */
+BSN_API int bsn_sq_post_piece(struct bsn_ep *ep, uint64_t w0, uint64_t w1,
+			      const struct bsn_remote *remote, uint64_t id, uint64_t what);
 
 /** bsn_sq_post_atomic - operands: swap or add, compare */
 BSN_API int bsn_sq_post_atomic(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,
@@ -324,7 +316,7 @@ BSN_API int bsn_sq_post_atomic(struct bsn_ep *ep, uint32_t what, const struct bs
 BSN_API int bsn_sq_post_wr(struct bsn_ep *ep, const struct bsn_wr *wr);
 
 /**
- * bsn_prepare - encodes a request, as far as it does not depend on where it will stand
+ * bsn_prepare - encodes a request, but for what depends on its place in a queue
  * @ep: an endpoint of the transport
  * @wr: the request; its id and flags are given at each post, BSN_F_INLINE excepted
  * @p: the result; keeps nothing of @wr, and holds the inline data
@@ -356,28 +348,25 @@ BSN_API int bsn_sq_cancel(struct bsn_sq *sq);
  */
 BSN_API void bsn_sq_publish_bb(struct bsn_sq *sq, bsn_v2 w01, bsn_v2 w23, bsn_v2 w45, bsn_v2 w67);
 
-/** bsn_sq_auto_signal - an unsignaled post whose turn it is: the ce of its control segment */
+/** bsn_sq_auto_signal - the ce of an unsignaled post whose turn it is to be signaled by the library */
 BSN_API uint32_t bsn_sq_auto_signal(struct bsn_sq *sq);
 
 /** bsn_sq_outstanding_bb - blocks appended and not yet retired, rung or not; the poster's thread */
 BSN_API uint32_t bsn_sq_outstanding_bb(struct bsn_sq *sq);
 
 /**
- * bsn_sq_give_back - flushes what will never have a CQE: unsignaled work behind the last signaled
+ * bsn_sq_give_back - flushes what will never have a CQE: unsignaled work after the last signaled
  * request of a failed queue that was made to report only the first error (BSN_CE_ON_FIRST_ERROR)
  * Return: how many completions were stored.
  */
 BSN_API int bsn_sq_give_back(struct bsn_sq *sq, struct bsn_completion *c, int n);
 
-/** bsn_refusal - why the last post of this thread was refused; NULL: it was not, or by the provider */
-extern BSN_API __thread const char *bsn_refusal;
-
 /** bsn_sq_count_blueflame - blocks published by BlueFlame so far, modulo 2^32 */
 BSN_API uint32_t bsn_sq_count_blueflame(const struct bsn_sq *sq);
 
 /*
- * Whether there is no endpoint or queue at all. To look costs two instructions of each request, so the
- * inline code tells only what the compiler knows; what is compiled with BSN_CHECK_NULL looks, and so do
+ * Whether there is no endpoint or queue at all. A look costs two instructions a request, so the inline
+ * code looks only where the compiler knows. Code compiled with BSN_CHECK_NULL always looks, and so do
  * the symbols of the library.
  */
 #ifdef BSN_CHECK_NULL
@@ -399,8 +388,6 @@ BSN_ALWAYS_INLINE bool bsn_fits(const struct bsn_sq *sq, const uint8_t *limit, u
 /* Whether the inline code may go on with a queue of one peer. */
 BSN_ALWAYS_INLINE bool bsn_sq_has_room(struct bsn_sq *sq, unsigned bb)
 {
-	if (sq->ring) /* else it is not a queue, and the cold function says so */
-		BSN_CHECK_OWNER(sq);
 	return bsn_fits(sq, sq->limit, bb);
 }
 
@@ -413,11 +400,11 @@ BSN_ALWAYS_INLINE uint32_t bsn_sq_visible_bb(const struct bsn_sq *sq)
 
 /* -- publication -------------------------------------------------------------------------------- */
 
-/* Makes way for the stores into the lane's register: O1, O2. */
-BSN_ALWAYS_INLINE struct bsn_lane *bsn_sq_open_register(struct bsn_sq *sq, uint16_t pi)
+/* What comes before the stores into the lane's register: O1, O2. */
+BSN_ALWAYS_INLINE struct bsn_lane *bsn_sq_open_register(struct bsn_sq *sq)
 {
 	bsn_to_device(); /* O1 */
-	bsn_store_index(sq->record, pi);
+	bsn_store_index(sq->record, sq->pi);
 	bsn_wc_start(); /* O2 */
 	return sq->lane;
 }

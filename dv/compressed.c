@@ -2,7 +2,8 @@
 /*
  * A session takes as many slots as it has CQEs: the title is in the first, arrays of eight mini CQEs are in
  * the slots 1, 8, 16, … of them (bsn_decode.h). Each array is copied before what it becomes is written over
- * it. What a CQE is made of, wqe/expand.c says once: here are bytes of a title and bytes of a mini CQE.
+ * it. wqe/expand.c says what a CQE is made of; here it is only bytes of a title and bytes of a mini
+ * CQE.
  */
 #include "compressed.h"
 
@@ -33,7 +34,7 @@ struct recipe {
 	size_t counter_low, counter_high; /* where they are; 0: the map does not count */
 };
 
-/* What is left of a session. */
+/* The rest of a session. */
 struct session {
 	uint8_t base[BSN_CQE_SIZE]; /* the next CQE without what its mini has */
 	uint8_t minis[BSN_MINI_SIZE + BSN_CQE_SIZE + BSN_MINI_SIZE]; /* the array, with room around it */
@@ -274,30 +275,39 @@ __attribute__((target("avx2"))) DEFINE_EXPAND(avx2_session, expand_avx2)
 DEFINE_EXPAND(neon_session, expand_neon)
 #endif
 
-static void (*expand_session)(const struct recipe *r, struct session *s);
-
 /* -- which way ---------------------------------------------------------------------------------------- */
+
+static const struct {
+	const char *name;
+	void (*expand)(const struct recipe *r, struct session *s); /* NULL: not of this architecture */
+} expanders[BSN_EXPANDERS] = {
+	[BSN_EXPAND_PLAIN] = { "plain", plain_session },
+#if defined(__x86_64__)
+	[BSN_EXPAND_AVX2] = { "avx2", avx2_session },
+	[BSN_EXPAND_NEON] = { "neon", NULL },
+#elif defined(__aarch64__)
+	[BSN_EXPAND_AVX2] = { "avx2", NULL },
+	[BSN_EXPAND_NEON] = { "neon", neon_session },
+#endif
+};
+
+static enum bsn_expander usual; /* of CQs that were not told */
+
+static bool has(enum bsn_expander how)
+{
+#if defined(__x86_64__)
+	if (how == BSN_EXPAND_AVX2 && !__builtin_cpu_supports("avx2"))
+		return false;
+#endif
+	return how < BSN_EXPANDERS && expanders[how].expand;
+}
 
 static bool choose(enum bsn_expander how)
 {
-	switch (how) {
-	case BSN_EXPAND_PLAIN:
-		expand_session = plain_session;
-		return true;
-#if defined(__x86_64__)
-	case BSN_EXPAND_AVX2:
-		if (!__builtin_cpu_supports("avx2"))
-			return false;
-		expand_session = avx2_session;
-		return true;
-#elif defined(__aarch64__)
-	case BSN_EXPAND_NEON:
-		expand_session = neon_session;
-		return true;
-#endif
-	default:
+	if (!has(how))
 		return false;
-	}
+	usual = how;
+	return true;
 }
 
 /* Four bytes at @to have some of a mini's, all at the same distance. */
@@ -363,15 +373,30 @@ bool bsn_expand_by(enum bsn_expander how)
 	return choose(how);
 }
 
+/* In bsn_cq.mini_format: the format, and above it the way, each plus 1; no way: the usual one. */
+enum { WAY_SHIFT = 4, FORMAT_MASK = (1 << WAY_SHIFT) - 1 };
+
 void bsn_cq_set_compression(struct bsn_cq *cq, enum bsn_mini_format format)
 {
 	pthread_once(&begun, begin);
 	cq->mini_format = (uint8_t)(format + 1);
 }
 
+bool bsn_cq_expand_by(struct bsn_cq *cq, const char *name)
+{
+	for (int how = 0; how < BSN_EXPANDERS; how++) {
+		if (!expanders[how].name || strcmp(name, expanders[how].name) || !has((enum bsn_expander)how))
+			continue;
+		cq->mini_format = (uint8_t)((cq->mini_format & FORMAT_MASK) | (how + 1) << WAY_SHIFT);
+		return true;
+	}
+	return false;
+}
+
 int bsn_cq_expand(struct bsn_cq *cq, const uint8_t *title, uint8_t phase)
 {
-	struct bsn_cqe_block block = { .format = (enum bsn_mini_format)(cq->mini_format - 1) };
+	const unsigned format = cq->mini_format & FORMAT_MASK, way = cq->mini_format >> WAY_SHIFT;
+	struct bsn_cqe_block block = { .format = (enum bsn_mini_format)(format - 1) };
 	struct session s;
 	const struct recipe *r;
 
@@ -393,6 +418,6 @@ int bsn_cq_expand(struct bsn_cq *cq, const uint8_t *title, uint8_t phase)
 		s.base[r->counter_low] = (uint8_t)s.counter;
 		s.base[r->counter_high] = (uint8_t)(s.counter >> 8);
 	}
-	expand_session(r, &s);
+	expanders[way ? way - 1 : usual].expand(r, &s);
 	return 0;
 }

@@ -12,13 +12,16 @@ enum bsn_expander { BSN_EXPAND_PLAIN, BSN_EXPAND_AVX2, BSN_EXPAND_NEON, BSN_EXPA
 void bsn_cq_set_compression(struct bsn_cq *cq, enum bsn_mini_format format);
 
 /*
- * Makes whole CQEs of the session whose title is the CQE at @title, of the lap @phase: in their places in the ring, with the
- * owner bits of their laps. They are the poller's by then, all of them.
- * Context: after O4 on the title. Return: 0; -EPROTO, and nothing was written: it can be none.
+ * Makes whole CQEs of the session whose title is the CQE at @title, of the lap @phase: in their places
+ * in the ring, with the owner bits of their laps. All of them are the poller's. Context: after O4 on
+ * the title. Return: 0; -EPROTO it is no session, and nothing was written.
  */
 int bsn_cq_expand(struct bsn_cq *cq, const uint8_t *title, uint8_t phase);
 
-/* For tests: from here on by this way, if the CPU has it; whether it has. */
+/* This CQ by another way than usually: plain, avx2 or neon; false: there is none of the name here. */
+bool bsn_cq_expand_by(struct bsn_cq *cq, const char *name);
+
+/* For tests: expands by this way from here on. Returns whether the CPU has it. */
 bool bsn_expand_by(enum bsn_expander how);
 
 #endif

@@ -8,6 +8,7 @@
 #include "bsn_syndrome.h"
 #include "compressed.h"
 #include "init.h"
+#include "refuse.h"
 
 /* bsn_cq_put_send() stores them together. */
 _Static_assert(offsetof(struct bsn_completion, who) ==
@@ -16,10 +17,10 @@ _Static_assert(offsetof(struct bsn_completion, who) ==
 
 /* -- whose a CQE is -------------------------------------------------------------------------------- */
 
-/* What is put into CQEs whose queue has gone: no queue has it, it is the subnet manager's. */
+/* The QPN that CQEs of a queue that is gone get. No queue has it: it is the subnet manager's. */
 #define QPN_NOBODY 0u
 
-/* The WQE of whatever completes where nothing can: it sends each completion the far way. */
+/* The ring of a route without a send side: it sends each completion the far way. */
 static const uint8_t no_ring[BSN_CTRL_SIZE] = { [7] = BSN_FAR_ALL };
 
 static bool has_send_side(const struct bsn_route *route)
@@ -60,9 +61,21 @@ static bool is_receive(uint32_t cqe_opcode)
 	       cqe_opcode == BSN_CQE_RESP_ERR;
 }
 
+static bool is_queues(const struct bsn_cq *cq, uint32_t qpn, uint32_t found, uint32_t cqe_opcode)
+{
+	if (qpn != BSN_CQ_XRC)
+		return found == qpn;
+	return is_receive(cqe_opcode) && !bsn_cq_find(cq, found);
+}
+
+static void count_stale(struct bsn_cq *cq, int change)
+{
+	__atomic_store_n(&cq->stale, cq->stale + (uint32_t)change, __ATOMIC_RELAXED);
+}
+
 /*
- * CQEs of a queue that goes: made anonymous, so that a later queue of its number does not get them.
- * What it took from an SRQ is the SRQ's again.
+ * Makes CQEs of a queue that goes anonymous, so that a later queue of its number does not get them.
+ * WQEs that it took from an SRQ are given back.
  */
 static void disown_cqes(struct bsn_cq *cq, uint32_t qpn, struct bsn_rq *srq)
 {
@@ -81,10 +94,11 @@ static void disown_cqes(struct bsn_cq *cq, uint32_t qpn, struct bsn_rq *srq)
 			return;
 		bsn_cqe_tail_decode(&tail, cqe + BSN_CQE_TAIL_OFFSET);
 		bsn_cqe_req_decode(&view, cqe);
-		if (view.qpn == qpn) {
+		if (is_queues(cq, qpn, view.qpn, tail.opcode)) {
 			if (srq && is_receive(tail.opcode))
 				bsn_rq_give_back(srq, view.wqe_counter, &id);
 			view.qpn = QPN_NOBODY;
+			count_stale(cq, 1);
 			bsn_store_be32((uint8_t *)(uintptr_t)cqe + BSN_CQE_QPN_OFFSET,
 				       bsn_cqe_req_dword(&view, BSN_CQE_QPN_OFFSET / 4));
 		}
@@ -134,17 +148,18 @@ static uint32_t consumer_index(const struct bsn_cq *cq)
 	return cq->chunk_ci - cqes_to_chunk_end(cq, cq->next);
 }
 
-/* Whether this poll began in the chunk that it is at the end of: then it leaves its first one. */
+/* Whether this poll began in the chunk that ends here, so that this is its first one. */
 static bool leaves_first_chunk(const struct bsn_cq *cq)
 {
 	return cq->next < cq->chunk_end && cqes_to_chunk_end(cq, cq->next) <= cq->chunk;
 }
 
-/* What this poll gave is kept from the device as far as there is room to. */
+/* Keeps from the device what this poll gave, as far as there is room. */
 static void publish_earlier(struct bsn_cq *cq)
 {
 	if (leaves_first_chunk(cq)) {
-		publish(cq, consumer_index(cq));
+		if (!cq->ignores_overrun)
+			publish(cq, consumer_index(cq));
 		cq->unpublished = cqes_to_chunk_end(cq, cq->next);
 	} else {
 		cq->unpublished += cq->chunk;
@@ -163,18 +178,23 @@ static uint32_t cqes_of_chunk(const struct bsn_cq *cq, const uint8_t *next)
 	return cq->is_full_poll ? 1 : cq->chunk - at % cq->chunk;
 }
 
-/* Round the ring, whose owner bit is the other one then. */
+/*
+ * Goes round the ring; the owner bit is inverted then. A device that ignores overruns needs the record
+ * only to be armed; readers from outside follow it once a lap.
+ */
 static const uint8_t *go_round(struct bsn_cq *cq, const uint8_t *next)
 {
 	if (BSN_LIKELY(next != cq->ring_end))
 		return next;
+	if (cq->ignores_overrun)
+		publish(cq, cq->chunk_ci);
 	cq->phase ^= 1;
 	if (cq->plain != BSN_CQ_NEVER_PLAIN)
 		cq->plain = cq->phase;
 	return cq->ring;
 }
 
-/* Of a queue without CQEs to spare, whose chunk is one: each is the device's again at once. */
+/* Of a queue without CQEs to spare, whose chunks are one CQE: gives each back to the device at once. */
 static const uint8_t *publish_one(struct bsn_cq *cq, const uint8_t *next)
 {
 	cq->next = next; /* the record is never ahead of it */
@@ -185,8 +205,8 @@ static const uint8_t *publish_one(struct bsn_cq *cq, const uint8_t *next)
 }
 
 /*
- * The largest chunk of which two can be spared, one that a poll leaves and one that it is in: a power
- * of two, since chunks tile the ring.
+ * The largest chunk of which there are two to spare, one that a poll leaves and one that it is in. A
+ * power of two, since chunks tile the ring.
  */
 static uint32_t chunk_of(uint32_t count, uint32_t spare)
 {
@@ -268,7 +288,7 @@ static const uint8_t *inline_data(const struct bsn_cq *cq, const uint8_t *next)
 	return cqe.inline_bytes;
 }
 
-/* The same of a receive's, without a look at what it has besides. */
+/* The same of a receive, without a look at its other fields. */
 BSN_ALWAYS_INLINE const uint8_t *received_data(const struct bsn_cq *cq, const uint8_t *next,
 					       const struct bsn_cqe_resp *cqe)
 {
@@ -281,7 +301,7 @@ BSN_ALWAYS_INLINE const uint8_t *received_data(const struct bsn_cq *cq, const ui
 		       NULL;
 }
 
-/* Into the memory that a list of data pointers names. */
+/* Copies into the memory that a list of data pointers names. */
 static void scatter(const uint8_t *src, size_t bytes, const uint8_t *list, unsigned entries)
 {
 	for (unsigned i = 0; i < entries && bytes; i++) {
@@ -297,8 +317,8 @@ static void scatter(const uint8_t *src, size_t bytes, const uint8_t *list, unsig
 }
 
 /*
- * READ and atomic results, into memory. The WQE is still there: its slots are not free before it is
- * done.
+ * Copies results of READs and atomics into memory. The WQE is still there: its slots are not free
+ * before it is done.
  */
 static int scatter_to_request(const struct bsn_route *route, const struct bsn_cqe_req *cqe,
 			      const uint8_t *src)
@@ -374,7 +394,7 @@ BSN_ALWAYS_INLINE void recall(const struct bsn_route *route, uint32_t wqe_index,
 
 /*
  * In a CQE the result of an atomic is big-endian (bsn_cqe.h); in memory it has the device's order. The
- * CQE is ours: it is turned there.
+ * CQE is ours, so it is converted there.
  */
 static void order_result(const struct bsn_route *route, uint32_t wqe_opcode, uint32_t length,
 			 const uint8_t *result)
@@ -389,7 +409,7 @@ static void order_result(const struct bsn_route *route, uint32_t wqe_opcode, uin
 	memcpy((uint8_t *)(uintptr_t)result, &value, sizeof(value));
 }
 
-/* Where the memory begins into which a request reads; NULL: it reads none. */
+/* The beginning of the memory that a request reads into; NULL: it reads nothing. */
 static const void *first_piece_read(const struct bsn_route *route, uint32_t wqe_index)
 {
 	const struct bsn_wqe_op *op;
@@ -409,7 +429,7 @@ static const void *first_piece_read(const struct bsn_route *route, uint32_t wqe_
 	return (const void *)(uintptr_t)first.addr;
 }
 
-/* Of a queue that hands out results: those that did not come in the CQE. */
+/* Of a queue that hands out results: hands out one that did not come in the CQE. */
 static void give_result(const struct bsn_route *route, uint32_t wqe_index, struct bsn_completion *c)
 {
 	const void *data = c->flags & BSN_C_DATA ? NULL : first_piece_read(route, wqe_index);
@@ -420,7 +440,7 @@ static void give_result(const struct bsn_route *route, uint32_t wqe_index, struc
 	c->flags |= BSN_C_DATA;
 }
 
-/* Whether the library signaled the request, and whether its failure is the user's to know. */
+/* Whether the library signaled the request, and whether the user is told of its failure. */
 static enum bsn_hidden take_hidden(const struct bsn_route *route, uint32_t wqe_index)
 {
 	uint8_t *hidden = &route->sq->hidden[(wqe_index * BSN_BB_SIZE & route->mask) / BSN_BB_SIZE];
@@ -431,7 +451,10 @@ static enum bsn_hidden take_hidden(const struct bsn_route *route, uint32_t wqe_i
 	return (enum bsn_hidden)how;
 }
 
-/* Some of the queue's completions are the library's own, or have results: whether this one is the user's. */
+/*
+ * Of a queue some of whose completions are the library's own, or have results. Returns whether this one
+ * is the user's.
+ */
 static __attribute__((noinline)) int finish_send(struct bsn_route *route, uint32_t wqe_index,
 						 struct bsn_completion *c)
 {
@@ -502,7 +525,7 @@ BSN_ALWAYS_INLINE void take_receive(const struct bsn_route *route, const uint8_t
 	struct bsn_cqe_resp cqe;
 
 	if (BSN_LIKELY((kind >> 4) != BSN_CQE_RESP_SEND_INV)) {
-		bsn_cq_put_recv_who(bsn_cq_who(next), c);
+		bsn_cq_put_recv_who(bsn_cq_key(bsn_cq_who(next)), c);
 		bsn_cq_put_recv(next, kind, c);
 	} else {
 		bsn_cqe_resp_decode(&cqe, next);
@@ -586,32 +609,36 @@ bool bsn_cq_take_any_recv(const struct bsn_route *route, const uint8_t *next,
 	return true;
 }
 
+static bool take_recv(const struct bsn_cq *cq, const struct bsn_route *route, const uint8_t *next,
+		      struct bsn_completion *c)
+{
+	return bsn_cq_take_any_recv(route, next, c, bsn_cq_op_own(next) ^ cq->phase, cq);
+}
+
 /*
- * Up to 32 bytes that came in the CQE, into the first piece of the receive's memory. The queue is named
- * anew where the arguments are not needed any more, so that none has to be saved.
+ * Copies up to 32 bytes that came in the CQE into the first piece of the receive's memory. The queue is
+ * loaded again where the arguments are not needed any more, so that none has to be saved.
  */
 bool bsn_cq_take_far_recv(const struct bsn_route *route, const uint8_t *next,
 			  struct bsn_completion *c, uint32_t kind, const struct bsn_cq *cq)
 {
 	const uint64_t bytes = bsn_cq_byte_len(next);
-	struct bsn_cqe_tail tail;
 	const uint8_t *list;
 	struct bsn_data first;
 	struct bsn_rq *rq;
-	uint64_t slot;
+	size_t slot;
 
 	if (BSN_UNLIKELY((kind & ~(uint32_t)BSN_RECV_KIND_SOLICITED) !=
 				 (BSN_RECV_KIND_SEND | BSN_RECV_KIND_DATA_32) ||
 			 bytes > (uint32_t)bsn_cqe_inline_room(BSN_CQE_INLINE_32)))
-		return bsn_cq_take_any_recv(route, next, c, kind, cq);
-	bsn_cqe_tail_decode(&tail, next + BSN_CQE_TAIL_OFFSET);
+		return take_recv(cq, route, next, c);
 	rq = route->rq;
-	slot = tail.wqe_counter & rq->poller_mask;
+	slot = bsn_cq_wqe_index(next) & rq->poller_mask;
 	list = rq->poller_ring + slot * rq->poller_stride;
 	BSN_HIDE(route);
 	/* The bit above the byte count, that of inline data, is the sign. */
 	if (BSN_UNLIKELY((int32_t)bsn_load_be32(list) < (int32_t)bytes))
-		return bsn_cq_take_any_recv(route, next, c, kind, cq);
+		return take_recv(cq, route, next, c);
 	rq = route->rq;
 	bsn_data_decode(&first, list);
 	bsn_cq_put_success(c, bytes, 0);
@@ -657,9 +684,9 @@ static int reap_request(struct bsn_cq *cq, const uint8_t *next, struct bsn_route
 }
 
 /*
- * On a queue whose unsignaled work reports only the first error, what follows that error unsignaled
- * never has a CQE: it is flushed here, in order, up to @end or to a WQE that will have one.
- * Returns whether there was one.
+ * On a queue whose unsignaled work reports only the first error, unsignaled requests after that error
+ * never have a CQE. This flushes one, in order, up to @end or to a WQE that will have a CQE. Returns
+ * whether there was one.
  */
 static bool flush_silent(struct bsn_route *route, uint16_t end, struct bsn_completion *c)
 {
@@ -694,7 +721,7 @@ int bsn_sq_give_back(struct bsn_sq *sq, struct bsn_completion *c, int n)
 	return got;
 }
 
-/* Where the flush of a failed queue goes on: behind the request that failed, whose slot is ours. */
+/* The flush of a failed queue goes on after the request that failed, whose slot is ours. */
 static void note_failed_request(struct bsn_route *route, uint16_t index)
 {
 	struct bsn_ctrl ctrl;
@@ -755,12 +782,6 @@ static int reap_error(const uint8_t *next, struct bsn_route *route, struct bsn_c
 	return 1;
 }
 
-static bool take_recv(const struct bsn_cq *cq, const struct bsn_route *route, const uint8_t *next,
-		      struct bsn_completion *c)
-{
-	return bsn_cq_take_any_recv(route, next, c, bsn_cq_op_own(next) ^ cq->phase, cq);
-}
-
 static int reap_known(struct bsn_cq *cq, const uint8_t *next, struct bsn_route *route,
 		      const struct bsn_cqe_tail *tail, struct bsn_completion *c)
 {
@@ -780,12 +801,20 @@ static int reap_known(struct bsn_cq *cq, const uint8_t *next, struct bsn_route *
 	}
 }
 
+/* Counts a CQE that belongs to no queue. */
+static void drop(struct bsn_cq *cq, uint32_t qpn)
+{
+	cq->count_dropped++;
+	if (qpn == QPN_NOBODY && cq->stale)
+		count_stale(cq, -1);
+}
+
 enum { SESSION = -EALREADY }; /* no error, only told apart from counts */
 
 /*
  * The CQE at @next. Returns how many completions it gave, with @next moved on where it is done with;
- * SESSION: it was compressed, and is whole now, as are those behind it;
- * -ENOENT: it is not ours; -EPROTO: nobody can read it, nor what follows.
+ * SESSION: it was compressed, and is whole now, with those after it;
+ * -ENOENT: it is not ours; -EPROTO: neither it nor what follows can be read.
  */
 static int reap_cqe(struct bsn_cq *cq, const uint8_t **next, struct bsn_completion *c)
 {
@@ -804,8 +833,10 @@ static int reap_cqe(struct bsn_cq *cq, const uint8_t **next, struct bsn_completi
 	}
 	bsn_cqe_req_decode(&view, *next);
 	route = bsn_cq_find(cq, view.qpn);
+	if (!route && is_receive(tail.opcode) && view.qpn != QPN_NOBODY)
+		route = bsn_cq_find(cq, BSN_CQ_XRC);
 	if (!route)
-		cq->count_dropped++;
+		drop(cq, view.qpn);
 	else if (tail.opcode == BSN_CQE_REQ_ERR &&
 		 flush_silent(route, (uint16_t)view.wqe_counter, c))
 		return 1; /* the CQE is looked at again */
@@ -816,12 +847,33 @@ static int reap_cqe(struct bsn_cq *cq, const uint8_t **next, struct bsn_completi
 	return got;
 }
 
-/* The queue is empty, or nobody can read on. */
+static const char *death_of(int error)
+{
+	switch (error) {
+	case EIO:
+		return "the device is gone: nothing will complete any more";
+	case EOVERFLOW:
+		return "the CQ overran: make it with as many entries as all its queues may have outstanding";
+	case EPROTO:
+		return "a CQE that nobody can read, or a compressed one of a CQ made without compression";
+	default:
+		return "the CQ is dead";
+	}
+}
+
+int bsn_cq_end_poll(const struct bsn_cq *cq)
+{
+	const int error = __atomic_load_n(&cq->dead, __ATOMIC_ACQUIRE);
+
+	return BSN_UNLIKELY(error) ? refuse(error, death_of(error)) : 0;
+}
+
+/* The queue is empty, or cannot be read on. */
 static int end_poll(struct bsn_cq *cq, int err)
 {
 	if (err == -EPROTO)
 		bsn_cq_kill(cq, EPROTO);
-	return -(int)__atomic_load_n(&cq->dead, __ATOMIC_ACQUIRE);
+	return bsn_cq_end_poll(cq);
 }
 
 static __attribute__((noinline)) int poll_ring(struct bsn_cq *cq, const uint8_t *next,
@@ -848,7 +900,7 @@ static __attribute__((noinline)) int poll_ring(struct bsn_cq *cq, const uint8_t 
 	return got;
 }
 
-/* Only tells apart, so that neither way saves registers for the other. */
+/* Only chooses, so that neither way saves registers for the other. */
 int bsn_cq_poll_cold(struct bsn_cq *cq, const uint8_t *next, struct bsn_completion *c, int n)
 {
 	return cq->path ? cq->path->poll(cq, c, n) : poll_ring(cq, next, c, n);

@@ -150,7 +150,7 @@ int bsn_memcpy(struct bsn_ep *ep, const struct bsn_sge *to, const struct bsn_sge
 	if (err)
 		return err;
 	if (!to->length || to->length != from->length || to->length > ep->sq->max_copy)
-		return refuse(EMSGSIZE, "a copy has one byte at least, as many on both sides, and not more "
-					"than the device takes");
+		return refuse(EMSGSIZE, "a copy has at least one byte, the same length on both "
+					"sides, and at most what the device takes");
 	return bsn_sq_post_body(ep->sq, &body, id);
 }

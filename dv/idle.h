@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a thread does that polls an empty queue. Private to the library. */
+/* How a thread that polls an empty queue waits. Private to the library. */
 #ifndef DV_IDLE_H
 #define DV_IDLE_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The hot structures as they are on the first day. */
+/* The hot structures in their first state. */
 #include "init.h"
 
 #include <stdlib.h>
@@ -18,9 +18,9 @@ void *bsn_hot_alloc(size_t bytes)
 /* -- send queue --------------------------------------------------------------------------------- */
 
 /*
- * How many unsignaled posts may go by. A turn may be skipped while little is outstanding
- * (bsn_sq_auto_signal()), and then the next one must still fit before the queue is full, even if
- * every WQE is as long as they get: every - 2 blocks before the turn skipped, and every + 1 WQEs.
+ * How many unsignaled posts may pass. A turn may be skipped while little is outstanding
+ * (bsn_sq_auto_signal()); then the next one must still fit before the queue is full, even if every WQE
+ * has the greatest length: every - 2 blocks before the skipped turn, and every + 1 WQEs.
  */
 uint8_t bsn_sq_signal_every(uint32_t capacity_bb, uint32_t longest_bb, int wanted)
 {
@@ -62,7 +62,7 @@ void bsn_sq_resolve_mode(struct bsn_sq *sq)
 void bsn_sq_clear(struct bsn_sq *sq)
 {
 	sq->slot = sq->ring;
-	sq->pi = sq->last = sq->retired = 0;
+	sq->pi = sq->retired = 0;
 	sq->route.done = sq->seen_done = UINT16_MAX; /* no WQE: the one before the first */
 	sq->route.far_mask = sq->has_peers || sq->gives_results ? BSN_FAR_ALL : BSN_FAR_BITS;
 	sq->route.has_failed = false;
@@ -114,7 +114,7 @@ struct bsn_sq *bsn_sq_alloc(const struct bsn_sq_init *init)
 	sq->ring_end = init->ring + (size_t)init->count_bb * BSN_BB_SIZE;
 	sq->record = init->record;
 	sq->lane = init->lane;
-	sq->ctrl_base = bsn_ctrl_word(&base, 0);
+	sq->ctrl_next = bsn_ctrl_word(&base, 0);
 	sq->qpn = init->qpn;
 	sq->bb_mask = init->count_bb - 1;
 	sq->capacity_bb = init->capacity_bb;
@@ -133,6 +133,7 @@ struct bsn_sq *bsn_sq_alloc(const struct bsn_sq_init *init)
 	sq->signal_every = bsn_sq_signal_every(init->capacity_bb, bsn_bb_of_ds(init->max_ds),
 					       init->signal_every);
 	sq->store = (uint8_t)init->store;
+	sq->posts = &bsn_sq_posts_mlx5;
 	init_route(sq);
 	bsn_sq_resolve_mode(sq);
 	bsn_sq_clear(sq);
@@ -171,7 +172,7 @@ static void fill_free(struct bsn_rq *rq, uint16_t first, uint16_t last)
 	}
 }
 
-/* What follows in the list up to the ring's last WQE. */
+/* Adds the rest of the list, up to the ring's last WQE. */
 static void rest_others(struct bsn_rq *rq, uint16_t last)
 {
 	struct bsn_srq_next link = { .next_wqe_index = last };
@@ -198,11 +199,17 @@ void bsn_srq_share(struct bsn_rq *rq)
 	rq->poller_kind = BSN_RQ_OF_POLLERS;
 }
 
+void bsn_rq_set_path(struct bsn_rq *rq, const struct bsn_rq_path *path)
+{
+	rq->path = path;
+	rq->post1 = path->post1;
+}
+
 struct bsn_rq *bsn_rq_alloc(const struct bsn_rq_init *init)
 {
 	const uint32_t list = init->stride_bytes - (init->is_srq ? BSN_SRQ_NEXT_SIZE : 0);
 	const size_t id_bytes = init->count * sizeof(uint64_t);
-	const size_t free_bytes = init->is_srq ? (init->count + 1) * sizeof(uint16_t) : 0;
+	const size_t free_bytes = init->is_srq ? (init->count + BSN_SRQ_RUN) * sizeof(uint16_t) : 0;
 	const size_t lock_bytes = init->is_on_demand ? sizeof(struct bsn_srq_lock) : 0;
 	struct bsn_rq *rq = bsn_hot_alloc(sizeof(*rq) + id_bytes + lock_bytes + free_bytes);
 
@@ -221,7 +228,7 @@ struct bsn_rq *bsn_rq_alloc(const struct bsn_rq_init *init)
 	rq->stride_log2 = (uint8_t)__builtin_ctz(init->stride_bytes);
 	rq->max_sge = rq->poller_max_sge = (uint8_t)(list / BSN_DATA_SIZE);
 	rq->is_srq = init->is_srq;
-	rq->path = init->is_srq ? &bsn_srq_path : &bsn_rq_own_path;
+	bsn_rq_set_path(rq, init->is_srq ? &bsn_srq_path : &bsn_rq_own_path);
 	rq->poller_kind = init->is_srq ? BSN_RQ_SHARED : BSN_RQ_OWN;
 	rq->capacity = init->capacity;
 	bsn_rq_clear(rq);
@@ -274,13 +281,15 @@ void bsn_cq_init(struct bsn_cq *cq, const struct bsn_cq_init *init)
 
 void bsn_cq_init_path(struct bsn_cq *cq, const struct bsn_cq_path *path)
 {
-	/* What the inline code looks at; with these constants it always goes the cold way. */
-	static const uint8_t never_plain[BSN_CQE_SIZE];
+	/* The inline code looks at this CQE, which is the device's for ever. */
+	static const uint8_t of_nobody[BSN_CQE_SIZE];
 
 	bsn_cq_init_slots(cq);
 	cq->path = path;
-	cq->next = never_plain;
-	cq->empty_mask = 0;
+	cq->has_path = true;
+	cq->next = of_nobody;
+	cq->phase = 1;
+	cq->empty_mask = 1;
 	cq->plain = BSN_CQ_NEVER_PLAIN;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The hot structures as they are on the first day, over memory that somebody else found: the
- * provider's queues, or those of a test. Private to the library.
+ * The hot structures in their first state, over memory that the caller has: the provider's queues, or
+ * those of a test. Private to the library.
  */
 #ifndef DV_INIT_H
 #define DV_INIT_H
@@ -14,7 +14,7 @@
 /* Zero, on cache lines of its own; for free(). */
 void *bsn_hot_alloc(size_t bytes);
 
-/** enum bsn_hidden - of a WQE that the library signaled by itself: what of it the user is not shown */
+/** enum bsn_hidden - what the user is not shown of a WQE that the library signaled by itself */
 enum bsn_hidden {
 	BSN_HIDDEN_NOT,
 	BSN_HIDDEN_SUCCESS, /* a request of the user's: its failure is shown */
@@ -50,8 +50,8 @@ struct bsn_sq *bsn_sq_alloc(const struct bsn_sq_init *init);
 void bsn_sq_free(struct bsn_sq *sq);
 
 /*
- * As on the first day again, after a reset: open or closed as before. The doorbell record is the
- * caller's to zero.
+ * Back to the first state after a reset, open or closed as before. The caller zeroes the doorbell
+ * record.
  */
 void bsn_sq_clear(struct bsn_sq *sq);
 
@@ -63,19 +63,31 @@ void bsn_sq_open(struct bsn_sq *sq);
 void bsn_sq_owe_fence(struct bsn_sq *sq, enum bsn_fence fence);
 
 /*
- * Posts and publishes a NOP, whose completion is nobody's to see: when it is polled, all before it is
- * done. 0; -EAGAIN the ring is full: whatever completes first will make room.
+ * Posts and publishes a NOP, whose completion the user is not shown: when it is polled, all before it
+ * is done. 0; -EAGAIN the ring is full: the next completion will make room.
  */
 int bsn_sq_post_marker(struct bsn_sq *sq);
 
 /*
- * Whether what was appended last will give no completion if it succeeds, so that nothing tells when it is
- * done. Looks at all that is outstanding.
+ * Whether the last appended request gives no completion if it succeeds, so that nothing tells when it
+ * is done. Looks at all outstanding requests.
  */
 bool bsn_sq_ends_quietly(struct bsn_sq *sq);
 
+/* Of opcodes, a bit each. */
+static inline bool is_one_of(uint64_t opcodes, unsigned opcode)
+{
+	return opcode < 64 && opcodes >> opcode & 1;
+}
+
 /* The opcodes that a queue takes, a bit each. */
 uint64_t bsn_sq_ops_of(enum bsn_transport transport, bool has_atomics);
+
+/*
+ * sq.c: for a queue with a ring; and for any queue, which look each time at its path and whether it is
+ * closed.
+ */
+extern const struct bsn_sq_posts bsn_sq_posts_mlx5, bsn_sq_posts_any;
 
 /*
  * Whether the queue takes such a request at all, whether or not there is room for it: 0, or why not, with
@@ -98,8 +110,14 @@ struct bsn_rq_init {
 	uint16_t first_free, last_free; /* the list as the links in the ring say */
 };
 
-/* rq.c: what the two kinds do where the inline code does not post; -EMSGSIZE of a list that is too long. */
+/* rq.c: functions of the two kinds for posts that are not inline; -EMSGSIZE of a list that is too long. */
 extern const struct bsn_rq_path bsn_rq_own_path, bsn_srq_path;
+void bsn_rq_set_path(struct bsn_rq *rq, const struct bsn_rq_path *path);
+
+/* For tests: true: receives of an SRQ are written as on a CPU without SSSE3. */
+extern bool bsn_srq_is_plain;
+
+#define BSN_SRQ_RUN 4 /* WQEs of an SRQ that are posted by one look at what is free */
 int bsn_rq_refuse_long(void);
 
 struct bsn_rq *bsn_rq_alloc(const struct bsn_rq_init *init);
@@ -118,12 +136,12 @@ struct bsn_srq_lock {
 };
 
 /*
- * A receive met an on-demand page fault: it is posted again, behind the others. On the poller's thread.
- * False: the SRQ was not made for that, and the receive is its user's.
+ * Posts a receive that met an on-demand page fault again, after the others. On the poller's thread.
+ * False: the SRQ was not made for that, and the user gets the completion.
  */
 bool bsn_srq_repost(struct bsn_rq *rq, uint32_t wqe_index);
 
-/* With several pollers each takes a place of its own in the ring, and fills it when it comes to that. */
+/* With several pollers, each takes a place of its own in the ring first, and fills it after. */
 void bsn_srq_give_back_shared(struct bsn_rq *rq, uint32_t slot);
 
 /* Gives the WQE of a completion back to a queue of either kind, and tells its id. On the poller's thread. */
@@ -161,16 +179,34 @@ void bsn_route_keep_error(struct bsn_route *route, const struct bsn_completion *
 /* The CQE at @next is number @ci; all before it are the device's again. */
 void bsn_cq_begin_chunks(struct bsn_cq *cq, uint32_t ci, uint32_t spare);
 
+/*
+ * The route of receives whose number has no route: the XRC SRQ of the CQ, since its CQEs name targets,
+ * also of other processes. No queue has this number, which is that of multicast.
+ */
+#define BSN_CQ_XRC BSN_QPN_MAX
+
 /* route.c: the table alone; see bsn_cq_add(), bsn_cq_remove(). Without a route of @qpn, NULL. */
 void bsn_cq_init_slots(struct bsn_cq *cq);
 void bsn_cq_free_slots(struct bsn_cq *cq);
 int bsn_cq_add_route(struct bsn_cq *cq, uint32_t qpn, struct bsn_route *route);
 struct bsn_route *bsn_cq_remove_route(struct bsn_cq *cq, uint32_t qpn);
 
-/* A queue whose every poll goes the path's way. */
+/* Every request goes the cold way until the next look for room. */
+void bsn_sq_show_nothing(struct bsn_sq *sq);
+
+/* The result of a poll that found nothing: 0, or why the queue died, as -errno and in words. */
+int bsn_cq_end_poll(const struct bsn_cq *cq);
+
+/*
+ * stamped.c: bsn_cq_poll() that also writes each completion's timestamp, as the CQE has it; 0: there is
+ * none. One whose data are in its CQE is the last of a poll.
+ */
+int bsn_cq_poll_stamped(struct bsn_cq *cq, struct bsn_completion *c, int n);
+
+/* Makes a queue whose polls all go through the path. */
 void bsn_cq_init_path(struct bsn_cq *cq, const struct bsn_cq_path *path);
 
-/* Also fills the ring with CQEs that are nobody's. bsn_cq_fini() frees what bsn_cq_add() took. */
+/* Also fills the ring with CQEs that are the device's. bsn_cq_fini() frees what bsn_cq_add() took. */
 void bsn_cq_init(struct bsn_cq *cq, const struct bsn_cq_init *init);
 void bsn_cq_fini(struct bsn_cq *cq);
 

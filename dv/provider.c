@@ -8,6 +8,7 @@
 #include "bsn_cmd.h"
 #include "bsn_umr.h"
 #include "init.h"
+#include "refuse.h"
 
 int provider_error_of_pointer(const void *object)
 {
@@ -23,6 +24,13 @@ int provider_error_of_int(int result)
 	if (result < 0)
 		return errno ? -errno : -EIO;
 	return -result;
+}
+
+int provider_refused(int result)
+{
+	const int err = provider_error_of_int(result);
+
+	return err ? refuse(-err, "libibverbs or the kernel refused it, and gives no more than the errno") : 0;
 }
 
 bool provider_is_mlx5(struct ibv_device *device)
@@ -79,10 +87,17 @@ int provider_cq_create(struct ibv_context *context, const struct provider_cq_att
 		.cqe = attr->entries + spare_of(attr->entries),
 		.cq_context = attr->context,
 		.channel = attr->channel,
+		.wc_flags = attr->has_real_time ? IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK :
+			    attr->has_stamps	? IBV_WC_EX_WITH_COMPLETION_TIMESTAMP :
+						  0,
 	};
 	struct mlx5dv_cq_init_attr mlx5 = { 0 };
 	struct ibv_cq_ex *created;
 
+	if (attr->ignores_overrun) {
+		verbs.comp_mask |= IBV_CQ_INIT_ATTR_MASK_FLAGS;
+		verbs.flags |= IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN;
+	}
 	if (attr->cqe_size) {
 		mlx5.comp_mask |= MLX5DV_CQ_INIT_ATTR_MASK_CQE_SIZE;
 		mlx5.cqe_size = (uint16_t)attr->cqe_size;
@@ -100,6 +115,28 @@ int provider_cq_create(struct ibv_context *context, const struct provider_cq_att
 	if (created)
 		*cq = ibv_cq_ex_to_cq(created);
 	return provider_error_of_pointer(created);
+}
+
+bool provider_has_real_time(struct ibv_context *context)
+{
+	struct mlx5dv_context found = { 0 };
+
+	return provider_is_mlx5(context->device) && !mlx5dv_query_device(context, &found) &&
+	       found.flags & MLX5DV_CONTEXT_FLAGS_REAL_TIME_TS;
+}
+
+bool provider_has_clock_info(struct ibv_context *context)
+{
+	struct mlx5dv_clock_info info;
+
+	return provider_is_mlx5(context->device) && !mlx5dv_get_clock_info(context, &info);
+}
+
+uint64_t provider_ns_of_ticks(struct ibv_context *context, uint64_t ticks)
+{
+	struct mlx5dv_clock_info info;
+
+	return mlx5dv_get_clock_info(context, &info) ? 0 : mlx5dv_ts_to_ns(&info, ticks);
 }
 
 void provider_query_cqes(struct ibv_context *context, struct provider_cqe_caps *caps)
@@ -166,7 +203,7 @@ bool provider_cq_was_mapped(struct ibv_cq *cq)
 	return tail.opcode != BSN_CQE_INVALID || tail.owner;
 }
 
-/* libmlx5 asks for it of itself, but where sends are not all signaled not for the requester. */
+/* libmlx5 asks for it by itself; for the requester only where all sends are signaled. */
 static uint32_t create_flags_of(enum provider_inline in_cqe)
 {
 	return in_cqe == PROVIDER_INLINE_NONE ? MLX5DV_QP_CREATE_DISABLE_SCATTER_TO_CQE :
@@ -307,7 +344,7 @@ static int query_cap(struct ibv_context *context, enum bsn_cap group, uint8_t ou
 		mlx5dv_devx_general_cmd(context, in, sizeof(in), out, CAP_ANSWER)));
 }
 
-/* Of both kinds of masked atomics: the sizes, and in which order results come. */
+/* The sizes of both kinds of masked atomics, and the byte order of their results. */
 static void read_atomics(const uint8_t *caps, struct provider_caps *out)
 {
 	const uint32_t both = 1u << BSN_ATOMIC_CAN_MASKED_COMPARE_SWAP |
@@ -374,8 +411,8 @@ int provider_mkey_create(struct ibv_pd *pd, const struct provider_mkey_attr *att
 		.log_page_size = attr->log_page_bytes,
 		.en_rinval = attr->peers_may_invalidate,
 	};
-	uint8_t in[BSN_CREATE_MKEY_LIST_OFFSET] = { 0 }, out[BSN_CREATE_MKEY_OUT_SIZE] = { 0 };
-	struct bsn_cmd_mkey made;
+	uint8_t in[BSN_CREATE_MKEY_LIST_OFFSET] = { 0 }, out[BSN_CREATED_OUT_SIZE] = { 0 };
+	struct bsn_cmd_object made;
 	uint32_t number;
 	int err = number_of_pd(pd, &number);
 
@@ -388,8 +425,8 @@ int provider_mkey_create(struct ibv_pd *pd, const struct provider_mkey_attr *att
 	*handle = mlx5dv_devx_obj_create(pd->context, in, sizeof(in), out, sizeof(out));
 	if (!*handle)
 		return error_of_devx(provider_error_of_pointer(*handle));
-	bsn_cmd_mkey_decode(&made, out + BSN_CMD_MKEY_OFFSET);
-	*key = made.index << 8;
+	bsn_cmd_object_decode(&made, out + BSN_CMD_OBJECT_OFFSET);
+	*key = made.number << 8;
 	return 0;
 }
 

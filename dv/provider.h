@@ -16,17 +16,20 @@
 int provider_error_of_pointer(const void *object);
 int provider_error_of_int(int result);
 
+/* The same of a request, which bsn_error_text() then tells of. */
+int provider_refused(int result);
+
 /* Whether libmlx5 drives the device; and opens it so that mlx5dv calls are allowed. */
 bool provider_is_mlx5(struct ibv_device *device);
 int provider_open(struct ibv_device *device, bool mlx5, struct ibv_context **context);
 
 /*
- * Why libmlx5 was told not to use BlueFlame, or only for inline data; NULL: it was not. It looks at these
- * variables of the environment as it opens a device.
+ * Why libmlx5 must not use BlueFlame, or only for inline data; NULL: it may. It reads these variables
+ * of the environment when it opens a device.
  */
 const char *provider_no_blueflame(void);
 
-/* Why libmlx5 asks for no data in CQEs, whatever is wanted; NULL: it does. */
+/* Why libmlx5 asks for no data in CQEs, whatever its user wants; NULL: it may. */
 const char *provider_no_scatter(void);
 
 /*
@@ -37,11 +40,28 @@ struct provider_cq_attr {
 	uint32_t entries, cqe_size;
 	uint32_t format; /* of compression, MLX5DV_CQE_RES_FORMAT_*; 0: none */
 	bool is_padded;
+	bool ignores_overrun;
+	bool has_stamps, has_real_time; /* CQEs' timestamps matter; they are of the real-time clock */
 	struct ibv_comp_channel *channel;
 	void *context;
 };
 int provider_cq_create(struct ibv_context *context, const struct provider_cq_attr *attr,
 		       struct ibv_cq **cq);
+
+/*
+ * Whether the device can stamp CQEs by its real-time clock. Such a stamp has seconds in its high half; this
+ * makes it nanoseconds.
+ */
+bool provider_has_real_time(struct ibv_context *context);
+static inline uint64_t provider_ns_of_real_time(uint64_t stamp)
+{
+	return (stamp >> 32) * 1000000000 + (uint32_t)stamp;
+}
+
+/* Whether the kernel tells how ticks of the free-running clock become nanoseconds since 1970. */
+bool provider_has_clock_info(struct ibv_context *context);
+/* No system call. 0: the clock cannot be read. */
+uint64_t provider_ns_of_ticks(struct ibv_context *context, uint64_t ticks);
 
 /* What CQEs the device can write: @formats of compression, MLX5DV_CQE_RES_FORMAT_*. */
 struct provider_cqe_caps {
@@ -95,12 +115,12 @@ int provider_srq_map(struct ibv_srq *srq, struct provider_srq *map);
 
 /* What the firmware says the device can do; -EOPNOTSUPP where DevX is not to be had. */
 struct provider_caps {
-	uint32_t max_indirection;  /* mkeys, one behind the other; 0: it has none */
+	uint32_t max_indirection;  /* levels of mkeys over mkeys; 0: it has none */
 	uint64_t max_translations; /* of one */
 	bool has_repeat;           /* repeat blocks */
 	bool has_pages;            /* translations of one size */
 	bool has_atomics;          /* UMR may give the right to atomics */
-	enum bsn_fence fence;      /* what the next use on the same queue has to wait by */
+	enum bsn_fence fence;      /* the fence by which the next use on the same queue must wait */
 	uint32_t masked_sizes;     /* of atomics under masks: 4, 8, or both together */
 	bool has_big_endian_results; /* of atomics; else the host's order */
 	bool has_compact_av;       /* address vectors of 16 bytes, where no GRH is wanted */

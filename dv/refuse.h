@@ -1,15 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How a post is refused. Private to the library. */
+/* How a call is refused. Private to the library. */
 #ifndef DV_REFUSE_H
 #define DV_REFUSE_H
 
 #include "bsn_sq.h"
 
+/*
+ * Why the last failed call of this thread failed, and what to do; NULL: none failed. bsn_error_text()
+ * returns it; it is memory of this thread, or constant.
+ */
+extern __thread const char *bsn_refusal __attribute__((visibility("hidden")));
+
+/* Called with each refusal; NULL: not wanted. */
+extern void (*bsn_refusal_log)(const char *why) __attribute__((visibility("hidden")));
+
 /* Return: -@error, for the caller to return. */
-static inline int refuse(int error, const char *why)
-{
-	bsn_refusal = why;
-	return -error;
-}
+int refuse(int error, const char *why) __attribute__((cold));
 
 #endif

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Which queue a number is of: a hash table that one thread may add to while another polls.
+ * Finds the queue of a number: a hash table that one thread may add to while another polls.
  *
  * A slot's route is there before its key. A table that has become too small is replaced: first the new
- * one is published, then its size, so that a poller which sees one of the two looks up a number in the
- * wrong slot of a table that has it, finds another key there, and goes the cold way, which has the size
- * from the table itself. The old table stays until the CQ goes, since a poller may be in it; together they
- * are smaller than the last one.
- * A number is taken away on the poller's thread, or while nobody polls; but for one that no CQE was of yet.
+ * one is published, then its size. A poller that sees only one of the two looks in the wrong slot of a
+ * table that has the number, finds another key, and goes the cold way, which takes the size from the
+ * table itself. The old table stays until the CQ goes, since a poller may be in it; together they are
+ * smaller than the last one. A number is removed on the poller's thread, or while nobody polls; a
+ * number without a CQE so far, at any time.
  */
 #include "init.h"
 
 #include <sched.h>
 #include <stdlib.h>
 
-/* What a slot has that no number is in: a key has no low bits. */
+/* Keys of slots without a number; keys of numbers have no low bits. */
 #define KEY_FREE    1u
 #define KEY_REMOVED 2u /* a search goes on */
 
@@ -45,7 +45,7 @@ static struct bsn_cq_slot *slots_of(struct table *table)
 	return (struct bsn_cq_slot *)(table + 1);
 }
 
-/* A table as a look-up goes through it, whatever becomes of the CQ's meanwhile. */
+/* A table as a look-up uses it, even if the CQ gets another one meanwhile. */
 struct view {
 	struct bsn_cq_slot *slots;
 	uint32_t mask;
@@ -192,7 +192,7 @@ static bool may_move(const struct view *v, uint32_t home, uint32_t at, uint32_t 
 	return ((at - home) & v->mask) >= ((at - hole) & v->mask);
 }
 
-/* What follows moves up, so that every search still ends at a free slot. */
+/* Moves up the slots that follow, so that every search still ends at a free slot. */
 static void close_gap(const struct view *v, uint32_t hole)
 {
 	for (uint32_t at = (hole + 1) & v->mask; v->slots[at].key != KEY_FREE; at = (at + 1) & v->mask) {

@@ -42,7 +42,7 @@ static int refuse_full(struct bsn_rq *rq)
 
 /* -- several at once -------------------------------------------------------------------------------- */
 
-/* Returns how many, or why not the first. */
+/* Returns how many were posted, or why the first was not. */
 static int post_one_by_one(struct bsn_rq *rq, const struct bsn_sge *sge, const uint64_t *ids,
 			   unsigned count)
 {
@@ -73,10 +73,14 @@ int bsn_rq_post_rest(struct bsn_rq *rq, const struct bsn_sge *sge, const uint64_
 
 int bsn_rq_post_many(struct bsn_rq *rq, const struct bsn_sge *sge, const uint64_t *ids, unsigned count)
 {
+	int got;
+
 	if (!rq)
 		return refuse(EINVAL, "no receive queue");
-	BSN_CHECK_OWNER(rq);
-	return bsn_rq_post_rest(rq, sge, ids, count, 0);
+	got = count ? rq->path->post_many(rq, sge, ids, count) : 0;
+	if (BSN_LIKELY(got == (int)count))
+		return got;
+	return got < 0 ? got : bsn_rq_post_rest(rq, sge, ids, count, (unsigned)got);
 }
 
 /* -- a shared receive queue that its pollers post to --------------------------------------------- */
@@ -122,7 +126,7 @@ void bsn_srq_give_back_shared(struct bsn_rq *rq, uint32_t slot)
 		pthread_spin_unlock(&rq->lock->lock);
 }
 
-/* As every WQE that is free goes to the end of the row, there is one to take. */
+/* It was just given back, so there is one to take. */
 bool bsn_srq_repost(struct bsn_rq *rq, uint32_t wqe_index)
 {
 	const uint32_t slot = wqe_index & rq->poller_mask;
@@ -162,7 +166,7 @@ static int post_srq(struct bsn_rq *rq, const struct bsn_sge *sge, unsigned count
 	return 0;
 }
 
-/* What is not the poster's to take yet is not there: the end of the ring of free WQEs, or really none. */
+/* No number here yet: this is the end of the ring of free WQEs, or there is really none. */
 static uint16_t *next_free(struct bsn_rq *rq, uint16_t *take)
 {
 	if (take == rq->free + rq->mask + 1)
@@ -174,8 +178,8 @@ static uint16_t *next_free(struct bsn_rq *rq, uint16_t *take)
  * The WQEs of an SRQ, one after the other as the free ones come; the chain is published as one. The link
  * of each names what comes after it.
  */
-static int post_srq_many(struct bsn_rq *rq, const struct bsn_sge *sge, const uint64_t *ids,
-			 unsigned count)
+static __attribute__((noinline)) int post_srq_links(struct bsn_rq *rq, const struct bsn_sge *sge, const uint64_t *ids,
+			  unsigned count)
 {
 	const size_t stride = rq->stride;
 	uint8_t *const ring = rq->ring;
@@ -185,8 +189,6 @@ static int post_srq_many(struct bsn_rq *rq, const struct bsn_sge *sge, const uin
 	size_t slot = rq->srq_next;
 	unsigned i;
 
-	if (!take)
-		return post_one_by_one(rq, sge, ids, count);
 	for (i = 0; i < count && bsn_are_plain(&sge[i], 1); i++, take++) {
 		uint16_t next = __atomic_load_n(take, __ATOMIC_ACQUIRE); /* O6 */
 		uint8_t *const wqe = ring + slot * stride;
@@ -211,6 +213,176 @@ static int post_srq_many(struct bsn_rq *rq, const struct bsn_sge *sge, const uin
 	if (i)
 		bsn_srq_end_many(rq, i, (uint16_t)slot);
 	return (int)i;
+}
+
+bool bsn_srq_is_plain;
+
+enum { RUN = BSN_SRQ_RUN, RUN_STRIDE = BSN_SRQ_NEXT_SIZE + BSN_DATA_SIZE };
+
+/* Where a run goes, and where it comes from. */
+struct run {
+	uint64_t wanted; /* the numbers that follow each other, 16 bits each */
+	uint8_t *take, *wqe, *id_at;
+	const struct bsn_sge *sge;
+	const uint64_t *ids;
+};
+
+BSN_ALWAYS_INLINE struct run first_run(const struct bsn_rq *rq, const struct bsn_sge *sge, const uint64_t *ids)
+{
+	return (struct run){
+		.wanted = rq->srq_next * 0x0001000100010001 + 0x0004000300020001,
+		.take = (uint8_t *)rq->take,
+		.wqe = rq->slot + (size_t)rq->srq_next * RUN_STRIDE,
+		.id_at = (uint8_t *)&rq->id_at[rq->srq_next],
+		.sge = sge,
+		.ids = ids,
+	};
+}
+
+/* Takes four free WQEs whose numbers follow each other; false: the next ones do not, or a list is not plain. */
+BSN_ALWAYS_INLINE bool take_run(const struct run *r)
+{
+	const uint64_t all_taken = UINT64_MAX; /* BSN_SRQ_NO_SLOT */
+
+	if (BSN_UNLIKELY(bsn_load_8(r->take) != r->wanted) || !bsn_are_plain(&r->sge[0], 1) ||
+	    !bsn_are_plain(&r->sge[1], 1) || !bsn_are_plain(&r->sge[2], 1) || !bsn_are_plain(&r->sge[3], 1))
+		return false;
+#ifndef BSN_THREADS_ARE_WATCHED
+	__atomic_thread_fence(__ATOMIC_ACQUIRE); /* O6 */
+#endif
+	memcpy(r->take, &all_taken, sizeof(all_taken));
+	return true;
+}
+
+/* Keeps the ids, and goes on. */
+BSN_ALWAYS_INLINE void end_run(struct run *r)
+{
+	*(bsn_v2_unaligned *)(void *)r->id_at = bsn_v2_load(r->ids);
+	*(bsn_v2_unaligned *)(void *)(r->id_at + BSN_DS_SIZE) = bsn_v2_load(r->ids + 2);
+	r->wanted += RUN * 0x0001000100010001;
+	r->take += sizeof(r->wanted);
+	r->wqe += RUN * RUN_STRIDE;
+	r->id_at += RUN * sizeof(*r->ids);
+	r->sge += RUN;
+	r->ids += RUN;
+}
+
+/* The links to four WQEs whose numbers, one after the other, are the 16 bits each of @numbers. */
+static inline void put_links(uint8_t *wqe, uint64_t numbers)
+{
+#if BSN_HAS_SHUFFLE
+#define BSN_LINK_OF(i) 0xff, 0xff, 2 * (i) + 1, 2 * (i), BSN_FROM_NONE
+	const bsn_v2 v = { numbers, 0 };
+	const bsn_v2 low = bsn_shuffle(v, (bsn_pattern){ BSN_LINK_OF(0), BSN_LINK_OF(1) }).v;
+	const bsn_v2 high = bsn_shuffle(v, (bsn_pattern){ BSN_LINK_OF(2), BSN_LINK_OF(3) }).v;
+#undef BSN_LINK_OF
+
+	bsn_store_wqe(wqe, (struct bsn_be64){ low[0] });
+	bsn_store_wqe(wqe + RUN_STRIDE, (struct bsn_be64){ low[1] });
+	bsn_store_wqe(wqe + 2 * RUN_STRIDE, (struct bsn_be64){ high[0] });
+	bsn_store_wqe(wqe + 3 * RUN_STRIDE, (struct bsn_be64){ high[1] });
+#else
+	BSN_UNROLL for (unsigned i = 0; i < RUN; i++) {
+		const struct bsn_srq_next link = { .next_wqe_index = (uint16_t)numbers + i };
+		bsn_store_wqe(wqe + i * RUN_STRIDE, bsn_pair_to_be64(bsn_srq_next_word(&link, 0)));
+	}
+#endif
+}
+
+/*
+ * Of an SRQ whose lists are one SGE: posts runs of free WQEs whose numbers follow each other, as they do
+ * where messages complete in the order in which they came. bsn_srq_end_many() publishes them. Returns
+ * how many.
+ */
+static __attribute__((noinline)) unsigned
+put_runs_plainly(struct bsn_rq *rq, const struct bsn_sge *sge, const uint64_t *ids, unsigned count)
+{
+	struct run r = first_run(rq, sge, ids);
+	unsigned left = count;
+
+	for (; left >= RUN && take_run(&r); left -= RUN) {
+		put_links(r.wqe, r.wanted);
+		BSN_UNROLL for (unsigned i = 0; i < RUN; i++)
+			bsn_store_ds(r.wqe + i * RUN_STRIDE + BSN_SRQ_NEXT_SIZE, bsn_ds_of_array(&r.sge[i]));
+		end_run(&r);
+	}
+	rq->take = (uint16_t *)(void *)r.take;
+	return count - left;
+}
+
+#if defined(__x86_64__)
+
+typedef char v16 __attribute__((vector_size(16)));
+
+#define SHUFFLED(v, ...) (bsn_v2) __builtin_ia32_pshufb128((v16)(v), (v16){ __VA_ARGS__ })
+#define NOTHING		 -1, -1, -1, -1
+
+/* The same where the CPU reorders bytes by one instruction, whatever the library was compiled for. */
+__attribute__((target("ssse3"))) static unsigned
+put_runs_by_shuffles(struct bsn_rq *rq, const struct bsn_sge *sge, const uint64_t *ids, unsigned count)
+{
+	struct run r = first_run(rq, sge, ids);
+	unsigned left = count;
+
+	for (; left >= RUN && take_run(&r); left -= RUN) {
+		const bsn_v2 numbers = { r.wanted, 0 };
+		const bsn_v2 links[2] = {
+			SHUFFLED(numbers, -1, -1, 1, 0, NOTHING, -1, -1, 3, 2, NOTHING),
+			SHUFFLED(numbers, -1, -1, 5, 4, NOTHING, -1, -1, 7, 6, NOTHING),
+		};
+
+		BSN_UNROLL for (unsigned i = 0; i < RUN; i++) {
+			const bsn_v2 data = SHUFFLED(bsn_v2_load(&r.sge[i]), 11, 10, 9, 8, 15, 14, 13, 12, 7, 6,
+						     5, 4, 3, 2, 1, 0);
+			uint8_t *const wqe = r.wqe + i * RUN_STRIDE;
+
+			bsn_store_wqe(wqe, (struct bsn_be64){ links[i / 2][i % 2] });
+			*(bsn_v2_unaligned *)(void *)(wqe + BSN_SRQ_NEXT_SIZE) = data;
+		}
+		end_run(&r);
+	}
+	rq->take = (uint16_t *)(void *)r.take;
+	return count - left;
+}
+
+static unsigned put_runs(struct bsn_rq *rq, const struct bsn_sge *sge, const uint64_t *ids, unsigned count)
+{
+	return __builtin_cpu_supports("ssse3") && !bsn_srq_is_plain ? put_runs_by_shuffles(rq, sge, ids, count) :
+								       put_runs_plainly(rq, sge, ids, count);
+}
+
+#else
+#define put_runs put_runs_plainly
+#endif
+
+#ifdef BSN_THREADS_ARE_WATCHED
+#define HAS_RUNS false /* what others store one by one is loaded at once */
+#else
+#define HAS_RUNS true
+#endif
+
+/* Whether put_runs() can be tried: not on a queue that its pollers post to, too. */
+static bool has_runs(const struct bsn_rq *rq)
+{
+	return HAS_RUNS && rq->take && rq->max_sge == 1;
+}
+
+/* Posts one by one only until free WQEs follow each other again. It is called until all are posted. */
+static int post_srq_many(struct bsn_rq *rq, const struct bsn_sge *sge, const uint64_t *ids,
+			 unsigned count)
+{
+	unsigned put = 0;
+
+	if (!rq->take)
+		return post_one_by_one(rq, sge, ids, count);
+	if (!has_runs(rq))
+		return post_srq_links(rq, sge, ids, count);
+	if (count >= RUN)
+		put = put_runs(rq, sge, ids, count);
+	if (!put)
+		return post_srq_links(rq, sge, ids, count < RUN ? count : RUN);
+	bsn_srq_end_many(rq, put, (uint16_t)(rq->srq_next + put));
+	return (int)put;
 }
 
 static int post_srq1(struct bsn_rq *rq, const struct bsn_sge *sge, uint64_t id)
@@ -313,7 +485,6 @@ int bsn_rq_post(struct bsn_rq *rq, const struct bsn_sge *sge, unsigned sge_count
 
 	if (!rq)
 		return refuse(EINVAL, "no receive queue");
-	BSN_CHECK_OWNER(rq);
 	err = check_list(rq, sge, sge_count);
 	return err ? err : rq->path->post(rq, sge, sge_count, id);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The send queue, the cold way: what the inline code hands over. First come the shapes that are
- * common but not known to the compiler (post_list, post_data), then everything else (post_any),
+ * The send queue, the cold way: requests that the inline code hands over. First come the shapes that
+ * are common but not known to the compiler (post_list, post_data), then everything else (post_any),
  * which also serves the ring's wrap and says why a request is refused.
  */
 #include "bsn_build.h"
@@ -11,8 +11,6 @@
 #include "bsn_decode.h"
 #include "init.h"
 #include "sq.h"
-
-__thread const char *bsn_refusal;
 
 /* -- credits ------------------------------------------------------------------------------------ */
 
@@ -31,8 +29,8 @@ static unsigned blocks_at(const struct bsn_sq *sq, unsigned index)
 }
 
 /*
- * Takes over what the poller saw done. That WQE is still as it was built: its slots are not free
- * before this very function says so. A CQE of something that is not outstanding makes no room.
+ * Takes over the last WQE that the poller saw done. It is still as it was built, since only this
+ * function frees its slots. A CQE of something that is not outstanding makes no room.
  */
 static void refresh_retired(struct bsn_sq *sq)
 {
@@ -62,12 +60,17 @@ static uint32_t free_blocks(struct bsn_sq *sq)
 	return outstanding < sq->capacity_bb ? sq->capacity_bb - outstanding : 0;
 }
 
-/* What the inline code may see: nothing while a fence is owed or the queue is closed. */
+/*
+ * Sets the room that the inline code sees: none while a fence is owed or the queue is closed. An index
+ * that came to 2^16, at a ring's end, or went back below 0, carried into the field above it.
+ */
 static void show_room(struct bsn_sq *sq)
 {
+	const struct bsn_ctrl above = { .opmod = 0xff };
 	size_t bytes = (size_t)free_blocks(sq) * BSN_BB_SIZE;
 	uint8_t *limit;
 
+	sq->ctrl_next &= ~bsn_ctrl_word(&above, 0);
 	if (sq->slot == sq->ring_end)
 		sq->slot = sq->ring;
 	if (bytes > (size_t)(sq->ring_end - sq->slot))
@@ -79,11 +82,16 @@ static void show_room(struct bsn_sq *sq)
 	sq->wide_pi += (uint16_t)(sq->pi - (uint16_t)sq->wide_pi);
 }
 
+void bsn_sq_show_nothing(struct bsn_sq *sq)
+{
+	sq->limit = sq->peer_limit = sq->fenced_limit = NULL;
+}
+
 void bsn_sq_close(struct bsn_sq *sq, int error, const char *why)
 {
 	sq->closed = (uint16_t)error;
 	sq->closed_why = why;
-	sq->limit = sq->peer_limit = sq->fenced_limit = NULL;
+	bsn_sq_show_nothing(sq);
 }
 
 void bsn_sq_open(struct bsn_sq *sq)
@@ -112,12 +120,11 @@ static int refuse_full(struct bsn_sq *sq, uint32_t what)
 }
 
 /*
- * Two threads that post through one lane without a lock tear each other's copies in silence. To look at
- * each post would cost too much; whenever credits are counted, it does not.
+ * Two threads that post through one lane without a lock tear each other's copies in silence. A look at
+ * each post would cost too much; a look whenever credits are counted does not.
  */
 static void note_poster(struct bsn_lane *lane)
 {
-#ifndef BSN_OWNER_CHECKS
 	const uintptr_t self = (uintptr_t)pthread_self();
 	const uintptr_t last = __atomic_load_n(&lane->owner_thread, __ATOMIC_RELAXED);
 
@@ -126,14 +133,11 @@ static void note_poster(struct bsn_lane *lane)
 	__atomic_store_n(&lane->owner_thread, self, __ATOMIC_RELAXED);
 	if (last)
 		__atomic_fetch_add(&lane->count_posters, 1, __ATOMIC_RELAXED);
-#else
-	(void)lane; /* each use of it is looked at */
-#endif
 }
 
 /*
- * Where the inline code saw no room, there may be: what the poller saw done was not looked at, or the slot
- * is at the ring's end. Then the request is as any other again.
+ * There may be room although the inline code saw none: the poller has made some, or the slot is at the
+ * ring's end. Then the request is like any other.
  */
 static void look_for_room(struct bsn_sq *sq)
 {
@@ -154,8 +158,8 @@ static int admit(struct bsn_sq *sq, unsigned bb, uint32_t what)
 }
 
 /*
- * Somebody who signals often enough by himself needs no help; what is still outstanding tells. The
- * poller learns of the first hidden completion before its CQE can come: the WQE is not rung yet.
+ * A caller that signals often enough needs no help: the number of outstanding blocks tells. The poller
+ * learns of the first hidden completion before its CQE can come, since the WQE is not rung yet.
  */
 static void hide_completion(struct bsn_sq *sq, enum bsn_hidden how)
 {
@@ -177,7 +181,7 @@ uint32_t bsn_sq_auto_signal(struct bsn_sq *sq)
 
 /* -- any request -------------------------------------------------------------------------------- */
 
-/* What is to be posted; @operand: of an atomic, else NULL. */
+/* A request; @operand: of an atomic, else NULL. */
 struct request {
 	struct bsn_sq *sq;
 	const struct bsn_peer *peer; /* NULL: the queue has one */
@@ -200,13 +204,8 @@ static unsigned count_of(uint32_t what)
 	return what >> BSN_WHAT_COUNT_SHIFT;
 }
 
-/* As they stand in @what. */
+/* As in @what. */
 #define UNKNOWN_FLAGS (BSN_WHAT_FLAGS & ~(uint32_t)BSN_F_ALL)
-
-static bool is_one_of(uint64_t opcodes, unsigned opcode)
-{
-	return opcode < 64 && opcodes >> opcode & 1;
-}
 
 static uint32_t imm_of(const struct bsn_wr *wr)
 {
@@ -253,7 +252,7 @@ static uint64_t total_bytes(const struct bsn_sge *sge, unsigned count)
 	return total;
 }
 
-/* DS of the data, or why they cannot be: an empty piece is left out, since 0 would mean 2^31. */
+/* DS of the data, or why they are refused. An empty piece is left out, since 0 would mean 2^31. */
 static int measure_data(const struct request *r)
 {
 	int ds = 0;
@@ -305,7 +304,7 @@ int bsn_sq_judge(struct bsn_sq *sq, uint32_t what, const struct bsn_sge *sge, bo
 	return err < 0 ? err : 0;
 }
 
-/* Bytes of a WQE; not across the ring's end: what wraps is built elsewhere and copied. */
+/* Puts bytes of a WQE, never across the ring's end: a WQE that wraps is built elsewhere and copied. */
 static uint8_t *put_bytes(uint8_t *at, const void *src, size_t n)
 {
 	BSN_ORDER_EVENT(BSN_ORDER_WQE, at, (unsigned)n);
@@ -335,7 +334,7 @@ static uint8_t *put_pieces(uint8_t *at, const struct request *r)
 	return put_bytes(at, zeros, -(sizeof(head) + total) % BSN_DS_SIZE);
 }
 
-/* What stands behind the control segment and the peer's prefix. */
+/* Puts what comes after the control segment and the peer's prefix. */
 static uint8_t *put_body(uint8_t *at, const struct request *r)
 {
 	if (is_one_of(bsn_wqe_sets.with_raddr, opcode_of(r->what)))
@@ -352,7 +351,7 @@ static uint8_t *put_body(uint8_t *at, const struct request *r)
 	return at;
 }
 
-/* An owed fence is paid where the request has none of its own. */
+/* Adds an owed fence where the request has none of its own. */
 static struct bsn_be64 fenced_ctrl1(struct bsn_sq *sq, uint32_t flags, uint32_t imm)
 {
 	struct bsn_be64 ctrl1 = bsn_ctrl1(sq, flags, imm);
@@ -375,7 +374,7 @@ static uint8_t *put_head(uint8_t *at, const struct request *r, unsigned ds)
 
 	if (r->peer)
 		ctrl1.raw |= r->peer->ctrl_bits;
-	bsn_store_wqe(at, with_opmod(bsn_ctrl0(r->sq, r->sq->pi, opcode_of(r->what), ds), r->opmod));
+	bsn_store_wqe(at, with_opmod(bsn_ctrl0(r->sq, opcode_of(r->what), ds), r->opmod));
 	bsn_store_wqe(at + 8, ctrl1);
 	at += BSN_CTRL_SIZE;
 	if (!r->peer)
@@ -386,13 +385,19 @@ static uint8_t *put_head(uint8_t *at, const struct request *r, unsigned ds)
 	return at;
 }
 
-/* A WQE that was built elsewhere goes to both ends of the ring. */
-static void copy_wrapped(struct bsn_sq *sq, const uint8_t *wqe, unsigned ds)
+static void copy_ds(uint8_t *to, const uint8_t *from, size_t ds)
 {
-	for (unsigned i = 0; i < ds; i++) {
-		uint8_t *to = (uint8_t *)(uintptr_t)slot_of(sq, sq->pi + i / BSN_BB_DS);
-		bsn_store_ds(to + i % BSN_BB_DS * BSN_DS_SIZE, bsn_ds_load(wqe + i * BSN_DS_SIZE));
-	}
+	for (size_t i = 0; i < ds; i++)
+		bsn_store_ds(to + i * BSN_DS_SIZE, bsn_ds_load(from + i * BSN_DS_SIZE));
+}
+
+/* Copies a WQE that was built elsewhere, and that wraps, to both ends of the ring. */
+static void copy_wrapped(struct bsn_sq *sq, const uint8_t *wqe, size_t ds)
+{
+	const size_t before = (size_t)(sq->ring_end - sq->slot) / BSN_DS_SIZE;
+
+	copy_ds(sq->slot, wqe, before);
+	copy_ds(sq->ring, wqe + before * BSN_DS_SIZE, ds - before);
 }
 
 /* The WQE of @ds units is in the ring. */
@@ -400,14 +405,14 @@ static int commit(struct bsn_sq *sq, const struct bsn_peer *peer, unsigned ds, u
 		  uint64_t id)
 {
 	const unsigned bb = bsn_bb_of_ds(ds);
-	const uint16_t pi = sq->pi;
 
 	if (peer)
-		bsn_keep_peer_id(sq, peer, pi, id);
+		bsn_keep_peer_id(sq, peer, id);
 	else
-		bsn_keep_id(sq, (uint8_t *)(uintptr_t)slot_of(sq, pi), pi, ds, BSN_NEAR_DS, id);
-	sq->slot = (uint8_t *)(uintptr_t)slot_of(sq, pi + bb); /* it may wrap */
-	bsn_sq_advance(sq, bb, (uint16_t)(pi + bb), 0);
+		bsn_keep_id(sq, sq->slot, ds, BSN_NEAR_DS, id);
+	bsn_sq_append(sq, sq->slot);
+	bsn_sq_advance(sq, bb);
+	sq->slot = (uint8_t *)(uintptr_t)slot_of(sq, sq->pi); /* it may wrap */
 	sq->next_fence = BSN_FENCE_NONE;
 	show_room(sq);
 	return flags & BSN_F_RING ? bsn_sq_ring(sq) : 0;
@@ -468,7 +473,7 @@ BSN_ALWAYS_INLINE int post_list(struct bsn_sq *sq, uint8_t *limit, bool owes,
 		return BSN_NOT_PLAIN;
 	if (has_raddr)
 		at = put_ds(at, bsn_ds_raddr(remote));
-	do { /* what lies behind the slot is nobody's yet */
+	do { /* the bytes after the slot are free */
 		if (BSN_UNLIKELY((int32_t)sge->length <= 0))
 			return BSN_NOT_PLAIN;
 		at = put_ds(at, bsn_ds_data(sge++));
@@ -494,11 +499,11 @@ BSN_ALWAYS_INLINE int post_data(struct bsn_sq *sq, const uint8_t *limit,
 	const unsigned length = count_of(what), opcode = opcode_of(what);
 
 	if (length <= BSN_DS_INLINE_MAX)
-		return bsn_put_data(sq, limit, peer, prefix_ds, opcode, data, length, remote,
+		return bsn_put_data(sq, limit, peer, prefix_ds, opcode, data, length, 0, remote,
 				    has_raddr, imm, id, what);
 	if (length > sq->max_inline)
 		return BSN_NOT_PLAIN;
-	return bsn_put_long(sq, limit, peer, prefix_ds, opcode, data, length, BSN_INLINE_ANY, true,
+	return bsn_put_long(sq, limit, peer, prefix_ds, opcode, data, length, BSN_INLINE_ANY, true, 0,
 			    remote, has_raddr, imm, id, what);
 }
 
@@ -513,7 +518,6 @@ static int check_queue(const struct bsn_ep *ep)
 	if (!ep || !ep->sq)
 		return refuse(EINVAL, "no endpoint: a QP with many peers has one for each "
 				      "(bsn_ep_create)");
-	BSN_CHECK_OWNER(ep->sq);
 	if (ep->sq->closed)
 		return refuse(ep->sq->closed, ep->sq->closed_why);
 	return 0;
@@ -597,7 +601,7 @@ static __attribute__((noinline)) int post_sgl_full(struct bsn_ep *ep, uint32_t w
 	return post_sgl_cold(ep, what, sge, remote, imm, id);
 }
 
-/* Not to one of many. These two only tell apart, so that none of their registers need saving. */
+/* For queues with one peer. These two only choose, so that none of their registers need saving. */
 static __attribute__((noinline)) int post_sgl_else(struct bsn_ep *ep, uint32_t what,
 						   const struct bsn_sge *sge,
 						   const struct bsn_remote *remote, uint32_t imm,
@@ -611,17 +615,22 @@ static __attribute__((noinline)) int post_sgl_else(struct bsn_ep *ep, uint32_t w
 				: post_sgl_full(ep, what, sge, remote, imm, id);
 }
 
+static int post_sgl(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,
+		    const struct bsn_remote *remote, uint32_t imm, uint64_t id)
+{
+	if (ep->sq->slot < ep->sq->peer_limit)
+		return post_sgl_peer(ep, what, sge, remote, imm, id);
+	return post_sgl_else(ep, what, sge, remote, imm, id);
+}
+
 int bsn_sq_post_sgl(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,
 		    const struct bsn_remote *remote, uint32_t imm, uint64_t id)
 {
 	if (BSN_UNLIKELY(!ep || !ep->sq))
 		return post_sgl_cold(ep, what, sge, remote, imm, id);
-	BSN_CHECK_OWNER(ep->sq);
 	if (BSN_UNLIKELY(ep->sq->path) && !ep->sq->closed)
 		return ep->sq->path->post_sgl(ep, what, sge, remote, imm, id);
-	if (ep->sq->slot < ep->sq->peer_limit)
-		return post_sgl_peer(ep, what, sge, remote, imm, id);
-	return post_sgl_else(ep, what, sge, remote, imm, id);
+	return post_sgl(ep, what, sge, remote, imm, id);
 }
 
 static __attribute__((noinline)) int post_inline_cold(struct bsn_ep *ep, uint32_t what,
@@ -695,19 +704,44 @@ static __attribute__((noinline)) int post_inline_full(struct bsn_ep *ep, uint32_
 	return post_inline_cold(ep, what, data, remote, imm, id);
 }
 
-int bsn_sq_post_inline(struct bsn_ep *ep, uint32_t what, const void *data,
+static int post_inline(struct bsn_ep *ep, uint32_t what, const void *data,
 		       const struct bsn_remote *remote, uint32_t imm, uint64_t id)
 {
-	if (BSN_UNLIKELY(!ep || !ep->sq))
-		return post_inline_cold(ep, what, data, remote, imm, id);
-	BSN_CHECK_OWNER(ep->sq);
-	if (BSN_UNLIKELY(ep->sq->path) && !ep->sq->closed)
-		return ep->sq->path->post_inline(ep, what, data, remote, imm, id);
 	if (ep->sq->slot < ep->sq->peer_limit)
 		return post_inline_peer(ep, what, data, remote, imm, id);
 	if (ep->sq->slot < ep->sq->limit)
 		return post_inline_one(ep, what, data, remote, imm, id);
 	return post_inline_full(ep, what, data, remote, imm, id);
+}
+
+int bsn_sq_post_inline(struct bsn_ep *ep, uint32_t what, const void *data,
+		       const struct bsn_remote *remote, uint32_t imm, uint64_t id)
+{
+	if (BSN_UNLIKELY(!ep || !ep->sq))
+		return post_inline_cold(ep, what, data, remote, imm, id);
+	if (BSN_UNLIKELY(ep->sq->path) && !ep->sq->closed)
+		return ep->sq->path->post_inline(ep, what, data, remote, imm, id);
+	return post_inline(ep, what, data, remote, imm, id);
+}
+
+int bsn_sq_post_piece(struct bsn_ep *ep, uint64_t w0, uint64_t w1, const struct bsn_remote *remote,
+		      uint64_t id, uint64_t what)
+{
+	const uint32_t rest = (uint32_t)what & ((1u << BSN_WHAT_COUNT_SHIFT) - 1);
+	const uint32_t imm = (uint32_t)(what >> 32);
+	const uint64_t words[2] = { w0, w1 };
+	struct bsn_inline_hdr hdr;
+	struct bsn_data data;
+	struct bsn_sge sge;
+
+	bsn_inline_hdr_decode(&hdr, words);
+	if (hdr.is_inline)
+		return bsn_sq_post_inline(ep, BSN_WHAT(rest, BSN_F_INLINE, hdr.byte_count),
+					  (const uint8_t *)words + BSN_INLINE_HDR_SIZE, remote, imm,
+					  id);
+	bsn_data_decode(&data, words);
+	sge = (struct bsn_sge){ data.addr, data.byte_count, data.lkey };
+	return bsn_sq_post_sgl(ep, (uint32_t)what, &sge, remote, imm, id);
 }
 
 int bsn_sq_post_atomic(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,
@@ -730,6 +764,20 @@ int bsn_sq_post_atomic(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *s
 			      .id = id };
 	return post_any(&r);
 }
+
+#define FOUR(f) f, f, f, f
+#define ALL(f)  { FOUR(f), FOUR(f), FOUR(f), FOUR(f) }
+_Static_assert(BSN_POST_ROWS == 16, "each row has its function");
+const struct bsn_sq_posts bsn_sq_posts_mlx5 = { .one = ALL(post_sgl),
+						.sgl = ALL(post_sgl),
+						.piece = ALL(post_inline),
+						.atomic = bsn_sq_post_atomic };
+const struct bsn_sq_posts bsn_sq_posts_any = { .one = ALL(bsn_sq_post_sgl),
+					       .sgl = ALL(bsn_sq_post_sgl),
+					       .piece = ALL(bsn_sq_post_inline),
+					       .atomic = bsn_sq_post_atomic };
+#undef ALL
+#undef FOUR
 
 int bsn_sq_post_wr(struct bsn_ep *ep, const struct bsn_wr *wr)
 {
@@ -801,7 +849,7 @@ int bsn_prepare(struct bsn_ep *ep, const struct bsn_wr *wr, struct bsn_prepared 
 	return 0;
 }
 
-/* Where requests are not bytes: the request again, its inline data where they were copied to. */
+/* For paths whose requests are not bytes: the request again, with its copied inline data. */
 static int post_again(struct bsn_ep *ep, const struct bsn_prepared *p, uint64_t id, unsigned flags)
 {
 	struct bsn_wr wr = p->wr;
@@ -858,6 +906,12 @@ int bsn_sq_post_prepared(struct bsn_ep *ep, const struct bsn_prepared *p, uint64
 
 /* -- what is no message ----------------------------------------------------------------------------- */
 
+void bsn_sq_find_room(struct bsn_sq *sq)
+{
+	if (!sq->closed && !sq->path)
+		show_room(sq);
+}
+
 int bsn_sq_post_body(struct bsn_sq *sq, const struct bsn_sq_body *body, uint64_t id)
 {
 	const struct request r = { .sq = sq,
@@ -872,14 +926,14 @@ int bsn_sq_post_body(struct bsn_sq *sq, const struct bsn_sq_body *body, uint64_t
 	if (body->what & UNKNOWN_FLAGS)
 		return refuse(EINVAL, "unknown flags: a post takes BSN_F_*");
 	if (bsn_bb_of_ds(body->ds) > sq->capacity_bb)
-		return refuse(EMSGSIZE, "the queue has not so many blocks: make it with a greater "
-					"send_depth");
+		return refuse(EMSGSIZE, "the queue does not have so many blocks: create it with a "
+					"greater send_depth");
 	return post_measured(&r, body->ds, body->put, body->arg);
 }
 
 /* -- publication ------------------------------------------------------------------------------ */
 
-/* The doorbell record is memory of ours: it says what was published last. */
+/* The doorbell record, which is our memory, says what was published last. */
 static uint16_t first_unrung(const struct bsn_sq *sq)
 {
 	struct bsn_dbr_wq record;
@@ -930,10 +984,16 @@ BSN_ALWAYS_INLINE void ring_doorbell(struct bsn_sq *sq, uint8_t *reg, uint16_t f
 	sq->count_doorbells++;
 }
 
+/* The last WQE that was appended. */
+BSN_ALWAYS_INLINE const uint8_t *last_of(const struct bsn_sq *sq)
+{
+	return sq->ring + (uint32_t)(sq->last - (uint32_t)(uintptr_t)sq->ring);
+}
+
 /* Control segment, word 0, of the last WQE. */
 BSN_ALWAYS_INLINE struct bsn_be64 last_head(const struct bsn_sq *sq)
 {
-	return bsn_to_be64(bsn_load_be64(slot_of(sq, sq->last)));
+	return bsn_to_be64(bsn_load_be64(last_of(sq)));
 }
 
 /* One WQE, or through a shared register. */
@@ -958,16 +1018,15 @@ int bsn_sq_ring(struct bsn_sq *sq)
 
 	if (!sq)
 		return refuse(EINVAL, "no send queue");
-	BSN_CHECK_OWNER(sq);
 	if (BSN_UNLIKELY(sq->path))
 		return sq->path->ring(sq);
 	first = first_unrung(sq);
 	if (first == sq->pi)
 		return 0;
-	if (first == sq->last || BSN_UNLIKELY(sq->lane->lock))
+	if (slot_of(sq, first) == last_of(sq) || BSN_UNLIKELY(sq->lane->lock))
 		return ring_any(sq, first);
 	sq->publish &= (uint8_t)~BSN_PUBLISH_APPENDED;
-	lane = bsn_sq_open_register(sq, sq->pi);
+	lane = bsn_sq_open_register(sq);
 	reg = lane->reg;
 	ring_doorbell(sq, reg, first, last_head(sq));
 	bsn_sq_close_register(lane, reg);
@@ -976,7 +1035,7 @@ int bsn_sq_ring(struct bsn_sq *sq)
 
 /* -- taking back ----------------------------------------------------------------------------------- */
 
-/* What a WQE waits for that pays @owed, and what one of this @fence may have paid. */
+/* The fence of a WQE that pays @owed, and the fence that a WQE with this @fence may have paid. */
 static unsigned add_fence(unsigned owed, unsigned fence)
 {
 	if (fence == BSN_FENCE_SMALL_AND_FENCE) /* it was asked for, and may have paid this besides */
@@ -987,8 +1046,8 @@ static unsigned add_fence(unsigned owed, unsigned fence)
 }
 
 /*
- * The fence that the next request owes where those from @first on never were: one of them may have paid
- * what an earlier one owes. -EBUSY: a UMR is among them.
+ * The fence that the next request owes once those from @first on are cancelled: one of them may have
+ * paid what an earlier one owes. -EBUSY: a UMR is among them.
  */
 static int fence_owed(const struct bsn_sq *sq, uint16_t first)
 {
@@ -998,8 +1057,8 @@ static int fence_owed(const struct bsn_sq *sq, uint16_t first)
 	for (uint16_t at = first; at != sq->pi; at = (uint16_t)(at + bsn_bb_of_ds(ctrl.ds))) {
 		bsn_ctrl_decode(&ctrl, slot_of(sq, at));
 		if (ctrl.opcode == BSN_OPCODE_UMR)
-			return refuse(EBUSY, "a UMR was appended, and what it configures counts on "
-					     "it: ring");
+			return refuse(EBUSY, "a UMR is among the appended requests, and its mkey "
+					     "counts on it: ring");
 		fence = add_fence(fence, ctrl.fence);
 	}
 	return (int)fence;
@@ -1013,7 +1072,6 @@ int bsn_sq_cancel(struct bsn_sq *sq)
 
 	if (!sq)
 		return refuse(EINVAL, "no send queue");
-	BSN_CHECK_OWNER(sq);
 	if (sq->path)
 		return sq->path->cancel(sq);
 	first = first_unrung(sq);
@@ -1024,7 +1082,7 @@ int bsn_sq_cancel(struct bsn_sq *sq)
 	for (uint16_t at = first; at != sq->pi; at++)
 		__atomic_store_n(&sq->hidden[at & sq->bb_mask], BSN_HIDDEN_NOT, __ATOMIC_RELAXED);
 	sq->wide_pi = bsn_sq_wide_pi(sq) - count;
-	sq->pi = first;
+	bsn_sq_advance(sq, 0u - count);
 	sq->slot = (uint8_t *)(uintptr_t)slot_of(sq, first);
 	sq->publish &= (uint8_t)~BSN_PUBLISH_APPENDED;
 	sq->quiet = sq->signal_every ? 1 : sq->quiet; /* the turn may have been one of theirs */
@@ -1047,7 +1105,7 @@ void bsn_sq_publish_bb(struct bsn_sq *sq, bsn_v2 w01, bsn_v2 w23, bsn_v2 w45, bs
 
 uint32_t bsn_sq_count_blueflame(const struct bsn_sq *sq)
 {
-	if (sq->path)
+	if (!sq->ring)
 		return 0; /* the provider's are not known */
 	return bsn_sq_wide_pi(sq) - (uint16_t)(sq->pi - first_unrung(sq)) - sq->count_rung_bb;
 }
@@ -1074,7 +1132,7 @@ int bsn_sq_post_marker(struct bsn_sq *sq)
 	const struct request r = { .sq = sq, .what = BSN_OPCODE_NOP | BSN_F_SIGNALED };
 
 	if (bsn_sq_outstanding_bb(sq) > sq->bb_mask)
-		return -EAGAIN;
+		return refuse(EAGAIN, "the send queue is full: poll its CQ");
 	show_room(sq);
 	hide_completion(sq, BSN_HIDDEN_ALWAYS);
 	put_head(sq->slot, &r, 1);

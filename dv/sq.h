@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What builders of long WQEs need of the send queue. Private to dv/. */
+/* The send queue, for builders of long WQEs. Private to dv/. */
 #ifndef DV_SQ_H
 #define DV_SQ_H
 
@@ -37,9 +37,12 @@ struct bsn_sq_body {
 	uint32_t imm;
 	uint8_t opmod;
 	unsigned ds;       /* of all, the control segment included */
-	uint8_t *(*put)(uint8_t *at, const void *arg); /* the segments behind the control segment; its end */
+	uint8_t *(*put)(uint8_t *at, const void *arg); /* puts the segments; returns their end */
 	const void *arg;
 };
+
+/* Shows what room there is, where it is not seen from the slot; also while a fence is owed. */
+void bsn_sq_find_room(struct bsn_sq *sq);
 
 /*
  * Posts it to a queue of ours with one peer; it may wrap. 0; -EAGAIN, -ENOTCONN as any post, -EMSGSIZE where

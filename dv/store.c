@@ -188,8 +188,9 @@ static uint64_t measure(enum bsn_store store, uint8_t *target)
 }
 
 /*
- * What memory says nothing of is only by choice: MOVDIR64B writes around the caches (Intel SDM vol. 2), at
- * the price of a memory access, and ST64B may fault on memory (Linux elf_hwcaps.rst, HWCAP3_LS64).
+ * Stores that cannot be measured on memory are used only by choice: MOVDIR64B writes around the caches
+ * (Intel SDM vol. 2), at the price of a memory access, and ST64B may fault on memory (Linux
+ * elf_hwcaps.rst, HWCAP3_LS64).
  */
 static bool is_measurable(enum bsn_store store)
 {

@@ -39,12 +39,21 @@ BSN_ALWAYS_INLINE __m128i load_part(const struct bsn_part *part)
 	return _mm_loadu_si128((const __m128i *)(const void *)part);
 }
 
+BSN_ALWAYS_INLINE __m128i load_with_key(const struct bsn_part *part)
+{
+	return _mm_insert_epi32(load_part(part), (int)part->lkey, 3);
+}
+
 BSN_ALWAYS_INLINE struct bsn_ds klm_of_part(const struct bsn_part *part)
 {
-	const __m128i v = _mm_insert_epi32(load_part(part), (int)part->lkey, 3);
-
-	return bsn_shuffle((bsn_v2)v,
+	return bsn_shuffle((bsn_v2)load_with_key(part),
 			   (bsn_pattern){ BSN_FROM_32(8), BSN_FROM_32(12), BSN_FROM_64(0) });
+}
+
+BSN_ALWAYS_INLINE struct bsn_ds page_of(const struct bsn_part *part)
+{
+	return bsn_shuffle((bsn_v2)load_with_key(part),
+			   (bsn_pattern){ BSN_FROM_NONE, BSN_FROM_32(12), BSN_FROM_64(0) });
 }
 
 BSN_ALWAYS_INLINE struct bsn_ds entry_of(const struct bsn_part *part)
@@ -77,12 +86,12 @@ BSN_ALWAYS_INLINE struct bsn_ds entry_of(const struct bsn_part *part)
 	return bsn_ds_of_words(bsn_to_be64(bsn_repeat_entry_word(&entry, 0)),
 			       bsn_to_be64(bsn_repeat_entry_word(&entry, 1)));
 }
-#endif
 
 BSN_ALWAYS_INLINE struct bsn_ds page_of(const struct bsn_part *part)
 {
 	return klm_of(part->addr, 0, part->lkey);
 }
+#endif
 
 BSN_ALWAYS_INLINE struct bsn_ds repeat_of(const struct umr *umr)
 {
@@ -93,14 +102,16 @@ BSN_ALWAYS_INLINE struct bsn_ds repeat_of(const struct umr *umr)
 BSN_ALWAYS_INLINE uint8_t *put_each(uint8_t *at, const struct bsn_part *part, uint32_t count,
 				    struct bsn_ds (*of)(const struct bsn_part *))
 {
-	for (; count >= 8; count -= 8) {
+	const struct bsn_part *const end = part + count;
+
+	for (const struct bsn_part *const eights = part + (count & ~7u); part != eights;
+	     part += 8) {
 		BSN_UNROLL for (unsigned i = 0; i < 8; i++)
 			bsn_store_ds(at + i * BSN_DS_SIZE, of(&part[i]));
 		at += 8 * BSN_DS_SIZE;
-		part += 8;
 	}
-	for (; count; count--)
-		at = put_ds(at, of(part++));
+	for (; part != end; part++)
+		at = put_ds(at, of(part));
 	return at;
 }
 
@@ -263,6 +274,11 @@ void umr_copy_entries(uint8_t *at, const struct bsn_part *part, uint32_t count)
 	put_each(at, part, count, entry_of);
 }
 
+void umr_copy_pages(uint8_t *at, const struct bsn_part *part, uint32_t count)
+{
+	put_each(at, part, count, page_of);
+}
+
 /* -- the head --------------------------------------------------------------------------------------- */
 
 #define ACCESS_BITS (BSN_MKEY_BIT(LW) | BSN_MKEY_BIT(RR) | BSN_MKEY_BIT(RW))
@@ -337,7 +353,7 @@ static void make_part(struct bsn_regs *r, const struct umr *umr, uint32_t padded
 		bsn_ds_of_words(bsn_to_be64(bsn_umr_ctrl_word(&ctrl, 2)), (struct bsn_be64){ 0 });
 }
 
-/* The head of a WQE that is built the cold way: behind the control segment. */
+/* Puts the head of a WQE that is built the cold way, after the control segment. */
 BSN_ALWAYS_INLINE uint8_t *put_head(uint8_t *at, const struct bsn_regs *r)
 {
 	BSN_UNROLL for (unsigned i = 1; i < UMR_HEAD_DS; i++) at = put_ds(at, r->ds[i]);
@@ -358,7 +374,7 @@ static uint8_t *put_umr(uint8_t *at, const void *arg)
 
 /* -- posting ------------------------------------------------------------------------------------------ */
 
-/* What uses the mkey next, on this queue, waits until it is what it says. */
+/* The next request of this queue that uses the mkey waits until the UMR is done. */
 static int post_and_owe(struct bsn_sq *sq, const struct bsn_sq_body *body, enum bsn_fence fence,
 			uint64_t id)
 {
@@ -381,15 +397,27 @@ static __attribute__((noinline)) int post_cold(struct bsn_sq *sq, const struct u
 	return post_and_owe(sq, &body, umr->target.fence, id);
 }
 
+/* Whether a WQE of @ds units fits before @room, where the queue's room ends. */
+static bool find_room(struct bsn_sq *sq, unsigned ds, uint8_t **room)
+{
+	const size_t bytes = (size_t)bsn_bb_of_ds(ds) * BSN_BB_SIZE;
+
+	*room = umr_room(sq);
+	if (sq->slot + bytes <= *room)
+		return true;
+	bsn_sq_find_room(sq);
+	*room = umr_room(sq);
+	return sq->slot + bytes <= *room;
+}
+
 int umr_post(struct bsn_sq *sq, const struct umr *umr, uint64_t id, uint32_t flags)
 {
 	const uint32_t padded = umr_padded(umr_translations(umr));
 	const unsigned ds = umr_ds(umr);
-	uint8_t *const room = sq->fenced_limit ? sq->fenced_limit : sq->limit;
+	uint8_t *room;
 
-	if (sq->slot + (size_t)bsn_bb_of_ds(ds) * BSN_BB_SIZE > room || umr->is_part ||
-	    umr->target.fence == BSN_FENCE_NONE || flags & ~BSN_F_PLAIN ||
-	    (!(flags & BSN_F_SIGNALED) && sq->quiet == 1))
+	if (!find_room(sq, ds, &room) || umr->is_part || umr->target.fence == BSN_FENCE_NONE ||
+	    flags & ~BSN_F_PLAIN || (!(flags & BSN_F_SIGNALED) && sq->quiet == 1))
 		return post_cold(sq, umr, id, flags);
 	put_translations(sq->slot + UMR_HEAD_DS * BSN_DS_SIZE, umr, padded);
 	return umr_end(sq, &umr->target, umr->length, umr->form != UMR_POINTER, padded, room, ds,
@@ -414,7 +442,7 @@ static uint8_t *put_mkey_ctx(uint8_t *at, const struct bsn_mkey_ctx *ctx)
 	return at;
 }
 
-/* A window of type 2 has to be bound to this queue; what else a key may be, does not. */
+/* A window of type 2 has to be bound to this queue; other keys do not. */
 static uint8_t *put_invalidation(uint8_t *at, const void *arg)
 {
 	const bool is_window = *(const bool *)arg;

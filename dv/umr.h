@@ -37,7 +37,7 @@ struct umr_target umr_target_of(uint32_t key, unsigned access, bool has_atomics,
 void umr_target_rename(struct umr_target *target, uint32_t next_key);
 void umr_target_renamed(struct umr_target *target);
 
-/* The next of the 256 variants of a key, so that who has an old one is refused. */
+/* The next of the 256 variants of a key, so that a request with an old one is refused. */
 static inline uint32_t umr_next_variant(uint32_t key)
 {
 	return (key & ~0xffu) | ((key + 1) & 0xff);

@@ -14,9 +14,11 @@
  * struct umr_memory - where plain parts lie
  * @first, @last: bytes of it
  * @key: its lkey, and zeros, as it lies in the parts
+ * @has_disorder: the parts of the last layout were not in its order
  */
 struct umr_memory {
 	uint64_t first, last, key;
+	bool has_disorder;
 };
 
 /* Of a part: its key, and what is reserved. */
@@ -32,7 +34,7 @@ BSN_ALWAYS_INLINE uint64_t umr_key_of(const struct bsn_part *part)
 
 /*
  * What all translations of plain parts have in their first word: key and, in a repeat block, stride. A
- * block of less than 2^16 bytes stands in an entry where it does in a KLM.
+ * block of less than 2^16 bytes has the same place in an entry as in a KLM.
  */
 BSN_ALWAYS_INLINE struct bsn_be64 umr_common_bits(uint64_t stride, uint32_t lkey)
 {
@@ -62,13 +64,40 @@ BSN_ALWAYS_INLINE struct bsn_ds umr_translation(const struct bsn_part *part, str
 /* -- the parts ------------------------------------------------------------------------------------ */
 
 /*
- * umr.c: puts the translations of several parts to @at. Returns the bytes of one round; 0: the parts are
- * not plain.
+ * umr.c: puts the translations of several parts to @at, which are in the order of memory. Returns the bytes of
+ * one round; 0: the parts are not plain.
  */
 uint64_t umr_put_list(uint8_t *at, const struct bsn_part *part, uint32_t count,
 		      const struct umr_memory *memory);
 uint64_t umr_put_entries(uint8_t *at, const struct bsn_part *part, uint32_t count,
 			 const struct umr_memory *memory, uint32_t rounds);
+
+/*
+ * umr_wide.c: the same in any order, and of two keys in turn. 0 also where the CPU lacks what it takes.
+ * @even, @odd: the memory of the first part, the third and so on, and of the others
+ */
+uint64_t umr_put_wide(uint8_t *at, const struct bsn_part *part, uint32_t count,
+		      struct umr_memory *even, struct umr_memory *odd, uint32_t rounds);
+
+/* The same of pages, of one key and in any order. */
+uint64_t umr_put_pages(uint8_t *at, const struct bsn_part *part, uint32_t count, uint64_t page_bytes,
+		       struct umr_memory *memory);
+
+/* So many take fewer instructions there in any case. */
+enum { UMR_WIDE_FROM = 8 };
+
+/* By the one or the other: in the order of memory is the cheapest, if the layout before was. */
+BSN_ALWAYS_INLINE uint64_t umr_put_several(uint8_t *at, const struct bsn_part *part, uint32_t count,
+					   struct umr_memory *even, struct umr_memory *odd,
+					   uint32_t rounds)
+{
+	uint64_t bytes = 0;
+
+	if (BSN_LIKELY(even == odd && !even->has_disorder) && count < UMR_WIDE_FROM)
+		bytes = rounds > 1 ? umr_put_entries(at, part, count, even, rounds)
+				   : umr_put_list(at, part, count, even);
+	return BSN_LIKELY(bytes) ? bytes : umr_put_wide(at, part, count, even, odd, rounds);
+}
 
 /* The same of one part, whose key is that of the memory. */
 BSN_ALWAYS_INLINE uint64_t umr_put_part(uint8_t *at, const struct bsn_part *part,
@@ -119,9 +148,15 @@ BSN_ALWAYS_INLINE void umr_put_padding(uint8_t *end)
 		bsn_store_wqe_v2(end - i * BSN_DS_SIZE, (bsn_v2){ 0, 0 });
 }
 
+/* Where the queue's room for a UMR ends, which waits for those before it in any case. */
+BSN_ALWAYS_INLINE uint8_t *umr_room(const struct bsn_sq *sq)
+{
+	return sq->fenced_limit ? sq->fenced_limit : sq->limit;
+}
+
 /*
- * Makes room for so many translations, and pads them. Returns where they go; NULL: nothing has happened, and
- * umr_post(), or the one who asks for it, knows what is wrong, if anything.
+ * Makes room for so many translations, and pads them. Returns where they go; NULL: nothing has
+ * happened, and umr_post(), or its caller, finds out what is wrong, if anything.
  */
 BSN_ALWAYS_INLINE uint8_t *umr_open(struct umr_plain *umr, const struct bsn_sq *sq, uint32_t padded,
 				    bool is_full, uint32_t flags)
@@ -130,7 +165,7 @@ BSN_ALWAYS_INLINE uint8_t *umr_open(struct umr_plain *umr, const struct bsn_sq *
 	uint8_t *const end = at + padded * BSN_DS_SIZE;
 
 	umr->padded = padded;
-	umr->room = sq->fenced_limit ? sq->fenced_limit : sq->limit;
+	umr->room = umr_room(sq);
 	if (BSN_UNLIKELY(end > umr->room || flags & ~(BSN_F_PLAIN & ~(uint32_t)BSN_F_FENCE) ||
 			 (!(flags & BSN_F_SIGNALED) && sq->quiet == 1)))
 		return NULL;
@@ -139,10 +174,10 @@ BSN_ALWAYS_INLINE uint8_t *umr_open(struct umr_plain *umr, const struct bsn_sq *
 	return at;
 }
 
-/* A layout that is checked here. false: nothing has happened. */
+/* A layout that is checked here. false: nothing has happened. @even, @odd: as above */
 BSN_ALWAYS_INLINE bool umr_put_plain(struct umr_plain *umr, struct bsn_sq *sq,
-				     const struct bsn_layout *layout,
-				     const struct umr_memory *memory, uint32_t flags)
+				     const struct bsn_layout *layout, struct umr_memory *even,
+				     struct umr_memory *odd, uint32_t flags)
 {
 	const uint32_t count = layout->part_count, rounds = layout->rounds;
 	const struct bsn_part *const parts = layout->parts;
@@ -153,12 +188,13 @@ BSN_ALWAYS_INLINE bool umr_put_plain(struct umr_plain *umr, struct bsn_sq *sq,
 	if (BSN_UNLIKELY(!at))
 		return false;
 	if (rounds <= 1) {
-		umr->length = count == 1 ? umr_put_part(at, parts, memory, 1)
-					 : umr_put_list(at, parts, count, memory);
+		umr->length = count == 1 ? umr_put_part(at, parts, even, 1)
+					 : umr_put_several(at, parts, count, even, odd, 1);
 		return BSN_LIKELY(umr->length != 0);
 	}
-	bytes = count == 1 ? umr_put_part(at + BSN_DS_SIZE, parts, memory, rounds)
-			   : umr_put_entries(at + BSN_DS_SIZE, parts, count, memory, rounds);
+	bytes = count == 1 ? umr_put_part(at + BSN_DS_SIZE, parts, even, rounds)
+			   : umr_put_several(at + BSN_DS_SIZE, parts, count, even, odd,
+					     rounds);
 	if (BSN_UNLIKELY(!bytes))
 		return false;
 	bsn_store_ds(at, umr_repeat((uint32_t)bytes, rounds, count));
@@ -182,9 +218,19 @@ BSN_ALWAYS_INLINE void umr_copy_uniform(uint8_t *at, const struct bsn_part *part
 		bsn_store_ds(at, umr_translation(part, common));
 }
 
+/* umr_wide.c: a copy of the parts */
+void umr_keep_parts(struct bsn_part *to, const struct bsn_part *from, uint32_t count);
+
+/* umr_wide.c: the same, of many, and of pages */
+enum { UMR_COPY_WIDE_FROM = 8 };
+void umr_copy_alike(uint8_t *at, const struct bsn_part *part, uint32_t count, struct bsn_be64 common);
+void umr_copy_alike_pages(uint8_t *at, const struct bsn_part *part, uint32_t count,
+			  struct bsn_be64 common);
+
 /* umr.c: of parts that differ in more */
 void umr_copy_list(uint8_t *at, const struct bsn_part *part, uint32_t count);
 void umr_copy_entries(uint8_t *at, const struct bsn_part *part, uint32_t count);
+void umr_copy_pages(uint8_t *at, const struct bsn_part *part, uint32_t count);
 
 /* A layout that was committed, and fits a WQE. false: nothing has happened. */
 BSN_ALWAYS_INLINE bool umr_put_committed(struct umr_plain *umr, struct bsn_sq *sq,
@@ -202,12 +248,21 @@ BSN_ALWAYS_INLINE bool umr_put_committed(struct umr_plain *umr, struct bsn_sq *s
 		bsn_store_ds(at, umr_repeat(commit->round_bytes, rounds, count));
 		at += BSN_DS_SIZE;
 	}
-	if (BSN_LIKELY(commit->common))
-		umr_copy_uniform(at, layout->parts, count, (struct bsn_be64){ commit->common });
+	if (BSN_LIKELY(commit->common)) {
+		const struct bsn_be64 common = { commit->common };
+		if (BSN_UNLIKELY(!commit->round_bytes))
+			umr_copy_alike_pages(at, layout->parts, count, common);
+		else if (count >= UMR_COPY_WIDE_FROM)
+			umr_copy_alike(at, layout->parts, count, common);
+		else
+			umr_copy_uniform(at, layout->parts, count, common);
+	}
 	else if (rounds > 1)
 		umr_copy_entries(at, layout->parts, count);
-	else
+	else if (commit->round_bytes)
 		umr_copy_list(at, layout->parts, count);
+	else
+		umr_copy_pages(at, layout->parts, count);
 	return true;
 }
 
@@ -219,7 +274,7 @@ BSN_ALWAYS_INLINE struct bsn_be64 umr_common_of(const struct bsn_layout *layout)
 
 /* -- the end -------------------------------------------------------------------------------------- */
 
-/* Ends a UMR whose translations, or the pointer to them, are in the ring. Who comes next waits for it. */
+/* Ends a UMR whose translations, or the pointer to them, are in the ring. The next request waits for it. */
 BSN_ALWAYS_INLINE int umr_end(struct bsn_sq *sq, const struct umr_target *target, uint64_t length,
 			      bool is_inline, uint32_t padded, uint8_t *room, unsigned ds,
 			      uint32_t after, uint64_t id, uint32_t flags)
@@ -229,13 +284,12 @@ BSN_ALWAYS_INLINE int umr_end(struct bsn_sq *sq, const struct umr_target *target
 	struct bsn_regs r;
 	uint8_t *wqe;
 
-	BSN_CHECK_OWNER(sq);
 	if (!(flags & BSN_F_SIGNALED) && sq->quiet == 1)
 		__builtin_unreachable(); /* checked before */
 	ctrl1 = bsn_ctrl1(sq, flags, 0);
 	ctrl1.raw |= target->imm.raw | bsn_sq_owed_fence(sq, flags).raw;
 	umr_make_head(&r, target, length, is_inline, padded);
-	r.ds[0] = bsn_ds_of_words(bsn_ctrl0(sq, sq->pi, BSN_OPCODE_UMR, ds), ctrl1);
+	r.ds[0] = bsn_ds_of_words(bsn_ctrl0(sq, BSN_OPCODE_UMR, ds), ctrl1);
 	sq->next_fence = (uint8_t)target->fence;
 	sq->fenced_limit = room;
 	sq->limit = NULL;

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Reads the requests in a send ring, done or not, as long as they were not overwritten. So a post need
+ * not count anything about them. Private to dv/ and engine/.
+ */
+#ifndef DV_POSTED_H
+#define DV_POSTED_H
+
+#include "bsn_sq.h"
+
+/**
+ * struct bsn_posted - a request
+ * @opcode: of it
+ * @count_bb: blocks; the next one begins after them
+ * @stream: of a DCI, else 0
+ */
+struct bsn_posted {
+	uint8_t opcode;
+	uint16_t count_bb;
+	uint16_t stream;
+};
+
+/* The request that begins at @index. */
+struct bsn_posted bsn_sq_posted_at(const struct bsn_sq *sq, uint16_t index);
+
+/* Bytes of data that it moves; an atomic moves 8. */
+uint64_t bsn_sq_bytes_at(const struct bsn_sq *sq, uint16_t index);
+
+#endif

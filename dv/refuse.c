@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Refusals and their words. */
+#include "refuse.h"
+
+__thread const char *bsn_refusal;
+void (*bsn_refusal_log)(const char *why);
+
+int refuse(int error, const char *why)
+{
+	bsn_refusal = why;
+	if (bsn_refusal_log)
+		bsn_refusal_log(why);
+	return -error;
+}

@@ -1,0 +1,592 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Parts in any order, or of two keys in turn, checked and put into the ring by AVX2. A part is one vector:
+ * what it should be is subtracted, so that of all parts together an or tells what is wrong with any, and an
+ * addition how long they are. Where they begin and end is kept aside, as far from a base as 32 bits tell.
+ */
+#include "umr_plain.h"
+
+/* Without AVX2. */
+static uint64_t put_in_order(uint8_t *at, const struct bsn_part *part, uint32_t count,
+			     const struct umr_memory *even, const struct umr_memory *odd, uint32_t rounds)
+{
+	if (even != odd)
+		return 0;
+	return rounds > 1 ? umr_put_entries(at, part, count, even, rounds) :
+			    umr_put_list(at, part, count, even);
+}
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+
+#define WIDE static inline __attribute__((target("avx2"), always_inline))
+
+_Static_assert(sizeof(struct bsn_part) == sizeof(__m256i), "a part is a vector");
+
+enum {
+	AT_A_TIME = 4,
+	LANES = 16,
+	MOST = 64,
+	SPAN_LOG2 = 30, /* of what parts may span, and of their lengths */
+	WORD_LOG2 = 14, /* of a place in 16 bits; what pads has more */
+};
+_Static_assert(UMR_INLINE_MAX <= MOST, "and as many as fit a WQE");
+
+/* Where parts begin and end, from the base of their key on. What pads is beyond all others. */
+struct places {
+	_Alignas(32) int32_t first[MOST + LANES];
+	_Alignas(32) int32_t last[MOST + LANES];
+};
+
+/* From the one to the other, as addresses. */
+struct ends {
+	uint64_t first, last;
+};
+
+/* Whatever a WQE holds of parts, but where they lie. */
+struct kind {
+	bool has_turns;   /* of two keys */
+	bool has_rounds;
+	bool has_pages;   /* of one size, which is not told */
+	bool has_places;  /* kept aside: parts may be in any order */
+};
+
+/*
+ * What parts of one key should be: of all lanes of a part the greatest value. What is left is 0 of key and stride,
+ * and little of address and length.
+ * @common: what all translations of parts of the key have in common
+ */
+struct wanted {
+	__m256i most;
+	uint64_t common;
+};
+
+/*
+ * @wrong: or-ed, of what is left of the parts
+ * @bytes: added
+ * @meet: the sign bits tell whether a part begins before the one before, of its key, ends
+ * @ends: where that is, one place further; neither where places are kept
+ */
+struct pass {
+	__m256i wrong, bytes, meet, ends;
+};
+
+WIDE struct wanted wanted_of(const struct bsn_part *part, uint64_t stride, uint64_t bytes,
+			     const struct umr_memory *memory, bool has_rounds)
+{
+	return (struct wanted){
+		_mm256_set_epi64x((long long)memory->key, (long long)stride, (long long)bytes,
+				  (long long)(part->addr + (1u << (SPAN_LOG2 - 1)))),
+		umr_common_bits(has_rounds ? stride : 0, (uint32_t)memory->key).raw,
+	};
+}
+
+/* The bytes of a translation, as they lie in a part: length, key, which comes from elsewhere, and address. */
+WIDE __m128i order_of(bool has_pages)
+{
+	return has_pages ? _mm_setr_epi8(-1, -1, -1, -1, -1, -1, -1, -1, 7, 6, 5, 4, 3, 2, 1, 0) :
+			   _mm_setr_epi8(11, 10, 9, 8, -1, -1, -1, -1, 7, 6, 5, 4, 3, 2, 1, 0);
+}
+
+WIDE __m256i load_two(const struct bsn_part *part)
+{
+	return _mm256_inserti128_si256(
+		_mm256_castsi128_si256(_mm_loadu_si128((const void *)&part[0])),
+		_mm_loadu_si128((const void *)&part[1]), 1);
+}
+
+WIDE void look(struct pass *pass, const struct bsn_part *part, __m256i most)
+{
+	const __m256i left = _mm256_sub_epi64(most, _mm256_loadu_si256((const void *)part));
+
+	pass->wrong = _mm256_or_si256(pass->wrong, left);
+}
+
+WIDE void put_two(uint8_t *at, __m256i two, __m256i order, __m256i common)
+{
+	_mm256_storeu_si256((void *)at, _mm256_or_si256(_mm256_shuffle_epi8(two, order), common));
+}
+
+/* Keeps where four begin and end. @base: of the firsts, and one more, of the ends */
+WIDE void keep_places(struct places *places, size_t to, __m256i addr, __m256i ends, __m256i base)
+{
+	const __m256i mixed = _mm256_castps_si256(_mm256_shuffle_ps(
+		_mm256_castsi256_ps(addr), _mm256_castsi256_ps(ends), 0x88));
+	const __m256i both = _mm256_permutevar8x32_epi32(_mm256_sub_epi32(mixed, base),
+							 _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
+
+	_mm_store_si128((void *)(places->first + to), _mm256_castsi256_si128(both));
+	_mm_store_si128((void *)(places->last + to), _mm256_extracti128_si256(both, 1));
+}
+
+/*
+ * Four parts: in the lanes are the first, the third, the second, and the fourth. Where the one before each ends
+ * is in the lanes of the other half, or in those of its own if keys take turns.
+ */
+WIDE void pass_four(struct pass *pass, uint8_t *at, const struct bsn_part *part,
+		    const struct wanted *even, const struct wanted *odd, __m256i order, __m256i common,
+		    struct kind kind, struct places *places, size_t to, __m256i base)
+{
+	const __m256i a = load_two(part), b = load_two(part + 2);
+	const __m256i addr = _mm256_unpacklo_epi64(a, b), bytes = _mm256_unpackhi_epi64(a, b);
+	const __m256i ends = _mm256_add_epi64(addr, bytes);
+	__m256i before, turned;
+
+	put_two(at, a, order, common);
+	put_two(at + 2 * BSN_DS_SIZE, b, order, common);
+	BSN_UNROLL for (unsigned i = 0; i < 4; i++) look(pass, &part[i], i % 2 ? odd->most : even->most);
+	pass->bytes = _mm256_add_epi64(pass->bytes, bytes);
+	if (kind.has_places) {
+		keep_places(places, to, addr, ends, base);
+		return;
+	}
+	turned = kind.has_turns ? ends : _mm256_permute4x64_epi64(ends, 0x4b);
+	before = kind.has_turns ? _mm256_alignr_epi8(ends, pass->ends, 8) :
+				  _mm256_blend_epi32(turned, pass->ends, 0x03);
+	pass->meet = _mm256_or_si256(pass->meet, _mm256_sub_epi64(addr, before));
+	pass->ends = turned;
+}
+
+/*
+ * What is known at the end of the fours, and of what comes after, one by one.
+ * @last: where the last parts end: of the key of the first, and of that of the second
+ */
+struct rest {
+	uint64_t last[2], bytes, meet;
+};
+
+WIDE uint64_t sum_of(__m256i v)
+{
+	const __m128i two = _mm_add_epi64(_mm256_castsi256_si128(v), _mm256_extracti128_si256(v, 1));
+
+	return (uint64_t)_mm_cvtsi128_si64(two) + (uint64_t)_mm_extract_epi64(two, 1);
+}
+
+WIDE struct rest rest_of(const struct pass *pass, struct kind kind)
+{
+	const __m128i low = _mm256_castsi256_si128(pass->ends);
+	const int meet = _mm256_movemask_pd(_mm256_castsi256_pd(pass->meet));
+	struct rest rest = { { 0, 0 }, sum_of(pass->bytes), -(uint64_t)meet };
+
+	if (kind.has_turns) {
+		rest.last[0] = (uint64_t)_mm_extract_epi64(low, 1);
+		rest.last[1] = (uint64_t)_mm_extract_epi64(_mm256_extracti128_si256(pass->ends, 1), 1);
+	} else {
+		rest.last[0] = (uint64_t)_mm_cvtsi128_si64(low);
+	}
+	return rest;
+}
+
+/* One part after the fours, the @i-th. */
+WIDE void pass_one(struct pass *pass, struct rest *rest, uint8_t *at, const struct bsn_part *part,
+		   uint32_t i, const struct wanted *wanted, __m128i order, struct kind kind,
+		   struct places *places, uint32_t base)
+{
+	const __m128i ds = _mm_shuffle_epi8(_mm_loadu_si128((const void *)part), order);
+	uint64_t *const last = &rest->last[kind.has_turns && i % 2];
+
+	_mm_storeu_si128((void *)at,
+			 _mm_or_si128(ds, _mm_cvtsi64_si128((long long)wanted->common)));
+	look(pass, part, wanted->most);
+	rest->meet |= part->addr - *last;
+	rest->bytes += part->bytes;
+	*last = part->addr + part->bytes;
+	if (kind.has_places) {
+		places->first[i] = (int32_t)((uint32_t)part->addr - base);
+		places->last[i] = (int32_t)((uint32_t)*last - 1 - base);
+	}
+}
+
+/* -- parts in any order ---------------------------------------------------------------------------- */
+
+WIDE int32_t least_of(__m256i v)
+{
+	__m128i m = _mm_min_epi32(_mm256_castsi256_si128(v), _mm256_extracti128_si256(v, 1));
+
+	m = _mm_min_epi32(m, _mm_shuffle_epi32(m, 0x4e));
+	m = _mm_min_epi32(m, _mm_shuffle_epi32(m, 0xb1));
+	return _mm_cvtsi128_si32(m);
+}
+
+WIDE int32_t most_of(__m256i v)
+{
+	__m128i m = _mm_max_epi32(_mm256_castsi256_si128(v), _mm256_extracti128_si256(v, 1));
+
+	m = _mm_max_epi32(m, _mm_shuffle_epi32(m, 0x4e));
+	m = _mm_max_epi32(m, _mm_shuffle_epi32(m, 0xb1));
+	return _mm_cvtsi128_si32(m);
+}
+
+/* Sixteen places, from the least one on, by so many bytes at a time. */
+WIDE __m256i words_of(const int32_t *places, __m256i least, __m128i shift)
+{
+	const __m256i a = _mm256_load_si256((const void *)places);
+	const __m256i b = _mm256_load_si256((const void *)(places + LANES / 2));
+
+	return _mm256_permute4x64_epi64(
+		_mm256_packs_epi32(_mm256_srl_epi32(_mm256_sub_epi32(a, least), shift),
+				   _mm256_srl_epi32(_mm256_sub_epi32(b, least), shift)),
+		0xd8);
+}
+
+/* Pairs of parts, either way, of which one begins after the end of the other. */
+WIDE uint32_t count_apart(const struct places *places, uint32_t count, __m256i least, __m128i shift,
+			  unsigned blocks)
+{
+	_Alignas(32) int16_t last[MOST];
+	__m256i first[MOST / LANES], found = _mm256_setzero_si256();
+	__m128i sum;
+
+	BSN_UNROLL for (unsigned b = 0; b < blocks; b++)
+	{
+		first[b] = words_of(places->first + b * LANES, least, shift);
+		_mm256_store_si256((void *)(last + b * LANES),
+				   words_of(places->last + b * LANES, least, shift));
+	}
+	for (const int16_t *at = last, *const end = last + count; at < end; at += AT_A_TIME) {
+		BSN_UNROLL for (unsigned i = 0; i < AT_A_TIME; i++)
+		{
+			const __m256i ends = _mm256_set1_epi16(at[i]);
+			BSN_UNROLL for (unsigned b = 0; b < blocks; b++)
+				found = _mm256_sub_epi16(found, _mm256_cmpgt_epi16(first[b], ends));
+		}
+	}
+	found = _mm256_madd_epi16(found, _mm256_set1_epi16(1));
+	sum = _mm_add_epi32(_mm256_castsi256_si128(found), _mm256_extracti128_si256(found, 1));
+	sum = _mm_add_epi32(sum, _mm_shuffle_epi32(sum, 0x4e));
+	return (uint32_t)_mm_cvtsi128_si32(_mm_add_epi32(sum, _mm_shuffle_epi32(sum, 0xb1)));
+}
+
+/*
+ * Whether no two parts share a byte: then of each two exactly one begins after the end of the other. Places
+ * are rounded down where they have more than 16 bits, so that a pair may seem to meet which does not. Sets the ends,
+ * and whether the parts are not in the order of memory.
+ */
+WIDE bool are_apart_in(struct places *places, uint32_t count, uint64_t base, struct ends *ends,
+		       bool *has_disorder, unsigned blocks)
+{
+	const uint32_t wanted = count * (count - 1) / 2 + count * (blocks * LANES - count);
+	__m256i low = _mm256_set1_epi32(INT32_MAX), high = _mm256_setzero_si256(), least;
+	__m256i fall = high;
+	int32_t first, last;
+	uint32_t span;
+	__m128i shift;
+
+	for (unsigned i = 0; i < 2; i++) {
+		_mm256_storeu_si256((void *)(places->first + count + i * LANES / 2), low);
+		_mm256_storeu_si256((void *)(places->last + count + i * LANES / 2), high);
+	}
+	BSN_UNROLL for (unsigned i = 0; i < blocks * LANES; i += LANES / 2)
+	{
+		const __m256i these = _mm256_load_si256((void *)(places->first + i));
+		const __m256i next = _mm256_loadu_si256((void *)(places->first + i + 1));
+		fall = _mm256_or_si256(fall, _mm256_cmpgt_epi32(these, next));
+		low = _mm256_min_epi32(low, these);
+		high = _mm256_max_epi32(high, _mm256_load_si256((void *)(places->last + i)));
+	}
+	*has_disorder = !_mm256_testz_si256(fall, fall);
+	first = least_of(low);
+	last = most_of(high);
+	_mm_storeu_si128((void *)(places->last + count), _mm_set1_epi32(INT32_MAX)); /* nobody begins after it */
+	span = (uint32_t)(last - first);
+	if (span >> SPAN_LOG2)
+		return false;
+	*ends = (struct ends){ base + (uint32_t)first, base + (uint32_t)last };
+	least = _mm256_set1_epi32(first);
+	shift = _mm_cvtsi32_si128(
+		span >> WORD_LOG2 ? 32 - __builtin_clz(span >> WORD_LOG2) : 0);
+	return count_apart(places, count, least, shift, blocks) == wanted;
+}
+
+WIDE bool are_apart(struct places *places, uint32_t count, uint64_t base, struct ends *ends,
+		    bool *has_disorder)
+{
+	switch ((count + LANES - 1) / LANES) {
+	case 1:
+		return are_apart_in(places, count, base, ends, has_disorder, 1);
+	case 2:
+		return are_apart_in(places, count, base, ends, has_disorder, 2);
+	case 3:
+		return are_apart_in(places, count, base, ends, has_disorder, 3);
+	default:
+		return are_apart_in(places, count, base, ends, has_disorder, 4);
+	}
+}
+
+/* -- the whole -------------------------------------------------------------------------------------- */
+
+/* Whether all rounds lie in the memory, and each ends before the next begins. */
+WIDE bool is_within(const struct ends *ends, const struct umr_memory *memory, uint64_t stride,
+		    uint32_t rounds)
+{
+	uint64_t last = ends->last;
+
+	if (rounds > 1) {
+		if (stride > BSN_REPEAT_MAX_STRIDE || last - ends->first >= stride)
+			return false;
+		last += (uint64_t)(rounds - 1) * stride;
+	}
+	return ends->first >= memory->first && ends->first <= last && last <= memory->last;
+}
+
+WIDE void begin_pass(struct pass *pass, const struct bsn_part *part, struct kind kind)
+{
+	const long long first = (long long)part->addr;
+
+	*pass = (struct pass){ _mm256_setzero_si256(), _mm256_setzero_si256(), _mm256_setzero_si256(),
+			       kind.has_turns ? _mm256_set_epi64x((long long)part[1].addr, 0, first, 0) :
+						_mm256_set_epi64x(0, 0, 0, first) };
+}
+
+WIDE bool are_wrong(const struct pass *pass, struct kind kind)
+{
+	const long long little = -(1ll << SPAN_LOG2);
+
+	return !_mm256_testz_si256(pass->wrong,
+				   _mm256_set_epi64x(-1, kind.has_rounds ? -1 : 0,
+						     kind.has_pages ? -1 : little, little));
+}
+
+/* @most_bytes: of a part; of pages, that all have */
+WIDE uint64_t put(uint8_t *at, const struct bsn_part *const parts, uint32_t count,
+		  uint64_t most_bytes, struct umr_memory *even, const struct umr_memory *odd,
+		  uint32_t rounds, struct kind kind)
+{
+	const struct bsn_part *part = parts;
+	const struct bsn_part *const end = parts + count, *const eights = parts + (count & ~7u);
+	const uint64_t stride = part->stride;
+	const struct wanted wanted = wanted_of(part, stride, most_bytes, even, kind.has_rounds);
+	const struct wanted other = kind.has_turns ? wanted_of(part + 1, stride, most_bytes, odd,
+							       kind.has_rounds) :
+						     wanted;
+	const __m128i order = order_of(kind.has_pages);
+	const __m256i orders = _mm256_broadcastsi128_si256(order);
+	const __m256i common =
+		_mm256_set_epi64x(0, (long long)other.common, 0, (long long)wanted.common);
+	const uint64_t base = part->addr - (1u << (SPAN_LOG2 - 1));
+	const uint32_t low = (uint32_t)base; /* the ends are one further */
+	const __m256i bases = _mm256_sub_epi32(_mm256_set1_epi32((int)low),
+					       _mm256_set_epi32(-1, -1, 0, 0, -1, -1, 0, 0));
+	struct places places;
+	struct pass pass;
+	struct rest rest;
+	struct ends ends;
+
+	begin_pass(&pass, part, kind);
+	for (; part != eights; part += 8, at += 8 * BSN_DS_SIZE)
+		BSN_UNROLL for (unsigned i = 0; i < 8; i += 4)
+			pass_four(&pass, at + i * BSN_DS_SIZE, &part[i], &wanted, &other, orders, common,
+				  kind, &places, (size_t)(part - parts) + i, bases);
+	if (count & 4) {
+		pass_four(&pass, at, part, &wanted, &other, orders, common, kind, &places,
+			  (size_t)(part - parts), bases);
+		part += 4;
+		at += 4 * BSN_DS_SIZE;
+	}
+	rest = rest_of(&pass, kind);
+	for (; part != end; part++, at += BSN_DS_SIZE) {
+		const uint32_t i = (uint32_t)(part - parts);
+		pass_one(&pass, &rest, at, part, i, i % 2 ? &other : &wanted, order, kind, &places,
+			 (uint32_t)base);
+	}
+	even->has_disorder = false;
+	if (are_wrong(&pass, kind))
+		return 0;
+	if (kind.has_places) {
+		if (!are_apart(&places, count, base, &ends, &even->has_disorder))
+			return 0;
+		return is_within(&ends, even, stride, rounds) ? rest.bytes : 0;
+	}
+	even->has_disorder = (int64_t)rest.meet < 0;
+	if (even->has_disorder)
+		return 0;
+	if (kind.has_turns) {
+		ends = (struct ends){ parts[1].addr, rest.last[1] - 1 };
+		if (!is_within(&ends, odd, stride, rounds))
+			return 0;
+	}
+	ends = (struct ends){ parts->addr, rest.last[0] - 1 };
+	return is_within(&ends, even, stride, rounds) ? rest.bytes : 0;
+}
+
+#define FAR __attribute__((target("avx2"), noinline)) static
+
+enum { MOST_BYTES = 1 << SPAN_LOG2 };
+
+FAR uint64_t put_list(uint8_t *at, const struct bsn_part *part, uint32_t count,
+		      struct umr_memory *memory)
+{
+	return put(at, part, count, MOST_BYTES, memory, memory, 1, (struct kind){ 0 });
+}
+
+FAR uint64_t put_entries(uint8_t *at, const struct bsn_part *part, uint32_t count,
+			 struct umr_memory *memory, uint32_t rounds)
+{
+	return put(at, part, count, MOST_BYTES, memory, memory, rounds,
+		   (struct kind){ .has_rounds = true });
+}
+
+FAR uint64_t put_in_any_order(uint8_t *at, const struct bsn_part *part, uint32_t count,
+			      struct umr_memory *memory, uint32_t rounds)
+{
+	return rounds > 1 ? put(at, part, count, MOST_BYTES, memory, memory, rounds,
+				(struct kind){ .has_rounds = true, .has_places = true }) :
+			    put(at, part, count, MOST_BYTES, memory, memory, 1,
+				(struct kind){ .has_places = true });
+}
+
+FAR uint64_t put_two_keys(uint8_t *at, const struct bsn_part *part, uint32_t count,
+			  struct umr_memory *even, const struct umr_memory *odd, uint32_t rounds)
+{
+	return rounds > 1 ? put(at, part, count, MOST_BYTES, even, odd, rounds,
+				(struct kind){ .has_rounds = true, .has_turns = true }) :
+			    put(at, part, count, MOST_BYTES, even, odd, 1,
+				(struct kind){ .has_turns = true });
+}
+
+FAR uint64_t put_pages(uint8_t *at, const struct bsn_part *part, uint32_t count, uint64_t page_bytes,
+		       struct umr_memory *memory)
+{
+	return put(at, part, count, page_bytes, memory, memory, 1, (struct kind){ .has_pages = true });
+}
+
+FAR uint64_t put_pages_in_any_order(uint8_t *at, const struct bsn_part *part, uint32_t count,
+				    uint64_t page_bytes, struct umr_memory *memory)
+{
+	return put(at, part, count, page_bytes, memory, memory, 1,
+		   (struct kind){ .has_pages = true, .has_places = true });
+}
+
+/* Translations of parts that were checked before. */
+WIDE void copy(uint8_t *at, const struct bsn_part *part, uint32_t count, struct bsn_be64 common,
+	       bool has_pages)
+{
+	const struct bsn_part *const eights = part + (count & ~7u);
+	const __m128i order = order_of(has_pages), alike = _mm_cvtsi64_si128((long long)common.raw);
+	const __m256i orders = _mm256_broadcastsi128_si256(order);
+	const __m256i all = _mm256_broadcastsi128_si256(alike);
+
+	for (; part != eights; part += 8, at += 8 * BSN_DS_SIZE)
+		BSN_UNROLL for (unsigned i = 0; i < 8; i += 2)
+			put_two(at + i * BSN_DS_SIZE, load_two(&part[i]), orders, all);
+	for (; count & 6; count -= 2, part += 2, at += 2 * BSN_DS_SIZE)
+		put_two(at, load_two(part), orders, all);
+	if (count & 1)
+		_mm_storeu_si128((void *)at,
+				 _mm_or_si128(_mm_shuffle_epi8(_mm_loadu_si128((const void *)part),
+							       order),
+					      alike));
+}
+
+FAR void copy_alike(uint8_t *at, const struct bsn_part *part, uint32_t count, struct bsn_be64 common)
+{
+	copy(at, part, count, common, false);
+}
+
+FAR void copy_alike_pages(uint8_t *at, const struct bsn_part *part, uint32_t count,
+			  struct bsn_be64 common)
+{
+	copy(at, part, count, common, true);
+}
+
+FAR void keep_parts(struct bsn_part *to, const struct bsn_part *from, uint32_t count)
+{
+	const struct bsn_part *const eights = from + (count & ~7u), *const end = from + count;
+
+	for (; from != eights; from += 8, to += 8)
+		BSN_UNROLL for (unsigned i = 0; i < 8; i++) _mm256_storeu_si256(
+			(void *)&to[i], _mm256_loadu_si256((const void *)&from[i]));
+	for (; from != end; from++, to++)
+		_mm256_storeu_si256((void *)to, _mm256_loadu_si256((const void *)from));
+}
+
+void umr_keep_parts(struct bsn_part *to, const struct bsn_part *from, uint32_t count)
+{
+	if (__builtin_cpu_supports("avx2"))
+		keep_parts(to, from, count);
+	else
+		memcpy(to, from, count * sizeof(*to));
+}
+
+void umr_copy_alike(uint8_t *at, const struct bsn_part *part, uint32_t count, struct bsn_be64 common)
+{
+	if (__builtin_cpu_supports("avx2"))
+		copy_alike(at, part, count, common);
+	else
+		umr_copy_uniform(at, part, count, common);
+}
+
+void umr_copy_alike_pages(uint8_t *at, const struct bsn_part *part, uint32_t count,
+			  struct bsn_be64 common)
+{
+	if (__builtin_cpu_supports("avx2"))
+		copy_alike_pages(at, part, count, common);
+	else
+		umr_copy_pages(at, part, count);
+}
+
+uint64_t umr_put_pages(uint8_t *at, const struct bsn_part *part, uint32_t count, uint64_t page_bytes,
+		       struct umr_memory *memory)
+{
+	uint64_t bytes = 0;
+
+	if (page_bytes > MOST_BYTES || count > UMR_INLINE_MAX || !__builtin_cpu_supports("avx2"))
+		return 0;
+	if (!memory->has_disorder)
+		bytes = put_pages(at, part, count, page_bytes, memory);
+	return bytes || !memory->has_disorder ?
+		       bytes :
+		       put_pages_in_any_order(at, part, count, page_bytes, memory);
+}
+
+uint64_t umr_put_wide(uint8_t *at, const struct bsn_part *part, uint32_t count,
+		      struct umr_memory *even, struct umr_memory *odd, uint32_t rounds)
+{
+	uint64_t bytes = 0;
+
+	if (count < 2 || count > UMR_INLINE_MAX)
+		return 0;
+	if (!__builtin_cpu_supports("avx2"))
+		return put_in_order(at, part, count, even, odd, rounds);
+	if (even != odd)
+		return put_two_keys(at, part, count, even, odd, rounds);
+	if (!even->has_disorder)
+		bytes = rounds > 1 ? put_entries(at, part, count, even, rounds) :
+				     put_list(at, part, count, even);
+	return bytes || !even->has_disorder ? bytes :
+					      put_in_any_order(at, part, count, even, rounds);
+}
+
+#else
+
+uint64_t umr_put_wide(uint8_t *at, const struct bsn_part *part, uint32_t count,
+		      struct umr_memory *even, struct umr_memory *odd, uint32_t rounds)
+{
+	return count < 2 ? 0 : put_in_order(at, part, count, even, odd, rounds);
+}
+
+uint64_t umr_put_pages(uint8_t *at, const struct bsn_part *part, uint32_t count, uint64_t page_bytes,
+		       struct umr_memory *memory)
+{
+	(void)at, (void)part, (void)count, (void)page_bytes, (void)memory;
+	return 0;
+}
+
+void umr_keep_parts(struct bsn_part *to, const struct bsn_part *from, uint32_t count)
+{
+	memcpy(to, from, count * sizeof(*to));
+}
+
+void umr_copy_alike(uint8_t *at, const struct bsn_part *part, uint32_t count, struct bsn_be64 common)
+{
+	umr_copy_uniform(at, part, count, common);
+}
+
+void umr_copy_alike_pages(uint8_t *at, const struct bsn_part *part, uint32_t count,
+			  struct bsn_be64 common)
+{
+	(void)common;
+	umr_copy_pages(at, part, count);
+}
+
+#endif
