@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Addresses of QPs, and what they and the attributes of a connection say of the way there. */
+/* Addresses of QPs, and the path that they and a connection's attributes describe. */
 #include "address.h"
+#include "path.h"
 
 #define DEFAULT_HOP_LIMIT 64
 
@@ -35,7 +36,7 @@ int bsn_qp_address(const struct bsn_qp *qp, struct bsn_address *address)
 
 	if (!qp || !address)
 		return fail(EINVAL, "no QP, or no place for its address");
-	if (qp->transport->is_initiator)
+	if (!qp->transport->is_connected && qp->transport->is_initiator)
 		return fail(EINVAL, "a DCI has no address: peers want that of a DCT, bsn_dct_address()");
 	wire = address_of(qp->device, qp->type, qp->verbs->qp_num);
 	wire.psn = bsn_to_be32(qp->psn);
@@ -45,8 +46,15 @@ int bsn_qp_address(const struct bsn_qp *qp, struct bsn_address *address)
 	return 0;
 }
 
-int read_address(const struct bsn_qp *qp, const struct bsn_address *address,
-			struct wire_address *wire)
+static const char *end_of(const struct wire_address *wire)
+{
+	if (wire->type != BSN_QP_XRC)
+		return "";
+	return wire->is_xrc_target ? " target" : " initiator";
+}
+
+int read_address(const struct bsn_device *device, const struct transport *transport, bool wants_xrc_target,
+		 const struct bsn_address *address, struct wire_address *wire)
 {
 	const struct transport *peers;
 	uint32_t magic;
@@ -62,10 +70,16 @@ int read_address(const struct bsn_qp *qp, const struct bsn_address *address,
 			    "use one version of Bunsen at both ends",
 			    magic & 0xff, ADDRESS_VERSION);
 	peers = transport_of((enum bsn_qp_type)wire->type);
-	if (peers != qp->transport)
+	if (peers != transport)
 		return fail(EPROTO, "the peer's QP is %s, this one is %s",
-			    peers ? peers->name : "of no known type", qp->transport->name);
-	if (wire->link_layer != qp->device->port.link_layer)
+			    peers ? peers->name : "of no known type", transport->name);
+	if ((bool)wire->is_xrc_target != wants_xrc_target)
+		return fail(EPROTO, "the address is of an XRC%s: an initiator connects to a target, and a "
+				    "target to an initiator", end_of(wire));
+	if (wire->type == BSN_QP_DC && (bool)wire->is_rc_target != (device->path->path == BSN_PATH_VERBS))
+		return fail(EPROTO, "the target is on %s, its peer's end is not: open both devices for one "
+				    "path (BSN_PATH)", wire->is_rc_target ? "plain verbs" : "the direct path");
+	if (wire->link_layer != device->port.link_layer)
 		return fail(EPROTO, "one port is InfiniBand, the other Ethernet");
 	if (wire->mtu < IBV_MTU_256 || wire->mtu > IBV_MTU_4096 ||
 	    bsn_from_be32(wire->qpn) > BSN_QPN_MAX)

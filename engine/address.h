@@ -16,11 +16,15 @@ struct wire_address {
 	uint8_t link_layer;
 	uint8_t mtu; /* enum ibv_mtu */
 	uint8_t rd_atomic;
-	uint8_t reserved[2];
+	uint8_t is_xrc_target; /* of type BSN_QP_XRC, an initiator's else */
+	uint8_t is_rc_target; /* of type BSN_QP_DC: on plain verbs, @qpn is the UD QP that listens */
 	uint8_t gid[16];
 };
 
-/* What an address of ours says of the port, its MTU and what it can have outstanding. */
+/*
+ * Fills in what an address of ours says of the port, its MTU and the READs and atomics it can have
+ * outstanding.
+ */
 struct wire_address address_of(const struct bsn_device *device, enum bsn_qp_type type, uint32_t number);
 
 static inline uint64_t dc_key_of(const struct wire_address *wire)
@@ -29,15 +33,28 @@ static inline uint64_t dc_key_of(const struct wire_address *wire)
 }
 
 /* -EPROTO where these bytes are no address, or not that of a possible peer. */
-int read_address(const struct bsn_qp *qp, const struct bsn_address *address,
-		 struct wire_address *wire);
+int read_address(const struct bsn_device *device, const struct transport *transport, bool wants_xrc_target,
+		 const struct bsn_address *address, struct wire_address *wire);
+
+/* The smaller MTU of both ports, or the wanted one; -EINVAL where that is no MTU. */
+int choose_mtu(const struct bsn_device *device, const struct wire_address *peer, uint32_t wanted,
+	       enum ibv_mtu *mtu);
+
+/* READs and atomics: the wanted number, else what both ends can. */
+uint8_t rd_atomic(uint8_t wanted, uint32_t mine, uint32_t peers);
+
+/* connect.c: -ENETDOWN where the port is not active, and the peer's is another. */
+int check_port(const struct bsn_device *device, const struct wire_address *peer);
+
+/* connect.c: a packet number to start with. */
+uint32_t new_psn(const void *object);
 
 /* -EINVAL where an attribute is out of its range. */
 int check_connect(const struct bsn_device *device, const struct bsn_connect_attr *attr);
 
 #define DEFAULT_MIN_RNR_TIMER 12 /* 640 us */
 
-/* What an attribute says that may be BSN_NO_RETRY. */
+/* The value of an attribute that may be BSN_NO_RETRY. */
 static inline uint8_t or_default(uint8_t value, uint8_t if_zero)
 {
 	return value == BSN_NO_RETRY ? 0 : value ? value : if_zero;

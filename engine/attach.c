@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * QPs that the application made. What cannot be seen from outside is the caller's word
- * (bsn_attach_attr); what can be seen is checked: that nothing was posted or polled yet.
+ * QPs that the application made. The caller promises what cannot be seen from outside
+ * (bsn_attach_attr). What can be seen is checked: that nothing was posted or polled yet.
  */
 #include "path.h"
 
@@ -63,7 +63,7 @@ static bool was_posted_to(const struct ibv_qp *verbs)
 	struct provider_qp map;
 
 	if (!provider_is_mlx5(verbs->context->device))
-		return false; /* it cannot be told */
+		return false; /* it cannot be seen */
 	if (provider_qp_map((struct ibv_qp *)(uintptr_t)verbs, &map))
 		return false;
 	bsn_dbr_wq_decode(&recv, (uint8_t *)map.record + BSN_DBR_RECV_OFFSET);
@@ -76,8 +76,8 @@ static int check(struct bsn_device *device, const struct ibv_qp *verbs)
 	if (verbs->context != device->context)
 		return fail(EINVAL, "the QP is of another device: see bsn_device_attach()");
 	if (verbs->srq)
-		return fail(EOPNOTSUPP, "a QP with an SRQ cannot be attached: receives of others "
-					"would be ours to count");
+		return fail(EOPNOTSUPP, "a QP with an SRQ cannot be attached: Bunsen would have "
+					"to count receives of other QPs");
 	if (is_attached(device, verbs))
 		return fail(EBUSY, "the QP is attached already");
 	if (was_posted_to(verbs))
@@ -94,7 +94,9 @@ static int attach_queues(struct bsn_qp *qp, const struct bsn_attach_attr *attr)
 
 	if (err)
 		return err;
-	err = cq_adopt(qp->device, qp->verbs->recv_cq, qp->path, &qp->recv_cq);
+	/* An XRC initiator may have none for receives. */
+	err = cq_adopt(qp->device, qp->verbs->recv_cq ? qp->verbs->recv_cq : qp->verbs->send_cq,
+		       qp->path, &qp->recv_cq);
 	if (err)
 		goto drop_cq;
 	err = qp->path->qp_adopt(qp, attr->send_depth);
@@ -102,9 +104,12 @@ static int attach_queues(struct bsn_qp *qp, const struct bsn_attach_attr *attr)
 		err = qp->path->qp_make(qp, &as_created);
 	if (err)
 		goto drop_cqs;
-	err = route_qp(qp);
+	err = checks_add_qp(qp);
+	if (!err)
+		err = route_qp(qp);
 	if (!err)
 		return 0;
+	checks_remove_qp(qp);
 	qp->path->qp_free(qp);
 	if (qp->lane)
 		lane_leave(qp->lane);
@@ -129,7 +134,7 @@ int bsn_qp_attach(struct bsn_device *device, struct ibv_qp *verbs,
 		return fail(EINVAL, "no device, no QP, or no place for the result");
 	transport = transport_of_verbs(verbs->qp_type, &type);
 	if (!transport)
-		return fail(EOPNOTSUPP, "only RC, UC and UD QPs can be attached");
+		return fail(EOPNOTSUPP, "only RC, UC, UD QPs and XRC initiators can be attached");
 	err = check(device, verbs);
 	if (err)
 		return err;

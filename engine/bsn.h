@@ -38,9 +38,10 @@ struct bsn_mem_attr;
 struct bsn_pd;
 struct bsn_qp;
 struct bsn_channel;
+struct bsn_xrcd;
 
 /* What the inline code knows of the structures; bsn_device_open() refuses another library's. */
-#define BSN_LAYOUT_VERSION 8
+#define BSN_LAYOUT_VERSION 11
 
 /** enum bsn_path - how requests reach the device */
 enum bsn_path {
@@ -49,22 +50,33 @@ enum bsn_path {
 	BSN_PATH_VERBS, /* ibv_wr_* where the provider has it, else ibv_post_send() */
 };
 
-/** bsn_error_text - what the last failed call of this thread found, and what to do; never NULL */
+/**
+ * bsn_error_text - why the last failed call of this thread failed, and what to do about it
+ *
+ * Posts and polls count, too. The text stays until another call fails.
+ * Return: never NULL; "" where nothing has failed yet.
+ */
 BSN_API const char *bsn_error_text(void);
 
 /* -- devices ---------------------------------------------------------------------------------- */
 
-/** struct bsn_device_attr - @log: called with each message of note; the library prints nothing */
+/**
+ * struct bsn_device_attr - how a device is opened
+ * @log: called with each message of note; the library prints nothing
+ * @gid_index: the GID that addresses of this device have, and that its connections use by default
+ */
 struct bsn_device_attr {
 	enum bsn_path path;
 	enum bsn_store store; /* BlueFlame store; or BSN_STORE=8x8|4x16|… in the environment */
 	uint8_t port;         /* 0: the first that is active */
-	bool list_queues;     /* for a look from outside, see bsn_registry.h; or BSN_REGISTRY=1 */
+	bool list_queues;     /* its queues can be read from outside: bsn_registry.h; or BSN_REGISTRY=1 */
 	void (*log)(void *arg, const char *text);
 	void *log_arg;
+	int gid_index;        /* 0: RoCE v2 over IPv4, if there is any; unless has_gid_index */
+	bool has_gid_index;   /* gid_index is meant, also where it is 0 */
 };
 
-/** struct bsn_feature - one thing a device may or may not do; @why_not is NULL where it can */
+/** struct bsn_feature - something that not every device can do; @why_not is NULL where this one can */
 struct bsn_feature {
 	const char *name;
 	const char *why_not;
@@ -112,7 +124,7 @@ BSN_API int bsn_device_close(struct bsn_device *device);
 /** bsn_device_info - lives as long as the device */
 BSN_API const struct bsn_device_info *bsn_device_info(const struct bsn_device *device);
 
-/** bsn_device_verbs - the device as libibverbs knows it, for what Bunsen does not do */
+/** bsn_device_verbs - libibverbs' context of the device, for what Bunsen does not do */
 BSN_API struct ibv_context *bsn_device_verbs(struct bsn_device *device);
 
 /** enum bsn_event_object - what an event is about */
@@ -138,7 +150,8 @@ BSN_API int bsn_device_event_fd(const struct bsn_device *device);
 /**
  * bsn_device_get_event - takes one event; never blocks
  *
- * Somebody must call this: here a dead CQ or device is found out, after which their polls report it.
+ * The application must call this: a dead CQ or device is found out here, and polls report it from then
+ * on.
  * Return: 0; -EAGAIN none; -EIO the device is gone, and there will be no more.
  */
 BSN_API int bsn_device_get_event(struct bsn_device *device, struct bsn_event *event);
@@ -153,8 +166,8 @@ struct bsn_lane_attr {
 /**
  * bsn_lane_create - a doorbell register for one thread
  *
- * Where registers are used up the device gives what it has: without write combining, or shared;
- * the log says so.
+ * Where the device has run out of such registers, it gives one without write combining, or a shared
+ * one; the log says so.
  */
 BSN_API int bsn_lane_create(struct bsn_device *device, const struct bsn_lane_attr *attr,
 			    struct bsn_lane **lane);
@@ -176,15 +189,16 @@ struct bsn_mr {
 /**
  * struct bsn_mr_attr - how memory is registered
  * @access: IBV_ACCESS_*; 0: everything a peer may do, local write included
- * @iova: with @has_iova, what requests call the first byte; 0: the region is zero-based. Its place in a page is
- *	that of the memory's
+ * @iova: with @has_iova, the address of the first byte in requests; 0: the region is zero-based. It has
+ *	the same offset in a page as the memory
  */
 struct bsn_mr_attr {
 	struct bsn_pd *pd;
 	int access;
-	bool is_read_only; /* access 0 then means: no rights at all beyond local reads */
+	bool is_read_only; /* then access 0 means no rights but local reads */
 	bool is_on_demand; /* neither pinned nor charged, and paged in as requests need it */
 	bool is_relaxed;   /* writes and reads may pass each other: no polling on the last byte */
+	bool is_physical;  /* by physical addresses: always refused, with the kernel's reason */
 	bool has_iova;
 	uint64_t iova;
 	const struct bsn_mem_attr *mem; /* of bsn_buf_alloc(): where its bytes come from (bsn_mem.h) */
@@ -222,17 +236,17 @@ BSN_API int bsn_channel_fd(const struct bsn_channel *channel);
 /**
  * bsn_channel_get - takes one event; blocks unless the fd is non-blocking
  *
- * The way that loses nothing: bsn_cq_request(), then bsn_poll() until empty, then wait.
+ * To lose no event: bsn_cq_request(), then bsn_poll() until empty, then wait.
  * Return: 0 and the CQ; -EAGAIN.
  */
 BSN_API int bsn_channel_get(struct bsn_channel *channel, struct bsn_cq **cq);
 
 /**
- * enum bsn_cqe_compression - what the CQEs of a session say each for itself, beside their lengths
+ * enum bsn_cqe_compression - what each CQE of a session has of its own, beside its length
  *
- * Under load the device writes several CQEs of one queue as a session, in 8 bytes each; the poller makes whole
- * ones of them again. What they do not say each is the first one's, the timestamp, too. Requests' sessions
- * are the same in every format.
+ * Under load the device writes several CQEs of one queue as a session, in 8 bytes each; the poller
+ * makes them whole again. All other fields, the timestamp included, are those of the first CQE.
+ * Sessions of requests are the same in every format.
  */
 enum bsn_cqe_compression {
 	BSN_CQES_WHOLE,         /* no sessions */
@@ -242,10 +256,40 @@ enum bsn_cqe_compression {
 };
 
 /**
+ * enum bsn_timestamps - what bsn_completion.timestamp is
+ *
+ * The device says it in each CQE. A completion without one, or of a failure, has 0. On plain verbs a
+ * completion that waited until a QP or SRQ was destroyed has 0, too.
+ */
+enum bsn_timestamps {
+	BSN_TIMESTAMPS_NONE,      /* nothing is written there */
+	BSN_TIMESTAMPS_RAW,       /* ticks of the device's free-running clock */
+	BSN_TIMESTAMPS_NS,        /* those as nanoseconds since 1970, by what the kernel knows of that clock */
+	BSN_TIMESTAMPS_REAL_TIME, /* nanoseconds since 1970, by a clock of the device's that PTP sets */
+};
+
+/**
+ * bsn_device_clock - the time on the device, as its CQEs have it
+ * @as: BSN_TIMESTAMPS_RAW or BSN_TIMESTAMPS_NS
+ *
+ * Reads the device's free-running clock over the bus, which takes some hundred nanoseconds. Its two
+ * halves are read again until they fit together.
+ * Context: any thread. Return: 0; -EOPNOTSUPP its clock cannot be read, or ticks are not known to be
+ * nanoseconds; or the real-time clock, which no program can read; -EINVAL.
+ */
+BSN_API int bsn_device_clock(struct bsn_device *device, enum bsn_timestamps as, uint64_t *now);
+
+/**
  * struct bsn_cq_attr - @entries: what all queues that complete here may have outstanding
  *
  * That is each receive depth, each SRQ once, and each send depth times the basic blocks (64 B) of the
  * longest request that the QP was made for: one for one SGE, or up to 28 bytes inline (UD: two).
+ *
+ * @ignores_overrun: the device does not check how far the poller came, so the poller publishes that
+ * only once a lap, and before it is to be woken. This is safe, since every request has an entry of its
+ * own, and gives it back when it is polled. If a QP was destroyed or reset with completions in the CQ,
+ * calls that need their entries return -EBUSY until they are polled. Only on the direct path, and not
+ * for receives of an SRQ.
  */
 struct bsn_cq_attr {
 	uint32_t entries;  /* 0: 512, which two QPs take that have everything by default */
@@ -253,13 +297,24 @@ struct bsn_cq_attr {
 	enum bsn_cqe_compression compression; /* the direct path's only */
 	bool is_padded; /* CQEs of 128 B: each is written whole, padding included; likewise */
 	struct bsn_channel *channel;
-	struct bsn_lane *lane; /* of the QPs that send and complete here, unless they say; NULL: one of its own, with the first */
+	struct bsn_lane *lane; /* of QPs here that name none; NULL: its own, made with the first QP */
 	void *user;
 	bool is_shared; /* several threads poll, each under a lock; and any thread may destroy or reset its QPs */
+	enum bsn_timestamps timestamps; /* polls of a CQ with timestamps cost more */
+	bool ignores_overrun;
 };
 BSN_API int bsn_cq_create(struct bsn_device *device, const struct bsn_cq_attr *attr,
 			  struct bsn_cq **cq);
 BSN_API int bsn_cq_destroy(struct bsn_cq *cq);
+
+/**
+ * bsn_cq_resize - changes the number of entries; completions not yet polled stay
+ *
+ * Context: the poller's thread. Return: 0; -EINVAL no entries, or more than the device takes; -ENOSPC
+ * fewer than its queues may need, or hold now; -EOPNOTSUPP the provider does not resize, or this is the
+ * direct path: libmlx5 would copy CQEs from an index that only libmlx5 keeps, and report success.
+ */
+BSN_API int bsn_cq_resize(struct bsn_cq *cq, uint32_t entries);
 BSN_API void *bsn_cq_user(const struct bsn_cq *cq);
 
 /** bsn_cq_request - an event at the next completion, or only at the next solicited or failed one */
@@ -270,9 +325,10 @@ BSN_API int bsn_cq_request(struct bsn_cq *cq, bool solicited_only);
  * @count: an event once so many came after the request; 0: no count
  * @period_us: or so many microseconds after the first of them; 0: no period
  *
- * Both 0, as a CQ begins: an event for the first. mlx5 takes periods up to 4095.
- * Context: the control path. Return: 0; -EINVAL a value of more than 16 bits, or a count without a period
- * (the last completions would never be told of); -EOPNOTSUPP the device or its driver does not moderate.
+ * Both 0, the default: an event for the first completion. mlx5 takes periods up to 4095.
+ * Context: the control path. Return: 0; -EINVAL a value of more than 16 bits, or a count without a
+ * period (the last completions would never raise an event); -EOPNOTSUPP the device or its driver does
+ * not moderate.
  */
 BSN_API int bsn_cq_moderate(struct bsn_cq *cq, uint32_t count, uint32_t period_us);
 
@@ -286,15 +342,21 @@ BSN_API int bsn_cq_event_taken(struct bsn_cq *cq);
 
 /* -- queue pairs ------------------------------------------------------------------------------ */
 
-/* BSN_QP_DC: an initiator (DCI); bsn_dc.h has its targets, and pools of them */
-enum bsn_qp_type { BSN_QP_RC, BSN_QP_UC, BSN_QP_UD, BSN_QP_DC };
+/*
+ * BSN_QP_DC: an initiator (DCI); bsn_dc.h has its targets, and pools of them. BSN_QP_XRC: an initiator;
+ * bsn_xrc.h has domains and targets.
+ */
+enum bsn_qp_type { BSN_QP_RC, BSN_QP_UC, BSN_QP_UD, BSN_QP_DC, BSN_QP_XRC };
 
 /**
  * struct bsn_srq_attr - a receive queue for several QPs
- * @is_on_demand: receives may name memory of IBV_ACCESS_ON_DEMAND. A receive that met a page fault is
- *	posted again by whoever polls, and posts take a lock for that. Without it such a receive
- *	completes with IBV_WC_REM_ABORT_ERR (vendor syndrome 0x93), the QP lives, and it is the
- *	receiver's to post again.
+ * @is_on_demand: receives may name memory of IBV_ACCESS_ON_DEMAND. The poll posts a receive that met a
+ *	page fault again; posts take a lock for that. Without it such a receive completes with
+ *	IBV_WC_REM_ABORT_ERR (vendor syndrome 0x93), the QP lives, and the application posts the receive
+ *	again.
+ * @xrcd: its domain, of an SRQ that XRC requests name (bsn_xrc.h); no QP of bsn_qp_create() has it
+ * @cq: of such an SRQ: the CQ of its receives, of which it takes @recv_depth entries. A CQ has only one
+ *	such SRQ, since libmlx5 does not tell the number that their CQEs have
  */
 struct bsn_srq_attr {
 	struct bsn_pd *pd;
@@ -302,10 +364,15 @@ struct bsn_srq_attr {
 	uint32_t max_recv_sge; /* 0: 1 */
 	void *user;
 	bool is_on_demand;
+	struct bsn_xrcd *xrcd;
+	struct bsn_cq *cq;
 };
 BSN_API int bsn_srq_create(struct bsn_device *device, const struct bsn_srq_attr *attr,
 			   struct bsn_rq **srq);
 BSN_API int bsn_srq_destroy(struct bsn_rq *srq);
+
+/** bsn_srq_number - the SRQ's number, for XRC requests; 0 for other SRQs on plain verbs */
+BSN_API uint32_t bsn_srq_number(const struct bsn_rq *srq);
 
 /** bsn_srq_set_limit - an event once fewer than @limit receives are left; 0: none */
 BSN_API int bsn_srq_set_limit(struct bsn_rq *srq, uint32_t limit);
@@ -316,14 +383,16 @@ BSN_API int bsn_srq_set_limit(struct bsn_rq *srq, uint32_t limit);
  * Inline receive: messages of up to @max_inline_recv bytes come inside their CQE, and so do results of
  * READs and atomics of up to @max_inline_resp. Half a CQE has room: 32 bytes of 64, 64 of 128 (cqe_size of
  * struct bsn_cq_attr). Such a QP's completions have BSN_C_DATA: bsn_completion.data points to the bytes
- * wherever they lie, in the CQE (BSN_C_IN_CQE) or where the first SGE begins. The receive is used up either
- * way, and needs as many bytes as the message has. What is longer is in memory, at the addresses that the
- * SGEs say: where these are no addresses of the program's (an IOVA, a zero-based region, an mkey of a
- * layout), @data is none, either. The result of an atomic has the order that it would have in memory.
+ * wherever they lie, in the CQE (BSN_C_IN_CQE) or where the first SGE begins. The receive is used up
+ * either way, and needs as many bytes as the message has. Longer messages are in memory, at the
+ * addresses of the SGEs; where those are no addresses of the program (an IOVA, a zero-based region, an
+ * mkey of a layout), neither is @data. The result of an atomic has the byte order that it would have in
+ * memory.
  *
  * On the direct path of RC and UC; results on RC, and only where every request completes (signal_all),
  * since one that does not would lose its result, and only with max_inline_recv (mlx5_ib has one switch).
- * Else off, and asked off: libmlx5 by itself asks for it, of every QP, and copies.
+ * Otherwise it is off, and Bunsen asks for it to be off: libmlx5 by itself asks for it for every QP,
+ * and copies.
  */
 struct bsn_qp_attr {
 	enum bsn_qp_type type;
@@ -336,7 +405,7 @@ struct bsn_qp_attr {
 	uint32_t recv_depth;    /* 0: 128; with an SRQ none */
 	uint32_t max_send_sge;  /* 0: 1 */
 	uint32_t max_recv_sge;  /* 0: 1 */
-	uint32_t max_inline;    /* bytes; 0: what fits the slots anyway */
+	uint32_t max_inline;    /* bytes; 0: what fits the slots of other requests */
 	uint32_t max_inline_recv; /* bytes; 0: messages come in memory */
 	uint32_t max_inline_resp; /* bytes; 0: what READs and atomics bring comes in memory */
 	int signal_every;       /* unsignaled posts until the library signals; 0: a quarter of the depth; -1: never */
@@ -363,20 +432,21 @@ struct bsn_attach_attr {
  *
  * All QPs of a CQ are attached, with the same promise, before the first of them is posted to.
  * Without @register_is_ours, and on providers other than mlx5, the QP runs on the verbs path.
- * On the direct path outstanding may be as many basic blocks (64 B of WQE) as max_send_wr, or one
- * longest request: for that much the CQ was made. bsn_qp_limits() tells how many longest requests that
- * are. Who made the CQ with room for more says so by @send_depth, up to max_send_wr.
+ * On the direct path as many basic blocks (64 B of WQE) as max_send_wr may be outstanding, or one
+ * longest request: the CQ was made for that much. bsn_qp_limits() tells how many longest requests that
+ * is. If the CQ has room for more, say so by @send_depth, up to max_send_wr.
  *
  * bsn_qp_destroy() detaches, and the verbs objects live on. Take the QP to RESET before it is used
  * by verbs again, so that nothing of ours comes back. On the direct path libmlx5 does not know what was
- * consumed of its CQs: they can be destroyed, the QP first, or serve QPs that are attached later. What
- * Bunsen keeps of them for that goes with the device, or by bsn_cq_destroy() of bsn_qp_cq().
+ * polled of its CQs: they can be destroyed, after the QP, or serve QPs that are attached later. Bunsen
+ * frees what it keeps of them with the device, or by bsn_cq_destroy() of bsn_qp_cq().
  *
- * Return: -EBUSY it was posted to, or is attached, or its CQ has completions or was polled
- * (posts can be told of mlx5 QPs, CQs on the direct path); -EMLINK the CQ serves a QP that was
- * attached with another promise; -EOPNOTSUPP not RC, UC or UD, with an SRQ, or without a send queue;
- * -EINVAL of another device's context; @send_depth is more than max_send_wr, or than the CQ has entries
- * for.
+ * Return: -EBUSY it was posted to, or is attached, or its CQ has completions or was polled (Bunsen can
+ * see posts of mlx5 QPs, and polls on the direct path); -EMLINK the CQ serves a QP that was attached
+ * with another promise; -EOPNOTSUPP not RC, UC, UD or an XRC initiator, with an SRQ, or without a send
+ * queue;
+ * -EINVAL it is of another device's context, or @send_depth is more than max_send_wr or the CQ's
+ * entries.
  */
 BSN_API int bsn_qp_attach(struct bsn_device *device, struct ibv_qp *qp,
 			  const struct bsn_attach_attr *attr, struct bsn_qp **out);
@@ -384,16 +454,16 @@ BSN_API int bsn_qp_attach(struct bsn_device *device, struct ibv_qp *qp,
 /**
  * bsn_device_attach - the device of a context that the application opened; see bsn_qp_attach()
  *
- * The context is the application's to close, after bsn_device_close(). Its asynchronous events have
+ * The application closes the context, after bsn_device_close(). Its asynchronous events have
  * one reader: bsn_device_get_event(), or the application by itself.
  */
 BSN_API int bsn_device_attach(struct ibv_context *context, const struct bsn_device_attr *attr,
 			      struct bsn_device **device);
 
-/** bsn_qp_cq - the CQ of a QP, the way to poll an attached one */
+/** bsn_qp_cq - the CQ of a QP, also to poll that of an attached one */
 BSN_API struct bsn_cq *bsn_qp_cq(struct bsn_qp *qp);
 BSN_API struct bsn_cq *bsn_qp_recv_cq(struct bsn_qp *qp);
-/* Of a UD QP, which has no one peer: an endpoint that refuses every request; see bsn_ep_create(). */
+/* Of a QP with many peers (UD, DC, XRC): an endpoint that refuses every request; see bsn_ep_create(). */
 BSN_API struct bsn_ep *bsn_qp_ep(struct bsn_qp *qp);
 BSN_API struct bsn_sq *bsn_qp_sq(struct bsn_qp *qp);
 BSN_API struct bsn_rq *bsn_qp_rq(struct bsn_qp *qp);
@@ -403,7 +473,8 @@ BSN_API uint32_t bsn_qp_number(const struct bsn_qp *qp);
 /**
  * struct bsn_qp_limits - what was granted, which may be more than was asked for
  * @send_depth: requests that may be outstanding, however long
- * @sends_bb: basic blocks (64 B) that may, of which short requests take one; plain verbs: requests
+ * @sends_bb: basic blocks (64 B) that may be outstanding; short requests take one; plain verbs:
+ * requests
  * @max_inline_recv: bytes of a message that may come in its CQE; 0: none do. @max_inline_resp: of a result
  */
 struct bsn_qp_limits {
@@ -440,14 +511,15 @@ struct bsn_connect_attr {
 /**
  * bsn_qp_init - RESET to INIT: receives may be posted from here on
  *
- * A QP of bsn_qp_create() is there already, and after bsn_qp_reset() again. An attached one is in
+ * A QP of bsn_qp_create() is in INIT already, also after bsn_qp_reset(). An attached one is in
  * whichever state the application took it to.
  * Return: 0, also where it is in INIT; -EINVAL it is connected, or in error: bsn_qp_reset() first.
  */
 BSN_API int bsn_qp_init(struct bsn_qp *qp);
 
 /**
- * bsn_qp_ready_to_receive - INIT to RTR: what the peer sends is taken; the first half of bsn_qp_connect()
+ * bsn_qp_ready_to_receive - INIT to RTR, where the QP takes what the peer sends; half of
+ * bsn_qp_connect()
  *
  * For programs that must know that both ends can receive before either sends.
  * Return: as bsn_qp_connect().
@@ -459,7 +531,7 @@ BSN_API int bsn_qp_ready_to_receive(struct bsn_qp *qp, const struct bsn_address 
 BSN_API int bsn_qp_ready_to_send(struct bsn_qp *qp, const struct bsn_connect_attr *attr);
 
 /**
- * bsn_qp_connect - brings a QP up; RC and UC: to @peer. UD: @peer is NULL
+ * bsn_qp_connect - brings a QP up; RC, UC and XRC: to @peer. UD and DC: @peer is NULL
  * Return: -EPROTO an address of another version, of another transport or link layer, or no address at
  * all; -ENETDOWN this port is not active, and the peer's is another; -EINVAL an attribute that is out
  * of range (the text names it), or a QP that is connected already: bsn_qp_reset() first.
@@ -467,12 +539,12 @@ BSN_API int bsn_qp_ready_to_send(struct bsn_qp *qp, const struct bsn_connect_att
 BSN_API int bsn_qp_connect(struct bsn_qp *qp, const struct bsn_address *peer,
 			   const struct bsn_connect_attr *attr);
 
-/** bsn_ep_create - where a UD QP or a DCI sends: to the QP, or DCT, of @peer */
+/** bsn_ep_create - an endpoint of a UD QP or DCI: the QP, or DCT, of @peer; XRC: bsn_xrc_ep_create() */
 BSN_API int bsn_ep_create(struct bsn_qp *qp, const struct bsn_address *peer,
 			  const struct bsn_connect_attr *attr, void *user, struct bsn_ep **ep);
 
 /**
- * bsn_ep_create_reply - where a UD message came from
+ * bsn_ep_create_reply - an endpoint of the sender of a UD message
  * @c: its completion
  * @grh: the first BSN_GRH_SIZE bytes of the buffer it came into; read where BSN_C_GRH is set
  */
@@ -489,22 +561,23 @@ struct bsn_qp_error {
 	enum ibv_qp_state state;
 	bool has_failed;               /* a request failed; @first is its completion */
 	struct bsn_completion first;
-	const char *text;              /* of the syndrome pair */
+	const char *text;              /* of the syndrome pair; until the thread asks again */
 };
 BSN_API int bsn_qp_error(struct bsn_qp *qp, struct bsn_qp_error *error);
 
 /**
  * bsn_qp_fail - takes a QP to the error state: what is outstanding will be flushed
  *
- * What was appended and never rung, too. engine/doc/drain-and-flush.md says what comes back when.
+ * Appended requests that were never rung are flushed, too. engine/doc/drain-and-flush.md says what
+ * comes back when.
  */
 BSN_API int bsn_qp_fail(struct bsn_qp *qp);
 
 /**
  * bsn_qp_reset - back to before bsn_qp_connect()
  *
- * What was outstanding is gone without completions, on both paths; CQEs not yet polled are dropped.
- * To have everything reported, bsn_qp_fail() and poll until bsn_qp_outstanding() is 0 first.
+ * Outstanding requests are gone without completions, on both paths; CQEs not yet polled are dropped. To
+ * have everything reported, call bsn_qp_fail() first, and poll until bsn_qp_outstanding() is 0.
  */
 BSN_API int bsn_qp_reset(struct bsn_qp *qp);
 
@@ -518,9 +591,9 @@ BSN_API int bsn_qp_outstanding(struct bsn_qp *qp, struct bsn_outstanding *outsta
 /**
  * bsn_qp_hand_over - from here on another thread posts to this QP's queues, and to its lane
  *
- * Ordering between the two threads is the caller's (a lock, a join). A build with owner checks
- * (BSN_OWNER_CHECKS) stops a program that does not say so, any other counts it as
- * bsn_counters.lane_posters. bsn_cq_hand_over() is the same of a CQ's poller, of interest to owner checks.
+ * Ordering between the two threads is the caller's (a lock, a join). Without this call
+ * bsn_counters.lane_posters counts the change of threads, and BSN_CHECK=1 refuses it.
+ * bsn_cq_hand_over() does the same for a CQ's poller, which only BSN_CHECK=1 looks at.
  */
 BSN_API int bsn_qp_hand_over(struct bsn_qp *qp);
 BSN_API int bsn_cq_hand_over(struct bsn_cq *cq);
@@ -531,10 +604,10 @@ struct bsn_counters {
 	uint32_t doorbells;  /* 8-byte doorbells */
 	uint32_t send_full;  /* posts refused for want of room */
 	uint32_t recv_full;
-	uint64_t dropped_cqes; /* of its CQs: of queues that are gone */
+	uint64_t dropped_cqes; /* on its CQs: CQEs of queues that are gone */
 	/*
-	 * Direct path: how often the lane's poster was found to be another thread than before, though no
-	 * queue was handed over. If it grows, two threads post through a lane without a lock, and tear each
+	 * Direct path: how often the lane's poster was another thread than before, though no queue was
+	 * handed over. If this grows, two threads post through a lane without a lock, and tear each
 	 * other's copies: bsn_lane_create().
 	 */
 	uint32_t lane_posters;

@@ -2,10 +2,10 @@
 /*
  * Dynamically connected transport (DC): many peers through few queues.
  *
- * A target (DCT) is where peers send: its messages take receives from an SRQ, its memory is open to
- * whoever knows its address, which holds an access key. An initiator (DCI) is a QP of type
- * BSN_QP_DC: it receives nothing, and each of its requests goes to one endpoint. The device connects
- * it to the target of a request, and disconnects it from the one before:
+ * A target (DCT) is what peers send to. Messages to it take receives from an SRQ. Its memory is open to
+ * any peer that knows its address, which holds an access key. An initiator (DCI) is a QP of type
+ * BSN_QP_DC: it receives nothing, and each of its requests goes to one endpoint. The device connects it
+ * to the target of a request, and disconnects it from the one before:
  *
  *	bsn_dct_create(device, &(struct bsn_dct_attr){ .cq = cq, .srq = srq, .access_key = key }, &dct);
  *	bsn_dct_address(dct, &mine);   exchange(&mine, peers);
@@ -19,8 +19,13 @@
  * connection. If one fails, the DCI is in error, and what was posted after it is flushed, to whichever
  * peer.
  *
- * Rules of parameters, results and threads are those of bsn.h. On plain verbs there is no DC:
- * -EOPNOTSUPP. bsn_device_info() has the feature "dc", and says why a device has none.
+ * Rules of parameters, results and threads are those of bsn.h. bsn_device_info() has the feature "dc", and
+ * says why a device has none: then a QP of type BSN_QP_DC is -EOPNOTSUPP.
+ *
+ * On plain verbs targets and pools are there all the same, by RC connections that are made on demand. A pool's
+ * initiators are RC QPs then, and a target makes one for each initiator that asks to be connected, once
+ * its process calls bsn_dct_accept(). They find each other by datagrams (UD), so both need nothing but
+ * the target's address. Both ends have to be on plain verbs.
  */
 #ifndef BSN_DC_H
 #define BSN_DC_H
@@ -35,7 +40,7 @@ struct bsn_dct;
 /**
  * struct bsn_dct_attr
  * @cq: where its messages complete; the SRQ's depth of its entries is this target's
- * @srq: whose receives they take
+ * @srq: the SRQ whose receives its messages take
  * @access_key: what initiators must know. A request with another key is not answered, and fails at
  *	its initiator once retries are used up
  * @user: comes back in its completions
@@ -55,6 +60,8 @@ struct bsn_dct_attr {
  * bsn_dct_create - a target that takes requests from now on
  *
  * A target never fails: a request that it refuses fails at its initiator.
+ * On plain verbs it has a UD QP and a CQ of its own, and an RC QP for each initiator that is connected, whose
+ * number its completions have.
  * Return: -EOPNOTSUPP no DC here, and why; -EINVAL no CQ or SRQ, or of another device; -ENOSPC the CQ
  * has no room for what the SRQ may receive.
  */
@@ -62,7 +69,7 @@ BSN_API int bsn_dct_create(struct bsn_device *device, const struct bsn_dct_attr 
 			   struct bsn_dct **dct);
 
 /**
- * bsn_dct_destroy - initiators that use it learn of it: their requests are not answered any more
+ * bsn_dct_destroy - ends a target; requests of its initiators are not answered any more
  *
  * Context: as bsn_qp_destroy(). Completions not yet polled are dropped, and their receives are the
  * SRQ's again.
@@ -73,6 +80,17 @@ BSN_API int bsn_dct_destroy(struct bsn_dct *dct);
 BSN_API int bsn_dct_address(const struct bsn_dct *dct, struct bsn_address *address);
 
 BSN_API uint32_t bsn_dct_number(const struct bsn_dct *dct);
+
+/**
+ * bsn_dct_accept - on plain verbs: connects initiators that ask for it, and lets go those that leave
+ *
+ * Who is connected needs no more of it, so a program calls it as often as newcomers shall not wait longer. They
+ * ask again for a while; see bsn_dc_pool_create(). On a device that has DC there is nothing to do.
+ *
+ * Context: the thread that polls the target's CQ; makes system calls.
+ * Return: how many came or went, 0 on a device; a negative errno: -EIO the device is gone.
+ */
+BSN_API int bsn_dct_accept(struct bsn_dct *dct);
 
 /* -- pools of initiators ------------------------------------------------------------------------ */
 
@@ -87,17 +105,24 @@ BSN_API uint32_t bsn_dct_number(const struct bsn_dct *dct);
  *		handle(done, bsn_dc_poll(pool, done, 16));
  *
  * A post to a peer takes an initiator for it: the one that it had last, if it still has it, else one
- * that nobody has, else the idle one that was used least recently. It keeps that after its requests are
- * done, until another peer needs it, so whoever comes back finds its connection there. An initiator
- * with requests of one peer outstanding is never given to another one.
+ * that no peer has, else an idle one, which the pool's policy chooses. The peer keeps the initiator
+ * after its requests are done, until another peer needs it; so a peer that comes back finds its
+ * connection. An initiator with requests of one peer outstanding is never given to another one.
  *
- * Where all are busy the post is -EAGAIN, and the peer stands in line; when its turn comes
- * bsn_dc_poll() gives a completion of opcode BSN_DC_READY, with the peer's user pointer. It posts
- * before the next bsn_dc_poll(), or its turn passes. Nobody who comes later overtakes. A peer that
- * goes on posting while others wait loses its initiator after a turn, and stands in line then.
+ * Where all are busy the post is -EAGAIN, and the peer waits in line. When its turn comes,
+ * bsn_dc_poll() gives a completion of opcode BSN_DC_READY, with the peer's user pointer. The peer posts
+ * before the next bsn_dc_poll(), or its turn passes. No peer that comes later overtakes it.
  *
- * Unsignaled requests stay unsignaled. Where somebody waits for an initiator that ends with such, the
- * pool posts a NOP of its own, which the program does not see.
+ * The line is a deficit round robin in bytes. A peer that goes on posting while others wait loses its
+ * initiator after a turn's bytes, and then waits in line. It owes the bytes that it posted beyond them,
+ * and is passed until so many turns have gone by. A peer that pauses owes nothing.
+ *
+ * On plain verbs a peer has to be connected first: a post to one that is not is -EAGAIN, bsn_dc_poll()
+ * connects it when its turn comes, and says BSN_DC_READY when that is done. A post to a peer that is
+ * connected makes no system call but those of ibv_post_send(). A peer that is evicted is disconnected.
+ *
+ * Unsignaled requests stay unsignaled. Where a peer waits for an initiator whose last request is
+ * unsignaled, the pool posts a NOP of its own, which the program does not see.
  *
  * If a request fails, what was posted to that peer after it is flushed, and posts to that peer are
  * -ENOTCONN until bsn_dc_peer_reset(). A spare initiator takes the place of the failed one; no other
@@ -106,14 +131,43 @@ BSN_API uint32_t bsn_dct_number(const struct bsn_dct *dct);
 struct bsn_dc_pool;
 
 /**
+ * enum bsn_dc_policy - which initiator a peer takes that has none
+ * @BSN_DC_LRU: one that nobody has, else the idle one that was used least recently, as a clock tells
+ * @BSN_DC_SIEVE: the same, but a new peer must be used soon to stay. Fewer connections than LRU where
+ *	few peers have most of the requests; more where all take turns
+ * @BSN_DC_DCS: as UCX's dcs: a peer gives its initiator up when its requests are done, and takes the
+ *	one that was given up last. A peer keeps its initiator as long as it goes on posting
+ * @BSN_DC_DCS_QUOTA: as UCX's dcs_quota: dcs, but a peer with 32 blocks outstanding gives way to others
+ * @BSN_DC_HASHED: each peer has one place, by its number, where it waits even if others are idle
+ * @BSN_DC_STREAMS: the same of the streams of one initiator
+ * @BSN_DC_ADAPTIVE: LRU over as few as will do: one more where all are busy, or where many peers come
+ *	back for one that they just lost; one fewer where hardly any does. For devices that slow down
+ *	with many
+ */
+enum bsn_dc_policy {
+	BSN_DC_LRU,
+	BSN_DC_SIEVE,
+	BSN_DC_DCS,
+	BSN_DC_DCS_QUOTA,
+	BSN_DC_HASHED,
+	BSN_DC_STREAMS,
+	BSN_DC_ADAPTIVE,
+};
+
+/** bsn_dc_policy_name - Return: "lru", "dcs_quota" and so on; NULL: there is no such policy */
+BSN_API const char *bsn_dc_policy_name(enum bsn_dc_policy policy);
+
+/**
  * struct bsn_dc_pool_attr
  * @initiators: that are used at once; 0: 8
  * @spares: that are ready to take the place of one that failed; 0: 1
  * @send_depth: requests of a peer that may be outstanding; 0: 64
  * @max_send_sge, @max_inline, @signal_every: as in struct bsn_qp_attr
- * @turn_bb: blocks of 64 B that a peer may post before others that wait get its initiator; 0: 64. A
- *	request has two to four of them, with inline data more
- * @connect: of the initiators: mtu, timeout, retry_count, rnr_retry, max_rd_atomic
+ * @turn_bytes: of data, that a peer may post before others that wait get its initiator; 0: 64 KiB
+ * @policy: which initiator a peer takes that has none
+ * @connect: of the initiators: mtu, timeout, retry_count, rnr_retry, max_rd_atomic. On plain verbs a target that
+ *	does not answer is asked again after 8 timeouts, a millisecond at least, then after twice as long
+ *	each time, but a second at most; retry_count times in all
  * @lane: NULL: one of its own
  * @channel: as in struct bsn_cq_attr, of bsn_dc_pool_cq()
  * @user: of bsn_dc_pool_cq()
@@ -125,14 +179,16 @@ struct bsn_dc_pool_attr {
 	uint32_t initiators, spares;
 	uint32_t send_depth, max_send_sge, max_inline;
 	int signal_every;
-	uint32_t turn_bb;
+	uint64_t turn_bytes;
+	enum bsn_dc_policy policy;
 	struct bsn_connect_attr connect;
 	void *user;
 };
 
 /**
  * bsn_dc_pool_create - a pool without peers
- * Return: -EOPNOTSUPP no DC here, and why; -EINVAL more than the device has, or an attribute out of
+ * On plain verbs each initiator is an RC QP, and the pool has a UD QP besides.
+ * Return: -EOPNOTSUPP no DC here, and why; BSN_DC_STREAMS on plain verbs; -EINVAL more than the device has, or an attribute out of
  * its range; what bsn_qp_create() and bsn_cq_create() say.
  */
 BSN_API int bsn_dc_pool_create(struct bsn_device *device, const struct bsn_dc_pool_attr *attr,
@@ -143,7 +199,7 @@ BSN_API int bsn_dc_pool_destroy(struct bsn_dc_pool *pool);
 
 /**
  * bsn_dc_peer_create - an endpoint to a DCT: 48 bytes; peers of one host share the rest
- * @address: bsn_dct_address()
+ * @address: bsn_dct_address(); on plain verbs of a target on plain verbs
  * @attr: of the way: gid_index, sl, traffic_class, hop_limit; NULL: all by default
  * @user: comes back in completions
  *
@@ -153,8 +209,34 @@ BSN_API int bsn_dc_pool_destroy(struct bsn_dc_pool *pool);
 BSN_API int bsn_dc_peer_create(struct bsn_dc_pool *pool, const struct bsn_address *address,
 			       const struct bsn_connect_attr *attr, void *user, struct bsn_ep **ep);
 
-/** bsn_dc_peer_destroy - Return: -EBUSY requests to it are outstanding, for all that is known */
+/** bsn_dc_peer_destroy - Return: -EBUSY requests to it may be outstanding */
 BSN_API int bsn_dc_peer_destroy(struct bsn_ep *ep);
+
+/**
+ * struct bsn_dc_error - why posts to a peer are -ENOTCONN
+ * @has_failed: a request to it did, or to connect it; else the rest is zeros, and the text says so
+ * @generation: how often its initiator had been repaired when that happened
+ * @first: the completion of the request
+ * @text: of its syndrome pair; until the thread asks again
+ * @wqe, @wqe_bytes: the request as the device was given it, for bsn_wqe_decode() or wqe-dump; none on plain
+ *	verbs, where the provider has it
+ */
+struct bsn_dc_error {
+	bool has_failed;
+	uint32_t generation;
+	struct bsn_completion first;
+	const char *text;
+	uint32_t wqe_bytes;
+	uint8_t wqe[BSN_SEND_MAX_DS * BSN_DS_SIZE];
+};
+
+/**
+ * bsn_dc_peer_error - why a peer failed
+ *
+ * It is kept until the peer is reset, or bsn_dc_pool_repair() makes its initiator ready again.
+ * Return: 0; -EINVAL no peer, or no place for the error.
+ */
+BSN_API int bsn_dc_peer_error(struct bsn_ep *ep, struct bsn_dc_error *error);
 
 /**
  * bsn_dc_peer_reset - a peer that failed may be posted to again
@@ -162,14 +244,22 @@ BSN_API int bsn_dc_peer_destroy(struct bsn_ep *ep);
  */
 BSN_API int bsn_dc_peer_reset(struct bsn_ep *ep);
 
-/** BSN_DC_READY - opcode of a completion: the peer that it names may post; id and lengths are 0 */
+/**
+ * BSN_DC_READY - opcode of a completion: the peer that it names may post; id and lengths are 0
+ *
+ * Its status is IBV_WC_SUCCESS, but for a peer of plain verbs that cannot be connected: IBV_WC_RETRY_EXC_ERR, and
+ * posts to it are -ENOTCONN. bsn_dc_peer_error() says why.
+ */
 #define BSN_DC_READY 0x90
 
 /**
  * bsn_dc_poll - up to @n completions of the pool, and turns
  *
- * In the place of bsn_poll(). Order and results are its, and those of one peer come in order.
- * Context: the pool's thread. Does not allocate, block or make system calls.
+ * Call it instead of bsn_poll(), which has the same order and results; completions of one peer come in
+ * order. Where a request failed, src_qpn is its initiator's generation: how often that had been
+ * repaired.
+ * Context: the pool's thread. Does not allocate or block, and makes no system calls, but on plain verbs
+ * for peers that have to be connected.
  */
 BSN_API int bsn_dc_poll(struct bsn_dc_pool *pool, struct bsn_completion *c, int n);
 
@@ -179,7 +269,7 @@ BSN_API int bsn_dc_poll(struct bsn_dc_pool *pool, struct bsn_completion *c, int 
  * Without it the pool goes on with what is left. Call it when bsn_dc_poll() gave a failure, and all that was
  * outstanding to that peer has come back.
  * Context: the pool's thread; makes system calls.
- * Return: how many are still not ready, since something of theirs is outstanding; a negative errno.
+ * Return: how many are still not ready, since requests of theirs are outstanding; a negative errno.
  */
 BSN_API int bsn_dc_pool_repair(struct bsn_dc_pool *pool);
 
@@ -188,12 +278,13 @@ BSN_API struct bsn_cq *bsn_dc_pool_cq(struct bsn_dc_pool *pool);
 
 /**
  * struct bsn_dc_counters - what happened so far
- * @bindings: peers that were given an initiator other than they had; at most so many connections
+ * @bindings: how often a peer was given another initiator than it had; there were at most so many
+ * connections
  * @evictions: of these, from an idle peer
  * @revocations: initiators that a peer lost because others waited
- * @waits: peers that stood in line
+ * @waits: peers that waited in line
  * @turns: BSN_DC_READY completions
- * @passed: of these, turns of which no use was made
+ * @passed: of these, turns that were not used
  * @markers: NOPs of the pool's own
  * @failures, @repairs: of initiators
  * @peers, @waiting, @broken: peers, those in line, and initiators to be repaired, now

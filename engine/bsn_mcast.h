@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Multicast groups of UD QPs, the same on both paths. That the port is in the group is the application's
- * to see to: on InfiniBand it asks the subnet manager, which gives the group's LID (rdma_join_multicast()
- * does so), on RoCE the switches (IGMP, MLD).
+ * Multicast groups of UD QPs, the same on both paths. The application brings the port into the group:
+ * on InfiniBand it asks the subnet manager, which gives the group's LID (rdma_join_multicast() does
+ * so), on RoCE the switches (IGMP, MLD).
  */
 #ifndef BSN_MCAST_H
 #define BSN_MCAST_H
@@ -22,7 +22,7 @@ struct bsn_mcast_group {
 };
 
 /**
- * bsn_mcast_attach - what is sent to the group comes to this QP, too
+ * bsn_mcast_attach - this QP receives what is sent to the group
  *
  * Each message takes a receive of each member, and begins with a GRH (BSN_C_GRH). Members and senders
  * have one Q_Key: @qkey of struct bsn_connect_attr.
@@ -37,8 +37,8 @@ BSN_API int bsn_mcast_detach(struct bsn_qp *qp, const struct bsn_mcast_group *gr
 /**
  * bsn_ep_create_mcast - where a UD QP sends: to all members of the group
  *
- * The sender need not be one. A send completes once the message has left; whether a member had a receive
- * for it nobody says.
+ * The sender need not be a member. A send completes once the message has left; nothing tells whether a
+ * member had a receive for it.
  * @attr: as of bsn_ep_create()
  * Return: -EINVAL as of bsn_mcast_attach().
  */

@@ -15,11 +15,11 @@ BSN_HEADER_BEGIN
 /** struct bsn_mem_request - what a source is asked for */
 struct bsn_mem_request {
 	size_t length;     /* bytes */
-	size_t page_bytes; /* of the pages behind them; 0: the source's choice */
+	size_t page_bytes; /* of the pages of the memory; 0: the source chooses */
 	int node;          /* NUMA node to prefer; -1: any */
 };
 
-/** struct bsn_mem_block - what it gave; all of it goes to the source's release() again */
+/** struct bsn_mem_block - what a source gave; the source's release() gets all of it back */
 struct bsn_mem_block {
 	void *addr;        /* aligned to a page of 4 KB at the least */
 	size_t length;     /* bytes, as many as were asked for or more */
@@ -76,7 +76,7 @@ BSN_API int bsn_error_set(int error, const char *text);
 #define BSN_NODE_ANY (-1)
 
 /**
- * struct bsn_mem_attr - where a buffer's bytes shall come from: @mem of struct bsn_mr_attr
+ * struct bsn_mem_attr - where a buffer's bytes should come from: @mem of struct bsn_mr_attr
  * @source: NULL: the best there is
  * @page_bytes: 0: what suits the length
  * @node: a NUMA node or BSN_NODE_ANY; 0: the device's, unless @has_node
@@ -101,9 +101,9 @@ struct bsn_mem_attr {
 
 /**
  * struct bsn_buf_info - what a buffer of bsn_buf_alloc() got
- * @why: why nothing better: what was refused before; "" if nothing was
- * @translations: entries that the device needs to translate its addresses, an estimate: the pages behind
- *	them by /proc/self/smaps. 0: not known.
+ * @why: why it is nothing better: the refusals of earlier choices; "" if there were none
+ * @translations: an estimate of the entries that the device needs to translate its addresses: the pages
+ *	of the memory by /proc/self/smaps. 0: not known.
  */
 struct bsn_buf_info {
 	const char *source;

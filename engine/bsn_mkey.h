@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Memory keys that span a layout, so that one request gathers or scatters a matrix column or the faces
- * of a cube. The NIC does it (UMR: user-mode registration); on plain verbs lists of SGEs do, as far as
- * they reach.
+ * of a cube. The NIC does it (UMR: user-mode registration). On plain verbs lists of SGEs do it, as far
+ * as they reach.
  *
  *	bsn_layout_map()      a layout becomes SGEs to post with: its own parts where they fit a
- *	                      request, else one SGE of an mkey; what was mapped costs a look-up
- *	bsn_mkey_configure()  the same by hand, of an mkey that one keeps
- *	bsn_layout_commit()   checks a layout once, where it is used often
+ *	                      request, else one SGE of an mkey; mapping it again costs a look-up
+ *	bsn_mkey_configure()  the same by hand, of an mkey that the program keeps
+ *	bsn_layout_commit()   checks once a layout that is used often
  *
- * Configuring posts a UMR to the queue of an endpoint. What is posted to that queue later waits for it;
- * a request of another queue, or of the peer, may use the mkey once the UMR has completed:
+ * Configuring posts a UMR to the queue of an endpoint. Later requests of that queue wait for it. A
+ * request of another queue, or of the peer, may use the mkey once the UMR has completed:
  * bsn_mkey_state() tells.
  *
  * Rules of every function here, beside those of bsn.h:
@@ -58,19 +58,19 @@ enum bsn_mkey_state {
 /**
  * struct bsn_mkey_pool_attr - of mkeys of one kind
  *
- * An mkey takes any form of layout, a list or a repeat block, inline or by pointer, a different one with each UMR: so
- * they share a pool, and no form runs short while others have some. Pages are another kind of mkey, from its
- * creation on, and have a pool of their own.
+ * Each UMR may give an mkey another form of layout: a list or a repeat block, inline or by pointer. So
+ * all forms share a pool, and none runs short while others have mkeys left. An mkey of pages is of
+ * another kind from its creation on: these have a pool of their own.
  *
  * @pd: NULL: the device's own
- * @count: mkeys, and layouts that are remembered; 0: 64
+ * @count: how many mkeys, and layouts that are remembered; 0: 64
  * @max_translations: of each: parts of a list, or one more than parts of a round; 0: 52
  * @access: of peers and of local writes, IBV_ACCESS_*; 0: everything
  * @page_bytes: a power of two: layouts are lists of parts of just so many bytes (KSM), which the device
  *	translates faster; 0: any layout
  * @takes_any_lkey: memory that was not registered by Bunsen may be used: it cannot be checked
- * @peers_may_invalidate: by a SEND that invalidates the rkey (bsn_send_inval()); else the device refuses
- *	that, and both queue pairs fail. Then call bsn_mkey_invalidated().
+ * @peers_may_invalidate: by a SEND that invalidates the rkey (bsn_send_inval()); else the device
+ *	refuses that, and both queue pairs fail. After an invalidation call bsn_mkey_invalidated().
  *	Source: mlx5_ifc.h struct mlx5_ifc_mkc_bits, en_rinval
  */
 struct bsn_mkey_pool_attr {
@@ -93,10 +93,10 @@ struct bsn_mkey_pool_attr {
 BSN_API int bsn_mkey_pool_create(struct bsn_device *device, const struct bsn_mkey_pool_attr *attr,
 				 struct bsn_mkey_pool **pool);
 
-/** bsn_mkey_pool_destroy - -EBUSY while something of it is taken, mapped, or being configured on a queue */
+/** bsn_mkey_pool_destroy - -EBUSY while an mkey of it is taken, mapped, or being configured on a queue */
 BSN_API int bsn_mkey_pool_destroy(struct bsn_mkey_pool *pool);
 
-/** bsn_mkey_pool_forget - forgets the layouts that nobody has mapped, and so what they nest */
+/** bsn_mkey_pool_forget - forgets the layouts that are not mapped, so that the mkeys they nest are free */
 BSN_API int bsn_mkey_pool_forget(struct bsn_mkey_pool *pool);
 
 /* -- layouts ------------------------------------------------------------------------------------ */
@@ -109,16 +109,18 @@ BSN_API int bsn_layout_length(const struct bsn_layout *layout, uint64_t *bytes);
 
 /**
  * bsn_layout_commit - checks a layout once, so that no later map or configuration has to
- * @pool: whose mkeys it is for; with another pool it is as if it were not committed
- * @layout: its parts stay where and as they are for as long as it is used. What changes is committed again.
+ * @pool: the pool that it is for; with another pool it is as if it were not committed
+ * @layout: its parts stay where and as they are for as long as it is used. After a change commit it
+ * again.
  *
- * As MPI_Type_commit() does, and for its reason: the library cannot see whether what it looked at has changed without
- * looking again, which costs what the check does. Mapping is then a look-up that costs the same for 1 part and for 1000, and
- * configuring writes the translations. Nothing is allocated or kept: there is nothing to undo, and copies
- * of the structure are as good.
+ * It is there for the same reason as MPI_Type_commit(): the library cannot see whether a layout has
+ * changed without looking at it again, which costs what the check does. Mapping a committed layout is a
+ * look-up that costs the same for 1 part and for 1000, and configuring it only writes the translations.
+ * Nothing is allocated or kept, so there is nothing to undo, and copies of the structure are as good.
  *
- * What nests other layouts is looked at each time all the same, since those change. Once memory of the device is
- * deregistered, the memory of what was committed before is looked up again each time: commit it anew.
+ * A layout that nests others is looked at each time all the same, since those change. Once memory of
+ * the device is deregistered, the memory of layouts committed before is looked up again each time:
+ * commit them anew.
  *
  * Return: what bsn_mkey_configure() returns of a layout, but not what depends on the queue. Unless 0, the
  * layout is not committed.
@@ -129,7 +131,7 @@ BSN_API int bsn_layout_commit(struct bsn_mkey_pool *pool, struct bsn_layout *lay
  * struct bsn_map - a layout, ready to be posted
  * @sge: for bsn_post(), bsn_write_sgl(), bsn_recv_sgl() and the like
  * @length: of the layout; of an mkey that is longer than a message the SGE has the first 2^31 - 1 bytes
- * @mkey: what @sge, which is one then, is of; NULL: the parts themselves
+ * @mkey: the mkey of the one @sge; NULL: the SGEs are the parts themselves
  */
 struct bsn_map {
 	const struct bsn_sge *sge;
@@ -142,13 +144,13 @@ struct bsn_map {
 enum bsn_map_flags { BSN_MAP_KEY = 1 << 0 };
 
 /**
- * bsn_layout_map - what a layout is posted as
+ * bsn_layout_map - makes SGEs of a layout, to post with
  * @ep: of the queue that will use it; RC: a UMR may have to be posted there, unsignaled and not rung
  * @flags: enum bsn_map_flags
  *
- * It stays as it is until bsn_layout_unmap(), to be called once each request that uses it has completed;
- * after that it is remembered for as long as there is room. Mapping a layout that is mapped gives the
- * same map again, and each has to be unmapped.
+ * The map is valid until bsn_layout_unmap(), to be called once each request that uses it has completed.
+ * After that the layout is remembered for as long as there is room. Mapping a layout that is mapped
+ * gives the same map again; each one has to be unmapped.
  *
  * Return: also -ENOBUFS all mkeys are in use; -EBUSY the mkey's UMR, on another queue, has not
  * completed: poll that one; -EOPNOTSUPP BSN_MAP_KEY on plain verbs, or @ep is not of RC.
@@ -170,9 +172,10 @@ BSN_API int bsn_post_map(struct bsn_ep *ep, const struct bsn_wr *wr, const struc
 /* -- mkeys by hand ------------------------------------------------------------------------------ */
 
 /**
- * bsn_mkey_take - an mkey of one's own, that spans nothing yet; -ENOBUFS all are in use
+ * bsn_mkey_take - an mkey for the program to configure; it spans nothing yet. -ENOBUFS all are in use
  *
- * Its keys are others than those by which it was somebody else's: who has those is refused once it is configured.
+ * Its keys differ from those of its last user: a request with the old ones is refused once it is
+ * configured.
  */
 BSN_API int bsn_mkey_take(struct bsn_mkey_pool *pool, struct bsn_mkey **mkey);
 
@@ -197,15 +200,16 @@ BSN_API int bsn_mkey_invalidate(struct bsn_ep *ep, struct bsn_mkey *mkey, uint64
 				unsigned flags);
 
 /**
- * bsn_mkey_invalidated - the peer did (BSN_C_INVAL with its rkey): it spans nothing
- * @mkey: one's own, or that of a map, which is not found again then: unmap it, and map the layout anew
+ * bsn_mkey_invalidated - the peer invalidated it (BSN_C_INVAL with its rkey): it spans nothing
+ * @mkey: one that was taken, or that of a map, which is not found again: unmap it, and map the layout
+ * anew
  *
  * Layouts that nest it are not found again either, and requests that use them fail.
  * Return: -EINVAL peers may not.
  */
 BSN_API int bsn_mkey_invalidated(const struct bsn_mkey *mkey);
 
-/** bsn_mkey_state - by what the queue's CQ was polled; the poster's thread */
+/** bsn_mkey_state - its state, as far as the queue's CQ was polled; the poster's thread */
 BSN_API enum bsn_mkey_state bsn_mkey_state(struct bsn_mkey *mkey);
 
 /* -- memory windows ----------------------------------------------------------------------------- */
@@ -243,7 +247,8 @@ BSN_API int bsn_window_destroy(struct bsn_window *window);
  * A window of type 2 belongs to the queue from then on. The rkey changes at once; give it to the peer by a
  * message of the same queue, or once the request has completed.
  * Return: -EBUSY type 2, and it is bound; -EMSGSIZE longer; -EACCES without those rights, or of another
- * protection domain; -EFAULT outside its memory. Of memory that Bunsen did not register the device finds that out.
+ * protection domain; -EFAULT outside its memory. Where Bunsen did not register the memory, only the
+ * device finds that out.
  */
 BSN_API int bsn_window_bind(struct bsn_ep *ep, struct bsn_window *window,
 			    const struct bsn_sge *memory, int access, uint64_t id, unsigned flags);
@@ -252,7 +257,7 @@ BSN_API int bsn_window_bind(struct bsn_ep *ep, struct bsn_window *window,
 BSN_API int bsn_window_invalidate(struct bsn_ep *ep, struct bsn_window *window, uint64_t id,
 				  unsigned flags);
 
-/** bsn_window_invalidated - the peer did (BSN_C_INVAL with its rkey): it may be bound again */
+/** bsn_window_invalidated - the peer invalidated it (BSN_C_INVAL with its rkey): it may be bound again */
 BSN_API int bsn_window_invalidated(struct bsn_window *window);
 
 BSN_HEADER_END

@@ -13,7 +13,7 @@
  *	@local    one piece of local memory; for several use bsn_post()
  *	@remote   remote address and key
  *	@id       comes back in the completion
- *	@flags    enum bsn_flags; best a constant, since the code then folds
+ *	@flags    enum bsn_flags; best a constant, so that the code folds
  *
  *	Order:    O1 to O3 of dv/ORDERING.md where BSN_F_RING is set
  *	Context:  the queue's thread; no allocation, no system call; no lock on a lane of its own
@@ -151,9 +151,10 @@ BSN_POST_API int bsn_cancel(struct bsn_sq *sq)
 BSN_BODY(bsn_sq_cancel(sq))
 
 /**
- * bsn_sq_room - basic blocks (64 B) that may be appended in one piece without a look at what the poller did
+ * bsn_sq_room - basic blocks (64 B) that may be appended in one piece before the next look at the
+ * poller
  *
- * Never more than there are; 0 also where the next post has to look. On plain verbs always 0.
+ * Never more than are free; it is also 0 where the next post has to look. On plain verbs always 0.
  */
 BSN_POST_API uint32_t bsn_sq_room(const struct bsn_sq *sq)
 BSN_BODY(bsn_sq_visible_bb(sq))
@@ -177,9 +178,9 @@ BSN_BODY(bsn_rq_append(rq, sge, count, id))
  *
  * Cheaper than as many bsn_recv(), also for a shared receive queue.
  * Order: O7.
- * Return: how many were posted, in order: fewer where the queue has room for no more, or where an SGE is
- * refused, which the next call with the rest then says. None: -EAGAIN the queue is full; -EMSGSIZE an SGE of
- * 2 GiB or more; on plain verbs also what the provider says.
+ * Return: how many were posted, in order: fewer where the queue has no more room, or where an SGE is
+ * refused: the next call, with the rest, returns why. None: -EAGAIN the queue is full; -EMSGSIZE an SGE
+ * of 2 GiB or more; on plain verbs also what the provider says.
  */
 BSN_POST_API int bsn_recv_many(struct bsn_rq *rq, const struct bsn_sge *sge, const uint64_t *ids,
 			       unsigned count)
@@ -188,15 +189,16 @@ BSN_BODY(bsn_rq_append_many(rq, sge, ids, count))
 /**
  * bsn_poll - reaps up to @n completions
  *
- * Fewer than @n are given where no more came, or, of a CQ from which more than 64 are polled at once,
- * where as many stay in its ring as can: poll until 0 is returned.
- * A request that failed is a completion with a status, not an error. What was reaped by the
- * previous call (pointers into CQEs included) is given back to the device by this one.
+ * Gives fewer than @n where no more came. Also where more than 64 are asked for, and as many as can
+ * stay in the ring until the next poll were given: so poll until 0 is returned. A request that failed
+ * is a completion with a status, not an error. What was reaped by the previous call (pointers into CQEs
+ * included) is given back to the device by this one.
  *
  * Order: O4, O5.
  * Context: the CQ's thread; no allocation, no lock, no system call.
  * Return: how many, 0 if there are none; only when there are none: -EIO the device is gone,
- * -EOVERFLOW the CQ overran, -EPROTO a CQE that this library cannot read (compressed).
+ * -EOVERFLOW the CQ overran, -EPROTO a CQE that this library cannot read (a compressed one of an
+ * attached CQ).
  */
 BSN_POST_API int bsn_poll(struct bsn_cq *cq, struct bsn_completion *c, int n)
 BSN_BODY(bsn_cq_poll(cq, c, n))
@@ -207,7 +209,7 @@ BSN_BODY(bsn_cq_poll(cq, c, n))
  * @busy_ns: awake before it sleeps; 0: 20,000. The CPU rests until the next CQE's line is written, by
  *	UMWAIT, MONITORX or WFE where it has one of them
  * @solicited_only: asleep, only a solicited or failed completion wakes; those before it are given with it
- * @never_sleeps: stays awake, which wants no channel
+ * @never_sleeps: stays awake, and so needs no channel
  * @ends_at_event: asleep, an asynchronous event of the device ends the wait, too
  */
 struct bsn_wait_attr {
@@ -234,12 +236,12 @@ BSN_ALWAYS_INLINE int bsn_wait_inline(struct bsn_cq *cq, struct bsn_completion *
  * bsn_wait - bsn_poll() that waits until there is a completion: awake for a while, then asleep
  * @attr: how; NULL: 20 us awake, then asleep for as long as it takes
  *
- * No completion is slept through, however the two race. To sleep it takes the events of the CQ's
- * channel, so that channel is this CQ's alone and nobody else calls bsn_channel_get(). Several threads
- * may wait on a CQ that is shared (is_shared).
+ * No completion is missed, however it races with the wait. To sleep, bsn_wait() takes the events of the
+ * CQ's channel: so that channel is this CQ's alone, and nobody else calls bsn_channel_get(). Several
+ * threads may wait on a CQ that is shared (is_shared).
  *
- * That a CQ or device died ends the wait once somebody took its event: bsn_device_get_event() in
- * another thread, or here after -ECANCELED, for which @ends_at_event is.
+ * The death of a CQ or device ends the wait once its event was taken: by bsn_device_get_event() in
+ * another thread, or in this one after -ECANCELED (@ends_at_event).
  *
  * Order: O4, O5; O8 before it sleeps.
  * Context: the CQ's thread; no allocation; system calls only to sleep, and a file of its own with the first.

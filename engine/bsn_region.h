@@ -2,11 +2,11 @@
 /**
  * DOC: Regions - memory that a device may reach, other than bytes of the program that stay where they are
  *
- * Each call makes a bsn_mr, which bsn_mr_deregister() takes back; its @addr is what SGEs and peers call the
- * first byte. All of them are the kernel's, so that both paths have them, where the device does:
- * bsn_device_info() says why not under "on-demand", "implicit", "device-memory", "dma-buf" and "null-region".
- * "physical-address" is never to be had: the kernel makes no such mkeys for programs, since one of them
- * opens the whole machine (drivers/infiniband/hw/mlx5/devx.c set_mkey_umem_valid).
+ * Each call makes a bsn_mr, which bsn_mr_deregister() takes back; its @addr is the address of the first
+ * byte for SGEs and peers. The kernel makes all of them, so both paths have them where the device does.
+ * If it does not, bsn_device_info() says why under "on-demand", "implicit", "device-memory", "dma-buf"
+ * and "null-region". "physical-address" is always refused: the kernel makes no such mkeys for programs,
+ * since one of them opens the whole machine (drivers/infiniband/hw/mlx5/devx.c set_mkey_umem_valid).
  */
 #ifndef BSN_REGION_H
 #define BSN_REGION_H
@@ -37,12 +37,12 @@ BSN_API int bsn_mr_register_implicit(struct bsn_device *device, const struct bsn
 BSN_API int bsn_mr_register_null(struct bsn_device *device, struct bsn_pd *pd, struct bsn_mr **mr);
 
 /**
- * bsn_mr_register_dmabuf - memory behind a descriptor, such as a GPU's
+ * bsn_mr_register_dmabuf - memory that a descriptor names, such as a GPU's
  * @fd: of a dma-buf; it may be closed afterwards
  * @offset: the first byte in it; @length bytes
  *
- * Requests call the first byte @attr's IOVA, or @offset where there is none; both have the same place in their
- * page.
+ * The address of the first byte in requests is @attr's IOVA, or @offset where there is none; both have
+ * the same offset in a page.
  * Return: 0; -EBADF no descriptor; -EINVAL no dma-buf, or beyond its end; -EOPNOTSUPP the kernel or the exporter
  * has no such thing.
  */
@@ -58,19 +58,19 @@ enum bsn_mr_change {
 };
 
 /**
- * bsn_mr_change - registers anew what is registered, under keys that stay
+ * bsn_mr_change - registers a region anew; its keys stay
  * @changes: enum bsn_mr_change, which of the other arguments count
  * @attr: its pd and access; NULL: the device's own, and all rights
  *
- * No request may use the region meanwhile. After a failure other than -EINVAL and -EOPNOTSUPP the region is of
- * no use, and only to be deregistered (ibv_rereg_mr(3)).
- * Return: 0; -EOPNOTSUPP of regions that are not the program's memory, or on the kernel; -EBUSY a buffer's bytes
- * are its own; else as bsn_mr_register().
+ * No request may use the region meanwhile. After a failure other than -EINVAL and -EOPNOTSUPP the
+ * region can only be deregistered (ibv_rereg_mr(3)).
+ * Return: 0; -EOPNOTSUPP the region is not the program's memory, or the kernel cannot; -EBUSY a
+ * buffer's bytes are its own; else as bsn_mr_register().
  */
 BSN_API int bsn_mr_change(struct bsn_mr *mr, unsigned changes, void *addr, size_t length,
 			  const struct bsn_mr_attr *attr);
 
-/** enum bsn_prefetch - how bsn_mr_prefetch() goes about it */
+/** enum bsn_prefetch - what bsn_mr_prefetch() does */
 enum bsn_prefetch {
 	BSN_PREFETCH_WRITE = 1,    /* pages that can be written */
 	BSN_PREFETCH_WAIT = 2,     /* returns when they are there, or fails where they cannot be */

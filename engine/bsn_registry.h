@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a process tells of its queues to a reader of its memory: a debugger, wqe-dump, a core
- * file's reader. Nothing here is called or written to; a program that uses Bunsen needs none of it.
+ * The queues of a process, for a reader of its memory: a debugger, wqe-dump, a reader of a core file. A
+ * reader calls nothing and writes nothing; a program that uses Bunsen needs none of this.
  *
  * The registry is found from outside, in a stripped or static program too, by an ELF note of the
  * name "Bunsen" in the image that holds the library: the note is loaded with the image's first pages,
  * and its eight bytes are the distance from themselves to the struct bsn_registry.
  *
- * A reader takes @generation before and after, and begins anew where it was odd or has changed. The
- * counters of a queue are not covered by that: they change while it is used. What may be concluded
- * from them is said at struct bsn_registry_queue.
+ * A reader reads @generation before and after, and begins anew if it was odd or has changed. That does
+ * not cover the counters of a queue, which change while it is used; struct bsn_registry_queue says what
+ * follows from them.
  *
  * A child of fork() lists nothing, since the queues stay its parent's.
  *
@@ -49,15 +49,15 @@ enum bsn_registry_kind {
  * @count: slots, a power of two
  * @stride_bytes: of a slot
  * @srqn: of a RECV without a ring: the number of the SRQ that the QP receives from; 0: not known
- * @used: of the slots of a SHARED_RECV, those that are ever posted to or free: the first so many
- * @producer: address of a 16-bit counter: SEND, RECV - the slot that is posted to next; SHARED_RECV -
+ * @used: of a SHARED_RECV: how many slots are in use at all, the first ones of the ring
+ * @producer: address, maybe an odd one, of a 16-bit counter: SEND, RECV - the slot that is posted to next; SHARED_RECV -
  *	the posts so far; free-running. CQ: 0
  * @consumer: what is known to be done, by kind:
  *	SEND - address of 16 bits: where the last WQE that is done begins
  *	RECV - address of a 32-bit counter: the slot that completes next
  *	SHARED_RECV - address of 16 bits: the slot that is posted to next
  *	COMPLETION - address of 64 bits: the address of the CQE proper that is polled next
- * @start: of what must not be overwritten, by kind:
+ * @start: where the slots begin that must not be overwritten, by kind:
  *	SEND - address of a 16-bit counter: a WQE begins there, and the poster keeps off it and all
  *	that follow up to @producer
  *	SHARED_RECV - address of @count times 16 bits: the other free slots, in any order;
@@ -71,7 +71,7 @@ enum bsn_registry_kind {
  * @device: its name
  *
  * A counter may run ahead of the bytes of its slot: only those before the index in @record are
- * ordered after them. A control segment names its own index and QPN, which tells.
+ * ordered after them. A control segment has its own index and QPN, so a reader can tell.
  */
 struct bsn_registry_queue {
 	uint64_t next;

@@ -13,11 +13,11 @@
 BSN_HEADER_BEGIN
 
 /**
- * struct bsn_slab_store - where the buffers are that no view keeps; an application's own is one, too
+ * struct bsn_slab_store - what holds the buffers that no view keeps; an application may bring its own
  * @make: an empty store for @count buffers; or a negative errno
  * @take: all @n of them, or none: false. Any thread.
  * @give: never more than were made. Any thread.
- * @count: how many it has, while nobody takes or gives any
+ * @count: how many it has, while none are taken or given
  */
 struct bsn_slab_store {
 	int (*make)(uint32_t count, void **store);
@@ -33,7 +33,7 @@ struct bsn_slab_store {
  * @count: buffers
  * @memory: how they are registered, and, by its @mem, where they come from; NULL: as of bsn_buf_alloc()
  * @store: NULL: buffers on a stack, under a lock unless @has_one_owner
- * @has_one_owner: all views are one thread's; not with a @store, which knows by itself
+ * @has_one_owner: one thread has all views; not with a @store, which knows by itself
  */
 struct bsn_slab_attr {
 	size_t size_bytes;
@@ -56,7 +56,7 @@ BSN_API int bsn_slab_create(struct bsn_device *device, const struct bsn_slab_att
 /** bsn_slab_destroy - Return: 0; -EBUSY a buffer is still in use, or a view was not emptied */
 BSN_API int bsn_slab_destroy(struct bsn_slab *slab);
 
-/** BSN_SLAB_KEEPS - buffers that a view keeps at most; half of them go to and fro at a time */
+/** BSN_SLAB_KEEPS - buffers that a view keeps at most; it takes and gives half of them at a time */
 #define BSN_SLAB_KEEPS 64
 
 /** struct bsn_slab_view - what one thread sees of a slab; bsn_slab_view_empty() ends it */
@@ -77,7 +77,7 @@ BSN_API void bsn_slab_spill(struct bsn_slab_view *view);
 /**
  * bsn_slab_get - a buffer; NULL: all are in use, or kept by other views
  *
- * What it holds is what its last user left. The last one given back comes first.
+ * Its bytes are what its last user left. The buffer that was given back last comes first.
  *
  * Context: the view's thread; no allocation, no system call; a lock once in BSN_SLAB_KEEPS / 2 at the most, and none
  * where the slab has one owner.

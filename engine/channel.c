@@ -107,8 +107,8 @@ int bsn_cq_moderate(struct bsn_cq *hot, uint32_t count, uint32_t period_us)
 		return fail(EINVAL, "an event for %u completions or after %u us: both are 16 bits", count,
 			    period_us);
 	if (count > 1 && !period_us)
-		return fail(EINVAL, "without a period the last of fewer than %u completions would never "
-				    "be told of", count);
+		return fail(EINVAL, "without a period, fewer than %u completions would never "
+				    "raise an event", count);
 	err = provider_error_of_int(ibv_modify_cq(cq_of(hot)->verbs, &attr));
 	if (err == -ENOSYS || err == -EOPNOTSUPP)
 		return fail(EOPNOTSUPP, "%s does not moderate events", cq_of(hot)->device->info.name);

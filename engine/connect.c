@@ -11,10 +11,10 @@
 #define DEFAULT_QKEY	      0x11111111u
 #define MAX_RD_ATOMIC	      16 /* of what the device can, by default */
 
-static int choose_mtu(const struct bsn_qp *qp, const struct wire_address *peer, uint32_t wanted,
-		      enum ibv_mtu *mtu)
+int choose_mtu(const struct bsn_device *device, const struct wire_address *peer, uint32_t wanted,
+	       enum ibv_mtu *mtu)
 {
-	const enum ibv_mtu mine = qp->device->port.active_mtu;
+	const enum ibv_mtu mine = device->port.active_mtu;
 
 	if (wanted)
 		return mtu_of(wanted, mtu);
@@ -22,7 +22,7 @@ static int choose_mtu(const struct bsn_qp *qp, const struct wire_address *peer, 
 	return 0;
 }
 
-static uint8_t rd_atomic(uint8_t wanted, uint32_t mine, uint32_t peers)
+uint8_t rd_atomic(uint8_t wanted, uint32_t mine, uint32_t peers)
 {
 	uint32_t most = mine < peers ? mine : peers;
 
@@ -31,8 +31,8 @@ static uint8_t rd_atomic(uint8_t wanted, uint32_t mine, uint32_t peers)
 	return (uint8_t)(most < MAX_RD_ATOMIC ? most : MAX_RD_ATOMIC);
 }
 
-/* An initiator receives nothing: it needs to know what its packets may be. */
-static int initiator_to_rtr(struct bsn_qp *qp, const struct bsn_connect_attr *attr)
+/* A DCI receives nothing; it only needs the size of its packets. */
+static int dci_to_rtr(struct bsn_qp *qp, const struct bsn_connect_attr *attr)
 {
 	struct ibv_qp_attr verbs = { .qp_state = IBV_QPS_RTR, .path_mtu = qp->device->port.active_mtu };
 	const int err = attr->mtu ? mtu_of(attr->mtu, &verbs.path_mtu) : 0;
@@ -46,10 +46,10 @@ static int to_rtr(struct bsn_qp *qp, const struct wire_address *peer,
 	struct ibv_qp_attr verbs = { .qp_state = IBV_QPS_RTR };
 	int mask = 0;
 
-	if (qp->transport->is_initiator)
-		return initiator_to_rtr(qp, attr);
+	if (qp->transport->is_initiator && !qp->transport->is_connected)
+		return dci_to_rtr(qp, attr);
 	if (qp->transport->is_connected) {
-		const int err = choose_mtu(qp, peer, attr->mtu, &verbs.path_mtu);
+		const int err = choose_mtu(qp->device, peer, attr->mtu, &verbs.path_mtu);
 		if (err)
 			return err;
 		verbs.dest_qp_num = bsn_from_be32(peer->qpn);
@@ -57,7 +57,7 @@ static int to_rtr(struct bsn_qp *qp, const struct wire_address *peer,
 		verbs.ah_attr = way_to(qp->device, bsn_from_be16(peer->lid), peer->gid, attr);
 		mask |= IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
 	}
-	if (qp->transport->is_reliable) {
+	if (qp->transport->is_reliable && !qp->transport->is_initiator) {
 		verbs.max_dest_rd_atomic = rd_atomic(attr->max_dest_rd_atomic,
 						     qp->device->info.max_rd_atomic, UINT8_MAX);
 		verbs.min_rnr_timer = or_default(attr->min_rnr_timer, DEFAULT_MIN_RNR_TIMER);
@@ -89,19 +89,19 @@ static int to_rts(struct bsn_qp *qp, const struct bsn_connect_attr *attr)
 }
 
 /*
- * Nothing reaches another port from one without a link, or without a subnet manager, and the first
- * word of that would be the failure of whatever is posted. Queues of one port need neither.
+ * A port without a link, or without a subnet manager, reaches no other port, and the first sign of that
+ * would be a failed request. Queues of one port need neither.
  */
-static int check_port(const struct bsn_qp *qp, const struct wire_address *peer)
+int check_port(const struct bsn_device *device, const struct wire_address *peer)
 {
-	const struct bsn_device_info *info = &qp->device->info;
+	const struct bsn_device_info *info = &device->info;
 	struct ibv_port_attr port;
 	int err;
 
 	if (bsn_from_be16(peer->lid) == info->lid &&
 	    !memcmp(peer->gid, info->gid, sizeof(peer->gid)))
 		return 0;
-	err = provider_error_of_int(ibv_query_port(qp->device->context, info->port, &port));
+	err = provider_error_of_int(ibv_query_port(device->context, info->port, &port));
 	if (err)
 		return fail(-err, "%s does not tell the state of port %u: %s", info->name,
 			    info->port, strerror(-err));
@@ -123,11 +123,11 @@ int bsn_qp_ready_to_receive(struct bsn_qp *qp, const struct bsn_address *peer,
 	if (!qp || (!peer && qp->transport->is_connected))
 		return fail(EINVAL, "no QP, or no peer");
 	if (qp->transport->is_connected)
-		err = read_address(qp, peer, &wire);
+		err = read_address(qp->device, qp->transport, qp->type == BSN_QP_XRC, peer, &wire);
 	if (!err)
 		err = check_connect(qp->device, &attr);
 	if (!err && qp->transport->is_connected)
-		err = check_port(qp, &wire);
+		err = check_port(qp->device, &wire);
 	if (!err)
 		err = bsn_qp_init(qp);
 	if (err)
@@ -161,11 +161,18 @@ int bsn_qp_connect(struct bsn_qp *qp, const struct bsn_address *peer,
 	return err ? err : bsn_qp_ready_to_send(qp, attr);
 }
 
-/* The packet numbers that a QP will start with: random, so that a late packet does not fit. */
+/* Random, so that a late packet does not fit. */
+uint32_t new_psn(const void *object)
+{
+	uint32_t psn;
+
+	if (getrandom(&psn, sizeof(psn), GRND_NONBLOCK) != sizeof(psn))
+		psn = (uint32_t)(uintptr_t)object >> 4;
+	return psn & 0xffffff;
+}
+
 void choose_psn(struct bsn_qp *qp)
 {
-	if (getrandom(&qp->psn, sizeof(qp->psn), GRND_NONBLOCK) != sizeof(qp->psn))
-		qp->psn = (uint32_t)(uintptr_t)qp >> 4;
-	qp->psn &= 0xffffff;
+	qp->psn = new_psn(qp);
 	qp->qkey = DEFAULT_QKEY;
 }

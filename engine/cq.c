@@ -4,13 +4,14 @@
 
 #include <stdlib.h>
 
+#include "init.h"
+
 struct cq_object *new_cq(struct bsn_device *device)
 {
-	struct cq_object *cq = aligned_alloc(64, (sizeof(*cq) + 63) / 64 * 64);
+	struct cq_object *cq = bsn_hot_alloc(sizeof(*cq));
 
 	if (!cq)
 		return NULL;
-	memset(cq, 0, sizeof(*cq));
 	cq->ring = &cq->hot;
 	cq->device = device;
 	return cq;
@@ -20,6 +21,9 @@ static int create_verbs(struct cq_object *cq, const struct bsn_cq_attr *attr)
 {
 	const int err = cq->path->cq_create(cq, attr);
 
+	if (err == -EOPNOTSUPP && attr->timestamps)
+		return fail(EOPNOTSUPP, "%s does not stamp completions: create the CQ without timestamps",
+			    cq->device->info.name);
 	if (err)
 		return fail(-err, "cannot create a CQ of %u entries: %s%s", cq->entries,
 			    strerror(-err), memlock_hint(-err));
@@ -55,7 +59,7 @@ static int check_sessions(const struct bsn_device *device, const struct bsn_cq_a
 	if (!attr->compression && !attr->is_padded)
 		return 0;
 	if (!device->path->shows_rings)
-		return fail(EOPNOTSUPP, "compressed and padded CQEs are the direct path's: "
+		return fail(EOPNOTSUPP, "only the direct path has compressed and padded CQEs: "
 					"ibv_poll_cq() cannot read them");
 	provider_query_cqes(device->context, &caps);
 	if (attr->compression && !(caps.formats >> (attr->compression - 1) & 1))
@@ -64,6 +68,32 @@ static int check_sessions(const struct bsn_device *device, const struct bsn_cq_a
 		return fail(EOPNOTSUPP, "%s does not compress CQEs of 128 bytes", device->info.name);
 	if (attr->is_padded && !caps.pads_128)
 		return fail(EOPNOTSUPP, "%s does not pad CQEs", device->info.name);
+	return 0;
+}
+
+static int check_timestamps(const struct bsn_device *device, const struct bsn_cq_attr *attr)
+{
+	if ((unsigned)attr->timestamps > BSN_TIMESTAMPS_REAL_TIME)
+		return fail(EINVAL, "%d is no enum bsn_timestamps", (int)attr->timestamps);
+	if (attr->timestamps == BSN_TIMESTAMPS_NS && !provider_has_clock_info(device->context))
+		return fail(EOPNOTSUPP, "the kernel does not tell how ticks of %s become "
+					"nanoseconds: ask for BSN_TIMESTAMPS_RAW", device->info.name);
+	if (attr->timestamps == BSN_TIMESTAMPS_REAL_TIME && !provider_has_real_time(device->context))
+		return fail(EOPNOTSUPP, "%s has no real-time clock, or it is not turned on "
+					"(mlxconfig REAL_TIME_CLOCK_ENABLE): ask for BSN_TIMESTAMPS_NS",
+			    device->info.name);
+	return 0;
+}
+
+/*
+ * It is harmless only if entries are never overrun, and the direct path counts that; a provider stores
+ * its record at each poll all the same.
+ */
+static int check_overrun(const struct bsn_device *device, const struct bsn_cq_attr *attr)
+{
+	if (attr->ignores_overrun && !device->path->shows_rings)
+		return fail(EOPNOTSUPP, "only the direct path can ignore overruns: libibverbs "
+					"stores its record at each poll all the same");
 	return 0;
 }
 
@@ -109,6 +139,10 @@ int bsn_cq_create(struct bsn_device *device, const struct bsn_cq_attr *given, st
 	err = check(device, &attr);
 	if (!err)
 		err = check_sessions(device, &attr);
+	if (!err)
+		err = check_timestamps(device, &attr);
+	if (!err)
+		err = check_overrun(device, &attr);
 	if (err)
 		return err;
 	cq = new_cq(device);
@@ -119,17 +153,17 @@ int bsn_cq_create(struct bsn_device *device, const struct bsn_cq_attr *given, st
 	cq->path = device->path;
 	cq->channel = attr.channel;
 	cq->compression = attr.compression;
+	cq->timestamps = attr.timestamps;
+	cq->ignores_overrun = attr.ignores_overrun;
 	err = create_verbs(cq, &attr);
 	if (err)
 		goto free_cq;
-	if (attr.is_shared)
-		err = cq_share(cq);
+	err = cq_front(cq, attr.is_shared);
 	if (!err)
 		err = cq->path->cq_make(cq);
 	if (err)
 		goto destroy_verbs;
-	if (attr.is_shared)
-		cq_guard(cq);
+	cq_guard(cq);
 	if (cq->channel)
 		use(&cq->channel->uses);
 	if (attr.lane)
@@ -141,7 +175,7 @@ int bsn_cq_create(struct bsn_device *device, const struct bsn_cq_attr *given, st
 	return 0;
 
 destroy_verbs:
-	cq_unshare(cq);
+	cq_unfront(cq);
 	ibv_destroy_cq(cq->verbs);
 free_cq:
 	free(cq);
@@ -170,7 +204,7 @@ int bsn_cq_destroy(struct bsn_cq *hot)
 	}
 	unlist_cq(cq);
 	cq->path->cq_free(cq);
-	cq_unshare(cq);
+	cq_unfront(cq);
 	cq_wake_never(cq);
 	if (cq->channel)
 		unuse(&cq->channel->uses);
@@ -184,6 +218,55 @@ int bsn_cq_destroy(struct bsn_cq *hot)
 	return 0;
 }
 
+static int check_resize(const struct cq_object *cq, uint32_t entries)
+{
+	if (!cq->owns_verbs)
+		return fail(EOPNOTSUPP, "the application made the CQ, so only the application can "
+					"resize it");
+	if (!cq->path->cq_resize)
+		/* It copies from an index of its own, and reports success. */
+		return fail(EOPNOTSUPP, "libmlx5 would lose completions of a CQ that Bunsen polls: create "
+					"another one for new QPs");
+	if (!entries || entries > cq->device->info.max_cqe)
+		return fail(EINVAL, "%u CQ entries, the device takes 1 to %u", entries, cq->device->info.max_cqe);
+	if (entries < cq->charged)
+		return fail(ENOSPC, "%u CQ entries, and its queues may need %u: destroy some first", entries,
+			    cq->charged);
+	return 0;
+}
+
+static int resize(struct cq_object *cq, uint32_t entries)
+{
+	int err;
+
+	cq_lock(cq);
+	err = cq->path->cq_resize(cq, entries);
+	cq_unlock(cq);
+	if (err == -ENOSYS || err == -EOPNOTSUPP)
+		return fail(EOPNOTSUPP, "%s does not resize CQs", cq->device->info.name);
+	if (err)
+		return fail(-err, "cannot resize the CQ to %u entries: %s%s", entries, strerror(-err),
+			    memlock_hint(-err));
+	cq->entries = entries;
+	cq->spare = (uint32_t)cq->verbs->cqe + 1 - entries;
+	return 0;
+}
+
+int bsn_cq_resize(struct bsn_cq *hot, uint32_t entries)
+{
+	struct cq_object *cq = cq_of(hot);
+	int err;
+
+	if (!cq)
+		return fail(EINVAL, "no CQ");
+	pthread_mutex_lock(&cq->device->cq_lock);
+	err = check_resize(cq, entries);
+	if (!err)
+		err = resize(cq, entries);
+	pthread_mutex_unlock(&cq->device->cq_lock);
+	return err;
+}
+
 void *bsn_cq_user(const struct bsn_cq *cq)
 {
 	return cq ? ((const struct cq_object *)cq)->user : NULL;
@@ -191,19 +274,29 @@ void *bsn_cq_user(const struct bsn_cq *cq)
 
 /* -- what queues take of a CQ -------------------------------------------------------------------- */
 
+int cq_is_clean(const struct cq_object *cq, uint32_t entries)
+{
+	const uint32_t stale = cq->ignores_overrun ? bsn_cq_stale(cq->ring) : 0;
+
+	if (!stale || cq->charged + entries + stale <= cq->entries)
+		return 0;
+	return fail(EBUSY, "%u completions of queues that are gone are still in the CQ, which ignores overruns: "
+			   "poll it empty", stale);
+}
+
 int cq_has_room(const struct cq_object *cq, uint32_t entries)
 {
 	if (cq->charged + entries <= cq->entries)
-		return 0;
+		return cq_is_clean(cq, entries);
 	return fail(ENOSPC,
-		    "the CQ has %u entries, %u are spoken for, and this QP may need %u: create it "
-		    "with %u",
+		    "the CQ has %u entries, %u are taken, and this QP may need %u: create it with "
+		    "%u",
 		    cq->entries, cq->charged, entries, cq->charged + entries);
 }
 
 /*
- * Of a CQ that the application made: all of its QPs are ours, so what they were not charged for is to
- * spare. It only becomes less, since CQEs of QPs that are gone may still be there.
+ * Of a CQ that the application made: all of its QPs are ours, so entries that they were not charged for
+ * are spare. Their number only falls, since CQEs of QPs that are gone may still be there.
  */
 static void count_spare(struct cq_object *cq)
 {

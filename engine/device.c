@@ -45,6 +45,7 @@ static int resolve_path(struct bsn_device *device, bool is_mlx5)
 		 path == BSN_PATH_VERBS ? "plain verbs, as asked for" :
 					  "direct, since libmlx5 drives this device");
 	device->info.path_why = device->path_why;
+	device->no_direct = device->path == &direct_path ? NULL : device->path_why;
 	device->no_blueflame = provider_no_blueflame();
 	return 0;
 }
@@ -92,7 +93,7 @@ static struct ibv_device *pick(struct ibv_device **list, const char *name)
 
 /*
  * libibverbs looks for the device's file under a second name where the first cannot be opened (its
- * util/open_cdev.c), so that what it says last need not be the cause.
+ * util/open_cdev.c), so its last errno need not be the cause.
  */
 static bool is_forbidden(const struct ibv_device *found, int error)
 {
@@ -147,10 +148,13 @@ static int set_up(struct bsn_device *device, bool is_mlx5)
 {
 	int err = resolve_path(device, is_mlx5);
 
+	log_refusals();
 	if (!err)
 		err = wanted_store(device);
 	if (!err)
 		err = registry_open(device);
+	if (!err)
+		err = checks_open(device);
 	if (!err)
 		err = query_device(device);
 	if (err)
@@ -230,6 +234,7 @@ static int check_unused(const struct bsn_device *device)
 		[OF_MEMORY] = "memory region(s)", [OF_MKEY_POOLS] = "mkey pool(s)", [OF_CHANNELS] = "channel(s)",
 		[OF_CQS] = "CQ(s)",        [OF_SRQS] = "SRQ(s)",
 		[OF_QPS] = "QP(s)",	   [OF_DCTS] = "DCT(s)",
+		[OF_XRCDS] = "XRC domain(s)",
 	};
 	char list[160] = "";
 	size_t used = 0;
@@ -243,6 +248,40 @@ static int check_unused(const struct bsn_device *device)
 	if (!used)
 		return 0;
 	return fail(EBUSY, "%s still has %s: destroy them first", device->info.name, list);
+}
+
+static int read_clock(struct bsn_device *device, uint64_t *ticks)
+{
+	struct ibv_values_ex values = { .comp_mask = IBV_VALUES_MASK_RAW_CLOCK };
+	const int err = provider_error_of_int(ibv_query_rt_values_ex(device->context, &values));
+
+	if (err == -ENOSYS || err == -EOPNOTSUPP || (!err && !values.comp_mask))
+		return fail(EOPNOTSUPP, "the clock of %s cannot be read: its driver shows none", device->info.name);
+	if (err)
+		return fail(-err, "cannot read the clock of %s: %s", device->info.name, strerror(-err));
+	*ticks = (uint64_t)values.raw_clock.tv_nsec; /* which libmlx5 puts there, as they are */
+	return 0;
+}
+
+int bsn_device_clock(struct bsn_device *device, enum bsn_timestamps as, uint64_t *now)
+{
+	uint64_t ticks = 0;
+	int err;
+
+	if (!device || !now)
+		return fail(EINVAL, "no device, or no place for the time");
+	if (as == BSN_TIMESTAMPS_REAL_TIME)
+		return fail(EOPNOTSUPP, "no program can read the real-time clock, only CQEs have "
+					"it: ask for BSN_TIMESTAMPS_NS, which is close");
+	if (as != BSN_TIMESTAMPS_RAW && as != BSN_TIMESTAMPS_NS)
+		return fail(EINVAL, "BSN_TIMESTAMPS_RAW, or BSN_TIMESTAMPS_NS, not %d", (int)as);
+	if (as == BSN_TIMESTAMPS_NS && !provider_has_clock_info(device->context))
+		return fail(EOPNOTSUPP, "the kernel does not tell how ticks of %s become "
+					"nanoseconds: ask for BSN_TIMESTAMPS_RAW", device->info.name);
+	err = read_clock(device, &ticks);
+	if (!err)
+		*now = as == BSN_TIMESTAMPS_RAW ? ticks : provider_ns_of_ticks(device->context, ticks);
+	return err;
 }
 
 int bsn_device_close(struct bsn_device *device)

@@ -12,8 +12,7 @@
 #include "transport.h"
 
 /*
- * Where nothing is asked for. A QP takes so many entries of its CQ each way, and a CQ has room for two
- * of them.
+ * Defaults. A QP takes so many entries of its CQ each way, and a CQ has room for two QPs.
  */
 enum {
 	DEFAULT_SENDS_BB = 128,
@@ -22,8 +21,8 @@ enum {
 };
 
 /*
- * Who uses what: every object counts its users, and is destroyed only by the last. A device counts
- * all that was made of it.
+ * Every object counts its users, and can be destroyed only when it has none. A device counts all
+ * objects that were made of it.
  */
 struct uses {
 	atomic_uint count;
@@ -39,7 +38,9 @@ static inline void unuse(struct uses *u)
 	atomic_fetch_sub(&u->count, 1);
 }
 
-/* What is made of a device. */
+enum { KEYS_REMEMBERED = 256 };
+
+/* Kinds of objects of a device. */
 enum device_use {
 	OF_LANES,
 	OF_PDS,
@@ -50,15 +51,22 @@ enum device_use {
 	OF_SRQS,
 	OF_QPS,
 	OF_DCTS,
+	OF_XRCDS,
 	DEVICE_USES
 };
+
+/* Writes each refusal from now on to stderr, where BSN_LOG=1 asks for it. */
+void log_refusals(void);
 
 /* Remembers the text for bsn_error_text() and returns -error. */
 int fail(int error, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* error.c: the environment says 1, else @is_on stays as it is; -EINVAL for what is neither 1 nor 0. */
+int switch_on(const char *variable, bool *is_on);
+
 /*
- * What to add to a text where @error is ENOMEM: the device locks what it reaches, and that has a
- * limit of its own. "" where it has none.
+ * Adds to a text where @error is ENOMEM: the device locks the memory that it reaches, and locked memory
+ * has a limit of its own. "" where there is no limit.
  */
 const char *memlock_hint(int error);
 
@@ -75,6 +83,7 @@ struct bsn_device {
 	bool owns_context;
 	const struct path_ops *path; /* of what is created on it */
 	bool lists_queues; /* in the registry */
+	bool is_checked;   /* BSN_CHECK=1 */
 	atomic_bool is_gone;
 	struct bsn_device_attr attr;
 	struct bsn_device_info info;
@@ -86,18 +95,21 @@ struct bsn_device {
 	pthread_mutex_t lock; /* of the lists below, and of endpoints' numbers */
 	void *keys;           /* of memory: mem/keys.h */
 	atomic_uint keys_removed;
+	uint32_t removed[KEYS_REMEMBERED]; /* the last ones */
 	struct bsn_mkey_pool *mkey_pools;
 	struct provider_caps caps;
 	const char *no_umr; /* why it has no mkeys that span layouts; NULL: it has */
 	const char *no_inline_recv; /* why no data come inside CQEs */
-	const char *no_odp, *no_implicit, *no_dm, *no_dmabuf, *no_null; /* the same of regions */
+	const char *no_odp, *no_implicit, *no_dm, *no_dmabuf, *no_null, *no_physical; /* the same of regions */
 	uint64_t max_dm_bytes;
+	const char *no_xrc; /* the same of XRC */
 	const char *no_dc; /* why it has no dynamically connected transport; NULL: it has */
 	struct bsn_qp *qps;
 	struct cq_object *cqs;
 	struct srq_object *srqs;
 	struct lane_object *lanes; /* those whose register is known */
 	const char *no_blueflame; /* why it is not to be used; NULL: it may */
+	const char *no_direct; /* why plain verbs are used; NULL: they are not */
 	char path_why[160];
 	char why_not[BSN_FEATURES_MAX][96];
 };
@@ -108,10 +120,22 @@ static inline bool has_atomics(const struct bsn_device *device)
 	return device->limits.atomic_cap != IBV_ATOMIC_NONE;
 }
 
+/*
+ * Whether a peer can have the right to atomics: devices where libmlx5 has none may still have masked
+ * ones.
+ */
+static inline bool grants_atomics(const struct bsn_device *device)
+{
+	return has_atomics(device) || device->caps.masked_sizes;
+}
+
 /* mem/register.c: IBV_ACCESS_* that are asked for; 0: all that the device has */
 int mem_access_of(const struct bsn_device *device, int access);
 
-/* mem/pool.c: before a queue is reset or destroyed: its UMRs that are not known to be done never will be. */
+/*
+ * mem/pool.c: before a queue is reset or destroyed: UMRs of it that are not known to be done never will
+ * be.
+ */
 void pools_forget_queue(struct bsn_device *device, const struct bsn_sq *sq);
 
 void say(const struct bsn_device *device, const char *format, ...)
@@ -135,11 +159,13 @@ struct known_key {
 	const struct bsn_pd *pd;
 	struct mkey_object *mkey; /* NULL: memory */
 	int access;               /* to memory: IBV_ACCESS_* */
+	struct uses *windows;     /* that are bound to memory; NULL: they are not counted */
 };
 
 struct mr_object {
 	struct bsn_mr pub; /* first */
 	struct known_key key;
+	struct uses windows;
 	struct bsn_device *device;
 	struct bsn_pd *pd;
 	struct ibv_mr *verbs;
@@ -159,15 +185,18 @@ struct bsn_channel {
 struct cq_object {
 	struct bsn_cq hot; /* first */
 	struct bsn_cq *ring; /* what is polled: @hot, or of a direct one with a lock another */
-	const struct bsn_cq_path *unlocked; /* of one with a lock: @ring's path */
+	const struct bsn_cq_path *unlocked; /* of one with a front: @ring's path */
 	pthread_spinlock_t lock;
 	bool is_shared;
+	bool has_front;
 	struct bsn_device *device;
 	const struct path_ops *path;
 	struct ibv_cq *verbs;
 	bool owns_verbs;
 	bool was_charged;
 	enum bsn_cqe_compression compression;
+	enum bsn_timestamps timestamps;
+	bool ignores_overrun;
 	bool is_idle; /* adopted, and no QP is left: kept for those that are attached later */
 	struct bsn_channel *channel;
 	struct lane_object *lane;
@@ -178,11 +207,20 @@ struct cq_object {
 	uint32_t unacked;  /* events taken and not yet acknowledged */
 	void *user;
 	struct uses uses;
+	uintptr_t poller;      /* checked: the thread */
+	uint32_t silent_polls; /* checked: in a row */
 	atomic_uint sleepers;  /* in bsn_wait() */
 	atomic_int wake_file;  /* readable: one of them is to look; plus 1, 0: none yet */
 	struct cq_object *next;
 	struct bsn_registry_queue listed;
 	void *path_state; /* of the verbs path */
+	struct bsn_completion *held; /* the same: what a poll is to fill, while the provider is called */
+};
+
+struct bsn_xrcd {
+	struct bsn_device *device;
+	struct ibv_xrcd *verbs;
+	struct uses uses;
 };
 
 struct srq_object {
@@ -191,16 +229,20 @@ struct srq_object {
 	const struct path_ops *path;
 	struct bsn_rq *rq;
 	struct bsn_pd *pd;
-	uint32_t number;  /* SRQN; 0 on the verbs path */
+	uint32_t number;  /* SRQN; on the verbs path only of XRC, else 0 */
 	uint32_t slots;   /* WQEs in the ring */
 	uint32_t depth;   /* of those, what may be outstanding: what was asked for */
 	uint32_t max_sge; /* as asked for */
 	bool is_on_demand;
+	struct bsn_xrcd *xrcd; /* of one that XRC requests name; else NULL, and so are these: */
+	struct cq_object *cq;
+	struct bsn_route route;
 	const struct cq_object *recv_cq; /* where its first QP receives; only compared */
 	void *user;
 	struct uses uses;
 	struct srq_object *next;
 	struct bsn_registry_queue listed;
+	struct checked_rq *checked; /* NULL: it is not */
 	void *path_state; /* of the verbs path */
 };
 
@@ -229,6 +271,8 @@ struct bsn_qp {
 	struct uses uses; /* endpoints */
 	void *user;
 	void *path_state; /* of the verbs path */
+	struct checked_sq *checked_sends; /* NULL: they are not */
+	struct checked_rq *checked_recvs; /* NULL: they are not, or an SRQ's */
 	struct bsn_qp *next;
 	struct bsn_registry_queue listed_sends, listed_recvs;
 };
@@ -237,7 +281,7 @@ struct bsn_qp {
 struct ep_object {
 	struct bsn_peer hot; /* first: a bsn_ep of such a QP is its ep_object */
 	struct bsn_qp *qp;
-	struct ibv_ah *ah;
+	struct ibv_ah *ah; /* NULL: an SRQ of the QP's peer (XRC) */
 	union {
 		uint8_t more[BSN_AV_UD_GRH_SIZE - BSN_DS_SIZE]; /* direct: the rest of the address vector */
 		struct {
@@ -257,8 +301,8 @@ static inline struct lane_object *lane_of(struct bsn_lane *lane)
 }
 
 /*
- * qp.c: an SRQ has receives complete here. Completions on a second CQ may have a second poller, and
- * then both give WQEs back.
+ * qp.c: receives of an SRQ complete on this CQ, too. A second CQ may have a second poller, and then
+ * both give WQEs back.
  */
 void srq_note_cq(struct srq_object *srq, const struct cq_object *recv_cq);
 
@@ -301,8 +345,8 @@ struct bsn_qp *listed_qp(struct bsn_device *device, const struct ibv_qp *verbs);
 struct srq_object *listed_srq(struct bsn_device *device, const struct ibv_srq *verbs);
 
 /*
- * registry.c: the queues of a device that lists them. They are taken away before their rings are freed,
- * so that nobody finds a ring that is something else by now; what is not listed is left alone.
+ * registry.c: lists the queues of a device that asks for it. They are removed before their rings are
+ * freed, so that no reader finds other memory in a ring's place. Unlisted queues are left alone.
  */
 int registry_open(struct bsn_device *device);
 void registry_add_qp(struct bsn_qp *qp);
@@ -312,23 +356,37 @@ void registry_remove_srq(struct srq_object *srq);
 void registry_add_cq(struct cq_object *cq);
 void registry_remove_cq(struct cq_object *cq);
 
+/*
+ * checks.c: of a device opened with BSN_CHECK=1; of others, these do nothing. A queue is added after
+ * path->qp_make() or srq_make(), and removed before …_free(). checks_polled() is told what a poll found.
+ */
+int checks_open(struct bsn_device *device);
+int checks_add_qp(struct bsn_qp *qp);
+void checks_remove_qp(struct bsn_qp *qp);
+int checks_add_srq(struct srq_object *srq);
+void checks_remove_srq(struct srq_object *srq);
+void checks_hand_over(struct bsn_qp *qp);
+int checks_poller(struct cq_object *cq);
+void checks_polled(struct cq_object *cq, int got);
+
 /* channel.c: by the batch, since it takes a lock in libibverbs; the rest when the CQ is destroyed. */
 void acknowledge_events(struct cq_object *cq, uint32_t at_least);
 
-/* wait.c: one that sleeps on the CQ looks at it; and nobody ever will again. */
+/* wait.c: wakes a thread that sleeps on the CQ; and ends all waiting for it. */
 void cq_wake(struct cq_object *cq);
 void cq_wake_never(struct cq_object *cq);
 
-/* cq.c: the lane of QPs that name none; a CQ where nobody sends takes no register. */
+/* cq.c: makes the lane of QPs that name none; a CQ without senders takes no register. */
 int cq_bring_lane(struct cq_object *cq);
 
 /*
-XX. cq_share() comes before path->cq_make(), cq_guard() after it. Around whatever
- * a poller does, cq_lock(): nothing of a CQ that one thread polls.
+ * pollers.c: a CQ with a lock or timestamps, or one that is checked, has a front before its polls:
+ * cq_front() is called before path->cq_make(), cq_guard() after it. cq_lock() goes around all that a
+ * poller does; it does nothing where one thread polls.
  */
-int cq_share(struct cq_object *cq);
+int cq_front(struct cq_object *cq, bool is_shared);
 void cq_guard(struct cq_object *cq);
-void cq_unshare(struct cq_object *cq);
+void cq_unfront(struct cq_object *cq);
 void cq_lock(struct cq_object *cq);
 void cq_unlock(struct cq_object *cq);
 
@@ -343,10 +401,13 @@ void cq_forget(struct cq_object *cq);
 void cq_forget_idle(struct bsn_device *device); /* as the device is closed */
 
 /*
- * cq.c: what queues may need of a CQ. -ENOSPC where so many more could overrun it; those that an
- * application sized are charged all the same.
+ * cq.c: charges a CQ with what queues may need of it. -ENOSPC where so many more could overrun it; CQs
+ * that an application sized are charged all the same.
  */
 int cq_has_room(const struct cq_object *cq, uint32_t entries);
+
+/* cq.c: a CQ that ignores overruns must not be overrun by completions of queues that are gone: -EBUSY. */
+int cq_is_clean(const struct cq_object *cq, uint32_t entries);
 void cq_charge(struct cq_object *cq, uint32_t entries);
 void cq_discharge(struct cq_object *cq, uint32_t entries);
 

@@ -2,44 +2,55 @@
 /* Endpoints of datagram QPs. */
 #include "address.h"
 #include "bsn_mcast.h"
+#include "bsn_xrc.h"
 #include "init.h"
 #include "path.h"
 
 #include <stdlib.h>
 
 /*
- * The endpoint of QPs that have none of their own. Its queue has no ring, so that every request comes to
- * where it is asked whether the queue is open. Nothing is ever written there.
+ * The endpoint of QPs that have none of their own. Its queue has no ring, so every request comes to the
+ * function that looks whether the queue is open. Nothing is ever written there.
  */
 static struct bsn_be32 nowhere;
 static struct bsn_sq of_nobody = {
 	.ep = { &of_nobody },
+	.posts = &bsn_sq_posts_any,
 	.record = &nowhere,
 	.transport = BSN_TRANSPORT_UD,
 	.max_sge = UINT8_MAX,
 	.closed = EINVAL,
-	.closed_why = "this QP has no peer of its own: make an endpoint by bsn_ep_create()",
-	.owner_thread = BSN_OWNER_ANYBODY,
+	.closed_why = "this QP has no peer of its own: make an endpoint by bsn_ep_create(), of XRC by "
+		      "bsn_xrc_ep_create()",
 };
 
 struct bsn_ep *bsn_qp_ep(struct bsn_qp *qp)
 {
 	if (!qp)
 		return NULL;
-	return qp->transport->is_connected ? &qp->sq->ep : &of_nobody.ep;
+	return qp->transport->has_peers ? &of_nobody.ep : &qp->sq->ep;
+}
+
+static struct ep_object *new_ep(struct bsn_qp *qp, void *user)
+{
+	struct ep_object *ep = bsn_hot_alloc(sizeof(*ep));
+
+	if (!ep)
+		return NULL;
+	ep->hot.ep.sq = qp->sq;
+	ep->hot.user = user;
+	ep->qp = qp;
+	return ep;
 }
 
 static int make_ep(struct bsn_qp *qp, struct ibv_ah_attr *way, uint32_t qpn, uint64_t key,
 		   void *user, struct bsn_ep **out)
 {
-	struct ep_object *ep = bsn_hot_alloc(sizeof(*ep));
+	struct ep_object *ep = new_ep(qp, user);
 	int err;
 
 	if (!ep)
 		return fail(ENOMEM, "no memory");
-	ep->hot.ep.sq = qp->sq;
-	ep->hot.user = user;
-	ep->qp = qp;
 	errno = 0;
 	ep->ah = ibv_create_ah(qp->verbs->pd, way); /* an attached QP has the application's */
 	if (!ep->ah) {
@@ -71,9 +82,11 @@ int bsn_ep_create(struct bsn_qp *qp, const struct bsn_address *peer,
 
 	if (!qp || !peer || !out)
 		return fail(EINVAL, "no QP, no peer, or no place for the endpoint");
+	if (!qp->transport->has_peers)
+		return fail(EINVAL, "an RC or UC QP has only the endpoint bsn_qp_ep()");
 	if (qp->transport->is_connected)
-		return fail(EINVAL, "an RC or UC QP has the one endpoint bsn_qp_ep()");
-	err = read_address(qp, peer, &wire);
+		return fail(EINVAL, "an endpoint of XRC is an SRQ's, by its number: bsn_xrc_ep_create()");
+	err = read_address(qp->device, qp->transport, false, peer, &wire);
 	if (!err)
 		err = check_connect(qp->device, &attr);
 	if (err)
@@ -85,9 +98,35 @@ int bsn_ep_create(struct bsn_qp *qp, const struct bsn_address *peer,
 		       attr.qkey ? attr.qkey : bsn_from_be32(wire.qkey), user, out);
 }
 
+int bsn_xrc_ep_create(struct bsn_qp *qp, uint32_t srqn, void *user, struct bsn_ep **out)
+{
+	struct ep_object *ep;
+	int err;
+
+	if (!qp || !out)
+		return fail(EINVAL, "no QP, or no place for the endpoint");
+	if (qp->type != BSN_QP_XRC)
+		return fail(EINVAL, "the QP is %s: only requests of a BSN_QP_XRC name an SRQ",
+			    qp->transport->name);
+	if (!srqn || srqn > BSN_QPN_MAX)
+		return fail(EINVAL, "no SRQ has the number %#x: it is the receiver's bsn_srq_number()",
+			    srqn);
+	ep = new_ep(qp, user);
+	if (!ep)
+		return fail(ENOMEM, "no memory");
+	err = qp->path->ep_make(ep, srqn, 0);
+	if (err) {
+		free(ep);
+		return err;
+	}
+	use(&qp->uses);
+	*out = &ep->hot.ep;
+	return 0;
+}
+
 /* -- multicast ---------------------------------------------------------------------------------- */
 
-#define QPN_OF_GROUPS BSN_QPN_MAX /* IBTA "Multicast": the number of whoever is a member */
+#define QPN_OF_GROUPS BSN_QPN_MAX /* IBTA "Multicast": the number that means all members */
 #define FIRST_MLID    0xc000
 #define LID_OF_ALL    0xffff
 
@@ -195,7 +234,7 @@ int bsn_ep_destroy(struct bsn_ep *hot)
 	if (hot == &hot->sq->ep)
 		return fail(EINVAL, "this endpoint is its QP's own");
 	qp = ep->qp;
-	err = destroyed(qp->device, ibv_destroy_ah(ep->ah));
+	err = ep->ah ? destroyed(qp->device, ibv_destroy_ah(ep->ah)) : 0;
 	if (err)
 		return fail(-err, "cannot destroy the address handle: %s", strerror(-err));
 	qp->path->ep_leave(ep);

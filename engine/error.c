@@ -9,20 +9,28 @@
 #include <string.h>
 #include <sys/resource.h>
 
+#include "refuse.h"
+
 enum { TEXT_BYTES = 320 };
 
 static _Thread_local char text[TEXT_BYTES];
 
 /* -- BSN_LOG=1 ---------------------------------------------------------------------------------- */
 
+static bool is_asked_for(const char *variable)
+{
+	const char *env = getenv(variable);
+
+	return env && *env && strcmp(env, "0");
+}
+
+/* Checks are of no use to a program that does not look, so they are told of, too. */
 static bool is_logging(void)
 {
 	static _Atomic int answer; /* 0: not asked yet */
 
 	if (!answer) {
-		const char *env = getenv("BSN_LOG");
-
-		answer = env && *env && strcmp(env, "0") ? 1 : -1;
+		answer = is_asked_for("BSN_LOG") || is_asked_for("BSN_CHECK") ? 1 : -1;
 	}
 	return answer > 0;
 }
@@ -32,27 +40,46 @@ static void log_line(const char *line)
 	fprintf(stderr, "bunsen: %s\n", line);
 }
 
-/* A refusal comes in a loop when a queue is full: it is written once. */
-static void log_refusal(void)
+/* A full queue refuses in a loop: the refusal is written once. */
+static void log_refusal(const char *why)
 {
 	static _Thread_local char last[TEXT_BYTES];
 
-	if (!*text || !strcmp(last, text))
+	if (!*why || !strcmp(last, why))
 		return;
-	memcpy(last, text, sizeof(last));
-	log_line(text);
+	snprintf(last, sizeof(last), "%s", why);
+	log_line(why);
+}
+
+void log_refusals(void)
+{
+	if (is_logging())
+		bsn_refusal_log = log_refusal;
 }
 
 int fail(int error, const char *format, ...)
 {
+	char line[TEXT_BYTES]; /* since an argument may be the present text */
 	va_list args;
 
 	va_start(args, format);
-	vsnprintf(text, sizeof(text), format, args);
+	vsnprintf(line, sizeof(line), format, args);
 	va_end(args);
-	if (is_logging())
-		log_refusal();
-	return -error;
+	memcpy(text, line, sizeof(text));
+	log_refusals(); /* no device may be open yet */
+	return refuse(error, text);
+}
+
+int switch_on(const char *variable, bool *is_on)
+{
+	const char *env = getenv(variable);
+
+	if (!env || !*env || !strcmp(env, "0"))
+		return 0;
+	if (strcmp(env, "1"))
+		return fail(EINVAL, "%s=%s: use 1 or 0", variable, env);
+	*is_on = true;
+	return 0;
 }
 
 const char *memlock_hint(int error)
@@ -71,7 +98,7 @@ const char *memlock_hint(int error)
 
 const char *bsn_error_text(void)
 {
-	return text;
+	return bsn_refusal ? bsn_refusal : "";
 }
 
 void say(const struct bsn_device *device, const char *format, ...)

@@ -76,7 +76,7 @@ static void kill_cqs(struct bsn_device *device)
 		kill_cq(cq, EIO);
 }
 
-/* What an event means for polls: dead queues say so. */
+/* Marks the queues that an event says are dead, so that polls say so. */
 static void spread(struct bsn_device *device, const struct bsn_event *event)
 {
 	if (event->type == IBV_EVENT_CQ_ERR && event->cq)
@@ -86,8 +86,8 @@ static void spread(struct bsn_device *device, const struct bsn_event *event)
 }
 
 /*
- * The file is asked first, rather than made non-blocking: where the context is the application's, so
- * is the mode of its files.
+ * Asks whether the file has an event, and does not make it non-blocking: an application's context has
+ * files whose mode is the application's.
  */
 static bool has_event(const struct bsn_device *device)
 {

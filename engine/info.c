@@ -21,6 +21,12 @@ static int rank_gid(const struct ibv_gid_entry *entry)
 	return 1;
 }
 
+static void take_gid(struct bsn_device *device, const struct ibv_gid_entry *entry)
+{
+	device->info.gid_index = (uint8_t)entry->gid_index;
+	memcpy(device->info.gid, entry->gid.raw, sizeof(device->info.gid));
+}
+
 static void choose_gid(struct bsn_device *device)
 {
 	int best = 0;
@@ -33,9 +39,26 @@ static void choose_gid(struct bsn_device *device)
 									 best > 0)
 			continue;
 		best = device->port.link_layer == IBV_LINK_LAYER_ETHERNET ? rank_gid(&entry) : 1;
-		device->info.gid_index = (uint8_t)i;
-		memcpy(device->info.gid, entry.gid.raw, sizeof(device->info.gid));
+		take_gid(device, &entry);
 	}
+}
+
+/* The one that was asked for, else the best. */
+static int find_gid(struct bsn_device *device)
+{
+	const int wanted = device->attr.gid_index;
+	struct ibv_gid_entry entry;
+
+	if (!wanted && !device->attr.has_gid_index) {
+		choose_gid(device);
+		return 0;
+	}
+	if (wanted < 0 || wanted >= device->port.gid_tbl_len ||
+	    ibv_query_gid_ex(device->context, device->info.port, (uint32_t)wanted, &entry, 0))
+		return fail(EINVAL, "port %u of %s has no GID of index %d: bsn-info lists them",
+			    device->info.port, device->info.name, wanted);
+	take_gid(device, &entry);
+	return 0;
 }
 
 static int query_port(struct bsn_device *device)
@@ -57,8 +80,7 @@ static int query_port(struct bsn_device *device)
 	device->info.port_state = ibv_port_state_str(device->port.state);
 	device->info.lid = device->port.lid;
 	device->info.active_mtu = 128u << device->port.active_mtu;
-	choose_gid(device);
-	return 0;
+	return find_gid(device);
 }
 
 static void add_feature(struct bsn_device *device, const char *name, const char *why_not)
@@ -67,11 +89,11 @@ static void add_feature(struct bsn_device *device, const char *name, const char 
 		(struct bsn_feature){ .name = name, .why_not = why_not };
 }
 
-/* What only the firmware tells, by DevX; why not, else NULL. */
-static const char *ask_firmware(struct bsn_device *device, const char *no_mlx5)
+/* Finds out what only the firmware tells, by DevX. Returns why it cannot, else NULL. */
+static const char *ask_firmware(struct bsn_device *device, const char *no_direct)
 {
-	if (no_mlx5)
-		return no_mlx5;
+	if (no_direct)
+		return no_direct;
 	return provider_query_caps(device->context, &device->caps) ?
 		       "DevX is not to be had: it takes the capability CAP_NET_RAW, and a driver that "
 		       "has it" :
@@ -85,22 +107,26 @@ static const char *why_not(const char *unknown, bool exists)
 
 void list_features(struct bsn_device *device)
 {
-	const char *no_mlx5 = device->path == &direct_path ? NULL : device->path_why;
-	const char *unknown = ask_firmware(device, no_mlx5);
+	const char *no_direct = device->no_direct;
+	const char *unknown = ask_firmware(device, no_direct);
 
-	add_feature(device, "direct", no_mlx5);
+	add_feature(device, "direct", no_direct);
 	add_feature(device, "blueflame",
-		    no_mlx5                                  ? no_mlx5 :
+		    no_direct                                ? no_direct :
 		    device->info.store == BSN_STORE_DOORBELL ? "8-byte doorbells were asked for" :
 							       device->no_blueflame);
 	add_feature(device, "atomics", has_atomics(device) ? NULL : "the device has none");
 	add_feature(device, "srq", device->limits.max_srq ? NULL : "the device has none");
+	device->no_xrc = device->limits.device_cap_flags & IBV_DEVICE_XRC ? NULL : "the device has none";
+	add_feature(device, "xrc", device->no_xrc);
 	device->no_umr = why_not(unknown, device->caps.max_indirection);
 	add_feature(device, "mkeys", device->no_umr);
 	add_feature(device, "masked-atomics", why_not(unknown, device->caps.masked_sizes));
 	add_feature(device, "copy", why_not(unknown, device->caps.max_copy));
 	device->info.atomics_are_big_endian = device->caps.has_big_endian_results;
-	device->no_inline_recv = no_mlx5 ? no_mlx5 : provider_no_scatter();
+	add_feature(device, "real-time-clock",
+		    why_not(NULL, provider_has_real_time(device->context)));
+	device->no_inline_recv = no_direct ? no_direct : provider_no_scatter();
 	add_feature(device, "inline-receive", device->no_inline_recv);
 }
 
@@ -112,7 +138,7 @@ static bool is_unknown(int error)
 	       error == ENOSYS || error == ENOTTY;
 }
 
-/* Nothing tells it but a try, with a descriptor that is none: a kernel that can says EBADF. */
+/* Only a try tells, with an invalid descriptor: a kernel that can says EBADF. */
 static const char *try_dmabuf(struct bsn_device *device)
 {
 	errno = 0;
@@ -163,7 +189,7 @@ static const char *try_dci(struct bsn_device *device)
 
 void list_dc(struct bsn_device *device)
 {
-	device->no_dc = device->path == &direct_path ? try_dci(device) : device->path_why;
+	device->no_dc = device->no_direct ? device->no_direct : try_dci(device);
 	add_feature(device, "dc", device->no_dc);
 }
 
@@ -180,13 +206,14 @@ void list_regions(struct bsn_device *device)
 	device->max_dm_bytes = attr.max_dm_size;
 	device->no_dmabuf = try_dmabuf(device);
 	device->no_null = try_null(device);
+	device->no_physical =
+		"the kernel makes none for programs: it wants a umem of every mkey but KLM and KSM";
 	add_feature(device, "on-demand", device->no_odp);
 	add_feature(device, "implicit", device->no_implicit);
 	add_feature(device, "device-memory", device->no_dm);
 	add_feature(device, "dma-buf", device->no_dmabuf);
 	add_feature(device, "null-region", device->no_null);
-	add_feature(device, "physical-address",
-		    "the kernel makes none for programs: it wants a umem of every mkey but KLM and KSM");
+	add_feature(device, "physical-address", device->no_physical);
 }
 
 int query_device(struct bsn_device *device)

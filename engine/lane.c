@@ -8,13 +8,14 @@
 
 #include <stdlib.h>
 
+#include "init.h"
+
 static struct lane_object *new_lane(struct bsn_device *device)
 {
-	struct lane_object *lane = aligned_alloc(64, (sizeof(*lane) + 63) / 64 * 64);
+	struct lane_object *lane = bsn_hot_alloc(sizeof(*lane));
 
 	if (!lane)
 		return NULL;
-	memset(lane, 0, sizeof(*lane));
 	lane->device = device;
 	use(&device->uses[OF_LANES]);
 	return lane;
@@ -50,7 +51,7 @@ int bsn_lane_create(struct bsn_device *device, const struct bsn_lane_attr *attr,
 		free_lane(lane);
 		return err;
 	}
-	/* Without a register of its own it is never known which of our queues post through it. */
+	/* Without a register of its own it is not known which of our queues post through it. */
 	if ((attr && attr->is_shared) || !lane->td)
 		lock_doorbells(lane);
 	*out = &lane->hot;
@@ -119,7 +120,7 @@ static int choose_lane(struct bsn_device *device, struct lane_object *asked, uin
 				   "registers: give each queue a lane of its own");
 	if (lane && asked && !asked->td && !lane->hot.lock)
 		return fail(EXDEV, "the device has no register left but that of an attached QP, "
-				   "which was promised to be nobody else's");
+				   "which nothing else may use (register_is_ours)");
 	if (!lane && asked && !asked->reg) {
 		lane = asked;
 		link_lane(lane, reg, blueflame_bytes);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The objects of a device, by what libibverbs calls them. */
+/* The objects of a device, found by their libibverbs objects. */
 #include "engine.h"
 
 /* The three lists differ in the type of their elements only. */

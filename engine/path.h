@@ -12,6 +12,7 @@
  * @…_make: the hot structures (their path pointers included) of an object whose libibverbs object is
  *	there
  * @…_free: undoes …_make
+ * @srq_leave: before an SRQ of XRC is destroyed
  * @cq_is_known: whether the state of an idle adopted CQ is still that of its libibverbs CQ
  * @cq_request: asks for an event
  * @qp_sends: completions that a full send queue of qp->limits can give: blocks, or requests
@@ -23,6 +24,9 @@
  * @mkey_create: an mkey that spans nothing yet; NULL: the path has none
  * @ep_make: prepares what precedes the messages to an endpoint of a datagram QP
  * @ep_leave: before it is destroyed
+ * @recvs_move: of plain verbs: a QP with an SRQ goes to error, and what it received and nobody polled is that of
+ *	another number, of which the CQ has a route
+ * @recvs_drop: and that goes, before its route does; its receives are the SRQ's again
  */
 #ifndef PATH_H
 #define PATH_H
@@ -39,11 +43,13 @@ struct path_ops {
 	int (*cq_make)(struct cq_object *cq);
 	void (*cq_free)(struct cq_object *cq);
 	bool (*cq_is_known)(const struct cq_object *cq);
-	/* So many entries of its ring are never needed. NULL: that is of no use. */
+	/* So many entries of its ring are never needed. NULL: the path has no use for that. */
 	void (*cq_set_spare)(struct cq_object *cq, uint32_t spare);
+	int (*cq_resize)(struct cq_object *cq, uint32_t entries); /* NULL: it cannot */
 	int (*cq_request)(struct cq_object *cq, bool solicited_only);
 	int (*srq_make)(struct srq_object *srq);
 	void (*srq_free)(struct srq_object *srq);
+	int (*srq_leave)(struct srq_object *srq);
 	uint32_t (*qp_sends)(const struct bsn_qp *qp);
 	int (*qp_create)(struct bsn_qp *qp, const struct ibv_qp_init_attr *init);
 	int (*qp_adopt)(struct bsn_qp *qp, uint32_t wanted);
@@ -56,18 +62,23 @@ struct path_ops {
 	int (*mkey_create)(struct bsn_pd *pd, const struct provider_mkey_attr *attr, void **handle,
 			   uint32_t *key);
 	void (*mkey_destroy)(void *handle);
-	int (*ep_make)(struct ep_object *ep, uint32_t qpn, uint64_t key); /* Q_Key, or access key */
+	int (*ep_make)(struct ep_object *ep, uint32_t number, uint64_t key); /* QPN and Q_Key, or access key; SRQN */
 	void (*ep_leave)(const struct ep_object *ep);
+	int (*recvs_move)(struct bsn_qp *qp, uint32_t number);
+	void (*recvs_drop)(struct cq_object *cq, uint32_t number);
 };
 
 extern const struct path_ops direct_path; /* direct/ */
 extern const struct path_ops verbs_path;  /* verbs/ */
 
-/* route.c: both CQs know the QP's queues from here on. The last step that may fail: pollers see it. */
+/*
+ * route.c: from here on both CQs know the QP's queues. This is the last step that may fail, since
+ * pollers see it.
+ */
 int route_qp(struct bsn_qp *qp);
 void unroute_qp(struct bsn_qp *qp);
 
-/* route.c: what they hold of it is nobody's. */
+/* route.c: the QP's completions in its CQs are dropped. */
 void drop_cqes(struct bsn_qp *qp);
 
 #endif

@@ -4,7 +4,7 @@
 /* The header declares each function by defining it. */
 #pragma GCC diagnostic ignored "-Wmissing-prototypes"
 
-#define BSN_CHECK_NULL /* a call costs more anyway, and a binding passes what it is given */
+#define BSN_CHECK_NULL /* a call costs more anyway, and a binding passes on any pointer */
 #define BSN_POST_API __attribute__((visibility("default")))
 #include "bsn.h"
 #include "bsn_mr_cache.h"

@@ -39,10 +39,13 @@ static int check_objects(const struct bsn_device *device, const struct bsn_qp_at
 		return fail(EINVAL, "the receive queue is a QP's own, not an SRQ");
 	if (attr->srq && ((const struct srq_object *)attr->srq->owner)->device != device)
 		return fail(EINVAL, "the SRQ is of another device");
+	if (attr->srq && ((const struct srq_object *)attr->srq->owner)->xrcd)
+		return fail(EINVAL, "the SRQ is in an XRC domain: initiators name it in each "
+				    "request, and no QP has it");
 	return 0;
 }
 
-/* Half of each CQE; a CQ of plain verbs has none that are known. */
+/* Half of each CQE; the CQE size of a CQ on plain verbs is not known. */
 static uint32_t inline_room(const struct bsn_cq *cq)
 {
 	return (uint32_t)cq_of((struct bsn_cq *)(uintptr_t)cq)->ring->stride / 2;
@@ -96,9 +99,17 @@ static int check(const struct bsn_device *device, const struct bsn_qp_attr *attr
 		return fail(EINVAL, "%u bytes inline: a WQE has room for %u", attr->max_inline,
 			    transport_most_inline(transport));
 	if (transport->is_initiator && (attr->srq || attr->recv_depth || attr->max_recv_sge))
-		return fail(EINVAL, "a DCI receives nothing: what comes is its DCT's");
-	if (transport->is_initiator && device->no_dc)
+		return fail(EINVAL, "%s initiator receives nothing: what comes is %s",
+			    attr->type == BSN_QP_DC ? "a DC" : "an XRC",
+			    attr->type == BSN_QP_DC ? "its DCT's" : "an SRQ's of its target's domain");
+	if (attr->type == BSN_QP_DC && device->no_dc)
 		return fail(EOPNOTSUPP, "no DC: %s", device->no_dc);
+	if (attr->type == BSN_QP_XRC && device->no_xrc)
+		return fail(EOPNOTSUPP, "no XRC: %s", device->no_xrc);
+	if (attr->srq && attr->cq && cq_of(attr->recv_cq ? attr->recv_cq : attr->cq)->ignores_overrun)
+		return fail(EOPNOTSUPP, "receives of an SRQ may be posted anew while the CQ has "
+					"completions of them of a queue that is gone: use a CQ "
+					"without ignores_overrun");
 	err = check_inline_recv(device, attr);
 	if (!err)
 		err = check_objects(device, attr);
@@ -141,7 +152,7 @@ static struct bsn_qp *new_qp(struct bsn_device *device, const struct bsn_qp_attr
 	qp->limits.recv_depth = has_no_recvs(qp) ? 0 : or_default(attr->recv_depth, DEFAULT_RECVS);
 	qp->limits.max_send_sge = or_default(attr->max_send_sge, 1);
 	qp->limits.max_recv_sge = has_no_recvs(qp) ? 0 : or_default(attr->max_recv_sge, 1);
-	/* What a block has room for anyway, after a control segment and an address. */
+	/* A block has room for so many after a control segment and an address. */
 	qp->limits.max_inline = or_default(attr->max_inline, 28);
 	if (attr->max_inline_recv)
 		qp->limits.max_inline_recv = inline_room(&qp->recv_cq->hot);
@@ -185,7 +196,10 @@ void charge_qp(struct bsn_qp *qp, uint32_t sends, uint32_t recvs)
 	qp->charged_recv = recvs;
 }
 
-/* Every CQE that full queues can give, successes or flushes; those of an SRQ only once a CQ. */
+/*
+ * Charges for every CQE that full queues can give, successes or flushes. The CQEs of an SRQ count once
+ * for each CQ.
+ */
 static int charge_locked(struct bsn_qp *qp)
 {
 	const uint32_t recvs = !qp->srq          ? qp->limits.recv_depth
@@ -311,6 +325,8 @@ int bsn_qp_create(struct bsn_device *device, const struct bsn_qp_attr *attr, str
 		goto destroy_verbs;
 	err = qp_make_ready(qp);
 	if (!err)
+		err = checks_add_qp(qp);
+	if (!err)
 		err = route_qp(qp);
 	if (err)
 		goto free_queues;
@@ -319,6 +335,7 @@ int bsn_qp_create(struct bsn_device *device, const struct bsn_qp_attr *attr, str
 	return 0;
 
 free_queues:
+	checks_remove_qp(qp);
 	qp->path->qp_free(qp);
 	if (qp->lane)
 		lane_leave(qp->lane);
@@ -357,6 +374,7 @@ int bsn_qp_destroy(struct bsn_qp *qp)
 	}
 	release(qp);
 	unroute_qp(qp);
+	checks_remove_qp(qp);
 	qp->path->qp_free(qp);
 	if (qp->parent_domain)
 		ibv_dealloc_pd(qp->parent_domain);
@@ -430,10 +448,9 @@ int bsn_qp_hand_over(struct bsn_qp *qp)
 {
 	if (!qp)
 		return fail(EINVAL, "no QP");
-	qp->sq->owner_thread = 0;
-	qp->rq->owner_thread = 0;
 	if (qp->lane)
 		qp->lane->hot.owner_thread = 0;
+	checks_hand_over(qp);
 	return 0;
 }
 
@@ -441,7 +458,6 @@ int bsn_cq_hand_over(struct bsn_cq *cq)
 {
 	if (!cq)
 		return fail(EINVAL, "no CQ");
-	if (cq->owner_thread != BSN_OWNER_ANYBODY)
-		cq->owner_thread = 0;
+	cq_of(cq)->poller = 0;
 	return 0;
 }

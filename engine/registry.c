@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The list of queues for readers from outside; bsn_registry.h says what they may conclude. */
+/* The list of queues for readers from outside. bsn_registry.h is their description. */
 #include "path.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 /* Not static, since the note below names it. */
 extern struct bsn_registry registry_head;
@@ -27,7 +26,7 @@ __asm__(".pushsection .note.bunsen, \"a\", %note\n"
 	"3: .quad registry_head - 3b\n"
 	"4: .popsection\n");
 
-/* It has copies of the list and of the rings, and none of the queues. */
+/* A child has copies of the list and of the rings, but no queues. */
 static void forget_in_child(void)
 {
 	pthread_mutex_init(&lock, NULL); /* another thread of the parent's may have had it */
@@ -53,13 +52,12 @@ static int begin(void)
 
 int registry_open(struct bsn_device *device)
 {
-	const char *env = getenv("BSN_REGISTRY");
+	int err;
 
 	device->lists_queues = device->attr.list_queues;
-	if (env && !strcmp(env, "1"))
-		device->lists_queues = true;
-	else if (env && *env && strcmp(env, "0"))
-		return fail(EINVAL, "BSN_REGISTRY=%s: use 1 or 0", env);
+	err = switch_on("BSN_REGISTRY", &device->lists_queues);
+	if (err)
+		return err;
 	return device->lists_queues ? begin() : 0;
 }
 
@@ -129,12 +127,12 @@ static void list_sq(struct bsn_qp *qp)
 					  .transport = (uint32_t)qp->transport->wqe,
 					  .cqn = qp->cq->ring->cqn,
 					  .first_error = address(&qp->first_error) };
-	if (qp->path->shows_rings) {
+	if (sq->ring) {
 		q->ring = address(sq->ring);
 		q->record = address(sq->record);
 		q->count = sq->bb_mask + 1;
 		q->stride_bytes = BSN_BB_SIZE;
-		q->producer = address(&sq->pi);
+		q->producer = address(sq) + offsetof(struct bsn_sq, pi);
 		q->consumer = address(&sq->route.done);
 		q->start = address(&sq->retired);
 		q->lap = address(&sq->wide_pi);
@@ -144,6 +142,8 @@ static void list_sq(struct bsn_qp *qp)
 
 static void describe_rq(struct bsn_registry_queue *q, const struct bsn_rq *rq)
 {
+	if (!rq->ring)
+		return;
 	q->ring = address(rq->ring);
 	q->record = address(rq->record);
 	q->count = rq->mask + 1;
@@ -163,7 +163,7 @@ static void list_rq(struct bsn_qp *qp)
 					  .cqn = qp->recv_cq->ring->cqn };
 	if (qp->srq)
 		q->srqn = qp->srq->number;
-	else if (qp->path->shows_rings)
+	else
 		describe_rq(q, qp->rq);
 	add(qp->device, q);
 }
@@ -184,10 +184,9 @@ void registry_add_srq(struct srq_object *srq)
 {
 	srq->listed = (struct bsn_registry_queue){ .kind = BSN_REGISTRY_SHARED_RECV,
 						   .number = srq->number };
-	if (srq->path->shows_rings) {
-		describe_rq(&srq->listed, srq->rq);
+	describe_rq(&srq->listed, srq->rq);
+	if (srq->listed.ring)
 		srq->listed.used = srq->depth + 1; /* one stays behind: see post_srq() */
-	}
 	add(srq->device, &srq->listed);
 }
 
@@ -202,7 +201,7 @@ void registry_add_cq(struct cq_object *cq)
 	struct bsn_registry_queue *q = &cq->listed;
 
 	*q = (struct bsn_registry_queue){ .kind = BSN_REGISTRY_COMPLETION, .number = hot->cqn };
-	if (cq->path->shows_rings) {
+	if (hot->ring) {
 		q->ring = address(hot->ring + BSN_CQE_SIZE - hot->stride);
 		q->record = address(hot->record);
 		q->count = hot->cqe_count;

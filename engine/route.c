@@ -24,7 +24,7 @@ int route_qp(struct bsn_qp *qp)
 	return err ? fail(-err, "no memory") : 0;
 }
 
-/* With its lock held, no poller is where the route or a CQE of the QP would be seen. */
+/* With the CQ's lock held, no poller is looking at the QP's route or CQEs. */
 static void on_cqs(struct bsn_qp *qp, void (*act)(struct bsn_cq *cq, uint32_t qpn))
 {
 	cq_lock(qp->cq);

@@ -3,12 +3,13 @@
 #include "init.h"
 #include "path.h"
 
-#include "bsn_syndrome.h"
+#include <stdio.h>
+
+#include "causes.h"
 
 int qp_modify(struct bsn_qp *qp, struct ibv_qp_attr *attr, int mask, const char *to)
 {
-	const int err =
-		provider_error_of_int(ibv_modify_qp(qp->verbs, attr, mask | IBV_QP_STATE));
+	const int err = provider_error_of_int(ibv_modify_qp(qp->verbs, attr, mask | IBV_QP_STATE));
 
 	return err ? fail(-err, "cannot bring the QP to %s: %s", to, strerror(-err)) : 0;
 }
@@ -35,10 +36,12 @@ static int to_init(struct bsn_qp *qp)
 	};
 	int mask = IBV_QP_PKEY_INDEX | IBV_QP_PORT;
 
-	if (!has_atomics(qp->device))
+	if (!grants_atomics(qp->device))
 		attr.qp_access_flags &= ~(unsigned)IBV_ACCESS_REMOTE_ATOMIC;
-	if (!qp->transport->is_initiator)
-		mask |= qp->transport->has_qkey ? IBV_QP_QKEY : IBV_QP_ACCESS_FLAGS;
+	if (qp->transport->has_qkey)
+		mask |= IBV_QP_QKEY;
+	else if (qp->transport->is_connected)
+		mask |= IBV_QP_ACCESS_FLAGS;
 	return qp_modify(qp, &attr, mask, "INIT");
 }
 
@@ -90,6 +93,11 @@ int bsn_qp_reset(struct bsn_qp *qp)
 	qp->path->qp_clear(qp);
 	memset(&qp->first_error, 0, sizeof(qp->first_error));
 	qp->sq->route.has_error = 0;
+	err = cq_is_clean(qp->cq, 0);
+	if (!err)
+		err = cq_is_clean(qp->recv_cq, 0);
+	if (err)
+		return err;
 	return qp->owns_verbs ? qp_make_ready(qp) : 0;
 }
 
@@ -101,9 +109,46 @@ int bsn_qp_outstanding(struct bsn_qp *qp, struct bsn_outstanding *outstanding)
 	return 0;
 }
 
+/* Finds the topic, as wqe-dump does by the same numbers. */
+static enum topic topic_of(const struct bsn_completion *failure)
+{
+	const bool is_receive = failure->opcode == BSN_RECV;
+	struct code code = { 0 };
+
+	if (failure->vendor_syndrome)
+		code = bsn_cause_of_vendor(failure->vendor_syndrome);
+	if ((!code.is_known || code.topic == TOPIC_NOTHING) && failure->syndrome)
+		code = bsn_cause_of_syndrome(failure->syndrome);
+	if (!code.is_known)
+		code = bsn_cause_of_status(failure->status);
+	if (!code.is_known)
+		return TOPIC_UNKNOWN;
+	return bsn_cause_at(code.topic, is_receive ? SIDE_OF_RESPONDER : SIDE_OF_REQUESTER);
+}
+
+/*
+ * Says it as wqe-dump does, in one line: what was found (or the status), what that means, and the
+ * likeliest cause.
+ */
+static const char *text_of(const struct bsn_completion *failure)
+{
+	static _Thread_local char text[768];
+	const enum topic topic = topic_of(failure);
+	const char *likeliest = bsn_cause_likeliest(topic);
+	struct bsn_vendor_meaning m = { 0 };
+
+	if (failure->vendor_syndrome)
+		bsn_vendor_explain(failure->vendor_syndrome, &m);
+	snprintf(text, sizeof(text), "%s%s%s%s%s. %s%s%s%s",
+		 m.doc ? m.doc : ibv_wc_status_str(failure->status), m.detail ? ": " : "",
+		 m.detail ? m.detail : "", m.measured ? "; seen with: " : "",
+		 m.measured ? m.measured : "", bsn_cause_meaning(topic),
+		 likeliest ? " Likeliest: " : "", likeliest ? likeliest : "", likeliest ? "." : "");
+	return text;
+}
+
 int bsn_qp_error(struct bsn_qp *qp, struct bsn_qp_error *error)
 {
-	struct bsn_vendor_meaning meaning;
 	enum ibv_qp_state state;
 	int err;
 
@@ -115,12 +160,6 @@ int bsn_qp_error(struct bsn_qp *qp, struct bsn_qp_error *error)
 	*error = (struct bsn_qp_error){ .state = state,
 					.has_failed = qp->first_error.status != IBV_WC_SUCCESS,
 					.first = qp->first_error };
-	error->text = "no request failed";
-	if (error->has_failed) {
-		bsn_vendor_explain(error->first.vendor_syndrome, &meaning);
-		error->text = error->first.vendor_syndrome && meaning.doc ?
-				      meaning.doc :
-				      ibv_wc_status_str(error->first.status);
-	}
+	error->text = error->has_failed ? text_of(&qp->first_error) : "no request failed";
 	return 0;
 }

@@ -14,9 +14,12 @@ static const struct transport transports[] = {
 			.is_connected = true, .has_inline_recv = true,
 			.access = IBV_ACCESS_REMOTE_WRITE },
 	[BSN_QP_UD] = { "UD", IBV_QPT_UD, BSN_TRANSPORT_UD, .least_bb = 2,
-			.has_qkey = true },
+			.has_peers = true, .has_qkey = true },
 	[BSN_QP_DC] = { "DC", IBV_QPT_DRIVER, BSN_TRANSPORT_DC, .least_bb = 2,
-			.is_reliable = true, .is_initiator = true },
+			.has_peers = true, .is_reliable = true, .is_initiator = true },
+	[BSN_QP_XRC] = { "XRC", IBV_QPT_XRC_SEND, BSN_TRANSPORT_XRC, .least_bb = 1,
+			.is_connected = true, .has_peers = true, .is_reliable = true,
+			.is_initiator = true },
 };
 
 #define VERB(name, verb, flag) [BSN_OPCODE_##name] = { true, IBV_WR_##verb, IBV_QP_EX_WITH_##flag }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the transports are, a row each. Private to engine/. */
+/* The table of transports, a row each. Private to engine/. */
 #ifndef TRANSPORT_H
 #define TRANSPORT_H
 
@@ -11,7 +11,8 @@
  * @verbs: as libibverbs knows it
  * @wqe: as the tables of wqe/ know it
  * @least_bb: blocks of the shortest request
- * @is_connected: to one peer, at connect; else each request goes to an endpoint
+ * @is_connected: to one peer, at connect
+ * @has_peers: each request goes to an endpoint of its own kind: a datagram's, a DCT, or an SRQ of the peer
  * @is_reliable: acknowledged, so that it has timeouts and retries, and READs that are outstanding
  * @access: what peers may do, IBV_ACCESS_REMOTE_*; the memory's rights decide in the end
  * @has_qkey: a Q_Key takes the place of such rights
@@ -23,7 +24,7 @@ struct transport {
 	enum ibv_qp_type verbs;
 	enum bsn_transport wqe;
 	uint32_t least_bb;
-	bool is_connected, is_reliable, has_qkey, is_initiator, has_inline_recv;
+	bool is_connected, has_peers, is_reliable, has_qkey, is_initiator, has_inline_recv;
 	int access;
 };
 
@@ -35,7 +36,7 @@ const struct transport *transport_of_verbs(enum ibv_qp_type verbs, enum bsn_qp_t
 uint32_t transport_most_inline(const struct transport *transport);
 uint32_t transport_most_sge(const struct transport *transport);
 
-/* What libibverbs calls an operation, and asks for at a QP's creation; NULL: it has no word for it. */
+/* libibverbs' opcode of an operation, and the flag that a QP's creation needs for it; NULL: it has none. */
 struct verb {
 	bool exists;
 	enum ibv_wr_opcode opcode;
@@ -43,7 +44,7 @@ struct verb {
 };
 const struct verb *verb_of(uint32_t wqe_opcode);
 
-/* IBV_QP_EX_WITH_* of all that transport and device can do and libibverbs has a word for. */
+/* IBV_QP_EX_WITH_* of all operations that the transport, the device and libibverbs have. */
 uint64_t transport_send_ops(const struct transport *transport, bool has_atomics);
 
 #endif

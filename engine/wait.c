@@ -6,8 +6,8 @@
  *	a CQE after that poll    raises the event: it came after the request
  *	a CQE before it          was found
  *	an event                 stays in the channel until somebody takes it
- *	several sleepers         who wakes, for whatever reason, wakes another as it leaves, and that one
- *	                         asks anew; so nobody sleeps on a request that another's event has used up
+ *	several sleepers         a thread that wakes, for whatever reason, wakes another as it leaves; that one
+ *	                         asks anew, so none sleeps on a request that another's event has used up
  *	a CQ that dies           is marked dead, then its sleepers are woken; they poll before they sleep
  */
 #include "path.h"
@@ -50,7 +50,7 @@ static int look(const struct wait *w)
 
 static enum bsn_idle how_to_idle(void)
 {
-	static _Atomic int chosen; /* plus 1; the choice is the same whoever makes it */
+	static _Atomic int chosen; /* plus 1; every thread makes the same choice */
 	int how = atomic_load_explicit(&chosen, memory_order_relaxed);
 
 	if (!how) {
@@ -60,7 +60,7 @@ static enum bsn_idle how_to_idle(void)
 	return (enum bsn_idle)(how - 1);
 }
 
-/* How long a wait may take, or its first part; UINT64_MAX: for ever. */
+/* How long a wait, or its first part, may take; UINT64_MAX: for ever. */
 static uint64_t limit_ns(const struct wait *w)
 {
 	return w->attr.timeout_ns ? w->attr.timeout_ns : UINT64_MAX;
@@ -95,7 +95,7 @@ static int wait_awake(const struct wait *w)
 
 /* -- asleep --------------------------------------------------------------------------------------- */
 
-/* The file that wakes whoever sleeps on the CQ: made by the first that does. */
+/* The file that wakes the threads that sleep on the CQ. The first of them makes it. */
 static int make_wake_file(struct cq_object *cq)
 {
 	int none = 0, fd;
@@ -116,8 +116,8 @@ static int wake_fd(const struct cq_object *cq)
 }
 
 /*
- * The sleepers' count is what both sides change, so that of a waker and a thread that goes to sleep one
- * sees what the other did before: the file to write to, or the reason to wake.
+ * Both sides change the count of sleepers. So either the waker sees the file of a thread that goes to
+ * sleep, or that thread sees the reason to wake.
  */
 void cq_wake(struct cq_object *cq)
 {
@@ -140,7 +140,7 @@ static bool is_readable(int fd)
 	return poll(&file, 1, 0) == 1;
 }
 
-/* One thread at a time, since the file may be one that blocks who finds it empty. */
+/* One thread at a time, since a read of the file may block if it is empty. */
 static void take_event(struct cq_object *cq)
 {
 	struct bsn_channel *channel = cq->channel;

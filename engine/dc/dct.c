@@ -6,7 +6,7 @@
 
 #include "address.h"
 #include "init.h"
-#include "path.h"
+#include "rc.h"
 
 struct bsn_dct {
 	struct bsn_device *device;
@@ -16,6 +16,7 @@ struct bsn_dct {
 	struct bsn_pd *pd;
 	uint64_t access_key;
 	struct bsn_route route;
+	struct rc_target *rc; /* on plain verbs, where there is no @verbs */
 };
 
 /* -- states ------------------------------------------------------------------------------------- */
@@ -35,12 +36,12 @@ static int to_init(struct bsn_dct *dct)
 		.qp_access_flags = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ,
 	};
 
-	if (has_atomics(dct->device))
+	if (grants_atomics(dct->device))
 		attr.qp_access_flags |= IBV_ACCESS_REMOTE_ATOMIC;
 	return modify(dct, &attr, IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS, "INIT");
 }
 
-/* The way is that of its acknowledgements, of which the initiator says where they go. */
+/* The path is that of its acknowledgements; the initiator names their destination. */
 static int to_rtr(struct bsn_dct *dct, const struct bsn_connect_attr *connect)
 {
 	const struct bsn_device_info *info = &dct->device->info;
@@ -61,7 +62,7 @@ static int to_rtr(struct bsn_dct *dct, const struct bsn_connect_attr *connect)
 
 static int check(const struct bsn_device *device, const struct bsn_dct_attr *attr)
 {
-	if (device->no_dc)
+	if (device->no_dc && device->path->path != BSN_PATH_VERBS)
 		return fail(EOPNOTSUPP, "no DC: %s", device->no_dc);
 	if (!attr->cq || !attr->srq)
 		return fail(EINVAL, "a DCT needs a CQ, and an SRQ for its receives");
@@ -70,6 +71,8 @@ static int check(const struct bsn_device *device, const struct bsn_dct_attr *att
 	if (cq_of(attr->cq)->device != device ||
 	    ((const struct srq_object *)attr->srq->owner)->device != device)
 		return fail(EINVAL, "the CQ or the SRQ is of another device");
+	if (((const struct srq_object *)attr->srq->owner)->xrcd)
+		return fail(EINVAL, "the SRQ is in an XRC domain: a DCT needs one without a domain");
 	if (cq_of(attr->cq)->path != device->path)
 		return fail(EINVAL, "the CQ is attached by way of verbs: create another one");
 	if (attr->pd && attr->pd->device != device)
@@ -116,7 +119,7 @@ static int add_route(struct bsn_dct *dct)
 	int err;
 
 	cq_lock(dct->cq);
-	err = bsn_cq_add(dct->cq->ring, dct->verbs->qp_num, &dct->route);
+	err = bsn_cq_add(dct->cq->ring, bsn_dct_number(dct), &dct->route);
 	cq_unlock(dct->cq);
 	return err ? fail(-err, "no memory") : 0;
 }
@@ -152,6 +155,42 @@ static void count(struct bsn_dct *dct, void (*change)(struct uses *uses))
 	change(&dct->srq->uses);
 }
 
+/* Its QPs are charged for, each by itself. */
+static int create_rc(struct bsn_dct *dct, const struct bsn_dct_attr *attr)
+{
+	int err = rc_target_make(dct->device, attr, &dct->rc);
+
+	if (err)
+		return err;
+	dct->route.sq = rc_target_sends(dct->rc);
+	err = add_route(dct);
+	if (err)
+		rc_target_free(dct->rc);
+	return err;
+}
+
+static int create_dc(struct bsn_dct *dct, const struct bsn_dct_attr *attr)
+{
+	int err = charge(dct);
+
+	if (err)
+		return err;
+	err = create_verbs(dct);
+	if (err)
+		goto discharge;
+	err = to_init(dct);
+	if (!err)
+		err = to_rtr(dct, &attr->connect);
+	if (!err)
+		err = add_route(dct);
+	if (!err)
+		return 0;
+	ibv_destroy_qp(dct->verbs);
+discharge:
+	discharge(dct);
+	return err;
+}
+
 int bsn_dct_create(struct bsn_device *device, const struct bsn_dct_attr *attr, struct bsn_dct **out)
 {
 	struct bsn_dct *dct;
@@ -165,46 +204,48 @@ int bsn_dct_create(struct bsn_device *device, const struct bsn_dct_attr *attr, s
 	dct = new_dct(device, attr);
 	if (!dct)
 		return fail(ENOMEM, "no memory");
-	err = charge(dct);
-	if (err)
-		goto free_dct;
-	err = create_verbs(dct);
-	if (err)
-		goto discharge;
-	err = to_init(dct);
-	if (!err)
-		err = to_rtr(dct, &attr->connect);
-	if (!err)
-		err = add_route(dct);
-	if (err)
-		goto destroy_verbs;
+	err = device->path->path == BSN_PATH_VERBS ? create_rc(dct, attr) : create_dc(dct, attr);
+	if (err) {
+		free(dct);
+		return err;
+	}
 	count(dct, use);
 	srq_note_cq(dct->srq, dct->cq);
 	*out = dct;
 	return 0;
-
-destroy_verbs:
-	ibv_destroy_qp(dct->verbs);
-discharge:
-	discharge(dct);
-free_dct:
-	free(dct);
-	return err;
 }
 
-int bsn_dct_destroy(struct bsn_dct *dct)
+static int destroy_dc(struct bsn_dct *dct)
 {
-	uint32_t number;
-	int err;
+	const uint32_t number = dct->verbs->qp_num;
+	const int err = destroyed(dct->device, ibv_destroy_qp(dct->verbs));
 
-	if (!dct)
-		return 0;
-	number = dct->verbs->qp_num;
-	err = destroyed(dct->device, ibv_destroy_qp(dct->verbs));
 	if (err)
 		return fail(-err, "cannot destroy DCT %#x: %s", number, strerror(-err));
 	remove_route(dct, number);
 	discharge(dct);
+	return 0;
+}
+
+static void destroy_rc(struct bsn_dct *dct)
+{
+	const uint32_t number = bsn_dct_number(dct);
+
+	rc_target_free(dct->rc);
+	remove_route(dct, number);
+}
+
+int bsn_dct_destroy(struct bsn_dct *dct)
+{
+	int err;
+
+	if (!dct)
+		return 0;
+	err = dct->rc ? 0 : destroy_dc(dct);
+	if (err)
+		return err;
+	if (dct->rc)
+		destroy_rc(dct);
 	count(dct, unuse);
 	free(dct);
 	return 0;
@@ -218,7 +259,8 @@ int bsn_dct_address(const struct bsn_dct *dct, struct bsn_address *address)
 
 	if (!dct || !address)
 		return fail(EINVAL, "no DCT, or no place for its address");
-	wire = address_of(dct->device, BSN_QP_DC, dct->verbs->qp_num);
+	wire = address_of(dct->device, BSN_QP_DC, bsn_dct_number(dct));
+	wire.is_rc_target = dct->rc != NULL;
 	wire.psn = bsn_to_be32((uint32_t)(dct->access_key >> 32));
 	wire.qkey = bsn_to_be32((uint32_t)dct->access_key);
 	memset(address, 0, sizeof(*address));
@@ -228,5 +270,14 @@ int bsn_dct_address(const struct bsn_dct *dct, struct bsn_address *address)
 
 uint32_t bsn_dct_number(const struct bsn_dct *dct)
 {
-	return dct ? dct->verbs->qp_num : 0;
+	if (!dct)
+		return 0;
+	return dct->rc ? rc_target_number(dct->rc) : dct->verbs->qp_num;
+}
+
+int bsn_dct_accept(struct bsn_dct *dct)
+{
+	if (!dct)
+		return fail(EINVAL, "no DCT");
+	return dct->rc ? rc_target_accept(dct->rc) : 0;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The peers of a pool. */
-#include "pool.h"
+#include "rc.h"
 
 #include <stdlib.h>
 
@@ -17,7 +17,7 @@ static struct host **bucket_of(struct bsn_dc_pool *pool, const struct ibv_ah_att
 	return &pool->hosts[(hash ^ hash >> 16) % HOST_BUCKETS];
 }
 
-/* All bytes, what lies between fields included. */
+/* All bytes, padding included. */
 static void copy_way(struct ibv_ah_attr *to, const struct ibv_ah_attr *from)
 {
 	memset(to, 0, sizeof(*to));
@@ -34,12 +34,14 @@ static void copy_way(struct ibv_ah_attr *to, const struct ibv_ah_attr *from)
 	to->port_num = from->port_num;
 }
 
-/* The address handle is for its bytes alone: requests have them, and the device wants no more. */
+/* The address handle is only needed for its bytes, which requests contain. */
 static int read_vector(struct bsn_dc_pool *pool, struct host *host)
 {
 	struct ep_object ep = { .qp = pool->initiators[0].qp };
 	int err;
 
+	if (pool->rc)
+		return 0;
 	errno = 0;
 	ep.ah = ibv_create_ah(pool->initiators[0].qp->pd->verbs, &host->way);
 	if (!ep.ah)
@@ -119,7 +121,7 @@ static int add_chunk(struct bsn_dc_pool *pool)
 	return 0;
 }
 
-static struct bsn_peer *new_peer(struct bsn_dc_pool *pool)
+struct bsn_peer *peer_new(struct bsn_dc_pool *pool)
 {
 	struct bsn_peer *peer;
 
@@ -128,16 +130,16 @@ static struct bsn_peer *new_peer(struct bsn_dc_pool *pool)
 	peer = peer_at(pool, pool->first_free);
 	pool->first_free = peer->ctrl_bits;
 	memset(peer, 0, sizeof(*peer));
+	peer->ep.sq = &pool->unbound;
 	pool->peer_count++;
 	return peer;
 }
 
-static void free_peer(struct bsn_dc_pool *pool, struct bsn_peer *peer)
+void peer_free(struct bsn_dc_pool *pool, struct bsn_peer *peer)
 {
 	memset(peer, 0, sizeof(*peer));
 	peer->ctrl_bits = pool->first_free;
 	pool->first_free = number_of(peer);
-	pool->peer_count--;
 }
 
 void peers_free(struct bsn_dc_pool *pool)
@@ -176,7 +178,7 @@ int bsn_dc_peer_create(struct bsn_dc_pool *pool, const struct bsn_address *addre
 
 	if (!pool || !address || !out)
 		return fail(EINVAL, "no pool, no address, or no place for the endpoint");
-	err = read_address(pool->initiators[0].qp, address, &wire);
+	err = read_address(pool->device, transport_of(BSN_QP_DC), false, address, &wire);
 	if (!err)
 		err = check_connect(pool->device, &attr);
 	if (err)
@@ -185,12 +187,13 @@ int bsn_dc_peer_create(struct bsn_dc_pool *pool, const struct bsn_address *addre
 	err = get_host(pool, &way, &host);
 	if (err)
 		return err;
-	peer = new_peer(pool);
+	if (pool->rc)
+		err = rc_meet(pool, host, &wire, &attr);
+	peer = err ? NULL : peer_new(pool);
 	if (!peer) {
 		put_host(pool, host);
-		return fail(ENOMEM, "no memory");
+		return err ? err : fail(ENOMEM, "no memory");
 	}
-	peer->ep.sq = &pool->unbound;
 	peer->user = user;
 	address_peer(peer, host, &wire);
 	*out = &peer->ep;
@@ -198,40 +201,62 @@ int bsn_dc_peer_create(struct bsn_dc_pool *pool, const struct bsn_address *addre
 }
 
 /* Nothing of it may be outstanding. */
-static int leave_initiator(struct bsn_dc_pool *pool, const struct bsn_peer *peer)
+static int leave_slot(struct bsn_dc_pool *pool, const struct bsn_peer *peer)
 {
-	struct initiator *i = initiator_of(pool, peer);
+	struct slot *s = slot_of(pool, peer);
 
-	if (!i)
+	if (!s)
 		return 0;
-	if (bsn_sq_outstanding_bb(i->sq))
+	if (pool->rc)
+		rc_queue_look(rc_queue_of(s->of->sq));
+	if (!is_done(pool, s))
 		return fail(EBUSY, "requests to this peer are outstanding: poll until they are done; "
 				   "the last one tells only if it is signaled");
-	if (i->has_turn)
-		pool->turns--;
-	i->has_turn = false;
-	if (!i->has_failed)
-		unbind(pool, i);
-	i->peer = NULL;
+	if (s->is_out)
+		forget_slot(s);
+	else
+		unbind_slot(pool, s);
 	return 0;
+}
+
+/* A peer that is made in its place is another one. */
+static void forget_peer(struct bsn_dc_pool *pool, const struct bsn_peer *peer, struct slot *s)
+{
+	if (s)
+		s->last = NULL;
+	const bool looks = pool->policy->leaves_when_done || pool->rc;
+
+	for (uint32_t k = 0; looks && k < pool->slot_count; k++)
+		if (pool->slots[k].last == peer)
+			pool->slots[k].last = NULL;
 }
 
 int bsn_dc_peer_destroy(struct bsn_ep *ep)
 {
 	struct bsn_dc_pool *pool;
 	struct bsn_peer *peer;
+	struct slot *s;
 	int err;
 
 	if (!ep)
 		return 0;
 	peer = peer_of(ep);
 	pool = pool_of(peer);
-	err = leave_initiator(pool, peer);
+	s = slot_of(pool, peer);
+	err = leave_slot(pool, peer);
 	if (err)
 		return err;
-	stop_waiting(pool, peer);
+	forget_peer(pool, peer, s);
 	put_host(pool, (struct host *)(uintptr_t)peer->more);
-	free_peer(pool, peer);
+	pool->peer_count--;
+	if (peer->reserved[0] & PEER_CONNECTS) {
+		rc_abandon(pool, peer);
+		peer_free(pool, peer);
+	} else if (state_of(peer) == PEER_WAITS) {
+		die_waiting(pool, peer);
+	} else {
+		peer_free(pool, peer);
+	}
 	return 0;
 }
 
@@ -245,12 +270,14 @@ int bsn_dc_peer_reset(struct bsn_ep *ep)
 		return fail(EINVAL, "no peer");
 	peer = peer_of(ep);
 	pool = pool_of(peer);
-	if (peer->reserved[0] != PEER_FAILED)
+	if (state_of(peer) != PEER_FAILED)
 		return 0;
-	err = leave_initiator(pool, peer);
+	err = leave_slot(pool, peer);
 	if (err)
 		return err;
-	peer->reserved[0] = PEER_FINE;
+	set_state(peer, PEER_FINE);
+	if (peer->reserved[0] & PEER_REFUSED)
+		set_note(peer, 0, 0);
 	ep->sq = &pool->unbound;
 	return 0;
 }

@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A pool's life, its completions, and what becomes of an initiator that failed. */
-#include "pool.h"
+#include "rc.h"
 
 #include <stdlib.h>
 
-enum { DEFAULT_INITIATORS = 8, DEFAULT_SPARES = 1, DEFAULT_DEPTH = 64, DEFAULT_TURN_BB = 64 };
+#include "posted.h"
+
+#define MOST_TURN (1ull << 40) /* bytes */
+
+enum { DEFAULT_INITIATORS = 8, DEFAULT_SPARES = 1, DEFAULT_DEPTH = 64, DEFAULT_TURN = 65536 };
 
 /* -- creation ----------------------------------------------------------------------------------- */
 
@@ -21,14 +25,14 @@ static void init_nowhere(struct bsn_sq *sq, const struct bsn_sq *like)
 	sq->ep.sq = sq;
 	sq->record = &nowhere;
 	sq->lane = like->lane;
-	sq->transport = BSN_TRANSPORT_DC;
-	sq->has_peers = 1;
+	sq->transport = like->transport;
+	sq->has_peers = like->has_peers;
 	sq->ops = like->ops;
 	sq->max_sge = like->max_sge;
 	sq->max_inline = like->max_inline;
 	sq->max_ds = like->max_ds;
 	sq->path = &unbound_path;
-	sq->owner_thread = BSN_OWNER_ANYBODY;
+	sq->posts = &bsn_sq_posts_any;
 }
 
 static int make_cq(struct bsn_dc_pool *pool, const struct bsn_dc_pool_attr *attr)
@@ -62,40 +66,87 @@ static int make_initiator(struct bsn_dc_pool *pool, const struct bsn_dc_pool_att
 		return err;
 	err = bsn_qp_connect(i->qp, NULL, &pool->connect);
 	i->sq = bsn_qp_sq(i->qp);
-	i->is_spare = k >= pool->initiators_wanted;
-	pool->free += !i->is_spare;
 	return err;
+}
+
+void pool_free(struct bsn_dc_pool *pool)
+{
+	peers_free(pool);
+	free(pool->slots);
+	free(pool);
 }
 
 static void free_pool(struct bsn_dc_pool *pool)
 {
+	rc_pool_free(pool);
 	for (uint32_t k = 0; k < pool->count; k++)
 		bsn_qp_destroy(pool->initiators[k].qp);
 	bsn_cq_destroy(pool->cq);
-	peers_free(pool);
-	free(pool);
+	pool_free(pool);
 }
 
 static int check(const struct bsn_device *device, const struct bsn_dc_pool_attr *attr)
 {
 	const uint64_t count = (uint64_t)attr->initiators + attr->spares;
 
-	if (device->no_dc)
+	if (device->no_dc && device->path->path != BSN_PATH_VERBS)
 		return fail(EOPNOTSUPP, "no DC: %s", device->no_dc);
+	if (attr->policy == BSN_DC_STREAMS && device->path->path == BSN_PATH_VERBS)
+		return fail(EOPNOTSUPP, "no streams on plain verbs, where initiators are RC QPs: take another "
+					"policy");
+	if (!policy_of(attr->policy))
+		return fail(EINVAL, "no policy %u: see enum bsn_dc_policy", (unsigned)attr->policy);
+	if (attr->turn_bytes > MOST_TURN)
+		return fail(EINVAL, "turn_bytes is %llu: a turn has 1 TiB at most",
+			    (unsigned long long)attr->turn_bytes);
 	if (count > device->info.max_qp)
 		return fail(EINVAL, "%u initiators and %u spares: the device has %u QPs",
 			    attr->initiators, attr->spares, device->info.max_qp);
+	if (count >= NO_SLOT)
+		return fail(EINVAL, "%u initiators and %u spares: a pool has less than %u",
+			    attr->initiators, attr->spares, NO_SLOT);
 	return check_connect(device, &attr->connect);
 }
 
 static int fill_pool(struct bsn_dc_pool *pool, const struct bsn_dc_pool_attr *attr)
 {
-	int err = make_cq(pool, attr);
+	int err;
 
+	if (pool->device->path->path == BSN_PATH_VERBS) {
+		err = rc_pool_fill(pool, attr);
+		return err ? err : pool_begin(pool);
+	}
+	err = make_cq(pool, attr);
 	for (uint32_t k = 0; !err && k < pool->count; k++)
 		err = make_initiator(pool, attr, k);
-	if (err)
-		return err;
+	return err ? err : pool_begin(pool);
+}
+
+struct bsn_dc_pool *pool_new(const struct bsn_dc_pool_attr *attr)
+{
+	const uint32_t initiators = or_else(attr->initiators, DEFAULT_INITIATORS);
+	const uint32_t count = initiators + or_else(attr->spares, DEFAULT_SPARES);
+	struct bsn_dc_pool *pool =
+		bsn_hot_alloc(sizeof(*pool) + count * sizeof(pool->initiators[0]));
+
+	if (!pool)
+		return NULL;
+	pool->connect = attr->connect;
+	pool->count = count;
+	pool->initiators_wanted = initiators;
+	pool->turn_bytes = attr->turn_bytes ? attr->turn_bytes : DEFAULT_TURN;
+	pool->policy = policy_of(attr->policy);
+	pool->streams = 1;
+	pool->first_free = NO_PEER;
+	for (uint32_t k = initiators; k < count; k++)
+		pool->initiators[k].is_spare = true;
+	return pool;
+}
+
+int pool_begin(struct bsn_dc_pool *pool)
+{
+	if (slots_make(pool))
+		return fail(ENOMEM, "no memory");
 	init_nowhere(&pool->unbound, pool->initiators[0].sq);
 	init_nowhere(&pool->failed, pool->initiators[0].sq);
 	pool->failed.closed = ENOTCONN;
@@ -108,8 +159,6 @@ int bsn_dc_pool_create(struct bsn_device *device, const struct bsn_dc_pool_attr 
 		       struct bsn_dc_pool **out)
 {
 	const struct bsn_dc_pool_attr attr = given ? *given : (struct bsn_dc_pool_attr){ 0 };
-	const uint32_t count = or_else(attr.initiators, DEFAULT_INITIATORS) +
-			       or_else(attr.spares, DEFAULT_SPARES);
 	struct bsn_dc_pool *pool;
 	int err;
 
@@ -118,15 +167,10 @@ int bsn_dc_pool_create(struct bsn_device *device, const struct bsn_dc_pool_attr 
 	err = check(device, &attr);
 	if (err)
 		return err;
-	pool = bsn_hot_alloc(sizeof(*pool) + count * sizeof(pool->initiators[0]));
+	pool = pool_new(&attr);
 	if (!pool)
 		return fail(ENOMEM, "no memory");
 	pool->device = device;
-	pool->connect = attr.connect;
-	pool->count = count;
-	pool->initiators_wanted = or_else(attr.initiators, DEFAULT_INITIATORS);
-	pool->turn_bb = or_else(attr.turn_bb, DEFAULT_TURN_BB);
-	pool->first_free = NO_PEER;
 	err = fill_pool(pool, &attr);
 	if (err) {
 		free_pool(pool);
@@ -157,61 +201,109 @@ static struct initiator *find_spare(struct bsn_dc_pool *pool)
 	return NULL;
 }
 
+static void fail_peer(struct bsn_dc_pool *pool, struct bsn_peer *peer)
+{
+	stop_waiting(pool, peer);
+	set_state(peer, PEER_FAILED);
+	peer->ep.sq = &pool->failed;
+}
+
 /*
- * What is in the queue comes back flushed, what was only appended too. The peer is refused from here
- * on, so that it does not go on after a gap that it knows nothing of; all others are as before.
+ * Requests in the queue come back flushed, appended ones too. From here on posts to the peer are
+ * refused, so that it does not go on after a gap that it knows nothing of; all other peers go on.
  */
 static void fail_initiator(struct bsn_dc_pool *pool, struct initiator *i)
 {
-	struct bsn_peer *peer = i->peer;
 	struct initiator *spare = find_spare(pool);
 
+	slots_leave(pool, i);
 	i->has_failed = true;
 	pool->broken++;
 	pool->counters.failures++;
-	pool->turns -= i->has_turn;
-	i->has_turn = false;
 	bsn_sq_ring(i->sq);
-	if (peer) {
-		pool->revoked -= peer->ep.sq != i->sq;
-		stop_waiting(pool, peer);
-		peer->reserved[0] = PEER_FAILED;
-		peer->ep.sq = &pool->failed;
-	} else {
-		pool->free--;
-	}
+	for (uint32_t k = 0; k < pool->streams; k++)
+		if (i->slots[k].peer)
+			fail_peer(pool, i->slots[k].peer);
 	if (spare) {
 		spare->is_spare = false;
-		pool->free++;
+		slots_enter(pool, spare);
 	}
 }
 
-static void note_failure(struct bsn_dc_pool *pool, const struct bsn_completion *c)
+static void note_failure(struct bsn_dc_pool *pool, struct bsn_completion *c)
 {
 	for (uint32_t k = 0; k < pool->count; k++) {
 		struct initiator *i = &pool->initiators[k];
 
-		if (i->sq->qpn == c->qpn && !i->has_failed) {
-			fail_initiator(pool, i);
+		if (i->sq->qpn != c->qpn)
+			continue;
+		c->src_qpn = i->generation;
+		if (i->has_failed)
 			return;
-		}
+		i->failed_index = c->wqe_index;
+		fail_initiator(pool, i);
+		return;
 	}
+}
+
+/* Copies it as the device was given it, also round the ring's end. */
+static void copy_wqe(const struct bsn_sq *sq, uint16_t index, struct bsn_dc_error *error)
+{
+	const unsigned blocks = bsn_sq_posted_at(sq, index).count_bb;
+
+	for (unsigned k = 0; k < blocks && error->wqe_bytes < sizeof(error->wqe); k++) {
+		const uint8_t *block =
+			sq->ring + (size_t)((index + k) & sq->bb_mask) * BSN_BB_SIZE;
+		memcpy(error->wqe + error->wqe_bytes, block, BSN_BB_SIZE);
+		error->wqe_bytes += BSN_BB_SIZE;
+	}
+}
+
+int bsn_dc_peer_error(struct bsn_ep *ep, struct bsn_dc_error *error)
+{
+	struct bsn_qp_error known;
+	const struct initiator *i;
+	struct slot *s;
+	int err;
+
+	if (!ep || !error)
+		return fail(EINVAL, "no peer, or no place for the error");
+	s = slot_of(pool_of(peer_of(ep)), peer_of(ep));
+	*error = (struct bsn_dc_error){ .text = "no request failed" };
+	if (peer_of(ep)->reserved[0] & PEER_REFUSED)
+		rc_explain(peer_of(ep), error);
+	if (!s || !s->of->has_failed)
+		return 0;
+	i = s->of;
+	err = bsn_qp_error(i->qp, &known);
+	if (err)
+		return err;
+	error->has_failed = true;
+	error->generation = i->generation;
+	error->first = known.first;
+	error->text = known.text;
+	if (!pool_of(peer_of(ep))->rc)
+		copy_wqe(i->sq, i->failed_index, error);
+	return 0;
 }
 
 /* Ready again: a spare, unless one took no place because there was none. */
 static int repair(struct bsn_dc_pool *pool, struct initiator *i, uint32_t working)
 {
-	int err = bsn_qp_reset(i->qp);
+	int err = pool->rc ? rc_repair(pool, i) : bsn_qp_reset(i->qp);
 
-	if (!err)
+	if (!err && !pool->rc)
 		err = bsn_qp_connect(i->qp, NULL, &pool->connect);
 	if (err)
 		return err;
-	i->peer = NULL;
+	for (uint32_t k = 0; k < pool->streams; k++)
+		forget_slot(&i->slots[k]);
 	i->has_failed = i->is_marked = false;
+	i->generation++;
 	pool->broken--;
 	i->is_spare = working >= pool->initiators_wanted;
-	pool->free += !i->is_spare;
+	if (!i->is_spare)
+		slots_enter(pool, i);
 	pool->counters.repairs++;
 	return 0;
 }
@@ -231,6 +323,8 @@ int bsn_dc_pool_repair(struct bsn_dc_pool *pool)
 
 	if (!pool)
 		return fail(EINVAL, "no pool");
+	if (pool->rc)
+		rc_look(pool);
 	for (uint32_t k = 0; pool->broken && !err && k < pool->count; k++) {
 		struct initiator *i = &pool->initiators[k];
 
@@ -244,17 +338,16 @@ int bsn_dc_pool_repair(struct bsn_dc_pool *pool)
 
 int bsn_dc_poll(struct bsn_dc_pool *pool, struct bsn_completion *c, int n)
 {
-	const int got = bsn_poll(pool->cq, c, n);
+	int got = bsn_poll(pool->cq, c, n);
 
 	if (got < 0)
 		return got;
+	if (pool->rc)
+		got = rc_hear(pool, c, got);
 	for (int k = 0; k < got; k++)
 		if (BSN_UNLIKELY(c[k].status))
 			note_failure(pool, &c[k]);
-	if (BSN_LIKELY(!pool->waiters && !pool->turns))
-		return got;
-	end_turns(pool);
-	return got + give_turns(pool, c + got, n - got);
+	return got + take_turns(pool, c + got, n - got, got != 0);
 }
 
 /* -- what is known of it ------------------------------------------------------------------------ */

@@ -2,13 +2,20 @@
 /*
  * A pool of initiators. Private to engine/dc/.
  *
- *	peers.c   the peers, 48 bytes each, and what those of a host share
- *	turns.c   which peer has which initiator, and who waits
- *	pool.c    its life, polling, and what becomes of an initiator that failed
+ *	peers.c    the peers, 48 bytes each, and what those of a host share
+ *	slots.c    which peer has which slot, which slots are idle, and which were used
+ *	policy.c   which slot a peer without one takes
+ *	line.c     the line of waiting peers, and their turns
+ *	turns.c    the posts of peers that have no slot
+ *	pool.c     its life, polling, and initiators that failed
+ *	rc_*.c     all that is different on plain verbs: see rc.h
  *
- * A peer is bound to an initiator, whose queue is then its endpoint's, or to none: then its queue is
- * @unbound, every post to which comes to turns.c. An initiator is given to another peer only when
- * nothing is outstanding on it, so the requests of one peer are executed in order, and fail alone.
+ * A slot is a stream of an initiator, or an initiator without streams. A peer is bound to a slot, whose
+ * queue is then its endpoint's, or to none: then its queue is @unbound, every post to which comes to
+ * turns.c. A slot is given to another peer only when nothing of the one before is outstanding on it, so
+ * the requests of one peer are executed in order.
+ *
+ * Nothing but peers.c and pool.c knows of devices: the rest looks at send queues alone.
  */
 #ifndef DC_POOL_H
 #define DC_POOL_H
@@ -18,9 +25,58 @@
 #include "bsn_dc.h"
 #include "init.h"
 
-enum peer_state { PEER_FINE, PEER_WAITS, PEER_FAILED };
-
 #define NO_PEER UINT32_MAX
+#define NO_SLOT UINT16_MAX
+
+/* -- peers -------------------------------------------------------------------------------------- */
+
+enum peer_state {
+	PEER_FINE,
+	PEER_WAITS,
+	PEER_FAILED,
+	PEER_GONE, /* destroyed while it waited: its place in line is the last of it */
+};
+
+/*
+ * What a peer's note is: the number of its slot; or its debt, in parts of a turn; or how many evictions there
+ * had been when it lost its slot; or why it was not connected.
+ */
+enum peer_bits {
+	PEER_STATE = 3,
+	PEER_HAS_SLOT = 4,
+	PEER_OWES = 8,
+	PEER_HAS_STAMP = 16,
+	PEER_CONNECTS = 32, /* whatever its note is */
+	PEER_REFUSED = 64,
+};
+enum { DEBT_PARTS = 16 };
+
+_Static_assert(sizeof(struct bsn_peer) == 48, "a peer is 48 bytes");
+
+static inline unsigned state_of(const struct bsn_peer *peer)
+{
+	return peer->reserved[0] & PEER_STATE;
+}
+
+static inline void set_state(struct bsn_peer *peer, enum peer_state state)
+{
+	peer->reserved[0] = (uint8_t)((peer->reserved[0] & ~PEER_STATE) | state);
+}
+
+static inline uint16_t note_of(const struct bsn_peer *peer)
+{
+	uint16_t note;
+
+	memcpy(&note, &peer->reserved[1], sizeof(note));
+	return note;
+}
+
+/* @what: PEER_HAS_SLOT, PEER_OWES, PEER_HAS_STAMP, or 0. */
+static inline void set_note(struct bsn_peer *peer, unsigned what, uint16_t note)
+{
+	peer->reserved[0] = (uint8_t)((peer->reserved[0] & PEER_STATE) | what);
+	memcpy(&peer->reserved[1], &note, sizeof(note));
+}
 
 /* The part of an address vector that peers of a host share. */
 struct host {
@@ -28,6 +84,7 @@ struct host {
 	uint8_t head[BSN_DS_SIZE]; /* without key and number */
 	uint8_t prefix_ds;
 	struct ibv_ah_attr way;
+	struct bsn_ep *ep; /* to its targets that listen, on plain verbs */
 	uint32_t peers;
 	struct host *next;
 };
@@ -42,21 +99,59 @@ struct chunk {
 	struct bsn_peer peers[] __attribute__((aligned(CHUNK_HEAD)));
 };
 
+/* -- slots -------------------------------------------------------------------------------------- */
+
+/**
+ * struct slot
+ * @peer: that it is bound to; NULL: none
+ * @last: the peer that had it last, to which the device is connected; it may be gone
+ * @credit: bytes that the peer may still post while others wait, as far as they were counted
+ * @counted: its queue's index up to where they were, modulo 2^32
+ * @contention: the time of waiting that @credit is of
+ * @bound_pi: its queue's index when the peer was bound
+ * @seen_pi: of a queue without streams: the same when a policy last looked: it was not used since
+ * @end_pi: of a stream: where its last request ends
+ * @next, @before: among the slots that nobody has, or where the policy wants that from the one bound last
+ *	to the first
+ * @is_used: of a stream: since a policy last looked
+ * @is_out: its initiator failed, or is a spare: it is in none of the lists
+ * @is_revoked: its peer may not post, since others wait; what is outstanding goes on
+ * @has_turn: given to a peer that waited, which has not posted yet
+ */
+struct slot {
+	struct bsn_peer *peer;
+	struct initiator *of;
+	int64_t credit;
+	const struct bsn_peer *last;
+	uint32_t counted;
+	uint32_t contention;
+	uint16_t bound_pi, seen_pi, end_pi;
+	uint16_t next, before;
+	bool is_out, is_used, is_revoked, has_turn;
+};
+
 /**
  * struct initiator
- * @peer: that it is bound to; NULL: none
- * @bound_pi: its queue's index when the peer was bound
- * @seen_pi: the same when the clock's hand last passed: it was not used since
+ * @slots: a stream each; one, where there are no streams
+ * @read_pi: its queue's index up to which the ring was read for the streams of requests
  * @marked_pi: up to here it is known to end with a request that completes
+ * @generation: how often it was repaired
+ * @failed_index: of the request that failed
  * @is_spare: takes no peer until another one fails
- * @has_turn: given to a peer that waited, which has not posted yet
  */
 struct initiator {
 	struct bsn_qp *qp;
 	struct bsn_sq *sq;
-	struct bsn_peer *peer;
-	uint16_t bound_pi, seen_pi, marked_pi;
-	bool is_marked, is_spare, has_turn, has_failed;
+	struct slot *slots;
+	uint32_t read_pi;
+	uint32_t generation;
+	uint16_t marked_pi, failed_index;
+	bool is_marked, is_spare, has_failed;
+};
+
+struct slot_list {
+	uint16_t first, last;
+	uint32_t count;
 };
 
 enum { HOST_BUCKETS = 1024 };
@@ -66,16 +161,26 @@ struct bsn_dc_pool {
 	struct bsn_device *device;
 	struct bsn_cq *cq;
 	struct bsn_connect_attr connect;
+	const struct policy *policy;
+	struct rc_pool *rc; /* on plain verbs */
+	uint32_t rc_work;   /* of it: peers that are being connected, and targets to be told */
+	struct slot *slots;
+	uint32_t slot_count, streams; /* of all initiators; of one */
 	uint32_t count; /* of initiators, spares included */
 	uint32_t initiators_wanted;
-	uint32_t hand;  /* of the clock */
-	struct initiator *taken; /* by the post that is under way */
-	uint32_t turn_bb;
-	uint32_t free;     /* that no peer is bound to; spares and failed ones apart */
-	uint32_t revoked;  /* whose peers must wait for the next turn */
-	uint32_t turns;    /* @has_turn */
-	uint32_t broken;   /* @has_failed */
+	struct slot_list free;  /* that no peer is bound to; those of spares and failed ones apart */
+	struct slot_list bound; /* the last one bound first; a count alone, unless the policy wants the order */
+	uint32_t hand;          /* of the clock */
+	uint16_t sieve;         /* the slot that SIEVE looks at next; NO_SLOT: the one bound first */
+	uint32_t active, misses, ghosts; /* of the adaptive policy */
+	struct slot *taken;     /* by the post that is under way */
+	uint64_t turn_bytes;
+	uint32_t revoked; /* @is_revoked */
+	uint32_t turns;   /* @has_turn */
+	uint32_t broken;  /* @has_failed */
+	uint32_t contention; /* how often a line began */
 	uint32_t waiters, first_waiter, last_waiter; /* by number, linked by ctrl_bits */
+	uint32_t in_line; /* @waiters, and those that are gone */
 	struct bsn_dc_counters counters;
 	struct chunk **chunks;
 	uint32_t chunk_count, peer_count, first_free;
@@ -111,23 +216,131 @@ static inline uint32_t number_of(const struct bsn_peer *peer)
 	return chunk->number * CHUNK_PEERS + (uint32_t)(peer - chunk->peers);
 }
 
+/* A peer of nobody yet; NULL: no memory. */
+struct bsn_peer *peer_new(struct bsn_dc_pool *pool);
+/* It has no slot, and is not in line. */
+void peer_free(struct bsn_dc_pool *pool, struct bsn_peer *peer);
 void peers_free(struct bsn_dc_pool *pool);
+
+/* slots.c */
+
+/* Makes the slots of all initiators, whose queues are there; -ENOMEM. */
+int slots_make(struct bsn_dc_pool *pool);
+
+static inline uint16_t slot_number(const struct bsn_dc_pool *pool, const struct slot *s)
+{
+	return (uint16_t)(s - pool->slots);
+}
+
+/* The slot that has requests of the peer, or had the last ones; NULL: none. */
+static inline struct slot *slot_of(const struct bsn_dc_pool *pool, const struct bsn_peer *peer)
+{
+	return peer->reserved[0] & PEER_HAS_SLOT ? &pool->slots[note_of(peer)] : NULL;
+}
+
+void list_put_first(struct bsn_dc_pool *pool, struct slot_list *list, struct slot *s);
+void list_put_last(struct bsn_dc_pool *pool, struct slot_list *list, struct slot *s);
+void list_remove(struct bsn_dc_pool *pool, struct slot_list *list, struct slot *s);
+
+void bind_slot(struct bsn_dc_pool *pool, struct bsn_peer *peer, struct slot *s);
+/* Its peer, if any, has none after that. */
+void unbind_slot(struct bsn_dc_pool *pool, struct slot *s);
+void revoke_slot(struct bsn_dc_pool *pool, struct slot *s);
+/* Its initiator is not among those that peers may have: the peer has none after that. */
+void forget_slot(struct slot *s);
+/* The slots of an initiator are among those that peers may have, or not any more. */
+void slots_enter(struct bsn_dc_pool *pool, struct initiator *i);
+void slots_leave(struct bsn_dc_pool *pool, struct initiator *i);
+
+/* Of queues with streams; see the functions below. */
+bool stream_is_done(const struct bsn_dc_pool *pool, struct slot *s);
+bool stream_was_used(const struct bsn_dc_pool *pool, struct slot *s);
+
+/* Nothing of its peer is outstanding. */
+static inline bool is_done(const struct bsn_dc_pool *pool, struct slot *s)
+{
+	struct bsn_sq *sq = s->of->sq;
+
+	if (__atomic_load_n(&sq->route.done, __ATOMIC_RELAXED) != sq->seen_done)
+		bsn_sq_outstanding_bb(sq); /* it takes over what was polled */
+	return sq->pi == sq->retired || (pool->streams > 1 && stream_is_done(pool, s));
+}
+
+/* It can be given to a peer. */
+static inline bool is_idle(const struct bsn_dc_pool *pool, struct slot *s)
+{
+	return !s->is_out && !s->has_turn && is_done(pool, s);
+}
+
+/* Whether it was used since this was last asked. */
+static inline bool take_used(const struct bsn_dc_pool *pool, struct slot *s)
+{
+	const uint16_t pi = s->of->sq->pi;
+	const bool was_used = pool->streams > 1 ? stream_was_used(pool, s) : pi != s->seen_pi;
+
+	s->seen_pi = pi;
+	s->is_used = false;
+	return was_used;
+}
+
+/* What its peer posted while others wait is taken from its credit. */
+void charge_slot(const struct bsn_dc_pool *pool, struct slot *s);
+
+/* policy.c */
+
+/**
+ * struct policy
+ * @choose: an idle slot, of all, for a peer that has none; NULL: it has to wait. Binds nothing
+ * @is_over: whether the peer of a slot has had its turn, since others wait; NULL: never
+ * @leaves_when_done: a peer gives its slot up when all its requests are done
+ * @wants_order: the list of what is bound
+ * @wants_ghosts: counts of misses
+ * @has_places: which slot a peer can have depends on the peer
+ */
+struct policy {
+	const char *name;
+	struct slot *(*choose)(struct bsn_dc_pool *pool, const struct bsn_peer *peer);
+	bool (*is_over)(struct bsn_dc_pool *pool, struct slot *s);
+	bool leaves_when_done;
+	bool wants_order;
+	bool wants_ghosts;
+	bool has_places;
+};
+
+/* NULL: there is no such. */
+const struct policy *policy_of(enum bsn_dc_policy policy);
+
+/* line.c */
+void start_waiting(struct bsn_dc_pool *pool, struct bsn_peer *peer);
+/* If it does. */
+void stop_waiting(struct bsn_dc_pool *pool, struct bsn_peer *peer);
+/* One that waits is destroyed: its place in line is still there, and frees it when its turn comes. */
+void die_waiting(struct bsn_dc_pool *pool, struct bsn_peer *peer);
+/*
+ * Called where a peer waits: peers that had their turn may not go on, and queues that end with
+ * unsignaled requests get a NOP.
+ */
+void make_room(struct bsn_dc_pool *pool);
+/*
+ * What a poll does besides polling: turns that were given at the last one are over; those that can be given
+ * now are, a completion each. @has_news: something completed.
+ */
+int take_turns(struct bsn_dc_pool *pool, struct bsn_completion *c, int n, bool has_news);
+
+/* A peer gets a slot, and is told. */
+void give_slot(struct bsn_dc_pool *pool, struct bsn_peer *peer, struct slot *s, int64_t credit,
+	       struct bsn_completion *c);
+
+/* pool.c: without initiators, which are the caller's to make. NULL: no memory. */
+struct bsn_dc_pool *pool_new(const struct bsn_dc_pool_attr *attr);
+/* Its initiators have their queues. 0 or a negative errno, with a text. */
+int pool_begin(struct bsn_dc_pool *pool);
+void pool_free(struct bsn_dc_pool *pool);
 
 /* turns.c */
 extern const struct bsn_sq_path unbound_path;
 
-/* The initiator that has requests of the peer, or had the last ones; NULL: none. */
-struct initiator *initiator_of(struct bsn_dc_pool *pool, const struct bsn_peer *peer);
-void unbind(struct bsn_dc_pool *pool, struct initiator *i);
-void stop_waiting(struct bsn_dc_pool *pool, struct bsn_peer *peer);
-
-/* Turns that were given at the last poll are over; then those that can be given now, a completion each. */
-void end_turns(struct bsn_dc_pool *pool);
-int give_turns(struct bsn_dc_pool *pool, struct bsn_completion *c, int n);
-
-static inline bool is_idle(struct initiator *i)
-{
-	return !i->has_failed && !i->is_spare && !i->has_turn && !bsn_sq_outstanding_bb(i->sq);
-}
+/* Finds a slot for a peer that has none, or lost it. NULL: it has to wait, also for its own requests. */
+struct slot *find_slot(struct bsn_dc_pool *pool, const struct bsn_peer *peer);
 
 #endif

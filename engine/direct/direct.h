@@ -20,6 +20,7 @@ int direct_cq_request(struct cq_object *cq, bool solicited_only);
 int direct_rq_make(struct bsn_qp *qp, const struct provider_qp *map);
 int direct_srq_make(struct srq_object *srq);
 void direct_srq_free(struct srq_object *srq);
+int direct_srq_leave(struct srq_object *srq);
 
 /* mkey.c */
 int direct_mkey_create(struct bsn_pd *pd, const struct provider_mkey_attr *attr, void **handle,
@@ -27,7 +28,7 @@ int direct_mkey_create(struct bsn_pd *pd, const struct provider_mkey_attr *attr,
 void direct_mkey_destroy(void *handle);
 
 /* ep.c */
-int direct_ep_make(struct ep_object *ep, uint32_t qpn, uint64_t key);
+int direct_ep_make(struct ep_object *ep, uint32_t number, uint64_t key);
 void direct_ep_leave(const struct ep_object *ep);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The direct path's endpoints of a QP with many peers: the address vectors of its requests. */
+/* The direct path's endpoints of a QP with many peers: what its requests have of them. */
 #include "direct.h"
 
 static void address_ud(uint8_t *bytes, uint32_t qpn, uint64_t key)
@@ -13,7 +13,7 @@ static void address_ud(uint8_t *bytes, uint32_t qpn, uint64_t key)
 	bsn_av_ud_grh_encode(bytes, &av);
 }
 
-/* A compact one is the beginning of an extended one. */
+/* A compact vector is the beginning of an extended one. */
 static void address_dc(uint8_t *bytes, uint32_t dctn, uint64_t key, bool is_compact)
 {
 	struct bsn_av_dc_grh av;
@@ -25,13 +25,21 @@ static void address_dc(uint8_t *bytes, uint32_t dctn, uint64_t key, bool is_comp
 	bsn_av_dc_grh_encode(bytes, &av);
 }
 
-/* What needs a GRH has a GID in its vector. */
+/* A path that needs a GRH has a GID in its address vector. */
 static bool can_be_compact(const struct bsn_device *device)
 {
 	return device->caps.has_compact_av && device->port.link_layer == IBV_LINK_LAYER_INFINIBAND;
 }
 
-int direct_ep_make(struct ep_object *ep, uint32_t qpn, uint64_t key)
+static void name_srq(struct ep_object *ep, uint32_t srqn)
+{
+	const struct bsn_xrc segment = { .srqn = srqn };
+
+	bsn_xrc_encode(&ep->hot.head, &segment);
+	ep->hot.prefix_ds = BSN_XRC_SIZE / BSN_DS_SIZE;
+}
+
+static int name_address(struct ep_object *ep, uint32_t qpn, uint64_t key)
 {
 	const bool is_dc = ep->qp->transport->wqe == BSN_TRANSPORT_DC;
 	const bool is_compact = is_dc && can_be_compact(ep->qp->device);
@@ -51,7 +59,15 @@ int direct_ep_make(struct ep_object *ep, uint32_t qpn, uint64_t key)
 	return 0;
 }
 
-/* Its requests have what they need of it in the ring. */
+int direct_ep_make(struct ep_object *ep, uint32_t number, uint64_t key)
+{
+	if (ep->ah)
+		return name_address(ep, number, key);
+	name_srq(ep, number);
+	return 0;
+}
+
+/* Requests in the ring have copies of all that they need of it. */
 void direct_ep_leave(const struct ep_object *ep)
 {
 	(void)ep;

@@ -53,7 +53,7 @@ static int make_sq(struct bsn_qp *qp, const struct provider_qp *map,
 		.ce_quiet = ce_of(attr),
 		/* What the library signals by itself is hidden, and here nothing may be. */
 		.signal_every = attr->signal_all ? -1 : attr->signal_every,
-		.has_peers = !qp->transport->is_connected,
+		.has_peers = qp->transport->has_peers,
 		.has_atomics = has_atomics(qp->device),
 		.has_big_endian_results = qp->device->caps.has_big_endian_results,
 		.gives_results = qp->limits.max_inline_resp,
@@ -66,7 +66,7 @@ static int make_sq(struct bsn_qp *qp, const struct provider_qp *map,
 	if (!qp->sq)
 		return fail(ENOMEM, "no memory");
 	qp->limits.max_inline = qp->sq->max_inline;
-	if (qp->transport->is_reliable && qp->transport->is_connected)
+	if (qp->transport->is_reliable && !qp->transport->has_peers)
 		qp->sq->can |= extended_of(&qp->device->caps);
 	qp->sq->max_copy = qp->device->caps.max_copy;
 	qp->sq->route.user = qp->user;
@@ -86,8 +86,8 @@ static enum provider_inline in_cqe_of(const struct bsn_qp_limits *limits)
 }
 
 /*
- * libmlx5 sizes the send ring for as many of the longest requests as it would build, and ours are not the
- * same: it is asked for the blocks that we need, as requests of the shortest kind.
+ * libmlx5 sizes the send ring for its own longest requests, which are not ours. So it is asked for as
+ * many requests of the shortest kind as we need blocks.
  */
 static int qp_create(struct bsn_qp *qp, const struct ibv_qp_init_attr *init)
 {
@@ -109,8 +109,8 @@ static int qp_create(struct bsn_qp *qp, const struct ibv_qp_init_attr *init)
 }
 
 /*
- * What the application asked for is what the CQ was sized for: so many blocks may be outstanding, or
- * so many as the longest request takes; unless the caller knows better.
+ * The CQ was sized for what the application asked for: so many blocks may be outstanding, or the blocks
+ * of one longest request; unless the caller says that there is more room.
  */
 static int qp_adopt(struct bsn_qp *qp, uint32_t wanted)
 {
@@ -118,7 +118,7 @@ static int qp_adopt(struct bsn_qp *qp, uint32_t wanted)
 	const struct ibv_cq *cq = qp->verbs->send_cq;
 
 	qp->sends_bb = wanted ? wanted * longest : given > longest ? given : longest;
-	/* An mlx5 CQ has one entry more than it owns up to. */
+	/* An mlx5 CQ has one entry more than it says. */
 	if (wanted && qp->sends_bb > (uint32_t)cq->cqe + 1)
 		return fail(EINVAL,
 			    "send_depth is %u: the CQ has %d entries, and each request may "
@@ -200,15 +200,16 @@ static int qp_failed(struct bsn_qp *qp)
 
 /* -- what it offers ----------------------------------------------------------------------------- */
 
-/* Such requests take a block. */
+/* Requests of the default length take one block. */
 static uint32_t most_sends(const struct bsn_device *device)
 {
 	return (uint32_t)device->limits.max_qp_wr;
 }
 
 /*
- * A register that libmlx5 shares among QPs it rings under a lock of its own, and by BlueFlame: a
- * doorbell of anyone else tears its copies. That is safe only where all of its QPs are ours.
+ * libmlx5 rings a register that it shares among QPs under a lock of its own, and by BlueFlame; a
+ * doorbell of other code would tear its copies. So such a register is safe only where all of its QPs
+ * are ours.
  */
 static int lane_open(struct lane_object *lane)
 {
@@ -220,12 +221,12 @@ static int lane_open(struct lane_object *lane)
 		return 0;
 	if (!lane->device->owns_context)
 		return fail(ENOSPC,
-			    "no register for a thread of its own (%s), and on the shared ones the "
-			    "application's QPs may post",
+			    "no register for this lane alone (%s), and the application's QPs may "
+			    "post through the shared ones",
 			    strerror(errno));
 	say(lane->device,
-	    "no register for a thread of its own (%s): the lane posts by 8-byte doorbells through a "
-	    "shared one, under a lock",
+	    "no register for this lane alone (%s): it posts by 8-byte doorbells through a shared "
+	    "one, under a lock",
 	    strerror(errno));
 	return 0;
 }
@@ -244,6 +245,7 @@ const struct path_ops direct_path = {
 	.cq_request = direct_cq_request,
 	.srq_make = direct_srq_make,
 	.srq_free = direct_srq_free,
+	.srq_leave = direct_srq_leave,
 	.qp_sends = qp_sends,
 	.qp_create = qp_create,
 	.qp_adopt = qp_adopt,

@@ -38,7 +38,7 @@ struct bsn_eal_attr {
  * Each open is paired with a bsn_eal_close().
  *
  * Return: 0; -ENOENT none runs, and @joins_only is set; -ENOMEM there are no hugepages, or too few;
- * -EIO rte_eal_init() failed, and cannot be called again in this process.
+ * -EIO rte_eal_init() failed, or rte_eal_cleanup() was called, and EAL cannot be started again in this process.
  */
 BSN_API int bsn_eal_open(const struct bsn_eal_attr *attr, struct bsn_eal **eal);
 BSN_API int bsn_eal_close(struct bsn_eal *eal);

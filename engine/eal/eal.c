@@ -10,8 +10,11 @@
 #include <glob.h>
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <rte_eal.h>
@@ -57,8 +60,8 @@ static int eal_alloc(void *arg, const struct bsn_mem_request *request, struct bs
 		addr = rte_zmalloc("bunsen", request->length, (unsigned)page);
 	if (!addr)
 		return fail(ENOMEM,
-			    "EAL has no %zu bytes: give it more memory (-m, --socket-mem), or the "
-			    "machine more hugepages",
+			    "EAL does not have %zu bytes: give it more memory (-m, --socket-mem), "
+			    "or the machine more hugepages",
 			    request->length);
 	list = rte_mem_virt2memseg_list(addr);
 	if (list && request->page_bytes && list->page_sz != request->page_bytes) {
@@ -81,7 +84,7 @@ static void eal_release(void *arg, const struct bsn_mem_block *block)
 
 /* -- the watch ---------------------------------------------------------------------------------- */
 
-/* Under EAL's lock: nothing here asks EAL for anything. */
+/* Runs under EAL's lock, so it calls nothing of EAL. */
 static void memory_changes(enum rte_mem_event event, const void *addr, size_t length, void *cache)
 {
 	if (event == RTE_MEM_EVENT_FREE)
@@ -306,10 +309,60 @@ static int start(struct bsn_eal *eal, const struct bsn_eal_attr *attr)
 	return fail(EIO, "rte_eal_init() failed: %s", rte_strerror(rte_errno));
 }
 
+/* As the kernel has it: the library's call may be another's, and keep what is the parent's. */
+struct kernel_action {
+	void (*handler)(int);
+	unsigned long flags;
+	void (*restorer)(int);
+	uint64_t mask;
+};
+
+enum { RESTORER = 0x04000000 }; /* SA_RESTORER of the kernel's asm/signal.h */
+
+static void leave(int signal)
+{
+	_exit(signal);
+}
+
+/* Runs in a child on the parent's memory: one load of memory that rte_eal_cleanup() takes away. */
+static int look_at_memory(void *unused)
+{
+	const struct kernel_action action = { leave, RESTORER, leave, 0 };
+	const uint64_t fault = 1ull << (SIGSEGV - 1);
+
+	(void)unused;
+	syscall(SYS_rt_sigaction, SIGSEGV, &action, NULL, sizeof(fault));
+	syscall(SYS_rt_sigprocmask, SIG_UNBLOCK, &fault, NULL, sizeof(fault));
+	rte_mcfg_get_single_file_segments();
+	return 0;
+}
+
+/*
+ * After rte_eal_cleanup() EAL says that nothing has changed, and a thread that looks at its memory dies
+ * (but not with --in-memory, where the memory stays). So a child looks, and dies instead of its parent,
+ * which waits for it (vfork(2)).
+ */
+static bool has_memory(void)
+{
+	static char stack[1 << 16] __attribute__((aligned(16))); /* under the lock */
+	const int child =
+		clone(look_at_memory, stack + sizeof(stack), CLONE_VM | CLONE_VFORK, NULL);
+	int status = 0;
+
+	if (child < 0)
+		return true; /* not known */
+	while (waitpid(child, &status, __WALL) < 0 && errno == EINTR)
+		;
+	return status == 0;
+}
+
 static int join_or_start(struct bsn_eal *eal, const struct bsn_eal_attr *attr)
 {
 	int err;
 
+	if (!eal->has_failed && rte_lcore_count() > 0 && !has_memory())
+		return fail(EIO, "rte_eal_cleanup() has taken EAL's memory away, and EAL cannot be "
+				 "started again in this process");
 	if (eal->runs)
 		return 0;
 	eal->was_joined = !eal->has_failed && rte_lcore_count() > 0;

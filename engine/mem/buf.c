@@ -16,7 +16,7 @@ struct choice {
 	size_t page_bytes;
 };
 
-/* What belongs to a buffer beside its registration. */
+/* All that a buffer has beside its registration. */
 struct buf {
 	const struct bsn_mem_source *source;
 	struct bsn_mem_block block;
@@ -25,7 +25,7 @@ struct buf {
 
 /* -- choices ------------------------------------------------------------------------------------ */
 
-/* The order that bsn_mem.h tells of. */
+/* The order that bsn_mem.h documents. */
 static unsigned list_choices(const struct bsn_mem_attr *wish, size_t length,
 			     struct choice choices[CHOICES_MAX])
 {
@@ -123,7 +123,7 @@ static int make(struct bsn_device *device, struct buf *buf, const struct choice 
 	return err;
 }
 
-/* The first reason is the one that matters: it tells why the best was not had. */
+/* Keeps the first reason, which says why the best choice failed. */
 static void remember_why(struct buf *buf, const struct choice *choice)
 {
 	if (!buf->why[0])
@@ -172,8 +172,8 @@ int bsn_buf_alloc(struct bsn_device *device, size_t length, const struct bsn_mr_
 	if (!device || !length || whole < length || !out)
 		return fail(EINVAL, "no device, no length, or no place for the result");
 	if (attr && attr->has_iova)
-		return fail(EINVAL, "a buffer is called by its own address; bsn_mr_register() takes memory "
-				    "and an IOVA for it");
+		return fail(EINVAL, "a buffer has no IOVA; bsn_mr_register() takes memory and an "
+				    "IOVA for it");
 	buf = calloc(1, sizeof(*buf));
 	if (!buf)
 		return fail(ENOMEM, "no memory");

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The cache of registrations: what may be found is a table of places (places.h), which readers search
- * without a lock; who changes it holds the lock.
+ * The cache of registrations: regions are found in a table of places (places.h), which readers search
+ * without a lock; a writer holds the lock.
  *
- * Under the lock nothing is allocated and nothing of libibverbs is called: a hook of munmap() may come
- * in at each such call, in the same thread, and takes the lock.
+ * Under the lock nothing is allocated and libibverbs is not called: a hook of munmap() may run in each
+ * such call, in the same thread, and takes the lock.
  */
 #include "../engine.h"
 #include "bsn_mr_cache.h"
@@ -87,7 +87,7 @@ static void divide(struct bsn_mr_cache *cache, struct region *region, uint64_t p
 	append(&cache->resting, region);
 }
 
-/* A part that nobody will find or cut any more: its region stays until all are flushed. */
+/* A part that is not found or cut any more: its region stays until all are flushed. */
 static void stick(struct bsn_mr_cache *cache, struct region *region)
 {
 	if (region->is_stuck)
@@ -114,7 +114,7 @@ static int register_region(struct bsn_mr_cache *cache, struct region *region)
 			       region->end - region->start, &attr, &region->mr);
 }
 
-/* All that rests beyond @keep. A region that cannot be deregistered rests on. */
+/* Deregisters all resting regions beyond @keep. A region that cannot be deregistered goes on resting. */
 static int reap(struct bsn_mr_cache *cache, uint64_t keep)
 {
 	int err = 0;
@@ -149,20 +149,40 @@ int bsn_mr_cache_reap(struct bsn_mr_cache *cache)
 
 /* -- insertion ---------------------------------------------------------------------------------- */
 
-/* What is around the bytes: by the watch, or the pages that they touch. */
-static void extent_of(const struct bsn_mr_cache *cache, uint64_t addr, uint64_t length,
-		      struct region *region)
+/* Widens the range: to what the watch knows, or to the pages that the bytes touch. */
+static struct place extent_of(const struct bsn_mr_cache *cache, const struct place *touched)
 {
-	const uint64_t page = page_size();
 	const struct bsn_mr_watch *watch = cache->attr.watch;
+	struct place around = *touched;
 
-	region->start = addr / page * page;
-	region->end = whole_pages(addr + length, page);
 	if (watch && watch->extent)
-		watch->extent(watch->arg, &region->start, &region->end);
+		watch->extent(watch->arg, &around.start, &around.end);
+	return around;
 }
 
-/* Those that lie within it are found no more, but serve what was posted. */
+/*
+ * Memory around the bytes that has a region is not registered again. A region stays until the last of
+ * its memory goes; so with each new neighbour there would be one more region of the memory that stays.
+ */
+static void leave_out_found(const struct places *found, const struct place *touched,
+			    struct place *around)
+{
+	const uint64_t starts = places_starting_at(found, touched->start);
+	const uint64_t ends = places_ending_after(found, touched->end);
+
+	if (starts) {
+		const uint64_t end = places_at(found, starts - 1).end;
+		if (around->start < end)
+			around->start = end < touched->start ? end : touched->start;
+	}
+	if (ends < found->count) {
+		const uint64_t start = places_at(found, ends).start;
+		if (around->end > start)
+			around->end = start > touched->end ? start : touched->end;
+	}
+}
+
+/* Regions within the new one are not found any more, but stay for posted requests. */
 static void insert(struct bsn_mr_cache *cache, struct region *region)
 {
 	struct places *found = &cache->found;
@@ -178,7 +198,7 @@ static void insert(struct bsn_mr_cache *cache, struct region *region)
 	cache->regions++;
 }
 
-/* Whether a place has all of it: another thread was faster. */
+/* Whether a place has the whole range by now, since another thread was faster. */
 static bool is_known(const struct bsn_mr_cache *cache, const struct region *region)
 {
 	struct place place;
@@ -213,14 +233,15 @@ static int make_pending(struct bsn_mr_cache *cache, struct region *region)
 	bool is_full;
 
 	pthread_mutex_lock(&cache->lock);
-	is_full = cache->found.count >= cache->attr.max_regions;
+	is_full = cache->found.count >= cache->attr.max_regions ||
+		  cache->regions >= cache->attr.max_regions;
 	if (!is_full) {
 		region->next = cache->pending;
 		cache->pending = region;
 	}
 	pthread_mutex_unlock(&cache->lock);
 	return is_full ? fail(ENOSPC,
-			      "the cache has its %u regions: flush it, or raise max_regions",
+			      "the cache is full (%u regions): flush it, or raise max_regions",
 			      cache->attr.max_regions)
 		       : 0;
 }
@@ -231,7 +252,10 @@ static int make_pending(struct bsn_mr_cache *cache, struct region *region)
  */
 static int add(struct bsn_mr_cache *cache, uint64_t addr, uint64_t length)
 {
-	struct region *region = calloc(1, sizeof(*region)), around;
+	struct region *region = calloc(1, sizeof(*region));
+	const struct place touched = { .start = addr / page_size() * page_size(),
+				       .end = whole_pages(addr + length, page_size()) };
+	struct place around;
 	bool is_final;
 	int err;
 
@@ -243,8 +267,9 @@ static int add(struct bsn_mr_cache *cache, uint64_t addr, uint64_t length)
 		free(region);
 		return err;
 	}
-	extent_of(cache, addr, length, &around);
+	around = extent_of(cache, &touched);
 	pthread_mutex_lock(&cache->lock);
+	leave_out_found(&cache->found, &touched, &around);
 	region->start = around.start;
 	region->end = around.end;
 	pthread_mutex_unlock(&cache->lock);
@@ -276,7 +301,7 @@ int bsn_mr_view_get_other(struct bsn_mr_view *view, uint64_t addr, uint64_t leng
 		if (err)
 			return err;
 	}
-	return fail(EAGAIN, "the memory went, again and again, while it was registered");
+	return fail(EAGAIN, "the memory kept changing while it was registered");
 }
 
 /* -- finding ------------------------------------------------------------------------------------ */

@@ -104,6 +104,9 @@ int bsn_mr_register_dm(struct bsn_dm *dm, uint64_t offset, size_t length,
 	if (!pd)
 		return -EINVAL;
 	access = register_access(dm->device, attr) | IBV_ACCESS_ZERO_BASED;
+	err = register_check(dm->device, attr, 0);
+	if (err)
+		return err;
 	errno = 0;
 	err = register_finish(pd,
 			      ibv_reg_dm_mr(pd->verbs, dm->verbs, offset, length, (unsigned)access),

@@ -30,8 +30,20 @@ void keys_remove(struct bsn_device *device, struct known_key *key)
 	node = tfind(key, &device->keys, compare);
 	if (node && *node == key)
 		tdelete(key, &device->keys, compare);
-	pthread_mutex_unlock(&device->lock);
+	device->removed[atomic_load(&device->keys_removed) % KEYS_REMEMBERED] = key->lkey;
 	atomic_fetch_add(&device->keys_removed, 1);
+	pthread_mutex_unlock(&device->lock);
+}
+
+bool keys_was_removed(struct bsn_device *device, uint32_t lkey)
+{
+	bool was = false;
+
+	pthread_mutex_lock(&device->lock);
+	for (unsigned i = 0; i < KEYS_REMEMBERED && lkey; i++)
+		was |= device->removed[i] == lkey;
+	pthread_mutex_unlock(&device->lock);
+	return was;
 }
 
 static const struct known_key *find(struct bsn_device *device, uint32_t lkey)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The keys of a device's memory: which lkey is whose. Private to engine/. */
+/* The keys of a device's memory, by lkey. Private to engine/. */
 #ifndef MEM_KEYS_H
 #define MEM_KEYS_H
 
@@ -23,5 +23,8 @@ static inline uint32_t keys_base_of(uint32_t lkey)
  * which one it has.
  */
 bool keys_find(struct bsn_device *device, uint32_t lkey, struct known_key *key);
+
+/* Whether it is one of the last keys that were removed. One that was added again is found, too. */
+bool keys_was_removed(struct bsn_device *device, uint32_t lkey);
 
 #endif

@@ -8,7 +8,7 @@
 #include "bsn_umr.h"
 #include "order.h"
 
-/* No memory lies there. */
+/* No memory has this address. */
 #define FAR_TOO_LARGE (1ull << 62)
 
 /* Bytes from the first block's begin to the last one's end. */
@@ -45,7 +45,7 @@ static int check_part(const struct bsn_part *part, uint32_t rounds)
 	return span_of(part, rounds, &span);
 }
 
-/* All in one, of a list whose parts are of sizes that memory has. False: each is looked at. */
+/* Checks all parts of a list at once, where their sizes are possible. False: each is looked at. */
 static bool measure_list(const struct bsn_layout *layout, struct layout_size *size)
 {
 	const struct bsn_part *const end = layout->parts + layout->part_count;
@@ -109,7 +109,7 @@ int bsn_layout_length(const struct bsn_layout *layout, uint64_t *bytes)
 
 /* -- in one pass ------------------------------------------------------------------------------------ */
 
-/* Key and what is reserved, as one word. */
+/* The key and the reserved bytes, as one word. */
 static inline uint64_t key_word(const struct bsn_part *part)
 {
 	uint64_t word;
@@ -119,7 +119,7 @@ static inline uint64_t key_word(const struct bsn_part *part)
 }
 
 /*
- * What is known of the parts so far. The sign bits tell: of @bad whether an address or a length is far too
+ * Findings about the parts so far, in the sign bits: of @bad whether an address or a length is far too
  * large, or a length 0; of @apart whether each part begins after the last byte of the one before.
  */
 struct pass {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a layout says, checked. Private to engine/. */
+/* Checks of layouts. Private to engine/. */
 #ifndef MEM_LAYOUT_H
 #define MEM_LAYOUT_H
 

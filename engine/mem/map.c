@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Layouts that were mapped before are found by their bytes. */
+/* Finds layouts that were mapped before, by their bytes. */
 #include "mkey.h"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
 
 #include "refuse.h"
 
@@ -12,35 +16,23 @@ static inline uint32_t mixed(uint64_t hash)
 	return (uint32_t)(hash * 0x9e3779b97f4a7c15ull >> 32);
 }
 
-static inline uint64_t part_bits(const struct bsn_part *part)
-{
-	return part->addr ^ part->stride << 20 ^ part->bytes << 40;
-}
-
 static inline uint32_t hash_of_part(const struct bsn_part *part)
 {
-	return mixed(part_bits(part));
+	return mixed(part->addr + 8 * part->bytes + 4 * part->stride);
 }
 
-static inline uint32_t hash_of(const struct bsn_layout *layout)
+static inline uint32_t hash_of_list(const struct bsn_layout *layout)
 {
 	const struct bsn_part *first = layout->parts;
 	const struct bsn_part *middle = first + layout->part_count / 2;
-	const struct bsn_part *end = first + (layout->part_count - 1);
+	const struct bsn_part *last = first + (layout->part_count - 1);
 
-	if (layout->part_count == 1)
-		return hash_of_part(first);
-	return mixed(part_bits(first) + (middle->addr << 13 ^ end->addr << 7));
+	return mixed(first->addr + 2 * middle->addr + 4 * last->addr);
 }
 
 uint32_t map_hash_of(const struct bsn_layout *layout)
 {
-	return hash_of(layout);
-}
-
-static inline uint64_t shape_of(const struct bsn_layout *layout)
-{
-	return (uint64_t)layout->rounds << 32 | layout->part_count;
+	return layout->part_count == 1 ? hash_of_part(layout->parts) : hash_of_list(layout);
 }
 
 /* Most layouts have one part, whose compare is four words. */
@@ -52,29 +44,10 @@ BSN_ALWAYS_INLINE bool are_alike(const struct bsn_part *a, const struct bsn_part
 	return count == 1 || !memcmp(a + 1, b + 1, (count - 1) * sizeof(*a));
 }
 
-/* Whether the slot was mapped for just that, and may be used at once; further parts are not looked at. */
-BSN_ALWAYS_INLINE bool begins_alike(const struct mkey_object *slot, uint64_t removed,
-				    const struct bsn_ep *ep, const struct bsn_layout *layout,
-				    unsigned flags)
-{
-	return slot->parts->addr == layout->parts->addr && slot->shape == shape_of(layout) &&
-	       slot->map_ep == ep && slot->map_flags == flags && slot->ready_at == removed &&
-	       are_alike(slot->parts, layout->parts, 1);
-}
-
 /* Keys of the device that were removed so far. */
 BSN_ALWAYS_INLINE uint64_t removed_of(const struct bsn_mkey_pool *pool)
 {
 	return atomic_load_explicit(&pool->device->keys_removed, memory_order_relaxed);
-}
-
-static inline bool is_it(const struct bsn_mkey_pool *pool, const struct mkey_object *slot,
-			 const struct bsn_ep *ep, const struct bsn_layout *layout, unsigned flags)
-{
-	return begins_alike(slot, removed_of(pool), ep, layout, flags) &&
-	       (layout->part_count == 1 ||
-		!memcmp(slot->parts + 1, layout->parts + 1,
-			(layout->part_count - 1) * sizeof(*slot->parts)));
 }
 
 static bool is_of(const struct mkey_object *slot, const struct bsn_layout *layout,
@@ -93,16 +66,6 @@ static struct mkey_object *find(const struct bsn_mkey_pool *pool, const struct b
 	while (slot && !is_of(slot, layout, wants_key))
 		slot = slot->next_alike;
 	return slot;
-}
-
-static void list(struct mkey_object *slot, uint32_t hash)
-{
-	struct mkey_object **bucket = &slot->pool->buckets[hash & slot->pool->bucket_mask];
-
-	slot->hash = hash;
-	slot->next_alike = *bucket;
-	slot->is_listed = true;
-	*bucket = slot;
 }
 
 void map_unlist(struct mkey_object *slot)
@@ -146,21 +109,14 @@ static void map_parts(struct mkey_object *slot, const struct bsn_layout *layout)
 	slot->map.mkey = NULL;
 }
 
-/* As one SGE of its mkey; one SGE has less than 2^31 bytes. */
 static int map_key(struct mkey_object *slot, struct bsn_ep *ep, const struct bsn_layout *layout)
 {
-	int err = mkey_configure(slot, ep, layout, 0, 0);
+	int err = mkey_configure(slot, ep, layout);
 
 	if (err)
 		return err;
 	mkey_keep_layout(slot, layout);
-	slot->key_sge = (struct bsn_sge){ .lkey = slot->pub.lkey,
-					  .length = slot->pub.length > BSN_DATA_MAX_BYTES
-							    ? (uint32_t)BSN_DATA_MAX_BYTES
-							    : (uint32_t)slot->pub.length };
-	slot->map.sge = &slot->key_sge;
-	slot->map.sge_count = 1;
-	slot->map.mkey = &slot->pub;
+	map_as_key(slot);
 	return 0;
 }
 
@@ -201,10 +157,8 @@ static int map_new(struct bsn_mkey_pool *pool, struct bsn_ep *ep, const struct b
 		pool_unuse(slot);
 		return err;
 	}
-	if (slot->map.mkey)
-		slot->map.length = slot->pub.length;
 	slot->wants_key = wants_key;
-	list(slot, hash);
+	map_list_slot(slot, hash);
 	*out = slot;
 	return 0;
 }
@@ -229,7 +183,7 @@ static void look_again(struct bsn_mkey_pool *pool)
 	}
 }
 
-/* It is mapped, but may be the UMR of another queue's, or of one that failed. */
+/* The slot is mapped, but its UMR may be another queue's, or of a queue that failed. */
 static int use_pending(struct mkey_object *slot, struct bsn_ep *ep, const struct bsn_layout *layout)
 {
 	switch (mkey_state_of(slot)) {
@@ -258,6 +212,12 @@ static bool needs_look(struct mkey_object *slot, const struct bsn_ep *ep)
 	       (slot->sq != ep->sq || ep->sq->route.has_failed);
 }
 
+/* Whether its UMR is the last request of the queue. */
+static bool is_pending_at_once(const struct mkey_object *slot, const struct bsn_sq *sq)
+{
+	return slot->sq == sq && slot->state == BSN_MKEY_PENDING && slot->posted == bsn_sq_wide_pi(sq);
+}
+
 /*
  * What the quick look-ups compare. Whoever asks with the same flags for the same queue gets the same, once
  * the mkey is ready for every queue: it stays so for as long as the slot is listed and no key is removed.
@@ -266,19 +226,19 @@ static bool needs_look(struct mkey_object *slot, const struct bsn_ep *ep)
 static void make_quick(struct mkey_object *slot, const struct bsn_ep *ep,
 		       const struct bsn_layout *layout, unsigned flags)
 {
-	const bool is_ready =
-		slot->map.mkey ? mkey_state_of(slot) == BSN_MKEY_READY : !slot->is_nesting;
+	const bool is_ready = slot->map.mkey ? !is_pending_at_once(slot, ep->sq) &&
+						       mkey_state_of(slot) == BSN_MKEY_READY :
+					       !slot->is_nesting;
 
-	slot->shape = shape_of(layout);
+	slot->shape = map_shape_of(layout);
 	slot->commit = is_committed(slot->pool, layout) ? layout->commit.id : NO_COMMIT;
 	slot->map_flags = flags;
 	slot->map_ep = ep;
 	slot->ready_at = is_ready ? slot->pool->keys_removed : NOT_READY;
 }
 
-static __attribute__((noinline)) int map_slowly(struct bsn_mkey_pool *pool, struct bsn_ep *ep,
-						const struct bsn_layout *layout, unsigned flags,
-						const struct bsn_map **map)
+int map_slowly(struct bsn_mkey_pool *pool, struct bsn_ep *ep, const struct bsn_layout *layout,
+	       unsigned flags, const struct bsn_map **map)
 {
 	struct layout_size size;
 	struct mkey_object *slot;
@@ -291,9 +251,7 @@ static __attribute__((noinline)) int map_slowly(struct bsn_mkey_pool *pool, stru
 		return layout_measure(layout, &size);
 	if (flags & ~(unsigned)BSN_MAP_KEY)
 		return fail(EINVAL, "unknown flags: a map takes BSN_MAP_*");
-	wants_key = flags;
-	if ((uint64_t)layout->part_count * layout_rounds(layout) > ep->sq->max_sge)
-		wants_key |= BSN_MAP_KEY << 1;
+	wants_key = map_wants_key(ep, layout, flags);
 	if (is_stale(pool))
 		look_again(pool);
 	hash = map_hash_of(layout);
@@ -324,57 +282,217 @@ BSN_ALWAYS_INLINE int map_known(struct mkey_object *slot, const struct bsn_map *
 	return 0;
 }
 
-static __attribute__((noinline)) int map_list(struct bsn_mkey_pool *pool, struct bsn_ep *ep,
-					      const struct bsn_layout *layout, unsigned flags,
-					      const struct bsn_map **map)
-{
-	struct mkey_object *slot;
-
-	if (layout->commit.id || !layout->parts || !layout->part_count)
-		return map_slowly(pool, ep, layout, flags, map);
-	slot = pool->buckets[hash_of(layout) & pool->bucket_mask];
-	if (!slot || !is_it(pool, slot, ep, layout, flags))
-		return map_slowly(pool, ep, layout, flags, map);
-	pool->last = slot;
-	return map_known(slot, map);
-}
-
-/* A layout that was not committed is found by its bytes: mostly of one part. */
-static __attribute__((noinline)) int map_uncommitted(struct bsn_mkey_pool *pool, struct bsn_ep *ep,
-						     const struct bsn_layout *layout,
-						     unsigned flags, const struct bsn_map **map)
-{
-	const uint64_t removed = removed_of(pool);
-	struct mkey_object *slot = pool->last;
-
-	if (layout->commit.id || !layout->parts || layout->part_count != 1)
-		return map_list(pool, ep, layout, flags, map);
-	if (!begins_alike(slot, removed, ep, layout, flags)) {
-		slot = pool->buckets[hash_of_part(layout->parts) & pool->bucket_mask];
-		if (!slot || !begins_alike(slot, removed, ep, layout, flags))
-			return map_slowly(pool, ep, layout, flags, map);
-		pool->last = slot;
-	}
-	return map_known(slot, map);
-}
-
-/* By the number of its commit, which stands for all its bytes. */
-BSN_ALWAYS_INLINE struct mkey_object *find_committed(const struct bsn_mkey_pool *pool,
-						     const struct bsn_commit *commit)
-{
-	struct mkey_object *slot = pool->buckets[commit->hash & pool->bucket_mask];
-
-	while (BSN_LIKELY(slot) && BSN_UNLIKELY(slot->commit != commit->id))
-		slot = slot->next_alike;
-	return slot;
-}
-
-/* Whether a slot was mapped for just that, and may be used at once. */
+/* Whether a slot that was mapped for that queue, with those flags, may be used at once. */
 BSN_ALWAYS_INLINE bool is_ready_for(const struct mkey_object *slot, uint64_t removed,
 				    const struct bsn_ep *ep, unsigned flags)
 {
 	return BSN_LIKELY(slot->ready_at == removed && slot->map_ep == ep &&
 			  slot->map_flags == flags);
+}
+
+/* -- by bytes --------------------------------------------------------------------------------------- */
+
+/* Whether parts are the same, byte by byte. */
+typedef bool compare_parts(const struct bsn_part *a, const struct bsn_part *b, uint32_t count);
+
+/* Whether the slot was mapped for a layout of that shape, and may be used at once. */
+BSN_ALWAYS_INLINE bool is_like(const struct mkey_object *slot, const struct bsn_mkey_pool *pool,
+			       const struct bsn_ep *ep, const struct bsn_layout *layout,
+			       unsigned flags)
+{
+	return BSN_LIKELY(slot->shape == map_shape_of(layout)) &&
+	       is_ready_for(slot, removed_of(pool), ep, flags);
+}
+
+/* A layout that was not committed is found by its bytes: mostly of one part. */
+BSN_ALWAYS_INLINE int map_part(struct bsn_mkey_pool *pool, struct bsn_ep *ep,
+			       const struct bsn_layout *layout, unsigned flags,
+			       const struct bsn_map **map, compare_parts *are_same)
+{
+	struct mkey_object *slot = pool->last;
+
+	if (!are_same(slot->parts, layout->parts, 1)) {
+		const uint32_t hash = hash_of_part(layout->parts);
+		slot = pool->buckets[hash & pool->bucket_mask];
+		if (BSN_UNLIKELY(!are_same(slot->parts, layout->parts, 1)))
+			return mkey_map_anew(pool, ep, layout, flags, map, hash);
+		pool->last = slot;
+	}
+	if (!is_like(slot, pool, ep, layout, flags))
+		return map_slowly(pool, ep, layout, flags, map);
+	return map_known(slot, map);
+}
+
+BSN_ALWAYS_INLINE int map_list(struct bsn_mkey_pool *pool, struct bsn_ep *ep,
+			       const struct bsn_layout *layout, unsigned flags,
+			       const struct bsn_map **map, compare_parts *are_same)
+{
+	struct mkey_object *slot;
+	uint32_t hash;
+
+	if (BSN_UNLIKELY(!layout->part_count))
+		return map_slowly(pool, ep, layout, flags, map);
+	hash = hash_of_list(layout);
+	slot = pool->buckets[hash & pool->bucket_mask];
+	if (!is_like(slot, pool, ep, layout, flags) ||
+	    BSN_UNLIKELY(!are_same(slot->parts, layout->parts, layout->part_count)))
+		return mkey_map_anew(pool, ep, layout, flags, map, hash);
+	pool->last = slot;
+	return map_known(slot, map);
+}
+
+/* What most CPUs of before 2013 have, and others than x86-64. */
+BSN_ALWAYS_INLINE bool are_same_by_halves(const struct bsn_part *a, const struct bsn_part *b,
+					  uint32_t count)
+{
+	const uint8_t *at = (const uint8_t *)a, *bt = (const uint8_t *)b;
+	bsn_v2 differ = { 0, 0 };
+
+	for (const uint8_t *const end = (const uint8_t *)(a + count); at != end;
+	     at += sizeof(*a), bt += sizeof(*b)) {
+		differ |= bsn_v2_load(at) ^ bsn_v2_load(bt);
+		differ |= bsn_v2_load(at + sizeof(bsn_v2)) ^ bsn_v2_load(bt + sizeof(bsn_v2));
+	}
+	return !(differ[0] | differ[1]);
+}
+
+static int map_list_plainly(struct bsn_mkey_pool *pool, struct bsn_ep *ep,
+			    const struct bsn_layout *layout, unsigned flags,
+			    const struct bsn_map **map)
+{
+	return map_list(pool, ep, layout, flags, map, are_same_by_halves);
+}
+
+static int map_part_plainly(struct bsn_mkey_pool *pool, struct bsn_ep *ep,
+			    const struct bsn_layout *layout, unsigned flags,
+			    const struct bsn_map **map)
+{
+	return map_part(pool, ep, layout, flags, map, are_same_by_halves);
+}
+
+#if defined(__x86_64__)
+#define WIDE __attribute__((target("avx2")))
+
+/* What differs in @count parts; @b: of the others, from @a on. */
+WIDE BSN_ALWAYS_INLINE __m256i compare(__m256i differ, const uint8_t *a, size_t b, unsigned count)
+{
+	BSN_UNROLL for (unsigned i = 0; i < count; i++)
+	{
+		const uint8_t *const at = a + i * sizeof(struct bsn_part);
+		differ = _mm256_or_si256(
+			differ, _mm256_xor_si256(_mm256_loadu_si256((const void *)at),
+						 _mm256_loadu_si256((const void *)(at + b))));
+	}
+	return differ;
+}
+
+WIDE BSN_ALWAYS_INLINE bool are_same_widely(const struct bsn_part *parts,
+					    const struct bsn_part *others, uint32_t count)
+{
+	const uint8_t *a = (const uint8_t *)parts;
+	const uint8_t *const eights = a + (size_t)(count & ~7u) * sizeof(*parts);
+	size_t b = (uintptr_t)others - (uintptr_t)parts;
+	__m256i differ = _mm256_setzero_si256();
+
+	if (__builtin_constant_p(count) && count == 1) {
+		differ = compare(differ, a, b, 1);
+		return _mm256_testz_si256(differ, differ);
+	}
+	for (; a != eights; a += 8 * sizeof(*parts)) {
+		differ = compare(differ, a, b, 8);
+		__asm__("" : "+r"(b)); /* one pointer to move, rather than two */
+	}
+	if (count & 4) {
+		differ = compare(differ, a, b, 4);
+		a += 4 * sizeof(*parts);
+	}
+	if (count & 3) {
+		if (count & 2)
+			differ = compare(differ, a, b, 2);
+		if (count & 1) /* the last one */
+			differ = compare(differ, (const uint8_t *)(parts + count - 1), b, 1);
+	}
+	return _mm256_testz_si256(differ, differ);
+}
+
+WIDE static int map_list_widely(struct bsn_mkey_pool *pool, struct bsn_ep *ep,
+				const struct bsn_layout *layout, unsigned flags,
+				const struct bsn_map **map)
+{
+	return map_list(pool, ep, layout, flags, map, are_same_widely);
+}
+
+WIDE static int map_part_widely(struct bsn_mkey_pool *pool, struct bsn_ep *ep,
+				const struct bsn_layout *layout, unsigned flags,
+				const struct bsn_map **map)
+{
+	return map_part(pool, ep, layout, flags, map, are_same_widely);
+}
+#endif
+
+void map_choose(struct bsn_mkey_pool *pool)
+{
+	pool->map_part = map_part_plainly;
+	pool->map_list = map_list_plainly;
+#if defined(__x86_64__)
+	if (__builtin_cpu_supports("avx2")) {
+		pool->map_part = map_part_widely;
+		pool->map_list = map_list_widely;
+	}
+#endif
+}
+
+/* -- by commits ------------------------------------------------------------------------------------- */
+
+/* The first of those that have the hash of a commit. */
+BSN_ALWAYS_INLINE struct mkey_object *first_alike(const struct bsn_mkey_pool *pool,
+						  const struct bsn_commit *commit)
+{
+	return pool->buckets[commit->hash & pool->bucket_mask];
+}
+
+/* Others have the same hash. */
+static __attribute__((noinline)) int map_alike(struct bsn_mkey_pool *pool, struct bsn_ep *ep,
+					       const struct bsn_layout *layout, unsigned flags,
+					       const struct bsn_map **map)
+{
+	struct mkey_object *slot = first_alike(pool, &layout->commit);
+
+	while (slot && slot->commit != layout->commit.id)
+		slot = slot->next_alike;
+	if (!slot)
+		return mkey_map_anew(pool, ep, layout, flags, map, layout->commit.hash);
+	if (!is_ready_for(slot, removed_of(pool), ep, flags))
+		return map_slowly(pool, ep, layout, flags, map);
+	pool->last = slot;
+	return map_known(slot, map);
+}
+
+/* By its bytes. */
+static __attribute__((noinline)) int map_uncommitted(struct bsn_mkey_pool *pool, struct bsn_ep *ep,
+						     const struct bsn_layout *layout,
+						     unsigned flags, const struct bsn_map **map)
+{
+	if (BSN_UNLIKELY(!layout->parts))
+		return map_slowly(pool, ep, layout, flags, map);
+	if (layout->part_count == 1)
+		return pool->map_part(pool, ep, layout, flags, map);
+	return pool->map_list(pool, ep, layout, flags, map);
+}
+
+/* Not that of the last map: by the number of its commit, which stands for all its bytes. */
+static __attribute__((noinline)) int map_another(struct bsn_mkey_pool *pool, struct bsn_ep *ep,
+						 const struct bsn_layout *layout, unsigned flags,
+						 const struct bsn_map **map)
+{
+	struct mkey_object *const slot = first_alike(pool, &layout->commit);
+
+	if (BSN_UNLIKELY(slot->commit != layout->commit.id))
+		return map_alike(pool, ep, layout, flags, map);
+	if (!is_ready_for(slot, removed_of(pool), ep, flags))
+		return map_slowly(pool, ep, layout, flags, map);
+	pool->last = slot;
+	return map_known(slot, map);
 }
 
 int bsn_layout_map(struct bsn_mkey_pool *pool, struct bsn_ep *ep, const struct bsn_layout *layout,
@@ -389,12 +507,9 @@ int bsn_layout_map(struct bsn_mkey_pool *pool, struct bsn_ep *ep, const struct b
 	if (BSN_UNLIKELY(!map))
 		return map_slowly(pool, ep, layout, flags, map);
 	slot = pool->last;
-	if (slot->commit != layout->commit.id) { /* no slot has 0 */
-		slot = find_committed(pool, &layout->commit);
-		if (BSN_UNLIKELY(!slot))
-			return map_uncommitted(pool, ep, layout, flags, map);
-		pool->last = slot;
-	}
+	if (slot->commit != layout->commit.id) /* no slot has 0 */
+		return layout->commit.id ? map_another(pool, ep, layout, flags, map)
+					 : map_uncommitted(pool, ep, layout, flags, map);
 	if (!is_ready_for(slot, removed_of(pool), ep, flags))
 		return map_slowly(pool, ep, layout, flags, map);
 	return map_known(slot, map);
@@ -466,7 +581,7 @@ int bsn_post_map(struct bsn_ep *ep, const struct bsn_wr *wr, const struct bsn_ma
 	if (map->length > BSN_DATA_MAX_BYTES)
 		return refuse(EMSGSIZE,
 			      "a message has less than 2^31 bytes: post pieces of the mkey");
-	/* What most are is posted by inline code. */
+	/* Inline code posts most maps. */
 	if (map->sge_count == 1 && wr->opcode == BSN_OPCODE_RDMA_WRITE)
 		return bsn_write(ep, map->sge, &wr->remote, wr->id, wr->flags);
 	if (map->sge_count == 1 && wr->opcode == BSN_OPCODE_RDMA_READ)

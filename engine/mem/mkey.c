@@ -59,6 +59,58 @@ BSN_ALWAYS_INLINE const struct known_key *find_key(struct bsn_mkey_pool *pool, u
 	return BSN_UNLIKELY(key->mkey && key->mkey->pub.lkey != lkey) ? NULL : key;
 }
 
+/* -- memory ----------------------------------------------------------------------------------------- */
+
+/* The memory that a part names, if it is the pool's domain's, and no mkey. */
+static bool find_memory(struct bsn_mkey_pool *pool, const struct bsn_part *part,
+			struct umr_memory *memory)
+{
+	const struct known_key *known = find_key(pool, part->lkey);
+
+	*memory = (struct umr_memory){ UINT64_MAX, 0, UINT64_MAX, false }; /* no part lies there */
+	if (!known || known->mkey || known->pd != pool->pd || part->reserved)
+		return false;
+	*memory = (struct umr_memory){ known->addr, known->addr + (known->length - 1),
+				       umr_key_of(part), false };
+	return true;
+}
+
+/* Remembers it: the next layout most likely lies in the same. */
+static __attribute__((noinline)) bool keep_memory(struct bsn_mkey_pool *pool,
+						  const struct bsn_layout *layout)
+{
+	const uint32_t removed =
+		atomic_load_explicit(&pool->device->keys_removed, memory_order_acquire);
+	const bool has_first = find_memory(pool, layout->parts, &pool->memory[0]);
+	const bool has_second =
+		find_memory(pool, layout->parts + (layout->part_count > 1), &pool->memory[1]);
+
+	pool->memory_removed = removed;
+	return has_first && has_second;
+}
+
+/*
+ * The memory of every second part, that of the first being pool->memory: both at hand. NULL: one is nobody's.
+ * What is wrong with further parts will be seen.
+ */
+BSN_ALWAYS_INLINE struct umr_memory *odd_memory(struct bsn_mkey_pool *pool,
+						const struct bsn_layout *layout)
+{
+	const uint32_t removed =
+		atomic_load_explicit(&pool->device->keys_removed, memory_order_acquire);
+	const uint64_t key = umr_key_of(layout->parts);
+
+	if (BSN_LIKELY(pool->memory[0].key == key && pool->memory_removed == removed)) {
+		if (layout->part_count == 1 || BSN_LIKELY(umr_key_of(layout->parts + 1) == key))
+			return &pool->memory[0];
+		if (umr_key_of(layout->parts + 1) == pool->memory[1].key)
+			return &pool->memory[1];
+	}
+	if (!keep_memory(pool, layout))
+		return NULL;
+	return &pool->memory[pool->memory[0].key != pool->memory[1].key];
+}
+
 /* -- nesting ---------------------------------------------------------------------------------------- */
 
 static void release_nested(struct mkey_object *slot)
@@ -207,6 +259,26 @@ static __attribute__((noinline)) int check_each(struct mkey_object *slot, const 
 	return err ? err : layout_check_overlap(layout, slot->pool->scratch);
 }
 
+/* Whether it could be put into a WQE as it is; what would be put goes nowhere. */
+static bool is_quickly_plain(struct bsn_mkey_pool *pool, const struct bsn_layout *layout,
+			     struct layout_size *size)
+{
+	const struct bsn_part *const parts = layout->parts;
+	const uint32_t count = layout->part_count, rounds = layout_rounds(layout);
+	uint8_t *const nowhere = (uint8_t *)pool->scratch;
+	struct umr_memory *odd = NULL;
+	uint64_t bytes;
+
+	if (count > 1 && count <= pool->max_plain_parts)
+		odd = odd_memory(pool, layout);
+	if (!odd)
+		return false;
+	bytes = umr_put_several(nowhere, parts, count, &pool->memory[0], odd, rounds);
+	*size = (struct layout_size){ bytes * rounds, (uint64_t)count * rounds,
+				      rounds > 1 ? parts->stride : 0, odd == pool->memory };
+	return bytes;
+}
+
 /* What most layouts are: of one part, or of several in one piece of memory of the pool's domain. */
 BSN_ALWAYS_INLINE bool is_plain(struct bsn_mkey_pool *pool, const struct bsn_layout *layout,
 				struct layout_size *size)
@@ -216,6 +288,8 @@ BSN_ALWAYS_INLINE bool is_plain(struct bsn_mkey_pool *pool, const struct bsn_lay
 
 	if (!layout || !layout->parts || layout->part_count - 1 >= pool->max_parts)
 		return false;
+	if (is_quickly_plain(pool, layout, size))
+		return true;
 	key = find_key(pool, layout->parts->lkey);
 	if (!key || key->mkey || key->pd != pool->pd)
 		return false;
@@ -257,12 +331,32 @@ int mkey_check(struct mkey_object *slot, const struct bsn_sq *sq, const struct b
 
 /* -- commits -------------------------------------------------------------------------------------- */
 
+/* Whether the layout is a list of such parts as a pool of pages has. */
+static bool are_pages(const struct bsn_mkey_pool *pool, const struct bsn_layout *layout)
+{
+	for (uint32_t i = 0; i < layout->part_count; i++)
+		if (layout->parts[i].bytes != pool->attr.page_bytes)
+			return false;
+	return layout_rounds(layout) == 1;
+}
+
+/* Whether a WQE of the quick way holds so many. */
+static bool has_quick_count(const struct bsn_mkey_pool *pool, const struct bsn_layout *layout)
+{
+	return layout->part_count <= pool->attr.max_translations &&
+	       layout->part_count <= UMR_INLINE_MAX && pool->device->caps.fence != BSN_FENCE_NONE;
+}
+
 /* Translations of the WQE that holds a layout, by the quick way; 0: it takes the other. */
 static uint32_t quick_translations(const struct bsn_mkey_pool *pool,
 				   const struct bsn_layout *layout, const struct layout_size *size)
 {
 	const bool has_rounds = layout_rounds(layout) > 1;
 
+	if (pool->attr.page_bytes)
+		return has_quick_count(pool, layout) && are_pages(pool, layout)
+			       ? umr_padded(layout->part_count)
+			       : 0;
 	if (layout->part_count > pool->max_plain_parts ||
 	    (has_rounds ? size->longest > BSN_REPEAT_MAX_STRIDE
 			: size->translations != layout->part_count))
@@ -270,9 +364,16 @@ static uint32_t quick_translations(const struct bsn_mkey_pool *pool,
 	return umr_padded(layout->part_count + has_rounds);
 }
 
+/* Of several rounds, as it lies in the repeat block; the bytes of a list may have more than 32 bits. */
+static uint32_t round_bytes_of(const struct bsn_layout *layout, const struct layout_size *size)
+{
+	return layout_rounds(layout) > 1 ? (uint32_t)(size->bytes / layout->rounds) : 1;
+}
+
 int bsn_layout_commit(struct bsn_mkey_pool *pool, struct bsn_layout *layout)
 {
 	const uint32_t removed = pool ? atomic_load(&pool->device->keys_removed) : 0;
+	const bool has_pages = pool && pool->attr.page_bytes;
 	struct mkey_object unused = { .pool = pool };
 	struct layout_size size = { 0 };
 	struct bsn_commit *commit;
@@ -291,7 +392,7 @@ int bsn_layout_commit(struct bsn_mkey_pool *pool, struct bsn_layout *layout)
 		.length = size.bytes,
 		.translations = size.translations,
 		.longest = size.longest,
-		.round_bytes = (uint32_t)(size.bytes / layout_rounds(layout)),
+		.round_bytes = has_pages ? 0 : round_bytes_of(layout, &size),
 		.common = size.is_uniform ? umr_common_of(layout).raw : 0,
 		.padded = quick_translations(pool, layout, &size),
 		.hash = map_hash_of(layout),
@@ -329,14 +430,6 @@ static void make_short(struct umr *umr, const struct mkey_object *slot)
 	umr->table_count = (uint32_t)(end - slot->table) / BSN_XLT_SIZE;
 }
 
-static bool are_pages(const struct bsn_mkey_pool *pool, const struct umr *umr)
-{
-	for (uint32_t i = 0; i < umr->part_count; i++)
-		if (umr->parts[i].bytes != pool->attr.page_bytes)
-			return false;
-	return umr->rounds == 1;
-}
-
 /* The cheapest form, or why there is none. */
 BSN_ALWAYS_INLINE int choose_form(struct umr *umr, const struct mkey_object *slot,
 				  const struct bsn_sq *sq, const struct bsn_layout *layout,
@@ -345,7 +438,7 @@ BSN_ALWAYS_INLINE int choose_form(struct umr *umr, const struct mkey_object *slo
 	const uint32_t most = slot->pool->attr.max_translations;
 	const bool is_list = umr->rounds == 1 && size->translations == umr->part_count;
 
-	if (slot->pool->attr.page_bytes && !are_pages(slot->pool, umr))
+	if (slot->pool->attr.page_bytes && !are_pages(slot->pool, layout))
 		return fail(EINVAL, "the pool is of pages: a list of parts of %llu bytes",
 			    (unsigned long long)slot->pool->attr.page_bytes);
 	if (is_list ||
@@ -420,7 +513,7 @@ BSN_ALWAYS_INLINE int post_umr(struct mkey_object *slot, struct bsn_ep *ep,
 			   .is_part = false };
 	int err;
 
-	if (sq->path || sq->transport != BSN_TRANSPORT_RC)
+	if (!sq->ring || sq->transport != BSN_TRANSPORT_RC)
 		return fail(EOPNOTSUPP, "a UMR is posted to an RC queue pair of the direct path");
 	err = choose_form(&umr, slot, sq, layout, size);
 	if (err)
@@ -428,7 +521,7 @@ BSN_ALWAYS_INLINE int post_umr(struct mkey_object *slot, struct bsn_ep *ep,
 	err = BSN_UNLIKELY(umr.table_count > UMR_POINTER_MAX) ? post_chunks(sq, &umr, id, flags)
 							      : umr_post(sq, &umr, id, flags);
 	if (err)
-		return fail(-err, "%s", bsn_refusal);
+		return err;
 	umr_target_renamed(&slot->target);
 	slot->pub.length = size->bytes;
 	slot->sq = sq;
@@ -439,11 +532,19 @@ BSN_ALWAYS_INLINE int post_umr(struct mkey_object *slot, struct bsn_ep *ep,
 
 /* -- by hand ---------------------------------------------------------------------------------------- */
 
-void mkey_keep_layout(struct mkey_object *slot, const struct bsn_layout *layout)
+BSN_ALWAYS_INLINE void keep_layout(struct mkey_object *slot, const struct bsn_layout *layout)
 {
-	memcpy(slot->parts, layout->parts, layout->part_count * sizeof(*layout->parts));
+	if (layout->part_count == 1)
+		*slot->parts = *layout->parts;
+	else
+		umr_keep_parts(slot->parts, layout->parts, layout->part_count);
 	slot->part_count = layout->part_count;
 	slot->rounds = layout_rounds(layout);
+}
+
+void mkey_keep_layout(struct mkey_object *slot, const struct bsn_layout *layout)
+{
+	keep_layout(slot, layout);
 	if (slot->depth > 1)
 		hold_nested(slot);
 }
@@ -472,12 +573,6 @@ BSN_ALWAYS_INLINE int configure(struct mkey_object *slot, struct bsn_ep *ep,
 	return err;
 }
 
-int mkey_configure(struct mkey_object *slot, struct bsn_ep *ep, const struct bsn_layout *layout,
-		   uint64_t id, unsigned flags)
-{
-	return configure(slot, ep, layout, id, flags);
-}
-
 /* Whether @mkey may change now, by a request to @ep. */
 BSN_ALWAYS_INLINE int check_change(struct bsn_ep *ep, struct mkey_object *slot)
 {
@@ -489,20 +584,6 @@ BSN_ALWAYS_INLINE int check_change(struct bsn_ep *ep, struct mkey_object *slot)
 	    slot->sq != ep->sq)
 		return fail(EBUSY, "its UMR, on another queue, has not completed");
 	return 0;
-}
-
-/* Remembers the memory that a plain layout lies in: the next one is most likely to do so, too. */
-static void keep_memory(struct bsn_mkey_pool *pool, const struct bsn_part *part)
-{
-	const uint32_t removed =
-		atomic_load_explicit(&pool->device->keys_removed, memory_order_acquire);
-	const struct known_key *known = find_key(pool, part->lkey);
-
-	if (!known || known->mkey || known->pd != pool->pd)
-		return;
-	pool->memory = (struct umr_memory){ known->addr, known->addr + (known->length - 1),
-					    umr_key_of(part) };
-	pool->memory_removed = removed;
 }
 
 static __attribute__((noinline)) int configure_slowly(struct bsn_ep *ep, struct mkey_object *slot,
@@ -518,19 +599,10 @@ static __attribute__((noinline)) int configure_slowly(struct bsn_ep *ep, struct 
 	if (err)
 		return err;
 	slot->quick_sq = slot->depth == 1 ? ep->sq : NO_QUEUE;
-	keep_memory(slot->pool, layout->parts);
 	return 0;
 }
 
 /* -- the quick way ---------------------------------------------------------------------------------- */
-
-BSN_ALWAYS_INLINE bool has_memory(const struct bsn_mkey_pool *pool, const struct bsn_part *part)
-{
-	const uint32_t removed =
-		atomic_load_explicit(&pool->device->keys_removed, memory_order_acquire);
-
-	return pool->memory.key == umr_key_of(part) && pool->memory_removed == removed;
-}
 
 /* Whether the layout was committed, fits a WQE, and no memory of the device has gone since. */
 BSN_ALWAYS_INLINE bool is_quick(const struct bsn_mkey_pool *pool, const struct bsn_layout *layout)
@@ -542,6 +614,24 @@ BSN_ALWAYS_INLINE bool is_quick(const struct bsn_mkey_pool *pool, const struct b
 	       layout->commit.keys_removed == removed;
 }
 
+/* Pages in one piece of memory. */
+static __attribute__((noinline)) bool put_pages(struct umr_plain *umr, struct bsn_mkey_pool *pool,
+						struct bsn_sq *sq, const struct bsn_layout *layout,
+						unsigned flags)
+{
+	const uint32_t count = layout->part_count, padded = umr_padded(count);
+	uint8_t *at;
+
+	if (!count || layout_rounds(layout) > 1 || !has_quick_count(pool, layout) ||
+	    odd_memory(pool, layout) != pool->memory)
+		return false;
+	at = umr_open(umr, sq, padded, padded == count, flags);
+	if (!at)
+		return false;
+	umr->length = umr_put_pages(at, layout->parts, count, pool->attr.page_bytes, pool->memory);
+	return umr->length != 0;
+}
+
 /*
  * A layout that was committed, or of parts that ascend in one piece of memory, to an mkey that nothing is the
  * matter with.
@@ -551,12 +641,29 @@ BSN_ALWAYS_INLINE bool put_quickly(struct umr_plain *umr, struct mkey_object *sl
 				   unsigned flags)
 {
 	struct bsn_mkey_pool *pool = slot->pool;
+	struct umr_memory *odd;
 
 	if (BSN_LIKELY(layout && is_quick(pool, layout)))
 		return !sq->route.has_failed && umr_put_committed(umr, sq, layout, flags);
-	return layout && layout->parts && layout->part_count - 1 < pool->max_plain_parts &&
-	       !sq->route.has_failed && has_memory(pool, layout->parts) &&
-	       umr_put_plain(umr, sq, layout, &pool->memory, flags);
+	if (!layout || !layout->parts || sq->route.has_failed)
+		return false;
+	if (layout->part_count - 1 >= pool->max_plain_parts)
+		return pool->attr.page_bytes && put_pages(umr, pool, sq, layout, flags);
+	odd = odd_memory(pool, layout);
+	return BSN_LIKELY(odd) && umr_put_plain(umr, sq, layout, &pool->memory[0], odd, flags);
+}
+
+/* What put_quickly() put. */
+BSN_ALWAYS_INLINE int post_quickly(const struct umr_plain *umr, struct mkey_object *slot,
+				   struct bsn_sq *sq, uint64_t id, unsigned flags)
+{
+	const uint32_t after = umr_after(sq, UMR_HEAD_DS + umr->padded);
+
+	slot->pub.length = umr->length;
+	slot->sq = sq;
+	slot->posted = after;
+	slot->state = BSN_MKEY_PENDING;
+	return umr_end_plain(umr, sq, &slot->target, after, id, flags);
 }
 
 int bsn_mkey_configure(struct bsn_ep *ep, struct bsn_mkey *mkey, const struct bsn_layout *layout,
@@ -564,19 +671,83 @@ int bsn_mkey_configure(struct bsn_ep *ep, struct bsn_mkey *mkey, const struct bs
 {
 	struct mkey_object *slot = mkey_slot(mkey);
 	struct umr_plain umr;
-	struct bsn_sq *sq;
-	uint32_t after;
 
 	if (BSN_UNLIKELY(!ep || !slot || ep->sq != slot->quick_sq ||
 			 !put_quickly(&umr, slot, slot->quick_sq, layout, flags)))
 		return configure_slowly(ep, slot, layout, id, flags);
-	sq = slot->quick_sq;
-	after = umr_after(sq, UMR_HEAD_DS + umr.padded);
-	slot->pub.length = umr.length;
-	slot->sq = sq;
-	slot->posted = after;
-	slot->state = BSN_MKEY_PENDING;
-	return umr_end_plain(&umr, sq, &slot->target, after, id, flags);
+	return post_quickly(&umr, slot, slot->quick_sq, id, flags);
+}
+
+/* Whether the slot, which nests nothing, may change by UMRs of that queue. */
+static bool may_change_by(const struct mkey_object *slot, const struct bsn_sq *sq)
+{
+	return !sq->path && sq->transport == BSN_TRANSPORT_RC && slot->state != BSN_MKEY_UNKNOWN &&
+	       (slot->state != BSN_MKEY_PENDING || slot->sq == sq);
+}
+
+int mkey_configure(struct mkey_object *slot, struct bsn_ep *ep, const struct bsn_layout *layout)
+{
+	struct umr_plain umr;
+
+	if (slot->is_nesting || !may_change_by(slot, ep->sq) ||
+	    !put_quickly(&umr, slot, ep->sq, layout, 0))
+		return configure(slot, ep, layout, 0, 0);
+	slot->depth = 1;
+	post_quickly(&umr, slot, ep->sq, 0, 0);
+	umr_target_renamed(&slot->target);
+	return 0;
+}
+
+/* Whether the pool's slots are as the device's memory is, and the queue takes UMRs. */
+static bool is_usual(const struct bsn_mkey_pool *pool, const struct bsn_ep *ep, unsigned flags)
+{
+	return ep && ep->sq && !(flags & ~(unsigned)BSN_MAP_KEY) &&
+	       atomic_load_explicit(&pool->device->keys_removed, memory_order_relaxed) ==
+		       pool->keys_removed;
+}
+
+/* Whether a slot may be mapped for a layout of that hash. */
+static bool has_hash(const struct bsn_mkey_pool *pool, uint32_t hash)
+{
+	const struct mkey_object *slot = pool->buckets[hash & pool->bucket_mask];
+
+	while (slot && slot->hash != hash)
+		slot = slot->next_alike;
+	return slot;
+}
+
+int mkey_map_anew(struct bsn_mkey_pool *pool, struct bsn_ep *ep, const struct bsn_layout *layout,
+		  unsigned flags, const struct bsn_map **map, uint32_t hash)
+{
+	struct mkey_object *const slot = pool_oldest_slot(pool);
+	struct umr_plain umr;
+	uint32_t wants_key;
+
+	if (!slot || slot->is_nesting || !slot->handle || !is_usual(pool, ep, flags) ||
+	    !may_change_by(slot, ep->sq) || has_hash(pool, hash))
+		return map_slowly(pool, ep, layout, flags, map);
+	wants_key = map_wants_key(ep, layout, flags);
+	if (!wants_key || !put_quickly(&umr, slot, ep->sq, layout, 0))
+		return map_slowly(pool, ep, layout, flags, map);
+	pool_use(slot);
+	map_unlist(slot);
+	mkey_forget(slot);
+	pool_rotate_key(slot);
+	post_quickly(&umr, slot, ep->sq, 0, 0);
+	umr_target_renamed(&slot->target);
+	slot->depth = 1;
+	keep_layout(slot, layout);
+	map_as_key(slot);
+	map_list_slot(slot, hash);
+	slot->wants_key = wants_key;
+	slot->shape = map_shape_of(layout);
+	slot->commit = is_committed(pool, layout) ? layout->commit.id : NO_COMMIT;
+	slot->map_flags = flags;
+	slot->map_ep = ep;
+	slot->ready_at = NOT_READY;
+	pool->last = slot;
+	*map = &slot->map;
+	return 0;
 }
 
 int bsn_mkey_invalidate(struct bsn_ep *ep, struct bsn_mkey *mkey, uint64_t id, unsigned flags)
@@ -593,7 +764,7 @@ int bsn_mkey_invalidate(struct bsn_ep *ep, struct bsn_mkey *mkey, uint64_t id, u
 	err = umr_post_invalidate(ep->sq, slot->target.key, false, slot->pool->device->caps.fence,
 				  id, flags);
 	if (err)
-		return fail(-err, "%s", bsn_refusal);
+		return err;
 	mkey_forget(slot);
 	slot->sq = ep->sq;
 	slot->posted = bsn_sq_wide_pi(ep->sq);

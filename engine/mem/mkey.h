@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Pools of mkeys, and what they span. A slot is a layout that is remembered, with its mkey where the path
- * has some: pool.c makes and keeps the slots, mkey.c configures their mkeys, map.c finds the slot of a
- * layout. Private to engine/mem/.
+ * Pools of mkeys, and what they span. A slot is a layout that is remembered, with an mkey where the
+ * path has mkeys: pool.c makes and keeps the slots, mkey.c configures their mkeys, map.c finds the slot
+ * of a layout. Private to engine/mem/.
  */
 #ifndef MEM_MKEY_H
 #define MEM_MKEY_H
@@ -28,10 +28,10 @@ struct idle {
  * @parts: a copy of the layout's; of an mkey of one's own only where they nest others
  * @sges: what the parts are as SGEs, where they are posted as such
  * @table: translations, in memory that the device reads
- * @sq: whose UMR configured it; NULL: that has completed, or there was none
+ * @sq: the queue whose UMR configured it; NULL: the UMR has completed, or there was none
  * @quick_sq: whose UMRs may change the mkey at once, nothing being the matter with either; NO_QUEUE: look
- * @posted: its basic block, the first behind the UMR, modulo 2^32
- * @depth: mkeys that lie one behind the other from here to memory, this one included
+ * @posted: the first basic block after the UMR, modulo 2^32
+ * @depth: levels of mkeys from here to memory, this one included
  * @next_alike: of the layouts of one hash
  */
 struct mkey_object {
@@ -67,6 +67,10 @@ struct mkey_object {
 	struct idle idle;
 };
 
+/* bsn_layout_map() of a layout that was not committed: of one part, or of others than one */
+typedef int map_function(struct bsn_mkey_pool *pool, struct bsn_ep *ep,
+			 const struct bsn_layout *layout, unsigned flags, const struct bsn_map **map);
+
 /* Keys of memory that a pool keeps at hand. */
 enum { POOL_KEYS = 16 };
 
@@ -77,7 +81,7 @@ struct bsn_mkey_pool {
 	struct bsn_mkey_pool_attr attr; /* every field as it is in force */
 	uint32_t max_parts;             /* of a slot */
 	uint32_t max_plain_parts;       /* of the quick way; 0: there is none */
-	struct umr_memory memory;       /* used last by a plain layout */
+	struct umr_memory memory[2];    /* used last by a plain layout: by its first part, and the second */
 	uint32_t memory_removed;        /* keys_removed of the device at that time */
 	struct mkey_object *slots;
 	struct mkey_object *last; /* mapped last; @none: nothing was */
@@ -85,7 +89,7 @@ struct bsn_mkey_pool {
 	struct bsn_part no_part; /* of @none */
 	struct idle free;        /* those that span nothing: they are taken first */
 	struct idle remembered;  /* and those that are found by their layouts */
-	struct mkey_object **buckets;
+	map_function *map_part, *map_list;
 	uint32_t bucket_mask;
 	uint32_t keys_removed;  /* of the device, when the slots were last compared with it */
 	uint32_t known_removed; /* the same, when @known was last forgotten */
@@ -94,6 +98,7 @@ struct bsn_mkey_pool {
 	struct bsn_mr *tables;
 	uint64_t *scratch;          /* order_scratch() of as many as a slot has parts */
 	struct bsn_mkey_pool *next; /* of the device */
+	struct mkey_object *buckets[]; /* the last of each is @none */
 };
 
 /* pool.c: the slot that was used least recently, spanning nothing; NULL, with a text: all are in use. */
@@ -101,6 +106,28 @@ struct mkey_object *pool_take_slot(struct bsn_mkey_pool *pool, const struct bsn_
 #define NOT_READY UINT64_MAX
 #define NO_COMMIT UINT64_MAX
 #define NO_QUEUE  ((struct bsn_sq *)(uintptr_t)1) /* and not what an endpoint without a queue has */
+
+/* pool.c: the oldest slot without uses, first of those that span nothing; NULL: there is none */
+static inline struct mkey_object *pool_oldest_slot(struct bsn_mkey_pool *pool)
+{
+	struct idle *oldest = pool->free.newer;
+
+	if (oldest == &pool->free)
+		oldest = pool->remembered.newer;
+	return oldest == &pool->remembered
+		       ? NULL
+		       : (struct mkey_object *)((char *)oldest - offsetof(struct mkey_object, idle));
+}
+
+/*
+ * The mkey becomes somebody else's, by another of the 256 variants of its key: a late request that has the old
+ * one is refused once the next UMR has run. Until then it finds what it knew.
+ */
+static inline void pool_rotate_key(struct mkey_object *slot)
+{
+	slot->pub.lkey = slot->pub.rkey = umr_next_variant(slot->target.key);
+	umr_target_rename(&slot->target, slot->pub.lkey);
+}
 
 /* pool.c: one use less; without any it may be taken, later than all others where it is still of worth */
 void pool_unuse(struct mkey_object *slot);
@@ -126,14 +153,14 @@ static inline void pool_use(struct mkey_object *slot)
 	slot->idle.newer->older = slot->idle.older;
 }
 
-/* Nobody knows what its mkey spans. */
+/* What its mkey spans is not known. */
 static inline void mkey_lose(struct mkey_object *slot)
 {
 	slot->state = BSN_MKEY_UNKNOWN;
 	slot->quick_sq = NO_QUEUE;
 }
 
-/* pool.c: another mkey for the slot, whose own nobody knows the state of */
+/* pool.c: another mkey for the slot, since the state of its own is not known */
 int pool_renew_key(struct mkey_object *slot);
 
 /* mkey.c */
@@ -141,9 +168,14 @@ enum bsn_mkey_state mkey_state_of(struct mkey_object *slot);
 /* The layout, checked for use by @sq; sets what the slot will be, but its mkey. */
 int mkey_check(struct mkey_object *slot, const struct bsn_sq *sq, const struct bsn_layout *layout,
 	       struct layout_size *size);
-/* bsn_mkey_configure() of a slot that may change; it does not keep the layout yet */
-int mkey_configure(struct mkey_object *slot, struct bsn_ep *ep, const struct bsn_layout *layout,
-		   uint64_t id, unsigned flags);
+/* bsn_mkey_configure() of a slot that may change, unsignaled and not rung; it does not keep the layout yet */
+int mkey_configure(struct mkey_object *slot, struct bsn_ep *ep, const struct bsn_layout *layout);
+/*
+ * bsn_layout_map() of a layout that was not found: at once where nothing is the matter with it, nor with the slot
+ * that is next, else by map_slowly(). @hash: map_hash_of() it
+ */
+int mkey_map_anew(struct bsn_mkey_pool *pool, struct bsn_ep *ep, const struct bsn_layout *layout,
+		  unsigned flags, const struct bsn_map **map, uint32_t hash);
 /* The slot, which nests nothing, is of a checked layout from here on, and holds what that nests. */
 void mkey_keep_layout(struct mkey_object *slot, const struct bsn_layout *layout);
 /* It spans nothing, and nests nothing. */
@@ -160,6 +192,55 @@ static inline bool is_committed(const struct bsn_mkey_pool *pool, const struct b
 
 /* map.c */
 uint32_t map_hash_of(const struct bsn_layout *layout);
+/* map.c: bsn_layout_map(), whatever there is to look at */
+map_function map_slowly;
+/* map.c: how the pool's layouts are compared, by what the CPU has */
+void map_choose(struct bsn_mkey_pool *pool);
+/* map.c: the slot is found by its layout from here on. */
+static inline void map_list_slot(struct mkey_object *slot, uint32_t hash)
+{
+	struct mkey_object **bucket = &slot->pool->buckets[hash & slot->pool->bucket_mask];
+
+	slot->hash = hash;
+	slot->next_alike = *bucket;
+	slot->is_listed = true;
+	*bucket = slot;
+}
+
+/* Rounds, as they were given, and the number of parts. */
+static inline uint64_t map_shape_of(const struct bsn_layout *layout)
+{
+	uint64_t shape;
+
+	_Static_assert(offsetof(struct bsn_layout, rounds) ==
+			       offsetof(struct bsn_layout, part_count) + 4,
+		       "both numbers are one word");
+	memcpy(&shape, &layout->part_count, sizeof(shape));
+	return shape;
+}
+
+/* The slot is mapped as one SGE of its mkey, which has less than 2^31 bytes. */
+static inline void map_as_key(struct mkey_object *slot)
+{
+	slot->key_sge = (struct bsn_sge){ .lkey = slot->pub.lkey,
+					  .length = slot->pub.length > BSN_DATA_MAX_BYTES
+							    ? (uint32_t)BSN_DATA_MAX_BYTES
+							    : (uint32_t)slot->pub.length };
+	slot->map.sge = &slot->key_sge;
+	slot->map.sge_count = 1;
+	slot->map.length = slot->pub.length;
+	slot->map.mkey = &slot->pub;
+}
+
+/* The flags of a map, and above them whether it needs an mkey, having more blocks than a request has SGEs. */
+static inline uint32_t map_wants_key(const struct bsn_ep *ep, const struct bsn_layout *layout,
+				     unsigned flags)
+{
+	return (uint64_t)layout->part_count * layout_rounds(layout) > ep->sq->max_sge
+		       ? flags | BSN_MAP_KEY << 1
+		       : flags;
+}
+
 /* map.c: the slot is no longer found by its layout. */
 void map_unlist(struct mkey_object *slot);
 

@@ -21,7 +21,10 @@ size_t hugetlb_default_size(void);
 size_t thp_size(void);
 bool thp_is_off(void);
 
-/* Before pages are touched: where they shall be. Nothing is said of a node that cannot be had. */
+/*
+ * Call before pages are touched: sets the node where they should be. A node that cannot be had is no
+ * error.
+ */
 void node_prefer(void *addr, size_t length, int node);
 
 /* Where the page at @addr is; -1: not known. */

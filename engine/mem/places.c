@@ -8,7 +8,7 @@
 enum { SPINS = 1000 };
 
 /*
- * What a reader may meet while it changes. Loads acquire, so that the sequence is read after them;
+ * Words that may change while they are read. Loads acquire, so that the sequence is read after them;
  * stores release, so that they follow the odd sequence.
  */
 static uint64_t look(const uint64_t *word)
@@ -95,7 +95,7 @@ bool places_find(const struct places *p, uint64_t addr, uint64_t length, struct 
 				return is_found;
 		}
 		if (spins >= SPINS)
-			sched_yield(); /* who changes it may want this CPU */
+			sched_yield(); /* the writer may need this CPU */
 	}
 }
 

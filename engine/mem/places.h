@@ -37,7 +37,7 @@ void places_free(struct places *p);
 bool places_find(const struct places *p, uint64_t addr, uint64_t length, struct place *place,
 		 uint64_t *removals);
 
-/* -- for who may change it ---------------------------------------------------------------------- */
+/* -- for writers ---------------------------------------------------------------------- */
 
 struct place places_at(const struct places *p, uint64_t at);
 

@@ -29,10 +29,10 @@ void pool_unuse(struct mkey_object *slot)
 		list_newest(slot->is_listed ? &slot->pool->remembered : &slot->pool->free, slot);
 }
 
-/* Whose UMR is under way on another queue is left alone: two queues keep no order. */
+/* A slot whose UMR is under way on another queue is left alone, since two queues keep no order. */
 static bool may_change(struct mkey_object *slot, const struct bsn_sq *sq)
 {
-	return mkey_state_of(slot) != BSN_MKEY_PENDING || slot->sq == sq;
+	return slot->sq == sq || mkey_state_of(slot) != BSN_MKEY_PENDING;
 }
 
 /* The oldest of a ring that may change; NULL: none may. */
@@ -45,18 +45,6 @@ static struct mkey_object *find_oldest(struct idle *end, const struct bsn_sq *sq
 			return slot;
 	}
 	return NULL;
-}
-
-/*
- * The mkey becomes somebody else's, by another of the 256 variants of its key: a late request that has the old
- * one is refused once the next UMR has run. Until then it finds what it knew.
- */
-static void rotate_key(struct mkey_object *slot)
-{
-	if (!slot->handle)
-		return;
-	slot->pub.lkey = slot->pub.rkey = umr_next_variant(slot->target.key);
-	umr_target_rename(&slot->target, slot->pub.lkey);
 }
 
 struct mkey_object *pool_take_slot(struct bsn_mkey_pool *pool, const struct bsn_sq *sq)
@@ -73,7 +61,8 @@ struct mkey_object *pool_take_slot(struct bsn_mkey_pool *pool, const struct bsn_
 	pool_use(slot);
 	map_unlist(slot);
 	mkey_forget(slot);
-	rotate_key(slot);
+	if (slot->handle)
+		pool_rotate_key(slot);
 	return slot;
 }
 
@@ -86,7 +75,7 @@ uint64_t pool_next_serial(void)
 
 /* -- creation --------------------------------------------------------------------------------------- */
 
-/* What the device must have for it. */
+/* Whether the device has all that a pool needs. */
 static int check_device(const struct bsn_device *device, const struct bsn_mkey_pool_attr *attr)
 {
 	const struct provider_caps *umr = &device->caps;
@@ -178,9 +167,7 @@ static int alloc_slots(struct bsn_mkey_pool *pool)
 	struct bsn_part *parts;
 	struct bsn_sge *sges;
 
-	pool->bucket_mask = buckets_for(count) - 1;
 	pool->slots = calloc(count, sizeof(*pool->slots));
-	pool->buckets = calloc(pool->bucket_mask + 1, sizeof(*pool->buckets));
 	pool->scratch = calloc(order_scratch(most), sizeof(*pool->scratch));
 	parts = calloc((size_t)count * most, sizeof(*parts));
 	sges = calloc((size_t)count * most, sizeof(*sges));
@@ -188,7 +175,7 @@ static int alloc_slots(struct bsn_mkey_pool *pool)
 		pool->slots->parts = parts;
 		pool->slots->sges = sges;
 	}
-	if (!pool->slots || !pool->buckets || !pool->scratch || !parts || !sges) {
+	if (!pool->slots || !pool->scratch || !parts || !sges) {
 		if (!pool->slots) {
 			free(parts);
 			free(sges);
@@ -237,7 +224,6 @@ static void free_pool(struct bsn_mkey_pool *pool)
 	}
 	bsn_buf_free(pool->tables);
 	free(pool->slots);
-	free(pool->buckets);
 	free(pool->scratch);
 	free(pool);
 }
@@ -253,18 +239,18 @@ static uint32_t plain_parts_of(const struct bsn_mkey_pool *pool)
 	return (most < UMR_INLINE_MAX ? most : UMR_INLINE_MAX) - 1;
 }
 
-int bsn_mkey_pool_create(struct bsn_device *device, const struct bsn_mkey_pool_attr *attr,
-			 struct bsn_mkey_pool **out)
+/* A pool without layouts, of checked attributes. NULL: no memory. */
+static struct bsn_mkey_pool *make_pool(struct bsn_device *device,
+				       const struct bsn_mkey_pool_attr *attr)
 {
-	struct bsn_mkey_pool *pool;
-	int err;
+	const uint32_t buckets = buckets_for(attr->count);
+	struct bsn_mkey_pool *pool = calloc(1, sizeof(*pool) + buckets * sizeof(*pool->buckets));
 
-	if (!device || !out)
-		return fail(EINVAL, "no device, or no place for the pool");
-	pool = calloc(1, sizeof(*pool));
 	if (!pool)
-		return fail(ENOMEM, "no memory");
+		return NULL;
 	pool->device = device;
+	pool->attr = *attr;
+	pool->pd = attr->pd ? attr->pd : &device->default_pd;
 	pool->last = &pool->none;
 	make_ring(&pool->free);
 	make_ring(&pool->remembered);
@@ -272,18 +258,36 @@ int bsn_mkey_pool_create(struct bsn_device *device, const struct bsn_mkey_pool_a
 	pool->none.ready_at = NOT_READY;
 	pool->none.commit = NO_COMMIT;
 	pool->none.parts = &pool->no_part;
-	pool->attr = attr ? *attr : (struct bsn_mkey_pool_attr){ 0 };
-	pool->pd = pool->attr.pd ? pool->attr.pd : &device->default_pd;
-	err = pool->pd->device == device
-		      ? check_attr(&pool->attr)
-		      : fail(EINVAL, "the protection domain is of another device");
+	pool->bucket_mask = buckets - 1;
+	for (uint32_t i = 0; i < buckets; i++)
+		pool->buckets[i] = &pool->none;
+	map_choose(pool);
+	return pool;
+}
+
+int bsn_mkey_pool_create(struct bsn_device *device, const struct bsn_mkey_pool_attr *attr,
+			 struct bsn_mkey_pool **out)
+{
+	struct bsn_mkey_pool_attr checked = attr ? *attr : (struct bsn_mkey_pool_attr){ 0 };
+	struct bsn_mkey_pool *pool;
+	int err;
+
+	if (!device || !out)
+		return fail(EINVAL, "no device, or no place for the pool");
+	if (checked.pd && checked.pd->device != device)
+		return fail(EINVAL, "the protection domain is of another device");
+	err = check_attr(&checked);
 	if (!err)
-		err = check_device(device, &pool->attr);
+		err = check_device(device, &checked);
+	if (err)
+		return err;
+	pool = make_pool(device, &checked);
+	if (!pool)
+		return fail(ENOMEM, "no memory");
 	pool->attr.access = mem_access_of(device, pool->attr.access);
 	pool->max_parts = pool->attr.max_translations;
 	pool->max_plain_parts = plain_parts_of(pool);
-	if (!err)
-		err = alloc_slots(pool);
+	err = alloc_slots(pool);
 	if (!err)
 		err = make_keys(pool);
 	if (err) {
@@ -361,7 +365,7 @@ int bsn_mkey_pool_destroy(struct bsn_mkey_pool *pool)
 	return 0;
 }
 
-/* A queue is reset, or goes: who waits for its UMRs will not learn of them. */
+/* A queue is reset, or goes: slots that wait for its UMRs will not learn of them. */
 void pools_forget_queue(struct bsn_device *device, const struct bsn_sq *sq)
 {
 	pthread_mutex_lock(&device->lock);

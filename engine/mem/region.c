@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Regions that are no pinned memory of the program, but for the device's own (dm.c). */
+/* Regions of other kinds than pinned memory of the program; dm.c has those of the device's own memory. */
 #include "register.h"
 
 #include <stdlib.h>
@@ -23,17 +23,20 @@ int bsn_mr_register_implicit(struct bsn_device *device, const struct bsn_mr_attr
 			     struct bsn_mr **out)
 {
 	struct bsn_pd *pd;
-	int access;
+	int access, err;
 
 	if (!device || !out || (attr && attr->has_iova))
 		return fail(EINVAL, "no device, no place for the result, or an IOVA: an implicit "
-				    "region is called by its own addresses");
+				    "region has the addresses of the process");
 	if (device->no_implicit)
 		return fail(EOPNOTSUPP, "no implicit regions: %s", device->no_implicit);
 	pd = register_pd(device, attr ? attr->pd : NULL);
 	if (!pd)
 		return -EINVAL;
 	access = register_access(device, attr) | IBV_ACCESS_ON_DEMAND;
+	err = register_check(device, attr, access);
+	if (err)
+		return err;
 	errno = 0;
 	return finish_special(pd, ibv_reg_mr(pd->verbs, NULL, SIZE_MAX, access), 0, SIZE_MAX,
 			      access, out);
@@ -61,6 +64,7 @@ int bsn_mr_register_dmabuf(struct bsn_device *device, int fd, uint64_t offset, s
 	const uint64_t iova = attr && attr->has_iova ? attr->iova : offset;
 	struct ibv_mr *verbs;
 	struct bsn_pd *pd;
+	int err;
 
 	if (!device || !length || !out)
 		return fail(EINVAL, "no device, no length, or no place for the result");
@@ -69,6 +73,9 @@ int bsn_mr_register_dmabuf(struct bsn_device *device, int fd, uint64_t offset, s
 	pd = register_pd(device, attr ? attr->pd : NULL);
 	if (!pd)
 		return -EINVAL;
+	err = register_check(device, attr, 0);
+	if (err)
+		return err;
 	errno = 0;
 	verbs = ibv_reg_dmabuf_mr(pd->verbs, offset, length, iova, fd,
 				  register_access(device, attr));
@@ -78,7 +85,7 @@ int bsn_mr_register_dmabuf(struct bsn_device *device, int fd, uint64_t offset, s
 		return fail(
 			EINVAL,
 			"descriptor %d is no dma-buf, or ends before byte %llu, or the IOVA has "
-			"another place in its page than the offset",
+			"another offset in its page than the first byte",
 			fd, (unsigned long long)(offset + length));
 	return finish_special(pd, verbs, iova, length, register_access(device, attr), out);
 }

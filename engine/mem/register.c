@@ -15,7 +15,7 @@ int mem_access_of(const struct bsn_device *device, int access)
 {
 	if (access)
 		return access;
-	return has_atomics(device) ? ACCESS_ALL : ACCESS_ALL & ~IBV_ACCESS_REMOTE_ATOMIC;
+	return grants_atomics(device) ? ACCESS_ALL : ACCESS_ALL & ~IBV_ACCESS_REMOTE_ATOMIC;
 }
 
 int register_access(const struct bsn_device *device, const struct bsn_mr_attr *attr)
@@ -65,9 +65,12 @@ int register_finish(struct bsn_pd *pd, struct ibv_mr *verbs, uint64_t addr, uint
 	mr->pd = pd;
 	mr->verbs = verbs;
 	mr->pub = (struct bsn_mr){ addr, length, verbs->lkey, verbs->rkey };
-	mr->key = (struct known_key){
-		.lkey = mr->pub.lkey, .addr = addr, .length = length, .pd = pd, .access = access
-	};
+	mr->key = (struct known_key){ .lkey = mr->pub.lkey,
+				      .addr = addr,
+				      .length = length,
+				      .pd = pd,
+				      .access = access,
+				      .windows = &mr->windows };
 	if (keys_add(mr->device, &mr->key)) {
 		ibv_dereg_mr(verbs);
 		free(mr);
@@ -79,21 +82,23 @@ int register_finish(struct bsn_pd *pd, struct ibv_mr *verbs, uint64_t addr, uint
 	return 0;
 }
 
-/* mlx5 and others translate by pages, so that only whole ones can be called otherwise. */
+/* mlx5 and others translate by pages, so an IOVA can only rename whole pages. */
 static int check_iova(uint64_t addr, const struct bsn_mr_attr *attr)
 {
 	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
 
 	if (attr && attr->has_iova && (attr->iova ^ addr) & (page - 1))
 		return fail(EINVAL,
-			    "an IOVA has the place in its page that the memory has: 0x%llx is at "
+			    "an IOVA has the same offset in a page as the memory: 0x%llx is at "
 			    "byte %llu of a page",
 			    (unsigned long long)addr, (unsigned long long)(addr & (page - 1)));
 	return 0;
 }
 
-static int check_on_demand(const struct bsn_device *device, int access)
+int register_check(const struct bsn_device *device, const struct bsn_mr_attr *attr, int access)
 {
+	if (attr && attr->is_physical)
+		return fail(EOPNOTSUPP, "no region by physical addresses: %s", device->no_physical);
 	if (access & IBV_ACCESS_ON_DEMAND && device->no_odp)
 		return fail(EOPNOTSUPP, "no memory on demand: %s", device->no_odp);
 	return 0;
@@ -115,7 +120,7 @@ int bsn_mr_register(struct bsn_device *device, void *addr, size_t length,
 	access = register_access(device, attr);
 	err = check_iova((uintptr_t)addr, attr);
 	if (!err)
-		err = check_on_demand(device, access);
+		err = register_check(device, attr, access);
 	if (err)
 		return err;
 	iova = attr && attr->has_iova ? attr->iova : (uintptr_t)addr;
@@ -134,6 +139,12 @@ int bsn_mr_deregister(struct bsn_mr *pub)
 
 	if (!mr)
 		return 0;
+	if (atomic_load(&mr->windows.count))
+		return fail(EBUSY,
+			    "%u memory window(s) are bound to it: invalidate or destroy them, and "
+			    "tell of "
+			    "what a peer has invalidated (bsn_window_invalidated())",
+			    atomic_load(&mr->windows.count));
 	keys_remove(mr->device, &mr->key);
 	err = destroyed(mr->device, ibv_dereg_mr(mr->verbs));
 	if (err) {
@@ -163,17 +174,17 @@ static int check_change(const struct mr_object *mr, unsigned changes, const void
 	if (!mr || !changes || changes & ~known)
 		return fail(EINVAL, "no region, or no change that is known");
 	if (mr->is_special || mr->pub.addr != (uintptr_t)mr->verbs->addr)
-		return fail(EOPNOTSUPP, "only memory of the program that is called by its own "
-					"address can be registered anew");
+		return fail(EOPNOTSUPP, "only memory of the program, and without an IOVA, can be "
+					"registered anew");
 	if (changes & BSN_MR_CHANGE_MEMORY && mr->buf)
 		return fail(EBUSY, "a buffer has its own bytes; bsn_mr_register() takes others");
 	if (changes & BSN_MR_CHANGE_MEMORY && (!addr || !length))
 		return fail(EINVAL, "no memory");
 	if (attr && attr->has_iova)
 		return fail(EOPNOTSUPP, "libibverbs registers anew without an IOVA");
-	return changes & BSN_MR_CHANGE_ACCESS
-		       ? check_on_demand(mr->device, register_access(mr->device, attr))
-		       : 0;
+	return register_check(mr->device, attr,
+			      changes & BSN_MR_CHANGE_ACCESS ? register_access(mr->device, attr)
+							     : 0);
 }
 
 /* ibv_rereg_mr() has codes of its own: its input was wrong, it failed, or what it undid failed, too. */
@@ -228,6 +239,7 @@ int bsn_mr_change(struct bsn_mr *pub, unsigned changes, void *addr, size_t lengt
 				      .addr = mr->pub.addr,
 				      .length = mr->pub.length,
 				      .pd = mr->pd,
-				      .access = rights };
+				      .access = rights,
+				      .windows = &mr->windows };
 	return keys_add(mr->device, &mr->key) ? -ENOMEM : err;
 }

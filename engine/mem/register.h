@@ -5,11 +5,14 @@
 
 #include "keys.h"
 
-/* The domain that is meant: @pd, or the device's own. NULL, with a text: it is another device's. */
+/* The domain to use: @pd, or the device's own. NULL, with a text: it is another device's. */
 struct bsn_pd *register_pd(struct bsn_device *device, struct bsn_pd *pd);
 
-/* The access flags that the attributes stand for. */
+/* The access flags that the attributes mean. */
 int register_access(const struct bsn_device *device, const struct bsn_mr_attr *attr);
+
+/* Refuses what no region has, and what this device does not have: 0; -EOPNOTSUPP, and why. */
+int register_check(const struct bsn_device *device, const struct bsn_mr_attr *attr, int access);
 
 /* errno of a registration that failed, in words: -errno. */
 int register_explain(int error, uint64_t length);

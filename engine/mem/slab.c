@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Slabs: buffers in one registration, those in nobody's hands in a store. */
+/* Slabs: buffers in one registration. A store has those that are not in use. */
 #include "../engine.h"
 #include "bsn_slab.h"
 
@@ -125,7 +125,7 @@ int bsn_slab_view_init(struct bsn_slab_view *view, struct bsn_slab *slab)
 	return 0;
 }
 
-/* Half as many as before until there are some: the last buffers are found, too. */
+/* Asks for half as many each time until it gets some, so that the last buffers are found, too. */
 bool bsn_slab_refill(struct bsn_slab_view *view)
 {
 	const struct slab_object *slab = slab_of(view->slab);
@@ -181,7 +181,7 @@ int bsn_slab_create(struct bsn_device *device, const struct bsn_slab_attr *attr,
 		return fail(EINVAL, "no device, no size, no count, or no place for the result");
 	if (attr->has_one_owner && attr->store)
 		return fail(EINVAL,
-			    "a store of one's own locks as it likes: leave has_one_owner out");
+			    "the application's store has its own locks: leave has_one_owner out");
 	size = (attr->size_bytes + LINE - 1) / LINE * LINE;
 	if (size < attr->size_bytes || __builtin_mul_overflow(size, attr->count, &bytes))
 		return fail(ENOMEM, "no %u buffers of %zu bytes", attr->count, attr->size_bytes);

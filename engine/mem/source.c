@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The sources of memory that are built in: anonymous mappings, and what pages they are made of. */
+/* The built-in sources of memory: anonymous mappings of several kinds of pages. */
 #include "../engine.h"
 #include "bsn_mem.h"
 #include "pages.h"
@@ -130,8 +130,8 @@ static int hugetlb_alloc(void *arg, const struct bsn_mem_request *request,
 	(void)arg;
 	if (!page || !has_pool(page))
 		return fail(EINVAL,
-			    "this machine has no hugepages of %zu bytes "
-			    "(/sys/kernel/mm/hugepages has those that it has)",
+			    "this machine has no hugepages of %zu bytes (see "
+			    "/sys/kernel/mm/hugepages)",
 			    page);
 	*block = (struct bsn_mem_block){ .length = length, .page_bytes = page };
 	if (length >= request->length)

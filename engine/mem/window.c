@@ -16,6 +16,7 @@ struct window_object {
 	bool is_type_2;
 	struct known_key memory; /* that it was bound to last; @pd NULL: nothing is known of it */
 	uint32_t keys_removed;   /* of the device, when that was looked up */
+	struct uses *bound;      /* of the memory that it is bound to, which stays; NULL: of none */
 };
 
 static struct window_object *window_of(struct bsn_window *window)
@@ -57,6 +58,15 @@ int bsn_window_create(struct bsn_device *device, const struct bsn_window_attr *g
 	return 0;
 }
 
+static void bind_to(struct window_object *window, struct uses *memory)
+{
+	if (memory)
+		use(memory);
+	if (window->bound)
+		unuse(window->bound);
+	window->bound = memory;
+}
+
 int bsn_window_destroy(struct bsn_window *pub)
 {
 	struct window_object *window = window_of(pub);
@@ -67,6 +77,7 @@ int bsn_window_destroy(struct bsn_window *pub)
 	err = destroyed(window->device, ibv_dealloc_mw(window->verbs));
 	if (err)
 		return fail(-err, "cannot destroy the window: %s", strerror(-err));
+	bind_to(window, NULL);
 	unuse(&window->pd->uses);
 	unuse(&window->device->uses[OF_MEMORY]);
 	free(window);
@@ -77,7 +88,7 @@ static int check_queue(const struct bsn_ep *ep, const struct bsn_window *window)
 {
 	if (!ep || !ep->sq || !window)
 		return fail(EINVAL, "no endpoint, or no window");
-	if (ep->sq->path || ep->sq->transport != BSN_TRANSPORT_RC)
+	if (!ep->sq->ring || ep->sq->transport != BSN_TRANSPORT_RC)
 		return fail(EOPNOTSUPP, "windows are bound by RC queue pairs of the direct path");
 	return 0;
 }
@@ -96,7 +107,10 @@ static const struct known_key *find_memory(struct window_object *window, uint32_
 	return NULL;
 }
 
-/* Whether the memory, if it is Bunsen's own, may be bound so: the device refuses it, too, and stops the queue. */
+/*
+ * Whether memory that Bunsen registered may be bound like this. The device would refuse it, too, and
+ * stop the queue.
+ */
 static int check_memory(struct window_object *window, const struct bsn_sge *memory, int access)
 {
 	const struct known_key *const key = find_memory(window, memory->lkey);
@@ -157,7 +171,8 @@ int bsn_window_bind(struct bsn_ep *ep, struct bsn_window *pub, const struct bsn_
 				  .is_type_2 = window->is_type_2 };
 	err = umr_post_bind(ep->sq, &to, window->device->caps.fence, id, flags);
 	if (err)
-		return fail(-err, "%s", bsn_refusal);
+		return err;
+	bind_to(window, window->memory.pd ? window->memory.windows : NULL);
 	pub->rkey = window->verbs->rkey = to.new_key;
 	pub->addr = access & IBV_ACCESS_ZERO_BASED ? 0 : memory->addr;
 	pub->length = memory->length;
@@ -177,7 +192,7 @@ int bsn_window_invalidate(struct bsn_ep *ep, struct bsn_window *pub, uint64_t id
 		return fail(EINVAL, "the window is not bound");
 	err = umr_post_invalidate(ep->sq, pub->rkey, true, window->device->caps.fence, id, flags);
 	if (err)
-		return fail(-err, "%s", bsn_refusal);
+		return err;
 	bsn_window_invalidated(pub);
 	return 0;
 }
@@ -186,6 +201,7 @@ int bsn_window_invalidated(struct bsn_window *window)
 {
 	if (!window)
 		return fail(EINVAL, "no window");
+	bind_to(window_of(window), NULL);
 	window->addr = window->length = 0;
 	return 0;
 }

@@ -28,7 +28,7 @@ static void watch_detach(void *arg, struct bsn_mr_cache *cache)
 	ucm_unset_event_handler(UCM_EVENT_VM_UNMAPPED, memory_goes, cache);
 }
 
-/* That hooks were installed does not say that they are called. */
+/* Installed hooks need not be called. */
 static int watch_attach(void *arg, struct bsn_mr_cache *cache)
 {
 	ucs_status_t status =

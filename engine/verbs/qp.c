@@ -41,7 +41,7 @@ static int qp_create(struct bsn_qp *qp, const struct ibv_qp_init_attr *init)
 
 	if (provider_is_mlx5(qp->device->context->device))
 		created = ibv_create_qp_ex(qp->device->context, &extended);
-	/* Without, if need be; if it was something else that displeased, that fails again. */
+	/* Tries without it. If something else was refused, that fails again. */
 	if (!created) {
 		drop_domain(qp);
 		errno = 0;
@@ -86,7 +86,10 @@ static int qp_make(struct bsn_qp *qp, const struct bsn_qp_attr *attr)
 	return err;
 }
 
-/* Not every provider takes a queue's old completions out of the CQ: they are of another life then. */
+/*
+ * Not every provider takes a queue's old completions out of the CQ. Those have the number of an earlier
+ * life.
+ */
 static void qp_clear(struct bsn_qp *qp)
 {
 	verbs_sq_clear(send_queue_of(qp->sq));
@@ -162,9 +165,11 @@ const struct path_ops verbs_path = {
 	.cq_make = verbs_cq_make,
 	.cq_free = verbs_cq_free,
 	.cq_is_known = verbs_cq_is_known,
+	.cq_resize = verbs_cq_resize,
 	.cq_request = verbs_cq_request,
 	.srq_make = verbs_srq_make,
 	.srq_free = verbs_srq_free,
+	.srq_leave = verbs_srq_leave,
 	.qp_sends = qp_sends,
 	.qp_create = qp_create,
 	.qp_adopt = qp_adopt,
@@ -176,4 +181,6 @@ const struct path_ops verbs_path = {
 	.qp_outstanding = qp_outstanding,
 	.ep_make = ep_make,
 	.ep_leave = ep_leave,
+	.recvs_move = verbs_recvs_move,
+	.recvs_drop = verbs_recvs_drop,
 };

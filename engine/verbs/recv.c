@@ -32,7 +32,7 @@ BSN_ALWAYS_INLINE struct ibv_recv_wr *fill(struct recv_queue *rq, const struct b
 
 /* -- a QP's own ---------------------------------------------------------------------------------- */
 
-/* What the poller gave back since the last look makes room. */
+/* Receives that the poller gave back since the last look make room. */
 static __attribute__((noinline)) bool is_full(struct recv_queue *rq)
 {
 	const uint32_t free = rq->capacity - verbs_rq_outstanding(rq), size = rq->mask + 1;
@@ -58,7 +58,7 @@ BSN_ALWAYS_INLINE int post_own(struct bsn_rq *hot, const struct bsn_sge *sge, un
 	rq->ids[(uint32_t)rq->wr.wr_id] = id;
 	err = ibv_post_recv(rq->qp, fill(rq, sge, count), &rq->bad);
 	if (BSN_UNLIKELY(err))
-		return provider_error_of_int(err);
+		return provider_refused(err);
 	rq->wr.wr_id++;
 	return 0;
 }
@@ -81,42 +81,58 @@ static int post_rq_plain(struct bsn_rq *hot, const struct bsn_sge *sge, unsigned
 
 /* -- a shared one -------------------------------------------------------------------------------- */
 
-/* The ring of free slots comes round. */
-static __attribute__((noinline)) bool is_empty(struct recv_queue *rq)
-{
-	if (rq->take != rq->free + rq->mask + 1)
-		return true;
-	rq->take = rq->free;
-	return __atomic_load_n(rq->take, __ATOMIC_ACQUIRE) == NO_SLOT; /* O6 */
-}
-
+/* The provider says which request it refused. One that does not costs the queue a slot. */
 static __attribute__((noinline)) int put_back(struct recv_queue *rq, int result)
 {
-	*rq->take = (uint32_t)rq->wr.wr_id;
-	return provider_error_of_int(result);
+	uint8_t *const bad = (uint8_t *)rq->bad;
+
+	rq->bad = NULL;
+	if (bad)
+		*--rq->take = (struct srq_slot *)(void *)(bad - offsetof(struct srq_slot, wr));
+	return provider_refused(result);
 }
+
+static int post_at_begin(struct bsn_rq *hot, const struct bsn_sge *sge, unsigned count, uint64_t id);
 
 BSN_ALWAYS_INLINE int post_shared(struct bsn_rq *hot, const struct bsn_sge *sge, unsigned count,
 				  uint64_t id)
 {
 	struct recv_queue *rq = recv_queue_of(hot);
-	uint32_t slot = __atomic_load_n(rq->take, __ATOMIC_ACQUIRE); /* O6 */
+	struct srq_slot **take = rq->take;
+	struct srq_slot *slot = __atomic_load_n(take, __ATOMIC_ACQUIRE); /* O6 */
 	int err;
 
-	if (BSN_UNLIKELY(slot == NO_SLOT)) {
-		if (is_empty(rq))
-			return refuse_full(hot);
-		slot = *rq->take;
-	}
-	rq->ids[slot] = id;
+	if (BSN_UNLIKELY(!slot))
+		return post_at_begin(hot, sge, count, id);
 	/* A poller may fill it as soon as this is posted. */
-	__atomic_store_n(rq->take, NO_SLOT, __ATOMIC_RELAXED);
-	rq->wr.wr_id = rq->life | slot;
-	err = ibv_post_srq_recv(rq->srq, fill(rq, sge, count), &rq->bad);
+	__atomic_store_n(take, NULL, __ATOMIC_RELAXED);
+	slot->id = id;
+	slot->wr.sg_list = (struct ibv_sge *)(uintptr_t)sge;
+	if (count != 1)
+		slot->wr.num_sge = (int)count;
+	BSN_IN_MEMORY();
+	rq->take++;
+	err = ibv_post_srq_recv(rq->srq, &slot->wr, &rq->bad);
+	if (count != 1)
+		slot->wr.num_sge = 1;
 	if (BSN_UNLIKELY(err))
 		return put_back(rq, err);
-	rq->take++;
-	return 0;
+	BSN_HIDE(err); /* else a 0 would be made for what is one */
+	return err;
+}
+
+/* Goes round the ring of free slots, unless there are none. */
+static __attribute__((noinline)) int post_at_begin(struct bsn_rq *hot, const struct bsn_sge *sge,
+						   unsigned count, uint64_t id)
+{
+	struct recv_queue *rq = recv_queue_of(hot);
+
+	if (rq->take != rq->free + rq->mask + 1)
+		return refuse_full(hot);
+	rq->take = rq->free;
+	if (!__atomic_load_n(rq->take, __ATOMIC_RELAXED))
+		return refuse_full(hot);
+	return post_shared(hot, sge, count, id);
 }
 
 /*
@@ -176,42 +192,59 @@ static const struct bsn_rq_path srq_path = { .post1 = post_srq1,
 
 void verbs_rq_clear(struct recv_queue *rq)
 {
-	for (uint32_t i = 0; rq->free && i <= rq->mask + 1; i++)
-		rq->free[i] = i < rq->capacity ? i : NO_SLOT;
-	rq->take = rq->free;
 	rq->lap = rq->tail = rq->limit = 0;
 	rq->life = WR_RECV | verbs_next_life();
 	rq->wr.wr_id = rq->life;
+}
+
+static void fill_free(struct recv_queue *rq)
+{
+	for (uint32_t i = 0; i < rq->capacity; i++) {
+		rq->slots[i].wr = (struct ibv_recv_wr){ .wr_id = rq->life | i, .num_sge = 1 };
+		rq->free[i] = &rq->slots[i];
+	}
+	rq->take = rq->free;
 }
 
 void verbs_rq_free(struct bsn_rq *hot)
 {
 	if (!hot)
 		return;
+	free(recv_queue_of(hot)->slots);
 	free(recv_queue_of(hot)->free);
 	free(hot);
 }
 
-static struct recv_queue *alloc_rq(uint32_t capacity, uint32_t max_sge, bool is_srq)
+/* @ids: of a QP's own. */
+static struct recv_queue *alloc_rq(uint32_t capacity, uint32_t max_sge, uint32_t ids)
 {
-	const uint32_t size = power_of_two(capacity);
-	struct recv_queue *rq = bsn_hot_alloc(sizeof(*rq) + size * sizeof(rq->ids[0]));
+	struct recv_queue *rq = bsn_hot_alloc(sizeof(*rq) + ids * sizeof(rq->ids[0]));
 
 	if (!rq)
 		return NULL;
-	if (is_srq)
-		rq->free = calloc(size + 1, sizeof(*rq->free));
-	if (is_srq && !rq->free) {
-		verbs_rq_free(&rq->hot);
-		return NULL;
-	}
-	rq->mask = size - 1;
+	rq->mask = power_of_two(capacity) - 1;
 	rq->capacity = capacity;
-	rq->hot.path = is_srq ? &srq_path : &rq_path;
-	rq->hot.is_srq = is_srq;
+	bsn_rq_set_path(&rq->hot, ids ? &rq_path : &srq_path);
+	rq->hot.is_srq = !ids;
 	rq->hot.max_sge = (uint8_t)max_sge;
 	verbs_rq_clear(rq);
 	return rq;
+}
+
+static struct recv_queue *alloc_srq(uint32_t capacity, uint32_t max_sge)
+{
+	struct recv_queue *rq = alloc_rq(capacity, max_sge, 0);
+
+	if (!rq)
+		return NULL;
+	rq->slots = calloc(capacity, sizeof(*rq->slots));
+	rq->free = calloc((size_t)rq->mask + 2, sizeof(struct srq_slot *));
+	if (rq->slots && rq->free) {
+		fill_free(rq);
+		return rq;
+	}
+	verbs_rq_free(&rq->hot);
+	return NULL;
 }
 
 int verbs_rq_make(struct bsn_qp *qp)
@@ -222,7 +255,8 @@ int verbs_rq_make(struct bsn_qp *qp)
 		qp->rq = qp->srq->rq;
 		return 0;
 	}
-	rq = alloc_rq(qp->limits.recv_depth, qp->limits.max_recv_sge, false);
+	rq = alloc_rq(qp->limits.recv_depth, qp->limits.max_recv_sge,
+		      power_of_two(qp->limits.recv_depth));
 	if (!rq)
 		return fail(ENOMEM, "no memory");
 	rq->qp = qp->verbs;
@@ -233,10 +267,18 @@ int verbs_rq_make(struct bsn_qp *qp)
 
 int verbs_srq_make(struct srq_object *srq)
 {
-	struct recv_queue *rq = alloc_rq(srq->depth, srq->max_sge, true);
+	struct recv_queue *rq = alloc_srq(srq->depth, srq->max_sge);
 
 	if (!rq)
 		return fail(ENOMEM, "no memory");
+	if (srq->xrcd) {
+		srq->path_state = verbs_no_sends(srq->device);
+		if (!srq->path_state) {
+			verbs_rq_free(&rq->hot);
+			return fail(ENOMEM, "no memory");
+		}
+		srq->route.sq = srq->path_state;
+	}
 	rq->srq = srq->verbs;
 	rq->hot.owner = srq;
 	srq->rq = &rq->hot;
@@ -245,5 +287,6 @@ int verbs_srq_make(struct srq_object *srq)
 
 void verbs_srq_free(struct srq_object *srq)
 {
+	free(srq->path_state);
 	verbs_rq_free(srq->rq);
 }

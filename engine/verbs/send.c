@@ -21,7 +21,7 @@ _Static_assert(sizeof(struct bsn_sge) == sizeof(struct ibv_sge) &&
 /* What the data of a request are, as far as the compiler knows it. */
 enum data_form {
 	ONE_SGE,
-	ONE_PIECE, /* of inline data, whose length BSN_WHAT() says */
+	ONE_PIECE, /* of inline data */
 	SGES,
 	ANY_DATA,
 };
@@ -40,6 +40,7 @@ struct posted {
 	uint32_t imm;
 	const uint64_t *operand;
 	const struct ep_object *peer;
+	bool is_xrc; /* the peer is an SRQ */
 	uint64_t id;
 };
 
@@ -114,45 +115,42 @@ BSN_ALWAYS_INLINE void wr_atomic(struct ibv_qp_ex *qp, const struct posted *p)
 				      p->operand[0]);
 	else
 		ibv_wr_atomic_fetch_add(qp, p->remote->rkey, p->remote->addr, p->operand[0]);
-	ibv_wr_set_sge(qp, p->sge->lkey, p->sge->addr, 8); /* whatever its length says */
 }
 
 /* Inline data are copied at once. */
-BSN_ALWAYS_INLINE void wr_data(struct send_queue *sq, const struct posted *p)
+BSN_ALWAYS_INLINE void wr_data(struct ibv_qp_ex *qp, uint8_t *gathered, const struct posted *p)
 {
-	struct ibv_qp_ex *qp = sq->extended;
-
 	if (p->form == ONE_SGE)
 		ibv_wr_set_sge(qp, p->sge->lkey, p->sge->addr, p->sge->length);
 	else if (p->form == ONE_PIECE)
-		ibv_wr_set_inline_data(qp, (void *)(uintptr_t)p->sge->addr, count_of(p->what));
+		ibv_wr_set_inline_data(qp, (void *)(uintptr_t)p->sge->addr, p->sge->length);
 	else if (p->form == ANY_DATA && p->what & BSN_F_INLINE)
-		ibv_wr_set_inline_data(qp, sq->inline_data,
-				       gather(p->sge, p->count, sq->inline_data));
+		ibv_wr_set_inline_data(qp, gathered, gather(p->sge, p->count, gathered));
 	else
-		ibv_wr_set_sge_list(qp, p->form == SGES ? count_of(p->what) : p->count,
-				    (const struct ibv_sge *)p->sge);
+		ibv_wr_set_sge_list(qp, p->count, (const struct ibv_sge *)p->sge);
 }
 
-BSN_ALWAYS_INLINE void append_wr(struct send_queue *sq, const struct posted *p)
+/* ibv_wr_start() was called. */
+BSN_ALWAYS_INLINE void append_wr(struct ibv_qp_ex *qp, uint8_t *gathered, const struct posted *p)
 {
-	struct ibv_qp_ex *qp;
-
-	if (sq->rung == sq->head)
-		ibv_wr_start(sq->extended);
-	qp = sq->extended;
-	qp->wr_id = sq->life | sq->head;
 	qp->wr_flags = send_flags_of(p->what);
-	BSN_IN_MEMORY();
-	sq->head++;
 	if (p->operand) {
 		wr_atomic(qp, p);
-		return;
+		if (p->is_xrc)
+			ibv_wr_set_xrc_srqn(qp, p->peer->verbs.qpn);
+		ibv_wr_set_sge(qp, p->sge->lkey, p->sge->addr, 8); /* whatever its length says */
+	} else {
+		wr_operation(qp, p);
+		if (p->is_xrc)
+			ibv_wr_set_xrc_srqn(qp, p->peer->verbs.qpn);
+		else if (p->peer)
+			ibv_wr_set_ud_addr(qp, p->peer->ah, p->peer->verbs.qpn,
+					   p->peer->verbs.qkey);
+		wr_data(qp, gathered, p);
 	}
-	wr_operation(qp, p);
-	if (p->peer)
-		ibv_wr_set_ud_addr(qp, p->peer->ah, p->peer->verbs.qpn, p->peer->verbs.qkey);
-	wr_data(sq, p);
+	qp->wr_flags = IBV_SEND_SIGNALED;
+	BSN_IN_MEMORY();
+	qp->wr_id++;
 }
 
 /* -- appending for ibv_post_send() ---------------------------------------------------------------- */
@@ -186,6 +184,8 @@ BSN_ALWAYS_INLINE void list_remote(struct ibv_send_wr *wr, const struct posted *
 {
 	const bool add = p->opcode == BSN_OPCODE_ATOMIC_FA;
 
+	if (p->is_xrc)
+		wr->qp_type.xrc.remote_srqn = p->peer->verbs.qpn;
 	if (p->operand) {
 		wr->wr.atomic.remote_addr = p->remote->addr;
 		wr->wr.atomic.rkey = p->remote->rkey;
@@ -197,7 +197,7 @@ BSN_ALWAYS_INLINE void list_remote(struct ibv_send_wr *wr, const struct posted *
 		wr->invalidate_rkey = p->imm;
 	else
 		wr->imm_data = htonl(p->imm); /* 0 where there is none */
-	if (p->peer) {
+	if (p->peer && !p->is_xrc) {
 		wr->wr.ud.ah = p->peer->ah;
 		wr->wr.ud.remote_qpn = p->peer->verbs.qpn;
 		wr->wr.ud.remote_qkey = p->peer->verbs.qkey;
@@ -210,10 +210,10 @@ BSN_ALWAYS_INLINE void list_remote(struct ibv_send_wr *wr, const struct posted *
 /* Fields that the operation does not need are left as they are. */
 BSN_ALWAYS_INLINE void append_list(struct send_queue *sq, const struct posted *p)
 {
-	const uint32_t slot = sq->head & sq->mask;
+	const uint32_t slot = (uint32_t)sq->next_id & sq->mask;
 	struct ibv_send_wr *wr = &sq->wrs[slot];
 
-	wr->wr_id = sq->life | sq->head++;
+	wr->wr_id = sq->next_id++;
 	wr->opcode = verb_of(p->opcode)->opcode;
 	wr->send_flags = send_flags_of(p->what);
 	list_remote(wr, p);
@@ -223,30 +223,56 @@ BSN_ALWAYS_INLINE void append_list(struct send_queue *sq, const struct posted *p
 		list_sges(wr, p);
 }
 
+/* -- room ----------------------------------------------------------------------------------------- */
+
+static void set_head(struct send_queue *sq, uint32_t head)
+{
+	*(sq->extended ? &sq->extended->wr_id : &sq->next_id) = sq->life | head;
+	sq->hot.slot = (uint8_t *)&sq->kept[head & sq->mask];
+	sq->limit = sq->started_limit = NULL;
+}
+
+/*
+ * Requests that the poller saw done since the last look make room, in one piece; the slot goes round
+ * the ring. A closed queue was cleared, so each request asks here.
+ */
+static __attribute__((noinline)) bool has_room(struct send_queue *sq)
+{
+	const uint32_t head = verbs_sq_head(sq), slot = head & sq->mask, to_end = sq->mask + 1 - slot;
+	const uint32_t used = verbs_sq_outstanding(sq);
+	/* A marker may go beyond the capacity. */
+	const uint32_t free = used < sq->capacity && !sq->hot.closed ? sq->capacity - used : 0;
+
+	set_head(sq, head); /* the number came round, too, if that */
+	sq->limit = sq->hot.slot + (free < to_end ? free : to_end) * sizeof(*sq->kept);
+	return free;
+}
+
 /* -- handing in --------------------------------------------------------------------------------- */
 
 /* @end: the number of the first request that the provider did not take */
 static int hand_in_list(struct send_queue *sq, uint32_t *end)
 {
+	const uint32_t head = verbs_sq_head(sq);
 	struct ibv_send_wr *const first = &sq->wrs[sq->rung & sq->mask];
-	struct ibv_send_wr *const last = &sq->wrs[(sq->head - 1) & sq->mask];
+	struct ibv_send_wr *const last = &sq->wrs[(head - 1) & sq->mask];
 	struct ibv_send_wr *const next = last->next;
 	struct ibv_send_wr *bad = first;
 	int err;
 
 	last->next = NULL;
 	errno = 0;
-	err = provider_error_of_int(ibv_post_send(sq->verbs, first, &bad));
+	err = provider_refused(ibv_post_send(sq->verbs, first, &bad));
 	last->next = next;
-	*end = err ? (uint32_t)bad->wr_id : sq->head;
+	*end = err ? (uint32_t)bad->wr_id : head;
 	return err;
 }
 
 void verbs_sq_cancel(struct send_queue *sq)
 {
-	if (sq->extended && sq->rung != sq->head)
+	if (sq->extended && sq->rung != verbs_sq_head(sq))
 		ibv_wr_abort(sq->extended);
-	sq->head = sq->rung;
+	set_head(sq, sq->rung);
 }
 
 static int cancel(struct bsn_sq *hot)
@@ -260,8 +286,22 @@ static int cancel(struct bsn_sq *hot)
 
 static __attribute__((noinline)) int refused(struct send_queue *sq, int result)
 {
-	sq->head = sq->rung;
-	return provider_error_of_int(result);
+	set_head(sq, sq->rung);
+	return provider_refused(result);
+}
+
+BSN_ALWAYS_INLINE int complete(struct send_queue *sq)
+{
+	int err;
+
+	BSN_IN_MEMORY();
+	sq->hot.count_doorbells++;
+	sq->started_limit = NULL;
+	err = ibv_wr_complete(sq->extended);
+	if (BSN_UNLIKELY(err))
+		return refused(sq, err);
+	sq->rung = (uint32_t)sq->extended->wr_id;
+	return 0;
 }
 
 /* Something was appended. */
@@ -270,16 +310,13 @@ BSN_ALWAYS_INLINE int hand_in(struct send_queue *sq, bool is_extended)
 	uint32_t end;
 	int err;
 
+	if (is_extended)
+		return complete(sq);
 	sq->hot.count_doorbells++;
-	if (is_extended) {
-		err = ibv_wr_complete(sq->extended);
-		if (BSN_UNLIKELY(err))
-			return refused(sq, err);
-		sq->rung = sq->head;
-		return 0;
-	}
 	err = hand_in_list(sq, &end);
-	sq->rung = sq->head = end;
+	sq->rung = end;
+	if (BSN_UNLIKELY(err))
+		set_head(sq, end);
 	return err;
 }
 
@@ -287,7 +324,14 @@ int verbs_sq_ring(struct bsn_sq *hot)
 {
 	struct send_queue *sq = send_queue_of(hot);
 
-	return sq->rung == sq->head ? 0 : hand_in(sq, sq->extended);
+	return sq->rung == verbs_sq_head(sq) ? 0 : hand_in(sq, sq->extended);
+}
+
+static int ring_wr(struct bsn_sq *hot)
+{
+	struct send_queue *sq = send_queue_of(hot);
+
+	return sq->rung == (uint32_t)sq->extended->wr_id ? 0 : complete(sq);
 }
 
 /* -- posting ------------------------------------------------------------------------------------ */
@@ -309,6 +353,8 @@ static __attribute__((noinline)) int refuse_full(struct send_queue *sq, uint32_t
 {
 	const int err = what & BSN_F_RING ? verbs_sq_ring(&sq->hot) : 0;
 
+	if (sq->hot.closed)
+		return refuse(sq->hot.closed, sq->hot.closed_why);
 	sq->hot.count_full++;
 	if (err)
 		return err;
@@ -316,13 +362,14 @@ static __attribute__((noinline)) int refuse_full(struct send_queue *sq, uint32_t
 }
 
 /* Keeps what its completion will say. */
-BSN_ALWAYS_INLINE void keep(struct send_queue *sq, const struct posted *p)
+BSN_ALWAYS_INLINE void keep(struct send_queue *sq, const struct posted *p, uint32_t what,
+			    bool is_extended)
 {
-	const uint32_t slot = sq->head & sq->mask;
-
-	sq->kept[slot] = (struct kept){ p->id, p->what };
+	*(struct kept *)(void *)sq->hot.slot = (struct kept){ p->id, what };
+	bsn_move_on(&sq->hot.slot, sizeof(struct kept));
 	if (p->peer) {
-		sq->users[slot] = p->peer->hot.user;
+		const uint64_t next = is_extended ? sq->extended->wr_id : sq->next_id;
+		sq->users[(uint32_t)next & sq->mask] = p->peer->hot.user;
 		sq->last_peer = p->peer;
 	}
 }
@@ -330,29 +377,107 @@ BSN_ALWAYS_INLINE void keep(struct send_queue *sq, const struct posted *p)
 BSN_ALWAYS_INLINE void append(struct send_queue *sq, const struct posted *p, bool is_extended)
 {
 	if (is_extended)
-		append_wr(sq, p);
+		append_wr(sq->extended, sq->inline_data, p);
 	else
 		append_list(sq, p);
 }
 
-/* What the poller saw done since the last look makes room. */
-static __attribute__((noinline)) bool is_full(struct send_queue *sq)
+/* Before the first request that ibv_wr_complete() will hand in. */
+BSN_ALWAYS_INLINE void start(struct send_queue *sq, bool is_extended)
 {
-	sq->limit = __atomic_load_n(&sq->done, __ATOMIC_ACQUIRE) + sq->capacity; /* O6 */
-	return sq->head == sq->limit;
+	if (is_extended && sq->rung == (uint32_t)sq->extended->wr_id)
+		ibv_wr_start(sq->extended);
+}
+
+BSN_ALWAYS_INLINE bool has_slot(const struct send_queue *sq)
+{
+	return BSN_LIKELY(sq->hot.slot < sq->limit);
 }
 
 /* A request that is in order. */
 BSN_ALWAYS_INLINE int post(struct send_queue *sq, struct posted p, bool is_extended)
 {
 	p.what |= sq->always;
-	if (BSN_UNLIKELY(sq->head == sq->limit) && is_full(sq))
+	if (!has_slot(sq) && !has_room(sq))
 		return refuse_full(sq, p.what);
-	keep(sq, &p);
+	start(sq, is_extended);
+	keep(sq, &p, p.what, is_extended);
 	if (!(p.what & BSN_F_SIGNALED) && BSN_UNLIKELY(--sq->quiet == 0))
 		p.what |= signal_in_turn(sq);
 	append(sq, &p, is_extended);
-	return p.what & BSN_F_RING ? hand_in(sq, is_extended) : 0;
+	if (p.what & BSN_F_RING)
+		return hand_in(sq, is_extended);
+	sq->started_limit = sq->limit; /* more can be appended by one look */
+	return 0;
+}
+
+BSN_ALWAYS_INLINE bool has_imm(unsigned opcode)
+{
+	return opcode == BSN_OPCODE_SEND_IMM || opcode == BSN_OPCODE_RDMA_WRITE_IMM;
+}
+
+BSN_ALWAYS_INLINE bool has_remote(unsigned opcode)
+{
+	return opcode != BSN_OPCODE_SEND && opcode != BSN_OPCODE_SEND_IMM;
+}
+
+BSN_ALWAYS_INLINE void hold(struct send_queue *sq, const struct posted *p)
+{
+	sq->held.data = p->form == ONE_PIECE ? (const void *)(uintptr_t)p->sge->addr : p->sge;
+	if (p->form != ONE_SGE)
+		sq->held.count = p->form == ONE_PIECE ? p->sge->length : p->count;
+	if (p->what & BSN_F_RING && has_remote(p->opcode)) /* ibv_wr_start() may come first */
+		sq->held.remote = p->remote;
+	if (p->what & BSN_F_RING && has_imm(p->opcode))
+		sq->held.imm = p->imm;
+}
+
+/*
+ * The same, by ibv_wr_*, of a signaled one that has a slot and is rung, or comes after another one. Nothing
+ * but @sq is needed across the provider's calls. The number moves on before the last of them, which does
+ * not look at it.
+ * @what: the same as @p has, which the compiler need not put together again
+ */
+BSN_ALWAYS_INLINE int post_known(struct send_queue *sq, struct posted p, uint32_t what)
+{
+	const bool rings = p.what & BSN_F_RING;
+	struct bsn_remote remote;
+	struct bsn_sge data;
+
+	keep(sq, &p, what, true);
+	hold(sq, &p);
+	if (rings && sq->rung == (uint32_t)sq->extended->wr_id)
+		ibv_wr_start(sq->extended);
+	if (rings)
+		p.imm = sq->held.imm;
+	if (has_remote(p.opcode)) {
+		remote = rings ? *sq->held.remote : *p.remote;
+		p.remote = &remote;
+	}
+	BSN_IN_MEMORY();
+	if (p.operand)
+		wr_atomic(sq->extended, &p);
+	else
+		wr_operation(sq->extended, &p);
+	if (p.peer)
+		ibv_wr_set_ud_addr(sq->extended, sq->last_peer->ah, sq->last_peer->verbs.qpn,
+				   sq->last_peer->verbs.qkey);
+	data = p.form == ONE_SGE ? *(const struct bsn_sge *)sq->held.data
+				 : (struct bsn_sge){ (uintptr_t)sq->held.data, sq->held.count, 0 };
+	p.sge = p.form == SGES ? sq->held.data : &data;
+	p.count = sq->held.count;
+	BSN_IN_MEMORY();
+	sq->extended->wr_id++;
+	if (p.operand)
+		ibv_wr_set_sge(sq->extended, p.sge->lkey, p.sge->addr, 8);
+	else
+		wr_data(sq->extended, NULL, &p);
+	return rings ? complete(sq) : 0;
+}
+
+BSN_ALWAYS_INLINE bool is_xrc(const struct bsn_sq *sq)
+{
+	return sq->transport == BSN_TRANSPORT_XRC;
 }
 
 /*
@@ -363,20 +488,23 @@ int verbs_sq_post_marker(struct send_queue *sq)
 {
 	static const struct bsn_remote nowhere;
 	const struct ep_object *peer = sq->last_peer;
+	const bool is_extended = sq->extended;
 	struct posted p = { .opcode = peer ? BSN_OPCODE_SEND : BSN_OPCODE_RDMA_WRITE,
 			    .form = SGES,
 			    .remote = &nowhere,
-			    .peer = peer };
+			    .peer = peer,
+			    .is_xrc = is_xrc(&sq->hot) };
 
 	if (sq->users && !peer)
 		return 0;
-	if (is_full(sq)) /* a look in any case: head must not pass the limit */
-		return -EAGAIN;
+	if (!has_room(sq))
+		return refuse(EAGAIN, "the send queue is full: poll its CQ");
 	p.what = p.opcode | KEPT_MARKER;
-	keep(sq, &p);
+	start(sq, is_extended);
+	keep(sq, &p, p.what, is_extended);
 	p.what |= BSN_F_SIGNALED;
-	append(sq, &p, sq->extended);
-	return hand_in(sq, sq->extended);
+	append(sq, &p, is_extended);
+	return hand_in(sq, is_extended);
 }
 
 BSN_ALWAYS_INLINE const struct ep_object *ep_of(const struct bsn_ep *ep)
@@ -408,8 +536,11 @@ static __attribute__((noinline)) int post_any(struct bsn_ep *ep, uint32_t what,
 				  .remote = remote,
 				  .imm = imm,
 				  .peer = peer_of(ep),
+				  .is_xrc = is_xrc(ep->sq),
 				  .id = id };
 
+	if (sq->hot.closed)
+		return refuse(sq->hot.closed, sq->hot.closed_why);
 	if (err)
 		return err;
 	/* An atomic's operands are not among the arguments. */
@@ -427,7 +558,7 @@ static __attribute__((noinline)) int post_any_piece(struct bsn_ep *ep, uint32_t 
 	return post_any(ep, BSN_WHAT(what & BELOW_COUNT, 0, 1), &piece, remote, imm, id);
 }
 
-/* Whether there is nothing in @what, the count aside, that a look does not tell to be in order. */
+/* Whether one look tells that @what, the count aside, is in order. */
 BSN_ALWAYS_INLINE bool has_only(uint32_t what, uint32_t flags)
 {
 	return !(what & BELOW_COUNT & ~(flags | 0x3fu));
@@ -436,18 +567,23 @@ BSN_ALWAYS_INLINE bool has_only(uint32_t what, uint32_t flags)
 #define SGE_FLAGS (BSN_F_SOLICITED | BSN_F_SIGNALED | BSN_F_FENCE | BSN_F_RING)
 
 /* Several SGEs. Empty ones are left out later; one that is too long has a bit that no other has. */
-BSN_ALWAYS_INLINE bool is_plain_list(const struct send_queue *sq, uint32_t what,
-				     const struct bsn_sge *sge)
+BSN_ALWAYS_INLINE bool are_taken(const struct send_queue *sq, unsigned count,
+				 const struct bsn_sge *sge)
 {
-	const unsigned count = count_of(what);
 	uint32_t lengths;
 
-	if (BSN_UNLIKELY(!has_only(what, SGE_FLAGS) || count - 1 >= sq->hot.max_sge))
+	if (BSN_UNLIKELY(count - 1 >= sq->hot.max_sge))
 		return false;
 	lengths = sge[0].length | sge[count - 1].length;
 	for (unsigned i = 1; i + 1 < count; i++)
 		lengths |= sge[i].length;
 	return BSN_LIKELY(lengths <= BSN_DATA_MAX_BYTES);
+}
+
+BSN_ALWAYS_INLINE bool is_plain_list(const struct send_queue *sq, uint32_t what,
+				     const struct bsn_sge *sge)
+{
+	return has_only(what, SGE_FLAGS) && are_taken(sq, count_of(what), sge);
 }
 
 BSN_ALWAYS_INLINE bool is_plain_sge(uint32_t what, const struct bsn_sge *sge)
@@ -468,8 +604,9 @@ BSN_ALWAYS_INLINE bool is_piece(uint32_t what, const struct bsn_sge *sge)
 	return what & BSN_F_INLINE && count_of(what) == 1 && sge->length < BSN_WHAT_COUNT_MAX;
 }
 
-static int post_atomic(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,
-		       const struct bsn_remote *remote, const uint64_t operand[2], uint64_t id)
+BSN_ALWAYS_INLINE int post_any_atomic(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,
+				      const struct bsn_remote *remote, const uint64_t operand[2],
+				      uint64_t id, bool is_of_xrc)
 {
 	struct send_queue *sq = send_queue_of(ep->sq);
 	const bool is_plain = has_only(what, SGE_FLAGS) && count_of(what) == 1 &&
@@ -482,9 +619,24 @@ static int post_atomic(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *s
 				  .sge = sge,
 				  .remote = remote,
 				  .operand = operand,
+				  .peer = is_of_xrc ? ep_of(ep) : NULL,
+				  .is_xrc = is_of_xrc,
 				  .id = id };
 
 	return err ? err : post(sq, p, sq->extended);
+}
+
+static int post_atomic(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,
+		       const struct bsn_remote *remote, const uint64_t operand[2], uint64_t id)
+{
+	return post_any_atomic(ep, what, sge, remote, operand, id, false);
+}
+
+/* Of a queue that has endpoints for SRQs. */
+static int post_xrc_atomic(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,
+			   const struct bsn_remote *remote, const uint64_t operand[2], uint64_t id)
+{
+	return post_any_atomic(ep, what, sge, remote, operand, id, true);
 }
 
 static uint32_t room_of(struct bsn_sq *hot)
@@ -495,123 +647,290 @@ static uint32_t room_of(struct bsn_sq *hot)
 }
 
 /*
- * The functions of a kind of queue, so that none of them has to ask which it is. Those that tell apart need
- * no registers saved; each queue of the kind takes FIRST and SECOND, which have functions of their own.
+ * The functions of a kind of queue, so that none of them has to ask which it is. The most common requests
+ * have functions of their own, in which operation and flags are constants: signaled, and either appended
+ * after another one or rung. All other requests go to the functions of the kind.
  */
+struct kind {
+	struct bsn_sq_path path; /* first: what @hot.path points to */
+	struct bsn_sq_posts posts;
+};
+
+/* Of a queue whose requests are checked, too, where @hot.posts are others. */
+static const struct bsn_sq_posts *posts_of(const struct bsn_sq *sq)
+{
+	return &((const struct kind *)(const void *)sq->path)->posts;
+}
+
+/* Those that have rows of their own in struct bsn_sq_posts. */
+#define INLINE_OPS                                                                                 \
+	(1ull << BSN_OPCODE_RDMA_WRITE | 1ull << BSN_OPCODE_RDMA_WRITE_IMM |                       \
+	 1ull << BSN_OPCODE_SEND | 1ull << BSN_OPCODE_SEND_IMM | 1ull << BSN_OPCODE_SEND_INVAL |   \
+	 1ull << BSN_OPCODE_RDMA_READ)
+
+static int post_sgl(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,
+		    const struct bsn_remote *remote, uint32_t imm, uint64_t id)
+{
+	const struct bsn_sq_posts *posts = posts_of(ep->sq);
+	const unsigned row = BSN_POST_ROW(what, what);
+	const uint32_t opcode = opcode_of(what);
+
+	return (what & ~(uint32_t)BSN_F_RING) == BSN_WHAT(opcode, BSN_F_SIGNALED, 1u) &&
+			       opcode < 64 && INLINE_OPS >> opcode & 1
+		       ? posts->one[row](ep, what, sge, remote, imm, id)
+		       : posts->sgl[row](ep, what, sge, remote, imm, id);
+}
+
+static int post_inline(struct bsn_ep *ep, uint32_t what, const void *data,
+		       const struct bsn_remote *remote, uint32_t imm, uint64_t id)
+{
+	return posts_of(ep->sq)->piece[BSN_POST_ROW(what, what)](ep, what, data, remote, imm, id);
+}
+
+/* Room for a request that is in order; the first one of several is begun. */
+static __attribute__((noinline)) bool begin(struct send_queue *sq)
+{
+	if (!has_slot(sq) && !has_room(sq))
+		return false;
+	start(sq, true);
+	sq->started_limit = sq->limit;
+	return true;
+}
+
+/* Looked at in memory: gcc 12 would load it first. */
+BSN_ALWAYS_INLINE bool is_positive(const uint32_t *length)
+{
+#if defined(__x86_64__) && defined(__GCC_ASM_FLAG_OUTPUTS__) && !defined(__clang__)
+	bool is;
+
+	__asm__("cmpl $0, %1" : "=@ccg"(is) : "m"(*length));
+	return is;
+#else
+	return (int32_t)*length > 0;
+#endif
+}
+
+/* The count of a request that is @like but for the count; of any other, more than there can be. */
+BSN_ALWAYS_INLINE uint32_t count_beyond(uint32_t what, uint32_t like)
+{
+	const uint32_t beyond = what - like;
+
+	return beyond >> BSN_WHAT_COUNT_SHIFT | beyond << (32 - BSN_WHAT_COUNT_SHIFT);
+}
+
+#define IS_SGE   is_positive(&data->length) /* struct bsn_sq_posts promises the rest */
+#define IS_LIST  are_taken(sq, count, data)
+#define IS_PIECE (count <= sq->max_piece)
+
+#define LIST  const struct bsn_sge *
+#define PIECE const void *
+
 /* clang-format off */
-#define POST(name, data_type, op, data_form, data_count, list)                                     \
+#define POSTED(op, flags, data_form, data_count, list)                                             \
+	(const struct posted){ .opcode = op, .what = (what & ~BELOW_COUNT) | (op) | (flags),       \
+			       .form = data_form, .count = data_count, .sge = list,                \
+			       .remote = remote, .imm = imm, .peer = PEER(ep),                     \
+			       .is_xrc = IS_XRC(ep), .id = id }
+
+/* Where room has to be made, all is in memory meanwhile, so that no register is saved. */
+#define POST(name, data_type, is_such, op, is_taken, data_form, list, has_place, make_place,       \
+	     flags, otherwise)                                                                     \
 	static __attribute__((noinline)) int post_##name(                                          \
 		struct bsn_ep *ep, uint32_t what, data_type data,                                  \
 		const struct bsn_remote *remote, uint32_t imm, uint64_t id)                        \
 	{                                                                                          \
-		const struct bsn_sge piece = { (uintptr_t)data, count_of(what), 0 };               \
-		const struct posted p = { .opcode = op, .what = what, .form = data_form,           \
-					  .count = data_count, .sge = list, .remote = remote,      \
-					  .imm = imm, .peer = PEER(ep), .id = id };                \
+		const uint32_t like =                                                              \
+			BSN_WHAT(op, (flags) | ((data_form) == ONE_PIECE ? BSN_F_INLINE : 0), 0);  \
+		struct send_queue *sq = send_queue_of(ep->sq);                                     \
+		uint32_t count = count_beyond(what, like);                                         \
                                                                                                    \
+		if (BSN_UNLIKELY(!(is_such) || !(is_taken)))                                       \
+			return post_##otherwise(ep, what, data, remote, imm, id);                  \
+		if (BSN_UNLIKELY(!(has_place))) {                                                  \
+			sq->held = (struct held){ data, what, count, imm, remote, id };            \
+			if (!make_place(sq))                                                       \
+				return refuse_full(sq, sq->held.what);                             \
+			data = sq->held.data;                                                      \
+			what = sq->held.what;                                                      \
+			count = sq->held.count;                                                    \
+			imm = sq->held.imm;                                                        \
+			remote = sq->held.remote;                                                  \
+			id = sq->held.id;                                                          \
+		}                                                                                  \
+		const struct bsn_sge piece = { (uintptr_t)data, count, 0 };                        \
 		(void)piece;                                                                       \
-		return post(send_queue_of(ep->sq), p, IS_EXTENDED);                                \
+		return post_known(sq, POSTED(op, flags, data_form, count, list), what);            \
 	}
 
-#define POST_LIST(name, kind, op, is_taken)                                                        \
-	static __attribute__((noinline)) int post_##name##_##kind(                                 \
-		struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,                       \
+#define IS_STARTED (sq->hot.slot < sq->started_limit)
+#define RUNG       (BSN_F_SIGNALED | BSN_F_RING)
+
+/* To be appended, or to be rung. */
+#define POST_BOTH(form, name, kind, data_type, is_such, op, is_taken, data_form, list, otherwise)  \
+	POST(form##_rung_##name##_##kind, data_type, is_such, op, is_taken, data_form, list,       \
+	     has_slot(sq), has_room, RUNG, otherwise##_##kind)                                     \
+	POST(form##_##name##_##kind, data_type, is_such, op, is_taken, data_form, list,            \
+	     IS_STARTED, begin, BSN_F_SIGNALED, otherwise##_##kind)
+
+#define POST_LISTS(name, kind, op, is_taken)                                                       \
+	POST_BOTH(sge, name, kind, LIST, IS_SGE, op, is_taken, ONE_SGE, data, sge)                 \
+	POST_BOTH(list, name, kind, LIST, IS_LIST, op, is_taken, SGES, data, list)
+
+#define POST_ALL(name, kind, op, is_taken)                                                         \
+	POST_LISTS(name, kind, op, is_taken)                                                       \
+	POST_BOTH(piece, name, kind, PIECE, IS_PIECE, op, is_taken, ONE_PIECE, &piece, piece)
+
+/* Of any operation and flags. */
+#define POST_ANY(kind)                                                                             \
+	static __attribute__((noinline)) int post_piece_##kind(                                    \
+		struct bsn_ep *ep, uint32_t what, const void *data,                                \
 		const struct bsn_remote *remote, uint32_t imm, uint64_t id)                        \
 	{                                                                                          \
 		struct send_queue *sq = send_queue_of(ep->sq);                                     \
-		const struct posted p = { .opcode = op, .what = what, .form = SGES,                \
-					  .count = count_of(what), .sge = sge, .remote = remote,   \
-					  .imm = imm, .peer = PEER(ep), .id = id };                \
+		const struct bsn_sge piece = { (uintptr_t)data, count_of(what), 0 };               \
                                                                                                    \
-		if ((is_taken) && is_plain_list(sq, what, sge))                                    \
-			return post(sq, p, IS_EXTENDED);                                           \
-		return post_rest_##kind(ep, what, sge, remote, imm, id);                           \
-	}
-
-#define LIST   const struct bsn_sge *
-#define PIECE  const void *
-
-#define SQ_PATH(kind, FIRST, SECOND)                                                               \
-	POST(first_sge_##kind, LIST, FIRST, ONE_SGE, 1, data)                                      \
-	POST(second_sge_##kind, LIST, SECOND, ONE_SGE, 1, data)                                    \
-	POST(sge_##kind, LIST, opcode_of(what), ONE_SGE, 1, data)                                  \
-	POST(first_piece_##kind, PIECE, FIRST, ONE_PIECE, 1, &piece)                               \
-	POST(second_piece_##kind, PIECE, SECOND, ONE_PIECE, 1, &piece)                             \
-	POST(piece_##kind, PIECE, opcode_of(what), ONE_PIECE, 1, &piece)                           \
-                                                                                                   \
-	static int post_inline_##kind(struct bsn_ep *ep, uint32_t what, const void *data,          \
-				      const struct bsn_remote *remote, uint32_t imm, uint64_t id)  \
-	{                                                                                          \
-		const struct send_queue *sq = send_queue_of(ep->sq);                               \
-                                                                                                   \
-		if (!is_plain_piece(sq, what))                                                     \
+		if (!is_plain_piece(sq, what) || !(sq->inline_ops >> opcode_of(what) & 1))         \
 			return post_any_piece(ep, what, data, remote, imm, id);                    \
-		if (opcode_of(what) == (FIRST))                                                    \
-			return post_first_piece_##kind(ep, what, data, remote, imm, id);           \
-		if (opcode_of(what) == (SECOND))                                                   \
-			return post_second_piece_##kind(ep, what, data, remote, imm, id);          \
-		if (!(sq->inline_ops >> opcode_of(what) & 1))                                      \
-			return post_any_piece(ep, what, data, remote, imm, id);                    \
-		return post_piece_##kind(ep, what, data, remote, imm, id);                         \
+		return post(sq, POSTED(opcode_of(what), what, ONE_PIECE, 1, &piece), IS_EXTENDED); \
 	}                                                                                          \
                                                                                                    \
-	static __attribute__((noinline)) int post_rest_##kind(                                     \
-		struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,                       \
+	static __attribute__((noinline)) int post_several_##kind(                                  \
+		struct bsn_ep *ep, uint32_t what, const struct bsn_sge *data,                      \
 		const struct bsn_remote *remote, uint32_t imm, uint64_t id)                        \
 	{                                                                                          \
-		if (!is_piece(what, sge))                                                          \
-			return post_any(ep, what, sge, remote, imm, id);                           \
-		return post_inline_##kind(ep, BSN_WHAT(what & BELOW_COUNT, 0, sge->length),        \
-					  (const void *)(uintptr_t)sge->addr, remote, imm, id);    \
+		struct send_queue *sq = send_queue_of(ep->sq);                                     \
+                                                                                                   \
+		if (sq->sge_ops >> opcode_of(what) & 1 && is_plain_list(sq, what, data))           \
+			return post(sq, POSTED(opcode_of(what), what, SGES, count_of(what), data), \
+				    IS_EXTENDED);                                                  \
+		if (!is_piece(what, data))                                                         \
+			return post_any(ep, what, data, remote, imm, id);                          \
+		return post_piece_##kind(ep, BSN_WHAT(what & BELOW_COUNT, 0, data->length),        \
+					 (const void *)(uintptr_t)data->addr, remote, imm, id);    \
 	}                                                                                          \
                                                                                                    \
-	POST_LIST(first_list, kind, FIRST, true)                                                   \
-	POST_LIST(second_list, kind, SECOND, true)                                                 \
-	POST_LIST(list, kind, opcode_of(what), sq->sge_ops >> opcode_of(what) & 1)                 \
-                                                                                                   \
-	static int post_sgl_##kind(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,    \
-				   const struct bsn_remote *remote, uint32_t imm, uint64_t id)     \
+	static __attribute__((noinline)) int post_sge_##kind(                                      \
+		struct bsn_ep *ep, uint32_t what, const struct bsn_sge *data,                      \
+		const struct bsn_remote *remote, uint32_t imm, uint64_t id)                        \
 	{                                                                                          \
-		const struct send_queue *sq = send_queue_of(ep->sq);                               \
+		struct send_queue *sq = send_queue_of(ep->sq);                                     \
                                                                                                    \
-		if (opcode_of(what) == (FIRST))                                                    \
-			return is_plain_sge(what, sge)                                             \
-				       ? post_first_sge_##kind(ep, what, sge, remote, imm, id)     \
-				       : post_first_list_##kind(ep, what, sge, remote, imm, id);   \
-		if (opcode_of(what) == (SECOND))                                                   \
-			return is_plain_sge(what, sge)                                             \
-				       ? post_second_sge_##kind(ep, what, sge, remote, imm, id)    \
-				       : post_second_list_##kind(ep, what, sge, remote, imm, id);  \
-		if (is_plain_sge(what, sge) && sq->sge_ops >> opcode_of(what) & 1)                 \
-			return post_sge_##kind(ep, what, sge, remote, imm, id);                    \
-		return post_list_##kind(ep, what, sge, remote, imm, id);                           \
+		if (is_plain_sge(what, data) && sq->sge_ops >> opcode_of(what) & 1)                \
+			return post(sq, POSTED(opcode_of(what), what, ONE_SGE, 1, data),           \
+				    IS_EXTENDED);                                                  \
+		return post_several_##kind(ep, what, data, remote, imm, id);                       \
 	}                                                                                          \
                                                                                                    \
-	static const struct bsn_sq_path path_##kind = { .post_sgl = post_sgl_##kind,               \
-							.post_inline = post_inline_##kind,         \
-							.post_atomic = post_atomic,                \
-							.ring = verbs_sq_ring,                     \
-							.cancel = cancel,                          \
-							.room = room_of };
+	static int post_list_##kind(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *data,  \
+				    const struct bsn_remote *remote, uint32_t imm, uint64_t id)    \
+	{                                                                                          \
+		return post_sge_##kind(ep, what, data, remote, imm, id);                           \
+	}
+
+#define ATOMIC(op)                                                                                 \
+	(const struct posted){ .opcode = op, .what = BSN_WHAT(op, RUNG, 1), .form = ONE_SGE,       \
+			       .count = 1, .sge = sge, .remote = remote, .operand = operand,       \
+			       .id = id }
+
+static int post_atomic_wr(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,
+			  const struct bsn_remote *remote, const uint64_t operand[2], uint64_t id)
+{
+	struct send_queue *sq = send_queue_of(ep->sq);
+
+	if (has_slot(sq) && sq->hot.ops & 1ull << BSN_OPCODE_ATOMIC_FA) {
+		if (what == BSN_WHAT(BSN_OPCODE_ATOMIC_FA, RUNG, 1))
+			return post_known(sq, ATOMIC(BSN_OPCODE_ATOMIC_FA), what);
+		if (what == BSN_WHAT(BSN_OPCODE_ATOMIC_CS, RUNG, 1))
+			return post_known(sq, ATOMIC(BSN_OPCODE_ATOMIC_CS), what);
+	}
+	return post_atomic(ep, what, sge, remote, operand, id);
+}
+
+/* What a kind has for an operation: functions of its own, or those of any. */
+#define OWN(op, form, name, kind)                                                                  \
+	[BSN_POST_ROW(op, 0)] = post_##form##_##name##_##kind,                                     \
+	[BSN_POST_ROW(op, BSN_F_RING)] = post_##form##_rung_##name##_##kind
+#define ANY(op, form, kind)                                                                        \
+	[BSN_POST_ROW(op, 0)] = post_##form##_##kind,                                              \
+	[BSN_POST_ROW(op, BSN_F_RING)] = post_##form##_##kind
+#define OTHERS(form, kind)                                                                         \
+	ANY(BSN_OPCODE_SEND_INVAL, form, kind), ANY(BSN_OPCODE_ATOMIC_FA, form, kind),             \
+	ANY(3, form, kind)
+#define OWN_SENDS(form, kind)                                                                      \
+	OWN(BSN_OPCODE_SEND, form, send, kind), OWN(BSN_OPCODE_SEND_IMM, form, send_imm, kind)
+#define OWN_WRITES(form, kind)                                                                     \
+	OWN(BSN_OPCODE_RDMA_WRITE, form, write, kind),                                             \
+	OWN(BSN_OPCODE_RDMA_WRITE_IMM, form, write_imm, kind)
+#define OWN_READ(form, kind) OWN(BSN_OPCODE_RDMA_READ, form, read, kind)
+#define ANY_READ(form, kind) ANY(BSN_OPCODE_RDMA_READ, form, kind)
+#define ANY_WRITES(form, kind)                                                                     \
+	ANY(BSN_OPCODE_RDMA_WRITE, form, kind), ANY(BSN_OPCODE_RDMA_WRITE_IMM, form, kind)
+#define ANY_SENDS(form, kind)                                                                      \
+	ANY(BSN_OPCODE_SEND, form, kind), ANY(BSN_OPCODE_SEND_IMM, form, kind)
+#define ROWS(form, kind, READ, WRITES, SENDS)                                                      \
+	{ READ(form, kind), WRITES(form, kind), SENDS(form, kind), OTHERS(form, kind) }
+
+#define KIND(name, LIST_READ, WRITES, SENDS)                                                       \
+	static const struct kind kind_##name = {                                                   \
+		.path = { .post_sgl = post_sgl, .post_inline = post_inline,                        \
+			  .post_atomic = POST_ATOMIC, .ring = RING, .cancel = cancel,              \
+			  .room = room_of },                                                       \
+		.posts = { .one = ROWS(sge, name, LIST_READ, WRITES, SENDS),                       \
+			   .sgl = ROWS(list, name, LIST_READ, WRITES, SENDS),                      \
+			   .piece = ROWS(piece, name, ANY_READ, WRITES, SENDS),                    \
+			   .atomic = POST_ATOMIC } };
+
+#define TAKES(op) (sq->sge_ops & 1ull << (op))
 
 #define IS_EXTENDED true
+#define RING        ring_wr
+#define IS_XRC(ep)  false
 #define PEER(ep)    NULL
-SQ_PATH(wr, BSN_OPCODE_RDMA_WRITE, BSN_OPCODE_SEND)
+#define POST_ATOMIC post_atomic_wr
+POST_ANY(wr)
+POST_ALL(write, wr, BSN_OPCODE_RDMA_WRITE, true)
+POST_ALL(write_imm, wr, BSN_OPCODE_RDMA_WRITE_IMM, true)
+POST_ALL(send, wr, BSN_OPCODE_SEND, true)
+POST_ALL(send_imm, wr, BSN_OPCODE_SEND_IMM, true)
+POST_LISTS(read, wr, BSN_OPCODE_RDMA_READ, TAKES(BSN_OPCODE_RDMA_READ))
+KIND(wr, OWN_READ, OWN_WRITES, OWN_SENDS)
 #undef PEER
+#undef POST_ATOMIC
 #define PEER(ep)    ep_of(ep)
-SQ_PATH(wr_peers, BSN_OPCODE_SEND, BSN_OPCODE_SEND_IMM)
+#define POST_ATOMIC post_atomic
+POST_ANY(wr_peers)
+POST_ALL(send, wr_peers, BSN_OPCODE_SEND, true)
+POST_ALL(send_imm, wr_peers, BSN_OPCODE_SEND_IMM, true)
+KIND(wr_peers, ANY_READ, ANY_WRITES, OWN_SENDS)
+#undef IS_XRC
+#undef POST_ATOMIC
+#define IS_XRC(ep)  true
+#define POST_ATOMIC post_xrc_atomic
+POST_ANY(wr_xrc)
+KIND(wr_xrc, ANY_READ, ANY_WRITES, ANY_SENDS)
 #undef IS_EXTENDED
-#undef PEER
+#undef RING
 #define IS_EXTENDED false
+#define RING        verbs_sq_ring
+POST_ANY(plain_xrc)
+KIND(plain_xrc, ANY_READ, ANY_WRITES, ANY_SENDS)
+#undef PEER
+#undef IS_XRC
+#undef POST_ATOMIC
+#define IS_XRC(ep)  false
 #define PEER(ep)    peer_of(ep)
-SQ_PATH(plain, BSN_OPCODE_SEND, BSN_OPCODE_SEND_IMM)
+#define POST_ATOMIC post_atomic
+POST_ANY(plain)
+KIND(plain, ANY_READ, ANY_WRITES, ANY_SENDS)
 /* clang-format on */
 
-static const struct bsn_sq_path *path_of(const struct send_queue *sq)
+static const struct kind *kind_of(const struct send_queue *sq)
 {
+	if (is_xrc(&sq->hot))
+		return sq->extended ? &kind_wr_xrc : &kind_plain_xrc;
 	if (!sq->extended)
-		return &path_plain;
-	return sq->hot.has_peers ? &path_wr_peers : &path_wr;
+		return &kind_plain;
+	return sq->hot.has_peers ? &kind_wr_peers : &kind_wr;
 }
 
 /* -- life --------------------------------------------------------------------------------------- */
@@ -663,7 +982,7 @@ static struct send_queue *alloc_sq(const struct bsn_qp *qp)
 	sq->kept = calloc(size, sizeof(*sq->kept));
 	sq->inline_data = calloc(sq->extended ? 1 : size, qp->limits.max_inline + 1);
 	is_complete = sq->kept && sq->inline_data;
-	if (!qp->transport->is_connected) {
+	if (qp->transport->has_peers) {
 		sq->users = calloc(size, sizeof(*sq->users));
 		is_complete &= sq->users != NULL;
 	}
@@ -687,6 +1006,17 @@ static unsigned flags_of_invalidation(const struct bsn_device *device)
 							 : IBV_WC_WITH_INV;
 }
 
+struct send_queue *verbs_no_sends(const struct bsn_device *device)
+{
+	struct send_queue *none = bsn_hot_alloc(sizeof(*none));
+
+	if (!none)
+		return NULL;
+	none->life = WR_LIFE & ~WR_RECV;
+	none->invalidated = flags_of_invalidation(device);
+	return none;
+}
+
 /* Those that libibverbs has a word for. */
 static uint64_t ops_of(const struct bsn_qp *qp)
 {
@@ -701,9 +1031,7 @@ static uint64_t ops_of(const struct bsn_qp *qp)
 static void init_route(struct bsn_qp *qp, struct send_queue *sq)
 {
 	sq->hot.ep.sq = &sq->hot;
-	sq->hot.slot =
-		(uint8_t *)sq; /* somewhere: what the inline code adds to it is past the limit */
-	sq->hot.has_peers = !qp->transport->is_connected;
+	sq->hot.has_peers = qp->transport->has_peers;
 	sq->hot.route = (struct bsn_route){
 		.user = qp->user,
 		.rq = qp->rq,
@@ -741,15 +1069,20 @@ int verbs_sq_make(struct bsn_qp *qp, const struct bsn_qp_attr *attr)
 	sq->max_piece = sq->hot.max_inline < BSN_WHAT_COUNT_MAX ? sq->hot.max_inline
 								: BSN_WHAT_COUNT_MAX - 1;
 	sq->quiet = sq->hot.signal_every;
+	set_head(sq, 0);
 	init_route(qp, sq);
-	sq->hot.path = path_of(sq);
+	sq->hot.path = &kind_of(sq)->path;
+	sq->hot.posts = &kind_of(sq)->posts;
+	if (sq->extended)
+		sq->extended->wr_flags = IBV_SEND_SIGNALED;
 	return 0;
 }
 
 void verbs_sq_clear(struct send_queue *sq)
 {
-	sq->head = sq->rung = sq->limit = sq->done = 0;
+	sq->rung = sq->done = 0;
 	sq->quiet = sq->hot.signal_every;
 	sq->hot.route.has_error = false;
 	sq->life = verbs_next_life();
+	set_head(sq, 0);
 }

@@ -3,9 +3,8 @@
  * The verbs path: the same queues on plain ibv_*, for any device and for QPs whose register is not
  * ours. Its hot structures never have credits, so that every inline call comes here.
  *
- * An ibv_wc tells neither opcode nor length of what failed, and a provider answers a full queue with
- * whatever errno it likes. So a send queue here counts for itself, and keeps what a completion must
- * say:
+ * An ibv_wc has neither opcode nor length of a failed request, and providers differ in the errno of a
+ * full queue. So a send queue here counts by itself, and keeps what a completion must say:
  *
  *	done ........ rung ........ head        counters of requests, modulo 2^32
  *	   handed in      appended
@@ -15,9 +14,9 @@
  * provider may hold the QP's lock: nothing but posts may touch its send side, and a reset or destroy
  * cancels first. Other QPs get ibv_post_send(): what is appended waits in a ring of ibv_send_wr.
  *
- * What a provider refuses when it is handed in is cancelled: ring or post return its error, and only
- * the requests that it took will complete. By ibv_wr_* it takes all or nothing. So a request that it
- * never takes does not block the queue. What this library can tell to be wrong is refused by the post.
+ * Requests that a provider refuses when they are handed in are cancelled: ring or post return its
+ * error, and only the requests that it took complete. By ibv_wr_* it takes all or nothing. So a request
+ * that it never takes does not block the queue. The post refuses what this library can see to be wrong.
  *
  * wr_id names the queue's life (a reset begins a new one), send or receive, and the request.
  * Private to engine/verbs/.
@@ -32,7 +31,7 @@
 /*
  *	63 receive   62:32 life   31:0 number of the request, or slot of the receive
  *
- * A life is all but the number. Each is given once, so that a QPN which comes back brings no old
+ * A life is all but the number. Each life is used once, so a QPN that is used again brings no old
  * completions.
  */
 #define WR_RECV      (1ull << 63)
@@ -57,11 +56,28 @@ struct kept {
 
 #define KEPT_MARKER (1u << 8) /* a bit of kept.what: so is failure */
 
+/*
+ * What a request is made of, while the provider's functions are called for it: to save registers for that
+ * would cost more.
+ */
+struct held {
+	const void *data; /* SGEs, or one piece */
+	uint32_t what;
+	uint32_t count; /* of SGEs or bytes */
+	uint32_t imm;
+	const struct bsn_remote *remote; /* not beside @data: gcc 12 would make a vector of them, to store it */
+	uint64_t id;
+};
+
 struct send_queue {
 	struct bsn_sq hot; /* first: a bsn_sq is its send_queue */
 	struct ibv_qp *verbs;
-	struct ibv_qp_ex *extended; /* NULL: ibv_post_send() */
-	struct kept *kept;
+	struct ibv_qp_ex *extended; /* NULL: ibv_post_send(); its wr_flags are those of a signaled request */
+	struct held held;
+	uint64_t next_id;           /* wr_id of the next request; of @extended its own counts */
+	struct kept *kept;          /* the next request's is the hot structure's @slot */
+	uint8_t *limit;             /* room ends here, the ring's end at the latest; NULL: look */
+	uint8_t *started_limit;     /* the same where ibv_wr_start() was called, else NULL */
 	void **users;                   /* of the requests' peers; NULL: the queue has one peer */
 	const struct ep_object *last_peer; /* of the last request; NULL: none, or it is gone */
 	struct ibv_send_wr *wrs;        /* of ibv_post_send(), as the two below */
@@ -70,8 +86,7 @@ struct send_queue {
 	uint64_t life;
 	uint32_t mask;
 	uint32_t capacity;
-	uint32_t head, rung;   /* the poster's */
-	uint32_t limit;        /* of head, when @done was last looked at; at head: look again */
+	uint32_t rung;         /* the first request that was not handed in */
 	uint32_t quiet;        /* unsignaled posts until one's turn to be signaled is looked at */
 	uint32_t always;       /* BSN_F_SIGNALED of a queue that signals all, else 0 */
 	uint32_t max_piece;    /* bytes of inline data that BSN_WHAT() can say */
@@ -82,17 +97,20 @@ struct send_queue {
 };
 
 /*
- * Receives of a QP's own queue come back in order, and are counted. Those of an SRQ come back in any
- * order, and by several pollers. So its free slots are in a ring of their own: the poster takes at @take,
- * pollers put at tail, and an entry that no poller has filled yet is NO_SLOT, as is the one after the last.
+ * Receives of a QP's own queue come back in order, and are counted. Those of an SRQ come back in any order,
+ * and by several pollers. So its free slots are in a ring of their own: the poster takes at @take, pollers
+ * put at tail. An entry that no poller has filled yet is NULL, and so is the one after the last.
  */
-#define NO_SLOT UINT32_MAX
+struct srq_slot {
+	uint64_t id;
+	struct ibv_recv_wr wr; /* of one SGE, but while another one is posted */
+};
 
 struct recv_queue {
 	struct bsn_rq hot; /* first */
 	struct ibv_qp *qp;
 	struct ibv_srq *srq; /* or this */
-	uint32_t *free, *take; /* of an SRQ */
+	struct srq_slot *slots, **free, **take; /* of an SRQ */
 	struct ibv_recv_wr wr, *bad; /* of an own queue, @wr.wr_id names the next receive */
 	uint64_t life;
 	uint32_t mask;
@@ -122,9 +140,15 @@ static inline uint32_t power_of_two(uint32_t at_least)
 	return size;
 }
 
+/* The number of the next request. */
+static inline uint32_t verbs_sq_head(const struct send_queue *sq)
+{
+	return (uint32_t)(sq->extended ? sq->extended->wr_id : sq->next_id);
+}
+
 static inline uint32_t verbs_sq_outstanding(const struct send_queue *sq)
 {
-	return sq->head - __atomic_load_n(&sq->done, __ATOMIC_ACQUIRE); /* O6 */
+	return verbs_sq_head(sq) - __atomic_load_n(&sq->done, __ATOMIC_ACQUIRE); /* O6 */
 }
 
 /* Of an own queue. */
@@ -143,6 +167,9 @@ int verbs_sq_post_marker(struct send_queue *sq);
 /* Forgets what was appended and not rung: it will never complete. */
 void verbs_sq_cancel(struct send_queue *sq);
 
+/* The send side of receives that have none, those of an XRC SRQ. NULL: no memory. */
+struct send_queue *verbs_no_sends(const struct bsn_device *device);
+
 /* recv.c */
 int verbs_rq_make(struct bsn_qp *qp);
 void verbs_rq_clear(struct recv_queue *rq);
@@ -155,7 +182,11 @@ int verbs_cq_create(struct cq_object *cq, const struct bsn_cq_attr *attr);
 int verbs_cq_make(struct cq_object *cq);
 void verbs_cq_free(struct cq_object *cq);
 bool verbs_cq_is_known(const struct cq_object *cq);
+int verbs_cq_resize(struct cq_object *cq, uint32_t entries);
 int verbs_cq_request(struct cq_object *cq, bool solicited_only);
 int verbs_qp_leave(struct bsn_qp *qp);
+int verbs_recvs_move(struct bsn_qp *qp, uint32_t number);
+void verbs_recvs_drop(struct cq_object *cq, uint32_t number);
+int verbs_srq_leave(struct srq_object *srq);
 
 #endif

@@ -1,0 +1,409 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * BSN_CHECK=1: each request is looked at before it is posted. A checked queue shows the inline code no
+ * room, so each request goes the cold way, through a path that is put in front of the queue's own. A
+ * queue that is not checked pays nothing.
+ */
+#include "path.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "bsn_ops.h"
+#include "init.h"
+#include "mem/keys.h"
+#include "refuse.h"
+
+/* After so many empty polls in a row, look for requests that were never published. */
+enum { SILENT_POLLS = 1 << 16 };
+
+struct checked_sq {
+	struct bsn_sq_path path;         /* first: what @sq->path points to */
+	const struct bsn_sq_path *inner; /* NULL: mlx5 */
+	struct bsn_sq *sq;
+	struct bsn_qp *qp;
+	uintptr_t poster;
+	uint32_t appended; /* requests since the last that was published */
+	bool was_told;     /* that they are not */
+};
+
+struct checked_rq {
+	struct bsn_rq_path path; /* first: what @rq->path points to */
+	const struct bsn_rq_path *inner;
+	struct bsn_rq *rq;
+	struct bsn_pd *pd;
+	uint32_t number; /* of the QP or SRQ */
+	uint16_t *take;  /* @rq's */
+	uintptr_t poster;
+};
+
+int checks_open(struct bsn_device *device)
+{
+	const int err = switch_on("BSN_CHECK", &device->is_checked);
+
+	if (device->is_checked)
+		say(device, "BSN_CHECK=1: each request is looked at");
+	return err;
+}
+
+/* -- what is looked at --------------------------------------------------------------------------- */
+
+/* The first caller has the role until it is handed over. */
+static int check_thread(uintptr_t *owner, const char *what, uint32_t number, const char *hand_over)
+{
+	const uintptr_t self = (uintptr_t)pthread_self();
+
+	if (!*owner)
+		*owner = self;
+	return *owner == self ? 0 :
+				fail(EPERM,
+				     "%s 0x%x belongs to another thread: one thread at a time, and "
+				     "%s() where it changes",
+				     what, number, hand_over);
+}
+
+static int check_key(const struct bsn_pd *pd, const struct bsn_sge *sge, bool is_written)
+{
+	struct known_key key;
+
+	if (!keys_find(pd->device, sge->lkey, &key))
+		return keys_was_removed(pd->device, sge->lkey) ?
+			       fail(EINVAL, "lkey 0x%x was deregistered", sge->lkey) :
+			       0; /* registered by others */
+	if (key.pd && key.pd != pd)
+		return fail(EINVAL, "lkey 0x%x is of another protection domain than the queue", sge->lkey);
+	if (key.mkey)
+		return 0; /* what it spans changes by requests */
+	if (sge->addr < key.addr || sge->length > key.length ||
+	    sge->addr - key.addr > key.length - sge->length)
+		return fail(EINVAL,
+			    "%u bytes at 0x%llx are not in the memory of lkey 0x%x: 0x%llx bytes at 0x%llx",
+			    sge->length, (unsigned long long)sge->addr, sge->lkey,
+			    (unsigned long long)key.length, (unsigned long long)key.addr);
+	if (is_written && !(key.access & IBV_ACCESS_LOCAL_WRITE))
+		return fail(EINVAL,
+			    "lkey 0x%x is of memory that the device may not write to: register it with "
+			    "IBV_ACCESS_LOCAL_WRITE",
+			    sge->lkey);
+	return 0;
+}
+
+static int check_memory(const struct bsn_pd *pd, const struct bsn_sge *sge, unsigned count, bool is_written)
+{
+	int err = 0;
+
+	for (unsigned i = 0; i < count && !err; i++)
+		if (sge[i].length)
+			err = check_key(pd, &sge[i], is_written);
+	return err;
+}
+
+static int check_inline(const struct bsn_sge *sge, unsigned count)
+{
+	for (unsigned i = 0; i < count; i++)
+		if (sge[i].length && !sge[i].addr)
+			return fail(EINVAL, "%u bytes of inline data at NULL", sge[i].length);
+	return 0;
+}
+
+static int check_poster(struct checked_sq *c)
+{
+	struct bsn_lane *const lane = c->sq->lane;
+
+	if (lane && !lane->lock && check_thread(&lane->owner_thread, "the lane of QP", c->sq->qpn,
+						"bsn_qp_hand_over"))
+		return -EPERM;
+	return check_thread(&c->poster, "QP", c->sq->qpn, "bsn_qp_hand_over");
+}
+
+static int check_request(struct checked_sq *c, uint32_t what, const struct bsn_sge *sge,
+			 const struct bsn_remote *remote, bool is_atomic)
+{
+	const unsigned opcode = what & 0xff, count = what >> BSN_WHAT_COUNT_SHIFT;
+	const struct bsn_wqe_op *op = bsn_wqe_op_find(opcode);
+	int err = check_poster(c);
+
+	if (!err && count && !sge)
+		err = fail(EINVAL, "%u SGEs at NULL", count);
+	if (!err)
+		err = bsn_sq_judge(c->sq, what, sge, is_atomic);
+	if (err)
+		return err;
+	if (!remote && is_one_of(bsn_wqe_sets.with_raddr, opcode))
+		return fail(EINVAL, "no remote address");
+	if (what & BSN_F_INLINE)
+		return check_inline(sge, count);
+	return check_memory(c->qp->pd, sge, count, op && op->data == BSN_DATA_SCATTER);
+}
+
+/* -- send queues --------------------------------------------------------------------------------- */
+
+static struct checked_sq *checked_of(const struct bsn_sq *sq)
+{
+	return (struct checked_sq *)(uintptr_t)sq->path;
+}
+
+/* As if it were not checked, until leave(). */
+static struct checked_sq *enter(struct bsn_sq *sq)
+{
+	struct checked_sq *c = checked_of(sq);
+
+	sq->path = c->inner;
+	return c;
+}
+
+static int leave(struct checked_sq *c, int result)
+{
+	c->sq->path = &c->path;
+	bsn_sq_show_nothing(c->sq);
+	return result;
+}
+
+static int count_appended(struct checked_sq *c, uint32_t what, int result)
+{
+	if (!result && what & BSN_F_RING)
+		c->appended = 0;
+	else if (!result)
+		__atomic_fetch_add(&c->appended, 1, __ATOMIC_RELAXED);
+	return result;
+}
+
+static int post_sgl(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,
+		    const struct bsn_remote *remote, uint32_t imm, uint64_t id)
+{
+	const int err = check_request(checked_of(ep->sq), what, sge, remote, false);
+	struct checked_sq *c;
+
+	if (err)
+		return err;
+	c = enter(ep->sq);
+	return count_appended(c, what, leave(c, bsn_sq_post_sgl(ep, what, sge, remote, imm, id)));
+}
+
+static int post_inline(struct bsn_ep *ep, uint32_t what, const void *data,
+		       const struct bsn_remote *remote, uint32_t imm, uint64_t id)
+{
+	const uint32_t length = what >> BSN_WHAT_COUNT_SHIFT;
+	const uint32_t one = (what & ((1u << BSN_WHAT_COUNT_SHIFT) - 1)) | BSN_F_INLINE |
+			     1u << BSN_WHAT_COUNT_SHIFT;
+	const struct bsn_sge sge = { (uintptr_t)data, length, 0 };
+	const int err = check_request(checked_of(ep->sq), one, &sge, remote, false);
+	struct checked_sq *c;
+
+	if (err)
+		return err;
+	c = enter(ep->sq);
+	return count_appended(c, what, leave(c, bsn_sq_post_inline(ep, what, data, remote, imm, id)));
+}
+
+static int post_atomic(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,
+		       const struct bsn_remote *remote, const uint64_t operand[2], uint64_t id)
+{
+	const int err = check_request(checked_of(ep->sq), what, sge, remote, true);
+	struct checked_sq *c;
+
+	if (err)
+		return err;
+	c = enter(ep->sq);
+	return count_appended(c, what, leave(c, bsn_sq_post_atomic(ep, what, sge, remote, operand, id)));
+}
+
+static int ring(struct bsn_sq *sq)
+{
+	struct checked_sq *c = checked_of(sq);
+	const int err = check_poster(c);
+
+	if (err)
+		return err;
+	enter(sq);
+	return count_appended(c, BSN_F_RING, leave(c, bsn_sq_ring(sq)));
+}
+
+static int cancel(struct bsn_sq *sq)
+{
+	struct checked_sq *c = enter(sq);
+
+	return count_appended(c, BSN_F_RING, leave(c, bsn_sq_cancel(sq)));
+}
+
+static uint32_t room(struct bsn_sq *sq)
+{
+	const struct bsn_sq_path *inner = checked_of(sq)->inner;
+	uint32_t outstanding;
+
+	if (inner)
+		return inner->room(sq);
+	outstanding = bsn_sq_outstanding_bb(sq);
+	return outstanding < sq->capacity_bb ? sq->capacity_bb - outstanding : 0;
+}
+
+/* -- receive queues ------------------------------------------------------------------------------ */
+
+static struct checked_rq *checked_recvs_of(const struct bsn_rq *rq)
+{
+	return (struct checked_rq *)(uintptr_t)rq->path;
+}
+
+static int check_recvs(struct checked_rq *c, const struct bsn_sge *sge, unsigned count)
+{
+	const int err = check_thread(&c->poster, "the receive queue of", c->number, "bsn_qp_hand_over");
+
+	if (err)
+		return err;
+	c->rq->take = c->take;
+	return check_memory(c->pd, sge, count, true);
+}
+
+static int leave_recvs(struct checked_rq *c, int result)
+{
+	c->take = c->rq->take;
+	c->rq->take = NULL;
+	c->rq->limit = c->rq->lone_limit = NULL;
+	return result;
+}
+
+static int post_recv(struct bsn_rq *rq, const struct bsn_sge *sge, unsigned count, uint64_t id)
+{
+	struct checked_rq *c = checked_recvs_of(rq);
+	const int err = check_recvs(c, sge, count);
+
+	return leave_recvs(c, err ? err : c->inner->post(rq, sge, count, id));
+}
+
+static int post_recv1(struct bsn_rq *rq, const struct bsn_sge *sge, uint64_t id)
+{
+	return post_recv(rq, sge, 1, id);
+}
+
+static int post_recv_plain(struct bsn_rq *rq, const struct bsn_sge *sge, unsigned count, uint64_t id)
+{
+	return count > rq->max_sge ? bsn_rq_refuse_long() : post_recv(rq, sge, count, id);
+}
+
+/* Those before the first bad one. */
+static int post_recvs(struct bsn_rq *rq, const struct bsn_sge *sge, const uint64_t *ids, unsigned count)
+{
+	struct checked_rq *c = checked_recvs_of(rq);
+	unsigned good = 0;
+	int err = 0;
+
+	while (good < count && !err) {
+		err = check_recvs(c, &sge[good], 1);
+		good += !err;
+	}
+	return leave_recvs(c, good ? c->inner->post_many(rq, sge, ids, good) : err);
+}
+
+static struct checked_rq *front_rq(struct bsn_rq *rq, struct bsn_pd *pd, uint32_t number)
+{
+	struct checked_rq *c = calloc(1, sizeof(*c));
+
+	if (!c)
+		return NULL;
+	*c = (struct checked_rq){ .path = { .post1 = post_recv1,
+					    .post_plain = post_recv_plain,
+					    .post = post_recv,
+					    .post_many = post_recvs },
+				  .inner = rq->path,
+				  .rq = rq,
+				  .pd = pd,
+				  .number = number,
+				  .take = rq->take };
+	bsn_rq_set_path(rq, &c->path);
+	leave_recvs(c, 0);
+	return c;
+}
+
+/* -- from creation to the end ---------------------------------------------------------------------- */
+
+int checks_add_srq(struct srq_object *srq)
+{
+	if (!srq->device->is_checked)
+		return 0;
+	srq->checked = front_rq(srq->rq, srq->pd, srq->number);
+	return srq->checked ? 0 : fail(ENOMEM, "no memory");
+}
+
+void checks_remove_srq(struct srq_object *srq)
+{
+	free(srq->checked);
+}
+
+int checks_add_qp(struct bsn_qp *qp)
+{
+	struct checked_sq *c;
+
+	if (!qp->device->is_checked)
+		return 0;
+	c = calloc(1, sizeof(*c));
+	if (c && !qp->srq)
+		qp->checked_recvs = front_rq(qp->rq, qp->pd, qp->verbs->qp_num);
+	if (!c || (!qp->srq && !qp->checked_recvs)) {
+		free(c);
+		return fail(ENOMEM, "no memory");
+	}
+	*c = (struct checked_sq){ .path = { .post_sgl = post_sgl,
+					    .post_inline = post_inline,
+					    .post_atomic = post_atomic,
+					    .ring = ring,
+					    .cancel = cancel,
+					    .room = room },
+				  .inner = qp->sq->path,
+				  .sq = qp->sq,
+				  .qp = qp };
+	qp->checked_sends = c;
+	qp->sq->posts = &bsn_sq_posts_any;
+	leave(c, 0);
+	return 0;
+}
+
+void checks_remove_qp(struct bsn_qp *qp)
+{
+	free(qp->checked_sends);
+	free(qp->checked_recvs);
+}
+
+void checks_hand_over(struct bsn_qp *qp)
+{
+	if (qp->checked_sends)
+		qp->checked_sends->poster = 0;
+	if (qp->checked_recvs)
+		qp->checked_recvs->poster = 0;
+	if (qp->srq && qp->srq->checked)
+		qp->srq->checked->poster = 0;
+}
+
+/* -- polls ------------------------------------------------------------------------------------------ */
+
+int checks_poller(struct cq_object *cq)
+{
+	return cq->is_shared ? 0 : check_thread(&cq->poller, "CQ", cq->ring->cqn, "bsn_cq_hand_over");
+}
+
+/* Once of each such queue. */
+static void tell_of_appended(struct cq_object *cq)
+{
+	struct bsn_device *device = cq->device;
+
+	pthread_mutex_lock(&device->lock);
+	for (struct bsn_qp *qp = device->qps; qp; qp = qp->next) {
+		struct checked_sq *c = qp->checked_sends;
+		const uint32_t appended = c ? __atomic_load_n(&c->appended, __ATOMIC_RELAXED) : 0;
+
+		if (qp->cq != cq || !appended || c->was_told)
+			continue;
+		c->was_told = true;
+		say(device, "QP 0x%x: %u requests were appended and not published: post the last one with "
+			    "BSN_F_RING, or call bsn_ring()",
+		    qp->verbs->qp_num, appended);
+	}
+	pthread_mutex_unlock(&device->lock);
+}
+
+void checks_polled(struct cq_object *cq, int got)
+{
+	if (got)
+		cq->silent_polls = 0;
+	else if (++cq->silent_polls == SILENT_POLLS)
+		tell_of_appended(cq);
+}

@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The line of waiting peers, and their turns: deficit round robin (Shreedhar and Varghese, SIGCOMM
+ * 1995), with one difference: what a peer will post is not known, so it may end its turn in debt. Then
+ * it waits until as many turns as it owes have gone by.
+ */
+#include "rc.h"
+
+#include "sq.h"
+
+/* -- the line ----------------------------------------------------------------------------------- */
+
+static void put_last(struct bsn_dc_pool *pool, struct bsn_peer *peer)
+{
+	const uint32_t number = number_of(peer);
+
+	peer->ctrl_bits = NO_PEER;
+	if (pool->in_line++)
+		peer_at(pool, pool->last_waiter)->ctrl_bits = number;
+	else
+		pool->first_waiter = number;
+	pool->last_waiter = number;
+}
+
+/* @before: the number of the one before it in line; NO_PEER: it is the first. */
+static void take_out(struct bsn_dc_pool *pool, struct bsn_peer *peer, uint32_t before)
+{
+	if (before == NO_PEER)
+		pool->first_waiter = peer->ctrl_bits;
+	else
+		peer_at(pool, before)->ctrl_bits = peer->ctrl_bits;
+	if (pool->last_waiter == number_of(peer))
+		pool->last_waiter = before;
+	pool->in_line--;
+	peer->ctrl_bits = 0;
+}
+
+void start_waiting(struct bsn_dc_pool *pool, struct bsn_peer *peer)
+{
+	if (state_of(peer) == PEER_WAITS)
+		return;
+	if (!pool->waiters++ && !++pool->contention)
+		pool->contention = 1;
+	set_state(peer, PEER_WAITS);
+	put_last(pool, peer);
+	pool->counters.waits++;
+}
+
+void die_waiting(struct bsn_dc_pool *pool, struct bsn_peer *peer)
+{
+	set_state(peer, PEER_GONE);
+	pool->waiters--;
+}
+
+void stop_waiting(struct bsn_dc_pool *pool, struct bsn_peer *peer)
+{
+	uint32_t before = NO_PEER, at = pool->first_waiter;
+
+	if (state_of(peer) != PEER_WAITS)
+		return;
+	while (peer_at(pool, at) != peer) {
+		before = at;
+		at = peer_at(pool, at)->ctrl_bits;
+	}
+	take_out(pool, peer, before);
+	set_state(peer, PEER_FINE);
+	pool->waiters--;
+}
+
+/* -- making room -------------------------------------------------------------------------------- */
+
+/*
+ * Peers that have had their turn lose the right to post, as many as there are waiters; what they have
+ * outstanding goes on.
+ */
+static void revoke_turns(struct bsn_dc_pool *pool)
+{
+	if (!pool->policy->is_over)
+		return;
+	for (uint32_t k = 0; k < pool->slot_count && pool->revoked < pool->waiters; k++) {
+		struct slot *s = &pool->slots[k];
+
+		if (!s->peer || s->is_revoked || s->has_turn || s->is_out ||
+		    !pool->policy->is_over(pool, s))
+			continue;
+		revoke_slot(pool, s);
+		pool->counters.revocations++;
+	}
+}
+
+/*
+ * Unsignaled requests tell nothing when they are done. One initiator whose last request is unsignaled
+ * gets a signaled NOP, which the program does not see; and appended requests are published.
+ */
+static void mark_one(struct bsn_dc_pool *pool)
+{
+	for (uint32_t k = 0; k < pool->count; k++) {
+		struct initiator *i = &pool->initiators[k];
+
+		if (i->has_failed || (i->is_marked && i->marked_pi == i->sq->pi) ||
+		    !bsn_sq_outstanding_bb(i->sq))
+			continue;
+		if (!bsn_sq_ends_quietly(i->sq)) {
+			bsn_sq_ring(i->sq);
+		} else if (!(pool->rc ? rc_queue_mark(rc_queue_of(i->sq)) : bsn_sq_post_marker(i->sq))) {
+			pool->counters.markers++;
+		} else {
+			continue;
+		}
+		i->is_marked = true;
+		i->marked_pi = i->sq->pi;
+		return;
+	}
+}
+
+void make_room(struct bsn_dc_pool *pool)
+{
+	revoke_turns(pool);
+	mark_one(pool);
+}
+
+/* Slots of peers whose requests are done are given up. */
+static void leave_done(struct bsn_dc_pool *pool)
+{
+	for (uint16_t at = pool->bound.first; at != NO_SLOT;) {
+		struct slot *s = &pool->slots[at];
+
+		at = s->next;
+		if (!s->has_turn && is_done(pool, s))
+			unbind_slot(pool, s);
+	}
+}
+
+/* -- turns -------------------------------------------------------------------------------------- */
+
+static void end_turns(struct bsn_dc_pool *pool)
+{
+	for (uint32_t k = 0; pool->turns && k < pool->slot_count; k++) {
+		struct slot *s = &pool->slots[k];
+
+		if (!s->has_turn)
+			continue;
+		s->has_turn = false;
+		pool->turns--;
+		pool->counters.passed += !take_used(pool, s);
+	}
+}
+
+static void tell_turn(struct bsn_completion *c, const struct bsn_peer *peer, const struct slot *s)
+{
+	memset(c, 0, sizeof(*c));
+	c->user = peer->user;
+	c->status = IBV_WC_SUCCESS;
+	c->qpn = s->of->sq->qpn;
+	c->opcode = BSN_DC_READY;
+}
+
+/*
+ * Pays a turn's worth to a peer that waits. Return: the bytes that it may post; 0: it owes more, so
+ * others come first. A peer that waits alone owes nothing.
+ */
+static int64_t pay_turn(const struct bsn_dc_pool *pool, struct bsn_peer *peer)
+{
+	const int64_t turn = (int64_t)pool->turn_bytes, part = turn / DEBT_PARTS;
+	struct slot *s = slot_of(pool, peer);
+	uint16_t debt;
+
+	if (pool->waiters == 1)
+		return turn;
+	if (s) {
+		s->credit += turn;
+		return s->credit > 0 ? s->credit : 0;
+	}
+	debt = peer->reserved[0] & PEER_OWES ? note_of(peer) : 0;
+	set_note(peer, PEER_OWES, debt > DEBT_PARTS ? (uint16_t)(debt - DEBT_PARTS) : 0);
+	return debt < DEBT_PARTS ? turn - debt * part : 0;
+}
+
+void give_slot(struct bsn_dc_pool *pool, struct bsn_peer *peer, struct slot *s, int64_t credit,
+	       struct bsn_completion *c)
+{
+	set_state(peer, PEER_FINE);
+	bind_slot(pool, peer, s);
+	s->credit = credit;
+	s->counted = bsn_sq_wide_pi(s->of->sq);
+	s->contention = pool->contention;
+	s->has_turn = true;
+	pool->turns++;
+	pool->counters.turns++;
+	tell_turn(c, peer, s);
+}
+
+/*
+ * The first in line that can have a slot: a peer whose own requests are not done cannot. No peer that
+ * could is passed. @visits: peers that may still be looked at, so that a poll does not take for ever.
+ */
+static bool give_turn(struct bsn_dc_pool *pool, struct bsn_completion *c, uint32_t *visits)
+{
+	uint32_t before = NO_PEER, at = pool->first_waiter, passed = 0;
+
+	while (pool->waiters && at != NO_PEER && passed <= pool->slot_count && *visits) {
+		struct bsn_peer *peer = peer_at(pool, at);
+		const uint32_t next = peer->ctrl_bits;
+		struct slot *s;
+		int64_t credit;
+
+		*visits -= 1;
+		if (state_of(peer) == PEER_GONE) {
+			take_out(pool, peer, before);
+			peer_free(pool, peer);
+			at = next;
+			continue;
+		}
+		s = find_slot(pool, peer);
+		if (!s && !pool->policy->has_places && !slot_of(pool, peer))
+			return false; /* then no other peer has one either */
+		if (!s) {
+			before = at;
+			passed++;
+			at = next;
+			continue;
+		}
+		credit = pay_turn(pool, peer);
+		take_out(pool, peer, before);
+		if (credit && (!pool->rc || rc_is_connected(pool, s, peer))) {
+			pool->waiters--;
+			give_slot(pool, peer, s, credit, c);
+			return true;
+		}
+		if (credit) {
+			rc_connect(pool, peer, s, credit);
+			at = next;
+			continue;
+		}
+		put_last(pool, peer);
+		at = next == NO_PEER ? number_of(peer) : next;
+	}
+	return false;
+}
+
+/* A poll looks at so many in line besides those that it can serve. */
+enum { MOST_VISITS = 64 };
+
+static int give_turns(struct bsn_dc_pool *pool, struct bsn_completion *c, int n)
+{
+	uint32_t visits = (uint32_t)n + pool->slot_count + MOST_VISITS;
+	int given = pool->rc_work ? rc_turns(pool, c, n) : 0;
+
+	while (given < n && pool->waiters && give_turn(pool, &c[given], &visits))
+		given++;
+	if (pool->waiters)
+		make_room(pool);
+	return given;
+}
+
+int take_turns(struct bsn_dc_pool *pool, struct bsn_completion *c, int n, bool has_news)
+{
+	if (pool->policy->leaves_when_done && (has_news || pool->waiters))
+		leave_done(pool);
+	if (BSN_LIKELY(!pool->waiters && !pool->turns && !pool->rc_work))
+		return 0;
+	if (pool->rc)
+		rc_look(pool);
+	end_turns(pool);
+	return give_turns(pool, c, n);
+}

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Which slot a peer without one takes. All policies only look at queues: whether the index of a queue,
+ * or of a stream, has moved since the last look.
+ */
+#include "pool.h"
+
+#include "sq.h"
+
+static struct slot *slot_at(const struct bsn_dc_pool *pool, uint16_t number)
+{
+	return number == NO_SLOT ? NULL : &pool->slots[number];
+}
+
+/* -- least recently used -------------------------------------------------------------------------- */
+
+/* A clock, at most twice round: the hand passes once a slot that was used since it last passed. */
+static struct slot *find_oldest(struct bsn_dc_pool *pool)
+{
+	for (uint32_t left = 2 * pool->slot_count; left; left--) {
+		struct slot *s = &pool->slots[pool->hand];
+
+		if (++pool->hand == pool->slot_count)
+			pool->hand = 0;
+		if (s->peer && is_idle(pool, s) && !take_used(pool, s))
+			return s;
+	}
+	return NULL;
+}
+
+static struct slot *choose_lru(struct bsn_dc_pool *pool, const struct bsn_peer *peer)
+{
+	struct slot *s = slot_at(pool, pool->free.first);
+
+	(void)peer;
+	return s ? s : find_oldest(pool);
+}
+
+/* -- SIEVE ---------------------------------------------------------------------------------------- */
+
+/*
+ * The hand goes from what was bound first to what was bound last, and then begins again. What it finds
+ * used it leaves where it is, so that what is new has to be used before the hand comes to it. (Zhang and
+ * others, "SIEVE is simpler than LRU", NSDI 2024.)
+ */
+static struct slot *choose_sieve(struct bsn_dc_pool *pool, const struct bsn_peer *peer)
+{
+	struct slot *s = slot_at(pool, pool->free.first);
+
+	(void)peer;
+	if (s)
+		return s;
+	for (uint32_t left = 2 * pool->bound.count; left; left--) {
+		s = slot_at(pool, pool->sieve == NO_SLOT ? pool->bound.last : pool->sieve);
+		if (is_idle(pool, s) && !take_used(pool, s))
+			return s;
+		pool->sieve = s->before;
+	}
+	return NULL;
+}
+
+/* -- as UCX does ---------------------------------------------------------------------------------- */
+
+/* Takes first the slot that was given up last. */
+static struct slot *choose_top(struct bsn_dc_pool *pool, const struct bsn_peer *peer)
+{
+	(void)peer;
+	return slot_at(pool, pool->free.first);
+}
+
+enum { UCX_QUOTA_BB = 32 };
+
+static bool is_over_quota(struct bsn_dc_pool *pool, struct slot *s)
+{
+	(void)pool;
+	return bsn_sq_outstanding_bb(s->of->sq) >= UCX_QUOTA_BB;
+}
+
+/* -- by the peer ---------------------------------------------------------------------------------- */
+
+static struct slot *idle_or_none(struct bsn_dc_pool *pool, struct slot *s)
+{
+	return is_idle(pool, s) ? s : NULL;
+}
+
+/* Of those that work, the one at that place. */
+static struct initiator *working(struct bsn_dc_pool *pool, uint32_t place)
+{
+	uint32_t count = 0;
+
+	for (uint32_t k = 0; k < pool->count; k++) {
+		struct initiator *i = &pool->initiators[k];
+
+		if (!i->has_failed && !i->is_spare && count++ == place)
+			return i;
+	}
+	return NULL;
+}
+
+/* One after the other: numbers of peers are dense, so each slot has as many of them. */
+static struct slot *choose_hashed(struct bsn_dc_pool *pool, const struct bsn_peer *peer)
+{
+	const uint32_t number = number_of(peer), count = pool->initiators_wanted;
+	const struct initiator *i = working(pool, number % count);
+
+	if (!i)
+		i = working(pool, 0); /* some have failed, and their spares, too */
+	return i ? idle_or_none(pool, &i->slots[number / count % pool->streams]) : NULL;
+}
+
+/* The streams of one initiator. */
+static struct slot *choose_stream(struct bsn_dc_pool *pool, const struct bsn_peer *peer)
+{
+	const struct initiator *i = working(pool, 0);
+
+	return i ? idle_or_none(pool, &i->slots[number_of(peer) % pool->streams]) : NULL;
+}
+
+/* -- as few as will do ------------------------------------------------------------------------------ */
+
+enum { EPOCH = 16 }; /* misses, of each active slot, after which their number is thought over */
+
+/* One more where a quarter of the misses would have been none, one less where not an eighth would. */
+static void think_over(struct bsn_dc_pool *pool)
+{
+	if (pool->misses < EPOCH * pool->active)
+		return;
+	if (pool->ghosts * 4 >= pool->misses)
+		pool->active++;
+	else if (pool->ghosts * 8 < pool->misses && pool->active > 1)
+		pool->active--;
+	if (pool->active > pool->slot_count)
+		pool->active = pool->slot_count;
+	pool->misses = pool->ghosts = 0;
+}
+
+static struct slot *choose_adaptive(struct bsn_dc_pool *pool, const struct bsn_peer *peer)
+{
+	struct slot *s;
+
+	(void)peer;
+	think_over(pool);
+	if (!pool->free.count)
+		return find_oldest(pool);
+	if (pool->bound.count < pool->active)
+		return slot_at(pool, pool->free.first);
+	s = find_oldest(pool);
+	if (s && pool->bound.count > pool->active) { /* one less */
+		unbind_slot(pool, s);
+		s = find_oldest(pool);
+	}
+	if (s)
+		return s;
+	pool->active = pool->bound.count + 1; /* all of them are busy */
+	return slot_at(pool, pool->free.first);
+}
+
+/* -- all of them ---------------------------------------------------------------------------------- */
+
+/* Whether it posted as much as a turn while others wait. */
+static bool is_paid_out(struct bsn_dc_pool *pool, struct slot *s)
+{
+	charge_slot(pool, s);
+	return s->credit <= 0;
+}
+
+static const struct policy policies[] = {
+	[BSN_DC_LRU] = { .name = "lru", .choose = choose_lru, .is_over = is_paid_out },
+	[BSN_DC_SIEVE] = { .name = "sieve",
+			   .choose = choose_sieve,
+			   .is_over = is_paid_out,
+			   .wants_order = true },
+	[BSN_DC_DCS] = { .name = "dcs",
+			 .choose = choose_top,
+			 .leaves_when_done = true,
+			 .wants_order = true },
+	[BSN_DC_DCS_QUOTA] = { .name = "dcs_quota",
+			       .choose = choose_top,
+			       .is_over = is_over_quota,
+			       .leaves_when_done = true,
+			       .wants_order = true },
+	[BSN_DC_HASHED] = { .name = "hashed",
+			    .choose = choose_hashed,
+			    .is_over = is_paid_out,
+			    .has_places = true },
+	[BSN_DC_STREAMS] = { .name = "streams",
+			     .choose = choose_stream,
+			     .is_over = is_paid_out,
+			     .has_places = true },
+	[BSN_DC_ADAPTIVE] = { .name = "adaptive",
+			      .choose = choose_adaptive,
+			      .is_over = is_paid_out,
+			      .wants_ghosts = true },
+};
+
+const struct policy *policy_of(enum bsn_dc_policy policy)
+{
+	return (unsigned)policy < sizeof(policies) / sizeof(policies[0]) ? &policies[policy] : NULL;
+}
+
+const char *bsn_dc_policy_name(enum bsn_dc_policy policy)
+{
+	const struct policy *known = policy_of(policy);
+
+	return known ? known->name : NULL;
+}

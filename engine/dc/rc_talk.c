@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The datagrams by which pools and targets make connections. */
+#include "rc.h"
+
+#define MAGIC   0x42524300u
+#define VERSION 1u
+
+/* Slots to receive into, then those to send from. */
+enum { SLOTS = RC_TALK_ENTRIES / 2, SLOT_BYTES = 256, GRH_BYTES = 40 };
+
+_Static_assert(GRH_BYTES + sizeof(struct rc_message) <= SLOT_BYTES, "a slot holds a message");
+
+static struct bsn_sge piece_of(const struct rc_talk *talk, uint64_t slot, uint32_t length)
+{
+	return (struct bsn_sge){ talk->mem->addr + slot * SLOT_BYTES, length, talk->mem->lkey };
+}
+
+static uint8_t *bytes_of(const struct rc_talk *talk, uint64_t slot)
+{
+	return (uint8_t *)(uintptr_t)talk->mem->addr + slot * SLOT_BYTES;
+}
+
+static int hear_into(const struct rc_talk *talk, uint64_t slot)
+{
+	const struct bsn_sge into = piece_of(talk, slot, SLOT_BYTES);
+
+	return bsn_recv(bsn_qp_rq(talk->qp), &into, slot);
+}
+
+static int make_qp(struct rc_talk *talk, struct bsn_device *device, struct bsn_pd *pd,
+		   struct bsn_cq *cq)
+{
+	const struct bsn_qp_attr attr = {
+		.type = BSN_QP_UD, .cq = cq, .pd = pd, .send_depth = SLOTS, .recv_depth = SLOTS
+	};
+	int err = bsn_qp_create(device, &attr, &talk->qp);
+
+	if (!err)
+		err = bsn_qp_connect(talk->qp, NULL, NULL);
+	for (uint64_t slot = 0; !err && slot < SLOTS; slot++)
+		err = hear_into(talk, slot);
+	return err;
+}
+
+int talk_open(struct rc_talk *talk, struct bsn_device *device, struct bsn_pd *pd, struct bsn_cq *cq)
+{
+	const struct bsn_mr_attr attr = { .pd = pd };
+	int err = bsn_buf_alloc(device, 2 * SLOTS * SLOT_BYTES, &attr, &talk->mem);
+
+	if (!err)
+		err = make_qp(talk, device, pd, cq);
+	if (err)
+		talk_close(talk);
+	talk->idle = (1ull << SLOTS) - 1;
+	return err;
+}
+
+void talk_close(struct rc_talk *talk)
+{
+	bsn_qp_destroy(talk->qp);
+	bsn_buf_free(talk->mem);
+	memset(talk, 0, sizeof(*talk));
+}
+
+struct rc_message message_of(enum rc_kind kind, uint32_t serial, const struct bsn_address *from)
+{
+	return (struct rc_message){ .magic = bsn_to_be32(MAGIC | VERSION),
+				    .kind = (uint8_t)kind,
+				    .serial = bsn_to_be32(serial),
+				    .from = *from };
+}
+
+void talk_send(struct rc_talk *talk, struct bsn_ep *ep, uint32_t qpn, const struct rc_message *m)
+{
+	struct bsn_sge from;
+	unsigned slot;
+
+	if (!talk->idle)
+		return;
+	slot = (unsigned)__builtin_ctzll(talk->idle);
+	from = piece_of(talk, SLOTS + slot, sizeof(*m));
+	memcpy(bytes_of(talk, SLOTS + slot), m, sizeof(*m));
+	((struct ep_object *)(void *)ep)->verbs.qpn = qpn;
+	if (!bsn_send(ep, &from, SLOTS + slot, BSN_F_SIGNALED | BSN_F_RING))
+		talk->idle &= ~(1ull << slot);
+}
+
+bool talk_heard(struct rc_talk *talk, const struct bsn_completion *c, struct rc_message *m)
+{
+	const uint64_t slot = c->id;
+	bool is_message;
+
+	if (c->opcode != BSN_RECV) {
+		talk->idle |= 1ull << (slot - SLOTS);
+		return false;
+	}
+	is_message = !c->status && c->byte_len == GRH_BYTES + sizeof(*m);
+	if (is_message) {
+		memcpy(m, bytes_of(talk, slot) + GRH_BYTES, sizeof(*m));
+		is_message = bsn_from_be32(m->magic) == (MAGIC | VERSION);
+	}
+	if (c->status != IBV_WC_WR_FLUSH_ERR)
+		hear_into(talk, slot);
+	return is_message;
+}

@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A target on plain verbs. It has an RC QP for each initiator that is connected. Those that were given up are
+ * kept for the next ones, and so are the ways to the pools that ever asked.
+ */
+#include "rc.h"
+
+#include <stdlib.h>
+
+enum { BATCH = 16 };
+
+struct link {
+	struct bsn_qp *qp;
+	struct asker *of; /* NULL: nobody's */
+	struct bsn_address initiator;
+	uint32_t serial;
+	struct link *next;
+};
+
+/* A pool. */
+struct asker {
+	struct bsn_address address;
+	struct bsn_ep *ep;
+	struct asker *next;
+};
+
+struct rc_target {
+	struct bsn_device *device;
+	struct bsn_dct_attr attr;
+	struct bsn_cq *cq; /* of what it says and hears */
+	struct rc_talk talk;
+	struct bsn_address address; /* of @talk */
+	struct link *links;
+	struct asker *askers;
+};
+
+/* -- its QPs ------------------------------------------------------------------------------------ */
+
+/* It sends nothing: the CQ needs no room for that. */
+static void discharge_sends(struct bsn_qp *qp)
+{
+	pthread_mutex_lock(&qp->device->cq_lock);
+	qp->cq->charged -= qp->charged_send;
+	qp->charged_send = 0;
+	pthread_mutex_unlock(&qp->device->cq_lock);
+}
+
+static int add_link(struct rc_target *t, struct link **out)
+{
+	const struct bsn_qp_attr attr = { .type = BSN_QP_RC,
+					  .cq = t->cq,
+					  .recv_cq = t->attr.cq,
+					  .srq = t->attr.srq,
+					  .pd = t->attr.pd,
+					  .send_depth = 1,
+					  .user = t->attr.user };
+	struct link *link = calloc(1, sizeof(*link));
+	int err;
+
+	if (!link)
+		return fail(ENOMEM, "no memory");
+	err = bsn_qp_create(t->device, &attr, &link->qp);
+	if (err) {
+		free(link);
+		return err;
+	}
+	discharge_sends(link->qp);
+	link->next = t->links;
+	t->links = link;
+	*out = link;
+	return 0;
+}
+
+static int get_link(struct rc_target *t, struct link **out)
+{
+	for (struct link *link = t->links; link; link = link->next) {
+		if (!link->of) {
+			*out = link;
+			return 0;
+		}
+	}
+	return add_link(t, out);
+}
+
+/* What its messages brought stays in the CQ, under the target's number. */
+static int give_up(struct rc_target *t, struct link *link)
+{
+	int err = t->device->path->recvs_move(link->qp, rc_target_number(t));
+
+	if (!err)
+		err = bsn_qp_reset(link->qp);
+	if (!err)
+		link->of = NULL;
+	return err;
+}
+
+/* -- who asks ----------------------------------------------------------------------------------- */
+
+static struct asker *find_asker(const struct rc_target *t, const struct bsn_address *address)
+{
+	struct asker *asker = t->askers;
+
+	while (asker && memcmp(&asker->address, address, sizeof(*address)))
+		asker = asker->next;
+	return asker;
+}
+
+static struct asker *get_asker(struct rc_target *t, const struct bsn_address *address)
+{
+	struct asker *asker = find_asker(t, address);
+
+	if (asker)
+		return asker;
+	asker = calloc(1, sizeof(*asker));
+	if (!asker)
+		return NULL;
+	if (bsn_ep_create(t->talk.qp, address, &t->attr.connect, NULL, &asker->ep)) {
+		free(asker);
+		return NULL;
+	}
+	asker->address = *address;
+	asker->next = t->askers;
+	t->askers = asker;
+	return asker;
+}
+
+static void answer(struct rc_target *t, const struct asker *asker, const struct rc_message *m)
+{
+	struct wire_address wire;
+
+	memcpy(&wire, asker->address.bytes, sizeof(wire));
+	talk_send(&t->talk, asker->ep, bsn_from_be32(wire.qpn), m);
+}
+
+static uint32_t number_of_qp(const struct bsn_address *address)
+{
+	struct wire_address wire;
+
+	memcpy(&wire, address->bytes, sizeof(wire));
+	return bsn_from_be32(wire.qpn);
+}
+
+/* The one that this initiator has, or had when it last asked. */
+static struct link *find_link(const struct rc_target *t, const struct asker *asker, uint32_t qpn)
+{
+	struct link *link = t->links;
+
+	while (link && (link->of != asker || number_of_qp(&link->initiator) != qpn))
+		link = link->next;
+	return link;
+}
+
+/* -- ASK ---------------------------------------------------------------------------------------- */
+
+/* The smallest of what the initiator, the attributes and the port say, in bytes. */
+static uint32_t choose_bytes(const struct rc_target *t, const struct bsn_address *initiator)
+{
+	enum ibv_mtu mtu = t->device->port.active_mtu, asked = mtu;
+	struct wire_address wire;
+
+	memcpy(&wire, initiator->bytes, sizeof(wire));
+	if (t->attr.connect.mtu)
+		mtu_of(t->attr.connect.mtu, &asked);
+	if (asked < mtu)
+		mtu = asked;
+	if (wire.mtu >= IBV_MTU_256 && wire.mtu < (unsigned)mtu)
+		mtu = (enum ibv_mtu)wire.mtu;
+	return 128u << mtu;
+}
+
+static int join(struct rc_target *t, struct link *link, const struct rc_message *m)
+{
+	struct bsn_connect_attr connect = t->attr.connect;
+	int err;
+
+	connect.mtu = choose_bytes(t, &m->qp);
+	choose_psn(link->qp);
+	err = bsn_qp_ready_to_receive(link->qp, &m->qp, &connect);
+	if (err)
+		bsn_qp_reset(link->qp);
+	return err;
+}
+
+static void say_yes(struct rc_target *t, const struct link *link)
+{
+	struct rc_message m = message_of(RC_YES, link->serial, &t->address);
+	struct wire_address wire;
+	enum ibv_mtu mtu;
+
+	bsn_qp_address(link->qp, &m.qp);
+	memcpy(&wire, m.qp.bytes, sizeof(wire));
+	if (!mtu_of(choose_bytes(t, &link->initiator), &mtu))
+		wire.mtu = (uint8_t)mtu;
+	memcpy(m.qp.bytes, &wire, sizeof(wire));
+	answer(t, link->of, &m);
+}
+
+static void say_no(struct rc_target *t, const struct asker *asker, const struct rc_message *to,
+		   enum rc_reason reason)
+{
+	struct rc_message m = message_of(RC_NO, bsn_from_be32(to->serial), &t->address);
+
+	m.reason = (uint8_t)reason;
+	answer(t, asker, &m);
+}
+
+static bool has_key(const struct rc_target *t, const struct rc_message *m)
+{
+	return bsn_from_be32(m->key_high) == (uint32_t)(t->attr.access_key >> 32) &&
+	       bsn_from_be32(m->key_low) == (uint32_t)t->attr.access_key;
+}
+
+/* Return: how many came or went. */
+static int welcome(struct rc_target *t, struct asker *asker, const struct rc_message *m)
+{
+	struct link *link = find_link(t, asker, number_of_qp(&m->qp));
+	int changes = 0;
+
+	if (link && link->serial == bsn_from_be32(m->serial) &&
+	    !memcmp(&link->initiator, &m->qp, sizeof(m->qp))) {
+		say_yes(t, link); /* the first one was lost, or slow */
+		return 0;
+	}
+	if (link) { /* that it left was lost */
+		give_up(t, link);
+		changes++;
+	}
+	if (get_link(t, &link)) {
+		say_no(t, asker, m, RC_NO_QP);
+		return changes;
+	}
+	if (join(t, link, m)) {
+		say_no(t, asker, m, RC_NO_WAY);
+		return changes;
+	}
+	link->of = asker;
+	link->initiator = m->qp;
+	link->serial = bsn_from_be32(m->serial);
+	say_yes(t, link);
+	return changes + 1;
+}
+
+/* -- what comes --------------------------------------------------------------------------------- */
+
+/* Who has another key is not answered, as on a device. */
+static int hear_ask(struct rc_target *t, const struct rc_message *m)
+{
+	struct asker *asker = has_key(t, m) ? get_asker(t, &m->from) : NULL;
+
+	return asker ? welcome(t, asker, m) : 0;
+}
+
+static int hear_leave(struct rc_target *t, const struct rc_message *m)
+{
+	const struct rc_message left = message_of(RC_LEFT, bsn_from_be32(m->serial), &t->address);
+	const struct asker *asker = find_asker(t, &m->from);
+	int changes = 0;
+
+	if (!asker)
+		return 0;
+	for (struct link *link = t->links; link; link = link->next)
+		if (link->of == asker && link->serial == bsn_from_be32(m->serial))
+			changes += !give_up(t, link);
+	answer(t, asker, &left);
+	return changes;
+}
+
+int rc_target_accept(struct rc_target *t)
+{
+	struct bsn_completion c[BATCH];
+	struct rc_message m;
+	int changes = 0, n;
+
+	do {
+		n = bsn_poll(t->cq, c, BATCH);
+		for (int k = 0; k < n; k++) {
+			if (!talk_heard(&t->talk, &c[k], &m))
+				continue;
+			if (m.kind == RC_ASK)
+				changes += hear_ask(t, &m);
+			else if (m.kind == RC_LEAVE)
+				changes += hear_leave(t, &m);
+		}
+	} while (n == BATCH);
+	return n < 0 ? n : changes;
+}
+
+/* -- life --------------------------------------------------------------------------------------- */
+
+uint32_t rc_target_number(const struct rc_target *t)
+{
+	return bsn_qp_number(t->talk.qp);
+}
+
+struct bsn_sq *rc_target_sends(const struct rc_target *t)
+{
+	return t->links->qp->sq;
+}
+
+static void free_links(struct rc_target *t)
+{
+	for (struct link *link = t->links, *next; link; link = next) {
+		next = link->next;
+		bsn_qp_destroy(link->qp);
+		free(link);
+	}
+	for (struct asker *asker = t->askers, *next; asker; asker = next) {
+		next = asker->next;
+		bsn_ep_destroy(asker->ep);
+		free(asker);
+	}
+}
+
+void rc_target_free(struct rc_target *t)
+{
+	if (t->talk.qp) {
+		t->device->path->recvs_drop(cq_of(t->attr.cq), rc_target_number(t));
+		bsn_qp_reset(t->talk.qp); /* nothing that it said needs a way any more */
+	}
+	free_links(t);
+	talk_close(&t->talk);
+	bsn_cq_destroy(t->cq);
+	free(t);
+}
+
+/* Its first QP is there at once: with it the CQ is charged for what the SRQ may receive. */
+static int fill(struct rc_target *t)
+{
+	const struct bsn_cq_attr cq = { .entries = RC_TALK_ENTRIES * 2 };
+	struct link *first;
+	int err = bsn_cq_create(t->device, &cq, &t->cq);
+
+	if (!err)
+		err = talk_open(&t->talk, t->device, t->attr.pd, t->cq);
+	if (!err)
+		err = bsn_qp_address(t->talk.qp, &t->address);
+	return err ? err : add_link(t, &first);
+}
+
+int rc_target_make(struct bsn_device *device, const struct bsn_dct_attr *attr,
+		   struct rc_target **out)
+{
+	struct rc_target *t = calloc(1, sizeof(*t));
+	int err;
+
+	if (!t)
+		return fail(ENOMEM, "no memory");
+	t->device = device;
+	t->attr = *attr;
+	err = fill(t);
+	if (err)
+		rc_target_free(t);
+	else
+		*out = t;
+	return err;
+}

@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Which peer has which slot, which slots are idle, and which were used.
+ *
+ * A post to a peer that has a slot calls nothing of the pool, and neither does its completion: both are
+ * seen in the queue. Without streams its indices tell all. With streams the ring tells the peer of each
+ * request; it is read when a peer needs a slot, each request once.
+ */
+#include "pool.h"
+
+#include <stdlib.h>
+
+#include "posted.h"
+#include "sq.h"
+
+/* -- lists -------------------------------------------------------------------------------------- */
+
+static void link_slots(struct bsn_dc_pool *pool, struct slot_list *list, uint16_t before, uint16_t next)
+{
+	if (before == NO_SLOT)
+		list->first = next;
+	else
+		pool->slots[before].next = next;
+	if (next == NO_SLOT)
+		list->last = before;
+	else
+		pool->slots[next].before = before;
+}
+
+static void put_between(struct bsn_dc_pool *pool, struct slot_list *list, struct slot *s, uint16_t before,
+			uint16_t next)
+{
+	const uint16_t number = slot_number(pool, s);
+
+	link_slots(pool, list, before, number);
+	link_slots(pool, list, number, next);
+	list->count++;
+}
+
+void list_put_first(struct bsn_dc_pool *pool, struct slot_list *list, struct slot *s)
+{
+	put_between(pool, list, s, NO_SLOT, list->first);
+}
+
+void list_put_last(struct bsn_dc_pool *pool, struct slot_list *list, struct slot *s)
+{
+	put_between(pool, list, s, list->last, NO_SLOT);
+}
+
+void list_remove(struct bsn_dc_pool *pool, struct slot_list *list, struct slot *s)
+{
+	if (list == &pool->bound && pool->sieve == slot_number(pool, s))
+		pool->sieve = s->before; /* the one that was bound after it */
+	link_slots(pool, list, s->before, s->next);
+	list->count--;
+}
+
+/* -- what the ring says ------------------------------------------------------------------------- */
+
+/* Where a walk over the requests since @from begins: those that are not in the ring any more are done. */
+static uint32_t still_there(struct bsn_sq *sq, uint32_t from)
+{
+	const uint32_t pi = bsn_sq_wide_pi(sq);
+
+	return pi - from <= sq->bb_mask + 1u ? from : pi - bsn_sq_outstanding_bb(sq);
+}
+
+/* So much was posted that the ring lost some: each of the streams may have been used. */
+static void suppose_use(const struct bsn_dc_pool *pool, struct initiator *i)
+{
+	for (uint32_t k = 0; k < pool->streams; k++)
+		i->slots[k].is_used = i->slots[k].peer != NULL;
+}
+
+/* Requests of streams that were posted since this was last done. */
+static void read_streams(const struct bsn_dc_pool *pool, struct initiator *i)
+{
+	const uint32_t pi = bsn_sq_wide_pi(i->sq);
+	uint32_t at = still_there(i->sq, i->read_pi);
+
+	if (at != i->read_pi)
+		suppose_use(pool, i);
+	while (at != pi) {
+		const struct bsn_posted posted = bsn_sq_posted_at(i->sq, (uint16_t)at);
+		struct slot *s = &i->slots[posted.stream];
+
+		at += posted.count_bb;
+		s->end_pi = (uint16_t)at;
+		s->is_used = true;
+	}
+	i->read_pi = pi;
+}
+
+bool stream_is_done(const struct bsn_dc_pool *pool, struct slot *s)
+{
+	const struct bsn_sq *sq = s->of->sq;
+
+	read_streams(pool, s->of);
+	return (uint16_t)(sq->pi - s->end_pi) >= (uint16_t)(sq->pi - sq->retired);
+}
+
+bool stream_was_used(const struct bsn_dc_pool *pool, struct slot *s)
+{
+	read_streams(pool, s->of);
+	return s->is_used;
+}
+
+/* Bytes of data that its peer posted since @counted, as far as the ring still has them. */
+static uint64_t count_bytes(const struct bsn_dc_pool *pool, struct slot *s)
+{
+	struct bsn_sq *sq = s->of->sq;
+	const uint32_t pi = bsn_sq_wide_pi(sq);
+	const unsigned stream = (unsigned)(s - s->of->slots);
+	uint64_t bytes = 0;
+
+	for (uint32_t at = still_there(sq, s->counted); at != pi;) {
+		const struct bsn_posted posted = bsn_sq_posted_at(sq, (uint16_t)at);
+
+		if (pool->streams == 1 || posted.stream == stream)
+			bytes += bsn_sq_bytes_at(sq, (uint16_t)at);
+		at += posted.count_bb;
+	}
+	s->counted = pi;
+	return bytes;
+}
+
+void charge_slot(const struct bsn_dc_pool *pool, struct slot *s)
+{
+	if (s->contention == pool->contention) {
+		s->credit -= (int64_t)count_bytes(pool, s);
+		return;
+	}
+	s->contention = pool->contention;
+	s->credit = (int64_t)pool->turn_bytes;
+	s->counted = bsn_sq_wide_pi(s->of->sq);
+}
+
+/* -- binding ------------------------------------------------------------------------------------ */
+
+static uint32_t stream_bits(const struct bsn_dc_pool *pool, const struct slot *s)
+{
+	const bool has_streams = pool->streams > 1;
+	const struct bsn_ctrl ctrl = { .dci_stream = has_streams ? (uint32_t)(s - s->of->slots) : 0 };
+	const struct bsn_be64 word = bsn_to_be64(bsn_ctrl_word(&ctrl, 1));
+	uint32_t bits;
+
+	memcpy(&bits, &word, sizeof(bits));
+	return bits;
+}
+
+/* Debts are kept in parts of a turn; what is beyond so many is forgiven. */
+static uint16_t debt_of(const struct bsn_dc_pool *pool, const struct slot *s)
+{
+	const int64_t part = (int64_t)(pool->turn_bytes / DEBT_PARTS);
+	const int64_t debt = -s->credit / part;
+
+	return (uint16_t)(debt < UINT16_MAX ? debt : UINT16_MAX);
+}
+
+static void leave_slot(struct bsn_dc_pool *pool, struct slot *s)
+{
+	struct bsn_peer *peer = s->peer;
+
+	if (pool->waiters)
+		charge_slot(pool, s);
+	if (pool->waiters && s->credit < 0)
+		set_note(peer, PEER_OWES, debt_of(pool, s));
+	else
+		set_note(peer, PEER_HAS_STAMP, (uint16_t)pool->counters.evictions);
+	if (s->is_revoked)
+		pool->revoked--;
+	else
+		peer->ep.sq = &pool->unbound;
+	if (s->has_turn)
+		pool->turns--;
+	s->is_revoked = s->has_turn = false;
+	s->peer = NULL;
+}
+
+/* Not among those that peers have any more. */
+static void leave_bound(struct bsn_dc_pool *pool, struct slot *s)
+{
+	if (pool->policy->wants_order)
+		list_remove(pool, &pool->bound, s);
+	else
+		pool->bound.count--;
+}
+
+void unbind_slot(struct bsn_dc_pool *pool, struct slot *s)
+{
+	if (!s->peer)
+		return;
+	leave_slot(pool, s);
+	leave_bound(pool, s);
+	if (pool->policy->leaves_when_done)
+		list_put_first(pool, &pool->free, s);
+	else
+		list_put_last(pool, &pool->free, s);
+}
+
+void forget_slot(struct slot *s)
+{
+	if (s->peer)
+		set_note(s->peer, 0, 0);
+	s->peer = NULL;
+}
+
+/* The peer comes back so soon that a pool of twice as many slots would still have had its connection. */
+static bool is_missed(const struct bsn_dc_pool *pool, const struct bsn_peer *peer)
+{
+	return peer->reserved[0] & PEER_HAS_STAMP &&
+	       (uint16_t)((uint16_t)pool->counters.evictions - note_of(peer)) <= pool->active;
+}
+
+/* Binds the slot to this peer, and takes it from the one that had it. */
+static void hand_over(struct bsn_dc_pool *pool, struct bsn_peer *peer, struct slot *s)
+{
+	if (pool->policy->wants_ghosts) {
+		pool->misses++;
+		pool->ghosts += is_missed(pool, peer);
+	}
+	if (s->peer) {
+		pool->counters.evictions++;
+		leave_slot(pool, s);
+		if (pool->policy->wants_order)
+			list_remove(pool, &pool->bound, s);
+	} else {
+		list_remove(pool, &pool->free, s);
+		pool->bound.count += !pool->policy->wants_order;
+	}
+	if (pool->policy->wants_order)
+		list_put_first(pool, &pool->bound, s);
+	pool->counters.bindings += s->last != peer;
+	s->last = peer;
+	s->peer = peer;
+	set_note(peer, PEER_HAS_SLOT, slot_number(pool, s));
+}
+
+void bind_slot(struct bsn_dc_pool *pool, struct bsn_peer *peer, struct slot *s)
+{
+	if (s->peer == peer) { /* it lost the right to post, else it would not have asked */
+		s->is_revoked = false;
+		pool->revoked--;
+	} else {
+		hand_over(pool, peer, s);
+	}
+	s->bound_pi = s->of->sq->pi;
+	s->contention = 0;
+	take_used(pool, s);
+	peer->ctrl_bits = stream_bits(pool, s);
+	peer->ep.sq = s->of->sq;
+}
+
+void revoke_slot(struct bsn_dc_pool *pool, struct slot *s)
+{
+	s->peer->ep.sq = &pool->unbound;
+	s->is_revoked = true;
+	pool->revoked++;
+}
+
+/* -- the slots of an initiator ------------------------------------------------------------------- */
+
+void slots_enter(struct bsn_dc_pool *pool, struct initiator *i)
+{
+	for (uint32_t k = 0; k < pool->streams; k++) {
+		struct slot *s = &i->slots[k];
+
+		s->peer = NULL;
+		s->last = NULL;
+		s->is_out = false;
+		s->end_pi = s->seen_pi = i->sq->pi;
+		list_put_last(pool, &pool->free, s);
+	}
+	i->read_pi = bsn_sq_wide_pi(i->sq);
+}
+
+/* Peers keep theirs. */
+void slots_leave(struct bsn_dc_pool *pool, struct initiator *i)
+{
+	for (uint32_t k = 0; k < pool->streams; k++) {
+		struct slot *s = &i->slots[k];
+
+		if (s->peer)
+			leave_bound(pool, s);
+		else
+			list_remove(pool, &pool->free, s);
+		s->is_out = true;
+		pool->turns -= s->has_turn;
+		pool->revoked -= s->is_revoked;
+		s->has_turn = s->is_revoked = false;
+	}
+}
+
+/* In the order of streams, so that the first peers have an initiator of their own. */
+static void enter_all(struct bsn_dc_pool *pool)
+{
+	for (uint32_t stream = 0; stream < pool->streams; stream++)
+		for (uint32_t k = 0; k < pool->initiators_wanted; k++)
+			list_put_last(pool, &pool->free, &pool->initiators[k].slots[stream]);
+}
+
+int slots_make(struct bsn_dc_pool *pool)
+{
+	pool->slot_count = pool->count * pool->streams;
+	pool->slots = calloc(pool->slot_count, sizeof(*pool->slots));
+	if (!pool->slots)
+		return -ENOMEM;
+	pool->free = pool->bound = (struct slot_list){ NO_SLOT, NO_SLOT, 0 };
+	pool->sieve = NO_SLOT;
+	pool->active = pool->initiators_wanted;
+	pool->contention = 1; /* that of none yet is 0 */
+	for (uint32_t k = 0; k < pool->slot_count; k++) {
+		struct initiator *i = &pool->initiators[k / pool->streams];
+
+		i->slots = &pool->slots[k / pool->streams * pool->streams];
+		pool->slots[k].of = i;
+		pool->slots[k].is_out = i->is_spare;
+		pool->slots[k].end_pi = pool->slots[k].seen_pi = i->sq->pi;
+	}
+	enter_all(pool);
+	return 0;
+}
