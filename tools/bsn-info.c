@@ -116,6 +116,8 @@ static void print_text(struct bsn_device *device)
 	       info->port_state, info->lid, info->active_mtu);
 	for (size_t i = 0; i < LIMITS; i++)
 		printf("  %-12s %u\n", limits[i].name, limit_of(info, &limits[i]));
+	if (info->atomics_are_big_endian)
+		printf("  atomics      results of 8 bytes are big-endian\n");
 	for (uint32_t i = 0; i < info->feature_count; i++)
 		printf("  feature      %s: %s%s\n", info->features[i].name,
 		       info->features[i].why_not ? "no, " : "yes",
@@ -174,6 +176,8 @@ static struct json_object *to_json(struct bsn_device *device)
 	for (size_t i = 0; i < LIMITS; i++)
 		add_uint(all_limits, limits[i].name, limit_of(info, &limits[i]));
 	json_object_object_add(object, "limits", all_limits);
+	json_object_object_add(object, "atomics_are_big_endian",
+			       json_object_new_boolean(info->atomics_are_big_endian));
 	for (uint32_t i = 0; i < info->feature_count; i++) {
 		const struct bsn_feature *feature = &info->features[i];
 		struct json_object *one = json_object_new_object();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What softcx tells of the bus between processor and device: names, and how often. */
+/* softcx's counters of the bus between processor and device. */
 #ifndef BUS_H
 #define BUS_H
 
@@ -19,7 +19,7 @@ int bus_read(const char *device, struct bus *bus);
 /* Of a counter; < 0: there is none. */
 double bus_value(const struct bus *bus, const char *name);
 
-/* What came since @before, for each of @count operations. */
+/* The counters since @before, divided by @count operations. */
 void bus_take_off(struct bus *bus, const struct bus *before, unsigned count);
 
 /* 0, or PERF_FAILED with a complaint: @option needs softcx, and not a passive one. */

@@ -13,7 +13,7 @@
 
 #include "perf.h"
 
-enum { CHILD_TIMEOUT_MS = 240 * 1000, PATH_BYTES = 4096, ARGS_MAX = 32 };
+enum { CHILD_TIMEOUT_MS = 240 * 1000, PATH_BYTES = 4096, ARGS_MAX = 48 };
 
 /* -- the child ---------------------------------------------------------------------------------- */
 
@@ -37,6 +37,11 @@ void callgrind_end(void *unused)
 	CALLGRIND_STOP_INSTRUMENTATION;
 }
 
+void callgrind_collect(void)
+{
+	CALLGRIND_TOGGLE_COLLECT;
+}
+
 void callgrind_dump(const char *column, const char *row, unsigned count)
 {
 	char name[80];
@@ -58,6 +63,10 @@ void callgrind_begin(void *unused)
 void callgrind_end(void *unused)
 {
 	(void)unused;
+}
+
+void callgrind_collect(void)
+{
 }
 
 void callgrind_dump(const char *column, const char *row, unsigned count)
@@ -196,10 +205,11 @@ static void read_dumps(FILE *file, callgrind_take *take, void *arg)
 static int run_valgrind(const struct bsn_device_info *device, const char *const *args,
 			const char *out, char *said, size_t said_size)
 {
+	const bool has_store = device && device->path == BSN_PATH_DIRECT;
 	/* Without LD_BIND_NOW, the first call of each symbol would count. */
 	const char *const env[] = { "LD_BIND_NOW", "1",
-				    device->path == BSN_PATH_DIRECT ? "BSN_STORE" : NULL,
-				    store_name(device), NULL };
+				    has_store ? "BSN_STORE" : NULL,
+				    has_store ? store_name(device) : NULL, NULL };
 	char self[PATH_BYTES], out_option[PATH_BYTES + 32];
 	const char *argv[ARGS_MAX] = { "valgrind",
 				       "--tool=callgrind",

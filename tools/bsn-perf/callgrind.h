@@ -22,11 +22,14 @@
 
 bool callgrind_is_there(void);
 
-/* Around what is counted; they are of the kind that a meter calls. */
+/* Called before and after what is counted; a meter calls such functions. */
 void callgrind_begin(void *unused);
 void callgrind_end(void *unused);
 
-/* What was counted since the last dump is of so many operations of a row by a column. */
+/* Stops collecting, or goes on; cheap, while callgrind_begin() translates all code anew. */
+void callgrind_collect(void);
+
+/* Dumps the count since the last dump, as that of so many operations of a row by a column. */
 void callgrind_dump(const char *column, const char *row, unsigned count);
 
 /* -- in the parent -------------------------------------------------------------------------------- */
@@ -37,8 +40,8 @@ typedef void callgrind_take(void *arg, const char *column, const char *row, unsi
 
 /*
  * Runs this program under callgrind with such arguments, NULL after the last; what it prints goes to
- * @said. The device's path and store are those of this run, if valgrind's CPU has them. Return: 0, or
- * PERF_FAILED.
+ * @said. The device's path and store are those of this run, if valgrind's CPU has them; NULL: there is none. Return:
+ * 0, or PERF_FAILED.
  */
 int callgrind_run(const struct bsn_device_info *device, const char *const *args, char *said,
 		  size_t said_size, callgrind_take *take, void *arg);

@@ -16,7 +16,7 @@ static struct {
 	unsigned qps_list[COST_SIZES_MAX], qps_count;
 	struct perf_options common;
 	char *rounds, *depth, *op, *columns, *store, *qps;
-	int instructions, sweep, bus, is_child;
+	int instructions, sweep, bus, spread, is_child;
 } options;
 
 static const struct poptOption option_table[] = {
@@ -38,10 +38,17 @@ static const struct poptOption option_table[] = {
 	  "instead, what requests ask the bus for; on softcx, not passive", NULL },
 	{ "instructions", 'i', POPT_ARG_NONE, &options.instructions, 0,
 	  "also count instructions, under valgrind's callgrind", NULL },
+	{ "spread", 0, POPT_ARG_INT | POPT_ARGFLAG_DOC_HIDDEN, &options.spread, 0, NULL, NULL },
 	{ "under-callgrind", 0, POPT_ARG_NONE | POPT_ARGFLAG_DOC_HIDDEN, &options.is_child, 0, NULL,
 	  NULL },
 	POPT_AUTOHELP POPT_TABLEEND
 };
+
+void cost_spread(struct cost_rig *rig, unsigned qps)
+{
+	rig->qps = rig->many_qps = qps;
+	rig->many_depth = COST_SPREAD_DEPTH;
+}
 
 /* -- opening ------------------------------------------------------------------------------------- */
 
@@ -102,34 +109,37 @@ static int open_all_queues(struct cost *cost)
 
 static int allocate(struct cost *cost)
 {
-	for (unsigned c = 0; c < COST_COLUMNS; c++)
-		for (enum cost_row row = 0; row < COST_ROW_COUNT; row++)
-			cost->results.figures[c][row] = (struct cost_figures){ -1, -1, -1, -1 };
 	if (posix_memalign((void **)&cost->rig.memory, COST_MEMORY, COST_MEMORY))
 		return complain("no memory");
 	memset(cost->rig.memory, 0, COST_MEMORY);
 	return 0;
 }
 
-static int open_device(struct cost *cost)
+int cost_open(struct cost *cost, const char *device, bool is_child)
 {
 	int err = allocate(cost);
 
 	if (err)
 		return err;
-	if (!options.bus) /* stores are seen only where they are trapped */
-		prefer_stepping();
-	if (options.store)
-		setenv("BSN_STORE", options.store, 1);
-	err = bsn_device_open(options.common.device, NULL, &cost->rig.device);
-	if (err == -ENOTSUP && options.is_child && !setenv("BSN_STORE", "auto", 1))
+	err = bsn_device_open(device, NULL, &cost->rig.device);
+	if (err == -ENOTSUP && is_child && !setenv("BSN_STORE", "auto", 1))
 		/* valgrind's CPU has fewer stores than this one */
-		err = bsn_device_open(options.common.device, NULL, &cost->rig.device);
+		err = bsn_device_open(device, NULL, &cost->rig.device);
 	if (err)
 		return complain_of(NULL, err);
 	cost->results.device = bsn_device_info(cost->rig.device);
 	cost->results.has_td = plain_qp_has_td(cost->rig.device);
 	return 0;
+}
+
+static int open_device(struct cost *cost)
+{
+	if (!options.bus) /* stores are seen only where they are trapped */
+		prefer_stepping();
+	prefer_sessions();
+	if (options.store)
+		setenv("BSN_STORE", options.store, 1);
+	return cost_open(cost, options.common.device, options.is_child);
 }
 
 static void close_all_queues(struct cost *cost)
@@ -141,7 +151,7 @@ static void close_all_queues(struct cost *cost)
 	memset(cost->queues, 0, sizeof(cost->queues));
 }
 
-static void close_all(struct cost *cost)
+void cost_close(struct cost *cost)
 {
 	close_all_queues(cost);
 	bsn_device_close(cost->rig.device);
@@ -150,15 +160,25 @@ static void close_all(struct cost *cost)
 
 /* -- running ------------------------------------------------------------------------------------- */
 
-static int measure_rows(struct cost *cost, FILE *report)
+int cost_measure(struct cost *cost, bool counts)
 {
-	int err = open_all_queues(cost);
+	int err;
 
+	for (unsigned c = 0; c < COST_COLUMNS; c++)
+		for (enum cost_row row = 0; row < COST_ROW_COUNT; row++)
+			cost->results.figures[c][row] = (struct cost_figures){ -1, -1, -1, -1 };
+	memset(cost->results.why_not, 0, sizeof(cost->results.why_not));
+	err = open_all_queues(cost);
 	if (!err)
 		err = cost_time_all(cost);
 	close_all_queues(cost); /* the child has its own, and QP numbers are few */
-	if (!err && options.instructions)
-		err = count_instructions(&cost->results);
+	return err || !counts ? err : count_instructions(&cost->rig, &cost->results);
+}
+
+static int measure_rows(struct cost *cost, FILE *report)
+{
+	const int err = cost_measure(cost, options.instructions);
+
 	if (!err && options.common.json)
 		cost_print_json(report, &cost->results);
 	else if (!err)
@@ -249,7 +269,7 @@ static int read_options(poptContext context, struct cost *cost)
 		err = parse_number("depth", options.depth, COST_DEPTH_MIN, COST_DEPTH_MAX, &depth);
 	if (!err)
 		err = choose("op", options.op, row_name, COST_ROW_COUNT,
-			     options.sweep ? COST_ROW_COUNT : COST_USUAL_COUNT,
+			     options.sweep ? COST_SWEEP_COUNT : COST_USUAL_COUNT,
 			     cost->results.wanted);
 	if (!err)
 		err = choose("columns", options.columns, column_name, COST_COLUMNS, COST_COLUMNS,
@@ -261,8 +281,13 @@ static int read_options(poptContext context, struct cost *cost)
 		leave_requests(cost->results.wanted);
 	cost->rig.many_qps = COST_MANY_QPS;
 	cost->rig.many_depth = COST_MANY_DEPTH;
+	cost->rig.qps = 1;
 	if (options.qps)
 		cost->rig.many_depth = (uint32_t)depth;
+	if (cost->results.wanted[COST_ROW_post_recv_16_qps])
+		cost->rig.many_depth = COST_BATCH_MAX;
+	if (options.spread > 1)
+		cost_spread(&cost->rig, (unsigned)options.spread);
 	cost->results.depth = cost->rig.depth = (uint32_t)depth;
 	return err;
 }
@@ -278,7 +303,7 @@ int cost_main(int argc, const char **argv)
 	err = read_options(context, cost);
 	if (!err) {
 		err = options.is_child ? run_in_child(cost) : measure_and_report(cost);
-		close_all(cost);
+		cost_close(cost);
 	}
 	free(cost);
 	free(options.rounds);

@@ -5,8 +5,8 @@
  * memory.
  *
  * A measured region is one call of a run function: so many operations and nothing else, the same
- * loop in each column. All requests are signaled. What must be there before (receives, completions)
- * and what is left afterwards is dealt with outside of it, by cost_region.c.
+ * loop in each column. All requests are signaled. cost_region.c prepares what must be there before
+ * (receives, completions), and removes what is left, outside of it.
  */
 #ifndef COST_H
 #define COST_H
@@ -26,6 +26,7 @@ enum {
 	COST_SGES_MAX = 4,
 	COST_MANY_QPS = 512,
 	COST_MANY_DEPTH = 4, /* of each */
+	COST_SPREAD_DEPTH = 64, /* where receives are posted to each, sixteen at a time */
 	COST_APART_QPS = 256,
 	COST_STRIDE = 16, /* between the numbers of those */
 	COST_DEPTH = 256, /* of every queue, by default */
@@ -64,6 +65,7 @@ struct cost_rig {
 	/* Where there are many QPs: how many, unless the kind says it, and the depth of each. */
 	unsigned many_qps;
 	uint32_t many_depth;
+	unsigned qps; /* of every kind that takes any number */
 };
 
 /* What the queues of a kind are made for. */
@@ -127,12 +129,35 @@ static inline bool cost_has_many(enum cost_queues kind)
 /* How many QPs such a queue has, and how deep each is. */
 static inline unsigned cost_qps_of(const struct cost_rig *rig, enum cost_queues kind)
 {
-	return kind == COST_MANY ? rig->many_qps : kind == COST_APART ? COST_APART_QPS : 1;
+	switch (kind) {
+	case COST_MANY:
+		return rig->many_qps;
+	case COST_APART:
+		return COST_APART_QPS;
+	case COST_LONG:
+	case COST_UD:
+	case COST_ATTACHED:
+	case COST_XRC:
+		return 1;
+	default:
+		return rig->qps;
+	}
+}
+
+/* Whether QPs take turns, if only one. */
+static inline bool cost_takes_turns(const struct cost_rig *rig, enum cost_queues kind)
+{
+	return cost_has_many(kind) || cost_qps_of(rig, kind) > 1;
 }
 
 static inline uint32_t cost_depth_of(const struct cost_rig *rig, enum cost_queues kind)
 {
-	return cost_has_many(kind) ? rig->many_depth : rig->depth;
+	return cost_takes_turns(rig, kind) ? rig->many_depth : rig->depth;
+}
+
+static inline bool cost_is_compressed(enum cost_queues kind)
+{
+	return kind == COST_COMPRESSED || kind == COST_COMPRESSED_PLAIN;
 }
 
 static inline struct cost_target cost_target_of(const struct cost_rig *rig, uint32_t lkey,
@@ -180,7 +205,7 @@ COST_INLINE void cost_read_data(const void *data)
 	}
 #define COST_RUN_ENTRY(name, ...) [COST_ROW_##name] = run_##name,
 
-/* Makes the compiler forget what it knows of memory, so that no operation leans on the one before. */
+/* Makes the compiler forget what it knows of memory, so that no operation profits from the one before. */
 #define COST_FORGET() __asm__ volatile("" ::: "memory")
 /* The same, and the number of the operation is needed: the id, where a column has none. */
 #define COST_FORGET_BUT(i) __asm__ volatile("" ::"r"(i) : "memory")
@@ -188,7 +213,7 @@ COST_INLINE void cost_read_data(const void *data)
 #define COST_HIDE(variable) __asm__("" : "+r"(variable))
 
 /*
- * The loops of all columns, once. In what a loop is given, `i` is the operation's number, and
+ * The loops of all columns, once. In a loop's arguments, `i` is the operation's number, and
  * results are or-ed into `bad`. Posts, with what is done before and after each batch:
  */
 #define COST_POSTS(count, batch, begin, post, end)                                                 \
@@ -216,7 +241,7 @@ COST_INLINE void cost_read_data(const void *data)
 		}                                                                                  \
 	}
 
-/* There is nothing to be found. */
+/* Polls that find nothing. */
 #define COST_POLLS_NONE(count, poll)                                                               \
 	for (unsigned left = (count); left; left--) {                                              \
 		if (poll)                                                                          \
@@ -232,7 +257,7 @@ COST_INLINE unsigned cost_turn(unsigned *turn, unsigned count)
 	return now;
 }
 
-/* What became of completions that were not there in time. */
+/* What to return where completions were not there in time. */
 static inline int cost_late(int bad)
 {
 	return bad ? bad : COST_LATE;
@@ -264,6 +289,16 @@ struct cost {
 	struct cost_results results;
 };
 
+/* The device and the memory; @is_child: under valgrind. 0, or PERF_FAILED; cost_close() in any case. */
+int cost_open(struct cost *cost, const char *device, bool is_child);
+void cost_close(struct cost *cost);
+
+/* Opens the wanted queues, fills in the figures, with instructions if they are counted, and closes them. Likewise. */
+int cost_measure(struct cost *cost, bool counts);
+
+/* From here on each kind of queue that takes any number of QPs has so many, which take turns. */
+void cost_spread(struct cost_rig *rig, unsigned qps);
+
 enum { COST_SIZES_MAX = 16 };
 
 /* Numbers of QPs, a comma between two, or "sweep"; 0, or PERF_USAGE. */
@@ -280,6 +315,9 @@ bool cost_has(const struct cost *cost, unsigned column, enum cost_row row);
 void cost_print_head(FILE *to, const struct cost_results *results);
 struct json_object *cost_json_head(const struct cost_results *results);
 void cost_print_text(FILE *to, const struct cost_results *results);
+void cost_print_tables(FILE *to, const struct cost_results *results);
+struct json_object *cost_json_rows(const struct cost_results *results);
+void cost_json_add_store(struct json_object *report, const struct cost_results *results);
 void cost_print_json(FILE *to, const struct cost_results *results);
 
 /* -- one region (cost_region.c) ----------------------------------------------------------------- */
@@ -298,13 +336,10 @@ struct cost_meter {
 int cost_region(const struct cost_column *column, void *queue, enum cost_row row, unsigned warm,
 		unsigned count, const struct cost_meter *meter);
 
-/*
- * How many operations a region has on queues of such a depth: warm ones and measured ones; or so
- * many that they are full.
- */
-unsigned cost_warm_of(uint32_t depth, enum cost_row row);
-unsigned cost_count_of(uint32_t depth, enum cost_row row);
-unsigned cost_fill_of(uint32_t depth, enum cost_row row);
+/* How many operations a region has on such queues: warm ones and measured ones; or so many that they are full. */
+unsigned cost_warm_of(const struct cost_rig *rig, enum cost_row row);
+unsigned cost_count_of(const struct cost_rig *rig, enum cost_row row);
+unsigned cost_fill_of(const struct cost_rig *rig, enum cost_row row);
 
 /* A complaint about what cost_region() returned. */
 int cost_complain(const struct cost_column *column, enum cost_row row, int bad);
@@ -322,7 +357,7 @@ int cost_time_region(const struct cost_column *column, void *queue, enum cost_ro
 int cost_time_all(struct cost *cost);
 
 /* Runs this program under callgrind, and fills in the instructions (instructions.c). Likewise. */
-int count_instructions(struct cost_results *results);
+int count_instructions(const struct cost_rig *rig, struct cost_results *results);
 
 /* In the child: counts all rows. Likewise. */
 int count_all(struct cost *cost);

@@ -103,14 +103,16 @@ COST_INLINE int run_posts(struct bunsen_queue *q, unsigned count, struct cost_sh
 	return bad;
 }
 
-COST_INLINE int run_recvs(const struct bunsen_queue *q, unsigned count, struct cost_shape shape)
+COST_INLINE int run_recvs(struct bunsen_queue *q, unsigned count, struct cost_shape shape)
 {
 	const struct bunsen_hot h = bunsen_hot_of(q);
 	int bad = 0;
 
 	for (unsigned first = 0; first < count; first += shape.batch) {
+		struct bsn_rq *const rq =
+			cost_has_many(shape.queues) ? h.rqs[cost_turn(&q->recv_turn, h.qp_count)] : h.rq;
 		COST_FORGET();
-		bad |= bsn_recv_many(h.rq, q->target.many_recvs, q->target.ids, shape.batch) !=
+		bad |= bsn_recv_many(rq, q->target.many_recvs, q->target.ids, shape.batch) !=
 		       (int)shape.batch;
 	}
 	return bad;
@@ -128,13 +130,16 @@ COST_INLINE int run_polls(void *queue, unsigned count, struct cost_shape shape)
 {
 	const struct bunsen_hot h = bunsen_hot_of(queue);
 	struct bsn_completion c[COST_BATCH_MAX] = { { 0 } };
-	int bad = 0;
+	int bad = 0, most = (int)shape.batch;
 
+	if (shape.known == COST_HIDDEN)
+		COST_HIDE(most);
 	if (shape.what == COST_POLL_NONE) {
 		COST_POLLS_NONE(count, bsn_poll(h.cq, c, 1))
 	} else if (shape.what == COST_POLL) {
-		COST_POLLS(count, shape.batch, c, bsn_poll(h.cq, c, (int)shape.batch), (void)0,
-			   bunsen_drain)
+		COST_POLLS(count, shape.batch, c, bsn_poll(h.cq, c, most), (void)0, bunsen_drain)
+	} else if (shape.what == COST_WAIT) {
+		COST_POLLS(count, shape.batch, c, bsn_wait(h.cq, c, most, NULL), (void)0, bunsen_drain)
 	} else {
 		COST_POLLS(count, shape.batch, c, bsn_poll(h.recv_cq, c, (int)shape.batch),
 			   read_data(&h, &c[i], shape), bunsen_drain_recv)

@@ -22,7 +22,10 @@ struct bunsen_queue {
 	bool owns_ep;
 	struct bsn_qp **qps; /* where there are many; the first is @qp */
 	struct bsn_ep **eps; /* of @qps; else NULL */
-	unsigned qp_count, turn;
+	struct bsn_rq **rqs; /* likewise */
+	unsigned qp_count, turn, recv_turn;
+	struct bsn_xrcd *xrcd;
+	struct bsn_xrc_target *target_qp;
 	struct plain_qp *attached; /* what @qp is attached to */
 };
 
@@ -30,6 +33,7 @@ struct bunsen_queue {
 struct bunsen_hot {
 	struct bsn_ep *ep;
 	struct bsn_ep *const *eps;
+	struct bsn_rq *const *rqs;
 	unsigned qp_count;
 	struct bsn_sq *sq;
 	struct bsn_rq *rq;
@@ -43,6 +47,7 @@ static inline struct bunsen_hot bunsen_hot_of(const struct bunsen_queue *q)
 {
 	return (struct bunsen_hot){ .ep = q->ep,
 				    .eps = q->eps,
+				    .rqs = q->rqs,
 				    .qp_count = q->qp_count,
 				    .sq = q->sq,
 				    .rq = q->rq,

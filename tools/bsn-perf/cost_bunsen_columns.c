@@ -19,7 +19,7 @@ const struct cost_column cost_bunsen = {
 	.drain_recv = bunsen_drain_recv,
 };
 
-/* The library itself, and so its symbols, is what it is. */
+/* The library's symbols are compiled once, with the library. */
 static cost_run *run_of_v2(enum cost_row row)
 {
 #ifdef COST_HAS_V2

@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "bsn_xrc.h"
 #include "plain_qp.h"
 
 /* -- what is not measured ------------------------------------------------------------------------ */
@@ -65,8 +66,10 @@ int bunsen_post_recv(void *queue, unsigned count)
 	struct bunsen_queue *q = queue;
 	int err = 0;
 
-	for (unsigned i = 0; i < count && !err; i++)
-		err = bsn_recv(q->rq, q->target.recv, i);
+	for (unsigned i = 0; i < count && !err; i++) {
+		struct bsn_rq *const rq = q->rqs && !q->srq ? q->rqs[cost_turn(&q->recv_turn, q->qp_count)] : q->rq;
+		err = bsn_recv(rq, q->target.recv, i);
+	}
 	return err;
 }
 
@@ -92,24 +95,33 @@ static uint32_t longest_bb(const struct bsn_qp_attr *attr)
 {
 	const uint32_t sges = attr->max_send_sge * BSN_DATA_SIZE;
 	const uint32_t copied = BSN_INLINE_HDR_SIZE + attr->max_inline;
-	const uint32_t before_data =
-		BSN_CTRL_SIZE + (attr->type == BSN_QP_UD ? BSN_AV_UD_GRH_SIZE : BSN_RADDR_SIZE);
+	const uint32_t before_data = BSN_CTRL_SIZE + (attr->type == BSN_QP_XRC ? BSN_XRC_SIZE : 0) +
+				     (attr->type == BSN_QP_UD ? BSN_AV_UD_GRH_SIZE : BSN_RADDR_SIZE);
 
 	return (before_data + (sges > copied ? sges : copied) + BSN_BB_SIZE - 1) / BSN_BB_SIZE;
 }
 
-static int make_cqs(struct bunsen_queue *q, const struct cost_rig *rig,
-		    const struct bsn_qp_attr *attr, unsigned qps)
+static int make_cqs(struct bunsen_queue *q, const struct cost_rig *rig, enum cost_queues kind,
+		    const struct bsn_qp_attr *attr)
 {
-	int err = bsn_cq_create(
-		rig->device,
-		&(struct bsn_cq_attr){ .entries = attr->send_depth * longest_bb(attr) * qps },
-		&q->cq);
+	const unsigned qps = cost_qps_of(rig, kind);
+	struct bsn_cq_attr cq = { .entries = attr->send_depth * longest_bb(attr) * qps,
+				  .timestamps = kind == COST_STAMPED ? BSN_TIMESTAMPS_RAW :
+								       BSN_TIMESTAMPS_NONE };
+	int err = bsn_cq_create(rig->device, &cq, &q->cq);
 
-	return err ? err
-		   : bsn_cq_create(rig->device,
-				   &(struct bsn_cq_attr){ .entries = attr->recv_depth * qps },
-				   &q->recv_cq);
+	if (err)
+		return err;
+	cq.entries = attr->recv_depth * qps;
+	if (cost_is_compressed(kind))
+		cq.compression = BSN_CQES_BY_HASH;
+	/* Which way such a CQ is expanded is chosen as it is made. */
+	if (kind == COST_COMPRESSED_PLAIN)
+		setenv("BSN_EXPAND", "plain", 1);
+	err = bsn_cq_create(rig->device, &cq, &q->recv_cq);
+	if (kind == COST_COMPRESSED_PLAIN)
+		unsetenv("BSN_EXPAND");
+	return err;
 }
 
 static int connect_to_itself(struct bsn_qp *qp)
@@ -162,44 +174,81 @@ static int make_many(struct bunsen_queue *q, const struct cost_rig *rig, enum co
 
 	q->qps = calloc(count, sizeof(struct bsn_qp *));
 	q->eps = calloc(count, sizeof(struct bsn_ep *));
-	if (!q->qps || !q->eps)
+	q->rqs = calloc(count, sizeof(struct bsn_rq *));
+	if (!q->qps || !q->eps || !q->rqs)
 		return -ENOMEM;
 	q->qps[0] = q->qp;
 	q->eps[0] = bsn_qp_ep(q->qp);
+	q->rqs[0] = bsn_qp_rq(q->qp);
 	for (q->qp_count = 1; q->qp_count < count && !err; q->qp_count++) {
 		struct bsn_qp **qp = &q->qps[q->qp_count];
-		err = kind == COST_MANY ? make_one(rig, attr, qp)
-					: make_apart(rig, attr, q->qp, qp);
+		err = kind == COST_APART ? make_apart(rig, attr, q->qp, qp) : make_one(rig, attr, qp);
 		if (err)
 			break;
 		q->eps[q->qp_count] = bsn_qp_ep(*qp);
+		q->rqs[q->qp_count] = bsn_qp_rq(*qp);
 	}
 	return err;
+}
+
+static int make_srq(struct bunsen_queue *q, const struct cost_rig *rig, enum cost_queues kind)
+{
+	struct bsn_srq_attr attr = { .recv_depth = cost_depth_of(rig, kind) * cost_qps_of(rig, kind) };
+	int err = 0;
+
+	if (kind == COST_XRC) {
+		err = bsn_xrcd_open(rig->device, -1, &q->xrcd);
+		attr.xrcd = q->xrcd;
+		attr.cq = q->recv_cq;
+	}
+	return err || (kind != COST_SRQ && kind != COST_XRC) ? err : bsn_srq_create(rig->device, &attr, &q->srq);
+}
+
+/* An initiator, and the target that it is connected to. */
+static int make_xrc(struct bunsen_queue *q, const struct cost_rig *rig, const struct bsn_qp_attr *attr)
+{
+	const struct bsn_qp_attr initiator = { .type = BSN_QP_XRC,
+					       .cq = q->cq,
+					       .send_depth = attr->send_depth,
+					       .max_send_sge = attr->max_send_sge,
+					       .max_inline = attr->max_inline };
+	struct bsn_address address;
+	int err = bsn_xrc_target_create(q->xrcd, &q->target_qp);
+
+	if (!err)
+		err = bsn_qp_create(rig->device, &initiator, &q->qp);
+	if (!err)
+		err = bsn_xrc_target_address(q->target_qp, &address);
+	if (!err)
+		err = bsn_qp_connect(q->qp, &address, NULL);
+	if (!err)
+		err = bsn_qp_address(q->qp, &address);
+	return err ? err : bsn_xrc_target_connect(q->target_qp, &address, NULL);
 }
 
 static int make_own(struct bunsen_queue *q, const struct cost_rig *rig, enum cost_queues kind)
 {
 	const struct cost_limits limits = cost_limits_of(kind);
-	const unsigned qps = cost_qps_of(rig, kind);
-	struct bsn_qp_attr attr = { .type = kind == COST_UD ? BSN_QP_UD : BSN_QP_RC,
+	struct bsn_qp_attr attr = { .type = kind == COST_UD    ? BSN_QP_UD :
+					    kind == COST_XRC ? BSN_QP_XRC :
+							       BSN_QP_RC,
 				    .send_depth = cost_depth_of(rig, kind),
-				    .recv_depth = cost_has_many(kind) ? 1 : rig->depth,
+				    .recv_depth = cost_depth_of(rig, kind),
 				    .max_send_sge = limits.max_send_sge,
 				    .max_recv_sge = limits.max_recv_sge,
 				    .max_inline = limits.max_inline,
 				    .max_inline_recv =
 					    kind == COST_INLINED_RECV ? COST_DATA_BYTES : 0 };
-	int err = make_cqs(q, rig, &attr, qps);
+	int err = make_cqs(q, rig, kind, &attr);
 
-	if (!err && kind == COST_SRQ)
-		err = bsn_srq_create(rig->device,
-				     &(struct bsn_srq_attr){ .recv_depth = rig->depth }, &q->srq);
+	if (!err)
+		err = make_srq(q, rig, kind);
 	attr.cq = q->cq;
 	attr.recv_cq = q->recv_cq;
 	attr.srq = q->srq;
 	if (!err)
-		err = make_one(rig, &attr, &q->qp);
-	return err || !cost_has_many(kind) ? err : make_many(q, rig, kind, &attr);
+		err = kind == COST_XRC ? make_xrc(q, rig, &attr) : make_one(rig, &attr, &q->qp);
+	return err || !cost_takes_turns(rig, kind) ? err : make_many(q, rig, kind, &attr);
 }
 
 static int attach(struct bunsen_queue *q, const struct cost_rig *rig)
@@ -224,7 +273,7 @@ static int attach(struct bunsen_queue *q, const struct cost_rig *rig)
 	q->cq = bsn_qp_cq(q->qp);
 	q->recv_cq = bsn_qp_recv_cq(q->qp);
 	plain_qp_address(q->attached, &self);
-	return plain_qp_connect(q->attached, &self);
+	return plain_qp_connect(q->attached, &self, NULL);
 }
 
 static int make_endpoint(struct bunsen_queue *q, enum cost_queues kind)
@@ -235,16 +284,17 @@ static int make_endpoint(struct bunsen_queue *q, enum cost_queues kind)
 	q->sq = bsn_qp_sq(q->qp);
 	q->rq = q->srq ? q->srq : bsn_qp_rq(q->qp);
 	q->ep = bsn_qp_ep(q->qp);
-	if (kind != COST_UD)
+	if (kind != COST_UD && kind != COST_XRC)
 		return 0;
-	err = bsn_qp_address(q->qp, &self);
+	err = kind == COST_UD ? bsn_qp_address(q->qp, &self) : 0;
 	if (!err)
-		err = bsn_ep_create(q->qp, &self, NULL, NULL, &q->ep);
+		err = kind == COST_UD ? bsn_ep_create(q->qp, &self, NULL, NULL, &q->ep) :
+					bsn_xrc_ep_create(q->qp, bsn_srq_number(q->srq), NULL, &q->ep);
 	q->owns_ep = !err;
 	return err;
 }
 
-/* The memory is registered where the QP is at home. */
+/* Registers the memory on the device that has the QP. */
 static int find_memory(struct bunsen_queue *q, const struct cost_rig *rig)
 {
 	int err = 0;
@@ -268,17 +318,20 @@ void bunsen_close(void *queue)
 	for (unsigned i = 1; i < q->qp_count; i++)
 		bsn_qp_destroy(q->qps[i]);
 	bsn_qp_destroy(q->qp);
+	bsn_xrc_target_destroy(q->target_qp);
+	bsn_srq_destroy(q->srq);
 	if (q->attached) {
 		plain_qp_destroy(q->attached);
 	} else {
 		bsn_cq_destroy(q->cq);
 		bsn_cq_destroy(q->recv_cq);
 	}
-	bsn_srq_destroy(q->srq);
+	bsn_xrcd_close(q->xrcd);
 	bsn_mr_deregister(q->mr);
 	free(q->attached);
 	free(q->qps);
 	free(q->eps);
+	free(q->rqs);
 	free(q);
 }
 
@@ -288,6 +341,8 @@ static const char *reason_of(const struct cost_rig *rig, enum cost_queues kind, 
 		return "the device gives no QP numbers that are 16 apart";
 	if (kind == COST_INLINED_RECV && err == -EOPNOTSUPP)
 		return "nothing comes inside CQEs";
+	if (err == -EOPNOTSUPP && (kind == COST_XRC || kind == COST_STAMPED || cost_is_compressed(kind)))
+		return bsn_error_text();
 	if (kind == COST_ATTACHED && bsn_device_info(rig->device)->path == BSN_PATH_VERBS)
 		return "it has no thread domains, by which a register is one's own";
 	return NULL;

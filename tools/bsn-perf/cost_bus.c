@@ -39,11 +39,11 @@ static void ignore(void *arg)
 	(void)arg;
 }
 
-/* A region goes before, so that nothing happens for the first time. */
+/* Runs a region before, so that nothing happens for the first time. */
 static int count_one(const struct cost *cost, unsigned c, enum cost_row row, struct bus *bus)
 {
 	const struct cost_column *column = cost_columns[c];
-	const unsigned count = cost_count_of(cost->rig.depth, row);
+	const unsigned count = cost_count_of(&cost->rig, row);
 	const struct cost_meter none = { ignore, ignore, NULL };
 	const char *const device = cost->results.device->name;
 	void *queue = cost->queues[c][cost_shapes[row].queues];

@@ -442,11 +442,13 @@ static int post_recv(void *queue, unsigned count)
 	return runs[COST_ROW_post_recv](queue, count);
 }
 
-/* It posts to one QP only. */
+/* It posts to one QP only, and knows neither XRC, nor times, nor sessions. */
 static cost_run *run_of(enum cost_row row)
 {
 	const struct cost_shape *shape = &cost_shapes[row];
 
+	if (shape->queues >= COST_XRC || shape->what == COST_WAIT)
+		return NULL;
 	return cost_has_many(shape->queues) && !cost_polls(shape->what) ? NULL : runs[row];
 }
 

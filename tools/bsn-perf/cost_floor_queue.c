@@ -164,7 +164,7 @@ static int make(struct floor_queue *q, const struct cost_rig *rig, enum cost_que
 	int err = plain_qp_create(rig->device, &attr, rig->memory, COST_MEMORY, &q->v);
 
 	if (!err)
-		err = attr.is_ud ? plain_qp_start_ud(&q->v) : plain_qp_loop(&q->v);
+		err = plain_qp_loop(&q->v);
 	return err ? err : map_all(q);
 }
 

@@ -30,6 +30,11 @@ COST_INLINE struct ibv_qp *qp_of(struct verbs_queue *q, struct ibv_qp *qp, struc
 	return cost_has_many(shape.queues) ? q->qps[cost_turn(&q->turn, q->qp_count)] : qp;
 }
 
+COST_INLINE struct ibv_qp *recv_qp_of(struct verbs_queue *q, struct ibv_qp *qp, struct cost_shape shape)
+{
+	return cost_has_many(shape.queues) ? q->qps[cost_turn(&q->recv_turn, q->qp_count)] : qp;
+}
+
 COST_INLINE int run_posts(struct verbs_queue *q, unsigned count, struct cost_shape shape)
 {
 	struct ibv_qp *const qp = q->v.qp;
@@ -52,7 +57,7 @@ COST_INLINE int run_recvs(struct verbs_queue *q, unsigned count, struct cost_sha
 		COST_POSTS(count, shape.batch, , q->recvs[i - first].wr_id = i,
 			   bad |= shape.queues == COST_SRQ ?
 					  ibv_post_srq_recv(srq, q->recvs, &wrong) :
-					  ibv_post_recv(qp, q->recvs, &wrong))
+					  ibv_post_recv(recv_qp_of(q, qp, shape), q->recvs, &wrong))
 		return -bad;
 	}
 	COST_POSTS(count, 1, , q->recv_wr.wr_id = i,
@@ -91,7 +96,7 @@ static cost_run *const runs[COST_ROW_COUNT] = { COST_ROWS(COST_RUN_ENTRY) };
 /* It knows nothing of a request at compile time: rows that differ in that are one. */
 static cost_run *run_of(enum cost_row row)
 {
-	return cost_shapes[row].form == COST_PREPARED ? NULL : runs[row];
+	return cost_shapes[row].form == COST_PREPARED || cost_shapes[row].what == COST_WAIT ? NULL : runs[row];
 }
 
 static int open_queue(const struct cost_rig *rig, enum cost_queues kind, void **queue,

@@ -77,7 +77,7 @@ COST_INLINE int run_posts(struct verbs_queue *q, unsigned count, struct cost_sha
 /* -- polls --------------------------------------------------------------------------------------- */
 
 /* What ibv_poll_cq() tells, too; the barriers keep the loads. */
-COST_INLINE void read_rest(struct ibv_cq_ex *cq, enum cost_what what, bool is_ud)
+COST_INLINE void read_rest(struct ibv_cq_ex *cq, enum cost_what what, enum cost_queues queues)
 {
 	const uint64_t id = cq->wr_id;
 	const enum ibv_wc_opcode opcode = ibv_wc_read_opcode(cq);
@@ -88,7 +88,11 @@ COST_INLINE void read_rest(struct ibv_cq_ex *cq, enum cost_what what, bool is_ud
 		const uint32_t imm = ibv_wc_read_imm_data(cq);
 		__asm__ volatile("" ::"r"(imm));
 	}
-	if (is_ud && what == COST_POLL_RECV) {
+	if (queues == COST_STAMPED) {
+		const uint64_t stamp = ibv_wc_read_completion_ts(cq);
+		__asm__ volatile("" ::"r"(stamp));
+	}
+	if (queues == COST_UD && what == COST_POLL_RECV) {
 		const uint32_t src_qp = ibv_wc_read_src_qp(cq), slid = ibv_wc_read_slid(cq);
 		const unsigned wc_flags = ibv_wc_read_wc_flags(cq), sl = ibv_wc_read_sl(cq);
 		__asm__ volatile("" ::"r"(src_qp), "r"(slid), "r"(wc_flags), "r"(sl));
@@ -97,7 +101,7 @@ COST_INLINE void read_rest(struct ibv_cq_ex *cq, enum cost_what what, bool is_ud
 
 /* Up to @batch completions, their statuses into @wc. How many, or -EIO. */
 COST_INLINE int start_poll(struct ibv_cq_ex *cq, int batch, struct ibv_wc *wc, enum cost_what what,
-			   bool is_ud)
+			   enum cost_queues queues)
 {
 	struct ibv_poll_cq_attr attr = { .comp_mask = 0 };
 	int n = 0, err = ibv_start_poll(cq, &attr);
@@ -105,7 +109,7 @@ COST_INLINE int start_poll(struct ibv_cq_ex *cq, int batch, struct ibv_wc *wc, e
 	if (err)
 		return err == ENOENT ? 0 : -EIO;
 	do {
-		read_rest(cq, what, is_ud);
+		read_rest(cq, what, queues);
 		wc[n++].status = cq->status;
 	} while (n < batch && !(err = ibv_next_poll(cq)));
 	ibv_end_poll(cq);
@@ -114,7 +118,7 @@ COST_INLINE int start_poll(struct ibv_cq_ex *cq, int batch, struct ibv_wc *wc, e
 
 static int poll_for(struct ibv_cq *cq, struct ibv_wc *wc)
 {
-	return start_poll((struct ibv_cq_ex *)(void *)cq, 1, wc, COST_POLL, false);
+	return start_poll((struct ibv_cq_ex *)(void *)cq, 1, wc, COST_POLL, COST_RC);
 }
 
 static int drain(void *queue, unsigned count)
@@ -134,7 +138,6 @@ static int drain_recv(void *queue, unsigned count)
 COST_INLINE int run_polls(void *queue, unsigned count, struct cost_shape shape)
 {
 	const struct verbs_queue *const q = queue;
-	const bool is_ud = shape.queues == COST_UD;
 	struct ibv_cq_ex *const cq = shape.what == COST_POLL || shape.what == COST_POLL_NONE
 					     ? q->v.cq_ex
 					     : q->v.recv_cq_ex;
@@ -142,10 +145,10 @@ COST_INLINE int run_polls(void *queue, unsigned count, struct cost_shape shape)
 	int bad = 0;
 
 	if (shape.what == COST_POLL_NONE) {
-		COST_POLLS_NONE(count, start_poll(cq, 1, c, shape.what, is_ud))
+		COST_POLLS_NONE(count, start_poll(cq, 1, c, shape.what, shape.queues))
 	} else {
 		COST_POLLS(count, shape.batch, c,
-			   start_poll(cq, (int)shape.batch, c, shape.what, is_ud),
+			   start_poll(cq, (int)shape.batch, c, shape.what, shape.queues),
 			   verbs_read(q, shape), shape.what == COST_POLL ? drain : drain_recv)
 	}
 	return bad;
@@ -164,7 +167,8 @@ static cost_run *run_of(enum cost_row row)
 {
 	const struct cost_shape *shape = &cost_shapes[row];
 
-	return shape->form == COST_PREPARED || shape->what == COST_RECV ? NULL : runs[row];
+	return shape->form == COST_PREPARED || shape->what == COST_RECV || shape->what == COST_WAIT ? NULL :
+												     runs[row];
 }
 
 static int open_queue(const struct cost_rig *rig, enum cost_queues kind, void **queue,

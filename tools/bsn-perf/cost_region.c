@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* One measured region, with what has to be there before and what is left afterwards. */
+/* One measured region: its preparation, the region, and what is left afterwards. */
 #include "cost.h"
 
 #include <string.h>
 
 #include "perf.h"
 #include "stepper.h"
+
+enum { TURNS_MIN = 64 }; /* operations, as far as the depth of few QPs allows */
 
 static int post_to_be_polled(const struct cost_column *column, void *queue,
 			     const struct cost_shape *shape, unsigned count)
@@ -18,7 +20,7 @@ static int post_to_be_polled(const struct cost_column *column, void *queue,
 	if (!bad)
 		bad = column->post(queue, what, count);
 	let_device_work();
-	if (!bad && shape->what != COST_POLL)
+	if (!bad && !cost_polls_requests(shape->what))
 		bad = column->drain(queue, count);
 	return bad;
 }
@@ -36,7 +38,7 @@ static int prepare(const struct cost_column *column, void *queue, const struct c
 	return cost_needs_recv(shape->what) ? column->post_recv(queue, count) : 0;
 }
 
-/* What is left by them is taken away. */
+/* Removes what they leave. */
 static int settle(const struct cost_column *column, void *queue, const struct cost_shape *shape,
 		  unsigned count)
 {
@@ -51,7 +53,7 @@ static int settle(const struct cost_column *column, void *queue, const struct co
 		step();
 		bad = column->drain(queue, count);
 	}
-	if (!bad && (polls ? shape->what == COST_POLL && cost_needs_recv(cost_polled(shape))
+	if (!bad && (polls ? cost_polls_requests(shape->what) && cost_needs_recv(cost_polled(shape))
 			   : shape->what == COST_RECV || cost_needs_recv(shape->what)))
 		bad = column->drain_recv(queue, count);
 	return bad;
@@ -79,8 +81,8 @@ int cost_region(const struct cost_column *column, void *queue, enum cost_row row
 		return bad;
 	bad = column->run_of(row)(queue, warm);
 	if (bad == COST_LATE) { /* the others will have come by then, too */
-		const int left = shape->what == COST_POLL ? column->drain(queue, count)
-							  : column->drain_recv(queue, count);
+		const int left = cost_polls_requests(shape->what) ? column->drain(queue, count)
+								  : column->drain_recv(queue, count);
 		bad = left ? left : COST_LATE;
 	} else if (!bad) {
 		bad = run(column, queue, row, count, meter);
@@ -96,21 +98,40 @@ static unsigned whole_batches(unsigned count, enum cost_row row)
 	return count - count % cost_shapes[row].batch;
 }
 
-unsigned cost_warm_of(uint32_t depth, enum cost_row row)
+/* Where QPs take turns: whole turns, and none is ever full. 0: one QP's depth decides. */
+static unsigned turns_of(const struct cost_rig *rig, enum cost_row row)
 {
-	return whole_batches(depth / 8, row);
+	const struct cost_shape *shape = &cost_shapes[row];
+	const unsigned qps = cost_qps_of(rig, shape->queues);
+	unsigned turns = (TURNS_MIN + qps - 1) / qps;
+
+	if (shape->what == COST_RECV && cost_has_many(shape->queues))
+		return qps * shape->batch;
+	if (rig->qps < 2 || qps < 2)
+		return 0;
+	if (turns > rig->many_depth / 4 * 3)
+		turns = rig->many_depth / 4 * 3;
+	return whole_batches(qps * turns, row);
 }
 
-unsigned cost_count_of(uint32_t depth, enum cost_row row)
+unsigned cost_warm_of(const struct cost_rig *rig, enum cost_row row)
 {
-	const unsigned count = whole_batches(depth / 4 * 3, row);
+	return turns_of(rig, row) ? 0 : whole_batches(rig->depth / 8, row);
+}
+
+unsigned cost_count_of(const struct cost_rig *rig, enum cost_row row)
+{
+	const unsigned turns = turns_of(rig, row);
+	const unsigned count = turns ? turns : whole_batches(rig->depth / 4 * 3, row);
 
 	return count ? count : cost_shapes[row].batch;
 }
 
-unsigned cost_fill_of(uint32_t depth, enum cost_row row)
+unsigned cost_fill_of(const struct cost_rig *rig, enum cost_row row)
 {
-	return whole_batches(depth, row);
+	const unsigned turns = turns_of(rig, row);
+
+	return turns ? turns : whole_batches(rig->depth, row);
 }
 
 int cost_complain(const struct cost_column *column, enum cost_row row, int bad)

@@ -81,7 +81,7 @@ static void print_table(FILE *to, const struct cost_results *results, figure *of
 			print_row(to, results, row, of);
 }
 
-/* A reason once, with the column and the queues that it is first given for. */
+/* Prints each reason once, with the column and the queues that have it first. */
 static void print_missing(FILE *to, const struct cost_results *results)
 {
 	static const char *const queues[] = {
@@ -111,9 +111,8 @@ void cost_print_head(FILE *to, const struct cost_results *results)
 				: "without a thread domain");
 }
 
-void cost_print_text(FILE *to, const struct cost_results *results)
+void cost_print_tables(FILE *to, const struct cost_results *results)
 {
-	cost_print_head(to, results);
 	print_missing(to, results);
 	fprintf(to,
 		"\nns per operation, median of %u rounds; floor: the bare stores, without checks\n",
@@ -124,6 +123,12 @@ void cost_print_text(FILE *to, const struct cost_results *results)
 	fprintf(to, "\ninstructions per operation, by callgrind; store %s\n",
 		results->counted_store);
 	print_table(to, results, instructions_of);
+}
+
+void cost_print_text(FILE *to, const struct cost_results *results)
+{
+	cost_print_head(to, results);
+	cost_print_tables(to, results);
 }
 
 static struct json_object *figures_to_json(const struct cost_figures *f)
@@ -161,16 +166,28 @@ struct json_object *cost_json_head(const struct cost_results *results)
 	return report;
 }
 
-void cost_print_json(FILE *to, const struct cost_results *results)
+struct json_object *cost_json_rows(const struct cost_results *results)
 {
-	struct json_object *report = cost_json_head(results), *rows = json_object_new_array();
+	struct json_object *rows = json_object_new_array();
 
-	if (results->counted_store[0])
-		json_object_object_add(report, "instructions_store",
-				       json_object_new_string(results->counted_store));
 	for (enum cost_row row = 0; row < COST_ROW_COUNT; row++)
 		if (results->wanted[row])
 			json_object_array_add(rows, row_to_json(results, row));
-	json_object_object_add(report, "rows", rows);
+	return rows;
+}
+
+void cost_json_add_store(struct json_object *report, const struct cost_results *results)
+{
+	if (results->counted_store[0])
+		json_object_object_add(report, "instructions_store",
+				       json_object_new_string(results->counted_store));
+}
+
+void cost_print_json(FILE *to, const struct cost_results *results)
+{
+	struct json_object *report = cost_json_head(results);
+
+	cost_json_add_store(report, results);
+	json_object_object_add(report, "rows", cost_json_rows(results));
 	json_print(to, report);
 }

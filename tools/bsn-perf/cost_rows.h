@@ -14,10 +14,14 @@
 	X(LONG, "RC, four SGEs, 256 B of inline data, receives of two SGEs")                       \
 	X(UD, "UD, two SGEs, 64 B of inline data")                                                 \
 	X(SRQ, "RC, receives of a shared receive queue")                                           \
-	X(MANY, "512 RC QPs on one CQ, which take turns")                                           \
+	X(MANY, "512 RC QPs on one CQ, or so many as are asked for, which take turns")              \
 	X(APART, "256 RC QPs on one CQ, their numbers 16 apart, which take turns")                 \
 	X(ATTACHED, "RC, made by libibverbs; Bunsen is attached to it")                            \
-	X(INLINED_RECV, "RC, whose messages come inside their CQEs")
+	X(INLINED_RECV, "RC, whose messages come inside their CQEs")                               \
+	X(XRC, "XRC: an initiator, a target, a shared receive queue of its domain")                \
+	X(STAMPED, "RC, whose completions have times")                                             \
+	X(COMPRESSED, "RC, whose CQEs come in sessions, expanded by vectors")                      \
+	X(COMPRESSED_PLAIN, "RC, whose CQEs come in sessions, expanded without vectors")
 
 #define COST_ENUM_QUEUES(name, doc) COST_##name,
 enum cost_queues { COST_QUEUES(COST_ENUM_QUEUES) COST_QUEUES_COUNT };
@@ -34,6 +38,7 @@ enum cost_what {
 	COST_CMP_SWAP,
 	COST_RECV,         /* a receive is posted */
 	COST_POLL,         /* a request's completion is polled: a WRITE's, on UD a SEND's */
+	COST_WAIT,         /* the same is waited for, and is there */
 	COST_POLL_NONE,    /* there is none */
 	COST_POLL_RECV,    /* a received SEND is polled */
 	COST_POLL_RECV_IMM, /* a received SEND with immediate */
@@ -110,6 +115,7 @@ enum cost_known {
 	X(ud_send_inline64, UD, SEND, INLINED, 64, 1, KNOWN)                                       \
 	X(ud_send_batch16_sge, UD, SEND, SGES, 1, 16, KNOWN)                                       \
 	X(write_512_qps, MANY, WRITE, SGES, 1, 1, KNOWN)                                           \
+	X(xrc_send, XRC, SEND, SGES, 1, 1, KNOWN)                                                  \
 	X(attached_write_sge, ATTACHED, WRITE, SGES, 1, 1, KNOWN)                                  \
 	X(post_recv, RC, RECV, SGES, 1, 1, KNOWN)                                                  \
 	X(post_recv_sge2, LONG, RECV, SGES, 2, 1, KNOWN)                                           \
@@ -128,6 +134,9 @@ enum cost_known {
 	X(poll_recv_inline_16, INLINED_RECV, POLL_RECV_DATA, SGES, 1, 16, KNOWN)                         \
 	X(poll_ud_send, UD, POLL, SGES, 1, 1, KNOWN)                                               \
 	X(poll_ud_recv, UD, POLL_RECV, SGES, 1, 1, KNOWN)                                          \
+	X(poll_xrc_recv, XRC, POLL_RECV, SGES, 1, 1, KNOWN)                                        \
+	X(poll_stamped, STAMPED, POLL, SGES, 1, 1, KNOWN)                                          \
+	X(poll_stamped_recv, STAMPED, POLL_RECV, SGES, 1, 1, KNOWN)                                \
 	X(poll_512_qps, MANY, POLL, SGES, 1, 1, KNOWN)                                             \
 	X(poll_256_qps_apart, APART, POLL, SGES, 1, 1, KNOWN)                                      \
 	X(attached_poll_1, ATTACHED, POLL, SGES, 1, 1, KNOWN)                                      \
@@ -176,13 +185,25 @@ enum cost_known {
 	X(send_inline236, LONG, SEND, INLINED, 236, 1, KNOWN)                                      \
 	X(send_inline252, LONG, SEND, INLINED, 252, 1, KNOWN)
 
-#define COST_ROWS(X) COST_USUAL_ROWS(X) COST_SWEEP_ROWS(X)
+/* What `bsn-perf recv` has beside rows of the first kind; by name also `bsn-perf cost`. */
+#define COST_RECV_ROWS(X)                                                                          \
+	X(post_recv_16_qps, MANY, RECV, SGES, 1, 16, KNOWN)                                        \
+	X(poll_16_sessions, COMPRESSED, POLL_RECV, SGES, 1, 16, KNOWN)                      \
+	X(poll_16_sessions_plain, COMPRESSED_PLAIN, POLL_RECV, SGES, 1, 16, KNOWN)          \
+	X(poll_1_hidden, RC, POLL, SGES, 1, 1, HIDDEN)                                             \
+	X(wait_1, RC, WAIT, SGES, 1, 1, KNOWN)                                                     \
+	X(wait_1_hidden, RC, WAIT, SGES, 1, 1, HIDDEN)
+
+#define COST_ROWS(X) COST_USUAL_ROWS(X) COST_SWEEP_ROWS(X) COST_RECV_ROWS(X)
 
 #define COST_ENUM_ROW(name, ...) COST_ROW_##name,
 enum cost_row { COST_ROWS(COST_ENUM_ROW) COST_ROW_COUNT };
 #undef COST_ENUM_ROW
 #define COST_ONE(...) +1
-enum { COST_USUAL_COUNT = 0 COST_USUAL_ROWS(COST_ONE) };
+enum {
+	COST_USUAL_COUNT = 0 COST_USUAL_ROWS(COST_ONE),
+	COST_SWEEP_COUNT = COST_USUAL_COUNT COST_SWEEP_ROWS(COST_ONE), /* with the usual ones */
+};
 #undef COST_ONE
 
 struct cost_shape {
@@ -205,6 +226,12 @@ static inline bool cost_polls(enum cost_what what)
 	return what >= COST_POLL;
 }
 
+/* Of the completion queue that requests have, not messages. */
+static inline bool cost_polls_requests(enum cost_what what)
+{
+	return what == COST_POLL || what == COST_WAIT;
+}
+
 /* Whether a message arrives in a receive where this is posted. */
 static inline bool cost_needs_recv(enum cost_what what)
 {
@@ -221,7 +248,7 @@ static inline enum cost_what cost_polled(const struct cost_shape *shape)
 	case COST_POLL_RECV_IMM:
 		return COST_SEND_IMM;
 	default:
-		return shape->queues == COST_UD ? COST_SEND : COST_WRITE;
+		return shape->queues == COST_UD || shape->queues == COST_XRC ? COST_SEND : COST_WRITE;
 	}
 }
 

@@ -14,7 +14,7 @@
 
 enum { CLOCK_SAMPLES = 1000 };
 
-/* The samples of a row by a column. */
+/* The samples of a row in a column. */
 struct samples {
 	double *ns;
 	unsigned count;
@@ -53,8 +53,8 @@ static int time_one(const struct cost *cost, unsigned c, enum cost_row row, stru
 	const struct cost_column *column = cost_columns[c];
 	const int bad =
 		cost_time_region(column, cost->queues[c][cost_shapes[row].queues], row,
-				 cost_warm_of(cost->rig.depth, row),
-				 cost_count_of(cost->rig.depth, row), &samples->ns[samples->count]);
+				 cost_warm_of(&cost->rig, row),
+				 cost_count_of(&cost->rig, row), &samples->ns[samples->count]);
 
 	samples->count += !bad;
 	return bad && bad != COST_LATE ? cost_complain(column, row, bad) : 0;
@@ -102,7 +102,7 @@ static int allocate(const struct cost *cost, struct samples samples[COST_COLUMNS
 {
 	for (unsigned c = 0; c < COST_COLUMNS; c++) {
 		for (enum cost_row row = 0; row < COST_ROW_COUNT; row++) {
-			samples[c][row].ns = calloc(cost->results.rounds, sizeof(double));
+			samples[c][row] = (struct samples){ calloc(cost->results.rounds, sizeof(double)), 0 };
 			if (!samples[c][row].ns)
 				return complain("no memory");
 		}

@@ -14,7 +14,7 @@ struct verbs_queue {
 	struct ibv_recv_wr recv_wr, recvs[COST_BATCH_MAX]; /* a chain, likewise */
 	struct plain_qp *others; /* where there are many; the first is @v */
 	struct ibv_qp **qps;     /* of all of them; else NULL */
-	unsigned qp_count, turn;
+	unsigned qp_count, turn, recv_turn;
 };
 
 /* Return: 0, or -errno and why. */

@@ -94,7 +94,8 @@ int verbs_post_recv(void *queue, unsigned count)
 
 	for (wr.wr_id = 0; wr.wr_id < count && !err; wr.wr_id++)
 		err = q->v.srq ? -ibv_post_srq_recv(q->v.srq, &wr, &wrong)
-			       : -ibv_post_recv(q->v.qp, &wr, &wrong);
+			       : -ibv_post_recv(q->qps ? q->qps[cost_turn(&q->recv_turn, q->qp_count)] : q->v.qp,
+						&wr, &wrong);
 	return err;
 }
 
@@ -130,7 +131,7 @@ static int make_another(const struct cost_rig *rig, const struct plain_qp_attr *
 		if (err)
 			return err;
 		const uint32_t past = (qp->qp->qp_num - base) % COST_STRIDE;
-		if (kind == COST_MANY || !past)
+		if (kind != COST_APART || !past)
 			return plain_qp_loop(qp);
 		plain_qp_destroy(qp);
 		err = plain_qp_pass_numbers(rig->device, COST_STRIDE - past - 1);
@@ -159,6 +160,16 @@ static int make_many(struct verbs_queue *q, const struct cost_rig *rig, enum cos
 	return err;
 }
 
+/* NULL: it may be that the provider has it. */
+static const char *why_not_at_all(enum cost_queues kind, bool is_extended)
+{
+	if (cost_is_compressed(kind))
+		return "libmlx5's polls cannot read sessions";
+	if (kind == COST_STAMPED && !is_extended)
+		return "ibv_poll_cq() gives no times";
+	return kind == COST_XRC ? "XRC is not measured here" : NULL;
+}
+
 static int make(struct verbs_queue *q, const struct cost_rig *rig, enum cost_queues kind,
 		bool is_extended)
 {
@@ -171,13 +182,15 @@ static int make(struct verbs_queue *q, const struct cost_rig *rig, enum cost_que
 					    .max_recv_sge = limits.max_recv_sge,
 					    .max_inline = limits.max_inline,
 					    .is_extended = is_extended,
+					    .has_stamps = kind == COST_STAMPED,
 					    .has_own_register = true,
 					    .has_srq = kind == COST_SRQ };
-	int err = plain_qp_create(rig->device, &attr, rig->memory, COST_MEMORY, &q->v);
+	int err = why_not_at_all(kind, is_extended) ? -EOPNOTSUPP :
+			plain_qp_create(rig->device, &attr, rig->memory, COST_MEMORY, &q->v);
 
 	if (!err)
-		err = attr.is_ud ? plain_qp_start_ud(&q->v) : plain_qp_loop(&q->v);
-	return err || !cost_has_many(kind) ? err : make_many(q, rig, kind, attr);
+		err = plain_qp_loop(&q->v);
+	return err || !cost_takes_turns(rig, kind) ? err : make_many(q, rig, kind, attr);
 }
 
 void verbs_close(void *queue)
@@ -203,8 +216,8 @@ int verbs_open(const struct cost_rig *rig, enum cost_queues kind, bool is_extend
 		if (err == -ENODATA)
 			*why_not = "the device gives no QP numbers that are 16 apart";
 		else if (err == -EOPNOTSUPP)
-			*why_not = is_extended ? "the provider has no ibv_wr_*"
-					       : "the provider cannot";
+			*why_not = why_not_at_all(kind, is_extended) ? why_not_at_all(kind, is_extended) :
+				   is_extended ? "the provider has no ibv_wr_*" : "the provider cannot";
 		if (q)
 			verbs_close(q);
 		return err;

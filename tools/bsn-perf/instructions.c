@@ -21,15 +21,15 @@ enum {
 /* -- the child ---------------------------------------------------------------------------------- */
 
 /*
- * What happens once in many operations (credits, the end of a ring) counts for its share; what
- * happens only once is over before.
+ * What happens once in many operations (credits, the end of a ring) counts by its share; what happens
+ * only once, happens before.
  */
 static int count_row(const struct cost_column *column, void *queue, enum cost_row row,
-		     uint32_t depth)
+		     const struct cost_rig *rig)
 {
 	const struct cost_meter off = { callgrind_end, callgrind_end, NULL };
 	const struct cost_meter on = { callgrind_begin, callgrind_end, NULL };
-	const unsigned count = cost_fill_of(depth, row);
+	const unsigned count = cost_fill_of(rig, row);
 	const char *name = cost_shapes[row].name;
 	int bad = cost_region(column, queue, row, 0, count, &off);
 
@@ -56,7 +56,6 @@ static enum cost_row loop_of(enum cost_row row)
 
 int count_all(struct cost *cost)
 {
-	const uint32_t depth = cost->rig.depth;
 	int err = 0;
 
 	if (!callgrind_is_there())
@@ -64,12 +63,12 @@ int count_all(struct cost *cost)
 	printf("store %s\n", store_name(cost->results.device));
 	for (enum cost_row row = 0; row < COST_ROW_COUNT && !err; row++) {
 		if (loop_of(row) == row)
-			err = count_row(&cost_nothing, NULL, row, depth);
+			err = count_row(&cost_nothing, NULL, row, &cost->rig);
 		for (unsigned c = 0; c < COST_COLUMNS && !err; c++)
 			if (cost_has(cost, c, row))
 				err = count_row(cost_columns[c],
 						cost->queues[c][cost_shapes[row].queues], row,
-						depth);
+						&cost->rig);
 	}
 	return err;
 }
@@ -167,19 +166,21 @@ static void list_columns(const struct cost_results *results, char *list, size_t 
 						 cost_columns[c]->name);
 }
 
-int count_instructions(struct cost_results *results)
+int count_instructions(const struct cost_rig *rig, struct cost_results *results)
 {
 	static struct dumps dumps;
-	char rows[LIST_BYTES], columns[128], depth[16], said[256] = "";
+	char rows[LIST_BYTES], columns[128], depth[16], qps[16], said[256] = "";
 	const char *const args[] = { "cost",	  "--under-callgrind",
 				     "--device",  results->device->name,
 				     "--depth",	  depth,
+				     "--spread",  qps,
 				     "--columns", columns,
 				     "--op",	  rows,
 				     NULL };
 	int err;
 
 	snprintf(depth, sizeof(depth), "%u", results->depth);
+	snprintf(qps, sizeof(qps), "%u", rig->qps);
 	list_rows(results, rows, sizeof(rows));
 	list_columns(results, columns, sizeof(columns));
 	show_progress("counting instructions under callgrind: about a minute for all rows");

@@ -72,7 +72,7 @@ static void sum_up(struct layout *layout, const samples_of all)
 	free(of);
 }
 
-/* A round goes before, in which things happen for the first time. */
+/* Runs a round before, in which things happen for the first time. */
 static int time_all(struct layout *layout)
 {
 	const samples_of samples = calloc(layout->rounds * LAYOUT_SIDES, sizeof(*samples));
@@ -121,12 +121,23 @@ static void fill(const struct layout_rig *rig)
 		words[i] = i;
 }
 
+static bool has_pages(struct bsn_device *device)
+{
+	const struct bsn_mkey_pool_attr attr = { .count = 1, .page_bytes = LAYOUT_PAGE };
+	struct bsn_mkey_pool *pool;
+
+	if (bsn_mkey_pool_create(device, &attr, &pool))
+		return false;
+	bsn_mkey_pool_destroy(pool);
+	return true;
+}
+
 static int open_device(struct layout *layout)
 {
 	struct layout_rig *const rig = &layout->rig;
 	int err;
 
-	if (posix_memalign((void **)&rig->memory, 4096, LAYOUT_MEMORY))
+	if (posix_memalign((void **)&rig->memory, LAYOUT_PAGE, LAYOUT_MEMORY))
 		return complain("no memory");
 	fill(rig);
 	if (!options.counts_bus)
@@ -138,6 +149,7 @@ static int open_device(struct layout *layout)
 		return complain_of(NULL, err);
 	rig->info = bsn_device_info(rig->device);
 	rig->max_sge = rig->info->max_sge;
+	rig->has_pages = has_pages(rig->device);
 	return open_sides(layout);
 }
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What `bsn-perf layout` compares: rows are what is done with layouts (layout_rows.c), columns are who
- * does it. Each column has queue pairs of its own, connected to themselves, on the same device and the
- * same memory. A measured region is one call of a run function; what has to be there before, and what is
- * left afterwards, is dealt with outside of it.
+ * What `bsn-perf layout` compares: rows are operations on layouts (layout_rows.c), columns are ways to
+ * have them done. Each column has queue pairs of its own, connected to themselves, on the same device
+ * and the same memory. A measured region is one call of a run function; preparations, and what is left
+ * afterwards, are outside of it.
  */
 #ifndef LAYOUT_H
 #define LAYOUT_H
@@ -20,6 +20,7 @@ enum {
 	LAYOUT_REGION_MAX = 16, /* operations of a region */
 	LAYOUT_ROUNDS = 16,     /* of interleaved parts */
 	LAYOUT_BLOCK = 8,
+	LAYOUT_PAGE = 4096,
 	LAYOUT_MATRIX = 1024, /* rows, and columns */
 	LAYOUT_COLUMN_BYTES = LAYOUT_MATRIX * LAYOUT_BLOCK,
 	LAYOUT_COLUMN = 3, /* which is sent */
@@ -54,11 +55,12 @@ struct layout_row {
 	enum layout_what what;
 	unsigned parts; /* of each layout; 0: a column of the matrix */
 	bool is_interleaved;
+	bool is_pages; /* each part is one, and mkeys are of such */
 	enum layout_order order;
 	unsigned count; /* operations of a region */
 };
 
-enum { LAYOUT_ROW_COUNT = 23 };
+enum { LAYOUT_ROW_COUNT = 25 };
 extern const struct layout_row layout_rows[LAYOUT_ROW_COUNT];
 
 struct layout_rig {
@@ -66,6 +68,7 @@ struct layout_rig {
 	const struct bsn_device_info *info;
 	uint8_t *memory; /* LAYOUT_MEMORY bytes, registered by each column for itself */
 	unsigned max_sge;
+	bool has_pages; /* the device has mkeys of them */
 };
 
 /* The parts of the @which-th layout of a row, over memory of these lkeys. */

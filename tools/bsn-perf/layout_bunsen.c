@@ -28,8 +28,9 @@ struct state {
 	struct queue one, rows, many;
 	struct bsn_mkey_pool *pool; /* of layouts that are remembered */
 	struct bsn_mkey_pool
-		*small_pool; /* of one region's layouts, so that each next one is new */
-	struct bsn_mkey *mkey;
+		*small_pool;             /* of one region's layouts, so that each next one is new */
+	struct bsn_mkey_pool *page_pool; /* NULL: the device has none */
+	struct bsn_mkey *mkey, *page_mkey;
 	unsigned turn; /* which of two sets of layouts is mapped anew */
 	struct bsn_layout layouts[2 * LAYOUT_REGION_MAX];
 	bool is_committed; /* they are */
@@ -48,6 +49,18 @@ static int run_configure(void *arg, unsigned count)
 	for (unsigned i = 0; i < count; i++) {
 		COST_FORGET();
 		bad |= bsn_mkey_configure(s->one.ep, s->mkey, &s->layouts[0], i, FLAGS);
+	}
+	return bad;
+}
+
+static int run_configure_pages(void *arg, unsigned count)
+{
+	struct state *s = arg;
+	int bad = 0;
+
+	for (unsigned i = 0; i < count; i++) {
+		COST_FORGET();
+		bad |= bsn_mkey_configure(s->one.ep, s->page_mkey, &s->layouts[0], i, FLAGS);
 	}
 	return bad;
 }
@@ -232,17 +245,17 @@ static layout_run *run_of(const struct layout_row *row)
 		[LAYOUT_SEND_ROWS] = send_rows,
 	};
 
-	return runs[row->what];
+	return row->is_pages ? run_configure_pages : runs[row->what];
 }
 
 static layout_run *run_of_commit(const struct layout_row *row)
 {
-	return row->what == LAYOUT_CONFIGURE ? run_commit : NULL;
+	return row->what == LAYOUT_CONFIGURE && !row->is_pages ? run_commit : NULL;
 }
 
 static layout_run *run_of_map(const struct layout_row *row)
 {
-	return row->what == LAYOUT_CONFIGURE ? run_map_new : NULL;
+	return row->what == LAYOUT_CONFIGURE && !row->is_pages ? run_map_new : NULL;
 }
 
 /* -- what is not measured --------------------------------------------------------------------- */
@@ -291,7 +304,8 @@ static int make_layouts(struct state *s, const struct layout_row *row)
 						     .part_count = layout_part_count(row),
 						     .rounds = layout_round_count(row) };
 		if (s->is_committed)
-			bad |= bsn_layout_commit(s->pool, &s->layouts[i]);
+			bad |= bsn_layout_commit(row->is_pages ? s->page_pool : s->pool,
+						 &s->layouts[i]);
 	}
 	return bad;
 }
@@ -412,7 +426,17 @@ static int make_pools(struct state *s)
 
 	if (!err)
 		err = bsn_mkey_pool_create(s->rig->device, &few, &s->small_pool);
-	return err ? err : bsn_mkey_take(s->pool, &s->mkey);
+	if (!err)
+		err = bsn_mkey_take(s->pool, &s->mkey);
+	return err;
+}
+
+static int make_page_pool(struct state *s)
+{
+	const struct bsn_mkey_pool_attr pages = { .count = 1, .page_bytes = LAYOUT_PAGE };
+	const int err = bsn_mkey_pool_create(s->rig->device, &pages, &s->page_pool);
+
+	return err ? err : bsn_mkey_take(s->page_pool, &s->page_mkey);
 }
 
 static void close_state(void *arg)
@@ -421,9 +445,12 @@ static void close_state(void *arg)
 
 	if (s->mkey)
 		bsn_mkey_give(s->mkey);
+	if (s->page_mkey)
+		bsn_mkey_give(s->page_mkey);
 	bsn_qp_destroy(s->many.qp);
 	bsn_qp_destroy(s->rows.qp);
 	bsn_qp_destroy(s->one.qp);
+	bsn_mkey_pool_destroy(s->page_pool);
 	bsn_mkey_pool_destroy(s->small_pool);
 	bsn_mkey_pool_destroy(s->pool);
 	bsn_cq_destroy(s->cq);
@@ -453,6 +480,8 @@ static int open_state(const struct layout_rig *rig, void **state, const char **w
 		err = make_memory(s);
 	if (!err)
 		err = make_pools(s);
+	if (!err && rig->has_pages)
+		err = make_page_pool(s);
 	*state = s;
 	return err ? complain_of("layouts", err) : 0;
 }
@@ -466,7 +495,7 @@ const struct layout_side layout_bunsen = {
 	.finish = finish,
 };
 
-/* What a layout costs that is looked at each time. */
+/* The cost of a layout that is looked at each time. */
 static layout_run *run_of_uncommitted(const struct layout_row *row)
 {
 	const bool takes_layout = row->what == LAYOUT_CONFIGURE || row->what == LAYOUT_HIT ||

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* One measured region of `bsn-perf layout`, with what has to be there before and what is left afterwards. */
+/* One measured region of `bsn-perf layout`: its preparation, the region, and what is left afterwards. */
 #include "layout.h"
 
 #include <errno.h>
@@ -62,6 +62,7 @@ layout_run *layout_find_run(const struct layout *layout, unsigned side, unsigned
 	const bool is_open = layout->states[side] || !layout_sides[side]->open;
 
 	if (!layout->wanted[row] || !is_open ||
+	    (layout_rows[row].is_pages && !layout->rig.has_pages) ||
 	    (layout_sides[side]->shares && !layout->states[LAYOUT_SIDE_BUNSEN]))
 		return NULL;
 	return layout_sides[side]->run_of(&layout_rows[row]);

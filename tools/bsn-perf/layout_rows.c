@@ -12,6 +12,7 @@ enum {
 
 #define LIST(n, ...)        .parts = n, .count = LAYOUT_REGION_MAX, ##__VA_ARGS__
 #define INTERLEAVED(n, ...) LIST(n, .is_interleaved = true, ##__VA_ARGS__)
+#define PAGES(n)            LIST(n, .is_pages = true)
 #define SEND(kind)          .what = LAYOUT_SEND_##kind, .count = 1
 
 const struct layout_row layout_rows[LAYOUT_ROW_COUNT] = {
@@ -23,6 +24,8 @@ const struct layout_row layout_rows[LAYOUT_ROW_COUNT] = {
 	{ "list_48", LIST(48) },
 	{ "list_32_shuffled", LIST(32, .order = LAYOUT_SHUFFLED) },
 	{ "list_32_two_keys", LIST(32, .order = LAYOUT_TWO_KEYS) },
+	{ "pages_4", PAGES(4) },
+	{ "pages_32", PAGES(32) },
 	{ "interleaved_1", INTERLEAVED(1) },
 	{ "interleaved_4", INTERLEAVED(4) },
 	{ "interleaved_32", INTERLEAVED(32) },
@@ -69,8 +72,10 @@ void layout_make_parts(const struct layout_rig *rig, const struct layout_row *ro
 	}
 	for (unsigned i = 0; i < row->parts; i++)
 		parts[i] = (struct bsn_part){
-			.addr = memory + which * LAYOUT_ROOM + place_of(row, i) * PART_ROOM,
-			.bytes = PART_BYTES,
+			.addr = row->is_pages ? memory + (which + 2 * i) * LAYOUT_PAGE
+					      : memory + which * LAYOUT_ROOM +
+							place_of(row, i) * PART_ROOM,
+			.bytes = row->is_pages ? LAYOUT_PAGE : PART_BYTES,
 			.stride = LAYOUT_ROOM,
 			.lkey = lkeys[row->order == LAYOUT_TWO_KEYS && i % 2],
 		};

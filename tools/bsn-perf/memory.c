@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* bsn-perf memory: what registrations cost, and what saves them: the cache, slabs, and larger pages. */
+/* bsn-perf memory: the cost of registrations, and what saves them: the cache, slabs, and larger pages. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -96,7 +96,7 @@ static uint32_t search(const struct span *spans, unsigned count, const void *add
 	return 0;
 }
 
-/* What is looked up is used, so that it is not left out. */
+/* The result of each look-up is used, so that the compiler keeps it. */
 static uint32_t look_up_all(struct memory *m)
 {
 	uint32_t sum = 0;

@@ -15,8 +15,11 @@ void perf_options_free(struct perf_options *options)
 
 int parse_options(poptContext context)
 {
-	const int got = poptGetNextOpt(context);
+	return complain_of_option(context, poptGetNextOpt(context));
+}
 
+int complain_of_option(poptContext context, int got)
+{
 	if (got < -1)
 		return complain_usage("%s: %s", poptBadOption(context, POPT_BADOPTION_NOALIAS),
 				      poptStrerror(got));

@@ -16,7 +16,7 @@
 
 #include "bsn.h"
 
-/* What the process ends with. */
+/* Exit statuses. */
 enum perf_exit { PERF_OK = 0, PERF_FAILED = 1, PERF_USAGE = 2 };
 
 /* One line on stderr, with the program's name; returns PERF_FAILED, and the other PERF_USAGE. */
@@ -63,6 +63,9 @@ void perf_options_free(struct perf_options *options);
 /* Reads all options of a command. Return: 0, or PERF_USAGE after a complaint. */
 int parse_options(poptContext context);
 
+/* Of what poptGetNextOpt() answered last: 0, or PERF_USAGE after a complaint. */
+int complain_of_option(poptContext context, int got);
+
 /* A number between @min and @max, which may end in k, m or g (2^10, …). 0, or PERF_USAGE. */
 int parse_number(const char *option, const char *text, uint64_t min, uint64_t max, uint64_t *value);
 
@@ -78,7 +81,7 @@ int report_close(FILE *report, const struct perf_options *options);
 struct json_object *json_figure(double value);
 void json_print(FILE *report, struct json_object *object);
 
-/* Adds which device, path, CPU and store a report is about. */
+/* Adds the device, path, CPU and store of a report. */
 void json_add_device(struct json_object *report, const struct bsn_device_info *info);
 
 /* "direct" or "verbs", and the name of the store or NULL where there is none. */
@@ -91,8 +94,10 @@ const char *cpu_name(void);
 /* -- commands ----------------------------------------------------------------------------------- */
 
 int cost_main(int argc, const char **argv);
+int recv_main(int argc, const char **argv);
 int layout_main(int argc, const char **argv);
 int memory_main(int argc, const char **argv);
+int dc_main(int argc, const char **argv);
 int lat_main(int argc, const char **argv);
 int bw_main(int argc, const char **argv);
 

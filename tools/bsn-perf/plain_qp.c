@@ -42,7 +42,8 @@ static int create_cq(const struct plain_qp *q, const struct plain_qp_attr *attr,
 {
 	const uint32_t entries = attr->cq_entries ? attr->cq_entries : attr->depth;
 	struct ibv_cq_init_attr_ex init = { .cqe = entries,
-					    .wc_flags = IBV_WC_STANDARD_FLAGS,
+					    .wc_flags = IBV_WC_STANDARD_FLAGS |
+							(attr->has_stamps ? IBV_WC_EX_WITH_COMPLETION_TIMESTAMP : 0),
 					    .parent_domain = q->td ? q->parent : NULL };
 
 	if (!attr->is_extended && !q->td) {
@@ -58,14 +59,15 @@ static int create_cq(const struct plain_qp *q, const struct plain_qp_attr *attr,
 	return *cq ? 0 : errno_or(ENOMEM);
 }
 
+/* With libmlx5's lock, so that it can be polled by other threads than post to it, as Bunsen's can. */
 static int create_srq(struct plain_qp *q, const struct plain_qp_attr *attr)
 {
-	struct ibv_srq_init_attr init = { .attr = { .max_wr = attr->depth,
+	struct ibv_srq_init_attr init = { .attr = { .max_wr = attr->cq_entries ? attr->cq_entries : attr->depth,
 						    .max_sge = attr->max_recv_sge } };
 
 	if (!attr->has_srq)
 		return 0;
-	q->srq = ibv_create_srq(q->parent, &init);
+	q->srq = ibv_create_srq(q->pd, &init);
 	return q->srq ? 0 : errno_or(ENOMEM);
 }
 
@@ -92,6 +94,8 @@ static void borrow_common(struct plain_qp *q, const struct plain_qp *from)
 
 static uint64_t send_ops_of(const struct plain_qp_attr *attr)
 {
+	if (attr->is_uc)
+		return IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_SEND;
 	return attr->is_ud
 		       ? IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM
 		       : IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM |
@@ -136,7 +140,7 @@ static int create_qp(struct plain_qp *q, const struct plain_qp_attr *attr)
 			 .max_send_sge = attr->max_send_sge,
 			 .max_recv_sge = q->srq ? 0 : attr->max_recv_sge,
 			 .max_inline_data = attr->max_inline },
-		.qp_type = attr->is_ud ? IBV_QPT_UD : IBV_QPT_RC,
+		.qp_type = attr->is_ud ? IBV_QPT_UD : attr->is_uc ? IBV_QPT_UC : IBV_QPT_RC,
 		.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
 		.pd = q->parent,
 		.send_ops_flags = send_ops_of(attr),
@@ -270,33 +274,42 @@ static uint32_t smaller(uint32_t a, uint32_t b)
 	return a < b ? a : b;
 }
 
+static bool is_uc(const struct plain_qp *q)
+{
+	return q->qp->qp_type == IBV_QPT_UC;
+}
+
 static int to_init(struct plain_qp *q)
 {
 	struct ibv_qp_attr attr = {
 		.qp_state = IBV_QPS_INIT,
 		.port_num = q->info->port,
 		.qp_access_flags = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
-				   IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC,
+				   (is_uc(q) ? 0 : IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC),
 	};
 
 	return ibv_modify_qp(q->qp, &attr,
 			     IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
 }
 
-static struct ibv_ah_attr ah_attr_of(const struct plain_qp *q, const struct wire *peer)
+static struct ibv_ah_attr ah_attr_of(const struct plain_qp *q, const struct wire *peer,
+				     const struct bsn_connect_attr *how)
 {
-	struct ibv_ah_attr ah = { .dlid = (uint16_t)be32toh(peer->lid), .port_num = q->info->port };
+	struct ibv_ah_attr ah = { .dlid = (uint16_t)be32toh(peer->lid),
+				  .sl = how->sl,
+				  .port_num = q->info->port };
 
 	if (!strcmp(q->info->link_layer, "Ethernet")) {
 		ah.is_global = 1;
-		ah.grh.hop_limit = 64;
+		ah.grh.hop_limit = how->hop_limit ? how->hop_limit : 64;
+		ah.grh.traffic_class = how->traffic_class;
 		ah.grh.sgid_index = q->info->gid_index;
 		memcpy(ah.grh.dgid.raw, peer->gid, sizeof(peer->gid));
 	}
 	return ah;
 }
 
-static int to_rtr(struct plain_qp *q, const struct wire *peer)
+static int to_rtr(struct plain_qp *q, const struct wire *peer, const struct bsn_connect_attr *how)
 {
 	struct ibv_qp_attr attr = {
 		.qp_state = IBV_QPS_RTR,
@@ -304,66 +317,40 @@ static int to_rtr(struct plain_qp *q, const struct wire *peer)
 		.dest_qp_num = be32toh(peer->qpn),
 		.max_dest_rd_atomic = (uint8_t)smaller(q->info->max_rd_atomic, 16),
 		.min_rnr_timer = 12,
-		.ah_attr = ah_attr_of(q, peer),
+		.ah_attr = ah_attr_of(q, peer, how),
 	};
-	const uint32_t mtu = smaller(be32toh(peer->mtu), q->info->active_mtu);
+	const uint32_t mtu = how->mtu ? how->mtu : smaller(be32toh(peer->mtu), q->info->active_mtu);
+	const int rc_only = IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
 
 	while (attr.path_mtu < IBV_MTU_4096 && 256u << attr.path_mtu <= mtu)
 		attr.path_mtu++;
 	return ibv_modify_qp(q->qp, &attr,
 			     IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
-				     IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
-				     IBV_QP_MIN_RNR_TIMER);
+				     IBV_QP_RQ_PSN | (is_uc(q) ? 0 : rc_only));
 }
 
-static int to_rts(struct plain_qp *q, const struct wire *peer)
+static int to_rts(struct plain_qp *q, const struct wire *peer, const struct bsn_connect_attr *how)
 {
 	struct ibv_qp_attr attr = {
 		.qp_state = IBV_QPS_RTS,
-		.timeout = 14,
+		.timeout = how->timeout ? how->timeout : 14,
 		.retry_cnt = 7,
 		.rnr_retry = 7,
 		.max_rd_atomic = (uint8_t)smaller(
 			smaller(q->info->max_rd_atomic, be32toh(peer->rd_atomic)), 16),
 	};
+	const int rc_only =
+		IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC;
 
 	return ibv_modify_qp(q->qp, &attr,
-			     IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
-				     IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC);
+			     IBV_QP_STATE | IBV_QP_SQ_PSN | (is_uc(q) ? 0 : rc_only));
 }
 
-int plain_qp_connect(struct plain_qp *q, const struct bsn_address *peer)
-{
-	struct wire wire;
-	int err;
-
-	memcpy(&wire, peer->bytes, sizeof(wire));
-	if (be32toh(wire.magic) != WIRE_MAGIC)
-		return -EPROTO;
-	err = to_init(q);
-	if (!err)
-		err = to_rtr(q, &wire);
-	if (!err)
-		err = to_rts(q, &wire);
-	return err > 0 ? -err : err;
-}
-
-int plain_qp_loop(struct plain_qp *q)
-{
-	struct bsn_address self;
-
-	plain_qp_address(q, &self);
-	return plain_qp_connect(q, &self);
-}
-
-int plain_qp_start_ud(struct plain_qp *q)
+static int start_ud(struct plain_qp *q)
 {
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT,
 				    .port_num = q->info->port,
 				    .qkey = PLAIN_QKEY };
-	struct bsn_address self;
-	struct ibv_ah_attr ah;
-	struct wire wire;
 	int err = ibv_modify_qp(q->qp, &attr,
 				IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY);
 
@@ -373,11 +360,47 @@ int plain_qp_start_ud(struct plain_qp *q)
 	attr.qp_state = IBV_QPS_RTS;
 	if (!err)
 		err = ibv_modify_qp(q->qp, &attr, IBV_QP_STATE | IBV_QP_SQ_PSN);
+	return err;
+}
+
+static int connect_ud(struct plain_qp *q, const struct wire *peer, const struct bsn_connect_attr *how)
+{
+	struct ibv_ah_attr ah = ah_attr_of(q, peer, how);
+	const int err = start_ud(q);
+
 	if (err)
-		return err > 0 ? -err : err;
-	plain_qp_address(q, &self);
-	memcpy(&wire, self.bytes, sizeof(wire));
-	ah = ah_attr_of(q, &wire);
+		return err;
 	q->ah = ibv_create_ah(q->pd, &ah);
+	q->peer_qpn = be32toh(peer->qpn);
 	return q->ah ? 0 : errno_or(ENOMEM);
+}
+
+int plain_qp_connect(struct plain_qp *q, const struct bsn_address *peer, const struct bsn_connect_attr *attr)
+{
+	static const struct bsn_connect_attr by_default;
+	const struct bsn_connect_attr *how = attr ? attr : &by_default;
+	struct wire wire;
+	int err;
+
+	memcpy(&wire, peer->bytes, sizeof(wire));
+	if (be32toh(wire.magic) != WIRE_MAGIC)
+		return -EPROTO;
+	if (q->qp->qp_type == IBV_QPT_UD) {
+		err = connect_ud(q, &wire, how);
+	} else {
+		err = to_init(q);
+		if (!err)
+			err = to_rtr(q, &wire, how);
+		if (!err)
+			err = to_rts(q, &wire, how);
+	}
+	return err > 0 ? -err : err;
+}
+
+int plain_qp_loop(struct plain_qp *q)
+{
+	struct bsn_address self;
+
+	plain_qp_address(q, &self);
+	return plain_qp_connect(q, &self, NULL);
 }

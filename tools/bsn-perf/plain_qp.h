@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A queue pair of plain libibverbs, with all that belongs to it: what Bunsen is compared with. */
+/* A queue pair of plain libibverbs, with all that it needs: Bunsen is compared with it. */
 #ifndef PLAIN_QP_H
 #define PLAIN_QP_H
 
 #include "bsn.h"
 
 struct plain_qp_attr {
-	bool is_ud;     /* else RC */
+	bool is_ud, is_uc; /* else RC */
 	uint32_t depth; /* of either queue */
 	uint32_t max_send_sge, max_recv_sge;
 	uint32_t max_inline; /* bytes */
 	bool is_extended;    /* for ibv_wr_* and ibv_start_poll() */
 	bool has_own_register; /* a thread domain of its own, for the CQs too; none if the device has none */
 	bool has_srq;
+	bool has_stamps; /* extended: completions have times */
 	bool has_mkeys; /* mlx5: extended, and for mlx5dv_wr_mr_list() and its like too */
 	bool keeps_cqes_free;          /* mlx5: received data is never in a CQE */
 	uint32_t cq_entries;           /* 0: @depth */
@@ -32,7 +33,8 @@ struct plain_qp {
 	struct ibv_qp *qp;
 	struct ibv_qp_ex *qp_ex; /* @qp, where extended */
 	struct ibv_mr *mr;
-	struct ibv_ah *ah; /* UD: to itself */
+	struct ibv_ah *ah; /* UD: to its peer, which may be itself */
+	uint32_t peer_qpn; /* UD */
 };
 
 enum { PLAIN_QKEY = 0x11111111 };
@@ -45,10 +47,7 @@ int plain_qp_create(struct bsn_device *device, const struct plain_qp_attr *attr,
 		    size_t length, struct plain_qp *q);
 void plain_qp_destroy(struct plain_qp *q);
 
-/* Makes a UD pair ready, and its address handle. */
-int plain_qp_start_ud(struct plain_qp *q);
-
-/* Connects an RC pair to itself. */
+/* Connects a pair to itself. */
 int plain_qp_loop(struct plain_qp *q);
 
 /* Whether queues can be on a thread domain. */
@@ -57,10 +56,14 @@ bool plain_qp_has_td(struct bsn_device *device);
 /* Makes the device give its next @count QP numbers to QPs that are destroyed at once. */
 int plain_qp_pass_numbers(struct bsn_device *device, unsigned count);
 
-/* Where such a pair is reached; travels as plain bytes, in the size of a Bunsen address. */
+/* The address of such a pair, as plain bytes, in the size of a Bunsen address. */
 void plain_qp_address(const struct plain_qp *q, struct bsn_address *address);
 
-/* -EPROTO: @peer was not made by plain_qp_address(). */
-int plain_qp_connect(struct plain_qp *q, const struct bsn_address *peer);
+/*
+ * As @attr says, of what struct bsn_connect_attr has for the way and for timeouts; NULL: by default. A UD
+ * pair is made ready, with an address handle of @peer.
+ * -EPROTO: @peer was not made by plain_qp_address().
+ */
+int plain_qp_connect(struct plain_qp *q, const struct bsn_address *peer, const struct bsn_connect_attr *attr);
 
 #endif

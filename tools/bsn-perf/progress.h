@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A line on a terminal that says how far a long run is, and then goes away. */
+/* A line on a terminal that says how far a long run is, and is then erased. */
 #ifndef PROGRESS_H
 #define PROGRESS_H
 

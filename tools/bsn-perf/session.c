@@ -3,6 +3,7 @@
 #include <endian.h>
 #include <errno.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "../examples/connect.h"
@@ -11,8 +12,10 @@
 /* After the word that says which version this is; big-endian. */
 struct hello {
 	uint32_t is_bw, op, path, depth;
-	uint32_t is_cm, is_sweep;
-	uint64_t size, iters, warmup;
+	uint32_t is_cm, is_sweep, is_bidirectional, qps;
+	uint32_t type, inline_max, mtu;
+	uint8_t sl, traffic_class, hop_limit, timeout;
+	uint64_t size, iters, warmup, duration_ns;
 };
 
 /* Then, where to find the side. */
@@ -24,7 +27,7 @@ struct introduction {
 };
 
 #define HELLO_MAGIC   0x62736e00u /* "bsn" and the version, told before anything else */
-#define HELLO_VERSION '3'
+#define HELLO_VERSION '5'
 
 static int complain_of_peer(void)
 {
@@ -38,27 +41,50 @@ static struct hello hello_of(const struct session_attr *attr, const struct plan 
 		.is_cm = htobe32(attr->is_cm),
 		.is_bw = htobe32(plan->is_bw),
 		.is_sweep = htobe32(plan->is_sweep),
+		.is_bidirectional = htobe32(plan->is_bidirectional),
+		.qps = htobe32(plan->qps),
 		.op = htobe32(plan->op),
 		.path = htobe32(plan->path),
 		.depth = htobe32(plan->depth),
 		.size = htobe64(plan->size),
 		.iters = htobe64(plan->iters),
 		.warmup = htobe64(plan->warmup),
+		.duration_ns = htobe64(plan->duration_ns),
+		.type = htobe32(plan->type),
+		.inline_max = htobe32(plan->inline_max),
+		.mtu = htobe32(plan->connect.mtu),
+		.sl = plan->connect.sl,
+		.traffic_class = plan->connect.traffic_class,
+		.hop_limit = plan->connect.hop_limit,
+		.timeout = plan->connect.timeout,
 	};
 }
 
-/* The client's plan, as the server follows it; what makes no sense did not come from bsn-perf. */
+/* The client's plan, as the server follows it. A plan that makes no sense is not from bsn-perf. */
 static int take_plan(const struct hello *hello, struct plan *plan)
 {
 	plan->is_bw = be32toh(hello->is_bw);
 	plan->is_sweep = be32toh(hello->is_sweep);
+	plan->is_bidirectional = be32toh(hello->is_bidirectional);
+	plan->qps = be32toh(hello->qps);
 	plan->op = be32toh(hello->op);
 	plan->depth = be32toh(hello->depth);
 	plan->size = be64toh(hello->size);
 	plan->iters = be64toh(hello->iters);
 	plan->warmup = be64toh(hello->warmup);
+	plan->duration_ns = be64toh(hello->duration_ns);
+	plan->type = be32toh(hello->type);
+	plan->inline_max = be32toh(hello->inline_max);
+	plan->connect = (struct bsn_connect_attr){ .mtu = be32toh(hello->mtu),
+						   .sl = hello->sl,
+						   .traffic_class = hello->traffic_class,
+						   .hop_limit = hello->hop_limit,
+						   .timeout = hello->timeout };
 	if (plan->op < TRAFFIC_OPS && plan->size >= 1 && plan->size <= TRAFFIC_SIZE_MAX &&
-	    plan->depth >= 1 && plan->depth <= TRAFFIC_DEPTH_MAX)
+	    plan->depth >= 1 && plan->depth <= TRAFFIC_DEPTH_MAX && plan->qps >= 1 &&
+	    plan->qps <= TRAFFIC_QPS_MAX && plan->type <= BSN_QP_UD &&
+	    (plan->type != BSN_QP_UD || plan->op == TRAFFIC_SEND) &&
+	    plan->inline_max <= TRAFFIC_INLINE_MAX)
 		return 0;
 	complain("the client asks for what this version does not know");
 	return -1;
@@ -128,17 +154,26 @@ int session_open(const struct session_attr *attr, struct plan *plan, int *peer)
 	return 0;
 }
 
-int session_connect(int peer, struct side *side, int timeout_ms)
+static int connect_qp(int peer, struct side *side, unsigned qp, int timeout_ms)
 {
 	struct introduction mine = { .addr = htobe64(side->here.addr),
 				     .rkey = htobe32(side->here.rkey) };
 	struct introduction theirs;
 
-	side->ops->address(side, &mine.address);
+	side->ops->address(side, qp, &mine.address);
 	if (connect_swap(peer, &mine, &theirs, sizeof(mine), timeout_ms))
 		return complain_of_peer();
 	side->there = (struct bsn_remote){ be64toh(theirs.addr), be32toh(theirs.rkey) };
-	return side->ops->connect(side, &theirs.address);
+	return side->ops->connect(side, qp, &theirs.address);
+}
+
+int session_connect(int peer, struct side *side, int timeout_ms)
+{
+	int err = 0;
+
+	for (unsigned qp = 0; qp < side->plan.qps && !err; qp++)
+		err = connect_qp(peer, side, qp, timeout_ms);
+	return err;
 }
 
 int session_meet(int peer, int timeout_ms)
@@ -147,4 +182,37 @@ int session_meet(int peer, int timeout_ms)
 	char theirs;
 
 	return connect_swap(peer, &mine, &theirs, 1, timeout_ms) ? complain_of_peer() : 0;
+}
+
+#define DONE '!'
+
+int session_tell(int peer)
+{
+	const char done = DONE;
+
+	if (send(peer, &done, 1, MSG_NOSIGNAL) == 1)
+		return 0;
+	complain("the peer went away");
+	return -1;
+}
+
+int session_hear(int peer, int timeout_ms)
+{
+	char said;
+
+	if (connect_wait(peer, timeout_ms) && recv(peer, &said, 1, 0) == 1 && said == DONE)
+		return 0;
+	complain("the peer went away");
+	return -1;
+}
+
+int session_add_rates(int peer, double *rate, int timeout_ms)
+{
+	const uint64_t mine = htobe64((uint64_t)*rate);
+	uint64_t theirs;
+
+	if (connect_swap(peer, &mine, &theirs, sizeof(mine), timeout_ms))
+		return complain_of_peer();
+	*rate += (double)be64toh(theirs);
+	return 0;
 }

@@ -7,7 +7,7 @@ const char *const traffic_op_names[TRAFFIC_OPS] = { "write", "read", "send", "at
 void side_init(struct side *side, const struct side_ops *ops, const struct plan *plan,
 	       const struct side_memory *memory)
 {
-	const bool is_small = plan->size <= TRAFFIC_INLINE_MAX;
+	const bool is_small = plan->size <= plan->inline_max;
 
 	*side = (struct side){
 		.ops = ops,
@@ -19,10 +19,66 @@ void side_init(struct side *side, const struct side_ops *ops, const struct plan 
 	side->is_inline = side->has_inline && is_small;
 }
 
+static uint32_t least(uint64_t a, uint64_t b)
+{
+	return (uint32_t)(a < b ? a : b);
+}
+
+int side_send(struct side *side, uint64_t count, uint32_t window)
+{
+	const unsigned qp = side->next;
+	const uint32_t room = window - side->queued[qp];
+	const unsigned burst = least(least(room, count), TRAFFIC_BURST);
+
+	side->next = qp + 1 < side->plan.qps ? qp + 1 : 0;
+	if (!burst)
+		return 0;
+	if (side->ops->post(side, qp, burst))
+		return -1;
+	side->queued[qp] += burst;
+	side->outstanding += burst;
+	return (int)burst;
+}
+
+int side_reap(struct side *side)
+{
+	uint32_t qps[TRAFFIC_BURST];
+	const int n = side->ops->reap(side, qps);
+
+	for (int i = 0; i < n; i++)
+		side->queued[qps[i]]--;
+	side->outstanding -= n > 0 ? (unsigned)n : 0;
+	return n;
+}
+
+/* Of one queue pair, in runs, since mostly one has several. */
+int side_receive(struct side *side)
+{
+	uint32_t qps[TRAFFIC_BURST];
+	const int n = side->ops->reap_recv(side, qps);
+
+	for (int i = 0, run; i < n; i += run) {
+		for (run = 1; i + run < n && qps[i + run] == qps[i]; run++)
+			;
+		if (side->ops->post_recv(side, qps[i], (unsigned)run))
+			return -1;
+	}
+	return n;
+}
+
+int side_fill(struct side *side)
+{
+	int err = 0;
+
+	for (unsigned qp = 0; qp < side->plan.qps && !err; qp++)
+		err = side->ops->post_recv(side, qp, side->plan.depth);
+	return err;
+}
+
 void side_resize(struct side *side, const struct plan *plan)
 {
 	side->plan = *plan;
-	side->is_inline = side->has_inline && plan->size <= TRAFFIC_INLINE_MAX;
+	side->is_inline = side->has_inline && plan->size <= plan->inline_max;
 	side->ops->resize(side);
 }
 

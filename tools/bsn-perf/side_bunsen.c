@@ -10,9 +10,9 @@
 struct bunsen_side {
 	struct side side; /* first */
 	struct bsn_cq *cq, *recv_cq;
-	struct bsn_qp *qp;
-	struct bsn_ep *ep;
-	struct bsn_rq *rq;
+	struct bsn_qp *qp[TRAFFIC_QPS_MAX];
+	struct bsn_ep *ep[TRAFFIC_QPS_MAX];
+	struct bsn_rq *rq[TRAFFIC_QPS_MAX];
 	struct bsn_mr *mr;
 	struct bsn_sge out, in;
 	/* of an attached side */
@@ -28,48 +28,49 @@ static int complain_of_post(const char *what, int error)
 	return -1;
 }
 
-static int post_one(struct bunsen_side *b, unsigned flags)
+/* A request's id is the index of its queue pair. */
+static int post_one(struct bunsen_side *b, unsigned qp, unsigned flags)
 {
 	struct side *s = &b->side;
+	struct bsn_ep *const ep = b->ep[qp];
 	const uint32_t size = (uint32_t)s->plan.size;
 
 	switch (s->plan.op) {
 	case TRAFFIC_WRITE:
 		return s->is_inline
-			       ? bsn_write_inline(b->ep, s->memory.out, size, &s->there, 0, flags)
-			       : bsn_write(b->ep, &b->out, &s->there, 0, flags);
+			       ? bsn_write_inline(ep, s->memory.out, size, &s->there, qp, flags)
+			       : bsn_write(ep, &b->out, &s->there, qp, flags);
 	case TRAFFIC_READ:
-		return bsn_read(b->ep, &b->out, &s->there, 0, flags);
+		return bsn_read(ep, &b->out, &s->there, qp, flags);
 	case TRAFFIC_SEND:
-		return s->is_inline ? bsn_send_inline(b->ep, s->memory.out, size, 0, flags)
-				    : bsn_send(b->ep, &b->out, 0, flags);
+		return s->is_inline ? bsn_send_inline(ep, s->memory.out, size, qp, flags)
+				    : bsn_send(ep, &b->out, qp, flags);
 	default:
-		return bsn_fetch_add(b->ep, &b->out, &s->there, 1, 0, flags);
+		return bsn_fetch_add(ep, &b->out, &s->there, 1, qp, flags);
 	}
 }
 
-static int post(struct side *side, unsigned count)
+static int post(struct side *side, unsigned qp, unsigned count)
 {
 	struct bunsen_side *b = (struct bunsen_side *)side;
 	int err = 0;
 
 	for (unsigned i = 1; i < count && !err; i++)
-		err = post_one(b, BSN_F_SIGNALED);
+		err = post_one(b, qp, BSN_F_SIGNALED);
 	if (!err)
-		err = post_one(b, BSN_F_SIGNALED | BSN_F_RING);
+		err = post_one(b, qp, BSN_F_SIGNALED | BSN_F_RING);
 	if (err)
 		return complain_of_post(traffic_op_names[side->plan.op], err);
-	side->outstanding += count;
 	return 0;
 }
 
-static int post_recv(struct side *side, unsigned count)
+static int post_recv(struct side *side, unsigned qp, unsigned count)
 {
 	struct bunsen_side *b = (struct bunsen_side *)side;
 	int err = 0;
 
 	for (unsigned i = 0; i < count && !err; i++)
-		err = bsn_recv(b->rq, &b->in, 0);
+		err = bsn_recv(b->rq[qp], &b->in, qp);
 	return err ? complain_of_post("receive", err) : 0;
 }
 
@@ -78,63 +79,71 @@ static int complain_of_completion(struct bunsen_side *b, const struct bsn_comple
 {
 	struct bsn_qp_error error;
 
-	if (bsn_qp_error(b->qp, &error) || !error.has_failed)
+	if (bsn_qp_error(b->qp[c->id], &error) || !error.has_failed)
 		error = (struct bsn_qp_error){ .first = *c };
 	c = &error.first; /* of what was flushed, too */
 	return complain_of_failure(&b->side, c->status, c->syndrome, c->vendor_syndrome,
 				   error.text);
 }
 
-static int reap_from(struct bunsen_side *b, struct bsn_cq *cq)
+static int reap_from(struct bunsen_side *b, struct bsn_cq *cq, uint32_t *qps)
 {
 	struct bsn_completion c[TRAFFIC_BURST];
 	const int n = bsn_poll(cq, c, TRAFFIC_BURST);
 
 	if (n < 0)
 		return complain_of_post("poll", n);
-	for (int i = 0; i < n; i++)
+	for (int i = 0; i < n; i++) {
 		if (c[i].status)
 			return complain_of_completion(b, &c[i]);
+		qps[i] = (uint32_t)c[i].id;
+	}
 	return n;
 }
 
-static int reap(struct side *side)
+static int reap(struct side *side, uint32_t *qps)
 {
 	struct bunsen_side *b = (struct bunsen_side *)side;
-	const int n = reap_from(b, b->cq);
 
-	side->outstanding -= n > 0 ? (unsigned)n : 0;
-	return n;
+	return reap_from(b, b->cq, qps);
 }
 
-static int reap_recv(struct side *side)
+static int reap_recv(struct side *side, uint32_t *qps)
 {
 	struct bunsen_side *b = (struct bunsen_side *)side;
 
-	return reap_from(b, b->recv_cq);
+	return reap_from(b, b->recv_cq, qps);
 }
 
 static void close_side(struct side *side)
 {
 	struct bunsen_side *b = (struct bunsen_side *)side;
 
-	bsn_qp_destroy(b->qp);
+	for (unsigned qp = 0; qp < side->plan.qps; qp++) {
+		if (side->plan.type == BSN_QP_UD)
+			bsn_ep_destroy(b->ep[qp]);
+		bsn_qp_destroy(b->qp[qp]);
+	}
 	bsn_cq_destroy(b->cq);
 	bsn_cq_destroy(b->recv_cq);
 	bsn_mr_deregister(b->mr);
 	free(b);
 }
 
-static void tell_address(struct side *side, struct bsn_address *address)
+static void tell_address(struct side *side, unsigned qp, struct bsn_address *address)
 {
-	bsn_qp_address(((struct bunsen_side *)side)->qp, address);
+	bsn_qp_address(((struct bunsen_side *)side)->qp[qp], address);
 }
 
-static int connect_side(struct side *side, const struct bsn_address *peer)
+static int connect_side(struct side *side, unsigned qp, const struct bsn_address *peer)
 {
 	struct bunsen_side *b = (struct bunsen_side *)side;
-	const int err = bsn_qp_connect(b->qp, peer, NULL);
+	const struct bsn_connect_attr *attr = &side->plan.connect;
+	const bool is_ud = side->plan.type == BSN_QP_UD;
+	int err = bsn_qp_connect(b->qp[qp], is_ud ? NULL : peer, attr);
 
+	if (!err && is_ud)
+		err = bsn_ep_create(b->qp[qp], peer, attr, NULL, &b->ep[qp]);
 	return err ? -complain_of("connect", err) : 0;
 }
 
@@ -158,21 +167,22 @@ static int make(struct bunsen_side *b, struct bsn_device *device)
 {
 	struct side *s = &b->side;
 	/* Room for requests of two blocks, which inline data may need, twice over. */
-	const struct bsn_cq_attr cq = { .entries = 4 * s->plan.depth };
+	const struct bsn_cq_attr cq = { .entries = 4 * s->plan.depth * s->plan.qps };
 	int err = bsn_cq_create(device, &cq, &b->cq);
 
 	if (!err)
 		err = bsn_cq_create(device, &cq, &b->recv_cq);
-	if (!err)
+	for (unsigned qp = 0; qp < s->plan.qps && !err; qp++)
 		err = bsn_qp_create(device,
 				    &(struct bsn_qp_attr){
+					    .type = s->plan.type,
 					    .cq = b->cq,
 					    .recv_cq = b->recv_cq,
 					    .send_depth = s->plan.depth,
 					    .recv_depth = s->plan.depth,
-					    .max_inline = s->has_inline ? TRAFFIC_INLINE_MAX : 0,
+					    .max_inline = s->has_inline ? s->plan.inline_max : 0,
 				    },
-				    &b->qp);
+				    &b->qp[qp]);
 	if (!err)
 		err = bsn_mr_register(device, s->memory.base, s->memory.length, NULL, &b->mr);
 	return err;
@@ -195,10 +205,12 @@ static void set_hot(struct bunsen_side *b, uint32_t lkey, uint32_t rkey)
 	const struct side_memory *memory = &b->side.memory;
 	const uint32_t size = (uint32_t)b->side.plan.size;
 
-	b->ep = bsn_qp_ep(b->qp);
-	b->rq = bsn_qp_rq(b->qp);
+	for (unsigned qp = 0; qp < b->side.plan.qps; qp++) {
+		b->ep[qp] = b->side.plan.type == BSN_QP_UD ? NULL : bsn_qp_ep(b->qp[qp]);
+		b->rq[qp] = bsn_qp_rq(b->qp[qp]);
+	}
 	b->out = (struct bsn_sge){ (uintptr_t)memory->out, size, lkey };
-	b->in = (struct bsn_sge){ (uintptr_t)memory->in, size, lkey };
+	b->in = (struct bsn_sge){ (uintptr_t)memory->in, (uint32_t)room_of(&b->side.plan), lkey };
 	b->side.here = (struct bsn_remote){ (uintptr_t)memory->in, rkey };
 }
 
@@ -227,7 +239,7 @@ static void close_attached(struct side *side)
 {
 	struct bunsen_side *b = (struct bunsen_side *)side;
 
-	bsn_qp_destroy(b->qp);
+	bsn_qp_destroy(b->qp[0]);
 	if (b->id->qp)
 		rdma_destroy_qp(b->id);
 	if (b->verbs_cq)
@@ -240,15 +252,17 @@ static void close_attached(struct side *side)
 }
 
 /* The connection manager sees to both. */
-static void tell_no_address(struct side *side, struct bsn_address *address)
+static void tell_no_address(struct side *side, unsigned qp, struct bsn_address *address)
 {
 	(void)side;
+	(void)qp;
 	(void)address;
 }
 
-static int connect_nothing(struct side *side, const struct bsn_address *peer)
+static int connect_nothing(struct side *side, unsigned qp, const struct bsn_address *peer)
 {
 	(void)side;
+	(void)qp;
 	(void)peer;
 	return 0;
 }
@@ -275,7 +289,7 @@ static int make_verbs(struct bunsen_side *b)
 			 .max_recv_wr = s->plan.depth,
 			 .max_send_sge = 1,
 			 .max_recv_sge = 1,
-			 .max_inline_data = s->has_inline ? TRAFFIC_INLINE_MAX : 0 },
+			 .max_inline_data = s->has_inline ? s->plan.inline_max : 0 },
 	};
 
 	errno = 0;
@@ -306,14 +320,14 @@ int side_attached_open(struct bsn_device *device, struct rdma_cm_id *id, const s
 	err = make_verbs(b);
 	if (err)
 		complain("queues: %s", strerror(-err));
-	else if ((err = bsn_qp_attach(device, id->qp, &attr, &b->qp)))
+	else if ((err = bsn_qp_attach(device, id->qp, &attr, &b->qp[0])))
 		complain_of("attach", err);
 	if (err) {
 		close_attached(&b->side);
 		return -1;
 	}
-	b->cq = bsn_qp_cq(b->qp);
-	b->recv_cq = bsn_qp_recv_cq(b->qp);
+	b->cq = bsn_qp_cq(b->qp[0]);
+	b->recv_cq = bsn_qp_recv_cq(b->qp[0]);
 	set_hot(b, b->verbs_mr->lkey, b->verbs_mr->rkey);
 	*side = &b->side;
 	return 0;

@@ -7,8 +7,8 @@
 #include "plain_qp.h"
 
 struct ibv_side {
-	struct side side; /* first */
-	struct plain_qp v;
+	struct side side;                   /* first */
+	struct plain_qp v[TRAFFIC_QPS_MAX]; /* the first one has what all share */
 	struct ibv_sge out, in;
 	struct ibv_send_wr wr[TRAFFIC_BURST];
 	struct ibv_recv_wr recv_wr;
@@ -20,72 +20,77 @@ static int fail_with(const char *what, const char *why)
 	return -1;
 }
 
-static int post(struct side *side, unsigned count)
+static int post(struct side *side, unsigned qp, unsigned count)
 {
 	struct ibv_side *v = (struct ibv_side *)side;
-	struct ibv_send_wr *wrong;
+	/* The chain has TRAFFIC_BURST links; its last @count are as long as wanted. */
+	struct ibv_send_wr *const chain = &v->wr[TRAFFIC_BURST - count], *wrong;
 	int err;
 
-	/* The chain has TRAFFIC_BURST links; its last @count are as long as wanted. */
-	err = ibv_post_send(v->v.qp, &v->wr[TRAFFIC_BURST - count], &wrong);
+	for (unsigned i = 0; i < count; i++)
+		chain[i].wr_id = qp;
+	for (unsigned i = 0; side->plan.type == BSN_QP_UD && i < count; i++)
+		chain[i].wr.ud = (__typeof__(chain[i].wr.ud)){ v->v[qp].ah, v->v[qp].peer_qpn, PLAIN_QKEY };
+	err = ibv_post_send(v->v[qp].qp, chain, &wrong);
 	if (err)
 		return fail_with(traffic_op_names[side->plan.op], strerror(err));
-	side->outstanding += count;
 	return 0;
 }
 
-static int post_recv(struct side *side, unsigned count)
+static int post_recv(struct side *side, unsigned qp, unsigned count)
 {
 	struct ibv_side *v = (struct ibv_side *)side;
 	struct ibv_recv_wr *wrong;
 	int err = 0;
 
+	v->recv_wr.wr_id = qp;
 	for (unsigned i = 0; i < count && !err; i++)
-		err = ibv_post_recv(v->v.qp, &v->recv_wr, &wrong);
+		err = ibv_post_recv(v->v[qp].qp, &v->recv_wr, &wrong);
 	return err ? fail_with("receive", strerror(err)) : 0;
 }
 
-static int reap_from(struct ibv_side *v, struct ibv_cq *cq)
+static int reap_from(struct ibv_side *v, struct ibv_cq *cq, uint32_t *qps)
 {
 	struct ibv_wc wc[TRAFFIC_BURST];
 	const int n = ibv_poll_cq(cq, TRAFFIC_BURST, wc);
 
 	if (n < 0)
 		return fail_with("poll", "the completion queue is broken");
-	for (int i = 0; i < n; i++)
+	for (int i = 0; i < n; i++) {
 		if (wc[i].status)
 			return complain_of_failure(&v->side, wc[i].status, 0, wc[i].vendor_err,
 						   NULL);
+		qps[i] = (uint32_t)wc[i].wr_id;
+	}
 	return n;
 }
 
-static int reap(struct side *side)
+static int reap(struct side *side, uint32_t *qps)
 {
 	struct ibv_side *v = (struct ibv_side *)side;
-	const int n = reap_from(v, v->v.cq);
 
-	side->outstanding -= n > 0 ? (unsigned)n : 0;
-	return n;
+	return reap_from(v, v->v[0].cq, qps);
 }
 
-static int reap_recv(struct side *side)
+static int reap_recv(struct side *side, uint32_t *qps)
 {
 	struct ibv_side *v = (struct ibv_side *)side;
 
-	return reap_from(v, v->v.recv_cq);
+	return reap_from(v, v->v[0].recv_cq, qps);
 }
 
 static void close_side(struct side *side)
 {
 	struct ibv_side *v = (struct ibv_side *)side;
 
-	plain_qp_destroy(&v->v);
+	for (unsigned qp = side->plan.qps; qp-- > 0;)
+		plain_qp_destroy(&v->v[qp]);
 	free(v);
 }
 
-static void tell_address(struct side *side, struct bsn_address *address)
+static void tell_address(struct side *side, unsigned qp, struct bsn_address *address)
 {
-	plain_qp_address(&((struct ibv_side *)side)->v, address);
+	plain_qp_address(&((struct ibv_side *)side)->v[qp], address);
 }
 
 static void make_requests(struct ibv_side *v)
@@ -108,7 +113,7 @@ static void make_requests(struct ibv_side *v)
 			wr->wr.atomic.remote_addr = s->there.addr;
 			wr->wr.atomic.rkey = s->there.rkey;
 			wr->wr.atomic.compare_add = 1;
-		} else if (s->plan.op != TRAFFIC_SEND) {
+		} else if (s->plan.op != TRAFFIC_SEND) { /* of SENDs, UD's are addressed when posted */
 			wr->wr.rdma.remote_addr = s->there.addr;
 			wr->wr.rdma.rkey = s->there.rkey;
 		}
@@ -116,10 +121,10 @@ static void make_requests(struct ibv_side *v)
 	v->recv_wr = (struct ibv_recv_wr){ .sg_list = &v->in, .num_sge = 1 };
 }
 
-static int connect_side(struct side *side, const struct bsn_address *peer)
+static int connect_side(struct side *side, unsigned qp, const struct bsn_address *peer)
 {
 	struct ibv_side *v = (struct ibv_side *)side;
-	const int err = plain_qp_connect(&v->v, peer);
+	const int err = plain_qp_connect(&v->v[qp], peer, &side->plan.connect);
 
 	if (err)
 		return fail_with("connect", err == -EPROTO ? "the peer does not use --path ibv"
@@ -147,25 +152,43 @@ static const struct side_ops ibv_ops = {
 	.resize = resize,
 };
 
+static int make(struct ibv_side *v, struct bsn_device *device)
+{
+	const struct side *s = &v->side;
+	struct plain_qp_attr attr = { .is_ud = s->plan.type == BSN_QP_UD,
+				      .is_uc = s->plan.type == BSN_QP_UC,
+				      .depth = s->plan.depth,
+				      .max_send_sge = 1,
+				      .max_recv_sge = 1,
+				      .max_inline = s->has_inline ? s->plan.inline_max : 0,
+				      .cq_entries = s->plan.depth * s->plan.qps };
+	int err = plain_qp_create(device, &attr, s->memory.base, s->memory.length, &v->v[0]);
+
+	attr.shared = &v->v[0];
+	for (unsigned qp = 1; qp < s->plan.qps && !err; qp++)
+		err = plain_qp_create(device, &attr, NULL, 0, &v->v[qp]);
+	return err;
+}
+
 int side_ibv_open(struct bsn_device *device, const struct plan *plan,
 		  const struct side_memory *memory, struct side **side)
 {
 	struct ibv_side *v = calloc(1, sizeof(*v));
-	struct plain_qp_attr attr = { .depth = plan->depth, .max_send_sge = 1, .max_recv_sge = 1 };
+	uint32_t lkey;
 	int err;
 
 	if (!v)
 		return fail_with("queues", "no memory");
 	side_init(&v->side, &ibv_ops, plan, memory);
-	attr.max_inline = v->side.has_inline ? TRAFFIC_INLINE_MAX : 0;
-	err = plain_qp_create(device, &attr, memory->base, memory->length, &v->v);
+	err = make(v, device);
 	if (err) {
-		free(v);
+		close_side(&v->side);
 		return fail_with("queues", strerror(-err));
 	}
-	v->out = (struct ibv_sge){ (uintptr_t)memory->out, (uint32_t)plan->size, v->v.mr->lkey };
-	v->in = (struct ibv_sge){ (uintptr_t)memory->in, (uint32_t)plan->size, v->v.mr->lkey };
-	v->side.here = (struct bsn_remote){ (uintptr_t)memory->in, v->v.mr->rkey };
+	lkey = v->v[0].mr->lkey;
+	v->out = (struct ibv_sge){ (uintptr_t)memory->out, (uint32_t)plan->size, lkey };
+	v->in = (struct ibv_sge){ (uintptr_t)memory->in, (uint32_t)room_of(plan), lkey };
+	v->side.here = (struct bsn_remote){ (uintptr_t)memory->in, v->v[0].mr->rkey };
 	*side = &v->side;
 	return 0;
 }

@@ -36,6 +36,12 @@ void prefer_stepping(void)
 		setenv("SOFTCX_PASSIVE", "1", 0);
 }
 
+void prefer_sessions(void)
+{
+	if (is_softcx())
+		setenv("SOFTCX_FAULT", "compress 64", 0);
+}
+
 bool is_stepped(void)
 {
 	static int stepped = -1;

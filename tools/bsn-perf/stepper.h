@@ -16,6 +16,9 @@ bool is_softcx(void);
 /* Asks softcx for the passive mode, unless the environment says something else; before any device. */
 void prefer_stepping(void);
 
+/* Asks softcx for compressed CQEs where a CQ allows them, likewise. */
+void prefer_sessions(void);
+
 /* Whether the device is stepped. */
 bool is_stepped(void);
 

@@ -13,7 +13,7 @@
  *	connect_cm_accept()
  *
  * After the last of them on either side the QP is up: bsn_device_attach() and bsn_qp_attach() come
- * right behind rdma_create_qp(). All return 0 or -errno; connect_error() has the words. What fails is
+ * right after rdma_create_qp(). All return 0 or -errno; connect_error() has the words. What fails is
  * closed by connect_cm_close(), at any stage.
  */
 #ifndef CONNECT_CM_H

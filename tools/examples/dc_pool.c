@@ -2,7 +2,8 @@
 /*
  * Many peers through few initiators: each of 64 workers has a counter, and they are all raised by 8
  * initiators. One worker is gone when its turn comes; nobody else notices. All of it is in one process,
- * so the workers are targets of its own.
+ * so the workers are targets of its own. It runs on plain verbs, too, where a worker has to accept whoever
+ * connects to it.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,11 +28,20 @@ static void must(int err)
 	}
 }
 
-static void complete(struct bsn_dc_pool *pool, unsigned *outstanding)
+/* What each worker's process would do now and then. */
+static void accept_all(struct worker *workers)
+{
+	for (unsigned w = 0; w < WORKERS; w++)
+		if (workers[w].dct && bsn_dct_accept(workers[w].dct) < 0)
+			must(-1);
+}
+
+static void complete(struct bsn_dc_pool *pool, struct worker *workers, unsigned *outstanding)
 {
 	struct bsn_completion done[16];
 	const int n = bsn_dc_poll(pool, done, 16);
 
+	accept_all(workers);
 	if (n < 0) {
 		fprintf(stderr, "the pool: %s\n", strerror(-n));
 		exit(1);
@@ -39,11 +49,11 @@ static void complete(struct bsn_dc_pool *pool, unsigned *outstanding)
 	for (int i = 0; i < n; i++) {
 		struct worker *worker = done[i].user;
 
+		worker->has_failed |= done[i].status != IBV_WC_SUCCESS;
 		if (done[i].opcode == BSN_DC_READY)
 			continue; /* the loop below comes back to it anyway */
 		*outstanding -= 1;
 		worker->raised += !done[i].status;
-		worker->has_failed |= done[i].status != IBV_WC_SUCCESS;
 	}
 }
 
@@ -61,12 +71,12 @@ static void raise_all(struct bsn_dc_pool *pool, struct worker *workers, const st
 
 			while ((err = bsn_fetch_add(workers[w].ep, &old, &counter, 1, w,
 						    BSN_F_SIGNALED | BSN_F_RING)) == -EAGAIN)
-				complete(pool, &outstanding);
+				complete(pool, workers, &outstanding);
 			outstanding += !err; /* -ENOTCONN: a request to it failed before */
 		}
 	}
 	while (outstanding)
-		complete(pool, &outstanding);
+		complete(pool, workers, &outstanding);
 }
 
 static void tell(const struct bsn_dc_pool *pool, const struct worker *workers)
@@ -86,7 +96,8 @@ static void tell(const struct bsn_dc_pool *pool, const struct worker *workers)
 int main(void)
 {
 	static struct worker workers[WORKERS];
-	struct bsn_dc_pool_attr attr = { .initiators = INITIATORS, .connect.timeout = 8 };
+	struct bsn_dc_pool_attr attr = { .initiators = INITIATORS,
+					 .connect = { .timeout = 8, .retry_count = 3 } };
 	struct bsn_dct_attr target = { .access_key = KEY };
 	struct bsn_device *device;
 	struct bsn_dc_pool *pool;

@@ -85,7 +85,7 @@ static const char *next_word(const char *at, struct word *word)
 	const char *start = at;
 
 	at += strspn(at, SEPARATORS);
-	if (!*at || *at == '|') /* ASCII stands between bars */
+	if (!*at || *at == '|') /* ASCII is between bars */
 		return NULL;
 	*word = (struct word){ .gap = (unsigned)(at - start) };
 	if ((at[0] == '0' || at[0] == '\\') && (at[1] | 0x20) == 'x')

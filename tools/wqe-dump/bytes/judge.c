@@ -131,7 +131,7 @@ static bool lacks_address(const struct bsn_wqe *wqe)
 	}
 }
 
-/* How many things in a WQE nobody would post. */
+/* How many things in a WQE no program would post. */
 static unsigned count_oddities(const struct bsn_wqe *wqe)
 {
 	unsigned odd = bsn_wqe_findings(wqe, NULL, 0);

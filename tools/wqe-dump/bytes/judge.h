@@ -42,7 +42,7 @@ bool judge_ring(const uint8_t *bytes, size_t size);
 
 /**
  * judge_transport() - the transport with which a WQE makes most sense
- * @oddities: filled with how many things in it nobody would post even so
+ * @oddities: filled with how many things in it no program would post even so
  *
  * Return: enum bsn_transport, or -EBADMSG: it is no WQE with any.
  */

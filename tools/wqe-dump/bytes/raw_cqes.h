@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Completion queues: the CQEs in them, and those that compressed ones stand for. */
+/* Completion queues: the CQEs in them, and those that compressed ones expand to. */
 #ifndef WQE_DUMP_RAW_CQES_H
 #define WQE_DUMP_RAW_CQES_H
 

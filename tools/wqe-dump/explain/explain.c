@@ -17,9 +17,6 @@ enum step { STEPS(ENUM_STEP) };
 #define ENUM_BASIS(NAME, text) BASIS_##NAME,
 enum basis { BASES(ENUM_BASIS) };
 
-#define ENUM_TOPIC(NAME, detected, reported, step, basis, meaning, attempt, source) TOPIC_##NAME,
-enum topic { TOPICS(ENUM_TOPIC) TOPIC_COUNT };
-
 #define NAME_OF(NAME, text) text,
 static const char *const party_names[] = { PARTIES(NAME_OF) };
 static const char *const step_names[] = { STEPS(NAME_OF) };
@@ -48,49 +45,19 @@ static const struct {
 	CAUSES(CAUSE_ROW)
 };
 
-#define BSN_SYNDROME_ANY -1
-
-/** struct code - what is known of a number; zero is TOPIC_NOTHING, which only number 0 has */
-struct code {
-	bool is_known;
-	uint8_t topic;
-	int16_t syndrome; /* it comes with this one, or BSN_SYNDROME_ANY */
-};
-
-static const struct code vendor_codes[256] = {
-#define VENDOR_CODE(NAME, topic, syndrome)                                                         \
-	[BSN_VENDOR_##NAME] = { true, TOPIC_##topic, BSN_SYNDROME_##syndrome },
-	VENDOR_TOPICS(VENDOR_CODE)
-};
-
 static const struct tpt_base {
 	uint8_t first;
 	enum party detected_by, reported_to;
 	enum step step;
-	int16_t syndrome;
-	uint8_t topics[3]; /* for the details PD, RIGHTS, LENGTH */
 } tpt_bases[] = {
 #define TPT_BASE(NAME, detected, reported, step, syndrome, pd, rights, length)                     \
-	{                                                                                          \
-		BSN_VENDOR_##NAME,       PARTY_##detected,                                         \
-		PARTY_##reported,        STEP_##step,                                              \
-		BSN_SYNDROME_##syndrome, { TOPIC_##pd, TOPIC_##rights, TOPIC_##length }            \
-	},
+	{ BSN_VENDOR_##NAME, PARTY_##detected, PARTY_##reported, STEP_##step },
 	TPT_TOPICS(TPT_BASE)
 };
 
-static const uint8_t detail_topics[8] = {
-#define DETAIL_TOPIC(NAME, topic) [BSN_TPT_##NAME] = TOPIC_##topic,
-	DETAIL_TOPICS(DETAIL_TOPIC)
-};
-
-#define CODE(prefix, NAME, topic)  [prefix##NAME] = { true, TOPIC_##topic, BSN_SYNDROME_ANY },
-#define SYNDROME_CODE(NAME, topic) CODE(BSN_SYNDROME_, NAME, topic)
-#define STATUS_CODE(NAME, topic)   CODE(BSN_STATUS_, NAME, topic)
-#define HEALTH_CODE(NAME, topic)   CODE(BSN_HEALTH_, NAME, topic)
-#define COMMAND_CODE(NAME, topic)  CODE(BSN_COMMAND_, NAME, topic)
-static const struct code syndrome_codes[256] = { SYNDROME_TOPICS(SYNDROME_CODE) };
-static const struct code status_codes[256] = { STATUS_TOPICS(STATUS_CODE) };
+#define CODE(prefix, NAME, topic) [prefix##NAME] = { true, TOPIC_##topic, BSN_SYNDROME_ANY },
+#define HEALTH_CODE(NAME, topic)  CODE(BSN_HEALTH_, NAME, topic)
+#define COMMAND_CODE(NAME, topic) CODE(BSN_COMMAND_, NAME, topic)
 static const struct code health_codes[256] = { HEALTH_TOPICS(HEALTH_CODE) };
 static const struct code command_codes[256] = { COMMAND_TOPICS(COMMAND_CODE) };
 
@@ -104,15 +71,6 @@ static const struct driver_event {
 #define DRIVER_EVENT(NAME, status, field, number, topic, source)                                   \
 	{ status, field, number, TOPIC_##topic, source },
 	DRIVER_EVENTS(DRIVER_EVENT)
-};
-
-static const struct {
-	enum topic topic;
-	enum record_side side;
-	enum topic instead;
-} side_topics[] = {
-#define SIDE_TOPIC(topic, side, instead) { TOPIC_##topic, SIDE_##side, TOPIC_##instead },
-	SIDE_TOPICS(SIDE_TOPIC)
 };
 
 static const struct {
@@ -191,25 +149,6 @@ static const struct tpt_base *find_base(uint32_t vendor)
 	return NULL;
 }
 
-static enum topic topic_of_detail(const struct tpt_base *base, uint32_t detail)
-{
-	const uint32_t nth = detail - BSN_TPT_PD;
-
-	return nth < COUNT(base->topics) ? base->topics[nth] : detail_topics[detail];
-}
-
-static struct code code_of_vendor(uint32_t vendor)
-{
-	const struct tpt_base *base = find_base(vendor);
-
-	if (base)
-		return (struct code){ true, (uint8_t)topic_of_detail(base, vendor & 7),
-				      base->syndrome };
-	if (vendor >= BSN_VENDOR_RNR_FIRST && vendor <= BSN_VENDOR_RNR_LAST)
-		return (struct code){ true, TOPIC_NO_RECEIVE, BSN_SYNDROME_RNR_RETRY_EXCEEDED };
-	return vendor < COUNT(vendor_codes) ? vendor_codes[vendor] : (struct code){ 0 };
-}
-
 static const struct number *known(const struct error *error, enum error_space space)
 {
 	return error->numbers[space].is_known ? &error->numbers[space] : NULL;
@@ -235,15 +174,15 @@ static struct code lookup(const struct code codes[256], const struct number *num
 static struct code code_of(const struct error *error)
 {
 	const int syndrome = error_syndrome(error);
-	const struct number as_number = KNOWN(syndrome);
+	const struct number *status = known(error, SPACE_STATUS);
 	struct code code = { 0 };
 
 	if (known(error, SPACE_VENDOR))
-		code = code_of_vendor(error->numbers[SPACE_VENDOR].value);
+		code = bsn_cause_of_vendor(error->numbers[SPACE_VENDOR].value);
 	if ((!code.is_known || code.topic == TOPIC_NOTHING) && syndrome >= 0)
-		code = lookup(syndrome_codes, &as_number);
-	if (!code.is_known)
-		code = lookup(status_codes, known(error, SPACE_STATUS));
+		code = bsn_cause_of_syndrome((uint32_t)syndrome);
+	if (!code.is_known && status)
+		code = bsn_cause_of_status(status->value);
 	if (!code.is_known)
 		code = lookup(health_codes, known(error, SPACE_HEALTH));
 	if (!code.is_known)
@@ -252,18 +191,14 @@ static struct code code_of(const struct error *error)
 		code.topic = driver_events[error->numbers[SPACE_EVENT].value].topic;
 	else if (!code.is_known)
 		code.topic = TOPIC_UNKNOWN;
-	for (size_t i = 0; i < COUNT(side_topics); i++)
-		if (side_topics[i].topic == code.topic && side_topics[i].side == error->side) {
-			code.topic = (uint8_t)side_topics[i].instead;
-			break;
-		}
+	code.topic = (uint8_t)bsn_cause_at(code.topic, (enum cause_side)error->side);
 	return code;
 }
 
 bool error_fits(const struct error *error)
 {
 	const struct number *vendor = known(error, SPACE_VENDOR);
-	const struct code code = code_of_vendor(vendor ? vendor->value : 0);
+	const struct code code = bsn_cause_of_vendor(vendor ? vendor->value : 0);
 	const int syndrome = error_syndrome(error);
 
 	return !vendor || syndrome < 0 || !code.is_known || code.syndrome == BSN_SYNDROME_ANY ||
@@ -273,7 +208,7 @@ bool error_fits(const struct error *error)
 bool error_is_pair(const struct error *error)
 {
 	const struct number *vendor = known(error, SPACE_VENDOR);
-	const struct code code = code_of_vendor(vendor ? vendor->value : 0);
+	const struct code code = bsn_cause_of_vendor(vendor ? vendor->value : 0);
 
 	return vendor && code.is_known && code.syndrome >= 0 &&
 	       code.syndrome == error_syndrome(error);
@@ -342,7 +277,7 @@ static void note_vendor(struct explanation *e, const struct error *error)
 {
 	static const uint32_t rnr_timers_10us[] = { BSN_RNR_TIMERS_10US };
 	const uint32_t vendor = error->numbers[SPACE_VENDOR].value;
-	const struct code code = code_of_vendor(vendor);
+	const struct code code = bsn_cause_of_vendor(vendor);
 
 	if (vendor >= BSN_VENDOR_RNR_FIRST && vendor <= BSN_VENDOR_RNR_LAST)
 		NOTE(e, "the RNR timer code is %u: the requester was to wait %.2f ms", vendor & 31,

@@ -93,7 +93,7 @@ const struct explanation *explanation_of(const struct error *error);
  */
 bool explanation_cause(const struct explanation *explanation, unsigned nth, struct cause *cause);
 
-/** error_syndrome() - the syndrome, or the one behind the verbs status; -1: neither is known */
+/** error_syndrome() - the syndrome, or the one that becomes the verbs status; -1: neither is known */
 int error_syndrome(const struct error *error);
 
 /**

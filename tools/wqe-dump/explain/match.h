@@ -7,7 +7,7 @@
 
 #define MATCH_MAX 6
 
-/** struct match - what words may stand for */
+/** struct match - what words may mean */
 struct match {
 	unsigned count;
 	struct meaning found[MATCH_MAX];

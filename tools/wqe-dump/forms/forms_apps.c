@@ -303,9 +303,8 @@ KEYS_FORM(apps, "program", app_lines, ", vendor_error: ", " for slot ",
 	  "tx completion errors");
 
 /*
- * -- anything else that names a verbs status or a vendor error. Nobody says whether a number
- * without 0x is decimal or hexadecimal: if only one of the two goes with the status, it is that
- * one.
+ * -- anything else that names a verbs status or a vendor error. Nothing says whether a number without
+ * 0x is decimal or hexadecimal: if only one of the two goes with the status, it is that one.
  */
 
 /* Words that people put between "vendor_err" and its number. */

@@ -246,7 +246,7 @@ static uint64_t offset_of(struct block *block, const struct hex_row *row)
 	return value;
 }
 
-/* Adds the rows that "*" stands for: copies of the last one, up to this size. */
+/* Adds the rows that "*" means: copies of the last one, up to this size. */
 static bool fill_squeezed(struct block *block, uint64_t end)
 {
 	block->is_squeezed = false;

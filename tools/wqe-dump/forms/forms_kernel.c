@@ -16,7 +16,7 @@
  * syndrome is not a CQE's: it names a place in the firmware.
  */
 
-/* Name and opcode stand before @end: "CREATE_MKEY(0x200) op_mod(0x0) ...". */
+/* Name and opcode are before @end: "CREATE_MKEY(0x200) op_mod(0x0) ...". */
 static void read_command(struct record *record, const char *line, const char *end)
 {
 	const char *open = end, *begin;

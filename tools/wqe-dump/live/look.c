@@ -138,7 +138,7 @@ static uint32_t widen_back(uint32_t index, uint32_t low)
 	return index - (uint16_t)(index - low);
 }
 
-/* The same at or behind @index. */
+/* The same at or after @index. */
 static uint32_t widen_on(uint32_t index, uint32_t low)
 {
 	return index + (uint16_t)(low - index);
@@ -331,7 +331,7 @@ static int look_at_recv(struct look *look, bool goes_on)
 	if (err)
 		return err;
 	look->first = before.tail;
-	/* What is behind the record may be half written. */
+	/* What is after the record may be half written. */
 	look->end = look->rung_end = before.rung;
 	if (goes_on && look->has_last && !is_before(look->last_end, before.tail) &&
 	    !is_before(look->end, look->last_end))
@@ -390,7 +390,7 @@ static bool mark_free(struct look *look, uint16_t next, const uint8_t *free)
 	return true;
 }
 
-/* Behind the copies of the slots stand those of the list, of before and of after. */
+/* After the copies of the slots come those of the list, from before and from after. */
 static int look_at_shared(struct look *look)
 {
 	const struct bsn_registry_queue *q = &look->published.queue;

@@ -51,7 +51,7 @@ int target_fail(struct target *target, int error, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 int target_add_image(struct target *target, uint64_t start);
 
-/* Makes the name of @what, @pid and the program, whose name may have any bytes, up to a NUL. */
+/* Makes the name out of @what, @pid and the program, whose name may have any bytes, up to a NUL. */
 void target_set_name(struct target *target, const char *what, long pid, const char *program,
 		     size_t len);
 

@@ -25,14 +25,26 @@ enum { COLOUR_FIRST = 40, COLOUR_BLUE = 200, COLOURS = 280, COLOUR_STEP = 47 };
 /* What is in one slot. */
 struct cell {
 	uint32_t record; /* number of what was found; 0: nothing */
+	uint16_t index;  /* of a WQE, in a part of a queue */
 	uint16_t opcode; /* of a WQE; IS_CQE and a CQE's; or IS_RECV */
 	bool is_error;
 	bool is_rest; /* of what begins in an earlier slot */
 };
 
+/* Longer runs of empty slots are drawn as one. */
+enum { EMPTY_MAX = 16 };
+
+#define COUNT_KIND(NAME, name) +1
+enum { KINDS = 0 RECORD_KINDS(COUNT_KIND) };
+#undef COUNT_KIND
+
 enum { IS_CQE = 0x100, IS_RECV = 0x200, OPCODES = 0x201 };
 
+/* Of a whole ring, or of some WQEs that follow each other. */
 struct picture {
+	bool is_part;
+	unsigned records; /* of a part, and how many slots it has room for */
+	uint32_t room;
 	struct ring ring;
 	const char *file;
 	struct cell *cells; /* one a slot */
@@ -40,6 +52,7 @@ struct picture {
 
 static struct {
 	unsigned records; /* so far */
+	unsigned kinds[KINDS];
 	unsigned pictures_count;
 	struct picture pictures[RINGS_MAX];
 	bool is_used[OPCODES];
@@ -172,7 +185,7 @@ static bool is_same_ring(const struct picture *picture, const struct record *rec
 {
 	const struct ring *a = &picture->ring, *b = record->ring;
 
-	return picture->file == record->file && !strcmp(a->name, b->name) &&
+	return !picture->is_part && picture->file == record->file && !strcmp(a->name, b->name) &&
 	       a->qpn.value == b->qpn.value && a->count == b->count;
 }
 
@@ -221,6 +234,76 @@ static void draw(const struct record *record)
 	html.is_used[cell_opcode(record)] = true;
 }
 
+/* Whether a WQE is the next one of a part. */
+static bool follows(const struct picture *picture, const struct record *record)
+{
+	const struct cell *last = &picture->cells[picture->ring.count - 1];
+
+	return picture->is_part && picture->file == record->file &&
+	       picture->ring.qpn.value == record->qpn.value &&
+	       (uint16_t)(last->index + 1) == record->wqe_index.value;
+}
+
+/* A new part takes the place of one that stayed alone. */
+static struct picture *begin_part(const struct record *record)
+{
+	struct picture *picture = &html.pictures[html.pictures_count];
+
+	if (html.pictures_count && picture[-1].is_part && picture[-1].records == 1)
+		picture--;
+	else if (html.pictures_count == RINGS_MAX)
+		return NULL;
+	else
+		html.pictures_count++;
+	free(picture->cells);
+	*picture = (struct picture){ .is_part = true,
+				     .file = record->file,
+				     .ring = { .name = "part of a send queue",
+					       .qpn = record->qpn,
+					       .stride_bytes = BSN_BB_SIZE } };
+	return picture;
+}
+
+static bool make_room(struct picture *picture, uint32_t slots)
+{
+	const uint32_t room = 2 * (picture->ring.count + slots);
+	struct cell *cells = picture->cells;
+
+	if (picture->ring.count + slots <= picture->room)
+		return true;
+	cells = realloc(cells, room * sizeof(*cells));
+	if (!cells)
+		return false;
+	picture->cells = cells;
+	picture->room = room;
+	return true;
+}
+
+/* Of WQEs that are no whole ring: those that follow each other, side by side. */
+static void draw_part(const struct record *record)
+{
+	struct picture *picture = &html.pictures[html.pictures_count];
+	const uint32_t slots = (record->size_bytes + BSN_BB_SIZE - 1) / BSN_BB_SIZE;
+
+	if (!html.pictures_count || !picture[-1].is_part || !follows(&picture[-1], record))
+		picture = begin_part(record);
+	else
+		picture--;
+	if (!picture || !make_room(picture, slots))
+		return;
+	picture->records++;
+	for (uint32_t i = 0; i < slots; i++)
+		picture->cells[picture->ring.count++] =
+			(struct cell){ .record = html.records,
+				       .index = (uint16_t)(record->wqe_index.value + i),
+				       .opcode = cell_opcode(record),
+				       .is_error = record->cause || record->partner_file,
+				       .is_rest = i > 0 };
+	if (picture->records > 1)
+		for (uint32_t i = 0; i < picture->ring.count; i++)
+			html.is_used[picture->cells[i].opcode] = true;
+}
+
 /* Marks the WQE of an error that came later. */
 static void mark_partner(const struct record *record)
 {
@@ -230,29 +313,33 @@ static void mark_partner(const struct record *record)
 		struct picture *picture = &html.pictures[i];
 		const uint32_t slot = record->partner_index.value % picture->ring.count;
 
-		if (picture->file == record->partner_file &&
+		if (!picture->is_part && picture->file == record->partner_file &&
 		    picture->ring.qpn.value == record->qpn.value &&
 		    !(picture->cells[slot].opcode & IS_CQE))
 			picture->cells[slot].is_error = true;
 	}
 }
 
+static bool is_at(const struct number *pointer, const struct ring *ring, uint32_t slot)
+{
+	return pointer->is_known && pointer->value % ring->count == slot;
+}
+
 static void put_slot(const struct picture *picture, uint32_t slot)
 {
 	const struct ring *ring = &picture->ring;
 	const struct cell *cell = &picture->cells[slot];
-	const bool is_producer =
-		ring->producer.is_known && ring->producer.value % ring->count == slot;
-	const bool is_consumer =
-		ring->consumer.is_known && ring->consumer.value % ring->count == slot;
+	const bool is_producer = is_at(&ring->producer, ring, slot);
+	const bool is_consumer = is_at(&ring->consumer, ring, slot);
 
 	if (cell->record)
 		printf("<a href=\"#r%u\" class=\"o%x", cell->record, cell->opcode);
 	else
 		fputs("<i class=\"empty", stdout);
-	printf("%s%s%s%s\" title=\"slot %u: %s%s%s\">", cell->is_rest ? " rest" : "",
+	printf("%s%s%s%s\" title=\"%s %u: %s%s%s\">", cell->is_rest ? " rest" : "",
 	       cell->is_error ? " bad" : "", is_producer ? " producer" : "",
-	       is_consumer ? " consumer" : "", slot,
+	       is_consumer ? " consumer" : "", picture->is_part ? "index" : "slot",
+	       picture->is_part ? cell->index : slot,
 	       cell->record ? opcode_name(cell->opcode) : "empty", is_producer ? ", producer" : "",
 	       is_consumer ? ", consumer" : "");
 	printf("%s%s</%s>", is_producer ? "P" : "", is_consumer ? "C" : "",
@@ -263,6 +350,35 @@ static void put_pointer(const char *name, const struct number *number, uint32_t 
 {
 	if (number->is_known)
 		printf(", %s at slot %u (index %u)", name, number->value % count, number->value);
+}
+
+/* How many empty slots follow each other, of which none is the producer's or the consumer's. */
+static uint32_t count_empty(const struct picture *picture, uint32_t slot)
+{
+	const struct ring *ring = &picture->ring;
+	uint32_t end = slot;
+
+	while (end < ring->count && !picture->cells[end].record &&
+	       !is_at(&ring->producer, ring, end) && !is_at(&ring->consumer, ring, end))
+		end++;
+	return end - slot;
+}
+
+static void put_slots(const struct picture *picture)
+{
+	uint32_t empty;
+
+	for (uint32_t slot = 0; slot < picture->ring.count; slot += empty) {
+		empty = count_empty(picture, slot);
+		if (empty > EMPTY_MAX) {
+			printf("<i class=\"empty fold\" title=\"slots %u to %u: empty\">%u "
+			       "empty</i>",
+			       slot, slot + empty - 1, empty);
+		} else {
+			put_slot(picture, slot);
+			empty = 1;
+		}
+	}
 }
 
 static void put_picture(const struct picture *picture)
@@ -279,8 +395,7 @@ static void put_picture(const struct picture *picture)
 	put_pointer("producer", &ring->producer, ring->count);
 	put_pointer("consumer", &ring->consumer, ring->count);
 	fputs("</p>\n<div class=\"slots\">", stdout);
-	for (uint32_t slot = 0; slot < ring->count; slot++)
-		put_slot(picture, slot);
+	put_slots(picture);
 	fputs("</div></section>\n", stdout);
 }
 
@@ -300,6 +415,7 @@ static const char style[] =
 	".slots{display:grid;grid-template-columns:repeat(auto-fill,22px);gap:2px}"
 	".slots a,.slots i{height:22px;border-radius:3px;text-align:center;color:#000;"
 	"font:bold 12px/22px sans-serif;text-decoration:none}.slots i{color:inherit}"
+	".slots .fold{grid-column:span 5;font-weight:normal}"
 	".empty{background:var(--none)}.rest{opacity:.55}.bad{outline:3px solid #d00000}"
 	".producer{box-shadow:inset 0 0 0 3px #000}.consumer{box-shadow:inset 0 0 0 3px #fff}"
 	"[aria-current]{outline:3px solid #36c}"
@@ -326,8 +442,12 @@ static void print_record(struct sink *sink, const struct record *record)
 {
 	(void)sink;
 	html.records++;
+	html.kinds[record->kind]++;
 	put_record(record);
-	draw(record);
+	if (record->wqe && !record->ring)
+		draw_part(record);
+	else
+		draw(record);
 	mark_partner(record);
 }
 
@@ -372,18 +492,71 @@ static void put_legend(void)
 	      stdout);
 }
 
+/* One WQE by itself is no picture. */
+static bool is_shown(const struct picture *picture)
+{
+	return !picture->is_part || picture->records > 1;
+}
+
+static bool has_pictures(void)
+{
+	for (unsigned i = 0; i < html.pictures_count; i++)
+		if (is_shown(&html.pictures[i]))
+			return true;
+	return false;
+}
+
+/* How many of each kind there are. */
+static void put_counts(void)
+{
+	const char *before = "";
+
+	printf("<p>%u found: ", html.records);
+	for (unsigned kind = 0; kind < KINDS; kind++) {
+		if (!html.kinds[kind])
+			continue;
+		printf("%s%u ", before, html.kinds[kind]);
+		put(record_kind_name((enum record_kind)kind));
+		before = ", ";
+	}
+	fputs("</p>\n", stdout);
+}
+
+/* Each kind of error once: how often it came, what it is, and where it came first. */
+static void put_kinds(void)
+{
+	const struct error_kind *kind;
+
+	if (!kinds_get(0))
+		return;
+	fputs("<table class=\"kinds\"><tr><th>errors</th><th>meaning and likeliest cause</th>"
+	      "<th>first</th></tr>\n",
+	      stdout);
+	for (unsigned i = 0; (kind = kinds_get(i)); i++) {
+		printf("<tr><td>%lu</td><td>", kind->count);
+		put(explanation_of(&kind->error)->cause);
+		printf("</td><td><a href=\"#r%lu\">", kind->number);
+		put(kind->first);
+		fputs("</a></td></tr>\n", stdout);
+	}
+	fputs("</table>\n", stdout);
+}
+
 static void end(struct sink *sink)
 {
 	(void)sink;
 	fputs("</main>\n<header class=\"rings\"><h1>wqe-dump</h1>\n", stdout);
-	printf("<p>%u found</p>\n<noscript><p class=\"wrong\">Without scripts there are no fields; "
-	       "wqe-dump has them as text.</p></noscript>\n",
-	       html.records);
+	put_counts();
+	put_kinds();
+	fputs("<noscript><p class=\"wrong\">Without scripts there are no fields; "
+	      "wqe-dump has them as text.</p></noscript>\n",
+	      stdout);
 	put_colours();
-	if (html.pictures_count)
+	if (has_pictures())
 		put_legend();
 	for (unsigned i = 0; i < html.pictures_count; i++) {
-		put_picture(&html.pictures[i]);
+		if (is_shown(&html.pictures[i]))
+			put_picture(&html.pictures[i]);
 		free(html.pictures[i].cells);
 	}
 	fputs("</header>\n", stdout);

@@ -262,6 +262,7 @@ static void print_again(const struct record *record, const struct error_kind *ki
 	is_in_list = true;
 }
 
+/* What it means, then what was there. */
 static void print_full(const struct record *record, const struct error_kind *kind)
 {
 	struct at at = { .record = record };
@@ -275,10 +276,10 @@ static void print_full(const struct record *record, const struct error_kind *kin
 		printf(", of a %s of %u slots", record->ring->name, record->ring->count);
 	putchar('\n');
 	print_partner(record);
-	record_walk(record, print_row, &at);
 	if (record->wqe)
 		print_findings(record->wqe);
 	print_meaning(record, kind);
+	record_walk(record, print_row, &at);
 	putchar('\n');
 }
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A state stands for the beginning of a mark that was just read. In state 0 there is none. */
+/* A state is the beginning of a mark that was just read. In state 0 there is none. */
 struct marks {
 	uint16_t (*next)[256]; /* by the byte that follows */
 	uint64_t *bits;        /* of the marks that end here */

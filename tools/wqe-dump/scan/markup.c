@@ -47,7 +47,7 @@ static size_t numbered(const char *text, char *is)
 	return (size_t)(end + 1 - text);
 }
 
-/* The length of what stands for another character; 0: the text is literal. */
+/* The length of the code of another character; 0: the text is literal. */
 static size_t find_stand_in(const char *text, char *is)
 {
 	for (size_t i = 0; i < sizeof(stand_ins) / sizeof(stand_ins[0]); i++) {

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What may stand between a word and its value. */
+/* What may be between a word and its value. */
 #define TEXT_BETWEEN " \t:=([{\"'"
 
 /** text_is_word() - whether a character may be within a name */

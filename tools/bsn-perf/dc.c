@@ -1,0 +1,597 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* bsn-perf dc: its options, and the runs of all policies that are asked for. */
+#include "dc.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "callgrind.h"
+#include "drawing.h"
+#include "progress.h"
+#include "stepper.h"
+
+enum {
+	PEERS_MAX = 1 << 20,
+	DCIS_MAX = 4096,
+	STREAMS_MAX = 1024,
+	WINDOW_MAX = 4096,
+	OPERATIONS_MAX = 100000000,
+	BYTES_MAX = 1 << 20,
+	NS_MAX = 1000000000,
+	COUNTED_OPERATIONS = 2000, /* under callgrind, at most */
+};
+
+static struct {
+	struct perf_options common;
+	char *peers, *dcis, *streams, *window, *pattern, *policy, *count, *bytes, *set, *seed, *plot;
+	char *connect, *answer, *random, *issue;
+	char *under_callgrind, *local;
+	int instructions, simulate, pmix;
+} options;
+
+static const struct poptOption option_table[] = {
+	PERF_OPTIONS(&options.common),
+	{ "peers", 'n', POPT_ARG_STRING, &options.peers, 0,
+	  "targets (default: 200); several numbers: one run after the other", "N,..." },
+	{ "dcis", 'm', POPT_ARG_STRING, &options.dcis, 0, "initiators (default: 8)", "N" },
+	{ "streams", 0, POPT_ARG_STRING, &options.streams, 0,
+	  "streams of each initiator (default: 1)", "N" },
+	{ "window", 'w', POPT_ARG_STRING, &options.window, 0,
+	  "requests that are outstanding or wait (default: 4)", "N" },
+	{ "pattern", 'p', POPT_ARG_STRING, &options.pattern, 0,
+	  "whom they go to: uniform, zipf (the default), bursts, moving, all_to_all, incast, or a "
+	  "file of peers",
+	  "NAME|FILE" },
+	{ "policy", 'y', POPT_ARG_STRING, &options.policy, 0,
+	  "only these policies: lru, sieve, dcs, dcs_quota, hashed, streams, adaptive",
+	  "NAME,..." },
+	{ "operations", 'c', POPT_ARG_STRING, &options.count, 0, "requests (default: 100000)",
+	  "N" },
+	{ "size", 's', POPT_ARG_STRING, &options.bytes, 0, "bytes of a request (default: 64)",
+	  "BYTES" },
+	{ "set", 0, POPT_ARG_STRING, &options.set, 0, "peers in the set of moving (default: 8)",
+	  "N" },
+	{ "seed", 0, POPT_ARG_STRING, &options.seed, 0, "of the pattern (default: 1)", "N" },
+	{ "instructions", 'i', POPT_ARG_NONE, &options.instructions, 0,
+	  "also count instructions of posts and polls", NULL },
+	{ "plot", 0, POPT_ARG_STRING, &options.plot, 0,
+	  "draw it over the numbers of peers, as SVG: connections, or with -i instructions",
+	  "FILE" },
+	{ "simulate", 0, POPT_ARG_NONE, &options.simulate, 0,
+	  "the same pool on a model of time, without a device", NULL },
+	{ "connect-ns", 0, POPT_ARG_STRING, &options.connect, 0,
+	  "the model's time to connect (default: 60)", "N" },
+	{ "answer-ns", 0, POPT_ARG_STRING, &options.answer, 0, "to answer (default: 1200)", "N" },
+	{ "random-ns", 0, POPT_ARG_STRING, &options.random, 0,
+	  "beyond that, at random (default: 500)", "N" },
+	{ "issue-ns", 0, POPT_ARG_STRING, &options.issue, 0,
+	  "between two requests of an initiator (default: 50)", "N" },
+	{ "local", 0, POPT_ARG_STRING, &options.local, 0,
+	  "so many processes, each of which is a peer of all others", "N" },
+	{ "pmix", 0, POPT_ARG_NONE, &options.pmix, 0,
+	  "the same of the processes that a launcher has started, as mpirun does", NULL },
+	{ "under-callgrind", 0, POPT_ARG_STRING | POPT_ARGFLAG_DOC_HIDDEN, &options.under_callgrind,
+	  0, NULL, NULL },
+	POPT_AUTOHELP POPT_TABLEEND
+};
+
+/* -- whom requests go to ------------------------------------------------------------------------- */
+
+static bool find_pattern(const char *name, enum dc_pattern *pattern)
+{
+	for (int p = 0; p < DC_PATTERN_COUNT; p++) {
+		if (!strcmp(name, dc_pattern_names[p])) {
+			*pattern = (enum dc_pattern)p;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* A number a line, as many as there are operations at most. */
+static int read_listed(FILE *file, const struct dc_plan *plan, uint32_t *listed, uint32_t *count)
+{
+	const uint32_t peers = plan->crowd.peers;
+	unsigned peer;
+	int got = 1;
+
+	while (*count < plan->operations && (got = fscanf(file, "%u", &peer)) == 1 && peer < peers)
+		listed[(*count)++] = peer;
+	if (*count && (*count == plan->operations || got == EOF))
+		return 0;
+	return complain("--pattern %s, number %u: must be a peer, 0 to %u", options.pattern,
+			*count + 1, peers - 1);
+}
+
+/* A file that is shorter than the run begins anew. @listed: what is then to be freed */
+static int read_pattern(struct dc_plan *plan, uint32_t **listed)
+{
+	FILE *file;
+	int err;
+
+	if (!options.pattern || find_pattern(options.pattern, &plan->crowd.pattern))
+		return 0;
+	file = fopen(options.pattern, "r");
+	if (!file)
+		return complain("--pattern %s: neither a pattern nor a file: %s", options.pattern,
+				strerror(errno));
+	*listed = malloc(plan->operations * sizeof(**listed));
+	err = *listed ? read_listed(file, plan, *listed, &plan->crowd.listed_count)
+		      : complain("no memory");
+	plan->crowd.listed = *listed;
+	fclose(file);
+	return err;
+}
+
+static const char *pattern_name(const struct dc_plan *plan)
+{
+	return plan->crowd.listed ? options.pattern : dc_pattern_names[plan->crowd.pattern];
+}
+
+/* -- options ------------------------------------------------------------------------------------- */
+
+static int want_policy(struct dc_figures *figures, const char *name)
+{
+	for (unsigned p = 0; p < DC_POLICIES_MAX && bsn_dc_policy_name(p); p++) {
+		if (!strcmp(name, bsn_dc_policy_name(p))) {
+			figures[p].is_wanted = true;
+			return 0;
+		}
+	}
+	return complain_usage("--policy %s: there is none", name);
+}
+
+static int read_policies(struct dc_figures *figures)
+{
+	char *rest = options.policy, *name;
+	int err = 0;
+
+	for (unsigned p = 0; p < DC_POLICIES_MAX; p++) {
+		figures[p].is_wanted = !rest && bsn_dc_policy_name(p);
+		figures[p].post_instructions = figures[p].poll_instructions = -1;
+	}
+	while (!err && rest && (name = strsep(&rest, ",")))
+		err = want_policy(figures, name);
+	return err;
+}
+
+/* The plan is that of the first number of peers; the others differ in that alone. */
+static int read_peers(struct dc_report *report)
+{
+	char *rest = options.peers, *text;
+	int err = 0;
+
+	report->count = rest ? 0 : 1;
+	while (!err && rest && (text = strsep(&rest, ","))) {
+		uint64_t peers;
+
+		if (report->count == DC_COUNTS_MAX)
+			return complain_usage("--peers: %u numbers at most", DC_COUNTS_MAX);
+		err = parse_number("peers", text, 1, PEERS_MAX, &peers);
+		if (err)
+			break;
+		report->results[report->count] = report->results[0];
+		report->results[report->count++].plan.crowd.peers = (uint32_t)peers;
+	}
+	return err;
+}
+
+static int read_numbers(struct dc_plan *plan, struct dc_times *times)
+{
+	const struct {
+		const char *name, *text;
+		uint64_t least, most;
+		uint32_t *value;
+	} all[] = {
+		{ "dcis", options.dcis, 1, DCIS_MAX, &plan->initiators },
+		{ "streams", options.streams, 1, STREAMS_MAX, &plan->streams },
+		{ "window", options.window, 1, WINDOW_MAX, &plan->window },
+		{ "operations", options.count, 1, OPERATIONS_MAX, &plan->operations },
+		{ "size", options.bytes, 1, BYTES_MAX, &plan->bytes },
+		{ "set", options.set, 1, PEERS_MAX, &plan->crowd.set },
+		{ "connect-ns", options.connect, 0, NS_MAX, &times->connect_ns },
+		{ "answer-ns", options.answer, 1, NS_MAX, &times->answer_ns },
+		{ "random-ns", options.random, 0, NS_MAX, &times->random_ns },
+		{ "issue-ns", options.issue, 0, NS_MAX, &times->issue_ns },
+	};
+	int err = 0;
+
+	for (unsigned i = 0; !err && i < sizeof(all) / sizeof(all[0]); i++) {
+		uint64_t value = *all[i].value;
+
+		if (all[i].text)
+			err = parse_number(all[i].name, all[i].text, all[i].least, all[i].most, &value);
+		*all[i].value = (uint32_t)value;
+	}
+	if (!err && options.seed)
+		err = parse_number("seed", options.seed, 1, UINT64_MAX >> 1, &plan->crowd.seed);
+	return err;
+}
+
+static int check_options(const struct dc_report *report)
+{
+	const bool has_times = options.connect || options.answer || options.random || options.issue;
+	const struct dc_plan *plan = &report->results[0].plan;
+	const bool has_ranks = options.local || options.pmix;
+
+	if (options.local && options.pmix)
+		return complain_usage("--local starts processes, --pmix finds them: use one");
+	if (has_ranks && options.peers)
+		return complain_usage("--peers: those of a process are the other ones");
+	if (has_ranks && (options.simulate || options.instructions || options.plot))
+		return complain_usage("--local and --pmix are for neither --simulate, -i nor --plot");
+	if (has_times && !options.simulate)
+		return complain_usage("times are of the model: use --simulate");
+	if (options.simulate && options.common.device)
+		return complain_usage("--simulate has no device");
+	if (plan->streams > 1 && !options.simulate)
+		return complain_usage("--streams: pools on a device have none: use --simulate");
+	if (options.plot && report->count < 2)
+		return complain_usage("--plot: of one number of peers there is nothing to draw: "
+				      "use --peers 100,1000,10000");
+	if ((uint64_t)plan->initiators * plan->streams >= UINT16_MAX)
+		return complain_usage("%u initiators of %u streams: a pool has less than %u slots",
+				      plan->initiators, plan->streams, UINT16_MAX);
+	return 0;
+}
+
+static int read_options(poptContext context, struct dc_report *report)
+{
+	struct dc_result *first = &report->results[0];
+	int err = parse_options(context);
+
+	if (!err && poptPeekArg(context))
+		err = complain_usage("dc takes no argument %s", poptPeekArg(context));
+	if (!err)
+		err = read_numbers(&first->plan, &report->times);
+	if (!err)
+		err = read_policies(first->figures);
+	if (!err)
+		err = read_peers(report);
+	return err ? err : check_options(report);
+}
+
+/* -- instructions -------------------------------------------------------------------------------- */
+
+/* Names of enum dc_counted. */
+static const char *const counted_names[] = { NULL, "posts", "polls" };
+
+static void begin_counting(void)
+{
+	callgrind_begin(NULL);
+	callgrind_collect(); /* not yet */
+}
+
+static void dump_count(const char *row, unsigned count)
+{
+	callgrind_dump("dc", row, count);
+}
+
+static void end_counting(void)
+{
+	callgrind_collect();
+	callgrind_end(NULL);
+}
+
+static const struct dc_meter meter = { begin_counting, callgrind_collect, dump_count, end_counting };
+
+static int read_counted(struct dc_plan *plan)
+{
+	for (int what = DC_COUNT_POSTS; options.under_callgrind && what <= DC_COUNT_POLLS; what++)
+		if (!strcmp(options.under_callgrind, counted_names[what]))
+			plan->counted = (enum dc_counted)what;
+	plan->meter = &meter;
+	if (options.under_callgrind && (!plan->counted || !callgrind_is_there()))
+		return complain("--under-callgrind: this is not callgrind");
+	return 0;
+}
+
+/* What was counted, and between how many pairs of marks. */
+struct counts {
+	double empty, total;
+	unsigned empty_count, count;
+};
+
+static void take(void *arg, const char *column, const char *row, unsigned count, double total)
+{
+	struct counts *counts = arg;
+
+	if (strcmp(column, "dc"))
+		return;
+	if (!strcmp(row, "empty")) {
+		counts->empty = total;
+		counts->empty_count = count;
+	} else if (!strcmp(row, "regions")) {
+		counts->total = total;
+		counts->count = count;
+	}
+}
+
+/* One policy again, under callgrind. */
+static int count_one(const struct dc_report *report, const struct dc_plan *plan, const char *pattern,
+		     unsigned policy, enum dc_counted what, double *each)
+{
+	const uint32_t operations =
+		plan->operations < COUNTED_OPERATIONS ? plan->operations : COUNTED_OPERATIONS;
+	const uint64_t numbers[] = { plan->crowd.peers, plan->initiators, plan->streams,
+				     plan->window,      operations,       plan->bytes,
+				     plan->crowd.set,   plan->crowd.seed };
+	char text[8][24], said[64] = "";
+	const char *const args[] = {
+		"dc",
+		"--under-callgrind", counted_names[what],
+		"--pattern", pattern,
+		"--policy", bsn_dc_policy_name(policy),
+		"--peers", text[0],
+		"--dcis", text[1],
+		"--streams", text[2],
+		"--window", text[3],
+		"--operations", text[4],
+		"--size", text[5],
+		"--set", text[6],
+		"--seed", text[7],
+		report->device ? "--device" : "--simulate",
+		report->device ? report->device->name : NULL,
+		NULL,
+	};
+	struct counts c = { 0 };
+	int err;
+
+	for (unsigned i = 0; i < 8; i++)
+		snprintf(text[i], sizeof(text[i]), "%llu", (unsigned long long)numbers[i]);
+	show_progress("counting instructions of %s, %s, under callgrind",
+		      bsn_dc_policy_name(policy), counted_names[what]);
+	err = callgrind_run(report->device, args, said, sizeof(said), take, &c);
+	end_progress();
+	if (!err && (!c.empty_count || !c.count))
+		err = complain("callgrind's output has no counts to be read");
+	if (!err)
+		*each = (c.total - c.empty / c.empty_count * c.count) / operations;
+	return err;
+}
+
+static int count_policies(const struct dc_report *report, struct dc_result *result)
+{
+	int err = 0;
+
+	for (unsigned p = 0; !err && p < DC_POLICIES_MAX; p++) {
+		struct dc_figures *figures = &result->figures[p];
+
+		if (!figures->is_there)
+			continue;
+		err = count_one(report, &result->plan, report->pattern, p, DC_COUNT_POSTS,
+				&figures->post_instructions);
+		if (!err)
+			err = count_one(report, &result->plan, report->pattern, p, DC_COUNT_POLLS,
+					&figures->poll_instructions);
+	}
+	return err;
+}
+
+/* For the picture, by the first policy that is wanted: whoever has an initiator has it again, or never. */
+static int count_hits_and_misses(const struct dc_report *report, struct dc_result *result)
+{
+	struct dc_plan one = result->plan;
+	unsigned policy = 0;
+	int err;
+
+	one.window = 1;
+	while (!result->figures[policy].is_wanted)
+		policy++;
+	err = count_one(report, &one, dc_pattern_names[DC_PATTERN_incast], policy, DC_COUNT_POSTS,
+			&result->hit_instructions);
+	return err ? err : count_one(report, &one, dc_pattern_names[DC_PATTERN_all_to_all], policy,
+				     DC_COUNT_POSTS, &result->miss_instructions);
+}
+
+/* -- all of it ----------------------------------------------------------------------------------- */
+
+static int simulate(const struct dc_report *report, const struct dc_plan *plan, enum bsn_dc_policy policy,
+		    struct dc_figures *figures)
+{
+	struct dc_model *model;
+	struct dc_stage stage;
+	int err = dc_model_open(plan, &report->times, policy, &model, &stage);
+
+	if (err)
+		return complain("the model: %s", strerror(-err));
+	err = dc_play(plan, &stage, figures) ? complain("%s", figures->why_not) : 0;
+	dc_model_close(model);
+	return err;
+}
+
+/* @bench: NULL: on a model */
+static int run_policies(const struct dc_report *report, struct dc_bench *bench, struct dc_result *result)
+{
+	int err = 0;
+
+	for (unsigned p = 0; !err && p < DC_POLICIES_MAX; p++) {
+		const enum bsn_dc_policy policy = (enum bsn_dc_policy)p;
+		struct dc_figures *figures = &result->figures[p];
+
+		if (!figures->is_wanted)
+			continue;
+		show_progress("%u peers, %s", result->plan.crowd.peers, bsn_dc_policy_name(p));
+		err = bench ? dc_bench_run(bench, &result->plan, policy, figures)
+			    : simulate(report, &result->plan, policy, figures);
+		end_progress();
+	}
+	return err;
+}
+
+static int find_optimum(struct dc_result *result)
+{
+	const struct dc_plan *plan = &result->plan;
+	const uint64_t connects = dc_optimum(&plan->crowd, plan->operations,
+					     plan->initiators * plan->streams);
+
+	if (connects == UINT64_MAX)
+		return complain("no memory");
+	result->optimum = (double)connects / plan->operations;
+	return 0;
+}
+
+static int measure_on(struct dc_report *report, struct dc_bench *bench, struct dc_result *result)
+{
+	int err = run_policies(report, bench, result);
+
+	if (err || result->plan.counted)
+		return err;
+	if (options.instructions)
+		err = count_policies(report, result);
+	if (!err && options.instructions && options.plot)
+		err = count_hits_and_misses(report, result);
+	return err ? err : find_optimum(result);
+}
+
+/* The device of the last bench stays open until its name is told. */
+static int measure(struct dc_report *report, struct ranks *ranks, struct dc_bench **bench)
+{
+	int err = 0;
+
+	for (unsigned i = 0; !err && i < report->count; i++) {
+		struct dc_result *result = &report->results[i];
+
+		dc_bench_close(*bench);
+		*bench = NULL;
+		if (!options.simulate)
+			err = dc_bench_open(options.common.device, &result->plan, ranks, bench);
+		if (!err && *bench)
+			report->device = dc_bench_device(*bench);
+		if (!err)
+			err = measure_on(report, *bench, result);
+	}
+	return err;
+}
+
+static int measure_and_report(struct dc_report *report, struct ranks *ranks)
+{
+	FILE *to = report_open(&options.common);
+	FILE *plot = to && options.plot ? drawing_open(options.plot) : NULL;
+	struct dc_bench *bench = NULL;
+	int err, unwritten;
+
+	if (!to)
+		return PERF_FAILED;
+	if (!ranks)
+		prefer_stepping();
+	err = options.plot && !plot ? PERF_FAILED : measure(report, ranks, &bench);
+	if (!err && !report->results[0].plan.counted && (!ranks || !ranks->rank))
+		dc_print(to, options.common.json, report);
+	if (plot && !err)
+		err = dc_draw_report(report, plot, options.plot);
+	else if (plot)
+		fclose(plot);
+	if (!err && ranks && ranks_wait(ranks)) /* nobody writes to this one's target any more */
+		err = complain("%s", ranks_error());
+	dc_bench_close(bench);
+	unwritten = report_close(to, &options.common);
+	return err ? err : unwritten;
+}
+
+/* -- many processes ------------------------------------------------------------------------------ */
+
+/* This process, and its peers, which are all others; the output is that of the first one. */
+static int be_one_of(struct ranks *ranks, struct dc_report *report)
+{
+	struct dc_plan *plan = &report->results[0].plan;
+	uint64_t count = 1;
+	int err = options.local ? parse_number("local", options.local, 1, RANKS_MAX, &count) : 0;
+
+	if (err)
+		return err;
+	if (options.local ? ranks_start(ranks, (unsigned)count) : ranks_join(ranks))
+		return complain("--%s: %s", options.local ? "local" : "pmix", ranks_error());
+	if (ranks->rank) {
+		free(options.common.output);
+		options.common.output = NULL;
+	}
+	report->processes = ranks->count;
+	plan->crowd.peers = ranks->count > 1 ? ranks->count - 1 : 1;
+	plan->crowd.seed += ranks->rank;
+	if (!options.pattern)
+		plan->crowd.pattern = DC_PATTERN_all_to_all;
+	return 0;
+}
+
+static int run_together(struct dc_report *report)
+{
+	struct ranks ranks = { 0 };
+	uint32_t *listed = NULL;
+	int err = be_one_of(&ranks, report);
+
+	if (err)
+		return err;
+	err = read_pattern(&report->results[0].plan, &listed);
+	report->pattern = pattern_name(&report->results[0].plan);
+	if (!err)
+		err = measure_and_report(report, &ranks);
+	free(listed);
+	return ranks_end(&ranks, err);
+}
+
+static void free_options(void)
+{
+	char *const all[] = { options.peers,  options.dcis,   options.streams, options.window,
+			      options.pattern, options.policy, options.count,   options.bytes,
+			      options.set,     options.seed,   options.plot,    options.connect,
+			      options.answer,  options.random, options.issue,   options.under_callgrind,
+			      options.local };
+
+	for (unsigned i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+		free(all[i]);
+	perf_options_free(&options.common);
+}
+
+static int run(poptContext context, struct dc_report *report)
+{
+	struct dc_result *first = &report->results[0];
+	uint32_t *listed = NULL;
+	int err = read_options(context, report);
+
+	if (!err && (options.local || options.pmix))
+		return run_together(report);
+	if (!err)
+		err = read_counted(&first->plan);
+	if (!err)
+		err = read_pattern(&first->plan, &listed);
+	report->pattern = pattern_name(&first->plan);
+	for (unsigned i = 1; !err && i < report->count; i++) {
+		const uint32_t peers = report->results[i].plan.crowd.peers;
+
+		report->results[i].plan = first->plan;
+		report->results[i].plan.crowd.peers = peers;
+	}
+	if (!err)
+		err = measure_and_report(report, NULL);
+	free(listed);
+	return err;
+}
+
+int dc_main(int argc, const char **argv)
+{
+	static const struct dc_plan usual = {
+		.crowd = { .pattern = DC_PATTERN_zipf, .peers = 200, .set = 8, .seed = 1 },
+		.initiators = 8,
+		.streams = 1,
+		.window = 4,
+		.operations = 100000,
+		.bytes = 64,
+	};
+	poptContext context = poptGetContext("bsn-perf dc", argc, argv, option_table, 0);
+	struct dc_report *report = calloc(1, sizeof(*report));
+	int err;
+
+	if (report) {
+		report->times = (struct dc_times)DC_TIMES_DEFAULT;
+		report->results[0] = (struct dc_result){ .plan = usual,
+							 .hit_instructions = -1,
+							 .miss_instructions = -1 };
+	}
+	err = report ? run(context, report) : complain("no memory");
+	free(report);
+	free_options();
+	poptFreeContext(context);
+	return err;
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * bsn-perf dc: many peers through a pool of few DC initiators. All are in this process, each a target of its own on
+ * the same device, so that one connection more is one that a network would see; or they are processes with a target
+ * each.
+ */
+#ifndef PERF_DC_H
+#define PERF_DC_H
+
+#include "../examples/ranks.h"
+#include "dc_play.h"
+#include "model/dc_model.h"
+#include "perf.h"
+
+enum { DC_POLICIES_MAX = 16, DC_COUNTS_MAX = 16 };
+
+/* With one number of peers: by each policy; and the offline optimum, in connections of each operation. */
+struct dc_result {
+	struct dc_plan plan;
+	struct dc_figures figures[DC_POLICIES_MAX];
+	double optimum;
+	double hit_instructions, miss_instructions; /* of a post; < 0: not counted */
+};
+
+/* All that was asked for. */
+struct dc_report {
+	const struct bsn_device_info *device; /* NULL: a model */
+	struct dc_times times;                /* of the model */
+	const char *pattern;                  /* its name, or that of a file */
+	unsigned processes;                   /* 0: this one alone */
+	struct dc_result results[DC_COUNTS_MAX];
+	unsigned count;
+};
+
+/* Targets, and what requests carry. */
+struct dc_bench;
+
+/* @ranks: the processes that are each other's peers; NULL: the peers are of this one */
+int dc_bench_open(const char *device, const struct dc_plan *plan, struct ranks *ranks, struct dc_bench **bench);
+void dc_bench_close(struct dc_bench *bench);
+const struct bsn_device_info *dc_bench_device(const struct dc_bench *bench);
+
+/* Plays the plan by one policy: 0, also where the policy is refused, or PERF_FAILED after a complaint. */
+int dc_bench_run(struct dc_bench *bench, const struct dc_plan *plan, enum bsn_dc_policy policy,
+		 struct dc_figures *figures);
+
+/* Tells the figures. */
+void dc_print(FILE *to, bool as_json, const struct dc_report *report);
+
+/*
+ * Draws, over the numbers of peers, the connections of each operation; or, where they were counted, the
+ * instructions of a post that finds its initiator and of one that does not. 0, or PERF_FAILED after a complaint.
+ */
+int dc_draw_report(const struct dc_report *report, FILE *to, const char *path);
+
+#endif

@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* bsn-perf dc on a device: its targets, and a pool of each policy. */
+#include "dc.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../examples/ranks.h"
+#include "stepper.h"
+
+enum { KEY = 0x5eed };
+
+struct dc_bench {
+	struct bsn_device *device;
+	struct bsn_cq *cq;
+	struct bsn_rq *srq;
+	struct bsn_mr *memory;
+	struct bsn_dct **targets;
+	uint32_t target_count;
+	struct place *places; /* of all peers, whosever targets they are */
+	uint32_t count;
+	uint32_t bytes;
+	struct ranks *ranks; /* NULL: this process is alone */
+};
+
+/* What those know of a target that write to it. */
+struct place {
+	struct bsn_address address;
+	struct bsn_remote memory;
+};
+
+/* A pool of one policy. */
+struct pool {
+	struct dc_bench *bench;
+	struct bsn_dc_pool *pool;
+	struct bsn_ep **peers;
+};
+
+static bool is_on_verbs(const struct dc_bench *b)
+{
+	return bsn_device_info(b->device)->path == BSN_PATH_VERBS;
+}
+
+/* -- what is there ------------------------------------------------------------------------------- */
+
+static int make_targets(struct dc_bench *b, uint32_t count)
+{
+	struct bsn_dct_attr target = { .access_key = KEY };
+	int err = bsn_cq_create(b->device, &(struct bsn_cq_attr){ .entries = count }, &b->cq);
+
+	if (!err)
+		err = bsn_srq_create(b->device, &(struct bsn_srq_attr){ .recv_depth = 1 }, &b->srq);
+	if (!err)
+		err = bsn_buf_alloc(b->device, 2 * (size_t)b->bytes, NULL, &b->memory);
+	target.cq = b->cq;
+	target.srq = b->srq;
+	for (; !err && b->target_count < count; b->target_count += !err)
+		err = bsn_dct_create(b->device, &target, &b->targets[b->target_count]);
+	return err;
+}
+
+static int tell_place(const struct dc_bench *b, uint32_t number, struct place *place)
+{
+	memset(place, 0, sizeof(*place));
+	place->memory.addr = b->memory->addr + b->bytes;
+	place->memory.rkey = b->memory->rkey;
+	return bsn_dct_address(b->targets[number], &place->address);
+}
+
+static int find_own_places(struct dc_bench *b)
+{
+	int err = 0;
+
+	for (uint32_t p = 0; !err && p < b->count; p++)
+		err = tell_place(b, p, &b->places[p]);
+	return err ? complain_of(NULL, err) : 0;
+}
+
+/* Each process has one target; the peers of one are the others, its neighbour first. */
+static int find_places(struct dc_bench *b)
+{
+	const unsigned count = b->ranks->count;
+	struct place mine, *all = calloc(count, sizeof(*all));
+	int err = all ? tell_place(b, 0, &mine) : -ENOMEM;
+
+	if (!err && ranks_exchange(b->ranks, &mine, sizeof(mine), all))
+		err = complain("%s", ranks_error());
+	else if (err)
+		complain_of(NULL, err);
+	for (uint32_t p = 0; !err && p < b->count; p++)
+		b->places[p] = all[(b->ranks->rank + 1 + p) % count];
+	free(all);
+	return err ? PERF_FAILED : 0;
+}
+
+int dc_bench_open(const char *device, const struct dc_plan *plan, struct ranks *ranks, struct dc_bench **bench)
+{
+	const uint32_t targets = ranks ? 1 : plan->crowd.peers;
+	struct dc_bench *b = calloc(1, sizeof(*b));
+	int err;
+
+	if (!b)
+		return complain("no memory");
+	*bench = b;
+	b->bytes = plan->bytes;
+	b->count = plan->crowd.peers;
+	b->ranks = ranks;
+	b->targets = calloc(targets, sizeof(struct bsn_dct *));
+	b->places = calloc(b->count, sizeof(*b->places));
+	if (!b->targets || !b->places)
+		return complain("no memory");
+	err = bsn_device_open(device, NULL, &b->device);
+	if (!err && ranks && is_on_verbs(b))
+		return complain("--local and --pmix need a device with DC: on plain verbs a target that waits "
+				"connects nobody");
+	if (!err)
+		err = make_targets(b, targets);
+	if (err)
+		return complain_of(NULL, err);
+	return ranks ? find_places(b) : find_own_places(b);
+}
+
+void dc_bench_close(struct dc_bench *b)
+{
+	if (!b)
+		return;
+	while (b->target_count)
+		bsn_dct_destroy(b->targets[--b->target_count]);
+	bsn_srq_destroy(b->srq);
+	bsn_cq_destroy(b->cq);
+	bsn_buf_free(b->memory);
+	bsn_device_close(b->device);
+	free(b->targets);
+	free(b->places);
+	free(b);
+}
+
+const struct bsn_device_info *dc_bench_device(const struct dc_bench *b)
+{
+	return bsn_device_info(b->device);
+}
+
+/* -- the stage ----------------------------------------------------------------------------------- */
+
+static struct bsn_ep *make_peer(void *arg, uint32_t number, void *user, struct bsn_remote *remote)
+{
+	struct pool *p = arg;
+	const struct place *place = &p->bench->places[number];
+
+	*remote = place->memory;
+	return bsn_dc_peer_create(p->pool, &place->address, NULL, user, &p->peers[number])
+		       ? NULL
+		       : p->peers[number];
+}
+
+/* On plain verbs targets connect initiators that ask for it. */
+static void let_it_work(void *arg)
+{
+	const struct pool *p = arg;
+
+	step();
+	for (uint32_t t = 0; is_on_verbs(p->bench) && t < p->bench->target_count; t++)
+		bsn_dct_accept(p->bench->targets[t]);
+}
+
+static int poll_pool(void *arg, struct bsn_completion *c, int n)
+{
+	struct pool *p = arg;
+
+	return bsn_dc_poll(p->pool, c, n);
+}
+
+static uint64_t read_clock(void *unused)
+{
+	(void)unused;
+	return now_ns();
+}
+
+/* What softcx has counted; -1: another device, which tells nobody, or no connections of DC. */
+static int64_t read_connects(void *arg)
+{
+	const struct pool *p = arg;
+	char path[256];
+	long long count = -1;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/sys/class/infiniband/%s/softcx_dc",
+		 bsn_device_info(p->bench->device)->name);
+	file = is_on_verbs(p->bench) ? NULL : fopen(path, "r");
+	if (!file)
+		return -1;
+	if (fscanf(file, "connect %lld", &count) != 1)
+		count = -1;
+	fclose(file);
+	return count;
+}
+
+static void read_counters(void *arg, struct dc_figures *figures)
+{
+	const struct pool *p = arg;
+
+	bsn_dc_pool_counters(p->pool, &figures->counters);
+}
+
+/* -- a run --------------------------------------------------------------------------------------- */
+
+static void close_pool(struct pool *p)
+{
+	for (uint32_t i = 0; p->peers && i < p->bench->count; i++)
+		if (p->peers[i])
+			bsn_dc_peer_destroy(p->peers[i]);
+	free(p->peers);
+	bsn_dc_pool_destroy(p->pool);
+}
+
+static int play_on(struct pool *p, const struct dc_plan *plan, struct dc_figures *figures)
+{
+	const struct bsn_mr *memory = p->bench->memory;
+	const struct dc_stage stage = {
+		.arg = p,
+		.peer = make_peer,
+		.step = let_it_work,
+		.poll = poll_pool,
+		.now_ns = read_clock,
+		.connects = read_connects,
+		.counters = read_counters,
+		.local = { memory->addr, plan->bytes, memory->lkey },
+	};
+
+	p->peers = calloc(p->bench->count, sizeof(struct bsn_ep *));
+	if (!p->peers)
+		return complain("no memory");
+	if (p->bench->ranks && ranks_wait(p->bench->ranks))
+		return complain("%s", ranks_error());
+	return dc_play(plan, &stage, figures) ? complain("%s", figures->why_not) : 0;
+}
+
+/* Of all processes: their operations until the last one is done, what each needs for one, and the longest waits. */
+static int gather(struct ranks *ranks, struct dc_figures *figures)
+{
+	struct dc_figures *all = calloc(ranks->count, sizeof(*all));
+	int err = !all || ranks_exchange(ranks, figures, sizeof(*figures), all);
+
+	for (unsigned r = 0; !err && r < ranks->count; r++) {
+		const struct dc_figures *f = &all[r];
+
+		if (r == ranks->rank)
+			continue;
+		figures->operations_per_s = fmin(figures->operations_per_s, f->operations_per_s);
+		figures->connects += f->connects;
+		figures->waits += f->waits;
+		figures->fairness = fmin(figures->fairness, f->fairness);
+		figures->wait_p50_us = fmax(figures->wait_p50_us, f->wait_p50_us);
+		figures->wait_p99_us = fmax(figures->wait_p99_us, f->wait_p99_us);
+		figures->wait_max_us = fmax(figures->wait_max_us, f->wait_max_us);
+		figures->wait_p99_operations = fmax(figures->wait_p99_operations, f->wait_p99_operations);
+		figures->wait_max_operations = fmax(figures->wait_max_operations, f->wait_max_operations);
+		figures->request_p50_us = fmax(figures->request_p50_us, f->request_p50_us);
+		figures->request_p99_us = fmax(figures->request_p99_us, f->request_p99_us);
+		figures->counters.evictions += f->counters.evictions;
+		figures->counters.revocations += f->counters.revocations;
+		figures->counters.markers += f->counters.markers;
+	}
+	figures->operations_per_s *= ranks->count;
+	figures->connects /= ranks->count;
+	figures->waits /= ranks->count;
+	free(all);
+	return err ? complain("%s", all ? ranks_error() : "no memory") : 0;
+}
+
+int dc_bench_run(struct dc_bench *b, const struct dc_plan *plan, enum bsn_dc_policy policy,
+		 struct dc_figures *figures)
+{
+	const struct bsn_dc_pool_attr attr = { .initiators = plan->initiators,
+					       .policy = policy,
+					       .send_depth = plan->window };
+	struct pool p = { .bench = b };
+	int err = bsn_dc_pool_create(b->device, &attr, &p.pool);
+
+	if (err) {
+		snprintf(figures->why_not, sizeof(figures->why_not), "%s",
+			 *bsn_error_text() ? bsn_error_text() : strerror(-err));
+		return 0;
+	}
+	err = play_on(&p, plan, figures);
+	if (!err && b->ranks)
+		err = gather(b->ranks, figures);
+	close_pool(&p);
+	return err;
+}

@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "dc_pattern.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { BURST = 8, MOVES_EVERY = 1000 };
+#define EXPONENT 0.99
+
+const char *const dc_pattern_names[DC_PATTERN_COUNT] = {
+#define NAME(name, doc) [DC_PATTERN_##name] = #name,
+	DC_PATTERNS(NAME)
+#undef NAME
+};
+
+struct dc_draws {
+	struct dc_crowd of;
+	uint64_t state;
+	uint32_t drawn, last; /* how many; the last one */
+	double *shares;       /* of peers by zipf, summed up; NULL: not wanted */
+	uint32_t *set;        /* of "moving" */
+};
+
+/* -- dice ---------------------------------------------------------------------------------------- */
+
+/* xorshift64*: Vigna, "An experimental exploration of Marsaglia's xorshift generators" */
+static uint64_t roll(struct dc_draws *d)
+{
+	d->state ^= d->state >> 12;
+	d->state ^= d->state << 25;
+	d->state ^= d->state >> 27;
+	return d->state * UINT64_C(0x2545f4914f6cdd1d);
+}
+
+static uint32_t any_below(struct dc_draws *d, uint32_t n)
+{
+	return (uint32_t)((roll(d) >> 32) * n >> 32);
+}
+
+static void share_out(struct dc_draws *d)
+{
+	double sum = 0;
+
+	for (uint32_t p = 0; p < d->of.peers; p++)
+		d->shares[p] = sum += pow(p + 1, -EXPONENT);
+}
+
+/* The first peer whose sum is beyond a point. */
+static uint32_t by_zipf(struct dc_draws *d)
+{
+	const double at = (double)(roll(d) >> 11) * 0x1p-53 * d->shares[d->of.peers - 1];
+	uint32_t low = 0, high = d->of.peers - 1;
+
+	while (low < high) {
+		const uint32_t middle = low + (high - low) / 2;
+
+		if (d->shares[middle] > at)
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	return low;
+}
+
+/* -- draws --------------------------------------------------------------------------------------- */
+
+static bool has_shares(const struct dc_crowd *of)
+{
+	return !of->listed && (of->pattern == DC_PATTERN_zipf || of->pattern == DC_PATTERN_bursts);
+}
+
+static bool has_set(const struct dc_crowd *of)
+{
+	return !of->listed && of->pattern == DC_PATTERN_moving;
+}
+
+struct dc_draws *dc_draws_begin(const struct dc_crowd *crowd)
+{
+	struct dc_draws *d = calloc(1, sizeof(*d));
+
+	if (!d)
+		return NULL;
+	d->of = *crowd;
+	d->state = crowd->seed ? crowd->seed : 1;
+	if (has_shares(crowd))
+		d->shares = malloc(crowd->peers * sizeof(*d->shares));
+	if (has_set(crowd))
+		d->set = malloc(crowd->set * sizeof(*d->set));
+	if ((has_shares(crowd) && !d->shares) || (has_set(crowd) && !d->set)) {
+		dc_draws_end(d);
+		return NULL;
+	}
+	if (d->shares)
+		share_out(d);
+	for (uint32_t i = 0; d->set && i < crowd->set; i++)
+		d->set[i] = any_below(d, crowd->peers);
+	return d;
+}
+
+void dc_draws_end(struct dc_draws *d)
+{
+	if (!d)
+		return;
+	free(d->shares);
+	free(d->set);
+	free(d);
+}
+
+static uint32_t by_moving(struct dc_draws *d, uint32_t i)
+{
+	if (i % MOVES_EVERY == MOVES_EVERY - 1)
+		d->set[any_below(d, d->of.set)] = any_below(d, d->of.peers);
+	return d->set[any_below(d, d->of.set)];
+}
+
+static uint32_t draw_one(struct dc_draws *d, uint32_t i)
+{
+	if (d->of.listed)
+		return d->of.listed[i % d->of.listed_count];
+	switch (d->of.pattern) {
+	case DC_PATTERN_zipf:
+		return by_zipf(d);
+	case DC_PATTERN_bursts:
+		return i % BURST ? d->last : by_zipf(d);
+	case DC_PATTERN_moving:
+		return by_moving(d, i);
+	case DC_PATTERN_all_to_all:
+		return i % d->of.peers;
+	case DC_PATTERN_incast:
+		return 0;
+	default:
+		return any_below(d, d->of.peers);
+	}
+}
+
+uint32_t dc_draw(struct dc_draws *d)
+{
+	return d->last = draw_one(d, d->drawn++);
+}
+
+/* -- the optimum --------------------------------------------------------------------------------- */
+
+#define NEVER UINT32_MAX
+#define NOWHERE UINT32_MAX
+
+/* Of each request, the next one to its peer. @seen: of each peer, its last request so far */
+static int find_returns(const struct dc_crowd *crowd, uint32_t count, uint32_t *later, uint32_t *seen)
+{
+	struct dc_draws *draws = dc_draws_begin(crowd);
+
+	memset(seen, 0xff, crowd->peers * sizeof(*seen));
+	for (uint32_t i = 0; draws && i < count; i++) {
+		const uint32_t peer = dc_draw(draws);
+
+		if (seen[peer] != NEVER)
+			later[seen[peer]] = i;
+		seen[peer] = i;
+		later[i] = NEVER;
+	}
+	dc_draws_end(draws);
+	return draws ? 0 : -1;
+}
+
+struct slot {
+	uint32_t back, peer; /* the request with which the peer comes back */
+};
+
+/* The slots as a heap: whoever comes back last is the first. @place: of each peer that has a slot */
+struct heap {
+	struct slot *slots;
+	uint32_t *place;
+	uint32_t used;
+};
+
+static void put(struct heap *h, uint32_t at, struct slot slot)
+{
+	h->slots[at] = slot;
+	h->place[slot.peer] = at;
+}
+
+/* Its peer comes back later than was known. */
+static void move_up(struct heap *h, uint32_t at, struct slot slot)
+{
+	for (; at && h->slots[(at - 1) / 2].back < slot.back; at = (at - 1) / 2)
+		put(h, at, h->slots[(at - 1) / 2]);
+	put(h, at, slot);
+}
+
+/* In place of the first. */
+static void replace_first(struct heap *h, struct slot slot)
+{
+	uint32_t at = 0, child;
+
+	h->place[h->slots[0].peer] = NOWHERE;
+	for (; (child = 2 * at + 1) < h->used; at = child) {
+		if (child + 1 < h->used && h->slots[child + 1].back > h->slots[child].back)
+			child++;
+		if (h->slots[child].back <= slot.back)
+			break;
+		put(h, at, h->slots[child]);
+	}
+	put(h, at, slot);
+}
+
+static uint64_t count_connects(struct dc_draws *draws, uint32_t count, const uint32_t *later,
+			       struct heap *h, uint32_t slots)
+{
+	uint64_t connects = 0;
+
+	for (uint32_t i = 0; i < count; i++) {
+		const struct slot slot = { later[i], dc_draw(draws) };
+
+		connects += h->place[slot.peer] == NOWHERE;
+		if (h->place[slot.peer] != NOWHERE)
+			move_up(h, h->place[slot.peer], slot);
+		else if (h->used < slots)
+			move_up(h, h->used++, slot);
+		else
+			replace_first(h, slot);
+	}
+	return connects;
+}
+
+uint64_t dc_optimum(const struct dc_crowd *crowd, uint32_t count, uint32_t slots)
+{
+	uint32_t *later = malloc(((size_t)count + 1) * sizeof(*later));
+	struct heap heap = { .slots = malloc(slots * sizeof(*heap.slots)),
+			     .place = malloc(crowd->peers * sizeof(*heap.place)) };
+	struct dc_draws *draws = NULL;
+	uint64_t connects = UINT64_MAX;
+
+	if (later && heap.slots && heap.place && !find_returns(crowd, count, later, heap.place))
+		draws = dc_draws_begin(crowd);
+	if (draws) {
+		memset(heap.place, 0xff, crowd->peers * sizeof(*heap.place));
+		connects = count_connects(draws, count, later, &heap, slots);
+	}
+	dc_draws_end(draws);
+	free(later);
+	free(heap.slots);
+	free(heap.place);
+	return connects;
+}

@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "dc_play.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "stats.h"
+
+enum { POLLED = 16, STUCK_S = 30, EMPTY_REGIONS = 1000 };
+
+#define NOBODY UINT32_MAX
+
+/* A request that is outstanding, or waits until its peer may post. */
+struct request {
+	uint64_t begun_ns;
+	uint32_t ended_before; /* requests that were done when it began */
+	uint32_t next;         /* of those that wait, or of the free ones */
+	uint32_t peer;
+};
+
+struct peer {
+	struct bsn_ep *ep;
+	struct bsn_remote remote;
+	uint32_t first, last; /* of its requests that wait; NOBODY */
+	uint64_t since_ns;    /* it stands in line; 0: it does not */
+	uint32_t ended_before;
+	uint32_t done;
+	double took; /* its requests, in requests that were done meanwhile */
+};
+
+struct run {
+	const struct dc_plan *plan;
+	const struct dc_stage *stage;
+	struct dc_figures *figures;
+	struct dc_draws *draws;
+	struct peer *peers;
+	struct request *requests; /* as many as the window */
+	uint32_t free;
+	uint32_t begun, ended;
+	uint64_t waits, moved_ns;
+	struct histogram waited, took, overtaken; /* ns, ns, requests that were done meanwhile */
+};
+
+static __attribute__((format(printf, 3, 4))) int say(struct run *r, int err, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(r->figures->why_not, sizeof(r->figures->why_not), format, args);
+	va_end(args);
+	return err;
+}
+
+static int say_refused(struct run *r, const char *what, int err)
+{
+	return say(r, -EIO, "%s: %s", what, *bsn_error_text() ? bsn_error_text() : strerror(-err));
+}
+
+static uint64_t now(const struct run *r)
+{
+	return r->stage->now_ns(r->stage->arg);
+}
+
+/* Before and after what may be counted. */
+static void mark(const struct run *r, enum dc_counted what)
+{
+	if (r->plan->counted == what)
+		r->plan->meter->mark();
+}
+
+/* -- posting ------------------------------------------------------------------------------------- */
+
+static int post(struct run *r, struct peer *peer, uint32_t which)
+{
+	int err;
+
+	r->figures->posts++;
+	mark(r, DC_COUNT_POSTS);
+	err = bsn_write(peer->ep, &r->stage->local, &peer->remote, which,
+			BSN_F_SIGNALED | BSN_F_RING);
+	mark(r, DC_COUNT_POSTS);
+	return err;
+}
+
+static void stand_in_line(struct run *r, struct peer *peer)
+{
+	if (peer->since_ns)
+		return;
+	peer->since_ns = now(r);
+	peer->ended_before = r->ended;
+	r->waits++;
+}
+
+static void append(struct run *r, struct peer *peer, uint32_t which)
+{
+	if (peer->first == NOBODY)
+		peer->first = which;
+	else
+		r->requests[peer->last].next = which;
+	peer->last = which;
+	r->requests[which].next = NOBODY;
+}
+
+/* Those of one peer stay in order. */
+static int begin_one(struct run *r)
+{
+	const uint32_t which = r->free;
+	struct request *request = &r->requests[which];
+	struct peer *peer;
+	int err;
+
+	request->peer = dc_draw(r->draws);
+	request->begun_ns = now(r);
+	request->ended_before = r->ended;
+	r->begun++;
+	r->free = request->next;
+	peer = &r->peers[request->peer];
+	err = peer->first == NOBODY ? post(r, peer, which) : -EAGAIN;
+	if (err != -EAGAIN)
+		return err;
+	append(r, peer, which);
+	stand_in_line(r, peer);
+	return 0;
+}
+
+/* Its turn has come. */
+static int go_on(struct run *r, struct peer *peer)
+{
+	int err = 0;
+
+	if (peer->since_ns) {
+		histogram_add(&r->waited, now(r) - peer->since_ns);
+		histogram_add(&r->overtaken, r->ended - peer->ended_before);
+	}
+	peer->since_ns = 0;
+	while (!err && peer->first != NOBODY) {
+		const uint32_t next = r->requests[peer->first].next;
+
+		err = post(r, peer, peer->first);
+		if (!err)
+			peer->first = next;
+	}
+	if (err == -EAGAIN)
+		stand_in_line(r, peer);
+	return err == -EAGAIN ? 0 : err;
+}
+
+/* -- polling ------------------------------------------------------------------------------------- */
+
+static int end_one(struct run *r, const struct bsn_completion *c)
+{
+	struct request *request = &r->requests[c->id];
+	struct peer *peer = c->user;
+
+	if (c->status)
+		return say(r, -EIO, "a request to peer %u: %s", request->peer,
+			   ibv_wc_status_str((enum ibv_wc_status)c->status));
+	histogram_add(&r->took, now(r) - request->begun_ns);
+	peer->took += r->ended - request->ended_before + 1;
+	peer->done++;
+	request->next = r->free;
+	r->free = (uint32_t)c->id;
+	r->ended++;
+	return 0;
+}
+
+static int poll(struct run *r)
+{
+	struct bsn_completion done[POLLED];
+	int n, err = 0;
+
+	r->figures->polls++;
+	mark(r, DC_COUNT_POLLS);
+	n = r->stage->poll(r->stage->arg, done, POLLED);
+	mark(r, DC_COUNT_POLLS);
+	if (n < 0)
+		return say_refused(r, "the pool", n);
+	if (n)
+		r->moved_ns = now(r);
+	for (int i = 0; i < n && !err; i++) {
+		if (done[i].opcode != BSN_DC_READY)
+			err = end_one(r, &done[i]);
+		else if ((err = go_on(r, done[i].user)))
+			err = say_refused(r, "a post", err);
+	}
+	return err;
+}
+
+/* What one pair of marks counts by itself. */
+static void count_nothing(const struct run *r)
+{
+	for (unsigned i = 0; i < 2 * EMPTY_REGIONS; i++)
+		mark(r, r->plan->counted);
+	r->plan->meter->dump("empty", EMPTY_REGIONS);
+}
+
+static int play(struct run *r)
+{
+	int err = 0;
+
+	r->moved_ns = now(r);
+	while (!err && r->ended < r->plan->operations) {
+		while (!err && r->begun < r->plan->operations && r->free != NOBODY)
+			err = begin_one(r);
+		if (err)
+			return say_refused(r, "a post", err);
+		if (r->stage->step)
+			r->stage->step(r->stage->arg);
+		err = poll(r);
+		if (!err && now(r) - r->moved_ns > STUCK_S * 1000000000ull)
+			err = say(r, -ETIMEDOUT, "%u requests are not done, and nothing moves",
+				  r->begun - r->ended);
+	}
+	return err;
+}
+
+static int play_counted(struct run *r)
+{
+	const bool of_posts = r->plan->counted == DC_COUNT_POSTS;
+	int err;
+
+	if (!r->plan->counted)
+		return play(r);
+	r->plan->meter->begin();
+	count_nothing(r);
+	err = play(r);
+	r->plan->meter->dump("regions", (unsigned)(of_posts ? r->figures->posts : r->figures->polls));
+	r->plan->meter->end();
+	return err;
+}
+
+/* -- what came of it ----------------------------------------------------------------------------- */
+
+static double fairness_of(const struct run *r)
+{
+	double sum = 0, squares = 0;
+	uint32_t count = 0;
+
+	for (uint32_t p = 0; p < r->plan->crowd.peers; p++) {
+		const struct peer *peer = &r->peers[p];
+		const double mean = peer->done ? peer->took / peer->done : 0;
+
+		sum += mean;
+		squares += mean * mean;
+		count += !!peer->done;
+	}
+	return squares > 0 ? sum * sum / (count * squares) : 1;
+}
+
+/* @ns: that it took; @before: connections until then */
+static void sum_up(const struct run *r, uint64_t ns, int64_t before)
+{
+	const double operations = r->plan->operations;
+	const int64_t after = r->stage->connects(r->stage->arg);
+	struct dc_figures *f = r->figures;
+
+	r->stage->counters(r->stage->arg, f);
+	f->is_there = true;
+	f->device_counts = before >= 0 && after >= before;
+	f->connects = (f->device_counts ? (double)(after - before) : (double)f->counters.bindings) /
+		      operations;
+	f->operations_per_s = operations * 1e9 / (double)ns;
+	f->waits = (double)r->waits / operations;
+	f->fairness = fairness_of(r);
+	f->wait_p50_us = (double)histogram_percentile(&r->waited, 50) / 1e3;
+	f->wait_p99_us = (double)histogram_percentile(&r->waited, 99) / 1e3;
+	f->wait_max_us = r->waited.count ? (double)r->waited.max / 1e3 : 0;
+	f->wait_p99_operations = (double)histogram_percentile(&r->overtaken, 99);
+	f->wait_max_operations = r->overtaken.count ? (double)r->overtaken.max : 0;
+	f->request_p50_us = (double)histogram_percentile(&r->took, 50) / 1e3;
+	f->request_p99_us = (double)histogram_percentile(&r->took, 99) / 1e3;
+}
+
+static int measure(struct run *r)
+{
+	const int64_t before = r->stage->connects(r->stage->arg);
+	const uint64_t start = now(r);
+	const int err = play_counted(r);
+
+	if (!err)
+		sum_up(r, now(r) - start, before);
+	return err;
+}
+
+static int make(struct run *r)
+{
+	const uint32_t window = r->plan->window, peers = r->plan->crowd.peers;
+
+	r->draws = dc_draws_begin(&r->plan->crowd);
+	r->requests = calloc(window, sizeof(*r->requests));
+	r->peers = calloc(peers, sizeof(*r->peers));
+	if (!r->draws || !r->requests || !r->peers)
+		return say(r, -ENOMEM, "no memory");
+	for (uint32_t i = 0; i < window; i++)
+		r->requests[i].next = i + 1 < window ? i + 1 : NOBODY;
+	histogram_clear(&r->waited);
+	histogram_clear(&r->took);
+	histogram_clear(&r->overtaken);
+	for (uint32_t p = 0; p < peers; p++) {
+		struct peer *peer = &r->peers[p];
+
+		peer->first = NOBODY;
+		peer->ep = r->stage->peer(r->stage->arg, p, peer, &peer->remote);
+		if (!peer->ep)
+			return say_refused(r, "a peer", -ENOMEM);
+	}
+	return 0;
+}
+
+int dc_play(const struct dc_plan *plan, const struct dc_stage *stage, struct dc_figures *figures)
+{
+	struct run *r = calloc(1, sizeof(*r));
+	int err;
+
+	if (!r) {
+		snprintf(figures->why_not, sizeof(figures->why_not), "no memory");
+		return -ENOMEM;
+	}
+	r->plan = plan;
+	r->stage = stage;
+	r->figures = figures;
+	err = make(r);
+	if (!err)
+		err = measure(r);
+	dc_draws_end(r->draws);
+	free(r->requests);
+	free(r->peers);
+	free(r);
+	return err;
+}

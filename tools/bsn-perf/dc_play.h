@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The program that bsn-perf dc plays: a window of requests, of which each goes to the peer that the pattern draws.
+ * It knows a pool's peers and its polls, not whether they are on a device or on a model of time.
+ */
+#ifndef DC_PLAY_H
+#define DC_PLAY_H
+
+#include <stdbool.h>
+
+#include "bsn_dc.h"
+#include "dc_pattern.h"
+
+/* Whose instructions are counted, where this runs under callgrind. */
+enum dc_counted { DC_COUNT_NOTHING, DC_COUNT_POSTS, DC_COUNT_POLLS };
+
+/* Who counts: from @begin on nothing is, until @mark, and up to the next one; @dump tells what was, so far. */
+struct dc_meter {
+	void (*begin)(void);
+	void (*mark)(void);
+	void (*dump)(const char *row, unsigned count);
+	void (*end)(void);
+};
+
+/**
+ * struct dc_plan - what is played, by each policy
+ * @window: requests that are outstanding or wait, at any time
+ * @operations: in all
+ * @bytes: of each
+ * @meter: NULL, if nothing is counted
+ */
+struct dc_plan {
+	struct dc_crowd crowd;
+	uint32_t initiators, streams, window, operations, bytes;
+	enum dc_counted counted;
+	const struct dc_meter *meter;
+};
+
+/**
+ * struct dc_figures - what came of it
+ * @connects: of each operation
+ * @fairness: Jain's index of how long the peers' requests took on average, in requests that were done meanwhile,
+ *	whoever's; 1: all alike
+ * @wait_p99_operations, @wait_max_operations: that others got done meanwhile
+ * @post_instructions, @poll_instructions: < 0: not counted
+ * @posts, @polls: how many there were
+ * @taken_early: connections to another target while a request to the one before was outstanding: never; known of
+ *	the model alone
+ * @device_counts: @connects are the device's, not what the pool bound
+ * @why_not: what was refused, or went wrong
+ */
+struct dc_figures {
+	bool is_wanted, is_there, device_counts;
+	char why_not[256];
+	double operations_per_s, connects, waits, fairness;
+	double wait_p50_us, wait_p99_us, wait_max_us;
+	double wait_p99_operations, wait_max_operations;
+	double request_p50_us, request_p99_us;
+	double post_instructions, poll_instructions;
+	uint64_t posts, polls, taken_early;
+	struct bsn_dc_counters counters;
+};
+
+/**
+ * struct dc_stage - a pool, and what it runs on
+ * @peer: the endpoint of a peer, whose completions have @user, and where requests to it go; NULL: it cannot be had, and
+ *	bsn_error_text() says why
+ * @step: what the device does by itself in a while; NULL: it does that anyway
+ * @connects: that it has made so far; -1: nobody knows
+ * @local: of each request
+ */
+struct dc_stage {
+	void *arg;
+	struct bsn_ep *(*peer)(void *arg, uint32_t number, void *user, struct bsn_remote *remote);
+	void (*step)(void *arg);
+	int (*poll)(void *arg, struct bsn_completion *c, int n);
+	uint64_t (*now_ns)(void *arg);
+	int64_t (*connects)(void *arg);
+	void (*counters)(void *arg, struct dc_figures *figures);
+	struct bsn_sge local;
+};
+
+/* Plays the plan: 0; or -EIO, -ETIMEDOUT or -ENOMEM, with why_not. */
+int dc_play(const struct dc_plan *plan, const struct dc_stage *stage, struct dc_figures *figures);
+
+#endif

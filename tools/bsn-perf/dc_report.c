@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What bsn-perf dc tells: a line, or an object, for each policy. */
+#include "dc.h"
+
+#include <stdlib.h>
+
+#include "drawing.h"
+
+static void print_one(FILE *to, const char *name, const struct dc_figures *f)
+{
+	if (!f->is_there) {
+		fprintf(to, "%-10s %s\n", name, f->why_not);
+		return;
+	}
+	fprintf(to, "%-10s %9.0f %8.3f %8.3f %8.1f %8.1f %8.1f %8.3f", name, f->operations_per_s,
+		f->connects, f->waits, f->wait_p50_us, f->wait_p99_us, f->wait_max_us, f->fairness);
+	if (f->post_instructions >= 0)
+		fprintf(to, " %8.1f %8.1f", f->post_instructions, f->poll_instructions);
+	fputc('\n', to);
+}
+
+static void print_head(FILE *to, const struct dc_report *report, const struct dc_plan *plan)
+{
+	const struct dc_times *t = &report->times;
+
+	fprintf(to, "%s: ", report->device ? report->device->name : "a model of time");
+	if (report->processes)
+		fprintf(to, "%u processes, each with ", report->processes);
+	fprintf(to, "%u peers, %u initiators", plan->crowd.peers, plan->initiators);
+	if (plan->streams > 1)
+		fprintf(to, " of %u streams", plan->streams);
+	fprintf(to, ", window %u, %s, %u writes of %u bytes\n", plan->window, report->pattern,
+		plan->operations, plan->bytes);
+	if (!report->device)
+		fprintf(to, "to connect %u ns, to answer %u to %u, between two requests %u\n",
+			t->connect_ns, t->answer_ns, t->answer_ns + t->random_ns, t->issue_ns);
+	fputc('\n', to);
+}
+
+static void print_result(FILE *to, const struct dc_report *report, const struct dc_result *result)
+{
+	const struct dc_figures *figures = result->figures;
+	bool is_counted = false;
+
+	for (unsigned p = 0; p < DC_POLICIES_MAX; p++)
+		is_counted |= figures[p].is_there && figures[p].post_instructions >= 0;
+	print_head(to, report, &result->plan);
+	fprintf(to, "%-10s %9s %8s %8s %8s %8s %8s %8s", "policy", "op/s", "connects", "waits",
+		"p50 us", "p99 us", "max us", "fairness");
+	fprintf(to, is_counted ? " %8s %8s\n" : "\n", "post", "poll");
+	for (unsigned p = 0; p < DC_POLICIES_MAX; p++)
+		if (figures[p].is_wanted)
+			print_one(to, bsn_dc_policy_name(p), &figures[p]);
+	fprintf(to, "%-10s %9s %8.3f\n", "optimum", "", result->optimum);
+	if (result->hit_instructions >= 0)
+		fprintf(to, "a hit posts in %.1f instructions, a miss in %.1f\n", result->hit_instructions,
+			result->miss_instructions);
+	fputc('\n', to);
+}
+
+static void print_text(FILE *to, const struct dc_report *report)
+{
+	bool is_counted = false, by_pool = false;
+
+	for (unsigned i = 0; i < report->count; i++) {
+		for (unsigned p = 0; p < DC_POLICIES_MAX; p++) {
+			const struct dc_figures *f = &report->results[i].figures[p];
+
+			is_counted |= f->is_there && f->post_instructions >= 0;
+			by_pool |= f->is_there && !f->device_counts;
+		}
+		print_result(to, report, &report->results[i]);
+	}
+	fputs("connects and waits: of each operation; p50, p99, max: of standing in line; "
+	      "fairness: Jain's, of how\n"
+	      "long the peers' operations took, in operations; the optimum knows all beforehand, "
+	      "with nobody busy\n",
+	      to);
+	if (is_counted)
+		fprintf(to, "post and poll: instructions of each operation\n");
+	if (by_pool)
+		fprintf(to,
+			"this device does not count connections: those are what the pool bound\n");
+}
+
+static struct json_object *to_json(const char *name, const struct dc_figures *f)
+{
+	struct json_object *o = json_object_new_object();
+
+	json_object_object_add(o, "policy", json_object_new_string(name));
+	if (!f->is_there) {
+		json_object_object_add(o, "why_not", json_object_new_string(f->why_not));
+		return o;
+	}
+	json_object_object_add(o, "operations_per_s", json_figure(f->operations_per_s));
+	json_object_object_add(o, "connects_per_operation", json_object_new_double(f->connects));
+	json_object_object_add(o, "connects_are_the_devices",
+			       json_object_new_boolean(f->device_counts));
+	json_object_object_add(o, "waits_per_operation", json_object_new_double(f->waits));
+	json_object_object_add(o, "wait_p50_us", json_figure(f->wait_p50_us));
+	json_object_object_add(o, "wait_p99_us", json_figure(f->wait_p99_us));
+	json_object_object_add(o, "wait_max_us", json_figure(f->wait_max_us));
+	json_object_object_add(o, "wait_p99_operations", json_figure(f->wait_p99_operations));
+	json_object_object_add(o, "wait_max_operations", json_figure(f->wait_max_operations));
+	json_object_object_add(o, "request_p50_us", json_figure(f->request_p50_us));
+	json_object_object_add(o, "request_p99_us", json_figure(f->request_p99_us));
+	json_object_object_add(o, "fairness", json_object_new_double(f->fairness));
+	json_object_object_add(o, "evictions",
+			       json_object_new_int64((int64_t)f->counters.evictions));
+	json_object_object_add(o, "revocations",
+			       json_object_new_int64((int64_t)f->counters.revocations));
+	json_object_object_add(o, "markers", json_object_new_int64((int64_t)f->counters.markers));
+	if (f->post_instructions >= 0) {
+		json_object_object_add(o, "post_instructions", json_figure(f->post_instructions));
+		json_object_object_add(o, "poll_instructions", json_figure(f->poll_instructions));
+	}
+	return o;
+}
+
+static void add_number(struct json_object *to, const char *name, uint64_t number)
+{
+	json_object_object_add(to, name, json_object_new_int64((int64_t)number));
+}
+
+static void add_result(struct json_object *to, const struct dc_report *report, const struct dc_result *result)
+{
+	const struct dc_plan *plan = &result->plan;
+	struct json_object *policies = json_object_new_array();
+
+	json_object_object_add(to, "pattern", json_object_new_string(report->pattern));
+	if (report->processes)
+		add_number(to, "processes", report->processes);
+	add_number(to, "peers", plan->crowd.peers);
+	add_number(to, "dcis", plan->initiators);
+	add_number(to, "streams", plan->streams);
+	add_number(to, "window", plan->window);
+	add_number(to, "operations", plan->operations);
+	add_number(to, "bytes", plan->bytes);
+	json_object_object_add(to, "optimum_per_operation", json_object_new_double(result->optimum));
+	if (result->hit_instructions >= 0) {
+		json_object_object_add(to, "hit_instructions", json_figure(result->hit_instructions));
+		json_object_object_add(to, "miss_instructions", json_figure(result->miss_instructions));
+	}
+	for (unsigned p = 0; p < DC_POLICIES_MAX; p++)
+		if (result->figures[p].is_wanted)
+			json_object_array_add(policies, to_json(bsn_dc_policy_name(p),
+								&result->figures[p]));
+	json_object_object_add(to, "policies", policies);
+}
+
+static struct json_object *times_to_json(const struct dc_times *times)
+{
+	struct json_object *o = json_object_new_object();
+
+	add_number(o, "connect_ns", times->connect_ns);
+	add_number(o, "answer_ns", times->answer_ns);
+	add_number(o, "random_ns", times->random_ns);
+	add_number(o, "issue_ns", times->issue_ns);
+	return o;
+}
+
+/* One number of peers is told right in the report, several as a list. */
+static void print_json(FILE *to, const struct dc_report *report)
+{
+	struct json_object *all = json_object_new_object(), *runs = json_object_new_array();
+
+	if (report->device)
+		json_add_device(all, report->device);
+	else
+		json_object_object_add(all, "model", times_to_json(&report->times));
+	for (unsigned i = 0; i < report->count && report->count > 1; i++) {
+		struct json_object *run = json_object_new_object();
+
+		add_result(run, report, &report->results[i]);
+		json_object_array_add(runs, run);
+	}
+	if (report->count > 1) {
+		json_object_object_add(all, "runs", runs);
+	} else {
+		json_object_put(runs);
+		add_result(all, report, &report->results[0]);
+	}
+	json_print(to, all);
+}
+
+void dc_print(FILE *to, bool as_json, const struct dc_report *report)
+{
+	(as_json ? print_json : print_text)(to, report);
+}
+
+/* -- pictures ------------------------------------------------------------------------------------ */
+
+static void draw_connects(struct drawing *drawing, const struct dc_report *report)
+{
+	unsigned line = 0;
+
+	drawing->y_name = "connections";
+	for (unsigned i = 0; i < report->count; i++)
+		drawing_add(drawing, line, report->results[i].plan.crowd.peers, report->results[i].optimum);
+	drawing->names[line++] = "optimum";
+	for (unsigned p = 0; p < DC_POLICIES_MAX && line < DRAWING_LINES; p++) {
+		if (!report->results[0].figures[p].is_there)
+			continue;
+		for (unsigned i = 0; i < report->count; i++)
+			drawing_add(drawing, line, report->results[i].plan.crowd.peers,
+				    report->results[i].figures[p].connects);
+		drawing->names[line++] = bsn_dc_policy_name(p);
+	}
+}
+
+static void draw_instructions(struct drawing *drawing, const struct dc_report *report)
+{
+	drawing->y_name = "instructions";
+	drawing->names[0] = "hit";
+	drawing->names[1] = "miss";
+	for (unsigned i = 0; i < report->count; i++) {
+		const struct dc_result *result = &report->results[i];
+
+		drawing_add(drawing, 0, result->plan.crowd.peers, result->hit_instructions);
+		drawing_add(drawing, 1, result->plan.crowd.peers, result->miss_instructions);
+	}
+}
+
+int dc_draw_report(const struct dc_report *report, FILE *to, const char *path)
+{
+	const struct dc_plan *plan = &report->results[0].plan;
+	const bool is_counted = report->results[0].hit_instructions >= 0;
+	struct drawing *drawing = calloc(1, sizeof(*drawing));
+	char title[160];
+	int err;
+
+	if (!drawing) {
+		fclose(to);
+		return complain("no memory");
+	}
+	snprintf(title, sizeof(title), "%s over peers, %u x %u DCIs, window %u, %s",
+		 is_counted ? "Instructions of a post" : "Connections of an operation", plan->initiators,
+		 plan->streams, is_counted ? 1 : plan->window,
+		 is_counted ? "hits and misses" : report->pattern);
+	drawing->title = title;
+	drawing->x_is = DRAWING_NUMBERS;
+	(is_counted ? draw_instructions : draw_connects)(drawing, report);
+	err = drawing_write(drawing, to, path);
+	free(drawing);
+	return err;
+}

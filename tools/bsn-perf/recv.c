@@ -1,0 +1,378 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * bsn-perf recv: the receive side. Rows of `bsn-perf cost`, and what is the difference of two of them; a message
+ * there and back (recv_trip.c). All of it once for each number of QPs.
+ */
+#include "recv.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "callgrind.h"
+#include "cost.h"
+#include "perf.h"
+#include "progress.h"
+#include "stepper.h"
+
+enum {
+	ROUNDS_DEFAULT = 100,
+	ROUNDS_MAX = 100000,
+	SIZES_DEFAULT = 2,
+	MANY_QPS = 1024,
+	TRIPS_MAX = 8192, /* one QP each; but so many rounds at least: */
+	ROUNDS_MIN = 3,
+};
+
+static struct {
+	struct perf_options common;
+	char *rounds, *qps;
+	int instructions, is_child;
+} options;
+
+static const struct poptOption option_table[] = {
+	PERF_OPTIONS(&options.common),
+	{ "rounds", 'r', POPT_ARG_STRING, &options.rounds, 0, "rounds (default: 100)", "N" },
+	{ "qps", 0, POPT_ARG_STRING, &options.qps, 0,
+	  "on so many QPs that take turns; or sweep: 1 to 4096 (default: 1,1024)", "N[,N...]|sweep" },
+	{ "instructions", 'i', POPT_ARG_NONE, &options.instructions, 0,
+	  "also count instructions, under valgrind's callgrind", NULL },
+	{ "under-callgrind", 0, POPT_ARG_NONE | POPT_ARGFLAG_DOC_HIDDEN, &options.is_child, 0, NULL, NULL },
+	POPT_AUTOHELP POPT_TABLEEND
+};
+
+/* The receives of one QP, and of many in turn: which of the two depends on their number. */
+static const enum cost_row lone_row = COST_ROW_post_recv_16, turns_row = COST_ROW_post_recv_16_qps;
+
+static const enum cost_row rows[] = {
+	COST_ROW_post_recv_16,
+	COST_ROW_post_recv_16_qps,
+	COST_ROW_post_recv_srq_16,
+	COST_ROW_poll_recv_inline,
+	COST_ROW_poll_recv_data,
+	COST_ROW_poll_recv_16,
+	COST_ROW_poll_16_sessions,
+	COST_ROW_poll_16_sessions_plain,
+	COST_ROW_poll_1,
+	COST_ROW_poll_1_hidden,
+	COST_ROW_wait_1,
+	COST_ROW_wait_1_hidden,
+};
+
+/* What one row costs more than another. */
+static const struct difference {
+	const char *name, *title;
+	enum cost_row more, less;
+} differences[] = {
+	{ "expand", "expansion of a CQE, by vectors", COST_ROW_poll_16_sessions, COST_ROW_poll_recv_16 },
+	{ "expand_plain", "expansion of a CQE, without", COST_ROW_poll_16_sessions_plain,
+	  COST_ROW_poll_recv_16 },
+	{ "wait", "a wait that finds one, less a poll", COST_ROW_wait_1, COST_ROW_poll_1 },
+	{ "wait_hidden", "the same, for a number not known", COST_ROW_wait_1_hidden, COST_ROW_poll_1_hidden },
+};
+enum { DIFFERENCES = sizeof(differences) / sizeof(differences[0]) };
+
+/* All that was measured on so many QPs. */
+struct size {
+	unsigned qps;
+	struct cost_results results;
+	struct trip_figures trips[TRIPS];
+};
+
+/* -- a message there and back ---------------------------------------------------------------------------- */
+
+/* The dumps of one trip: all of it, and the marks alone. */
+struct dumps {
+	double total, empty;
+	unsigned count;
+};
+
+static void take_dump(void *arg, const char *column, const char *row, unsigned count, double total)
+{
+	struct dumps *all = arg;
+
+	for (int by = 0; by < TRIPS; by++) {
+		if (strcmp(column, trip_names[by]))
+			continue;
+		*(strcmp(row, TRIP_EMPTY) ? &all[by].total : &all[by].empty) = total;
+		all[by].count = count;
+	}
+}
+
+static int count_trips(struct size *size)
+{
+	const struct bsn_device_info *device = size->results.device;
+	struct dumps dumps[TRIPS] = { { .count = 0 } };
+	char number[16], said[64] = "";
+	const char *const args[] = { "recv", "--under-callgrind", "--qps", number, "--device", device->name, NULL };
+	int err;
+
+	snprintf(number, sizeof(number), "%u", size->qps);
+	show_progress("counting instructions of messages, %u QPs", size->qps);
+	err = callgrind_run(device, args, said, sizeof(said), take_dump, dumps);
+	end_progress();
+	for (int by = 0; by < TRIPS && !err; by++) {
+		if (!dumps[by].count)
+			return complain("callgrind's output has no counts to be read");
+		size->trips[by].instructions = (dumps[by].total - dumps[by].empty) / dumps[by].count;
+	}
+	return err;
+}
+
+/* As many as asked for, while few QPs take turns: the model looks at each at every step. */
+static unsigned rounds_of(const struct size *size)
+{
+	const unsigned most = TRIPS_MAX / size->qps > ROUNDS_MIN ? TRIPS_MAX / size->qps : ROUNDS_MIN;
+
+	return size->results.rounds < most ? size->results.rounds : most;
+}
+
+static int measure_trip(struct bsn_device *device, const struct size *size, int by, struct trip_figures *figures)
+{
+	struct trip *trip;
+	int err = trip_open(device, by, size->qps, &trip);
+
+	if (err)
+		return complain_of(trip_names[by], err);
+	show_progress("a message by %s, %u QPs", trip_names[by], size->qps);
+	err = trip_measure(trip, rounds_of(size), figures);
+	end_progress();
+	trip_close(trip);
+	figures->instructions = -1;
+	return err;
+}
+
+/* -- measuring -------------------------------------------------------------------------------------------- */
+
+static int measure_size(struct cost *cost, struct size *size)
+{
+	int err;
+
+	cost_spread(&cost->rig, size->qps);
+	cost->results.wanted[lone_row] = size->qps == 1;
+	cost->results.wanted[turns_row] = size->qps > 1;
+	err = cost_measure(cost, options.instructions);
+	size->results = cost->results;
+	for (int by = 0; by < TRIPS && !err; by++)
+		err = measure_trip(cost->rig.device, size, by, &size->trips[by]);
+	return err || !options.instructions ? err : count_trips(size);
+}
+
+/* In the child. */
+static int count_in_child(struct cost *cost, unsigned qps)
+{
+	struct trip *trip;
+	int err = 0;
+
+	for (int by = 0; by < TRIPS && !err; by++) {
+		err = trip_open(cost->rig.device, by, qps, &trip);
+		if (err)
+			return complain_of(trip_names[by], err);
+		err = trip_count(trip);
+		trip_close(trip);
+	}
+	return err;
+}
+
+/* -- the report ------------------------------------------------------------------------------------------- */
+
+static double instructions_of(const struct size *size, unsigned column, const struct difference *d)
+{
+	const double more = size->results.figures[column][d->more].instructions;
+	const double less = size->results.figures[column][d->less].instructions;
+
+	return more < 0 || less < 0 ? -1 : more - less;
+}
+
+static bool has_instructions(const struct size *size)
+{
+	return size->results.counted_store[0];
+}
+
+static void print_differences(FILE *to, const struct size *size)
+{
+	fprintf(to, "\n%-36s %9s %9s\n", "instructions of Bunsen", "bunsen", "bunsen_v2");
+	for (unsigned i = 0; i < DIFFERENCES; i++) {
+		fprintf(to, "%-36s", differences[i].title);
+		for (unsigned c = COST_COLUMN_BUNSEN; c <= COST_COLUMN_V2; c++)
+			fprintf(to, " %9.1f", instructions_of(size, c, &differences[i]));
+		fputc('\n', to);
+	}
+}
+
+static void print_figure(FILE *to, double value)
+{
+	if (value < 0)
+		fprintf(to, " %12s", "-");
+	else
+		fprintf(to, " %12.4g", value);
+}
+
+static void print_trips(FILE *to, const struct size *size)
+{
+	fprintf(to, "\nA message of 32 bytes there and back, each way, the device's work included\n%-12s %12s %12s %12s\n",
+		"by", "ns", "instructions", "bus requests");
+	for (int by = 0; by < TRIPS; by++) {
+		const struct trip_figures *f = &size->trips[by];
+		fprintf(to, "%-12s", trip_names[by]);
+		print_figure(to, f->ns);
+		print_figure(to, f->instructions);
+		print_figure(to, f->bus_requests);
+		fputc('\n', to);
+	}
+}
+
+static void print_text(FILE *to, const struct size *sizes, unsigned count)
+{
+	cost_print_head(to, &sizes[0].results);
+	for (unsigned i = 0; i < count; i++) {
+		fprintf(to, "\n%u QP%s\n", sizes[i].qps, sizes[i].qps == 1 ? "" : "s, which take turns");
+		cost_print_tables(to, &sizes[i].results);
+		if (has_instructions(&sizes[i]))
+			print_differences(to, &sizes[i]);
+		print_trips(to, &sizes[i]);
+	}
+}
+
+static struct json_object *differences_to_json(const struct size *size)
+{
+	struct json_object *all = json_object_new_object();
+
+	for (unsigned i = 0; i < DIFFERENCES; i++) {
+		struct json_object *by = json_object_new_object();
+		for (unsigned c = COST_COLUMN_BUNSEN; c <= COST_COLUMN_V2; c++)
+			if (size->results.figures[c][differences[i].more].instructions >= 0)
+				json_object_object_add(by, cost_columns[c]->name,
+						       json_figure(instructions_of(size, c, &differences[i])));
+		json_object_object_add(all, differences[i].name, by);
+	}
+	return all;
+}
+
+static struct json_object *trip_to_json(const struct trip_figures *f)
+{
+	struct json_object *object = json_object_new_object(), *bus = json_object_new_object();
+
+	json_object_object_add(object, "ns", json_figure(f->ns));
+	if (f->instructions >= 0)
+		json_object_object_add(object, "instructions", json_figure(f->instructions));
+	for (unsigned i = 0; i < f->bus.count; i++)
+		json_object_object_add(bus, f->bus.counters[i].name, json_figure(f->bus.counters[i].value));
+	if (f->bus.count) {
+		json_object_object_add(object, "bus_requests", json_figure(f->bus_requests));
+		json_object_object_add(object, "bus", bus);
+	} else {
+		json_object_put(bus);
+	}
+	return object;
+}
+
+static struct json_object *size_to_json(const struct size *size)
+{
+	struct json_object *object = json_object_new_object(), *trips = json_object_new_object();
+
+	json_object_object_add(object, "qps", json_object_new_int((int)size->qps));
+	json_object_object_add(object, "rows", cost_json_rows(&size->results));
+	if (has_instructions(size))
+		json_object_object_add(object, "differences", differences_to_json(size));
+	for (int by = 0; by < TRIPS; by++)
+		json_object_object_add(trips, trip_names[by], trip_to_json(&size->trips[by]));
+	json_object_object_add(object, "trips", trips);
+	return object;
+}
+
+static void print_json(FILE *to, const struct size *sizes, unsigned count)
+{
+	struct json_object *report = cost_json_head(&sizes[0].results), *array = json_object_new_array();
+
+	cost_json_add_store(report, &sizes[0].results);
+	for (unsigned i = 0; i < count; i++)
+		json_object_array_add(array, size_to_json(&sizes[i]));
+	json_object_object_add(report, "sizes", array);
+	json_print(to, report);
+}
+
+/* -- all of it ---------------------------------------------------------------------------------------------- */
+
+static int measure_all(struct cost *cost, const unsigned *qps, unsigned count, FILE *report)
+{
+	struct size *sizes = calloc(count, sizeof(*sizes));
+	int err = sizes ? 0 : complain("no memory");
+
+	for (unsigned i = 0; i < count && !err; i++) {
+		sizes[i].qps = qps[i];
+		err = measure_size(cost, &sizes[i]);
+	}
+	if (!err && options.common.json)
+		print_json(report, sizes, count);
+	else if (!err)
+		print_text(report, sizes, count);
+	free(sizes);
+	return err;
+}
+
+static int measure_and_report(struct cost *cost, const unsigned *qps, unsigned count)
+{
+	FILE *report = report_open(&options.common);
+	int err = report ? 0 : PERF_FAILED, unwritten;
+
+	if (err)
+		return err;
+	prefer_stepping();
+	prefer_sessions();
+	err = cost_open(cost, options.common.device, false);
+	if (!err)
+		err = measure_all(cost, qps, count, report);
+	unwritten = report_close(report, &options.common);
+	return err ? err : unwritten;
+}
+
+static int count_as_child(struct cost *cost, unsigned qps)
+{
+	int err;
+
+	prefer_stepping();
+	err = cost_open(cost, options.common.device, true);
+	return err ? err : count_in_child(cost, qps);
+}
+
+static int read_options(poptContext context, struct cost *cost, unsigned qps[COST_SIZES_MAX], unsigned *count)
+{
+	uint64_t rounds = ROUNDS_DEFAULT;
+	int err = parse_options(context);
+
+	if (!err && poptPeekArg(context))
+		err = complain_usage("recv takes no argument %s", poptPeekArg(context));
+	if (!err && options.rounds)
+		err = parse_number("rounds", options.rounds, 1, ROUNDS_MAX, &rounds);
+	if (!err && options.qps)
+		err = cost_parse_qps(options.qps, qps, count);
+	cost->results.rounds = (unsigned)rounds;
+	cost->results.depth = cost->rig.depth = COST_DEPTH;
+	for (unsigned c = 0; c < COST_COLUMNS; c++)
+		cost->results.has_column[c] = c != COST_COLUMN_FLOOR;
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		cost->results.wanted[rows[i]] = true;
+	return err;
+}
+
+int recv_main(int argc, const char **argv)
+{
+	poptContext context = poptGetContext("bsn-perf recv", argc, argv, option_table, 0);
+	unsigned qps[COST_SIZES_MAX] = { 1, MANY_QPS }, count = SIZES_DEFAULT;
+	struct cost *cost = calloc(1, sizeof(*cost));
+	int err;
+
+	if (!cost)
+		return complain("no memory");
+	err = read_options(context, cost, qps, &count);
+	if (!err) {
+		err = options.is_child ? count_as_child(cost, qps[0]) : measure_and_report(cost, qps, count);
+		cost_close(cost);
+	}
+	free(cost);
+	free(options.rounds);
+	free(options.qps);
+	perf_options_free(&options.common);
+	poptFreeContext(context);
+	return err;
+}
