@@ -131,6 +131,14 @@ static void set_wr_data(struct ibv_qp_ex *qp, const struct bsn_wr *wr)
 		ibv_wr_set_sge_list(qp, wr->sge_count, (struct ibv_sge *)(uintptr_t)wr->sge);
 }
 
+static void set_target(struct mlx5dv_qp_ex *qp, const struct party *p)
+{
+	if (p->stream)
+		mlx5dv_wr_set_dc_addr_stream(qp, p->ah, p->to->qpn, DC_KEY, p->stream);
+	else
+		mlx5dv_wr_set_dc_addr(qp, p->ah, p->to->qpn, DC_KEY);
+}
+
 static int post_wr(struct party *p, const struct request *r, unsigned n)
 {
 	struct ibv_qp_ex *qp = ibv_qp_to_qp_ex(p->verbs);
@@ -143,8 +151,9 @@ static int post_wr(struct party *p, const struct request *r, unsigned n)
 		if (p->bench->type == BSN_QP_UD)
 			ibv_wr_set_ud_addr(qp, p->ah, p->to->qpn, 0x11111111);
 		if (p->bench->type == BSN_QP_DC)
-			mlx5dv_wr_set_dc_addr(mlx5dv_qp_ex_from_ibv_qp_ex(qp), p->ah, p->to->qpn,
-					      DC_KEY);
+			set_target(mlx5dv_qp_ex_from_ibv_qp_ex(qp), p);
+		if (p->bench->type == BSN_QP_XRC)
+			ibv_wr_set_xrc_srqn(qp, p->to->qpn);
 		set_wr_data(qp, &r[i].wr);
 	}
 	return -ibv_wr_complete(qp);

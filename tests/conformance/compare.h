@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a post left where the device looks: WQEs, the doorbell record, the stores into the register.
- * Two of these are equal if they are so in every bit that the tables of wqe/ do not call ignored;
- * no bit is left out besides. Only the QPN, which must be each queue's own, is put aside.
+ * What a post leaves for the device: WQEs, the doorbell record, the stores into the register. Two posts
+ * are equal if every bit is that the tables of wqe/ do not call ignored. Only the QPN, which differs
+ * between queues, is left out.
  */
 #ifndef TESTS_CONFORMANCE_COMPARE_H
 #define TESTS_CONFORMANCE_COMPARE_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* One batch of requests on all sides, and what must come of it. */
+/* One batch of requests on all sides, and its results. */
 #include "exchange.h"
 
 #include "../device/real_device.h"
@@ -9,7 +9,7 @@ enum {
 	GRH = BSN_GRH_SIZE,
 	SLICE_BYTES = AREA_BYTES / MAX_BATCH / 64 * 64, /* of SOURCE and TARGET, for each request */
 	RESULT = 64,  /* where in its slice an atomic's result goes */
-	FRESH = 0x11, /* what stands where data are to come */
+	FRESH = 0x11, /* the bytes where data are to come */
 };
 
 #define OLD_VALUE 0x1111111111111111ull /* the same, as an atomic sees it */

@@ -55,7 +55,7 @@ void exchange_make(struct exchange *x, struct request *r, unsigned nth, uint32_t
 /* All builders post the batch; fails, and says how they differ, if they do. */
 void exchange_post(struct exchange *x, const struct request *r, unsigned n);
 
-/* One block, signaled, which retires what is outstanding. */
+/* Posts one signaled block, which retires all that is outstanding. */
 void exchange_post_filler(struct exchange *x);
 
 /* Random bytes, other ones for each party, in all rings; nothing may be outstanding. */

@@ -32,7 +32,8 @@ static void leave_out(struct bench *b, const char *why)
 /* Not passive: every store into a register is trapped, recorded, and is executed at once. */
 void bench_open(struct bench *b, enum cx_link link, enum bsn_qp_type type, enum bsn_store store)
 {
-	const struct cx_config config = { .link = link,
+	const struct cx_config config = { .generation = CX_GEN_CX6,
+					  .link = link,
 					  .private_fabric = true,
 					  .trace_path = getenv("BSN_TRACE") };
 	const struct bsn_device_attr attr = { .path = BSN_PATH_DIRECT, .store = store };
@@ -459,7 +460,7 @@ static bool reap_verbs(struct party *p, unsigned which, struct seen *seen)
 								    : wc.invalidated_rkey };
 	seen->flags = (wc.wc_flags & IBV_WC_WITH_IMM ? BSN_C_IMM : 0u) |
 		      (wc.wc_flags & IBV_WC_WITH_INV ? BSN_C_INVAL : 0u) |
-		      /* Elsewhere, data inside the CQE may stand where it says so. */
+		      /* Elsewhere, data may be inside the CQE where it says so. */
 		      (p->ah && (wc.wc_flags & IBV_WC_GRH) ? BSN_C_GRH : 0u);
 	return true;
 }

@@ -5,8 +5,8 @@
  * same request is given to both, and what each left in its ring, its doorbell record and its
  * register is compared (compare.h).
  *
- * On the device that BSN_TEST_DEVICE names all of it goes the same way, except that nobody sees what
- * is stored into its registers: that it was right shows in what the device then does.
+ * On the device that BSN_TEST_DEVICE names it is all the same, except that stores into its registers
+ * are not seen: they were right if the device then does what it should.
  */
 #ifndef TESTS_CONFORMANCE_PARTY_H
 #define TESTS_CONFORMANCE_PARTY_H
@@ -58,7 +58,7 @@ struct bench {
 	struct bsn_mr *memory;
 };
 
-/* A request, whoever builds it. */
+/* A request, for any builder. */
 struct request {
 	struct bsn_wr wr; /* flags but for BSN_F_RING */
 	struct bsn_sge sge[MAX_SGE];
@@ -89,6 +89,7 @@ struct party {
 	struct ibv_td *td;
 	struct ibv_pd *domain;
 	struct ibv_cq *cq[2]; /* of sends, of receives */
+	uint16_t stream; /* of a DCI that has some; 0: none is named */
 	struct ibv_ah *ah;
 	struct ibv_srq *srq;
 	struct ibv_comp_channel *channel;
@@ -140,9 +141,9 @@ void party_receive(struct party *p, const struct bsn_sge *sge, unsigned count, u
 bool party_reap(struct party *p, unsigned which, struct seen *seen);
 bool party_await(struct party *p, unsigned which, struct seen *seen);
 
-/* Whether what must happen may still: the model has done it at once, a real device takes its time. */
+/* Whether an awaited event may still happen: the model does all at once, a real device takes time. */
 bool bench_is_working(const struct bench *b, long since_ms);
-/* How often the model found fault with what it was given. */
+/* How many findings the model has. */
 uint64_t bench_lint_count(const struct bench *b);
 
 #endif

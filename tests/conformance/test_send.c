@@ -2,6 +2,9 @@
 /* Every kind of send request, with every flag, at every position of the ring. */
 #include "exchange.h"
 
+#include <stdio.h>
+
+#include "../share.h"
 #include "../wqe/random.h"
 
 /* With every flag. */
@@ -102,7 +105,8 @@ static void every_shape(struct exchange *x, const struct bsn_wqe_op *op)
 			at_every_position(x, op->opcode, &edges[i], BSN_F_SIGNALED);
 }
 
-static void every_request(const struct setting *setting)
+static void every_request(const struct setting *setting,
+			  void (*post)(struct exchange *x, const struct bsn_wqe_op *op))
 {
 #define OPCODE(name, value, doc) value,
 	static const uint32_t opcodes[] = { BSN_WQE_OPCODES(OPCODE) };
@@ -114,7 +118,7 @@ static void every_request(const struct setting *setting)
 		const struct bsn_wqe_op *op = bsn_wqe_op_find(opcodes[i]);
 
 		if (exchange_can(&x, op))
-			every_shape(&x, op);
+			post(&x, op);
 	}
 	exchange_stop(&x);
 }
@@ -122,29 +126,68 @@ static void every_request(const struct setting *setting)
 static void reliable(void **state)
 {
 	(void)state;
-	every_request(&(const struct setting){
-		.type = BSN_QP_RC, .link = CX_LINK_IB, .store = BSN_STORE_8 });
+	every_request(&(const struct setting){ .type = BSN_QP_RC, .link = CX_LINK_IB, .store = BSN_STORE_8 },
+		      every_shape);
 }
 
 static void unreliable(void **state)
 {
 	(void)state;
-	every_request(&(const struct setting){
-		.type = BSN_QP_UC, .link = CX_LINK_ROCE, .store = BSN_STORE_8 });
+	every_request(&(const struct setting){ .type = BSN_QP_UC, .link = CX_LINK_ROCE, .store = BSN_STORE_8 },
+		      every_shape);
 }
 
 static void datagrams_on_infiniband(void **state)
 {
 	(void)state;
-	every_request(&(const struct setting){
-		.type = BSN_QP_UD, .link = CX_LINK_IB, .store = BSN_STORE_8 });
+	every_request(&(const struct setting){ .type = BSN_QP_UD, .link = CX_LINK_IB, .store = BSN_STORE_8 },
+		      every_shape);
 }
 
 static void datagrams_on_ethernet(void **state)
 {
 	(void)state;
-	every_request(&(const struct setting){
-		.type = BSN_QP_UD, .link = CX_LINK_ROCE, .store = BSN_STORE_8 });
+	every_request(&(const struct setting){ .type = BSN_QP_UD, .link = CX_LINK_ROCE, .store = BSN_STORE_8 },
+		      every_shape);
+}
+
+/* The ways to publish: each shape by each of them, or, where a share is enough, by some. */
+static void by_store(struct exchange *x, const struct bsn_wqe_op *op)
+{
+	const unsigned share = tests_share();
+	unsigned n = (unsigned)x->setting->store + op->opcode;
+
+	if (op->has_atomic)
+		at_every_position(x, op->opcode, &one_place, BSN_F_SIGNALED);
+	for (unsigned i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++)
+		if (can_have(op, &shapes[i]) && n++ % share == 0)
+			at_every_position(x, op->opcode, &shapes[i], BSN_F_SIGNALED);
+	for (unsigned i = 0; i < sizeof(edges) / sizeof(edges[0]); i++)
+		if (can_have(op, &edges[i]) && n++ % share == 0)
+			at_every_position(x, op->opcode, &edges[i], BSN_F_SIGNALED);
+}
+
+static void every_store(void **state)
+{
+	static const struct setting transports[] = {
+		{ .type = BSN_QP_RC, .link = CX_LINK_ROCE },
+		{ .type = BSN_QP_UC, .link = CX_LINK_IB },
+		{ .type = BSN_QP_UD, .link = CX_LINK_IB },
+		{ .type = BSN_QP_UD, .link = CX_LINK_ROCE },
+	};
+
+	(void)state;
+	for (enum bsn_store store = BSN_STORE_16; store < BSN_STORE_COUNT; store++)
+		for (unsigned i = 0; i < sizeof(transports) / sizeof(transports[0]); i++) {
+			struct setting setting = transports[i];
+
+			setting.store = store;
+			setting.is_doorbell_only = store == BSN_STORE_DOORBELL;
+			if (bsn_store_supported(store))
+				every_request(&setting, by_store);
+			else
+				fprintf(stderr, "# not on this CPU: %s\n", bsn_store_name(store));
+		}
 }
 
 int main(int argc, char **argv)
@@ -154,6 +197,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(unreliable),
 		cmocka_unit_test(datagrams_on_infiniband),
 		cmocka_unit_test(datagrams_on_ethernet),
+		cmocka_unit_test(every_store),
 	};
 
 	random_start();

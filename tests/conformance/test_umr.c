@@ -177,7 +177,7 @@ static struct umr_target target_of(const struct rig *rig, unsigned access, enum 
 static bool post_quickly(struct rig *rig, const struct umr *umr)
 {
 	struct bsn_sq *sq = bsn_qp_sq(rig->party[BUNSEN].qp);
-	const struct umr_memory all = { 0, UINT64_MAX, umr->parts->lkey };
+	struct umr_memory all = { 0, UINT64_MAX, umr->parts->lkey, random_u64() % 2 };
 	const uint32_t flags = BSN_F_SIGNALED | BSN_F_RING;
 	const unsigned which = random_u64() % 3;
 	struct bsn_layout layout = { .parts = umr->parts,
@@ -191,10 +191,10 @@ static bool post_quickly(struct rig *rig, const struct umr *umr)
 	layout.commit = (struct bsn_commit){
 		.length = umr->length,
 		.common = is_uniform ? umr_common_of(&layout).raw : 0,
-		.round_bytes = (uint32_t)(umr->length / umr->rounds),
+		.round_bytes = umr->rounds > 1 ? (uint32_t)(umr->length / umr->rounds) : 1,
 		.padded = umr_padded(umr_translations(umr)),
 	};
-	if (!which || !(which == 1 ? umr_put_plain(&plain, sq, &layout, &all, flags)
+	if (!which || !(which == 1 ? umr_put_plain(&plain, sq, &layout, &all, &all, flags)
 				   : umr_put_committed(&plain, sq, &layout, flags)))
 		return false;
 	assert_int_equal(umr_end_plain(&plain, sq, &umr->target,

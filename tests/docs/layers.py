@@ -35,8 +35,8 @@ ROOMS = {
     'text/': [],
 }
 WQE_DUMP = [(DUMP + room, {**{DUMP + seen: 'all' for seen in (room, *others, 'record.h')},
-                           'wqe/': 'public', 'dv/': 'public', 'engine/': 'public'},
-             VERBS) for room, others in ROOMS.items()]
+                           'wqe/causes.h': 'all', 'wqe/': 'public', 'dv/': 'public',
+                           'engine/': 'public'}, VERBS) for room, others in ROOMS.items()]
 
 # Whose headers a folder may include: all of them, or the public ones; and which of rdma-core's.
 # Longer names come first. What is not listed (tests/) may include everything.
@@ -49,11 +49,17 @@ RULES = [
                               'tools/softcx/datasheet.h': 'all', 'tools/softcx/os/': 'all',
                               'wqe/': 'public'}, RDMA),
     ('tools/softcx/', {'tools/softcx/': 'all', 'wqe/': 'all'}, RDMA),
+    # The model runs the library's own pool.
+    ('tools/bsn-perf/model/', {'tools/bsn-perf/': 'all', 'engine/': 'all', 'dv/': 'all', 'wqe/': 'all'}, RDMA),
     ('tools/', {'tools/': 'all', 'wqe/': 'public', 'dv/': 'public', 'engine/': 'public'}, RDMA),
     ('engine/', {'engine/': 'all', 'dv/': 'all', 'wqe/': 'all'}, VERBS),
     ('dv/', {'dv/': 'all', 'wqe/': 'all'}, RDMA),
     ('wqe/', {'wqe/': 'all'}, NOTHING),
 ]
+
+# A path is chosen where a device is opened or a queue pair is attached; else its table says what it does.
+PATHS = re.compile(r'\b(?:direct|verbs)_path\b')
+CHOOSE_PATHS = re.compile(r'engine/(device\.c|attach\.c|path\.h|direct/|verbs/)')
 
 # mlx5dv is called in one place; softcx's shim and the tools that measure libmlx5 are others' users.
 MLX5DV = re.compile(r'dv/provider\.c|tools/')
@@ -115,6 +121,11 @@ def check_rdma_core_is_seen_where_it_may_be():
 def check_mlx5dv_is_called_in_one_place():
     return [f'{name(path)}: <{header}>' for path in sources() for _, header in includes(path)
             if header == 'infiniband/mlx5dv.h' and not MLX5DV.match(name(path))]
+
+
+def check_paths_are_chosen_in_two_places():
+    return [name(path) for path in sources() if name(path).startswith('engine/') and
+            not CHOOSE_PATHS.match(name(path)) and PATHS.search(path.read_text(encoding='utf-8'))]
 
 
 def check_public_headers_include_public_ones():

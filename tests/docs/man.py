@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""The manual pages: nothing to complain of, examples that compile, no call forgotten. Speaks TAP.
+"""The manual pages: nothing to complain of, examples that compile, no call and no structure forgotten. Speaks TAP.
 
 usage: man.py HEADER_FLAG... -- PAGE... -- HEADER...
 
-HEADER: those whose functions must have a page.
+HEADER: those whose functions and structures must have a page.
 """
 
+import itertools
 import pathlib
 import re
 import shutil
@@ -16,6 +17,7 @@ import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1]))
 import tap
+from declared import functions, layouts
 
 
 def run(command, **more):
@@ -44,11 +46,37 @@ def unescape(line):
     return line
 
 
-def examples(text):
-    section = re.search(r'^\.SH EXAMPLES\n(.*?)(?=^\.SH|\Z)', text, re.MULTILINE | re.DOTALL)
-    blocks = re.findall(r'^\.EX\n(.*?)^\.EE$', section[1] if section else '',
-                        re.MULTILINE | re.DOTALL)
+def section(text, name):
+    """What stands below a heading, '' if there is none."""
+    found = re.search(rf'^\.SH {name}\n(.*?)(?=^\.SH|\Z)', text, re.MULTILINE | re.DOTALL)
+    return found[1] if found else ''
+
+
+def listings(text):
+    """What is shown as it is, in C."""
+    blocks = re.findall(r'^\.EX\n(.*?)^\.EE$', text, re.MULTILINE | re.DOTALL)
     return [''.join(unescape(line) for line in block.splitlines(True)) for block in blocks]
+
+
+def lacks(text):
+    """What a page of calls must say and does not: which errno when, each as a paragraph with a tag."""
+    errors = section(text, 'ERRORS')
+    tags = re.findall(r'^\.TP\n(.*)\n', errors, re.MULTILINE)
+    wrong = [] if tags else ['no section ERRORS with a list']
+    wrong += [f'no errno: {tag}' for tag in tags if not re.search(r'\\fB\\-E[A-Z]+|\\fBIBV_WC_', tag)]
+    return wrong + ([] if '.EX' in section(text, 'EXAMPLES') else ['no section EXAMPLES with a listing'])
+
+
+def shown(text):
+    """The layouts that a page shows before its examples."""
+    return layouts('\n'.join(listings(text.partition('.SH EXAMPLES')[0])))
+
+
+def differs(page, header):
+    """Where the members that a page lays out are not the header's."""
+    return [f'{name}: {mine} is {theirs} in the header' for name in page
+            for mine, theirs in itertools.zip_longest(page[name], header.get(name, ['unknown']), fillvalue='nothing')
+            if mine != theirs]
 
 
 # C++20 has the initializers by name that the examples are written with; the headers are C++17.
@@ -72,25 +100,23 @@ def compile_example(source, flags):
 
 
 def names(text):
-    section = re.search(r'^\.SH NAME\n(.*?)(?=^\.SH)', text, re.MULTILINE | re.DOTALL)
-    return re.findall(r'\w+', section[1].split('\\-')[0])
+    return re.findall(r'\w+', section(text, 'NAME').split('\\-')[0])
 
 
-def functions(headers):
-    """What they declare or define for callers; *_layout are behind an inline of the shorter name."""
-    found = set()
-    for header in headers:
-        with open(header, encoding='utf-8') as text:
-            found |= set(re.findall(
-                r'^(?:BSN_API|BSN_POST_API|static inline)\s[^;{(=]*?(\w+)\s*\(', text.read(),
-                re.MULTILINE))
-    return {name for name in found if name.startswith('bsn_') and not name.endswith('_layout')}
+# What only the library, or a reader of its memory, looks into.
+PRIVATE = {'struct bsn_commit', 'struct bsn_registry', 'struct bsn_registry_queue'}
+
+
+def texts(paths):
+    return '\n'.join(pathlib.Path(path).read_text(encoding='utf-8') for path in paths)
 
 
 def main():
     flags, pages, headers = ' '.join(sys.argv[1:]).split(' -- ')
     flags, pages, headers = flags.split(), pages.split(), headers.split()
-    results, described = [], set()
+    header = layouts(texts(path for flag in flags for path in pathlib.Path(flag[2:]).glob('bsn*.h')))
+    declared = texts(headers)
+    results, described, laid_out = [], set(), set()
     for page in pages:
         name, text = page.rpartition('/')[2], pathlib.Path(page).read_text(encoding='utf-8')
         said = lint(page)
@@ -98,13 +124,18 @@ def main():
             ' # SKIP neither mandoc nor groff' if said is None else ''), [said] if said else []))
         results.append((f'{name} has no other markup', markdown_in(text)))
         if name.endswith(('.3', '.7')):
-            codes = examples(text)
+            codes = listings(section(text, 'EXAMPLES'))
             wrong = ''.join(compile_example(code, flags) for code in codes)
             wrong = wrong if codes else 'no example'
             results.append((f'{name} has examples that compile as C and C++', [wrong] if wrong else []))
+        if name.endswith('.3'):
+            results.append((f'{name} says what fails, and shows an example', lacks(text)))
+            results.append((f'{name} lays structures out as the headers do', differs(shown(text), header)))
+            laid_out |= set(shown(text))
         described |= set(names(text))
-    missing = functions(headers) - described
-    results.append(('each function of the headers has a page', sorted(missing)))
+    structures = {name for name in layouts(declared) if name.startswith('struct ')} - PRIVATE
+    results.append(('each function of the headers has a page', sorted(functions(declared) - described)))
+    results.append(('each structure of the headers is laid out', sorted(structures - laid_out)))
     return tap.report(results)
 
 

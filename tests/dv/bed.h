@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A queue whose completions come compressed, beside others that do not. What a session is made of comes from
- * whole CQEs, field by field; only which byte a mini CQE has of them is wqe/'s.
+ * A queue whose completions come compressed, beside others that do not. Sessions are made of whole
+ * CQEs, field by field; only the place of each byte in a mini CQE is from wqe/.
  */
 #ifndef TESTS_DV_BED_H
 #define TESTS_DV_BED_H
@@ -117,7 +117,7 @@ static inline void complete_error(struct bed *b)
 	b->f->cq_pi++;
 }
 
-/* Slot 0 has the title, 1, 8, 16, … have eight mini CQEs each. What lies in the others is of another lap. */
+/* Slot 0 has the title, 1, 8, 16, … have eight mini CQEs each. The other slots are of another lap. */
 static inline void complete_session(struct bed *b, uint32_t count)
 {
 	uint8_t title[BSN_CQE_SIZE], cqe[BSN_CQE_SIZE], arrays[MOST / 8][BSN_CQE_SIZE];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Queues in plain memory, begun as those of a device are (dv/init.h), and the least of a device:
- * CQEs are written where and how a ConnectX would write them, when a test says so.
+ * Queues in plain memory, initialised like those of a device (dv/init.h), and a minimal device: it
+ * writes CQEs where and how a ConnectX would, when a test says so.
  */
 #ifndef TESTS_DV_FAKE_H
 #define TESTS_DV_FAKE_H
@@ -16,6 +16,7 @@
 
 #include "bsn_post.h"
 #include "init.h"
+#include "refuse.h"
 
 #define FAKE_QPN      0x123456u
 #define FAKE_CQN      0x0654u
@@ -23,7 +24,7 @@
 #define FAKE_PAGE     4096u
 #define FAKE_POISON   0xa5
 
-/* What is wanted; 0 is a default that the comments give. */
+/* What is wanted; 0 is the default in the comment. */
 struct fake_attr {
 	enum bsn_transport transport; /* RC */
 	uint32_t count_bb;            /* 16 */
@@ -89,7 +90,7 @@ void fake_cqe_err(struct fake *f, struct bsn_cqe_err cqe);
 /* A plain success of the WQE at @wqe_index. */
 void fake_done(struct fake *f, uint32_t wqe_index, uint32_t wqe_opcode);
 
-/* Bytes that nothing wrote to. */
+/* Bytes that nothing has written. */
 static inline void assert_poison(const uint8_t *at, size_t bytes)
 {
 	static uint8_t intact[FAKE_PAGE];

@@ -44,10 +44,10 @@ _Static_assert(offsetof(struct bsn_sq, ep) == 0 && offsetof(struct bsn_peer, ep)
 	F(bsn_peer, ep) F(bsn_peer, user) F(bsn_peer, more) F(bsn_peer, ctrl_bits) \
 	F(bsn_peer, prefix_ds) F(bsn_peer, head) \
 	F(bsn_sq, ep) F(bsn_sq, slot) F(bsn_sq, limit) F(bsn_sq, peer_limit) F(bsn_sq, record) \
-	F(bsn_sq, lane) F(bsn_sq, ctrl_base) F(bsn_sq, pi) F(bsn_sq, last) F(bsn_sq, quiet) \
+	F(bsn_sq, lane) F(bsn_sq, ctrl_next) F(bsn_sq, pi) F(bsn_sq, last) F(bsn_sq, quiet) \
 	F(bsn_sq, ce_quiet) F(bsn_sq, can) F(bsn_sq, publish) \
 	F(bsn_sq, ring) F(bsn_sq, ids) F(bsn_sq, bb_mask) F(bsn_sq, max_inline) F(bsn_sq, max_sge) \
-	F(bsn_sq, has_peers) F(bsn_sq, inline_most) F(bsn_sq, route) F(bsn_sq, owner_thread) \
+	F(bsn_sq, has_peers) F(bsn_sq, posts) F(bsn_sq, inline_most) F(bsn_sq, route) \
 	F(bsn_sq, count_rung_bb) \
 	F(bsn_sq, count_doorbells) \
 	F(bsn_route, ring) F(bsn_route, user) F(bsn_route, rq) F(bsn_route, mask) \
@@ -56,10 +56,12 @@ _Static_assert(offsetof(struct bsn_sq, ep) == 0 && offsetof(struct bsn_peer, ep)
 	F(bsn_rq, slot) F(bsn_rq, limit) F(bsn_rq, lone_limit) F(bsn_rq, record) F(bsn_rq, id_at) \
 	F(bsn_rq, stride) F(bsn_rq, take) F(bsn_rq, head) F(bsn_rq, srq_next) F(bsn_rq, max_sge) \
 	F(bsn_rq, poller_ids) F(bsn_rq, tail) F(bsn_rq, poller_mask) \
-	F(bsn_rq, path) F(bsn_rq, owner_thread) \
+	F(bsn_rq, path) F(bsn_rq, post1) \
 	F(bsn_cq, next) F(bsn_cq, chunk_end) F(bsn_cq, slots) F(bsn_cq, stride) \
 	F(bsn_cq, hash_shift) F(bsn_cq, phase) F(bsn_cq, empty_mask) F(bsn_cq, plain) \
-	F(bsn_cq, is_full_poll) F(bsn_cq, owner_thread) \
+	F(bsn_cq, is_full_poll) F(bsn_cq, has_path) F(bsn_cq, path) \
+	F(bsn_sq_posts, one) F(bsn_sq_posts, sgl) F(bsn_sq_posts, piece) F(bsn_sq_posts, atomic) \
+	F(bsn_cq_path, poll_one) \
 	F(bsn_cq_slot, key) F(bsn_cq_slot, route) \
 	F(bsn_lane, reg) F(bsn_lane, toggle) F(bsn_lane, lock) F(bsn_lane, owner_thread) \
 	F(bsn_completion, id) F(bsn_completion, user) F(bsn_completion, byte_len) \

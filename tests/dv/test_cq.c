@@ -364,12 +364,22 @@ enum { NEWCOMERS = 5000 };
 struct newcomers {
 	struct fake *f;
 	struct bsn_route *routes;
-	uint32_t added; /* whose CQEs may come */
+	uint32_t added;  /* whose CQEs may come */
+	uint32_t rounds; /* of the poller */
 };
 
 static uint32_t newcomer(uint32_t i)
 {
 	return 0x2000 + 3 * i;
+}
+
+/* So that the table grows while it is looked at, and not before. */
+static void await_the_poller(const struct newcomers *n)
+{
+	const uint32_t rounds = __atomic_load_n(&n->rounds, __ATOMIC_ACQUIRE);
+
+	while (__atomic_load_n(&n->rounds, __ATOMIC_ACQUIRE) == rounds)
+		sched_yield();
 }
 
 static void *add_newcomers(void *arg)
@@ -379,6 +389,8 @@ static void *add_newcomers(void *arg)
 	for (uint32_t i = 0; i < NEWCOMERS; i++) {
 		n->routes[i] = n->f->sq->route;
 		n->routes[i].user = &n->routes[i];
+		if (i % 16 == 0 && i)
+			await_the_poller(n);
 		if (i % 16 == 7) { /* one that failed half-way */
 			bsn_cq_add(n->f->cq, QPN_OTHER, &n->routes[i]);
 			bsn_cq_abandon(n->f->cq, QPN_OTHER);
@@ -404,6 +416,7 @@ static void queues_come_while_another_thread_polls(void **state)
 	assert_int_equal(pthread_create(&adder, NULL, add_newcomers, &n), 0);
 	do {
 		added = __atomic_load_n(&n.added, __ATOMIC_ACQUIRE);
+		__atomic_fetch_add(&n.rounds, 1, __ATOMIC_ACQ_REL);
 		for (unsigned i = 0; i < 16 && added; i++) {
 			const uint32_t which = (uint32_t)(random_u64() % added);
 
@@ -437,6 +450,63 @@ static void a_size_that_lags_hides_nobody(void **state)
 	f->cq->hash_shift--;
 	assert_int_equal(f->cq->count_dropped, 0);
 	fake_destroy(f);
+}
+
+/* -- a device that writes meanwhile --------------------------------------------------------------- */
+
+enum { WRITTEN = 20000, AHEAD = 8 };
+
+struct writer {
+	struct fake *f;
+	uint32_t polled;
+};
+
+/* As a device does: the byte that tells of the CQE comes last. */
+static void *write_cqes(void *arg)
+{
+	struct writer *w = arg;
+	const struct bsn_cq *cq = w->f->cq;
+	const uint32_t count = cq->cqe_count;
+
+	for (uint32_t i = 0; i < WRITTEN; i++) {
+		uint8_t *const cqe = (uint8_t *)(uintptr_t)cq->ring + i % count * cq->stride;
+		uint8_t bytes[BSN_CQE_SIZE];
+
+		bsn_cqe_req_encode(bytes, &(struct bsn_cqe_req){ .qpn = w->f->sq->qpn,
+								 .wqe_counter = i & 0xffff,
+								 .byte_count = i,
+								 .owner = i / count % 2 });
+		while (i - __atomic_load_n(&w->polled, __ATOMIC_ACQUIRE) >= AHEAD)
+			sched_yield();
+		memcpy(cqe, bytes, BSN_CQE_OP_OWN_OFFSET);
+		__atomic_store_n(cqe + BSN_CQE_OP_OWN_OFFSET, bytes[BSN_CQE_OP_OWN_OFFSET],
+				 __ATOMIC_RELEASE);
+	}
+	return NULL;
+}
+
+/* Each CQE is whole when its owner bit is seen; ThreadSanitizer asserts that this byte is loaded as one. */
+static void a_device_writes_while_it_is_polled(void **state)
+{
+	struct writer w = { .f = fake_create(NULL) };
+	pthread_t device;
+
+	(void)state;
+	assert_int_equal(pthread_create(&device, NULL, write_cqes, &w), 0);
+	while (w.polled < WRITTEN) {
+		const uint32_t at = w.polled;
+		const int got = bsn_poll(w.f->cq, out, at % 2 ? 4 : 1);
+
+		assert_true(got >= 0);
+		for (int i = 0; i < got; i++)
+			assert_int_equal(out[i].byte_len, at + (uint32_t)i);
+		if (got)
+			__atomic_store_n(&w.polled, at + (uint32_t)got, __ATOMIC_RELEASE);
+		else
+			sched_yield();
+	}
+	pthread_join(device, NULL);
+	fake_destroy(w.f);
 }
 
 /* CQEs of a queue that went are not given to the next one of its number, wherever they stand. */
@@ -1113,6 +1183,64 @@ static void every_syndrome_has_its_status(void **state)
 	fake_destroy(f);
 }
 
+/* -- the first failure, of two pollers ------------------------------------------------------------- */
+
+enum { FAILURES = 2000 };
+
+struct failing {
+	struct bsn_route route[FAILURES];
+	struct bsn_completion first[FAILURES], mine[2];
+	uint32_t arrived[FAILURES];
+};
+
+struct failer {
+	struct failing *f;
+	unsigned which;
+};
+
+/* The two meet at each failure. ThreadSanitizer sees it where they do not quite. */
+static void *fail_again_and_again(void *arg)
+{
+	const struct failer *me = arg;
+	struct failing *f = me->f;
+
+	for (unsigned i = 0; i < FAILURES; i++) {
+		unsigned patience = 2000;
+
+		__atomic_fetch_add(&f->arrived[i], 1, __ATOMIC_ACQ_REL);
+		while (__atomic_load_n(&f->arrived[i], __ATOMIC_ACQUIRE) < 2)
+			if (!--patience) {
+				sched_yield();
+				patience = 2000;
+			}
+		bsn_route_keep_error(&f->route[i], &f->mine[me->which]);
+	}
+	return NULL;
+}
+
+/* Sends and receives of a queue may have a poller each. */
+static void the_first_failure_is_one_of_them(void **state)
+{
+	struct failing *f = calloc(1, sizeof(*f));
+	struct failer me[2] = { { f, 0 }, { f, 1 } };
+	pthread_t threads[2];
+
+	(void)state;
+	assert_non_null(f);
+	for (int i = 0; i < 2; i++)
+		memset(&f->mine[i], 0x11 + i, sizeof(f->mine[i]));
+	for (unsigned i = 0; i < FAILURES; i++)
+		f->route[i].first_error = &f->first[i];
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, fail_again_and_again, &me[i]), 0);
+	for (int i = 0; i < 2; i++)
+		pthread_join(threads[i], NULL);
+	for (unsigned i = 0; i < FAILURES; i++)
+		assert_true(!memcmp(&f->first[i], &f->mine[0], sizeof(f->mine[0])) ||
+			    !memcmp(&f->first[i], &f->mine[1], sizeof(f->mine[1])));
+	free(f);
+}
+
 /* Unsignaled work that reports only the first error is flushed by software, in order. */
 static void silent_work_is_given_back(void **state)
 {
@@ -1634,6 +1762,35 @@ static void a_page_fault_is_shown_otherwise(void **state)
 	}
 }
 
+/* Only that fault leaves the QP alive; whatever else a receive ends by is its end. */
+static void other_failures_are_not_posted_again(void **state)
+{
+	static const struct {
+		unsigned syndrome, vendor;
+	} others[] = {
+		{ BSN_SYNDROME_REMOTE_ABORTED, BSN_VENDOR_ODP_PAGE_FAULT + 1 },
+		{ BSN_SYNDROME_LOCAL_PROTECTION, BSN_VENDOR_ODP_PAGE_FAULT },
+	};
+	struct fake *f = fake_create(&(struct fake_attr){ .is_srq = true, .is_on_demand = true });
+	struct bsn_completion c;
+
+	(void)state;
+	for (unsigned i = 0; i < 2; i++) {
+		const uint16_t wqe = f->rq->srq_next;
+
+		assert_int_equal(bsn_recv(f->rq, &(struct bsn_sge){ 0x1000, 8, 1 }, 42 + i), 0);
+		fake_cqe_err(f, (struct bsn_cqe_err){ .qpn = FAKE_QPN,
+						      .opcode = BSN_CQE_RESP_ERR,
+						      .syndrome = others[i].syndrome,
+						      .vendor_syndrome = others[i].vendor,
+						      .wqe_counter = wqe });
+		assert_int_equal(bsn_poll(f->cq, &c, 1), 1);
+		assert_int_equal(c.id, 42 + i);
+		assert_int_equal(c.vendor_syndrome, others[i].vendor);
+	}
+	fake_destroy(f);
+}
+
 struct faulting {
 	struct fake *f;
 	uint32_t posted;
@@ -1777,6 +1934,7 @@ int main(void)
 		cmocka_unit_test(a_send_of_a_queue_without_a_send_side_is_dropped),
 		cmocka_unit_test(the_table_stays_small),
 		cmocka_unit_test(queues_come_while_another_thread_polls),
+		cmocka_unit_test(a_device_writes_while_it_is_polled),
 		cmocka_unit_test(a_size_that_lags_hides_nobody),
 		cmocka_unit_test(a_recycled_number_does_not_inherit),
 		cmocka_unit_test(every_kind_of_receive),
@@ -1793,6 +1951,7 @@ int main(void)
 		cmocka_unit_test(inline_results_of_atomics),
 		cmocka_unit_test(a_request_without_result_takes_none),
 		cmocka_unit_test(every_syndrome_has_its_status),
+		cmocka_unit_test(the_first_failure_is_one_of_them),
 		cmocka_unit_test(silent_work_is_given_back),
 		cmocka_unit_test(a_marker_is_never_shown),
 		cmocka_unit_test(what_surrounds_a_marker_is_shown),
@@ -1804,6 +1963,7 @@ int main(void)
 		cmocka_unit_test(a_shared_queue_of_two_pollers_loses_nothing),
 		cmocka_unit_test(a_page_fault_is_posted_again),
 		cmocka_unit_test(a_page_fault_is_shown_otherwise),
+		cmocka_unit_test(other_failures_are_not_posted_again),
 		cmocka_unit_test(page_faults_beside_a_poster),
 		cmocka_unit_test(random_cqes_never_crash),
 	};

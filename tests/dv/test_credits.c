@@ -531,7 +531,7 @@ static void a_prepared_request_belongs_to_no_queue(void **state)
 	struct bsn_prepared p, copy;
 
 	(void)state;
-	g->sq->ctrl_base = bsn_ctrl_word(&base, 0);
+	g->sq->ctrl_next = bsn_ctrl_word(&base, 0);
 	assert_int_equal(bsn_prepare(&f->ep, &wr, &p), 0);
 	copy = p;
 	for (uint32_t i = 0; i < 100; i++) {

@@ -1,85 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The rules of dv/ORDERING.md. dv/ is built here with BSN_ORDER_TRACE, so that stores and barriers
- * report themselves; what a call did becomes a word of one letter an event, compared with what the
- * rules ask for. Loads do not report themselves: for O4 and O5 the device changes its CQEs at the
- * very moment of a barrier or of a store, as a machine that reorders would make it seem.
+ * The rules of dv/ORDERING.md, by what a call did (trace.h). Loads do not report themselves: for O4 and
+ * O5 the device changes its CQEs at the very moment of a barrier or of a store, as a machine that
+ * reorders would make it seem. O1 to O3 of every request at every position: test_ring.c.
  */
-#include "fake.h"
-
-enum letter {
-	LOCK = BSN_ORDER_WC_FLUSH + 1,
-	UNLOCK,
-	LETTERS,
-};
-
-static const char letter_of[LETTERS] = {
-	[BSN_ORDER_WQE] = 'W',
-	[BSN_ORDER_RECORD] = 'R',
-	[BSN_ORDER_MMIO] = 'M',
-	[BSN_ORDER_TO_DEVICE] = 'd',
-	[BSN_ORDER_FROM_DEVICE] = 'f',
-	[BSN_ORDER_WC_START] = 's',
-	[BSN_ORDER_WC_FLUSH] = 'x',
-	[LOCK] = '(',
-	[UNLOCK] = ')',
-};
-
-static struct event {
-	unsigned kind;
-	const uint8_t *addr;
-	unsigned bytes;
-} events[4096];
-static unsigned event_count;
-static char word[4096];
-static void (*on_event)(unsigned kind);
-
-static void note(unsigned kind, const volatile void *addr, unsigned bytes)
-{
-	const uint8_t *at = (const uint8_t *)(uintptr_t)addr;
-
-	if (event_count < sizeof(events) / sizeof(*events))
-		events[event_count++] = (struct event){ kind, at, bytes };
-	if (on_event)
-		on_event(kind);
-}
-
-void bsn_order_event(enum bsn_order_kind kind, const volatile void *addr, unsigned bytes)
-{
-	note(kind, addr, bytes);
-}
-
-/* In place of libc's: a test of one thread has nobody to wait for. */
-int pthread_spin_lock(pthread_spinlock_t *lock)
-{
-	note(LOCK, lock, 0);
-	return 0;
-}
-
-int pthread_spin_unlock(pthread_spinlock_t *lock)
-{
-	note(UNLOCK, lock, 0);
-	return 0;
-}
-
-static void start(void)
-{
-	event_count = 0;
-}
-
-/* What happened since start(); neighbours of one kind are one letter where @folded says so. */
-static const char *happened(const char *folded)
-{
-	unsigned n = 0;
-
-	for (unsigned i = 0; i < event_count; i++) {
-		const char letter = letter_of[events[i].kind];
-		if (!n || word[n - 1] != letter || !strchr(folded, letter))
-			word[n++] = letter;
-	}
-	word[n] = 0;
-	return word;
-}
+#include "trace.h"
 
 /* -- send queues: O1, O2, O3 ----------------------------------------------------------------------- */
 
@@ -88,72 +13,9 @@ static const struct bsn_sge three[] = { { 0x1000, 64, 3 }, { 0x2000, 64, 3 }, { 
 
 #define ALL (BSN_F_SIGNALED | BSN_F_RING)
 
-/* MIXED: 8 B, or 16 B of what is in a vector register. */
-#define MIXED 0
-
-static bool is_whole(unsigned bytes, unsigned each)
-{
-	return each == MIXED ? bytes == 8 || bytes == 16 : bytes == each;
-}
-
-/* The MMIO stores of the last call: whole, ascending, without a gap, of @each bytes, into @reg. */
-static void assert_stores(const uint8_t *reg, unsigned total, unsigned each)
-{
-	unsigned done = 0;
-
-	for (unsigned i = 0; i < event_count; i++) {
-		if (events[i].kind != BSN_ORDER_MMIO)
-			continue;
-		assert_ptr_equal(events[i].addr, reg + done);
-		assert_true(is_whole(events[i].bytes, each));
-		assert_int_equal((uintptr_t)events[i].addr % events[i].bytes, 0);
-		done += events[i].bytes;
-	}
-	assert_int_equal(done, total);
-}
-
-/* An index alone: the low half of the word, in big endian the last two bytes. */
-static void assert_index(const struct event *event, const struct bsn_be32 *record)
-{
-	assert_ptr_equal(event->addr, (const uint8_t *)record + 2);
-	assert_int_equal(event->bytes, 2);
-}
-
-static bool is_in_ring(const struct fake *f, const uint8_t *at)
-{
-	return at >= f->sq_ring && at < f->sq_ring + f->sq_bytes;
-}
-
-/* Every store into the ring lies in the blocks from @pi to @end, and the record is the SQ's. */
-static void assert_targets(const struct fake *f, uint32_t pi, uint32_t end)
-{
-	const bool wraps = (pi & f->sq->bb_mask) + (uint16_t)(end - pi) > f->sq->bb_mask + 1;
-
-	for (unsigned i = 0; i < event_count; i++) {
-		if (events[i].kind == BSN_ORDER_RECORD)
-			assert_index(&events[i], f->sq->record);
-		if (events[i].kind != BSN_ORDER_WQE)
-			continue;
-		if (wraps && !is_in_ring(f, events[i].addr))
-			continue; /* it was built elsewhere, and copied */
-		assert_true(is_in_ring(f, events[i].addr));
-		const uint32_t block = (uint32_t)(events[i].addr - f->sq_ring) / BSN_BB_SIZE;
-		assert_true(((block - pi) & f->sq->bb_mask) < (uint16_t)(end - pi));
-	}
-}
-
-/* @blueflame: bytes that are copied, of @each at a time; 0: the doorbell of 8 bytes. */
 static void assert_published(struct fake *f, uint32_t pi, unsigned blueflame, unsigned each)
 {
-	const uint8_t *was =
-		f->lane.reg == fake_buffer(f, 0) ? fake_buffer(f, 1) : fake_buffer(f, 0);
-
-	assert_string_equal(happened("WM"), f->lane.lock ? "WdR(sMx)" : "WdRsMx");
-	assert_targets(f, pi, f->sq->pi);
-	if (blueflame)
-		assert_stores(was, blueflame, each);
-	else
-		assert_stores(was, 8, 8);
+	trace_assert_published(f, pi, blueflame, each);
 	fake_seek(f, f->sq->pi);
 }
 
@@ -170,19 +32,19 @@ static void publish_single(struct fake *f, unsigned bytes, unsigned each)
 		.sge = three, .sge_count = 1, .remote = remote, .opcode = BSN_OPCODE_RDMA_WRITE
 	};
 
-	start();
+	trace_start();
 	assert_int_equal(bsn_write(&f->ep, three, &remote, 1, ALL), 0);
 	assert_published(f, f->sq->pi - 1, bytes, each);
-	start();
+	trace_start();
 	assert_int_equal(bsn_fetch_add(&f->ep, three, &remote, 1, 1, ALL), 0);
 	assert_published(f, f->sq->pi - 1, bytes, each);
 	assert_int_equal(bsn_prepare(&f->ep, &wr, &p), 0);
-	start();
+	trace_start();
 	assert_int_equal(bsn_sq_post_prepared(&f->ep, &p, 1, ALL), 0);
 	assert_published(f, f->sq->pi - 1, bytes, each);
-	start();
+	trace_start();
 	append_one(f);
-	assert_string_equal(happened("W"), "W");
+	assert_string_equal(trace_word("W"), "W");
 	assert_int_equal(bsn_ring(f->sq), 0);
 	assert_published(f, f->sq->pi - 1, bytes, each);
 }
@@ -197,7 +59,7 @@ static void publish_prepared(struct fake *f, unsigned bytes, unsigned each)
 	struct bsn_prepared p;
 
 	assert_int_equal(bsn_prepare(&f->ep, &wr, &p), 0);
-	start();
+	trace_start();
 	assert_int_equal(bsn_post_prepared(&f->ep, &p, 1, ALL), 0);
 	assert_published(f, pi, bytes, each);
 }
@@ -209,19 +71,19 @@ static void publish_long(struct fake *f, bool blueflame, unsigned each)
 	volatile unsigned count = 3;
 	uint32_t pi = f->sq->pi;
 
-	start();
+	trace_start();
 	assert_int_equal(bsn_write_sgl(&f->ep, three, 3, &remote, 1, ALL), 0);
 	assert_published(f, pi, blueflame ? 128 : 0, each);
 	pi = f->sq->pi;
-	start();
+	trace_start();
 	assert_int_equal(bsn_write_sgl(&f->ep, three, count, &remote, 1, ALL), 0);
 	assert_published(f, pi, blueflame ? 128 : 0, each);
 	pi = f->sq->pi;
-	start();
+	trace_start();
 	assert_int_equal(bsn_write_inline(&f->ep, data, 12, &remote, 1, ALL), 0);
 	assert_published(f, pi, blueflame ? 64 : 0, each);
 	pi = f->sq->pi;
-	start();
+	trace_start();
 	assert_int_equal(bsn_send_inline(&f->ep, data, 200, 1, ALL), 0);
 	assert_published(f, pi, blueflame ? 256 : 0, each);
 }
@@ -235,31 +97,23 @@ static void publish_lists(struct fake *f, bool blueflame, unsigned each)
 					   .flags = ALL };
 	uint32_t pi = f->sq->pi;
 
-	start();
+	trace_start();
 	append_one(f);
 	append_one(f);
 	assert_int_equal(bsn_ring(f->sq), 0);
 	assert_published(f, pi, 0, 8);
-	start();
+	trace_start();
 	append_one(f);
 	assert_int_equal(bsn_write(&f->ep, three, &remote, 1, ALL), 0);
 	assert_published(f, f->sq->pi - 2, 0, 8);
-	start();
+	trace_start();
 	pi = f->sq->pi;
 	assert_int_equal(bsn_post(&f->ep, &two_blocks), 0);
 	assert_int_equal(f->sq->pi, pi + 2);
 	assert_published(f, pi, blueflame ? 128 : 0, each);
-	start();
+	trace_start();
 	assert_int_equal(bsn_ring(f->sq), 0); /* nothing to publish: nothing is stored */
-	assert_string_equal(happened(""), "");
-}
-
-static unsigned bytes_at_a_time(enum bsn_store store)
-{
-	return store == BSN_STORE_8	     ? MIXED
-	       : store == BSN_STORE_DOORBELL ? 8
-	       : store == BSN_STORE_16	     ? 16
-					     : 64;
+	assert_string_equal(trace_word(""), "");
 }
 
 static void publish_in_mode(enum bsn_store store, bool locked, bool no_blueflame)
@@ -268,7 +122,7 @@ static void publish_in_mode(enum bsn_store store, bool locked, bool no_blueflame
 					.locked = locked,
 					.no_blueflame = no_blueflame };
 	const bool blueflame = store != BSN_STORE_DOORBELL && !no_blueflame;
-	const unsigned each = bytes_at_a_time(store);
+	const unsigned each = trace_bytes_at_a_time(store);
 	struct fake *f = fake_create(&attr);
 
 	for (unsigned lap = 0; lap < 40; lap++) { /* each wraps elsewhere */
@@ -303,9 +157,9 @@ static void the_toggle_is_the_lanes(void **state)
 	g->sq->lane = &f->lane;
 	for (unsigned i = 0; i < 50; i++) {
 		struct fake *who = i * i % 3 ? f : g;
-		start();
+		trace_start();
 		assert_int_equal(bsn_write(&who->ep, three, &remote, 1, ALL), 0);
-		assert_stores(fake_buffer(f, i % 2), 64, MIXED);
+		trace_assert_stores(fake_buffer(f, i % 2), 64, TRACE_MIXED);
 	}
 	fake_destroy(f);
 	fake_destroy(g);
@@ -345,7 +199,7 @@ static void begin_cqe(struct fake *f, uint32_t opcode)
 	fake_produce(f, &tail);
 	device = f;
 	wrote_rest = false;
-	on_event = write_rest;
+	trace_on_event = write_rest;
 }
 
 static void o4_plain_completions(void **state)
@@ -357,7 +211,7 @@ static void o4_plain_completions(void **state)
 	for (unsigned i = 0; i < 200; i++) {
 		begin_cqe(f, BSN_CQE_REQ);
 		assert_int_equal(bsn_poll(f->cq, &c, 1), 1);
-		on_event = NULL;
+		trace_on_event = NULL;
 		assert_int_equal(c.byte_len, 4711);
 		assert_int_equal(c.opcode, BSN_OPCODE_RDMA_READ);
 	}
@@ -374,7 +228,7 @@ static void o4_all_others(void **state)
 	for (unsigned i = 0; i < 200; i++) {
 		begin_cqe(f, i % 2 ? BSN_CQE_RESP_SEND : BSN_CQE_REQ_ERR);
 		assert_int_equal(bsn_poll(f->cq, &c, 1), 1);
-		on_event = NULL;
+		trace_on_event = NULL;
 		assert_int_equal(c.qpn, FAKE_QPN);
 		if (i % 2)
 			assert_int_equal(c.byte_len, 4711);
@@ -391,7 +245,7 @@ static void o4_disowning(void **state)
 	(void)state;
 	begin_cqe(f, BSN_CQE_REQ_ERR);
 	bsn_cq_remove(f->cq, FAKE_QPN);
-	on_event = NULL;
+	trace_on_event = NULL;
 	assert_true(wrote_rest);
 	assert_int_equal(bsn_cq_add(f->cq, FAKE_QPN, &f->sq->route), 0);
 	assert_int_equal(bsn_poll(f->cq, &c, 1), 0);
@@ -428,19 +282,19 @@ static void o5_the_record_follows_the_last_load(void **state)
 			for (unsigned j = 0; j < 8; j++)
 				fake_cqe_req(f, (struct bsn_cqe_req){ .qpn = FAKE_QPN,
 								      .byte_count = j });
-			start();
-			on_event = write_over;
+			trace_start();
+			trace_on_event = write_over;
 			assert_int_equal(bsn_poll(f->cq, c, 16), 8);
-			on_event = NULL;
+			trace_on_event = NULL;
 			for (unsigned j = 0; j < 8; j++)
 				assert_int_equal(c[j].byte_len, j);
-			for (unsigned e = 0; e < event_count; e++) {
-				if (events[e].kind != BSN_ORDER_RECORD)
+			for (unsigned e = 0; e < trace_count; e++) {
+				if (trace_events[e].kind != BSN_ORDER_RECORD)
 					continue;
-				assert_ptr_equal(events[e].addr, f->cq->record);
-				assert_int_equal(events[e - 1].kind, BSN_ORDER_FROM_DEVICE);
+				assert_ptr_equal(trace_events[e].addr, f->cq->record);
+				assert_int_equal(trace_events[e - 1].kind, BSN_ORDER_FROM_DEVICE);
 				/* an O4 of its own does not count */
-				assert_int_equal(events[e - 2].kind, BSN_ORDER_FROM_DEVICE);
+				assert_int_equal(trace_events[e - 2].kind, BSN_ORDER_FROM_DEVICE);
 				records++;
 			}
 			assert_true(spare == 16 ? records <= 1 : records >= 1);
@@ -455,12 +309,12 @@ static void o8_arming(void **state)
 
 	(void)state;
 	for (int solicited = 0; solicited < 2; solicited++) {
-		start();
+		trace_start();
 		bsn_cq_arm(f->cq, solicited);
-		assert_string_equal(happened(""), "fRRsMx");
-		assert_ptr_equal(events[1].addr, f->cq->record);
-		assert_ptr_equal(events[2].addr, f->cq->record + 1);
-		assert_stores(f->page + BSN_UAR_CQ_ARM_OFFSET, 8, 8);
+		assert_string_equal(trace_word(""), "fRRsMx");
+		assert_ptr_equal(trace_events[1].addr, f->cq->record);
+		assert_ptr_equal(trace_events[2].addr, f->cq->record + 1);
+		trace_assert_stores(f->page + BSN_UAR_CQ_ARM_OFFSET, 8, 8);
 	}
 	fake_destroy(f);
 }
@@ -475,12 +329,12 @@ static void o7_receives(void **state)
 		struct fake *f = fake_create(&attr);
 
 		for (unsigned i = 0; i < 15; i++) {
-			start();
+			trace_start();
 			assert_int_equal(i % 2 ? bsn_recv(f->rq, three, i)
 					       : bsn_recv_sgl(f->rq, three, 3, i),
 					 0);
-			assert_string_equal(happened("W"), "WdR");
-			assert_index(&events[event_count - 1], f->rq->record);
+			assert_string_equal(trace_word("W"), "WdR");
+			trace_assert_index(&trace_events[trace_count - 1], f->rq->record);
 		}
 		fake_destroy(f);
 	}

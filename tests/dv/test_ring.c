@@ -1,12 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * What is in the ring, the record and the register after a post: every operation with every mix of
- * data and flags at every position of the ring, by each way that leads there.
+ * data and flags at every position of the ring, by each way that leads there. Built with BSN_ORDER_TRACE,
+ * also in which order it gets there: O1 to O3 of dv/ORDERING.md.
  */
 #include <sys/mman.h>
 
 #include "../share.h"
+#ifdef BSN_ORDER_TRACE
+#include "trace.h"
+#else
 #include "fake.h"
+
+static void trace_start(void)
+{
+}
+#endif
 
 #define RING_BB    16u
 #define MAX_SGE    14u
@@ -183,6 +192,7 @@ static int prepare(struct bsn_ep *ep, const struct bsn_wr *wr, struct bsn_prepar
 
 	if (err != -EMSGSIZE)
 		assert_int_equal(err, 0);
+	trace_start(); /* its stores are not into the ring */
 	return err;
 }
 
@@ -357,12 +367,32 @@ static void assert_posted(const struct fake *f, const struct bsn_wr *wr, const s
 		assert_register(f, buffer, bytes, wqe.ctrl.ds);
 		assert_ptr_equal(f->lane.reg, fake_buffer(f, !buffer));
 	} else {
-		assert_int_equal(f->sq->last, (uint16_t)pi);
+		assert_int_equal(f->sq->last, (uint32_t)(uintptr_t)(f->sq_ring + (pi & f->sq->bb_mask) * BSN_BB_SIZE));
 		assert_int_equal(fake_send_record(f), (uint16_t)pi);
 		assert_poison(f->page, FAKE_PAGE);
 		assert_ptr_equal(f->lane.reg, fake_buffer(f, buffer));
 	}
 }
+
+#ifdef BSN_ORDER_TRACE
+static void assert_order(const struct fake *f, const struct bsn_wr *wr, uint32_t pi)
+{
+	const unsigned bytes = (uint16_t)(f->sq->pi - pi) * BSN_BB_SIZE;
+	const bool blueflame = f->sq->store != BSN_STORE_DOORBELL && bytes <= f->lane.blueflame_bytes;
+
+	if (wr->flags & BSN_F_RING)
+		trace_assert_published(f, pi, blueflame ? bytes : 0, trace_bytes_at_a_time(f->sq->store));
+	else
+		assert_string_equal(trace_word("W"), "W");
+}
+#else
+static void assert_order(const struct fake *f, const struct bsn_wr *wr, uint32_t pi)
+{
+	(void)f;
+	(void)wr;
+	(void)pi;
+}
+#endif
 
 /* -- every request at every position -------------------------------------------------------------- */
 
@@ -409,12 +439,14 @@ static unsigned post_at(struct fake *f, const struct bsn_peer *peer, const struc
 
 		fake_seek(f, pi);
 		poison(f);
+		trace_start();
 		err = ways[w].post(ep, wr);
 		if (err == NOT_THIS_WAY)
 			continue;
 		if (err)
 			fail_msg("%s: opcode %u, %u SGEs: %d, %s", ways[w].name, wr->opcode,
 				 wr->sge_count, err, bsn_refusal);
+		assert_order(f, wr, pi);
 		assert_posted(f, wr, peer, pi, buffer, peer ? 0 : ways[w].writes_bytes);
 		posted++;
 	}
@@ -433,8 +465,12 @@ static unsigned flags_of(unsigned some)
 	return flags;
 }
 
-#define EVERY 1  /* combination of flags */
-#define FEW   14 /* BSN_F_RING, and all */
+#ifdef BSN_ORDER_TRACE
+#define EVERY 15 /* of which the order depends: none, and all */
+#else
+#define EVERY 1 /* combination of flags */
+#endif
+#define FEW 14 /* BSN_F_RING, and all */
 
 /* Every mix at every position from @first on; at others each time where a share is enough. */
 static unsigned post_everything(struct fake *f, const struct bsn_peer *peer, uint32_t opcode,
@@ -464,7 +500,7 @@ static void every_request_at_every_position(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(opcodes) / sizeof(*opcodes); i++)
 		posted += post_everything(f, NULL, opcodes[i], 0, EVERY);
-	assert_true(posted > 100000 / tests_share());
+	assert_true(posted > 100000 / EVERY / tests_share());
 	fake_destroy(f);
 }
 
@@ -493,22 +529,31 @@ static struct fake *fake_of_mode(unsigned mode, struct fake_attr attr)
 	return fake_create(&attr);
 }
 
+static bool has_op(enum bsn_transport transport, uint32_t opcode)
+{
+	return bsn_wqe_op_find(opcode)->transports & 1u << transport;
+}
+
 static void every_mode_publishes_the_same(void **state)
 {
+	static const enum bsn_transport with[] = { BSN_TRANSPORT_RC, BSN_TRANSPORT_UC };
 	unsigned modes = 0;
 
 	(void)state;
-	for (unsigned mode = 0; mode < MODES; mode++) {
-		struct fake *f = fake_of_mode(mode, (struct fake_attr){ .count_bb = RING_BB });
+	for (unsigned mode = 0; mode < 2 * MODES; mode++) {
+		const enum bsn_transport transport = with[mode % 2];
+		struct fake *f = fake_of_mode(mode / 2, (struct fake_attr){ .transport = transport,
+									    .count_bb = RING_BB });
 
 		if (!f)
 			continue;
 		modes++;
 		for (size_t i = 0; i < sizeof(opcodes) / sizeof(*opcodes); i++)
-			post_everything(f, NULL, opcodes[i], 0, FEW);
+			if (has_op(transport, opcodes[i]))
+				post_everything(f, NULL, opcodes[i], 0, FEW);
 		fake_destroy(f);
 	}
-	assert_true(modes >= 3 * 4);
+	assert_true(modes >= 2 * 3 * 4);
 }
 
 /* Inline data of every length, by the short way and the long, wherever it stands and wraps. */
@@ -701,7 +746,7 @@ static void every_request_to_one_of_many(void **state)
 			continue;
 		make_peers(f);
 		for (size_t i = 0; i < sizeof(opcodes) / sizeof(*opcodes); i++) {
-			if (!(bsn_wqe_op_find(opcodes[i])->transports & 1u << transport))
+			if (!has_op(transport, opcodes[i]))
 				continue;
 			for (unsigned p = 0; p < PEERS; p++)
 				posted += post_everything(f, &peers[p], opcodes[i], 0, FEW);
@@ -1273,11 +1318,12 @@ static void a_shared_queue_follows_its_links(void **state)
 
 enum { MANY_SLOTS = 16 };
 
-/* What comes back, and in which order, is the same for both. */
-static void give_back_some(struct fake *f[2], uint16_t *posted, uint32_t *held, unsigned n, bool is_srq)
+/* What comes back, and in which order, is the same for both: an SRQ's in turn, or @step apart. */
+static void give_back_some(struct fake *f[2], uint16_t *posted, uint32_t *held, unsigned n,
+			   unsigned step)
 {
 	for (unsigned i = 0; i < n; i++) {
-		const unsigned which = is_srq ? i * 5 % *held : 0;
+		const unsigned which = i * step % *held;
 		const uint16_t slot = posted[which];
 		uint64_t id[2];
 
@@ -1290,7 +1336,7 @@ static void give_back_some(struct fake *f[2], uint16_t *posted, uint32_t *held, 
 }
 
 /* As one by one: the same bytes, ids, record and room, wherever in the ring it begins. */
-static void many_by(const struct fake_attr *attr, unsigned many)
+static void many_by(const struct fake_attr *attr, unsigned many, unsigned step)
 {
 	struct fake *f[2] = { fake_create(attr), fake_create(attr) };
 	uint16_t posted[MANY_SLOTS];
@@ -1323,15 +1369,14 @@ static void many_by(const struct fake_attr *attr, unsigned many)
 		assert_memory_equal(f[0]->rq->ids, f[1]->rq->ids, MANY_SLOTS * sizeof(uint64_t));
 		assert_int_equal(fake_recv_record(f[0]), fake_recv_record(f[1]));
 		assert_int_equal(f[0]->rq->srq_next, f[1]->rq->srq_next);
-		give_back_some(f, posted, &held, held * (round % 4 + 1) / 4, attr->is_srq);
+		give_back_some(f, posted, &held, held * (round % 4 + 1) / 4, step);
 	}
 	fake_destroy(f[0]);
 	fake_destroy(f[1]);
 }
 
-static void many_receives_are_as_one_by_one(void **state)
+static void each_kind_of_many(void)
 {
-	(void)state;
 	for (unsigned kind = 0; kind < 3; kind++) /* own, shared, shared and posted to by pollers */
 		for (uint32_t stride = 16; stride <= 64; stride *= 2)
 			for (unsigned many = 1; many <= MANY_SLOTS; many++) {
@@ -1339,8 +1384,20 @@ static void many_receives_are_as_one_by_one(void **state)
 								.is_on_demand = kind == 2,
 								.recv_count = MANY_SLOTS,
 								.recv_stride = kind ? 2 * stride : stride };
-				many_by(&attr, many);
+				many_by(&attr, many, 0);
+				if (kind)
+					many_by(&attr, many, 5);
 			}
+}
+
+/* By vectors where the CPU has some, and without. */
+static void many_receives_are_as_one_by_one(void **state)
+{
+	(void)state;
+	each_kind_of_many();
+	bsn_srq_is_plain = true;
+	each_kind_of_many();
+	bsn_srq_is_plain = false;
 }
 
 static void what_is_refused_of_many_ends_them(void **state)
@@ -1401,6 +1458,9 @@ int main(void)
 		puts("1..0 # SKIP this CPU is not an x86-64-v2");
 		return 0;
 	}
+#endif
+#ifdef BSN_ORDER_TRACE
+	cmocka_set_test_filter("every_*");
 #endif
 	return cmocka_run_group_tests(tests, set_up, NULL);
 }

@@ -163,7 +163,7 @@ static void attach(struct app *a)
 	const struct bsn_attach_attr attr = promise(a);
 
 	ok(bsn_qp_attach(a->device, a->qp, &attr, &a->attached));
-	assert_int_equal(!bsn_qp_sq(a->attached)->path, a->b->kind == BENCH_DIRECT);
+	assert_int_equal(!!bsn_qp_sq(a->attached)->ring, a->b->kind == BENCH_DIRECT);
 	assert_ptr_equal(bsn_qp_verbs(a->attached), a->qp);
 }
 
@@ -634,7 +634,7 @@ static void an_attached_qp_takes_its_share_of_the_cq(struct bench *b)
 
 	ok(bsn_lane_create(a->device, NULL, &attr.lane));
 	assert_int_equal(bsn_qp_create(a->device, &attr, &own), -ENOSPC);
-	assert_non_null(strstr(bsn_error_text(), "16 are spoken for"));
+	assert_non_null(strstr(bsn_error_text(), "16 are taken"));
 	ok(bsn_lane_destroy(attr.lane));
 	stop_app(a);
 }

@@ -19,6 +19,7 @@
 #include <infiniband/mlx5dv.h>
 
 #include "bsn_mkey.h"
+#include "refuse.h"
 
 /* What a call that was refused must say, and must not have written. */
 #define UNTOUCHED ((void *)0x55)
@@ -450,8 +451,32 @@ static void refused_as(int err, const char *word)
 {
 	assert_int_equal(err, -EINVAL);
 	assert_non_null(bsn_refusal);
-	assert_non_null(strstr(bsn_refusal, word));
+	assert_non_null(strstr(bsn_error_text(), word));
 	bsn_refusal = NULL;
+}
+
+static const char *logged;
+
+static void keep_logged(const char *why)
+{
+	logged = why;
+}
+
+/* BSN_LOG=1 is told of posts, too, and an older text does not stay. */
+static void a_refused_post_is_told(struct bench *b)
+{
+	struct bsn_ep *volatile no_ep = NULL;
+	const struct bsn_sge sge = { .length = 8 };
+
+	(void)b;
+	REFUSED(EINVAL, "no such path", bsn_device,
+		bsn_device_open(NULL, &(struct bsn_device_attr){ .path = 77 }, out));
+	bsn_refusal_log = keep_logged;
+	refused_as(bsn_send(no_ep, &sge, 0, BSN_F_RING), "no endpoint");
+	bsn_refusal_log = NULL;
+	assert_non_null(logged);
+	assert_non_null(strstr(logged, "no endpoint"));
+	assert_string_equal(bsn_error_text(), ""); /* refused_as() took it */
 }
 
 /* The compiler does not know that it is NULL. */
@@ -514,6 +539,8 @@ static void devices_that_cannot_be_had(struct bench *b)
 	BAD(EINVAL, "no such path", .path = 9);
 	BAD(EINVAL, "no such store", .store = 99);
 	BAD(EINVAL, "no port 9", .port = 9);
+	BAD(EINVAL, "no GID of index 10000", .gid_index = 10000);
+	BAD(EINVAL, "no GID of index -1", .gid_index = -1);
 #undef BAD
 	has_nothing = true;
 	REFUSED(ENODEV, "load the driver", bsn_device, bsn_device_open(NULL, NULL, out));
@@ -612,6 +639,7 @@ static const struct bench_case cases[] = {
 	{ CASE("a CQ that is too small", a_cq_that_is_too_small), BARE },
 	{ CASE("objects of another device", objects_of_another_device), OWN },
 	{ CASE("what is used stays", what_is_used_stays), BARE },
+	{ CASE("a refused post is told", a_refused_post_is_told), OWN },
 	{ CASE("posts to nothing", posts_to_nothing), OWN },
 	{ CASE("nonsense in the environment", nonsense_in_the_environment), BARE },
 	{ CASE("devices that cannot be had", devices_that_cannot_be_had), BARE },

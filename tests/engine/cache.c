@@ -230,6 +230,95 @@ static void memory_that_goes_meanwhile_is_registered_anew(struct bench *b)
 	munmap(map, 8 * PAGE);
 }
 
+/* As a heap has it, whose first pages stay while others come and go. */
+struct heap {
+	struct bsn_mr_watch watch;
+	uint8_t *pages;
+	unsigned count; /* there now */
+};
+
+static bool heap_extent(void *arg, uint64_t *start, uint64_t *end)
+{
+	const struct heap *heap = arg;
+
+	*start = (uintptr_t)heap->pages;
+	*end = *start + heap->count * PAGE;
+	return true;
+}
+
+static void what_stays_is_registered_once(struct bench *b)
+{
+	struct heap heap = { .watch = { .arg = &heap, .extent = heap_extent },
+			     .pages = map_pages(8) };
+	const struct bsn_mr_cache_attr attr = { .watch = &heap.watch };
+	struct bsn_mr_view view;
+	struct bsn_mr_cache *cache = make_cache(b, &attr, &view);
+
+	for (unsigned i = 0; i < 20; i++) {
+		heap.count = 2;
+		ok(bsn_mr_view_get(&view, heap.pages, PAGE));
+		heap.count = 8;
+		ok(bsn_mr_view_get(&view, heap.pages + 6 * PAGE, PAGE));
+		assert_int_equal(view.last.addr, (uintptr_t)heap.pages + 2 * PAGE);
+		assert_int_equal(view.last.length, 6 * PAGE);
+		assert_int_equal(stats_of(cache).regions, 2);
+		bsn_mr_cache_invalidate(cache, heap.pages + 2 * PAGE, 6 * PAGE);
+		assert_true(bsn_mr_view_find(&view, heap.pages, 2 * PAGE));
+	}
+	assert_int_equal(stats_of(cache).registrations, 21);
+	ok(bsn_mr_cache_destroy(cache));
+	munmap(heap.pages, 8 * PAGE);
+}
+
+/* Between two regions; then over a part of each, which one key has to reach. */
+static void what_lies_between_regions_fits(struct bench *b)
+{
+	struct heap heap = { .watch = { .arg = &heap, .extent = heap_extent },
+			     .pages = map_pages(8),
+			     .count = 8 };
+	const struct bsn_mr_cache_attr attr = { .watch = &heap.watch };
+	struct bsn_mr_view view;
+	struct bsn_mr_cache *cache = make_cache(b, &attr, &view);
+
+	ok(bsn_mr_view_get(&view, heap.pages, PAGE));
+	bsn_mr_cache_invalidate(cache, heap.pages + 2 * PAGE, 4 * PAGE);
+	ok(bsn_mr_view_get(&view, heap.pages + 3 * PAGE, PAGE));
+	assert_int_equal(view.last.addr, (uintptr_t)heap.pages + 2 * PAGE);
+	assert_int_equal(view.last.length, 4 * PAGE);
+	ok(bsn_mr_view_get(&view, heap.pages + PAGE, 2 * PAGE));
+	assert_int_equal(view.last.addr, (uintptr_t)heap.pages + PAGE);
+	assert_int_equal(view.last.length, 2 * PAGE);
+	ok(bsn_mr_view_get(&view, heap.pages + 5 * PAGE, 2 * PAGE));
+	assert_int_equal(view.last.addr, (uintptr_t)heap.pages + 5 * PAGE);
+	assert_int_equal(view.last.length, 2 * PAGE);
+	assert_int_equal(stats_of(cache).regions, 4);
+	ok(bsn_mr_cache_destroy(cache));
+	munmap(heap.pages, 8 * PAGE);
+}
+
+/* What is left of a region within another is found no more, serves what was posted, and counts. */
+static void what_is_found_no_more_counts(struct bench *b)
+{
+	struct bsn_mr_view view;
+	struct bsn_mr_cache *cache =
+		make_cache(b, &(struct bsn_mr_cache_attr){ .max_regions = 3 }, &view);
+	uint8_t *map = map_pages(4);
+
+	ok(bsn_mr_view_get(&view, map, 2 * PAGE));
+	for (unsigned i = 0; i < 2; i++) {
+		ok(bsn_mr_view_get(&view, map + PAGE, 2 * PAGE));
+		bsn_mr_cache_invalidate(cache, map + 2 * PAGE, PAGE);
+	}
+	assert_int_equal(stats_of(cache).regions, 3);
+	assert_int_equal(stats_of(cache).parts, 1);
+	assert_int_equal(bsn_mr_view_get(&view, map + PAGE, 2 * PAGE), -ENOSPC);
+	bsn_mr_cache_invalidate(cache, map, 2 * PAGE);
+	ok(bsn_mr_view_get(&view, map + PAGE, 2 * PAGE));
+	assert_int_equal(stats_of(cache).regions, 1);
+	ok(bsn_mr_cache_destroy(cache));
+	munmap(map, 4 * PAGE);
+}
+
 static void bad_input(struct bench *b)
 {
 	struct bsn_mr_view view;
@@ -455,6 +544,9 @@ static const struct bench_case cases[] = {
 	{ CASE("memory that goes meanwhile is registered anew",
 	       memory_that_goes_meanwhile_is_registered_anew),
 	  .is_bare = true },
+	{ CASE("what stays is registered once", what_stays_is_registered_once), .is_bare = true },
+	{ CASE("what lies between regions fits", what_lies_between_regions_fits), .is_bare = true },
+	{ CASE("what is found no more counts", what_is_found_no_more_counts), .is_bare = true },
 	{ CASE("bad input", bad_input), .is_bare = true },
 	{ CASE("random uses", random_uses), .is_bare = true, .is_model_only = true },
 	{ CASE("threads", threads), .is_bare = true },

@@ -90,6 +90,37 @@ static void a_gid_index_is_an_index(struct bench *b)
 	}
 }
 
+/* One that the device was opened with is in its addresses, too. */
+static void a_device_s_gid_is_that_of_its_addresses(struct bench *b)
+{
+	const struct bsn_device_info *usual = bsn_device_info(b->device);
+
+	for (int index = 0; index < usual->gid_index; index++) {
+		const struct bsn_device_attr attr = { .path = usual->path, .gid_index = index,
+						      .has_gid_index = true };
+		struct bsn_qp_attr qp_attr = { .type = BSN_QP_RC };
+		union ibv_gid gid;
+		struct bsn_device *device;
+		struct bsn_address peer;
+		struct bsn_qp *qp;
+
+		ok(bsn_device_open(usual->name, &attr, &device));
+		assert_int_equal(bsn_device_info(device)->gid_index, index);
+		assert_int_equal(ibv_query_gid(bsn_device_verbs(b->device), usual->port, index, &gid), 0);
+		assert_memory_equal(bsn_device_info(device)->gid, gid.raw, sizeof(gid.raw));
+		ok(bsn_cq_create(device, NULL, &qp_attr.cq));
+		ok(bsn_qp_create(device, &qp_attr, &qp));
+		ok(bsn_qp_address(qp, &peer));
+		ok(bsn_qp_reset(b->qp[0]));
+		ok(bsn_qp_connect(b->qp[0], &peer, NULL));
+		assert_memory_equal(query(b, 0).ah_attr.grh.dgid.raw, gid.raw, sizeof(gid.raw));
+		ok(bsn_qp_connect(qp, &peer, NULL));
+		ok(bsn_qp_destroy(qp));
+		ok(bsn_cq_destroy(qp_attr.cq));
+		ok(bsn_device_close(device));
+	}
+}
+
 /* -- in steps ----------------------------------------------------------------------------------- */
 
 static enum ibv_qp_state state_of(struct bench *b, int end)
@@ -116,7 +147,9 @@ static int post_send(struct bench *b, int end, uint64_t id)
 static void receives_wait_for_their_peer(struct bench *b)
 {
 	for (int end = 0; end < 2; end++) {
-		ok(bsn_qp_init(b->qp[end])); /* for the attached ones: ours are there already */
+		if (!b->app.qp[end]) /* an attached one's state is the application's */
+			assert_int_equal(state_of(b, end), IBV_QPS_INIT);
+		ok(bsn_qp_init(b->qp[end]));
 		assert_int_equal(state_of(b, end), IBV_QPS_INIT);
 	}
 	for (uint64_t id = 0; id < BENCH_DEPTH; id++)
@@ -201,6 +234,7 @@ static const struct bench_case cases[] = {
 	{ CASE("everything as asked", everything_as_asked), ASKED },
 	{ CASE("everything as asked, RoCE", everything_as_asked), ASKED, ROCE },
 	{ CASE("a GID index is an index", a_gid_index_is_an_index), ROCE },
+	{ CASE("a device's GID is that of its addresses", a_device_s_gid_is_that_of_its_addresses), ROCE },
 	{ CASE("receives wait for their peer", receives_wait_for_their_peer), .stays_idle = true },
 	{ CASE("receives of datagrams wait", receives_wait_for_their_peer), .stays_idle = true,
 	  .qp.type = BSN_QP_UD },

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* UD: endpoints, where a message came from, and the way back. */
 #include "harness.h"
+#include "refuse.h"
 
 enum { INTO = 1024, LENGTH = 200 };
 
@@ -84,7 +85,7 @@ static void refused_for_want_of_a_peer(int err)
 {
 	assert_int_equal(err, -EINVAL);
 	assert_non_null(bsn_refusal);
-	assert_non_null(strstr(bsn_refusal, "bsn_ep_create"));
+	assert_non_null(strstr(bsn_error_text(), "bsn_ep_create"));
 	bsn_refusal = NULL;
 }
 

@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Pools of DC initiators: who has which, who waits, and who is not concerned when a peer fails. */
+/*
+ * Pools of DC initiators: who has which, who waits, and who is not concerned when a peer fails. On plain verbs
+ * initiators are connected on demand: dc_rc.c.
+ */
 #include "harness.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "../wqe/random.h"
 #include "bsn_dc.h"
@@ -91,13 +95,24 @@ static int write_flags(struct rig *r, int p, uint64_t id, unsigned flags)
 	return bsn_write(r->ep[p], &local, &to, id, flags);
 }
 
+static int write_bytes(struct rig *r, int p, uint32_t bytes)
+{
+	const struct bsn_sge local = bench_sge(r->b, 0, 0, bytes);
+	const struct bsn_remote to = bench_remote(r->b, 1, INTO);
+
+	return bsn_write(r->ep[p], &local, &to, 1, NOW);
+}
+
 static int write_to(struct rig *r, int p, uint64_t id)
 {
 	return write_flags(r, p, id, NOW);
 }
 
+/* On plain verbs targets do their part. */
 static int poll(struct rig *r)
 {
+	for (int t = 0; t < TARGETS; t++)
+		assert_true(!r->dct[t] || bsn_dct_accept(r->dct[t]) >= 0);
 	r->count = bsn_dc_poll(r->pool, r->done, MAX_DONE);
 	assert_true(r->count >= 0);
 	return r->count;
@@ -241,7 +256,7 @@ static void who_waits_has_its_turn_in_order(struct bench *b)
 	ok(write_to(&r, 1, 1));
 	for (int p = 2; p < 6; p++) {
 		assert_int_equal(write_to(&r, p, 1), -EAGAIN);
-		assert_non_null(strstr(bsn_refusal, "turn"));
+		assert_non_null(strstr(bsn_error_text(), "turn"));
 	}
 	assert_int_equal(write_to(&r, 2, 1), -EAGAIN); /* again is no second place */
 	assert_int_equal(counters_of(&r).waiting, 4);
@@ -307,7 +322,7 @@ static void an_end_that_nobody_rang_is_rung(struct bench *b)
 /* One that goes on for ever, and always has something outstanding. */
 static void who_never_stops_starves_nobody(struct bench *b)
 {
-	const struct bsn_dc_pool_attr attr = { .initiators = 1, .turn_bb = 16 };
+	const struct bsn_dc_pool_attr attr = { .initiators = 1, .turn_bytes = 16 * LENGTH };
 	unsigned hogged = 0, served = 0;
 	struct rig r;
 
@@ -328,7 +343,137 @@ static void who_never_stops_starves_nobody(struct bench *b)
 	unmake(&r);
 }
 
+/* Peers that want to post as much as they can, messages of these lengths, through one initiator. */
+static void share(struct bench *b, const uint32_t *length, uint64_t *bytes, int peers, uint64_t turn)
+{
+	const struct bsn_dc_pool_attr attr = { .initiators = 1, .turn_bytes = turn, .send_depth = 32 };
+	struct rig r;
+
+	make(b, &r, &attr);
+	for (unsigned step = 0; step < 3000; step++) {
+		for (int p = 0; p < peers; p++)
+			for (int k = 0; k < 4 && !write_bytes(&r, p, length[p]); k++)
+				bytes[p] += length[p];
+		softcx_step(3);
+		poll(&r);
+	}
+	for (unsigned i = 0; i < 2 * TARGETS; i++)
+		work(&r);
+	unmake(&r);
+}
+
+/* Who sends long messages gets as many bytes as who sends short ones, not as many messages. */
+static void turns_are_of_bytes(struct bench *b)
+{
+	static const uint32_t lengths[] = { 64, 1500, 400 };
+	uint64_t bytes[3] = { 0 };
+
+	share(b, lengths, bytes, 3, 4096);
+	for (int p = 1; p < 3; p++)
+		if (bytes[p] < bytes[0] * 8 / 10 || bytes[p] > bytes[0] * 12 / 10)
+			fail_msg("%u B: %llu bytes in all, and %llu of messages of 64 B", lengths[p],
+				 (unsigned long long)bytes[p], (unsigned long long)bytes[0]);
+}
+
+/* One message is longer than a turn: it waits until it has paid for it. */
+static void who_owes_is_passed(struct bench *b)
+{
+	static const uint32_t lengths[] = { 64, 4000 };
+	uint64_t bytes[2] = { 0 };
+
+	share(b, lengths, bytes, 2, 512);
+	if (bytes[1] < bytes[0] * 8 / 10 || bytes[1] > bytes[0] * 12 / 10)
+		fail_msg("%llu bytes, and %llu", (unsigned long long)bytes[1],
+			 (unsigned long long)bytes[0]);
+}
+
+static bool is_told(const struct rig *r, int p)
+{
+	for (int k = 0; k < r->count; k++)
+		if (r->done[k].opcode == BSN_DC_READY && r->done[k].user == &r->user[p])
+			return true;
+	return false;
+}
+
+/* It posted eight turns at once while others waited, and nobody looked before its initiator was taken. */
+static void who_leaves_in_debt_is_passed(struct bench *b)
+{
+	const struct bsn_dc_pool_attr attr = { .initiators = 1, .turn_bytes = 512 };
+	unsigned others = 0;
+	struct rig r;
+
+	make(b, &r, &attr);
+	ok(write_to(&r, 0, 1));
+	assert_int_equal(write_to(&r, 1, 1), -EAGAIN);
+	assert_int_equal(write_to(&r, 2, 1), -EAGAIN);
+	ok(write_bytes(&r, 0, 4000));
+	work(&r);
+	assert_true(is_told(&r, 1));
+	assert_int_equal(write_to(&r, 0, 1), -EAGAIN);
+	for (unsigned step = 0; !is_told(&r, 0) && step < 100; step++) {
+		for (int p = 1; p < 3; p++) {
+			others += is_told(&r, p);
+			write_bytes(&r, p, 512);
+		}
+		work(&r);
+	}
+	assert_true(is_told(&r, 0));
+	assert_in_range(others, 6, 10);
+	for (unsigned i = 0; i < 10; i++)
+		work(&r);
+	unmake(&r);
+}
+
+/* A peer that waits is destroyed: those behind it have their turn as if it had never been there. */
+static void who_waits_may_be_destroyed(struct bench *b)
+{
+	const struct bsn_dc_pool_attr attr = { .initiators = 1 };
+	struct rig r;
+
+	make(b, &r, &attr);
+	ok(write_to(&r, 0, 1));
+	for (int p = 1; p < 5; p++)
+		assert_int_equal(write_to(&r, p, 1), -EAGAIN);
+	for (int p = 1; p < 5; p += 3)
+		ok(bsn_dc_peer_destroy(r.ep[p]));
+	assert_int_equal(counters_of(&r).waiting, 2);
+	assert_int_equal(work(&r), 2);
+	expect_ready(&r, 1, 2);
+	add_peer(&r, 1);
+	add_peer(&r, 4);
+	ok(write_to(&r, 2, 1));
+	assert_int_equal(work(&r), 2);
+	expect_ready(&r, 1, 3);
+	ok(write_to(&r, 3, 1));
+	work(&r);
+	write_and_finish(&r, 1, 2);
+	unmake(&r);
+}
+
 /* -- who fails ---------------------------------------------------------------------------------- */
+
+/* What is kept of a failure: the first one, and the request as it was posted. */
+static void expect_error(struct rig *r, int p, uint32_t generation, uint64_t id, uint8_t status)
+{
+	struct bsn_dc_error error;
+	struct bsn_ctrl ctrl;
+	struct bsn_av_dc av;
+
+	ok(bsn_dc_peer_error(r->ep[p], &error));
+	assert_true(error.has_failed);
+	assert_int_equal(error.first.id, id);
+	assert_int_equal(error.generation, generation);
+	assert_int_equal(error.first.status, status);
+	assert_true(strlen(error.text) > 10);
+	bsn_ctrl_decode(&ctrl, error.wqe);
+	assert_int_equal(ctrl.opcode, BSN_OPCODE_RDMA_WRITE);
+	assert_int_equal(error.wqe_bytes, bsn_bb_of_ds(ctrl.ds) * BSN_BB_SIZE);
+	bsn_av_dc_decode(&av, error.wqe + BSN_DS_SIZE);
+	assert_int_equal(av.dc_key, KEY);
+	ok(bsn_dc_peer_error(r->ep[p + 1], &error));
+	assert_false(error.has_failed);
+	assert_int_equal(error.wqe_bytes, 0);
+}
 
 static void one_peer_fails_alone(struct bench *b)
 {
@@ -339,6 +484,7 @@ static void one_peer_fails_alone(struct bench *b)
 	write_and_finish(&r, 0, 1);
 	write_and_finish(&r, 1, 1);
 	ok(bsn_dct_destroy(r.dct[1]));
+	r.dct[1] = NULL;
 	ok(write_to(&r, 1, 10));
 	ok(write_flags(&r, 1, 11, BSN_F_RING));
 	ok(write_flags(&r, 1, 12, 0));
@@ -348,8 +494,9 @@ static void one_peer_fails_alone(struct bench *b)
 	expect(&r, 0, 0, 20, BSN_OPCODE_RDMA_WRITE, IBV_WC_SUCCESS);
 	expect(&r, 1, 1, 10, BSN_OPCODE_RDMA_WRITE, IBV_WC_RETRY_EXC_ERR);
 	assert_int_equal(r.done[1].vendor_syndrome, 0x81);
+	expect_error(&r, 1, 0, 10, IBV_WC_RETRY_EXC_ERR);
 	assert_int_equal(write_to(&r, 1, 13), -ENOTCONN);
-	assert_non_null(strstr(bsn_refusal, "bsn_dc_peer_reset"));
+	assert_non_null(strstr(bsn_error_text(), "bsn_dc_peer_reset"));
 	/* What it had outstanding comes back flushed, and both initiators are there for others. */
 	for (int p = 2; p < 6; p++) {
 		ok(write_to(&r, p, 30));
@@ -385,6 +532,8 @@ static void all_initiators_fail_and_come_back(struct bench *b)
 			run_model();
 			assert_int_equal(poll(&r), 1);
 			expect(&r, 0, p, 1, BSN_OPCODE_RDMA_WRITE, IBV_WC_REM_ACCESS_ERR);
+			assert_int_equal(r.done[0].src_qpn, round);
+			expect_error(&r, p, (uint32_t)round, 1, IBV_WC_REM_ACCESS_ERR);
 		}
 		assert_int_equal(write_to(&r, 5, 2), -EAGAIN); /* there is none left */
 		assert_int_equal(counters_of(&r).broken, 4);
@@ -395,6 +544,39 @@ static void all_initiators_fail_and_come_back(struct bench *b)
 			ok(bsn_dc_peer_reset(r.ep[p]));
 		for (int p = 0; p < 8; p++)
 			write_and_finish(&r, p, 3);
+	}
+	unmake(&r);
+}
+
+/* A thousand peers, one after the other: each fails, its initiator is repaired, and it is there again. */
+static void a_thousand_peers_fail_and_return(struct bench *b)
+{
+	enum { MANY = 1000 };
+	static struct bsn_ep *many[MANY];
+	const struct bsn_dc_pool_attr attr = { .initiators = 4, .spares = 2 };
+	const struct bsn_sge local = bench_sge(b, 0, 0, LENGTH);
+	const struct bsn_remote nowhere = { 0, 0 }, to = bench_remote(b, 1, INTO);
+	struct bsn_address address;
+	struct rig r;
+
+	make(b, &r, &attr);
+	for (int p = 0; p < MANY; p++) {
+		ok(bsn_dct_address(r.dct[p % TARGETS], &address));
+		ok(bsn_dc_peer_create(r.pool, &address, NULL, &many[p], &many[p]));
+		ok(bsn_write(many[p], &local, &nowhere, 1, NOW));
+		assert_int_equal(work(&r), 1);
+		assert_int_equal(r.done[0].status, IBV_WC_REM_ACCESS_ERR);
+		assert_int_equal(bsn_write(many[p], &local, &to, 1, NOW), -ENOTCONN);
+		assert_int_equal(bsn_dc_pool_repair(r.pool), 0);
+	}
+	assert_int_equal(counters_of(&r).failures, MANY);
+	assert_int_equal(counters_of(&r).repairs, MANY);
+	for (int p = 0; p < MANY; p++) {
+		ok(bsn_dc_peer_reset(many[p]));
+		ok(bsn_write(many[p], &local, &to, 2, NOW));
+		assert_int_equal(work(&r), 1);
+		assert_int_equal(r.done[0].status, IBV_WC_SUCCESS);
+		ok(bsn_dc_peer_destroy(many[p]));
 	}
 	unmake(&r);
 }
@@ -459,7 +641,7 @@ static void post_at_random(struct rig *r, struct expected *e, int p)
 		return;
 	}
 	if (err == -EAGAIN) {
-		e->waits |= strstr(bsn_refusal, "turn") != NULL;
+		e->waits |= strstr(bsn_error_text(), "turn") != NULL;
 		return;
 	}
 	ok(err);
@@ -515,18 +697,21 @@ static void signal_end(struct rig *r, struct expected *e, int p)
 		if (!err)
 			e->is_signaled[e->next_id++ % 256] = true;
 		else
-			e->waits |= err == -EAGAIN && strstr(bsn_refusal, "turn");
+			e->waits |= err == -EAGAIN && strstr(bsn_error_text(), "turn");
 	}
 	bsn_ring(r->ep[p]->sq);
 }
 
-/* Whatever is posted completes once, in order for its peer, whoever else fails; and nobody waits for ever. */
-static void at_random(struct bench *b)
+/*
+ * Whatever is posted completes once, in order for its peer, whoever else fails; and nobody waits for ever.
+ * Returns how often a peer failed.
+ */
+static uint64_t at_random_by(struct bench *b, enum bsn_dc_policy policy, unsigned steps)
 {
 	const struct bsn_dc_pool_attr attr = { .initiators = 5, .spares = 2, .send_depth = 16,
-					       .turn_bb = 24 };
+					       .turn_bytes = 24 * LENGTH, .policy = policy };
 	static struct expected all[PEERS];
-	const unsigned steps = bench_rounds(b, 100000);
+	uint64_t failures;
 	struct rig r;
 
 	memset(all, 0, sizeof(all));
@@ -542,10 +727,42 @@ static void at_random(struct bench *b)
 		recover(&r, all);
 	}
 	for (int p = 0; p < PEERS; p++)
-		assert_int_equal(all[p].due_id, all[p].next_id);
+		if (all[p].due_id != all[p].next_id)
+			fail_msg("%s: %d: %llu of %llu have come back", bsn_dc_policy_name(policy), p,
+				 (unsigned long long)all[p].due_id, (unsigned long long)all[p].next_id);
 	assert_int_equal(counters_of(&r).waiting, 0);
-	assert_true(counters_of(&r).turns && counters_of(&r).failures);
+	assert_true(policy != BSN_DC_LRU || counters_of(&r).turns);
+	failures = counters_of(&r).failures;
 	unmake(&r);
+	return failures;
+}
+
+/* BSN_ROUNDS is how often it is as long. */
+static unsigned rounds(void)
+{
+	const char *wanted = getenv("BSN_ROUNDS");
+
+	return wanted ? (unsigned)strtoul(wanted, NULL, 10) : 1;
+}
+
+static void at_random(struct bench *b)
+{
+	assert_true(at_random_by(b, BSN_DC_LRU, rounds() * bench_rounds(b, 100000)));
+}
+
+/* All but the streams, which plain verbs have not. A peer that is not connected does not fail: few do. */
+static void at_random_by_connections(struct bench *b)
+{
+	for (unsigned policy = BSN_DC_LRU; bsn_dc_policy_name(policy); policy++)
+		if (policy != BSN_DC_STREAMS)
+			at_random_by(b, policy, rounds() * bench_rounds(b, 20000));
+}
+
+/* dcs starves who waits, as long as others go on: that is no bug of ours. */
+static void at_random_by_each_policy(struct bench *b)
+{
+	for (unsigned policy = BSN_DC_SIEVE; bsn_dc_policy_name(policy); policy++)
+		at_random_by(b, policy, rounds() * bench_rounds(b, 20000));
 }
 
 /* -- many, and wrong ones ------------------------------------------------------------------------ */
@@ -591,6 +808,7 @@ static void what_does_not_fit_is_refused(struct bench *b)
 	struct bsn_dc_pool_attr attr = { .initiators = 1 << 30 };
 	struct bsn_qp_attr rc = { .type = BSN_QP_RC };
 	struct bsn_address address;
+	struct bsn_dc_error error;
 	struct bsn_dc_pool *pool;
 	struct bsn_ep *ep;
 	struct bsn_qp *qp;
@@ -598,6 +816,13 @@ static void what_does_not_fit_is_refused(struct bench *b)
 
 	make(b, &r, NULL);
 	refused(bsn_dc_pool_create(b->device, &attr, &pool), EINVAL, "initiators");
+	attr = (struct bsn_dc_pool_attr){ .policy = (enum bsn_dc_policy)7 };
+	refused(bsn_dc_pool_create(b->device, &attr, &pool), EINVAL, "policy 7");
+	assert_null(bsn_dc_policy_name((enum bsn_dc_policy)7));
+	attr = (struct bsn_dc_pool_attr){ .turn_bytes = 1ull << 41 };
+	refused(bsn_dc_pool_create(b->device, &attr, &pool), EINVAL, "turn_bytes");
+	attr = (struct bsn_dc_pool_attr){ .initiators = 65000, .spares = 535 };
+	refused(bsn_dc_pool_create(b->device, &attr, &pool), EINVAL, "65000 initiators");
 	attr = (struct bsn_dc_pool_attr){ .connect.mtu = 17 };
 	refused(bsn_dc_pool_create(b->device, &attr, &pool), EINVAL, "17");
 	attr = (struct bsn_dc_pool_attr){ .max_inline = 100000 };
@@ -611,6 +836,11 @@ static void what_does_not_fit_is_refused(struct bench *b)
 	memset(&address, 0x5a, sizeof(address));
 	refused(bsn_dc_peer_create(r.pool, &address, NULL, NULL, &ep), EPROTO, "address");
 	refused(bsn_dc_peer_create(NULL, &address, NULL, NULL, &ep), EINVAL, "pool");
+	ok(bsn_dct_address(r.dct[0], &address));
+	address.bytes[0] ^= 1; /* the mark of ours, with the version */
+	refused(bsn_dc_peer_create(r.pool, &address, NULL, NULL, &ep), EPROTO, "address");
+	refused(bsn_dc_peer_error(NULL, &error), EINVAL, "peer");
+	refused(bsn_dc_peer_error(r.ep[0], NULL), EINVAL, "error");
 	ok(write_to(&r, 0, 1));
 	refused(bsn_dc_peer_destroy(r.ep[0]), EBUSY, "outstanding");
 	assert_int_equal(bsn_masked_fetch_add(r.ep[1], NULL, &(struct bsn_remote){ 0, 0 },
@@ -625,14 +855,8 @@ static void what_does_not_fit_is_refused(struct bench *b)
 	unmake(&r);
 }
 
-static void plain_verbs_have_none(struct bench *b)
-{
-	struct bsn_dc_pool *pool;
-
-	refused(bsn_dc_pool_create(b->device, NULL, &pool), EOPNOTSUPP, "no DC");
-}
-
 #define ON_DIRECT .is_bare = true, .is_direct_only = true, .is_own_only = true, .is_model_only = true
+#define ON_VERBS  .is_bare = true, .is_verbs_only = true, .is_own_only = true, .is_model_only = true
 
 int main(void)
 {
@@ -647,15 +871,20 @@ int main(void)
 		{ CASE("an unsignaled end is found out", an_unsignaled_end_is_found_out), ON_DIRECT },
 		{ CASE("an end that nobody rang is rung", an_end_that_nobody_rang_is_rung), ON_DIRECT },
 		{ CASE("who never stops starves nobody", who_never_stops_starves_nobody), ON_DIRECT },
+		{ CASE("turns are of bytes", turns_are_of_bytes), ON_DIRECT },
+		{ CASE("who owes is passed", who_owes_is_passed), ON_DIRECT },
+		{ CASE("who leaves in debt is passed", who_leaves_in_debt_is_passed), ON_DIRECT },
+		{ CASE("who waits may be destroyed", who_waits_may_be_destroyed), ON_DIRECT },
 		{ CASE("one peer fails alone", one_peer_fails_alone), ON_DIRECT },
 		{ CASE("all initiators fail and come back", all_initiators_fail_and_come_back),
 		  ON_DIRECT },
+		{ CASE("a thousand peers fail and return", a_thousand_peers_fail_and_return), ON_DIRECT },
 		{ CASE("at random", at_random), ON_DIRECT },
+		{ CASE("at random, by each policy", at_random_by_each_policy), ON_DIRECT },
+		{ CASE("at random, by connections", at_random_by_connections), ON_VERBS },
 		{ CASE("at random, on RoCE", at_random), ON_DIRECT, .link = CX_LINK_ROCE },
 		{ CASE("thousands of peers", thousands_of_peers), ON_DIRECT },
 		{ CASE("what does not fit is refused", what_does_not_fit_is_refused), ON_DIRECT },
-		{ CASE("plain verbs have none", plain_verbs_have_none), .is_bare = true,
-		  .is_verbs_only = true, .is_own_only = true },
 	};
 
 	random_start();

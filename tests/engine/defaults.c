@@ -150,6 +150,13 @@ static void qps_come_and_go_without_registers(struct bench *b)
 		for (int i = 0; i < QPS && qp[i]; i++)
 			write_to_itself(b, cq, qp[i], mem);
 	}
+	for (int i = 0; i < QPS; i++) { /* others of the register would tear a copy */
+		struct bsn_counters counters;
+
+		ok(bsn_qp_counters(qp[i], &counters));
+		assert_int_equal(counters.blueflame, 0);
+		assert_true(counters.doorbells > 0);
+	}
 	for (int i = 0; i < QPS; i++)
 		ok(bsn_qp_destroy(qp[i]));
 	ok(bsn_cq_destroy(cq));

@@ -182,6 +182,7 @@ static void an_overrun_is_an_error_of_poll(struct bench *b)
 	assert_ptr_equal(event.cq, b->cq[0]);
 	for (int i = 0; i < 3; i++)
 		assert_int_equal(bsn_poll(b->cq[0], &c, 1), -EOVERFLOW);
+	assert_non_null(strstr(bsn_error_text(), "the CQ overran"));
 	assert_int_equal(bsn_poll(b->cq[1], &c, 1), 0);
 }
 
@@ -196,6 +197,7 @@ static void a_device_that_vanishes_ends_the_wait(struct bench *b)
 	assert_told(b, IBV_EVENT_DEVICE_FATAL, BSN_EVENT_DEVICE, &event);
 	expect_done(b, b->cq[0], 1, BSN_OPCODE_RDMA_WRITE); /* came before */
 	assert_int_equal(bsn_poll(b->cq[0], &c, 1), -EIO);
+	assert_non_null(strstr(bsn_error_text(), "the device is gone"));
 	assert_int_equal(bsn_poll(b->cq[1], &c, 1), -EIO);
 }
 

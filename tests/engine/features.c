@@ -9,7 +9,10 @@
 #include "harness.h"
 #include "loop.h"
 
+#include "bsn_mcast.h"
 #include "bsn_mkey.h"
+#include "bsn_msg.h"
+#include "bsn_xrc.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -758,10 +761,174 @@ static const char *try_stores(struct bench *b)
 		.qp.type = BSN_QP_UD                                                               \
 	}
 
+/* -- more of receiving -------------------------------------------------------------------------------- */
+
+static void connect_xrc(struct bsn_qp *qp, struct bsn_xrc_target *target)
+{
+	struct bsn_address address;
+
+	ok(bsn_xrc_target_address(target, &address));
+	ok(bsn_qp_connect(qp, &address, NULL));
+	ok(bsn_qp_address(qp, &address));
+	ok(bsn_xrc_target_connect(target, &address, NULL));
+}
+
+static void send_by_xrc(struct bench *b, struct bsn_qp *qp, struct bsn_cq *cq, struct bsn_rq *srq, struct bsn_cq *into)
+{
+	const struct bsn_sge local = bench_sge(b, 0, 0, LENGTH);
+	struct bsn_ep *ep;
+
+	ok(bsn_xrc_ep_create(qp, bsn_srq_number(srq), NULL, &ep));
+	post_recv(b, srq, 1);
+	ok(bsn_send(ep, &local, 2, NOW));
+	expect_done(b, cq, 2, BSN_OPCODE_SEND);
+	expect_done(b, into, 1, BSN_RECV);
+	assert_arrived(b, 0);
+	ok(bsn_ep_destroy(ep));
+}
+
+static const char *try_xrc(struct bench *b)
+{
+	struct bsn_xrc_target *target;
+	struct bsn_cq *cq, *into;
+	struct bsn_xrcd *xrcd;
+	struct bsn_rq *srq;
+	struct bsn_qp *qp;
+
+	if (bsn_xrcd_open(b->device, -1, &xrcd) == -EOPNOTSUPP)
+		return bsn_error_text();
+	ok(bsn_cq_create(b->device, NULL, &cq));
+	ok(bsn_cq_create(b->device, NULL, &into));
+	ok(bsn_srq_create(b->device, &(struct bsn_srq_attr){ .xrcd = xrcd, .cq = into }, &srq));
+	ok(bsn_xrc_target_create(xrcd, &target));
+	ok(bsn_qp_create(b->device, &(struct bsn_qp_attr){ .type = BSN_QP_XRC, .cq = cq }, &qp));
+	connect_xrc(qp, target);
+	send_by_xrc(b, qp, cq, srq, into);
+	ok(bsn_qp_destroy(qp));
+	ok(bsn_xrc_target_destroy(target));
+	ok(bsn_srq_destroy(srq));
+	ok(bsn_cq_destroy(into));
+	ok(bsn_cq_destroy(cq));
+	ok(bsn_xrcd_close(xrcd));
+	return NULL;
+}
+
+static const char *try_timestamps(struct bench *b, enum bsn_timestamps kind)
+{
+	const struct bsn_sge local = bench_sge(b, 0, 0, LENGTH);
+	const struct bsn_remote remote = bench_remote(b, 1, INTO);
+	struct bsn_cq *cq;
+	struct bsn_qp *qp;
+	int err = bsn_cq_create(b->device, &(struct bsn_cq_attr){ .timestamps = kind }, &cq);
+
+	if (err == -EOPNOTSUPP)
+		return bsn_error_text();
+	ok(err);
+	qp = make_loop(b->device, &(struct bsn_qp_attr){ .cq = cq });
+	ok(bsn_write(bsn_qp_ep(qp), &local, &remote, 1, NOW));
+	assert_true(expect_done(b, cq, 1, BSN_OPCODE_RDMA_WRITE).timestamp);
+	ok(bsn_qp_destroy(qp));
+	ok(bsn_cq_destroy(cq));
+	return NULL;
+}
+
+static const char *try_ticks(struct bench *b)
+{
+	return try_timestamps(b, BSN_TIMESTAMPS_RAW);
+}
+
+static const char *try_real_time(struct bench *b)
+{
+	return try_timestamps(b, BSN_TIMESTAMPS_REAL_TIME);
+}
+
+/* soft-RoCE sends to a group by the host's network, which would have to join it. */
+static const char *try_multicast(struct bench *b)
+{
+	const struct bsn_sge local = bench_sge(b, 0, 0, LENGTH);
+	const bool is_roce = !strcmp(bsn_device_info(b->device)->link_layer, "Ethernet");
+	struct bsn_mcast_group group = { .gid = { 0xff, 0x0e, [15] = 1 }, .lid = 0xc001 };
+	struct bsn_ep *ep;
+
+	if (is_roce)
+		group = (struct bsn_mcast_group){ .gid = { [10] = 0xff, [11] = 0xff, [12] = 239, [15] = 1 } };
+	ok(bsn_mcast_attach(b->qp[1], &group));
+	ok(bsn_ep_create_mcast(b->qp[0], &group, NULL, NULL, &ep));
+	if (!b->is_rxe) {
+		post_recv(b, b->rq[1], 1);
+		ok(bsn_send(ep, &local, 2, NOW));
+		expect_message(b, BSN_OPCODE_SEND);
+	}
+	ok(bsn_ep_destroy(ep));
+	ok(bsn_mcast_detach(b->qp[1], &group));
+	return NULL;
+}
+
+static const char *try_messages(struct bench *b)
+{
+	struct bsn_msg_inbox *inbox[2];
+	struct bsn_msg_address ring;
+	struct bsn_msg_line *line[2];
+	struct bsn_msg msg;
+	int got = 0;
+
+	for (int end = 0; end < 2; end++) {
+		ok(bsn_msg_inbox_create(b->device, NULL, &inbox[end]));
+		ok(bsn_msg_line_create(inbox[end], b->qp[end], NULL, &line[end]));
+	}
+	ok(bsn_msg_line_address(line[1], &ring));
+	ok(bsn_msg_line_connect(line[0], &ring));
+	ok(bsn_msg_send(line[0], "hello", 5, BSN_F_RING));
+	for (unsigned tries = 50; tries && !got; tries--) {
+		bench_settle(b);
+		got = bsn_msg_poll(inbox[1], &msg);
+	}
+	assert_int_equal(got, 1);
+	assert_memory_equal(msg.data, "hello", 5);
+	for (int end = 0; end < 2; end++) {
+		ok(bsn_msg_line_destroy(line[end]));
+		ok(bsn_msg_inbox_destroy(inbox[end]));
+	}
+	return NULL;
+}
+
+static const char *try_ignored_overruns(struct bench *b)
+{
+	struct bsn_cq *cq;
+	struct bsn_qp *qp;
+	int err = bsn_cq_create(b->device, &(struct bsn_cq_attr){ .ignores_overrun = true }, &cq);
+
+	if (err == -EOPNOTSUPP)
+		return bsn_error_text();
+	ok(err);
+	qp = make_loop(b->device, &(struct bsn_qp_attr){ .cq = cq });
+	post_write(b, bsn_qp_ep(qp), 1, NOW);
+	expect_done(b, cq, 1, BSN_OPCODE_RDMA_WRITE);
+	ok(bsn_qp_destroy(qp));
+	ok(bsn_cq_destroy(cq));
+	return NULL;
+}
+
+static const char *try_resize(struct bench *b)
+{
+	struct bsn_cq *cq;
+	int err;
+
+	ok(bsn_cq_create(b->device, NULL, &cq));
+	err = bsn_cq_resize(cq, 1000);
+	ok(bsn_cq_destroy(cq));
+	if (err == -EOPNOTSUPP)
+		return bsn_error_text();
+	ok(err);
+	return NULL;
+}
+
 static const struct feature features[] = {
 	{ "RC", try_send, NULL, RC },
 	{ "UC", try_send, NULL, UC },
 	{ "UD", try_send, NULL, UD },
+	{ "XRC", try_xrc, NULL, { .is_bare = true } },
+	{ "UD multicast", try_multicast, NULL, UD },
 	{ "shared receive queues", try_send, NULL, { .has_srq = true } },
 	{ "SEND", try_send, NULL, RC },
 	{ "SEND with immediate", try_send_imm, NULL, RC },
@@ -789,6 +956,11 @@ static const struct feature features[] = {
 	{ "unsignaled requests, signaled by the library when due", try_unsignaled, NULL, RC },
 	{ "QPs that signal everything", try_signal_all, NULL, { .qp.signal_all = true } },
 	{ "a CQ for each direction", try_two_cqs, NULL, RC },
+	{ "timestamps of completions", try_ticks, NULL, { .is_bare = true } },
+	{ "timestamps of the real-time clock", try_real_time, NULL, { .is_bare = true } },
+	{ "CQs whose device ignores overruns", try_ignored_overruns, NULL, { .is_bare = true } },
+	{ "CQs of another size", try_resize, NULL, { .is_bare = true } },
+	{ "messages by RDMA WRITE (bsn_msg)", try_messages, NULL, { .qp.max_inline = BSN_MSG_RECORD } },
 	{ "completion channels", try_channel, NULL, { .has_channel = true } },
 	{ "solicited events", try_solicited, NULL, { .has_channel = true } },
 	{ "events for several completions at once", try_moderation, NULL, { .has_channel = true } },
@@ -812,7 +984,7 @@ static const char *const paths[] = { [BENCH_DIRECT] = "direct", [BENCH_VERBS] = 
 /* What came of each; NULL: it was not tried, or failed. */
 static struct outcome {
 	const char *is;
-	char why[128];
+	char why[192];
 } outcomes[PATHS][FEATURES];
 
 static struct bench_case cases[FEATURES];

@@ -205,7 +205,7 @@ static enum ibv_qp_type verbs_type(enum bsn_qp_type type)
 	return type == BSN_QP_RC ? IBV_QPT_RC : type == BSN_QP_UC ? IBV_QPT_UC : IBV_QPT_UD;
 }
 
-/* As an application would make it that then adopts Bunsen. */
+/* Makes it as an application would that then adopts Bunsen. */
 static void attach_qp(struct bench *b, int end, const struct bsn_qp_attr *attr)
 {
 	struct ibv_qp_init_attr init = {
@@ -299,8 +299,10 @@ static void start_model(const struct bench_case *test)
 		.link = test->link,
 		.fault_plan = test->fault_plan,
 		.no_atomics = test->no_atomics,
+		.big_endian_atomics = test->big_endian_atomics,
+		.no_stride_index = test->no_stride_index,
 		.trace_path = getenv("BSN_TEST_TRACE"),
-		.passive = true,
+		.passive = !test->is_active,
 		.private_fabric = true,
 	};
 
@@ -388,7 +390,7 @@ static void free_memory(struct bench *b)
 		ok(-ibv_dealloc_pd(b->app.pd));
 }
 
-/* Everything goes, so nothing that the case made may be left; and the model found no fault with us. */
+/* Destroys everything: nothing that the case made may be left, and the model has no findings. */
 static int tear_down(void **state)
 {
 	struct bench *b = *state;

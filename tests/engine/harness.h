@@ -4,7 +4,7 @@
  * QPs of our own and on attached ones: on the software ConnectX that is linked in, passive, so that a run is the same each time; or, where
  * BSN_TEST_DEVICE names one, on a real verbs device, on the paths that it has.
  *
- * Two QPs of one device stand on the bench, end 0 and end 1, connected to each other.
+ * The bench has two QPs of one device, end 0 and end 1, connected to each other.
  */
 #ifndef TESTS_ENGINE_HARNESS_H
 #define TESTS_ENGINE_HARNESS_H
@@ -33,8 +33,11 @@ struct bench_case {
 	enum cx_link link;
 	const char *fault_plan; /* only on the model */
 	bool no_atomics;        /* likewise: the device has none */
+	bool big_endian_atomics; /* likewise: results of 8 bytes are so */
+	bool no_stride_index;   /* likewise: CQEs are not compressed by that format */
 	bool is_bare;           /* a device and its memory, no queues */
 	bool is_model_only;
+	bool is_active;         /* likewise: its doorbells are trapped, and it is not stepped */
 	bool is_verbs_only;
 	bool is_direct_only;
 	bool is_own_only;      /* not on QPs that the application made */
@@ -64,7 +67,7 @@ struct bench {
 	const struct bench_case *test;
 	enum bench_kind kind;
 	bool is_model;
-	bool is_rxe; /* the kernel's soft-RoCE, which has ways of its own */
+	bool is_rxe; /* the kernel's soft-RoCE, which differs in some ways */
 	struct bsn_device *device;
 	struct bsn_channel *channel;
 	struct bsn_rq *srq;
@@ -100,8 +103,8 @@ struct bsn_sge bench_sge(struct bench *b, int end, size_t offset, uint32_t lengt
 struct bsn_remote bench_remote(struct bench *b, int end, size_t offset);
 
 /*
- * The result of an atomic as it gets to memory. Of a QP that the application made with sq_sig_all it comes
- * in the CQE, big-endian (bsn_cqe.h), and libmlx5 copies it as it is: libfabric issue 10911.
+ * The result of an atomic as it is in memory. On a QP that the application made with sq_sig_all it
+ * comes in the CQE, big-endian (bsn_cqe.h), and libmlx5 copies it as it is: libfabric issue 10911.
  */
 uint64_t bench_result(const struct bench *b, bool has_sig_all, uint64_t value);
 

@@ -264,6 +264,38 @@ static void results_of_atomics(struct bench *b)
 	}
 }
 
+/* Under masks, too, and as the device has them in memory. */
+static void results_of_masked_atomics(struct bench *b)
+{
+	const struct bsn_qp_attr wanted = { .max_inline_recv = 1,
+					    .max_inline_resp = 8,
+					    .signal_all = true };
+	const struct bsn_masked_fa fa = { .add = 1 };
+	const struct bsn_remote remote = bench_remote(b, 0, SRC);
+	const uint64_t value = 0x0102030405060708;
+	const bool is_big_endian = b->test->big_endian_atomics;
+
+	assert_int_equal(bsn_device_info(b->device)->atomics_are_big_endian, is_big_endian);
+	for (uint32_t bytes = 4; bytes <= 8; bytes += 4) {
+		const struct bsn_sge local = bench_sge(b, 1, DST, bytes);
+		struct bsn_completion c;
+		struct pair p;
+
+		make_pair(&p, b, 64, false, &wanted);
+		memcpy(bench_at(b, 0, SRC), &value, sizeof(value));
+		ok(bsn_masked_fetch_add(p.ep[1], &local, &remote, &fa, bytes, 5, BSN_F_RING));
+		c = expect_done(b, p.cq[1], 5, BSN_OPCODE_ATOMIC_MASKED_FA);
+		assert_int_equal(c.flags, BSN_C_DATA | BSN_C_IN_CQE);
+		if (bytes == 4)
+			assert_int_equal(bsn_load_be32(c.data), (uint32_t)value);
+		else if (is_big_endian)
+			assert_int_equal(bsn_load_be64(c.data), value);
+		else
+			assert_memory_equal(c.data, &value, sizeof(value));
+		break_pair(&p);
+	}
+}
+
 /* A failed QP gives everything back, and with data or without the same queue goes on after a reset. */
 static void after_a_reset_results_come_as_before(struct bench *b)
 {
@@ -361,6 +393,11 @@ static const struct bench_case cases[] = {
 	  .is_own_only = true, .is_bare = true },
 	{ CASE("results of atomics", results_of_atomics), .is_direct_only = true, .is_own_only = true,
 	  .is_bare = true },
+	{ CASE("results of masked atomics", results_of_masked_atomics), .is_direct_only = true,
+	  .is_own_only = true, .is_bare = true, .is_model_only = true },
+	{ CASE("results of masked atomics, big-endian", results_of_masked_atomics),
+	  .is_direct_only = true, .is_own_only = true, .is_bare = true, .is_model_only = true,
+	  .big_endian_atomics = true },
 	{ CASE("after a reset results come as before", after_a_reset_results_come_as_before),
 	  .is_direct_only = true, .is_own_only = true, .is_bare = true },
 	{ CASE("what cannot be is refused", what_cannot_be_is_refused), .is_own_only = true },

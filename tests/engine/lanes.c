@@ -4,7 +4,7 @@
 
 #include <pthread.h>
 
-enum { QPS = 2 };
+enum { QPS = 2, LANES_MAX = 16384 };
 
 /* QPs of one thread domain, made by libibverbs. */
 struct domain {
@@ -204,19 +204,13 @@ static uint32_t count_two_posters(struct bench *b, bool is_handed_over, bool is_
 
 static void two_posters_are_counted(struct bench *b)
 {
-#ifndef BSN_OWNER_CHECKS /* which stops them */
 	assert_int_equal(count_two_posters(b, false, false), b->kind == BENCH_DIRECT);
 	assert_int_equal(count_two_posters(b, true, false), 0);
-#endif
 	assert_int_equal(count_two_posters(b, true, true), 0);
 }
 
 /* -- no register left ---------------------------------------------------------------------------- */
 
-/*
- * On a context of the application's, the registers that are left may be shared with QPs that libmlx5
- * posts to, under a lock that is not ours.
- */
 /* Only sends take a register. */
 static void a_cq_of_receives_takes_no_lane(struct bench *b)
 {
@@ -238,9 +232,12 @@ static void a_cq_of_receives_takes_no_lane(struct bench *b)
 	ok(bsn_cq_destroy(cq[1]));
 }
 
+/*
+ * On a context of the application's, the registers that are left may be shared with QPs that libmlx5
+ * posts to, under a lock that is not ours.
+ */
 static void an_application_s_context_gives_no_shared_lane(struct bench *b)
 {
-	enum { LANES_MAX = 16384 };
 	static struct bsn_lane *lanes[LANES_MAX];
 	const struct bsn_device_attr attr = { .path = BSN_PATH_DIRECT };
 	struct bsn_device *device;
@@ -259,6 +256,44 @@ static void an_application_s_context_gives_no_shared_lane(struct bench *b)
 	ok(bsn_device_close(device));
 }
 
+/*
+ * On a context of our own a lane may have a register that other lanes have, too: it has a lock, and
+ * rings by doorbells.
+ */
+static void a_register_of_several_lanes_is_rung_under_a_lock(struct bench *b)
+{
+	static struct bsn_lane *lanes[LANES_MAX];
+	struct bsn_qp_attr attr = { .send_depth = 1, .recv_depth = 1 };
+	struct bsn_counters counters;
+	struct bsn_qp *qp[2];
+	int count = 0;
+
+	if (b->kind != BENCH_DIRECT)
+		return;
+	do
+		ok(bsn_lane_create(b->device, NULL, &lanes[count]));
+	while (!lanes[count++]->lock && count < LANES_MAX - 1);
+	ok(bsn_lane_create(b->device, NULL, &lanes[count++]));
+	ok(bsn_cq_create(b->device, NULL, &attr.cq));
+	for (int i = 0; i < 2; i++) {
+		attr.lane = lanes[count - 2 + i];
+		assert_non_null(attr.lane->lock);
+		ok(bsn_qp_create(b->device, &attr, &qp[i]));
+		connect_to_itself(qp[i]);
+		ok(bsn_write_inline(bsn_qp_ep(qp[i]), "", 0, &(struct bsn_remote){ 0, 0 }, 7,
+				    BSN_F_SIGNALED | BSN_F_RING));
+		expect_done(b, attr.cq, 7, BSN_OPCODE_RDMA_WRITE);
+		ok(bsn_qp_counters(qp[i], &counters));
+		assert_int_equal(counters.doorbells, 1);
+		assert_int_equal(counters.blueflame, 0);
+	}
+	for (int i = 0; i < 2; i++)
+		ok(bsn_qp_destroy(qp[i]));
+	ok(bsn_cq_destroy(attr.cq));
+	while (count)
+		ok(bsn_lane_destroy(lanes[--count]));
+}
+
 static const struct bench_case cases[] = {
 	{ CASE("QPs of a thread domain toggle together", qps_of_a_thread_domain_toggle_together),
 	  .is_bare = true, .is_model_only = true },
@@ -272,6 +307,9 @@ static const struct bench_case cases[] = {
 	{ CASE("a CQ of receives takes no lane", a_cq_of_receives_takes_no_lane), .is_bare = true },
 	{ CASE("an application's context gives no shared lane",
 	       an_application_s_context_gives_no_shared_lane),
+	  .is_bare = true, .is_model_only = true },
+	{ CASE("a register of several lanes is rung under a lock",
+	       a_register_of_several_lanes_is_rung_under_a_lock),
 	  .is_bare = true, .is_model_only = true },
 };
 

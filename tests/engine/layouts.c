@@ -52,6 +52,73 @@ static void a_layout_is_found_again(struct bench *b)
 	ok(bsn_mkey_pool_destroy(pool));
 }
 
+static const struct bsn_map *map_key(struct bench *b, struct bsn_mkey_pool *pool,
+				     const struct bsn_layout *layout)
+{
+	const struct bsn_map *map;
+
+	ok(bsn_layout_map(pool, b->ep[0], layout, BSN_MAP_KEY, &map));
+	return map;
+}
+
+/* Its mkey is ready, so that it is found by a look at it alone. */
+static const struct bsn_map *map_ready(struct bench *b, struct bsn_mkey_pool *pool,
+				       const struct bsn_layout *layout)
+{
+	const struct bsn_map *const map = map_key(b, pool, layout);
+
+	complete_all(b);
+	assert_ptr_equal(map_key(b, pool, layout), map);
+	bsn_layout_unmap(map);
+	return map;
+}
+
+static void assert_other(struct bench *b, struct bsn_mkey_pool *pool, const struct bsn_map *known,
+			 const struct bsn_layout *layout)
+{
+	const struct bsn_map *const map = map_key(b, pool, layout);
+
+	assert_ptr_not_equal(map, known);
+	complete_all(b);
+	bsn_layout_unmap(map);
+	ok(bsn_mkey_pool_forget(pool));
+}
+
+/* What differs in one number of one part, or has a part or a round more, is another layout. */
+static void a_layout_is_found_by_all_its_bytes(struct bench *b)
+{
+	enum { MOST = 19 };
+	struct bsn_mkey_pool *pool = make_pool(b, 2, MOST + 1);
+	struct bsn_part part[MOST + 1], other[MOST + 1];
+	const struct bsn_map *known;
+
+	for (uint32_t i = 0; i <= MOST; i++)
+		part[i] = (struct bsn_part){ .addr = b->mem[0]->addr + 16 * i,
+					     .bytes = 8,
+					     .stride = 1024,
+					     .lkey = b->mem[0]->lkey };
+	for (uint32_t count = 1; count <= MOST; count++) {
+		struct bsn_layout layout = { .parts = part, .part_count = count };
+		known = map_ready(b, pool, &layout);
+		layout.parts = other;
+		for (uint32_t i = 0; i < 3 * count; i++) {
+			memcpy(other, part, sizeof(part));
+			other[i / 3].addr += i % 3 == 0;
+			other[i / 3].bytes += i % 3 == 1;
+			other[i / 3].stride += i % 3 == 2;
+			assert_other(b, pool, known, &layout);
+		}
+		memcpy(other, part, sizeof(part));
+		layout.part_count++;
+		assert_other(b, pool, known, &layout);
+		layout.part_count--;
+		layout.rounds = 2;
+		assert_other(b, pool, known, &layout);
+		bsn_layout_unmap(known);
+	}
+	ok(bsn_mkey_pool_destroy(pool));
+}
+
 static void lengths_are_told(struct bench *b)
 {
 	const struct bsn_part parts[2] = {
@@ -420,46 +487,60 @@ static void receives_and_prepared_requests_take_maps(struct bench *b)
 	ok(bsn_mkey_pool_destroy(pool));
 }
 
-enum { PAGE = 512, PAGES = 70 };
+enum { PAGE = 512, PAGES = 70, QUICK_PAGES = 52 };
 
-/* More of them than one WQE holds: pages in reverse. */
+static void use_pages(struct bench *b, struct bsn_mkey_pool *pool, const struct bsn_layout *layout)
+{
+	const struct bsn_wr wr = { .id = 9,
+				   .opcode = BSN_OPCODE_RDMA_WRITE,
+				   .flags = NOW,
+				   .remote = bench_remote(b, 1, 0) };
+	const struct bsn_part *const part = layout->parts;
+	const uint32_t count = layout->part_count;
+	const struct bsn_map *map;
+
+	memset(bench_at(b, 1, 0), 0, (size_t)PAGE * count);
+	ok(bsn_layout_map(pool, b->ep[0], layout, BSN_MAP_KEY, &map));
+	assert_int_equal(map->length, PAGE * count);
+	ok(bsn_post_map(b->ep[0], &wr, map));
+	expect_done(b, b->cq[0], 9, BSN_OPCODE_RDMA_WRITE);
+	for (uint32_t i = 0; i < count; i++)
+		assert_memory_equal(bench_at(b, 1, PAGE * i), (void *)(uintptr_t)part[i].addr,
+				    PAGE);
+	fill_flat(b, count);
+	write_by_peer(b, map->mkey->rkey, PAGE + 100, IBV_WC_SUCCESS);
+	assert_memory_equal(bench_at(b, 1, FLAT), (void *)(uintptr_t)part[0].addr, PAGE);
+	assert_memory_equal(bench_at(b, 1, FLAT + PAGE), (void *)(uintptr_t)part[1].addr, 100);
+	bsn_layout_unmap(map);
+}
+
+/* Few, and more of them than one WQE holds: pages in reverse. */
 static void pages_of_one_size(struct bench *b)
 {
 	const struct bsn_mkey_pool_attr attr = { .count = 2,
 						 .max_translations = PAGES,
 						 .page_bytes = PAGE };
 	struct bsn_mkey_pool *pool = make_pool_of(b, &attr);
-	struct bsn_wr wr = { .id = 9, .opcode = BSN_OPCODE_RDMA_WRITE, .flags = NOW };
 	struct bsn_part part[PAGES];
-	const struct bsn_map *map;
+	struct bsn_layout five = { .parts = part, .part_count = 5, .rounds = 1 };
 
 	for (uint32_t count = 3; count <= PAGES; count += PAGES - 3) {
-		const struct bsn_layout layout = { .parts = part,
-						   .part_count = count,
-						   .rounds = 1 };
+		struct bsn_layout layout = { .parts = part, .part_count = count, .rounds = 1 };
 		for (uint32_t i = 0; i < count; i++)
 			part[i] = (struct bsn_part){ .addr = b->mem[0]->addr + 2 +
 							     (count - 1 - i) * (PAGE + 8),
 						     .bytes = PAGE,
 						     .lkey = b->mem[0]->lkey };
-		ok(bsn_layout_map(pool, b->ep[0], &layout, BSN_MAP_KEY, &map));
-		assert_int_equal(map->length, PAGE * count);
-		wr.remote = bench_remote(b, 1, 0);
-		ok(bsn_post_map(b->ep[0], &wr, map));
-		expect_done(b, b->cq[0], 9, BSN_OPCODE_RDMA_WRITE);
-		for (uint32_t i = 0; i < count; i++)
-			assert_memory_equal(bench_at(b, 1, PAGE * i),
-					    (void *)(uintptr_t)part[i].addr, PAGE);
-		fill_flat(b, count);
-		write_by_peer(b, map->mkey->rkey, PAGE + 100, IBV_WC_SUCCESS);
-		assert_memory_equal(bench_at(b, 1, FLAT), (void *)(uintptr_t)part[0].addr, PAGE);
-		assert_memory_equal(bench_at(b, 1, FLAT + PAGE), (void *)(uintptr_t)part[1].addr,
-				    100);
-		bsn_layout_unmap(map);
+		use_pages(b, pool, &layout);
+		part[0].addr += 8;
+		ok(bsn_layout_commit(pool, &layout));
+		assert_true(count > QUICK_PAGES || layout.commit.padded);
+		use_pages(b, pool, &layout);
 	}
 	part[1].bytes--;
-	refused(b, pool, EINVAL, "of pages",
-		(struct bsn_layout){ .parts = part, .part_count = 5, .rounds = 1 });
+	refused(b, pool, EINVAL, "of pages", five);
+	ok(bsn_layout_commit(pool, &five));
+	refused(b, pool, EINVAL, "of pages", five);
 	part[1].bytes++;
 	part[0].stride = PAGE;
 	refused(b, pool, EINVAL, "of pages",
@@ -684,6 +765,8 @@ static void windows_open_and_close(struct bench *b)
 		assert_int_equal(
 			bsn_window_bind(b->ep[0], window, &sge, IBV_ACCESS_REMOTE_WRITE, 5, 0),
 			-EBUSY);
+		assert_int_equal(bsn_buf_free(mr), -EBUSY);
+		assert_non_null(strstr(bsn_error_text(), "1 memory window"));
 		memset(bench_at(b, 1, FLAT), 0x40 + round, 64);
 		write_through(b, window, IBV_WC_SUCCESS);
 		assert_memory_equal((void *)(uintptr_t)sge.addr, bench_at(b, 1, FLAT), 64);
@@ -733,6 +816,8 @@ static void windows_of_type_1_are_bound_anew(struct bench *b)
 static const struct bench_case cases[] = {
 	{ CASE("lengths are told", lengths_are_told), QUEUES },
 	{ CASE("a layout is found again", a_layout_is_found_again), QUEUES },
+	{ CASE("a layout is found by all its bytes", a_layout_is_found_by_all_its_bytes), QUEUES,
+	  DIRECT },
 	{ CASE("committed layouts are looked at once", committed_layouts_are_looked_at_once),
 	  QUEUES },
 	{ CASE("a late key is refused", a_late_key_is_refused), QUEUES, DIRECT },

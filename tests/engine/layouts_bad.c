@@ -308,6 +308,40 @@ static void refusals_change_nothing(struct bench *b)
 	ok(bsn_mkey_pool_destroy(pool));
 }
 
+/* Wherever it is among parts of the pool's own, in the order of memory or another, of one round or two. */
+static void another_domains_memory_is_refused(struct bench *b)
+{
+	struct bsn_mkey_pool *pool = make_pool(b, 2, 16);
+	const struct bsn_part good = column(b, 0);
+	struct bsn_mr_attr attr = { 0 };
+	struct bsn_part part[12];
+	struct bsn_mkey *mkey;
+	struct bsn_mr *other;
+
+	ok(bsn_pd_create(b->device, &attr.pd));
+	ok(bsn_buf_alloc(b->device, 4096, &attr, &other));
+	ok(bsn_mkey_take(pool, &mkey));
+	configure(b, mkey, (struct bsn_layout){ .parts = &good, .part_count = 1, .rounds = 2 });
+	for (uint32_t i = 0; i < 64; i++) {
+		const uint32_t count = 1 + i % 12, which = i % 4, rounds = 1 + i / 32;
+		for (uint32_t j = 0; j < count; j++) {
+			part[j] = column(b, which % 2 ? j : count - j);
+			if (j == i % count || (which > 1 && j % 2 == i % count % 2)) {
+				part[j].lkey = other->lkey;
+				part[j].addr = other->addr + 8 * j;
+			}
+		}
+		expect_no_change(b, mkey,
+				 (struct bsn_layout){
+					 .parts = part, .part_count = count, .rounds = rounds },
+				 EACCES);
+	}
+	ok(bsn_mkey_give(mkey));
+	ok(bsn_mkey_pool_destroy(pool));
+	ok(bsn_buf_free(other));
+	ok(bsn_pd_destroy(attr.pd));
+}
+
 /* The only mkey of a pool is there again after each refusal. */
 static void a_refused_layout_gives_its_mkey_back(struct bench *b)
 {
@@ -589,6 +623,8 @@ static const struct bench_case cases[] = {
 	{ CASE("every part is checked", every_part_is_checked), DEEP },
 	{ CASE("memory that went is forgotten", memory_that_went_is_forgotten), DEEP },
 	{ CASE("refusals change nothing", refusals_change_nothing), DEEP, .is_direct_only = true },
+	{ CASE("another domain's memory is refused", another_domains_memory_is_refused), DEEP,
+	  .is_direct_only = true },
 	{ CASE("a refused layout gives its mkey back", a_refused_layout_gives_its_mkey_back),
 	  DEEP },
 	{ CASE("a full queue changes nothing", a_full_queue_changes_nothing), DEEP,

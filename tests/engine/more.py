@@ -21,24 +21,30 @@ import tap
 COMPILER, PROGRAM, TIMES, *PAIRS = sys.argv[1:]
 
 
-def instructions(function):
-    """Of one time, all that it calls included."""
+def run_counted():
+    """Of each function that is called: the instructions of all calls, what they call included."""
     with tempfile.NamedTemporaryFile() as out:
-        run = subprocess.run(['valgrind', '--tool=callgrind', f'--callgrind-out-file={out.name}',
-                              '--collect-atstart=no', f'--toggle-collect={function}', PROGRAM],
+        run = subprocess.run(['valgrind', '--tool=callgrind', f'--callgrind-out-file={out.name}', PROGRAM],
                              capture_output=True, text=True, timeout=100, check=False)
-        total = re.search(r'^(?:summary|totals): (\d+)', pathlib.Path(out.name).read_text(encoding='utf-8'),
-                          re.MULTILINE)
-    if run.returncode or not total or not int(total[1]):
-        raise RuntimeError(f'{function}: {run.stdout}{run.stderr}')
-    return int(total[1]) / int(TIMES)
+        lines = pathlib.Path(out.name).read_text(encoding='utf-8').splitlines()
+    if run.returncode:
+        raise RuntimeError(run.stdout + run.stderr)
+    names, totals, called = {}, {}, None
+    for line, after in zip(lines, lines[1:] + ['']):
+        if named := re.match(r'c?fn=\((\d+)\)(?: (.*))?', line):
+            names.setdefault(named[1], named[2])
+            called = names[named[1]]
+        elif line.startswith('calls='):
+            totals[called] = totals.get(called, 0) + int(after.split()[-1])
+    return totals
 
 
 def check_what_it_costs_more():
     wrong = []
+    totals = run_counted()
     for pair in PAIRS:
         plain, more, limit = pair.split(':')
-        known, through = instructions(plain), instructions(more)
+        known, through = (totals[name] / int(TIMES) for name in (plain, more))
         print(f'# {plain} {known:.1f}, {more} {through:.1f}: {through - known:.1f} more')
         if COMPILER == 'gcc' and through - known > int(limit) + 0.05:
             wrong.append(f'{more} is {through - known:.1f} more than {plain}, limit {limit}')

@@ -140,6 +140,21 @@ static void appended_work_counts_as_outstanding(struct bench *b)
 		expect_done(b, b->cq[0], n, BSN_OPCODE_RDMA_WRITE);
 }
 
+/* Who appends until the queue is full, and then asks to ring, would else wait for ever. */
+static void a_full_queue_asked_to_ring_rings(struct bench *b)
+{
+	const uint32_t depth = send_depth(b);
+
+	for (uint32_t n = 0; n < depth; n++)
+		ok(post_write(b, n, BSN_F_SIGNALED));
+	assert_int_equal(post_write(b, depth, BSN_F_SIGNALED), -EAGAIN);
+	expect_nothing(b, b->cq[0]);
+	assert_int_equal(post_write(b, depth, BSN_F_SIGNALED | BSN_F_RING), -EAGAIN);
+	for (uint32_t n = 0; n < depth; n++)
+		expect_done(b, b->cq[0], n, BSN_OPCODE_RDMA_WRITE);
+	expect_nothing(b, b->cq[0]);
+}
+
 static void a_signaled_request_retires_those_before(struct bench *b)
 {
 	const uint32_t depth = send_depth(b);
@@ -238,6 +253,29 @@ static void receives_have_credits_too(struct bench *b)
 }
 
 /* -- polling ------------------------------------------------------------------------------------ */
+
+/* As ibv_wc.qp_num does, of a request as of a receive, polled for alone or with others. */
+static void a_completion_says_whose_it_is(struct bench *b)
+{
+	enum { EACH = 3 };
+	const struct bsn_sge from = bench_sge(b, 0, 0, 8), into = bench_sge(b, 1, 0, 8);
+
+	for (int helping = 1; helping <= EACH; helping += EACH - 1) {
+		for (uint64_t id = 0; id < EACH; id++) {
+			ok(bsn_recv(b->rq[1], &into, id));
+			ok(bsn_send(b->ep[0], &from, id, BSN_F_SIGNALED | BSN_F_RING));
+		}
+		for (int end = 0; end < 2; end++)
+			for (int got = 0; got < EACH; got += helping) {
+				struct bsn_completion c[EACH];
+
+				memset(c, 0xa5, sizeof(c));
+				assert_int_equal(bench_reap(b, b->cq[end], c, helping), helping);
+				for (int i = 0; i < helping; i++)
+					assert_int_equal(c[i].qpn, bsn_qp_number(b->qp[end]));
+			}
+	}
+}
 
 static void completions_come_in_helpings_of_any_size(struct bench *b)
 {
@@ -462,6 +500,7 @@ static const struct bench_case cases[] = {
 	{ CASE("a full queue refuses until polled", a_full_queue_refuses_until_polled),
 	  .qp = { .send_depth = 13, .signal_every = -1 } },
 	{ CASE("appended work counts as outstanding", appended_work_counts_as_outstanding), EIGHT },
+	{ CASE("a full queue asked to ring rings", a_full_queue_asked_to_ring_rings), EIGHT },
 	{ CASE("a signaled request retires those before", a_signaled_request_retires_those_before),
 	  .qp = { .send_depth = 9, .signal_every = -1 } },
 	{ CASE("nobody need ever signal", nobody_need_ever_signal), OWN, EIGHT },
@@ -476,6 +515,7 @@ static const struct bench_case cases[] = {
 	  .qp.signal_all = true },
 	{ CASE("receives have credits too", receives_have_credits_too),
 	  .qp = { .send_depth = DEPTH, .recv_depth = 6 } },
+	{ CASE("a completion says whose it is", a_completion_says_whose_it_is) },
 	{ CASE("completions come in helpings of any size",
 	       completions_come_in_helpings_of_any_size),
 	  .qp.send_depth = 64 },

@@ -108,7 +108,7 @@ static void a_region_is_called_as_one_likes(struct bench *b)
 		carries_data(b, mr, PAGE - LENGTH);
 		ok(bsn_mr_deregister(mr));
 	}
-	refused(EINVAL, "place in its page",
+	refused(EINVAL, "offset in a page",
 		bsn_mr_register(b->device, pages + 8, PAGE,
 				&(struct bsn_mr_attr){ .has_iova = true, .iova = 4 },
 				&(struct bsn_mr *){ NULL }));
@@ -252,7 +252,7 @@ static void all_memory(struct bench *b)
 	assert_int_equal(err, why ? -EOPNOTSUPP : 0);
 	if (!why) {
 		carries_data(b, mr, (uintptr_t)pages);
-		refused(EOPNOTSUPP, "its own address",
+		refused(EOPNOTSUPP, "without an IOVA",
 			bsn_mr_change(mr, BSN_MR_CHANGE_MEMORY, pages, PAGE, NULL));
 		ok(bsn_mr_deregister(mr));
 	}
@@ -342,7 +342,28 @@ static void memory_of_nothing(struct bench *b)
 
 static void memory_by_its_physical_address(struct bench *b)
 {
-	assert_non_null(strstr(why_not(b, "physical-address"), "the kernel"));
+	const struct bsn_mr_attr attr = { .is_physical = true };
+	const char *why = why_not(b, "physical-address");
+	char *pages = map_pages(1);
+	struct bsn_mr *mr = NULL;
+	struct bsn_dm *dm;
+
+	assert_non_null(strstr(why, "the kernel"));
+	refused(EOPNOTSUPP, why, bsn_mr_register(b->device, pages, PAGE, &attr, &mr));
+	refused(EOPNOTSUPP, why, bsn_buf_alloc(b->device, PAGE, &attr, &mr));
+	if (!why_not(b, "implicit"))
+		refused(EOPNOTSUPP, why, bsn_mr_register_implicit(b->device, &attr, &mr));
+	if (!why_not(b, "dma-buf"))
+		refused(EOPNOTSUPP, why,
+			bsn_mr_register_dmabuf(b->device, 0, 0, PAGE, &attr, &mr));
+	if (!why_not(b, "device-memory")) {
+		ok(bsn_dm_alloc(b->device, 64, 0, &dm));
+		refused(EOPNOTSUPP, why, bsn_mr_register_dm(dm, 0, 64, &attr, &mr));
+		ok(bsn_dm_free(dm));
+	}
+	refused(EOPNOTSUPP, why, bsn_mr_change(b->mem[0], BSN_MR_CHANGE_ACCESS, NULL, 0, &attr));
+	assert_null(mr);
+	munmap(pages, PAGE);
 }
 
 #define OWN(text, function)                                                                        \

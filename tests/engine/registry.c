@@ -79,7 +79,10 @@ static uint32_t word(uint64_t address)
 
 static uint16_t half(uint64_t address)
 {
-	return *(const uint16_t *)(uintptr_t)address;
+	uint16_t value;
+
+	memcpy(&value, (const void *)(uintptr_t)address, sizeof(value)); /* it may be at an odd one */
+	return value;
 }
 
 /* Of a send queue, all 32 bits. */
@@ -120,6 +123,7 @@ static void a_send_queue(struct bench *b)
 	assert_string_equal(q->device, bsn_device_info(b->device)->name);
 	assert_int_equal(q->transport, BSN_TRANSPORT_RC);
 	assert_int_equal(q->ring != 0, is_direct(b));
+	assert_int_equal(q->count != 0, is_direct(b));
 	if (!is_direct(b)) {
 		assert_int_equal(q->producer | q->consumer | q->start | q->lap | q->count, 0);
 		return;
@@ -165,6 +169,7 @@ static void a_receive_queue(struct bench *b)
 
 	assert_non_null(q);
 	assert_int_equal(q->ring != 0, is_direct(b));
+	assert_int_equal(q->count != 0, is_direct(b));
 	if (!is_direct(b))
 		return;
 	assert_in_range(q->count, BENCH_DEPTH, 2 * BENCH_DEPTH);
@@ -182,6 +187,7 @@ static void a_completion_queue(struct bench *b)
 
 	assert_non_null(q);
 	assert_int_equal(q->ring != 0, is_direct(b));
+	assert_int_equal(q->count != 0, is_direct(b));
 	if (!is_direct(b))
 		return;
 	assert_int_equal(q->stride_bytes, BSN_CQE_SIZE);
@@ -222,6 +228,7 @@ static void a_shared_receive_queue(struct bench *b)
 	assert_non_null(find(BSN_REGISTRY_COMPLETION, user->cqn));
 	assert_int_equal(user->srqn, q->number);
 	assert_int_equal(q->ring != 0, is_direct(b));
+	assert_int_equal(q->count != 0, is_direct(b));
 	if (!is_direct(b))
 		return;
 	assert_int_not_equal(q->number, 0);

@@ -4,6 +4,9 @@
 
 #include "loop.h"
 
+#include <errno.h>
+#include <stdlib.h>
+
 /* What lies next in the ring is a session's title. */
 static bool sees_session(const struct bsn_cq *cq)
 {
@@ -189,6 +192,36 @@ static void what_cannot_be_is_refused(struct bench *b)
 	}
 }
 
+/* libmlx5 would say no more than EINVAL. */
+static void a_format_that_the_device_lacks(struct bench *b)
+{
+	struct bsn_cq_attr attr = { .compression = BSN_CQES_BY_STRIDE_INDEX };
+	struct bsn_cq *cq = NULL;
+
+	assert_int_equal(bsn_cq_create(b->device, &attr, &cq), -EOPNOTSUPP);
+	assert_null(cq);
+	assert_non_null(strstr(bsn_error_text(), "mlx5_0 does not compress CQEs by this format"));
+	attr.compression = BSN_CQES_BY_CHECKSUM;
+	run(b, attr);
+}
+
+/* The environment names a way, or one that there is not. */
+static void the_way_is_named(struct bench *b)
+{
+	const struct bsn_cq_attr attr = { .compression = BSN_CQES_BY_HASH };
+	struct bsn_cq *cq = NULL;
+
+	setenv("BSN_EXPAND", "plain", 1);
+	run(b, attr);
+	setenv("BSN_EXPAND", "mmx", 1);
+	assert_int_equal(bsn_cq_create(b->device, &attr, &cq), -EINVAL);
+	assert_null(cq);
+	assert_non_null(strstr(bsn_error_text(), "BSN_EXPAND=mmx"));
+	ok(bsn_cq_create(b->device, NULL, &cq)); /* is nothing to such a one */
+	ok(bsn_cq_destroy(cq));
+	unsetenv("BSN_EXPAND");
+}
+
 #define BARE .is_bare = true
 #define PLAN BARE, .is_direct_only = true, .is_model_only = true, .fault_plan = "compress 64 4 1 7 2 33"
 
@@ -200,6 +233,8 @@ static const struct bench_case cases[] = {
 	  .is_model_only = true, .fault_plan = "compress 64" },
 	{ CASE("a session wakes who waits", a_session_wakes_who_waits), BARE, .is_direct_only = true,
 	  .is_model_only = true, .fault_plan = "compress 64" },
+	{ CASE("a format that the device lacks", a_format_that_the_device_lacks), PLAN, .no_stride_index = true },
+	{ CASE("the way is named", the_way_is_named), PLAN },
 	{ CASE("what cannot be is refused", what_cannot_be_is_refused), BARE },
 };
 

@@ -157,22 +157,138 @@ static void a_qp_that_goes_leaves_others_alone(struct bench *b)
 	expect_nothing(b, b->cq[0]);
 }
 
-static void a_limit_raises_an_event(struct bench *b)
+static void consume(struct bench *b, uint64_t first, uint64_t end)
 {
-	struct bsn_event event;
-
-	for (uint64_t id = 0; id < 4; id++)
-		ok(post_recv(b, id));
-	ok(bsn_srq_set_limit(b->srq, 3));
-	assert_int_equal(bsn_device_get_event(b->device, &event), -EAGAIN);
-	for (uint64_t n = 0; n < 2; n++) {
+	for (uint64_t n = first; n < end; n++) {
 		ok(bsn_send_inline(b->ep[0], &n, sizeof(n), n, BSN_F_RING));
 		expect_done(b, b->cq[1], n, BSN_RECV);
 	}
-	ok(bsn_device_get_event(b->device, &event));
-	assert_int_equal(event.type, IBV_EVENT_SRQ_LIMIT_REACHED);
-	assert_int_equal(event.object, BSN_EVENT_SRQ);
-	assert_ptr_equal(event.srq, b->srq);
+}
+
+static void expect_no_event(struct bench *b)
+{
+	struct bsn_event event;
+
+	assert_int_equal(bsn_device_get_event(b->device, &event), -EAGAIN);
+}
+
+/* Once, until it is asked for again. */
+static void a_limit_raises_an_event(struct bench *b)
+{
+	struct bsn_event event;
+	uint64_t posted = 0;
+
+	for (unsigned round = 0; round < 3; round++) {
+		const uint64_t first = posted - (round ? 1 : 0);
+		while (posted < first + 4)
+			ok(post_recv(b, posted++));
+		expect_no_event(b);
+		ok(bsn_srq_set_limit(b->srq, 3));
+		consume(b, first, first + 1);
+		expect_no_event(b);
+		consume(b, first + 1, first + 2);
+		ok(bsn_device_get_event(b->device, &event));
+		assert_int_equal(event.type, IBV_EVENT_SRQ_LIMIT_REACHED);
+		assert_int_equal(event.object, BSN_EVENT_SRQ);
+		assert_ptr_equal(event.srq, b->srq);
+		assert_string_equal(event.name, "SRQ limit reached");
+		consume(b, first + 2, first + 3);
+		expect_no_event(b);
+	}
+}
+
+static void a_limit_above_the_size_is_refused(struct bench *b)
+{
+	struct bsn_rq *srq;
+
+	ok(bsn_srq_create(b->device, &(struct bsn_srq_attr){ .recv_depth = 4 }, &srq));
+	assert_int_equal(bsn_srq_set_limit(srq, 5), -EINVAL);
+	assert_non_null(strstr(bsn_error_text(), "above the 4 receives"));
+	ok(bsn_srq_set_limit(srq, 4));
+	ok(bsn_srq_set_limit(srq, 0));
+	ok(bsn_srq_destroy(srq));
+}
+
+/* The sender is told that no receive was there, and sends again: nothing is lost, nothing comes twice. */
+static void an_empty_queue_loses_nothing(struct bench *b)
+{
+	enum { MESSAGES = 5 };
+
+	ok(post_recv(b, 0));
+	for (uint64_t n = 0; n < MESSAGES; n++)
+		ok(bsn_send_inline(b->ep[0], &n, sizeof(n), n, BSN_F_SIGNALED | BSN_F_RING));
+	for (uint64_t n = 0; n < MESSAGES; n++) {
+		expect_done(b, b->cq[1], n, BSN_RECV);
+		assert_memory_equal(bench_at(b, 1, n * ROOM), &n, sizeof(n));
+		expect_done(b, b->cq[0], n, BSN_OPCODE_SEND);
+		expect_nothing(b, b->cq[1]);
+		expect_nothing(b, b->cq[0]);
+		ok(post_recv(b, n + 1));
+	}
+}
+
+/* -- of several CQs ------------------------------------------------------------------------------- */
+
+enum { AT_ONCE = 8 };
+
+static void post_many(struct bench *b, uint64_t first)
+{
+	struct bsn_sge into[AT_ONCE];
+	uint64_t ids[AT_ONCE];
+
+	for (uint64_t i = 0; i < AT_ONCE; i++) {
+		ids[i] = first + i;
+		into[i] = bench_sge(b, 1, ids[i] * ROOM % BENCH_BYTES, ROOM);
+	}
+	assert_int_equal(bsn_recv_many(b->srq, into, ids, AT_ONCE), AT_ONCE);
+}
+
+/*
+ * Receives of one SRQ complete in two CQs, of which the one that has the later ones is polled first: what
+ * was consumed comes back in another order than it was posted in, and is posted again, many at once.
+ */
+static void several_cqs_give_back_in_any_order(struct bench *b)
+{
+	struct bsn_qp *qp[2][2];
+	struct bsn_cq *cq[2];
+
+	for (int i = 0; i < 2; i++) {
+		struct bsn_address address[2];
+		ok(bsn_cq_create(b->device, NULL, &cq[i]));
+		for (int end = 0; end < 2; end++) {
+			const struct bsn_qp_attr attr = { .cq = b->cq[0],
+							  .recv_cq = cq[i],
+							  .srq = b->srq,
+							  .send_depth = 8 };
+			ok(bsn_qp_create(b->device, &attr, &qp[i][end]));
+			ok(bsn_qp_address(qp[i][end], &address[end]));
+		}
+		for (int end = 0; end < 2; end++)
+			ok(bsn_qp_connect(qp[i][end], &address[!end], NULL));
+	}
+	for (uint64_t first = 0; first < 60 * AT_ONCE; first += AT_ONCE) {
+		uint32_t of_second = (uint32_t)(first / AT_ONCE * 37) % 256; /* a bit each */
+		post_many(b, first);
+		for (uint64_t n = first; n < first + AT_ONCE; n++) {
+			const bool is_second = of_second >> (n - first) & 1;
+			ok(bsn_send_inline(bsn_qp_ep(qp[is_second][0]), &n, sizeof(n), n,
+					   BSN_F_SIGNALED | BSN_F_RING));
+			expect_done(b, b->cq[0], n, BSN_OPCODE_SEND);
+		}
+		for (int i = 1; i >= 0; i--)
+			for (uint64_t n = first; n < first + AT_ONCE; n++)
+				if ((int)(of_second >> (n - first) & 1) == i) {
+					expect_done(b, cq[i], n, BSN_RECV);
+					assert_memory_equal(
+						bench_at(b, 1, n * ROOM % BENCH_BYTES), &n,
+						sizeof(n));
+				}
+	}
+	for (int i = 0; i < 2; i++) {
+		for (int end = 0; end < 2; end++)
+			ok(bsn_qp_destroy(qp[i][end]));
+		ok(bsn_cq_destroy(cq[i]));
+	}
 }
 
 static void it_outlives_its_qps_only(struct bench *b)
@@ -200,6 +316,33 @@ static void a_second_cq_makes_it_shared(struct bench *b)
 	for (int i = 0; i < 3; i++)
 		ok(bsn_qp_destroy(qp[i]));
 	ok(bsn_srq_destroy(srq));
+}
+
+/*
+ * The device consumes receives in another order than they were posted in: each completion tells which one
+ * it was, and what is free then is posted again, many at once.
+ */
+static void receives_that_overtake_keep_their_ids(struct bench *b)
+{
+	bool overtook = false;
+
+	post_many(b, 0);
+	for (uint64_t first = 0; first < 60 * AT_ONCE; first += AT_ONCE) {
+		uint32_t seen = 0; /* a bit each */
+		for (uint64_t n = first; n < first + AT_ONCE; n++) {
+			struct bsn_completion c;
+			ok(bsn_send_inline(b->ep[0], &n, sizeof(n), n, BSN_F_SIGNALED | BSN_F_RING));
+			expect_done(b, b->cq[0], n, BSN_OPCODE_SEND);
+			assert_int_equal(bench_reap(b, b->cq[1], &c, 1), 1);
+			assert_int_equal(c.status, IBV_WC_SUCCESS);
+			assert_true(c.id - first < AT_ONCE && !(seen >> (c.id - first) & 1));
+			assert_memory_equal(bench_at(b, 1, c.id * ROOM % BENCH_BYTES), &n, sizeof(n));
+			seen |= 1u << (c.id - first);
+			overtook |= c.id != n;
+		}
+		post_many(b, first + AT_ONCE);
+	}
+	assert_true(overtook);
 }
 
 /* The device's way of asking for pages: the receive is posted again, and the sender sends again. */
@@ -243,8 +386,13 @@ static const struct bench_case cases[] = {
 	{ CASE("a QP that goes leaves no hole", a_qp_that_goes_leaves_no_hole), SRQ },
 	{ CASE("a QP that goes leaves others alone", a_qp_that_goes_leaves_others_alone), SRQ },
 	{ CASE("a limit raises an event", a_limit_raises_an_event), SRQ },
+	{ CASE("a limit above the size is refused", a_limit_above_the_size_is_refused), SRQ },
+	{ CASE("an empty queue loses nothing", an_empty_queue_loses_nothing), SRQ },
+	{ CASE("several CQs give back in any order", several_cqs_give_back_in_any_order), SRQ },
 	{ CASE("it outlives its QPs only", it_outlives_its_qps_only), SRQ },
 	{ CASE("a second CQ makes it shared", a_second_cq_makes_it_shared), SRQ },
+	{ CASE("receives that overtake keep their ids", receives_that_overtake_keep_their_ids), SRQ,
+	  .is_model_only = true, .fault_plan = "opcode=RECV every=3 overtake" },
 	{ CASE("page faults are not seen", page_faults_are_not_seen), SRQ, .is_model_only = true,
 	  .fault_plan = "opcode=RECV every=2 fail 0x22 0x93" },
 };

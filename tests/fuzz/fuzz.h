@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What every target has: its entry, which libFuzzer or a generator of ours calls, and its judgement. */
+/* What every target has: an entry, which libFuzzer or our generator calls, and a judgement. */
 #ifndef FUZZ_H
 #define FUZZ_H
 

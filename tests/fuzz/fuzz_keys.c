@@ -65,10 +65,10 @@ static void aim(uint8_t *xlt)
 static void create_key(struct input *in, unsigned nth)
 {
 	uint8_t kind, command[BSN_CREATE_MKEY_LIST_OFFSET + MOST_ROOM * BSN_XLT_SIZE] = { 0 };
-	uint8_t out[BSN_CREATE_MKEY_OUT_SIZE];
+	uint8_t out[BSN_CREATED_OUT_SIZE];
 	const struct bsn_cmd_in head = { .opcode = BSN_CMD_CREATE_MKEY };
 	struct bsn_create_mkey_xlt xlt;
-	struct bsn_cmd_mkey made;
+	struct bsn_cmd_object made;
 	struct bsn_mkey_ctx ctx = { .umr_en = 1, .lr = 1, .qpn = BSN_MKEY_QPN_ANY, .pd = rig.pd };
 
 	take(in, &kind, 1);
@@ -87,21 +87,21 @@ static void create_key(struct input *in, unsigned nth)
 	bsn_mkey_ctx_encode(command + BSN_CREATE_MKEY_CTX_OFFSET, &ctx);
 	bsn_create_mkey_xlt_encode(command + BSN_CREATE_MKEY_XLT_OFFSET, &xlt);
 	keys[nth] = 0;
-	if (cx_command(rig.hca, command, sizeof(command), out, sizeof(out)))
+	if (cx_command(rig.hca, NULL, command, sizeof(command), out, sizeof(out)))
 		return;
-	bsn_cmd_mkey_decode(&made, out + BSN_CMD_MKEY_OFFSET);
-	keys[nth] = made.index << 8;
+	bsn_cmd_object_decode(&made, out + BSN_CMD_OBJECT_OFFSET);
+	keys[nth] = made.number << 8;
 }
 
 static void destroy_key(unsigned nth)
 {
 	const struct bsn_cmd_in head = { .opcode = BSN_CMD_DESTROY_MKEY };
-	const struct bsn_cmd_mkey mkey = { .index = keys[nth] >> 8 };
-	uint8_t in[BSN_DESTROY_MKEY_IN_SIZE], out[BSN_CMD_OUT_SIZE];
+	const struct bsn_cmd_object mkey = { .number = keys[nth] >> 8 };
+	uint8_t in[BSN_MEANING_IN_SIZE], out[BSN_CMD_OUT_SIZE];
 
 	bsn_cmd_in_encode(in, &head);
-	bsn_cmd_mkey_encode(in + BSN_CMD_MKEY_OFFSET, &mkey);
-	MUST(!cx_command(rig.hca, in, sizeof(in), out, sizeof(out)));
+	bsn_cmd_object_encode(in + BSN_CMD_OBJECT_OFFSET, &mkey);
+	MUST(!cx_command(rig.hca, NULL, in, sizeof(in), out, sizeof(out)));
 }
 
 /* -- UMR --------------------------------------------------------------------------------------- */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Two processes of one fabric: how each is started, and what a peer does where asserts do not work. */
+/* Two processes of one fabric: starting each, and checks in a peer, where asserts do not work. */
 #ifndef TESTS_SOFTCX_FABRIC_H
 #define TESTS_SOFTCX_FABRIC_H
 

@@ -11,6 +11,8 @@
 
 #include <cmocka.h>
 
+#include "bsn_cmd.h"
+#include "bsn_umr.h"
 #include "rig.h"
 
 static struct rig rig;
@@ -272,6 +274,95 @@ static void a_missing_page_is_waited_for(void **state)
 	assert_int_equal(cx_mr_destroy(rig.hca, paged), 0);
 }
 
+/* A list of two pieces: 64 bytes of one key, and as many of another. */
+static uint32_t make_list(uint32_t first, uint32_t second)
+{
+	uint8_t in[BSN_CREATE_MKEY_LIST_OFFSET + 4 * BSN_XLT_SIZE] = { 0 };
+	uint8_t out[BSN_CREATED_OUT_SIZE];
+	const struct bsn_cmd_in head = { .opcode = BSN_CMD_CREATE_MKEY };
+	const struct bsn_create_mkey_xlt xlt = { .octwords = 2 };
+	const struct bsn_klm pieces[] = { { 64, first, (uintptr_t)rig.buf },
+					  { 64, second, (uintptr_t)rig.buf + 64 } };
+	const struct bsn_mkey_ctx ctx = { .rw = 1,
+					  .lw = 1,
+					  .access_mode_1_0 = BSN_MKEY_MODE_KLM,
+					  .qpn = BSN_MKEY_QPN_ANY,
+					  .pd = rig.pd,
+					  .start_addr = (uintptr_t)rig.buf,
+					  .len = 128,
+					  .translations_octword_size = 4 };
+	struct bsn_cmd_object made;
+
+	bsn_cmd_in_encode(in, &head);
+	bsn_mkey_ctx_encode(in + BSN_CREATE_MKEY_CTX_OFFSET, &ctx);
+	bsn_create_mkey_xlt_encode(in + BSN_CREATE_MKEY_XLT_OFFSET, &xlt);
+	for (unsigned i = 0; i < 2; i++)
+		bsn_klm_encode(in + BSN_CREATE_MKEY_LIST_OFFSET + i * BSN_KLM_SIZE, &pieces[i]);
+	assert_int_equal(cx_command(rig.hca, NULL, in, sizeof(in), out, sizeof(out)), 0);
+	bsn_cmd_object_decode(&made, out + BSN_CMD_OBJECT_OFFSET);
+	return made.number << 8;
+}
+
+/* write_by_keys() writes to the list's second piece, and reads its first. */
+static void a_missing_page_beneath_a_list_is_waited_for(void **state)
+{
+	uint32_t paged, list;
+
+	(void)state;
+	start("page-fault");
+	paged = register_on_demand();
+	list = make_list(paged, rig.key);
+	write_by_keys(rig.key, list); /* whose second piece is pinned */
+	expect_good();
+	write_by_keys(list, rig.key);
+	expect_nothing();
+	cx_step(rig.hca, 0); /* its own are there now */
+	expect_good();
+	list = make_list(rig.key, paged);
+	write_by_keys(list, rig.key);
+	expect_good();
+	write_by_keys(rig.key, list);
+	expect_nothing();
+	cx_step(rig.hca, 0); /* the peer's are missing at each attempt */
+	expect_nothing();
+}
+
+static void post_recv_by_key(uint32_t key)
+{
+	const uint32_t own = rig.key;
+
+	rig.key = key;
+	rig_post_recv(&rig, &rig.qp[1], rig.buf + 64, 8);
+	rig.key = own;
+}
+
+static void a_missing_page_of_a_receive_is_waited_for(void **state)
+{
+	struct bsn_cqe cqe;
+	uint32_t paged;
+
+	(void)state;
+	start("opcode=RECV nth=2 page-fault");
+	paged = register_on_demand();
+	rig_post_recv(&rig, &rig.qp[1], rig.buf + 64, 8); /* not counted */
+	post_recv_by_key(paged);
+	post_recv_by_key(make_list(rig.key, paged)); /* the second piece */
+	for (unsigned i = 0; i < 2; i++) {
+		send_once();
+		expect_good();
+		assert_true(rig_poll(&rig.cq[1], &cqe));
+	}
+	send_once();
+	expect_nothing();
+	assert_false(rig_poll(&rig.cq[1], &cqe));
+	expect_in_trace("page-fault, at qpn");
+	cx_step(rig.hca, 0); /* after the RNR timer the receive is as it was */
+	expect_good();
+	assert_true(rig_poll(&rig.cq[1], &cqe));
+	assert_int_equal(cqe.tail.opcode, BSN_CQE_RESP_SEND);
+	assert_int_equal(cqe.tail.wqe_counter, 2);
+}
+
 static void bad_plans_are_explained(void **state)
 {
 	static const struct {
@@ -285,6 +376,8 @@ static void bad_plans_are_explained(void **state)
 		{ "drop 5", "line 1", "'5'" },
 		{ "delay", "line 1", "'delay'" },
 		{ "opcode=RECV drop", "line 1", "'drop'" },
+		{ "opcode=SEND overtake", "line 1", "'overtake'" },
+		{ "opcode=RECV overtake 1", "line 1", "'1'" },
 		{ "lose-doorbell 1", "line 1", "'1'" },
 		{ "compress", "line 1", "'compress'" },
 		{ "drop\ncompress 4 65", "line 2", "'65'" },
@@ -293,6 +386,12 @@ static void bad_plans_are_explained(void **state)
 		{ "delay -4", "line 1", "'-4'" },
 		{ "drop # fine\nfail 0x14", "line 2", "'0x14'" },
 		{ "drop; fail 0x114 0", "line 1", "'0x114'" },
+		{ "stream=0x10000 drop", "line 1", "'stream=0x10000'" },
+		{ "dct=5 lose-doorbell", "line 1", "'lose-doorbell'" },
+		{ "opcode=RECV stream=1 fail 1 1", "line 1", "'fail'" },
+		{ "dc-connections", "line 1", "'dc-connections'" },
+		{ "dc-connections 0", "line 1", "'0'" },
+		{ "dc-connections 4 5", "line 1", "'5'" },
 		{ "qpn=0x1000000 drop", "line 1", "'qpn=0x1000000'" },
 	};
 	struct cx_config config;
@@ -564,6 +663,8 @@ int main(void)
 		TEST(a_receive_can_fail),
 		TEST(a_page_fault_of_an_own_queue_is_an_error),
 		TEST(a_missing_page_is_waited_for),
+		TEST(a_missing_page_beneath_a_list_is_waited_for),
+		TEST(a_missing_page_of_a_receive_is_waited_for),
 		TEST(bad_plans_are_explained),
 		TEST(wrong_bits_are_lint),
 		TEST(doorbells_are_compared_with_record_and_ring),

@@ -210,7 +210,7 @@ static void fill_key(struct key *key)
 static void create_mkey(struct key *key)
 {
 	uint8_t in[BSN_CREATE_MKEY_LIST_OFFSET + sizeof(key->bytes)] = { 0 };
-	uint8_t out[BSN_CREATE_MKEY_OUT_SIZE];
+	uint8_t out[BSN_CREATED_OUT_SIZE];
 	const struct bsn_cmd_in head = { .opcode = BSN_CMD_CREATE_MKEY };
 	const struct bsn_create_mkey_xlt xlt = { .octwords = key->room };
 	const struct bsn_mkey_ctx ctx = {
@@ -227,26 +227,26 @@ static void create_mkey(struct key *key)
 		.translations_octword_size = key->room,
 		.log_page_size = key->page_log2,
 	};
-	struct bsn_cmd_mkey made;
+	struct bsn_cmd_object made;
 
 	bsn_cmd_in_encode(in, &head);
 	bsn_mkey_ctx_encode(in + BSN_CREATE_MKEY_CTX_OFFSET, &ctx);
 	bsn_create_mkey_xlt_encode(in + BSN_CREATE_MKEY_XLT_OFFSET, &xlt);
 	memcpy(in + BSN_CREATE_MKEY_LIST_OFFSET, key->bytes, sizeof(key->bytes));
-	assert_int_equal(cx_command(rig.hca, in, sizeof(in), out, sizeof(out)), 0);
-	bsn_cmd_mkey_decode(&made, out + BSN_CMD_MKEY_OFFSET);
-	assert_int_equal(made.index, key->number >> 8); /* as was foretold */
+	assert_int_equal(cx_command(rig.hca, NULL, in, sizeof(in), out, sizeof(out)), 0);
+	bsn_cmd_object_decode(&made, out + BSN_CMD_OBJECT_OFFSET);
+	assert_int_equal(made.number, key->number >> 8); /* as was foretold */
 }
 
 static void destroy_mkey(const struct key *key)
 {
 	const struct bsn_cmd_in head = { .opcode = BSN_CMD_DESTROY_MKEY };
-	const struct bsn_cmd_mkey mkey = { .index = key->number >> 8 };
-	uint8_t in[BSN_DESTROY_MKEY_IN_SIZE], out[BSN_CMD_OUT_SIZE];
+	const struct bsn_cmd_object mkey = { .number = key->number >> 8 };
+	uint8_t in[BSN_MEANING_IN_SIZE], out[BSN_CMD_OUT_SIZE];
 
 	bsn_cmd_in_encode(in, &head);
-	bsn_cmd_mkey_encode(in + BSN_CMD_MKEY_OFFSET, &mkey);
-	assert_int_equal(cx_command(rig.hca, in, sizeof(in), out, sizeof(out)), 0);
+	bsn_cmd_object_encode(in + BSN_CMD_OBJECT_OFFSET, &mkey);
+	assert_int_equal(cx_command(rig.hca, NULL, in, sizeof(in), out, sizeof(out)), 0);
 }
 
 static void create_region(struct key *key, uint32_t pdn, int access)
@@ -372,7 +372,7 @@ static void a_removed_device_gives_its_keys_back(void **state)
 	cx_step(rig.hca, 0);
 	assert_true(cx_is_removed(rig.hca));
 	bsn_cmd_in_encode(in, &nop);
-	assert_int_equal(cx_command(rig.hca, in, sizeof(in), out, sizeof(out)), -EIO);
+	assert_int_equal(cx_command(rig.hca, NULL, in, sizeof(in), out, sizeof(out)), -EIO);
 	assert_int_equal(cx_pd_destroy(rig.hca, pd), -EBUSY);
 	destroy_mkey(&keys[0]);
 	assert_int_equal(cx_pd_destroy(rig.hca, pd), 0);

@@ -157,7 +157,7 @@ static void write_imm_consumes_a_receive(void **state)
 static uint32_t create_closable(struct rig *rig)
 {
 	uint8_t in[BSN_CREATE_MKEY_LIST_OFFSET + 4 * BSN_XLT_SIZE] = { 0 };
-	uint8_t out[BSN_CREATE_MKEY_OUT_SIZE];
+	uint8_t out[BSN_CREATED_OUT_SIZE];
 	const struct bsn_cmd_in head = { .opcode = BSN_CMD_CREATE_MKEY };
 	const struct bsn_create_mkey_xlt xlt = { .octwords = 1 };
 	const struct bsn_klm klm = { 64, rig->key, (uintptr_t)rig->buf };
@@ -170,15 +170,15 @@ static uint32_t create_closable(struct rig *rig)
 					  .start_addr = (uintptr_t)rig->buf,
 					  .len = 64,
 					  .translations_octword_size = 4 };
-	struct bsn_cmd_mkey made;
+	struct bsn_cmd_object made;
 
 	bsn_cmd_in_encode(in, &head);
 	bsn_mkey_ctx_encode(in + BSN_CREATE_MKEY_CTX_OFFSET, &ctx);
 	bsn_create_mkey_xlt_encode(in + BSN_CREATE_MKEY_XLT_OFFSET, &xlt);
 	bsn_klm_encode(in + BSN_CREATE_MKEY_LIST_OFFSET, &klm);
-	assert_int_equal(cx_command(rig->hca, in, sizeof(in), out, sizeof(out)), 0);
-	bsn_cmd_mkey_decode(&made, out + BSN_CMD_MKEY_OFFSET);
-	return made.index << 8;
+	assert_int_equal(cx_command(rig->hca, NULL, in, sizeof(in), out, sizeof(out)), 0);
+	bsn_cmd_object_decode(&made, out + BSN_CMD_OBJECT_OFFSET);
+	return made.number << 8;
 }
 
 static void post_send_inval(struct rig *rig, uint32_t key)

@@ -2,12 +2,14 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Unmodified programs of the distribution on softcx, alone and in pairs. Speaks TAP.
 
-usage: programs.py SOFTCX
+usage: programs.py SOFTCX [huge]
 
+With "huge" it runs those that want hugepages, which tests/hugepages has reserved; else the others.
 Each case has a fabric of its own, so that parallel runs do not meet, and a trace, in which a finding
 fails it. A program that is not installed skips its cases.
 """
 
+import json
 import os
 import re
 import shutil
@@ -20,15 +22,20 @@ sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 from ports import free_port, listens  # noqa: E402
 
 SOFTCX = os.path.abspath(sys.argv[1])
+WITH_HUGE_PAGES = sys.argv[2:] == ['huge']
 DEADLINE_S = 60  # one core may be another's
 
 ROUND_TRIP_US = 100
 ROUND_TRIP_TRIES = 5
 
-PINGPONGS = ['ibv_rc_pingpong', 'ibv_uc_pingpong', 'ibv_ud_pingpong', 'ibv_srq_pingpong']
+PINGPONGS = ['ibv_rc_pingpong', 'ibv_uc_pingpong', 'ibv_ud_pingpong', 'ibv_srq_pingpong',
+             'ibv_xsrq_pingpong']
 PERFTESTS = ['ib_write_lat', 'ib_read_lat', 'ib_send_lat', 'ib_atomic_lat', 'ib_write_bw',
              'ib_read_bw', 'ib_send_bw']
 PERFTESTS_DC = ['ib_write_bw', 'ib_send_lat', 'ib_read_lat', 'ib_atomic_bw']
+PERFTESTS_STREAMS = ['ib_write_bw', 'ib_send_lat']
+STREAMS = ['--log_dci_streams=2', '--log_active_dci_streams=3']  # more names than streams
+PERFTESTS_XRC = ['ib_send_lat', 'ib_write_bw', 'ib_send_bw', 'ib_write_lat', 'ib_read_lat', 'ib_atomic_lat']
 
 
 class Failure(Exception):
@@ -107,20 +114,8 @@ def run_pair(case, command, client_more=()):
     return said[0]
 
 
-def count_huge_pages():
-    try:
-        path = '/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages'
-        with open(path, encoding='ascii') as file:
-            return int(file.read())
-    except OSError:
-        return 0
-
-
 def check_pair(case, command, client_more):
-    if '--use_hugepages' in command and count_huge_pages() < 2:
-        return 'there are no two huge pages of 2 MB: vm.nr_hugepages'
     run_pair(case, command, client_more)
-    return None
 
 
 def check_round_trip(case):
@@ -136,9 +131,9 @@ def check_round_trip(case):
     raise Failure(f'{tries} us, more than {ROUND_TRIP_US}')
 
 
-def read_ucx(case):
-    """The trace of two processes that swap messages of 1 KB."""
-    run_pair(case, ['ucx_perftest'], ['-t', 'tag_lat', '-s', '1024', '-n', '100', '-w', '10'])
+def read_ucx(case, size=1024):
+    """The trace of two processes that swap messages of so many bytes."""
+    run_pair(case, ['ucx_perftest'], ['-t', 'tag_lat', '-s', str(size), '-n', '100', '-w', '10'])
     with open(case.trace, encoding='ascii') as trace:
         return trace.read()
 
@@ -150,10 +145,18 @@ def check_device_memory(case, is_there):
         raise Failure(f'{len(sent)} messages out of device memory')
 
 
-def check_no_devx(case):
-    """Without DevX's event channels UCX stays with verbs' queues."""
-    if 'devx_event_channel: error' not in read_ucx(case):
-        raise Failure('UCX did not ask for an event channel of DevX')
+def check_inline_recv(case, size, is_there):
+    """By default (RX_INLINE) UCX has short messages come in CQEs."""
+    inside = re.findall(r'cqe: .* RESP_SEND .* bytes \d+ inline', read_ucx(case, size))
+    if (len(inside) >= 100) != is_there:
+        raise Failure(f'{len(inside)} messages in CQEs')
+
+
+def check_devx(case, wanted):
+    """UCX makes its queues by commands; none, where it may not send any."""
+    made = set(re.findall(r'command: (CREATE_[A-Z]+|ALLOC_[A-Z]+)', read_ucx(case)))
+    if not made >= set(wanted) or (made and not wanted):
+        raise Failure(f'made by commands: {sorted(made)}; wanted: {wanted}')
 
 
 def check_devinfo(case):
@@ -167,6 +170,12 @@ def check_devinfo(case):
             raise Failure(f'"{version}" where it does not belong, or not where it does\n{out}')
 
 
+def check_no_atomics(case):
+    out = finish(case.start(['ibv_devinfo', '-v']), time.monotonic() + DEADLINE_S)
+    if 'ATOMIC_NONE' not in out:
+        raise Failure(f'atomics of the host\'s order in\n{out}')
+
+
 # What tells of devices without a verb: (command, what it says).
 LISTINGS = [
     (['ls', '-l', '/sys/class/infiniband'], r'mlx5_0 -> \S+/infiniband/mlx5_0\n'),
@@ -175,6 +184,9 @@ LISTINGS = [
     (['ls', '/sys/bus/pci/devices'], r'(?m)^5cc5:00:00\.0$'),
     (['ibstat', '-l'], r'^mlx5_0\n'),
     (['ibstat', 'mlx5_0', '1'], r'(?s)State: Active.*LinkUp.*Link layer: InfiniBand'),
+    (['rdma', 'dev'], r'^0: mlx5_0: node_type ca fw 20\.35\.2000 node_guid 025c:c5ff:'),
+    (['rdma', 'link'], r'^link mlx5_0/1 subnet_prefix fe80:\S+ lid 1 .*state ACTIVE physical_state LINK_UP'),
+    (['rdma', 'system'], r'^netns shared'),
     (['lspci', '-v', '-s', '5cc5:00:00.0'], r'Infiniband controller: Mellanox .*ConnectX-6'),
 ]
 
@@ -183,6 +195,47 @@ def check_listing(case, command, wanted):
     out = finish(case.start(command), time.monotonic() + DEADLINE_S)
     if not re.search(wanted, out) or 'No such file' in out:
         raise Failure(f'no "{wanted}" in\n{out}')
+
+
+# The objects of ibv_rc_pingpong, of 1024 bytes: (what rdma is asked for, what it says of them).
+RESOURCES = [
+    (['qp'], {'lqpn', 'rqpn', 'type', 'state', 'pdn', 'pid', 'comm'}),
+    (['cq'], {'cqn', 'cqe', 'users', 'pid'}),
+    (['mr'], {'mrn', 'rkey', 'mrlen', 'pdn', 'pid'}),
+    (['pd'], {'pdn', 'users', 'pid'}),
+    (['ctx'], {'ctxn', 'pid'}),
+]
+
+
+def ask_rdma(case, words):
+    return json.loads(finish(case.start(['rdma', '-j', 'resource', *words]), time.monotonic() + DEADLINE_S))
+
+
+def check_resources(case):
+    """What another process has, to whom it belongs; and nothing once that has ended."""
+    port = free_port()
+    server = case.start(['ibv_rc_pingpong', '-s', '1024', '-p', port])
+    try:
+        await_server(server, port, time.monotonic() + DEADLINE_S)
+        summary = ask_rdma(case, [])[0]
+        wanted = {'pd': 1, 'cq': 1, 'qp': 1, 'cm_id': 0, 'mr': 1, 'ctx': 1, 'srq': 0}
+        if {key: summary.get(key) for key in wanted} != wanted:
+            raise Failure(f'{summary}, not {wanted}')
+        for words, keys in RESOURCES:
+            said = ask_rdma(case, ['show', *words])
+            if len(said) != 1 or not keys <= said[0].keys() or said[0]['pid'] != server.pid:
+                raise Failure(f'{words}: {said}')
+        qp, mr = ask_rdma(case, ['show', 'qp'])[0], ask_rdma(case, ['show', 'mr'])[0]
+        if (qp['type'], qp['state'], mr['mrlen']) != ('RC', 'INIT', 1024):
+            raise Failure(f'{qp} {mr}')
+        if ask_rdma(case, ['show', 'qp', 'link', 'mlx5_0/1', 'lqpn', str(qp['lqpn'])]) != [qp]:
+            raise Failure('the queue pair by its number is another')
+    finally:
+        server.kill()
+        server.communicate()
+    left = ask_rdma(case, [])[0]
+    if any(left[key] for key in wanted):
+        raise Failure(f'{left}, of nobody')
 
 
 def check_generation(case, part_id):
@@ -219,7 +272,7 @@ def pairs(link):
         yield [program, '-n', '100', *gid], [], [], {}
     if link == 'ib':
         yield ['ibv_rc_pingpong', '-n', '200'], ['--exact'], [], {}
-        for flags in ('-o', '-O', '-oP', '-j'):
+        for flags in ('-o', '-O', '-oP', '-j', '-t'):
             yield ['ibv_rc_pingpong', '-n', '200', flags], [], [], {}
         yield ['ib_write_bw', '-n', '100', '--odp', *gid], [], [], {}
         yield ['ib_write_bw', '-n', '100', '--use_hugepages', *gid], [], [], {}
@@ -228,7 +281,11 @@ def pairs(link):
         yield ['ib_send_bw', '-c', 'UD', '-g', '-n', '100', '-d', 'mlx5_0', '-x', '1'], [], [], {}
     for program in PERFTESTS_DC:
         yield [program, '-c', 'DC', '-n', '100', *gid], [], [], {}
-    for transport in ('rc_x', 'ud_x'):
+    for program in PERFTESTS_STREAMS:
+        yield [program, '-c', 'DC', *STREAMS, '-n', '100', *gid], [], [], {}
+    for program in PERFTESTS_XRC:
+        yield [program, '-c', 'XRC', '-n', '100', *gid], [], [], {}
+    for transport in ('rc_x', 'ud_x', 'dc_x'):
         yield (['ucx_perftest'], [], ['-t', 'tag_lat', '-n', '100', '-w', '10'],
                {'UCX_TLS': transport, 'UCX_NET_DEVICES': 'mlx5_0:1'})
 
@@ -248,16 +305,28 @@ def cases():
         yield (f'ibv_devinfo on {generation}', 'ibv_devinfo',
                lambda case, p=part_id: check_generation(case, p), 'ib',
                [f'--generation={generation}'], {})
+    yield ('ibv_devinfo on big-endian atomics', 'ibv_devinfo', check_no_atomics, 'ib',
+           ['--big-endian-atomics'], {})
     for command, wanted in LISTINGS:
         yield (' '.join(command), command[0],
                lambda case, c=command, w=wanted: check_listing(case, c, w), 'ib', [], {})
+    yield 'rdma resource', 'rdma', check_resources, 'ib', [], {}
     yield (f'a round trip in {ROUND_TRIP_US} us', 'ib_write_lat', check_round_trip, 'ib', [], {})
     ucx = {'UCX_TLS': 'rc_x', 'UCX_NET_DEVICES': 'mlx5_0:1'}
     yield ('UCX sends from device memory', 'ucx_perftest', lambda case: check_device_memory(case, True),
            'ib', [], {**ucx, 'UCX_RC_MLX5_DM_SIZE': '2K'})
+    for size, is_there in ((8, True), (1024, False)):
+        yield (f'UCX takes messages of {size} B in CQEs: {is_there}', 'ucx_perftest',
+               lambda case, s=size, t=is_there: check_inline_recv(case, s, t), 'ib', [], ucx)
     yield ('UCX without device memory', 'ucx_perftest', lambda case: check_device_memory(case, False),
            'ib', [], {**ucx, 'UCX_RC_MLX5_DM_SIZE': '0'})
-    yield 'UCX whose DevX event channels are refused', 'ucx_perftest', check_no_devx, 'ib', [], ucx
+    for transport, wanted in (('rc_x', ['CREATE_QP', 'CREATE_RMP']),
+                              ('dc_x', ['CREATE_QP', 'CREATE_RMP', 'CREATE_DCT'])):
+        env = {**ucx, 'UCX_TLS': transport}
+        yield (f'UCX makes the queues of {transport} by commands', 'ucx_perftest',
+               lambda case, w=wanted: check_devx(case, w), 'ib', [], env)
+        yield (f'UCX makes the queues of {transport} by verbs', 'ucx_perftest',
+               lambda case: check_devx(case, []), 'ib', ['--no-devx'], env)
     yield 'a generation that is not known', 'ibv_devinfo', check_refusal, 'ib', [], {}
     yield 'nothing is left behind', 'true', lambda case: check_nothing_left(), 'ib', [], {}
 
@@ -265,7 +334,8 @@ def cases():
 def main():
     number = failed = 0
     with tempfile.TemporaryDirectory() as folder:
-        for number, (name, program, function, link, options, env) in enumerate(cases(), 1):
+        wanted = (case for case in cases() if ('--use_hugepages' in case[0]) == WITH_HUGE_PAGES)
+        for number, (name, program, function, link, options, env) in enumerate(wanted, 1):
             if not shutil.which(program):
                 print(f'ok {number} - {name} # SKIP {program} is not installed')
                 continue

@@ -9,6 +9,7 @@
 #include "bsn_cmd.h"
 #include "bsn_syndrome.h"
 #include "bsn_umr.h"
+#include "bsn_wqe.h"
 #include "datasheet.h"
 
 enum { MKEY_IN_BYTES = BSN_CREATE_MKEY_LIST_OFFSET + 4 * BSN_XLT_SIZE };
@@ -56,8 +57,9 @@ static void general_capabilities_are_the_datasheets(void **state)
 	assert_int_equal(zero.num_ports, CX_PORTS);
 	assert_int_equal(1 << zero.log_max_qp_sz, CX_MAX_QP_WR);
 	assert_int_equal(one.max_wqe_sz_sq, CX_MAX_SQ_DESC_BYTES);
-	assert_true(one.rc && one.uc && one.ud && one.atomic && one.bf);
-	assert_false(one.sho || one.dct || one.xrc || one.umr_modify_atomic_disabled);
+	assert_true(one.rc && one.uc && one.ud && one.xrc && one.atomic && one.bf);
+	assert_true(one.dct);
+	assert_false(one.sho || one.umr_modify_atomic_disabled);
 }
 
 static void atomics_say_their_sizes_and_order(void **state)
@@ -68,15 +70,61 @@ static void atomics_say_their_sizes_and_order(void **state)
 	bsn_cap_atomics_decode(&cap, answer + BSN_CAP_OFFSET + BSN_CAP_ATOMICS_OFFSET);
 	assert_int_equal(cap.operations, 0xf);
 	assert_int_equal(cap.size_qp, 4 + 8);
+	assert_int_equal(cap.size_dc, 4 + 8);
 	assert_int_equal(cap.endianness_mode_8b, 1);
+}
+
+static void memory_on_demand_is_for_connections(void **state)
+{
+	const uint32_t all = BSN_ODP_SEND | BSN_ODP_RECEIVE | BSN_ODP_WRITE | BSN_ODP_READ |
+			     BSN_ODP_ATOMIC | BSN_ODP_SRQ_RECEIVE;
+	struct bsn_cap_odp cap;
+
+	assert_int_equal(query_caps(*state, BSN_CAP_ODP), 0);
+	bsn_cap_odp_decode(&cap, answer + BSN_CAP_OFFSET);
+	assert_int_equal(cap.rc, all);
+	assert_int_equal(cap.dc, all);
+	assert_int_equal(cap.ud, BSN_ODP_SEND);
+	assert_int_equal(cap.uc | cap.xrc, 0);
+}
+
+/* -- mappings ---------------------------------------------------------------------------------- */
+
+static int map(struct loopback *l, uint32_t kind, const struct bsn_cmd_mapping *mapping,
+	       uint32_t sgid_index)
+{
+	const struct bsn_av_ud_grh to = { .sgid_index = sgid_index };
+	uint8_t in[BSN_CREATE_MAPPING_IN_SIZE] = { 0 }, out[BSN_CREATED_OUT_SIZE] = { 0 };
+	struct mlx5dv_devx_obj *obj;
+
+	put_head(in, BSN_CMD_CREATE_GENERAL_OBJECT, kind);
+	bsn_cmd_mapping_encode(in + BSN_CREATE_OBJECT_OFFSET, mapping);
+	bsn_av_ud_grh_encode(in + BSN_CREATE_OBJECT_OFFSET + BSN_CMD_MAPPING_SIZE, &to);
+	obj = mlx5dv_devx_obj_create(l->ctx, in, sizeof(in), out, sizeof(out));
+	if (obj)
+		assert_int_equal(mlx5dv_devx_obj_destroy(obj), 0);
+	return (int)status_of(out);
+}
+
+static void an_address_is_mapped_to_a_queue_pair(void **state)
+{
+	const struct bsn_cmd_mapping good = { .qpn = 77 }, none = { .qpn = 0 },
+				     far = { .qpn = BSN_QPN_MAX + 1 };
+
+	assert_int_equal(map(*state, BSN_OBJECT_AV_QP_MAPPING, &good, 0), BSN_COMMAND_OK);
+	assert_int_equal(map(*state, BSN_OBJECT_AV_QP_MAPPING, &none, 0),
+			 BSN_COMMAND_BAD_PARAMETER);
+	assert_int_equal(map(*state, BSN_OBJECT_AV_QP_MAPPING, &far, 0), BSN_COMMAND_BAD_PARAMETER);
+	assert_int_equal(map(*state, BSN_OBJECT_AV_QP_MAPPING, &good, 1),
+			 BSN_COMMAND_BAD_PARAMETER);
+	assert_int_equal(map(*state, 0x3b, &good, 0), BSN_COMMAND_BAD_PARAMETER);
 }
 
 static void what_is_not_modelled_is_not_claimed(void **state)
 {
-	static const enum bsn_cap empty[] = { BSN_CAP_ODP,          BSN_CAP_ROCE,
-					      BSN_CAP_QOS,          BSN_CAP_FLOW_TABLE,
-					      BSN_CAP_CRYPTO,       BSN_CAP_GENERAL_2,
-					      BSN_CAP_DEVICE_MEMORY };
+	static const enum bsn_cap empty[] = { BSN_CAP_ROCE,       BSN_CAP_QOS,
+					      BSN_CAP_FLOW_TABLE, BSN_CAP_CRYPTO,
+					      BSN_CAP_GENERAL_2,  BSN_CAP_DEVICE_MEMORY };
 
 	for (size_t i = 0; i < sizeof(empty) / sizeof(empty[0]); i++) {
 		assert_int_equal(query_caps(*state, empty[i]), 0);
@@ -119,11 +167,18 @@ static void each_vector_has_an_event_queue(void **state)
 	assert_int_not_equal(mlx5dv_devx_query_eqn(l->ctx, CX_COMP_VECTORS, &eqn[0]), 0);
 }
 
-/* UCX falls back to verbs where it gets no channel. */
-static void event_channels_are_refused(void **state)
+static void event_channels_carry_cookies_alone(void **state)
 {
 	struct loopback *l = *state;
+	struct mlx5dv_devx_event_channel *channel = mlx5dv_devx_create_event_channel(
+		l->ctx, MLX5DV_DEVX_CREATE_EVENT_CHANNEL_FLAGS_OMIT_EV_DATA);
+	uint16_t number = BSN_EVENT_SRQ_LAST_WQE;
 
+	assert_non_null(channel);
+	/* Events of the whole device. */
+	assert_int_not_equal(
+		mlx5dv_devx_subscribe_devx_event(channel, NULL, sizeof(number), &number, 0), 0);
+	mlx5dv_devx_destroy_event_channel(channel);
 	errno = 0;
 	assert_null(mlx5dv_devx_create_event_channel(l->ctx, 0));
 	assert_int_equal(errno, EOPNOTSUPP);
@@ -171,9 +226,9 @@ static struct mkey_request klm_request(const struct loopback *l)
 static struct mlx5dv_devx_obj *create_mkey(struct loopback *l, const struct mkey_request *r,
 					   uint32_t *key, uint32_t *status)
 {
-	uint8_t in[MKEY_IN_BYTES] = { 0 }, out[BSN_CREATE_MKEY_OUT_SIZE] = { 0 };
+	uint8_t in[MKEY_IN_BYTES] = { 0 }, out[BSN_CREATED_OUT_SIZE] = { 0 };
 	struct mlx5dv_devx_obj *obj;
-	struct bsn_cmd_mkey made;
+	struct bsn_cmd_object made;
 
 	bsn_create_mkey_flags_encode(in + BSN_CREATE_MKEY_FLAGS_OFFSET, &r->flags);
 	put_head(in, BSN_CMD_CREATE_MKEY, 0);
@@ -183,8 +238,8 @@ static struct mlx5dv_devx_obj *create_mkey(struct loopback *l, const struct mkey
 		bsn_klm_encode(in + BSN_CREATE_MKEY_LIST_OFFSET + (size_t)i * BSN_KLM_SIZE,
 			       &r->klms[i]);
 	obj = mlx5dv_devx_obj_create(l->ctx, in, sizeof(in), out, sizeof(out));
-	bsn_cmd_mkey_decode(&made, out + BSN_CMD_MKEY_OFFSET);
-	*key = made.index << 8 | r->ctx.mkey_7_0;
+	bsn_cmd_object_decode(&made, out + BSN_CMD_OBJECT_OFFSET);
+	*key = made.number << 8 | r->ctx.mkey_7_0;
 	*status = status_of(out);
 	return obj;
 }
@@ -312,21 +367,21 @@ static void an_mkey_tells_what_it_is(void **state)
 	struct mkey_request r = klm_request(l);
 	uint8_t in[16] = { 0 }, out[BSN_QUERY_MKEY_OUT_CTX_OFFSET + BSN_MKEY_CTX_SIZE];
 	struct mlx5dv_devx_obj *obj;
-	struct bsn_cmd_mkey asked;
+	struct bsn_cmd_object asked = { 0 };
 	struct bsn_mkey_ctx ctx;
 	uint32_t key;
 
 	r.ctx.mkey_7_0 = 0x77;
 	r.ctx.free = 1;
 	obj = make_mkey(l, &r, &key);
-	asked.index = key >> 8;
+	asked.number = key >> 8;
 	put_head(in, BSN_CMD_QUERY_MKEY, 0);
-	bsn_cmd_mkey_encode(in + BSN_CMD_MKEY_OFFSET, &asked);
+	bsn_cmd_object_encode(in + BSN_CMD_OBJECT_OFFSET, &asked);
 	assert_int_equal(mlx5dv_devx_obj_query(obj, in, sizeof(in), out, sizeof(out)), 0);
 	bsn_mkey_ctx_decode(&ctx, out + BSN_QUERY_MKEY_OUT_CTX_OFFSET);
 	assert_memory_equal(&ctx, &r.ctx, sizeof(ctx));
-	asked.index++;
-	bsn_cmd_mkey_encode(in + BSN_CMD_MKEY_OFFSET, &asked);
+	asked.number++;
+	bsn_cmd_object_encode(in + BSN_CMD_OBJECT_OFFSET, &asked);
 	assert_int_equal(mlx5dv_devx_obj_query(obj, in, sizeof(in), out, sizeof(out)), EINVAL);
 	assert_int_equal(mlx5dv_devx_obj_destroy(obj), 0);
 }
@@ -385,7 +440,7 @@ static void other_objects_are_refused(void **state)
 	struct loopback *l = *state;
 	uint8_t in[16] = { 0 }, out[16] = { 0 };
 
-	put_head(in, BSN_CMD_CREATE_QP, 0);
+	put_head(in, BSN_CMD_CREATE_XRQ, 0);
 	errno = 0;
 	assert_null(mlx5dv_devx_obj_create(l->ctx, in, sizeof(in), out, sizeof(out)));
 	assert_int_equal(errno, EREMOTEIO);
@@ -403,11 +458,13 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(general_capabilities_are_the_datasheets),
 		TEST(atomics_say_their_sizes_and_order),
+		TEST(memory_on_demand_is_for_connections),
+		TEST(an_address_is_mapped_to_a_queue_pair),
 		TEST(what_is_not_modelled_is_not_claimed),
 		TEST(unknown_capabilities_are_a_bad_parameter),
 		TEST(what_names_no_object_is_asked_as_such),
 		TEST(each_vector_has_an_event_queue),
-		TEST(event_channels_are_refused),
+		TEST(event_channels_carry_cookies_alone),
 		TEST(an_mkey_of_pieces_gathers_and_scatters),
 		TEST(an_mkey_of_equal_pieces_counts_from_its_start),
 		TEST(an_mkey_of_pages_is_a_umems),

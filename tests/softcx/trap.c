@@ -224,9 +224,11 @@ static const struct snippet copies[] = { { "stp", NULL, c_stp, 4 }, { "st4", NUL
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
+static void answer(void *context, uint32_t offset, uint8_t *data, uint32_t size);
+
 static int set_up(void **state)
 {
-	const struct trap_listener listener = { .report = on_store, .context = seen };
+	const struct trap_listener listener = { .report = on_store, .answer = answer, .context = seen };
 
 	(void)state;
 	for (size_t k = 0; k < sizeof(pattern); k++)
@@ -503,6 +505,73 @@ static void covering_disturbs_no_poster(void **state)
 	assert_int_equal(calls, 2000);
 }
 
+/* What stands there is its offset, so that each load shows which bytes it was answered with. */
+static void answer(void *context, uint32_t offset, uint8_t *data, uint32_t size)
+{
+	assert_ptr_equal(context, seen);
+	for (uint32_t i = 0; i < size; i++)
+		data[i] = (uint8_t)(offset + i);
+}
+
+#if defined(__x86_64__)
+CODE(r_mov32, "mov (%rsi), %eax; mov %eax, (%rdi); ret");
+CODE(r_mov64, "mov 8(%rsi), %r9; mov %r9, (%rdi); ret");
+CODE(r_mov8, "mov 3(%rsi), %cl; mov %cl, (%rdi); ret");
+CODE(r_movbe32, "movbe 4(%rsi), %eax; mov %eax, (%rdi); ret");
+CODE(r_movdqu, "movdqu 16(%rsi), %xmm5; movdqu %xmm5, (%rdi); ret");
+#else
+CODE(r_mov32, "ldr w3, [x1]; str w3, [x0]; ret");
+CODE(r_mov64, "ldr x3, [x1, #8]; str x3, [x0]; ret");
+CODE(r_mov8, "ldrb w3, [x1, #3]; strb w3, [x0]; ret");
+CODE(r_movdqu, "ldr q5, [x1, #16]; str q5, [x0]; ret");
+#endif
+
+static void assert_read(void (*run)(void *to, const void *from), const void *page, const char *wanted, size_t size)
+{
+	uint8_t to[16];
+
+	run(to, page);
+	assert_memory_equal(to, wanted, size);
+}
+
+/* One that is mapped later, too, once it is covered; until then it is as the file is. */
+static void what_cannot_be_read_is_answered(void **state)
+{
+	const off_t page = TRAP_PAGE_BYTES;
+	void *first, *second;
+
+	(void)state;
+	assert_int_equal(trap_cover_reads(page), 0); /* nobody has mapped it yet */
+	first = mmap(NULL, TRAP_PAGE_BYTES, PROT_READ, MAP_SHARED, memfd, page);
+	assert_ptr_not_equal(first, MAP_FAILED);
+	assert_read(r_mov32, first, "\0\0\0\0", 4);
+	assert_int_equal(trap_cover_reads(page), 0);
+	second = mmap(NULL, TRAP_PAGE_BYTES, PROT_READ, MAP_SHARED, memfd, page);
+	assert_ptr_not_equal(second, MAP_FAILED);
+	assert_int_equal(trap_cover(1), 0); /* covers both */
+	for (unsigned mode = TRAP_EXACT; mode <= TRAP_ABSORB; mode++) {
+		trap_set_mode((enum trap_mode)mode);
+		for (unsigned which = 0; which < 2; which++) {
+			const void *at = which ? second : first;
+
+			assert_read(r_mov32, at, "\0\1\2\3", 4);
+			assert_read(r_mov64, at, "\10\11\12\13\14\15\16\17", 8);
+			assert_read(r_mov8, at, "\3", 1);
+			assert_read(r_movdqu, at, "\20\21\22\23\24\25\26\27\30\31\32\33\34\35\36\37", 16);
+#if defined(__x86_64__)
+			if (have("movbe"))
+				assert_read(r_movbe32, at, "\7\6\5\4", 4);
+#endif
+		}
+	}
+	calls = 0;
+	trap_set_mode(TRAP_EXACT);
+	*(volatile uint64_t *)(void *)(uar + BLOCK) = 1;
+	assert_int_equal(calls, 1); /* doorbells ring as before */
+	munmap(first, TRAP_PAGE_BYTES);
+	munmap(second, TRAP_PAGE_BYTES);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -517,6 +586,7 @@ int main(void)
 		cmocka_unit_test(doorbells_ring_with_every_signal_blocked),
 		cmocka_unit_test(unknown_store_is_named_with_its_bytes),
 		cmocka_unit_test(covering_disturbs_no_poster),
+		cmocka_unit_test(what_cannot_be_read_is_answered),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, NULL);

@@ -25,7 +25,7 @@ struct victim {
 
 static inline void victim_make(struct victim *v, struct ibv_pd *pd)
 {
-	uint8_t in[BSN_CREATE_MKEY_LIST_OFFSET] = { 0 }, out[BSN_CREATE_MKEY_OUT_SIZE] = { 0 };
+	uint8_t in[BSN_CREATE_MKEY_LIST_OFFSET] = { 0 }, out[BSN_CREATED_OUT_SIZE] = { 0 };
 	const struct bsn_cmd_in head = { .opcode = BSN_CMD_CREATE_MKEY };
 	struct mlx5dv_pd domain = { 0 };
 	struct mlx5dv_obj obj = { .pd = { .in = pd, .out = &domain } };
@@ -35,7 +35,7 @@ static inline void victim_make(struct victim *v, struct ibv_pd *pd)
 				    .access_mode_1_0 = BSN_MKEY_MODE_KLM,
 				    .qpn = BSN_MKEY_QPN_ANY,
 				    .translations_octword_size = 4 };
-	struct bsn_cmd_mkey made;
+	struct bsn_cmd_object made;
 
 	assert_int_equal(mlx5dv_init_obj(&obj, MLX5DV_OBJ_PD), 0);
 	ctx.pd = domain.pdn;
@@ -43,8 +43,8 @@ static inline void victim_make(struct victim *v, struct ibv_pd *pd)
 	bsn_mkey_ctx_encode(in + BSN_CREATE_MKEY_CTX_OFFSET, &ctx);
 	v->mkey = mlx5dv_devx_obj_create(pd->context, in, sizeof(in), out, sizeof(out));
 	assert_non_null(v->mkey);
-	bsn_cmd_mkey_decode(&made, out + BSN_CMD_MKEY_OFFSET);
-	v->rkey = made.index << 8;
+	bsn_cmd_object_decode(&made, out + BSN_CMD_OBJECT_OFFSET);
+	v->rkey = made.number << 8;
 }
 
 static inline void victim_free(struct victim *v)

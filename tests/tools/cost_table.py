@@ -2,16 +2,24 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Writes the README's table of costs: what bsn-perf cost --instructions counts on softcx.
 
-usage: cost_table.py README SOFTCX BSN_PERF
+usage: cost_table.py README SOFTCX BSN_PERF [--check]
+  --check  writes nothing, and says as TAP where Bunsen's figures are others today
 """
 
 import json
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1]))
+import tap
+
 BEGIN, END = '<!-- costs -->\n', '<!-- end of costs -->\n'
+
+# Of another valgrind, or softcx of another day.
+SLACK = 0.03
 
 COLUMNS = {'bunsen': 'Bunsen', 'bunsen_v2': 'for x86-64-v2', 'ibv_wr': '`ibv_wr_*`',
            'ibv': '`ibv_post_send` …', 'floor': 'floor'}
@@ -79,12 +87,32 @@ def table_of(rows):
     return '\n'.join(lines) + '\n'
 
 
-def main(readme, softcx, perf):
+def figures(table):
+    """Bunsen's, by row; libibverbs' are another machine's."""
+    rows = [[cell.strip() for cell in line.split('|')] for line in table.split('\n')[2:] if line]
+    return {cells[1]: [float(cell or 0) for cell in cells[2:4]] for cells in rows}
+
+
+def stale(written, counted):
+    """Rows whose figures are others today."""
+    was = figures(written)
+    return [f'{row}: {was.get(row)} is {now}: ninja cost-table' for row, now in figures(counted).items()
+            if row not in was or any(abs(a - b) > SLACK * b for a, b in zip(was[row], now))]
+
+
+def main(readme, softcx, perf, check=None):
     path = pathlib.Path(readme)
     text = path.read_text(encoding='utf-8')
+    if check and not shutil.which('valgrind'):
+        print('1..0 # SKIP valgrind is not installed')
+        return 0
     table = table_of(measure(softcx, perf))
+    if check:
+        return tap.report([("the README's costs are those that are counted",
+                            stale(text.partition(BEGIN)[2].partition(END)[0], table))])
     path.write_text(re.sub(f'(?s)(?<={BEGIN}).*(?={END})', lambda _: table, text),
                     encoding='utf-8')
+    return 0
 
 
-main(*sys.argv[1:])
+sys.exit(main(*sys.argv[1:]))

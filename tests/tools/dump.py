@@ -505,7 +505,7 @@ class Page(html.parser.HTMLParser):
     def __init__(self, text):
         super().__init__()
         self.open, self.ids, self.links, self.slots, self.titles = [], [], [], 0, []
-        self.records, self.cells = [], []
+        self.records, self.cells, self.is_head = [], [], False
         self.feed(text)
         self.close()
         check(not self.open, f'left open: {self.open}')
@@ -525,16 +525,17 @@ class Page(html.parser.HTMLParser):
         if 'found' in attrs.get('class', '').split() or 'slot' in attrs.get('class', '').split():
             self.records.append(attrs)
             self.cells.append([])
-        if tag == 'tr' and self.cells:
+        self.is_head |= tag == 'header'
+        if tag == 'tr' and self.cells and not self.is_head:
             self.cells[-1].append([])
-        if tag == 'td' and self.cells:
+        if tag == 'td' and self.cells and not self.is_head:
             self.cells[-1][-1].append('')
         check('src' not in attrs and tag not in ('link', 'img'), 'not self-contained')
         if tag not in self.VOID:
             self.open.append(tag)
 
     def handle_data(self, data):
-        if self.open and self.open[-1] == 'td':
+        if self.open and self.open[-1] == 'td' and not self.is_head:
             self.cells[-1][-1][-1] += data
 
     def handle_endtag(self, tag):
@@ -570,6 +571,45 @@ def test_page_of_a_log(_bench):
         text = page_of('', str(log))
     check(Page(text).ids == ['r1'], 'one error')
     check('<a id' not in text and '<a id="x">&lt;.log' in html.unescape(text), text)
+
+
+def send_wqes(count, first=37):
+    """So many WQEs of a queue, in order, as a dump that is no whole ring."""
+    ring = send_ring(16, first, 0xc7)
+    return SHAPES['dwords'](b''.join(ring[64 * ((first + i) % 16):][:64] for i in range(count))) + '\n'
+
+
+def test_page_of_a_part(_bench):
+    """Three WQEs that follow each other are drawn, one alone is not."""
+    titles = [title for title, _ in Page(page_of(send_wqes(3))).titles]
+    check([title.split(':')[0] for title in titles] == ['index 37', 'index 38', 'index 39'], titles)
+    page = page_of(send_wqes(1) + 'then\n' + send_wqes(3, 45) + 'then\n' + send_wqes(1))
+    check(page.count('<section class="ring">') == 1, page)
+    check([title.split(':')[0] for title, _ in Page(page).titles] == ['index 45', 'index 46', 'index 47'],
+          page)
+
+
+def test_page_folds_what_is_empty(_bench):
+    """Of 2048 slots of which three are used: the producer, and what is empty after it."""
+    ring = bytes(64) + send_ring(16, 1, 0xc7)[64:4 * 64] + bytes((2048 - 4) * 64)
+    titles = [title for title, _ in Page(page_of(ring)).titles]
+    check(titles[0] == 'slot 0: empty', titles)
+    check([title[:6] for title in titles[1:4]] == ['slot 1', 'slot 2', 'slot 3'], titles)
+    check(titles[4:] == ['slot 4: empty, producer', 'slots 5 to 2047: empty'], titles)
+
+
+def test_page_begins_with_a_summary(_bench):
+    """How often each kind of error came, and a link to the first."""
+    text = page_of(error_of(0xc7, 38) + 'then\n' + error_of(0xc8, 3) + 'then\n' + ring_of(0xc7, 37))
+    head = text[text.index('<header'):]
+    check('2 error_cqe, ' in head and head.count('<tr>') == 2, head[:400])
+    check('<td>2</td>' in head and 'href="#r1"' in head and 'cause' in head, head[:400])
+
+
+def test_meaning_before_fields(_bench):
+    """What an error means comes before its fields."""
+    text = run(error_of(0xc7, 38)).stdout.decode()
+    check(text.index('causes ') < text.index('  cqe_err'), text)
 
 
 def test_page_of_completions(_bench):

@@ -39,6 +39,13 @@ def test_pingpong(bench):
         check('1000 messages there and back; the last one said 1999' in b, b)
 
 
+def test_dc_ranks(bench):
+    out = bench.run(PROGRAMS['dc_ranks'], '5')[0]
+    check(out == '5 processes wrote to 5 each\n', out)
+    out, err = bench.run(PROGRAMS['dc_ranks'], status=1)
+    check('dc_ranks: alone: ' in err and 'mpirun' in err and not out, err)
+
+
 LAYOUTS = {
     'transpose': """by column:
  101 201 301 401
@@ -92,10 +99,34 @@ def test_log(bench):
 
 def test_dc_pool(bench):
     for link in 'ib', 'roce':
-        out, _ = bench.run(PROGRAMS['dc_pool'], SOFTCX_LINK=link)
-        check(out == '64 workers through 8 initiators: 63 raised, 1 failed\n', out)
+        for path in 'direct', 'verbs':
+            out, _ = bench.run(PROGRAMS['dc_pool'], SOFTCX_LINK=link, BSN_PATH=path)
+            check(out == '64 workers through 8 initiators: 63 raised, 1 failed\n', out)
         bench.fabric += '-roce'
-    bench.complains('no DC: ', PROGRAMS['dc_pool'], BSN_PATH='verbs')
+
+
+def test_dc_workers(bench):
+    for path in 'direct', 'verbs':
+        _, _, a, b = pair(bench, 'dc_workers', BSN_PATH=path)
+        check(a == '16 workers were raised 160 times\n', a)
+        check(b == '160 requests through 4 initiators, which went from worker to worker\n', b)
+
+
+def test_dc_returns(bench):
+    """No example: targets whose process is killed."""
+    for path in 'direct', 'verbs':
+        out, _ = bench.run(PROGRAMS['dc_returns'], BSN_PATH=path)
+        check(out == 'gone and back 2 times\n', out)
+
+
+def test_tutorial(bench):
+    steps = ['verbs', 'attached', 'own', 'batch', 'inline', 'prepared', 'many']
+    for more in {}, {'BSN_PATH': 'verbs'}, {'SOFTCX_PASSIVE': '1'}:
+        out, _ = bench.run(PROGRAMS['tutorial'], **more)
+        check(out == ''.join(f'{step}: 64 messages\n' for step in steps), out)
+    out, _ = bench.run(PROGRAMS['tutorial'], 'batch')
+    check(out == 'batch: 64 messages\n', out)
+    bench.complains('no step last', PROGRAMS['tutorial'], 'last')
 
 
 def test_attach(bench):
@@ -110,7 +141,7 @@ def test_no_rdma_cm(bench):
 
 
 def test_usage(bench):
-    for name in 'hello_write', 'pingpong', 'attach_cm':
+    for name in 'hello_write', 'pingpong', 'attach_cm', 'dc_workers':
         bench.complains(f'usage: {name} PORT [HOST]', PROGRAMS[name], status=2)
 
 

@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Runs programs that have softcx linked in, each case on a fabric of its own. Speaks TAP."""
+"""Runs programs that have softcx linked in, each case on a fabric of its own. Speaks TAP.
+
+Whoever imports this takes --only=NAME, to run just the cases whose names have that in them:
+meson test -C build bsn-perf --test-args=--only=sweep
+"""
 
 import json
 import os
@@ -15,6 +19,10 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 from ports import free_port  # noqa: E402, F401: those who import this module use it
 
 DEADLINE_S = 60
+
+# Taken away before the script looks at its arguments.
+ONLY = [arg.partition('=')[2] for arg in sys.argv if arg.startswith('--only=')]
+sys.argv[:] = [arg for arg in sys.argv if not arg.startswith('--only=')]
 
 
 class Failure(Exception):
@@ -94,7 +102,9 @@ class Bench:
 def main(cases):
     """Runs the functions test_* of a module: its globals()."""
     tests = [(name[len('test_'):], case) for name, case in cases.items()
-             if name.startswith('test_')]
+             if name.startswith('test_') and (not ONLY or any(part in name for part in ONLY))]
+    if not tests:
+        sys.exit(f'no case has {" or ".join(ONLY)} in its name')
     failed = 0
     print(f'1..{len(tests)}')
     for number, (name, case) in enumerate(tests, 1):

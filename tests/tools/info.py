@@ -41,6 +41,17 @@ def test_roce(bench):
     check(chosen and chosen[0]['type'] == 'RoCE v2', device)
 
 
+def test_order_of_atomics(bench):
+    plain = 'results of 8 bytes are big-endian'
+    for wanted in False, True:
+        order = {'SOFTCX_BIG_ENDIAN_ATOMICS': str(int(wanted))}
+        device = device_of(bench, **order)
+        check(device['atomics_are_big_endian'] is wanted, device)
+        features = {feature['name']: feature['available'] for feature in device['features']}
+        check(features['masked-atomics'] and features['atomics'] is not wanted, features)
+        check((plain in bench.run(INFO, **order)[0]) is wanted, 'the text says otherwise')
+
+
 def test_plain_verbs_says_why(bench):
     device = device_of(bench, BSN_PATH='verbs')
     check(device['direct'] is False and 'asked for' in device['why'], device)

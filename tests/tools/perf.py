@@ -2,13 +2,16 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """bsn-perf: what it refuses, what it prints, between two processes and alone. No time is asserted.
 
-usage: perf.py PROGRAM
+usage: perf.py PROGRAM [--sanitized] [--pmix]
 """
 
+import html.parser
 import json
 import os
+import pathlib
 import platform
 import re
+import shutil
 import socket
 import sys
 import tempfile
@@ -16,6 +19,8 @@ import tempfile
 from harness import check, free_port, main
 
 PERF = sys.argv[1]
+HAS_PMIX = '--pmix' in sys.argv
+HAS_VALGRIND = '--sanitized' not in sys.argv and shutil.which('valgrind')  # they do not mix
 OPS = ['write', 'read', 'send', 'atomic']
 PATHS = ['direct', 'verbs', 'ibv']
 # Some of the rows of cost, and all of what is posted to each kind of queue.
@@ -25,6 +30,7 @@ ROWS = ['write_sge', 'write_sge4', 'write_inline', 'write_inline256', 'write_pre
         'post_recv_srq', 'poll_1', 'poll_16', 'poll_empty', 'poll_recv', 'poll_recv_imm',
         'poll_recv_srq', 'poll_ud_send', 'poll_ud_recv', 'poll_512_qps', 'poll_256_qps_apart',
         'post_recv_16', 'post_recv_srq_16', 'poll_recv_data', 'poll_recv_inline',
+        'xrc_send', 'poll_xrc_recv', 'poll_stamped', 'poll_stamped_recv',
         'attached_poll_recv', 'write_sge_hidden', 'write_inline64_length', 'write_sge_symbol']
 COLUMNS = {'bunsen', 'bunsen_v2', 'ibv_wr', 'ibv', 'floor'}
 LATENCIES = ['min', 'p50', 'p90', 'p99', 'p99_9', 'p99_99', 'max']
@@ -32,7 +38,8 @@ LATENCIES = ['min', 'p50', 'p90', 'p99', 'p99_9', 'p99_99', 'max']
 
 def pair(bench, test, *args, server=(), **more):
     port = free_port()
-    serving = bench.start(PERF, test, '--port', port, *server, 'server')
+    fabric = {key: value for key, value in more.items() if key.isupper()}
+    serving = bench.start(PERF, test, '--port', port, *server, 'server', **fabric)
     out, _ = bench.run(PERF, test, '--port', port, *args, 'client', 'localhost', **more)
     return out, bench.finish(serving)[0]
 
@@ -56,12 +63,38 @@ def test_wrong_usage(bench):
             ('--iters 0: must be', 'bw', '--iters', '0'),
             ('--depth 65536: must be', 'bw', '--depth', '65536'),
             ('--timeout 0: must be', 'lat', '--timeout', '0'),
+            ('--duration 0: must be', 'lat', '-D', '0'),
+            ('--iters and --duration: use one', 'bw', '-n', '5', '-D', '5'),
+            ('--qp 0: must be', 'bw', '-q', '0'),
+            ('--qp: latency is that of one', 'lat', '-q', '2'),
+            ('--bidirectional is for bw', 'lat', '-b'),
+            ('--plot: the bandwidth of one size', 'bw', '--plot', 'x.svg'),
+            ('--cm connects one queue pair', 'bw', '-R', '-q', '2', 'server'),
             ('client needs the HOST', 'lat', 'client'),
             ('frob: use server, or client HOST', 'lat', 'frob'),
             ('one argument too many: more', 'lat', 'server', 'more'),
             ('one argument too many: more', 'lat', 'client', 'localhost', 'more'),
             ('--cm needs two processes', 'lat', '--cm'),
             ('--cm is for paths', 'lat', '--cm', '--path', 'ibv', 'server'),
+            ('--connection RAW: use one of RC, UC, UD', 'lat', '-c', 'RAW'),
+            ('see bsn-perf dc', 'bw', '-c', 'DC'),
+            ('--connection UC has no --op read', 'lat', '-c', 'UC', '--op', 'read'),
+            ('--connection UD has no --op write', 'lat', '-c', 'ud'),
+            ('--ib-port 0: must be', 'lat', '-i', '0'),
+            ('--gid-index x: not a number', 'lat', '-x', 'x'),
+            ('--gid-index 256: must be', 'lat', '-x', '256'),
+            ('--mtu 1500: use 256, 512', 'lat', '-m', '1500'),
+            ('--mtu 9000: must be', 'lat', '-m', '9000'),
+            ('--inline-size: a read sends no data', 'lat', '-I', '8', '--op', 'read'),
+            ('--sl 16: must be', 'lat', '-S', '16'),
+            ('--tclass 256: must be', 'lat', '--tclass', '256'),
+            ('--hop-limit 0: must be', 'lat', '-L', '0'),
+            ('--qp-timeout 32: must be', 'lat', '-u', '32'),
+            ('--output 4: the report', 'lat', '-o', '4'),
+            ('--cm and --mtu: rdma_cm decides', 'lat', '--cm', '-m', '1024', 'server'),
+            ('-Q, --cq-mod is perftest\'s: every request completes', 'bw', '-Q', '4'),
+            ('--tos is perftest\'s: use --tclass', 'lat', '-T', '96', 'server'),
+            ('--run_infinitely is perftest\'s: use --duration', 'bw', '--run_infinitely'),
             ('--cm and --device', 'lat', '--cm', '--device', 'x', 'client', 'localhost'),
             ('--op frob: there is none', 'cost', '--op', 'read,frob'),
             ('--columns frob: there is none', 'cost', '--columns', 'ibv,frob'),
@@ -72,9 +105,25 @@ def test_wrong_usage(bench):
             ('cost takes no argument more', 'cost', 'more'),
             ('--op frob: there is none', 'layout', '--op', 'list_1,frob'),
             ('--rounds 0: must be', 'layout', '--rounds', '0'),
+            ('recv takes no argument more', 'recv', 'more'),
+            ('--qps 0: must be 1 to 4096', 'recv', '--qps', '0'),
             ('layout takes no argument more', 'layout', 'more'),
             ('--regions 0: must be', 'memory', '--regions', '0'),
-            ('memory takes no argument more', 'memory', 'more')]:
+            ('memory takes no argument more', 'memory', 'more'),
+            ('--peers 0: must be', 'dc', '--peers', '0'),
+            ('--dcis x: not a number', 'dc', '--dcis', 'x'),
+            ('--window 5000: must be', 'dc', '--window', '5000'),
+            ('--policy frob: there is none', 'dc', '--policy', 'lru,frob'),
+            ('dc takes no argument more', 'dc', 'more'),
+            ('--streams 0: must be', 'dc', '--streams', '0'),
+            ('slots', 'dc', '--simulate', '--dcis', '4096', '--streams', '1024'),
+            ('use --simulate', 'dc', '--streams', '2'),
+            ('use --simulate', 'dc', '--connect-ns', '140'),
+            ('--simulate has no device', 'dc', '--simulate', '--device', 'mlx5_0'),
+            ('there is nothing to draw', 'dc', '--plot', 'x.svg'),
+            ('--local 0: must be', 'dc', '--local', '0'),
+            ('use one', 'dc', '--local', '2', '--pmix'),
+            ('are the other ones', 'dc', '--local', '2', '--peers', '5')]:
         bench.complains(text, PERF, *args, status=2)
 
 
@@ -86,7 +135,7 @@ def test_no_command(bench):
 def test_help_and_version(bench):
     check(bench.run(PERF, '--help')[0].startswith('usage: bsn-perf'), 'no help')
     check(bench.run(PERF, '--version')[0].startswith('bsn-perf '), 'no version')
-    for command in 'cost', 'layout', 'memory', 'lat', 'bw':
+    for command in 'cost', 'layout', 'memory', 'dc', 'lat', 'bw':
         out = bench.run(PERF, command, '--help')[0]
         check('--json' in out, command)
         for line in re.findall(r'^ +(?:-\w, )?--.*', out, re.MULTILINE):
@@ -94,7 +143,7 @@ def test_help_and_version(bench):
 
 
 def test_no_device(bench):
-    for command in 'cost', 'layout', 'memory', 'lat', 'bw':
+    for command in 'cost', 'layout', 'memory', 'dc', 'lat', 'bw':
         bench.complains('no RDMA device no_such_device', PERF, command, device=False)
         bench.complains('no RDMA device nix_0', PERF, command, '--device', 'nix_0')
 
@@ -126,7 +175,9 @@ def columns_of(op):
         columns.discard('floor')
     if op.endswith('_symbol') or platform.machine() != 'x86_64':
         columns.discard('bunsen_v2')
-    return columns
+    if 'xrc' in op or 'stamped' in op:  # ibv_poll_cq() gives no times
+        columns -= {'floor', 'ibv'}
+    return columns - {'ibv_wr'} if 'xrc' in op else columns
 
 
 def test_cost_json(bench):
@@ -191,6 +242,40 @@ def test_cost_of_many_qps(bench):
     check('\n   16 post ' in out and '\n   16 poll ' in out, out)
 
 
+def recv(bench, *args, **more):
+    return json.loads(bench.run(PERF, 'recv', '--rounds', '2', '--json', *args, **more)[0])
+
+
+def test_recv_json(bench):
+    report = recv(bench, '--qps', '1,3')
+    check([size['qps'] for size in report['sizes']] == [1, 3], report)
+    for size, posts in zip(report['sizes'], ('post_recv_16', 'post_recv_16_qps')):
+        rows = {row.pop('op'): row for row in size['rows']}
+        check([row for row in rows if row.startswith('post_recv_16')] == [posts], rows)
+        for row in posts, 'post_recv_srq_16', 'poll_recv_inline', 'poll_recv_16':
+            check({'bunsen', 'ibv'} <= set(rows[row]), rows)
+        for row in 'poll_16_sessions', 'poll_16_sessions_plain', 'wait_1', 'wait_1_hidden':
+            check(set(rows[row]) <= {'bunsen', 'bunsen_v2'} and rows[row], rows)
+        check(set(size['trips']) == {'message', 'send', 'ibv'}, size)
+        asked = {by: trip['bus_requests'] for by, trip in size['trips'].items()}
+        # No receive, and no completion of it.
+        check(asked['message'] < asked['send'] - 2 and asked['message'] < asked['ibv'] - 1, asked)
+
+
+def test_recv_on_plain_verbs(bench):
+    report = recv(bench, '--qps', '2', BSN_PATH='verbs')
+    rows = {row['op']: row for row in report['sizes'][0]['rows']}
+    check('bunsen' not in rows['poll_16_sessions'] and 'bunsen' in rows['post_recv_16_qps'], rows)
+    check(all(trip['ns'] > 0 for trip in report['sizes'][0]['trips'].values()), report)
+
+
+def test_recv_for_people(bench):
+    out, _ = bench.run(PERF, 'recv', '--rounds', '1', '--qps', '1,2')
+    check('\n1 QP\n' in out and '\n2 QPs, which take turns\n' in out, out)
+    check(out.count('\nA message of 32 bytes there and back') == 2 and '\nmessage  ' in out, out)
+    check("libmlx5's polls cannot read sessions" in out, out)
+
+
 def layout(bench, *args, **more):
     report = json.loads(bench.run(PERF, 'layout', '--rounds', '2', '--json', *args, **more)[0])
     return report, {row.pop('op'): row for row in report['rows']}
@@ -210,6 +295,8 @@ def test_layout_json(bench):
     for op, row in rows.items():
         for figures in row.values():
             check(0 <= figures['ns_p10'] <= figures['ns'], (op, row))
+    for count in 4, 32:
+        check(set(rows[f'pages_{count}']) == {'bunsen', 'uncommitted', 'libmlx5'}, rows)
     known = rows['send_known']['bunsen']['bus']
     check((known['payload_read'], known['cqe_write']) == (1024, 1), known)
     check(rows['send_packed']['bunsen']['bus']['payload_read'] == 1, rows)
@@ -245,6 +332,172 @@ def test_memory_for_people(bench):
     out = bench.run(PERF, 'memory', '--regions', '50', '--bytes', '1m')[0]
     for text in 'binary search', 'rcache', 'malloc + register', 'translations of 1048576 bytes':
         check(text in out, out)
+
+
+POLICIES = ['lru', 'sieve', 'dcs', 'dcs_quota', 'hashed', 'streams', 'adaptive']
+
+
+def dc(bench, *args):
+    report = json.loads(bench.run(PERF, 'dc', '--json', *args)[0])
+    for policy in report['policies']:
+        check(policy['connects_are_the_devices'], policy)
+        # Who waits together is connected once.
+        check(policy['waits_per_operation'] or
+              policy['connects_per_operation'] >= report['optimum_per_operation'], report)
+        check(0 < policy['fairness'] <= 1.0000001, policy)
+        check(policy['wait_p99_us'] <= policy['wait_max_us'] * 1.01, policy)
+    return report, {policy['policy']: policy for policy in report['policies']}
+
+
+def test_dc_json(bench):
+    report, policies = dc(bench, '--operations', '4000')
+    check(list(report) == ['device', 'path', 'cpu', 'store', 'pattern', 'peers', 'dcis', 'streams', 'window',
+                           'operations', 'bytes', 'optimum_per_operation', 'policies'], report)
+    check(list(policies) == POLICIES, report)
+    connects = {name: policy['connects_per_operation'] for name, policy in policies.items()}
+    check(connects['lru'] < connects['dcs_quota'] and connects['sieve'] < connects['dcs_quota'], connects)
+    check(policies['streams']['waits_per_operation'] > policies['lru']['waits_per_operation'], report)
+
+
+def test_dc_patterns(bench):
+    few = ('--operations', '3000', '--policy', 'lru', '--window', '4')
+    moving = dc(bench, *few, '--pattern', 'moving')[1]['lru']
+    check(moving['connects_per_operation'] <= 0.05, moving)
+    incast = dc(bench, *few, '--pattern', 'incast')[1]['lru']
+    check(incast['connects_per_operation'] == 1 / 3000, incast)
+    around = dc(bench, *few, '--pattern', 'all_to_all')[1]['lru']
+    check(around['connects_per_operation'] == 1, around)
+    bursts = dc(bench, *few, '--pattern', 'bursts')[0]
+    check(bursts['optimum_per_operation'] < 0.13, bursts)
+    uniform = dc(bench, *few, '--pattern', 'uniform', '--peers', '16', '--dcis', '8')[1]['lru']
+    check(0.4 < uniform['connects_per_operation'] < 0.6, uniform)
+
+
+def connects(bench, *args):
+    return {name: policy['connects_per_operation'] for name, policy in dc(bench, *args)[1].items()}
+
+
+def test_dc_is_as_simulated(bench):
+    """
+    Where one request is outstanding at a time, softcx and the model connect alike, to the last one. With more,
+    softcx executes them at once, where the model has them end one after the other: those that keep what they have
+    differ little; dcs, which gives it up when it is done, does.
+    """
+    for pattern in 'zipf', 'moving':
+        few = ('--operations', '3000', '--pattern', pattern)
+        alone = few + ('--window', '1')
+        check(connects(bench, *alone) == connects(bench, *alone, '--simulate'), pattern)
+        some = few + ('--window', '4', '--policy', 'lru,sieve,hashed,adaptive')
+        real, simulated = connects(bench, *some), connects(bench, *some, '--simulate')
+        check(all(abs(real[name] - simulated[name]) < 0.02 for name in real), f'{real} {simulated}')
+
+
+def test_dc_simulated(bench):
+    args = ('--simulate', '--operations', '2000', '--peers', '1000,100000', '--streams', '4')
+    with tempfile.TemporaryDirectory() as directory:
+        path = os.path.join(directory, 'dc.svg')
+        report = json.loads(bench.run(PERF, 'dc', '--json', *args, '--plot', path, device=False)[0])
+        with open(path, encoding='utf-8') as file:
+            lines = re.findall(r'>([a-z_]+)</text>', file.read())
+    check(report['model'] == {'connect_ns': 60, 'answer_ns': 1200, 'random_ns': 500, 'issue_ns': 50}, report)
+    check([run['peers'] for run in report['runs']] == [1000, 100000], report)
+    check([policy['policy'] for policy in report['runs'][1]['policies']] == POLICIES, report)
+    check(set(lines) == {'connections', 'optimum', *POLICIES}, lines)
+    slow = json.loads(bench.run(PERF, 'dc', '--json', '--simulate', '--operations', '2000', '--policy', 'lru',
+                                '--connect-ns', '2700', device=False)[0])
+    quick = json.loads(bench.run(PERF, 'dc', '--json', '--simulate', '--operations', '2000', '--policy', 'lru',
+                                 device=False)[0])
+    check(slow['policies'][0]['operations_per_s'] < 0.8 * quick['policies'][0]['operations_per_s'], slow)
+    out = bench.run(PERF, 'dc', *args, device=False)[0]
+    check(out.count('a model of time') == 2 and 'of 4 streams' in out, out)
+
+
+def test_dc_waits_where_all_are_busy(bench):
+    report = dc(bench, '--operations', '3000', '--dcis', '2', '--window', '64', '--pattern', 'uniform',
+                '--policy', 'lru')[1]['lru']
+    check(report['waits_per_operation'] > 0.5 and report['wait_max_us'] > 0, report)
+    check(report['wait_max_operations'] <= 64 * 2, report)
+
+
+def test_dc_of_a_file(bench):
+    with tempfile.NamedTemporaryFile('w') as file:
+        file.write('0\n1\n0\n2\n')
+        file.flush()
+        lru = dc(bench, '--pattern', file.name, '--operations', '400', '--peers', '3', '--dcis', '2',
+                 '--window', '1', '--policy', 'lru')[1]['lru']
+        check(lru['connects_per_operation'] == 201 / 400, lru)
+        file.write('3\n')
+        file.flush()
+        bench.complains('number 5: must be a peer, 0 to 2', PERF, 'dc', '--pattern', file.name,
+                        '--peers', '3')
+    bench.complains('neither a pattern nor a file', PERF, 'dc', '--pattern', 'frob')
+
+
+def test_dc_for_people(bench):
+    out = bench.run(PERF, 'dc', '--operations', '500', '--policy', 'sieve,hashed')[0]
+    check(re.search(r'(?m)^sieve +\d', out) and re.search(r'(?m)^hashed +\d', out), out)
+    check('optimum' in out and 'lru' not in out, out)
+
+
+def test_dc_on_plain_verbs(bench):
+    report = json.loads(bench.run(PERF, 'dc', '--json', '--operations', '300', '--peers', '12', '--policy', 'lru',
+                                  BSN_PATH='verbs')[0])
+    check(0.1 < report['policies'][0]['connects_per_operation'] < 1, report)
+    bench.complains('on plain verbs', PERF, 'dc', '--local', '1', BSN_PATH='verbs')
+
+
+def test_dc_of_many_processes(bench):
+    report = json.loads(bench.run(PERF, 'dc', '--json', '--local', '4', '--operations', '500', '--policy',
+                                  'lru,dcs', '--dcis', '2', '--window', '1')[0])
+    lru, dcs = report['policies']
+    check((report['processes'], report['peers'], report['pattern']) == (4, 3, 'all_to_all'), report)
+    check(lru['connects_per_operation'] == dcs['connects_per_operation'] == 1, report)
+    some = json.loads(bench.run(PERF, 'dc', '--json', '--local', '4', '--operations', '500', '--policy', 'lru')[0])
+    check(some['policies'][0]['connects_per_operation'] == 3 / 500, some)
+
+
+def test_dc_without_a_launcher(bench):
+    bench.complains('no launcher' if HAS_PMIX else 'without PMIx', PERF, 'dc', '--pmix')
+
+
+def test_dc_under_mpirun(bench):
+    """Its first process prints."""
+    if not HAS_PMIX or not shutil.which('mpirun'):
+        return 'SKIP no PMIx, or no mpirun'
+    out, _ = bench.run('mpirun', '--allow-run-as-root', '--oversubscribe', '-n', '3', PERF, 'dc', '--pmix', '--json',
+                       '--operations', '200', '--policy', 'lru')
+    report = json.loads(out)
+    check((report['processes'], report['policies'][0]['connects_per_operation']) == (3, 2 / 200), report)
+    return None
+
+
+def test_dc_has_only_so_many_peers(bench):
+    bench.complains('', PERF, 'dc', '--peers', '100000')
+
+
+def test_dc_instructions(bench):
+    if not HAS_VALGRIND:
+        return
+    lru = dc(bench, '--operations', '300', '--policy', 'lru', '--instructions', '--pattern', 'incast')[1]['lru']
+    check(40 < lru['post_instructions'] < 300, lru)
+    check(10 < lru['poll_instructions'] < 600, lru)
+
+
+def test_dc_hits_and_misses_are_drawn(bench):
+    """They cost the same with few peers and with many."""
+    if not HAS_VALGRIND:
+        return
+    with tempfile.TemporaryDirectory() as directory:
+        path = os.path.join(directory, 'dc.svg')
+        report = json.loads(bench.run(PERF, 'dc', '--json', '--simulate', '-i', '--plot', path, '--operations',
+                                      '400', '--peers', '100,3000', '--policy', 'lru', device=False)[0])
+        with open(path, encoding='utf-8') as file:
+            svg = file.read()
+    check('>hit<' in svg and '>miss<' in svg, svg)
+    few, many = report['runs']
+    for name in 'hit_instructions', 'miss_instructions':
+        check(abs(few[name] - many[name]) < 0.05 * few[name], report)
+    check(40 < few['hit_instructions'] < 250 < few['miss_instructions'] < 700, report)
 
 
 def asked(bench, *args, **more):
@@ -299,6 +552,25 @@ def test_cost_text(bench):
     check('device mlx5_0: direct' in out and 'bunsen/best' in out, out)
 
 
+def test_quickstart_explains_what_it_prints(bench):
+    """Each name that its legend has is in the table, and what comes next is there."""
+    root = pathlib.Path(__file__).resolve().parents[2]
+    script = (root / 'tools/quickstart').read_text(encoding='utf-8')
+    rows = ','.join(re.findall(r'^rows\+?=(?:,)?(\S+)$', script, re.MULTILINE))
+    out, _ = bench.run(PERF, 'cost', '--rounds', '2', '--op', rows)
+    legend = script[script.index('How to read it'):script.index('Next:')]
+    heads = next(line.split() for line in out.split('\n') if 'bunsen/best' in line)
+    missing = [head for head in heads if not re.search(rf'(?<![\w/]){re.escape(head)}(?![\w/])', legend)]
+    check(not missing or platform.machine() != 'x86_64', f'not in the legend: {missing}')
+    check(all(f'\n{row} ' in out for row in rows.split(',')), out)
+    coming = script[script.index('Next:'):]
+    for path in re.findall(r'^  (?:man )?(\S+\.(?:md|7|1))', coming, re.MULTILINE):
+        check((root / path).exists(), path)
+    check('## A whole program' in (root / 'README.md').read_text(encoding='utf-8'), 'the section')
+    example = re.search(r'\$build/tools/(\w+)$', coming, re.MULTILINE)[1]
+    check((root / f'tools/examples/{example}.c').exists(), example)
+
+
 def test_report_in_a_file(bench):
     with tempfile.TemporaryDirectory() as directory:
         path = os.path.join(directory, 'report')
@@ -350,6 +622,92 @@ def test_sizes_and_depths(bench):
             bench.run(PERF, 'bw', '--op', op, '--depth', depth, '--iters', '100')
 
 
+def test_perftest_s_letters(bench):
+    """Each is ours and means the same, or is answered."""
+    theirs = {}
+    for name in 'ib_write_bw', 'ib_send_lat', 'ib_read_lat', 'ib_atomic_bw':
+        if shutil.which(name):
+            help_text = bench.run(name, '--help', status=1)[0]
+            theirs |= dict(re.findall(r'^ +-(\w), (--[-\w]+)', help_text, re.MULTILINE))
+    if not theirs:
+        return 'SKIP perftest is not installed'
+    check({'x', 'c', 'm', 'I', 'S', 'u', 'Q', 'F', 'T'} <= set(theirs), theirs)
+    ours = dict(re.findall(r'^ +-(\w), (--[-\w]+)', bench.run(PERF, 'bw', '--help')[0],
+                           re.MULTILINE))
+    for letter, name in theirs.items():
+        for word in f'-{letter}', name:
+            if letter == 'h':
+                continue
+            _, said = bench.run(PERF, 'bw', word, '8', 'nonsense', status=2)
+            check('unknown option' not in said, f'{word}: {said}')
+            check(letter in ours or letter in 'FN' or "is perftest's: " in said, f'{word}: {said}')
+    check(bench.run(PERF, 'lat', '-h')[0] == bench.run(PERF, 'lat', '--help')[0], '-h')
+    lat(bench, '-F', '--report_gbits', '-d', 'mlx5_0')
+    return None
+
+
+def lat(bench, *args, **more):
+    return json.loads(bench.run(PERF, 'lat', '--json', '-n', '10', *args, **more)[0])
+
+
+def test_connections(bench):
+    for path in PATHS:
+        for kind, op in ('UC', 'write'), ('UC', 'send'), ('UD', 'send'), ('rc', 'read'):
+            report = lat(bench, '-c', kind, '--op', op, '--path', path)
+            check(report['connection'] == kind.upper() and report['samples'] == 10, report)
+            report = bw(bench, '-n', '300', '-c', kind, '--op', op, '--path', path, '-q', '3')
+            check(report['connection'] == kind.upper(), report)
+
+
+def test_datagrams_are_as_long_as_a_packet(bench):
+    bench.complains('a message of UD is one packet', PERF, 'lat', '--op', 'send', '-c', 'UD',
+                    '--size', '8k')
+    report = lat(bench, '--op', 'send', '-c', 'UD', '-a')
+    check(report['sizes'][-1]['size'] == 4096, report)
+    out, _ = pair(bench, 'lat', '--json', '-n', '10', '--op', 'send', '-c', 'UD', '--size', '4096')
+    check(json.loads(out)['connection'] == 'UD', out)
+
+
+def test_ways(bench):
+    """What a connection is made with; on the client's word also at the server."""
+    way = ['-m', '256', '-S', '3', '--tclass', '96', '-L', '9', '-u', '10', '-I', '0']
+    for path in PATHS:
+        for index in '0', '3':
+            report = lat(bench, *way, '-x', index, '--path', path, SOFTCX_LINK='roce')
+            check((report['gid_index'], report['samples']) == (int(index), 10), report)
+    bench.complains('has no GID of index 9', PERF, 'lat', '-x', '9')
+    bench.complains('mlx5_0 has no port 3', PERF, 'bw', '-i', '3')
+    check(json.loads(pair(bench, 'lat', '--json', '-n', '10', *way)[0])['samples'] == 10, 'a pair')
+
+
+def posted(bench, *args, run=None, **more):
+    """The WQEs that a fabric's trace tells of, since it was looked at last."""
+    (run or bench.run)(PERF, *args, **more)
+    with open(bench.trace.name, 'r+', encoding='ascii') as trace:
+        lines = [line for line in trace if ' wqe: ' in line]
+        trace.truncate(0)
+    check(lines, 'no WQE is in the trace')
+    return lines
+
+
+def test_datagrams_tell_their_way(bench):
+    """Which is in each of their WQEs, also of what the server sends: on RoCE an SL counts twice there."""
+    way = ['-m', '1024', '-S', '3', '--tclass', '96', '-L', '9', '-x', '1']
+    for path in PATHS:
+        for wqe in posted(bench, '-c', 'UD', '--op', 'send', '-n', '5', '--path', path, *way,
+                          run=lambda _, *args, **more: pair(
+                              bench, 'lat', *args, server=('--path', path, '-x', '2'), **more),
+                          SOFTCX_LINK='roce'):
+            check(' sl 0x6 ' in wqe and ' tclass 0x60 hop_limit 0x9 ' in wqe, wqe)
+
+
+def test_inline_size(bench):
+    for path in PATHS:
+        for size, most in (8, 8), (8, 0), (200, 200), (200, 199), (64, 64), (65, 64):
+            wqes = posted(bench, 'bw', '-n', '4', '--path', path, '-s', str(size), '-I', str(most))
+            check(all((' is_inline ' in wqe) == (size <= most) for wqe in wqes), (size, most, wqes[0]))
+
+
 def test_sweep(bench):
     """-a: sizes double; inline data and SGEs; receives are as long as the longest."""
     sizes = [2 ** i for i in range(1, 9)]
@@ -364,6 +722,107 @@ def test_sweep(bench):
         check([int(row[0]) for row in rows] == sizes and {len(row) for row in rows} == {columns},
               out)
         check('2 to 300 bytes' in served, served)
+
+
+def bw(bench, *args, **more):
+    return json.loads(bench.run(PERF, 'bw', '--json', *args, **more)[0])
+
+
+def test_several_queue_pairs(bench):
+    """-q: each takes its turn; on softcx, whose trace names them."""
+    with tempfile.TemporaryDirectory() as folder:
+        for path in PATHS:
+            trace = os.path.join(folder, path)
+            report = bw(bench, '-q', '5', '--path', path, '-n', '200', SOFTCX_TRACE=trace)
+            check((report['qps'], report['iters'], report['bidirectional']) == (5, 200, False), report)
+            with open(trace, encoding='ascii') as lines:
+                posted = re.findall(r' wqe: qpn (0x\w+) ', lines.read())
+            counts = sorted(posted.count(qp) for qp in set(posted))
+            check(len(counts) == 5 and counts[0] > 30, f'{path}: {counts}')
+    for op in OPS:
+        report = bw(bench, '-q', '17', '--op', op, '-t', '4', '-n', '1000')
+        check((report['qps'], report['depth']) == (17, 4), report)
+    out, _ = pair(bench, 'bw', '-q', '3', '--op', 'send', '--iters', '300')
+    check(', 3 queue pairs, path' in out, out)
+
+
+def test_both_directions(bench):
+    """-b: both ends send, as many as the client says, and the rates are added."""
+    for op in OPS:
+        report = bw(bench, '-b', '--op', op, '-n', '300')
+        check(report['bidirectional'] and report['messages_per_second'] > 0, report)
+        out, served = pair(bench, 'bw', '-b', '--op', op, '-q', '2', '--iters', '300')
+        check(all(', 2 queue pairs, both directions, path' in text for text in (out, served)), out)
+    for op in 'write', 'send':
+        counted = both = 0
+        for args in (), ('-b',):
+            with tempfile.NamedTemporaryFile() as trace:
+                bw(bench, *args, '--op', op, '-n', '200', SOFTCX_TRACE=trace.name)
+                counted, both = both, len(re.findall(rb' wqe: qpn ', trace.read()))
+        check(both == 2 * counted > 0, f'{op}: {counted} one way, {both} both ways')
+
+
+def test_duration(bench):
+    """-D: a second, and not one more."""
+    for op in 'write', 'send', 'read':
+        report = bw(bench, '-D', '1', '--op', op)
+        check(1 <= report['seconds'] < 3 and report['iters'] > 100, report)
+        lat = json.loads(bench.run(PERF, 'lat', '-D', '1', '--op', op, '--json')[0])
+        check(lat['samples'] == lat['iters'] > 100, lat)
+    out, served = pair(bench, 'lat', '-D', '1', '--op', 'send')
+    check('for 1 s, path' in out and 'for 1 s, path' in served, served)
+    pair(bench, 'lat', '-D', '1')
+    for args in (), ('-b',):
+        out, _ = pair(bench, 'bw', '-D', '1', '--op', 'send', *args)
+        check('for 1 s' in out, out)
+
+
+class Drawing(html.parser.HTMLParser):
+    """The texts of a picture, and the points of its lines."""
+
+    def __init__(self, path):
+        super().__init__()
+        self.texts, self.lines, self.is_text = [], [], False
+        with open(path, encoding='utf-8') as file:
+            self.feed(file.read())
+
+    def handle_starttag(self, tag, attrs):
+        self.is_text = tag == 'text'
+        if tag == 'path' and not dict(attrs).get('stroke'):
+            self.lines.append([tuple(map(float, point.split()))
+                               for point in dict(attrs)['d'][1:].split('L')])
+
+    def handle_data(self, data):
+        if self.is_text and data.strip():
+            self.texts.append(data)
+
+
+def test_plots(bench):
+    """Lines that go to the right, as many as there are, inside of the picture."""
+    for args, lines, points, texts in [
+            (('lat', '-n', '2000'), 1, 20, ['0 %', '99 %', 'percentiles', 'µs']),
+            (('lat', '-a', '-s', '256', '-n', '100'), 3, 8, ['2 B', '50 %', '99.9 %', 'µs']),
+            (('bw', '-a', '-s', '4k', '-n', '100'), 1, 12, ['2 B', '1 KB', 'Gb/s'])]:
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, 'plot.svg')
+            bench.run(PERF, *args, '--plot', path)
+            drawing = Drawing(path)
+        check(len(drawing.lines) == lines, drawing.lines)
+        check(not [text for text in texts if text not in drawing.texts], drawing.texts)
+        for line in drawing.lines:
+            check(len(line) >= points and line == sorted(line, key=lambda point: point[0]), line)
+            check(all(70 <= x <= 711 and 49 <= y <= 431 for x, y in line), line)
+    bench.complains('--plot /nonexistent/x: No such file', PERF, 'lat', '-n', '5', '--plot', '/nonexistent/x')
+
+
+def test_trace_of_what_goes_well(bench):
+    """It tells of no errors: what libraries ask for on purpose is none."""
+    for path in PATHS:
+        bench.run(PERF, 'lat', '--path', path, '--iters', '3')
+    with open(bench.trace.name, encoding='ascii') as trace:
+        lines = trace.readlines()
+    errors = [line for line in lines if 'error' in line]
+    check(not errors and any(' wqe: ' in line for line in lines), errors)
 
 
 def test_stepped(bench):

@@ -151,6 +151,25 @@ def check_example(bench, name, text):
         check(re.search(text, out), out)
 
 
+def check_dc_pool(bench):
+    out = bench.run(BUILD / 'tools/dc_pool')[0]
+    check(out == '64 workers through 8 initiators: 63 raised, 1 failed\n', out)
+
+
+def check_dc_returns(bench):
+    out = bench.run(BUILD / 'tests/tools/dc_returns_on_device')[0]
+    check(out == 'gone and back 2 times\n', out)
+
+
+def check_dc_workers(bench):
+    port = free_port()
+    waiting = bench.start(BUILD / 'tools/dc_workers', port)
+    going = bench.start(BUILD / 'tools/dc_workers', port, 'localhost')
+    heard = [bench.finish(process)[0] for process in (waiting, going)]
+    check(heard == ['16 workers were raised 160 times\n',
+                    '160 requests through 4 initiators, which went from worker to worker\n'], heard)
+
+
 def check_attach_cm(bench):
     port = free_port()
     server = bench.start(BUILD / 'tools/attach_cm', port)
@@ -235,6 +254,10 @@ def programs():
                        ('pingpong', r'1000 messages there and back; the last one said 199[89]')):
         yield (f'example {name}', str(BUILD / 'tools' / name),
                lambda b, n=name, t=text: check_example(b, n, t))
+    yield 'example dc_pool', str(BUILD / 'tools/dc_pool'), check_dc_pool
+    yield 'example dc_workers', str(BUILD / 'tools/dc_workers'), check_dc_workers
+    yield ('targets whose process is killed', str(BUILD / 'tests/tools/dc_returns_on_device'),
+           check_dc_returns)
     yield 'example attach', str(BUILD / 'tools/attach'), check_attach
     yield 'example attach_cm', str(BUILD / 'tools/attach_cm'), check_attach_cm
     yield 'a device without permission', tool, check_no_permission

@@ -7,6 +7,7 @@ usage: commands.py LAYOUT_MD
 A field that the kernel has under another name is named here; one that it lacks is counted.
 """
 
+import math
 import pathlib
 import re
 import sys
@@ -18,18 +19,46 @@ PAIRS = [
     ('cmd_in', 'create_mkey_in', 0),
     ('cmd_out', 'create_mkey_out', 0),
     ('create_mkey_flags', 'create_mkey_in', 8),
-    ('cmd_mkey', 'destroy_mkey_in', 8),
-    ('cmd_mkey', 'create_mkey_out', 8),
+    ('cmd_object', 'destroy_mkey_in', 8),
+    ('cmd_object', 'create_mkey_out', 8),
+    ('cmd_object', 'create_cq_out', 8),
+    ('cmd_object', 'rst2init_qp_in', 8),
+    ('cmd_object', 'alloc_pd_out', 8),
+    ('cmd_ring', 'create_cq_in', 80),
+    ('cmd_ring', 'create_qp_in', 256),
+    ('cqc', 'cqc', 0),
+    ('cmd_select', 'modify_cq_in', 12),
+    ('rmpc', 'rmpc', 0),
+    ('cmd_wq', 'wq', 0),
+    ('cmd_wq', 'rmpc', 48),
+    ('dctc', 'dctc', 0),
+    ('dctc', 'create_dct_in', 16),
+    ('cmd_object', 'create_dct_out', 8),
+    ('cmd_object', 'create_rmp_out', 8),
+    ('qpc_shape', 'qpc', 0),
+    ('ads', 'ads', 0),
+    ('ads', 'qpc', 24),
+    ('qpc_work', 'qpc', 112),
+    ('qpc_record', 'qpc', 176),
+    ('cmd_options', 'init2rtr_qp_in', 16),
+    ('cmd_vport', 'query_hca_vport_context_in', 8),
+    ('vport_state', 'hca_vport_context', 0),
+    ('vport_address', 'hca_vport_context', 64),
     ('mkey_ctx', 'mkc', 0),
     ('lag', 'lagc', 0),
     ('cap_gen_0', 'cmd_hca_cap', 0),
     ('cap_gen_1', 'cmd_hca_cap', 64),
     ('cap_gen_2', 'cmd_hca_cap', 128),
     ('cap_gen_3', 'cmd_hca_cap', 192),
+    ('cap_odp', 'odp_cap', 0),
     ('cap_atomics', 'atomic_caps', 0),
 ]
+NUMBERS = {'destroy_mkey_in': 'mkey_index', 'create_mkey_out': 'mkey_index', 'create_cq_out': 'cqn',
+           'rst2init_qp_in': 'qpn', 'alloc_pd_out': 'pd', 'create_dct_out': 'dctn',
+           'create_rmp_out': 'rmpn'}
 RENAMED = {
-    ('cmd_mkey', 'index'): 'mkey_index',
+    ('cmd_ring', 'umem_valid'): {'create_cq_in': 'cq_umem_valid', 'create_qp_in': 'wq_umem_valid'},
+    ('cmd_object', 'number'): NUMBERS,
     ('mkey_ctx', 'relaxed_write'): 'relaxed_ordering_write',
     ('mkey_ctx', 'relaxed_read'): 'relaxed_ordering_read',
     ('mkey_ctx', 'small_fence'): 'small_fence_on_rdma_read_response',
@@ -41,21 +70,34 @@ RENAMED = {
     ('cap_atomics', 'size_qp'): 'atomic_size_qp',
     ('cap_atomics', 'size_dc'): 'atomic_size_dc',
 }
-FEWEST = 110  # fields that must be found
+FEWEST = 280  # fields that must be found
 
 
 def kernel_structs(text):
-    """{name: {field: (first bit, bits)}}; a structure that has another ends there."""
-    found = {}
-    for name, body in re.findall(r'struct mlx5_ifc_(\w+)_bits \{\n(.*?)\n\};', text, re.DOTALL):
+    """
+    {name: {field: (first bit, bits)}}, those of a structure inside with them; where a field is
+    twice, as in two paths, the first counts.
+    """
+    bodies = dict(re.findall(r'struct mlx5_ifc_(\w+)_bits \{\n(.*?)\n\};', text, re.DOTALL))
+
+    def lay_out(name):
         at, fields = 0, {}
-        for field, width in re.findall(r'^\s+u8\s+(\w+)\[(\w+)\];|^\s+struct', body, re.MULTILINE):
-            if not field:
+        for field, size, inner in re.findall(
+                r'^\tu8\s+(\w+)((?:\[\w+\])+);|^\tstruct mlx5_ifc_(\w+)_bits \w+;|^\tunion',
+                bodies[name], re.MULTILINE):
+            if inner:
+                for part, (first, bits) in lay_out(inner)[0].items():
+                    fields.setdefault(part, (at + first, bits))
+                at += lay_out(inner)[1]
+            elif not field:
                 break
-            fields[field] = (at, int(width, 0))
-            at += int(width, 0)
-        found[name] = fields
-    return found
+            else:
+                bits = math.prod(int(n, 0) for n in re.findall(r'\w+', size))
+                fields.setdefault(field, (at, bits))
+                at += bits
+        return fields, at
+
+    return {name: lay_out(name)[0] for _, name, _ in PAIRS}
 
 
 def our_fields(text, segment):
@@ -78,7 +120,8 @@ def main(layout):
     for number, (segment, struct, start) in enumerate(PAIRS, 1):
         wrong = []
         for name, first, bits in our_fields(text, segment):
-            theirs = kernel[struct].get(RENAMED.get((segment, name), name))
+            other = RENAMED.get((segment, name), name)
+            theirs = kernel[struct].get(other[struct] if isinstance(other, dict) else other)
             seen += theirs is not None
             if theirs and theirs != (8 * start + first, bits):
                 wrong.append(f'{name}: bit {8 * start + first}, {bits} wide; kernel: {theirs}')

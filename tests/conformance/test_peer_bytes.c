@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Requests of a DCI, byte for byte what libmlx5 builds by ibv_wr_*() and mlx5dv_wr_set_dc_addr(), with the
- * extended address vector, which is the only one that it has. Each goes to the DCT of the bench, whose
- * memory says that it was understood.
+ * Requests of a DCI, byte for byte what libmlx5 builds by ibv_wr_*() and mlx5dv_wr_set_dc_addr() or its form for
+ * streams, with the
+ * extended address vector, which is the only one that it has; and those of an XRC initiator. Each goes to
+ * the DCT or the SRQ of the bench, whose memory says that it was understood.
  */
 #include <infiniband/mlx5dv.h>
 
+#include <fcntl.h>
+#include <stdio.h>
+
 #include "bsn_dc.h"
+#include "bsn_xrc.h"
 #include "compare.h"
 
 enum { KEY = DC_KEY, SGES = 4, INLINE = 200, ROUNDS = 40, SPORT = 0xd00d, LENGTH = 24 };
@@ -16,8 +21,14 @@ static struct {
 	struct bsn_cq *into;
 	struct bsn_rq *srq;
 	struct bsn_dct *dct;
+	FILE *file; /* whose the XRC domain is */
+	struct bsn_xrcd *xrcd;
+	struct bsn_xrc_target *xrc_target; /* of Bunsen's initiator */
+	struct ibv_xrcd *verbs_xrcd;
+	struct ibv_qp *verbs_target;          /* of libmlx5's */
 	struct party libmlx5, bunsen, target; /* of the target only its number is read */
 	struct bsn_cq *cq;
+	bool has_streams; /* of libmlx5's DCI: names are bytes alone to the other */
 } t;
 
 /* -- both sides -------------------------------------------------------------------------------- */
@@ -47,17 +58,70 @@ static void map_party(struct party *p, struct ibv_qp *verbs)
 	p->reg = (uint32_t)((uintptr_t)map.bf.reg % TRAP_PAGE_BYTES);
 }
 
-static void modify(struct ibv_qp *qp, enum ibv_qp_state state, int mask)
+static void modify_to(struct ibv_qp *qp, uint32_t dest_qpn, enum ibv_qp_state state, int mask)
 {
-	struct ibv_qp_attr attr = { .qp_state = state,
-				    .port_num = t.bench.info->port,
-				    .path_mtu = IBV_MTU_1024,
-				    .max_rd_atomic = 16,
-				    .timeout = 14,
-				    .retry_cnt = 7,
-				    .rnr_retry = 7 };
+	struct ibv_qp_attr attr = {
+		.qp_state = state,
+		.port_num = t.bench.info->port,
+		.path_mtu = IBV_MTU_1024,
+		.dest_qp_num = dest_qpn,
+		.ah_attr = { .dlid = t.bench.info->lid, .port_num = t.bench.info->port },
+		.qp_access_flags =
+			IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC,
+		.max_dest_rd_atomic = 16,
+		.max_rd_atomic = 16,
+		.timeout = 14,
+		.retry_cnt = 7,
+		.rnr_retry = 7
+	};
 
 	assert_int_equal(ibv_modify_qp(qp, &attr, IBV_QP_STATE | mask), 0);
+}
+
+static void modify(struct ibv_qp *qp, enum ibv_qp_state state, int mask)
+{
+	modify_to(qp, 0, state, mask);
+}
+
+enum {
+	RTS = IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
+	      IBV_QP_MAX_QP_RD_ATOMIC
+};
+
+static void open_dci(struct ibv_qp *dci)
+{
+	modify(dci, IBV_QPS_INIT, IBV_QP_PKEY_INDEX | IBV_QP_PORT);
+	modify(dci, IBV_QPS_RTR, IBV_QP_PATH_MTU);
+	modify(dci, IBV_QPS_RTS, RTS);
+}
+
+static void open_xrc(struct ibv_qp *initiator)
+{
+	const int rtr = IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+			IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
+	struct ibv_qp_init_attr_ex init = { .qp_type = IBV_QPT_XRC_RECV,
+					    .comp_mask = IBV_QP_INIT_ATTR_XRCD };
+	struct ibv_xrcd_init_attr domain = { .comp_mask = IBV_XRCD_INIT_ATTR_FD |
+							  IBV_XRCD_INIT_ATTR_OFLAGS,
+					     .fd = fileno(t.file),
+					     .oflags = O_CREAT };
+
+	t.verbs_xrcd = ibv_open_xrcd(t.bench.verbs, &domain);
+	assert_non_null(t.verbs_xrcd);
+	init.xrcd = t.verbs_xrcd;
+	t.verbs_target = ibv_create_qp_ex(t.bench.verbs, &init);
+	assert_non_null(t.verbs_target);
+	for (int i = 0; i < 2; i++) {
+		struct ibv_qp *const end = i ? initiator : t.verbs_target;
+		modify(end, IBV_QPS_INIT, IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
+		modify_to(end, i ? t.verbs_target->qp_num : initiator->qp_num, IBV_QPS_RTR, rtr);
+	}
+	modify(initiator, IBV_QPS_RTS, RTS);
+}
+
+static bool is_dc(void)
+{
+	return t.bench.type == BSN_QP_DC;
 }
 
 static void make_libmlx5(struct party *p)
@@ -78,6 +142,11 @@ static void make_libmlx5(struct party *p)
 		.dc_init_attr = { .dc_type = MLX5DV_DCTYPE_DCI },
 	};
 
+	if (t.has_streams) {
+		mlx5.comp_mask |= MLX5DV_QP_INIT_ATTR_MASK_DCI_STREAMS;
+		mlx5.dc_init_attr.dci_streams = (struct mlx5dv_dci_streams){ 2, 2 };
+	}
+
 	p->builder = &builders[1];
 	p->td = ibv_alloc_td(t.bench.verbs, &td);
 	domain.td = p->td;
@@ -87,13 +156,15 @@ static void make_libmlx5(struct party *p)
 	assert_non_null(p->cq[0]);
 	init.pd = p->domain;
 	init.send_cq = init.recv_cq = p->cq[0];
-	p->verbs = mlx5dv_create_qp(t.bench.verbs, &init, &mlx5);
+	if (!is_dc())
+		init.qp_type = IBV_QPT_XRC_SEND;
+	p->verbs = is_dc() ? mlx5dv_create_qp(t.bench.verbs, &init, &mlx5)
+			   : ibv_create_qp_ex(t.bench.verbs, &init);
 	assert_non_null(p->verbs);
-	modify(p->verbs, IBV_QPS_INIT, IBV_QP_PKEY_INDEX | IBV_QP_PORT);
-	modify(p->verbs, IBV_QPS_RTR, IBV_QP_PATH_MTU);
-	modify(p->verbs, IBV_QPS_RTS,
-	       IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
-		       IBV_QP_MAX_QP_RD_ATOMIC);
+	if (is_dc())
+		open_dci(p->verbs);
+	else
+		open_xrc(p->verbs);
 	map_party(p, p->verbs);
 }
 
@@ -114,34 +185,60 @@ static void make_way(struct party *p)
 	set_source_port((uint8_t *)map.av);
 }
 
+static void connect_dc(struct party *p)
+{
+	struct bsn_address address;
+
+	assert_int_equal(bsn_qp_connect(p->qp, NULL, NULL), 0);
+	assert_int_equal(bsn_dct_address(t.dct, &address), 0);
+	assert_int_equal(bsn_ep_create(p->qp, &address, NULL, NULL, &p->ep), 0);
+	set_source_port((uint8_t *)&((struct bsn_peer *)(void *)p->ep)->head);
+}
+
+static void connect_xrc(struct party *p)
+{
+	struct bsn_address address;
+
+	assert_int_equal(bsn_xrc_target_create(t.xrcd, &t.xrc_target), 0);
+	assert_int_equal(bsn_xrc_target_address(t.xrc_target, &address), 0);
+	assert_int_equal(bsn_qp_connect(p->qp, &address, NULL), 0);
+	assert_int_equal(bsn_qp_address(p->qp, &address), 0);
+	assert_int_equal(bsn_xrc_target_connect(t.xrc_target, &address, NULL), 0);
+	assert_int_equal(bsn_xrc_ep_create(p->qp, bsn_srq_number(t.srq), NULL, &p->ep), 0);
+}
+
 static void make_bunsen(struct party *p)
 {
-	struct bsn_qp_attr attr = { .type = BSN_QP_DC,
+	struct bsn_qp_attr attr = { .type = t.bench.type,
 				    .cq = t.cq,
 				    .send_depth = 16,
 				    .max_send_sge = SGES,
 				    .max_inline = INLINE,
 				    .signal_every = -1 };
-	struct bsn_address address;
 
 	assert_int_equal(bsn_qp_create(t.bench.device, &attr, &p->qp), 0);
-	assert_int_equal(bsn_qp_connect(p->qp, NULL, NULL), 0);
-	assert_int_equal(bsn_dct_address(t.dct, &address), 0);
-	assert_int_equal(bsn_ep_create(p->qp, &address, NULL, NULL, &p->ep), 0);
-	set_source_port((uint8_t *)&((struct bsn_peer *)(void *)p->ep)->head);
+	if (is_dc())
+		connect_dc(p);
+	else
+		connect_xrc(p);
 	p->bsn_cq[0] = t.cq;
 	map_party(p, bsn_qp_verbs(p->qp));
 }
 
-static int set_up(void **state)
+static void open_bench(enum cx_link link, enum bsn_qp_type type)
+{
+	memset(&t, 0, sizeof(t));
+	bench_open(&t.bench, link, type, BSN_STORE_8);
+	assert_int_equal(bsn_cq_create(t.bench.device, &(struct bsn_cq_attr){ 0 }, &t.cq), 0);
+	assert_int_equal(bsn_cq_create(t.bench.device, &(struct bsn_cq_attr){ 0 }, &t.into), 0);
+}
+
+static int set_up_targets(bool has_streams)
 {
 	struct bsn_dct_attr target = { .access_key = KEY };
 
-	(void)state;
-	memset(&t, 0, sizeof(t));
-	bench_open(&t.bench, CX_LINK_ROCE, BSN_QP_DC, BSN_STORE_8);
-	assert_int_equal(bsn_cq_create(t.bench.device, &(struct bsn_cq_attr){ 0 }, &t.cq), 0);
-	assert_int_equal(bsn_cq_create(t.bench.device, &(struct bsn_cq_attr){ 0 }, &t.into), 0);
+	open_bench(CX_LINK_ROCE, BSN_QP_DC);
+	t.has_streams = has_streams;
 	assert_int_equal(bsn_srq_create(t.bench.device, NULL, &t.srq), 0);
 	target.cq = t.into;
 	target.srq = t.srq;
@@ -153,20 +250,64 @@ static int set_up(void **state)
 	return 0;
 }
 
+static int set_up_dc(void **state)
+{
+	(void)state;
+	return set_up_targets(false);
+}
+
+static int set_up_streams(void **state)
+{
+	(void)state;
+	return set_up_targets(true);
+}
+
+static int set_up_xrc(void **state)
+{
+	struct bsn_srq_attr srq = { 0 };
+
+	(void)state;
+	open_bench(CX_LINK_IB, BSN_QP_XRC);
+	t.file = tmpfile();
+	assert_non_null(t.file);
+	assert_int_equal(bsn_xrcd_open(t.bench.device, fileno(t.file), &t.xrcd), 0);
+	srq.xrcd = t.xrcd;
+	srq.cq = t.into;
+	srq.pd = NULL;
+	assert_int_equal(bsn_srq_create(t.bench.device, &srq, &t.srq), 0);
+	t.target.qpn = bsn_srq_number(t.srq);
+	make_libmlx5(&t.libmlx5);
+	make_bunsen(&t.bunsen);
+	return 0;
+}
+
+static void tear_down_xrc(void)
+{
+	assert_int_equal(ibv_destroy_qp(t.verbs_target), 0);
+	assert_int_equal(ibv_close_xrcd(t.verbs_xrcd), 0);
+	assert_int_equal(bsn_xrc_target_destroy(t.xrc_target), 0);
+}
+
 static int tear_down(void **state)
 {
 	struct party *p = &t.libmlx5;
 
 	(void)state;
 	assert_int_equal(ibv_destroy_qp(p->verbs), 0);
-	assert_int_equal(ibv_destroy_ah(p->ah), 0);
+	if (p->ah)
+		assert_int_equal(ibv_destroy_ah(p->ah), 0);
 	assert_int_equal(ibv_destroy_cq(p->cq[0]), 0);
 	assert_int_equal(ibv_dealloc_pd(p->domain), 0);
 	assert_int_equal(ibv_dealloc_td(p->td), 0);
 	assert_int_equal(bsn_ep_destroy(t.bunsen.ep), 0);
 	assert_int_equal(bsn_qp_destroy(t.bunsen.qp), 0);
 	assert_int_equal(bsn_dct_destroy(t.dct), 0);
+	if (t.xrcd)
+		tear_down_xrc();
 	assert_int_equal(bsn_srq_destroy(t.srq), 0);
+	assert_int_equal(bsn_xrcd_close(t.xrcd), 0);
+	if (t.file)
+		fclose(t.file);
 	assert_int_equal(bsn_cq_destroy(t.into), 0);
 	assert_int_equal(bsn_cq_destroy(t.cq), 0);
 	bench_close(&t.bench);
@@ -202,8 +343,9 @@ static void make_request(struct request *r, uint32_t opcode, unsigned sges, unsi
 				 .remote = { (uintptr_t)at(TARGET), t.bench.memory->rkey },
 				 .opcode = opcode,
 				 .imm = opcode == BSN_OPCODE_SEND_IMM ||
-						opcode == BSN_OPCODE_RDMA_WRITE_IMM ? 0xcafe0000 + (uint32_t)id
-										    : 0,
+							opcode == BSN_OPCODE_RDMA_WRITE_IMM
+						? 0xcafe0000 + (uint32_t)id
+						: 0,
 				 .swap_add = id,
 				 .compare = 3 };
 }
@@ -255,9 +397,9 @@ static void compare_both(const struct request *r, unsigned way)
 		assert_memory_equal(arrived, at(TARGET), sizeof(arrived));
 }
 
-static const uint32_t opcodes[] = { BSN_OPCODE_SEND,	      BSN_OPCODE_SEND_IMM,
-				    BSN_OPCODE_RDMA_WRITE,    BSN_OPCODE_RDMA_WRITE_IMM,
-				    BSN_OPCODE_RDMA_READ,     BSN_OPCODE_ATOMIC_CS,
+static const uint32_t opcodes[] = { BSN_OPCODE_SEND,       BSN_OPCODE_SEND_IMM,
+				    BSN_OPCODE_RDMA_WRITE, BSN_OPCODE_RDMA_WRITE_IMM,
+				    BSN_OPCODE_RDMA_READ,  BSN_OPCODE_ATOMIC_CS,
 				    BSN_OPCODE_ATOMIC_FA };
 
 static void of_each_opcode(unsigned sges, unsigned inline_bytes, unsigned flags)
@@ -272,7 +414,8 @@ static void of_each_opcode(unsigned sges, unsigned inline_bytes, unsigned flags)
 			/* What is not signaled is followed by what is, of another length. */
 			make_request(&r, opcodes[k], sges, inline_bytes, flags, round + 1);
 			compare_both(&r, round);
-			make_request(&r, BSN_OPCODE_RDMA_WRITE, 1 + round % SGES, 0, BSN_F_SIGNALED, round);
+			make_request(&r, BSN_OPCODE_RDMA_WRITE, 1 + round % SGES, 0, BSN_F_SIGNALED,
+				     round);
 			compare_both(&r, round);
 		}
 	}
@@ -287,7 +430,9 @@ static void lists_of_pieces(void **state)
 
 static void inline_data(void **state)
 {
-	static const unsigned lengths[] = { 1, 7, 8, 12, 13, 28, 29, 44, 45, 60, 108, 172, 199, 200 };
+	static const unsigned lengths[] = {
+		1, 7, 8, 12, 13, 28, 29, 44, 45, 60, 108, 172, 199, 200
+	};
 
 	(void)state;
 	for (size_t k = 0; k < sizeof(lengths) / sizeof(lengths[0]); k++)
@@ -298,16 +443,47 @@ static void every_flag(void **state)
 {
 	(void)state;
 	for (unsigned set = 0; set < 8; set++)
-		of_each_opcode(1, 0, (set & 1 ? BSN_F_SIGNALED : 0u) | (set & 2 ? BSN_F_FENCE : 0u) |
-					     (set & 4 ? BSN_F_SOLICITED : 0u));
+		of_each_opcode(1, 0,
+			       (set & 1 ? BSN_F_SIGNALED : 0u) | (set & 2 ? BSN_F_FENCE : 0u) |
+				       (set & 4 ? BSN_F_SOLICITED : 0u));
+}
+
+/* As a pool of initiators does: engine/dc. */
+static void name_stream(uint16_t stream)
+{
+	const struct bsn_ctrl named = { .dci_stream = stream };
+	struct bsn_peer *peer = (struct bsn_peer *)(void *)t.bunsen.ep;
+	uint8_t bytes[BSN_CTRL_SIZE];
+
+	bsn_ctrl_encode(bytes, &named);
+	memcpy(&peer->ctrl_bits, bytes + BSN_CTRL_SIZE / 2, sizeof(peer->ctrl_bits));
+	t.libmlx5.stream = stream;
+}
+
+static void every_stream(void **state)
+{
+	static const uint16_t names[] = { 1, 2, 0xff, 0x100, 0x8001, UINT16_MAX };
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		name_stream(names[i]);
+		for (unsigned set = 0; set < 4; set++)
+			of_each_opcode(1, 0,
+				       (set & 1 ? BSN_F_SIGNALED : 0u) |
+					       (set & 2 ? BSN_F_FENCE : 0u));
+	}
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(lists_of_pieces, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(inline_data, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(every_flag, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(lists_of_pieces, set_up_dc, tear_down),
+		cmocka_unit_test_setup_teardown(inline_data, set_up_dc, tear_down),
+		cmocka_unit_test_setup_teardown(every_flag, set_up_dc, tear_down),
+		cmocka_unit_test_setup_teardown(every_stream, set_up_streams, tear_down),
+		cmocka_unit_test_setup_teardown(lists_of_pieces, set_up_xrc, tear_down),
+		cmocka_unit_test_setup_teardown(inline_data, set_up_xrc, tear_down),
+		cmocka_unit_test_setup_teardown(every_flag, set_up_xrc, tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The same CQEs, byte for byte, read by libmlx5 (ibv_cq_ex) and by Bunsen: a device writes them for a queue of
+ * libmlx5's, and each is copied into the ring of a queue of Bunsen's in plain memory, to which the same
+ * requests were posted.
+ */
+#include "../softcx/loopback.h"
+
+#include <arpa/inet.h>
+#include <infiniband/mlx5dv.h>
+
+#include "../dv/fake.h"
+#include "../wqe/random.h"
+
+enum { ROUNDS = 400, MOST = 6, BYTES = 100, CQES = 32, FAILS_EVERY = 7 };
+
+static const uint64_t read_all = IBV_WC_STANDARD_FLAGS | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP;
+
+struct sides {
+	struct loopback *l;
+	struct ibv_cq_ex *ex;
+	struct ibv_qp *qp;
+	struct ibv_mr *mr; /* the loopback's memory, for atomics, too */
+	struct mlx5dv_cq map;
+	struct fake *f;
+	uint32_t count; /* of CQEs so far */
+	uint32_t in_cqes; /* messages that came in them */
+	uint8_t into[4096];
+};
+
+/* What each request is called, posted and completed. */
+static const struct {
+	enum ibv_wr_opcode verbs;
+	enum ibv_wc_opcode completes;
+	uint8_t opcode;
+	bool is_received, has_length, is_atomic;
+} kinds[] = {
+	{ IBV_WR_RDMA_WRITE, IBV_WC_RDMA_WRITE, BSN_OPCODE_RDMA_WRITE, false, false, false },
+	{ IBV_WR_RDMA_WRITE_WITH_IMM, IBV_WC_RDMA_WRITE, BSN_OPCODE_RDMA_WRITE_IMM, true, false, false },
+	{ IBV_WR_RDMA_READ, IBV_WC_RDMA_READ, BSN_OPCODE_RDMA_READ, false, true, false },
+	{ IBV_WR_SEND, IBV_WC_SEND, BSN_OPCODE_SEND, true, false, false },
+	{ IBV_WR_SEND_WITH_IMM, IBV_WC_SEND, BSN_OPCODE_SEND_IMM, true, false, false },
+	{ IBV_WR_ATOMIC_FETCH_AND_ADD, IBV_WC_FETCH_ADD, BSN_OPCODE_ATOMIC_FA, false, true, true },
+	{ IBV_WR_ATOMIC_CMP_AND_SWP, IBV_WC_COMP_SWAP, BSN_OPCODE_ATOMIC_CS, false, true, true },
+};
+/* Those that a wrong key lets fail. */
+static const unsigned with_keys[] = { 0, 1, 2, 5, 6 };
+enum { WITH_KEYS = sizeof(with_keys) / sizeof(with_keys[0]) };
+/* In a CQE of 64 bytes, of 128, in none. */
+static const uint32_t lengths[] = { 1, 8, 32, 33, 64, BYTES };
+enum { LENGTHS = sizeof(lengths) / sizeof(lengths[0]) };
+enum { KINDS = sizeof(kinds) / sizeof(kinds[0]) };
+
+/* -- both sides ------------------------------------------------------------------------------------------ */
+
+static struct sides start(struct loopback *l)
+{
+	struct ibv_cq_init_attr_ex attr = { .cqe = CQES - 1, .wc_flags = read_all };
+	struct ibv_qp_attr atomics = { .qp_state = IBV_QPS_RTS,
+				       .qp_access_flags = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
+							  IBV_ACCESS_REMOTE_ATOMIC };
+	struct mlx5dv_obj obj;
+	struct sides s = { .l = l };
+
+	s.ex = ibv_create_cq_ex(l->ctx, &attr);
+	assert_non_null(s.ex);
+	s.qp = loopback_create_qp(l->pd, ibv_cq_ex_to_cq(s.ex), NULL, IBV_QPT_RC);
+	assert_non_null(s.qp);
+	loopback_connect(s.qp);
+	assert_int_equal(ibv_modify_qp(s.qp, &atomics, IBV_QP_STATE | IBV_QP_ACCESS_FLAGS), 0);
+	s.mr = ibv_reg_mr(l->pd, l->memory, sizeof(l->memory),
+			  IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
+				  IBV_ACCESS_REMOTE_ATOMIC);
+	assert_non_null(s.mr);
+	obj = (struct mlx5dv_obj){ .cq = { .in = ibv_cq_ex_to_cq(s.ex), .out = &s.map } };
+	assert_int_equal(mlx5dv_init_obj(&obj, MLX5DV_OBJ_CQ), 0);
+	s.f = fake_create(&(struct fake_attr){ .count_bb = 16, .cqe_count = s.map.cqe_cnt, .spare = 8,
+					   .cqe_stride = s.map.cqe_size });
+	assert_int_equal(bsn_cq_add(s.f->cq, s.qp->qp_num, &s.f->sq->route), 0);
+	return s;
+}
+
+static void stop(struct sides *s)
+{
+	fake_destroy(s->f);
+	assert_int_equal(ibv_destroy_qp(s->qp), 0);
+	assert_int_equal(ibv_destroy_cq(ibv_cq_ex_to_cq(s->ex)), 0);
+	assert_int_equal(ibv_dereg_mr(s->mr), 0);
+}
+
+static void post_recv(struct sides *s, uint64_t id)
+{
+	struct ibv_sge sge = { (uintptr_t)s->l->memory + 1024, BYTES, s->l->mr->lkey };
+	struct ibv_recv_wr *bad, wr = { .wr_id = id, .sg_list = &sge, .num_sge = 1 };
+	const struct bsn_sge ours = { (uintptr_t)s->into, BYTES, 1 };
+
+	assert_int_equal(ibv_post_recv(s->qp, &wr, &bad), 0);
+	assert_int_equal(bsn_recv(s->f->rq, &ours, id), 0);
+}
+
+/* With a wrong key it fails. */
+static void post(struct sides *s, unsigned kind, uint64_t id, uint32_t imm, bool solicited, bool fails)
+{
+	const uint32_t rkey = s->mr->rkey + fails;
+	const uint64_t to = (uintptr_t)s->l->memory + 2048;
+	const uint32_t bytes = kinds[kind].is_atomic ? 8 : lengths[id % LENGTHS];
+	struct ibv_sge sge = { (uintptr_t)s->l->memory, bytes, s->mr->lkey };
+	struct ibv_send_wr *bad, wr = {
+		.wr_id = id,
+		.sg_list = &sge,
+		.num_sge = 1,
+		.opcode = kinds[kind].verbs,
+		.send_flags = IBV_SEND_SIGNALED | (solicited ? IBV_SEND_SOLICITED : 0),
+		.imm_data = htonl(imm),
+		.wr.rdma = { to, rkey },
+	};
+	const struct bsn_sge local = { (uintptr_t)s->into, bytes, 1 };
+	const struct bsn_wr ours = { .id = id,
+				     .sge = &local,
+				     .sge_count = 1,
+				     .opcode = kinds[kind].opcode,
+				     .imm = imm,
+				     .remote = { to, rkey },
+				     .swap_add = id,
+				     .compare = imm,
+				     .flags = BSN_F_SIGNALED | BSN_F_RING };
+
+	if (kinds[kind].is_atomic) {
+		wr.wr.atomic.remote_addr = to;
+		wr.wr.atomic.rkey = rkey;
+		wr.wr.atomic.compare_add = imm;
+	}
+
+	assert_int_equal(ibv_post_send(s->qp, &wr, &bad), 0);
+	assert_int_equal(bsn_post(&s->f->ep, &ours), 0);
+}
+
+/* -- what both say --------------------------------------------------------------------------------------- */
+
+static void copy_next(struct sides *s)
+{
+	const uint32_t at = s->count++ % s->map.cqe_cnt;
+	const uint8_t *cqe = (const uint8_t *)s->map.buf + (size_t)at * s->map.cqe_size;
+
+	memcpy(fake_next_cqe(s->f) + BSN_CQE_SIZE - s->map.cqe_size, cqe, s->map.cqe_size);
+	s->f->cq_pi++;
+}
+
+static unsigned kind_of(const struct bsn_completion *c)
+{
+	for (unsigned i = 0; i < KINDS; i++)
+		if (kinds[i].opcode == c->opcode)
+			return i;
+	fail_msg("opcode %u", c->opcode);
+	return 0;
+}
+
+/* Both have copied what came in the CQE to where it was to go. */
+static void compare_data(struct sides *s, const struct bsn_completion *c)
+{
+	struct bsn_cqe_tail tail;
+
+	bsn_cqe_tail_decode(&tail, (const uint8_t *)s->map.buf +
+					   ((s->count - 1) % s->map.cqe_cnt + 1) * (size_t)s->map.cqe_size -
+					   BSN_CQE_SIZE + BSN_CQE_TAIL_OFFSET);
+	if (tail.format != BSN_CQE_INLINE_32 && tail.format != BSN_CQE_INLINE_64)
+		return;
+	s->in_cqes++;
+	assert_memory_equal(s->into, s->l->memory + 1024, c->byte_len);
+}
+
+static void compare_received(struct ibv_cq_ex *ex, const struct bsn_completion *c)
+{
+	const bool by_write = c->opcode == BSN_RECV_RDMA_WITH_IMM;
+
+	assert_int_equal(ibv_wc_read_opcode(ex), by_write ? IBV_WC_RECV_RDMA_WITH_IMM : IBV_WC_RECV);
+	assert_int_equal(ibv_wc_read_byte_len(ex), c->byte_len);
+	assert_int_equal(!!(ibv_wc_read_wc_flags(ex) & IBV_WC_WITH_IMM), !!(c->flags & BSN_C_IMM));
+	if (c->flags & BSN_C_IMM)
+		assert_int_equal(ntohl(ibv_wc_read_imm_data(ex)), c->imm);
+}
+
+static void compare_one(struct ibv_cq_ex *ex, const struct bsn_completion *c)
+{
+	const bool is_received = c->opcode >= BSN_RECV_RDMA_WITH_IMM;
+
+	assert_int_equal(ex->wr_id, c->id);
+	assert_int_equal(ex->status, c->status);
+	assert_int_equal(ibv_wc_read_qp_num(ex), c->qpn);
+	if (c->status) { /* of a failure libmlx5 gives no opcode that is right */
+		assert_int_equal(ibv_wc_read_vendor_err(ex), c->vendor_syndrome);
+		assert_int_equal(c->timestamp, 0);
+		return;
+	}
+	assert_int_equal(ibv_wc_read_completion_ts(ex), c->timestamp);
+	if (is_received) {
+		compare_received(ex, c);
+		return;
+	}
+	assert_int_equal(ibv_wc_read_opcode(ex), kinds[kind_of(c)].completes);
+	if (kinds[kind_of(c)].has_length)
+		assert_int_equal(ibv_wc_read_byte_len(ex), c->byte_len);
+}
+
+static unsigned compare_all(struct sides *s)
+{
+	struct ibv_poll_cq_attr attr = { 0 };
+	struct bsn_completion c;
+	unsigned failed = 0, count = 0;
+
+	/* Before libmlx5 reads it. */
+	for (int err = ibv_start_poll(s->ex, &attr); err != ENOENT; err = ibv_next_poll(s->ex)) {
+		assert_int_equal(err, 0);
+		copy_next(s);
+		memset(&c, 0xee, sizeof(c));
+		assert_int_equal(bsn_cq_poll_stamped(s->f->cq, &c, 1), 1);
+		compare_one(s->ex, &c);
+		if (!c.status && c.opcode == BSN_RECV)
+			compare_data(s, &c);
+		failed += c.status != IBV_WC_SUCCESS;
+		count++;
+	}
+	if (count)
+		ibv_end_poll(s->ex);
+	assert_int_equal(bsn_poll(s->f->cq, &c, 1), 0);
+	return failed;
+}
+
+static void begin_anew(struct sides *s)
+{
+	const uint32_t in_cqes = s->in_cqes;
+
+	stop(s);
+	*s = start(s->l);
+	s->in_cqes = in_cqes;
+}
+
+static void are_read_alike(struct loopback *l)
+{
+	struct sides s = start(l);
+	unsigned failed = 0, now;
+
+	random_bytes(l->memory, 1024);
+
+	for (unsigned round = 1; round <= ROUNDS; round++) {
+		const bool fails = round % FAILS_EVERY == 0;
+		const unsigned count = 1 + (unsigned)(random_u64() % MOST);
+
+		for (unsigned i = 0; i < count; i++) {
+			const uint64_t dice = random_u64();
+			const bool fails_now = fails && i == count / 2;
+			const unsigned kind = fails_now ? with_keys[dice % WITH_KEYS] : (unsigned)(dice % KINDS);
+
+			if (kinds[kind].is_received || fails)
+				post_recv(&s, random_u64());
+			post(&s, kind, random_u64(), (uint32_t)(dice >> 32), dice >> 8 & 1, fails_now);
+		}
+		softcx_step(0);
+		now = compare_all(&s);
+		if (now)
+			begin_anew(&s);
+		failed += now;
+	}
+	assert_true(failed > ROUNDS / FAILS_EVERY / 2); /* flushes among them */
+	assert_true(s.in_cqes > ROUNDS / MOST);
+	stop(&s);
+}
+
+static void cqes_are_read_alike(void **state)
+{
+	are_read_alike(*state);
+}
+
+/* libmlx5 asks the environment how large they are to be. */
+static void cqes_of_128_bytes_are_read_alike(void **state)
+{
+	setenv("MLX5_CQE_SIZE", "128", 1);
+	are_read_alike(*state);
+	unsetenv("MLX5_CQE_SIZE");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(cqes_are_read_alike, loopback_set_up, loopback_tear_down),
+		cmocka_unit_test_setup_teardown(cqes_of_128_bytes_are_read_alike, loopback_set_up,
+						loopback_tear_down),
+	};
+
+	random_start();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What headers declare."""
+
+import re
+
+
+def functions(text):
+    """What it declares or defines for callers; *_layout are behind an inline of the shorter name."""
+    found = re.findall(r'^(?:BSN_API|BSN_POST_API|static inline)\s[^;{(=]*?(\w+)\s*\(', text, re.MULTILINE)
+    return {name for name in found if name.startswith('bsn_') and not name.endswith('_layout')}
+
+
+def layouts(text):
+    """By name, the members of the structures and enumerations that it defines, in order, without comments."""
+    text, found = re.sub(r'/\*.*?\*/', '', text, flags=re.DOTALL), {}
+    for kind, name, body in re.findall(r'^(struct|enum) (\w+) \{([^\n]*|\n.*?^)\};', text,
+                                       re.MULTILINE | re.DOTALL):
+        members = [' '.join(member.split()) for member in body.split(',' if kind == 'enum' else ';')]
+        if kind == 'enum':
+            members = [member.partition(' ')[0] for member in members]
+        found[f'{kind} {name}'] = [member for member in members if member]
+    return found

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The table of routes as a poller sees it after each single store of the thread that adds: the stores of
+ * route.c call look_up_all(). No thread and no luck is needed to be in between.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "init.h"
+
+static void look_up_all(void);
+static void *count_malloc(size_t size);
+static void count_free(void *table);
+
+#define __atomic_store_n(at, value, order) (__atomic_store_n(at, value, order), look_up_all())
+#define malloc(size)                       count_malloc(size)
+#define free(table)                        count_free(table)
+#include "../../dv/route.c"
+#undef free
+#undef malloc
+#undef __atomic_store_n
+
+enum { NUMBERS = 200 };
+
+static struct bsn_cq cq;
+static struct bsn_route routes[NUMBERS];
+static uint32_t added;    /* that many are there; the next one may be on its way */
+static unsigned looks;    /* 0: a poller is not in between */
+static unsigned mallocs, frees;
+
+static void *count_malloc(size_t size)
+{
+	mallocs++;
+	return malloc(size);
+}
+
+static void count_free(void *table)
+{
+	frees++;
+	free(table);
+}
+
+static uint32_t number(uint32_t i)
+{
+	return 0x1000 + 5 * i;
+}
+
+/* The inline look-up, by a size that was loaded some time ago: not outside of the table, nor a wrong route. */
+static void look_up(uint8_t shift, uint32_t i)
+{
+	const uint32_t key = bsn_cq_key(number(i));
+	const struct bsn_cq_slot *home = bsn_cq_home(&cq, shift, key);
+	struct bsn_route *route;
+
+	assert_true(home < cq.slots + (1u << (32 - table_of(cq.slots)->shift)));
+	if (bsn_cq_route(&cq, shift, key, &route))
+		assert_ptr_equal(route, &routes[i]);
+}
+
+static void look_up_all(void)
+{
+	const struct bsn_route *found;
+
+	if (!looks)
+		return;
+	looks++;
+	for (uint32_t i = 0; i <= added && i < NUMBERS; i++) {
+		for (uint8_t shift = cq.hash_shift; shift <= 32 - FIRST_SLOTS_LOG2; shift++)
+			look_up(shift, i);
+		found = bsn_cq_find(&cq, number(i));
+		assert_true(found == &routes[i] || (i == added && !found));
+	}
+}
+
+static void add_all(void)
+{
+	memset(&cq, 0, sizeof(cq));
+	bsn_cq_init_slots(&cq);
+	mallocs = frees = 0;
+	looks = 1;
+	for (added = 0; added < NUMBERS; added++)
+		assert_int_equal(bsn_cq_add_route(&cq, number(added), &routes[added]), 0);
+	assert_true(looks > 2 * NUMBERS);
+	assert_true(mallocs > 3);
+}
+
+static void a_poller_between_any_two_stores_finds_each_queue(void **state)
+{
+	(void)state;
+	add_all();
+	looks = 0;
+	bsn_cq_free_slots(&cq);
+}
+
+/* A poller may be in any of the tables, so they all stay until the CQ goes. */
+static void no_table_is_freed_before_the_cq(void **state)
+{
+	(void)state;
+	add_all();
+	looks = 0;
+	assert_int_equal(frees, 0);
+	for (uint32_t i = 0; i < NUMBERS; i++)
+		assert_ptr_equal(bsn_cq_remove_route(&cq, number(i)), &routes[i]);
+	assert_int_equal(frees, 0);
+	bsn_cq_free_slots(&cq);
+	assert_int_equal(frees, mallocs);
+}
+
+/* What was given up half-way is not found, and hides nobody behind it. */
+static void what_is_abandoned_hides_nobody(void **state)
+{
+	(void)state;
+	memset(&cq, 0, sizeof(cq));
+	bsn_cq_init_slots(&cq);
+	looks = 1;
+	for (added = 0; added < NUMBERS; added++) {
+		assert_int_equal(bsn_cq_add_route(&cq, 0x800000 + added, &routes[0]), 0);
+		bsn_cq_abandon(&cq, 0x800000 + added);
+		assert_null(bsn_cq_find(&cq, 0x800000 + added));
+		assert_int_equal(bsn_cq_add_route(&cq, number(added), &routes[added]), 0);
+	}
+	looks = 0;
+	bsn_cq_free_slots(&cq);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_poller_between_any_two_stores_finds_each_queue),
+		cmocka_unit_test(no_table_is_freed_before_the_cq),
+		cmocka_unit_test(what_is_abandoned_hides_nobody),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* BSN_CHECK=1: what a request must not be, each with its words; and what is right goes on. */
+#include "harness.h"
+
+#include <pthread.h>
+#include <stdio.h>
+
+enum { POLLS = 1 << 17 };
+
+static void says(int err, int wanted, const char *word)
+{
+	if (err != wanted || !strstr(bsn_error_text(), word))
+		fail_msg("%d (%s) in place of %d (… %s …)", err, bsn_error_text(), wanted, word);
+}
+
+static void assert_nothing_outstanding(struct bench *b)
+{
+	struct bsn_outstanding left;
+
+	for (int end = 0; end < 2; end++) {
+		ok(bsn_qp_outstanding(b->qp[end], &left));
+		assert_int_equal(left.sends_bb + left.recvs, 0);
+	}
+}
+
+static int write_one(struct bench *b, const struct bsn_sge *local)
+{
+	const struct bsn_remote to = bench_remote(b, 1, 0);
+
+	return bsn_write(b->ep[0], local, &to, 7, BSN_F_SIGNALED | BSN_F_RING);
+}
+
+static void assert_all_is_well(struct bench *b)
+{
+	const struct bsn_sge good = bench_sge(b, 0, 0, 64), in = bench_sge(b, 1, 0, 64);
+
+	ok(write_one(b, &good));
+	expect_done(b, b->cq[0], 7, BSN_OPCODE_RDMA_WRITE);
+	ok(bsn_recv(b->rq[1], &in, 8));
+	ok(bsn_send(b->ep[0], &good, 9, BSN_F_SIGNALED | BSN_F_RING));
+	expect_done(b, b->cq[0], 9, BSN_OPCODE_SEND);
+	expect_done(b, b->cq[1], 8, BSN_RECV);
+	assert_nothing_outstanding(b);
+}
+
+/* -- memory --------------------------------------------------------------------------------------- */
+
+static void memory_that_was_deregistered(struct bench *b)
+{
+	static uint8_t bytes[4096] __attribute__((aligned(4096)));
+	struct bsn_mr *mr;
+	struct bsn_sge sge;
+
+	ok(bsn_mr_register(b->device, bytes, sizeof(bytes), NULL, &mr));
+	sge = (struct bsn_sge){ mr->addr, 8, mr->lkey };
+	ok(write_one(b, &sge));
+	expect_done(b, b->cq[0], 7, BSN_OPCODE_RDMA_WRITE);
+	ok(bsn_mr_deregister(mr));
+	says(write_one(b, &sge), -EINVAL, "was deregistered");
+	says(bsn_recv(b->rq[0], &sge, 1), -EINVAL, "was deregistered");
+	assert_all_is_well(b);
+}
+
+static void bytes_beyond_the_ends(struct bench *b)
+{
+	struct bsn_sge sge = bench_sge(b, 0, BENCH_BYTES - 8, 9);
+
+	says(write_one(b, &sge), -EINVAL, "are not in the memory of lkey");
+	sge.length = 8;
+	ok(write_one(b, &sge));
+	expect_done(b, b->cq[0], 7, BSN_OPCODE_RDMA_WRITE);
+	sge.addr = b->mem[0]->addr - 1;
+	says(write_one(b, &sge), -EINVAL, "are not in the memory of lkey");
+	says(bsn_recv(b->rq[0], &sge, 1), -EINVAL, "are not in the memory of lkey");
+	assert_all_is_well(b);
+}
+
+static void memory_of_another_domain(struct bench *b)
+{
+	static uint8_t bytes[4096] __attribute__((aligned(4096)));
+	struct bsn_mr_attr attr = { 0 };
+	struct bsn_mr *mr;
+	struct bsn_sge sge;
+
+	ok(bsn_pd_create(b->device, &attr.pd));
+	ok(bsn_mr_register(b->device, bytes, sizeof(bytes), &attr, &mr));
+	sge = (struct bsn_sge){ mr->addr, 8, mr->lkey };
+	says(write_one(b, &sge), -EINVAL, "another protection domain");
+	ok(bsn_mr_deregister(mr));
+	ok(bsn_pd_destroy(attr.pd));
+	assert_all_is_well(b);
+}
+
+static void memory_that_may_not_be_written_to(struct bench *b)
+{
+	static uint8_t bytes[4096] __attribute__((aligned(4096)));
+	const struct bsn_mr_attr attr = { .access = IBV_ACCESS_REMOTE_READ };
+	const struct bsn_remote from = bench_remote(b, 1, 0);
+	struct bsn_mr *mr;
+	struct bsn_sge sge;
+
+	ok(bsn_mr_register(b->device, bytes, sizeof(bytes), &attr, &mr));
+	sge = (struct bsn_sge){ mr->addr, 8, mr->lkey };
+	says(bsn_read(b->ep[0], &sge, &from, 1, BSN_F_RING), -EINVAL, "IBV_ACCESS_LOCAL_WRITE");
+	says(bsn_fetch_add(b->ep[0], &sge, &from, 1, 1, BSN_F_RING), -EINVAL, "IBV_ACCESS_LOCAL_WRITE");
+	says(bsn_recv(b->rq[0], &sge, 1), -EINVAL, "IBV_ACCESS_LOCAL_WRITE");
+	ok(write_one(b, &sge));
+	expect_done(b, b->cq[0], 7, BSN_OPCODE_RDMA_WRITE);
+	ok(bsn_mr_deregister(mr));
+	assert_all_is_well(b);
+}
+
+static void pointers_to_nothing(struct bench *b)
+{
+	const struct bsn_sge good = bench_sge(b, 0, 0, 8);
+	const struct bsn_remote to = bench_remote(b, 1, 0), *volatile no_remote = NULL;
+	const void *volatile no_data = NULL;
+	const struct bsn_wr wr = { .opcode = BSN_OPCODE_SEND, .sge_count = 1, .flags = BSN_F_RING };
+
+	says(bsn_write_inline(b->ep[0], no_data, 16, &to, 1, BSN_F_RING), -EINVAL, "inline data at NULL");
+	says(bsn_post(b->ep[0], &wr), -EINVAL, "SGEs at NULL");
+	says(bsn_write_imm(b->ep[0], &good, no_remote, 1, 1, BSN_F_RING), -EINVAL, "no remote address");
+	assert_all_is_well(b);
+}
+
+/* Those before the bad one are posted. */
+static void receives_before_the_bad_one(struct bench *b)
+{
+	const struct bsn_sge sge[3] = { bench_sge(b, 0, 0, 8), bench_sge(b, 0, 8, 8),
+					bench_sge(b, 0, BENCH_BYTES, 8) };
+	const uint64_t ids[3] = { 1, 2, 3 };
+	struct bsn_outstanding left;
+
+	assert_int_equal(bsn_recv_many(b->rq[0], sge, ids, 3), 2);
+	says(bsn_recv_many(b->rq[0], sge + 2, ids + 2, 1), -EINVAL, "are not in the memory of lkey");
+	ok(bsn_qp_outstanding(b->qp[0], &left));
+	assert_int_equal(left.recvs, 2);
+}
+
+static void memory_of_a_shared_queue(struct bench *b)
+{
+	const struct bsn_sge good = bench_sge(b, 1, 0, 64), bad = bench_sge(b, 1, BENCH_BYTES, 8);
+
+	says(bsn_recv(b->srq, &bad, 1), -EINVAL, "are not in the memory of lkey");
+	for (unsigned i = 0; i < 2 * BENCH_DEPTH; i++) {
+		ok(bsn_recv(b->srq, &good, i));
+		ok(bsn_send_inline(b->ep[0], "x", 1, i, BSN_F_SIGNALED | BSN_F_RING));
+		expect_done(b, b->cq[0], i, BSN_OPCODE_SEND);
+		expect_done(b, b->cq[1], i, BSN_RECV);
+	}
+}
+
+/* -- threads -------------------------------------------------------------------------------------- */
+
+struct elsewhere {
+	struct bench *b;
+	int post, recv, poll;
+	char post_says[256], recv_says[256], poll_says[256];
+};
+
+static void keep_text(char to[256])
+{
+	snprintf(to, 256, "%s", bsn_error_text());
+}
+
+static void *use_elsewhere(void *arg)
+{
+	struct elsewhere *e = arg;
+	const struct bsn_sge sge = bench_sge(e->b, 0, 0, 8);
+	struct bsn_completion c;
+
+	e->post = write_one(e->b, &sge);
+	keep_text(e->post_says);
+	e->recv = bsn_recv(e->b->rq[0], &sge, 1);
+	keep_text(e->recv_says);
+	e->poll = bsn_poll(e->b->cq[0], &c, 1);
+	keep_text(e->poll_says);
+	return NULL;
+}
+
+static struct elsewhere another_thread(struct bench *b)
+{
+	struct elsewhere e = { .b = b };
+	pthread_t thread;
+
+	assert_int_equal(pthread_create(&thread, NULL, use_elsewhere, &e), 0);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	return e;
+}
+
+static void another_thread_has_to_be_told_of(struct bench *b)
+{
+	const struct bsn_sge in = bench_sge(b, 0, 64, 8);
+	struct elsewhere e;
+
+	assert_all_is_well(b);
+	ok(bsn_recv(b->rq[0], &in, 1));
+	e = another_thread(b);
+	assert_int_equal(e.post, -EPERM);
+	assert_non_null(strstr(e.post_says, "bsn_qp_hand_over"));
+	assert_int_equal(e.recv, -EPERM);
+	assert_non_null(strstr(e.recv_says, "bsn_qp_hand_over"));
+	assert_int_equal(e.poll, -EPERM);
+	assert_non_null(strstr(e.poll_says, "bsn_cq_hand_over"));
+	ok(bsn_qp_hand_over(b->qp[0]));
+	ok(bsn_cq_hand_over(b->cq[0]));
+	e = another_thread(b);
+	assert_int_equal(e.post, 0);
+	assert_int_equal(e.recv, 0);
+	assert_true(e.poll >= 0);
+}
+
+/* -- what was never published ------------------------------------------------------------------------ */
+
+static unsigned told;
+
+static void keep_line(void *arg, const char *line)
+{
+	(void)arg;
+	told += strstr(line, "1 requests were appended and not published") != NULL;
+}
+
+static void what_is_not_published_is_told_of(struct bench *b)
+{
+	const struct bsn_device_attr attr = { .path = bsn_device_info(b->device)->path, .log = keep_line };
+	struct bsn_qp_attr qp_attr = { .type = BSN_QP_RC };
+	struct bsn_device *device;
+	struct bsn_completion c;
+	struct bsn_address self;
+	struct bsn_qp *qp;
+
+	told = 0;
+	ok(bsn_device_open(bsn_device_info(b->device)->name, &attr, &device));
+	ok(bsn_cq_create(device, NULL, &qp_attr.cq));
+	ok(bsn_qp_create(device, &qp_attr, &qp));
+	ok(bsn_qp_address(qp, &self));
+	ok(bsn_qp_connect(qp, &self, NULL));
+	ok(bsn_write_inline(bsn_qp_ep(qp), "", 0, &(struct bsn_remote){ 0, 0 }, 1, BSN_F_SIGNALED));
+	for (unsigned i = 0; i < POLLS; i++)
+		assert_int_equal(bsn_poll(qp_attr.cq, &c, 1), 0);
+	assert_int_equal(told, 1);
+	ok(bsn_qp_destroy(qp));
+	ok(bsn_cq_destroy(qp_attr.cq));
+	ok(bsn_device_close(device));
+}
+
+static void nonsense_is_refused(struct bench *b)
+{
+	struct bsn_device *device;
+
+	(void)b;
+	assert_int_equal(setenv("BSN_CHECK", "yes", 1), 0);
+	says(bsn_device_open(NULL, NULL, &device), -EINVAL, "BSN_CHECK=yes: use 1 or 0");
+	assert_int_equal(setenv("BSN_CHECK", "1", 1), 0);
+}
+
+/* Of what the application registered by itself, nothing is known. */
+#define OWN .is_own_only = true
+
+static const struct bench_case cases[] = {
+	{ CASE("memory that was deregistered", memory_that_was_deregistered), OWN },
+	{ CASE("bytes beyond the ends", bytes_beyond_the_ends), OWN },
+	{ CASE("memory of another domain", memory_of_another_domain), OWN },
+	{ CASE("memory that may not be written to", memory_that_may_not_be_written_to), OWN },
+	{ CASE("pointers to nothing", pointers_to_nothing), OWN },
+	{ CASE("receives before the bad one", receives_before_the_bad_one), OWN },
+	{ CASE("memory of a shared queue", memory_of_a_shared_queue), .has_srq = true, OWN },
+	{ CASE("another thread has to be told of", another_thread_has_to_be_told_of), OWN },
+	{ CASE("what is not published is told of", what_is_not_published_is_told_of), .is_bare = true },
+	{ CASE("nonsense is refused", nonsense_is_refused), .is_bare = true },
+};
+
+int main(void)
+{
+	if (setenv("BSN_CHECK", "1", 1))
+		return 1;
+	return bench_run("checks", cases, sizeof(cases) / sizeof(cases[0]));
+}

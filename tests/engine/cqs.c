@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* CQs whose device does not look for overruns, and CQs of another size. */
+#include "harness.h"
+
+#include <errno.h>
+
+
+enum { DEPTH = 8, ENTRIES = 2 * DEPTH, LAPS = 5 };
+
+static void assert_refused(int result, int error, const char *why)
+{
+	assert_int_equal(result, -error);
+	if (!strstr(bsn_error_text(), why)) {
+		print_error("'%s' lacks '%s'\n", bsn_error_text(), why);
+		fail();
+	}
+}
+
+static bool is_direct(const struct bench *b)
+{
+	return b->kind == BENCH_DIRECT;
+}
+
+/* A QP to itself, and its CQ. */
+static struct bsn_qp *make_loop(struct bench *b, struct bsn_cq *cq)
+{
+	const struct bsn_qp_attr attr = { .cq = cq, .send_depth = DEPTH, .recv_depth = DEPTH, .signal_every = -1 };
+	struct bsn_address address;
+	struct bsn_qp *qp;
+
+	ok(bsn_qp_create(b->device, &attr, &qp));
+	ok(bsn_qp_address(qp, &address));
+	ok(bsn_qp_connect(qp, &address, NULL));
+	return qp;
+}
+
+static void write_some(struct bench *b, struct bsn_qp *qp, uint64_t first, unsigned count)
+{
+	const struct bsn_sge local = bench_sge(b, 0, 0, 8);
+	const struct bsn_remote remote = bench_remote(b, 1, 0);
+
+	for (unsigned i = 0; i < count; i++)
+		ok(bsn_write(bsn_qp_ep(qp), &local, &remote, first + i, BSN_F_SIGNALED | BSN_F_RING));
+	bench_settle(b);
+}
+
+static void expect_some(struct bench *b, struct bsn_cq *cq, uint64_t first, unsigned count)
+{
+	for (unsigned i = 0; i < count; i++)
+		expect_done(b, cq, first + i, BSN_OPCODE_RDMA_WRITE);
+}
+
+/* -- overruns ----------------------------------------------------------------------------------------- */
+
+static struct bsn_cq *make_ignoring(struct bench *b, struct bsn_channel *channel)
+{
+	const struct bsn_cq_attr attr = { .entries = ENTRIES, .ignores_overrun = true, .channel = channel };
+	struct bsn_cq *cq;
+
+	ok(bsn_cq_create(b->device, &attr, &cq));
+	return cq;
+}
+
+/* What the device could read of the consumer: it moves once a lap, and nothing overruns. */
+static void the_record_is_left_alone(struct bench *b)
+{
+	struct bsn_cq *cq = make_ignoring(b, NULL);
+	struct bsn_qp *qp = make_loop(b, cq);
+	const uint32_t count = cq->cqe_count;
+	uint32_t stores = 0, last = cq->record[0].raw;
+
+	write_some(b, qp, 0, 3); /* the device is ahead of the record wherever the ring ends */
+	expect_some(b, cq, 0, 3);
+	for (uint32_t i = 0; i < LAPS * count / DEPTH; i++) {
+		write_some(b, qp, i * DEPTH, DEPTH);
+		expect_some(b, cq, i * DEPTH, DEPTH);
+		stores += cq->record[0].raw != last;
+		last = cq->record[0].raw;
+	}
+	assert_in_range(stores, LAPS - 1, LAPS);
+	ok(bsn_qp_destroy(qp));
+	ok(bsn_cq_destroy(cq));
+}
+
+static void it_is_woken_all_the_same(struct bench *b)
+{
+	struct bsn_channel *channel;
+	struct bsn_cq *cq, *woken;
+	struct bsn_qp *qp;
+
+	ok(bsn_channel_create(b->device, &channel));
+	cq = make_ignoring(b, channel);
+	qp = make_loop(b, cq);
+	for (unsigned i = 0; i < 3; i++) {
+		ok(bsn_cq_request(cq, false));
+		write_some(b, qp, i, 1);
+		ok(bsn_channel_get(channel, &woken));
+		assert_ptr_equal(woken, cq);
+		expect_some(b, cq, i, 1);
+	}
+	ok(bsn_qp_destroy(qp));
+	ok(bsn_cq_destroy(cq));
+	ok(bsn_channel_destroy(channel));
+}
+
+/* What a queue left behind is in nobody's way before it is polled away. */
+static void what_is_left_behind_keeps_its_entries(struct bench *b)
+{
+	struct bsn_cq *cq = make_ignoring(b, NULL);
+	struct bsn_qp *qp = make_loop(b, cq), *other = NULL;
+	const struct bsn_qp_attr attr = { .cq = cq, .send_depth = DEPTH, .recv_depth = DEPTH };
+	struct bsn_completion c;
+
+	write_some(b, qp, 0, 3);
+	assert_refused(bsn_qp_reset(qp), EBUSY, "3 completions of queues that are gone");
+	assert_int_equal(bsn_poll(cq, &c, 1), 0);
+	ok(bsn_qp_reset(qp));
+	ok(bsn_qp_destroy(qp));
+
+	qp = make_loop(b, cq);
+	write_some(b, qp, 0, 2);
+	ok(bsn_qp_destroy(qp));
+	assert_refused(bsn_qp_create(b->device, &attr, &other), EBUSY, "2 completions of queues that are gone");
+	assert_int_equal(bsn_poll(cq, &c, 1), 0);
+	qp = make_loop(b, cq);
+	write_some(b, qp, 0, 2);
+	expect_some(b, cq, 0, 2);
+	ok(bsn_qp_destroy(qp));
+	ok(bsn_cq_destroy(cq));
+}
+
+static void what_cannot_ignore_them_is_refused(struct bench *b)
+{
+	const struct bsn_cq_attr attr = { .ignores_overrun = true };
+	struct bsn_qp_attr with_srq = { .recv_depth = 0 };
+	struct bsn_cq *cq = NULL;
+	struct bsn_qp *qp = NULL;
+
+	if (!is_direct(b)) {
+		assert_refused(bsn_cq_create(b->device, &attr, &cq), EOPNOTSUPP, "direct path");
+		return;
+	}
+	cq = make_ignoring(b, NULL);
+	ok(bsn_srq_create(b->device, NULL, &with_srq.srq));
+	with_srq.cq = cq;
+	assert_refused(bsn_qp_create(b->device, &with_srq, &qp), EOPNOTSUPP, "SRQ");
+	ok(bsn_srq_destroy(with_srq.srq));
+	ok(bsn_cq_destroy(cq));
+}
+
+/* -- another size ------------------------------------------------------------------------------------- */
+
+/* Completions that are in the ring come along, wherever in it they lie. */
+static void completions_survive_another_size(struct bench *b)
+{
+	static const uint32_t sizes[] = { 500, ENTRIES, 64, 20, 1000, ENTRIES };
+	struct bsn_cq *cq;
+	struct bsn_qp *qp;
+	uint64_t id = 0;
+
+	ok(bsn_cq_create(b->device, &(struct bsn_cq_attr){ .entries = 3 * ENTRIES }, &cq));
+	qp = make_loop(b, cq);
+	for (unsigned round = 0; round < 20; round++) {
+		write_some(b, qp, id, DEPTH);
+		expect_some(b, cq, id, round % DEPTH);
+		ok(bsn_cq_resize(cq, sizes[round % 6]));
+		expect_some(b, cq, id + round % DEPTH, DEPTH - round % DEPTH);
+		id += DEPTH;
+	}
+	ok(bsn_qp_destroy(qp));
+	ok(bsn_cq_destroy(cq));
+}
+
+static void a_larger_one_takes_more_queues(struct bench *b)
+{
+	const struct bsn_qp_attr attr = { .send_depth = DEPTH, .recv_depth = DEPTH };
+	struct bsn_qp_attr more = attr;
+	struct bsn_cq *cq;
+	struct bsn_qp *qp, *other = NULL;
+
+	ok(bsn_cq_create(b->device, &(struct bsn_cq_attr){ .entries = ENTRIES }, &cq));
+	qp = make_loop(b, cq);
+	more.cq = cq;
+	assert_refused(bsn_qp_create(b->device, &more, &other), ENOSPC, "create it with 32");
+	ok(bsn_cq_resize(cq, 2 * ENTRIES));
+	ok(bsn_qp_create(b->device, &more, &other));
+	assert_refused(bsn_cq_resize(cq, 2 * ENTRIES - 1), ENOSPC, "may need 32");
+	ok(bsn_qp_destroy(other));
+	ok(bsn_cq_resize(cq, ENTRIES));
+	write_some(b, qp, 0, DEPTH);
+	expect_some(b, cq, 0, DEPTH);
+	ok(bsn_qp_destroy(qp));
+	ok(bsn_cq_destroy(cq));
+}
+
+static void sizes_that_cannot_be_are_refused(struct bench *b)
+{
+	const uint32_t most = bsn_device_info(b->device)->max_cqe;
+	struct bsn_cq *cq;
+
+	assert_refused(bsn_cq_resize(NULL, 1), EINVAL, "no CQ");
+	ok(bsn_cq_create(b->device, NULL, &cq));
+	if (is_direct(b)) {
+		assert_refused(bsn_cq_resize(cq, 1000), EOPNOTSUPP, "libmlx5");
+	} else {
+		assert_refused(bsn_cq_resize(cq, 0), EINVAL, "0 CQ entries");
+		assert_refused(bsn_cq_resize(cq, most + 1), EINVAL, "the device takes");
+	}
+	ok(bsn_cq_destroy(cq));
+}
+
+static void an_attached_one_is_the_applications(struct bench *b)
+{
+	if (b->kind == BENCH_ATTACHED_DIRECT || b->kind == BENCH_ATTACHED_VERBS)
+		assert_refused(bsn_cq_resize(b->cq[0], 100), EOPNOTSUPP, "the application made");
+}
+
+#define OWN .is_own_only = true, .is_bare = true
+
+static const struct bench_case cases[] = {
+	{ CASE("the record is left alone", the_record_is_left_alone), OWN, .is_direct_only = true },
+	{ CASE("it is woken all the same", it_is_woken_all_the_same), OWN, .is_direct_only = true },
+	{ CASE("what is left behind keeps its entries", what_is_left_behind_keeps_its_entries), OWN,
+	  .is_direct_only = true },
+	{ CASE("what cannot ignore them is refused", what_cannot_ignore_them_is_refused), OWN },
+	{ CASE("completions survive another size", completions_survive_another_size), OWN,
+	  .is_verbs_only = true },
+	{ CASE("a larger one takes more queues", a_larger_one_takes_more_queues), OWN, .is_verbs_only = true },
+	{ CASE("sizes that cannot be are refused", sizes_that_cannot_be_are_refused), OWN },
+	{ CASE("an attached one is the application's", an_attached_one_is_the_applications) },
+};
+
+int main(void)
+{
+	return bench_run("cqs", cases, sizeof(cases) / sizeof(cases[0]));
+}

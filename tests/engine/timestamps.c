@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Timestamps of completions: ticks, nanoseconds, and those of the real-time clock. */
+#include "engine.h" /* before cmocka, which has a fail() of its own */
+#include "harness.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <time.h>
+
+#include "bsn_cqe.h"
+
+enum { LENGTH = 64, ROUNDS = 200, BATCH = 8, INTO = 8192 };
+
+static const unsigned NOW = BSN_F_SIGNALED | BSN_F_RING;
+
+/* Two QPs, connected, whose CQs have stamps. */
+struct pair {
+	struct bsn_cq *cq[2];
+	struct bsn_qp *qp[2];
+};
+
+static void make(struct bench *b, struct pair *p, struct bsn_cq_attr cq, struct bsn_qp_attr qp)
+{
+	struct bsn_address address[2];
+
+	qp.type = BSN_QP_RC;
+	for (int i = 0; i < 2; i++) {
+		ok(bsn_cq_create(b->device, &cq, &p->cq[i]));
+		qp.cq = p->cq[i];
+		ok(bsn_qp_create(b->device, &qp, &p->qp[i]));
+		ok(bsn_qp_address(p->qp[i], &address[i]));
+	}
+	for (int i = 0; i < 2; i++)
+		ok(bsn_qp_connect(p->qp[i], &address[!i], NULL));
+}
+
+static void unmake(struct pair *p)
+{
+	for (int i = 0; i < 2; i++) {
+		ok(bsn_qp_destroy(p->qp[i]));
+		ok(bsn_cq_destroy(p->cq[i]));
+	}
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+/* What stands in the CQE that was polled last, of the direct path: libmlx5's read_completion_ts() is that. */
+static uint64_t stamp_in_ring(struct bsn_cq *cq)
+{
+	const struct bsn_cq *ring = cq_of(cq)->ring;
+	const uint8_t *next = ring->next == ring->ring ? ring->ring_end : ring->next;
+	struct bsn_cqe_req cqe;
+
+	bsn_cqe_req_decode(&cqe, next - ring->stride);
+	return cqe.timestamp;
+}
+
+/* Round the ring several times, one by one: each is later than the one before. */
+static void ticks_are_those_of_the_cqe(struct bench *b)
+{
+	const struct bsn_sge local = bench_sge(b, 0, 0, LENGTH), into = bench_sge(b, 1, INTO, LENGTH);
+	struct bsn_completion c;
+	uint64_t last = 0;
+	struct pair p;
+
+	make(b, &p, (struct bsn_cq_attr){ .entries = 64, .timestamps = BSN_TIMESTAMPS_RAW },
+	     (struct bsn_qp_attr){ .send_depth = BATCH, .recv_depth = BATCH });
+	for (uint64_t id = 0; id < ROUNDS; id++) {
+		ok(bsn_recv(bsn_qp_rq(p.qp[1]), &into, id));
+		ok(bsn_send(bsn_qp_ep(p.qp[0]), &local, id, NOW));
+		c = expect_done(b, p.cq[1], id, BSN_RECV);
+		assert_int_equal(c.byte_len, LENGTH);
+		assert_true(c.timestamp > last);
+		if (b->kind == BENCH_DIRECT)
+			assert_int_equal(c.timestamp, stamp_in_ring(p.cq[1]));
+		last = c.timestamp;
+		c = expect_done(b, p.cq[0], id, BSN_OPCODE_SEND);
+		assert_true(c.timestamp >= last);
+		if (b->kind == BENCH_DIRECT)
+			assert_int_equal(c.timestamp, stamp_in_ring(p.cq[0]));
+	}
+	unmake(&p);
+}
+
+static void a_poll_of_many_stamps_each(struct bench *b)
+{
+	const struct bsn_remote to = bench_remote(b, 1, INTO);
+	const struct bsn_sge local = bench_sge(b, 0, 0, LENGTH);
+	struct bsn_completion c[BATCH];
+	uint64_t last = 0;
+	struct pair p;
+
+	make(b, &p, (struct bsn_cq_attr){ .entries = 64, .timestamps = BSN_TIMESTAMPS_RAW, .is_shared = true },
+	     (struct bsn_qp_attr){ .send_depth = BATCH, .recv_depth = BATCH });
+	for (uint64_t round = 0; round < ROUNDS; round++) {
+		for (uint64_t id = 0; id < BATCH; id++)
+			ok(bsn_write(bsn_qp_ep(p.qp[0]), &local, &to, id,
+				     BSN_F_SIGNALED | (id == BATCH - 1 ? BSN_F_RING : 0u)));
+		assert_int_equal(bench_reap(b, p.cq[0], c, BATCH), BATCH);
+		for (uint64_t id = 0; id < BATCH; id++) {
+			assert_int_equal(c[id].id, id);
+			assert_true(c[id].timestamp >= last && c[id].timestamp);
+			last = c[id].timestamp;
+		}
+	}
+	assert_int_equal(bsn_poll(p.cq[0], c, BATCH), 0);
+	unmake(&p);
+}
+
+/* Bytes that came in a CQE stay until the next poll, however many were asked for. */
+static void data_in_cqes_stay(struct bench *b)
+{
+	const struct bsn_sge local = bench_sge(b, 0, 0, 16), into = bench_sge(b, 1, INTO, LENGTH);
+	struct bsn_completion c[BATCH];
+	struct pair p;
+
+	make(b, &p, (struct bsn_cq_attr){ .entries = 64, .timestamps = BSN_TIMESTAMPS_RAW },
+	     (struct bsn_qp_attr){ .send_depth = BATCH, .recv_depth = BATCH, .max_inline_recv = 32 });
+	for (uint64_t id = 0; id < BATCH; id++) {
+		ok(bsn_recv(bsn_qp_rq(p.qp[1]), &into, id));
+		ok(bsn_send(bsn_qp_ep(p.qp[0]), &local, id, NOW));
+	}
+	bench_settle(b);
+	for (uint64_t id = 0; id < BATCH; id++) {
+		assert_int_equal(bsn_poll(p.cq[1], c, BATCH), 1); /* with it the poll ends */
+		assert_true(c->flags & BSN_C_IN_CQE);
+		assert_memory_equal(c->data, bench_at(b, 0, 0), 16);
+		assert_true(c->timestamp);
+	}
+	unmake(&p);
+}
+
+/* Of the same clock: what is later in ticks is later in time, and by as many nanoseconds as the page says. */
+static void nanoseconds_are_of_the_clock_page(struct bench *b)
+{
+	const struct bsn_sge local = bench_sge(b, 0, 0, LENGTH), into = bench_sge(b, 1, INTO, LENGTH);
+	struct bsn_completion sent, received;
+	struct pair p;
+
+	make(b, &p, (struct bsn_cq_attr){ .entries = 64, .timestamps = BSN_TIMESTAMPS_NS },
+	     (struct bsn_qp_attr){ .send_depth = BATCH, .recv_depth = BATCH });
+	ok(bsn_recv(bsn_qp_rq(p.qp[1]), &into, 1));
+	ok(bsn_send(bsn_qp_ep(p.qp[0]), &local, 2, NOW));
+	received = expect_done(b, p.cq[1], 1, BSN_RECV);
+	sent = expect_done(b, p.cq[0], 2, BSN_OPCODE_SEND);
+	assert_true(sent.timestamp >= received.timestamp);
+	assert_true(sent.timestamp - received.timestamp < 1000000000);
+	if (b->kind == BENCH_DIRECT)
+		assert_int_equal(sent.timestamp,
+				 provider_ns_of_ticks(b->device->context, stamp_in_ring(p.cq[0])));
+	unmake(&p);
+}
+
+static void real_time_is_that_of_the_day(struct bench *b)
+{
+	const struct bsn_sge local = bench_sge(b, 0, 0, LENGTH), into = bench_sge(b, 1, INTO, LENGTH);
+	const uint64_t before = now_ns();
+	struct bsn_completion c;
+	struct pair p;
+
+	make(b, &p, (struct bsn_cq_attr){ .entries = 64, .timestamps = BSN_TIMESTAMPS_REAL_TIME },
+	     (struct bsn_qp_attr){ .send_depth = BATCH, .recv_depth = BATCH });
+	ok(bsn_recv(bsn_qp_rq(p.qp[1]), &into, 1));
+	ok(bsn_send(bsn_qp_ep(p.qp[0]), &local, 2, NOW));
+	c = expect_done(b, p.cq[1], 1, BSN_RECV);
+	assert_true(c.timestamp >= before && c.timestamp <= now_ns());
+	c = expect_done(b, p.cq[0], 2, BSN_OPCODE_SEND);
+	assert_true(c.timestamp >= before && c.timestamp <= now_ns());
+	unmake(&p);
+}
+
+/* The CQE of an error has syndromes where others have a stamp. */
+static void a_failure_has_none(struct bench *b)
+{
+	const struct bsn_sge local = bench_sge(b, 0, 0, LENGTH);
+	const struct bsn_remote nowhere = { 0x1000, 0x7654321 };
+	struct bsn_completion c;
+	struct pair p;
+
+	make(b, &p, (struct bsn_cq_attr){ .entries = 64, .timestamps = BSN_TIMESTAMPS_RAW },
+	     (struct bsn_qp_attr){ .send_depth = BATCH, .recv_depth = BATCH });
+	ok(bsn_write(bsn_qp_ep(p.qp[0]), &local, &nowhere, 1, NOW));
+	c = expect_status(b, p.cq[0], 1, BSN_OPCODE_RDMA_WRITE, IBV_WC_REM_ACCESS_ERR);
+	assert_int_equal(c.timestamp, 0);
+	unmake(&p);
+}
+
+static void what_is_none_is_refused(struct bench *b)
+{
+	struct bsn_cq_attr attr = { .timestamps = (enum bsn_timestamps)17 };
+	struct bsn_cq *cq;
+
+	assert_int_equal(bsn_cq_create(b->device, &attr, &cq), -EINVAL);
+	assert_non_null(strstr(bsn_error_text(), "bsn_timestamps"));
+}
+
+static uint64_t time_of(clockid_t clock)
+{
+	struct timespec now;
+
+	clock_gettime(clock, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+/* The model counts nanoseconds of this machine's clock. */
+static void the_devices_clock_is_read(struct bench *b)
+{
+	enum { SLACK_NS = 50 * 1000 * 1000 }; /* who sets the day's clock meanwhile */
+	uint64_t before, ticks = 0, ns = 0;
+
+	for (unsigned i = 0; i < 20; i++) {
+		before = time_of(CLOCK_MONOTONIC);
+		ok(bsn_device_clock(b->device, BSN_TIMESTAMPS_RAW, &ticks));
+		assert_in_range(ticks, before, time_of(CLOCK_MONOTONIC));
+		before = time_of(CLOCK_REALTIME);
+		ok(bsn_device_clock(b->device, BSN_TIMESTAMPS_NS, &ns));
+		assert_in_range(ns, before - SLACK_NS, time_of(CLOCK_REALTIME) + SLACK_NS);
+	}
+}
+
+static void a_clock_that_cannot_be_read_is_refused(struct bench *b)
+{
+	uint64_t now = 7;
+
+	assert_int_equal(bsn_device_clock(NULL, BSN_TIMESTAMPS_RAW, &now), -EINVAL);
+	assert_int_equal(bsn_device_clock(b->device, BSN_TIMESTAMPS_RAW, NULL), -EINVAL);
+	assert_int_equal(bsn_device_clock(b->device, BSN_TIMESTAMPS_NONE, &now), -EINVAL);
+	assert_int_equal(bsn_device_clock(b->device, BSN_TIMESTAMPS_REAL_TIME, &now), -EOPNOTSUPP);
+	assert_non_null(strstr(bsn_error_text(), "real-time clock"));
+	if (b->is_model) { /* a passive one shows none */
+		assert_int_equal(bsn_device_clock(b->device, BSN_TIMESTAMPS_RAW, &now), -EOPNOTSUPP);
+		assert_non_null(strstr(bsn_error_text(), "its driver shows none"));
+	}
+	assert_int_equal(now, 7);
+}
+
+#define STAMPS(text, function)                                                                     \
+	CASE(text, function), .is_bare = true, .is_own_only = true,                                \
+	.rxe_lacks = "timestamps"
+
+int main(void)
+{
+	static const struct bench_case cases[] = {
+		{ STAMPS("ticks are those of the CQE", ticks_are_those_of_the_cqe) },
+		{ STAMPS("a poll of many stamps each", a_poll_of_many_stamps_each) },
+		{ STAMPS("data in CQEs stay", data_in_cqes_stay), .is_direct_only = true },
+		{ STAMPS("nanoseconds are of the clock page", nanoseconds_are_of_the_clock_page) },
+		{ STAMPS("real time is that of the day", real_time_is_that_of_the_day),
+		  .is_model_only = true },
+		{ STAMPS("a failure has none", a_failure_has_none) },
+		{ STAMPS("the device's clock is read", the_devices_clock_is_read), .is_model_only = true,
+		  .is_active = true },
+		{ STAMPS("a clock that cannot be read is refused", a_clock_that_cannot_be_read_is_refused) },
+		{ STAMPS("what is none is refused", what_is_none_is_refused) },
+	};
+
+	return bench_run("timestamps", cases, sizeof(cases) / sizeof(cases[0]));
+}

@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* XRC: domains, SRQs that requests name, targets, initiators and their endpoints. */
+#include "harness.h"
+
+#include "bsn_decode.h"
+#include "bsn_xrc.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+enum { RECVS = 8, INTO = 4096, LENGTH = 200, SRQS = 2, LONGEST_INLINE = 400 };
+
+static const unsigned NOW = BSN_F_SIGNALED | BSN_F_RING;
+
+/* An initiator, its target, and two SRQs in a domain that was opened twice, as two processes would. */
+struct xrc {
+	FILE *file;
+	struct bsn_xrcd *xrcd[SRQS];
+	struct bsn_cq *cq;         /* of the initiator */
+	struct bsn_cq *into[SRQS];
+	struct bsn_rq *srq[SRQS];
+	struct bsn_xrc_target *target;
+	struct bsn_qp *qp;
+	struct bsn_ep *ep[SRQS];
+	int sender[SRQS], receiver[SRQS];
+};
+
+static void connect(struct bsn_qp *qp, struct bsn_xrc_target *target)
+{
+	struct bsn_address address;
+
+	ok(bsn_xrc_target_address(target, &address));
+	ok(bsn_qp_connect(qp, &address, NULL));
+	ok(bsn_qp_address(qp, &address));
+	ok(bsn_xrc_target_connect(target, &address, NULL));
+}
+
+static void make_srq(struct bench *b, struct xrc *x, int i)
+{
+	ok(bsn_srq_create(b->device,
+			  &(struct bsn_srq_attr){ .recv_depth = RECVS,
+						  .user = &x->receiver[i],
+						  .xrcd = x->xrcd[i],
+						  .cq = x->into[i] },
+			  &x->srq[i]));
+}
+
+static void make_receivers(struct bench *b, struct xrc *x)
+{
+	x->file = tmpfile();
+	assert_non_null(x->file);
+	for (int i = 0; i < SRQS; i++) {
+		ok(bsn_xrcd_open(b->device, fileno(x->file), &x->xrcd[i]));
+		ok(bsn_cq_create(b->device, &(struct bsn_cq_attr){ .entries = 64 }, &x->into[i]));
+		make_srq(b, x, i);
+	}
+	ok(bsn_xrc_target_create(x->xrcd[0], &x->target));
+}
+
+static void unmake_receivers(struct xrc *x)
+{
+	ok(bsn_xrc_target_destroy(x->target));
+	for (int i = 0; i < SRQS; i++) {
+		ok(bsn_srq_destroy(x->srq[i]));
+		ok(bsn_cq_destroy(x->into[i]));
+		ok(bsn_xrcd_close(x->xrcd[i]));
+	}
+	fclose(x->file);
+}
+
+static void make(struct bench *b, struct xrc *x)
+{
+	struct bsn_qp_attr initiator = { .type = BSN_QP_XRC,
+					 .max_inline = LONGEST_INLINE,
+					 .max_send_sge = 4 };
+
+	make_receivers(b, x);
+	ok(bsn_cq_create(b->device, &(struct bsn_cq_attr){ .entries = 1024 }, &x->cq));
+	initiator.cq = x->cq;
+	ok(bsn_qp_create(b->device, &initiator, &x->qp));
+	connect(x->qp, x->target);
+	for (int i = 0; i < SRQS; i++)
+		ok(bsn_xrc_ep_create(x->qp, bsn_srq_number(x->srq[i]), &x->sender[i], &x->ep[i]));
+}
+
+static void unmake(struct xrc *x)
+{
+	for (int i = 0; i < SRQS; i++)
+		ok(bsn_ep_destroy(x->ep[i]));
+	ok(bsn_qp_destroy(x->qp));
+	unmake_receivers(x);
+	ok(bsn_cq_destroy(x->cq));
+}
+
+static void post_recv(struct bench *b, struct xrc *x, int to, uint64_t id)
+{
+	const struct bsn_sge into = bench_sge(b, 1, INTO, 1024);
+
+	ok(bsn_recv(x->srq[to], &into, id));
+}
+
+static struct bsn_completion expect_received(struct bench *b, struct xrc *x, int at, uint64_t id,
+					     unsigned opcode)
+{
+	const struct bsn_completion c = expect_done(b, x->into[at], id, opcode);
+
+	assert_int_equal(c.byte_len, LENGTH);
+	assert_int_equal(c.qpn, bsn_xrc_target_number(x->target));
+	assert_ptr_equal(c.user, &x->receiver[at]);
+	assert_memory_equal(bench_at(b, 1, INTO), bench_at(b, 0, 0), LENGTH);
+	return c;
+}
+
+static void expect_sent(struct bench *b, struct xrc *x, int to, uint64_t id, unsigned opcode)
+{
+	const struct bsn_completion c = expect_done(b, x->cq, id, opcode);
+
+	assert_ptr_equal(c.user, &x->sender[to]);
+	assert_int_equal(c.qpn, bsn_qp_number(x->qp));
+}
+
+/* -- what works --------------------------------------------------------------------------------- */
+
+static void messages_go_to_the_srq_they_name(struct bench *b)
+{
+	const struct bsn_sge local = bench_sge(b, 0, 0, LENGTH);
+	struct xrc x;
+
+	make(b, &x);
+	for (uint64_t id = 0; id < 40 * RECVS; id++) {
+		const int to = id % 3 == 1;
+		memset(bench_at(b, 1, INTO), 0, LENGTH);
+		post_recv(b, &x, to, 1000 + id);
+		if (id % 2)
+			ok(bsn_send(x.ep[to], &local, id, NOW));
+		else
+			ok(bsn_send_inline(x.ep[to], bench_at(b, 0, 0), LENGTH, id, NOW));
+		expect_sent(b, &x, to, id, BSN_OPCODE_SEND);
+		expect_received(b, &x, to, 1000 + id, BSN_RECV);
+	}
+	unmake(&x);
+}
+
+static void every_operation_of_rc(struct bench *b)
+{
+	const struct bsn_sge local = bench_sge(b, 0, 0, LENGTH), back = bench_sge(b, 0, INTO, LENGTH);
+	const struct bsn_sge word = bench_sge(b, 0, INTO + 1024, 8);
+	const struct bsn_remote to = bench_remote(b, 1, INTO);
+	uint64_t *const counter = (uint64_t *)(void *)bench_at(b, 1, INTO);
+	struct xrc x;
+
+	make(b, &x);
+	ok(bsn_write(x.ep[0], &local, &to, 1, NOW));
+	expect_sent(b, &x, 0, 1, BSN_OPCODE_RDMA_WRITE);
+	assert_memory_equal(bench_at(b, 1, INTO), bench_at(b, 0, 0), LENGTH);
+	memset(bench_at(b, 1, INTO), 0x5a, LENGTH);
+	ok(bsn_read(x.ep[1], &back, &to, 2, NOW));
+	expect_sent(b, &x, 1, 2, BSN_OPCODE_RDMA_READ);
+	assert_memory_equal(bench_at(b, 0, INTO), bench_at(b, 1, INTO), LENGTH);
+	*counter = 40;
+	ok(bsn_fetch_add(x.ep[0], &word, &to, 2, 3, NOW));
+	expect_sent(b, &x, 0, 3, BSN_OPCODE_ATOMIC_FA);
+	assert_int_equal(*counter, 42);
+	ok(bsn_cmp_swap(x.ep[1], &word, &to, 42, 7, 4, NOW));
+	expect_sent(b, &x, 1, 4, BSN_OPCODE_ATOMIC_CS);
+	assert_int_equal(*counter, 7);
+	post_recv(b, &x, 1, 100);
+	ok(bsn_write_imm(x.ep[1], &local, &to, 0xcafe, 5, NOW));
+	expect_sent(b, &x, 1, 5, BSN_OPCODE_RDMA_WRITE_IMM);
+	assert_int_equal(expect_received(b, &x, 1, 100, BSN_RECV_RDMA_WITH_IMM).imm, 0xcafe);
+	post_recv(b, &x, 0, 101);
+	ok(bsn_send_imm(x.ep[0], &local, 0xbeef, 6, NOW));
+	expect_sent(b, &x, 0, 6, BSN_OPCODE_SEND_IMM);
+	assert_int_equal(expect_received(b, &x, 0, 101, BSN_RECV).imm, 0xbeef);
+	unmake(&x);
+}
+
+/* A SEND and a WRITE by a QP that the application made, on either path. */
+static void an_initiator_is_attached(struct bench *b)
+{
+	const struct bsn_sge local = bench_sge(b, 0, 0, LENGTH);
+	const struct bsn_remote to = bench_remote(b, 1, INTO);
+	struct ibv_pd *pd = ibv_alloc_pd(bsn_device_verbs(b->device));
+	struct ibv_mr *mr = ibv_reg_mr(pd, bench_at(b, 0, 0), LENGTH, IBV_ACCESS_LOCAL_WRITE);
+	struct bsn_sge own = local;
+	struct ibv_cq *cq;
+	struct ibv_qp *verbs;
+	struct bsn_ep *ep;
+	struct bsn_qp *qp;
+	struct xrc x;
+
+	own.lkey = mr->lkey;
+	for (int ours = 0; ours < 2; ours++) {
+		cq = ibv_create_cq(pd->context, 64, NULL, NULL, 0);
+		verbs = ibv_create_qp(pd, &(struct ibv_qp_init_attr){
+						  .qp_type = IBV_QPT_XRC_SEND,
+						  .send_cq = cq,
+						  .recv_cq = cq,
+						  .cap = { .max_send_wr = 16, .max_send_sge = 1 } });
+		assert_non_null(verbs);
+		make_receivers(b, &x);
+		ok(bsn_qp_attach(b->device, verbs,
+				 &(struct bsn_attach_attr){ .register_is_ours = ours }, &qp));
+		connect(qp, x.target);
+		ok(bsn_xrc_ep_create(qp, bsn_srq_number(x.srq[1]), &x, &ep));
+		post_recv(b, &x, 1, 9);
+		ok(bsn_send(ep, &own, 1, NOW));
+		assert_ptr_equal(expect_done(b, bsn_qp_cq(qp), 1, BSN_OPCODE_SEND).user, &x);
+		expect_received(b, &x, 1, 9, BSN_RECV);
+		ok(bsn_write(ep, &own, &to, 2, NOW));
+		expect_done(b, bsn_qp_cq(qp), 2, BSN_OPCODE_RDMA_WRITE);
+		ok(bsn_ep_destroy(ep));
+		ok(bsn_qp_destroy(qp));
+		unmake_receivers(&x);
+		assert_int_equal(ibv_destroy_qp(verbs), 0);
+		assert_int_equal(ibv_destroy_cq(cq), 0);
+	}
+	assert_int_equal(ibv_dereg_mr(mr), 0);
+	assert_int_equal(ibv_dealloc_pd(pd), 0);
+}
+
+/* -- what fails --------------------------------------------------------------------------------- */
+
+/* Both ends are in error then; with a new target the initiator is as before. */
+static void a_number_of_no_srq_fails_at_its_sender(struct bench *b)
+{
+	const struct bsn_sge local = bench_sge(b, 0, 0, LENGTH);
+	struct bsn_ep *nowhere;
+	struct xrc x;
+
+	make(b, &x);
+	ok(bsn_xrc_ep_create(x.qp, 0xabcdef, NULL, &nowhere));
+	ok(bsn_send(nowhere, &local, 1, BSN_F_SIGNALED));
+	ok(bsn_send(x.ep[1], &local, 2, NOW));
+	expect_status(b, x.cq, 1, BSN_OPCODE_SEND, IBV_WC_REM_INV_REQ_ERR);
+	expect_status(b, x.cq, 2, BSN_OPCODE_SEND, IBV_WC_WR_FLUSH_ERR);
+	ok(bsn_ep_destroy(nowhere));
+	ok(bsn_qp_reset(x.qp));
+	ok(bsn_xrc_target_destroy(x.target));
+	ok(bsn_xrc_target_create(x.xrcd[1], &x.target));
+	connect(x.qp, x.target);
+	post_recv(b, &x, 1, 100);
+	ok(bsn_send(x.ep[1], &local, 3, NOW));
+	expect_sent(b, &x, 1, 3, BSN_OPCODE_SEND);
+	expect_received(b, &x, 1, 100, BSN_RECV);
+	unmake(&x);
+}
+
+/* What was not polled of it is nobody's, least of all the next one's. */
+static void an_srq_leaves_nothing_to_the_next(struct bench *b)
+{
+	const struct bsn_sge local = bench_sge(b, 0, 0, LENGTH);
+	struct xrc x;
+
+	make(b, &x);
+	post_recv(b, &x, 0, 77);
+	ok(bsn_send(x.ep[0], &local, 1, NOW));
+	expect_sent(b, &x, 0, 1, BSN_OPCODE_SEND);
+	ok(bsn_ep_destroy(x.ep[0]));
+	ok(bsn_srq_destroy(x.srq[0]));
+	make_srq(b, &x, 0);
+	expect_nothing(b, x.into[0]);
+	ok(bsn_xrc_ep_create(x.qp, bsn_srq_number(x.srq[0]), &x.sender[0], &x.ep[0]));
+	post_recv(b, &x, 0, 78);
+	ok(bsn_send(x.ep[0], &local, 2, NOW));
+	expect_sent(b, &x, 0, 2, BSN_OPCODE_SEND);
+	expect_received(b, &x, 0, 78, BSN_RECV);
+	unmake(&x);
+}
+
+static void expect_refused(int result, int error, const char *word)
+{
+	assert_int_equal(result, -error);
+	if (!strstr(bsn_error_text(), word))
+		fail_msg("\"%s\" says nothing of \"%s\"", bsn_error_text(), word);
+}
+
+static void what_cannot_be_is_refused(struct bench *b)
+{
+	const struct bsn_sge local = bench_sge(b, 0, 0, LENGTH);
+	struct bsn_device_attr same = { 0 };
+	struct bsn_device *other;
+	struct bsn_xrcd *foreign;
+	struct bsn_address address;
+	struct bsn_qp_attr qp = { .type = BSN_QP_XRC };
+	struct bsn_srq_attr srq = { .recv_depth = RECVS };
+	struct bsn_rq *none;
+	struct bsn_qp *no_qp;
+	struct bsn_ep *ep;
+	struct xrc x;
+
+	make(b, &x);
+	same.path = bsn_device_info(b->device)->path;
+	ok(bsn_device_open(bsn_device_info(b->device)->name, &same, &other));
+	ok(bsn_xrcd_open(other, -1, &foreign));
+	srq.xrcd = foreign;
+	srq.cq = x.cq;
+	expect_refused(bsn_srq_create(b->device, &srq, &none), EINVAL, "another device");
+	srq.xrcd = x.xrcd[0];
+	srq.cq = NULL;
+	expect_refused(bsn_srq_create(b->device, &srq, &none), EINVAL, "CQ of its own");
+	srq.cq = x.into[0];
+	expect_refused(bsn_srq_create(b->device, &srq, &none), EBUSY, "already");
+	srq.xrcd = NULL;
+	expect_refused(bsn_srq_create(b->device, &srq, &none), EINVAL, "XRC");
+	qp.cq = x.cq;
+	qp.recv_depth = 1;
+	expect_refused(bsn_qp_create(b->device, &qp, &no_qp), EINVAL, "receives nothing");
+	qp = (struct bsn_qp_attr){ .type = BSN_QP_RC, .cq = x.cq, .srq = x.srq[0] };
+	expect_refused(bsn_qp_create(b->device, &qp, &no_qp), EINVAL, "XRC");
+	expect_refused(bsn_xrc_ep_create(x.qp, 0, NULL, &ep), EINVAL, "bsn_srq_number()");
+	expect_refused(bsn_xrc_ep_create(x.qp, 1u << 24, NULL, &ep), EINVAL, "bsn_srq_number()");
+	ok(bsn_xrc_target_address(x.target, &address));
+	expect_refused(bsn_ep_create(x.qp, &address, NULL, NULL, &ep), EINVAL, "bsn_xrc_ep_create()");
+	expect_refused(bsn_xrc_target_connect(x.target, &address, NULL), EPROTO, "initiator");
+	expect_refused(bsn_send(bsn_qp_ep(x.qp), &local, 1, NOW), EINVAL, "bsn_xrc_ep_create()");
+	expect_refused(bsn_xrcd_open(b->device, 9999, &foreign), EBADF, "open file");
+	expect_refused(bsn_xrcd_close(x.xrcd[0]), EBUSY, "destroy them first");
+	expect_refused(bsn_cq_destroy(x.into[0]), EBUSY, "CQ");
+	expect_refused(bsn_xrcd_open(NULL, -1, &foreign), EINVAL, "device");
+	ok(bsn_xrcd_close(foreign));
+	ok(bsn_device_close(other));
+	unmake(&x);
+}
+
+#define XRC_CASE(text, function)                                                                   \
+	{                                                                                          \
+		CASE(text, function), .is_bare = true, .is_own_only = true, .rxe_lacks = "XRC"     \
+	}
+
+int main(void)
+{
+	static const struct bench_case cases[] = {
+		XRC_CASE("messages go to the SRQ that they name", messages_go_to_the_srq_they_name),
+		XRC_CASE("every operation of RC", every_operation_of_rc),
+		XRC_CASE("an initiator is attached", an_initiator_is_attached),
+		XRC_CASE("a number of no SRQ fails at its sender",
+			 a_number_of_no_srq_fails_at_its_sender),
+		XRC_CASE("an SRQ leaves nothing to the next", an_srq_leaves_nothing_to_the_next),
+		XRC_CASE("what cannot be is refused", what_cannot_be_is_refused),
+	};
+
+	return bench_run("xrc", cases, sizeof(cases) / sizeof(cases[0]));
+}

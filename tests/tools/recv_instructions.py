@@ -1,0 +1,36 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""bsn-perf recv --instructions: what the receive side costs keeps its limits.
+
+usage: recv_instructions.py PROGRAM [COMPILER]
+  COMPILER  gcc, where the limits hold: on x86-64, at -O2
+"""
+
+import json
+import sys
+
+from harness import check, main_of_limits
+
+PERF = sys.argv[1]
+HAS_LIMITS = sys.argv[2:] == ['gcc']
+
+# By Bunsen's columns; the last of the waits is for a number that the compiler does not know.
+DIFFERENCES = {'expand': 17, 'expand_plain': 24, 'wait': 1, 'wait_hidden': 10}
+# Beside a send and its receive: more by the sums, and less by half of the bus.
+MESSAGE_MORE = 150
+
+
+def test_limits(bench):
+    out, _ = bench.run(PERF, 'recv', '--rounds', '2', '--instructions', '--json', '--qps', '1', SOFTCX_TRACE='')
+    size = json.loads(out)['sizes'][0]
+    check(set(size['differences']) == set(DIFFERENCES), size)
+    over = [f'{name} by {column}: {count}, limit {DIFFERENCES[name]}'
+            for name, columns in size['differences'].items() for column, count in columns.items()
+            if count > DIFFERENCES[name]]
+    trips = {by: trip['instructions'] for by, trip in size['trips'].items()}
+    if trips['message'] > trips['send'] + MESSAGE_MORE or trips['message'] >= trips['ibv']:
+        over.append(f'trips: {trips}, limit {MESSAGE_MORE} more than by send, and less than by libibverbs')
+    check(not HAS_LIMITS or not over, '\n'.join(over))
+
+
+sys.exit(main_of_limits(globals(), None))
