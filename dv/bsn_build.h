@@ -617,7 +617,7 @@ BSN_ALWAYS_INLINE int bsn_publish_otherwise(struct bsn_sq *sq, const uint8_t *wq
 		sq->last = (uint32_t)(uintptr_t)wqe;
 		const int err = bsn_sq_ring(sq);
 		if (err > 0)
-			__builtin_unreachable(); /* else it could be taken for BSN_NOT_PLAIN */
+			__builtin_unreachable(); /* else it could be taken for BSN_NOT_PLAIN or BSN_NO_ROOM */
 		return err;
 	}
 	bsn_sq_publish_bb(sq, bsn_vector_of(r->ds[0]),
@@ -702,6 +702,8 @@ BSN_ALWAYS_INLINE int bsn_put_sges(struct bsn_sq *sq, const struct bsn_peer *pee
 	uint8_t *const wqe = bsn_sq_take_known(sq, &r, bsn_bb_of_ds(ds));
 	unsigned n = 1 + prefix_ds;
 
+	if (prefix_ds)
+		bsn_keep_peer_id(sq, peer, id);
 	if (has_remote)
 		r.ds[n++] = bsn_ds_raddr(remote);
 	if (count > 0)
@@ -713,11 +715,13 @@ BSN_ALWAYS_INLINE int bsn_put_sges(struct bsn_sq *sq, const struct bsn_peer *pee
 	if (count > 3)
 		r.ds[n + 3] = bsn_ds_data(&sge[3]);
 	bsn_begin(&r, sq, peer, prefix_ds, opcode, ds, flags, imm);
-	return bsn_end(sq, wqe, peer, prefix_ds != 0, &r, ds,
+	return bsn_end(sq, wqe, NULL, prefix_ds != 0, &r, ds,
 		       BSN_REST_NONE, ds, BSN_NEAR_DS, bsn_bb_of_ds(ds), id, flags);
 }
 
-#define BSN_NOT_PLAIN 1 /* nothing was written: this is for one of the cold functions */
+/* Nothing was written: this is for one of the cold functions, or for one of those for many peers. */
+#define BSN_NOT_PLAIN 1
+#define BSN_NO_ROOM   2 /* of inline data: this queue has none, or none for one peer */
 
 /* The end of both functions below; @known DS are in @r, but for its beginning. */
 BSN_ALWAYS_INLINE int bsn_end_data(struct bsn_sq *sq, uint8_t *wqe, const struct bsn_peer *peer,
@@ -762,7 +766,7 @@ BSN_ALWAYS_INLINE int bsn_put_long(struct bsn_sq *sq, const uint8_t *limit,
 		else if (head + 2 + count > known_bb * BSN_BB_DS || bb != known_bb)
 			__builtin_unreachable(); /* BSN_EXTENDED_INLINE */
 		if (!known_bb && !bsn_fits(sq, limit, bb))
-			return BSN_NOT_PLAIN;
+			return BSN_NO_ROOM;
 		bsn_sq_take(sq, &r, bb);
 		if (!__builtin_constant_p(length))
 			bsn_store_wqe_v2(wqe + first + length - BSN_DS_INLINE_MAX - BSN_DS_SIZE,
@@ -770,7 +774,7 @@ BSN_ALWAYS_INLINE int bsn_put_long(struct bsn_sq *sq, const uint8_t *limit,
 	} else if (!known_bb && more < BSN_DS_SIZE - BSN_DS_INLINE_MAX - 1 &&
 		   length <= sq->max_inline) {
 		if (!bsn_fits(sq, limit, bb))
-			return BSN_NOT_PLAIN;
+			return BSN_NO_ROOM;
 		bsn_sq_take(sq, &r, bb);
 		if (!__builtin_constant_p(length))
 			bsn_store_last4(wqe + first + length - BSN_DS_INLINE_MAX - 4,
@@ -819,7 +823,7 @@ BSN_ALWAYS_INLINE int bsn_put_data(struct bsn_sq *sq, const uint8_t *limit,
 
 	if (BSN_LIKELY(more >= (uint32_t)BSN_LITTLE_MIN - (BSN_DS_INLINE_MAX + 1))) {
 		if (!known_bb && !bsn_fits(sq, limit, bsn_bb_of_ds(ds)))
-			return BSN_NOT_PLAIN;
+			return BSN_NO_ROOM;
 		r.ds[ds - 1] = bsn_ds_little(data, length, more);
 	} else {
 		err = BSN_NOT_PLAIN;
@@ -827,9 +831,10 @@ BSN_ALWAYS_INLINE int bsn_put_data(struct bsn_sq *sq, const uint8_t *limit,
 			err = bsn_put_long(sq, limit, peer, prefix_ds, opcode, data, length,
 					   sq->inline_most, false, known_bb, remote, has_remote,
 					   imm, id, flags);
-		if (err != BSN_NOT_PLAIN || known_bb || length - 1 >= BSN_LITTLE_MIN - 1 ||
-		    !bsn_fits(sq, limit, bsn_bb_of_ds(ds)))
+		if (err != BSN_NOT_PLAIN || known_bb || length - 1 >= BSN_LITTLE_MIN - 1)
 			return err;
+		if (!bsn_fits(sq, limit, bsn_bb_of_ds(ds)))
+			return BSN_NO_ROOM;
 		r.ds[ds - 1] = bsn_ds_tiny(data, length);
 	}
 	wqe = bsn_sq_take_known(sq, &r, bsn_bb_of_ds(ds));
@@ -950,13 +955,13 @@ BSN_ALWAYS_INLINE int bsn_put_piece(struct bsn_ep *ep, unsigned prefix_ds, unsig
 	struct bsn_regs r;
 	uint8_t *const wqe = bsn_sq_take_known(sq, &r, bb);
 
-	unsigned n;
-
-	bsn_keep_peer_id(sq, bsn_peer_of(ep), id); /* first, so that its register is free */
-	r.ds[ds - 1] = data;
-	n = bsn_begin(&r, sq, bsn_peer_of(ep), prefix_ds, opcode, ds, flags, imm);
+	/* In an order in which the registers that a call may change are enough. */
+	bsn_keep_peer_id(sq, bsn_peer_of(ep), id);
 	if (has_remote)
-		r.ds[n] = bsn_ds_raddr(remote);
+		r.ds[1 + prefix_ds] = bsn_ds_raddr(remote);
+	BSN_HIDE(ep);
+	r.ds[ds - 1] = data;
+	bsn_begin(&r, sq, bsn_peer_of(ep), prefix_ds, opcode, ds, flags, imm);
 	return bsn_end(sq, wqe, NULL, true, &r, ds, BSN_REST_NONE, ds, BSN_NEAR_DS, bb, id, flags);
 }
 
@@ -973,38 +978,86 @@ BSN_ALWAYS_INLINE int bsn_put_piece_far(struct bsn_ep *ep, unsigned opcode, stru
 	return bsn_put_piece(ep, BSN_EXTENDED_DS, opcode, data, remote, has_remote, id, imm, flags);
 }
 
-/* X(name, opcode, has_remote, flags) */
-#define BSN_EACH_PIECE_OF(X, suffix, flags)                                                        \
-	X(bsn_peer_write##suffix, BSN_OPCODE_RDMA_WRITE, true, flags)                              \
-	X(bsn_peer_write_imm##suffix, BSN_OPCODE_RDMA_WRITE_IMM, true, flags)                      \
-	X(bsn_peer_read##suffix, BSN_OPCODE_RDMA_READ, true, flags)                                \
-	X(bsn_peer_send_imm##suffix, BSN_OPCODE_SEND_IMM, false, flags)                            \
-	X(bsn_peer_send_inval##suffix, BSN_OPCODE_SEND_INVAL, false, flags)                        \
-	X(bsn_peer_send##suffix, BSN_OPCODE_SEND, false, flags)
-#define BSN_EACH_PIECE(X)                                                                          \
-	BSN_EACH_PIECE_OF(X, _quietly, 0u)                                                         \
-	BSN_EACH_PIECE_OF(X, _rung_quietly, (uint32_t)BSN_F_RING)                                  \
-	BSN_EACH_PIECE_OF(X, _signaled, (uint32_t)BSN_F_SIGNALED)                                  \
-	BSN_EACH_PIECE_OF(X, _rung, (uint32_t)(BSN_F_SIGNALED | BSN_F_RING))
+/* X(opcode, has_remote, imm, name, flags) of each common set of flags */
+#define BSN_EACH_FLAGS(X, opcode, has_remote, imm, name)                                           \
+	X(opcode, has_remote, imm, name##_quietly, 0u)                                             \
+	X(opcode, has_remote, imm, name##_signaled, (uint32_t)BSN_F_SIGNALED)                      \
+	X(opcode, has_remote, imm, name##_rung_quietly, (uint32_t)BSN_F_RING)                      \
+	X(opcode, has_remote, imm, name##_rung, (uint32_t)(BSN_F_SIGNALED | BSN_F_RING))
+
+typedef int bsn_piece_post(struct bsn_ep *ep, BSN_DS_PARAMETER, const struct bsn_remote *remote,
+			   uint64_t id);
+typedef int bsn_piece_post_imm(struct bsn_ep *ep, BSN_DS_PARAMETER,
+			       const struct bsn_remote *remote, uint64_t id, uint32_t imm);
+
+/*
+ * What the inline code knows of an opcode; the compiler replaces each field by its value. @needs: bits of
+ * bsn_sq.can. @piece: by flags, in the order of BSN_EACH_FLAGS(); one of the two, by whether there is an
+ * immediate. A program contains those of the opcodes that it posts.
+ */
+struct bsn_kind {
+	unsigned opcode, needs;
+	bool has_remote;
+	bsn_piece_post *piece[4];
+	bsn_piece_post_imm *piece_imm[4];
+};
+
+BSN_ALWAYS_INLINE unsigned bsn_piece_index(uint32_t flags)
+{
+	return (flags & BSN_F_SIGNALED ? 1 : 0) | (flags & BSN_F_RING ? 2 : 0);
+}
+
+/* As @imm below: what stands in a list of parameters, what its value is, and which of the two @piece it is. */
+#define BSN_IMM_LISTED(x)  , x
+#define BSN_IMM_VALUE      given
+#define BSN_IMM_PIECES(x)  { NULL, NULL, NULL, NULL }, { x }
+#define BSN_NONE_LISTED(x)
+#define BSN_NONE_VALUE     0
+#define BSN_NONE_PIECES(x) { x }, { NULL, NULL, NULL, NULL }
 
 /* There is room for a block. */
-#define BSN_POST_PIECE(name, opcode, has_remote, flags)                                            \
+#define BSN_POST_PIECE(opcode, has_remote, imm, name, flags)                                       \
 	BSN_APART int name##_far(struct bsn_ep *ep, BSN_DS_PARAMETER,                              \
-				 const struct bsn_remote *remote, uint64_t id, uint32_t imm)       \
+				 const struct bsn_remote *remote,                                  \
+				 uint64_t id imm##_LISTED(uint32_t given))                           \
 	{                                                                                          \
-		return bsn_put_piece_far(ep, opcode, BSN_DS_TAKEN, remote, has_remote, id, imm,    \
-					 flags);                                                   \
+		return bsn_put_piece_far(ep, opcode, BSN_DS_TAKEN, remote, has_remote, id,         \
+					 imm##_VALUE, flags);                                      \
 	}                                                                                          \
 	BSN_APART int name(struct bsn_ep *ep, BSN_DS_PARAMETER, const struct bsn_remote *remote,   \
-			   uint64_t id, uint32_t imm)                                              \
+			   uint64_t id imm##_LISTED(uint32_t given))                               \
 	{                                                                                          \
 		if (!bsn_is_for(ep, BSN_COMPACT_DS, opcode, flags))                                \
-			return name##_far(ep, BSN_DS_PASSED, remote, id, imm);                     \
+			return name##_far(ep, BSN_DS_PASSED, remote, id imm##_LISTED(given));      \
 		return bsn_put_piece(ep, BSN_COMPACT_DS, opcode, BSN_DS_TAKEN, remote, has_remote, \
-				     id, imm, flags);                                              \
+				     id, imm##_VALUE, flags);                                      \
 	}
-BSN_EACH_PIECE(BSN_POST_PIECE)
+
+#define BSN_NAME_PIECE(opcode, has_remote, imm, name, flags) name,
+#ifdef __OPTIMIZE__
+#define BSN_KIND(name, opcode, needs, has_remote, imm)                                             \
+	BSN_EACH_FLAGS(BSN_POST_PIECE, opcode, has_remote, imm, bsn_peer_##name)                   \
+	static const struct bsn_kind bsn_kind_##name __attribute__((unused)) = {                   \
+		opcode, needs, has_remote,                                                         \
+		imm##_PIECES(BSN_EACH_FLAGS(BSN_NAME_PIECE, opcode, has_remote, imm,               \
+					    bsn_peer_##name))                                      \
+	};
+#else /* no flags are constants then, and these functions take the most time to compile */
+#define BSN_KIND(name, opcode, needs, has_remote, imm)                                             \
+	static const struct bsn_kind bsn_kind_##name __attribute__((unused)) = {                   \
+		opcode, needs, has_remote, imm##_PIECES(NULL)                                      \
+	};
+#endif
+BSN_KIND(write, BSN_OPCODE_RDMA_WRITE, 0, true, BSN_NONE)
+BSN_KIND(write_imm, BSN_OPCODE_RDMA_WRITE_IMM, 0, true, BSN_IMM)
+BSN_KIND(read, BSN_OPCODE_RDMA_READ, BSN_CAN_READ, true, BSN_NONE)
+BSN_KIND(send, BSN_OPCODE_SEND, 0, false, BSN_NONE)
+BSN_KIND(send_imm, BSN_OPCODE_SEND_IMM, 0, false, BSN_IMM)
+BSN_KIND(send_inval, BSN_OPCODE_SEND_INVAL, 0, false, BSN_IMM)
+#undef BSN_KIND
+#undef BSN_NAME_PIECE
 #undef BSN_POST_PIECE
+#undef BSN_EACH_FLAGS
 
 /* The same of opcodes and flags that the compiler does not know: they are in @what, below the immediate. */
 BSN_ALWAYS_INLINE int bsn_put_any_piece(struct bsn_ep *ep, struct bsn_ds data,
@@ -1032,19 +1085,21 @@ BSN_APART int bsn_peer_message(struct bsn_ep *ep, BSN_DS_PARAMETER, uint64_t id,
 }
 
 /* Of one DS of data, with plain flags, where there is room for a block. */
-BSN_ALWAYS_INLINE int bsn_post_piece(struct bsn_ep *ep, unsigned opcode, struct bsn_ds data,
-				     const struct bsn_remote *remote, bool has_remote, uint64_t id,
-				     uint32_t imm, uint32_t flags)
+BSN_ALWAYS_INLINE int bsn_post_piece(struct bsn_ep *ep, const struct bsn_kind *kind,
+				     struct bsn_ds data, const struct bsn_remote *remote,
+				     uint64_t id, uint32_t imm, uint32_t flags)
 {
-	const uint64_t what = (uint64_t)imm << 32 | BSN_WHAT(opcode, flags, 1u);
+	const uint64_t what = (uint64_t)imm << 32 | BSN_WHAT(kind->opcode, flags, 1u);
 
-#define BSN_IF_PIECE(name, of, is_remote, with)                                                    \
-	if (__builtin_constant_p(flags) && opcode == (of) && flags == (with))                      \
-		return name(ep, BSN_DS_GIVEN(data), remote, id, imm);
-	BSN_EACH_PIECE(BSN_IF_PIECE)
-#undef BSN_IF_PIECE
-	return has_remote ? bsn_peer_rdma(ep, BSN_DS_GIVEN(data), remote, id, what)
-			  : bsn_peer_message(ep, BSN_DS_GIVEN(data), id, what);
+	if (__builtin_constant_p(flags) && !(flags & ~(uint32_t)(BSN_F_SIGNALED | BSN_F_RING))) {
+		const unsigned i = bsn_piece_index(flags);
+		if (kind->piece[0])
+			return kind->piece[i](ep, BSN_DS_GIVEN(data), remote, id);
+		if (kind->piece_imm[0])
+			return kind->piece_imm[i](ep, BSN_DS_GIVEN(data), remote, id, imm);
+	}
+	return kind->has_remote ? bsn_peer_rdma(ep, BSN_DS_GIVEN(data), remote, id, what)
+				: bsn_peer_message(ep, BSN_DS_GIVEN(data), id, what);
 }
 
 /* Of several SGEs, a constant, in memory. */
@@ -1155,9 +1210,9 @@ BSN_APART int bsn_send_compact_inline(struct bsn_ep *ep, const void *data, size_
 		err = bsn_put_data(sq, sq->peer_limit, bsn_peer_of(ep), BSN_COMPACT_DS,
 				   BSN_OPCODE_SEND, (const uint8_t *)data, length, 0, NULL, false,
 				   0, id, flags);
-	return err == BSN_NOT_PLAIN ? bsn_post_inline_cold(ep, BSN_OPCODE_SEND, data,
-							   (uint32_t)length, NULL, 0, id, flags)
-				    : err;
+	return err > 0 ? bsn_post_inline_cold(ep, BSN_OPCODE_SEND, data, (uint32_t)length, NULL, 0, id,
+					      flags)
+		       : err;
 }
 
 BSN_ALWAYS_INLINE int bsn_put_extended(struct bsn_ep *ep, const struct bsn_sge *sge, unsigned count,
@@ -1203,8 +1258,7 @@ BSN_APART int bsn_send_extended_any(struct bsn_ep *ep, const void *data, size_t 
 		err = bsn_put_data(sq, sq->peer_limit, (const struct bsn_peer *)(const void *)ep,
 				   BSN_EXTENDED_DS, BSN_OPCODE_SEND, (const uint8_t *)data, length, 0,
 				   NULL, false, 0, id, flags);
-	return err == BSN_NOT_PLAIN
-		       ? bsn_post_inline_cold(ep, BSN_OPCODE_SEND, data, (uint32_t)length, NULL, 0, id,
+	return err > 0 ? bsn_post_inline_cold(ep, BSN_OPCODE_SEND, data, (uint32_t)length, NULL, 0, id,
 					      flags)
 		       : err;
 }
@@ -1224,7 +1278,7 @@ BSN_APART int bsn_send_extended_inline(struct bsn_ep *ep, const void *data, size
 		err = bsn_put_data(sq, sq->peer_limit, (const struct bsn_peer *)(const void *)ep,
 				   BSN_EXTENDED_DS, BSN_OPCODE_SEND, (const uint8_t *)data, length, 2,
 				   NULL, false, 0, id, flags);
-	return err == BSN_NOT_PLAIN ? bsn_send_extended_any(ep, data, length, id, flags) : err;
+	return err > 0 ? bsn_send_extended_any(ep, data, length, id, flags) : err;
 }
 
 /* -- whole requests ------------------------------------------------------------------------------------ */
@@ -1247,13 +1301,14 @@ BSN_ALWAYS_INLINE int bsn_try_sges(struct bsn_ep *ep, unsigned opcode, unsigned 
 	return bsn_put_sges(sq, NULL, 0, opcode, sge, count, remote, has_remote, imm, id, flags);
 }
 
-BSN_ALWAYS_INLINE int bsn_build_known(struct bsn_ep *ep, unsigned opcode, unsigned needs,
+BSN_ALWAYS_INLINE int bsn_build_known(struct bsn_ep *ep, const struct bsn_kind *kind,
 				      const struct bsn_sge *sge, unsigned count,
-				      const struct bsn_remote *remote, bool has_remote,
-				      uint32_t imm, uint64_t id, uint32_t flags)
+				      const struct bsn_remote *remote, uint32_t imm, uint64_t id,
+				      uint32_t flags)
 {
-	const int err = bsn_try_sges(ep, opcode, needs, sge, count, remote, has_remote, imm, id,
-				     flags);
+	const unsigned opcode = kind->opcode;
+	const int err = bsn_try_sges(ep, opcode, kind->needs, sge, count, remote, kind->has_remote,
+				     imm, id, flags);
 
 	if (BSN_LIKELY(err != BSN_NOT_PLAIN))
 		return err;
@@ -1261,15 +1316,13 @@ BSN_ALWAYS_INLINE int bsn_build_known(struct bsn_ep *ep, unsigned opcode, unsign
 		return count == 1 ? bsn_send_extended1(ep, sge, id, flags)
 				  : bsn_send_extended2(ep, sge, id, flags);
 	if (count == 1 && !BSN_IS_NULL(sge)) {
-		if (!(flags & ~BSN_F_PLAIN) && bsn_fits(ep->sq, ep->sq->peer_limit, 1) &&
-		    bsn_are_plain(sge, 1))
-			return bsn_post_piece(ep, opcode, bsn_ds_data(sge), remote, has_remote, id,
-					      imm, flags);
+		if (!(flags & ~BSN_F_PLAIN) && bsn_has_peer_room(ep->sq) && bsn_are_plain(sge, 1))
+			return bsn_post_piece(ep, kind, bsn_ds_data(sge), remote, id, imm, flags);
 		const struct bsn_sge one = *sge; /* a copy: the caller's need not be in memory */
 		return bsn_post_sgl_cold(ep, opcode, &one, 1, remote, imm, id, flags);
 	}
-	if (has_remote && !(flags & ~BSN_F_PLAIN) && count > 1 && count <= BSN_MAX_PLAIN_SGE &&
-	    bsn_fits(ep->sq, ep->sq->peer_limit, 1)) {
+	if (kind->has_remote && !(flags & ~BSN_F_PLAIN) && count > 1 && count <= BSN_MAX_PLAIN_SGE &&
+	    bsn_has_peer_room(ep->sq)) {
 		const uint64_t what = (uint64_t)imm << 32 | BSN_WHAT(opcode, flags, count);
 		return count == 2   ? bsn_peer_rdma2(ep, sge, remote, id, what)
 		       : count == 3 ? bsn_peer_rdma3(ep, sge, remote, id, what)
@@ -1315,20 +1368,20 @@ BSN_APART int bsn_post_rdma(struct bsn_ep *ep, unsigned opcode, unsigned needs,
 	return bsn_build_unknown(ep, opcode, needs, sge, count, remote, true, imm, id, flags);
 }
 
-/* A message (@has_remote: RDMA request) of @count SGEs. */
-BSN_ALWAYS_INLINE int bsn_build_sgl(struct bsn_ep *ep, unsigned opcode, unsigned needs,
+/* A message or RDMA request of @count SGEs. */
+BSN_ALWAYS_INLINE int bsn_build_sgl(struct bsn_ep *ep, const struct bsn_kind *kind,
 				    const struct bsn_sge *sge, unsigned count,
-				    const struct bsn_remote *remote, bool has_remote, uint32_t imm,
-				    uint64_t id, uint32_t flags)
+				    const struct bsn_remote *remote, uint32_t imm, uint64_t id,
+				    uint32_t flags)
 {
 	if (BSN_IS_NULL(ep))
-		return bsn_sq_post_sgl(ep, BSN_WHAT(opcode, flags, bsn_what_count(count)), sge,
+		return bsn_sq_post_sgl(ep, BSN_WHAT(kind->opcode, flags, bsn_what_count(count)), sge,
 				       remote, imm, id);
 	if (__builtin_constant_p(count))
-		return bsn_build_known(ep, opcode, needs, sge, count, remote, has_remote, imm, id,
-				       flags);
-	return has_remote ? bsn_post_rdma(ep, opcode, needs, sge, count, remote, imm, id, flags)
-			  : bsn_post_message(ep, opcode, sge, count, imm, id, flags);
+		return bsn_build_known(ep, kind, sge, count, remote, imm, id, flags);
+	return kind->has_remote ? bsn_post_rdma(ep, kind->opcode, kind->needs, sge, count, remote,
+						imm, id, flags)
+				: bsn_post_message(ep, kind->opcode, sge, count, imm, id, flags);
 }
 
 /* More inline data than the inline code copies. */
@@ -1342,9 +1395,7 @@ BSN_ALWAYS_INLINE int bsn_put_huge(struct bsn_ep *ep, unsigned opcode, const voi
 	if (length <= sq->max_inline && (flags & BSN_F_SIGNALED || sq->quiet != 1))
 		err = bsn_put_long(sq, sq->limit, NULL, 0, opcode, (const uint8_t *)data, length,
 				   BSN_INLINE_ANY, true, 0, remote, has_remote, imm, id, flags);
-	return err == BSN_NOT_PLAIN
-		       ? bsn_post_inline_cold(ep, opcode, data, length, remote, imm, id, flags)
-		       : err;
+	return err > 0 ? bsn_post_inline_cold(ep, opcode, data, length, remote, imm, id, flags) : err;
 }
 
 BSN_APART int bsn_send_huge(struct bsn_ep *ep, unsigned opcode, const void *data, uint32_t length,
@@ -1365,26 +1416,28 @@ BSN_APART int bsn_peer_inline(struct bsn_ep *ep, const void *data, size_t length
 			      const struct bsn_remote *remote, uint64_t id, uint64_t what)
 {
 	const uint32_t opcode = (uint8_t)what, flags = (uint32_t)what, imm = (uint32_t)(what >> 32);
-	const struct bsn_peer *peer = bsn_peer_of(ep);
 	struct bsn_sq *sq = ep->sq;
 	int err = BSN_NOT_PLAIN;
 
 	if (bsn_is_for(ep, BSN_COMPACT_DS, opcode, flags))
-		err = bsn_put_data(sq, sq->peer_limit, peer, BSN_COMPACT_DS, opcode,
+		err = bsn_put_data(sq, sq->peer_limit, bsn_peer_of(ep), BSN_COMPACT_DS, opcode,
 				   (const uint8_t *)data, length, 0, remote, true, imm, id, flags);
 	else if (bsn_is_for(ep, BSN_EXTENDED_DS, opcode, flags))
-		err = bsn_put_data(sq, sq->peer_limit, peer, BSN_EXTENDED_DS, opcode,
+		err = bsn_put_data(sq, sq->peer_limit, bsn_peer_of(ep), BSN_EXTENDED_DS, opcode,
 				   (const uint8_t *)data, length, 0, remote, true, imm, id, flags);
-	return err == BSN_NOT_PLAIN ? bsn_post_inline_cold(ep, opcode, data, (uint32_t)length,
-							   remote, imm, id, flags & BSN_F_PLAIN)
-				    : err;
+	return err > 0 ? bsn_post_inline_cold(ep, opcode, data, (uint32_t)length, remote, imm, id,
+					      flags & BSN_F_PLAIN)
+		       : err;
 }
 
 /* A message or WRITE whose bytes are copied into the WQE. */
-BSN_ALWAYS_INLINE int bsn_build_inline(struct bsn_ep *ep, unsigned opcode, const void *data,
-				       uint32_t length, const struct bsn_remote *remote,
-				       bool has_remote, uint32_t imm, uint64_t id, uint32_t flags)
+BSN_ALWAYS_INLINE int bsn_build_inline(struct bsn_ep *ep, const struct bsn_kind *kind,
+				       const void *data, uint32_t length,
+				       const struct bsn_remote *remote, uint32_t imm, uint64_t id,
+				       uint32_t flags)
 {
+	const unsigned opcode = kind->opcode;
+	const bool has_remote = kind->has_remote;
 	struct bsn_sq *sq;
 	size_t bytes = length;
 	int err;
@@ -1400,16 +1453,17 @@ BSN_ALWAYS_INLINE int bsn_build_inline(struct bsn_ep *ep, unsigned opcode, const
 			       : bsn_send_extended_inline(ep, data, bytes, id, flags);
 	err = bsn_put_data(sq, sq->limit, NULL, 0, opcode, (const uint8_t *)data, bytes, 0, remote,
 			   has_remote, imm, id, flags);
-	if (BSN_LIKELY(err != BSN_NOT_PLAIN))
+	if (BSN_LIKELY(err <= 0))
 		return err;
-	if (__builtin_constant_p(length) && length - 1 < BSN_DS_INLINE_MAX &&
-	    bsn_fits(sq, sq->peer_limit, 1))
-		return bsn_post_piece(ep, opcode, bsn_ds_short((const uint8_t *)data, length),
-				      remote, has_remote, id, imm, flags & BSN_F_PLAIN);
-	if (has_remote && bsn_fits(sq, sq->peer_limit, 1))
-		return bsn_peer_inline(ep, data, bytes, remote, id,
-				       (uint64_t)imm << 32 |
-					       BSN_WHAT(opcode, flags & BSN_F_PLAIN, 0u));
+	if (err == BSN_NO_ROOM && bsn_has_peer_room(sq)) {
+		if (__builtin_constant_p(length) && length <= BSN_DS_INLINE_MAX)
+			return bsn_post_piece(ep, kind, bsn_ds_short((const uint8_t *)data, length),
+					      remote, id, imm, flags & BSN_F_PLAIN);
+		if (has_remote)
+			return bsn_peer_inline(ep, data, bytes, remote, id,
+					       (uint64_t)imm << 32 |
+						       BSN_WHAT(opcode, flags & BSN_F_PLAIN, 0u));
+	}
 	if (!__builtin_constant_p(length))
 		BSN_HIDE(bytes); /* so that nothing is prepared for the rare case */
 	if (bytes > BSN_DS_INLINE_MAX + BSN_INLINE_MORE_MAX)
@@ -1435,7 +1489,7 @@ BSN_ALWAYS_INLINE int bsn_build_atomic(struct bsn_ep *ep, unsigned opcode,
 		const uint32_t what = BSN_WHAT(opcode, flags, 1u);
 		if (BSN_IS_NULL(ep))
 			return bsn_sq_post_atomic(ep, what, sge, remote, operand, id);
-		if (!(flags & ~BSN_F_PLAIN) && bsn_fits(ep->sq, ep->sq->peer_limit, 1))
+		if (!(flags & ~BSN_F_PLAIN) && bsn_has_peer_room(ep->sq))
 			return bsn_peer_atomic(ep, sge, remote, swap_add, compare, id, what);
 		return ep->sq->posts->atomic(ep, what, sge, remote, operand, id);
 	}
@@ -1517,8 +1571,7 @@ BSN_ALWAYS_INLINE int bsn_build_prepared(struct bsn_ep *ep, const struct bsn_pre
 	uint8_t *wqe;
 
 	if (BSN_IS_NULL(ep) || (flags & ~BSN_F_ALL) || !bsn_sq_has_room(ep->sq, 1)) {
-		if (!BSN_IS_NULL(ep) && !(flags & ~BSN_F_ALL) &&
-		    bsn_fits(ep->sq, ep->sq->peer_limit, 1))
+		if (!BSN_IS_NULL(ep) && !(flags & ~BSN_F_ALL) && bsn_has_peer_room(ep->sq))
 			return bsn_peer_prepared(ep, p, id, flags);
 		return bsn_sq_post_prepared(ep, p, id, flags);
 	}

@@ -391,6 +391,15 @@ BSN_ALWAYS_INLINE bool bsn_sq_has_room(struct bsn_sq *sq, unsigned bb)
 	return bsn_fits(sq, sq->limit, bb);
 }
 
+/*
+ * Whether a queue of many peers has room for a block. It is asked after the compare for one peer has
+ * failed: what follows stays apart from code that is not to do with peers.
+ */
+BSN_ALWAYS_INLINE bool bsn_has_peer_room(const struct bsn_sq *sq)
+{
+	return BSN_UNLIKELY(sq->slot < sq->peer_limit);
+}
+
 BSN_ALWAYS_INLINE uint32_t bsn_sq_visible_bb(const struct bsn_sq *sq)
 {
 	const uint8_t *limit = sq->has_peers ? sq->peer_limit : sq->limit;

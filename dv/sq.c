@@ -669,7 +669,7 @@ static __attribute__((noinline)) int post_inline_peer(struct bsn_ep *ep, uint32_
 	else
 		err = has_raddr ? post_data(sq, limit, peer, 1, what, data, remote, true, imm, id)
 				: post_data(sq, limit, peer, 1, what, data, NULL, false, imm, id);
-	return err == BSN_NOT_PLAIN ? post_inline_cold(ep, what, data, remote, imm, id) : err;
+	return err > 0 ? post_inline_cold(ep, what, data, remote, imm, id) : err;
 }
 
 static __attribute__((noinline)) int post_inline_one(struct bsn_ep *ep, uint32_t what,
@@ -685,7 +685,7 @@ static __attribute__((noinline)) int post_inline_one(struct bsn_ep *ep, uint32_t
 	if (takes_inline(sq, what))
 		err = has_raddr ? post_data(sq, limit, NULL, 0, what, data, remote, true, imm, id)
 				: post_data(sq, limit, NULL, 0, what, data, NULL, false, imm, id);
-	return err == BSN_NOT_PLAIN ? post_inline_cold(ep, what, data, remote, imm, id) : err;
+	return err > 0 ? post_inline_cold(ep, what, data, remote, imm, id) : err;
 }
 
 /* There was no room. */
