@@ -401,8 +401,8 @@ static int tell_result(struct live *live, int err)
 	else if (!live->list.count)
 		fprintf(stderr, "wqe-dump: %s has no queues at present\n", live->target.name);
 	else if (!live->tell->count)
-		fprintf(stderr, "wqe-dump: nothing in the %zu queues of %s\n", live->watched_count,
-			live->target.name);
+		fprintf(stderr, "wqe-dump: nothing in the %zu queues of %s%s%s\n", live->watched_count,
+			live->target.name, *live->target.why ? "; " : "", live->target.why);
 	if (err && err != -ENODATA)
 		return WQE_DUMP_FAILED;
 	return live->tell->count ? WQE_DUMP_FOUND : WQE_DUMP_NOTHING;
