@@ -19,7 +19,7 @@ PERF = sys.argv[1]
 COLUMNS = 'ibv', 'ibv_wr'
 POST, POLL = 1.3, 1.5
 
-OWS = ['write_sge', 'write_sge2', 'write_sge4', 'write_inline', 'write_inline64', 'write_imm',
+ROWS = ['write_sge', 'write_sge2', 'write_sge4', 'write_inline', 'write_inline64', 'write_imm',
         'write_batch16_sge', 'write_batch16_sge2', 'write_batch16_inline64',
         'read', 'read_sge2', 'fetch_add', 'send', 'send_inline64',
         'ud_send_sge', 'ud_send_sge2', 'ud_send_inline32',
