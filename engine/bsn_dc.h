@@ -164,6 +164,10 @@ BSN_API const char *bsn_dc_policy_name(enum bsn_dc_policy policy);
  * @send_depth: requests of a peer that may be outstanding; 0: 64
  * @max_send_sge, @max_inline, @signal_every: as in struct bsn_qp_attr
  * @turn_bytes: of data, that a peer may post before others that wait get its initiator; 0: 64 KiB
+ * @max_reads: READs and atomics that an initiator may have outstanding, as far as is known; 0: no limit. One
+ *	more is -EAGAIN: poll, and post it again; the peer keeps its initiator, and other requests are taken
+ *	meanwhile. Without a limit the device holds the initiator up, and all that was posted after, while
+ *	it has as many on their way as max_rd_atomic of @connect says. Posts cost more with a limit
  * @policy: which initiator a peer takes that has none
  * @connect: of the initiators: mtu, timeout, retry_count, rnr_retry, max_rd_atomic. On plain verbs a target that
  *	does not answer is asked again after 8 timeouts, a millisecond at least, then after twice as long
@@ -180,6 +184,7 @@ struct bsn_dc_pool_attr {
 	uint32_t send_depth, max_send_sge, max_inline;
 	int signal_every;
 	uint64_t turn_bytes;
+	uint32_t max_reads;
 	enum bsn_dc_policy policy;
 	struct bsn_connect_attr connect;
 	void *user;
@@ -286,11 +291,12 @@ BSN_API struct bsn_cq *bsn_dc_pool_cq(struct bsn_dc_pool *pool);
  * @turns: BSN_DC_READY completions
  * @passed: of these, turns that were not used
  * @markers: NOPs of the pool's own
+ * @reads_held: READs and atomics that were refused for max_reads
  * @failures, @repairs: of initiators
  * @peers, @waiting, @broken: peers, those in line, and initiators to be repaired, now
  */
 struct bsn_dc_counters {
-	uint64_t bindings, evictions, revocations, waits, turns, passed, markers, failures, repairs;
+	uint64_t bindings, evictions, revocations, waits, turns, passed, markers, reads_held, failures, repairs;
 	uint32_t peers, waiting, broken;
 };
 BSN_API int bsn_dc_pool_counters(const struct bsn_dc_pool *pool, struct bsn_dc_counters *counters);

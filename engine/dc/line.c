@@ -88,29 +88,27 @@ static void revoke_turns(struct bsn_dc_pool *pool)
 	}
 }
 
-/*
- * Unsignaled requests tell nothing when they are done. One initiator whose last request is unsignaled
- * gets a signaled NOP, which the program does not see; and appended requests are published.
- */
+bool mark_end(struct bsn_dc_pool *pool, struct initiator *i)
+{
+	if (i->has_failed || (i->is_marked && i->marked_pi == i->sq->pi) || !bsn_sq_outstanding_bb(i->sq))
+		return false;
+	if (!bsn_sq_ends_quietly(i->sq)) {
+		bsn_sq_ring(i->sq);
+	} else if (!(pool->rc ? rc_queue_mark(rc_queue_of(i->sq)) : bsn_sq_post_marker(i->sq))) {
+		pool->counters.markers++;
+	} else {
+		return false;
+	}
+	i->is_marked = true;
+	i->marked_pi = i->sq->pi;
+	return true;
+}
+
 static void mark_one(struct bsn_dc_pool *pool)
 {
-	for (uint32_t k = 0; k < pool->count; k++) {
-		struct initiator *i = &pool->initiators[k];
-
-		if (i->has_failed || (i->is_marked && i->marked_pi == i->sq->pi) ||
-		    !bsn_sq_outstanding_bb(i->sq))
-			continue;
-		if (!bsn_sq_ends_quietly(i->sq)) {
-			bsn_sq_ring(i->sq);
-		} else if (!(pool->rc ? rc_queue_mark(rc_queue_of(i->sq)) : bsn_sq_post_marker(i->sq))) {
-			pool->counters.markers++;
-		} else {
-			continue;
-		}
-		i->is_marked = true;
-		i->marked_pi = i->sq->pi;
-		return;
-	}
+	for (uint32_t k = 0; k < pool->count; k++)
+		if (mark_end(pool, &pool->initiators[k]))
+			return;
 }
 
 void make_room(struct bsn_dc_pool *pool)

@@ -17,8 +17,7 @@ static uint32_t or_else(uint32_t value, uint32_t if_zero)
 	return value ? value : if_zero;
 }
 
-/* A queue without a ring: each post is refused by its closed_why, or goes to its path. */
-static void init_nowhere(struct bsn_sq *sq, const struct bsn_sq *like)
+void init_nowhere(struct bsn_sq *sq, const struct bsn_sq *like)
 {
 	static struct bsn_be32 nowhere;
 
@@ -31,7 +30,6 @@ static void init_nowhere(struct bsn_sq *sq, const struct bsn_sq *like)
 	sq->max_sge = like->max_sge;
 	sq->max_inline = like->max_inline;
 	sq->max_ds = like->max_ds;
-	sq->path = &unbound_path;
 	sq->posts = &bsn_sq_posts_any;
 }
 
@@ -79,8 +77,10 @@ void pool_free(struct bsn_dc_pool *pool)
 static void free_pool(struct bsn_dc_pool *pool)
 {
 	rc_pool_free(pool);
-	for (uint32_t k = 0; k < pool->count; k++)
+	for (uint32_t k = 0; k < pool->count; k++) {
+		gate_free(&pool->initiators[k]);
 		bsn_qp_destroy(pool->initiators[k].qp);
+	}
 	bsn_cq_destroy(pool->cq);
 	pool_free(pool);
 }
@@ -135,6 +135,7 @@ struct bsn_dc_pool *pool_new(const struct bsn_dc_pool_attr *attr)
 	pool->count = count;
 	pool->initiators_wanted = initiators;
 	pool->turn_bytes = attr->turn_bytes ? attr->turn_bytes : DEFAULT_TURN;
+	pool->max_reads = attr->max_reads;
 	pool->policy = policy_of(attr->policy);
 	pool->streams = 1;
 	pool->first_free = NO_PEER;
@@ -143,12 +144,29 @@ struct bsn_dc_pool *pool_new(const struct bsn_dc_pool_attr *attr)
 	return pool;
 }
 
+/* More READs than a ring has blocks need no counting. */
+static int make_entrances(struct bsn_dc_pool *pool)
+{
+	int err = 0;
+
+	for (uint32_t k = 0; !err && k < pool->count; k++) {
+		struct initiator *i = &pool->initiators[k];
+
+		if (pool->max_reads && pool->max_reads <= i->sq->bb_mask)
+			err = gate_make(pool, i, pool->max_reads);
+		else
+			i->entrance = i->sq;
+	}
+	return err;
+}
+
 int pool_begin(struct bsn_dc_pool *pool)
 {
-	if (slots_make(pool))
+	if (slots_make(pool) || make_entrances(pool))
 		return fail(ENOMEM, "no memory");
 	init_nowhere(&pool->unbound, pool->initiators[0].sq);
 	init_nowhere(&pool->failed, pool->initiators[0].sq);
+	pool->unbound.path = pool->failed.path = &unbound_path;
 	pool->failed.closed = ENOTCONN;
 	pool->failed.closed_why = "a request to this peer failed: poll what is outstanding, then "
 				  "bsn_dc_peer_reset()";
@@ -298,6 +316,7 @@ static int repair(struct bsn_dc_pool *pool, struct initiator *i, uint32_t workin
 		return err;
 	for (uint32_t k = 0; k < pool->streams; k++)
 		forget_slot(&i->slots[k]);
+	gate_empty(i);
 	i->has_failed = i->is_marked = false;
 	i->generation++;
 	pool->broken--;

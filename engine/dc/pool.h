@@ -7,6 +7,7 @@
  *	policy.c   which slot a peer without one takes
  *	line.c     the line of waiting peers, and their turns
  *	turns.c    the posts of peers that have no slot
+ *	gate.c     the posts of peers that have one, where READs have a limit
  *	pool.c     its life, polling, and initiators that failed
  *	rc_*.c     all that is different on plain verbs: see rc.h
  *
@@ -108,8 +109,7 @@ struct chunk {
  * @credit: bytes that the peer may still post while others wait, as far as they were counted
  * @counted: its queue's index up to where they were, modulo 2^32
  * @contention: the time of waiting that @credit is of
- * @bound_pi: its queue's index when the peer was bound
- * @seen_pi: of a queue without streams: the same when a policy last looked: it was not used since
+ * @seen_pi: of a queue without streams: its index when a policy last looked: it was not used since
  * @end_pi: of a stream: where its last request ends
  * @next, @before: among the slots that nobody has, or where the policy wants that from the one bound last
  *	to the first
@@ -125,13 +125,14 @@ struct slot {
 	const struct bsn_peer *last;
 	uint32_t counted;
 	uint32_t contention;
-	uint16_t bound_pi, seen_pi, end_pi;
+	uint16_t seen_pi, end_pi;
 	uint16_t next, before;
 	bool is_out, is_used, is_revoked, has_turn;
 };
 
 /**
  * struct initiator
+ * @entrance: what peers post to: @sq, or where READs have a limit what stands before it
  * @slots: a stream each; one, where there are no streams
  * @read_pi: its queue's index up to which the ring was read for the streams of requests
  * @marked_pi: up to here it is known to end with a request that completes
@@ -141,7 +142,7 @@ struct slot {
  */
 struct initiator {
 	struct bsn_qp *qp;
-	struct bsn_sq *sq;
+	struct bsn_sq *sq, *entrance;
 	struct slot *slots;
 	uint32_t read_pi;
 	uint32_t generation;
@@ -175,6 +176,7 @@ struct bsn_dc_pool {
 	uint32_t active, misses, ghosts; /* of the adaptive policy */
 	struct slot *taken;     /* by the post that is under way */
 	uint64_t turn_bytes;
+	uint32_t max_reads; /* of an initiator; 0: no limit */
 	uint32_t revoked; /* @is_revoked */
 	uint32_t turns;   /* @has_turn */
 	uint32_t broken;  /* @has_failed */
@@ -322,6 +324,12 @@ void die_waiting(struct bsn_dc_pool *pool, struct bsn_peer *peer);
  */
 void make_room(struct bsn_dc_pool *pool);
 /*
+ * Unsignaled requests tell nothing when they are done: an initiator whose last request is unsignaled gets a
+ * signaled NOP, which the program does not see; and appended requests are published. False: nothing was to be
+ * done, or the NOP has no room.
+ */
+bool mark_end(struct bsn_dc_pool *pool, struct initiator *i);
+/*
  * What a poll does besides polling: turns that were given at the last one are over; those that can be given
  * now are, a completion each. @has_news: something completed.
  */
@@ -336,6 +344,15 @@ struct bsn_dc_pool *pool_new(const struct bsn_dc_pool_attr *attr);
 /* Its initiators have their queues. 0 or a negative errno, with a text. */
 int pool_begin(struct bsn_dc_pool *pool);
 void pool_free(struct bsn_dc_pool *pool);
+/* A queue without a ring, of endpoints of queues like this one: each post goes to its path. */
+void init_nowhere(struct bsn_sq *sq, const struct bsn_sq *like);
+
+/* gate.c: puts a gate before an initiator's queue. 0; -ENOMEM */
+int gate_make(struct bsn_dc_pool *pool, struct initiator *i, uint32_t most);
+/* If it has one. */
+void gate_free(struct initiator *i);
+/* Nothing of the initiator is outstanding, and its queue begins again. */
+void gate_empty(struct initiator *i);
 
 /* turns.c */
 extern const struct bsn_sq_path unbound_path;

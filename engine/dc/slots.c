@@ -244,11 +244,10 @@ void bind_slot(struct bsn_dc_pool *pool, struct bsn_peer *peer, struct slot *s)
 	} else {
 		hand_over(pool, peer, s);
 	}
-	s->bound_pi = s->of->sq->pi;
 	s->contention = 0;
 	take_used(pool, s);
 	peer->ctrl_bits = stream_bits(pool, s);
-	peer->ep.sq = s->of->sq;
+	peer->ep.sq = s->of->entrance;
 }
 
 void revoke_slot(struct bsn_dc_pool *pool, struct slot *s)

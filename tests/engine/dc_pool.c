@@ -450,6 +450,187 @@ static void who_waits_may_be_destroyed(struct bench *b)
 	unmake(&r);
 }
 
+/* -- READs have a limit -------------------------------------------------------------------------- */
+
+static int read_from(struct rig *r, int p, uint64_t id, unsigned flags)
+{
+	const struct bsn_sge local = bench_sge(r->b, 0, 0, LENGTH);
+	const struct bsn_remote from = bench_remote(r->b, 1, INTO);
+
+	return bsn_read(r->ep[p], &local, &from, id, flags);
+}
+
+static int add_to(struct rig *r, int p, uint64_t id)
+{
+	const struct bsn_sge local = bench_sge(r->b, 0, 0, 8);
+	const struct bsn_remote from = bench_remote(r->b, 1, INTO);
+
+	return bsn_fetch_add(r->ep[p], &local, &from, 1, id, NOW);
+}
+
+static void expect_held(struct rig *r, int p)
+{
+	const uint64_t held = counters_of(r).reads_held;
+
+	assert_int_equal(read_from(r, p, 99, NOW), -EAGAIN);
+	assert_non_null(strstr(bsn_error_text(), "max_reads"));
+	assert_int_equal(add_to(r, p, 99), -EAGAIN);
+	assert_int_equal(counters_of(r).reads_held, held + 2);
+	assert_int_equal(counters_of(r).waiting, 0);
+}
+
+static struct bsn_prepared a_prepared_read(struct rig *r, int p)
+{
+	const struct bsn_sge local = bench_sge(r->b, 0, 0, LENGTH);
+	const struct bsn_wr wr = { .opcode = BSN_OPCODE_RDMA_READ, .sge = &local, .sge_count = 1,
+				   .remote = bench_remote(r->b, 1, INTO) };
+	struct bsn_prepared prepared;
+
+	ok(bsn_prepare(r->ep[p], &wr, &prepared));
+	return prepared;
+}
+
+/* Of each initiator; other requests go on, and so do other peers. */
+static void reads_have_a_limit(struct bench *b)
+{
+	const struct bsn_dc_pool_attr attr = { .initiators = 2, .max_reads = 3 };
+	struct bsn_prepared prepared;
+	struct rig r;
+
+	make(b, &r, &attr);
+	prepared = a_prepared_read(&r, 0);
+	ok(read_from(&r, 0, 1, NOW));
+	ok(add_to(&r, 0, 2));
+	ok(bsn_post_prepared(r.ep[0], &prepared, 3, NOW));
+	expect_held(&r, 0);
+	assert_int_equal(bsn_post_prepared(r.ep[0], &prepared, 99, NOW), -EAGAIN);
+	ok(write_to(&r, 0, 4));
+	ok(read_from(&r, 1, 5, NOW));
+	assert_int_equal(work(&r), 5);
+	for (int k = 0; k < 5; k++)
+		assert_int_equal(r.done[k].status, IBV_WC_SUCCESS);
+	for (int k = 0; k < 3; k++)
+		ok(add_to(&r, 0, 6));
+	expect_held(&r, 0);
+	assert_int_equal(work(&r), 3);
+	assert_int_equal(counters_of(&r).markers, 0);
+	unmake(&r);
+}
+
+/* Nothing that the program sees was signaled, or rung. */
+static void a_quiet_read_makes_room(struct bench *b)
+{
+	const struct bsn_dc_pool_attr attr = { .initiators = 1, .max_reads = 2, .signal_every = -1 };
+	struct rig r;
+
+	make(b, &r, &attr);
+	for (unsigned round = 1; round <= 3; round++) {
+		ok(read_from(&r, 0, 1, BSN_F_RING));
+		ok(read_from(&r, 0, 1, 0));
+		assert_int_equal(work(&r), 0);
+		expect_held(&r, 0);
+		assert_int_equal(counters_of(&r).markers, round);
+		assert_int_equal(work(&r), 0);
+	}
+	ok(read_from(&r, 0, 1, 0));
+	ok(read_from(&r, 0, 1, BSN_F_SIGNALED)); /* it tells, but it is not published */
+	expect_held(&r, 0);
+	assert_int_equal(work(&r), 1);
+	assert_int_equal(counters_of(&r).markers, 3);
+	ok(read_from(&r, 0, 2, NOW));
+	assert_int_equal(work(&r), 1);
+	unmake(&r);
+}
+
+/* What was taken back, or has failed, is not outstanding any more. */
+static void a_read_that_is_gone_makes_room(struct bench *b)
+{
+	const struct bsn_dc_pool_attr attr = { .initiators = 1, .spares = 1, .max_reads = 2 };
+	const struct bsn_sge local = bench_sge(b, 0, 0, LENGTH);
+	const struct bsn_remote nowhere = { 0, 0 };
+	struct rig r;
+
+	make(b, &r, &attr);
+	ok(read_from(&r, 0, 1, NOW));
+	ok(read_from(&r, 0, 2, 0));
+	ok(bsn_cancel(r.ep[0]->sq));
+	ok(read_from(&r, 0, 3, 0));
+	ok(bsn_ring(r.ep[0]->sq));
+	expect_held(&r, 0);
+	work(&r);
+	for (int round = 0; round < 2; round++) { /* both initiators */
+		ok(bsn_read(r.ep[0], &local, &nowhere, 4, NOW));
+		ok(read_from(&r, 0, 5, NOW));
+		assert_int_equal(work(&r), 2);
+		expect(&r, 0, 0, 4, BSN_OPCODE_RDMA_READ, IBV_WC_REM_ACCESS_ERR);
+		assert_int_equal(bsn_dc_pool_repair(r.pool), 0);
+		ok(bsn_dc_peer_reset(r.ep[0]));
+	}
+	for (int round = 0; round < 2; round++) {
+		ok(read_from(&r, round, 6, NOW));
+		ok(read_from(&r, round, 7, NOW));
+		expect_held(&r, round);
+		assert_int_equal(work(&r), 2);
+	}
+	unmake(&r);
+}
+
+enum { MOST_READS = 4, READERS = 5 };
+
+/* Returns how many were held back. */
+static unsigned read_at_random(struct rig *r, int p, unsigned *reads)
+{
+	unsigned held = 0;
+
+	for (unsigned left = (unsigned)(random_u64() % 8); left; left--) {
+		const bool is_read = random_u64() % 4 != 0;
+		const int err = is_read ? read_from(r, p, 1, NOW) : write_to(r, p, 2);
+
+		if (!err)
+			reads[p] += is_read;
+		assert_true(reads[p] <= MOST_READS);
+		if (err && strstr(bsn_error_text(), "max_reads")) {
+			assert_true(is_read && reads[p] == MOST_READS);
+			held++;
+		}
+	}
+	return held;
+}
+
+static void count_read(struct rig *r, unsigned *reads)
+{
+	poll(r);
+	for (int k = 0; k < r->count; k++) {
+		assert_int_equal(r->done[k].status, IBV_WC_SUCCESS);
+		reads[(int *)r->done[k].user - r->user] -= r->done[k].opcode == BSN_OPCODE_RDMA_READ;
+	}
+}
+
+/* Never more than so many, and never refused with fewer: a peer has its initiator alone. */
+static void reads_at_random(struct bench *b)
+{
+	const struct bsn_dc_pool_attr attr = { .initiators = 3, .max_reads = MOST_READS,
+					       .send_depth = 16 };
+	unsigned reads[PEERS] = { 0 }, held = 0;
+	struct rig r;
+
+	make(b, &r, &attr);
+	for (unsigned step = bench_rounds(b, 20000); step; step--) {
+		held += read_at_random(&r, (int)(random_u64() % READERS), reads);
+		softcx_step(1 + random_u64() % 8);
+		count_read(&r, reads);
+	}
+	for (unsigned k = 0; k < 10; k++) {
+		run_model();
+		count_read(&r, reads);
+	}
+	for (int p = 0; p < PEERS; p++)
+		assert_int_equal(reads[p], 0);
+	assert_int_equal(counters_of(&r).reads_held, held);
+	assert_true(held > 10);
+	unmake(&r);
+}
+
 /* -- who fails ---------------------------------------------------------------------------------- */
 
 /* What is kept of a failure: the first one, and the request as it was posted. */
@@ -875,6 +1056,14 @@ int main(void)
 		{ CASE("who owes is passed", who_owes_is_passed), ON_DIRECT },
 		{ CASE("who leaves in debt is passed", who_leaves_in_debt_is_passed), ON_DIRECT },
 		{ CASE("who waits may be destroyed", who_waits_may_be_destroyed), ON_DIRECT },
+		{ CASE("READs have a limit", reads_have_a_limit), ON_DIRECT },
+		{ CASE("READs have a limit, on RoCE", reads_have_a_limit), ON_DIRECT,
+		  .link = CX_LINK_ROCE },
+		{ CASE("a quiet READ makes room", a_quiet_read_makes_room), ON_DIRECT },
+		{ CASE("a READ that is gone makes room", a_read_that_is_gone_makes_room), ON_DIRECT },
+		{ CASE("READs at random", reads_at_random), ON_DIRECT },
+		{ CASE("READs at random, on RoCE", reads_at_random), ON_DIRECT, .link = CX_LINK_ROCE },
+		{ CASE("READs at random, by connections", reads_at_random), ON_VERBS },
 		{ CASE("one peer fails alone", one_peer_fails_alone), ON_DIRECT },
 		{ CASE("all initiators fail and come back", all_initiators_fail_and_come_back),
 		  ON_DIRECT },

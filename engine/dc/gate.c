@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Before the queue of an initiator whose READs have a limit. Peers post to the gate, which counts READs and
+ * atomics and hands all requests on. Pools without a limit have no gates: their peers post to the queue.
+ */
+#include "rc.h"
+
+#include <stdlib.h>
+
+#include "init.h"
+#include "refuse.h"
+#include "sq.h"
+
+/*
+ * @ends: of each READ outstanding the queue's index after it, modulo 2^32; a ring, the oldest at @first
+ */
+struct gate {
+	struct bsn_sq sq; /* first: what peers post to */
+	struct bsn_dc_pool *pool;
+	struct initiator *of;
+	uint32_t most, first, count;
+	uint32_t ends[];
+};
+
+static struct gate *gate_of(struct bsn_sq *sq)
+{
+	return (struct gate *)sq;
+}
+
+/* -- what is outstanding ------------------------------------------------------------------------ */
+
+static uint32_t retired_of(const struct gate *g)
+{
+	struct bsn_sq *sq = g->of->sq;
+
+	if (g->pool->rc)
+		rc_queue_look(rc_queue_of(sq));
+	return bsn_sq_wide_pi(sq) - bsn_sq_outstanding_bb(sq);
+}
+
+static void drop_done(struct gate *g)
+{
+	const uint32_t retired = retired_of(g);
+
+	while (g->count && (int32_t)(retired - g->ends[g->first]) >= 0) {
+		g->first = (g->first + 1) % g->most;
+		g->count--;
+	}
+}
+
+/* Those that were taken back, or refused when they were handed in. */
+static void drop_gone(struct gate *g)
+{
+	const uint32_t pi = bsn_sq_wide_pi(g->of->sq);
+
+	while (g->count && (int32_t)(g->ends[(g->first + g->count - 1) % g->most] - pi) > 0)
+		g->count--;
+}
+
+static bool is_limited(uint32_t what)
+{
+	const uint8_t opcode = (uint8_t)what;
+
+	return opcode == BSN_OPCODE_RDMA_READ || opcode == BSN_OPCODE_ATOMIC_CS ||
+	       opcode == BSN_OPCODE_ATOMIC_FA;
+}
+
+/* Whoever is refused may have posted in silence, or rung nothing: then nothing would ever tell. */
+static int admit(struct gate *g, uint32_t what)
+{
+	if (g->count)
+		drop_done(g);
+	if (!is_limited(what) || g->count < g->most)
+		return 0;
+	g->pool->counters.reads_held++;
+	mark_end(g->pool, g->of);
+	return refuse(EAGAIN, "this peer's initiator has as many READs and atomics outstanding as the pool "
+			      "allows (max_reads): poll the pool");
+}
+
+static int posted(struct gate *g, struct bsn_ep *ep, uint32_t what, int err)
+{
+	ep->sq = &g->sq;
+	if (err)
+		drop_gone(g);
+	else if (is_limited(what))
+		g->ends[(g->first + g->count++) % g->most] = bsn_sq_wide_pi(g->of->sq);
+	return err;
+}
+
+/* -- posts -------------------------------------------------------------------------------------- */
+
+static int post_sgl(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,
+		    const struct bsn_remote *remote, uint32_t imm, uint64_t id)
+{
+	struct gate *g = gate_of(ep->sq);
+	const int err = admit(g, what);
+
+	if (err)
+		return err;
+	ep->sq = g->of->sq;
+	return posted(g, ep, what, bsn_sq_post_sgl(ep, what, sge, remote, imm, id));
+}
+
+static int post_inline(struct bsn_ep *ep, uint32_t what, const void *data,
+		       const struct bsn_remote *remote, uint32_t imm, uint64_t id)
+{
+	struct gate *g = gate_of(ep->sq);
+	const int err = admit(g, what);
+
+	if (err)
+		return err;
+	ep->sq = g->of->sq;
+	return posted(g, ep, what, bsn_sq_post_inline(ep, what, data, remote, imm, id));
+}
+
+static int post_atomic(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,
+		       const struct bsn_remote *remote, const uint64_t operand[2], uint64_t id)
+{
+	struct gate *g = gate_of(ep->sq);
+	const int err = admit(g, what);
+
+	if (err)
+		return err;
+	ep->sq = g->of->sq;
+	return posted(g, ep, what, bsn_sq_post_atomic(ep, what, sge, remote, operand, id));
+}
+
+static int ring(struct bsn_sq *sq)
+{
+	const int err = bsn_sq_ring(gate_of(sq)->of->sq);
+
+	if (err)
+		drop_gone(gate_of(sq));
+	return err;
+}
+
+static int cancel(struct bsn_sq *sq)
+{
+	const int err = bsn_sq_cancel(gate_of(sq)->of->sq);
+
+	drop_gone(gate_of(sq));
+	return err;
+}
+
+static uint32_t room(struct bsn_sq *sq)
+{
+	(void)sq;
+	return 0;
+}
+
+/* -- life --------------------------------------------------------------------------------------- */
+
+static const struct bsn_sq_path path = {
+	.post_sgl = post_sgl,
+	.post_inline = post_inline,
+	.post_atomic = post_atomic,
+	.ring = ring,
+	.cancel = cancel,
+	.room = room,
+};
+
+int gate_make(struct bsn_dc_pool *pool, struct initiator *i, uint32_t most)
+{
+	struct gate *g = bsn_hot_alloc(sizeof(*g) + most * sizeof(g->ends[0]));
+
+	if (!g)
+		return -ENOMEM;
+	g->pool = pool;
+	g->of = i;
+	g->most = most;
+	init_nowhere(&g->sq, i->sq);
+	g->sq.path = &path;
+	g->sq.qpn = i->sq->qpn;
+	i->entrance = &g->sq;
+	return 0;
+}
+
+void gate_free(struct initiator *i)
+{
+	if (i->entrance != i->sq)
+		free(i->entrance);
+}
+
+void gate_empty(struct initiator *i)
+{
+	if (i->entrance != i->sq)
+		gate_of(i->entrance)->count = 0;
+}
