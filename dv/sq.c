@@ -623,6 +623,45 @@ static int post_sgl(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,
 	return post_sgl_else(ep, what, sge, remote, imm, id);
 }
 
+/*
+ * The most common requests by functions of their own, as the rows of struct bsn_sq_posts are: of one SGE, and
+ * signaled. The inline code builds them, but once a lap finds the ring's end, or has used up the room that
+ * was counted.
+ */
+BSN_ALWAYS_INLINE int post_one(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,
+			       const struct bsn_remote *remote, uint32_t imm, uint64_t id,
+			       unsigned opcode, bool has_raddr, uint32_t flags)
+{
+	struct bsn_sq *sq = ep->sq;
+
+	if (BSN_UNLIKELY(what != BSN_WHAT(opcode, flags, 1u) || sq->has_peers || sq->fenced_limit))
+		return post_sgl(ep, what, sge, remote, imm, id);
+	if (BSN_LIKELY(sq->slot >= sq->limit))
+		look_for_room(sq);
+	if (!bsn_fits(sq, sq->limit, 1) || !bsn_are_plain(sge, 1) ||
+	    BSN_UNLIKELY(!is_one_of(sq->ops, opcode)))
+		return post_sgl(ep, what, sge, remote, imm, id);
+	return bsn_put_sges(sq, NULL, 0, opcode, sge, 1, remote, has_raddr, imm, id, flags);
+}
+
+#define POST_ONE(name, opcode, has_raddr, flags)                                                   \
+	static int name(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,               \
+			const struct bsn_remote *remote, uint32_t imm, uint64_t id)                \
+	{                                                                                          \
+		return post_one(ep, what, sge, remote, imm, id, opcode, has_raddr, flags);         \
+	}
+#define POST_ONES(opcode, has_raddr, name)                                                         \
+	POST_ONE(post_##name, opcode, has_raddr, (uint32_t)BSN_F_SIGNALED)                         \
+	POST_ONE(post_##name##_rung, opcode, has_raddr, (uint32_t)(BSN_F_SIGNALED | BSN_F_RING))
+POST_ONES(BSN_OPCODE_RDMA_READ, true, read)
+POST_ONES(BSN_OPCODE_SEND_INVAL, false, send_inval)
+POST_ONES(BSN_OPCODE_RDMA_WRITE, true, write)
+POST_ONES(BSN_OPCODE_RDMA_WRITE_IMM, true, write_imm)
+POST_ONES(BSN_OPCODE_SEND, false, send)
+POST_ONES(BSN_OPCODE_SEND_IMM, false, send_imm)
+#undef POST_ONES
+#undef POST_ONE
+
 int bsn_sq_post_sgl(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,
 		    const struct bsn_remote *remote, uint32_t imm, uint64_t id)
 {
@@ -768,7 +807,18 @@ int bsn_sq_post_atomic(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *s
 #define FOUR(f) f, f, f, f
 #define ALL(f)  { FOUR(f), FOUR(f), FOUR(f), FOUR(f) }
 _Static_assert(BSN_POST_ROWS == 16, "each row has its function");
-const struct bsn_sq_posts bsn_sq_posts_mlx5 = { .one = ALL(post_sgl),
+#define ROW(opcode, name)                                                                          \
+	[BSN_POST_ROW(opcode, 0)] = post_##name,                                                   \
+	[BSN_POST_ROW(opcode, BSN_F_RING)] = post_##name##_rung
+#define NO_ROW(row) [row] = post_sgl, [(row) + BSN_POST_ROWS / 2] = post_sgl
+const struct bsn_sq_posts bsn_sq_posts_mlx5 = { .one = { ROW(BSN_OPCODE_RDMA_READ, read),
+							 ROW(BSN_OPCODE_SEND_INVAL, send_inval),
+							 ROW(BSN_OPCODE_RDMA_WRITE, write),
+							 ROW(BSN_OPCODE_RDMA_WRITE_IMM, write_imm),
+							 ROW(BSN_OPCODE_SEND, send),
+							 ROW(BSN_OPCODE_SEND_IMM, send_imm),
+							 NO_ROW(2),
+							 NO_ROW(3) },
 						.sgl = ALL(post_sgl),
 						.piece = ALL(post_inline),
 						.atomic = bsn_sq_post_atomic };
@@ -776,6 +826,8 @@ const struct bsn_sq_posts bsn_sq_posts_any = { .one = ALL(bsn_sq_post_sgl),
 					       .sgl = ALL(bsn_sq_post_sgl),
 					       .piece = ALL(bsn_sq_post_inline),
 					       .atomic = bsn_sq_post_atomic };
+#undef NO_ROW
+#undef ROW
 #undef ALL
 #undef FOUR
 

@@ -16,7 +16,7 @@ static void store_8(uint8_t *reg, bsn_v2 a, bsn_v2 b, bsn_v2 c, bsn_v2 d)
 {
 	const uint64_t word[8] = { a[0], a[1], b[0], b[1], c[0], c[1], d[0], d[1] };
 
-	for (unsigned i = 0; i < 8; i++)
+	BSN_UNROLL for (unsigned i = 0; i < 8; i++)
 		bsn_store_mmio(reg + 8 * i, (struct bsn_be64){ word[i] });
 }
 
