@@ -2,6 +2,7 @@
 /* What went wrong, in words: of the last failure of each thread, and for the log. */
 #include "engine.h"
 
+#include <dlfcn.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -15,13 +16,21 @@ enum { TEXT_BYTES = 320 };
 
 static _Thread_local char text[TEXT_BYTES];
 
-/* -- BSN_LOG=1 ---------------------------------------------------------------------------------- */
+/* -- BSN_LOG=1, BSN_CHECK=1 ------------------------------------------------------------------------ */
 
-static bool is_asked_for(const char *variable)
+/* "0": off. A program with libbunsen-checked is one with BSN_CHECK=1, unless that says otherwise. */
+static const char *setting_of(const char *variable)
 {
 	const char *env = getenv(variable);
 
-	return env && *env && strcmp(env, "0");
+	if (env && *env)
+		return env;
+	return !strcmp(variable, "BSN_CHECK") && dlsym(RTLD_DEFAULT, "bsn_checked") ? "1" : "0";
+}
+
+static bool is_asked_for(const char *variable)
+{
+	return strcmp(setting_of(variable), "0");
 }
 
 /* Checks are of no use to a program that does not look, so they are told of, too. */
@@ -72,12 +81,12 @@ int fail(int error, const char *format, ...)
 
 int switch_on(const char *variable, bool *is_on)
 {
-	const char *env = getenv(variable);
+	const char *setting = setting_of(variable);
 
-	if (!env || !*env || !strcmp(env, "0"))
+	if (!strcmp(setting, "0"))
 		return 0;
-	if (strcmp(env, "1"))
-		return fail(EINVAL, "%s=%s: use 1 or 0", variable, env);
+	if (strcmp(setting, "1"))
+		return fail(EINVAL, "%s=%s: use 1 or 0", variable, setting);
 	*is_on = true;
 	return 0;
 }
