@@ -690,6 +690,23 @@ def posted(bench, *args, run=None, **more):
     return lines
 
 
+def test_ways_reach_the_queue_pairs(bench):
+    """What a letter says is what the queue pair is connected with, at both ends: softcx's trace has it."""
+    for letter, value, name in [('-m', 256, 'mtu'), ('-m', 512, 'mtu'), ('-u', 10, 'timeout'), ('-u', 31, 'timeout'),
+                                ('-S', 3, 'sl'), ('-L', 9, 'hop_limit'), ('--tclass', 96, 'tclass')]:
+        for path in PATHS:
+            with tempfile.NamedTemporaryFile('r') as trace:
+                lat(bench, letter, str(value), '--path', path, SOFTCX_TRACE=trace.name, SOFTCX_LINK='roce')
+                qps = [line for line in trace if ' qp: ' in line]
+            found = [int(n) for n in re.findall(rf' {name} (\d+)', ''.join(qps))]
+            check(found == [value, value], f'{letter} {value} {path}: {qps}')
+    for index in 1, 3:
+        for path in PATHS:
+            with tempfile.NamedTemporaryFile('r') as trace:
+                lat(bench, '-x', str(index), '--path', path, SOFTCX_TRACE=trace.name, SOFTCX_LINK='roce')
+                check(trace.read().count(f' sgid_index {index} ') == 2, f'-x {index} {path}')
+
+
 def test_datagrams_tell_their_way(bench):
     """Which is in each of their WQEs, also of what the server sends: on RoCE an SL counts twice there."""
     way = ['-m', '1024', '-S', '3', '--tclass', '96', '-L', '9', '-x', '1']

@@ -205,6 +205,32 @@ static void enter(struct cx_hca *hca, struct cx_qp *qp, enum ibv_qp_state to,
 		cx_requester_run(hca, qp, 0);
 }
 
+/* What of it decides how packets go. */
+static void trace_change(struct cx_hca *hca, const struct cx_qp *qp, enum ibv_qp_state to,
+			 const struct ibv_qp_attr *attr, int mask)
+{
+	const struct ibv_ah_attr *ah = &attr->ah_attr;
+	struct cx_text text;
+
+	if (!cx_tracing(hca))
+		return;
+	cx_line_begin(hca, &text);
+	cx_text_format(&text, "qp: %#x from %s to %s, mask %#x", qp->head.number,
+		       cx_qp_state_name(qp->mod.qp_state), cx_qp_state_name(to), (unsigned)mask);
+	if (mask & IBV_QP_DEST_QPN)
+		cx_text_format(&text, " dest_qpn %#x", attr->dest_qp_num);
+	if (mask & IBV_QP_PATH_MTU)
+		cx_text_format(&text, " mtu %u", 128u << attr->path_mtu);
+	if (mask & IBV_QP_AV)
+		cx_text_format(&text, " sl %u", ah->sl);
+	if (mask & IBV_QP_AV && ah->is_global)
+		cx_text_format(&text, " sgid_index %u tclass %u hop_limit %u", ah->grh.sgid_index,
+			       ah->grh.traffic_class, ah->grh.hop_limit);
+	if (mask & IBV_QP_TIMEOUT)
+		cx_text_format(&text, " timeout %u", attr->timeout);
+	cx_line_write(hca, &text);
+}
+
 int cx_qp_change(struct cx_hca *hca, struct cx_qp *qp, const struct ibv_qp_attr *attr, int mask)
 {
 	const enum ibv_qp_state from = qp->mod.qp_state;
@@ -212,8 +238,7 @@ int cx_qp_change(struct cx_hca *hca, struct cx_qp *qp, const struct ibv_qp_attr 
 
 	if ((mask & IBV_QP_CUR_STATE) && attr->cur_qp_state != from)
 		return -EINVAL;
-	cx_trace(hca, "qp: %#x from %s to %s, mask %#x", qp->head.number, cx_qp_state_name(from),
-		 cx_qp_state_name(to), (unsigned)mask);
+	trace_change(hca, qp, to, attr, mask);
 	copy_attr(&qp->mod, attr, mask);
 	enter(hca, qp, to, attr, mask);
 	return 0;
