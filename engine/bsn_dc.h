@@ -284,7 +284,7 @@ BSN_API struct bsn_cq *bsn_dc_pool_cq(struct bsn_dc_pool *pool);
 /**
  * struct bsn_dc_counters - what happened so far
  * @bindings: how often a peer was given another initiator than it had; there were at most so many
- * connections
+ *	connections, but for those that the device made anew since they had been idle for too long
  * @evictions: of these, from an idle peer
  * @revocations: initiators that a peer lost because others waited
  * @waits: peers that waited in line
@@ -293,12 +293,20 @@ BSN_API struct bsn_cq *bsn_dc_pool_cq(struct bsn_dc_pool *pool);
  * @markers: NOPs of the pool's own
  * @reads_held: READs and atomics that were refused for max_reads
  * @failures, @repairs: of initiators
+ * @connects, @reconnects: where @has_connects, what the device counted since the pool was made, of all pools of
+ *	this process: connections, and those of them to a target whose connection the device had given up,
+ *	since it was idle. softcx counts them. A ConnectX tells nobody of its initiators, and neither do plain
+ *	verbs: both are 0. A target's port has the counter rx_dct_connect there, in sysfs
  * @peers, @waiting, @broken: peers, those in line, and initiators to be repaired, now
  */
 struct bsn_dc_counters {
 	uint64_t bindings, evictions, revocations, waits, turns, passed, markers, reads_held, failures, repairs;
+	uint64_t connects, reconnects;
 	uint32_t peers, waiting, broken;
+	bool has_connects;
 };
+
+/** bsn_dc_pool_counters - Context: the pool's thread; reads a file of the device, where it counts connections */
 BSN_API int bsn_dc_pool_counters(const struct bsn_dc_pool *pool, struct bsn_dc_counters *counters);
 
 BSN_HEADER_END

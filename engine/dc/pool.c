@@ -194,6 +194,7 @@ int bsn_dc_pool_create(struct bsn_device *device, const struct bsn_dc_pool_attr 
 		free_pool(pool);
 		return err;
 	}
+	read_connects(pool, &pool->before);
 	*out = pool;
 	return 0;
 }
@@ -378,11 +379,18 @@ struct bsn_cq *bsn_dc_pool_cq(struct bsn_dc_pool *pool)
 
 int bsn_dc_pool_counters(const struct bsn_dc_pool *pool, struct bsn_dc_counters *counters)
 {
+	struct connects now;
+
 	if (!pool || !counters)
 		return fail(EINVAL, "no pool, or no place for its counters");
 	*counters = pool->counters;
 	counters->peers = pool->peer_count;
 	counters->waiting = pool->waiters;
 	counters->broken = pool->broken;
+	counters->has_connects = read_connects(pool, &now);
+	if (!counters->has_connects)
+		return 0;
+	counters->connects = now.all - pool->before.all;
+	counters->reconnects = now.again - pool->before.again;
 	return 0;
 }

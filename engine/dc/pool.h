@@ -9,6 +9,7 @@
  *	turns.c    the posts of peers that have no slot
  *	gate.c     the posts of peers that have one, where READs have a limit
  *	pool.c     its life, polling, and initiators that failed
+ *	connects.c connections as the device counts them
  *	rc_*.c     all that is different on plain verbs: see rc.h
  *
  * A slot is a stream of an initiator, or an initiator without streams. A peer is bound to a slot, whose
@@ -150,6 +151,11 @@ struct initiator {
 	bool is_marked, is_spare, has_failed;
 };
 
+/* Connections that the device counted: all, and those of them to a target that was only idle for too long. */
+struct connects {
+	uint64_t all, again;
+};
+
 struct slot_list {
 	uint16_t first, last;
 	uint32_t count;
@@ -184,6 +190,7 @@ struct bsn_dc_pool {
 	uint32_t waiters, first_waiter, last_waiter; /* by number, linked by ctrl_bits */
 	uint32_t in_line; /* @waiters, and those that are gone */
 	struct bsn_dc_counters counters;
+	struct connects before; /* there was a pool */
 	struct chunk **chunks;
 	uint32_t chunk_count, peer_count, first_free;
 	struct host *hosts[HOST_BUCKETS];
@@ -353,6 +360,9 @@ int gate_make(struct bsn_dc_pool *pool, struct initiator *i, uint32_t most);
 void gate_free(struct initiator *i);
 /* Nothing of the initiator is outstanding, and its queue begins again. */
 void gate_empty(struct initiator *i);
+
+/* connects.c: those of the process's initiators, of all pools. False: the device does not tell. */
+bool read_connects(const struct bsn_dc_pool *pool, struct connects *counted);
 
 /* turns.c */
 extern const struct bsn_sq_path unbound_path;

@@ -151,6 +151,8 @@ static void write_and_finish(struct rig *r, int p, uint64_t id)
 /* What the pool counts is what the device had to connect, since the peers here have a target each. */
 static void expect_connects(const struct rig *r, uint64_t count)
 {
+	assert_true(counters_of(r).has_connects);
+	assert_int_equal(counters_of(r).connects, count);
 	assert_int_equal(counters_of(r).bindings, count);
 	assert_int_equal(model_count(CX_DC_connect) - r->connects, count);
 }
@@ -192,6 +194,42 @@ static void who_was_used_least_recently_makes_room(struct bench *b)
 		write_and_finish(&r, p, 3);
 	expect_connects(&r, 6);
 	unmake(&r);
+}
+
+/* The plan holds the third request back for two seconds of the device's clock, and the peer keeps its initiator. */
+static void an_idle_connection_is_made_anew(struct bench *b)
+{
+	const struct bsn_dc_pool_attr attr = { .initiators = 1 };
+	struct rig r;
+
+	make(b, &r, &attr);
+	write_and_finish(&r, 0, 1);
+	write_and_finish(&r, 0, 2);
+	assert_int_equal(counters_of(&r).reconnects, 0);
+	write_and_finish(&r, 0, 3);
+	assert_int_equal(counters_of(&r).bindings, 1);
+	assert_int_equal(counters_of(&r).connects, 2);
+	assert_int_equal(counters_of(&r).reconnects, 1);
+	unmake(&r);
+}
+
+/* A pool counts from when it was made; plain verbs connect by themselves. */
+static void connections_are_told_where_they_are_known(struct bench *b)
+{
+	const bool is_told = b->kind == BENCH_DIRECT;
+	struct rig r;
+
+	for (unsigned round = 0; round < 2; round++) {
+		make(b, &r, NULL);
+		assert_int_equal(counters_of(&r).has_connects, is_told);
+		assert_int_equal(counters_of(&r).connects, 0);
+		for (unsigned k = 0; write_to(&r, 0, 1) && k < 50; k++)
+			work(&r);
+		work(&r);
+		assert_int_equal(counters_of(&r).bindings, 1);
+		assert_int_equal(counters_of(&r).connects, is_told);
+		unmake(&r);
+	}
 }
 
 static void every_post_binds(struct bench *b)
@@ -1045,6 +1083,11 @@ int main(void)
 		{ CASE("a set that fits stays connected", a_set_that_fits_stays_connected), ON_DIRECT },
 		{ CASE("who was used least recently makes room",
 		       who_was_used_least_recently_makes_room), ON_DIRECT },
+		{ CASE("an idle connection is made anew", an_idle_connection_is_made_anew), ON_DIRECT,
+		  .fault_plan = "nth=3 delay 2000000" },
+		{ CASE("connections are told where they are known",
+		       connections_are_told_where_they_are_known),
+		  .is_bare = true, .is_own_only = true, .is_model_only = true },
 		{ CASE("every post binds", every_post_binds), ON_DIRECT },
 		{ CASE("every post binds, on RoCE", every_post_binds), ON_DIRECT,
 		  .link = CX_LINK_ROCE },

@@ -178,23 +178,14 @@ static uint64_t read_clock(void *unused)
 	return now_ns();
 }
 
-/* What softcx has counted; -1: another device, which tells nobody, or no connections of DC. */
+/* What the device has counted; -1: it does not tell. */
 static int64_t read_connects(void *arg)
 {
 	const struct pool *p = arg;
-	char path[256];
-	long long count = -1;
-	FILE *file;
+	struct bsn_dc_counters counters;
 
-	snprintf(path, sizeof(path), "/sys/class/infiniband/%s/softcx_dc",
-		 bsn_device_info(p->bench->device)->name);
-	file = is_on_verbs(p->bench) ? NULL : fopen(path, "r");
-	if (!file)
-		return -1;
-	if (fscanf(file, "connect %lld", &count) != 1)
-		count = -1;
-	fclose(file);
-	return count;
+	bsn_dc_pool_counters(p->pool, &counters);
+	return counters.has_connects ? (int64_t)counters.connects : -1;
 }
 
 static void read_counters(void *arg, struct dc_figures *figures)
