@@ -60,7 +60,7 @@ static int check_masked(const struct bsn_ep *ep, const struct bsn_remote *remote
 	return err;
 }
 
-static int post_masked(struct bsn_sq *sq, const struct masked *m, unsigned opcode, uint64_t id,
+static int post_masked(struct bsn_ep *ep, const struct masked *m, unsigned opcode, uint64_t id,
 		       unsigned flags)
 {
 	const struct bsn_sq_body body = { .what = BSN_WHAT(opcode, flags, 0),
@@ -69,7 +69,7 @@ static int post_masked(struct bsn_sq *sq, const struct masked *m, unsigned opcod
 					  .put = put_masked,
 					  .arg = m };
 
-	return bsn_sq_post_body(sq, &body, id);
+	return bsn_ep_post_body(ep, &body, id);
 }
 
 int bsn_masked_cmp_swap(struct bsn_ep *ep, const struct bsn_sge *result,
@@ -94,7 +94,7 @@ int bsn_masked_cmp_swap(struct bsn_ep *ep, const struct bsn_sge *result,
 		bsn_masked_cs_encode(m.operand, operands);
 		m.operand_bytes = BSN_MASKED_CS_SIZE;
 	}
-	return post_masked(ep->sq, &m, BSN_OPCODE_ATOMIC_MASKED_CS, id, flags);
+	return post_masked(ep, &m, BSN_OPCODE_ATOMIC_MASKED_CS, id, flags);
 }
 
 int bsn_masked_fetch_add(struct bsn_ep *ep, const struct bsn_sge *result,
@@ -115,7 +115,7 @@ int bsn_masked_fetch_add(struct bsn_ep *ep, const struct bsn_sge *result,
 	else
 		bsn_masked_fa_encode(m.operand, operands);
 	m.operand_bytes = BSN_MASKED_FA_SIZE;
-	return post_masked(ep->sq, &m, BSN_OPCODE_ATOMIC_MASKED_FA, id, flags);
+	return post_masked(ep, &m, BSN_OPCODE_ATOMIC_MASKED_FA, id, flags);
 }
 
 /* -- copies ----------------------------------------------------------------------------------------- */
@@ -142,6 +142,7 @@ int bsn_memcpy(struct bsn_ep *ep, const struct bsn_sge *to, const struct bsn_sge
 	const struct copy copy = { to, from, status };
 	const struct bsn_sq_body body = { .what = BSN_WHAT(BSN_OPCODE_MMO, flags, 0),
 					  .opmod = BSN_MMO_DMA,
+					  .is_local = true,
 					  .ds = 4,
 					  .put = put_copy,
 					  .arg = &copy };
@@ -152,5 +153,5 @@ int bsn_memcpy(struct bsn_ep *ep, const struct bsn_sge *to, const struct bsn_sge
 	if (!to->length || to->length != from->length || to->length > ep->sq->max_copy)
 		return refuse(EMSGSIZE, "a copy has at least one byte, the same length on both "
 					"sides, and at most what the device takes");
-	return bsn_sq_post_body(ep->sq, &body, id);
+	return bsn_ep_post_body(ep, &body, id);
 }

@@ -38,19 +38,23 @@ static unsigned prefix_at(const struct bsn_sq *sq, uint16_t index)
 	return (av.ext ? BSN_AV_DC_GRH_SIZE : BSN_AV_DC_SIZE) / BSN_DS_SIZE;
 }
 
+/* Where its data begin. What has an opmod ends with one data pointer: an atomic's result, a copy's target. */
+static unsigned data_at(const struct bsn_sq *sq, uint16_t index, const struct bsn_ctrl *ctrl)
+{
+	if (ctrl->opmod || ctrl->opcode == BSN_OPCODE_ATOMIC_CS || ctrl->opcode == BSN_OPCODE_ATOMIC_FA)
+		return ctrl->ds - 1;
+	return 1 + prefix_at(sq, index) + is_one_of(bsn_wqe_sets.with_raddr, ctrl->opcode);
+}
+
 uint64_t bsn_sq_bytes_at(const struct bsn_sq *sq, uint16_t index)
 {
 	uint64_t bytes = 0;
 	struct bsn_ctrl ctrl;
-	unsigned ds;
 
 	bsn_ctrl_decode(&ctrl, block_at(sq, index));
 	if (ctrl.opcode == BSN_OPCODE_NOP)
 		return 0;
-	ds = 1 + prefix_at(sq, index) + is_one_of(bsn_wqe_sets.with_raddr, ctrl.opcode);
-	if (ctrl.opcode == BSN_OPCODE_ATOMIC_CS || ctrl.opcode == BSN_OPCODE_ATOMIC_FA)
-		ds++; /* operands */
-	for (; ds < ctrl.ds; ds++) {
+	for (unsigned ds = data_at(sq, index, &ctrl); ds < ctrl.ds; ds++) {
 		struct bsn_inline_hdr hdr;
 		struct bsn_data data;
 		bsn_inline_hdr_decode(&hdr, ds_at(sq, index, ds));

@@ -344,7 +344,10 @@ static int query_cap(struct ibv_context *context, enum bsn_cap group, uint8_t ou
 		mlx5dv_devx_general_cmd(context, in, sizeof(in), out, CAP_ANSWER)));
 }
 
-/* The sizes of both kinds of masked atomics, and the byte order of their results. */
+/*
+ * The sizes of both kinds of masked atomics, and the byte order of their results. Where the device has DC, those
+ * that QPs and DC both have: UCX src/uct/ib/mlx5/dv/ib_mlx5dv_md.c does so, too.
+ */
 static void read_atomics(const uint8_t *caps, struct provider_caps *out)
 {
 	const uint32_t both = 1u << BSN_ATOMIC_CAN_MASKED_COMPARE_SWAP |
@@ -353,6 +356,8 @@ static void read_atomics(const uint8_t *caps, struct provider_caps *out)
 
 	bsn_cap_atomics_decode(&cap, caps + BSN_CAP_ATOMICS_OFFSET);
 	out->masked_sizes = (cap.operations & both) == both ? cap.size_qp & (4 | 8) : 0;
+	if (cap.size_dc)
+		out->masked_sizes &= cap.size_dc;
 	out->has_big_endian_results = cap.endianness_mode_8b != 1;
 }
 

@@ -181,10 +181,11 @@ uint32_t bsn_sq_auto_signal(struct bsn_sq *sq)
 
 /* -- any request -------------------------------------------------------------------------------- */
 
-/* A request; @operand: of an atomic, else NULL. */
+/* A request; @operand: of an atomic, else NULL. @is_local: it does not name its peer, whose it is though. */
 struct request {
 	struct bsn_sq *sq;
 	const struct bsn_peer *peer; /* NULL: the queue has one */
+	bool is_local;
 	uint32_t what, imm;
 	uint8_t opmod;
 	const struct bsn_sge *sge;
@@ -377,7 +378,7 @@ static uint8_t *put_head(uint8_t *at, const struct request *r, unsigned ds)
 	bsn_store_wqe(at, with_opmod(bsn_ctrl0(r->sq, opcode_of(r->what), ds), r->opmod));
 	bsn_store_wqe(at + 8, ctrl1);
 	at += BSN_CTRL_SIZE;
-	if (!r->peer)
+	if (!r->peer || r->is_local)
 		return at;
 	at = put_ds(at, bsn_ds_load(&r->peer->head));
 	if (r->peer->prefix_ds > 1)
@@ -964,23 +965,39 @@ void bsn_sq_find_room(struct bsn_sq *sq)
 		show_room(sq);
 }
 
-int bsn_sq_post_body(struct bsn_sq *sq, const struct bsn_sq_body *body, uint64_t id)
+static int post_body(const struct bsn_sq_body *body, struct request *r)
 {
-	const struct request r = { .sq = sq,
-				   .what = body->what,
-				   .imm = body->imm,
-				   .opmod = body->opmod,
-				   .id = id };
-	const int err = check_queue(&sq->ep);
+	const unsigned ds = body->ds + (r->peer && !body->is_local ? r->peer->prefix_ds : 0);
+	const int err = check_queue(&r->sq->ep);
 
 	if (err)
 		return err;
 	if (body->what & UNKNOWN_FLAGS)
 		return refuse(EINVAL, "unknown flags: a post takes BSN_F_*");
-	if (bsn_bb_of_ds(body->ds) > sq->capacity_bb)
+	if (bsn_bb_of_ds(ds) > r->sq->capacity_bb)
 		return refuse(EMSGSIZE, "the queue does not have so many blocks: create it with a "
 					"greater send_depth");
-	return post_measured(&r, body->ds, body->put, body->arg);
+	r->what = body->what;
+	r->imm = body->imm;
+	r->opmod = body->opmod;
+	r->is_local = body->is_local;
+	return post_measured(r, ds, body->put, body->arg);
+}
+
+int bsn_sq_post_body(struct bsn_sq *sq, const struct bsn_sq_body *body, uint64_t id)
+{
+	struct request r = { .sq = sq, .id = id };
+
+	return post_body(body, &r);
+}
+
+int bsn_ep_post_body(struct bsn_ep *ep, const struct bsn_sq_body *body, uint64_t id)
+{
+	struct request r = { .sq = ep->sq, .peer = peer_of(ep), .id = id };
+
+	if (ep->sq->can & BSN_CAN_BY_PATH)
+		return ((const struct bsn_sq_body_path *)ep->sq->path)->post_body(ep, body, id);
+	return post_body(body, &r);
 }
 
 /* -- publication ------------------------------------------------------------------------------ */

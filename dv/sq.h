@@ -31,14 +31,22 @@ BSN_ALWAYS_INLINE uint8_t *put_ds(uint8_t *at, struct bsn_ds ds)
 	return at + BSN_DS_SIZE;
 }
 
-/* What a WQE that is no message consists of. */
+/* What a WQE consists of that the functions of bsn_sq.h do not build. */
 struct bsn_sq_body {
 	uint32_t what;     /* BSN_WHAT() */
 	uint32_t imm;
 	uint8_t opmod;
-	unsigned ds;       /* of all, the control segment included */
+	bool is_local;     /* no peer takes part, so none is named */
+	unsigned ds;       /* of all, the control segment included, a peer's address not */
 	uint8_t *(*put)(uint8_t *at, const void *arg); /* puts the segments; returns their end */
 	const void *arg;
+};
+
+/* The path of a queue without a ring that takes such a body nevertheless: its @can has this bit besides. */
+#define BSN_CAN_BY_PATH (1 << 7)
+struct bsn_sq_body_path {
+	struct bsn_sq_path path; /* first */
+	int (*post_body)(struct bsn_ep *ep, const struct bsn_sq_body *body, uint64_t id);
 };
 
 /* Shows what room there is, where it is not seen from the slot; also while a fence is owed. */
@@ -49,5 +57,8 @@ void bsn_sq_find_room(struct bsn_sq *sq);
  * the queue can never have so many blocks outstanding.
  */
 int bsn_sq_post_body(struct bsn_sq *sq, const struct bsn_sq_body *body, uint64_t id);
+
+/* The same of an endpoint, which may be one of many of its queue. */
+int bsn_ep_post_body(struct bsn_ep *ep, const struct bsn_sq_body *body, uint64_t id);
 
 #endif

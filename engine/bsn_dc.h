@@ -300,8 +300,8 @@ BSN_API struct bsn_cq *bsn_dc_pool_cq(struct bsn_dc_pool *pool);
  * @peers, @waiting, @broken: peers, those in line, and initiators to be repaired, now
  */
 struct bsn_dc_counters {
-	uint64_t bindings, evictions, revocations, waits, turns, passed, markers, reads_held, failures, repairs;
-	uint64_t connects, reconnects;
+	uint64_t bindings, evictions, revocations, waits, turns, passed, markers, reads_held, failures,
+		repairs, connects, reconnects;
 	uint32_t peers, waiting, broken;
 	bool has_connects;
 };

@@ -9,7 +9,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-bool read_connects(const struct bsn_dc_pool *pool, struct connects *counted)
+bool told_connects(const struct bsn_dc_pool *pool, struct connects *counted)
 {
 	char path[256];
 	bool is_told;

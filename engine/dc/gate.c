@@ -62,7 +62,8 @@ static bool is_limited(uint32_t what)
 	const uint8_t opcode = (uint8_t)what;
 
 	return opcode == BSN_OPCODE_RDMA_READ || opcode == BSN_OPCODE_ATOMIC_CS ||
-	       opcode == BSN_OPCODE_ATOMIC_FA;
+	       opcode == BSN_OPCODE_ATOMIC_FA || opcode == BSN_OPCODE_ATOMIC_MASKED_CS ||
+	       opcode == BSN_OPCODE_ATOMIC_MASKED_FA;
 }
 
 /* Whoever is refused may have posted in silence, or rung nothing: then nothing would ever tell. */
@@ -126,6 +127,17 @@ static int post_atomic(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *s
 	return posted(g, ep, what, bsn_sq_post_atomic(ep, what, sge, remote, operand, id));
 }
 
+static int post_body(struct bsn_ep *ep, const struct bsn_sq_body *body, uint64_t id)
+{
+	struct gate *g = gate_of(ep->sq);
+	const int err = admit(g, body->what);
+
+	if (err)
+		return err;
+	ep->sq = g->of->sq;
+	return posted(g, ep, body->what, bsn_ep_post_body(ep, body, id));
+}
+
 static int ring(struct bsn_sq *sq)
 {
 	const int err = bsn_sq_ring(gate_of(sq)->of->sq);
@@ -151,13 +163,14 @@ static uint32_t room(struct bsn_sq *sq)
 
 /* -- life --------------------------------------------------------------------------------------- */
 
-static const struct bsn_sq_path path = {
-	.post_sgl = post_sgl,
-	.post_inline = post_inline,
-	.post_atomic = post_atomic,
-	.ring = ring,
-	.cancel = cancel,
-	.room = room,
+static const struct bsn_sq_body_path path = {
+	.path = { .post_sgl = post_sgl,
+		  .post_inline = post_inline,
+		  .post_atomic = post_atomic,
+		  .ring = ring,
+		  .cancel = cancel,
+		  .room = room },
+	.post_body = post_body,
 };
 
 int gate_make(struct bsn_dc_pool *pool, struct initiator *i, uint32_t most)
@@ -170,7 +183,7 @@ int gate_make(struct bsn_dc_pool *pool, struct initiator *i, uint32_t most)
 	g->of = i;
 	g->most = most;
 	init_nowhere(&g->sq, i->sq);
-	g->sq.path = &path;
+	g->sq.path = &path.path;
 	g->sq.qpn = i->sq->qpn;
 	i->entrance = &g->sq;
 	return 0;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "posted.h"
+#include "sq.h"
 
 #define MOST_TURN (1ull << 40) /* bytes */
 
@@ -27,6 +28,8 @@ void init_nowhere(struct bsn_sq *sq, const struct bsn_sq *like)
 	sq->transport = like->transport;
 	sq->has_peers = like->has_peers;
 	sq->ops = like->ops;
+	sq->can = like->can | BSN_CAN_BY_PATH;
+	sq->max_copy = like->max_copy;
 	sq->max_sge = like->max_sge;
 	sq->max_inline = like->max_inline;
 	sq->max_ds = like->max_ds;
@@ -166,7 +169,7 @@ int pool_begin(struct bsn_dc_pool *pool)
 		return fail(ENOMEM, "no memory");
 	init_nowhere(&pool->unbound, pool->initiators[0].sq);
 	init_nowhere(&pool->failed, pool->initiators[0].sq);
-	pool->unbound.path = pool->failed.path = &unbound_path;
+	pool->unbound.path = pool->failed.path = &unbound_path.path;
 	pool->failed.closed = ENOTCONN;
 	pool->failed.closed_why = "a request to this peer failed: poll what is outstanding, then "
 				  "bsn_dc_peer_reset()";
@@ -194,7 +197,7 @@ int bsn_dc_pool_create(struct bsn_device *device, const struct bsn_dc_pool_attr 
 		free_pool(pool);
 		return err;
 	}
-	read_connects(pool, &pool->before);
+	told_connects(pool, &pool->before);
 	*out = pool;
 	return 0;
 }
@@ -387,7 +390,7 @@ int bsn_dc_pool_counters(const struct bsn_dc_pool *pool, struct bsn_dc_counters 
 	counters->peers = pool->peer_count;
 	counters->waiting = pool->waiters;
 	counters->broken = pool->broken;
-	counters->has_connects = read_connects(pool, &now);
+	counters->has_connects = told_connects(pool, &now);
 	if (!counters->has_connects)
 		return 0;
 	counters->connects = now.all - pool->before.all;

@@ -362,10 +362,10 @@ void gate_free(struct initiator *i);
 void gate_empty(struct initiator *i);
 
 /* connects.c: those of the process's initiators, of all pools. False: the device does not tell. */
-bool read_connects(const struct bsn_dc_pool *pool, struct connects *counted);
+bool told_connects(const struct bsn_dc_pool *pool, struct connects *counted);
 
 /* turns.c */
-extern const struct bsn_sq_path unbound_path;
+extern const struct bsn_sq_body_path unbound_path;
 
 /* Finds a slot for a peer that has none, or lost it. NULL: it has to wait, also for its own requests. */
 struct slot *find_slot(struct bsn_dc_pool *pool, const struct bsn_peer *peer);

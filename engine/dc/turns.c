@@ -10,7 +10,7 @@
 #include "rc.h"
 
 #include "bsn_build.h"
-#include "refuse.h"
+#include "sq.h"
 
 struct slot *find_slot(struct bsn_dc_pool *pool, const struct bsn_peer *peer)
 {
@@ -107,6 +107,13 @@ static int post_atomic(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *s
 	return err ? err : posted(ep, bsn_sq_post_atomic(ep, what, sge, remote, operand, id));
 }
 
+static int post_body(struct bsn_ep *ep, const struct bsn_sq_body *body, uint64_t id)
+{
+	const int err = take(ep);
+
+	return err ? err : posted(ep, bsn_ep_post_body(ep, body, id));
+}
+
 /* Whatever a peer has appended is in its initiator's queue, which rings for itself. */
 static int ring_nothing(struct bsn_sq *sq)
 {
@@ -120,11 +127,12 @@ static uint32_t no_room(struct bsn_sq *sq)
 	return 0;
 }
 
-const struct bsn_sq_path unbound_path = {
-	.post_sgl = post_sgl,
-	.post_inline = post_inline,
-	.post_atomic = post_atomic,
-	.ring = ring_nothing,
-	.cancel = ring_nothing,
-	.room = no_room,
+const struct bsn_sq_body_path unbound_path = {
+	.path = { .post_sgl = post_sgl,
+		  .post_inline = post_inline,
+		  .post_atomic = post_atomic,
+		  .ring = ring_nothing,
+		  .cancel = ring_nothing,
+		  .room = no_room },
+	.post_body = post_body,
 };

@@ -66,7 +66,7 @@ static int make_sq(struct bsn_qp *qp, const struct provider_qp *map,
 	if (!qp->sq)
 		return fail(ENOMEM, "no memory");
 	qp->limits.max_inline = qp->sq->max_inline;
-	if (qp->transport->is_reliable && !qp->transport->has_peers)
+	if (qp->transport->is_reliable && qp->type != BSN_QP_XRC)
 		qp->sq->can |= extended_of(&qp->device->caps);
 	qp->sq->max_copy = qp->device->caps.max_copy;
 	qp->sq->route.user = qp->user;

@@ -3,7 +3,7 @@
  * Pools of DC initiators: who has which, who waits, and who is not concerned when a peer fails. On plain verbs
  * initiators are connected on demand: dc_rc.c.
  */
-#include "harness.h"
+#include "mkeys.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,8 +13,6 @@
 #include "nic/dc.h"
 
 enum { KEY = 77, TARGETS = 12, PEERS = 24, INTO = 8192, LENGTH = 64, MAX_DONE = 64 };
-
-static const unsigned NOW = BSN_F_SIGNALED | BSN_F_RING;
 
 /* Peers are those of a few targets in turn. */
 struct rig {
@@ -274,6 +272,236 @@ static void every_post_binds(struct bench *b)
 		}
 	}
 	expect_connects(&r, id);
+	unmake(&r);
+}
+
+/* -- operations that not every device has -------------------------------------------------------- */
+
+enum { BESIDE = 16 }; /* so many bytes before the target is where an atomic's result goes */
+
+/* Fields of four bits: no carry leaves one. */
+static int add_fields(struct rig *r, int p, unsigned bytes)
+{
+	const struct bsn_sge result = bench_sge(r->b, 1, INTO - BESIDE, bytes);
+	const struct bsn_remote to = bench_remote(r->b, 1, INTO);
+	const struct bsn_masked_fa fa = { 0x11, 0x88888888 };
+
+	return bsn_masked_fetch_add(r->ep[p], &result, &to, &fa, bytes, 7, NOW);
+}
+
+static int swap_low_byte(struct rig *r, int p, unsigned bytes)
+{
+	const struct bsn_sge result = bench_sge(r->b, 1, INTO - BESIDE, bytes);
+	const struct bsn_remote to = bench_remote(r->b, 1, INTO);
+	const struct bsn_masked_cs cs = { .swap = 0xab, .swap_mask = 0xff, .compare = 0x1200,
+					  .compare_mask = 0xff00 };
+
+	return bsn_masked_cmp_swap(r->ep[p], &result, &to, &cs, bytes, 7, NOW);
+}
+
+static void expect_word(struct rig *r, int p, unsigned opcode, unsigned bytes, uint64_t before, uint64_t after)
+{
+	const uint8_t *result = bench_at(r->b, 1, INTO - BESIDE);
+	uint64_t now;
+
+	assert_int_equal(work(r), 1);
+	expect(r, 0, p, 7, opcode, IBV_WC_SUCCESS);
+	memcpy(&now, bench_at(r->b, 1, INTO), sizeof(now));
+	assert_int_equal(now, after);
+	if (bytes == 4) { /* big-endian */
+		assert_int_equal(bsn_load_be32(result), before);
+		return;
+	}
+	memcpy(&now, result, sizeof(now));
+	assert_int_equal(now, before);
+}
+
+/* To peers with an initiator and without one; by an initiator whose READs have a limit, too. */
+static void masked_atomics_go_to_peers(struct bench *b, uint32_t max_reads)
+{
+	const struct bsn_dc_pool_attr attr = { .initiators = 2, .max_reads = max_reads };
+	struct rig r;
+
+	make(b, &r, &attr);
+	for (int k = 0; k < 12; k++) {
+		const unsigned bytes = k % 2 ? 4 : 8;
+		const int p = k / 4;
+		const uint64_t before = 0x12f7;
+
+		memcpy(bench_at(b, 1, INTO), &before, sizeof(before));
+		ok(add_fields(&r, p, bytes));
+		expect_word(&r, p, BSN_OPCODE_ATOMIC_MASKED_FA, bytes, before, 0x1208);
+		ok(swap_low_byte(&r, p, bytes));
+		expect_word(&r, p, BSN_OPCODE_ATOMIC_MASKED_CS, bytes, 0x1208, 0x12ab);
+	}
+	expect_connects(&r, 3);
+	assert_int_equal(add_fields(&r, 0, 3), -EINVAL);
+	unmake(&r);
+}
+
+static void masked_atomics(struct bench *b)
+{
+	masked_atomics_go_to_peers(b, 0);
+	masked_atomics_go_to_peers(b, 2);
+}
+
+static void masked_atomics_have_the_limit_of_reads(struct bench *b)
+{
+	const struct bsn_dc_pool_attr attr = { .initiators = 1, .max_reads = 2 };
+	struct rig r;
+
+	make(b, &r, &attr);
+	ok(add_fields(&r, 0, 8));
+	ok(swap_low_byte(&r, 0, 4));
+	assert_int_equal(add_fields(&r, 0, 8), -EAGAIN);
+	assert_non_null(strstr(bsn_error_text(), "max_reads"));
+	assert_int_equal(work(&r), 2);
+	unmake(&r);
+}
+
+static int copy_by(struct rig *r, int p, uint32_t bytes)
+{
+	const struct bsn_sge from = bench_sge(r->b, 0, 0, bytes), to = bench_sge(r->b, 1, INTO, bytes);
+	const struct bsn_sge status = bench_sge(r->b, 1, 2 * INTO, 64);
+
+	return bsn_memcpy(r->ep[p], &to, &from, &status, 7, NOW);
+}
+
+/* No peer takes part, so the device connects nobody; the order is that of the peer's requests. */
+static void copies_are_made_by_initiators(struct bench *b)
+{
+	const struct bsn_dc_pool_attr attr = { .initiators = 1 };
+	struct rig r;
+
+	make(b, &r, &attr);
+	for (int p = 0; p < 3; p++) {
+		memset(bench_at(b, 1, INTO), 0, LENGTH + 1);
+		ok(copy_by(&r, p, LENGTH));
+		assert_int_equal(copy_by(&r, p + 3, LENGTH), -EAGAIN);
+		assert_int_equal(work(&r), 2);
+		expect(&r, 0, p, 7, BSN_OPCODE_MMO, IBV_WC_SUCCESS);
+		expect(&r, 1, p + 3, 0, BSN_DC_READY, IBV_WC_SUCCESS);
+		assert_memory_equal(bench_at(b, 1, INTO), bench_at(b, 0, 0), LENGTH);
+		assert_int_equal(*bench_at(b, 1, INTO + LENGTH), 0);
+		poll(&r); /* it does not use its turn */
+	}
+	assert_int_equal(counters_of(&r).connects, 0);
+	ok(copy_by(&r, 0, LENGTH));
+	ok(write_to(&r, 0, 8));
+	assert_int_equal(work(&r), 2);
+	expect(&r, 0, 0, 7, BSN_OPCODE_MMO, IBV_WC_SUCCESS);
+	expect(&r, 1, 0, 8, BSN_OPCODE_RDMA_WRITE, IBV_WC_SUCCESS);
+	assert_int_equal(counters_of(&r).connects, 1);
+	assert_int_equal(copy_by(&r, 0, 0), -EMSGSIZE);
+	unmake(&r);
+}
+
+static void use_a_turn(struct bench *b, unsigned copies, unsigned swaps, unsigned revocations)
+{
+	const struct bsn_dc_pool_attr attr = { .initiators = 1, .turn_bytes = 8 * LENGTH };
+	struct rig r;
+
+	make(b, &r, &attr);
+	ok(write_to(&r, 0, 1));
+	assert_int_equal(write_to(&r, 1, 1), -EAGAIN); /* from here on it is counted */
+	while (copies--)
+		ok(copy_by(&r, 0, LENGTH));
+	while (swaps--)
+		ok(swap_low_byte(&r, 0, 4));
+	softcx_step(1);
+	poll(&r);
+	assert_int_equal(counters_of(&r).revocations, revocations);
+	for (int k = 0; k < 3; k++)
+		work(&r);
+	unmake(&r);
+}
+
+/* They count as what they move: the bytes of a copy once, those of an atomic without its operands. */
+static void they_count_in_a_turn(struct bench *b)
+{
+	use_a_turn(b, 7, 0, 0);
+	use_a_turn(b, 8, 0, 1);
+	use_a_turn(b, 0, 8, 0);
+	use_a_turn(b, 7, 16, 1);
+}
+
+static void they_are_refused(struct bench *b)
+{
+	struct rig r;
+
+	make(b, &r, NULL);
+	for (unsigned bytes = 4; bytes <= 8; bytes += 4) {
+		assert_int_equal(add_fields(&r, 0, bytes), -EOPNOTSUPP);
+		assert_non_null(strstr(bsn_error_text(), "masks"));
+		assert_int_equal(swap_low_byte(&r, 0, bytes), -EOPNOTSUPP);
+	}
+	assert_int_equal(copy_by(&r, 0, LENGTH), -EOPNOTSUPP);
+	assert_non_null(strstr(bsn_error_text(), "copy"));
+	assert_int_equal(counters_of(&r).waiting, 0);
+	unmake(&r);
+}
+
+static void expect_no_umr(int result)
+{
+	assert_int_equal(result, -EOPNOTSUPP);
+	assert_non_null(strstr(bsn_error_text(), "RC"));
+}
+
+/* Eight bytes out of each 256, as one SGE. */
+static const struct bsn_map *map_columns(struct bench *b, struct bsn_mkey_pool *keys, struct bsn_ep *ep)
+{
+	const struct bsn_part part = column(b, 0);
+	const struct bsn_layout layout = { .parts = &part, .part_count = 1, .rounds = LENGTH / 8 };
+	const struct bsn_map *map = NULL;
+
+	if (ep->sq->has_peers)
+		expect_no_umr(bsn_layout_map(keys, ep, &layout, BSN_MAP_KEY, &map));
+	else
+		ok(bsn_layout_map(keys, ep, &layout, BSN_MAP_KEY, &map));
+	return map;
+}
+
+static void expect_columns(struct bench *b, const uint8_t *packed)
+{
+	for (unsigned k = 0; k < LENGTH / 8; k++)
+		assert_memory_equal(packed + 8 * k, bench_at(b, 0, 256 * k), 8);
+}
+
+/* An initiator posts no UMR: an RC QP does, and once that has completed peers are posted to with the mkey. */
+static void layouts_are_local_memory(struct bench *b)
+{
+	struct bsn_mkey_pool *keys = make_pool(b, 4, 16);
+	const struct bsn_sge into = bench_sge(b, 1, INTO, LENGTH);
+	struct bsn_wr wr = { .opcode = BSN_OPCODE_RDMA_WRITE, .flags = NOW, .id = 7,
+			     .remote = bench_remote(b, 1, INTO) };
+	const struct bsn_map *map;
+	struct rig r;
+
+	make(b, &r, NULL);
+	map_columns(b, keys, r.ep[0]);
+	write_and_finish(&r, 0, 1); /* it has an initiator then */
+	map_columns(b, keys, r.ep[0]);
+	map = map_columns(b, keys, b->ep[0]);
+	complete_all(b);
+	for (int p = 0; p < 2; p++) {
+		memset(bench_at(b, 1, INTO), 0, LENGTH);
+		ok(bsn_post_map(r.ep[p], &wr, map));
+		assert_int_equal(work(&r), 1);
+		expect(&r, 0, p, 7, BSN_OPCODE_RDMA_WRITE, IBV_WC_SUCCESS);
+		expect_columns(b, bench_at(b, 1, INTO));
+	}
+	wr.opcode = BSN_OPCODE_SEND;
+	ok(bsn_recv(r.srq, &into, 0));
+	ok(bsn_post_map(r.ep[1], &wr, map));
+	assert_int_equal(work(&r), 1);
+	memset(bench_at(b, 1, INTO), 0x77, LENGTH);
+	wr.opcode = BSN_OPCODE_RDMA_READ;
+	ok(bsn_post_map(r.ep[1], &wr, map));
+	assert_int_equal(work(&r), 1);
+	expect(&r, 0, 1, 7, BSN_OPCODE_RDMA_READ, IBV_WC_SUCCESS);
+	expect_columns(b, bench_at(b, 1, INTO));
+	bsn_layout_unmap(map);
+	ok(bsn_mkey_pool_destroy(keys));
 	unmake(&r);
 }
 
@@ -1015,7 +1243,7 @@ static void thousands_of_peers(struct bench *b)
 	unmake(&r);
 }
 
-static void refused(int result, int error, const char *word)
+static void is_refused(int result, int error, const char *word)
 {
 	assert_int_equal(result, -error);
 	if (!strstr(bsn_error_text(), word))
@@ -1034,37 +1262,34 @@ static void what_does_not_fit_is_refused(struct bench *b)
 	struct rig r;
 
 	make(b, &r, NULL);
-	refused(bsn_dc_pool_create(b->device, &attr, &pool), EINVAL, "initiators");
+	is_refused(bsn_dc_pool_create(b->device, &attr, &pool), EINVAL, "initiators");
 	attr = (struct bsn_dc_pool_attr){ .policy = (enum bsn_dc_policy)7 };
-	refused(bsn_dc_pool_create(b->device, &attr, &pool), EINVAL, "policy 7");
+	is_refused(bsn_dc_pool_create(b->device, &attr, &pool), EINVAL, "policy 7");
 	assert_null(bsn_dc_policy_name((enum bsn_dc_policy)7));
 	attr = (struct bsn_dc_pool_attr){ .turn_bytes = 1ull << 41 };
-	refused(bsn_dc_pool_create(b->device, &attr, &pool), EINVAL, "turn_bytes");
+	is_refused(bsn_dc_pool_create(b->device, &attr, &pool), EINVAL, "turn_bytes");
 	attr = (struct bsn_dc_pool_attr){ .initiators = 65000, .spares = 535 };
-	refused(bsn_dc_pool_create(b->device, &attr, &pool), EINVAL, "65000 initiators");
+	is_refused(bsn_dc_pool_create(b->device, &attr, &pool), EINVAL, "65000 initiators");
 	attr = (struct bsn_dc_pool_attr){ .connect.mtu = 17 };
-	refused(bsn_dc_pool_create(b->device, &attr, &pool), EINVAL, "17");
+	is_refused(bsn_dc_pool_create(b->device, &attr, &pool), EINVAL, "17");
 	attr = (struct bsn_dc_pool_attr){ .max_inline = 100000 };
-	refused(bsn_dc_pool_create(b->device, &attr, &pool), EINVAL, "inline");
-	refused(bsn_dc_pool_create(b->device, NULL, NULL), EINVAL, "pool");
+	is_refused(bsn_dc_pool_create(b->device, &attr, &pool), EINVAL, "inline");
+	is_refused(bsn_dc_pool_create(b->device, NULL, NULL), EINVAL, "pool");
 	rc.cq = r.into;
 	rc.recv_depth = rc.send_depth = 4;
 	ok(bsn_qp_create(b->device, &rc, &qp));
 	ok(bsn_qp_address(qp, &address));
-	refused(bsn_dc_peer_create(r.pool, &address, NULL, NULL, &ep), EPROTO, "DC");
+	is_refused(bsn_dc_peer_create(r.pool, &address, NULL, NULL, &ep), EPROTO, "DC");
 	memset(&address, 0x5a, sizeof(address));
-	refused(bsn_dc_peer_create(r.pool, &address, NULL, NULL, &ep), EPROTO, "address");
-	refused(bsn_dc_peer_create(NULL, &address, NULL, NULL, &ep), EINVAL, "pool");
+	is_refused(bsn_dc_peer_create(r.pool, &address, NULL, NULL, &ep), EPROTO, "address");
+	is_refused(bsn_dc_peer_create(NULL, &address, NULL, NULL, &ep), EINVAL, "pool");
 	ok(bsn_dct_address(r.dct[0], &address));
 	address.bytes[0] ^= 1; /* the mark of ours, with the version */
-	refused(bsn_dc_peer_create(r.pool, &address, NULL, NULL, &ep), EPROTO, "address");
-	refused(bsn_dc_peer_error(NULL, &error), EINVAL, "peer");
-	refused(bsn_dc_peer_error(r.ep[0], NULL), EINVAL, "error");
+	is_refused(bsn_dc_peer_create(r.pool, &address, NULL, NULL, &ep), EPROTO, "address");
+	is_refused(bsn_dc_peer_error(NULL, &error), EINVAL, "peer");
+	is_refused(bsn_dc_peer_error(r.ep[0], NULL), EINVAL, "error");
 	ok(write_to(&r, 0, 1));
-	refused(bsn_dc_peer_destroy(r.ep[0]), EBUSY, "outstanding");
-	assert_int_equal(bsn_masked_fetch_add(r.ep[1], NULL, &(struct bsn_remote){ 0, 0 },
-					      &(struct bsn_masked_fa){ 0 }, 8, 0, 0),
-			 -EOPNOTSUPP);
+	is_refused(bsn_dc_peer_destroy(r.ep[0]), EBUSY, "outstanding");
 	assert_int_equal(work(&r), 1);
 	ok(bsn_dc_peer_destroy(NULL));
 	ok(bsn_dc_pool_destroy(NULL));
@@ -1099,6 +1324,19 @@ int main(void)
 		{ CASE("who owes is passed", who_owes_is_passed), ON_DIRECT },
 		{ CASE("who leaves in debt is passed", who_leaves_in_debt_is_passed), ON_DIRECT },
 		{ CASE("who waits may be destroyed", who_waits_may_be_destroyed), ON_DIRECT },
+		{ CASE("masked atomics", masked_atomics), ON_DIRECT },
+		{ CASE("masked atomics, on RoCE", masked_atomics), ON_DIRECT, .link = CX_LINK_ROCE },
+		{ CASE("masked atomics have the limit of READs", masked_atomics_have_the_limit_of_reads),
+		  ON_DIRECT },
+		{ CASE("copies are made by initiators", copies_are_made_by_initiators), ON_DIRECT },
+		{ CASE("copies are made by initiators, on RoCE", copies_are_made_by_initiators), ON_DIRECT,
+		  .link = CX_LINK_ROCE },
+		{ CASE("they count in a turn", they_count_in_a_turn), ON_DIRECT },
+		{ CASE("they are refused", they_are_refused), ON_VERBS },
+		{ CASE("layouts are local memory", layouts_are_local_memory), .is_direct_only = true,
+		  .is_own_only = true, .is_model_only = true },
+		{ CASE("layouts are local memory, on RoCE", layouts_are_local_memory), .is_direct_only = true,
+		  .is_own_only = true, .is_model_only = true, .link = CX_LINK_ROCE },
 		{ CASE("READs have a limit", reads_have_a_limit), ON_DIRECT },
 		{ CASE("READs have a limit, on RoCE", reads_have_a_limit), ON_DIRECT,
 		  .link = CX_LINK_ROCE },
