@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Every call of mlx5dv. */
 #include "provider.h"
+#include "lag.h"
 
 #include <infiniband/mlx5dv.h>
 #include <stdlib.h>
@@ -438,4 +439,20 @@ int provider_mkey_create(struct ibv_pd *pd, const struct provider_mkey_attr *att
 void provider_mkey_destroy(void *handle)
 {
 	mlx5dv_devx_obj_destroy(handle);
+}
+
+/* -- bonded devices ------------------------------------------------------------------------------ */
+
+unsigned provider_lag_ports(struct ibv_context *context)
+{
+	struct mlx5dv_context found = { .comp_mask = MLX5DV_CONTEXT_MASK_NUM_LAG_PORTS };
+
+	if (mlx5dv_query_device(context, &found) || !(found.comp_mask & MLX5DV_CONTEXT_MASK_NUM_LAG_PORTS))
+		return 0;
+	return found.num_lag_ports;
+}
+
+int provider_lag_port_set(struct ibv_qp *qp, unsigned port)
+{
+	return provider_error_of_int(mlx5dv_modify_qp_lag_port(qp, (uint8_t)port));
 }

@@ -168,6 +168,8 @@ BSN_API const char *bsn_dc_policy_name(enum bsn_dc_policy policy);
  *	more is -EAGAIN: poll, and post it again; the peer keeps its initiator, and other requests are taken
  *	meanwhile. Without a limit the device holds the initiator up, and all that was posted after, while
  *	it has as many on their way as max_rd_atomic of @connect says. Posts cost more with a limit
+ * @lag_port: of a bonded device: the port, from 1 on, by which all initiators send, so that a pool for each
+ *	port spreads the load; 0: as the driver spreads them
  * @policy: which initiator a peer takes that has none
  * @connect: of the initiators: mtu, timeout, retry_count, rnr_retry, max_rd_atomic. On plain verbs a target that
  *	does not answer is asked again after 8 timeouts, a millisecond at least, then after twice as long
@@ -185,6 +187,7 @@ struct bsn_dc_pool_attr {
 	int signal_every;
 	uint64_t turn_bytes;
 	uint32_t max_reads;
+	uint8_t lag_port;
 	enum bsn_dc_policy policy;
 	struct bsn_connect_attr connect;
 	void *user;
@@ -193,7 +196,8 @@ struct bsn_dc_pool_attr {
 /**
  * bsn_dc_pool_create - a pool without peers
  * On plain verbs each initiator is an RC QP, and the pool has a UD QP besides.
- * Return: -EOPNOTSUPP no DC here, and why; BSN_DC_STREAMS on plain verbs; -EINVAL more than the device has, or an attribute out of
+ * Return: -EOPNOTSUPP no DC here, and why; BSN_DC_STREAMS or lag_port on plain verbs; lag_port of a device that is
+ * not bonded; -EINVAL more than the device has, or an attribute out of
  * its range; what bsn_qp_create() and bsn_cq_create() say.
  */
 BSN_API int bsn_dc_pool_create(struct bsn_device *device, const struct bsn_dc_pool_attr *attr,
@@ -213,6 +217,28 @@ BSN_API int bsn_dc_pool_destroy(struct bsn_dc_pool *pool);
  */
 BSN_API int bsn_dc_peer_create(struct bsn_dc_pool *pool, const struct bsn_address *address,
 			       const struct bsn_connect_attr *attr, void *user, struct bsn_ep **ep);
+
+/**
+ * bsn_dc_peer_udp_port - the UDP source port of a peer's packets, by which RoCE v2 networks choose their way
+ * @port: 0xc000 at least
+ *
+ * It is in each request that is posted from now on. Before, the provider chooses it at random, the same for all
+ * peers of a host.
+ * Context: the pool's thread.
+ * Return: -EINVAL a lower port; -EOPNOTSUPP plain verbs, InfiniBand, or RoCE v1, as bsn_device_info() says of
+ * "dc-udp-port".
+ */
+BSN_API int bsn_dc_peer_udp_port(struct bsn_ep *ep, uint16_t port);
+
+/**
+ * bsn_dc_peer_check - asks whether a peer is alive: posts a WRITE of no bytes, signaled and rung
+ *
+ * It is a post as any other: -EAGAIN where the peer has to wait for an initiator. Its completion has @id and
+ * BSN_OPCODE_RDMA_WRITE: a success says that the target answers and takes the access key. It keeps the device from
+ * giving the connection up, too. A ConnectX has no keep-alive of its own that a program could ask for.
+ * Return: as bsn_write().
+ */
+BSN_API int bsn_dc_peer_check(struct bsn_ep *ep, uint64_t id);
 
 /** bsn_dc_peer_destroy - Return: -EBUSY requests to it may be outstanding */
 BSN_API int bsn_dc_peer_destroy(struct bsn_ep *ep);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What a device can do, and its port. */
+#include "lag.h"
 #include "path.h"
 
 #include <errno.h>
@@ -187,10 +188,35 @@ static const char *try_dci(struct bsn_device *device)
 	return err ? why_no_dci(-err) : NULL;
 }
 
+/* Of the GID that connections use by default; a peer's may be another one. */
+static const char *why_no_udp_port(const struct bsn_device *device)
+{
+	struct ibv_gid_entry entry;
+
+	if (device->no_dc)
+		return device->no_dc;
+	if (device->port.link_layer != IBV_LINK_LAYER_ETHERNET)
+		return "the port is InfiniBand, which has no UDP";
+	if (ibv_query_gid_ex(device->context, device->info.port, device->info.gid_index, &entry, 0) ||
+	    entry.gid_type != IBV_GID_TYPE_ROCE_V2)
+		return "the GID is of RoCE v1, which has no UDP: open the device with one of RoCE v2";
+	return NULL;
+}
+
+static const char *why_no_lag_port(const struct bsn_device *device)
+{
+	if (device->no_dc)
+		return device->no_dc;
+	return provider_lag_ports(device->context) > 1 ? NULL : "the device has no ports to bond, or its driver "
+								 "does not tell";
+}
+
 void list_dc(struct bsn_device *device)
 {
 	device->no_dc = device->no_direct ? device->no_direct : try_dci(device);
 	add_feature(device, "dc", device->no_dc);
+	add_feature(device, "dc-udp-port", why_no_udp_port(device));
+	add_feature(device, "dc-lag-port", why_no_lag_port(device));
 }
 
 void list_regions(struct bsn_device *device)

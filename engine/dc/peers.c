@@ -200,6 +200,58 @@ int bsn_dc_peer_create(struct bsn_dc_pool *pool, const struct bsn_address *addre
 	return 0;
 }
 
+/* -- what is peculiar to one ---------------------------------------------------------------------- */
+
+enum { LEAST_UDP_PORT = 0xc000 }; /* of RoCE v2: rdma-core util/util.h IB_ROCE_UDP_ENCAP_VALID_PORT_MIN */
+
+static int check_udp(const struct bsn_dc_pool *pool, const struct host *host)
+{
+	struct ibv_gid_entry entry;
+
+	if (pool->rc)
+		return fail(EOPNOTSUPP, "no UDP source port on plain verbs, where the provider chooses it");
+	if (pool->device->port.link_layer != IBV_LINK_LAYER_ETHERNET)
+		return fail(EOPNOTSUPP, "no UDP source port on InfiniBand, which has no UDP");
+	if (ibv_query_gid_ex(pool->device->context, host->way.port_num, host->way.grh.sgid_index, &entry, 0) ||
+	    entry.gid_type != IBV_GID_TYPE_ROCE_V2)
+		return fail(EOPNOTSUPP, "no UDP source port: GID %u is of RoCE v1, take one of RoCE v2",
+			    host->way.grh.sgid_index);
+	return 0;
+}
+
+int bsn_dc_peer_udp_port(struct bsn_ep *ep, uint16_t port)
+{
+	uint8_t head[BSN_AV_DC_SIZE];
+	struct bsn_peer *peer;
+	struct bsn_av_dc av;
+	int err;
+
+	if (!ep)
+		return fail(EINVAL, "no peer");
+	peer = peer_of(ep);
+	err = check_udp(pool_of(peer), (const struct host *)(uintptr_t)peer->more);
+	if (err)
+		return err;
+	if (port < LEAST_UDP_PORT)
+		return fail(EINVAL, "the UDP source port is %u: %u at least", port, LEAST_UDP_PORT);
+	memcpy(head, &peer->head, sizeof(head));
+	bsn_av_dc_decode(&av, head);
+	av.rlid = port;
+	bsn_av_dc_encode(head, &av);
+	memcpy(&peer->head, head, sizeof(peer->head));
+	return 0;
+}
+
+int bsn_dc_peer_check(struct bsn_ep *ep, uint64_t id)
+{
+	static const struct bsn_remote nowhere; /* the target looks at no key where nothing is written */
+
+	return bsn_sq_post_sgl(ep, BSN_WHAT(BSN_OPCODE_RDMA_WRITE, BSN_F_SIGNALED | BSN_F_RING, 0), NULL,
+			       &nowhere, 0, id);
+}
+
+/* -- the end -------------------------------------------------------------------------------------- */
+
 /* Nothing of it may be outstanding. */
 static int leave_slot(struct bsn_dc_pool *pool, const struct bsn_peer *peer)
 {

@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "lag.h"
 #include "posted.h"
 #include "sq.h"
 
@@ -50,6 +51,19 @@ static int make_cq(struct bsn_dc_pool *pool, const struct bsn_dc_pool_attr *attr
 	return bsn_cq_create(pool->device, &cq, &pool->cq);
 }
 
+/* The port goes with each change of state. */
+static int connect_initiator(struct bsn_dc_pool *pool, struct initiator *i)
+{
+	int err = bsn_qp_connect(i->qp, NULL, &pool->connect);
+
+	if (err || !pool->lag_port)
+		return err;
+	err = provider_lag_port_set(bsn_qp_verbs(i->qp), pool->lag_port);
+	return err ? fail(-err, "initiators cannot be told to send by port %u (lag_port): %s", pool->lag_port,
+			  err == -EOPNOTSUPP ? "the device is not bonded" : strerror(-err))
+		   : 0;
+}
+
 static int make_initiator(struct bsn_dc_pool *pool, const struct bsn_dc_pool_attr *attr, uint32_t k)
 {
 	const struct bsn_qp_attr qp = { .type = BSN_QP_DC,
@@ -65,7 +79,7 @@ static int make_initiator(struct bsn_dc_pool *pool, const struct bsn_dc_pool_att
 
 	if (err)
 		return err;
-	err = bsn_qp_connect(i->qp, NULL, &pool->connect);
+	err = connect_initiator(pool, i);
 	i->sq = bsn_qp_sq(i->qp);
 	return err;
 }
@@ -97,6 +111,8 @@ static int check(const struct bsn_device *device, const struct bsn_dc_pool_attr 
 	if (attr->policy == BSN_DC_STREAMS && device->path->path == BSN_PATH_VERBS)
 		return fail(EOPNOTSUPP, "no streams on plain verbs, where initiators are RC QPs: take another "
 					"policy");
+	if (attr->lag_port && device->path->path == BSN_PATH_VERBS)
+		return fail(EOPNOTSUPP, "no lag_port on plain verbs, where the driver chooses the port");
 	if (!policy_of(attr->policy))
 		return fail(EINVAL, "no policy %u: see enum bsn_dc_policy", (unsigned)attr->policy);
 	if (attr->turn_bytes > MOST_TURN)
@@ -139,6 +155,7 @@ struct bsn_dc_pool *pool_new(const struct bsn_dc_pool_attr *attr)
 	pool->initiators_wanted = initiators;
 	pool->turn_bytes = attr->turn_bytes ? attr->turn_bytes : DEFAULT_TURN;
 	pool->max_reads = attr->max_reads;
+	pool->lag_port = attr->lag_port;
 	pool->policy = policy_of(attr->policy);
 	pool->streams = 1;
 	pool->first_free = NO_PEER;
@@ -315,7 +332,7 @@ static int repair(struct bsn_dc_pool *pool, struct initiator *i, uint32_t workin
 	int err = pool->rc ? rc_repair(pool, i) : bsn_qp_reset(i->qp);
 
 	if (!err && !pool->rc)
-		err = bsn_qp_connect(i->qp, NULL, &pool->connect);
+		err = connect_initiator(pool, i);
 	if (err)
 		return err;
 	for (uint32_t k = 0; k < pool->streams; k++)

@@ -183,6 +183,7 @@ struct bsn_dc_pool {
 	struct slot *taken;     /* by the post that is under way */
 	uint64_t turn_bytes;
 	uint32_t max_reads; /* of an initiator; 0: no limit */
+	uint8_t lag_port;   /* that initiators send by; 0: the driver chooses */
 	uint32_t revoked; /* @is_revoked */
 	uint32_t turns;   /* @has_turn */
 	uint32_t broken;  /* @has_failed */

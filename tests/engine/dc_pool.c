@@ -505,12 +505,130 @@ static void layouts_are_local_memory(struct bench *b)
 	unmake(&r);
 }
 
-/* -- who waits ---------------------------------------------------------------------------------- */
-
 static void expect_ready(struct rig *r, int at, int p)
 {
 	expect(r, at, p, 0, BSN_DC_READY, IBV_WC_SUCCESS);
 }
+
+/* -- ways and checks ----------------------------------------------------------------------------- */
+
+static uint32_t port_of(struct rig *r, int p)
+{
+	const struct bsn_peer *peer = (const struct bsn_peer *)(const void *)r->ep[p];
+	uint8_t head[BSN_AV_DC_SIZE];
+	struct bsn_av_dc av;
+
+	memcpy(head, &peer->head, sizeof(head));
+	bsn_av_dc_decode(&av, head);
+	return av.rlid;
+}
+
+/* The request as the device was given it. */
+static uint32_t port_of_request(struct rig *r, int p)
+{
+	const struct bsn_sge local = bench_sge(r->b, 0, 0, LENGTH);
+	const struct bsn_remote nowhere = { 0, 0 };
+	struct bsn_dc_error error;
+	struct bsn_av_dc av;
+
+	ok(bsn_write(r->ep[p], &local, &nowhere, 4, NOW));
+	assert_int_equal(work(r), 1);
+	assert_int_equal(r->done[0].status, IBV_WC_REM_ACCESS_ERR);
+	ok(bsn_dc_peer_error(r->ep[p], &error));
+	bsn_av_dc_decode(&av, error.wqe + BSN_DS_SIZE);
+	assert_int_equal(av.dc_key, KEY);
+	assert_int_equal(bsn_dc_pool_repair(r->pool), 0);
+	ok(bsn_dc_peer_reset(r->ep[p]));
+	return av.rlid;
+}
+
+static const char *why_not(struct bench *b, const char *feature)
+{
+	const struct bsn_device_info *info = bsn_device_info(b->device);
+
+	for (uint32_t k = 0; k < info->feature_count; k++)
+		if (!strcmp(info->features[k].name, feature))
+			return info->features[k].why_not;
+	fail_msg("no feature %s", feature);
+	return NULL;
+}
+
+/* Peers of one host have ports of their own, and one changes from request to request. */
+static void a_peer_has_its_udp_port(struct bench *b)
+{
+	struct bsn_connect_attr of_v1 = { .has_gid_index = true };
+	struct bsn_address address;
+	struct bsn_ep *ep;
+	uint32_t others;
+	struct rig r;
+
+	make(b, &r, NULL);
+	assert_null(why_not(b, "dc-udp-port"));
+	others = port_of(&r, 1);
+	assert_true(others >= 0xc000);
+	assert_int_equal(port_of_request(&r, 1), others);
+	for (uint32_t port = 0xc000; port <= 0xffff; port += 0x1555) {
+		ok(bsn_dc_peer_udp_port(r.ep[0], (uint16_t)port));
+		write_and_finish(&r, 0, 1);
+		assert_int_equal(port_of_request(&r, 0), port);
+	}
+	assert_int_equal(port_of_request(&r, 1), others);
+	assert_int_equal(bsn_dc_peer_udp_port(r.ep[0], 0xbfff), -EINVAL);
+	assert_int_equal(bsn_dc_peer_udp_port(NULL, 0xc000), -EINVAL);
+	assert_int_equal(port_of(&r, 0), 0xffff);
+	ok(bsn_dct_address(r.dct[0], &address));
+	ok(bsn_dc_peer_create(r.pool, &address, &of_v1, NULL, &ep));
+	assert_int_equal(bsn_dc_peer_udp_port(ep, 0xc000), -EOPNOTSUPP);
+	assert_non_null(strstr(bsn_error_text(), "RoCE v1"));
+	ok(bsn_dc_peer_destroy(ep));
+	unmake(&r);
+}
+
+/* On InfiniBand and on plain verbs; and softcx is not bonded. */
+static void what_the_way_has_not_is_refused(struct bench *b)
+{
+	const struct bsn_dc_pool_attr attr = { .lag_port = 1 };
+	const bool is_on_verbs = b->kind == BENCH_VERBS;
+	struct bsn_dc_pool *pool;
+	struct rig r;
+
+	make(b, &r, NULL);
+	assert_non_null(why_not(b, "dc-udp-port"));
+	assert_int_equal(bsn_dc_peer_udp_port(r.ep[0], 0xc000), -EOPNOTSUPP);
+	assert_non_null(strstr(bsn_error_text(), is_on_verbs ? "plain verbs" : "InfiniBand"));
+	assert_non_null(why_not(b, "dc-lag-port"));
+	assert_int_equal(bsn_dc_pool_create(b->device, &attr, &pool), -EOPNOTSUPP);
+	assert_non_null(strstr(bsn_error_text(), is_on_verbs ? "plain verbs" : "bonded"));
+	unmake(&r);
+}
+
+/* Nothing is written, and who is gone is found out; a check waits in line as any post. */
+static void a_check_tells_who_is_alive(struct bench *b)
+{
+	const struct bsn_dc_pool_attr attr = { .initiators = 1, .spares = 1 };
+	struct rig r;
+
+	make(b, &r, &attr);
+	memset(bench_at(b, 1, INTO), 0x5a, LENGTH);
+	ok(bsn_dc_peer_check(r.ep[0], 5));
+	assert_int_equal(bsn_dc_peer_check(r.ep[1], 6), -EAGAIN);
+	assert_int_equal(work(&r), 2);
+	expect(&r, 0, 0, 5, BSN_OPCODE_RDMA_WRITE, IBV_WC_SUCCESS);
+	expect_ready(&r, 1, 1);
+	ok(bsn_dct_destroy(r.dct[1]));
+	r.dct[1] = NULL;
+	ok(bsn_dc_peer_check(r.ep[1], 6));
+	assert_int_equal(work(&r), 1);
+	expect(&r, 0, 1, 6, BSN_OPCODE_RDMA_WRITE, IBV_WC_RETRY_EXC_ERR);
+	assert_int_equal(bsn_dc_peer_check(r.ep[1], 7), -ENOTCONN);
+	ok(bsn_dc_peer_check(r.ep[0], 8));
+	assert_int_equal(work(&r), 1);
+	expect(&r, 0, 0, 8, BSN_OPCODE_RDMA_WRITE, IBV_WC_SUCCESS);
+	assert_int_equal(bsn_dc_peer_check(NULL, 9), -EINVAL);
+	unmake(&r);
+}
+
+/* -- who waits ---------------------------------------------------------------------------------- */
 
 static void who_waits_has_its_turn_in_order(struct bench *b)
 {
@@ -1337,6 +1455,13 @@ int main(void)
 		  .is_own_only = true, .is_model_only = true },
 		{ CASE("layouts are local memory, on RoCE", layouts_are_local_memory), .is_direct_only = true,
 		  .is_own_only = true, .is_model_only = true, .link = CX_LINK_ROCE },
+		{ CASE("a peer has its UDP port", a_peer_has_its_udp_port), ON_DIRECT, .link = CX_LINK_ROCE },
+		{ CASE("what the way has not is refused", what_the_way_has_not_is_refused), ON_DIRECT },
+		{ CASE("what the way has not is refused, on plain verbs", what_the_way_has_not_is_refused),
+		  ON_VERBS },
+		{ CASE("a check tells who is alive", a_check_tells_who_is_alive), ON_DIRECT },
+		{ CASE("a check tells who is alive, on RoCE", a_check_tells_who_is_alive), ON_DIRECT,
+		  .link = CX_LINK_ROCE },
 		{ CASE("READs have a limit", reads_have_a_limit), ON_DIRECT },
 		{ CASE("READs have a limit, on RoCE", reads_have_a_limit), ON_DIRECT,
 		  .link = CX_LINK_ROCE },
