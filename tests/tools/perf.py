@@ -705,6 +705,12 @@ def test_ways_reach_the_queue_pairs(bench):
             with tempfile.NamedTemporaryFile('r') as trace:
                 lat(bench, '-x', str(index), '--path', path, SOFTCX_TRACE=trace.name, SOFTCX_LINK='roce')
                 check(trace.read().count(f' sgid_index {index} ') == 2, f'-x {index} {path}')
+    for kind, has_timeout in ('RC', True), ('UC', False):  # nothing acknowledges to an unreliable one
+        for path in PATHS:
+            with tempfile.NamedTemporaryFile('r') as trace:
+                lat(bench, '-c', kind, '--path', path, SOFTCX_TRACE=trace.name)
+                qps = trace.read()
+            check(' mtu ' in qps and (' timeout ' in qps) == has_timeout, f'{kind} {path}: {qps}')
 
 
 def test_datagrams_tell_their_way(bench):
