@@ -139,7 +139,7 @@ struct bsn_dc_pool;
  *	one that was given up last. A peer keeps its initiator as long as it goes on posting
  * @BSN_DC_DCS_QUOTA: as UCX's dcs_quota: dcs, but a peer with 32 blocks outstanding gives way to others
  * @BSN_DC_HASHED: each peer has one place, by its number, where it waits even if others are idle
- * @BSN_DC_STREAMS: the same of the streams of one initiator
+ * @BSN_DC_STREAMS: the same of the streams of one initiator, of which there is one: see the feature "dc-streams"
  * @BSN_DC_ADAPTIVE: LRU over as few as will do: one more where all are busy, or where many peers come
  *	back for one that they just lost; one fewer where hardly any does. For devices that slow down
  *	with many

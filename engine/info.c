@@ -217,6 +217,9 @@ void list_dc(struct bsn_device *device)
 	add_feature(device, "dc", device->no_dc);
 	add_feature(device, "dc-udp-port", why_no_udp_port(device));
 	add_feature(device, "dc-lag-port", why_no_lag_port(device));
+	add_feature(device, "dc-streams", device->no_dc ? device->no_dc : "this library makes DCIs of one stream");
+	add_feature(device, "dc-full-handshake",
+		    device->no_dc ? device->no_dc : "mlx5dv has no call for it; only a DCI made by DevX can have it");
 }
 
 void list_regions(struct bsn_device *device)

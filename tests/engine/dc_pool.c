@@ -510,6 +510,35 @@ static void expect_ready(struct rig *r, int at, int p)
 	expect(r, at, p, 0, BSN_DC_READY, IBV_WC_SUCCESS);
 }
 
+/* A SEND takes the mkey back that its target made for whom it comes from. */
+static void a_peer_may_invalidate(struct bench *b)
+{
+	const struct bsn_mkey_pool_attr attr = { .count = 2, .max_translations = 16,
+						 .peers_may_invalidate = true };
+	struct bsn_mkey_pool *keys = make_pool_of(b, &attr);
+	const struct bsn_sge local = bench_sge(b, 0, 0, LENGTH), into = bench_sge(b, 1, INTO, LENGTH);
+	const struct bsn_part part = column(b, 0);
+	const struct bsn_layout layout = { .parts = &part, .part_count = 1, .rounds = 8 };
+	struct bsn_mkey *mkey;
+	struct rig r;
+
+	make(b, &r, NULL);
+	ok(bsn_mkey_take(keys, &mkey));
+	expect_no_umr(bsn_mkey_configure(r.ep[0], mkey, &layout, 1, NOW));
+	ok(bsn_mkey_configure(b->ep[0], mkey, &layout, 1, 0));
+	complete_all(b);
+	ok(bsn_recv(r.srq, &into, 2));
+	ok(bsn_send_inval(r.ep[0], &local, mkey->rkey, 3, NOW));
+	assert_int_equal(work(&r), 1);
+	expect(&r, 0, 0, 3, BSN_OPCODE_SEND_INVAL, IBV_WC_SUCCESS);
+	assert_int_equal(bsn_poll(r.into, r.done, MAX_DONE), 1);
+	assert_int_equal(r.done[0].flags & BSN_C_INVAL ? r.done[0].imm : 0, mkey->rkey);
+	ok(bsn_mkey_invalidated(mkey));
+	ok(bsn_mkey_give(mkey));
+	ok(bsn_mkey_pool_destroy(keys));
+	unmake(&r);
+}
+
 /* -- ways and checks ----------------------------------------------------------------------------- */
 
 static uint32_t port_of(struct rig *r, int p)
@@ -597,6 +626,8 @@ static void what_the_way_has_not_is_refused(struct bench *b)
 	assert_int_equal(bsn_dc_peer_udp_port(r.ep[0], 0xc000), -EOPNOTSUPP);
 	assert_non_null(strstr(bsn_error_text(), is_on_verbs ? "plain verbs" : "InfiniBand"));
 	assert_non_null(why_not(b, "dc-lag-port"));
+	assert_non_null(why_not(b, "dc-streams"));
+	assert_non_null(why_not(b, "dc-full-handshake"));
 	assert_int_equal(bsn_dc_pool_create(b->device, &attr, &pool), -EOPNOTSUPP);
 	assert_non_null(strstr(bsn_error_text(), is_on_verbs ? "plain verbs" : "bonded"));
 	unmake(&r);
@@ -1455,6 +1486,8 @@ int main(void)
 		  .is_own_only = true, .is_model_only = true },
 		{ CASE("layouts are local memory, on RoCE", layouts_are_local_memory), .is_direct_only = true,
 		  .is_own_only = true, .is_model_only = true, .link = CX_LINK_ROCE },
+		{ CASE("a peer may invalidate", a_peer_may_invalidate), .is_direct_only = true,
+		  .is_own_only = true, .is_model_only = true },
 		{ CASE("a peer has its UDP port", a_peer_has_its_udp_port), ON_DIRECT, .link = CX_LINK_ROCE },
 		{ CASE("what the way has not is refused", what_the_way_has_not_is_refused), ON_DIRECT },
 		{ CASE("what the way has not is refused, on plain verbs", what_the_way_has_not_is_refused),
