@@ -141,6 +141,35 @@ static void every_operation_of_rc(struct bench *b)
 	unmake(&d);
 }
 
+/* A ring of them goes round, whose WQEs have one block and two. */
+static void masked_atomics_and_copies(struct bench *b)
+{
+	const struct bsn_sge local = bench_sge(b, 0, 0, LENGTH), into = bench_sge(b, 1, INTO, LENGTH);
+	const struct bsn_sge word = bench_sge(b, 0, INTO + 1024, 8), status = bench_sge(b, 0, INTO + 2048, 64);
+	const struct bsn_masked_fa fa = { .add = 9, .field_boundary = 8 };
+	const struct bsn_masked_cs cs = { .swap = 0x70, .swap_mask = 0xf0, .compare = 1, .compare_mask = 0xf };
+	const struct bsn_remote to = bench_remote(b, 1, INTO);
+	uint64_t *const counter = (uint64_t *)(void *)bench_at(b, 1, INTO);
+	struct dc d;
+
+	make(b, &d);
+	for (uint64_t id = 0; id < 300; id += 3) {
+		const int target = id % 2;
+
+		*counter = 8;
+		ok(bsn_masked_fetch_add(d.ep[target], &word, &to, &fa, 8, id, NOW));
+		expect_sent(b, &d, target, id, BSN_OPCODE_ATOMIC_MASKED_FA);
+		assert_int_equal(*counter, 1);
+		ok(bsn_masked_cmp_swap(d.ep[!target], &word, &to, &cs, id % 4 ? 8 : 4, id + 1, NOW));
+		expect_sent(b, &d, !target, id + 1, BSN_OPCODE_ATOMIC_MASKED_CS);
+		assert_int_equal(*counter, 0x71);
+		ok(bsn_memcpy(d.ep[target], &into, &local, &status, id + 2, NOW));
+		expect_sent(b, &d, target, id + 2, BSN_OPCODE_MMO);
+		assert_memory_equal(bench_at(b, 1, INTO), bench_at(b, 0, 0), LENGTH);
+	}
+	unmake(&d);
+}
+
 static void inline_data_of_every_length(struct bench *b)
 {
 	const struct bsn_remote to = bench_remote(b, 1, INTO);
@@ -340,6 +369,9 @@ int main(void)
 		  .link = CX_LINK_ROCE },
 		{ CASE("every operation of RC", every_operation_of_rc), ON_DIRECT },
 		{ CASE("every operation of RC on RoCE", every_operation_of_rc), ON_DIRECT,
+		  .link = CX_LINK_ROCE },
+		{ CASE("masked atomics and copies", masked_atomics_and_copies), ON_DIRECT },
+		{ CASE("masked atomics and copies on RoCE", masked_atomics_and_copies), ON_DIRECT,
 		  .link = CX_LINK_ROCE },
 		{ CASE("inline data of every length", inline_data_of_every_length), ON_DIRECT },
 		{ CASE("inline data on RoCE", inline_data_of_every_length), ON_DIRECT,
