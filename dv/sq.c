@@ -635,7 +635,7 @@ BSN_ALWAYS_INLINE int post_one(struct bsn_ep *ep, uint32_t what, const struct bs
 {
 	struct bsn_sq *sq = ep->sq;
 
-	if (BSN_UNLIKELY(what != BSN_WHAT(opcode, flags, 1u) || sq->has_peers || sq->fenced_limit))
+	if (BSN_UNLIKELY(what != BSN_WHAT(opcode, flags, 1u) || sq->has_peers))
 		return post_sgl(ep, what, sge, remote, imm, id);
 	if (BSN_LIKELY(sq->slot >= sq->limit))
 		look_for_room(sq);
@@ -645,11 +645,20 @@ BSN_ALWAYS_INLINE int post_one(struct bsn_ep *ep, uint32_t what, const struct bs
 	return bsn_put_sges(sq, NULL, 0, opcode, sge, 1, remote, has_raddr, imm, id, flags);
 }
 
+/* Two functions each: the first one saves no register. */
 #define POST_ONE(name, opcode, has_raddr, flags)                                                   \
+	static __attribute__((noinline)) int name##_anew(                                          \
+		struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,                       \
+		const struct bsn_remote *remote, uint32_t imm, uint64_t id)                        \
+	{                                                                                          \
+		return post_one(ep, what, sge, remote, imm, id, opcode, has_raddr, flags);         \
+	}                                                                                          \
 	static int name(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,               \
 			const struct bsn_remote *remote, uint32_t imm, uint64_t id)                \
 	{                                                                                          \
-		return post_one(ep, what, sge, remote, imm, id, opcode, has_raddr, flags);         \
+		if (ep->sq->fenced_limit)                                                          \
+			return post_sgl_fenced(ep, what, sge, remote, imm, id);                    \
+		return name##_anew(ep, what, sge, remote, imm, id);                                \
 	}
 #define POST_ONES(opcode, has_raddr, name)                                                         \
 	POST_ONE(post_##name, opcode, has_raddr, (uint32_t)BSN_F_SIGNALED)                         \
