@@ -14,13 +14,13 @@
 
 /* -- credits ------------------------------------------------------------------------------------ */
 
-static const uint8_t *slot_of(const struct bsn_sq *sq, unsigned index)
+BSN_ALWAYS_INLINE const uint8_t *slot_of(const struct bsn_sq *sq, unsigned index)
 {
 	return sq->ring + (size_t)(index & sq->bb_mask) * BSN_BB_SIZE;
 }
 
 /* Blocks of the WQE at @index. */
-static unsigned blocks_at(const struct bsn_sq *sq, unsigned index)
+BSN_ALWAYS_INLINE unsigned blocks_at(const struct bsn_sq *sq, unsigned index)
 {
 	struct bsn_ctrl ctrl;
 
@@ -32,7 +32,7 @@ static unsigned blocks_at(const struct bsn_sq *sq, unsigned index)
  * Takes over the last WQE that the poller saw done. It is still as it was built, since only this
  * function frees its slots. A CQE of something that is not outstanding makes no room.
  */
-static void refresh_retired(struct bsn_sq *sq)
+BSN_ALWAYS_INLINE void refresh_retired(struct bsn_sq *sq)
 {
 	const uint16_t done = __atomic_load_n(&sq->route.done, __ATOMIC_ACQUIRE); /* O6 */
 	uint16_t retired;
@@ -45,41 +45,61 @@ static void refresh_retired(struct bsn_sq *sq)
 		sq->retired = retired;
 }
 
-uint32_t bsn_sq_outstanding_bb(struct bsn_sq *sq)
+BSN_ALWAYS_INLINE uint32_t count_outstanding(struct bsn_sq *sq)
 {
 	refresh_retired(sq);
 	/* A full ring of 2^16 blocks does not exist: see the head of bsn_sq.h. */
 	return (uint16_t)(sq->pi - sq->retired);
 }
 
-/* A marker may go beyond the capacity: see bsn_sq_post_marker(). */
-static uint32_t free_blocks(struct bsn_sq *sq)
+uint32_t bsn_sq_outstanding_bb(struct bsn_sq *sq)
 {
-	const uint32_t outstanding = bsn_sq_outstanding_bb(sq);
+	return count_outstanding(sq);
+}
+
+/* A marker may go beyond the capacity: see bsn_sq_post_marker(). */
+BSN_ALWAYS_INLINE uint32_t free_blocks(struct bsn_sq *sq)
+{
+	const uint32_t outstanding = count_outstanding(sq);
 
 	return outstanding < sq->capacity_bb ? sq->capacity_bb - outstanding : 0;
 }
 
 /*
- * Sets the room that the inline code sees: none while a fence is owed or the queue is closed. An index
- * that came to 2^16, at a ring's end, or went back below 0, carried into the field above it.
+ * Moves the slot from the ring's end to its start, and returns where the room of @free_bb blocks after it ends.
+ * An index that came to 2^16, at a ring's end, or went back below 0, carried into the field above it.
  */
-static void show_room(struct bsn_sq *sq)
+BSN_ALWAYS_INLINE uint8_t *find_limit(struct bsn_sq *sq, size_t free_bb)
 {
 	const struct bsn_ctrl above = { .opmod = 0xff };
-	size_t bytes = (size_t)free_blocks(sq) * BSN_BB_SIZE;
-	uint8_t *limit;
+	uint8_t *const slot = sq->slot == sq->ring_end ? sq->ring : sq->slot;
+	uint8_t *const limit = slot + free_bb * BSN_BB_SIZE;
 
+	sq->slot = slot;
 	sq->ctrl_next &= ~bsn_ctrl_word(&above, 0);
-	if (sq->slot == sq->ring_end)
-		sq->slot = sq->ring;
-	if (bytes > (size_t)(sq->ring_end - sq->slot))
-		bytes = (size_t)(sq->ring_end - sq->slot);
-	limit = sq->closed || sq->path ? NULL : sq->slot + bytes;
+	sq->wide_pi += (uint16_t)(sq->pi - (uint16_t)sq->wide_pi);
+	return limit < sq->ring_end ? limit : sq->ring_end;
+}
+
+/* The queue is open, and owes no fence. */
+BSN_ALWAYS_INLINE void set_limit(struct bsn_sq *sq, bool has_peers, uint8_t *limit)
+{
+	if (has_peers)
+		sq->peer_limit = limit;
+	else
+		sq->limit = limit;
+}
+
+/* Sets the room that the inline code sees: none while a fence is owed or the queue is closed. */
+static __attribute__((noinline)) void show_room(struct bsn_sq *sq)
+{
+	uint8_t *limit = find_limit(sq, free_blocks(sq));
+
+	if (sq->closed || sq->path)
+		limit = NULL;
 	sq->limit = sq->has_peers || sq->next_fence ? NULL : limit;
 	sq->peer_limit = sq->has_peers && !sq->next_fence ? limit : NULL;
 	sq->fenced_limit = sq->has_peers || !sq->next_fence ? NULL : limit;
-	sq->wide_pi += (uint16_t)(sq->pi - (uint16_t)sq->wide_pi);
 }
 
 void bsn_sq_show_nothing(struct bsn_sq *sq)
@@ -119,32 +139,56 @@ static int refuse_full(struct bsn_sq *sq, uint32_t what)
 	return refuse(EAGAIN, "the send queue is full: poll its CQ");
 }
 
+/* pthread_self(), without a call where the ABI says where it is: ELF Handling For Thread-Local Storage, 4.4.6. */
+BSN_ALWAYS_INLINE uintptr_t this_thread(void)
+{
+#if defined(__x86_64__) && defined(__LP64__)
+	uintptr_t self;
+
+	__asm__("movq %%fs:0, %0" : "=r"(self));
+	return self;
+#else
+	return (uintptr_t)pthread_self();
+#endif
+}
+
 /*
  * Two threads that post through one lane without a lock tear each other's copies in silence. A look at
  * each post would cost too much; a look whenever credits are counted does not.
  */
-static void note_poster(struct bsn_lane *lane)
+static __attribute__((noinline)) void note_other_poster(struct bsn_lane *lane, uintptr_t self)
 {
-	const uintptr_t self = (uintptr_t)pthread_self();
-	const uintptr_t last = __atomic_load_n(&lane->owner_thread, __ATOMIC_RELAXED);
-
-	if (last == self || lane->lock)
+	if (lane->lock)
 		return;
-	__atomic_store_n(&lane->owner_thread, self, __ATOMIC_RELAXED);
-	if (last)
+	if (__atomic_exchange_n(&lane->owner_thread, self, __ATOMIC_RELAXED))
 		__atomic_fetch_add(&lane->count_posters, 1, __ATOMIC_RELAXED);
+}
+
+BSN_ALWAYS_INLINE void note_poster(struct bsn_lane *lane)
+{
+	const uintptr_t self = this_thread();
+
+	if (BSN_UNLIKELY(__atomic_load_n(&lane->owner_thread, __ATOMIC_RELAXED) != self))
+		note_other_poster(lane, self);
+}
+
+/* Whether a request without a fence of its own may be posted. */
+BSN_ALWAYS_INLINE bool is_open(const struct bsn_sq *sq)
+{
+	return BSN_LIKELY(!sq->closed && !sq->next_fence);
 }
 
 /*
  * There may be room although the inline code saw none: the poller has made some, or the slot is at the
- * ring's end. Then the request is like any other.
+ * ring's end. Then the request is like any other. The queue has a ring. This is inline and calls nothing,
+ * so that a function that goes on to another one saves no register for it.
  */
-static void look_for_room(struct bsn_sq *sq)
+BSN_ALWAYS_INLINE void look_for_room(struct bsn_sq *sq, bool has_peers)
 {
-	if (sq->closed || sq->path || sq->next_fence)
+	if (!is_open(sq))
 		return;
 	note_poster(sq->lane);
-	show_room(sq);
+	set_limit(sq, has_peers, find_limit(sq, free_blocks(sq)));
 }
 
 /* Room for @bb blocks, in one piece or not; the slot is in the ring. */
@@ -455,6 +499,32 @@ static __attribute__((noinline)) int post_any(const struct request *r)
 
 /* -- common shapes that the compiler does not know ------------------------------------------------- */
 
+static const struct bsn_peer *peer_of(const struct bsn_ep *ep)
+{
+	return ep->sq->has_peers ? (const struct bsn_peer *)(const void *)ep : NULL;
+}
+
+/* Units of a WQE, to a peer with @prefix_ds of them, of SGEs and of inline data. */
+BSN_ALWAYS_INLINE unsigned head_ds(unsigned prefix_ds, uint32_t what)
+{
+	return 1 + prefix_ds + is_one_of(bsn_wqe_sets.with_raddr, opcode_of(what));
+}
+
+BSN_ALWAYS_INLINE unsigned list_ds(unsigned prefix_ds, uint32_t what)
+{
+	return head_ds(prefix_ds, what) + count_of(what);
+}
+
+BSN_ALWAYS_INLINE unsigned data_ds(unsigned prefix_ds, uint32_t what)
+{
+	return head_ds(prefix_ds, what) + bsn_inline_ds(count_of(what));
+}
+
+BSN_ALWAYS_INLINE bool has_room(const struct bsn_sq *sq, const uint8_t *limit, unsigned ds)
+{
+	return bsn_fits(sq, limit, bsn_bb_of_ds(ds));
+}
+
 /* SGEs that are all plain. @owes: a fence; the compiler knows. */
 BSN_ALWAYS_INLINE int post_list(struct bsn_sq *sq, uint8_t *limit, bool owes,
 				const struct bsn_peer *peer, unsigned prefix_ds, uint32_t what,
@@ -463,15 +533,17 @@ BSN_ALWAYS_INLINE int post_list(struct bsn_sq *sq, uint8_t *limit, bool owes,
 {
 	const unsigned count = count_of(what), opcode = opcode_of(what);
 	const bool has_raddr = is_one_of(bsn_wqe_sets.with_raddr, opcode);
-	const unsigned known = 1 + prefix_ds, ds = known + has_raddr + count;
+	const unsigned known = 1 + prefix_ds, ds = list_ds(prefix_ds, what);
 	const unsigned bb = bsn_bb_of_ds(ds);
 	const struct bsn_sge *const end = sge + count;
 	uint8_t *const wqe = sq->slot, *at = wqe + known * BSN_DS_SIZE;
 	struct bsn_regs r;
 
-	if (!bsn_fits(sq, limit, bb) || count - 1 >= sq->max_sge ||
-	    !is_one_of(sq->ops & bsn_wqe_sets.with_list, opcode) || what & (BSN_F_INLINE | UNKNOWN_FLAGS))
+	if (count - 1 >= sq->max_sge || !is_one_of(sq->ops & bsn_wqe_sets.with_list, opcode) ||
+	    what & (BSN_F_INLINE | UNKNOWN_FLAGS))
 		return BSN_NOT_PLAIN;
+	if (!bsn_fits(sq, limit, bb))
+		return BSN_NO_ROOM;
 	if (has_raddr)
 		at = put_ds(at, bsn_ds_raddr(remote));
 	do { /* the bytes after the slot are free */
@@ -508,10 +580,6 @@ BSN_ALWAYS_INLINE int post_data(struct bsn_sq *sq, const uint8_t *limit,
 			    remote, has_raddr, imm, id, what);
 }
 
-static const struct bsn_peer *peer_of(const struct bsn_ep *ep)
-{
-	return ep->sq->has_peers ? (const struct bsn_peer *)(const void *)ep : NULL;
-}
 
 /* The queue of @ep, or why it takes nothing at all. */
 static int check_queue(const struct bsn_ep *ep)
@@ -547,22 +615,6 @@ static __attribute__((noinline)) int post_sgl_cold(struct bsn_ep *ep, uint32_t w
 	return post_any(&r);
 }
 
-/* To one of many peers; messages are the most common. */
-static __attribute__((noinline)) int post_sgl_peer(struct bsn_ep *ep, uint32_t what,
-						   const struct bsn_sge *sge,
-						   const struct bsn_remote *remote, uint32_t imm,
-						   uint64_t id)
-{
-	const struct bsn_peer *peer = (const struct bsn_peer *)(const void *)ep;
-	struct bsn_sq *sq = ep->sq;
-	const int err =
-		peer->prefix_ds == 3
-			? post_list(sq, sq->peer_limit, false, peer, 3, what, sge, remote, imm, id)
-			: post_list(sq, sq->peer_limit, false, peer, 1, what, sge, remote, imm, id);
-
-	return err == BSN_NOT_PLAIN ? post_sgl_cold(ep, what, sge, remote, imm, id) : err;
-}
-
 /* The first request after a UMR: it pays the fence that is owed. */
 static __attribute__((noinline)) int post_sgl_fenced(struct bsn_ep *ep, uint32_t what,
 						     const struct bsn_sge *sge,
@@ -572,34 +624,162 @@ static __attribute__((noinline)) int post_sgl_fenced(struct bsn_ep *ep, uint32_t
 	struct bsn_sq *sq = ep->sq;
 	const int err = post_list(sq, sq->fenced_limit, true, NULL, 0, what, sge, remote, imm, id);
 
-	return err == BSN_NOT_PLAIN ? post_sgl_cold(ep, what, sge, remote, imm, id) : err;
+	return err > 0 ? post_sgl_cold(ep, what, sge, remote, imm, id) : err;
 }
 
+/*
+ * A WQE of several blocks may begin at the ring's end and go on at its start. It is built beside the ring
+ * by the same code, as one that is appended, and copied.
+ */
+struct beside {
+	uint8_t wqe[BSN_SEND_MAX_DS * BSN_DS_SIZE] __attribute__((aligned(BSN_BB_SIZE)));
+	uint8_t *slot;
+	uint8_t *limit; /* of what is built here */
+	uint32_t free_bb;
+	uint8_t publish;
+};
+
+/* Whether nothing but the ring's end is in the way of a WQE that did not fit; a poller may make room meanwhile. */
+BSN_ALWAYS_INLINE bool is_wrapping(const struct bsn_sq *sq, const struct bsn_peer *peer)
+{
+	return is_open(sq) && (peer ? sq->peer_limit : sq->limit) == sq->ring_end;
+}
+
+BSN_ALWAYS_INLINE void go_beside(struct bsn_sq *sq, struct beside *b)
+{
+	uint8_t *wqe = b->wqe;
+	size_t bytes;
+
+	BSN_HIDE(wqe); /* gcc 12 would warn of lengths that do not occur */
+	b->free_bb = free_blocks(sq);
+	bytes = (size_t)b->free_bb * BSN_BB_SIZE;
+	b->slot = sq->slot;
+	b->limit = wqe + (bytes < sizeof(b->wqe) ? bytes : sizeof(b->wqe));
+	b->publish = sq->publish;
+	sq->slot = wqe;
+}
+
+/* Publishes what was built beside the ring and copied there, as bsn_publish(). */
+BSN_ALWAYS_INLINE int publish_beside(struct bsn_sq *sq, const struct beside *b, unsigned bb)
+{
+	const struct bsn_regs none = { .moves_later = false };
+	struct bsn_lane *lane;
+	uint8_t *reg;
+
+	if (b->publish != BSN_PUBLISH_8 || bb > BSN_BLUEFLAME_BB)
+		return bsn_sq_ring(sq);
+	sq->publish = b->publish;
+	lane = bsn_sq_open_register(sq);
+	reg = lane->reg;
+	bsn_copy(reg, b->wqe, bb, &none, 0, BSN_REST_VECTORS, false);
+	bsn_sq_close_register(lane, reg);
+	return 0;
+}
+
+/* Comes back with what was built: @err is 0, or nothing was. */
+BSN_ALWAYS_INLINE int come_back(struct bsn_sq *sq, const struct beside *b, int err, uint32_t what)
+{
+	const unsigned bb = (unsigned)(sq->slot - b->wqe) / BSN_BB_SIZE;
+	struct bsn_ctrl ctrl;
+
+	sq->slot = b->slot;
+	if (err)
+		return err;
+	bsn_ctrl_decode(&ctrl, b->wqe);
+	copy_wrapped(sq, b->wqe, ctrl.ds);
+	sq->last = (uint32_t)(uintptr_t)b->slot;
+	sq->slot = sq->ring + (bb * BSN_BB_SIZE - (size_t)(sq->ring_end - b->slot));
+	set_limit(sq, sq->has_peers, find_limit(sq, b->free_bb - bb));
+	return what & BSN_F_RING ? publish_beside(sq, b, bb) : 0;
+}
+
+/* @peer: NULL: the queue has one. */
+BSN_ALWAYS_INLINE int post_list_to(struct bsn_sq *sq, uint8_t *limit, const struct bsn_peer *peer,
+				   uint32_t what, const struct bsn_sge *sge,
+				   const struct bsn_remote *remote, uint32_t imm, uint64_t id)
+{
+	if (!peer)
+		return post_list(sq, limit, false, NULL, 0, what, sge, remote, imm, id);
+	return peer->prefix_ds == 3 ? post_list(sq, limit, false, peer, 3, what, sge, remote, imm, id)
+				    : post_list(sq, limit, false, peer, 1, what, sge, remote, imm, id);
+}
+
+static __attribute__((noinline)) int post_sgl_across(struct bsn_ep *ep, uint32_t what,
+						     const struct bsn_sge *sge,
+						     const struct bsn_remote *remote, uint32_t imm,
+						     uint64_t id)
+{
+	struct bsn_sq *sq = ep->sq;
+	struct beside beside;
+	int err;
+
+	go_beside(sq, &beside);
+	err = post_list_to(sq, beside.limit, peer_of(ep), what & ~(uint32_t)BSN_F_RING, sge, remote, imm, id);
+	err = come_back(sq, &beside, err, what);
+	return err > 0 ? post_sgl_cold(ep, what, sge, remote, imm, id) : err;
+}
+
+static int post_sgl_full(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,
+			 const struct bsn_remote *remote, uint32_t imm, uint64_t id);
+
+/* Queues with one peer. */
 static __attribute__((noinline)) int post_sgl_one(struct bsn_ep *ep, uint32_t what,
 						  const struct bsn_sge *sge,
 						  const struct bsn_remote *remote, uint32_t imm,
 						  uint64_t id)
 {
-	struct bsn_sq *sq = ep->sq;
-	const int err = post_list(sq, sq->limit, false, NULL, 0, what, sge, remote, imm, id);
+	const int err = post_list_to(ep->sq, ep->sq->limit, NULL, what, sge, remote, imm, id);
 
-	return err == BSN_NOT_PLAIN ? post_sgl_cold(ep, what, sge, remote, imm, id) : err;
+	if (err <= 0)
+		return err;
+	return err == BSN_NO_ROOM ? post_sgl_full(ep, what, sge, remote, imm, id)
+				  : post_sgl_cold(ep, what, sge, remote, imm, id);
 }
 
-/* There was no room. */
+/* To one of many peers; messages are the most common. */
+static __attribute__((noinline)) int post_sgl_peer(struct bsn_ep *ep, uint32_t what,
+						   const struct bsn_sge *sge,
+						   const struct bsn_remote *remote, uint32_t imm,
+						   uint64_t id)
+{
+	const int err =
+		post_list_to(ep->sq, ep->sq->peer_limit, bsn_peer_of(ep), what, sge, remote, imm, id);
+
+	if (err <= 0)
+		return err;
+	return err == BSN_NO_ROOM ? post_sgl_full(ep, what, sge, remote, imm, id)
+				  : post_sgl_cold(ep, what, sge, remote, imm, id);
+}
+
+/*
+ * There was no room, or not enough. What there is was counted; the request takes @ds units. These look, and
+ * leave the request to another, by a jump.
+ */
+static __attribute__((noinline)) int post_sgl_now(struct bsn_ep *ep, uint32_t what,
+						  const struct bsn_sge *sge,
+						  const struct bsn_remote *remote, uint32_t imm,
+						  uint64_t id)
+{
+	const struct bsn_peer *peer = peer_of(ep);
+	const struct bsn_sq *sq = ep->sq;
+
+	if (!peer && has_room(sq, sq->limit, list_ds(0, what)))
+		return post_sgl_one(ep, what, sge, remote, imm, id);
+	if (peer && has_room(sq, sq->peer_limit, list_ds(peer->prefix_ds, what)))
+		return post_sgl_peer(ep, what, sge, remote, imm, id);
+	return is_wrapping(sq, peer) ? post_sgl_across(ep, what, sge, remote, imm, id)
+				     : post_sgl_cold(ep, what, sge, remote, imm, id);
+}
+
 static __attribute__((noinline)) int post_sgl_full(struct bsn_ep *ep, uint32_t what,
 						   const struct bsn_sge *sge,
 						   const struct bsn_remote *remote, uint32_t imm,
 						   uint64_t id)
 {
-	struct bsn_sq *sq = ep->sq;
-
-	look_for_room(sq);
-	if (sq->slot < sq->limit)
+	look_for_room(ep->sq, ep->sq->has_peers);
+	if (BSN_LIKELY(count_of(what) <= BSN_BB_DS - 2 && ep->sq->slot < ep->sq->limit)) /* one block */
 		return post_sgl_one(ep, what, sge, remote, imm, id);
-	if (sq->slot < sq->peer_limit)
-		return post_sgl_peer(ep, what, sge, remote, imm, id);
-	return post_sgl_cold(ep, what, sge, remote, imm, id);
+	return post_sgl_now(ep, what, sge, remote, imm, id);
 }
 
 /* For queues with one peer. These two only choose, so that none of their registers need saving. */
@@ -638,7 +818,7 @@ BSN_ALWAYS_INLINE int post_one(struct bsn_ep *ep, uint32_t what, const struct bs
 	if (BSN_UNLIKELY(what != BSN_WHAT(opcode, flags, 1u) || sq->has_peers))
 		return post_sgl(ep, what, sge, remote, imm, id);
 	if (BSN_LIKELY(sq->slot >= sq->limit))
-		look_for_room(sq);
+		look_for_room(sq, false);
 	if (!bsn_fits(sq, sq->limit, 1) || !bsn_are_plain(sge, 1) ||
 	    BSN_UNLIKELY(!is_one_of(sq->ops, opcode)))
 		return post_sgl(ep, what, sge, remote, imm, id);
@@ -699,26 +879,54 @@ static bool takes_inline(const struct bsn_sq *sq, uint32_t what)
 	       !(what & UNKNOWN_FLAGS);
 }
 
+/* @peer: NULL: the queue has one. */
+BSN_ALWAYS_INLINE int post_data_to(struct bsn_sq *sq, const uint8_t *limit, const struct bsn_peer *peer,
+				   uint32_t what, const void *data, const struct bsn_remote *remote,
+				   uint32_t imm, uint64_t id)
+{
+	const bool has_raddr = is_one_of(bsn_wqe_sets.with_raddr, opcode_of(what));
+
+	if (!takes_inline(sq, what))
+		return BSN_NOT_PLAIN; /* another says why */
+#define POST_DATA(peer, prefix_ds)                                                                 \
+	(has_raddr ? post_data(sq, limit, peer, prefix_ds, what, data, remote, true, imm, id)      \
+		   : post_data(sq, limit, peer, prefix_ds, what, data, NULL, false, imm, id))
+	if (!peer)
+		return POST_DATA(NULL, 0);
+	return peer->prefix_ds == 3 ? POST_DATA(peer, 3) : POST_DATA(peer, 1);
+#undef POST_DATA
+}
+
+static __attribute__((noinline)) int post_inline_across(struct bsn_ep *ep, uint32_t what,
+							const void *data,
+							const struct bsn_remote *remote, uint32_t imm,
+							uint64_t id)
+{
+	struct bsn_sq *sq = ep->sq;
+	struct beside beside;
+	int err;
+
+	go_beside(sq, &beside);
+	err = post_data_to(sq, beside.limit, peer_of(ep), what & ~(uint32_t)BSN_F_RING, data, remote, imm, id);
+	err = come_back(sq, &beside, err, what);
+	return err > 0 ? post_inline_cold(ep, what, data, remote, imm, id) : err;
+}
+
+static int post_inline_full(struct bsn_ep *ep, uint32_t what, const void *data,
+			    const struct bsn_remote *remote, uint32_t imm, uint64_t id);
+
 static __attribute__((noinline)) int post_inline_peer(struct bsn_ep *ep, uint32_t what,
 						      const void *data,
 						      const struct bsn_remote *remote, uint32_t imm,
 						      uint64_t id)
 {
-	const struct bsn_peer *peer = (const struct bsn_peer *)(const void *)ep;
-	const bool has_raddr = is_one_of(bsn_wqe_sets.with_raddr, opcode_of(what));
-	struct bsn_sq *sq = ep->sq;
-	uint8_t *limit = sq->peer_limit;
-	int err = BSN_NOT_PLAIN;
+	const int err =
+		post_data_to(ep->sq, ep->sq->peer_limit, bsn_peer_of(ep), what, data, remote, imm, id);
 
-	if (!takes_inline(sq, what))
-		; /* another says why */
-	else if (peer->prefix_ds == 3)
-		err = has_raddr ? post_data(sq, limit, peer, 3, what, data, remote, true, imm, id)
-				: post_data(sq, limit, peer, 3, what, data, NULL, false, imm, id);
-	else
-		err = has_raddr ? post_data(sq, limit, peer, 1, what, data, remote, true, imm, id)
-				: post_data(sq, limit, peer, 1, what, data, NULL, false, imm, id);
-	return err > 0 ? post_inline_cold(ep, what, data, remote, imm, id) : err;
+	if (err <= 0)
+		return err;
+	return err == BSN_NO_ROOM ? post_inline_full(ep, what, data, remote, imm, id)
+				  : post_inline_cold(ep, what, data, remote, imm, id);
 }
 
 static __attribute__((noinline)) int post_inline_one(struct bsn_ep *ep, uint32_t what,
@@ -726,31 +934,40 @@ static __attribute__((noinline)) int post_inline_one(struct bsn_ep *ep, uint32_t
 						     const struct bsn_remote *remote, uint32_t imm,
 						     uint64_t id)
 {
-	const bool has_raddr = is_one_of(bsn_wqe_sets.with_raddr, opcode_of(what));
-	struct bsn_sq *sq = ep->sq;
-	uint8_t *limit = sq->limit;
-	int err = BSN_NOT_PLAIN;
+	const int err = post_data_to(ep->sq, ep->sq->limit, NULL, what, data, remote, imm, id);
 
-	if (takes_inline(sq, what))
-		err = has_raddr ? post_data(sq, limit, NULL, 0, what, data, remote, true, imm, id)
-				: post_data(sq, limit, NULL, 0, what, data, NULL, false, imm, id);
-	return err > 0 ? post_inline_cold(ep, what, data, remote, imm, id) : err;
+	if (err <= 0)
+		return err;
+	return err == BSN_NO_ROOM ? post_inline_full(ep, what, data, remote, imm, id)
+				  : post_inline_cold(ep, what, data, remote, imm, id);
 }
 
-/* There was no room. */
+static __attribute__((noinline)) int post_inline_now(struct bsn_ep *ep, uint32_t what,
+						     const void *data,
+						     const struct bsn_remote *remote, uint32_t imm,
+						     uint64_t id)
+{
+	const struct bsn_peer *peer = peer_of(ep);
+	const struct bsn_sq *sq = ep->sq;
+
+	if (!peer && has_room(sq, sq->limit, data_ds(0, what)))
+		return post_inline_one(ep, what, data, remote, imm, id);
+	if (peer && has_room(sq, sq->peer_limit, data_ds(peer->prefix_ds, what)))
+		return post_inline_peer(ep, what, data, remote, imm, id);
+	return is_wrapping(sq, peer) ? post_inline_across(ep, what, data, remote, imm, id)
+				     : post_inline_cold(ep, what, data, remote, imm, id);
+}
+
+/* There was no room, or not enough. */
 static __attribute__((noinline)) int post_inline_full(struct bsn_ep *ep, uint32_t what,
 						      const void *data,
 						      const struct bsn_remote *remote, uint32_t imm,
 						      uint64_t id)
 {
-	struct bsn_sq *sq = ep->sq;
-
-	look_for_room(sq);
-	if (sq->slot < sq->peer_limit)
-		return post_inline_peer(ep, what, data, remote, imm, id);
-	if (sq->slot < sq->limit)
+	look_for_room(ep->sq, ep->sq->has_peers);
+	if (BSN_LIKELY(count_of(what) <= BSN_DS_INLINE_MAX && ep->sq->slot < ep->sq->limit)) /* one block */
 		return post_inline_one(ep, what, data, remote, imm, id);
-	return post_inline_cold(ep, what, data, remote, imm, id);
+	return post_inline_now(ep, what, data, remote, imm, id);
 }
 
 static int post_inline(struct bsn_ep *ep, uint32_t what, const void *data,
@@ -953,7 +1170,7 @@ int bsn_sq_post_prepared(struct bsn_ep *ep, const struct bsn_prepared *p, uint64
 	if (ep->sq->path)
 		return post_again(ep, p, id, flags);
 	if (ep->sq->slot >= ep->sq->limit && !ep->sq->has_peers) {
-		look_for_room(ep->sq);
+		look_for_room(ep->sq, false);
 		if (ep->sq->slot < ep->sq->limit)
 			return bsn_build_prepared(ep, p, id, flags);
 	}

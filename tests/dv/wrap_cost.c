@@ -22,21 +22,31 @@ enum { TIMES = 16, RING = 16, INLINE = 64 };
 	}
 
 static const uint8_t data[INLINE];
+static struct bsn_prepared request;
 static const struct bsn_remote to = { 0x1000, 3 };
 static struct bsn_sge sge[4] = { { 0x2000, 8, 1 }, { 0x3000, 8, 1 }, { 0x4000, 8, 1 }, { 0x5000, 8, 1 } };
 
 #define FLAGS (BSN_F_SIGNALED | BSN_F_RING)
 POSTS(sge, bsn_write(ep, sge, &to, id, FLAGS))
 POSTS(sge4, bsn_write_sgl(ep, sge, 4, &to, id, FLAGS))
+POSTS(inline8, bsn_write_inline(ep, data, 8, &to, id, FLAGS))
 POSTS(inline64, bsn_write_inline(ep, data, INLINE, &to, id, FLAGS))
+POSTS(prepared, bsn_post_prepared(ep, &request, id, FLAGS))
+POSTS(sge4_first, bsn_write_sgl(ep, sge, 4, &to, id, FLAGS))
+POSTS(inline64_first, bsn_write_inline(ep, data, INLINE, &to, id, FLAGS))
 
 static const struct {
 	int (*inside)(struct bsn_ep *ep, uint64_t id), (*at_end)(struct bsn_ep *ep, uint64_t id);
-	unsigned blocks;
+	unsigned before; /* blocks between it and the ring's end */
+	unsigned after;  /* where it ends */
 } posts[] = {
-	{ sge_inside, sge_at_end, 1 },
-	{ sge4_inside, sge4_at_end, 2 },
-	{ inline64_inside, inline64_at_end, 2 },
+	{ sge_inside, sge_at_end, 0, 1 },
+	{ inline8_inside, inline8_at_end, 0, 1 },
+	{ prepared_inside, prepared_at_end, 0, 1 },
+	{ sge4_inside, sge4_at_end, 1, 1 },
+	{ inline64_inside, inline64_at_end, 1, 1 },
+	{ sge4_first_inside, sge4_first_at_end, 0, 2 },
+	{ inline64_first_inside, inline64_first_at_end, 0, 2 },
 };
 
 static void run(struct fake *f, unsigned i)
@@ -47,9 +57,9 @@ static void run(struct fake *f, unsigned i)
 		fake_seek(f, 4);
 		bad = posts[i].inside(&f->ep, times);
 		fake_seek(f, RING - 1);
-		bad |= posts[i].blocks > 1 ? 0 : bsn_write(&f->ep, sge, &to, 0, FLAGS);
+		bad |= posts[i].before ? 0 : bsn_write(&f->ep, sge, &to, 0, FLAGS);
 		bad |= posts[i].at_end(&f->ep, times);
-		if (bad || f->sq->slot != f->sq->ring + BSN_BB_SIZE)
+		if (bad || f->sq->slot != f->sq->ring + posts[i].after * BSN_BB_SIZE)
 			abort();
 	}
 }
@@ -57,7 +67,10 @@ static void run(struct fake *f, unsigned i)
 int main(void)
 {
 	struct fake *f = fake_create(&(struct fake_attr){ .count_bb = RING });
+	const struct bsn_wr write = { .opcode = BSN_OPCODE_RDMA_WRITE, .sge = sge, .sge_count = 1, .remote = to };
 
+	if (bsn_prepare(&f->ep, &write, &request))
+		abort();
 	for (unsigned i = 0; i < sizeof(posts) / sizeof(posts[0]); i++)
 		run(f, i);
 	fake_destroy(f);
