@@ -20,6 +20,7 @@ struct bsn_rq;
  * @post1: one SGE, which passed bsn_are_plain()
  * @post_plain: several SGEs, which passed it, too; they may be more than the queue takes
  * @post: a list that bsn_rq_post() judged
+ * @post_some: how many of these it posted, the first of which it has not looked at; 0: the first needs bsn_rq_post()
  * @post_many: see bsn_rq_post_many(); none of them was looked at
  */
 struct bsn_rq_path {
@@ -27,6 +28,8 @@ struct bsn_rq_path {
 	int (*post_plain)(struct bsn_rq *rq, const struct bsn_sge *sge, unsigned sge_count,
 			  uint64_t id);
 	int (*post)(struct bsn_rq *rq, const struct bsn_sge *sge, unsigned sge_count, uint64_t id);
+	int (*post_some)(struct bsn_rq *rq, const struct bsn_sge *sge, const uint64_t *ids,
+			 unsigned count);
 	int (*post_many)(struct bsn_rq *rq, const struct bsn_sge *sge, const uint64_t *ids,
 			 unsigned count);
 };

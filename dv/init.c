@@ -228,7 +228,6 @@ struct bsn_rq *bsn_rq_alloc(const struct bsn_rq_init *init)
 	rq->stride_log2 = (uint8_t)__builtin_ctz(init->stride_bytes);
 	rq->max_sge = rq->poller_max_sge = (uint8_t)(list / BSN_DATA_SIZE);
 	rq->is_srq = init->is_srq;
-	bsn_rq_set_path(rq, init->is_srq ? &bsn_srq_path : &bsn_rq_own_path);
 	rq->poller_kind = init->is_srq ? BSN_RQ_SHARED : BSN_RQ_OWN;
 	rq->capacity = init->capacity;
 	bsn_rq_clear(rq);
@@ -239,6 +238,7 @@ struct bsn_rq *bsn_rq_alloc(const struct bsn_rq_init *init)
 		if (init->is_on_demand)
 			lock_srq(rq, lock, init->last_free);
 	}
+	bsn_rq_set_path(rq, init->is_srq ? bsn_srq_path_of(rq) : &bsn_rq_own_path);
 	return rq;
 }
 

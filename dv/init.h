@@ -111,13 +111,17 @@ struct bsn_rq_init {
 };
 
 /* rq.c: functions of the two kinds for posts that are not inline; -EMSGSIZE of a list that is too long. */
-extern const struct bsn_rq_path bsn_rq_own_path, bsn_srq_path;
+extern const struct bsn_rq_path bsn_rq_own_path;
+const struct bsn_rq_path *bsn_srq_path_of(const struct bsn_rq *rq);
 void bsn_rq_set_path(struct bsn_rq *rq, const struct bsn_rq_path *path);
 
-/* For tests: true: receives of an SRQ are written as on a CPU without SSSE3. */
+/* bsn_rq_path's @post_many where there is no quicker way: by @post_some until all are posted. */
+int bsn_rq_post_all(struct bsn_rq *rq, const struct bsn_sge *sge, const uint64_t *ids, unsigned count);
+
+/* For tests: true: SRQs that are made from here on post as on a CPU without AVX2. */
 extern bool bsn_srq_is_plain;
 
-#define BSN_SRQ_RUN 4 /* WQEs of an SRQ that are posted by one look at what is free */
+#define BSN_SRQ_RUN 8 /* WQEs of an SRQ that are posted by one look at what is free, at the most */
 int bsn_rq_refuse_long(void);
 
 struct bsn_rq *bsn_rq_alloc(const struct bsn_rq_init *init);

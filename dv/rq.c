@@ -3,6 +3,9 @@
 #include "bsn_rq.h"
 
 #include <pthread.h>
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
 
 #include "init.h"
 #include "refuse.h"
@@ -61,7 +64,7 @@ int bsn_rq_post_rest(struct bsn_rq *rq, const struct bsn_sge *sge, const uint64_
 	int got = 0;
 
 	while (put < count) {
-		got = rq->path->post_many(rq, sge + put, ids + put, count - put);
+		got = rq->path->post_some(rq, sge + put, ids + put, count - put);
 		if (!got)
 			got = post_one_by_one(rq, &sge[put], &ids[put], 1);
 		if (got < 0)
@@ -71,16 +74,14 @@ int bsn_rq_post_rest(struct bsn_rq *rq, const struct bsn_sge *sge, const uint64_
 	return put ? (int)put : got;
 }
 
+int bsn_rq_post_all(struct bsn_rq *rq, const struct bsn_sge *sge, const uint64_t *ids, unsigned count)
+{
+	return bsn_rq_post_rest(rq, sge, ids, count, 0);
+}
+
 int bsn_rq_post_many(struct bsn_rq *rq, const struct bsn_sge *sge, const uint64_t *ids, unsigned count)
 {
-	int got;
-
-	if (!rq)
-		return refuse(EINVAL, "no receive queue");
-	got = count ? rq->path->post_many(rq, sge, ids, count) : 0;
-	if (BSN_LIKELY(got == (int)count))
-		return got;
-	return got < 0 ? got : bsn_rq_post_rest(rq, sge, ids, count, (unsigned)got);
+	return BSN_LIKELY(rq) ? rq->path->post_many(rq, sge, ids, count) : refuse(EINVAL, "no receive queue");
 }
 
 /* -- a shared receive queue that its pollers post to --------------------------------------------- */
@@ -149,6 +150,12 @@ bool bsn_srq_repost(struct bsn_rq *rq, uint32_t wqe_index)
 }
 
 /* The ring of free WQEs comes round: the entry after the last looks like one that is not filled yet. */
+static void go_round(struct bsn_rq *rq)
+{
+	if (rq->take == rq->free + rq->mask + 1)
+		rq->take = rq->free;
+}
+
 static int post_srq(struct bsn_rq *rq, const struct bsn_sge *sge, unsigned count, uint64_t id)
 {
 	uint16_t next;
@@ -156,8 +163,7 @@ static int post_srq(struct bsn_rq *rq, const struct bsn_sge *sge, unsigned count
 
 	if (!rq->take)
 		return post_locked(rq, sge, count, id);
-	if (rq->take == rq->free + rq->mask + 1)
-		rq->take = rq->free;
+	go_round(rq);
 	list = bsn_srq_begin(rq, rq->take, &next, id);
 	if (!list)
 		return refuse_full(rq);
@@ -217,11 +223,14 @@ static __attribute__((noinline)) int post_srq_links(struct bsn_rq *rq, const str
 
 bool bsn_srq_is_plain;
 
-enum { RUN = BSN_SRQ_RUN, RUN_STRIDE = BSN_SRQ_NEXT_SIZE + BSN_DATA_SIZE };
+enum { RUN = 4, RUN_STRIDE = BSN_SRQ_NEXT_SIZE + BSN_DATA_SIZE };
+
+#define EACH 0x0001000100010001u /* of four numbers */
 
 /* Where a run goes, and where it comes from. */
 struct run {
 	uint64_t wanted; /* the numbers that follow each other, 16 bits each */
+	uint64_t mask;   /* of those: the ring's last WQE is followed by the first */
 	uint8_t *take, *wqe, *id_at;
 	const struct bsn_sge *sge;
 	const uint64_t *ids;
@@ -230,7 +239,8 @@ struct run {
 BSN_ALWAYS_INLINE struct run first_run(const struct bsn_rq *rq, const struct bsn_sge *sge, const uint64_t *ids)
 {
 	return (struct run){
-		.wanted = rq->srq_next * 0x0001000100010001 + 0x0004000300020001,
+		.wanted = (rq->srq_next * EACH + 0x0004000300020001) & rq->mask * EACH,
+		.mask = rq->mask * EACH,
 		.take = (uint8_t *)rq->take,
 		.wqe = rq->slot + (size_t)rq->srq_next * RUN_STRIDE,
 		.id_at = (uint8_t *)&rq->id_at[rq->srq_next],
@@ -259,7 +269,7 @@ BSN_ALWAYS_INLINE void end_run(struct run *r)
 {
 	*(bsn_v2_unaligned *)(void *)r->id_at = bsn_v2_load(r->ids);
 	*(bsn_v2_unaligned *)(void *)(r->id_at + BSN_DS_SIZE) = bsn_v2_load(r->ids + 2);
-	r->wanted += RUN * 0x0001000100010001;
+	r->wanted = (r->wanted + RUN * EACH) & r->mask;
 	r->take += sizeof(r->wanted);
 	r->wqe += RUN * RUN_STRIDE;
 	r->id_at += RUN * sizeof(*r->ids);
@@ -283,7 +293,7 @@ static inline void put_links(uint8_t *wqe, uint64_t numbers)
 	bsn_store_wqe(wqe + 3 * RUN_STRIDE, (struct bsn_be64){ high[1] });
 #else
 	BSN_UNROLL for (unsigned i = 0; i < RUN; i++) {
-		const struct bsn_srq_next link = { .next_wqe_index = (uint16_t)numbers + i };
+		const struct bsn_srq_next link = { .next_wqe_index = (uint16_t)(numbers >> 16 * i) };
 		bsn_store_wqe(wqe + i * RUN_STRIDE, bsn_pair_to_be64(bsn_srq_next_word(&link, 0)));
 	}
 #endif
@@ -291,16 +301,19 @@ static inline void put_links(uint8_t *wqe, uint64_t numbers)
 
 /*
  * Of an SRQ whose lists are one SGE: posts runs of free WQEs whose numbers follow each other, as they do
- * where messages complete in the order in which they came. bsn_srq_end_many() publishes them. Returns
- * how many.
+ * where messages complete in the order in which they came; up to the ring's end. bsn_srq_end_many()
+ * publishes them. Returns how many.
  */
-static __attribute__((noinline)) unsigned
-put_runs_plainly(struct bsn_rq *rq, const struct bsn_sge *sge, const uint64_t *ids, unsigned count)
+static __attribute__((noinline)) unsigned put_runs(struct bsn_rq *rq, const struct bsn_sge *sge,
+						   const uint64_t *ids, unsigned count)
 {
+	const unsigned to_end = rq->mask + 1 - rq->srq_next;
 	struct run r = first_run(rq, sge, ids);
-	unsigned left = count;
+	unsigned left;
 
-	for (; left >= RUN && take_run(&r); left -= RUN) {
+	if (count > to_end)
+		count = to_end;
+	for (left = count; left >= RUN && take_run(&r); left -= RUN) {
 		put_links(r.wqe, r.wanted);
 		BSN_UNROLL for (unsigned i = 0; i < RUN; i++)
 			bsn_store_ds(r.wqe + i * RUN_STRIDE + BSN_SRQ_NEXT_SIZE, bsn_ds_of_array(&r.sge[i]));
@@ -309,51 +322,6 @@ put_runs_plainly(struct bsn_rq *rq, const struct bsn_sge *sge, const uint64_t *i
 	rq->take = (uint16_t *)(void *)r.take;
 	return count - left;
 }
-
-#if defined(__x86_64__)
-
-typedef char v16 __attribute__((vector_size(16)));
-
-#define SHUFFLED(v, ...) (bsn_v2) __builtin_ia32_pshufb128((v16)(v), (v16){ __VA_ARGS__ })
-#define NOTHING		 -1, -1, -1, -1
-
-/* The same where the CPU reorders bytes by one instruction, whatever the library was compiled for. */
-__attribute__((target("ssse3"))) static unsigned
-put_runs_by_shuffles(struct bsn_rq *rq, const struct bsn_sge *sge, const uint64_t *ids, unsigned count)
-{
-	struct run r = first_run(rq, sge, ids);
-	unsigned left = count;
-
-	for (; left >= RUN && take_run(&r); left -= RUN) {
-		const bsn_v2 numbers = { r.wanted, 0 };
-		const bsn_v2 links[2] = {
-			SHUFFLED(numbers, -1, -1, 1, 0, NOTHING, -1, -1, 3, 2, NOTHING),
-			SHUFFLED(numbers, -1, -1, 5, 4, NOTHING, -1, -1, 7, 6, NOTHING),
-		};
-
-		BSN_UNROLL for (unsigned i = 0; i < RUN; i++) {
-			const bsn_v2 data = SHUFFLED(bsn_v2_load(&r.sge[i]), 11, 10, 9, 8, 15, 14, 13, 12, 7, 6,
-						     5, 4, 3, 2, 1, 0);
-			uint8_t *const wqe = r.wqe + i * RUN_STRIDE;
-
-			bsn_store_wqe(wqe, (struct bsn_be64){ links[i / 2][i % 2] });
-			*(bsn_v2_unaligned *)(void *)(wqe + BSN_SRQ_NEXT_SIZE) = data;
-		}
-		end_run(&r);
-	}
-	rq->take = (uint16_t *)(void *)r.take;
-	return count - left;
-}
-
-static unsigned put_runs(struct bsn_rq *rq, const struct bsn_sge *sge, const uint64_t *ids, unsigned count)
-{
-	return __builtin_cpu_supports("ssse3") && !bsn_srq_is_plain ? put_runs_by_shuffles(rq, sge, ids, count) :
-								       put_runs_plainly(rq, sge, ids, count);
-}
-
-#else
-#define put_runs put_runs_plainly
-#endif
 
 #ifdef BSN_THREADS_ARE_WATCHED
 #define HAS_RUNS false /* what others store one by one is loaded at once */
@@ -368,7 +336,7 @@ static bool has_runs(const struct bsn_rq *rq)
 }
 
 /* Posts one by one only until free WQEs follow each other again. It is called until all are posted. */
-static int post_srq_many(struct bsn_rq *rq, const struct bsn_sge *sge, const uint64_t *ids,
+static int post_srq_some(struct bsn_rq *rq, const struct bsn_sge *sge, const uint64_t *ids,
 			 unsigned count)
 {
 	unsigned put = 0;
@@ -377,11 +345,12 @@ static int post_srq_many(struct bsn_rq *rq, const struct bsn_sge *sge, const uin
 		return post_one_by_one(rq, sge, ids, count);
 	if (!has_runs(rq))
 		return post_srq_links(rq, sge, ids, count);
+	go_round(rq);
 	if (count >= RUN)
 		put = put_runs(rq, sge, ids, count);
 	if (!put)
 		return post_srq_links(rq, sge, ids, count < RUN ? count : RUN);
-	bsn_srq_end_many(rq, put, (uint16_t)(rq->srq_next + put));
+	bsn_srq_end_many(rq, put, (uint16_t)((rq->srq_next + put) & rq->mask));
 	return (int)put;
 }
 
@@ -395,10 +364,160 @@ static int post_srq_plain(struct bsn_rq *rq, const struct bsn_sge *sge, unsigned
 	return count > rq->max_sge ? bsn_rq_refuse_long() : post_srq(rq, sge, count, id);
 }
 
-const struct bsn_rq_path bsn_srq_path = { .post1 = post_srq1,
-					  .post_plain = post_srq_plain,
-					  .post = post_srq,
-					  .post_many = post_srq_many };
+static const struct bsn_rq_path srq_path = { .post1 = post_srq1,
+					     .post_plain = post_srq_plain,
+					     .post = post_srq,
+					     .post_some = post_srq_some,
+					     .post_many = bsn_rq_post_all };
+
+/* -- a shared receive queue whose lists are one SGE, by AVX2 -------------------------------------------- */
+
+#if defined(__x86_64__)
+
+#define AVX2 __attribute__((target("avx2")))
+
+enum { EIGHT = 8 };
+
+/* Where the next eight go, and where they come from. */
+struct eights {
+	const struct bsn_sge *sge;
+	const uint64_t *ids;
+	uint8_t *wqe;
+	uint64_t *id_at;
+	uint16_t *take;
+	__m128i wanted; /* the numbers of WQEs that follow each other */
+};
+
+AVX2 BSN_ALWAYS_INLINE struct eights first_eight(const struct bsn_rq *rq, const struct bsn_sge *sge,
+						 const uint64_t *ids)
+{
+	const size_t slot = rq->srq_next;
+
+	return (struct eights){
+		.sge = sge,
+		.ids = ids,
+		.wqe = rq->slot + slot * RUN_STRIDE,
+		.id_at = rq->id_at + slot,
+		.take = rq->take,
+		.wanted = _mm_add_epi16(_mm_set1_epi16((short)slot), _mm_setr_epi16(1, 2, 3, 4, 5, 6, 7, 8)),
+	};
+}
+
+/* A function would have to make a number of what is a flag. */
+#define ARE_SAME(a, b) _mm_testz_si128(_mm_xor_si128(a, b), _mm_xor_si128(a, b))
+
+/* All of the lists of eight passed bsn_are_plain(). @from: two SGEs each. */
+AVX2 BSN_ALWAYS_INLINE bool are_eight_plain(const __m256i *from)
+{
+	const __m256i pairs = _mm256_min_epi32(_mm256_min_epi32(from[0], from[1]),
+					       _mm256_min_epi32(from[2], from[3]));
+	const __m128i least = _mm_min_epi32(_mm256_castsi256_si128(pairs), _mm256_extracti128_si256(pairs, 1));
+
+	return BSN_LIKELY(_mm_extract_epi32(least, 2) > 0);
+}
+
+/* Two WQEs whose links are numbers 2 * @pair and the next of @numbers, and whose lists are @from. */
+#define PUT_PAIR(wqe, numbers, from, pair)                                                         \
+	do {                                                                                       \
+		const __m256i links = _mm256_shuffle_epi8(                                         \
+			numbers, _mm256_setr_epi64x(LINK_OF(2 * (pair)), -1, LINK_OF(2 * (pair) + 1), -1)); \
+		const __m256i lists = _mm256_shuffle_epi8(from, _mm256_broadcastsi128_si256(order)); \
+		_mm256_storeu_si256((void *)((wqe) + 2 * (pair) * RUN_STRIDE),                     \
+				    _mm256_permute2x128_si256(links, lists, 0x20));                \
+		_mm256_storeu_si256((void *)((wqe) + (2 * (pair) + 1) * RUN_STRIDE),               \
+				    _mm256_permute2x128_si256(links, lists, 0x31));                \
+	} while (0)
+
+/* The first eight bytes of a link, out of number @i of eight: 0, 0, and the number big-endian. */
+#define LINK_OF(i) (long long)(0xffffffff0000ffff | (2 * (i) + 1) << 16 | (2ull * (i)) << 24)
+
+/* Puts eight, and goes on; false: a list is not plain, and nothing was put. */
+AVX2 BSN_ALWAYS_INLINE bool put_eight(struct eights *e, __m128i numbers)
+{
+	const __m128i order = _mm_setr_epi8(11, 10, 9, 8, 15, 14, 13, 12, 7, 6, 5, 4, 3, 2, 1, 0);
+	const __m256i both = _mm256_broadcastsi128_si256(numbers);
+	const __m256i *const ids = (const void *)e->ids;
+	__m256i from[EIGHT / 2];
+
+	BSN_UNROLL for (unsigned i = 0; i < EIGHT / 2; i++)
+		from[i] = _mm256_loadu_si256((const void *)&e->sge[2 * i]);
+	if (!are_eight_plain(from))
+		return false;
+	__atomic_thread_fence(__ATOMIC_ACQUIRE); /* O6 */
+	_mm_storeu_si128((void *)e->take, _mm_set1_epi32(-1)); /* BSN_SRQ_NO_SLOT */
+	PUT_PAIR(e->wqe, both, from[0], 0);
+	PUT_PAIR(e->wqe, both, from[1], 1);
+	PUT_PAIR(e->wqe, both, from[2], 2);
+	PUT_PAIR(e->wqe, both, from[3], 3);
+	BSN_UNROLL for (unsigned i = 0; i < 2; i++)
+		_mm256_storeu_si256((void *)&e->id_at[4 * i], _mm256_loadu_si256(&ids[i]));
+	e->sge += EIGHT;
+	e->ids += EIGHT;
+	e->wqe += EIGHT * RUN_STRIDE;
+	e->id_at += EIGHT;
+	e->take += EIGHT;
+	return true;
+}
+
+/* As put_runs(), by eights; publishes them. */
+AVX2 BSN_ALWAYS_INLINE unsigned put_eights(struct bsn_rq *rq, const struct bsn_sge *sge,
+					   const uint64_t *ids, unsigned count)
+{
+	const struct bsn_sge *const last = sge + count - EIGHT; /* where the last eight begin */
+	struct eights e = first_eight(rq, sge, ids);
+	unsigned put;
+
+	while (BSN_LIKELY(e.sge <= last)) {
+		const __m128i numbers = (__m128i)bsn_v2_load(e.take);
+
+		if (!ARE_SAME(numbers, e.wanted) || !put_eight(&e, numbers))
+			break;
+		e.wanted = _mm_add_epi16(e.wanted, _mm_set1_epi16(EIGHT));
+	}
+	rq->take = e.take;
+	put = (unsigned)(e.sge - sge);
+	bsn_srq_end_many(rq, put, (uint16_t)(rq->srq_next + put));
+	return put;
+}
+
+/* After put_eights(): the next eight are not in a row, as where the ring ends; those after them may be. */
+AVX2 static int post_some_eights(struct bsn_rq *rq, const struct bsn_sge *sge, const uint64_t *ids,
+				 unsigned count)
+{
+	const int put = post_srq_links(rq, sge, ids, count < EIGHT ? count : EIGHT);
+
+	return put < EIGHT ? put : put + (int)put_eights(rq, sge + EIGHT, ids + EIGHT, count - EIGHT);
+}
+
+AVX2 static int post_eights(struct bsn_rq *rq, const struct bsn_sge *sge, const uint64_t *ids, unsigned count)
+{
+	const unsigned put = put_eights(rq, sge, ids, count);
+
+	return BSN_LIKELY(put == count) ? (int)put : bsn_rq_post_rest(rq, sge, ids, count, put);
+}
+
+static const struct bsn_rq_path srq_eights_path = { .post1 = post_srq1,
+						    .post_plain = post_srq_plain,
+						    .post = post_srq,
+						    .post_some = post_some_eights,
+						    .post_many = post_eights };
+
+static bool has_eights(const struct bsn_rq *rq)
+{
+	return __builtin_cpu_supports("avx2") && !bsn_srq_is_plain && has_runs(rq);
+}
+
+#endif
+
+const struct bsn_rq_path *bsn_srq_path_of(const struct bsn_rq *rq)
+{
+#if defined(__x86_64__)
+	if (has_eights(rq))
+		return &srq_eights_path;
+#endif
+	(void)rq;
+	return &srq_path;
+}
 
 /* -- a QP's own ---------------------------------------------------------------------------------- */
 
@@ -446,7 +565,7 @@ static unsigned put_ended(struct bsn_rq *rq, const struct bsn_sge *sge, const ui
 }
 
 /* As many as there is room for in one piece. */
-static int post_rq_many(struct bsn_rq *rq, const struct bsn_sge *sge, const uint64_t *ids,
+static int post_rq_some(struct bsn_rq *rq, const struct bsn_sge *sge, const uint64_t *ids,
 			unsigned count)
 {
 	size_t room;
@@ -477,7 +596,8 @@ static int post_rq_plain(struct bsn_rq *rq, const struct bsn_sge *sge, unsigned 
 const struct bsn_rq_path bsn_rq_own_path = { .post1 = post_rq1,
 					     .post_plain = post_rq_plain,
 					     .post = post_rq,
-					     .post_many = post_rq_many };
+					     .post_some = post_rq_some,
+					     .post_many = bsn_rq_post_all };
 
 int bsn_rq_post(struct bsn_rq *rq, const struct bsn_sge *sge, unsigned sge_count, uint64_t id)
 {

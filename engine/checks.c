@@ -291,7 +291,7 @@ static int post_recvs(struct bsn_rq *rq, const struct bsn_sge *sge, const uint64
 		err = check_recvs(c, &sge[good], 1);
 		good += !err;
 	}
-	return leave_recvs(c, good ? c->inner->post_many(rq, sge, ids, good) : err);
+	return leave_recvs(c, good ? c->inner->post_some(rq, sge, ids, good) : err);
 }
 
 static struct checked_rq *front_rq(struct bsn_rq *rq, struct bsn_pd *pd, uint32_t number)
@@ -303,7 +303,8 @@ static struct checked_rq *front_rq(struct bsn_rq *rq, struct bsn_pd *pd, uint32_
 	*c = (struct checked_rq){ .path = { .post1 = post_recv1,
 					    .post_plain = post_recv_plain,
 					    .post = post_recv,
-					    .post_many = post_recvs },
+					    .post_some = post_recvs,
+					    .post_many = bsn_rq_post_all },
 				  .inner = rq->path,
 				  .rq = rq,
 				  .pd = pd,

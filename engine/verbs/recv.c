@@ -182,11 +182,13 @@ static int post_none(struct bsn_rq *hot, const struct bsn_sge *sge, const uint64
 static const struct bsn_rq_path rq_path = { .post1 = post_rq1,
 					    .post_plain = post_rq_plain,
 					    .post = post_rq,
-					    .post_many = post_none };
+					    .post_some = post_none,
+					    .post_many = bsn_rq_post_all };
 static const struct bsn_rq_path srq_path = { .post1 = post_srq1,
 					     .post_plain = post_srq_plain,
 					     .post = post_srq,
-					     .post_many = post_none };
+					     .post_some = post_none,
+					     .post_many = bsn_rq_post_all };
 
 /* -- their lives --------------------------------------------------------------------------------- */
 

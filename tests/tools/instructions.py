@@ -28,7 +28,7 @@ GOALS = {
     'write_batch16_sge': (42, 35), 'write_batch16_inline64': (68, 68),
     'write_batch16_sge2': (64, 52),
     'ud_send_sge': (101, 90), 'ud_send_inline32': (106, 100), 'ud_send_sge2': (116, 96),
-    'post_recv_16': (18, 12), 'post_recv_srq_16': (18, 18), 'poll_recv_inline': (75, 75),
+    'post_recv_16': (18, 12), 'post_recv_srq_16': (12, 12), 'poll_recv_inline': (75, 75),
     'post_recv': (24, 20), 'post_recv_sge2': (40, 36), 'post_recv_srq': (45, 40),
     'poll_1': (42, 40), 'poll_16': (33, 30), 'poll_empty': (8, 6),
     'poll_recv': (60, 56), 'poll_ud_send': (60, 56),

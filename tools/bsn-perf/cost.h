@@ -32,6 +32,7 @@ enum {
 	COST_DEPTH = 256, /* of every queue, by default */
 	COST_DEPTH_MIN = COST_BATCH_MAX,
 	COST_DEPTH_MAX = 4096,
+	COST_SRQ_DEPTH_MAX = 16384,
 	/* Empty polls until a completion is given up. */
 	COST_PATIENCE = 100 * 1000 * 1000,
 };
@@ -153,6 +154,14 @@ static inline bool cost_takes_turns(const struct cost_rig *rig, enum cost_queues
 static inline uint32_t cost_depth_of(const struct cost_rig *rig, enum cost_queues kind)
 {
 	return cost_takes_turns(rig, kind) ? rig->many_depth : rig->depth;
+}
+
+/* Of the one that all QPs share: a round posts fewer, and no ConnectX has more than 32767. */
+static inline uint32_t cost_srq_depth_of(const struct cost_rig *rig, enum cost_queues kind)
+{
+	const uint32_t all = cost_depth_of(rig, kind) * cost_qps_of(rig, kind);
+
+	return all < COST_SRQ_DEPTH_MAX ? all : COST_SRQ_DEPTH_MAX;
 }
 
 static inline bool cost_is_compressed(enum cost_queues kind)

@@ -193,7 +193,7 @@ static int make_many(struct bunsen_queue *q, const struct cost_rig *rig, enum co
 
 static int make_srq(struct bunsen_queue *q, const struct cost_rig *rig, enum cost_queues kind)
 {
-	struct bsn_srq_attr attr = { .recv_depth = cost_depth_of(rig, kind) * cost_qps_of(rig, kind) };
+	struct bsn_srq_attr attr = { .recv_depth = cost_srq_depth_of(rig, kind) };
 	int err = 0;
 
 	if (kind == COST_XRC) {

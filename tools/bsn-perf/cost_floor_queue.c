@@ -158,7 +158,7 @@ static int make(struct floor_queue *q, const struct cost_rig *rig, enum cost_que
 					    .max_recv_sge = limits.max_recv_sge,
 					    .max_inline = limits.max_inline,
 					    .has_own_register = true,
-					    .has_srq = kind == COST_SRQ,
+					    .srq_depth = kind == COST_SRQ ? cost_srq_depth_of(rig, kind) : 0,
 					    .keeps_cqes_free = kind != COST_ATTACHED &&
 							       kind != COST_INLINED_RECV };
 	int err = plain_qp_create(rig->device, &attr, rig->memory, COST_MEMORY, &q->v);

@@ -184,7 +184,7 @@ static int make(struct verbs_queue *q, const struct cost_rig *rig, enum cost_que
 					    .is_extended = is_extended,
 					    .has_stamps = kind == COST_STAMPED,
 					    .has_own_register = true,
-					    .has_srq = kind == COST_SRQ };
+					    .srq_depth = kind == COST_SRQ ? cost_srq_depth_of(rig, kind) : 0 };
 	int err = why_not_at_all(kind, is_extended) ? -EOPNOTSUPP :
 			plain_qp_create(rig->device, &attr, rig->memory, COST_MEMORY, &q->v);
 

@@ -62,10 +62,9 @@ static int create_cq(const struct plain_qp *q, const struct plain_qp_attr *attr,
 /* With libmlx5's lock, so that it can be polled by other threads than post to it, as Bunsen's can. */
 static int create_srq(struct plain_qp *q, const struct plain_qp_attr *attr)
 {
-	struct ibv_srq_init_attr init = { .attr = { .max_wr = attr->cq_entries ? attr->cq_entries : attr->depth,
-						    .max_sge = attr->max_recv_sge } };
+	struct ibv_srq_init_attr init = { .attr = { .max_wr = attr->srq_depth, .max_sge = attr->max_recv_sge } };
 
-	if (!attr->has_srq)
+	if (!attr->srq_depth)
 		return 0;
 	q->srq = ibv_create_srq(q->pd, &init);
 	return q->srq ? 0 : errno_or(ENOMEM);

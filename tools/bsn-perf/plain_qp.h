@@ -12,7 +12,7 @@ struct plain_qp_attr {
 	uint32_t max_inline; /* bytes */
 	bool is_extended;    /* for ibv_wr_* and ibv_start_poll() */
 	bool has_own_register; /* a thread domain of its own, for the CQs too; none if the device has none */
-	bool has_srq;
+	uint32_t srq_depth;  /* of an SRQ for all; 0: none */
 	bool has_stamps; /* extended: completions have times */
 	bool has_mkeys; /* mlx5: extended, and for mlx5dv_wr_mr_list() and its like too */
 	bool keeps_cqes_free;          /* mlx5: received data is never in a CQE */
