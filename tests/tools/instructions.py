@@ -38,8 +38,10 @@ GOALS = {
 
 # Where that is not reached yet: what it costs today, and no more.
 TODAY = {
-    'ud_send_inline32': (106, 100.1),
 }
+
+# What a count has in it of what happens once a round.
+SHARE = 0.05
 
 # Where clang 14 does not come within its slack today; 10 % is what is wanted.
 CLANG = {
@@ -77,8 +79,8 @@ RULED = ['write_sge', 'write_sge2', 'write_sge3', 'write_sge4', 'read_sge2', 're
 RULED_TODAY = {
     ('8x8', 'write_inline16'): 74,
     ('8x8', 'write_inline28'): 74,
-    ('8x8', 'write_inline256'): 204,
-    ('8x8', 'send_inline256'): 183,
+    ('8x8', 'write_inline256'): 203,
+    ('8x8', 'send_inline256'): 182,
     ('8x8', 'write_sge2_hidden'): 114,
     ('8x8', 'write_sge2_symbol'): 137,
     ('4x16', 'write_sge'): 57,
@@ -90,10 +92,10 @@ RULED_TODAY = {
     ('4x16', 'write_inline32'): 92,
     ('4x16', 'write_inline48'): 94,
     ('4x16', 'write_inline64'): 96,
-    ('4x16', 'write_inline96'): 112,
+    ('4x16', 'write_inline96'): 111,
     ('4x16', 'write_inline128'): 115,
     ('4x16', 'write_inline192'): 131,
-    ('4x16', 'write_inline256'): 207,
+    ('4x16', 'write_inline256'): 206,
     ('4x16', 'read_sge2'): 81,
     ('4x16', 'read_sge3'): 103,
     ('4x16', 'read_sge4'): 121,
@@ -102,14 +104,13 @@ RULED_TODAY = {
     ('4x16', 'send_inline44'): 78,
     ('4x16', 'send_inline64'): 92,
     ('4x16', 'send_inline96'): 96,
-    ('4x16', 'send_inline128'): 113,
+    ('4x16', 'send_inline128'): 111,
     ('4x16', 'send_inline192'): 128,
-    ('4x16', 'send_inline256'): 185,
-    ('4x16', 'ud_send_sge'): 97,
-    ('4x16', 'ud_send_sge2'): 113,
-    ('4x16', 'ud_send_inline64'): 141,
+    ('4x16', 'send_inline256'): 184,
+    ('4x16', 'ud_send_sge2'): 108,
+    ('4x16', 'ud_send_inline64'): 133,
     ('4x16', 'write_sge2_hidden'): 124,
-    ('4x16', 'write_sge_symbol'): 100,
+    ('4x16', 'write_sge_symbol'): 98,
     ('4x16', 'write_sge2_symbol'): 147,
     ('4x16', 'write_inline64_symbol'): 135,
     ('doorbell', 'write_sge2'): 71,
@@ -120,21 +121,19 @@ RULED_TODAY = {
     ('doorbell', 'write_inline32'): 80,
     ('doorbell', 'write_inline48'): 82,
     ('doorbell', 'write_inline64'): 84,
-    ('doorbell', 'write_inline96'): 90,
+    ('doorbell', 'write_inline96'): 89,
     ('doorbell', 'write_inline128'): 93,
-    ('doorbell', 'write_inline256'): 204,
+    ('doorbell', 'write_inline256'): 203,
     ('doorbell', 'read_sge2'): 73,
     ('doorbell', 'read_sge3'): 87,
     ('doorbell', 'read_sge4'): 103,
     ('doorbell', 'send_inline44'): 78,
     ('doorbell', 'send_inline64'): 82,
     ('doorbell', 'send_inline96'): 86,
-    ('doorbell', 'send_inline128'): 92,
-    ('doorbell', 'send_inline256'): 183,
-    ('doorbell', 'ud_send_sge'): 90,
-    ('doorbell', 'ud_send_sge2'): 103,
-    ('doorbell', 'ud_send_inline64'): 123,
-    ('doorbell', 'write_sge2_hidden'): 117,
+    ('doorbell', 'send_inline128'): 91,
+    ('doorbell', 'send_inline256'): 182,
+    ('doorbell', 'ud_send_inline64'): 115,
+    ('doorbell', 'write_sge2_hidden'): 116,
     ('doorbell', 'write_sge2_symbol'): 140,
     ('doorbell', 'write_inline64_symbol'): 123,
 }
@@ -182,7 +181,7 @@ def check_limits(bench, rows):
     for row in report['rows']:
         for column, limit in zip(('bunsen', 'bunsen_v2'), limits_of(row['op'])):
             count = row[column]['instructions']
-            if count > limit:
+            if count > limit + SHARE:
                 over.append(f'{row["op"]} by {column}: {count}, limit {limit}')
     check(not over, '\n'.join(over))
 
@@ -279,7 +278,7 @@ def today_of(row):
     limits = []
     for column, goal in zip(('bunsen', 'bunsen_v2'), GOALS[row['op']]):
         count = row[column]['instructions']
-        limits.append(goal if count <= goal else math.ceil(count * 1.02))
+        limits.append(goal if count <= goal + SHARE else math.ceil(count * 1.02))
     return None if tuple(limits) == GOALS[row['op']] else f"    '{row['op']}': {tuple(limits)},\n"
 
 
