@@ -35,6 +35,8 @@ struct bench_case {
 	bool no_atomics;        /* likewise: the device has none */
 	bool big_endian_atomics; /* likewise: results of 8 bytes are so */
 	bool no_stride_index;   /* likewise: CQEs are not compressed by that format */
+	bool no_errored_streams; /* likewise: an initiator fails with its first stream */
+	bool no_devx;           /* likewise: programs may send no commands */
 	bool is_bare;           /* a device and its memory, no queues */
 	bool is_model_only;
 	bool is_active;         /* likewise: its doorbells are trapped, and it is not stepped */

@@ -2,6 +2,8 @@
 /* What each generation is called and what the port's addresses are. */
 #include "datasheet.h"
 
+#include "nic/dc.h"
+
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
@@ -84,6 +86,11 @@ unsigned cx_gid_table_len(const struct cx_config *config)
 bool cx_has_dci_streams(const struct cx_config *config)
 {
 	return config->generation >= CX_GEN_CX6;
+}
+
+unsigned cx_dci_errored_log2(const struct cx_config *config)
+{
+	return cx_has_dci_streams(config) && !config->no_errored_streams ? CX_DC_ERRORED_LOG2 : 0;
 }
 
 unsigned cx_pkey_table_len(const struct cx_config *config)

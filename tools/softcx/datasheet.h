@@ -99,6 +99,11 @@ struct cx_gid {
 
 /* Of DC initiators: claimed of ConnectX-6 and later; no public source names the first that has them. */
 bool cx_has_dci_streams(const struct cx_config *config);
+/*
+ * How many of them have failed when the initiator does, log2. Firmware of 2026 says 0, by the report of
+ * meta-pytorch/torchcomms#958.
+ */
+unsigned cx_dci_errored_log2(const struct cx_config *config);
 
 unsigned cx_gid_table_len(const struct cx_config *config);
 unsigned cx_pkey_table_len(const struct cx_config *config);

@@ -23,7 +23,7 @@
 
 static struct {
 	char *generation, *link, *fabric, *fault, *trace;
-	int exact, passive, big_endian_atomics, no_devx, no_stride_index, version;
+	int exact, passive, big_endian_atomics, no_devx, no_stride_index, no_errored_streams, version;
 	bool given, trace_given;
 } options = { .generation = "cx6", .link = "ib", .fabric = "default" };
 
@@ -51,6 +51,8 @@ static const struct poptOption option_table[] = {
 	  "programs may not send commands", NULL },
 	{ "no-stride-index", 0, POPT_ARG_NONE, &options.no_stride_index, GIVEN,
 	  "no CQEs compressed by stride index", NULL },
+	{ "no-errored-streams", 0, POPT_ARG_NONE, &options.no_errored_streams, GIVEN,
+	  "a DC initiator fails with the first of its streams", NULL },
 	{ "version", 0, POPT_ARG_NONE, &options.version, 0, "show the version", NULL },
 	POPT_AUTOHELP POPT_TABLEEND
 };
@@ -309,6 +311,7 @@ static void set_environment(void)
 	set("SOFTCX_BIG_ENDIAN_ATOMICS", options.big_endian_atomics ? "1" : NULL);
 	set("SOFTCX_NO_DEVX", options.no_devx ? "1" : NULL);
 	set("SOFTCX_NO_STRIDE_INDEX", options.no_stride_index ? "1" : NULL);
+	set("SOFTCX_NO_ERRORED_STREAMS", options.no_errored_streams ? "1" : NULL);
 	set_fault_plan();
 	set_preload();
 	set_sanitizer();

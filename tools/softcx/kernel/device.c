@@ -250,7 +250,7 @@ static void fill_streams(const struct cx_config *config, struct mlx5_ib_query_de
 	if (!cx_has_dci_streams(config))
 		return;
 	driver->dci_streams_caps.max_log_num_concurent = CX_DC_STREAMS_LOG2;
-	driver->dci_streams_caps.max_log_num_errored = CX_DC_ERRORED_LOG2;
+	driver->dci_streams_caps.max_log_num_errored = (uint8_t)cx_dci_errored_log2(config);
 }
 
 static int query_device_ex(struct call *call)

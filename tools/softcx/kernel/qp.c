@@ -71,7 +71,7 @@ static int check_dc(const struct call *call, const struct ib_uverbs_qp_cap *cap,
 		return -EINVAL;
 	/* The firmware's limits. */
 	return driver->dci_streams.log_num_concurent > CX_DC_STREAMS_LOG2 ||
-			       driver->dci_streams.log_num_errored > CX_DC_ERRORED_LOG2
+			       driver->dci_streams.log_num_errored > cx_dci_errored_log2(call->ctx->config)
 		       ? -EINVAL
 		       : 0;
 }

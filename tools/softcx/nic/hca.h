@@ -36,6 +36,7 @@ struct cx_config {
 	bool big_endian_atomics;
 	bool no_devx;           /* programs may not send commands */
 	bool no_stride_index;   /* CQEs are not compressed by that format, as on ConnectX-4 */
+	bool no_errored_streams; /* the first stream of a DC initiator that fails takes all of it along */
 	bool passive;           /* doorbells are only recorded; cx_step() executes */
 	bool private_fabric;    /* anonymous memory, this process only (tests) */
 };

@@ -89,7 +89,7 @@ static void fill_general_2(const struct cx_config *config, uint8_t *caps)
 		.log_max_atomic_size_qp = 3,
 		.log_max_atomic_size_dc = 3,
 		.log_max_dci_stream_channels = streams ? CX_DC_STREAMS_LOG2 : 0,
-		.log_max_dci_errored_streams = streams ? CX_DC_ERRORED_LOG2 : 0,
+		.log_max_dci_errored_streams = cx_dci_errored_log2(config),
 		.cqe_128_always = 1,
 	};
 

@@ -207,10 +207,8 @@ static const char *check_qpc(const struct context *c)
 		return "streams and handshakes are of DC initiators";
 	if (c->shape.rdma_wr_disabled)
 		return "DC initiators without RDMA WRITEs are not modelled";
-	if (c->work.log_num_dci_stream_channels > CX_DC_STREAMS_LOG2 ||
-	    c->work.log_num_dci_errored_streams > CX_DC_ERRORED_LOG2)
-		return "more streams than log_max_dci_stream_channels, or "
-		       "log_max_dci_errored_streams";
+	if (c->work.log_num_dci_stream_channels > CX_DC_STREAMS_LOG2)
+		return "more streams than log_max_dci_stream_channels";
 	if (c->shape.wq_signature || c->shape.offload_type || c->shape.rlky)
 		return "signed WQEs, offloads and the reserved lkey are not modelled";
 	if (c->shape.ts_format > 1)
@@ -320,6 +318,8 @@ enum bsn_command_status cx_create_qp(struct cx_hca *hca, struct cx_mailbox *box)
 	box->why = check_qpc(&c);
 	if (!box->why && has_streams(&c) && !cx_has_dci_streams(&hca->config))
 		box->why = "this device has no streams";
+	if (!box->why && c.work.log_num_dci_errored_streams > cx_dci_errored_log2(&hca->config))
+		box->why = "more streams than log_max_dci_errored_streams";
 	if (box->why)
 		return BSN_COMMAND_BAD_PARAMETER;
 	box->why = check_parts(hca, box, &c);
