@@ -337,7 +337,8 @@ BSN_API int bsn_sq_ring(struct bsn_sq *sq);
 
 /**
  * bsn_sq_cancel - takes back everything appended and not published
- * Return: 0; -EINVAL no queue; -EBUSY a UMR is among it, and what it configures counts on it.
+ * Return: 0; -EINVAL no queue; -EBUSY a UMR is among it, and what it configures counts on it; -EOPNOTSUPP an
+ * initiator of a DC pool with streams, where some of it may be another peer's.
  */
 BSN_API int bsn_sq_cancel(struct bsn_sq *sq);
 

@@ -212,9 +212,26 @@ static uint32_t create_flags_of(enum provider_inline in_cqe)
 						MLX5DV_QP_CREATE_ALLOW_SCATTER_TO_CQE;
 }
 
+bool provider_query_streams(struct ibv_context *context, struct provider_streams *most)
+{
+	struct mlx5dv_context found = { .comp_mask = MLX5DV_CONTEXT_MASK_DCI_STREAMS };
+
+	if (mlx5dv_query_device(context, &found) || !(found.comp_mask & MLX5DV_CONTEXT_MASK_DCI_STREAMS))
+		return false;
+	most->log_count = found.dci_streams_caps.max_log_num_concurent;
+	most->log_failed = found.dci_streams_caps.max_log_num_errored;
+	return most->log_count;
+}
+
+int provider_stream_reset(struct ibv_qp *dci, uint16_t stream)
+{
+	return provider_error_of_int(mlx5dv_dci_stream_id_reset(dci, stream));
+}
+
 int provider_qp_create(struct ibv_context *context, struct ibv_pd *pd,
 		       const struct ibv_qp_init_attr *attr, uint64_t send_ops,
-		       enum provider_inline in_cqe, struct ibv_qp **qp)
+		       enum provider_inline in_cqe, const struct provider_streams *streams,
+		       struct ibv_qp **qp)
 {
 	struct ibv_qp_init_attr_ex verbs = {
 		.qp_context = attr->qp_context,
@@ -237,6 +254,11 @@ int provider_qp_create(struct ibv_context *context, struct ibv_pd *pd,
 	if (attr->qp_type == IBV_QPT_DRIVER) { /* a DCI: a target has no send queue */
 		mlx5.comp_mask |= MLX5DV_QP_INIT_ATTR_MASK_DC;
 		mlx5.dc_init_attr.dc_type = MLX5DV_DCTYPE_DCI;
+	}
+	if (streams) {
+		mlx5.comp_mask |= MLX5DV_QP_INIT_ATTR_MASK_DCI_STREAMS;
+		mlx5.dc_init_attr.dci_streams.log_num_concurent = streams->log_count;
+		mlx5.dc_init_attr.dci_streams.log_num_errored = streams->log_failed;
 	}
 	errno = 0;
 	created = mlx5dv_create_qp(context, &verbs, &mlx5);

@@ -83,12 +83,26 @@ bool provider_cq_was_mapped(struct ibv_cq *cq);
 enum provider_inline { PROVIDER_INLINE_NONE, PROVIDER_INLINE_RECV, PROVIDER_INLINE_RECV_RESP };
 
 /*
+ * Streams of a DCI, both log2: how many work at once, and of how many failed ones the last fails the DCI. As
+ * the device has them at most; false: it has none, or nobody tells.
+ */
+struct provider_streams {
+	uint8_t log_count, log_failed;
+};
+bool provider_query_streams(struct ibv_context *context, struct provider_streams *most);
+
+/* A stream that failed, and of which nothing is outstanding, takes requests again. */
+int provider_stream_reset(struct ibv_qp *dci, uint16_t stream);
+
+/*
  * A QP of the direct path: with room in its send queue for the operations that @send_ops names,
  * IBV_QP_EX_WITH_*: libmlx5 allows for whatever it knows where none are named.
+ * @streams: of a DCI; NULL: it has none.
  */
 int provider_qp_create(struct ibv_context *context, struct ibv_pd *pd,
 		       const struct ibv_qp_init_attr *attr, uint64_t send_ops,
-		       enum provider_inline in_cqe, struct ibv_qp **qp);
+		       enum provider_inline in_cqe, const struct provider_streams *streams,
+		       struct ibv_qp **qp);
 
 /* A DCT: receives for its messages are an SRQ's. Its number is there from RTR on, as qp_num. */
 int provider_dct_create(struct ibv_context *context, const struct ibv_qp_init_attr *attr,

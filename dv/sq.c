@@ -1369,6 +1369,9 @@ int bsn_sq_cancel(struct bsn_sq *sq)
 		return refuse(EINVAL, "no send queue");
 	if (sq->path)
 		return sq->path->cancel(sq);
+	if (sq->can & BSN_CAN_NOT_CANCEL)
+		return refuse(EOPNOTSUPP, "the initiator has several streams, and some of the appended "
+					  "requests may be another peer's: ring");
 	first = first_unrung(sq);
 	count = (uint16_t)(sq->pi - first);
 	fence = fence_owed(sq, first);

@@ -42,6 +42,9 @@ struct bsn_sq_body {
 	const void *arg;
 };
 
+/* No request that was appended can be taken back: some are other peers'. The bit is in @can. */
+#define BSN_CAN_NOT_CANCEL (1 << 6)
+
 /* The path of a queue without a ring that takes such a body nevertheless: its @can has this bit besides. */
 #define BSN_CAN_BY_PATH (1 << 7)
 struct bsn_sq_body_path {

@@ -127,6 +127,12 @@ BSN_API int bsn_dct_accept(struct bsn_dct *dct);
  * If a request fails, what was posted to that peer after it is flushed, and posts to that peer are
  * -ENOTCONN until bsn_dc_peer_reset(). A spare initiator takes the place of the failed one; no other
  * peer notices.
+ *
+ * An initiator with streams has a connection for each, to as many peers, and what is said here of initiators is
+ * said of streams: one of them has requests of one peer alone. Their requests share a queue, so a peer may find it
+ * full of others', and what one appended is published when another one rings. A stream fails alone, as long as
+ * no more of its initiator's have than max_dc_failed_streams. One more, and the whole initiator fails: then
+ * peers that have something outstanding on its other streams fail, too, since nobody tells what of it was executed.
  */
 struct bsn_dc_pool;
 
@@ -139,7 +145,7 @@ struct bsn_dc_pool;
  *	one that was given up last. A peer keeps its initiator as long as it goes on posting
  * @BSN_DC_DCS_QUOTA: as UCX's dcs_quota: dcs, but a peer with 32 blocks outstanding gives way to others
  * @BSN_DC_HASHED: each peer has one place, by its number, where it waits even if others are idle
- * @BSN_DC_STREAMS: the same of the streams of one initiator, of which there is one: see the feature "dc-streams"
+ * @BSN_DC_STREAMS: the same of the streams of one initiator
  * @BSN_DC_ADAPTIVE: LRU over as few as will do: one more where all are busy, or where many peers come
  *	back for one that they just lost; one fewer where hardly any does. For devices that slow down
  *	with many
@@ -161,7 +167,9 @@ BSN_API const char *bsn_dc_policy_name(enum bsn_dc_policy policy);
  * struct bsn_dc_pool_attr
  * @initiators: that are used at once; 0: 8
  * @spares: that are ready to take the place of one that failed; 0: 1
- * @send_depth: requests of a peer that may be outstanding; 0: 64
+ * @streams: of each initiator, each of them for a peer of its own; 0: 1; max_dc_streams of bsn_device_info() at most
+ * @send_depth: requests of a peer that may be outstanding; 0: 64. The queue of an initiator has as many for each of
+ *	its streams, which its peers share; from it the pool reads who was used, so it knows less with a short one
  * @max_send_sge, @max_inline, @signal_every: as in struct bsn_qp_attr
  * @turn_bytes: of data, that a peer may post before others that wait get its initiator; 0: 64 KiB
  * @max_reads: READs and atomics that an initiator may have outstanding, as far as is known; 0: no limit. One
@@ -182,7 +190,7 @@ struct bsn_dc_pool_attr {
 	struct bsn_pd *pd;
 	struct bsn_lane *lane;
 	struct bsn_channel *channel;
-	uint32_t initiators, spares;
+	uint32_t initiators, spares, streams;
 	uint32_t send_depth, max_send_sge, max_inline;
 	int signal_every;
 	uint64_t turn_bytes;
@@ -196,8 +204,8 @@ struct bsn_dc_pool_attr {
 /**
  * bsn_dc_pool_create - a pool without peers
  * On plain verbs each initiator is an RC QP, and the pool has a UD QP besides.
- * Return: -EOPNOTSUPP no DC here, and why; BSN_DC_STREAMS or lag_port on plain verbs; lag_port of a device that is
- * not bonded; -EINVAL more than the device has, or an attribute out of
+ * Return: -EOPNOTSUPP no DC here, and why; BSN_DC_STREAMS, streams or lag_port on plain verbs; streams of a device
+ * that has none; lag_port of one that is not bonded; -EINVAL more than the device has, or an attribute out of
  * its range; what bsn_qp_create() and bsn_cq_create() say.
  */
 BSN_API int bsn_dc_pool_create(struct bsn_device *device, const struct bsn_dc_pool_attr *attr,
@@ -245,7 +253,7 @@ BSN_API int bsn_dc_peer_destroy(struct bsn_ep *ep);
 
 /**
  * struct bsn_dc_error - why posts to a peer are -ENOTCONN
- * @has_failed: a request to it did, or to connect it; else the rest is zeros, and the text says so
+ * @has_failed: a request to it did, or to connect it, or on its initiator; else the rest is zeros, and the text says so
  * @generation: how often its initiator had been repaired when that happened
  * @first: the completion of the request
  * @text: of its syndrome pair; until the thread asks again
@@ -295,7 +303,7 @@ BSN_API int bsn_dc_peer_reset(struct bsn_ep *ep);
 BSN_API int bsn_dc_poll(struct bsn_dc_pool *pool, struct bsn_completion *c, int n);
 
 /**
- * bsn_dc_pool_repair - makes initiators that failed ready again, off the data path
+ * bsn_dc_pool_repair - makes initiators that failed ready again, or single streams of them, off the data path
  *
  * Without it the pool goes on with what is left. Call it when bsn_dc_poll() gave a failure, and all that was
  * outstanding to that peer has come back.
@@ -318,12 +326,12 @@ BSN_API struct bsn_cq *bsn_dc_pool_cq(struct bsn_dc_pool *pool);
  * @passed: of these, turns that were not used
  * @markers: NOPs of the pool's own
  * @reads_held: READs and atomics that were refused for max_reads
- * @failures, @repairs: of initiators
+ * @failures, @repairs: of initiators, and of single streams
  * @connects, @reconnects: where @has_connects, what the device counted since the pool was made, of all pools of
  *	this process: connections, and those of them to a target whose connection the device had given up,
  *	since it was idle. softcx counts them. A ConnectX tells nobody of its initiators, and neither do plain
  *	verbs: both are 0. A target's port has the counter rx_dct_connect there, in sysfs
- * @peers, @waiting, @broken: peers, those in line, and initiators to be repaired, now
+ * @peers, @waiting, @broken: peers, those in line, and initiators or streams to be repaired, now
  */
 struct bsn_dc_counters {
 	uint64_t bindings, evictions, revocations, waits, turns, passed, markers, reads_held, failures,

@@ -143,7 +143,8 @@ BSN_BODY(bsn_sq_ring(sq))
 
 /**
  * bsn_cancel - takes back everything appended to a send queue and not published; it never completes
- * Return: 0; -EBUSY an mkey's configuration is among it, which has to be rung.
+ * Return: 0; -EBUSY an mkey's configuration is among it, which has to be rung; -EOPNOTSUPP the initiator of a DC pool
+ * with streams, whose queue has other peers' requests.
  */
 BSN_POST_API int bsn_cancel(struct bsn_sq *sq)
 BSN_BODY(bsn_sq_cancel(sq))

@@ -105,6 +105,8 @@ struct bsn_device {
 	const char *no_inline_recv; /* why no data come inside CQEs */
 	const char *no_odp, *no_implicit, *no_dm, *no_dmabuf, *no_null, *no_physical; /* the same of regions */
 	uint64_t max_dm_bytes;
+	struct provider_streams streams; /* of a DCI at most */
+	const char *no_streams; /* why it has none; NULL: it has */
 	const char *no_xrc; /* the same of XRC */
 	const char *no_dc; /* why it has no dynamically connected transport; NULL: it has */
 	struct bsn_qp *qps;
@@ -267,6 +269,7 @@ struct bsn_qp {
 	struct lane_object *lane; /* asked for; of the direct path, once made, what its register has */
 	struct bsn_qp_limits limits;
 	bool wants_marker; /* failed, and what went before is not known to be done yet */
+	struct provider_streams streams; /* of a DCI; @log_count 0: it has none */
 	uint32_t psn;
 	uint32_t qkey;
 	uint8_t peer_rd_atomic; /* what the peer can, since RTR */
@@ -309,6 +312,10 @@ static inline struct lane_object *lane_of(struct bsn_lane *lane)
  */
 void srq_note_cq(struct srq_object *srq, const struct cq_object *recv_cq);
 
+/* qp.c: bsn_qp_create() of a DCI with streams; NULL: without */
+int qp_create_streams(struct bsn_device *device, const struct bsn_qp_attr *attr,
+		      const struct provider_streams *streams, struct bsn_qp **out);
+
 /* qp.c: its CQs are charged for so many completions. */
 void charge_qp(struct bsn_qp *qp, uint32_t sends, uint32_t recvs);
 
@@ -318,6 +325,7 @@ void hold_qp(struct bsn_qp *qp);
 /* state.c; a mask names attributes beside the state */
 int qp_modify(struct bsn_qp *qp, struct ibv_qp_attr *attr, int mask, const char *to);
 int qp_state(struct bsn_qp *qp, enum ibv_qp_state *state);
+const char *failure_text(const struct bsn_completion *failure); /* until the thread asks again */
 int qp_make_ready(struct bsn_qp *qp); /* of our own: receives may be posted, sends have to wait */
 
 /* connect.c */

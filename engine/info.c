@@ -168,7 +168,7 @@ static const char *why_no_dci(int error)
 	return "the firmware refused a DCI";
 }
 
-static const char *try_dci(struct bsn_device *device)
+static int make_dci(struct bsn_device *device, const struct provider_streams *streams)
 {
 	struct ibv_cq *cq = ibv_create_cq(device->context, 1, NULL, NULL, 0);
 	const struct ibv_qp_init_attr init = { .qp_type = IBV_QPT_DRIVER,
@@ -179,12 +179,32 @@ static const char *try_dci(struct bsn_device *device)
 	int err;
 
 	if (!cq)
-		return "no CQ to try a DCI with";
+		return -ENOMEM;
 	err = provider_qp_create(device->context, device->default_pd.verbs, &init,
-				 IBV_QP_EX_WITH_RDMA_WRITE, PROVIDER_INLINE_NONE, &dci);
+				 IBV_QP_EX_WITH_RDMA_WRITE, PROVIDER_INLINE_NONE, streams, &dci);
 	if (!err)
 		ibv_destroy_qp(dci);
 	ibv_destroy_cq(cq);
+	return err;
+}
+
+static const char *try_dci(struct bsn_device *device)
+{
+	const int err = make_dci(device, NULL);
+
+	return err ? why_no_dci(-err) : NULL;
+}
+
+/* What the device says that it has is tried, too. */
+static const char *try_streams(struct bsn_device *device)
+{
+	int err;
+
+	if (device->no_dc)
+		return device->no_dc;
+	if (!provider_query_streams(device->context, &device->streams))
+		return "the device says that its DCIs have one stream, or the driver does not tell";
+	err = make_dci(device, &device->streams);
 	return err ? why_no_dci(-err) : NULL;
 }
 
@@ -217,7 +237,12 @@ void list_dc(struct bsn_device *device)
 	add_feature(device, "dc", device->no_dc);
 	add_feature(device, "dc-udp-port", why_no_udp_port(device));
 	add_feature(device, "dc-lag-port", why_no_lag_port(device));
-	add_feature(device, "dc-streams", device->no_dc ? device->no_dc : "this library makes DCIs of one stream");
+	device->no_streams = try_streams(device);
+	if (!device->no_streams) {
+		device->info.max_dc_streams = 1u << device->streams.log_count;
+		device->info.max_dc_failed_streams = (1u << device->streams.log_failed) - 1;
+	}
+	add_feature(device, "dc-streams", device->no_streams);
 	add_feature(device, "dc-full-handshake",
 		    device->no_dc ? device->no_dc : "mlx5dv has no call for it; only a DCI made by DevX can have it");
 }

@@ -132,7 +132,8 @@ static bool has_no_recvs(const struct bsn_qp *qp)
 	return qp->srq || qp->transport->is_initiator;
 }
 
-static struct bsn_qp *new_qp(struct bsn_device *device, const struct bsn_qp_attr *attr)
+static struct bsn_qp *new_qp(struct bsn_device *device, const struct bsn_qp_attr *attr,
+			     const struct provider_streams *streams)
 {
 	struct bsn_qp *qp = calloc(1, sizeof(*qp));
 
@@ -148,6 +149,8 @@ static struct bsn_qp *new_qp(struct bsn_device *device, const struct bsn_qp_attr
 	qp->srq = attr->srq ? attr->srq->owner : NULL;
 	qp->pd = attr->pd ? attr->pd : &device->default_pd;
 	qp->lane = attr->lane ? lane_of(attr->lane) : qp->cq->lane;
+	if (streams)
+		qp->streams = *streams;
 	qp->limits.send_depth = or_default(attr->send_depth, DEFAULT_SENDS_BB / qp->transport->least_bb);
 	qp->limits.recv_depth = has_no_recvs(qp) ? 0 : or_default(attr->recv_depth, DEFAULT_RECVS);
 	qp->limits.max_send_sge = or_default(attr->max_send_sge, 1);
@@ -297,7 +300,8 @@ static void release(struct bsn_qp *qp)
 	unuse(&qp->device->uses[OF_QPS]);
 }
 
-int bsn_qp_create(struct bsn_device *device, const struct bsn_qp_attr *attr, struct bsn_qp **out)
+int qp_create_streams(struct bsn_device *device, const struct bsn_qp_attr *attr,
+		      const struct provider_streams *streams, struct bsn_qp **out)
 {
 	struct bsn_qp *qp;
 	int err;
@@ -309,7 +313,7 @@ int bsn_qp_create(struct bsn_device *device, const struct bsn_qp_attr *attr, str
 		err = cq_bring_lane(cq_of(attr->cq));
 	if (err)
 		return err;
-	qp = new_qp(device, attr);
+	qp = new_qp(device, attr, streams);
 	if (!qp)
 		return fail(ENOMEM, "no memory");
 	err = check_blocks(qp);
@@ -348,6 +352,11 @@ discharge:
 free_qp:
 	free(qp);
 	return err;
+}
+
+int bsn_qp_create(struct bsn_device *device, const struct bsn_qp_attr *attr, struct bsn_qp **out)
+{
+	return qp_create_streams(device, attr, NULL, out);
 }
 
 int bsn_qp_destroy(struct bsn_qp *qp)

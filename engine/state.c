@@ -130,7 +130,7 @@ static enum topic topic_of(const struct bsn_completion *failure)
  * Says it as wqe-dump does, in one line: what was found (or the status), what that means, and the
  * likeliest cause.
  */
-static const char *text_of(const struct bsn_completion *failure)
+const char *failure_text(const struct bsn_completion *failure)
 {
 	static _Thread_local char text[768];
 	const enum topic topic = topic_of(failure);
@@ -160,6 +160,6 @@ int bsn_qp_error(struct bsn_qp *qp, struct bsn_qp_error *error)
 	*error = (struct bsn_qp_error){ .state = state,
 					.has_failed = qp->first_error.status != IBV_WC_SUCCESS,
 					.first = qp->first_error };
-	error->text = error->has_failed ? text_of(&qp->first_error) : "no request failed";
+	error->text = error->has_failed ? failure_text(&qp->first_error) : "no request failed";
 	return 0;
 }

@@ -41,6 +41,8 @@ static const struct limit {
 	{ "max_sge", offsetof(struct bsn_device_info, max_sge) },
 	{ "max_cqe", offsetof(struct bsn_device_info, max_cqe) },
 	{ "max_rd_atomic", offsetof(struct bsn_device_info, max_rd_atomic) },
+	{ "max_dc_streams", offsetof(struct bsn_device_info, max_dc_streams) },
+	{ "max_dc_failed_streams", offsetof(struct bsn_device_info, max_dc_failed_streams) },
 };
 
 #define LIMITS (sizeof(limits) / sizeof(limits[0]))

@@ -78,8 +78,13 @@ static bool is_over_quota(struct bsn_dc_pool *pool, struct slot *s)
 
 /* -- by the peer ---------------------------------------------------------------------------------- */
 
-static struct slot *idle_or_none(struct bsn_dc_pool *pool, struct slot *s)
+/* The stream of this number, or where that has failed the next one that works. */
+static struct slot *idle_or_none(struct bsn_dc_pool *pool, const struct initiator *i, uint32_t number)
 {
+	struct slot *s = &i->slots[number % pool->streams];
+
+	for (uint32_t k = 1; s->is_out && k < pool->streams; k++)
+		s = &i->slots[(number + k) % pool->streams];
 	return is_idle(pool, s) ? s : NULL;
 }
 
@@ -105,7 +110,7 @@ static struct slot *choose_hashed(struct bsn_dc_pool *pool, const struct bsn_pee
 
 	if (!i)
 		i = working(pool, 0); /* some have failed, and their spares, too */
-	return i ? idle_or_none(pool, &i->slots[number / count % pool->streams]) : NULL;
+	return i ? idle_or_none(pool, i, number / count) : NULL;
 }
 
 /* The streams of one initiator. */
@@ -113,7 +118,7 @@ static struct slot *choose_stream(struct bsn_dc_pool *pool, const struct bsn_pee
 {
 	const struct initiator *i = working(pool, 0);
 
-	return i ? idle_or_none(pool, &i->slots[number_of(peer) % pool->streams]) : NULL;
+	return i ? idle_or_none(pool, i, number_of(peer)) : NULL;
 }
 
 /* -- as few as will do ------------------------------------------------------------------------------ */

@@ -37,9 +37,15 @@ void init_nowhere(struct bsn_sq *sq, const struct bsn_sq *like)
 	sq->posts = &bsn_sq_posts_any;
 }
 
+/* Of an initiator: as much for each of its peers. */
+static uint32_t depth_of(const struct bsn_dc_pool *pool, const struct bsn_dc_pool_attr *attr)
+{
+	return or_else(attr->send_depth, DEFAULT_DEPTH) * pool->streams;
+}
+
 static int make_cq(struct bsn_dc_pool *pool, const struct bsn_dc_pool_attr *attr)
 {
-	const uint32_t depth = or_else(attr->send_depth, DEFAULT_DEPTH);
+	const uint32_t depth = depth_of(pool, attr);
 	const uint32_t longest = bsn_bb_of_ds(bsn_wqe_longest_ds(
 		BSN_TRANSPORT_DC, or_else(attr->max_send_sge, 1), or_else(attr->max_inline, 28)));
 	/* Of each initiator one more, the NOP that tells its end. */
@@ -64,18 +70,36 @@ static int connect_initiator(struct bsn_dc_pool *pool, struct initiator *i)
 		   : 0;
 }
 
+static uint8_t log2_of(uint32_t count)
+{
+	uint8_t log = 0;
+
+	while (1u << log < count)
+		log++;
+	return log;
+}
+
+/* As many of them may fail as the device allows. */
+static struct provider_streams streams_of(const struct bsn_dc_pool *pool)
+{
+	const uint8_t log = log2_of(pool->streams), most = pool->device->streams.log_failed;
+
+	return (struct provider_streams){ .log_count = log, .log_failed = log < most ? log : most };
+}
+
 static int make_initiator(struct bsn_dc_pool *pool, const struct bsn_dc_pool_attr *attr, uint32_t k)
 {
 	const struct bsn_qp_attr qp = { .type = BSN_QP_DC,
 					.cq = pool->cq,
 					.pd = attr->pd,
-					.send_depth = or_else(attr->send_depth, DEFAULT_DEPTH),
+					.send_depth = depth_of(pool, attr),
 					.max_send_sge = attr->max_send_sge,
 					.max_inline = attr->max_inline,
 					.signal_every = attr->signal_every,
 					.user = attr->user };
 	struct initiator *i = &pool->initiators[k];
-	int err = bsn_qp_create(pool->device, &qp, &i->qp);
+	const struct provider_streams streams = streams_of(pool);
+	int err = qp_create_streams(pool->device, &qp, streams.log_count ? &streams : NULL, &i->qp);
 
 	if (err)
 		return err;
@@ -88,6 +112,7 @@ void pool_free(struct bsn_dc_pool *pool)
 {
 	peers_free(pool);
 	free(pool->slots);
+	free(pool->failures);
 	free(pool);
 }
 
@@ -102,9 +127,33 @@ static void free_pool(struct bsn_dc_pool *pool)
 	pool_free(pool);
 }
 
+static int check_streams(const struct bsn_device *device, const struct bsn_dc_pool_attr *attr)
+{
+	const uint64_t count = (uint64_t)or_else(attr->initiators, DEFAULT_INITIATORS) +
+			       or_else(attr->spares, DEFAULT_SPARES);
+
+	if (attr->streams <= 1)
+		return 0;
+	if (device->path->path == BSN_PATH_VERBS)
+		return fail(EOPNOTSUPP, "no streams on plain verbs, where initiators are RC QPs");
+	if (device->no_streams)
+		return fail(EOPNOTSUPP, "no streams: %s", device->no_streams);
+	if (attr->streams > device->info.max_dc_streams)
+		return fail(EINVAL, "%u streams: an initiator has %u at most", attr->streams,
+			    device->info.max_dc_streams);
+	if ((uint64_t)or_else(attr->send_depth, DEFAULT_DEPTH) * attr->streams > device->info.max_send_wr)
+		return fail(EINVAL, "send_depth is %u: of %u streams together the device takes %u",
+			    or_else(attr->send_depth, DEFAULT_DEPTH), attr->streams, device->info.max_send_wr);
+	if (count * attr->streams >= NO_SLOT)
+		return fail(EINVAL, "%llu initiators of %u streams: a pool has less than %u slots",
+			    (unsigned long long)count, attr->streams, NO_SLOT);
+	return 0;
+}
+
 static int check(const struct bsn_device *device, const struct bsn_dc_pool_attr *attr)
 {
 	const uint64_t count = (uint64_t)attr->initiators + attr->spares;
+	int err;
 
 	if (device->no_dc && device->path->path != BSN_PATH_VERBS)
 		return fail(EOPNOTSUPP, "no DC: %s", device->no_dc);
@@ -124,7 +173,8 @@ static int check(const struct bsn_device *device, const struct bsn_dc_pool_attr 
 	if (count >= NO_SLOT)
 		return fail(EINVAL, "%u initiators and %u spares: a pool has less than %u",
 			    attr->initiators, attr->spares, NO_SLOT);
-	return check_connect(device, &attr->connect);
+	err = check_streams(device, attr);
+	return err ? err : check_connect(device, &attr->connect);
 }
 
 static int fill_pool(struct bsn_dc_pool *pool, const struct bsn_dc_pool_attr *attr)
@@ -157,7 +207,7 @@ struct bsn_dc_pool *pool_new(const struct bsn_dc_pool_attr *attr)
 	pool->max_reads = attr->max_reads;
 	pool->lag_port = attr->lag_port;
 	pool->policy = policy_of(attr->policy);
-	pool->streams = 1;
+	pool->streams = or_else(attr->streams, 1);
 	pool->first_free = NO_PEER;
 	for (uint32_t k = initiators; k < count; k++)
 		pool->initiators[k].is_spare = true;
@@ -180,9 +230,20 @@ static int make_entrances(struct bsn_dc_pool *pool)
 	return err;
 }
 
+/* Peers of several have requests in one queue: none of them may take back what was appended. */
+static int begin_streams(struct bsn_dc_pool *pool)
+{
+	if (pool->streams == 1)
+		return 0;
+	pool->failures = calloc(pool->slot_count, sizeof(*pool->failures));
+	for (uint32_t k = 0; k < pool->count; k++)
+		pool->initiators[k].sq->can |= BSN_CAN_NOT_CANCEL;
+	return pool->failures ? 0 : -ENOMEM;
+}
+
 int pool_begin(struct bsn_dc_pool *pool)
 {
-	if (slots_make(pool) || make_entrances(pool))
+	if (slots_make(pool) || make_entrances(pool) || begin_streams(pool))
 		return fail(ENOMEM, "no memory");
 	init_nowhere(&pool->unbound, pool->initiators[0].sq);
 	init_nowhere(&pool->failed, pool->initiators[0].sq);
@@ -209,6 +270,8 @@ int bsn_dc_pool_create(struct bsn_device *device, const struct bsn_dc_pool_attr 
 	if (!pool)
 		return fail(ENOMEM, "no memory");
 	pool->device = device;
+	if (pool->streams > 1)
+		pool->fatal_streams = 1u << streams_of(pool).log_failed;
 	err = fill_pool(pool, &attr);
 	if (err) {
 		free_pool(pool);
@@ -240,11 +303,25 @@ static struct initiator *find_spare(struct bsn_dc_pool *pool)
 	return NULL;
 }
 
-static void fail_peer(struct bsn_dc_pool *pool, struct bsn_peer *peer)
+void fail_peer(struct bsn_dc_pool *pool, struct bsn_peer *peer)
 {
 	stop_waiting(pool, peer);
 	set_state(peer, PEER_FAILED);
 	peer->ep.sq = &pool->failed;
+}
+
+void withdraw(struct bsn_dc_pool *pool, struct initiator *i)
+{
+	struct initiator *spare = find_spare(pool);
+
+	slots_leave(pool, i);
+	i->has_failed = true;
+	pool->broken++;
+	bsn_sq_ring(i->sq);
+	if (spare) {
+		spare->is_spare = false;
+		slots_enter(pool, spare);
+	}
 }
 
 /*
@@ -253,20 +330,10 @@ static void fail_peer(struct bsn_dc_pool *pool, struct bsn_peer *peer)
  */
 static void fail_initiator(struct bsn_dc_pool *pool, struct initiator *i)
 {
-	struct initiator *spare = find_spare(pool);
-
-	slots_leave(pool, i);
-	i->has_failed = true;
-	pool->broken++;
+	withdraw(pool, i);
 	pool->counters.failures++;
-	bsn_sq_ring(i->sq);
-	for (uint32_t k = 0; k < pool->streams; k++)
-		if (i->slots[k].peer)
-			fail_peer(pool, i->slots[k].peer);
-	if (spare) {
-		spare->is_spare = false;
-		slots_enter(pool, spare);
-	}
+	if (i->slots[0].peer)
+		fail_peer(pool, i->slots[0].peer);
 }
 
 static void note_failure(struct bsn_dc_pool *pool, struct bsn_completion *c)
@@ -277,25 +344,26 @@ static void note_failure(struct bsn_dc_pool *pool, struct bsn_completion *c)
 		if (i->sq->qpn != c->qpn)
 			continue;
 		c->src_qpn = i->generation;
-		if (i->has_failed)
-			return;
-		i->failed_index = c->wqe_index;
-		fail_initiator(pool, i);
+		if (pool->streams > 1) {
+			stream_failed(pool, i, c);
+		} else if (!i->has_failed) {
+			i->failed_index = c->wqe_index;
+			fail_initiator(pool, i);
+		}
 		return;
 	}
 }
 
-/* Copies it as the device was given it, also round the ring's end. */
-static void copy_wqe(const struct bsn_sq *sq, uint16_t index, struct bsn_dc_error *error)
+uint32_t copy_wqe(const struct bsn_sq *sq, uint16_t index, uint8_t *wqe)
 {
 	const unsigned blocks = bsn_sq_posted_at(sq, index).count_bb;
+	uint32_t bytes = 0;
 
-	for (unsigned k = 0; k < blocks && error->wqe_bytes < sizeof(error->wqe); k++) {
-		const uint8_t *block =
-			sq->ring + (size_t)((index + k) & sq->bb_mask) * BSN_BB_SIZE;
-		memcpy(error->wqe + error->wqe_bytes, block, BSN_BB_SIZE);
-		error->wqe_bytes += BSN_BB_SIZE;
+	for (unsigned k = 0; k < blocks && bytes < BSN_SEND_MAX_DS * BSN_DS_SIZE; k++) {
+		memcpy(wqe + bytes, sq->ring + (size_t)((index + k) & sq->bb_mask) * BSN_BB_SIZE, BSN_BB_SIZE);
+		bytes += BSN_BB_SIZE;
 	}
+	return bytes;
 }
 
 int bsn_dc_peer_error(struct bsn_ep *ep, struct bsn_dc_error *error)
@@ -311,7 +379,9 @@ int bsn_dc_peer_error(struct bsn_ep *ep, struct bsn_dc_error *error)
 	*error = (struct bsn_dc_error){ .text = "no request failed" };
 	if (peer_of(ep)->reserved[0] & PEER_REFUSED)
 		rc_explain(peer_of(ep), error);
-	if (!s || !s->of->has_failed)
+	if (s && s->has_failed)
+		explain_stream(pool_of(peer_of(ep)), s, error);
+	if (!s || !s->of->has_failed || pool_of(peer_of(ep))->streams > 1)
 		return 0;
 	i = s->of;
 	err = bsn_qp_error(i->qp, &known);
@@ -322,7 +392,7 @@ int bsn_dc_peer_error(struct bsn_ep *ep, struct bsn_dc_error *error)
 	error->first = known.first;
 	error->text = known.text;
 	if (!pool_of(peer_of(ep))->rc)
-		copy_wqe(i->sq, i->failed_index, error);
+		error->wqe_bytes = copy_wqe(i->sq, i->failed_index, error->wqe);
 	return 0;
 }
 
@@ -335,10 +405,13 @@ static int repair(struct bsn_dc_pool *pool, struct initiator *i, uint32_t workin
 		err = connect_initiator(pool, i);
 	if (err)
 		return err;
-	for (uint32_t k = 0; k < pool->streams; k++)
+	for (uint32_t k = 0; k < pool->streams; k++) {
 		forget_slot(&i->slots[k]);
+		i->slots[k].has_failed = false;
+	}
 	gate_empty(i);
 	i->has_failed = i->is_marked = false;
+	i->failed_streams = 0;
 	i->generation++;
 	pool->broken--;
 	i->is_spare = working >= pool->initiators_wanted;
@@ -368,6 +441,8 @@ int bsn_dc_pool_repair(struct bsn_dc_pool *pool)
 	for (uint32_t k = 0; pool->broken && !err && k < pool->count; k++) {
 		struct initiator *i = &pool->initiators[k];
 
+		if (pool->streams > 1)
+			repair_streams(pool, i);
 		if (i->has_failed && !bsn_sq_outstanding_bb(i->sq))
 			err = repair(pool, i, count_working(pool));
 	}

@@ -9,6 +9,7 @@
  *	turns.c    the posts of peers that have no slot
  *	gate.c     the posts of peers that have one, where READs have a limit
  *	pool.c     its life, polling, and initiators that failed
+ *	streams.c  the same of initiators with streams, which fail one by one
  *	connects.c connections as the device counts them
  *	rc_*.c     all that is different on plain verbs: see rc.h
  *
@@ -115,7 +116,8 @@ struct chunk {
  * @next, @before: among the slots that nobody has, or where the policy wants that from the one bound last
  *	to the first
  * @is_used: of a stream: since a policy last looked
- * @is_out: its initiator failed, or is a spare: it is in none of the lists
+ * @is_out: it or its initiator failed, or is a spare: it is in none of the lists
+ * @has_failed: of a stream: a request failed, of which pool->failures has more
  * @is_revoked: its peer may not post, since others wait; what is outstanding goes on
  * @has_turn: given to a peer that waited, which has not posted yet
  */
@@ -128,7 +130,14 @@ struct slot {
 	uint32_t contention;
 	uint16_t seen_pi, end_pi;
 	uint16_t next, before;
-	bool is_out, is_used, is_revoked, has_turn;
+	bool is_out, has_failed, is_used, is_revoked, has_turn;
+};
+
+/* Of a stream that failed: the request that did. */
+struct failure {
+	struct bsn_completion first;
+	uint32_t generation, wqe_bytes;
+	uint8_t wqe[BSN_SEND_MAX_DS * BSN_DS_SIZE];
 };
 
 /**
@@ -139,6 +148,7 @@ struct slot {
  * @marked_pi: up to here it is known to end with a request that completes
  * @generation: how often it was repaired
  * @failed_index: of the request that failed
+ * @failed_streams: those that failed while the others go on
  * @is_spare: takes no peer until another one fails
  */
 struct initiator {
@@ -147,6 +157,7 @@ struct initiator {
 	struct slot *slots;
 	uint32_t read_pi;
 	uint32_t generation;
+	uint32_t failed_streams;
 	uint16_t marked_pi, failed_index;
 	bool is_marked, is_spare, has_failed;
 };
@@ -172,7 +183,9 @@ struct bsn_dc_pool {
 	struct rc_pool *rc; /* on plain verbs */
 	uint32_t rc_work;   /* of it: peers that are being connected, and targets to be told */
 	struct slot *slots;
+	struct failure *failures;     /* one a slot, where there are streams */
 	uint32_t slot_count, streams; /* of all initiators; of one */
+	uint32_t fatal_streams;       /* so many that failed are an initiator's failure */
 	uint32_t count; /* of initiators, spares included */
 	uint32_t initiators_wanted;
 	struct slot_list free;  /* that no peer is bound to; those of spares and failed ones apart */
@@ -186,7 +199,7 @@ struct bsn_dc_pool {
 	uint8_t lag_port;   /* that initiators send by; 0: the driver chooses */
 	uint32_t revoked; /* @is_revoked */
 	uint32_t turns;   /* @has_turn */
-	uint32_t broken;  /* @has_failed */
+	uint32_t broken;  /* initiators, and streams of others, that failed */
 	uint32_t contention; /* how often a line began */
 	uint32_t waiters, first_waiter, last_waiter; /* by number, linked by ctrl_bits */
 	uint32_t in_line; /* @waiters, and those that are gone */
@@ -261,6 +274,9 @@ void forget_slot(struct slot *s);
 /* The slots of an initiator are among those that peers may have, or not any more. */
 void slots_enter(struct bsn_dc_pool *pool, struct initiator *i);
 void slots_leave(struct bsn_dc_pool *pool, struct initiator *i);
+/* The same of one. */
+void slot_enter(struct bsn_dc_pool *pool, struct slot *s);
+void slot_leave(struct bsn_dc_pool *pool, struct slot *s);
 
 /* Of queues with streams; see the functions below. */
 bool stream_is_done(const struct bsn_dc_pool *pool, struct slot *s);
@@ -352,6 +368,12 @@ struct bsn_dc_pool *pool_new(const struct bsn_dc_pool_attr *attr);
 /* Its initiators have their queues. 0 or a negative errno, with a text. */
 int pool_begin(struct bsn_dc_pool *pool);
 void pool_free(struct bsn_dc_pool *pool);
+/* Posts to a peer are refused from now on. */
+void fail_peer(struct bsn_dc_pool *pool, struct bsn_peer *peer);
+/* No peer gets an initiator any more, until it is repaired; a spare takes its place. */
+void withdraw(struct bsn_dc_pool *pool, struct initiator *i);
+/* A copy of a request, as the device was given it, also round the ring's end. Returns its bytes. */
+uint32_t copy_wqe(const struct bsn_sq *sq, uint16_t index, uint8_t *wqe);
 /* A queue without a ring, of endpoints of queues like this one: each post goes to its path. */
 void init_nowhere(struct bsn_sq *sq, const struct bsn_sq *like);
 
@@ -361,6 +383,13 @@ int gate_make(struct bsn_dc_pool *pool, struct initiator *i, uint32_t most);
 void gate_free(struct initiator *i);
 /* Nothing of the initiator is outstanding, and its queue begins again. */
 void gate_empty(struct initiator *i);
+
+/* streams.c */
+/* A request of a stream failed, or was flushed. */
+void stream_failed(struct bsn_dc_pool *pool, struct initiator *i, const struct bsn_completion *c);
+/* Streams of which nothing is outstanding, of an initiator that works; makes system calls. */
+void repair_streams(struct bsn_dc_pool *pool, struct initiator *i);
+void explain_stream(const struct bsn_dc_pool *pool, const struct slot *s, struct bsn_dc_error *error);
 
 /* connects.c: those of the process's initiators, of all pools. False: the device does not tell. */
 bool told_connects(const struct bsn_dc_pool *pool, struct connects *counted);

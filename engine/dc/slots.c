@@ -259,35 +259,44 @@ void revoke_slot(struct bsn_dc_pool *pool, struct slot *s)
 
 /* -- the slots of an initiator ------------------------------------------------------------------- */
 
+void slot_enter(struct bsn_dc_pool *pool, struct slot *s)
+{
+	const struct bsn_sq *sq = s->of->sq;
+
+	s->peer = NULL;
+	s->last = NULL;
+	s->is_out = s->has_failed = false;
+	s->end_pi = sq->retired;
+	s->seen_pi = sq->pi;
+	list_put_last(pool, &pool->free, s);
+}
+
+/* Its peer keeps it. */
+void slot_leave(struct bsn_dc_pool *pool, struct slot *s)
+{
+	if (s->is_out)
+		return;
+	if (s->peer)
+		leave_bound(pool, s);
+	else
+		list_remove(pool, &pool->free, s);
+	s->is_out = true;
+	pool->turns -= s->has_turn;
+	pool->revoked -= s->is_revoked;
+	s->has_turn = s->is_revoked = false;
+}
+
 void slots_enter(struct bsn_dc_pool *pool, struct initiator *i)
 {
-	for (uint32_t k = 0; k < pool->streams; k++) {
-		struct slot *s = &i->slots[k];
-
-		s->peer = NULL;
-		s->last = NULL;
-		s->is_out = false;
-		s->end_pi = s->seen_pi = i->sq->pi;
-		list_put_last(pool, &pool->free, s);
-	}
+	for (uint32_t k = 0; k < pool->streams; k++)
+		slot_enter(pool, &i->slots[k]);
 	i->read_pi = bsn_sq_wide_pi(i->sq);
 }
 
-/* Peers keep theirs. */
 void slots_leave(struct bsn_dc_pool *pool, struct initiator *i)
 {
-	for (uint32_t k = 0; k < pool->streams; k++) {
-		struct slot *s = &i->slots[k];
-
-		if (s->peer)
-			leave_bound(pool, s);
-		else
-			list_remove(pool, &pool->free, s);
-		s->is_out = true;
-		pool->turns -= s->has_turn;
-		pool->revoked -= s->is_revoked;
-		s->has_turn = s->is_revoked = false;
-	}
+	for (uint32_t k = 0; k < pool->streams; k++)
+		slot_leave(pool, &i->slots[k]);
 }
 
 /* In the order of streams, so that the first peers have an initiator of their own. */

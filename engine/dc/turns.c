@@ -12,13 +12,23 @@
 #include "bsn_build.h"
 #include "sq.h"
 
+/* Its own, if that is idle; another one, if nothing of the peer is outstanding on one that is out. */
+static __attribute__((noinline)) struct slot *find_again(struct bsn_dc_pool *pool, const struct bsn_peer *peer,
+							 struct slot *s)
+{
+	if (is_idle(pool, s))
+		return s;
+	if (!s->is_out || !is_done(pool, s))
+		return NULL;
+	forget_slot(s); /* another stream failed the initiator, but nothing of this peer */
+	return pool->policy->choose(pool, peer);
+}
+
 struct slot *find_slot(struct bsn_dc_pool *pool, const struct bsn_peer *peer)
 {
 	struct slot *s = slot_of(pool, peer);
 
-	if (s)
-		return is_idle(pool, s) ? s : NULL;
-	return pool->policy->choose(pool, peer);
+	return s ? find_again(pool, peer, s) : pool->policy->choose(pool, peer);
 }
 
 /* -- posts of unbound peers ---------------------------------------------------------------------- */

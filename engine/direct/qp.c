@@ -102,7 +102,7 @@ static int qp_create(struct bsn_qp *qp, const struct ibv_qp_init_attr *init)
 	err = provider_qp_create(qp->device->context,
 				 qp->parent_domain ? qp->parent_domain : qp->pd->verbs, &blocks,
 				 transport_send_ops(qp->transport, has_atomics(qp->device)),
-				 in_cqe_of(&qp->limits), &qp->verbs);
+				 in_cqe_of(&qp->limits), qp->streams.log_count ? &qp->streams : NULL, &qp->verbs);
 	if (err && qp->parent_domain)
 		ibv_dealloc_pd(qp->parent_domain);
 	return err;

@@ -3,95 +3,9 @@
  * Pools of DC initiators: who has which, who waits, and who is not concerned when a peer fails. On plain verbs
  * initiators are connected on demand: dc_rc.c.
  */
-#include "mkeys.h"
+#include "dc_rig.h"
 
 #include <stdio.h>
-#include <stdlib.h>
-
-#include "../wqe/random.h"
-#include "bsn_dc.h"
-#include "nic/dc.h"
-
-enum { KEY = 77, TARGETS = 12, PEERS = 24, INTO = 8192, LENGTH = 64, MAX_DONE = 64 };
-
-/* Peers are those of a few targets in turn. */
-struct rig {
-	struct bench *b;
-	struct bsn_cq *into;
-	struct bsn_rq *srq;
-	struct bsn_dct *dct[TARGETS];
-	struct bsn_dc_pool *pool;
-	struct bsn_ep *ep[PEERS];
-	int user[PEERS];
-	uint64_t connects; /* that the model counted before */
-	struct bsn_completion done[MAX_DONE];
-	int count;
-};
-
-static uint64_t model_count(enum cx_dc_kind kind)
-{
-	struct cx_dc_counts counts;
-
-	cx_dc_read(softcx_hca(), &counts);
-	return counts.kinds[kind];
-}
-
-static struct bsn_dc_counters counters_of(const struct rig *r)
-{
-	struct bsn_dc_counters counters;
-
-	ok(bsn_dc_pool_counters(r->pool, &counters));
-	return counters;
-}
-
-static void add_target(struct rig *r, int t)
-{
-	const struct bsn_dct_attr attr = { .cq = r->into, .srq = r->srq, .access_key = KEY };
-
-	ok(bsn_dct_create(r->b->device, &attr, &r->dct[t]));
-}
-
-static void add_peer(struct rig *r, int p)
-{
-	struct bsn_address address;
-
-	ok(bsn_dct_address(r->dct[p % TARGETS], &address));
-	ok(bsn_dc_peer_create(r->pool, &address, NULL, &r->user[p], &r->ep[p]));
-}
-
-static void make(struct bench *b, struct rig *r, const struct bsn_dc_pool_attr *attr)
-{
-	memset(r, 0, sizeof(*r));
-	r->b = b;
-	ok(bsn_cq_create(b->device, &(struct bsn_cq_attr){ .entries = 256 }, &r->into));
-	ok(bsn_srq_create(b->device, &(struct bsn_srq_attr){ .recv_depth = 8 }, &r->srq));
-	for (int t = 0; t < TARGETS; t++)
-		add_target(r, t);
-	ok(bsn_dc_pool_create(b->device, attr, &r->pool));
-	for (int p = 0; p < PEERS; p++)
-		add_peer(r, p);
-	r->connects = model_count(CX_DC_connect);
-}
-
-static void unmake(struct rig *r)
-{
-	assert_int_equal(bsn_dc_pool_destroy(r->pool), -EBUSY);
-	for (int p = 0; p < PEERS; p++)
-		ok(bsn_dc_peer_destroy(r->ep[p]));
-	ok(bsn_dc_pool_destroy(r->pool));
-	for (int t = 0; t < TARGETS; t++)
-		ok(bsn_dct_destroy(r->dct[t]));
-	ok(bsn_srq_destroy(r->srq));
-	ok(bsn_cq_destroy(r->into));
-}
-
-static int write_flags(struct rig *r, int p, uint64_t id, unsigned flags)
-{
-	const struct bsn_sge local = bench_sge(r->b, 0, 0, LENGTH);
-	const struct bsn_remote to = bench_remote(r->b, 1, INTO);
-
-	return bsn_write(r->ep[p], &local, &to, id, flags);
-}
 
 static int write_bytes(struct rig *r, int p, uint32_t bytes)
 {
@@ -99,51 +13,6 @@ static int write_bytes(struct rig *r, int p, uint32_t bytes)
 	const struct bsn_remote to = bench_remote(r->b, 1, INTO);
 
 	return bsn_write(r->ep[p], &local, &to, 1, NOW);
-}
-
-static int write_to(struct rig *r, int p, uint64_t id)
-{
-	return write_flags(r, p, id, NOW);
-}
-
-/* On plain verbs targets do their part. */
-static int poll(struct rig *r)
-{
-	for (int t = 0; t < TARGETS; t++)
-		assert_true(!r->dct[t] || bsn_dct_accept(r->dct[t]) >= 0);
-	r->count = bsn_dc_poll(r->pool, r->done, MAX_DONE);
-	assert_true(r->count >= 0);
-	return r->count;
-}
-
-static void run_model(void)
-{
-	while (softcx_step(0) || cx_next_deadline_ns(softcx_hca()))
-		;
-}
-
-/* Lets the model work, and polls once. */
-static int work(struct rig *r)
-{
-	run_model();
-	return poll(r);
-}
-
-static void expect(struct rig *r, int at, int p, uint64_t id, unsigned opcode,
-		   enum ibv_wc_status status)
-{
-	assert_true(at < r->count);
-	assert_int_equal(r->done[at].status, status);
-	assert_int_equal(r->done[at].opcode, opcode);
-	assert_int_equal(r->done[at].id, id);
-	assert_ptr_equal(r->done[at].user, &r->user[p]);
-}
-
-static void write_and_finish(struct rig *r, int p, uint64_t id)
-{
-	ok(write_to(r, p, id));
-	assert_int_equal(work(r), 1);
-	expect(r, 0, p, id, BSN_OPCODE_RDMA_WRITE, IBV_WC_SUCCESS);
 }
 
 /* What the pool counts is what the device had to connect, since the peers here have a target each. */
@@ -505,11 +374,6 @@ static void layouts_are_local_memory(struct bench *b)
 	unmake(&r);
 }
 
-static void expect_ready(struct rig *r, int at, int p)
-{
-	expect(r, at, p, 0, BSN_DC_READY, IBV_WC_SUCCESS);
-}
-
 /* A SEND takes the mkey back that its target made for whom it comes from. */
 static void a_peer_may_invalidate(struct bench *b)
 {
@@ -571,17 +435,6 @@ static uint32_t port_of_request(struct rig *r, int p)
 	return av.rlid;
 }
 
-static const char *why_not(struct bench *b, const char *feature)
-{
-	const struct bsn_device_info *info = bsn_device_info(b->device);
-
-	for (uint32_t k = 0; k < info->feature_count; k++)
-		if (!strcmp(info->features[k].name, feature))
-			return info->features[k].why_not;
-	fail_msg("no feature %s", feature);
-	return NULL;
-}
-
 /* Peers of one host have ports of their own, and one changes from request to request. */
 static void a_peer_has_its_udp_port(struct bench *b)
 {
@@ -626,7 +479,7 @@ static void what_the_way_has_not_is_refused(struct bench *b)
 	assert_int_equal(bsn_dc_peer_udp_port(r.ep[0], 0xc000), -EOPNOTSUPP);
 	assert_non_null(strstr(bsn_error_text(), is_on_verbs ? "plain verbs" : "InfiniBand"));
 	assert_non_null(why_not(b, "dc-lag-port"));
-	assert_non_null(why_not(b, "dc-streams"));
+	assert_int_equal(why_not(b, "dc-streams") != NULL, is_on_verbs);
 	assert_non_null(why_not(b, "dc-full-handshake"));
 	assert_int_equal(bsn_dc_pool_create(b->device, &attr, &pool), -EOPNOTSUPP);
 	assert_non_null(strstr(bsn_error_text(), is_on_verbs ? "plain verbs" : "bonded"));
@@ -1179,171 +1032,17 @@ static void a_thousand_peers_fail_and_return(struct bench *b)
 
 /* -- at random ---------------------------------------------------------------------------------- */
 
-/* What a peer has outstanding, as a simple model: ids in order, the first of them due next. */
-struct expected {
-	uint64_t next_id, due_id;
-	bool failed, is_signaled[256];
-	bool waits;
-	unsigned waited;
-};
-
-static void skip_unsignaled(struct expected *e, uint64_t id)
-{
-	while (e->due_id < id) {
-		assert_false(e->is_signaled[e->due_id % 256]);
-		e->due_id++;
-	}
-}
-
-static void take_completion(struct rig *r, struct expected *all, const struct bsn_completion *c)
-{
-	const int p = (int)((int *)c->user - r->user);
-	struct expected *e = &all[p];
-
-	assert_true(p >= 0 && p < PEERS);
-	if (c->opcode == BSN_DC_READY) {
-		assert_true(e->waits);
-		e->waits = false;
-		e->waited = 0;
-		return;
-	}
-	/* In order; what was skipped succeeded in silence, and after a failure nothing is silent. */
-	assert_true(c->id >= e->due_id && c->id < e->next_id);
-	if (e->failed) {
-		assert_int_equal(c->id, e->due_id);
-		assert_int_equal(c->status, IBV_WC_WR_FLUSH_ERR);
-	} else {
-		skip_unsignaled(e, c->id);
-	}
-	e->due_id = c->id + 1;
-	e->failed |= c->status != IBV_WC_SUCCESS;
-}
-
-static void post_at_random(struct rig *r, struct expected *e, int p)
-{
-	const struct bsn_sge local = bench_sge(r->b, 0, 0, LENGTH);
-	const bool is_bad = random_u64() % 200 == 0;
-	const struct bsn_remote to = is_bad ? (struct bsn_remote){ 0, 0 } :
-					      bench_remote(r->b, 1, INTO);
-	const bool signals = random_u64() % 3 == 0;
-	const unsigned flags = (signals ? BSN_F_SIGNALED : 0u) | (random_u64() % 2 ? BSN_F_RING : 0u);
-	int err;
-
-	if (e->next_id - e->due_id >= 200)
-		return;
-	err = bsn_write(r->ep[p], &local, &to, e->next_id, flags);
-	if (err == -ENOTCONN) {
-		assert_true(e->failed);
-		return;
-	}
-	if (err == -EAGAIN) {
-		e->waits |= strstr(bsn_error_text(), "turn") != NULL;
-		return;
-	}
-	ok(err);
-	assert_false(e->failed);
-	e->is_signaled[e->next_id++ % 256] = signals;
-}
-
-static void recover(struct rig *r, struct expected *all)
-{
-	if (bsn_dc_pool_repair(r->pool))
-		return;
-	for (int p = 0; p < PEERS; p++) {
-		if (!all[p].failed || bsn_dc_peer_reset(r->ep[p]))
-			continue;
-		/* All of it has come back. */
-		assert_int_equal(all[p].due_id, all[p].next_id);
-		all[p].failed = false;
-	}
-}
-
-static void nobody_starves(struct expected *all)
-{
-	for (int p = 0; p < PEERS; p++) {
-		all[p].waited += all[p].waits;
-		assert_true(all[p].waited < 5000);
-	}
-}
-
-static void step_at_random(struct rig *r, struct expected *all)
-{
-	const uint64_t dice = random_u64();
-	const int p = (int)((dice >> 8) % PEERS);
-
-	if (dice % 8 < 5)
-		post_at_random(r, &all[p], p);
-	else if (dice % 8 == 5)
-		softcx_step(1 + dice % 7);
-	else if (dice % 8 == 6 && all[p].next_id > all[p].due_id)
-		ok(bsn_ring(r->ep[p]->sq));
-	else if (poll(r))
-		for (int k = 0; k < r->count; k++)
-			take_completion(r, all, &r->done[k]);
-	if (dice % 256 == 7)
-		recover(r, all);
-	nobody_starves(all);
-}
-
-/* The end: all is rung, and who has something outstanding signals once more. */
-static void signal_end(struct rig *r, struct expected *e, int p)
-{
-	if (e->due_id != e->next_id && !e->failed && !e->is_signaled[(e->next_id - 1) % 256]) {
-		const int err = write_to(r, p, e->next_id);
-		if (!err)
-			e->is_signaled[e->next_id++ % 256] = true;
-		else
-			e->waits |= err == -EAGAIN && strstr(bsn_error_text(), "turn");
-	}
-	bsn_ring(r->ep[p]->sq);
-}
-
-/*
- * Whatever is posted completes once, in order for its peer, whoever else fails; and nobody waits for ever.
- * Returns how often a peer failed.
- */
-static uint64_t at_random_by(struct bench *b, enum bsn_dc_policy policy, unsigned steps)
+static uint64_t at_random_of(struct bench *b, enum bsn_dc_policy policy, unsigned steps)
 {
 	const struct bsn_dc_pool_attr attr = { .initiators = 5, .spares = 2, .send_depth = 16,
 					       .turn_bytes = 24 * LENGTH, .policy = policy };
-	static struct expected all[PEERS];
-	uint64_t failures;
-	struct rig r;
 
-	memset(all, 0, sizeof(all));
-	make(b, &r, &attr);
-	for (unsigned step = 0; step < steps; step++)
-		step_at_random(&r, all);
-	for (unsigned round = 0; round < 200; round++) {
-		for (int p = 0; p < PEERS; p++)
-			signal_end(&r, &all[p], p);
-		work(&r);
-		for (int k = 0; k < r.count; k++)
-			take_completion(&r, all, &r.done[k]);
-		recover(&r, all);
-	}
-	for (int p = 0; p < PEERS; p++)
-		if (all[p].due_id != all[p].next_id)
-			fail_msg("%s: %d: %llu of %llu have come back", bsn_dc_policy_name(policy), p,
-				 (unsigned long long)all[p].due_id, (unsigned long long)all[p].next_id);
-	assert_int_equal(counters_of(&r).waiting, 0);
-	assert_true(policy != BSN_DC_LRU || counters_of(&r).turns);
-	failures = counters_of(&r).failures;
-	unmake(&r);
-	return failures;
-}
-
-/* BSN_ROUNDS is how often it is as long. */
-static unsigned rounds(void)
-{
-	const char *wanted = getenv("BSN_ROUNDS");
-
-	return wanted ? (unsigned)strtoul(wanted, NULL, 10) : 1;
+	return at_random_by(b, &attr, rounds() * bench_rounds(b, steps));
 }
 
 static void at_random(struct bench *b)
 {
-	assert_true(at_random_by(b, BSN_DC_LRU, rounds() * bench_rounds(b, 100000)));
+	assert_true(at_random_of(b, BSN_DC_LRU, 100000));
 }
 
 /* All but the streams, which plain verbs have not. A peer that is not connected does not fail: few do. */
@@ -1351,14 +1050,14 @@ static void at_random_by_connections(struct bench *b)
 {
 	for (unsigned policy = BSN_DC_LRU; bsn_dc_policy_name(policy); policy++)
 		if (policy != BSN_DC_STREAMS)
-			at_random_by(b, policy, rounds() * bench_rounds(b, 20000));
+			at_random_of(b, policy, 20000);
 }
 
 /* dcs starves who waits, as long as others go on: that is no bug of ours. */
 static void at_random_by_each_policy(struct bench *b)
 {
 	for (unsigned policy = BSN_DC_SIEVE; bsn_dc_policy_name(policy); policy++)
-		at_random_by(b, policy, rounds() * bench_rounds(b, 20000));
+		at_random_of(b, policy, 20000);
 }
 
 /* -- many, and wrong ones ------------------------------------------------------------------------ */
@@ -1390,13 +1089,6 @@ static void thousands_of_peers(struct bench *b)
 			ok(bsn_dc_peer_destroy(many[p * 7 % MANY]));
 	}
 	unmake(&r);
-}
-
-static void is_refused(int result, int error, const char *word)
-{
-	assert_int_equal(result, -error);
-	if (!strstr(bsn_error_text(), word))
-		fail_msg("\"%s\" lacks \"%s\"", bsn_error_text(), word);
 }
 
 static void what_does_not_fit_is_refused(struct bench *b)

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Streams that fail. What is known of them (mlx5dv_create_qp(3), mlx5dv_dci_stream_id_reset(3)):
+ *
+ *	a request fails      the stream is in error: what it has after that comes back flushed, in its order. The others
+ *	                     go on
+ *	too many streams do  the whole initiator is in error, and all that is in its queue comes back flushed
+ *	nothing of a stream  it can be reset; before that the device refuses it
+ *	is outstanding
+ *
+ * Requests of all streams are reported in the order of the queue, as UCX's DCIs of several streams count on
+ * (dc_mlx5.c, uct_dc_mlx5_poll_tx()). Whether the initiator is in error is seen without a system call: then
+ * a stream that has not failed has a request flushed.
+ */
+#include "pool.h"
+
+#include "posted.h"
+#include "sq.h"
+
+/* -- failing ------------------------------------------------------------------------------------ */
+
+/* Other peers get none of its slots any more. Those that have one leave it as soon as nothing of theirs is outstanding. */
+static void withdraw_all(struct bsn_dc_pool *pool, struct initiator *i)
+{
+	pool->broken -= i->failed_streams;
+	i->failed_streams = 0;
+	for (uint32_t k = 0; k < pool->streams; k++)
+		if (i->slots[k].peer && !i->slots[k].has_failed)
+			i->slots[k].peer->ep.sq = &pool->unbound;
+	withdraw(pool, i);
+}
+
+static void withdraw_stream(struct bsn_dc_pool *pool, struct slot *s)
+{
+	slot_leave(pool, s);
+	s->of->failed_streams++;
+	pool->broken++;
+	bsn_sq_ring(s->of->sq);
+}
+
+static void keep(const struct bsn_dc_pool *pool, struct slot *s, const struct bsn_completion *c)
+{
+	struct failure *f = &pool->failures[slot_number(pool, s)];
+
+	f->first = *c;
+	f->generation = s->of->generation;
+	f->wqe_bytes = copy_wqe(s->of->sq, c->wqe_index, f->wqe);
+	s->has_failed = true;
+}
+
+void stream_failed(struct bsn_dc_pool *pool, struct initiator *i, const struct bsn_completion *c)
+{
+	struct slot *s = &i->slots[bsn_sq_posted_at(i->sq, c->wqe_index).stream];
+	const bool is_flush = c->status == IBV_WC_WR_FLUSH_ERR;
+
+	if (s->has_failed)
+		return;
+	keep(pool, s, c);
+	if (!i->has_failed) {
+		pool->counters.failures++;
+		if (is_flush || i->failed_streams + 1 >= pool->fatal_streams)
+			withdraw_all(pool, i);
+		else
+			withdraw_stream(pool, s);
+	}
+	if (s->peer)
+		fail_peer(pool, s->peer);
+}
+
+/* -- ready again -------------------------------------------------------------------------------- */
+
+/*
+ * Where streams cannot be reset (no DevX) their initiator is given up although it works; and the device may
+ * count failures otherwise. Then a NOP tells when all of it is done.
+ */
+static void await_end(struct initiator *i)
+{
+	if (!bsn_sq_ends_quietly(i->sq))
+		bsn_sq_ring(i->sq);
+	else if (bsn_sq_outstanding_bb(i->sq))
+		bsn_sq_post_marker(i->sq);
+}
+
+static void repair_stream(struct bsn_dc_pool *pool, struct slot *s)
+{
+	struct initiator *i = s->of;
+
+	if (provider_stream_reset(bsn_qp_verbs(i->qp), (uint16_t)(s - i->slots))) {
+		withdraw_all(pool, i);
+		return;
+	}
+	forget_slot(s);
+	slot_enter(pool, s);
+	i->failed_streams--;
+	i->generation++;
+	pool->broken--;
+	pool->counters.repairs++;
+}
+
+void repair_streams(struct bsn_dc_pool *pool, struct initiator *i)
+{
+	for (uint32_t k = 0; !i->has_failed && k < pool->streams; k++)
+		if (i->slots[k].has_failed && is_done(pool, &i->slots[k]))
+			repair_stream(pool, &i->slots[k]);
+	if (i->has_failed)
+		await_end(i);
+}
+
+void explain_stream(const struct bsn_dc_pool *pool, const struct slot *s, struct bsn_dc_error *error)
+{
+	const struct failure *f = &pool->failures[slot_number(pool, s)];
+
+	error->has_failed = true;
+	error->generation = f->generation;
+	error->first = f->first;
+	error->wqe_bytes = f->wqe_bytes;
+	memcpy(error->wqe, f->wqe, f->wqe_bytes);
+	error->text = f->first.status != IBV_WC_WR_FLUSH_ERR ?
+			      failure_text(&f->first) :
+			      "requests to other peers failed this peer's initiator, too, and nobody tells whether the "
+			      "target has executed what was outstanding";
+}

@@ -1,0 +1,407 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Pools whose initiators have streams: several peers have requests in one queue, and each fails alone where it can. */
+#include "dc_rig.h"
+
+static const struct bsn_remote nowhere;
+
+static int write_nowhere(struct rig *r, int p, uint64_t id)
+{
+	const struct bsn_sge local = bench_sge(r->b, 0, 0, LENGTH);
+
+	return bsn_write(r->ep[p], &local, &nowhere, id, NOW);
+}
+
+static struct bsn_ctrl ctrl_at(const struct bsn_sq *sq, uint16_t index)
+{
+	struct bsn_ctrl ctrl;
+
+	bsn_ctrl_decode(&ctrl, sq->ring + (size_t)(index & sq->bb_mask) * BSN_BB_SIZE);
+	return ctrl;
+}
+
+/* The last WRITE in the queue of a peer's initiator: of one block, or of two on RoCE. */
+static struct bsn_ctrl last_of(struct rig *r, int p)
+{
+	const struct bsn_sq *sq = r->ep[p]->sq;
+
+	return ctrl_at(sq, (uint16_t)(sq->pi - (r->b->test->link == CX_LINK_ROCE ? 2 : 1)));
+}
+
+static void expect_completion(struct rig *r, int p, uint64_t id, enum ibv_wc_status status)
+{
+	int found = -1;
+
+	for (int k = 0; k < r->count; k++)
+		if (r->done[k].user == &r->user[p] && r->done[k].id == id)
+			found = k;
+	assert_true(found >= 0);
+	assert_int_equal(r->done[found].status, status);
+}
+
+/* -- who has which ------------------------------------------------------------------------------ */
+
+static void an_initiator_has_several_peers(struct bench *b)
+{
+	const struct bsn_dc_pool_attr attr = { .initiators = 1, .streams = 4 };
+	struct rig r;
+
+	make(b, &r, &attr);
+	for (int p = 0; p < 4; p++) {
+		ok(write_to(&r, p, (uint64_t)p));
+		assert_ptr_equal(r.ep[p]->sq, r.ep[0]->sq);
+		assert_int_equal(last_of(&r, p).dci_stream, p);
+	}
+	assert_int_equal(write_to(&r, 4, 4), -EAGAIN); /* as all four are busy */
+	assert_non_null(strstr(bsn_error_text(), "turn"));
+	assert_int_equal(work(&r), 5);
+	for (int p = 0; p < 4; p++)
+		expect(&r, p, p, (uint64_t)p, BSN_OPCODE_RDMA_WRITE, IBV_WC_SUCCESS);
+	expect_ready(&r, 4, 4);
+	assert_int_equal(model_count(CX_DC_connect) - r.connects, 4);
+	/* It has what was the first one's, and is connected anew; those that stay are not. */
+	write_and_finish(&r, 4, 5);
+	for (int p = 1; p < 5; p++)
+		write_and_finish(&r, p, 6);
+	assert_int_equal(model_count(CX_DC_connect) - r.connects, 5);
+	assert_int_equal(counters_of(&r).connects, 5);
+	unmake(&r);
+}
+
+/* A peer's stream is another one's only when nothing of it is outstanding, whatever the others have. */
+static void a_stream_is_of_one_peer(struct bench *b)
+{
+	const struct bsn_dc_pool_attr attr = { .initiators = 1, .streams = 2, .turn_bytes = LENGTH };
+	struct rig r;
+
+	make(b, &r, &attr);
+	ok(write_to(&r, 0, 1));
+	ok(write_to(&r, 1, 2));
+	ok(write_to(&r, 1, 3));
+	assert_int_equal(write_to(&r, 2, 4), -EAGAIN);
+	assert_true(softcx_step(1));
+	assert_int_equal(poll(&r), 2);
+	expect(&r, 0, 0, 1, BSN_OPCODE_RDMA_WRITE, IBV_WC_SUCCESS);
+	expect_ready(&r, 1, 2);
+	ok(write_to(&r, 2, 4));
+	assert_int_equal(last_of(&r, 2).dci_stream, 0);
+	assert_int_equal(work(&r), 3);
+	expect_completion(&r, 2, 4, IBV_WC_SUCCESS);
+	unmake(&r);
+}
+
+/* Its initiator's queue has others' requests, which nobody but they may take back. */
+static void nobody_takes_back_what_is_anothers(struct bench *b)
+{
+	const struct bsn_dc_pool_attr attr = { .initiators = 1, .streams = 2 };
+	struct rig r;
+
+	make(b, &r, &attr);
+	ok(write_flags(&r, 0, 1, BSN_F_SIGNALED));
+	ok(write_flags(&r, 1, 2, BSN_F_SIGNALED));
+	is_refused(bsn_sq_cancel(r.ep[1]->sq), EOPNOTSUPP, "another peer");
+	ok(bsn_ring(r.ep[1]->sq));
+	assert_int_equal(work(&r), 2);
+	unmake(&r);
+}
+
+static void peers_are_told_of_their_streams(struct bench *b)
+{
+	const struct bsn_device_info *info = bsn_device_info(b->device);
+	struct bsn_dc_pool_attr attr = { .initiators = 2 };
+	struct bsn_dc_pool *pool;
+
+	assert_null(why_not(b, "dc-streams"));
+	assert_int_equal(info->max_dc_streams, 1 << CX_DC_STREAMS_LOG2);
+	assert_int_equal(info->max_dc_failed_streams,
+			 b->test->no_errored_streams ? 0 : (1 << CX_DC_ERRORED_LOG2) - 1);
+	attr.streams = info->max_dc_streams;
+	ok(bsn_dc_pool_create(b->device, &attr, &pool));
+	ok(bsn_dc_pool_destroy(pool));
+	attr.streams++;
+	is_refused(bsn_dc_pool_create(b->device, &attr, &pool), EINVAL, "33 streams");
+	attr = (struct bsn_dc_pool_attr){ .initiators = 2047, .spares = 1, .streams = 32 };
+	is_refused(bsn_dc_pool_create(b->device, &attr, &pool), EINVAL, "2048 initiators of 32 streams");
+}
+
+static void plain_verbs_have_none(struct bench *b)
+{
+	const struct bsn_dc_pool_attr attr = { .streams = 2 };
+	struct bsn_dc_pool *pool;
+
+	assert_non_null(why_not(b, "dc-streams"));
+	assert_int_equal(bsn_device_info(b->device)->max_dc_streams, 0);
+	is_refused(bsn_dc_pool_create(b->device, &attr, &pool), EOPNOTSUPP, "streams");
+}
+
+/* -- failures ----------------------------------------------------------------------------------- */
+
+static void expect_error(struct rig *r, int p, uint64_t id, enum ibv_wc_status status, const char *word)
+{
+	struct bsn_dc_error error;
+	struct bsn_av_dc av;
+	struct bsn_ctrl ctrl;
+
+	ok(bsn_dc_peer_error(r->ep[p], &error));
+	assert_true(error.has_failed);
+	assert_int_equal(error.first.id, id);
+	assert_int_equal(error.first.status, status);
+	assert_ptr_equal(error.first.user, &r->user[p]);
+	if (!strstr(error.text, word))
+		fail_msg("\"%s\" lacks \"%s\"", error.text, word);
+	bsn_ctrl_decode(&ctrl, error.wqe);
+	assert_int_equal(error.wqe_bytes, bsn_bb_of_ds(ctrl.ds) * BSN_BB_SIZE);
+	bsn_av_dc_decode(&av, error.wqe + BSN_DS_SIZE);
+	assert_int_equal(av.dqpn, bsn_dct_number(r->dct[p % TARGETS]));
+}
+
+static void expect_no_error(struct rig *r, int p)
+{
+	struct bsn_dc_error error;
+
+	ok(bsn_dc_peer_error(r->ep[p], &error));
+	assert_false(error.has_failed);
+	assert_int_equal(error.wqe_bytes, 0);
+}
+
+/* The ring goes round before anybody asks for the request that failed. */
+static void a_stream_fails_alone(struct bench *b)
+{
+	const struct bsn_dc_pool_attr attr = { .initiators = 1, .streams = 4, .send_depth = 8 };
+	struct rig r;
+
+	make(b, &r, &attr);
+	ok(write_to(&r, 0, 1));
+	ok(write_nowhere(&r, 1, 2));
+	ok(write_to(&r, 2, 3));
+	ok(write_flags(&r, 1, 4, 0)); /* not rung, and yet it comes back */
+	ok(write_to(&r, 0, 5));
+	assert_int_equal(work(&r), 5);
+	expect_completion(&r, 0, 1, IBV_WC_SUCCESS);
+	expect_completion(&r, 1, 2, IBV_WC_REM_ACCESS_ERR);
+	expect_completion(&r, 2, 3, IBV_WC_SUCCESS);
+	expect_completion(&r, 1, 4, IBV_WC_WR_FLUSH_ERR);
+	expect_completion(&r, 0, 5, IBV_WC_SUCCESS);
+	assert_int_equal(write_to(&r, 1, 6), -ENOTCONN);
+	for (int k = 0; k < 40; k++)
+		write_and_finish(&r, k % 2 * 2, 7);
+	expect_error(&r, 1, 2, IBV_WC_REM_ACCESS_ERR, "rkey");
+	expect_no_error(&r, 0);
+	assert_int_equal(counters_of(&r).failures, 1);
+	assert_int_equal(counters_of(&r).broken, 1);
+	ok(bsn_dc_peer_reset(r.ep[1]));
+	write_and_finish(&r, 1, 8); /* by the stream that nobody had */
+	assert_int_equal(last_of(&r, 1).dci_stream, 3);
+	assert_int_equal(bsn_dc_pool_repair(r.pool), 0);
+	assert_int_equal(counters_of(&r).repairs, 1);
+	write_and_finish(&r, 3, 9);
+	assert_int_equal(last_of(&r, 3).dci_stream, 1);
+	expect_no_error(&r, 1);
+	unmake(&r);
+}
+
+static void a_stream_waits_for_its_flushes(struct bench *b)
+{
+	const struct bsn_dc_pool_attr attr = { .initiators = 1, .streams = 4 };
+	struct rig r;
+
+	make(b, &r, &attr);
+	ok(write_nowhere(&r, 0, 1));
+	ok(write_to(&r, 0, 2));
+	assert_int_equal(softcx_step(1), 1);
+	assert_int_equal(poll(&r), 1);
+	expect(&r, 0, 0, 1, BSN_OPCODE_RDMA_WRITE, IBV_WC_REM_ACCESS_ERR);
+	assert_int_equal(bsn_dc_pool_repair(r.pool), 1);
+	assert_int_equal(bsn_dc_peer_reset(r.ep[0]), -EBUSY);
+	assert_int_equal(bsn_dc_peer_destroy(r.ep[0]), -EBUSY);
+	assert_int_equal(work(&r), 1);
+	expect(&r, 0, 0, 2, BSN_OPCODE_RDMA_WRITE, IBV_WC_WR_FLUSH_ERR);
+	assert_int_equal(bsn_dc_pool_repair(r.pool), 0);
+	ok(bsn_dc_peer_reset(r.ep[0]));
+	write_and_finish(&r, 0, 3);
+	unmake(&r);
+}
+
+/* The fourth of four takes its initiator along; a spare is there. */
+static void too_many_streams_fail_their_initiator(struct bench *b)
+{
+	const struct bsn_dc_pool_attr attr = { .initiators = 1, .streams = 4 };
+	struct rig r;
+
+	make(b, &r, &attr);
+	for (int round = 0; round < 3; round++) {
+		for (int p = 0; p < 4; p++) {
+			ok(write_nowhere(&r, p, 1));
+			assert_int_equal(work(&r), 1);
+			expect(&r, 0, p, 1, BSN_OPCODE_RDMA_WRITE, IBV_WC_REM_ACCESS_ERR);
+			assert_int_equal(counters_of(&r).broken, p < 3 ? p + 1 : 1);
+		}
+		for (int p = 4; p < 8; p++)
+			write_and_finish(&r, p, 2);
+		assert_int_equal(bsn_dc_pool_repair(r.pool), 0);
+		for (int p = 0; p < 8; p++) {
+			ok(bsn_dc_peer_reset(r.ep[p]));
+			write_and_finish(&r, p, 3);
+		}
+		assert_int_equal(counters_of(&r).failures, 4 * (round + 1));
+		assert_int_equal(counters_of(&r).repairs, round + 1);
+	}
+	unmake(&r);
+}
+
+/* Where the first stream that fails fails all: who has something outstanding is told, the others go on. */
+static void an_initiator_fails_with_all_its_streams(struct bench *b)
+{
+	const struct bsn_dc_pool_attr attr = { .initiators = 1, .streams = 4 };
+	struct rig r;
+
+	make(b, &r, &attr);
+	for (int p = 0; p < 4; p++)
+		write_and_finish(&r, p, 1);
+	ok(write_flags(&r, 2, 2, BSN_F_RING)); /* before the failure: it succeeds in silence */
+	ok(write_nowhere(&r, 0, 3));
+	ok(write_flags(&r, 1, 4, BSN_F_RING));
+	assert_int_equal(work(&r), 2);
+	expect_completion(&r, 0, 3, IBV_WC_REM_ACCESS_ERR);
+	expect_completion(&r, 1, 4, IBV_WC_WR_FLUSH_ERR);
+	expect_error(&r, 0, 3, IBV_WC_REM_ACCESS_ERR, "rkey");
+	expect_error(&r, 1, 4, IBV_WC_WR_FLUSH_ERR, "executed");
+	expect_no_error(&r, 2);
+	assert_int_equal(write_to(&r, 0, 5), -ENOTCONN);
+	assert_int_equal(write_to(&r, 1, 5), -ENOTCONN);
+	for (int p = 2; p < 6; p++)
+		write_and_finish(&r, p, 6);
+	assert_int_equal(counters_of(&r).failures, 1);
+	assert_int_equal(bsn_dc_pool_repair(r.pool), 0);
+	for (int p = 0; p < 6; p++) {
+		ok(bsn_dc_peer_reset(r.ep[p]));
+		write_and_finish(&r, p, 7);
+	}
+	unmake(&r);
+}
+
+/* Whose requests are on their way when another one's fail waits, and posts no more until they have come back. */
+static void who_is_not_concerned_waits(struct bench *b)
+{
+	const struct bsn_dc_pool_attr attr = { .initiators = 1, .streams = 2 };
+	struct rig r;
+
+	make(b, &r, &attr);
+	ok(write_nowhere(&r, 0, 1));
+	ok(write_to(&r, 1, 2));
+	ok(write_to(&r, 1, 3));
+	assert_int_equal(softcx_step(1), 1);
+	r.count = bsn_dc_poll(r.pool, r.done, 1);
+	expect(&r, 0, 0, 1, BSN_OPCODE_RDMA_WRITE, IBV_WC_REM_ACCESS_ERR);
+	assert_int_equal(write_to(&r, 1, 4), -EAGAIN);
+	assert_int_equal(bsn_dc_pool_repair(r.pool), 1);
+	run_model();
+	assert_int_equal(poll(&r), 2);
+	expect(&r, 0, 1, 2, BSN_OPCODE_RDMA_WRITE, IBV_WC_WR_FLUSH_ERR);
+	expect(&r, 1, 1, 3, BSN_OPCODE_RDMA_WRITE, IBV_WC_WR_FLUSH_ERR);
+	assert_int_equal(counters_of(&r).waiting, 0); /* a peer that failed has no turn */
+	assert_int_equal(write_to(&r, 1, 4), -ENOTCONN);
+	assert_int_equal(bsn_dc_pool_repair(r.pool), 0);
+	ok(bsn_dc_peer_reset(r.ep[1]));
+	write_and_finish(&r, 1, 5);
+	unmake(&r);
+}
+
+/* No DevX, no reset of a stream: the whole initiator is, once the other streams have nothing outstanding. */
+static void without_commands_the_initiator_is_reset(struct bench *b)
+{
+	const struct bsn_dc_pool_attr attr = { .initiators = 1, .streams = 4 };
+	struct rig r;
+
+	make(b, &r, &attr);
+	ok(write_nowhere(&r, 0, 1));
+	ok(write_flags(&r, 1, 2, 0));
+	run_model();
+	assert_int_equal(poll(&r), 1);
+	assert_int_equal(bsn_dc_pool_repair(r.pool), 1);
+	for (int p = 4; p < 8; p++)
+		write_and_finish(&r, p, 3); /* the spare's */
+	assert_int_equal(bsn_dc_pool_repair(r.pool), 0);
+	ok(bsn_dc_peer_reset(r.ep[0]));
+	for (int p = 0; p < 8; p++)
+		write_and_finish(&r, p, 4);
+	assert_int_equal(counters_of(&r).repairs, 1);
+	unmake(&r);
+}
+
+static void a_thousand_peers_fail_and_return(struct bench *b)
+{
+	enum { MANY = 1000 };
+	static struct bsn_ep *many[MANY];
+	const struct bsn_dc_pool_attr attr = { .initiators = 2, .streams = 4 };
+	const struct bsn_sge local = bench_sge(b, 0, 0, LENGTH);
+	const struct bsn_remote to = bench_remote(b, 1, INTO);
+	struct bsn_address address;
+	struct rig r;
+
+	make(b, &r, &attr);
+	for (int p = 0; p < MANY; p++) {
+		ok(bsn_dct_address(r.dct[p % TARGETS], &address));
+		ok(bsn_dc_peer_create(r.pool, &address, NULL, &many[p], &many[p]));
+		ok(bsn_write(many[p], &local, &nowhere, 1, NOW));
+		assert_int_equal(work(&r), 1);
+		assert_int_equal(r.done[0].status, IBV_WC_REM_ACCESS_ERR);
+		assert_int_equal(bsn_dc_pool_repair(r.pool), 0);
+	}
+	assert_int_equal(counters_of(&r).failures, MANY);
+	assert_int_equal(counters_of(&r).repairs, MANY);
+	for (int p = 0; p < MANY; p++) {
+		ok(bsn_dc_peer_reset(many[p]));
+		ok(bsn_write(many[p], &local, &to, 2, NOW));
+		assert_int_equal(work(&r), 1);
+		assert_int_equal(r.done[0].status, IBV_WC_SUCCESS);
+		ok(bsn_dc_peer_destroy(many[p]));
+	}
+	unmake(&r);
+}
+
+/* -- at random ---------------------------------------------------------------------------------- */
+
+static void at_random(struct bench *b)
+{
+	for (unsigned policy = BSN_DC_LRU; bsn_dc_policy_name(policy); policy++) {
+		const struct bsn_dc_pool_attr attr = { .initiators = 2, .spares = 2, .streams = 3, .send_depth = 16,
+						       .turn_bytes = 24 * LENGTH, .policy = policy };
+
+		assert_true(at_random_by(b, &attr, rounds() * bench_rounds(b, 20000)));
+	}
+}
+
+#define ON_DIRECT .is_bare = true, .is_direct_only = true, .is_own_only = true, .is_model_only = true
+#define ON_VERBS  .is_bare = true, .is_verbs_only = true, .is_own_only = true, .is_model_only = true
+
+int main(void)
+{
+	static const struct bench_case cases[] = {
+		{ CASE("an initiator has several peers", an_initiator_has_several_peers), ON_DIRECT },
+		{ CASE("an initiator has several peers, on RoCE", an_initiator_has_several_peers), ON_DIRECT,
+		  .link = CX_LINK_ROCE },
+		{ CASE("a stream is of one peer", a_stream_is_of_one_peer), ON_DIRECT },
+		{ CASE("nobody takes back what is another's", nobody_takes_back_what_is_anothers), ON_DIRECT },
+		{ CASE("peers are told of their streams", peers_are_told_of_their_streams), ON_DIRECT },
+		{ CASE("peers are told of their streams, of which none may fail", peers_are_told_of_their_streams),
+		  ON_DIRECT, .no_errored_streams = true },
+		{ CASE("plain verbs have none", plain_verbs_have_none), ON_VERBS },
+		{ CASE("a stream fails alone", a_stream_fails_alone), ON_DIRECT },
+		{ CASE("a stream fails alone, on RoCE", a_stream_fails_alone), ON_DIRECT, .link = CX_LINK_ROCE },
+		{ CASE("a stream waits for its flushes", a_stream_waits_for_its_flushes), ON_DIRECT },
+		{ CASE("too many streams fail their initiator", too_many_streams_fail_their_initiator), ON_DIRECT },
+		{ CASE("an initiator fails with all its streams", an_initiator_fails_with_all_its_streams), ON_DIRECT,
+		  .no_errored_streams = true },
+		{ CASE("who is not concerned waits", who_is_not_concerned_waits), ON_DIRECT,
+		  .no_errored_streams = true },
+		{ CASE("without commands the initiator is reset", without_commands_the_initiator_is_reset), ON_DIRECT,
+		  .no_devx = true },
+		{ CASE("a thousand peers fail and return", a_thousand_peers_fail_and_return), ON_DIRECT },
+		{ CASE("at random", at_random), ON_DIRECT },
+		{ CASE("at random, where none may fail", at_random), ON_DIRECT, .no_errored_streams = true },
+		{ CASE("at random, on RoCE", at_random), ON_DIRECT, .link = CX_LINK_ROCE },
+	};
+
+	random_start();
+	return bench_run("dc_streams", cases, sizeof(cases) / sizeof(cases[0]));
+}
