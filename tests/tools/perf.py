@@ -117,7 +117,6 @@ def test_wrong_usage(bench):
             ('dc takes no argument more', 'dc', 'more'),
             ('--streams 0: must be', 'dc', '--streams', '0'),
             ('slots', 'dc', '--simulate', '--dcis', '4096', '--streams', '1024'),
-            ('use --simulate', 'dc', '--streams', '2'),
             ('use --simulate', 'dc', '--connect-ns', '140'),
             ('--simulate has no device', 'dc', '--simulate', '--device', 'mlx5_0'),
             ('there is nothing to draw', 'dc', '--plot', 'x.svg'),
@@ -383,13 +382,22 @@ def test_dc_is_as_simulated(bench):
     softcx executes them at once, where the model has them end one after the other: those that keep what they have
     differ little; dcs, which gives it up when it is done, does.
     """
-    for pattern in 'zipf', 'moving':
-        few = ('--operations', '3000', '--pattern', pattern)
+    for pattern, streams in ('zipf', '1'), ('moving', '1'), ('zipf', '8'), ('bursts', '4'):
+        few = ('--operations', '3000', '--pattern', pattern, '--streams', streams, '--dcis', '8')
         alone = few + ('--window', '1')
         check(connects(bench, *alone) == connects(bench, *alone, '--simulate'), pattern)
         some = few + ('--window', '4', '--policy', 'lru,sieve,hashed,adaptive')
         real, simulated = connects(bench, *some), connects(bench, *some, '--simulate')
         check(all(abs(real[name] - simulated[name]) < 0.02 for name in real), f'{real} {simulated}')
+
+
+def test_dc_streams_are_worth_initiators(bench):
+    few = ('--operations', '10000', '--dcis', '8', '--streams', '8', '--window', '16', '--policy', 'lru,sieve,dcs_quota')
+    for pattern in 'zipf', 'bursts', 'moving':
+        made = connects(bench, *few, '--pattern', pattern)
+        check(made['lru'] <= 0.45 * made['dcs_quota'] and made['sieve'] <= 0.45 * made['dcs_quota'], f'{pattern} {made}')
+    out = bench.run(PERF, 'dc', '--operations', '10', '--streams', '33')[0]
+    check('33 streams: an initiator has 32 at most' in out, out)
 
 
 def test_dc_simulated(bench):

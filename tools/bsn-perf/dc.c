@@ -225,8 +225,6 @@ static int check_options(const struct dc_report *report)
 		return complain_usage("times are of the model: use --simulate");
 	if (options.simulate && options.common.device)
 		return complain_usage("--simulate has no device");
-	if (plan->streams > 1 && !options.simulate)
-		return complain_usage("--streams: pools on a device have none: use --simulate");
 	if (options.plot && report->count < 2)
 		return complain_usage("--plot: of one number of peers there is nothing to draw: "
 				      "use --peers 100,1000,10000");

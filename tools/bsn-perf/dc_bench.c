@@ -10,7 +10,8 @@
 #include "../examples/ranks.h"
 #include "stepper.h"
 
-enum { KEY = 0x5eed };
+/* From shorter rings than the model's a pool does not read which streams were used. */
+enum { KEY = 0x5eed, STREAMS_DEPTH = 64 };
 
 struct dc_bench {
 	struct bsn_device *device;
@@ -264,9 +265,11 @@ static int gather(struct ranks *ranks, struct dc_figures *figures)
 int dc_bench_run(struct dc_bench *b, const struct dc_plan *plan, enum bsn_dc_policy policy,
 		 struct dc_figures *figures)
 {
+	const bool is_short = plan->streams > 1 && plan->window < STREAMS_DEPTH;
 	const struct bsn_dc_pool_attr attr = { .initiators = plan->initiators,
+					       .streams = plan->streams,
 					       .policy = policy,
-					       .send_depth = plan->window };
+					       .send_depth = is_short ? STREAMS_DEPTH : plan->window };
 	struct pool p = { .bench = b };
 	int err = bsn_dc_pool_create(b->device, &attr, &p.pool);
 

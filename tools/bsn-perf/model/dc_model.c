@@ -8,7 +8,7 @@
 #include "dc/pool.h"
 #include "posted.h"
 
-enum { LEAST_RING_BB = 64, MOST_WINDOW = 4096, PAGE = 4096, IDLE_NS = 1000000 };
+enum { LEAST_RING_BB = 64, MOST_RING_BB = 1 << 15, MOST_WINDOW = 4096, PAGE = 4096, IDLE_NS = 1000000 };
 
 /* A request that was published, and is not reported yet. */
 struct request {
@@ -227,30 +227,33 @@ static int make_dci(struct dc_model *m, uint32_t k)
 	return d->sq ? 0 : -ENOMEM;
 }
 
-/* A request has one block; beside it the ring has the NOPs that tell ends. */
-static uint32_t ring_for(uint32_t window)
+/* A request has one block; beside it the ring has the NOPs that tell ends. Streams share it. */
+static uint32_t ring_for(const struct dc_plan *plan)
 {
 	uint32_t ring_bb = LEAST_RING_BB;
 
-	while (ring_bb < 4 * window)
+	while (ring_bb < MOST_RING_BB && ring_bb < LEAST_RING_BB * plan->streams)
+		ring_bb *= 2;
+	while (ring_bb < 4 * plan->window)
 		ring_bb *= 2;
 	return ring_bb;
 }
 
 static int make(struct dc_model *m, const struct dc_plan *plan, enum bsn_dc_policy policy)
 {
-	const struct bsn_dc_pool_attr attr = { .initiators = plan->initiators, .policy = policy };
+	const struct bsn_dc_pool_attr attr = { .initiators = plan->initiators,
+					       .streams = plan->streams,
+					       .policy = policy };
 	int err = 0;
 
 	m->pool = pool_new(&attr);
 	m->page = aligned_alloc(PAGE, PAGE);
-	m->ring_bb = ring_for(plan->window);
+	m->ring_bb = ring_for(plan);
 	m->heap = calloc((size_t)plan->window + 2 * plan->initiators + 2, sizeof(*m->heap));
 	m->dcis = m->pool ? calloc(m->pool->count, sizeof(*m->dcis)) : NULL;
 	if (!m->page || !m->heap || !m->dcis)
 		return -ENOMEM;
 	m->lane.reg = m->page;
-	m->pool->streams = plan->streams;
 	for (uint32_t k = 0; !err && k < m->pool->count; k++)
 		err = make_dci(m, k);
 	return err ? err : pool_begin(m->pool);
