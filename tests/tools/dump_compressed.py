@@ -127,7 +127,7 @@ def test_enhanced(_bench):
     check(told(report, 'wqe_counter', 'byte_count') ==
           [(5, 40)] + [(6 + i, size) for i, (_, size) in enumerate(HASHES)] + [(16, 41)], report)
     report = dump(slots[1:2] + slots[:1], '--format=cqe', '--compressed=enhanced,hash')
-    check('title is not there' in report['unread'][0]['why'] and len(report['records']) == 1, report)
+    check('that is their title' in report['unread'][0]['why'] and len(report['records']) == 1, report)
     report = dump(slots, '--format=cqe')
     check('enhanced' in report['unread'][0]['why'] and len(report['records']) == 2, report)
 

@@ -77,7 +77,7 @@ def test_kinds(bench):
 
 
 def test_nothing_is_called_that(bench):
-    bench.complains('no error is called that', DUMP, 'explain', 'zzz')
+    bench.complains('no error has this name', DUMP, 'explain', 'zzz')
 
 
 def test_usage(bench):

@@ -323,7 +323,7 @@ def test_follow_says_what_it_missed(bench):
     check(numbers(program, {'records': of({'records': records}, 'send queue')})[-1] == 960, records)
     program.end()
     rest, _ = follower.end()
-    check('were used and used again between two looks' in rest, rest)
+    check('were used and reused between two looks' in rest, rest)
 
 
 def test_follow_ends_when_interrupted(bench):
@@ -412,7 +412,7 @@ def test_wrong_options(_bench):
                        ('--follow is for a process', ['-c', 'x', '--follow']),
                        ('are for a process or a core file', ['--qp', 1]),
                        ('--pid is the number', ['-p', -5]),
-                       ('or else files', ['-p', 1, 'file'])):
+                       ('name either a process or core file', ['-p', 1, 'file'])):
         complains(text, *args, status=2)
 
 

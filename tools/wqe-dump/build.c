@@ -24,7 +24,7 @@ static int refuse(struct build *b, const char *format, ...)
 
 /* -- bytes -------------------------------------------------------------------------------------- */
 
-/* Appends so many zero bytes, in whole DS; NULL: there is no room. */
+/* Appends `size` zero bytes, rounded up to whole DS; returns NULL if there is no room. */
 static uint8_t *grow(struct build *b, size_t size)
 {
 	const size_t whole = (size_t)bsn_ds_of_bytes((uint32_t)size) * BSN_DS_SIZE;
@@ -151,7 +151,7 @@ static const struct bsn_wqe_op *find_operation(const char *name)
 	return NULL;
 }
 
-/* A segment with fields is added, empty; what comes after the head is for the caller to add. */
+/* Adds a segment with fields, all zero. The caller adds what comes after the head. */
 static int add_place(struct build *b, enum bsn_place place)
 {
 	const struct bsn_place_info *info = &bsn_places[place];
@@ -165,7 +165,7 @@ static int add_place(struct build *b, enum bsn_place place)
 	return grow(b, info->size_bytes) ? 0 : -EINVAL;
 }
 
-/* IPoIB has nothing but extended vectors. */
+/* IPoIB has only extended address vectors. */
 static int add_places(struct build *b, const struct build_attr *attr)
 {
 	const bool is_extended = attr->is_extended || attr->transport == BSN_TRANSPORT_IPOIB;
@@ -225,7 +225,7 @@ int build_begin(struct build *build, const struct build_attr *attr)
 
 /* -- what follows ------------------------------------------------------------------------------- */
 
-/* Translations end with padding to 64 bytes, unless they are a pointer. */
+/* Pads translations to 64 bytes, unless they are a pointer. */
 static int end_translations(struct build *b)
 {
 	const size_t count = b->size - b->translations;
@@ -244,7 +244,7 @@ int build_pointer(struct build *b, uint64_t addr, uint64_t length_bytes, uint64_
 	uint8_t *segment;
 
 	if (key > UINT32_MAX)
-		return refuse(b, "a key has 32 bits: 0x%llx is none", (unsigned long long)key);
+		return refuse(b, "a key has 32 bits: 0x%llx has more", (unsigned long long)key);
 	if (length_bytes > (is_umr ? BSN_KLM_MAX_BYTES : BSN_DATA_MAX_BYTES))
 		return refuse(b, "a segment has less than 2^31 bytes: split %llu in several",
 			      (unsigned long long)length_bytes);
@@ -344,7 +344,7 @@ static int refuse_bad(struct build *b, const struct bsn_bad *bad, const char *ad
 		      bad->offset, bad->why, advice);
 }
 
-/* The decoder is the judge. */
+/* Checks the WQE by the decoder, so that both agree on what is wrong. */
 static int judge(struct build *b, bool is_forced)
 {
 	static struct bsn_wqe wqe; /* too large for a stack */
@@ -359,7 +359,7 @@ static int judge(struct build *b, bool is_forced)
 			       : 0;
 	if (bsn_wqe_decode(b->bytes, b->size, b->transport, &wqe, &bad) ||
 	    bsn_wqe_check(&wqe, &bad))
-		return refuse_bad(b, &bad, "; --force builds it all the same");
+		return refuse_bad(b, &bad, "; --force builds it anyway");
 	if (wqe.raw_offset != wqe.size_bytes && !wqe.raw_is_read)
 		return refuse(b, "%s does not use what follows byte %u: leave it out, or --force",
 			      b->name, wqe.raw_offset);

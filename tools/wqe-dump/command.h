@@ -11,7 +11,7 @@ enum {
 };
 
 /**
- * command_finish() - the exit status when all was printed
+ * command_finish() - the exit status after everything was printed
  * @status: so far
  *
  * Return: @status, or WQE_DUMP_FAILED if standard output failed. A closed pipe is no failure.

@@ -59,7 +59,7 @@ static struct number byte_of(const struct error *error, enum error_space space)
 	return number->value <= UINT8_MAX ? *number : (struct number){ 0 };
 }
 
-/* As a log would have it. */
+/* Makes the record that a line of a log would give. */
 static void make_record(const struct error *error, struct record *record)
 {
 	const struct number *health = &error->numbers[SPACE_HEALTH];
@@ -113,9 +113,9 @@ static int print_readings(struct readings *readings, enum record_side side)
 	struct explanation explanations[READINGS_MAX];
 
 	if (!readings->count) {
-		fprintf(stderr, "wqe-dump explain: no error is called that, or its numbers "
-				"contradict each other; names of syndromes and verbs statuses are "
-				"known, and numbers; lines of a log are for wqe-dump itself\n");
+		fprintf(stderr, "wqe-dump explain: no error has this name, or its numbers "
+				"contradict each other; give numbers, or names of syndromes and "
+				"of verbs statuses; wqe-dump itself reads the lines of a log\n");
 		return WQE_DUMP_NOTHING;
 	}
 	for (unsigned i = 0; i < readings->count; i++) {

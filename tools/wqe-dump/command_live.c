@@ -46,7 +46,7 @@ static const char *find_fault(const char **paths)
 	if (options.follow && options.core)
 		return "--follow is for a process: --pid";
 	if (paths)
-		return "a process or a core file is looked at, or else files, not both";
+		return "name either a process or core file, or files with text or bytes";
 	return NULL;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What was found in the input, and the sink that is told of it. */
+/* What was found in the input, and the sink that receives it. */
 #ifndef WQE_DUMP_RECORD_H
 #define WQE_DUMP_RECORD_H
 
@@ -37,7 +37,7 @@ struct number {
 #define RECORD_TEXT_BYTES  160 /* of one text at most */
 #define RECORD_TEXTS_BYTES (5 * RECORD_TEXT_BYTES)
 
-/** struct record_field - something else that a log line says */
+/** struct record_field - one more value that a log line gives */
 struct record_field {
 	const char *name; /* a constant */
 	uint64_t value;
@@ -75,8 +75,8 @@ struct record {
 	const uint8_t *bytes; /* NULL: only text */
 	uint16_t size_bytes;
 	enum bsn_transport transport; /* of a send WQE */
-	bool transport_is_guess;      /* the one that makes most sense */
-	const struct bsn_cqe *cqe;    /* one of these, taken apart */
+	bool transport_is_guess;      /* guessed: the one that makes most sense */
+	const struct bsn_cqe *cqe;    /* decoded; one of these three */
 	const struct bsn_wqe *wqe;
 	const struct bsn_recv_wqe *recv;
 	const struct ring *ring; /* NULL: not in a ring */
@@ -90,10 +90,10 @@ struct record {
 	/* The WQE that failed, or the CQE of the failure, if it was found: tie.h. */
 	const char *partner_file; /* NULL: it was not */
 	unsigned long partner_line;
-	struct number partner_index; /* of the WQE; not the CQE's: of another round */
+	struct number partner_index; /* of the WQE; unlike the CQE's if of another round */
 };
 
-/** struct sink - is told of the records in their order */
+/** struct sink - receives the records in their order */
 struct sink {
 	void (*begin)(struct sink *sink);
 	void (*record)(struct sink *sink, const struct record *record);

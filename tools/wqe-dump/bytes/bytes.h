@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Bytes of queues that come without text, and what is known of them. */
+/* Bytes of queues that come without text, and what is known about them. */
 #ifndef WQE_DUMP_BYTES_H
 #define WQE_DUMP_BYTES_H
 
@@ -35,7 +35,7 @@ struct raw {
 	size_t size;
 	const struct raw_place *places; /* ascending; NULL: no lines, the input is binary */
 	size_t place_count;
-	/* If these are not known, the user says it, or it is guessed. */
+	/* What is not known here is taken from the user's options, or guessed. */
 	enum raw_kind kind;
 	struct number transport;
 };

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #define SEPARATORS " \t,;{}()[]<'\""
-#define GAP_MAX    3  /* more separators between words end the bytes: ASCII follows */
+#define GAP_MAX    3  /* if more separators follow a word, the bytes end there, and ASCII follows */
 #define WORD_MAX   16 /* digits of the longest word; longer ones are strings of bytes */
 #define ENOUGH     16 /* bytes of a line that ASCII may follow, at least */
 
@@ -12,7 +12,7 @@
 struct word {
 	const char *begin, *end; /* of the digits */
 	unsigned digits;         /* 0: it is not hexadecimal */
-	bool has_colon;          /* follows: it is an offset */
+	bool has_colon;          /* a colon follows: the word is an offset */
 	unsigned gap;            /* blanks before it */
 };
 
@@ -59,7 +59,7 @@ static bool has_long_run(const char *text, size_t len)
 	return false;
 }
 
-/* Only digits and blanks; addresses have fewer. */
+/* Whether the last TAIL_CHARS characters are digits and blanks; an address has fewer of them. */
 static bool ends_with_words(const char *text, size_t len)
 {
 	size_t n = 0;

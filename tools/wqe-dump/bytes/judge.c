@@ -2,7 +2,7 @@
 #include "judge.h"
 
 #define IMPLAUSIBLE  (-3)
-#define TITLE_POINTS 3   /* for all slots of the block, whatever is in them */
+#define TITLE_POINTS 3   /* for all slots of the block, whatever they hold */
 #define PASSING      5   /* in tenths a unit; anything may get fewer by chance */
 #define PIECE_MAX    64  /* CQEs; a title of more is in a whole queue */
 #define RING_POINTS  100 /* more than units get: indices do not match slots by chance */
@@ -70,7 +70,9 @@ static int judge_cqe(const uint8_t *bytes, size_t size)
 	return 1;
 }
 
-/* Whether a CQE of 128 B has something in its first half that is no data: maybe another CQE. */
+/*
+ * Whether the first half of a CQE of 128 B has bytes that are no data, and so may be another CQE.
+ */
 static bool has_odd_half(const uint8_t *bytes, size_t size)
 {
 	struct bsn_cqe_tail tail;
@@ -114,7 +116,10 @@ static bool has_empty_halves(const uint8_t *bytes, size_t size)
 
 /* -- plausible WQEs ----------------------------------------------------------------------------- */
 
-/* Whether a message goes nowhere. The Q_Key is where a DC key has its upper half, mostly zero. */
+/*
+ * Whether a message has no destination. A UD Q_Key of 0 counts as none, since the upper half of a
+ * DC key, which is at the same place, is mostly 0.
+ */
 static bool lacks_address(const struct bsn_wqe *wqe)
 {
 	if (!wqe->data_count)
@@ -131,7 +136,7 @@ static bool lacks_address(const struct bsn_wqe *wqe)
 	}
 }
 
-/* How many things in a WQE no program would post. */
+/* Counts what no program would post in a WQE. */
 static unsigned count_oddities(const struct bsn_wqe *wqe)
 {
 	unsigned odd = bsn_wqe_findings(wqe, NULL, 0);

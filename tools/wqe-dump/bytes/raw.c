@@ -130,7 +130,7 @@ static size_t tell_wqe(struct teller *teller, size_t offset)
 	if (is_zero(copy, size < BSN_BB_SIZE ? size : BSN_BB_SIZE))
 		return 1;
 	if (teller->is_ring && !begins_in(teller, copy, size, offset / BSN_BB_SIZE))
-		return 1; /* the end of one that wraps, or the rest of an older one */
+		return 1; /* the end of a WQE that wraps, or the rest of an older WQE */
 	if (bsn_wqe_decode(copy, size, teller->transport, &wqe, &bad)) {
 		teller_refuse(teller, offset, &bad);
 		return 1;

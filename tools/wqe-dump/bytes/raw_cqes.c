@@ -33,7 +33,10 @@ static bool is_unwritten(const uint8_t *proper)
 
 /* -- CQEs --------------------------------------------------------------------------------------- */
 
-/* @offset: of the CQE, or of what it was expanded from; @compressed says of what, or is NULL. */
+/*
+ * @offset: of the CQE, or of the mini CQE that it was expanded from; @compressed says which, or is
+ * NULL
+ */
 static void tell_cqe(struct teller *teller, size_t offset, uint32_t slot, const uint8_t *bytes,
 		     size_t size, const char *compressed)
 {
@@ -64,7 +67,8 @@ static void refuse_slot(const struct walker *walker, const char *why)
 
 /*
  * Tells of the CQEs in one array; returns how many there are. In the basic layout the nth CQE of a
- * block belongs to its nth slot; `count` is how many the block has, or 0: it is this array only.
+ * block belongs to its nth slot. `count` is the number of CQEs in the block; 0: the block is only
+ * this array.
  */
 static uint32_t tell_array(struct walker *walker, uint32_t array_slot, uint32_t told,
 			   uint32_t count)
@@ -123,7 +127,7 @@ static void tell_compressed(struct walker *walker, uint32_t count)
 	if (!walker->has_title)
 		refuse_slot(walker,
 			    compression->is_enhanced
-				    ? "mini CQEs, and the CQE that is their title is not there"
+				    ? "mini CQEs without the CQE that is their title"
 				    : "mini CQEs without a title (--compressed=enhanced, if "
 				      "the CQ was created so)");
 	else if (!walker->block.is_request && !compression->format.is_known)
@@ -146,7 +150,7 @@ static uint32_t slots_at(const struct teller *teller, uint32_t slot)
 	return count ? count : 1;
 }
 
-/* Tells rounds apart: the owner bit; in the enhanced layout a number. */
+/* What tells rounds apart: the owner bit, or in the enhanced layout a number. */
 static uint8_t round_of(const struct teller *teller, const uint8_t *proper)
 {
 	struct bsn_cqe_tail tail;

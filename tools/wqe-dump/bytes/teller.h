@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What WQEs and CQEs of a queue have in common when they are told of. */
+/* What is the same when WQEs and when CQEs of a queue are reported. */
 #ifndef WQE_DUMP_TELLER_H
 #define WQE_DUMP_TELLER_H
 
@@ -27,7 +27,7 @@ bool teller_is_ring(uint32_t count);
 /** teller_begin() - an empty record of what is at this offset */
 void teller_begin(const struct teller *teller, size_t offset, struct record *record);
 
-/** teller_refuse() - tells of a slot that cannot be read; once for neighbours */
+/** teller_refuse() - tells of a slot that cannot be read; once for several neighbours */
 void teller_refuse(struct teller *teller, size_t offset, const struct bsn_bad *bad);
 
 /** teller_rest() - tells of bytes after the last whole slot */

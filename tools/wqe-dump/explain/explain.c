@@ -170,7 +170,7 @@ static struct code lookup(const struct code codes[256], const struct number *num
 	return number && number->value < 256 ? codes[number->value] : (struct code){ 0 };
 }
 
-/* The code of the most precise number that means something. */
+/* The code of the most precise number that has a known meaning. */
 static struct code code_of(const struct error *error)
 {
 	const int syndrome = error_syndrome(error);
@@ -298,7 +298,7 @@ static void note_hardware(struct explanation *e, uint32_t hw_syndrome)
 	if (hw_syndrome)
 		NOTE(e, "hardware syndrome 0x%02x: an engine of this device found it", hw_syndrome);
 	else
-		NOTE(e, "hardware syndrome 0, as it is where an answer or a timer says so");
+		NOTE(e, "hardware syndrome 0, usual when an answer or a timer tells of the error");
 }
 
 static void note_opcode(struct explanation *e, const struct error *error)
@@ -336,7 +336,7 @@ bool explanation_cause(const struct explanation *explanation, unsigned nth, stru
 	return false;
 }
 
-/* One text for each topic, made once, since records point to it. */
+/* Returns one text for each topic; it is made once, since records point to it. */
 static const char *cause_text(struct explanation *e)
 {
 	static char texts[TOPIC_COUNT][512];

@@ -35,7 +35,7 @@ struct error {
 struct meaning {
 	enum error_space space;
 	uint32_t value;
-	const char *name;   /* NULL: nobody has explained it */
+	const char *name;   /* NULL: no public source explains it */
 	const char *doc;    /* or NULL */
 	const char *detail; /* what a key check found, or NULL */
 };
@@ -73,14 +73,14 @@ const char *party_name(enum party party);
 /** space_name() - "vendor syndrome" … */
 const char *space_name(enum error_space space);
 
-/** meaning_of() - what one number means; its name is NULL if nobody has explained it */
+/** meaning_of() - what one number means; its name is NULL if no public source explains it */
 struct meaning meaning_of(enum error_space space, uint32_t value);
 
 /** explain() - fills in all of an explanation */
 void explain(const struct error *error, struct explanation *explanation);
 
 /**
- * explanation_of() - likewise, from a cache: a log has few errors, each many times
+ * explanation_of() - likewise, from a cache: a log has few different errors, each many times
  *
  * Return: valid until the next call.
  */
@@ -110,7 +110,7 @@ bool error_fits(const struct error *error);
  */
 bool error_is_pair(const struct error *error);
 
-/** error_is_same() - whether the same is known of both */
+/** error_is_same() - whether the same is known about both errors */
 bool error_is_same(const struct error *a, const struct error *b);
 
 /** record_suits_vendor() - whether a record would be such a pair with this vendor syndrome */

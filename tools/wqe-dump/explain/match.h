@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which error people mean by words: "remote access", "IBV_WC_RETRY_EXC_ERR", "rnr". */
+/* Finds the error that a user means by words: "remote access", "IBV_WC_RETRY_EXC_ERR", "rnr". */
 #ifndef WQE_DUMP_MATCH_H
 #define WQE_DUMP_MATCH_H
 

@@ -45,7 +45,7 @@ struct question {
 static const struct label {
 	const char *word;
 	int space;
-	bool is_topic; /* holds for words, too */
+	bool is_topic; /* also says what the words name */
 } labels[] = {
 	{ "vendor_err_synd", SPACE_VENDOR, false },
 	{ "vendor_syndrome", SPACE_VENDOR, false },
@@ -275,7 +275,7 @@ static bool is_same_error(const struct error *a, const struct error *b)
 	return true;
 }
 
-/* Inserts in order; equals keep theirs. */
+/* Inserts in the order of rank; equal ones keep their order. */
 static void add_reading(struct readings *readings, const struct error *error)
 {
 	unsigned at = readings->count;
@@ -291,7 +291,7 @@ static void add_reading(struct readings *readings, const struct error *error)
 	readings->count++;
 }
 
-/* Every combination of the choices that are left. */
+/* Adds every combination of the remaining choices. */
 static void combine(const struct question *q, unsigned nth, const struct error *error,
 		    struct readings *readings)
 {
@@ -316,7 +316,7 @@ static void drop_worse(struct readings *readings)
 		readings->count--;
 }
 
-/* Words that name a class go with numbers; words that contradict the numbers do not count. */
+/* Adds what words say to what numbers say. Words that contradict the numbers do not count. */
 static void combine_words(const struct question *q, struct readings *readings)
 {
 	const struct error none = { .side = SIDE_UNKNOWN };
@@ -344,7 +344,7 @@ static bool has_label(const struct question *q, enum error_space space)
 	return false;
 }
 
-/* Most numbers of a whole line are something else: those that are labelled as errors win. */
+/* Most numbers of a whole line are not errors: if some are labelled as errors, drops the others. */
 static void drop_unlabelled(struct question *q, bool spares_named)
 {
 	unsigned kept = 0;

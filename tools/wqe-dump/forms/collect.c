@@ -20,7 +20,7 @@ static void tell_cqe(struct feed *feed, struct collect *collect)
 	said = collect->record.qpn;
 	record_set_cqe(&collect->record, collect->bytes, collect->count, &cqe);
 	if (said.is_known && !collect->record.qpn.value)
-		collect->record.qpn = said; /* CQEs of plain receive queues have none */
+		collect->record.qpn = said; /* CQEs of plain receive queues have no QPN */
 	tell_record(feed->tell, &collect->record);
 }
 

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* Bytes without text: it has a name, and is fed no lines. */
+/* The form of bytes without text. It has a name, but gets no lines. */
 static const char *const no_marks[] = { NULL };
 const struct form form_binary = { .name = "binary", .marks = no_marks };
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What programs write of failed completions. Of these, only status, vendor error and QP are
- * defined, so the opcode and length that many print are ignored. */
+/*
+ * What programs write about failed completions. Of these, only status, vendor error and QP are
+ * defined, so the opcode and length that many print are ignored.
+ */
 #include "forms.h"
 
 #include <ctype.h>
@@ -18,7 +20,7 @@
 /* -- NCCL and those that have its code: src/transport/net_ib/p2p.cc; the vendor error is decimal --- */
 
 static const struct shape nccl_lines[] = {
-	/* As people shorten it. */
+	/* The same line as people shorten it. */
 	LINE(STATUS, UNKNOWN, "Got completion from peer with status", STATUS("with status"),
 	     DECIMAL("vendor err", vendor_syndrome), DECIMAL("vendor_err", vendor_syndrome)),
 	LINE(STATUS, UNKNOWN, "Got completion from peer ", FIELD_WORD("peer ", "peer"),
@@ -307,7 +309,7 @@ KEYS_FORM(apps, "program", app_lines, ", vendor_error: ", " for slot ",
  * 0x is decimal or hexadecimal: if only one of the two goes with the status, it is that one.
  */
 
-/* Words that people put between "vendor_err" and its number. */
+/* Skips words that programs put between "vendor_err" and its number. */
 static const char *skip_words(const char *text)
 {
 	static const char *const words[] = { "code", "_code", "synd",  "_synd", "syndrome", "field",

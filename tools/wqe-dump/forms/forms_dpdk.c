@@ -97,7 +97,7 @@ static void tell_cqe(struct feed *feed, struct dump *dump)
 		swap_dwords(dump->bytes, dump->count);
 	if (dump->count != BSN_CQE_SIZE || !is_error_cqe(dump->bytes) ||
 	    bsn_cqe_decode(dump->bytes, dump->count, &cqe, NULL)) {
-		tell_unread(feed->tell, dump->line, "\"Error cqe\", and its %u bytes are none",
+		tell_unread(feed->tell, dump->line, "\"Error cqe\", but its %u bytes are no CQE",
 			    dump->count);
 		return;
 	}
@@ -114,8 +114,8 @@ static void tell_wqe(struct feed *feed, struct dump *dump)
 	if (dump->is_swapped)
 		swap_dwords(dump->bytes, dump->count);
 	if (bsn_wqe_decode(dump->bytes, dump->count, BSN_TRANSPORT_RC, &wqe, &bad)) {
-		tell_unread(feed->tell, dump->line, "\"Error wqe\", and its %u bytes are none: %s",
-			    dump->count, bad.why);
+		tell_unread(feed->tell, dump->line,
+			    "\"Error wqe\", but its %u bytes are no WQE: %s", dump->count, bad.why);
 		return;
 	}
 	record_set_wqe(&record, &wqe);

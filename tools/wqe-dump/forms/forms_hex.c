@@ -12,7 +12,7 @@
 #define BLOCK_MAX_BYTES (2u << 20)            /* of one dump: the longest send queue */
 #define TEXT_MAX_BYTES  (6 * BLOCK_MAX_BYTES) /* "0x00, " */
 #define WORDY_MIN_BYTES 16                    /* in a line that also has words */
-#define SILENT_BYTES    48                    /* fewer bytes that are no queue are not told of */
+#define SILENT_BYTES    48                    /* fewer: reported only if they are a queue */
 
 /* A dump, as far as it was read. */
 struct block {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the kernel writes, except for dumps: of the device, of commands, of its users of RDMA. */
+/*
+ * What the kernel writes, except for dumps: about the device, its commands, and the kernel's own
+ * users of RDMA.
+ */
 #include "forms.h"
 
 #include <ctype.h>
@@ -97,7 +100,10 @@ static const struct {
 	{ "ext_synd", KEY_HEX },
 };
 
-/* What follows the word that a message begins with: at the line's beginning, or after "...: ". */
+/*
+ * Returns what follows @word, the first word of a message: at the line's beginning, or after "...:
+ * ".
+ */
 static const char *find_message(const char *text, const char *word)
 {
 	const char *at = text_find(text, word);
@@ -172,7 +178,7 @@ static void tell_health(struct feed *feed, struct record *record)
 
 /*
  * Whether a line begins a health buffer. A log may begin in the middle of one, and people may show
- * only its syndrome; then the driver's prefix tells.
+ * only its syndrome; then the driver's prefix tells that it is one.
  */
 static bool begins_health(const char *text)
 {
@@ -314,8 +320,8 @@ const struct form form_mlx5_wc = {
 };
 
 /*
- * -- what mlx5_ib says of an error CQE for debugging: hw/mlx5/cq.c mlx5_poll_one() writes whose it
- * is, then its syndromes; people often show only the second line
+ * -- what mlx5_ib says about an error CQE for debugging: hw/mlx5/cq.c mlx5_poll_one() writes whose
+ * CQE it is, then its syndromes; people often show only the second line
  */
 
 static const struct shape poll_line =

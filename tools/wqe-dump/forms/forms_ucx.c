@@ -34,7 +34,7 @@ static const struct shape ucx_recv_line =
 	     FIELD_DECIMAL("byte_count ", "byte_count"), FIELD_HEX("lkey ", "lkey"),
 	     FIELD_HEX("addr ", "addr"));
 
-/* UCX has its own names for some. */
+/* UCX has its own names for some opcodes. */
 static const struct {
 	const char *name;
 	enum bsn_wqe_opcode opcode;
@@ -158,7 +158,7 @@ static enum form_answer feed_ucx(struct feed *feed, const struct line *line, voi
 	if (answer != FORM_MORE)
 		return answer;
 	read_device(record, line);
-	if (strstr(line->text, " next wqe ")) /* some versions write the receive on this line */
+	if (strstr(line->text, " next wqe ")) /* some versions name the receive WQE on this line */
 		record->side = SIDE_RESPONDER;
 	return FORM_MORE;
 }
@@ -221,7 +221,7 @@ KEYS_FORM(ucx_lines, "ucx-line", ucx_lines, "CQE(op_own ",
 	  "send completion with error: ", "completion with error on qp ", "completion[",
 	  "Send completion (wr_id=", ", syndrome 0");
 
-/* To UCX a flush is no error; up to 1.9 it only traces which WQE was flushed. */
+/* UCX does not treat a flush as an error; up to 1.9 it only traces which WQE was flushed. */
 static void finish_flush(struct record *record, const char *line)
 {
 	(void)line;

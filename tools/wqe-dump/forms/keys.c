@@ -19,7 +19,7 @@ static bool is_cut(const struct key *key, const char *end)
 	return !*end && key[1].value != KEY_NONE;
 }
 
-/* But a vendor syndrome that goes with the status is whole. */
+/* A vendor syndrome that goes with the status is whole, even at the end of a line. */
 static bool is_vendor_of(const struct record *record, const struct key *key, uint64_t value)
 {
 	return key->number == offsetof(struct record, vendor_syndrome) &&
@@ -102,7 +102,7 @@ static const char *take_number(struct record *record, const struct key *key, con
 	return end;
 }
 
-/* Return: what follows, or NULL: it cannot be read. */
+/* Returns what follows the number, or NULL if it cannot be read. */
 static const char *take(struct record *record, const struct key *key, const char *text,
 			const char *line)
 {
@@ -151,7 +151,7 @@ enum read_answer keys_read(const struct line *line, const struct shape *shape,
 
 /* -- what becomes of it ------------------------------------------------------------------------- */
 
-/* Another NIC's numbers mean something else; they become fields. */
+/* The numbers of another NIC mean something else, so they become plain fields. */
 static void disown(struct record *record, const char *nic)
 {
 	if (record->vendor_syndrome.is_known)
@@ -180,7 +180,7 @@ static enum form_answer tell_cut(struct feed *feed, const struct line *line)
 	return FORM_TAKEN;
 }
 
-/* How to read a line: a shape, and all shapes of its form. */
+/* How to read a line: by one shape, and which other shapes its form has. */
 struct how {
 	const struct shape *shape, *all;
 };
@@ -256,7 +256,9 @@ void keys_close(struct feed *feed, void *state)
 	tell_record(feed->tell, state);
 }
 
-/* The shape that a line has by itself, whether it tells of an error or a success; NULL: none. */
+/*
+ * Returns the shape that a line has by itself, whether it tells of an error or a success, or NULL.
+ */
 static const struct shape *find_shape(const struct line *line, const struct shape *shapes,
 				      struct record *record, enum read_answer *answer)
 {
@@ -313,7 +315,7 @@ static enum form_answer feed_two(struct feed *feed, const struct line *line,
 	return keys_feed(feed, &rest, shapes);
 }
 
-/* No shape reads the line by itself: tries it with the next lines. */
+/* If no shape reads the line by itself, tries it together with the next lines. */
 static enum form_answer feed_cut(struct feed *feed, const struct line *line,
 				 const struct shape *shapes)
 {

@@ -8,7 +8,10 @@
 
 #include "../text/text.h"
 
-/* Words that also mean other things: a device's address, or more of a name, must follow. */
+/*
+ * Whether a name is also an English word. Such a name counts only if a device's address or more of
+ * a name follows.
+ */
 static bool is_english(const char *name)
 {
 	return !strcmp(name, "ice") || !strcmp(name, "ionic") || !strcmp(name, "mana");

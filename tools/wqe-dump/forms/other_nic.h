@@ -5,10 +5,11 @@
 
 /*
  * The names of other NICs: X(name, mark) for drivers, whose own messages have the mark; N(name) for
- * devices, which others name with a number after it. Names with one initial stand together, and a
- * name comes after those that it begins with. Source: the kernel's
- * drivers/infiniband/hw/ and sw/, and drivers/net/ethernet/ for those with a part there; rdma-core's
- * providers/ and kernel-boot/rdma_rename.c; mcxnex is Solaris' driver of older ConnectX.
+ * devices, which others name with a number after it. Names with the same initial are next to each
+ * other, and a name comes after those that it begins with. Source: the kernel's
+ * drivers/infiniband/hw/ and sw/, and drivers/net/ethernet/ for those with a part there;
+ * rdma-core's providers/ and kernel-boot/rdma_rename.c; mcxnex is Solaris' driver of older
+ * ConnectX.
  */
 #define OTHER_NICS(X, N)                                                                           \
 	X("bnxt_en", "bnxt_en")                                                                    \

@@ -68,8 +68,8 @@ static unsigned weigh_all(const struct record *record, enum read_answer answer)
 }
 
 /*
- * How much the line says by itself. A word is put after it: otherwise a number at its end would not
- * be read, and would seem to come from the next line.
+ * How much the line says by itself. A word is appended to it. Otherwise a number at the end of the
+ * line would not be read, and would seem to come from the next line.
  */
 static unsigned weigh_alone(struct wrapped *whole, const struct reader *reader)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Lines that a mailer, a terminal or a person broke. Only its reader knows whether a line is whole.
- * So the line is read by itself first; if numbers are missing, it is read with the next lines.
+ * Lines that a mailer, a terminal or a person broke. Only the reader of a line can tell whether it
+ * is whole. So the line is read by itself first; if numbers are missing, it is read with the next
+ * lines.
  */
 #ifndef WQE_DUMP_WRAPPED_H
 #define WQE_DUMP_WRAPPED_H
@@ -29,7 +30,7 @@ struct reader {
 	enum read_answer (*read)(const struct line *line, const void *how, struct record *record);
 	bool (*begins)(const struct line *line, const void *how); /* another message */
 	const void *how;
-	unsigned wanted; /* so many numbers, status included, are all */
+	unsigned wanted; /* how many numbers a whole line has, with the status */
 };
 
 /**

@@ -18,8 +18,8 @@
 /* What is kept of a queue from one look to the next. */
 struct watched {
 	struct look look;
-	bool was_told_of; /* that it is on the verbs path, or what was wrong */
-	bool has_failed;  /* its first failure was told of */
+	bool was_told_of; /* the user knows that it is on the verbs path, or what was wrong */
+	bool has_failed;  /* its first failure was reported */
 	bool is_listed;
 };
 
@@ -41,7 +41,7 @@ static void add_text(struct record *record, const char *name, const char *text)
 	record_add_text(record, name, text, strlen(text));
 }
 
-/* Each entry of a ring says where it is, and in what state. */
+/* Adds to an entry of a ring where it is, and in what state. */
 static void tell_entry(struct live *live, struct look *look, uint32_t index, const char *state,
 		       struct record *record)
 {
@@ -150,7 +150,7 @@ static void set_failure(struct record *record, const struct bsn_completion *c)
 	add_text(record, "state", "the QP's first failure");
 }
 
-/* Reads it twice, since its owner may be writing it. */
+/* Reads the failure twice, since the owner of the queue may be writing it. */
 static void tell_failure(struct live *live, struct watched *watched)
 {
 	const uint64_t address = watched->look.published.queue.first_error;
@@ -173,7 +173,7 @@ static void tell_missed(struct live *live, const struct look *look)
 {
 	if (look->missed)
 		tell_unread(live->tell, 0,
-			    "%s 0x%x: %u slots were used and used again between two looks",
+			    "%s 0x%x: %u slots were used and reused between two looks",
 			    look->ring.name, look->published.queue.number, look->missed);
 }
 
@@ -214,7 +214,7 @@ static void tell_verbs(struct live *live, struct watched *watched)
 		return;
 	watched->was_told_of = true;
 	tell_unread(live->tell, 0,
-		    "QP 0x%x is on the verbs path: its rings are the provider's, there is nothing "
+		    "QP 0x%x is on the verbs path: its rings are the provider's: there is nothing "
 		    "to show",
 		    q->number);
 }
@@ -228,7 +228,7 @@ static void tell_trouble(struct live *live, struct watched *watched, const char 
 	tell_unread(live->tell, 0, "%s", why);
 }
 
-/* -ESRCH and the like end the look; a queue that goes away meanwhile is no failure. */
+/* -ESRCH and the like end the look. A queue that is destroyed meanwhile is no failure. */
 static int show_queue(struct live *live, struct watched *watched)
 {
 	struct look *look = &watched->look;
@@ -363,7 +363,7 @@ static void interrupt(int signal_number)
 	is_interrupted = 1;
 }
 
-/* An interrupted --follow also ends its output properly. */
+/* --follow ends its output properly, even if it is interrupted. */
 static int follow(struct live *live)
 {
 	const struct sigaction action = { .sa_handler = interrupt };
@@ -377,7 +377,7 @@ static int follow(struct live *live)
 	return live->target.has_ended ? 0 : err;
 }
 
-/* The QP is not there: says which ones are. */
+/* The QP is not in the list: says which QPs are. */
 static void tell_no_qp(const struct live *live)
 {
 	unsigned told = 0;

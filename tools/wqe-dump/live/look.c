@@ -13,7 +13,7 @@
 
 /* -- reading ------------------------------------------------------------------------------------ */
 
-/* Nothing of it may be used; the sentence is for the case that this is the last attempt. */
+/* Discards what was read. The sentence is shown if this was the last attempt. */
 static int be_torn(struct look *look, const char *what)
 {
 	snprintf(look->why, sizeof(look->why), "%s 0x%x: %s", look->ring.name,
@@ -45,7 +45,7 @@ static int make_room(struct look *look, size_t bytes)
 	return 0;
 }
 
-/* Slots from @first on, round the end of the ring, into @to. */
+/* Copies slots from @first on into @to, also across the end of the ring. */
 static int read_slots(struct look *look, uint32_t first, uint32_t count, uint8_t *to)
 {
 	const struct bsn_registry_queue *q = &look->published.queue;
@@ -60,7 +60,7 @@ static int read_slots(struct look *look, uint32_t first, uint32_t count, uint8_t
 				     (size_t)(count - straight) * q->stride_bytes);
 }
 
-/* Twice, so that what was being written is known by its difference. */
+/* Copies the slots twice: where the copies differ, somebody was writing. */
 static int read_slots_twice(struct look *look, uint32_t first, uint32_t count)
 {
 	const size_t bytes = (size_t)count * look->published.queue.stride_bytes;
@@ -99,7 +99,7 @@ const uint8_t *look_at(const struct look *look, uint32_t index)
 	return look->bytes + (size_t)(index - look->first) * look->published.queue.stride_bytes;
 }
 
-/* Of counters that run modulo 2^32, and are less than 2^31 apart. */
+/* Compares counters that run modulo 2^32 and are less than 2^31 apart. */
 static bool is_before(uint32_t a, uint32_t b)
 {
 	return (int32_t)(a - b) < 0;
@@ -108,8 +108,8 @@ static bool is_before(uint32_t a, uint32_t b)
 /* -- send queue --------------------------------------------------------------------------------- */
 
 struct send_state {
-	uint32_t start; /* a WQE begins here; the poster keeps off all from here to the producer */
-	uint32_t done;  /* where the last one that is done begins */
+	uint32_t start; /* a WQE begins here; nothing up to the producer is overwritten */
+	uint32_t done;  /* where the last completed WQE begins */
 	uint32_t producer;
 	uint32_t rung; /* the doorbell record */
 };
@@ -132,21 +132,21 @@ static int be_too_fast(struct look *look)
 	return be_torn(look, "it moves faster than it can be read");
 }
 
-/* What counts 16 bits, at or before @index and less than 2^16 from it, in 32. */
+/* Widens a 16-bit counter to 32 bits. It is at or before @index, and less than 2^16 away. */
 static uint32_t widen_back(uint32_t index, uint32_t low)
 {
 	return index - (uint16_t)(index - low);
 }
 
-/* The same at or after @index. */
+/* The same for a counter that is at or after @index. */
 static uint32_t widen_on(uint32_t index, uint32_t low)
 {
 	return index + (uint16_t)(low - index);
 }
 
 /*
- * The lap was the producer once, less than 2^16 slots ago. A producer that is before a lap which came
- * meanwhile may as well be 2^16 further on: -EAGAIN.
+ * The lap is a copy of the producer, less than 2^16 slots old. If a new lap is stored meanwhile,
+ * and the producer seems to be before it, the producer may also be 2^16 further on: -EAGAIN.
  */
 static int try_producer(struct look *look, uint32_t *producer)
 {
@@ -165,7 +165,7 @@ static int try_producer(struct look *look, uint32_t *producer)
 	return *producer - lap < lap_after - lap ? -EAGAIN : 0;
 }
 
-/* The lap of a small ring changes often: nothing else is read again for that. */
+/* The lap of a small ring changes often. Then only the producer is read again, and nothing else. */
 static int read_producer(struct look *look, uint32_t *producer)
 {
 	int patience = look->target->is_live ? PATIENCE : 1;
@@ -178,8 +178,8 @@ static int read_producer(struct look *look, uint32_t *producer)
 }
 
 /*
- * The producer before and after the others, which are never ahead of it. It must not go on by a
- * round meanwhile, since 16 bits would not tell how often it came round.
+ * Reads the producer before and after the other counters, which are never ahead of it. The producer
+ * must not advance by a whole round meanwhile, since 16 bits do not tell how many rounds passed.
  */
 static int read_send(struct look *look, struct send_state *s)
 {
@@ -206,7 +206,10 @@ static int read_send(struct look *look, struct send_state *s)
 	return 0;
 }
 
-/* Blocks of the WQE at @index, if that is one of this queue's, whole and at rest; else 0. */
+/*
+ * Returns the blocks of the WQE at @index if it is this queue's, whole, and not being written; else
+ * 0.
+ */
 static uint32_t measure_wqe(const struct look *look, uint32_t index)
 {
 	struct bsn_ctrl ctrl;
@@ -221,8 +224,8 @@ static uint32_t measure_wqe(const struct look *look, uint32_t index)
 }
 
 /*
- * From WQE to WQE: each says its own index and QPN, so that one that is overwritten, or half
- * written, is found out. The end is cut off there.
+ * Walks from WQE to WQE. Each WQE has its own index and QPN, which show whether it is overwritten
+ * or half written. The walk ends at the first such WQE.
  */
 static int follow_chain(struct look *look)
 {
@@ -244,7 +247,10 @@ static int follow_chain(struct look *look)
 	return -EAGAIN;
 }
 
-/* Where to begin: where the last look ended, if that is still there, else at the poster's mark. */
+/*
+ * Returns where to begin: where the last look ended if that WQE is still there, else at the
+ * poster's mark.
+ */
 static uint32_t first_send(struct look *look, const struct send_state *s, bool goes_on)
 {
 	if (!goes_on || !look->has_last || is_before(s->producer, look->last_end))
@@ -255,7 +261,7 @@ static uint32_t first_send(struct look *look, const struct send_state *s, bool g
 	return s->start;
 }
 
-/* What the poster may have overwritten during the copying is dropped. */
+/* Drops what the poster may have overwritten during the copying. */
 static void drop_overwritten(struct look *look, const struct send_state *after)
 {
 	const uint32_t count = look->published.queue.count;
@@ -300,7 +306,10 @@ struct recv_state {
 	uint32_t rung; /* the doorbell record */
 };
 
-/* The consumer before and after the producer, whose 16 bits do not tell how often it came round. */
+/*
+ * Reads the consumer before and after the producer, whose 16 bits do not tell how many rounds
+ * passed.
+ */
 static int read_recv(struct look *look, struct recv_state *s)
 {
 	const struct bsn_registry_queue *q = &look->published.queue;
@@ -331,7 +340,7 @@ static int look_at_recv(struct look *look, bool goes_on)
 	if (err)
 		return err;
 	look->first = before.tail;
-	/* What is after the record may be half written. */
+	/* WQEs after the doorbell record may be half written. */
 	look->end = look->rung_end = before.rung;
 	if (goes_on && look->has_last && !is_before(look->last_end, before.tail) &&
 	    !is_before(look->end, look->last_end))
@@ -357,7 +366,7 @@ struct shared_state {
 	uint16_t posted, next;
 };
 
-/* The free slots, too: numbers of 16 bits, as many as slots. */
+/* Also reads the free slots: numbers of 16 bits, one for each slot of the queue. */
 static int read_shared(struct look *look, struct shared_state *s, uint8_t *free)
 {
 	const struct bsn_registry_queue *q = &look->published.queue;
@@ -368,7 +377,10 @@ static int read_shared(struct look *look, struct shared_state *s, uint8_t *free)
 	return err ? err : read_value(look, q->start, free, q->count * sizeof(uint16_t));
 }
 
-/* What is not among the free slots was posted. False: one of them cannot be. */
+/*
+ * Marks the free slots; all others are posted. Returns false if a free slot has an impossible
+ * number.
+ */
 static bool mark_free(struct look *look, uint16_t next, const uint8_t *free)
 {
 	const uint32_t count = look->published.queue.count, used = look->published.queue.used;
@@ -390,7 +402,7 @@ static bool mark_free(struct look *look, uint16_t next, const uint8_t *free)
 	return true;
 }
 
-/* After the copies of the slots come those of the list, from before and from after. */
+/* The list of free slots is copied before and after the slots, each time to the end of a copy. */
 static int look_at_shared(struct look *look)
 {
 	const struct bsn_registry_queue *q = &look->published.queue;
@@ -444,7 +456,7 @@ static int read_poll(struct look *look, struct poll_state *s)
 	return 0;
 }
 
-/* Of 24 bits, in 32: near to where the last look ended. */
+/* Widens 24 bits to 32: takes the value that is nearest to where the last look ended. */
 static uint32_t widen_ci(const struct look *look, uint32_t ci)
 {
 	const uint32_t ahead = (ci - look->last_end) & BSN_CQ_INDEX_MASK;
@@ -453,8 +465,9 @@ static uint32_t widen_ci(const struct look *look, uint32_t ci)
 }
 
 /*
- * The consumer's index: the record's, or less than a round more, as the slot says. The round's owner
- * bit follows from it, and is what the poller goes by; where they differ it was between the two.
+ * Finds the consumer's index: it is the record's, or less than a round more, as the slot says. The
+ * index gives the round's owner bit, which the poller keeps, too. If the two differ, the poller was
+ * between its two stores.
  */
 static int find_consumer(struct look *look, const struct poll_state *s, uint32_t *index)
 {
@@ -483,8 +496,8 @@ static bool is_there(const struct look *look, uint32_t index)
 }
 
 /*
- * From @first on as many as there are. The owner bit was there before the second copy was made, so
- * that that one is whole.
+ * Reads all CQEs from @first on. The first copy has the owner bit, so the second copy of a CQE is
+ * whole.
  */
 static int read_cqes(struct look *look, uint32_t first)
 {
@@ -506,7 +519,7 @@ static int read_cqes(struct look *look, uint32_t first)
 	return err;
 }
 
-/* What came since the last look, and was polled, may still be there, too. */
+/* CQEs that came since the last look and were polled may still be in the ring; reads them, too. */
 static int read_cqes_since(struct look *look, uint32_t consumer, bool goes_on)
 {
 	int err;
@@ -539,7 +552,7 @@ static int look_at_completions(struct look *look, bool goes_on)
 		err = find_consumer(look, &after, &consumer_after);
 	if (err)
 		return err;
-	/* Within half a round nothing can be taken for what comes a round later. */
+	/* Within half a round, no CQE can be mistaken for one of the next round. */
 	if (((after.ci - before.ci) & BSN_CQ_INDEX_MASK) > count / 2 ||
 	    consumer_after - look->first >= count)
 		return be_too_fast(look);
@@ -573,7 +586,10 @@ static void name_ring(struct look *look)
 		look->ring.transport = record_transport_name((enum bsn_transport)q->transport);
 }
 
-/* Of what can be allocated and taken apart: nothing else is read from elsewhere unchecked. */
+/*
+ * Checks the sizes and kinds by which memory is allocated and read, since the target's memory may
+ * be damaged.
+ */
 static int check_queue(struct look *look)
 {
 	const struct bsn_registry_queue *q = &look->published.queue;
@@ -592,7 +608,9 @@ static int check_queue(struct look *look)
 	return 0;
 }
 
-/* What is free at the next look and is not now was posted in between. */
+/*
+ * Keeps which slots are free now: the next look compares them, to find what was posted in between.
+ */
 static int remember_free(struct look *look)
 {
 	const uint32_t count = look->published.queue.count;
@@ -641,7 +659,7 @@ int look_take(struct look *look, bool goes_on)
 		err = look_once(look, goes_on);
 	} while (err == -EAGAIN && --patience);
 	if (err == -EAGAIN && look->end != look->first)
-		err = 0; /* as far as it could be read */
+		err = 0; /* the entries that could be read */
 	if (!err) {
 		look->has_last = true;
 		look->last_end = look->end;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A look at one queue while its owner uses it: which entries there are, and their bytes. They are
- * copied in an order that shows which ones may have changed meanwhile; those are left out.
+ * A look at one queue while its owner uses it: which entries there are, and their bytes. The order
+ * of copying shows which entries may have changed meanwhile; those are left out.
  */
 #ifndef WQE_DUMP_LOOK_H
 #define WQE_DUMP_LOOK_H
@@ -19,11 +19,11 @@ struct look {
 	uint32_t first, end;
 	uint32_t done_end; /* those before are done, or polled */
 	uint32_t rung_end; /* those from here on are appended, and not published yet */
-	uint8_t *bytes;    /* of @first and what follows, the ring's wrap undone */
-	bool *is_free;     /* SRQ: of each slot; and at the last look */
+	uint8_t *bytes;    /* of @first and the next ones, in one piece */
+	bool *is_free;     /* SRQ: for each slot, now; and at the last look */
 	bool *was_free;
-	uint32_t missed; /* slots that were used and used again since the last look */
-	char why[160];   /* what could not be read: a sentence without a full stop; or "" */
+	uint32_t missed; /* slots that were used and reused since the last look */
+	char why[160];   /* what could not be read: a sentence without a full stop, or "" */
 
 	/* private */
 	uint8_t *again;
@@ -33,8 +33,8 @@ struct look {
 };
 
 /**
- * look_take() - looks
- * @goes_on: looks only at what came since the last look, also at what is done by now
+ * look_take() - reads the entries of the queue
+ * @goes_on: reads only entries that came since the last look, even if they are done by now
  *
  * Return: 0, with @why if the end could not be read; -EAGAIN with @why if nothing could be read,
  * since the queue moves too fast; or as target_read() with its why.

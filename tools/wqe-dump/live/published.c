@@ -59,7 +59,7 @@ static int look_into_notes(struct target *target, uint64_t start, size_t bytes, 
 	return err;
 }
 
-/* Where the registry of an image is; 0: it has none, or is no image. */
+/* Finds the registry of an image; 0: the image has none, or is no image. */
 static int look_into_image(struct target *target, uint64_t start, uint64_t *found)
 {
 	uint64_t bias = start;
@@ -102,7 +102,7 @@ static int read_head(struct target *target, uint64_t address, struct bsn_registr
 	if (head->magic != BSN_REGISTRY_MAGIC || (head->self && head->self != address))
 		return target_fail(target, EPROTO,
 				   "%s has Bunsen's note, which leads to no registry: is its file "
-				   "another one by now",
+				   "a different one by now",
 				   target->name);
 	if (head->version != BSN_REGISTRY_VERSION || head->layout_version != BSN_LAYOUT_VERSION)
 		return target_fail(target, EPROTO,
@@ -128,7 +128,7 @@ static int append(struct published_list *list, const struct published *queue)
 	return 0;
 }
 
-/* The target has the youngest first; here it is last. */
+/* The target lists the youngest queue first. Here it comes last. */
 static void turn_around(struct published *queues, size_t count)
 {
 	for (size_t i = 0; i < count / 2; i++) {
@@ -192,7 +192,7 @@ static int read_list(struct target *target, uint64_t registry, struct published_
 	return err;
 }
 
-/* Says why there is nothing though nothing failed. */
+/* Says why there are no queues though nothing failed. */
 static int say_none(struct target *target, bool is_off, unsigned lacking)
 {
 	if (is_off)

@@ -10,20 +10,20 @@
 struct published {
 	uint64_t address;
 	uint64_t registry;   /* the one that lists it */
-	uint64_t generation; /* of the list, when it was read */
+	uint64_t generation; /* of the list when this queue was read */
 	struct bsn_registry_queue queue;
 };
 
-/** struct published_list - in order of creation, for each copy of the library in turn */
+/** struct published_list - in order of creation, one copy of the library after the other */
 struct published_list {
 	struct published *queues;
 	size_t count;
 	unsigned registries; /* copies of the library that list their queues */
-	bool is_off;         /* one does not */
+	bool is_off;         /* a copy of the library does not list its queues */
 };
 
 /**
- * published_read() - all of them
+ * published_read() - reads the lists of all copies of the library
  * @list: zero, or from the last time; published_free() frees it
  *
  * Return: 0; or, with the target's @why: -ENODATA, the target has no Bunsen, or one that lists
@@ -32,7 +32,7 @@ struct published_list {
  */
 int published_read(struct target *target, struct published_list *list);
 
-/** published_is_still() - whether a queue is listed as it was; false if that cannot be read */
+/** published_is_still() - whether a queue is still listed unchanged; false if it cannot be read */
 bool published_is_still(struct target *target, const struct published *queue);
 
 void published_free(struct published_list *list);

@@ -126,7 +126,7 @@ static int read_process(struct target *target, uint64_t address, void *to, size_
 
 	if (got < 0 && errno == EPERM)
 		return say_forbidden(target);
-	/* The number may belong to another process by now. */
+	/* The process may have ended, and its number may belong to another process by now. */
 	if ((got < 0 && errno == ESRCH) || has_ended(target))
 		return say_ended(target);
 	if (got != (ssize_t)bytes)
@@ -173,7 +173,7 @@ static int read_maps(struct target *target)
 		if (sscanf(line, "%llx-%*x r%*s %llx %*s %llu", &start, &offset, &inode) == 3 &&
 		    !offset && inode)
 			err = target_add_image(target, start);
-	/* Opening may be allowed, and reading refused. */
+	/* The kernel may allow opening the file and then refuse reading it. */
 	if (!err && ferror(maps))
 		err = say_forbidden(target);
 	free(line);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Memory to read: of a process, or in the core file that one left. */
+/* Memory to read: that of a process, or that in a core file. */
 #ifndef WQE_DUMP_TARGET_H
 #define WQE_DUMP_TARGET_H
 
@@ -13,7 +13,7 @@ struct target {
 	uint64_t *images; /* addresses of what may be ELF images */
 	size_t image_count;
 	bool is_live;    /* its memory changes */
-	bool has_ended;  /* the process has */
+	bool has_ended;  /* the process has ended */
 	bool is_cut_off; /* a core file whose end is missing */
 	char why[256];   /* the last failure: a sentence without a full stop */
 	int (*read)(struct target *target, uint64_t address, void *to, size_t bytes);
@@ -41,7 +41,7 @@ int target_open_core(struct target *target, const char *path);
  */
 int target_read(struct target *target, uint64_t address, void *to, size_t bytes);
 
-/** target_wait() - true after @ms milliseconds; false as soon as the process has ended */
+/** target_wait() - waits; true after @ms milliseconds, false as soon as the process has ended */
 bool target_wait(struct target *target, int ms);
 
 void target_close(struct target *target);

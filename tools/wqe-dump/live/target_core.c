@@ -47,7 +47,7 @@ static const struct load *find_load(const struct core *core, uint64_t address)
 	return NULL;
 }
 
-/* Reads from a mapped file what was not dumped, as code is not. */
+/* Reads from a mapped file what was not dumped. Code, for example, is not dumped. */
 static bool read_mapped_file(const struct core *core, uint64_t address, void *to, size_t bytes)
 {
 	const struct mapped *file = core->files;
@@ -66,11 +66,11 @@ static bool read_mapped_file(const struct core *core, uint64_t address, void *to
 	close(fd);
 	if (got <= 0)
 		return false;
-	memset((char *)to + got, 0, bytes - (size_t)got); /* past its end, as in the last page */
+	memset((char *)to + got, 0, bytes - (size_t)got); /* beyond the file's end */
 	return true;
 }
 
-/* Reads as much as one piece has; 0 with @why. */
+/* Reads as many bytes as one piece of memory has; 0 with @why. */
 static size_t read_piece(struct target *target, uint64_t address, void *to, size_t bytes)
 {
 	const struct core *core = target->core;
@@ -166,7 +166,7 @@ static void read_notes(struct target *target, const GElf_Phdr *segment)
 
 /* -- opening ------------------------------------------------------------------------------------ */
 
-/* Whether a piece begins with the beginning of a file; true if no files are known. */
+/* Whether a piece of memory begins where a mapped file begins; true if no files are known. */
 static bool may_be_image(const struct core *core, const struct load *load)
 {
 	for (size_t i = 0; i < core->file_count; i++)

@@ -31,7 +31,7 @@ const struct error_kind *kinds_count(const struct record *record)
 	kinds.records++;
 	if (!record->cause)
 		return NULL;
-	error.opcode = error.numbers[SPACE_HARDWARE] = (struct number){ 0 }; /* they add notes */
+	error.opcode = error.numbers[SPACE_HARDWARE] = (struct number){ 0 }; /* only for notes */
 	kind = find(&error);
 	if (!kind && kinds.count < KINDS_MAX) {
 		kind = &kinds.list[kinds.count++];

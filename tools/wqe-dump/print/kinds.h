@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Errors that differ only by where they were: they are explained once. */
+/*
+ * Kinds of errors. Errors that differ only by their place are of one kind, which is explained once.
+ */
 #ifndef WQE_DUMP_KINDS_H
 #define WQE_DUMP_KINDS_H
 
@@ -11,7 +13,7 @@ struct error_kind {
 	struct error error;
 	unsigned long count;
 	unsigned long number;                           /* of the first record, from 1 */
-	char first[SUMMARY_BYTES], last[SUMMARY_BYTES]; /* where these are */
+	char first[SUMMARY_BYTES], last[SUMMARY_BYTES]; /* where its first and its last error are */
 };
 
 /** kinds_begin() - forgets what was counted */

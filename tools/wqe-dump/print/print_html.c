@@ -28,7 +28,7 @@ struct cell {
 	uint16_t index;  /* of a WQE, in a part of a queue */
 	uint16_t opcode; /* of a WQE; IS_CQE and a CQE's; or IS_RECV */
 	bool is_error;
-	bool is_rest; /* of what begins in an earlier slot */
+	bool is_rest; /* of a WQE or CQE that begins in an earlier slot */
 };
 
 /* Longer runs of empty slots are drawn as one. */
@@ -40,7 +40,7 @@ enum { KINDS = 0 RECORD_KINDS(COUNT_KIND) };
 
 enum { IS_CQE = 0x100, IS_RECV = 0x200, OPCODES = 0x201 };
 
-/* Of a whole ring, or of some WQEs that follow each other. */
+/* The picture of a whole ring, or of some WQEs that follow each other. */
 struct picture {
 	bool is_part;
 	unsigned records; /* of a part, and how many slots it has room for */
@@ -244,7 +244,7 @@ static bool follows(const struct picture *picture, const struct record *record)
 	       (uint16_t)(last->index + 1) == record->wqe_index.value;
 }
 
-/* A new part takes the place of one that stayed alone. */
+/* A new part replaces the last part if that has only one WQE. */
 static struct picture *begin_part(const struct record *record)
 {
 	struct picture *picture = &html.pictures[html.pictures_count];
@@ -279,7 +279,7 @@ static bool make_room(struct picture *picture, uint32_t slots)
 	return true;
 }
 
-/* Of WQEs that are no whole ring: those that follow each other, side by side. */
+/* Draws a WQE that is in no whole ring. WQEs that follow each other are drawn side by side. */
 static void draw_part(const struct record *record)
 {
 	struct picture *picture = &html.pictures[html.pictures_count];
@@ -352,7 +352,7 @@ static void put_pointer(const char *name, const struct number *number, uint32_t 
 		printf(", %s at slot %u (index %u)", name, number->value % count, number->value);
 }
 
-/* How many empty slots follow each other, of which none is the producer's or the consumer's. */
+/* Counts empty slots that follow each other; it stops at the producer's and the consumer's slot. */
 static uint32_t count_empty(const struct picture *picture, uint32_t slot)
 {
 	const struct ring *ring = &picture->ring;
@@ -492,7 +492,7 @@ static void put_legend(void)
 	      stdout);
 }
 
-/* One WQE by itself is no picture. */
+/* A picture of only one WQE is not shown. */
 static bool is_shown(const struct picture *picture)
 {
 	return !picture->is_part || picture->records > 1;
@@ -506,7 +506,7 @@ static bool has_pictures(void)
 	return false;
 }
 
-/* How many of each kind there are. */
+/* Writes how many records of each kind there are. */
 static void put_counts(void)
 {
 	const char *before = "";
@@ -522,7 +522,7 @@ static void put_counts(void)
 	fputs("</p>\n", stdout);
 }
 
-/* Each kind of error once: how often it came, what it is, and where it came first. */
+/* Writes each kind of error once: how often it came, what it is, and where it came first. */
 static void put_kinds(void)
 {
 	const struct error_kind *kind;

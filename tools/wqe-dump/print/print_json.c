@@ -9,7 +9,7 @@
 
 #define STYLE (JSON_C_TO_STRING_SPACED | JSON_C_TO_STRING_NOSLASHESCAPE)
 
-#define UNREAD_MAX 10000 /* kept, since they come last */
+#define UNREAD_MAX 10000 /* kept until the end, since they come after the records */
 
 /* One record a line: a log may hold millions, and none is kept. */
 static struct {

@@ -94,7 +94,7 @@ static void print_bytes(const struct record_row *row)
 		       row->bytes[i]);
 }
 
-/* In hexadecimal, and in decimal if that differs. */
+/* Prints a value in hexadecimal, and in decimal if that differs. */
 static void print_value(const struct record_row *row)
 {
 	char text[48];
@@ -244,7 +244,7 @@ static void print_head(const struct record *record)
 	put_coloured(colour_of(record), text);
 }
 
-/* An error that was explained before: only what its line has beyond the first one. */
+/* Prints an error that was explained before: only what this line says beyond the first one. */
 static void print_again(const struct record *record, const struct error_kind *kind)
 {
 	print_head(record);
@@ -262,7 +262,7 @@ static void print_again(const struct record *record, const struct error_kind *ki
 	is_in_list = true;
 }
 
-/* What it means, then what was there. */
+/* Prints what the record means, then its fields. */
 static void print_full(const struct record *record, const struct error_kind *kind)
 {
 	struct at at = { .record = record };
@@ -309,7 +309,7 @@ static void print_line(struct sink *sink, const struct record *record)
 static void print_unread(struct sink *sink, const char *file, unsigned long line, const char *why)
 {
 	(void)sink;
-	fflush(stdout); /* in order, where both are shown */
+	fflush(stdout); /* keeps the order where both outputs are shown */
 	fprintf(stderr, "wqe-dump: %s", file);
 	if (line)
 		fprintf(stderr, ":%lu", line);

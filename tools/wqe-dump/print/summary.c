@@ -40,7 +40,7 @@ static void add_words(struct text *text, const char *words)
 	text->begin[text->len] = '\0';
 }
 
-/* With at least so many digits. */
+/* Adds a number with at least `digits` digits. */
 static void add_number(struct text *text, const char *words, uint64_t value, unsigned base,
 		       unsigned digits)
 {
@@ -63,7 +63,7 @@ static void add_decimal(struct text *text, const char *words, uint64_t value)
 	add_number(text, words, value, 10, 1);
 }
 
-/* Appends by a format. */
+/* Adds one more item of the summary. */
 static void add_item(struct text *text, const char *words)
 {
 	add_words(text, "  ");
@@ -101,7 +101,10 @@ static void add_code(struct text *text, const struct explanation *e, enum error_
 	}
 }
 
-/* A text of a line or of a queue in use: "state" says whether an entry is outstanding, polled, … */
+/*
+ * Adds a text that a line or a queue in use has: "state" says whether an entry is outstanding,
+ * polled, …
+ */
 static void add_field(struct text *text, const struct record *record, const char *name)
 {
 	for (unsigned i = 0; i < record->field_count; i++)

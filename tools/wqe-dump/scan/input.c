@@ -79,7 +79,7 @@ static long read_more(struct input *input)
 	return got;
 }
 
-/* Likewise, and makes room first: what was taken is dropped. */
+/* Likewise, but makes room first: drops what was read already. */
 static long refill(struct input *input)
 {
 	if (input->begin && !input->is_at_end) {
@@ -283,7 +283,7 @@ bool input_ahead(struct input *input, unsigned nth, char *text, size_t size)
 	if (input->is_mail) {
 		strip_encoded_end(&line);
 		if (line.len && text[line.len - 1] == '=')
-			return false; /* it is broken softly, too */
+			return false; /* the line ends in a soft break, too */
 		line.len = decode_mail(text, line.len);
 		text[line.len] = '\0';
 	}

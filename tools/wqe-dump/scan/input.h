@@ -20,7 +20,7 @@ struct input {
 	size_t begin, end;
 	unsigned long number; /* of the line that begins at `begin` */
 	bool is_at_end;       /* nothing more can be read */
-	bool is_file;         /* reading it does not wait for anybody */
+	bool is_file;         /* reading it never waits for a writer */
 	bool is_mail;         /* lines are quoted-printable */
 };
 

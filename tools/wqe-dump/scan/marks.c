@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A state is the beginning of a mark that was just read. In state 0 there is none. */
+/* A state is the beginning of a mark that was just read. State 0: nothing of a mark was read. */
 struct marks {
 	uint16_t (*next)[256]; /* by the byte that follows */
 	uint64_t *bits;        /* of the marks that end here */
@@ -40,8 +40,8 @@ static void add_mark(struct marks *marks, const struct mark *mark)
 }
 
 /*
- * Where a byte does not continue a mark, its transition is that of the longest proper suffix which
- * is a state, too. That state is shorter, so that breadth first it is complete already.
+ * If a byte does not continue a mark, its transition is that of the longest proper suffix that is
+ * also a state. That state is shorter, so in breadth-first order it is complete already.
  */
 static int complete(struct marks *marks)
 {

@@ -84,7 +84,7 @@ static size_t any_time(const char *text)
 	return n ? n : clock_time(text);
 }
 
-/* People miss the first bracket of a log with the mouse: host:7:8] */
+/* People often copy a log without its first bracket: host:7:8] */
 static size_t half_bracket(const char *text)
 {
 	const size_t len = strcspn(text, " \t[](\"");
@@ -115,8 +115,8 @@ static bool is_minute(const char *text)
 }
 
 /*
- * Times, and numbers that may count the lines, differ from line to line. A time may be relative to
- * the line before, as dmesg has it: [  +0.000002], [<    0.000002>].
+ * Such a bracket has a time, or a number that may count the lines: both differ from line to line. A
+ * time may be relative to the line before, as dmesg has it: [  +0.000002], [<    0.000002>].
  */
 static bool bracket_names_nobody(const char *text)
 {

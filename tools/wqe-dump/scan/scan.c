@@ -27,7 +27,7 @@ struct open_form {
 };
 
 struct scan {
-	struct feed feed; /* for the form being fed; it is first, so that it leads back here */
+	struct feed feed; /* for the form that gets the line; first, so that it leads to the scan */
 	const struct form *only;
 	struct raw_attr bytes;
 	struct marks *marks;
@@ -242,7 +242,7 @@ static int scan_binary(struct scan *scan, struct input *input)
 	while ((size = input_bytes(input, &raw.bytes)) > 0) {
 		raw.size = (size_t)size;
 		if (!raw_tell(scan->feed.tell, &scan->bytes, &raw) || ferror(stdout))
-			return 0; /* the bytes are nothing, or the output is closed */
+			return 0; /* the bytes are neither CQEs nor WQEs, or the output is closed */
 	}
 	return (int)size;
 }

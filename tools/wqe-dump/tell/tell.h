@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Completes what was found, wherever it was found: adds what it means and the record that it
- * belongs to. Then tells the sink.
+ * Completes what was found: adds what it means, and the record that belongs to it. Then passes it
+ * to the sink.
  */
 #ifndef WQE_DUMP_TELL_H
 #define WQE_DUMP_TELL_H
@@ -9,11 +9,11 @@
 #include "../record.h"
 #include "tie.h"
 
-/** struct tell - the sink, and what is told of; tell_open() fills it */
+/** struct tell - the sink, and where records come from; tell_open() fills it */
 struct tell {
 	struct sink *sink;
 	struct tie *tie;
-	const char *file;            /* being looked at */
+	const char *file;            /* the input that is being read */
 	const char *source;          /* of records that do not name theirs: a form */
 	unsigned long count, unread; /* records so far, and dumps that could not be read */
 };
@@ -26,7 +26,7 @@ struct tell {
  */
 int tell_open(struct tell *tell, struct sink *sink);
 
-/** tell_record() - tells of something found; the record is not used afterwards */
+/** tell_record() - reports what was found; the record is not used after the call */
 void tell_record(struct tell *tell, struct record *record);
 
 /**

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A line of text, as forms are fed it. */
+/* A line of text, as forms get it. */
 #ifndef WQE_DUMP_LINE_H
 #define WQE_DUMP_LINE_H
 

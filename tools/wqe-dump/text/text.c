@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Some programs put no blank between a number with 0x and the next word. */
-static bool is_behind_number(const char *text, const char *at)
+/* Some programs write no blank between a number with 0x and the next word. */
+static bool is_after_number(const char *text, const char *at)
 {
 	const char *digits = at;
 
@@ -24,7 +24,7 @@ const char *text_find(const char *text, const char *word)
 
 	for (; (at = strstr(at, word)); at++)
 		if (at == text || !text_is_word(at[-1]) || !text_is_word(*word) ||
-		    is_behind_number(text, at))
+		    is_after_number(text, at))
 			return at;
 	return NULL;
 }
