@@ -4,6 +4,9 @@
  * the slots 1, 8, 16, … of them (bsn_decode.h). Each array is copied before what it becomes is written over
  * it. wqe/expand.c says what a CQE is made of; here it is only bytes of a title and bytes of a mini
  * CQE.
+ *
+ * Plain receives become completions at once, eight by eight; what is left of the session is a session then.
+ * Everything else becomes whole CQEs in the ring, which are polled like others.
  */
 #include "compressed.h"
 
@@ -32,6 +35,7 @@ struct recipe {
 	struct move move[MOVES]; /* of the first all four bytes */
 	unsigned moves;
 	size_t counter_low, counter_high; /* where they are; 0: the map does not count */
+	size_t length_from, counter_from; /* of minis; the latter only where the map does not count */
 };
 
 /* The rest of a session. */
@@ -354,6 +358,8 @@ static void make_recipe(struct recipe *r, enum bsn_mini_format format, bool is_r
 		r->move[0] = r->move[1];
 		r->move[1] = part;
 	}
+	r->length_from = r->map.from[BSN_CQE_BYTE_COUNT_OFFSET];
+	r->counter_from = r->map.from[BSN_CQE_TAIL_OFFSET];
 }
 
 static void begin(void)
@@ -420,4 +426,152 @@ int bsn_cq_expand(struct bsn_cq *cq, const uint8_t *title, uint8_t phase)
 	}
 	expanders[way ? way - 1 : usual].expand(r, &s);
 	return 0;
+}
+
+/* -- receives at once ---------------------------------------------------------------------------------- */
+
+/* What the completions of a session have in common, and where the rest is. */
+struct taker {
+	uint64_t status, who; /* status and flags, above the length; who and the immediate */
+	void *user;
+	const uint64_t *ids;
+	uint32_t mask;
+	uint32_t counter; /* of the next one, where minis do not say */
+	size_t length_from, counter_from;
+	uint8_t own; /* op_own of a slot that is done with */
+};
+
+BSN_ALWAYS_INLINE void take_one(const struct taker *t, const uint8_t *mini, uint32_t counter,
+				struct bsn_completion *c)
+{
+	const uint64_t length = bsn_load_be32(mini + t->length_from) | t->status;
+	const uint64_t who = t->who;
+
+	memcpy((uint8_t *)c + offsetof(struct bsn_completion, byte_len), &length, sizeof(length));
+	memcpy((uint8_t *)c + offsetof(struct bsn_completion, who), &who, sizeof(who));
+	c->id = t->ids[counter & t->mask];
+	c->user = t->user;
+}
+
+/* So many slots from @slot are done with: the next lap finds the owner bit of this one there. */
+BSN_ALWAYS_INLINE void leave_slots(const struct taker *t, uint8_t *slot, size_t count, size_t stride)
+{
+	BSN_UNROLL for (size_t i = 0; i < count; i++)
+		slot[i * stride + BSN_CQE_OP_OWN_OFFSET] = t->own;
+}
+
+/* Up to eight, whose array is there; the slots of the session's eight are not written before all are read. */
+BSN_ALWAYS_INLINE void take_eight(const struct taker *t, const uint8_t *array, size_t count, bool counts,
+				  struct bsn_completion *c)
+{
+	BSN_UNROLL for (uint32_t i = 0; i < count; i++) {
+		const uint8_t *const mini = array + i * BSN_MINI_SIZE;
+		uint16_t said;
+
+		memcpy(&said, mini + (counts ? 0 : t->counter_from), sizeof(said));
+		take_one(t, mini, counts ? t->counter + i : (uint32_t)bsn_wide_be16(said), &c[i]);
+	}
+}
+
+BSN_ALWAYS_INLINE void copy_cqe(uint8_t *to, const uint8_t *from)
+{
+	BSN_UNROLL for (size_t i = 0; i < BSN_CQE_SIZE; i += sizeof(bsn_v2))
+		*(bsn_v2_unaligned *)(void *)(to + i) = bsn_v2_load(from + i);
+}
+
+/* How many: all that are left; or whole eights, so that two or more are left. All are in one chunk. */
+static size_t count_taken(const struct bsn_cq *cq, const uint8_t *title, size_t left, size_t wanted)
+{
+	const size_t room = (size_t)(cq->chunk_end - title) / cq->stride;
+	const size_t most = least(wanted, room);
+	size_t count;
+
+	if (left <= most)
+		return left;
+	count = most / EIGHT * EIGHT;
+	return count && left - count == 1 ? count - EIGHT : count;
+}
+
+/* What is left begins at @slot: its title goes there, and the array that was there to the slot after it. */
+BSN_ALWAYS_INLINE void begin_again(const struct bsn_cq *cq, uint8_t *slot, const struct bsn_cqe_block *block,
+				   uint32_t left, uint8_t own, uint16_t counter)
+{
+	uint8_t *const next = slot + cq->stride;
+
+	copy_cqe(next == cq->ring_end ? (uint8_t *)(uintptr_t)cq->ring : next, slot);
+	copy_cqe(slot, block->title);
+	slot[BSN_CQE_OP_OWN_OFFSET] = (uint8_t)((own & ~1u) | cq->phase);
+	slot[BSN_CQE_TAIL_OFFSET] = (uint8_t)(counter >> 8);
+	slot[BSN_CQE_TAIL_OFFSET + 1] = (uint8_t)counter;
+	bsn_store_be32(slot + BSN_CQE_BYTE_COUNT_OFFSET, left);
+}
+
+BSN_ALWAYS_INLINE void make_taker(struct taker *t, const struct bsn_route *route, const struct recipe *r,
+		       const struct bsn_cqe_block *block, uint8_t kind)
+{
+	struct bsn_completion all = { 0 };
+
+	bsn_cq_put_recv_who(bsn_cq_key(bsn_cq_who(block->title)), &all);
+	bsn_cq_put_recv(block->title, kind, &all);
+	all.byte_len = 0;
+	memcpy(&t->status, (uint8_t *)&all + offsetof(struct bsn_completion, byte_len), sizeof(t->status));
+	memcpy(&t->who, (uint8_t *)&all + offsetof(struct bsn_completion, who), sizeof(t->who));
+	t->user = route->user;
+	t->ids = route->rq->poller_ids;
+	t->mask = route->rq->poller_mask;
+	t->counter = block->next_counter;
+	t->length_from = r->length_from;
+	t->counter_from = r->counter_from;
+	t->own = block->title[BSN_CQE_OP_OWN_OFFSET];
+}
+
+/* @t: a copy, so that the compiler keeps it in registers. */
+BSN_ALWAYS_INLINE void take_all(struct taker t, const struct bsn_cq *cq, const uint8_t *title, size_t count,
+				size_t stride, bool counts, struct bsn_completion *c)
+{
+	uint8_t *slot = (uint8_t *)(uintptr_t)title;
+	const uint8_t *array = title + stride == cq->ring_end ? cq->ring : title + stride;
+
+	for (; BSN_LIKELY(count >= EIGHT); count -= EIGHT, array = slot, c += EIGHT) {
+		take_eight(&t, array, EIGHT, counts, c);
+		leave_slots(&t, slot, EIGHT, stride);
+		slot += EIGHT * stride;
+		t.counter += EIGHT;
+	}
+	take_eight(&t, array, count, counts, c);
+	leave_slots(&t, slot, count, stride);
+}
+
+int bsn_cq_take_session(struct bsn_cq *cq, const struct bsn_route *route, const uint8_t **next,
+			struct bsn_completion *c, int n)
+{
+	const unsigned format = cq->mini_format & FORMAT_MASK;
+	struct bsn_cqe_block block = { .format = (enum bsn_mini_format)(format - 1) };
+	const uint8_t *const title = *next, own = title[BSN_CQE_OP_OWN_OFFSET];
+	const struct recipe *r;
+	struct taker t;
+	size_t count;
+
+	if (!format || bsn_cqe_block_begin(&block, title, NULL) || block.is_request || !block.left ||
+	    block.left > cq->cqe_count)
+		return 0;
+	count = count_taken(cq, title, block.left, (size_t)n);
+	if (!count)
+		return 0;
+	r = &recipes[block.format][false];
+	make_taker(&t, route, r, &block, block.title[BSN_CQE_OP_OWN_OFFSET] ^ cq->phase);
+	if (!r->counter_low)
+		take_all(t, cq, title, count, cq->stride, false, c);
+	else if (cq->stride == BSN_CQE_SIZE)
+		take_all(t, cq, title, count, BSN_CQE_SIZE, true, c);
+	else
+		take_all(t, cq, title, count, cq->stride, true, c);
+	__atomic_store_n(&route->rq->tail, route->rq->tail + (uint32_t)count, __ATOMIC_RELEASE); /* O6 */
+	*next = title + count * cq->stride;
+	if (*next == cq->chunk_end)
+		*next = bsn_cq_next_chunk(cq, *next);
+	if (count < block.left)
+		begin_again(cq, (uint8_t *)(uintptr_t)*next, &block, block.left - (uint32_t)count, own,
+			    (uint16_t)(t.counter + count));
+	return (int)count;
 }

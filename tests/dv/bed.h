@@ -21,6 +21,7 @@ struct bed {
 	uint32_t posted, completed, polled; /* numbers of the requests, which are also ids */
 	uint32_t errors[4], error_count;    /* numbers of those that failed */
 	uint32_t sessions;
+	uint32_t imm;   /* of receives, if not 0 */
 };
 
 static const struct bsn_remote remote = { 0x1000, 2 };
@@ -41,7 +42,7 @@ static inline void post_all(struct bed *b)
 
 static inline struct bed make_bed(int format, uint32_t cqe_count, uint32_t stride, uint32_t spare)
 {
-	const struct fake_attr attr = { .count_bb = MOST, .recv_count = MOST, .recv_stride = 16,
+	const struct fake_attr attr = { .count_bb = MOST, .recv_count = 16 * MOST, .recv_stride = 16,
 					.cqe_count = cqe_count, .cqe_stride = stride, .spare = spare };
 	struct bed b = { .is_request = format == REQUESTS,
 			 .format = format == REQUESTS ? BSN_MINI_HASH : (enum bsn_mini_format)format };
@@ -72,7 +73,8 @@ static inline void encode(const struct bed *b, uint32_t number, uint8_t *cqe)
 					   .rss_hash = b->format == BSN_MINI_HASH ? number * 77 : 0,
 					   .checksum = b->format == BSN_MINI_HASH ? 0 : number * 31 & 0xffff,
 					   .wqe_counter = (uint16_t)number,
-					   .opcode = BSN_CQE_RESP_SEND };
+					   .imm_inval_pkey = b->imm,
+					   .opcode = b->imm ? BSN_CQE_RESP_SEND_IMM : BSN_CQE_RESP_SEND };
 
 	memset(cqe, 0, BSN_CQE_SIZE);
 	if (b->is_request)
@@ -164,7 +166,8 @@ static inline void check_one(struct bed *b, const struct bsn_completion *c)
 	if (c->id != number || c->qpn != FAKE_QPN || c->user != b->f->sq->route.user ||
 	    c->opcode != (b->is_request ? (int)BSN_OPCODE_RDMA_WRITE : (int)BSN_RECV) ||
 	    c->status != (failed(b, number) ? IBV_WC_LOC_PROT_ERR : IBV_WC_SUCCESS) ||
-	    (c->status == IBV_WC_SUCCESS && c->byte_len != bytes_of(number)))
+	    (c->status == IBV_WC_SUCCESS && (c->byte_len != bytes_of(number) ||
+					     c->flags != (b->imm ? BSN_C_IMM : 0) || (b->imm && c->imm != b->imm))))
 		fail_msg("number %u: id %u status %u opcode %#x bytes %#x, wanted %#x", number, (unsigned)c->id,
 			 c->status, c->opcode, c->byte_len, bytes_of(number));
 }

@@ -9,6 +9,9 @@ enum { TIMES = 16 };
 int poll_whole(struct bsn_cq *cq, struct bsn_completion *c);
 int poll_by_vectors(struct bsn_cq *cq, struct bsn_completion *c);
 int poll_by_moves(struct bsn_cq *cq, struct bsn_completion *c);
+int poll_ones_whole(struct bsn_cq *cq, struct bsn_completion *c);
+int poll_ones_by_vectors(struct bsn_cq *cq, struct bsn_completion *c);
+int poll_ones_by_moves(struct bsn_cq *cq, struct bsn_completion *c);
 
 COUNTED int poll_whole(struct bsn_cq *cq, struct bsn_completion *c)
 {
@@ -23,6 +26,30 @@ COUNTED int poll_by_vectors(struct bsn_cq *cq, struct bsn_completion *c)
 COUNTED int poll_by_moves(struct bsn_cq *cq, struct bsn_completion *c)
 {
 	return bsn_poll(cq, c, MOST);
+}
+
+static int poll_ones(struct bsn_cq *cq, struct bsn_completion *c)
+{
+	int got = 0;
+
+	while (got < MOST && bsn_poll(cq, &c[got], 1) == 1)
+		got++;
+	return got;
+}
+
+COUNTED int poll_ones_whole(struct bsn_cq *cq, struct bsn_completion *c)
+{
+	return poll_ones(cq, c);
+}
+
+COUNTED int poll_ones_by_vectors(struct bsn_cq *cq, struct bsn_completion *c)
+{
+	return poll_ones(cq, c);
+}
+
+COUNTED int poll_ones_by_moves(struct bsn_cq *cq, struct bsn_completion *c)
+{
+	return poll_ones(cq, c);
 }
 
 /* The session begins where the last one has left off; so its end goes round the ring now and then. */
@@ -51,11 +78,14 @@ int main(void)
 
 	for (unsigned i = 0; i < 4; i++) {
 		run(formats[i], true, poll_whole);
+		run(formats[i], true, poll_ones_whole);
 		if (!bsn_expand_by(BSN_EXPAND_AVX2) && !bsn_expand_by(BSN_EXPAND_NEON))
 			return 77;
 		run(formats[i], false, poll_by_vectors);
+		run(formats[i], false, poll_ones_by_vectors);
 		bsn_expand_by(BSN_EXPAND_PLAIN);
 		run(formats[i], false, poll_by_moves);
+		run(formats[i], false, poll_ones_by_moves);
 	}
 	return 0;
 }

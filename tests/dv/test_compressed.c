@@ -84,6 +84,44 @@ static void every_composition_of_16(void **state)
 		}
 }
 
+/* Polls of eight or more take receives at once, in parts where a chunk of the ring ends, or the poll. */
+static void receives_at_once(int format, uint32_t stride, uint32_t imm)
+{
+	static const int sizes[] = { 8, 9, 16, 20, 23, 40, 64 };
+	struct bed b = make_bed(format, 256, stride, 128);
+	const uint32_t share = tests_share();
+
+	b.imm = imm;
+	for (uint32_t round = 0; round < 20000; round += share) {
+		struct bsn_completion c[MOST];
+		int n;
+
+		post_all(&b);
+		complete_session(&b, round * 7 % 62 + 2);
+		if (round % 3 == 0 && b.completed < b.posted)
+			complete_plain(&b);
+		memset(c, 0xee, sizeof(c)); /* what is not written shows */
+		n = bsn_poll(b.f->cq, c, sizes[round % 7]);
+		assert_true(n > 0);
+		for (int i = 0; i < n; i++)
+			check_one(&b, &c[i]);
+		poll_all(&b, sizes[round / 7 % 7]);
+	}
+	assert_int_equal(bsn_cq_poll(b.f->cq, &(struct bsn_completion){ 0 }, 1), 0);
+	fake_destroy(b.f);
+}
+
+static void parts_of_sessions_are_taken_at_once(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < FORMATS; i++)
+		for (uint32_t stride = 64; stride <= 128; stride += 64) {
+			receives_at_once(formats[i], stride, 0);
+			if (formats[i] != REQUESTS)
+				receives_at_once(formats[i], stride, 0x12345678);
+		}
+}
+
 /* -- ways to do it -------------------------------------------------------------------------------------- */
 
 static void each_way_to_expand_gives_the_same(void **state)
@@ -210,6 +248,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(one_session_and_an_error_at_each_place),
 		cmocka_unit_test(every_composition_of_16),
+		cmocka_unit_test(parts_of_sessions_are_taken_at_once),
 		cmocka_unit_test(each_way_to_expand_gives_the_same),
 		cmocka_unit_test(in_the_ring_they_are_what_the_codec_makes_of_them),
 		cmocka_unit_test(what_is_no_session_ends_the_cq),

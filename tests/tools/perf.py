@@ -253,7 +253,7 @@ def test_recv_json(bench):
         check([row for row in rows if row.startswith('post_recv_16')] == [posts], rows)
         for row in posts, 'post_recv_srq_16', 'poll_recv_inline', 'poll_recv_16':
             check({'bunsen', 'ibv'} <= set(rows[row]), rows)
-        for row in 'poll_16_sessions', 'poll_16_sessions_plain', 'wait_1', 'wait_1_hidden':
+        for row in 'poll_16_sessions', 'poll_16_sessions_plain', 'poll_1_sessions', 'wait_1', 'wait_1_hidden':
             check(set(rows[row]) <= {'bunsen', 'bunsen_v2'} and rows[row], rows)
         check(set(size['trips']) == {'message', 'send', 'ibv'}, size)
         asked = {by: trip['bus_requests'] for by, trip in size['trips'].items()}

@@ -14,8 +14,8 @@ from harness import check, main_of_limits
 PERF = sys.argv[1]
 HAS_LIMITS = sys.argv[2:] == ['gcc']
 
-# By Bunsen's columns; the last of the waits is for a number that the compiler does not know.
-DIFFERENCES = {'expand': 17, 'expand_plain': 24, 'wait': 1, 'wait_hidden': 10}
+# By Bunsen's columns: a session's receives cost less than whole CQEs; the last of the waits is for a number that the compiler does not know.
+DIFFERENCES = {'expand': 0, 'expand_plain': 0, 'expand_one': 17, 'expand_one_plain': 26, 'wait': 1, 'wait_hidden': 10}
 # Beside a send and its receive: more by the sums, and less by half of the bus.
 MESSAGE_MORE = 150
 

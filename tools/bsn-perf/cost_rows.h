@@ -188,8 +188,10 @@ enum cost_known {
 /* What `bsn-perf recv` has beside rows of the first kind; by name also `bsn-perf cost`. */
 #define COST_RECV_ROWS(X)                                                                          \
 	X(post_recv_16_qps, MANY, RECV, SGES, 1, 16, KNOWN)                                        \
-	X(poll_16_sessions, COMPRESSED, POLL_RECV, SGES, 1, 16, KNOWN)                      \
-	X(poll_16_sessions_plain, COMPRESSED_PLAIN, POLL_RECV, SGES, 1, 16, KNOWN)          \
+	X(poll_16_sessions, COMPRESSED, POLL_RECV, SGES, 1, 16, KNOWN)                             \
+	X(poll_16_sessions_plain, COMPRESSED_PLAIN, POLL_RECV, SGES, 1, 16, KNOWN)                 \
+	X(poll_1_sessions, COMPRESSED, POLL_RECV, SGES, 1, 1, KNOWN)                               \
+	X(poll_1_sessions_plain, COMPRESSED_PLAIN, POLL_RECV, SGES, 1, 1, KNOWN)                   \
 	X(poll_1_hidden, RC, POLL, SGES, 1, 1, HIDDEN)                                             \
 	X(wait_1, RC, WAIT, SGES, 1, 1, KNOWN)                                                     \
 	X(wait_1_hidden, RC, WAIT, SGES, 1, 1, HIDDEN)

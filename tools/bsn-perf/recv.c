@@ -52,6 +52,9 @@ static const enum cost_row rows[] = {
 	COST_ROW_poll_recv_16,
 	COST_ROW_poll_16_sessions,
 	COST_ROW_poll_16_sessions_plain,
+	COST_ROW_poll_recv,
+	COST_ROW_poll_1_sessions,
+	COST_ROW_poll_1_sessions_plain,
 	COST_ROW_poll_1,
 	COST_ROW_poll_1_hidden,
 	COST_ROW_wait_1,
@@ -66,6 +69,8 @@ static const struct difference {
 	{ "expand", "expansion of a CQE, by vectors", COST_ROW_poll_16_sessions, COST_ROW_poll_recv_16 },
 	{ "expand_plain", "expansion of a CQE, without", COST_ROW_poll_16_sessions_plain,
 	  COST_ROW_poll_recv_16 },
+	{ "expand_one", "the same, polled one by one, by vectors", COST_ROW_poll_1_sessions, COST_ROW_poll_recv },
+	{ "expand_one_plain", "polled one by one, without", COST_ROW_poll_1_sessions_plain, COST_ROW_poll_recv },
 	{ "wait", "a wait that finds one, less a poll", COST_ROW_wait_1, COST_ROW_poll_1 },
 	{ "wait_hidden", "the same, for a number not known", COST_ROW_wait_1_hidden, COST_ROW_poll_1_hidden },
 };
@@ -190,9 +195,9 @@ static bool has_instructions(const struct size *size)
 
 static void print_differences(FILE *to, const struct size *size)
 {
-	fprintf(to, "\n%-36s %9s %9s\n", "instructions of Bunsen", "bunsen", "bunsen_v2");
+	fprintf(to, "\n%-40s %9s %9s\n", "instructions of Bunsen", "bunsen", "bunsen_v2");
 	for (unsigned i = 0; i < DIFFERENCES; i++) {
-		fprintf(to, "%-36s", differences[i].title);
+		fprintf(to, "%-40s", differences[i].title);
 		for (unsigned c = COST_COLUMN_BUNSEN; c <= COST_COLUMN_V2; c++)
 			fprintf(to, " %9.1f", instructions_of(size, c, &differences[i]));
 		fputc('\n', to);
