@@ -293,13 +293,6 @@ static struct bsn_mkey_ctx access_ctx(unsigned access)
 	};
 }
 
-static struct bsn_be64 imm_of(uint32_t key)
-{
-	const struct bsn_ctrl ctrl = { .imm = key };
-
-	return bsn_to_be64(bsn_ctrl_word(&ctrl, 1));
-}
-
 struct umr_target umr_target_of(uint32_t key, unsigned access, bool has_atomics,
 				enum bsn_fence fence)
 {
@@ -311,27 +304,12 @@ struct umr_target umr_target_of(uint32_t key, unsigned access, bool has_atomics,
 
 	ctx.qpn = BSN_MKEY_ANY_QP;
 	ctx.mkey_7_0 = key & 0xff;
-	return (struct umr_target){ .imm = imm_of(key),
+	return (struct umr_target){ .imm = umr_imm_of(key),
 				    .mask = bsn_to_be64(bsn_umr_ctrl_word(&umr_ctrl, 1)),
 				    .word = bsn_to_be64(bsn_mkey_ctx_word(&ctx, 0)),
 				    .key = key,
 				    .next_key = key,
 				    .fence = fence };
-}
-
-void umr_target_rename(struct umr_target *target, uint32_t next_key)
-{
-	const struct bsn_mkey_ctx all = { .mkey_7_0 = 0xff }, tag = { .mkey_7_0 = next_key & 0xff };
-
-	target->word.raw &= ~bsn_to_be64(bsn_mkey_ctx_word(&all, 0)).raw;
-	target->word.raw |= bsn_to_be64(bsn_mkey_ctx_word(&tag, 0)).raw;
-	target->next_key = next_key;
-}
-
-void umr_target_renamed(struct umr_target *target)
-{
-	target->key = target->next_key;
-	target->imm = imm_of(target->key);
 }
 
 /* Where only some translations are written, from @first on: their place, and the length stays. */

@@ -33,9 +33,29 @@ struct umr_target {
 struct umr_target umr_target_of(uint32_t key, unsigned access, bool has_atomics,
 				enum bsn_fence fence);
 
+/* The key as it lies in the control segment. */
+static inline struct bsn_be64 umr_imm_of(uint32_t key)
+{
+	const struct bsn_ctrl ctrl = { .imm = key };
+
+	return bsn_to_be64(bsn_ctrl_word(&ctrl, 1));
+}
+
 /* The next UMR gives it another variant of its key; it was posted. */
-void umr_target_rename(struct umr_target *target, uint32_t next_key);
-void umr_target_renamed(struct umr_target *target);
+static inline void umr_target_rename(struct umr_target *target, uint32_t next_key)
+{
+	const struct bsn_mkey_ctx all = { .mkey_7_0 = 0xff }, tag = { .mkey_7_0 = next_key & 0xff };
+
+	target->word.raw &= ~bsn_to_be64(bsn_mkey_ctx_word(&all, 0)).raw;
+	target->word.raw |= bsn_to_be64(bsn_mkey_ctx_word(&tag, 0)).raw;
+	target->next_key = next_key;
+}
+
+static inline void umr_target_renamed(struct umr_target *target)
+{
+	target->key = target->next_key;
+	target->imm = umr_imm_of(target->key);
+}
 
 /* The next of the 256 variants of a key, so that a request with an old one is refused. */
 static inline uint32_t umr_next_variant(uint32_t key)

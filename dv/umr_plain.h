@@ -218,8 +218,9 @@ BSN_ALWAYS_INLINE void umr_copy_uniform(uint8_t *at, const struct bsn_part *part
 		bsn_store_ds(at, umr_translation(part, common));
 }
 
-/* umr_wide.c: a copy of the parts */
-void umr_keep_parts(struct bsn_part *to, const struct bsn_part *from, uint32_t count);
+/* umr_wide.c: what copies parts best on this CPU */
+typedef void umr_keep_parts(struct bsn_part *to, const struct bsn_part *from, uint32_t count);
+umr_keep_parts *umr_choose_keep_parts(void);
 
 /* umr_wide.c: the same, of many, and of pages */
 enum { UMR_COPY_WIDE_FROM = 8 };

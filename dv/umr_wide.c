@@ -16,6 +16,11 @@ static uint64_t put_in_order(uint8_t *at, const struct bsn_part *part, uint32_t 
 			    umr_put_list(at, part, count, even);
 }
 
+static void copy_parts(struct bsn_part *to, const struct bsn_part *from, uint32_t count)
+{
+	memcpy(to, from, count * sizeof(*to));
+}
+
 #if defined(__x86_64__)
 #include <immintrin.h>
 
@@ -359,8 +364,8 @@ WIDE uint64_t put(uint8_t *at, const struct bsn_part *const parts, uint32_t coun
 	const struct wanted other = kind.has_turns ? wanted_of(part + 1, stride, most_bytes, odd,
 							       kind.has_rounds) :
 						     wanted;
-	const __m128i order = order_of(kind.has_pages);
-	const __m256i orders = _mm256_broadcastsi128_si256(order);
+	const __m256i orders = _mm256_broadcastsi128_si256(order_of(kind.has_pages));
+	const __m128i order = _mm256_castsi256_si128(orders);
 	const __m256i common =
 		_mm256_set_epi64x(0, (long long)other.common, 0, (long long)wanted.common);
 	const uint64_t base = part->addr - (1u << (SPAN_LOG2 - 1));
@@ -373,10 +378,12 @@ WIDE uint64_t put(uint8_t *at, const struct bsn_part *const parts, uint32_t coun
 	struct ends ends;
 
 	begin_pass(&pass, part, kind);
-	for (; part != eights; part += 8, at += 8 * BSN_DS_SIZE)
+	for (; part != eights; part += 8, at += 8 * BSN_DS_SIZE) {
 		BSN_UNROLL for (unsigned i = 0; i < 8; i += 4)
 			pass_four(&pass, at + i * BSN_DS_SIZE, &part[i], &wanted, &other, orders, common,
 				  kind, &places, (size_t)(part - parts) + i, bases);
+		BSN_HIDE(at); /* else it is computed anew after the loop */
+	}
 	if (count & 4) {
 		pass_four(&pass, at, part, &wanted, &other, orders, common, kind, &places,
 			  (size_t)(part - parts), bases);
@@ -413,19 +420,6 @@ WIDE uint64_t put(uint8_t *at, const struct bsn_part *const parts, uint32_t coun
 
 enum { MOST_BYTES = 1 << SPAN_LOG2 };
 
-FAR uint64_t put_list(uint8_t *at, const struct bsn_part *part, uint32_t count,
-		      struct umr_memory *memory)
-{
-	return put(at, part, count, MOST_BYTES, memory, memory, 1, (struct kind){ 0 });
-}
-
-FAR uint64_t put_entries(uint8_t *at, const struct bsn_part *part, uint32_t count,
-			 struct umr_memory *memory, uint32_t rounds)
-{
-	return put(at, part, count, MOST_BYTES, memory, memory, rounds,
-		   (struct kind){ .has_rounds = true });
-}
-
 FAR uint64_t put_in_any_order(uint8_t *at, const struct bsn_part *part, uint32_t count,
 			      struct umr_memory *memory, uint32_t rounds)
 {
@@ -433,6 +427,28 @@ FAR uint64_t put_in_any_order(uint8_t *at, const struct bsn_part *part, uint32_t
 				(struct kind){ .has_rounds = true, .has_places = true }) :
 			    put(at, part, count, MOST_BYTES, memory, memory, 1,
 				(struct kind){ .has_places = true });
+}
+
+FAR uint64_t put_list(uint8_t *at, const struct bsn_part *part, uint32_t count,
+		      struct umr_memory *memory)
+{
+	const uint64_t bytes =
+		put(at, part, count, MOST_BYTES, memory, memory, 1, (struct kind){ 0 });
+
+	return BSN_LIKELY(bytes) || !memory->has_disorder ?
+		       bytes :
+		       put_in_any_order(at, part, count, memory, 1);
+}
+
+FAR uint64_t put_entries(uint8_t *at, const struct bsn_part *part, uint32_t count,
+			 struct umr_memory *memory, uint32_t rounds)
+{
+	const uint64_t bytes = put(at, part, count, MOST_BYTES, memory, memory, rounds,
+				   (struct kind){ .has_rounds = true });
+
+	return BSN_LIKELY(bytes) || !memory->has_disorder ?
+		       bytes :
+		       put_in_any_order(at, part, count, memory, rounds);
 }
 
 FAR uint64_t put_two_keys(uint8_t *at, const struct bsn_part *part, uint32_t count,
@@ -489,23 +505,32 @@ FAR void copy_alike_pages(uint8_t *at, const struct bsn_part *part, uint32_t cou
 	copy(at, part, count, common, true);
 }
 
-FAR void keep_parts(struct bsn_part *to, const struct bsn_part *from, uint32_t count)
+WIDE void keep_part(struct bsn_part *to, const struct bsn_part *from)
 {
-	const struct bsn_part *const eights = from + (count & ~7u), *const end = from + count;
-
-	for (; from != eights; from += 8, to += 8)
-		BSN_UNROLL for (unsigned i = 0; i < 8; i++) _mm256_storeu_si256(
-			(void *)&to[i], _mm256_loadu_si256((const void *)&from[i]));
-	for (; from != end; from++, to++)
-		_mm256_storeu_si256((void *)to, _mm256_loadu_si256((const void *)from));
+	_mm256_storeu_si256((void *)to, _mm256_loadu_si256((const void *)from));
 }
 
-void umr_keep_parts(struct bsn_part *to, const struct bsn_part *from, uint32_t count)
+/* Into the middle of code without a loop, so that a part takes two instructions. */
+FAR void keep_parts(struct bsn_part *to, const struct bsn_part *from, uint32_t count)
 {
-	if (__builtin_cpu_supports("avx2"))
-		keep_parts(to, from, count);
-	else
-		memcpy(to, from, count * sizeof(*to));
+	for (; count >= 16; count -= 16, from += 16, to += 16) {
+		BSN_UNROLL for (unsigned i = 0; i < 16; i++) keep_part(&to[i], &from[i]);
+		BSN_HIDE(to);
+		BSN_HIDE(from);
+	}
+	switch (count % 16) {
+#define KEEP(n)                                                                                    \
+	case n: keep_part(&to[(n) - 1], &from[(n) - 1]); __attribute__((fallthrough));
+		KEEP(15) KEEP(14) KEEP(13) KEEP(12) KEEP(11) KEEP(10) KEEP(9) KEEP(8)
+		KEEP(7) KEEP(6) KEEP(5) KEEP(4) KEEP(3) KEEP(2) KEEP(1)
+#undef KEEP
+	case 0: break;
+	}
+}
+
+umr_keep_parts *umr_choose_keep_parts(void)
+{
+	return __builtin_cpu_supports("avx2") ? keep_parts : copy_parts;
 }
 
 void umr_copy_alike(uint8_t *at, const struct bsn_part *part, uint32_t count, struct bsn_be64 common)
@@ -542,19 +567,16 @@ uint64_t umr_put_pages(uint8_t *at, const struct bsn_part *part, uint32_t count,
 uint64_t umr_put_wide(uint8_t *at, const struct bsn_part *part, uint32_t count,
 		      struct umr_memory *even, struct umr_memory *odd, uint32_t rounds)
 {
-	uint64_t bytes = 0;
-
 	if (count < 2 || count > UMR_INLINE_MAX)
 		return 0;
 	if (!__builtin_cpu_supports("avx2"))
 		return put_in_order(at, part, count, even, odd, rounds);
 	if (even != odd)
 		return put_two_keys(at, part, count, even, odd, rounds);
-	if (!even->has_disorder)
-		bytes = rounds > 1 ? put_entries(at, part, count, even, rounds) :
-				     put_list(at, part, count, even);
-	return bytes || !even->has_disorder ? bytes :
-					      put_in_any_order(at, part, count, even, rounds);
+	if (even->has_disorder)
+		return put_in_any_order(at, part, count, even, rounds);
+	return rounds > 1 ? put_entries(at, part, count, even, rounds) :
+			    put_list(at, part, count, even);
 }
 
 #else
@@ -572,9 +594,9 @@ uint64_t umr_put_pages(uint8_t *at, const struct bsn_part *part, uint32_t count,
 	return 0;
 }
 
-void umr_keep_parts(struct bsn_part *to, const struct bsn_part *from, uint32_t count)
+umr_keep_parts *umr_choose_keep_parts(void)
 {
-	memcpy(to, from, count * sizeof(*to));
+	return copy_parts;
 }
 
 void umr_copy_alike(uint8_t *at, const struct bsn_part *part, uint32_t count, struct bsn_be64 common)

@@ -32,6 +32,10 @@
 #ifndef BSN_MKEY_H
 #define BSN_MKEY_H
 
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
 #include "bsn.h"
 #include "bsn_layout.h"
 
@@ -114,8 +118,9 @@ BSN_API int bsn_layout_length(const struct bsn_layout *layout, uint64_t *bytes);
  * again.
  *
  * It is there for the same reason as MPI_Type_commit(): the library cannot see whether a layout has
- * changed without looking at it again, which costs what the check does. Mapping a committed layout is a
- * look-up that costs the same for 1 part and for 1000, and configuring it only writes the translations.
+ * changed without looking at it again, which costs what the check does, or, where it is mapped, three
+ * instructions a part. Mapping a committed layout is a look-up that costs the same for 1 part and for 1000,
+ * and configuring it only writes the translations.
  * Nothing is allocated or kept, so there is nothing to undo, and copies of the structure are as good.
  *
  * A layout that nests others is looked at each time all the same, since those change. Once memory of
@@ -143,6 +148,129 @@ struct bsn_map {
 /** enum bsn_map_flags - BSN_MAP_KEY: an mkey in any case, so that it is one SGE and peers may use it */
 enum bsn_map_flags { BSN_MAP_KEY = 1 << 0 };
 
+/* -- what inline code knows; the fields are the library's ------------------------------------------ */
+
+/*
+ * A layout that is remembered.
+ * @part: a copy of its part, where it has but one
+ * @parts: of all, in any case
+ * @shape: rounds, as they were given, and the number of parts
+ * @commit: the one that it was mapped by last
+ * @ready: which endpoint may use it at once, by the flags of the map; no endpoint: it has to be looked at
+ */
+struct bsn_remembered {
+	struct bsn_map map __attribute__((aligned(16)));
+	struct bsn_part part;
+	const struct bsn_part *parts;
+	uint64_t shape;
+	uint64_t commit;
+	const struct bsn_ep *ready[BSN_MAP_KEY + 1];
+	uint32_t uses;
+};
+
+/*
+ * The beginning of a pool.
+ * @last: mapped last, of those with one part
+ * @places: by a number of the layout, under a mask
+ * @are_same: whether parts are those of a layout of as many
+ */
+struct bsn_mkey_front {
+	struct bsn_remembered *last;
+	struct bsn_remembered **places;
+	bool (*are_same)(const struct bsn_remembered *known, const struct bsn_part *parts);
+	uint32_t place_mask;
+};
+
+/* bsn_layout_map() of what is not found at once, or is new */
+BSN_API int bsn_layout_map_other(struct bsn_mkey_pool *pool, struct bsn_ep *ep,
+				 const struct bsn_layout *layout, unsigned flags,
+				 const struct bsn_map **map);
+
+/* Rounds, as they were given, and the number of parts. */
+BSN_ALWAYS_INLINE uint64_t bsn_layout_shape(const struct bsn_layout *layout)
+{
+	return (uint64_t)layout->rounds << 32 | layout->part_count;
+}
+
+/* Of the first part: which place a layout has that was not committed. */
+BSN_ALWAYS_INLINE uint32_t bsn_layout_place(const struct bsn_part *part)
+{
+	return ((uint32_t)part->addr * 0x9e3779b1u + (uint32_t)part->stride * 0x85ebca77u) >> 12;
+}
+
+BSN_ALWAYS_INLINE bool bsn_part_is(const struct bsn_part *part, const struct bsn_part *other)
+{
+#ifdef __SSE2__
+	const __m128i *const a = (const __m128i *)(const void *)part;
+	const __m128i *const b = (const __m128i *)(const void *)other;
+	const __m128i same =
+		_mm_and_si128(_mm_cmpeq_epi32(_mm_load_si128(&a[0]), _mm_loadu_si128(&b[0])),
+			      _mm_cmpeq_epi32(_mm_load_si128(&a[1]), _mm_loadu_si128(&b[1])));
+
+	return _mm_movemask_epi8(same) == 0xffff;
+#else
+	return part->addr == other->addr && part->bytes == other->bytes &&
+	       part->stride == other->stride && part->lkey == other->lkey &&
+	       part->reserved == other->reserved;
+#endif
+}
+
+/* Of one part, or without any. */
+BSN_ALWAYS_INLINE struct bsn_remembered *
+bsn_layout_find_part(struct bsn_mkey_front *front, const struct bsn_layout *layout, uint64_t shape)
+{
+	struct bsn_remembered *known = front->last;
+
+	if (known->shape == shape) {
+		if (BSN_LIKELY(bsn_part_is(&known->part, layout->parts)))
+			return known;
+	} else if (!(uint32_t)shape) {
+		return NULL;
+	}
+	known = front->places[bsn_layout_place(layout->parts) & front->place_mask];
+	if (BSN_UNLIKELY(known->shape != shape || !bsn_part_is(&known->part, layout->parts)))
+		return NULL;
+	front->last = known;
+	return known;
+}
+
+/* What is remembered at the place of a layout, if it is that; else NULL. */
+BSN_ALWAYS_INLINE struct bsn_remembered *bsn_layout_find(struct bsn_mkey_front *front,
+							 const struct bsn_layout *layout)
+{
+	struct bsn_remembered *known;
+	uint64_t shape;
+
+	if (layout->commit.id) {
+		known = front->places[layout->commit.hash & front->place_mask];
+		return BSN_LIKELY(known->commit == layout->commit.id) ? known : NULL;
+	}
+	shape = bsn_layout_shape(layout);
+	if ((uint32_t)shape <= 1)
+		return bsn_layout_find_part(front, layout, shape);
+	known = front->places[bsn_layout_place(layout->parts) & front->place_mask];
+	return BSN_LIKELY(known->shape == shape && front->are_same(known, layout->parts)) ? known
+											  : NULL;
+}
+
+BSN_ALWAYS_INLINE int bsn_layout_look_up(struct bsn_mkey_pool *pool, struct bsn_ep *ep,
+					 const struct bsn_layout *layout, unsigned flags,
+					 const struct bsn_map **map)
+{
+	struct bsn_remembered *known;
+
+	if (BSN_IS_NULL(pool) || BSN_IS_NULL(layout) || BSN_IS_NULL(map) ||
+	    BSN_IS_NULL(layout->parts))
+		return bsn_layout_map_other(pool, ep, layout, flags, map);
+	known = bsn_layout_find((struct bsn_mkey_front *)(void *)pool, layout);
+	if (BSN_UNLIKELY(!known || flags > BSN_MAP_KEY ||
+			 BSN_SHARED_LOAD(known->ready[flags]) != ep))
+		return bsn_layout_map_other(pool, ep, layout, flags, map);
+	known->uses++;
+	*map = &known->map;
+	return 0;
+}
+
 /**
  * bsn_layout_map - makes SGEs of a layout, to post with
  * @ep: of the queue that will use it; RC: a UMR may have to be posted there, unsignaled and not rung
@@ -155,10 +283,13 @@ enum bsn_map_flags { BSN_MAP_KEY = 1 << 0 };
  * Return: also -ENOBUFS all mkeys are in use; -EBUSY the mkey's UMR, on another queue, has not
  * completed: poll that one; -EOPNOTSUPP BSN_MAP_KEY on plain verbs, or @ep is not of RC.
  */
-BSN_API int bsn_layout_map(struct bsn_mkey_pool *pool, struct bsn_ep *ep,
-			   const struct bsn_layout *layout, unsigned flags,
-			   const struct bsn_map **map);
-BSN_API void bsn_layout_unmap(const struct bsn_map *map);
+BSN_POST_API int bsn_layout_map(struct bsn_mkey_pool *pool, struct bsn_ep *ep,
+				const struct bsn_layout *layout, unsigned flags,
+				const struct bsn_map **map)
+	BSN_BODY(bsn_layout_look_up(pool, ep, layout, flags, map))
+
+	/** bsn_layout_unmap - what was mapped is used no more */
+	BSN_API void bsn_layout_unmap(const struct bsn_map *map);
 
 /**
  * bsn_post_map - bsn_post() whose local memory is a map

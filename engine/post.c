@@ -7,4 +7,5 @@
 #define BSN_CHECK_NULL /* a call costs more anyway, and a binding passes on any pointer */
 #define BSN_POST_API __attribute__((visibility("default")))
 #include "bsn.h"
+#include "bsn_mkey.h"
 #include "bsn_mr_cache.h"

@@ -10,83 +10,24 @@
 
 /* -- look-up ---------------------------------------------------------------------------------------- */
 
-/* Of both ends and the middle: the bytes are compared in any case. */
-static inline uint32_t mixed(uint64_t hash)
-{
-	return (uint32_t)(hash * 0x9e3779b97f4a7c15ull >> 32);
-}
-
-static inline uint32_t hash_of_part(const struct bsn_part *part)
-{
-	return mixed(part->addr + 8 * part->bytes + 4 * part->stride);
-}
-
-static inline uint32_t hash_of_list(const struct bsn_layout *layout)
-{
-	const struct bsn_part *first = layout->parts;
-	const struct bsn_part *middle = first + layout->part_count / 2;
-	const struct bsn_part *last = first + (layout->part_count - 1);
-
-	return mixed(first->addr + 2 * middle->addr + 4 * last->addr);
-}
-
-uint32_t map_hash_of(const struct bsn_layout *layout)
-{
-	return layout->part_count == 1 ? hash_of_part(layout->parts) : hash_of_list(layout);
-}
-
-/* Most layouts have one part, whose compare is four words. */
-BSN_ALWAYS_INLINE bool are_alike(const struct bsn_part *a, const struct bsn_part *b, uint32_t count)
-{
-	if (a->addr != b->addr || a->stride != b->stride || a->bytes != b->bytes ||
-	    a->lkey != b->lkey || a->reserved != b->reserved)
-		return false;
-	return count == 1 || !memcmp(a + 1, b + 1, (count - 1) * sizeof(*a));
-}
-
-/* Keys of the device that were removed so far. */
-BSN_ALWAYS_INLINE uint64_t removed_of(const struct bsn_mkey_pool *pool)
-{
-	return atomic_load_explicit(&pool->device->keys_removed, memory_order_relaxed);
-}
-
 static bool is_of(const struct mkey_object *slot, const struct bsn_layout *layout,
 		  uint32_t wants_key)
 {
-	return slot->part_count == layout->part_count && slot->rounds == layout_rounds(layout) &&
-	       slot->wants_key == wants_key &&
-	       are_alike(slot->parts, layout->parts, layout->part_count);
+	const uint32_t rounds = (uint32_t)(slot->known.shape >> 32);
+
+	return mkey_part_count(slot) == layout->part_count &&
+	       (rounds ? rounds : 1) == layout_rounds(layout) && slot->wants_key == wants_key &&
+	       slot->pool->front.are_same(&slot->known, layout->parts);
 }
 
-static struct mkey_object *find(const struct bsn_mkey_pool *pool, const struct bsn_layout *layout,
+static struct mkey_object *find(struct bsn_mkey_pool *pool, const struct bsn_layout *layout,
 				uint32_t wants_key, uint32_t hash)
 {
 	struct mkey_object *slot = pool->buckets[hash & pool->bucket_mask];
 
-	while (slot && !is_of(slot, layout, wants_key))
+	while (slot != &pool->none && !is_of(slot, layout, wants_key))
 		slot = slot->next_alike;
-	return slot;
-}
-
-void map_unlist(struct mkey_object *slot)
-{
-	struct bsn_mkey_pool *pool = slot->pool;
-	struct mkey_object **at = &pool->buckets[slot->hash & pool->bucket_mask];
-
-	if (!slot->is_listed)
-		return;
-	while (*at != slot)
-		at = &(*at)->next_alike;
-	*at = slot->next_alike;
-	slot->is_listed = false;
-	slot->ready_at = NOT_READY;
-	slot->commit = NO_COMMIT;
-	if (pool->last == slot)
-		pool->last = &pool->none;
-	if (!mkey_uses(slot)) { /* among those that span nothing */
-		pool_use(slot);
-		pool_unuse(slot);
-	}
+	return slot != &pool->none ? slot : NULL;
 }
 
 /* -- what is not known yet -------------------------------------------------------------------------- */
@@ -104,9 +45,9 @@ static void map_parts(struct mkey_object *slot, const struct bsn_layout *layout)
 	struct bsn_sge *at = slot->sges;
 
 	layout_walk(layout, BSN_DATA_MAX_BYTES, put_sge, &at);
-	slot->map.sge = slot->sges;
-	slot->map.sge_count = (uint32_t)(at - slot->sges);
-	slot->map.mkey = NULL;
+	slot->known.map.sge = slot->sges;
+	slot->known.map.sge_count = (uint32_t)(at - slot->sges);
+	slot->known.map.mkey = NULL;
 }
 
 static int map_key(struct mkey_object *slot, struct bsn_ep *ep, const struct bsn_layout *layout)
@@ -133,7 +74,7 @@ static int map_checked_parts(struct mkey_object *slot, const struct bsn_sq *sq,
 			    (unsigned long long)size->translations, slot->pool->max_parts);
 	map_parts(slot, layout);
 	mkey_keep_layout(slot, layout);
-	slot->map.length = size->bytes;
+	slot->known.map.length = size->bytes;
 	return 0;
 }
 
@@ -174,10 +115,10 @@ static void look_again(struct bsn_mkey_pool *pool)
 	for (uint32_t i = 0; i < pool->attr.count && !pool->attr.takes_any_lkey; i++) {
 		struct mkey_object *slot = &pool->slots[i];
 		uint32_t part = 0;
-		while (part < slot->part_count &&
-		       keys_find(pool->device, slot->parts[part].lkey, &key))
+		while (part < mkey_part_count(slot) &&
+		       keys_find(pool->device, slot->known.parts[part].lkey, &key))
 			part++;
-		if (part == slot->part_count)
+		if (part == mkey_part_count(slot))
 			continue;
 		map_unlist(slot);
 	}
@@ -202,13 +143,12 @@ static int use_pending(struct mkey_object *slot, struct bsn_ep *ep, const struct
 
 static inline bool is_stale(const struct bsn_mkey_pool *pool)
 {
-	return atomic_load_explicit(&pool->device->keys_removed, memory_order_relaxed) !=
-	       pool->keys_removed;
+	return atomic_load(&pool->device->keys_removed) != pool->keys_removed;
 }
 
 static bool needs_look(struct mkey_object *slot, const struct bsn_ep *ep)
 {
-	return slot->map.mkey && slot->state != BSN_MKEY_READY &&
+	return slot->known.map.mkey && slot->state != BSN_MKEY_READY &&
 	       (slot->sq != ep->sq || ep->sq->route.has_failed);
 }
 
@@ -216,6 +156,31 @@ static bool needs_look(struct mkey_object *slot, const struct bsn_ep *ep)
 static bool is_pending_at_once(const struct mkey_object *slot, const struct bsn_sq *sq)
 {
 	return slot->sq == sq && slot->state == BSN_MKEY_PENDING && slot->posted == bsn_sq_wide_pi(sq);
+}
+
+void map_place(struct mkey_object *slot, const struct bsn_layout *layout)
+{
+	struct bsn_mkey_front *const front = &slot->pool->front;
+	const uint32_t place = layout->commit.id ? layout->commit.hash :
+						   bsn_layout_place(layout->parts);
+
+	front->places[place & front->place_mask] = &slot->known;
+	if (layout->part_count == 1)
+		front->last = &slot->known;
+}
+
+/*
+ * From now on no look is needed, unless a key is removed: whoever does that counts it first, and then looks for
+ * such slots, while we do so the other way round.
+ */
+static void make_ready(struct mkey_object *slot, const struct bsn_ep *ep, unsigned flags)
+{
+	struct bsn_mkey_pool *const pool = slot->pool;
+
+	__atomic_store_n(&slot->known.ready[flags], ep, __ATOMIC_RELAXED);
+	atomic_store(&pool->has_ready, true);
+	if (BSN_UNLIKELY(is_stale(pool)))
+		map_not_ready(slot);
 }
 
 /*
@@ -226,15 +191,16 @@ static bool is_pending_at_once(const struct mkey_object *slot, const struct bsn_
 static void make_quick(struct mkey_object *slot, const struct bsn_ep *ep,
 		       const struct bsn_layout *layout, unsigned flags)
 {
-	const bool is_ready = slot->map.mkey ? !is_pending_at_once(slot, ep->sq) &&
+	const bool is_ready = slot->known.map.mkey ? !is_pending_at_once(slot, ep->sq) &&
 						       mkey_state_of(slot) == BSN_MKEY_READY :
 					       !slot->is_nesting;
 
-	slot->shape = map_shape_of(layout);
-	slot->commit = is_committed(slot->pool, layout) ? layout->commit.id : NO_COMMIT;
-	slot->map_flags = flags;
-	slot->map_ep = ep;
-	slot->ready_at = is_ready ? slot->pool->keys_removed : NOT_READY;
+	slot->known.shape = bsn_layout_shape(layout);
+	slot->known.commit = commit_of(slot->pool, layout);
+	map_place(slot, layout);
+	map_not_ready(slot);
+	if (is_ready)
+		make_ready(slot, ep, flags);
 }
 
 int map_slowly(struct bsn_mkey_pool *pool, struct bsn_ep *ep, const struct bsn_layout *layout,
@@ -262,7 +228,7 @@ int map_slowly(struct bsn_mkey_pool *pool, struct bsn_ep *ep, const struct bsn_l
 			return err;
 	} else {
 		err = needs_look(slot, ep) ? use_pending(slot, ep, layout)
-		      : slot->is_nesting && !slot->map.mkey
+		      : slot->is_nesting && !slot->known.map.mkey
 			      ? mkey_check(slot, ep->sq, layout, &size)
 			      : 0;
 		if (err)
@@ -270,249 +236,90 @@ int map_slowly(struct bsn_mkey_pool *pool, struct bsn_ep *ep, const struct bsn_l
 		pool_use(slot);
 	}
 	make_quick(slot, ep, layout, flags);
-	pool->last = slot;
-	*map = &slot->map;
+	*map = &slot->known.map;
 	return 0;
-}
-
-BSN_ALWAYS_INLINE int map_known(struct mkey_object *slot, const struct bsn_map **map)
-{
-	*map = &slot->map;
-	pool_use(slot);
-	return 0;
-}
-
-/* Whether a slot that was mapped for that queue, with those flags, may be used at once. */
-BSN_ALWAYS_INLINE bool is_ready_for(const struct mkey_object *slot, uint64_t removed,
-				    const struct bsn_ep *ep, unsigned flags)
-{
-	return BSN_LIKELY(slot->ready_at == removed && slot->map_ep == ep &&
-			  slot->map_flags == flags);
 }
 
 /* -- by bytes --------------------------------------------------------------------------------------- */
 
-/* Whether parts are the same, byte by byte. */
-typedef bool compare_parts(const struct bsn_part *a, const struct bsn_part *b, uint32_t count);
-
-/* Whether the slot was mapped for a layout of that shape, and may be used at once. */
-BSN_ALWAYS_INLINE bool is_like(const struct mkey_object *slot, const struct bsn_mkey_pool *pool,
-			       const struct bsn_ep *ep, const struct bsn_layout *layout,
-			       unsigned flags)
-{
-	return BSN_LIKELY(slot->shape == map_shape_of(layout)) &&
-	       is_ready_for(slot, removed_of(pool), ep, flags);
-}
-
-/* A layout that was not committed is found by its bytes: mostly of one part. */
-BSN_ALWAYS_INLINE int map_part(struct bsn_mkey_pool *pool, struct bsn_ep *ep,
-			       const struct bsn_layout *layout, unsigned flags,
-			       const struct bsn_map **map, compare_parts *are_same)
-{
-	struct mkey_object *slot = pool->last;
-
-	if (!are_same(slot->parts, layout->parts, 1)) {
-		const uint32_t hash = hash_of_part(layout->parts);
-		slot = pool->buckets[hash & pool->bucket_mask];
-		if (BSN_UNLIKELY(!are_same(slot->parts, layout->parts, 1)))
-			return mkey_map_anew(pool, ep, layout, flags, map, hash);
-		pool->last = slot;
-	}
-	if (!is_like(slot, pool, ep, layout, flags))
-		return map_slowly(pool, ep, layout, flags, map);
-	return map_known(slot, map);
-}
-
-BSN_ALWAYS_INLINE int map_list(struct bsn_mkey_pool *pool, struct bsn_ep *ep,
-			       const struct bsn_layout *layout, unsigned flags,
-			       const struct bsn_map **map, compare_parts *are_same)
-{
-	struct mkey_object *slot;
-	uint32_t hash;
-
-	if (BSN_UNLIKELY(!layout->part_count))
-		return map_slowly(pool, ep, layout, flags, map);
-	hash = hash_of_list(layout);
-	slot = pool->buckets[hash & pool->bucket_mask];
-	if (!is_like(slot, pool, ep, layout, flags) ||
-	    BSN_UNLIKELY(!are_same(slot->parts, layout->parts, layout->part_count)))
-		return mkey_map_anew(pool, ep, layout, flags, map, hash);
-	pool->last = slot;
-	return map_known(slot, map);
-}
-
 /* What most CPUs of before 2013 have, and others than x86-64. */
-BSN_ALWAYS_INLINE bool are_same_by_halves(const struct bsn_part *a, const struct bsn_part *b,
-					  uint32_t count)
+static bool are_same_by_halves(const struct bsn_remembered *known, const struct bsn_part *parts)
 {
-	const uint8_t *at = (const uint8_t *)a, *bt = (const uint8_t *)b;
+	const bsn_v2_aliased *a = (const bsn_v2_aliased *)(const void *)known->parts;
+	const bsn_v2_unaligned *b = (const bsn_v2_unaligned *)(const void *)parts;
+	const bsn_v2_aliased *const end = a + 2 * (size_t)(uint32_t)known->shape;
 	bsn_v2 differ = { 0, 0 };
 
-	for (const uint8_t *const end = (const uint8_t *)(a + count); at != end;
-	     at += sizeof(*a), bt += sizeof(*b)) {
-		differ |= bsn_v2_load(at) ^ bsn_v2_load(bt);
-		differ |= bsn_v2_load(at + sizeof(bsn_v2)) ^ bsn_v2_load(bt + sizeof(bsn_v2));
-	}
+	for (; a + 8 <= end; a += 8, b += 8)
+		BSN_UNROLL for (unsigned i = 0; i < 8; i++) differ |= a[i] ^ b[i];
+	for (; a != end; a += 2, b += 2)
+		differ |= (a[0] ^ b[0]) | (a[1] ^ b[1]);
 	return !(differ[0] | differ[1]);
-}
-
-static int map_list_plainly(struct bsn_mkey_pool *pool, struct bsn_ep *ep,
-			    const struct bsn_layout *layout, unsigned flags,
-			    const struct bsn_map **map)
-{
-	return map_list(pool, ep, layout, flags, map, are_same_by_halves);
-}
-
-static int map_part_plainly(struct bsn_mkey_pool *pool, struct bsn_ep *ep,
-			    const struct bsn_layout *layout, unsigned flags,
-			    const struct bsn_map **map)
-{
-	return map_part(pool, ep, layout, flags, map, are_same_by_halves);
 }
 
 #if defined(__x86_64__)
 #define WIDE __attribute__((target("avx2")))
 
-/* What differs in @count parts; @b: of the others, from @a on. */
-WIDE BSN_ALWAYS_INLINE __m256i compare(__m256i differ, const uint8_t *a, size_t b, unsigned count)
+WIDE BSN_ALWAYS_INLINE __m256i differ_in(__m256i differ, const struct bsn_part *a,
+					 const struct bsn_part *b)
 {
-	BSN_UNROLL for (unsigned i = 0; i < count; i++)
-	{
-		const uint8_t *const at = a + i * sizeof(struct bsn_part);
-		differ = _mm256_or_si256(
-			differ, _mm256_xor_si256(_mm256_loadu_si256((const void *)at),
-						 _mm256_loadu_si256((const void *)(at + b))));
-	}
-	return differ;
+	return _mm256_or_si256(differ, _mm256_xor_si256(_mm256_loadu_si256((const void *)a),
+							_mm256_loadu_si256((const void *)b)));
 }
 
-WIDE BSN_ALWAYS_INLINE bool are_same_widely(const struct bsn_part *parts,
-					    const struct bsn_part *others, uint32_t count)
-{
-	const uint8_t *a = (const uint8_t *)parts;
-	const uint8_t *const eights = a + (size_t)(count & ~7u) * sizeof(*parts);
-	size_t b = (uintptr_t)others - (uintptr_t)parts;
-	__m256i differ = _mm256_setzero_si256();
+enum { FEW = 64 };
 
-	if (__builtin_constant_p(count) && count == 1) {
-		differ = compare(differ, a, b, 1);
-		return _mm256_testz_si256(differ, differ);
-	}
-	for (; a != eights; a += 8 * sizeof(*parts)) {
-		differ = compare(differ, a, b, 8);
-		__asm__("" : "+r"(b)); /* one pointer to move, rather than two */
-	}
-	if (count & 4) {
-		differ = compare(differ, a, b, 4);
-		a += 4 * sizeof(*parts);
-	}
-	if (count & 3) {
-		if (count & 2)
-			differ = compare(differ, a, b, 2);
-		if (count & 1) /* the last one */
-			differ = compare(differ, (const uint8_t *)(parts + count - 1), b, 1);
+/* clang-format off */
+#define PART(n)                                                                                    \
+	__attribute__((fallthrough));                                                              \
+	case n: differ = differ_in(differ, &a[(n) - 1], &b[(n) - 1]);
+#define FOUR(n)    PART((n) + 3) PART((n) + 2) PART((n) + 1) PART(n)
+#define SIXTEEN(n) FOUR((n) + 12) FOUR((n) + 8) FOUR((n) + 4) FOUR(n)
+
+/* Into the middle of code without a loop, so that a part takes three instructions. */
+WIDE BSN_ALWAYS_INLINE bool are_same_few(__m256i differ, const struct bsn_part *a,
+					 const struct bsn_part *b, uint64_t count)
+{
+	__asm__("" : "+x"(differ)); /* else each case zeroes it for itself */
+	switch (count % FEW) {
+	case 63: differ = differ_in(differ, &a[62], &b[62]);
+		PART(62) PART(61) FOUR(57) FOUR(53) FOUR(49) SIXTEEN(33) SIXTEEN(17) SIXTEEN(1)
+		__attribute__((fallthrough));
+	case 0:
+		break;
 	}
 	return _mm256_testz_si256(differ, differ);
 }
+/* clang-format on */
 
-WIDE static int map_list_widely(struct bsn_mkey_pool *pool, struct bsn_ep *ep,
-				const struct bsn_layout *layout, unsigned flags,
-				const struct bsn_map **map)
+WIDE static bool are_same_widely(const struct bsn_remembered *known, const struct bsn_part *parts)
 {
-	return map_list(pool, ep, layout, flags, map, are_same_widely);
+	return are_same_few(_mm256_setzero_si256(), known->parts, parts, known->shape);
 }
 
-WIDE static int map_part_widely(struct bsn_mkey_pool *pool, struct bsn_ep *ep,
-				const struct bsn_layout *layout, unsigned flags,
-				const struct bsn_map **map)
+/* Of pools whose layouts may have more. */
+WIDE static bool are_many_same(const struct bsn_remembered *known, const struct bsn_part *parts)
 {
-	return map_part(pool, ep, layout, flags, map, are_same_widely);
+	__m256i differ = _mm256_setzero_si256();
+	uint32_t count = (uint32_t)known->shape;
+	const struct bsn_part *a = known->parts;
+
+	for (; count >= FEW; count -= 8, a += 8, parts += 8)
+		BSN_UNROLL for (unsigned i = 0; i < 8; i++)
+			differ = differ_in(differ, &a[i], &parts[i]);
+	return are_same_few(differ, a, parts, count);
 }
 #endif
 
 void map_choose(struct bsn_mkey_pool *pool)
 {
-	pool->map_part = map_part_plainly;
-	pool->map_list = map_list_plainly;
+	pool->keep_parts = umr_choose_keep_parts();
+	pool->front.are_same = are_same_by_halves;
 #if defined(__x86_64__)
-	if (__builtin_cpu_supports("avx2")) {
-		pool->map_part = map_part_widely;
-		pool->map_list = map_list_widely;
-	}
+	if (__builtin_cpu_supports("avx2"))
+		pool->front.are_same = pool->attr.max_translations < FEW ? are_same_widely :
+									   are_many_same;
 #endif
-}
-
-/* -- by commits ------------------------------------------------------------------------------------- */
-
-/* The first of those that have the hash of a commit. */
-BSN_ALWAYS_INLINE struct mkey_object *first_alike(const struct bsn_mkey_pool *pool,
-						  const struct bsn_commit *commit)
-{
-	return pool->buckets[commit->hash & pool->bucket_mask];
-}
-
-/* Others have the same hash. */
-static __attribute__((noinline)) int map_alike(struct bsn_mkey_pool *pool, struct bsn_ep *ep,
-					       const struct bsn_layout *layout, unsigned flags,
-					       const struct bsn_map **map)
-{
-	struct mkey_object *slot = first_alike(pool, &layout->commit);
-
-	while (slot && slot->commit != layout->commit.id)
-		slot = slot->next_alike;
-	if (!slot)
-		return mkey_map_anew(pool, ep, layout, flags, map, layout->commit.hash);
-	if (!is_ready_for(slot, removed_of(pool), ep, flags))
-		return map_slowly(pool, ep, layout, flags, map);
-	pool->last = slot;
-	return map_known(slot, map);
-}
-
-/* By its bytes. */
-static __attribute__((noinline)) int map_uncommitted(struct bsn_mkey_pool *pool, struct bsn_ep *ep,
-						     const struct bsn_layout *layout,
-						     unsigned flags, const struct bsn_map **map)
-{
-	if (BSN_UNLIKELY(!layout->parts))
-		return map_slowly(pool, ep, layout, flags, map);
-	if (layout->part_count == 1)
-		return pool->map_part(pool, ep, layout, flags, map);
-	return pool->map_list(pool, ep, layout, flags, map);
-}
-
-/* Not that of the last map: by the number of its commit, which stands for all its bytes. */
-static __attribute__((noinline)) int map_another(struct bsn_mkey_pool *pool, struct bsn_ep *ep,
-						 const struct bsn_layout *layout, unsigned flags,
-						 const struct bsn_map **map)
-{
-	struct mkey_object *const slot = first_alike(pool, &layout->commit);
-
-	if (BSN_UNLIKELY(slot->commit != layout->commit.id))
-		return map_alike(pool, ep, layout, flags, map);
-	if (!is_ready_for(slot, removed_of(pool), ep, flags))
-		return map_slowly(pool, ep, layout, flags, map);
-	pool->last = slot;
-	return map_known(slot, map);
-}
-
-int bsn_layout_map(struct bsn_mkey_pool *pool, struct bsn_ep *ep, const struct bsn_layout *layout,
-		   unsigned flags, const struct bsn_map **map)
-{
-	struct mkey_object *slot;
-
-	if (BSN_UNLIKELY(!pool))
-		return map_slowly(pool, ep, layout, flags, map);
-	if (BSN_UNLIKELY(!layout))
-		return map_slowly(pool, ep, layout, flags, map);
-	if (BSN_UNLIKELY(!map))
-		return map_slowly(pool, ep, layout, flags, map);
-	slot = pool->last;
-	if (slot->commit != layout->commit.id) /* no slot has 0 */
-		return layout->commit.id ? map_another(pool, ep, layout, flags, map)
-					 : map_uncommitted(pool, ep, layout, flags, map);
-	if (!is_ready_for(slot, removed_of(pool), ep, flags))
-		return map_slowly(pool, ep, layout, flags, map);
-	return map_known(slot, map);
 }
 
 void bsn_layout_unmap(const struct bsn_map *map)

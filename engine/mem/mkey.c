@@ -41,12 +41,17 @@ static bool is_pending_here(const struct mkey_object *slot, const struct bsn_sq 
 
 /* -- keys ------------------------------------------------------------------------------------------- */
 
+/* Keys of the device that were removed so far. */
+BSN_ALWAYS_INLINE uint32_t removed_of(const struct bsn_mkey_pool *pool)
+{
+	return atomic_load_explicit(&pool->device->keys_removed, memory_order_acquire);
+}
+
 /* What is known of an lkey, from the pool's own memory if it can be; NULL: nothing. */
 BSN_ALWAYS_INLINE const struct known_key *find_key(struct bsn_mkey_pool *pool, uint32_t lkey)
 {
 	struct known_key *key = &pool->known[lkey / 256 % POOL_KEYS];
-	const uint32_t removed =
-		atomic_load_explicit(&pool->device->keys_removed, memory_order_acquire);
+	const uint32_t removed = removed_of(pool);
 
 	if (__builtin_expect(pool->known_removed != removed, 0)) {
 		memset(pool->known, 0, sizeof(pool->known));
@@ -79,8 +84,7 @@ static bool find_memory(struct bsn_mkey_pool *pool, const struct bsn_part *part,
 static __attribute__((noinline)) bool keep_memory(struct bsn_mkey_pool *pool,
 						  const struct bsn_layout *layout)
 {
-	const uint32_t removed =
-		atomic_load_explicit(&pool->device->keys_removed, memory_order_acquire);
+	const uint32_t removed = removed_of(pool);
 	const bool has_first = find_memory(pool, layout->parts, &pool->memory[0]);
 	const bool has_second =
 		find_memory(pool, layout->parts + (layout->part_count > 1), &pool->memory[1]);
@@ -94,10 +98,8 @@ static __attribute__((noinline)) bool keep_memory(struct bsn_mkey_pool *pool,
  * What is wrong with further parts will be seen.
  */
 BSN_ALWAYS_INLINE struct umr_memory *odd_memory(struct bsn_mkey_pool *pool,
-						const struct bsn_layout *layout)
+						const struct bsn_layout *layout, uint32_t removed)
 {
-	const uint32_t removed =
-		atomic_load_explicit(&pool->device->keys_removed, memory_order_acquire);
 	const uint64_t key = umr_key_of(layout->parts);
 
 	if (BSN_LIKELY(pool->memory[0].key == key && pool->memory_removed == removed)) {
@@ -118,8 +120,8 @@ static void release_nested(struct mkey_object *slot)
 	if (!slot->is_nesting)
 		return;
 	slot->is_nesting = false;
-	for (uint32_t i = 0; i < slot->part_count; i++) {
-		const struct known_key *key = find_key(slot->pool, slot->parts[i].lkey);
+	for (uint32_t i = 0; i < mkey_part_count(slot); i++) {
+		const struct known_key *key = find_key(slot->pool, slot->known.parts[i].lkey);
 		if (key && key->mkey)
 			pool_unuse(key->mkey);
 	}
@@ -127,8 +129,8 @@ static void release_nested(struct mkey_object *slot)
 
 static void hold_nested(struct mkey_object *slot)
 {
-	for (uint32_t i = 0; i < slot->part_count; i++) {
-		const struct known_key *key = find_key(slot->pool, slot->parts[i].lkey);
+	for (uint32_t i = 0; i < mkey_part_count(slot); i++) {
+		const struct known_key *key = find_key(slot->pool, slot->known.parts[i].lkey);
 		if (!key || !key->mkey)
 			continue;
 		pool_use(key->mkey);
@@ -140,7 +142,7 @@ static void hold_nested(struct mkey_object *slot)
 void mkey_forget(struct mkey_object *slot)
 {
 	release_nested(slot);
-	slot->part_count = 0;
+	slot->known.shape = 0;
 	slot->pub.length = 0;
 	slot->depth = 0;
 	slot->quick_sq = NO_QUEUE;
@@ -270,7 +272,7 @@ static bool is_quickly_plain(struct bsn_mkey_pool *pool, const struct bsn_layout
 	uint64_t bytes;
 
 	if (count > 1 && count <= pool->max_plain_parts)
-		odd = odd_memory(pool, layout);
+		odd = odd_memory(pool, layout, removed_of(pool));
 	if (!odd)
 		return false;
 	bytes = umr_put_several(nowhere, parts, count, &pool->memory[0], odd, rounds);
@@ -534,12 +536,14 @@ BSN_ALWAYS_INLINE int post_umr(struct mkey_object *slot, struct bsn_ep *ep,
 
 BSN_ALWAYS_INLINE void keep_layout(struct mkey_object *slot, const struct bsn_layout *layout)
 {
-	if (layout->part_count == 1)
-		*slot->parts = *layout->parts;
-	else
-		umr_keep_parts(slot->parts, layout->parts, layout->part_count);
-	slot->part_count = layout->part_count;
-	slot->rounds = layout_rounds(layout);
+	if (layout->part_count == 1) {
+		slot->known.part = *layout->parts;
+		slot->known.parts = &slot->known.part;
+	} else {
+		slot->pool->keep_parts(slot->several, layout->parts, layout->part_count);
+		slot->known.parts = slot->several;
+	}
+	slot->known.shape = bsn_layout_shape(layout);
 }
 
 void mkey_keep_layout(struct mkey_object *slot, const struct bsn_layout *layout)
@@ -604,11 +608,17 @@ static __attribute__((noinline)) int configure_slowly(struct bsn_ep *ep, struct 
 
 /* -- the quick way ---------------------------------------------------------------------------------- */
 
-/* Whether the layout was committed, fits a WQE, and no memory of the device has gone since. */
-BSN_ALWAYS_INLINE bool is_quick(const struct bsn_mkey_pool *pool, const struct bsn_layout *layout)
+/* @is_fresh: the pool was compared with the device just now */
+BSN_ALWAYS_INLINE uint32_t known_removed_of(const struct bsn_mkey_pool *pool, bool is_fresh)
 {
-	const uint32_t removed =
-		atomic_load_explicit(&pool->device->keys_removed, memory_order_acquire);
+	return is_fresh ? pool->keys_removed : removed_of(pool);
+}
+
+/* Whether the layout was committed, fits a WQE, and no memory of the device has gone since. */
+BSN_ALWAYS_INLINE bool is_quick(const struct bsn_mkey_pool *pool, const struct bsn_layout *layout,
+				bool is_fresh)
+{
+	const uint32_t removed = known_removed_of(pool, is_fresh);
 
 	return layout->commit.padded && layout->commit.pool == pool->serial &&
 	       layout->commit.keys_removed == removed;
@@ -623,7 +633,7 @@ static __attribute__((noinline)) bool put_pages(struct umr_plain *umr, struct bs
 	uint8_t *at;
 
 	if (!count || layout_rounds(layout) > 1 || !has_quick_count(pool, layout) ||
-	    odd_memory(pool, layout) != pool->memory)
+	    odd_memory(pool, layout, removed_of(pool)) != pool->memory)
 		return false;
 	at = umr_open(umr, sq, padded, padded == count, flags);
 	if (!at)
@@ -638,18 +648,18 @@ static __attribute__((noinline)) bool put_pages(struct umr_plain *umr, struct bs
  */
 BSN_ALWAYS_INLINE bool put_quickly(struct umr_plain *umr, struct mkey_object *slot,
 				   struct bsn_sq *sq, const struct bsn_layout *layout,
-				   unsigned flags)
+				   bool is_fresh, unsigned flags)
 {
 	struct bsn_mkey_pool *pool = slot->pool;
 	struct umr_memory *odd;
 
-	if (BSN_LIKELY(layout && is_quick(pool, layout)))
+	if (BSN_LIKELY(layout && is_quick(pool, layout, is_fresh)))
 		return !sq->route.has_failed && umr_put_committed(umr, sq, layout, flags);
 	if (!layout || !layout->parts || sq->route.has_failed)
 		return false;
 	if (layout->part_count - 1 >= pool->max_plain_parts)
 		return pool->attr.page_bytes && put_pages(umr, pool, sq, layout, flags);
-	odd = odd_memory(pool, layout);
+	odd = odd_memory(pool, layout, known_removed_of(pool, is_fresh));
 	return BSN_LIKELY(odd) && umr_put_plain(umr, sq, layout, &pool->memory[0], odd, flags);
 }
 
@@ -673,7 +683,7 @@ int bsn_mkey_configure(struct bsn_ep *ep, struct bsn_mkey *mkey, const struct bs
 	struct umr_plain umr;
 
 	if (BSN_UNLIKELY(!ep || !slot || ep->sq != slot->quick_sq ||
-			 !put_quickly(&umr, slot, slot->quick_sq, layout, flags)))
+			 !put_quickly(&umr, slot, slot->quick_sq, layout, false, flags)))
 		return configure_slowly(ep, slot, layout, id, flags);
 	return post_quickly(&umr, slot, slot->quick_sq, id, flags);
 }
@@ -690,7 +700,7 @@ int mkey_configure(struct mkey_object *slot, struct bsn_ep *ep, const struct bsn
 	struct umr_plain umr;
 
 	if (slot->is_nesting || !may_change_by(slot, ep->sq) ||
-	    !put_quickly(&umr, slot, ep->sq, layout, 0))
+	    !put_quickly(&umr, slot, ep->sq, layout, false, 0))
 		return configure(slot, ep, layout, 0, 0);
 	slot->depth = 1;
 	post_quickly(&umr, slot, ep->sq, 0, 0);
@@ -702,36 +712,29 @@ int mkey_configure(struct mkey_object *slot, struct bsn_ep *ep, const struct bsn
 static bool is_usual(const struct bsn_mkey_pool *pool, const struct bsn_ep *ep, unsigned flags)
 {
 	return ep && ep->sq && !(flags & ~(unsigned)BSN_MAP_KEY) &&
-	       atomic_load_explicit(&pool->device->keys_removed, memory_order_relaxed) ==
-		       pool->keys_removed;
+	       removed_of(pool) == pool->keys_removed;
 }
 
-/* Whether a slot may be mapped for a layout of that hash. */
-static bool has_hash(const struct bsn_mkey_pool *pool, uint32_t hash)
-{
-	const struct mkey_object *slot = pool->buckets[hash & pool->bucket_mask];
-
-	while (slot && slot->hash != hash)
-		slot = slot->next_alike;
-	return slot;
-}
-
-int mkey_map_anew(struct bsn_mkey_pool *pool, struct bsn_ep *ep, const struct bsn_layout *layout,
-		  unsigned flags, const struct bsn_map **map, uint32_t hash)
+/* Of a layout that was not found: at once where nothing is the matter with it, nor with the slot that is next. */
+BSN_ALWAYS_INLINE int map_anew(struct bsn_mkey_pool *pool, struct bsn_ep *ep,
+			       const struct bsn_layout *layout, unsigned flags,
+			       const struct bsn_map **map, uint32_t hash)
 {
 	struct mkey_object *const slot = pool_oldest_slot(pool);
 	struct umr_plain umr;
 	uint32_t wants_key;
 
-	if (!slot || slot->is_nesting || !slot->handle || !is_usual(pool, ep, flags) ||
-	    !may_change_by(slot, ep->sq) || has_hash(pool, hash))
+	if (!slot || slot->is_nesting || !is_usual(pool, ep, flags) ||
+	    !may_change_by(slot, ep->sq))
 		return map_slowly(pool, ep, layout, flags, map);
 	wants_key = map_wants_key(ep, layout, flags);
-	if (!wants_key || !put_quickly(&umr, slot, ep->sq, layout, 0))
+	if (!wants_key || !put_quickly(&umr, slot, ep->sq, layout, true, 0))
 		return map_slowly(pool, ep, layout, flags, map);
 	pool_use(slot);
-	map_unlist(slot);
-	mkey_forget(slot);
+	pool_unlink(slot);
+	if (slot->is_listed)
+		map_leave(slot);
+	slot->quick_sq = NO_QUEUE;
 	pool_rotate_key(slot);
 	post_quickly(&umr, slot, ep->sq, 0, 0);
 	umr_target_renamed(&slot->target);
@@ -740,13 +743,45 @@ int mkey_map_anew(struct bsn_mkey_pool *pool, struct bsn_ep *ep, const struct bs
 	map_as_key(slot);
 	map_list_slot(slot, hash);
 	slot->wants_key = wants_key;
-	slot->shape = map_shape_of(layout);
-	slot->commit = is_committed(pool, layout) ? layout->commit.id : NO_COMMIT;
-	slot->map_flags = flags;
-	slot->map_ep = ep;
-	slot->ready_at = NOT_READY;
-	pool->last = slot;
-	*map = &slot->map;
+	slot->known.commit = commit_of(pool, layout);
+	*map = &slot->known.map;
+	return 0;
+}
+
+/* Whether the slot was mapped for that layout. */
+static bool is_known_as(const struct mkey_object *slot, const struct bsn_layout *layout)
+{
+	if (layout->commit.id)
+		return slot->known.commit == layout->commit.id;
+	return slot->known.shape == bsn_layout_shape(layout) &&
+	       slot->pool->front.are_same(&slot->known, layout->parts);
+}
+
+int bsn_layout_map_other(struct bsn_mkey_pool *pool, struct bsn_ep *ep,
+			 const struct bsn_layout *layout, unsigned flags, const struct bsn_map **map)
+{
+	struct mkey_object *slot;
+	uint32_t hash;
+
+	if (BSN_UNLIKELY(!pool))
+		return map_slowly(pool, ep, layout, flags, map);
+	if (BSN_UNLIKELY(!layout))
+		return map_slowly(pool, ep, layout, flags, map);
+	if (BSN_UNLIKELY(!map || !layout->parts || !layout->part_count))
+		return map_slowly(pool, ep, layout, flags, map);
+	hash = layout->commit.id ? layout->commit.hash : map_hash_of(layout);
+	pool->none.hash = hash; /* there the search ends in any case */
+	slot = pool->buckets[hash & pool->bucket_mask];
+	while (slot->hash != hash)
+		slot = slot->next_alike;
+	if (slot == &pool->none)
+		return map_anew(pool, ep, layout, flags, map, hash);
+	if (!is_known_as(slot, layout) || flags > BSN_MAP_KEY ||
+	    BSN_SHARED_LOAD(slot->known.ready[flags]) != ep)
+		return map_slowly(pool, ep, layout, flags, map);
+	map_place(slot, layout);
+	pool_use(slot);
+	*map = &slot->known.map;
 	return 0;
 }
 
@@ -778,10 +813,10 @@ static void unlist_nesting(struct bsn_mkey_pool *pool, uint32_t lkey)
 	for (uint32_t i = 0; i < pool->attr.count; i++) {
 		struct mkey_object *slot = &pool->slots[i];
 		uint32_t part = 0;
-		while (slot->is_nesting && part < slot->part_count &&
-		       slot->parts[part].lkey != lkey)
+		while (slot->is_nesting && part < mkey_part_count(slot) &&
+		       slot->known.parts[part].lkey != lkey)
 			part++;
-		if (!slot->is_nesting || part == slot->part_count)
+		if (!slot->is_nesting || part == mkey_part_count(slot))
 			continue;
 		map_unlist(slot);
 		unlist_nesting(pool, slot->pub.lkey); /* not deeper than layouts nest */

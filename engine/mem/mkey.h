@@ -21,11 +21,12 @@ struct idle {
 };
 
 /*
- * @idle: of those without uses
+ * @known: what look-ups compare; its uses are maps, or the taker of the mkey, and the slots whose layouts nest
+ *	it: without any it may become another layout. Its parts are copies of the layout's; of an mkey of one's
+ *	own only where they nest others.
+ * @idle: of those without uses; others may be there, too, until somebody looks
  * @target: the mkey, to UMRs
- * @uses_but_one: maps, or its taker, and the slots whose layouts nest it; -1, which is nobody: it may become
- *	another layout. So that one instruction counts and tells.
- * @parts: a copy of the layout's; of an mkey of one's own only where they nest others
+ * @several: room for parts, where there are several
  * @sges: what the parts are as SGEs, where they are posted as such
  * @table: translations, in memory that the device reads
  * @sq: the queue whose UMR configured it; NULL: the UMR has completed, or there was none
@@ -35,23 +36,15 @@ struct idle {
  * @next_alike: of the layouts of one hash
  */
 struct mkey_object {
-	struct bsn_map map; /* first */
+	struct bsn_remembered known; /* first */
 	struct bsn_mkey pub;
 	struct bsn_mkey_pool *pool;
 	void *handle; /* of the path's mkey; NULL: there is none */
 	struct known_key key;
 	struct umr_target target;
-	uint32_t uses_but_one;
-	uint32_t part_count, rounds;
 	uint32_t wants_key; /* the map's flag */
-	uint64_t shape;     /* rounds, as they were given, and the number of parts */
-	uint64_t commit;    /* id of the one that it was mapped by last; NO_COMMIT: by none */
-	const struct bsn_ep *map_ep;
-	unsigned map_flags;
-	uint64_t
-		ready_at; /* keys_removed of the pool when it was READY for @map_ep; NOT_READY: look */
 	uint32_t hash;
-	struct bsn_part *parts;
+	struct bsn_part *several;
 	struct bsn_sge *sges;
 	struct bsn_sge key_sge;
 	uint8_t *table;
@@ -67,14 +60,12 @@ struct mkey_object {
 	struct idle idle;
 };
 
-/* bsn_layout_map() of a layout that was not committed: of one part, or of others than one */
-typedef int map_function(struct bsn_mkey_pool *pool, struct bsn_ep *ep,
-			 const struct bsn_layout *layout, unsigned flags, const struct bsn_map **map);
-
 /* Keys of memory that a pool keeps at hand. */
 enum { POOL_KEYS = 16 };
 
 struct bsn_mkey_pool {
+	struct bsn_mkey_front front; /* first; its places that are free have @none */
+	atomic_bool has_ready;       /* a slot may be ready for an endpoint */
 	struct bsn_device *device;
 	struct bsn_pd *pd;
 	uint64_t serial;                /* no other pool has it, or had */
@@ -84,12 +75,11 @@ struct bsn_mkey_pool {
 	struct umr_memory memory[2];    /* used last by a plain layout: by its first part, and the second */
 	uint32_t memory_removed;        /* keys_removed of the device at that time */
 	struct mkey_object *slots;
-	struct mkey_object *last; /* mapped last; @none: nothing was */
-	struct mkey_object none;
-	struct bsn_part no_part; /* of @none */
+	struct mkey_object none;  /* where nothing is remembered */
+	struct bsn_part no_parts[2];
 	struct idle free;        /* those that span nothing: they are taken first */
 	struct idle remembered;  /* and those that are found by their layouts */
-	map_function *map_part, *map_list;
+	umr_keep_parts *keep_parts;
 	uint32_t bucket_mask;
 	uint32_t keys_removed;  /* of the device, when the slots were last compared with it */
 	uint32_t known_removed; /* the same, when @known was last forgotten */
@@ -103,20 +93,54 @@ struct bsn_mkey_pool {
 
 /* pool.c: the slot that was used least recently, spanning nothing; NULL, with a text: all are in use. */
 struct mkey_object *pool_take_slot(struct bsn_mkey_pool *pool, const struct bsn_sq *sq);
-#define NOT_READY UINT64_MAX
-#define NO_COMMIT UINT64_MAX
+#define NO_COMMIT 0
 #define NO_QUEUE  ((struct bsn_sq *)(uintptr_t)1) /* and not what an endpoint without a queue has */
+#define NOT_READY ((const struct bsn_ep *)(uintptr_t)1) /* and not NULL, which somebody may pass */
 
-/* pool.c: the oldest slot without uses, first of those that span nothing; NULL: there is none */
+/* Parts of its layout; 0: none is known. */
+static inline uint32_t mkey_part_count(const struct mkey_object *slot)
+{
+	return (uint32_t)slot->known.shape;
+}
+
+static inline uint32_t mkey_uses(const struct mkey_object *slot)
+{
+	return slot->known.uses;
+}
+
+static inline void pool_use(struct mkey_object *slot)
+{
+	slot->known.uses++;
+}
+
+/* The slot leaves its ring, if it is in one. */
+static inline void pool_unlink(struct mkey_object *slot)
+{
+	slot->idle.older->newer = slot->idle.newer;
+	slot->idle.newer->older = slot->idle.older;
+	slot->idle.older = slot->idle.newer = &slot->idle;
+}
+
+/* The oldest slot of a ring without uses; NULL: there is none. Those with uses leave it. */
+static inline struct mkey_object *pool_oldest_of(struct idle *end)
+{
+	while (end->newer != end) {
+		struct mkey_object *const slot =
+			(struct mkey_object *)((char *)end->newer -
+					       offsetof(struct mkey_object, idle));
+		if (BSN_LIKELY(!mkey_uses(slot)))
+			return slot;
+		pool_unlink(slot);
+	}
+	return NULL;
+}
+
+/* The oldest slot without uses, first of those that span nothing; NULL: there is none */
 static inline struct mkey_object *pool_oldest_slot(struct bsn_mkey_pool *pool)
 {
-	struct idle *oldest = pool->free.newer;
+	struct mkey_object *const slot = pool_oldest_of(&pool->free);
 
-	if (oldest == &pool->free)
-		oldest = pool->remembered.newer;
-	return oldest == &pool->remembered
-		       ? NULL
-		       : (struct mkey_object *)((char *)oldest - offsetof(struct mkey_object, idle));
+	return slot ? slot : pool_oldest_of(&pool->remembered);
 }
 
 /*
@@ -140,19 +164,6 @@ static inline struct mkey_object *mkey_slot(const struct bsn_mkey *mkey)
 		    : NULL;
 }
 
-static inline uint32_t mkey_uses(const struct mkey_object *slot)
-{
-	return slot->uses_but_one + 1;
-}
-
-static inline void pool_use(struct mkey_object *slot)
-{
-	if (BSN_LIKELY(++slot->uses_but_one))
-		return;
-	slot->idle.older->newer = slot->idle.newer;
-	slot->idle.newer->older = slot->idle.older;
-}
-
 /* What its mkey spans is not known. */
 static inline void mkey_lose(struct mkey_object *slot)
 {
@@ -170,12 +181,6 @@ int mkey_check(struct mkey_object *slot, const struct bsn_sq *sq, const struct b
 	       struct layout_size *size);
 /* bsn_mkey_configure() of a slot that may change, unsignaled and not rung; it does not keep the layout yet */
 int mkey_configure(struct mkey_object *slot, struct bsn_ep *ep, const struct bsn_layout *layout);
-/*
- * bsn_layout_map() of a layout that was not found: at once where nothing is the matter with it, nor with the slot
- * that is next, else by map_slowly(). @hash: map_hash_of() it
- */
-int mkey_map_anew(struct bsn_mkey_pool *pool, struct bsn_ep *ep, const struct bsn_layout *layout,
-		  unsigned flags, const struct bsn_map **map, uint32_t hash);
 /* The slot, which nests nothing, is of a checked layout from here on, and holds what that nests. */
 void mkey_keep_layout(struct mkey_object *slot, const struct bsn_layout *layout);
 /* It spans nothing, and nests nothing. */
@@ -184,18 +189,59 @@ void mkey_forget(struct mkey_object *slot);
 /* A number that no commit and no pool of the process has had. */
 uint64_t pool_next_serial(void);
 
+/* Which commit a layout is known by to the pool. */
+static inline uint64_t commit_of(const struct bsn_mkey_pool *pool, const struct bsn_layout *layout)
+{
+	const uint64_t id = layout->commit.id;
+
+	return BSN_UNLIKELY(id && layout->commit.pool != pool->serial) ? NO_COMMIT : id;
+}
+
 /* Whether the pool checked the layout; it was of memory that is there if no key was removed since. */
 static inline bool is_committed(const struct bsn_mkey_pool *pool, const struct bsn_layout *layout)
 {
 	return layout->commit.id && layout->commit.pool == pool->serial;
 }
 
-/* map.c */
-uint32_t map_hash_of(const struct bsn_layout *layout);
+/* Of both ends and the middle: the bytes are compared in any case. */
+static inline uint32_t mixed(uint64_t hash)
+{
+	return (uint32_t)(hash * 0x9e3779b97f4a7c15ull >> 32);
+}
+
+static inline uint32_t hash_of_part(const struct bsn_part *part)
+{
+	return mixed(part->addr + 8 * part->bytes + 4 * part->stride);
+}
+
+static inline uint32_t hash_of_list(const struct bsn_layout *layout)
+{
+	const struct bsn_part *first = layout->parts;
+	const struct bsn_part *middle = first + layout->part_count / 2;
+	const struct bsn_part *last = first + (layout->part_count - 1);
+
+	return mixed(first->addr + 2 * middle->addr + 4 * last->addr);
+}
+
+static inline uint32_t map_hash_of(const struct bsn_layout *layout)
+{
+	return layout->part_count == 1 ? hash_of_part(layout->parts) : hash_of_list(layout);
+}
+
 /* map.c: bsn_layout_map(), whatever there is to look at */
-map_function map_slowly;
-/* map.c: how the pool's layouts are compared, by what the CPU has */
+int map_slowly(struct bsn_mkey_pool *pool, struct bsn_ep *ep, const struct bsn_layout *layout,
+	       unsigned flags, const struct bsn_map **map);
+/* map.c: how the pool's layouts are compared, and copied, by what the CPU has */
 void map_choose(struct bsn_mkey_pool *pool);
+/* map.c: the next look-up of the layout finds the slot at its place, for as long as no other one wants it. */
+void map_place(struct mkey_object *slot, const struct bsn_layout *layout);
+
+/* Whoever maps it next has to look at it. */
+static inline void map_not_ready(struct mkey_object *slot)
+{
+	for (unsigned i = 0; i <= BSN_MAP_KEY; i++)
+		__atomic_store_n(&slot->known.ready[i], NOT_READY, __ATOMIC_RELAXED);
+}
 /* map.c: the slot is found by its layout from here on. */
 static inline void map_list_slot(struct mkey_object *slot, uint32_t hash)
 {
@@ -207,18 +253,6 @@ static inline void map_list_slot(struct mkey_object *slot, uint32_t hash)
 	*bucket = slot;
 }
 
-/* Rounds, as they were given, and the number of parts. */
-static inline uint64_t map_shape_of(const struct bsn_layout *layout)
-{
-	uint64_t shape;
-
-	_Static_assert(offsetof(struct bsn_layout, rounds) ==
-			       offsetof(struct bsn_layout, part_count) + 4,
-		       "both numbers are one word");
-	memcpy(&shape, &layout->part_count, sizeof(shape));
-	return shape;
-}
-
 /* The slot is mapped as one SGE of its mkey, which has less than 2^31 bytes. */
 static inline void map_as_key(struct mkey_object *slot)
 {
@@ -226,22 +260,47 @@ static inline void map_as_key(struct mkey_object *slot)
 					  .length = slot->pub.length > BSN_DATA_MAX_BYTES
 							    ? (uint32_t)BSN_DATA_MAX_BYTES
 							    : (uint32_t)slot->pub.length };
-	slot->map.sge = &slot->key_sge;
-	slot->map.sge_count = 1;
-	slot->map.length = slot->pub.length;
-	slot->map.mkey = &slot->pub;
+	slot->known.map.sge = &slot->key_sge;
+	slot->known.map.sge_count = 1;
+	slot->known.map.length = slot->pub.length;
+	slot->known.map.mkey = &slot->pub;
 }
 
-/* The flags of a map, and above them whether it needs an mkey, having more blocks than a request has SGEs. */
+/* The flags of a map, or whether it needs an mkey all the same, having more blocks than a request has SGEs. */
 static inline uint32_t map_wants_key(const struct bsn_ep *ep, const struct bsn_layout *layout,
 				     unsigned flags)
 {
+	if (flags & BSN_MAP_KEY)
+		return BSN_MAP_KEY;
 	return (uint64_t)layout->part_count * layout_rounds(layout) > ep->sq->max_sge
-		       ? flags | BSN_MAP_KEY << 1
-		       : flags;
+		       ? BSN_MAP_KEY << 1
+		       : 0;
 }
 
-/* map.c: the slot is no longer found by its layout. */
-void map_unlist(struct mkey_object *slot);
+/* A slot that is found by its layout leaves those of its hash. */
+static inline void map_leave(struct mkey_object *slot)
+{
+	struct bsn_mkey_pool *pool = slot->pool;
+	struct mkey_object **at = &pool->buckets[slot->hash & pool->bucket_mask];
+
+	while (*at != slot)
+		at = &(*at)->next_alike;
+	*at = slot->next_alike;
+	slot->is_listed = false;
+	map_not_ready(slot);
+}
+
+/* The slot is no longer found by its layout. */
+static inline void map_unlist(struct mkey_object *slot)
+{
+	if (!slot->is_listed)
+		return;
+	map_leave(slot);
+	slot->known.commit = NO_COMMIT;
+	if (!mkey_uses(slot)) { /* among those that span nothing */
+		pool_use(slot);
+		pool_unuse(slot);
+	}
+}
 
 #endif

@@ -25,8 +25,11 @@ static void list_newest(struct idle *end, struct mkey_object *slot)
 
 void pool_unuse(struct mkey_object *slot)
 {
-	if (!slot->uses_but_one--)
-		list_newest(slot->is_listed ? &slot->pool->remembered : &slot->pool->free, slot);
+	if (--slot->known.uses)
+		return;
+	slot->idle.older->newer = slot->idle.newer;
+	slot->idle.newer->older = slot->idle.older;
+	list_newest(slot->is_listed ? &slot->pool->remembered : &slot->pool->free, slot);
 }
 
 /* A slot whose UMR is under way on another queue is left alone, since two queues keep no order. */
@@ -38,10 +41,15 @@ static bool may_change(struct mkey_object *slot, const struct bsn_sq *sq)
 /* The oldest of a ring that may change; NULL: none may. */
 static struct mkey_object *find_oldest(struct idle *end, const struct bsn_sq *sq)
 {
-	for (struct idle *at = end->newer; at != end; at = at->newer) {
+	struct idle *newer;
+
+	for (struct idle *at = end->newer; at != end; at = newer) {
 		struct mkey_object *slot =
 			(struct mkey_object *)((char *)at - offsetof(struct mkey_object, idle));
-		if (may_change(slot, sq))
+		newer = at->newer;
+		if (mkey_uses(slot))
+			pool_unlink(slot);
+		else if (may_change(slot, sq))
 			return slot;
 	}
 	return NULL;
@@ -59,6 +67,7 @@ struct mkey_object *pool_take_slot(struct bsn_mkey_pool *pool, const struct bsn_
 		return NULL;
 	}
 	pool_use(slot);
+	pool_unlink(slot);
 	map_unlist(slot);
 	mkey_forget(slot);
 	if (slot->handle)
@@ -122,7 +131,6 @@ static int make_key(struct mkey_object *slot)
 	if (err)
 		return err;
 	slot->pub.rkey = slot->pub.lkey;
-	slot->state = BSN_MKEY_FREE;
 	slot->target =
 		umr_target_of(slot->pub.lkey, (unsigned)slot->pool->attr.access,
 			      slot->pool->device->caps.has_atomics, slot->pool->device->caps.fence);
@@ -130,8 +138,10 @@ static int make_key(struct mkey_object *slot)
 					.pd = slot->pool->pd,
 					.mkey = slot };
 	err = keys_add(slot->pool->device, &slot->key);
-	if (!err)
+	if (!err) {
+		slot->state = BSN_MKEY_FREE;
 		return 0;
+	}
 	path->mkey_destroy(slot->handle);
 	slot->handle = NULL;
 	return err;
@@ -144,6 +154,7 @@ static void free_key(struct mkey_object *slot)
 	keys_remove(slot->pool->device, &slot->key);
 	slot->pool->device->path->mkey_destroy(slot->handle);
 	slot->handle = NULL;
+	mkey_lose(slot);
 }
 
 int pool_renew_key(struct mkey_object *slot)
@@ -172,7 +183,7 @@ static int alloc_slots(struct bsn_mkey_pool *pool)
 	parts = calloc((size_t)count * most, sizeof(*parts));
 	sges = calloc((size_t)count * most, sizeof(*sges));
 	if (pool->slots) {
-		pool->slots->parts = parts;
+		pool->slots->several = parts;
 		pool->slots->sges = sges;
 	}
 	if (!pool->slots || !pool->scratch || !parts || !sges) {
@@ -185,12 +196,12 @@ static int alloc_slots(struct bsn_mkey_pool *pool)
 	for (uint32_t i = 0; i < count; i++) {
 		struct mkey_object *slot = &pool->slots[i];
 		slot->pool = pool;
-		slot->parts = parts + (size_t)i * most;
+		slot->several = parts + (size_t)i * most;
 		slot->sges = sges + (size_t)i * most;
-		slot->ready_at = NOT_READY;
-		slot->commit = NO_COMMIT;
+		map_not_ready(slot);
+		slot->known.commit = NO_COMMIT;
+		slot->known.parts = slot->several;
 		slot->quick_sq = NO_QUEUE;
-		slot->uses_but_one = UINT32_MAX;
 		list_newest(&pool->free, slot);
 	}
 	return 0;
@@ -219,12 +230,13 @@ static void free_pool(struct bsn_mkey_pool *pool)
 	if (pool->slots) {
 		for (uint32_t i = 0; i < pool->attr.count; i++)
 			free_key(&pool->slots[i]);
-		free(pool->slots->parts);
+		free(pool->slots->several);
 		free(pool->slots->sges);
 	}
 	bsn_buf_free(pool->tables);
 	free(pool->slots);
 	free(pool->scratch);
+	free(pool->front.places);
 	free(pool);
 }
 
@@ -248,19 +260,28 @@ static struct bsn_mkey_pool *make_pool(struct bsn_device *device,
 
 	if (!pool)
 		return NULL;
+	pool->front.places = malloc(buckets * sizeof(*pool->front.places));
+	if (!pool->front.places) {
+		free(pool);
+		return NULL;
+	}
 	pool->device = device;
 	pool->attr = *attr;
 	pool->pd = attr->pd ? attr->pd : &device->default_pd;
-	pool->last = &pool->none;
+	pool->front.last = &pool->none.known;
+	pool->front.place_mask = buckets - 1;
 	make_ring(&pool->free);
 	make_ring(&pool->remembered);
 	pool->serial = pool_next_serial();
-	pool->none.ready_at = NOT_READY;
-	pool->none.commit = NO_COMMIT;
-	pool->none.parts = &pool->no_part;
+	pool->none.known = (struct bsn_remembered){
+		.parts = pool->no_parts, .shape = 2, .commit = NO_COMMIT,
+	};
+	map_not_ready(&pool->none);
 	pool->bucket_mask = buckets - 1;
-	for (uint32_t i = 0; i < buckets; i++)
+	for (uint32_t i = 0; i < buckets; i++) {
 		pool->buckets[i] = &pool->none;
+		pool->front.places[i] = &pool->none.known;
+	}
 	map_choose(pool);
 	return pool;
 }
@@ -365,6 +386,23 @@ int bsn_mkey_pool_destroy(struct bsn_mkey_pool *pool)
 	return 0;
 }
 
+/* A key is removed, with the device locked: what spans it, or nests it, is not to be used at once any more. */
+void pools_forget_key(struct bsn_device *device)
+{
+	for (struct bsn_mkey_pool *pool = device->mkey_pools; pool; pool = pool->next)
+		if (atomic_exchange(&pool->has_ready, false))
+			for (uint32_t i = 0; i < pool->attr.count; i++)
+				map_not_ready(&pool->slots[i]);
+}
+
+static bool is_ready_by(const struct mkey_object *slot, const struct bsn_sq *sq)
+{
+	for (unsigned i = 0; i <= BSN_MAP_KEY; i++)
+		if (slot->known.ready[i] != NOT_READY && slot->known.ready[i]->sq == sq)
+			return true;
+	return false;
+}
+
 /* A queue is reset, or goes: slots that wait for its UMRs will not learn of them. */
 void pools_forget_queue(struct bsn_device *device, const struct bsn_sq *sq)
 {
@@ -378,8 +416,8 @@ void pools_forget_queue(struct bsn_device *device, const struct bsn_sq *sq)
 				slot->quick_sq = NO_QUEUE;
 			if (slot->sq == sq)
 				slot->sq = NULL;
-			if (slot->ready_at != NOT_READY && slot->map_ep->sq == sq)
-				slot->ready_at = NOT_READY;
+			if (is_ready_by(slot, sq))
+				map_not_ready(slot);
 		}
 	}
 	pthread_mutex_unlock(&device->lock);

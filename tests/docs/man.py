@@ -104,7 +104,7 @@ def names(text):
 
 
 # What only the library, or a reader of its memory, looks into.
-PRIVATE = {'struct bsn_commit', 'struct bsn_registry', 'struct bsn_registry_queue'}
+PRIVATE = {'struct bsn_commit', 'struct bsn_mkey_front', 'struct bsn_remembered', 'struct bsn_registry', 'struct bsn_registry_queue'}
 
 
 def texts(paths):

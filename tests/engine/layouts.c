@@ -84,15 +84,38 @@ static void assert_other(struct bench *b, struct bsn_mkey_pool *pool, const stru
 	ok(bsn_mkey_pool_forget(pool));
 }
 
+/* Of each number of parts that a pool takes, which have code of their own. */
+static void differs_by_any_part(struct bench *b, uint32_t most, const struct bsn_part *part,
+				struct bsn_part *other)
+{
+	struct bsn_mkey_pool *pool = make_pool(b, 2, most);
+
+	for (uint32_t count = 20; count <= most; count += 1 + count / 64 * 9) {
+		const struct bsn_layout layout = { .parts = part, .part_count = count };
+		const struct bsn_layout changed = { .parts = other, .part_count = count };
+		const struct bsn_map *const known = map_ready(b, pool, &layout);
+		for (uint32_t i = 0; i < count; i++) {
+			memcpy(other, part, count * sizeof(*part));
+			assert_ptr_equal(map_key(b, pool, &changed), known);
+			bsn_layout_unmap(known);
+			other[i].addr++;
+			assert_other(b, pool, known, &changed);
+		}
+		bsn_layout_unmap(known);
+		ok(bsn_mkey_pool_forget(pool));
+	}
+	ok(bsn_mkey_pool_destroy(pool));
+}
+
 /* What differs in one number of one part, or has a part or a round more, is another layout. */
 static void a_layout_is_found_by_all_its_bytes(struct bench *b)
 {
-	enum { MOST = 19 };
+	enum { MOST = 19, MANY = 140 };
 	struct bsn_mkey_pool *pool = make_pool(b, 2, MOST + 1);
-	struct bsn_part part[MOST + 1], other[MOST + 1];
+	struct bsn_part part[MANY], other[MANY];
 	const struct bsn_map *known;
 
-	for (uint32_t i = 0; i <= MOST; i++)
+	for (uint32_t i = 0; i < MANY; i++)
 		part[i] = (struct bsn_part){ .addr = b->mem[0]->addr + 16 * i,
 					     .bytes = 8,
 					     .stride = 1024,
@@ -114,9 +137,14 @@ static void a_layout_is_found_by_all_its_bytes(struct bench *b)
 		layout.part_count--;
 		layout.rounds = 2;
 		assert_other(b, pool, known, &layout);
+		other[0].lkey ^= 1;
+		layout.rounds = 0;
+		assert_true(bsn_layout_map(pool, b->ep[0], &layout, BSN_MAP_KEY, &known) < 0);
 		bsn_layout_unmap(known);
 	}
 	ok(bsn_mkey_pool_destroy(pool));
+	for (uint32_t most = 60; most <= MANY; most += MANY - 60)
+		differs_by_any_part(b, most, part, other);
 }
 
 static void lengths_are_told(struct bench *b)
