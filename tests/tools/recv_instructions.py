@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""bsn-perf recv --instructions: what the receive side costs keeps its limits.
+"""bsn-perf recv: what the receive side costs keeps its limits.
 
 usage: recv_instructions.py PROGRAM [COMPILER]
   COMPILER  gcc, where the limits hold: on x86-64, at -O2
@@ -31,6 +31,13 @@ def test_limits(bench):
     if trips['message'] > trips['send'] + MESSAGE_MORE or trips['message'] >= trips['ibv']:
         over.append(f'trips: {trips}, limit {MESSAGE_MORE} more than by send, and less than by libibverbs')
     check(not HAS_LIMITS or not over, '\n'.join(over))
+
+
+def test_a_message_is_there_before_a_send_is(bench):
+    """Medians of rounds in turn, each way's work and the device's."""
+    out, _ = bench.run(PERF, 'recv', '--rounds', '60', '--json', '--qps', '1', SOFTCX_TRACE='')
+    trips = json.loads(out)['sizes'][0]['trips']
+    check(trips['message']['ns'] < trips['send']['ns'] < trips['ibv']['ns'], trips)
 
 
 sys.exit(main_of_limits(globals(), None))

@@ -12,6 +12,7 @@
 #include "cost.h"
 #include "perf.h"
 #include "progress.h"
+#include "stats.h"
 #include "stepper.h"
 
 enum {
@@ -21,6 +22,7 @@ enum {
 	MANY_QPS = 1024,
 	TRIPS_MAX = 8192, /* one QP each; but so many rounds at least: */
 	ROUNDS_MIN = 3,
+	TRIP_TURNS = 4,
 };
 
 static struct {
@@ -131,7 +133,7 @@ static unsigned rounds_of(const struct size *size)
 	return size->results.rounds < most ? size->results.rounds : most;
 }
 
-static int measure_trip(struct bsn_device *device, const struct size *size, int by, struct trip_figures *figures)
+static int time_trip(struct bsn_device *device, struct size *size, int by, unsigned rounds, double *ns)
 {
 	struct trip *trip;
 	int err = trip_open(device, by, size->qps, &trip);
@@ -139,10 +141,31 @@ static int measure_trip(struct bsn_device *device, const struct size *size, int 
 	if (err)
 		return complain_of(trip_names[by], err);
 	show_progress("a message by %s, %u QPs", trip_names[by], size->qps);
-	err = trip_measure(trip, rounds_of(size), figures);
+	err = trip_time(trip, rounds, ns, &size->trips[by]);
 	end_progress();
 	trip_close(trip);
-	figures->instructions = -1;
+	return err;
+}
+
+/*
+ * Each kind has its turn several times, so that what slows down one of them slows down all. Only one is open
+ * at a time, since the model looks at every QP that there is.
+ */
+static int time_trips(struct bsn_device *device, struct size *size)
+{
+	const unsigned each = (rounds_of(size) + TRIP_TURNS - 1) / TRIP_TURNS, rounds = each * TRIP_TURNS;
+	double *const ns = calloc(TRIPS * (size_t)rounds, sizeof(*ns));
+	int err = ns ? 0 : complain("no memory");
+
+	for (unsigned i = 0; i < TRIPS * TRIP_TURNS && !err; i++) {
+		const unsigned by = i % TRIPS, turn = i / TRIPS;
+		err = time_trip(device, size, (int)by, each, ns + by * rounds + turn * each);
+	}
+	for (int by = 0; by < TRIPS && !err; by++) {
+		size->trips[by].ns = median_of(ns + (unsigned)by * rounds, rounds);
+		size->trips[by].instructions = -1;
+	}
+	free(ns);
 	return err;
 }
 
@@ -157,8 +180,8 @@ static int measure_size(struct cost *cost, struct size *size)
 	cost->results.wanted[turns_row] = size->qps > 1;
 	err = cost_measure(cost, options.instructions);
 	size->results = cost->results;
-	for (int by = 0; by < TRIPS && !err; by++)
-		err = measure_trip(cost->rig.device, size, by, &size->trips[by]);
+	if (!err)
+		err = time_trips(cost->rig.device, size);
 	return err || !options.instructions ? err : count_trips(size);
 }
 

@@ -30,8 +30,8 @@ struct trip;
 int trip_open(struct bsn_device *device, int by, unsigned qps, struct trip **trip);
 void trip_close(struct trip *trip);
 
-/* The figures but instructions, of so many trips each round. 0, or PERF_FAILED after a complaint. */
-int trip_measure(struct trip *trip, unsigned rounds, struct trip_figures *figures);
+/* The nanoseconds of each of so many rounds, and what one asks the bus for. 0, or PERF_FAILED after a complaint. */
+int trip_time(struct trip *trip, unsigned rounds, double *ns, struct trip_figures *figures);
 
 /* In the child: counts the instructions of some trips. Likewise. */
 int trip_count(struct trip *trip);

@@ -240,13 +240,12 @@ static double sum_of(const struct bus *bus)
 	return bus->count ? sum : -1;
 }
 
-int trip_measure(struct trip *t, unsigned rounds, struct trip_figures *figures)
+int trip_time(struct trip *t, unsigned rounds, double *ns, struct trip_figures *figures)
 {
 	const char *const device = bsn_device_info(t->device)->name;
 	const unsigned ways = ENDS * trips_of_round(t);
-	double *ns = calloc(rounds, sizeof(*ns));
 	struct bus before = { .count = 0 };
-	int err = ns ? go(t) : complain("no memory");
+	int err = go(t);
 
 	bus_read(device, &before);
 	for (unsigned i = 0; i < rounds && !err; i++) {
@@ -254,14 +253,12 @@ int trip_measure(struct trip *t, unsigned rounds, struct trip_figures *figures)
 		err = go(t);
 		ns[i] = (double)(now_ns() - start) / ways;
 	}
-	if (!err) {
-		bus_read(device, &figures->bus);
-		bus_take_off(&figures->bus, &before, rounds * ways);
-		figures->bus_requests = sum_of(&figures->bus);
-		figures->ns = median_of(ns, rounds);
-	}
-	free(ns);
-	return err;
+	if (err)
+		return err;
+	bus_read(device, &figures->bus);
+	bus_take_off(&figures->bus, &before, rounds * ways);
+	figures->bus_requests = sum_of(&figures->bus);
+	return 0;
 }
 
 int trip_count(struct trip *t)
