@@ -26,7 +26,7 @@ BSN_ALWAYS_INLINE uint64_t fold(uint64_t a, uint64_t b)
 /* Of message @number, without its words. */
 BSN_ALWAYS_INLINE uint64_t first_sum(uint64_t length, uint64_t key, uint32_t number)
 {
-	return fold((key + number) ^ length << 32, 0x9e3779b97f4a7c15);
+	return fold((key + number) ^ (length << 32 | length >> 32), 0x9e3779b97f4a7c15);
 }
 
 /* With two more of its words. */

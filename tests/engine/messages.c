@@ -383,6 +383,82 @@ static void no_order_of_bytes_makes_a_message(struct bench *b)
 				come_in_order(b, lengths[i], (struct order){ firsts[k], step });
 }
 
+/* What the record of a message has besides zeros that nobody reads: sum, length, and pairs of words. */
+static uint32_t bytes_of_record(uint32_t length)
+{
+	return length <= BSN_MSG_SHORT ? 16 + (length + 15) / 16 * 16 : 16;
+}
+
+static void expect_nothing_yet(struct ends *e, uint32_t length, unsigned what)
+{
+	struct bsn_msg msg;
+
+	if (bsn_msg_poll(e->inbox[1], &msg))
+		fail_msg("a record of %u bytes was taken that differs at %u", length, what);
+}
+
+/* A bit that differs, or words that changed places. */
+static void records_that_differ(struct bench *b, uint32_t length)
+{
+	struct ends e = make_ends(b, 600ull * 1000000000);
+	const struct ring ring = ring_of(&e.address[1]);
+	uint8_t *const at = record_at(&ring, 0);
+	uint8_t record[BSN_MSG_RECORD];
+
+	ok(send_one(b, &e, 0, length, 3));
+	make_room(b);
+	memcpy(record, at, sizeof(record));
+	for (unsigned bit = 0; bit < 8 * bytes_of_record(length); bit++) {
+		at[bit / 8] ^= (uint8_t)(1 << bit % 8);
+		expect_nothing_yet(&e, length, bit / 8);
+		memcpy(at, record, sizeof(record));
+	}
+	for (unsigned one = 0; one < bytes_of_record(length); one += 8)
+		for (unsigned other = 0; other < one; other += 8) {
+			memcpy(at + one, record + other, 8);
+			memcpy(at + other, record + one, 8);
+			if (memcmp(at, record, sizeof(record)) != 0)
+				expect_nothing_yet(&e, length, one);
+			memcpy(at, record, sizeof(record));
+		}
+	expect_message(b, e.inbox[1], length, 3);
+	free_ends(&e);
+}
+
+static void every_bit_of_a_record_counts(struct bench *b)
+{
+	static const uint32_t lengths[] = { 1, 8, 16, 17, 32, 33, 48, 200 };
+
+	for (unsigned i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++)
+		records_that_differ(b, lengths[i]);
+}
+
+/* The same message with the same number, for another ring. */
+static void exchange_records(struct bench *b, uint32_t length)
+{
+	struct ends e = make_ends(b, 600ull * 1000000000);
+	const struct ring rings[2] = { ring_of(&e.address[0]), ring_of(&e.address[1]) };
+	uint8_t records[2][BSN_MSG_RECORD];
+
+	for (int end = 0; end < 2; end++)
+		ok(send_one(b, &e, end, length, 3));
+	make_room(b);
+	for (int end = 0; end < 2; end++)
+		memcpy(records[end], record_at(&rings[end], 0), BSN_MSG_RECORD);
+	memcpy(record_at(&rings[1], 0), records[0], BSN_MSG_RECORD);
+	expect_nothing_yet(&e, length, 0);
+	memcpy(record_at(&rings[1], 0), records[1], BSN_MSG_RECORD);
+	expect_message(b, e.inbox[1], length, 3);
+	free_ends(&e);
+}
+
+static void a_message_of_another_ring_is_none(struct bench *b)
+{
+	exchange_records(b, 0);
+	exchange_records(b, 40);
+	exchange_records(b, 200);
+}
+
 /* -- a peer that does not keep to it ------------------------------------------------------------------ */
 
 /* The line has failed for both directions, and is told of once. */
@@ -700,6 +776,8 @@ static const struct bench_case cases[] = {
 	{ CASE("many senders have their turns", many_senders_have_their_turns), LINES },
 	{ CASE("no order of bytes makes a message", no_order_of_bytes_makes_a_message), LINES,
 	  .is_model_only = true },
+	{ CASE("every bit of a record counts", every_bit_of_a_record_counts), LINES, .is_model_only = true },
+	{ CASE("a message of another ring is none", a_message_of_another_ring_is_none), LINES, .is_model_only = true },
 	{ CASE("garbage is no message", garbage_is_no_message), LINES },
 	{ CASE("an old message is none", an_old_message_is_none), LINES },
 	{ CASE("the other lines go on", the_other_lines_go_on), LINES },
