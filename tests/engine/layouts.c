@@ -715,6 +715,89 @@ static void parts_of_more_than_a_translation_carries(struct bench *b)
 	assert_int_equal(munmap(memory, HUGE_BYTES), 0);
 }
 
+/* A list whose bytes need 33 bits, of two keys in turn: it is no list of pages. */
+static void a_committed_list_of_4_gib(struct bench *b)
+{
+	const uint64_t part_bytes = 1ull << 30, bytes = 4 * part_bytes;
+	struct bsn_mkey_pool *pool = make_pool(b, 1, 16);
+	uint8_t *const memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+				     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	struct bsn_part part[4];
+	struct bsn_layout layout = { .parts = part, .part_count = 4, .rounds = 1 };
+	struct bsn_mkey *mkey;
+	struct bsn_mr *mr[2];
+
+	assert_ptr_not_equal(memory, MAP_FAILED);
+	for (unsigned i = 0; i < 2; i++)
+		ok(bsn_mr_register(b->device, memory, bytes, NULL, &mr[i]));
+	for (unsigned i = 0; i < 4; i++) /* the last one first */
+		part[i] = (struct bsn_part){ mr[0]->addr + (3 - i) * part_bytes, part_bytes, 0,
+					     mr[i % 2]->lkey, 0 };
+	ok(bsn_layout_commit(pool, &layout));
+	ok(bsn_mkey_take(pool, &mkey));
+	fill_flat(b, 9);
+	for (unsigned turn = 0; turn < 2; turn++) { /* the quick way is the second one */
+		configure(b, mkey, layout);
+		assert_true(mkey->length == bytes);
+		for (unsigned i = 1; i < 4; i++) {
+			memory[(5 - i) * part_bytes - 1] = memory[(3 - i) * part_bytes] = 0;
+			write_around(b, mkey, i * part_bytes);
+			assert_int_equal(memory[(5 - i) * part_bytes - 1], *bench_at(b, 1, FLAT));
+			assert_int_equal(memory[(3 - i) * part_bytes], *bench_at(b, 1, FLAT + 1));
+		}
+	}
+	ok(bsn_mkey_give(mkey));
+	ok(bsn_mkey_pool_destroy(pool));
+	for (unsigned i = 0; i < 2; i++)
+		ok(bsn_mr_deregister(mr[i]));
+	assert_int_equal(munmap(memory, bytes), 0);
+}
+
+/* Rounds of several keys, whose parts are not of one length: the bytes of a round are those of all parts. */
+static void committed_rounds_of_several_keys(struct bench *b)
+{
+	enum { PARTS = 6, ROUNDS = 5 };
+	struct bsn_mkey_pool *pool = make_pool(b, 1, 16);
+	struct bsn_part part[PARTS];
+	struct bsn_layout layout = { .parts = part, .part_count = PARTS, .rounds = ROUNDS };
+	struct bsn_remote remote = { 0 };
+	uint32_t at, length = 0;
+	struct bsn_mkey *mkey;
+	struct bsn_mr *twin;
+	struct bsn_sge sge;
+
+	ok(bsn_mr_register(b->device, (void *)(uintptr_t)b->mem[0]->addr, 20000, NULL, &twin));
+	for (uint32_t i = 0; i < PARTS; i++) {
+		part[i] = column(b, 8 * i);
+		part[i].stride = 1024;
+		part[i].bytes = 8 + 7 * i;
+		part[i].lkey = i % 2 ? twin->lkey : b->mem[0]->lkey;
+		length += (uint32_t)part[i].bytes * ROUNDS;
+	}
+	for (uint32_t i = 0; i < 20000; i++)
+		*bench_at(b, 0, i) = (uint8_t)(i * 167 / 13);
+	ok(bsn_layout_commit(pool, &layout));
+	ok(bsn_mkey_take(pool, &mkey));
+	remote = bench_remote(b, 1, FLAT);
+	for (unsigned turn = 0; turn < 2; turn++) {
+		configure(b, mkey, layout);
+		assert_int_equal(mkey->length, length);
+		memset(bench_at(b, 1, FLAT), 0, length);
+		sge = (struct bsn_sge){ 0, length, mkey->lkey };
+		ok(bsn_write(b->ep[0], &sge, &remote, 9, NOW));
+		expect_done(b, b->cq[0], 9, BSN_OPCODE_RDMA_WRITE);
+		at = FLAT;
+		for (uint32_t i = 0; i < PARTS * ROUNDS; at += (uint32_t)part[i++ % PARTS].bytes)
+			assert_memory_equal(bench_at(b, 1, at),
+					    (uint8_t *)(uintptr_t)part[i % PARTS].addr +
+						    i / PARTS * 1024,
+					    part[i % PARTS].bytes);
+	}
+	ok(bsn_mkey_give(mkey));
+	ok(bsn_mkey_pool_destroy(pool));
+	ok(bsn_mr_deregister(twin));
+}
+
 /* -- windows ------------------------------------------------------------------------------------------ */
 
 static void write_through(struct bench *b, const struct bsn_window *window,
@@ -870,6 +953,9 @@ static const struct bench_case cases[] = {
 	{ CASE("parts of more than a translation carries",
 	       parts_of_more_than_a_translation_carries),
 	  QUEUES, DIRECT, .is_model_only = true },
+	{ CASE("a committed list of 4 GiB", a_committed_list_of_4_gib), QUEUES, DIRECT,
+	  .is_model_only = true },
+	{ CASE("committed rounds of several keys", committed_rounds_of_several_keys), QUEUES, DIRECT },
 	{ CASE("windows open and close", windows_open_and_close), QUEUES },
 	{ CASE("windows of type 1 are bound anew", windows_of_type_1_are_bound_anew), QUEUES,
 	  DIRECT },
