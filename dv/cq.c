@@ -440,10 +440,20 @@ static void give_result(const struct bsn_route *route, uint32_t wqe_index, struc
 	c->flags |= BSN_C_DATA;
 }
 
+static uint8_t *hidden_of(const struct bsn_route *route, uint32_t wqe_index)
+{
+	return &route->sq->hidden[(wqe_index * BSN_BB_SIZE & route->mask) / BSN_BB_SIZE];
+}
+
+static void set_hidden(const struct bsn_route *route, uint32_t wqe_index, enum bsn_hidden how)
+{
+	__atomic_store_n(hidden_of(route, wqe_index), (uint8_t)how, __ATOMIC_RELAXED);
+}
+
 /* Whether the library signaled the request, and whether the user is told of its failure. */
 static enum bsn_hidden take_hidden(const struct bsn_route *route, uint32_t wqe_index)
 {
-	uint8_t *hidden = &route->sq->hidden[(wqe_index * BSN_BB_SIZE & route->mask) / BSN_BB_SIZE];
+	uint8_t *hidden = hidden_of(route, wqe_index);
 	const uint8_t how = __atomic_load_n(hidden, __ATOMIC_RELAXED);
 
 	if (how)
@@ -458,7 +468,8 @@ static enum bsn_hidden take_hidden(const struct bsn_route *route, uint32_t wqe_i
 static __attribute__((noinline)) int finish_send(struct bsn_route *route, uint32_t wqe_index,
 						 struct bsn_completion *c)
 {
-	const int given = !take_hidden(route, wqe_index);
+	const enum bsn_hidden hidden = take_hidden(route, wqe_index);
+	const int given = hidden == BSN_HIDDEN_NOT || hidden == BSN_HIDDEN_FAILED;
 
 	if (given && route->sq->gives_results)
 		give_result(route, wqe_index, c);
@@ -746,6 +757,8 @@ static int reap_failed_request(struct bsn_route *route, uint16_t index, struct b
 	recall(route, index, c);
 	note_failed_request(route, index);
 	hidden = take_hidden(route, index); /* a user's request that the library signaled is shown */
+	if (hidden == BSN_HIDDEN_SUCCESS)
+		set_hidden(route, index, BSN_HIDDEN_FAILED);
 	set_done(route, index);
 	if (hidden == BSN_HIDDEN_ALWAYS)
 		return 0;

@@ -19,6 +19,7 @@ enum bsn_hidden {
 	BSN_HIDDEN_NOT,
 	BSN_HIDDEN_SUCCESS, /* a request of the user's: its failure is shown */
 	BSN_HIDDEN_ALWAYS,  /* a marker of the library's own */
+	BSN_HIDDEN_FAILED,  /* was BSN_HIDDEN_SUCCESS, and its failure was shown: hides nothing */
 };
 
 /* What a send queue is made of. */

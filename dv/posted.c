@@ -5,6 +5,7 @@
 #include "bsn_build.h"
 #include "bsn_decode.h"
 #include "init.h"
+#include "sq.h"
 
 static const uint8_t *block_at(const struct bsn_sq *sq, unsigned index)
 {
@@ -36,6 +37,49 @@ static unsigned prefix_at(const struct bsn_sq *sq, uint16_t index)
 		return sq->has_peers;
 	bsn_av_dc_decode(&av, ds_at(sq, index, 1));
 	return (av.ext ? BSN_AV_DC_GRH_SIZE : BSN_AV_DC_SIZE) / BSN_DS_SIZE;
+}
+
+/* What follows the address vector, in @from's ring. */
+struct rest {
+	const struct bsn_sq *from;
+	uint16_t index;
+	unsigned first_ds, end_ds;
+};
+
+static uint8_t *put_rest(uint8_t *at, const void *arg)
+{
+	const struct rest *r = arg;
+
+	for (unsigned ds = r->first_ds; ds < r->end_ds; ds++)
+		at = put_ds(at, bsn_ds_load(ds_at(r->from, r->index, ds)));
+	return at;
+}
+
+/* The flags that it was posted with. */
+static uint32_t flags_of(const struct bsn_sq *sq, uint16_t index, const struct bsn_ctrl *ctrl)
+{
+	const bool is_hidden = sq->hidden[index & sq->bb_mask] == BSN_HIDDEN_FAILED;
+
+	return (ctrl->ce == BSN_CE_ALWAYS && !is_hidden ? (uint32_t)BSN_F_SIGNALED : 0) |
+	       (ctrl->solicited ? (uint32_t)BSN_F_SOLICITED : 0) | (ctrl->fence ? (uint32_t)BSN_F_FENCE : 0);
+}
+
+int bsn_sq_post_again(const struct bsn_sq *from, uint16_t index, struct bsn_peer *peer)
+{
+	const uint64_t *kept = &from->ids[2 * (size_t)(index & from->bb_mask)];
+	struct rest rest = { .from = from, .index = index };
+	struct bsn_sq_body body = { .put = put_rest, .arg = &rest };
+	struct bsn_ctrl ctrl;
+
+	bsn_ctrl_decode(&ctrl, block_at(from, index));
+	rest.first_ds = 1 + prefix_at(from, index);
+	rest.end_ds = ctrl.ds;
+	body.what = BSN_WHAT(ctrl.opcode, flags_of(from, index, &ctrl), 0);
+	body.imm = ctrl.imm;
+	body.opmod = (uint8_t)ctrl.opmod;
+	body.ds = ctrl.ds - prefix_at(from, index);
+	memcpy(&peer->user, &kept[1], sizeof(peer->user));
+	return bsn_ep_post_body(&peer->ep, &body, kept[0]);
 }
 
 /* Where its data begin. What has an opmod ends with one data pointer: an atomic's result, a copy's target. */

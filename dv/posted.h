@@ -23,6 +23,13 @@ struct bsn_posted {
 /* The request that begins at @index. */
 struct bsn_posted bsn_sq_posted_at(const struct bsn_sq *sq, uint16_t index);
 
+/*
+ * Posts the message that begins at @index of another queue of the kind once more, to the same peer, whose part of the
+ * WQE is @peer's now; its id and user pointer are those of then. A request that the library alone had signaled is
+ * unsignaled again. Results as of bsn_ep_post_body().
+ */
+int bsn_sq_post_again(const struct bsn_sq *from, uint16_t index, struct bsn_peer *peer);
+
 /* Bytes of data that it moves; an atomic moves 8. */
 uint64_t bsn_sq_bytes_at(const struct bsn_sq *sq, uint16_t index);
 

@@ -131,8 +131,10 @@ BSN_API int bsn_dct_accept(struct bsn_dct *dct);
  * An initiator with streams has a connection for each, to as many peers, and what is said here of initiators is
  * said of streams: one of them has requests of one peer alone. Their requests share a queue, so a peer may find it
  * full of others', and what one appended is published when another one rings. A stream fails alone, as long as
- * no more of its initiator's have than max_dc_failed_streams. One more, and the whole initiator fails: then
- * peers that have something outstanding on its other streams fail, too, since nobody tells what of it was executed.
+ * no more of its initiator's have than max_dc_failed_streams. One more, and the whole initiator fails. Then
+ * WRITEs and READs that the other peers have outstanding are posted again by another initiator, and complete once, in order,
+ * although the target may have executed them before. A peer with a message, an immediate, an atomic or a copy among
+ * them fails, too, since nobody tells whether that was executed.
  */
 struct bsn_dc_pool;
 
@@ -178,6 +180,7 @@ BSN_API const char *bsn_dc_policy_name(enum bsn_dc_policy policy);
  *	it has as many on their way as max_rd_atomic of @connect says. Posts cost more with a limit
  * @lag_port: of a bonded device: the port, from 1 on, by which all initiators send, so that a pool for each
  *	port spreads the load; 0: as the driver spreads them
+ * @no_repeats: of streams: what was flushed since other peers failed the initiator is not posted again
  * @policy: which initiator a peer takes that has none
  * @connect: of the initiators: mtu, timeout, retry_count, rnr_retry, max_rd_atomic. On plain verbs a target that
  *	does not answer is asked again after 8 timeouts, a millisecond at least, then after twice as long
@@ -196,6 +199,7 @@ struct bsn_dc_pool_attr {
 	uint64_t turn_bytes;
 	uint32_t max_reads;
 	uint8_t lag_port;
+	bool no_repeats;
 	enum bsn_dc_policy policy;
 	struct bsn_connect_attr connect;
 	void *user;
@@ -326,6 +330,7 @@ BSN_API struct bsn_cq *bsn_dc_pool_cq(struct bsn_dc_pool *pool);
  * @passed: of these, turns that were not used
  * @markers: NOPs of the pool's own
  * @reads_held: READs and atomics that were refused for max_reads
+ * @repeats: requests that were posted again, since other peers failed their initiator
  * @failures, @repairs: of initiators, and of single streams
  * @connects, @reconnects: where @has_connects, what the device counted since the pool was made, of all pools of
  *	this process: connections, and those of them to a target whose connection the device had given up,
@@ -334,8 +339,8 @@ BSN_API struct bsn_cq *bsn_dc_pool_cq(struct bsn_dc_pool *pool);
  * @peers, @waiting, @broken: peers, those in line, and initiators or streams to be repaired, now
  */
 struct bsn_dc_counters {
-	uint64_t bindings, evictions, revocations, waits, turns, passed, markers, reads_held, failures,
-		repairs, connects, reconnects;
+	uint64_t bindings, evictions, revocations, waits, turns, passed, markers, reads_held, repeats,
+		failures, repairs, connects, reconnects;
 	uint32_t peers, waiting, broken;
 	bool has_connects;
 };

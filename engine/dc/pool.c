@@ -87,6 +87,14 @@ static struct provider_streams streams_of(const struct bsn_dc_pool *pool)
 	return (struct provider_streams){ .log_count = log, .log_failed = log < most ? log : most };
 }
 
+/* Or all of them. */
+static uint32_t fatal_of(const struct bsn_dc_pool *pool)
+{
+	const uint32_t fatal = 1u << streams_of(pool).log_failed;
+
+	return fatal < pool->streams ? fatal : pool->streams;
+}
+
 static int make_initiator(struct bsn_dc_pool *pool, const struct bsn_dc_pool_attr *attr, uint32_t k)
 {
 	const struct bsn_qp_attr qp = { .type = BSN_QP_DC,
@@ -206,6 +214,7 @@ struct bsn_dc_pool *pool_new(const struct bsn_dc_pool_attr *attr)
 	pool->turn_bytes = attr->turn_bytes ? attr->turn_bytes : DEFAULT_TURN;
 	pool->max_reads = attr->max_reads;
 	pool->lag_port = attr->lag_port;
+	pool->no_repeats = attr->no_repeats;
 	pool->policy = policy_of(attr->policy);
 	pool->streams = or_else(attr->streams, 1);
 	pool->first_free = NO_PEER;
@@ -270,8 +279,7 @@ int bsn_dc_pool_create(struct bsn_device *device, const struct bsn_dc_pool_attr 
 	if (!pool)
 		return fail(ENOMEM, "no memory");
 	pool->device = device;
-	if (pool->streams > 1)
-		pool->fatal_streams = 1u << streams_of(pool).log_failed;
+	pool->fatal_streams = fatal_of(pool);
 	err = fill_pool(pool, &attr);
 	if (err) {
 		free_pool(pool);
@@ -336,7 +344,8 @@ static void fail_initiator(struct bsn_dc_pool *pool, struct initiator *i)
 		fail_peer(pool, i->slots[0].peer);
 }
 
-static void note_failure(struct bsn_dc_pool *pool, struct bsn_completion *c)
+/* Whether the program is told of it. */
+static bool note_failure(struct bsn_dc_pool *pool, struct bsn_completion *c)
 {
 	for (uint32_t k = 0; k < pool->count; k++) {
 		struct initiator *i = &pool->initiators[k];
@@ -344,14 +353,15 @@ static void note_failure(struct bsn_dc_pool *pool, struct bsn_completion *c)
 		if (i->sq->qpn != c->qpn)
 			continue;
 		c->src_qpn = i->generation;
-		if (pool->streams > 1) {
-			stream_failed(pool, i, c);
-		} else if (!i->has_failed) {
+		if (pool->streams > 1)
+			return !stream_failed(pool, i, c);
+		if (!i->has_failed) {
 			i->failed_index = c->wqe_index;
 			fail_initiator(pool, i);
 		}
-		return;
+		break;
 	}
+	return true;
 }
 
 uint32_t copy_wqe(const struct bsn_sq *sq, uint16_t index, uint8_t *wqe)
@@ -411,7 +421,6 @@ static int repair(struct bsn_dc_pool *pool, struct initiator *i, uint32_t workin
 	}
 	gate_empty(i);
 	i->has_failed = i->is_marked = false;
-	i->failed_streams = 0;
 	i->generation++;
 	pool->broken--;
 	i->is_spare = working >= pool->initiators_wanted;
@@ -430,6 +439,11 @@ static uint32_t count_working(const struct bsn_dc_pool *pool)
 	return working;
 }
 
+bool any_works(const struct bsn_dc_pool *pool)
+{
+	return count_working(pool);
+}
+
 int bsn_dc_pool_repair(struct bsn_dc_pool *pool)
 {
 	int err = 0;
@@ -443,13 +457,26 @@ int bsn_dc_pool_repair(struct bsn_dc_pool *pool)
 
 		if (pool->streams > 1)
 			repair_streams(pool, i);
-		if (i->has_failed && !bsn_sq_outstanding_bb(i->sq))
+		if (i->has_failed && !i->held_slots && !bsn_sq_outstanding_bb(i->sq))
 			err = repair(pool, i, count_working(pool));
 	}
 	return err ? err : (int)pool->broken;
 }
 
 /* -- polling ------------------------------------------------------------------------------------ */
+
+/* From @k on there are failures among the @got completions; those of which nobody is told go. */
+static int got_failures(struct bsn_dc_pool *pool, struct bsn_completion *c, int got, int k, int n)
+{
+	int given = k;
+
+	for (; k < got; k++)
+		if (!c[k].status || note_failure(pool, &c[k]))
+			c[given++] = c[k];
+	if (pool->held_slots)
+		repeat_held(pool);
+	return given + take_turns(pool, c + given, n - given, true);
+}
 
 int bsn_dc_poll(struct bsn_dc_pool *pool, struct bsn_completion *c, int n)
 {
@@ -461,7 +488,9 @@ int bsn_dc_poll(struct bsn_dc_pool *pool, struct bsn_completion *c, int n)
 		got = rc_hear(pool, c, got);
 	for (int k = 0; k < got; k++)
 		if (BSN_UNLIKELY(c[k].status))
-			note_failure(pool, &c[k]);
+			return got_failures(pool, c, got, k, n);
+	if (BSN_UNLIKELY(pool->held_slots))
+		repeat_held(pool);
 	return got + take_turns(pool, c + got, n - got, got != 0);
 }
 

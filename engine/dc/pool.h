@@ -113,6 +113,8 @@ struct chunk {
  * @contention: the time of waiting that @credit is of
  * @seen_pi: of a queue without streams: its index when a policy last looked: it was not used since
  * @end_pi: of a stream: where its last request ends
+ * @held: of a stream: requests that were flushed with its initiator, and are posted again elsewhere
+ * @held_bb, @held_pi: their blocks, and where the first of them begins
  * @next, @before: among the slots that nobody has, or where the policy wants that from the one bound last
  *	to the first
  * @is_used: of a stream: since a policy last looked
@@ -130,6 +132,7 @@ struct slot {
 	uint32_t contention;
 	uint16_t seen_pi, end_pi;
 	uint16_t next, before;
+	uint16_t held, held_bb, held_pi;
 	bool is_out, has_failed, is_used, is_revoked, has_turn;
 };
 
@@ -157,7 +160,7 @@ struct initiator {
 	struct slot *slots;
 	uint32_t read_pi;
 	uint32_t generation;
-	uint32_t failed_streams;
+	uint32_t failed_streams, held_slots; /* @held_slots: that have something held */
 	uint16_t marked_pi, failed_index;
 	bool is_marked, is_spare, has_failed;
 };
@@ -185,6 +188,8 @@ struct bsn_dc_pool {
 	struct slot *slots;
 	struct failure *failures;     /* one a slot, where there are streams */
 	uint32_t slot_count, streams; /* of all initiators; of one */
+	uint32_t held_slots;          /* of all initiators */
+	bool no_repeats;
 	uint32_t fatal_streams;       /* so many that failed are an initiator's failure */
 	uint32_t count; /* of initiators, spares included */
 	uint32_t initiators_wanted;
@@ -271,6 +276,10 @@ void unbind_slot(struct bsn_dc_pool *pool, struct slot *s);
 void revoke_slot(struct bsn_dc_pool *pool, struct slot *s);
 /* Its initiator is not among those that peers may have: the peer has none after that. */
 void forget_slot(struct slot *s);
+/* Its peer goes to another one, on which the requests that were held were posted again. */
+void move_slot(struct bsn_dc_pool *pool, struct slot *s, struct slot *to);
+/* Word 1 of the control segment, as it lies in memory, of requests of the slot. */
+uint32_t stream_bits(const struct bsn_dc_pool *pool, const struct slot *s);
 /* The slots of an initiator are among those that peers may have, or not any more. */
 void slots_enter(struct bsn_dc_pool *pool, struct initiator *i);
 void slots_leave(struct bsn_dc_pool *pool, struct initiator *i);
@@ -372,6 +381,8 @@ void pool_free(struct bsn_dc_pool *pool);
 void fail_peer(struct bsn_dc_pool *pool, struct bsn_peer *peer);
 /* No peer gets an initiator any more, until it is repaired; a spare takes its place. */
 void withdraw(struct bsn_dc_pool *pool, struct initiator *i);
+/* Whether one takes peers. */
+bool any_works(const struct bsn_dc_pool *pool);
 /* A copy of a request, as the device was given it, also round the ring's end. Returns its bytes. */
 uint32_t copy_wqe(const struct bsn_sq *sq, uint16_t index, uint8_t *wqe);
 /* A queue without a ring, of endpoints of queues like this one: each post goes to its path. */
@@ -385,8 +396,10 @@ void gate_free(struct initiator *i);
 void gate_empty(struct initiator *i);
 
 /* streams.c */
-/* A request of a stream failed, or was flushed. */
-void stream_failed(struct bsn_dc_pool *pool, struct initiator *i, const struct bsn_completion *c);
+/* A request of a stream failed, or was flushed. True: it is posted again, so nobody is told. */
+bool stream_failed(struct bsn_dc_pool *pool, struct initiator *i, const struct bsn_completion *c);
+/* Posts those again of which that was said, as far as there is room. */
+void repeat_held(struct bsn_dc_pool *pool);
 /* Streams of which nothing is outstanding, of an initiator that works; makes system calls. */
 void repair_streams(struct bsn_dc_pool *pool, struct initiator *i);
 void explain_stream(const struct bsn_dc_pool *pool, const struct slot *s, struct bsn_dc_error *error);

@@ -137,7 +137,7 @@ void charge_slot(const struct bsn_dc_pool *pool, struct slot *s)
 
 /* -- binding ------------------------------------------------------------------------------------ */
 
-static uint32_t stream_bits(const struct bsn_dc_pool *pool, const struct slot *s)
+uint32_t stream_bits(const struct bsn_dc_pool *pool, const struct slot *s)
 {
 	const bool has_streams = pool->streams > 1;
 	const struct bsn_ctrl ctrl = { .dci_stream = has_streams ? (uint32_t)(s - s->of->slots) : 0 };
@@ -248,6 +248,24 @@ void bind_slot(struct bsn_dc_pool *pool, struct bsn_peer *peer, struct slot *s)
 	take_used(pool, s);
 	peer->ctrl_bits = stream_bits(pool, s);
 	peer->ep.sq = s->of->entrance;
+}
+
+/* One that stands in line comes to its turn, as its next requests would. */
+void move_slot(struct bsn_dc_pool *pool, struct slot *s, struct slot *to)
+{
+	struct bsn_peer *peer = s->peer;
+
+	forget_slot(s);
+	hand_over(pool, peer, to);
+	to->contention = 0;
+	to->credit = 0;
+	if (state_of(peer) == PEER_WAITS) {
+		to->is_revoked = true;
+		pool->revoked++;
+		return;
+	}
+	peer->ctrl_bits = stream_bits(pool, to);
+	peer->ep.sq = to->of->entrance;
 }
 
 void revoke_slot(struct bsn_dc_pool *pool, struct slot *s)

@@ -8,6 +8,9 @@
  *	nothing of a stream  it can be reset; before that the device refuses it
  *	is outstanding
  *
+ * What was flushed with a whole initiator, though its stream had not failed, is posted again by another one, where it
+ * may be executed twice.
+ *
  * Requests of all streams are reported in the order of the queue, as UCX's DCIs of several streams count on
  * (dc_mlx5.c, uct_dc_mlx5_poll_tx()). Whether the initiator is in error is seen without a system call: then
  * a stream that has not failed has a request flushed.
@@ -48,23 +51,116 @@ static void keep(const struct bsn_dc_pool *pool, struct slot *s, const struct bs
 	s->has_failed = true;
 }
 
-void stream_failed(struct bsn_dc_pool *pool, struct initiator *i, const struct bsn_completion *c)
+/*
+ * The target may have executed a request that was flushed, in part or whole. A WRITE or READ may be executed
+ * twice; what the target counts may not. With a limit of READs there may be no room for them.
+ */
+static bool is_repeatable(const struct bsn_dc_pool *pool, uint8_t opcode)
+{
+	return opcode == BSN_OPCODE_RDMA_WRITE || (opcode == BSN_OPCODE_RDMA_READ && !pool->max_reads);
+}
+
+/* All that a stream has from there on can be posted again; nothing is added to it any more. */
+static bool is_all_repeatable(const struct bsn_dc_pool *pool, const struct slot *s, uint16_t from)
+{
+	const struct bsn_sq *sq = s->of->sq;
+	struct bsn_posted posted;
+
+	for (uint16_t at = from; at != sq->pi; at = (uint16_t)(at + posted.count_bb)) {
+		posted = bsn_sq_posted_at(sq, at);
+		if (posted.opcode != BSN_OPCODE_NOP && &s->of->slots[posted.stream] == s &&
+		    !is_repeatable(pool, posted.opcode))
+			return false;
+	}
+	return true;
+}
+
+/*
+ * Where none works any more, nothing is held on the one that failed last: it can be repaired, and then takes what is
+ * held on others.
+ */
+static bool hold(struct bsn_dc_pool *pool, struct slot *s, uint16_t index)
+{
+	if (!s->held) {
+		if (pool->no_repeats || !s->peer || !any_works(pool) || !is_all_repeatable(pool, s, index))
+			return false;
+		s->held_pi = index;
+		s->held_bb = 0;
+		s->of->held_slots++;
+		pool->held_slots++;
+	}
+	s->held++;
+	s->held_bb = (uint16_t)(s->held_bb + bsn_sq_posted_at(s->of->sq, index).count_bb);
+	return true;
+}
+
+bool stream_failed(struct bsn_dc_pool *pool, struct initiator *i, const struct bsn_completion *c)
 {
 	struct slot *s = &i->slots[bsn_sq_posted_at(i->sq, c->wqe_index).stream];
 	const bool is_flush = c->status == IBV_WC_WR_FLUSH_ERR;
 
 	if (s->has_failed)
-		return;
+		return false;
+	if (is_flush && !i->has_failed) {
+		pool->counters.failures++;
+		withdraw_all(pool, i);
+	}
+	if (is_flush && hold(pool, s, c->wqe_index))
+		return true;
 	keep(pool, s, c);
 	if (!i->has_failed) {
 		pool->counters.failures++;
-		if (is_flush || i->failed_streams + 1 >= pool->fatal_streams)
+		if (i->failed_streams + 1 >= pool->fatal_streams)
 			withdraw_all(pool, i);
 		else
 			withdraw_stream(pool, s);
 	}
 	if (s->peer)
 		fail_peer(pool, s->peer);
+	return false;
+}
+
+/* -- posting again ------------------------------------------------------------------------------ */
+
+/* In their order, all at once, and before anything that the peer posts next. */
+static void repeat_all(struct bsn_dc_pool *pool, struct slot *s, struct slot *to)
+{
+	struct bsn_peer peer = *s->peer; /* one that waits has its place in line where requests have the stream */
+	const struct bsn_sq *from = s->of->sq;
+	struct bsn_posted posted;
+
+	peer.ep.sq = to->of->sq;
+	peer.ctrl_bits = stream_bits(pool, to);
+	for (uint16_t at = s->held_pi; s->held; at = (uint16_t)(at + posted.count_bb)) {
+		posted = bsn_sq_posted_at(from, at);
+		if (posted.opcode == BSN_OPCODE_NOP || &s->of->slots[posted.stream] != s)
+			continue;
+		bsn_sq_post_again(from, at, &peer);
+		pool->counters.repeats++;
+		s->held--;
+	}
+	bsn_sq_ring(to->of->sq);
+	s->of->held_slots--;
+	pool->held_slots--;
+	move_slot(pool, s, to);
+}
+
+/* Once all of it was flushed. */
+static void repeat_slot(struct bsn_dc_pool *pool, struct slot *s)
+{
+	struct slot *to;
+
+	if (!s->held || !is_done(pool, s))
+		return;
+	to = pool->policy->choose(pool, s->peer);
+	if (to && to->of->sq->capacity_bb >= bsn_sq_outstanding_bb(to->of->sq) + s->held_bb)
+		repeat_all(pool, s, to);
+}
+
+void repeat_held(struct bsn_dc_pool *pool)
+{
+	for (uint32_t k = 0; pool->held_slots && k < pool->slot_count; k++)
+		repeat_slot(pool, &pool->slots[k]);
 }
 
 /* -- ready again -------------------------------------------------------------------------------- */
@@ -102,7 +198,7 @@ void repair_streams(struct bsn_dc_pool *pool, struct initiator *i)
 	for (uint32_t k = 0; !i->has_failed && k < pool->streams; k++)
 		if (i->slots[k].has_failed && is_done(pool, &i->slots[k]))
 			repair_stream(pool, &i->slots[k]);
-	if (i->has_failed)
+	if (i->has_failed && !i->held_slots)
 		await_end(i);
 }
 
@@ -118,5 +214,5 @@ void explain_stream(const struct bsn_dc_pool *pool, const struct slot *s, struct
 	error->text = f->first.status != IBV_WC_WR_FLUSH_ERR ?
 			      failure_text(&f->first) :
 			      "requests to other peers failed this peer's initiator, too, and nobody tells whether the "
-			      "target has executed what was outstanding";
+			      "target has executed what was outstanding, so that it was not posted again";
 }

@@ -22,6 +22,7 @@ struct rig {
 	struct bsn_dc_pool *pool;
 	struct bsn_ep *ep[PEERS];
 	int user[PEERS];
+	uint32_t initiators; /* spares included */
 	uint64_t connects; /* that the model counted before */
 	struct bsn_completion done[MAX_DONE];
 	int count;
@@ -80,6 +81,7 @@ static inline void make(struct bench *b, struct rig *r, const struct bsn_dc_pool
 {
 	memset(r, 0, sizeof(*r));
 	r->b = b;
+	r->initiators = attr ? attr->initiators + attr->spares : 0;
 	ok(bsn_cq_create(b->device, &(struct bsn_cq_attr){ .entries = 256 }, &r->into));
 	ok(bsn_srq_create(b->device, &(struct bsn_srq_attr){ .recv_depth = 8 }, &r->srq));
 	for (int t = 0; t < TARGETS; t++)
@@ -206,6 +208,9 @@ static inline void take_completion(struct rig *r, struct expected *all, const st
 	} else {
 		skip_unsignaled(e, c->id);
 	}
+	/* Whose request is flushed first was not the one that failed: then no initiator was left. */
+	if (!e->failed && c->status == IBV_WC_WR_FLUSH_ERR && r->b->test->no_errored_streams)
+		assert_int_equal(counters_of(r).broken, r->initiators);
 	e->due_id = c->id + 1;
 	e->failed |= c->status != IBV_WC_SUCCESS;
 }
@@ -317,6 +322,7 @@ static inline uint64_t at_random_by(struct bench *b, const struct bsn_dc_pool_at
 				 (unsigned long long)all[p].due_id, (unsigned long long)all[p].next_id);
 	assert_int_equal(counters_of(&r).waiting, 0);
 	assert_true(attr->policy != BSN_DC_LRU || counters_of(&r).turns);
+	assert_true(!b->test->no_errored_streams || counters_of(&r).repeats);
 	failures = counters_of(&r).failures;
 	unmake(&r);
 	return failures;
