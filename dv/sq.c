@@ -580,7 +580,6 @@ BSN_ALWAYS_INLINE int post_data(struct bsn_sq *sq, const uint8_t *limit,
 			    remote, has_raddr, imm, id, what);
 }
 
-
 /* The queue of @ep, or why it takes nothing at all. */
 static int check_queue(const struct bsn_ep *ep)
 {
@@ -752,8 +751,8 @@ static __attribute__((noinline)) int post_sgl_peer(struct bsn_ep *ep, uint32_t w
 }
 
 /*
- * There was no room, or not enough. What there is was counted; the request takes @ds units. These look, and
- * leave the request to another, by a jump.
+ * There was no room, or not enough, and it was counted anew. Here and in post_sgl_full() another function builds
+ * the request, by a jump, so that no register is saved.
  */
 static __attribute__((noinline)) int post_sgl_now(struct bsn_ep *ep, uint32_t what,
 						  const struct bsn_sge *sge,
