@@ -153,7 +153,7 @@ static void the_device_leaves_nothing_behind(void **state)
 	assert_string_equal(real, "/sys/devices/pci5cc5:00/5cc5:00:00.0");
 	assert_int_equal(softcx_stop(), 0);
 	assert_int_equal(access("/dev/infiniband/uverbs0", F_OK), -1);
-	snprintf(pattern, sizeof(pattern), "/tmp/softcx-%u-%d-*", getuid(), getpid());
+	snprintf(pattern, sizeof(pattern), "/dev/shm/softcx-sys-%u-%d-*", getuid(), getpid());
 	assert_int_equal(glob(pattern, 0, NULL, &found), GLOB_NOMATCH);
 }
 
@@ -168,7 +168,7 @@ static void leftovers_of_the_dead_are_removed(void **state)
 	if (!pid)
 		_exit(0);
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
-	snprintf(dir, sizeof(dir), "/tmp/softcx-%u-%d-dead", getuid(), pid);
+	snprintf(dir, sizeof(dir), "/dev/shm/softcx-sys-%u-%d-dead", getuid(), pid);
 	snprintf(file, sizeof(file), "%s/class", dir);
 	assert_int_equal(mkdir(dir, 0700), 0);
 	assert_int_equal(symlink("/", file), 0);
