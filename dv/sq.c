@@ -139,19 +139,6 @@ static int refuse_full(struct bsn_sq *sq, uint32_t what)
 	return refuse(EAGAIN, "the send queue is full: poll its CQ");
 }
 
-/* pthread_self(), without a call where the ABI says where it is: ELF Handling For Thread-Local Storage, 4.4.6. */
-BSN_ALWAYS_INLINE uintptr_t this_thread(void)
-{
-#if defined(__x86_64__) && defined(__LP64__)
-	uintptr_t self;
-
-	__asm__("movq %%fs:0, %0" : "=r"(self));
-	return self;
-#else
-	return (uintptr_t)pthread_self();
-#endif
-}
-
 /*
  * Two threads that post through one lane without a lock tear each other's copies in silence. A look at
  * each post would cost too much; a look whenever credits are counted does not.
@@ -166,7 +153,7 @@ static __attribute__((noinline)) void note_other_poster(struct bsn_lane *lane, u
 
 BSN_ALWAYS_INLINE void note_poster(struct bsn_lane *lane)
 {
-	const uintptr_t self = this_thread();
+	const uintptr_t self = bsn_this_thread();
 
 	if (BSN_UNLIKELY(__atomic_load_n(&lane->owner_thread, __ATOMIC_RELAXED) != self))
 		note_other_poster(lane, self);

@@ -3,8 +3,25 @@
 #ifndef DV_SQ_H
 #define DV_SQ_H
 
+#include <pthread.h>
+
 #include "bsn_build.h"
 #include "refuse.h"
+
+/* A number of the calling thread: its thread pointer, which the ABIs of both architectures have at hand. */
+BSN_ALWAYS_INLINE uintptr_t bsn_this_thread(void)
+{
+#if defined(__aarch64__)
+	return (uintptr_t)__builtin_thread_pointer();
+#elif defined(__x86_64__) && defined(__LP64__)
+	uintptr_t self;
+
+	__asm__("movq %%fs:0, %0" : "=r"(self)); /* ELF Handling For Thread-Local Storage, 4.4.6 */
+	return self;
+#else
+	return (uintptr_t)pthread_self();
+#endif
+}
 
 /* @pi modulo 2^32. */
 static inline uint32_t bsn_sq_wide_pi(const struct bsn_sq *sq)

@@ -13,6 +13,7 @@
 #include "init.h"
 #include "mem/keys.h"
 #include "refuse.h"
+#include "sq.h"
 
 /* After so many empty polls in a row, look for requests that were never published. */
 enum { SILENT_POLLS = 1 << 16 };
@@ -51,7 +52,7 @@ int checks_open(struct bsn_device *device)
 /* The first caller has the role until it is handed over. */
 static int check_thread(uintptr_t *owner, const char *what, uint32_t number, const char *hand_over)
 {
-	const uintptr_t self = (uintptr_t)pthread_self();
+	const uintptr_t self = bsn_this_thread();
 
 	if (!*owner)
 		*owner = self;
