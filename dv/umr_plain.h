@@ -10,15 +10,33 @@
 #include "sq.h"
 #include "umr.h"
 
+/* Parts of which the order of memory is remembered, and as many as are looked at together. */
+enum { UMR_ORDER_PARTS = 64, UMR_ORDER_LANES = 8 };
+
+/**
+ * struct umr_order - in which order the parts of the last layouts lay in memory
+ * @ranks: of each part, the last time
+ * @at: the parts by their ranks, and before and after them a number that is none's
+ * @count: parts; 0: nothing is known
+ * @again: the same where it was the same twice, so that @at has it; else 0
+ */
+struct umr_order {
+	int16_t ranks[UMR_ORDER_PARTS];
+	int32_t at[1 + UMR_ORDER_PARTS + UMR_ORDER_LANES];
+	uint32_t count, again;
+};
+
 /**
  * struct umr_memory - where plain parts lie
  * @first, @last: bytes of it
  * @key: its lkey, and zeros, as it lies in the parts
  * @has_disorder: the parts of the last layout were not in its order
+ * @order: in which they were instead
  */
 struct umr_memory {
 	uint64_t first, last, key;
 	bool has_disorder;
+	struct umr_order *order;
 };
 
 /* Of a part: its key, and what is reserved. */

@@ -234,16 +234,64 @@ WIDE __m256i words_of(const int32_t *places, __m256i least, __m128i shift)
 		0xd8);
 }
 
-/* Pairs of parts, either way, of which one begins after the end of the other. */
+/* The order is that of the time before: from then on it is known, but for what it has just become. */
+static __attribute__((noinline)) void learn_order(struct umr_order *order, const int16_t *ranks,
+						  uint32_t count)
+{
+	const bool is_again =
+		order->count == count && !memcmp(order->ranks, ranks, count * sizeof(*ranks));
+
+	order->again = is_again ? count : 0;
+	order->count = count;
+	memcpy(order->ranks, ranks, count * sizeof(*ranks));
+	if (!is_again)
+		return;
+	for (uint32_t i = 0; i < 1 + UMR_ORDER_PARTS + UMR_ORDER_LANES; i++)
+		order->at[i] = (int32_t)count;
+	for (uint32_t i = 0; i < count; i++)
+		order->at[1 + ranks[i]] = (int32_t)i;
+}
+
+/*
+ * Whether the parts lie apart in the order that is remembered, so that nothing has to be found out. Sets the ends.
+ * false: maybe they do in another.
+ */
+WIDE bool are_apart_as_before(struct places *places, uint32_t count, uint64_t base, struct ends *ends,
+			      const struct umr_order *order)
+{
+	__m256i apart = _mm256_set1_epi32(-1);
+	const int32_t *const at = &order->at[1];
+
+	if (!count)
+		__builtin_unreachable(); /* two at least */
+	places->first[count] = INT32_MAX; /* no part's */
+	places->last[count] = -1;
+	for (uint32_t i = 0; i < count; i += UMR_ORDER_LANES) {
+		const __m256i these = _mm256_loadu_si256((const void *)(at + i));
+		const __m256i before = _mm256_loadu_si256((const void *)(at + i - 1));
+		apart = _mm256_and_si256(
+			apart, _mm256_cmpgt_epi32(_mm256_i32gather_epi32(places->first, these, 4),
+						  _mm256_i32gather_epi32(places->last, before, 4)));
+	}
+	*ends = (struct ends){ base + (uint32_t)places->first[at[0]],
+			       base + (uint32_t)places->last[at[count - 1]] };
+	return _mm256_movemask_epi8(apart) == -1;
+}
+
+/*
+ * Pairs of parts, either way, of which one begins after the end of the other. @ranks: of each part, after how many
+ * others it begins
+ */
 WIDE uint32_t count_apart(const struct places *places, uint32_t count, __m256i least, __m128i shift,
-			  unsigned blocks)
+			  int16_t *ranks, unsigned blocks)
 {
 	_Alignas(32) int16_t last[MOST];
-	__m256i first[MOST / LANES], found = _mm256_setzero_si256();
+	__m256i first[MOST / LANES], after[MOST / LANES], found = _mm256_setzero_si256();
 	__m128i sum;
 
 	BSN_UNROLL for (unsigned b = 0; b < blocks; b++)
 	{
+		after[b] = found;
 		first[b] = words_of(places->first + b * LANES, least, shift);
 		_mm256_store_si256((void *)(last + b * LANES),
 				   words_of(places->last + b * LANES, least, shift));
@@ -253,8 +301,14 @@ WIDE uint32_t count_apart(const struct places *places, uint32_t count, __m256i l
 		{
 			const __m256i ends = _mm256_set1_epi16(at[i]);
 			BSN_UNROLL for (unsigned b = 0; b < blocks; b++)
-				found = _mm256_sub_epi16(found, _mm256_cmpgt_epi16(first[b], ends));
+				after[b] = _mm256_sub_epi16(after[b],
+							    _mm256_cmpgt_epi16(first[b], ends));
 		}
+	}
+	BSN_UNROLL for (unsigned b = 0; b < blocks; b++)
+	{
+		_mm256_store_si256((void *)(ranks + b * LANES), after[b]);
+		found = _mm256_add_epi16(found, after[b]);
 	}
 	found = _mm256_madd_epi16(found, _mm256_set1_epi16(1));
 	sum = _mm_add_epi32(_mm256_castsi256_si128(found), _mm256_extracti128_si256(found, 1));
@@ -268,7 +322,7 @@ WIDE uint32_t count_apart(const struct places *places, uint32_t count, __m256i l
  * and whether the parts are not in the order of memory.
  */
 WIDE bool are_apart_in(struct places *places, uint32_t count, uint64_t base, struct ends *ends,
-		       bool *has_disorder, unsigned blocks)
+		       bool *has_disorder, int16_t *ranks, unsigned blocks)
 {
 	const uint32_t wanted = count * (count - 1) / 2 + count * (blocks * LANES - count);
 	__m256i low = _mm256_set1_epi32(INT32_MAX), high = _mm256_setzero_si256(), least;
@@ -300,22 +354,40 @@ WIDE bool are_apart_in(struct places *places, uint32_t count, uint64_t base, str
 	least = _mm256_set1_epi32(first);
 	shift = _mm_cvtsi32_si128(
 		span >> WORD_LOG2 ? 32 - __builtin_clz(span >> WORD_LOG2) : 0);
-	return count_apart(places, count, least, shift, blocks) == wanted;
+	return count_apart(places, count, least, shift, ranks, blocks) == wanted;
 }
 
-WIDE bool are_apart(struct places *places, uint32_t count, uint64_t base, struct ends *ends,
-		    bool *has_disorder)
+WIDE bool are_apart_anyhow(struct places *places, uint32_t count, uint64_t base, struct ends *ends,
+			   bool *has_disorder, int16_t *ranks)
 {
 	switch ((count + LANES - 1) / LANES) {
 	case 1:
-		return are_apart_in(places, count, base, ends, has_disorder, 1);
+		return are_apart_in(places, count, base, ends, has_disorder, ranks, 1);
 	case 2:
-		return are_apart_in(places, count, base, ends, has_disorder, 2);
+		return are_apart_in(places, count, base, ends, has_disorder, ranks, 2);
 	case 3:
-		return are_apart_in(places, count, base, ends, has_disorder, 3);
+		return are_apart_in(places, count, base, ends, has_disorder, ranks, 3);
 	default:
-		return are_apart_in(places, count, base, ends, has_disorder, 4);
+		return are_apart_in(places, count, base, ends, has_disorder, ranks, 4);
 	}
+}
+
+WIDE bool are_apart(struct places *places, uint32_t count, uint64_t base, struct ends *ends,
+		    struct umr_memory *memory)
+{
+	_Alignas(32) int16_t ranks[MOST];
+	struct umr_order *const order = memory->order;
+
+	if (order->again == count &&
+	    BSN_LIKELY(are_apart_as_before(places, count, base, ends, order))) {
+		memory->has_disorder = true;
+		return true;
+	}
+	if (!are_apart_anyhow(places, count, base, ends, &memory->has_disorder, ranks))
+		return false;
+	if (memory->has_disorder)
+		learn_order(order, ranks, count);
+	return true;
 }
 
 /* -- the whole -------------------------------------------------------------------------------------- */
@@ -400,7 +472,7 @@ WIDE uint64_t put(uint8_t *at, const struct bsn_part *const parts, uint32_t coun
 	if (are_wrong(&pass, kind))
 		return 0;
 	if (kind.has_places) {
-		if (!are_apart(&places, count, base, &ends, &even->has_disorder))
+		if (!are_apart(&places, count, base, &ends, even))
 			return 0;
 		return is_within(&ends, even, stride, rounds) ? rest.bytes : 0;
 	}
@@ -513,16 +585,17 @@ WIDE void keep_part(struct bsn_part *to, const struct bsn_part *from)
 /* Into the middle of code without a loop, so that a part takes two instructions. */
 FAR void keep_parts(struct bsn_part *to, const struct bsn_part *from, uint32_t count)
 {
-	for (; count >= 16; count -= 16, from += 16, to += 16) {
-		BSN_UNROLL for (unsigned i = 0; i < 16; i++) keep_part(&to[i], &from[i]);
-		BSN_HIDE(to);
-		BSN_HIDE(from);
-	}
-	switch (count % 16) {
+	for (; count >= 64; count -= 8, from += 8, to += 8)
+		BSN_UNROLL for (unsigned i = 0; i < 8; i++) keep_part(&to[i], &from[i]);
+	switch (count % 64) {
 #define KEEP(n)                                                                                    \
 	case n: keep_part(&to[(n) - 1], &from[(n) - 1]); __attribute__((fallthrough));
-		KEEP(15) KEEP(14) KEEP(13) KEEP(12) KEEP(11) KEEP(10) KEEP(9) KEEP(8)
+#define KEEP_8(n)                                                                                  \
+	KEEP((n) + 7) KEEP((n) + 6) KEEP((n) + 5) KEEP((n) + 4)                                    \
+	KEEP((n) + 3) KEEP((n) + 2) KEEP((n) + 1) KEEP(n)
+		KEEP_8(56) KEEP_8(48) KEEP_8(40) KEEP_8(32) KEEP_8(24) KEEP_8(16) KEEP_8(8)
 		KEEP(7) KEEP(6) KEEP(5) KEEP(4) KEEP(3) KEEP(2) KEEP(1)
+#undef KEEP_8
 #undef KEEP
 	case 0: break;
 	}

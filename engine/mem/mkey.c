@@ -72,11 +72,11 @@ static bool find_memory(struct bsn_mkey_pool *pool, const struct bsn_part *part,
 {
 	const struct known_key *known = find_key(pool, part->lkey);
 
-	*memory = (struct umr_memory){ UINT64_MAX, 0, UINT64_MAX, false }; /* no part lies there */
+	*memory = (struct umr_memory){ UINT64_MAX, 0, UINT64_MAX, false, &pool->order }; /* no part lies there */
 	if (!known || known->mkey || known->pd != pool->pd || part->reserved)
 		return false;
 	*memory = (struct umr_memory){ known->addr, known->addr + (known->length - 1),
-				       umr_key_of(part), false };
+				       umr_key_of(part), false, &pool->order };
 	return true;
 }
 

@@ -72,6 +72,7 @@ struct bsn_mkey_pool {
 	struct bsn_mkey_pool_attr attr; /* every field as it is in force */
 	uint32_t max_parts;             /* of a slot */
 	uint32_t max_plain_parts;       /* of the quick way; 0: there is none */
+	struct umr_order order;         /* of parts that are in another than that of memory */
 	struct umr_memory memory[2];    /* used last by a plain layout: by its first part, and the second */
 	uint32_t memory_removed;        /* keys_removed of the device at that time */
 	struct mkey_object *slots;

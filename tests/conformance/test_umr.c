@@ -177,7 +177,8 @@ static struct umr_target target_of(const struct rig *rig, unsigned access, enum 
 static bool post_quickly(struct rig *rig, const struct umr *umr)
 {
 	struct bsn_sq *sq = bsn_qp_sq(rig->party[BUNSEN].qp);
-	struct umr_memory all = { 0, UINT64_MAX, umr->parts->lkey, random_u64() % 2 };
+	static struct umr_order order;
+	struct umr_memory all = { 0, UINT64_MAX, umr->parts->lkey, random_u64() % 2, &order };
 	const uint32_t flags = BSN_F_SIGNALED | BSN_F_RING;
 	const unsigned which = random_u64() % 3;
 	struct bsn_layout layout = { .parts = umr->parts,
