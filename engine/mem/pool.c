@@ -397,10 +397,14 @@ void pools_forget_key(struct bsn_device *device)
 
 static bool is_ready_by(const struct mkey_object *slot, const struct bsn_sq *sq)
 {
-	for (unsigned i = 0; i <= BSN_MAP_KEY; i++)
-		if (slot->known.ready[i] != NOT_READY && slot->known.ready[i]->sq == sq)
-			return true;
-	return false;
+	bool is_ready = false;
+
+	for (unsigned i = 0; i <= BSN_MAP_KEY; i++) {
+		const struct bsn_ep *const ep =
+			__atomic_load_n(&slot->known.ready[i], __ATOMIC_RELAXED);
+		is_ready |= ep != NOT_READY && ep->sq == sq;
+	}
+	return is_ready;
 }
 
 /* A queue is reset, or goes: slots that wait for its UMRs will not learn of them. */
