@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How much of what is exhaustive or random a run does. */
+/* How large a share of the exhaustive and random tests a run does. */
 #ifndef TESTS_SHARE_H
 #define TESTS_SHARE_H
 
 #include <stdlib.h>
 
-/** tests_share - N: an N-th of it is enough, since programs run slowly here (BSN_TESTS_SHARE=N) */
+/** tests_share - N: an N-th of the cases is enough, as programs run slowly (BSN_TESTS_SHARE=N) */
 static inline unsigned tests_share(void)
 {
 	const char *share = getenv("BSN_TESTS_SHARE");

@@ -163,7 +163,7 @@ static int post_wr(struct party *p, const struct request *r, unsigned n)
 
 typedef int post_one(struct party *p, const struct request *r, unsigned flags);
 
-/* The last one rings. */
+/* Posts each request by a call of its own; the last call rings. */
 static int post_each(struct party *p, const struct request *r, unsigned n, post_one *post)
 {
 	int err = 0;
@@ -199,7 +199,7 @@ static int inline_call(struct party *p, const struct request *r, unsigned flags)
 	return any(p, r, flags);
 }
 
-/* The function that is named after the operation. */
+/* Posts by the function that is named after the operation. */
 static int call(struct party *p, const struct request *r, unsigned flags)
 {
 	const struct bsn_wr *wr = &r->wr;
@@ -235,7 +235,7 @@ static int post_call(struct party *p, const struct request *r, unsigned n)
 	return post_each(p, r, n, call);
 }
 
-/* Whether a request's body is one block's: see bsn_prepare(). */
+/* Whether a request's body fits into one block: see bsn_prepare(). */
 static bool fits_block(const struct request *r)
 {
 	const struct bsn_wqe_op *op = bsn_wqe_op_find(r->wr.opcode);
@@ -266,7 +266,7 @@ static int post_prepared(struct party *p, const struct request *r, unsigned n)
 	return post_each(p, r, n, prepared);
 }
 
-/* Appended first, published by bsn_ring(). */
+/* Appends the requests, and publishes them by bsn_ring(). */
 static int post_and_ring(struct party *p, const struct request *r, unsigned n)
 {
 	int err = 0;

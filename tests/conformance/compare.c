@@ -11,7 +11,7 @@ void published_start(void)
 	assert_int_equal(softcx_record_stores(STORES), 0);
 }
 
-/* As one piece, the ring's wrap undone. */
+/* Copies a WQE in one piece, also across the ring's end. */
 static void copy_wqe(const struct party *p, uint16_t index, uint8_t *dst)
 {
 	for (unsigned bb = 0; bb < WQE_BYTES / BSN_BB_SIZE; bb++)
@@ -174,7 +174,9 @@ static void set_qpn(uint8_t *bytes, uint32_t qpn)
 	bsn_sq_doorbell_encode(bytes, &head);
 }
 
-/* Which bits either of them may not choose: what is read in one, or in the other. */
+/*
+ * Selects the bits that must be equal: those that the device reads in at least one of the two WQEs.
+ */
 static int mask_of(const struct published *want, const struct published *got, unsigned i,
 		   uint8_t mask[WQE_BYTES])
 {
@@ -215,7 +217,7 @@ static int compare_wqe(const struct published *want, const struct published *got
 	return 1;
 }
 
-/* What the stores wrote, as one piece. Returns how much. */
+/* Joins what the stores wrote into one piece; returns its size. */
 static size_t image_of(const struct published *p, uint8_t image[WQE_BYTES])
 {
 	size_t at = 0;
@@ -229,9 +231,9 @@ static size_t image_of(const struct published *p, uint8_t image[WQE_BYTES])
 }
 
 /*
- * The bytes count, and that they come in ascending order (image_of()): the write-combining buffer makes
- * one block of stores of any width. libmlx5 stores 8 bytes at a time, Bunsen 16 of what it has in a
- * vector register.
+ * Only the bytes and their ascending order matter (image_of()), since the write-combining buffer
+ * makes one block of stores of any width. libmlx5 stores 8 bytes at a time; Bunsen stores 16 bytes
+ * that are in a vector register.
  */
 static bool is_narrow(const struct published *p)
 {
@@ -260,7 +262,7 @@ static bool is_bare(const struct published *p)
 	return p->count == 1 && ctrl.ds == 1;
 }
 
-/* The block, and libmlx5's doorbell at its head. */
+/* Compares the block that Bunsen copies with libmlx5's doorbell, which is the head of the block. */
 static int compare_bare(const struct published *want, const struct published *got)
 {
 	uint8_t head[WQE_BYTES], image[WQE_BYTES];
@@ -274,7 +276,7 @@ static int compare_bare(const struct published *want, const struct published *go
 	return 0;
 }
 
-/* An 8-byte doorbell is the last WQE's head; a BlueFlame copy is the one WQE. */
+/* An 8-byte doorbell is the head of the last WQE; a BlueFlame copy is the only WQE. */
 static int compare_stores(const struct published *want, const struct published *got, bool any_size)
 {
 	const unsigned last = want->count - 1;

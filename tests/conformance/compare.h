@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a post leaves for the device: WQEs, the doorbell record, the stores into the register. Two posts
- * are equal if every bit is that the tables of wqe/ do not call ignored. Only the QPN, which differs
- * between queues, is left out.
+ * What a post leaves for the device: WQEs, the doorbell record, the stores into the register. Two
+ * posts are equal if all bits are equal, except for those that the tables of wqe/ call ignored. The
+ * QPN, which differs between queues, is left out.
  */
 #ifndef TESTS_CONFORMANCE_COMPARE_H
 #define TESTS_CONFORMANCE_COMPARE_H
@@ -33,12 +33,12 @@ void published_start(void);
 /* Reads what the post of @n requests left, and moves on p->pi. */
 void published_take(struct party *p, unsigned n, struct published *out);
 
-/* What a device would find: 0, or prints what is wrong with the bytes of one post. */
+/* Checks the bytes of one post as a device would: 0, or prints what is wrong. */
 int published_check(const struct published *got);
 
 /*
- * 0, or prints the fields that differ. Where the stores are @any_size, their sizes may differ, but
- * not what they write, nor its order.
+ * Returns 0, or prints the fields that differ. With @any_size the sizes of the stores may differ,
+ * but not the bytes that they write, nor their order.
  */
 int published_compare(const struct published *want, const struct published *got, bool any_size);
 

@@ -9,7 +9,7 @@ enum {
 	GRH = BSN_GRH_SIZE,
 	SLICE_BYTES = AREA_BYTES / MAX_BATCH / 64 * 64, /* of SOURCE and TARGET, for each request */
 	RESULT = 64,  /* where in its slice an atomic's result goes */
-	FRESH = 0x11, /* the bytes where data are to come */
+	FRESH = 0x11, /* the bytes of memory that data will overwrite */
 };
 
 #define OLD_VALUE 0x1111111111111111ull /* the same, as an atomic sees it */
@@ -31,8 +31,8 @@ static bool is_received(uint32_t opcode)
 }
 
 /*
- * What is posted as a request; libmlx5 builds neither NOPs nor masked atomics. No key of a real
- * device's that plain verbs register can be invalidated by a peer.
+ * Whether all builders can post the operation. libmlx5 builds neither NOPs nor masked atomics. On a
+ * real device, a peer cannot invalidate a key that plain verbs registered.
  */
 bool exchange_can(const struct exchange *x, const struct bsn_wqe_op *op)
 {
@@ -191,7 +191,7 @@ static int check_data(const struct exchange *x, const struct request *r)
 	const long since_ms = now_ms();
 	bool done, working;
 
-	do { /* no completion says of an unreliable or unsignaled WRITE that it is there */
+	do { /* no completion tells when an unreliable or unsignaled WRITE has arrived */
 		working = bench_is_working(&x->bench, since_ms);
 		done = is_atomic(r->wr.opcode) ? atomic_done(x, r) : data_moved(x, r);
 	} while (!done && working);
@@ -240,7 +240,7 @@ static int check_sent(struct party *p, const struct request *r)
 	if (!p->bench->signal_all && !(r->wr.flags & BSN_F_SIGNALED))
 		return 0;
 	if (!party_await(p, 0, &got)) {
-		print_error("no completion came of request %llu\n", (unsigned long long)r->wr.id);
+		print_error("request %llu has no completion\n", (unsigned long long)r->wr.id);
 		return 1;
 	}
 	if (!has_len) /* undefined */
@@ -270,7 +270,7 @@ static int check_received(struct party *p, const struct request *r)
 	if (ud && !strcmp(p->bench->info->link_layer, "Ethernet"))
 		want.flags |= BSN_C_GRH;
 	if (!party_await(p->to, 1, &got)) {
-		print_error("no message came of request %llu\n", (unsigned long long)r->wr.id);
+		print_error("no message of request %llu arrived\n", (unsigned long long)r->wr.id);
 		return 1;
 	}
 	if (!(want.flags & (BSN_C_IMM | BSN_C_INVAL)))
@@ -284,11 +284,11 @@ static int check_no_more(struct party *p)
 
 	if (!party_reap(p, 0, &got) && !party_reap(p->to, 1, &got))
 		return 0;
-	print_error("a completion too many came, of id %llu\n", (unsigned long long)got.id);
+	print_error("one completion too many came: id %llu\n", (unsigned long long)got.id);
 	return 1;
 }
 
-/* The data last: short messages come inside the CQE to QPs that libmlx5 made by itself. */
+/* The data come last, since a QP that libmlx5 made by itself gets short messages inside the CQE. */
 static int check_outcome(const struct exchange *x, struct party *p, const struct request *r,
 			 unsigned n)
 {
@@ -333,7 +333,7 @@ static int post(struct exchange *x, struct party *p, const struct request *r, un
 	return published_check(out) || check_outcome(x, p, r, n);
 }
 
-/* libmlx5 stores by 8 B, of which wider ones are made of the same bytes in the same order. */
+/* libmlx5 stores 8 B at a time; wider stores have the same bytes in the same order. */
 static bool takes_any_size(const struct exchange *x, const struct party *p)
 {
 	return p->builder->has_wide_stores || (p->qp && x->setting->store != BSN_STORE_8);

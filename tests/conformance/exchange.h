@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Requests that go through the hands of all builders in turn: each publishes them on a QP of its
- * own, at the same index of a ring of the same size. What they published must be equal, the data
- * must arrive, and the completions must say what happened.
+ * All builders post the same requests in turn: each on a QP of its own, at the same index of a ring
+ * of the same size. What they publish must be equal, the data must arrive, and the completions must
+ * say what happened.
  */
 #ifndef TESTS_CONFORMANCE_EXCHANGE_H
 #define TESTS_CONFORMANCE_EXCHANGE_H
@@ -52,7 +52,7 @@ void exchange_stop(struct exchange *x);
 void exchange_make(struct exchange *x, struct request *r, unsigned nth, uint32_t opcode,
 		   const struct shape *shape, unsigned flags);
 
-/* All builders post the batch; fails, and says how they differ, if they do. */
+/* All builders post the batch; if they differ, the test fails and says how. */
 void exchange_post(struct exchange *x, const struct request *r, unsigned n);
 
 /* Posts one signaled block, which retires all that is outstanding. */

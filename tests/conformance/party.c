@@ -21,7 +21,7 @@ static bool is_roce(const struct bench *b)
 	return !strcmp(b->info->link_layer, "Ethernet");
 }
 
-/* What this device cannot show. */
+/* Says what this device cannot test. */
 static void leave_out(struct bench *b, const char *why)
 {
 	print_message("left out: %s\n", why);
@@ -181,7 +181,8 @@ static struct ibv_ah_attr path_to(const struct bench *b)
 
 /*
  * The UDP source port of RoCE v2 is a random number that libmlx5 draws for each address handle
- * (verbs.c mlx5_ah_set_udp_sport()), whoever builds the WQEs: here all have the same.
+ * (verbs.c mlx5_ah_set_udp_sport()). Here all address handles get the same port, so that WQEs can
+ * be compared.
  */
 static void set_source_port(uint8_t *av)
 {

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The bench of conformance: queue pairs that are made and driven by libmlx5 alone, as it is
- * installed, or by Bunsen alone, on one software ConnectX whose registers record every store. The
- * same request is given to both, and what each left in its ring, its doorbell record and its
- * register is compared (compare.h).
+ * The bench of conformance: queue pairs that only the installed libmlx5 makes and drives, or only
+ * Bunsen, on one software ConnectX whose registers record every store. Both get the same request,
+ * and what each left in its ring, its doorbell record and its register is compared (compare.h).
  *
- * On the device that BSN_TEST_DEVICE names it is all the same, except that stores into its registers
- * are not seen: they were right if the device then does what it should.
+ * The bench also runs on the device that BSN_TEST_DEVICE names. Stores into its registers cannot be
+ * seen there: they were right if the device then does what it should.
  */
 #ifndef TESTS_CONFORMANCE_PARTY_H
 #define TESTS_CONFORMANCE_PARTY_H

@@ -28,7 +28,7 @@ static const struct bsn_wqe_op *random_op(const struct exchange *x)
 	}
 }
 
-/* Few pieces and bytes mostly. */
+/* A random size, mostly a small one. */
 static unsigned random_size(unsigned most)
 {
 	const uint64_t dice = random_u64();

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Completion queues: what asks for an event equals what libmlx5 stores for it, in the records and in
- * the register, over several rounds of the ring and of the number that counts events; and then the
- * event comes, or does not, on both sides.
+ * Completion queues. To ask for an event, Bunsen stores what libmlx5 stores, in the records and in
+ * the register, over several rounds of the ring and of the number that counts events. Then the
+ * event comes on both sides, or on neither.
  */
 #include "compare.h"
 
@@ -119,7 +119,7 @@ static bool has_event(unsigned side)
 	return true;
 }
 
-/* Where one must come, it is waited for. */
+/* Takes an event. Waits for it if one must come. */
 static bool take_event(unsigned side, bool must_come)
 {
 	const long since_ms = now_ms();

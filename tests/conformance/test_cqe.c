@@ -43,7 +43,7 @@ static const struct {
 	{ IBV_WR_ATOMIC_FETCH_AND_ADD, IBV_WC_FETCH_ADD, BSN_OPCODE_ATOMIC_FA, false, true, true },
 	{ IBV_WR_ATOMIC_CMP_AND_SWP, IBV_WC_COMP_SWAP, BSN_OPCODE_ATOMIC_CS, false, true, true },
 };
-/* Those that a wrong key lets fail. */
+/* The kinds that a wrong key makes fail. */
 static const unsigned with_keys[] = { 0, 1, 2, 5, 6 };
 enum { WITH_KEYS = sizeof(with_keys) / sizeof(with_keys[0]) };
 /* In a CQE of 64 bytes, of 128, in none. */
@@ -98,7 +98,7 @@ static void post_recv(struct sides *s, uint64_t id)
 	assert_int_equal(bsn_recv(s->f->rq, &ours, id), 0);
 }
 
-/* With a wrong key it fails. */
+/* Posts a request; with a wrong key it fails. */
 static void post(struct sides *s, unsigned kind, uint64_t id, uint32_t imm, bool solicited, bool fails)
 {
 	const uint32_t rkey = s->mr->rkey + fails;
@@ -155,7 +155,7 @@ static unsigned kind_of(const struct bsn_completion *c)
 	return 0;
 }
 
-/* Both have copied what came in the CQE to where it was to go. */
+/* Both sides have copied data that came in the CQE to the memory of the request. */
 static void compare_data(struct sides *s, const struct bsn_completion *c)
 {
 	struct bsn_cqe_tail tail;
@@ -208,7 +208,7 @@ static unsigned compare_all(struct sides *s)
 	struct bsn_completion c;
 	unsigned failed = 0, count = 0;
 
-	/* Before libmlx5 reads it. */
+	/* Copies each CQE before libmlx5 reads it. */
 	for (int err = ibv_start_poll(s->ex, &attr); err != ENOENT; err = ibv_next_poll(s->ex)) {
 		assert_int_equal(err, 0);
 		copy_next(s);
@@ -271,7 +271,7 @@ static void cqes_are_read_alike(void **state)
 	are_read_alike(*state);
 }
 
-/* libmlx5 asks the environment how large they are to be. */
+/* libmlx5 takes the size of CQEs from the environment. */
 static void cqes_of_128_bytes_are_read_alike(void **state)
 {
 	setenv("MLX5_CQE_SIZE", "128", 1);

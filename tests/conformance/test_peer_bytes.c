@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Requests of a DCI, byte for byte what libmlx5 builds by ibv_wr_*() and mlx5dv_wr_set_dc_addr() or its form for
- * streams, with the
- * extended address vector, which is the only one that it has; and those of an XRC initiator. Each goes to
- * the DCT or the SRQ of the bench, whose memory says that it was understood.
+ * Requests of a DCI equal, byte for byte, what libmlx5 builds by ibv_wr_*() and
+ * mlx5dv_wr_set_dc_addr() or its form for streams. They have the extended address vector, since
+ * libmlx5 knows no other. So do requests of an XRC initiator. Each request goes to the DCT or the
+ * SRQ of the bench, whose memory shows that the device understood it.
  */
 #include <infiniband/mlx5dv.h>
 
@@ -28,12 +28,12 @@ static struct {
 	struct ibv_qp *verbs_target;          /* of libmlx5's */
 	struct party libmlx5, bunsen, target; /* of the target only its number is read */
 	struct bsn_cq *cq;
-	bool has_streams; /* of libmlx5's DCI: names are bytes alone to the other */
+	bool has_streams; /* of libmlx5's DCI; to Bunsen a stream is only a number in the WQE */
 } t;
 
 /* -- both sides -------------------------------------------------------------------------------- */
 
-/* libmlx5 draws one for each address handle: here both have the same. */
+/* libmlx5 draws a random port for each address handle. Here both sides get the same one. */
 static void set_source_port(uint8_t *av)
 {
 	struct bsn_av_dc fields;
@@ -411,7 +411,7 @@ static void of_each_opcode(unsigned sges, unsigned inline_bytes, unsigned flags)
 		if ((inline_bytes && !gathers) || (is_atomic(opcodes[k]) && sges != 1))
 			continue;
 		for (unsigned round = 0; round < ROUNDS; round++) {
-			/* What is not signaled is followed by what is, of another length. */
+			/* An unsignaled request is followed by a signaled one of another length. */
 			make_request(&r, opcodes[k], sges, inline_bytes, flags, round + 1);
 			compare_both(&r, round);
 			make_request(&r, BSN_OPCODE_RDMA_WRITE, 1 + round % SGES, 0, BSN_F_SIGNALED,
@@ -448,7 +448,7 @@ static void every_flag(void **state)
 				       (set & 4 ? BSN_F_SOLICITED : 0u));
 }
 
-/* As a pool of initiators does: engine/dc. */
+/* Sets the stream as a pool of initiators does: engine/dc. */
 static void name_stream(uint16_t stream)
 {
 	const struct bsn_ctrl named = { .dci_stream = stream };

@@ -67,7 +67,7 @@ static unsigned head_bytes(void)
 	return t.bench.has_srq ? BSN_SRQ_NEXT_SIZE : 0;
 }
 
-/* Random bytes wherever no link stands. */
+/* Fills the ring with random bytes, except for the links. */
 static void poison(struct party *p)
 {
 	for (unsigned i = 0; i < RECV_DEPTH; i++)
@@ -113,7 +113,7 @@ static int compare_rows(const struct bsn_seg_desc *desc, const uint8_t *want, co
 	return bad;
 }
 
-/* The list as far as the device reads: with its end, where it does not fill the stride. */
+/* Compares the list as far as the device reads it: with its end, if it does not fill the stride. */
 static int compare_list(const struct party *p, const uint8_t *want, const uint8_t *got)
 {
 	struct bsn_recv_wqe a, b;
@@ -219,7 +219,7 @@ static void check_message(unsigned side, const struct list *l)
 
 /* -- all of it --------------------------------------------------------------------------------- */
 
-/* One receive, and the message that consumes it, on all sides. */
+/* Posts one receive on each side, and sends the message that consumes it. */
 static void round_of(const struct setting *setting, unsigned *slot, unsigned count, int empty)
 {
 	struct ring want, got;

@@ -151,7 +151,7 @@ static void datagrams_on_ethernet(void **state)
 		      every_shape);
 }
 
-/* The ways to publish: each shape by each of them, or, where a share is enough, by some. */
+/* Publishes each shape by each store, or, if a share is enough, by some of them. */
 static void by_store(struct exchange *x, const struct bsn_wqe_op *op)
 {
 	const unsigned share = tests_share();

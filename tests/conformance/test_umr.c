@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What changes an mkey from a send queue, and what comes after it, at every position of the ring: Bunsen's
- * bytes are libmlx5's.
+ * Requests that change an mkey, and the request after each, at every position of the ring: Bunsen's
+ * bytes equal libmlx5's.
  */
 #include <infiniband/mlx5dv.h>
 
@@ -18,7 +18,7 @@ struct rig {
 	struct mlx5dv_mkey *mkey;
 	struct ibv_mr *mr; /* what windows are bound to */
 	struct published want, got;
-	unsigned plain_count; /* of the quick way */
+	unsigned plain_count; /* mkeys of the quick way */
 };
 
 struct layout {
@@ -173,7 +173,7 @@ static struct umr_target target_of(const struct rig *rig, unsigned access, enum 
 	return target;
 }
 
-/* By the two quick ways; false: neither was tried, or it is not for this layout. */
+/* Posts by the two quick ways; false if none was tried, or none is for this layout. */
 static bool post_quickly(struct rig *rig, const struct umr *umr)
 {
 	struct bsn_sq *sq = bsn_qp_sq(rig->party[BUNSEN].qp);
@@ -222,7 +222,7 @@ static void post_bunsen(struct rig *rig, const struct layout *layout, const stru
 				 0);
 }
 
-/* What waits for the UMR: a write by way of the mkey. */
+/* Posts a request that waits for the UMR: a WRITE through the mkey. */
 static void post_use(struct rig *rig, int who)
 {
 	struct request r = { .wr = { .id = 2,
@@ -254,7 +254,7 @@ static void compare(struct rig *rig)
 
 /* -- every position --------------------------------------------------------------------------------- */
 
-/* The UMR by both, and what it published. */
+/* Posts the UMR on both sides, and compares what they published. */
 static void post_both(struct rig *rig, const struct layout *layout, const struct bsn_part *parts,
 		      enum way way)
 {
@@ -274,7 +274,7 @@ static void post_both(struct rig *rig, const struct layout *layout, const struct
 	}
 }
 
-/* The UMR, and then its first use, which has to wait for it. */
+/* Posts the UMR, and then the first use of the mkey, which has to wait for it. */
 static void one_round(struct rig *rig, const struct layout *layout, enum way way)
 {
 	struct bsn_part parts[MOST];
@@ -335,7 +335,7 @@ static void layouts_at_every_position(void **state)
 
 /* -- where libmlx5 is wrong ------------------------------------------------------------------------- */
 
-/* The length that the mkey gets; out of the way then. */
+/* Returns the length that the mkey gets, and clears it, so that it is not compared. */
 static uint64_t take_length(struct published *out)
 {
 	uint8_t *const at = out->wqe[0] + BSN_CTRL_SIZE + BSN_UMR_CTRL_SIZE;
@@ -470,7 +470,7 @@ static uint32_t blocks_of_libmlx5(struct rig *rig, uint32_t *depth)
 	return map.sq.wqe_cnt;
 }
 
-/* As many as the queue takes; each is done. Returns their blocks. */
+/* Posts as many as the queue takes, until each is done; returns their blocks. */
 static uint32_t fill(struct rig *rig, struct bsn_mkey *mkey, const struct bsn_layout *list)
 {
 	struct bsn_ep *ep = rig->party[BUNSEN].ep;
@@ -589,7 +589,7 @@ static void put_unselected_aside(uint8_t *ctx, bool is_bound)
 	bsn_mkey_ctx_encode(ctx, &selected);
 }
 
-/* Each side has a window of its own: its key is put aside, as the QPN is. */
+/* Each side has a window of its own, so its key is not compared, just as the QPN is not. */
 static void take_window(struct rig *rig, int who, uint32_t key, bool is_bound,
 			struct published *out)
 {
@@ -713,7 +713,10 @@ static void copies_at_every_position(void **state)
 			published_start();
 			copy(&rig, who, &to, &from);
 			published_take(&rig.party[who], 1, out);
-			/* Where the NIC leaves its status is each side's own; a copy ignores imm. */
+			/*
+			 * The address where the NIC leaves its status differs between the sides; a
+			 * copy ignores imm.
+			 */
 			memset(out->wqe[0] + BSN_CTRL_SIZE - 4, 0, 4 + BSN_MMO_SIZE);
 			out->has_stores = false;
 			reap(&rig, who, 1);

@@ -27,8 +27,8 @@ def programs(build, suite, quick):
 
 
 def reasons_of(out, err):
-    """Why each case was left out, or failed, in their order: programs print `left out: WHY` before
-    the one, cmocka comments behind the other; the first failure also gets what was said beside.
+    """Why each case was left out or failed, in order. A program prints `left out: WHY` before its
+    case; cmocka prints comments after a failure. The first failure also gets the other output.
     """
     skips, failures, before = [], [], ''
     beside = ' '.join(err.split())[-LONGEST_REASON:]
@@ -71,7 +71,7 @@ def run_program(tools, suite, name, **environment):
 
 
 def run_features(tools):
-    """The same of the program that also writes what came of each feature on each path."""
+    """The same for the program that also writes the outcome of each feature on each path."""
     with tempfile.TemporaryDirectory() as folder:
         file = pathlib.Path(folder) / 'features.json'
         rows, out = run_program(tools, 'engine', 'features', BSN_TEST_FEATURES=str(file))

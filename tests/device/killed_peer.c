@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a request hears whose peer was killed: it is a process of its own, on the same device. Speaks
- * TAP. usage: killed_peer DEVICE
+ * The status of a request whose peer was killed. The peer is a process of its own, on the same
+ * device. Speaks TAP. usage: killed_peer DEVICE
  */
 #include <signal.h>
 #include <stdio.h>

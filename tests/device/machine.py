@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What of the machine decides how fast a NIC can be, and whether it works at all. It only looks."""
+"""Checks what decides how fast a NIC can be here, and whether it works at all. Changes nothing."""
 
 import json
 import os

@@ -35,7 +35,7 @@ def request_of(way, test, op, size, iters):
 
 
 def is_request(request):
-    """What a peer may ask for is this, and nothing else."""
+    """Whether a request is one that a peer may send: nothing else is started."""
     return (isinstance(request, dict) and request.get('test') in TESTS
             and request.get('op') in OPS
             and (request.get('program'), request.get('path')) in {way[1:] for way in WAYS}

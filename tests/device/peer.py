@@ -84,7 +84,7 @@ class Lines:
 
 
 def check_hello(lines, hello):
-    """What the other end says of itself, if it speaks as we do."""
+    """What the other end says about itself; a Problem if it does not speak this protocol."""
     if not hello or hello.get('bunsen') != 'device':
         raise Problem(f'{lines.peer}: this is no tests/device/run --serve')
     if hello.get('protocol') != PROTOCOL:
@@ -98,7 +98,7 @@ def hello_of(about):
 
 
 class Remote:
-    """Has them started by `run --serve` on another host."""
+    """Starts the servers on another host, by `run --serve` there."""
 
     def __init__(self, host, port, about):
         try:
@@ -160,7 +160,7 @@ def serve_client(lines, local, about):
 
 
 def serve(tools, about, port, say):
-    """One client, and then the end: 0, or 1 if that one was not served."""
+    """Serves one client, and ends: 0, or 1 if the client was not served."""
     both = socket.has_dualstack_ipv6()
     family = socket.AF_INET6 if both else socket.AF_INET
     with socket.create_server(('', port), family=family, dualstack_ipv6=both) as listener:

@@ -47,7 +47,7 @@ def check(condition, message):
 
 
 class Page(html.parser.HTMLParser):
-    """Is it whole, and does it stand alone?"""
+    """Checks that a page is complete, and refers to nothing outside."""
     EMPTY = {'meta'}
 
     def __init__(self):
@@ -271,7 +271,7 @@ def test_wrong_usage(bench):
 # -- two hosts
 
 def test_two_hosts(bench):
-    """The other one is started by ssh, or what is taken for it here."""
+    """The other end is started by ssh; here a script stands in for ssh."""
     ssh = bench.folder / 'ssh'
     ssh.write_text('#!/bin/sh\nfor command; do :; done\n'
                    f'exec sh -c "$command --build {BUILD}"\n')
@@ -317,7 +317,7 @@ def test_peer_that_goes_away(bench):
 
 
 def serve(bench, said):
-    """What a served client hears that said so; and how the server ended."""
+    """What the server answers to a client that said this, and how the server ended."""
     port = free_port()
     server = bench.start('--serve', '--port', port)
     check(server.stdout.readline().startswith('serving mlx5_0'), 'it does not serve')

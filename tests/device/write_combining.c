@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Are stores into the BlueFlame register combined? 64 bytes that are leave the CPU as one write, and
- * cost about what the 8 bytes of a doorbell do; else they are eight writes, one behind the other.
- * Prints JSON. usage: write_combining DEVICE
+ * Measures whether stores into the BlueFlame register are combined. If they are, 64 bytes leave the
+ * CPU as one write, and cost about as much as the 8 bytes of a doorbell; if not, they are eight
+ * writes, one after the other. Prints JSON. usage: write_combining DEVICE
  */
 #include <stdio.h>
 #include <stdlib.h>

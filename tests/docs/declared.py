@@ -5,13 +5,13 @@ import re
 
 
 def functions(text):
-    """What it declares or defines for callers; *_layout are behind an inline of the shorter name."""
+    """Functions for callers; an inline function of the shorter name calls each *_layout function."""
     found = re.findall(r'^(?:BSN_API|BSN_POST_API|static inline)\s[^;{(=]*?(\w+)\s*\(', text, re.MULTILINE)
     return {name for name in found if name.startswith('bsn_') and not name.endswith('_layout')}
 
 
 def layouts(text):
-    """By name, the members of the structures and enumerations that it defines, in order, without comments."""
+    """The structures and enumerations by name, each with its members in order, without comments."""
     text, found = re.sub(r'/\*.*?\*/', '', text, flags=re.DOTALL), {}
     for kind, name, body in re.findall(r'^(struct|enum) (\w+) \{([^\n]*|\n.*?^)\};', text,
                                        re.MULTILINE | re.DOTALL):

@@ -61,7 +61,7 @@ RULES = [
 PATHS = re.compile(r'\b(?:direct|verbs)_path\b')
 CHOOSE_PATHS = re.compile(r'engine/(device\.c|attach\.c|path\.h|direct/|verbs/)')
 
-# mlx5dv is called in one place; softcx's shim and the tools that measure libmlx5 are others' users.
+# Only one place of the library calls mlx5dv; so may softcx's shim, and the tools that measure libmlx5.
 MLX5DV = re.compile(r'dv/provider\.c|tools/')
 
 
@@ -149,7 +149,7 @@ def uses_of(archive):
 
 
 def circles_of(uses):
-    """What is left when all are taken away that use, or are used by, none of the rest."""
+    """The objects that remain after each is removed that uses none of the rest, or that none uses."""
     while True:
         used = {home for homes in uses.values() for home in homes}
         kept = {user: {home: names for home, names in homes.items() if uses.get(home)}

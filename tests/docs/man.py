@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""The manual pages: nothing to complain of, examples that compile, no call and no structure forgotten. Speaks TAP.
+"""The manual pages are well formed, their examples compile, and no function or structure is missing. Speaks TAP.
 
 usage: man.py HEADER_FLAG... -- PAGE... -- HEADER...
 
@@ -35,7 +35,7 @@ def lint(page):
 
 
 def markdown_in(text):
-    """What another markup would have meant, and a manual page shows as it is."""
+    """Markup of other languages, which a manual page would print as it is."""
     prose = re.sub(r'^\.EX\n.*?^\.EE$', '', text, flags=re.MULTILINE | re.DOTALL)
     return re.findall(r'(?<![\w\\])_[a-z]\w*_(?!\w)|\*\*\w.*?\*\*|`.*?`', prose)
 
@@ -47,19 +47,19 @@ def unescape(line):
 
 
 def section(text, name):
-    """What stands below a heading, '' if there is none."""
+    """The text below a heading, '' if there is none."""
     found = re.search(rf'^\.SH {name}\n(.*?)(?=^\.SH|\Z)', text, re.MULTILINE | re.DOTALL)
     return found[1] if found else ''
 
 
 def listings(text):
-    """What is shown as it is, in C."""
+    """The listings of a page that are C."""
     blocks = re.findall(r'^\.EX\n(.*?)^\.EE$', text, re.MULTILINE | re.DOTALL)
     return [''.join(unescape(line) for line in block.splitlines(True)) for block in blocks]
 
 
 def lacks(text):
-    """What a page of calls must say and does not: which errno when, each as a paragraph with a tag."""
+    """What a page of calls lacks: when it gives which errno, each a paragraph with a tag; an example."""
     errors = section(text, 'ERRORS')
     tags = re.findall(r'^\.TP\n(.*)\n', errors, re.MULTILINE)
     wrong = [] if tags else ['no section ERRORS with a list']
@@ -73,13 +73,13 @@ def shown(text):
 
 
 def differs(page, header):
-    """Where the members that a page lays out are not the header's."""
+    """The structures whose members in a page differ from those in the header."""
     return [f'{name}: {mine} is {theirs} in the header' for name in page
             for mine, theirs in itertools.zip_longest(page[name], header.get(name, ['unknown']), fillvalue='nothing')
             if mine != theirs]
 
 
-# C++20 has the initializers by name that the examples are written with; the headers are C++17.
+# The examples use initializers by name, which C++ has since C++20; the headers are C++17.
 LANGUAGES = {
     '.c': ['cc', '-std=c11', '-Wextra'],
     '.cpp': ['c++', '-std=c++20', '-Wextra', '-Wno-missing-field-initializers'],
@@ -103,7 +103,7 @@ def names(text):
     return re.findall(r'\w+', section(text, 'NAME').split('\\-')[0])
 
 
-# What only the library, or a reader of its memory, looks into.
+# Structures that only the library reads, or a program that reads its memory.
 PRIVATE = {'struct bsn_commit', 'struct bsn_mkey_front', 'struct bsn_remembered', 'struct bsn_registry', 'struct bsn_registry_queue'}
 
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""The reference of the headers: written without a warning, and nothing is lost on the way. Speaks TAP.
+"""The reference of the headers is written without a warning, and nothing is lost. Speaks TAP.
 
 usage: reference.py HEADER... -- COMMAND...
 
@@ -19,7 +19,7 @@ from declared import functions, layouts
 
 
 def described(folder):
-    """By name, the text of what is described: of a function, a structure, an enumeration."""
+    """The text of each function, structure and enumeration, by its name."""
     found = {}
     for page in folder.glob('*.html'):
         text = page.read_text(encoding='utf-8')
@@ -32,7 +32,7 @@ def described(folder):
 
 
 def lost(members, text):
-    """Members of which the text has no word, each as the last name of its declaration; but not what a table says."""
+    """Members that the text does not mention, by the last name of each declaration; without those of a macro."""
     names = [re.search(r'\(\*(\w+)\)', member) or re.search(r'(\w+)(?:\[.*\]| : \d+)?$', member)
              for member in members if '(*' in member or '(' not in member]
     return [name[1] for name in names if name and not re.search(rf'\b{name[1]}\b', text)]

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""What is not built is named by meson's summary, and for want of what: nothing is missing in silence. Speaks TAP.
+"""Meson's summary names each part that is not built, and what the build lacks for it. Speaks TAP.
 
 usage: summary.py MESON SOURCE_ROOT
 """
@@ -33,7 +33,7 @@ WANTED = {
 
 
 def set_up_without_any(folder):
-    """The summary, NAME: ANSWER, where what it can do without is not to be found."""
+    """The summary, as {NAME: ANSWER}, of a build that finds none of what it can do without."""
     found = subprocess.run(['pkg-config', '--variable', 'pc_path', 'pkg-config'], check=True, capture_output=True,
                            text=True).stdout.strip().split(':')
     kept = folder / 'pkgconfig'

@@ -29,7 +29,7 @@ WITHOUT_SPDX = re.compile(r'\.(md|json|txt|hex|bin|map|plan)$|^(LICENSE|\.gitign
 def files():
     """The files under version control, or without git (a tarball) all but builds."""
     try:
-        # As root in somebody else's checkout git wants to be told that this is meant.
+        # Git refuses to work as root in another user's checkout, unless it is told to.
         out = subprocess.run(['git', '-c', f'safe.directory={ROOT}', '-C', ROOT, 'ls-files', '-z'],
                              check=True, capture_output=True, text=True).stdout
         found = [ROOT / name for name in out.split('\0') if name]
@@ -125,7 +125,7 @@ def check_documents():
 
 
 def check_links():
-    """Documents lead to files that are there."""
+    """The links of documents lead to files that exist."""
     return [f'{document}: {link} leads nowhere' for document in DOCUMENTS
             for link in re.findall(r'\]\(([^)#:]+)\)', (ROOT / document).read_text(encoding='utf-8'))
             if not ((ROOT / document).parent / link).exists()]

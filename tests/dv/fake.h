@@ -24,7 +24,7 @@
 #define FAKE_PAGE     4096u
 #define FAKE_POISON   0xa5
 
-/* What is wanted; 0 is the default in the comment. */
+/* The attributes of a queue; 0 means the default in the comment. */
 struct fake_attr {
 	enum bsn_transport transport; /* RC */
 	uint32_t count_bb;            /* 16 */

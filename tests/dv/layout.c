@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Where the fields are that inline code knows. An application keeps what it was compiled with, so
- * whoever moves one gives BSN_LAYOUT_VERSION a new number, and a golden file of that number.
+ * Checks the offsets of fields that inline code knows. An application keeps the offsets that it was
+ * compiled with. So if a field moves, BSN_LAYOUT_VERSION needs a new number, and that number a
+ * golden file.
  * usage: layout --check FOLDER | --write FOLDER
  */
 #include <stdio.h>
@@ -87,13 +88,13 @@ _Static_assert(offsetof(struct bsn_sq, ep) == 0 && offsetof(struct bsn_peer, ep)
 	F(bsn_map, sge) F(bsn_map, sge_count) F(bsn_map, length) F(bsn_map, mkey)
 /* clang-format on */
 
-/* Those that the application allocates, or that something follows. */
+/* Structures that the application allocates, or that other data follow. */
 #define STRUCTS(S)                                                                                 \
 	S(bsn_peer)                                                                                \
 	S(bsn_sq) S(bsn_route) S(bsn_rq) S(bsn_cq_slot) S(bsn_completion) S(bsn_sge) S(bsn_remote) \
 		S(bsn_wr) S(bsn_prepared) S(bsn_part) S(bsn_commit) S(bsn_layout)
 
-/* What a program was compiled with, too. */
+/* Values that a program was compiled with, too. */
 #define VALUES(V)                                                                                  \
 	V(BSN_F_SOLICITED)                                                                         \
 	V(BSN_F_SIGNALED) V(BSN_F_FENCE) V(BSN_F_RING) V(BSN_F_INLINE) V(BSN_WHAT_COUNT_SHIFT)     \
@@ -102,7 +103,7 @@ _Static_assert(offsetof(struct bsn_sq, ep) == 0 && offsetof(struct bsn_peer, ep)
 
 static char text[8192];
 
-/* They have no address: where the bits go tells. */
+/* A bit field has no address: the test sets its bits and looks where they are. */
 static void put_bit_fields(size_t *at)
 {
 	const struct bsn_completion c = { .qpn = 0xffffff };
@@ -137,7 +138,7 @@ static void put_layout(void)
 	put_bit_fields(&at);
 }
 
-/* The first line that differs is what to look for. */
+/* Shows the first line that differs. */
 static int compare(const char *path, FILE *golden)
 {
 	char line[128];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What polling makes of CQEs: laps, chunks, the table of queues, every view, every refusal. */
+/* How CQEs are polled: laps, chunks, the table of queues, every view, every refusal. */
 #include <sched.h>
 
 #include "../wqe/random.h"
@@ -19,16 +19,16 @@ static void post_write(struct fake *f, uint64_t id)
 
 /* -- laps and chunks -------------------------------------------------------------------------------- */
 
-/* Where CQEs may be kept from the device at all; an attached queue has none to spare. */
+/* Whether polled CQEs may be kept from the device for a while; an attached CQ has none to spare. */
 static bool has_spare(const struct fake *f)
 {
 	return f->cq->spare > 0;
 }
 
 /*
- * What the consumer record may say when @polled CQEs were polled, up to @began by earlier polls: never
- * past that, since what the last poll gave is still read; and never so little that the device, which
- * counts those as its own, runs out of room.
+ * Checks the consumer record after @polled CQEs, of which earlier polls took @began. The record is
+ * never beyond @began, since the caller still reads what the last poll gave. It is never so far
+ * behind that the device, which may not write the others, runs out of room.
  */
 static void assert_record(const struct fake *f, uint32_t began, uint32_t polled)
 {
@@ -81,7 +81,7 @@ static void go_round(uint32_t count, uint32_t stride, uint32_t spare, uint32_t c
 	fake_destroy(f);
 }
 
-/* Twice the chunk is spared: one may be polled while another is being left. */
+/* The CQ spares twice the chunk or more: one chunk may be polled while the next one begins. */
 static void laps_of_every_shape(void **state)
 {
 	(void)state;
@@ -97,7 +97,10 @@ static void laps_of_every_shape(void **state)
 		}
 }
 
-/* What is to spare may become less at any place of the ring: never is more of it left unpublished. */
+/*
+ * The CQEs to spare may become fewer at any place of the ring. Then no more than these stay
+ * unpublished.
+ */
 static void what_is_to_spare_may_shrink(void **state)
 {
 	static const uint32_t spares[] = { 40, 13, 2, 0 };
@@ -127,7 +130,7 @@ static void what_is_to_spare_may_shrink(void **state)
 	}
 }
 
-/* CQEs of an earlier lap are not ours, whatever they say. */
+/* CQEs of an earlier lap are not polled, whatever they say. */
 static void what_a_lap_left_is_not_polled(void **state)
 {
 	const struct fake_attr attr = { .cqe_count = 8 };
@@ -143,7 +146,7 @@ static void what_a_lap_left_is_not_polled(void **state)
 	fake_destroy(f);
 }
 
-/* Much more is asked for than there can be: what does not go into one poll goes into the next. */
+/* A poll asks for more CQEs than the ring has. What one poll does not give, the next one does. */
 static void a_poll_of_more_than_the_ring_loses_nothing(void **state)
 {
 	static struct bsn_completion many[4096];
@@ -197,7 +200,7 @@ static void unknown_queues_are_counted(void **state)
 	fake_destroy(f);
 }
 
-/* A CQ that no queue was added to, or none any more. */
+/* A CQ to which no queue was added, or from which all were removed. */
 static void a_cq_without_queues_drops(void **state)
 {
 	struct fake *f = fake_create(NULL);
@@ -229,7 +232,7 @@ static void a_cq_without_queues_drops(void **state)
 
 #define MANY 100
 
-/* All want the same slot of a table of 512. */
+/* Returns numbers that all have the same slot in a table of 512. */
 static uint32_t colliding(uint32_t i)
 {
 	static uint32_t numbers[MANY], found;
@@ -242,7 +245,10 @@ static uint32_t colliding(uint32_t i)
 	return numbers[i];
 }
 
-/* Each number finds its queue while others are gone; who comes back needs no memory. */
+/*
+ * Each number finds its queue while others are removed. A queue that is added again needs no
+ * memory.
+ */
 static void colliding_numbers_find_their_queues(void **state)
 {
 	struct fake *f = fake_create(NULL), *many[MANY];
@@ -278,7 +284,10 @@ static void colliding_numbers_find_their_queues(void **state)
 	fake_destroy(f);
 }
 
-/* As devices give them: one after the other, or every 16th. Most are found where they are looked for. */
+/*
+ * Devices give numbers one after the other, or every 16th. Most are in the slot that is looked at
+ * first.
+ */
 static void numbers_of_any_stride_spread(void **state)
 {
 	enum { MOST = 512 };
@@ -318,7 +327,7 @@ static void numbers_of_any_stride_spread(void **state)
 	}
 }
 
-/* Of a queue without a send side nothing is sent; a CQE that says so all the same is no crash. */
+/* A queue without a send side sends nothing. A CQE of such a send is dropped, and does no harm. */
 static void a_send_of_a_queue_without_a_send_side_is_dropped(void **state)
 {
 	struct fake *f = fake_create(NULL);
@@ -373,7 +382,7 @@ static uint32_t newcomer(uint32_t i)
 	return 0x2000 + 3 * i;
 }
 
-/* So that the table grows while it is looked at, and not before. */
+/* Waits for the poller, so that the table grows while it is polled, and not before. */
 static void await_the_poller(const struct newcomers *n)
 {
 	const uint32_t rounds = __atomic_load_n(&n->rounds, __ATOMIC_ACQUIRE);
@@ -402,7 +411,7 @@ static void *add_newcomers(void *arg)
 	return NULL;
 }
 
-/* Each finds its queue, whatever becomes of the table meanwhile. */
+/* Each CQE finds its queue, even while the table grows. */
 static void queues_come_while_another_thread_polls(void **state)
 {
 	struct newcomers n = { .f = fake_create(NULL) };
@@ -435,7 +444,7 @@ static void queues_come_while_another_thread_polls(void **state)
 }
 
 /* A poller between the two stores of a table that grows: the new slots, the old size. */
-static void a_size_that_lags_hides_nobody(void **state)
+static void a_stale_table_size_hides_no_queue(void **state)
 {
 	struct fake *f = fake_create(NULL);
 
@@ -461,7 +470,7 @@ struct writer {
 	uint32_t polled;
 };
 
-/* As a device does: the byte that tells of the CQE comes last. */
+/* Writes CQEs as a device does: the byte with the owner bit comes last. */
 static void *write_cqes(void *arg)
 {
 	struct writer *w = arg;
@@ -509,8 +518,11 @@ static void a_device_writes_while_it_is_polled(void **state)
 	fake_destroy(w.f);
 }
 
-/* CQEs of a queue that went are not given to the next one of its number, wherever they stand. */
-static void a_recycled_number_does_not_inherit(void **state)
+/*
+ * CQEs of a destroyed queue are not given to the next queue with its number, wherever in the ring
+ * they are.
+ */
+static void a_reused_number_does_not_inherit_completions(void **state)
 {
 	const struct fake_attr attr = { .cqe_count = 16 };
 
@@ -608,8 +620,8 @@ static void every_kind_of_receive(void **state)
 		}
 }
 
-/* Whether an event was wanted is nobody's business, of requests neither. */
-static void solicited_ones_are_like_others(void **state)
+/* Solicited completions are polled like all others, those of requests, too. */
+static void solicited_completions_are_polled_like_others(void **state)
 {
 	(void)state;
 	for (int at_once = 1; at_once <= 8; at_once += 7) {
@@ -638,8 +650,11 @@ static void solicited_ones_are_like_others(void **state)
 	}
 }
 
-/* Sends and receives of one QP, sends of several operations: each is what it is. */
-static void all_sorts_in_one_poll(void **state)
+/*
+ * One poll gives sends and receives of one QP, and sends of several operations: each is told as
+ * what it is.
+ */
+static void one_poll_gives_all_kinds_of_completions(void **state)
 {
 	static const uint8_t opcodes[] = { BSN_OPCODE_RDMA_WRITE, BSN_OPCODE_SEND,
 					   BSN_OPCODE_SEND, BSN_OPCODE_RDMA_WRITE };
@@ -671,7 +686,7 @@ static void all_sorts_in_one_poll(void **state)
 	fake_destroy(f);
 }
 
-/* The CQE says which WQE it was, on a queue of a QP's own as well. */
+/* The CQE names its WQE, also on a QP's own receive queue. */
 static void receives_come_in_any_order(void **state)
 {
 	struct fake *f = fake_create(NULL);
@@ -798,7 +813,7 @@ static void inline_to_receive(uint32_t stride, uint32_t format, uint32_t max, bo
 	fake_destroy(f);
 }
 
-/* Of every length into one piece of memory, of which no other byte changes. */
+/* Data of every length go to one piece of memory, of which no other byte changes. */
 static void inline_to_one_piece(uint32_t stride, uint32_t format, uint32_t max, bool is_srq)
 {
 	const struct fake_attr attr = { .cqe_stride = stride,
@@ -879,7 +894,10 @@ static void inline_data_are_handed_out_where_wanted(void **state)
 	fake_destroy(f);
 }
 
-/* Of every kind of receive, polled alone or together; and where they are no data of the receive. */
+/*
+ * Polls a receive of any kind, alone or together with others, and checks where its data are; or
+ * that it has no data of its own.
+ */
 static void hand_out(struct fake *f, uint32_t stride, uint32_t opcode, uint32_t length, uint32_t i)
 {
 	const uint32_t format = length > stride / 2 ? BSN_CQE_NO_INLINE : bsn_cqe_inline_format(stride);
@@ -932,7 +950,7 @@ static void one_pointer_tells_where_data_are(void **state)
 	}
 }
 
-/* Such a CQE is no ConnectX's: nobody reads beyond it. */
+/* No ConnectX writes such a CQE. Nothing is read beyond its end. */
 static void data_that_a_cqe_cannot_hold_are_fatal(void **state)
 {
 	(void)state;
@@ -1002,7 +1020,10 @@ static void hold_pointers(uint32_t stride, uint32_t spare, int at_once)
 	fake_destroy(f);
 }
 
-/* Wherever a poll begins and ends, at whatever chunk: the device gets back what earlier polls gave. */
+/*
+ * Wherever a poll begins and ends, and whatever the chunk is, the device gets back only what
+ * earlier polls gave.
+ */
 static void pointers_hold_until_the_next_poll(void **state)
 {
 	(void)state;
@@ -1012,7 +1033,7 @@ static void pointers_hold_until_the_next_poll(void **state)
 				hold_pointers(stride, spare, at_once);
 }
 
-/* READs of several blocks, at every position of the ring, behind a prefix of DC as well. */
+/* READs of several blocks, at every position of the ring, also after a DC prefix. */
 static void inline_data_go_where_the_read_says(void **state)
 {
 	(void)state;
@@ -1083,7 +1104,7 @@ static void inline_atomics(bool is_big_endian)
 	fake_destroy(f);
 }
 
-/* In a CQE they are big-endian, in memory as the device has them there. */
+/* Results are big-endian in a CQE; in memory they are as the device has them there. */
 static void inline_results_of_atomics(void **state)
 {
 	(void)state;
@@ -1198,7 +1219,7 @@ struct failer {
 	unsigned which;
 };
 
-/* The two meet at each failure. ThreadSanitizer sees it where they do not quite. */
+/* The two threads meet at each failure. ThreadSanitizer reports it if they are not synchronised. */
 static void *fail_again_and_again(void *arg)
 {
 	const struct failer *me = arg;
@@ -1278,8 +1299,8 @@ static void silent_work_is_given_back(void **state)
 }
 
 /*
- * What the library posts to learn that all before it is done is shown to nobody, whether it succeeds or
- * is flushed; and what comes with it is.
+ * The library posts a marker to learn that all requests before it are done. The marker is never
+ * shown, whether it succeeds or is flushed. Completions around it are shown.
  */
 static void a_marker_is_never_shown(void **state)
 {
@@ -1348,7 +1369,7 @@ static void what_surrounds_a_marker_is_shown(void **state)
 	fake_destroy(f);
 }
 
-/* Where there is no room for it, whatever completes first will make some. */
+/* If there is no room for a marker, the first completion makes room. */
 static void a_marker_finds_no_room_in_a_full_queue(void **state)
 {
 	struct fake *f = fake_create(NULL);
@@ -1367,7 +1388,7 @@ static void a_marker_finds_no_room_in_a_full_queue(void **state)
 
 /* -- what cannot be read -------------------------------------------------------------------------------- */
 
-/* Two good ones before it come first; then the CQ stays refused. */
+/* Two good CQEs before the bad one are polled first. Then every poll fails. */
 static void assert_refused(struct fake_attr attr, struct bsn_cqe_tail tail, uint32_t byte_count)
 {
 	struct fake *f = fake_create(&attr);
@@ -1449,7 +1470,7 @@ static void a_dead_queue_gives_what_came_first(void **state)
 	}
 }
 
-/* What stands in the ring since an earlier lap is nobody's, whatever kind it is of. */
+/* CQEs of an earlier lap are not polled, of whatever kind they are. */
 static void a_dead_queue_gives_nothing_of_an_earlier_lap(void **state)
 {
 	static const uint32_t kinds[] = { BSN_CQE_REQ, BSN_CQE_RESP_SEND, BSN_CQE_RESP_SEND_IMM,
@@ -1518,8 +1539,8 @@ static void arming_says_what_was_polled(void **state)
 enum { POLLERS = 2, SRQ_WQES = 16, MESSAGES = 30000 };
 
 /*
- * One thread posts; what it posted goes, as a device would give it, to the one or the other of two
- * pollers, each with a CQ of its own. A WQE is lost where its number does not come back.
+ * One thread posts. Each message goes to one of two pollers, as a device would deliver it; each
+ * poller has a CQ of its own. A WQE whose number does not come back is lost.
  */
 struct shared_queue {
 	struct fake *owner;             /* of the SRQ */
@@ -1566,7 +1587,7 @@ static void *poll_shared(void *arg)
 	return NULL;
 }
 
-/* Returns whether all went out; a queue that lost its WQEs is full for good. */
+/* Returns whether all messages went out; a queue that lost its WQEs stays full. */
 static bool post_shared(struct shared_queue *q)
 {
 	const struct bsn_sge sge = { 0x1000, 64, 1 };
@@ -1704,7 +1725,10 @@ static struct fake_attr on_demand(uint32_t count, uint32_t depth)
 				   .recv_capacity = depth };
 }
 
-/* Each goes behind the others, whole, and no WQE is used again before others were. */
+/*
+ * Each faulted receive is posted again after the others, whole. No WQE is used again before the
+ * others were used.
+ */
 static void check_reposts(uint32_t count)
 {
 	const struct fake_attr attr = on_demand(count, ON_DEMAND_DEPTH);
@@ -1743,7 +1767,7 @@ static void a_page_fault_is_posted_again(void **state)
 	check_reposts(32);
 }
 
-/* Of a queue that was not made for it, and of a QP's own, it is the user's to see. */
+/* If the queue was not made for page faults, or is a QP's own, the fault is shown to the user. */
 static void a_page_fault_is_shown_otherwise(void **state)
 {
 	(void)state;
@@ -1762,7 +1786,7 @@ static void a_page_fault_is_shown_otherwise(void **state)
 	}
 }
 
-/* Only that fault leaves the QP alive; whatever else a receive ends by is its end. */
+/* Only a page fault leaves the QP alive; any other failure of a receive ends the QP. */
 static void other_failures_are_not_posted_again(void **state)
 {
 	static const struct {
@@ -1870,7 +1894,7 @@ static void fill_rings(struct fake *f)
 		;
 }
 
-/* Random, but mostly such that there is something to do. */
+/* Makes a random CQE, mostly one that leaves something to do. */
 static void random_cqe(struct fake *f)
 {
 	static const uint8_t known[] = { 0, 0, 1, 2, 3, 4, 13, 14 };
@@ -1935,11 +1959,11 @@ int main(void)
 		cmocka_unit_test(the_table_stays_small),
 		cmocka_unit_test(queues_come_while_another_thread_polls),
 		cmocka_unit_test(a_device_writes_while_it_is_polled),
-		cmocka_unit_test(a_size_that_lags_hides_nobody),
-		cmocka_unit_test(a_recycled_number_does_not_inherit),
+		cmocka_unit_test(a_stale_table_size_hides_no_queue),
+		cmocka_unit_test(a_reused_number_does_not_inherit_completions),
 		cmocka_unit_test(every_kind_of_receive),
-		cmocka_unit_test(solicited_ones_are_like_others),
-		cmocka_unit_test(all_sorts_in_one_poll),
+		cmocka_unit_test(solicited_completions_are_polled_like_others),
+		cmocka_unit_test(one_poll_gives_all_kinds_of_completions),
 		cmocka_unit_test(receives_come_in_any_order),
 		cmocka_unit_test(shared_receives_come_in_any_order),
 		cmocka_unit_test(inline_data_go_where_the_receive_says),

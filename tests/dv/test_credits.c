@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How many blocks a queue has free, who gives them back, and what the library signals by itself. */
+/*
+ * How many free blocks a queue has, what gives them back, and what the library signals by itself.
+ */
 #include <errno.h>
 #include <malloc.h>
 #include <sched.h>
@@ -12,7 +14,7 @@ static const struct bsn_remote remote = { 0x1000, 2 };
 static struct bsn_sge many[14];
 static struct bsn_completion out[64];
 
-/* A WRITE of so many blocks, by the short way where there is one. */
+/* Posts a WRITE of this many blocks, by the short way if there is one. */
 static int post_blocks(struct fake *f, uint32_t blocks, uint64_t id, unsigned flags)
 {
 	const struct bsn_wr wr = { .id = id,
@@ -84,7 +86,7 @@ static void a_queue_takes_what_it_has(void **state)
 		}
 }
 
-/* A device that completes what is not outstanding frees nothing: what is there stays whole. */
+/* A CQE of a request that is not outstanding frees nothing; outstanding requests stay whole. */
 static void a_cqe_of_nothing_outstanding_makes_no_room(void **state)
 {
 	const struct fake_attr attr = { .count_bb = 16, .capacity_bb = 8 };
@@ -171,7 +173,10 @@ static void what_was_appended_may_be_taken_back(void **state)
 	cancel_at(65530, 3, 6, 2, 1);
 }
 
-/* A fence that one of them paid is owed again; what a UMR configures cannot be taken back. */
+/*
+ * If a request with an owed fence is taken back, the fence is owed again. A UMR cannot be taken
+ * back.
+ */
 static void a_fence_is_owed_again(void **state)
 {
 	struct fake *f = fake_create(NULL);
@@ -196,7 +201,10 @@ static void a_fence_is_owed_again(void **state)
 	assert_int_equal(bsn_cancel(NULL), -EINVAL);
 }
 
-/* Lengths follow each other in every order, so that each wraps at each place; no id goes astray. */
+/*
+ * WQEs of all lengths follow each other in every order, so that each wraps at each place; every id
+ * comes back.
+ */
 static void a_queue_of_every_depth_goes_round(void **state)
 {
 	(void)state;
@@ -241,7 +249,10 @@ static void a_queue_of_every_depth_goes_round(void **state)
 		}
 }
 
-/* A CQE of one in the middle gives back all before it, and its own blocks, and none behind it. */
+/*
+ * The CQE of a request in the middle gives back its own blocks and all before it, but none after
+ * it.
+ */
 static void a_cqe_retires_all_before_it(void **state)
 {
 	struct fake *f = fake_create(NULL);
@@ -366,8 +377,8 @@ static void indices_wrap_in_a_long_run(void **state)
 /* -- the library's own signals ----------------------------------------------------------------------- */
 
 /*
- * Whoever never signals is never stuck, whatever the depth, the length of the WQEs and the wish; and
- * no completion comes out of it.
+ * A user who never signals is never stuck, whatever the depth, the length of the WQEs and the
+ * wished signal_every are; and no completion is shown.
  */
 static void unsignaled_work_is_never_stuck(void **state)
 {
@@ -436,7 +447,9 @@ static void who_signals_needs_no_help(void **state)
 	fake_destroy(f);
 }
 
-/* An error of what the library signaled is the user's all the same, with his id. */
+/*
+ * If a request that the library signaled fails, the error is shown to the user, with the user's id.
+ */
 static void an_error_is_never_hidden(void **state)
 {
 	const struct fake_attr attr = { .signal_every = 1 };
@@ -482,7 +495,9 @@ static uint32_t fence_at(const struct fake *f, uint32_t index)
 	return ctrl.fence;
 }
 
-/* What is owed is paid by the next WQE, whatever it is and by whatever way, and only once. */
+/*
+ * An owed fence goes into the next WQE, whatever it is and whatever call posts it, and only once.
+ */
 static void a_fence_owed_is_paid_once(void **state)
 {
 	struct fake *f = fake_create(NULL);
@@ -553,7 +568,7 @@ static void a_prepared_request_belongs_to_no_queue(void **state)
 	fake_destroy(g);
 }
 
-/* After a reset everything is as on the first day. */
+/* After a reset the queue is as new. */
 static void a_cleared_queue_is_new(void **state)
 {
 	const struct fake_attr attr = { .signal_every = 2 };
@@ -585,7 +600,9 @@ static void a_cleared_queue_is_new(void **state)
 
 /* -- what a slot costs, and whose it is ---------------------------------------------------------------- */
 
-/* Of whatever the library allocates for a queue of @count blocks; 0 under ASan, which does not tell. */
+/*
+ * Bytes that the library allocates for a queue of @count blocks; 0 under ASan, which does not tell.
+ */
 static size_t bytes_of_queue(enum bsn_transport transport, bool has_peers, uint32_t count)
 {
 	struct bsn_be32 record[2];
@@ -607,7 +624,9 @@ static size_t bytes_of_queue(enum bsn_transport transport, bool has_peers, uint3
 	return bytes;
 }
 
-/* An id, and whether its completion is hidden; where there are many peers a user pointer, too. */
+/*
+ * A slot keeps the id, and whether the completion is hidden; with many peers also a user pointer.
+ */
 static void a_slot_has_nine_bytes_or_seventeen(void **state)
 {
 	enum { FEW = 64, MANY = 4096, NOISE = 4096 }; /* of malloc's caches */
@@ -630,7 +649,7 @@ static void *who_sent(struct fake *f, uint32_t index, uint64_t id)
 
 #define WAYS_TO_SEND 7
 
-/* Near and far: of one block and of several, with little inline data and with much. */
+/* Posts in several ways: one block and several, little inline data and much. */
 static void send_by(struct bsn_peer *peer, unsigned way, uint64_t id)
 {
 	const unsigned flags = BSN_F_SIGNALED | BSN_F_RING;
@@ -669,7 +688,7 @@ static void send_by(struct bsn_peer *peer, unsigned way, uint64_t id)
 	}
 }
 
-/* Of each request the user pointer of its own peer comes back, wherever the id was kept. */
+/* Each request comes back with the user pointer of its own peer, wherever its id was kept. */
 static void a_request_has_its_peers_user(void **state)
 {
 	enum { MANY = 100 };
@@ -703,7 +722,10 @@ static void a_request_has_its_peers_user(void **state)
 	fake_destroy(f);
 }
 
-/* Of a queue with one peer it is the queue's, near and far, hidden completions among them or not. */
+/*
+ * On a queue with one peer, each request comes back with the queue's user pointer, whether or not
+ * hidden completions come between.
+ */
 static void a_request_has_its_queues_user(void **state)
 {
 	(void)state;
@@ -731,7 +753,7 @@ static void a_request_has_its_queues_user(void **state)
 
 /* -- what was counted --------------------------------------------------------------------------------- */
 
-/* A block is counted once, and a doorbell once, whatever way they go. */
+/* Each block and each doorbell is counted once, whatever call posts them. */
 static void blocks_and_doorbells_are_counted(void **state)
 {
 	(void)state;
@@ -765,9 +787,9 @@ static void blocks_and_doorbells_are_counted(void **state)
 #define POSTS 100000u
 
 /*
- * One thread posts; the other is device and poller. The way from the first to the second is `posted`
- * alone, the way back is the queue's own: where it is too weak, TSan sees it, and on a machine that
- * reorders ids go astray.
+ * One thread posts; the other is device and poller. Only `posted` synchronises the second thread
+ * with the first; the way back is the queue's own. If that is too weak, TSan sees it, and on a
+ * machine that reorders, ids are wrong.
  */
 struct pair {
 	struct fake *f;

@@ -24,7 +24,7 @@ static void append_one(struct fake *f)
 	assert_int_equal(bsn_write(&f->ep, three, &remote, 1, BSN_F_SIGNALED), 0);
 }
 
-/* One of one block in the inline code, and likewise what else is of one block. */
+/* Publishes a request of one block by inline code, and then other requests of one block. */
 static void publish_single(struct fake *f, unsigned bytes, unsigned each)
 {
 	struct bsn_prepared p;
@@ -49,7 +49,7 @@ static void publish_single(struct fake *f, unsigned bytes, unsigned each)
 	assert_published(f, f->sq->pi - 1, bytes, each);
 }
 
-/* Its body comes as vectors, which the inline code stores as such. */
+/* The body of a prepared request comes as vectors, and the inline code stores vectors. */
 static void publish_prepared(struct fake *f, unsigned bytes, unsigned each)
 {
 	const struct bsn_wr wr = {
@@ -64,7 +64,10 @@ static void publish_prepared(struct fake *f, unsigned bytes, unsigned each)
 	assert_published(f, pi, bytes, each);
 }
 
-/* What the compiler knows of several blocks, and what it does not; inline data of both kinds. */
+/*
+ * Publishes requests of several blocks: of a length that the compiler knows, and of others; inline
+ * data of both kinds.
+ */
 static void publish_long(struct fake *f, bool blueflame, unsigned each)
 {
 	static const uint8_t data[200];
@@ -147,7 +150,7 @@ static void o1_o2_o3_in_every_mode(void **state)
 		}
 }
 
-/* Two queues of one lane: the next doorbell goes to the other buffer, whoever rings. */
+/* Two queues of one lane: the next doorbell goes to the other buffer, whichever queue rings. */
 static void the_toggle_is_the_lanes(void **state)
 {
 	const struct fake_attr attr = { .count_bb = 64 };
@@ -170,7 +173,7 @@ static void the_toggle_is_the_lanes(void **state)
 static struct fake *device;
 static bool wrote_rest;
 
-/* Only when the CPU has asked for order are the CQE's other bytes there. */
+/* The other bytes of the CQE appear only when the CPU executes a barrier. */
 static void write_rest(unsigned kind)
 {
 	uint8_t *cqe = (uint8_t *)(uintptr_t)device->cq->next;
@@ -236,7 +239,7 @@ static void o4_all_others(void **state)
 	fake_destroy(f);
 }
 
-/* The CQEs of a queue that goes are told by their QPN, which is read late enough. */
+/* The CQEs of a destroyed queue are found by their QPN, which must be read after the owner bit. */
 static void o4_disowning(void **state)
 {
 	struct fake *f = fake_create(NULL);

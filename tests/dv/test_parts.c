@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Parts of a list or repeat block, checked and put in one pass: what is let through is right by a look at
- * every pair, whatever way it took, and what most layouts are is let through.
+ * Parts of a list or repeat block are checked and written in one pass. What the pass lets through
+ * is right: a look at every pair confirms it. What most layouts have is let through.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -47,7 +47,7 @@ static bool do_meet(const struct trial *t, uint32_t i, uint32_t j)
 	return false;
 }
 
-/* By each part and each pair. */
+/* Checks each part and each pair. */
 static bool is_right(const struct trial *t)
 {
 	for (uint32_t i = 0; i < t->count; i++) {
@@ -63,7 +63,10 @@ static bool is_right(const struct trial *t)
 	return true;
 }
 
-/* What lies in memory of its own in steps of one size, in any order, with a step of a round for all. */
+/*
+ * Makes parts in memory of their own: in steps of one size, in any order, and all with the same
+ * step from round to round.
+ */
 static void make(struct trial *t, bool turns)
 {
 	const uint64_t base[2] = { 1ull << 40 | (random_u64() & 0xffff), 3ull << 40 };
@@ -94,7 +97,7 @@ static void make(struct trial *t, bool turns)
 	}
 }
 
-/* Something about one part becomes something else: mostly that is wrong. */
+/* Changes something about one part, which mostly makes it wrong. */
 static void change(struct trial *t)
 {
 	struct bsn_part *const p = &t->parts[random_u64() % t->count];
@@ -180,7 +183,9 @@ static void what_is_let_through_is_right(void **state)
 		through += try_it(&t, i % 2);
 		right += is_right(&t);
 	}
-	/* Without vectors parts of two keys, or in disorder, are left to others. */
+	/*
+	 * Without vectors, the pass leaves parts of two keys, or out of order, to other functions.
+	 */
 	assert_true(through > TRIALS / (has_wide() ? 10 : 100) && through <= right);
 }
 
@@ -191,7 +196,7 @@ static void what_is_right_is_let_through(void **state)
 	struct trial t;
 
 	(void)state;
-	if (!has_wide()) { /* nothing is promised there */
+	if (!has_wide()) { /* without vectors nothing is promised */
 		fprintf(stderr, "# without vectors: nothing to look at\n");
 		return;
 	}

@@ -308,7 +308,10 @@ static void assert_register(const struct fake *f, unsigned buffer, const uint8_t
 	assert_poison(end, (size_t)(f->page + FAKE_PAGE - end));
 }
 
-/* Where the poller will find the id, and nothing but the WQE is there besides. */
+/*
+ * Checks that the id is where the poller will look for it, and that only the WQE was written
+ * besides.
+ */
 static void assert_kept(const struct fake *f, const struct bsn_wr *wr, const struct bsn_peer *peer,
 			uint32_t pi, const uint8_t *bytes, uint32_t written)
 {
@@ -328,7 +331,7 @@ static void assert_kept(const struct fake *f, const struct bsn_wr *wr, const str
 	assert_poison(bytes + written, ring_bytes - written);
 }
 
-/* A request to one of many carries what the peer says. */
+/* Checks that a request to one of many peers has this peer's prefix. */
 static void assert_peer(const struct bsn_peer *peer, const uint8_t *bytes)
 {
 	uint32_t word1;
@@ -340,7 +343,7 @@ static void assert_peer(const struct bsn_peer *peer, const uint8_t *bytes)
 		assert_memory_equal(bytes + 32, peer->more, 32);
 }
 
-/* After one post at @pi, with all before it published. */
+/* Checks everything after one post at @pi, with all before it published. */
 static void assert_posted(const struct fake *f, const struct bsn_wr *wr, const struct bsn_peer *peer,
 			  uint32_t pi, unsigned buffer, uint32_t writes_bytes)
 {
@@ -426,7 +429,7 @@ static struct bsn_wr request(uint32_t opcode, const struct mix *m, unsigned flag
 	};
 }
 
-/* By each way that there is; @peer: of many, or NULL. */
+/* Posts by each way that there is; @peer: one of many, or NULL. */
 static unsigned post_at(struct fake *f, const struct bsn_peer *peer, const struct bsn_wr *wr,
 			uint32_t pi)
 {
@@ -466,13 +469,16 @@ static unsigned flags_of(unsigned some)
 }
 
 #ifdef BSN_ORDER_TRACE
-#define EVERY 15 /* of which the order depends: none, and all */
+#define EVERY 15 /* the order depends on these flags: none, and all */
 #else
 #define EVERY 1 /* combination of flags */
 #endif
 #define FEW 14 /* BSN_F_RING, and all */
 
-/* Every mix at every position from @first on; at others each time where a share is enough. */
+/*
+ * Posts every mix at every position from @first on; if a share is enough (share.h), at other
+ * positions for each mix.
+ */
 static unsigned post_everything(struct fake *f, const struct bsn_peer *peer, uint32_t opcode,
 				uint32_t first, unsigned flag_step)
 {
@@ -613,7 +619,9 @@ static void append(struct fake *f, const struct bsn_wr *wr)
 	assert_int_equal(bsn_post(&f->ep, wr), 0);
 }
 
-/* Whichever is the fastest here, it is one that this CPU can do, and BlueFlame. */
+/*
+ * The measurement chooses a store that this CPU has, and BlueFlame, whichever store is the fastest.
+ */
 static void the_measurement_chooses_a_store(void **state)
 {
 	_Alignas(64) uint8_t target[64];
@@ -627,7 +635,10 @@ static void the_measurement_chooses_a_store(void **state)
 	}
 }
 
-/* Several at once: one record for all, and the doorbell of the last, whatever the lengths are. */
+/*
+ * Several WQEs at once: one doorbell record for all, and the doorbell of the last, whatever the
+ * lengths are.
+ */
 static void several_are_published_by_a_doorbell(void **state)
 {
 	struct fake *f = fake_create(NULL);
@@ -661,7 +672,7 @@ static void several_are_published_by_a_doorbell(void **state)
 	fake_destroy(f);
 }
 
-/* Appended alone and rung later, it is one WQE as well: BlueFlame. */
+/* A single WQE that is appended first and rung later also goes by BlueFlame. */
 static void a_single_one_rung_later_takes_blueflame(void **state)
 {
 	struct fake *f = fake_create(NULL);
@@ -776,7 +787,7 @@ static void inline_data_of_every_length_to_one_of_many(void **state)
 	}
 }
 
-/* The stream of a DCI stands in each of its control segments, by whatever way. */
+/* Each control segment of a DCI has the stream, whatever call posts it. */
 static void a_peers_stream_is_in_the_control_segment(void **state)
 {
 	struct fake *f = fake_create(&(struct fake_attr){
@@ -806,8 +817,8 @@ struct shot {
 };
 
 /*
- * What the poster only keeps in mind (where room is known to end) may change. Blocks that are free are
- * nobody's: a long list may have been begun there.
+ * Two things may change: what the poster only caches (where room is known to end), and free blocks,
+ * since a long list may have been begun there.
  */
 static void shoot(const struct fake *f, struct shot *shot)
 {
@@ -833,7 +844,7 @@ static void shoot(const struct fake *f, struct shot *shot)
 
 static struct shot shot_before, shot_after;
 
-/* By each way but the prepared ones, which bsn_prepare() refuses already. */
+/* Posts by each way but the prepared ones, since bsn_prepare() refuses already. */
 static void assert_refused_at(struct fake *f, struct bsn_ep *ep, const struct bsn_wr *wr, int error)
 {
 	unsigned refused = 0;
@@ -905,7 +916,7 @@ static void refusals_touch_nothing(void **state)
 	fake_destroy(f);
 }
 
-/* A request that says BSN_F_INLINE but brings data, or changes remote memory by operands, is none. */
+/* BSN_F_INLINE is refused for requests that bring data here, and for atomics. */
 static void only_what_sends_data_is_inline(void **state)
 {
 	struct fake *f = fake_create(NULL);
@@ -952,7 +963,7 @@ static void unknown_flags_are_refused(void **state)
 	fake_destroy(g);
 }
 
-/* Where there is room for an address there is for a little data, whatever was asked for. */
+/* Where an address fits, a little inline data fits, too, whatever was asked for. */
 static void a_little_inline_data_always_fits(void **state)
 {
 	const struct fake_attr attr = { .max_inline = 1, .max_sge = 1, .max_ds = 4 };
@@ -967,7 +978,7 @@ static void a_little_inline_data_always_fits(void **state)
 	fake_destroy(f);
 }
 
-/* What a transport lacks, each operation on each. */
+/* Each operation on each transport that lacks it. */
 static void a_transport_refuses_what_it_lacks(void **state)
 {
 	unsigned refused = 0;
@@ -1003,7 +1014,10 @@ static bool is_posted(uint32_t opcode)
 	return false;
 }
 
-/* What wqe/ can read but no call can fill: every opcode but those above, on every transport. */
+/*
+ * Operations that wqe/ can read but no call can post: every opcode but those above, on every
+ * transport.
+ */
 static void an_operation_without_a_request_is_refused(void **state)
 {
 	unsigned known = 0;
@@ -1029,7 +1043,7 @@ static void an_operation_without_a_request_is_refused(void **state)
 	assert_true(known >= 3 * 15);
 }
 
-/* Full, by whatever is posted; and again room when less is wanted. */
+/* A request is refused exactly if its blocks do not fit into the queue's capacity. */
 static void a_full_queue_refuses_and_keeps_everything(void **state)
 {
 	const struct fake_attr attr = { .capacity_bb = 14 };
@@ -1060,7 +1074,10 @@ static void a_full_queue_refuses_and_keeps_everything(void **state)
 	fake_destroy(f);
 }
 
-/* Else nothing would ever make room: what was appended is published, though the post is refused. */
+/*
+ * A refused post that asks to ring publishes what was appended. Otherwise nothing would ever make
+ * room.
+ */
 static void a_full_queue_asked_to_ring_rings(void **state)
 {
 	const struct fake_attr ud = many_peers(BSN_TRANSPORT_UD);
@@ -1090,7 +1107,10 @@ static void a_full_queue_asked_to_ring_rings(void **state)
 			}
 }
 
-/* Whatever is posted, by whatever way, however much room there is; and it goes on where it was. */
+/*
+ * A closed queue refuses every request by every way, however much room there is. Opened again, it
+ * goes on where it was.
+ */
 static void a_closed_queue_says_why(void **state)
 {
 	static const char why[] = "not today";
@@ -1141,7 +1161,7 @@ static void a_reset_leaves_a_queue_closed(void **state)
 	fake_destroy(f);
 }
 
-/* What the linker knows by name and a binding may call. */
+/* The functions that are exported by name, which a binding may call. */
 static void no_endpoint_is_refused(void **state)
 {
 	const struct bsn_sge sge = { (uintptr_t)payload, 8, 7 };
@@ -1208,7 +1228,7 @@ static void seek_recv(struct fake *f, uint32_t head)
 	f->rq->lone_limit = f->rq->max_sge == 1 ? f->rq->limit : NULL;
 }
 
-/* By the function of one, by lists that the compiler knows, and by any list. */
+/* Posts by the function of one SGE, by lists that the compiler knows, and by any list. */
 static int recv_by(struct fake *f, unsigned way, const struct bsn_sge *sge, uint32_t count,
 		   uint64_t id)
 {
@@ -1335,7 +1355,10 @@ static void give_back_some(struct fake *f[2], uint16_t *posted, uint32_t *held, 
 	}
 }
 
-/* As one by one: the same bytes, ids, record and room, wherever in the ring it begins. */
+/*
+ * Many receives at once give the same bytes, ids, record and room as one by one, wherever in the
+ * ring they begin.
+ */
 static void many_by(const struct fake_attr *attr, unsigned many, unsigned step)
 {
 	struct fake *f[2] = { fake_create(attr), fake_create(attr) };
@@ -1390,7 +1413,7 @@ static void each_kind_of_many(void)
 			}
 }
 
-/* By vectors where the CPU has some, and without. */
+/* The same by vectors, if the CPU has some, and without. */
 static void many_receives_are_as_one_by_one(void **state)
 {
 	(void)state;

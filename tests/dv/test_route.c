@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The table of routes as a poller sees it after each single store of the thread that adds: the stores of
- * route.c call look_up_all(). No thread and no luck is needed to be in between.
+ * The table of routes as a poller sees it after each single store of the thread that adds: the
+ * stores of route.c call look_up_all(). So the test needs neither a second thread nor luck.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -49,7 +49,10 @@ static uint32_t number(uint32_t i)
 	return 0x1000 + 5 * i;
 }
 
-/* The inline look-up, by a size that was loaded some time ago: not outside of the table, nor a wrong route. */
+/*
+ * Looks up inline, by a size of the table that was loaded earlier. It reads nothing outside of the
+ * table, and finds no wrong route.
+ */
 static void look_up(uint8_t shift, uint32_t i)
 {
 	const uint32_t key = bsn_cq_key(number(i));
@@ -110,8 +113,8 @@ static void no_table_is_freed_before_the_cq(void **state)
 	assert_int_equal(frees, mallocs);
 }
 
-/* What was given up half-way is not found, and hides nobody behind it. */
-static void what_is_abandoned_hides_nobody(void **state)
+/* A route whose addition was given up half-way is not found, and hides no other route. */
+static void an_abandoned_route_hides_no_other(void **state)
 {
 	(void)state;
 	memset(&cq, 0, sizeof(cq));
@@ -132,7 +135,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_poller_between_any_two_stores_finds_each_queue),
 		cmocka_unit_test(no_table_is_freed_before_the_cq),
-		cmocka_unit_test(what_is_abandoned_hides_nobody),
+		cmocka_unit_test(an_abandoned_route_hides_no_other),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

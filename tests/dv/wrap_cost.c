@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a post costs more at the ring's end: tests/engine/more.py counts the instructions of each function here.
- * One of one block finds the ring's end before it; one of two has a block at each end.
+ * What a post costs more at the ring's end. tests/engine/more.py counts the instructions of each
+ * function here. One of one block finds the ring's end before it; one of two has a block at each
+ * end.
  */
 #include "fake.h"
 
 enum { TIMES = 16, RING = 16, INLINE = 64 };
 
-/* By these names valgrind finds them. */
+/* Valgrind finds the functions by these names. */
 #define COUNTED __attribute__((noinline, visibility("default")))
 #define POSTS(name, ...)                                                                           \
 	int name##_inside(struct bsn_ep *ep, uint64_t id);                                         \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What every target has: an entry, which libFuzzer or our generator calls, and a judgement. */
+/* What every target has: an entry point for libFuzzer or our generator, and a check that aborts. */
 #ifndef FUZZ_H
 #define FUZZ_H
 

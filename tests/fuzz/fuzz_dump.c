@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Arbitrary bytes as the input of wqe-dump: lines, prefixes, every form, hexadecimal in any shape,
- * binary. Whatever they are, nothing is read or written out of bounds (sanitizers tell), and what
- * is told of is consistent (this aborts where it is not).
+ * binary. Whatever they are, nothing is read or written out of bounds (sanitizers tell), and the
+ * records are consistent (otherwise this program aborts).
  *
- * The first byte of the input says what the user says of it, and with 0x80 that the printers are to
- * see it; the rest is the file.
+ * The first byte of the input chooses the user's options; 0x80 in it also runs the printers. The
+ * rest is the file.
  */
 #include "fuzz.h"
 #include "wqe-dump/print/print.h"
@@ -15,7 +15,7 @@
 static unsigned long lines; /* of the input */
 static bool is_printed;
 
-/* What the printers would write; it is thrown away. */
+/* Writes what the printers write, and throws it away. */
 static void print_record(const struct record *record)
 {
 	static bool is_quiet;
@@ -66,7 +66,7 @@ static void check_unread(struct sink *sink, const char *file, unsigned long line
 	MUST(line <= lines);
 }
 
-/* One for each thing that a user may say; a scanner is made for many inputs. */
+/* Returns the scanner for a choice of options; each scanner is used for many inputs. */
 static struct scan *get_scan(unsigned choice)
 {
 	enum { KINDS = RAW_RECV_SIGNED + 1, TRANSPORTS = BSN_TRANSPORT_IPOIB + 1 };

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Arbitrary tables of translations, made by CREATE_MKEY and by UMR, through the model's translator.
- * Whatever they are, nothing is read or written out of bounds (sanitizers tell), each walk ends, and spans
- * are of the one region that there is: a byte is at the same place whether it is asked for alone or as
- * part of a span.
+ * Whatever they are, nothing is read or written out of bounds (sanitizers tell), each walk ends,
+ * and all spans are in the only region. A byte is at the same place whether it is looked up alone
+ * or as part of a span.
  *
- * The input: for each key a byte of its kind and room, then its table; what is left is a UMR's WQE.
+ * The input has for each key a byte with its kind and room, then its table. The rest is the WQE of
+ * a UMR.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -24,7 +25,7 @@ enum {
 	MOST_ROOM = 32,
 	UMR_BYTES = RIG_SQ_BB * BSN_BB_SIZE,
 	WALK_BYTES = 512,
-	SMALL = 1 << 20, /* a fuzzer's keys and addresses below it stand for those that there are */
+	SMALL = 1 << 20, /* smaller keys and addresses in the input stand for existing ones */
 };
 
 struct input {
@@ -48,7 +49,9 @@ static void take(struct input *in, void *to, size_t size)
 
 /* -- keys -------------------------------------------------------------------------------------- */
 
-/* A small key is one of ours, or of the region, whose small addresses are inside. */
+/*
+ * Replaces small keys by our keys or the region's, and small addresses by addresses in the region.
+ */
 static void aim(uint8_t *xlt)
 {
 	struct bsn_klm klm;
@@ -116,7 +119,7 @@ static void revive(struct rig_qp *qp)
 	rig_qp_connect(&rig, qp, rig.qp[1].number);
 }
 
-/* Of the last key, with all that the input has left. */
+/* Changes the last key by a UMR with the rest of the input. */
 static void change_key(struct input *in)
 {
 	struct rig_wqe wqe;
@@ -152,7 +155,7 @@ static bool is_inside(const struct cx_span *span)
 	       span->len <= sizeof(rig.buf) - (span->va - begin);
 }
 
-/* That byte alone. */
+/* Returns the place of one byte, looked up alone. */
 static uint64_t place_of(uint32_t key, const struct cx_claim *claim, uint64_t addr)
 {
 	struct cx_span span;

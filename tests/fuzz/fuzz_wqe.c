@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Arbitrary bytes through every reader of wqe/. Whatever they are, nothing is read or written out of
- * bounds (sanitizers tell), and what is taken apart is consistent (this aborts where it is not).
+ * Arbitrary bytes through every reader of wqe/. Whatever they are, nothing is read or written out
+ * of bounds (sanitizers tell), and what is decoded is consistent (otherwise this program aborts).
  *
  * The first byte of the input is the transport, the rest the WQE, receive WQE or CQE.
  */

@@ -55,7 +55,7 @@ static size_t append(uint8_t *to, size_t at, const uint8_t *bytes, size_t size)
 	return at + size;
 }
 
-/* Some of one file behind what is there. */
+/* Appends a part of one file. */
 static size_t add_part(uint8_t *to, size_t at)
 {
 	const unsigned n = (unsigned)(random_u64() % file_count);
@@ -66,7 +66,7 @@ static size_t add_part(uint8_t *to, size_t at)
 		      random_u64() % 2 ? left : random_u64() % (left + 1));
 }
 
-/* What tells forms and shapes apart. */
+/* Replaces some bytes, mostly by characters that tell forms and shapes apart. */
 static void damage(uint8_t *bytes, size_t size)
 {
 	static const char telling[] = "0123456789abcdefxX:,=\n\r\t |*[]<>().-\"\\{}\0\xff";

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Posts with memory that was deregistered, and on a second thread, and prints what the library says of
- * both; without checks it takes them. Nothing is connected, so that nothing is asked of the device.
+ * Posts with memory that was deregistered, and on a second thread, and prints what the library says
+ * about both; without checks it accepts them. Nothing is connected, so the device has nothing to
+ * do.
  */
 #include <bsn.h>
 #include <pthread.h>

@@ -20,7 +20,7 @@ from harness import check, main  # noqa: E402
 
 DEADLINE_S = 30
 
-# What it does at each boot is the next word of the plan. The guest's part is guest-init's.
+# At each boot it does what the next word of the plan says. It writes what guest-init would.
 QEMU = r'''#!/bin/bash
 share=$(grep -oP 'id=share,path=\K[^,]+' <<<"$*")
 echo "$$" >>"$PLAN.pids"
@@ -131,7 +131,7 @@ def test_without_qemu_and_kernel_the_battery_is_skipped(_):
     check(run.stdout.startswith('1..0 # SKIP tests/vm/setup: cannot write to'), run.stdout)
 
 
-def test_who_is_stopped_stops_its_guest(_):
+def test_a_run_that_is_stopped_stops_its_guest(_):
     machine = Machine('hangs')
     process = machine.start(HERE / 'run', 'true')
     while not machine.pids():

@@ -82,13 +82,13 @@ def run_engine_test(tap, path):
             why = line[len('left out: '):]
         elif not re.match(r'1\.\.\d|# (not )?ok', line):
             print('#', line.lstrip('# '))
-    # None at all: cases for the model only.
+    # Without a reason at all: cases for the model only.
     if not ended_well and tap.failed == before:
         tap.case(f'engine, {subject}', False, how)
 
 
 def check_table(tap):
-    """The README's column of this device is what was found just now."""
+    """The README's column of this device says what was found just now."""
     if FEATURES.exists():
         report = json.loads(FEATURES.read_text(encoding='utf-8'))
         wrong = features.differences(README, DEVICE, report)
@@ -99,7 +99,7 @@ def check_table(tap):
 # -- programs -----------------------------------------------------------------------------------
 
 def pair(bench, *command, client=('127.0.0.1',), port='-p', **more):
-    """What the client said, and the server, of programs started alike but for the host's name."""
+    """The outputs of client and server, which are started alike except for the host's name."""
     number = free_port()
     flags = [port, number] if port else [number]
     server = bench.start(*command, *flags, **more)
@@ -138,7 +138,7 @@ def check_perf(bench, command, op, *more):
     server = bench.start(BUILD / 'tools/bsn-perf', *few, 'server')
     out = bench.run(BUILD / 'tools/bsn-perf', *few, 'client', ADDRESS)[0]
     bench.finish(server)
-    # On the path by itself, where none was asked for.
+    # Without --path, bsn-perf chooses the verbs path by itself.
     check(json.loads(out)['path'] == (more[-1] if '--path' in more else 'verbs'), out)
 
 
@@ -186,7 +186,7 @@ def check_attach(bench):
 
 
 def check_no_permission(bench):
-    """A root without capabilities is anybody."""
+    """Root without capabilities has only the rights of any user."""
     file = '/dev/infiniband/uverbs0'
     before = os.stat(file)
     os.chmod(file, 0o600)

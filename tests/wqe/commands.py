@@ -4,7 +4,7 @@
 
 usage: commands.py LAYOUT_MD
 
-A field that the kernel has under another name is named here; one that it lacks is counted.
+Fields that have another name in the kernel are listed here; fields that it lacks are counted.
 """
 
 import math
@@ -75,8 +75,8 @@ FEWEST = 280  # fields that must be found
 
 def kernel_structs(text):
     """
-    {name: {field: (first bit, bits)}}, those of a structure inside with them; where a field is
-    twice, as in two paths, the first counts.
+    {name: {field: (first bit, bits)}}, with the fields of nested structures. If a field comes
+    twice, as in two paths, the first one counts.
     """
     bodies = dict(re.findall(r'struct mlx5_ifc_(\w+)_bits \{\n(.*?)\n\};', text, re.DOTALL))
 

@@ -11,7 +11,7 @@ static const uint8_t opcodes[] = {
 	BSN_WQE_OPCODES(OPCODE)
 };
 
-/* Counts that the WQE mostly has room for, and now and then a repeat block. */
+/* Makes a UMR whose counts mostly fit into the WQE; now and then it has a repeat block. */
 static void make_plausible_umr(uint8_t *wqe, size_t size, uint32_t ds)
 {
 	const uint64_t dice = random_u64();
@@ -28,7 +28,9 @@ static void make_plausible_umr(uint8_t *wqe, size_t size, uint32_t ds)
 		bsn_repeat_encode(wqe + 2 * BSN_BB_SIZE, &repeat);
 }
 
-/* A control segment that is mostly right, and data segments that mostly end in time. */
+/*
+ * Makes a control segment that is mostly right, and data segments that mostly end within the WQE.
+ */
 static void make_plausible(uint8_t *wqe, size_t size)
 {
 	const uint64_t dice = random_u64();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Files of bytes with what they are: tests/golden/wqe and tests/bad/wqe. Lines are
+ * Reads files of tests/golden/wqe and tests/bad/wqe: bytes, and what they are. Lines are
  *
  *	# a comment: what it is, and where that is written
  *	send RC | recv | recv-srq | recv-signed | cqe   what the bytes are
@@ -83,7 +83,7 @@ static inline bool hex_read_line(struct hexfile *hex, const char *line)
 	return line[strspn(line, " \n")] == '\0';
 }
 
-/* Reads one file; false, and a word on stderr, where it is not of this form. */
+/* Reads one file; false, with a message on stderr, if it does not have this form. */
 static inline bool hex_read(struct hexfile *hex, const char *folder, const char *file)
 {
 	char path[512], line[256];

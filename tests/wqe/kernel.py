@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""The kernel's definitions of segments and CQEs against ours: compiles and runs test_kernel.c with
-what the installed kernel headers have. Speaks TAP.
+"""Compares the kernel's definitions of segments and CQEs with ours: compiles and runs test_kernel.c with
+the structures of the installed kernel headers. Speaks TAP.
 
 usage: kernel.py TEST_KERNEL_C LIBRARY FLAG...
 """
@@ -21,7 +21,7 @@ USED = ('wqe_fmr_seg', 'wqe_xrc_seg', 'wqe_masked_atomic_seg', 'seg_set_psv', 's
 
 
 def find(folder, name):
-    """A structure as it stands in one of the headers."""
+    """The text of a structure in one of the headers."""
     for header in 'qp.h', 'device.h':
         found = re.search(rf'^struct mlx5_{name} {{\n.*?^}}.*?;\n', (folder / header).read_text(),
                           re.MULTILINE | re.DOTALL)

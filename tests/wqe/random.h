@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Random numbers that can be had again: the seed is printed, and BSN_SEED sets it. */
+/* Random numbers that can be repeated: the seed is printed, and BSN_SEED sets it. */
 #ifndef TESTS_WQE_RANDOM_H
 #define TESTS_WQE_RANDOM_H
 

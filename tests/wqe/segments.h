@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What some bytes consist of, in words, to be compared with what a test expects: the segments of a
- * WQE by their names, in their order. Inline data are "+", what no table describes is "raw"; padding
- * is left out.
+ * The segments of a WQE as words, which a test can compare with what it expects: their names, in
+ * order. Inline data are "+", bytes that no table describes are "raw"; padding is left out.
  */
 #ifndef TESTS_WQE_SEGMENTS_H
 #define TESTS_WQE_SEGMENTS_H
@@ -17,7 +16,7 @@
  * segments_of() - "ctrl raddr inline_hdr +" of a WQE
  * @words: room for SEGMENTS_BYTES
  *
- * Return: @words; what is wrong where the bytes are no WQE of this transport.
+ * Return: @words; if the bytes are no WQE of this transport, they say what is wrong.
  */
 static inline const char *segments_of(const void *bytes, size_t size, enum bsn_transport transport,
 				      char *words)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The tables against bytes written down by hand from the sources that each file cites: the encoders
- * give these bytes, decode and check take them. And malformed bytes against the refusal that is due.
+ * Compares the tables with bytes written down by hand from the sources that each file cites: the
+ * encoders give these bytes, decode and check accept them. Malformed bytes get the refusal that
+ * their file names.
  *
  * usage: test_corpus GOLDEN_FOLDER BAD_FOLDER
  */
@@ -208,7 +209,7 @@ static void build_recv_srq(struct built *b)
 	add_usual_data(b, 2048);
 }
 
-/* The head that the goldens of UMR share: which WQE, and how many of what follow. */
+/* Adds the head that the golden UMRs share, with the counts of what follows it. */
 static void add_umr(struct built *b, uint32_t ds, uint32_t klms, uint32_t bsf, uint64_t mask)
 {
 	ADD_CTRL(0x20, UMR, 0x45, ds, SIGNALED, .imm = 0x181920);
@@ -426,7 +427,7 @@ static void build_mmo_dma(struct built *b)
 	ADD(data, .byte_count = 4096, .lkey = 0x6100, .addr = 0xa000);
 }
 
-/* 64 bytes of which nothing is known: the first four dwords and the last one are not 0. */
+/* Adds 64 bytes that no table describes: the first four dwords and the last one are not 0. */
 static void add_argument(struct built *b)
 {
 	static const uint8_t first[16] = { 0x80, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0, 4 };
@@ -601,7 +602,7 @@ static const struct {
 
 /* -- the tests -------------------------------------------------------------------------------- */
 
-/* What any reader of such bytes answers. */
+/* Passes the bytes to the reader of their kind, and returns its answer. */
 static int judge(const struct hexfile *hex, struct bsn_bad *bad)
 {
 	static struct bsn_wqe wqe;
@@ -681,7 +682,7 @@ static void assert_refused(const struct hexfile *hex)
 	assert_true(*bad.why);
 }
 
-static void malformed_bytes_are_refused_as_they_should(void **state)
+static void malformed_bytes_get_the_expected_refusal(void **state)
 {
 	(void)state;
 	assert_true(hex_visit(bad_folder, assert_refused) > 20);
@@ -692,7 +693,7 @@ static void assert_cuts_refused(const struct hexfile *hex)
 	static struct bsn_wqe wqe;
 
 	for (size_t size = 0; hex->kind == HEX_SEND && size < hex->size; size++) {
-		/* Exactly as long, so that ASan sees a read behind the end. */
+		/* A copy of exactly this length, so that ASan sees a read beyond the end. */
 		uint8_t *exact = malloc(size ? size : 1);
 
 		assert_non_null(exact);
@@ -709,8 +710,8 @@ static void every_cut_of_a_golden_wqe_is_refused(void **state)
 }
 
 /*
- * The mask and the check agree on every single bit: what is ignored may be anything and nobody
- * minds, what must be zero is in the mask and found.
+ * The mask and the check agree on every bit. An ignored bit may have any value. A bit that must be
+ * zero is in the mask, and the check finds it.
  */
 static void assert_bits(const struct hexfile *hex)
 {
@@ -787,7 +788,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(encoders_give_the_golden_bytes),
 		cmocka_unit_test(golden_bytes_are_accepted),
-		cmocka_unit_test(malformed_bytes_are_refused_as_they_should),
+		cmocka_unit_test(malformed_bytes_get_the_expected_refusal),
 		cmocka_unit_test(every_cut_of_a_golden_wqe_is_refused),
 		cmocka_unit_test(ignored_bits_change_nothing),
 		cmocka_unit_test(reserved_bits_are_found),

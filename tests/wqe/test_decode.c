@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the readers make of well-formed entries, and the order in which they find fault. */
+/* How the readers decode well-formed entries, and which fault they report first. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -52,7 +52,7 @@ static void pieces_cover_every_wqe(void **state)
 	assert_true(decoded > 200 * BSN_WQE_MAX_DS);
 }
 
-/* The least DS that an operation can have, by its segments: PRM, and libmlx5's builders. */
+/* The fewest DS that an operation can have, by its segments: PRM, and libmlx5's builders. */
 static void the_shortest_wqe_of_each_operation(void **state)
 {
 	static const struct {
@@ -98,7 +98,7 @@ static void the_extension_bit_tells_the_address_vectors_length(void **state)
 	(void)state;
 	begin(BSN_OPCODE_SEND, 3);
 	bsn_av_ud_encode(bytes + 16, &compact);
-	memset(bytes + 32, 0x11, 16); /* a data pointer, none of the address's business */
+	memset(bytes + 32, 0x11, 16); /* a data pointer, no part of the address vector */
 	assert_int_equal(decode(BSN_TRANSPORT_UD), 0);
 	assert_ptr_equal(wqe.parts[1].desc, &bsn_av_ud_desc);
 	assert_int_equal(wqe.to.ud.dqpn, 0x123);
@@ -121,7 +121,7 @@ static void the_extension_bit_tells_the_address_vectors_length(void **state)
 	assert_int_equal(wqe.to.dc.hop_limit, 11);
 }
 
-/* As libmlx5's post_send mixes them: inline pieces and pointers in any order. */
+/* libmlx5's post_send mixes inline pieces and pointers in any order. */
 static void inline_pieces_and_pointers_mix(void **state)
 {
 	const struct bsn_inline_hdr first = { .is_inline = 1, .byte_count = 28 };
@@ -278,7 +278,7 @@ static void repeat_blocks_say_how_much_they_map(void **state)
 	assert_false(bsn_piece_next(&iter, &piece));
 }
 
-/* The mask follows mkey_mask: two builders may differ in what it does not select. */
+/* The mask follows mkey_mask: two builders may differ in fields that it does not select. */
 static void an_mkeys_fields_count_where_they_are_selected(void **state)
 {
 	const struct bsn_umr_ctrl umr = { .is_inline = 1,
@@ -334,7 +334,7 @@ static void inline_headers_begin_in_the_ethernet_segment(void **state)
 	}
 }
 
-/* Parameters of TLS, and opcodes that nobody has described: kept, and they count. */
+/* TLS parameters and undocumented opcodes are kept as raw bytes, and a comparison counts them. */
 static void what_is_not_described_is_raw_and_counts(void **state)
 {
 	static const struct {
@@ -361,7 +361,7 @@ static void what_is_not_described_is_raw_and_counts(void **state)
 	}
 }
 
-/* What a comparison of two builders may not look at. */
+/* What a comparison of two builders must not look at. */
 static void the_mask_clears_what_the_operation_does_not_use(void **state)
 {
 	const struct bsn_inline_hdr hdr = { .is_inline = 1, .byte_count = 3 };
@@ -379,7 +379,7 @@ static void the_mask_clears_what_the_operation_does_not_use(void **state)
 	assert_int_equal(mask[39], 0xff); /* add */
 	assert_int_equal(mask[40], 0);    /* compare */
 	assert_int_equal(mask[63], 0xff); /* data pointer */
-	assert_int_equal(mask[64], 0);    /* behind the WQE */
+	assert_int_equal(mask[64], 0);    /* after the WQE */
 
 	begin(BSN_OPCODE_ATOMIC_CS, 4);
 	assert_int_equal(decode(BSN_TRANSPORT_RC), 0);
@@ -580,7 +580,7 @@ static void basic_blocks_expand_to_what_they_count(void **state)
 	assert_int_equal(bsn_cqe_expand(&block, array, whole, &bad), -EBADMSG);
 }
 
-/* An array of the enhanced layout counts itself, and its title was a completion before it. */
+/* An array of the enhanced layout has its own count; its title is the completion before it. */
 static void enhanced_arrays_follow_a_whole_cqe(void **state)
 {
 	struct bsn_cqe_block block = { .format = BSN_MINI_CSUM, .is_enhanced = true };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The tables against the installed mlx5dv.h, which knows nothing of them: its setters and
+ * Compares the tables with the installed mlx5dv.h, which is independent of them: its setters and
  * structures, over random values. Sizes and numbers are compared too, at compile time.
  */
 #include <setjmp.h>
@@ -14,7 +14,7 @@
 #include "bsn_decode.h"
 #include "random.h"
 
-#define ROUNDS 150000 /* by ten kinds of segments: more than a million */
+#define ROUNDS 150000 /* times ten kinds of segments: more than a million */
 
 #define SAME(ours, theirs)                                                                         \
 	_Static_assert((int)(ours) == (int)(theirs), #ours " differs from " #theirs)
@@ -77,7 +77,7 @@ SAME(BSN_ASO_SIZE, 4 + 4 + 4 + 4 + 4 * 4 + 8 + 8);
 SAME(BSN_FLOW_SIZE, 4 + 5 * 4 + 6 * 4);
 SAME(BSN_RECV_SIG_SIZE, 4 + 1 + 11);
 
-/* What the installed mlx5dv.h does not number, as device.h and mlx5_prm.h do; RCV_EN: MLNX_OFED 4. */
+/* Numbers that the installed mlx5dv.h lacks, from device.h and mlx5_prm.h; RCV_EN: MLNX_OFED 4. */
 enum {
 	MLX5_OPCODE_WAIT = 0x0f,
 	MLX5_OPCODE_RCV_EN = 0x16,
@@ -127,7 +127,7 @@ SAME(BSN_VENDOR_ODP_PAGE_FAULT, MLX5_CQE_VENDOR_SYNDROME_ODP_PFAULT);
 #define SAME_STATUS(name, value, doc) SAME(value, IBV_WC_##name);
 BSN_STATUSES(SAME_STATUS)
 
-/* Random fields, so that both sides can be given the same; `bits` of them. */
+/* A random value of `bits` bits. Both sides then get the same value. */
 static uint32_t some(unsigned bits)
 {
 	return (uint32_t)(random_u64() >> 32) & BSN_ROW_MASK(bits);
@@ -468,7 +468,7 @@ static void ethernet(void **state)
 	}
 }
 
-/* What every view says of a random CQE, against the fields and getters of mlx5dv.h. */
+/* Compares what every view says about a random CQE with the fields and getters of mlx5dv.h. */
 static void assert_common(const struct bsn_cqe_tail *tail, struct mlx5_cqe64 *theirs)
 {
 	assert_int_equal(tail->wqe_counter, be16toh(theirs->wqe_counter));

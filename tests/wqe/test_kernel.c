@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Random bytes as the kernel's structures and as ours: what mlx5dv.h does not have. kernel.py takes
- * the structures from the installed kernel headers. A name without a prefix is the kernel's field.
+ * Reads random bytes by the kernel's structures and by ours: those that mlx5dv.h does not have.
+ * kernel.py takes the structures from the installed kernel headers. A name without a prefix is the
+ * kernel's field.
  */
 #include <endian.h>
 #include <setjmp.h>

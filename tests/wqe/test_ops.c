@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The table of operations: against words, against bytes that others built, and against itself. */
+/* Compares the table of operations with words, with bytes that others built, and with itself. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -65,7 +65,10 @@ static const struct {
 	ON(RC, BIND_MW, 0, COMPACT, "ctrl ..."),
 };
 
-/* What no table describes is its size, or "..." where it has any. */
+/*
+ * Writes places as words. A place that no table describes is its size, or "..." if the size may
+ * vary.
+ */
 static const char *in_words(uint64_t places, char *words)
 {
 	enum bsn_place place;
@@ -209,7 +212,7 @@ static void assert_decoded(const struct bsn_wqe_op *op, enum bsn_transport trans
 	const uint64_t places = bsn_wqe_places(op, transport, opmod, is_extended);
 	const uint32_t ds = bsn_wqe_head_ds(op, transport, opmod, is_extended);
 	const bool needs_more = places & (BSN_PLACE(FLOW_DATA) |
-					  BSN_PLACE(MMO_FROM)); /* it is the tail's to refuse */
+					  BSN_PLACE(MMO_FROM)); /* the tail refuses it */
 	uint8_t bytes[BSN_WQE_MAX_DS * BSN_DS_SIZE];
 	static struct bsn_wqe wqe;
 	struct bsn_bad bad;

@@ -196,8 +196,8 @@ static void reserved_bits_stay_zero_whatever_the_values(void **state)
 }
 
 /*
- * Which bits are reserved and which ignored, by segment and dword, once more and by hand: no other
- * oracle tells the two apart. What is not listed is all fields.
+ * Which bits are reserved and which are ignored, by segment and dword. This is a second copy, by
+ * hand, since no other oracle tells the two apart. A dword that is not listed has only fields.
  */
 static const struct {
 	const struct bsn_seg_desc *desc;
