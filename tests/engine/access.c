@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Access that a region or a window does not allow: out of bounds by a byte at each end, of a wrong domain, of
- * each right that is missing, by an old key, through a window that was taken back. Each has its status, its
- * vendor syndrome and its text, and not a byte is carried. On QPs that an application made its own regions
- * and windows are tried.
+ * Access that a region or a window does not allow: a byte beyond each end, a wrong domain, each
+ * missing right, an old key, a window that was taken back. Each gives its status, its vendor
+ * syndrome and its text, and no byte is moved. On QPs that an application made, the application's
+ * own regions and windows are tried.
  */
 #include "harness.h"
 
@@ -18,7 +18,9 @@ enum { PAGE = 4096, PAGES = 3, AT = 100, ATOMIC_AT = 104, LENGTH = 64, QUIET = 0
 
 static const unsigned NOW = BSN_F_SIGNALED | BSN_F_RING;
 
-/* Whose memory is spoiled: what a request reads, what its result goes to, a receive, the peer's. */
+/*
+ * Which memory is bad: what a request reads, where its result goes, a receive, the peer's memory.
+ */
 enum place { GATHER, SCATTER, RECEIVE, REMOTE };
 enum fault { BEFORE, AFTER, DOMAIN, RIGHT, OLD_KEY };
 
@@ -74,9 +76,9 @@ struct verdict {
 };
 
 /*
- * Out of bounds and without the right are one detail of a ConnectX (bsn_syndrome.h): measured are 0x53 of a
- * list longer than its region, and 0x33 of a READ into memory without LOCAL_WRITE. Of a peer's memory all
- * that comes is a NAK.
+ * A ConnectX has one detail for "out of bounds" and "without the right" (bsn_syndrome.h): measured
+ * are 0x53 for a list longer than its region, and 0x33 for a READ into memory without LOCAL_WRITE.
+ * For a peer's memory, only a NAK comes.
  */
 static struct verdict verdict_of(enum place place, enum fault fault)
 {
@@ -104,7 +106,7 @@ static struct verdict verdict_of(enum place place, enum fault fault)
 	}
 }
 
-/* Of the QP whose error is asked for, and of the completion that told it. */
+/* Checks the first error of the QP, and the completion that told it. */
 static void expect_verdict(struct bench *b, int end, uint64_t id, unsigned opcode,
 			   const struct verdict *wanted)
 {
@@ -172,7 +174,7 @@ static void deregister(struct region *r)
 	r->app.mr = NULL;
 }
 
-/* Bytes AT to AT + PAGE of the pages, but not as they ought to be. */
+/* Makes a region of the bytes AT to AT + PAGE of the pages, with the fault of the violation. */
 static struct region make_region(struct bench *b, const struct violation *v)
 {
 	struct region r = { 0 };
@@ -313,12 +315,12 @@ static const struct violation of_windows[] = {
 
 enum { PART_AT = 1024, PART_BYTES = 1024 };
 
-/* Over a part of a region; as for regions, ours or the application's. */
+/* A window over a part of a region; as regions, it is ours or the application's. */
 struct window {
 	struct bsn_window *ours;
 	struct {
 		struct ibv_cq *cq;
-		struct ibv_qp *qp; /* on which it is bound, since the other two are Bunsen's now */
+		struct ibv_qp *qp; /* to bind the window on: Bunsen has the other two QPs */
 		struct ibv_mw *mw;
 	} app;
 	uint32_t rkey;
@@ -339,7 +341,7 @@ static void bind_by_us(struct bench *b, const struct violation *v, const struct 
 	}
 }
 
-/* To itself. */
+/* Makes a QP that is connected to itself. */
 static void make_qp_by_app(struct bench *b, struct window *w)
 {
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT,
@@ -369,7 +371,7 @@ static void make_qp_by_app(struct bench *b, struct window *w)
 				  IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC));
 }
 
-/* Of no bytes: it is taken back. */
+/* Binds a window; if it has no bytes, the window is taken back. */
 static void bind_once(struct bench *b, const struct region *r, struct window *w, int access,
 		      uint64_t length)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * QPs that an application made by verbs, and gave to Bunsen: with the promise that their register is
- * nobody else's they run on the direct path, without it on verbs. The peer is a QP of plain libmlx5.
+ * QPs that an application made by verbs and attached to Bunsen. If the application promises that
+ * nobody else uses their register, they run on the direct path, otherwise on verbs. The peer is a
+ * QP of plain libmlx5.
  */
 #include "harness.h"
 
@@ -95,8 +96,8 @@ static void connect_both(struct app *a)
 }
 
 /*
- * A CQ that has room for the QP's work, and not for one request more. An mlx5 CQ has one entry more
- * than it owns up to; soft-RoCE has what it says.
+ * A CQ that has room for the QP's work, but not for one more request. An mlx5 CQ has one entry more
+ * than it reports; soft-RoCE has as many as it reports.
  */
 static struct ibv_cq *create_cq(struct app *a, struct ibv_comp_channel *channel)
 {
@@ -195,7 +196,10 @@ static struct ibv_wc peer_wc(struct app *a)
 	return wc;
 }
 
-/* From the peer's memory; a WRITE and a READ concern our bytes of the same place. */
+/*
+ * Posts a request of the peer, with the peer's memory. A WRITE or READ uses our bytes at the same
+ * place.
+ */
 static void peer_post(struct app *a, enum ibv_wr_opcode opcode, size_t offset, uint32_t length)
 {
 	struct ibv_sge sge = { (uintptr_t)a->memory + PEERS + offset, length, a->mr->lkey };
@@ -266,7 +270,7 @@ static void write_both_ways(struct app *a)
 	assert_same(a, 128, 100);
 }
 
-/* Up to 32 bytes arrive in the CQE, and nowhere else: they must get to where they belong. */
+/* Up to 32 bytes arrive in the CQE, and nowhere else: they must be copied to memory. */
 static void messages_of_every_size_get_to_memory(struct app *a)
 {
 	static const uint32_t sizes[] = { 1, 8, 31, 32, 33, 64, 200 };
@@ -382,8 +386,8 @@ static void ud_answers_a_datagram(struct bench *b)
 }
 
 /*
- * Where every request signals, the results of READs and atomics may stand in the CQE alone. That
- * they all signal is read from the QP, whether or not the application says so.
+ * If every request signals, the results of READs and atomics may be only in the CQE. Bunsen reads
+ * from the QP whether all requests signal, whatever the application says.
  */
 static void results_get_to_memory(struct bench *b)
 {
@@ -441,8 +445,8 @@ static void a_full_queue_never_overruns_its_cq(struct bench *b)
 }
 
 /*
- * A CQ that the application made too small overruns: nothing else says so but the event, and then,
- * once what had come was taken, each poll.
+ * A CQ that the application made too small overruns. Only the event says so, and then each poll,
+ * once the earlier completions were taken.
  */
 static void a_cq_that_is_too_small_says_so(struct bench *b)
 {
@@ -514,7 +518,7 @@ static struct bsn_ep *endpoint_to_itself(struct app *a)
 	return ep;
 }
 
-/* What libmlx5 grants may come to 64 units of 16 B, of which a WQE's length field counts 63. */
+/* What libmlx5 grants may need 64 units of 16 B, but a WQE's length field counts only up to 63. */
 static void the_limits_tell_what_a_wqe_holds(struct bench *b)
 {
 	struct app *a = start_app(b, IBV_QPT_UD, false);
@@ -543,7 +547,7 @@ static void the_limits_tell_what_a_wqe_holds(struct bench *b)
 	stop_app(a);
 }
 
-static void nor_is_more_granted_behind_an_address(struct bench *b)
+static void no_more_is_granted_beside_an_address(struct bench *b)
 {
 	struct app *a = start_app(b, IBV_QPT_RC, false);
 	struct ibv_qp_init_attr_ex init = { .send_cq = a->cq,
@@ -581,7 +585,7 @@ static void assert_takes_its_depth(struct app *a, uint32_t depth)
 	ok(bsn_ep_destroy(ep));
 }
 
-/* Datagrams take several blocks each, of which the application's CQ was made for so many. */
+/* Datagrams take several blocks each, and the application's CQ was made for a number of blocks. */
 static void the_limits_tell_the_depth(struct bench *b)
 {
 	enum { LONGEST_BB = 2 };
@@ -591,7 +595,7 @@ static void the_limits_tell_the_depth(struct bench *b)
 	stop_app(a);
 }
 
-static void who_has_room_may_ask_for_the_whole_depth(struct bench *b)
+static void a_cq_with_room_allows_the_whole_depth(struct bench *b)
 {
 	struct app *a = start_app(b, IBV_QPT_UD, false);
 	struct bsn_attach_attr attr = promise(a);
@@ -607,7 +611,7 @@ static void who_has_room_may_ask_for_the_whole_depth(struct bench *b)
 	stop_app(a);
 }
 
-static void nor_is_more_asked_for_than_the_cq_has(struct bench *b)
+static void no_more_is_asked_for_than_the_cq_has(struct bench *b)
 {
 	struct app *a = start_app(b, IBV_QPT_UD, false);
 	struct bsn_attach_attr attr = promise(a);
@@ -664,7 +668,7 @@ static void an_error_brings_everything_back(struct bench *b)
 	assert_int_equal(outstanding.sends_bb + outstanding.recvs, 0);
 	ok(bsn_qp_error(a->attached, &error));
 	assert_int_equal(error.first.id, 1);
-	ok(bsn_qp_reset(a->attached)); /* brought back, as one of Bunsen's own */
+	ok(bsn_qp_reset(a->attached)); /* usable again, as one of Bunsen's own */
 	ok(-ibv_modify_qp(a->peer, &(struct ibv_qp_attr){ .qp_state = IBV_QPS_RESET },
 			  IBV_QP_STATE));
 	connect_both(a);
@@ -731,7 +735,7 @@ static void take_event(struct app *a)
 	ok(bsn_cq_event_taken(our_cq(a)));
 }
 
-/* More rounds than the two bits of a sequence number, which the device counts along. */
+/* More rounds than the two bits of the sequence number count, by which the device arms the CQ. */
 static void the_applications_channel_loses_no_event(struct bench *b)
 {
 	struct app *a = start_attached(b, IBV_QPT_RC, false);
@@ -744,7 +748,7 @@ static void the_applications_channel_loses_no_event(struct bench *b)
 		ok(post_write(a, 0, 8, i, BSN_F_SIGNALED | BSN_F_RING));
 		bench_settle(b);
 		take_event(a);
-		if (i % 3) /* two of them behind one event */
+		if (i % 3) /* two of them for one event */
 			ok(post_write(a, 0, 8, i, BSN_F_SIGNALED | BSN_F_RING));
 		expect_done(b, our_cq(a), i, BSN_OPCODE_RDMA_WRITE);
 		if (i % 3)
@@ -779,7 +783,10 @@ static void a_qp_that_was_posted_to_is_too_late(struct bench *b)
 	stop_app(a);
 }
 
-/* What a completion tells of the CQ: only the direct path would read it, so only it refuses. */
+/*
+ * A completion shows that the CQ was used. Only the direct path reads the CQ itself, so only it
+ * refuses.
+ */
 static void a_cq_that_was_used_is_too_late(struct bench *b)
 {
 	struct app *a = start_app(b, IBV_QPT_RC, false);
@@ -807,7 +814,7 @@ static void a_cq_that_was_used_is_too_late(struct bench *b)
 	stop_app(a);
 }
 
-/* A server's CQ outlives its connections; what was consumed of it is not forgotten meanwhile. */
+/* A server's CQ outlives its connections. The number of consumed CQEs is kept meanwhile. */
 static void a_cq_outlives_its_qps(struct bench *b)
 {
 	struct app *a = start_attached(b, IBV_QPT_RC, false);
@@ -918,7 +925,7 @@ static void a_qp_is_attached_once_and_to_its_device(struct bench *b)
 	stop_app(a);
 }
 
-/* The device is direct, the QP is not: nobody promised anything about its register. */
+/* The device is on the direct path, the QP is not: nobody promised anything about its register. */
 static void without_a_promise_it_runs_on_verbs(struct bench *b)
 {
 	struct app *a = start_app(b, IBV_QPT_RC, false);
@@ -958,15 +965,16 @@ static const struct bench_case cases[] = {
 	{ CASE("the limits tell what a WQE holds", the_limits_tell_what_a_wqe_holds), BARE,
 	  .is_model_only = true },
 	{ CASE("the limits tell what a WQE holds beside an address",
-	       nor_is_more_granted_behind_an_address),
+	       no_more_is_granted_beside_an_address),
 	  BARE, .is_model_only = true },
-	{ CASE("the limits tell the depth", the_limits_tell_the_depth), BARE, RXE_QUEUES_ARE_LONGER },
-	{ CASE("who has room may ask for the whole depth",
-	       who_has_room_may_ask_for_the_whole_depth),
+	{ CASE("the limits tell the depth", the_limits_tell_the_depth), BARE,
+	  RXE_QUEUES_ARE_LONGER },
+	{ CASE("a CQ with room allows the whole depth", a_cq_with_room_allows_the_whole_depth),
 	  BARE, RXE_QUEUES_ARE_LONGER },
-	{ CASE("nor is more asked for than the CQ has", nor_is_more_asked_for_than_the_cq_has),
+	{ CASE("no more is asked for than the CQ has", no_more_is_asked_for_than_the_cq_has),
 	  BARE },
-	{ CASE("an attached QP takes its share of the CQ", an_attached_qp_takes_its_share_of_the_cq),
+	{ CASE("an attached QP takes its share of the CQ",
+	       an_attached_qp_takes_its_share_of_the_cq),
 	  BARE, RXE_QUEUES_ARE_LONGER },
 	{ CASE("a CQ outlives its QPs", a_cq_outlives_its_qps), BARE },
 	{ CASE("another CQ is not taken for it", another_cq_is_not_taken_for_it), BARE },

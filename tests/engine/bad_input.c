@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What callers and their surroundings get wrong: each is an error of its own, whose text says what to
- * do about it, and afterwards everything is as it was.
+ * Mistakes of callers and of their environment. Each is an error of its own, whose text says what
+ * to do, and afterwards everything is as it was.
  */
 #define BSN_CHECK_NULL /* for posts_to_nothing() */
 #include "harness.h"
@@ -35,7 +35,7 @@ static void assert_says(int result, int error, const char *word, const char *cal
 
 #define refused(error, word, call) assert_says(call, error, word, #call, __LINE__)
 
-/* Of a call that makes something; its out parameter is named "out". */
+/* Checks a refused call that would create something; its out parameter is named "out". */
 #define REFUSED(error, word, type, call)                                                           \
 	do {                                                                                       \
 		struct type *out_ = UNTOUCHED, **out = &out_;                                      \
@@ -45,10 +45,10 @@ static void assert_says(int result, int error, const char *word, const char *cal
 
 /* -- the surroundings, as libibverbs sees them ---------------------------------------------------- */
 
-static int open_error;   /* what opening any device meets; 0: nothing unusual */
-static bool has_nothing; /* not one device */
+static int open_error;   /* the error of opening any device; 0: none */
+static bool has_nothing; /* libibverbs finds no device */
 
-/* Both stand before libibverbs' own, which they call. */
+/* Both replace libibverbs' own functions, and call them. */
 struct ibv_device **(ibv_get_device_list)(int *count)
 {
 	static struct ibv_device **(*real)(int *);
@@ -198,7 +198,7 @@ static void nothing_is_destroyed_in_silence(struct bench *b)
 
 /* -- addresses ----------------------------------------------------------------------------------- */
 
-/* Where things stand in an address; a change there is a change of what peers of other versions read. */
+/* Offsets in an address. If one changes, peers of other versions read the address wrongly. */
 enum { AT_VERSION = 3, AT_QPN = 4, AT_LID = 16, AT_TYPE = 18, AT_LINK = 19, AT_MTU = 20 };
 
 static void assert_no_address(struct bench *b, size_t at, uint8_t value, const char *word)
@@ -319,7 +319,7 @@ static void sizes_of_completion_queues(struct bench *b)
 	REFUSED(EINVAL, "the device takes", bsn_rq, bsn_srq_create(b->device, &srq, out));
 }
 
-/* The size that the text names is one that does. */
+/* The size that the text names is large enough. */
 static void a_cq_that_is_too_small(struct bench *b)
 {
 	struct bsn_cq_attr cq_attr = { .entries = 8 };
@@ -394,7 +394,7 @@ static void send_one(struct bench *b, struct bsn_ep *ep, struct bsn_qp *to)
 	expect_done(b, bsn_qp_cq(to), 7, BSN_RECV);
 }
 
-/* Each pair of what uses and what is used; whoever was refused works on. */
+/* Each pair of an object and one that it uses. An object whose destruction was refused works on. */
 static void what_is_used_stays(struct bench *b)
 {
 	struct bsn_qp_attr attr = { .type = BSN_QP_UD, .send_depth = 8 };
@@ -462,7 +462,7 @@ static void keep_logged(const char *why)
 	logged = why;
 }
 
-/* BSN_LOG=1 is told of posts, too, and an older text does not stay. */
+/* BSN_LOG=1 also logs refused posts, and the text of an older error does not stay. */
 static void a_refused_post_is_told(struct bench *b)
 {
 	struct bsn_ep *volatile no_ep = NULL;
@@ -564,7 +564,7 @@ static void a_device_that_may_not_be_opened(struct bench *b)
 
 /* -- memory that may not be locked ---------------------------------------------------------------- */
 
-/* CAP_IPC_LOCK sets aside the limit, and who runs as root has it. */
+/* CAP_IPC_LOCK overrides the limit, and root has it. */
 static bool may_lock(bool *set)
 {
 	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A device that vanishes, in a process that did not ask libibverbs to destroy the objects of such
- * (RDMAV_ALLOW_DISASSOC_DESTROY, which it reads once): posts and polls end, and everything can be
- * destroyed all the same. In a child, since libibverbs keeps what it refused to destroy.
+ * A device vanishes, and the process did not ask libibverbs to destroy the objects of such devices
+ * (RDMAV_ALLOW_DISASSOC_DESTROY, which libibverbs reads once). Posts and polls end, and everything
+ * can be destroyed all the same. The test runs in a child, since libibverbs keeps what it refused
+ * to destroy.
  */
 #include "harness.h"
 
@@ -22,7 +23,7 @@ struct set {
 	struct bsn_mr *mr;
 };
 
-/* In the child: cmocka's assertions would go on in the parent's name. */
+/* For the child, where a failed assertion of cmocka would go on with the parent's tests. */
 #define MUST(condition)                                                                            \
 	do {                                                                                       \
 		if (!(condition)) {                                                                \

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Memory runs out, at each place where it can: every call of the control path that makes something
- * is tried with its first step failing, then its second, until it gets through. Each time it says
- * -ENOMEM, leaves its out parameter alone, and nothing half-made is left.
+ * Memory runs out at each place where it can. Every call of the control path that creates something
+ * is tried with its first step failing, then its second, until it succeeds. Each time it says
+ * -ENOMEM, leaves its out parameter alone, and leaves nothing half-made.
  */
 #include "harness.h"
 
@@ -49,7 +49,7 @@ struct attempt {
 	void *result;
 };
 
-/* Only the call itself is to fail, not what it needs, nor what undoes it. */
+/* Only the call itself may fail, not what prepares it, nor what undoes it. */
 #define TRY(a, call)                                                                               \
 	__extension__({                                                                            \
 		(a)->result = UNTOUCHED;                                                           \
@@ -60,9 +60,7 @@ struct attempt {
 		result_;                                                                           \
 	})
 
-/*
- * Until a try meets no failure any more. One that meets it may still do without what it did not get.
- */
+/* Tries until no step fails any more. A call may also succeed without what it did not get. */
 static void try_each_turn(struct bench *b, int (*try)(struct attempt *a), unsigned at_least)
 {
 	unsigned n = 0;
@@ -202,7 +200,7 @@ static int try_ud(struct attempt *a)
 	return try_qp_of(a, BSN_QP_UD, false);
 }
 
-/* What an application gives away, and gets back whether or not that succeeds. */
+/* Attaches an application's QP. The application gets it back, whether or not attaching succeeds. */
 static int try_attach(struct attempt *a)
 {
 	struct ibv_context *context = bsn_device_verbs(a->b->device);

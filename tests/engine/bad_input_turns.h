@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Comes before every source of engine/ and dv/ in the build of which bad_input_memory.c is the test:
- * each call there that can run out of something takes turns, and fails when it is its turn; what was
- * made and not given back is counted. Nothing of libibverbs, libmlx5 or the model is concerned.
+ * This header comes before every source of engine/ and dv/ in the build that bad_input_memory.c
+ * tests. Each call there that can run out of something is counted, and fails when it is its turn.
+ * What was made and not given back is counted, too. Calls inside libibverbs, libmlx5 and the model
+ * are not touched.
  */
 #ifndef TESTS_ENGINE_BAD_INPUT_TURNS_H
 #define TESTS_ENGINE_BAD_INPUT_TURNS_H
@@ -14,10 +15,10 @@
 #include <infiniband/mlx5dv.h>
 #include <infiniband/verbs.h>
 
-/* One call that may fail: whether it is the one that shall; then errno is ENOMEM. */
+/* Counts one call that may fail. Returns whether it must fail; then errno is ENOMEM. */
 bool turns_fail(void);
 
-/* What exists: one more, one less. Returns its argument. */
+/* Count what exists: one more, one less. Each returns its argument. */
 void *turns_made(void *object);
 void turns_unmade(const void *object);
 

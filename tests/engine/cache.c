@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The cache of registrations: what it finds is registered and there, and nothing is deregistered too early. */
+/*
+ * The cache of registrations: what it finds is registered and mapped, and nothing is deregistered
+ * too early.
+ */
 #include "harness.h"
 
 #include <errno.h>
@@ -67,7 +70,7 @@ static void a_region_is_registered_once(struct bench *b)
 	munmap(map, 4 * PAGE);
 }
 
-/* Without a search: a view that has lost its cache knows it still. */
+/* A view knows its last region without a search, even after its cache is gone. */
 static void the_last_region_is_known_by_heart(struct bench *b)
 {
 	struct bsn_mr_view view;
@@ -166,7 +169,7 @@ static void a_full_cache_says_so(struct bench *b)
 	assert_int_equal(bsn_mr_view_get(&view, map + 20 * PAGE, 1), -ENOSPC);
 	assert_non_null(strstr(bsn_error_text(), "max_regions"));
 	bsn_mr_cache_invalidate(cache, map, 16 * PAGE);
-	ok(bsn_mr_cache_reap(cache)); /* what could not be kept in mind is kept registered */
+	ok(bsn_mr_cache_reap(cache)); /* what has no room in the list stays registered */
 	assert_int_equal(stats_of(cache).deregistrations, 0);
 	ok(bsn_mr_cache_flush(cache));
 	assert_int_equal(stats_of(cache).deregistrations, 1);
@@ -230,7 +233,7 @@ static void memory_that_goes_meanwhile_is_registered_anew(struct bench *b)
 	munmap(map, 8 * PAGE);
 }
 
-/* As a heap has it, whose first pages stay while others come and go. */
+/* Memory like a heap: the first pages stay while others come and go. */
 struct heap {
 	struct bsn_mr_watch watch;
 	uint8_t *pages;
@@ -270,7 +273,7 @@ static void what_stays_is_registered_once(struct bench *b)
 	munmap(heap.pages, 8 * PAGE);
 }
 
-/* Between two regions; then over a part of each, which one key has to reach. */
+/* Memory between two regions; then memory over a part of each, for which one key is needed. */
 static void what_lies_between_regions_fits(struct bench *b)
 {
 	struct heap heap = { .watch = { .arg = &heap, .extent = heap_extent },
@@ -296,7 +299,7 @@ static void what_lies_between_regions_fits(struct bench *b)
 	munmap(heap.pages, 8 * PAGE);
 }
 
-/* What is left of a region within another is found no more, serves what was posted, and counts. */
+/* A region inside a larger one is found no more. It still serves what was posted, and counts. */
 static void what_is_found_no_more_counts(struct bench *b)
 {
 	struct bsn_mr_view view;
@@ -345,7 +348,10 @@ static void bad_input(struct bench *b)
 
 enum { RECORDS = 4096 };
 
-/* Every page has an age, which grows when it goes; a registration knows the ages that it saw. */
+/*
+ * Every page has an age, which grows when the page is unmapped; a registration knows the ages that
+ * it saw.
+ */
 struct record {
 	uint32_t lkey;
 	unsigned first, count;
@@ -470,7 +476,7 @@ struct worker {
 	bool is_wrong;
 };
 
-/* Pages of its own come and go; those that all share are always found where they are. */
+/* Each thread maps and unmaps pages of its own. Pages that all threads share are always found. */
 static void *work(void *arg)
 {
 	struct worker *w = arg;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Posts with a key that is known, and posts through the cache, whose region is the last one: cached_post.py counts
- * the instructions of each function here. Nothing is called but the slow paths, which are not taken.
+ * Posts with a known key, and posts through the cache that find the last region. cached_post.py
+ * counts the instructions of each function here. Only slow paths would be calls, and they are not
+ * taken.
  */
 #include "harness.h"
 
@@ -21,7 +22,7 @@ struct poster {
 	int bad;
 };
 
-/* By these names valgrind finds them. */
+/* Valgrind finds the functions by these names. */
 #define COUNTED __attribute__((noinline, visibility("default")))
 void post_known(struct poster *p);
 void post_cached(struct poster *p);
@@ -33,7 +34,7 @@ int call_cached(struct bsn_ep *ep, const uint8_t *at, uint32_t bytes, struct bsn
 static int call_other(struct bsn_ep *ep, const uint8_t *at, uint32_t bytes,
 		      struct bsn_mr_view *view, const struct bsn_remote *to);
 
-/* What the compiler must not know of: it is loaded, as in a program that has a list of them. */
+/* The compiler must not know the address: it is loaded, as in a program with a list of pieces. */
 static uint8_t *piece(const struct poster *p, unsigned i)
 {
 	uint8_t *at = p->from + i * BYTES;

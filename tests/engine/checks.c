@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* BSN_CHECK=1: what a request must not be, each with its words; and what is right goes on. */
+/* BSN_CHECK=1: wrong requests are refused, each with its own text; right ones go on. */
 #include "harness.h"
 
 #include <pthread.h>
@@ -254,7 +254,7 @@ static void nonsense_is_refused(struct bench *b)
 	assert_int_equal(setenv("BSN_CHECK", "1", 1), 0);
 }
 
-/* Of what the application registered by itself, nothing is known. */
+/* The checks know nothing of memory that the application registered by itself. */
 #define OWN .is_own_only = true
 
 static const struct bench_case cases[] = {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a connection is tuned with gets to the QP, and where nothing is said, a sensible default. */
+/* The attributes of a connection get to the QP; each has a sensible default. */
 #include "harness.h"
 
 static struct ibv_qp_attr query(struct bench *b, int end)
@@ -54,18 +54,24 @@ static void everything_as_asked(struct bench *b)
 		assert_int_equal(attr.min_rnr_timer, 20);
 		assert_int_equal(attr.max_rd_atomic, 2);
 		assert_int_equal(attr.max_dest_rd_atomic, 4);
-		if (!b->is_rxe) /* which keeps none: Linux 6.1, rxe_av.c, rxe_av_to_attr() */
+		if (!b->is_rxe) /* rxe does not keep it: Linux 6.1, rxe_av.c, rxe_av_to_attr() */
 			assert_int_equal(attr.ah_attr.sl, 3);
 		if (!is_ethernet(b))
 			continue;
 		assert_int_equal(attr.ah_attr.grh.traffic_class, 0x68);
-		/* The kernel takes the route's: Linux 6.1, core/verbs.c, ib_resolve_unicast_gid_dmac(). */
+		/*
+		 * The kernel takes the hop limit of the route: Linux 6.1, core/verbs.c,
+		 * ib_resolve_unicast_gid_dmac().
+		 */
 		if (!b->is_rxe)
 			assert_int_equal(attr.ah_attr.grh.hop_limit, 5);
 	}
 }
 
-/* An index is what bsn_device_info() and the kernel call so; 0 is one too, for who says so. */
+/*
+ * A GID index is that of bsn_device_info() and of the kernel. 0 is an index, too, if the caller
+ * gives it.
+ */
 static void a_gid_index_is_an_index(struct bench *b)
 {
 	const int usual = bsn_device_info(b->device)->gid_index;
@@ -90,7 +96,7 @@ static void a_gid_index_is_an_index(struct bench *b)
 	}
 }
 
-/* One that the device was opened with is in its addresses, too. */
+/* If the device was opened with a GID index, its addresses have it, too. */
 static void a_device_s_gid_is_that_of_its_addresses(struct bench *b)
 {
 	const struct bsn_device_info *usual = bsn_device_info(b->device);
@@ -164,7 +170,7 @@ static void receives_wait_for_their_peer(struct bench *b)
 	}
 }
 
-/* Both ends can receive before either sends; and who only receives need not do more. */
+/* Both ends can receive before either sends. An end that only receives needs no more steps. */
 static void a_connection_in_steps(struct bench *b)
 {
 	struct bsn_address address[2];
@@ -191,7 +197,10 @@ static void a_connection_in_steps(struct bench *b)
 	expect_done(b, b->cq[0], 3, BSN_RECV);
 }
 
-/* Before the connection, on the way, and after a reset: nothing is written that would run later. */
+/*
+ * Sends are refused before and during the connection and after a reset. Nothing is written to the
+ * ring that would run later.
+ */
 static void sends_wait_for_the_connection(struct bench *b)
 {
 	struct bsn_outstanding left;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* CQs whose device does not look for overruns, and CQs of another size. */
+/* CQs whose overruns the device ignores, and CQs that are resized. */
 #include "harness.h"
 
 #include <errno.h>
@@ -21,7 +21,7 @@ static bool is_direct(const struct bench *b)
 	return b->kind == BENCH_DIRECT;
 }
 
-/* A QP to itself, and its CQ. */
+/* Makes a QP that is connected to itself, on this CQ. */
 static struct bsn_qp *make_loop(struct bench *b, struct bsn_cq *cq)
 {
 	const struct bsn_qp_attr attr = { .cq = cq, .send_depth = DEPTH, .recv_depth = DEPTH, .signal_every = -1 };
@@ -61,7 +61,7 @@ static struct bsn_cq *make_ignoring(struct bench *b, struct bsn_channel *channel
 	return cq;
 }
 
-/* What the device could read of the consumer: it moves once a lap, and nothing overruns. */
+/* The consumer record that the device could read moves once a lap, and nothing overruns. */
 static void the_record_is_left_alone(struct bench *b)
 {
 	struct bsn_cq *cq = make_ignoring(b, NULL);
@@ -103,7 +103,7 @@ static void it_is_woken_all_the_same(struct bench *b)
 	ok(bsn_channel_destroy(channel));
 }
 
-/* What a queue left behind is in nobody's way before it is polled away. */
+/* Completions of a destroyed queue keep their entries of the CQ until they are polled. */
 static void what_is_left_behind_keeps_its_entries(struct bench *b)
 {
 	struct bsn_cq *cq = make_ignoring(b, NULL);
@@ -150,7 +150,7 @@ static void what_cannot_ignore_them_is_refused(struct bench *b)
 
 /* -- another size ------------------------------------------------------------------------------------- */
 
-/* Completions that are in the ring come along, wherever in it they lie. */
+/* Completions in the ring move to the new ring, wherever they are. */
 static void completions_survive_another_size(struct bench *b)
 {
 	static const uint32_t sizes[] = { 500, ENTRIES, 64, 20, 1000, ENTRIES };

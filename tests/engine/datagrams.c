@@ -12,7 +12,7 @@ static void post_recv(struct bench *b, int end, uint64_t id)
 	ok(bsn_recv(b->rq[end], &into, id));
 }
 
-/* What a receive tells of end @from, whose message lies behind the GRH's place. */
+/* Expects a message of end @from; it is after the place of the GRH. */
 static struct bsn_completion expect_message(struct bench *b, int from, uint64_t id, uint32_t length)
 {
 	const struct bsn_completion c = expect_done(b, b->cq[!from], id, BSN_RECV);
@@ -89,7 +89,7 @@ static void refused_for_want_of_a_peer(int err)
 	bsn_refusal = NULL;
 }
 
-/* The natural mistake; inline, where nobody looks whether there is an endpoint. */
+/* Posting without an endpoint is a natural mistake. Inline code does not check for one. */
 static void the_queue_pair_itself_is_no_endpoint(struct bench *b)
 {
 	const struct bsn_sge local[2] = { bench_sge(b, 0, 0, 8), bench_sge(b, 0, 8, 8) };
@@ -159,7 +159,7 @@ static void a_failed_request_has_its_endpoint_s_user(struct bench *b)
 	assert_ptr_equal(c.user, &b->ep[0]);
 }
 
-/* A queue that has only datagrams' room is full and polled empty again, like any other. */
+/* A queue of datagrams is full at some point and is polled empty again, like any other. */
 static void a_full_queue_refuses_until_polled(struct bench *b)
 {
 	const struct bsn_sge local = bench_sge(b, 0, 0, 16);

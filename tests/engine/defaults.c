@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What everything by default is: objects that fit each other, on any register the device has left. */
+/* With all defaults, objects fit each other, on any register that the device has left. */
 #include "harness.h"
 
 #include "provider.h"
@@ -18,7 +18,7 @@ static struct bsn_qp *make_qp(struct bsn_device *device, enum bsn_qp_type type, 
 	return qp;
 }
 
-/* Two QPs on a CQ, of each type, with and without an SRQ: nobody named a number. */
+/* Two QPs on a CQ, of each type, with and without an SRQ, all with default sizes. */
 static void two_qps_fit_a_cq(struct bench *b)
 {
 	for (int pair = 0; pair < 9; pair++)
@@ -39,7 +39,7 @@ static void two_qps_fit_a_cq(struct bench *b)
 		}
 }
 
-/* What the CQ was charged for is what the SRQ takes, and it takes all that was asked for. */
+/* The SRQ takes as many receives as the CQ was charged for, and all that were asked for. */
 static void an_srq_takes_what_its_cq_was_charged_for(struct bench *b)
 {
 	for (uint32_t depth = 1; depth < 20; depth++) {
@@ -96,7 +96,7 @@ static struct bsn_qp *make_connected(struct bsn_device *device, struct bsn_cq *c
 	return qp;
 }
 
-/* libmlx5 keeps for later QPs what it gave to these, each a register. */
+/* libmlx5 gives each of these QPs a register, and keeps the registers for later QPs. */
 static void take_registers(struct bsn_device *device)
 {
 	struct ibv_context *context = bsn_device_verbs(device);
@@ -118,8 +118,8 @@ static void take_registers(struct bsn_device *device)
 }
 
 /*
- * Where registers are used up libmlx5 deals out those that it has, to each QP another one: QPs come
- * and go on a lane all the same, and those that stay keep working.
+ * When registers are used up, libmlx5 gives each new QP another one of those that it has. QPs still
+ * come and go on a lane, and those that stay keep working.
  */
 static void qps_come_and_go_without_registers(struct bench *b)
 {
@@ -150,7 +150,7 @@ static void qps_come_and_go_without_registers(struct bench *b)
 		for (int i = 0; i < QPS && qp[i]; i++)
 			write_to_itself(b, cq, qp[i], mem);
 	}
-	for (int i = 0; i < QPS; i++) { /* others of the register would tear a copy */
+	for (int i = 0; i < QPS; i++) { /* other QPs of the register would tear a BlueFlame copy */
 		struct bsn_counters counters;
 
 		ok(bsn_qp_counters(qp[i], &counters));
@@ -187,7 +187,7 @@ static void the_greatest_depth_can_be_created(struct bench *b)
 	ok(bsn_cq_destroy(cq));
 }
 
-/* Not for what libmlx5 would need by the longest of its own requests. */
+/* The ring need not have room for libmlx5's own longest requests. */
 static void a_send_ring_has_room_for_its_depth(struct bench *b)
 {
 	enum { DEPTH = 256 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a device tells without being asked: as records that name the object by Bunsen's name, behind a
- * file that is readable exactly as long as one waits.
+ * Asynchronous events are records that name the object by Bunsen's pointer. Their file descriptor
+ * is readable exactly as long as an event waits.
  */
 #include "harness.h"
 
@@ -89,7 +89,7 @@ static void an_srq_that_runs_low(struct bench *b)
 	ok(bsn_send(b->ep[0], &from, 1, BSN_F_RING)); /* once only */
 	bench_settle(b);
 	assert_silent(b);
-	ok(bsn_qp_fail(b->qp[1])); /* it takes no more of the SRQ's receives */
+	ok(bsn_qp_fail(b->qp[1])); /* a failed QP takes no more of the SRQ's receives */
 	if (!b->is_rxe)            /* which never says so */
 		told(b, QP, QP_LAST_WQE_REACHED, .qp = b->qp[1]);
 	assert_silent(b);
@@ -102,7 +102,7 @@ static void a_device_that_is_gone(struct bench *b)
 	told(b, DEVICE, DEVICE_FATAL);
 }
 
-/* What the application made, and did not give to us, has no name here. */
+/* An object that the application made and did not attach has no name here. */
 static void an_object_of_somebody_elses(struct bench *b)
 {
 	struct ibv_pd *pd = bsn_qp_verbs(b->qp[0])->pd;

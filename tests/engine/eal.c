@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Memory of DPDK's EAL: started, used and watched; a process has one, so that the cases share it. */
+/*
+ * Memory of DPDK's EAL: it is started, used and watched. A process has one EAL, so the cases share
+ * it.
+ */
 #include "harness.h"
 
 #include <errno.h>
@@ -102,7 +105,7 @@ static void the_cache_follows_the_heap(struct bench *b)
 		expect_done(b, b->cq[0], i, BSN_OPCODE_RDMA_WRITE);
 		assert_int_equal(bench_at(b, 1, 0)[63], i + 1);
 		source->release(source->arg, &block);
-		/* Its ends may share a segment with what else EAL has. */
+		/* The ends of the block may share a segment with other memory of EAL. */
 		assert_false(bsn_mr_view_find(&view, (uint8_t *)block.addr + HUGE, HUGE));
 	}
 	ok(bsn_mr_cache_destroy(cache));
@@ -169,10 +172,13 @@ static void threads(struct bench *b)
 
 /* -- what hardware would lose ------------------------------------------------------------------- */
 
-/* EAL's locks spin: a thread that waits for one has the CPU that its holder wants. So they wait asleep. */
+/*
+ * EAL's locks spin, and a thread that spins takes the CPU from the holder. So the threads here wait
+ * for a mutex, asleep.
+ */
 static pthread_mutex_t heap = PTHREAD_MUTEX_INITIALIZER;
 
-/* Mostly a part of a hugepage, of which another thread may have the rest: that is what costs little. */
+/* Maps mostly a part of a hugepage, since that costs little; another thread may have the rest. */
 static uint8_t *race_map(void *arg, unsigned seed, size_t *length)
 {
 	const struct bsn_mem_source *source = arg;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* An EAL that refuses to start: it is asked once, and the error says so ever after. Speaks TAP. */
+/* An EAL that refuses to start is asked once; from then on the error says so. Speaks TAP. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

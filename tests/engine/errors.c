@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What fails, and what then comes back: the right status with the right id, whatever was
- * outstanding in the order in which it was posted, and a queue that can be brought up again.
+ * Requests that fail. Each comes back with the right status and id, outstanding requests come back
+ * in the order of posting, and the queue can be used again.
  */
 #include "harness.h"
 
@@ -49,7 +49,7 @@ static enum ibv_qp_state state_of(struct bench *b, int end)
 
 /* -- causes ------------------------------------------------------------------------------------- */
 
-/* What end 0 posts, and what it hears; an error that the responder makes fails end 1, too. */
+/* What end 0 posts, and the status that it gets. An error at the responder fails end 1, too. */
 struct cause {
 	enum bsn_wqe_opcode opcode;
 	enum ibv_wc_status status;
@@ -61,8 +61,8 @@ struct cause {
 };
 
 /*
- * What syndromes mean is known from others' tables and measurements: the model has to agree with
- * them, while a device is listened to.
+ * The meaning of syndromes is known from tables and measurements of others. The model has to agree
+ * with them; a real device's syndromes are only printed.
  */
 static struct bsn_completion expect_cause(struct bench *b, const struct cause *cause)
 {
@@ -84,7 +84,7 @@ static struct bsn_completion expect_cause(struct bench *b, const struct cause *c
 	return c;
 }
 
-/* The sentence and the likeliest cause of the table that both have. */
+/* The text has the sentence and the likeliest cause of the table that wqe-dump also uses. */
 static void assert_says_what_wqe_dump_does(const char *text, const struct bsn_completion *c)
 {
 	struct code code = bsn_cause_of_vendor(c->vendor_syndrome);
@@ -130,7 +130,7 @@ static void assert_fails(struct bench *b, const struct cause *cause)
 	assert_int_equal(outstanding(b, 0).sends_bb, 0);
 }
 
-/* A request that would be fine; each case spoils something of it. */
+/* Makes a request that would succeed; each case changes something about it. */
 static struct cause cause_of(struct bench *b, enum bsn_wqe_opcode opcode,
 			     enum bsn_syndrome syndrome, unsigned vendor_syndrome,
 			     enum ibv_wc_status status)
@@ -319,7 +319,7 @@ static void a_peer_that_is_gone(struct bench *b)
 
 /* -- what comes back ---------------------------------------------------------------------------- */
 
-/* Whatever follows a failure comes back, whether or not a completion was asked for. */
+/* All requests after a failed one come back, whether or not a completion was asked for. */
 static void what_follows_is_flushed_in_order(struct bench *b)
 {
 	for (uint64_t id = 0; id < 3; id++)
@@ -347,8 +347,8 @@ static void what_follows_is_flushed_in_order(struct bench *b)
 }
 
 /*
- * A queue whose unsignaled work reports only the first error gives everything back all the same: by
- * polling, but for what is behind the last CQE.
+ * Even a queue whose unsignaled work reports only the first error gives everything back. Polling
+ * does so, except for requests after the last CQE.
  */
 static void silent_work_comes_back_too(struct bench *b)
 {
@@ -412,7 +412,10 @@ static void fail_brings_everything_back(struct bench *b)
 	assert_int_equal(outstanding(b, 0).recvs, 0);
 }
 
-/* Not even the request by which the library learns of the end finds room, before that is rung. */
+/*
+ * The queue is full of appended requests, so even the library's marker has no room until they are
+ * rung.
+ */
 static void what_fills_a_queue_unrung_comes_back(struct bench *b)
 {
 	struct bsn_qp_limits limits;
@@ -436,8 +439,8 @@ static void reset_both(struct bench *b)
 }
 
 /*
- * Requests that nobody was to hear of had succeeded before the QP went to error, so nothing is left to
- * be flushed, and yet the drain ends.
+ * Silent requests succeeded before the QP went to error. So nothing is left to be flushed, and yet
+ * the drain ends.
  */
 static void silent_successes_do_not_hold_up_a_drain(struct bench *b)
 {
@@ -491,7 +494,7 @@ static void a_failed_qp_can_be_brought_back(struct bench *b)
 	}
 }
 
-/* A reset takes everything along: what was not rung, what was not polled, what was not consumed. */
+/* A reset drops everything that was not rung, not polled or not consumed. */
 static void reset_forgets_what_was_outstanding(struct bench *b)
 {
 	for (unsigned lap = 0; lap < 5; lap++) {
@@ -510,7 +513,7 @@ static void reset_forgets_what_was_outstanding(struct bench *b)
 	}
 }
 
-/* Two QPs on a CQ: the end of one leaves the other's completions alone. */
+/* Two QPs on a CQ: destroying one leaves the other's completions alone. */
 static void a_destroyed_qp_takes_only_its_own_along(struct bench *b)
 {
 	const struct bsn_sge from = bench_sge(b, 0, 0, 8);

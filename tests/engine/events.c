@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Being woken, being told, and what is not to be had while something still uses it. */
+/*
+ * Completion channels, asynchronous events, and objects that cannot be destroyed while they are in
+ * use.
+ */
 #include "harness.h"
 
 #include <errno.h>
@@ -169,7 +172,7 @@ static void a_port_goes_down(struct bench *b)
 	assert_int_equal(event.port, bsn_device_info(b->device)->port);
 }
 
-/* Only what reads events can know; then the next poll says so, and says so for ever. */
+/* Only a reader of events learns of the overrun. Then the next poll says so, and each later one. */
 static void an_overrun_is_an_error_of_poll(struct bench *b)
 {
 	struct bsn_event event;
@@ -195,7 +198,7 @@ static void a_device_that_vanishes_ends_the_wait(struct bench *b)
 	bench_settle(b);
 	post_write(b, 2, BSN_F_SIGNALED);
 	assert_told(b, IBV_EVENT_DEVICE_FATAL, BSN_EVENT_DEVICE, &event);
-	expect_done(b, b->cq[0], 1, BSN_OPCODE_RDMA_WRITE); /* came before */
+	expect_done(b, b->cq[0], 1, BSN_OPCODE_RDMA_WRITE); /* it came before the overrun */
 	assert_int_equal(bsn_poll(b->cq[0], &c, 1), -EIO);
 	assert_non_null(strstr(bsn_error_text(), "the device is gone"));
 	assert_int_equal(bsn_poll(b->cq[1], &c, 1), -EIO);
@@ -321,7 +324,10 @@ static const struct bench_case cases[] = {
 
 int main(void)
 {
-	/* Else libibverbs keeps the objects of a dead device, and says that they are still there. */
+	/*
+	 * Otherwise libibverbs keeps the objects of a dead device, and says that they are still
+	 * there.
+	 */
 	setenv("RDMAV_ALLOW_DISASSOC_DESTROY", "1", 1);
 	return bench_run("events", cases, sizeof(cases) / sizeof(cases[0]));
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Atomics under masks do what a loop over the bits does; copies by the NIC copy. */
+/* Masked atomics do what a loop over the bits does; copies by the NIC copy. */
 #include "harness.h"
 
 #include "../wqe/random.h"
@@ -24,7 +24,7 @@ static uint64_t cut(uint64_t value, unsigned bytes)
 	return bytes == 4 ? (uint32_t)value : value;
 }
 
-/* Bit after bit: a carry does not leave a field, whose top bit the boundary names. */
+/* Adds bit by bit: a carry does not leave its field. The boundary has the top bit of each field. */
 static uint64_t add_fields(uint64_t a, uint64_t b, uint64_t boundary, unsigned bytes)
 {
 	uint64_t sum = 0, carry = 0;
@@ -37,7 +37,7 @@ static uint64_t add_fields(uint64_t a, uint64_t b, uint64_t boundary, unsigned b
 	return sum;
 }
 
-/* Of 4 bytes big-endian, of 8 as the device says. */
+/* A result of 4 bytes is big-endian; one of 8 bytes is in the order that the device reports. */
 static uint64_t result_of(struct bench *b, unsigned bytes)
 {
 	const uint8_t *at = bench_at(b, 0, RESULT);
@@ -112,7 +112,10 @@ static void masked_atomics(struct bench *b)
 	expect_nothing(b, b->cq[0]);
 }
 
-/* Of such a device the kernel says that it has no atomics, and libmlx5 posts none; those under masks it has. */
+/*
+ * For such a device the kernel reports no atomics, and libmlx5 posts none; but it has masked
+ * atomics.
+ */
 static void big_endian_atomics(struct bench *b)
 {
 	const struct bsn_sge result = bench_sge(b, 0, RESULT, 8);
@@ -155,7 +158,7 @@ static void copies(struct bench *b)
 	expect_nothing(b, b->cq[0]);
 }
 
-/* Neither a wrap of the ring nor a full queue confuses them. */
+/* Many requests work across the ring's wrap, and when the queue is full. */
 static void many_at_once(struct bench *b)
 {
 	const struct bsn_sge result = bench_sge(b, 0, RESULT, 8);

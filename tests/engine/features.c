@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a device can do on each path, found out by doing it: each feature is a case. It works, or it
- * is refused with a reason; whatever else happens is a failure.
+ * What a device can do on each path, found out by doing it: each feature is a case. A feature
+ * works, or it is refused with a reason; anything else is a failure.
  *
- * Where BSN_TEST_FEATURES names a file, what came of them is written there as JSON: one of three
- * runs of which features.py makes the table of the README.
+ * If BSN_TEST_FEATURES names a file, the outcomes are written there as JSON. features.py makes the
+ * table of the README from three such runs.
  */
 #include "harness.h"
 #include "loop.h"
@@ -25,9 +25,9 @@ enum { LENGTH = 64, INTO = 8192, PIECES = 3 };
 
 struct feature {
 	const char *name;
-	/* Does it, and asserts that it came about. NULL, or why the path refused. */
+	/* Tries the feature, and asserts that it works. Returns NULL, or why the path refused. */
 	const char *(*try)(struct bench *b);
-	const char *by_library; /* how, where the verbs path has no such thing; NULL: it has */
+	const char *by_library; /* how the library does it where verbs cannot; else NULL */
 	struct bench_case needs;
 };
 
@@ -93,9 +93,9 @@ static const char *try_send_imm(struct bench *b)
 /* What a SEND may invalidate: a memory window, bound by the peer's queue. */
 struct victim {
 	struct bsn_mr *mem;
-	struct bsn_window *window; /* of the direct path; or NULL, and the others */
+	struct bsn_window *window; /* on the direct path; else one of the others is set */
 	struct ibv_mr *mr;
-	struct ibv_mw *mw; /* NULL: the device has none; a region then */
+	struct ibv_mw *mw; /* NULL: the device has no windows; then a region */
 	uint32_t rkey;
 };
 
@@ -390,7 +390,7 @@ static const char *try_inline(struct bench *b)
 
 	memcpy(data, bench_at(b, 0, 0), LENGTH);
 	ok(bsn_write_inline(b->ep[0], data, LENGTH, &remote, 1, BSN_F_SIGNALED));
-	memset(data, 0, LENGTH); /* the caller's again */
+	memset(data, 0, LENGTH); /* the buffer is the caller's again */
 	ok(bsn_ring(b->sq[0]));
 	expect_done(b, b->cq[0], 1, BSN_OPCODE_RDMA_WRITE);
 	assert_arrived(b, 0);
@@ -429,7 +429,7 @@ static const char *try_batch(struct bench *b)
 	return NULL;
 }
 
-/* What was read goes back, which it could not do before it came. */
+/* Sends back what was read, which must wait for the READ. */
 static const char *try_fence(struct bench *b)
 {
 	const struct bsn_sge middle = bench_sge(b, 1, 0, LENGTH);
@@ -445,7 +445,7 @@ static const char *try_fence(struct bench *b)
 
 /* -- completions --------------------------------------------------------------------------------- */
 
-/* Several times the queue's depth, and nobody ever asks for a completion. */
+/* Posts several times the queue's depth without asking for a completion. */
 static const char *try_unsignaled(struct bench *b)
 {
 	const struct bsn_sge local = bench_sge(b, 0, 0, LENGTH);
@@ -456,7 +456,7 @@ static const char *try_unsignaled(struct bench *b)
 		if (!err)
 			continue;
 		assert_int_equal(err, -EAGAIN);
-		expect_nothing(b, b->cq[0]); /* but there is room again */
+		expect_nothing(b, b->cq[0]); /* no completion, but there is room again */
 		ok(bsn_write(b->ep[0], &local, &remote, id, BSN_F_RING));
 	}
 	bench_settle(b);
@@ -498,7 +498,7 @@ static const char *try_two_cqs(struct bench *b)
 	return NULL;
 }
 
-/* An event that does not come is a failure, and no wait for ever. */
+/* Makes a missing event a failure instead of an endless wait. */
 static void do_not_block(struct bench *b)
 {
 	const int fd = bsn_channel_fd(b->channel);
@@ -616,7 +616,7 @@ static const char *try_vendor_syndrome(struct bench *b)
 	return c.vendor_syndrome ? NULL : "the device has none";
 }
 
-/* Each request comes back by itself: unsignaled ones, receives, and what was never rung. */
+/* Each request comes back: unsignaled ones, receives, and those that were never rung. */
 static const char *try_drain(struct bench *b)
 {
 	struct bsn_outstanding left;
@@ -707,7 +707,7 @@ static const char *try_lane(struct bench *b)
 	return has_register ? NULL : "the provider has registers and locks of its own";
 }
 
-/* How a request of a device that was opened with that store gets there. */
+/* Opens the device with a store, posts a request, and returns the counters of doorbells. */
 static struct bsn_counters count_doorbells(struct bench *b, enum bsn_store store)
 {
 	const struct bsn_device_info *info = bsn_device_info(b->device);
@@ -747,7 +747,7 @@ static const char *try_stores(struct bench *b)
 
 /* -- the list ------------------------------------------------------------------------------------ */
 
-/* What the bench is to have on it. */
+/* Attributes of the cases: what the bench has. */
 #define RC                                                                                         \
 	{                                                                                          \
 		.qp.type = BSN_QP_RC                                                               \
@@ -842,7 +842,7 @@ static const char *try_real_time(struct bench *b)
 	return try_timestamps(b, BSN_TIMESTAMPS_REAL_TIME);
 }
 
-/* soft-RoCE sends to a group by the host's network, which would have to join it. */
+/* soft-RoCE sends to a group by the host's network, which would have to join the group. */
 static const char *try_multicast(struct bench *b)
 {
 	const struct bsn_sge local = bench_sge(b, 0, 0, LENGTH);
@@ -981,7 +981,7 @@ static const char *const paths[] = { [BENCH_DIRECT] = "direct", [BENCH_VERBS] = 
 
 #define PATHS (sizeof(paths) / sizeof(paths[0]))
 
-/* What came of each; NULL: it was not tried, or failed. */
+/* The outcome of each feature; NULL: it was not tried, or failed. */
 static struct outcome {
 	const char *is;
 	char why[192];

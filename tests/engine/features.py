@@ -17,7 +17,7 @@ import tempfile
 VM_RUN = pathlib.Path(__file__).resolve().parent.parent / 'vm/run'
 BEGIN, END = '<!-- features -->\n', '<!-- end of features -->\n'
 
-# Heading: what it is of, and the path of it.
+# Heading: the device, and the path.
 COLUMNS = {
     'direct': ('softcx', 'direct'),
     'verbs on mlx5': ('softcx', 'verbs'),
@@ -57,7 +57,7 @@ def write_table(readme, columns):
 
 
 def differences(readme, device, report):
-    """What the README says otherwise than the run, a line each."""
+    """A line for each cell of the README that differs from the run."""
     table = read_table(readme)
     wrong = []
     for heading, found in columns_of(device, report).items():

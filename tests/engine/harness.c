@@ -9,8 +9,8 @@
 #include "../share.h"
 
 enum {
-	MAX_STEPS = 100000, /* of the model, in one wait: a retry for ever ends there */
-	QUIET_MS = 100,     /* with a real device, for what must not come */
+	MAX_STEPS = 100000, /* of the model, in one wait: an endless retry ends there */
+	QUIET_MS = 100,     /* how long to wait for what must not come, with a real device */
 };
 
 /* One case on one path. */
@@ -22,7 +22,10 @@ struct trial {
 
 /* -- time --------------------------------------------------------------------------------------- */
 
-/* Whether the model had anything to do; a real device works by itself, for as long as we care. */
+/*
+ * Lets the model do a step; returns whether it had anything to do. A real device works by itself:
+ * true until the time is over.
+ */
 static bool works_on(struct bench *b, unsigned *steps, long until_ms)
 {
 	if (b->is_model)
@@ -205,7 +208,7 @@ static enum ibv_qp_type verbs_type(enum bsn_qp_type type)
 	return type == BSN_QP_RC ? IBV_QPT_RC : type == BSN_QP_UC ? IBV_QPT_UC : IBV_QPT_UD;
 }
 
-/* Makes it as an application would that then adopts Bunsen. */
+/* Makes the QP as an application does that then attaches it to Bunsen. */
 static void attach_qp(struct bench *b, int end, const struct bsn_qp_attr *attr)
 {
 	struct ibv_qp_init_attr init = {
@@ -392,7 +395,9 @@ static void free_memory(struct bench *b)
 		ok(-ibv_dealloc_pd(b->app.pd));
 }
 
-/* Destroys everything: nothing that the case made may be left, and the model has no findings. */
+/*
+ * Destroys everything. Nothing that the case made may be left, and the model must have no findings.
+ */
 static int tear_down(void **state)
 {
 	struct bench *b = *state;
@@ -446,7 +451,7 @@ static bool can_run(const struct bench_case *test, enum bench_kind kind, bool ha
 		return false;
 	if (test->is_verbs_only && kind != BENCH_VERBS && kind != BENCH_ATTACHED_VERBS)
 		return false;
-	/* A channel or an SRQ would be the application's, too. */
+	/* With attached QPs, a channel or an SRQ would be the application's, too. */
 	return !attached ||
 	       !(test->is_own_only || test->is_bare || test->has_channel || test->has_srq);
 }

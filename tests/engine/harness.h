@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A bench for tests of the engine. A case is written once, against bsn.h, and runs on each path, on
- * QPs of our own and on attached ones: on the software ConnectX that is linked in, passive, so that a run is the same each time; or, where
- * BSN_TEST_DEVICE names one, on a real verbs device, on the paths that it has.
+ * QPs of our own and on attached ones. It runs on the software ConnectX that is linked in, which is
+ * passive, so that each run is the same. If BSN_TEST_DEVICE names a real verbs device, it runs
+ * there, on the paths that this device has.
  *
  * The bench has two QPs of one device, end 0 and end 1, connected to each other.
  */
@@ -49,7 +50,7 @@ struct bench_case {
 	const char *rxe_lacks; /* why the case is left out on the kernel's soft-RoCE */
 	struct {
 		enum ibv_wc_status wanted, said;
-	} rxe_says[2]; /* statuses that it has others for; the case says where that is written */
+	} rxe_says[2]; /* statuses that soft-RoCE replaces by others; the case cites its source */
 };
 
 #define CASE(text, function) .name = text, .run = function
@@ -93,11 +94,11 @@ int bench_run(const char *subject, const struct bench_case *cases, size_t count)
 
 /* -- objects ------------------------------------------------------------------------------------ */
 
-/* The end's QP, as the case wants it; and connected, after both were made. */
+/* Makes the end's QP as the case wants it; connects both after both were made. */
 void bench_make_qp(struct bench *b, int end);
 void bench_connect(struct bench *b);
 
-/* From this device's port to itself. */
+/* The address of this device's port, as a way to itself. */
 struct ibv_ah_attr bench_way_to_self(struct bench *b);
 
 uint8_t *bench_at(struct bench *b, int end, size_t offset);
@@ -114,7 +115,7 @@ uint64_t bench_result(const struct bench *b, bool has_sig_all, uint64_t value);
 
 /*
  * Lets the device work and polls, until there are @n completions or nothing more happens. Returns
- * how many, or what bsn_poll() said when there were none.
+ * how many there are, or the error of bsn_poll() if there are none.
  */
 int bench_reap(struct bench *b, struct bsn_cq *cq, struct bsn_completion *c, int n);
 
@@ -122,8 +123,8 @@ int bench_reap(struct bench *b, struct bsn_cq *cq, struct bsn_completion *c, int
 int bench_reap_verbs(struct bench *b, struct ibv_cq *cq, struct ibv_wc *wc);
 
 /*
- * How often to do what would be done @n times on the model: a real device makes each wait long, and a
- * share may be enough (share.h).
+ * How often to do what is done @n times on the model. On a real device each wait is long, so fewer
+ * are enough; so is a share (share.h).
  */
 unsigned bench_rounds(struct bench *b, unsigned n);
 
@@ -132,7 +133,7 @@ void bench_settle(struct bench *b);
 
 /* -- expectations ------------------------------------------------------------------------------- */
 
-/* One completion comes, as described; returned for a closer look. */
+/* Expects one completion, as described, and returns it for a closer look. */
 struct bsn_completion bench_expect(struct bench *b, struct bsn_cq *cq, uint64_t id, unsigned opcode,
 				   enum ibv_wc_status status, const char *file, int line);
 void bench_expect_nothing(struct bench *b, struct bsn_cq *cq, const char *file, int line);

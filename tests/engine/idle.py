@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""That a thread which waits awake has what each CPU offers, be it this one or not: the disassembly. Speaks TAP.
+"""A thread that waits awake uses what each CPU offers, this CPU or another: looks at the disassembly. Speaks TAP.
 
 usage: idle.py OBJDUMP LIBBUNSEN
 """
@@ -12,7 +12,7 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1]))
 import tap
 
-# What watches the line has to come before what rests.
+# The instruction that watches the line has to come before the one that rests.
 PAIRS = {'x86-64': [('umonitor', 'umwait'), ('monitorx', 'mwaitx')], 'aarch64': [('ldaxrb', 'wfe')]}
 
 
@@ -26,7 +26,7 @@ def disassembly():
 def check_each_way_to_rest():
     text = disassembly()
     arch = next(name for name in PAIRS if name in text)
-    return [f'no {watch} with a {rest} behind it' for watch, rest in PAIRS[arch]
+    return [f'no {watch} with a {rest} after it' for watch, rest in PAIRS[arch]
             if not -1 < text.find(f'\t{watch}') < text.find(f'\t{rest}')]
 
 

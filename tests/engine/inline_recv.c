@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Messages and results that come inside CQEs: one pointer says where they are, in each case. */
+/* Messages and results that come inside CQEs: in each case one pointer says where they are. */
 #include "harness.h"
 
 #include <errno.h>
@@ -64,7 +64,7 @@ static void break_pair(struct pair *p)
 	ok(bsn_srq_destroy(p->srq));
 }
 
-/* The next message has @length bytes; into two pieces, of which the first has 5. */
+/* Posts a receive of two pieces, of which the first has 5 bytes. */
 static void post_recv(struct pair *p, uint64_t id)
 {
 	const struct bsn_sge sge[] = { bench_sge(p->b, 1, DST, 5), bench_sge(p->b, 1, DST + 64, ROOM) };
@@ -73,7 +73,7 @@ static void post_recv(struct pair *p, uint64_t id)
 	ok(id % 2 ? bsn_recv_sgl(p->rq, sge, 2, id) : bsn_recv(p->rq, &sge[1], id));
 }
 
-/* As a program reads it: by one pointer, wherever the bytes are. */
+/* Reads a message as a program does: by one pointer, wherever the bytes are. */
 static void assert_message(struct pair *p, const struct bsn_completion *c, uint32_t length)
 {
 	const uint8_t *memory = bench_at(p->b, 1, c->id % 2 ? DST : DST + 64);
@@ -160,7 +160,7 @@ static void many_in_one_poll(struct bench *b)
 	break_pair(&p);
 }
 
-/* What a WRITE brings is where it says; its receive has no data. */
+/* A WRITE puts its data where it says; its receive has no data. */
 static void a_write_with_immediate_has_no_data(struct bench *b)
 {
 	const struct bsn_qp_attr wanted = { .max_inline_recv = 32 };
@@ -182,7 +182,7 @@ static void a_write_with_immediate_has_no_data(struct bench *b)
 	}
 }
 
-/* A receive that is too short is no better for room in the CQE. */
+/* A receive that is too short fails, even if the CQE has room for the message. */
 static void a_short_receive_fails(struct bench *b)
 {
 	const struct bsn_qp_attr wanted = { .max_inline_recv = 32 };
@@ -233,7 +233,7 @@ static void reads_of_every_length(struct bench *b)
 	reads_of(b, 128);
 }
 
-/* The host's order, though the CQE has the wire's. */
+/* Results are in the host's order, though the CQE has them in the wire's. */
 static void results_of_atomics(struct bench *b)
 {
 	const struct bsn_qp_attr wanted = { .max_inline_recv = 1,
@@ -264,7 +264,7 @@ static void results_of_atomics(struct bench *b)
 	}
 }
 
-/* Under masks, too, and as the device has them in memory. */
+/* Results of masked atomics, too, are in the order that the device uses in memory. */
 static void results_of_masked_atomics(struct bench *b)
 {
 	const struct bsn_qp_attr wanted = { .max_inline_recv = 1,
@@ -296,7 +296,10 @@ static void results_of_masked_atomics(struct bench *b)
 	}
 }
 
-/* A failed QP gives everything back, and with data or without the same queue goes on after a reset. */
+/*
+ * A failed QP gives everything back. After a reset the same queue goes on, with data in CQEs or
+ * without.
+ */
 static void after_a_reset_results_come_as_before(struct bench *b)
 {
 	const struct bsn_qp_attr wanted = { .max_inline_recv = 1,
@@ -338,7 +341,7 @@ static void assert_refused(struct bench *b, struct bsn_qp_attr attr, int error, 
 	}
 }
 
-static void what_cannot_be_is_refused(struct bench *b)
+static void impossible_attributes_are_refused(struct bench *b)
 {
 	const struct bsn_qp_attr recv = { .max_inline_recv = 8 }, long_recv = { .max_inline_recv = 33 };
 	const struct bsn_qp_attr resp = { .max_inline_resp = 8, .signal_all = true };
@@ -364,7 +367,7 @@ static void what_cannot_be_is_refused(struct bench *b)
 	assert_refused(b, of_uc, EOPNOTSUPP, "UC has no READs");
 }
 
-/* libmlx5 would ask for it of every QP. */
+/* libmlx5 would ask for data in CQEs on every QP. */
 static void nothing_comes_in_a_cqe_unasked(struct bench *b)
 {
 	const struct bsn_sge local = bench_sge(b, 0, SRC, 8), into = bench_sge(b, 1, DST, 8);
@@ -391,8 +394,8 @@ static const struct bench_case cases[] = {
 	  .is_own_only = true, .is_bare = true },
 	{ CASE("READs of every length", reads_of_every_length), .is_direct_only = true,
 	  .is_own_only = true, .is_bare = true },
-	{ CASE("results of atomics", results_of_atomics), .is_direct_only = true, .is_own_only = true,
-	  .is_bare = true },
+	{ CASE("results of atomics", results_of_atomics), .is_direct_only = true,
+	  .is_own_only = true, .is_bare = true },
 	{ CASE("results of masked atomics", results_of_masked_atomics), .is_direct_only = true,
 	  .is_own_only = true, .is_bare = true, .is_model_only = true },
 	{ CASE("results of masked atomics, big-endian", results_of_masked_atomics),
@@ -400,8 +403,10 @@ static const struct bench_case cases[] = {
 	  .big_endian_atomics = true },
 	{ CASE("after a reset results come as before", after_a_reset_results_come_as_before),
 	  .is_direct_only = true, .is_own_only = true, .is_bare = true },
-	{ CASE("what cannot be is refused", what_cannot_be_is_refused), .is_own_only = true },
-	{ CASE("nothing comes in a CQE unasked", nothing_comes_in_a_cqe_unasked), .is_own_only = true },
+	{ CASE("impossible attributes are refused", impossible_attributes_are_refused),
+	  .is_own_only = true },
+	{ CASE("nothing comes in a CQE unasked", nothing_comes_in_a_cqe_unasked),
+	  .is_own_only = true },
 };
 
 int main(void)

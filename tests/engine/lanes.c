@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Lanes: who shares a register shares its toggle, and how it is rung. */
+/* Lanes: QPs that share a register share its toggle, and the way it is rung. */
 #include "harness.h"
 
 #include <pthread.h>
@@ -69,7 +69,7 @@ static void free_domain(struct domain *d)
 	assert_int_equal(ibv_dealloc_td(d->td), 0);
 }
 
-/* Each post takes the buffer that the one before did not, whichever QP that was of. */
+/* Each post takes the buffer that the post before did not take, whichever QP that was. */
 static void qps_of_a_thread_domain_toggle_together(struct bench *b)
 {
 	const struct bsn_remote nowhere = { 0, 0 };
@@ -160,7 +160,7 @@ struct poster {
 	struct bsn_qp *qp;
 };
 
-/* As many as make it look for room again and again. */
+/* Posts so many that the queue looks for room again and again. */
 static void *post_and_poll(void *arg)
 {
 	const struct poster *p = arg;
@@ -173,7 +173,7 @@ static void *post_and_poll(void *arg)
 	return NULL;
 }
 
-/* One after the other, so that nothing tears here. */
+/* The two post one after the other, so that nothing tears here. */
 static uint32_t count_two_posters(struct bench *b, bool is_handed_over, bool is_shared)
 {
 	const struct bsn_lane_attr lane_attr = { .is_shared = is_shared };
@@ -233,8 +233,8 @@ static void a_cq_of_receives_takes_no_lane(struct bench *b)
 }
 
 /*
- * On a context of the application's, the registers that are left may be shared with QPs that libmlx5
- * posts to, under a lock that is not ours.
+ * On an application's context, the remaining registers may be shared with QPs that libmlx5 posts
+ * to, under a lock that is not ours.
  */
 static void an_application_s_context_gives_no_shared_lane(struct bench *b)
 {

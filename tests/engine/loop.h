@@ -13,7 +13,7 @@ struct loop {
 	struct bsn_qp *qp;
 };
 
-/* 0, or what the first call that failed said; what it made so far is the loop's. */
+/* Returns 0, or the error of the first call that failed; the loop then has what was made so far. */
 static inline int loop_make(struct loop *l, struct bsn_device *device, struct bsn_cq_attr attr)
 {
 	struct bsn_address self;

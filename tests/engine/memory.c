@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Where buffers come from: sources, the order in which they are tried, and what is said of it. */
+/*
+ * Where buffers come from: sources, the order in which they are tried, and what the library says
+ * about it.
+ */
 #include "harness.h"
 
 #include <errno.h>
@@ -18,7 +21,7 @@ static struct bsn_buf_info info_of(const struct bsn_mr *buf)
 	return info;
 }
 
-/* Data leave and arrive. */
+/* Sends data from the buffer, and receives data into it. */
 static void carries_data(struct bench *b, const struct bsn_mr *buf)
 {
 	const struct bsn_sge from = { buf->addr, 64, buf->lkey };
@@ -31,7 +34,7 @@ static void carries_data(struct bench *b, const struct bsn_mr *buf)
 	assert_memory_equal(bytes, bytes + buf->length - 64, 64);
 }
 
-/* A buffer of this wish, looked at, used and freed. */
+/* Makes a buffer by these attributes, looks at it, uses it and frees it. */
 static char why[256];
 
 static struct bsn_buf_info try(struct bench *b, size_t length, const struct bsn_mem_attr *mem)
@@ -55,7 +58,7 @@ static struct bsn_buf_info try(struct bench *b, size_t length, const struct bsn_
 
 /* -- built-in sources --------------------------------------------------------------------------- */
 
-/* Under THP "always" the kernel gives huge pages to who asked for none. */
+/* Whether THP is "always": then the kernel gives huge pages even if nobody asks for them. */
 static bool kernel_chooses_pages(void)
 {
 	char choice[64] = "";
@@ -119,7 +122,7 @@ static void hugepages_and_children(struct bench *b)
 		assert_int_equal(err, -ENOMEM);
 }
 
-/* Without any that are free, the next best comes, and the buffer remembers why. */
+/* If no hugepage is free, the buffer comes from the next source, and remembers why. */
 static void hugepages_or_the_next_best(struct bench *b)
 {
 	const struct bsn_mem_attr wish = { .source = bsn_mem_hugetlb(), .page_bytes = HUGE };
@@ -281,7 +284,7 @@ static void other_memory_has_no_info(struct bench *b)
 	ok(bsn_mr_deregister(mr));
 }
 
-/* Of pages that are there; memory that is not mapped has none. */
+/* Counts translations of mapped pages; memory that is not mapped has none. */
 static void translations_are_counted(struct bench *b)
 {
 	uint8_t *map =

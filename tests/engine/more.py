@@ -4,7 +4,7 @@
 
 usage: more.py COMPILER PROGRAM TIMES PLAIN:MORE:LIMIT...
   COMPILER  gcc, where the limits hold: on x86-64, at -O2; else -
-  TIMES     how often the program does in each of the functions what is counted
+  TIMES     how often each of the functions does what is counted
   LIMIT     the instructions that the function MORE may cost more than PLAIN
 """
 
@@ -22,7 +22,7 @@ COMPILER, PROGRAM, TIMES, *PAIRS = sys.argv[1:]
 
 
 def run_counted():
-    """Of each function that is called: the instructions of all calls, what they call included."""
+    """The instructions of all calls of each function, with those of functions that it calls."""
     with tempfile.NamedTemporaryFile() as out:
         run = subprocess.run(['valgrind', '--tool=callgrind', f'--callgrind-out-file={out.name}', PROGRAM],
                              capture_output=True, text=True, timeout=100, check=False)

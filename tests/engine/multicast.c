@@ -66,7 +66,7 @@ static void members_get_what_is_sent(struct bench *b)
 
 	ok(bsn_ep_create_mcast(b->qp[0], &group, NULL, b, &ep));
 	ok(bsn_mcast_attach(b->qp[1], &group));
-	ok(bsn_mcast_attach(b->qp[1], &group)); /* is nothing new */
+	ok(bsn_mcast_attach(b->qp[1], &group)); /* a second attach changes nothing */
 	ok(bsn_mcast_attach(b->qp[1], &other));
 	post_recv(b, 0, 10);
 	post_recv(b, 1, 11);
@@ -96,7 +96,7 @@ static void members_get_what_is_sent(struct bench *b)
 	ok(bsn_mcast_detach(b->qp[1], &group));
 	post_recv(b, 1, 13);
 	send_to(b, ep, 3);
-	expect_nothing(b, b->cq[1]); /* it is in the other group alone */
+	expect_nothing(b, b->cq[1]); /* it is only in the other group */
 	ok(bsn_mcast_detach(b->qp[1], &other));
 	ok(bsn_ep_destroy(ep));
 }
@@ -171,7 +171,7 @@ static void a_member_is_not_destroyed(struct bench *b)
 	ok(bsn_qp_destroy(qp));
 }
 
-/* As many as the device says, and room again for another once one has left. */
+/* A group takes as many members as the device says; when one leaves, another one fits. */
 static void a_group_takes_so_many_members(struct bench *b)
 {
 	const struct bsn_mcast_group group = group_of(b, 8);

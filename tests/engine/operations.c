@@ -322,7 +322,7 @@ static void uc_lacks_what_needs_an_answer(struct bench *b)
 	assert_idle(b);
 }
 
-/* As libmlx5 does by itself, before anything is posted. */
+/* A device without atomics refuses them before anything is posted, as libmlx5 does. */
 static void a_device_without_atomics_refuses_them(struct bench *b)
 {
 	const struct bsn_sge local = bench_sge(b, 0, SRC, 8);

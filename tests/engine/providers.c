@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a provider may do to the verbs path that libmlx5 never does here: take a part of what it is
- * given, refuse a receive, fail a poll, keep completions of a QP's earlier life. Its functions are
- * replaced where libibverbs calls them.
+ * What a provider may do on the verbs path, although libmlx5 never does so here: take only a part
+ * of a list, refuse a receive, fail a poll, keep completions of a QP from before its reset. The
+ * tests replace the provider's functions that libibverbs calls.
  */
 #include "harness.h"
 
@@ -28,7 +28,7 @@ static uint32_t outstanding_sends(struct bench *b)
 
 /* -- a queue that the provider finds full ------------------------------------------------------- */
 
-static unsigned takes; /* requests, then no more */
+static unsigned takes; /* so many requests are taken, then no more */
 static int (*real_post_send)(struct ibv_qp *, struct ibv_send_wr *, struct ibv_send_wr **);
 
 static int take_some(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
@@ -59,7 +59,9 @@ static int take_none(struct ibv_qp_ex *qp)
 	return ENOMEM;
 }
 
-/* How many of COUNT requests it takes: by ibv_wr_*, all or none. */
+/*
+ * Lets the provider refuse; returns how many of COUNT requests it takes: by ibv_wr_*, all or none.
+ */
 static unsigned begin_refusing(struct bench *b)
 {
 	struct ibv_qp *qp = bsn_qp_verbs(b->qp[0]);
@@ -85,7 +87,9 @@ static void end_refusing(struct bench *b)
 		extended->wr_complete = real_complete;
 }
 
-/* What it does not take will never be taken, or so it must be assumed: the queue goes on without it. */
+/*
+ * Requests that the provider does not take count as cancelled, and the queue goes on without them.
+ */
 static void what_was_not_taken_is_cancelled(struct bench *b)
 {
 	unsigned taken;
@@ -107,7 +111,7 @@ static void what_was_not_taken_is_cancelled(struct bench *b)
 	}
 }
 
-/* A post that rings either happened, or it did not. */
+/* A post that rings is made as a whole, or not at all. */
 static void a_post_that_cannot_ring_was_not_made(struct bench *b)
 {
 	unsigned taken;
@@ -125,7 +129,7 @@ static void a_post_that_cannot_ring_was_not_made(struct bench *b)
 	expect_nothing(b, b->cq[0]);
 }
 
-/* Nor does the post that finds the queue full hide that nothing was taken. */
+/* A post that finds the queue full also reports that the provider took nothing. */
 static void a_full_queue_says_that_it_was_refused(struct bench *b)
 {
 	struct bsn_qp_limits limits;
@@ -141,7 +145,7 @@ static void a_full_queue_says_that_it_was_refused(struct bench *b)
 	end_refusing(b);
 }
 
-/* Between its first request and the ring, a provider may hold a lock of the QP. */
+/* Between the first request and the ring, a provider may hold a lock of the QP. */
 static void a_reset_forgets_what_was_appended(struct bench *b)
 {
 	for (unsigned lap = 0; lap < 2; lap++) {
@@ -216,8 +220,8 @@ static int fail_start_poll(struct ibv_cq_ex *cq, struct ibv_poll_cq_attr *attr)
 	return EINVAL;
 }
 
-/* One completion is asked for by ibv_start_poll() where the library made the CQ. */
-static void so_is_a_poll_that_does_not_start(struct bench *b)
+/* On a CQ that the library made, a poll of one completion calls ibv_start_poll(). */
+static void a_poll_that_does_not_start_is_an_error_for_ever(struct bench *b)
 {
 	struct ibv_cq_ex *cq = (struct ibv_cq_ex *)(void *)bsn_qp_verbs(b->qp[0])->send_cq;
 	int (*real)(struct ibv_cq_ex *, struct ibv_poll_cq_attr *) = cq->start_poll;
@@ -234,7 +238,7 @@ static struct ibv_wc kept[4];
 static int kept_count;
 static int (*real_poll)(struct ibv_cq *, int, struct ibv_wc *);
 
-/* As in a CQ that nobody cleans when a QP is reset. */
+/* Gives completions as from a CQ that is not cleaned when a QP is reset. */
 static int give_kept(struct ibv_cq *cq, int n, struct ibv_wc *wc)
 {
 	if (!kept_count || n < 1)
@@ -283,8 +287,9 @@ static const struct bench_case cases[] = {
 	{ CASE("a refused receive costs no room", a_refused_receive_costs_no_room), VERBS },
 	{ CASE("a poll that fails is an error for ever", a_poll_that_fails_is_an_error_for_ever),
 	  VERBS },
-	{ CASE("so is a poll that does not start", so_is_a_poll_that_does_not_start), VERBS,
-	  .is_own_only = true },
+	{ CASE("a poll that does not start is an error for ever",
+	       a_poll_that_does_not_start_is_an_error_for_ever),
+	  VERBS, .is_own_only = true },
 	{ CASE("completions of an earlier life are dropped",
 	       completions_of_an_earlier_life_are_dropped),
 	  VERBS },

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Credits, batches, rings that come round, work that nobody asked a completion of. */
+/* Credits, batches, rings that wrap, requests without completions. */
 #include "engine.h" /* before cmocka, which has a fail() of its own */
 
 #include "harness.h"
@@ -140,7 +140,9 @@ static void appended_work_counts_as_outstanding(struct bench *b)
 		expect_done(b, b->cq[0], n, BSN_OPCODE_RDMA_WRITE);
 }
 
-/* Who appends until the queue is full, and then asks to ring, would else wait for ever. */
+/*
+ * Otherwise a user who appends until the queue is full, and then asks to ring, would wait for ever.
+ */
 static void a_full_queue_asked_to_ring_rings(struct bench *b)
 {
 	const uint32_t depth = send_depth(b);
@@ -195,7 +197,7 @@ static void nobody_need_ever_signal(struct bench *b)
 	assert_written(b, 0, n);
 }
 
-static void nor_does_the_library_where_it_must_not(struct bench *b)
+static void the_library_never_signals_where_it_must_not(struct bench *b)
 {
 	const uint32_t depth = send_depth(b);
 
@@ -216,7 +218,7 @@ static void all_may_be_signaled(struct bench *b)
 		expect_done(b, b->cq[0], id, BSN_OPCODE_RDMA_WRITE);
 }
 
-/* As many as would have one of them signaled by the library, whose own do not show. */
+/* So many requests that the library would signal one of them; its own signals are not shown. */
 static void all_of_a_full_queue_may_be_signaled(struct bench *b)
 {
 	const uint32_t depth = send_depth(b);
@@ -254,7 +256,10 @@ static void receives_have_credits_too(struct bench *b)
 
 /* -- polling ------------------------------------------------------------------------------------ */
 
-/* As ibv_wc.qp_num does, of a request as of a receive, polled for alone or with others. */
+/*
+ * A completion names its QP as ibv_wc.qp_num does, for requests and receives, polled alone or with
+ * others.
+ */
 static void a_completion_says_whose_it_is(struct bench *b)
 {
 	enum { EACH = 3 };
@@ -340,7 +345,7 @@ static void *post_many(void *arg)
 	return (void *)(intptr_t)bsn_ring(b->sq[0]);
 }
 
-/* Credits go from the poller to the poster; everything else is either one's own. */
+/* Credits go from the poller to the poster; everything else belongs to one of the two. */
 static void poster_and_poller_are_two_threads(struct bench *b)
 {
 	struct bsn_completion c[4];
@@ -429,7 +434,7 @@ static void connect_pair(struct bsn_qp *qp[2])
 		ok(bsn_qp_connect(qp[end], &address[!end], NULL));
 }
 
-/* In the place of the CQ's own poll: says whether another thread is in it, too. */
+/* Replaces the CQ's own poll, and notes whether another thread is in it, too. */
 static const struct bsn_cq_path *own_poll;
 static uint32_t is_polling, is_overlapping;
 
@@ -445,7 +450,7 @@ static int poll_slowly(struct bsn_cq *cq, struct bsn_completion *c, int n)
 	return got;
 }
 
-/* Everything comes once, whoever polls; and a QP goes while they do. */
+/* Every completion comes once, whichever thread polls; meanwhile a QP is destroyed. */
 static void several_threads_poll_one_cq(struct bench *b)
 {
 	static const struct bsn_cq_path slow = { .poll = poll_slowly };
@@ -508,7 +513,8 @@ static const struct bench_case cases[] = {
 	  .qp.send_depth = 1 },
 	{ CASE("nobody need ever signal, depth 5", nobody_need_ever_signal), OWN,
 	  .qp = { .send_depth = 5, .signal_every = 5 } },
-	{ CASE("nor does the library where it must not", nor_does_the_library_where_it_must_not),
+	{ CASE("the library never signals where it must not",
+	       the_library_never_signals_where_it_must_not),
 	  .qp = { .send_depth = DEPTH, .signal_every = -1 } },
 	{ CASE("all may be signaled", all_may_be_signaled), .qp.signal_all = true },
 	{ CASE("all of a full queue may be signaled", all_of_a_full_queue_may_be_signaled),

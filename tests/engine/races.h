@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What hardware would lose: memory that is registered, unmapped, and mapped again where other memory was, while
- * threads do the same through the same cache, so that an address is now one's and now another's. A stale key
- * sends bytes that are not there any more. BSN_ROUNDS is how often a race is as long.
+ * Races that would lose data on hardware: memory is registered, unmapped, and mapped again where
+ * other memory was, while other threads do the same through the same cache. So an address belongs
+ * to one thread and then to another. A stale key sends bytes that are not there any more.
+ * BSN_ROUNDS makes a race so many times as long.
  */
 #ifndef TESTS_ENGINE_RACES_H
 #define TESTS_ENGINE_RACES_H
@@ -18,7 +19,7 @@
 
 enum { RACE_THREADS = 2, RACE_ROUNDS = 2000, RACE_BYTES = 100, RACE_PAGE = 4096 };
 
-/* How memory comes, of whatever length there is, and goes; the cache has to learn of that. */
+/* How memory is mapped, of some length, and unmapped; the cache has to learn of both. */
 struct race_memory {
 	void *arg;
 	uint8_t *(*map)(void *arg, unsigned seed, size_t *length);
@@ -44,7 +45,7 @@ struct racer {
 	int err;
 };
 
-/* What is around may go while it is registered. */
+/* Gets the registration of memory whose neighbours may be unmapped meanwhile. */
 static int race_get(struct bsn_mr_view *view, const uint8_t *at)
 {
 	int err;

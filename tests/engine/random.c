@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Random work on two connected QPs, and what engine/doc/drain-and-flush.md promises of it: requests of
- * all shapes by all calls, keys that are none, QPs that are killed, drains and resets. A plain model
- * says what each request does; what comes back, and what is in memory then, has to agree.
+ * Random work on two connected QPs, and what engine/doc/drain-and-flush.md promises about it:
+ * requests of all shapes by all calls, invalid keys, QPs that are killed, drains and resets. A
+ * plain model says what each request does. What comes back, and what is in memory then, has to
+ * agree with it.
  *
- * BSN_SEED repeats a run; BSN_ROUNDS is how often it is as long.
+ * BSN_SEED repeats a run; BSN_ROUNDS makes it so many times as long.
  */
 #include "harness.h"
 #include "posts.h"
@@ -34,8 +35,8 @@ enum {
 _Static_assert(SOURCE + 2 * REGIONS * REGION + RECVS * RECV <= BENCH_BYTES, "it fits");
 
 /*
- * What one direction has: a request that may not be over yet, with a region of its own at the same
- * offset at both ends. READs and the results of atomics arrive at the sender's.
+ * A request of one direction that may not be over yet. It has a region of its own, at the same
+ * offset at both ends. READs and the results of atomics arrive in the sender's region.
  */
 struct sent {
 	struct bsn_wr wr;
@@ -46,8 +47,8 @@ struct sent {
 	unsigned blocks;
 	uint64_t old, new;          /* of an atomic */
 	uint64_t result;            /* as it gets to memory */
-	enum ibv_wc_status spoiled; /* what its bad key gives; success: it has none */
-	bool is_lost;               /* it will arrive nowhere, and nobody will know */
+	enum ibv_wc_status spoiled; /* the status of its bad key; success: its keys are good */
+	bool is_lost;               /* it never arrives, and no completion says so */
 };
 
 struct message {
@@ -85,7 +86,7 @@ enum trouble {
 	REMOTE_KEY,
 	RECEIVE_KEY,
 	FAILED, /* bsn_qp_fail() */
-	BROKEN, /* behind Bunsen's back */
+	BROKEN, /* by libibverbs, without Bunsen */
 	PEER_RESET,
 	TROUBLES
 };
@@ -100,7 +101,7 @@ struct world {
 	struct end end[2];
 	struct victim victims[VICTIMS]; /* of SENDs that invalidate a key */
 	unsigned victim_count;
-	unsigned refused, done, flushed; /* so that a run has all of it */
+	unsigned refused, done, flushed; /* a run must have all three */
 };
 
 #define demand(w, is_true, ...)                                                                    \
@@ -150,7 +151,7 @@ static bool has_victims(const struct world *w)
 	return is_rc(w) && w->b->is_model && !is_attached(w);
 }
 
-/* Whether nobody but the poster signals, so that credits can be told to the block. */
+/* Whether only the poster signals, so that the exact number of free blocks is known. */
 static bool never_signals(const struct world *w)
 {
 	return w->b->test->qp.signal_every < 0 || w->b->test->qp.signal_all || is_attached(w);
@@ -435,7 +436,7 @@ static bool may_scatter_to_cqe(const struct world *w, uint32_t length)
 	return (is_attached(w) || on_verbs(w)) && length <= 64;
 }
 
-/* A key that leads nowhere; false: the request has none that is looked at. */
+/* Replaces a key by an invalid one; false: the device looks at no key of this request. */
 static bool spoil(struct world *w, struct sent *s, enum trouble how)
 {
 	if (how == REMOTE_KEY) {
@@ -478,7 +479,7 @@ static void note_sent(struct world *w, int e, struct sent *s)
 		note_message(w, e, s);
 }
 
-/* By inline data that are overwritten at once: they were taken by the post. */
+/* Posts the request. Inline data are overwritten at once, since the post has copied them. */
 static int post(struct world *w, int e, const struct sent *s)
 {
 	const enum post_way first = below(POST_WAYS);
@@ -511,7 +512,7 @@ static struct bsn_outstanding outstanding(struct world *w, int e)
 	return result;
 }
 
-/* -EAGAIN is no lie, and a queue takes no more than it says. */
+/* Checks that -EAGAIN is true, and that a queue takes no more than it says. */
 static void check_room(struct world *w, int e, const struct sent *s, int err)
 {
 	const struct end *end = &w->end[e];
@@ -549,7 +550,7 @@ static bool send_one(struct world *w, int e, enum trouble how)
 	return !err;
 }
 
-/* What no queue takes leaves no trace. */
+/* Posts requests that no queue takes; they must leave no trace. */
 static void send_nonsense(struct world *w, int e)
 {
 	struct bsn_sge many[64];
@@ -655,7 +656,7 @@ static void pop_sent(struct end *end)
 	end->count--;
 }
 
-/* It was neither signaled nor does anything say that it failed. */
+/* The request was not signaled, and nothing says that it failed. */
 static void pass_silent(struct world *w, int e)
 {
 	struct end *end = &w->end[e];
@@ -735,7 +736,9 @@ static unsigned recv_slot(const struct world *w, int e, const struct received *r
 	return (unsigned)(r - w->end[e].recvs);
 }
 
-/* What a receive would have after so many bytes, but for a GRH, which is taken as it is. */
+/*
+ * Writes what a receive would have after so many bytes, except for a GRH, which is not predicted.
+ */
 static void put_received(struct world *w, int e, const struct received *r, const struct message *m,
 			 uint8_t *image)
 {
@@ -769,7 +772,10 @@ static bool is_what_came(struct world *w, int e, const struct received *r, const
 	return !memcmp(image, bench_at(w->b, w->b->srq ? 0 : e, recv_at(recv_slot(w, e, r))), RECV);
 }
 
-/* The message that a receive took: the next one; of transports that may lose some, one of the next. */
+/*
+ * Returns the message that a receive took: the next one; on transports that may lose some, a later
+ * one.
+ */
 static const struct message *next_message(struct world *w, int e, const struct received *r,
 					  const struct bsn_completion *c)
 {
@@ -873,7 +879,7 @@ static void settle(struct world *w)
 
 /* -- what is promised at rest -------------------------------------------------------------------- */
 
-/* All that is out can be told, but for what the library signals by itself. */
+/* Checks the number of outstanding requests. It is known, except for the library's own signals. */
 static void check_outstanding(struct world *w, int e)
 {
 	const struct bsn_outstanding now = outstanding(w, e);
@@ -952,7 +958,7 @@ static void drain_in_peace(struct world *w)
 	}
 }
 
-/* As drain-and-flush.md has it. */
+/* Drains by failing the QP, as drain-and-flush.md describes. */
 static void drain_by_failure(struct world *w, int e)
 {
 	struct end *end = &w->end[e];
@@ -1032,7 +1038,7 @@ static void send_bad_key(struct world *w, int e, enum trouble how)
 		if (!send_one(w, e, how))
 			settle(w);
 		if (type_of(w) == BSN_QP_UC && how == REMOTE_KEY)
-			return; /* whose loss is no trouble */
+			return; /* on these transports a loss is normal */
 	}
 }
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Regions of every kind on both paths: what they open, what they do not, and what is refused in words. */
+/*
+ * Regions of every kind on both paths: what access they allow, what not, and what is refused, with
+ * its text.
+ */
 #define _GNU_SOURCE 1
 #include "harness.h"
 
@@ -17,7 +20,7 @@ static const unsigned NOW = BSN_F_SIGNALED | BSN_F_RING;
 
 #define WRITES (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE)
 
-/* Why the device has no such region, on which the case ends; NULL: it has. */
+/* Why the device has no such region; then the case ends. NULL: it has. */
 static const char *why_not(struct bench *b, const char *feature)
 {
 	const struct bsn_device_info *info = bsn_device_info(b->device);
@@ -29,7 +32,7 @@ static const char *why_not(struct bench *b, const char *feature)
 	return NULL;
 }
 
-/* The call says this error, and why, in words that have this one among them. */
+/* The call fails with this error, and its text has this word. */
 #define refused(error, word, call)                                                                 \
 	do {                                                                                       \
 		assert_int_equal(call, -(error));                                                  \
@@ -37,7 +40,7 @@ static const char *why_not(struct bench *b, const char *feature)
 			fail_msg("'%s' does not say '%s'", bsn_error_text(), word);                \
 	} while (0)
 
-/* Both QPs anew, after a failure. */
+/* Starts both QPs again after a failure. */
 static void start_again(struct bench *b)
 {
 	for (int end = 0; end < 2; end++)
@@ -72,7 +75,7 @@ static struct bsn_sge of(const struct bsn_mr *mr, uint64_t offset)
 	return (struct bsn_sge){ mr->addr + offset, LENGTH, mr->lkey };
 }
 
-/* From end 0's memory into the region and back to end 1's. */
+/* Moves data from end 0's memory into the region, and from there to end 1's memory. */
 static void carries_data(struct bench *b, const struct bsn_mr *mr, uint64_t offset)
 {
 	memset(bench_at(b, 1, 0), 0, LENGTH);
@@ -137,7 +140,7 @@ static void a_region_has_bounds(struct bench *b)
 	munmap(pages, 3 * PAGE);
 }
 
-/* Each right, missing. */
+/* Regions that lack one right each. */
 static void rights_are_kept(struct bench *b)
 {
 	const struct bsn_sge mine = bench_sge(b, 0, 0, LENGTH);
@@ -295,7 +298,10 @@ static void memory_of_the_device(struct bench *b)
 
 /* -- of a dma-buf, and of nothing --------------------------------------------------------------- */
 
-/* On the model a memfd is one; elsewhere it takes an exporter, which only GPUs and the like bring. */
+/*
+ * On the model a memfd serves as a dma-buf. Elsewhere an exporter is needed, such as a GPU's
+ * driver.
+ */
 static void memory_of_a_dma_buf(struct bench *b)
 {
 	const char *why = why_not(b, "dma-buf");

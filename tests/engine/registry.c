@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the library tells of its queues to readers from outside, found as they find it: by the note. */
+/*
+ * What the library publishes about its queues for other processes. The test finds it as they do: by
+ * the note.
+ */
 #define _GNU_SOURCE /* dl_iterate_phdr() */
 #include "harness.h"
 
@@ -81,11 +84,11 @@ static uint16_t half(uint64_t address)
 {
 	uint16_t value;
 
-	memcpy(&value, (const void *)(uintptr_t)address, sizeof(value)); /* it may be at an odd one */
+	memcpy(&value, (const void *)(uintptr_t)address, sizeof(value)); /* may be unaligned */
 	return value;
 }
 
-/* Of a send queue, all 32 bits. */
+/* Returns all 32 bits of a send queue's producer. */
 static uint32_t producer_of(const struct bsn_registry_queue *q)
 {
 	const uint32_t lap = word(q->lap);
@@ -143,7 +146,7 @@ static void a_send_queue(struct bench *b)
 	assert_int_equal(half(q->consumer), 2);
 }
 
-/* The lap is the producer's now and then, and both tell all of it. */
+/* The lap is a copy of the producer, made now and then; both together give the whole producer. */
 static void a_send_queue_that_goes_round(struct bench *b)
 {
 	const struct bsn_registry_queue *q = find(BSN_REGISTRY_SEND, bsn_qp_number(b->qp[0]));
@@ -239,7 +242,7 @@ static void a_shared_receive_queue(struct bench *b)
 	assert_free(q, 1);
 	for (unsigned i = 1; i < BENCH_DEPTH; i++)
 		ok(bsn_recv(b->srq, &sge, i));
-	assert_free(q, BENCH_DEPTH); /* one stays behind */
+	assert_free(q, BENCH_DEPTH); /* one slot is left over */
 }
 
 static void a_first_failure(struct bench *b)
@@ -296,7 +299,7 @@ static void what_cannot_be_destroyed_stays(struct bench *b)
 	assert_int_equal(registry->queue_count, count - 3);
 }
 
-/* What another device of the process does with its CQ, by its attribute and the environment. */
+/* Whether another device of the process lists its CQ, by its attribute and the environment. */
 static uint64_t lists(struct bench *b, bool wanted, const char *env)
 {
 	const struct bsn_device_attr attr = { .path = bsn_device_info(b->device)->path,
@@ -329,7 +332,7 @@ static void a_device_lists_where_it_is_asked_to(struct bench *b)
 	setenv("BSN_REGISTRY", "1", 1);
 }
 
-/* It has copies of the rings, which are no queues. */
+/* A child of fork() has copies of the rings, but these are no queues. */
 static void a_child_lists_nothing(struct bench *b)
 {
 	const uint64_t count = registry->queue_count;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the inline builders put into the ring has the segments that the table of operations says
- * (wqe/ops.c): each operation of each transport, by each call that can post it.
+ * WQEs of the inline builders have the segments that the table of operations names (wqe/ops.c):
+ * each operation of each transport, by each call that can post it.
  */
 #include "harness.h"
 #include "posts.h"
@@ -19,7 +19,7 @@ static enum bsn_transport transport_of(const struct bench *b)
 	return transports[b->test->qp.type];
 }
 
-/* NOP and masked atomics are no requests of a user. */
+/* bsn_post() takes no NOPs, and no operations with a modifier, such as masked atomics. */
 static const struct bsn_wqe_op *op_of(const struct bench *b, unsigned opcode)
 {
 	const struct bsn_wqe_op *op = bsn_wqe_op_find(opcode);
@@ -30,7 +30,7 @@ static const struct bsn_wqe_op *op_of(const struct bench *b, unsigned opcode)
 		       : NULL;
 }
 
-/* By the table: what stands before the data, in words. */
+/* Writes the segments before the data as words, by the table. */
 static size_t put_head(const struct bench *b, const struct bsn_wqe_op *op, char *words)
 {
 	uint64_t head = bsn_wqe_places(op, transport_of(b), 0, true) & BSN_PLACES_IN_A_HEAD;
@@ -43,7 +43,7 @@ static size_t put_head(const struct bench *b, const struct bsn_wqe_op *op, char 
 	return at;
 }
 
-/* And all of it; returns its DS. */
+/* Writes all segments as words; returns their DS. */
 static unsigned expect_words(const struct bench *b, const struct bsn_wr *wr, char *words)
 {
 	const struct bsn_wqe_op *op = bsn_wqe_op_find(wr->opcode);
@@ -89,7 +89,7 @@ static void check_wqe(struct bench *b, const struct bsn_wr *wr, const uint8_t *s
 	assert_int_equal(ds, wanted_ds);
 }
 
-/* Nothing is executed; a full queue starts anew. */
+/* Since nothing is executed, a full queue is reset. */
 static void make_room(struct bench *b)
 {
 	for (int end = 0; end < 2; end++)
@@ -97,7 +97,7 @@ static void make_room(struct bench *b)
 	bench_connect(b);
 }
 
-/* By each way that can say it, of which bsn_post() is always one. */
+/* Posts by each way that can express the request; bsn_post() always can. */
 static void check_request(struct bench *b, const struct bsn_wr *wr)
 {
 	for (unsigned way = 0; way < POST_WAYS; way++) {

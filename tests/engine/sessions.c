@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* CQEs that come compressed, in sessions whose lengths a plan of the model's says. */
+/* CQEs that come compressed, in sessions. A plan of the model sets their lengths. */
 #include "harness.h"
 
 #include "loop.h"
@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* What lies next in the ring is a session's title. */
+/* Whether the next CQE in the ring is a session's title. */
 static bool sees_session(const struct bsn_cq *cq)
 {
 	struct bsn_cqe_tail tail;
@@ -77,7 +77,7 @@ static void run(struct bench *b, struct bsn_cq_attr attr)
 		else
 			append_sends(&l, id, count);
 		bench_settle(b);
-		if (!attr.is_shared) /* else the ring is another's */
+		if (!attr.is_shared) /* a shared CQ keeps its ring elsewhere */
 			sessions += sees_session(l.cq);
 		reap(&l, id, count, are_writes, round % 3 ? 16 : 1);
 		id += count;
@@ -100,7 +100,7 @@ static void each_format_and_size(struct bench *b)
 		}
 }
 
-/* What a QP left in a session is nobody's, and what it took from its CQ comes back. */
+/* CQEs that a destroyed QP left in a session are dropped, and its share of the CQ comes back. */
 static void a_qp_goes_with_its_session_unread(struct bench *b)
 {
 	struct loop l = { 0 };
@@ -151,7 +151,7 @@ static void an_error_is_no_part_of_one(struct bench *b)
 	ok(loop_free(&l));
 }
 
-/* An event for the whole of it. */
+/* A session raises one event. */
 static void a_session_wakes_who_waits(struct bench *b)
 {
 	const struct bsn_wait_attr brief = { .timeout_ns = 1000000000, .busy_ns = 1 };
@@ -169,7 +169,7 @@ static void a_session_wakes_who_waits(struct bench *b)
 	ok(loop_free(&l));
 }
 
-static void what_cannot_be_is_refused(struct bench *b)
+static void impossible_attributes_are_refused(struct bench *b)
 {
 	const struct {
 		struct bsn_cq_attr attr;
@@ -192,7 +192,7 @@ static void what_cannot_be_is_refused(struct bench *b)
 	}
 }
 
-/* libmlx5 would say no more than EINVAL. */
+/* libmlx5 alone would only say EINVAL. */
 static void a_format_that_the_device_lacks(struct bench *b)
 {
 	struct bsn_cq_attr attr = { .compression = BSN_CQES_BY_STRIDE_INDEX };
@@ -205,7 +205,7 @@ static void a_format_that_the_device_lacks(struct bench *b)
 	run(b, attr);
 }
 
-/* The environment names a way, or one that there is not. */
+/* The environment names a way to expand, or one that does not exist. */
 static void the_way_is_named(struct bench *b)
 {
 	const struct bsn_cq_attr attr = { .compression = BSN_CQES_BY_HASH };
@@ -217,7 +217,7 @@ static void the_way_is_named(struct bench *b)
 	assert_int_equal(bsn_cq_create(b->device, &attr, &cq), -EINVAL);
 	assert_null(cq);
 	assert_non_null(strstr(bsn_error_text(), "BSN_EXPAND=mmx"));
-	ok(bsn_cq_create(b->device, NULL, &cq)); /* is nothing to such a one */
+	ok(bsn_cq_create(b->device, NULL, &cq)); /* the variable does not concern such a CQ */
 	ok(bsn_cq_destroy(cq));
 	unsetenv("BSN_EXPAND");
 }
@@ -229,13 +229,14 @@ static const struct bench_case cases[] = {
 	{ CASE("each format and size", each_format_and_size), PLAN },
 	{ CASE("a QP goes with its session unread", a_qp_goes_with_its_session_unread), BARE,
 	  .is_direct_only = true, .is_model_only = true, .fault_plan = "compress 64" },
-	{ CASE("an error is no part of one", an_error_is_no_part_of_one), BARE, .is_direct_only = true,
-	  .is_model_only = true, .fault_plan = "compress 64" },
-	{ CASE("a session wakes who waits", a_session_wakes_who_waits), BARE, .is_direct_only = true,
-	  .is_model_only = true, .fault_plan = "compress 64" },
-	{ CASE("a format that the device lacks", a_format_that_the_device_lacks), PLAN, .no_stride_index = true },
+	{ CASE("an error is no part of one", an_error_is_no_part_of_one), BARE,
+	  .is_direct_only = true, .is_model_only = true, .fault_plan = "compress 64" },
+	{ CASE("a session wakes who waits", a_session_wakes_who_waits), BARE,
+	  .is_direct_only = true, .is_model_only = true, .fault_plan = "compress 64" },
+	{ CASE("a format that the device lacks", a_format_that_the_device_lacks), PLAN,
+	  .no_stride_index = true },
 	{ CASE("the way is named", the_way_is_named), PLAN },
-	{ CASE("what cannot be is refused", what_cannot_be_is_refused), BARE },
+	{ CASE("impossible attributes are refused", impossible_attributes_are_refused), BARE },
 };
 
 int main(void)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Shared receive queues: receives that any of several QPs consumes, in any order. */
+/* Shared receive queues: any of several QPs consumes receives, in any order. */
 #include "harness.h"
 
 enum { QPS = 3, ROOM = 256 };
@@ -89,7 +89,7 @@ static void a_full_queue_refuses_until_consumed(struct bench *b)
 	}
 }
 
-/* To the device a byte count of 0 is 2^31, so it must not come to see one. */
+/* To the device a byte count of 0 means 2^31, so it must never see one. */
 static void empty_pieces_are_left_out(struct bench *b)
 {
 	const struct bsn_sge into[3] = { bench_sge(b, 1, 0, 0), bench_sge(b, 1, 64, 100),
@@ -110,7 +110,7 @@ static void a_list_too_long_is_refused(struct bench *b)
 	assert_int_equal(bsn_recv_sgl(b->srq, two, 2, 1), -EMSGSIZE);
 }
 
-/* What a QP took and nobody polled goes with the QP; the SRQ's room comes back. */
+/* Receives that a QP took and nobody polled are dropped with the QP; the SRQ's room comes back. */
 static void a_qp_that_goes_leaves_no_hole(struct bench *b)
 {
 	const uint64_t depth = fill(b);
@@ -134,7 +134,7 @@ static void a_qp_that_goes_leaves_no_hole(struct bench *b)
 	}
 }
 
-/* The other QPs' completions, which were in the CQ when one went, are still to be had. */
+/* When a QP is destroyed, the other QPs' completions in the CQ can still be polled. */
 static void a_qp_that_goes_leaves_others_alone(struct bench *b)
 {
 	struct pairs p;
@@ -172,7 +172,7 @@ static void expect_no_event(struct bench *b)
 	assert_int_equal(bsn_device_get_event(b->device, &event), -EAGAIN);
 }
 
-/* Once, until it is asked for again. */
+/* The limit raises one event, until it is set again. */
 static void a_limit_raises_an_event(struct bench *b)
 {
 	struct bsn_event event;
@@ -244,8 +244,8 @@ static void post_many(struct bench *b, uint64_t first)
 }
 
 /*
- * Receives of one SRQ complete in two CQs, of which the one that has the later ones is polled first: what
- * was consumed comes back in another order than it was posted in, and is posted again, many at once.
+ * Receives of one SRQ complete in two CQs, and the CQ with the later ones is polled first. So WQEs
+ * come back in another order than they were posted in. They are posted again, many at once.
  */
 static void several_cqs_give_back_in_any_order(struct bench *b)
 {
@@ -299,7 +299,9 @@ static void it_outlives_its_qps_only(struct bench *b)
 	expect_done(b, b->cq[1], 1, BSN_RECV);
 }
 
-/* A poller each may give WQEs back then: the queue must know before the second one does. */
+/*
+ * With two CQs, two pollers may give WQEs back. The queue must know so before the second one does.
+ */
 static void a_second_cq_makes_it_shared(struct bench *b)
 {
 	struct bsn_qp *qp[3];
@@ -319,8 +321,8 @@ static void a_second_cq_makes_it_shared(struct bench *b)
 }
 
 /*
- * The device consumes receives in another order than they were posted in: each completion tells which one
- * it was, and what is free then is posted again, many at once.
+ * The device consumes receives in another order than they were posted in. Each completion names its
+ * receive. Free WQEs are posted again, many at once.
  */
 static void receives_that_overtake_keep_their_ids(struct bench *b)
 {
@@ -345,7 +347,7 @@ static void receives_that_overtake_keep_their_ids(struct bench *b)
 	assert_true(overtook);
 }
 
-/* The device's way of asking for pages: the receive is posted again, and the sender sends again. */
+/* A page fault asks for pages. The library posts the receive again, and the sender sends again. */
 static void page_faults_are_not_seen(struct bench *b)
 {
 	const struct bsn_srq_attr attr = { .recv_depth = 5, .is_on_demand = true };

@@ -13,7 +13,7 @@ static void every_buffer_is_given_once(struct bench *b)
 	every_buffer_of(b, NULL);
 }
 
-/* Calls of the library's: --wrap=pthread_spin_lock */
+/* Counts the library's calls: --wrap=pthread_spin_lock */
 static unsigned locks;
 int __real_pthread_spin_lock(pthread_spinlock_t *lock); /* NOLINT */
 int __wrap_pthread_spin_lock(pthread_spinlock_t *lock); /* NOLINT */
@@ -24,7 +24,10 @@ int __wrap_pthread_spin_lock(pthread_spinlock_t *lock) /* NOLINT */
 	return __real_pthread_spin_lock(lock);
 }
 
-/* From its creation to its end, and of more buffers than a view keeps. */
+/*
+ * Counts the locks that a slab takes from creation to destruction, with more buffers than a view
+ * keeps.
+ */
 static unsigned locks_of(struct bench *b, bool has_one_owner)
 {
 	const struct bsn_slab_attr attr = { .size_bytes = 64,
@@ -73,7 +76,7 @@ static void buffers_can_be_sent(struct bench *b)
 	expect_done(b, b->cq[0], 1, BSN_OPCODE_RDMA_WRITE);
 	assert_memory_equal(bench_at(b, 1, 0), buffer, 100);
 	bsn_slab_put(&view, buffer);
-	assert_ptr_equal(bsn_slab_get(&view), buffer); /* what is warm comes first */
+	assert_ptr_equal(bsn_slab_get(&view), buffer); /* a warm buffer comes first */
 	bsn_slab_put(&view, buffer);
 	bsn_slab_view_empty(&view);
 	ok(bsn_slab_destroy(slab));

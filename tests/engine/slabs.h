@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What holds for slabs of any store. */
+/* Tests that hold for slabs of any store. */
 #ifndef TESTS_ENGINE_SLABS_H
 #define TESTS_ENGINE_SLABS_H
 
@@ -11,7 +11,7 @@
 
 enum { SLAB_COUNT = 1000, SLAB_THREADS = 3, SLAB_ROUNDS = 20000, SLAB_HELD = 100 };
 
-/* Twice over: all come, none twice, each within the slab; and all go back. */
+/* Two rounds: all buffers come, none twice, each within the slab; and all go back. */
 static void every_buffer_of(struct bench *b, const struct bsn_slab_store *store)
 {
 	const struct bsn_slab_attr attr = { .size_bytes = 65, .count = SLAB_COUNT, .store = store };

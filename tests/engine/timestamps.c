@@ -50,7 +50,10 @@ static uint64_t now_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
-/* What stands in the CQE that was polled last, of the direct path: libmlx5's read_completion_ts() is that. */
+/*
+ * The timestamp in the CQE that was polled last, on the direct path; libmlx5's read_completion_ts()
+ * gives the same.
+ */
 static uint64_t stamp_in_ring(struct bsn_cq *cq)
 {
 	const struct bsn_cq *ring = cq_of(cq)->ring;
@@ -61,7 +64,7 @@ static uint64_t stamp_in_ring(struct bsn_cq *cq)
 	return cqe.timestamp;
 }
 
-/* Round the ring several times, one by one: each is later than the one before. */
+/* Several rounds of the ring, one completion at a time: each is later than the one before. */
 static void ticks_are_those_of_the_cqe(struct bench *b)
 {
 	const struct bsn_sge local = bench_sge(b, 0, 0, LENGTH), into = bench_sge(b, 1, INTO, LENGTH);
@@ -128,7 +131,7 @@ static void data_in_cqes_stay(struct bench *b)
 	}
 	bench_settle(b);
 	for (uint64_t id = 0; id < BATCH; id++) {
-		assert_int_equal(bsn_poll(p.cq[1], c, BATCH), 1); /* with it the poll ends */
+		assert_int_equal(bsn_poll(p.cq[1], c, BATCH), 1); /* the poll ends after it */
 		assert_true(c->flags & BSN_C_IN_CQE);
 		assert_memory_equal(c->data, bench_at(b, 0, 0), 16);
 		assert_true(c->timestamp);
@@ -136,7 +139,10 @@ static void data_in_cqes_stay(struct bench *b)
 	unmake(&p);
 }
 
-/* Of the same clock: what is later in ticks is later in time, and by as many nanoseconds as the page says. */
+/*
+ * Ticks and nanoseconds are of the same clock: what is later in ticks is later in time, by as many
+ * nanoseconds as the clock page says.
+ */
 static void nanoseconds_are_of_the_clock_page(struct bench *b)
 {
 	const struct bsn_sge local = bench_sge(b, 0, 0, LENGTH), into = bench_sge(b, 1, INTO, LENGTH);
@@ -175,7 +181,7 @@ static void real_time_is_that_of_the_day(struct bench *b)
 	unmake(&p);
 }
 
-/* The CQE of an error has syndromes where others have a stamp. */
+/* The CQE of an error has syndromes where others have a timestamp. */
 static void a_failure_has_none(struct bench *b)
 {
 	const struct bsn_sge local = bench_sge(b, 0, 0, LENGTH);
@@ -191,7 +197,7 @@ static void a_failure_has_none(struct bench *b)
 	unmake(&p);
 }
 
-static void what_is_none_is_refused(struct bench *b)
+static void an_unknown_clock_is_refused(struct bench *b)
 {
 	struct bsn_cq_attr attr = { .timestamps = (enum bsn_timestamps)17 };
 	struct bsn_cq *cq;
@@ -211,7 +217,7 @@ static uint64_t time_of(clockid_t clock)
 /* The model counts nanoseconds of this machine's clock. */
 static void the_devices_clock_is_read(struct bench *b)
 {
-	enum { SLACK_NS = 50 * 1000 * 1000 }; /* who sets the day's clock meanwhile */
+	enum { SLACK_NS = 50 * 1000 * 1000 }; /* for changes of the system's clock meanwhile */
 	uint64_t before, ticks = 0, ns = 0;
 
 	for (unsigned i = 0; i < 20; i++) {
@@ -233,7 +239,7 @@ static void a_clock_that_cannot_be_read_is_refused(struct bench *b)
 	assert_int_equal(bsn_device_clock(b->device, BSN_TIMESTAMPS_NONE, &now), -EINVAL);
 	assert_int_equal(bsn_device_clock(b->device, BSN_TIMESTAMPS_REAL_TIME, &now), -EOPNOTSUPP);
 	assert_non_null(strstr(bsn_error_text(), "real-time clock"));
-	if (b->is_model) { /* a passive one shows none */
+	if (b->is_model) { /* a passive model has no clock page */
 		assert_int_equal(bsn_device_clock(b->device, BSN_TIMESTAMPS_RAW, &now), -EOPNOTSUPP);
 		assert_non_null(strstr(bsn_error_text(), "its driver shows none"));
 	}
@@ -254,10 +260,11 @@ int main(void)
 		{ STAMPS("real time is that of the day", real_time_is_that_of_the_day),
 		  .is_model_only = true },
 		{ STAMPS("a failure has none", a_failure_has_none) },
-		{ STAMPS("the device's clock is read", the_devices_clock_is_read), .is_model_only = true,
-		  .is_active = true },
-		{ STAMPS("a clock that cannot be read is refused", a_clock_that_cannot_be_read_is_refused) },
-		{ STAMPS("what is none is refused", what_is_none_is_refused) },
+		{ STAMPS("the device's clock is read", the_devices_clock_is_read),
+		  .is_model_only = true, .is_active = true },
+		{ STAMPS("a clock that cannot be read is refused",
+			 a_clock_that_cannot_be_read_is_refused) },
+		{ STAMPS("an unknown clock is refused", an_unknown_clock_is_refused) },
 	};
 
 	return bench_run("timestamps", cases, sizeof(cases) / sizeof(cases[0]));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A cache that follows ordinary memory, by the hooks of libucm: each way to lose memory is seen. */
+/* A cache that follows ordinary memory by the hooks of libucm: it sees each way to lose memory. */
 #define _GNU_SOURCE 1
 #include "harness.h"
 
@@ -33,7 +33,7 @@ static struct bsn_mr_cache *make_cache(struct bench *b, struct bsn_mr_view *view
 	return cache;
 }
 
-/* With a page after them that is not there to grow into. */
+/* Maps pages that cannot grow, since the page after them is not mapped. */
 static uint8_t *map_between(void)
 {
 	uint8_t *map = map_pages(NULL, PAGES + 1);
@@ -88,7 +88,7 @@ static void each_way_to_lose_memory_is_seen(struct bench *b)
 	ok(bsn_mr_cache_destroy(cache));
 }
 
-/* Long enough that the allocator maps it; and from the heap's end, which shrinks. */
+/* Blocks so long that the allocator maps them; and blocks at the heap's end, which shrinks. */
 static void what_is_freed_is_seen(struct bench *b)
 {
 	static const size_t lengths[] = { 64 << 20, 100 << 10 };
@@ -122,7 +122,7 @@ static void a_part_that_goes_leaves_the_rest(struct bench *b)
 	ok(bsn_mr_cache_destroy(cache));
 }
 
-/* Every cache is told, and after its end none. */
+/* Every cache is told of changes; a destroyed one is not. */
 static void caches_come_and_go(struct bench *b)
 {
 	struct bsn_mr_view views[2];

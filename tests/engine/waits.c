@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* bsn_wait(): what ends it, what it refuses; and events that moderation makes rarer. */
+/* bsn_wait(): what ends it, what it refuses; and moderation, which makes events rarer. */
 #include "harness.h"
 
 #include <errno.h>
@@ -25,7 +25,9 @@ static struct loop make_loop(struct bench *b)
 	return l;
 }
 
-/* The device works while a thread of the test waits, and somebody takes its events, if asked to. */
+/*
+ * The device works while a thread of the test waits; if asked to, another thread takes its events.
+ */
 struct device_at_work {
 	struct bench *b;
 	bool takes_events, is_over;
@@ -138,7 +140,7 @@ static void a_signal_ends_it(struct bench *b)
 	ok(loop_free(&l));
 }
 
-/* No event of the channel's tells of it: who takes the device's events wakes who sleeps. */
+/* The channel has no event for it: the thread that takes the device's events wakes the sleeper. */
 static void the_death_of_the_cq_ends_it(struct bench *b)
 {
 	struct loop l = make_loop(b);
@@ -181,7 +183,7 @@ static void an_asynchronous_event_ends_it_if_asked(struct bench *b)
 
 	attr.ends_at_event = true;
 	begin_work(b, &d, false);
-	ok(loop_post(&l, 1)); /* by the plan it takes the port down, so it fails sooner or later */
+	ok(loop_post(&l, 1)); /* takes the port down, by the plan; fails sooner or later */
 	got = bsn_wait(l.cq, &c, 1, &attr);
 	if (got == 1)
 		got = bsn_wait(l.cq, &c, 1, &attr);
@@ -216,7 +218,7 @@ static void without_a_channel_there_is_no_sleep(struct bench *b)
 	assert_int_equal(bsn_wait(b->cq[0], &c, 0, NULL), -EINVAL);
 }
 
-static void a_channel_of_several_cqs_is_no_bed(struct bench *b)
+static void a_channel_of_several_cqs_is_refused(struct bench *b)
 {
 	assert_refused(b->cq[0], EBUSY, "2 CQs");
 }
@@ -268,7 +270,7 @@ static void so_many_completions_are_one_event(struct bench *b)
 	ok(loop_free(&l));
 }
 
-static void the_last_of_fewer_are_told_of_in_time(struct bench *b)
+static void the_last_few_are_told_after_the_time_limit(struct bench *b)
 {
 	struct loop l = make_loop(b);
 
@@ -293,7 +295,7 @@ static void the_last_of_fewer_are_told_of_in_time(struct bench *b)
 	ok(loop_free(&l));
 }
 
-static void what_would_never_come_is_refused(struct bench *b)
+static void an_event_that_would_never_come_is_refused(struct bench *b)
 {
 	assert_int_equal(bsn_cq_moderate(b->cq[0], 2, 0), -EINVAL);
 	assert_non_null(strstr(bsn_error_text(), "never"));
@@ -311,25 +313,31 @@ static const struct bench_case cases[] = {
 	{ CASE("time runs out", time_runs_out), BARE },
 	{ CASE("a completion ends it", a_completion_ends_it), BARE },
 	{ CASE("a signal ends it", a_signal_ends_it), BARE },
-	{ CASE("the death of the CQ ends it", the_death_of_the_cq_ends_it), FAULT("nth=2 cq-overrun") },
+	{ CASE("the death of the CQ ends it", the_death_of_the_cq_ends_it),
+	  FAULT("nth=2 cq-overrun") },
 	{ CASE("the end of the device ends it", the_end_of_the_device_ends_it),
 	  FAULT("nth=2 remove-device") },
 	{ CASE("an asynchronous event ends it if asked", an_asynchronous_event_ends_it_if_asked),
 	  FAULT("port-down") },
 	{ CASE("without a channel there is no sleep", without_a_channel_there_is_no_sleep) },
-	{ CASE("a channel of several CQs is no bed", a_channel_of_several_cqs_is_no_bed),
+	{ CASE("a channel of several CQs is refused", a_channel_of_several_cqs_is_refused),
 	  .has_channel = true },
 	{ CASE("so many completions are one event", so_many_completions_are_one_event), BARE,
 	  .is_model_only = true },
-	{ CASE("the last of fewer are told of in time", the_last_of_fewer_are_told_of_in_time), BARE,
-	  .is_model_only = true },
-	{ CASE("what would never come is refused", what_would_never_come_is_refused),
+	{ CASE("the last few are told after the time limit",
+	       the_last_few_are_told_after_the_time_limit),
+	  BARE, .is_model_only = true },
+	{ CASE("an event that would never come is refused",
+	       an_event_that_would_never_come_is_refused),
 	  .is_model_only = true },
 };
 
 int main(void)
 {
-	/* Else libibverbs keeps the objects of a dead device, and says that they are still there. */
+	/*
+	 * Otherwise libibverbs keeps the objects of a dead device, and says that they are still
+	 * there.
+	 */
 	setenv("RDMAV_ALLOW_DISASSOC_DESTROY", "1", 1);
 	return bench_run("waits", cases, sizeof(cases) / sizeof(cases[0]));
 }

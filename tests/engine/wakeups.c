@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Races between a completion and a thread that goes to sleep for it: on doorbells that are trapped, so
- * that the device works in the poster's and in the sleeper's thread. A completion that is slept through
- * ends the test, since the poster posts no more before it was found.
- * BSN_ROUNDS is how often it is as long; BSN_SEED repeats one.
+ * Races between a completion and a thread that goes to sleep for it. Doorbells are trapped, so that
+ * the device works in the poster's and in the sleeper's thread. If a sleeper misses a completion,
+ * the test ends, since the poster posts no more before the completion was found. BSN_ROUNDS makes
+ * the test so many times as long; BSN_SEED repeats a run.
  */
 #define _GNU_SOURCE 1
 #include <setjmp.h>
@@ -41,7 +41,10 @@ static uint32_t next_random(uint32_t *seed)
 	return *seed >> 8;
 }
 
-/* Works until somebody else has found the next one; the last of the waiters does not. */
+/*
+ * Lets the device work until another thread has found the next completion; the last of the waiters
+ * does not.
+ */
 static void work(struct race *r, unsigned found)
 {
 	if (__atomic_fetch_add(&r->working, 1, __ATOMIC_ACQ_REL) + 1 < r->waiters)
@@ -52,7 +55,10 @@ static void work(struct race *r, unsigned found)
 	__atomic_fetch_sub(&r->working, 1, __ATOMIC_ACQ_REL);
 }
 
-/* Each way of waiting in turn: from asleep at once to awake for about as long as the poster hesitates. */
+/*
+ * Waits in each way in turn: from asleep at once, to awake for about as long as the poster
+ * hesitates.
+ */
 static void *keep_waiting(void *arg)
 {
 	static const uint32_t busy[] = { 1, 1, 2000, 20000 };
@@ -114,7 +120,7 @@ static void post_rounds(struct race *r, unsigned rounds)
 	assert_int_equal(error, 0);
 }
 
-/* Each ends with a completion. */
+/* Ends each waiter with a completion. */
 static void dismiss(struct race *r)
 {
 	unsigned posted = __atomic_load_n(&r->found, __ATOMIC_ACQUIRE);

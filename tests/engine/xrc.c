@@ -246,7 +246,10 @@ static void a_number_of_no_srq_fails_at_its_sender(struct bench *b)
 	unmake(&x);
 }
 
-/* What was not polled of it is nobody's, least of all the next one's. */
+/*
+ * Completions of a destroyed SRQ are dropped; above all, the next SRQ of the number does not get
+ * them.
+ */
 static void an_srq_leaves_nothing_to_the_next(struct bench *b)
 {
 	const struct bsn_sge local = bench_sge(b, 0, 0, LENGTH);

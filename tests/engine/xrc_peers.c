@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * XRC between processes: the target is the sender's, the SRQ that requests name is its child's, and a file
- * is all that they share. On each path of the software ConnectX that is linked in.
+ * XRC between processes. The target belongs to the sender, the SRQ that requests name to its child,
+ * and they share only a file. On each path of the software ConnectX that is linked in.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -20,7 +20,7 @@
 
 enum { MESSAGES = 40, RECVS = 8, LENGTH = 200, DEADLINE_S = 20 };
 
-/* What the sender is told of the receiver. */
+/* What the receiver tells the sender. */
 struct told {
 	uint32_t srqn, rkey;
 	uint64_t addr;

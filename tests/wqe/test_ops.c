@@ -211,8 +211,8 @@ static void assert_decoded(const struct bsn_wqe_op *op, enum bsn_transport trans
 {
 	const uint64_t places = bsn_wqe_places(op, transport, opmod, is_extended);
 	const uint32_t ds = bsn_wqe_head_ds(op, transport, opmod, is_extended);
-	const bool needs_more = places & (BSN_PLACE(FLOW_DATA) |
-					  BSN_PLACE(MMO_FROM)); /* the tail refuses it */
+	const bool needs_more =
+		places & (BSN_PLACE(FLOW_DATA) | BSN_PLACE(MMO_FROM)); /* the tail refuses it */
 	uint8_t bytes[BSN_WQE_MAX_DS * BSN_DS_SIZE];
 	static struct bsn_wqe wqe;
 	struct bsn_bad bad;

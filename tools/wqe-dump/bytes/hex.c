@@ -4,7 +4,7 @@
 #include <string.h>
 
 #define SEPARATORS " \t,;{}()[]<'\""
-#define GAP_MAX    3  /* if more separators follow a word, the bytes end there, and ASCII follows */
+#define GAP_MAX    3 /* if more separators follow a word, the bytes end there, and ASCII follows */
 #define WORD_MAX   16 /* digits of the longest word; longer ones are strings of bytes */
 #define ENOUGH     16 /* bytes of a line that ASCII may follow, at least */
 

@@ -14,7 +14,7 @@
 /** enum form_answer - what a form makes of a line */
 enum form_answer {
 	FORM_PASS,  /* not its own; other forms may look at it */
-	FORM_OVER, /* likewise, and the form stops waiting */
+	FORM_OVER,  /* likewise, and the form stops waiting */
 	FORM_TAKEN, /* its own, and nothing is missing */
 	FORM_MORE,  /* its own, and the form waits for more: it gets all next lines */
 };
