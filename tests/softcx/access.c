@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The decoders alone: known encodings, cut short anywhere, refused ones, and bytes of no sense.
- * What the encodings mean is tested by running them (trap.c).
+ * The decoders alone: known encodings, cut short at each byte, refused ones, and random bytes.
+ * trap.c tests what the encodings mean, by running them.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -77,7 +77,7 @@ static const struct {
 	const char *text;
 	uint32_t insn;
 	uint8_t size;
-	uint64_t address, moved; /* the base afterwards; 0: stays */
+	uint64_t address, moved; /* the base afterwards; 0: unchanged */
 	uint8_t first; /* the first byte of data */
 } arm[] = {
 	{ "str x2, [x0]", 0xf9000002, 8, 0x1000, 0, 0x00 },
@@ -183,7 +183,7 @@ static void arm64_refuses_what_is_no_plain_store(void **state)
 			fail_msg("%s accepted", arm_refused[k].text);
 }
 
-/* Random bytes after a prefix that leads somewhere; the answer must keep what the header says. */
+/* Random bytes after a valid prefix; the answer must be as the header says. */
 static void any_bytes_are_judged(void **state)
 {
 	static const uint8_t leads[] = {

@@ -68,7 +68,9 @@ static inline struct ibv_context *loopback_open_device(void)
 	return ctx;
 }
 
-/* Everything that one transition or another of an RC queue pair needs; the mask chooses. */
+/*
+ * Sets all attributes that the transitions of an RC queue pair need; the mask chooses among them.
+ */
 static inline int loopback_modify_to(struct ibv_qp *qp, uint32_t dest_qpn, enum ibv_qp_state state,
 				     int mask)
 {

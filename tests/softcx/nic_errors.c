@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The model alone: what goes wrong, with which syndromes, and what becomes of the work behind it. */
+/* The model alone: what fails, with which syndromes, and what happens to the work after it. */
 #include <endian.h>
 #include <errno.h>
 #include <setjmp.h>
@@ -100,7 +100,7 @@ static void post(uint32_t opcode, uint32_t rkey, uint32_t lkey, uint32_t len)
 	rig_post(&rig.qp[0], &wqe);
 }
 
-/* Every cause that a key can have, at either end: operation, keys, length, what it ends in. */
+/* Every failure of a key, at either end: operation, keys, length, result. */
 static void keys_are_checked(void **state)
 {
 	enum { NONE, SHORT, FOREIGN, FOREIGN_SHORT, PLAIN, READABLE, GOOD, KEYS };
@@ -112,10 +112,10 @@ static void keys_are_checked(void **state)
 		{ BSN_OPCODE_RDMA_WRITE, GOOD, NONE, BSN_SYNDROME_LOCAL_PROTECTION, 0x52 },
 		{ BSN_OPCODE_RDMA_WRITE, GOOD, FOREIGN, BSN_SYNDROME_LOCAL_PROTECTION, 0x52 },
 		{ BSN_OPCODE_RDMA_WRITE, GOOD, SHORT, BSN_SYNDROME_LOCAL_PROTECTION, 0x53 },
-		/* What is wrong in several ways is reported for the key and its domain first. */
+		/* If several things are wrong, the key and its domain are reported first. */
 		{ BSN_OPCODE_RDMA_WRITE, GOOD, FOREIGN_SHORT, BSN_SYNDROME_LOCAL_PROTECTION, 0x52 },
 		{ BSN_OPCODE_RDMA_READ, GOOD, FOREIGN_SHORT, BSN_SYNDROME_LOCAL_PROTECTION, 0x32 },
-		/* And the requester's own memory before the responder's. */
+		/* The requester's own memory is reported before the responder's. */
 		{ BSN_OPCODE_RDMA_WRITE, NONE, SHORT, BSN_SYNDROME_LOCAL_PROTECTION, 0x53 },
 		{ BSN_OPCODE_SEND, GOOD, NONE, BSN_SYNDROME_LOCAL_PROTECTION, 0x52 },
 		{ BSN_OPCODE_RDMA_READ, GOOD, PLAIN, BSN_SYNDROME_LOCAL_PROTECTION, 0x33 },
@@ -174,8 +174,8 @@ static void post_fetch_add(void *to, uint32_t rkey)
 }
 
 /*
- * Rights that the responder's queue pair lacks are told from those that its region lacks, and come
- * first: whether the key is good is not asked.
+ * Rights that the responder's queue pair lacks are distinguished from rights that its region lacks.
+ * They come first: the key is not looked at.
  */
 static void the_queue_pair_has_rights_of_its_own(void **state)
 {
@@ -236,7 +236,7 @@ static void work_behind_a_failure_is_flushed_in_order(void **state)
 	expect_error(&rig.cq[1], BSN_CQE_RESP_ERR, 3, BSN_SYNDROME_FLUSHED, 0xf9);
 }
 
-/* On a device that is not stepped, too, though posting a receive rings no doorbell. */
+/* Also on a device that is not stepped, though posting a receive rings no doorbell. */
 static void receives_posted_in_error_are_flushed_by_time(void **state)
 {
 	const struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
@@ -308,8 +308,8 @@ static void a_message_longer_than_its_receive_fails_both(void **state)
 }
 
 /*
- * As a ConnectX tells a driver whose receives complete out of order: successes, errors and flushes
- * alike say which receive they are of, counted modulo 2^16.
+ * Receives may complete out of order, so each CQE names its receive, as a ConnectX's does:
+ * successes, errors and flushes alike, counted modulo 2^16.
  */
 static void completions_of_receives_name_their_wqe(void **state)
 {
@@ -463,7 +463,7 @@ static void unreliable_connections_do_not_read(void **state)
 		     BSN_VENDOR_OPCODE_TRANSPORT);
 }
 
-/* What hca.h asks of a handler that replaces the model's, as cmocka's has done here. */
+/* Does what hca.h asks of a handler that replaces the model's, as cmocka's does here. */
 static void handle_fault(int sig)
 {
 	cx_memory_fault();
@@ -528,7 +528,7 @@ static void random_rings_do_no_harm(void **state)
 	allowed_lint = 0;
 }
 
-/* 32 CQEs fit; the one more is the end of the CQ, and of whoever completes to it. */
+/* 32 CQEs fit. One more ends the CQ, and the queue pairs that complete to it. */
 static void an_overrun_kills_the_cq(void **state)
 {
 	unsigned i, count = 0;
@@ -555,7 +555,7 @@ static void an_overrun_kills_the_cq(void **state)
 		assert_int_equal(create, -ENOMEM);                                                 \
 	} while (0)
 
-/* What ibv_query_device() answers, less what the bench has. */
+/* The limits of ibv_query_device(), less the objects of the bench. */
 static void the_device_holds_what_its_data_sheet_says(void **state)
 {
 	const struct cx_mr_attr mr = { .pdn = rig.pd, .length = 8 };

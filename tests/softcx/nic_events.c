@@ -158,14 +158,14 @@ static void an_arm_gives_one_event(void **state)
 	expect_no_completion_event();
 }
 
-/* A completion that came before the arm, which the poller had not seen, must not be lost. */
+/* A completion that came before the arm, and that the poller had not seen, must not be lost. */
 static void an_arm_that_comes_late_gives_the_event_at_once(void **state)
 {
 	(void)state;
 	write_once();
 	arm(&rig.cq[0], 0, BSN_CQ_ARM_NEXT);
 	expect_completion_event(0xc0);
-	arm(&rig.cq[0], 0, BSN_CQ_ARM_NEXT); /* its event was given: void */
+	arm(&rig.cq[0], 0, BSN_CQ_ARM_NEXT); /* its event was given already: no effect */
 	write_once();
 	expect_no_completion_event();
 	arm(&rig.cq[0], 1, BSN_CQ_ARM_NEXT);
@@ -306,7 +306,7 @@ static void a_shared_queue_has_a_low_water_mark(void **state)
 	expect_no_async();
 }
 
-/* Numbers come round again, and then mean another FIFO. */
+/* Numbers of channels are used again, and then mean another FIFO. */
 static void a_channels_number_may_be_used_again(void **state)
 {
 	const uint32_t wanted = channels.number[ASYNC];

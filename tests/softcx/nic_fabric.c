@@ -203,7 +203,7 @@ static void processes_reach_each_others_memory(void **state)
 	rig_teardown(&rig);
 }
 
-/* A peer that was killed answers no more; its objects go when somebody notices. */
+/* A killed peer does not answer any more. Its objects are removed when another process notices. */
 static void a_killed_process_times_out(void **state)
 {
 	struct child child = start_child(be_a_responder);
@@ -265,7 +265,9 @@ static uint8_t fail_by_bad_key(struct rig_qp *qp)
 	return cqe.as.err.syndrome;
 }
 
-/* Its FIFO has lost its reader, which must not be the writer's end, and it refuses nothing any more. */
+/*
+ * Its FIFO has lost its reader. That must not end the writer; and the dead process refuses nothing.
+ */
 static void an_event_for_a_killed_process_hurts_nobody(void **state)
 {
 	struct child child = start_child(have_events);
@@ -295,7 +297,7 @@ static void an_event_for_a_killed_process_hurts_nobody(void **state)
 	rig_teardown(&rig);
 }
 
-/* Without a descriptor to spare it cannot be asked who is alive: then nobody is taken for dead. */
+/* Without a free descriptor nobody can find out who is alive. Then no process is taken for dead. */
 static void who_cannot_be_asked_is_alive(void **state)
 {
 	struct child child = start_child(be_a_responder);
@@ -354,7 +356,7 @@ static void *take_the_lock(void *arg)
 	return NULL;
 }
 
-/* As if it were still on its way out: the lock is lost, but the process is there. */
+/* As if the process were still exiting: the lock is lost, but the process exists. */
 static void lose_the_lock(int in, int out)
 {
 	pthread_t thread;
@@ -393,7 +395,7 @@ static void just_die(int in, int out)
 	raise(SIGKILL);
 }
 
-/* What dead processes left may even be of another generation. */
+/* Dead processes may have left a segment of another generation. */
 static void a_stale_segment_is_taken_over(void **state)
 {
 	struct child child = start_child(just_die);

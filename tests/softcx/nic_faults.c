@@ -139,7 +139,7 @@ static void a_delay_is_served_once(void **state)
 	due = cx_next_deadline_ns(rig.hca);
 	assert_in_range(due, 1000000, 1000100);
 	expect_nothing();
-	write_once(); /* waits behind it; the step moves the clock, and both execute */
+	write_once(); /* waits after it; the step moves the clock, and both execute */
 	expect_good();
 	expect_good();
 }
@@ -212,7 +212,10 @@ static void a_receive_can_fail(void **state)
 	expect_in_trace("fault: rule 2, fail, at qpn");
 }
 
-/* Without a shared queue there is nobody to post it again: an error like any other. */
+/*
+ * Only a shared queue's driver posts the receive again. Otherwise a page fault is an error like
+ * others.
+ */
 static void a_page_fault_of_an_own_queue_is_an_error(void **state)
 {
 	(void)state;
@@ -223,7 +226,7 @@ static void a_page_fault_of_an_own_queue_is_an_error(void **state)
 	assert_int_equal(rig_qp_state(&rig, &rig.qp[1]), IBV_QPS_ERR);
 }
 
-/* The same bytes once more, as a region on demand; its key. */
+/* Registers the same bytes again, as a region on demand; returns its key. */
 static uint32_t register_on_demand(void)
 {
 	const struct cx_mr_attr attr = { .va = (uintptr_t)rig.buf,
@@ -248,7 +251,10 @@ static void write_by_keys(uint32_t lkey, uint32_t rkey)
 	cx_step(rig.hca, 0);
 }
 
-/* Of pinned memory no page is missing; of the peer's the requester comes again, its own it waits for. */
+/*
+ * Pinned memory has no missing page. If a page of the peer is missing, the requester tries again;
+ * for its own page it waits.
+ */
 static void a_missing_page_is_waited_for(void **state)
 {
 	uint32_t paged;
@@ -260,7 +266,7 @@ static void a_missing_page_is_waited_for(void **state)
 		write_once();
 		expect_good();
 	}
-	write_by_keys(rig.key, paged); /* the first, which is well */
+	write_by_keys(rig.key, paged); /* the first one, which succeeds */
 	expect_good();
 	write_by_keys(rig.key, paged); /* the second, and its retry */
 	expect_nothing();
@@ -316,7 +322,7 @@ static void a_missing_page_beneath_a_list_is_waited_for(void **state)
 	expect_good();
 	write_by_keys(list, rig.key);
 	expect_nothing();
-	cx_step(rig.hca, 0); /* its own are there now */
+	cx_step(rig.hca, 0); /* the requester's own pages are there now */
 	expect_good();
 	list = make_list(rig.key, paged);
 	write_by_keys(list, rig.key);
@@ -414,7 +420,7 @@ static void bad_plans_are_explained(void **state)
 
 /* -- lint -------------------------------------------------------------------------------------- */
 
-/* Nothing here changes what is executed: findings are not errors. */
+/* Findings are not errors: none of these bits changes what is executed. */
 static void wrong_bits_are_lint(void **state)
 {
 	uint8_t *sq = rig.qp[0].ring + RIG_RQ * RIG_RQ_STRIDE;
@@ -471,7 +477,7 @@ static void doorbells_are_compared_with_record_and_ring(void **state)
 
 	rig_post(&rig.qp[0], &wqe);
 	ring(1, wqe.bytes, 64, 64);
-	ring(1, wqe.bytes, 64, 64); /* write combining makes one of the two */
+	ring(1, wqe.bytes, 64, 64); /* write combining merges the two */
 	assert_int_equal(cx_lint_count(rig.hca), 0);
 
 	ring(0, wqe.bytes, 8, 8); /* nothing new was published */
@@ -492,7 +498,7 @@ static void doorbells_are_compared_with_record_and_ring(void **state)
 	assert_int_equal(cx_lint_count(rig.hca), 4);
 }
 
-/* As when a timer or a peer makes the model look between the poster's two stores. */
+/* A timer or a peer may make the model look between the poster's two stores. */
 static void a_record_may_be_read_before_its_doorbell(void **state)
 {
 	struct rig_wqe wqe;
@@ -509,7 +515,7 @@ static void a_record_may_be_read_before_its_doorbell(void **state)
 	assert_int_equal(cx_lint_count(rig.hca), 1);
 }
 
-/* A doorbell at the index at which the last one was, of the queue's life before, is a new one. */
+/* After a reset, a doorbell at the index of the last doorbell before the reset is a new one. */
 static void a_queue_that_was_reset_repeats_nothing(void **state)
 {
 	const struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RESET };
@@ -605,7 +611,10 @@ static void stepped_work_from_before_rts_waits_for_more(void **state)
 	expect_good();
 }
 
-/* With retries and delays, and to the last byte of each CQE: their timestamps are virtual time. */
+/*
+ * Runs with retries and delays are equal in every byte of the CQEs, since timestamps are virtual
+ * time.
+ */
 static void a_passive_run_is_the_same_each_time(void **state)
 {
 	static char trace[1 << 16];

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The translation of random keys over keys: lists, repeat blocks and equal pieces, circles, nonsense
- * and huge numbers included. A second translator, byte by byte and without a table, says what each
- * byte of a range is; the model's spans must cover just those bytes, and there are never more spans
- * than bytes.
+ * The translation of random keys over keys: lists, repeat blocks and equal pieces, with circles,
+ * nonsense and huge numbers. A second translator, which goes byte by byte and has no table, says
+ * where each byte of a range is. The model's spans must cover exactly those bytes, and there are
+ * never more spans than bytes.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -60,7 +60,7 @@ static const struct key *find_key(uint32_t number)
 	return NULL;
 }
 
-/* Which entry a byte is in, by adding up: false after the last. */
+/* Finds the entry of a byte by adding up lengths; false after the last entry. */
 static bool find_entry(const struct key *key, uint64_t offset, uint32_t *mkey, uint64_t *addr)
 {
 	struct bsn_repeat repeat;
@@ -145,7 +145,7 @@ static uint64_t pick_addr(uint32_t number)
 	return (key ? key->start : 0) + pick(key && key->mode == BSN_MKEY_MODE_MTT ? 3000 : 300);
 }
 
-/* Regions mostly; else any mkey, itself too, or none at all. */
+/* Picks mostly a region; else any mkey, even itself, or a key that does not exist. */
 static uint32_t pick_key(void)
 {
 	static const uint32_t none[] = { 0, 0x100, UINT32_MAX };
@@ -235,7 +235,7 @@ static void create_mkey(struct key *key)
 	memcpy(in + BSN_CREATE_MKEY_LIST_OFFSET, key->bytes, sizeof(key->bytes));
 	assert_int_equal(cx_command(rig.hca, NULL, in, sizeof(in), out, sizeof(out)), 0);
 	bsn_cmd_object_decode(&made, out + BSN_CMD_OBJECT_OFFSET);
-	assert_int_equal(made.number, key->number >> 8); /* as was foretold */
+	assert_int_equal(made.number, key->number >> 8); /* as predicted */
 }
 
 static void destroy_mkey(const struct key *key)
@@ -266,7 +266,7 @@ static void create_region(struct key *key, uint32_t pdn, int access)
 	assert_int_equal(cx_mr_create(rig.hca, &attr, &key->number), 0);
 }
 
-/* Keys name each other before they exist, so their numbers are foretold: indices count upwards. */
+/* Keys name each other before they exist, so their numbers are predicted: indices count upwards. */
 static void make_graph(uint32_t *next_index)
 {
 	for (unsigned i = 0; i < MKEYS; i++)
@@ -303,7 +303,7 @@ static void check_spans(const struct key *key, uint64_t addr, uint32_t length,
 	}
 }
 
-/* Whether it opened. */
+/* Checks one range of a key; returns whether it opened. */
 static bool check_range(const struct key *key)
 {
 	static const int accesses[] = { 0, IBV_ACCESS_LOCAL_WRITE, IBV_ACCESS_REMOTE_WRITE,
@@ -349,7 +349,7 @@ static void random_keys_translate_as_by_hand(void **state)
 	rig_teardown(&rig);
 }
 
-/* What destroys works on a device that is gone; nothing else does. */
+/* On a device that is gone, only calls that destroy something work. */
 static void a_removed_device_gives_its_keys_back(void **state)
 {
 	const struct bsn_cmd_in nop = { .opcode = BSN_CMD_NOP };

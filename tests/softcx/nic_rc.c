@@ -153,7 +153,7 @@ static void write_imm_consumes_a_receive(void **state)
 	assert_int_equal(cqe.as.resp.byte_count, 64);
 }
 
-/* Over the first bytes of the buffer; a peer may close it. */
+/* Creates an mkey over the first bytes of the buffer, which a peer may invalidate. */
 static uint32_t create_closable(struct rig *rig)
 {
 	uint8_t in[BSN_CREATE_MKEY_LIST_OFFSET + 4 * BSN_XLT_SIZE] = { 0 };
@@ -193,7 +193,7 @@ static void post_send_inval(struct rig *rig, uint32_t key)
 	assert_int_equal(cx_step(rig->hca, 0), 1);
 }
 
-/* The kernel makes no region so that a peer may invalidate it. */
+/* The kernel makes no region that a peer may invalidate. */
 static void send_inval_does_not_close_a_region(void **state)
 {
 	struct rig *rig = *state;
@@ -307,7 +307,7 @@ static void masked_atomics_touch_their_fields(void **state)
 	assert_int_equal(*target, 0x11223344aabb7712);
 }
 
-/* Inline data of every length that fits, from every basic block, the ring's end included. */
+/* Inline data of every length that fits, from every basic block, also across the ring's end. */
 static void inline_data_wrap(void **state)
 {
 	struct rig *rig = *state;

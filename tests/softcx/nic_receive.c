@@ -259,7 +259,7 @@ static void connect_with_scatter(uint32_t cqe_size)
 		rig_qp_connect(&rig, &rig.qp[i], rig.qp[!i].number);
 }
 
-/* Up to 32 bytes in a CQE of 64, up to 64 in one of 128; and then not in memory. */
+/* Up to 32 bytes come in a CQE of 64, up to 64 in one of 128; then they are not in memory. */
 static void short_messages_come_inside_the_cqe(void **state)
 {
 	static const uint32_t sizes[] = { BSN_CQE_SIZE, BSN_CQE128_SIZE };

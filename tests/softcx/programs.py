@@ -23,7 +23,7 @@ from ports import free_port, listens  # noqa: E402
 
 SOFTCX = os.path.abspath(sys.argv[1])
 WITH_HUGE_PAGES = sys.argv[2:] == ['huge']
-DEADLINE_S = 60  # one core may be another's
+DEADLINE_S = 60  # another program may use one core
 
 ROUND_TRIP_US = 100
 ROUND_TRIP_TRIES = 5
@@ -94,7 +94,7 @@ def await_server(server, port, deadline):
 
 def run_pair(case, command, client_more=()):
     """
-    Server and client of one program, each started like the other but for the server's name. What
+    Starts server and client of one program, alike except for the server's name. Returns what
     the client said.
     """
     port = free_port()
@@ -119,7 +119,7 @@ def check_pair(case, command, client_more):
 
 
 def check_round_trip(case):
-    """Of a WRITE and its answer between two processes; half of it is what ib_write_lat prints."""
+    """The time of a WRITE and its answer between two processes; ib_write_lat prints half of it."""
     tries = []
     for _ in range(ROUND_TRIP_TRIES):
         out = run_pair(case, ['ib_write_lat', '-n', '1000', '-d', 'mlx5_0'])
@@ -132,14 +132,14 @@ def check_round_trip(case):
 
 
 def read_ucx(case, size=1024):
-    """The trace of two processes that swap messages of so many bytes."""
+    """The trace of two processes that swap messages of this size."""
     run_pair(case, ['ucx_perftest'], ['-t', 'tag_lat', '-s', str(size), '-n', '100', '-w', '10'])
     with open(case.trace, encoding='ascii') as trace:
         return trace.read()
 
 
 def check_device_memory(case, is_there):
-    """UCX copies messages of that size there, of which the first byte is at address 0."""
+    """UCX copies messages of that size to device memory, where the first byte is at address 0."""
     sent = re.findall(r'SEND .*\[data byte_count 0x4\w\w lkey 0x\w+\]', read_ucx(case))
     if bool(sent) != is_there:
         raise Failure(f'{len(sent)} messages out of device memory')
@@ -153,7 +153,7 @@ def check_inline_recv(case, size, is_there):
 
 
 def check_devx(case, wanted):
-    """UCX makes its queues by commands; none, where it may not send any."""
+    """UCX makes its queues by commands; by none if it may not send commands."""
     made = set(re.findall(r'command: (CREATE_[A-Z]+|ALLOC_[A-Z]+)', read_ucx(case)))
     if not made >= set(wanted) or (made and not wanted):
         raise Failure(f'made by commands: {sorted(made)}; wanted: {wanted}')
@@ -176,7 +176,7 @@ def check_no_atomics(case):
         raise Failure(f'atomics of the host\'s order in\n{out}')
 
 
-# What tells of devices without a verb: (command, what it says).
+# Programs that tell about devices without verbs: (command, what it says).
 LISTINGS = [
     (['ls', '-l', '/sys/class/infiniband'], r'mlx5_0 -> \S+/infiniband/mlx5_0\n'),
     (['ls', '-l', '/dev/infiniband/uverbs0'], r'^crw-rw-rw- .* 231, 192 '),
@@ -212,7 +212,7 @@ def ask_rdma(case, words):
 
 
 def check_resources(case):
-    """What another process has, to whom it belongs; and nothing once that has ended."""
+    """The objects of another process, with their owner; and no objects once the process has ended."""
     port = free_port()
     server = case.start(['ibv_rc_pingpong', '-s', '1024', '-p', port])
     try:
@@ -245,7 +245,7 @@ def check_generation(case, part_id):
 
 
 def check_refusal(case):
-    """A wish that is not understood gives no device, and one line that names it."""
+    """An unknown generation gives no device, and one line that names it."""
     process = case.start(['env', 'SOFTCX_GENERATION=cx9', 'ibv_devinfo'])
     out, _ = process.communicate(timeout=DEADLINE_S)
     if not process.returncode or out.count('softcx: SOFTCX_GENERATION=cx9 is not known') != 1:
@@ -253,7 +253,7 @@ def check_refusal(case):
 
 
 def check_nothing_left():
-    """The fabrics of these cases are gone with the last of their processes."""
+    """The fabrics of these cases were removed with the last of their processes."""
     dirs = [os.environ.get('XDG_RUNTIME_DIR', '/dev/shm'), '/dev/shm', '/tmp']
     left = {entry for path in dirs if os.path.isdir(path) for entry in os.listdir(path)
             if f'-test-{os.getpid()}-' in entry}

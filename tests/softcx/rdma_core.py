@@ -5,7 +5,7 @@
 usage: rdma_core.py PRELOAD ib|roce [huge]
 
 Its modules for what softcx does not model (flow steering and others) run
-too: they ask for the capability and skip themselves, which is a test of what is claimed. A case of
+too. They ask for the capability and skip themselves, which tests the capabilities. A case of
 its own is that the trace has no finding.
 """
 
@@ -28,7 +28,7 @@ MODULES = '''
     mlx5_query_port mlx5_raw_wqe mlx5_sched mlx5_timestamp mlx5_uar mlx5_udp_sport mlx5_var
 '''.split()
 
-# What must pass, since its skipping would be a capability that got lost.
+# Cases that must pass: if they were skipped, a capability would be lost.
 FEWEST = {'mlx5_mkey': 6, 'mlx5_dma_memcpy': 4, 'mr': 16, 'odp': 14, 'device': 22, 'addr': 2,
           'mlx5_var': 1, 'mlx5_dc': 7, 'cqex': 5, 'qp': 21, 'qpex': 19, 'atomic': 9,
           'mlx5_devx': 1, 'mlx5_timestamp': 3, 'mlx5_cq': 7, 'relaxed_ordering': 3}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the bus is asked for by libmlx5, as a program reads it in /sys: known sequences of posts give
+ * What libmlx5 asks of the bus, as a program reads it in /sys. Known sequences of posts give
  * exactly these counts, however the trap sees the stores.
  */
 #include "loopback.h"
@@ -251,7 +251,7 @@ static void a_passive_device_counts_what_it_reads_itself(void **state)
 	ASSERT_COUNT("wqe_fetch", 1, 4 * 64);
 	ASSERT_COUNT("cqe_write", 2, 2 * 64);
 	read_counts(&now);
-	assert_int_equal(value_of(&now, "mmio"), -1); /* not known, so not said to be 0 */
+	assert_int_equal(value_of(&now, "mmio"), -1); /* not known, so it is not reported as 0 */
 	assert_int_equal(value_of(&now, "blueflame"), -1);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Dynamically connected transport by unmodified libmlx5: who may be created and in which state, whom
- * an initiator is connected to, and what it is told of targets that are not there.
+ * Dynamically connected transport by unmodified libmlx5: which objects may be created and in which
+ * state, which target an initiator is connected to, and what it hears if a target does not exist.
  */
 #include "loopback.h"
 
@@ -346,7 +346,7 @@ static void a_wrong_key_is_not_answered(void **state)
 	assert_write(d, 0);
 }
 
-/* Its initiator is in error, and the target tells of it and goes on: ucx#1770. */
+/* The initiator goes to error. The target reports the refusal and goes on: ucx#1770. */
 static void a_target_survives_what_it_refuses(void **state)
 {
 	struct dc *d = *state;
@@ -445,7 +445,7 @@ static void assert_stream_write(struct dc *d, uint16_t stream, unsigned target)
 	assert_int_equal(write_by_stream(d, stream, target, d->mr->rkey).status, IBV_WC_SUCCESS);
 }
 
-/* The target refuses the key: its event, too, is read. */
+/* The target refuses the key; its event is read, too. */
 static void fail_stream(struct dc *d, uint16_t stream)
 {
 	const struct ibv_wc wc = write_by_stream(d, stream, 0, d->mr->rkey + 0x100);
@@ -478,7 +478,7 @@ static void each_stream_keeps_its_connection(void **state)
 	}
 	assert_int_equal(count_of(CX_DC_connect), 2);
 	assert_int_equal(count_of(CX_DC_disconnect), 0);
-	/* A third name takes the place of that which was used least recently. */
+	/* A third name replaces the one that was used least recently. */
 	assert_stream_write(d, 7, 1);
 	assert_int_equal(count_of(CX_DC_disconnect), 1);
 	assert_stream_write(d, 2, 1);
@@ -583,7 +583,7 @@ static void a_plan_names_a_target(void **state)
 	assert_write(d, 0);
 }
 
-/* The second initiator comes again until the first one's connection is gone. */
+/* The second initiator tries again until the first one's connection is gone. */
 static void targets_without_room_send_initiators_away(void **state)
 {
 	struct dc *d = *state;
@@ -592,7 +592,7 @@ static void targets_without_room_send_initiators_away(void **state)
 	struct ibv_wc wc;
 
 	assert_write(d, 0);
-	assert_write(d, 1); /* in the place of its own */
+	assert_write(d, 1); /* over its own connection */
 	d->dci = create(d, MLX5DV_DCTYPE_DCI);
 	open_initiator(d->dci);
 	qp = begin(d);

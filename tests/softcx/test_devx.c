@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Commands of the firmware, by libmlx5's DevX calls: what is answered, and what is refused how. */
+/*
+ * Commands of the firmware, by libmlx5's DevX calls: what is answered, what is refused, and with
+ * which status.
+ */
 #include "loopback.h"
 
 #include <errno.h>
@@ -415,7 +418,7 @@ static void each_bad_request_has_its_status(void **state)
 	expect_refusal(l, &r, BSN_COMMAND_BAD_PARAMETER);
 }
 
-/* All room for translations is there again after each key is gone. */
+/* After each key is destroyed, all room for translations is free again. */
 static void room_for_translations_comes_back(void **state)
 {
 	enum { MOST = CX_MAX_XLTS >> CX_MAX_XLT_LOG2 };
@@ -434,7 +437,7 @@ static void room_for_translations_comes_back(void **state)
 	}
 }
 
-/* What is not modelled is refused by the firmware, what is no creation by the kernel. */
+/* The firmware refuses what is not modelled; the kernel refuses commands that create nothing. */
 static void other_objects_are_refused(void **state)
 {
 	struct loopback *l = *state;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Queues that a program makes by commands, and drives by hand: they carry data as verbs' queues do, and
- * what is wrong with a command has its status.
+ * Queues that a program makes by commands, and drives by hand. They carry data as verbs' queues do,
+ * and each wrong command has its status.
  */
 #include "loopback.h"
 
@@ -35,7 +35,7 @@ struct queues {
 	struct end ends[ENDS];
 };
 
-/* What CREATE_CQ and CREATE_QP say; a test bends it. */
+/* The fields of CREATE_CQ and CREATE_QP; a test changes some. */
 struct cq_request {
 	struct bsn_cqc ctx;
 	struct bsn_cmd_ring ring;
@@ -395,7 +395,7 @@ static void post_recv(struct queues *q, unsigned i, unsigned offset)
 	end->rq_index++;
 }
 
-/* The next CQE of an end, which is there. */
+/* Returns the next CQE of an end, which must be there. */
 static const uint8_t *next_cqe(struct queues *q, unsigned i)
 {
 	struct end *end = &q->ends[i];
@@ -675,7 +675,7 @@ static void each_bad_qp_has_its_status(void **state)
 	BAD_QP(BAD_RESOURCE, r.record.dbr_umem_id = 0);
 }
 
-/* The kernel looks whether a command is of the object that the handle is. */
+/* The kernel checks that a command names the object of its handle. */
 static void a_command_means_the_object_of_its_handle(void **state)
 {
 	struct queues *q = *state;
@@ -738,7 +738,7 @@ static void a_context_that_closes_takes_them_along(void **state)
 	struct loopback there = { .ctx = other };
 	struct queues borrowed = { .l = &there, .uar = uar };
 	struct mlx5dv_devx_umem *umem;
-	void *of_libmlx5[4]; /* what it keeps of them, which goes with nobody */
+	void *of_libmlx5[4]; /* objects that libmlx5 keeps, which outlive all of them */
 	uint32_t pdn, cqn, qpn;
 
 	umem = mlx5dv_devx_umem_reg(other, q->ends[0].memory, sizeof(q->ends[0].memory),
@@ -891,7 +891,7 @@ static void free_dc(struct dc *d)
 	free(d);
 }
 
-/* As UCX has it: no port, no address and no other end. */
+/* Opens the DCI as UCX does: with no port, no address and no other end. */
 static void open_dci(struct dc *d)
 {
 	static const uint32_t order[] = { BSN_CMD_RST2INIT_QP, BSN_CMD_INIT2RTR_QP,
@@ -940,7 +940,7 @@ static void post_dc(struct dc *d, uint64_t key, uint16_t stream)
 		softcx_step(0);
 }
 
-/* Its link leads astray, and is not looked at. */
+/* The link of the WQE is wrong, but is not looked at. */
 static void post_to_rmp(struct dc *d, unsigned offset)
 {
 	uint8_t *slot =
@@ -1131,7 +1131,7 @@ static void subscribe(struct mlx5dv_devx_event_channel *channel, struct mlx5dv_d
 		mlx5dv_devx_subscribe_devx_event(channel, obj, sizeof(number), &number, cookie), 0);
 }
 
-/* 0: none is there. */
+/* Returns 0 if there is none. */
 static uint64_t next_cookie(struct mlx5dv_devx_event_channel *channel)
 {
 	struct mlx5dv_devx_async_event_hdr event = { 0 };
@@ -1189,7 +1189,7 @@ static void a_queue_pair_tells_of_itself(void **state)
 		mlx5dv_devx_subscribe_devx_event(channel, q->ends[1].cq, sizeof(one), &one, 7),
 		EOPNOTSUPP);
 	connect_ends(q);
-	q->l->mr->rkey += 0x100; /* of nobody */
+	q->l->mr->rkey += 0x100; /* a key of no region */
 	post(q, 0, BSN_OPCODE_RDMA_WRITE, 64);
 	q->l->mr->rkey -= 0x100;
 	expect_failed(q, 0, BSN_SYNDROME_REMOTE_ACCESS);

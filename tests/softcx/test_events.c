@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Completion queues and event files: a completion reaches a program that waits for it, and
- * destruction neither loses nor invents events, so that libibverbs never waits for an
- * acknowledgement that cannot come.
+ * Completion queues and event files. A completion reaches a program that waits for it. Destruction
+ * neither loses nor invents events, so libibverbs never waits for an acknowledgement that cannot
+ * come.
  */
 #include "loopback.h"
 
@@ -51,7 +51,7 @@ static void a_completion_wakes_who_waits_for_it(void **state)
 	ibv_ack_cq_events(cq, 1);
 }
 
-/* The device runs on the thread that rings, so that the completion is there when the post returns. */
+/* The device runs on the thread that rings, so the completion is there when the post returns. */
 static void a_doorbell_is_all_it_takes(void **state)
 {
 	struct loopback *l = *state;

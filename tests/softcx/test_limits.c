@@ -50,7 +50,7 @@ static int end_qp(void *qp)
 	return ibv_destroy_qp(qp);
 }
 
-/* @there: of the kind, before. */
+/* @there: objects of this kind that existed before */
 static void assert_has(const struct device *d, int most, int there, void *(*make)(const struct device *d),
 		       int (*end)(void *object))
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Memory keys as libmlx5 makes, configures, uses and invalidates them: what moves through them is
- * compared with a copy by plain C, byte by byte, and each misuse has its own error.
+ * Memory keys as libmlx5 makes, configures, uses and invalidates them. What moves through them is
+ * compared with a copy by plain C, byte by byte. Each misuse has its own error.
  */
 #include "fabric.h"
 #include "loopback.h"
@@ -330,7 +330,7 @@ static void copy_plainly(uint8_t *memory, const struct layout *layout, uint32_t 
 			memory[layout->at[offset + i]] = memory[LAYOUT_BYTES + i];
 }
 
-/* Part of the layout, in each of four ways; what moved and what did not is compared. */
+/* Moves part of the layout in each of four ways, and compares what moved and what did not. */
 static void check_layout(struct bench *b, const struct layout *layout, struct mlx5dv_mkey *mkey)
 {
 	static uint8_t expected[BYTES];
@@ -435,7 +435,7 @@ static enum ibv_wc_status set_by_pointer(struct bench *b, const void *translatio
 	return finish(b);
 }
 
-/* As many as no WQE holds, in chunks of any size. */
+/* More translations than a WQE holds, in chunks of any size. */
 static void translations_by_pointer_come_in_chunks(void **state)
 {
 	enum { PIECE = 7 };
@@ -486,7 +486,7 @@ static void bad_changes_are_refused_and_leave_the_mkey_free(void **state)
 		revive(b);
 	}
 	assert_int_equal(cx_lint_count(softcx_hca()), 0);
-	/* The pointer's own memory is looked up like any other. */
+	/* The memory of the pointer is looked up like any other memory. */
 	assert_int_equal(set_by_pointer(b, b->memory + BYTES - 32, 64, 0, 4, 64),
 			 IBV_WC_MW_BIND_ERR);
 	assert_int_equal(b->vendor, BSN_VENDOR_TPT_FAST_REGISTER + BSN_TPT_RIGHTS);
@@ -530,7 +530,7 @@ static bool was_traced(const char *text)
 	return strstr(trace, text);
 }
 
-/* What the vendor syndrome has one number for. */
+/* The vendor syndrome has one number for all these causes; the trace tells them apart. */
 static void the_trace_says_why_a_key_refuses(void **state)
 {
 	struct bench *b = *state;
@@ -583,7 +583,7 @@ static enum ibv_wc_status set_bsf(struct bench *b, const struct bsn_umr_ctrl *um
 	return finish(b);
 }
 
-/* They would need more than is modelled, and the trace says what. */
+/* They are not modelled, and the trace says so. */
 static void signatures_and_encryption_are_refused_by_name(void **state)
 {
 	static const struct {
@@ -639,7 +639,10 @@ static void using_an_mkey_without_a_fence_is_found(void **state)
 	assert_int_equal(cx_lint_count(softcx_hca()), before + 1);
 }
 
-/* There only a completion tells that the change is done, or what came after a fence. */
+/*
+ * On another queue, only a completion tells that the change is done: its own, or that of a request
+ * after a fence.
+ */
 static void using_an_mkey_elsewhere_before_its_umr_is_done_is_found(void **state)
 {
 	struct bench *b = *state, other = *b;
@@ -703,7 +706,7 @@ static void beyond_the_mkey_there_is_nothing(void **state)
 	expect_local(b, b->mkey[0]->lkey, 0, 65, BSN_TPT_RIGHTS);
 	expect_local(b, b->mkey[0]->lkey, 64, 1, BSN_TPT_RIGHTS);
 	expect_remote(b, b->mkey[0]->rkey, 60, 8);
-	/* Beneath: the entry names more than its region has. */
+	/* Beneath the mkey: the entry names more than its region has. */
 	assert_int_equal(set_whole(b, b->mkey[0], ACCESS, b->mr->lkey,
 				   (uintptr_t)b->memory + BYTES - 32, 64),
 			 IBV_WC_SUCCESS);
@@ -744,13 +747,13 @@ static void each_level_has_its_rights(void **state)
 			 IBV_WC_LOC_PROT_ERR);
 	assert_int_equal(b->vendor, BSN_VENDOR_TPT_DATA + BSN_TPT_RIGHTS);
 	revive(b);
-	/* The mkey may, but what it stands for may not. */
+	/* The mkey has the right, but the memory beneath it has not. */
 	assert_int_equal(
 		set_whole(b, b->mkey[0], ACCESS, read_only->lkey, (uintptr_t)b->memory, 64),
 		IBV_WC_SUCCESS);
 	expect_remote(b, b->mkey[0]->rkey, 0, 8);
 	assert_int_equal(read_from(b, b->mkey[0]->rkey, 0, b->mr->lkey, plain, 8), IBV_WC_SUCCESS);
-	/* A peer's right is the outer key's to give. */
+	/* A peer's right comes from the outer key. */
 	assert_int_equal(ibv_dereg_mr(read_only), 0);
 	read_only = ibv_reg_mr(b->l->pd, b->memory, 4096, IBV_ACCESS_LOCAL_WRITE);
 	assert_int_equal(
@@ -965,7 +968,7 @@ static void a_window_opens_what_it_is_bound_to(void **state)
 	expect_remote(b, old, memory, 8);
 }
 
-/* Which the region has to allow, as the specification has it. */
+/* The region has to allow binding, as the specification says. */
 static void a_window_is_bound_to_memory_that_allows_it(void **state)
 {
 	static const struct {
@@ -1009,7 +1012,10 @@ static void connect_pair(struct bench *b, struct ibv_qp *other)
 	}
 }
 
-/* Of type 2 only to the queue pair that it was bound on; of type 1 to all of its domain. */
+/*
+ * A window of type 2 belongs to the queue pair on which it was bound; one of type 1 to its whole
+ * domain.
+ */
 static void a_window_belongs_to_its_queue_pair(void **state)
 {
 	struct bench *b = *state;
@@ -1063,7 +1069,7 @@ struct greeting {
 	uint32_t qpn, rkey;
 };
 
-/* Writes bytes that count up to where it is told. */
+/* Writes bytes that count up, to the address that it is told. */
 static void be_the_peer(int fd)
 {
 	struct cx_config config = config_of_fabric(peer.fabric);

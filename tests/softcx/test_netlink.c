@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The netlink family of RDMA devices: libibverbs finds the device by it, and what it says is what
- * sysfs and verbs say. iproute2's rdma, which reads the rest, is run by programs.py.
+ * The netlink family of RDMA devices. libibverbs finds the device by it, and it agrees with sysfs
+ * and verbs. programs.py runs iproute2's rdma, which reads the rest.
  */
 #include "loopback.h"
 
@@ -146,7 +146,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* Only netlink tells of indices, so this is how libibverbs found it. */
+/* Only netlink has indices, so libibverbs found the device by netlink. */
 static void libibverbs_finds_the_device_by_netlink(void **state)
 {
 	struct ibv_context *context = *state;
@@ -198,7 +198,7 @@ static void a_device_its_port_and_its_node_are_those_of_sysfs(void **state)
 	close(fd);
 }
 
-/* Each part goes when the one before was read, so that no list is too long for the socket. */
+/* Each part is sent when the part before was read, so that no list is too long for the socket. */
 static void a_list_of_thousands_comes_whole(void **state)
 {
 	struct ibv_context *context = *state;
@@ -230,7 +230,7 @@ static void a_list_of_thousands_comes_whole(void **state)
 	close(fd);
 }
 
-/* What is asked for, with what, and what becomes of it. */
+/* Bad requests, and the error of each. */
 static void what_is_not_there_is_refused_as_the_kernel_does(void **state)
 {
 	static const struct {

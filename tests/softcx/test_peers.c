@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Two processes: a request of the one fails the queue pair of the other, which is told and gets its
- * work back although it only polls memory or sleeps. The peer is a child that was forked before
+ * Two processes. A request of one fails the queue pair of the other. The other is told, and gets
+ * its work back although it only polls memory or sleeps. The peer is a child that was forked before
  * either had a device.
  */
 #include "fabric.h"
@@ -16,7 +16,7 @@
 enum { RECEIVES = 3, SENDS = 2, DEADLINE_S = 60 };
 
 static char fabric[32];
-static bool is_remover; /* the peer: pulls the card instead */
+static bool is_remover; /* the peer removes the card instead */
 static struct {
 	pid_t pid;
 	int fd;
@@ -264,7 +264,7 @@ int main(void)
 						set_up_remover, tear_down),
 	};
 
-	setenv("RDMAV_ALLOW_DISASSOC_DESTROY", "1", 1); /* else a dead device's objects stay */
+	setenv("RDMAV_ALLOW_DISASSOC_DESTROY", "1", 1); /* otherwise a dead device's objects stay */
 	alarm(DEADLINE_S);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

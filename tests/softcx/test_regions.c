@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Regions that are no pinned memory of the program: paged on demand, of the device, of a dma-buf, of
- * nothing; what they open, and what the kernel refuses.
+ * Regions that are not pinned memory of the program: paged on demand, of the device, of a dma-buf,
+ * of nothing. What access they allow, and what the kernel refuses.
  */
 #define _GNU_SOURCE 1
 #include "loopback.h"
@@ -28,7 +28,7 @@ static enum ibv_wc_status transfer(struct loopback *l, enum ibv_wr_opcode opcode
 	return loopback_run(l, &wr);
 }
 
-/* Between the first half of the loopback's memory and a region, by its rkey. */
+/* Writes from the first half of the loopback's memory to a region, by its rkey. */
 static enum ibv_wc_status write_to(struct loopback *l, uint64_t addr, const struct ibv_mr *mr)
 {
 	return transfer(l, IBV_WR_RDMA_WRITE, (uintptr_t)l->memory, l->mr->lkey, addr, mr->rkey);
@@ -50,7 +50,7 @@ static char *map_page(void *at, char fill)
 	return page;
 }
 
-/* Nothing is there, and nothing else comes to be there. */
+/* Unmaps the page, so that nothing else is mapped there. */
 static void lose_page(char *page)
 {
 	assert_ptr_equal(
@@ -98,7 +98,7 @@ static enum ibv_wc_status read_between(struct loopback *l, const struct ibv_mr *
 	return transfer(l, IBV_WR_RDMA_READ, (uintptr_t)to, into->lkey, (uintptr_t)from, of->rkey);
 }
 
-/* Whose memory is gone, and nobody else, is to blame. */
+/* The status blames the side whose memory is gone. */
 static void a_reader_knows_whose_memory_is_gone(void **state)
 {
 	struct loopback *l = *state;
@@ -145,7 +145,10 @@ static void post_send(struct loopback *l, char *from, const struct ibv_mr *mr)
 	assert_int_equal(ibv_post_send(l->qp, &wr, &bad), 0);
 }
 
-/* The sender's ends it before the receive has anything; the receiver's fails the receive, too. */
+/*
+ * If the sender's memory is gone, the SEND fails before the receive has data; if the receiver's is
+ * gone, the receive fails, too.
+ */
 static void a_send_knows_whose_memory_is_gone(void **state)
 {
 	struct loopback *l = *state;

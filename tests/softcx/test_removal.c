@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A device that is pulled out from under a program: told once, then every call fails with EIO, none
- * waits, and what the library holds can be given back where the program has asked for that.
+ * A device is removed while a program uses it. The program is told once; then every call fails with
+ * EIO, and none waits. The library's objects can be destroyed if the program has asked for that.
  */
 #define _GNU_SOURCE 1
 #include "loopback.h"
@@ -152,8 +152,8 @@ int main(void)
 		ACTIVE(who_waits_for_an_asynchronous_event_is_told),
 	};
 
-	/* Else libibverbs keeps the objects of a dead device, and the tear-down fails. */
+	/* Otherwise libibverbs keeps the objects of a dead device, and the tear-down fails. */
 	setenv("RDMAV_ALLOW_DISASSOC_DESTROY", "1", 1);
-	alarm(60); /* else a waiter that nobody wakes waits for ever */
+	alarm(60); /* ends a waiter that nobody wakes */
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

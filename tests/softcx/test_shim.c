@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The device that the shim makes: unmodified libibverbs and libmlx5 find it, open it and create
- * objects on it, and what the kernel would refuse is refused with the kernel's errno.
+ * The device that the shim makes. Unmodified libibverbs and libmlx5 find it, open it and create
+ * objects on it. What the kernel would refuse is refused with the kernel's errno.
  */
 #include "loopback.h"
 
@@ -157,7 +157,7 @@ static void the_device_leaves_nothing_behind(void **state)
 	assert_int_equal(glob(pattern, 0, NULL, &found), GLOB_NOMATCH);
 }
 
-/* A killed process cannot tidy up; the next one does it. */
+/* A killed process cannot remove its files; the next process does. */
 static void leftovers_of_the_dead_are_removed(void **state)
 {
 	char dir[64], file[80];
@@ -234,7 +234,7 @@ static void a_region_can_be_registered_anew(void **state)
 	assert_int_equal(ibv_dealloc_pd(other), 0);
 }
 
-/* Root may lock what it likes, so the capability is laid down for the while. */
+/* Root may lock any amount of memory, so the test drops the capability for a while. */
 static void set_may_lock(bool may, struct __user_cap_data_struct saved[2])
 {
 	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
@@ -378,7 +378,10 @@ static void attributes_out_of_range_are_refused(void **state)
 	assert_int_equal(ibv_destroy_cq(cq), 0);
 }
 
-/* As the device's fields are wide. A timeout of 77 would else be a shift past the end. */
+/*
+ * Attributes are cut to the width of the device's fields. Otherwise a timeout of 77 would shift too
+ * far.
+ */
 static void attributes_too_wide_are_cut(void **state)
 {
 	struct device *device = *state;
@@ -412,7 +415,10 @@ static void attributes_too_wide_are_cut(void **state)
 	assert_int_equal(ibv_destroy_cq(cq), 0);
 }
 
-/* Whose data may come inside CQEs, by the type and by whether every request is signaled. */
+/*
+ * Which queue pairs get data inside CQEs depends on the type, and on whether every request is
+ * signaled.
+ */
 static void data_in_cqes_follows_the_kernels_rule(void **state)
 {
 	static const struct {
@@ -456,7 +462,10 @@ static void what_is_not_modelled_is_refused(void **state)
 	assert_int_equal(ibv_destroy_cq(cq), 0);
 }
 
-/* Closed behind the library's back: it cannot know, so its memory stays, and is kept in view. */
+/*
+ * The context is closed without the library's knowledge. So the library's memory stays allocated,
+ * and the test keeps pointers to it.
+ */
 static void a_closed_context_takes_its_objects_along(void **state)
 {
 	static struct device left;
@@ -476,7 +485,9 @@ static void a_closed_context_takes_its_objects_along(void **state)
 	assert_int_not_equal(cx_qp_query(softcx_hca(), left_qp->qp_num, &attr), 0);
 }
 
-/* The other instance's objects are named by their handles, and stay when it unimports them. */
+/*
+ * The objects of the other instance are named by their handles, and stay when they are unimported.
+ */
 static void a_context_can_be_shared(void **state)
 {
 	static char memory[4096];

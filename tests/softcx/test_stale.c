@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Memory whose pages change while it is registered: an access through a changed page is a finding and an
- * error, others are not; and what was registered anew is as good as ever.
+ * Memory whose pages change while it is registered. An access to a changed page is a finding and an
+ * error; other accesses are not. Memory that is registered anew works again.
  */
 #define _GNU_SOURCE 1
 #include "fabric.h"
@@ -55,7 +55,7 @@ static void free_region(struct region *region)
 	munmap(region->at, PAGES * PAGE);
 }
 
-/* From a page of the region to the loopback's memory, or the other way round by RDMA. */
+/* Moves data from a page of the region to the loopback's memory, or, by RDMA, the other way. */
 static enum ibv_wc_status transfer(struct loopback *l, const struct region *region, unsigned page,
 				   bool remote)
 {
@@ -74,7 +74,7 @@ static enum ibv_wc_status transfer(struct loopback *l, const struct region *regi
 	return loopback_run(l, &wr);
 }
 
-/* One finding, however often the key is used, and the error of pages that are gone. */
+/* Expects one finding, however often the key is used, and the error of pages that are gone. */
 static void expect_stale(struct loopback *l, const struct region *region, unsigned page)
 {
 	const uint64_t before = cx_lint_count(softcx_hca());
@@ -146,7 +146,7 @@ static void a_page_that_changed_is_stale(void **state)
 	}
 }
 
-/* The allocator's own calls are not the program's to interpose. */
+/* A program cannot interpose the allocator's own calls. */
 static void what_malloc_gives_back_is_stale(void **state)
 {
 	struct loopback *l = *state;
@@ -295,7 +295,7 @@ static void protection_and_advice_change_no_page(void **state)
 	free_region(&region);
 }
 
-/* A child's memory is its own: it loses nothing, and waits for nobody. */
+/* A child's memory is its own: its changes are no findings, and it waits for no other process. */
 static void what_a_child_does_is_its_own(void **state)
 {
 	struct loopback *l = *state;
@@ -315,7 +315,10 @@ static void what_a_child_does_is_its_own(void **state)
 	free_region(&region);
 }
 
-/* More changes than are remembered apart: those pages are still found, and the ends are still good. */
+/*
+ * More changes than are kept apart: the changed pages are still found, and the pages at both ends
+ * still work.
+ */
 static void many_changes_are_all_found(void **state)
 {
 	struct loopback *l = *state;
@@ -442,7 +445,7 @@ static void a_peers_memory_is_stale_for_others(void **unused)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, loopback_set_up_active, loopback_tear_down)
 
-/* Where there are hugepages; of 1 GB, if there is one. */
+/* Runs the cases of hugepages; those of 1 GB if there is one. */
 static int run_huge(void)
 {
 	const size_t size = (size_t)1 << 30;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Unmodified libmlx5 on the model: what it builds is executed, comes back with the right completion,
- * and has nothing in it that the tables of wqe/ object to.
+ * Unmodified libmlx5 on the model. The model executes what it builds, each request has the right
+ * completion, and the tables of wqe/ find nothing wrong in the WQEs.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -363,8 +363,8 @@ static void receive_in_order(unsigned to)
 }
 
 /*
- * libmlx5 posts the faulted receive again, behind the others, and says nothing. Had the fault not taken
- * it, the device would now count one more than there are.
+ * libmlx5 posts the faulted receive again, after the others, and does not show it. If the fault had
+ * not taken the receive, the device would now count one too many.
  */
 static void a_page_fault_of_a_shared_queue_is_not_seen(void **state)
 {

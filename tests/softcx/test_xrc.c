@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * XRC by unmodified libmlx5: whose a domain is, which shared receive queue a request reaches through a
- * target, and with whose rights.
+ * XRC by unmodified libmlx5: who owns a domain, which shared receive queue a request reaches
+ * through a target, and whose rights it has.
  */
 #include "loopback.h"
 
@@ -214,7 +214,7 @@ static void a_message_reaches_the_srq_that_it_names(void **state)
 	assert_int_equal(ibv_poll_cq(x->a.cq, 1, &wc), 0); /* a's receive is still there */
 }
 
-/* The domain of protection is the SRQ's, of a WRITE too. */
+/* The protection domain is the SRQ's, also for a WRITE. */
 static void a_write_has_the_rights_of_the_srq(void **state)
 {
 	struct xrc *x = *state;
@@ -277,7 +277,7 @@ static void a_domain_is_opened_as_a_file_is(void **state)
 	assert_int_equal(ibv_close_xrcd(x->a.xrcd), EBUSY);
 }
 
-/* What one end has no use for is not looked at: uverbs_cmd.c modify_qp_mask(). */
+/* Attributes that one end does not use are ignored: uverbs_cmd.c modify_qp_mask(). */
 static void each_end_has_its_transitions(void **state)
 {
 	struct xrc *x = *state;

@@ -95,7 +95,7 @@ static unsigned threads(void)
 	return count;
 }
 
-/* That which was joined may stay in the list for a moment. */
+/* A thread that was joined may stay in the list for a moment. */
 static bool no_thread_stays(void)
 {
 	const uint64_t end = now_ns() + 10000000000u;
@@ -143,7 +143,7 @@ static void earlier_wait_shortens_the_sleep(void **state)
 	timer_stop();
 }
 
-/* A peer begins a wait: it sets the deadline and raises the alarm, and nobody here looks. */
+/* A peer begins a wait: it sets the deadline and raises the alarm, while no thread here looks. */
 static void a_peers_alarm_is_heard(void **state)
 {
 	(void)state;
@@ -161,7 +161,7 @@ static void a_peers_alarm_is_heard(void **state)
 	reachable = false;
 }
 
-/* What stays due although the model ran must not make the thread spin. */
+/* A deadline that stays due although the model ran must not make the thread spin. */
 static void overdue_wait_does_not_spin(void **state)
 {
 	uint64_t begin = now_ns();
@@ -180,7 +180,7 @@ static void overdue_wait_does_not_spin(void **state)
 		;
 }
 
-#ifndef __SANITIZE_THREAD__ /* which lets no thread start after a fork of several */
+#ifndef __SANITIZE_THREAD__ /* TSan lets no thread start after a fork of several */
 static void forked_child_starts_anew(void **state)
 {
 	int status;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Trapped stores against the same stores into ordinary memory: every kind of store instruction, in
- * both modes; what must not be absorbed; and that other faults keep their meaning.
+ * Compares trapped stores with the same stores into ordinary memory: every kind of store
+ * instruction, in both modes. Also: stores that must not be absorbed, and other faults, which keep
+ * their meaning.
  */
 #define _GNU_SOURCE 1
 #include <errno.h>
@@ -104,7 +105,7 @@ CODE(s_vmovntps_z, "vmovaps (%rsi), %zmm21; vmovntps %zmm21, 64(%rdi); sfence; r
 CODE(s_movdiri, "mov (%rsi), %rax; movdiri %rax, (%rdi); movdiri %eax, 8(%rdi); ret");
 CODE(s_movdir64b, "movdir64b (%rsi), %rdi; ret");
 
-/* Copies of 64 bytes as compilers make them; with what they need in between. */
+/* Copies of 64 bytes as compilers make them, with the instructions that they need in between. */
 CODE(c_mov64, "mov (%rsi),%rax; mov %rax,(%rdi); mov 8(%rsi),%rax; mov %rax,8(%rdi);"
 	      "mov 16(%rsi),%rax; mov %rax,16(%rdi); mov 24(%rsi),%rax; mov %rax,24(%rdi);"
 	      "mov 32(%rsi),%rax; mov %rax,32(%rdi); mov 40(%rsi),%rax; mov %rax,40(%rdi);"
@@ -490,7 +491,7 @@ static void *ring_many(void *arg)
 	return NULL;
 }
 
-/* Covering again and again, as queue creation does, while another thread posts. */
+/* Covers the page again and again, as creating queues does, while another thread posts. */
 static void covering_disturbs_no_poster(void **state)
 {
 	pthread_t poster;
@@ -505,7 +506,7 @@ static void covering_disturbs_no_poster(void **state)
 	assert_int_equal(calls, 2000);
 }
 
-/* What stands there is its offset, so that each load shows which bytes it was answered with. */
+/* Each byte is its own offset, so that a load shows which bytes it got. */
 static void answer(void *context, uint32_t offset, uint8_t *data, uint32_t size)
 {
 	assert_ptr_equal(context, seen);
@@ -534,7 +535,7 @@ static void assert_read(void (*run)(void *to, const void *from), const void *pag
 	assert_memory_equal(to, wanted, size);
 }
 
-/* One that is mapped later, too, once it is covered; until then it is as the file is. */
+/* A page that is mapped later is answered once it is covered; until then it reads as the file. */
 static void what_cannot_be_read_is_answered(void **state)
 {
 	const off_t page = TRAP_PAGE_BYTES;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a trapped doorbell costs, without a model behind it; nanoseconds, the best of many rounds. */
+/* What a trapped doorbell costs without a model: nanoseconds, the best of many rounds. */
 #define _GNU_SOURCE 1
 #include <stdio.h>
 #include <sys/mman.h>
@@ -33,7 +33,7 @@ static void ring(volatile uint64_t *uar, const uint64_t *from)
 
 static void copy_block(volatile uint64_t *uar, const uint64_t *from)
 {
-	/* Spelt out as in libmlx5: the branch of a loop would end the absorbing. */
+	/* Written out as in libmlx5, since the branch of a loop would end the absorbing. */
 	uar[0] = from[0];
 	uar[1] = from[1];
 	uar[2] = from[2];

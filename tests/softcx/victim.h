@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A key that a peer's SEND may invalidate, made by the control path alone: an mkey over nothing, in use and
- * with en_rinval. A region's key cannot be one, neither on a ConnectX nor on the model.
+ * A key that a peer's SEND may invalidate, made only by the control path: an mkey over nothing, in
+ * use and with en_rinval. No SEND can invalidate a region's key, neither on a ConnectX nor on the
+ * model.
  */
 #ifndef TEST_SOFTCX_VICTIM_H
 #define TEST_SOFTCX_VICTIM_H

@@ -24,7 +24,7 @@ HEAD = """| | instructions | bytes of WQEs | requests | what the NIC reads |
 
 SLACK = 0.03  # of instructions, whose compilers differ
 
-# What it is called, and how many requests it is.
+# The name of each row, and the number of its requests.
 ROWS = {
     'send_known': ('a layout that an mkey knows already', 1),
     'send_new': ('an mkey configured for it', 2),
@@ -52,13 +52,13 @@ def line_of(figures, title, requests):
 
 
 def figures(table):
-    """By row: instructions, and what has to be the same to the byte."""
+    """By row: instructions, and the figures that must be exactly the same."""
     rows = [[cell.strip() for cell in line.split('|')[1:-1]] for line in table.split('\n')[2:] if line]
     return {cells[0]: (float(cells[1].replace(',', '')), cells[2:]) for cells in rows}
 
 
 def stale(written, counted):
-    """Rows whose figures are others today."""
+    """Rows whose figures have changed."""
     was = figures(written)
     return [f'{row}: {was.get(row)} is {now}: ninja column-table'
             for row, now in figures(counted).items()

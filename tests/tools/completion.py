@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""What each shell offers behind each tool.
+"""What each shell offers after the name of each tool.
 
 usage: completion.py BSN_INFO BSN_PERF SOFTCX WQE_DUMP BASH_FILE ZSH_FILE FISH_FILE
 """
@@ -26,7 +26,7 @@ case ${1##*/} in wqe-dump) _wqe_dump ;; *) _bunsen ;; esac
 printf '%s\\n' "${COMPREPLY[@]}"
 '''
 
-# In place of what shows the offers: it prints them.
+# Replaces the function that shows the offers: it prints them.
 ZSH_SCRIPT = '''
 _describe() { local array; for array; do
 	[[ $array == (flags|names) ]] && print -l -- ${(P)array%%:*}; done }
@@ -36,7 +36,7 @@ words=("$@"); CURRENT=$#
 source $file
 '''
 
-# Fish asks the commands for what there is: by the names that they have on the path.
+# Fish asks the commands themselves, by the names that they have on the path.
 FISH_SCRIPT = '''
 set -x PATH (dirname $argv[2]) $PATH
 source $argv[1]
@@ -73,7 +73,7 @@ def options_of(bench, program, command):
 
 
 def offers_what_help_says(bench, shell_name, offers):
-    """None, or why it was not looked at."""
+    """None, or why the shell was not tested."""
     if not shutil.which(shell_name):
         return f'SKIP no {shell_name} here'
     for name, program in PROGRAMS.items():

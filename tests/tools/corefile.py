@@ -6,7 +6,7 @@ import struct
 
 PT_LOAD, PT_NOTE, NT_PRPSINFO, NT_FILE = 1, 4, 3, 0x46494c45
 PAGE = 4096
-HUGE = 1 << 30  # as sanitizers reserve; not dumped
+HUGE = 1 << 30  # sanitizers reserve such mappings; they are not dumped
 
 
 def note(kind, desc):
@@ -15,7 +15,7 @@ def note(kind, desc):
 
 
 def mappings(pid):
-    """(start, end, permissions, offset, path) of what can be read."""
+    """(start, end, permissions, offset, path) of each mapping that can be read."""
     with open(f'/proc/{pid}/maps', encoding='utf-8') as maps:
         for line in maps:
             where, rights, offset, _, _, *path = line.split(None, 5)
@@ -25,7 +25,7 @@ def mappings(pid):
 
 
 def split(mapping, address):
-    """One page of it apart."""
+    """Splits a mapping, so that the page of this address is a mapping of its own."""
     start, end, rights, offset, name = mapping
     if not start <= address < end:
         return [mapping]

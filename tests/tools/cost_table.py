@@ -3,7 +3,7 @@
 """Writes the README's table of costs: what bsn-perf cost --instructions counts on softcx.
 
 usage: cost_table.py README SOFTCX BSN_PERF [--check]
-  --check  writes nothing, and says as TAP where Bunsen's figures are others today
+  --check  writes nothing, and says as TAP which of Bunsen's figures have changed
 """
 
 import json
@@ -24,7 +24,7 @@ SLACK = 0.03
 COLUMNS = {'bunsen': 'Bunsen', 'bunsen_v2': 'for x86-64-v2', 'ibv_wr': '`ibv_wr_*`',
            'ibv': '`ibv_post_send` …', 'floor': 'floor'}
 
-# Of each kind the cheapest and the dearest shapes, and what is between them.
+# Of each kind the cheapest and the dearest shapes, and some between them.
 ROWS = {
     'write_sge': 'signaled WRITE, 8 B',
     'write_sge2': '2 SGEs',
@@ -88,13 +88,13 @@ def table_of(rows):
 
 
 def figures(table):
-    """Bunsen's, by row; libibverbs' are another machine's."""
+    """Bunsen's figures, by row; those of libibverbs differ between machines."""
     rows = [[cell.strip() for cell in line.split('|')] for line in table.split('\n')[2:] if line]
     return {cells[1]: [float(cell or 0) for cell in cells[2:4]] for cells in rows}
 
 
 def stale(written, counted):
-    """Rows whose figures are others today."""
+    """Rows whose figures have changed."""
     was = figures(written)
     return [f'{row}: {was.get(row)} is {now}: ninja cost-table' for row, now in figures(counted).items()
             if row not in was or any(abs(a - b) > SLACK * b for a, b in zip(was[row], now))]

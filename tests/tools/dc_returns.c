@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A pool whose targets' process is killed, and started anew. The pool stays, and so does a peer in
- * another process. usage: dc_returns
+ * The process of a pool's targets is killed, and started anew. The pool stays, and so does a peer
+ * in another process. usage: dc_returns
  *
  *	dc_returns         starts the processes, and posts to their targets
  *	dc_returns serve   has targets: writes their addresses to standard output, and serves them for ever
@@ -101,7 +101,7 @@ struct peer {
 static struct bsn_dc_pool *pool;
 static struct bsn_mr *mem;
 
-/* What becomes of one WRITE to it. */
+/* Posts one WRITE to the peer, and returns its status. */
 static int write_to(struct peer *peer)
 {
 	const struct bsn_sge local = { mem->addr, 64, mem->lkey };
@@ -135,7 +135,7 @@ static void remove_peers(struct peer *peers)
 		must(!bsn_dc_peer_destroy(peers[t].ep), "the end of a peer");
 }
 
-/* Those of the other process do not notice. */
+/* The peers of the other process are not affected. */
 static void live(const char *program, struct peer *others)
 {
 	struct invitation theirs;
@@ -150,7 +150,7 @@ static void live(const char *program, struct peer *others)
 	}
 	end(pid);
 	for (int t = TARGETS - 1; t >= 0;
-	     t -= TARGETS - 1) { /* of that which is connected the request fails */
+	     t -= TARGETS - 1) { /* the request to the connected peer fails */
 		const int status = write_to(&peers[t]);
 
 		must(status == IBV_WC_RETRY_EXC_ERR || status == -ENOTCONN, "it is not noticed");
@@ -164,7 +164,10 @@ static void live(const char *program, struct peer *others)
 
 static int run(const char *program)
 {
-	/* To rxe 7 retries are those without end (Linux 6.1, drivers/infiniband/sw/rxe/rxe_comp.c). */
+	/*
+	 * To rxe, 7 retries mean retries without end (Linux 6.1,
+	 * drivers/infiniband/sw/rxe/rxe_comp.c).
+	 */
 	const struct bsn_dc_pool_attr attr = { .initiators = INITIATORS,
 					       .connect = { .timeout = 8, .retry_count = 6 } };
 	struct bsn_dc_counters counters;

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""What wqe-dump finds, and what it says where it finds nothing. usage: dump.py PROGRAM GOLDEN_FOLDER"""
+"""What wqe-dump finds, and what it says if it finds nothing. usage: dump.py PROGRAM GOLDEN_FOLDER"""
 
 import hashlib
 import html
@@ -28,7 +28,7 @@ REMOTE_ACCESS = ['00000000 00000000 00000000 00000000',
 
 
 def run(text, *args):
-    """What it does with a text, or with bytes, that come by standard input."""
+    """Runs wqe-dump with a text, or with bytes, on standard input."""
     data = text if isinstance(text, bytes) else text.encode()
     return subprocess.run([DUMP, *args], input=data, capture_output=True, timeout=60, check=False)
 
@@ -86,7 +86,7 @@ def kernel_rows(name, prefix=''):
 
 
 def test_kernel_cqes(_bench):
-    """As the drivers of three ages print it, and as mailers send it."""
+    """A CQE as three versions of the driver print it, and as mailers send it."""
     said = '[  408.380181] infiniband mlx5_0: dump_cqe:272:(pid 0): dump error cqe'
     dwords = [said, *('[  408.4] ' + line for line in REMOTE_ACCESS)]
     plain = [said, *kernel_rows('cqe_err_remote_access')]
@@ -112,7 +112,7 @@ def test_wqes_behind_a_line(_bench):
 
 
 def test_dumps_do_not_mix(_bench):
-    """One that was cut does not take the bytes of the next."""
+    """A dump that was cut does not take the bytes of the next one."""
     cut = libmlx5()[:2]
     report = dump('\n'.join([*cut, *libmlx5(), *cut, *kernel_rows('cqe_req')]))
     check([record['line'] for record in report['records']] == [3, 10], report)
@@ -210,7 +210,7 @@ SHAPES = {
     'offsets, broken after 21': broken(21, 'bytes, offset'),
 }
 
-# CQEs, WQEs of each transport that tells, one with inline data, one longer than a basic block.
+# CQEs, WQEs of each transport that can be guessed, one with inline data, one longer than a block.
 SAMPLES = ['cqe_err_remote_access', 'cqe_req', 'cqe_resp_send_imm', 'rdma_write', 'rdma_read',
            'rdma_write_inline', 'ud_send_roce', 'dc_write', 'umr_list', 'atomic_cs']
 
@@ -237,13 +237,13 @@ def test_what_bytes_are(_bench):
 
 
 def test_cqes_of_128_bytes(_bench):
-    """Whose first halves are empty: they are no CQEs of 64 bytes that were never written."""
+    """CQEs of 128 bytes have empty first halves, which are not taken for unwritten CQEs of 64 bytes."""
     records = dump((bytes(64) + golden('cqe_req')) * 4)['records']
     check([len(record['raw']) for record in records] == [256] * 4, records)
 
 
 def test_base_guessed(_bench):
-    """Of a vendor error without its base: the one that goes with the status, if one does."""
+    """The base of a vendor error is guessed: the one in which it goes with the status, if any."""
     for vendor, want, confidence in [('0x81', 0x81, 'high'), ('81', 0x81, 'low'),
                                      ('129', 0x81, 'high'), ('45', None, 'medium')]:
         record = only(f'my_app: IBV_WC_RETRY_EXC_ERR, vendor_err {vendor} on QP 7')
@@ -319,7 +319,7 @@ def test_every_shape(_bench):
 
 
 def test_row_with_a_byte_too_many(_bench):
-    """As they are found in threads of the kernel's lists."""
+    """Rows as people post them to the kernel's mailing lists."""
     text = '\n'.join(line + (' 00' if at < 3 else '')
                      for at, line in enumerate(kernel_rows('cqe_err_remote_access')))
     check(only(text)['raw'] == golden('cqe_err_remote_access').hex(), text)
@@ -354,7 +354,7 @@ def test_binary(_bench):
 
 
 def test_ring_of_two_queues(_bench):
-    """The memory was another queue's before: its WQEs are told of, too."""
+    """The memory belonged to another queue before: that queue's WQEs are reported, too."""
     ring = bytearray(send_ring(16, 37))
     ring[6 * 64 + 4:6 * 64 + 7] = b'\0\0\x99'
     found = [record['qpn'] for record in dump(bytes(ring))['records']]
@@ -362,7 +362,7 @@ def test_ring_of_two_queues(_bench):
 
 
 def test_ring_with_leftovers(_bench):
-    """Inline data round the end, an operation that nobody knows, what older WQEs left."""
+    """Inline data across the ring's end, an unknown operation, and rests of older WQEs."""
     ring = bytearray(64 * 8)
     put = {6: golden('rdma_write')[:12] + bytes(4) + golden('rdma_write')[16:32] +
               bytes.fromhex('80000060') + b'\xa5' * 96, 1: golden('rdma_write'),
@@ -382,7 +382,7 @@ def test_ring_with_leftovers(_bench):
     check(not report['unread'], report['unread'])
 
 
-# -- errors and the WQEs that they are of --------------------------------------------------------
+# -- errors and their WQEs -----------------------------------------------------------------------
 
 def error_of(qpn, index):
     cqe = bytearray(golden('cqe_err_remote_access'))
@@ -395,7 +395,7 @@ def ring_of(qpn, first):
 
 
 def tied(report):
-    """Of the errors and the WQEs that have a partner: kind, its own line, its partner's."""
+    """Each error and WQE that has a partner: kind, its own line, its partner's line."""
     return [(record['kind'], record['line'], (record.get('wqe') or record['error'])['line'])
             for record in report['records'] if 'wqe' in record or 'error' in record]
 
@@ -409,7 +409,7 @@ def test_error_is_tied_to_its_wqe(_bench):
 
 
 def test_error_is_tied_to_its_slot(_bench):
-    """The ring has gone on: what the slot has now is all there is."""
+    """The ring has gone on, so the error is tied to the WQE that the slot has now."""
     report = dump(ring_of(0xc7, 37) + 'then\n' + error_of(0xc7, 38 + 16 * 3))
     check(tied(report) == [('error_cqe', 66, 25)], report)
     check(report['records'][-1]['wqe']['wqe_index'] == 38, report)
@@ -427,7 +427,7 @@ def test_text(_bench):
 
 
 def test_same_errors_again(_bench):
-    """The explanation once, then a line each with what is said there; at the end how often."""
+    """The explanation comes once, then one line for each error; at the end, how often it came."""
     nccl = 'NET/IB: Got completion from peer 10.0.0.%d<1> with status=%d len=0 vendor err %d (Send)'
     log = '\n'.join([nccl % (1, 12, 129), nccl % (2, 5, 249)] + [nccl % (3, 12, 129)] * 98)
     out = run(log).stdout.decode()
@@ -580,7 +580,7 @@ def send_wqes(count, first=37):
 
 
 def test_page_of_a_part(_bench):
-    """Three WQEs that follow each other are drawn, one alone is not."""
+    """Three WQEs that follow each other are drawn; a single WQE is not."""
     titles = [title for title, _ in Page(page_of(send_wqes(3))).titles]
     check([title.split(':')[0] for title in titles] == ['index 37', 'index 38', 'index 39'], titles)
     page = page_of(send_wqes(1) + 'then\n' + send_wqes(3, 45) + 'then\n' + send_wqes(1))
@@ -590,7 +590,7 @@ def test_page_of_a_part(_bench):
 
 
 def test_page_folds_what_is_empty(_bench):
-    """Of 2048 slots of which three are used: the producer, and what is empty after it."""
+    """Of 2048 slots three are used: the page shows the producer, and folds the empty slots after it."""
     ring = bytes(64) + send_ring(16, 1, 0xc7)[64:4 * 64] + bytes((2048 - 4) * 64)
     titles = [title for title, _ in Page(page_of(ring)).titles]
     check(titles[0] == 'slot 0: empty', titles)
@@ -629,7 +629,7 @@ def some_of_all():
 
 
 def check_fields(cells, record):
-    """What a page shows of a record is what the JSON has of it."""
+    """A page shows the same of a record as the JSON has."""
     fields = record['fields'].copy()
     for row in cells:
         if len(row) == 2:  # of a log
@@ -647,7 +647,7 @@ def check_fields(cells, record):
 
 
 def test_page_has_the_bytes(_bench):
-    """Where segments are in them; the tables are there that the script draws them by."""
+    """A page has the bytes, the places of their segments, and the tables that its script needs."""
     text = some_of_all()
     page, found = page_of(text), dump(text)['records']
     tables = json.loads(page.split('const tables = ')[1].split(';\n')[0])
@@ -666,7 +666,7 @@ def test_page_has_the_bytes(_bench):
 
 
 def browse(page, *args):
-    """What Chromium does with a page in a file; None where it is not installed."""
+    """What Chromium makes of a page in a file; None if it is not installed."""
     browser = next((name for name in ('chromium', 'google-chrome') if shutil.which(name)), None)
     if not browser:
         return None
@@ -704,7 +704,7 @@ def test_page_in_a_browser(_bench):
 
 
 def test_page_draws_the_fields(_bench):
-    """Of a slot that a link leads to; and all of them, by the page's own function."""
+    """The page draws the fields of a slot that a link leads to; its own function draws all of them."""
     ring = ring_of(0xc7, 37)
     done = browse(page_of(ring), '--dump-dom')
     if not done:
@@ -723,7 +723,7 @@ def test_page_draws_the_fields(_bench):
 # -- bad input -----------------------------------------------------------------------------------
 
 def complaint(text, *args, status=1):
-    """The one line that it says."""
+    """The one line that wqe-dump prints on standard error."""
     done = run(text, *args)
     err = done.stderr.decode()
     check(done.returncode == status, f'{args}: {done.returncode}: {err}')
@@ -850,7 +850,7 @@ def test_a_broken_line_from_a_slow_program(_bench):
 
 
 def test_closed_pipe(_bench):
-    """Who has seen enough ends it, quietly."""
+    """A reader that closes the pipe ends wqe-dump, without a message."""
     with tempfile.NamedTemporaryFile('w') as log:
         log.write('\n'.join(libmlx5() * 20000))
         log.flush()

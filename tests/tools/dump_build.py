@@ -27,7 +27,7 @@ def sge(size, key=0x6000, addr=0x9000):
     return f'--sge {addr:#x}:{size}:{key:#x}'
 
 
-# What each golden file is, in the words of the command; --qpn 0x45 and --signaled are added.
+# Each golden file as arguments of the command; --qpn 0x45 and --signaled are added.
 BUILT = {
     'nop': 'nop --index 8',
     'rdma_write': 'write --qpn 0xc7 --index 0x123 ' + LONG_RADDR + LONG_SGE,
@@ -143,7 +143,7 @@ def build(bench, *args):
 
 
 def read_golden(name):
-    """What it is, and the bytes."""
+    """What a golden file has: its kind, and the bytes."""
     lines = [line for line in (GOLDEN / f'{name}.hex').read_text().splitlines()
              if line and line[0] != '#']
     return lines[0].split(), bytes.fromhex(''.join(lines[1:]))

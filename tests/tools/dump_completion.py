@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""What bash offers behind wqe-dump. usage: dump_completion.py PROGRAM COMPLETION_FILE"""
+"""What bash offers after wqe-dump. usage: dump_completion.py PROGRAM COMPLETION_FILE"""
 
 import pathlib
 import subprocess
@@ -33,7 +33,7 @@ def offers_all(wanted, *words):
 def test_commands(_bench):
     offers_all(['explain', 'build'], '')
     check(offers('exp') == ['explain'], offers('exp'))
-    check('explain' not in offers('-j', ''), 'a command behind an option')
+    check('explain' not in offers('-j', ''), 'a command after an option')
 
 
 def test_files(_bench):

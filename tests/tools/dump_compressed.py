@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""wqe-dump and compressed CQEs: what a title and its arrays stand for, in rings made here byte by
+"""wqe-dump and compressed CQEs: expands titles and their arrays, in rings made here byte by
 byte from the layout that the kernel's en_rx.c reads. usage: dump_compressed.py PROGRAM"""
 
 import json
@@ -34,7 +34,7 @@ def array_of_hashes(minis):
 
 
 def block(opcode, make_array, minis, counter=0, stale=None):
-    """The slots of a block in the basic layout. What is left out is of a round before."""
+    """The slots of a block in the basic layout. Slots that it skips are of an older round."""
     slots = [stale or cqe(SEND, 0xdead, 999)] * max(len(minis), 2)
     slots[0] = cqe(opcode, counter, len(minis), form=COMPRESSED)
     slots[1] = make_array(minis[:8])
@@ -69,7 +69,7 @@ def ring(slots, count, turn=0):
 
 
 def test_requests(_bench):
-    """Mini CQEs of requests have one format, so nobody has to say it."""
+    """Mini CQEs of requests have one format, so no option is needed."""
     slots = ring([cqe(REQ, 0xf0, 7)] + block(REQ, array_of_requests, REQUESTS) +
                  [cqe(REQ, 0x200, 8)], 16)
     report = dump(slots)
@@ -93,7 +93,7 @@ def test_ring_goes_round(_bench):
 
 
 def test_receives(_bench):
-    """Their format is the CQ's, which only its owner knows."""
+    """The format of receives is the CQ's, which only its owner knows."""
     slots = ring([cqe(SEND, 5, 40)] + block(SEND, array_of_hashes, HASHES, 6), 16)
     report = dump(slots)
     check(told(report, 'wqe_counter', 'byte_count') == [(5, 40)], report)
@@ -148,7 +148,7 @@ def test_in_hex(_bench):
 
 
 def test_cut(_bench):
-    """Part of a block: what is there is told of, and how much is not."""
+    """Of a part of a block, the CQEs that are there are reported, and how many are missing."""
     slots = block(REQ, array_of_requests, REQUESTS)[:4]
     report = dump(slots, '--format=cqe')
     check(told(report, 'wqe_counter', 'byte_count') == REQUESTS[:8], report)

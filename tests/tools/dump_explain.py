@@ -76,7 +76,7 @@ def test_kinds(bench):
     check(records_of(bench, 'command', '3')[0]['kind'] == 'command', 'no command')
 
 
-def test_nothing_is_called_that(bench):
+def test_no_error_has_this_name(bench):
     bench.complains('no error has this name', DUMP, 'explain', 'zzz')
 
 

@@ -15,7 +15,7 @@ from harness import check, main, parse_json
 WRITE = sys.argv[1] == '--write'
 DUMP, SCHEMA, *FOLDERS = sys.argv[2:] if WRITE else sys.argv[1:]
 NUMBERS = ['syndrome', 'vendor_syndrome', 'hw_syndrome', 'opcode', 'qpn', 'wqe_index', 'signature']
-PATIENCE = 40  # lines after which no form waits for more
+PATIENCE = 40  # after so many lines no form waits for more
 
 
 def look(data):
@@ -87,7 +87,7 @@ def test_schema(_bench):
 # -- lines that are cut ------------------------------------------------------------------------
 
 def is_part_of(part, whole):
-    """Whether a record says nothing else than another one; less is fine, the NIC's name, too."""
+    """Whether a record says only what another one says; it may say less, or name the NIC."""
     if whole['kind'] == 'not_mlx5':
         return part.get('status') in (None, whole.get('status'))
     return (all(part[key] == whole.get(key) for key in [*NUMBERS, 'status'] if key in part)
@@ -95,7 +95,7 @@ def is_part_of(part, whole):
 
 
 def beginnings(line):
-    """Those that end between two of its words."""
+    """The beginnings of a line that end between two of its words."""
     return [line[:at] for at in range(1, len(line))
             if line[at - 1:at] != b' ' and line[at:at + 1] in b' ,;)=(']
 
@@ -111,7 +111,7 @@ def look_at_each(lines):
 
 
 def test_a_cut_line_says_no_wrong_number(_bench):
-    """Wherever a line ends too early, what is told of it is part of what the whole line says."""
+    """Wherever a line is cut, its record is part of what the whole line says."""
     count = 0
     for log in logs():
         lines = log.read_bytes().splitlines()

@@ -49,7 +49,7 @@ def fail_by(bench, plan):
 
 
 def inject(bench, failures):
-    """The records of what libmlx5 dumps of them, in their order: each is the one injected."""
+    """The records of what libmlx5 dumps, in order: each is the failure that was injected."""
     text = ''.join(fail_by(bench, f'nth={INDEX + 1} fail {syndrome:#x} {vendor:#x}')
                    for syndrome, vendor in failures)
     records = [record for record in look(text) if record['source'] == 'libmlx5']
@@ -79,7 +79,7 @@ def test_every_vendor_syndrome(bench):
 
 
 def test_what_libmlx5_keeps_to_itself(bench):
-    """Retries used up, and flushes: there is the program's own line."""
+    """libmlx5 dumps no retries used up and no flushes: the program's own line tells."""
     for plan, syndrome, vendor in (('nth=3 fail 0x15 0x81', 0x15, 0x81), ('drop', 0x15, 0x81),
                                    ('nth=3 port-down', 0x15, 0x81),
                                    ('nth=3 fail 0x05 0xf9', 0x05, 0xf9)):
@@ -90,7 +90,7 @@ def test_what_libmlx5_keeps_to_itself(bench):
 
 
 def test_what_is_no_completion(bench):
-    """An event tells of it, of which libmlx5 prints nothing."""
+    """Failures that are events, about which libmlx5 prints nothing."""
     for plan in 'nth=3 cq-overrun', 'nth=3 remove-device':
         err = fail_by(bench, plan)
         check('the device reports' in err and not look(err), err)

@@ -24,7 +24,7 @@ from harness import check, main
 DUMP = sys.argv[1]
 LOGS = pathlib.Path(sys.argv[2])
 MEGABYTES = int(sys.argv[3]) if len(sys.argv) > 3 else 64
-SECONDS_PER_GB = 30  # three times what a machine takes that does nothing else
+SECONDS_PER_GB = 30  # three times what an idle machine takes
 MAX_RSS_KB = 64 * 1024
 MODES = [], ['--brief'], ['--json'], ['--html']
 
@@ -43,7 +43,7 @@ def quiet_lines(at):
 
 
 def mixed_log():
-    """About a megabyte: what many programs write of their errors, and far more that they do not."""
+    """About a megabyte: lines of many programs about errors, and far more other lines."""
     lines, logs = [], sorted(LOGS.glob('*.log'))
     step = 2500 // len(logs)
     for at in range(2500):
@@ -110,7 +110,7 @@ def text_of(lines):
 
 # -- instructions --------------------------------------------------------------------------------
 
-# Of each byte at most, in text, --brief, --json and --html: a sixth more than gcc's takes.
+# Instructions a byte at most, in text, --brief, --json and --html: a sixth more than by gcc.
 LIMITS = {
     'quiet': (24, 24, 24, 24),
     'mixed': (35, 29, 33, 37),
@@ -125,7 +125,7 @@ ALLOCATES_NOTHING = 'quiet', nccl, verbs  # for a line, that is; trees of JSON a
 
 
 def count_calls(profile, names):
-    """How often functions were called, of a profile by callgrind."""
+    """How often functions were called, by a profile of callgrind."""
     known, count, is_one = {}, 0, False
     for line in profile.splitlines():
         called = re.match(r'cfn=\((\d+)\)(?: (.*))?', line)
@@ -199,7 +199,7 @@ def run_long(args, piece, count, out):
 
 
 def test_long_log(_bench):
-    """The time that its CPU took, for other programs run beside a test."""
+    """CPU time is measured, since other programs run beside a test."""
     piece = text_of(mixed_log())
     once = subprocess.run([DUMP, '--json'], input=piece, stdout=subprocess.PIPE, timeout=60,
                           check=True)
@@ -220,7 +220,7 @@ def test_long_log(_bench):
 
 
 def test_largest_ring(_bench):
-    """32768 slots as a page: what it draws is held, and written in a few MB."""
+    """32768 slots as a page: the pictures are kept in memory, and the page has a few MB."""
     ring = b''.join(bytes.fromhex(''.join(wqe(at)[:3])) + bytes(16) for at in range(32768))
     with tempfile.TemporaryFile() as out:
         used = run_long(['--html'], ring, 1, out)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Runs programs that have softcx linked in, each case on a fabric of its own. Speaks TAP.
 
-Whoever imports this takes --only=NAME, to run just the cases whose names have that in them:
+A script that imports this takes --only=NAME, to run just the cases with NAME in their names:
 meson test -C build bsn-perf --test-args=--only=sweep
 """
 
@@ -35,7 +35,7 @@ def check(condition, message):
 
 
 def parse_json(text):
-    """Each key of an object is there once."""
+    """Parses JSON; each key of an object may be there only once."""
     def build(pairs):
         check(len(dict(pairs)) == len(pairs), f'a key twice: {pairs}')
         return dict(pairs)
@@ -86,7 +86,7 @@ class Bench:
         check(err.count('\n') == 1 and not out, f'{args}: more than one line\n{out}{err}')
 
     def check_trace(self):
-        """Nothing was posted that a ConnectX would take and its owner should not have meant."""
+        """The trace has no finding: nothing was posted that a ConnectX takes but nobody should post."""
         with open(self.trace.name, encoding='ascii') as trace:
             findings = [line for line in trace if ' lint: ' in line]
         check(not findings, f'{len(findings)} findings, the first ones:\n' + ''.join(findings[:5]))

@@ -59,7 +59,7 @@ def test_plain_verbs_says_why(bench):
 
 
 def test_one_device(bench):
-    quiet = {'BSN_STORE': '8x8'}  # else it is measured, and may come out differently
+    quiet = {'BSN_STORE': '8x8'}  # otherwise the store is measured, and may differ
     check(bench.run(INFO, '--device', 'mlx5_0', **quiet)[0] == bench.run(INFO, **quiet)[0],
           'differs')
     bench.complains('no RDMA device nix_0', INFO, '--device', 'nix_0')

@@ -36,14 +36,14 @@ GOALS = {
     'attached_poll_recv': (85, 80),
 }
 
-# Where that is not reached yet: what it costs today, and no more.
+# Rows that do not reach this yet: today's cost is the limit.
 TODAY = {
 }
 
-# What a count has in it of what happens once a round.
+# The share of each count that happens once a round.
 SHARE = 0.05
 
-# Where clang 14 does not come within its slack today; 10 % is what is wanted.
+# Rows in which clang 14 is not within its slack today; 10 % is wanted.
 CLANG = {
     'ud_send_sge': (104, 100),
     'ud_send_sge2': (122, 113),
@@ -73,7 +73,7 @@ RULED = ['write_sge', 'write_sge2', 'write_sge3', 'write_sge4', 'read_sge2', 're
          'write_sge_hidden', 'write_sge2_hidden', 'write_inline64_hidden',
          'write_sge_symbol', 'write_sge2_symbol', 'write_inline64_symbol']
 
-# Where that is not reached yet, by store: today's.
+# Shapes that do not reach this yet, by store: today's cost.
 RULED_TODAY = {
     ('8x8', 'write_inline16'): 74,
     ('8x8', 'write_inline28'): 74,
@@ -162,7 +162,7 @@ def test_every_figure(bench):
         for column, figures in row.items():
             if column != 'op':
                 check(figures['instructions'] > 0, row)
-        if COMPILER == 'gcc':  # what another one makes of the floor is no measure
+        if COMPILER == 'gcc':  # the floor of another compiler is no measure
             check(row['floor']['instructions'] < row['bunsen']['instructions'], row)
 
 
@@ -200,7 +200,7 @@ def test_limits_third(bench):
 
 
 def price_of(row, store):
-    """By the rule of the shapes."""
+    """What a row may cost, by the rule of the shapes."""
     words = row.split('_')
     transport = words.pop(0) if words[0] == 'ud' else 'rc'
     sges, data = SHAPES[words[1]]

@@ -85,7 +85,7 @@ def states(report, queue):
 
 
 def is_write(program, record):
-    """Whether a WQE has everything that live_program derives from its number; which it returns."""
+    """Checks that a WQE has everything that live_program derives from its number; returns the number."""
     fields = record['fields']
     n = (fields['raddr.raddr'] - program.target) // UNIT
     check(0 <= n < UNITS and record['opcode_name'] == 'RDMA_WRITE', record)
@@ -254,7 +254,7 @@ def test_queues_that_come_and_go(bench):
 
 
 class Follower:
-    """wqe-dump --follow, of which each record is read as soon as it is printed."""
+    """wqe-dump --follow, each record of which is read as soon as it is printed."""
 
     def __init__(self, bench, program):
         self.process = subprocess.Popen([DUMP, '--json', '-p', str(program.pid), '--follow'],
@@ -265,14 +265,14 @@ class Follower:
         self.read = 0
 
     def records(self):
-        """Those so far: the last one is a line without its end."""
+        """The records so far; the last line has no end yet."""
         lines = self.text.split('\n')[1:]
         with contextlib.suppress(json.JSONDecodeError):
             return [json.loads(line.rstrip(',')) for line in lines]
         return []
 
     def next(self, count):
-        """As many as are to come now, and no more."""
+        """The next records: as many as must come now, and no more."""
         while len(self.records()) < self.read + count:
             more = os.read(self.process.stdout.fileno(), 1 << 16).decode()
             check(more, f'ends with {self.text}')
@@ -425,7 +425,7 @@ def test_a_stripped_program(bench):
         program = Program(bench, stripped)
         program.do('write 2', 'ring')
         check(numbers(program, look('-p', program.pid)) == [0, 1], 'not found')
-        os.unlink(stripped)  # as by an update: what counts is what is in memory
+        os.unlink(stripped)  # as an update does: only what is in memory counts
         check(numbers(program, look('-p', program.pid)) == [0, 1], 'not found')
 
 
@@ -584,7 +584,7 @@ def test_a_core_file_that_is_cut_off(bench):
 
 
 def test_core_files_that_are_damaged(bench):
-    """Whatever is wrong: an answer, and one of the three exit statuses."""
+    """Whatever is wrong, wqe-dump answers, with one of its three exit statuses."""
     seed = int.from_bytes(os.urandom(4), 'little')
     print('# seed', seed)
     dice = random.Random(seed)
@@ -617,7 +617,7 @@ def test_gcore(bench):
 
 
 def test_a_core_file_of_another_program(_bench):
-    """Its memory without a file, which is not dumped either, is no sign of anything that is missing."""
+    """Memory without a file that was not dumped does not mean that Bunsen is missing from the core."""
     with other('sh', '-c', 'echo; read x') as pid, tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder) / 'core'
         corefile.write(pid, path, dumped_by_default, -1)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A program that wqe-dump looks at: two QPs of a passive software ConnectX, connected to each other,
- * whose owner does what it is told by lines of standard input, and answers each with one.
+ * A program that wqe-dump looks at. It has two QPs of a passive software ConnectX, connected to
+ * each other. It executes lines of standard input, and answers each with a line.
  *
  *	write N   appends N WRITEs of the first QP; the n-th ever has everything about it derived from n
  *	ring      publishes them
@@ -147,7 +147,7 @@ static void churn(void)
 	}
 }
 
-/* The last block of the ring that has something. */
+/* Overwrites the last block of the ring that was written. */
 static void damage(void)
 {
 	struct bsn_sq *sq = bsn_qp_sq(my.qp[0]);
@@ -172,7 +172,7 @@ static void have_child(void)
 	child = fork();
 	must(child < 0, "fork");
 	if (child) {
-		must(read(ready[0], &byte, 1) != 1, "read"); /* it has come back from its fork() */
+		must(read(ready[0], &byte, 1) != 1, "read"); /* the child is running */
 		return;
 	}
 	must(prctl(PR_SET_PDEATHSIG, SIGKILL), "prctl");
@@ -235,5 +235,5 @@ int main(void)
 		}
 		puts("done");
 	}
-	_exit(0); /* as it is: what it has is not put away */
+	_exit(0); /* without destroying its objects */
 }

@@ -340,7 +340,7 @@ def dc(bench, *args):
     report = json.loads(bench.run(PERF, 'dc', '--json', *args)[0])
     for policy in report['policies']:
         check(policy['connects_are_the_devices'], policy)
-        # Who waits together is connected once.
+        # Requests that wait for one peer together need one connection.
         check(policy['waits_per_operation'] or
               policy['connects_per_operation'] >= report['optimum_per_operation'], report)
         check(0 < policy['fairness'] <= 1.0000001, policy)
@@ -469,7 +469,7 @@ def test_dc_without_a_launcher(bench):
 
 
 def test_dc_under_mpirun(bench):
-    """Its first process prints."""
+    """Only the first process prints."""
     if not HAS_PMIX or not shutil.which('mpirun'):
         return 'SKIP no PMIx, or no mpirun'
     out, _ = bench.run('mpirun', '--allow-run-as-root', '--oversubscribe', '-n', '3', PERF, 'dc', '--pmix', '--json',
@@ -514,7 +514,7 @@ def asked(bench, *args, **more):
 
 
 def test_cost_of_the_bus(bench):
-    """By the book: 64 B by BlueFlame are not fetched again; a batch rings once, and is fetched."""
+    """64 B by BlueFlame are not fetched again; a batch rings once, and is fetched."""
     expected = {  # op: MMIO stores, bytes, WQE fetches, bytes of them, CQEs
         'write_sge': (8, 64, 0, 0, 1),
         'write_sge4': (16, 128, 0, 0, 1),
@@ -561,7 +561,7 @@ def test_cost_text(bench):
 
 
 def test_quickstart_explains_what_it_prints(bench):
-    """Each name that its legend has is in the table, and what comes next is there."""
+    """Each name in the legend is in the table, and the next steps are printed."""
     root = pathlib.Path(__file__).resolve().parents[2]
     script = (root / 'tools/quickstart').read_text(encoding='utf-8')
     rows = ','.join(re.findall(r'^rows\+?=(?:,)?(\S+)$', script, re.MULTILINE))
@@ -631,7 +631,7 @@ def test_sizes_and_depths(bench):
 
 
 def test_perftest_s_letters(bench):
-    """Each is ours and means the same, or is answered."""
+    """Each of perftest's letters means the same here, or is answered."""
     theirs = {}
     for name in 'ib_write_bw', 'ib_send_lat', 'ib_read_lat', 'ib_atomic_bw':
         if shutil.which(name):
@@ -677,7 +677,7 @@ def test_datagrams_are_as_long_as_a_packet(bench):
 
 
 def test_ways(bench):
-    """What a connection is made with; on the client's word also at the server."""
+    """The attributes of a connection; the client's also hold at the server."""
     way = ['-m', '256', '-S', '3', '--tclass', '96', '-L', '9', '-u', '10', '-I', '0']
     for path in PATHS:
         for index in '0', '3':
@@ -689,7 +689,7 @@ def test_ways(bench):
 
 
 def posted(bench, *args, run=None, **more):
-    """The WQEs that a fabric's trace tells of, since it was looked at last."""
+    """The WQEs in a fabric's trace since the last call."""
     (run or bench.run)(PERF, *args, **more)
     with open(bench.trace.name, 'r+', encoding='ascii') as trace:
         lines = [line for line in trace if ' wqe: ' in line]
@@ -699,7 +699,7 @@ def posted(bench, *args, run=None, **more):
 
 
 def test_ways_reach_the_queue_pairs(bench):
-    """What a letter says is what the queue pair is connected with, at both ends: softcx's trace has it."""
+    """Both ends connect their queue pair with what the letters say: softcx's trace shows it."""
     for letter, value, name in [('-m', 256, 'mtu'), ('-m', 512, 'mtu'), ('-u', 10, 'timeout'), ('-u', 31, 'timeout'),
                                 ('-S', 3, 'sl'), ('-L', 9, 'hop_limit'), ('--tclass', 96, 'tclass')]:
         for path in PATHS:
@@ -722,7 +722,7 @@ def test_ways_reach_the_queue_pairs(bench):
 
 
 def test_datagrams_tell_their_way(bench):
-    """Which is in each of their WQEs, also of what the server sends: on RoCE an SL counts twice there."""
+    """Each WQE of a datagram has its way, also those of the server; on RoCE, an SL counts twice there."""
     way = ['-m', '1024', '-S', '3', '--tclass', '96', '-L', '9', '-x', '1']
     for path in PATHS:
         for wqe in posted(bench, '-c', 'UD', '--op', 'send', '-n', '5', '--path', path, *way,
@@ -847,7 +847,7 @@ def test_plots(bench):
 
 
 def test_trace_of_what_goes_well(bench):
-    """It tells of no errors: what libraries ask for on purpose is none."""
+    """The trace has no errors: refusals that libraries provoke on purpose do not count."""
     for path in PATHS:
         bench.run(PERF, 'lat', '--path', path, '--iters', '3')
     with open(bench.trace.name, encoding='ascii') as trace:
@@ -971,7 +971,7 @@ def test_the_client_is_killed(bench):
 
 
 def test_a_failure_is_said_at_once(bench):
-    """In one line, with what the device said of it; --timeout is longer than the test may take."""
+    """In one line, with what the device said; --timeout is longer than the test may take."""
     for test in 'lat', 'bw':
         for path in 'direct', 'verbs', 'ibv':
             def fails_by(plan, text):

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The connection helper: meeting, swapping, and every wait that ends in a deadline or a loss. */
+/*
+ * The connection helper: connecting, swapping, and every wait that ends by a deadline or a lost
+ * peer.
+ */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <pthread.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What wqe-dump says of errors: of every number that has a meaning, and which number is meant. */
+/* What wqe-dump says about errors: what every number means, and which number a question means. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -279,7 +279,7 @@ static void the_operation_says_which_right(void **state)
 	explain(&error, &e);
 	assert_int_equal(e.note_count, 1);
 	assert_non_null(strstr(e.notes[0], "IBV_ACCESS_REMOTE_READ"));
-	cqe.kind = RECORD_STATUS; /* verbs does not say it of a failure */
+	cqe.kind = RECORD_STATUS; /* verbs does not give it for a failure */
 	error = error_of_record(&cqe);
 	explain(&error, &e);
 	assert_int_equal(e.note_count, 0);
@@ -349,7 +349,7 @@ static struct record say(enum record_kind kind, const char *status, const char *
 	return record;
 }
 
-/* Lines of the driver that have no number of a completion, a health buffer or a command. */
+/* Lines of the driver without a number of a completion, a health buffer or a command. */
 static void what_the_driver_says_in_words_has_causes(void **state)
 {
 	static const struct {
@@ -392,7 +392,10 @@ static void what_the_driver_says_in_words_has_causes(void **state)
 
 /* -- questions ---------------------------------------------------------------------------------- */
 
-/* What is asked, how digits are read, and each reading: "st", "sy", "ve", "he", "co" and a number. */
+/*
+ * The question, the base of its digits, and each reading: "st", "sy", "ve", "he", "co" and a
+ * number.
+ */
 static const struct {
 	const char *question;
 	enum number_base base;

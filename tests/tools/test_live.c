@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A process that destroys its queue and makes another one in the same memory: some of the steps of
- * that before any of the reads that wqe-dump does, the rest any number of reads later. Whatever is
- * shown of a queue must be that queue's.
+ * A process destroys its queue and makes another one in the same memory. Some of the steps come
+ * before any one of wqe-dump's reads, the rest any number of reads later. What is shown of a queue
+ * must belong to that queue.
  */
 #include <elf.h>
 #include <fcntl.h>
@@ -53,7 +53,7 @@ static struct {
 static struct {
 	enum bsn_registry_kind kind;
 	bool follows;
-	void (*const *steps)(void); /* what happens, up to a NULL */
+	void (*const *steps)(void); /* the steps, up to a NULL */
 	unsigned at_read, burst, pause, reads, waits;
 } plan;
 
@@ -127,7 +127,7 @@ static void write_new(void)
 	its.first_error = (struct bsn_completion){ .status = IBV_WC_SUCCESS };
 }
 
-/* As the library does them: see engine/registry.c. */
+/* The steps in the library's order: see engine/registry.c. */
 static void (*const replace[])(void) = {
 	turn_generation, unlist,          count_down, turn_generation, write_garbage,   name_new,
 	write_new,       turn_generation, list,       count_up,        turn_generation, NULL,
@@ -256,7 +256,7 @@ static void ignore_unread(struct sink *sink, const char *file, unsigned long lin
 	(void)why;
 }
 
-/* Without what it says on standard error. */
+/* Looks, without output on standard error. */
 static void look(void (*const *happens)(void))
 {
 	static struct sink judge = { ignore, judge_record, ignore_unread, ignore };
@@ -297,7 +297,7 @@ static void look_at_each_moment(void (*const *happens)(void), void (*check)(void
 
 static void one_of_them_is_shown(void)
 {
-	/* None, if the old one went after the list was read. */
+	/* Nothing is shown if the old queue was destroyed after the list was read. */
 	assert_true(shown_of_old + shown_of_new <= SLOTS / 2);
 }
 
@@ -349,7 +349,7 @@ static void another_queue_comes_meanwhile(void **state)
 	look_at_each_moment(add_another, the_old_one_is_shown);
 }
 
-/* Of the same number, after it was seen that it is not there. */
+/* A queue of the same number comes after wqe-dump has seen that the old one is gone. */
 static void a_queue_that_comes_again_is_another(void **state)
 {
 	(void)state;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A look at a queue whose owner moves on between any two reads of it: at each of them, by any number
- * of entries, and with an entry that is half written. Whatever is shown must be what the owner wrote
- * for that index.
+ * A look at a queue whose owner moves on between any two of its reads: before each read, by any
+ * number of entries, and with an entry half written. What is shown must be what the owner wrote for
+ * that index.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -34,9 +34,9 @@ enum {
 static struct {
 	uint8_t ring[COUNT][BYTES] __attribute__((aligned(64)));
 	uint8_t record[4];
-	uint32_t producer, start, done; /* as it knows them, and what it shows of them: */
+	uint32_t producer, start, done; /* as it knows them; show() publishes: */
 	uint32_t lap;
-	bool is_lazy; /* its lap is as old as it may be */
+	bool is_lazy; /* it stores the lap as late as it may */
 	uint16_t low_producer, low_start, low_done;
 	uint16_t next_slot, free[SLOTS]; /* of a shared receive queue */
 	unsigned head, tail;             /* of @free */
@@ -46,7 +46,7 @@ static struct {
 	void (*move)(void);
 } owner;
 
-/* When it moves. */
+/* When the owner moves. */
 static struct {
 	unsigned at_read, moves; /* before that read, by so many entries */
 	bool halves; /* and writes half of one more, the rest of it @delay reads later */
@@ -55,7 +55,7 @@ static struct {
 	uint32_t leap; /* each move is one of so many entries; 0: of one */
 } plan;
 
-/* What a reader sees of the counters. */
+/* Publishes the counters for the reader. */
 static void show(void)
 {
 	owner.low_producer = (uint16_t)owner.producer;
@@ -124,7 +124,7 @@ static void each_disturbance(void (*check)(void))
 			}
 }
 
-/* One move that 16 bits do not show, or almost. */
+/* One move by about as many entries as 16 bits count. */
 static void each_leap(uint32_t round, void (*check)(void))
 {
 	plan.moves = 1;
@@ -137,7 +137,7 @@ static void each_leap(uint32_t round, void (*check)(void))
 	plan.leap = 0;
 }
 
-/* No disturbance any more, and nothing is left half written. */
+/* Ends the disturbance; nothing is left half written. */
 static void be_still(void)
 {
 	if (plan.halves && plan.write_half && plan.reads > plan.at_read &&
@@ -156,8 +156,8 @@ static uint32_t blocks_of(uint32_t index)
 }
 
 /*
- * Of 32 bits of its index, so that one is not like another a round, or 2^16, later. What a second
- * block has looks like a WQE, too, and is none.
+ * Writes a WQE with all 32 bits of its index, so that it differs from a WQE a round or 2^16 later.
+ * Its second block looks like a WQE, too, but is none.
  */
 static void write_wqe(uint8_t (*to)[BYTES], uint32_t index)
 {
@@ -192,7 +192,7 @@ static void put_wqe(uint32_t index)
 		put_block(index + i, wqe[i], 0, BYTES);
 }
 
-/* The oldest is completed, and its poster notices. */
+/* Completes the oldest WQE; the poster notices. */
 static void retire(void)
 {
 	owner.done = owner.start;
@@ -205,14 +205,14 @@ static void retire_all(void)
 		retire();
 }
 
-/* Now and then it is the producer; in time. */
+/* Stores the producer as the lap, often enough. */
 static void move_lap(uint32_t blocks)
 {
 	if (owner.producer + blocks - owner.lap >= (owner.is_lazy ? LAP : COUNT))
 		owner.lap = owner.producer;
 }
 
-/* As many as needed are retired; then one is posted and rung. */
+/* Retires as many as needed; then posts and rings one. */
 static void move_send(void)
 {
 	const uint32_t blocks = blocks_of(owner.producer);
@@ -225,7 +225,7 @@ static void move_send(void)
 	set_record(owner.producer);
 }
 
-/* So many blocks, or one more; only the last of them are written. */
+/* Moves by this many blocks, or one more; writes only the last of them. */
 static void leap_send(void)
 {
 	const uint32_t end = owner.producer + plan.leap;
@@ -362,7 +362,7 @@ static void leap_over_send(void)
 	each_leap(COUNT, check_send);
 }
 
-/* From where its counters come round soon; from a look, a few, or almost a round behind. */
+/* Begins where the counters wrap soon; the last look is now, a few, or almost a round ago. */
 static void each_send_queue(void (*disturb)(void))
 {
 	static const uint32_t first[] = { 0, UINT16_MAX - 6, UINT32_MAX - 6 };
@@ -382,14 +382,14 @@ static void a_send_queue_that_moves(void **state)
 	each_send_queue(disturb_send);
 }
 
-/* 16 bits of its counters are as they were, and the ring is another one. */
+/* 16 bits of the counters are as before, but the ring has other WQEs. */
 static void a_send_queue_that_goes_round_unseen(void **state)
 {
 	(void)state;
 	each_send_queue(leap_over_send);
 }
 
-/* What is done is what the poller says, though the poster has not noticed. */
+/* The poller says what is done, even if the poster has not noticed. */
 static void what_is_done(void **state)
 {
 	struct look look;
@@ -411,7 +411,7 @@ static void what_is_done(void **state)
 	look_free(&look);
 }
 
-/* A number that is another queue's, an index of another round, no length: the rest is not shown. */
+/* A QPN of another queue, an index of another round, a length of 0: the rest is not shown. */
 static void what_is_no_wqe_ends_it(void **state)
 {
 	static const struct bsn_ctrl wrong[] = {
@@ -591,7 +591,10 @@ static void count_shared(void)
 	owner.producer++;
 }
 
-/* Gives one back that was posted before others; or posts, if there is one to be the next. */
+/*
+ * Gives back a receive that was posted before others; or posts one if another free slot can be
+ * next.
+ */
 static void move_shared(void)
 {
 	const uint32_t back = (owner.next_slot + 5u) % USED;
@@ -604,7 +607,7 @@ static void move_shared(void)
 	}
 }
 
-/* What there was, at a moment between two moves. */
+/* The state at a moment between two moves. */
 static struct moment {
 	bool is_posted[USED];
 	uint8_t ring[sizeof(owner.ring)];
@@ -619,7 +622,7 @@ static void remember(void)
 	memcpy(moment->ring, owner.ring, sizeof(moment->ring));
 }
 
-/* The slot that is next is written before another one is. */
+/* The owner writes the next slot before it names another one as next. */
 static void write_half_shared(bool is_second)
 {
 	static bool had_room;
@@ -639,7 +642,7 @@ static void write_half_shared(bool is_second)
 		memcpy(slot_at(owner.next_slot) + LINK / 2, before + LINK / 2, LINK / 2);
 }
 
-/* Whether what was seen is what there was, in every slot. */
+/* Whether the look agrees with the state of this moment, in every slot. */
 static bool is_seen(const struct look *look, const struct moment *moment)
 {
 	for (uint32_t slot = 0; slot < USED; slot++) {
@@ -760,7 +763,7 @@ static void move_cq(void)
 	cqes++;
 }
 
-/* As a reader sees it who copied the bytes before its end and the end after they came. */
+/* As a reader sees it that copied the beginning before the CQE came, and its end after. */
 static void write_half_cqe(bool is_second)
 {
 	uint8_t cqe[BYTES];
@@ -841,7 +844,7 @@ static void a_completion_queue_that_moves(void **state)
 	each_disturbance(check_cq);
 }
 
-/* The poller is between its two stores when its process dies: a round is not taken for another. */
+/* A process dies when its poller is between its two stores: one round is not taken for another. */
 static void a_poller_that_stopped_halfway(void **state)
 {
 	struct look look;
@@ -884,7 +887,7 @@ static void a_queue_that_cannot_be(void **state)
 		q = &look.published.queue;
 		q->kind = wrong == 0 ? 4 : q->kind;
 		q->count = wrong == 1 ? 0 : wrong == 2 ? 7 : wrong == 3 ? 1u << 31 : q->count;
-		q->count = wrong == 7 ? LAP : q->count; /* its counters would not do */
+		q->count = wrong == 7 ? LAP : q->count; /* more slots than its counters count */
 		q->stride_bytes = wrong == 4 ? 16 : wrong == 5 ? UINT32_MAX : q->stride_bytes;
 		q->transport = wrong == 6 ? BSN_TRANSPORT_IPOIB + 1 : q->transport;
 		assert_int_equal(look_take(&look, false), -EPROTO);
@@ -904,7 +907,7 @@ static int refuse(struct target *t, uint64_t from, void *to, size_t bytes)
 	return target_fail(t, -refusal, "refused");
 }
 
-/* That it may not be read, or has ended, is not taken for a process without Bunsen. */
+/* A process that may not be read, or has ended, is not taken for a process without Bunsen. */
 static void a_refusal_is_no_answer(void **state)
 {
 	uint64_t image = 0;

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""The tutorial shows what is compiled, and its figures are those that are counted. Speaks TAP.
+"""The tutorial shows code that is compiled, and figures that are counted. Speaks TAP.
 
 usage: tutorial.py COMPILER TUTORIAL SOFTCX PROGRAM SOURCE...
        tutorial.py --write TUTORIAL SOFTCX PROGRAM     writes the table
@@ -37,7 +37,7 @@ SLACK = 0.05
 
 
 def instructions(step):
-    """Of a message: to post it, and to learn that it is there. Symbols are looked up before."""
+    """What a message costs: to post it, and to poll its completion. Symbols are looked up before."""
     with tempfile.NamedTemporaryFile() as out:
         subprocess.run([SOFTCX, 'run', '--passive', '--', 'valgrind', '--tool=callgrind',
                         f'--callgrind-out-file={out.name}', '--toggle-collect=step_*', PROGRAM, step],

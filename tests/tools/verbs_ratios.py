@@ -14,8 +14,8 @@ from harness import check, main_of_limits
 
 PERF = sys.argv[1]
 
-# Instructions of Bunsen's calls for one of ibv_post_send(), ibv_post_recv() or ibv_poll_cq(), and for one by
-# the calls that libibverbs has beside them: ibv_wr_*, ibv_start_poll().
+# Instructions of Bunsen's calls, for one of ibv_post_send(), ibv_post_recv() or ibv_poll_cq(), and for one of
+# the newer calls of libibverbs: ibv_wr_*, ibv_start_poll().
 COLUMNS = 'ibv', 'ibv_wr'
 POST, POLL = 1.3, 1.5
 
@@ -33,7 +33,7 @@ def limit_of(row):
 
 
 def ratios(environment):
-    """Of each column, by row; receives are posted in one way only."""
+    """The ratios of each column, by row; receives are posted in only one way."""
     out = subprocess.run([PERF, 'cost', '--rounds', '1', '--instructions', '--json',
                           '--columns', ','.join(('bunsen', *COLUMNS)), '--op', ','.join(ROWS)],
                          env=dict(environment, BSN_PATH='verbs'), check=True,
