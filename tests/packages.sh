@@ -17,7 +17,7 @@ apt()
 		9>&- </dev/null
 }
 
-# What the archive has, as of now. That nothing could be read shows when something is wanted of it.
+# Reads what the archive has now. If nothing could be read, the first request shows it.
 packages_update()
 {
 	command -v apt-get >/dev/null && command -v dpkg >/dev/null ||
@@ -26,7 +26,7 @@ packages_update()
 	apt apt-get update >"$work/log" 2>&1 || true
 }
 
-# packages_missing PACKAGE...: prints what of them, and of what they depend on, is not installed.
+# packages_missing PACKAGE...: prints which of them, and of their dependencies, are not installed.
 packages_missing()
 {
 	apt apt-get -s install --no-install-recommends "$@" 2>"$work/log" |

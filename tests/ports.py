@@ -13,7 +13,7 @@ def free_port():
 
 
 def listens(port):
-    """Does somebody listen there? (proc(5): local address, state 0A is LISTEN)"""
+    """Whether a process listens on the port (proc(5): local address, state 0A is LISTEN)."""
     wanted = re.compile(rf':{int(port):04X} [0-9A-F]+:0000 0A ')
     tables = [pathlib.Path('/proc/net/tcp'), pathlib.Path('/proc/net/tcp6')]
     return any(wanted.search(table.read_text(encoding='ascii'))

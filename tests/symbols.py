@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""What the libraries export is what the map names and what the public headers declare. Speaks TAP.
+"""The libraries export what the map names and what the public headers declare. Speaks TAP.
 
 usage: symbols.py SHARED STATIC MAP INCLUDE_FLAG... -- HEADER...
 """

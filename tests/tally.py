@@ -34,7 +34,7 @@ def cases_of(stdout):
 
 
 def outcomes_of(test):
-    """The same for a whole test, whatever it printed and however it ended."""
+    """The same for a whole test, whatever it printed and whatever its exit status."""
     cases = list(cases_of(test.get('stdout', '')))
     result = test['result']
     if result == 'SKIP' and not any(outcome == 'skip' for outcome, _, _ in cases):
