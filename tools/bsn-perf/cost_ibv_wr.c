@@ -39,6 +39,8 @@ COST_INLINE void build(const struct verbs_queue *q, struct ibv_qp_ex *qp, struct
 	name_operation(qp, &q->target.remote, shape.what, id);
 	if (shape.queues == COST_UD)
 		ibv_wr_set_ud_addr(qp, q->v.ah, q->v.qp->qp_num, PLAIN_QKEY);
+	if (shape.queues == COST_XRC)
+		ibv_wr_set_xrc_srqn(qp, q->srq_number);
 	if (shape.form == COST_INLINED)
 		ibv_wr_set_inline_data(qp, (void *)(uintptr_t)q->data.addr,
 				       shape.known == COST_LENGTH ? shape.n : q->data.length);

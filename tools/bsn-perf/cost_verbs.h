@@ -15,6 +15,7 @@ struct verbs_queue {
 	struct plain_qp *others; /* where there are many; the first is @v */
 	struct ibv_qp **qps;     /* of all of them; else NULL */
 	unsigned qp_count, turn, recv_turn;
+	uint32_t srq_number; /* of XRC requests */
 };
 
 /* Return: 0, or -errno and why. */

@@ -38,6 +38,8 @@ static struct ibv_send_wr make_wr(const struct verbs_queue *q, enum cost_what wh
 		wr.wr.rdma.remote_addr = q->target.remote.addr;
 		wr.wr.rdma.rkey = q->target.remote.rkey;
 	}
+	if (q->v.xrcd)
+		wr.qp_type.xrc.remote_srqn = q->srq_number;
 	return wr;
 }
 
@@ -167,7 +169,7 @@ static const char *why_not_at_all(enum cost_queues kind, bool is_extended)
 		return "libmlx5's polls cannot read sessions";
 	if (kind == COST_STAMPED && !is_extended)
 		return "ibv_poll_cq() gives no times";
-	return kind == COST_XRC ? "XRC is not measured here" : NULL;
+	return NULL;
 }
 
 static int make(struct verbs_queue *q, const struct cost_rig *rig, enum cost_queues kind,
@@ -175,7 +177,9 @@ static int make(struct verbs_queue *q, const struct cost_rig *rig, enum cost_que
 {
 	const struct cost_limits limits = cost_limits_of(kind);
 	const unsigned qps = cost_qps_of(rig, kind);
+	const bool has_srq = kind == COST_SRQ || kind == COST_XRC;
 	const struct plain_qp_attr attr = { .is_ud = kind == COST_UD,
+					    .is_xrc = kind == COST_XRC,
 					    .depth = cost_depth_of(rig, kind),
 					    .cq_entries = cost_depth_of(rig, kind) * qps,
 					    .max_send_sge = limits.max_send_sge,
@@ -184,7 +188,7 @@ static int make(struct verbs_queue *q, const struct cost_rig *rig, enum cost_que
 					    .is_extended = is_extended,
 					    .has_stamps = kind == COST_STAMPED,
 					    .has_own_register = true,
-					    .srq_depth = kind == COST_SRQ ? cost_srq_depth_of(rig, kind) : 0 };
+					    .srq_depth = has_srq ? cost_srq_depth_of(rig, kind) : 0 };
 	int err = why_not_at_all(kind, is_extended) ? -EOPNOTSUPP :
 			plain_qp_create(rig->device, &attr, rig->memory, COST_MEMORY, &q->v);
 
@@ -227,6 +231,8 @@ int verbs_open(const struct cost_rig *rig, enum cost_queues kind, bool is_extend
 	memcpy(q->local, q->target.local, sizeof(q->local));
 	memcpy(q->recv, q->target.recv, sizeof(q->recv));
 	q->data = (struct ibv_sge){ (uintptr_t)q->target.data, 0, 0 };
+	if (q->v.xrcd)
+		ibv_get_srq_num(q->v.srq, &q->srq_number);
 	*queue = q;
 	return 0;
 }

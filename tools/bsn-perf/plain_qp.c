@@ -4,6 +4,7 @@
 
 #include <endian.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <infiniband/mlx5dv.h>
 #include <string.h>
 
@@ -59,6 +60,28 @@ static int create_cq(const struct plain_qp *q, const struct plain_qp_attr *attr,
 	return *cq ? 0 : errno_or(ENOMEM);
 }
 
+/* Of XRC: in a domain, and with the CQ of what it receives. */
+static int create_xrc_srq(struct plain_qp *q, const struct plain_qp_attr *attr)
+{
+	struct ibv_xrcd_init_attr domain = { .comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS,
+					     .fd = -1,
+					     .oflags = O_CREAT };
+	struct ibv_srq_init_attr_ex init = {
+		.attr = { .max_wr = attr->srq_depth, .max_sge = attr->max_recv_sge },
+		.comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD | IBV_SRQ_INIT_ATTR_XRCD |
+			     IBV_SRQ_INIT_ATTR_CQ,
+		.srq_type = IBV_SRQT_XRC,
+		.pd = q->pd,
+		.cq = q->recv_cq,
+	};
+
+	q->xrcd = init.xrcd = ibv_open_xrcd(q->context, &domain);
+	if (!q->xrcd)
+		return errno_or(EOPNOTSUPP);
+	q->srq = ibv_create_srq_ex(q->context, &init);
+	return q->srq ? 0 : errno_or(ENOMEM);
+}
+
 /* With libmlx5's lock, so that it can be polled by other threads than post to it, as Bunsen's can. */
 static int create_srq(struct plain_qp *q, const struct plain_qp_attr *attr)
 {
@@ -66,6 +89,8 @@ static int create_srq(struct plain_qp *q, const struct plain_qp_attr *attr)
 
 	if (!attr->srq_depth)
 		return 0;
+	if (attr->is_xrc)
+		return create_xrc_srq(q, attr);
 	q->srq = ibv_create_srq(q->pd, &init);
 	return q->srq ? 0 : errno_or(ENOMEM);
 }
@@ -88,12 +113,13 @@ static void borrow_common(struct plain_qp *q, const struct plain_qp *from)
 	q->shared = from;
 	q->qp = NULL;
 	q->qp_ex = NULL;
+	q->target = NULL;
 	q->ah = NULL;
 }
 
 static uint64_t send_ops_of(const struct plain_qp_attr *attr)
 {
-	if (attr->is_uc)
+	if (attr->is_uc || attr->is_xrc)
 		return IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_SEND;
 	return attr->is_ud
 		       ? IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM
@@ -127,19 +153,32 @@ static struct ibv_qp *create_verbs_qp(struct plain_qp *q, const struct plain_qp_
 	return ibv_create_qp_ex(q->context, init);
 }
 
+static int create_target(struct plain_qp *q)
+{
+	struct ibv_qp_init_attr_ex init = {
+		.qp_type = IBV_QPT_XRC_RECV, .comp_mask = IBV_QP_INIT_ATTR_XRCD, .xrcd = q->xrcd
+	};
+
+	q->target = ibv_create_qp_ex(q->context, &init);
+	return q->target ? 0 : errno_or(EINVAL);
+}
+
 /* The operations are named also where they are not posted by ibv_wr_*: libmlx5 makes its ring by them. */
 static int create_qp(struct plain_qp *q, const struct plain_qp_attr *attr)
 {
 	struct ibv_qp_init_attr_ex init = {
 		.send_cq = q->cq,
 		.recv_cq = q->recv_cq,
-		.srq = q->srq,
+		.srq = attr->is_xrc ? NULL : q->srq,
 		.cap = { .max_send_wr = attr->depth,
 			 .max_recv_wr = q->srq ? 0 : attr->depth,
 			 .max_send_sge = attr->max_send_sge,
 			 .max_recv_sge = q->srq ? 0 : attr->max_recv_sge,
 			 .max_inline_data = attr->max_inline },
-		.qp_type = attr->is_ud ? IBV_QPT_UD : attr->is_uc ? IBV_QPT_UC : IBV_QPT_RC,
+		.qp_type = attr->is_ud	? IBV_QPT_UD :
+			   attr->is_uc	? IBV_QPT_UC :
+			   attr->is_xrc ? IBV_QPT_XRC_SEND :
+					  IBV_QPT_RC,
 		.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
 		.pd = q->parent,
 		.send_ops_flags = send_ops_of(attr),
@@ -149,7 +188,7 @@ static int create_qp(struct plain_qp *q, const struct plain_qp_attr *attr)
 	if (!q->qp)
 		return errno_or(EINVAL);
 	q->qp_ex = attr->is_extended ? ibv_qp_to_qp_ex(q->qp) : NULL;
-	return 0;
+	return attr->is_xrc ? create_target(q) : 0;
 }
 
 int plain_qp_create(struct bsn_device *device, const struct plain_qp_attr *attr, void *memory,
@@ -184,6 +223,8 @@ static void destroy_common(struct plain_qp *q)
 		ibv_dereg_mr(q->mr);
 	if (q->srq)
 		ibv_destroy_srq(q->srq);
+	if (q->xrcd)
+		ibv_close_xrcd(q->xrcd);
 	if (q->recv_cq)
 		ibv_destroy_cq(q->recv_cq);
 	if (q->cq)
@@ -202,6 +243,8 @@ void plain_qp_destroy(struct plain_qp *q)
 		ibv_destroy_ah(q->ah);
 	if (q->qp)
 		ibv_destroy_qp(q->qp);
+	if (q->target)
+		ibv_destroy_qp(q->target);
 	if (!q->shared)
 		destroy_common(q);
 	memset(q, 0, sizeof(*q));
@@ -319,13 +362,13 @@ static int to_rtr(struct plain_qp *q, const struct wire *peer, const struct bsn_
 		.ah_attr = ah_attr_of(q, peer, how),
 	};
 	const uint32_t mtu = how->mtu ? how->mtu : smaller(be32toh(peer->mtu), q->info->active_mtu);
-	const int rc_only = IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
+	const int responds = IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
 
 	while (attr.path_mtu < IBV_MTU_4096 && 256u << attr.path_mtu <= mtu)
 		attr.path_mtu++;
 	return ibv_modify_qp(q->qp, &attr,
 			     IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
-				     IBV_QP_RQ_PSN | (is_uc(q) ? 0 : rc_only));
+				     IBV_QP_RQ_PSN | (is_uc(q) || q->qp->qp_type == IBV_QPT_XRC_SEND ? 0 : responds));
 }
 
 static int to_rts(struct plain_qp *q, const struct wire *peer, const struct bsn_connect_attr *how)
@@ -338,11 +381,11 @@ static int to_rts(struct plain_qp *q, const struct wire *peer, const struct bsn_
 		.max_rd_atomic = (uint8_t)smaller(
 			smaller(q->info->max_rd_atomic, be32toh(peer->rd_atomic)), 16),
 	};
-	const int rc_only =
-		IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC;
+	const int requests = IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC;
 
 	return ibv_modify_qp(q->qp, &attr,
-			     IBV_QP_STATE | IBV_QP_SQ_PSN | (is_uc(q) ? 0 : rc_only));
+			     IBV_QP_STATE | IBV_QP_SQ_PSN | (is_uc(q) ? 0 : IBV_QP_TIMEOUT) |
+				     (is_uc(q) || q->qp->qp_type == IBV_QPT_XRC_RECV ? 0 : requests));
 }
 
 static int start_ud(struct plain_qp *q)
@@ -398,8 +441,14 @@ int plain_qp_connect(struct plain_qp *q, const struct bsn_address *peer, const s
 
 int plain_qp_loop(struct plain_qp *q)
 {
-	struct bsn_address self;
+	struct plain_qp peer = *q;
+	struct bsn_address self, theirs;
+	int err;
 
+	if (q->target)
+		peer.qp = q->target;
 	plain_qp_address(q, &self);
-	return plain_qp_connect(q, &self, NULL);
+	plain_qp_address(&peer, &theirs);
+	err = plain_qp_connect(q, &theirs, NULL);
+	return err || !q->target ? err : plain_qp_connect(&peer, &self, NULL);
 }

@@ -7,6 +7,7 @@
 
 struct plain_qp_attr {
 	bool is_ud, is_uc; /* else RC */
+	bool is_xrc; /* an initiator, a target, and an SRQ of their domain */
 	uint32_t depth; /* of either queue */
 	uint32_t max_send_sge, max_recv_sge;
 	uint32_t max_inline; /* bytes */
@@ -30,6 +31,8 @@ struct plain_qp {
 	struct ibv_cq *cq, *recv_cq;
 	struct ibv_cq_ex *cq_ex, *recv_cq_ex; /* the same, where extended */
 	struct ibv_srq *srq;
+	struct ibv_xrcd *xrcd;
+	struct ibv_qp *target; /* of an XRC initiator */
 	struct ibv_qp *qp;
 	struct ibv_qp_ex *qp_ex; /* @qp, where extended */
 	struct ibv_mr *mr;
@@ -47,7 +50,7 @@ int plain_qp_create(struct bsn_device *device, const struct plain_qp_attr *attr,
 		    size_t length, struct plain_qp *q);
 void plain_qp_destroy(struct plain_qp *q);
 
-/* Connects a pair to itself. */
+/* Connects a pair to itself; an XRC initiator and its target with each other. */
 int plain_qp_loop(struct plain_qp *q);
 
 /* Whether queues can be on a thread domain. */
