@@ -80,6 +80,7 @@ struct bsn_cq {
 	uint32_t is_changing; /* the table, by one thread at a time */
 	uint64_t count_dropped; /* CQEs of queues that are gone */
 	uint32_t stale;         /* those that were made anonymous, and not polled yet */
+	const struct bsn_route *xrc; /* of receives whose number has no route; NULL: none */
 };
 
 /** bsn_cq_poll_cold - goes on with a poll at the CQE @next, whatever comes; see bsn_poll() */

@@ -44,6 +44,8 @@ static uint8_t recv_more_of(const struct bsn_cq *cq, const struct bsn_route *rou
 
 int bsn_cq_add(struct bsn_cq *cq, uint32_t qpn, struct bsn_route *route)
 {
+	int err;
+
 	route->recv_more = recv_more_of(cq, route);
 	route->recv_far_mask = route->rq && !gives_data(route) ? BSN_RECV_FAR_BITS :
 								 BSN_RECV_FAR_ALL;
@@ -51,7 +53,10 @@ int bsn_cq_add(struct bsn_cq *cq, uint32_t qpn, struct bsn_route *route)
 		route->ring = no_ring;
 		route->far_mask = BSN_FAR_ALL;
 	}
-	return bsn_cq_add_route(cq, qpn, route);
+	err = bsn_cq_add_route(cq, qpn, route);
+	if (!err && qpn == BSN_CQ_XRC)
+		__atomic_store_n(&cq->xrc, route, __ATOMIC_RELEASE);
+	return err;
 }
 
 static bool is_receive(uint32_t cqe_opcode)
@@ -125,6 +130,8 @@ void bsn_cq_remove(struct bsn_cq *cq, uint32_t qpn)
 {
 	const struct bsn_route *route = bsn_cq_remove_route(cq, qpn);
 
+	if (qpn == BSN_CQ_XRC)
+		__atomic_store_n(&cq->xrc, NULL, __ATOMIC_RELAXED);
 	drop_cqes(cq, qpn, route);
 }
 
@@ -935,8 +942,51 @@ static __attribute__((noinline)) int poll_ring(struct bsn_cq *cq, const uint8_t 
 	return got;
 }
 
-/* Only chooses, so that neither way saves registers for the other. */
+/* A plain receive of the XRC SRQ; false: poll_ring() has to look at it. */
+BSN_ALWAYS_INLINE bool take_xrc(const struct bsn_cq *cq, const struct bsn_route *route, const uint8_t *next,
+				struct bsn_completion *c)
+{
+	const uint8_t kind = bsn_cq_op_own(next) ^ cq->phase;
+	uint32_t key;
+
+	if (kind & ~(BSN_RECV_KIND_OPCODE | BSN_RECV_KIND_SOLICITED) || !(kind & BSN_RECV_KIND_OPCODE))
+		return false;
+	bsn_from_device(); /* O4 */
+	key = bsn_cq_key(bsn_cq_who(next));
+	if (key >> 8 == QPN_NOBODY || bsn_cq_find(cq, key >> 8))
+		return false;
+	bsn_cq_put_recv_who(key, c);
+	if (!bsn_cq_put_recv(next, kind, c))
+		return false;
+	c->user = route->user;
+	bsn_rq_give_back(route->rq, bsn_cq_wqe_index(next), &c->id);
+	return true;
+}
+
+/* Receives of an XRC SRQ name targets, which may be of other processes: the inline code knows none of them. */
+static __attribute__((noinline)) int poll_xrc(struct bsn_cq *cq, const uint8_t *next, struct bsn_completion *c,
+					      int n)
+{
+	const struct bsn_route *const route = __atomic_load_n(&cq->xrc, __ATOMIC_ACQUIRE);
+	int got = 0, rest;
+
+	cq->is_full_poll = 0;
+	while (got < n && !cq->is_full_poll && take_xrc(cq, route, next, &c[got])) {
+		got++;
+		next = bsn_cq_advance(cq, next);
+	}
+	if (got == n || cq->is_full_poll) {
+		cq->next = next;
+		return got;
+	}
+	rest = poll_ring(cq, next, c + got, n - got);
+	return got && rest < 0 ? got : got + rest;
+}
+
+/* Only chooses, so that no way saves registers for another. */
 int bsn_cq_poll_cold(struct bsn_cq *cq, const uint8_t *next, struct bsn_completion *c, int n)
 {
-	return cq->path ? cq->path->poll(cq, c, n) : poll_ring(cq, next, c, n);
+	if (cq->path)
+		return cq->path->poll(cq, c, n);
+	return __atomic_load_n(&cq->xrc, __ATOMIC_RELAXED) ? poll_xrc(cq, next, c, n) : poll_ring(cq, next, c, n);
 }
