@@ -456,7 +456,7 @@ BSN_ALWAYS_INLINE void take_one(const struct taker *t, const uint8_t *mini, uint
 /* So many slots from @slot are done with: the next lap finds the owner bit of this one there. */
 BSN_ALWAYS_INLINE void leave_slots(const struct taker *t, uint8_t *slot, size_t count, size_t stride)
 {
-	BSN_UNROLL for (size_t i = 0; i < count; i++)
+	BSN_UNROLL_UNTIL for (size_t i = 0; i < count; i++)
 		slot[i * stride + BSN_CQE_OP_OWN_OFFSET] = t->own;
 }
 
@@ -464,7 +464,7 @@ BSN_ALWAYS_INLINE void leave_slots(const struct taker *t, uint8_t *slot, size_t 
 BSN_ALWAYS_INLINE void take_eight(const struct taker *t, const uint8_t *array, size_t count, bool counts,
 				  struct bsn_completion *c)
 {
-	BSN_UNROLL for (uint32_t i = 0; i < count; i++) {
+	BSN_UNROLL_UNTIL for (uint32_t i = 0; i < count; i++) {
 		const uint8_t *const mini = array + i * BSN_MINI_SIZE;
 		uint16_t said;
 

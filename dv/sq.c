@@ -705,8 +705,48 @@ static __attribute__((noinline)) int post_sgl_across(struct bsn_ep *ep, uint32_t
 	return err > 0 ? post_sgl_cold(ep, what, sge, remote, imm, id) : err;
 }
 
-static int post_sgl_full(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,
-			 const struct bsn_remote *remote, uint32_t imm, uint64_t id);
+static __attribute__((noinline)) int post_sgl_straight(struct bsn_ep *ep, uint32_t what,
+						       const struct bsn_sge *sge,
+						       const struct bsn_remote *remote, uint32_t imm,
+						       uint64_t id)
+{
+	const struct bsn_peer *peer = peer_of(ep);
+	struct bsn_sq *sq = ep->sq;
+	const int err =
+		post_list_to(sq, peer ? sq->peer_limit : sq->limit, peer, what, sge, remote, imm, id);
+
+	return err > 0 ? post_sgl_cold(ep, what, sge, remote, imm, id) : err;
+}
+
+/*
+ * There was no room, or not enough, and it was counted anew. Here and in post_sgl_full() another function builds
+ * the request, by a jump, so that no register is saved.
+ */
+static __attribute__((noinline)) int post_sgl_now(struct bsn_ep *ep, uint32_t what,
+						  const struct bsn_sge *sge,
+						  const struct bsn_remote *remote, uint32_t imm,
+						  uint64_t id)
+{
+	const struct bsn_peer *peer = peer_of(ep);
+	const struct bsn_sq *sq = ep->sq;
+
+	if (peer ? has_room(sq, sq->peer_limit, list_ds(peer->prefix_ds, what))
+		 : has_room(sq, sq->limit, list_ds(0, what)))
+		return post_sgl_straight(ep, what, sge, remote, imm, id);
+	return is_wrapping(sq, peer) ? post_sgl_across(ep, what, sge, remote, imm, id)
+				     : post_sgl_cold(ep, what, sge, remote, imm, id);
+}
+
+static __attribute__((noinline)) int post_sgl_full(struct bsn_ep *ep, uint32_t what,
+						   const struct bsn_sge *sge,
+						   const struct bsn_remote *remote, uint32_t imm,
+						   uint64_t id)
+{
+	look_for_room(ep->sq, ep->sq->has_peers);
+	if (BSN_LIKELY(count_of(what) <= BSN_BB_DS - 2 && ep->sq->slot < ep->sq->limit)) /* one block */
+		return post_sgl_straight(ep, what, sge, remote, imm, id);
+	return post_sgl_now(ep, what, sge, remote, imm, id);
+}
 
 /* Queues with one peer. */
 static __attribute__((noinline)) int post_sgl_one(struct bsn_ep *ep, uint32_t what,
@@ -735,37 +775,6 @@ static __attribute__((noinline)) int post_sgl_peer(struct bsn_ep *ep, uint32_t w
 		return err;
 	return err == BSN_NO_ROOM ? post_sgl_full(ep, what, sge, remote, imm, id)
 				  : post_sgl_cold(ep, what, sge, remote, imm, id);
-}
-
-/*
- * There was no room, or not enough, and it was counted anew. Here and in post_sgl_full() another function builds
- * the request, by a jump, so that no register is saved.
- */
-static __attribute__((noinline)) int post_sgl_now(struct bsn_ep *ep, uint32_t what,
-						  const struct bsn_sge *sge,
-						  const struct bsn_remote *remote, uint32_t imm,
-						  uint64_t id)
-{
-	const struct bsn_peer *peer = peer_of(ep);
-	const struct bsn_sq *sq = ep->sq;
-
-	if (!peer && has_room(sq, sq->limit, list_ds(0, what)))
-		return post_sgl_one(ep, what, sge, remote, imm, id);
-	if (peer && has_room(sq, sq->peer_limit, list_ds(peer->prefix_ds, what)))
-		return post_sgl_peer(ep, what, sge, remote, imm, id);
-	return is_wrapping(sq, peer) ? post_sgl_across(ep, what, sge, remote, imm, id)
-				     : post_sgl_cold(ep, what, sge, remote, imm, id);
-}
-
-static __attribute__((noinline)) int post_sgl_full(struct bsn_ep *ep, uint32_t what,
-						   const struct bsn_sge *sge,
-						   const struct bsn_remote *remote, uint32_t imm,
-						   uint64_t id)
-{
-	look_for_room(ep->sq, ep->sq->has_peers);
-	if (BSN_LIKELY(count_of(what) <= BSN_BB_DS - 2 && ep->sq->slot < ep->sq->limit)) /* one block */
-		return post_sgl_one(ep, what, sge, remote, imm, id);
-	return post_sgl_now(ep, what, sge, remote, imm, id);
 }
 
 /* For queues with one peer. These two only choose, so that none of their registers need saving. */
@@ -898,8 +907,45 @@ static __attribute__((noinline)) int post_inline_across(struct bsn_ep *ep, uint3
 	return err > 0 ? post_inline_cold(ep, what, data, remote, imm, id) : err;
 }
 
-static int post_inline_full(struct bsn_ep *ep, uint32_t what, const void *data,
-			    const struct bsn_remote *remote, uint32_t imm, uint64_t id);
+static __attribute__((noinline)) int post_inline_straight(struct bsn_ep *ep, uint32_t what,
+							  const void *data,
+							  const struct bsn_remote *remote, uint32_t imm,
+							  uint64_t id)
+{
+	const struct bsn_peer *peer = peer_of(ep);
+	struct bsn_sq *sq = ep->sq;
+	const int err =
+		post_data_to(sq, peer ? sq->peer_limit : sq->limit, peer, what, data, remote, imm, id);
+
+	return err > 0 ? post_inline_cold(ep, what, data, remote, imm, id) : err;
+}
+
+static __attribute__((noinline)) int post_inline_now(struct bsn_ep *ep, uint32_t what,
+						     const void *data,
+						     const struct bsn_remote *remote, uint32_t imm,
+						     uint64_t id)
+{
+	const struct bsn_peer *peer = peer_of(ep);
+	const struct bsn_sq *sq = ep->sq;
+
+	if (peer ? has_room(sq, sq->peer_limit, data_ds(peer->prefix_ds, what))
+		 : has_room(sq, sq->limit, data_ds(0, what)))
+		return post_inline_straight(ep, what, data, remote, imm, id);
+	return is_wrapping(sq, peer) ? post_inline_across(ep, what, data, remote, imm, id)
+				     : post_inline_cold(ep, what, data, remote, imm, id);
+}
+
+/* There was no room, or not enough. */
+static __attribute__((noinline)) int post_inline_full(struct bsn_ep *ep, uint32_t what,
+						      const void *data,
+						      const struct bsn_remote *remote, uint32_t imm,
+						      uint64_t id)
+{
+	look_for_room(ep->sq, ep->sq->has_peers);
+	if (BSN_LIKELY(count_of(what) <= BSN_DS_INLINE_MAX && ep->sq->slot < ep->sq->limit)) /* one block */
+		return post_inline_straight(ep, what, data, remote, imm, id);
+	return post_inline_now(ep, what, data, remote, imm, id);
+}
 
 static __attribute__((noinline)) int post_inline_peer(struct bsn_ep *ep, uint32_t what,
 						      const void *data,
@@ -926,34 +972,6 @@ static __attribute__((noinline)) int post_inline_one(struct bsn_ep *ep, uint32_t
 		return err;
 	return err == BSN_NO_ROOM ? post_inline_full(ep, what, data, remote, imm, id)
 				  : post_inline_cold(ep, what, data, remote, imm, id);
-}
-
-static __attribute__((noinline)) int post_inline_now(struct bsn_ep *ep, uint32_t what,
-						     const void *data,
-						     const struct bsn_remote *remote, uint32_t imm,
-						     uint64_t id)
-{
-	const struct bsn_peer *peer = peer_of(ep);
-	const struct bsn_sq *sq = ep->sq;
-
-	if (!peer && has_room(sq, sq->limit, data_ds(0, what)))
-		return post_inline_one(ep, what, data, remote, imm, id);
-	if (peer && has_room(sq, sq->peer_limit, data_ds(peer->prefix_ds, what)))
-		return post_inline_peer(ep, what, data, remote, imm, id);
-	return is_wrapping(sq, peer) ? post_inline_across(ep, what, data, remote, imm, id)
-				     : post_inline_cold(ep, what, data, remote, imm, id);
-}
-
-/* There was no room, or not enough. */
-static __attribute__((noinline)) int post_inline_full(struct bsn_ep *ep, uint32_t what,
-						      const void *data,
-						      const struct bsn_remote *remote, uint32_t imm,
-						      uint64_t id)
-{
-	look_for_room(ep->sq, ep->sq->has_peers);
-	if (BSN_LIKELY(count_of(what) <= BSN_DS_INLINE_MAX && ep->sq->slot < ep->sq->limit)) /* one block */
-		return post_inline_one(ep, what, data, remote, imm, id);
-	return post_inline_now(ep, what, data, remote, imm, id);
 }
 
 static int post_inline(struct bsn_ep *ep, uint32_t what, const void *data,

@@ -7,7 +7,6 @@ usage: qps_ratios.py SOFTCX BSN_PERF
 
 import json
 import os
-import statistics
 import subprocess
 import sys
 
@@ -15,7 +14,7 @@ from harness import check, main
 
 SOFTCX, PERF = sys.argv[1:3]
 
-RUNS = 5     # The median counts: other programs may have the CPU for a while.
+RUNS = 9     # The best of each side counts: other programs may have the CPU, or its caches, for a while.
 LIMIT = 0.7  # of the faster one of libmlx5's two ways, tenth percentiles of both
 
 
@@ -24,16 +23,16 @@ def measured(qps):
                          env=dict(os.environ, SOFTCX_FABRIC=f'qps-{os.getpid()}', SOFTCX_TRACE=''),
                          check=True, capture_output=True, text=True, timeout=60).stdout
     size, = json.loads(out)['sizes']
-    return {way: size[way]['bunsen']['ns_p10'] / min(size[way][other]['ns_p10'] for other in ('ibv', 'ibv_wr'))
-            for way in ('post', 'poll')}
+    return size
 
 
 def check_size(qps):
     runs = [measured(qps) for _ in range(RUNS)]
     for way in 'post', 'poll':
-        ratios = sorted(run[way] for run in runs)
-        print(f'# {way} at {qps} QPs:', ', '.join(f'{ratio:.2f}' for ratio in ratios))
-        check(statistics.median(ratios) <= LIMIT, f'{way} at {qps} QPs: {ratios}, limit {LIMIT}')
+        ours, *others = (min(run[way][side]['ns_p10'] for run in runs) for side in ('bunsen', 'ibv', 'ibv_wr'))
+        said = f'{way} at {qps} QPs: {ours} ns, libmlx5 {min(others)}: {ours / min(others):.2f}'
+        print('#', said)
+        check(ours <= LIMIT * min(others), f'{said}, limit {LIMIT}')
 
 
 def test_a_thousand(_bench):
