@@ -157,6 +157,22 @@ BSN_ALWAYS_INLINE struct bsn_be64 bsn_ctrl0(const struct bsn_sq *sq, unsigned op
 	return bsn_to_be64((bsn_ctrl_word(&what, 0) + ds) | sq->ctrl_next);
 }
 
+/* Whether the library has to signal this request. */
+BSN_ALWAYS_INLINE bool bsn_is_due(const struct bsn_sq *sq, uint32_t flags)
+{
+	return BSN_UNLIKELY(!(flags & BSN_F_SIGNALED) && sq->quiet == 1);
+}
+
+/*
+ * Tells the compiler again, after stores that might have changed it, that the library need not signal this
+ * request: then no register is saved for the call in bsn_ctrl1().
+ */
+BSN_ALWAYS_INLINE void bsn_is_not_due(const struct bsn_sq *sq, uint32_t flags)
+{
+	if (bsn_is_due(sq, flags))
+		__builtin_unreachable();
+}
+
 /* Word 1: stream, fence, ce and solicited in its high half, the immediate in the low one. */
 BSN_ALWAYS_INLINE struct bsn_be64 bsn_ctrl1(struct bsn_sq *sq, uint32_t flags, uint32_t imm)
 {
@@ -714,6 +730,8 @@ BSN_ALWAYS_INLINE int bsn_put_sges(struct bsn_sq *sq, const struct bsn_peer *pee
 		r.ds[n + 2] = bsn_ds_data(&sge[2]);
 	if (count > 3)
 		r.ds[n + 3] = bsn_ds_data(&sge[3]);
+	if (prefix_ds)
+		bsn_is_not_due(sq, flags);
 	bsn_begin(&r, sq, peer, prefix_ds, opcode, ds, flags, imm);
 	return bsn_end(sq, wqe, NULL, prefix_ds != 0, &r, ds,
 		       BSN_REST_NONE, ds, BSN_NEAR_DS, bsn_bb_of_ds(ds), id, flags);
@@ -801,13 +819,16 @@ BSN_ALWAYS_INLINE int bsn_put_long(struct bsn_sq *sq, const uint8_t *limit,
 	}
 	bsn_put_inline_rest(wqe + first, data, count, is_huge);
 	r.ds[head] = bsn_ds_inline_first(data, length, is_huge);
+	if (known_bb)
+		bsn_is_not_due(sq, flags);
 	return bsn_end_data(sq, wqe, peer, prefix_ds, opcode, &r, head + 1, BSN_REST_VECTORS, ds, length, near, bb,
 			    remote, has_remote, imm, id, flags);
 }
 
 /*
  * A message or WRITE whose bytes are copied into the WQE. One compare finds lengths of 8 to 12. Where
- * @known_bb is not 0, there are at least 8 bytes; they take so many blocks, and these are free.
+ * @known_bb is not 0, there are at least 8 bytes; they take so many blocks, these are free, and the library
+ * need not signal the request.
  */
 BSN_ALWAYS_INLINE int bsn_put_data(struct bsn_sq *sq, const uint8_t *limit,
 				   const struct bsn_peer *peer, unsigned prefix_ds, unsigned opcode,
@@ -838,6 +859,8 @@ BSN_ALWAYS_INLINE int bsn_put_data(struct bsn_sq *sq, const uint8_t *limit,
 		r.ds[ds - 1] = bsn_ds_tiny(data, length);
 	}
 	wqe = bsn_sq_take_known(sq, &r, bsn_bb_of_ds(ds));
+	if (known_bb)
+		bsn_is_not_due(sq, flags);
 	return bsn_end_data(sq, wqe, peer, prefix_ds, opcode, &r, ds, BSN_REST_NONE, ds,
 			    ds, BSN_NEAR_DS, bsn_bb_of_ds(ds), remote, has_remote, imm, id, flags);
 }
@@ -908,12 +931,6 @@ BSN_ALWAYS_INLINE int bsn_post_inline_cold(struct bsn_ep *ep, unsigned opcode, c
 BSN_ALWAYS_INLINE const struct bsn_peer *bsn_peer_of(const struct bsn_ep *ep)
 {
 	return (const struct bsn_peer *)(const void *)ep;
-}
-
-/* Whether the library has to signal this request. */
-BSN_ALWAYS_INLINE bool bsn_is_due(const struct bsn_sq *sq, uint32_t flags)
-{
-	return BSN_UNLIKELY(!(flags & BSN_F_SIGNALED) && sq->quiet == 1);
 }
 
 /* Whether each queue takes it whose peers have compact vectors; the compiler knows. */

@@ -546,10 +546,9 @@ BSN_ALWAYS_INLINE int bsn_cq_poll_many(struct bsn_cq *cq, struct bsn_completion 
 				if (BSN_UNLIKELY(!bsn_cq_is_of_run(next, &run)) &&
 				    BSN_UNLIKELY(!bsn_cq_turn_to(cq, shift, next, &run)))
 					goto cold;
-				if (BSN_LIKELY(bsn_cq_reap_send(next, &run, at)))
+				if (BSN_LIKELY(bsn_cq_reap_send(next, &run, at)) ||
+				    bsn_cq_take_far(run.route, run.tail >> 16, at))
 					at++;
-				else
-					at += bsn_cq_take_far(run.route, run.tail >> 16, at);
 			} else {
 				const uint8_t kind = own ^ cq->phase;
 
