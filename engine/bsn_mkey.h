@@ -192,10 +192,16 @@ BSN_ALWAYS_INLINE uint64_t bsn_layout_shape(const struct bsn_layout *layout)
 	return (uint64_t)layout->rounds << 32 | layout->part_count;
 }
 
-/* Of the first part: which place a layout has that was not committed. */
-BSN_ALWAYS_INLINE uint32_t bsn_layout_place(const struct bsn_part *part)
+/* Which place a layout of one part has that was not committed. */
+BSN_ALWAYS_INLINE uint32_t bsn_part_place(const struct bsn_part *part)
 {
 	return ((uint32_t)part->addr * 0x9e3779b1u + (uint32_t)part->stride * 0x85ebca77u) >> 12;
+}
+
+/* Of several, by the second one: lists often have their first part in common, a header. */
+BSN_ALWAYS_INLINE uint32_t bsn_list_place(const struct bsn_part *parts)
+{
+	return (uint32_t)parts[1].addr * 0x9e3779b1u >> 12;
 }
 
 BSN_ALWAYS_INLINE bool bsn_part_is(const struct bsn_part *part, const struct bsn_part *other)
@@ -227,30 +233,47 @@ bsn_layout_find_part(struct bsn_mkey_front *front, const struct bsn_layout *layo
 	} else if (!(uint32_t)shape) {
 		return NULL;
 	}
-	known = front->places[bsn_layout_place(layout->parts) & front->place_mask];
+	known = front->places[bsn_part_place(layout->parts) & front->place_mask];
 	if (BSN_UNLIKELY(known->shape != shape || !bsn_part_is(&known->part, layout->parts)))
 		return NULL;
 	front->last = known;
 	return known;
 }
 
-/* What is remembered at the place of a layout, if it is that; else NULL. */
+BSN_ALWAYS_INLINE bool bsn_is_ready(const struct bsn_remembered *known, const struct bsn_ep *ep,
+				    unsigned flags)
+{
+	return BSN_LIKELY(BSN_SHARED_LOAD(known->ready[flags]) == ep);
+}
+
+/* What is remembered at the place of a layout, if it is that and ready; else NULL. */
 BSN_ALWAYS_INLINE struct bsn_remembered *bsn_layout_find(struct bsn_mkey_front *front,
-							 const struct bsn_layout *layout)
+							 const struct bsn_ep *ep,
+							 const struct bsn_layout *layout,
+							 unsigned flags)
 {
 	struct bsn_remembered *known;
 	uint64_t shape;
 
 	if (layout->commit.id) {
 		known = front->places[layout->commit.hash & front->place_mask];
-		return BSN_LIKELY(known->commit == layout->commit.id) ? known : NULL;
+		return BSN_LIKELY(known->commit == layout->commit.id) && bsn_is_ready(known, ep, flags)
+			       ? known
+			       : NULL;
 	}
+	if (BSN_UNLIKELY(!layout->parts))
+		return NULL;
 	shape = bsn_layout_shape(layout);
-	if ((uint32_t)shape <= 1)
-		return bsn_layout_find_part(front, layout, shape);
-	known = front->places[bsn_layout_place(layout->parts) & front->place_mask];
-	return BSN_LIKELY(known->shape == shape && front->are_same(known, layout->parts)) ? known
-											  : NULL;
+	if ((uint32_t)shape <= 1) {
+		known = bsn_layout_find_part(front, layout, shape);
+		return known && bsn_is_ready(known, ep, flags) ? known : NULL;
+	}
+	known = front->places[bsn_list_place(layout->parts) & front->place_mask];
+	/* The call is last: so no register is kept for the endpoint. */
+	return BSN_LIKELY(known->shape == shape) && bsn_is_ready(known, ep, flags) &&
+			       BSN_LIKELY(front->are_same(known, layout->parts))
+		       ? known
+		       : NULL;
 }
 
 BSN_ALWAYS_INLINE int bsn_layout_look_up(struct bsn_mkey_pool *pool, struct bsn_ep *ep,
@@ -260,11 +283,10 @@ BSN_ALWAYS_INLINE int bsn_layout_look_up(struct bsn_mkey_pool *pool, struct bsn_
 	struct bsn_remembered *known;
 
 	if (BSN_IS_NULL(pool) || BSN_IS_NULL(layout) || BSN_IS_NULL(map) ||
-	    BSN_IS_NULL(layout->parts))
+	    BSN_UNLIKELY(flags > BSN_MAP_KEY))
 		return bsn_layout_map_other(pool, ep, layout, flags, map);
-	known = bsn_layout_find((struct bsn_mkey_front *)(void *)pool, layout);
-	if (BSN_UNLIKELY(!known || flags > BSN_MAP_KEY ||
-			 BSN_SHARED_LOAD(known->ready[flags]) != ep))
+	known = bsn_layout_find((struct bsn_mkey_front *)(void *)pool, ep, layout, flags);
+	if (BSN_UNLIKELY(!known))
 		return bsn_layout_map_other(pool, ep, layout, flags, map);
 	known->uses++;
 	*map = &known->map;

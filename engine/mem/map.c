@@ -161,8 +161,9 @@ static bool is_pending_at_once(const struct mkey_object *slot, const struct bsn_
 void map_place(struct mkey_object *slot, const struct bsn_layout *layout)
 {
 	struct bsn_mkey_front *const front = &slot->pool->front;
-	const uint32_t place = layout->commit.id ? layout->commit.hash :
-						   bsn_layout_place(layout->parts);
+	const uint32_t place = layout->commit.id      ? layout->commit.hash :
+			       layout->part_count > 1 ? bsn_list_place(layout->parts) :
+							bsn_part_place(layout->parts);
 
 	front->places[place & front->place_mask] = &slot->known;
 	if (layout->part_count == 1)

@@ -1032,7 +1032,7 @@ static void a_thousand_peers_fail_and_return(struct bench *b)
 
 /* -- at random ---------------------------------------------------------------------------------- */
 
-static uint64_t at_random_of(struct bench *b, enum bsn_dc_policy policy, unsigned steps)
+static struct bsn_dc_counters at_random_of(struct bench *b, enum bsn_dc_policy policy, unsigned steps)
 {
 	const struct bsn_dc_pool_attr attr = { .initiators = 5, .spares = 2, .send_depth = 16,
 					       .turn_bytes = 24 * LENGTH, .policy = policy };
@@ -1042,7 +1042,10 @@ static uint64_t at_random_of(struct bench *b, enum bsn_dc_policy policy, unsigne
 
 static void at_random(struct bench *b)
 {
-	assert_true(at_random_of(b, BSN_DC_LRU, 100000));
+	const struct bsn_dc_counters counters = at_random_of(b, BSN_DC_LRU, 100000);
+
+	assert_true(counters.failures);
+	assert_true(counters.turns);
 }
 
 /* All but the streams, which plain verbs have not. A peer that is not connected does not fail: few do. */

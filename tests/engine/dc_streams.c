@@ -603,12 +603,22 @@ static void a_thousand_peers_fail_and_return(struct bench *b)
 
 static void at_random(struct bench *b)
 {
+	uint64_t failures = 0, repeats = 0, turns = 0;
+
 	for (unsigned policy = BSN_DC_LRU; bsn_dc_policy_name(policy); policy++) {
 		const struct bsn_dc_pool_attr attr = { .initiators = 2, .spares = 2, .streams = 3, .send_depth = 16,
 						       .turn_bytes = 24 * LENGTH, .policy = policy };
 
-		assert_true(at_random_by(b, &attr, rounds() * bench_rounds(b, 20000)));
+		const struct bsn_dc_counters counters =
+			at_random_by(b, &attr, rounds() * bench_rounds(b, 20000));
+
+		failures += counters.failures;
+		repeats += counters.repeats;
+		turns += counters.turns;
 	}
+	assert_true(failures);
+	assert_true(turns);
+	assert_true(!b->test->no_errored_streams || repeats);
 }
 
 #define ON_DIRECT .is_bare = true, .is_direct_only = true, .is_own_only = true, .is_model_only = true
