@@ -507,6 +507,12 @@ BSN_ALWAYS_INLINE unsigned data_ds(unsigned prefix_ds, uint32_t what)
 	return head_ds(prefix_ds, what) + bsn_inline_ds(count_of(what));
 }
 
+/* Where the room that is known ends. @peer: NULL: the queue has one. */
+BSN_ALWAYS_INLINE uint8_t *limit_of(const struct bsn_sq *sq, const struct bsn_peer *peer)
+{
+	return peer ? sq->peer_limit : sq->limit;
+}
+
 BSN_ALWAYS_INLINE bool has_room(const struct bsn_sq *sq, const uint8_t *limit, unsigned ds)
 {
 	return bsn_fits(sq, limit, bsn_bb_of_ds(ds));
@@ -628,7 +634,7 @@ struct beside {
 /* Whether nothing but the ring's end is in the way of a WQE that did not fit; a poller may make room meanwhile. */
 BSN_ALWAYS_INLINE bool is_wrapping(const struct bsn_sq *sq, const struct bsn_peer *peer)
 {
-	return is_open(sq) && (peer ? sq->peer_limit : sq->limit) == sq->ring_end;
+	return is_open(sq) && limit_of(sq, peer) == sq->ring_end;
 }
 
 BSN_ALWAYS_INLINE void go_beside(struct bsn_sq *sq, struct beside *b)
@@ -712,8 +718,7 @@ static __attribute__((noinline)) int post_sgl_straight(struct bsn_ep *ep, uint32
 {
 	const struct bsn_peer *peer = peer_of(ep);
 	struct bsn_sq *sq = ep->sq;
-	const int err =
-		post_list_to(sq, peer ? sq->peer_limit : sq->limit, peer, what, sge, remote, imm, id);
+	const int err = post_list_to(sq, limit_of(sq, peer), peer, what, sge, remote, imm, id);
 
 	return err > 0 ? post_sgl_cold(ep, what, sge, remote, imm, id) : err;
 }
@@ -914,8 +919,7 @@ static __attribute__((noinline)) int post_inline_straight(struct bsn_ep *ep, uin
 {
 	const struct bsn_peer *peer = peer_of(ep);
 	struct bsn_sq *sq = ep->sq;
-	const int err =
-		post_data_to(sq, peer ? sq->peer_limit : sq->limit, peer, what, data, remote, imm, id);
+	const int err = post_data_to(sq, limit_of(sq, peer), peer, what, data, remote, imm, id);
 
 	return err > 0 ? post_inline_cold(ep, what, data, remote, imm, id) : err;
 }
