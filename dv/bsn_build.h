@@ -217,6 +217,14 @@ BSN_ALWAYS_INLINE struct bsn_ds bsn_ds_data(const struct bsn_sge *sge)
 #endif
 }
 
+/* The same of a length that bsn_are_plain() has looked at: the compiler does not clear its bit 31 again. */
+BSN_ALWAYS_INLINE struct bsn_ds bsn_ds_plain(const struct bsn_sge *sge)
+{
+	if ((int32_t)sge->length < 0)
+		__builtin_unreachable();
+	return bsn_ds_data(sge);
+}
+
 /* An atomic's result is 8 B, whatever the SGE says, as in libmlx5's set_data_ptr_seg_atomic(). */
 BSN_ALWAYS_INLINE struct bsn_ds bsn_ds_result(const struct bsn_sge *sge)
 {
@@ -612,6 +620,7 @@ BSN_ALWAYS_INLINE int bsn_publish_otherwise(struct bsn_sq *sq, const uint8_t *wq
 	const uint8_t how = *(const volatile uint8_t *)&sq->publish;
 	struct bsn_lane *lane;
 	uint8_t *reg;
+	int err;
 
 	if (how == BSN_PUBLISH_16 && bb <= BSN_BLUEFLAME_BB) {
 		lane = bsn_sq_open_register(sq);
@@ -631,16 +640,16 @@ BSN_ALWAYS_INLINE int bsn_publish_otherwise(struct bsn_sq *sq, const uint8_t *wq
 	}
 	if (rest != BSN_REST_NONE || bb > 1) {
 		sq->last = (uint32_t)(uintptr_t)wqe;
-		const int err = bsn_sq_ring(sq);
-		if (err > 0)
-			__builtin_unreachable(); /* else it could be taken for BSN_NOT_PLAIN or BSN_NO_ROOM */
-		return err;
+		err = bsn_sq_ring(sq);
+	} else {
+		err = bsn_sq_publish_bb(sq, bsn_vector_of(r->ds[0]),
+					known > 1 ? bsn_vector_of(r->ds[1]) : (bsn_v2){ 0, 0 },
+					known > 2 ? bsn_vector_of(r->ds[2]) : (bsn_v2){ 0, 0 },
+					known > 3 ? bsn_vector_of(r->ds[3]) : (bsn_v2){ 0, 0 });
 	}
-	bsn_sq_publish_bb(sq, bsn_vector_of(r->ds[0]),
-			  known > 1 ? bsn_vector_of(r->ds[1]) : (bsn_v2){ 0, 0 },
-			  known > 2 ? bsn_vector_of(r->ds[2]) : (bsn_v2){ 0, 0 },
-			  known > 3 ? bsn_vector_of(r->ds[3]) : (bsn_v2){ 0, 0 });
-	return 0;
+	if (err > 0)
+		__builtin_unreachable(); /* else it could be taken for BSN_NOT_PLAIN or BSN_NO_ROOM */
+	return err;
 }
 
 /* Publishes a WQE that was not merely appended; the queue's index is after it. */
@@ -707,11 +716,11 @@ BSN_ALWAYS_INLINE unsigned bsn_begin(struct bsn_regs *r, struct bsn_sq *sq,
 	return 1 + prefix_ds;
 }
 
-/* A message (@has_remote: RDMA request) of @count SGEs, all plain. */
+/* A message (@has_remote: RDMA request) of @count SGEs, all plain. @is_quiet: the library need not signal it. */
 BSN_ALWAYS_INLINE int bsn_put_sges(struct bsn_sq *sq, const struct bsn_peer *peer,
 				   unsigned prefix_ds, unsigned opcode, const struct bsn_sge *sge,
-				   unsigned count, const struct bsn_remote *remote, bool has_remote,
-				   uint32_t imm, uint64_t id, uint32_t flags)
+				   unsigned count, bool is_quiet, const struct bsn_remote *remote,
+				   bool has_remote, uint32_t imm, uint64_t id, uint32_t flags)
 {
 	const unsigned ds = 1 + prefix_ds + has_remote + count;
 	struct bsn_regs r;
@@ -723,14 +732,14 @@ BSN_ALWAYS_INLINE int bsn_put_sges(struct bsn_sq *sq, const struct bsn_peer *pee
 	if (has_remote)
 		r.ds[n++] = bsn_ds_raddr(remote);
 	if (count > 0)
-		r.ds[n] = bsn_ds_data(&sge[0]);
+		r.ds[n] = bsn_ds_plain(&sge[0]);
 	if (count > 1)
-		r.ds[n + 1] = bsn_ds_data(&sge[1]);
+		r.ds[n + 1] = bsn_ds_plain(&sge[1]);
 	if (count > 2)
-		r.ds[n + 2] = bsn_ds_data(&sge[2]);
+		r.ds[n + 2] = bsn_ds_plain(&sge[2]);
 	if (count > 3)
-		r.ds[n + 3] = bsn_ds_data(&sge[3]);
-	if (prefix_ds)
+		r.ds[n + 3] = bsn_ds_plain(&sge[3]);
+	if (is_quiet)
 		bsn_is_not_due(sq, flags);
 	bsn_begin(&r, sq, peer, prefix_ds, opcode, ds, flags, imm);
 	return bsn_end(sq, wqe, NULL, prefix_ds != 0, &r, ds,
@@ -772,8 +781,8 @@ BSN_ALWAYS_INLINE int bsn_put_long(struct bsn_sq *sq, const uint8_t *limit,
 	const uint32_t more = (uint32_t)length - (BSN_DS_INLINE_MAX + 1);
 	const size_t first = (head + 1) * BSN_DS_SIZE; /* bytes until the first DS of data ends */
 	const uint8_t *const rest = data + BSN_DS_INLINE_MAX;
-	uint8_t *const wqe = sq->slot;
 	unsigned bb = bsn_bb_of_ds(head + 2);
+	uint8_t *wqe;
 	size_t count = 0;
 	struct bsn_regs r;
 
@@ -783,17 +792,17 @@ BSN_ALWAYS_INLINE int bsn_put_long(struct bsn_sq *sq, const uint8_t *limit,
 			bb = bsn_bb_of_ds(head + 2 + (unsigned)count);
 		else if (head + 2 + count > known_bb * BSN_BB_DS || bb != known_bb)
 			__builtin_unreachable(); /* BSN_EXTENDED_INLINE */
-		if (!known_bb && !bsn_fits(sq, limit, bb))
+		if (!known_bb && !bsn_has_room_below(sq, limit, bb))
 			return BSN_NO_ROOM;
-		bsn_sq_take(sq, &r, bb);
+		wqe = bsn_sq_take(sq, &r, bb);
 		if (!__builtin_constant_p(length))
 			bsn_store_wqe_v2(wqe + first + length - BSN_DS_INLINE_MAX - BSN_DS_SIZE,
 					 bsn_v2_load(data + length - BSN_DS_SIZE));
 	} else if (!known_bb && more < BSN_DS_SIZE - BSN_DS_INLINE_MAX - 1 &&
 		   length <= sq->max_inline) {
-		if (!bsn_fits(sq, limit, bb))
+		if (!bsn_has_room_below(sq, limit, bb))
 			return BSN_NO_ROOM;
-		bsn_sq_take(sq, &r, bb);
+		wqe = bsn_sq_take(sq, &r, bb);
 		if (!__builtin_constant_p(length))
 			bsn_store_last4(wqe + first + length - BSN_DS_INLINE_MAX - 4,
 					data + length - 4);
@@ -843,7 +852,7 @@ BSN_ALWAYS_INLINE int bsn_put_data(struct bsn_sq *sq, const uint8_t *limit,
 	int err;
 
 	if (BSN_LIKELY(more >= (uint32_t)BSN_LITTLE_MIN - (BSN_DS_INLINE_MAX + 1))) {
-		if (!known_bb && !bsn_fits(sq, limit, bsn_bb_of_ds(ds)))
+		if (!known_bb && !bsn_has_room_below(sq, limit, bsn_bb_of_ds(ds)))
 			return BSN_NO_ROOM;
 		r.ds[ds - 1] = bsn_ds_little(data, length, more);
 	} else {
@@ -854,7 +863,7 @@ BSN_ALWAYS_INLINE int bsn_put_data(struct bsn_sq *sq, const uint8_t *limit,
 					   imm, id, flags);
 		if (err != BSN_NOT_PLAIN || known_bb || length - 1 >= BSN_LITTLE_MIN - 1)
 			return err;
-		if (!bsn_fits(sq, limit, bsn_bb_of_ds(ds)))
+		if (!bsn_has_room_below(sq, limit, bsn_bb_of_ds(ds)))
 			return BSN_NO_ROOM;
 		r.ds[ds - 1] = bsn_ds_tiny(data, length);
 	}
@@ -905,6 +914,13 @@ BSN_ALWAYS_INLINE int bsn_post_inline_cold(struct bsn_ep *ep, unsigned opcode, c
  * the library has to signal: so they save nothing across a call.
  */
 #define BSN_APART static __attribute__((noinline, unused))
+
+/* The same, with all of its parameters where they are: gcc would leave out one that it knows, and move others. */
+#ifdef __clang__
+#define BSN_UNCHANGED BSN_APART
+#else
+#define BSN_UNCHANGED static __attribute__((noinline, noclone, unused))
+#endif
 
 /*
  * Requests with one DS of data. It is in registers, so that no SGE has to be in memory. Each opcode and
@@ -1131,11 +1147,11 @@ BSN_ALWAYS_INLINE int bsn_put_rdma(struct bsn_ep *ep, const struct bsn_sge *sge,
 	    !bsn_fits(sq, sq->peer_limit, bsn_bb_of_ds(2 + BSN_EXTENDED_DS + count)))
 		return bsn_sq_post_sgl(ep, (uint32_t)what, sge, remote, imm, id);
 	if (bsn_is_for(ep, BSN_COMPACT_DS, opcode, flags))
-		return bsn_put_sges(sq, bsn_peer_of(ep), BSN_COMPACT_DS, opcode, sge, count, remote,
-				    true, imm, id, flags);
+		return bsn_put_sges(sq, bsn_peer_of(ep), BSN_COMPACT_DS, opcode, sge, count, true,
+				    remote, true, imm, id, flags);
 	if (bsn_is_for(ep, BSN_EXTENDED_DS, opcode, flags))
 		return bsn_put_sges(sq, bsn_peer_of(ep), BSN_EXTENDED_DS, opcode, sge, count,
-				    remote, true, imm, id, flags);
+				    true, remote, true, imm, id, flags);
 	return bsn_sq_post_sgl(ep, (uint32_t)what, sge, remote, imm, id);
 }
 
@@ -1245,7 +1261,7 @@ BSN_ALWAYS_INLINE int bsn_put_extended(struct bsn_ep *ep, const struct bsn_sge *
 		return bsn_post_sgl_cold(ep, BSN_OPCODE_SEND, sge, count, NULL, 0, id, flags);
 	}
 	return bsn_put_sges(sq, (const struct bsn_peer *)(const void *)ep, BSN_EXTENDED_DS,
-			    BSN_OPCODE_SEND, sge, count, NULL, false, 0, id, flags);
+			    BSN_OPCODE_SEND, sge, count, true, NULL, false, 0, id, flags);
 }
 
 BSN_APART int bsn_send_extended1(struct bsn_ep *ep, const struct bsn_sge *sge, uint64_t id,
@@ -1315,7 +1331,7 @@ BSN_ALWAYS_INLINE int bsn_try_sges(struct bsn_ep *ep, unsigned opcode, unsigned 
 	    !bsn_are_plain(sge, count) || (count > 1 && BSN_UNLIKELY(count > sq->max_sge)) ||
 	    (needs && BSN_UNLIKELY(!(sq->can & needs))))
 		return BSN_NOT_PLAIN;
-	return bsn_put_sges(sq, NULL, 0, opcode, sge, count, remote, has_remote, imm, id, flags);
+	return bsn_put_sges(sq, NULL, 0, opcode, sge, count, false, remote, has_remote, imm, id, flags);
 }
 
 BSN_ALWAYS_INLINE int bsn_build_known(struct bsn_ep *ep, const struct bsn_kind *kind,
@@ -1348,41 +1364,72 @@ BSN_ALWAYS_INLINE int bsn_build_known(struct bsn_ep *ep, const struct bsn_kind *
 	return bsn_post_sgl_cold(ep, opcode, sge, bsn_what_count(count), remote, imm, id, flags);
 }
 
-/* A count that the compiler does not know: each plain one as if it were known. */
-BSN_ALWAYS_INLINE int bsn_build_unknown(struct bsn_ep *ep, unsigned opcode, unsigned needs,
-					const struct bsn_sge *sge, unsigned count,
-					const struct bsn_remote *remote, bool has_remote,
-					uint32_t imm, uint64_t id, uint32_t flags)
+/*
+ * Counts that the compiler does not know. Each plain one has a function of its own, so that none saves
+ * registers for another; all take the same parameters, so that a call is a jump. @what: opcode and flags,
+ * which are plain, as in BSN_WHAT(), and the immediate above them.
+ */
+BSN_ALWAYS_INLINE int bsn_put_counted(struct bsn_ep *ep, const struct bsn_sge *sge, unsigned count,
+				      unsigned known, const struct bsn_remote *remote, uint64_t id,
+				      uint64_t what, bool has_remote, bool is_read)
 {
-	int err = BSN_NOT_PLAIN;
+	const uint32_t opcode = is_read ? BSN_OPCODE_RDMA_READ : (uint8_t)what;
+	const uint32_t flags = (uint32_t)what, imm = (uint32_t)(what >> 32);
+	struct bsn_sq *sq = ep->sq;
 
-#define BSN_TRY(n)                                                                                 \
-	bsn_try_sges(ep, opcode, needs, sge, n, remote, has_remote, imm, id, flags)
-	switch (count) {
-	case 1: err = BSN_TRY(1); break;
-	case 2: err = BSN_TRY(2); break;
-	case 3: err = BSN_TRY(3); break;
-	case BSN_MAX_PLAIN_SGE: err = BSN_TRY(BSN_MAX_PLAIN_SGE); break;
-	default: break;
+	if (!bsn_sq_has_room(sq, bsn_bb_of_ds(1 + has_remote + count)) ||
+	    !bsn_are_plain(sge, count) || (count > 1 && BSN_UNLIKELY(count > sq->max_sge)) ||
+	    (is_read && BSN_UNLIKELY(!(sq->can & BSN_CAN_READ))) || bsn_is_due(sq, flags))
+		return bsn_post_sgl_cold(ep, opcode, sge, known, remote, imm, id, flags & BSN_F_PLAIN);
+	return bsn_put_sges(sq, NULL, 0, opcode, sge, count, true, remote, has_remote, imm, id, flags);
+}
+
+#define BSN_POST_COUNTED(name, count, ...)                                                         \
+	BSN_UNCHANGED int name##count(struct bsn_ep *ep, const struct bsn_sge *sge,                \
+				      unsigned known, const struct bsn_remote *remote,             \
+				      uint64_t id, uint64_t what)                                  \
+	{                                                                                          \
+		return bsn_put_counted(ep, sge, count, known, remote, id, what, __VA_ARGS__);      \
 	}
-#undef BSN_TRY
-	if (BSN_LIKELY(err != BSN_NOT_PLAIN))
-		return err;
-	return bsn_post_sgl_cold(ep, opcode, sge, bsn_what_count(count), remote, imm, id, flags);
-}
+#define BSN_POST_COUNTS(name, ...)                                                                 \
+	BSN_POST_COUNTED(name, 1, __VA_ARGS__)                                                     \
+	BSN_POST_COUNTED(name, 2, __VA_ARGS__)                                                     \
+	BSN_POST_COUNTED(name, 3, __VA_ARGS__)                                                     \
+	BSN_POST_COUNTED(name, 4, __VA_ARGS__)                                                     \
+	BSN_UNCHANGED int name(struct bsn_ep *ep, const struct bsn_sge *sge, unsigned count,       \
+			       const struct bsn_remote *remote, uint64_t id, uint64_t what)        \
+	{                                                                                          \
+		if (BSN_LIKELY(count == 2))                                                        \
+			return name##2(ep, sge, count, remote, id, what);                          \
+		switch (count) {                                                                   \
+		case 1: return name##1(ep, sge, count, remote, id, what);                          \
+		case 3: return name##3(ep, sge, count, remote, id, what);                          \
+		case BSN_MAX_PLAIN_SGE: return name##4(ep, sge, count, remote, id, what);          \
+		default: break;                                                                    \
+		}                                                                                  \
+		return bsn_post_sgl_cold(ep, (uint8_t)what, sge, bsn_what_count(count), remote,    \
+					 (uint32_t)(what >> 32), id, (uint32_t)what & BSN_F_PLAIN); \
+	}
+BSN_POST_COUNTS(bsn_post_write, true, false)
+BSN_POST_COUNTS(bsn_post_read, true, true)
+BSN_POST_COUNTS(bsn_post_message, false, false)
+#undef BSN_POST_COUNTS
+#undef BSN_POST_COUNTED
 
-BSN_APART int bsn_post_message(struct bsn_ep *ep, unsigned opcode, const struct bsn_sge *sge,
-			       unsigned count, uint32_t imm, uint64_t id, uint32_t flags)
+BSN_ALWAYS_INLINE int bsn_build_unknown(struct bsn_ep *ep, const struct bsn_kind *kind,
+					const struct bsn_sge *sge, unsigned count,
+					const struct bsn_remote *remote, uint32_t imm, uint64_t id,
+					uint32_t flags)
 {
-	return bsn_build_unknown(ep, opcode, 0, sge, count, NULL, false, imm, id, flags);
-}
+	const uint64_t what = (uint64_t)imm << 32 | flags | kind->opcode;
 
-BSN_APART int bsn_post_rdma(struct bsn_ep *ep, unsigned opcode, unsigned needs,
-			    const struct bsn_sge *sge, unsigned count,
-			    const struct bsn_remote *remote, uint32_t imm, uint64_t id,
-			    uint32_t flags)
-{
-	return bsn_build_unknown(ep, opcode, needs, sge, count, remote, true, imm, id, flags);
+	if (BSN_UNLIKELY(flags & ~BSN_F_PLAIN))
+		return bsn_post_sgl_cold(ep, kind->opcode, sge, bsn_what_count(count), remote, imm,
+					 id, flags);
+	if (kind->needs & BSN_CAN_READ)
+		return bsn_post_read(ep, sge, count, remote, id, what);
+	return kind->has_remote ? bsn_post_write(ep, sge, count, remote, id, what)
+				: bsn_post_message(ep, sge, count, remote, id, what);
 }
 
 /* A message or RDMA request of @count SGEs. */
@@ -1396,9 +1443,7 @@ BSN_ALWAYS_INLINE int bsn_build_sgl(struct bsn_ep *ep, const struct bsn_kind *ki
 				       remote, imm, id);
 	if (__builtin_constant_p(count))
 		return bsn_build_known(ep, kind, sge, count, remote, imm, id, flags);
-	return kind->has_remote ? bsn_post_rdma(ep, kind->opcode, kind->needs, sge, count, remote,
-						imm, id, flags)
-				: bsn_post_message(ep, kind->opcode, sge, count, imm, id, flags);
+	return bsn_build_unknown(ep, kind, sge, count, remote, imm, id, flags);
 }
 
 /* More inline data than the inline code copies. */
@@ -1410,7 +1455,7 @@ BSN_ALWAYS_INLINE int bsn_put_huge(struct bsn_ep *ep, unsigned opcode, const voi
 	int err = BSN_NOT_PLAIN;
 
 	if (length <= sq->max_inline && (flags & BSN_F_SIGNALED || sq->quiet != 1))
-		err = bsn_put_long(sq, sq->limit, NULL, 0, opcode, (const uint8_t *)data, length,
+		err = bsn_put_long(sq, NULL, NULL, 0, opcode, (const uint8_t *)data, length,
 				   BSN_INLINE_ANY, true, 0, remote, has_remote, imm, id, flags);
 	return err > 0 ? bsn_post_inline_cold(ep, opcode, data, length, remote, imm, id, flags) : err;
 }
@@ -1464,11 +1509,11 @@ BSN_ALWAYS_INLINE int bsn_build_inline(struct bsn_ep *ep, const struct bsn_kind 
 	sq = ep->sq;
 	if (!__builtin_constant_p(length))
 		BSN_HIDE(bytes); /* one register: the compiler would copy what it knows to have 32 bits */
-	if (opcode == BSN_OPCODE_SEND && !bsn_fits(sq, sq->limit, 1))
+	if (opcode == BSN_OPCODE_SEND && !bsn_sq_has_room(sq, 1))
 		return bytes > BSN_EXTENDED_INLINE
 			       ? bsn_send_extended_any(ep, data, bytes, id, flags)
 			       : bsn_send_extended_inline(ep, data, bytes, id, flags);
-	err = bsn_put_data(sq, sq->limit, NULL, 0, opcode, (const uint8_t *)data, bytes, 0, remote,
+	err = bsn_put_data(sq, NULL, NULL, 0, opcode, (const uint8_t *)data, bytes, 0, remote,
 			   has_remote, imm, id, flags);
 	if (BSN_LIKELY(err <= 0))
 		return err;

@@ -65,6 +65,12 @@ BSN_ALWAYS_INLINE uint32_t free_blocks(struct bsn_sq *sq)
 	return outstanding < sq->capacity_bb ? sq->capacity_bb - outstanding : 0;
 }
 
+/* Whether the index is 2^16 when the slot comes to the ring's end. */
+BSN_ALWAYS_INLINE bool carries_at_end(const struct bsn_sq *sq)
+{
+	return (uint16_t)(sq->pi | sq->bb_mask) == UINT16_MAX;
+}
+
 /*
  * Moves the slot from the ring's end to its start, and returns where the room of @free_bb blocks after it ends.
  * An index that came to 2^16, at a ring's end, or went back below 0, carried into the field above it.
@@ -76,9 +82,16 @@ BSN_ALWAYS_INLINE uint8_t *find_limit(struct bsn_sq *sq, size_t free_bb)
 	uint8_t *const limit = slot + free_bb * BSN_BB_SIZE;
 
 	sq->slot = slot;
+	sq->turn = NULL;
 	sq->ctrl_next &= ~bsn_ctrl_word(&above, 0);
 	sq->wide_pi += (uint16_t)(sq->pi - (uint16_t)sq->wide_pi);
-	return limit < sq->ring_end ? limit : sq->ring_end;
+	if (limit <= sq->ring_end)
+		return limit;
+	if (!sq->has_peers && !carries_at_end(sq)) {
+		sq->turn = sq->ring_end;
+		sq->turn_limit = sq->ring + (limit - sq->ring_end);
+	}
+	return sq->ring_end;
 }
 
 /* The queue is open, and owes no fence. */
@@ -97,6 +110,8 @@ static __attribute__((noinline)) void show_room(struct bsn_sq *sq)
 
 	if (sq->closed || sq->path)
 		limit = NULL;
+	if (!limit || sq->next_fence)
+		sq->turn = NULL;
 	sq->limit = sq->has_peers || sq->next_fence ? NULL : limit;
 	sq->peer_limit = sq->has_peers && !sq->next_fence ? limit : NULL;
 	sq->fenced_limit = sq->has_peers || !sq->next_fence ? NULL : limit;
@@ -104,7 +119,7 @@ static __attribute__((noinline)) void show_room(struct bsn_sq *sq)
 
 void bsn_sq_show_nothing(struct bsn_sq *sq)
 {
-	sq->limit = sq->peer_limit = sq->fenced_limit = NULL;
+	sq->limit = sq->peer_limit = sq->fenced_limit = sq->turn = NULL;
 }
 
 void bsn_sq_close(struct bsn_sq *sq, int error, const char *why)
@@ -127,7 +142,7 @@ void bsn_sq_owe_fence(struct bsn_sq *sq, enum bsn_fence fence)
 	sq->next_fence = (uint8_t)fence;
 	if (sq->limit)
 		sq->fenced_limit = sq->limit;
-	sq->limit = sq->peer_limit = NULL;
+	sq->limit = sq->peer_limit = sq->turn = NULL;
 }
 
 /* A full queue has its appended requests published, else nothing would ever make room. */
@@ -637,13 +652,27 @@ BSN_ALWAYS_INLINE bool is_wrapping(const struct bsn_sq *sq, const struct bsn_pee
 	return is_open(sq) && limit_of(sq, peer) == sq->ring_end;
 }
 
+/* The same, where room after the ring's end was counted before. */
+BSN_ALWAYS_INLINE bool straddles(const struct bsn_sq *sq)
+{
+	return sq->turn && sq->slot != sq->turn;
+}
+
+/* Blocks that were counted before, if there are some after the ring's end, or that are counted now. */
+BSN_ALWAYS_INLINE uint32_t known_blocks(struct bsn_sq *sq)
+{
+	if (!sq->turn)
+		return free_blocks(sq);
+	return (uint32_t)((sq->ring_end - sq->slot) + (sq->turn_limit - sq->ring)) / BSN_BB_SIZE;
+}
+
 BSN_ALWAYS_INLINE void go_beside(struct bsn_sq *sq, struct beside *b)
 {
 	uint8_t *wqe = b->wqe;
 	size_t bytes;
 
 	BSN_HIDE(wqe); /* gcc 12 would warn of lengths that do not occur */
-	b->free_bb = free_blocks(sq);
+	b->free_bb = known_blocks(sq);
 	bytes = (size_t)b->free_bb * BSN_BB_SIZE;
 	b->slot = sq->slot;
 	b->limit = wqe + (bytes < sizeof(b->wqe) ? bytes : sizeof(b->wqe));
@@ -747,6 +776,8 @@ static __attribute__((noinline)) int post_sgl_full(struct bsn_ep *ep, uint32_t w
 						   const struct bsn_remote *remote, uint32_t imm,
 						   uint64_t id)
 {
+	if (straddles(ep->sq))
+		return post_sgl_across(ep, what, sge, remote, imm, id);
 	look_for_room(ep->sq, ep->sq->has_peers);
 	if (BSN_LIKELY(count_of(what) <= BSN_BB_DS - 2 && ep->sq->slot < ep->sq->limit)) /* one block */
 		return post_sgl_straight(ep, what, sge, remote, imm, id);
@@ -822,7 +853,7 @@ BSN_ALWAYS_INLINE int post_one(struct bsn_ep *ep, uint32_t what, const struct bs
 	if (!bsn_fits(sq, sq->limit, 1) || !bsn_are_plain(sge, 1) ||
 	    BSN_UNLIKELY(!is_one_of(sq->ops, opcode)))
 		return post_sgl(ep, what, sge, remote, imm, id);
-	return bsn_put_sges(sq, NULL, 0, opcode, sge, 1, remote, has_raddr, imm, id, flags);
+	return bsn_put_sges(sq, NULL, 0, opcode, sge, 1, false, remote, has_raddr, imm, id, flags);
 }
 
 /* Two functions each: the first one saves no register. */
@@ -945,6 +976,8 @@ static __attribute__((noinline)) int post_inline_full(struct bsn_ep *ep, uint32_
 						      const struct bsn_remote *remote, uint32_t imm,
 						      uint64_t id)
 {
+	if (straddles(ep->sq))
+		return post_inline_across(ep, what, data, remote, imm, id);
 	look_for_room(ep->sq, ep->sq->has_peers);
 	if (BSN_LIKELY(count_of(what) <= BSN_DS_INLINE_MAX && ep->sq->slot < ep->sq->limit)) /* one block */
 		return post_inline_straight(ep, what, data, remote, imm, id);
@@ -1397,7 +1430,7 @@ int bsn_sq_cancel(struct bsn_sq *sq)
 	return 0;
 }
 
-void bsn_sq_publish_bb(struct bsn_sq *sq, bsn_v2 w01, bsn_v2 w23, bsn_v2 w45, bsn_v2 w67)
+int bsn_sq_publish_bb(struct bsn_sq *sq, bsn_v2 w01, bsn_v2 w23, bsn_v2 w45, bsn_v2 w67)
 {
 	const uint16_t first = first_unrung(sq);
 
@@ -1407,6 +1440,7 @@ void bsn_sq_publish_bb(struct bsn_sq *sq, bsn_v2 w01, bsn_v2 w23, bsn_v2 w45, bs
 	else
 		ring_doorbell(sq, sq->lane->reg, first, (struct bsn_be64){ w01[0] });
 	close_register(sq);
+	return 0;
 }
 
 uint32_t bsn_sq_count_blueflame(const struct bsn_sq *sq)

@@ -533,6 +533,44 @@ static void a_fence_owed_is_paid_once(void **state)
 	fake_destroy(f);
 }
 
+/* Whatever counts the room while a fence is owed: a WQE across the ring's end pays it, too. */
+static void a_fence_owed_is_paid_across_the_end(void **state)
+{
+	static const char data[64];
+
+	(void)state;
+	for (int counted = 0; counted < 2; counted++) {
+		struct fake *f = fake_create(NULL);
+		fake_seek(f, 15);
+		bsn_sq_owe_fence(f->sq, BSN_FENCE_INITIATOR_SMALL);
+		if (counted)
+			bsn_sq_find_room(f->sq);
+		assert_int_equal(bsn_send_inline(&f->ep, data, sizeof(data), 0, 0), 0);
+		assert_int_equal(fence_at(f, 15), BSN_FENCE_INITIATOR_SMALL);
+		fake_destroy(f);
+	}
+}
+
+/* The inline code goes round with the room that was counted, also where the index comes to 2^16. */
+static void a_ring_goes_round_with_what_was_counted(void **state)
+{
+	(void)state;
+	for (uint32_t start = UINT16_MAX - 8; start < UINT16_MAX + 2; start++) {
+		struct fake *f = fake_create(NULL);
+		fake_seek(f, (uint16_t)start);
+		for (uint32_t index = start; index < start + 16; index++) {
+			struct bsn_ctrl ctrl;
+			assert_int_equal(post_blocks(f, 1, index, 0), 0);
+			bsn_ctrl_decode(&ctrl, f->sq->ring + (index & 15) * BSN_BB_SIZE);
+			assert_int_equal(ctrl.wqe_index, (uint16_t)index);
+			assert_int_equal(ctrl.opmod, 0);
+		}
+		assert_int_equal(bsn_sq_room(f->sq), 0);
+		assert_int_equal(post_blocks(f, 1, 0, 0), -EAGAIN);
+		fake_destroy(f);
+	}
+}
+
 /* A prepared request may be posted to any endpoint, over and over. */
 static void a_prepared_request_belongs_to_no_queue(void **state)
 {
@@ -888,6 +926,8 @@ int main(void)
 		cmocka_unit_test(an_error_is_never_hidden),
 		cmocka_unit_test(unsignaled_work_says_what_it_was_made_to),
 		cmocka_unit_test(a_fence_owed_is_paid_once),
+		cmocka_unit_test(a_fence_owed_is_paid_across_the_end),
+		cmocka_unit_test(a_ring_goes_round_with_what_was_counted),
 		cmocka_unit_test(a_prepared_request_belongs_to_no_queue),
 		cmocka_unit_test(a_cleared_queue_is_new),
 		cmocka_unit_test(a_slot_has_nine_bytes_or_seventeen),
