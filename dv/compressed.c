@@ -34,6 +34,7 @@ struct recipe {
 	uint8_t step[BSN_CQE_SIZE]; /* added, byte by byte, from one CQE to the next */
 	struct move move[MOVES]; /* of the first all four bytes */
 	unsigned moves;
+	bool has_low; /* minis have bytes of the first half */
 	size_t counter_low, counter_high; /* where they are; 0: the map does not count */
 	size_t length_from, counter_from; /* of minis; the latter only where the map does not count */
 };
@@ -54,12 +55,13 @@ static struct recipe recipes[FORMATS][2];
 
 /* -- by four bytes at a time ------------------------------------------------------------------------ */
 
-BSN_ALWAYS_INLINE void move_bytes(const struct move *move, bool is_whole, const uint8_t *mini,
+/* @from: of the mini, moved by move->from. */
+BSN_ALWAYS_INLINE void move_bytes(const struct move *move, bool is_whole, const uint8_t *from,
 				  const uint8_t *base, uint8_t *cqe)
 {
 	uint32_t bytes, rest;
 
-	memcpy(&bytes, mini + move->from, sizeof(bytes));
+	memcpy(&bytes, from, sizeof(bytes));
 	if (!is_whole) {
 		memcpy(&rest, base + move->to, sizeof(rest));
 		bytes = (bytes & move->mask) | rest;
@@ -72,13 +74,13 @@ BSN_ALWAYS_INLINE void move_bytes(const struct move *move, bool is_whole, const 
 	*(bsn_v2_unaligned *)(void *)(cqe + 16) = b;                                               \
 	*(bsn_v2_unaligned *)(void *)(cqe + 32) = c;                                               \
 	*(bsn_v2_unaligned *)(void *)(cqe + 48) = d;                                               \
-	move_bytes(&first, true, mini + (i) * BSN_MINI_SIZE, s->base, cqe);                        \
-	move_bytes(&second, second_is_whole, mini + (i) * BSN_MINI_SIZE, s->base, cqe);            \
+	move_bytes(&first, true, from[0] + (i) * BSN_MINI_SIZE, s->base, cqe);                     \
+	move_bytes(&second, second_is_whole, from[1] + (i) * BSN_MINI_SIZE, s->base, cqe);         \
 	if (counts) {                                                                              \
 		bsn_store_be32(cqe + BSN_CQE_TAIL_OFFSET, tail);                                   \
 		tail += 1u << 16;                                                                  \
 	} else {                                                                                   \
-		move_bytes(&third, false, mini + (i) * BSN_MINI_SIZE, s->base, cqe);               \
+		move_bytes(&third, false, from[2] + (i) * BSN_MINI_SIZE, s->base, cqe);            \
 	}                                                                                          \
 	cqe += s->stride;
 
@@ -95,15 +97,21 @@ BSN_ALWAYS_INLINE void expand_by_moves(const struct recipe *r, const struct sess
 	const struct move first = r->move[0], second = r->move[1], third = r->move[2];
 	uint8_t copy[BSN_MINI_SIZE + BSN_CQE_SIZE]; /* a move may begin before the first mini */
 	uint32_t tail = bsn_load_be32(s->base + BSN_CQE_TAIL_OFFSET);
+	const uint8_t *const at = array ? copy + BSN_MINI_SIZE : mini;
+	const uint8_t *from[MOVES] = { at + first.from, at + second.from, at + third.from };
 	uint8_t *cqe = s->at;
 
+	/* Otherwise the compiler keeps a pointer for each CQE of eight, in memory. */
+	BSN_HIDE(from[0]);
+	BSN_HIDE(from[1]);
+	BSN_HIDE(from[2]);
 	if (!array) {
 		for (size_t i = 0; i < count; i++) {
 			PLAIN_STEP(i)
 		}
 		return;
 	}
-	for (mini = copy + BSN_MINI_SIZE; count; count -= EIGHT, array = cqe) {
+	for (; count; count -= EIGHT, array = cqe) {
 		memcpy(copy + BSN_MINI_SIZE, array, BSN_CQE_SIZE);
 		PLAIN_STEP(0) PLAIN_STEP(1) PLAIN_STEP(2) PLAIN_STEP(3)
 		PLAIN_STEP(4) PLAIN_STEP(5) PLAIN_STEP(6) PLAIN_STEP(7)
@@ -125,13 +133,22 @@ BSN_ALWAYS_INLINE void expand_plain(const struct recipe *r, const struct session
 
 #if defined(__x86_64__)
 
-#define AVX2_STEP(i)                                                                               \
-	from = _mm256_set1_epi64x(bsn_mini_word(mini, i));                                         \
+/* One CQE, the bytes of whose mini are everywhere in @from. */
+#define AVX2_STEP(i, mini)                                                                         \
+	from = mini;                                                                               \
 	_mm256_storeu_si256((void *)(cqe + (i) * stride),                                          \
-			    _mm256_or_si256(low, _mm256_shuffle_epi8(from, to_low)));              \
+			    has_low ? _mm256_or_si256(low, _mm256_shuffle_epi8(from, to_low)) : low); \
 	_mm256_storeu_si256((void *)(cqe + (i) * stride + 32),                                     \
 			    _mm256_or_si256(high, _mm256_shuffle_epi8(from, to_high)));            \
-	high = _mm256_add_epi8(high, step);
+	if (counts)                                                                                \
+		high = _mm256_add_epi8(high, step);
+
+/* Four, whose minis are @four. */
+#define AVX2_FOUR(i, four)                                                                         \
+	AVX2_STEP(i, _mm256_permute4x64_epi64(four, 0x00))                                         \
+	AVX2_STEP((i) + 1, _mm256_permute4x64_epi64(four, 0x55))                                   \
+	AVX2_STEP((i) + 2, _mm256_permute4x64_epi64(four, 0xaa))                                   \
+	AVX2_STEP((i) + 3, _mm256_permute4x64_epi64(four, 0xff))
 
 BSN_ALWAYS_INLINE long long bsn_mini_word(const uint8_t *mini, size_t i)
 {
@@ -151,21 +168,22 @@ BSN_ALWAYS_INLINE long long bsn_mini_word(const uint8_t *mini, size_t i)
 
 __attribute__((target("avx2"), always_inline)) static inline void
 expand_by_avx2(const struct recipe *r, const struct session *s, size_t count, const uint8_t *mini,
-	       const uint8_t *array, size_t stride)
+	       const uint8_t *array, size_t stride, bool has_low, bool counts)
 {
-	uint8_t copy[BSN_CQE_SIZE];
 	AVX2_VECTORS
 
 	if (!array) {
 		for (size_t i = 0; i < count; i++) {
-			AVX2_STEP(i)
+			AVX2_STEP(i, _mm256_set1_epi64x(bsn_mini_word(mini, i)))
 		}
 		return;
 	}
-	for (mini = copy; count; count -= EIGHT, array = cqe) {
-		memcpy(copy, array, sizeof(copy));
-		AVX2_STEP(0) AVX2_STEP(1) AVX2_STEP(2) AVX2_STEP(3)
-		AVX2_STEP(4) AVX2_STEP(5) AVX2_STEP(6) AVX2_STEP(7)
+	for (; count; count -= EIGHT, array = cqe) {
+		const __m256i first = _mm256_loadu_si256((const void *)array),
+			      second = _mm256_loadu_si256((const void *)(array + 32));
+
+		AVX2_FOUR(0, first)
+		AVX2_FOUR(4, second)
 		cqe += EIGHT * stride;
 	}
 }
@@ -174,10 +192,14 @@ __attribute__((target("avx2"), always_inline)) static inline void
 expand_avx2(const struct recipe *r, const struct session *s, size_t count, const uint8_t *mini,
 	    const uint8_t *array)
 {
-	if (BSN_LIKELY(s->stride == BSN_CQE_SIZE))
-		expand_by_avx2(r, s, count, mini, array, BSN_CQE_SIZE);
+	if (BSN_UNLIKELY(s->stride != BSN_CQE_SIZE))
+		expand_by_avx2(r, s, count, mini, array, BSN_CQE128_SIZE, true, true);
+	else if (r->counter_low)
+		expand_by_avx2(r, s, count, mini, array, BSN_CQE_SIZE, true, true);
+	else if (r->has_low)
+		expand_by_avx2(r, s, count, mini, array, BSN_CQE_SIZE, true, false);
 	else
-		expand_by_avx2(r, s, count, mini, array, BSN_CQE128_SIZE);
+		expand_by_avx2(r, s, count, mini, array, BSN_CQE_SIZE, false, false);
 }
 
 #elif defined(__aarch64__)
@@ -258,6 +280,8 @@ static const uint8_t *second_slot(const struct session *s)
                                                                                                    \
 			if (BSN_LIKELY(count)) {                                                   \
 				expand(r, s, count, NULL, array);                                  \
+				if (BSN_LIKELY(count == s->left))                                  \
+					return;                                                    \
 				move_on(r, s, count);                                              \
 			} else {                                                                   \
 				here = least(s->left, EIGHT);                                      \
@@ -352,6 +376,7 @@ static void make_recipe(struct recipe *r, enum bsn_mini_format format, bool is_r
 	find_counter(r);
 	for (size_t to = 0; to < BSN_CQE_SIZE && r->moves < MOVES; to += 4)
 		r->moves += find_move(&r->map, to, &r->move[r->moves]);
+	r->has_low = r->move[0].to < BSN_CQE_SIZE / 2; /* they are in order here */
 	if (r->move[0].mask != UINT32_MAX) { /* the length is a whole one in every format */
 		const struct move part = r->move[0];
 
@@ -399,27 +424,34 @@ bool bsn_cq_expand_by(struct bsn_cq *cq, const char *name)
 	return false;
 }
 
+/* What bsn_cqe_block_begin() accepts of the basic layout. */
+static bool is_title(const struct bsn_cqe_resp *resp)
+{
+	return resp->opcode <= BSN_CQE_RESP_SEND_INV && resp->format == BSN_CQE_COMPRESSED;
+}
+
 int bsn_cq_expand(struct bsn_cq *cq, const uint8_t *title, uint8_t phase)
 {
 	const unsigned format = cq->mini_format & FORMAT_MASK, way = cq->mini_format >> WAY_SHIFT;
-	struct bsn_cqe_block block = { .format = (enum bsn_mini_format)(format - 1) };
+	struct bsn_cqe_resp resp;
 	struct session s;
 	const struct recipe *r;
 
-	if (!cq->mini_format || bsn_cqe_block_begin(&block, title, NULL) || !block.left ||
-	    block.left > cq->cqe_count)
+	bsn_cqe_resp_decode(&resp, title);
+	if (!cq->mini_format || !is_title(&resp) || !resp.byte_count || resp.byte_count > cq->cqe_count)
 		return -EPROTO;
-	r = &recipes[block.format][block.is_request];
+	r = &recipes[format - 1][resp.opcode == BSN_CQE_REQ];
 	s.at = (uint8_t *)(uintptr_t)title;
 	s.stride = cq->stride;
 	s.ring = (uint8_t *)(uintptr_t)cq->ring;
-	s.to_end = (size_t)(cq->ring_end - title) >> (cq->stride == BSN_CQE128_SIZE ? 7 : 6);
-	s.left = block.left;
-	s.counter = block.next_counter;
-	for (size_t i = 0; i < BSN_CQE_SIZE; i += sizeof(bsn_v2))
-		*(bsn_v2_unaligned *)(void *)(s.base + i) =
-			bsn_v2_load(block.title + i) & bsn_v2_load(r->map.keep + i);
-	s.base[BSN_CQE_OP_OWN_OFFSET] = (uint8_t)((s.base[BSN_CQE_OP_OWN_OFFSET] & ~1u) | phase);
+	s.to_end = (size_t)(cq->ring_end - title) / BSN_CQE_SIZE >> (s.stride / BSN_CQE128_SIZE);
+	s.left = resp.byte_count;
+	s.counter = (uint16_t)resp.wqe_counter;
+	BSN_HIDE(r);
+	BSN_UNROLL for (size_t i = 0; i < BSN_CQE_SIZE; i += sizeof(bsn_v2))
+		*(bsn_v2_unaligned *)(void *)(s.base + i) = bsn_v2_load(title + i) & bsn_v2_load(r->map.keep + i);
+	s.base[BSN_CQE_OP_OWN_OFFSET] =
+		(uint8_t)((title[BSN_CQE_OP_OWN_OFFSET] & ~(BSN_RECV_KIND_FORMAT | 1u)) | phase);
 	if (r->counter_low) {
 		s.base[r->counter_low] = (uint8_t)s.counter;
 		s.base[r->counter_high] = (uint8_t)(s.counter >> 8);
