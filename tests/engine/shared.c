@@ -227,6 +227,29 @@ static void an_empty_queue_loses_nothing(struct bench *b)
 	}
 }
 
+/* A sender that may not try again is told so at once. Its message took no receive: the next one is another QP's. */
+static void an_empty_queue_fails_who_may_not_retry(struct bench *b)
+{
+	const uint64_t lost = 1, next = 2;
+	struct pairs p;
+
+	make_pairs(b, &p);
+	ok(post_recv(b, 0));
+	for (uint64_t n = 0; n <= lost; n++)
+		ok(bsn_send_inline(b->ep[0], &n, sizeof(n), n, BSN_F_SIGNALED | BSN_F_RING));
+	expect_done(b, b->cq[0], 0, BSN_OPCODE_SEND);
+	expect_done(b, b->cq[1], 0, BSN_RECV);
+	expect_status(b, b->cq[0], lost, BSN_OPCODE_SEND, IBV_WC_RNR_RETRY_EXC_ERR);
+	expect_nothing(b, b->cq[1]);
+	ok(post_recv(b, next));
+	expect_nothing(b, b->cq[1]);
+	ok(bsn_send_inline(bsn_qp_ep(p.qp[0][0]), &next, sizeof(next), next, BSN_F_SIGNALED | BSN_F_RING));
+	expect_done(b, b->cq[0], next, BSN_OPCODE_SEND);
+	expect_done(b, b->cq[1], next, BSN_RECV);
+	assert_memory_equal(bench_at(b, 1, next * ROOM), &next, sizeof(next));
+	destroy_pairs(&p);
+}
+
 /* -- of several CQs ------------------------------------------------------------------------------- */
 
 enum { AT_ONCE = 8 };
@@ -390,6 +413,8 @@ static const struct bench_case cases[] = {
 	{ CASE("a limit raises an event", a_limit_raises_an_event), SRQ },
 	{ CASE("a limit above the size is refused", a_limit_above_the_size_is_refused), SRQ },
 	{ CASE("an empty queue loses nothing", an_empty_queue_loses_nothing), SRQ },
+	{ CASE("an empty queue fails who may not retry", an_empty_queue_fails_who_may_not_retry), SRQ,
+	  .connect = { .rnr_retry = BSN_NO_RETRY } },
 	{ CASE("several CQs give back in any order", several_cqs_give_back_in_any_order), SRQ },
 	{ CASE("it outlives its QPs only", it_outlives_its_qps_only), SRQ },
 	{ CASE("a second CQ makes it shared", a_second_cq_makes_it_shared), SRQ },
