@@ -209,8 +209,8 @@ struct bsn_dc_pool_attr {
  * bsn_dc_pool_create - a pool without peers
  * On plain verbs each initiator is an RC QP, and the pool has a UD QP besides.
  * Return: -EOPNOTSUPP no DC here, and why; BSN_DC_STREAMS, streams or lag_port on plain verbs; streams of a device
- * that has none; lag_port of one that is not bonded; -EINVAL more than the device has, or an attribute out of
- * its range; what bsn_qp_create() and bsn_cq_create() say.
+ * that has none; lag_port of one that is not bonded; -EINVAL more than the device has (QPs, ports to bond), or an
+ * attribute out of its range; what bsn_qp_create() and bsn_cq_create() say.
  */
 BSN_API int bsn_dc_pool_create(struct bsn_device *device, const struct bsn_dc_pool_attr *attr,
 			       struct bsn_dc_pool **pool);

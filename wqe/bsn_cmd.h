@@ -596,7 +596,8 @@ BSN_SEG_DEFINE(qpc_record, BSN_QPC_RECORD_SIZE, BSN_TABLE_QPC_RECORD)
 	X(RWE, 1 << 3, "peers may write")                                                          \
 	X(PKEY_INDEX, 1 << 4, "place of the P_Key")                                                \
 	X(RNR_TIMEOUT, 1 << 6, "how long a peer waits for a receive")                              \
-	X(PM_STATE, 1 << 10, "path migration")
+	X(PM_STATE, 1 << 10, "path migration")                                                     \
+	X(LAG_TX_AFFINITY, 1 << 15, "port of a bond that sends")
 
 #define BSN_ENUM_QPC_STATE(name, value, doc) BSN_QPC_##name = value,
 enum bsn_qpc_state { BSN_QPC_STATES(BSN_ENUM_QPC_STATE) };

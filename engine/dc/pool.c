@@ -161,6 +161,7 @@ static int check_streams(const struct bsn_device *device, const struct bsn_dc_po
 static int check(const struct bsn_device *device, const struct bsn_dc_pool_attr *attr)
 {
 	const uint64_t count = (uint64_t)attr->initiators + attr->spares;
+	const unsigned ports = attr->lag_port ? provider_lag_ports(device->context) : 0;
 	int err;
 
 	if (device->no_dc && device->path->path != BSN_PATH_VERBS)
@@ -170,6 +171,8 @@ static int check(const struct bsn_device *device, const struct bsn_dc_pool_attr 
 					"policy");
 	if (attr->lag_port && device->path->path == BSN_PATH_VERBS)
 		return fail(EOPNOTSUPP, "no lag_port on plain verbs, where the driver chooses the port");
+	if (ports > 1 && attr->lag_port > ports)
+		return fail(EINVAL, "lag_port is %u: the device has %u ports to bond", attr->lag_port, ports);
 	if (!policy_of(attr->policy))
 		return fail(EINVAL, "no policy %u: see enum bsn_dc_policy", (unsigned)attr->policy);
 	if (attr->turn_bytes > MOST_TURN)

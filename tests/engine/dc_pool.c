@@ -3,8 +3,11 @@
  * Pools of DC initiators: who has which, who waits, and who is not concerned when a peer fails. On plain verbs
  * initiators are connected on demand: dc_rc.c.
  */
+#include "dc/pool.h" /* before cmocka.h, which has a macro fail() */
+
 #include "dc_rig.h"
 
+#include <infiniband/mlx5dv.h>
 #include <stdio.h>
 
 static int write_bytes(struct rig *r, int p, uint32_t bytes)
@@ -483,6 +486,62 @@ static void what_the_way_has_not_is_refused(struct bench *b)
 	assert_non_null(why_not(b, "dc-full-handshake"));
 	assert_int_equal(bsn_dc_pool_create(b->device, &attr, &pool), -EOPNOTSUPP);
 	assert_non_null(strstr(bsn_error_text(), is_on_verbs ? "plain verbs" : "bonded"));
+	unmake(&r);
+}
+
+enum { LAG_PORTS = 2 };
+
+static uint8_t lag_port_of(const struct rig *r, uint32_t initiator)
+{
+	uint8_t configured = 0, active = 0;
+
+	ok(-mlx5dv_query_qp_lag_port(bsn_qp_verbs(r->pool->initiators[initiator].qp), &configured, &active));
+	assert_int_equal(active, configured);
+	return configured;
+}
+
+/* The driver gives queues the ports in turn; what the pool was told holds for all of its own, spares too. */
+static void initiators_send_by_the_port_of_the_bond(struct bench *b)
+{
+	struct bsn_dc_pool_attr attr = { .initiators = 3, .spares = 1 };
+	struct rig r;
+
+	for (attr.lag_port = 0; attr.lag_port <= LAG_PORTS; attr.lag_port++) {
+		make(b, &r, &attr);
+		assert_null(why_not(b, "dc-lag-port"));
+		for (uint32_t i = 0; i < attr.initiators + attr.spares; i++)
+			if (attr.lag_port)
+				assert_int_equal(lag_port_of(&r, i), attr.lag_port);
+			else if (i)
+				assert_int_not_equal(lag_port_of(&r, i), lag_port_of(&r, i - 1));
+		ok(write_flags(&r, 0, 1, NOW));
+		assert_int_equal(work(&r), 1);
+		expect(&r, 0, 0, 1, BSN_OPCODE_RDMA_WRITE, IBV_WC_SUCCESS);
+		unmake(&r);
+	}
+}
+
+static void a_port_that_the_bond_has_not_is_refused(struct bench *b)
+{
+	const struct bsn_dc_pool_attr attr = { .lag_port = LAG_PORTS + 1 };
+	struct bsn_dc_pool *pool = NULL;
+
+	is_refused(bsn_dc_pool_create(b->device, &attr, &pool), EINVAL, "lag_port");
+	assert_null(pool);
+}
+
+/* The model is as strict as the pool. */
+static void the_device_refuses_it_too(struct bench *b)
+{
+	const struct bsn_dc_pool_attr attr = { .initiators = 1, .lag_port = LAG_PORTS };
+	struct ibv_qp *qp;
+	struct rig r;
+
+	make(b, &r, &attr);
+	qp = bsn_qp_verbs(r.pool->initiators[0].qp);
+	assert_int_not_equal(mlx5dv_modify_qp_lag_port(qp, LAG_PORTS + 1), 0);
+	assert_int_not_equal(mlx5dv_modify_qp_lag_port(qp, 0), 0);
+	assert_int_equal(lag_port_of(&r, 0), LAG_PORTS);
 	unmake(&r);
 }
 
@@ -1187,6 +1246,12 @@ int main(void)
 		{ CASE("what the way has not is refused", what_the_way_has_not_is_refused), ON_DIRECT },
 		{ CASE("what the way has not is refused, on plain verbs", what_the_way_has_not_is_refused),
 		  ON_VERBS },
+		{ CASE("initiators send by the port of the bond", initiators_send_by_the_port_of_the_bond),
+		  ON_DIRECT, .link = CX_LINK_ROCE, .lag = true },
+		{ CASE("a port that the bond has not is refused", a_port_that_the_bond_has_not_is_refused),
+		  ON_DIRECT, .link = CX_LINK_ROCE, .lag = true },
+		{ CASE("the device refuses it, too", the_device_refuses_it_too), ON_DIRECT,
+		  .link = CX_LINK_ROCE, .lag = true },
 		{ CASE("a check tells who is alive", a_check_tells_who_is_alive), ON_DIRECT },
 		{ CASE("a check tells who is alive, on RoCE", a_check_tells_who_is_alive), ON_DIRECT,
 		  .link = CX_LINK_ROCE },

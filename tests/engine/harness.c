@@ -305,6 +305,7 @@ static void start_model(const struct bench_case *test)
 		.big_endian_atomics = test->big_endian_atomics,
 		.no_stride_index = test->no_stride_index,
 		.no_errored_streams = test->no_errored_streams,
+		.lag = test->lag,
 		.no_devx = test->no_devx,
 		.trace_path = getenv("BSN_TEST_TRACE"),
 		.passive = !test->is_active,

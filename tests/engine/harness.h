@@ -37,6 +37,7 @@ struct bench_case {
 	bool big_endian_atomics; /* likewise: results of 8 bytes are so */
 	bool no_stride_index;   /* likewise: CQEs are not compressed by that format */
 	bool no_errored_streams; /* likewise: an initiator fails with its first stream */
+	bool lag;               /* likewise: two ports are bonded */
 	bool no_devx;           /* likewise: programs may send no commands */
 	bool is_bare;           /* a device and its memory, no queues */
 	bool is_model_only;

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """rdma-core's own tests on softcx, as python3-pyverbs brings them along. Speaks TAP.
 
-usage: rdma_core.py PRELOAD ib|roce [huge]
+usage: rdma_core.py PRELOAD ib|roce [huge|lag]
 
 Its modules for what softcx does not model (flow steering and others) run
 too. They ask for the capability and skip themselves, which tests the capabilities. A case of
@@ -10,6 +10,7 @@ its own is that the trace has no finding.
 """
 
 import gzip
+import importlib
 import os
 import pathlib
 import subprocess
@@ -35,6 +36,11 @@ FEWEST = {'mlx5_mkey': 6, 'mlx5_dma_memcpy': 4, 'mr': 16, 'odp': 14, 'device': 2
 
 # With "huge": the modules that have cases for hugepages, which tests/hugepages has reserved.
 FEWEST_HUGE = {'odp': 16, 'parent_domain': 6}
+
+# With "lag": the module for a device with two bonded ports.
+FEWEST_LAG = {'mlx5_lag_affinity': 2}
+
+FEWEST_OF = {None: FEWEST, 'huge': FEWEST_HUGE, 'lag': FEWEST_LAG}
 
 # What a link cannot have: (link, module): why.
 LACKS = {('roce', 'mlx5_devx'): 'DevX is told the MAC of its peer, which this test learns from a '
@@ -94,13 +100,14 @@ def say_fewest(result, link, fewest):
     return enough
 
 
-def run_inside(folder, is_huge):
+def run_inside(folder, kind):
     """In the process that has the device: loads and runs the unpacked tests."""
     sys.path[:0] = [folder, os.path.join(folder, 'tests')]
     from args_parser import parser  # pylint: disable=import-error,import-outside-toplevel
     sys.argv[1:] = []
     parser.parse_args()
-    names = [f'tests.test_{module}' for module in (FEWEST_HUGE if is_huge else MODULES)
+    importlib.import_module('tests.utils')  # imports mlx5_base, which imports it: only in this order
+    names = [f'tests.test_{module}' for module in (FEWEST_OF[kind] if kind else MODULES)
              if os.path.exists(os.path.join(folder, 'tests', f'test_{module}.py'))]
     result = TapResult()
     link = os.environ['SOFTCX_LINK']
@@ -111,7 +118,7 @@ def run_inside(folder, is_huge):
     sys.stdout = sys.stderr  # some of the tests print
     unittest.defaultTestLoader.loadTestsFromNames(names).run(result)
     clean = say_findings(result, os.environ['SOFTCX_TRACE'])
-    clean = say_fewest(result, link, FEWEST_HUGE if is_huge else FEWEST) and clean
+    clean = say_fewest(result, link, FEWEST_OF[kind]) and clean
     print(f'1..{result.count}', file=result.out)
     return 0 if result.wasSuccessful() and clean else 1
 
@@ -136,6 +143,8 @@ def main(preload, link, *more):
         env = dict(os.environ, LD_PRELOAD=os.path.abspath(preload), SOFTCX_LINK=link,
                    SOFTCX_FABRIC=f'test-{os.getpid()}', SOFTCX_TRACE=f'{folder}/trace',
                    PYTHONDONTWRITEBYTECODE='1')
+        if 'lag' in more:
+            env['SOFTCX_LAG'] = '1'
         for name in ('SOFTCX_GENERATION', 'SOFTCX_FAULT', 'SOFTCX_PASSIVE', 'SOFTCX_EXACT'):
             env.pop(name, None)
         try:
@@ -147,5 +156,5 @@ def main(preload, link, *more):
 
 
 if sys.argv[1] == '--inside':
-    sys.exit(run_inside(sys.argv[2], sys.argv[3:] == ['huge']))
+    sys.exit(run_inside(sys.argv[2], *(sys.argv[3:] or [None])))
 sys.exit(main(*sys.argv[1:]))

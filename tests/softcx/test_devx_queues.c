@@ -603,6 +603,10 @@ static void each_bad_transition_has_its_status(void **state)
 	BAD_MOVE(BSN_CMD_RTR2RTS_QP, m.work.log_sra_max = 5);
 	BAD_MOVE(BSN_CMD_RTR2RTS_QP, m.options = BSN_QP_OPTION_PKEY_INDEX);
 	assert_int_equal(state_of(q, 0), BSN_QPC_RTR);
+	simply_move(q, 0, BSN_CMD_RTR2RTS_QP);
+	/* ports are not bonded */
+	BAD_MOVE(BSN_CMD_RTS2RTS_QP,
+		 (m.options = BSN_QP_OPTION_LAG_TX_AFFINITY, m.shape.lag_tx_port_affinity = 1));
 }
 
 #define BAD_CQ(wanted, change)                                                                     \

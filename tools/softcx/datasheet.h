@@ -14,6 +14,7 @@
 
 enum {
 	CX_PORTS = 1,
+	CX_LAG_PORTS = 2, /* of a bond, which is one device of one port to verbs: MLX5_MAX_PORTS */
 	CX_UVERBS_MAJOR = 231, /* Linux Documentation/admin-guide/devices.txt: InfiniBand verbs */
 	CX_UVERBS_MINOR = 192,
 	CX_VENDOR_ID = 0x02c9,     /* the OUI, as ibv_query_device() has it */

@@ -23,7 +23,8 @@
 
 static struct {
 	char *generation, *link, *fabric, *fault, *trace;
-	int exact, passive, big_endian_atomics, no_devx, no_stride_index, no_errored_streams, version;
+	int exact, passive, big_endian_atomics, no_devx, no_stride_index, no_errored_streams, lag,
+		version;
 	bool given, trace_given;
 } options = { .generation = "cx6", .link = "ib", .fabric = "default" };
 
@@ -53,6 +54,8 @@ static const struct poptOption option_table[] = {
 	  "no CQEs compressed by stride index", NULL },
 	{ "no-errored-streams", 0, POPT_ARG_NONE, &options.no_errored_streams, GIVEN,
 	  "a DC initiator fails with the first of its streams", NULL },
+	{ "lag", 0, POPT_ARG_NONE, &options.lag, GIVEN,
+	  "two ports are bonded (with --link roce)", NULL },
 	{ "version", 0, POPT_ARG_NONE, &options.version, 0, "show the version", NULL },
 	POPT_AUTOHELP POPT_TABLEEND
 };
@@ -295,6 +298,8 @@ static void check_options(void)
 		die(EXIT_USAGE, "--generation %s: known are cx5, cx6, cx7", options.generation);
 	if (cx_link_by_name(options.link, &link))
 		die(EXIT_USAGE, "--link %s: known are ib, roce", options.link);
+	if (options.lag && link != CX_LINK_ROCE)
+		die(EXIT_USAGE, "--lag: only Ethernet ports can be bonded (--link roce)");
 	check_fabric(generation, link);
 	check_trace();
 }
@@ -312,6 +317,7 @@ static void set_environment(void)
 	set("SOFTCX_NO_DEVX", options.no_devx ? "1" : NULL);
 	set("SOFTCX_NO_STRIDE_INDEX", options.no_stride_index ? "1" : NULL);
 	set("SOFTCX_NO_ERRORED_STREAMS", options.no_errored_streams ? "1" : NULL);
+	set("SOFTCX_LAG", options.lag ? "1" : NULL);
 	set_fault_plan();
 	set_preload();
 	set_sanitizer();

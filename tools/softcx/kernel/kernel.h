@@ -105,6 +105,7 @@ struct uverbs_context {
 	bool ready;               /* GET_CONTEXT was answered */
 	bool devx;                /* it may send commands */
 	bool foreign;             /* inherited through fork */
+	unsigned lag_turns;       /* ports of the bond that its queues have taken */
 	struct event_file *async; /* the first one, for objects that name none */
 	struct object **objects;  /* by handle; NULL where free */
 	uint32_t object_slots;

@@ -240,11 +240,24 @@ static int mask_of(const struct object *qp, uint32_t asked)
 	return mask;
 }
 
+/*
+ * Queues of a bonded device take its ports in turn as they leave RESET, by a count of their context, so that
+ * the first has the second port: hw/mlx5/qp.c get_tx_affinity(), qp_supports_affinity(). A target of DC has a
+ * port of the bond, too (mlx5_ib_modify_dct()), which no command shows.
+ */
+static void assign_lag_port(struct uverbs_context *ctx, const struct object *qp,
+			    enum ibv_qp_state from, enum ibv_qp_state to)
+{
+	if (!ctx->config->lag || from != IBV_QPS_RESET || to != IBV_QPS_INIT || qp->qp.dc == CX_DC_TARGET)
+		return;
+	cx_qp_set_lag_port(ctx->hca, qp->number, (uint8_t)(++ctx->lag_turns % CX_LAG_PORTS + 1));
+}
+
 /* For both forms of the command; the longer one begins with these fields. */
 static int modify(struct call *call, const struct ib_uverbs_modify_qp *req)
 {
 	struct object *qp = object_find(call->ctx, OBJECT_QP, req->qp_handle);
-	struct ibv_qp_attr attr;
+	struct ibv_qp_attr attr, before = { 0 };
 	int mask, err;
 
 	if (!qp)
@@ -254,7 +267,13 @@ static int modify(struct call *call, const struct ib_uverbs_modify_qp *req)
 	err = check_attr_values(call->ctx->config, &attr, mask);
 	if (!err)
 		err = check_transition(call, qp, &attr, mask);
-	return err ? err : cx_qp_modify(call->ctx->hca, qp->number, &attr, mask);
+	if (!err)
+		err = cx_qp_query(call->ctx->hca, qp->number, &before);
+	if (!err)
+		err = cx_qp_modify(call->ctx->hca, qp->number, &attr, mask);
+	if (!err && mask & IBV_QP_STATE)
+		assign_lag_port(call->ctx, qp, before.qp_state, attr.qp_state);
+	return err;
 }
 
 enum { MASK_OF_SHORT_FORM = IBV_QP_RATE_LIMIT - 1 };

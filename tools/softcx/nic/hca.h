@@ -37,6 +37,7 @@ struct cx_config {
 	bool no_devx;           /* programs may not send commands */
 	bool no_stride_index;   /* CQEs are not compressed by that format, as on ConnectX-4 */
 	bool no_errored_streams; /* the first stream of a DC initiator that fails takes all of it along */
+	bool lag;               /* two ports are bonded; RoCE only (mlx5_lag_is_roce()) */
 	bool passive;           /* doorbells are only recorded; cx_step() executes */
 	bool private_fabric;    /* anonymous memory, this process only (tests) */
 };
@@ -267,6 +268,8 @@ struct cx_qp_attr {
 int cx_qp_create(struct cx_hca *hca, const struct cx_qp_attr *attr, uint32_t *qpn);
 int cx_qp_modify(struct cx_hca *hca, uint32_t qpn, const struct ibv_qp_attr *attr, int mask);
 int cx_qp_query(struct cx_hca *hca, uint32_t qpn, struct ibv_qp_attr *attr);
+/* The port of a bond by which it sends, from 1 on; 0: none is chosen. */
+void cx_qp_set_lag_port(struct cx_hca *hca, uint32_t qpn, uint8_t port);
 int cx_qp_destroy(struct cx_hca *hca, uint32_t qpn);
 
 /*

@@ -180,6 +180,7 @@ struct cx_qp {
 	struct cx_qp_attr attr;
 	struct ibv_qp_attr mod; /* what cx_qp_modify() set, qp_state included */
 	uint8_t log_msg_max;    /* longer messages are not sent */
+	uint8_t lag_port;       /* of a bond, that sends; 0: none is chosen */
 	struct cx_subscription {
 		uint32_t channel; /* 0: none */
 		uint16_t event;

@@ -61,6 +61,7 @@ bool shim_config_from_environment(struct cx_config *config, enum trap_mode *mode
 	config->no_devx = is_set("SOFTCX_NO_DEVX");
 	config->no_stride_index = is_set("SOFTCX_NO_STRIDE_INDEX");
 	config->no_errored_streams = is_set("SOFTCX_NO_ERRORED_STREAMS");
+	config->lag = is_set("SOFTCX_LAG");
 	*mode = is_set("SOFTCX_EXACT") ? TRAP_EXACT : TRAP_ABSORB;
 	if (generation && cx_generation_by_name(generation, &config->generation))
 		return complain("SOFTCX_GENERATION", generation);

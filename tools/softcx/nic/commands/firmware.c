@@ -10,9 +10,11 @@
 
 static enum bsn_command_status query_lag(struct cx_hca *hca, struct cx_mailbox *box)
 {
-	const struct bsn_lag lag = { .state = 0 };
+	const bool bonded = hca->config.lag;
+	const struct bsn_lag lag = { .state = bonded,
+				     .tx_remap_affinity_1 = bonded ? 1 : 0,
+				     .tx_remap_affinity_2 = bonded ? 2 : 0 };
 
-	(void)hca;
 	bsn_lag_encode(box->out + BSN_QUERY_LAG_OUT_OFFSET, &lag);
 	return BSN_COMMAND_OK;
 }

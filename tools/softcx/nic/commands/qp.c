@@ -256,6 +256,17 @@ int cx_qp_modify(struct cx_hca *hca, uint32_t qpn, const struct ibv_qp_attr *att
 	return err;
 }
 
+void cx_qp_set_lag_port(struct cx_hca *hca, uint32_t qpn, uint8_t port)
+{
+	struct cx_qp *qp;
+
+	cx_lock(hca);
+	qp = cx_qp_find_own(hca, qpn);
+	if (qp)
+		qp->lag_port = port;
+	cx_unlock(hca);
+}
+
 int cx_qp_query(struct cx_hca *hca, uint32_t qpn, struct ibv_qp_attr *attr)
 {
 	struct cx_qp *qp;

@@ -29,7 +29,7 @@ static const struct transition transitions[] = {
 	  IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
 	  IBV_QP_MAX_QP_RD_ATOMIC, RIGHTS | BSN_QP_OPTION_RNR_TIMEOUT | BSN_QP_OPTION_PM_STATE },
 	{ BSN_CMD_RTS2RTS_QP, IBV_QPS_RTS, IBV_QPS_RTS, 0,
-	  RIGHTS | BSN_QP_OPTION_RNR_TIMEOUT | BSN_QP_OPTION_PM_STATE },
+	  RIGHTS | BSN_QP_OPTION_RNR_TIMEOUT | BSN_QP_OPTION_PM_STATE | BSN_QP_OPTION_LAG_TX_AFFINITY },
 	{ BSN_CMD_2ERR_QP, IBV_QPS_UNKNOWN, IBV_QPS_ERR, 0, 0 },
 	{ BSN_CMD_2RST_QP, IBV_QPS_UNKNOWN, IBV_QPS_RESET, 0, 0 },
 };
@@ -201,6 +201,14 @@ static int mask_of_options(uint32_t options)
 	       (options & BSN_QP_OPTION_RNR_TIMEOUT ? IBV_QP_MIN_RNR_TIMER : 0);
 }
 
+/* No source says what a ConnectX does with a port that the bond has not; softcx refuses it. */
+static const char *check_lag_port(const struct cx_config *config, uint32_t port)
+{
+	if (!config->lag)
+		return "ports are not bonded";
+	return !port || port > CX_LAG_PORTS ? "the bond has no such port" : NULL;
+}
+
 static enum bsn_command_status move_on(struct cx_hca *hca, struct cx_mailbox *box, struct cx_qp *qp,
 				       const struct transition *t)
 {
@@ -214,12 +222,16 @@ static enum bsn_command_status move_on(struct cx_hca *hca, struct cx_mailbox *bo
 					 "opt_param_mask has what this transition does not change");
 	read_context(box->in + BSN_CREATE_QP_CTX_OFFSET, &c);
 	box->why = check_context(&hca->config, &c, mask);
+	if (!box->why && options & BSN_QP_OPTION_LAG_TX_AFFINITY)
+		box->why = check_lag_port(&hca->config, c.shape.lag_tx_port_affinity);
 	if (box->why)
 		return BSN_COMMAND_BAD_PARAMETER;
 	attr = attr_of(&hca->config, &c, t->to);
 	if (options & RIGHTS)
 		attr.qp_access_flags =
 			(unsigned)change_access((int)qp->mod.qp_access_flags, &c.work, options);
+	if (options & BSN_QP_OPTION_LAG_TX_AFFINITY)
+		qp->lag_port = (uint8_t)c.shape.lag_tx_port_affinity;
 	if (mask & IBV_QP_PATH_MTU)
 		qp->log_msg_max = (uint8_t)c.shape.log_msg_max;
 	cx_qp_change(hca, qp, &attr, mask | IBV_QP_STATE);
@@ -307,6 +319,7 @@ static void write_shape(const struct cx_qp *qp, uint8_t *qpc)
 		.st = qp->attr.dc == CX_DC_INITIATOR ? BSN_QPC_ST_DCI : BSN_QPC_ST_RC,
 		.full_handshake = qp->attr.full_handshake,
 		.state = state_of(qp->mod.qp_state),
+		.lag_tx_port_affinity = qp->lag_port,
 		.pm_state = 3, /* paths do not migrate */
 		.pd = qp->attr.pdn,
 		.mtu = qp->mod.path_mtu,
