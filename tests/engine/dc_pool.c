@@ -1153,6 +1153,35 @@ static void thousands_of_peers(struct bench *b)
 	unmake(&r);
 }
 
+/* An address whose access key is another is whole; only its target can tell, and only its peer fails. */
+static void a_wrong_access_key_fails_its_peer(struct bench *b)
+{
+	const struct bsn_dc_pool_attr attr = { .initiators = 2, .spares = 1 };
+	const uint8_t key[] = { KEY >> 24 & 0xff, KEY >> 16 & 0xff, KEY >> 8 & 0xff, KEY & 0xff };
+	struct bsn_address address;
+	size_t at = 0;
+	int seen = 0;
+	struct rig r;
+
+	make(b, &r, &attr);
+	ok(bsn_dc_peer_destroy(r.ep[0]));
+	ok(bsn_dct_address(r.dct[0], &address));
+	while (at + sizeof(key) < sizeof(address.bytes) && memcmp(address.bytes + at, key, sizeof(key)))
+		at++;
+	assert_memory_equal(address.bytes + at, key, sizeof(key));
+	address.bytes[at + 3] ^= 1;
+	ok(bsn_dc_peer_create(r.pool, &address, NULL, &r.user[0], &r.ep[0]));
+	ok(write_to(&r, 0, 1));
+	ok(write_to(&r, 1, 2));
+	while (work(&r))
+		for (int k = 0; k < r.count; k++, seen++)
+			assert_int_equal(r.done[k].status,
+					 r.done[k].id == 1 ? IBV_WC_RETRY_EXC_ERR : IBV_WC_SUCCESS);
+	assert_int_equal(seen, 2);
+	assert_int_equal(write_to(&r, 0, 3), -ENOTCONN);
+	unmake(&r);
+}
+
 static void what_does_not_fit_is_refused(struct bench *b)
 {
 	struct bsn_dc_pool_attr attr = { .initiators = 1 << 30 };
@@ -1252,6 +1281,7 @@ int main(void)
 		  ON_DIRECT, .link = CX_LINK_ROCE, .lag = true },
 		{ CASE("the device refuses it, too", the_device_refuses_it_too), ON_DIRECT,
 		  .link = CX_LINK_ROCE, .lag = true },
+		{ CASE("a wrong access key fails its peer", a_wrong_access_key_fails_its_peer), ON_DIRECT },
 		{ CASE("a check tells who is alive", a_check_tells_who_is_alive), ON_DIRECT },
 		{ CASE("a check tells who is alive, on RoCE", a_check_tells_who_is_alive), ON_DIRECT,
 		  .link = CX_LINK_ROCE },
