@@ -6,6 +6,7 @@
 #include <pthread.h>
 
 #include "bsn_build.h"
+#include "bsn_decode.h"
 #include "refuse.h"
 
 /* A number of the calling thread: its thread pointer, which the ABIs of both architectures have at hand. */
@@ -27,6 +28,21 @@ BSN_ALWAYS_INLINE uintptr_t bsn_this_thread(void)
 static inline uint32_t bsn_sq_wide_pi(const struct bsn_sq *sq)
 {
 	return sq->wide_pi + (uint16_t)(sq->pi - (uint16_t)sq->wide_pi);
+}
+
+/*
+ * Whether nothing is outstanding, as far as was polled. Only looks, so that it costs less than
+ * bsn_sq_outstanding_bb(), which takes over what it finds.
+ */
+BSN_ALWAYS_INLINE bool bsn_sq_is_empty(const struct bsn_sq *sq)
+{
+	const uint16_t done = __atomic_load_n(&sq->route.done, __ATOMIC_ACQUIRE); /* O6 */
+	struct bsn_ctrl ctrl;
+
+	if (done == sq->seen_done)
+		return sq->pi == sq->retired;
+	bsn_ctrl_decode(&ctrl, sq->ring + (size_t)(done & sq->bb_mask) * BSN_BB_SIZE);
+	return sq->pi == (uint16_t)(done + bsn_bb_of_ds(ctrl.ds)) || sq->pi == sq->retired;
 }
 
 /* The fence that is owed, as it lies in the control segment; a request's own is as good. */

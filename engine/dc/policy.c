@@ -15,7 +15,7 @@ static struct slot *slot_at(const struct bsn_dc_pool *pool, uint16_t number)
 /* -- least recently used -------------------------------------------------------------------------- */
 
 /* A clock, at most twice round: the hand passes once a slot that was used since it last passed. */
-static struct slot *find_oldest(struct bsn_dc_pool *pool)
+static __attribute__((noinline)) struct slot *find_oldest_any(struct bsn_dc_pool *pool)
 {
 	for (uint32_t left = 2 * pool->slot_count; left; left--) {
 		struct slot *s = &pool->slots[pool->hand];
@@ -26,6 +26,25 @@ static struct slot *find_oldest(struct bsn_dc_pool *pool)
 			return s;
 	}
 	return NULL;
+}
+
+/* The same where the pool is simple: it calls nothing. */
+static struct slot *find_oldest(struct bsn_dc_pool *pool)
+{
+	struct slot *const slots = pool->slots, *const end = slots + pool->slot_count;
+	struct slot *s = slots + pool->hand;
+
+	if (BSN_UNLIKELY(!pool->is_simple))
+		return find_oldest_any(pool);
+	for (uint32_t left = 2 * pool->slot_count; left; left--, s = s + 1 == end ? slots : s + 1) {
+		const struct bsn_sq *sq = s->of->sq;
+
+		if (!s->peer || !is_simply_idle(s, sq) || take_simply_used(s, sq))
+			continue;
+		pool->hand = s + 1 == end ? 0 : (uint32_t)(s + 1 - slots);
+		return s;
+	}
+	return NULL; /* the hand is where it was */
 }
 
 static struct slot *choose_lru(struct bsn_dc_pool *pool, const struct bsn_peer *peer)
@@ -52,7 +71,9 @@ static struct slot *choose_sieve(struct bsn_dc_pool *pool, const struct bsn_peer
 		return s;
 	for (uint32_t left = 2 * pool->bound.count; left; left--) {
 		s = slot_at(pool, pool->sieve == NO_SLOT ? pool->bound.last : pool->sieve);
-		if (is_idle(pool, s) && !take_used(pool, s))
+		if (BSN_LIKELY(pool->is_simple)
+			    ? is_simply_idle(s, s->of->sq) && !take_simply_used(s, s->of->sq)
+			    : is_idle(pool, s) && !take_used(pool, s))
 			return s;
 		pool->sieve = s->before;
 	}
@@ -93,6 +114,8 @@ static struct initiator *working(struct bsn_dc_pool *pool, uint32_t place)
 {
 	uint32_t count = 0;
 
+	if (!pool->counters.failures) /* then the first ones work, and the spares are after them */
+		return &pool->initiators[place];
 	for (uint32_t k = 0; k < pool->count; k++) {
 		struct initiator *i = &pool->initiators[k];
 
@@ -146,13 +169,13 @@ static struct slot *choose_adaptive(struct bsn_dc_pool *pool, const struct bsn_p
 	(void)peer;
 	think_over(pool);
 	if (!pool->free.count)
-		return find_oldest(pool);
+		return find_oldest_any(pool);
 	if (pool->bound.count < pool->active)
 		return slot_at(pool, pool->free.first);
-	s = find_oldest(pool);
+	s = find_oldest_any(pool);
 	if (s && pool->bound.count > pool->active) { /* one less */
 		unbind_slot(pool, s);
-		s = find_oldest(pool);
+		s = find_oldest_any(pool);
 	}
 	if (s)
 		return s;

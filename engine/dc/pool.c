@@ -257,9 +257,11 @@ int pool_begin(struct bsn_dc_pool *pool)
 {
 	if (slots_make(pool) || make_entrances(pool) || begin_streams(pool))
 		return fail(ENOMEM, "no memory");
+	pool->is_simple = pool->streams == 1 && !pool->rc && !pool->policy->wants_ghosts;
 	init_nowhere(&pool->unbound, pool->initiators[0].sq);
 	init_nowhere(&pool->failed, pool->initiators[0].sq);
 	pool->unbound.path = pool->failed.path = &unbound_path.path;
+	pool->unbound.posts = &unbound_posts;
 	pool->failed.closed = ENOTCONN;
 	pool->failed.closed_why = "a request to this peer failed: poll what is outstanding, then "
 				  "bsn_dc_peer_reset()";

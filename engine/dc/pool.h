@@ -27,6 +27,7 @@
 #include "../path.h"
 #include "bsn_dc.h"
 #include "init.h"
+#include "sq.h"
 
 #define NO_PEER UINT32_MAX
 #define NO_SLOT UINT16_MAX
@@ -118,6 +119,7 @@ struct chunk {
  * @next, @before: among the slots that nobody has, or where the policy wants that from the one bound last
  *	to the first
  * @is_used: of a stream: since a policy last looked
+ * @is_new: the request that took it does not count as a use of it, and was not seen yet
  * @is_out: it or its initiator failed, or is a spare: it is in none of the lists
  * @has_failed: of a stream: a request failed, of which pool->failures has more
  * @is_revoked: its peer may not post, since others wait; what is outstanding goes on
@@ -133,8 +135,10 @@ struct slot {
 	uint16_t seen_pi, end_pi;
 	uint16_t next, before;
 	uint16_t held, held_bb, held_pi;
-	bool is_out, has_failed, is_used, is_revoked, has_turn;
+	bool is_out : 1, has_turn : 1; /* one look tells of both */
+	bool has_failed, is_used, is_revoked, is_new;
 };
+_Static_assert(sizeof(struct slot) <= 64, "a slot is a cache line");
 
 /* Of a stream that failed: the request that did. */
 struct failure {
@@ -190,6 +194,7 @@ struct bsn_dc_pool {
 	uint32_t slot_count, streams; /* of all initiators; of one */
 	uint32_t held_slots;          /* of all initiators */
 	bool no_repeats;
+	bool is_simple; /* a slot is an initiator of the device's, and misses are not counted */
 	uint32_t fatal_streams;       /* so many that failed are an initiator's failure */
 	uint32_t count; /* of initiators, spares included */
 	uint32_t initiators_wanted;
@@ -198,7 +203,6 @@ struct bsn_dc_pool {
 	uint32_t hand;          /* of the clock */
 	uint16_t sieve;         /* the slot that SIEVE looks at next; NO_SLOT: the one bound first */
 	uint32_t active, misses, ghosts; /* of the adaptive policy */
-	struct slot *taken;     /* by the post that is under way */
 	uint64_t turn_bytes;
 	uint32_t max_reads; /* of an initiator; 0: no limit */
 	uint8_t lag_port;   /* that initiators send by; 0: the driver chooses */
@@ -271,6 +275,8 @@ void list_put_last(struct bsn_dc_pool *pool, struct slot_list *list, struct slot
 void list_remove(struct bsn_dc_pool *pool, struct slot_list *list, struct slot *s);
 
 void bind_slot(struct bsn_dc_pool *pool, struct bsn_peer *peer, struct slot *s);
+/* The same for a request that is about to be posted, which does not count as a use. Nobody waits. */
+void take_slot(struct bsn_dc_pool *pool, struct bsn_peer *peer, struct slot *s);
 /* Its peer, if any, has none after that. */
 void unbind_slot(struct bsn_dc_pool *pool, struct slot *s);
 void revoke_slot(struct bsn_dc_pool *pool, struct slot *s);
@@ -287,35 +293,54 @@ void slots_leave(struct bsn_dc_pool *pool, struct initiator *i);
 void slot_enter(struct bsn_dc_pool *pool, struct slot *s);
 void slot_leave(struct bsn_dc_pool *pool, struct slot *s);
 
-/* Of queues with streams; see the functions below. */
+/* Of queues with streams; see the functions below. The second one takes. */
 bool stream_is_done(const struct bsn_dc_pool *pool, struct slot *s);
 bool stream_was_used(const struct bsn_dc_pool *pool, struct slot *s);
 
 /* Nothing of its peer is outstanding. */
-static inline bool is_done(const struct bsn_dc_pool *pool, struct slot *s)
+BSN_ALWAYS_INLINE bool is_done(const struct bsn_dc_pool *pool, struct slot *s)
 {
-	struct bsn_sq *sq = s->of->sq;
-
-	if (__atomic_load_n(&sq->route.done, __ATOMIC_RELAXED) != sq->seen_done)
-		bsn_sq_outstanding_bb(sq); /* it takes over what was polled */
-	return sq->pi == sq->retired || (pool->streams > 1 && stream_is_done(pool, s));
+	return BSN_UNLIKELY(pool->streams > 1) ? stream_is_done(pool, s) : bsn_sq_is_empty(s->of->sq);
 }
 
 /* It can be given to a peer. */
-static inline bool is_idle(const struct bsn_dc_pool *pool, struct slot *s)
+BSN_ALWAYS_INLINE bool is_idle(const struct bsn_dc_pool *pool, struct slot *s)
 {
 	return !s->is_out && !s->has_turn && is_done(pool, s);
+}
+
+/* Of a pool that is simple. */
+BSN_ALWAYS_INLINE bool is_simply_idle(const struct slot *s, const struct bsn_sq *sq)
+{
+	return !s->is_out && !s->has_turn && bsn_sq_is_empty(sq);
+}
+
+/*
+ * Whether it was used since this was last asked. A queue that is done, and whose last request done is the one
+ * that took the slot, was not.
+ */
+BSN_ALWAYS_INLINE bool take_simply_used(struct slot *s, const struct bsn_sq *sq)
+{
+	const uint16_t pi = sq->pi;
+	const bool was_used = pi != s->seen_pi &&
+			      !(s->is_new && __atomic_load_n(&sq->route.done, __ATOMIC_RELAXED) == s->seen_pi);
+
+	s->seen_pi = pi;
+	s->is_new = false;
+	return was_used;
 }
 
 /* Whether it was used since this was last asked. */
 static inline bool take_used(const struct bsn_dc_pool *pool, struct slot *s)
 {
-	const uint16_t pi = s->of->sq->pi;
-	const bool was_used = pool->streams > 1 ? stream_was_used(pool, s) : pi != s->seen_pi;
+	const struct bsn_sq *sq = s->of->sq;
 
-	s->seen_pi = pi;
-	s->is_used = false;
-	return was_used;
+	if (BSN_UNLIKELY(pool->streams > 1))
+		return stream_was_used(pool, s);
+	if (BSN_UNLIKELY(pool->rc && s->is_new && (uint16_t)(sq->pi - s->seen_pi) == 1))
+		s->seen_pi = sq->pi; /* its requests are a block each, and its route tells nothing */
+	s->is_new = s->is_new && !pool->rc;
+	return take_simply_used(s, sq);
 }
 
 /* What its peer posted while others wait is taken from its credit. */
@@ -409,6 +434,7 @@ bool told_connects(const struct bsn_dc_pool *pool, struct connects *counted);
 
 /* turns.c */
 extern const struct bsn_sq_body_path unbound_path;
+extern const struct bsn_sq_posts unbound_posts;
 
 /* Finds a slot for a peer that has none, or lost it. NULL: it has to wait, also for its own requests. */
 struct slot *find_slot(struct bsn_dc_pool *pool, const struct bsn_peer *peer);

@@ -55,6 +55,26 @@ void list_remove(struct bsn_dc_pool *pool, struct slot_list *list, struct slot *
 	list->count--;
 }
 
+/* From wherever it is in the list to its beginning. */
+static void list_put_again(struct bsn_dc_pool *pool, struct slot_list *list, struct slot *s)
+{
+	const uint16_t number = slot_number(pool, s), before = s->before, next = s->next;
+
+	if (pool->sieve == number && list == &pool->bound)
+		pool->sieve = before;
+	if (before == NO_SLOT)
+		return;
+	pool->slots[before].next = next;
+	if (next == NO_SLOT)
+		list->last = before;
+	else
+		pool->slots[next].before = before;
+	s->before = NO_SLOT;
+	s->next = list->first;
+	pool->slots[list->first].before = number;
+	list->first = number;
+}
+
 /* -- what the ring says ------------------------------------------------------------------------- */
 
 /* Where a walk over the requests since @from begins: those that are not in the ring any more are done. */
@@ -86,23 +106,30 @@ static void read_streams(const struct bsn_dc_pool *pool, struct initiator *i)
 
 		at += posted.count_bb;
 		s->end_pi = (uint16_t)at;
-		s->is_used = true;
+		s->is_used = s->is_used || !s->is_new;
+		s->is_new = false;
 	}
 	i->read_pi = pi;
 }
 
 bool stream_is_done(const struct bsn_dc_pool *pool, struct slot *s)
 {
-	const struct bsn_sq *sq = s->of->sq;
+	struct bsn_sq *sq = s->of->sq;
 
+	if (!bsn_sq_outstanding_bb(sq))
+		return true;
 	read_streams(pool, s->of);
 	return (uint16_t)(sq->pi - s->end_pi) >= (uint16_t)(sq->pi - sq->retired);
 }
 
 bool stream_was_used(const struct bsn_dc_pool *pool, struct slot *s)
 {
+	bool was_used;
+
 	read_streams(pool, s->of);
-	return s->is_used;
+	was_used = s->is_used;
+	s->is_used = s->is_new = false;
+	return was_used;
 }
 
 /* Bytes of data that its peer posted since @counted, as far as the ring still has them. */
@@ -248,6 +275,41 @@ void bind_slot(struct bsn_dc_pool *pool, struct bsn_peer *peer, struct slot *s)
 	take_used(pool, s);
 	peer->ctrl_bits = stream_bits(pool, s);
 	peer->ep.sq = s->of->entrance;
+}
+
+/* All that a miss is where nobody waits and all slots are bound. */
+BSN_ALWAYS_INLINE void swap_slot(struct bsn_dc_pool *pool, struct bsn_peer *peer, struct slot *s)
+{
+	struct bsn_peer *before = s->peer;
+
+	pool->counters.evictions++;
+	set_note(before, 0, 0);
+	before->ep.sq = &pool->unbound;
+	pool->counters.bindings += s->last != peer;
+	s->last = s->peer = peer;
+	s->contention = 0;
+	set_note(peer, PEER_HAS_SLOT, slot_number(pool, s));
+	peer->ctrl_bits = 0;
+	s->seen_pi = s->of->sq->pi;
+	peer->ep.sq = s->of->entrance;
+}
+
+static __attribute__((noinline)) void take_any(struct bsn_dc_pool *pool, struct bsn_peer *peer, struct slot *s)
+{
+	bind_slot(pool, peer, s);
+	s->is_new = true;
+}
+
+void take_slot(struct bsn_dc_pool *pool, struct bsn_peer *peer, struct slot *s)
+{
+	if (BSN_UNLIKELY(!s->peer || s->is_revoked || !pool->is_simple)) {
+		take_any(pool, peer, s);
+		return;
+	}
+	if (pool->policy->wants_order)
+		list_put_again(pool, &pool->bound, s);
+	swap_slot(pool, peer, s);
+	s->is_new = true;
 }
 
 /* One that stands in line comes to its turn, as its next requests would. */

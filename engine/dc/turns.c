@@ -44,20 +44,8 @@ static struct slot *find_connected(struct bsn_dc_pool *pool, const struct bsn_pe
 	return is_idle(pool, s) ? s : NULL;
 }
 
-/* A peer that comes while others wait goes to the end of the line, even if a slot is idle. */
-static int take(struct bsn_ep *ep)
+static __attribute__((noinline)) int wait_for_turn(struct bsn_dc_pool *pool, struct bsn_peer *peer)
 {
-	struct bsn_peer *peer = peer_of(ep);
-	struct bsn_dc_pool *pool = pool_of(peer);
-	struct slot *s = pool->waiters ? NULL :
-			 pool->rc      ? find_connected(pool, peer) :
-					 find_slot(pool, peer);
-
-	if (s) {
-		bind_slot(pool, peer, s);
-		pool->taken = s;
-		return 0;
-	}
 	start_waiting(pool, peer);
 	make_room(pool);
 	return refuse(EAGAIN, pool->rc ? "this peer waits for its turn, or until it is connected, of which "
@@ -66,47 +54,117 @@ static int take(struct bsn_ep *ep)
 					 "bsn_dc_poll() will tell");
 }
 
-/* The request that takes a slot does not count as a second use of it. */
-static int posted(struct bsn_ep *ep, int result)
+/* It has a slot already, or has to be connected first. */
+static __attribute__((noinline)) struct slot *find_known(struct bsn_dc_pool *pool, const struct bsn_peer *peer)
 {
-	struct bsn_dc_pool *pool = pool_of(peer_of(ep));
-
-	take_used(pool, pool->taken);
-	return result;
+	return pool->rc ? find_connected(pool, peer) : find_slot(pool, peer);
 }
 
-/* What most requests are: a WRITE or READ of one SGE, with plain flags, to a queue with room for it. */
-static bool is_usual(const struct bsn_sq *sq, uint32_t what, const struct bsn_sge *sge)
+/* A peer that comes while others wait goes to the end of the line, even if a slot is idle. */
+BSN_ALWAYS_INLINE int take(struct bsn_ep *ep)
 {
-	const uint32_t opcode = (uint8_t)what, rest = what & ~(uint32_t)BSN_F_PLAIN;
+	struct bsn_peer *peer = peer_of(ep);
+	struct bsn_dc_pool *pool = pool_of(peer);
+	struct slot *s;
 
-	return rest == BSN_WHAT(opcode, 0, 1u) && bsn_fits(sq, sq->peer_limit, 1) &&
-	       bsn_are_plain(sge, 1) &&
-	       (opcode == BSN_OPCODE_RDMA_WRITE || opcode == BSN_OPCODE_RDMA_READ);
+	if (BSN_UNLIKELY(pool->waiters))
+		return wait_for_turn(pool, peer);
+	s = BSN_UNLIKELY(pool->rc || peer->reserved[0] & PEER_HAS_SLOT) ? find_known(pool, peer) :
+									pool->policy->choose(pool, peer);
+	if (BSN_UNLIKELY(!s))
+		return wait_for_turn(pool, peer);
+	take_slot(pool, peer, s);
+	return 0;
 }
 
-static int post_bound(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,
-		      const struct bsn_remote *remote, uint32_t imm, uint64_t id)
+/*
+ * Once a peer has a slot, its request is one like any other. The functions that the inline code has for
+ * it are used here, too, by jumps, so that the request is not looked at twice.
+ */
+
+/* Plain but for the SGEs, as far as this is seen without the queue; @count: of SGEs. */
+static bool is_plain(uint32_t what, unsigned count)
 {
-	if (is_usual(ep->sq, what, sge))
-		return bsn_peer_rdma(ep, BSN_DS_GIVEN(bsn_ds_data(sge)), remote, id, what);
-	return bsn_sq_post_sgl(ep, what, sge, remote, imm, id);
+	return what >> BSN_WHAT_COUNT_SHIFT == count &&
+	       !(what & BSN_WHAT_FLAGS & ~(uint32_t)BSN_F_PLAIN);
+}
+
+static bool is_short(const struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge)
+{
+	return is_plain(what, 1) && bsn_fits(ep->sq, ep->sq->peer_limit, 1) && bsn_are_plain(sge, 1);
 }
 
 static int post_sgl(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,
 		    const struct bsn_remote *remote, uint32_t imm, uint64_t id)
 {
+	const bool has_remote = is_one_of(bsn_wqe_sets.with_raddr, (uint8_t)what);
+	const uint64_t all = (uint64_t)imm << 32 | what;
 	const int err = take(ep);
 
-	return err ? err : posted(ep, post_bound(ep, what, sge, remote, imm, id));
+	if (BSN_UNLIKELY(err))
+		return err;
+	if (is_short(ep, what, sge))
+		return has_remote ? bsn_peer_rdma(ep, BSN_DS_GIVEN(bsn_ds_data(sge)), remote, id, all)
+				  : bsn_peer_message(ep, BSN_DS_GIVEN(bsn_ds_data(sge)), id, all);
+	if (has_remote && is_plain(what, 2))
+		return bsn_peer_rdma2(ep, sge, remote, id, all);
+	if (has_remote && is_plain(what, 3))
+		return bsn_peer_rdma3(ep, sge, remote, id, all);
+	if (has_remote && is_plain(what, 4))
+		return bsn_peer_rdma4(ep, sge, remote, id, all);
+	return bsn_sq_post_sgl(ep, what, sge, remote, imm, id);
 }
+
+/* As the rows of struct bsn_sq_posts are: of one SGE, and signaled. */
+BSN_ALWAYS_INLINE int post_one(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,
+			       const struct bsn_remote *remote, uint32_t imm, uint64_t id,
+			       const struct bsn_kind *kind, uint32_t flags)
+{
+	const uint32_t known = BSN_WHAT(kind->opcode, flags, 1u);
+	int err;
+
+	if (BSN_UNLIKELY(what != known))
+		return post_sgl(ep, what, sge, remote, imm, id);
+	if (!kind->piece_imm[0])
+		imm = 0; /* the compiler need not keep it */
+	err = take(ep);
+	if (BSN_UNLIKELY(err))
+		return err;
+	if (BSN_UNLIKELY(!is_short(ep, known, sge)))
+		return bsn_sq_post_sgl(ep, known, sge, remote, imm, id);
+	return bsn_post_piece(ep, kind, bsn_ds_data(sge), remote, id, imm, flags);
+}
+
+#define POST_ONE(name, flags, after)                                                               \
+	static int post_##name##after(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge, \
+				      const struct bsn_remote *remote, uint32_t imm, uint64_t id)  \
+	{                                                                                          \
+		return post_one(ep, what, sge, remote, imm, id, &bsn_kind_##name, flags);          \
+	}
+#define POST_ONES(name)                                                                            \
+	POST_ONE(name, (uint32_t)BSN_F_SIGNALED, )                                                 \
+	POST_ONE(name, (uint32_t)(BSN_F_SIGNALED | BSN_F_RING), _rung)
+POST_ONES(write)
+POST_ONES(write_imm)
+POST_ONES(read)
+POST_ONES(send)
+POST_ONES(send_imm)
+POST_ONES(send_inval)
+#undef POST_ONES
+#undef POST_ONE
 
 static int post_inline(struct bsn_ep *ep, uint32_t what, const void *data,
 		       const struct bsn_remote *remote, uint32_t imm, uint64_t id)
 {
+	const uint32_t length = what >> BSN_WHAT_COUNT_SHIFT, plain = what & ~(uint32_t)BSN_F_INLINE;
+	const uint32_t rest = plain & ((1u << BSN_WHAT_COUNT_SHIFT) - 1);
 	const int err = take(ep);
 
-	return err ? err : posted(ep, bsn_sq_post_inline(ep, what, data, remote, imm, id));
+	if (BSN_UNLIKELY(err))
+		return err;
+	if (is_plain(plain, length) && is_one_of(bsn_wqe_sets.with_raddr & bsn_wqe_sets.with_gather, (uint8_t)what))
+		return bsn_peer_inline(ep, data, length, remote, id, (uint64_t)imm << 32 | rest);
+	return bsn_sq_post_inline(ep, what, data, remote, imm, id);
 }
 
 static int post_atomic(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,
@@ -114,14 +172,18 @@ static int post_atomic(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *s
 {
 	const int err = take(ep);
 
-	return err ? err : posted(ep, bsn_sq_post_atomic(ep, what, sge, remote, operand, id));
+	if (BSN_UNLIKELY(err))
+		return err;
+	if (is_plain(what, 1))
+		return bsn_peer_atomic(ep, sge, remote, operand[0], operand[1], id, what);
+	return bsn_sq_post_atomic(ep, what, sge, remote, operand, id);
 }
 
 static int post_body(struct bsn_ep *ep, const struct bsn_sq_body *body, uint64_t id)
 {
 	const int err = take(ep);
 
-	return err ? err : posted(ep, bsn_ep_post_body(ep, body, id));
+	return err ? err : bsn_ep_post_body(ep, body, id);
 }
 
 /* Whatever a peer has appended is in its initiator's queue, which rings for itself. */
@@ -146,3 +208,25 @@ const struct bsn_sq_body_path unbound_path = {
 		  .room = no_room },
 	.post_body = post_body,
 };
+
+#define FOUR(f) f, f, f, f
+#define ALL(f)  { FOUR(f), FOUR(f), FOUR(f), FOUR(f) }
+#define ROW(opcode, name)                                                                          \
+	[BSN_POST_ROW(opcode, 0)] = post_##name,                                                   \
+	[BSN_POST_ROW(opcode, BSN_F_RING)] = post_##name##_rung
+#define NO_ROW(row) [row] = post_sgl, [(row) + BSN_POST_ROWS / 2] = post_sgl
+const struct bsn_sq_posts unbound_posts = { .one = { ROW(BSN_OPCODE_RDMA_READ, read),
+						     ROW(BSN_OPCODE_SEND_INVAL, send_inval),
+						     ROW(BSN_OPCODE_RDMA_WRITE, write),
+						     ROW(BSN_OPCODE_RDMA_WRITE_IMM, write_imm),
+						     ROW(BSN_OPCODE_SEND, send),
+						     ROW(BSN_OPCODE_SEND_IMM, send_imm),
+						     NO_ROW(2),
+						     NO_ROW(3) },
+					    .sgl = ALL(post_sgl),
+					    .piece = ALL(post_inline),
+					    .atomic = post_atomic };
+#undef NO_ROW
+#undef ROW
+#undef ALL
+#undef FOUR
