@@ -32,18 +32,20 @@ static __attribute__((noinline)) struct slot *find_oldest_any(struct bsn_dc_pool
 static struct slot *find_oldest(struct bsn_dc_pool *pool)
 {
 	struct slot *const slots = pool->slots, *const end = slots + pool->slot_count;
+	uint32_t left = 2 * pool->slot_count; /* there is one at least */
 	struct slot *s = slots + pool->hand;
 
 	if (BSN_UNLIKELY(!pool->is_simple))
 		return find_oldest_any(pool);
-	for (uint32_t left = 2 * pool->slot_count; left; left--, s = s + 1 == end ? slots : s + 1) {
+	do {
 		const struct bsn_sq *sq = s->of->sq;
 
-		if (!s->peer || !is_simply_idle(s, sq) || take_simply_used(s, sq))
-			continue;
-		pool->hand = s + 1 == end ? 0 : (uint32_t)(s + 1 - slots);
-		return s;
-	}
+		if (s->peer && is_simply_idle(s, sq) && !take_simply_used(s, sq)) {
+			pool->hand = s + 1 == end ? 0 : (uint32_t)(s + 1 - slots);
+			return s;
+		}
+		s = s + 1 == end ? slots : s + 1;
+	} while (--left);
 	return NULL; /* the hand is where it was */
 }
 

@@ -194,6 +194,7 @@ struct bsn_dc_pool {
 	uint32_t slot_count, streams; /* of all initiators; of one */
 	uint32_t held_slots;          /* of all initiators */
 	bool no_repeats;
+	bool has_order; /* as its policy wants */
 	bool is_simple; /* a slot is an initiator of the device's, and misses are not counted */
 	uint32_t fatal_streams;       /* so many that failed are an initiator's failure */
 	uint32_t count; /* of initiators, spares included */
@@ -312,7 +313,7 @@ BSN_ALWAYS_INLINE bool is_idle(const struct bsn_dc_pool *pool, struct slot *s)
 /* Of a pool that is simple. */
 BSN_ALWAYS_INLINE bool is_simply_idle(const struct slot *s, const struct bsn_sq *sq)
 {
-	return !s->is_out && !s->has_turn && bsn_sq_is_empty(sq);
+	return !(s->is_out | s->has_turn) && bsn_sq_is_empty(sq);
 }
 
 /*

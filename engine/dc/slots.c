@@ -306,7 +306,7 @@ void take_slot(struct bsn_dc_pool *pool, struct bsn_peer *peer, struct slot *s)
 		take_any(pool, peer, s);
 		return;
 	}
-	if (pool->policy->wants_order)
+	if (pool->has_order)
 		list_put_again(pool, &pool->bound, s);
 	swap_slot(pool, peer, s);
 	s->is_new = true;

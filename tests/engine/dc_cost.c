@@ -68,6 +68,25 @@ BY(compact_of_many)
 BY(miss_of_few)
 BY(miss_of_many)
 BY(miss_sieve)
+BY(miss_of_128)
+BY(miss_sieve_of_128)
+BY(miss_dcs)
+BY(miss_dcs_quota)
+BY(miss_hashed)
+BY(miss_adaptive)
+BY(miss_streams)
+BY(gated)
+NAMED(gated_read, bsn_read(ep, sge, to, id, RUNG))
+/* A shape each, as in SHAPES(). */
+NAMED(miss_read, bsn_read(ep, sge, to, id, RUNG))
+NAMED(miss_send, bsn_send(ep, sge, id, RUNG))
+NAMED(miss_sge2, bsn_write_sgl(ep, sge, 2, to, id, RUNG))
+NAMED(miss_sge4, bsn_write_sgl(ep, sge, 4, to, id, RUNG))
+NAMED(miss_inline, bsn_write_inline(ep, data, 8, to, id, RUNG))
+NAMED(miss_inline64, bsn_write_inline(ep, data, 64, to, id, RUNG))
+NAMED(miss_send_inline, bsn_send_inline(ep, data, 8, id, RUNG))
+NAMED(miss_fetch_add, bsn_fetch_add(ep, sge, to, 1, id, RUNG))
+NAMED(miss_prepared, bsn_post_prepared(ep, prepared, id, RUNG))
 
 static void must(bool is_fine)
 {
@@ -79,7 +98,7 @@ static void must(bool is_fine)
 
 static struct bsn_sq *make_sq(enum bsn_transport transport)
 {
-	static struct bsn_be32 records[512];
+	static struct bsn_be32 records[2048];
 	static unsigned made;
 	const struct bsn_sq_init init = { .ring = aligned_alloc(PAGE, RING * BSN_BB_SIZE),
 					  .record = &records[made++],
@@ -104,10 +123,13 @@ static struct bsn_sq *make_sq(enum bsn_transport transport)
 	return sq;
 }
 
-static struct bsn_dc_pool *make_pool(enum bsn_dc_policy policy)
+static struct bsn_dc_pool *make_pool(struct bsn_dc_pool_attr attr)
 {
-	const struct bsn_dc_pool_attr attr = { .initiators = INITIATORS, .policy = policy };
-	struct bsn_dc_pool *pool = pool_new(&attr);
+	struct bsn_dc_pool *pool;
+
+	if (!attr.initiators)
+		attr.initiators = INITIATORS;
+	pool = pool_new(&attr);
 
 	must(pool != NULL);
 	for (uint32_t k = 0; k < pool->count; k++)
@@ -158,9 +180,9 @@ static void post_rc(post *counted)
 }
 
 /* To each initiator's peer in turn. */
-static void hit(post *counted, bool has_grh, unsigned peers)
+static void hit_in(post *counted, bool has_grh, unsigned peers, struct bsn_dc_pool_attr attr)
 {
-	struct bsn_dc_pool *pool = make_pool(BSN_DC_LRU);
+	struct bsn_dc_pool *pool = make_pool(attr);
 	struct bsn_ep *eps[INITIATORS];
 
 	for (unsigned p = 0; p < peers; p++)
@@ -172,10 +194,19 @@ static void hit(post *counted, bool has_grh, unsigned peers)
 		must(!counted(eps[k % INITIATORS], sges, &target, k));
 }
 
+static void hit(post *counted, bool has_grh, unsigned peers)
+{
+	hit_in(counted, has_grh, peers, (struct bsn_dc_pool_attr){ .policy = BSN_DC_LRU });
+}
+
+/* As a poll does. */
 static void finish_all(struct bsn_dc_pool *pool)
 {
+	struct bsn_completion c[1];
+
 	for (unsigned i = 0; i < pool->count; i++)
 		finish(pool->initiators[i].sq);
+	must(!take_turns(pool, c, 1, true));
 }
 
 /* Here and there among them. */
@@ -185,22 +216,51 @@ static struct bsn_ep *at(struct bsn_ep **eps, uint64_t k, unsigned peers)
 }
 
 /* A peer that was not there before, each time; half of the initiators were used since. */
-static void miss(post *counted, enum bsn_dc_policy policy, unsigned peers)
+static void miss_in(post *counted, unsigned peers, struct bsn_dc_pool_attr attr)
 {
-	struct bsn_dc_pool *pool = make_pool(policy);
+	struct bsn_dc_pool *pool = make_pool(attr);
+	const unsigned slots = pool->initiators_wanted * pool->streams;
 	struct bsn_ep **eps = calloc(peers, sizeof(*eps));
 
 	must(eps != NULL);
 	for (unsigned p = 0; p < peers; p++)
 		eps[p] = make_peer(pool, false);
-	for (unsigned k = 0; k < TIMES + INITIATORS; k++) {
-		must(!(k < INITIATORS ? other(at(eps, k, peers), sges, &target, k)
+	for (unsigned k = 0; k < TIMES + slots; k++) {
+		must(!(k < slots ? other(at(eps, k, peers), sges, &target, k)
 				      : counted(at(eps, k, peers), sges, &target, k)));
 		finish_all(pool);
 		if (k % 2 && k > 4)
 			must(!other(at(eps, k - 4, peers), sges, &target, k));
 		finish_all(pool);
 	}
+}
+
+static void miss(post *counted, enum bsn_dc_policy policy, unsigned peers)
+{
+	miss_in(counted, peers, (struct bsn_dc_pool_attr){ .policy = policy });
+}
+
+/* More kinds of pools, and of requests. */
+static void miss_more(void)
+{
+	miss_in(miss_of_128, MANY, (struct bsn_dc_pool_attr){ .policy = BSN_DC_LRU, .initiators = 128 });
+	miss_in(miss_sieve_of_128, MANY, (struct bsn_dc_pool_attr){ .policy = BSN_DC_SIEVE, .initiators = 128 });
+	miss(miss_dcs, BSN_DC_DCS, MANY);
+	miss(miss_dcs_quota, BSN_DC_DCS_QUOTA, MANY);
+	miss(miss_hashed, BSN_DC_HASHED, MANY);
+	miss(miss_adaptive, BSN_DC_ADAPTIVE, MANY);
+	miss_in(miss_streams, MANY, (struct bsn_dc_pool_attr){ .policy = BSN_DC_LRU, .streams = 4 });
+	miss(miss_read, BSN_DC_LRU, MANY);
+	miss(miss_send, BSN_DC_LRU, MANY);
+	miss(miss_sge2, BSN_DC_LRU, MANY);
+	miss(miss_sge4, BSN_DC_LRU, MANY);
+	miss(miss_inline, BSN_DC_LRU, MANY);
+	miss(miss_inline64, BSN_DC_LRU, MANY);
+	miss(miss_send_inline, BSN_DC_LRU, MANY);
+	miss(miss_fetch_add, BSN_DC_LRU, MANY);
+	miss(miss_prepared, BSN_DC_LRU, MANY);
+	hit_in(gated, false, FEW, (struct bsn_dc_pool_attr){ .max_reads = 128 });
+	hit_in(gated_read, false, FEW, (struct bsn_dc_pool_attr){ .max_reads = 128 });
 }
 
 int main(void)
@@ -215,5 +275,6 @@ int main(void)
 	miss(miss_sieve, BSN_DC_SIEVE, FEW);
 	miss(miss_of_few, BSN_DC_LRU, FEW);
 	miss(miss_of_many, BSN_DC_LRU, MANY);
+	miss_more();
 	return 0;
 }
