@@ -1145,24 +1145,32 @@ BSN_ALWAYS_INLINE int bsn_post_piece(struct bsn_ep *ep, const struct bsn_kind *k
 				: bsn_peer_message(ep, BSN_DS_GIVEN(data), id, what);
 }
 
-/* Of several SGEs, a constant, in memory. */
-BSN_ALWAYS_INLINE int bsn_put_rdma(struct bsn_ep *ep, const struct bsn_sge *sge, unsigned count,
-				   const struct bsn_remote *remote, uint64_t id, uint64_t what)
+/* The flags that most requests of more than one DS have; a function of their own knows them. */
+#define BSN_F_RUNG ((uint32_t)(BSN_F_SIGNALED | BSN_F_RING))
+
+BSN_ALWAYS_INLINE bool bsn_is_rung(uint32_t flags)
 {
-	const uint32_t opcode = (uint8_t)what, flags = (uint32_t)what;
-	const uint32_t imm = (uint32_t)(what >> 32);
+	return __builtin_constant_p(flags) && flags == BSN_F_RUNG;
+}
+
+/* Of several SGEs, a constant, in memory. */
+BSN_ALWAYS_INLINE int bsn_put_rdma(struct bsn_ep *ep, unsigned opcode, const struct bsn_sge *sge,
+				   unsigned count, const struct bsn_remote *remote, uint64_t id,
+				   uint32_t imm, uint32_t flags)
+{
+	const uint32_t what = BSN_WHAT(opcode, flags & BSN_F_PLAIN, count);
 	struct bsn_sq *sq = ep->sq;
 
 	if (!bsn_are_plain(sge, count) || BSN_UNLIKELY(count > sq->max_sge) ||
 	    !bsn_fits(sq, sq->peer_limit, bsn_bb_of_ds(2 + BSN_EXTENDED_DS + count)))
-		return bsn_sq_post_sgl(ep, (uint32_t)what, sge, remote, imm, id);
+		return bsn_sq_post_sgl(ep, what, sge, remote, imm, id);
 	if (bsn_is_for(ep, BSN_COMPACT_DS, opcode, flags))
 		return bsn_put_sges(sq, bsn_peer_of(ep), BSN_COMPACT_DS, opcode, sge, count, true,
 				    remote, true, imm, id, flags);
 	if (bsn_is_for(ep, BSN_EXTENDED_DS, opcode, flags))
 		return bsn_put_sges(sq, bsn_peer_of(ep), BSN_EXTENDED_DS, opcode, sge, count,
 				    true, remote, true, imm, id, flags);
-	return bsn_sq_post_sgl(ep, (uint32_t)what, sge, remote, imm, id);
+	return bsn_sq_post_sgl(ep, what, sge, remote, imm, id);
 }
 
 #define BSN_POST_RDMA(count)                                                                       \
@@ -1170,7 +1178,20 @@ BSN_ALWAYS_INLINE int bsn_put_rdma(struct bsn_ep *ep, const struct bsn_sge *sge,
 					   const struct bsn_remote *remote, uint64_t id,           \
 					   uint64_t what)                                          \
 	{                                                                                          \
-		return bsn_put_rdma(ep, sge, count, remote, id, what);                             \
+		return bsn_put_rdma(ep, (uint8_t)what, sge, count, remote, id,                     \
+				    (uint32_t)(what >> 32), (uint32_t)what);                       \
+	}                                                                                          \
+	BSN_APART int bsn_peer_write_rung##count(struct bsn_ep *ep, const struct bsn_sge *sge,     \
+						 const struct bsn_remote *remote, uint64_t id)     \
+	{                                                                                          \
+		return bsn_put_rdma(ep, BSN_OPCODE_RDMA_WRITE, sge, count, remote, id, 0,          \
+				    BSN_F_RUNG);                                                   \
+	}                                                                                          \
+	BSN_APART int bsn_peer_read_rung##count(struct bsn_ep *ep, const struct bsn_sge *sge,      \
+						const struct bsn_remote *remote, uint64_t id)      \
+	{                                                                                          \
+		return bsn_put_rdma(ep, BSN_OPCODE_RDMA_READ, sge, count, remote, id, 0,           \
+				    BSN_F_RUNG);                                                   \
 	}
 BSN_POST_RDMA(2)
 BSN_POST_RDMA(3)
@@ -1196,23 +1217,43 @@ BSN_ALWAYS_INLINE int bsn_put_atomic(struct bsn_ep *ep, unsigned prefix_ds, unsi
 		       bsn_bb_of_ds(ds), id, flags);
 }
 
+BSN_ALWAYS_INLINE int bsn_try_atomic(struct bsn_ep *ep, unsigned opcode, const struct bsn_sge *sge,
+				     const struct bsn_remote *remote, uint64_t swap_add,
+				     uint64_t compare, uint64_t id, uint32_t flags)
+{
+	const uint64_t operand[2] = { swap_add, compare };
+	const uint32_t what = BSN_WHAT(opcode, flags & BSN_F_PLAIN, 1u);
+	struct bsn_sq *sq = ep->sq;
+
+	if (bsn_fits(sq, sq->peer_limit, bsn_bb_of_ds(4 + BSN_EXTENDED_DS))) {
+		if (bsn_is_for(ep, BSN_COMPACT_DS, opcode, flags))
+			return bsn_put_atomic(ep, BSN_COMPACT_DS, opcode, sge, remote, swap_add,
+					      compare, id, flags);
+		if (bsn_is_for(ep, BSN_EXTENDED_DS, opcode, flags))
+			return bsn_put_atomic(ep, BSN_EXTENDED_DS, opcode, sge, remote, swap_add,
+					      compare, id, flags);
+	}
+	return sq->posts->atomic(ep, what, sge, remote, operand, id);
+}
+
 BSN_APART int bsn_peer_atomic(struct bsn_ep *ep, const struct bsn_sge *sge,
 			      const struct bsn_remote *remote, uint64_t swap_add, uint64_t compare,
 			      uint64_t id, uint32_t what)
 {
-	const uint64_t operand[2] = { swap_add, compare };
-	const uint32_t opcode = (uint8_t)what;
-	struct bsn_sq *sq = ep->sq;
+	return bsn_try_atomic(ep, (uint8_t)what, sge, remote, swap_add, compare, id, what);
+}
 
-	if (!bsn_fits(sq, sq->peer_limit, bsn_bb_of_ds(4 + BSN_EXTENDED_DS)))
-		return sq->posts->atomic(ep, what, sge, remote, operand, id);
-	if (bsn_is_for(ep, BSN_COMPACT_DS, opcode, what))
-		return bsn_put_atomic(ep, BSN_COMPACT_DS, opcode, sge, remote, swap_add, compare,
-				      id, what);
-	if (bsn_is_for(ep, BSN_EXTENDED_DS, opcode, what))
-		return bsn_put_atomic(ep, BSN_EXTENDED_DS, opcode, sge, remote, swap_add, compare,
-				      id, what);
-	return sq->posts->atomic(ep, what, sge, remote, operand, id);
+BSN_APART int bsn_peer_fetch_add_rung(struct bsn_ep *ep, const struct bsn_sge *sge,
+				      const struct bsn_remote *remote, uint64_t id, uint64_t add)
+{
+	return bsn_try_atomic(ep, BSN_OPCODE_ATOMIC_FA, sge, remote, add, 0, id, BSN_F_RUNG);
+}
+
+BSN_APART int bsn_peer_cmp_swap_rung(struct bsn_ep *ep, const struct bsn_sge *sge,
+				     const struct bsn_remote *remote, uint64_t id, uint64_t swap,
+				     uint64_t compare)
+{
+	return bsn_try_atomic(ep, BSN_OPCODE_ATOMIC_CS, sge, remote, swap, compare, id, BSN_F_RUNG);
 }
 
 /* -- datagrams ----------------------------------------------------------------------------------------- */
@@ -1367,6 +1408,14 @@ BSN_ALWAYS_INLINE int bsn_build_known(struct bsn_ep *ep, const struct bsn_kind *
 	if (kind->has_remote && !(flags & ~BSN_F_PLAIN) && count > 1 && count <= BSN_MAX_PLAIN_SGE &&
 	    bsn_has_peer_room(ep->sq)) {
 		const uint64_t what = (uint64_t)imm << 32 | BSN_WHAT(opcode, flags, count);
+		if (bsn_is_rung(flags) && opcode == BSN_OPCODE_RDMA_WRITE)
+			return count == 2   ? bsn_peer_write_rung2(ep, sge, remote, id)
+			       : count == 3 ? bsn_peer_write_rung3(ep, sge, remote, id)
+					    : bsn_peer_write_rung4(ep, sge, remote, id);
+		if (bsn_is_rung(flags) && opcode == BSN_OPCODE_RDMA_READ)
+			return count == 2   ? bsn_peer_read_rung2(ep, sge, remote, id)
+			       : count == 3 ? bsn_peer_read_rung3(ep, sge, remote, id)
+					    : bsn_peer_read_rung4(ep, sge, remote, id);
 		return count == 2   ? bsn_peer_rdma2(ep, sge, remote, id, what)
 		       : count == 3 ? bsn_peer_rdma3(ep, sge, remote, id, what)
 				    : bsn_peer_rdma4(ep, sge, remote, id, what);
@@ -1561,6 +1610,10 @@ BSN_ALWAYS_INLINE int bsn_build_atomic(struct bsn_ep *ep, unsigned opcode,
 		const uint32_t what = BSN_WHAT(opcode, flags, 1u);
 		if (BSN_IS_NULL(ep))
 			return bsn_sq_post_atomic(ep, what, sge, remote, operand, id);
+		if (bsn_is_rung(flags) && opcode == BSN_OPCODE_ATOMIC_CS && bsn_has_peer_room(ep->sq))
+			return bsn_peer_cmp_swap_rung(ep, sge, remote, id, swap_add, compare);
+		if (bsn_is_rung(flags) && opcode == BSN_OPCODE_ATOMIC_FA && bsn_has_peer_room(ep->sq))
+			return bsn_peer_fetch_add_rung(ep, sge, remote, id, swap_add);
 		if (!(flags & ~BSN_F_PLAIN) && bsn_has_peer_room(ep->sq))
 			return bsn_peer_atomic(ep, sge, remote, swap_add, compare, id, what);
 		return ep->sq->posts->atomic(ep, what, sge, remote, operand, id);
