@@ -241,7 +241,7 @@ struct bsn_sq {
 	uint8_t gives_results;    /* BSN_SENDS_GIVE, or 0 */
 	uint8_t has_big_endian_results; /* of atomics of 8 bytes, in memory */
 	const struct bsn_sq_posts *posts; /* never NULL */
-	uint8_t *turn;            /* where bsn_sq_turns() goes round: the ring's end; or NULL */
+	uint8_t *turn;            /* where bsn_sq_turns() goes round: the ring's end; or BSN_NO_TURN */
 
 	struct bsn_route route __attribute__((aligned(64))); /* the poller's line */
 
@@ -258,6 +258,9 @@ struct bsn_sq {
 	uint32_t max_copy;        /* bytes of one that the NIC makes */
 	uint8_t *fenced_limit;    /* @limit would be here if no fence were owed; 0: none is */
 };
+
+/* No slot is there, not even that of a queue without a ring. */
+#define BSN_NO_TURN ((uint8_t *)1)
 
 #define BSN_NEAR_DS    3  /* a block has room for an id after so many units */
 #define BSN_NEAR_ID_AT 56 /* where */
@@ -399,7 +402,7 @@ BSN_ALWAYS_INLINE bool bsn_sq_turns(struct bsn_sq *sq)
 		return false;
 	sq->slot = sq->ring;
 	sq->limit = sq->turn_limit;
-	sq->turn = NULL;
+	sq->turn = BSN_NO_TURN;
 	return true;
 }
 

@@ -82,7 +82,7 @@ BSN_ALWAYS_INLINE uint8_t *find_limit(struct bsn_sq *sq, size_t free_bb)
 	uint8_t *const limit = slot + free_bb * BSN_BB_SIZE;
 
 	sq->slot = slot;
-	sq->turn = NULL;
+	sq->turn = BSN_NO_TURN;
 	sq->ctrl_next &= ~bsn_ctrl_word(&above, 0);
 	sq->wide_pi += (uint16_t)(sq->pi - (uint16_t)sq->wide_pi);
 	if (limit <= sq->ring_end)
@@ -111,7 +111,7 @@ static __attribute__((noinline)) void show_room(struct bsn_sq *sq)
 	if (sq->closed || sq->path)
 		limit = NULL;
 	if (!limit || sq->next_fence)
-		sq->turn = NULL;
+		sq->turn = BSN_NO_TURN;
 	sq->limit = sq->has_peers || sq->next_fence ? NULL : limit;
 	sq->peer_limit = sq->has_peers && !sq->next_fence ? limit : NULL;
 	sq->fenced_limit = sq->has_peers || !sq->next_fence ? NULL : limit;
@@ -119,7 +119,8 @@ static __attribute__((noinline)) void show_room(struct bsn_sq *sq)
 
 void bsn_sq_show_nothing(struct bsn_sq *sq)
 {
-	sq->limit = sq->peer_limit = sq->fenced_limit = sq->turn = NULL;
+	sq->limit = sq->peer_limit = sq->fenced_limit = NULL;
+	sq->turn = BSN_NO_TURN;
 }
 
 void bsn_sq_close(struct bsn_sq *sq, int error, const char *why)
@@ -142,7 +143,8 @@ void bsn_sq_owe_fence(struct bsn_sq *sq, enum bsn_fence fence)
 	sq->next_fence = (uint8_t)fence;
 	if (sq->limit)
 		sq->fenced_limit = sq->limit;
-	sq->limit = sq->peer_limit = sq->turn = NULL;
+	sq->limit = sq->peer_limit = NULL;
+	sq->turn = BSN_NO_TURN;
 }
 
 /* A full queue has its appended requests published, else nothing would ever make room. */
@@ -655,13 +657,13 @@ BSN_ALWAYS_INLINE bool is_wrapping(const struct bsn_sq *sq, const struct bsn_pee
 /* The same, where room after the ring's end was counted before. */
 BSN_ALWAYS_INLINE bool straddles(const struct bsn_sq *sq)
 {
-	return sq->turn && sq->slot != sq->turn;
+	return sq->turn != BSN_NO_TURN && sq->slot != sq->turn;
 }
 
 /* Blocks that were counted before, if there are some after the ring's end, or that are counted now. */
 BSN_ALWAYS_INLINE uint32_t known_blocks(struct bsn_sq *sq)
 {
-	if (!sq->turn)
+	if (sq->turn == BSN_NO_TURN)
 		return free_blocks(sq);
 	return (uint32_t)((sq->ring_end - sq->slot) + (sq->turn_limit - sq->ring)) / BSN_BB_SIZE;
 }

@@ -336,7 +336,8 @@ BSN_ALWAYS_INLINE int umr_end(struct bsn_sq *sq, const struct umr_target *target
 	r.ds[0] = bsn_ds_of_words(bsn_ctrl0(sq, BSN_OPCODE_UMR, ds), ctrl1);
 	sq->next_fence = (uint8_t)target->fence;
 	sq->fenced_limit = room;
-	sq->limit = sq->turn = NULL;
+	sq->limit = NULL;
+	sq->turn = BSN_NO_TURN;
 	sq->wide_pi = after;
 	wqe = bsn_sq_take(sq, &r, bb);
 	return bsn_end(sq, wqe, NULL, false, &r, UMR_HEAD_DS, BSN_REST_SGES, ds,
