@@ -7,18 +7,20 @@
 
 #include <stdlib.h>
 
-#include "init.h"
+#include "bound.h"
 #include "refuse.h"
 #include "sq.h"
 
 /*
- * @ends: of each READ outstanding the queue's index after it, modulo 2^32; a ring, the oldest at @first
+ * @count: of READs outstanding; some of them may be done, which is looked at when there are @most
+ * @ends: of each of them the queue's index after it, modulo 2^32; a ring, the oldest at @first
+ * @mask: the places in the ring, less one
  */
 struct gate {
 	struct bsn_sq sq; /* first: what peers post to */
 	struct bsn_dc_pool *pool;
 	struct initiator *of;
-	uint32_t most, first, count;
+	uint32_t most, first, count, mask;
 	uint32_t ends[];
 };
 
@@ -29,49 +31,45 @@ static struct gate *gate_of(struct bsn_sq *sq)
 
 /* -- what is outstanding ------------------------------------------------------------------------ */
 
-static uint32_t retired_of(const struct gate *g)
+/* A READ that was not looked at for long ends before all that is outstanding, wherever the index is by now. */
+static void drop_done(struct gate *g)
 {
 	struct bsn_sq *sq = g->of->sq;
+	uint32_t pi, outstanding;
 
 	if (g->pool->rc)
 		rc_queue_look(rc_queue_of(sq));
-	return bsn_sq_wide_pi(sq) - bsn_sq_outstanding_bb(sq);
-}
-
-static void drop_done(struct gate *g)
-{
-	const uint32_t retired = retired_of(g);
-
-	while (g->count && (int32_t)(retired - g->ends[g->first]) >= 0) {
-		g->first = (g->first + 1) % g->most;
+	outstanding = bsn_sq_outstanding_bb(sq);
+	pi = bsn_sq_wide_pi(sq);
+	while (g->count && pi - g->ends[g->first] >= outstanding) {
+		g->first = (g->first + 1) & g->mask;
 		g->count--;
 	}
 }
 
 /* Those that were taken back, or refused when they were handed in. */
-static void drop_gone(struct gate *g)
+static __attribute__((noinline)) void drop_gone(struct gate *g)
 {
 	const uint32_t pi = bsn_sq_wide_pi(g->of->sq);
 
-	while (g->count && (int32_t)(g->ends[(g->first + g->count - 1) % g->most] - pi) > 0)
+	while (g->count && (int32_t)(g->ends[(g->first + g->count - 1) & g->mask] - pi) > 0)
 		g->count--;
 }
 
-static bool is_limited(uint32_t what)
+BSN_ALWAYS_INLINE bool is_limited(uint32_t what)
 {
-	const uint8_t opcode = (uint8_t)what;
+	const uint64_t limited = 1ull << BSN_OPCODE_RDMA_READ | 1ull << BSN_OPCODE_ATOMIC_CS |
+				 1ull << BSN_OPCODE_ATOMIC_FA | 1ull << BSN_OPCODE_ATOMIC_MASKED_CS |
+				 1ull << BSN_OPCODE_ATOMIC_MASKED_FA;
 
-	return opcode == BSN_OPCODE_RDMA_READ || opcode == BSN_OPCODE_ATOMIC_CS ||
-	       opcode == BSN_OPCODE_ATOMIC_FA || opcode == BSN_OPCODE_ATOMIC_MASKED_CS ||
-	       opcode == BSN_OPCODE_ATOMIC_MASKED_FA;
+	return is_one_of(limited, (uint8_t)what);
 }
 
 /* Whoever is refused may have posted in silence, or rung nothing: then nothing would ever tell. */
-static int admit(struct gate *g, uint32_t what)
+static __attribute__((noinline)) int admit_late(struct gate *g)
 {
-	if (g->count)
-		drop_done(g);
-	if (!is_limited(what) || g->count < g->most)
+	drop_done(g);
+	if (g->count < g->most)
 		return 0;
 	g->pool->counters.reads_held++;
 	mark_end(g->pool, g->of);
@@ -79,13 +77,18 @@ static int admit(struct gate *g, uint32_t what)
 			      "allows (max_reads): poll the pool");
 }
 
-static int posted(struct gate *g, struct bsn_ep *ep, uint32_t what, int err)
+BSN_ALWAYS_INLINE int admit(struct gate *g, uint32_t what)
+{
+	return BSN_UNLIKELY(g->count == g->most) && is_limited(what) ? admit_late(g) : 0;
+}
+
+BSN_ALWAYS_INLINE int posted(struct gate *g, struct bsn_ep *ep, uint32_t what, int err)
 {
 	ep->sq = &g->sq;
-	if (err)
+	if (BSN_UNLIKELY(err))
 		drop_gone(g);
 	else if (is_limited(what))
-		g->ends[(g->first + g->count++) % g->most] = bsn_sq_wide_pi(g->of->sq);
+		g->ends[(g->first + g->count++) & g->mask] = bsn_sq_wide_pi(g->of->sq);
 	return err;
 }
 
@@ -100,7 +103,7 @@ static int post_sgl(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,
 	if (err)
 		return err;
 	ep->sq = g->of->sq;
-	return posted(g, ep, what, bsn_sq_post_sgl(ep, what, sge, remote, imm, id));
+	return posted(g, ep, what, bound_post_sgl(ep, what, sge, remote, imm, id));
 }
 
 static int post_inline(struct bsn_ep *ep, uint32_t what, const void *data,
@@ -112,7 +115,7 @@ static int post_inline(struct bsn_ep *ep, uint32_t what, const void *data,
 	if (err)
 		return err;
 	ep->sq = g->of->sq;
-	return posted(g, ep, what, bsn_sq_post_inline(ep, what, data, remote, imm, id));
+	return posted(g, ep, what, bound_post_inline(ep, what, data, remote, imm, id));
 }
 
 static int post_atomic(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,
@@ -124,7 +127,7 @@ static int post_atomic(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *s
 	if (err)
 		return err;
 	ep->sq = g->of->sq;
-	return posted(g, ep, what, bsn_sq_post_atomic(ep, what, sge, remote, operand, id));
+	return posted(g, ep, what, bound_post_atomic(ep, what, sge, remote, operand, id));
 }
 
 static int post_body(struct bsn_ep *ep, const struct bsn_sq_body *body, uint64_t id)
@@ -173,17 +176,32 @@ static const struct bsn_sq_body_path path = {
 	.post_body = post_body,
 };
 
+#define FOUR(f) f, f, f, f
+#define ALL(f)  { FOUR(f), FOUR(f), FOUR(f), FOUR(f) }
+static const struct bsn_sq_posts posts = { .one = ALL(post_sgl),
+					   .sgl = ALL(post_sgl),
+					   .piece = ALL(post_inline),
+					   .atomic = post_atomic };
+#undef ALL
+#undef FOUR
+
 int gate_make(struct bsn_dc_pool *pool, struct initiator *i, uint32_t most)
 {
-	struct gate *g = bsn_hot_alloc(sizeof(*g) + most * sizeof(g->ends[0]));
+	uint32_t places = 1;
+	struct gate *g;
 
+	while (places < most)
+		places *= 2;
+	g = bsn_hot_alloc(sizeof(*g) + places * sizeof(g->ends[0]));
 	if (!g)
 		return -ENOMEM;
 	g->pool = pool;
 	g->of = i;
 	g->most = most;
+	g->mask = places - 1;
 	init_nowhere(&g->sq, i->sq);
 	g->sq.path = &path.path;
+	g->sq.posts = &posts;
 	g->sq.qpn = i->sq->qpn;
 	i->entrance = &g->sq;
 	return 0;

@@ -5,6 +5,7 @@
  */
 #include "dc/pool.h" /* before cmocka.h, which has a macro fail() */
 
+#include "dc/pool.h"
 #include "dc_rig.h"
 
 #include <infiniband/mlx5dv.h>
@@ -869,6 +870,27 @@ static void a_quiet_read_makes_room(struct bench *b)
 	unmake(&r);
 }
 
+/* Those that are done are looked at when there is no room; the index may have gone half round by then, or nearly all. */
+static void a_read_of_long_ago_makes_room(struct bench *b)
+{
+	const struct bsn_dc_pool_attr attr = { .initiators = 1, .spares = 1, .max_reads = 2 };
+	struct rig r;
+
+	for (unsigned quarters = 1; quarters < 4; quarters++) {
+		make(b, &r, &attr);
+		for (int k = 0; k < 2; k++)
+			ok(read_from(&r, 0, 1, NOW));
+		expect_held(&r, 0);
+		assert_int_equal(work(&r), 2);
+		r.pool->initiators[0].sq->wide_pi += quarters << 30;
+		for (int k = 0; k < 2; k++)
+			ok(read_from(&r, 0, 1, NOW));
+		expect_held(&r, 0);
+		assert_int_equal(work(&r), 2);
+		unmake(&r);
+	}
+}
+
 /* What was taken back, or has failed, is not outstanding any more. */
 static void a_read_that_is_gone_makes_room(struct bench *b)
 {
@@ -1289,6 +1311,7 @@ int main(void)
 		{ CASE("READs have a limit, on RoCE", reads_have_a_limit), ON_DIRECT,
 		  .link = CX_LINK_ROCE },
 		{ CASE("a quiet READ makes room", a_quiet_read_makes_room), ON_DIRECT },
+		{ CASE("a READ of long ago makes room", a_read_of_long_ago_makes_room), ON_DIRECT },
 		{ CASE("a READ that is gone makes room", a_read_that_is_gone_makes_room), ON_DIRECT },
 		{ CASE("READs at random", reads_at_random), ON_DIRECT },
 		{ CASE("READs at random, on RoCE", reads_at_random), ON_DIRECT, .link = CX_LINK_ROCE },
