@@ -45,6 +45,16 @@ BSN_ALWAYS_INLINE bool bsn_sq_is_empty(const struct bsn_sq *sq)
 	return sq->pi == (uint16_t)(done + bsn_bb_of_ds(ctrl.ds)) || sq->pi == sq->retired;
 }
 
+/*
+ * The same of a queue that has a ring, most often in fewer steps: what was done last is the block before the
+ * index.
+ */
+BSN_ALWAYS_INLINE bool bsn_sq_is_done(const struct bsn_sq *sq)
+{
+	return BSN_LIKELY((uint16_t)(__atomic_load_n(&sq->route.done, __ATOMIC_ACQUIRE) + 1) == sq->pi) || /* O6 */
+	       bsn_sq_is_empty(sq);
+}
+
 /* The fence that is owed, as it lies in the control segment; a request's own is as good. */
 static inline struct bsn_be64 bsn_sq_owed_fence(const struct bsn_sq *sq, uint32_t flags)
 {

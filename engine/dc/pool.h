@@ -313,7 +313,7 @@ BSN_ALWAYS_INLINE bool is_idle(const struct bsn_dc_pool *pool, struct slot *s)
 /* Of a pool that is simple. */
 BSN_ALWAYS_INLINE bool is_simply_idle(const struct slot *s, const struct bsn_sq *sq)
 {
-	return !(s->is_out | s->has_turn) && bsn_sq_is_empty(sq);
+	return !(s->is_out | s->has_turn) && bsn_sq_is_done(sq);
 }
 
 /*

@@ -9,7 +9,7 @@
  */
 #include "rc.h"
 
-#include "bsn_build.h"
+#include "bound.h"
 #include "sq.h"
 
 /* Its own, if that is idle; another one, if nothing of the peer is outstanding on one that is out. */
@@ -82,37 +82,12 @@ BSN_ALWAYS_INLINE int take(struct bsn_ep *ep)
  * it are used here, too, by jumps, so that the request is not looked at twice.
  */
 
-/* Plain but for the SGEs, as far as this is seen without the queue; @count: of SGEs. */
-static bool is_plain(uint32_t what, unsigned count)
-{
-	return what >> BSN_WHAT_COUNT_SHIFT == count &&
-	       !(what & BSN_WHAT_FLAGS & ~(uint32_t)BSN_F_PLAIN);
-}
-
-static bool is_short(const struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge)
-{
-	return is_plain(what, 1) && bsn_fits(ep->sq, ep->sq->peer_limit, 1) && bsn_are_plain(sge, 1);
-}
-
 static int post_sgl(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,
 		    const struct bsn_remote *remote, uint32_t imm, uint64_t id)
 {
-	const bool has_remote = is_one_of(bsn_wqe_sets.with_raddr, (uint8_t)what);
-	const uint64_t all = (uint64_t)imm << 32 | what;
 	const int err = take(ep);
 
-	if (BSN_UNLIKELY(err))
-		return err;
-	if (is_short(ep, what, sge))
-		return has_remote ? bsn_peer_rdma(ep, BSN_DS_GIVEN(bsn_ds_data(sge)), remote, id, all)
-				  : bsn_peer_message(ep, BSN_DS_GIVEN(bsn_ds_data(sge)), id, all);
-	if (has_remote && is_plain(what, 2))
-		return bsn_peer_rdma2(ep, sge, remote, id, all);
-	if (has_remote && is_plain(what, 3))
-		return bsn_peer_rdma3(ep, sge, remote, id, all);
-	if (has_remote && is_plain(what, 4))
-		return bsn_peer_rdma4(ep, sge, remote, id, all);
-	return bsn_sq_post_sgl(ep, what, sge, remote, imm, id);
+	return BSN_UNLIKELY(err) ? err : bound_post_sgl(ep, what, sge, remote, imm, id);
 }
 
 /* As the rows of struct bsn_sq_posts are: of one SGE, and signaled. */
@@ -130,8 +105,8 @@ BSN_ALWAYS_INLINE int post_one(struct bsn_ep *ep, uint32_t what, const struct bs
 	err = take(ep);
 	if (BSN_UNLIKELY(err))
 		return err;
-	if (BSN_UNLIKELY(!is_short(ep, known, sge)))
-		return bsn_sq_post_sgl(ep, known, sge, remote, imm, id);
+	if (BSN_UNLIKELY(!bsn_has_peer_room(ep->sq) || !bsn_are_plain(sge, 1)))
+		return ep->sq->posts->sgl[BSN_POST_ROW(kind->opcode, flags)](ep, known, sge, remote, imm, id);
 	return bsn_post_piece(ep, kind, bsn_ds_data(sge), remote, id, imm, flags);
 }
 
@@ -156,15 +131,9 @@ POST_ONES(send_inval)
 static int post_inline(struct bsn_ep *ep, uint32_t what, const void *data,
 		       const struct bsn_remote *remote, uint32_t imm, uint64_t id)
 {
-	const uint32_t length = what >> BSN_WHAT_COUNT_SHIFT, plain = what & ~(uint32_t)BSN_F_INLINE;
-	const uint32_t rest = plain & ((1u << BSN_WHAT_COUNT_SHIFT) - 1);
 	const int err = take(ep);
 
-	if (BSN_UNLIKELY(err))
-		return err;
-	if (is_plain(plain, length) && is_one_of(bsn_wqe_sets.with_raddr & bsn_wqe_sets.with_gather, (uint8_t)what))
-		return bsn_peer_inline(ep, data, length, remote, id, (uint64_t)imm << 32 | rest);
-	return bsn_sq_post_inline(ep, what, data, remote, imm, id);
+	return BSN_UNLIKELY(err) ? err : bound_post_inline(ep, what, data, remote, imm, id);
 }
 
 static int post_atomic(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,
@@ -172,11 +141,7 @@ static int post_atomic(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *s
 {
 	const int err = take(ep);
 
-	if (BSN_UNLIKELY(err))
-		return err;
-	if (is_plain(what, 1))
-		return bsn_peer_atomic(ep, sge, remote, operand[0], operand[1], id, what);
-	return bsn_sq_post_atomic(ep, what, sge, remote, operand, id);
+	return BSN_UNLIKELY(err) ? err : bound_post_atomic(ep, what, sge, remote, operand, id);
 }
 
 static int post_body(struct bsn_ep *ep, const struct bsn_sq_body *body, uint64_t id)

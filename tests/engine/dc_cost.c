@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * What a post to a peer of a pool costs, beside that of an RC QP: more.py counts the instructions of each
- * function here. A hit: the peer has its initiator; a miss: another one has, and all are bound.
+ * function here. A hit: the peer has its initiator; a miss: another one has, and all are bound. A gated one:
+ * READs have a limit.
  */
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "dc/pool.h"
 
-enum { TIMES = 64, RING = 256, INITIATORS = 8, FEW = 100, MANY = 20000, PAGE = 4096 };
+enum { TIMES = 64, RING = 256, INITIATORS = 8, FEW = 100, MANY = 20000, PAGE = 4096, MOST_READS = 4 };
 
 /* The compiler knows of a request what it knows in a program: not where the memory is. */
 typedef int post(struct bsn_ep *ep, const struct bsn_sge *sge, const struct bsn_remote *to, uint64_t id);
@@ -48,7 +49,9 @@ typedef int post(struct bsn_ep *ep, const struct bsn_sge *sge, const struct bsn_
 #define POSTS(name, post)                                                                          \
 	NAMED(rc_##name, post)                                                                     \
 	NAMED(compact_##name, post)                                                                \
-	NAMED(grh_##name, post)
+	NAMED(grh_##name, post)                                                                    \
+	NAMED(gated_##name, post)                                                                  \
+	NAMED(miss_##name, post)
 
 static struct bsn_remote target = { 0x1000, 3 };
 static const struct bsn_sge sges[4] = {
@@ -62,31 +65,32 @@ static uint8_t page[PAGE] __attribute__((aligned(PAGE)));
 static struct bsn_lane lane = { .toggle = 256, .blueflame_bytes = 256 };
 
 SHAPES(POSTS)
-#define BY(name) NAMED(name, bsn_write(ep, sge, to, id, RUNG))
-BY(other)
-BY(compact_of_many)
-BY(miss_of_few)
-BY(miss_of_many)
-BY(miss_sieve)
-BY(miss_of_128)
-BY(miss_sieve_of_128)
-BY(miss_dcs)
-BY(miss_dcs_quota)
-BY(miss_hashed)
-BY(miss_adaptive)
-BY(miss_streams)
-BY(gated)
-NAMED(gated_read, bsn_read(ep, sge, to, id, RUNG))
-/* A shape each, as in SHAPES(). */
-NAMED(miss_read, bsn_read(ep, sge, to, id, RUNG))
-NAMED(miss_send, bsn_send(ep, sge, id, RUNG))
-NAMED(miss_sge2, bsn_write_sgl(ep, sge, 2, to, id, RUNG))
-NAMED(miss_sge4, bsn_write_sgl(ep, sge, 4, to, id, RUNG))
-NAMED(miss_inline, bsn_write_inline(ep, data, 8, to, id, RUNG))
-NAMED(miss_inline64, bsn_write_inline(ep, data, 64, to, id, RUNG))
-NAMED(miss_send_inline, bsn_send_inline(ep, data, 8, id, RUNG))
-NAMED(miss_fetch_add, bsn_fetch_add(ep, sge, to, 1, id, RUNG))
-NAMED(miss_prepared, bsn_post_prepared(ep, prepared, id, RUNG))
+#define WRITES(name) NAMED(name, bsn_write(ep, sge, to, id, RUNG))
+WRITES(other)
+WRITES(compact_of_many)
+
+/* What was posted since the last miss: to a peer that has a slot, every second time; to each; to all but one, undone. */
+enum between { SOME, ALL, BUSY };
+
+/* X(name, peers, between, what the pool has besides) */
+#define POOLS(X)                                                                                   \
+	X(miss_many, MANY, SOME, .policy = BSN_DC_LRU)                                             \
+	X(miss_sieve, FEW, SOME, .policy = BSN_DC_SIEVE)                                           \
+	X(miss_sieve_many, MANY, SOME, .policy = BSN_DC_SIEVE)                                     \
+	X(miss_dcs, FEW, SOME, .policy = BSN_DC_DCS)                                               \
+	X(miss_dcs_quota, FEW, SOME, .policy = BSN_DC_DCS_QUOTA)                                   \
+	X(miss_hashed, FEW, SOME, .policy = BSN_DC_HASHED)                                         \
+	X(miss_adaptive, FEW, SOME, .policy = BSN_DC_ADAPTIVE)                                     \
+	X(miss_of_streams, FEW, SOME, .policy = BSN_DC_STREAMS, .streams = 8)                      \
+	X(miss_lru_streams, MANY, SOME, .policy = BSN_DC_LRU, .streams = 8)                        \
+	X(miss_gated, FEW, SOME, .max_reads = MOST_READS)                                          \
+	X(miss_of_32, MANY, SOME, .initiators = 32)                                                \
+	X(miss_sieve_of_32, MANY, SOME, .policy = BSN_DC_SIEVE, .initiators = 32)                  \
+	X(miss_after_all, FEW, ALL, .policy = BSN_DC_LRU)                                          \
+	X(miss_of_32_after_all, MANY, ALL, .initiators = 32)                                       \
+	X(miss_of_32_busy, MANY, BUSY, .initiators = 32)
+#define WRITES_OF_POOL(name, ...) WRITES(name)
+POOLS(WRITES_OF_POOL)
 
 static void must(bool is_fine)
 {
@@ -98,10 +102,8 @@ static void must(bool is_fine)
 
 static struct bsn_sq *make_sq(enum bsn_transport transport)
 {
-	static struct bsn_be32 records[2048];
-	static unsigned made;
 	const struct bsn_sq_init init = { .ring = aligned_alloc(PAGE, RING * BSN_BB_SIZE),
-					  .record = &records[made++],
+					  .record = calloc(1, sizeof(struct bsn_be32)),
 					  .lane = &lane,
 					  .count_bb = RING,
 					  .capacity_bb = RING,
@@ -116,20 +118,16 @@ static struct bsn_sq *make_sq(enum bsn_transport transport)
 					  .has_peers = transport == BSN_TRANSPORT_DC };
 	struct bsn_sq *sq;
 
-	must(init.ring != NULL);
+	must(init.ring != NULL && init.record != NULL);
 	memset(init.ring, 0, RING * BSN_BB_SIZE);
 	sq = bsn_sq_alloc(&init);
 	must(sq != NULL);
 	return sq;
 }
 
-static struct bsn_dc_pool *make_pool(struct bsn_dc_pool_attr attr)
+static struct bsn_dc_pool *make_pool(const struct bsn_dc_pool_attr *attr)
 {
-	struct bsn_dc_pool *pool;
-
-	if (!attr.initiators)
-		attr.initiators = INITIATORS;
-	pool = pool_new(&attr);
+	struct bsn_dc_pool *pool = pool_new(attr);
 
 	must(pool != NULL);
 	for (uint32_t k = 0; k < pool->count; k++)
@@ -149,15 +147,27 @@ static struct bsn_ep *make_peer(struct bsn_dc_pool *pool, bool has_grh)
 	return &peer->ep;
 }
 
-/* All that was posted is done. */
+/* All that was posted is done, as a poll leaves it: the queue has not looked yet. */
 static void finish(struct bsn_sq *sq)
 {
-	while (bsn_sq_outstanding_bb(sq)) {
+	uint16_t last = sq->pi;
+
+	for (uint16_t at = sq->retired; at != sq->pi;) {
 		struct bsn_ctrl ctrl;
-		bsn_ctrl_decode(&ctrl, sq->ring + (sq->retired & sq->bb_mask) * (size_t)BSN_BB_SIZE);
-		sq->route.done = sq->retired;
+		bsn_ctrl_decode(&ctrl, sq->ring + (at & sq->bb_mask) * (size_t)BSN_BB_SIZE);
 		must(ctrl.ds != 0);
+		last = at;
+		at = (uint16_t)(at + bsn_bb_of_ds(ctrl.ds));
 	}
+	if (last != sq->pi)
+		sq->route.done = last;
+}
+
+static void finish_all(struct bsn_dc_pool *pool)
+{
+	for (unsigned i = 0; i < pool->count; i++)
+		finish(pool->initiators[i].sq);
+	must(!take_turns(pool, NULL, 0, true));
 }
 
 static const struct bsn_prepared *prepare(struct bsn_ep *ep, struct bsn_prepared *p)
@@ -180,9 +190,10 @@ static void post_rc(post *counted)
 }
 
 /* To each initiator's peer in turn. */
-static void hit_in(post *counted, bool has_grh, unsigned peers, struct bsn_dc_pool_attr attr)
+static void hit(post *counted, bool has_grh, unsigned peers, uint32_t max_reads)
 {
-	struct bsn_dc_pool *pool = make_pool(attr);
+	const struct bsn_dc_pool_attr attr = { .initiators = INITIATORS, .max_reads = max_reads };
+	struct bsn_dc_pool *pool = make_pool(&attr);
 	struct bsn_ep *eps[INITIATORS];
 
 	for (unsigned p = 0; p < peers; p++)
@@ -190,23 +201,11 @@ static void hit_in(post *counted, bool has_grh, unsigned peers, struct bsn_dc_po
 	for (unsigned p = 0; p < INITIATORS; p++)
 		must(!bsn_write(eps[p], sges, &target, 0, BSN_F_SIGNALED | BSN_F_RING));
 	prepared = prepare(eps[0], &of_dc);
-	for (unsigned k = 0; k < TIMES; k++)
+	for (unsigned k = 0; k < TIMES; k++) {
+		if (max_reads && k % INITIATORS == 0)
+			finish_all(pool);
 		must(!counted(eps[k % INITIATORS], sges, &target, k));
-}
-
-static void hit(post *counted, bool has_grh, unsigned peers)
-{
-	hit_in(counted, has_grh, peers, (struct bsn_dc_pool_attr){ .policy = BSN_DC_LRU });
-}
-
-/* As a poll does. */
-static void finish_all(struct bsn_dc_pool *pool)
-{
-	struct bsn_completion c[1];
-
-	for (unsigned i = 0; i < pool->count; i++)
-		finish(pool->initiators[i].sq);
-	must(!take_turns(pool, c, 1, true));
+	}
 }
 
 /* Here and there among them. */
@@ -215,52 +214,46 @@ static struct bsn_ep *at(struct bsn_ep **eps, uint64_t k, unsigned peers)
 	return eps[k * 7919 % peers];
 }
 
-/* A peer that was not there before, each time; half of the initiators were used since. */
-static void miss_in(post *counted, unsigned peers, struct bsn_dc_pool_attr attr)
+static void post_to_bound(struct bsn_dc_pool *pool, unsigned k)
+{
+	for (uint32_t n = 0; n < pool->slot_count; n++)
+		if (pool->slots[n].peer && is_done(pool, &pool->slots[n]))
+			must(!other(&pool->slots[n].peer->ep, sges, &target, k));
+}
+
+static void post_between(struct bsn_dc_pool *pool, enum between between, struct bsn_ep *before, unsigned k)
+{
+	if (between == SOME && k % 2)
+		must(!other(before, sges, &target, k));
+	if (between != SOME)
+		post_to_bound(pool, k);
+	if (between == BUSY)
+		finish(pool->initiators[k * 5 % pool->initiators_wanted].sq);
+	else
+		finish_all(pool);
+}
+
+/* A peer that was not there before, each time. */
+static void miss(post *counted, unsigned peers, enum between between, const struct bsn_dc_pool_attr *attr)
 {
 	struct bsn_dc_pool *pool = make_pool(attr);
-	const unsigned slots = pool->initiators_wanted * pool->streams;
+	const unsigned first = 3 * pool->initiators_wanted * (attr->policy == BSN_DC_STREAMS ? 1 : pool->streams);
 	struct bsn_ep **eps = calloc(peers, sizeof(*eps));
 
 	must(eps != NULL);
 	for (unsigned p = 0; p < peers; p++)
 		eps[p] = make_peer(pool, false);
-	for (unsigned k = 0; k < TIMES + slots; k++) {
-		must(!(k < slots ? other(at(eps, k, peers), sges, &target, k)
-				      : counted(at(eps, k, peers), sges, &target, k)));
+	prepared = prepare(eps[0], &of_dc);
+	for (unsigned k = 0; k < first + TIMES; k++) {
+		const uint64_t bindings = pool->counters.bindings;
+
+		must(!(k < first ? other : counted)(at(eps, k, peers), sges, &target, k));
+		must(k < first || pool->counters.bindings == bindings + 1);
 		finish_all(pool);
-		if (k % 2 && k > 4)
-			must(!other(at(eps, k - 4, peers), sges, &target, k));
-		finish_all(pool);
+		if (k > 4)
+			post_between(pool, between, at(eps, k - 4, peers), k);
 	}
-}
-
-static void miss(post *counted, enum bsn_dc_policy policy, unsigned peers)
-{
-	miss_in(counted, peers, (struct bsn_dc_pool_attr){ .policy = policy });
-}
-
-/* More kinds of pools, and of requests. */
-static void miss_more(void)
-{
-	miss_in(miss_of_128, MANY, (struct bsn_dc_pool_attr){ .policy = BSN_DC_LRU, .initiators = 128 });
-	miss_in(miss_sieve_of_128, MANY, (struct bsn_dc_pool_attr){ .policy = BSN_DC_SIEVE, .initiators = 128 });
-	miss(miss_dcs, BSN_DC_DCS, MANY);
-	miss(miss_dcs_quota, BSN_DC_DCS_QUOTA, MANY);
-	miss(miss_hashed, BSN_DC_HASHED, MANY);
-	miss(miss_adaptive, BSN_DC_ADAPTIVE, MANY);
-	miss_in(miss_streams, MANY, (struct bsn_dc_pool_attr){ .policy = BSN_DC_LRU, .streams = 4 });
-	miss(miss_read, BSN_DC_LRU, MANY);
-	miss(miss_send, BSN_DC_LRU, MANY);
-	miss(miss_sge2, BSN_DC_LRU, MANY);
-	miss(miss_sge4, BSN_DC_LRU, MANY);
-	miss(miss_inline, BSN_DC_LRU, MANY);
-	miss(miss_inline64, BSN_DC_LRU, MANY);
-	miss(miss_send_inline, BSN_DC_LRU, MANY);
-	miss(miss_fetch_add, BSN_DC_LRU, MANY);
-	miss(miss_prepared, BSN_DC_LRU, MANY);
-	hit_in(gated, false, FEW, (struct bsn_dc_pool_attr){ .max_reads = 128 });
-	hit_in(gated_read, false, FEW, (struct bsn_dc_pool_attr){ .max_reads = 128 });
+	free(eps);
 }
 
 int main(void)
@@ -268,13 +261,14 @@ int main(void)
 	lane.reg = page + 2048;
 #define COUNT(name, post)                                                                          \
 	post_rc(rc_##name);                                                                        \
-	hit(compact_##name, false, FEW);                                                           \
-	hit(grh_##name, true, FEW);
+	hit(compact_##name, false, FEW, 0);                                                        \
+	hit(grh_##name, true, FEW, 0);                                                             \
+	hit(gated_##name, false, FEW, MOST_READS);                                                 \
+	miss(miss_##name, FEW, SOME, &(struct bsn_dc_pool_attr){ .initiators = INITIATORS });
 	SHAPES(COUNT)
-	hit(compact_of_many, false, MANY);
-	miss(miss_sieve, BSN_DC_SIEVE, FEW);
-	miss(miss_of_few, BSN_DC_LRU, FEW);
-	miss(miss_of_many, BSN_DC_LRU, MANY);
-	miss_more();
+	hit(compact_of_many, false, MANY, 0);
+#define COUNT_POOL(name, peers, between, ...)                                                      \
+	miss(name, peers, between, &(struct bsn_dc_pool_attr){ __VA_ARGS__ });
+	POOLS(COUNT_POOL)
 	return 0;
 }

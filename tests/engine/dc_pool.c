@@ -5,7 +5,6 @@
  */
 #include "dc/pool.h" /* before cmocka.h, which has a macro fail() */
 
-#include "dc/pool.h"
 #include "dc_rig.h"
 
 #include <infiniband/mlx5dv.h>
