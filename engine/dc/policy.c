@@ -171,13 +171,13 @@ static struct slot *choose_adaptive(struct bsn_dc_pool *pool, const struct bsn_p
 	(void)peer;
 	think_over(pool);
 	if (!pool->free.count)
-		return find_oldest_any(pool);
+		return find_oldest(pool);
 	if (pool->bound.count < pool->active)
 		return slot_at(pool, pool->free.first);
-	s = find_oldest_any(pool);
+	s = find_oldest(pool);
 	if (s && pool->bound.count > pool->active) { /* one less */
 		unbind_slot(pool, s);
-		s = find_oldest_any(pool);
+		s = find_oldest(pool);
 	}
 	if (s)
 		return s;

@@ -259,7 +259,9 @@ int pool_begin(struct bsn_dc_pool *pool)
 	if (slots_make(pool) || make_entrances(pool) || begin_streams(pool))
 		return fail(ENOMEM, "no memory");
 	pool->has_order = pool->policy->wants_order;
-	pool->is_simple = pool->streams == 1 && !pool->rc && !pool->policy->wants_ghosts;
+	pool->has_ghosts = pool->policy->wants_ghosts;
+	pool->is_simple = pool->streams == 1 && !pool->rc;
+	pool->is_straight = pool->is_simple && !pool->has_ghosts;
 	init_nowhere(&pool->unbound, pool->initiators[0].sq);
 	init_nowhere(&pool->failed, pool->initiators[0].sq);
 	pool->unbound.path = pool->failed.path = &unbound_path.path;

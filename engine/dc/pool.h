@@ -135,8 +135,7 @@ struct slot {
 	uint16_t seen_pi, end_pi;
 	uint16_t next, before;
 	uint16_t held, held_bb, held_pi;
-	bool is_out : 1, has_turn : 1; /* one look tells of both */
-	bool has_failed, is_used, is_revoked, is_new;
+	bool is_out, has_turn, has_failed, is_used, is_revoked, is_new;
 };
 _Static_assert(sizeof(struct slot) <= 64, "a slot is a cache line");
 
@@ -194,8 +193,9 @@ struct bsn_dc_pool {
 	uint32_t slot_count, streams; /* of all initiators; of one */
 	uint32_t held_slots;          /* of all initiators */
 	bool no_repeats;
-	bool has_order; /* as its policy wants */
-	bool is_simple; /* a slot is an initiator of the device's, and misses are not counted */
+	bool has_order, has_ghosts; /* as its policy wants */
+	bool is_simple; /* a slot is an initiator of the device's */
+	bool is_straight; /* and misses are not counted */
 	uint32_t fatal_streams;       /* so many that failed are an initiator's failure */
 	uint32_t count; /* of initiators, spares included */
 	uint32_t initiators_wanted;

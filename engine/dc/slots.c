@@ -56,7 +56,7 @@ void list_remove(struct bsn_dc_pool *pool, struct slot_list *list, struct slot *
 }
 
 /* From wherever it is in the list to its beginning. */
-static void list_put_again(struct bsn_dc_pool *pool, struct slot_list *list, struct slot *s)
+BSN_ALWAYS_INLINE void list_put_again(struct bsn_dc_pool *pool, struct slot_list *list, struct slot *s)
 {
 	const uint16_t number = slot_number(pool, s), before = s->before, next = s->next;
 
@@ -239,13 +239,17 @@ static bool is_missed(const struct bsn_dc_pool *pool, const struct bsn_peer *pee
 	       (uint16_t)((uint16_t)pool->counters.evictions - note_of(peer)) <= pool->active;
 }
 
+static void count_miss(struct bsn_dc_pool *pool, const struct bsn_peer *peer)
+{
+	pool->misses++;
+	pool->ghosts += is_missed(pool, peer);
+}
+
 /* Binds the slot to this peer, and takes it from the one that had it. */
 static void hand_over(struct bsn_dc_pool *pool, struct bsn_peer *peer, struct slot *s)
 {
-	if (pool->policy->wants_ghosts) {
-		pool->misses++;
-		pool->ghosts += is_missed(pool, peer);
-	}
+	if (pool->has_ghosts)
+		count_miss(pool, peer);
 	if (s->peer) {
 		pool->counters.evictions++;
 		leave_slot(pool, s);
@@ -277,21 +281,41 @@ void bind_slot(struct bsn_dc_pool *pool, struct bsn_peer *peer, struct slot *s)
 	peer->ep.sq = s->of->entrance;
 }
 
-/* All that a miss is where nobody waits and all slots are bound. */
-BSN_ALWAYS_INLINE void swap_slot(struct bsn_dc_pool *pool, struct bsn_peer *peer, struct slot *s)
+/* The rest of it, where a slot is an initiator. */
+BSN_ALWAYS_INLINE void settle(struct bsn_dc_pool *pool, struct bsn_peer *peer, struct slot *s)
 {
-	struct bsn_peer *before = s->peer;
-
-	pool->counters.evictions++;
-	set_note(before, 0, 0);
-	before->ep.sq = &pool->unbound;
 	pool->counters.bindings += s->last != peer;
 	s->last = s->peer = peer;
 	s->contention = 0;
 	set_note(peer, PEER_HAS_SLOT, slot_number(pool, s));
 	peer->ctrl_bits = 0;
 	s->seen_pi = s->of->sq->pi;
+	s->is_new = true;
 	peer->ep.sq = s->of->entrance;
+}
+
+/* All that a miss is where nobody waits and all slots are bound. */
+BSN_ALWAYS_INLINE void swap_slot(struct bsn_dc_pool *pool, struct bsn_peer *peer, struct slot *s)
+{
+	struct bsn_peer *before = s->peer;
+
+	if (pool->has_order)
+		list_put_again(pool, &pool->bound, s);
+	pool->counters.evictions++;
+	set_note(before, 0, 0);
+	before->ep.sq = &pool->unbound;
+	settle(pool, peer, s);
+}
+
+/* Where nobody has the slot. */
+static void take_free(struct bsn_dc_pool *pool, struct bsn_peer *peer, struct slot *s)
+{
+	list_remove(pool, &pool->free, s);
+	if (pool->has_order)
+		list_put_first(pool, &pool->bound, s);
+	else
+		pool->bound.count++;
+	settle(pool, peer, s);
 }
 
 static __attribute__((noinline)) void take_any(struct bsn_dc_pool *pool, struct bsn_peer *peer, struct slot *s)
@@ -300,16 +324,33 @@ static __attribute__((noinline)) void take_any(struct bsn_dc_pool *pool, struct 
 	s->is_new = true;
 }
 
-void take_slot(struct bsn_dc_pool *pool, struct bsn_peer *peer, struct slot *s)
+/* It is free, or misses are counted. */
+static __attribute__((noinline)) void take_otherwise(struct bsn_dc_pool *pool, struct bsn_peer *peer,
+						     struct slot *s)
 {
-	if (BSN_UNLIKELY(!s->peer || s->is_revoked || !pool->is_simple)) {
-		take_any(pool, peer, s);
+	struct bsn_peer *before = s->peer;
+
+	if (pool->has_ghosts)
+		count_miss(pool, peer);
+	if (!before) {
+		take_free(pool, peer, s);
 		return;
 	}
-	if (pool->has_order)
-		list_put_again(pool, &pool->bound, s);
 	swap_slot(pool, peer, s);
-	s->is_new = true;
+	if (before != peer)
+		set_note(before, PEER_HAS_STAMP, (uint16_t)pool->counters.evictions);
+}
+
+void take_slot(struct bsn_dc_pool *pool, struct bsn_peer *peer, struct slot *s)
+{
+	if (BSN_UNLIKELY(!s->peer || s->is_revoked || !pool->is_straight)) {
+		if (s->is_revoked || !pool->is_simple)
+			take_any(pool, peer, s);
+		else
+			take_otherwise(pool, peer, s);
+		return;
+	}
+	swap_slot(pool, peer, s);
 }
 
 /* One that stands in line comes to its turn, as its next requests would. */
