@@ -90,7 +90,7 @@ static int post_sgl(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,
 	return BSN_UNLIKELY(err) ? err : bound_post_sgl(ep, what, sge, remote, imm, id);
 }
 
-/* As the rows of struct bsn_sq_posts are: of one SGE, and signaled. */
+/* Of one SGE, with these flags, as most requests of the rows of struct bsn_sq_posts are. */
 BSN_ALWAYS_INLINE int post_one(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,
 			       const struct bsn_remote *remote, uint32_t imm, uint64_t id,
 			       const struct bsn_kind *kind, uint32_t flags)
@@ -110,24 +110,6 @@ BSN_ALWAYS_INLINE int post_one(struct bsn_ep *ep, uint32_t what, const struct bs
 	return bsn_post_piece(ep, kind, bsn_ds_data(sge), remote, id, imm, flags);
 }
 
-#define POST_ONE(name, flags, after)                                                               \
-	static int post_##name##after(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge, \
-				      const struct bsn_remote *remote, uint32_t imm, uint64_t id)  \
-	{                                                                                          \
-		return post_one(ep, what, sge, remote, imm, id, &bsn_kind_##name, flags);          \
-	}
-#define POST_ONES(name)                                                                            \
-	POST_ONE(name, (uint32_t)BSN_F_SIGNALED, )                                                 \
-	POST_ONE(name, (uint32_t)(BSN_F_SIGNALED | BSN_F_RING), _rung)
-POST_ONES(write)
-POST_ONES(write_imm)
-POST_ONES(read)
-POST_ONES(send)
-POST_ONES(send_imm)
-POST_ONES(send_inval)
-#undef POST_ONES
-#undef POST_ONE
-
 static int post_inline(struct bsn_ep *ep, uint32_t what, const void *data,
 		       const struct bsn_remote *remote, uint32_t imm, uint64_t id)
 {
@@ -135,6 +117,91 @@ static int post_inline(struct bsn_ep *ep, uint32_t what, const void *data,
 
 	return BSN_UNLIKELY(err) ? err : bound_post_inline(ep, what, data, remote, imm, id);
 }
+
+static bool is_short(uint32_t what, unsigned opcode, uint32_t flags)
+{
+	const uint32_t known = BSN_WHAT(opcode, flags | BSN_F_INLINE, 0u);
+
+	return what - known - (1u << BSN_WHAT_COUNT_SHIFT) < (uint32_t)BSN_DS_INLINE_MAX << BSN_WHAT_COUNT_SHIFT &&
+	       !((what ^ known) & ((1u << BSN_WHAT_COUNT_SHIFT) - 1));
+}
+
+/* The same of one DS of inline data. */
+BSN_ALWAYS_INLINE int post_short(struct bsn_ep *ep, uint32_t what, const void *data,
+				 const struct bsn_remote *remote, uint32_t imm, uint64_t id,
+				 const struct bsn_kind *kind, uint32_t flags)
+{
+	const uint32_t length = what >> BSN_WHAT_COUNT_SHIFT;
+	int err;
+
+	err = take(ep);
+	if (BSN_UNLIKELY(err))
+		return err;
+	if (BSN_UNLIKELY(!bsn_has_peer_room(ep->sq)))
+		return ep->sq->posts->piece[BSN_POST_ROW(kind->opcode, flags)](ep, what, data, remote, imm, id);
+	return bsn_post_piece(ep, kind, bsn_ds_short((const uint8_t *)data, length), remote, id, imm, flags);
+}
+
+#define POST_ONE(name, flags, after)                                                               \
+	static int post_##name##after(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge, \
+				      const struct bsn_remote *remote, uint32_t imm, uint64_t id)  \
+	{                                                                                          \
+		return post_one(ep, what, sge, remote, imm, id, &bsn_kind_##name, flags);          \
+	}
+/* Two functions each: the first one saves no register. */
+#define POST_QUIET(name, flags, after)                                                             \
+	static __attribute__((noinline)) int post_##name##after##_now(                             \
+		struct bsn_ep *ep, const struct bsn_sge *sge, const struct bsn_remote *remote,     \
+		uint32_t imm, uint64_t id)                                                         \
+	{                                                                                          \
+		return post_one(ep, BSN_WHAT(bsn_kind_##name.opcode, flags, 1u), sge, remote, imm, \
+				id, &bsn_kind_##name, flags);                                      \
+	}                                                                                          \
+	static int post_##name##after(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge, \
+				      const struct bsn_remote *remote, uint32_t imm, uint64_t id)  \
+	{                                                                                          \
+		return what == BSN_WHAT(bsn_kind_##name.opcode, flags, 1u)                         \
+			       ? post_##name##after##_now(ep, sge, remote, imm, id)                \
+			       : post_sgl(ep, what, sge, remote, imm, id);                         \
+	}
+#define POST_SHORT(name, flags, after)                                                             \
+	static __attribute__((noinline)) int post_short_##name##after##_now(                       \
+		struct bsn_ep *ep, uint32_t what, const void *data,                                \
+		const struct bsn_remote *remote, uint32_t imm, uint64_t id)                        \
+	{                                                                                          \
+		return post_short(ep, what, data, remote, imm, id, &bsn_kind_##name, flags);       \
+	}                                                                                          \
+	static int post_short_##name##after(struct bsn_ep *ep, uint32_t what, const void *data,    \
+					    const struct bsn_remote *remote, uint32_t imm,         \
+					    uint64_t id)                                           \
+	{                                                                                          \
+		return is_short(what, bsn_kind_##name.opcode, flags)                               \
+			       ? post_short_##name##after##_now(ep, what, data, remote, imm, id)   \
+			       : post_inline(ep, what, data, remote, imm, id);                     \
+	}
+#define POST_ONES(name)                                                                            \
+	POST_QUIET(name, 0u, _quiet)                                                                 \
+	POST_QUIET(name, (uint32_t)BSN_F_RING, _quiet_rung)                                          \
+	POST_ONE(name, (uint32_t)BSN_F_SIGNALED, )                                                 \
+	POST_ONE(name, (uint32_t)(BSN_F_SIGNALED | BSN_F_RING), _rung)
+#define POST_SHORTS(name)                                                                          \
+	POST_SHORT(name, (uint32_t)BSN_F_SIGNALED, )                                               \
+	POST_SHORT(name, (uint32_t)(BSN_F_SIGNALED | BSN_F_RING), _rung)
+POST_ONES(write)
+POST_ONES(write_imm)
+POST_ONES(read)
+POST_ONES(send)
+POST_ONES(send_imm)
+POST_ONES(send_inval)
+POST_SHORTS(write)
+POST_SHORTS(write_imm)
+POST_SHORTS(send)
+POST_SHORTS(send_imm)
+#undef POST_SHORTS
+#undef POST_ONES
+#undef POST_SHORT
+#undef POST_QUIET
+#undef POST_ONE
 
 static int post_atomic(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,
 		       const struct bsn_remote *remote, const uint64_t operand[2], uint64_t id)
@@ -174,24 +241,41 @@ const struct bsn_sq_body_path unbound_path = {
 	.post_body = post_body,
 };
 
-#define FOUR(f) f, f, f, f
-#define ALL(f)  { FOUR(f), FOUR(f), FOUR(f), FOUR(f) }
+/* Of an opcode: what is most common, and what is posted by its row otherwise. */
 #define ROW(opcode, name)                                                                          \
 	[BSN_POST_ROW(opcode, 0)] = post_##name,                                                   \
 	[BSN_POST_ROW(opcode, BSN_F_RING)] = post_##name##_rung
-#define NO_ROW(row) [row] = post_sgl, [(row) + BSN_POST_ROWS / 2] = post_sgl
-const struct bsn_sq_posts unbound_posts = { .one = { ROW(BSN_OPCODE_RDMA_READ, read),
-						     ROW(BSN_OPCODE_SEND_INVAL, send_inval),
-						     ROW(BSN_OPCODE_RDMA_WRITE, write),
-						     ROW(BSN_OPCODE_RDMA_WRITE_IMM, write_imm),
-						     ROW(BSN_OPCODE_SEND, send),
-						     ROW(BSN_OPCODE_SEND_IMM, send_imm),
-						     NO_ROW(2),
-						     NO_ROW(3) },
-					    .sgl = ALL(post_sgl),
-					    .piece = ALL(post_inline),
-					    .atomic = post_atomic };
+#define ROW_QUIET(opcode, name)                                                                    \
+	[BSN_POST_ROW(opcode, 0)] = post_##name##_quiet,                                           \
+	[BSN_POST_ROW(opcode, BSN_F_RING)] = post_##name##_quiet_rung
+#define NO_ROW(row, post) [row] = post, [(row) + BSN_POST_ROWS / 2] = post
+const struct bsn_sq_posts unbound_posts = {
+	.one = { ROW(BSN_OPCODE_RDMA_READ, read),
+		 ROW(BSN_OPCODE_SEND_INVAL, send_inval),
+		 ROW(BSN_OPCODE_RDMA_WRITE, write),
+		 ROW(BSN_OPCODE_RDMA_WRITE_IMM, write_imm),
+		 ROW(BSN_OPCODE_SEND, send),
+		 ROW(BSN_OPCODE_SEND_IMM, send_imm),
+		 NO_ROW(2, post_sgl),
+		 NO_ROW(3, post_sgl) },
+	.sgl = { ROW_QUIET(BSN_OPCODE_RDMA_READ, read),
+		 ROW_QUIET(BSN_OPCODE_SEND_INVAL, send_inval),
+		 ROW_QUIET(BSN_OPCODE_RDMA_WRITE, write),
+		 ROW_QUIET(BSN_OPCODE_RDMA_WRITE_IMM, write_imm),
+		 ROW_QUIET(BSN_OPCODE_SEND, send),
+		 ROW_QUIET(BSN_OPCODE_SEND_IMM, send_imm),
+		 NO_ROW(2, post_sgl),
+		 NO_ROW(3, post_sgl) },
+	.piece = { NO_ROW(BSN_POST_ROW(BSN_OPCODE_RDMA_READ, 0), post_inline),
+		   NO_ROW(BSN_POST_ROW(BSN_OPCODE_SEND_INVAL, 0), post_inline),
+		   ROW(BSN_OPCODE_RDMA_WRITE, short_write),
+		   ROW(BSN_OPCODE_RDMA_WRITE_IMM, short_write_imm),
+		   ROW(BSN_OPCODE_SEND, short_send),
+		   ROW(BSN_OPCODE_SEND_IMM, short_send_imm),
+		   NO_ROW(2, post_inline),
+		   NO_ROW(3, post_inline) },
+	.atomic = post_atomic,
+};
 #undef NO_ROW
+#undef ROW_QUIET
 #undef ROW
-#undef ALL
-#undef FOUR
