@@ -1432,7 +1432,7 @@ BSN_ALWAYS_INLINE int bsn_put_counted(struct bsn_ep *ep, const struct bsn_sge *s
 				      unsigned known, const struct bsn_remote *remote, uint64_t id,
 				      uint64_t what, bool has_remote, bool is_read)
 {
-	const uint32_t opcode = is_read ? BSN_OPCODE_RDMA_READ : (uint8_t)what;
+	const uint32_t opcode = is_read ? (uint32_t)BSN_OPCODE_RDMA_READ : (uint8_t)what;
 	const uint32_t flags = (uint32_t)what, imm = (uint32_t)(what >> 32);
 	struct bsn_sq *sq = ep->sq;
 
