@@ -32,37 +32,12 @@ struct umr_order {
  * @key: its lkey, and zeros, as it lies in the parts
  * @has_disorder: the parts of the last layout were not in its order
  * @order: in which they were instead
- * @less: added to a part: what is left are its address, from far below it on, its length less one, or, of pages,
- *	less theirs, and of its key nothing
- * @more: added to address and length of those: they are as they were, with the key above the length
  */
 struct umr_memory {
 	uint64_t first, last, key;
 	bool has_disorder;
 	struct umr_order *order;
-	uint64_t less[4], more[4];
 };
-
-/* Parts that are looked at together begin in the middle of what so many bits span, and so do their lengths. */
-enum { UMR_SPAN_LOG2 = 30 };
-#define UMR_BASE (1ull << (UMR_SPAN_LOG2 - 1))
-
-/* @page_bytes: of pools of pages; else 0 */
-static inline struct umr_memory umr_memory_of(uint64_t first, uint64_t last, uint64_t key,
-					      uint64_t page_bytes, struct umr_order *order)
-{
-	const uint64_t key_above = key << 32 | 1;
-
-	return (struct umr_memory){ .first = first, .last = last, .key = key, .order = order,
-				    .less = { UMR_BASE, -(page_bytes ? page_bytes : 1), 0, -key },
-				    .more = { -UMR_BASE, key_above, -UMR_BASE, key_above } };
-}
-
-/* No part lies there. */
-static inline struct umr_memory umr_no_memory(struct umr_order *order)
-{
-	return umr_memory_of(UINT64_MAX, 0, UINT64_MAX, 0, order);
-}
 
 /* Of a part: its key, and what is reserved. */
 BSN_ALWAYS_INLINE uint64_t umr_key_of(const struct bsn_part *part)
@@ -127,7 +102,7 @@ uint64_t umr_put_pages(uint8_t *at, const struct bsn_part *part, uint32_t count,
 		       struct umr_memory *memory);
 
 /* So many take fewer instructions there in any case. */
-enum { UMR_WIDE_FROM = 5 };
+enum { UMR_WIDE_FROM = 8 };
 
 /* By the one or the other: in the order of memory is the cheapest, if the layout before was. */
 BSN_ALWAYS_INLINE uint64_t umr_put_several(uint8_t *at, const struct bsn_part *part, uint32_t count,

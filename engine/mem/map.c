@@ -243,7 +243,7 @@ int map_slowly(struct bsn_mkey_pool *pool, struct bsn_ep *ep, const struct bsn_l
 
 /* -- by bytes --------------------------------------------------------------------------------------- */
 
-/* What CPUs without AVX have, of before 2011 for the most part, and others than x86-64. */
+/* What most CPUs of before 2013 have, and others than x86-64. */
 static bool are_same_by_halves(const struct bsn_remembered *known, const struct bsn_part *parts)
 {
 	const bsn_v2_aliased *a = (const bsn_v2_aliased *)(const void *)known->parts;
@@ -259,21 +259,13 @@ static bool are_same_by_halves(const struct bsn_remembered *known, const struct 
 }
 
 #if defined(__x86_64__)
-#define WIDE __attribute__((target("avx"))) /* AVX has what bits take, by vectors of numbers */
+#define WIDE __attribute__((target("avx2")))
 
-WIDE BSN_ALWAYS_INLINE __m256d differ_in(__m256d differ, const struct bsn_part *a,
+WIDE BSN_ALWAYS_INLINE __m256i differ_in(__m256i differ, const struct bsn_part *a,
 					 const struct bsn_part *b)
 {
-	return _mm256_or_pd(differ, _mm256_xor_pd(_mm256_loadu_pd((const void *)a),
-						  _mm256_loadu_pd((const void *)b)));
-}
-
-/* Whether all bits are 0. */
-WIDE BSN_ALWAYS_INLINE bool is_none(__m256d differ)
-{
-	const __m256i bits = _mm256_castpd_si256(differ);
-
-	return _mm256_testz_si256(bits, bits);
+	return _mm256_or_si256(differ, _mm256_xor_si256(_mm256_loadu_si256((const void *)a),
+							_mm256_loadu_si256((const void *)b)));
 }
 
 enum { FEW = 64 };
@@ -286,7 +278,7 @@ enum { FEW = 64 };
 #define SIXTEEN(n) FOUR((n) + 12) FOUR((n) + 8) FOUR((n) + 4) FOUR(n)
 
 /* Into the middle of code without a loop, so that a part takes three instructions. */
-WIDE BSN_ALWAYS_INLINE bool are_same_few(__m256d differ, const struct bsn_part *a,
+WIDE BSN_ALWAYS_INLINE bool are_same_few(__m256i differ, const struct bsn_part *a,
 					 const struct bsn_part *b, uint64_t count)
 {
 	__asm__("" : "+x"(differ)); /* else each case zeroes it for itself */
@@ -297,19 +289,19 @@ WIDE BSN_ALWAYS_INLINE bool are_same_few(__m256d differ, const struct bsn_part *
 	case 0:
 		break;
 	}
-	return is_none(differ);
+	return _mm256_testz_si256(differ, differ);
 }
 /* clang-format on */
 
 WIDE static bool are_same_widely(const struct bsn_remembered *known, const struct bsn_part *parts)
 {
-	return are_same_few(_mm256_setzero_pd(), known->parts, parts, known->shape);
+	return are_same_few(_mm256_setzero_si256(), known->parts, parts, known->shape);
 }
 
 /* Of pools whose layouts may have more. */
 WIDE static bool are_many_same(const struct bsn_remembered *known, const struct bsn_part *parts)
 {
-	__m256d differ = _mm256_setzero_pd();
+	__m256i differ = _mm256_setzero_si256();
 	uint32_t count = (uint32_t)known->shape;
 	const struct bsn_part *a = known->parts;
 
@@ -325,7 +317,7 @@ void map_choose(struct bsn_mkey_pool *pool)
 	pool->keep_parts = umr_choose_keep_parts();
 	pool->front.are_same = are_same_by_halves;
 #if defined(__x86_64__)
-	if (__builtin_cpu_supports("avx"))
+	if (__builtin_cpu_supports("avx2"))
 		pool->front.are_same = pool->attr.max_translations < FEW ? are_same_widely :
 									   are_many_same;
 #endif

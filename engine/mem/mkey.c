@@ -72,11 +72,11 @@ static bool find_memory(struct bsn_mkey_pool *pool, const struct bsn_part *part,
 {
 	const struct known_key *known = find_key(pool, part->lkey);
 
-	*memory = umr_no_memory(&pool->order);
+	*memory = (struct umr_memory){ UINT64_MAX, 0, UINT64_MAX, false, &pool->order }; /* no part lies there */
 	if (!known || known->mkey || known->pd != pool->pd || part->reserved)
 		return false;
-	*memory = umr_memory_of(known->addr, known->addr + (known->length - 1), umr_key_of(part),
-				pool->attr.page_bytes, &pool->order);
+	*memory = (struct umr_memory){ known->addr, known->addr + (known->length - 1),
+				       umr_key_of(part), false, &pool->order };
 	return true;
 }
 
@@ -616,8 +616,10 @@ BSN_ALWAYS_INLINE uint32_t known_removed_of(const struct bsn_mkey_pool *pool, bo
 
 /* Whether the layout was committed, fits a WQE, and no memory of the device has gone since. */
 BSN_ALWAYS_INLINE bool is_quick(const struct bsn_mkey_pool *pool, const struct bsn_layout *layout,
-				uint32_t removed)
+				bool is_fresh)
 {
+	const uint32_t removed = known_removed_of(pool, is_fresh);
+
 	return layout->commit.padded && layout->commit.pool == pool->serial &&
 	       layout->commit.keys_removed == removed;
 }
@@ -625,13 +627,13 @@ BSN_ALWAYS_INLINE bool is_quick(const struct bsn_mkey_pool *pool, const struct b
 /* Pages in one piece of memory. */
 static __attribute__((noinline)) bool put_pages(struct umr_plain *umr, struct bsn_mkey_pool *pool,
 						struct bsn_sq *sq, const struct bsn_layout *layout,
-						uint32_t removed, unsigned flags)
+						unsigned flags)
 {
 	const uint32_t count = layout->part_count, padded = umr_padded(count);
 	uint8_t *at;
 
 	if (!count || layout_rounds(layout) > 1 || !has_quick_count(pool, layout) ||
-	    odd_memory(pool, layout, removed) != pool->memory)
+	    odd_memory(pool, layout, removed_of(pool)) != pool->memory)
 		return false;
 	at = umr_open(umr, sq, padded, padded == count, flags);
 	if (!at)
@@ -649,16 +651,15 @@ BSN_ALWAYS_INLINE bool put_quickly(struct umr_plain *umr, struct mkey_object *sl
 				   bool is_fresh, unsigned flags)
 {
 	struct bsn_mkey_pool *pool = slot->pool;
-	const uint32_t removed = known_removed_of(pool, is_fresh);
 	struct umr_memory *odd;
 
-	if (BSN_LIKELY(layout && is_quick(pool, layout, removed)))
+	if (BSN_LIKELY(layout && is_quick(pool, layout, is_fresh)))
 		return !sq->route.has_failed && umr_put_committed(umr, sq, layout, flags);
 	if (!layout || !layout->parts || sq->route.has_failed)
 		return false;
 	if (layout->part_count - 1 >= pool->max_plain_parts)
-		return pool->attr.page_bytes && put_pages(umr, pool, sq, layout, removed, flags);
-	odd = odd_memory(pool, layout, removed);
+		return pool->attr.page_bytes && put_pages(umr, pool, sq, layout, flags);
+	odd = odd_memory(pool, layout, known_removed_of(pool, is_fresh));
 	return BSN_LIKELY(odd) && umr_put_plain(umr, sq, layout, &pool->memory[0], odd, flags);
 }
 

@@ -282,7 +282,6 @@ static struct bsn_mkey_pool *make_pool(struct bsn_device *device,
 		pool->buckets[i] = &pool->none;
 		pool->front.places[i] = &pool->none.known;
 	}
-	pool->memory[0] = pool->memory[1] = umr_no_memory(&pool->order);
 	map_choose(pool);
 	return pool;
 }

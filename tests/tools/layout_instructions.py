@@ -53,14 +53,14 @@ GOALS = {**SHARES, **KNOWN}
 TODAY = {
     'list_1': (246, 236),
     'list_4': (351, 340),
-    'list_32': (536, 527),
-    'list_32_shuffled': (591, 584),
-    'list_32_two_keys': (563, 554),
+    'list_32': (564, 557),
+    'list_32_shuffled': (669, 659),
+    'list_32_two_keys': (588, 580),
     'interleaved_1': (280, 272),
     'interleaved_4': (429, 412),
-    'interleaved_32': (584, 569),
+    'interleaved_32': (633, 618),
     'pages_4': (378, 368),
-    'pages_32': (565, 560),
+    'pages_32': (592, 587),
 }
 
 
