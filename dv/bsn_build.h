@@ -630,7 +630,6 @@ BSN_ALWAYS_INLINE int bsn_publish_otherwise(struct bsn_sq *sq, const uint8_t *wq
 	const uint8_t how = *(const volatile uint8_t *)&sq->publish;
 	struct bsn_lane *lane;
 	uint8_t *reg;
-	int err;
 
 	if (how == BSN_PUBLISH_16 && bb <= BSN_BLUEFLAME_BB) {
 		lane = bsn_sq_open_register(sq);
@@ -650,16 +649,16 @@ BSN_ALWAYS_INLINE int bsn_publish_otherwise(struct bsn_sq *sq, const uint8_t *wq
 	}
 	if (rest != BSN_REST_NONE || bb > 1) {
 		sq->last = (uint32_t)(uintptr_t)wqe;
-		err = bsn_sq_ring(sq);
-	} else {
-		err = bsn_sq_publish_bb(sq, bsn_vector_of(r->ds[0]),
-					known > 1 ? bsn_vector_of(r->ds[1]) : (bsn_v2){ 0, 0 },
-					known > 2 ? bsn_vector_of(r->ds[2]) : (bsn_v2){ 0, 0 },
-					known > 3 ? bsn_vector_of(r->ds[3]) : (bsn_v2){ 0, 0 });
+		const int err = bsn_sq_ring(sq);
+		if (err > 0)
+			__builtin_unreachable(); /* else it could be taken for BSN_NOT_PLAIN or BSN_NO_ROOM */
+		return err;
 	}
-	if (err > 0)
-		__builtin_unreachable(); /* else it could be taken for BSN_NOT_PLAIN or BSN_NO_ROOM */
-	return err;
+	bsn_sq_publish_bb(sq, bsn_vector_of(r->ds[0]),
+			  known > 1 ? bsn_vector_of(r->ds[1]) : (bsn_v2){ 0, 0 },
+			  known > 2 ? bsn_vector_of(r->ds[2]) : (bsn_v2){ 0, 0 },
+			  known > 3 ? bsn_vector_of(r->ds[3]) : (bsn_v2){ 0, 0 });
+	return 0;
 }
 
 /* Publishes a WQE that was not merely appended; the queue's index is after it. */
@@ -791,8 +790,8 @@ BSN_ALWAYS_INLINE int bsn_put_long(struct bsn_sq *sq, const uint8_t *limit,
 	const uint32_t more = (uint32_t)length - (BSN_DS_INLINE_MAX + 1);
 	const size_t first = (head + 1) * BSN_DS_SIZE; /* bytes until the first DS of data ends */
 	const uint8_t *const rest = data + BSN_DS_INLINE_MAX;
+	uint8_t *const wqe = sq->slot;
 	unsigned bb = bsn_bb_of_ds(head + 2);
-	uint8_t *wqe;
 	size_t count = 0;
 	struct bsn_regs r;
 
@@ -802,17 +801,17 @@ BSN_ALWAYS_INLINE int bsn_put_long(struct bsn_sq *sq, const uint8_t *limit,
 			bb = bsn_bb_of_ds(head + 2 + (unsigned)count);
 		else if (head + 2 + count > known_bb * BSN_BB_DS || bb != known_bb)
 			__builtin_unreachable(); /* BSN_EXTENDED_INLINE */
-		if (!known_bb && !bsn_has_room_below(sq, limit, bb))
+		if (!known_bb && !bsn_fits(sq, limit, bb))
 			return BSN_NO_ROOM;
-		wqe = bsn_sq_take(sq, &r, bb);
+		bsn_sq_take(sq, &r, bb);
 		if (!__builtin_constant_p(length))
 			bsn_store_wqe_v2(wqe + first + length - BSN_DS_INLINE_MAX - BSN_DS_SIZE,
 					 bsn_v2_load(data + length - BSN_DS_SIZE));
 	} else if (!known_bb && more < BSN_DS_SIZE - BSN_DS_INLINE_MAX - 1 &&
 		   length <= sq->max_inline) {
-		if (!bsn_has_room_below(sq, limit, bb))
+		if (!bsn_fits(sq, limit, bb))
 			return BSN_NO_ROOM;
-		wqe = bsn_sq_take(sq, &r, bb);
+		bsn_sq_take(sq, &r, bb);
 		if (!__builtin_constant_p(length))
 			bsn_store_last4(wqe + first + length - BSN_DS_INLINE_MAX - 4,
 					data + length - 4);
@@ -862,7 +861,7 @@ BSN_ALWAYS_INLINE int bsn_put_data(struct bsn_sq *sq, const uint8_t *limit,
 	int err;
 
 	if (BSN_LIKELY(more >= (uint32_t)BSN_LITTLE_MIN - (BSN_DS_INLINE_MAX + 1))) {
-		if (!known_bb && !bsn_has_room_below(sq, limit, bsn_bb_of_ds(ds)))
+		if (!known_bb && !bsn_fits(sq, limit, bsn_bb_of_ds(ds)))
 			return BSN_NO_ROOM;
 		r.ds[ds - 1] = bsn_ds_little(data, length, more);
 	} else {
@@ -873,7 +872,7 @@ BSN_ALWAYS_INLINE int bsn_put_data(struct bsn_sq *sq, const uint8_t *limit,
 					   imm, id, flags);
 		if (err != BSN_NOT_PLAIN || known_bb || length - 1 >= BSN_LITTLE_MIN - 1)
 			return err;
-		if (!bsn_has_room_below(sq, limit, bsn_bb_of_ds(ds)))
+		if (!bsn_fits(sq, limit, bsn_bb_of_ds(ds)))
 			return BSN_NO_ROOM;
 		r.ds[ds - 1] = bsn_ds_tiny(data, length);
 	}
@@ -1514,7 +1513,7 @@ BSN_ALWAYS_INLINE int bsn_put_huge(struct bsn_ep *ep, unsigned opcode, const voi
 	int err = BSN_NOT_PLAIN;
 
 	if (length <= sq->max_inline && (flags & BSN_F_SIGNALED || sq->quiet != 1))
-		err = bsn_put_long(sq, NULL, NULL, 0, opcode, (const uint8_t *)data, length,
+		err = bsn_put_long(sq, sq->limit, NULL, 0, opcode, (const uint8_t *)data, length,
 				   BSN_INLINE_ANY, true, 0, remote, has_remote, imm, id, flags);
 	return err > 0 ? bsn_post_inline_cold(ep, opcode, data, length, remote, imm, id, flags) : err;
 }
@@ -1568,11 +1567,11 @@ BSN_ALWAYS_INLINE int bsn_build_inline(struct bsn_ep *ep, const struct bsn_kind 
 	sq = ep->sq;
 	if (!__builtin_constant_p(length))
 		BSN_HIDE(bytes); /* one register: the compiler would copy what it knows to have 32 bits */
-	if (opcode == BSN_OPCODE_SEND && !bsn_sq_has_room(sq, 1))
+	if (opcode == BSN_OPCODE_SEND && !bsn_fits(sq, sq->limit, 1))
 		return bytes > BSN_EXTENDED_INLINE
 			       ? bsn_send_extended_any(ep, data, bytes, id, flags)
 			       : bsn_send_extended_inline(ep, data, bytes, id, flags);
-	err = bsn_put_data(sq, NULL, NULL, 0, opcode, (const uint8_t *)data, bytes, 0, remote,
+	err = bsn_put_data(sq, sq->limit, NULL, 0, opcode, (const uint8_t *)data, bytes, 0, remote,
 			   has_remote, imm, id, flags);
 	if (BSN_LIKELY(err <= 0))
 		return err;

@@ -6,7 +6,7 @@
  * no, in all rare cases:
  *
  *	really full            what the poller saw done is read, and the post goes on or is refused
- *	the ring's end         the slot goes round: bsn_sq_turns(), while what was counted lasts
+ *	the ring's end         the slot goes round
  *	a fence is owed        `next_fence` is set
  *	closed                 the queue is not connected, or in reset
  *	plain verbs            the queue never has credits here, and @posts names functions of its own
@@ -221,7 +221,6 @@ struct bsn_sq {
 
 	/* constants of the poster */
 	uint8_t *ring __attribute__((aligned(64)));
-	uint8_t *turn_limit;      /* where the room ends that was counted after the ring's end; @slot and @limit then */
 	uint8_t *ring_end;
 	uint64_t ops;             /* opcodes that it takes, a bit each */
 	uint64_t *ids;            /* one a slot; of a queue with many peers id and user pointer */
@@ -241,7 +240,6 @@ struct bsn_sq {
 	uint8_t gives_results;    /* BSN_SENDS_GIVE, or 0 */
 	uint8_t has_big_endian_results; /* of atomics of 8 bytes, in memory */
 	const struct bsn_sq_posts *posts; /* never NULL */
-	uint8_t *turn;            /* where bsn_sq_turns() goes round: the ring's end; or BSN_NO_TURN */
 
 	struct bsn_route route __attribute__((aligned(64))); /* the poller's line */
 
@@ -258,9 +256,6 @@ struct bsn_sq {
 	uint32_t max_copy;        /* bytes of one that the NIC makes */
 	uint8_t *fenced_limit;    /* @limit would be here if no fence were owed; 0: none is */
 };
-
-/* No slot is there, not even that of a queue without a ring. */
-#define BSN_NO_TURN ((uint8_t *)1)
 
 #define BSN_NEAR_DS    3  /* a block has room for an id after so many units */
 #define BSN_NEAR_ID_AT 56 /* where */
@@ -351,9 +346,8 @@ BSN_API int bsn_sq_cancel(struct bsn_sq *sq);
  * bsn_sq_publish_bb - publishes everything appended; the last WQE is one block, in registers
  *
  * Vectors, so that wide stores need not load what narrow ones have just stored.
- * Return: 0, so that a function can end with it.
  */
-BSN_API int bsn_sq_publish_bb(struct bsn_sq *sq, bsn_v2 w01, bsn_v2 w23, bsn_v2 w45, bsn_v2 w67);
+BSN_API void bsn_sq_publish_bb(struct bsn_sq *sq, bsn_v2 w01, bsn_v2 w23, bsn_v2 w45, bsn_v2 w67);
 
 /** bsn_sq_auto_signal - the ce of an unsignaled post whose turn it is to be signaled by the library */
 BSN_API uint32_t bsn_sq_auto_signal(struct bsn_sq *sq);
@@ -392,34 +386,10 @@ BSN_ALWAYS_INLINE bool bsn_fits(const struct bsn_sq *sq, const uint8_t *limit, u
 	return BSN_LIKELY(sq->slot + (size_t)bb * BSN_BB_SIZE <= limit);
 }
 
-/*
- * Goes from the ring's end to its start, if there is room that was counted before. It calls nothing. A queue with
- * many peers never does; it is told apart first, since its posts come this way each time.
- */
-BSN_ALWAYS_INLINE bool bsn_sq_turns(struct bsn_sq *sq)
-{
-	if (BSN_UNLIKELY(sq->slot < sq->peer_limit) || BSN_LIKELY(sq->slot != sq->turn))
-		return false;
-	sq->slot = sq->ring;
-	sq->limit = sq->turn_limit;
-	sq->turn = BSN_NO_TURN;
-	return true;
-}
-
 /* Whether the inline code may go on with a queue of one peer. */
 BSN_ALWAYS_INLINE bool bsn_sq_has_room(struct bsn_sq *sq, unsigned bb)
 {
-	if (bsn_fits(sq, sq->limit, bb))
-		return true;
-	return bsn_sq_turns(sq) && ((__builtin_constant_p(bb) && bb == 1) || bsn_fits(sq, sq->limit, bb));
-}
-
-/* The same below a @limit, or, NULL, below that of a queue of one peer; the compiler knows. */
-BSN_ALWAYS_INLINE bool bsn_has_room_below(struct bsn_sq *sq, const uint8_t *limit, unsigned bb)
-{
-	if (__builtin_constant_p(!limit) && !limit)
-		return bsn_sq_has_room(sq, bb);
-	return bsn_fits(sq, limit, bb);
+	return bsn_fits(sq, sq->limit, bb);
 }
 
 /*
@@ -435,8 +405,6 @@ BSN_ALWAYS_INLINE uint32_t bsn_sq_visible_bb(const struct bsn_sq *sq)
 {
 	const uint8_t *limit = sq->has_peers ? sq->peer_limit : sq->limit;
 
-	if (sq->slot == sq->turn)
-		return (uint32_t)(sq->turn_limit - sq->ring) / BSN_BB_SIZE;
 	return limit > sq->slot ? (uint32_t)(limit - sq->slot) / BSN_BB_SIZE : 0;
 }
 

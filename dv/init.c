@@ -108,7 +108,6 @@ struct bsn_sq *bsn_sq_alloc(const struct bsn_sq_init *init)
 	if (!sq)
 		return NULL;
 	sq->ep.sq = sq;
-	sq->turn = BSN_NO_TURN;
 	sq->ids = (uint64_t *)(sq + 1);
 	sq->hidden = (uint8_t *)(sq->ids + ids * init->count_bb);
 	sq->ring = init->ring;

@@ -65,12 +65,6 @@ BSN_ALWAYS_INLINE uint32_t free_blocks(struct bsn_sq *sq)
 	return outstanding < sq->capacity_bb ? sq->capacity_bb - outstanding : 0;
 }
 
-/* Whether the index is 2^16 when the slot comes to the ring's end. */
-BSN_ALWAYS_INLINE bool carries_at_end(const struct bsn_sq *sq)
-{
-	return (uint16_t)(sq->pi | sq->bb_mask) == UINT16_MAX;
-}
-
 /*
  * Moves the slot from the ring's end to its start, and returns where the room of @free_bb blocks after it ends.
  * An index that came to 2^16, at a ring's end, or went back below 0, carried into the field above it.
@@ -82,16 +76,9 @@ BSN_ALWAYS_INLINE uint8_t *find_limit(struct bsn_sq *sq, size_t free_bb)
 	uint8_t *const limit = slot + free_bb * BSN_BB_SIZE;
 
 	sq->slot = slot;
-	sq->turn = BSN_NO_TURN;
 	sq->ctrl_next &= ~bsn_ctrl_word(&above, 0);
 	sq->wide_pi += (uint16_t)(sq->pi - (uint16_t)sq->wide_pi);
-	if (limit <= sq->ring_end)
-		return limit;
-	if (!sq->has_peers && !carries_at_end(sq)) {
-		sq->turn = sq->ring_end;
-		sq->turn_limit = sq->ring + (limit - sq->ring_end);
-	}
-	return sq->ring_end;
+	return limit < sq->ring_end ? limit : sq->ring_end;
 }
 
 /* The queue is open, and owes no fence. */
@@ -110,8 +97,6 @@ static __attribute__((noinline)) void show_room(struct bsn_sq *sq)
 
 	if (sq->closed || sq->path)
 		limit = NULL;
-	if (!limit || sq->next_fence)
-		sq->turn = BSN_NO_TURN;
 	sq->limit = sq->has_peers || sq->next_fence ? NULL : limit;
 	sq->peer_limit = sq->has_peers && !sq->next_fence ? limit : NULL;
 	sq->fenced_limit = sq->has_peers || !sq->next_fence ? NULL : limit;
@@ -120,7 +105,6 @@ static __attribute__((noinline)) void show_room(struct bsn_sq *sq)
 void bsn_sq_show_nothing(struct bsn_sq *sq)
 {
 	sq->limit = sq->peer_limit = sq->fenced_limit = NULL;
-	sq->turn = BSN_NO_TURN;
 }
 
 void bsn_sq_close(struct bsn_sq *sq, int error, const char *why)
@@ -144,7 +128,6 @@ void bsn_sq_owe_fence(struct bsn_sq *sq, enum bsn_fence fence)
 	if (sq->limit)
 		sq->fenced_limit = sq->limit;
 	sq->limit = sq->peer_limit = NULL;
-	sq->turn = BSN_NO_TURN;
 }
 
 /* A full queue has its appended requests published, else nothing would ever make room. */
@@ -654,27 +637,13 @@ BSN_ALWAYS_INLINE bool is_wrapping(const struct bsn_sq *sq, const struct bsn_pee
 	return is_open(sq) && limit_of(sq, peer) == sq->ring_end;
 }
 
-/* The same, where room after the ring's end was counted before. */
-BSN_ALWAYS_INLINE bool straddles(const struct bsn_sq *sq)
-{
-	return sq->turn != BSN_NO_TURN && sq->slot != sq->turn;
-}
-
-/* Blocks that were counted before, if there are some after the ring's end, or that are counted now. */
-BSN_ALWAYS_INLINE uint32_t known_blocks(struct bsn_sq *sq)
-{
-	if (sq->turn == BSN_NO_TURN)
-		return free_blocks(sq);
-	return (uint32_t)((sq->ring_end - sq->slot) + (sq->turn_limit - sq->ring)) / BSN_BB_SIZE;
-}
-
 BSN_ALWAYS_INLINE void go_beside(struct bsn_sq *sq, struct beside *b)
 {
 	uint8_t *wqe = b->wqe;
 	size_t bytes;
 
 	BSN_HIDE(wqe); /* gcc 12 would warn of lengths that do not occur */
-	b->free_bb = known_blocks(sq);
+	b->free_bb = free_blocks(sq);
 	bytes = (size_t)b->free_bb * BSN_BB_SIZE;
 	b->slot = sq->slot;
 	b->limit = wqe + (bytes < sizeof(b->wqe) ? bytes : sizeof(b->wqe));
@@ -778,8 +747,6 @@ static __attribute__((noinline)) int post_sgl_full(struct bsn_ep *ep, uint32_t w
 						   const struct bsn_remote *remote, uint32_t imm,
 						   uint64_t id)
 {
-	if (straddles(ep->sq))
-		return post_sgl_across(ep, what, sge, remote, imm, id);
 	look_for_room(ep->sq, ep->sq->has_peers);
 	if (BSN_LIKELY(count_of(what) <= BSN_BB_DS - 2 && ep->sq->slot < ep->sq->limit)) /* one block */
 		return post_sgl_straight(ep, what, sge, remote, imm, id);
@@ -978,8 +945,6 @@ static __attribute__((noinline)) int post_inline_full(struct bsn_ep *ep, uint32_
 						      const struct bsn_remote *remote, uint32_t imm,
 						      uint64_t id)
 {
-	if (straddles(ep->sq))
-		return post_inline_across(ep, what, data, remote, imm, id);
 	look_for_room(ep->sq, ep->sq->has_peers);
 	if (BSN_LIKELY(count_of(what) <= BSN_DS_INLINE_MAX && ep->sq->slot < ep->sq->limit)) /* one block */
 		return post_inline_straight(ep, what, data, remote, imm, id);
@@ -1432,7 +1397,7 @@ int bsn_sq_cancel(struct bsn_sq *sq)
 	return 0;
 }
 
-int bsn_sq_publish_bb(struct bsn_sq *sq, bsn_v2 w01, bsn_v2 w23, bsn_v2 w45, bsn_v2 w67)
+void bsn_sq_publish_bb(struct bsn_sq *sq, bsn_v2 w01, bsn_v2 w23, bsn_v2 w45, bsn_v2 w67)
 {
 	const uint16_t first = first_unrung(sq);
 
@@ -1442,7 +1407,6 @@ int bsn_sq_publish_bb(struct bsn_sq *sq, bsn_v2 w01, bsn_v2 w23, bsn_v2 w45, bsn
 	else
 		ring_doorbell(sq, sq->lane->reg, first, (struct bsn_be64){ w01[0] });
 	close_register(sq);
-	return 0;
 }
 
 uint32_t bsn_sq_count_blueflame(const struct bsn_sq *sq)

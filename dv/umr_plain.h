@@ -312,7 +312,6 @@ BSN_ALWAYS_INLINE int umr_end(struct bsn_sq *sq, const struct umr_target *target
 	sq->next_fence = (uint8_t)target->fence;
 	sq->fenced_limit = room;
 	sq->limit = NULL;
-	sq->turn = BSN_NO_TURN;
 	sq->wide_pi = after;
 	wqe = bsn_sq_take(sq, &r, bb);
 	return bsn_end(sq, wqe, NULL, false, &r, UMR_HEAD_DS, BSN_REST_SGES, ds,

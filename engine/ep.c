@@ -15,7 +15,6 @@
 static struct bsn_be32 nowhere;
 static struct bsn_sq of_nobody = {
 	.ep = { &of_nobody },
-	.turn = BSN_NO_TURN,
 	.posts = &bsn_sq_posts_any,
 	.record = &nowhere,
 	.transport = BSN_TRANSPORT_UD,

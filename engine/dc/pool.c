@@ -24,7 +24,6 @@ void init_nowhere(struct bsn_sq *sq, const struct bsn_sq *like)
 	static struct bsn_be32 nowhere;
 
 	sq->ep.sq = sq;
-	sq->turn = BSN_NO_TURN;
 	sq->record = &nowhere;
 	sq->lane = like->lane;
 	sq->transport = like->transport;

@@ -183,7 +183,6 @@ static void init_hot(struct bsn_sq *hot, const struct bsn_sq *like)
 	static struct bsn_be32 nowhere;
 
 	hot->ep.sq = hot;
-	hot->turn = BSN_NO_TURN;
 	hot->record = &nowhere;
 	hot->lane = like->lane;
 	hot->ops = like->ops;

@@ -1031,7 +1031,6 @@ static uint64_t ops_of(const struct bsn_qp *qp)
 static void init_route(struct bsn_qp *qp, struct send_queue *sq)
 {
 	sq->hot.ep.sq = &sq->hot;
-	sq->hot.turn = BSN_NO_TURN;
 	sq->hot.has_peers = qp->transport->has_peers;
 	sq->hot.route = (struct bsn_route){
 		.user = qp->user,

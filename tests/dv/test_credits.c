@@ -551,8 +551,8 @@ static void a_fence_owed_is_paid_across_the_end(void **state)
 	}
 }
 
-/* The inline code goes round with the room that was counted, also where the index comes to 2^16. */
-static void a_ring_goes_round_with_what_was_counted(void **state)
+/* Also where the index comes to 2^16. */
+static void a_ring_goes_round_at_each_index(void **state)
 {
 	(void)state;
 	for (uint32_t start = UINT16_MAX - 8; start < UINT16_MAX + 2; start++) {
@@ -927,7 +927,7 @@ int main(void)
 		cmocka_unit_test(unsignaled_work_says_what_it_was_made_to),
 		cmocka_unit_test(a_fence_owed_is_paid_once),
 		cmocka_unit_test(a_fence_owed_is_paid_across_the_end),
-		cmocka_unit_test(a_ring_goes_round_with_what_was_counted),
+		cmocka_unit_test(a_ring_goes_round_at_each_index),
 		cmocka_unit_test(a_prepared_request_belongs_to_no_queue),
 		cmocka_unit_test(a_cleared_queue_is_new),
 		cmocka_unit_test(a_slot_has_nine_bytes_or_seventeen),
