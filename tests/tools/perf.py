@@ -505,7 +505,7 @@ def test_dc_hits_and_misses_are_drawn(bench):
     few, many = report['runs']
     for name in 'hit_instructions', 'miss_instructions':
         check(abs(few[name] - many[name]) < 0.05 * few[name], report)
-    check(40 < few['hit_instructions'] < 250 < few['miss_instructions'] < 700, report)
+    check(40 < few['hit_instructions'] < 120 < few['miss_instructions'] < 300, report)
 
 
 def asked(bench, *args, **more):
