@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Every call of mlx5dv. */
+/* Every call of mlx5dv, but for those of provider_handshake.c. */
 #include "provider.h"
 #include "lag.h"
 
@@ -347,8 +347,7 @@ int provider_ah_av(struct ibv_ah *ah, void *av)
 
 /* -- mkeys, by commands to the firmware --------------------------------------------------------------- */
 
-/* Without a DevX context the kernel knows no such object. */
-static int error_of_devx(int err)
+int provider_error_of_devx(int err)
 {
 	return err == -EPROTONOSUPPORT || err == -ENOSYS ? -EOPNOTSUPP : err;
 }
@@ -363,7 +362,7 @@ static int query_cap(struct ibv_context *context, enum bsn_cap group, uint8_t ou
 
 	memset(out, 0, CAP_ANSWER);
 	bsn_cmd_in_encode(in, &query);
-	return error_of_devx(provider_error_of_int(
+	return provider_error_of_devx(provider_error_of_int(
 		mlx5dv_devx_general_cmd(context, in, sizeof(in), out, CAP_ANSWER)));
 }
 
@@ -415,7 +414,7 @@ int provider_query_caps(struct ibv_context *context, struct provider_caps *out)
 	return 0;
 }
 
-static int number_of_pd(struct ibv_pd *pd, uint32_t *number)
+int provider_pd_number(struct ibv_pd *pd, uint32_t *number)
 {
 	struct mlx5dv_pd found = { 0 };
 	struct mlx5dv_obj obj = { .pd = { .in = pd, .out = &found } };
@@ -442,7 +441,7 @@ int provider_mkey_create(struct ibv_pd *pd, const struct provider_mkey_attr *att
 	uint8_t in[BSN_CREATE_MKEY_LIST_OFFSET] = { 0 }, out[BSN_CREATED_OUT_SIZE] = { 0 };
 	struct bsn_cmd_object made;
 	uint32_t number;
-	int err = number_of_pd(pd, &number);
+	int err = provider_pd_number(pd, &number);
 
 	if (err)
 		return err;
@@ -452,7 +451,7 @@ int provider_mkey_create(struct ibv_pd *pd, const struct provider_mkey_attr *att
 	errno = 0;
 	*handle = mlx5dv_devx_obj_create(pd->context, in, sizeof(in), out, sizeof(out));
 	if (!*handle)
-		return error_of_devx(provider_error_of_pointer(*handle));
+		return provider_error_of_devx(provider_error_of_pointer(*handle));
 	bsn_cmd_object_decode(&made, out + BSN_CMD_OBJECT_OFFSET);
 	*key = made.number << 8;
 	return 0;

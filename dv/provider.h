@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The seam to rdma-core's mlx5 provider: every mlx5dv call of the library is in provider.c, and
- * libibverbs' three ways of reporting errors (errno with NULL, positive errno, -1 with errno) become
- * one here: 0 or -errno.
+ * The seam to rdma-core's mlx5 provider: every mlx5dv call of the library is in provider.c and
+ * provider_handshake.c, and libibverbs' three ways of reporting errors (errno with NULL, positive errno,
+ * -1 with errno) become one here: 0 or -errno.
  */
 #ifndef DV_PROVIDER_H
 #define DV_PROVIDER_H
@@ -18,6 +18,12 @@ int provider_error_of_int(int result);
 
 /* The same of a request, which bsn_error_text() then tells of. */
 int provider_refused(int result);
+
+/* The same of an object or a command of DevX: without a DevX context the kernel knows none, -EOPNOTSUPP. */
+int provider_error_of_devx(int err);
+
+/* The number by which commands name a protection domain. */
+int provider_pd_number(struct ibv_pd *pd, uint32_t *number);
 
 /* Whether libmlx5 drives the device; and opens it so that mlx5dv calls are allowed. */
 bool provider_is_mlx5(struct ibv_device *device);

@@ -46,6 +46,9 @@ struct bsn_dct;
  * @user: comes back in its completions
  * @connect: of its acknowledgements: gid_index, hop_limit, traffic_class, sl; mtu, 0: the port's;
  *	min_rnr_timer. Its other fields are not read
+ * @full_handshake: whoever connects to it does so by a full handshake, which costs a round trip more and is
+ *	safer where packets are lost, whatever initiators were told. Where bsn_device_info() has the feature
+ *	"dc-full-handshake"
  */
 struct bsn_dct_attr {
 	struct bsn_cq *cq;
@@ -54,6 +57,7 @@ struct bsn_dct_attr {
 	uint64_t access_key;
 	void *user;
 	struct bsn_connect_attr connect;
+	bool full_handshake;
 };
 
 /**
@@ -62,8 +66,9 @@ struct bsn_dct_attr {
  * A target never fails: a request that it refuses fails at its initiator.
  * On plain verbs it has a UD QP and a CQ of its own, and an RC QP for each initiator that is connected, whose
  * number its completions have.
- * Return: -EOPNOTSUPP no DC here, and why; -EINVAL no CQ or SRQ, or of another device; -ENOSPC the CQ
- * has no room for what the SRQ may receive.
+ * With a full handshake it is made by a command to the firmware (DevX), since verbs have no way to ask for that.
+ * Return: -EOPNOTSUPP no DC here, or no full handshake, and why; -EINVAL no CQ or SRQ, or of another device;
+ * -ENOSPC the CQ has no room for what the SRQ may receive; -EREMOTEIO the firmware refused the command, and why.
  */
 BSN_API int bsn_dct_create(struct bsn_device *device, const struct bsn_dct_attr *attr,
 			   struct bsn_dct **dct);

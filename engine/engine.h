@@ -61,6 +61,10 @@ void log_refusals(void);
 /* Remembers the text for bsn_error_text() and returns -error. */
 int fail(int error, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* The same of a command to the firmware, which was to @what: -errno, and what it answered. */
+struct bsn_cmd_out;
+int fail_command(int err, const struct bsn_cmd_out *answer, const char *what);
+
 /*
  * error.c: the environment (of BSN_CHECK, also libbunsen-checked) says 1, else @is_on stays as it is;
  * -EINVAL for what is neither 1 nor 0.
@@ -109,6 +113,8 @@ struct bsn_device {
 	const char *no_streams; /* why it has none; NULL: it has */
 	const char *no_xrc; /* the same of XRC */
 	const char *no_dc; /* why it has no dynamically connected transport; NULL: it has */
+	const char *no_commands; /* why programs may give the firmware none (DevX); NULL: they may */
+	const char *no_handshake; /* why DC has no full handshake; NULL: it has */
 	struct bsn_qp *qps;
 	struct cq_object *cqs;
 	struct srq_object *srqs;

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
+#include "handshake.h"
 #include "refuse.h"
 
 enum { TEXT_BYTES = 320 };
@@ -122,6 +123,15 @@ const char *memlock_hint(int error)
 		 "service)",
 		 (unsigned long long)limit.rlim_cur);
 	return hint;
+}
+
+int fail_command(int err, const struct bsn_cmd_out *answer, const char *what)
+{
+	const char *said = handshake_refusal(answer);
+
+	if (!said)
+		return fail(-err, "cannot %s: %s%s", what, strerror(-err), memlock_hint(-err));
+	return fail(-err, "cannot %s: the firmware says \"%s\", syndrome %#x", what, said, answer->syndrome);
 }
 
 const char *bsn_error_text(void)

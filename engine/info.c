@@ -109,7 +109,7 @@ static const char *why_not(const char *unknown, bool exists)
 void list_features(struct bsn_device *device)
 {
 	const char *no_direct = device->no_direct;
-	const char *unknown = ask_firmware(device, no_direct);
+	const char *unknown = device->no_commands = ask_firmware(device, no_direct);
 
 	add_feature(device, "direct", no_direct);
 	add_feature(device, "blueflame",
@@ -243,8 +243,8 @@ void list_dc(struct bsn_device *device)
 		device->info.max_dc_failed_streams = (1u << device->streams.log_failed) - 1;
 	}
 	add_feature(device, "dc-streams", device->no_streams);
-	add_feature(device, "dc-full-handshake",
-		    device->no_dc ? device->no_dc : "mlx5dv has no call for it; only a DCI made by DevX can have it");
+	device->no_handshake = device->no_dc ? device->no_dc : device->no_commands;
+	add_feature(device, "dc-full-handshake", device->no_handshake);
 }
 
 void list_regions(struct bsn_device *device)

@@ -5,12 +5,15 @@
 #include <stdlib.h>
 
 #include "address.h"
+#include "handshake.h"
 #include "init.h"
 #include "rc.h"
 
 struct bsn_dct {
 	struct bsn_device *device;
 	struct ibv_qp *verbs;
+	void *made; /* by DevX, with a full handshake: there is no @verbs */
+	uint32_t number; /* of that */
 	struct cq_object *cq;
 	struct srq_object *srq;
 	struct bsn_pd *pd;
@@ -41,21 +44,29 @@ static int to_init(struct bsn_dct *dct)
 	return modify(dct, &attr, IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS, "INIT");
 }
 
-/* The path is that of its acknowledgements; the initiator names their destination. */
-static int to_rtr(struct bsn_dct *dct, const struct bsn_connect_attr *connect)
+/* That of its acknowledgements; the initiator names their destination. */
+static int path_of(const struct bsn_dct *dct, const struct bsn_connect_attr *connect, struct ibv_qp_attr *path)
 {
 	const struct bsn_device_info *info = &dct->device->info;
-	struct ibv_qp_attr attr = {
+
+	*path = (struct ibv_qp_attr){
 		.qp_state = IBV_QPS_RTR,
+		.port_num = info->port,
 		.path_mtu = dct->device->port.active_mtu,
 		.min_rnr_timer = or_default(connect->min_rnr_timer, DEFAULT_MIN_RNR_TIMER),
 		.ah_attr = way_to(dct->device, info->lid, info->gid, connect),
 	};
-	const int err = connect->mtu ? mtu_of(connect->mtu, &attr.path_mtu) : 0;
+	return connect->mtu ? mtu_of(connect->mtu, &path->path_mtu) : 0;
+}
+
+static int to_rtr(struct bsn_dct *dct, const struct bsn_connect_attr *connect)
+{
+	struct ibv_qp_attr path;
+	const int err = path_of(dct, connect, &path);
 
 	if (err)
 		return err;
-	return modify(dct, &attr, IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_MIN_RNR_TIMER, "RTR");
+	return modify(dct, &path, IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_MIN_RNR_TIMER, "RTR");
 }
 
 /* -- life --------------------------------------------------------------------------------------- */
@@ -64,6 +75,8 @@ static int check(const struct bsn_device *device, const struct bsn_dct_attr *att
 {
 	if (device->no_dc && device->path->path != BSN_PATH_VERBS)
 		return fail(EOPNOTSUPP, "no DC: %s", device->no_dc);
+	if (attr->full_handshake && device->no_handshake)
+		return fail(EOPNOTSUPP, "no full handshake: %s", device->no_handshake);
 	if (!attr->cq || !attr->srq)
 		return fail(EINVAL, "a DCT needs a CQ, and an SRQ for its receives");
 	if (!attr->srq->is_srq)
@@ -92,6 +105,28 @@ static int create_verbs(struct bsn_dct *dct)
 					    dct->access_key, &dct->verbs);
 
 	return err ? fail(-err, "cannot create a DCT: %s", strerror(-err)) : 0;
+}
+
+/* With a full handshake: it takes requests at once. */
+static int create_by_command(struct bsn_dct *dct, const struct bsn_connect_attr *connect)
+{
+	const struct bsn_device *device = dct->device;
+	struct ibv_qp_attr path;
+	const struct handshake_dct_attr attr = {
+		.pd = dct->pd->verbs,
+		.cqn = dct->cq->ring->cqn,
+		.srqn = dct->srq->number,
+		.access_key = dct->access_key,
+		.atomic_mode = handshake_atomic_mode(has_atomics(device), device->caps.masked_sizes),
+		.path = &path,
+	};
+	struct bsn_cmd_out answer;
+	int err = path_of(dct, connect, &path);
+
+	if (err)
+		return err;
+	err = handshake_dct_create(&attr, &dct->made, &dct->number, &answer);
+	return err ? fail_command(err, &answer, "make a DCT with a full handshake") : 0;
 }
 
 static int charge(struct bsn_dct *dct)
@@ -169,23 +204,39 @@ static int create_rc(struct bsn_dct *dct, const struct bsn_dct_attr *attr)
 	return err;
 }
 
+static int destroy_object(struct bsn_dct *dct)
+{
+	return dct->made ? handshake_dct_destroy(dct->made) : provider_error_of_int(ibv_destroy_qp(dct->verbs));
+}
+
+static int create_by_verbs(struct bsn_dct *dct, const struct bsn_connect_attr *connect)
+{
+	int err = create_verbs(dct);
+
+	if (err)
+		return err;
+	err = to_init(dct);
+	if (!err)
+		err = to_rtr(dct, connect);
+	if (err)
+		destroy_object(dct);
+	return err;
+}
+
 static int create_dc(struct bsn_dct *dct, const struct bsn_dct_attr *attr)
 {
 	int err = charge(dct);
 
 	if (err)
 		return err;
-	err = create_verbs(dct);
+	err = attr->full_handshake ? create_by_command(dct, &attr->connect) :
+				     create_by_verbs(dct, &attr->connect);
 	if (err)
 		goto discharge;
-	err = to_init(dct);
-	if (!err)
-		err = to_rtr(dct, &attr->connect);
-	if (!err)
-		err = add_route(dct);
+	err = add_route(dct);
 	if (!err)
 		return 0;
-	ibv_destroy_qp(dct->verbs);
+	destroy_object(dct);
 discharge:
 	discharge(dct);
 	return err;
@@ -217,8 +268,8 @@ int bsn_dct_create(struct bsn_device *device, const struct bsn_dct_attr *attr, s
 
 static int destroy_dc(struct bsn_dct *dct)
 {
-	const uint32_t number = dct->verbs->qp_num;
-	const int err = destroyed(dct->device, ibv_destroy_qp(dct->verbs));
+	const uint32_t number = bsn_dct_number(dct);
+	const int err = destroyed(dct->device, -destroy_object(dct));
 
 	if (err)
 		return fail(-err, "cannot destroy DCT %#x: %s", number, strerror(-err));
@@ -272,7 +323,9 @@ uint32_t bsn_dct_number(const struct bsn_dct *dct)
 {
 	if (!dct)
 		return 0;
-	return dct->rc ? rc_target_number(dct->rc) : dct->verbs->qp_num;
+	if (dct->rc)
+		return rc_target_number(dct->rc);
+	return dct->made ? dct->number : dct->verbs->qp_num;
 }
 
 int bsn_dct_accept(struct bsn_dct *dct)

@@ -61,8 +61,9 @@ RULES = [
 PATHS = re.compile(r'\b(?:direct|verbs)_path\b')
 CHOOSE_PATHS = re.compile(r'engine/(device\.c|attach\.c|path\.h|direct/|verbs/)')
 
-# Only one place of the library calls mlx5dv; so may softcx's shim, and the tools that measure libmlx5.
-MLX5DV = re.compile(r'dv/provider\.c|tools/')
+# Only one place of the library calls mlx5dv, in two files; so may softcx's shim, and the tools that
+# measure libmlx5.
+MLX5DV = re.compile(r'dv/provider(_handshake)?\.c|tools/')
 
 
 def sources():

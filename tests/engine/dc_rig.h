@@ -22,6 +22,7 @@ struct rig {
 	struct bsn_dc_pool *pool;
 	struct bsn_ep *ep[PEERS];
 	int user[PEERS];
+	bool has_full_targets; /* with a full handshake */
 	uint32_t initiators; /* spares included */
 	uint64_t connects; /* that the model counted before */
 	struct bsn_completion done[MAX_DONE];
@@ -64,7 +65,9 @@ static inline void is_refused(int result, int error, const char *word)
 
 static inline void add_target(struct rig *r, int t)
 {
-	const struct bsn_dct_attr attr = { .cq = r->into, .srq = r->srq, .access_key = KEY };
+	const struct bsn_dct_attr attr = {
+		.cq = r->into, .srq = r->srq, .access_key = KEY, .full_handshake = r->has_full_targets
+	};
 
 	ok(bsn_dct_create(r->b->device, &attr, &r->dct[t]));
 }
@@ -77,10 +80,12 @@ static inline void add_peer(struct rig *r, int p)
 	ok(bsn_dc_peer_create(r->pool, &address, NULL, &r->user[p], &r->ep[p]));
 }
 
-static inline void make(struct bench *b, struct rig *r, const struct bsn_dc_pool_attr *attr)
+static inline void make_targets(struct bench *b, struct rig *r, const struct bsn_dc_pool_attr *attr,
+				bool has_full_targets)
 {
 	memset(r, 0, sizeof(*r));
 	r->b = b;
+	r->has_full_targets = has_full_targets;
 	r->initiators = attr ? attr->initiators + attr->spares : 0;
 	ok(bsn_cq_create(b->device, &(struct bsn_cq_attr){ .entries = 256 }, &r->into));
 	ok(bsn_srq_create(b->device, &(struct bsn_srq_attr){ .recv_depth = 8 }, &r->srq));
@@ -90,6 +95,11 @@ static inline void make(struct bench *b, struct rig *r, const struct bsn_dc_pool
 	for (int p = 0; p < PEERS; p++)
 		add_peer(r, p);
 	r->connects = model_count(CX_DC_connect);
+}
+
+static inline void make(struct bench *b, struct rig *r, const struct bsn_dc_pool_attr *attr)
+{
+	make_targets(b, r, attr, false);
 }
 
 static inline void unmake(struct rig *r)

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* DC with a full handshake: who asks for it gets it, whichever end that is, and all else is as ever. */
+#include "dc_rig.h"
+
+static uint64_t full_before;
+
+static void start(struct bench *b, struct rig *r, const struct bsn_dc_pool_attr *attr, bool has_full_targets)
+{
+	make_targets(b, r, attr, has_full_targets);
+	full_before = model_count(CX_DC_full_handshake);
+}
+
+/* Connections since the start, and of these, those by a full handshake. */
+static void expect_connected(const struct rig *r, uint64_t count, uint64_t full)
+{
+	assert_int_equal(model_count(CX_DC_connect) - r->connects, count);
+	assert_int_equal(model_count(CX_DC_full_handshake) - full_before, full);
+}
+
+/* -- targets ------------------------------------------------------------------------------------ */
+
+static void who_connects_to_a_target_does_so_in_full(struct bench *b)
+{
+	const struct bsn_dc_pool_attr attr = { .initiators = 2 };
+	struct rig r;
+
+	start(b, &r, &attr, true);
+	for (int p = 0; p < 6; p++)
+		write_and_finish(&r, p, (uint64_t)p);
+	write_and_finish(&r, 5, 6); /* it is connected */
+	expect_connected(&r, 6, 6);
+	assert_memory_equal(bench_at(b, 1, INTO), bench_at(b, 0, 0), LENGTH);
+	unmake(&r);
+}
+
+static void without_it_nobody_does(struct bench *b)
+{
+	struct rig r;
+
+	start(b, &r, NULL, false);
+	write_and_finish(&r, 0, 1);
+	expect_connected(&r, 1, 0);
+	unmake(&r);
+}
+
+/* READs and atomics of both kinds, and messages, whose receives are the SRQ's. */
+static void a_target_has_all_rights(struct bench *b)
+{
+	const struct bsn_sge back = bench_sge(b, 0, INTO, 8), into = bench_sge(b, 1, INTO + 1024, LENGTH);
+	const struct bsn_sge local = bench_sge(b, 0, 0, LENGTH);
+	const struct bsn_remote to = bench_remote(b, 1, INTO);
+	uint64_t *const word = (uint64_t *)(void *)bench_at(b, 1, INTO);
+	struct bsn_completion c;
+	struct rig r;
+
+	start(b, &r, NULL, true);
+	*word = 40;
+	ok(bsn_fetch_add(r.ep[0], &back, &to, 2, 1, NOW));
+	ok(bsn_read(r.ep[0], &back, &to, 2, NOW));
+	assert_int_equal(work(&r), 2);
+	expect(&r, 0, 0, 1, BSN_OPCODE_ATOMIC_FA, IBV_WC_SUCCESS);
+	expect(&r, 1, 0, 2, BSN_OPCODE_RDMA_READ, IBV_WC_SUCCESS);
+	assert_memory_equal(bench_at(b, 0, INTO), word, 8);
+	assert_int_equal(*word, 42);
+	ok(bsn_recv(r.srq, &into, 7));
+	ok(bsn_send(r.ep[0], &local, 3, NOW));
+	assert_int_equal(work(&r), 1);
+	c = expect_done(b, r.into, 7, BSN_RECV);
+	assert_int_equal(c.qpn, bsn_dct_number(r.dct[0]));
+	assert_int_equal(c.byte_len, LENGTH);
+	assert_memory_equal(bench_at(b, 1, INTO + 1024), bench_at(b, 0, 0), LENGTH);
+	unmake(&r);
+}
+
+/* What was on its way fails at the initiator, as with any target; the number may be another one's then. */
+static void a_target_goes_with_requests_on_their_way(struct bench *b)
+{
+	struct rig r;
+
+	start(b, &r, NULL, true);
+	write_and_finish(&r, 0, 1);
+	ok(write_to(&r, 0, 2));
+	ok(bsn_dct_destroy(r.dct[0]));
+	r.dct[0] = NULL;
+	assert_int_equal(work(&r), 1);
+	expect(&r, 0, 0, 2, BSN_OPCODE_RDMA_WRITE, IBV_WC_RETRY_EXC_ERR);
+	write_and_finish(&r, 1, 3);
+	unmake(&r);
+}
+
+/* Its last byte is that of the key in an address. */
+static void a_wrong_key_gets_no_answer(struct bench *b)
+{
+	const struct bsn_sge local = bench_sge(b, 0, 0, LENGTH);
+	const struct bsn_remote to = bench_remote(b, 1, INTO);
+	struct bsn_address address;
+	struct bsn_ep *ep;
+	struct rig r;
+
+	start(b, &r, NULL, true);
+	ok(bsn_dct_address(r.dct[0], &address));
+	assert_int_equal(address.bytes[15], KEY);
+	address.bytes[15]++;
+	ok(bsn_dc_peer_create(r.pool, &address, NULL, &r.user[0], &ep));
+	ok(bsn_write(ep, &local, &to, 1, NOW));
+	assert_int_equal(work(&r), 1);
+	expect(&r, 0, 0, 1, BSN_OPCODE_RDMA_WRITE, IBV_WC_RETRY_EXC_ERR);
+	expect_connected(&r, 0, 0);
+	write_and_finish(&r, 0, 2);
+	expect_connected(&r, 1, 1);
+	ok(bsn_dc_peer_destroy(ep));
+	unmake(&r);
+}
+
+/* The port has no GID there, which only the device looks up. */
+static void what_the_firmware_refuses_is_said(struct bench *b)
+{
+	struct bsn_dct_attr attr = { .full_handshake = true, .connect = { .gid_index = 1 } };
+	struct bsn_dct *dct = NULL;
+	struct rig r;
+
+	start(b, &r, NULL, true);
+	attr.cq = r.into;
+	attr.srq = r.srq;
+	is_refused(bsn_dct_create(b->device, &attr, &dct), EREMOTEIO, "bad parameter");
+	assert_non_null(strstr(bsn_error_text(), "full handshake"));
+	assert_null(dct);
+	unmake(&r);
+}
+
+/* -- where there is none ------------------------------------------------------------------------ */
+
+static void without_commands_it_is_refused(struct bench *b)
+{
+	struct bsn_dct_attr attr = { .full_handshake = true };
+	const bool is_on_verbs = b->kind == BENCH_VERBS;
+	struct bsn_dct *dct = NULL;
+	struct rig r;
+
+	start(b, &r, NULL, false);
+	attr.cq = r.into;
+	attr.srq = r.srq;
+	is_refused(bsn_dct_create(b->device, &attr, &dct), EOPNOTSUPP, "full handshake");
+	assert_non_null(strstr(bsn_error_text(), is_on_verbs ? "verbs" : "DevX"));
+	assert_non_null(strstr(bsn_error_text(), why_not(b, "dc-full-handshake")));
+	assert_null(dct);
+	unmake(&r);
+}
+
+#define ON_DIRECT .is_bare = true, .is_direct_only = true, .is_own_only = true, .is_model_only = true
+#define ON_VERBS  .is_bare = true, .is_verbs_only = true, .is_own_only = true, .is_model_only = true
+
+int main(void)
+{
+	static const struct bench_case cases[] = {
+		{ CASE("who connects to a target does so in full", who_connects_to_a_target_does_so_in_full),
+		  ON_DIRECT },
+		{ CASE("who connects to a target does so in full, on RoCE", who_connects_to_a_target_does_so_in_full),
+		  ON_DIRECT, .link = CX_LINK_ROCE },
+		{ CASE("without it nobody does", without_it_nobody_does), ON_DIRECT },
+		{ CASE("a target has all rights", a_target_has_all_rights), ON_DIRECT },
+		{ CASE("a target has all rights, on RoCE", a_target_has_all_rights), ON_DIRECT,
+		  .link = CX_LINK_ROCE },
+		{ CASE("a target goes with requests on their way", a_target_goes_with_requests_on_their_way),
+		  ON_DIRECT },
+		{ CASE("a wrong key gets no answer", a_wrong_key_gets_no_answer), ON_DIRECT },
+		{ CASE("what the firmware refuses is said", what_the_firmware_refuses_is_said), ON_DIRECT },
+		{ CASE("without commands it is refused", without_commands_it_is_refused), ON_DIRECT,
+		  .no_devx = true },
+		{ CASE("plain verbs have none", without_commands_it_is_refused), ON_VERBS },
+	};
+
+	return bench_run("dc_handshake", cases, sizeof(cases) / sizeof(cases[0]));
+}
