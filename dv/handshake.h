@@ -32,4 +32,48 @@ int handshake_dct_create(const struct handshake_dct_attr *attr, void **handle, u
 			 struct bsn_cmd_out *answer);
 int handshake_dct_destroy(void *handle);
 
+/*
+ * A register, through which initiators are rung. @is_shared: it is one of all that this process has, and does not
+ * write-combine.
+ */
+struct handshake_uar {
+	void *handle;
+	uint8_t *reg;
+	uint32_t blueflame_bytes;
+	bool is_shared;
+};
+int handshake_uar_alloc(struct ibv_context *context, struct handshake_uar *uar);
+void handshake_uar_free(struct handshake_uar *uar);
+
+/*
+ * An initiator, with a ring of its own.
+ * @count_bb: of the ring: a power of two
+ * @streams: @log_count 0: none
+ */
+struct handshake_dci_attr {
+	struct ibv_pd *pd;
+	const struct handshake_uar *uar;
+	uint32_t cqn, count_bb;
+	struct provider_streams streams;
+	uint8_t atomic_mode;
+};
+struct handshake_dci;
+int handshake_dci_create(const struct handshake_dci_attr *attr, struct handshake_dci **dci,
+			 struct bsn_cmd_out *answer);
+/* Its memory is there until it is freed, which may be done only then, or when the device is gone. */
+int handshake_dci_destroy(struct handshake_dci *dci);
+void handshake_dci_free(struct handshake_dci *dci);
+
+uint32_t handshake_dci_number(const struct handshake_dci *dci);
+void handshake_dci_map(const struct handshake_dci *dci, struct provider_qp *map);
+
+/* To the state that @attr names, with what verbs set on the way there. */
+int handshake_dci_modify(struct handshake_dci *dci, const struct ibv_qp_attr *attr,
+			 struct bsn_cmd_out *answer);
+int handshake_dci_state(struct handshake_dci *dci, enum ibv_qp_state *state);
+
+/* provider_stream_reset() and provider_lag_port_set() of it. */
+int handshake_dci_stream_reset(struct handshake_dci *dci, uint16_t stream);
+int handshake_dci_lag_port_set(struct handshake_dci *dci, unsigned port);
+
 #endif

@@ -3,8 +3,12 @@
 #include "handshake.h"
 
 #include <infiniband/mlx5dv.h>
+#include <stdlib.h>
+#include <unistd.h>
 
+#include "bsn_db.h"
 #include "bsn_syndrome.h"
+#include "lag.h"
 
 /*
  * What CQEs of version 1 carry of objects that libmlx5 does not know, so that none of its own is taken for one:
@@ -14,6 +18,17 @@ enum { NO_USER_INDEX = 0xffffff };
 
 /* UCX src/uct/ib/mlx5/ib_mlx5.h UCT_IB_MLX5_ATOMIC_MODE_COMP, UCT_IB_MLX5_ATOMIC_MODE_EXT */
 enum { ATOMIC_MODE_IBA = 1, ATOMIC_MODE_MASKED = 3 };
+
+/*
+ * UCX src/uct/ib/mlx5/dv/ib_mlx5_ifc.h UCT_IB_MLX5_QPC_PM_STATE_MIGRATED, UCT_IB_MLX5_QPC_TS_FORMAT_DEFAULT; qp.h
+ * MLX5_ZERO_LEN_RQ of the kernel; UCX's UCT_IB_MLX5_LOG_MAX_MSG_SIZE, without which it takes no DevX
+ */
+enum {
+	PATHS_DO_NOT_MIGRATE = 3,
+	DEFAULT_CLOCK = 1,
+	NO_RECEIVE_QUEUE = 3,
+	LONGEST_MESSAGE_LOG2 = 30
+};
 
 const char *handshake_refusal(const struct bsn_cmd_out *answer)
 {
@@ -32,8 +47,8 @@ uint8_t handshake_atomic_mode(bool has_atomics, bool has_masked)
 	return has_masked ? ATOMIC_MODE_MASKED : has_atomics ? ATOMIC_MODE_IBA : 0;
 }
 
-static int create(struct ibv_context *context, const uint8_t *in, size_t size, void **handle, uint32_t *number,
-		  struct bsn_cmd_out *answer)
+static int create(struct ibv_context *context, const uint8_t *in, size_t size, void **handle,
+		  uint32_t *number, struct bsn_cmd_out *answer)
 {
 	uint8_t out[BSN_CREATED_OUT_SIZE] = { 0 };
 	struct bsn_cmd_object made;
@@ -101,4 +116,326 @@ int handshake_dct_create(const struct handshake_dct_attr *attr, void **handle, u
 int handshake_dct_destroy(void *handle)
 {
 	return provider_error_of_int(mlx5dv_devx_obj_destroy(handle));
+}
+
+/* -- registers ---------------------------------------------------------------------------------- */
+
+/* UCX src/uct/ib/mlx5/ib_mlx5.h UCT_IB_MLX5_BF_REG_SIZE */
+enum { BLUEFLAME_BYTES = 256 };
+
+/* libmlx5 has one register that does not write-combine for all who ask (verbs.c mlx5_get_singleton_nc_uar()). */
+int handshake_uar_alloc(struct ibv_context *context, struct handshake_uar *uar)
+{
+	struct mlx5dv_devx_uar *found = mlx5dv_devx_alloc_uar(context, MLX5DV_UAR_ALLOC_TYPE_BF);
+
+	uar->is_shared = !found;
+	errno = 0;
+	if (!found)
+		found = mlx5dv_devx_alloc_uar(context, MLX5DV_UAR_ALLOC_TYPE_NC);
+	if (!found)
+		return provider_error_of_devx(provider_error_of_pointer(found));
+	uar->handle = found;
+	uar->reg = found->reg_addr;
+	uar->blueflame_bytes = uar->is_shared ? 0 : BLUEFLAME_BYTES;
+	return 0;
+}
+
+void handshake_uar_free(struct handshake_uar *uar)
+{
+	if (uar->handle)
+		mlx5dv_devx_free_uar(uar->handle);
+	uar->handle = NULL;
+}
+
+/* -- initiators --------------------------------------------------------------------------------- */
+
+/* Its ring, and the doorbell record behind that, are in one umem. */
+struct handshake_dci {
+	struct mlx5dv_devx_obj *object;
+	struct mlx5dv_devx_umem *umem;
+	uint8_t *memory;
+	struct handshake_uar uar;
+	uint32_t number, count_bb;
+	uint8_t atomic_mode;
+	uint8_t lag_ports; /* that it can be told to send by */
+};
+
+static size_t ring_bytes(const struct handshake_dci *dci)
+{
+	return (size_t)dci->count_bb * BSN_BB_SIZE;
+}
+
+static struct bsn_be32 *record_of(const struct handshake_dci *dci)
+{
+	return (struct bsn_be32 *)(void *)(dci->memory + ring_bytes(dci));
+}
+
+static int get_memory(struct handshake_dci *dci, struct ibv_context *context)
+{
+	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	const size_t bytes = (ring_bytes(dci) + BSN_DBR_SIZE + page - 1) / page * page;
+
+	dci->memory = aligned_alloc(page, bytes);
+	if (!dci->memory)
+		return -ENOMEM;
+	memset(dci->memory, 0, bytes);
+	errno = 0;
+	dci->umem = mlx5dv_devx_umem_reg(context, dci->memory, bytes, 0);
+	return provider_error_of_devx(provider_error_of_pointer(dci->umem));
+}
+
+/* As UCX src/uct/ib/mlx5/dv/ib_mlx5_dv.c uct_ib_mlx5_devx_create_qp_common() makes them. */
+static void encode_request(const struct handshake_dci *dci, const struct handshake_dci_attr *attr,
+			   uint32_t pdn, uint8_t in[BSN_CREATE_QP_IN_SIZE])
+{
+	const struct mlx5dv_devx_uar *uar = attr->uar->handle;
+	const struct bsn_cmd_in head = { .opcode = BSN_CMD_CREATE_QP };
+	const struct bsn_qpc_shape shape = {
+		.st = BSN_QPC_ST_DCI,
+		.pm_state = PATHS_DO_NOT_MIGRATE,
+		.pd = pdn,
+		.log_sq_size = (uint32_t)__builtin_ctz(attr->count_bb),
+		.ts_format = DEFAULT_CLOCK,
+		.uar_page = uar->page_id,
+		.full_handshake = 1,
+		.user_index = NO_USER_INDEX,
+	};
+	const struct bsn_qpc_work work = {
+		.log_num_dci_stream_channels = attr->streams.log_count,
+		.log_num_dci_errored_streams = attr->streams.log_failed,
+		.cqn_snd = attr->cqn,
+		.cqn_rcv = attr->cqn,
+		.dbr_addr = ring_bytes(dci),
+		.rq_type = NO_RECEIVE_QUEUE,
+	};
+	const struct bsn_qpc_record record = { .dbr_umem_id = dci->umem->umem_id };
+	const struct bsn_cmd_ring ring = { .umem_id = dci->umem->umem_id };
+	uint8_t *qpc = in + BSN_CREATE_QP_CTX_OFFSET;
+
+	bsn_cmd_in_encode(in, &head);
+	bsn_qpc_shape_encode(qpc, &shape);
+	bsn_qpc_work_encode(qpc + BSN_QPC_WORK_OFFSET, &work);
+	bsn_qpc_record_encode(qpc + BSN_QPC_RECORD_OFFSET, &record);
+	bsn_cmd_ring_encode(in + BSN_CREATE_QP_RING_OFFSET, &ring);
+}
+
+static int create_dci(struct handshake_dci *dci, const struct handshake_dci_attr *attr,
+		      struct bsn_cmd_out *answer)
+{
+	uint8_t in[BSN_CREATE_QP_IN_SIZE] = { 0 };
+	void *made;
+	uint32_t pdn;
+	int err = provider_pd_number(attr->pd, &pdn);
+
+	if (!err)
+		err = get_memory(dci, attr->pd->context);
+	if (err)
+		return err;
+	encode_request(dci, attr, pdn, in);
+	err = create(attr->pd->context, in, sizeof(in), &made, &dci->number, answer);
+	if (!err)
+		dci->object = made;
+	return err;
+}
+
+int handshake_dci_create(const struct handshake_dci_attr *attr, struct handshake_dci **out,
+			 struct bsn_cmd_out *answer)
+{
+	struct handshake_dci *dci = calloc(1, sizeof(*dci));
+	int err;
+
+	*answer = (struct bsn_cmd_out){ 0 };
+	if (!dci)
+		return -ENOMEM;
+	dci->uar = *attr->uar;
+	dci->count_bb = attr->count_bb;
+	dci->atomic_mode = attr->atomic_mode;
+	dci->lag_ports = (uint8_t)provider_lag_ports(attr->pd->context);
+	err = create_dci(dci, attr, answer);
+	if (err)
+		handshake_dci_free(dci);
+	else
+		*out = dci;
+	return err;
+}
+
+int handshake_dci_destroy(struct handshake_dci *dci)
+{
+	return provider_error_of_int(mlx5dv_devx_obj_destroy(dci->object));
+}
+
+void handshake_dci_free(struct handshake_dci *dci)
+{
+	if (dci->umem)
+		mlx5dv_devx_umem_dereg(dci->umem);
+	free(dci->memory);
+	free(dci);
+}
+
+uint32_t handshake_dci_number(const struct handshake_dci *dci)
+{
+	return dci->number;
+}
+
+void handshake_dci_map(const struct handshake_dci *dci, struct provider_qp *map)
+{
+	*map = (struct provider_qp){
+		.sq_ring = dci->memory,
+		.sq_count_bb = dci->count_bb,
+		.record = record_of(dci),
+		.reg = dci->uar.reg,
+		.blueflame_bytes = dci->uar.blueflame_bytes,
+	};
+}
+
+/* -- their states ------------------------------------------------------------------------------- */
+
+struct transition {
+	uint32_t opcode, options;
+	struct bsn_qpc_shape shape;
+	struct bsn_ads path;
+	struct bsn_qpc_work work;
+};
+
+static int transit(struct handshake_dci *dci, const struct transition *t,
+		   struct bsn_cmd_out *answer)
+{
+	uint8_t in[BSN_MODIFY_QP_IN_SIZE] = { 0 }, out[BSN_MODIFY_QP_OUT_SIZE] = { 0 };
+	const struct bsn_cmd_in head = { .opcode = t->opcode };
+	const struct bsn_cmd_object meant = { .number = dci->number };
+	const struct bsn_cmd_options options = { .opt_param_mask = t->options };
+	uint8_t *qpc = in + BSN_CREATE_QP_CTX_OFFSET;
+	int err;
+
+	bsn_cmd_in_encode(in, &head);
+	bsn_cmd_object_encode(in + BSN_CMD_OBJECT_OFFSET, &meant);
+	bsn_cmd_options_encode(in + BSN_MODIFY_QP_OPTIONS_OFFSET, &options);
+	bsn_qpc_shape_encode(qpc, &t->shape);
+	bsn_ads_encode(qpc + BSN_QPC_ADS_OFFSET, &t->path);
+	bsn_qpc_work_encode(qpc + BSN_QPC_WORK_OFFSET, &t->work);
+	err = mlx5dv_devx_obj_modify(dci->object, in, sizeof(in), out, sizeof(out));
+	bsn_cmd_out_decode(answer, out);
+	return provider_error_of_int(err);
+}
+
+static uint32_t log2_of(uint32_t count)
+{
+	return count ? 31u - (uint32_t)__builtin_clz(count) : 0;
+}
+
+/* What each transition sets: UCX src/uct/ib/mlx5/dc/dc_mlx5_devx.c uct_dc_mlx5_iface_devx_dci_connect(). */
+static struct transition to_init(const struct ibv_qp_attr *attr)
+{
+	return (struct transition){
+		.opcode = BSN_CMD_RST2INIT_QP,
+		.shape = { .pm_state = PATHS_DO_NOT_MIGRATE },
+		.path = { .vhca_port_num = attr->port_num, .pkey_index = attr->pkey_index },
+	};
+}
+
+static struct transition to_rtr(const struct handshake_dci *dci, const struct ibv_qp_attr *attr)
+{
+	return (struct transition){
+		.opcode = BSN_CMD_INIT2RTR_QP,
+		.options = BSN_QP_OPTION_RAE,
+		.shape = { .pm_state = PATHS_DO_NOT_MIGRATE,
+			   .mtu = attr->path_mtu,
+			   .log_msg_max = LONGEST_MESSAGE_LOG2 },
+		.work = { .atomic_mode = dci->atomic_mode, .rae = dci->atomic_mode != 0 },
+	};
+}
+
+static struct transition to_rts(const struct ibv_qp_attr *attr)
+{
+	return (struct transition){
+		.opcode = BSN_CMD_RTR2RTS_QP,
+		.shape = { .pm_state = PATHS_DO_NOT_MIGRATE },
+		.path = { .ack_timeout = attr->timeout },
+		.work = { .log_sra_max = log2_of(attr->max_rd_atomic),
+			  .retry_count = attr->retry_cnt,
+			  .rnr_retry = attr->rnr_retry,
+			  .next_send_psn = attr->sq_psn },
+	};
+}
+
+/* The device begins with the first block again, as the record has to. */
+static int reset(struct handshake_dci *dci, struct bsn_cmd_out *answer)
+{
+	const struct transition t = { .opcode = BSN_CMD_2RST_QP };
+	const int err = transit(dci, &t, answer);
+
+	if (!err)
+		memset(record_of(dci), 0, BSN_DBR_SIZE);
+	return err;
+}
+
+int handshake_dci_modify(struct handshake_dci *dci, const struct ibv_qp_attr *attr,
+			 struct bsn_cmd_out *answer)
+{
+	struct transition t = { .opcode = BSN_CMD_2ERR_QP };
+
+	if (attr->qp_state == IBV_QPS_RESET)
+		return reset(dci, answer);
+	if (attr->qp_state == IBV_QPS_INIT)
+		t = to_init(attr);
+	else if (attr->qp_state == IBV_QPS_RTR)
+		t = to_rtr(dci, attr);
+	else if (attr->qp_state == IBV_QPS_RTS)
+		t = to_rts(attr);
+	return transit(dci, &t, answer);
+}
+
+int handshake_dci_state(struct handshake_dci *dci, enum ibv_qp_state *state)
+{
+	static const enum ibv_qp_state states[] = {
+		[BSN_QPC_RST] = IBV_QPS_RESET, [BSN_QPC_INIT] = IBV_QPS_INIT,
+		[BSN_QPC_RTR] = IBV_QPS_RTR,   [BSN_QPC_RTS] = IBV_QPS_RTS,
+		[BSN_QPC_SQER] = IBV_QPS_SQE,  [BSN_QPC_SQD] = IBV_QPS_SQD,
+		[BSN_QPC_ERR] = IBV_QPS_ERR,
+	};
+	const struct bsn_cmd_in head = { .opcode = BSN_CMD_QUERY_QP };
+	const struct bsn_cmd_object meant = { .number = dci->number };
+	uint8_t in[BSN_MEANING_IN_SIZE] = { 0 }, out[BSN_QUERY_QP_OUT_SIZE] = { 0 };
+	struct bsn_qpc_shape shape;
+	int err;
+
+	bsn_cmd_in_encode(in, &head);
+	bsn_cmd_object_encode(in + BSN_CMD_OBJECT_OFFSET, &meant);
+	err = provider_error_of_int(
+		mlx5dv_devx_obj_query(dci->object, in, sizeof(in), out, sizeof(out)));
+	if (err)
+		return err;
+	bsn_qpc_shape_decode(&shape, out + BSN_CREATE_QP_CTX_OFFSET);
+	*state = shape.state <= BSN_QPC_ERR ? states[shape.state] : IBV_QPS_UNKNOWN;
+	return 0;
+}
+
+int handshake_dci_lag_port_set(struct handshake_dci *dci, unsigned port)
+{
+	const struct transition t = {
+		.opcode = BSN_CMD_RTS2RTS_QP,
+		.options = BSN_QP_OPTION_LAG_TX_AFFINITY,
+		.shape = { .lag_tx_port_affinity = port },
+	};
+	struct bsn_cmd_out answer;
+
+	return dci->lag_ports > 1 ? transit(dci, &t, &answer) : -EOPNOTSUPP;
+}
+
+/* As rdma-core's mlx5dv_dci_stream_id_reset(). */
+int handshake_dci_stream_reset(struct handshake_dci *dci, uint16_t stream)
+{
+	uint8_t in[BSN_MODIFY_QP_EXT_IN_SIZE] = { 0 }, out[BSN_MODIFY_QP_OUT_SIZE] = { 0 };
+	const struct bsn_cmd_in head = { .opcode = BSN_CMD_RTS2RTS_QP };
+	const struct bsn_cmd_object meant = { .qpc_ext = 1, .number = dci->number };
+	const struct bsn_qpc_ext ext = {
+		.opt_param_mask_95_32 = BSN_QP_EXT_OPTION_DCI_STREAM_CHANNEL_ID,
+		.dci_stream_channel_id = stream,
+	};
+
+	bsn_cmd_in_encode(in, &head);
+	bsn_cmd_object_encode(in + BSN_CMD_OBJECT_OFFSET, &meant);
+	bsn_qpc_ext_encode(in + BSN_MODIFY_QP_EXT_OFFSET, &ext);
+	return provider_error_of_int(
+		mlx5dv_devx_obj_modify(dci->object, in, sizeof(in), out, sizeof(out)));
 }

@@ -193,6 +193,9 @@ BSN_API const char *bsn_dc_policy_name(enum bsn_dc_policy policy);
  * @lane: NULL: one of its own
  * @channel: as in struct bsn_cq_attr, of bsn_dc_pool_cq()
  * @user: of bsn_dc_pool_cq()
+ * @full_handshake: initiators wait for a target's answer to their connection before they send data: a round trip
+ *	more for each connection, and safer where packets are lost. Where bsn_device_info() has the feature
+ *	"dc-full-handshake". They have a register of their own, so @lane is NULL
  */
 struct bsn_dc_pool_attr {
 	struct bsn_pd *pd;
@@ -208,14 +211,17 @@ struct bsn_dc_pool_attr {
 	enum bsn_dc_policy policy;
 	struct bsn_connect_attr connect;
 	void *user;
+	bool full_handshake;
 };
 
 /**
  * bsn_dc_pool_create - a pool without peers
  * On plain verbs each initiator is an RC QP, and the pool has a UD QP besides.
- * Return: -EOPNOTSUPP no DC here, and why; BSN_DC_STREAMS, streams or lag_port on plain verbs; streams of a device
- * that has none; lag_port of one that is not bonded; -EINVAL more than the device has (QPs, ports to bond), or an
- * attribute out of its range; what bsn_qp_create() and bsn_cq_create() say.
+ * With a full handshake initiators are made by commands to the firmware (DevX), since verbs have no way to ask for that.
+ * Return: -EOPNOTSUPP no DC here, and why; BSN_DC_STREAMS, streams, lag_port or full_handshake on plain verbs; streams
+ * or full_handshake of a device that has none; lag_port of one that is not bonded; -EINVAL more than the device has
+ * (QPs, ports to bond), or an attribute out of its range; -EREMOTEIO the firmware refused a command, and why; what
+ * bsn_qp_create() and bsn_cq_create() say.
  */
 BSN_API int bsn_dc_pool_create(struct bsn_device *device, const struct bsn_dc_pool_attr *attr,
 			       struct bsn_dc_pool **pool);

@@ -261,6 +261,7 @@ struct srq_object {
 struct bsn_qp {
 	struct bsn_device *device;
 	struct ibv_qp *verbs;
+	struct handshake_dci *dci; /* with a full handshake: there is no @verbs */
 	bool owns_verbs;
 	const struct path_ops *path;
 	enum bsn_qp_type type;
@@ -319,9 +320,18 @@ static inline struct lane_object *lane_of(struct bsn_lane *lane)
  */
 void srq_note_cq(struct srq_object *srq, const struct cq_object *recv_cq);
 
-/* qp.c: bsn_qp_create() of a DCI with streams; NULL: without */
-int qp_create_streams(struct bsn_device *device, const struct bsn_qp_attr *attr,
-		      const struct provider_streams *streams, struct bsn_qp **out);
+/*
+ * qp.c: bsn_qp_create() of a DCI that has more than @attr can say.
+ * @streams: @log_count 0: none
+ * @uar: with a full handshake, rung through this register: @attr names no lane; NULL: without
+ */
+struct handshake_uar;
+struct dci_attr {
+	struct provider_streams streams;
+	const struct handshake_uar *uar;
+};
+int qp_create_dci(struct bsn_device *device, const struct bsn_qp_attr *attr,
+		  const struct dci_attr *more, struct bsn_qp **out);
 
 /* qp.c: its CQs are charged for so many completions. */
 void charge_qp(struct bsn_qp *qp, uint32_t sends, uint32_t recvs);
@@ -431,11 +441,17 @@ void cq_charge(struct cq_object *cq, uint32_t entries);
 void cq_discharge(struct cq_object *cq, uint32_t entries);
 
 /*
- * lane.c: a queue that was created on @asked (NULL: an attached one) and got this register becomes a
- * user of the lane that has it. lane_leave() undoes that.
+ * lane.c: a queue that was created on @asked (NULL: an attached one, or one with a register of its own) and
+ * got this register becomes a user of the lane that has it. lane_leave() undoes that. @is_shared: queues of
+ * several threads may have got it.
  */
-int lane_enter(struct bsn_device *device, struct lane_object *asked, uint8_t *reg,
-	       uint32_t blueflame_bytes, struct lane_object **lane);
+struct lane_register {
+	uint8_t *reg;
+	uint32_t blueflame_bytes;
+	bool is_shared;
+};
+int lane_enter(struct bsn_device *device, struct lane_object *asked,
+	       const struct lane_register *got, struct lane_object **lane);
 void lane_leave(struct lane_object *lane);
 
 /* lane.c: makes the parent domain on which a QP is created to get the register of its lane, if that has one. */

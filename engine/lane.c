@@ -80,16 +80,16 @@ static struct lane_object *find_lane(const struct bsn_device *device, const uint
 	return lane;
 }
 
-static void link_lane(struct lane_object *lane, uint8_t *reg, uint32_t blueflame_bytes)
+static void link_lane(struct lane_object *lane, const struct lane_register *got)
 {
 	const char *why_not = lane->device->no_blueflame;
 
-	lane->reg = lane->hot.reg = reg;
-	lane->hot.toggle = blueflame_bytes;
-	lane->hot.blueflame_bytes = lane->hot.lock || why_not ? 0 : blueflame_bytes;
+	lane->reg = lane->hot.reg = got->reg;
+	lane->hot.toggle = got->blueflame_bytes;
+	lane->hot.blueflame_bytes = lane->hot.lock || why_not ? 0 : got->blueflame_bytes;
 	lane->next = lane->device->lanes;
 	lane->device->lanes = lane;
-	if (!blueflame_bytes)
+	if (!got->blueflame_bytes)
 		say(lane->device, "the lane's register does not write-combine: 8-byte doorbells");
 	else if (why_not)
 		say(lane->device, "the lane rings by 8-byte doorbells: %s", why_not);
@@ -106,14 +106,14 @@ static void unlink_lane(struct lane_object *lane)
 }
 
 /*
- * The lane of a queue that got @reg: the queue joins the lane that has this register already.
+ * The lane of a queue that got this register: the queue joins the lane that has it already.
  * @asked: the lane that the queue was created on; NULL: an attached queue, by the caller's word the only
- * one of its register
+ * one of its register, or one of several that brought it along
  */
-static int choose_lane(struct bsn_device *device, struct lane_object *asked, uint8_t *reg,
-		       uint32_t blueflame_bytes, struct lane_object **out)
+static int choose_lane(struct bsn_device *device, struct lane_object *asked,
+		       const struct lane_register *got, struct lane_object **out)
 {
-	struct lane_object *lane = find_lane(device, reg);
+	struct lane_object *lane = find_lane(device, got->reg);
 
 	if (asked && asked->td && (lane ? lane != asked : asked->reg != NULL))
 		return fail(EXDEV, "the device gave queues of one thread domain different "
@@ -123,27 +123,27 @@ static int choose_lane(struct bsn_device *device, struct lane_object *asked, uin
 				   "which nothing else may use (register_is_ours)");
 	if (!lane && asked && !asked->reg) {
 		lane = asked;
-		link_lane(lane, reg, blueflame_bytes);
+		link_lane(lane, got);
 	} else if (!lane) {
 		lane = new_lane(device);
 		if (!lane)
 			return fail(ENOMEM, "no memory");
 		lane->is_of_register = true;
-		if (asked)
+		if (asked || got->is_shared)
 			lock_doorbells(lane);
-		link_lane(lane, reg, blueflame_bytes);
+		link_lane(lane, got);
 	}
 	*out = lane;
 	return 0;
 }
 
-int lane_enter(struct bsn_device *device, struct lane_object *asked, uint8_t *reg,
-	       uint32_t blueflame_bytes, struct lane_object **lane)
+int lane_enter(struct bsn_device *device, struct lane_object *asked,
+	       const struct lane_register *got, struct lane_object **lane)
 {
 	int err;
 
 	pthread_mutex_lock(&device->lock);
-	err = choose_lane(device, asked, reg, blueflame_bytes, lane);
+	err = choose_lane(device, asked, got, lane);
 	if (!err)
 		use(&(*lane)->uses);
 	pthread_mutex_unlock(&device->lock);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Queue pairs: their creation and end. state.c and connect.c take them through their states. */
+#include "handshake.h"
 #include "init.h"
 #include "path.h"
 
@@ -133,7 +134,7 @@ static bool has_no_recvs(const struct bsn_qp *qp)
 }
 
 static struct bsn_qp *new_qp(struct bsn_device *device, const struct bsn_qp_attr *attr,
-			     const struct provider_streams *streams)
+			     const struct dci_attr *more)
 {
 	struct bsn_qp *qp = calloc(1, sizeof(*qp));
 
@@ -148,9 +149,8 @@ static struct bsn_qp *new_qp(struct bsn_device *device, const struct bsn_qp_attr
 	qp->recv_cq = attr->recv_cq ? cq_of(attr->recv_cq) : qp->cq;
 	qp->srq = attr->srq ? attr->srq->owner : NULL;
 	qp->pd = attr->pd ? attr->pd : &device->default_pd;
-	qp->lane = attr->lane ? lane_of(attr->lane) : qp->cq->lane;
-	if (streams)
-		qp->streams = *streams;
+	qp->lane = attr->lane ? lane_of(attr->lane) : more->uar ? NULL : qp->cq->lane;
+	qp->streams = more->streams;
 	qp->limits.send_depth = or_default(attr->send_depth, DEFAULT_SENDS_BB / qp->transport->least_bb);
 	qp->limits.recv_depth = has_no_recvs(qp) ? 0 : or_default(attr->recv_depth, DEFAULT_RECVS);
 	qp->limits.max_send_sge = or_default(attr->max_send_sge, 1);
@@ -269,6 +269,48 @@ static int create_verbs(struct bsn_qp *qp)
 	return 0;
 }
 
+static uint32_t ring_of(uint32_t count_bb)
+{
+	return count_bb <= 1 ? 1 : 1u << (32 - __builtin_clz(count_bb - 1));
+}
+
+/* With a full handshake, which verbs have no way to ask for. */
+static int create_by_command(struct bsn_qp *qp, const struct handshake_uar *uar)
+{
+	const struct handshake_dci_attr attr = {
+		.pd = qp->pd->verbs,
+		.uar = uar,
+		.cqn = qp->cq->ring->cqn,
+		.count_bb = ring_of(qp->sends_bb),
+		.streams = qp->streams,
+		.atomic_mode = handshake_atomic_mode(has_atomics(qp->device),
+						     qp->device->caps.masked_sizes),
+	};
+	struct bsn_cmd_out answer;
+	const int err = handshake_dci_create(&attr, &qp->dci, &answer);
+
+	if (err)
+		return fail_command(err, &answer, "make an initiator with a full handshake");
+	qp->owns_verbs = true;
+	return 0;
+}
+
+/* 0 or -errno. */
+static int destroy_object(struct bsn_qp *qp)
+{
+	return qp->dci ? handshake_dci_destroy(qp->dci)
+		       : provider_error_of_int(ibv_destroy_qp(qp->verbs));
+}
+
+/* What is left when the object is gone, or its device. */
+static void free_object(struct bsn_qp *qp)
+{
+	if (qp->dci)
+		handshake_dci_free(qp->dci);
+	if (qp->parent_domain)
+		ibv_dealloc_pd(qp->parent_domain);
+}
+
 void srq_note_cq(struct srq_object *srq, const struct cq_object *recv_cq)
 {
 	if (!srq->recv_cq)
@@ -300,8 +342,8 @@ static void release(struct bsn_qp *qp)
 	unuse(&qp->device->uses[OF_QPS]);
 }
 
-int qp_create_streams(struct bsn_device *device, const struct bsn_qp_attr *attr,
-		      const struct provider_streams *streams, struct bsn_qp **out)
+int qp_create_dci(struct bsn_device *device, const struct bsn_qp_attr *attr,
+		  const struct dci_attr *more, struct bsn_qp **out)
 {
 	struct bsn_qp *qp;
 	int err;
@@ -309,11 +351,11 @@ int qp_create_streams(struct bsn_device *device, const struct bsn_qp_attr *attr,
 	if (!device || !attr || !out)
 		return fail(EINVAL, "no device, no attributes, or no place for the QP");
 	err = check(device, attr);
-	if (!err && !attr->lane)
+	if (!err && !attr->lane && !more->uar)
 		err = cq_bring_lane(cq_of(attr->cq));
 	if (err)
 		return err;
-	qp = new_qp(device, attr, streams);
+	qp = new_qp(device, attr, more);
 	if (!qp)
 		return fail(ENOMEM, "no memory");
 	err = check_blocks(qp);
@@ -321,12 +363,12 @@ int qp_create_streams(struct bsn_device *device, const struct bsn_qp_attr *attr,
 		err = charge(qp);
 	if (err)
 		goto free_qp;
-	err = create_verbs(qp);
+	err = more->uar ? create_by_command(qp, more->uar) : create_verbs(qp);
 	if (err)
 		goto discharge;
 	err = qp->path->qp_make(qp, attr);
 	if (err)
-		goto destroy_verbs;
+		goto destroy_object;
 	err = qp_make_ready(qp);
 	if (!err)
 		err = checks_add_qp(qp);
@@ -343,10 +385,9 @@ free_queues:
 	qp->path->qp_free(qp);
 	if (qp->lane)
 		lane_leave(qp->lane);
-destroy_verbs:
-	ibv_destroy_qp(qp->verbs);
-	if (qp->parent_domain)
-		ibv_dealloc_pd(qp->parent_domain);
+destroy_object:
+	destroy_object(qp);
+	free_object(qp);
 discharge:
 	discharge(qp);
 free_qp:
@@ -356,7 +397,9 @@ free_qp:
 
 int bsn_qp_create(struct bsn_device *device, const struct bsn_qp_attr *attr, struct bsn_qp **out)
 {
-	return qp_create_streams(device, attr, NULL, out);
+	static const struct dci_attr no_more;
+
+	return qp_create_dci(device, attr, &no_more, out);
 }
 
 int bsn_qp_destroy(struct bsn_qp *qp)
@@ -373,7 +416,7 @@ int bsn_qp_destroy(struct bsn_qp *qp)
 	registry_remove_qp(qp);
 	pools_forget_queue(qp->device, qp->sq); /* which reads the ring */
 	if (qp->owns_verbs)
-		err = destroyed(qp->device, ibv_destroy_qp(qp->verbs));
+		err = destroyed(qp->device, -destroy_object(qp));
 	if (err) {
 		registry_add_qp(qp);
 		return fail(-err, "cannot destroy the QP: %s%s", strerror(-err),
@@ -385,8 +428,7 @@ int bsn_qp_destroy(struct bsn_qp *qp)
 	unroute_qp(qp);
 	checks_remove_qp(qp);
 	qp->path->qp_free(qp);
-	if (qp->parent_domain)
-		ibv_dealloc_pd(qp->parent_domain);
+	free_object(qp);
 	discharge(qp);
 	cq_drop_attached(qp->cq);
 	if (qp->recv_cq != qp->cq)
@@ -424,7 +466,9 @@ struct ibv_qp *bsn_qp_verbs(struct bsn_qp *qp)
 
 uint32_t bsn_qp_number(const struct bsn_qp *qp)
 {
-	return qp ? qp->verbs->qp_num : 0;
+	if (!qp)
+		return 0;
+	return qp->dci ? handshake_dci_number(qp->dci) : qp->verbs->qp_num;
 }
 
 int bsn_qp_limits(const struct bsn_qp *qp, struct bsn_qp_limits *limits)

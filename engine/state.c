@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The states of a QP: ready for receives, failed, reset. connect.c takes it to a peer. */
+#include "handshake.h"
 #include "init.h"
 #include "path.h"
 
@@ -7,10 +8,23 @@
 
 #include "causes.h"
 
+static int modify_by_command(struct bsn_qp *qp, const struct ibv_qp_attr *attr, const char *to)
+{
+	struct bsn_cmd_out answer;
+	const int err = handshake_dci_modify(qp->dci, attr, &answer);
+	char what[64];
+
+	snprintf(what, sizeof(what), "bring the initiator to %s", to);
+	return err ? fail_command(err, &answer, what) : 0;
+}
+
 int qp_modify(struct bsn_qp *qp, struct ibv_qp_attr *attr, int mask, const char *to)
 {
-	const int err = provider_error_of_int(ibv_modify_qp(qp->verbs, attr, mask | IBV_QP_STATE));
+	int err;
 
+	if (qp->dci)
+		return modify_by_command(qp, attr, to);
+	err = provider_error_of_int(ibv_modify_qp(qp->verbs, attr, mask | IBV_QP_STATE));
 	return err ? fail(-err, "cannot bring the QP to %s: %s", to, strerror(-err)) : 0;
 }
 
@@ -18,8 +32,12 @@ int qp_state(struct bsn_qp *qp, enum ibv_qp_state *state)
 {
 	struct ibv_qp_init_attr init;
 	struct ibv_qp_attr attr;
-	const int err = provider_error_of_int(ibv_query_qp(qp->verbs, &attr, IBV_QP_STATE, &init));
+	int err;
 
+	if (qp->dci)
+		err = handshake_dci_state(qp->dci, &attr.qp_state);
+	else
+		err = provider_error_of_int(ibv_query_qp(qp->verbs, &attr, IBV_QP_STATE, &init));
 	if (err)
 		return fail(-err, "cannot query the QP: %s", strerror(-err));
 	*state = attr.qp_state;

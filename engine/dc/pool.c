@@ -57,6 +57,12 @@ static int make_cq(struct bsn_dc_pool *pool, const struct bsn_dc_pool_attr *attr
 	return bsn_cq_create(pool->device, &cq, &pool->cq);
 }
 
+static int set_lag_port(const struct initiator *i, unsigned port)
+{
+	return i->qp->dci ? handshake_dci_lag_port_set(i->qp->dci, port)
+			  : provider_lag_port_set(bsn_qp_verbs(i->qp), port);
+}
+
 /* The port goes with each change of state. */
 static int connect_initiator(struct bsn_dc_pool *pool, struct initiator *i)
 {
@@ -64,7 +70,7 @@ static int connect_initiator(struct bsn_dc_pool *pool, struct initiator *i)
 
 	if (err || !pool->lag_port)
 		return err;
-	err = provider_lag_port_set(bsn_qp_verbs(i->qp), pool->lag_port);
+	err = set_lag_port(i, pool->lag_port);
 	return err ? fail(-err, "initiators cannot be told to send by port %u (lag_port): %s", pool->lag_port,
 			  err == -EOPNOTSUPP ? "the device is not bonded" : strerror(-err))
 		   : 0;
@@ -107,7 +113,11 @@ static int make_initiator(struct bsn_dc_pool *pool, const struct bsn_dc_pool_att
 					.user = attr->user };
 	struct initiator *i = &pool->initiators[k];
 	const struct provider_streams streams = streams_of(pool);
-	int err = qp_create_streams(pool->device, &qp, streams.log_count ? &streams : NULL, &i->qp);
+	const struct dci_attr more = { .streams = streams.log_count
+							  ? streams
+							  : (struct provider_streams){ 0 },
+				       .uar = attr->full_handshake ? &pool->uar : NULL };
+	int err = qp_create_dci(pool->device, &qp, &more, &i->qp);
 
 	if (err)
 		return err;
@@ -132,6 +142,7 @@ static void free_pool(struct bsn_dc_pool *pool)
 		bsn_qp_destroy(pool->initiators[k].qp);
 	}
 	bsn_cq_destroy(pool->cq);
+	handshake_uar_free(&pool->uar);
 	pool_free(pool);
 }
 
@@ -155,6 +166,18 @@ static int check_streams(const struct bsn_device *device, const struct bsn_dc_po
 	if (count * attr->streams >= NO_SLOT)
 		return fail(EINVAL, "%llu initiators of %u streams: a pool has less than %u slots",
 			    (unsigned long long)count, attr->streams, NO_SLOT);
+	return 0;
+}
+
+static int check_handshake(const struct bsn_device *device, const struct bsn_dc_pool_attr *attr)
+{
+	if (!attr->full_handshake)
+		return 0;
+	if (device->no_handshake)
+		return fail(EOPNOTSUPP, "no full handshake: %s", device->no_handshake);
+	if (attr->lane)
+		return fail(EINVAL, "initiators with a full handshake have a register of their own: "
+				    "name no lane");
 	return 0;
 }
 
@@ -185,7 +208,18 @@ static int check(const struct bsn_device *device, const struct bsn_dc_pool_attr 
 		return fail(EINVAL, "%u initiators and %u spares: a pool has less than %u",
 			    attr->initiators, attr->spares, NO_SLOT);
 	err = check_streams(device, attr);
+	if (!err)
+		err = check_handshake(device, attr);
 	return err ? err : check_connect(device, &attr->connect);
+}
+
+static int make_register(struct bsn_dc_pool *pool)
+{
+	const int err = handshake_uar_alloc(pool->device->context, &pool->uar);
+
+	return err ? fail(-err, "no register for initiators with a full handshake: %s",
+			  strerror(-err))
+		   : 0;
 }
 
 static int fill_pool(struct bsn_dc_pool *pool, const struct bsn_dc_pool_attr *attr)
@@ -197,6 +231,8 @@ static int fill_pool(struct bsn_dc_pool *pool, const struct bsn_dc_pool_attr *at
 		return err ? err : pool_begin(pool);
 	}
 	err = make_cq(pool, attr);
+	if (!err && attr->full_handshake)
+		err = make_register(pool);
 	for (uint32_t k = 0; !err && k < pool->count; k++)
 		err = make_initiator(pool, attr, k);
 	return err ? err : pool_begin(pool);

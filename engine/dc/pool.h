@@ -26,6 +26,7 @@
 #include "../address.h"
 #include "../path.h"
 #include "bsn_dc.h"
+#include "handshake.h"
 #include "init.h"
 #include "sq.h"
 
@@ -207,6 +208,7 @@ struct bsn_dc_pool {
 	uint64_t turn_bytes;
 	uint32_t max_reads; /* of an initiator; 0: no limit */
 	uint8_t lag_port;   /* that initiators send by; 0: the driver chooses */
+	struct handshake_uar uar; /* of initiators with a full handshake */
 	uint32_t revoked; /* @is_revoked */
 	uint32_t turns;   /* @has_turn */
 	uint32_t broken;  /* initiators, and streams of others, that failed */

@@ -177,11 +177,17 @@ static void await_end(struct initiator *i)
 		bsn_sq_post_marker(i->sq);
 }
 
+static int reset_stream(const struct initiator *i, uint16_t stream)
+{
+	return i->qp->dci ? handshake_dci_stream_reset(i->qp->dci, stream)
+			  : provider_stream_reset(bsn_qp_verbs(i->qp), stream);
+}
+
 static void repair_stream(struct bsn_dc_pool *pool, struct slot *s)
 {
 	struct initiator *i = s->of;
 
-	if (provider_stream_reset(bsn_qp_verbs(i->qp), (uint16_t)(s - i->slots))) {
+	if (reset_stream(i, (uint16_t)(s - i->slots))) {
 		withdraw_all(pool, i);
 		return;
 	}

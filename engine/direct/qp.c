@@ -2,6 +2,8 @@
 /* The direct path's QPs, and what it offers. */
 #include "direct.h"
 
+#include "handshake.h"
+
 /* -- send queue --------------------------------------------------------------------------------- */
 
 /* Units of the longest WQE that the queue was asked to take. */
@@ -47,7 +49,7 @@ static int make_sq(struct bsn_qp *qp, const struct provider_qp *map,
 		.max_inline = qp->limits.max_inline,
 		.max_sge = qp->limits.max_send_sge,
 		.max_ds = max_ds(qp),
-		.qpn = qp->verbs->qp_num,
+		.qpn = bsn_qp_number(qp),
 		.transport = qp->transport->wqe,
 		.store = qp->device->info.store,
 		.ce_quiet = ce_of(attr),
@@ -137,14 +139,30 @@ static void qp_free(struct bsn_qp *qp)
 		bsn_rq_free(qp->rq);
 }
 
+static int map_queues(const struct bsn_qp *qp, struct provider_qp *map)
+{
+	int err;
+
+	if (qp->dci) {
+		handshake_dci_map(qp->dci, map);
+		return 0;
+	}
+	err = provider_qp_map(qp->verbs, map);
+	return err ? fail(-err, "cannot map the QP: %s", strerror(-err)) : 0;
+}
+
 static int qp_make(struct bsn_qp *qp, const struct bsn_qp_attr *attr)
 {
+	struct lane_register got;
 	struct provider_qp map;
-	int err = provider_qp_map(qp->verbs, &map);
+	int err = map_queues(qp, &map);
 
 	if (err)
-		return fail(-err, "cannot map the QP: %s", strerror(-err));
-	err = lane_enter(qp->device, qp->lane, map.reg, map.blueflame_bytes, &qp->lane);
+		return err;
+	/* A DCI's own register that does not write-combine is one of all in the process. */
+	got = (struct lane_register){ map.reg, map.blueflame_bytes,
+				      qp->dci && !map.blueflame_bytes };
+	err = lane_enter(qp->device, qp->lane, &got, &qp->lane);
 	if (err)
 		return err;
 	err = direct_rq_make(qp, &map);

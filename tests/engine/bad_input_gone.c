@@ -7,6 +7,8 @@
  */
 #include "harness.h"
 
+#include "bsn_dc.h"
+
 #include <errno.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -21,6 +23,8 @@ struct set {
 	struct bsn_qp *qp, *ud;
 	struct bsn_ep *ep;
 	struct bsn_mr *mr;
+	struct bsn_dct *dct; /* by commands, on the direct path */
+	struct bsn_dc_pool *pool;
 };
 
 /* For the child, where a failed assertion of cmocka would go on with the parent's tests. */
@@ -32,6 +36,19 @@ struct set {
 			_exit(1);                                                                  \
 		}                                                                                  \
 	} while (0)
+
+static void make_dc(struct set *s)
+{
+	const struct bsn_dct_attr dct = {
+		.cq = s->cq, .srq = s->srq, .pd = s->pd, .full_handshake = true
+	};
+	const struct bsn_dc_pool_attr pool = { .initiators = 2,
+					       .pd = s->pd,
+					       .full_handshake = true };
+
+	MUST(!bsn_dct_create(s->device, &dct, &s->dct));
+	MUST(!bsn_dc_pool_create(s->device, &pool, &s->pool));
+}
 
 static void make_all(struct set *s, enum bsn_path path)
 {
@@ -61,6 +78,8 @@ static void make_all(struct set *s, enum bsn_path path)
 	MUST(!bsn_qp_connect(s->ud, NULL, NULL));
 	MUST(!bsn_qp_address(s->ud, &address));
 	MUST(!bsn_ep_create(s->ud, &address, NULL, NULL, &s->ep));
+	if (path == BSN_PATH_DIRECT)
+		make_dc(s);
 }
 
 static int post_write(struct set *s)
@@ -96,6 +115,8 @@ static void vanish(struct set *s)
 static void destroy_all(struct set *s)
 {
 	MUST(bsn_device_close(s->device) == -EBUSY);
+	MUST(!bsn_dc_pool_destroy(s->pool));
+	MUST(!bsn_dct_destroy(s->dct));
 	MUST(!bsn_ep_destroy(s->ep));
 	MUST(!bsn_qp_destroy(s->ud));
 	MUST(!bsn_qp_destroy(s->qp));
@@ -114,7 +135,7 @@ static void run(enum bsn_path path)
 					  .fault_plan = "nth=1 remove-device",
 					  .passive = true,
 					  .private_fabric = true };
-	struct set s;
+	struct set s = { 0 };
 	int status;
 	pid_t child = fork();
 

@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* DC with a full handshake: who asks for it gets it, whichever end that is, and all else is as ever. */
+#include "dc/pool.h" /* before cmocka.h, which has a macro fail() */
+
 #include "dc_rig.h"
+#include "nic/tables.h"
 
 static uint64_t full_before;
 
-static void start(struct bench *b, struct rig *r, const struct bsn_dc_pool_attr *attr, bool has_full_targets)
+static void start(struct bench *b, struct rig *r, const struct bsn_dc_pool_attr *attr,
+		  bool has_full_targets)
 {
 	make_targets(b, r, attr, has_full_targets);
 	full_before = model_count(CX_DC_full_handshake);
@@ -46,7 +50,8 @@ static void without_it_nobody_does(struct bench *b)
 /* READs and atomics of both kinds, and messages, whose receives are the SRQ's. */
 static void a_target_has_all_rights(struct bench *b)
 {
-	const struct bsn_sge back = bench_sge(b, 0, INTO, 8), into = bench_sge(b, 1, INTO + 1024, LENGTH);
+	const struct bsn_sge back = bench_sge(b, 0, INTO, 8),
+			     into = bench_sge(b, 1, INTO + 1024, LENGTH);
 	const struct bsn_sge local = bench_sge(b, 0, 0, LENGTH);
 	const struct bsn_remote to = bench_remote(b, 1, INTO);
 	uint64_t *const word = (uint64_t *)(void *)bench_at(b, 1, INTO);
@@ -128,12 +133,160 @@ static void what_the_firmware_refuses_is_said(struct bench *b)
 	unmake(&r);
 }
 
+/* -- initiators --------------------------------------------------------------------------------- */
+
+static void initiators_connect_in_full(struct bench *b)
+{
+	const struct bsn_dc_pool_attr attr = { .initiators = 2, .full_handshake = true };
+	struct rig r;
+
+	start(b, &r, &attr, false);
+	for (int p = 0; p < 6; p++)
+		write_and_finish(&r, p, (uint64_t)p);
+	write_and_finish(&r, 5, 6); /* it is connected */
+	expect_connected(&r, 6, 6);
+	assert_memory_equal(bench_at(b, 1, INTO), bench_at(b, 0, 0), LENGTH);
+	unmake(&r);
+}
+
+/* Its ring goes round three times and more, and is empty each time. */
+static void a_ring_goes_round(struct bench *b)
+{
+	const struct bsn_dc_pool_attr attr = { .initiators = 1,
+					       .send_depth = 8,
+					       .full_handshake = true };
+	struct rig r;
+	uint32_t blocks;
+
+	start(b, &r, &attr, false);
+	blocks = r.pool->initiators[0].sq->bb_mask + 1;
+	for (uint64_t id = 0; id < 3 * blocks + 5; id++) {
+		memset(bench_at(b, 0, 0), (int)id + 1, LENGTH);
+		write_and_finish(&r, 0, id);
+		assert_memory_equal(bench_at(b, 1, INTO), bench_at(b, 0, 0), LENGTH);
+	}
+	expect_connected(&r, 1, 1);
+	unmake(&r);
+}
+
+/* After a repair it has the first block again, and still asks for full handshakes. */
+static void a_repaired_one_does_so_again(struct bench *b)
+{
+	const struct bsn_dc_pool_attr attr = { .initiators = 1,
+					       .spares = 1,
+					       .full_handshake = true };
+	const struct bsn_sge local = bench_sge(b, 0, 0, LENGTH);
+	const struct bsn_remote nowhere = { 0, 0 };
+	struct rig r;
+
+	start(b, &r, &attr, false);
+	for (uint64_t round = 0; round < 4; round++) {
+		write_and_finish(&r, 0, 1);
+		ok(bsn_write(r.ep[0], &local, &nowhere, 2, NOW));
+		assert_int_equal(work(&r), 1);
+		expect(&r, 0, 0, 2, BSN_OPCODE_RDMA_WRITE, IBV_WC_REM_ACCESS_ERR);
+		assert_int_equal(write_to(&r, 0, 3), -ENOTCONN);
+		assert_int_equal(bsn_dc_pool_repair(r.pool), 0);
+		ok(bsn_dc_peer_reset(r.ep[0]));
+		assert_int_equal(r.done[0].src_qpn, round / 2); /* two of them in turn */
+	}
+	expect_connected(&r, 4, 4);
+	unmake(&r);
+}
+
+static unsigned count_umems(void)
+{
+	unsigned count = 0;
+	uint32_t index = 0;
+
+	while (cx_next_of_all(softcx_hca(), CX_UMEM, &index))
+		count++;
+	return count;
+}
+
+/* libmlx5 hands out registers in turn that it has got back. */
+static void it_gives_back_what_it_took(struct bench *b)
+{
+	const struct bsn_dc_pool_attr attr = { .initiators = 3, .full_handshake = true };
+	const unsigned umems = count_umems();
+	const uint8_t *reg, *first = NULL;
+	struct bsn_dc_pool *pool;
+	int rounds = 0;
+
+	do {
+		ok(bsn_dc_pool_create(b->device, &attr, &pool));
+		reg = pool->initiators[0].qp->lane->reg;
+		if (!rounds)
+			first = reg;
+		assert_int_equal(count_umems(), umems + pool->count);
+		ok(bsn_dc_pool_destroy(pool));
+		assert_int_equal(count_umems(), umems);
+		assert_true(rounds < 8);
+	} while (!rounds++ || reg != first);
+}
+
+/* Each has a register of its own, which the queues of a pool share. */
+static void pools_work_side_by_side(struct bench *b)
+{
+	const struct bsn_dc_pool_attr attr = { .initiators = 3, .full_handshake = true };
+	struct bsn_dc_pool *more;
+	struct rig r;
+
+	ok(bsn_dc_pool_create(b->device, &attr, &more));
+	start(b, &r, &attr, true);
+	assert_ptr_not_equal(more->initiators[0].qp->lane, r.pool->initiators[0].qp->lane);
+	assert_ptr_equal(r.pool->initiators[1].qp->lane, r.pool->initiators[0].qp->lane);
+	write_and_finish(&r, 0, 1);
+	ok(bsn_dc_pool_destroy(more));
+	write_and_finish(&r, 1, 2);
+	expect_connected(&r, 2, 2);
+	unmake(&r);
+}
+
+/*
+ * Stores into its register ring, and have the requests with them. valgrind (tests/memcheck) makes two of one, which the
+ * model finds wrong.
+ */
+static void their_register_rings(struct bench *b)
+{
+	const struct bsn_dc_pool_attr attr = { .initiators = 1, .full_handshake = true };
+	struct bsn_counters counters;
+	struct rig r;
+
+	if (getenv("BSN_TESTS_SHARE"))
+		return;
+	start(b, &r, &attr, true);
+	for (uint64_t id = 0; id < 4; id++) {
+		ok(write_to(&r, 0, id));
+		while (!poll(&r))
+			;
+		expect(&r, 0, 0, id, BSN_OPCODE_RDMA_WRITE, IBV_WC_SUCCESS);
+	}
+	ok(bsn_qp_counters(r.pool->initiators[0].qp, &counters));
+	assert_int_equal(counters.blueflame, 4);
+	expect_connected(&r, 1, 1);
+	unmake(&r);
+}
+
+static void they_have_no_lane_of_others(struct bench *b)
+{
+	struct bsn_dc_pool_attr attr = { .full_handshake = true };
+	struct bsn_dc_pool *pool = NULL;
+
+	ok(bsn_lane_create(b->device, NULL, &attr.lane));
+	is_refused(bsn_dc_pool_create(b->device, &attr, &pool), EINVAL, "lane");
+	assert_null(pool);
+	ok(bsn_lane_destroy(attr.lane));
+}
+
 /* -- where there is none ------------------------------------------------------------------------ */
 
 static void without_commands_it_is_refused(struct bench *b)
 {
+	const struct bsn_dc_pool_attr full = { .full_handshake = true };
 	struct bsn_dct_attr attr = { .full_handshake = true };
 	const bool is_on_verbs = b->kind == BENCH_VERBS;
+	struct bsn_dc_pool *pool = NULL;
 	struct bsn_dct *dct = NULL;
 	struct rig r;
 
@@ -144,27 +297,47 @@ static void without_commands_it_is_refused(struct bench *b)
 	assert_non_null(strstr(bsn_error_text(), is_on_verbs ? "verbs" : "DevX"));
 	assert_non_null(strstr(bsn_error_text(), why_not(b, "dc-full-handshake")));
 	assert_null(dct);
+	is_refused(bsn_dc_pool_create(b->device, &full, &pool), EOPNOTSUPP, "full handshake");
+	assert_non_null(strstr(bsn_error_text(), why_not(b, "dc-full-handshake")));
+	assert_null(pool);
 	unmake(&r);
 }
 
-#define ON_DIRECT .is_bare = true, .is_direct_only = true, .is_own_only = true, .is_model_only = true
-#define ON_VERBS  .is_bare = true, .is_verbs_only = true, .is_own_only = true, .is_model_only = true
+#define ON_DIRECT                                                                                  \
+	.is_bare = true, .is_direct_only = true, .is_own_only = true, .is_model_only = true
+#define ON_VERBS .is_bare = true, .is_verbs_only = true, .is_own_only = true, .is_model_only = true
 
 int main(void)
 {
 	static const struct bench_case cases[] = {
-		{ CASE("who connects to a target does so in full", who_connects_to_a_target_does_so_in_full),
+		{ CASE("who connects to a target does so in full",
+		       who_connects_to_a_target_does_so_in_full),
 		  ON_DIRECT },
-		{ CASE("who connects to a target does so in full, on RoCE", who_connects_to_a_target_does_so_in_full),
+		{ CASE("who connects to a target does so in full, on RoCE",
+		       who_connects_to_a_target_does_so_in_full),
 		  ON_DIRECT, .link = CX_LINK_ROCE },
 		{ CASE("without it nobody does", without_it_nobody_does), ON_DIRECT },
 		{ CASE("a target has all rights", a_target_has_all_rights), ON_DIRECT },
 		{ CASE("a target has all rights, on RoCE", a_target_has_all_rights), ON_DIRECT,
 		  .link = CX_LINK_ROCE },
-		{ CASE("a target goes with requests on their way", a_target_goes_with_requests_on_their_way),
+		{ CASE("a target goes with requests on their way",
+		       a_target_goes_with_requests_on_their_way),
 		  ON_DIRECT },
 		{ CASE("a wrong key gets no answer", a_wrong_key_gets_no_answer), ON_DIRECT },
-		{ CASE("what the firmware refuses is said", what_the_firmware_refuses_is_said), ON_DIRECT },
+		{ CASE("what the firmware refuses is said", what_the_firmware_refuses_is_said),
+		  ON_DIRECT },
+		{ CASE("initiators connect in full", initiators_connect_in_full), ON_DIRECT },
+		{ CASE("initiators connect in full, on RoCE", initiators_connect_in_full),
+		  ON_DIRECT, .link = CX_LINK_ROCE },
+		{ CASE("a ring goes round", a_ring_goes_round), ON_DIRECT },
+		{ CASE("a ring goes round, on RoCE", a_ring_goes_round), ON_DIRECT,
+		  .link = CX_LINK_ROCE },
+		{ CASE("a repaired one does so again", a_repaired_one_does_so_again), ON_DIRECT },
+		{ CASE("it gives back what it took", it_gives_back_what_it_took), ON_DIRECT },
+		{ CASE("pools work side by side", pools_work_side_by_side), ON_DIRECT },
+		{ CASE("their register rings", their_register_rings), ON_DIRECT,
+		  .is_active = true },
+		{ CASE("they have no lane of others", they_have_no_lane_of_others), ON_DIRECT },
 		{ CASE("without commands it is refused", without_commands_it_is_refused), ON_DIRECT,
 		  .no_devx = true },
 		{ CASE("plain verbs have none", without_commands_it_is_refused), ON_VERBS },

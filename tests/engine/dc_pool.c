@@ -6,6 +6,7 @@
 #include "dc/pool.h" /* before cmocka.h, which has a macro fail() */
 
 #include "dc_rig.h"
+#include "nic/tables.h"
 
 #include <infiniband/mlx5dv.h>
 #include <stdio.h>
@@ -493,14 +494,20 @@ enum { LAG_PORTS = 2 };
 
 static uint8_t lag_port_of(const struct rig *r, uint32_t initiator)
 {
+	struct bsn_qp *qp = r->pool->initiators[initiator].qp;
 	uint8_t configured = 0, active = 0;
 
-	ok(-mlx5dv_query_qp_lag_port(bsn_qp_verbs(r->pool->initiators[initiator].qp), &configured, &active));
+	if (!bsn_qp_verbs(qp)) /* made by a command */
+		return cx_qp_find(softcx_hca(), bsn_qp_number(qp))->lag_port;
+	ok(-mlx5dv_query_qp_lag_port(bsn_qp_verbs(qp), &configured, &active));
 	assert_int_equal(active, configured);
 	return configured;
 }
 
-/* The driver gives queues the ports in turn; what the pool was told holds for all of its own, spares too. */
+/*
+ * The driver gives the queues that it makes the ports in turn; what the pool was told holds for all of its own, spares
+ * too.
+ */
 static void initiators_send_by_the_port_of_the_bond(struct bench *b)
 {
 	struct bsn_dc_pool_attr attr = { .initiators = 3, .spares = 1 };
@@ -512,7 +519,7 @@ static void initiators_send_by_the_port_of_the_bond(struct bench *b)
 		for (uint32_t i = 0; i < attr.initiators + attr.spares; i++)
 			if (attr.lag_port)
 				assert_int_equal(lag_port_of(&r, i), attr.lag_port);
-			else if (i)
+			else if (i && !wants_full(b))
 				assert_int_not_equal(lag_port_of(&r, i), lag_port_of(&r, i - 1));
 		ok(write_flags(&r, 0, 1, NOW));
 		assert_int_equal(work(&r), 1);
@@ -539,8 +546,10 @@ static void the_device_refuses_it_too(struct bench *b)
 
 	make(b, &r, &attr);
 	qp = bsn_qp_verbs(r.pool->initiators[0].qp);
-	assert_int_not_equal(mlx5dv_modify_qp_lag_port(qp, LAG_PORTS + 1), 0);
-	assert_int_not_equal(mlx5dv_modify_qp_lag_port(qp, 0), 0);
+	if (qp) {
+		assert_int_not_equal(mlx5dv_modify_qp_lag_port(qp, LAG_PORTS + 1), 0);
+		assert_int_not_equal(mlx5dv_modify_qp_lag_port(qp, 0), 0);
+	}
 	assert_int_equal(lag_port_of(&r, 0), LAG_PORTS);
 	unmake(&r);
 }

@@ -13,7 +13,10 @@
 
 enum { KEY = 77, TARGETS = 12, PEERS = 24, INTO = 8192, LENGTH = 64, MAX_DONE = 64 };
 
-/* Peers are those of a few targets in turn. */
+/*
+ * Peers are those of a few targets in turn. With BSN_TEST_FULL_HANDSHAKE in the environment both ends are made by
+ * commands, where they can be.
+ */
 struct rig {
 	struct bench *b;
 	struct bsn_cq *into;
@@ -97,9 +100,17 @@ static inline void make_targets(struct bench *b, struct rig *r, const struct bsn
 	r->connects = model_count(CX_DC_connect);
 }
 
-static inline void make(struct bench *b, struct rig *r, const struct bsn_dc_pool_attr *attr)
+static inline bool wants_full(struct bench *b)
 {
-	make_targets(b, r, attr, false);
+	return getenv("BSN_TEST_FULL_HANDSHAKE") && !why_not(b, "dc-full-handshake");
+}
+
+static inline void make(struct bench *b, struct rig *r, const struct bsn_dc_pool_attr *given)
+{
+	struct bsn_dc_pool_attr attr = given ? *given : (struct bsn_dc_pool_attr){ 0 };
+
+	attr.full_handshake |= wants_full(b);
+	make_targets(b, r, given || attr.full_handshake ? &attr : NULL, attr.full_handshake);
 }
 
 static inline void unmake(struct rig *r)
