@@ -9,6 +9,7 @@
 #include "harness.h"
 #include "loop.h"
 
+#include "bsn_dc.h"
 #include "bsn_mcast.h"
 #include "bsn_mkey.h"
 #include "bsn_msg.h"
@@ -813,6 +814,112 @@ static const char *try_xrc(struct bench *b)
 	return NULL;
 }
 
+/* -- dynamically connected transport -------------------------------------------------------------- */
+
+struct dc {
+	struct bsn_cq *into;
+	struct bsn_rq *srq;
+	struct bsn_dct *dct[2];
+	struct bsn_dc_pool *pool;
+	struct bsn_ep *ep[2];
+};
+
+static void make_targets(struct bench *b, struct dc *d, bool has_full_handshake)
+{
+	struct bsn_dct_attr attr = { .access_key = 77, .full_handshake = has_full_handshake };
+	struct bsn_address address;
+
+	ok(bsn_cq_create(b->device, NULL, &d->into));
+	ok(bsn_srq_create(b->device, NULL, &d->srq));
+	attr.cq = d->into;
+	attr.srq = d->srq;
+	for (int i = 0; i < 2; i++) {
+		ok(bsn_dct_create(b->device, &attr, &d->dct[i]));
+		ok(bsn_dct_address(d->dct[i], &address));
+		ok(bsn_dc_peer_create(d->pool, &address, NULL, d, &d->ep[i]));
+	}
+}
+
+static void unmake_dc(struct dc *d)
+{
+	for (int i = 0; i < 2; i++)
+		ok(bsn_dc_peer_destroy(d->ep[i]));
+	ok(bsn_dc_pool_destroy(d->pool));
+	for (int i = 0; i < 2; i++)
+		ok(bsn_dct_destroy(d->dct[i]));
+	ok(bsn_srq_destroy(d->srq));
+	ok(bsn_cq_destroy(d->into));
+}
+
+/* The next completion of the pool, of which targets on plain verbs have a part. */
+static unsigned next_opcode(struct bench *b, struct dc *d)
+{
+	struct bsn_completion c;
+	int got = 0;
+
+	for (unsigned tries = 50; tries && !got; tries--) {
+		bench_settle(b);
+		for (int i = 0; i < 2; i++)
+			assert_true(bsn_dct_accept(d->dct[i]) >= 0);
+		got = bsn_dc_poll(d->pool, &c, 1);
+	}
+	assert_int_equal(got, 1);
+	assert_int_equal(c.status, IBV_WC_SUCCESS);
+	assert_ptr_equal(c.user, d);
+	return c.opcode;
+}
+
+/* A peer that waits is told of its turn. */
+static void send_to_peer(struct bench *b, struct dc *d, int peer)
+{
+	const struct bsn_sge local = bench_sge(b, 0, 0, LENGTH);
+	int err = bsn_send(d->ep[peer], &local, 2, NOW);
+
+	if (err == -EAGAIN) {
+		assert_int_equal(next_opcode(b, d), BSN_DC_READY);
+		err = bsn_send(d->ep[peer], &local, 2, NOW);
+	}
+	ok(err);
+	assert_int_equal(next_opcode(b, d), BSN_OPCODE_SEND);
+}
+
+/* Two peers take turns on one initiator. */
+static const char *try_dc(struct bench *b, const struct bsn_dc_pool_attr *attr)
+{
+	struct dc d = { 0 };
+	int err = bsn_dc_pool_create(b->device, attr, &d.pool);
+
+	if (err == -EOPNOTSUPP)
+		return bsn_error_text();
+	ok(err);
+	make_targets(b, &d, attr->full_handshake);
+	for (uint64_t id = 1; id < 5; id++) {
+		post_recv(b, d.srq, id);
+		send_to_peer(b, &d, id % 2);
+		assert_int_equal(expect_done(b, d.into, id, BSN_RECV).byte_len, LENGTH);
+		assert_arrived(b, 0);
+	}
+	unmake_dc(&d);
+	return NULL;
+}
+
+static const char *try_dc_pool(struct bench *b)
+{
+	return try_dc(b, &(struct bsn_dc_pool_attr){ .initiators = 1, .connect.retry_count = 6 });
+}
+
+static const char *try_dc_streams(struct bench *b)
+{
+	return try_dc(b, &(struct bsn_dc_pool_attr){ .initiators = 1, .streams = 2 });
+}
+
+static const char *try_full_handshake(struct bench *b)
+{
+	return try_dc(b, &(struct bsn_dc_pool_attr){ .initiators = 1, .full_handshake = true });
+}
+
+/* -- completions --------------------------------------------------------------------------------- */
+
 static const char *try_timestamps(struct bench *b, enum bsn_timestamps kind)
 {
 	const struct bsn_sge local = bench_sge(b, 0, 0, LENGTH);
@@ -928,6 +1035,10 @@ static const struct feature features[] = {
 	{ "UC", try_send, NULL, UC },
 	{ "UD", try_send, NULL, UD },
 	{ "XRC", try_xrc, NULL, { .is_bare = true } },
+	{ "dynamically connected transport (DC)", try_dc_pool, "by RC connections, made on demand",
+	  { .is_bare = true } },
+	{ "DC initiators with streams", try_dc_streams, NULL, { .is_bare = true } },
+	{ "DC with a full handshake", try_full_handshake, NULL, { .is_bare = true } },
 	{ "UD multicast", try_multicast, NULL, UD },
 	{ "shared receive queues", try_send, NULL, { .has_srq = true } },
 	{ "SEND", try_send, NULL, RC },
