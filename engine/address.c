@@ -53,6 +53,26 @@ static const char *end_of(const struct wire_address *wire)
 	return wire->is_xrc_target ? " target" : " initiator";
 }
 
+/*
+ * Requests on InfiniBand have no GRH here, and without one no router takes a packet to another subnet (IBA volume 1,
+ * chapter 8): the LID would be that of somebody in this one.
+ */
+static int check_fabric(const struct bsn_device *device, const struct wire_address *wire)
+{
+	uint64_t theirs, ours;
+
+	if (wire->link_layer != device->port.link_layer)
+		return fail(EPROTO, "one port is InfiniBand, the other Ethernet");
+	theirs = bsn_load_be64(wire->gid);
+	ours = bsn_load_be64(device->info.gid);
+	if (wire->link_layer == IBV_LINK_LAYER_ETHERNET || theirs == ours)
+		return 0;
+	return fail(EPROTO,
+		    "the peer's port is in another InfiniBand subnet (GID prefix %#llx, here %#llx), to "
+		    "which no request goes",
+		    (unsigned long long)theirs, (unsigned long long)ours);
+}
+
 int read_address(const struct bsn_device *device, const struct transport *transport, bool wants_xrc_target,
 		 const struct bsn_address *address, struct wire_address *wire)
 {
@@ -79,12 +99,10 @@ int read_address(const struct bsn_device *device, const struct transport *transp
 	if (wire->type == BSN_QP_DC && (bool)wire->is_rc_target != (device->path->path == BSN_PATH_VERBS))
 		return fail(EPROTO, "the target is on %s, its peer's end is not: open both devices for one "
 				    "path (BSN_PATH)", wire->is_rc_target ? "plain verbs" : "the direct path");
-	if (wire->link_layer != device->port.link_layer)
-		return fail(EPROTO, "one port is InfiniBand, the other Ethernet");
 	if (wire->mtu < IBV_MTU_256 || wire->mtu > IBV_MTU_4096 ||
 	    bsn_from_be32(wire->qpn) > BSN_QPN_MAX)
 		return fail(EPROTO, "the peer's address holds an impossible MTU or QPN");
-	return 0;
+	return check_fabric(device, wire);
 }
 
 /* -- attributes --------------------------------------------------------------------------------- */

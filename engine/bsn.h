@@ -534,7 +534,7 @@ BSN_API int bsn_qp_ready_to_send(struct bsn_qp *qp, const struct bsn_connect_att
 
 /**
  * bsn_qp_connect - brings a QP up; RC, UC and XRC: to @peer. UD and DC: @peer is NULL
- * Return: -EPROTO an address of another version, of another transport or link layer, or no address at
+ * Return: -EPROTO an address of another version, transport, link layer or InfiniBand subnet, or no address at
  * all; -ENETDOWN this port is not active, and the peer's is another; -EINVAL an attribute that is out
  * of range (the text names it), or a QP that is connected already: bsn_qp_reset() first.
  */

@@ -236,7 +236,7 @@ BSN_API int bsn_dc_pool_destroy(struct bsn_dc_pool *pool);
  * @user: comes back in completions
  *
  * It is not for bsn_ep_destroy(). Nothing is sent.
- * Return: -EPROTO not the address of a DCT, or of another version or link layer; -EINVAL, -ENOMEM.
+ * Return: -EPROTO not the address of a DCT, or of another version, link layer or InfiniBand subnet; -EINVAL, -ENOMEM.
  */
 BSN_API int bsn_dc_peer_create(struct bsn_dc_pool *pool, const struct bsn_address *address,
 			       const struct bsn_connect_attr *attr, void *user, struct bsn_ep **ep);

@@ -199,7 +199,7 @@ static void nothing_is_destroyed_in_silence(struct bench *b)
 /* -- addresses ----------------------------------------------------------------------------------- */
 
 /* Offsets in an address. If one changes, peers of other versions read the address wrongly. */
-enum { AT_VERSION = 3, AT_QPN = 4, AT_LID = 16, AT_TYPE = 18, AT_LINK = 19, AT_MTU = 20 };
+enum { AT_VERSION = 3, AT_QPN = 4, AT_LID = 16, AT_TYPE = 18, AT_LINK = 19, AT_MTU = 20, AT_GID = 24 };
 
 static void assert_no_address(struct bench *b, size_t at, uint8_t value, const char *word)
 {
@@ -226,6 +226,7 @@ static void addresses(struct bench *b)
 	assert_no_address(b, AT_LINK, IBV_LINK_LAYER_ETHERNET, "Ethernet");
 	assert_no_address(b, AT_MTU, 0, "MTU");
 	assert_no_address(b, AT_MTU, 6, "MTU");
+	assert_no_address(b, AT_GID, 0xfd, "another InfiniBand subnet");
 	bench_connect(b); /* as if nothing had been */
 }
 

@@ -1212,6 +1212,63 @@ static void a_wrong_access_key_fails_its_peer(struct bench *b)
 	unmake(&r);
 }
 
+/* An address that was made on a port of each link layer, as the cases come to them. */
+static struct {
+	struct bsn_address address;
+	bool is_there;
+} kept[2][2]; /* by link, and by path */
+
+static void keep_address(struct bench *b, const struct rig *r)
+{
+	ok(bsn_dct_address(r->dct[0], &kept[b->test->link][b->kind].address));
+	kept[b->test->link][b->kind].is_there = true;
+}
+
+/* The case of one link comes before that of the other, and after it again. */
+static void an_address_of_another_link_is_refused(struct bench *b)
+{
+	const enum cx_link other = b->test->link == CX_LINK_IB ? CX_LINK_ROCE : CX_LINK_IB;
+	struct bsn_ep *ep = NULL;
+	struct rig r;
+
+	make(b, &r, NULL);
+	keep_address(b, &r);
+	if (kept[other][b->kind].is_there)
+		is_refused(bsn_dc_peer_create(r.pool, &kept[other][b->kind].address, NULL, NULL, &ep), EPROTO,
+			   "one port is InfiniBand, the other Ethernet");
+	assert_null(ep);
+	assert_int_equal(counters_of(&r).peers, PEERS);
+	unmake(&r);
+}
+
+/* Bytes 24 to 31 of an address are its GID's prefix. On RoCE other ones are those of other hosts. */
+static void an_address_of_another_subnet_is_refused(struct bench *b)
+{
+	struct bsn_address address;
+	struct bsn_ep *ep = NULL;
+	struct rig r;
+
+	make(b, &r, NULL);
+	ok(bsn_dct_address(r.dct[0], &address));
+	assert_memory_equal(&address.bytes[24], bsn_device_info(b->device)->gid, 16);
+	address.bytes[31] ^= 1;
+	is_refused(bsn_dc_peer_create(r.pool, &address, NULL, NULL, &ep), EPROTO, "another InfiniBand subnet");
+	assert_null(ep);
+	unmake(&r);
+}
+
+/* 0 asks for the default; there is no pool without any. */
+static void a_pool_has_an_initiator(struct bench *b)
+{
+	const struct bsn_dc_pool_attr attr = { .initiators = 0, .spares = 0 };
+	struct bsn_dc_pool *pool;
+
+	ok(bsn_dc_pool_create(b->device, &attr, &pool));
+	assert_int_equal(pool->initiators_wanted, 8);
+	assert_int_equal(pool->count, 9);
+	ok(bsn_dc_pool_destroy(pool));
+}
+
 static void what_does_not_fit_is_refused(struct bench *b)
 {
 	struct bsn_dc_pool_attr attr = { .initiators = 1 << 30 };
@@ -1334,6 +1391,23 @@ int main(void)
 		{ CASE("at random, on RoCE", at_random), ON_DIRECT, .link = CX_LINK_ROCE },
 		{ CASE("thousands of peers", thousands_of_peers), ON_DIRECT },
 		{ CASE("what does not fit is refused", what_does_not_fit_is_refused), ON_DIRECT },
+		{ CASE("an address of InfiniBand is kept", an_address_of_another_link_is_refused), ON_DIRECT },
+		{ CASE("RoCE refuses it, and keeps one", an_address_of_another_link_is_refused), ON_DIRECT,
+		  .link = CX_LINK_ROCE },
+		{ CASE("InfiniBand refuses that", an_address_of_another_link_is_refused), ON_DIRECT },
+		{ CASE("an address of InfiniBand is kept, by connections", an_address_of_another_link_is_refused),
+		  ON_VERBS },
+		{ CASE("RoCE refuses it, and keeps one, by connections", an_address_of_another_link_is_refused),
+		  ON_VERBS, .link = CX_LINK_ROCE },
+		{ CASE("InfiniBand refuses that, by connections", an_address_of_another_link_is_refused),
+		  ON_VERBS },
+		{ CASE("an address of another subnet is refused", an_address_of_another_subnet_is_refused),
+		  ON_DIRECT },
+		{ CASE("an address of another subnet is refused, by connections",
+		       an_address_of_another_subnet_is_refused),
+		  ON_VERBS },
+		{ CASE("a pool has an initiator", a_pool_has_an_initiator), ON_DIRECT },
+		{ CASE("a pool has an initiator, by connections", a_pool_has_an_initiator), ON_VERBS },
 	};
 
 	random_start();
