@@ -4,7 +4,11 @@
  * is tried with its first step failing, then its second, until it succeeds. Each time it says
  * -ENOMEM, leaves its out parameter alone, and leaves nothing half-made.
  */
+#include "dc/pool.h" /* before cmocka.h, which has a macro fail() */
+
 #include "harness.h"
+
+#include "bsn_dc.h"
 
 #include <errno.h>
 
@@ -255,6 +259,131 @@ static void endpoints(struct bench *b)
 	try_each_turn(b, try_ep, 2);
 }
 
+/* -- dynamically connected transport -------------------------------------------------------------- */
+
+static int try_dct_of(struct attempt *a, bool has_full_handshake)
+{
+	struct bsn_dct_attr attr = { .full_handshake = has_full_handshake };
+	struct bsn_cq *cq;
+	struct bsn_rq *srq;
+	int err;
+
+	ok(bsn_cq_create(a->b->device, NULL, &cq));
+	ok(bsn_srq_create(a->b->device, &(struct bsn_srq_attr){ .recv_depth = 4 }, &srq));
+	attr.cq = cq;
+	attr.srq = srq;
+	err = TRY(a, bsn_dct_create(a->b->device, &attr, OUT(a, bsn_dct)));
+	if (!err)
+		ok(bsn_dct_destroy(a->result));
+	ok(bsn_srq_destroy(srq));
+	ok(bsn_cq_destroy(cq));
+	return err;
+}
+
+static int try_dct(struct attempt *a)
+{
+	return try_dct_of(a, false);
+}
+
+static int try_full_dct(struct attempt *a)
+{
+	return try_dct_of(a, true);
+}
+
+static int try_dc_pool_of(struct attempt *a, bool has_full_handshake)
+{
+	const struct bsn_dc_pool_attr attr = { .initiators = 2,
+					       .max_reads = 1,
+					       .full_handshake = has_full_handshake };
+	const int err = TRY(a, bsn_dc_pool_create(a->b->device, &attr, OUT(a, bsn_dc_pool)));
+
+	if (!err)
+		ok(bsn_dc_pool_destroy(a->result));
+	return err;
+}
+
+static int try_dc_pool(struct attempt *a)
+{
+	return try_dc_pool_of(a, false);
+}
+
+static int try_full_dc_pool(struct attempt *a)
+{
+	return try_dc_pool_of(a, true);
+}
+
+static void dc(struct bench *b)
+{
+	const bool is_direct = bsn_device_info(b->device)->path == BSN_PATH_DIRECT;
+
+	try_each_turn(b, try_dct, 2);
+	try_each_turn(b, try_dc_pool, 10);
+	if (!is_direct)
+		return;
+	try_each_turn(b, try_full_dct, 3);
+	try_each_turn(b, try_full_dc_pool, 30);
+}
+
+/* The step that fails, and without which it is made all the same. */
+static struct bsn_dc_pool *make_without_a_register(struct bench *b)
+{
+	const struct bsn_dc_pool_attr attr = { .initiators = 2, .full_handshake = true };
+	struct bsn_dc_pool *pool;
+	int err;
+
+	for (unsigned n = 1;; n++) {
+		struct attempt a = { .b = b, .failing_turn = n };
+		has_failed = false;
+		err = TRY(&a, bsn_dc_pool_create(b->device, &attr, &pool));
+		assert_true(has_failed);
+		if (!err && pool->uar.is_shared)
+			return pool;
+		if (!err)
+			ok(bsn_dc_pool_destroy(pool));
+	}
+}
+
+static void write_by(struct bench *b, struct bsn_dc_pool *pool, const struct bsn_address *address)
+{
+	const struct bsn_sge local = bench_sge(b, 0, 0, 64);
+	const struct bsn_remote to = bench_remote(b, 1, 0);
+	struct bsn_completion c;
+	struct bsn_ep *ep;
+
+	ok(bsn_dc_peer_create(pool, address, NULL, NULL, &ep));
+	ok(bsn_write(ep, &local, &to, 1, BSN_F_SIGNALED | BSN_F_RING));
+	bench_settle(b);
+	assert_int_equal(bsn_dc_poll(pool, &c, 1), 1);
+	assert_int_equal(c.status, IBV_WC_SUCCESS);
+	ok(bsn_dc_peer_destroy(ep));
+}
+
+/* Such pools have one register, and so one lane, whose lock each of their threads takes. */
+static void pools_do_without_a_register(struct bench *b)
+{
+	struct bsn_dc_pool *pools[2] = { make_without_a_register(b), make_without_a_register(b) };
+	const struct lane_object *lane = pools[0]->initiators[0].qp->lane;
+	struct bsn_dct_attr attr = { .full_handshake = true };
+	struct bsn_address address;
+	struct bsn_dct *dct;
+
+	assert_non_null(lane->hot.lock);
+	assert_int_equal(lane->hot.blueflame_bytes, 0);
+	assert_ptr_equal(pools[1]->initiators[1].qp->lane, lane);
+	ok(bsn_cq_create(b->device, NULL, &attr.cq));
+	ok(bsn_srq_create(b->device, &(struct bsn_srq_attr){ .recv_depth = 4 }, &attr.srq));
+	ok(bsn_dct_create(b->device, &attr, &dct));
+	ok(bsn_dct_address(dct, &address));
+	write_by(b, pools[0], &address);
+	write_by(b, pools[1], &address);
+	ok(bsn_dc_pool_destroy(pools[0]));
+	write_by(b, pools[1], &address);
+	ok(bsn_dc_pool_destroy(pools[1]));
+	ok(bsn_dct_destroy(dct));
+	ok(bsn_srq_destroy(attr.srq));
+	ok(bsn_cq_destroy(attr.cq));
+}
+
 /* -- lanes without a register of their own ------------------------------------------------------- */
 
 static void count_message(void *count, const char *text)
@@ -289,6 +418,10 @@ static const struct bench_case cases[] = {
 	{ CASE("mkeys", mkeys), .is_bare = true, .is_model_only = true },
 	{ CASE("queue pairs", queue_pairs), .is_bare = true },
 	{ CASE("endpoints", endpoints), .qp.type = BSN_QP_UD, .is_own_only = true },
+	{ CASE("dynamically connected transport", dc), .is_bare = true, .is_own_only = true,
+	  .is_model_only = true },
+	{ CASE("pools do without a register", pools_do_without_a_register), .is_bare = true,
+	  .is_own_only = true, .is_direct_only = true, .is_model_only = true },
 	{ CASE("a lane does without a register", a_lane_does_without_a_register), .is_bare = true,
 	  .is_model_only = true },
 };

@@ -70,6 +70,12 @@ void turns_unmade(const void *object);
 #define ibv_dealloc_mw(w)        TURNS_UNMAKE((ibv_dealloc_mw)(w), w)
 #define mlx5dv_devx_obj_create(c, i, s, o, t) TURNS_POINTER((mlx5dv_devx_obj_create)(c, i, s, o, t))
 #define mlx5dv_devx_obj_destroy(o) TURNS_UNMAKE((mlx5dv_devx_obj_destroy)(o), o)
+#define mlx5dv_devx_obj_modify(o, i, s, r, t) TURNS_NUMBER((mlx5dv_devx_obj_modify)(o, i, s, r, t))
+#define mlx5dv_devx_obj_query(o, i, s, r, t) TURNS_NUMBER((mlx5dv_devx_obj_query)(o, i, s, r, t))
+#define mlx5dv_devx_umem_reg(c, a, s, r) TURNS_POINTER((mlx5dv_devx_umem_reg)(c, a, s, r))
+#define mlx5dv_devx_umem_dereg(u) TURNS_UNMAKE((mlx5dv_devx_umem_dereg)(u), u)
+#define mlx5dv_devx_alloc_uar(c, f) TURNS_POINTER((mlx5dv_devx_alloc_uar)(c, f))
+#define mlx5dv_devx_free_uar(u)  (turns_unmade(u), (mlx5dv_devx_free_uar)(u))
 
 #define ibv_create_comp_channel(c)  TURNS_POINTER((ibv_create_comp_channel)(c))
 #define ibv_destroy_comp_channel(c) TURNS_UNMAKE((ibv_destroy_comp_channel)(c), c)
