@@ -486,9 +486,28 @@ def test_dc_has_only_so_many_peers(bench):
 def test_dc_instructions(bench):
     if not HAS_VALGRIND:
         return
-    lru = dc(bench, '--operations', '300', '--policy', 'lru', '--instructions', '--pattern', 'incast')[1]['lru']
+    report, policies = dc(bench, '--operations', '300', '--policy', 'lru', '--instructions', '--pattern', 'incast')
+    lru = policies['lru']
     check(40 < lru['post_instructions'] < 300, lru)
     check(10 < lru['poll_instructions'] < 600, lru)
+    bursts = report['burst_instructions']
+    mine, ucx = bursts['bunsen'], bursts['ucx']
+    for figures in mine.values():
+        check(40 < figures['hit'] < figures['miss'] - 100 < 300 and 20 < figures['poll'] < 200, bursts)
+    if 'why_not' in ucx:
+        check('libu' in ucx['why_not'], bursts)
+    else:
+        check(mine['bsn_write']['hit'] < ucx['put_zcopy']['hit'] < ucx['put_zcopy']['miss'], bursts)
+        check(mine['bsn_write_inline']['hit'] < ucx['put_short']['hit'] < ucx['put_short']['miss'], bursts)
+        check(all(0 < figures['poll'] < 1000 for figures in ucx.values()), bursts)
+
+
+def test_dc_instructions_on_plain_verbs(bench):
+    if not HAS_VALGRIND:
+        return
+    report = json.loads(bench.run(PERF, 'dc', '--json', '-i', '--operations', '200', '--peers', '12', '--policy', 'lru',
+                                  BSN_PATH='verbs')[0])
+    check('burst_instructions' not in report and report['policies'][0]['post_instructions'] > 100, report)
 
 
 def test_dc_hits_and_misses_are_drawn(bench):

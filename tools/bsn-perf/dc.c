@@ -383,6 +383,70 @@ static int count_hits_and_misses(const struct dc_report *report, struct dc_resul
 				     DC_COUNT_POSTS, &result->miss_instructions);
 }
 
+/* -- beside UCX ---------------------------------------------------------------------------------- */
+
+/* The run under callgrind says why it does not. */
+static int count_bursts_of(struct dc_report *report, const struct dc_side *side, struct dc_bursts *bursts)
+{
+	const struct dc_plan *plan = &report->results[0].plan;
+	char dcis[16], bytes[16];
+	const char *const args[] = { "dc",	 "--under-callgrind",   side->name,
+				     "--device", report->device->name,
+				     "--dcis",	 dcis,
+				     "--size",	 bytes,
+				     NULL };
+	int err;
+
+	for (int k = 0; k < DC_WAYS * DC_PARTS; k++)
+		bursts->instructions[k / DC_PARTS][k % DC_PARTS] = -1;
+	snprintf(dcis, sizeof(dcis), "%u", plan->initiators);
+	snprintf(bytes, sizeof(bytes), "%u", plan->bytes);
+	show_progress("counting instructions of bursts by %s under callgrind", side->name);
+	err = callgrind_run(report->device, args, bursts->why_not, sizeof(bursts->why_not), dc_bursts_take,
+			    bursts);
+	end_progress();
+	bursts->why_not[strcspn(bursts->why_not, "\n")] = '\0';
+	if (!err && !*bursts->why_not && bursts->instructions[DC_WAY_INLINE][DC_PART_POLL] < 0)
+		err = complain("callgrind's output has no counts to be read");
+	return err;
+}
+
+/* On plain verbs peers have to be connected first, which bursts do not wait for. */
+static int count_bursts(struct dc_report *report)
+{
+	int err = 0;
+
+	report->has_bursts = report->device->path == BSN_PATH_DIRECT;
+	if (!report->has_bursts)
+		return 0;
+	for (int side = 0; side < DC_SIDES && !err; side++)
+		err = count_bursts_of(report, dc_sides[side], &report->bursts[side]);
+	return err;
+}
+
+/* Whose bursts this run under callgrind is to play; NULL: it is another run. */
+static const struct dc_side *side_to_be(void)
+{
+	for (int side = 0; options.under_callgrind && side < DC_SIDES; side++)
+		if (!strcmp(options.under_callgrind, dc_sides[side]->name))
+			return dc_sides[side];
+	return NULL;
+}
+
+static int be_side(const struct dc_side *side, struct dc_plan *plan)
+{
+	const char *why_not;
+
+	if (!callgrind_is_there() || !options.common.device)
+		return complain("--under-callgrind: this is not callgrind");
+	prefer_stepping();
+	plan->meter = &meter;
+	why_not = dc_bursts_play(side, options.common.device, plan);
+	if (why_not)
+		printf("%s\n", why_not);
+	return 0;
+}
+
 /* -- all of it ----------------------------------------------------------------------------------- */
 
 static int simulate(const struct dc_report *report, const struct dc_plan *plan, enum bsn_dc_policy policy,
@@ -475,6 +539,8 @@ static int measure_and_report(struct dc_report *report, struct ranks *ranks)
 	if (!ranks)
 		prefer_stepping();
 	err = options.plot && !plot ? PERF_FAILED : measure(report, ranks, &bench);
+	if (!err && options.instructions && report->device && !ranks)
+		err = count_bursts(report);
 	if (!err && !report->results[0].plan.counted && (!ranks || !ranks->rank))
 		dc_print(to, options.common.json, report);
 	if (plot && !err)
@@ -550,6 +616,8 @@ static int run(poptContext context, struct dc_report *report)
 
 	if (!err && (options.local || options.pmix))
 		return run_together(report);
+	if (!err && side_to_be())
+		return be_side(side_to_be(), &first->plan);
 	if (!err)
 		err = read_counted(&first->plan);
 	if (!err)

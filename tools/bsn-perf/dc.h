@@ -8,6 +8,7 @@
 #define PERF_DC_H
 
 #include "../examples/ranks.h"
+#include "dc_bursts.h"
 #include "dc_play.h"
 #include "model/dc_model.h"
 #include "perf.h"
@@ -30,6 +31,8 @@ struct dc_report {
 	unsigned processes;                   /* 0: this one alone */
 	struct dc_result results[DC_COUNTS_MAX];
 	unsigned count;
+	bool has_bursts; /* they were asked for: */
+	struct dc_bursts bursts[DC_SIDES];
 };
 
 /* Targets, and what requests carry. */
