@@ -318,9 +318,10 @@ static int transit(struct handshake_dci *dci, const struct transition *t,
 	return provider_error_of_int(err);
 }
 
+/* As many at least: hw/mlx5/qp.c __mlx5_ib_modify_qp() of log_sra_max */
 static uint32_t log2_of(uint32_t count)
 {
-	return count ? 31u - (uint32_t)__builtin_clz(count) : 0;
+	return count <= 1 ? 0 : 32u - (uint32_t)__builtin_clz(count - 1);
 }
 
 /* What each transition sets: UCX src/uct/ib/mlx5/dc/dc_mlx5_devx.c uct_dc_mlx5_iface_devx_dci_connect(). */

@@ -279,6 +279,84 @@ static void they_have_no_lane_of_others(struct bench *b)
 	ok(bsn_lane_destroy(attr.lane));
 }
 
+/* -- the same as by verbs ----------------------------------------------------------------------- */
+
+/* What the device knows of an end, but for its number and objects. */
+static void expect_same(uint32_t by_verbs, uint32_t by_command)
+{
+	const struct cx_qp *v = cx_qp_find(softcx_hca(), by_verbs),
+			   *c = cx_qp_find(softcx_hca(), by_command);
+	const struct ibv_global_route *v_grh = &v->mod.ah_attr.grh, *c_grh = &c->mod.ah_attr.grh;
+
+	assert_true(c->attr.full_handshake && !v->attr.full_handshake);
+	assert_int_equal(v->attr.type, c->attr.type);
+	assert_int_equal(v->attr.dc, c->attr.dc);
+	assert_int_equal(v->attr.dc_key, c->attr.dc_key);
+	assert_int_equal(v->attr.pdn, c->attr.pdn);
+	assert_int_equal(v->attr.srqn, c->attr.srqn);
+	assert_int_equal(v->attr.sq_count_bb, c->attr.sq_count_bb);
+	assert_int_equal(v->attr.log_streams, c->attr.log_streams);
+	assert_int_equal(v->attr.log_errored_streams, c->attr.log_errored_streams);
+	assert_int_equal(v->mod.qp_state, c->mod.qp_state);
+	assert_int_equal(v->mod.port_num, c->mod.port_num);
+	assert_int_equal(v->mod.pkey_index, c->mod.pkey_index);
+	assert_int_equal(v->mod.path_mtu, c->mod.path_mtu);
+	assert_int_equal(v->mod.timeout, c->mod.timeout);
+	assert_int_equal(v->mod.retry_cnt, c->mod.retry_cnt);
+	assert_int_equal(v->mod.rnr_retry, c->mod.rnr_retry);
+	assert_int_equal(v->mod.max_rd_atomic, c->mod.max_rd_atomic);
+	assert_int_equal(v->mod.min_rnr_timer, c->mod.min_rnr_timer);
+	assert_int_equal(v_grh->sgid_index, c_grh->sgid_index);
+	assert_int_equal(v_grh->hop_limit, c_grh->hop_limit);
+	assert_int_equal(v_grh->traffic_class, c_grh->traffic_class);
+}
+
+static void a_target_is_the_same_as_by_verbs(struct bench *b)
+{
+	struct bsn_dct_attr attr = {
+		.access_key = 0x123456789abcull,
+		.connect = { .mtu = 512, .min_rnr_timer = 7, .hop_limit = 33, .traffic_class = 104 }
+	};
+	struct bsn_dct *dct[2];
+	struct rig r;
+
+	start(b, &r, NULL, true);
+	attr.cq = r.into;
+	attr.srq = r.srq;
+	for (int i = 0; i < 2; i++) {
+		attr.full_handshake = i;
+		ok(bsn_dct_create(b->device, &attr, &dct[i]));
+	}
+	expect_same(bsn_dct_number(dct[0]), bsn_dct_number(dct[1]));
+	assert_int_equal(cx_qp_find(softcx_hca(), bsn_dct_number(dct[0]))->mod.qp_access_flags,
+			 cx_qp_find(softcx_hca(), bsn_dct_number(dct[1]))->mod.qp_access_flags);
+	for (int i = 0; i < 2; i++)
+		ok(bsn_dct_destroy(dct[i]));
+	unmake(&r);
+}
+
+static void an_initiator_is_the_same_as_by_verbs(struct bench *b)
+{
+	struct bsn_dc_pool_attr attr = { .initiators = 1,
+					 .streams = 4,
+					 .send_depth = 100,
+					 .connect = { .mtu = 512,
+						      .timeout = 9,
+						      .retry_count = 3,
+						      .rnr_retry = 2,
+						      .max_rd_atomic = 4 } };
+	struct bsn_dc_pool *pools[2];
+
+	for (int i = 0; i < 2; i++) {
+		attr.full_handshake = i;
+		ok(bsn_dc_pool_create(b->device, &attr, &pools[i]));
+	}
+	expect_same(bsn_qp_number(pools[0]->initiators[0].qp),
+		    bsn_qp_number(pools[1]->initiators[0].qp));
+	for (int i = 0; i < 2; i++)
+		ok(bsn_dc_pool_destroy(pools[i]));
+}
+
 /* -- where there is none ------------------------------------------------------------------------ */
 
 static void without_commands_it_is_refused(struct bench *b)
@@ -338,6 +416,17 @@ int main(void)
 		{ CASE("their register rings", their_register_rings), ON_DIRECT,
 		  .is_active = true },
 		{ CASE("they have no lane of others", they_have_no_lane_of_others), ON_DIRECT },
+		{ CASE("a target is the same as by verbs", a_target_is_the_same_as_by_verbs),
+		  ON_DIRECT },
+		{ CASE("a target is the same as by verbs, on RoCE",
+		       a_target_is_the_same_as_by_verbs),
+		  ON_DIRECT, .link = CX_LINK_ROCE },
+		{ CASE("an initiator is the same as by verbs",
+		       an_initiator_is_the_same_as_by_verbs),
+		  ON_DIRECT },
+		{ CASE("an initiator is the same as by verbs, on RoCE",
+		       an_initiator_is_the_same_as_by_verbs),
+		  ON_DIRECT, .link = CX_LINK_ROCE },
 		{ CASE("without commands it is refused", without_commands_it_is_refused), ON_DIRECT,
 		  .no_devx = true },
 		{ CASE("plain verbs have none", without_commands_it_is_refused), ON_VERBS },
