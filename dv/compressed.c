@@ -22,11 +22,9 @@
 
 enum { MOVES = 3, FORMATS = BSN_MINI_CSUM_STRIDX + 1, EIGHT = BSN_MINI_BASIC_MOST };
 
-/* Four bytes of a mini CQE, from @from (before it, if that is negative), to those at @to of the CQE. */
+/* So many bytes of a mini CQE, up to four, from @from to @to of the CQE. */
 struct move {
-	ptrdiff_t from;
-	size_t to;
-	uint32_t mask;
+	size_t from, to, bytes;
 };
 
 struct recipe {
@@ -42,7 +40,7 @@ struct recipe {
 /* The rest of a session. */
 struct session {
 	uint8_t base[BSN_CQE_SIZE]; /* the next CQE without what its mini has */
-	uint8_t minis[BSN_MINI_SIZE + BSN_CQE_SIZE + BSN_MINI_SIZE]; /* the array, with room around it */
+	uint8_t minis[BSN_CQE_SIZE]; /* the array */
 	uint8_t *at;       /* the slot of the next one */
 	size_t stride;
 	size_t to_end;     /* slots to the end of the ring */
@@ -55,18 +53,20 @@ static struct recipe recipes[FORMATS][2];
 
 /* -- by four bytes at a time ------------------------------------------------------------------------ */
 
-/* @from: of the mini, moved by move->from. */
-BSN_ALWAYS_INLINE void move_bytes(const struct move *move, bool is_whole, const uint8_t *from,
-				  const uint8_t *base, uint8_t *cqe)
+/*
+ * @from: where they are in the mini; @base has zeros there. Four bytes are stored, as they are read, since a
+ * load waits for stores that are narrower.
+ */
+BSN_ALWAYS_INLINE void move_bytes(size_t to, size_t bytes, const uint8_t *from, const uint8_t *base, uint8_t *cqe)
 {
-	uint32_t bytes, rest;
+	uint32_t word = 0, rest;
 
-	memcpy(&bytes, from, sizeof(bytes));
-	if (!is_whole) {
-		memcpy(&rest, base + move->to, sizeof(rest));
-		bytes = (bytes & move->mask) | rest;
+	memcpy(&word, from, bytes);
+	if (bytes < sizeof(word)) {
+		memcpy(&rest, base + to, sizeof(rest));
+		word |= rest;
 	}
-	memcpy(cqe + move->to, &bytes, sizeof(bytes));
+	memcpy(cqe + to, &word, sizeof(word));
 }
 
 #define PLAIN_STEP(i)                                                                              \
@@ -74,13 +74,13 @@ BSN_ALWAYS_INLINE void move_bytes(const struct move *move, bool is_whole, const 
 	*(bsn_v2_unaligned *)(void *)(cqe + 16) = b;                                               \
 	*(bsn_v2_unaligned *)(void *)(cqe + 32) = c;                                               \
 	*(bsn_v2_unaligned *)(void *)(cqe + 48) = d;                                               \
-	move_bytes(&first, true, from[0] + (i) * BSN_MINI_SIZE, s->base, cqe);                     \
-	move_bytes(&second, second_is_whole, from[1] + (i) * BSN_MINI_SIZE, s->base, cqe);         \
+	move_bytes(first, 4, from[0] + (i) * BSN_MINI_SIZE, s->base, cqe);                         \
+	move_bytes(second, second_bytes, from[1] + (i) * BSN_MINI_SIZE, s->base, cqe);             \
 	if (counts) {                                                                              \
 		bsn_store_be32(cqe + BSN_CQE_TAIL_OFFSET, tail);                                   \
 		tail += 1u << 16;                                                                  \
 	} else {                                                                                   \
-		move_bytes(&third, false, from[2] + (i) * BSN_MINI_SIZE, s->base, cqe);            \
+		move_bytes(third, 2, from[2] + (i) * BSN_MINI_SIZE, s->base, cqe);                 \
 	}                                                                                          \
 	cqe += s->stride;
 
@@ -89,16 +89,16 @@ BSN_ALWAYS_INLINE void move_bytes(const struct move *move, bool is_whole, const 
  * those of the next where the first of them will be. Without, they are at @mini.
  */
 BSN_ALWAYS_INLINE void expand_by_moves(const struct recipe *r, const struct session *s, size_t count,
-				       const uint8_t *mini, const uint8_t *array, bool second_is_whole,
+				       const uint8_t *mini, const uint8_t *array, size_t second_bytes,
 				       bool counts)
 {
 	const bsn_v2 a = bsn_v2_load(s->base), b = bsn_v2_load(s->base + 16),
 		     c = bsn_v2_load(s->base + 32), d = bsn_v2_load(s->base + 48);
-	const struct move first = r->move[0], second = r->move[1], third = r->move[2];
-	uint8_t copy[BSN_MINI_SIZE + BSN_CQE_SIZE]; /* a move may begin before the first mini */
+	const size_t first = r->move[0].to, second = r->move[1].to, third = r->move[2].to;
+	uint8_t copy[BSN_CQE_SIZE];
 	uint32_t tail = bsn_load_be32(s->base + BSN_CQE_TAIL_OFFSET);
-	const uint8_t *const at = array ? copy + BSN_MINI_SIZE : mini;
-	const uint8_t *from[MOVES] = { at + first.from, at + second.from, at + third.from };
+	const uint8_t *const at = array ? copy : mini;
+	const uint8_t *from[MOVES] = { at + r->move[0].from, at + r->move[1].from, at + r->move[2].from };
 	uint8_t *cqe = s->at;
 
 	/* Otherwise the compiler keeps a pointer for each CQE of eight, in memory. */
@@ -112,7 +112,7 @@ BSN_ALWAYS_INLINE void expand_by_moves(const struct recipe *r, const struct sess
 		return;
 	}
 	for (; count; count -= EIGHT, array = cqe) {
-		memcpy(copy + BSN_MINI_SIZE, array, BSN_CQE_SIZE);
+		memcpy(copy, array, sizeof(copy));
 		PLAIN_STEP(0) PLAIN_STEP(1) PLAIN_STEP(2) PLAIN_STEP(3)
 		PLAIN_STEP(4) PLAIN_STEP(5) PLAIN_STEP(6) PLAIN_STEP(7)
 	}
@@ -121,21 +121,22 @@ BSN_ALWAYS_INLINE void expand_by_moves(const struct recipe *r, const struct sess
 BSN_ALWAYS_INLINE void expand_plain(const struct recipe *r, const struct session *s, size_t count,
 				    const uint8_t *mini, const uint8_t *array)
 {
-	if (r->moves == MOVES)
-		expand_by_moves(r, s, count, mini, array, false, false);
-	else if (r->move[1].mask == UINT32_MAX)
-		expand_by_moves(r, s, count, mini, array, true, true);
+	if (r->move[1].bytes == 1)
+		expand_by_moves(r, s, count, mini, array, 1, false);
+	else if (r->moves == MOVES)
+		expand_by_moves(r, s, count, mini, array, 2, false);
+	else if (r->move[1].bytes == 2)
+		expand_by_moves(r, s, count, mini, array, 2, true);
 	else
-		expand_by_moves(r, s, count, mini, array, false, true);
+		expand_by_moves(r, s, count, mini, array, 4, true);
 }
 
 /* -- by vectors -------------------------------------------------------------------------------------- */
 
 #if defined(__x86_64__)
 
-/* One CQE, the bytes of whose mini are everywhere in @from. */
-#define AVX2_STEP(i, mini)                                                                         \
-	from = mini;                                                                               \
+/* One CQE, the bytes of whose mini are in both lanes of @from: where @to_low and @to_high say. */
+#define AVX2_STEP(i, from, to_low, to_high)                                                        \
 	_mm256_storeu_si256((void *)(cqe + (i) * stride),                                          \
 			    has_low ? _mm256_or_si256(low, _mm256_shuffle_epi8(from, to_low)) : low); \
 	_mm256_storeu_si256((void *)(cqe + (i) * stride + 32),                                     \
@@ -143,12 +144,10 @@ BSN_ALWAYS_INLINE void expand_plain(const struct recipe *r, const struct session
 	if (counts)                                                                                \
 		high = _mm256_add_epi8(high, step);
 
-/* Four, whose minis are @four. */
-#define AVX2_FOUR(i, four)                                                                         \
-	AVX2_STEP(i, _mm256_permute4x64_epi64(four, 0x00))                                         \
-	AVX2_STEP((i) + 1, _mm256_permute4x64_epi64(four, 0x55))                                   \
-	AVX2_STEP((i) + 2, _mm256_permute4x64_epi64(four, 0xaa))                                   \
-	AVX2_STEP((i) + 3, _mm256_permute4x64_epi64(four, 0xff))
+/* Two, whose minis are in both lanes of @both. */
+#define AVX2_PAIR(i, both)                                                                         \
+	AVX2_STEP(i, both, to_low, to_high)                                                        \
+	AVX2_STEP((i) + 1, both, second_to_low, second_to_high)
 
 BSN_ALWAYS_INLINE long long bsn_mini_word(const uint8_t *mini, size_t i)
 {
@@ -158,12 +157,21 @@ BSN_ALWAYS_INLINE long long bsn_mini_word(const uint8_t *mini, size_t i)
 	return word;
 }
 
+/* In both lanes. */
+__attribute__((target("avx2"), always_inline)) static inline __m256i two_minis(const uint8_t *at)
+{
+	return _mm256_broadcastsi128_si256(_mm_loadu_si128((const void *)at));
+}
+
 #define AVX2_VECTORS                                                                               \
 	const __m256i low = _mm256_loadu_si256((const void *)s->base),                             \
 		      to_low = _mm256_loadu_si256((const void *)r->map.from),                      \
 		      to_high = _mm256_loadu_si256((const void *)(r->map.from + 32)),              \
+		      one_mini = _mm256_set1_epi8(BSN_MINI_SIZE), /* no byte stays none */        \
+		      second_to_low = _mm256_add_epi8(to_low, one_mini),                           \
+		      second_to_high = _mm256_add_epi8(to_high, one_mini),                         \
 		      step = _mm256_loadu_si256((const void *)(r->step + 32));                     \
-	__m256i high = _mm256_loadu_si256((const void *)(s->base + 32)), from;                     \
+	__m256i high = _mm256_loadu_si256((const void *)(s->base + 32));                           \
 	uint8_t *cqe = s->at;
 
 __attribute__((target("avx2"), always_inline)) static inline void
@@ -174,16 +182,19 @@ expand_by_avx2(const struct recipe *r, const struct session *s, size_t count, co
 
 	if (!array) {
 		for (size_t i = 0; i < count; i++) {
-			AVX2_STEP(i, _mm256_set1_epi64x(bsn_mini_word(mini, i)))
+			const __m256i from = _mm256_set1_epi64x(bsn_mini_word(mini, i));
+			AVX2_STEP(i, from, to_low, to_high)
 		}
 		return;
 	}
 	for (; count; count -= EIGHT, array = cqe) {
-		const __m256i first = _mm256_loadu_si256((const void *)array),
-			      second = _mm256_loadu_si256((const void *)(array + 32));
+		const __m256i a = two_minis(array), b = two_minis(array + 16), c = two_minis(array + 32),
+			      d = two_minis(array + 48);
 
-		AVX2_FOUR(0, first)
-		AVX2_FOUR(4, second)
+		AVX2_PAIR(0, a)
+		AVX2_PAIR(2, b)
+		AVX2_PAIR(4, c)
+		AVX2_PAIR(6, d)
 		cqe += EIGHT * stride;
 	}
 }
@@ -275,7 +286,7 @@ static const uint8_t *second_slot(const struct session *s)
 		const uint8_t *array = second_slot(s);                                             \
                                                                                                    \
 		do {                                                                               \
-			const uint8_t *mini = s->minis + BSN_MINI_SIZE;                            \
+			const uint8_t *mini = s->minis;                                            \
 			size_t count = count_alike(s, s->left) / EIGHT * EIGHT, here = 0;          \
                                                                                                    \
 			if (BSN_LIKELY(count)) {                                                   \
@@ -285,7 +296,7 @@ static const uint8_t *second_slot(const struct session *s)
 				move_on(r, s, count);                                              \
 			} else {                                                                   \
 				here = least(s->left, EIGHT);                                      \
-				memcpy(s->minis + BSN_MINI_SIZE, array, BSN_CQE_SIZE);             \
+				memcpy(s->minis, array, BSN_CQE_SIZE);                             \
 			}                                                                          \
 			for (; here; here -= count, mini += count * BSN_MINI_SIZE) {               \
 				count = count_alike(s, here);                                      \
@@ -338,21 +349,13 @@ static bool choose(enum bsn_expander how)
 	return true;
 }
 
-/* Four bytes at @to have some of a mini's, all at the same distance. */
+/* Four bytes at @to begin with some of a mini's, one after the other. */
 static bool find_move(const struct bsn_mini_map *map, size_t to, struct move *move)
 {
-	uint8_t mask[4] = { 0 };
-	bool found = false;
-
-	for (size_t i = 0; i < 4; i++)
-		if (map->from[to + i] < BSN_MINI_SIZE) {
-			move->from = (ptrdiff_t)map->from[to + i] - (ptrdiff_t)i;
-			mask[i] = 0xff;
-			found = true;
-		}
-	move->to = to;
-	memcpy(&move->mask, mask, sizeof(mask));
-	return found;
+	*move = (struct move){ .from = map->from[to], .to = to };
+	while (move->bytes < 4 && map->from[to + move->bytes] < BSN_MINI_SIZE)
+		move->bytes++;
+	return move->bytes;
 }
 
 /* The counter is no byte of a mini: it goes up by itself, or the minis say it. */
@@ -366,8 +369,10 @@ static void find_counter(struct recipe *r)
 		if (r->map.from[at] >= BSN_MINI_SIZE)
 			r->map.from[at] = BSN_MINI_NO_BYTE;
 	}
-	if (r->counter_low)
-		r->step[r->counter_low] = 1;
+	if (!r->counter_low)
+		return;
+	r->map.keep[r->counter_low] = r->map.keep[r->counter_high] = 0xff; /* the title has the first */
+	r->step[r->counter_low] = 1;
 }
 
 static void make_recipe(struct recipe *r, enum bsn_mini_format format, bool is_request)
@@ -377,7 +382,7 @@ static void make_recipe(struct recipe *r, enum bsn_mini_format format, bool is_r
 	for (size_t to = 0; to < BSN_CQE_SIZE && r->moves < MOVES; to += 4)
 		r->moves += find_move(&r->map, to, &r->move[r->moves]);
 	r->has_low = r->move[0].to < BSN_CQE_SIZE / 2; /* they are in order here */
-	if (r->move[0].mask != UINT32_MAX) { /* the length is a whole one in every format */
+	if (r->move[0].bytes < 4) { /* the length is a whole one in every format */
 		const struct move part = r->move[0];
 
 		r->move[0] = r->move[1];
@@ -452,10 +457,6 @@ int bsn_cq_expand(struct bsn_cq *cq, const uint8_t *title, uint8_t phase)
 		*(bsn_v2_unaligned *)(void *)(s.base + i) = bsn_v2_load(title + i) & bsn_v2_load(r->map.keep + i);
 	s.base[BSN_CQE_OP_OWN_OFFSET] =
 		(uint8_t)((title[BSN_CQE_OP_OWN_OFFSET] & ~(BSN_RECV_KIND_FORMAT | 1u)) | phase);
-	if (r->counter_low) {
-		s.base[r->counter_low] = (uint8_t)s.counter;
-		s.base[r->counter_high] = (uint8_t)(s.counter >> 8);
-	}
 	expanders[way ? way - 1 : usual].expand(r, &s);
 	return 0;
 }

@@ -627,18 +627,21 @@ bool bsn_cq_take_any_recv(const struct bsn_route *route, const uint8_t *next,
 	return true;
 }
 
-/* What is compressed is left to bsn_cq_poll_cold(), which expands it. */
 static __attribute__((noinline)) bool take_recv(const struct bsn_cq *cq, const struct bsn_route *route,
 						const uint8_t *next, struct bsn_completion *c)
 {
-	const uint32_t kind = bsn_cq_op_own(next) ^ cq->phase;
+	return bsn_cq_take_any_recv(route, next, c, bsn_cq_op_own(next) ^ cq->phase, cq);
+}
 
-	return (kind & BSN_RECV_KIND_FORMAT) != BSN_RECV_KIND_FORMAT && bsn_cq_take_any_recv(route, next, c, kind, cq);
+BSN_ALWAYS_INLINE bool is_compressed(const uint8_t *next)
+{
+	return (bsn_cq_op_own(next) & BSN_RECV_KIND_FORMAT) == BSN_RECV_KIND_FORMAT;
 }
 
 /*
  * Copies up to 32 bytes that came in the CQE into the first piece of the receive's memory. The queue is
- * loaded again where the arguments are not needed any more, so that none has to be saved.
+ * loaded again where the arguments are not needed any more, so that none has to be saved. What is compressed
+ * is left to bsn_cq_poll_cold(), which expands it.
  */
 bool bsn_cq_take_far_recv(const struct bsn_route *route, const uint8_t *next,
 			  struct bsn_completion *c, uint32_t kind, const struct bsn_cq *cq)
@@ -652,7 +655,7 @@ bool bsn_cq_take_far_recv(const struct bsn_route *route, const uint8_t *next,
 	if (BSN_UNLIKELY((kind & ~(uint32_t)BSN_RECV_KIND_SOLICITED) !=
 				 (BSN_RECV_KIND_SEND | BSN_RECV_KIND_DATA_32) ||
 			 bytes > (uint32_t)bsn_cqe_inline_room(BSN_CQE_INLINE_32)))
-		return take_recv(cq, route, next, c);
+		return !is_compressed(next) && take_recv(cq, route, next, c);
 	rq = route->rq;
 	slot = bsn_cq_wqe_index(next) & rq->poller_mask;
 	list = rq->poller_ring + slot * rq->poller_stride;
@@ -986,10 +989,30 @@ static __attribute__((noinline)) int poll_xrc(struct bsn_cq *cq, const uint8_t *
 	return got && rest < 0 ? got : got + rest;
 }
 
+/* A poll of one that begins with a session, at @next: the inline code has the CQEs that it becomes. */
+static __attribute__((noinline)) int poll_first(struct bsn_cq *cq, const uint8_t *next, struct bsn_completion *c)
+{
+	bsn_from_device(); /* O4 */
+	if (bsn_cq_expand(cq, next, cq->phase))
+		return poll_ring(cq, next, c, 1);
+	cq->is_full_poll = 0;
+	return bsn_cq_poll_one(cq, c);
+}
+
+/* Of those that poll_ring() would read first. */
+static bool is_session(const struct bsn_cq *cq, const uint8_t *next)
+{
+	return ((bsn_cq_op_own(next) ^ cq->phase) & (BSN_RECV_KIND_FORMAT | 1)) == BSN_RECV_KIND_FORMAT;
+}
+
 /* Only chooses, so that no way saves registers for another. */
 int bsn_cq_poll_cold(struct bsn_cq *cq, const uint8_t *next, struct bsn_completion *c, int n)
 {
-	if (cq->path)
+	if (BSN_UNLIKELY(cq->path))
 		return cq->path->poll(cq, c, n);
-	return __atomic_load_n(&cq->xrc, __ATOMIC_RELAXED) ? poll_xrc(cq, next, c, n) : poll_ring(cq, next, c, n);
+	if (__atomic_load_n(&cq->xrc, __ATOMIC_RELAXED))
+		return poll_xrc(cq, next, c, n);
+	if (n == 1 && next == cq->next && is_session(cq, next))
+		return poll_first(cq, next, c);
+	return poll_ring(cq, next, c, n);
 }

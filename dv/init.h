@@ -119,8 +119,13 @@ void bsn_rq_set_path(struct bsn_rq *rq, const struct bsn_rq_path *path);
 /* bsn_rq_path's @post_many where there is no quicker way: by @post_some until all are posted. */
 int bsn_rq_post_all(struct bsn_rq *rq, const struct bsn_sge *sge, const uint64_t *ids, unsigned count);
 
-/* For tests: true: SRQs that are made from here on post as on a CPU without AVX2. */
-extern bool bsn_srq_is_plain;
+/* For tests: SRQs that are made from here on post by vectors of so many bytes at the most. */
+enum bsn_srq_way {
+	BSN_SRQ_BY_WORDS,
+	BSN_SRQ_BY_16, /* SSE4.1, NEON */
+	BSN_SRQ_BY_32, /* AVX2 */
+};
+extern enum bsn_srq_way bsn_srq_widest;
 
 #define BSN_SRQ_RUN 8 /* WQEs of an SRQ that are posted by one look at what is free, at the most */
 int bsn_rq_refuse_long(void);

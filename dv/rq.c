@@ -5,6 +5,8 @@
 #include <pthread.h>
 #if defined(__x86_64__)
 #include <immintrin.h>
+#elif defined(__aarch64__)
+#include <arm_neon.h>
 #endif
 
 #include "init.h"
@@ -221,8 +223,6 @@ static __attribute__((noinline)) int post_srq_links(struct bsn_rq *rq, const str
 	return (int)i;
 }
 
-bool bsn_srq_is_plain;
-
 enum { RUN = 4, RUN_STRIDE = BSN_SRQ_NEXT_SIZE + BSN_DATA_SIZE };
 
 #define EACH 0x0001000100010001u /* of four numbers */
@@ -249,6 +249,14 @@ BSN_ALWAYS_INLINE struct run first_run(const struct bsn_rq *rq, const struct bsn
 	};
 }
 
+/* What was loaded at once was stored before what comes now. */
+BSN_ALWAYS_INLINE void from_pollers(void)
+{
+#ifndef BSN_THREADS_ARE_WATCHED /* it knows no fences; and nothing is loaded so, see HAS_RUNS */
+	__atomic_thread_fence(__ATOMIC_ACQUIRE); /* O6 */
+#endif
+}
+
 /* Takes four free WQEs whose numbers follow each other; false: the next ones do not, or a list is not plain. */
 BSN_ALWAYS_INLINE bool take_run(const struct run *r)
 {
@@ -257,9 +265,7 @@ BSN_ALWAYS_INLINE bool take_run(const struct run *r)
 	if (BSN_UNLIKELY(bsn_load_8(r->take) != r->wanted) || !bsn_are_plain(&r->sge[0], 1) ||
 	    !bsn_are_plain(&r->sge[1], 1) || !bsn_are_plain(&r->sge[2], 1) || !bsn_are_plain(&r->sge[3], 1))
 		return false;
-#ifndef BSN_THREADS_ARE_WATCHED
-	__atomic_thread_fence(__ATOMIC_ACQUIRE); /* O6 */
-#endif
+	from_pollers();
 	memcpy(r->take, &all_taken, sizeof(all_taken));
 	return true;
 }
@@ -280,23 +286,10 @@ BSN_ALWAYS_INLINE void end_run(struct run *r)
 /* The links to four WQEs whose numbers, one after the other, are the 16 bits each of @numbers. */
 static inline void put_links(uint8_t *wqe, uint64_t numbers)
 {
-#if BSN_HAS_SHUFFLE
-#define BSN_LINK_OF(i) 0xff, 0xff, 2 * (i) + 1, 2 * (i), BSN_FROM_NONE
-	const bsn_v2 v = { numbers, 0 };
-	const bsn_v2 low = bsn_shuffle(v, (bsn_pattern){ BSN_LINK_OF(0), BSN_LINK_OF(1) }).v;
-	const bsn_v2 high = bsn_shuffle(v, (bsn_pattern){ BSN_LINK_OF(2), BSN_LINK_OF(3) }).v;
-#undef BSN_LINK_OF
-
-	bsn_store_wqe(wqe, (struct bsn_be64){ low[0] });
-	bsn_store_wqe(wqe + RUN_STRIDE, (struct bsn_be64){ low[1] });
-	bsn_store_wqe(wqe + 2 * RUN_STRIDE, (struct bsn_be64){ high[0] });
-	bsn_store_wqe(wqe + 3 * RUN_STRIDE, (struct bsn_be64){ high[1] });
-#else
 	BSN_UNROLL for (unsigned i = 0; i < RUN; i++) {
 		const struct bsn_srq_next link = { .next_wqe_index = (uint16_t)(numbers >> 16 * i) };
 		bsn_store_wqe(wqe + i * RUN_STRIDE, bsn_pair_to_be64(bsn_srq_next_word(&link, 0)));
 	}
-#endif
 }
 
 /*
@@ -370,11 +363,7 @@ static const struct bsn_rq_path srq_path = { .post1 = post_srq1,
 					     .post_some = post_srq_some,
 					     .post_many = bsn_rq_post_all };
 
-/* -- a shared receive queue whose lists are one SGE, by AVX2 -------------------------------------------- */
-
-#if defined(__x86_64__)
-
-#define AVX2 __attribute__((target("avx2")))
+/* -- a shared receive queue whose lists are one SGE, by vectors ---------------------------------------- */
 
 enum { EIGHT = 8 };
 
@@ -385,42 +374,185 @@ struct eights {
 	uint8_t *wqe;
 	uint64_t *id_at;
 	uint16_t *take;
-	__m128i wanted; /* the numbers of WQEs that follow each other */
+	bsn_v2 wanted; /* the numbers of WQEs that follow each other */
 };
 
-AVX2 BSN_ALWAYS_INLINE struct eights first_eight(const struct bsn_rq *rq, const struct bsn_sge *sge,
-						 const uint64_t *ids)
+typedef uint16_t eight_numbers __attribute__((vector_size(16)));
+
+BSN_ALWAYS_INLINE struct eights first_eight(const struct bsn_rq *rq, const struct bsn_sge *sge, const uint64_t *ids)
 {
-	const size_t slot = rq->srq_next;
+	const uint16_t slot = rq->srq_next;
 
 	return (struct eights){
 		.sge = sge,
 		.ids = ids,
-		.wqe = rq->slot + slot * RUN_STRIDE,
+		.wqe = rq->slot + (size_t)slot * RUN_STRIDE,
 		.id_at = rq->id_at + slot,
 		.take = rq->take,
-		.wanted = _mm_add_epi16(_mm_set1_epi16((short)slot), _mm_setr_epi16(1, 2, 3, 4, 5, 6, 7, 8)),
+		.wanted = (bsn_v2)(slot + (eight_numbers){ 1, 2, 3, 4, 5, 6, 7, 8 }),
 	};
 }
 
+BSN_ALWAYS_INLINE void next_eight(struct eights *e)
+{
+	e->sge += EIGHT;
+	e->ids += EIGHT;
+	e->wqe += EIGHT * RUN_STRIDE;
+	e->id_at += EIGHT;
+	e->take += EIGHT;
+	e->wanted = (bsn_v2)((eight_numbers)e->wanted + EIGHT);
+}
+
+/* The first eight bytes of a link, out of number @i of eight: 0, 0, and the number big-endian. */
+#define LINK_OF(i) (0xffffffff0000ffff | (2 * (i) + 1) << 16 | (2ull * (i)) << 24)
+
+/*
+ * A way to post, by put_eight_@way(), which puts eight unless a list is not plain, and by are_same_@way():
+ * put_eights_@way() is as put_runs(), but publishes. After it, the next eight are not in a row, as where the
+ * ring ends; those after them may be.
+ */
+#define DEFINE_WAY(way, target)                                                                    \
+	target BSN_ALWAYS_INLINE unsigned put_eights_##way(struct bsn_rq *rq, const struct bsn_sge *sge, \
+							   const uint64_t *ids, unsigned count)    \
+	{                                                                                          \
+		const struct bsn_sge *const last = sge + count - EIGHT; /* where the last eight begin */ \
+		struct eights e = first_eight(rq, sge, ids);                                       \
+		unsigned put;                                                                      \
+                                                                                                   \
+		while (BSN_LIKELY(e.sge <= last)) {                                                \
+			const bsn_v2 numbers = bsn_v2_load(e.take);                                \
+                                                                                                   \
+			if (!are_same_##way(numbers, e.wanted) || !put_eight_##way(&e, numbers))   \
+				break;                                                             \
+			next_eight(&e);                                                            \
+		}                                                                                  \
+		rq->take = e.take;                                                                 \
+		put = (unsigned)(e.sge - sge);                                                     \
+		bsn_srq_end_many(rq, put, (uint16_t)(rq->srq_next + put));                         \
+		return put;                                                                        \
+	}                                                                                          \
+                                                                                                   \
+	target static int post_some_##way(struct bsn_rq *rq, const struct bsn_sge *sge, const uint64_t *ids, \
+					  unsigned count)                                          \
+	{                                                                                          \
+		const int put = post_srq_links(rq, sge, ids, count < EIGHT ? count : EIGHT);       \
+                                                                                                   \
+		return put < EIGHT ? put                                                           \
+				   : put + (int)put_eights_##way(rq, sge + EIGHT, ids + EIGHT, count - EIGHT); \
+	}                                                                                          \
+                                                                                                   \
+	target static int post_##way(struct bsn_rq *rq, const struct bsn_sge *sge, const uint64_t *ids, \
+				     unsigned count)                                               \
+	{                                                                                          \
+		const unsigned put = put_eights_##way(rq, sge, ids, count);                        \
+                                                                                                   \
+		return BSN_LIKELY(put == count) ? (int)put : bsn_rq_post_rest(rq, sge, ids, count, put); \
+	}
+#define PATH_OF(way)                                                                               \
+	{                                                                                          \
+		.post1 = post_srq1, .post_plain = post_srq_plain, .post = post_srq,                \
+		.post_some = post_some_##way, .post_many = post_##way                              \
+	}
+
+/* -- by 16 B -- */
+
+#if defined(__x86_64__)
+#define BY_16 __attribute__((target("sse4.1")))
+
 /* A function would have to make a number of what is a flag. */
-#define ARE_SAME(a, b) _mm_testz_si128(_mm_xor_si128(a, b), _mm_xor_si128(a, b))
+#define are_same_16(a, b) _mm_testz_si128((__m128i)((a) ^ (b)), (__m128i)((a) ^ (b)))
+
+BY_16 BSN_ALWAYS_INLINE bsn_v2 shuffle(bsn_v2 v, bsn_v2 pattern)
+{
+	return (bsn_v2)_mm_shuffle_epi8((__m128i)v, (__m128i)pattern);
+}
+
+BY_16 BSN_ALWAYS_INLINE bsn_v2 least_of(bsn_v2 a, bsn_v2 b)
+{
+	return (bsn_v2)_mm_min_epi32((__m128i)a, (__m128i)b);
+}
+
+#define LENGTH_OF(sge) _mm_extract_epi32((__m128i)(sge), 2)
+
+#else
+#define BY_16
+
+BSN_ALWAYS_INLINE bool are_same_16(bsn_v2 a, bsn_v2 b)
+{
+	const bsn_v2 v = a ^ b;
+
+	return !(v[0] | v[1]);
+}
+
+BSN_ALWAYS_INLINE bsn_v2 shuffle(bsn_v2 v, bsn_v2 pattern)
+{
+	return (bsn_v2)vqtbl1q_u8((uint8x16_t)v, (uint8x16_t)pattern);
+}
+
+BSN_ALWAYS_INLINE bsn_v2 least_of(bsn_v2 a, bsn_v2 b)
+{
+	return (bsn_v2)vminq_s32((int32x4_t)a, (int32x4_t)b);
+}
+
+#define LENGTH_OF(sge) vgetq_lane_s32((int32x4_t)(sge), 2)
+
+#endif
+
+#define LIST_ORDER { 0x0c0d0e0f08090a0b, 0x0001020304050607 } /* length, lkey, address */
+
+BY_16 BSN_ALWAYS_INLINE bool put_eight_16(const struct eights *e, bsn_v2 numbers)
+{
+	const bsn_v2 order = LIST_ORDER;
+	bsn_v2 from[EIGHT], least, links;
+
+	BSN_UNROLL for (unsigned i = 0; i < EIGHT; i++) {
+		from[i] = bsn_v2_load(&e->sge[i]);
+		least = i ? least_of(least, from[i]) : from[i];
+	}
+	if (BSN_UNLIKELY(LENGTH_OF(least) <= 0)) /* bsn_are_plain() */
+		return false;
+	from_pollers();
+	*(bsn_v2_unaligned *)(void *)e->take = ~(bsn_v2){ 0, 0 }; /* BSN_SRQ_NO_SLOT */
+	BSN_UNROLL for (unsigned i = 0; i < EIGHT; i++) {
+		uint8_t *const wqe = e->wqe + i * RUN_STRIDE;
+
+		if (i % 2 == 0)
+			links = shuffle(numbers, (bsn_v2){ LINK_OF(i), LINK_OF(i + 1) });
+		bsn_store_wqe(wqe, (struct bsn_be64){ links[i % 2] });
+		bsn_store_wqe_v2(wqe + BSN_SRQ_NEXT_SIZE, shuffle(from[i], order));
+	}
+	BSN_UNROLL for (unsigned i = 0; i < EIGHT; i += 2)
+		*(bsn_v2_unaligned *)(void *)&e->id_at[i] = bsn_v2_load(&e->ids[i]);
+	return true;
+}
+
+DEFINE_WAY(16, BY_16)
+static const struct bsn_rq_path by_16_path = PATH_OF(16);
+
+/* -- by 32 B -- */
+
+#if defined(__x86_64__)
+
+#define BY_32 __attribute__((target("avx2")))
+
+#define are_same_32 are_same_16
 
 /* All of the lists of eight passed bsn_are_plain(). @from: two SGEs each. */
-AVX2 BSN_ALWAYS_INLINE bool are_eight_plain(const __m256i *from)
+BY_32 BSN_ALWAYS_INLINE bool are_eight_plain(const __m256i *from)
 {
 	const __m256i pairs = _mm256_min_epi32(_mm256_min_epi32(from[0], from[1]),
 					       _mm256_min_epi32(from[2], from[3]));
 	const __m128i least = _mm_min_epi32(_mm256_castsi256_si128(pairs), _mm256_extracti128_si256(pairs, 1));
 
-	return BSN_LIKELY(_mm_extract_epi32(least, 2) > 0);
+	return BSN_LIKELY(LENGTH_OF(least) > 0);
 }
 
 /* Two WQEs whose links are numbers 2 * @pair and the next of @numbers, and whose lists are @from. */
 #define PUT_PAIR(wqe, numbers, from, pair)                                                         \
 	do {                                                                                       \
 		const __m256i links = _mm256_shuffle_epi8(                                         \
-			numbers, _mm256_setr_epi64x(LINK_OF(2 * (pair)), -1, LINK_OF(2 * (pair) + 1), -1)); \
+			numbers, _mm256_setr_epi64x((long long)LINK_OF(2 * (pair)), -1,            \
+						    (long long)LINK_OF(2 * (pair) + 1), -1));      \
 		const __m256i lists = _mm256_shuffle_epi8(from, _mm256_broadcastsi128_si256(order)); \
 		_mm256_storeu_si256((void *)((wqe) + 2 * (pair) * RUN_STRIDE),                     \
 				    _mm256_permute2x128_si256(links, lists, 0x20));                \
@@ -428,14 +560,10 @@ AVX2 BSN_ALWAYS_INLINE bool are_eight_plain(const __m256i *from)
 				    _mm256_permute2x128_si256(links, lists, 0x31));                \
 	} while (0)
 
-/* The first eight bytes of a link, out of number @i of eight: 0, 0, and the number big-endian. */
-#define LINK_OF(i) (long long)(0xffffffff0000ffff | (2 * (i) + 1) << 16 | (2ull * (i)) << 24)
-
-/* Puts eight, and goes on; false: a list is not plain, and nothing was put. */
-AVX2 BSN_ALWAYS_INLINE bool put_eight(struct eights *e, __m128i numbers)
+BY_32 BSN_ALWAYS_INLINE bool put_eight_32(const struct eights *e, bsn_v2 numbers)
 {
-	const __m128i order = _mm_setr_epi8(11, 10, 9, 8, 15, 14, 13, 12, 7, 6, 5, 4, 3, 2, 1, 0);
-	const __m256i both = _mm256_broadcastsi128_si256(numbers);
+	const __m128i order = (__m128i)(bsn_v2)LIST_ORDER;
+	const __m256i both = _mm256_broadcastsi128_si256((__m128i)numbers);
 	const __m256i *const ids = (const void *)e->ids;
 	__m256i from[EIGHT / 2];
 
@@ -443,7 +571,7 @@ AVX2 BSN_ALWAYS_INLINE bool put_eight(struct eights *e, __m128i numbers)
 		from[i] = _mm256_loadu_si256((const void *)&e->sge[2 * i]);
 	if (!are_eight_plain(from))
 		return false;
-	__atomic_thread_fence(__ATOMIC_ACQUIRE); /* O6 */
+	from_pollers();
 	_mm_storeu_si128((void *)e->take, _mm_set1_epi32(-1)); /* BSN_SRQ_NO_SLOT */
 	PUT_PAIR(e->wqe, both, from[0], 0);
 	PUT_PAIR(e->wqe, both, from[1], 1);
@@ -451,71 +579,28 @@ AVX2 BSN_ALWAYS_INLINE bool put_eight(struct eights *e, __m128i numbers)
 	PUT_PAIR(e->wqe, both, from[3], 3);
 	BSN_UNROLL for (unsigned i = 0; i < 2; i++)
 		_mm256_storeu_si256((void *)&e->id_at[4 * i], _mm256_loadu_si256(&ids[i]));
-	e->sge += EIGHT;
-	e->ids += EIGHT;
-	e->wqe += EIGHT * RUN_STRIDE;
-	e->id_at += EIGHT;
-	e->take += EIGHT;
 	return true;
 }
 
-/* As put_runs(), by eights; publishes them. */
-AVX2 BSN_ALWAYS_INLINE unsigned put_eights(struct bsn_rq *rq, const struct bsn_sge *sge,
-					   const uint64_t *ids, unsigned count)
-{
-	const struct bsn_sge *const last = sge + count - EIGHT; /* where the last eight begin */
-	struct eights e = first_eight(rq, sge, ids);
-	unsigned put;
+DEFINE_WAY(32, BY_32)
+static const struct bsn_rq_path by_32_path = PATH_OF(32);
 
-	while (BSN_LIKELY(e.sge <= last)) {
-		const __m128i numbers = (__m128i)bsn_v2_load(e.take);
-
-		if (!ARE_SAME(numbers, e.wanted) || !put_eight(&e, numbers))
-			break;
-		e.wanted = _mm_add_epi16(e.wanted, _mm_set1_epi16(EIGHT));
-	}
-	rq->take = e.take;
-	put = (unsigned)(e.sge - sge);
-	bsn_srq_end_many(rq, put, (uint16_t)(rq->srq_next + put));
-	return put;
-}
-
-/* After put_eights(): the next eight are not in a row, as where the ring ends; those after them may be. */
-AVX2 static int post_some_eights(struct bsn_rq *rq, const struct bsn_sge *sge, const uint64_t *ids,
-				 unsigned count)
-{
-	const int put = post_srq_links(rq, sge, ids, count < EIGHT ? count : EIGHT);
-
-	return put < EIGHT ? put : put + (int)put_eights(rq, sge + EIGHT, ids + EIGHT, count - EIGHT);
-}
-
-AVX2 static int post_eights(struct bsn_rq *rq, const struct bsn_sge *sge, const uint64_t *ids, unsigned count)
-{
-	const unsigned put = put_eights(rq, sge, ids, count);
-
-	return BSN_LIKELY(put == count) ? (int)put : bsn_rq_post_rest(rq, sge, ids, count, put);
-}
-
-static const struct bsn_rq_path srq_eights_path = { .post1 = post_srq1,
-						    .post_plain = post_srq_plain,
-						    .post = post_srq,
-						    .post_some = post_some_eights,
-						    .post_many = post_eights };
-
-static bool has_eights(const struct bsn_rq *rq)
-{
-	return __builtin_cpu_supports("avx2") && !bsn_srq_is_plain && has_runs(rq);
-}
-
+#define HAS_16 __builtin_cpu_supports("sse4.1")
+#define HAS_32 __builtin_cpu_supports("avx2")
+#else
+#define HAS_16 true
+#define HAS_32 false
+#define by_32_path by_16_path
 #endif
+
+enum bsn_srq_way bsn_srq_widest = BSN_SRQ_BY_32;
 
 const struct bsn_rq_path *bsn_srq_path_of(const struct bsn_rq *rq)
 {
-#if defined(__x86_64__)
-	if (has_eights(rq))
-		return &srq_eights_path;
-#endif
-	(void)rq;
+	if (has_runs(rq) && bsn_srq_widest >= BSN_SRQ_BY_32 && HAS_32)
+		return &by_32_path;
+	if (has_runs(rq) && bsn_srq_widest >= BSN_SRQ_BY_16 && HAS_16)
+		return &by_16_path;
 	return &srq_path;
 }
 

@@ -4,26 +4,12 @@
 
 enum { TIMES = 16 };
 
-/* By these names valgrind finds them. */
+/* Polls of each format are functions of their own, by whose names valgrind finds them. */
 #define COUNTED __attribute__((noinline, visibility("default")))
-int poll_whole(struct bsn_cq *cq, struct bsn_completion *c);
-int poll_by_vectors(struct bsn_cq *cq, struct bsn_completion *c);
-int poll_by_moves(struct bsn_cq *cq, struct bsn_completion *c);
-int poll_ones_whole(struct bsn_cq *cq, struct bsn_completion *c);
-int poll_ones_by_vectors(struct bsn_cq *cq, struct bsn_completion *c);
-int poll_ones_by_moves(struct bsn_cq *cq, struct bsn_completion *c);
+#define FORMATS(X) X(basic, REQUESTS) X(hash, BSN_MINI_HASH) X(csum, BSN_MINI_CSUM) X(stridx, BSN_MINI_CSUM_STRIDX)
+#define WAYS(X, name) X(name, whole) X(name, by_vectors) X(name, by_moves)
 
-COUNTED int poll_whole(struct bsn_cq *cq, struct bsn_completion *c)
-{
-	return bsn_poll(cq, c, MOST);
-}
-
-COUNTED int poll_by_vectors(struct bsn_cq *cq, struct bsn_completion *c)
-{
-	return bsn_poll(cq, c, MOST);
-}
-
-COUNTED int poll_by_moves(struct bsn_cq *cq, struct bsn_completion *c)
+static int poll_many(struct bsn_cq *cq, struct bsn_completion *c)
 {
 	return bsn_poll(cq, c, MOST);
 }
@@ -37,20 +23,20 @@ static int poll_ones(struct bsn_cq *cq, struct bsn_completion *c)
 	return got;
 }
 
-COUNTED int poll_ones_whole(struct bsn_cq *cq, struct bsn_completion *c)
-{
-	return poll_ones(cq, c);
-}
+#define DEFINE_POLLS(name, way)                                                                    \
+	int poll_##way##_##name(struct bsn_cq *cq, struct bsn_completion *c);                      \
+	int poll_ones_##way##_##name(struct bsn_cq *cq, struct bsn_completion *c);                 \
+	COUNTED int poll_##way##_##name(struct bsn_cq *cq, struct bsn_completion *c)               \
+	{                                                                                          \
+		return poll_many(cq, c);                                                            \
+	}                                                                                          \
+	COUNTED int poll_ones_##way##_##name(struct bsn_cq *cq, struct bsn_completion *c)          \
+	{                                                                                          \
+		return poll_ones(cq, c);                                                           \
+	}
+#define DEFINE_FORMAT(name, format) WAYS(DEFINE_POLLS, name)
 
-COUNTED int poll_ones_by_vectors(struct bsn_cq *cq, struct bsn_completion *c)
-{
-	return poll_ones(cq, c);
-}
-
-COUNTED int poll_ones_by_moves(struct bsn_cq *cq, struct bsn_completion *c)
-{
-	return poll_ones(cq, c);
-}
+FORMATS(DEFINE_FORMAT)
 
 /* The session begins where the last one has left off; so its end goes round the ring now and then. */
 static void run(int format, bool is_whole, int (*poll)(struct bsn_cq *cq, struct bsn_completion *c))
@@ -72,20 +58,34 @@ static void run(int format, bool is_whole, int (*poll)(struct bsn_cq *cq, struct
 	fake_destroy(b.f);
 }
 
+struct polls {
+	int (*all)(struct bsn_cq *cq, struct bsn_completion *c);
+	int (*ones)(struct bsn_cq *cq, struct bsn_completion *c);
+};
+
+#define POLLS_OF(name, way) .way = { poll_##way##_##name, poll_ones_##way##_##name },
+#define FORMAT_OF(name, number) { .format = number, WAYS(POLLS_OF, name) },
+
+static const struct {
+	int format;
+	struct polls whole, by_vectors, by_moves;
+} formats[] = { FORMATS(FORMAT_OF) };
+
+static void run_both(int format, bool is_whole, const struct polls *polls)
+{
+	run(format, is_whole, polls->all);
+	run(format, is_whole, polls->ones);
+}
+
 int main(void)
 {
-	static const int formats[] = { REQUESTS, BSN_MINI_HASH, BSN_MINI_CSUM, BSN_MINI_CSUM_STRIDX };
-
-	for (unsigned i = 0; i < 4; i++) {
-		run(formats[i], true, poll_whole);
-		run(formats[i], true, poll_ones_whole);
+	for (unsigned i = 0; i < sizeof(formats) / sizeof(*formats); i++) {
+		run_both(formats[i].format, true, &formats[i].whole);
 		if (!bsn_expand_by(BSN_EXPAND_AVX2) && !bsn_expand_by(BSN_EXPAND_NEON))
 			return 77;
-		run(formats[i], false, poll_by_vectors);
-		run(formats[i], false, poll_ones_by_vectors);
+		run_both(formats[i].format, false, &formats[i].by_vectors);
 		bsn_expand_by(BSN_EXPAND_PLAIN);
-		run(formats[i], false, poll_by_moves);
-		run(formats[i], false, poll_ones_by_moves);
+		run_both(formats[i].format, false, &formats[i].by_moves);
 	}
 	return 0;
 }

@@ -15,8 +15,21 @@
 
 enum {
 	LIST_BYTES = 8192,
-	REGIONS = 2, /* each fills its queue once */
+	REGIONS = 2, /* each fills its queue once; but see regions_of() */
 };
+
+/*
+ * Of receives that many QPs take in turn, a region is one batch of each QP: so many regions as make a lap of
+ * their rings.
+ */
+static unsigned regions_of(const struct cost_rig *rig, enum cost_row row)
+{
+	const struct cost_shape *shape = &cost_shapes[row];
+
+	if (shape->what != COST_RECV || !cost_has_many(shape->queues) || rig->many_depth < REGIONS * shape->batch)
+		return REGIONS;
+	return rig->many_depth / shape->batch;
+}
 
 /* -- the child ---------------------------------------------------------------------------------- */
 
@@ -29,13 +42,13 @@ static int count_row(const struct cost_column *column, void *queue, enum cost_ro
 {
 	const struct cost_meter off = { callgrind_end, callgrind_end, NULL };
 	const struct cost_meter on = { callgrind_begin, callgrind_end, NULL };
-	const unsigned count = cost_fill_of(rig, row);
+	const unsigned count = cost_fill_of(rig, row), regions = regions_of(rig, row);
 	const char *name = cost_shapes[row].name;
 	int bad = cost_region(column, queue, row, 0, count, &off);
 
-	for (unsigned i = 0; i < REGIONS && !bad; i++)
+	for (unsigned i = 0; i < regions && !bad; i++)
 		bad = cost_region(column, queue, row, 0, count, &on);
-	callgrind_dump(column->name, name, REGIONS * count);
+	callgrind_dump(column->name, name, regions * count);
 	if (!bad)
 		bad = cost_region(column, queue, row, 0, 0, &on);
 	callgrind_dump(column->name, name, 0);
@@ -113,11 +126,11 @@ static void take_dump(void *arg, const char *column, const char *row, unsigned c
 }
 
 /* < 0: not measured. */
-static double each_of(const struct pair *pair)
+static double each_of(const struct pair *pair, unsigned regions)
 {
 	if (!pair->count || !pair->empty)
 		return -1;
-	return (pair->total - REGIONS * pair->empty) / pair->count;
+	return (pair->total - regions * pair->empty) / pair->count;
 }
 
 /* The floor does nothing with results: of the loop, it has only the counting. */
@@ -126,14 +139,14 @@ static double loop_cost(const struct dumps *dumps, unsigned column, enum cost_ro
 	const enum cost_row counting =
 		cost_shapes[row].batch == 1 ? COST_ROW_write_sge : COST_ROW_write_batch16_sge;
 
-	return each_of(&dumps->nothing[column == COST_COLUMN_FLOOR ? counting : loop_of(row)]);
+	return each_of(&dumps->nothing[column == COST_COLUMN_FLOOR ? counting : loop_of(row)], REGIONS);
 }
 
-static int sum_up(const struct dumps *dumps, struct cost_results *results)
+static int sum_up(const struct cost_rig *rig, const struct dumps *dumps, struct cost_results *results)
 {
 	for (unsigned c = 0; c < COST_COLUMNS; c++) {
 		for (enum cost_row row = 0; row < COST_ROW_COUNT; row++) {
-			const double all = each_of(&dumps->pairs[c][row]);
+			const double all = each_of(&dumps->pairs[c][row], regions_of(rig, row));
 			const double loop = loop_cost(dumps, c, row);
 			if (loop < 0)
 				return complain("callgrind's output has no counts to be read");
@@ -188,5 +201,5 @@ int count_instructions(const struct cost_rig *rig, struct cost_results *results)
 	end_progress();
 	if (!err && sscanf(said, "store %15s", results->counted_store) != 1)
 		err = complain("the run under valgrind did not say which store it used");
-	return err ? err : sum_up(&dumps, results);
+	return err ? err : sum_up(rig, &dumps, results);
 }
