@@ -375,31 +375,29 @@ static __attribute__((noinline)) int post_cold(struct bsn_sq *sq, const struct u
 	return post_and_owe(sq, &body, umr->target.fence, id);
 }
 
-/* Whether a WQE of @ds units fits before @room, where the queue's room ends. */
-static bool find_room(struct bsn_sq *sq, unsigned ds, uint8_t **room)
+/* Whether a WQE of @ds units fits before the end of the queue's room. */
+static bool find_room(struct bsn_sq *sq, unsigned ds)
 {
 	const size_t bytes = (size_t)bsn_bb_of_ds(ds) * BSN_BB_SIZE;
 
-	*room = umr_room(sq);
-	if (sq->slot + bytes <= *room)
+	if (sq->slot + bytes <= umr_room(sq))
 		return true;
 	bsn_sq_find_room(sq);
-	*room = umr_room(sq);
-	return sq->slot + bytes <= *room;
+	return sq->slot + bytes <= umr_room(sq);
 }
 
 int umr_post(struct bsn_sq *sq, const struct umr *umr, uint64_t id, uint32_t flags)
 {
 	const uint32_t padded = umr_padded(umr_translations(umr));
 	const unsigned ds = umr_ds(umr);
-	uint8_t *room;
 
-	if (!find_room(sq, ds, &room) || umr->is_part || umr->target.fence == BSN_FENCE_NONE ||
+	if (!find_room(sq, ds) || umr->is_part || umr->target.fence == BSN_FENCE_NONE ||
 	    flags & ~BSN_F_PLAIN || (!(flags & BSN_F_SIGNALED) && sq->quiet == 1))
 		return post_cold(sq, umr, id, flags);
 	put_translations(sq->slot + UMR_HEAD_DS * BSN_DS_SIZE, umr, padded);
-	return umr_end(sq, &umr->target, umr->length, umr->form != UMR_POINTER, padded, room, ds,
-		       umr_after(sq, ds), id, flags);
+	umr_count(sq, ds);
+	return umr_end(sq, &umr->target, umr->length, umr->form != UMR_POINTER, padded,
+		       BSN_REST_SGES, ds, id, flags);
 }
 
 /* -- invalidations and windows ------------------------------------------------------------------------ */

@@ -129,7 +129,6 @@ BSN_ALWAYS_INLINE void umr_make_head(struct bsn_regs *r, const struct umr_target
 	const struct bsn_umr_ctrl ctrl = { .is_inline = is_inline };
 	const struct bsn_umr_ctrl one = { .klm_octowords = 1 };
 	const struct bsn_mkey_ctx ctx = { .len = length };
-	const struct bsn_be64 zero = { 0 };
 	struct bsn_be64 word0;
 
 	BSN_UNROLL for (unsigned i = 2; i < UMR_HEAD_DS; i++) r->ds[i] =
@@ -139,9 +138,9 @@ BSN_ALWAYS_INLINE void umr_make_head(struct bsn_regs *r, const struct umr_target
 		word0.raw |= padded * bsn_to_be64(bsn_umr_ctrl_word(&one, 0)).raw;
 	else
 		word0.raw |= bsn_to_be64(padded * bsn_umr_ctrl_word(&one, 0)).raw;
-	r->ds[1] = bsn_ds_of_words(word0, target->mask);
+	r->ds[1] = bsn_ds_of_vector((bsn_v2){ word0.raw, target->mask.raw });
 	r->ds[4] = bsn_ds_of_vector((bsn_v2){ target->word.raw, 0 });
-	r->ds[5] = bsn_ds_of_words(zero, bsn_to_be64(bsn_mkey_ctx_word(&ctx, 3)));
+	r->ds[5] = bsn_ds_of_vector((bsn_v2){ 0, bsn_to_be64(bsn_mkey_ctx_word(&ctx, 3)).raw });
 }
 
 /* DS of the whole WQE. */

@@ -39,6 +39,33 @@ struct umr_memory {
 	struct umr_order *order;
 };
 
+/**
+ * struct umr_wanted - what is done to parts of a key that lie in the order of memory (umr_ordered.h)
+ * @less: added to a part, but for where the first one is, and the stride: its length less one, or, of pages, less
+ *	theirs, and nothing of the key
+ * @more: added to two of those: their lengths, and their keys above them
+ * @first, @most: where the memory begins, and where its last byte is from there on; 0 where no memory is known, since
+ *	two parts take two bytes at least
+ */
+struct umr_wanted {
+	uint64_t less[4], more[4];
+	uint64_t first, most;
+};
+
+/* So many parts are looked at like that. */
+enum { UMR_ORDERED_FROM = 4 };
+
+/* @page_bytes: of pools of pages; else 0 */
+static inline struct umr_wanted umr_wanted_of(const struct umr_memory *memory, uint64_t page_bytes)
+{
+	const uint64_t key = memory->key, above = key << 32 | !page_bytes;
+
+	return (struct umr_wanted){ { 0, -(page_bytes ? page_bytes : 1), 0, -key },
+				    { 0, above, 0, above },
+				    memory->first,
+				    memory->last < memory->first ? 0 : memory->last - memory->first };
+}
+
 /* Of a part: its key, and what is reserved. */
 BSN_ALWAYS_INLINE uint64_t umr_key_of(const struct bsn_part *part)
 {
@@ -78,6 +105,12 @@ BSN_ALWAYS_INLINE struct bsn_ds umr_translation(const struct bsn_part *part, str
 	return bsn_ds_of_words(word, bsn_to_be64(bsn_klm_word(&klm, 1)));
 #endif
 }
+
+/*
+ * What was loaded before is not kept in a register for later: where it is loaded again, a function that checks, puts
+ * and ends by another one needs no more registers than it may change, and saves none.
+ */
+#define UMR_LOAD_AGAIN() __asm__ volatile("" ::: "memory")
 
 /* -- the parts ------------------------------------------------------------------------------------ */
 
@@ -144,12 +177,10 @@ BSN_ALWAYS_INLINE uint64_t umr_put_part(uint8_t *at, const struct bsn_part *part
 
 /**
  * struct umr_plain - a UMR whose translations are in the ring
- * @room: where the queue's room ends
  * @length: bytes that the mkey will span
  * @padded: translations, as the device counts them
  */
 struct umr_plain {
-	uint8_t *room;
 	uint64_t length;
 	uint32_t padded;
 };
@@ -166,30 +197,56 @@ BSN_ALWAYS_INLINE void umr_put_padding(uint8_t *end)
 		bsn_store_wqe_v2(end - i * BSN_DS_SIZE, (bsn_v2){ 0, 0 });
 }
 
+/* Translations of a layout that was committed. */
+BSN_ALWAYS_INLINE uint32_t umr_committed(const struct bsn_layout *layout)
+{
+	return layout->part_count + (layout->rounds > 1);
+}
+
 /* Where the queue's room for a UMR ends, which waits for those before it in any case. */
 BSN_ALWAYS_INLINE uint8_t *umr_room(const struct bsn_sq *sq)
 {
 	return sq->fenced_limit ? sq->fenced_limit : sq->limit;
 }
 
+/* Whether the flags ask for more than the quick way has, or the library has to signal the request. */
+BSN_ALWAYS_INLINE bool umr_is_unusual(const struct bsn_sq *sq, uint32_t flags)
+{
+	return flags & ~(BSN_F_PLAIN & ~(uint32_t)BSN_F_FENCE) ||
+	       (!(flags & BSN_F_SIGNALED) && sq->quiet == 1);
+}
+
 /*
- * Makes room for so many translations, and pads them. Returns where they go; NULL: nothing has
- * happened, and umr_post(), or its caller, finds out what is wrong, if anything.
+ * Whether there is room for so many translations, and the request is usual. If not, umr_post(), or its caller, finds
+ * out what is wrong, if anything.
  */
+BSN_ALWAYS_INLINE bool umr_may_put(const struct bsn_sq *sq, uint32_t padded, uint32_t flags)
+{
+	return BSN_LIKELY(sq->slot + umr_bytes(padded) <= umr_room(sq)) && !BSN_UNLIKELY(umr_is_unusual(sq, flags));
+}
+
+/* Where so many translations end. */
+BSN_ALWAYS_INLINE uint8_t *umr_end_of(const struct bsn_sq *sq, uint32_t padded)
+{
+	return sq->slot + umr_bytes(padded);
+}
+
+/* Where the first of them goes. */
+BSN_ALWAYS_INLINE uint8_t *umr_begin(const struct bsn_sq *sq)
+{
+	return sq->slot + UMR_HEAD_DS * BSN_DS_SIZE;
+}
+
+/* Pads so many translations, and returns where they go; NULL: they may not be put. */
 BSN_ALWAYS_INLINE uint8_t *umr_open(struct umr_plain *umr, const struct bsn_sq *sq, uint32_t padded,
 				    bool is_full, uint32_t flags)
 {
-	uint8_t *const at = sq->slot + UMR_HEAD_DS * BSN_DS_SIZE;
-	uint8_t *const end = at + padded * BSN_DS_SIZE;
-
 	umr->padded = padded;
-	umr->room = umr_room(sq);
-	if (BSN_UNLIKELY(end > umr->room || flags & ~(BSN_F_PLAIN & ~(uint32_t)BSN_F_FENCE) ||
-			 (!(flags & BSN_F_SIGNALED) && sq->quiet == 1)))
+	if (BSN_UNLIKELY(!umr_may_put(sq, padded, flags)))
 		return NULL;
 	if (!is_full)
-		umr_put_padding(end);
-	return at;
+		umr_put_padding(umr_end_of(sq, padded));
+	return umr_begin(sq);
 }
 
 /* A layout that is checked here. false: nothing has happened. @even, @odd: as above */
@@ -251,6 +308,12 @@ void umr_copy_list(uint8_t *at, const struct bsn_part *part, uint32_t count);
 void umr_copy_entries(uint8_t *at, const struct bsn_part *part, uint32_t count);
 void umr_copy_pages(uint8_t *at, const struct bsn_part *part, uint32_t count);
 
+/* Whether a committed layout is of parts, but not of pages, that differ in address and length alone. */
+BSN_ALWAYS_INLINE bool umr_is_uniform(const struct bsn_layout *layout)
+{
+	return layout->commit.common && layout->commit.round_bytes;
+}
+
 /* A layout that was committed, and fits a WQE. false: nothing has happened. */
 BSN_ALWAYS_INLINE bool umr_put_committed(struct umr_plain *umr, struct bsn_sq *sq,
 					 const struct bsn_layout *layout, uint32_t flags)
@@ -258,7 +321,7 @@ BSN_ALWAYS_INLINE bool umr_put_committed(struct umr_plain *umr, struct bsn_sq *s
 	const struct bsn_commit *const commit = &layout->commit;
 	const uint32_t count = layout->part_count, rounds = layout->rounds;
 	uint8_t *at =
-		umr_open(umr, sq, commit->padded, commit->padded == count + (rounds > 1), flags);
+		umr_open(umr, sq, commit->padded, commit->padded == umr_committed(layout), flags);
 
 	if (BSN_UNLIKELY(!at))
 		return false;
@@ -293,10 +356,17 @@ BSN_ALWAYS_INLINE struct bsn_be64 umr_common_of(const struct bsn_layout *layout)
 
 /* -- the end -------------------------------------------------------------------------------------- */
 
+/* Counts a WQE of @ds units, which follows at once. Returns the block after it, modulo 2^32. */
+BSN_ALWAYS_INLINE uint32_t umr_count(struct bsn_sq *sq, unsigned ds)
+{
+	sq->wide_pi = bsn_sq_wide_pi(sq) + bsn_bb_of_ds(ds);
+	return sq->wide_pi;
+}
+
 /* Ends a UMR whose translations, or the pointer to them, are in the ring. The next request waits for it. */
 BSN_ALWAYS_INLINE int umr_end(struct bsn_sq *sq, const struct umr_target *target, uint64_t length,
-			      bool is_inline, uint32_t padded, uint8_t *room, unsigned ds,
-			      uint32_t after, uint64_t id, uint32_t flags)
+			      bool is_inline, uint32_t padded, enum bsn_rest rest, unsigned ds,
+			      uint64_t id, uint32_t flags)
 {
 	const unsigned bb = bsn_bb_of_ds(ds);
 	struct bsn_be64 ctrl1;
@@ -305,28 +375,23 @@ BSN_ALWAYS_INLINE int umr_end(struct bsn_sq *sq, const struct umr_target *target
 
 	if (!(flags & BSN_F_SIGNALED) && sq->quiet == 1)
 		__builtin_unreachable(); /* checked before */
+	umr_make_head(&r, target, length, is_inline, padded);
 	ctrl1 = bsn_ctrl1(sq, flags, 0);
 	ctrl1.raw |= target->imm.raw | bsn_sq_owed_fence(sq, flags).raw;
-	umr_make_head(&r, target, length, is_inline, padded);
 	r.ds[0] = bsn_ds_of_words(bsn_ctrl0(sq, BSN_OPCODE_UMR, ds), ctrl1);
 	sq->next_fence = (uint8_t)target->fence;
-	sq->fenced_limit = room;
-	sq->limit = NULL;
-	sq->wide_pi = after;
+	if (!sq->fenced_limit) { /* else another UMR has done so */
+		sq->fenced_limit = sq->limit;
+		sq->limit = NULL;
+	}
 	wqe = bsn_sq_take(sq, &r, bb);
-	return bsn_end(sq, wqe, NULL, false, &r, UMR_HEAD_DS, BSN_REST_SGES, ds,
+	return bsn_end(sq, wqe, NULL, false, &r, UMR_HEAD_DS, rest, ds,
 		       BSN_NEAR_DS, bb, id, flags);
 }
 
-/* The block after a WQE of @ds units, modulo 2^32. */
-BSN_ALWAYS_INLINE uint32_t umr_after(const struct bsn_sq *sq, unsigned ds)
-{
-	return bsn_sq_wide_pi(sq) + bsn_bb_of_ds(ds);
-}
-
-/* @after: umr_after() */
+/* @rest: how the translations were put */
 BSN_ALWAYS_INLINE int umr_end_plain(const struct umr_plain *umr, struct bsn_sq *sq,
-				    const struct umr_target *target, uint32_t after, uint64_t id,
+				    const struct umr_target *target, enum bsn_rest rest, uint64_t id,
 				    uint32_t flags)
 {
 	const unsigned ds = UMR_HEAD_DS + umr->padded;
@@ -334,7 +399,7 @@ BSN_ALWAYS_INLINE int umr_end_plain(const struct umr_plain *umr, struct bsn_sq *
 	if (flags & BSN_F_FENCE || ds <= UMR_HEAD_DS || ds % BSN_BB_DS ||
 	    umr->padded > UMR_INLINE_MAX)
 		__builtin_unreachable();
-	return umr_end(sq, target, umr->length, true, umr->padded, umr->room, ds, after, id, flags);
+	return umr_end(sq, target, umr->length, true, umr->padded, rest, ds, id, flags);
 }
 
 #endif

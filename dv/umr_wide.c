@@ -4,7 +4,7 @@
  * what it should be is subtracted, so that of all parts together an or tells what is wrong with any, and an
  * addition how long they are. Where they begin and end is kept aside, as far from a base as 32 bits tell.
  */
-#include "umr_plain.h"
+#include "umr_ordered.h"
 
 /* Without AVX2. */
 static uint64_t put_in_order(uint8_t *at, const struct bsn_part *part, uint32_t count,
@@ -22,17 +22,13 @@ static void copy_parts(struct bsn_part *to, const struct bsn_part *from, uint32_
 }
 
 #if defined(__x86_64__)
-#include <immintrin.h>
-
-#define WIDE static inline __attribute__((target("avx2"), always_inline))
-
-_Static_assert(sizeof(struct bsn_part) == sizeof(__m256i), "a part is a vector");
+#define WIDE UMR_WIDE
 
 enum {
 	AT_A_TIME = 4,
 	LANES = 16,
 	MOST = 64,
-	SPAN_LOG2 = 30, /* of what parts may span, and of their lengths */
+	SPAN_LOG2 = UMR_SPAN_LOG2,
 	WORD_LOG2 = 14, /* of a place in 16 bits; what pads has more */
 };
 _Static_assert(UMR_INLINE_MAX <= MOST, "and as many as fit a WQE");
@@ -86,30 +82,11 @@ WIDE struct wanted wanted_of(const struct bsn_part *part, uint64_t stride, uint6
 	};
 }
 
-/* The bytes of a translation, as they lie in a part: length, key, which comes from elsewhere, and address. */
-WIDE __m128i order_of(bool has_pages)
-{
-	return has_pages ? _mm_setr_epi8(-1, -1, -1, -1, -1, -1, -1, -1, 7, 6, 5, 4, 3, 2, 1, 0) :
-			   _mm_setr_epi8(11, 10, 9, 8, -1, -1, -1, -1, 7, 6, 5, 4, 3, 2, 1, 0);
-}
-
-WIDE __m256i load_two(const struct bsn_part *part)
-{
-	return _mm256_inserti128_si256(
-		_mm256_castsi128_si256(_mm_loadu_si128((const void *)&part[0])),
-		_mm_loadu_si128((const void *)&part[1]), 1);
-}
-
 WIDE void look(struct pass *pass, const struct bsn_part *part, __m256i most)
 {
 	const __m256i left = _mm256_sub_epi64(most, _mm256_loadu_si256((const void *)part));
 
 	pass->wrong = _mm256_or_si256(pass->wrong, left);
-}
-
-WIDE void put_two(uint8_t *at, __m256i two, __m256i order, __m256i common)
-{
-	_mm256_storeu_si256((void *)at, _mm256_or_si256(_mm256_shuffle_epi8(two, order), common));
 }
 
 /* Keeps where four begin and end. @base: of the firsts, and one more, of the ends */
@@ -132,13 +109,13 @@ WIDE void pass_four(struct pass *pass, uint8_t *at, const struct bsn_part *part,
 		    const struct wanted *even, const struct wanted *odd, __m256i order, __m256i common,
 		    struct kind kind, struct places *places, size_t to, __m256i base)
 {
-	const __m256i a = load_two(part), b = load_two(part + 2);
+	const __m256i a = umr_load_two(part), b = umr_load_two(part + 2);
 	const __m256i addr = _mm256_unpacklo_epi64(a, b), bytes = _mm256_unpackhi_epi64(a, b);
 	const __m256i ends = _mm256_add_epi64(addr, bytes);
 	__m256i before, turned;
 
-	put_two(at, a, order, common);
-	put_two(at + 2 * BSN_DS_SIZE, b, order, common);
+	umr_put_two(at, a, order, common);
+	umr_put_two(at + 2 * BSN_DS_SIZE, b, order, common);
 	BSN_UNROLL for (unsigned i = 0; i < 4; i++) look(pass, &part[i], i % 2 ? odd->most : even->most);
 	pass->bytes = _mm256_add_epi64(pass->bytes, bytes);
 	if (kind.has_places) {
@@ -436,7 +413,7 @@ WIDE uint64_t put(uint8_t *at, const struct bsn_part *const parts, uint32_t coun
 	const struct wanted other = kind.has_turns ? wanted_of(part + 1, stride, most_bytes, odd,
 							       kind.has_rounds) :
 						     wanted;
-	const __m256i orders = _mm256_broadcastsi128_si256(order_of(kind.has_pages));
+	const __m256i orders = _mm256_broadcastsi128_si256(umr_order_of(kind.has_pages));
 	const __m128i order = _mm256_castsi256_si128(orders);
 	const __m256i common =
 		_mm256_set_epi64x(0, (long long)other.common, 0, (long long)wanted.common);
@@ -504,23 +481,32 @@ FAR uint64_t put_in_any_order(uint8_t *at, const struct bsn_part *part, uint32_t
 FAR uint64_t put_list(uint8_t *at, const struct bsn_part *part, uint32_t count,
 		      struct umr_memory *memory)
 {
-	const uint64_t bytes =
-		put(at, part, count, MOST_BYTES, memory, memory, 1, (struct kind){ 0 });
+	const struct umr_wanted wanted = umr_wanted_of(memory, 0);
 
-	return BSN_LIKELY(bytes) || !memory->has_disorder ?
-		       bytes :
-		       put_in_any_order(at, part, count, memory, 1);
+	return umr_put_ordered(at, part, count, &wanted, 0, 1, (struct umr_kind){ 0 },
+			       &memory->has_disorder);
 }
 
 FAR uint64_t put_entries(uint8_t *at, const struct bsn_part *part, uint32_t count,
 			 struct umr_memory *memory, uint32_t rounds)
 {
-	const uint64_t bytes = put(at, part, count, MOST_BYTES, memory, memory, rounds,
-				   (struct kind){ .has_rounds = true });
+	const struct umr_wanted wanted = umr_wanted_of(memory, 0);
 
-	return BSN_LIKELY(bytes) || !memory->has_disorder ?
-		       bytes :
-		       put_in_any_order(at, part, count, memory, rounds);
+	return umr_put_ordered(at, part, count, &wanted, 0, rounds,
+			       (struct umr_kind){ .has_rounds = true }, &memory->has_disorder);
+}
+
+FAR uint64_t put_few(uint8_t *at, const struct bsn_part *part, uint32_t count,
+		     struct umr_memory *memory, uint32_t rounds)
+{
+	const struct umr_wanted wanted = umr_wanted_of(memory, 0);
+
+	return rounds > 1 ?
+		       umr_put_ordered(at, part, count, &wanted, 0, rounds,
+				       (struct umr_kind){ .has_rounds = true, .are_few = true },
+				       &memory->has_disorder) :
+		       umr_put_ordered(at, part, count, &wanted, 0, 1,
+				       (struct umr_kind){ .are_few = true }, &memory->has_disorder);
 }
 
 FAR uint64_t put_two_keys(uint8_t *at, const struct bsn_part *part, uint32_t count,
@@ -535,7 +521,20 @@ FAR uint64_t put_two_keys(uint8_t *at, const struct bsn_part *part, uint32_t cou
 FAR uint64_t put_pages(uint8_t *at, const struct bsn_part *part, uint32_t count, uint64_t page_bytes,
 		       struct umr_memory *memory)
 {
-	return put(at, part, count, page_bytes, memory, memory, 1, (struct kind){ .has_pages = true });
+	const struct umr_wanted wanted = umr_wanted_of(memory, page_bytes);
+
+	return umr_put_ordered(at, part, count, &wanted, page_bytes, 1,
+			       (struct umr_kind){ .has_pages = true }, &memory->has_disorder);
+}
+
+/* Two keys in turn, an even number of parts. */
+FAR uint64_t put_turns(uint8_t *at, const struct bsn_part *part, uint32_t count,
+		       struct umr_memory *even, const struct umr_memory *odd)
+{
+	const struct umr_wanted wanted[2] = { umr_wanted_of(even, 0), umr_wanted_of(odd, 0) };
+
+	return umr_put_ordered(at, part, count, wanted, 0, 1, (struct umr_kind){ .has_turns = true },
+			       &even->has_disorder);
 }
 
 FAR uint64_t put_pages_in_any_order(uint8_t *at, const struct bsn_part *part, uint32_t count,
@@ -545,36 +544,15 @@ FAR uint64_t put_pages_in_any_order(uint8_t *at, const struct bsn_part *part, ui
 		   (struct kind){ .has_pages = true, .has_places = true });
 }
 
-/* Translations of parts that were checked before. */
-WIDE void copy(uint8_t *at, const struct bsn_part *part, uint32_t count, struct bsn_be64 common,
-	       bool has_pages)
-{
-	const struct bsn_part *const eights = part + (count & ~7u);
-	const __m128i order = order_of(has_pages), alike = _mm_cvtsi64_si128((long long)common.raw);
-	const __m256i orders = _mm256_broadcastsi128_si256(order);
-	const __m256i all = _mm256_broadcastsi128_si256(alike);
-
-	for (; part != eights; part += 8, at += 8 * BSN_DS_SIZE)
-		BSN_UNROLL for (unsigned i = 0; i < 8; i += 2)
-			put_two(at + i * BSN_DS_SIZE, load_two(&part[i]), orders, all);
-	for (; count & 6; count -= 2, part += 2, at += 2 * BSN_DS_SIZE)
-		put_two(at, load_two(part), orders, all);
-	if (count & 1)
-		_mm_storeu_si128((void *)at,
-				 _mm_or_si128(_mm_shuffle_epi8(_mm_loadu_si128((const void *)part),
-							       order),
-					      alike));
-}
-
 FAR void copy_alike(uint8_t *at, const struct bsn_part *part, uint32_t count, struct bsn_be64 common)
 {
-	copy(at, part, count, common, false);
+	umr_copy_wide(at, part, count, common, false);
 }
 
 FAR void copy_alike_pages(uint8_t *at, const struct bsn_part *part, uint32_t count,
 			  struct bsn_be64 common)
 {
-	copy(at, part, count, common, true);
+	umr_copy_wide(at, part, count, common, true);
 }
 
 WIDE void keep_part(struct bsn_part *to, const struct bsn_part *from)
@@ -630,26 +608,35 @@ uint64_t umr_put_pages(uint8_t *at, const struct bsn_part *part, uint32_t count,
 
 	if (page_bytes > MOST_BYTES || count > UMR_INLINE_MAX || !__builtin_cpu_supports("avx2"))
 		return 0;
-	if (!memory->has_disorder)
+	if (!memory->has_disorder && count >= UMR_ORDERED_FROM) {
 		bytes = put_pages(at, part, count, page_bytes, memory);
-	return bytes || !memory->has_disorder ?
-		       bytes :
-		       put_pages_in_any_order(at, part, count, page_bytes, memory);
+		if (BSN_LIKELY(bytes) || !memory->has_disorder)
+			return bytes;
+	}
+	return put_pages_in_any_order(at, part, count, page_bytes, memory);
 }
 
 uint64_t umr_put_wide(uint8_t *at, const struct bsn_part *part, uint32_t count,
 		      struct umr_memory *even, struct umr_memory *odd, uint32_t rounds)
 {
+	uint64_t bytes;
+
 	if (count < 2 || count > UMR_INLINE_MAX)
 		return 0;
 	if (!__builtin_cpu_supports("avx2"))
 		return put_in_order(at, part, count, even, odd, rounds);
-	if (even != odd)
+	if (even != odd && (count < UMR_ORDERED_FROM || count % 2 || rounds > 1))
 		return put_two_keys(at, part, count, even, odd, rounds);
-	if (even->has_disorder)
-		return put_in_any_order(at, part, count, even, rounds);
-	return rounds > 1 ? put_entries(at, part, count, even, rounds) :
-			    put_list(at, part, count, even);
+	if (even != odd)
+		return put_turns(at, part, count, even, odd);
+	if (!even->has_disorder && count >= UMR_ORDERED_FROM) {
+		bytes = count < 8  ? put_few(at, part, count, even, rounds) :
+			rounds > 1 ? put_entries(at, part, count, even, rounds) :
+				     put_list(at, part, count, even);
+		if (BSN_LIKELY(bytes) || !even->has_disorder)
+			return bytes;
+	}
+	return put_in_any_order(at, part, count, even, rounds);
 }
 
 #else

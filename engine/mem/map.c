@@ -315,6 +315,10 @@ WIDE static bool are_many_same(const struct bsn_remembered *known, const struct 
 void map_choose(struct bsn_mkey_pool *pool)
 {
 	pool->keep_parts = umr_choose_keep_parts();
+	for (unsigned i = 0; i < 2; i++)
+		pool->configure_ordered[i] = mkey_choose_configure(pool, i);
+	pool->configure = pool->configure_ordered[0];
+	pool->configure_committed = mkey_choose_committed();
 	pool->front.are_same = are_same_by_halves;
 #if defined(__x86_64__)
 	if (__builtin_cpu_supports("avx2"))

@@ -89,6 +89,8 @@ static __attribute__((noinline)) bool keep_memory(struct bsn_mkey_pool *pool,
 	const bool has_second =
 		find_memory(pool, layout->parts + (layout->part_count > 1), &pool->memory[1]);
 
+	for (unsigned i = 0; i < 2; i++)
+		pool->wanted[i] = umr_wanted_of(&pool->memory[i], pool->attr.page_bytes);
 	pool->memory_removed = removed;
 	return has_first && has_second;
 }
@@ -639,53 +641,190 @@ static __attribute__((noinline)) bool put_pages(struct umr_plain *umr, struct bs
 	if (!at)
 		return false;
 	umr->length = umr_put_pages(at, layout->parts, count, pool->attr.page_bytes, pool->memory);
+	if (!pool->memory[0].has_disorder)
+		pool->configure = pool->configure_ordered[0];
 	return umr->length != 0;
 }
 
-/*
- * A layout that was committed, or of parts that ascend in one piece of memory, to an mkey that nothing is the
- * matter with.
- */
-BSN_ALWAYS_INLINE bool put_quickly(struct umr_plain *umr, struct mkey_object *slot,
-				   struct bsn_sq *sq, const struct bsn_layout *layout,
-				   bool is_fresh, unsigned flags)
+/* A layout of parts that ascend in one piece of memory, or in two, to an mkey that nothing is the matter with. */
+BSN_ALWAYS_INLINE bool put_looked_at(struct umr_plain *umr, struct bsn_mkey_pool *pool,
+				     struct bsn_sq *sq, const struct bsn_layout *layout,
+				     bool is_fresh, unsigned flags)
 {
-	struct bsn_mkey_pool *pool = slot->pool;
 	struct umr_memory *odd;
 
-	if (BSN_LIKELY(layout && is_quick(pool, layout, is_fresh)))
-		return !sq->route.has_failed && umr_put_committed(umr, sq, layout, flags);
-	if (!layout || !layout->parts || sq->route.has_failed)
+	if (!layout->parts || sq->route.has_failed)
 		return false;
 	if (layout->part_count - 1 >= pool->max_plain_parts)
 		return pool->attr.page_bytes && put_pages(umr, pool, sq, layout, flags);
 	odd = odd_memory(pool, layout, known_removed_of(pool, is_fresh));
-	return BSN_LIKELY(odd) && umr_put_plain(umr, sq, layout, &pool->memory[0], odd, flags);
+	if (BSN_UNLIKELY(!odd) || !umr_put_plain(umr, sq, layout, &pool->memory[0], odd, flags))
+		return false;
+	if (!is_fresh && !pool->memory[0].has_disorder) /* the next one is likely like that, too */
+		pool->configure = pool->configure_ordered[odd != pool->memory];
+	return true;
 }
 
-/* What put_quickly() put. */
-BSN_ALWAYS_INLINE int post_quickly(const struct umr_plain *umr, struct mkey_object *slot,
-				   struct bsn_sq *sq, uint64_t id, unsigned flags)
+/* The same, or one that was committed. */
+BSN_ALWAYS_INLINE bool put_quickly(struct umr_plain *umr, struct mkey_object *slot,
+				   struct bsn_sq *sq, const struct bsn_layout *layout,
+				   bool is_fresh, unsigned flags)
 {
-	const uint32_t after = umr_after(sq, UMR_HEAD_DS + umr->padded);
+	if (BSN_LIKELY(is_quick(slot->pool, layout, is_fresh)))
+		return !sq->route.has_failed && umr_put_committed(umr, sq, layout, flags);
+	return put_looked_at(umr, slot->pool, sq, layout, is_fresh, flags);
+}
 
-	slot->pub.length = umr->length;
+/* Posts the UMR whose translations, @padded, are in the ring already, where they are to be. */
+BSN_ALWAYS_INLINE int post_put(struct bsn_sq *sq, struct mkey_object *slot, uint64_t length,
+			       uint64_t id, unsigned flags, uint32_t padded, enum bsn_rest rest)
+{
+	const struct umr_plain umr = { length, padded };
+
+	slot->pub.length = length;
 	slot->sq = sq;
-	slot->posted = after;
+	slot->posted = umr_count(sq, UMR_HEAD_DS + padded);
 	slot->state = BSN_MKEY_PENDING;
-	return umr_end_plain(umr, sq, &slot->target, after, id, flags);
+	return umr_end_plain(&umr, sq, &slot->target, rest, id, flags);
+}
+
+__attribute__((noinline)) int mkey_post_put(struct bsn_sq *sq, struct mkey_object *slot,
+					    uint64_t length, uint64_t id, unsigned flags,
+					    uint32_t padded)
+{
+	return post_put(sq, slot, length, id, flags, padded, BSN_REST_SGES);
+}
+
+__attribute__((noinline)) int mkey_post_put_wide(struct bsn_sq *sq, struct mkey_object *slot,
+						 uint64_t length, uint64_t id, unsigned flags,
+						 uint32_t padded)
+{
+	return post_put(sq, slot, length, id, flags, padded, BSN_REST_VECTORS);
+}
+
+/* Of any layout. */
+static __attribute__((noinline)) int configure_anyhow(struct bsn_ep *ep, struct mkey_object *slot,
+							    const struct bsn_layout *layout, uint64_t id,
+							    unsigned flags)
+{
+	struct umr_plain umr;
+
+	if (BSN_UNLIKELY(!put_looked_at(&umr, slot->pool, ep->sq, layout, false, flags)))
+		return configure_slowly(ep, slot, layout, id, flags);
+	return post_put(ep->sq, slot, umr.length, id, flags, umr.padded, BSN_REST_SGES);
+}
+
+/* Of one part, in the memory that was used last. */
+BSN_ALWAYS_INLINE int configure_part(struct bsn_ep *ep, struct mkey_object *slot,
+				     const struct bsn_layout *layout, uint64_t id, unsigned flags,
+				     bool has_rounds)
+{
+	uint64_t bytes;
+	uint8_t *at;
+
+	if (BSN_UNLIKELY(!layout->parts || ep->sq->route.has_failed || !slot->pool->max_plain_parts ||
+			 !mkey_is_of_last_memory(slot->pool, layout->parts)))
+		return configure_anyhow(ep, slot, layout, id, flags);
+	UMR_LOAD_AGAIN();
+	if (BSN_UNLIKELY(!umr_may_put(ep->sq, UMR_ALIGN, flags)))
+		return configure_anyhow(ep, slot, layout, id, flags);
+	umr_put_padding(umr_end_of(ep->sq, UMR_ALIGN));
+	UMR_LOAD_AGAIN();
+	at = umr_begin(ep->sq);
+	bytes = umr_put_part(at + has_rounds * BSN_DS_SIZE, layout->parts, &slot->pool->memory[0],
+			     has_rounds ? layout->rounds : 1);
+	if (BSN_UNLIKELY(!bytes))
+		return configure_anyhow(ep, slot, layout, id, flags);
+	if (has_rounds) {
+		bsn_store_ds(at, umr_repeat((uint32_t)bytes, layout->rounds, 1));
+		bytes *= layout->rounds;
+	}
+	UMR_LOAD_AGAIN();
+	return mkey_post_put(ep->sq, slot, bytes, id, flags, UMR_ALIGN);
+}
+
+static __attribute__((noinline)) int configure_block(struct bsn_ep *ep, struct mkey_object *slot,
+						     const struct bsn_layout *layout, uint64_t id,
+						     unsigned flags)
+{
+	return configure_part(ep, slot, layout, id, flags, false);
+}
+
+static __attribute__((noinline)) int configure_column(struct bsn_ep *ep, struct mkey_object *slot,
+						      const struct bsn_layout *layout, uint64_t id,
+						      unsigned flags)
+{
+	return configure_part(ep, slot, layout, id, flags, true);
+}
+
+int mkey_configure_known(struct bsn_ep *ep, struct mkey_object *slot,
+			 const struct bsn_layout *layout, uint64_t id, unsigned flags)
+{
+	if (layout->part_count != 1)
+		return configure_anyhow(ep, slot, layout, id, flags);
+	return layout->rounds > 1 ? configure_column(ep, slot, layout, id, flags) :
+				    configure_block(ep, slot, layout, id, flags);
+}
+
+int mkey_configure_committed(struct bsn_ep *ep, struct mkey_object *slot,
+			     const struct bsn_layout *layout, uint64_t id, unsigned flags)
+{
+	struct bsn_sq *const sq = ep->sq;
+	struct umr_plain umr;
+
+	if (BSN_UNLIKELY(!umr_put_committed(&umr, sq, layout, flags)))
+		return configure_anyhow(ep, slot, layout, id, flags);
+	return mkey_post_put(sq, slot, umr.length, id, flags, umr.padded);
+}
+
+/* The same of few parts that differ in address and length alone. */
+static __attribute__((noinline)) int configure_few(struct bsn_ep *ep, struct mkey_object *slot,
+						   const struct bsn_layout *layout, uint64_t id,
+						   unsigned flags)
+{
+	const struct bsn_commit *const commit = &layout->commit;
+	uint8_t *at;
+
+	if (BSN_UNLIKELY(!umr_may_put(ep->sq, commit->padded, flags)))
+		return configure_anyhow(ep, slot, layout, id, flags);
+	UMR_LOAD_AGAIN();
+	if (commit->padded != umr_committed(layout))
+		umr_put_padding(umr_end_of(ep->sq, commit->padded));
+	at = umr_begin(ep->sq);
+	if (layout->rounds > 1) {
+		bsn_store_ds(at, umr_repeat(commit->round_bytes, layout->rounds, layout->part_count));
+		at += BSN_DS_SIZE;
+	}
+	UMR_LOAD_AGAIN();
+	for (const struct bsn_part *part = layout->parts, *const end = part + layout->part_count;
+	     part != end; part++, at += BSN_DS_SIZE)
+		bsn_store_ds(at, umr_translation(part, (struct bsn_be64){ commit->common }));
+	UMR_LOAD_AGAIN();
+	return mkey_post_put(ep->sq, slot, commit->length, id, flags, commit->padded);
+}
+
+static __attribute__((noinline)) int configure_committed(struct bsn_ep *ep,
+							  struct mkey_object *slot,
+							  const struct bsn_layout *layout,
+							  uint64_t id, unsigned flags)
+{
+	if (BSN_UNLIKELY(ep->sq->route.has_failed || !is_quick(slot->pool, layout, false)))
+		return configure_anyhow(ep, slot, layout, id, flags);
+	if (layout->part_count >= UMR_ORDERED_FROM || BSN_UNLIKELY(!umr_is_uniform(layout)))
+		return slot->pool->configure_committed(ep, slot, layout, id, flags);
+	return configure_few(ep, slot, layout, id, flags);
 }
 
 int bsn_mkey_configure(struct bsn_ep *ep, struct bsn_mkey *mkey, const struct bsn_layout *layout,
 		       uint64_t id, unsigned flags)
 {
 	struct mkey_object *slot = mkey_slot(mkey);
-	struct umr_plain umr;
 
-	if (BSN_UNLIKELY(!ep || !slot || ep->sq != slot->quick_sq ||
-			 !put_quickly(&umr, slot, slot->quick_sq, layout, false, flags)))
+	if (BSN_UNLIKELY(!ep || !slot || ep->sq != slot->quick_sq || !layout))
 		return configure_slowly(ep, slot, layout, id, flags);
-	return post_quickly(&umr, slot, slot->quick_sq, id, flags);
+	if (layout->commit.padded)
+		return configure_committed(ep, slot, layout, id, flags);
+	return slot->pool->configure(ep, slot, layout, id, flags);
 }
 
 /* Whether the slot, which nests nothing, may change by UMRs of that queue. */
@@ -703,7 +842,7 @@ int mkey_configure(struct mkey_object *slot, struct bsn_ep *ep, const struct bsn
 	    !put_quickly(&umr, slot, ep->sq, layout, false, 0))
 		return configure(slot, ep, layout, 0, 0);
 	slot->depth = 1;
-	post_quickly(&umr, slot, ep->sq, 0, 0);
+	post_put(ep->sq, slot, umr.length, 0, 0, umr.padded, BSN_REST_SGES);
 	umr_target_renamed(&slot->target);
 	return 0;
 }
@@ -736,7 +875,7 @@ BSN_ALWAYS_INLINE int map_anew(struct bsn_mkey_pool *pool, struct bsn_ep *ep,
 		map_leave(slot);
 	slot->quick_sq = NO_QUEUE;
 	pool_rotate_key(slot);
-	post_quickly(&umr, slot, ep->sq, 0, 0);
+	post_put(ep->sq, slot, umr.length, 0, 0, umr.padded, BSN_REST_SGES);
 	umr_target_renamed(&slot->target);
 	slot->depth = 1;
 	keep_layout(slot, layout);

@@ -63,6 +63,10 @@ struct mkey_object {
 /* Keys of memory that a pool keeps at hand. */
 enum { POOL_KEYS = 16 };
 
+/* bsn_mkey_configure() of an mkey that the queue may change at once. */
+typedef int mkey_configure_function(struct bsn_ep *ep, struct mkey_object *slot,
+				    const struct bsn_layout *layout, uint64_t id, unsigned flags);
+
 struct bsn_mkey_pool {
 	struct bsn_mkey_front front; /* first; its places that are free have @none */
 	atomic_bool has_ready;       /* a slot may be ready for an endpoint */
@@ -74,13 +78,18 @@ struct bsn_mkey_pool {
 	uint32_t max_plain_parts;       /* of the quick way; 0: there is none */
 	struct umr_order order;         /* of parts that are in another than that of memory */
 	struct umr_memory memory[2];    /* used last by a plain layout: by its first part, and the second */
+	struct umr_wanted wanted[2];    /* of those */
 	uint32_t memory_removed;        /* keys_removed of the device at that time */
+	uint32_t max_quick_parts;       /* of those that are in order, beyond the fewest (UMR_ORDERED_FROM), and one more */
 	struct mkey_object *slots;
 	struct mkey_object none;  /* where nothing is remembered */
 	struct bsn_part no_parts[2];
 	struct idle free;        /* those that span nothing: they are taken first */
 	struct idle remembered;  /* and those that are found by their layouts */
 	umr_keep_parts *keep_parts;
+	mkey_configure_function *configure_ordered[2]; /* mkey_choose_configure() */
+	mkey_configure_function *configure;           /* what was not committed, by what the last one was */
+	mkey_configure_function *configure_committed; /* what was, of several parts */
 	uint32_t bucket_mask;
 	uint32_t keys_removed;  /* of the device, when the slots were last compared with it */
 	uint32_t known_removed; /* the same, when @known was last forgotten */
@@ -186,6 +195,31 @@ int mkey_configure(struct mkey_object *slot, struct bsn_ep *ep, const struct bsn
 void mkey_keep_layout(struct mkey_object *slot, const struct bsn_layout *layout);
 /* It spans nothing, and nests nothing. */
 void mkey_forget(struct mkey_object *slot);
+
+/* The same of any layout; who can do without looks at everything does so first. */
+mkey_configure_function mkey_configure_known;
+/* The same of one that was committed, fits a WQE, and of memory that is there; the queue has not failed. */
+mkey_configure_function mkey_configure_committed;
+/* Posts the UMR whose translations, @padded, are in the ring already, where they are to be. */
+int mkey_post_put(struct bsn_sq *sq, struct mkey_object *slot, uint64_t length, uint64_t id,
+		  unsigned flags, uint32_t padded);
+/* The same of such as were put by vectors. */
+int mkey_post_put_wide(struct bsn_sq *sq, struct mkey_object *slot, uint64_t length, uint64_t id,
+		       unsigned flags, uint32_t padded);
+
+/* Whether the memory that was used last has the part, and is there. */
+BSN_ALWAYS_INLINE bool mkey_is_of_last_memory(const struct bsn_mkey_pool *pool,
+					      const struct bsn_part *part)
+{
+	const uint32_t removed =
+		atomic_load_explicit(&pool->device->keys_removed, memory_order_acquire);
+
+	return BSN_LIKELY(umr_key_of(part) == pool->memory[0].key && pool->memory_removed == removed);
+}
+
+/* quick.c: the quickest of this CPU for what is like a layout that was in order, of two keys in turn or of one */
+mkey_configure_function *mkey_choose_configure(const struct bsn_mkey_pool *pool, bool has_turns);
+mkey_configure_function *mkey_choose_committed(void);
 
 /* A number that no commit and no pool of the process has had. */
 uint64_t pool_next_serial(void);

@@ -251,6 +251,18 @@ static uint32_t plain_parts_of(const struct bsn_mkey_pool *pool)
 	return (most < UMR_INLINE_MAX ? most : UMR_INLINE_MAX) - 1;
 }
 
+/* The same of parts, or pages, that are in order, beyond the fewest of those, and one more. */
+static uint32_t quick_parts_of(const struct bsn_mkey_pool *pool)
+{
+	const uint32_t most = pool->attr.max_translations;
+	const bool has_pages = pool->attr.page_bytes && pool->device->caps.fence != BSN_FENCE_NONE;
+	const uint32_t parts = !has_pages	     ? pool->max_plain_parts :
+			       most < UMR_INLINE_MAX ? most :
+						       UMR_INLINE_MAX;
+
+	return parts < UMR_ORDERED_FROM ? 0 : parts - UMR_ORDERED_FROM + 1;
+}
+
 /* A pool without layouts, of checked attributes. NULL: no memory. */
 static struct bsn_mkey_pool *make_pool(struct bsn_device *device,
 				       const struct bsn_mkey_pool_attr *attr)
@@ -308,6 +320,7 @@ int bsn_mkey_pool_create(struct bsn_device *device, const struct bsn_mkey_pool_a
 	pool->attr.access = mem_access_of(device, pool->attr.access);
 	pool->max_parts = pool->attr.max_translations;
 	pool->max_plain_parts = plain_parts_of(pool);
+	pool->max_quick_parts = quick_parts_of(pool);
 	err = alloc_slots(pool);
 	if (!err)
 		err = make_keys(pool);

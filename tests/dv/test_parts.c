@@ -210,9 +210,68 @@ static void what_is_right_is_let_through(void **state)
 	assert_true(learned > TRIALS / 10);
 }
 
+/* Pages of one size, in their order or another, of which some are changed: what is let through is right. */
+static void pages_are_let_through(void **state)
+{
+	static uint8_t put[MOST * BSN_DS_SIZE], wanted[MOST * BSN_DS_SIZE];
+	unsigned through = 0, right = 0;
+	struct trial t;
+
+	(void)state;
+	random_start();
+	for (unsigned i = 0; i < TRIALS / 4; i++) {
+		const uint64_t page = 64ull << random_u64() % 4;
+		bool are_pages = true;
+		uint64_t bytes;
+		make(&t, false);
+		t.rounds = 1;
+		for (uint32_t j = 0; j < t.count; j++) {
+			t.parts[j].addr = t.memory[0].first + (t.parts[j].addr - t.memory[0].first) * page;
+			t.parts[j].bytes = page;
+		}
+		t.memory[0].last = t.memory[0].first + (1ull << 29);
+		for (unsigned n = random_u64() % 3; n; n--)
+			change(&t);
+		for (uint32_t j = 0; j < t.count; j++)
+			are_pages &= t.parts[j].bytes == page;
+		bytes = umr_put_pages(put, t.parts, t.count, page, &t.memory[0]);
+		right += are_pages && is_right(&t);
+		if (!bytes)
+			continue;
+		through++;
+		assert_true(are_pages && is_right(&t));
+		assert_int_equal(bytes, t.count * page);
+		umr_copy_pages(wanted, t.parts, t.count);
+		assert_memory_equal(put, wanted, t.count * BSN_DS_SIZE);
+	}
+	assert_true(through <= right && (through > right / 2 || !has_wide()));
+}
+
+/* Where no memory is known, no part lies there, be it as wrong as it may. */
+static void no_memory_has_parts(void **state)
+{
+	struct umr_memory none[2] = { { UINT64_MAX, 0, UINT64_MAX, false, &order_before },
+				      { UINT64_MAX, 0, UINT64_MAX, false, &order_before } };
+	uint8_t put[4 * BSN_DS_SIZE];
+	struct bsn_part parts[4];
+
+	(void)state;
+	for (unsigned i = 0; i < 4; i++)
+		parts[i] = (struct bsn_part){ .addr = UINT64_MAX + i / 2,
+					      .bytes = 1,
+					      .lkey = UINT32_MAX,
+					      .reserved = UINT32_MAX };
+	assert_int_equal(umr_put_wide(put, parts, 4, &none[0], &none[1], 1), 0);
+	for (unsigned i = 0; i < 4; i++)
+		parts[i].addr = UINT64_MAX + i;
+	assert_int_equal(umr_put_wide(put, parts, 4, &none[0], &none[0], 1), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(no_memory_has_parts),
+		cmocka_unit_test(pages_are_let_through),
 		cmocka_unit_test(what_is_let_through_is_right),
 		cmocka_unit_test(what_is_right_is_let_through),
 	};

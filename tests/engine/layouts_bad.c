@@ -81,6 +81,45 @@ static void bad_layouts_are_refused(struct bench *b)
 	ok(bsn_mkey_pool_destroy(pool));
 }
 
+/* A list of two keys in turn, then one of a single key, in the same pool: its neighbours have to be apart. */
+static void neighbours_meet_after_two_keys(struct bench *b)
+{
+	struct bsn_mkey_pool *pool = make_pool(b, 4, 16);
+	struct bsn_layout layout = { .part_count = 8, .rounds = 1 };
+	struct bsn_part parts[8];
+	struct bsn_mkey *mkey;
+	struct bsn_mr *twin;
+
+	if (!has_mkeys(b)) {
+		ok(bsn_mkey_pool_destroy(pool));
+		return;
+	}
+	ok(bsn_mr_register(b->device, (void *)(uintptr_t)b->mem[0]->addr, 4096, NULL, &twin));
+	ok(bsn_mkey_take(pool, &mkey));
+	layout.parts = parts;
+	for (uint32_t i = 0; i < 8; i++) {
+		parts[i] = column(b, 2 * i);
+		parts[i].lkey = i % 2 ? twin->lkey : parts[i].lkey;
+	}
+	for (unsigned i = 0; i < 3; i++)
+		ok(bsn_mkey_configure(b->ep[0], mkey, &layout, 0, 0));
+	for (unsigned key = 0; key < 2; key++) { /* now the pool has one key at hand only */
+		for (uint32_t i = 0; i < 8; i++) {
+			parts[i] = column(b, 2 * i);
+			parts[i].lkey = key ? parts[i].lkey : twin->lkey;
+		}
+		ok(bsn_layout_commit(pool, &layout));
+	}
+	layout.commit = (struct bsn_commit){ 0 };
+	for (uint32_t i = 1; i < 8; i += 2)
+		parts[i].addr = parts[i - 1].addr + 1;
+	assert_int_equal(bsn_mkey_configure(b->ep[0], mkey, &layout, 0, 0), -ENOTUNIQ);
+	complete_all(b);
+	ok(bsn_mkey_give(mkey));
+	ok(bsn_mkey_pool_destroy(pool));
+	ok(bsn_mr_deregister(twin));
+}
+
 /* What can be wrong with one part of many. */
 static const struct defect {
 	int error;
@@ -621,6 +660,7 @@ static const struct bench_case cases[] = {
 	{ CASE("bad layouts are refused", bad_layouts_are_refused), DEEP },
 	{ CASE("each defect has an error of its own", each_defect_has_an_error_of_its_own), DEEP },
 	{ CASE("every part is checked", every_part_is_checked), DEEP },
+	{ CASE("neighbours meet after two keys", neighbours_meet_after_two_keys), DEEP },
 	{ CASE("memory that went is forgotten", memory_that_went_is_forgotten), DEEP },
 	{ CASE("refusals change nothing", refusals_change_nothing), DEEP, .is_direct_only = true },
 	{ CASE("another domain's memory is refused", another_domains_memory_is_refused), DEEP,

@@ -350,6 +350,111 @@ static void overlaps_are_found_in_any_order(struct bench *b)
 	ok(bsn_mkey_pool_destroy(pool));
 }
 
+/* -- by hand ---------------------------------------------------------------------------------------- */
+
+static int compare_parts(const void *a, const void *b)
+{
+	const uint64_t x = ((const struct bsn_part *)a)->addr, y = ((const struct bsn_part *)b)->addr;
+
+	return x < y ? -1 : x > y;
+}
+
+/* Mostly in the order of memory; often of two keys, which name the same bytes. */
+static void make_configured(struct model *m, const struct space *s, uint32_t twin)
+{
+	make_model(m, s);
+	if (random_below(4)) {
+		qsort(m->parts, m->layout.part_count, sizeof(*m->parts), compare_parts);
+		resolve(m, s);
+	}
+	for (uint32_t i = 1; i < m->layout.part_count && twin; i += 2)
+		m->parts[i].lkey = twin;
+}
+
+/* Something about a part, which mostly makes it wrong. */
+static void change(struct bsn_part *part)
+{
+	const uint64_t by = 1ull << random_u64() % 64;
+
+	switch (random_below(6)) {
+	case 0:
+		part->addr += by;
+		break;
+	case 1:
+		part->addr -= 1 + random_below(64);
+		break;
+	case 2:
+		part->bytes ^= by;
+		break;
+	case 3:
+		part->bytes += 1 + random_below(64);
+		break;
+	case 4:
+		part->lkey ^= (uint32_t)(1u << random_u64() % 32);
+		break;
+	default:
+		part->reserved = 1;
+	}
+}
+
+static void gather_by(struct bench *b, const struct model *m, const struct bsn_mkey *mkey)
+{
+	const struct bsn_sge sge = { .length = m->length, .lkey = mkey->lkey };
+	const struct bsn_map map = {
+		.sge = &sge, .sge_count = 1, .length = m->length, .mkey = mkey
+	};
+
+	gather(b, m, &map);
+}
+
+/*
+ * The same layouts to one mkey after the other, so that each is looked at in the way of the last one: what is right is
+ * configured, what is not is refused as bsn_layout_commit() refuses it, and never one whose parts meet.
+ */
+static void configured_layouts(struct bench *b)
+{
+	struct bsn_mkey_pool *pool = make_pool(b, 2, 2048), *judge = make_pool(b, 1, 2048);
+	unsigned refusals = 0;
+	struct bsn_mkey *mkey;
+	static struct model m;
+	struct bsn_mr *twin;
+
+	if (!has_mkeys(b)) {
+		ok(bsn_mkey_pool_destroy(judge));
+		ok(bsn_mkey_pool_destroy(pool));
+		return;
+	}
+	ok(bsn_mr_register(b->device, (void *)(uintptr_t)b->mem[0]->addr, AREA, NULL, &twin));
+	ok(bsn_mkey_take(pool, &mkey));
+	for (unsigned round = 0; round < rounds_of(b); round++) {
+		const struct space s = memory_of(b, 0, AREA);
+		struct bsn_layout copy;
+		int err, wanted;
+
+		start_round(round);
+		make_configured(&m, &s, random_below(3) ? 0 : twin->lkey);
+		for (unsigned again = random_below(3); again; again--)
+			ok(bsn_mkey_configure(b->ep[0], mkey, &m.layout, 0, 0));
+		ok(bsn_mkey_configure(b->ep[0], mkey, &m.layout, 0, 0));
+		gather_by(b, &m, mkey);
+		for (unsigned changes = 1 + random_below(2); changes; changes--)
+			change(&m.parts[random_below(m.layout.part_count)]);
+		copy = m.layout;
+		wanted = bsn_layout_commit(judge, &copy);
+		err = bsn_mkey_configure(b->ep[0], mkey, &m.layout, 0, 0);
+		if (err != wanted || (!err && do_any_meet(&m.layout)))
+			fail_msg("%d, not %d: %u parts, %u rounds", err, wanted, m.layout.part_count,
+				 m.layout.rounds);
+		refusals += !!err;
+		complete_all(b);
+	}
+	assert_in_range(refusals, rounds_of(b) / 4, rounds_of(b) - 1);
+	ok(bsn_mkey_give(mkey));
+	ok(bsn_mkey_pool_destroy(judge));
+	ok(bsn_mkey_pool_destroy(pool));
+	ok(bsn_mr_deregister(twin));
+}
+
 /* -- nested ----------------------------------------------------------------------------------------- */
 
 /* Layouts of layouts, each an mkey by hand. */
@@ -461,6 +566,7 @@ static void many_layouts_leave_nothing(struct bench *b)
 static const struct bench_case cases[] = {
 	{ CASE("random layouts", random_layouts), QUEUES },
 	{ CASE("overlaps are found in any order", overlaps_are_found_in_any_order), QUEUES },
+	{ CASE("configured layouts", configured_layouts), QUEUES },
 	{ CASE("nested layouts", nested_layouts), QUEUES },
 	{ CASE("many layouts leave nothing", many_layouts_leave_nothing), QUEUES },
 };

@@ -1,0 +1,415 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Parts in the order of memory, of one key or of two in turn, checked and put into the ring by AVX2. A part is
+ * one vector. What all should be is subtracted, so that an or of what is left tells what is wrong with any. Of
+ * what is left, places and lengths have 32 bits, so that eight of them are looked at together. Inline, and
+ * private to the library.
+ */
+#ifndef DV_UMR_ORDERED_H
+#define DV_UMR_ORDERED_H
+
+#include "umr_plain.h"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+
+/* Else the compiler keeps several aside, for which there are not enough registers. */
+#define UMR_IN_TURN(v) __asm__("" : "+x"(v))
+
+#define UMR_WIDE static inline __attribute__((target("avx2"), always_inline))
+
+_Static_assert(sizeof(struct bsn_part) == sizeof(__m256i), "a part is a vector");
+
+enum {
+	UMR_SPAN_LOG2 = 30, /* of what parts may span, and of their lengths */
+};
+
+/* Whatever a WQE holds of parts; the compiler knows. */
+struct umr_kind {
+	bool has_turns; /* of two keys */
+	bool has_rounds;
+	bool has_pages; /* of one size, which is not told */
+	bool are_few;   /* less than eight */
+};
+
+/*
+ * What is known of the parts so far.
+ * @less: added to a part of the one key and of the other: what is left are its place, from the first part of the key on,
+ *	and its length less one, and nothing of stride and key
+ * @more: added to what is left of two parts: what their translations say
+ * @order: in which order
+ * @before: umr_before
+ * @page: bytes of each, less one
+ * @wrong: what is left of the parts, or-ed
+ * @bytes: their lengths less one, added, 32 bits each
+ * @apart: whether each begins after the last byte of the one before, of its key
+ * @ends: where that is: in the lowest 32 bits, of two keys in the highest of both halves
+ */
+struct umr_ordered {
+	__m256i less[2], more, order, before, page;
+	__m256i wrong, bytes, apart, ends;
+};
+
+/* The bytes of two translations, as they lie in words: length, key, and address; without and with pages. */
+static const _Alignas(32) int8_t umr_word_orders[2][32] = {
+	{ 11, 10, 9, 8, 15, 14, 13, 12, 7, 6, 5, 4, 3, 2, 1, 0,
+	  11, 10, 9, 8, 15, 14, 13, 12, 7, 6, 5, 4, 3, 2, 1, 0 },
+	{ -1, -1, -1, -1, 15, 14, 13, 12, 7, 6, 5, 4, 3, 2, 1, 0,
+	  -1, -1, -1, -1, 15, 14, 13, 12, 7, 6, 5, 4, 3, 2, 1, 0 },
+};
+
+/* Where the parts that come before eight, the even ones and then the odd ones, are among these: the first is not. */
+static const _Alignas(32) uint32_t umr_before[8] = { 7, 4, 5, 6, 0, 1, 2, 3 };
+
+static const _Alignas(32) uint64_t umr_low_halves[4] = { UINT32_MAX, UINT32_MAX, UINT32_MAX,
+							 UINT32_MAX };
+
+/* Loaded once, wherever the compiler would rather do it again. */
+UMR_WIDE __m256i umr_load(const void *v)
+{
+	__m256i loaded;
+
+	__asm__("vmovdqa %1, %0" : "=x"(loaded) : "m"(*(const __m256i *)v));
+	return loaded;
+}
+
+UMR_WIDE __m256i umr_look(struct umr_ordered *pass, const struct bsn_part *part, __m256i less)
+{
+	const __m256i left = _mm256_add_epi64(less, _mm256_loadu_si256((const void *)part));
+
+	pass->wrong = _mm256_or_si256(pass->wrong, left);
+	UMR_IN_TURN(pass->wrong);
+	return left;
+}
+
+/* Two parts. Returns what is left of their places and lengths. */
+UMR_WIDE __m256i umr_pass_two(struct umr_ordered *pass, uint8_t *at, const struct bsn_part *part)
+{
+	const __m256i a = umr_look(pass, &part[0], pass->less[0]);
+	const __m256i b = umr_look(pass, &part[1], pass->less[1]);
+	const __m256i two = _mm256_inserti128_si256(a, _mm256_castsi256_si128(b), 1);
+
+	_mm256_storeu_si256((void *)at,
+			    _mm256_shuffle_epi8(_mm256_add_epi64(two, pass->more), pass->order));
+	return two;
+}
+
+/* The even ones, or the odd ones, of the 32-bit words of both, by halves. */
+UMR_WIDE __m256i umr_words_of(__m256i a, __m256i b, bool are_odd)
+{
+	const __m256 x = _mm256_castsi256_ps(a), y = _mm256_castsi256_ps(b);
+
+	return _mm256_castps_si256(are_odd ? _mm256_shuffle_ps(x, y, 0xdd)
+					   : _mm256_shuffle_ps(x, y, 0x88));
+}
+
+/* Four: place and length of the first, third, second, and fourth. */
+UMR_WIDE __m256i umr_pass_four(struct umr_ordered *pass, uint8_t *at, const struct bsn_part *part)
+{
+	const __m256i a = umr_pass_two(pass, at, part);
+	const __m256i b = umr_pass_two(pass, at + 2 * BSN_DS_SIZE, part + 2);
+
+	return umr_words_of(a, b, false);
+}
+
+/* Eight: in the lanes are the even ones, then the odd ones. */
+UMR_WIDE void umr_pass_eight(struct umr_ordered *pass, uint8_t *at, const struct bsn_part *part,
+			     struct umr_kind kind)
+{
+	const __m256i a = umr_pass_four(pass, at, part);
+	const __m256i b = umr_pass_four(pass, at + 4 * BSN_DS_SIZE, part + 4);
+	const __m256i firsts = umr_words_of(a, b, false);
+	const __m256i lengths = kind.has_pages ? pass->page : umr_words_of(a, b, true);
+	const __m256i lasts = _mm256_add_epi32(firsts, lengths);
+	const __m256i ends =
+		kind.has_turns ? lasts : _mm256_permutevar8x32_epi32(lasts, pass->before);
+	const __m256i before = kind.has_turns ? _mm256_alignr_epi8(ends, pass->ends, 12)
+					      : _mm256_blend_epi32(ends, pass->ends, 0x01);
+
+	if (!kind.has_pages)
+		pass->bytes = _mm256_add_epi32(pass->bytes, lengths);
+	pass->apart = _mm256_and_si256(pass->apart, _mm256_cmpgt_epi32(firsts, before));
+	pass->ends = ends;
+}
+
+/*
+ * Four at the end, of which the first @known were looked at before: they are only there so that there are four. Of
+ * two keys they are none or two.
+ */
+UMR_WIDE void umr_pass_last_four(struct umr_ordered *pass, uint8_t *at, const struct bsn_part *part,
+				 uint32_t known, struct umr_kind kind)
+{
+	static const _Alignas(32) int64_t counts[4][4] = {
+		{ -1, -1, -1, -1 },
+		{ 0, -1, -1, -1 },
+		{ 0, -1, 0, -1 },
+		{ 0, 0, 0, -1 },
+	};
+	const __m256i all = _mm256_set1_epi32(-1), last = known ? all : pass->ends;
+	const __m256i firsts = umr_pass_four(pass, at, part);
+	const __m256i lengths = _mm256_srli_epi64(kind.has_pages ? pass->page : firsts, 32);
+	const __m256i lasts = _mm256_add_epi32(firsts, lengths);
+	__m256i before, apart;
+
+	if (!kind.has_pages)
+		pass->bytes = _mm256_add_epi32(
+			pass->bytes,
+			known ? _mm256_and_si256(lengths,
+						 _mm256_load_si256((const void *)counts[known]))
+			      : lengths);
+	if (kind.has_turns) {
+		before = _mm256_alignr_epi8(lasts, _mm256_srli_epi64(last, 32), 8);
+		pass->ends = _mm256_shuffle_epi32(lasts, 0x80);
+	} else {
+		pass->ends = _mm256_permute4x64_epi64(lasts, 0x4b);
+		before = _mm256_blend_epi32(pass->ends, last, 0x03);
+	}
+	apart = _mm256_cmpgt_epi32(firsts, before);
+	if (!kind.are_few) /* of the high halves, which are lengths, nothing is asked */
+		apart = _mm256_or_si256(_mm256_slli_epi64(all, 32), apart);
+	pass->apart = _mm256_and_si256(pass->apart, apart);
+}
+
+/* Of a part: its address, and its stride where that is looked at. */
+UMR_WIDE __m256i umr_place_of(const struct bsn_part *part, struct umr_kind kind)
+{
+	const __m256i zero = _mm256_setzero_si256(), v = _mm256_loadu_si256((const void *)part);
+
+	return kind.has_rounds ? _mm256_blend_epi32(zero, v, 0x33)
+			       : _mm256_blend_epi32(zero, v, 0x03);
+}
+
+/* What makes translations of parts of one key. */
+UMR_WIDE __m256i umr_more_of(const struct umr_wanted *wanted, __m256i place, struct umr_kind kind)
+{
+	const __m256i more = _mm256_add_epi64(_mm256_loadu_si256((const void *)wanted->more),
+					      _mm256_permute4x64_epi64(place, 0x44));
+
+	if (!kind.has_rounds)
+		return more;
+	/* As a length of 16 bits has it above. */
+	return _mm256_add_epi64(more, _mm256_slli_epi64(_mm256_permute4x64_epi64(place, 0x99), 16));
+}
+
+/* @wanted: of one key, or of two; @page_bytes: of pages */
+UMR_WIDE struct umr_ordered umr_begin_ordered(const struct bsn_part *part,
+					      const struct umr_wanted *wanted, uint32_t page_bytes,
+					      struct umr_kind kind)
+{
+	const __m256i zero = _mm256_setzero_si256(), all = _mm256_set1_epi32(-1);
+	__m256i place = umr_place_of(part, kind);
+	struct umr_ordered pass = { .order = umr_load(umr_word_orders[kind.has_pages]),
+				    .wrong = zero,
+				    .bytes = zero,
+				    .apart = all,
+				    .ends = all };
+
+	if (kind.has_pages)
+		pass.page = _mm256_set1_epi32((int)(page_bytes - 1));
+	pass.less[0] = pass.less[1] =
+		_mm256_sub_epi64(_mm256_loadu_si256((const void *)wanted->less), place);
+	pass.more = umr_more_of(wanted, place, kind);
+	if (kind.has_turns) {
+		place = umr_place_of(part + 1, kind);
+		pass.less[1] =
+			_mm256_sub_epi64(_mm256_loadu_si256((const void *)wanted[1].less), place);
+		pass.more =
+			_mm256_blend_epi32(pass.more, umr_more_of(wanted + 1, place, kind), 0xf0);
+	}
+	return pass;
+}
+
+/* Puts the translations of all parts but those after the last eight. Returns where those of the next one go. */
+UMR_WIDE uint8_t *umr_pass_eights(struct umr_ordered *pass, uint8_t *at,
+				  const struct bsn_part *part, uint32_t count, struct umr_kind kind)
+{
+	const struct bsn_part *const last = part + (count & ~7u) - 8;
+
+	if (last < part)
+		return at;
+	if (!kind.has_turns)
+		pass->before = umr_load(umr_before);
+	for (;;) {
+		umr_pass_eight(pass, at, part, kind);
+		if (part == last)
+			return at + 8 * BSN_DS_SIZE;
+		umr_pass_eight(pass, at + 8 * BSN_DS_SIZE, part + 8, kind);
+		part += 16;
+		at += 16 * BSN_DS_SIZE;
+		BSN_HIDE(at); /* else it is computed anew after the loop */
+		if (part > last)
+			return at;
+	}
+}
+
+/* The same of those after them, of UMR_ORDERED_FROM parts or more. */
+UMR_WIDE void umr_pass_rest(struct umr_ordered *pass, uint8_t *at, const struct bsn_part *part,
+			    uint32_t count, struct umr_kind kind)
+{
+	if (!kind.are_few) {
+		part += count & ~7u;
+		pass->order = umr_load(umr_word_orders[kind.has_pages]);
+	}
+	if (kind.are_few || count & 4) {
+		umr_pass_last_four(pass, at, part, 0, kind);
+		part += 4;
+		at += 4 * BSN_DS_SIZE;
+	}
+	if (count % 4) {
+		const uint32_t known = 4 - count % 4;
+		umr_pass_last_four(pass, at - known * BSN_DS_SIZE, part - known, known, kind);
+	}
+}
+
+/* Whether what is left of all parts is as little as it should be. */
+UMR_WIDE bool umr_are_right(const struct umr_ordered *pass, struct umr_kind kind)
+{
+	const long long little = -(1ll << UMR_SPAN_LOG2);
+
+	return _mm256_testz_si256(pass->wrong,
+				  _mm256_set_epi64x(-1, kind.has_rounds ? -1 : 0,
+						    kind.has_pages ? -1 : little, little));
+}
+
+/* Whether parts, of which the last one ends so far after the first one, lie in their memory in all rounds. */
+UMR_WIDE bool umr_are_within(const struct bsn_part *part, const struct umr_wanted *wanted,
+			     uint32_t end, uint32_t rounds, struct umr_kind kind)
+{
+	uint64_t first = part->addr - wanted->first, last = end;
+
+	if (kind.has_rounds) {
+		if (BSN_UNLIKELY(part->stride > BSN_REPEAT_MAX_STRIDE || last >= part->stride))
+			return false;
+		last += (uint64_t)(rounds - 1) * part->stride;
+	}
+	BSN_HIDE(first); /* else it is taken apart */
+	return BSN_LIKELY(first <= wanted->most) && BSN_LIKELY(last <= wanted->most - first);
+}
+
+/* Whether all is as it should be. */
+UMR_WIDE bool umr_end_ordered(const struct umr_ordered *pass, const struct bsn_part *part,
+			      const struct umr_wanted *wanted, uint32_t rounds,
+			      struct umr_kind kind)
+{
+	const __m128i low = _mm256_castsi256_si128(pass->ends);
+	const int end = kind.has_turns ? _mm_extract_epi32(low, 3) : _mm_cvtsi128_si32(low);
+
+	if (BSN_UNLIKELY(!umr_are_right(pass, kind) ||
+			 !_mm256_testc_si256(pass->apart, kind.are_few ? umr_load(umr_low_halves)
+								       : _mm256_set1_epi32(-1))))
+		return false;
+	if (kind.has_turns &&
+	    !umr_are_within(part + 1, wanted + 1,
+			    (uint32_t)_mm_extract_epi32(_mm256_extracti128_si256(pass->ends, 1), 3),
+			    rounds, kind))
+		return false;
+	return umr_are_within(part, wanted, (uint32_t)end, rounds, kind);
+}
+
+/* Bytes of a round of so many parts that are no pages: those of a key lie in less than 2^31. */
+UMR_WIDE uint64_t umr_bytes_of(const struct umr_ordered *pass, uint32_t count)
+{
+	__m128i sum = _mm_add_epi32(_mm256_castsi256_si128(pass->bytes),
+				    _mm256_extracti128_si256(pass->bytes, 1));
+
+	sum = _mm_hadd_epi32(sum, sum);
+	return (uint64_t)(uint32_t)_mm_cvtsi128_si32(_mm_hadd_epi32(sum, sum)) + count;
+}
+
+/*
+ * Puts the translations of UMR_ORDERED_FROM parts or more. Returns the bytes of one round; 0: not all is as it should be,
+ * or is too far apart. @has_disorder: set then: whether it may be but for the order
+ */
+UMR_WIDE uint64_t umr_put_ordered(uint8_t *at, const struct bsn_part *part, uint32_t count,
+				  const struct umr_wanted *wanted, uint64_t page_bytes,
+				  uint32_t rounds, struct umr_kind kind, bool *has_disorder)
+{
+	struct umr_ordered pass = umr_begin_ordered(part, wanted, (uint32_t)page_bytes, kind);
+
+	if (!kind.are_few)
+		at = umr_pass_eights(&pass, at, part, count, kind);
+	if (kind.are_few || count % 8)
+		umr_pass_rest(&pass, at, part, count, kind);
+	if (BSN_LIKELY(umr_end_ordered(&pass, part, wanted, rounds, kind)))
+		return kind.has_pages ? count * page_bytes : umr_bytes_of(&pass, count);
+	pass.wrong =
+		_mm256_blend_epi32(pass.wrong, _mm256_setzero_si256(), 0x03); /* where they begin */
+	*has_disorder = umr_are_right(&pass, kind);
+	return 0;
+}
+
+/* -- translations alone ------------------------------------------------------------------------------ */
+
+/* The bytes of a translation, as they lie in a part: length, key, which comes from elsewhere, and address. */
+UMR_WIDE __m128i umr_order_of(bool has_pages)
+{
+	return has_pages ? _mm_setr_epi8(-1, -1, -1, -1, -1, -1, -1, -1, 7, 6, 5, 4, 3, 2, 1, 0)
+			 : _mm_setr_epi8(11, 10, 9, 8, -1, -1, -1, -1, 7, 6, 5, 4, 3, 2, 1, 0);
+}
+
+UMR_WIDE __m256i umr_load_two(const struct bsn_part *part)
+{
+	return _mm256_inserti128_si256(
+		_mm256_castsi128_si256(_mm_loadu_si128((const void *)&part[0])),
+		_mm_loadu_si128((const void *)&part[1]), 1);
+}
+
+UMR_WIDE void umr_put_two(uint8_t *at, __m256i two, __m256i order, __m256i common)
+{
+	_mm256_storeu_si256((void *)at, _mm256_or_si256(_mm256_shuffle_epi8(two, order), common));
+}
+
+/* The same twice, without and with pages. */
+static const _Alignas(32) int8_t umr_orders[2][32] = {
+	{ 11, 10, 9, 8, -1, -1, -1, -1, 7, 6, 5, 4, 3, 2, 1, 0,
+	  11, 10, 9, 8, -1, -1, -1, -1, 7, 6, 5, 4, 3, 2, 1, 0 },
+	{ -1, -1, -1, -1, -1, -1, -1, -1, 7, 6, 5, 4, 3, 2, 1, 0,
+	  -1, -1, -1, -1, -1, -1, -1, -1, 7, 6, 5, 4, 3, 2, 1, 0 },
+};
+
+/* Translations of parts that were checked before. */
+UMR_WIDE void umr_copy_wide(uint8_t *at, const struct bsn_part *part, uint32_t count,
+			    struct bsn_be64 common, bool has_pages)
+{
+	const struct bsn_part *const eights = part + (count & ~7u);
+	const __m256i orders = umr_load(umr_orders[has_pages]);
+	const __m128i order = _mm256_castsi256_si128(orders),
+		      alike = _mm_cvtsi64_si128((long long)common.raw);
+	const __m256i all = _mm256_broadcastsi128_si256(alike);
+
+	for (; part != eights; part += 8, at += 8 * BSN_DS_SIZE)
+		BSN_UNROLL for (unsigned i = 0; i < 8; i += 2)
+			umr_put_two(at + i * BSN_DS_SIZE, umr_load_two(&part[i]), orders, all);
+	for (; count & 6; count -= 2, part += 2, at += 2 * BSN_DS_SIZE)
+		umr_put_two(at, umr_load_two(part), orders, all);
+	if (count & 1)
+		_mm_storeu_si128(
+			(void *)at,
+			_mm_or_si128(_mm_shuffle_epi8(_mm_loadu_si128((const void *)part), order),
+				     alike));
+}
+
+/* The same of a list of any keys: the words of each half are its length, key, and the halves of its address. */
+UMR_WIDE void umr_copy_list_wide(uint8_t *at, const struct bsn_part *part, uint32_t count)
+{
+	const __m256i words = _mm256_setr_epi32(2, 6, 1, 0, 2, 6, 1, 0);
+	const __m256i bytes = _mm256_broadcastsi128_si256(
+		_mm_setr_epi8(3, 2, 1, 0, 7, 6, 5, 4, 11, 10, 9, 8, 15, 14, 13, 12));
+
+#define UMR_WORDS_OF(i)                                                                            \
+	_mm256_permutevar8x32_epi32(_mm256_loadu_si256((const void *)&part[i]), words)
+	for (const struct bsn_part *const eights = part + (count & ~7u); part != eights;
+	     part += 8, at += 8 * BSN_DS_SIZE)
+		BSN_UNROLL for (unsigned i = 0; i < 8; i += 2) _mm256_storeu_si256(
+			(void *)(at + i * BSN_DS_SIZE),
+			_mm256_shuffle_epi8(
+				_mm256_blend_epi32(UMR_WORDS_OF(i), UMR_WORDS_OF(i + 1), 0xf0),
+				bytes));
+	for (count %= 8; count; count--, part++, at += BSN_DS_SIZE)
+		_mm_storeu_si128((void *)at, _mm256_castsi256_si128(
+						     _mm256_shuffle_epi8(UMR_WORDS_OF(0), bytes)));
+#undef UMR_WORDS_OF
+}
+#endif
+
+#endif

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * UMRs of what most layouts are, by AVX2: parts in the order of memory, of one key or of two in turn, pages, and
+ * what was committed. One function a kind looks at everything, puts the translations, and goes over into the
+ * one that posts, so that none saves a register. What does not pass is for mkey_configure_known(), or for
+ * mkey_configure_committed().
+ */
+#include "mkey.h"
+#include "umr_ordered.h"
+
+#if defined(__x86_64__)
+
+#define QUICK __attribute__((target("avx2"), noinline)) static
+
+BSN_ALWAYS_INLINE int post(struct bsn_sq *sq, struct mkey_object *slot, uint64_t length,
+			   uint64_t id, unsigned flags, uint32_t padded)
+{
+	if (BSN_REST_SGES == BSN_REST_VECTORS)
+		return mkey_post_put(sq, slot, length, id, flags, padded);
+	return mkey_post_put_wide(sq, slot, length, id, flags, padded);
+}
+
+UMR_WIDE int configure(struct bsn_ep *ep, struct mkey_object *slot, const struct bsn_layout *layout,
+		       uint64_t id, unsigned flags, struct umr_kind kind)
+{
+	const bool has_rounds = kind.has_rounds;
+	struct umr_ordered pass;
+	uint64_t bytes;
+	uint8_t *at;
+
+	if (BSN_UNLIKELY(ep->sq->route.has_failed ||
+			 !mkey_is_of_last_memory(slot->pool, layout->parts)))
+		goto otherwise;
+	if (kind.has_turns && (umr_key_of(&layout->parts[1]) != slot->pool->memory[1].key ||
+			       umr_key_of(&layout->parts[1]) == umr_key_of(&layout->parts[0])))
+		goto otherwise; /* of one key all parts have to be apart */
+	UMR_LOAD_AGAIN();
+	if (BSN_UNLIKELY(!umr_may_put(ep->sq, umr_padded(layout->part_count + has_rounds), flags)))
+		goto otherwise;
+	UMR_LOAD_AGAIN();
+	if ((layout->part_count + has_rounds) % UMR_ALIGN)
+		umr_put_padding(umr_end_of(ep->sq, umr_padded(layout->part_count + has_rounds)));
+	at = umr_begin(ep->sq);
+	pass = umr_begin_ordered(layout->parts, slot->pool->wanted,
+				 (uint32_t)slot->pool->attr.page_bytes, kind);
+	at += has_rounds * BSN_DS_SIZE;
+	if (!kind.are_few) {
+		at = umr_pass_eights(&pass, at, layout->parts, layout->part_count, kind);
+		UMR_LOAD_AGAIN();
+	}
+	if (kind.are_few || layout->part_count % 8)
+		umr_pass_rest(&pass, at, layout->parts, layout->part_count, kind);
+	if (BSN_UNLIKELY(!umr_end_ordered(&pass, layout->parts, slot->pool->wanted, layout->rounds,
+					  kind))) {
+		slot->pool->configure = mkey_configure_known;
+		goto otherwise;
+	}
+	UMR_LOAD_AGAIN();
+	bytes = kind.has_pages ? layout->part_count * slot->pool->attr.page_bytes
+			       : umr_bytes_of(&pass, layout->part_count);
+	if (has_rounds) {
+		bsn_store_ds(umr_begin(ep->sq),
+			     umr_repeat((uint32_t)bytes, layout->rounds, layout->part_count));
+		bytes *= layout->rounds;
+	}
+	return post(ep->sq, slot, bytes, id, flags, umr_padded(layout->part_count + has_rounds));
+otherwise:
+	return mkey_configure_known(ep, slot, layout, id, flags);
+}
+
+/* Whether so many parts may be looked at like this. */
+BSN_ALWAYS_INLINE bool has_parts(const struct bsn_mkey_pool *pool, const struct bsn_layout *layout)
+{
+	return BSN_LIKELY(layout->part_count - UMR_ORDERED_FROM < pool->max_quick_parts) &&
+	       BSN_LIKELY(layout->parts != NULL);
+}
+
+QUICK int configure_entries(struct bsn_ep *ep, struct mkey_object *slot,
+			    const struct bsn_layout *layout, uint64_t id, unsigned flags)
+{
+	return configure(ep, slot, layout, id, flags, (struct umr_kind){ .has_rounds = true });
+}
+
+QUICK int configure_few_entries(struct bsn_ep *ep, struct mkey_object *slot,
+				const struct bsn_layout *layout, uint64_t id, unsigned flags)
+{
+	return configure(ep, slot, layout, id, flags,
+			 (struct umr_kind){ .has_rounds = true, .are_few = true });
+}
+
+QUICK int configure_few(struct bsn_ep *ep, struct mkey_object *slot,
+			const struct bsn_layout *layout, uint64_t id, unsigned flags)
+{
+	return layout->rounds > 1 ? configure_few_entries(ep, slot, layout, id, flags)
+				  : configure(ep, slot, layout, id, flags,
+					      (struct umr_kind){ .are_few = true });
+}
+
+QUICK int configure_many(struct bsn_ep *ep, struct mkey_object *slot,
+			 const struct bsn_layout *layout, uint64_t id, unsigned flags)
+{
+	return configure(ep, slot, layout, id, flags, (struct umr_kind){ 0 });
+}
+
+QUICK int configure_list(struct bsn_ep *ep, struct mkey_object *slot,
+			 const struct bsn_layout *layout, uint64_t id, unsigned flags)
+{
+	if (!has_parts(slot->pool, layout))
+		return mkey_configure_known(ep, slot, layout, id, flags);
+	if (layout->part_count < 8)
+		return configure_few(ep, slot, layout, id, flags);
+	return layout->rounds > 1 ? configure_entries(ep, slot, layout, id, flags)
+				  : configure_many(ep, slot, layout, id, flags);
+}
+
+/* A list of two keys; an odd number of parts is for others. */
+QUICK int configure_turns(struct bsn_ep *ep, struct mkey_object *slot,
+			  const struct bsn_layout *layout, uint64_t id, unsigned flags)
+{
+	if (!has_parts(slot->pool, layout) || layout->part_count % 2 || layout->rounds > 1)
+		return mkey_configure_known(ep, slot, layout, id, flags);
+	return configure(ep, slot, layout, id, flags, (struct umr_kind){ .has_turns = true });
+}
+
+QUICK int configure_page_list(struct bsn_ep *ep, struct mkey_object *slot,
+			      const struct bsn_layout *layout, uint64_t id, unsigned flags)
+{
+	if (!has_parts(slot->pool, layout) || layout->rounds > 1)
+		return mkey_configure_known(ep, slot, layout, id, flags);
+	return configure(ep, slot, layout, id, flags, (struct umr_kind){ .has_pages = true });
+}
+
+/* -- what was committed ------------------------------------------------------------------------------ */
+
+/* What the translations of the parts are. */
+enum kind { UNIFORM, PAGES, LIST };
+
+UMR_WIDE int copy(struct bsn_ep *ep, struct mkey_object *slot, const struct bsn_layout *layout,
+		  uint64_t id, unsigned flags, enum kind kind)
+{
+	const struct bsn_commit *const commit = &layout->commit;
+	uint8_t *at;
+
+	if (BSN_UNLIKELY(!umr_may_put(ep->sq, commit->padded, flags)))
+		return mkey_configure_committed(ep, slot, layout, id, flags);
+	UMR_LOAD_AGAIN();
+	if (commit->padded != (kind == UNIFORM ? umr_committed(layout) : layout->part_count))
+		umr_put_padding(umr_end_of(ep->sq, commit->padded));
+	UMR_LOAD_AGAIN();
+	at = umr_begin(ep->sq);
+	if (kind == UNIFORM && layout->rounds > 1) {
+		bsn_store_ds(at,
+			     umr_repeat(commit->round_bytes, layout->rounds, layout->part_count));
+		at += BSN_DS_SIZE;
+	}
+	if (kind == LIST)
+		umr_copy_list_wide(at, layout->parts, layout->part_count);
+	else
+		umr_copy_wide(at, layout->parts, layout->part_count,
+			      (struct bsn_be64){ commit->common }, kind == PAGES);
+	UMR_LOAD_AGAIN();
+	return post(ep->sq, slot, commit->length, id, flags, commit->padded);
+}
+
+QUICK int configure_pages(struct bsn_ep *ep, struct mkey_object *slot,
+			  const struct bsn_layout *layout, uint64_t id, unsigned flags)
+{
+	return copy(ep, slot, layout, id, flags, PAGES);
+}
+
+/* Of several keys. */
+QUICK int configure_parts(struct bsn_ep *ep, struct mkey_object *slot,
+			  const struct bsn_layout *layout, uint64_t id, unsigned flags)
+{
+	if (layout->rounds > 1 || !layout->commit.round_bytes)
+		return mkey_configure_committed(ep, slot, layout, id, flags);
+	return copy(ep, slot, layout, id, flags, LIST);
+}
+
+QUICK int configure_uniform(struct bsn_ep *ep, struct mkey_object *slot,
+			    const struct bsn_layout *layout, uint64_t id, unsigned flags)
+{
+	if (BSN_UNLIKELY(!layout->commit.common))
+		return configure_parts(ep, slot, layout, id, flags);
+	return layout->commit.round_bytes ? copy(ep, slot, layout, id, flags, UNIFORM)
+					  : configure_pages(ep, slot, layout, id, flags);
+}
+
+/* -- the choice -------------------------------------------------------------------------------------- */
+
+mkey_configure_function *mkey_choose_committed(void)
+{
+	return __builtin_cpu_supports("avx2") ? configure_uniform : mkey_configure_committed;
+}
+
+mkey_configure_function *mkey_choose_configure(const struct bsn_mkey_pool *pool, bool has_turns)
+{
+	if (!__builtin_cpu_supports("avx2") || pool->attr.page_bytes > 1u << UMR_SPAN_LOG2)
+		return mkey_configure_known;
+	if (pool->attr.page_bytes)
+		return has_turns ? mkey_configure_known : configure_page_list;
+	return has_turns ? configure_turns : configure_list;
+}
+
+#else
+
+mkey_configure_function *mkey_choose_committed(void)
+{
+	return mkey_configure_committed;
+}
+
+mkey_configure_function *mkey_choose_configure(const struct bsn_mkey_pool *pool, bool has_turns)
+{
+	(void)pool, (void)has_turns;
+	return mkey_configure_known;
+}
+
+#endif
