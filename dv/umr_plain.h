@@ -298,7 +298,7 @@ BSN_ALWAYS_INLINE int umr_end(struct bsn_sq *sq, const struct umr_target *target
 			      bool is_inline, uint32_t padded, uint8_t *room, unsigned ds,
 			      uint32_t after, uint64_t id, uint32_t flags)
 {
-	const unsigned bb = bsn_bb_of_ds(ds);
+	const size_t bytes = bsn_bytes_of_ds(ds);
 	struct bsn_be64 ctrl1;
 	struct bsn_regs r;
 	uint8_t *wqe;
@@ -313,9 +313,9 @@ BSN_ALWAYS_INLINE int umr_end(struct bsn_sq *sq, const struct umr_target *target
 	sq->fenced_limit = room;
 	sq->limit = NULL;
 	sq->wide_pi = after;
-	wqe = bsn_sq_take(sq, &r, bb);
+	wqe = bsn_sq_take(sq, &r, bytes);
 	return bsn_end(sq, wqe, NULL, false, &r, UMR_HEAD_DS, BSN_REST_SGES, ds,
-		       BSN_NEAR_DS, bb, id, flags);
+		       BSN_NEAR_DS, bytes, id, flags);
 }
 
 /* The block after a WQE of @ds units, modulo 2^32. */
