@@ -208,15 +208,15 @@ BSN_ALWAYS_INLINE void bsn_is_not_due(const struct bsn_sq *sq, uint32_t flags)
 /* Word 1: stream, fence, ce and solicited in its high half, the immediate in the low one. */
 BSN_ALWAYS_INLINE struct bsn_be64 bsn_ctrl1(struct bsn_sq *sq, uint32_t flags, uint32_t imm)
 {
-	uint32_t bits = (flags & BSN_F_CTRL) >> 8;
+	struct bsn_be64 bits = bsn_byte_pair_to_be64((flags & BSN_F_CTRL) >> 8, imm);
 
 	if (!(flags & BSN_F_SIGNALED)) {
 		uint32_t quiet = sq->ce_quiet;
 		if (BSN_UNLIKELY(--sq->quiet == 0))
 			quiet = bsn_sq_auto_signal(sq);
-		bits |= quiet;
+		bits.raw |= bsn_byte_pair_to_be64(quiet, 0).raw;
 	}
-	return bsn_byte_pair_to_be64(bits, imm);
+	return bits;
 }
 
 /* -- put: the segments ---------------------------------------------------------------------------- */
@@ -712,11 +712,11 @@ BSN_ALWAYS_INLINE int bsn_publish(struct bsn_sq *sq, const uint8_t *wqe, size_t 
 
 /*
  * Ends a WQE of which @known DS are in registers and the @rest is in the ring; its slot was taken.
- * @peer: of a queue with many, whose id is not kept yet; the compiler knows. It has BSN_NEAR_DS at the most
- * where @length, of units of the caller's choice, is not more than @near.
+ * It has BSN_NEAR_DS at the most where @length, of units of the caller's choice, is not more than @near. The
+ * id of a queue with one peer is kept here, that of @peer, too; with @is_kept and without @peer it was before.
  */
 BSN_ALWAYS_INLINE int bsn_end(struct bsn_sq *sq, uint8_t *wqe, const struct bsn_peer *peer,
-			      bool has_peer, const struct bsn_regs *r, unsigned known,
+			      bool is_kept, const struct bsn_regs *r, unsigned known,
 			      enum bsn_rest rest, size_t length, size_t near, size_t bytes,
 			      uint64_t id, uint32_t flags)
 {
@@ -727,9 +727,9 @@ BSN_ALWAYS_INLINE int bsn_end(struct bsn_sq *sq, uint8_t *wqe, const struct bsn_
 		bsn_store_ds(wqe + BSN_DS_SIZE * (i), r->ds[i]);
 	BSN_EACH_REG(BSN_STORE_REG)
 #undef BSN_STORE_REG
-	if (has_peer && peer)
+	if (is_kept && peer)
 		bsn_keep_peer_id(sq, peer, id);
-	if (!has_peer)
+	if (!is_kept)
 		bsn_keep_id(sq, wqe, length, near, id);
 	bsn_sq_advance(sq, bytes);
 	if (flags & BSN_F_RING)
@@ -758,19 +758,27 @@ BSN_ALWAYS_INLINE unsigned bsn_begin(struct bsn_regs *r, struct bsn_sq *sq,
 	return 1 + prefix_ds;
 }
 
-/* A message (@has_remote: RDMA request) of @count SGEs, all plain. @is_quiet: the library need not signal it. */
+/*
+ * A message (@has_remote: RDMA request) of @count SGEs, all plain. @is_apart: in a function of its own, for
+ * requests that the library need not signal. That calls the library only by a jump, and keeps what it can in
+ * memory early, so that it saves fewer registers.
+ */
 BSN_ALWAYS_INLINE int bsn_put_sges(struct bsn_sq *sq, const struct bsn_peer *peer,
 				   unsigned prefix_ds, unsigned opcode, const struct bsn_sge *sge,
-				   unsigned count, bool is_quiet, const struct bsn_remote *remote,
+				   unsigned count, bool is_apart, const struct bsn_remote *remote,
 				   bool has_remote, uint32_t imm, uint64_t id, uint32_t flags)
 {
 	const unsigned ds = 1 + prefix_ds + has_remote + count;
+	const bool is_early = prefix_ds || (is_apart && ds > BSN_NEAR_DS); /* the id */
+	const enum bsn_rest rest = is_apart && !prefix_ds ? BSN_REST_SGES : BSN_REST_NONE;
 	struct bsn_regs r;
 	uint8_t *const wqe = bsn_sq_take_known(sq, &r, bsn_bytes_of_ds(ds));
 	unsigned n = 1 + prefix_ds;
 
 	if (prefix_ds)
 		bsn_keep_peer_id(sq, peer, id);
+	else if (is_early)
+		bsn_keep_id(sq, wqe, ds, BSN_NEAR_DS, id);
 	if (has_remote)
 		r.ds[n++] = bsn_ds_raddr(remote);
 	if (count > 0)
@@ -781,11 +789,11 @@ BSN_ALWAYS_INLINE int bsn_put_sges(struct bsn_sq *sq, const struct bsn_peer *pee
 		r.ds[n + 2] = bsn_ds_plain(&sge[2]);
 	if (count > 3)
 		r.ds[n + 3] = bsn_ds_plain(&sge[3]);
-	if (is_quiet)
+	if (is_apart)
 		bsn_is_not_due(sq, flags);
 	bsn_begin(&r, sq, peer, prefix_ds, opcode, ds, flags, imm);
-	return bsn_end(sq, wqe, NULL, prefix_ds != 0, &r, ds,
-		       BSN_REST_NONE, ds, BSN_NEAR_DS, bsn_bytes_of_ds(ds), id, flags);
+	return bsn_end(sq, wqe, NULL, is_early, &r, ds, rest, ds, BSN_NEAR_DS, bsn_bytes_of_ds(ds), id,
+		       flags);
 }
 
 /* Nothing was written: this is for one of the cold functions, or for one of those for many peers. */
@@ -826,19 +834,35 @@ BSN_ALWAYS_INLINE int bsn_put_long(struct bsn_sq *sq, const uint8_t *limit,
 	size_t bytes = known, count = 0, straight = 0;
 	struct bsn_regs r;
 
-	if (!known)
-		bytes = bsn_whole_blocks(first + length - BSN_DS_INLINE_MAX);
 	if (BSN_LIKELY((uint32_t)length - BSN_DS_SIZE < sq->inline_straight)) {
 		count = straight = more / BSN_DS_SIZE;
+		if (!known && !__builtin_constant_p(straight))
+			BSN_HIDE(straight); /* else each case would load the count as a constant */
 		if (known && (head + 2 + count) * BSN_DS_SIZE > known)
 			__builtin_unreachable(); /* BSN_EXTENDED_INLINE */
+		if (!known)
+			bytes = bsn_whole_blocks(first + length - BSN_DS_INLINE_MAX);
 		if (!known && !bsn_fits(sq, limit, bytes))
 			return BSN_NO_ROOM;
 		bsn_sq_take(sq, &r, bytes);
 		if (!__builtin_constant_p(length))
 			bsn_put_inline_end(wqe + first - BSN_DS_INLINE_MAX, data, length);
-	} else if (!known && more < BSN_DS_SIZE - BSN_DS_INLINE_MAX - 1 &&
-		   length <= sq->max_inline) {
+	} else if (known) {
+		return BSN_NOT_PLAIN;
+	} else if (length >= BSN_DS_SIZE) {
+		if (length <= BSN_INLINE_STRAIGHT || length > sq->max_inline)
+			return BSN_NOT_PLAIN;
+		count = more / BSN_DS_SIZE;
+		straight = BSN_INLINE_STRAIGHT_DS;
+		bytes = bsn_bytes_of_ds(head + 2 + (uint32_t)count);
+		if (!bsn_fits(sq, limit, bytes))
+			return BSN_NO_ROOM;
+		bsn_sq_take(sq, &r, bytes);
+		bsn_put_inline_end(wqe + first - BSN_DS_INLINE_MAX, data, length);
+		bsn_put_inline_beyond(wqe + first, rest, count);
+	} else {
+		if (length <= BSN_DS_INLINE_MAX || length > sq->max_inline)
+			return BSN_NOT_PLAIN;
 		bytes = bsn_bytes_of_ds(head + 2);
 		if (!bsn_fits(sq, limit, bytes))
 			return BSN_NO_ROOM;
@@ -846,16 +870,6 @@ BSN_ALWAYS_INLINE int bsn_put_long(struct bsn_sq *sq, const uint8_t *limit,
 		if (!__builtin_constant_p(length))
 			bsn_store_last4(wqe + first + length - BSN_DS_INLINE_MAX - 4,
 					data + length - 4);
-	} else if (!known && length > BSN_INLINE_STRAIGHT && length <= sq->max_inline) {
-		count = more / BSN_DS_SIZE;
-		straight = BSN_INLINE_STRAIGHT_DS;
-		if (!bsn_fits(sq, limit, bytes))
-			return BSN_NO_ROOM;
-		bsn_sq_take(sq, &r, bytes);
-		bsn_put_inline_end(wqe + first - BSN_DS_INLINE_MAX, data, length);
-		bsn_put_inline_beyond(wqe + first, rest, count);
-	} else {
-		return BSN_NOT_PLAIN;
 	}
 	const size_t ds = head + 2 + count;
 	/* Bytes that leave room for the id; a compare of @ds or @count would need another register. */
@@ -1408,6 +1422,15 @@ BSN_APART int bsn_send_extended_inline(struct bsn_ep *ep, const void *data, size
 
 #define BSN_MAX_PLAIN_SGE 4 /* more take the cold function's loop */
 
+/* Whether a queue of one peer takes a request of @count SGEs as the inline code builds it. */
+BSN_ALWAYS_INLINE bool bsn_takes_sges(struct bsn_sq *sq, unsigned needs, const struct bsn_sge *sge,
+				      unsigned count, bool has_remote)
+{
+	return bsn_sq_has_room(sq, bsn_bytes_of_ds(1 + has_remote + count)) && bsn_are_plain(sge, count) &&
+	       (count == 1 || BSN_LIKELY(count <= sq->max_sge)) &&
+	       (!needs || BSN_LIKELY(sq->can & needs));
+}
+
 /* A message (@has_remote: RDMA request) of @count SGEs, a constant, to one peer. */
 BSN_ALWAYS_INLINE int bsn_try_sges(struct bsn_ep *ep, unsigned opcode, unsigned needs,
 				   const struct bsn_sge *sge, unsigned count,
@@ -1417,9 +1440,7 @@ BSN_ALWAYS_INLINE int bsn_try_sges(struct bsn_ep *ep, unsigned opcode, unsigned 
 	struct bsn_sq *sq = ep->sq;
 
 	if (!count || count > BSN_MAX_PLAIN_SGE || (flags & ~BSN_F_PLAIN) ||
-	    !bsn_sq_has_room(sq, bsn_bytes_of_ds(1 + has_remote + count)) ||
-	    !bsn_are_plain(sge, count) || (count > 1 && BSN_UNLIKELY(count > sq->max_sge)) ||
-	    (needs && BSN_UNLIKELY(!(sq->can & needs))))
+	    !bsn_takes_sges(sq, needs, sge, count, has_remote))
 		return BSN_NOT_PLAIN;
 	return bsn_put_sges(sq, NULL, 0, opcode, sge, count, false, remote, has_remote, imm, id, flags);
 }
@@ -1464,53 +1485,51 @@ BSN_ALWAYS_INLINE int bsn_build_known(struct bsn_ep *ep, const struct bsn_kind *
 
 /*
  * Counts that the compiler does not know. Each plain one has a function of its own, so that none saves
- * registers for another; all take the same parameters, so that a call is a jump. @what: opcode and flags,
- * which are plain, as in BSN_WHAT(), and the immediate above them.
+ * registers for another; all take the same parameters, so that a call is a jump. @known: the count, as in
+ * BSN_WHAT(). The flags are plain.
  */
-BSN_ALWAYS_INLINE int bsn_put_counted(struct bsn_ep *ep, const struct bsn_sge *sge, unsigned count,
-				      unsigned known, const struct bsn_remote *remote, uint64_t id,
-				      uint64_t what, bool has_remote, bool is_read)
+BSN_ALWAYS_INLINE int bsn_put_counted(struct bsn_ep *ep, const struct bsn_kind *kind,
+				      const struct bsn_sge *sge, unsigned count, unsigned known,
+				      const struct bsn_remote *remote, uint64_t id, uint32_t flags)
 {
-	const uint32_t opcode = is_read ? (uint32_t)BSN_OPCODE_RDMA_READ : (uint8_t)what;
-	const uint32_t flags = (uint32_t)what, imm = (uint32_t)(what >> 32);
 	struct bsn_sq *sq = ep->sq;
 
-	if (!bsn_sq_has_room(sq, bsn_bytes_of_ds(1 + has_remote + count)) ||
-	    !bsn_are_plain(sge, count) || (count > 1 && BSN_UNLIKELY(count > sq->max_sge)) ||
-	    (is_read && BSN_UNLIKELY(!(sq->can & BSN_CAN_READ))) || bsn_is_due(sq, flags))
-		return bsn_post_sgl_cold(ep, opcode, sge, known, remote, imm, id, flags & BSN_F_PLAIN);
-	return bsn_put_sges(sq, NULL, 0, opcode, sge, count, true, remote, has_remote, imm, id, flags);
+	if (!bsn_takes_sges(sq, kind->needs, sge, count, kind->has_remote) || bsn_is_due(sq, flags))
+		return bsn_post_sgl_cold(ep, kind->opcode, sge, known, remote, 0, id, flags & BSN_F_PLAIN);
+	return bsn_put_sges(sq, NULL, 0, kind->opcode, sge, count, true, remote, kind->has_remote, 0, id,
+			    flags);
 }
 
-#define BSN_POST_COUNTED(name, count, ...)                                                         \
-	BSN_UNCHANGED int name##count(struct bsn_ep *ep, const struct bsn_sge *sge,                \
-				      unsigned known, const struct bsn_remote *remote,             \
-				      uint64_t id, uint64_t what)                                  \
+#define BSN_POST_COUNTED(kind, count)                                                              \
+	BSN_UNCHANGED int bsn_counted_##kind##count(struct bsn_ep *ep, const struct bsn_sge *sge,  \
+						    unsigned known, const struct bsn_remote *remote, \
+						    uint64_t id, uint32_t flags)                   \
 	{                                                                                          \
-		return bsn_put_counted(ep, sge, count, known, remote, id, what, __VA_ARGS__);      \
+		return bsn_put_counted(ep, &bsn_kind_##kind, sge, count, known, remote, id, flags); \
 	}
-#define BSN_POST_COUNTS(name, ...)                                                                 \
-	BSN_POST_COUNTED(name, 1, __VA_ARGS__)                                                     \
-	BSN_POST_COUNTED(name, 2, __VA_ARGS__)                                                     \
-	BSN_POST_COUNTED(name, 3, __VA_ARGS__)                                                     \
-	BSN_POST_COUNTED(name, 4, __VA_ARGS__)                                                     \
-	BSN_UNCHANGED int name(struct bsn_ep *ep, const struct bsn_sge *sge, unsigned count,       \
-			       const struct bsn_remote *remote, uint64_t id, uint64_t what)        \
+#define BSN_POST_COUNTS(kind)                                                                      \
+	BSN_POST_COUNTED(kind, 1)                                                                  \
+	BSN_POST_COUNTED(kind, 2)                                                                  \
+	BSN_POST_COUNTED(kind, 3)                                                                  \
+	BSN_POST_COUNTED(kind, 4)                                                                  \
+	BSN_UNCHANGED int bsn_counted_##kind(struct bsn_ep *ep, const struct bsn_sge *sge,         \
+					     unsigned count, const struct bsn_remote *remote,      \
+					     uint64_t id, uint32_t flags)                          \
 	{                                                                                          \
 		if (BSN_LIKELY(count == 2))                                                        \
-			return name##2(ep, sge, count, remote, id, what);                          \
+			return bsn_counted_##kind##2(ep, sge, count, remote, id, flags);           \
 		switch (count) {                                                                   \
-		case 1: return name##1(ep, sge, count, remote, id, what);                          \
-		case 3: return name##3(ep, sge, count, remote, id, what);                          \
-		case BSN_MAX_PLAIN_SGE: return name##4(ep, sge, count, remote, id, what);          \
-		default: break;                                                                    \
+		case 1: return bsn_counted_##kind##1(ep, sge, count, remote, id, flags);           \
+		case 3: return bsn_counted_##kind##3(ep, sge, count, remote, id, flags);           \
+		case 4: return bsn_counted_##kind##4(ep, sge, count, remote, id, flags);           \
+		default: break; /* more than BSN_MAX_PLAIN_SGE, or none */                         \
 		}                                                                                  \
-		return bsn_post_sgl_cold(ep, (uint8_t)what, sge, bsn_what_count(count), remote,    \
-					 (uint32_t)(what >> 32), id, (uint32_t)what & BSN_F_PLAIN); \
+		return bsn_post_sgl_cold(ep, bsn_kind_##kind.opcode, sge, bsn_what_count(count),   \
+					 remote, 0, id, flags & BSN_F_PLAIN);                      \
 	}
-BSN_POST_COUNTS(bsn_post_write, true, false)
-BSN_POST_COUNTS(bsn_post_read, true, true)
-BSN_POST_COUNTS(bsn_post_message, false, false)
+BSN_POST_COUNTS(write)
+BSN_POST_COUNTS(read)
+BSN_POST_COUNTS(send)
 #undef BSN_POST_COUNTS
 #undef BSN_POST_COUNTED
 
@@ -1519,15 +1538,13 @@ BSN_ALWAYS_INLINE int bsn_build_unknown(struct bsn_ep *ep, const struct bsn_kind
 					const struct bsn_remote *remote, uint32_t imm, uint64_t id,
 					uint32_t flags)
 {
-	const uint64_t what = (uint64_t)imm << 32 | flags | kind->opcode;
-
-	if (BSN_UNLIKELY(flags & ~BSN_F_PLAIN))
-		return bsn_post_sgl_cold(ep, kind->opcode, sge, bsn_what_count(count), remote, imm,
-					 id, flags);
-	if (kind->needs & BSN_CAN_READ)
-		return bsn_post_read(ep, sge, count, remote, id, what);
-	return kind->has_remote ? bsn_post_write(ep, sge, count, remote, id, what)
-				: bsn_post_message(ep, sge, count, remote, id, what);
+	if (!(flags & ~BSN_F_PLAIN) && kind == &bsn_kind_write)
+		return bsn_counted_write(ep, sge, count, remote, id, flags);
+	if (!(flags & ~BSN_F_PLAIN) && kind == &bsn_kind_read)
+		return bsn_counted_read(ep, sge, count, remote, id, flags);
+	if (!(flags & ~BSN_F_PLAIN) && kind == &bsn_kind_send)
+		return bsn_counted_send(ep, sge, count, remote, id, flags);
+	return bsn_post_sgl_cold(ep, kind->opcode, sge, bsn_what_count(count), remote, imm, id, flags);
 }
 
 /* A message or RDMA request of @count SGEs. */
