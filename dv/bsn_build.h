@@ -21,6 +21,38 @@
 
 BSN_HEADER_BEGIN
 
+/* -- changes in memory ---------------------------------------------------------------------------- */
+
+/* Adds in memory: gcc 12 would go on with what it has loaded, in two instructions. */
+BSN_ALWAYS_INLINE void bsn_move_on(uint8_t **at, size_t bytes)
+{
+#if defined(__x86_64__)
+	__asm__("addq %1, %0" : "+m"(*at) : "er"(bytes) : "cc");
+#else
+	*at += bytes;
+#endif
+}
+
+/* The same of counters, of which gcc 12 would make one vector. */
+BSN_ALWAYS_INLINE void bsn_count(uint64_t *counter, uint64_t more)
+{
+#if defined(__x86_64__)
+	__asm__("addq %1, %0" : "+m"(*counter) : "er"(more) : "cc");
+#else
+	*counter += more;
+#endif
+}
+
+/* The same of bits. */
+BSN_ALWAYS_INLINE void bsn_set_bits(uint8_t *at, uint8_t bits)
+{
+#if defined(__x86_64__)
+	__asm__("orb %1, %0" : "+m"(*at) : "iq"(bits) : "cc");
+#else
+	*at |= bits;
+#endif
+}
+
 /* -- one DS of 16 bytes in registers ------------------------------------------------------------- */
 
 /*
@@ -176,15 +208,15 @@ BSN_ALWAYS_INLINE void bsn_is_not_due(const struct bsn_sq *sq, uint32_t flags)
 /* Word 1: stream, fence, ce and solicited in its high half, the immediate in the low one. */
 BSN_ALWAYS_INLINE struct bsn_be64 bsn_ctrl1(struct bsn_sq *sq, uint32_t flags, uint32_t imm)
 {
-	uint32_t bits = (flags & BSN_F_CTRL) >> 8;
+	struct bsn_be64 bits = bsn_byte_pair_to_be64((flags & BSN_F_CTRL) >> 8, imm);
 
 	if (!(flags & BSN_F_SIGNALED)) {
 		uint32_t quiet = sq->ce_quiet;
 		if (BSN_UNLIKELY(--sq->quiet == 0))
 			quiet = bsn_sq_auto_signal(sq);
-		bits |= quiet;
+		bits.raw |= bsn_byte_pair_to_be64(quiet, 0).raw;
 	}
-	return bsn_byte_pair_to_be64(bits, imm);
+	return bits;
 }
 
 /* -- put: the segments ---------------------------------------------------------------------------- */
@@ -363,18 +395,15 @@ BSN_ALWAYS_INLINE struct bsn_ds bsn_ds_short(const uint8_t *src, size_t length)
 		       : bsn_ds_little(src, length, length - (BSN_DS_INLINE_MAX + 1));
 }
 
-/* Of more inline data: the header and the first BSN_DS_INLINE_MAX bytes; 256 and more are @is_huge. */
-BSN_ALWAYS_INLINE struct bsn_ds bsn_ds_inline_first(const uint8_t *src, size_t length, bool is_huge)
+/* Of more inline data: the header and the first BSN_DS_INLINE_MAX bytes. */
+BSN_ALWAYS_INLINE struct bsn_ds bsn_ds_inline_first(const uint8_t *src, size_t length)
 {
-	const struct bsn_inline_hdr hdr = { .is_inline = 1, .byte_count = (uint32_t)length };
+	const struct bsn_inline_hdr none = { .is_inline = 1 };
 	uint32_t first4;
 	uint64_t word0;
 
 	memcpy(&first4, src, sizeof(first4));
-	if (is_huge)
-		word0 = bsn_to_be32(bsn_inline_hdr_dword(&hdr, 0)).raw | (uint64_t)first4 << 32;
-	else
-		word0 = bsn_inline_word0(length, first4).raw;
+	word0 = bsn_join_to_be64(bsn_inline_hdr_dword(&none, 0) + (uint32_t)length, first4).raw;
 	return bsn_ds_of_vector((bsn_v2){ word0, bsn_load_8(src + 4) });
 }
 
@@ -403,24 +432,41 @@ BSN_ALWAYS_INLINE void bsn_store_last4(uint8_t *at, const uint8_t *src)
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Warray-bounds"
 
-/*
- * The whole DS after the first one, @count of them, at @at. The switch is a jump into
- * straight code, since a loop costs twice as much.
- */
-BSN_ALWAYS_INLINE void bsn_put_inline_rest(uint8_t *at, const uint8_t *src, size_t count,
-					   bool is_huge)
+/* Stores the last DS of inline data, at least as much, whose bytes begin at @at. */
+BSN_ALWAYS_INLINE void bsn_put_inline_end(uint8_t *at, const uint8_t *src, size_t length)
 {
-	for (; is_huge && count >= BSN_INLINE_MORE_MAX / BSN_DS_SIZE; count -= 8) {
-		BSN_UNROLL for (unsigned i = 0; i < 8 * BSN_DS_SIZE; i += BSN_DS_SIZE)
-			bsn_store_wqe_v2(at + i, bsn_v2_load(src + BSN_DS_INLINE_MAX + i));
-		at += 8 * BSN_DS_SIZE;
-		src += 8 * BSN_DS_SIZE;
+	bsn_store_wqe_v2(at + length - BSN_DS_SIZE, bsn_v2_load(src + length - BSN_DS_SIZE));
+}
+
+/*
+ * Copies those of @count DS that are beyond BSN_INLINE_STRAIGHT_DS, and some before them again: from the end
+ * down, four at a time.
+ */
+BSN_ALWAYS_INLINE void bsn_put_inline_beyond(uint8_t *at, const uint8_t *src, size_t count)
+{
+	for (size_t end = count * BSN_DS_SIZE; end > BSN_INLINE_STRAIGHT_DS * BSN_DS_SIZE; end -= BSN_BB_SIZE) {
+		BSN_UNROLL for (size_t i = end - BSN_BB_SIZE; i < end; i += BSN_DS_SIZE)
+			bsn_store_wqe_v2(at + i, bsn_v2_load(src + i));
 	}
+}
+
+/*
+ * Copies @count DS. The switch is a jump into straight code, since a loop costs twice as much. Where they are
+ * @too_long for BlueFlame, it tells bsn_publish(): a compare would cost all others two instructions.
+ */
+BSN_ALWAYS_INLINE void bsn_put_inline_straight(struct bsn_sq *sq, uint8_t *at, const uint8_t *src,
+					       size_t count, size_t too_long, uint32_t flags)
+{
 #define BSN_COPY_DS(n)                                                                             \
-	bsn_store_wqe_v2(at + BSN_DS_SIZE * (n),                                                   \
-			 bsn_v2_load(src + BSN_DS_INLINE_MAX + BSN_DS_SIZE * (n)));                \
+	if ((n) + 1 == too_long && flags & BSN_F_RING)                                             \
+		bsn_set_bits(&sq->publish, BSN_PUBLISH_LONG);                                        \
+	bsn_store_wqe_v2(at + BSN_DS_SIZE * (n), bsn_v2_load(src + BSN_DS_SIZE * (n)));            \
 	__attribute__((fallthrough))
 	switch (count) {
+	case 15: BSN_COPY_DS(14);
+	case 14: BSN_COPY_DS(13);
+	case 13: BSN_COPY_DS(12);
+	case 12: BSN_COPY_DS(11);
 	case 11: BSN_COPY_DS(10);
 	case 10: BSN_COPY_DS(9);
 	case 9: BSN_COPY_DS(8);
@@ -433,7 +479,7 @@ BSN_ALWAYS_INLINE void bsn_put_inline_rest(uint8_t *at, const uint8_t *src, size
 	case 2: BSN_COPY_DS(1);
 	case 1: BSN_COPY_DS(0);
 	case 0: break;
-	default: __builtin_unreachable(); /* BSN_INLINE_MORE_MAX */
+	default: __builtin_unreachable(); /* BSN_INLINE_STRAIGHT_DS */
 	}
 #undef BSN_COPY_DS
 }
@@ -472,41 +518,17 @@ BSN_ALWAYS_INLINE void bsn_keep_peer_id(struct bsn_sq *sq, const struct bsn_peer
 	kept[1] = (uintptr_t)peer->user;
 }
 
-/* Adds in memory: gcc 12 would go on with what it has loaded, in two instructions. */
-BSN_ALWAYS_INLINE void bsn_move_on(uint8_t **at, size_t bytes)
+/* So many @bytes in whole blocks. */
+BSN_ALWAYS_INLINE size_t bsn_whole_blocks(size_t bytes)
 {
-#if defined(__x86_64__)
-	__asm__("addq %1, %0" : "+m"(*at) : "er"(bytes) : "cc");
-#else
-	*at += bytes;
-#endif
+	return (bytes + BSN_BB_SIZE - 1) & ~(size_t)(BSN_BB_SIZE - 1);
 }
 
-/* The same of counters, of which gcc 12 would make one vector. */
-BSN_ALWAYS_INLINE void bsn_count(uint32_t *counter, uint32_t more)
-{
-#if defined(__x86_64__)
-	__asm__("addl %1, %0" : "+m"(*counter) : "er"(more) : "cc");
-#else
-	*counter += more;
-#endif
-}
-
-/* The same of bits. */
-BSN_ALWAYS_INLINE void bsn_set_bits(uint8_t *at, uint8_t bits)
-{
-#if defined(__x86_64__)
-	__asm__("orb %1, %0" : "+m"(*at) : "iq"(bits) : "cc");
-#else
-	*at |= bits;
-#endif
-}
-
-/* Moves the index on by @bb blocks, inside the next control segment, in one addition. */
-BSN_ALWAYS_INLINE void bsn_sq_advance(struct bsn_sq *sq, unsigned bb)
+/* Moves the index on by blocks of so many @bytes, inside the next control segment, in one addition. */
+BSN_ALWAYS_INLINE void bsn_sq_advance(struct bsn_sq *sq, size_t bytes)
 {
 	const struct bsn_ctrl one = { .wqe_index = 1 };
-	const uint64_t sum = bsn_ctrl_word(&one, 0) * bb;
+	const uint64_t sum = bsn_ctrl_word(&one, 0) / BSN_BB_SIZE * bytes;
 
 #if defined(__x86_64__)
 	__asm__("addq %1, %0" : "+m"(sq->ctrl_next) : "er"(sum) : "cc");
@@ -540,23 +562,23 @@ struct bsn_regs {
 #define BSN_EACH_REG(X) X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12)
 
 /*
- * Takes @bb blocks, which are free, and returns where they begin. The sum comes first: later its
- * operands would have to be copied.
+ * Takes blocks of so many @bytes, which are free, and returns where they begin. The sum comes first:
+ * later its operands would have to be copied.
  */
-BSN_ALWAYS_INLINE uint8_t *bsn_sq_take(struct bsn_sq *sq, struct bsn_regs *r, unsigned bb)
+BSN_ALWAYS_INLINE uint8_t *bsn_sq_take(struct bsn_sq *sq, struct bsn_regs *r, size_t bytes)
 {
 	uint8_t *const wqe = sq->slot;
 
-	sq->slot = wqe + (size_t)bb * BSN_BB_SIZE;
+	sq->slot = wqe + bytes;
 	r->moves_later = false;
 	return wqe;
 }
 
-/* The same of @bb blocks that the compiler knows. Where it is one, its end was not looked at before. */
-BSN_ALWAYS_INLINE uint8_t *bsn_sq_take_known(struct bsn_sq *sq, struct bsn_regs *r, unsigned bb)
+/* The same of @bytes that the compiler knows. The end of a single block was not looked at before. */
+BSN_ALWAYS_INLINE uint8_t *bsn_sq_take_known(struct bsn_sq *sq, struct bsn_regs *r, size_t bytes)
 {
-	if (bb != 1)
-		return bsn_sq_take(sq, r, bb);
+	if (bytes != BSN_BB_SIZE)
+		return bsn_sq_take(sq, r, bytes);
 	r->moves_later = true;
 	return sq->slot;
 }
@@ -569,6 +591,7 @@ enum bsn_rest {
 	BSN_REST_NONE,
 	BSN_REST_WORDS,
 	BSN_REST_VECTORS,
+	BSN_REST_INLINE, /* vectors; BSN_PUBLISH_LONG tells if they are too many for BlueFlame */
 	BSN_REST_SGES = BSN_HAS_SHUFFLE ? BSN_REST_VECTORS : BSN_REST_WORDS,
 };
 
@@ -576,7 +599,7 @@ BSN_ALWAYS_INLINE struct bsn_ds bsn_rest_ds(enum bsn_rest rest, const uint8_t *s
 {
 	struct bsn_be64 w0, w1;
 
-	if (rest == BSN_REST_VECTORS)
+	if (rest != BSN_REST_WORDS)
 		return bsn_ds_load(src);
 	memcpy(&w0, src, sizeof(w0));
 	memcpy(&w1, src + 8, sizeof(w1));
@@ -592,14 +615,12 @@ BSN_ALWAYS_INLINE bsn_v2 bsn_filler(const struct bsn_regs *r, unsigned known)
 	return known > 1 && r->ds[1].is_vector ? r->ds[1].v : (bsn_v2){ 0, 0 };
 }
 
-#define BSN_BLUEFLAME_BB (BSN_BF_BUFFER_BYTES / BSN_BB_SIZE)
-
-/* The @bb blocks of @wqe, of which @known DS are in registers, into a BlueFlame buffer. */
-BSN_ALWAYS_INLINE void bsn_copy(uint8_t *reg, const uint8_t *wqe, unsigned bb,
+/* The @bytes of @wqe, whole blocks, of which @known DS are in registers, into a BlueFlame buffer. */
+BSN_ALWAYS_INLINE void bsn_copy(uint8_t *reg, const uint8_t *wqe, size_t bytes,
 				const struct bsn_regs *r, unsigned known, enum bsn_rest rest,
 				bool by_16)
 {
-	const unsigned known_bb = bsn_bb_of_ds(known);
+	const size_t known_bytes = bsn_bytes_of_ds(known);
 
 #define BSN_COPY_REG(i)                                                                            \
 	if ((i) < known)                                                                           \
@@ -607,22 +628,35 @@ BSN_ALWAYS_INLINE void bsn_copy(uint8_t *reg, const uint8_t *wqe, unsigned bb,
 	BSN_EACH_REG(BSN_COPY_REG)
 #undef BSN_COPY_REG
 	if (rest == BSN_REST_NONE) {
-		BSN_UNROLL for (unsigned i = known; i < BSN_BB_DS * known_bb; i++)
-			bsn_store_mmio_v2(reg + 16 * i, bsn_filler(r, known));
+		BSN_UNROLL for (size_t i = known * BSN_DS_SIZE; i < known_bytes; i += BSN_DS_SIZE)
+			bsn_store_mmio_v2(reg + i, bsn_filler(r, known));
 		return;
 	}
-	BSN_UNROLL for (unsigned i = known; i < BSN_BB_DS * known_bb; i++)
-		bsn_store_mmio_ds(reg + 16 * i, bsn_rest_ds(rest, wqe + 16 * i), by_16);
-	BSN_UNROLL_UNTIL for (unsigned i = known_bb; i < BSN_BLUEFLAME_BB; i++) {
-		if (i >= bb)
+	BSN_UNROLL for (size_t i = known * BSN_DS_SIZE; i < known_bytes; i += BSN_DS_SIZE)
+		bsn_store_mmio_ds(reg + i, bsn_rest_ds(rest, wqe + i), by_16);
+	BSN_UNROLL_UNTIL for (size_t i = known_bytes; i < BSN_BF_BUFFER_BYTES; i += BSN_BB_SIZE) {
+		if (i >= bytes)
 			break;
-		BSN_UNROLL for (unsigned j = BSN_BB_DS * i; j < BSN_BB_DS * (i + 1); j++)
-			bsn_store_mmio_ds(reg + 16 * j, bsn_rest_ds(rest, wqe + 16 * j), by_16);
+		BSN_UNROLL for (size_t j = i; j < i + BSN_BB_SIZE; j += BSN_DS_SIZE)
+			bsn_store_mmio_ds(reg + j, bsn_rest_ds(rest, wqe + j), by_16);
 	}
 }
 
+/* Publishes by the 8-byte doorbell, on a register of the lane's own. */
+BSN_ALWAYS_INLINE int bsn_publish_doorbell(struct bsn_sq *sq, struct bsn_be64 head, size_t bytes)
+{
+	struct bsn_lane *const lane = bsn_sq_open_register(sq);
+	uint8_t *const reg = lane->reg;
+
+	bsn_store_mmio(reg, head);
+	bsn_sq_close_register(lane, reg);
+	bsn_count(&sq->count_rung, bytes);
+	bsn_count(&sq->count_doorbells, 1);
+	return 0;
+}
+
 /* Publishes by other ways than BlueFlame by 8 B stores on a register of the lane's own. */
-BSN_ALWAYS_INLINE int bsn_publish_otherwise(struct bsn_sq *sq, const uint8_t *wqe, unsigned bb,
+BSN_ALWAYS_INLINE int bsn_publish_otherwise(struct bsn_sq *sq, const uint8_t *wqe, size_t bytes,
 					    const struct bsn_regs *r, unsigned known,
 					    enum bsn_rest rest)
 {
@@ -631,23 +665,21 @@ BSN_ALWAYS_INLINE int bsn_publish_otherwise(struct bsn_sq *sq, const uint8_t *wq
 	struct bsn_lane *lane;
 	uint8_t *reg;
 
-	if (how == BSN_PUBLISH_16 && bb <= BSN_BLUEFLAME_BB) {
+	if (how == BSN_PUBLISH_16 && (rest == BSN_REST_INLINE || bytes <= BSN_BF_BUFFER_BYTES)) {
 		lane = bsn_sq_open_register(sq);
 		reg = lane->reg;
-		bsn_copy(reg, wqe, bb, r, known, rest, true);
+		bsn_copy(reg, wqe, bytes, r, known, rest, true);
 		bsn_sq_close_register(lane, reg);
 		return 0;
 	}
-	if (how <= BSN_PUBLISH_DOORBELL) {
-		lane = bsn_sq_open_register(sq);
-		reg = lane->reg;
-		bsn_store_mmio(reg, bsn_word_of(r->ds[0]));
-		bsn_sq_close_register(lane, reg);
-		bsn_count(&sq->count_rung_bb, bb);
-		bsn_count(&sq->count_doorbells, 1);
-		return 0;
+	if (BSN_UNLIKELY(how <= BSN_PUBLISH_DOORBELL))
+		return bsn_publish_doorbell(sq, bsn_word_of(r->ds[0]), bytes);
+	if (rest == BSN_REST_INLINE && how & BSN_PUBLISH_LONG) {
+		sq->publish = how & (uint8_t)~BSN_PUBLISH_LONG;
+		if (sq->publish <= BSN_PUBLISH_DOORBELL)
+			return bsn_publish_doorbell(sq, bsn_word_of(r->ds[0]), bytes);
 	}
-	if (rest != BSN_REST_NONE || bb > 1) {
+	if (rest != BSN_REST_NONE || bytes > BSN_BB_SIZE) {
 		sq->last = (uint32_t)(uintptr_t)wqe;
 		const int err = bsn_sq_ring(sq);
 		if (err > 0)
@@ -662,29 +694,30 @@ BSN_ALWAYS_INLINE int bsn_publish_otherwise(struct bsn_sq *sq, const uint8_t *wq
 }
 
 /* Publishes a WQE that was not merely appended; the queue's index is after it. */
-BSN_ALWAYS_INLINE int bsn_publish(struct bsn_sq *sq, const uint8_t *wqe, unsigned bb,
+BSN_ALWAYS_INLINE int bsn_publish(struct bsn_sq *sq, const uint8_t *wqe, size_t bytes,
 				  const struct bsn_regs *r, unsigned known, enum bsn_rest rest)
 {
 	struct bsn_lane *lane;
 	uint8_t *reg;
 
-	if (BSN_UNLIKELY(sq->publish != BSN_PUBLISH_8 || bb > BSN_BLUEFLAME_BB))
-		return bsn_publish_otherwise(sq, wqe, bb, r, known, rest);
+	if (BSN_UNLIKELY(sq->publish != BSN_PUBLISH_8 ||
+			 (rest != BSN_REST_INLINE && bytes > BSN_BF_BUFFER_BYTES)))
+		return bsn_publish_otherwise(sq, wqe, bytes, r, known, rest);
 	lane = bsn_sq_open_register(sq);
 	reg = lane->reg;
-	bsn_copy(reg, wqe, bb, r, known, rest, false);
+	bsn_copy(reg, wqe, bytes, r, known, rest, false);
 	bsn_sq_close_register(lane, reg);
 	return 0;
 }
 
 /*
  * Ends a WQE of which @known DS are in registers and the @rest is in the ring; its slot was taken.
- * @peer: of a queue with many, whose id is not kept yet; the compiler knows. It has BSN_NEAR_DS at the most
- * where @length, of units of the caller's choice, is not more than @near.
+ * It has BSN_NEAR_DS at the most where @length, of units of the caller's choice, is not more than @near. The
+ * id of a queue with one peer is kept here, that of @peer, too; with @is_kept and without @peer it was before.
  */
 BSN_ALWAYS_INLINE int bsn_end(struct bsn_sq *sq, uint8_t *wqe, const struct bsn_peer *peer,
-			      bool has_peer, const struct bsn_regs *r, unsigned known,
-			      enum bsn_rest rest, size_t length, size_t near, unsigned bb,
+			      bool is_kept, const struct bsn_regs *r, unsigned known,
+			      enum bsn_rest rest, size_t length, size_t near, size_t bytes,
 			      uint64_t id, uint32_t flags)
 {
 	if (r->moves_later) /* after all loads that the WQE is made of */
@@ -694,13 +727,13 @@ BSN_ALWAYS_INLINE int bsn_end(struct bsn_sq *sq, uint8_t *wqe, const struct bsn_
 		bsn_store_ds(wqe + BSN_DS_SIZE * (i), r->ds[i]);
 	BSN_EACH_REG(BSN_STORE_REG)
 #undef BSN_STORE_REG
-	if (has_peer && peer)
+	if (is_kept && peer)
 		bsn_keep_peer_id(sq, peer, id);
-	if (!has_peer)
+	if (!is_kept)
 		bsn_keep_id(sq, wqe, length, near, id);
-	bsn_sq_advance(sq, bb);
+	bsn_sq_advance(sq, bytes);
 	if (flags & BSN_F_RING)
-		return bsn_publish(sq, wqe, bb, r, known, rest);
+		return bsn_publish(sq, wqe, bytes, r, known, rest);
 	bsn_sq_append(sq, wqe);
 	return 0;
 }
@@ -725,19 +758,27 @@ BSN_ALWAYS_INLINE unsigned bsn_begin(struct bsn_regs *r, struct bsn_sq *sq,
 	return 1 + prefix_ds;
 }
 
-/* A message (@has_remote: RDMA request) of @count SGEs, all plain. @is_quiet: the library need not signal it. */
+/*
+ * A message (@has_remote: RDMA request) of @count SGEs, all plain. @is_apart: in a function of its own, for
+ * requests that the library need not signal. That calls the library only by a jump, and keeps what it can in
+ * memory early, so that it saves fewer registers.
+ */
 BSN_ALWAYS_INLINE int bsn_put_sges(struct bsn_sq *sq, const struct bsn_peer *peer,
 				   unsigned prefix_ds, unsigned opcode, const struct bsn_sge *sge,
-				   unsigned count, bool is_quiet, const struct bsn_remote *remote,
+				   unsigned count, bool is_apart, const struct bsn_remote *remote,
 				   bool has_remote, uint32_t imm, uint64_t id, uint32_t flags)
 {
 	const unsigned ds = 1 + prefix_ds + has_remote + count;
+	const bool is_early = prefix_ds || (is_apart && ds > BSN_NEAR_DS); /* the id */
+	const enum bsn_rest rest = is_apart && !prefix_ds ? BSN_REST_SGES : BSN_REST_NONE;
 	struct bsn_regs r;
-	uint8_t *const wqe = bsn_sq_take_known(sq, &r, bsn_bb_of_ds(ds));
+	uint8_t *const wqe = bsn_sq_take_known(sq, &r, bsn_bytes_of_ds(ds));
 	unsigned n = 1 + prefix_ds;
 
 	if (prefix_ds)
 		bsn_keep_peer_id(sq, peer, id);
+	else if (is_early)
+		bsn_keep_id(sq, wqe, ds, BSN_NEAR_DS, id);
 	if (has_remote)
 		r.ds[n++] = bsn_ds_raddr(remote);
 	if (count > 0)
@@ -748,11 +789,11 @@ BSN_ALWAYS_INLINE int bsn_put_sges(struct bsn_sq *sq, const struct bsn_peer *pee
 		r.ds[n + 2] = bsn_ds_plain(&sge[2]);
 	if (count > 3)
 		r.ds[n + 3] = bsn_ds_plain(&sge[3]);
-	if (is_quiet)
+	if (is_apart)
 		bsn_is_not_due(sq, flags);
 	bsn_begin(&r, sq, peer, prefix_ds, opcode, ds, flags, imm);
-	return bsn_end(sq, wqe, NULL, prefix_ds != 0, &r, ds,
-		       BSN_REST_NONE, ds, BSN_NEAR_DS, bsn_bb_of_ds(ds), id, flags);
+	return bsn_end(sq, wqe, NULL, is_early, &r, ds, rest, ds, BSN_NEAR_DS, bsn_bytes_of_ds(ds), id,
+		       flags);
 }
 
 /* Nothing was written: this is for one of the cold functions, or for one of those for many peers. */
@@ -763,94 +804,107 @@ BSN_ALWAYS_INLINE int bsn_put_sges(struct bsn_sq *sq, const struct bsn_peer *pee
 BSN_ALWAYS_INLINE int bsn_end_data(struct bsn_sq *sq, uint8_t *wqe, const struct bsn_peer *peer,
 				   unsigned prefix_ds, unsigned opcode, struct bsn_regs *r,
 				   unsigned known, enum bsn_rest rest, size_t ds, size_t length,
-				   size_t near, unsigned bb, const struct bsn_remote *remote,
+				   size_t near, size_t bytes, const struct bsn_remote *remote,
 				   bool has_remote, uint32_t imm, uint64_t id, uint32_t flags)
 {
 	const unsigned n = bsn_begin(r, sq, peer, prefix_ds, opcode, ds, flags, imm);
 
 	if (has_remote)
 		r->ds[n] = bsn_ds_raddr(remote);
-	return bsn_end(sq, wqe, peer, prefix_ds != 0, r, known, rest, length, near, bb, id, flags);
+	return bsn_end(sq, wqe, peer, prefix_ds != 0, r, known, rest, length, near, bytes, id, flags);
 }
 
 /*
- * Inline data of more than BSN_DS_INLINE_MAX bytes: 13 to 15, or at least a DS, of which @most lengths
- * are taken. The end is stored first, by one store that reaches back into the DS before it; that DS is
- * then stored whole. So no byte outside the data is read, and at most one DS cannot be forwarded from
- * its store when it is copied to the device right after. @known_bb: it takes so many blocks, and they
- * are free; 0: this has to be found out.
+ * Inline data of more than BSN_DS_INLINE_MAX bytes: 13 to 15, or at least a DS. The end is stored first, by
+ * one store that reaches back into the DS before it; that DS is then stored whole. So no byte outside the
+ * data is read, and at most one DS cannot be forwarded from its store when it is copied to the device right
+ * after. @known: so many bytes it takes, in whole blocks, and they are free; 0: this has to be found out.
  */
 BSN_ALWAYS_INLINE int bsn_put_long(struct bsn_sq *sq, const uint8_t *limit,
 				   const struct bsn_peer *peer, unsigned prefix_ds, unsigned opcode,
-				   const uint8_t *data, size_t length, uint32_t most, bool is_huge,
-				   unsigned known_bb, const struct bsn_remote *remote,
-				   bool has_remote, uint32_t imm, uint64_t id, uint32_t flags)
+				   const uint8_t *data, size_t length, size_t known,
+				   const struct bsn_remote *remote, bool has_remote, uint32_t imm,
+				   uint64_t id, uint32_t flags)
 {
 	const unsigned head = 1 + prefix_ds + has_remote;
 	const uint32_t more = (uint32_t)length - (BSN_DS_INLINE_MAX + 1);
 	const size_t first = (head + 1) * BSN_DS_SIZE; /* bytes until the first DS of data ends */
 	const uint8_t *const rest = data + BSN_DS_INLINE_MAX;
 	uint8_t *const wqe = sq->slot;
-	unsigned bb = bsn_bb_of_ds(head + 2);
-	size_t count = 0;
+	size_t bytes = known, count = 0, straight = 0;
 	struct bsn_regs r;
 
-	if (BSN_LIKELY((uint32_t)length - BSN_DS_SIZE < most)) {
-		count = more / BSN_DS_SIZE;
-		if (!known_bb)
-			bb = bsn_bb_of_ds(head + 2 + (unsigned)count);
-		else if (head + 2 + count > known_bb * BSN_BB_DS || bb != known_bb)
+	if (BSN_LIKELY((uint32_t)length - BSN_DS_SIZE < sq->inline_straight)) {
+		count = straight = more / BSN_DS_SIZE;
+		if (!known && !__builtin_constant_p(straight))
+			BSN_HIDE(straight); /* else each case would load the count as a constant */
+		if (known && (head + 2 + count) * BSN_DS_SIZE > known)
 			__builtin_unreachable(); /* BSN_EXTENDED_INLINE */
-		if (!known_bb && !bsn_fits(sq, limit, bb))
+		if (!known)
+			bytes = bsn_whole_blocks(first + length - BSN_DS_INLINE_MAX);
+		if (!known && !bsn_fits(sq, limit, bytes))
 			return BSN_NO_ROOM;
-		bsn_sq_take(sq, &r, bb);
+		bsn_sq_take(sq, &r, bytes);
 		if (!__builtin_constant_p(length))
-			bsn_store_wqe_v2(wqe + first + length - BSN_DS_INLINE_MAX - BSN_DS_SIZE,
-					 bsn_v2_load(data + length - BSN_DS_SIZE));
-	} else if (!known_bb && more < BSN_DS_SIZE - BSN_DS_INLINE_MAX - 1 &&
-		   length <= sq->max_inline) {
-		if (!bsn_fits(sq, limit, bb))
+			bsn_put_inline_end(wqe + first - BSN_DS_INLINE_MAX, data, length);
+	} else if (known) {
+		return BSN_NOT_PLAIN;
+	} else if (length >= BSN_DS_SIZE) {
+		if (length <= BSN_INLINE_STRAIGHT || length > sq->max_inline)
+			return BSN_NOT_PLAIN;
+		count = more / BSN_DS_SIZE;
+		straight = BSN_INLINE_STRAIGHT_DS;
+		bytes = bsn_bytes_of_ds(head + 2 + (uint32_t)count);
+		if (!bsn_fits(sq, limit, bytes))
 			return BSN_NO_ROOM;
-		bsn_sq_take(sq, &r, bb);
+		bsn_sq_take(sq, &r, bytes);
+		bsn_put_inline_end(wqe + first - BSN_DS_INLINE_MAX, data, length);
+		bsn_put_inline_beyond(wqe + first, rest, count);
+	} else {
+		if (length <= BSN_DS_INLINE_MAX || length > sq->max_inline)
+			return BSN_NOT_PLAIN;
+		bytes = bsn_bytes_of_ds(head + 2);
+		if (!bsn_fits(sq, limit, bytes))
+			return BSN_NO_ROOM;
+		bsn_sq_take(sq, &r, bytes);
 		if (!__builtin_constant_p(length))
 			bsn_store_last4(wqe + first + length - BSN_DS_INLINE_MAX - 4,
 					data + length - 4);
-	} else {
-		return BSN_NOT_PLAIN;
 	}
 	const size_t ds = head + 2 + count;
 	/* Bytes that leave room for the id; a compare of @ds or @count would need another register. */
 	const size_t near = head + 2 <= BSN_NEAR_DS ? BSN_DS_INLINE_MAX + BSN_DS_SIZE : 0;
-	if (ds < head + 2 || bb < 1 || (!prefix_ds && !is_huge && bb > BSN_BLUEFLAME_BB))
-		__builtin_unreachable(); /* BSN_DS_INLINE_MAX, BSN_INLINE_MORE_MAX */
+	if (ds < head + 2 || bytes < BSN_BB_SIZE)
+		__builtin_unreachable(); /* BSN_DS_INLINE_MAX */
 	if (__builtin_constant_p(length) && ds <= BSN_REGS_MAX) {
 		/* Their own, since clang keeps in memory what it sees indexed by a variable. */
 		struct bsn_regs all;
 		all.moves_later = false;
-		all.ds[head] = bsn_ds_inline_first(data, length, is_huge);
+		all.ds[head] = bsn_ds_inline_first(data, length);
 		BSN_UNROLL for (unsigned i = 0; i < count; i++) all.ds[head + 1 + i] =
 			bsn_ds_load(rest + BSN_DS_SIZE * i);
 		all.ds[ds - 1] = bsn_ds_inline_last(rest + BSN_DS_SIZE * count,
 						    data + length, more);
-		return bsn_end_data(sq, wqe, peer, prefix_ds, opcode, &all, ds, BSN_REST_NONE, ds, length, near, bb,
-				    remote, has_remote, imm, id, flags);
+		return bsn_end_data(sq, wqe, peer, prefix_ds, opcode, &all, ds, BSN_REST_NONE, ds, length,
+				    near, bytes, remote, has_remote, imm, id, flags);
 	}
-	bsn_put_inline_rest(wqe + first, data, count, is_huge);
-	r.ds[head] = bsn_ds_inline_first(data, length, is_huge);
-	if (known_bb)
+	bsn_put_inline_straight(sq, wqe + first, rest, straight,
+				BSN_BF_BUFFER_BYTES / BSN_DS_SIZE + 1 - (head + 2), flags);
+	r.ds[head] = bsn_ds_inline_first(data, length);
+	if (known)
 		bsn_is_not_due(sq, flags);
-	return bsn_end_data(sq, wqe, peer, prefix_ds, opcode, &r, head + 1, BSN_REST_VECTORS, ds, length, near, bb,
-			    remote, has_remote, imm, id, flags);
+	return bsn_end_data(sq, wqe, peer, prefix_ds, opcode, &r, head + 1, BSN_REST_INLINE, ds, length,
+			    near, bytes, remote, has_remote, imm, id, flags);
 }
 
 /*
  * A message or WRITE whose bytes are copied into the WQE. One compare finds lengths of 8 to 12. Where
- * @known_bb is not 0, there are at least 8 bytes; they take so many blocks, these are free, and the library
- * need not signal the request.
+ * @known is not 0, there are at least 8 bytes; the WQE takes so many bytes in whole blocks, these are free, and
+ * the library need not signal the request.
  */
 BSN_ALWAYS_INLINE int bsn_put_data(struct bsn_sq *sq, const uint8_t *limit,
 				   const struct bsn_peer *peer, unsigned prefix_ds, unsigned opcode,
-				   const uint8_t *data, size_t length, unsigned known_bb,
+				   const uint8_t *data, size_t length, size_t known,
 				   const struct bsn_remote *remote, bool has_remote, uint32_t imm,
 				   uint64_t id, uint32_t flags)
 {
@@ -861,26 +915,25 @@ BSN_ALWAYS_INLINE int bsn_put_data(struct bsn_sq *sq, const uint8_t *limit,
 	int err;
 
 	if (BSN_LIKELY(more >= (uint32_t)BSN_LITTLE_MIN - (BSN_DS_INLINE_MAX + 1))) {
-		if (!known_bb && !bsn_fits(sq, limit, bsn_bb_of_ds(ds)))
+		if (!known && !bsn_fits(sq, limit, bsn_bytes_of_ds(ds)))
 			return BSN_NO_ROOM;
 		r.ds[ds - 1] = bsn_ds_little(data, length, more);
 	} else {
 		err = BSN_NOT_PLAIN;
 		if (!__builtin_constant_p(length) || length > BSN_DS_INLINE_MAX)
 			err = bsn_put_long(sq, limit, peer, prefix_ds, opcode, data, length,
-					   sq->inline_most, false, known_bb, remote, has_remote,
-					   imm, id, flags);
-		if (err != BSN_NOT_PLAIN || known_bb || length - 1 >= BSN_LITTLE_MIN - 1)
+					   known, remote, has_remote, imm, id, flags);
+		if (err != BSN_NOT_PLAIN || known || length - 1 >= BSN_LITTLE_MIN - 1)
 			return err;
-		if (!bsn_fits(sq, limit, bsn_bb_of_ds(ds)))
+		if (!bsn_fits(sq, limit, bsn_bytes_of_ds(ds)))
 			return BSN_NO_ROOM;
 		r.ds[ds - 1] = bsn_ds_tiny(data, length);
 	}
-	wqe = bsn_sq_take_known(sq, &r, bsn_bb_of_ds(ds));
-	if (known_bb)
+	wqe = bsn_sq_take_known(sq, &r, bsn_bytes_of_ds(ds));
+	if (known)
 		bsn_is_not_due(sq, flags);
 	return bsn_end_data(sq, wqe, peer, prefix_ds, opcode, &r, ds, BSN_REST_NONE, ds,
-			    ds, BSN_NEAR_DS, bsn_bb_of_ds(ds), remote, has_remote, imm, id, flags);
+			    ds, BSN_NEAR_DS, bsn_bytes_of_ds(ds), remote, has_remote, imm, id, flags);
 }
 
 /* -- what is not plain ---------------------------------------------------------------------------------- */
@@ -992,10 +1045,11 @@ BSN_ALWAYS_INLINE int bsn_put_piece(struct bsn_ep *ep, unsigned prefix_ds, unsig
 				    struct bsn_ds data, const struct bsn_remote *remote,
 				    bool has_remote, uint64_t id, uint32_t imm, uint32_t flags)
 {
-	const unsigned ds = 2 + prefix_ds + has_remote, bb = bsn_bb_of_ds(ds);
+	const unsigned ds = 2 + prefix_ds + has_remote;
+	const size_t bytes = bsn_bytes_of_ds(ds);
 	struct bsn_sq *sq = ep->sq;
 	struct bsn_regs r;
-	uint8_t *const wqe = bsn_sq_take_known(sq, &r, bb);
+	uint8_t *const wqe = bsn_sq_take_known(sq, &r, bytes);
 
 	/* In an order in which the registers that a call may change are enough. */
 	bsn_keep_peer_id(sq, bsn_peer_of(ep), id);
@@ -1004,7 +1058,7 @@ BSN_ALWAYS_INLINE int bsn_put_piece(struct bsn_ep *ep, unsigned prefix_ds, unsig
 	BSN_HIDE(ep);
 	r.ds[ds - 1] = data;
 	bsn_begin(&r, sq, bsn_peer_of(ep), prefix_ds, opcode, ds, flags, imm);
-	return bsn_end(sq, wqe, NULL, true, &r, ds, BSN_REST_NONE, ds, BSN_NEAR_DS, bb, id, flags);
+	return bsn_end(sq, wqe, NULL, true, &r, ds, BSN_REST_NONE, ds, BSN_NEAR_DS, bytes, id, flags);
 }
 
 /* To a peer whose vector is not compact. */
@@ -1012,10 +1066,10 @@ BSN_ALWAYS_INLINE int bsn_put_piece_far(struct bsn_ep *ep, unsigned opcode, stru
 					const struct bsn_remote *remote, bool has_remote,
 					uint64_t id, uint32_t imm, uint32_t flags)
 {
-	const unsigned bb = bsn_bb_of_ds(2 + BSN_EXTENDED_DS + has_remote);
+	const size_t bytes = bsn_bytes_of_ds(2 + BSN_EXTENDED_DS + has_remote);
 	struct bsn_sq *sq = ep->sq;
 
-	if (!bsn_fits(sq, sq->peer_limit, bb) || !bsn_is_for(ep, BSN_EXTENDED_DS, opcode, flags))
+	if (!bsn_fits(sq, sq->peer_limit, bytes) || !bsn_is_for(ep, BSN_EXTENDED_DS, opcode, flags))
 		return bsn_piece_cold(ep, opcode, data, remote, id, imm, flags);
 	return bsn_put_piece(ep, BSN_EXTENDED_DS, opcode, data, remote, has_remote, id, imm, flags);
 }
@@ -1161,7 +1215,7 @@ BSN_ALWAYS_INLINE int bsn_put_rdma(struct bsn_ep *ep, unsigned opcode, const str
 	struct bsn_sq *sq = ep->sq;
 
 	if (!bsn_are_plain(sge, count) || BSN_UNLIKELY(count > sq->max_sge) ||
-	    !bsn_fits(sq, sq->peer_limit, bsn_bb_of_ds(2 + BSN_EXTENDED_DS + count)))
+	    !bsn_fits(sq, sq->peer_limit, bsn_bytes_of_ds(2 + BSN_EXTENDED_DS + count)))
 		return bsn_sq_post_sgl(ep, what, sge, remote, imm, id);
 	if (bsn_is_for(ep, BSN_COMPACT_DS, opcode, flags))
 		return bsn_put_sges(sq, bsn_peer_of(ep), BSN_COMPACT_DS, opcode, sge, count, true,
@@ -1205,7 +1259,7 @@ BSN_ALWAYS_INLINE int bsn_put_atomic(struct bsn_ep *ep, unsigned prefix_ds, unsi
 	const unsigned ds = 4 + prefix_ds;
 	struct bsn_sq *sq = ep->sq;
 	struct bsn_regs r;
-	uint8_t *const wqe = bsn_sq_take_known(sq, &r, bsn_bb_of_ds(ds));
+	uint8_t *const wqe = bsn_sq_take_known(sq, &r, bsn_bytes_of_ds(ds));
 
 	bsn_keep_peer_id(sq, bsn_peer_of(ep), id);
 	r.ds[ds - 3] = bsn_ds_raddr(remote);
@@ -1213,7 +1267,7 @@ BSN_ALWAYS_INLINE int bsn_put_atomic(struct bsn_ep *ep, unsigned prefix_ds, unsi
 	r.ds[ds - 1] = bsn_ds_result(sge);
 	bsn_begin(&r, sq, bsn_peer_of(ep), prefix_ds, opcode, ds, flags, 0);
 	return bsn_end(sq, wqe, NULL, true, &r, ds, BSN_REST_NONE, ds, BSN_NEAR_DS,
-		       bsn_bb_of_ds(ds), id, flags);
+		       bsn_bytes_of_ds(ds), id, flags);
 }
 
 BSN_ALWAYS_INLINE int bsn_try_atomic(struct bsn_ep *ep, unsigned opcode, const struct bsn_sge *sge,
@@ -1224,7 +1278,7 @@ BSN_ALWAYS_INLINE int bsn_try_atomic(struct bsn_ep *ep, unsigned opcode, const s
 	const uint32_t what = BSN_WHAT(opcode, flags & BSN_F_PLAIN, 1u);
 	struct bsn_sq *sq = ep->sq;
 
-	if (bsn_fits(sq, sq->peer_limit, bsn_bb_of_ds(4 + BSN_EXTENDED_DS))) {
+	if (bsn_fits(sq, sq->peer_limit, bsn_bytes_of_ds(4 + BSN_EXTENDED_DS))) {
 		if (bsn_is_for(ep, BSN_COMPACT_DS, opcode, flags))
 			return bsn_put_atomic(ep, BSN_COMPACT_DS, opcode, sge, remote, swap_add,
 					      compare, id, flags);
@@ -1275,7 +1329,7 @@ BSN_APART int bsn_send_compact(struct bsn_ep *ep, const struct bsn_sge *sge, uin
 {
 	struct bsn_sq *sq = ep->sq;
 
-	if (!bsn_fits(sq, sq->peer_limit, 1) ||
+	if (!bsn_fits(sq, sq->peer_limit, BSN_BB_SIZE) ||
 	    !bsn_is_for(ep, BSN_COMPACT_DS, BSN_OPCODE_SEND, flags) || !bsn_are_plain(sge, 1))
 		return bsn_post_sgl_cold(ep, BSN_OPCODE_SEND, sge, 1, NULL, 0, id, flags);
 	return bsn_put_piece(ep, BSN_COMPACT_DS, BSN_OPCODE_SEND, bsn_ds_data(sge), NULL, false, id,
@@ -1288,7 +1342,7 @@ BSN_APART int bsn_send_compact_inline(struct bsn_ep *ep, const void *data, size_
 	struct bsn_sq *sq = ep->sq;
 	int err = BSN_NOT_PLAIN;
 
-	if (bsn_fits(sq, sq->peer_limit, 1) &&
+	if (bsn_fits(sq, sq->peer_limit, BSN_BB_SIZE) &&
 	    bsn_is_for(ep, BSN_COMPACT_DS, BSN_OPCODE_SEND, flags))
 		err = bsn_put_data(sq, sq->peer_limit, bsn_peer_of(ep), BSN_COMPACT_DS,
 				   BSN_OPCODE_SEND, (const uint8_t *)data, length, 0, NULL, false,
@@ -1303,7 +1357,7 @@ BSN_ALWAYS_INLINE int bsn_put_extended(struct bsn_ep *ep, const struct bsn_sge *
 {
 	struct bsn_sq *sq = ep->sq;
 
-	if (!bsn_fits(sq, sq->peer_limit, bsn_bb_of_ds(1 + BSN_EXTENDED_DS + count)) ||
+	if (!bsn_fits(sq, sq->peer_limit, bsn_bytes_of_ds(1 + BSN_EXTENDED_DS + count)) ||
 	    !bsn_is_extended(ep, flags) || !bsn_are_plain(sge, count) ||
 	    (count > 1 && BSN_UNLIKELY(count > sq->max_sge))) {
 		if (count == 1)
@@ -1357,16 +1411,25 @@ BSN_APART int bsn_send_extended_inline(struct bsn_ep *ep, const void *data, size
 		return bsn_send_compact_inline(ep, data, length, id, flags);
 	if (length > BSN_EXTENDED_INLINE)
 		__builtin_unreachable();
-	if (BSN_LIKELY(length >= BSN_LITTLE_MIN) && bsn_fits(sq, sq->peer_limit, 2))
+	if (BSN_LIKELY(length >= BSN_LITTLE_MIN) && bsn_fits(sq, sq->peer_limit, 2 * BSN_BB_SIZE))
 		err = bsn_put_data(sq, sq->peer_limit, (const struct bsn_peer *)(const void *)ep,
-				   BSN_EXTENDED_DS, BSN_OPCODE_SEND, (const uint8_t *)data, length, 2,
-				   NULL, false, 0, id, flags);
+				   BSN_EXTENDED_DS, BSN_OPCODE_SEND, (const uint8_t *)data, length,
+				   2 * BSN_BB_SIZE, NULL, false, 0, id, flags);
 	return err > 0 ? bsn_send_extended_any(ep, data, length, id, flags) : err;
 }
 
 /* -- whole requests ------------------------------------------------------------------------------------ */
 
 #define BSN_MAX_PLAIN_SGE 4 /* more take the cold function's loop */
+
+/* Whether a queue of one peer takes a request of @count SGEs as the inline code builds it. */
+BSN_ALWAYS_INLINE bool bsn_takes_sges(struct bsn_sq *sq, unsigned needs, const struct bsn_sge *sge,
+				      unsigned count, bool has_remote)
+{
+	return bsn_sq_has_room(sq, bsn_bytes_of_ds(1 + has_remote + count)) && bsn_are_plain(sge, count) &&
+	       (count == 1 || BSN_LIKELY(count <= sq->max_sge)) &&
+	       (!needs || BSN_LIKELY(sq->can & needs));
+}
 
 /* A message (@has_remote: RDMA request) of @count SGEs, a constant, to one peer. */
 BSN_ALWAYS_INLINE int bsn_try_sges(struct bsn_ep *ep, unsigned opcode, unsigned needs,
@@ -1377,9 +1440,7 @@ BSN_ALWAYS_INLINE int bsn_try_sges(struct bsn_ep *ep, unsigned opcode, unsigned 
 	struct bsn_sq *sq = ep->sq;
 
 	if (!count || count > BSN_MAX_PLAIN_SGE || (flags & ~BSN_F_PLAIN) ||
-	    !bsn_sq_has_room(sq, bsn_bb_of_ds(1 + has_remote + count)) ||
-	    !bsn_are_plain(sge, count) || (count > 1 && BSN_UNLIKELY(count > sq->max_sge)) ||
-	    (needs && BSN_UNLIKELY(!(sq->can & needs))))
+	    !bsn_takes_sges(sq, needs, sge, count, has_remote))
 		return BSN_NOT_PLAIN;
 	return bsn_put_sges(sq, NULL, 0, opcode, sge, count, false, remote, has_remote, imm, id, flags);
 }
@@ -1424,53 +1485,51 @@ BSN_ALWAYS_INLINE int bsn_build_known(struct bsn_ep *ep, const struct bsn_kind *
 
 /*
  * Counts that the compiler does not know. Each plain one has a function of its own, so that none saves
- * registers for another; all take the same parameters, so that a call is a jump. @what: opcode and flags,
- * which are plain, as in BSN_WHAT(), and the immediate above them.
+ * registers for another; all take the same parameters, so that a call is a jump. @known: the count, as in
+ * BSN_WHAT(). The flags are plain.
  */
-BSN_ALWAYS_INLINE int bsn_put_counted(struct bsn_ep *ep, const struct bsn_sge *sge, unsigned count,
-				      unsigned known, const struct bsn_remote *remote, uint64_t id,
-				      uint64_t what, bool has_remote, bool is_read)
+BSN_ALWAYS_INLINE int bsn_put_counted(struct bsn_ep *ep, const struct bsn_kind *kind,
+				      const struct bsn_sge *sge, unsigned count, unsigned known,
+				      const struct bsn_remote *remote, uint64_t id, uint32_t flags)
 {
-	const uint32_t opcode = is_read ? (uint32_t)BSN_OPCODE_RDMA_READ : (uint8_t)what;
-	const uint32_t flags = (uint32_t)what, imm = (uint32_t)(what >> 32);
 	struct bsn_sq *sq = ep->sq;
 
-	if (!bsn_sq_has_room(sq, bsn_bb_of_ds(1 + has_remote + count)) ||
-	    !bsn_are_plain(sge, count) || (count > 1 && BSN_UNLIKELY(count > sq->max_sge)) ||
-	    (is_read && BSN_UNLIKELY(!(sq->can & BSN_CAN_READ))) || bsn_is_due(sq, flags))
-		return bsn_post_sgl_cold(ep, opcode, sge, known, remote, imm, id, flags & BSN_F_PLAIN);
-	return bsn_put_sges(sq, NULL, 0, opcode, sge, count, true, remote, has_remote, imm, id, flags);
+	if (!bsn_takes_sges(sq, kind->needs, sge, count, kind->has_remote) || bsn_is_due(sq, flags))
+		return bsn_post_sgl_cold(ep, kind->opcode, sge, known, remote, 0, id, flags & BSN_F_PLAIN);
+	return bsn_put_sges(sq, NULL, 0, kind->opcode, sge, count, true, remote, kind->has_remote, 0, id,
+			    flags);
 }
 
-#define BSN_POST_COUNTED(name, count, ...)                                                         \
-	BSN_UNCHANGED int name##count(struct bsn_ep *ep, const struct bsn_sge *sge,                \
-				      unsigned known, const struct bsn_remote *remote,             \
-				      uint64_t id, uint64_t what)                                  \
+#define BSN_POST_COUNTED(kind, count)                                                              \
+	BSN_UNCHANGED int bsn_counted_##kind##count(struct bsn_ep *ep, const struct bsn_sge *sge,  \
+						    unsigned known, const struct bsn_remote *remote, \
+						    uint64_t id, uint32_t flags)                   \
 	{                                                                                          \
-		return bsn_put_counted(ep, sge, count, known, remote, id, what, __VA_ARGS__);      \
+		return bsn_put_counted(ep, &bsn_kind_##kind, sge, count, known, remote, id, flags); \
 	}
-#define BSN_POST_COUNTS(name, ...)                                                                 \
-	BSN_POST_COUNTED(name, 1, __VA_ARGS__)                                                     \
-	BSN_POST_COUNTED(name, 2, __VA_ARGS__)                                                     \
-	BSN_POST_COUNTED(name, 3, __VA_ARGS__)                                                     \
-	BSN_POST_COUNTED(name, 4, __VA_ARGS__)                                                     \
-	BSN_UNCHANGED int name(struct bsn_ep *ep, const struct bsn_sge *sge, unsigned count,       \
-			       const struct bsn_remote *remote, uint64_t id, uint64_t what)        \
+#define BSN_POST_COUNTS(kind)                                                                      \
+	BSN_POST_COUNTED(kind, 1)                                                                  \
+	BSN_POST_COUNTED(kind, 2)                                                                  \
+	BSN_POST_COUNTED(kind, 3)                                                                  \
+	BSN_POST_COUNTED(kind, 4)                                                                  \
+	BSN_UNCHANGED int bsn_counted_##kind(struct bsn_ep *ep, const struct bsn_sge *sge,         \
+					     unsigned count, const struct bsn_remote *remote,      \
+					     uint64_t id, uint32_t flags)                          \
 	{                                                                                          \
 		if (BSN_LIKELY(count == 2))                                                        \
-			return name##2(ep, sge, count, remote, id, what);                          \
+			return bsn_counted_##kind##2(ep, sge, count, remote, id, flags);           \
 		switch (count) {                                                                   \
-		case 1: return name##1(ep, sge, count, remote, id, what);                          \
-		case 3: return name##3(ep, sge, count, remote, id, what);                          \
-		case BSN_MAX_PLAIN_SGE: return name##4(ep, sge, count, remote, id, what);          \
-		default: break;                                                                    \
+		case 1: return bsn_counted_##kind##1(ep, sge, count, remote, id, flags);           \
+		case 3: return bsn_counted_##kind##3(ep, sge, count, remote, id, flags);           \
+		case 4: return bsn_counted_##kind##4(ep, sge, count, remote, id, flags);           \
+		default: break; /* more than BSN_MAX_PLAIN_SGE, or none */                         \
 		}                                                                                  \
-		return bsn_post_sgl_cold(ep, (uint8_t)what, sge, bsn_what_count(count), remote,    \
-					 (uint32_t)(what >> 32), id, (uint32_t)what & BSN_F_PLAIN); \
+		return bsn_post_sgl_cold(ep, bsn_kind_##kind.opcode, sge, bsn_what_count(count),   \
+					 remote, 0, id, flags & BSN_F_PLAIN);                      \
 	}
-BSN_POST_COUNTS(bsn_post_write, true, false)
-BSN_POST_COUNTS(bsn_post_read, true, true)
-BSN_POST_COUNTS(bsn_post_message, false, false)
+BSN_POST_COUNTS(write)
+BSN_POST_COUNTS(read)
+BSN_POST_COUNTS(send)
 #undef BSN_POST_COUNTS
 #undef BSN_POST_COUNTED
 
@@ -1479,15 +1538,13 @@ BSN_ALWAYS_INLINE int bsn_build_unknown(struct bsn_ep *ep, const struct bsn_kind
 					const struct bsn_remote *remote, uint32_t imm, uint64_t id,
 					uint32_t flags)
 {
-	const uint64_t what = (uint64_t)imm << 32 | flags | kind->opcode;
-
-	if (BSN_UNLIKELY(flags & ~BSN_F_PLAIN))
-		return bsn_post_sgl_cold(ep, kind->opcode, sge, bsn_what_count(count), remote, imm,
-					 id, flags);
-	if (kind->needs & BSN_CAN_READ)
-		return bsn_post_read(ep, sge, count, remote, id, what);
-	return kind->has_remote ? bsn_post_write(ep, sge, count, remote, id, what)
-				: bsn_post_message(ep, sge, count, remote, id, what);
+	if (!(flags & ~BSN_F_PLAIN) && kind == &bsn_kind_write)
+		return bsn_counted_write(ep, sge, count, remote, id, flags);
+	if (!(flags & ~BSN_F_PLAIN) && kind == &bsn_kind_read)
+		return bsn_counted_read(ep, sge, count, remote, id, flags);
+	if (!(flags & ~BSN_F_PLAIN) && kind == &bsn_kind_send)
+		return bsn_counted_send(ep, sge, count, remote, id, flags);
+	return bsn_post_sgl_cold(ep, kind->opcode, sge, bsn_what_count(count), remote, imm, id, flags);
 }
 
 /* A message or RDMA request of @count SGEs. */
@@ -1502,33 +1559,6 @@ BSN_ALWAYS_INLINE int bsn_build_sgl(struct bsn_ep *ep, const struct bsn_kind *ki
 	if (__builtin_constant_p(count))
 		return bsn_build_known(ep, kind, sge, count, remote, imm, id, flags);
 	return bsn_build_unknown(ep, kind, sge, count, remote, imm, id, flags);
-}
-
-/* More inline data than the inline code copies. */
-BSN_ALWAYS_INLINE int bsn_put_huge(struct bsn_ep *ep, unsigned opcode, const void *data,
-				   uint32_t length, const struct bsn_remote *remote,
-				   bool has_remote, uint32_t imm, uint64_t id, uint32_t flags)
-{
-	struct bsn_sq *sq = ep->sq;
-	int err = BSN_NOT_PLAIN;
-
-	if (length <= sq->max_inline && (flags & BSN_F_SIGNALED || sq->quiet != 1))
-		err = bsn_put_long(sq, sq->limit, NULL, 0, opcode, (const uint8_t *)data, length,
-				   BSN_INLINE_ANY, true, 0, remote, has_remote, imm, id, flags);
-	return err > 0 ? bsn_post_inline_cold(ep, opcode, data, length, remote, imm, id, flags) : err;
-}
-
-BSN_APART int bsn_send_huge(struct bsn_ep *ep, unsigned opcode, const void *data, uint32_t length,
-			    uint32_t imm, uint64_t id, uint32_t flags)
-{
-	return bsn_put_huge(ep, opcode, data, length, NULL, false, imm, id, flags);
-}
-
-BSN_APART int bsn_write_huge(struct bsn_ep *ep, unsigned opcode, const void *data, uint32_t length,
-			     const struct bsn_remote *remote, uint32_t imm, uint64_t id,
-			     uint32_t flags)
-{
-	return bsn_put_huge(ep, opcode, data, length, remote, true, imm, id, flags);
 }
 
 /* WRITEs inline data to one of many peers: more than a DS, or of a length that the compiler does not know. */
@@ -1567,7 +1597,7 @@ BSN_ALWAYS_INLINE int bsn_build_inline(struct bsn_ep *ep, const struct bsn_kind 
 	sq = ep->sq;
 	if (!__builtin_constant_p(length))
 		BSN_HIDE(bytes); /* one register: the compiler would copy what it knows to have 32 bits */
-	if (opcode == BSN_OPCODE_SEND && !bsn_fits(sq, sq->limit, 1))
+	if (opcode == BSN_OPCODE_SEND && !bsn_fits(sq, sq->limit, BSN_BB_SIZE))
 		return bytes > BSN_EXTENDED_INLINE
 			       ? bsn_send_extended_any(ep, data, bytes, id, flags)
 			       : bsn_send_extended_inline(ep, data, bytes, id, flags);
@@ -1586,11 +1616,6 @@ BSN_ALWAYS_INLINE int bsn_build_inline(struct bsn_ep *ep, const struct bsn_kind 
 	}
 	if (!__builtin_constant_p(length))
 		BSN_HIDE(bytes); /* so that nothing is prepared for the rare case */
-	if (bytes > BSN_DS_INLINE_MAX + BSN_INLINE_MORE_MAX)
-		return has_remote ? bsn_write_huge(ep, opcode, data, (uint32_t)bytes, remote, imm,
-						   id, flags)
-				  : bsn_send_huge(ep, opcode, data, (uint32_t)bytes, imm, id,
-						  flags);
 	return bsn_post_inline_cold(ep, opcode, data, (uint32_t)bytes, remote, imm, id, flags);
 }
 
@@ -1603,7 +1628,7 @@ BSN_ALWAYS_INLINE int bsn_build_atomic(struct bsn_ep *ep, unsigned opcode,
 	struct bsn_regs r;
 	uint8_t *wqe;
 
-	if (BSN_IS_NULL(ep) || (flags & ~BSN_F_PLAIN) || !bsn_sq_has_room(ep->sq, 1) ||
+	if (BSN_IS_NULL(ep) || (flags & ~BSN_F_PLAIN) || !bsn_sq_has_room(ep->sq, BSN_BB_SIZE) ||
 	    BSN_UNLIKELY(!(ep->sq->can & BSN_CAN_ATOMIC))) {
 		const uint64_t operand[2] = { swap_add, compare };
 		const uint32_t what = BSN_WHAT(opcode, flags, 1u);
@@ -1618,12 +1643,12 @@ BSN_ALWAYS_INLINE int bsn_build_atomic(struct bsn_ep *ep, unsigned opcode,
 		return ep->sq->posts->atomic(ep, what, sge, remote, operand, id);
 	}
 	sq = ep->sq;
-	wqe = bsn_sq_take_known(sq, &r, 1);
+	wqe = bsn_sq_take_known(sq, &r, BSN_BB_SIZE);
 	bsn_begin(&r, sq, NULL, 0, opcode, 4, flags, 0);
 	r.ds[1] = bsn_ds_raddr(remote);
 	r.ds[2] = bsn_ds_operands(swap_add, compare);
 	r.ds[3] = bsn_ds_result(sge);
-	return bsn_end(sq, wqe, NULL, false, &r, 4, BSN_REST_NONE, 4, BSN_NEAR_DS, 1, id, flags);
+	return bsn_end(sq, wqe, NULL, false, &r, 4, BSN_REST_NONE, 4, BSN_NEAR_DS, BSN_BB_SIZE, id, flags);
 }
 
 /* -- prepared requests --------------------------------------------------------------------------------- */
@@ -1652,7 +1677,7 @@ BSN_ALWAYS_INLINE int bsn_put_prepared(struct bsn_ep *ep, unsigned prefix_ds, un
 	const unsigned ds = 1 + prefix_ds + body_ds;
 	struct bsn_sq *sq = ep->sq;
 	struct bsn_regs r;
-	uint8_t *const wqe = bsn_sq_take_known(sq, &r, bsn_bb_of_ds(ds));
+	uint8_t *const wqe = bsn_sq_take_known(sq, &r, bsn_bytes_of_ds(ds));
 
 	bsn_keep_peer_id(sq, bsn_peer_of(ep), id);
 	bsn_begin(&r, sq, bsn_peer_of(ep), prefix_ds, 0, 0, flags, 0);
@@ -1663,7 +1688,7 @@ BSN_ALWAYS_INLINE int bsn_put_prepared(struct bsn_ep *ep, unsigned prefix_ds, un
 	if (body_ds > 2)
 		r.ds[3 + prefix_ds] = bsn_ds_of_vector(p->body[2]);
 	return bsn_end(sq, wqe, NULL, true, &r, ds, BSN_REST_NONE, ds, BSN_NEAR_DS,
-		       bsn_bb_of_ds(ds), id, flags);
+		       bsn_bytes_of_ds(ds), id, flags);
 }
 
 BSN_APART int bsn_peer_prepared(struct bsn_ep *ep, const struct bsn_prepared *p, uint64_t id,
@@ -1672,7 +1697,7 @@ BSN_APART int bsn_peer_prepared(struct bsn_ep *ep, const struct bsn_prepared *p,
 	const unsigned prefix_ds = bsn_peer_of(ep)->prefix_ds, body_ds = p->body_ds;
 	const struct bsn_sq *sq = ep->sq;
 
-	if (!bsn_fits(sq, sq->peer_limit, bsn_bb_of_ds(1 + BSN_EXTENDED_DS + 3)) ||
+	if (!bsn_fits(sq, sq->peer_limit, bsn_bytes_of_ds(1 + BSN_EXTENDED_DS + 3)) ||
 	    bsn_is_due(sq, flags))
 		return bsn_sq_post_prepared(ep, p, id, flags);
 	if (prefix_ds == BSN_COMPACT_DS && body_ds == 2)
@@ -1694,13 +1719,13 @@ BSN_ALWAYS_INLINE int bsn_build_prepared(struct bsn_ep *ep, const struct bsn_pre
 	struct bsn_regs r;
 	uint8_t *wqe;
 
-	if (BSN_IS_NULL(ep) || (flags & ~BSN_F_ALL) || !bsn_sq_has_room(ep->sq, 1)) {
+	if (BSN_IS_NULL(ep) || (flags & ~BSN_F_ALL) || !bsn_sq_has_room(ep->sq, BSN_BB_SIZE)) {
 		if (!BSN_IS_NULL(ep) && !(flags & ~BSN_F_ALL) && bsn_has_peer_room(ep->sq))
 			return bsn_peer_prepared(ep, p, id, flags);
 		return bsn_sq_post_prepared(ep, p, id, flags);
 	}
 	sq = ep->sq;
-	wqe = bsn_sq_take_known(sq, &r, 1);
+	wqe = bsn_sq_take_known(sq, &r, BSN_BB_SIZE);
 	ctrl0 = bsn_ctrl0(sq, 0, 0);
 	ctrl1 = bsn_ctrl1(sq, flags, 0);
 	const bsn_v2 ctrl = (bsn_v2){ ctrl0.raw, ctrl1.raw } |
@@ -1709,10 +1734,10 @@ BSN_ALWAYS_INLINE int bsn_build_prepared(struct bsn_ep *ep, const struct bsn_pre
 	r.ds[1] = bsn_ds_of_vector(p->body[0]);
 	r.ds[2] = bsn_ds_of_vector(p->body[1]);
 	if (BSN_LIKELY(p->body_ds < BSN_NEAR_DS))
-		return bsn_end(sq, wqe, NULL, false, &r, 3, BSN_REST_NONE, 3, BSN_NEAR_DS, 1, id,
-			       flags);
+		return bsn_end(sq, wqe, NULL, false, &r, 3, BSN_REST_NONE, 3, BSN_NEAR_DS, BSN_BB_SIZE,
+			       id, flags);
 	r.ds[3] = bsn_ds_of_vector(p->body[2]);
-	return bsn_end(sq, wqe, NULL, false, &r, 4, BSN_REST_NONE, 4, BSN_NEAR_DS, 1, id, flags);
+	return bsn_end(sq, wqe, NULL, false, &r, 4, BSN_REST_NONE, 4, BSN_NEAR_DS, BSN_BB_SIZE, id, flags);
 }
 
 BSN_HEADER_END

@@ -35,6 +35,7 @@ enum bsn_publish {
 	BSN_PUBLISH_DOORBELL,      /* 8-byte doorbell */
 	BSN_PUBLISH_COLD,          /* another store, or a shared register */
 	BSN_PUBLISH_APPENDED = 8,  /* a bit: something was appended before and is not published yet */
+	BSN_PUBLISH_LONG = 16,     /* a bit: the WQE at hand is too long for BlueFlame; never stays */
 };
 
 /** enum bsn_can - operations that not every queue has */
@@ -234,7 +235,7 @@ struct bsn_sq {
 	uint8_t has_peers;        /* its endpoints are struct bsn_peer */
 	uint32_t capacity_bb;     /* blocks that may be outstanding: what the CQ has room for */
 	uint32_t qpn;
-	uint32_t inline_most;     /* lengths from BSN_DS_SIZE on that the inline code may copy */
+	uint32_t inline_straight; /* lengths from BSN_DS_SIZE on that straight code may copy */
 	const struct bsn_sq_path *path; /* NULL: mlx5 */
 	uint8_t *hidden;          /* one a slot: the library signaled the WQE that begins there */
 	uint8_t gives_results;    /* BSN_SENDS_GIVE, or 0 */
@@ -250,10 +251,10 @@ struct bsn_sq {
 	uint16_t closed;          /* errno of posts to a queue that is not open; 0: it is */
 	const char *closed_why;
 	uint32_t wide_pi;         /* @pi modulo 2^32, brought up to date once a lap at least */
-	uint32_t count_doorbells; /* 8-byte doorbells */
-	uint32_t count_rung_bb;   /* BBs published by those; all others were by BlueFlame */
 	uint32_t count_full;      /* posts refused for want of room */
 	uint32_t max_copy;        /* bytes of one that the NIC makes */
+	uint64_t count_doorbells; /* 8-byte doorbells */
+	uint64_t count_rung;      /* bytes of blocks published by those; all others were by BlueFlame */
 	uint8_t *fenced_limit;    /* @limit would be here if no fence were owed; 0: none is */
 };
 
@@ -274,11 +275,9 @@ struct bsn_sq {
 /* Bytes of inline data that fit wherever a data pointer does. */
 #define BSN_DS_INLINE_MAX (BSN_DS_SIZE - BSN_INLINE_HDR_SIZE)
 
-/* The inline code copies as many more: to one peer they fit a BlueFlame buffer. */
-#define BSN_INLINE_MORE_MAX (12 * BSN_DS_SIZE)
-
-/* As struct bsn_sq's inline_most: all that there are. */
-#define BSN_INLINE_ANY (UINT32_MAX - BSN_DS_SIZE)
+/* Straight code copies as many whole DS after the first, and data of this length; a loop copies more. */
+#define BSN_INLINE_STRAIGHT_DS 15
+#define BSN_INLINE_STRAIGHT    (BSN_DS_INLINE_MAX + (BSN_INLINE_STRAIGHT_DS + 1) * BSN_DS_SIZE)
 
 /* -- the cold functions ------------------------------------------------------------------------- */
 
@@ -378,18 +377,18 @@ BSN_API uint32_t bsn_sq_count_blueflame(const struct bsn_sq *sq);
 
 /* -- credits ------------------------------------------------------------------------------------ */
 
-/* Whether @bb blocks are free before @limit, in one piece. */
-BSN_ALWAYS_INLINE bool bsn_fits(const struct bsn_sq *sq, const uint8_t *limit, unsigned bb)
+/* Whether blocks of so many @bytes are free before @limit, in one piece. */
+BSN_ALWAYS_INLINE bool bsn_fits(const struct bsn_sq *sq, const uint8_t *limit, size_t bytes)
 {
-	if (__builtin_constant_p(bb) && bb == 1)
+	if (__builtin_constant_p(bytes) && bytes == BSN_BB_SIZE)
 		return BSN_LIKELY(sq->slot < limit);
-	return BSN_LIKELY(sq->slot + (size_t)bb * BSN_BB_SIZE <= limit);
+	return BSN_LIKELY(sq->slot + bytes <= limit);
 }
 
 /* Whether the inline code may go on with a queue of one peer. */
-BSN_ALWAYS_INLINE bool bsn_sq_has_room(struct bsn_sq *sq, unsigned bb)
+BSN_ALWAYS_INLINE bool bsn_sq_has_room(struct bsn_sq *sq, size_t bytes)
 {
-	return bsn_fits(sq, sq->limit, bb);
+	return bsn_fits(sq, sq->limit, bytes);
 }
 
 /*

@@ -72,18 +72,17 @@ void bsn_sq_clear(struct bsn_sq *sq)
 	sq->next_fence = BSN_FENCE_NONE;
 	sq->route.has_hidden = sq->gives_results;
 	sq->wide_pi = 0;
-	sq->count_doorbells = sq->count_rung_bb = sq->count_full = 0;
+	sq->count_doorbells = sq->count_rung = 0;
+	sq->count_full = 0;
 	memset(sq->hidden, 0, (size_t)sq->bb_mask + 1);
 	if (!sq->closed)
 		bsn_sq_open(sq);
 }
 
-static uint32_t inline_most(uint32_t max_inline)
+static uint32_t inline_straight(uint32_t max_inline)
 {
-	const uint32_t max = BSN_DS_INLINE_MAX + BSN_INLINE_MORE_MAX;
-
-	if (max_inline > max)
-		max_inline = max;
+	if (max_inline > BSN_INLINE_STRAIGHT)
+		max_inline = BSN_INLINE_STRAIGHT;
 	return max_inline < BSN_DS_SIZE ? 0 : max_inline - BSN_DS_SIZE + 1;
 }
 
@@ -120,7 +119,7 @@ struct bsn_sq *bsn_sq_alloc(const struct bsn_sq_init *init)
 	sq->capacity_bb = init->capacity_bb;
 	sq->max_inline = (uint16_t)(init->max_inline > BSN_DS_INLINE_MAX ? init->max_inline
 									 : BSN_DS_INLINE_MAX);
-	sq->inline_most = inline_most(sq->max_inline);
+	sq->inline_straight = inline_straight(sq->max_inline);
 	sq->max_sge = (uint8_t)(init->max_sge < UINT8_MAX ? init->max_sge : UINT8_MAX);
 	sq->max_ds = (uint8_t)(init->max_ds < BSN_SEND_MAX_DS ? init->max_ds : BSN_SEND_MAX_DS);
 	sq->transport = (uint8_t)init->transport;

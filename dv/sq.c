@@ -436,14 +436,12 @@ static void copy_wrapped(struct bsn_sq *sq, const uint8_t *wqe, size_t ds)
 static int commit(struct bsn_sq *sq, const struct bsn_peer *peer, unsigned ds, uint32_t flags,
 		  uint64_t id)
 {
-	const unsigned bb = bsn_bb_of_ds(ds);
-
 	if (peer)
 		bsn_keep_peer_id(sq, peer, id);
 	else
 		bsn_keep_id(sq, sq->slot, ds, BSN_NEAR_DS, id);
 	bsn_sq_append(sq, sq->slot);
-	bsn_sq_advance(sq, bb);
+	bsn_sq_advance(sq, bsn_bytes_of_ds(ds));
 	sq->slot = (uint8_t *)(uintptr_t)slot_of(sq, sq->pi); /* it may wrap */
 	sq->next_fence = BSN_FENCE_NONE;
 	show_room(sq);
@@ -456,14 +454,13 @@ static int post_measured(const struct request *r, unsigned ds,
 {
 	uint8_t bytes[BSN_SEND_MAX_DS * BSN_DS_SIZE] __attribute__((aligned(16)));
 	struct bsn_sq *sq = r->sq;
-	const unsigned bb = bsn_bb_of_ds(ds);
-	const int err = admit(sq, bb, r->what);
+	const int err = admit(sq, bsn_bb_of_ds(ds), r->what);
 	bool wraps;
 	uint8_t *at;
 
 	if (err)
 		return err;
-	wraps = sq->slot + (size_t)bb * BSN_BB_SIZE > sq->ring_end;
+	wraps = sq->slot + bsn_bytes_of_ds(ds) > sq->ring_end;
 	at = put_head(wraps ? bytes : sq->slot, r, ds);
 	put(at, body);
 	if (wraps)
@@ -515,7 +512,7 @@ BSN_ALWAYS_INLINE uint8_t *limit_of(const struct bsn_sq *sq, const struct bsn_pe
 
 BSN_ALWAYS_INLINE bool has_room(const struct bsn_sq *sq, const uint8_t *limit, unsigned ds)
 {
-	return bsn_fits(sq, limit, bsn_bb_of_ds(ds));
+	return bsn_fits(sq, limit, bsn_bytes_of_ds(ds));
 }
 
 /* SGEs that are all plain. @owes: a fence; the compiler knows. */
@@ -527,7 +524,7 @@ BSN_ALWAYS_INLINE int post_list(struct bsn_sq *sq, uint8_t *limit, bool owes,
 	const unsigned count = count_of(what), opcode = opcode_of(what);
 	const bool has_raddr = is_one_of(bsn_wqe_sets.with_raddr, opcode);
 	const unsigned known = 1 + prefix_ds, ds = list_ds(prefix_ds, what);
-	const unsigned bb = bsn_bb_of_ds(ds);
+	const size_t bytes = bsn_bytes_of_ds(ds);
 	const struct bsn_sge *const end = sge + count;
 	uint8_t *const wqe = sq->slot, *at = wqe + known * BSN_DS_SIZE;
 	struct bsn_regs r;
@@ -535,7 +532,7 @@ BSN_ALWAYS_INLINE int post_list(struct bsn_sq *sq, uint8_t *limit, bool owes,
 	if (count - 1 >= sq->max_sge || !is_one_of(sq->ops & bsn_wqe_sets.with_list, opcode) ||
 	    what & (BSN_F_INLINE | UNKNOWN_FLAGS))
 		return BSN_NOT_PLAIN;
-	if (!bsn_fits(sq, limit, bb))
+	if (!bsn_fits(sq, limit, bytes))
 		return BSN_NO_ROOM;
 	if (has_raddr)
 		at = put_ds(at, bsn_ds_raddr(remote));
@@ -544,7 +541,7 @@ BSN_ALWAYS_INLINE int post_list(struct bsn_sq *sq, uint8_t *limit, bool owes,
 			return BSN_NOT_PLAIN;
 		at = put_ds(at, bsn_ds_data(sge++));
 	} while (sge != end);
-	bsn_sq_take(sq, &r, bb);
+	bsn_sq_take(sq, &r, bytes);
 	bsn_begin(&r, sq, peer, prefix_ds, opcode, ds, what, imm);
 	if (owes) {
 		r.ds[0].w1.raw |= bsn_sq_owed_fence(sq, what).raw;
@@ -553,7 +550,7 @@ BSN_ALWAYS_INLINE int post_list(struct bsn_sq *sq, uint8_t *limit, bool owes,
 		sq->limit = limit;
 	}
 	return bsn_end(sq, wqe, peer, prefix_ds != 0, &r, known,
-		       BSN_REST_SGES, ds, BSN_NEAR_DS, bb, id, what);
+		       BSN_REST_SGES, ds, BSN_NEAR_DS, bytes, id, what);
 }
 
 /* One piece of inline data. @limit: of the queue's kind; @peer: NULL without a prefix. */
@@ -564,13 +561,11 @@ BSN_ALWAYS_INLINE int post_data(struct bsn_sq *sq, const uint8_t *limit,
 {
 	const unsigned length = count_of(what), opcode = opcode_of(what);
 
-	if (length <= BSN_DS_INLINE_MAX)
-		return bsn_put_data(sq, limit, peer, prefix_ds, opcode, data, length, 0, remote,
-				    has_raddr, imm, id, what);
-	if (length > sq->max_inline)
-		return BSN_NOT_PLAIN;
-	return bsn_put_long(sq, limit, peer, prefix_ds, opcode, data, length, BSN_INLINE_ANY, true, 0,
-			    remote, has_raddr, imm, id, what);
+	return length <= BSN_DS_INLINE_MAX
+		       ? bsn_put_data(sq, limit, peer, prefix_ds, opcode, data, length, 0, remote,
+				      has_raddr, imm, id, what)
+		       : bsn_put_long(sq, limit, peer, prefix_ds, opcode, data, length, 0, remote,
+				      has_raddr, imm, id, what);
 }
 
 /* The queue of @ep, or why it takes nothing at all. */
@@ -652,18 +647,18 @@ BSN_ALWAYS_INLINE void go_beside(struct bsn_sq *sq, struct beside *b)
 }
 
 /* Publishes what was built beside the ring and copied there, as bsn_publish(). */
-BSN_ALWAYS_INLINE int publish_beside(struct bsn_sq *sq, const struct beside *b, unsigned bb)
+BSN_ALWAYS_INLINE int publish_beside(struct bsn_sq *sq, const struct beside *b, size_t bytes)
 {
 	const struct bsn_regs none = { .moves_later = false };
 	struct bsn_lane *lane;
 	uint8_t *reg;
 
-	if (b->publish != BSN_PUBLISH_8 || bb > BSN_BLUEFLAME_BB)
+	if (b->publish != BSN_PUBLISH_8 || bytes > BSN_BF_BUFFER_BYTES)
 		return bsn_sq_ring(sq);
 	sq->publish = b->publish;
 	lane = bsn_sq_open_register(sq);
 	reg = lane->reg;
-	bsn_copy(reg, b->wqe, bb, &none, 0, BSN_REST_VECTORS, false);
+	bsn_copy(reg, b->wqe, bytes, &none, 0, BSN_REST_VECTORS, false);
 	bsn_sq_close_register(lane, reg);
 	return 0;
 }
@@ -671,7 +666,7 @@ BSN_ALWAYS_INLINE int publish_beside(struct bsn_sq *sq, const struct beside *b, 
 /* Comes back with what was built: @err is 0, or nothing was. */
 BSN_ALWAYS_INLINE int come_back(struct bsn_sq *sq, const struct beside *b, int err, uint32_t what)
 {
-	const unsigned bb = (unsigned)(sq->slot - b->wqe) / BSN_BB_SIZE;
+	const size_t bytes = (size_t)(sq->slot - b->wqe);
 	struct bsn_ctrl ctrl;
 
 	sq->slot = b->slot;
@@ -680,9 +675,9 @@ BSN_ALWAYS_INLINE int come_back(struct bsn_sq *sq, const struct beside *b, int e
 	bsn_ctrl_decode(&ctrl, b->wqe);
 	copy_wrapped(sq, b->wqe, ctrl.ds);
 	sq->last = (uint32_t)(uintptr_t)b->slot;
-	sq->slot = sq->ring + (bb * BSN_BB_SIZE - (size_t)(sq->ring_end - b->slot));
-	set_limit(sq, sq->has_peers, find_limit(sq, b->free_bb - bb));
-	return what & BSN_F_RING ? publish_beside(sq, b, bb) : 0;
+	sq->slot = sq->ring + (bytes - (size_t)(sq->ring_end - b->slot));
+	set_limit(sq, sq->has_peers, find_limit(sq, b->free_bb - bytes / BSN_BB_SIZE));
+	return what & BSN_F_RING ? publish_beside(sq, b, bytes) : 0;
 }
 
 /* @peer: NULL: the queue has one. */
@@ -819,7 +814,7 @@ BSN_ALWAYS_INLINE int post_one(struct bsn_ep *ep, uint32_t what, const struct bs
 		return post_sgl(ep, what, sge, remote, imm, id);
 	if (BSN_LIKELY(sq->slot >= sq->limit))
 		look_for_room(sq, false);
-	if (!bsn_fits(sq, sq->limit, 1) || !bsn_are_plain(sge, 1) ||
+	if (!bsn_fits(sq, sq->limit, BSN_BB_SIZE) || !bsn_are_plain(sge, 1) ||
 	    BSN_UNLIKELY(!is_one_of(sq->ops, opcode)))
 		return post_sgl(ep, what, sge, remote, imm, id);
 	return bsn_put_sges(sq, NULL, 0, opcode, sge, 1, false, remote, has_raddr, imm, id, flags);
@@ -1282,7 +1277,7 @@ static void copy_blueflame(struct bsn_sq *sq, uint16_t first, unsigned blocks)
 BSN_ALWAYS_INLINE void ring_doorbell(struct bsn_sq *sq, uint8_t *reg, uint16_t first,
 				     struct bsn_be64 head)
 {
-	sq->count_rung_bb += (uint16_t)(sq->pi - first);
+	sq->count_rung += (size_t)(uint16_t)(sq->pi - first) * BSN_BB_SIZE;
 	bsn_store_mmio(reg, head); /* between them: gcc 12 would make vectors of both counters */
 	sq->count_doorbells++;
 }
@@ -1388,7 +1383,7 @@ int bsn_sq_cancel(struct bsn_sq *sq)
 	for (uint16_t at = first; at != sq->pi; at++)
 		__atomic_store_n(&sq->hidden[at & sq->bb_mask], BSN_HIDDEN_NOT, __ATOMIC_RELAXED);
 	sq->wide_pi = bsn_sq_wide_pi(sq) - count;
-	bsn_sq_advance(sq, 0u - count);
+	bsn_sq_advance(sq, -(size_t)count * BSN_BB_SIZE);
 	sq->slot = (uint8_t *)(uintptr_t)slot_of(sq, first);
 	sq->publish &= (uint8_t)~BSN_PUBLISH_APPENDED;
 	sq->quiet = sq->signal_every ? 1 : sq->quiet; /* the turn may have been one of theirs */
@@ -1413,7 +1408,8 @@ uint32_t bsn_sq_count_blueflame(const struct bsn_sq *sq)
 {
 	if (!sq->ring)
 		return 0; /* the provider's are not known */
-	return bsn_sq_wide_pi(sq) - (uint16_t)(sq->pi - first_unrung(sq)) - sq->count_rung_bb;
+	return bsn_sq_wide_pi(sq) - (uint16_t)(sq->pi - first_unrung(sq)) -
+	       (uint32_t)(sq->count_rung / BSN_BB_SIZE);
 }
 
 /* -- the end of a failed queue ------------------------------------------------------------------- */

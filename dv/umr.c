@@ -378,7 +378,7 @@ static __attribute__((noinline)) int post_cold(struct bsn_sq *sq, const struct u
 /* Whether a WQE of @ds units fits before the end of the queue's room. */
 static bool find_room(struct bsn_sq *sq, unsigned ds)
 {
-	const size_t bytes = (size_t)bsn_bb_of_ds(ds) * BSN_BB_SIZE;
+	const size_t bytes = bsn_bytes_of_ds(ds);
 
 	if (sq->slot + bytes <= umr_room(sq))
 		return true;

@@ -368,7 +368,7 @@ BSN_ALWAYS_INLINE int umr_end(struct bsn_sq *sq, const struct umr_target *target
 			      bool is_inline, uint32_t padded, enum bsn_rest rest, unsigned ds,
 			      uint64_t id, uint32_t flags)
 {
-	const unsigned bb = bsn_bb_of_ds(ds);
+	const size_t bytes = bsn_bytes_of_ds(ds);
 	struct bsn_be64 ctrl1;
 	struct bsn_regs r;
 	uint8_t *wqe;
@@ -384,9 +384,9 @@ BSN_ALWAYS_INLINE int umr_end(struct bsn_sq *sq, const struct umr_target *target
 		sq->fenced_limit = sq->limit;
 		sq->limit = NULL;
 	}
-	wqe = bsn_sq_take(sq, &r, bb);
+	wqe = bsn_sq_take(sq, &r, bytes);
 	return bsn_end(sq, wqe, NULL, false, &r, UMR_HEAD_DS, rest, ds,
-		       BSN_NEAR_DS, bb, id, flags);
+		       BSN_NEAR_DS, bytes, id, flags);
 }
 
 /* @rest: how the translations were put */

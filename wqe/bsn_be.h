@@ -135,6 +135,18 @@ static inline __attribute__((always_inline)) struct bsn_be64 bsn_join_byte_to_be
 	return be;
 }
 
+/** bsn_join_to_be64 - any dword, and the four bytes that follow it in memory */
+static inline __attribute__((always_inline)) struct bsn_be64 bsn_join_to_be64(uint32_t dword,
+									      uint32_t next_raw)
+{
+	struct bsn_be64 be;
+
+	be.raw = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+			 ? (uint64_t)next_raw << 32 | bsn_wide_be32(dword)
+			 : (uint64_t)dword << 32 | next_raw;
+	return be;
+}
+
 /** bsn_byte_pair_to_be64 - bsn_pair_to_be64() of a dword below 256 and another */
 static inline __attribute__((always_inline)) struct bsn_be64 bsn_byte_pair_to_be64(uint32_t first,
 										   uint32_t second)

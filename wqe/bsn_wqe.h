@@ -39,6 +39,12 @@ static inline uint32_t bsn_bb_of_ds(uint32_t ds)
 	return (ds + BSN_BB_DS - 1) / BSN_BB_DS;
 }
 
+/** bsn_bytes_of_ds() - the bytes of these blocks */
+static inline size_t bsn_bytes_of_ds(uint32_t ds)
+{
+	return (size_t)bsn_bb_of_ds(ds) * BSN_BB_DS * BSN_DS_SIZE;
+}
+
 /* Opcodes of send WQEs (bsn_types.h), in words: X(NAME, value, doc) */
 #define BSN_WQE_OPCODES(X)                                                                         \
 	X(NOP, BSN_OPCODE_NOP, "does nothing; completes if asked to")                              \

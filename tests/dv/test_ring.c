@@ -20,9 +20,10 @@ static void trace_start(void)
 #define RING_BB    16u
 #define MAX_SGE    14u
 #define MAX_INLINE 220u
+#define FAR_INLINE 420u /* three rounds of the loop beyond BSN_INLINE_STRAIGHT */
 #define MAX_MIXES  40
 
-static uint8_t payload[MAX_INLINE + 64];
+static uint8_t payload[FAR_INLINE + 64];
 static const struct bsn_remote remote = { 0x1122334455667788, 0x99aabbcc };
 
 /* One list of local memory: pointers, or inline data in pieces. */
@@ -570,9 +571,11 @@ static void inline_data_of_every_length(void **state)
 
 	(void)state;
 	for (unsigned mode = 0; mode < MODES; mode++) {
-		struct fake *f = fake_of_mode(mode, (struct fake_attr){ .count_bb = RING_BB });
+		struct fake *f = fake_of_mode(mode, (struct fake_attr){ .count_bb = RING_BB,
+									 .max_inline = FAR_INLINE,
+									 .max_ds = 32 });
 
-		for (uint32_t length = 0; f && length <= MAX_INLINE; length++) {
+		for (uint32_t length = 0; f && length <= FAR_INLINE; length++) {
 			const struct mix m = { true, 1, { { (uintptr_t)payload, length, 0 } } };
 
 			for (unsigned i = 0; i < 4; i++) {
@@ -581,6 +584,7 @@ static void inline_data_of_every_length(void **state)
 				for (uint32_t pos = mode == 4 * BSN_STORE_8 ? 0 : 15 - length % 4;
 				     pos < RING_BB; pos += mode == 4 * BSN_STORE_8 ? 1 : 4)
 					post_at(f, NULL, &wr, pos);
+				assert_false(f->sq->publish & BSN_PUBLISH_LONG);
 			}
 		}
 		if (f)
@@ -593,13 +597,13 @@ static void inline_data_are_not_read_beyond(void **state)
 {
 	uint8_t *pages = mmap(NULL, 3 * FAKE_PAGE, PROT_READ | PROT_WRITE,
 			      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	struct fake *f = fake_create(NULL);
+	struct fake *f = fake_create(&(struct fake_attr){ .max_inline = FAR_INLINE, .max_ds = 32 });
 
 	(void)state;
 	assert_ptr_not_equal(pages, MAP_FAILED);
 	assert_int_equal(mprotect(pages, FAKE_PAGE, PROT_NONE), 0);
 	assert_int_equal(mprotect(pages + 2 * FAKE_PAGE, FAKE_PAGE, PROT_NONE), 0);
-	for (uint32_t length = 1; length <= MAX_INLINE; length++)
+	for (uint32_t length = 1; length <= FAR_INLINE; length++)
 		for (int at_end = 0; at_end < 2; at_end++) {
 			uint8_t *data = pages + FAKE_PAGE + (at_end ? FAKE_PAGE - length : 0);
 
@@ -771,12 +775,16 @@ static void inline_data_of_every_length_to_one_of_many(void **state)
 {
 	(void)state;
 	for (unsigned mode = 0; mode < MODES; mode++) {
-		struct fake *f = fake_of_mode(mode, many_peers(BSN_TRANSPORT_UD));
+		struct fake_attr attr = many_peers(BSN_TRANSPORT_UD);
+
+		attr.max_inline = FAR_INLINE;
+		attr.max_ds = 32;
+		struct fake *f = fake_of_mode(mode, attr);
 
 		if (!f)
 			continue;
 		make_peers(f);
-		for (uint32_t length = 0; length <= MAX_INLINE; length++) {
+		for (uint32_t length = 0; length <= FAR_INLINE; length++) {
 			const struct mix m = { true, 1, { { (uintptr_t)payload, length, 0 } } };
 			const struct bsn_wr wr = request(BSN_OPCODE_SEND, &m, BSN_F_RING);
 

@@ -114,7 +114,7 @@ static inline struct cost_limits cost_limits_of(enum cost_queues kind)
 {
 	switch (kind) {
 	case COST_LONG:
-		return (struct cost_limits){ COST_SGES_MAX, 2, 256 };
+		return (struct cost_limits){ COST_SGES_MAX, 2, 512 };
 	case COST_UD:
 		return (struct cost_limits){ 2, 1, 64 };
 	default:

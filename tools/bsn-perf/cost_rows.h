@@ -11,7 +11,7 @@
 /* X(NAME, doc): the queues of a row; a column makes each kind that a wanted row needs. */
 #define COST_QUEUES(X)                                                                             \
 	X(RC, "RC, one SGE, inline data of one block")                                             \
-	X(LONG, "RC, four SGEs, 256 B of inline data, receives of two SGEs")                       \
+	X(LONG, "RC, four SGEs, 512 B of inline data, receives of two SGEs")                       \
 	X(UD, "UD, two SGEs, 64 B of inline data")                                                 \
 	X(SRQ, "RC, receives of a shared receive queue")                                           \
 	X(MANY, "512 RC QPs on one CQ, or so many as are asked for, which take turns")              \
@@ -79,7 +79,10 @@ enum cost_known {
 	X(write_inline96, LONG, WRITE, INLINED, 96, 1, KNOWN)                                      \
 	X(write_inline128, LONG, WRITE, INLINED, 128, 1, KNOWN)                                    \
 	X(write_inline192, LONG, WRITE, INLINED, 192, 1, KNOWN)                                    \
+	X(write_inline224, LONG, WRITE, INLINED, 224, 1, KNOWN)                                    \
 	X(write_inline256, LONG, WRITE, INLINED, 256, 1, KNOWN)                                    \
+	X(write_inline320, LONG, WRITE, INLINED, 320, 1, KNOWN)                                    \
+	X(write_inline512, LONG, WRITE, INLINED, 512, 1, KNOWN)                                    \
 	X(write_prepared, RC, WRITE, PREPARED, 1, 1, KNOWN)                                        \
 	X(write_batch16_sge, RC, WRITE, SGES, 1, 16, KNOWN)                                        \
 	X(write_batch16_sge2, LONG, WRITE, SGES, 2, 16, KNOWN)                                     \
@@ -103,7 +106,10 @@ enum cost_known {
 	X(send_inline96, LONG, SEND, INLINED, 96, 1, KNOWN)                                        \
 	X(send_inline128, LONG, SEND, INLINED, 128, 1, KNOWN)                                      \
 	X(send_inline192, LONG, SEND, INLINED, 192, 1, KNOWN)                                      \
+	X(send_inline224, LONG, SEND, INLINED, 224, 1, KNOWN)                                      \
 	X(send_inline256, LONG, SEND, INLINED, 256, 1, KNOWN)                                      \
+	X(send_inline320, LONG, SEND, INLINED, 320, 1, KNOWN)                                      \
+	X(send_inline512, LONG, SEND, INLINED, 512, 1, KNOWN)                                      \
 	X(send_imm, RC, SEND_IMM, SGES, 1, 1, KNOWN)                                               \
 	X(send_imm_inline, RC, SEND_IMM, INLINED, 8, 1, KNOWN)                                     \
 	X(fetch_add, RC, FETCH_ADD, SGES, 1, 1, KNOWN)                                             \
