@@ -464,9 +464,10 @@ BSN_ALWAYS_INLINE void bsn_keep_id(struct bsn_sq *sq, uint8_t *wqe, size_t lengt
 }
 
 /* The same on a queue with many peers. */
-BSN_ALWAYS_INLINE void bsn_keep_peer_id(struct bsn_sq *sq, const struct bsn_peer *peer, uint64_t id)
+BSN_ALWAYS_INLINE void bsn_keep_peer_id(struct bsn_sq *sq, const uint8_t *wqe,
+					const struct bsn_peer *peer, uint64_t id)
 {
-	uint64_t *kept = sq->ids + 2 * bsn_slot_index(sq);
+	uint64_t *kept = bsn_peer_ids(sq, wqe);
 
 	kept[0] = id;
 	kept[1] = (uintptr_t)peer->user;
@@ -695,7 +696,7 @@ BSN_ALWAYS_INLINE int bsn_end(struct bsn_sq *sq, uint8_t *wqe, const struct bsn_
 	BSN_EACH_REG(BSN_STORE_REG)
 #undef BSN_STORE_REG
 	if (has_peer && peer)
-		bsn_keep_peer_id(sq, peer, id);
+		bsn_keep_peer_id(sq, wqe, peer, id);
 	if (!has_peer)
 		bsn_keep_id(sq, wqe, length, near, id);
 	bsn_sq_advance(sq, bb);
@@ -737,7 +738,7 @@ BSN_ALWAYS_INLINE int bsn_put_sges(struct bsn_sq *sq, const struct bsn_peer *pee
 	unsigned n = 1 + prefix_ds;
 
 	if (prefix_ds)
-		bsn_keep_peer_id(sq, peer, id);
+		bsn_keep_peer_id(sq, wqe, peer, id);
 	if (has_remote)
 		r.ds[n++] = bsn_ds_raddr(remote);
 	if (count > 0)
@@ -998,7 +999,7 @@ BSN_ALWAYS_INLINE int bsn_put_piece(struct bsn_ep *ep, unsigned prefix_ds, unsig
 	uint8_t *const wqe = bsn_sq_take_known(sq, &r, bb);
 
 	/* In an order in which the registers that a call may change are enough. */
-	bsn_keep_peer_id(sq, bsn_peer_of(ep), id);
+	bsn_keep_peer_id(sq, wqe, bsn_peer_of(ep), id);
 	if (has_remote)
 		r.ds[1 + prefix_ds] = bsn_ds_raddr(remote);
 	BSN_HIDE(ep);
@@ -1207,7 +1208,7 @@ BSN_ALWAYS_INLINE int bsn_put_atomic(struct bsn_ep *ep, unsigned prefix_ds, unsi
 	struct bsn_regs r;
 	uint8_t *const wqe = bsn_sq_take_known(sq, &r, bsn_bb_of_ds(ds));
 
-	bsn_keep_peer_id(sq, bsn_peer_of(ep), id);
+	bsn_keep_peer_id(sq, wqe, bsn_peer_of(ep), id);
 	r.ds[ds - 3] = bsn_ds_raddr(remote);
 	r.ds[ds - 2] = bsn_ds_operands(swap_add, compare);
 	r.ds[ds - 1] = bsn_ds_result(sge);
@@ -1654,7 +1655,7 @@ BSN_ALWAYS_INLINE int bsn_put_prepared(struct bsn_ep *ep, unsigned prefix_ds, un
 	struct bsn_regs r;
 	uint8_t *const wqe = bsn_sq_take_known(sq, &r, bsn_bb_of_ds(ds));
 
-	bsn_keep_peer_id(sq, bsn_peer_of(ep), id);
+	bsn_keep_peer_id(sq, wqe, bsn_peer_of(ep), id);
 	bsn_begin(&r, sq, bsn_peer_of(ep), prefix_ds, 0, 0, flags, 0);
 	r.ds[0].w0 = bsn_to_be64((bsn_to_be64(p->ctrl0.raw).raw + prefix_ds) | sq->ctrl_next);
 	r.ds[0].w1.raw |= p->ctrl1.raw;

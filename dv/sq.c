@@ -439,7 +439,7 @@ static int commit(struct bsn_sq *sq, const struct bsn_peer *peer, unsigned ds, u
 	const unsigned bb = bsn_bb_of_ds(ds);
 
 	if (peer)
-		bsn_keep_peer_id(sq, peer, id);
+		bsn_keep_peer_id(sq, sq->slot, peer, id);
 	else
 		bsn_keep_id(sq, sq->slot, ds, BSN_NEAR_DS, id);
 	bsn_sq_append(sq, sq->slot);

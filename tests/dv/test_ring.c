@@ -319,8 +319,8 @@ static void assert_kept(const struct fake *f, const struct bsn_wr *wr, const str
 	const uint32_t ring_bytes = (f->sq->bb_mask + 1) * BSN_BB_SIZE;
 
 	if (peer) {
-		assert_int_equal(f->sq->ids[2 * slot], wr->id);
-		assert_ptr_equal((void *)(uintptr_t)f->sq->ids[2 * slot + 1], peer->user);
+		assert_int_equal(f->sq->route.ids[2 * slot], wr->id);
+		assert_ptr_equal((void *)(uintptr_t)f->sq->route.ids[2 * slot + 1], peer->user);
 	} else if (bytes[7] <= BSN_NEAR_DS) {
 		assert_memory_equal(bytes + BSN_NEAR_ID_AT, &wr->id, 8);
 		assert_poison(bytes + written, BSN_NEAR_ID_AT - written);
@@ -838,7 +838,7 @@ static void shoot(const struct fake *f, struct shot *shot)
 	}
 	memcpy(shot->page, f->page, FAKE_PAGE);
 	memcpy(shot->record, f->record, sizeof(shot->record));
-	memcpy(shot->ids, f->sq->ids, sizeof(shot->ids));
+	memcpy(shot->ids, f->sq->route.ids, sizeof(shot->ids));
 	memcpy(shot->hidden, f->sq->hidden, sizeof(shot->hidden));
 }
 
