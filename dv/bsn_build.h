@@ -469,6 +469,7 @@ BSN_ALWAYS_INLINE void bsn_keep_peer_id(struct bsn_sq *sq, const uint8_t *wqe,
 {
 	uint64_t *kept = bsn_peer_ids(sq, wqe);
 
+
 	kept[0] = id;
 	kept[1] = (uintptr_t)peer->user;
 }
@@ -655,7 +656,9 @@ BSN_ALWAYS_INLINE int bsn_publish_otherwise(struct bsn_sq *sq, const uint8_t *wq
 			__builtin_unreachable(); /* else it could be taken for BSN_NOT_PLAIN or BSN_NO_ROOM */
 		return err;
 	}
-	bsn_sq_publish_bb(sq, bsn_vector_of(r->ds[0]),
+	struct bsn_sq *same = sq;
+	BSN_HIDE(same); /* so that a parameter that is in its register need not leave it */
+	bsn_sq_publish_bb(same, bsn_vector_of(r->ds[0]),
 			  known > 1 ? bsn_vector_of(r->ds[1]) : (bsn_v2){ 0, 0 },
 			  known > 2 ? bsn_vector_of(r->ds[2]) : (bsn_v2){ 0, 0 },
 			  known > 3 ? bsn_vector_of(r->ds[3]) : (bsn_v2){ 0, 0 });
@@ -941,17 +944,21 @@ BSN_ALWAYS_INLINE int bsn_post_inline_cold(struct bsn_ep *ep, unsigned opcode, c
 #define BSN_COMPACT_DS  1
 #define BSN_EXTENDED_DS 3
 
-/* A DS as a parameter, in registers; gcc 12 would pass a structure of two words through memory. */
+/*
+ * What is posted, as parameters, all in registers, a DS as a vector or as two words; gcc 12 would pass a structure of
+ * two words through memory. Their order is the one in which the caller has them already, so that the fewest are moved.
+ */
 #if BSN_HAS_SHUFFLE
-#define BSN_DS_PARAMETER bsn_v2 data
-#define BSN_DS_PASSED    data
-#define BSN_DS_TAKEN     bsn_ds_of_vector(data)
-#define BSN_DS_GIVEN(ds) bsn_vector_of(ds)
+#define BSN_PIECE_PARAMETERS                                                                       \
+	struct bsn_ep *ep, bsn_v2 data, struct bsn_sq *sq, const struct bsn_remote *remote, uint64_t id
+#define BSN_PIECE_DATA bsn_ds_of_vector(data)
+#define BSN_PIECE_GIVEN(ep, ds, remote, id) ep, bsn_vector_of(ds), (ep)->sq, remote, id
 #else
-#define BSN_DS_PARAMETER uint64_t data0, uint64_t data1
-#define BSN_DS_PASSED    data0, data1
-#define BSN_DS_TAKEN     bsn_ds_of_words((struct bsn_be64){ data0 }, (struct bsn_be64){ data1 })
-#define BSN_DS_GIVEN(ds) (ds).w0.raw, (ds).w1.raw
+#define BSN_PIECE_PARAMETERS                                                                       \
+	struct bsn_ep *ep, uint64_t data1, const struct bsn_remote *remote, uint64_t data0,        \
+		struct bsn_sq *sq, uint64_t id
+#define BSN_PIECE_DATA bsn_ds_of_words((struct bsn_be64){ data0 }, (struct bsn_be64){ data1 })
+#define BSN_PIECE_GIVEN(ep, ds, remote, id) ep, (ds).w1.raw, remote, (ds).w0.raw, (ep)->sq, id
 #endif
 
 BSN_ALWAYS_INLINE const struct bsn_peer *bsn_peer_of(const struct bsn_ep *ep)
@@ -984,41 +991,45 @@ BSN_ALWAYS_INLINE int bsn_piece_cold(struct bsn_ep *ep, unsigned opcode, struct 
 {
 	const bsn_v2 words = bsn_vector_of(data);
 
-	return bsn_sq_post_piece(ep, words[0], words[1], remote, id,
-				 (uint64_t)imm << 32 | BSN_WHAT(opcode, flags & BSN_F_ALL, 1u));
+	return bsn_sq_post_piece(ep, words[1], remote, words[0],
+				 (uint64_t)imm << 32 | BSN_WHAT(opcode, flags & BSN_F_ALL, 1u), id);
 }
 
 /* Posts one DS of data, of which all was checked. */
-BSN_ALWAYS_INLINE int bsn_put_piece(struct bsn_ep *ep, unsigned prefix_ds, unsigned opcode,
+BSN_ALWAYS_INLINE int bsn_put_piece(struct bsn_sq *sq, struct bsn_ep *ep, unsigned prefix_ds, unsigned opcode,
 				    struct bsn_ds data, const struct bsn_remote *remote,
 				    bool has_remote, uint64_t id, uint32_t imm, uint32_t flags)
 {
 	const unsigned ds = 2 + prefix_ds + has_remote, bb = bsn_bb_of_ds(ds);
-	struct bsn_sq *sq = ep->sq;
 	struct bsn_regs r;
 	uint8_t *const wqe = bsn_sq_take_known(sq, &r, bb);
 
 	/* In an order in which the registers that a call may change are enough. */
-	bsn_keep_peer_id(sq, wqe, bsn_peer_of(ep), id);
 	if (has_remote)
 		r.ds[1 + prefix_ds] = bsn_ds_raddr(remote);
-	BSN_HIDE(ep);
+	bsn_keep_peer_id(sq, wqe, bsn_peer_of(ep), id);
 	r.ds[ds - 1] = data;
 	bsn_begin(&r, sq, bsn_peer_of(ep), prefix_ds, opcode, ds, flags, imm);
 	return bsn_end(sq, wqe, NULL, true, &r, ds, BSN_REST_NONE, ds, BSN_NEAR_DS, bb, id, flags);
 }
 
-/* To a peer whose vector is not compact. */
-BSN_ALWAYS_INLINE int bsn_put_piece_far(struct bsn_ep *ep, unsigned opcode, struct bsn_ds data,
-					const struct bsn_remote *remote, bool has_remote,
-					uint64_t id, uint32_t imm, uint32_t flags)
+/* There is room for a block. */
+BSN_ALWAYS_INLINE int bsn_try_piece(struct bsn_sq *sq, struct bsn_ep *ep, unsigned opcode, struct bsn_ds data,
+				    const struct bsn_remote *remote, bool has_remote, uint64_t id,
+				    uint32_t imm, uint32_t flags)
 {
-	const unsigned bb = bsn_bb_of_ds(2 + BSN_EXTENDED_DS + has_remote);
-	struct bsn_sq *sq = ep->sq;
+	const unsigned far_bb = bsn_bb_of_ds(2 + BSN_EXTENDED_DS + has_remote);
 
-	if (!bsn_fits(sq, sq->peer_limit, bb) || !bsn_is_for(ep, BSN_EXTENDED_DS, opcode, flags))
-		return bsn_piece_cold(ep, opcode, data, remote, id, imm, flags);
-	return bsn_put_piece(ep, BSN_EXTENDED_DS, opcode, data, remote, has_remote, id, imm, flags);
+	if (BSN_LIKELY(bsn_peer_of(ep)->prefix_ds == BSN_COMPACT_DS)) {
+		if (!bsn_is_due(sq, flags) && (bsn_is_common(opcode) || BSN_LIKELY(sq->ops >> opcode & 1)))
+			return bsn_put_piece(sq, ep, BSN_COMPACT_DS, opcode, data, remote, has_remote, id,
+					     imm, flags);
+	} else if (bsn_fits(sq, sq->peer_limit, far_bb) && !bsn_is_due(sq, flags) &&
+		   BSN_LIKELY(sq->ops >> opcode & 1)) {
+		return bsn_put_piece(sq, ep, BSN_EXTENDED_DS, opcode, data, remote, has_remote, id, imm,
+				     flags);
+	}
+	return bsn_piece_cold(ep, opcode, data, remote, id, imm, flags);
 }
 
 /* X(opcode, has_remote, imm, name, flags) of each common set of flags */
@@ -1028,10 +1039,8 @@ BSN_ALWAYS_INLINE int bsn_put_piece_far(struct bsn_ep *ep, unsigned opcode, stru
 	X(opcode, has_remote, imm, name##_rung_quietly, (uint32_t)BSN_F_RING)                      \
 	X(opcode, has_remote, imm, name##_rung, (uint32_t)(BSN_F_SIGNALED | BSN_F_RING))
 
-typedef int bsn_piece_post(struct bsn_ep *ep, BSN_DS_PARAMETER, const struct bsn_remote *remote,
-			   uint64_t id);
-typedef int bsn_piece_post_imm(struct bsn_ep *ep, BSN_DS_PARAMETER,
-			       const struct bsn_remote *remote, uint64_t id, uint32_t imm);
+typedef int bsn_piece_post(BSN_PIECE_PARAMETERS);
+typedef int bsn_piece_post_imm(BSN_PIECE_PARAMETERS, uint32_t imm);
 
 /*
  * What the inline code knows of an opcode; the compiler replaces each field by its value. @needs: bits of
@@ -1058,22 +1067,11 @@ BSN_ALWAYS_INLINE unsigned bsn_piece_index(uint32_t flags)
 #define BSN_NONE_VALUE     0
 #define BSN_NONE_PIECES(x) { x }, { NULL, NULL, NULL, NULL }
 
-/* There is room for a block. */
 #define BSN_POST_PIECE(opcode, has_remote, imm, name, flags)                                       \
-	BSN_APART int name##_far(struct bsn_ep *ep, BSN_DS_PARAMETER,                              \
-				 const struct bsn_remote *remote,                                  \
-				 uint64_t id imm##_LISTED(uint32_t given))                           \
+	BSN_APART int name(BSN_PIECE_PARAMETERS imm##_LISTED(uint32_t given))                      \
 	{                                                                                          \
-		return bsn_put_piece_far(ep, opcode, BSN_DS_TAKEN, remote, has_remote, id,         \
-					 imm##_VALUE, flags);                                      \
-	}                                                                                          \
-	BSN_APART int name(struct bsn_ep *ep, BSN_DS_PARAMETER, const struct bsn_remote *remote,   \
-			   uint64_t id imm##_LISTED(uint32_t given))                               \
-	{                                                                                          \
-		if (!bsn_is_for(ep, BSN_COMPACT_DS, opcode, flags))                                \
-			return name##_far(ep, BSN_DS_PASSED, remote, id imm##_LISTED(given));      \
-		return bsn_put_piece(ep, BSN_COMPACT_DS, opcode, BSN_DS_TAKEN, remote, has_remote, \
-				     id, imm##_VALUE, flags);                                      \
+		return bsn_try_piece(sq, ep, opcode, BSN_PIECE_DATA, remote, has_remote, id,       \
+				     imm##_VALUE, flags);                                          \
 	}
 
 #define BSN_NAME_PIECE(opcode, has_remote, imm, name, flags) name,
@@ -1103,28 +1101,17 @@ BSN_KIND(send_inval, BSN_OPCODE_SEND_INVAL, 0, false, BSN_IMM)
 #undef BSN_EACH_FLAGS
 
 /* The same of opcodes and flags that the compiler does not know: they are in @what, below the immediate. */
-BSN_ALWAYS_INLINE int bsn_put_any_piece(struct bsn_ep *ep, struct bsn_ds data,
-					const struct bsn_remote *remote, bool has_remote,
-					uint64_t id, uint64_t what)
+BSN_APART int bsn_peer_rdma(BSN_PIECE_PARAMETERS, uint64_t what)
 {
-	const uint32_t opcode = (uint8_t)what, flags = (uint32_t)what;
-	const uint32_t imm = (uint32_t)(what >> 32);
-
-	if (bsn_is_for(ep, BSN_COMPACT_DS, opcode, flags))
-		return bsn_put_piece(ep, BSN_COMPACT_DS, opcode, data, remote, has_remote, id, imm,
-				     flags);
-	return bsn_put_piece_far(ep, opcode, data, remote, has_remote, id, imm, flags);
+	return bsn_try_piece(sq, ep, (uint8_t)what, BSN_PIECE_DATA, remote, true, id, (uint32_t)(what >> 32),
+			     (uint32_t)what);
 }
 
-BSN_APART int bsn_peer_rdma(struct bsn_ep *ep, BSN_DS_PARAMETER, const struct bsn_remote *remote,
-			    uint64_t id, uint64_t what)
+BSN_APART int bsn_peer_message(BSN_PIECE_PARAMETERS, uint64_t what)
 {
-	return bsn_put_any_piece(ep, BSN_DS_TAKEN, remote, true, id, what);
-}
-
-BSN_APART int bsn_peer_message(struct bsn_ep *ep, BSN_DS_PARAMETER, uint64_t id, uint64_t what)
-{
-	return bsn_put_any_piece(ep, BSN_DS_TAKEN, NULL, false, id, what);
+	(void)remote;
+	return bsn_try_piece(sq, ep, (uint8_t)what, BSN_PIECE_DATA, NULL, false, id, (uint32_t)(what >> 32),
+			     (uint32_t)what);
 }
 
 /* Of one DS of data, with plain flags, where there is room for a block. */
@@ -1137,12 +1124,12 @@ BSN_ALWAYS_INLINE int bsn_post_piece(struct bsn_ep *ep, const struct bsn_kind *k
 	if (__builtin_constant_p(flags) && !(flags & ~(uint32_t)(BSN_F_SIGNALED | BSN_F_RING))) {
 		const unsigned i = bsn_piece_index(flags);
 		if (kind->piece[0])
-			return kind->piece[i](ep, BSN_DS_GIVEN(data), remote, id);
+			return kind->piece[i](BSN_PIECE_GIVEN(ep, data, remote, id));
 		if (kind->piece_imm[0])
-			return kind->piece_imm[i](ep, BSN_DS_GIVEN(data), remote, id, imm);
+			return kind->piece_imm[i](BSN_PIECE_GIVEN(ep, data, remote, id), imm);
 	}
-	return kind->has_remote ? bsn_peer_rdma(ep, BSN_DS_GIVEN(data), remote, id, what)
-				: bsn_peer_message(ep, BSN_DS_GIVEN(data), id, what);
+	return kind->has_remote ? bsn_peer_rdma(BSN_PIECE_GIVEN(ep, data, remote, id), what)
+				: bsn_peer_message(BSN_PIECE_GIVEN(ep, data, remote, id), what);
 }
 
 /* The flags that most requests of more than one DS have; a function of their own knows them. */
@@ -1279,7 +1266,7 @@ BSN_APART int bsn_send_compact(struct bsn_ep *ep, const struct bsn_sge *sge, uin
 	if (!bsn_fits(sq, sq->peer_limit, 1) ||
 	    !bsn_is_for(ep, BSN_COMPACT_DS, BSN_OPCODE_SEND, flags) || !bsn_are_plain(sge, 1))
 		return bsn_post_sgl_cold(ep, BSN_OPCODE_SEND, sge, 1, NULL, 0, id, flags);
-	return bsn_put_piece(ep, BSN_COMPACT_DS, BSN_OPCODE_SEND, bsn_ds_data(sge), NULL, false, id,
+	return bsn_put_piece(sq, ep, BSN_COMPACT_DS, BSN_OPCODE_SEND, bsn_ds_data(sge), NULL, false, id,
 			     0, flags);
 }
 

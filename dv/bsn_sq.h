@@ -307,8 +307,8 @@ BSN_API int bsn_sq_post_inline(struct bsn_ep *ep, uint32_t what, const void *dat
  * @w0, @w1: the DS as it lies in memory: a data pointer, or inline data
  * @what: BSN_WHAT(), and the immediate above it
  */
-BSN_API int bsn_sq_post_piece(struct bsn_ep *ep, uint64_t w0, uint64_t w1,
-			      const struct bsn_remote *remote, uint64_t id, uint64_t what);
+BSN_API int bsn_sq_post_piece(struct bsn_ep *ep, uint64_t w1, const struct bsn_remote *remote,
+			      uint64_t w0, uint64_t what, uint64_t id);
 
 /** bsn_sq_post_atomic - operands: swap or add, compare */
 BSN_API int bsn_sq_post_atomic(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,

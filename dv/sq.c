@@ -998,8 +998,8 @@ int bsn_sq_post_inline(struct bsn_ep *ep, uint32_t what, const void *data,
 	return post_inline(ep, what, data, remote, imm, id);
 }
 
-int bsn_sq_post_piece(struct bsn_ep *ep, uint64_t w0, uint64_t w1, const struct bsn_remote *remote,
-		      uint64_t id, uint64_t what)
+int bsn_sq_post_piece(struct bsn_ep *ep, uint64_t w1, const struct bsn_remote *remote, uint64_t w0,
+		      uint64_t what, uint64_t id)
 {
 	const uint32_t rest = (uint32_t)what & ((1u << BSN_WHAT_COUNT_SHIFT) - 1);
 	const uint32_t imm = (uint32_t)(what >> 32);
