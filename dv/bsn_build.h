@@ -173,6 +173,26 @@ BSN_ALWAYS_INLINE void bsn_is_not_due(const struct bsn_sq *sq, uint32_t flags)
 		__builtin_unreachable();
 }
 
+/*
+ * Counts a request that is not signaled, as the last check of all: false if the library has to signal it. Then it is
+ * not counted, and is for one of the cold functions.
+ */
+BSN_ALWAYS_INLINE bool bsn_count_quiet(struct bsn_sq *sq, uint32_t flags)
+{
+	if (flags & BSN_F_SIGNALED || BSN_LIKELY(--sq->quiet))
+		return true;
+	sq->quiet = 1;
+	return false;
+}
+
+/* Word 1, of a request that bsn_count_quiet() has counted. */
+BSN_ALWAYS_INLINE struct bsn_be64 bsn_ctrl1_counted(const struct bsn_sq *sq, uint32_t flags, uint32_t imm)
+{
+	const uint32_t bits = (flags & BSN_F_CTRL) >> 8;
+
+	return bsn_byte_pair_to_be64(flags & BSN_F_SIGNALED ? bits : bits | sq->ce_quiet, imm);
+}
+
 /* Word 1: stream, fence, ce and solicited in its high half, the immediate in the low one. */
 BSN_ALWAYS_INLINE struct bsn_be64 bsn_ctrl1(struct bsn_sq *sq, uint32_t flags, uint32_t imm)
 {
@@ -710,13 +730,9 @@ BSN_ALWAYS_INLINE int bsn_end(struct bsn_sq *sq, uint8_t *wqe, const struct bsn_
 }
 
 /* Control segment and prefix. Returns how many DS they are. */
-BSN_ALWAYS_INLINE unsigned bsn_begin(struct bsn_regs *r, struct bsn_sq *sq,
-				     const struct bsn_peer *peer, unsigned prefix_ds,
-				     unsigned opcode, size_t ds, uint32_t flags, uint32_t imm)
+BSN_ALWAYS_INLINE unsigned bsn_begin_of(struct bsn_regs *r, const struct bsn_peer *peer, unsigned prefix_ds,
+					struct bsn_be64 ctrl0, struct bsn_be64 ctrl1)
 {
-	const struct bsn_be64 ctrl0 = bsn_ctrl0(sq, opcode, ds);
-	struct bsn_be64 ctrl1 = bsn_ctrl1(sq, flags, imm);
-
 	if (prefix_ds) {
 		ctrl1.raw |= peer->ctrl_bits;
 		r->ds[1] = bsn_ds_of_vector(peer->head);
@@ -727,6 +743,15 @@ BSN_ALWAYS_INLINE unsigned bsn_begin(struct bsn_regs *r, struct bsn_sq *sq,
 	}
 	r->ds[0] = bsn_ds_of_words(ctrl0, ctrl1);
 	return 1 + prefix_ds;
+}
+
+BSN_ALWAYS_INLINE unsigned bsn_begin(struct bsn_regs *r, struct bsn_sq *sq,
+				     const struct bsn_peer *peer, unsigned prefix_ds,
+				     unsigned opcode, size_t ds, uint32_t flags, uint32_t imm)
+{
+	const struct bsn_be64 ctrl0 = bsn_ctrl0(sq, opcode, ds);
+
+	return bsn_begin_of(r, peer, prefix_ds, ctrl0, bsn_ctrl1(sq, flags, imm));
 }
 
 /* A message (@has_remote: RDMA request) of @count SGEs, all plain. @is_quiet: the library need not signal it. */
@@ -946,19 +971,20 @@ BSN_ALWAYS_INLINE int bsn_post_inline_cold(struct bsn_ep *ep, unsigned opcode, c
 
 /*
  * What is posted, as parameters, all in registers, a DS as a vector or as two words; gcc 12 would pass a structure of
- * two words through memory. Their order is the one in which the caller has them already, so that the fewest are moved.
+ * two words through memory. They are in the order of bsn_sq_post_piece(), and in registers where most callers have
+ * them already. @more: one of the caller's choice.
  */
 #if BSN_HAS_SHUFFLE
-#define BSN_PIECE_PARAMETERS                                                                       \
-	struct bsn_ep *ep, bsn_v2 data, struct bsn_sq *sq, const struct bsn_remote *remote, uint64_t id
+#define BSN_PIECE_PARAMETERS(more)                                                                 \
+	struct bsn_ep *ep, bsn_v2 data, const struct bsn_remote *remote, more, uint64_t id
 #define BSN_PIECE_DATA bsn_ds_of_vector(data)
-#define BSN_PIECE_GIVEN(ep, ds, remote, id) ep, bsn_vector_of(ds), (ep)->sq, remote, id
+#define BSN_PIECE_GIVEN(ep, ds, remote, more, id) ep, bsn_vector_of(ds), remote, more, id
 #else
-#define BSN_PIECE_PARAMETERS                                                                       \
-	struct bsn_ep *ep, uint64_t data1, const struct bsn_remote *remote, uint64_t data0,        \
-		struct bsn_sq *sq, uint64_t id
+#define BSN_PIECE_PARAMETERS(more)                                                                 \
+	struct bsn_ep *ep, uint64_t data1, const struct bsn_remote *remote, uint64_t data0, more,  \
+		uint64_t id
 #define BSN_PIECE_DATA bsn_ds_of_words((struct bsn_be64){ data0 }, (struct bsn_be64){ data1 })
-#define BSN_PIECE_GIVEN(ep, ds, remote, id) ep, (ds).w1.raw, remote, (ds).w0.raw, (ep)->sq, id
+#define BSN_PIECE_GIVEN(ep, ds, remote, more, id) ep, (ds).w1.raw, remote, (ds).w0.raw, more, id
 #endif
 
 BSN_ALWAYS_INLINE const struct bsn_peer *bsn_peer_of(const struct bsn_ep *ep)
@@ -1009,7 +1035,7 @@ BSN_ALWAYS_INLINE int bsn_put_piece(struct bsn_sq *sq, struct bsn_ep *ep, unsign
 		r.ds[1 + prefix_ds] = bsn_ds_raddr(remote);
 	bsn_keep_peer_id(sq, wqe, bsn_peer_of(ep), id);
 	r.ds[ds - 1] = data;
-	bsn_begin(&r, sq, bsn_peer_of(ep), prefix_ds, opcode, ds, flags, imm);
+	bsn_begin_of(&r, bsn_peer_of(ep), prefix_ds, bsn_ctrl0(sq, opcode, ds), bsn_ctrl1_counted(sq, flags, imm));
 	return bsn_end(sq, wqe, NULL, true, &r, ds, BSN_REST_NONE, ds, BSN_NEAR_DS, bb, id, flags);
 }
 
@@ -1020,12 +1046,12 @@ BSN_ALWAYS_INLINE int bsn_try_piece(struct bsn_sq *sq, struct bsn_ep *ep, unsign
 {
 	const unsigned far_bb = bsn_bb_of_ds(2 + BSN_EXTENDED_DS + has_remote);
 
-	if (BSN_LIKELY(bsn_peer_of(ep)->prefix_ds == BSN_COMPACT_DS)) {
-		if (!bsn_is_due(sq, flags) && (bsn_is_common(opcode) || BSN_LIKELY(sq->ops >> opcode & 1)))
+	if (bsn_peer_of(ep)->prefix_ds == BSN_COMPACT_DS) {
+		if ((bsn_is_common(opcode) || BSN_LIKELY(sq->ops >> opcode & 1)) && bsn_count_quiet(sq, flags))
 			return bsn_put_piece(sq, ep, BSN_COMPACT_DS, opcode, data, remote, has_remote, id,
 					     imm, flags);
-	} else if (bsn_fits(sq, sq->peer_limit, far_bb) && !bsn_is_due(sq, flags) &&
-		   BSN_LIKELY(sq->ops >> opcode & 1)) {
+	} else if (bsn_fits(sq, sq->peer_limit, far_bb) && BSN_LIKELY(sq->ops >> opcode & 1) &&
+		   bsn_count_quiet(sq, flags)) {
 		return bsn_put_piece(sq, ep, BSN_EXTENDED_DS, opcode, data, remote, has_remote, id, imm,
 				     flags);
 	}
@@ -1039,8 +1065,8 @@ BSN_ALWAYS_INLINE int bsn_try_piece(struct bsn_sq *sq, struct bsn_ep *ep, unsign
 	X(opcode, has_remote, imm, name##_rung_quietly, (uint32_t)BSN_F_RING)                      \
 	X(opcode, has_remote, imm, name##_rung, (uint32_t)(BSN_F_SIGNALED | BSN_F_RING))
 
-typedef int bsn_piece_post(BSN_PIECE_PARAMETERS);
-typedef int bsn_piece_post_imm(BSN_PIECE_PARAMETERS, uint32_t imm);
+typedef int bsn_piece_post(BSN_PIECE_PARAMETERS(struct bsn_sq *sq));
+typedef int bsn_piece_post_imm(BSN_PIECE_PARAMETERS(uint32_t imm));
 
 /*
  * What the inline code knows of an opcode; the compiler replaces each field by its value. @needs: bits of
@@ -1060,18 +1086,20 @@ BSN_ALWAYS_INLINE unsigned bsn_piece_index(uint32_t flags)
 }
 
 /* As @imm below: what stands in a list of parameters, what its value is, and which of the two @piece it is. */
-#define BSN_IMM_LISTED(x)  , x
-#define BSN_IMM_VALUE      given
+#define BSN_IMM_MORE       uint32_t imm
+#define BSN_IMM_SQ         ep->sq
+#define BSN_IMM_VALUE      imm
 #define BSN_IMM_PIECES(x)  { NULL, NULL, NULL, NULL }, { x }
-#define BSN_NONE_LISTED(x)
+#define BSN_NONE_MORE      struct bsn_sq *sq
+#define BSN_NONE_SQ        sq
 #define BSN_NONE_VALUE     0
 #define BSN_NONE_PIECES(x) { x }, { NULL, NULL, NULL, NULL }
 
-#define BSN_POST_PIECE(opcode, has_remote, imm, name, flags)                                       \
-	BSN_APART int name(BSN_PIECE_PARAMETERS imm##_LISTED(uint32_t given))                      \
+#define BSN_POST_PIECE(opcode, has_remote, with, name, flags)                                      \
+	BSN_APART int name(BSN_PIECE_PARAMETERS(with##_MORE))                                      \
 	{                                                                                          \
-		return bsn_try_piece(sq, ep, opcode, BSN_PIECE_DATA, remote, has_remote, id,       \
-				     imm##_VALUE, flags);                                          \
+		return bsn_try_piece(with##_SQ, ep, opcode, BSN_PIECE_DATA, remote, has_remote,    \
+				     id, with##_VALUE, flags);                                     \
 	}
 
 #define BSN_NAME_PIECE(opcode, has_remote, imm, name, flags) name,
@@ -1101,16 +1129,16 @@ BSN_KIND(send_inval, BSN_OPCODE_SEND_INVAL, 0, false, BSN_IMM)
 #undef BSN_EACH_FLAGS
 
 /* The same of opcodes and flags that the compiler does not know: they are in @what, below the immediate. */
-BSN_APART int bsn_peer_rdma(BSN_PIECE_PARAMETERS, uint64_t what)
+BSN_APART int bsn_peer_rdma(BSN_PIECE_PARAMETERS(uint64_t what))
 {
-	return bsn_try_piece(sq, ep, (uint8_t)what, BSN_PIECE_DATA, remote, true, id, (uint32_t)(what >> 32),
+	return bsn_try_piece(ep->sq, ep, (uint8_t)what, BSN_PIECE_DATA, remote, true, id, (uint32_t)(what >> 32),
 			     (uint32_t)what);
 }
 
-BSN_APART int bsn_peer_message(BSN_PIECE_PARAMETERS, uint64_t what)
+BSN_APART int bsn_peer_message(BSN_PIECE_PARAMETERS(uint64_t what))
 {
 	(void)remote;
-	return bsn_try_piece(sq, ep, (uint8_t)what, BSN_PIECE_DATA, NULL, false, id, (uint32_t)(what >> 32),
+	return bsn_try_piece(ep->sq, ep, (uint8_t)what, BSN_PIECE_DATA, NULL, false, id, (uint32_t)(what >> 32),
 			     (uint32_t)what);
 }
 
@@ -1124,12 +1152,12 @@ BSN_ALWAYS_INLINE int bsn_post_piece(struct bsn_ep *ep, const struct bsn_kind *k
 	if (__builtin_constant_p(flags) && !(flags & ~(uint32_t)(BSN_F_SIGNALED | BSN_F_RING))) {
 		const unsigned i = bsn_piece_index(flags);
 		if (kind->piece[0])
-			return kind->piece[i](BSN_PIECE_GIVEN(ep, data, remote, id));
+			return kind->piece[i](BSN_PIECE_GIVEN(ep, data, remote, ep->sq, id));
 		if (kind->piece_imm[0])
-			return kind->piece_imm[i](BSN_PIECE_GIVEN(ep, data, remote, id), imm);
+			return kind->piece_imm[i](BSN_PIECE_GIVEN(ep, data, remote, imm, id));
 	}
-	return kind->has_remote ? bsn_peer_rdma(BSN_PIECE_GIVEN(ep, data, remote, id), what)
-				: bsn_peer_message(BSN_PIECE_GIVEN(ep, data, remote, id), what);
+	return kind->has_remote ? bsn_peer_rdma(BSN_PIECE_GIVEN(ep, data, remote, what, id))
+				: bsn_peer_message(BSN_PIECE_GIVEN(ep, data, remote, what, id));
 }
 
 /* The flags that most requests of more than one DS have; a function of their own knows them. */
