@@ -193,6 +193,12 @@ BSN_ALWAYS_INLINE struct bsn_be64 bsn_ctrl1_counted(const struct bsn_sq *sq, uin
 	return bsn_byte_pair_to_be64(flags & BSN_F_SIGNALED ? bits : bits | sq->ce_quiet, imm);
 }
 
+/* The immediate in such a word. */
+BSN_ALWAYS_INLINE uint32_t bsn_imm_of(struct bsn_be64 ctrl1)
+{
+	return (uint32_t)bsn_from_be64(ctrl1);
+}
+
 /* Word 1: stream, fence, ce and solicited in its high half, the immediate in the low one. */
 BSN_ALWAYS_INLINE struct bsn_be64 bsn_ctrl1(struct bsn_sq *sq, uint32_t flags, uint32_t imm)
 {
@@ -643,6 +649,12 @@ BSN_ALWAYS_INLINE void bsn_copy(uint8_t *reg, const uint8_t *wqe, unsigned bb,
 	}
 }
 
+/* Loaded again, so that @sq need not be where the first parameter of a call is, and an endpoint is already. */
+BSN_ALWAYS_INLINE struct bsn_sq *bsn_sq_again(const struct bsn_sq *sq)
+{
+	return *(struct bsn_sq *const volatile *)&sq->ep.sq;
+}
+
 /* Publishes by other ways than BlueFlame by 8 B stores on a register of the lane's own. */
 BSN_ALWAYS_INLINE int bsn_publish_otherwise(struct bsn_sq *sq, const uint8_t *wqe, unsigned bb,
 					    const struct bsn_regs *r, unsigned known,
@@ -671,14 +683,12 @@ BSN_ALWAYS_INLINE int bsn_publish_otherwise(struct bsn_sq *sq, const uint8_t *wq
 	}
 	if (rest != BSN_REST_NONE || bb > 1) {
 		sq->last = (uint32_t)(uintptr_t)wqe;
-		const int err = bsn_sq_ring(sq);
+		const int err = bsn_sq_ring(bsn_sq_again(sq));
 		if (err > 0)
 			__builtin_unreachable(); /* else it could be taken for BSN_NOT_PLAIN or BSN_NO_ROOM */
 		return err;
 	}
-	struct bsn_sq *same = sq;
-	BSN_HIDE(same); /* so that a parameter that is in its register need not leave it */
-	bsn_sq_publish_bb(same, bsn_vector_of(r->ds[0]),
+	bsn_sq_publish_bb(bsn_sq_again(sq), bsn_vector_of(r->ds[0]),
 			  known > 1 ? bsn_vector_of(r->ds[1]) : (bsn_v2){ 0, 0 },
 			  known > 2 ? bsn_vector_of(r->ds[2]) : (bsn_v2){ 0, 0 },
 			  known > 3 ? bsn_vector_of(r->ds[3]) : (bsn_v2){ 0, 0 });
@@ -1024,7 +1034,8 @@ BSN_ALWAYS_INLINE int bsn_piece_cold(struct bsn_ep *ep, unsigned opcode, struct 
 /* Posts one DS of data, of which all was checked. */
 BSN_ALWAYS_INLINE int bsn_put_piece(struct bsn_sq *sq, struct bsn_ep *ep, unsigned prefix_ds, unsigned opcode,
 				    struct bsn_ds data, const struct bsn_remote *remote,
-				    bool has_remote, uint64_t id, uint32_t imm, uint32_t flags)
+				    bool has_remote, uint64_t id, const struct bsn_be64 *ctrl1,
+				    uint32_t imm, uint32_t flags)
 {
 	const unsigned ds = 2 + prefix_ds + has_remote, bb = bsn_bb_of_ds(ds);
 	struct bsn_regs r;
@@ -1035,27 +1046,28 @@ BSN_ALWAYS_INLINE int bsn_put_piece(struct bsn_sq *sq, struct bsn_ep *ep, unsign
 		r.ds[1 + prefix_ds] = bsn_ds_raddr(remote);
 	bsn_keep_peer_id(sq, wqe, bsn_peer_of(ep), id);
 	r.ds[ds - 1] = data;
-	bsn_begin_of(&r, bsn_peer_of(ep), prefix_ds, bsn_ctrl0(sq, opcode, ds), bsn_ctrl1_counted(sq, flags, imm));
+	bsn_begin_of(&r, bsn_peer_of(ep), prefix_ds, bsn_ctrl0(sq, opcode, ds),
+		     ctrl1 ? *ctrl1 : bsn_ctrl1_counted(sq, flags, imm));
 	return bsn_end(sq, wqe, NULL, true, &r, ds, BSN_REST_NONE, ds, BSN_NEAR_DS, bb, id, flags);
 }
 
 /* There is room for a block. */
 BSN_ALWAYS_INLINE int bsn_try_piece(struct bsn_sq *sq, struct bsn_ep *ep, unsigned opcode, struct bsn_ds data,
 				    const struct bsn_remote *remote, bool has_remote, uint64_t id,
-				    uint32_t imm, uint32_t flags)
+				    const struct bsn_be64 *ctrl1, uint32_t imm, uint32_t flags)
 {
 	const unsigned far_bb = bsn_bb_of_ds(2 + BSN_EXTENDED_DS + has_remote);
 
 	if (bsn_peer_of(ep)->prefix_ds == BSN_COMPACT_DS) {
 		if ((bsn_is_common(opcode) || BSN_LIKELY(sq->ops >> opcode & 1)) && bsn_count_quiet(sq, flags))
 			return bsn_put_piece(sq, ep, BSN_COMPACT_DS, opcode, data, remote, has_remote, id,
-					     imm, flags);
+					     ctrl1, imm, flags);
 	} else if (bsn_fits(sq, sq->peer_limit, far_bb) && BSN_LIKELY(sq->ops >> opcode & 1) &&
 		   bsn_count_quiet(sq, flags)) {
-		return bsn_put_piece(sq, ep, BSN_EXTENDED_DS, opcode, data, remote, has_remote, id, imm,
-				     flags);
+		return bsn_put_piece(sq, ep, BSN_EXTENDED_DS, opcode, data, remote, has_remote, id, ctrl1,
+				     imm, flags);
 	}
-	return bsn_piece_cold(ep, opcode, data, remote, id, imm, flags);
+	return bsn_piece_cold(ep, opcode, data, remote, id, ctrl1 ? bsn_imm_of(*ctrl1) : imm, flags);
 }
 
 /* X(opcode, has_remote, imm, name, flags) of each common set of flags */
@@ -1066,7 +1078,7 @@ BSN_ALWAYS_INLINE int bsn_try_piece(struct bsn_sq *sq, struct bsn_ep *ep, unsign
 	X(opcode, has_remote, imm, name##_rung, (uint32_t)(BSN_F_SIGNALED | BSN_F_RING))
 
 typedef int bsn_piece_post(BSN_PIECE_PARAMETERS(struct bsn_sq *sq));
-typedef int bsn_piece_post_imm(BSN_PIECE_PARAMETERS(uint32_t imm));
+typedef int bsn_piece_post_imm(BSN_PIECE_PARAMETERS(uint64_t ctrl1));
 
 /*
  * What the inline code knows of an opcode; the compiler replaces each field by its value. @needs: bits of
@@ -1086,20 +1098,20 @@ BSN_ALWAYS_INLINE unsigned bsn_piece_index(uint32_t flags)
 }
 
 /* As @imm below: what stands in a list of parameters, what its value is, and which of the two @piece it is. */
-#define BSN_IMM_MORE       uint32_t imm
+#define BSN_IMM_MORE       uint64_t ctrl1
 #define BSN_IMM_SQ         ep->sq
-#define BSN_IMM_VALUE      imm
+#define BSN_IMM_WORD       (&(const struct bsn_be64){ ctrl1 })
 #define BSN_IMM_PIECES(x)  { NULL, NULL, NULL, NULL }, { x }
 #define BSN_NONE_MORE      struct bsn_sq *sq
 #define BSN_NONE_SQ        sq
-#define BSN_NONE_VALUE     0
+#define BSN_NONE_WORD      NULL
 #define BSN_NONE_PIECES(x) { x }, { NULL, NULL, NULL, NULL }
 
 #define BSN_POST_PIECE(opcode, has_remote, with, name, flags)                                      \
-	BSN_APART int name(BSN_PIECE_PARAMETERS(with##_MORE))                                      \
+	BSN_UNCHANGED int name(BSN_PIECE_PARAMETERS(with##_MORE))                                  \
 	{                                                                                          \
 		return bsn_try_piece(with##_SQ, ep, opcode, BSN_PIECE_DATA, remote, has_remote,    \
-				     id, with##_VALUE, flags);                                     \
+				     id, with##_WORD, 0, flags);                                   \
 	}
 
 #define BSN_NAME_PIECE(opcode, has_remote, imm, name, flags) name,
@@ -1129,17 +1141,17 @@ BSN_KIND(send_inval, BSN_OPCODE_SEND_INVAL, 0, false, BSN_IMM)
 #undef BSN_EACH_FLAGS
 
 /* The same of opcodes and flags that the compiler does not know: they are in @what, below the immediate. */
-BSN_APART int bsn_peer_rdma(BSN_PIECE_PARAMETERS(uint64_t what))
+BSN_UNCHANGED int bsn_peer_rdma(BSN_PIECE_PARAMETERS(uint64_t what))
 {
-	return bsn_try_piece(ep->sq, ep, (uint8_t)what, BSN_PIECE_DATA, remote, true, id, (uint32_t)(what >> 32),
-			     (uint32_t)what);
+	return bsn_try_piece(ep->sq, ep, (uint8_t)what, BSN_PIECE_DATA, remote, true, id, NULL,
+			     (uint32_t)(what >> 32), (uint32_t)what);
 }
 
-BSN_APART int bsn_peer_message(BSN_PIECE_PARAMETERS(uint64_t what))
+BSN_UNCHANGED int bsn_peer_message(BSN_PIECE_PARAMETERS(uint64_t what))
 {
 	(void)remote;
-	return bsn_try_piece(ep->sq, ep, (uint8_t)what, BSN_PIECE_DATA, NULL, false, id, (uint32_t)(what >> 32),
-			     (uint32_t)what);
+	return bsn_try_piece(ep->sq, ep, (uint8_t)what, BSN_PIECE_DATA, NULL, false, id, NULL,
+			     (uint32_t)(what >> 32), (uint32_t)what);
 }
 
 /* Of one DS of data, with plain flags, where there is room for a block. */
@@ -1154,7 +1166,7 @@ BSN_ALWAYS_INLINE int bsn_post_piece(struct bsn_ep *ep, const struct bsn_kind *k
 		if (kind->piece[0])
 			return kind->piece[i](BSN_PIECE_GIVEN(ep, data, remote, ep->sq, id));
 		if (kind->piece_imm[0])
-			return kind->piece_imm[i](BSN_PIECE_GIVEN(ep, data, remote, imm, id));
+			return kind->piece_imm[i](BSN_PIECE_GIVEN(ep, data, remote, bsn_ctrl1_counted(ep->sq, flags, imm).raw, id));
 	}
 	return kind->has_remote ? bsn_peer_rdma(BSN_PIECE_GIVEN(ep, data, remote, what, id))
 				: bsn_peer_message(BSN_PIECE_GIVEN(ep, data, remote, what, id));
@@ -1292,10 +1304,10 @@ BSN_APART int bsn_send_compact(struct bsn_ep *ep, const struct bsn_sge *sge, uin
 	struct bsn_sq *sq = ep->sq;
 
 	if (!bsn_fits(sq, sq->peer_limit, 1) ||
-	    !bsn_is_for(ep, BSN_COMPACT_DS, BSN_OPCODE_SEND, flags) || !bsn_are_plain(sge, 1))
+	    !bsn_is_for(ep, BSN_COMPACT_DS, BSN_OPCODE_SEND, flags) || !bsn_are_plain(sge, 1) || !bsn_count_quiet(sq, flags))
 		return bsn_post_sgl_cold(ep, BSN_OPCODE_SEND, sge, 1, NULL, 0, id, flags);
 	return bsn_put_piece(sq, ep, BSN_COMPACT_DS, BSN_OPCODE_SEND, bsn_ds_data(sge), NULL, false, id,
-			     0, flags);
+			     NULL, 0, flags);
 }
 
 BSN_APART int bsn_send_compact_inline(struct bsn_ep *ep, const void *data, size_t length,
