@@ -787,9 +787,10 @@ BSN_ALWAYS_INLINE int bsn_put_sges(struct bsn_sq *sq, const struct bsn_peer *pee
 		r.ds[n + 2] = bsn_ds_plain(&sge[2]);
 	if (count > 3)
 		r.ds[n + 3] = bsn_ds_plain(&sge[3]);
-	if (is_quiet)
+	if (is_quiet && !prefix_ds)
 		bsn_is_not_due(sq, flags);
-	bsn_begin(&r, sq, peer, prefix_ds, opcode, ds, flags, imm);
+	bsn_begin_of(&r, peer, prefix_ds, bsn_ctrl0(sq, opcode, ds),
+		     prefix_ds ? bsn_ctrl1_counted(sq, flags, imm) : bsn_ctrl1(sq, flags, imm));
 	return bsn_end(sq, wqe, NULL, prefix_ds != 0, &r, ds,
 		       BSN_REST_NONE, ds, BSN_NEAR_DS, bsn_bb_of_ds(ds), id, flags);
 }
@@ -1021,6 +1022,27 @@ BSN_ALWAYS_INLINE bool bsn_is_for(const struct bsn_ep *ep, unsigned prefix_ds, u
 		BSN_LIKELY(sq->ops >> opcode & 1));
 }
 
+/*
+ * Whether there is room for a request of @ds units; room for one block was found before. Both functions are the
+ * last look, since they count it.
+ */
+BSN_ALWAYS_INLINE bool bsn_has_room_to_post(struct bsn_sq *sq, unsigned ds, uint32_t flags)
+{
+	const unsigned bb = bsn_bb_of_ds(ds);
+
+	return (bb == 1 || bsn_fits(sq, sq->peer_limit, bb)) && bsn_count_quiet(sq, flags);
+}
+
+/* Whether the queue takes one, too, whose address vector has this length. @ds: units besides it. */
+BSN_ALWAYS_INLINE bool bsn_may_post(struct bsn_sq *sq, unsigned prefix_ds, unsigned ds, unsigned opcode, uint32_t flags)
+{
+	const unsigned bb = bsn_bb_of_ds(prefix_ds + ds);
+
+	return (bb == 1 || bsn_fits(sq, sq->peer_limit, bb)) &&
+	       ((prefix_ds == BSN_COMPACT_DS && bsn_is_common(opcode)) || BSN_LIKELY(sq->ops >> opcode & 1)) &&
+	       bsn_count_quiet(sq, flags);
+}
+
 BSN_ALWAYS_INLINE int bsn_piece_cold(struct bsn_ep *ep, unsigned opcode, struct bsn_ds data,
 				     const struct bsn_remote *remote, uint64_t id, uint32_t imm,
 				     uint32_t flags)
@@ -1056,14 +1078,11 @@ BSN_ALWAYS_INLINE int bsn_try_piece(struct bsn_sq *sq, struct bsn_ep *ep, unsign
 				    const struct bsn_remote *remote, bool has_remote, uint64_t id,
 				    const struct bsn_be64 *ctrl1, uint32_t imm, uint32_t flags)
 {
-	const unsigned far_bb = bsn_bb_of_ds(2 + BSN_EXTENDED_DS + has_remote);
-
 	if (bsn_peer_of(ep)->prefix_ds == BSN_COMPACT_DS) {
-		if ((bsn_is_common(opcode) || BSN_LIKELY(sq->ops >> opcode & 1)) && bsn_count_quiet(sq, flags))
+		if (bsn_may_post(sq, BSN_COMPACT_DS, 2 + has_remote, opcode, flags))
 			return bsn_put_piece(sq, ep, BSN_COMPACT_DS, opcode, data, remote, has_remote, id,
 					     ctrl1, imm, flags);
-	} else if (bsn_fits(sq, sq->peer_limit, far_bb) && BSN_LIKELY(sq->ops >> opcode & 1) &&
-		   bsn_count_quiet(sq, flags)) {
+	} else if (bsn_may_post(sq, BSN_EXTENDED_DS, 2 + has_remote, opcode, flags)) {
 		return bsn_put_piece(sq, ep, BSN_EXTENDED_DS, opcode, data, remote, has_remote, id, ctrl1,
 				     imm, flags);
 	}
@@ -1188,15 +1207,16 @@ BSN_ALWAYS_INLINE int bsn_put_rdma(struct bsn_ep *ep, unsigned opcode, const str
 	const uint32_t what = BSN_WHAT(opcode, flags & BSN_F_PLAIN, count);
 	struct bsn_sq *sq = ep->sq;
 
-	if (!bsn_are_plain(sge, count) || BSN_UNLIKELY(count > sq->max_sge) ||
-	    !bsn_fits(sq, sq->peer_limit, bsn_bb_of_ds(2 + BSN_EXTENDED_DS + count)))
+	if (!bsn_are_plain(sge, count) || BSN_UNLIKELY(count > sq->max_sge))
 		return bsn_sq_post_sgl(ep, what, sge, remote, imm, id);
-	if (bsn_is_for(ep, BSN_COMPACT_DS, opcode, flags))
-		return bsn_put_sges(sq, bsn_peer_of(ep), BSN_COMPACT_DS, opcode, sge, count, true,
-				    remote, true, imm, id, flags);
-	if (bsn_is_for(ep, BSN_EXTENDED_DS, opcode, flags))
-		return bsn_put_sges(sq, bsn_peer_of(ep), BSN_EXTENDED_DS, opcode, sge, count,
-				    true, remote, true, imm, id, flags);
+	if (bsn_peer_of(ep)->prefix_ds == BSN_COMPACT_DS) {
+		if (bsn_may_post(sq, BSN_COMPACT_DS, 2 + count, opcode, flags))
+			return bsn_put_sges(sq, bsn_peer_of(ep), BSN_COMPACT_DS, opcode, sge, count, true,
+					    remote, true, imm, id, flags);
+	} else if (bsn_may_post(sq, BSN_EXTENDED_DS, 2 + count, opcode, flags)) {
+		return bsn_put_sges(sq, bsn_peer_of(ep), BSN_EXTENDED_DS, opcode, sge, count, true, remote,
+				    true, imm, id, flags);
+	}
 	return bsn_sq_post_sgl(ep, what, sge, remote, imm, id);
 }
 
@@ -1235,11 +1255,11 @@ BSN_ALWAYS_INLINE int bsn_put_atomic(struct bsn_ep *ep, unsigned prefix_ds, unsi
 	struct bsn_regs r;
 	uint8_t *const wqe = bsn_sq_take_known(sq, &r, bsn_bb_of_ds(ds));
 
-	bsn_keep_peer_id(sq, wqe, bsn_peer_of(ep), id);
 	r.ds[ds - 3] = bsn_ds_raddr(remote);
+	bsn_keep_peer_id(sq, wqe, bsn_peer_of(ep), id);
 	r.ds[ds - 2] = bsn_ds_operands(swap_add, compare);
 	r.ds[ds - 1] = bsn_ds_result(sge);
-	bsn_begin(&r, sq, bsn_peer_of(ep), prefix_ds, opcode, ds, flags, 0);
+	bsn_begin_of(&r, bsn_peer_of(ep), prefix_ds, bsn_ctrl0(sq, opcode, ds), bsn_ctrl1_counted(sq, flags, 0));
 	return bsn_end(sq, wqe, NULL, true, &r, ds, BSN_REST_NONE, ds, BSN_NEAR_DS,
 		       bsn_bb_of_ds(ds), id, flags);
 }
@@ -1252,13 +1272,12 @@ BSN_ALWAYS_INLINE int bsn_try_atomic(struct bsn_ep *ep, unsigned opcode, const s
 	const uint32_t what = BSN_WHAT(opcode, flags & BSN_F_PLAIN, 1u);
 	struct bsn_sq *sq = ep->sq;
 
-	if (bsn_fits(sq, sq->peer_limit, bsn_bb_of_ds(4 + BSN_EXTENDED_DS))) {
-		if (bsn_is_for(ep, BSN_COMPACT_DS, opcode, flags))
-			return bsn_put_atomic(ep, BSN_COMPACT_DS, opcode, sge, remote, swap_add,
-					      compare, id, flags);
-		if (bsn_is_for(ep, BSN_EXTENDED_DS, opcode, flags))
-			return bsn_put_atomic(ep, BSN_EXTENDED_DS, opcode, sge, remote, swap_add,
-					      compare, id, flags);
+	if (bsn_peer_of(ep)->prefix_ds == BSN_COMPACT_DS) {
+		if (bsn_may_post(sq, BSN_COMPACT_DS, 4, opcode, flags))
+			return bsn_put_atomic(ep, BSN_COMPACT_DS, opcode, sge, remote, swap_add, compare, id,
+					      flags);
+	} else if (bsn_may_post(sq, BSN_EXTENDED_DS, 4, opcode, flags)) {
+		return bsn_put_atomic(ep, BSN_EXTENDED_DS, opcode, sge, remote, swap_add, compare, id, flags);
 	}
 	return sq->posts->atomic(ep, what, sge, remote, operand, id);
 }
@@ -1333,7 +1352,7 @@ BSN_ALWAYS_INLINE int bsn_put_extended(struct bsn_ep *ep, const struct bsn_sge *
 
 	if (!bsn_fits(sq, sq->peer_limit, bsn_bb_of_ds(1 + BSN_EXTENDED_DS + count)) ||
 	    !bsn_is_extended(ep, flags) || !bsn_are_plain(sge, count) ||
-	    (count > 1 && BSN_UNLIKELY(count > sq->max_sge))) {
+	    (count > 1 && BSN_UNLIKELY(count > sq->max_sge)) || !bsn_count_quiet(sq, flags)) {
 		if (count == 1)
 			return bsn_send_compact(ep, sge, id, flags);
 		return bsn_post_sgl_cold(ep, BSN_OPCODE_SEND, sge, count, NULL, 0, id, flags);
@@ -1683,8 +1702,9 @@ BSN_ALWAYS_INLINE int bsn_put_prepared(struct bsn_ep *ep, unsigned prefix_ds, un
 	uint8_t *const wqe = bsn_sq_take_known(sq, &r, bsn_bb_of_ds(ds));
 
 	bsn_keep_peer_id(sq, wqe, bsn_peer_of(ep), id);
-	bsn_begin(&r, sq, bsn_peer_of(ep), prefix_ds, 0, 0, flags, 0);
-	r.ds[0].w0 = bsn_to_be64((bsn_to_be64(p->ctrl0.raw).raw + prefix_ds) | sq->ctrl_next);
+	bsn_begin_of(&r, bsn_peer_of(ep), prefix_ds,
+		     bsn_to_be64((bsn_to_be64(p->ctrl0.raw).raw + prefix_ds) | sq->ctrl_next),
+		     bsn_ctrl1_counted(sq, flags, 0));
 	r.ds[0].w1.raw |= p->ctrl1.raw;
 	r.ds[1 + prefix_ds] = bsn_ds_of_vector(p->body[0]);
 	r.ds[2 + prefix_ds] = bsn_ds_of_vector(p->body[1]);
@@ -1697,20 +1717,19 @@ BSN_ALWAYS_INLINE int bsn_put_prepared(struct bsn_ep *ep, unsigned prefix_ds, un
 BSN_APART int bsn_peer_prepared(struct bsn_ep *ep, const struct bsn_prepared *p, uint64_t id,
 				uint32_t flags)
 {
-	const unsigned prefix_ds = bsn_peer_of(ep)->prefix_ds, body_ds = p->body_ds;
-	const struct bsn_sq *sq = ep->sq;
+	struct bsn_sq *sq = ep->sq;
 
-	if (!bsn_fits(sq, sq->peer_limit, bsn_bb_of_ds(1 + BSN_EXTENDED_DS + 3)) ||
-	    bsn_is_due(sq, flags))
-		return bsn_sq_post_prepared(ep, p, id, flags);
-	if (prefix_ds == BSN_COMPACT_DS && body_ds == 2)
-		return bsn_put_prepared(ep, BSN_COMPACT_DS, 2, p, id, flags);
-	if (prefix_ds == BSN_COMPACT_DS && body_ds == 3)
-		return bsn_put_prepared(ep, BSN_COMPACT_DS, 3, p, id, flags);
-	if (prefix_ds == BSN_EXTENDED_DS && body_ds == 2)
-		return bsn_put_prepared(ep, BSN_EXTENDED_DS, 2, p, id, flags);
-	if (prefix_ds == BSN_EXTENDED_DS && body_ds == 3)
-		return bsn_put_prepared(ep, BSN_EXTENDED_DS, 3, p, id, flags);
+	if (bsn_peer_of(ep)->prefix_ds == BSN_COMPACT_DS) {
+		if (p->body_ds == 2 && bsn_has_room_to_post(sq, 1 + BSN_COMPACT_DS + 2, flags))
+			return bsn_put_prepared(ep, BSN_COMPACT_DS, 2, p, id, flags);
+		if (p->body_ds == 3 && bsn_has_room_to_post(sq, 1 + BSN_COMPACT_DS + 3, flags))
+			return bsn_put_prepared(ep, BSN_COMPACT_DS, 3, p, id, flags);
+	} else {
+		if (p->body_ds == 2 && bsn_has_room_to_post(sq, 1 + BSN_EXTENDED_DS + 2, flags))
+			return bsn_put_prepared(ep, BSN_EXTENDED_DS, 2, p, id, flags);
+		if (p->body_ds == 3 && bsn_has_room_to_post(sq, 1 + BSN_EXTENDED_DS + 3, flags))
+			return bsn_put_prepared(ep, BSN_EXTENDED_DS, 3, p, id, flags);
+	}
 	return bsn_sq_post_prepared(ep, p, id, flags);
 }
 
