@@ -58,6 +58,12 @@ BSN_ALWAYS_INLINE bsn_v2 bsn_vector_of(struct bsn_ds ds)
 	return ds.is_vector ? ds.v : (bsn_v2){ ds.w0.raw, ds.w1.raw };
 }
 
+/* As a vector, where other registers are scarce: each that has to be saved costs two instructions. */
+BSN_ALWAYS_INLINE struct bsn_ds bsn_ds_in(struct bsn_ds ds, bool a_vector)
+{
+	return a_vector ? bsn_ds_of_vector(bsn_vector_of(ds)) : ds;
+}
+
 BSN_ALWAYS_INLINE struct bsn_be64 bsn_word_of(struct bsn_ds ds)
 {
 	return ds.is_vector ? (struct bsn_be64){ ds.v[0] } : ds.w0;
@@ -778,15 +784,15 @@ BSN_ALWAYS_INLINE int bsn_put_sges(struct bsn_sq *sq, const struct bsn_peer *pee
 	if (prefix_ds)
 		bsn_keep_peer_id(sq, wqe, peer, id);
 	if (has_remote)
-		r.ds[n++] = bsn_ds_raddr(remote);
+		r.ds[n++] = bsn_ds_in(bsn_ds_raddr(remote), prefix_ds && count > 1);
 	if (count > 0)
-		r.ds[n] = bsn_ds_plain(&sge[0]);
+		r.ds[n] = bsn_ds_in(bsn_ds_plain(&sge[0]), prefix_ds && count > 2);
 	if (count > 1)
-		r.ds[n + 1] = bsn_ds_plain(&sge[1]);
+		r.ds[n + 1] = bsn_ds_in(bsn_ds_plain(&sge[1]), prefix_ds && count > 2);
 	if (count > 2)
-		r.ds[n + 2] = bsn_ds_plain(&sge[2]);
+		r.ds[n + 2] = bsn_ds_in(bsn_ds_plain(&sge[2]), prefix_ds && count > 2);
 	if (count > 3)
-		r.ds[n + 3] = bsn_ds_plain(&sge[3]);
+		r.ds[n + 3] = bsn_ds_in(bsn_ds_plain(&sge[3]), prefix_ds && count > 2);
 	if (is_quiet && !prefix_ds)
 		bsn_is_not_due(sq, flags);
 	bsn_begin_of(&r, peer, prefix_ds, bsn_ctrl0(sq, opcode, ds),
