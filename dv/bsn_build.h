@@ -784,15 +784,15 @@ BSN_ALWAYS_INLINE int bsn_put_sges(struct bsn_sq *sq, const struct bsn_peer *pee
 	if (prefix_ds)
 		bsn_keep_peer_id(sq, wqe, peer, id);
 	if (has_remote)
-		r.ds[n++] = bsn_ds_in(bsn_ds_raddr(remote), prefix_ds && count > 1);
+		r.ds[n++] = bsn_ds_raddr(remote);
 	if (count > 0)
-		r.ds[n] = bsn_ds_in(bsn_ds_plain(&sge[0]), prefix_ds && count > 2);
+		r.ds[n] = bsn_ds_plain(&sge[0]);
 	if (count > 1)
-		r.ds[n + 1] = bsn_ds_in(bsn_ds_plain(&sge[1]), prefix_ds && count > 2);
+		r.ds[n + 1] = bsn_ds_plain(&sge[1]);
 	if (count > 2)
-		r.ds[n + 2] = bsn_ds_in(bsn_ds_plain(&sge[2]), prefix_ds && count > 2);
+		r.ds[n + 2] = bsn_ds_plain(&sge[2]);
 	if (count > 3)
-		r.ds[n + 3] = bsn_ds_in(bsn_ds_plain(&sge[3]), prefix_ds && count > 2);
+		r.ds[n + 3] = bsn_ds_plain(&sge[3]);
 	if (is_quiet && !prefix_ds)
 		bsn_is_not_due(sq, flags);
 	bsn_begin_of(&r, peer, prefix_ds, bsn_ctrl0(sq, opcode, ds),
@@ -1032,19 +1032,20 @@ BSN_ALWAYS_INLINE bool bsn_is_for(const struct bsn_ep *ep, unsigned prefix_ds, u
  * Whether there is room for a request of @ds units; room for one block was found before. Both functions are the
  * last look, since they count it.
  */
-BSN_ALWAYS_INLINE bool bsn_has_room_to_post(struct bsn_sq *sq, unsigned ds, uint32_t flags)
+BSN_ALWAYS_INLINE bool bsn_has_room_to_post(struct bsn_sq *sq, const uint8_t *slot, unsigned ds, uint32_t flags)
 {
 	const unsigned bb = bsn_bb_of_ds(ds);
 
-	return (bb == 1 || bsn_fits(sq, sq->peer_limit, bb)) && bsn_count_quiet(sq, flags);
+	return (bb == 1 || BSN_LIKELY(slot + (size_t)bb * BSN_BB_SIZE <= sq->peer_limit)) && bsn_count_quiet(sq, flags);
 }
 
 /* Whether the queue takes one, too, whose address vector has this length. @ds: units besides it. */
-BSN_ALWAYS_INLINE bool bsn_may_post(struct bsn_sq *sq, unsigned prefix_ds, unsigned ds, unsigned opcode, uint32_t flags)
+BSN_ALWAYS_INLINE bool bsn_may_post(struct bsn_sq *sq, const uint8_t *slot, unsigned prefix_ds, unsigned ds,
+				    unsigned opcode, uint32_t flags)
 {
 	const unsigned bb = bsn_bb_of_ds(prefix_ds + ds);
 
-	return (bb == 1 || bsn_fits(sq, sq->peer_limit, bb)) &&
+	return (bb == 1 || BSN_LIKELY(slot + (size_t)bb * BSN_BB_SIZE <= sq->peer_limit)) &&
 	       ((prefix_ds == BSN_COMPACT_DS && bsn_is_common(opcode)) || BSN_LIKELY(sq->ops >> opcode & 1)) &&
 	       bsn_count_quiet(sq, flags);
 }
@@ -1085,10 +1086,10 @@ BSN_ALWAYS_INLINE int bsn_try_piece(struct bsn_sq *sq, struct bsn_ep *ep, unsign
 				    const struct bsn_be64 *ctrl1, uint32_t imm, uint32_t flags)
 {
 	if (bsn_peer_of(ep)->prefix_ds == BSN_COMPACT_DS) {
-		if (bsn_may_post(sq, BSN_COMPACT_DS, 2 + has_remote, opcode, flags))
+		if (bsn_may_post(sq, sq->slot, BSN_COMPACT_DS, 2 + has_remote, opcode, flags))
 			return bsn_put_piece(sq, ep, BSN_COMPACT_DS, opcode, data, remote, has_remote, id,
 					     ctrl1, imm, flags);
-	} else if (bsn_may_post(sq, BSN_EXTENDED_DS, 2 + has_remote, opcode, flags)) {
+	} else if (bsn_may_post(sq, sq->slot, BSN_EXTENDED_DS, 2 + has_remote, opcode, flags)) {
 		return bsn_put_piece(sq, ep, BSN_EXTENDED_DS, opcode, data, remote, has_remote, id, ctrl1,
 				     imm, flags);
 	}
@@ -1205,45 +1206,77 @@ BSN_ALWAYS_INLINE bool bsn_is_rung(uint32_t flags)
 	return __builtin_constant_p(flags) && flags == BSN_F_RUNG;
 }
 
-/* Of several SGEs, a constant, in memory. */
-BSN_ALWAYS_INLINE int bsn_put_rdma(struct bsn_ep *ep, unsigned opcode, const struct bsn_sge *sge,
-				   unsigned count, const struct bsn_remote *remote, uint64_t id,
-				   uint32_t imm, uint32_t flags)
+/* Posts several SGEs, of which all was checked, in @slot. */
+BSN_ALWAYS_INLINE int bsn_put_peer_sges(struct bsn_sq *sq, uint8_t *slot, const struct bsn_peer *peer,
+					unsigned prefix_ds, unsigned opcode, const struct bsn_sge *sge,
+					unsigned count, const struct bsn_remote *remote, uint32_t imm,
+					uint64_t id, uint32_t flags)
 {
-	const uint32_t what = BSN_WHAT(opcode, flags & BSN_F_PLAIN, count);
-	struct bsn_sq *sq = ep->sq;
+	const unsigned n = 2 + prefix_ds, ds = n + count, bb = bsn_bb_of_ds(ds);
+	const bool are_many = count > 2;
+	struct bsn_regs r;
 
-	if (!bsn_are_plain(sge, count) || BSN_UNLIKELY(count > sq->max_sge))
-		return bsn_sq_post_sgl(ep, what, sge, remote, imm, id);
-	if (bsn_peer_of(ep)->prefix_ds == BSN_COMPACT_DS) {
-		if (bsn_may_post(sq, BSN_COMPACT_DS, 2 + count, opcode, flags))
-			return bsn_put_sges(sq, bsn_peer_of(ep), BSN_COMPACT_DS, opcode, sge, count, true,
-					    remote, true, imm, id, flags);
-	} else if (bsn_may_post(sq, BSN_EXTENDED_DS, 2 + count, opcode, flags)) {
-		return bsn_put_sges(sq, bsn_peer_of(ep), BSN_EXTENDED_DS, opcode, sge, count, true, remote,
-				    true, imm, id, flags);
+	sq->slot = slot + (size_t)bb * BSN_BB_SIZE;
+	r.moves_later = false;
+	bsn_keep_peer_id(sq, slot, peer, id);
+	r.ds[n - 1] = bsn_ds_in(bsn_ds_raddr(remote), true);
+	r.ds[n] = bsn_ds_in(bsn_ds_plain(&sge[0]), are_many);
+	r.ds[n + 1] = bsn_ds_in(bsn_ds_plain(&sge[1]), are_many);
+	if (count > 2)
+		r.ds[n + 2] = bsn_ds_in(bsn_ds_plain(&sge[2]), are_many);
+	if (count > 3)
+		r.ds[n + 3] = bsn_ds_in(bsn_ds_plain(&sge[3]), are_many);
+	bsn_begin_of(&r, peer, prefix_ds, bsn_ctrl0(sq, opcode, ds), bsn_ctrl1_counted(sq, flags, imm));
+	return bsn_end(sq, slot, NULL, true, &r, ds, BSN_REST_NONE, ds, BSN_NEAR_DS, bb, id, flags);
+}
+
+/*
+ * Of several SGEs, a constant, in memory. Parameters are in the order of bsn_sq_post_sgl(), and there is room for a
+ * block in @slot, the queue's.
+ */
+BSN_ALWAYS_INLINE int bsn_put_rdma(struct bsn_ep *ep, struct bsn_sq *sq, uint8_t *slot, unsigned opcode,
+				   const struct bsn_sge *sge, unsigned count,
+				   const struct bsn_remote *remote, uint32_t imm, uint64_t id,
+				   uint32_t flags)
+{
+	const struct bsn_peer *peer = bsn_peer_of(ep);
+
+	if (bsn_are_plain(sge, count) && BSN_LIKELY(count <= sq->max_sge)) {
+		if (peer->prefix_ds == BSN_COMPACT_DS) {
+			if (bsn_may_post(sq, slot, BSN_COMPACT_DS, 2 + count, opcode, flags))
+				return bsn_put_peer_sges(sq, slot, peer, BSN_COMPACT_DS, opcode, sge, count,
+							 remote, imm, id, flags);
+		} else if (bsn_may_post(sq, slot, BSN_EXTENDED_DS, 2 + count, opcode, flags)) {
+			return bsn_put_peer_sges(sq, slot, peer, BSN_EXTENDED_DS, opcode, sge, count, remote, imm,
+						 id, flags);
+		}
 	}
-	return bsn_sq_post_sgl(ep, what, sge, remote, imm, id);
+	return bsn_sq_post_sgl(ep, BSN_WHAT(opcode, flags & BSN_F_PLAIN, count), sge, remote, imm, id);
 }
 
 #define BSN_POST_RDMA(count)                                                                       \
-	BSN_APART int bsn_peer_rdma##count(struct bsn_ep *ep, const struct bsn_sge *sge,           \
-					   const struct bsn_remote *remote, uint64_t id,           \
-					   uint64_t what)                                          \
+	BSN_UNCHANGED int bsn_peer_rdma##count(struct bsn_ep *ep, uint64_t what,                   \
+					       const struct bsn_sge *sge,                          \
+					       const struct bsn_remote *remote, uint32_t imm,      \
+					       uint64_t id)                                        \
 	{                                                                                          \
-		return bsn_put_rdma(ep, (uint8_t)what, sge, count, remote, id,                     \
-				    (uint32_t)(what >> 32), (uint32_t)what);                       \
+		return bsn_put_rdma(ep, ep->sq, ep->sq->slot, (uint8_t)what, sge, count, remote, imm, id, \
+				    (uint32_t)what);                                               \
 	}                                                                                          \
-	BSN_APART int bsn_peer_write_rung##count(struct bsn_ep *ep, const struct bsn_sge *sge,     \
-						 const struct bsn_remote *remote, uint64_t id)     \
+	BSN_UNCHANGED int bsn_peer_write_rung##count(struct bsn_ep *ep, struct bsn_sq *sq,         \
+						     const struct bsn_sge *sge,                    \
+						     const struct bsn_remote *remote,              \
+						     uint8_t *slot, uint64_t id)                   \
 	{                                                                                          \
-		return bsn_put_rdma(ep, BSN_OPCODE_RDMA_WRITE, sge, count, remote, id, 0,          \
+		return bsn_put_rdma(ep, sq, slot, BSN_OPCODE_RDMA_WRITE, sge, count, remote, 0, id, \
 				    BSN_F_RUNG);                                                   \
 	}                                                                                          \
-	BSN_APART int bsn_peer_read_rung##count(struct bsn_ep *ep, const struct bsn_sge *sge,      \
-						const struct bsn_remote *remote, uint64_t id)      \
+	BSN_UNCHANGED int bsn_peer_read_rung##count(struct bsn_ep *ep, struct bsn_sq *sq,          \
+						    const struct bsn_sge *sge,                     \
+						    const struct bsn_remote *remote,               \
+						    uint8_t *slot, uint64_t id)                    \
 	{                                                                                          \
-		return bsn_put_rdma(ep, BSN_OPCODE_RDMA_READ, sge, count, remote, id, 0,           \
+		return bsn_put_rdma(ep, sq, slot, BSN_OPCODE_RDMA_READ, sge, count, remote, 0, id,  \
 				    BSN_F_RUNG);                                                   \
 	}
 BSN_POST_RDMA(2)
@@ -1279,10 +1312,10 @@ BSN_ALWAYS_INLINE int bsn_try_atomic(struct bsn_ep *ep, unsigned opcode, const s
 	struct bsn_sq *sq = ep->sq;
 
 	if (bsn_peer_of(ep)->prefix_ds == BSN_COMPACT_DS) {
-		if (bsn_may_post(sq, BSN_COMPACT_DS, 4, opcode, flags))
+		if (bsn_may_post(sq, sq->slot, BSN_COMPACT_DS, 4, opcode, flags))
 			return bsn_put_atomic(ep, BSN_COMPACT_DS, opcode, sge, remote, swap_add, compare, id,
 					      flags);
-	} else if (bsn_may_post(sq, BSN_EXTENDED_DS, 4, opcode, flags)) {
+	} else if (bsn_may_post(sq, sq->slot, BSN_EXTENDED_DS, 4, opcode, flags)) {
 		return bsn_put_atomic(ep, BSN_EXTENDED_DS, opcode, sge, remote, swap_add, compare, id, flags);
 	}
 	return sq->posts->atomic(ep, what, sge, remote, operand, id);
@@ -1459,18 +1492,18 @@ BSN_ALWAYS_INLINE int bsn_build_known(struct bsn_ep *ep, const struct bsn_kind *
 	}
 	if (kind->has_remote && !(flags & ~BSN_F_PLAIN) && count > 1 && count <= BSN_MAX_PLAIN_SGE &&
 	    bsn_has_peer_room(ep->sq)) {
-		const uint64_t what = (uint64_t)imm << 32 | BSN_WHAT(opcode, flags, count);
+		const uint32_t what = BSN_WHAT(opcode, flags, count);
 		if (bsn_is_rung(flags) && opcode == BSN_OPCODE_RDMA_WRITE)
-			return count == 2   ? bsn_peer_write_rung2(ep, sge, remote, id)
-			       : count == 3 ? bsn_peer_write_rung3(ep, sge, remote, id)
-					    : bsn_peer_write_rung4(ep, sge, remote, id);
+			return count == 2   ? bsn_peer_write_rung2(ep, ep->sq, sge, remote, ep->sq->slot, id)
+			       : count == 3 ? bsn_peer_write_rung3(ep, ep->sq, sge, remote, ep->sq->slot, id)
+					    : bsn_peer_write_rung4(ep, ep->sq, sge, remote, ep->sq->slot, id);
 		if (bsn_is_rung(flags) && opcode == BSN_OPCODE_RDMA_READ)
-			return count == 2   ? bsn_peer_read_rung2(ep, sge, remote, id)
-			       : count == 3 ? bsn_peer_read_rung3(ep, sge, remote, id)
-					    : bsn_peer_read_rung4(ep, sge, remote, id);
-		return count == 2   ? bsn_peer_rdma2(ep, sge, remote, id, what)
-		       : count == 3 ? bsn_peer_rdma3(ep, sge, remote, id, what)
-				    : bsn_peer_rdma4(ep, sge, remote, id, what);
+			return count == 2   ? bsn_peer_read_rung2(ep, ep->sq, sge, remote, ep->sq->slot, id)
+			       : count == 3 ? bsn_peer_read_rung3(ep, ep->sq, sge, remote, ep->sq->slot, id)
+					    : bsn_peer_read_rung4(ep, ep->sq, sge, remote, ep->sq->slot, id);
+		return count == 2   ? bsn_peer_rdma2(ep, what, sge, remote, imm, id)
+		       : count == 3 ? bsn_peer_rdma3(ep, what, sge, remote, imm, id)
+				    : bsn_peer_rdma4(ep, what, sge, remote, imm, id);
 	}
 	return bsn_post_sgl_cold(ep, opcode, sge, bsn_what_count(count), remote, imm, id, flags);
 }
@@ -1726,14 +1759,14 @@ BSN_APART int bsn_peer_prepared(struct bsn_ep *ep, const struct bsn_prepared *p,
 	struct bsn_sq *sq = ep->sq;
 
 	if (bsn_peer_of(ep)->prefix_ds == BSN_COMPACT_DS) {
-		if (p->body_ds == 2 && bsn_has_room_to_post(sq, 1 + BSN_COMPACT_DS + 2, flags))
+		if (p->body_ds == 2 && bsn_has_room_to_post(sq, sq->slot, 1 + BSN_COMPACT_DS + 2, flags))
 			return bsn_put_prepared(ep, BSN_COMPACT_DS, 2, p, id, flags);
-		if (p->body_ds == 3 && bsn_has_room_to_post(sq, 1 + BSN_COMPACT_DS + 3, flags))
+		if (p->body_ds == 3 && bsn_has_room_to_post(sq, sq->slot, 1 + BSN_COMPACT_DS + 3, flags))
 			return bsn_put_prepared(ep, BSN_COMPACT_DS, 3, p, id, flags);
 	} else {
-		if (p->body_ds == 2 && bsn_has_room_to_post(sq, 1 + BSN_EXTENDED_DS + 2, flags))
+		if (p->body_ds == 2 && bsn_has_room_to_post(sq, sq->slot, 1 + BSN_EXTENDED_DS + 2, flags))
 			return bsn_put_prepared(ep, BSN_EXTENDED_DS, 2, p, id, flags);
-		if (p->body_ds == 3 && bsn_has_room_to_post(sq, 1 + BSN_EXTENDED_DS + 3, flags))
+		if (p->body_ds == 3 && bsn_has_room_to_post(sq, sq->slot, 1 + BSN_EXTENDED_DS + 3, flags))
 			return bsn_put_prepared(ep, BSN_EXTENDED_DS, 3, p, id, flags);
 	}
 	return bsn_sq_post_prepared(ep, p, id, flags);
