@@ -1617,6 +1617,149 @@ BSN_APART int bsn_write_huge(struct bsn_ep *ep, unsigned opcode, const void *dat
 	return bsn_put_huge(ep, opcode, data, length, remote, true, imm, id, flags);
 }
 
+/*
+ * WRITEs inline data of several DS, of a length that the compiler knows: the DS are in registers, header and all, as
+ * many as are passed in vectors. Whether the queue takes so many bytes was looked at.
+ */
+#define BSN_UNITS_MAX 5
+
+struct bsn_units {
+	bsn_v2 v0, v1, v2, v3, v4;
+};
+
+/* Of how many, at least two. */
+BSN_ALWAYS_INLINE unsigned bsn_units_of(size_t length)
+{
+	return bsn_inline_ds((uint32_t)length);
+}
+
+BSN_ALWAYS_INLINE bsn_v2 bsn_unit(const uint8_t *data, size_t length, unsigned i)
+{
+	const uint8_t *const at = data + BSN_DS_INLINE_MAX + BSN_DS_SIZE * (size_t)(i - 1);
+	const unsigned count = bsn_units_of(length);
+
+	if (!i)
+		return bsn_vector_of(bsn_ds_inline_first(data, length, false));
+	if (i >= count)
+		return (bsn_v2){ 0, 0 };
+	if (i < count - 1)
+		return bsn_v2_load(at);
+	return bsn_vector_of(bsn_ds_inline_last(at, data + length, length - (BSN_DS_INLINE_MAX + 1)));
+}
+
+BSN_ALWAYS_INLINE int bsn_put_units(struct bsn_ep *ep, struct bsn_sq *sq, unsigned prefix_ds, unsigned opcode,
+				    const struct bsn_units *u, unsigned count,
+				    const struct bsn_remote *remote, uint32_t imm, uint64_t id,
+				    uint32_t flags)
+{
+	const unsigned n = 2 + prefix_ds, ds = n + count, bb = bsn_bb_of_ds(ds);
+	struct bsn_regs r;
+	uint8_t *const wqe = bsn_sq_take_known(sq, &r, bb);
+
+	r.ds[n - 1] = bsn_ds_raddr(remote);
+	bsn_keep_peer_id(sq, wqe, bsn_peer_of(ep), id);
+	r.ds[n] = bsn_ds_of_vector(u->v0);
+	r.ds[n + 1] = bsn_ds_of_vector(u->v1);
+	if (count > 2)
+		r.ds[n + 2] = bsn_ds_of_vector(u->v2);
+	if (count > 3)
+		r.ds[n + 3] = bsn_ds_of_vector(u->v3);
+	if (count > 4)
+		r.ds[n + 4] = bsn_ds_of_vector(u->v4);
+	bsn_begin_of(&r, bsn_peer_of(ep), prefix_ds, bsn_ctrl0(sq, opcode, ds), bsn_ctrl1_counted(sq, flags, imm));
+	return bsn_end(sq, wqe, NULL, true, &r, ds, BSN_REST_NONE, ds, BSN_NEAR_DS, bb, id, flags);
+}
+
+/* The data are put together again: they were not kept elsewhere. */
+BSN_ALWAYS_INLINE int bsn_units_cold(struct bsn_ep *ep, unsigned opcode, const struct bsn_units *u,
+				     const struct bsn_remote *remote, uint32_t imm, uint64_t id,
+				     uint32_t flags)
+{
+	const bsn_v2 bytes[BSN_UNITS_MAX] = { u->v0, u->v1, u->v2, u->v3, u->v4 };
+	struct bsn_inline_hdr hdr;
+
+	bsn_inline_hdr_decode(&hdr, (const uint8_t *)bytes);
+	return bsn_post_inline_cold(ep, opcode, (const uint8_t *)bytes + BSN_INLINE_HDR_SIZE, hdr.byte_count,
+				    remote, imm, id, flags & BSN_F_PLAIN);
+}
+
+BSN_ALWAYS_INLINE int bsn_try_units(struct bsn_ep *ep, struct bsn_sq *sq, unsigned opcode,
+				    const struct bsn_units *u, unsigned count,
+				    const struct bsn_remote *remote, uint32_t imm, uint64_t id,
+				    uint32_t flags)
+{
+	if (bsn_peer_of(ep)->prefix_ds == BSN_COMPACT_DS) {
+		if (bsn_may_post(sq, sq->slot, BSN_COMPACT_DS, 2 + count, opcode, flags))
+			return bsn_put_units(ep, sq, BSN_COMPACT_DS, opcode, u, count, remote, imm, id, flags);
+	} else if (bsn_may_post(sq, sq->slot, BSN_EXTENDED_DS, 2 + count, opcode, flags)) {
+		return bsn_put_units(ep, sq, BSN_EXTENDED_DS, opcode, u, count, remote, imm, id, flags);
+	}
+	return bsn_units_cold(ep, opcode, u, remote, imm, id, flags);
+}
+
+#define BSN_UNITS2 bsn_v2 v0, bsn_v2 v1
+#define BSN_UNITS3 BSN_UNITS2, bsn_v2 v2
+#define BSN_UNITS4 BSN_UNITS3, bsn_v2 v3
+#define BSN_UNITS5 BSN_UNITS4, bsn_v2 v4
+#define BSN_TAKEN2 v0, v1, { 0, 0 }, { 0, 0 }, { 0, 0 }
+#define BSN_TAKEN3 v0, v1, v2, { 0, 0 }, { 0, 0 }
+#define BSN_TAKEN4 v0, v1, v2, v3, { 0, 0 }
+#define BSN_TAKEN5 v0, v1, v2, v3, v4
+#define BSN_POST_UNITS(count)                                                                      \
+	BSN_UNCHANGED int bsn_peer_units##count(struct bsn_ep *ep, uint64_t what,                  \
+						const struct bsn_remote *remote, uint64_t id,      \
+						BSN_UNITS##count)                                  \
+	{                                                                                          \
+		const struct bsn_units u = { BSN_TAKEN##count };                                   \
+                                                                                                   \
+		return bsn_try_units(ep, ep->sq, (uint8_t)what, &u, count, remote,                 \
+				     (uint32_t)(what >> 32), id, (uint32_t)what);                  \
+	}                                                                                          \
+	BSN_UNCHANGED int bsn_peer_units_rung##count(struct bsn_ep *ep, struct bsn_sq *sq,         \
+						     const struct bsn_remote *remote, uint64_t id, \
+						     BSN_UNITS##count)                             \
+	{                                                                                          \
+		const struct bsn_units u = { BSN_TAKEN##count };                                   \
+                                                                                                   \
+		return bsn_try_units(ep, sq, BSN_OPCODE_RDMA_WRITE, &u, count, remote, 0, id,      \
+				     BSN_F_RUNG);                                                  \
+	}                                                                                          \
+	BSN_ALWAYS_INLINE int bsn_post_units##count(struct bsn_ep *ep, unsigned opcode,            \
+						    const struct bsn_remote *remote, uint32_t imm, \
+						    uint64_t id, uint32_t flags, BSN_UNITS##count) \
+	{                                                                                          \
+		if (opcode == BSN_OPCODE_RDMA_WRITE && bsn_is_rung(flags))                         \
+			return bsn_peer_units_rung##count(ep, ep->sq, remote, id,                  \
+							  BSN_GIVEN##count);                       \
+		return bsn_peer_units##count(                                                      \
+			ep, (uint64_t)imm << 32 | BSN_WHAT(opcode, flags & BSN_F_PLAIN, 0u),       \
+			remote, id, BSN_GIVEN##count);                                             \
+	}
+#define BSN_GIVEN2 v0, v1
+#define BSN_GIVEN3 BSN_GIVEN2, v2
+#define BSN_GIVEN4 BSN_GIVEN3, v3
+#define BSN_GIVEN5 BSN_GIVEN4, v4
+BSN_POST_UNITS(2)
+BSN_POST_UNITS(3)
+BSN_POST_UNITS(4)
+BSN_POST_UNITS(5)
+#undef BSN_POST_UNITS
+
+BSN_ALWAYS_INLINE int bsn_post_units(struct bsn_ep *ep, unsigned opcode, const uint8_t *data, size_t length,
+				     const struct bsn_remote *remote, uint32_t imm, uint64_t id,
+				     uint32_t flags)
+{
+	const bsn_v2 v0 = bsn_unit(data, length, 0), v1 = bsn_unit(data, length, 1), v2 = bsn_unit(data, length, 2);
+	const bsn_v2 v3 = bsn_unit(data, length, 3), v4 = bsn_unit(data, length, 4);
+
+	switch (bsn_units_of(length)) {
+	case 2: return bsn_post_units2(ep, opcode, remote, imm, id, flags, v0, v1);
+	case 3: return bsn_post_units3(ep, opcode, remote, imm, id, flags, v0, v1, v2);
+	case 4: return bsn_post_units4(ep, opcode, remote, imm, id, flags, v0, v1, v2, v3);
+	default: return bsn_post_units5(ep, opcode, remote, imm, id, flags, v0, v1, v2, v3, v4);
+	}
+}
+
 /* WRITEs inline data to one of many peers: more than a DS, or of a length that the compiler does not know. */
 BSN_APART int bsn_peer_inline(struct bsn_ep *ep, const void *data, size_t length,
 			      const struct bsn_remote *remote, uint64_t id, uint64_t what)
@@ -1665,6 +1808,8 @@ BSN_ALWAYS_INLINE int bsn_build_inline(struct bsn_ep *ep, const struct bsn_kind 
 		if (__builtin_constant_p(length) && length <= BSN_DS_INLINE_MAX)
 			return bsn_post_piece(ep, kind, bsn_ds_short((const uint8_t *)data, length),
 					      remote, id, imm, flags & BSN_F_PLAIN);
+		if (has_remote && __builtin_constant_p(length) && bsn_units_of(length) <= BSN_UNITS_MAX)
+			return bsn_post_units(ep, opcode, (const uint8_t *)data, length, remote, imm, id, flags);
 		if (has_remote)
 			return bsn_peer_inline(ep, data, bytes, remote, id,
 					       (uint64_t)imm << 32 |
