@@ -1032,20 +1032,20 @@ BSN_ALWAYS_INLINE bool bsn_is_for(const struct bsn_ep *ep, unsigned prefix_ds, u
  * Whether there is room for a request of @ds units; room for one block was found before. Both functions are the
  * last look, since they count it.
  */
-BSN_ALWAYS_INLINE bool bsn_has_room_to_post(struct bsn_sq *sq, const uint8_t *slot, unsigned ds, uint32_t flags)
+BSN_ALWAYS_INLINE bool bsn_has_room_to_post(struct bsn_sq *sq, uint8_t *const *slot, unsigned ds, uint32_t flags)
 {
 	const unsigned bb = bsn_bb_of_ds(ds);
 
-	return (bb == 1 || BSN_LIKELY(slot + (size_t)bb * BSN_BB_SIZE <= sq->peer_limit)) && bsn_count_quiet(sq, flags);
+	return (bb == 1 || (slot ? BSN_LIKELY(*slot + (size_t)bb * BSN_BB_SIZE <= sq->peer_limit) : bsn_fits(sq, sq->peer_limit, bb))) && bsn_count_quiet(sq, flags);
 }
 
 /* Whether the queue takes one, too, whose address vector has this length. @ds: units besides it. */
-BSN_ALWAYS_INLINE bool bsn_may_post(struct bsn_sq *sq, const uint8_t *slot, unsigned prefix_ds, unsigned ds,
+BSN_ALWAYS_INLINE bool bsn_may_post(struct bsn_sq *sq, uint8_t *const *slot, unsigned prefix_ds, unsigned ds,
 				    unsigned opcode, uint32_t flags)
 {
 	const unsigned bb = bsn_bb_of_ds(prefix_ds + ds);
 
-	return (bb == 1 || BSN_LIKELY(slot + (size_t)bb * BSN_BB_SIZE <= sq->peer_limit)) &&
+	return (bb == 1 || (slot ? BSN_LIKELY(*slot + (size_t)bb * BSN_BB_SIZE <= sq->peer_limit) : bsn_fits(sq, sq->peer_limit, bb))) &&
 	       ((prefix_ds == BSN_COMPACT_DS && bsn_is_common(opcode)) || BSN_LIKELY(sq->ops >> opcode & 1)) &&
 	       bsn_count_quiet(sq, flags);
 }
@@ -1086,10 +1086,10 @@ BSN_ALWAYS_INLINE int bsn_try_piece(struct bsn_sq *sq, struct bsn_ep *ep, unsign
 				    const struct bsn_be64 *ctrl1, uint32_t imm, uint32_t flags)
 {
 	if (bsn_peer_of(ep)->prefix_ds == BSN_COMPACT_DS) {
-		if (bsn_may_post(sq, sq->slot, BSN_COMPACT_DS, 2 + has_remote, opcode, flags))
+		if (bsn_may_post(sq, NULL, BSN_COMPACT_DS, 2 + has_remote, opcode, flags))
 			return bsn_put_piece(sq, ep, BSN_COMPACT_DS, opcode, data, remote, has_remote, id,
 					     ctrl1, imm, flags);
-	} else if (bsn_may_post(sq, sq->slot, BSN_EXTENDED_DS, 2 + has_remote, opcode, flags)) {
+	} else if (bsn_may_post(sq, NULL, BSN_EXTENDED_DS, 2 + has_remote, opcode, flags)) {
 		return bsn_put_piece(sq, ep, BSN_EXTENDED_DS, opcode, data, remote, has_remote, id, ctrl1,
 				     imm, flags);
 	}
@@ -1243,10 +1243,10 @@ BSN_ALWAYS_INLINE int bsn_put_rdma(struct bsn_ep *ep, struct bsn_sq *sq, uint8_t
 
 	if (bsn_are_plain(sge, count) && BSN_LIKELY(count <= sq->max_sge)) {
 		if (peer->prefix_ds == BSN_COMPACT_DS) {
-			if (bsn_may_post(sq, slot, BSN_COMPACT_DS, 2 + count, opcode, flags))
+			if (bsn_may_post(sq, &slot, BSN_COMPACT_DS, 2 + count, opcode, flags))
 				return bsn_put_peer_sges(sq, slot, peer, BSN_COMPACT_DS, opcode, sge, count,
 							 remote, imm, id, flags);
-		} else if (bsn_may_post(sq, slot, BSN_EXTENDED_DS, 2 + count, opcode, flags)) {
+		} else if (bsn_may_post(sq, &slot, BSN_EXTENDED_DS, 2 + count, opcode, flags)) {
 			return bsn_put_peer_sges(sq, slot, peer, BSN_EXTENDED_DS, opcode, sge, count, remote, imm,
 						 id, flags);
 		}
@@ -1312,10 +1312,10 @@ BSN_ALWAYS_INLINE int bsn_try_atomic(struct bsn_ep *ep, unsigned opcode, const s
 	struct bsn_sq *sq = ep->sq;
 
 	if (bsn_peer_of(ep)->prefix_ds == BSN_COMPACT_DS) {
-		if (bsn_may_post(sq, sq->slot, BSN_COMPACT_DS, 4, opcode, flags))
+		if (bsn_may_post(sq, NULL, BSN_COMPACT_DS, 4, opcode, flags))
 			return bsn_put_atomic(ep, BSN_COMPACT_DS, opcode, sge, remote, swap_add, compare, id,
 					      flags);
-	} else if (bsn_may_post(sq, sq->slot, BSN_EXTENDED_DS, 4, opcode, flags)) {
+	} else if (bsn_may_post(sq, NULL, BSN_EXTENDED_DS, 4, opcode, flags)) {
 		return bsn_put_atomic(ep, BSN_EXTENDED_DS, opcode, sge, remote, swap_add, compare, id, flags);
 	}
 	return sq->posts->atomic(ep, what, sge, remote, operand, id);
@@ -1689,12 +1689,12 @@ BSN_ALWAYS_INLINE int bsn_try_units(struct bsn_ep *ep, struct bsn_sq *sq, unsign
 				    uint32_t flags)
 {
 	if (bsn_peer_of(ep)->prefix_ds == BSN_COMPACT_DS) {
-		if (bsn_may_post(sq, sq->slot, BSN_COMPACT_DS, 2 + count, opcode, flags))
+		if (bsn_may_post(sq, NULL, BSN_COMPACT_DS, 2 + count, opcode, flags))
 			return bsn_put_units(ep, sq, BSN_COMPACT_DS, opcode, u, count, remote, imm, id, flags);
-	} else if (bsn_may_post(sq, sq->slot, BSN_EXTENDED_DS, 2 + count, opcode, flags)) {
+	} else if (bsn_may_post(sq, NULL, BSN_EXTENDED_DS, 2 + count, opcode, flags)) {
 		return bsn_put_units(ep, sq, BSN_EXTENDED_DS, opcode, u, count, remote, imm, id, flags);
 	}
-	return bsn_units_cold(ep, opcode, u, remote, imm, id, flags);
+	return BSN_NOT_PLAIN;
 }
 
 #define BSN_UNITS2 bsn_v2 v0, bsn_v2 v1
@@ -1706,23 +1706,37 @@ BSN_ALWAYS_INLINE int bsn_try_units(struct bsn_ep *ep, struct bsn_sq *sq, unsign
 #define BSN_TAKEN4 v0, v1, v2, v3, { 0, 0 }
 #define BSN_TAKEN5 v0, v1, v2, v3, v4
 #define BSN_POST_UNITS(count)                                                                      \
-	BSN_UNCHANGED int bsn_peer_units##count(struct bsn_ep *ep, uint64_t what,                  \
+	BSN_UNCHANGED int bsn_units_cold##count(struct bsn_ep *ep, uint64_t what,                  \
 						const struct bsn_remote *remote, uint64_t id,      \
 						BSN_UNITS##count)                                  \
 	{                                                                                          \
 		const struct bsn_units u = { BSN_TAKEN##count };                                   \
                                                                                                    \
-		return bsn_try_units(ep, ep->sq, (uint8_t)what, &u, count, remote,                 \
-				     (uint32_t)(what >> 32), id, (uint32_t)what);                  \
+		return bsn_units_cold(ep, (uint8_t)what, &u, remote, (uint32_t)(what >> 32), id,   \
+				      (uint32_t)what);                                             \
+	}                                                                                          \
+	BSN_UNCHANGED int bsn_peer_units##count(struct bsn_ep *ep, uint64_t what,                  \
+						const struct bsn_remote *remote, uint64_t id,      \
+						BSN_UNITS##count)                                  \
+	{                                                                                          \
+		const struct bsn_units u = { BSN_TAKEN##count };                                   \
+		const int err = bsn_try_units(ep, ep->sq, (uint8_t)what, &u, count, remote,        \
+					      (uint32_t)(what >> 32), id, (uint32_t)what);         \
+                                                                                                   \
+		return err > 0 ? bsn_units_cold##count(ep, what, remote, id, BSN_GIVEN##count) : err; \
 	}                                                                                          \
 	BSN_UNCHANGED int bsn_peer_units_rung##count(struct bsn_ep *ep, struct bsn_sq *sq,         \
 						     const struct bsn_remote *remote, uint64_t id, \
 						     BSN_UNITS##count)                             \
 	{                                                                                          \
 		const struct bsn_units u = { BSN_TAKEN##count };                                   \
+		const int err = bsn_try_units(ep, sq, BSN_OPCODE_RDMA_WRITE, &u, count, remote, 0, \
+					      id, BSN_F_RUNG);                                     \
                                                                                                    \
-		return bsn_try_units(ep, sq, BSN_OPCODE_RDMA_WRITE, &u, count, remote, 0, id,      \
-				     BSN_F_RUNG);                                                  \
+		return err > 0 ? bsn_units_cold##count(ep, BSN_WHAT(BSN_OPCODE_RDMA_WRITE,         \
+								    BSN_F_RUNG, 0u),               \
+						       remote, id, BSN_GIVEN##count)               \
+			       : err;                                                              \
 	}                                                                                          \
 	BSN_ALWAYS_INLINE int bsn_post_units##count(struct bsn_ep *ep, unsigned opcode,            \
 						    const struct bsn_remote *remote, uint32_t imm, \
@@ -1904,14 +1918,14 @@ BSN_APART int bsn_peer_prepared(struct bsn_ep *ep, const struct bsn_prepared *p,
 	struct bsn_sq *sq = ep->sq;
 
 	if (bsn_peer_of(ep)->prefix_ds == BSN_COMPACT_DS) {
-		if (p->body_ds == 2 && bsn_has_room_to_post(sq, sq->slot, 1 + BSN_COMPACT_DS + 2, flags))
+		if (p->body_ds == 2 && bsn_has_room_to_post(sq, NULL, 1 + BSN_COMPACT_DS + 2, flags))
 			return bsn_put_prepared(ep, BSN_COMPACT_DS, 2, p, id, flags);
-		if (p->body_ds == 3 && bsn_has_room_to_post(sq, sq->slot, 1 + BSN_COMPACT_DS + 3, flags))
+		if (p->body_ds == 3 && bsn_has_room_to_post(sq, NULL, 1 + BSN_COMPACT_DS + 3, flags))
 			return bsn_put_prepared(ep, BSN_COMPACT_DS, 3, p, id, flags);
 	} else {
-		if (p->body_ds == 2 && bsn_has_room_to_post(sq, sq->slot, 1 + BSN_EXTENDED_DS + 2, flags))
+		if (p->body_ds == 2 && bsn_has_room_to_post(sq, NULL, 1 + BSN_EXTENDED_DS + 2, flags))
 			return bsn_put_prepared(ep, BSN_EXTENDED_DS, 2, p, id, flags);
-		if (p->body_ds == 3 && bsn_has_room_to_post(sq, sq->slot, 1 + BSN_EXTENDED_DS + 3, flags))
+		if (p->body_ds == 3 && bsn_has_room_to_post(sq, NULL, 1 + BSN_EXTENDED_DS + 3, flags))
 			return bsn_put_prepared(ep, BSN_EXTENDED_DS, 3, p, id, flags);
 	}
 	return bsn_sq_post_prepared(ep, p, id, flags);
