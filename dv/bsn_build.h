@@ -1045,6 +1045,8 @@ BSN_ALWAYS_INLINE bool bsn_may_post(struct bsn_sq *sq, uint8_t *const *slot, uns
 {
 	const unsigned bb = bsn_bb_of_ds(prefix_ds + ds);
 
+	if (prefix_ds == BSN_EXTENDED_DS)
+		BSN_FORGET(sq->peer_limit); /* else it were loaded before either vector is looked at */
 	return (bb == 1 || (slot ? BSN_LIKELY(*slot + (size_t)bb * BSN_BB_SIZE <= sq->peer_limit) : bsn_fits(sq, sq->peer_limit, bb))) &&
 	       ((prefix_ds == BSN_COMPACT_DS && bsn_is_common(opcode)) || BSN_LIKELY(sq->ops >> opcode & 1)) &&
 	       bsn_count_quiet(sq, flags);
@@ -1355,19 +1357,6 @@ BSN_ALWAYS_INLINE bool bsn_is_extended(const struct bsn_ep *ep, uint32_t flags)
 			  (flags & BSN_F_SIGNALED || ep->sq->quiet != 1));
 }
 
-/* To a peer with a compact vector. */
-BSN_APART int bsn_send_compact(struct bsn_ep *ep, const struct bsn_sge *sge, uint64_t id,
-			       uint32_t flags)
-{
-	struct bsn_sq *sq = ep->sq;
-
-	if (!bsn_fits(sq, sq->peer_limit, 1) ||
-	    !bsn_is_for(ep, BSN_COMPACT_DS, BSN_OPCODE_SEND, flags) || !bsn_are_plain(sge, 1) || !bsn_count_quiet(sq, flags))
-		return bsn_post_sgl_cold(ep, BSN_OPCODE_SEND, sge, 1, NULL, 0, id, flags);
-	return bsn_put_piece(sq, ep, BSN_COMPACT_DS, BSN_OPCODE_SEND, bsn_ds_data(sge), NULL, false, id,
-			     NULL, 0, flags);
-}
-
 BSN_APART int bsn_send_compact_inline(struct bsn_ep *ep, const void *data, size_t length,
 				      uint64_t id, uint32_t flags)
 {
@@ -1384,26 +1373,42 @@ BSN_APART int bsn_send_compact_inline(struct bsn_ep *ep, const void *data, size_
 		       : err;
 }
 
+/* One SGE, to a peer with either vector. */
+BSN_ALWAYS_INLINE int bsn_put_message(struct bsn_ep *ep, const struct bsn_sge *sge, uint64_t id, uint32_t flags)
+{
+	const unsigned opcode = BSN_OPCODE_SEND;
+	struct bsn_sq *sq = ep->sq;
+
+	if (bsn_peer_of(ep)->prefix_ds == BSN_EXTENDED_DS) {
+		BSN_FORGET(sq->peer_limit); /* as in bsn_may_post() */
+		if (bsn_fits(sq, sq->peer_limit, bsn_bb_of_ds(2 + BSN_EXTENDED_DS)) && bsn_are_plain(sge, 1) &&
+		    bsn_count_quiet(sq, flags))
+			return bsn_put_sges(sq, bsn_peer_of(ep), BSN_EXTENDED_DS, opcode, sge, 1, true, NULL, false, 0,
+					    id, flags);
+	} else if (bsn_fits(sq, sq->peer_limit, 1) && bsn_are_plain(sge, 1) && bsn_count_quiet(sq, flags)) {
+		return bsn_put_sges(sq, bsn_peer_of(ep), BSN_COMPACT_DS, opcode, sge, 1, true, NULL, false, 0, id,
+				    flags);
+	}
+	return bsn_post_sgl_cold(ep, opcode, sge, 1, NULL, 0, id, flags);
+}
+
 BSN_ALWAYS_INLINE int bsn_put_extended(struct bsn_ep *ep, const struct bsn_sge *sge, unsigned count,
 				       uint64_t id, uint32_t flags)
 {
 	struct bsn_sq *sq = ep->sq;
 
 	if (!bsn_fits(sq, sq->peer_limit, bsn_bb_of_ds(1 + BSN_EXTENDED_DS + count)) ||
-	    !bsn_is_extended(ep, flags) || !bsn_are_plain(sge, count) ||
-	    (count > 1 && BSN_UNLIKELY(count > sq->max_sge)) || !bsn_count_quiet(sq, flags)) {
-		if (count == 1)
-			return bsn_send_compact(ep, sge, id, flags);
+	    !bsn_is_extended(ep, flags) || !bsn_are_plain(sge, count) || BSN_UNLIKELY(count > sq->max_sge) ||
+	    !bsn_count_quiet(sq, flags))
 		return bsn_post_sgl_cold(ep, BSN_OPCODE_SEND, sge, count, NULL, 0, id, flags);
-	}
-	return bsn_put_sges(sq, (const struct bsn_peer *)(const void *)ep, BSN_EXTENDED_DS,
-			    BSN_OPCODE_SEND, sge, count, true, NULL, false, 0, id, flags);
+	return bsn_put_sges(sq, bsn_peer_of(ep), BSN_EXTENDED_DS, BSN_OPCODE_SEND, sge, count, true, NULL, false, 0,
+			    id, flags);
 }
 
 BSN_APART int bsn_send_extended1(struct bsn_ep *ep, const struct bsn_sge *sge, uint64_t id,
 				 uint32_t flags)
 {
-	return bsn_put_extended(ep, sge, 1, id, flags);
+	return bsn_put_message(ep, sge, id, flags);
 }
 
 BSN_APART int bsn_send_extended2(struct bsn_ep *ep, const struct bsn_sge *sge, uint64_t id,
