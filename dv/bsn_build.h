@@ -1305,12 +1305,11 @@ BSN_ALWAYS_INLINE int bsn_put_atomic(struct bsn_ep *ep, unsigned prefix_ds, unsi
 		       bsn_bb_of_ds(ds), id, flags);
 }
 
+/* BSN_NOT_PLAIN: it is left to another function. */
 BSN_ALWAYS_INLINE int bsn_try_atomic(struct bsn_ep *ep, unsigned opcode, const struct bsn_sge *sge,
 				     const struct bsn_remote *remote, uint64_t swap_add,
 				     uint64_t compare, uint64_t id, uint32_t flags)
 {
-	const uint64_t operand[2] = { swap_add, compare };
-	const uint32_t what = BSN_WHAT(opcode, flags & BSN_F_PLAIN, 1u);
 	struct bsn_sq *sq = ep->sq;
 
 	if (bsn_peer_of(ep)->prefix_ds == BSN_COMPACT_DS) {
@@ -1320,28 +1319,46 @@ BSN_ALWAYS_INLINE int bsn_try_atomic(struct bsn_ep *ep, unsigned opcode, const s
 	} else if (bsn_may_post(sq, NULL, BSN_EXTENDED_DS, 4, opcode, flags)) {
 		return bsn_put_atomic(ep, BSN_EXTENDED_DS, opcode, sge, remote, swap_add, compare, id, flags);
 	}
-	return sq->posts->atomic(ep, what, sge, remote, operand, id);
+	return BSN_NOT_PLAIN;
+}
+
+BSN_ALWAYS_INLINE int bsn_atomic_cold(struct bsn_ep *ep, unsigned opcode, const struct bsn_sge *sge,
+				      const struct bsn_remote *remote, uint64_t swap_add, uint64_t compare,
+				      uint64_t id, uint32_t flags)
+{
+	const uint64_t operand[2] = { swap_add, compare };
+
+	return ep->sq->posts->atomic(ep, BSN_WHAT(opcode, flags & BSN_F_PLAIN, 1u), sge, remote, operand, id);
 }
 
 BSN_APART int bsn_peer_atomic(struct bsn_ep *ep, const struct bsn_sge *sge,
 			      const struct bsn_remote *remote, uint64_t swap_add, uint64_t compare,
 			      uint64_t id, uint32_t what)
 {
-	return bsn_try_atomic(ep, (uint8_t)what, sge, remote, swap_add, compare, id, what);
+	const int err = bsn_try_atomic(ep, (uint8_t)what, sge, remote, swap_add, compare, id, what);
+
+	return err > 0 ? bsn_atomic_cold(ep, (uint8_t)what, sge, remote, swap_add, compare, id, what) : err;
 }
 
-BSN_APART int bsn_peer_fetch_add_rung(struct bsn_ep *ep, const struct bsn_sge *sge,
-				      const struct bsn_remote *remote, uint64_t id, uint64_t add)
-{
-	return bsn_try_atomic(ep, BSN_OPCODE_ATOMIC_FA, sge, remote, add, 0, id, BSN_F_RUNG);
-}
-
-BSN_APART int bsn_peer_cmp_swap_rung(struct bsn_ep *ep, const struct bsn_sge *sge,
-				     const struct bsn_remote *remote, uint64_t id, uint64_t swap,
-				     uint64_t compare)
-{
-	return bsn_try_atomic(ep, BSN_OPCODE_ATOMIC_CS, sge, remote, swap, compare, id, BSN_F_RUNG);
-}
+/* Signaled and rung. What is left goes by a function with the same parameters: a jump. */
+#define BSN_POST_ATOMIC(name, opcode)                                                              \
+	BSN_UNCHANGED int name##_cold(struct bsn_ep *ep, uint64_t swap_add,                        \
+				      const struct bsn_sge *sge, const struct bsn_remote *remote,  \
+				      uint64_t compare, uint64_t id)                               \
+	{                                                                                          \
+		return bsn_atomic_cold(ep, opcode, sge, remote, swap_add, compare, id, BSN_F_RUNG); \
+	}                                                                                          \
+	BSN_UNCHANGED int name(struct bsn_ep *ep, uint64_t swap_add, const struct bsn_sge *sge,    \
+			       const struct bsn_remote *remote, uint64_t compare, uint64_t id)     \
+	{                                                                                          \
+		const int err = bsn_try_atomic(ep, opcode, sge, remote, swap_add, compare, id,     \
+					       BSN_F_RUNG);                                        \
+                                                                                                   \
+		return err > 0 ? name##_cold(ep, swap_add, sge, remote, compare, id) : err;        \
+	}
+BSN_POST_ATOMIC(bsn_peer_fetch_add_rung, BSN_OPCODE_ATOMIC_FA)
+BSN_POST_ATOMIC(bsn_peer_cmp_swap_rung, BSN_OPCODE_ATOMIC_CS)
+#undef BSN_POST_ATOMIC
 
 /* -- datagrams ----------------------------------------------------------------------------------------- */
 
@@ -1860,9 +1877,9 @@ BSN_ALWAYS_INLINE int bsn_build_atomic(struct bsn_ep *ep, unsigned opcode,
 		if (BSN_IS_NULL(ep))
 			return bsn_sq_post_atomic(ep, what, sge, remote, operand, id);
 		if (bsn_is_rung(flags) && opcode == BSN_OPCODE_ATOMIC_CS && bsn_has_peer_room(ep->sq))
-			return bsn_peer_cmp_swap_rung(ep, sge, remote, id, swap_add, compare);
+			return bsn_peer_cmp_swap_rung(ep, swap_add, sge, remote, compare, id);
 		if (bsn_is_rung(flags) && opcode == BSN_OPCODE_ATOMIC_FA && bsn_has_peer_room(ep->sq))
-			return bsn_peer_fetch_add_rung(ep, sge, remote, id, swap_add);
+			return bsn_peer_fetch_add_rung(ep, swap_add, sge, remote, compare, id);
 		if (!(flags & ~BSN_F_PLAIN) && bsn_has_peer_room(ep->sq))
 			return bsn_peer_atomic(ep, sge, remote, swap_add, compare, id, what);
 		return ep->sq->posts->atomic(ep, what, sge, remote, operand, id);
@@ -1906,8 +1923,8 @@ BSN_ALWAYS_INLINE int bsn_put_prepared(struct bsn_ep *ep, unsigned prefix_ds, un
 
 	bsn_keep_peer_id(sq, wqe, bsn_peer_of(ep), id);
 	bsn_begin_of(&r, bsn_peer_of(ep), prefix_ds,
-		     bsn_to_be64((bsn_to_be64(p->ctrl0.raw).raw + prefix_ds) | sq->ctrl_next),
-		     bsn_ctrl1_counted(sq, flags, 0));
+		     (struct bsn_be64){ bsn_to_be64(sq->ctrl_next | prefix_ds).raw + p->ctrl0.raw },
+		     bsn_ctrl1_counted(sq, flags, 0)); /* a sum in byte 7, the DS, which is the last one */
 	r.ds[0].w1.raw |= p->ctrl1.raw;
 	r.ds[1 + prefix_ds] = bsn_ds_of_vector(p->body[0]);
 	r.ds[2 + prefix_ds] = bsn_ds_of_vector(p->body[1]);
@@ -1928,6 +1945,8 @@ BSN_APART int bsn_peer_prepared(struct bsn_ep *ep, const struct bsn_prepared *p,
 		if (p->body_ds == 3 && bsn_has_room_to_post(sq, NULL, 1 + BSN_COMPACT_DS + 3, flags))
 			return bsn_put_prepared(ep, BSN_COMPACT_DS, 3, p, id, flags);
 	} else {
+		BSN_HIDE(p); /* else @body_ds were loaded before either vector is looked at */
+		BSN_FORGET(sq->peer_limit);
 		if (p->body_ds == 2 && bsn_has_room_to_post(sq, NULL, 1 + BSN_EXTENDED_DS + 2, flags))
 			return bsn_put_prepared(ep, BSN_EXTENDED_DS, 2, p, id, flags);
 		if (p->body_ds == 3 && bsn_has_room_to_post(sq, NULL, 1 + BSN_EXTENDED_DS + 3, flags))
