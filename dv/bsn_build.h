@@ -1872,16 +1872,16 @@ BSN_ALWAYS_INLINE int bsn_build_atomic(struct bsn_ep *ep, unsigned opcode,
 
 	if (BSN_IS_NULL(ep) || (flags & ~BSN_F_PLAIN) || !bsn_sq_has_room(ep->sq, 1) ||
 	    BSN_UNLIKELY(!(ep->sq->can & BSN_CAN_ATOMIC))) {
-		const uint64_t operand[2] = { swap_add, compare };
 		const uint32_t what = BSN_WHAT(opcode, flags, 1u);
 		if (BSN_IS_NULL(ep))
-			return bsn_sq_post_atomic(ep, what, sge, remote, operand, id);
+			return bsn_sq_post_atomic(ep, what, sge, remote, NULL, id);
 		if (bsn_is_rung(flags) && opcode == BSN_OPCODE_ATOMIC_CS && bsn_has_peer_room(ep->sq))
 			return bsn_peer_cmp_swap_rung(ep, swap_add, sge, remote, compare, id);
 		if (bsn_is_rung(flags) && opcode == BSN_OPCODE_ATOMIC_FA && bsn_has_peer_room(ep->sq))
 			return bsn_peer_fetch_add_rung(ep, swap_add, sge, remote, compare, id);
 		if (!(flags & ~BSN_F_PLAIN) && bsn_has_peer_room(ep->sq))
 			return bsn_peer_atomic(ep, sge, remote, swap_add, compare, id, what);
+		const uint64_t operand[2] = { swap_add, compare }; /* here: the calls above are jumps */
 		return ep->sq->posts->atomic(ep, what, sge, remote, operand, id);
 	}
 	sq = ep->sq;
@@ -1945,8 +1945,7 @@ BSN_APART int bsn_peer_prepared(struct bsn_ep *ep, const struct bsn_prepared *p,
 		if (p->body_ds == 3 && bsn_has_room_to_post(sq, NULL, 1 + BSN_COMPACT_DS + 3, flags))
 			return bsn_put_prepared(ep, BSN_COMPACT_DS, 3, p, id, flags);
 	} else {
-		BSN_HIDE(p); /* else @body_ds were loaded before either vector is looked at */
-		BSN_FORGET(sq->peer_limit);
+		BSN_FORGET(sq->peer_limit); /* as in bsn_may_post() */
 		if (p->body_ds == 2 && bsn_has_room_to_post(sq, NULL, 1 + BSN_EXTENDED_DS + 2, flags))
 			return bsn_put_prepared(ep, BSN_EXTENDED_DS, 2, p, id, flags);
 		if (p->body_ds == 3 && bsn_has_room_to_post(sq, NULL, 1 + BSN_EXTENDED_DS + 3, flags))
