@@ -1017,6 +1017,12 @@ BSN_ALWAYS_INLINE bool bsn_is_common(unsigned opcode)
 		opcode == BSN_OPCODE_SEND || opcode == BSN_OPCODE_SEND_IMM);
 }
 
+/* The same of peers with any vectors. */
+BSN_ALWAYS_INLINE bool bsn_is_message(unsigned opcode)
+{
+	return __builtin_constant_p(opcode) && (opcode == BSN_OPCODE_SEND || opcode == BSN_OPCODE_SEND_IMM);
+}
+
 /* Whether the inline code may build a request to a peer, whose queue has room. */
 BSN_ALWAYS_INLINE bool bsn_is_for(const struct bsn_ep *ep, unsigned prefix_ds, unsigned opcode,
 				  uint32_t flags)
@@ -1048,7 +1054,8 @@ BSN_ALWAYS_INLINE bool bsn_may_post(struct bsn_sq *sq, uint8_t *const *slot, uns
 	if (prefix_ds == BSN_EXTENDED_DS)
 		BSN_FORGET(sq->peer_limit); /* else it were loaded before either vector is looked at */
 	return (bb == 1 || (slot ? BSN_LIKELY(*slot + (size_t)bb * BSN_BB_SIZE <= sq->peer_limit) : bsn_fits(sq, sq->peer_limit, bb))) &&
-	       ((prefix_ds == BSN_COMPACT_DS && bsn_is_common(opcode)) || BSN_LIKELY(sq->ops >> opcode & 1)) &&
+	       ((prefix_ds == BSN_COMPACT_DS && bsn_is_common(opcode)) || bsn_is_message(opcode) ||
+		BSN_LIKELY(sq->ops >> opcode & 1)) &&
 	       bsn_count_quiet(sq, flags);
 }
 
@@ -1374,14 +1381,14 @@ BSN_ALWAYS_INLINE bool bsn_is_extended(const struct bsn_ep *ep, uint32_t flags)
 			  (flags & BSN_F_SIGNALED || ep->sq->quiet != 1));
 }
 
+/* Where bsn_is_extended() said no: where there is room, the vector is compact, or the library has to signal. */
 BSN_APART int bsn_send_compact_inline(struct bsn_ep *ep, const void *data, size_t length,
 				      uint64_t id, uint32_t flags)
 {
 	struct bsn_sq *sq = ep->sq;
 	int err = BSN_NOT_PLAIN;
 
-	if (bsn_fits(sq, sq->peer_limit, 1) &&
-	    bsn_is_for(ep, BSN_COMPACT_DS, BSN_OPCODE_SEND, flags))
+	if (bsn_fits(sq, sq->peer_limit, 1) && !bsn_is_due(sq, flags))
 		err = bsn_put_data(sq, sq->peer_limit, bsn_peer_of(ep), BSN_COMPACT_DS,
 				   BSN_OPCODE_SEND, (const uint8_t *)data, length, 0, NULL, false,
 				   0, id, flags);
