@@ -988,8 +988,8 @@ BSN_ALWAYS_INLINE int bsn_post_inline_cold(struct bsn_ep *ep, unsigned opcode, c
 
 /*
  * What is posted, as parameters, all in registers, a DS as a vector or as two words; gcc 12 would pass a structure of
- * two words through memory. They are in the order of bsn_sq_post_piece(), and in registers where most callers have
- * them already. @more: one of the caller's choice.
+ * two words through memory. They are in the order of bsn_sq_post_piece(), and where most callers have them already.
+ * @more: the queue, which the caller has loaded; or word 1 of the control segment; or opcode, flags and immediate.
  */
 #if BSN_HAS_SHUFFLE
 #define BSN_PIECE_PARAMETERS(more)                                                                 \
@@ -1135,18 +1135,22 @@ BSN_ALWAYS_INLINE unsigned bsn_piece_index(uint32_t flags)
 /* As @imm below: what stands in a list of parameters, what its value is, and which of the two @piece it is. */
 #define BSN_IMM_MORE       uint64_t ctrl1
 #define BSN_IMM_SQ         ep->sq
-#define BSN_IMM_WORD       (&(const struct bsn_be64){ ctrl1 })
+#define BSN_IMM_WORD       ctrl1
+#define BSN_IMM_HAS        true
 #define BSN_IMM_PIECES(x)  { NULL, NULL, NULL, NULL }, { x }
 #define BSN_NONE_MORE      struct bsn_sq *sq
 #define BSN_NONE_SQ        sq
-#define BSN_NONE_WORD      NULL
+#define BSN_NONE_WORD      0
+#define BSN_NONE_HAS       false
 #define BSN_NONE_PIECES(x) { x }, { NULL, NULL, NULL, NULL }
 
 #define BSN_POST_PIECE(opcode, has_remote, with, name, flags)                                      \
 	BSN_UNCHANGED int name(BSN_PIECE_PARAMETERS(with##_MORE))                                  \
 	{                                                                                          \
+		const struct bsn_be64 word = { with##_WORD };                                      \
+                                                                                                   \
 		return bsn_try_piece(with##_SQ, ep, opcode, BSN_PIECE_DATA, remote, has_remote,    \
-				     id, with##_WORD, 0, flags);                                   \
+				     id, with##_HAS ? &word : NULL, 0, flags);                     \
 	}
 
 #define BSN_NAME_PIECE(opcode, has_remote, imm, name, flags) name,
@@ -1676,17 +1680,18 @@ BSN_ALWAYS_INLINE bsn_v2 bsn_unit(const uint8_t *data, size_t length, unsigned i
 	return bsn_vector_of(bsn_ds_inline_last(at, data + length, length - (BSN_DS_INLINE_MAX + 1)));
 }
 
-BSN_ALWAYS_INLINE int bsn_put_units(struct bsn_ep *ep, struct bsn_sq *sq, unsigned prefix_ds, unsigned opcode,
+BSN_ALWAYS_INLINE int bsn_put_units(struct bsn_ep *ep, struct bsn_sq *sq, uint8_t *slot, unsigned prefix_ds, unsigned opcode,
 				    const struct bsn_units *u, unsigned count,
 				    const struct bsn_remote *remote, uint32_t imm, uint64_t id,
 				    uint32_t flags)
 {
 	const unsigned n = 2 + prefix_ds, ds = n + count, bb = bsn_bb_of_ds(ds);
 	struct bsn_regs r;
-	uint8_t *const wqe = bsn_sq_take_known(sq, &r, bb);
 
+	sq->slot = slot + (size_t)bb * BSN_BB_SIZE;
+	r.moves_later = false;
 	r.ds[n - 1] = bsn_ds_raddr(remote);
-	bsn_keep_peer_id(sq, wqe, bsn_peer_of(ep), id);
+	bsn_keep_peer_id(sq, slot, bsn_peer_of(ep), id);
 	r.ds[n] = bsn_ds_of_vector(u->v0);
 	r.ds[n + 1] = bsn_ds_of_vector(u->v1);
 	if (count > 2)
@@ -1696,7 +1701,7 @@ BSN_ALWAYS_INLINE int bsn_put_units(struct bsn_ep *ep, struct bsn_sq *sq, unsign
 	if (count > 4)
 		r.ds[n + 4] = bsn_ds_of_vector(u->v4);
 	bsn_begin_of(&r, bsn_peer_of(ep), prefix_ds, bsn_ctrl0(sq, opcode, ds), bsn_ctrl1_counted(sq, flags, imm));
-	return bsn_end(sq, wqe, NULL, true, &r, ds, BSN_REST_NONE, ds, BSN_NEAR_DS, bb, id, flags);
+	return bsn_end(sq, slot, NULL, true, &r, ds, BSN_REST_NONE, ds, BSN_NEAR_DS, bb, id, flags);
 }
 
 /* The data are put together again: they were not kept elsewhere. */
@@ -1712,16 +1717,16 @@ BSN_ALWAYS_INLINE int bsn_units_cold(struct bsn_ep *ep, unsigned opcode, const s
 				    remote, imm, id, flags & BSN_F_PLAIN);
 }
 
-BSN_ALWAYS_INLINE int bsn_try_units(struct bsn_ep *ep, struct bsn_sq *sq, unsigned opcode,
+BSN_ALWAYS_INLINE int bsn_try_units(struct bsn_ep *ep, struct bsn_sq *sq, uint8_t *slot, unsigned opcode,
 				    const struct bsn_units *u, unsigned count,
 				    const struct bsn_remote *remote, uint32_t imm, uint64_t id,
 				    uint32_t flags)
 {
 	if (bsn_peer_of(ep)->prefix_ds == BSN_COMPACT_DS) {
-		if (bsn_may_post(sq, NULL, BSN_COMPACT_DS, 2 + count, opcode, flags))
-			return bsn_put_units(ep, sq, BSN_COMPACT_DS, opcode, u, count, remote, imm, id, flags);
-	} else if (bsn_may_post(sq, NULL, BSN_EXTENDED_DS, 2 + count, opcode, flags)) {
-		return bsn_put_units(ep, sq, BSN_EXTENDED_DS, opcode, u, count, remote, imm, id, flags);
+		if (bsn_may_post(sq, &slot, BSN_COMPACT_DS, 2 + count, opcode, flags))
+			return bsn_put_units(ep, sq, slot, BSN_COMPACT_DS, opcode, u, count, remote, imm, id, flags);
+	} else if (bsn_may_post(sq, &slot, BSN_EXTENDED_DS, 2 + count, opcode, flags)) {
+		return bsn_put_units(ep, sq, slot, BSN_EXTENDED_DS, opcode, u, count, remote, imm, id, flags);
 	}
 	return BSN_NOT_PLAIN;
 }
@@ -1749,17 +1754,17 @@ BSN_ALWAYS_INLINE int bsn_try_units(struct bsn_ep *ep, struct bsn_sq *sq, unsign
 						BSN_UNITS##count)                                  \
 	{                                                                                          \
 		const struct bsn_units u = { BSN_TAKEN##count };                                   \
-		const int err = bsn_try_units(ep, ep->sq, (uint8_t)what, &u, count, remote,        \
+		const int err = bsn_try_units(ep, ep->sq, ep->sq->slot, (uint8_t)what, &u, count, remote, \
 					      (uint32_t)(what >> 32), id, (uint32_t)what);         \
                                                                                                    \
 		return err > 0 ? bsn_units_cold##count(ep, what, remote, id, BSN_GIVEN##count) : err; \
 	}                                                                                          \
-	BSN_UNCHANGED int bsn_peer_units_rung##count(struct bsn_ep *ep, struct bsn_sq *sq,         \
+	BSN_UNCHANGED int bsn_peer_units_rung##count(struct bsn_ep *ep, uint8_t *slot,             \
 						     const struct bsn_remote *remote, uint64_t id, \
 						     BSN_UNITS##count)                             \
 	{                                                                                          \
 		const struct bsn_units u = { BSN_TAKEN##count };                                   \
-		const int err = bsn_try_units(ep, sq, BSN_OPCODE_RDMA_WRITE, &u, count, remote, 0, \
+		const int err = bsn_try_units(ep, ep->sq, slot, BSN_OPCODE_RDMA_WRITE, &u, count, remote, 0, \
 					      id, BSN_F_RUNG);                                     \
                                                                                                    \
 		return err > 0 ? bsn_units_cold##count(ep, BSN_WHAT(BSN_OPCODE_RDMA_WRITE,         \
@@ -1772,7 +1777,7 @@ BSN_ALWAYS_INLINE int bsn_try_units(struct bsn_ep *ep, struct bsn_sq *sq, unsign
 						    uint64_t id, uint32_t flags, BSN_UNITS##count) \
 	{                                                                                          \
 		if (opcode == BSN_OPCODE_RDMA_WRITE && bsn_is_rung(flags))                         \
-			return bsn_peer_units_rung##count(ep, ep->sq, remote, id,                  \
+			return bsn_peer_units_rung##count(ep, ep->sq->slot, remote, id,            \
 							  BSN_GIVEN##count);                       \
 		return bsn_peer_units##count(                                                      \
 			ep, (uint64_t)imm << 32 | BSN_WHAT(opcode, flags & BSN_F_PLAIN, 0u),       \
