@@ -192,7 +192,8 @@ BSN_ALWAYS_INLINE bool bsn_count_quiet(struct bsn_sq *sq, uint32_t flags)
 }
 
 /* Word 1, of a request that bsn_count_quiet() has counted. */
-BSN_ALWAYS_INLINE struct bsn_be64 bsn_ctrl1_counted(const struct bsn_sq *sq, uint32_t flags, uint32_t imm)
+BSN_ALWAYS_INLINE struct bsn_be64 bsn_ctrl1_counted(const struct bsn_sq *sq, uint32_t flags,
+						    uint32_t imm)
 {
 	const uint32_t bits = (flags & BSN_F_CTRL) >> 8;
 
@@ -501,7 +502,6 @@ BSN_ALWAYS_INLINE void bsn_keep_peer_id(struct bsn_sq *sq, const uint8_t *wqe,
 {
 	uint64_t *kept = bsn_peer_ids(sq, wqe);
 
-
 	kept[0] = id;
 	kept[1] = (uintptr_t)peer->user;
 }
@@ -746,8 +746,9 @@ BSN_ALWAYS_INLINE int bsn_end(struct bsn_sq *sq, uint8_t *wqe, const struct bsn_
 }
 
 /* Control segment and prefix. Returns how many DS they are. */
-BSN_ALWAYS_INLINE unsigned bsn_begin_of(struct bsn_regs *r, const struct bsn_peer *peer, unsigned prefix_ds,
-					struct bsn_be64 ctrl0, struct bsn_be64 ctrl1)
+BSN_ALWAYS_INLINE unsigned bsn_begin_of(struct bsn_regs *r, const struct bsn_peer *peer,
+					unsigned prefix_ds, struct bsn_be64 ctrl0,
+					struct bsn_be64 ctrl1)
 {
 	if (prefix_ds) {
 		ctrl1.raw |= peer->ctrl_bits;
@@ -994,13 +995,13 @@ BSN_ALWAYS_INLINE int bsn_post_inline_cold(struct bsn_ep *ep, unsigned opcode, c
 #if BSN_HAS_SHUFFLE
 #define BSN_PIECE_PARAMETERS(more)                                                                 \
 	struct bsn_ep *ep, bsn_v2 data, const struct bsn_remote *remote, more, uint64_t id
-#define BSN_PIECE_DATA bsn_ds_of_vector(data)
+#define BSN_PIECE_DATA                            bsn_ds_of_vector(data)
 #define BSN_PIECE_GIVEN(ep, ds, remote, more, id) ep, bsn_vector_of(ds), remote, more, id
 #else
 #define BSN_PIECE_PARAMETERS(more)                                                                 \
 	struct bsn_ep *ep, uint64_t data1, const struct bsn_remote *remote, uint64_t data0, more,  \
 		uint64_t id
-#define BSN_PIECE_DATA bsn_ds_of_words((struct bsn_be64){ data0 }, (struct bsn_be64){ data1 })
+#define BSN_PIECE_DATA                            bsn_ds_of_words((struct bsn_be64){ data0 }, (struct bsn_be64){ data1 })
 #define BSN_PIECE_GIVEN(ep, ds, remote, more, id) ep, (ds).w1.raw, remote, (ds).w0.raw, more, id
 #endif
 
@@ -1020,7 +1021,8 @@ BSN_ALWAYS_INLINE bool bsn_is_common(unsigned opcode)
 /* The same of peers with any vectors. */
 BSN_ALWAYS_INLINE bool bsn_is_message(unsigned opcode)
 {
-	return __builtin_constant_p(opcode) && (opcode == BSN_OPCODE_SEND || opcode == BSN_OPCODE_SEND_IMM);
+	return __builtin_constant_p(opcode) &&
+	       (opcode == BSN_OPCODE_SEND || opcode == BSN_OPCODE_SEND_IMM);
 }
 
 /* Whether the inline code may build a request to a peer, whose queue has room. */
@@ -1038,22 +1040,27 @@ BSN_ALWAYS_INLINE bool bsn_is_for(const struct bsn_ep *ep, unsigned prefix_ds, u
  * Whether there is room for a request of @ds units; room for one block was found before. Both functions are the
  * last look, since they count it.
  */
-BSN_ALWAYS_INLINE bool bsn_has_room_to_post(struct bsn_sq *sq, uint8_t *const *slot, unsigned ds, uint32_t flags)
+BSN_ALWAYS_INLINE bool bsn_has_room_to_post(struct bsn_sq *sq, uint8_t *const *slot, unsigned ds,
+					    uint32_t flags)
 {
 	const unsigned bb = bsn_bb_of_ds(ds);
 
-	return (bb == 1 || (slot ? BSN_LIKELY(*slot + (size_t)bb * BSN_BB_SIZE <= sq->peer_limit) : bsn_fits(sq, sq->peer_limit, bb))) && bsn_count_quiet(sq, flags);
+	return (bb == 1 || (slot ? BSN_LIKELY(*slot + (size_t)bb * BSN_BB_SIZE <= sq->peer_limit)
+				 : bsn_fits(sq, sq->peer_limit, bb))) &&
+	       bsn_count_quiet(sq, flags);
 }
 
 /* Whether the queue takes one, too, whose address vector has this length. @ds: units besides it. */
-BSN_ALWAYS_INLINE bool bsn_may_post(struct bsn_sq *sq, uint8_t *const *slot, unsigned prefix_ds, unsigned ds,
-				    unsigned opcode, uint32_t flags)
+BSN_ALWAYS_INLINE bool bsn_may_post(struct bsn_sq *sq, uint8_t *const *slot, unsigned prefix_ds,
+				    unsigned ds, unsigned opcode, uint32_t flags)
 {
 	const unsigned bb = bsn_bb_of_ds(prefix_ds + ds);
 
 	if (prefix_ds == BSN_EXTENDED_DS)
-		BSN_FORGET(sq->peer_limit); /* else it were loaded before either vector is looked at */
-	return (bb == 1 || (slot ? BSN_LIKELY(*slot + (size_t)bb * BSN_BB_SIZE <= sq->peer_limit) : bsn_fits(sq, sq->peer_limit, bb))) &&
+		BSN_FORGET(
+			sq->peer_limit); /* else it were loaded before either vector is looked at */
+	return (bb == 1 || (slot ? BSN_LIKELY(*slot + (size_t)bb * BSN_BB_SIZE <= sq->peer_limit)
+				 : bsn_fits(sq, sq->peer_limit, bb))) &&
 	       ((prefix_ds == BSN_COMPACT_DS && bsn_is_common(opcode)) || bsn_is_message(opcode) ||
 		BSN_LIKELY(sq->ops >> opcode & 1)) &&
 	       bsn_count_quiet(sq, flags);
@@ -1070,10 +1077,10 @@ BSN_ALWAYS_INLINE int bsn_piece_cold(struct bsn_ep *ep, unsigned opcode, struct 
 }
 
 /* Posts one DS of data, of which all was checked. */
-BSN_ALWAYS_INLINE int bsn_put_piece(struct bsn_sq *sq, struct bsn_ep *ep, unsigned prefix_ds, unsigned opcode,
-				    struct bsn_ds data, const struct bsn_remote *remote,
-				    bool has_remote, uint64_t id, const struct bsn_be64 *ctrl1,
-				    uint32_t imm, uint32_t flags)
+BSN_ALWAYS_INLINE int bsn_put_piece(struct bsn_sq *sq, struct bsn_ep *ep, unsigned prefix_ds,
+				    unsigned opcode, struct bsn_ds data,
+				    const struct bsn_remote *remote, bool has_remote, uint64_t id,
+				    const struct bsn_be64 *ctrl1, uint32_t imm, uint32_t flags)
 {
 	const unsigned ds = 2 + prefix_ds + has_remote, bb = bsn_bb_of_ds(ds);
 	struct bsn_regs r;
@@ -1090,19 +1097,21 @@ BSN_ALWAYS_INLINE int bsn_put_piece(struct bsn_sq *sq, struct bsn_ep *ep, unsign
 }
 
 /* There is room for a block. */
-BSN_ALWAYS_INLINE int bsn_try_piece(struct bsn_sq *sq, struct bsn_ep *ep, unsigned opcode, struct bsn_ds data,
-				    const struct bsn_remote *remote, bool has_remote, uint64_t id,
-				    const struct bsn_be64 *ctrl1, uint32_t imm, uint32_t flags)
+BSN_ALWAYS_INLINE int bsn_try_piece(struct bsn_sq *sq, struct bsn_ep *ep, unsigned opcode,
+				    struct bsn_ds data, const struct bsn_remote *remote,
+				    bool has_remote, uint64_t id, const struct bsn_be64 *ctrl1,
+				    uint32_t imm, uint32_t flags)
 {
 	if (bsn_peer_of(ep)->prefix_ds == BSN_COMPACT_DS) {
 		if (bsn_may_post(sq, NULL, BSN_COMPACT_DS, 2 + has_remote, opcode, flags))
-			return bsn_put_piece(sq, ep, BSN_COMPACT_DS, opcode, data, remote, has_remote, id,
-					     ctrl1, imm, flags);
+			return bsn_put_piece(sq, ep, BSN_COMPACT_DS, opcode, data, remote,
+					     has_remote, id, ctrl1, imm, flags);
 	} else if (bsn_may_post(sq, NULL, BSN_EXTENDED_DS, 2 + has_remote, opcode, flags)) {
-		return bsn_put_piece(sq, ep, BSN_EXTENDED_DS, opcode, data, remote, has_remote, id, ctrl1,
-				     imm, flags);
+		return bsn_put_piece(sq, ep, BSN_EXTENDED_DS, opcode, data, remote, has_remote, id,
+				     ctrl1, imm, flags);
 	}
-	return bsn_piece_cold(ep, opcode, data, remote, id, ctrl1 ? bsn_imm_of(*ctrl1) : imm, flags);
+	return bsn_piece_cold(ep, opcode, data, remote, id, ctrl1 ? bsn_imm_of(*ctrl1) : imm,
+			      flags);
 }
 
 /* X(opcode, has_remote, imm, name, flags) of each common set of flags */
@@ -1133,15 +1142,15 @@ BSN_ALWAYS_INLINE unsigned bsn_piece_index(uint32_t flags)
 }
 
 /* As @imm below: what stands in a list of parameters, what its value is, and which of the two @piece it is. */
-#define BSN_IMM_MORE       uint64_t ctrl1
-#define BSN_IMM_SQ         ep->sq
-#define BSN_IMM_WORD       ctrl1
-#define BSN_IMM_HAS        true
+#define BSN_IMM_MORE uint64_t ctrl1
+#define BSN_IMM_SQ   ep->sq
+#define BSN_IMM_WORD ctrl1
+#define BSN_IMM_HAS  true
 #define BSN_IMM_PIECES(x)  { NULL, NULL, NULL, NULL }, { x }
-#define BSN_NONE_MORE      struct bsn_sq *sq
-#define BSN_NONE_SQ        sq
-#define BSN_NONE_WORD      0
-#define BSN_NONE_HAS       false
+#define BSN_NONE_MORE struct bsn_sq *sq
+#define BSN_NONE_SQ   sq
+#define BSN_NONE_WORD 0
+#define BSN_NONE_HAS  false
 #define BSN_NONE_PIECES(x) { x }, { NULL, NULL, NULL, NULL }
 
 #define BSN_POST_PIECE(opcode, has_remote, with, name, flags)                                      \
@@ -1205,7 +1214,8 @@ BSN_ALWAYS_INLINE int bsn_post_piece(struct bsn_ep *ep, const struct bsn_kind *k
 		if (kind->piece[0])
 			return kind->piece[i](BSN_PIECE_GIVEN(ep, data, remote, ep->sq, id));
 		if (kind->piece_imm[0])
-			return kind->piece_imm[i](BSN_PIECE_GIVEN(ep, data, remote, bsn_ctrl1_counted(ep->sq, flags, imm).raw, id));
+			return kind->piece_imm[i](BSN_PIECE_GIVEN(
+				ep, data, remote, bsn_ctrl1_counted(ep->sq, flags, imm).raw, id));
 	}
 	return kind->has_remote ? bsn_peer_rdma(BSN_PIECE_GIVEN(ep, data, remote, what, id))
 				: bsn_peer_message(BSN_PIECE_GIVEN(ep, data, remote, what, id));
@@ -1220,10 +1230,11 @@ BSN_ALWAYS_INLINE bool bsn_is_rung(uint32_t flags)
 }
 
 /* Posts several SGEs, of which all was checked, in @slot. */
-BSN_ALWAYS_INLINE int bsn_put_peer_sges(struct bsn_sq *sq, uint8_t *slot, const struct bsn_peer *peer,
-					unsigned prefix_ds, unsigned opcode, const struct bsn_sge *sge,
-					unsigned count, const struct bsn_remote *remote, uint32_t imm,
-					uint64_t id, uint32_t flags)
+BSN_ALWAYS_INLINE int bsn_put_peer_sges(struct bsn_sq *sq, uint8_t *slot,
+					const struct bsn_peer *peer, unsigned prefix_ds,
+					unsigned opcode, const struct bsn_sge *sge, unsigned count,
+					const struct bsn_remote *remote, uint32_t imm, uint64_t id,
+					uint32_t flags)
 {
 	const unsigned n = 2 + prefix_ds, ds = n + count, bb = bsn_bb_of_ds(ds);
 	const bool are_many = count > 2;
@@ -1239,7 +1250,8 @@ BSN_ALWAYS_INLINE int bsn_put_peer_sges(struct bsn_sq *sq, uint8_t *slot, const 
 		r.ds[n + 2] = bsn_ds_in(bsn_ds_plain(&sge[2]), are_many);
 	if (count > 3)
 		r.ds[n + 3] = bsn_ds_in(bsn_ds_plain(&sge[3]), are_many);
-	bsn_begin_of(&r, peer, prefix_ds, bsn_ctrl0(sq, opcode, ds), bsn_ctrl1_counted(sq, flags, imm));
+	bsn_begin_of(&r, peer, prefix_ds, bsn_ctrl0(sq, opcode, ds),
+		     bsn_ctrl1_counted(sq, flags, imm));
 	return bsn_end(sq, slot, NULL, true, &r, ds, BSN_REST_NONE, ds, BSN_NEAR_DS, bb, id, flags);
 }
 
@@ -1247,8 +1259,8 @@ BSN_ALWAYS_INLINE int bsn_put_peer_sges(struct bsn_sq *sq, uint8_t *slot, const 
  * Of several SGEs, a constant, in memory. Parameters are in the order of bsn_sq_post_sgl(), and there is room for a
  * block in @slot, the queue's.
  */
-BSN_ALWAYS_INLINE int bsn_put_rdma(struct bsn_ep *ep, struct bsn_sq *sq, uint8_t *slot, unsigned opcode,
-				   const struct bsn_sge *sge, unsigned count,
+BSN_ALWAYS_INLINE int bsn_put_rdma(struct bsn_ep *ep, struct bsn_sq *sq, uint8_t *slot,
+				   unsigned opcode, const struct bsn_sge *sge, unsigned count,
 				   const struct bsn_remote *remote, uint32_t imm, uint64_t id,
 				   uint32_t flags)
 {
@@ -1257,39 +1269,37 @@ BSN_ALWAYS_INLINE int bsn_put_rdma(struct bsn_ep *ep, struct bsn_sq *sq, uint8_t
 	if (bsn_are_plain(sge, count) && BSN_LIKELY(count <= sq->max_sge)) {
 		if (peer->prefix_ds == BSN_COMPACT_DS) {
 			if (bsn_may_post(sq, &slot, BSN_COMPACT_DS, 2 + count, opcode, flags))
-				return bsn_put_peer_sges(sq, slot, peer, BSN_COMPACT_DS, opcode, sge, count,
-							 remote, imm, id, flags);
+				return bsn_put_peer_sges(sq, slot, peer, BSN_COMPACT_DS, opcode,
+							 sge, count, remote, imm, id, flags);
 		} else if (bsn_may_post(sq, &slot, BSN_EXTENDED_DS, 2 + count, opcode, flags)) {
-			return bsn_put_peer_sges(sq, slot, peer, BSN_EXTENDED_DS, opcode, sge, count, remote, imm,
-						 id, flags);
+			return bsn_put_peer_sges(sq, slot, peer, BSN_EXTENDED_DS, opcode, sge,
+						 count, remote, imm, id, flags);
 		}
 	}
-	return bsn_sq_post_sgl(ep, BSN_WHAT(opcode, flags & BSN_F_PLAIN, count), sge, remote, imm, id);
+	return bsn_sq_post_sgl(ep, BSN_WHAT(opcode, flags & BSN_F_PLAIN, count), sge, remote, imm,
+			       id);
 }
 
 #define BSN_POST_RDMA(count)                                                                       \
-	BSN_UNCHANGED int bsn_peer_rdma##count(struct bsn_ep *ep, uint64_t what,                   \
-					       const struct bsn_sge *sge,                          \
-					       const struct bsn_remote *remote, uint32_t imm,      \
-					       uint64_t id)                                        \
+	BSN_UNCHANGED int bsn_peer_rdma##count(                                                    \
+		struct bsn_ep *ep, uint64_t what, const struct bsn_sge *sge,                       \
+		const struct bsn_remote *remote, uint32_t imm, uint64_t id)                        \
 	{                                                                                          \
-		return bsn_put_rdma(ep, ep->sq, ep->sq->slot, (uint8_t)what, sge, count, remote, imm, id, \
-				    (uint32_t)what);                                               \
+		return bsn_put_rdma(ep, ep->sq, ep->sq->slot, (uint8_t)what, sge, count, remote,   \
+				    imm, id, (uint32_t)what);                                      \
 	}                                                                                          \
-	BSN_UNCHANGED int bsn_peer_write_rung##count(struct bsn_ep *ep, struct bsn_sq *sq,         \
-						     const struct bsn_sge *sge,                    \
-						     const struct bsn_remote *remote,              \
-						     uint8_t *slot, uint64_t id)                   \
+	BSN_UNCHANGED int bsn_peer_write_rung##count(                                              \
+		struct bsn_ep *ep, struct bsn_sq *sq, const struct bsn_sge *sge,                   \
+		const struct bsn_remote *remote, uint8_t *slot, uint64_t id)                       \
 	{                                                                                          \
-		return bsn_put_rdma(ep, sq, slot, BSN_OPCODE_RDMA_WRITE, sge, count, remote, 0, id, \
-				    BSN_F_RUNG);                                                   \
+		return bsn_put_rdma(ep, sq, slot, BSN_OPCODE_RDMA_WRITE, sge, count, remote, 0,    \
+				    id, BSN_F_RUNG);                                               \
 	}                                                                                          \
-	BSN_UNCHANGED int bsn_peer_read_rung##count(struct bsn_ep *ep, struct bsn_sq *sq,          \
-						    const struct bsn_sge *sge,                     \
-						    const struct bsn_remote *remote,               \
-						    uint8_t *slot, uint64_t id)                    \
+	BSN_UNCHANGED int bsn_peer_read_rung##count(                                               \
+		struct bsn_ep *ep, struct bsn_sq *sq, const struct bsn_sge *sge,                   \
+		const struct bsn_remote *remote, uint8_t *slot, uint64_t id)                       \
 	{                                                                                          \
-		return bsn_put_rdma(ep, sq, slot, BSN_OPCODE_RDMA_READ, sge, count, remote, 0, id,  \
+		return bsn_put_rdma(ep, sq, slot, BSN_OPCODE_RDMA_READ, sge, count, remote, 0, id, \
 				    BSN_F_RUNG);                                                   \
 	}
 BSN_POST_RDMA(2)
@@ -1311,7 +1321,8 @@ BSN_ALWAYS_INLINE int bsn_put_atomic(struct bsn_ep *ep, unsigned prefix_ds, unsi
 	bsn_keep_peer_id(sq, wqe, bsn_peer_of(ep), id);
 	r.ds[ds - 2] = bsn_ds_operands(swap_add, compare);
 	r.ds[ds - 1] = bsn_ds_result(sge);
-	bsn_begin_of(&r, bsn_peer_of(ep), prefix_ds, bsn_ctrl0(sq, opcode, ds), bsn_ctrl1_counted(sq, flags, 0));
+	bsn_begin_of(&r, bsn_peer_of(ep), prefix_ds, bsn_ctrl0(sq, opcode, ds),
+		     bsn_ctrl1_counted(sq, flags, 0));
 	return bsn_end(sq, wqe, NULL, true, &r, ds, BSN_REST_NONE, ds, BSN_NEAR_DS,
 		       bsn_bb_of_ds(ds), id, flags);
 }
@@ -1325,21 +1336,23 @@ BSN_ALWAYS_INLINE int bsn_try_atomic(struct bsn_ep *ep, unsigned opcode, const s
 
 	if (bsn_peer_of(ep)->prefix_ds == BSN_COMPACT_DS) {
 		if (bsn_may_post(sq, NULL, BSN_COMPACT_DS, 4, opcode, flags))
-			return bsn_put_atomic(ep, BSN_COMPACT_DS, opcode, sge, remote, swap_add, compare, id,
-					      flags);
+			return bsn_put_atomic(ep, BSN_COMPACT_DS, opcode, sge, remote, swap_add,
+					      compare, id, flags);
 	} else if (bsn_may_post(sq, NULL, BSN_EXTENDED_DS, 4, opcode, flags)) {
-		return bsn_put_atomic(ep, BSN_EXTENDED_DS, opcode, sge, remote, swap_add, compare, id, flags);
+		return bsn_put_atomic(ep, BSN_EXTENDED_DS, opcode, sge, remote, swap_add, compare,
+				      id, flags);
 	}
 	return BSN_NOT_PLAIN;
 }
 
 BSN_ALWAYS_INLINE int bsn_atomic_cold(struct bsn_ep *ep, unsigned opcode, const struct bsn_sge *sge,
-				      const struct bsn_remote *remote, uint64_t swap_add, uint64_t compare,
-				      uint64_t id, uint32_t flags)
+				      const struct bsn_remote *remote, uint64_t swap_add,
+				      uint64_t compare, uint64_t id, uint32_t flags)
 {
 	const uint64_t operand[2] = { swap_add, compare };
 
-	return ep->sq->posts->atomic(ep, BSN_WHAT(opcode, flags & BSN_F_PLAIN, 1u), sge, remote, operand, id);
+	return ep->sq->posts->atomic(ep, BSN_WHAT(opcode, flags & BSN_F_PLAIN, 1u), sge, remote,
+				     operand, id);
 }
 
 BSN_APART int bsn_peer_atomic(struct bsn_ep *ep, const struct bsn_sge *sge,
@@ -1348,7 +1361,9 @@ BSN_APART int bsn_peer_atomic(struct bsn_ep *ep, const struct bsn_sge *sge,
 {
 	const int err = bsn_try_atomic(ep, (uint8_t)what, sge, remote, swap_add, compare, id, what);
 
-	return err > 0 ? bsn_atomic_cold(ep, (uint8_t)what, sge, remote, swap_add, compare, id, what) : err;
+	return err > 0 ? bsn_atomic_cold(ep, (uint8_t)what, sge, remote, swap_add, compare, id,
+					 what)
+		       : err;
 }
 
 /* Signaled and rung. What is left goes by a function with the same parameters: a jump. */
@@ -1357,7 +1372,8 @@ BSN_APART int bsn_peer_atomic(struct bsn_ep *ep, const struct bsn_sge *sge,
 				      const struct bsn_sge *sge, const struct bsn_remote *remote,  \
 				      uint64_t compare, uint64_t id)                               \
 	{                                                                                          \
-		return bsn_atomic_cold(ep, opcode, sge, remote, swap_add, compare, id, BSN_F_RUNG); \
+		return bsn_atomic_cold(ep, opcode, sge, remote, swap_add, compare, id,             \
+				       BSN_F_RUNG);                                                \
 	}                                                                                          \
 	BSN_UNCHANGED int name(struct bsn_ep *ep, uint64_t swap_add, const struct bsn_sge *sge,    \
 			       const struct bsn_remote *remote, uint64_t compare, uint64_t id)     \
@@ -1402,20 +1418,22 @@ BSN_APART int bsn_send_compact_inline(struct bsn_ep *ep, const void *data, size_
 }
 
 /* One SGE, to a peer with either vector. */
-BSN_ALWAYS_INLINE int bsn_put_message(struct bsn_ep *ep, const struct bsn_sge *sge, uint64_t id, uint32_t flags)
+BSN_ALWAYS_INLINE int bsn_put_message(struct bsn_ep *ep, const struct bsn_sge *sge, uint64_t id,
+				      uint32_t flags)
 {
 	const unsigned opcode = BSN_OPCODE_SEND;
 	struct bsn_sq *sq = ep->sq;
 
 	if (bsn_peer_of(ep)->prefix_ds == BSN_EXTENDED_DS) {
 		BSN_FORGET(sq->peer_limit); /* as in bsn_may_post() */
-		if (bsn_fits(sq, sq->peer_limit, bsn_bb_of_ds(2 + BSN_EXTENDED_DS)) && bsn_are_plain(sge, 1) &&
-		    bsn_count_quiet(sq, flags))
-			return bsn_put_sges(sq, bsn_peer_of(ep), BSN_EXTENDED_DS, opcode, sge, 1, true, NULL, false, 0,
-					    id, flags);
-	} else if (bsn_fits(sq, sq->peer_limit, 1) && bsn_are_plain(sge, 1) && bsn_count_quiet(sq, flags)) {
-		return bsn_put_sges(sq, bsn_peer_of(ep), BSN_COMPACT_DS, opcode, sge, 1, true, NULL, false, 0, id,
-				    flags);
+		if (bsn_fits(sq, sq->peer_limit, bsn_bb_of_ds(2 + BSN_EXTENDED_DS)) &&
+		    bsn_are_plain(sge, 1) && bsn_count_quiet(sq, flags))
+			return bsn_put_sges(sq, bsn_peer_of(ep), BSN_EXTENDED_DS, opcode, sge, 1,
+					    true, NULL, false, 0, id, flags);
+	} else if (bsn_fits(sq, sq->peer_limit, 1) && bsn_are_plain(sge, 1) &&
+		   bsn_count_quiet(sq, flags)) {
+		return bsn_put_sges(sq, bsn_peer_of(ep), BSN_COMPACT_DS, opcode, sge, 1, true, NULL,
+				    false, 0, id, flags);
 	}
 	return bsn_post_sgl_cold(ep, opcode, sge, 1, NULL, 0, id, flags);
 }
@@ -1426,11 +1444,11 @@ BSN_ALWAYS_INLINE int bsn_put_extended(struct bsn_ep *ep, const struct bsn_sge *
 	struct bsn_sq *sq = ep->sq;
 
 	if (!bsn_fits(sq, sq->peer_limit, bsn_bb_of_ds(1 + BSN_EXTENDED_DS + count)) ||
-	    !bsn_is_extended(ep, flags) || !bsn_are_plain(sge, count) || BSN_UNLIKELY(count > sq->max_sge) ||
-	    !bsn_count_quiet(sq, flags))
+	    !bsn_is_extended(ep, flags) || !bsn_are_plain(sge, count) ||
+	    BSN_UNLIKELY(count > sq->max_sge) || !bsn_count_quiet(sq, flags))
 		return bsn_post_sgl_cold(ep, BSN_OPCODE_SEND, sge, count, NULL, 0, id, flags);
-	return bsn_put_sges(sq, bsn_peer_of(ep), BSN_EXTENDED_DS, BSN_OPCODE_SEND, sge, count, true, NULL, false, 0,
-			    id, flags);
+	return bsn_put_sges(sq, bsn_peer_of(ep), BSN_EXTENDED_DS, BSN_OPCODE_SEND, sge, count, true,
+			    NULL, false, 0, id, flags);
 }
 
 BSN_APART int bsn_send_extended1(struct bsn_ep *ep, const struct bsn_sge *sge, uint64_t id,
@@ -1527,13 +1545,19 @@ BSN_ALWAYS_INLINE int bsn_build_known(struct bsn_ep *ep, const struct bsn_kind *
 	    bsn_has_peer_room(ep->sq)) {
 		const uint32_t what = BSN_WHAT(opcode, flags, count);
 		if (bsn_is_rung(flags) && opcode == BSN_OPCODE_RDMA_WRITE)
-			return count == 2   ? bsn_peer_write_rung2(ep, ep->sq, sge, remote, ep->sq->slot, id)
-			       : count == 3 ? bsn_peer_write_rung3(ep, ep->sq, sge, remote, ep->sq->slot, id)
-					    : bsn_peer_write_rung4(ep, ep->sq, sge, remote, ep->sq->slot, id);
+			return count == 2   ? bsn_peer_write_rung2(ep, ep->sq, sge, remote,
+								   ep->sq->slot, id)
+			       : count == 3 ? bsn_peer_write_rung3(ep, ep->sq, sge, remote,
+								   ep->sq->slot, id)
+					    : bsn_peer_write_rung4(ep, ep->sq, sge, remote,
+								   ep->sq->slot, id);
 		if (bsn_is_rung(flags) && opcode == BSN_OPCODE_RDMA_READ)
-			return count == 2   ? bsn_peer_read_rung2(ep, ep->sq, sge, remote, ep->sq->slot, id)
-			       : count == 3 ? bsn_peer_read_rung3(ep, ep->sq, sge, remote, ep->sq->slot, id)
-					    : bsn_peer_read_rung4(ep, ep->sq, sge, remote, ep->sq->slot, id);
+			return count == 2   ? bsn_peer_read_rung2(ep, ep->sq, sge, remote,
+								  ep->sq->slot, id)
+			       : count == 3 ? bsn_peer_read_rung3(ep, ep->sq, sge, remote,
+								  ep->sq->slot, id)
+					    : bsn_peer_read_rung4(ep, ep->sq, sge, remote,
+								  ep->sq->slot, id);
 		return count == 2   ? bsn_peer_rdma2(ep, what, sge, remote, imm, id)
 		       : count == 3 ? bsn_peer_rdma3(ep, what, sge, remote, imm, id)
 				    : bsn_peer_rdma4(ep, what, sge, remote, imm, id);
@@ -1677,13 +1701,14 @@ BSN_ALWAYS_INLINE bsn_v2 bsn_unit(const uint8_t *data, size_t length, unsigned i
 		return (bsn_v2){ 0, 0 };
 	if (i < count - 1)
 		return bsn_v2_load(at);
-	return bsn_vector_of(bsn_ds_inline_last(at, data + length, length - (BSN_DS_INLINE_MAX + 1)));
+	return bsn_vector_of(
+		bsn_ds_inline_last(at, data + length, length - (BSN_DS_INLINE_MAX + 1)));
 }
 
-BSN_ALWAYS_INLINE int bsn_put_units(struct bsn_ep *ep, struct bsn_sq *sq, uint8_t *slot, unsigned prefix_ds, unsigned opcode,
-				    const struct bsn_units *u, unsigned count,
-				    const struct bsn_remote *remote, uint32_t imm, uint64_t id,
-				    uint32_t flags)
+BSN_ALWAYS_INLINE int bsn_put_units(struct bsn_ep *ep, struct bsn_sq *sq, uint8_t *slot,
+				    unsigned prefix_ds, unsigned opcode, const struct bsn_units *u,
+				    unsigned count, const struct bsn_remote *remote, uint32_t imm,
+				    uint64_t id, uint32_t flags)
 {
 	const unsigned n = 2 + prefix_ds, ds = n + count, bb = bsn_bb_of_ds(ds);
 	struct bsn_regs r;
@@ -1700,7 +1725,8 @@ BSN_ALWAYS_INLINE int bsn_put_units(struct bsn_ep *ep, struct bsn_sq *sq, uint8_
 		r.ds[n + 3] = bsn_ds_of_vector(u->v3);
 	if (count > 4)
 		r.ds[n + 4] = bsn_ds_of_vector(u->v4);
-	bsn_begin_of(&r, bsn_peer_of(ep), prefix_ds, bsn_ctrl0(sq, opcode, ds), bsn_ctrl1_counted(sq, flags, imm));
+	bsn_begin_of(&r, bsn_peer_of(ep), prefix_ds, bsn_ctrl0(sq, opcode, ds),
+		     bsn_ctrl1_counted(sq, flags, imm));
 	return bsn_end(sq, slot, NULL, true, &r, ds, BSN_REST_NONE, ds, BSN_NEAR_DS, bb, id, flags);
 }
 
@@ -1713,20 +1739,22 @@ BSN_ALWAYS_INLINE int bsn_units_cold(struct bsn_ep *ep, unsigned opcode, const s
 	struct bsn_inline_hdr hdr;
 
 	bsn_inline_hdr_decode(&hdr, (const uint8_t *)bytes);
-	return bsn_post_inline_cold(ep, opcode, (const uint8_t *)bytes + BSN_INLINE_HDR_SIZE, hdr.byte_count,
-				    remote, imm, id, flags & BSN_F_PLAIN);
+	return bsn_post_inline_cold(ep, opcode, (const uint8_t *)bytes + BSN_INLINE_HDR_SIZE,
+				    hdr.byte_count, remote, imm, id, flags & BSN_F_PLAIN);
 }
 
-BSN_ALWAYS_INLINE int bsn_try_units(struct bsn_ep *ep, struct bsn_sq *sq, uint8_t *slot, unsigned opcode,
-				    const struct bsn_units *u, unsigned count,
+BSN_ALWAYS_INLINE int bsn_try_units(struct bsn_ep *ep, struct bsn_sq *sq, uint8_t *slot,
+				    unsigned opcode, const struct bsn_units *u, unsigned count,
 				    const struct bsn_remote *remote, uint32_t imm, uint64_t id,
 				    uint32_t flags)
 {
 	if (bsn_peer_of(ep)->prefix_ds == BSN_COMPACT_DS) {
 		if (bsn_may_post(sq, &slot, BSN_COMPACT_DS, 2 + count, opcode, flags))
-			return bsn_put_units(ep, sq, slot, BSN_COMPACT_DS, opcode, u, count, remote, imm, id, flags);
+			return bsn_put_units(ep, sq, slot, BSN_COMPACT_DS, opcode, u, count, remote,
+					     imm, id, flags);
 	} else if (bsn_may_post(sq, &slot, BSN_EXTENDED_DS, 2 + count, opcode, flags)) {
-		return bsn_put_units(ep, sq, slot, BSN_EXTENDED_DS, opcode, u, count, remote, imm, id, flags);
+		return bsn_put_units(ep, sq, slot, BSN_EXTENDED_DS, opcode, u, count, remote, imm,
+				     id, flags);
 	}
 	return BSN_NOT_PLAIN;
 }
@@ -1735,9 +1763,21 @@ BSN_ALWAYS_INLINE int bsn_try_units(struct bsn_ep *ep, struct bsn_sq *sq, uint8_
 #define BSN_UNITS3 BSN_UNITS2, bsn_v2 v2
 #define BSN_UNITS4 BSN_UNITS3, bsn_v2 v3
 #define BSN_UNITS5 BSN_UNITS4, bsn_v2 v4
-#define BSN_TAKEN2 v0, v1, { 0, 0 }, { 0, 0 }, { 0, 0 }
-#define BSN_TAKEN3 v0, v1, v2, { 0, 0 }, { 0, 0 }
-#define BSN_TAKEN4 v0, v1, v2, v3, { 0, 0 }
+#define BSN_TAKEN2                                                                                 \
+	v0, v1, { 0, 0 }, { 0, 0 },                                                                \
+	{                                                                                          \
+		0, 0                                                                               \
+	}
+#define BSN_TAKEN3                                                                                 \
+	v0, v1, v2, { 0, 0 },                                                                      \
+	{                                                                                          \
+		0, 0                                                                               \
+	}
+#define BSN_TAKEN4                                                                                 \
+	v0, v1, v2, v3,                                                                            \
+	{                                                                                          \
+		0, 0                                                                               \
+	}
 #define BSN_TAKEN5 v0, v1, v2, v3, v4
 #define BSN_POST_UNITS(count)                                                                      \
 	BSN_UNCHANGED int bsn_units_cold##count(struct bsn_ep *ep, uint64_t what,                  \
@@ -1754,22 +1794,23 @@ BSN_ALWAYS_INLINE int bsn_try_units(struct bsn_ep *ep, struct bsn_sq *sq, uint8_
 						BSN_UNITS##count)                                  \
 	{                                                                                          \
 		const struct bsn_units u = { BSN_TAKEN##count };                                   \
-		const int err = bsn_try_units(ep, ep->sq, ep->sq->slot, (uint8_t)what, &u, count, remote, \
-					      (uint32_t)(what >> 32), id, (uint32_t)what);         \
+		const int err = bsn_try_units(ep, ep->sq, ep->sq->slot, (uint8_t)what, &u, count,  \
+					      remote, (uint32_t)(what >> 32), id, (uint32_t)what); \
                                                                                                    \
-		return err > 0 ? bsn_units_cold##count(ep, what, remote, id, BSN_GIVEN##count) : err; \
+		return err > 0 ? bsn_units_cold##count(ep, what, remote, id, BSN_GIVEN##count)     \
+			       : err;                                                              \
 	}                                                                                          \
 	BSN_UNCHANGED int bsn_peer_units_rung##count(struct bsn_ep *ep, uint8_t *slot,             \
 						     const struct bsn_remote *remote, uint64_t id, \
 						     BSN_UNITS##count)                             \
 	{                                                                                          \
 		const struct bsn_units u = { BSN_TAKEN##count };                                   \
-		const int err = bsn_try_units(ep, ep->sq, slot, BSN_OPCODE_RDMA_WRITE, &u, count, remote, 0, \
-					      id, BSN_F_RUNG);                                     \
+		const int err = bsn_try_units(ep, ep->sq, slot, BSN_OPCODE_RDMA_WRITE, &u, count,  \
+					      remote, 0, id, BSN_F_RUNG);                          \
                                                                                                    \
-		return err > 0 ? bsn_units_cold##count(ep, BSN_WHAT(BSN_OPCODE_RDMA_WRITE,         \
-								    BSN_F_RUNG, 0u),               \
-						       remote, id, BSN_GIVEN##count)               \
+		return err > 0 ? bsn_units_cold##count(                                            \
+					 ep, BSN_WHAT(BSN_OPCODE_RDMA_WRITE, BSN_F_RUNG, 0u),      \
+					 remote, id, BSN_GIVEN##count)                             \
 			       : err;                                                              \
 	}                                                                                          \
 	BSN_ALWAYS_INLINE int bsn_post_units##count(struct bsn_ep *ep, unsigned opcode,            \
@@ -1793,18 +1834,23 @@ BSN_POST_UNITS(4)
 BSN_POST_UNITS(5)
 #undef BSN_POST_UNITS
 
-BSN_ALWAYS_INLINE int bsn_post_units(struct bsn_ep *ep, unsigned opcode, const uint8_t *data, size_t length,
-				     const struct bsn_remote *remote, uint32_t imm, uint64_t id,
-				     uint32_t flags)
+BSN_ALWAYS_INLINE int bsn_post_units(struct bsn_ep *ep, unsigned opcode, const uint8_t *data,
+				     size_t length, const struct bsn_remote *remote, uint32_t imm,
+				     uint64_t id, uint32_t flags)
 {
-	const bsn_v2 v0 = bsn_unit(data, length, 0), v1 = bsn_unit(data, length, 1), v2 = bsn_unit(data, length, 2);
+	const bsn_v2 v0 = bsn_unit(data, length, 0), v1 = bsn_unit(data, length, 1),
+		     v2 = bsn_unit(data, length, 2);
 	const bsn_v2 v3 = bsn_unit(data, length, 3), v4 = bsn_unit(data, length, 4);
 
 	switch (bsn_units_of(length)) {
-	case 2: return bsn_post_units2(ep, opcode, remote, imm, id, flags, v0, v1);
-	case 3: return bsn_post_units3(ep, opcode, remote, imm, id, flags, v0, v1, v2);
-	case 4: return bsn_post_units4(ep, opcode, remote, imm, id, flags, v0, v1, v2, v3);
-	default: return bsn_post_units5(ep, opcode, remote, imm, id, flags, v0, v1, v2, v3, v4);
+	case 2:
+		return bsn_post_units2(ep, opcode, remote, imm, id, flags, v0, v1);
+	case 3:
+		return bsn_post_units3(ep, opcode, remote, imm, id, flags, v0, v1, v2);
+	case 4:
+		return bsn_post_units4(ep, opcode, remote, imm, id, flags, v0, v1, v2, v3);
+	default:
+		return bsn_post_units5(ep, opcode, remote, imm, id, flags, v0, v1, v2, v3, v4);
 	}
 }
 
@@ -1856,8 +1902,10 @@ BSN_ALWAYS_INLINE int bsn_build_inline(struct bsn_ep *ep, const struct bsn_kind 
 		if (__builtin_constant_p(length) && length <= BSN_DS_INLINE_MAX)
 			return bsn_post_piece(ep, kind, bsn_ds_short((const uint8_t *)data, length),
 					      remote, id, imm, flags & BSN_F_PLAIN);
-		if (has_remote && __builtin_constant_p(length) && bsn_units_of(length) <= BSN_UNITS_MAX)
-			return bsn_post_units(ep, opcode, (const uint8_t *)data, length, remote, imm, id, flags);
+		if (has_remote && __builtin_constant_p(length) &&
+		    bsn_units_of(length) <= BSN_UNITS_MAX)
+			return bsn_post_units(ep, opcode, (const uint8_t *)data, length, remote,
+					      imm, id, flags);
 		if (has_remote)
 			return bsn_peer_inline(ep, data, bytes, remote, id,
 					       (uint64_t)imm << 32 |
@@ -1893,7 +1941,8 @@ BSN_ALWAYS_INLINE int bsn_build_atomic(struct bsn_ep *ep, unsigned opcode,
 			return bsn_peer_fetch_add_rung(ep, swap_add, sge, remote, compare, id);
 		if (!(flags & ~BSN_F_PLAIN) && bsn_has_peer_room(ep->sq))
 			return bsn_peer_atomic(ep, sge, remote, swap_add, compare, id, what);
-		const uint64_t operand[2] = { swap_add, compare }; /* here: the calls above are jumps */
+		const uint64_t operand[2] = { swap_add,
+					      compare }; /* here: the calls above are jumps */
 		return ep->sq->posts->atomic(ep, what, sge, remote, operand, id);
 	}
 	sq = ep->sq;
@@ -1936,7 +1985,8 @@ BSN_ALWAYS_INLINE int bsn_put_prepared(struct bsn_ep *ep, unsigned prefix_ds, un
 	bsn_keep_peer_id(sq, wqe, bsn_peer_of(ep), id);
 	bsn_begin_of(&r, bsn_peer_of(ep), prefix_ds,
 		     (struct bsn_be64){ bsn_to_be64(sq->ctrl_next | prefix_ds).raw + p->ctrl0.raw },
-		     bsn_ctrl1_counted(sq, flags, 0)); /* a sum in byte 7, the DS, which is the last one */
+		     bsn_ctrl1_counted(sq, flags,
+				       0)); /* a sum in byte 7, the DS, which is the last one */
 	r.ds[0].w1.raw |= p->ctrl1.raw;
 	r.ds[1 + prefix_ds] = bsn_ds_of_vector(p->body[0]);
 	r.ds[2 + prefix_ds] = bsn_ds_of_vector(p->body[1]);
@@ -1952,15 +2002,19 @@ BSN_APART int bsn_peer_prepared(struct bsn_ep *ep, const struct bsn_prepared *p,
 	struct bsn_sq *sq = ep->sq;
 
 	if (bsn_peer_of(ep)->prefix_ds == BSN_COMPACT_DS) {
-		if (p->body_ds == 2 && bsn_has_room_to_post(sq, NULL, 1 + BSN_COMPACT_DS + 2, flags))
+		if (p->body_ds == 2 &&
+		    bsn_has_room_to_post(sq, NULL, 1 + BSN_COMPACT_DS + 2, flags))
 			return bsn_put_prepared(ep, BSN_COMPACT_DS, 2, p, id, flags);
-		if (p->body_ds == 3 && bsn_has_room_to_post(sq, NULL, 1 + BSN_COMPACT_DS + 3, flags))
+		if (p->body_ds == 3 &&
+		    bsn_has_room_to_post(sq, NULL, 1 + BSN_COMPACT_DS + 3, flags))
 			return bsn_put_prepared(ep, BSN_COMPACT_DS, 3, p, id, flags);
 	} else {
 		BSN_FORGET(sq->peer_limit); /* as in bsn_may_post() */
-		if (p->body_ds == 2 && bsn_has_room_to_post(sq, NULL, 1 + BSN_EXTENDED_DS + 2, flags))
+		if (p->body_ds == 2 &&
+		    bsn_has_room_to_post(sq, NULL, 1 + BSN_EXTENDED_DS + 2, flags))
 			return bsn_put_prepared(ep, BSN_EXTENDED_DS, 2, p, id, flags);
-		if (p->body_ds == 3 && bsn_has_room_to_post(sq, NULL, 1 + BSN_EXTENDED_DS + 3, flags))
+		if (p->body_ds == 3 &&
+		    bsn_has_room_to_post(sq, NULL, 1 + BSN_EXTENDED_DS + 3, flags))
 			return bsn_put_prepared(ep, BSN_EXTENDED_DS, 3, p, id, flags);
 	}
 	return bsn_sq_post_prepared(ep, p, id, flags);
