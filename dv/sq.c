@@ -637,6 +637,13 @@ BSN_ALWAYS_INLINE bool is_wrapping(const struct bsn_sq *sq, const struct bsn_pee
 	return is_open(sq) && limit_of(sq, peer) == sq->ring_end;
 }
 
+/* The ids of a queue with many peers that @from has belong to @to. */
+BSN_ALWAYS_INLINE void move_ids(struct bsn_sq *sq, const uint8_t *from, const uint8_t *to)
+{
+	if (sq->has_peers)
+		sq->peer_ids += ((uintptr_t)from >> 2) - ((uintptr_t)to >> 2);
+}
+
 BSN_ALWAYS_INLINE void go_beside(struct bsn_sq *sq, struct beside *b)
 {
 	uint8_t *wqe = b->wqe;
@@ -649,6 +656,7 @@ BSN_ALWAYS_INLINE void go_beside(struct bsn_sq *sq, struct beside *b)
 	b->limit = wqe + (bytes < sizeof(b->wqe) ? bytes : sizeof(b->wqe));
 	b->publish = sq->publish;
 	sq->slot = wqe;
+	move_ids(sq, b->slot, b->wqe);
 }
 
 /* Publishes what was built beside the ring and copied there, as bsn_publish(). */
@@ -675,6 +683,7 @@ BSN_ALWAYS_INLINE int come_back(struct bsn_sq *sq, const struct beside *b, int e
 	struct bsn_ctrl ctrl;
 
 	sq->slot = b->slot;
+	move_ids(sq, b->wqe, b->slot);
 	if (err)
 		return err;
 	bsn_ctrl_decode(&ctrl, b->wqe);
