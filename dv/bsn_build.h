@@ -90,6 +90,12 @@ BSN_ALWAYS_INLINE bsn_v2 bsn_vector_of(struct bsn_ds ds)
 	return ds.is_vector ? ds.v : (bsn_v2){ ds.w0.raw, ds.w1.raw };
 }
 
+/* As a vector, where other registers are scarce: each that has to be saved costs two instructions. */
+BSN_ALWAYS_INLINE struct bsn_ds bsn_ds_in(struct bsn_ds ds, bool a_vector)
+{
+	return a_vector ? bsn_ds_of_vector(bsn_vector_of(ds)) : ds;
+}
+
 BSN_ALWAYS_INLINE struct bsn_be64 bsn_word_of(struct bsn_ds ds)
 {
 	return ds.is_vector ? (struct bsn_be64){ ds.v[0] } : ds.w0;
@@ -203,6 +209,33 @@ BSN_ALWAYS_INLINE void bsn_is_not_due(const struct bsn_sq *sq, uint32_t flags)
 {
 	if (bsn_is_due(sq, flags))
 		__builtin_unreachable();
+}
+
+/*
+ * Counts a request that is not signaled, as the last check of all: false if the library has to signal it. Then it is
+ * not counted, and is for one of the cold functions.
+ */
+BSN_ALWAYS_INLINE bool bsn_count_quiet(struct bsn_sq *sq, uint32_t flags)
+{
+	if (flags & BSN_F_SIGNALED || BSN_LIKELY(--sq->quiet))
+		return true;
+	sq->quiet = 1;
+	return false;
+}
+
+/* Word 1, of a request that bsn_count_quiet() has counted. */
+BSN_ALWAYS_INLINE struct bsn_be64 bsn_ctrl1_counted(const struct bsn_sq *sq, uint32_t flags,
+						    uint32_t imm)
+{
+	const uint32_t bits = (flags & BSN_F_CTRL) >> 8;
+
+	return bsn_byte_pair_to_be64(flags & BSN_F_SIGNALED ? bits : bits | sq->ce_quiet, imm);
+}
+
+/* The immediate in such a word. */
+BSN_ALWAYS_INLINE uint32_t bsn_imm_of(struct bsn_be64 ctrl1)
+{
+	return (uint32_t)bsn_from_be64(ctrl1);
 }
 
 /* Word 1: stream, fence, ce and solicited in its high half, the immediate in the low one. */
@@ -510,9 +543,10 @@ BSN_ALWAYS_INLINE void bsn_keep_id(struct bsn_sq *sq, uint8_t *wqe, size_t lengt
 }
 
 /* The same on a queue with many peers. */
-BSN_ALWAYS_INLINE void bsn_keep_peer_id(struct bsn_sq *sq, const struct bsn_peer *peer, uint64_t id)
+BSN_ALWAYS_INLINE void bsn_keep_peer_id(struct bsn_sq *sq, const uint8_t *wqe,
+					const struct bsn_peer *peer, uint64_t id)
 {
-	uint64_t *kept = sq->ids + 2 * bsn_slot_index(sq);
+	uint64_t *kept = bsn_peer_ids(sq, wqe);
 
 	kept[0] = id;
 	kept[1] = (uintptr_t)peer->user;
@@ -655,6 +689,12 @@ BSN_ALWAYS_INLINE int bsn_publish_doorbell(struct bsn_sq *sq, struct bsn_be64 he
 	return 0;
 }
 
+/* Loaded again, so that @sq need not be where the first parameter of a call is, and an endpoint is already. */
+BSN_ALWAYS_INLINE struct bsn_sq *bsn_sq_again(const struct bsn_sq *sq)
+{
+	return *(struct bsn_sq *const volatile *)&sq->ep.sq;
+}
+
 /* Publishes by other ways than BlueFlame by 8 B stores on a register of the lane's own. */
 BSN_ALWAYS_INLINE int bsn_publish_otherwise(struct bsn_sq *sq, const uint8_t *wqe, size_t bytes,
 					    const struct bsn_regs *r, unsigned known,
@@ -681,12 +721,12 @@ BSN_ALWAYS_INLINE int bsn_publish_otherwise(struct bsn_sq *sq, const uint8_t *wq
 	}
 	if (rest != BSN_REST_NONE || bytes > BSN_BB_SIZE) {
 		sq->last = (uint32_t)(uintptr_t)wqe;
-		const int err = bsn_sq_ring(sq);
+		const int err = bsn_sq_ring(rest == BSN_REST_INLINE ? sq : bsn_sq_again(sq));
 		if (err > 0)
 			__builtin_unreachable(); /* else it could be taken for BSN_NOT_PLAIN or BSN_NO_ROOM */
 		return err;
 	}
-	bsn_sq_publish_bb(sq, bsn_vector_of(r->ds[0]),
+	bsn_sq_publish_bb(bsn_sq_again(sq), bsn_vector_of(r->ds[0]),
 			  known > 1 ? bsn_vector_of(r->ds[1]) : (bsn_v2){ 0, 0 },
 			  known > 2 ? bsn_vector_of(r->ds[2]) : (bsn_v2){ 0, 0 },
 			  known > 3 ? bsn_vector_of(r->ds[3]) : (bsn_v2){ 0, 0 });
@@ -728,7 +768,7 @@ BSN_ALWAYS_INLINE int bsn_end(struct bsn_sq *sq, uint8_t *wqe, const struct bsn_
 	BSN_EACH_REG(BSN_STORE_REG)
 #undef BSN_STORE_REG
 	if (is_kept && peer)
-		bsn_keep_peer_id(sq, peer, id);
+		bsn_keep_peer_id(sq, wqe, peer, id);
 	if (!is_kept)
 		bsn_keep_id(sq, wqe, length, near, id);
 	bsn_sq_advance(sq, bytes);
@@ -739,13 +779,10 @@ BSN_ALWAYS_INLINE int bsn_end(struct bsn_sq *sq, uint8_t *wqe, const struct bsn_
 }
 
 /* Control segment and prefix. Returns how many DS they are. */
-BSN_ALWAYS_INLINE unsigned bsn_begin(struct bsn_regs *r, struct bsn_sq *sq,
-				     const struct bsn_peer *peer, unsigned prefix_ds,
-				     unsigned opcode, size_t ds, uint32_t flags, uint32_t imm)
+BSN_ALWAYS_INLINE unsigned bsn_begin_of(struct bsn_regs *r, const struct bsn_peer *peer,
+					unsigned prefix_ds, struct bsn_be64 ctrl0,
+					struct bsn_be64 ctrl1)
 {
-	const struct bsn_be64 ctrl0 = bsn_ctrl0(sq, opcode, ds);
-	struct bsn_be64 ctrl1 = bsn_ctrl1(sq, flags, imm);
-
 	if (prefix_ds) {
 		ctrl1.raw |= peer->ctrl_bits;
 		r->ds[1] = bsn_ds_of_vector(peer->head);
@@ -756,6 +793,15 @@ BSN_ALWAYS_INLINE unsigned bsn_begin(struct bsn_regs *r, struct bsn_sq *sq,
 	}
 	r->ds[0] = bsn_ds_of_words(ctrl0, ctrl1);
 	return 1 + prefix_ds;
+}
+
+BSN_ALWAYS_INLINE unsigned bsn_begin(struct bsn_regs *r, struct bsn_sq *sq,
+				     const struct bsn_peer *peer, unsigned prefix_ds,
+				     unsigned opcode, size_t ds, uint32_t flags, uint32_t imm)
+{
+	const struct bsn_be64 ctrl0 = bsn_ctrl0(sq, opcode, ds);
+
+	return bsn_begin_of(r, peer, prefix_ds, ctrl0, bsn_ctrl1(sq, flags, imm));
 }
 
 /*
@@ -776,7 +822,7 @@ BSN_ALWAYS_INLINE int bsn_put_sges(struct bsn_sq *sq, const struct bsn_peer *pee
 	unsigned n = 1 + prefix_ds;
 
 	if (prefix_ds)
-		bsn_keep_peer_id(sq, peer, id);
+		bsn_keep_peer_id(sq, wqe, peer, id);
 	else if (is_early)
 		bsn_keep_id(sq, wqe, ds, BSN_NEAR_DS, id);
 	if (has_remote)
@@ -789,9 +835,10 @@ BSN_ALWAYS_INLINE int bsn_put_sges(struct bsn_sq *sq, const struct bsn_peer *pee
 		r.ds[n + 2] = bsn_ds_plain(&sge[2]);
 	if (count > 3)
 		r.ds[n + 3] = bsn_ds_plain(&sge[3]);
-	if (is_apart)
+	if (is_apart && !prefix_ds)
 		bsn_is_not_due(sq, flags);
-	bsn_begin(&r, sq, peer, prefix_ds, opcode, ds, flags, imm);
+	bsn_begin_of(&r, peer, prefix_ds, bsn_ctrl0(sq, opcode, ds),
+		     prefix_ds ? bsn_ctrl1_counted(sq, flags, imm) : bsn_ctrl1(sq, flags, imm));
 	return bsn_end(sq, wqe, NULL, is_early, &r, ds, rest, ds, BSN_NEAR_DS, bsn_bytes_of_ds(ds), id,
 		       flags);
 }
@@ -993,17 +1040,22 @@ BSN_ALWAYS_INLINE int bsn_post_inline_cold(struct bsn_ep *ep, unsigned opcode, c
 #define BSN_COMPACT_DS  1
 #define BSN_EXTENDED_DS 3
 
-/* A DS as a parameter, in registers; gcc 12 would pass a structure of two words through memory. */
+/*
+ * What is posted, as parameters, all in registers, a DS as a vector or as two words; gcc 12 would pass a structure of
+ * two words through memory. They are in the order of bsn_sq_post_piece(), and where most callers have them already.
+ * @more: the queue, which the caller has loaded; or word 1 of the control segment; or opcode, flags and immediate.
+ */
 #if BSN_HAS_SHUFFLE
-#define BSN_DS_PARAMETER bsn_v2 data
-#define BSN_DS_PASSED    data
-#define BSN_DS_TAKEN     bsn_ds_of_vector(data)
-#define BSN_DS_GIVEN(ds) bsn_vector_of(ds)
+#define BSN_PIECE_PARAMETERS(more)                                                                 \
+	struct bsn_ep *ep, bsn_v2 data, const struct bsn_remote *remote, more, uint64_t id
+#define BSN_PIECE_DATA                            bsn_ds_of_vector(data)
+#define BSN_PIECE_GIVEN(ep, ds, remote, more, id) ep, bsn_vector_of(ds), remote, more, id
 #else
-#define BSN_DS_PARAMETER uint64_t data0, uint64_t data1
-#define BSN_DS_PASSED    data0, data1
-#define BSN_DS_TAKEN     bsn_ds_of_words((struct bsn_be64){ data0 }, (struct bsn_be64){ data1 })
-#define BSN_DS_GIVEN(ds) (ds).w0.raw, (ds).w1.raw
+#define BSN_PIECE_PARAMETERS(more)                                                                 \
+	struct bsn_ep *ep, uint64_t data1, const struct bsn_remote *remote, uint64_t data0, more,  \
+		uint64_t id
+#define BSN_PIECE_DATA                            bsn_ds_of_words((struct bsn_be64){ data0 }, (struct bsn_be64){ data1 })
+#define BSN_PIECE_GIVEN(ep, ds, remote, more, id) ep, (ds).w1.raw, remote, (ds).w0.raw, more, id
 #endif
 
 BSN_ALWAYS_INLINE const struct bsn_peer *bsn_peer_of(const struct bsn_ep *ep)
@@ -1019,6 +1071,13 @@ BSN_ALWAYS_INLINE bool bsn_is_common(unsigned opcode)
 		opcode == BSN_OPCODE_SEND || opcode == BSN_OPCODE_SEND_IMM);
 }
 
+/* The same of peers with any vectors. */
+BSN_ALWAYS_INLINE bool bsn_is_message(unsigned opcode)
+{
+	return __builtin_constant_p(opcode) &&
+	       (opcode == BSN_OPCODE_SEND || opcode == BSN_OPCODE_SEND_IMM);
+}
+
 /* Whether the inline code may build a request to a peer, whose queue has room. */
 BSN_ALWAYS_INLINE bool bsn_is_for(const struct bsn_ep *ep, unsigned prefix_ds, unsigned opcode,
 				  uint32_t flags)
@@ -1030,48 +1089,83 @@ BSN_ALWAYS_INLINE bool bsn_is_for(const struct bsn_ep *ep, unsigned prefix_ds, u
 		BSN_LIKELY(sq->ops >> opcode & 1));
 }
 
+/*
+ * Whether there is room for a request of @ds units; room for one block was found before. Both functions are the
+ * last look, since they count it.
+ */
+BSN_ALWAYS_INLINE bool bsn_has_room_to_post(struct bsn_sq *sq, uint8_t *const *slot, unsigned ds,
+					    uint32_t flags)
+{
+	const size_t bytes = bsn_bytes_of_ds(ds);
+
+	return (bytes == BSN_BB_SIZE || (slot ? BSN_LIKELY(*slot + bytes <= sq->peer_limit)
+						 : bsn_fits(sq, sq->peer_limit, bytes))) &&
+	       bsn_count_quiet(sq, flags);
+}
+
+/* Whether the queue takes one, too, whose address vector has this length. @ds: units besides it. */
+BSN_ALWAYS_INLINE bool bsn_may_post(struct bsn_sq *sq, uint8_t *const *slot, unsigned prefix_ds,
+				    unsigned ds, unsigned opcode, uint32_t flags)
+{
+	const size_t bytes = bsn_bytes_of_ds(prefix_ds + ds);
+
+	if (prefix_ds == BSN_EXTENDED_DS)
+		BSN_FORGET(
+			sq->peer_limit); /* else it were loaded before either vector is looked at */
+	return (bytes == BSN_BB_SIZE || (slot ? BSN_LIKELY(*slot + bytes <= sq->peer_limit)
+						 : bsn_fits(sq, sq->peer_limit, bytes))) &&
+	       ((prefix_ds == BSN_COMPACT_DS && bsn_is_common(opcode)) || bsn_is_message(opcode) ||
+		BSN_LIKELY(sq->ops >> opcode & 1)) &&
+	       bsn_count_quiet(sq, flags);
+}
+
 BSN_ALWAYS_INLINE int bsn_piece_cold(struct bsn_ep *ep, unsigned opcode, struct bsn_ds data,
 				     const struct bsn_remote *remote, uint64_t id, uint32_t imm,
 				     uint32_t flags)
 {
 	const bsn_v2 words = bsn_vector_of(data);
 
-	return bsn_sq_post_piece(ep, words[0], words[1], remote, id,
-				 (uint64_t)imm << 32 | BSN_WHAT(opcode, flags & BSN_F_ALL, 1u));
+	return bsn_sq_post_piece(ep, words[1], remote, words[0],
+				 (uint64_t)imm << 32 | BSN_WHAT(opcode, flags & BSN_F_ALL, 1u), id);
 }
 
 /* Posts one DS of data, of which all was checked. */
-BSN_ALWAYS_INLINE int bsn_put_piece(struct bsn_ep *ep, unsigned prefix_ds, unsigned opcode,
-				    struct bsn_ds data, const struct bsn_remote *remote,
-				    bool has_remote, uint64_t id, uint32_t imm, uint32_t flags)
+BSN_ALWAYS_INLINE int bsn_put_piece(struct bsn_sq *sq, struct bsn_ep *ep, unsigned prefix_ds,
+				    unsigned opcode, struct bsn_ds data,
+				    const struct bsn_remote *remote, bool has_remote, uint64_t id,
+				    const struct bsn_be64 *ctrl1, uint32_t imm, uint32_t flags)
 {
 	const unsigned ds = 2 + prefix_ds + has_remote;
 	const size_t bytes = bsn_bytes_of_ds(ds);
-	struct bsn_sq *sq = ep->sq;
 	struct bsn_regs r;
 	uint8_t *const wqe = bsn_sq_take_known(sq, &r, bytes);
 
 	/* In an order in which the registers that a call may change are enough. */
-	bsn_keep_peer_id(sq, bsn_peer_of(ep), id);
 	if (has_remote)
 		r.ds[1 + prefix_ds] = bsn_ds_raddr(remote);
-	BSN_HIDE(ep);
+	bsn_keep_peer_id(sq, wqe, bsn_peer_of(ep), id);
 	r.ds[ds - 1] = data;
-	bsn_begin(&r, sq, bsn_peer_of(ep), prefix_ds, opcode, ds, flags, imm);
+	bsn_begin_of(&r, bsn_peer_of(ep), prefix_ds, bsn_ctrl0(sq, opcode, ds),
+		     ctrl1 ? *ctrl1 : bsn_ctrl1_counted(sq, flags, imm));
 	return bsn_end(sq, wqe, NULL, true, &r, ds, BSN_REST_NONE, ds, BSN_NEAR_DS, bytes, id, flags);
 }
 
-/* To a peer whose vector is not compact. */
-BSN_ALWAYS_INLINE int bsn_put_piece_far(struct bsn_ep *ep, unsigned opcode, struct bsn_ds data,
-					const struct bsn_remote *remote, bool has_remote,
-					uint64_t id, uint32_t imm, uint32_t flags)
+/* There is room for a block. */
+BSN_ALWAYS_INLINE int bsn_try_piece(struct bsn_sq *sq, struct bsn_ep *ep, unsigned opcode,
+				    struct bsn_ds data, const struct bsn_remote *remote,
+				    bool has_remote, uint64_t id, const struct bsn_be64 *ctrl1,
+				    uint32_t imm, uint32_t flags)
 {
-	const size_t bytes = bsn_bytes_of_ds(2 + BSN_EXTENDED_DS + has_remote);
-	struct bsn_sq *sq = ep->sq;
-
-	if (!bsn_fits(sq, sq->peer_limit, bytes) || !bsn_is_for(ep, BSN_EXTENDED_DS, opcode, flags))
-		return bsn_piece_cold(ep, opcode, data, remote, id, imm, flags);
-	return bsn_put_piece(ep, BSN_EXTENDED_DS, opcode, data, remote, has_remote, id, imm, flags);
+	if (bsn_peer_of(ep)->prefix_ds == BSN_COMPACT_DS) {
+		if (bsn_may_post(sq, NULL, BSN_COMPACT_DS, 2 + has_remote, opcode, flags))
+			return bsn_put_piece(sq, ep, BSN_COMPACT_DS, opcode, data, remote,
+					     has_remote, id, ctrl1, imm, flags);
+	} else if (bsn_may_post(sq, NULL, BSN_EXTENDED_DS, 2 + has_remote, opcode, flags)) {
+		return bsn_put_piece(sq, ep, BSN_EXTENDED_DS, opcode, data, remote, has_remote, id,
+				     ctrl1, imm, flags);
+	}
+	return bsn_piece_cold(ep, opcode, data, remote, id, ctrl1 ? bsn_imm_of(*ctrl1) : imm,
+			      flags);
 }
 
 /* X(opcode, has_remote, imm, name, flags) of each common set of flags */
@@ -1081,10 +1175,8 @@ BSN_ALWAYS_INLINE int bsn_put_piece_far(struct bsn_ep *ep, unsigned opcode, stru
 	X(opcode, has_remote, imm, name##_rung_quietly, (uint32_t)BSN_F_RING)                      \
 	X(opcode, has_remote, imm, name##_rung, (uint32_t)(BSN_F_SIGNALED | BSN_F_RING))
 
-typedef int bsn_piece_post(struct bsn_ep *ep, BSN_DS_PARAMETER, const struct bsn_remote *remote,
-			   uint64_t id);
-typedef int bsn_piece_post_imm(struct bsn_ep *ep, BSN_DS_PARAMETER,
-			       const struct bsn_remote *remote, uint64_t id, uint32_t imm);
+typedef int bsn_piece_post(BSN_PIECE_PARAMETERS(struct bsn_sq *sq));
+typedef int bsn_piece_post_imm(BSN_PIECE_PARAMETERS(uint64_t ctrl1));
 
 /*
  * What the inline code knows of an opcode; the compiler replaces each field by its value. @needs: bits of
@@ -1104,29 +1196,24 @@ BSN_ALWAYS_INLINE unsigned bsn_piece_index(uint32_t flags)
 }
 
 /* As @imm below: what stands in a list of parameters, what its value is, and which of the two @piece it is. */
-#define BSN_IMM_LISTED(x)  , x
-#define BSN_IMM_VALUE      given
+#define BSN_IMM_MORE uint64_t ctrl1
+#define BSN_IMM_SQ   ep->sq
+#define BSN_IMM_WORD ctrl1
+#define BSN_IMM_HAS  true
 #define BSN_IMM_PIECES(x)  { NULL, NULL, NULL, NULL }, { x }
-#define BSN_NONE_LISTED(x)
-#define BSN_NONE_VALUE     0
+#define BSN_NONE_MORE struct bsn_sq *sq
+#define BSN_NONE_SQ   sq
+#define BSN_NONE_WORD 0
+#define BSN_NONE_HAS  false
 #define BSN_NONE_PIECES(x) { x }, { NULL, NULL, NULL, NULL }
 
-/* There is room for a block. */
-#define BSN_POST_PIECE(opcode, has_remote, imm, name, flags)                                       \
-	BSN_APART int name##_far(struct bsn_ep *ep, BSN_DS_PARAMETER,                              \
-				 const struct bsn_remote *remote,                                  \
-				 uint64_t id imm##_LISTED(uint32_t given))                           \
+#define BSN_POST_PIECE(opcode, has_remote, with, name, flags)                                      \
+	BSN_UNCHANGED int name(BSN_PIECE_PARAMETERS(with##_MORE))                                  \
 	{                                                                                          \
-		return bsn_put_piece_far(ep, opcode, BSN_DS_TAKEN, remote, has_remote, id,         \
-					 imm##_VALUE, flags);                                      \
-	}                                                                                          \
-	BSN_APART int name(struct bsn_ep *ep, BSN_DS_PARAMETER, const struct bsn_remote *remote,   \
-			   uint64_t id imm##_LISTED(uint32_t given))                               \
-	{                                                                                          \
-		if (!bsn_is_for(ep, BSN_COMPACT_DS, opcode, flags))                                \
-			return name##_far(ep, BSN_DS_PASSED, remote, id imm##_LISTED(given));      \
-		return bsn_put_piece(ep, BSN_COMPACT_DS, opcode, BSN_DS_TAKEN, remote, has_remote, \
-				     id, imm##_VALUE, flags);                                      \
+		const struct bsn_be64 word = { with##_WORD };                                      \
+                                                                                                   \
+		return bsn_try_piece(with##_SQ, ep, opcode, BSN_PIECE_DATA, remote, has_remote,    \
+				     id, with##_HAS ? &word : NULL, 0, flags);                     \
 	}
 
 #define BSN_NAME_PIECE(opcode, has_remote, imm, name, flags) name,
@@ -1156,28 +1243,17 @@ BSN_KIND(send_inval, BSN_OPCODE_SEND_INVAL, 0, false, BSN_IMM)
 #undef BSN_EACH_FLAGS
 
 /* The same of opcodes and flags that the compiler does not know: they are in @what, below the immediate. */
-BSN_ALWAYS_INLINE int bsn_put_any_piece(struct bsn_ep *ep, struct bsn_ds data,
-					const struct bsn_remote *remote, bool has_remote,
-					uint64_t id, uint64_t what)
+BSN_UNCHANGED int bsn_peer_rdma(BSN_PIECE_PARAMETERS(uint64_t what))
 {
-	const uint32_t opcode = (uint8_t)what, flags = (uint32_t)what;
-	const uint32_t imm = (uint32_t)(what >> 32);
-
-	if (bsn_is_for(ep, BSN_COMPACT_DS, opcode, flags))
-		return bsn_put_piece(ep, BSN_COMPACT_DS, opcode, data, remote, has_remote, id, imm,
-				     flags);
-	return bsn_put_piece_far(ep, opcode, data, remote, has_remote, id, imm, flags);
+	return bsn_try_piece(ep->sq, ep, (uint8_t)what, BSN_PIECE_DATA, remote, true, id, NULL,
+			     (uint32_t)(what >> 32), (uint32_t)what);
 }
 
-BSN_APART int bsn_peer_rdma(struct bsn_ep *ep, BSN_DS_PARAMETER, const struct bsn_remote *remote,
-			    uint64_t id, uint64_t what)
+BSN_UNCHANGED int bsn_peer_message(BSN_PIECE_PARAMETERS(uint64_t what))
 {
-	return bsn_put_any_piece(ep, BSN_DS_TAKEN, remote, true, id, what);
-}
-
-BSN_APART int bsn_peer_message(struct bsn_ep *ep, BSN_DS_PARAMETER, uint64_t id, uint64_t what)
-{
-	return bsn_put_any_piece(ep, BSN_DS_TAKEN, NULL, false, id, what);
+	(void)remote;
+	return bsn_try_piece(ep->sq, ep, (uint8_t)what, BSN_PIECE_DATA, NULL, false, id, NULL,
+			     (uint32_t)(what >> 32), (uint32_t)what);
 }
 
 /* Of one DS of data, with plain flags, where there is room for a block. */
@@ -1190,12 +1266,13 @@ BSN_ALWAYS_INLINE int bsn_post_piece(struct bsn_ep *ep, const struct bsn_kind *k
 	if (__builtin_constant_p(flags) && !(flags & ~(uint32_t)(BSN_F_SIGNALED | BSN_F_RING))) {
 		const unsigned i = bsn_piece_index(flags);
 		if (kind->piece[0])
-			return kind->piece[i](ep, BSN_DS_GIVEN(data), remote, id);
+			return kind->piece[i](BSN_PIECE_GIVEN(ep, data, remote, ep->sq, id));
 		if (kind->piece_imm[0])
-			return kind->piece_imm[i](ep, BSN_DS_GIVEN(data), remote, id, imm);
+			return kind->piece_imm[i](BSN_PIECE_GIVEN(
+				ep, data, remote, bsn_ctrl1_counted(ep->sq, flags, imm).raw, id));
 	}
-	return kind->has_remote ? bsn_peer_rdma(ep, BSN_DS_GIVEN(data), remote, id, what)
-				: bsn_peer_message(ep, BSN_DS_GIVEN(data), id, what);
+	return kind->has_remote ? bsn_peer_rdma(BSN_PIECE_GIVEN(ep, data, remote, what, id))
+				: bsn_peer_message(BSN_PIECE_GIVEN(ep, data, remote, what, id));
 }
 
 /* The flags that most requests of more than one DS have; a function of their own knows them. */
@@ -1206,44 +1283,78 @@ BSN_ALWAYS_INLINE bool bsn_is_rung(uint32_t flags)
 	return __builtin_constant_p(flags) && flags == BSN_F_RUNG;
 }
 
-/* Of several SGEs, a constant, in memory. */
-BSN_ALWAYS_INLINE int bsn_put_rdma(struct bsn_ep *ep, unsigned opcode, const struct bsn_sge *sge,
-				   unsigned count, const struct bsn_remote *remote, uint64_t id,
-				   uint32_t imm, uint32_t flags)
+/* Posts several SGEs, of which all was checked, in @slot. */
+BSN_ALWAYS_INLINE int bsn_put_peer_sges(struct bsn_sq *sq, uint8_t *slot,
+					const struct bsn_peer *peer, unsigned prefix_ds,
+					unsigned opcode, const struct bsn_sge *sge, unsigned count,
+					const struct bsn_remote *remote, uint32_t imm, uint64_t id,
+					uint32_t flags)
 {
-	const uint32_t what = BSN_WHAT(opcode, flags & BSN_F_PLAIN, count);
-	struct bsn_sq *sq = ep->sq;
+	const unsigned n = 2 + prefix_ds, ds = n + count;
+	const size_t bytes = bsn_bytes_of_ds(ds);
+	const bool are_many = count > 2;
+	struct bsn_regs r;
 
-	if (!bsn_are_plain(sge, count) || BSN_UNLIKELY(count > sq->max_sge) ||
-	    !bsn_fits(sq, sq->peer_limit, bsn_bytes_of_ds(2 + BSN_EXTENDED_DS + count)))
-		return bsn_sq_post_sgl(ep, what, sge, remote, imm, id);
-	if (bsn_is_for(ep, BSN_COMPACT_DS, opcode, flags))
-		return bsn_put_sges(sq, bsn_peer_of(ep), BSN_COMPACT_DS, opcode, sge, count, true,
-				    remote, true, imm, id, flags);
-	if (bsn_is_for(ep, BSN_EXTENDED_DS, opcode, flags))
-		return bsn_put_sges(sq, bsn_peer_of(ep), BSN_EXTENDED_DS, opcode, sge, count,
-				    true, remote, true, imm, id, flags);
-	return bsn_sq_post_sgl(ep, what, sge, remote, imm, id);
+	sq->slot = slot + bytes;
+	r.moves_later = false;
+	bsn_keep_peer_id(sq, slot, peer, id);
+	r.ds[n - 1] = bsn_ds_in(bsn_ds_raddr(remote), true);
+	r.ds[n] = bsn_ds_in(bsn_ds_plain(&sge[0]), are_many);
+	r.ds[n + 1] = bsn_ds_in(bsn_ds_plain(&sge[1]), are_many);
+	if (count > 2)
+		r.ds[n + 2] = bsn_ds_in(bsn_ds_plain(&sge[2]), are_many);
+	if (count > 3)
+		r.ds[n + 3] = bsn_ds_in(bsn_ds_plain(&sge[3]), are_many);
+	bsn_begin_of(&r, peer, prefix_ds, bsn_ctrl0(sq, opcode, ds),
+		     bsn_ctrl1_counted(sq, flags, imm));
+	return bsn_end(sq, slot, NULL, true, &r, ds, BSN_REST_NONE, ds, BSN_NEAR_DS, bytes, id, flags);
+}
+
+/*
+ * Of several SGEs, a constant, in memory. Parameters are in the order of bsn_sq_post_sgl(), and there is room for a
+ * block in @slot, the queue's.
+ */
+BSN_ALWAYS_INLINE int bsn_put_rdma(struct bsn_ep *ep, struct bsn_sq *sq, uint8_t *slot,
+				   unsigned opcode, const struct bsn_sge *sge, unsigned count,
+				   const struct bsn_remote *remote, uint32_t imm, uint64_t id,
+				   uint32_t flags)
+{
+	const struct bsn_peer *peer = bsn_peer_of(ep);
+
+	if (bsn_are_plain(sge, count) && BSN_LIKELY(count <= sq->max_sge)) {
+		if (peer->prefix_ds == BSN_COMPACT_DS) {
+			if (bsn_may_post(sq, &slot, BSN_COMPACT_DS, 2 + count, opcode, flags))
+				return bsn_put_peer_sges(sq, slot, peer, BSN_COMPACT_DS, opcode,
+							 sge, count, remote, imm, id, flags);
+		} else if (bsn_may_post(sq, &slot, BSN_EXTENDED_DS, 2 + count, opcode, flags)) {
+			return bsn_put_peer_sges(sq, slot, peer, BSN_EXTENDED_DS, opcode, sge,
+						 count, remote, imm, id, flags);
+		}
+	}
+	return bsn_sq_post_sgl(ep, BSN_WHAT(opcode, flags & BSN_F_PLAIN, count), sge, remote, imm,
+			       id);
 }
 
 #define BSN_POST_RDMA(count)                                                                       \
-	BSN_APART int bsn_peer_rdma##count(struct bsn_ep *ep, const struct bsn_sge *sge,           \
-					   const struct bsn_remote *remote, uint64_t id,           \
-					   uint64_t what)                                          \
+	BSN_UNCHANGED int bsn_peer_rdma##count(                                                    \
+		struct bsn_ep *ep, uint64_t what, const struct bsn_sge *sge,                       \
+		const struct bsn_remote *remote, uint32_t imm, uint64_t id)                        \
 	{                                                                                          \
-		return bsn_put_rdma(ep, (uint8_t)what, sge, count, remote, id,                     \
-				    (uint32_t)(what >> 32), (uint32_t)what);                       \
+		return bsn_put_rdma(ep, ep->sq, ep->sq->slot, (uint8_t)what, sge, count, remote,   \
+				    imm, id, (uint32_t)what);                                      \
 	}                                                                                          \
-	BSN_APART int bsn_peer_write_rung##count(struct bsn_ep *ep, const struct bsn_sge *sge,     \
-						 const struct bsn_remote *remote, uint64_t id)     \
+	BSN_UNCHANGED int bsn_peer_write_rung##count(                                              \
+		struct bsn_ep *ep, struct bsn_sq *sq, const struct bsn_sge *sge,                   \
+		const struct bsn_remote *remote, uint8_t *slot, uint64_t id)                       \
 	{                                                                                          \
-		return bsn_put_rdma(ep, BSN_OPCODE_RDMA_WRITE, sge, count, remote, id, 0,          \
-				    BSN_F_RUNG);                                                   \
+		return bsn_put_rdma(ep, sq, slot, BSN_OPCODE_RDMA_WRITE, sge, count, remote, 0,    \
+				    id, BSN_F_RUNG);                                               \
 	}                                                                                          \
-	BSN_APART int bsn_peer_read_rung##count(struct bsn_ep *ep, const struct bsn_sge *sge,      \
-						const struct bsn_remote *remote, uint64_t id)      \
+	BSN_UNCHANGED int bsn_peer_read_rung##count(                                               \
+		struct bsn_ep *ep, struct bsn_sq *sq, const struct bsn_sge *sge,                   \
+		const struct bsn_remote *remote, uint8_t *slot, uint64_t id)                       \
 	{                                                                                          \
-		return bsn_put_rdma(ep, BSN_OPCODE_RDMA_READ, sge, count, remote, id, 0,           \
+		return bsn_put_rdma(ep, sq, slot, BSN_OPCODE_RDMA_READ, sge, count, remote, 0, id, \
 				    BSN_F_RUNG);                                                   \
 	}
 BSN_POST_RDMA(2)
@@ -1261,53 +1372,75 @@ BSN_ALWAYS_INLINE int bsn_put_atomic(struct bsn_ep *ep, unsigned prefix_ds, unsi
 	struct bsn_regs r;
 	uint8_t *const wqe = bsn_sq_take_known(sq, &r, bsn_bytes_of_ds(ds));
 
-	bsn_keep_peer_id(sq, bsn_peer_of(ep), id);
 	r.ds[ds - 3] = bsn_ds_raddr(remote);
+	bsn_keep_peer_id(sq, wqe, bsn_peer_of(ep), id);
 	r.ds[ds - 2] = bsn_ds_operands(swap_add, compare);
 	r.ds[ds - 1] = bsn_ds_result(sge);
-	bsn_begin(&r, sq, bsn_peer_of(ep), prefix_ds, opcode, ds, flags, 0);
+	bsn_begin_of(&r, bsn_peer_of(ep), prefix_ds, bsn_ctrl0(sq, opcode, ds),
+		     bsn_ctrl1_counted(sq, flags, 0));
 	return bsn_end(sq, wqe, NULL, true, &r, ds, BSN_REST_NONE, ds, BSN_NEAR_DS,
 		       bsn_bytes_of_ds(ds), id, flags);
 }
 
+/* BSN_NOT_PLAIN: it is left to another function. */
 BSN_ALWAYS_INLINE int bsn_try_atomic(struct bsn_ep *ep, unsigned opcode, const struct bsn_sge *sge,
 				     const struct bsn_remote *remote, uint64_t swap_add,
 				     uint64_t compare, uint64_t id, uint32_t flags)
 {
-	const uint64_t operand[2] = { swap_add, compare };
-	const uint32_t what = BSN_WHAT(opcode, flags & BSN_F_PLAIN, 1u);
 	struct bsn_sq *sq = ep->sq;
 
-	if (bsn_fits(sq, sq->peer_limit, bsn_bytes_of_ds(4 + BSN_EXTENDED_DS))) {
-		if (bsn_is_for(ep, BSN_COMPACT_DS, opcode, flags))
+	if (bsn_peer_of(ep)->prefix_ds == BSN_COMPACT_DS) {
+		if (bsn_may_post(sq, NULL, BSN_COMPACT_DS, 4, opcode, flags))
 			return bsn_put_atomic(ep, BSN_COMPACT_DS, opcode, sge, remote, swap_add,
 					      compare, id, flags);
-		if (bsn_is_for(ep, BSN_EXTENDED_DS, opcode, flags))
-			return bsn_put_atomic(ep, BSN_EXTENDED_DS, opcode, sge, remote, swap_add,
-					      compare, id, flags);
+	} else if (bsn_may_post(sq, NULL, BSN_EXTENDED_DS, 4, opcode, flags)) {
+		return bsn_put_atomic(ep, BSN_EXTENDED_DS, opcode, sge, remote, swap_add, compare,
+				      id, flags);
 	}
-	return sq->posts->atomic(ep, what, sge, remote, operand, id);
+	return BSN_NOT_PLAIN;
+}
+
+BSN_ALWAYS_INLINE int bsn_atomic_cold(struct bsn_ep *ep, unsigned opcode, const struct bsn_sge *sge,
+				      const struct bsn_remote *remote, uint64_t swap_add,
+				      uint64_t compare, uint64_t id, uint32_t flags)
+{
+	const uint64_t operand[2] = { swap_add, compare };
+
+	return ep->sq->posts->atomic(ep, BSN_WHAT(opcode, flags & BSN_F_PLAIN, 1u), sge, remote,
+				     operand, id);
 }
 
 BSN_APART int bsn_peer_atomic(struct bsn_ep *ep, const struct bsn_sge *sge,
 			      const struct bsn_remote *remote, uint64_t swap_add, uint64_t compare,
 			      uint64_t id, uint32_t what)
 {
-	return bsn_try_atomic(ep, (uint8_t)what, sge, remote, swap_add, compare, id, what);
+	const int err = bsn_try_atomic(ep, (uint8_t)what, sge, remote, swap_add, compare, id, what);
+
+	return err > 0 ? bsn_atomic_cold(ep, (uint8_t)what, sge, remote, swap_add, compare, id,
+					 what)
+		       : err;
 }
 
-BSN_APART int bsn_peer_fetch_add_rung(struct bsn_ep *ep, const struct bsn_sge *sge,
-				      const struct bsn_remote *remote, uint64_t id, uint64_t add)
-{
-	return bsn_try_atomic(ep, BSN_OPCODE_ATOMIC_FA, sge, remote, add, 0, id, BSN_F_RUNG);
-}
-
-BSN_APART int bsn_peer_cmp_swap_rung(struct bsn_ep *ep, const struct bsn_sge *sge,
-				     const struct bsn_remote *remote, uint64_t id, uint64_t swap,
-				     uint64_t compare)
-{
-	return bsn_try_atomic(ep, BSN_OPCODE_ATOMIC_CS, sge, remote, swap, compare, id, BSN_F_RUNG);
-}
+/* Signaled and rung. What is left goes by a function with the same parameters: a jump. */
+#define BSN_POST_ATOMIC(name, opcode)                                                              \
+	BSN_UNCHANGED int name##_cold(struct bsn_ep *ep, uint64_t swap_add,                        \
+				      const struct bsn_sge *sge, const struct bsn_remote *remote,  \
+				      uint64_t compare, uint64_t id)                               \
+	{                                                                                          \
+		return bsn_atomic_cold(ep, opcode, sge, remote, swap_add, compare, id,             \
+				       BSN_F_RUNG);                                                \
+	}                                                                                          \
+	BSN_UNCHANGED int name(struct bsn_ep *ep, uint64_t swap_add, const struct bsn_sge *sge,    \
+			       const struct bsn_remote *remote, uint64_t compare, uint64_t id)     \
+	{                                                                                          \
+		const int err = bsn_try_atomic(ep, opcode, sge, remote, swap_add, compare, id,     \
+					       BSN_F_RUNG);                                        \
+                                                                                                   \
+		return err > 0 ? name##_cold(ep, swap_add, sge, remote, compare, id) : err;        \
+	}
+BSN_POST_ATOMIC(bsn_peer_fetch_add_rung, BSN_OPCODE_ATOMIC_FA)
+BSN_POST_ATOMIC(bsn_peer_cmp_swap_rung, BSN_OPCODE_ATOMIC_CS)
+#undef BSN_POST_ATOMIC
 
 /* -- datagrams ----------------------------------------------------------------------------------------- */
 
@@ -1323,33 +1456,41 @@ BSN_ALWAYS_INLINE bool bsn_is_extended(const struct bsn_ep *ep, uint32_t flags)
 			  (flags & BSN_F_SIGNALED || ep->sq->quiet != 1));
 }
 
-/* To a peer with a compact vector. */
-BSN_APART int bsn_send_compact(struct bsn_ep *ep, const struct bsn_sge *sge, uint64_t id,
-			       uint32_t flags)
-{
-	struct bsn_sq *sq = ep->sq;
-
-	if (!bsn_fits(sq, sq->peer_limit, BSN_BB_SIZE) ||
-	    !bsn_is_for(ep, BSN_COMPACT_DS, BSN_OPCODE_SEND, flags) || !bsn_are_plain(sge, 1))
-		return bsn_post_sgl_cold(ep, BSN_OPCODE_SEND, sge, 1, NULL, 0, id, flags);
-	return bsn_put_piece(ep, BSN_COMPACT_DS, BSN_OPCODE_SEND, bsn_ds_data(sge), NULL, false, id,
-			     0, flags);
-}
-
+/* Where bsn_is_extended() said no: where there is room, the vector is compact, or the library has to signal. */
 BSN_APART int bsn_send_compact_inline(struct bsn_ep *ep, const void *data, size_t length,
 				      uint64_t id, uint32_t flags)
 {
 	struct bsn_sq *sq = ep->sq;
 	int err = BSN_NOT_PLAIN;
 
-	if (bsn_fits(sq, sq->peer_limit, BSN_BB_SIZE) &&
-	    bsn_is_for(ep, BSN_COMPACT_DS, BSN_OPCODE_SEND, flags))
+	if (bsn_fits(sq, sq->peer_limit, BSN_BB_SIZE) && !bsn_is_due(sq, flags))
 		err = bsn_put_data(sq, sq->peer_limit, bsn_peer_of(ep), BSN_COMPACT_DS,
 				   BSN_OPCODE_SEND, (const uint8_t *)data, length, 0, NULL, false,
 				   0, id, flags);
 	return err > 0 ? bsn_post_inline_cold(ep, BSN_OPCODE_SEND, data, (uint32_t)length, NULL, 0, id,
 					      flags)
 		       : err;
+}
+
+/* One SGE, to a peer with either vector. */
+BSN_ALWAYS_INLINE int bsn_put_message(struct bsn_ep *ep, const struct bsn_sge *sge, uint64_t id,
+				      uint32_t flags)
+{
+	const unsigned opcode = BSN_OPCODE_SEND;
+	struct bsn_sq *sq = ep->sq;
+
+	if (bsn_peer_of(ep)->prefix_ds == BSN_EXTENDED_DS) {
+		BSN_FORGET(sq->peer_limit); /* as in bsn_may_post() */
+		if (bsn_fits(sq, sq->peer_limit, bsn_bytes_of_ds(2 + BSN_EXTENDED_DS)) &&
+		    bsn_are_plain(sge, 1) && bsn_count_quiet(sq, flags))
+			return bsn_put_sges(sq, bsn_peer_of(ep), BSN_EXTENDED_DS, opcode, sge, 1,
+					    true, NULL, false, 0, id, flags);
+	} else if (bsn_fits(sq, sq->peer_limit, 1) && bsn_are_plain(sge, 1) &&
+		   bsn_count_quiet(sq, flags)) {
+		return bsn_put_sges(sq, bsn_peer_of(ep), BSN_COMPACT_DS, opcode, sge, 1, true, NULL,
+				    false, 0, id, flags);
+	}
+	return bsn_post_sgl_cold(ep, opcode, sge, 1, NULL, 0, id, flags);
 }
 
 BSN_ALWAYS_INLINE int bsn_put_extended(struct bsn_ep *ep, const struct bsn_sge *sge, unsigned count,
@@ -1359,19 +1500,16 @@ BSN_ALWAYS_INLINE int bsn_put_extended(struct bsn_ep *ep, const struct bsn_sge *
 
 	if (!bsn_fits(sq, sq->peer_limit, bsn_bytes_of_ds(1 + BSN_EXTENDED_DS + count)) ||
 	    !bsn_is_extended(ep, flags) || !bsn_are_plain(sge, count) ||
-	    (count > 1 && BSN_UNLIKELY(count > sq->max_sge))) {
-		if (count == 1)
-			return bsn_send_compact(ep, sge, id, flags);
+	    BSN_UNLIKELY(count > sq->max_sge) || !bsn_count_quiet(sq, flags))
 		return bsn_post_sgl_cold(ep, BSN_OPCODE_SEND, sge, count, NULL, 0, id, flags);
-	}
-	return bsn_put_sges(sq, (const struct bsn_peer *)(const void *)ep, BSN_EXTENDED_DS,
-			    BSN_OPCODE_SEND, sge, count, true, NULL, false, 0, id, flags);
+	return bsn_put_sges(sq, bsn_peer_of(ep), BSN_EXTENDED_DS, BSN_OPCODE_SEND, sge, count, true,
+			    NULL, false, 0, id, flags);
 }
 
 BSN_APART int bsn_send_extended1(struct bsn_ep *ep, const struct bsn_sge *sge, uint64_t id,
 				 uint32_t flags)
 {
-	return bsn_put_extended(ep, sge, 1, id, flags);
+	return bsn_put_message(ep, sge, id, flags);
 }
 
 BSN_APART int bsn_send_extended2(struct bsn_ep *ep, const struct bsn_sge *sge, uint64_t id,
@@ -1467,18 +1605,24 @@ BSN_ALWAYS_INLINE int bsn_build_known(struct bsn_ep *ep, const struct bsn_kind *
 	}
 	if (kind->has_remote && !(flags & ~BSN_F_PLAIN) && count > 1 && count <= BSN_MAX_PLAIN_SGE &&
 	    bsn_has_peer_room(ep->sq)) {
-		const uint64_t what = (uint64_t)imm << 32 | BSN_WHAT(opcode, flags, count);
+		const uint32_t what = BSN_WHAT(opcode, flags, count);
 		if (bsn_is_rung(flags) && opcode == BSN_OPCODE_RDMA_WRITE)
-			return count == 2   ? bsn_peer_write_rung2(ep, sge, remote, id)
-			       : count == 3 ? bsn_peer_write_rung3(ep, sge, remote, id)
-					    : bsn_peer_write_rung4(ep, sge, remote, id);
+			return count == 2   ? bsn_peer_write_rung2(ep, ep->sq, sge, remote,
+								   ep->sq->slot, id)
+			       : count == 3 ? bsn_peer_write_rung3(ep, ep->sq, sge, remote,
+								   ep->sq->slot, id)
+					    : bsn_peer_write_rung4(ep, ep->sq, sge, remote,
+								   ep->sq->slot, id);
 		if (bsn_is_rung(flags) && opcode == BSN_OPCODE_RDMA_READ)
-			return count == 2   ? bsn_peer_read_rung2(ep, sge, remote, id)
-			       : count == 3 ? bsn_peer_read_rung3(ep, sge, remote, id)
-					    : bsn_peer_read_rung4(ep, sge, remote, id);
-		return count == 2   ? bsn_peer_rdma2(ep, sge, remote, id, what)
-		       : count == 3 ? bsn_peer_rdma3(ep, sge, remote, id, what)
-				    : bsn_peer_rdma4(ep, sge, remote, id, what);
+			return count == 2   ? bsn_peer_read_rung2(ep, ep->sq, sge, remote,
+								  ep->sq->slot, id)
+			       : count == 3 ? bsn_peer_read_rung3(ep, ep->sq, sge, remote,
+								  ep->sq->slot, id)
+					    : bsn_peer_read_rung4(ep, ep->sq, sge, remote,
+								  ep->sq->slot, id);
+		return count == 2   ? bsn_peer_rdma2(ep, what, sge, remote, imm, id)
+		       : count == 3 ? bsn_peer_rdma3(ep, what, sge, remote, imm, id)
+				    : bsn_peer_rdma4(ep, what, sge, remote, imm, id);
 	}
 	return bsn_post_sgl_cold(ep, opcode, sge, bsn_what_count(count), remote, imm, id, flags);
 }
@@ -1561,6 +1705,187 @@ BSN_ALWAYS_INLINE int bsn_build_sgl(struct bsn_ep *ep, const struct bsn_kind *ki
 	return bsn_build_unknown(ep, kind, sge, count, remote, imm, id, flags);
 }
 
+/*
+ * WRITEs inline data of several DS, of a length that the compiler knows: the DS are in registers, header and all, as
+ * many as are passed in vectors. Whether the queue takes so many bytes was looked at.
+ */
+#define BSN_UNITS_MAX 5
+
+struct bsn_units {
+	bsn_v2 v0, v1, v2, v3, v4;
+};
+
+/* Of how many, at least two. */
+BSN_ALWAYS_INLINE unsigned bsn_units_of(size_t length)
+{
+	return bsn_inline_ds((uint32_t)length);
+}
+
+BSN_ALWAYS_INLINE bsn_v2 bsn_unit(const uint8_t *data, size_t length, unsigned i)
+{
+	const uint8_t *const at = data + BSN_DS_INLINE_MAX + BSN_DS_SIZE * (size_t)(i - 1);
+	const unsigned count = bsn_units_of(length);
+
+	if (!i)
+		return bsn_vector_of(bsn_ds_inline_first(data, length));
+	if (i >= count)
+		return (bsn_v2){ 0, 0 };
+	if (i < count - 1)
+		return bsn_v2_load(at);
+	return bsn_vector_of(
+		bsn_ds_inline_last(at, data + length, length - (BSN_DS_INLINE_MAX + 1)));
+}
+
+BSN_ALWAYS_INLINE int bsn_put_units(struct bsn_ep *ep, struct bsn_sq *sq, uint8_t *slot,
+				    unsigned prefix_ds, unsigned opcode, const struct bsn_units *u,
+				    unsigned count, const struct bsn_remote *remote, uint32_t imm,
+				    uint64_t id, uint32_t flags)
+{
+	const unsigned n = 2 + prefix_ds, ds = n + count;
+	const size_t bytes = bsn_bytes_of_ds(ds);
+	struct bsn_regs r;
+
+	sq->slot = slot + bytes;
+	r.moves_later = false;
+	r.ds[n - 1] = bsn_ds_raddr(remote);
+	bsn_keep_peer_id(sq, slot, bsn_peer_of(ep), id);
+	r.ds[n] = bsn_ds_of_vector(u->v0);
+	r.ds[n + 1] = bsn_ds_of_vector(u->v1);
+	if (count > 2)
+		r.ds[n + 2] = bsn_ds_of_vector(u->v2);
+	if (count > 3)
+		r.ds[n + 3] = bsn_ds_of_vector(u->v3);
+	if (count > 4)
+		r.ds[n + 4] = bsn_ds_of_vector(u->v4);
+	bsn_begin_of(&r, bsn_peer_of(ep), prefix_ds, bsn_ctrl0(sq, opcode, ds),
+		     bsn_ctrl1_counted(sq, flags, imm));
+	return bsn_end(sq, slot, NULL, true, &r, ds, BSN_REST_NONE, ds, BSN_NEAR_DS, bytes, id, flags);
+}
+
+/* The data are put together again: they were not kept elsewhere. */
+BSN_ALWAYS_INLINE int bsn_units_cold(struct bsn_ep *ep, unsigned opcode, const struct bsn_units *u,
+				     const struct bsn_remote *remote, uint32_t imm, uint64_t id,
+				     uint32_t flags)
+{
+	const bsn_v2 bytes[BSN_UNITS_MAX] = { u->v0, u->v1, u->v2, u->v3, u->v4 };
+	struct bsn_inline_hdr hdr;
+
+	bsn_inline_hdr_decode(&hdr, (const uint8_t *)bytes);
+	return bsn_post_inline_cold(ep, opcode, (const uint8_t *)bytes + BSN_INLINE_HDR_SIZE,
+				    hdr.byte_count, remote, imm, id, flags & BSN_F_PLAIN);
+}
+
+BSN_ALWAYS_INLINE int bsn_try_units(struct bsn_ep *ep, struct bsn_sq *sq, uint8_t *slot,
+				    unsigned opcode, const struct bsn_units *u, unsigned count,
+				    const struct bsn_remote *remote, uint32_t imm, uint64_t id,
+				    uint32_t flags)
+{
+	if (bsn_peer_of(ep)->prefix_ds == BSN_COMPACT_DS) {
+		if (bsn_may_post(sq, &slot, BSN_COMPACT_DS, 2 + count, opcode, flags))
+			return bsn_put_units(ep, sq, slot, BSN_COMPACT_DS, opcode, u, count, remote,
+					     imm, id, flags);
+	} else if (bsn_may_post(sq, &slot, BSN_EXTENDED_DS, 2 + count, opcode, flags)) {
+		return bsn_put_units(ep, sq, slot, BSN_EXTENDED_DS, opcode, u, count, remote, imm,
+				     id, flags);
+	}
+	return BSN_NOT_PLAIN;
+}
+
+#define BSN_UNITS2 bsn_v2 v0, bsn_v2 v1
+#define BSN_UNITS3 BSN_UNITS2, bsn_v2 v2
+#define BSN_UNITS4 BSN_UNITS3, bsn_v2 v3
+#define BSN_UNITS5 BSN_UNITS4, bsn_v2 v4
+#define BSN_TAKEN2                                                                                 \
+	v0, v1, { 0, 0 }, { 0, 0 },                                                                \
+	{                                                                                          \
+		0, 0                                                                               \
+	}
+#define BSN_TAKEN3                                                                                 \
+	v0, v1, v2, { 0, 0 },                                                                      \
+	{                                                                                          \
+		0, 0                                                                               \
+	}
+#define BSN_TAKEN4                                                                                 \
+	v0, v1, v2, v3,                                                                            \
+	{                                                                                          \
+		0, 0                                                                               \
+	}
+#define BSN_TAKEN5 v0, v1, v2, v3, v4
+#define BSN_POST_UNITS(count)                                                                      \
+	BSN_UNCHANGED int bsn_units_cold##count(struct bsn_ep *ep, uint64_t what,                  \
+						const struct bsn_remote *remote, uint64_t id,      \
+						BSN_UNITS##count)                                  \
+	{                                                                                          \
+		const struct bsn_units u = { BSN_TAKEN##count };                                   \
+                                                                                                   \
+		return bsn_units_cold(ep, (uint8_t)what, &u, remote, (uint32_t)(what >> 32), id,   \
+				      (uint32_t)what);                                             \
+	}                                                                                          \
+	BSN_UNCHANGED int bsn_peer_units##count(struct bsn_ep *ep, uint64_t what,                  \
+						const struct bsn_remote *remote, uint64_t id,      \
+						BSN_UNITS##count)                                  \
+	{                                                                                          \
+		const struct bsn_units u = { BSN_TAKEN##count };                                   \
+		const int err = bsn_try_units(ep, ep->sq, ep->sq->slot, (uint8_t)what, &u, count,  \
+					      remote, (uint32_t)(what >> 32), id, (uint32_t)what); \
+                                                                                                   \
+		return err > 0 ? bsn_units_cold##count(ep, what, remote, id, BSN_GIVEN##count)     \
+			       : err;                                                              \
+	}                                                                                          \
+	BSN_UNCHANGED int bsn_peer_units_rung##count(struct bsn_ep *ep, uint8_t *slot,             \
+						     const struct bsn_remote *remote, uint64_t id, \
+						     BSN_UNITS##count)                             \
+	{                                                                                          \
+		const struct bsn_units u = { BSN_TAKEN##count };                                   \
+		const int err = bsn_try_units(ep, ep->sq, slot, BSN_OPCODE_RDMA_WRITE, &u, count,  \
+					      remote, 0, id, BSN_F_RUNG);                          \
+                                                                                                   \
+		return err > 0 ? bsn_units_cold##count(                                            \
+					 ep, BSN_WHAT(BSN_OPCODE_RDMA_WRITE, BSN_F_RUNG, 0u),      \
+					 remote, id, BSN_GIVEN##count)                             \
+			       : err;                                                              \
+	}                                                                                          \
+	BSN_ALWAYS_INLINE int bsn_post_units##count(struct bsn_ep *ep, unsigned opcode,            \
+						    const struct bsn_remote *remote, uint32_t imm, \
+						    uint64_t id, uint32_t flags, BSN_UNITS##count) \
+	{                                                                                          \
+		if (opcode == BSN_OPCODE_RDMA_WRITE && bsn_is_rung(flags))                         \
+			return bsn_peer_units_rung##count(ep, ep->sq->slot, remote, id,            \
+							  BSN_GIVEN##count);                       \
+		return bsn_peer_units##count(                                                      \
+			ep, (uint64_t)imm << 32 | BSN_WHAT(opcode, flags & BSN_F_PLAIN, 0u),       \
+			remote, id, BSN_GIVEN##count);                                             \
+	}
+#define BSN_GIVEN2 v0, v1
+#define BSN_GIVEN3 BSN_GIVEN2, v2
+#define BSN_GIVEN4 BSN_GIVEN3, v3
+#define BSN_GIVEN5 BSN_GIVEN4, v4
+BSN_POST_UNITS(2)
+BSN_POST_UNITS(3)
+BSN_POST_UNITS(4)
+BSN_POST_UNITS(5)
+#undef BSN_POST_UNITS
+
+BSN_ALWAYS_INLINE int bsn_post_units(struct bsn_ep *ep, unsigned opcode, const uint8_t *data,
+				     size_t length, const struct bsn_remote *remote, uint32_t imm,
+				     uint64_t id, uint32_t flags)
+{
+	const bsn_v2 v0 = bsn_unit(data, length, 0), v1 = bsn_unit(data, length, 1),
+		     v2 = bsn_unit(data, length, 2);
+	const bsn_v2 v3 = bsn_unit(data, length, 3), v4 = bsn_unit(data, length, 4);
+
+	switch (bsn_units_of(length)) {
+	case 2:
+		return bsn_post_units2(ep, opcode, remote, imm, id, flags, v0, v1);
+	case 3:
+		return bsn_post_units3(ep, opcode, remote, imm, id, flags, v0, v1, v2);
+	case 4:
+		return bsn_post_units4(ep, opcode, remote, imm, id, flags, v0, v1, v2, v3);
+	default:
+		return bsn_post_units5(ep, opcode, remote, imm, id, flags, v0, v1, v2, v3, v4);
+	}
+}
+
 /* WRITEs inline data to one of many peers: more than a DS, or of a length that the compiler does not know. */
 BSN_APART int bsn_peer_inline(struct bsn_ep *ep, const void *data, size_t length,
 			      const struct bsn_remote *remote, uint64_t id, uint64_t what)
@@ -1609,6 +1934,10 @@ BSN_ALWAYS_INLINE int bsn_build_inline(struct bsn_ep *ep, const struct bsn_kind 
 		if (__builtin_constant_p(length) && length <= BSN_DS_INLINE_MAX)
 			return bsn_post_piece(ep, kind, bsn_ds_short((const uint8_t *)data, length),
 					      remote, id, imm, flags & BSN_F_PLAIN);
+		if (has_remote && __builtin_constant_p(length) &&
+		    bsn_units_of(length) <= BSN_UNITS_MAX)
+			return bsn_post_units(ep, opcode, (const uint8_t *)data, length, remote,
+					      imm, id, flags);
 		if (has_remote)
 			return bsn_peer_inline(ep, data, bytes, remote, id,
 					       (uint64_t)imm << 32 |
@@ -1630,16 +1959,17 @@ BSN_ALWAYS_INLINE int bsn_build_atomic(struct bsn_ep *ep, unsigned opcode,
 
 	if (BSN_IS_NULL(ep) || (flags & ~BSN_F_PLAIN) || !bsn_sq_has_room(ep->sq, BSN_BB_SIZE) ||
 	    BSN_UNLIKELY(!(ep->sq->can & BSN_CAN_ATOMIC))) {
-		const uint64_t operand[2] = { swap_add, compare };
 		const uint32_t what = BSN_WHAT(opcode, flags, 1u);
 		if (BSN_IS_NULL(ep))
-			return bsn_sq_post_atomic(ep, what, sge, remote, operand, id);
+			return bsn_sq_post_atomic(ep, what, sge, remote, NULL, id);
 		if (bsn_is_rung(flags) && opcode == BSN_OPCODE_ATOMIC_CS && bsn_has_peer_room(ep->sq))
-			return bsn_peer_cmp_swap_rung(ep, sge, remote, id, swap_add, compare);
+			return bsn_peer_cmp_swap_rung(ep, swap_add, sge, remote, compare, id);
 		if (bsn_is_rung(flags) && opcode == BSN_OPCODE_ATOMIC_FA && bsn_has_peer_room(ep->sq))
-			return bsn_peer_fetch_add_rung(ep, sge, remote, id, swap_add);
+			return bsn_peer_fetch_add_rung(ep, swap_add, sge, remote, compare, id);
 		if (!(flags & ~BSN_F_PLAIN) && bsn_has_peer_room(ep->sq))
 			return bsn_peer_atomic(ep, sge, remote, swap_add, compare, id, what);
+		const uint64_t operand[2] = { swap_add,
+					      compare }; /* here: the calls above are jumps */
 		return ep->sq->posts->atomic(ep, what, sge, remote, operand, id);
 	}
 	sq = ep->sq;
@@ -1679,9 +2009,11 @@ BSN_ALWAYS_INLINE int bsn_put_prepared(struct bsn_ep *ep, unsigned prefix_ds, un
 	struct bsn_regs r;
 	uint8_t *const wqe = bsn_sq_take_known(sq, &r, bsn_bytes_of_ds(ds));
 
-	bsn_keep_peer_id(sq, bsn_peer_of(ep), id);
-	bsn_begin(&r, sq, bsn_peer_of(ep), prefix_ds, 0, 0, flags, 0);
-	r.ds[0].w0 = bsn_to_be64((bsn_to_be64(p->ctrl0.raw).raw + prefix_ds) | sq->ctrl_next);
+	bsn_keep_peer_id(sq, wqe, bsn_peer_of(ep), id);
+	bsn_begin_of(&r, bsn_peer_of(ep), prefix_ds,
+		     (struct bsn_be64){ bsn_to_be64(sq->ctrl_next | prefix_ds).raw + p->ctrl0.raw },
+		     bsn_ctrl1_counted(sq, flags,
+				       0)); /* a sum in byte 7, the DS, which is the last one */
 	r.ds[0].w1.raw |= p->ctrl1.raw;
 	r.ds[1 + prefix_ds] = bsn_ds_of_vector(p->body[0]);
 	r.ds[2 + prefix_ds] = bsn_ds_of_vector(p->body[1]);
@@ -1694,20 +2026,24 @@ BSN_ALWAYS_INLINE int bsn_put_prepared(struct bsn_ep *ep, unsigned prefix_ds, un
 BSN_APART int bsn_peer_prepared(struct bsn_ep *ep, const struct bsn_prepared *p, uint64_t id,
 				uint32_t flags)
 {
-	const unsigned prefix_ds = bsn_peer_of(ep)->prefix_ds, body_ds = p->body_ds;
-	const struct bsn_sq *sq = ep->sq;
+	struct bsn_sq *sq = ep->sq;
 
-	if (!bsn_fits(sq, sq->peer_limit, bsn_bytes_of_ds(1 + BSN_EXTENDED_DS + 3)) ||
-	    bsn_is_due(sq, flags))
-		return bsn_sq_post_prepared(ep, p, id, flags);
-	if (prefix_ds == BSN_COMPACT_DS && body_ds == 2)
-		return bsn_put_prepared(ep, BSN_COMPACT_DS, 2, p, id, flags);
-	if (prefix_ds == BSN_COMPACT_DS && body_ds == 3)
-		return bsn_put_prepared(ep, BSN_COMPACT_DS, 3, p, id, flags);
-	if (prefix_ds == BSN_EXTENDED_DS && body_ds == 2)
-		return bsn_put_prepared(ep, BSN_EXTENDED_DS, 2, p, id, flags);
-	if (prefix_ds == BSN_EXTENDED_DS && body_ds == 3)
-		return bsn_put_prepared(ep, BSN_EXTENDED_DS, 3, p, id, flags);
+	if (bsn_peer_of(ep)->prefix_ds == BSN_COMPACT_DS) {
+		if (p->body_ds == 2 &&
+		    bsn_has_room_to_post(sq, NULL, 1 + BSN_COMPACT_DS + 2, flags))
+			return bsn_put_prepared(ep, BSN_COMPACT_DS, 2, p, id, flags);
+		if (p->body_ds == 3 &&
+		    bsn_has_room_to_post(sq, NULL, 1 + BSN_COMPACT_DS + 3, flags))
+			return bsn_put_prepared(ep, BSN_COMPACT_DS, 3, p, id, flags);
+	} else {
+		BSN_FORGET(sq->peer_limit); /* as in bsn_may_post() */
+		if (p->body_ds == 2 &&
+		    bsn_has_room_to_post(sq, NULL, 1 + BSN_EXTENDED_DS + 2, flags))
+			return bsn_put_prepared(ep, BSN_EXTENDED_DS, 2, p, id, flags);
+		if (p->body_ds == 3 &&
+		    bsn_has_room_to_post(sq, NULL, 1 + BSN_EXTENDED_DS + 3, flags))
+			return bsn_put_prepared(ep, BSN_EXTENDED_DS, 3, p, id, flags);
+	}
 	return bsn_sq_post_prepared(ep, p, id, flags);
 }
 

@@ -224,7 +224,10 @@ struct bsn_sq {
 	uint8_t *ring __attribute__((aligned(64)));
 	uint8_t *ring_end;
 	uint64_t ops;             /* opcodes that it takes, a bit each */
-	uint64_t *ids;            /* one a slot; of a queue with many peers id and user pointer */
+	union {
+		uint64_t *ids;      /* one a slot */
+		uintptr_t peer_ids; /* of a queue with many peers: see bsn_peer_ids() */
+	};
 	uint32_t bb_mask;         /* BBs in the ring, less one */
 	uint16_t max_inline;      /* bytes; BSN_DS_INLINE_MAX or more */
 	uint8_t max_sge;
@@ -303,8 +306,8 @@ BSN_API int bsn_sq_post_inline(struct bsn_ep *ep, uint32_t what, const void *dat
  * @w0, @w1: the DS as it lies in memory: a data pointer, or inline data
  * @what: BSN_WHAT(), and the immediate above it
  */
-BSN_API int bsn_sq_post_piece(struct bsn_ep *ep, uint64_t w0, uint64_t w1,
-			      const struct bsn_remote *remote, uint64_t id, uint64_t what);
+BSN_API int bsn_sq_post_piece(struct bsn_ep *ep, uint64_t w1, const struct bsn_remote *remote,
+			      uint64_t w0, uint64_t what, uint64_t id);
 
 /** bsn_sq_post_atomic - operands: swap or add, compare */
 BSN_API int bsn_sq_post_atomic(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,
@@ -374,6 +377,12 @@ BSN_API uint32_t bsn_sq_count_blueflame(const struct bsn_sq *sq);
 #else
 #define BSN_IS_NULL(object) (__builtin_constant_p(!(object)) && !(object))
 #endif
+
+/* Of a queue with many peers: the id and the user pointer of what is in a slot. There are four slots to a byte. */
+BSN_ALWAYS_INLINE uint64_t *bsn_peer_ids(const struct bsn_sq *sq, const uint8_t *slot)
+{
+	return (uint64_t *)(sq->peer_ids + ((uintptr_t)slot >> 2));
+}
 
 /* -- credits ------------------------------------------------------------------------------------ */
 

@@ -89,7 +89,6 @@ static uint32_t inline_straight(uint32_t max_inline)
 static void init_route(struct bsn_sq *sq)
 {
 	sq->route.ring = sq->ring;
-	sq->route.ids = sq->ids;
 	sq->route.sq = sq;
 	sq->route.mask = (uint32_t)sq->bb_mask * BSN_BB_SIZE;
 	sq->route.transport = sq->transport;
@@ -107,9 +106,12 @@ struct bsn_sq *bsn_sq_alloc(const struct bsn_sq_init *init)
 	if (!sq)
 		return NULL;
 	sq->ep.sq = sq;
-	sq->ids = (uint64_t *)(sq + 1);
-	sq->hidden = (uint8_t *)(sq->ids + ids * init->count_bb);
+	sq->route.ids = (uint64_t *)(sq + 1);
+	sq->hidden = (uint8_t *)((uint64_t *)(sq + 1) + ids * init->count_bb);
 	sq->ring = init->ring;
+	sq->ids = (uint64_t *)(sq + 1);
+	if (init->has_peers)
+		sq->peer_ids = (uintptr_t)(sq + 1) - ((uintptr_t)init->ring >> 2);
 	sq->ring_end = init->ring + (size_t)init->count_bb * BSN_BB_SIZE;
 	sq->record = init->record;
 	sq->lane = init->lane;

@@ -66,7 +66,7 @@ static uint32_t flags_of(const struct bsn_sq *sq, uint16_t index, const struct b
 
 int bsn_sq_post_again(const struct bsn_sq *from, uint16_t index, struct bsn_peer *peer)
 {
-	const uint64_t *kept = &from->ids[2 * (size_t)(index & from->bb_mask)];
+	const uint64_t *kept = bsn_peer_ids(from, block_at(from, index));
 	struct rest rest = { .from = from, .index = index };
 	struct bsn_sq_body body = { .put = put_rest, .arg = &rest };
 	struct bsn_ctrl ctrl;

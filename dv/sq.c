@@ -437,7 +437,7 @@ static int commit(struct bsn_sq *sq, const struct bsn_peer *peer, unsigned ds, u
 		  uint64_t id)
 {
 	if (peer)
-		bsn_keep_peer_id(sq, peer, id);
+		bsn_keep_peer_id(sq, sq->slot, peer, id);
 	else
 		bsn_keep_id(sq, sq->slot, ds, BSN_NEAR_DS, id);
 	bsn_sq_append(sq, sq->slot);
@@ -632,6 +632,13 @@ BSN_ALWAYS_INLINE bool is_wrapping(const struct bsn_sq *sq, const struct bsn_pee
 	return is_open(sq) && limit_of(sq, peer) == sq->ring_end;
 }
 
+/* The ids of a queue with many peers that @from has belong to @to. */
+BSN_ALWAYS_INLINE void move_ids(struct bsn_sq *sq, const uint8_t *from, const uint8_t *to)
+{
+	if (sq->has_peers)
+		sq->peer_ids += ((uintptr_t)from >> 2) - ((uintptr_t)to >> 2);
+}
+
 BSN_ALWAYS_INLINE void go_beside(struct bsn_sq *sq, struct beside *b)
 {
 	uint8_t *wqe = b->wqe;
@@ -644,6 +651,7 @@ BSN_ALWAYS_INLINE void go_beside(struct bsn_sq *sq, struct beside *b)
 	b->limit = wqe + (bytes < sizeof(b->wqe) ? bytes : sizeof(b->wqe));
 	b->publish = sq->publish;
 	sq->slot = wqe;
+	move_ids(sq, b->slot, b->wqe);
 }
 
 /* Publishes what was built beside the ring and copied there, as bsn_publish(). */
@@ -670,6 +678,7 @@ BSN_ALWAYS_INLINE int come_back(struct bsn_sq *sq, const struct beside *b, int e
 	struct bsn_ctrl ctrl;
 
 	sq->slot = b->slot;
+	move_ids(sq, b->wqe, b->slot);
 	if (err)
 		return err;
 	bsn_ctrl_decode(&ctrl, b->wqe);
@@ -993,8 +1002,8 @@ int bsn_sq_post_inline(struct bsn_ep *ep, uint32_t what, const void *data,
 	return post_inline(ep, what, data, remote, imm, id);
 }
 
-int bsn_sq_post_piece(struct bsn_ep *ep, uint64_t w0, uint64_t w1, const struct bsn_remote *remote,
-		      uint64_t id, uint64_t what)
+int bsn_sq_post_piece(struct bsn_ep *ep, uint64_t w1, const struct bsn_remote *remote, uint64_t w0,
+		      uint64_t what, uint64_t id)
 {
 	const uint32_t rest = (uint32_t)what & ((1u << BSN_WHAT_COUNT_SHIFT) - 1);
 	const uint32_t imm = (uint32_t)(what >> 32);

@@ -26,14 +26,14 @@ BSN_ALWAYS_INLINE int bound_post_sgl(struct bsn_ep *ep, uint32_t what, const str
 	if (BSN_UNLIKELY(!is_one_of(bsn_wqe_sets.with_list, opcode)))
 		return ep->sq->posts->sgl[BSN_POST_ROW(opcode, what)](ep, what, sge, remote, imm, id);
 	if (is_plain(what, 1) && bsn_has_peer_room(ep->sq) && bsn_are_plain(sge, 1))
-		return has_remote ? bsn_peer_rdma(ep, BSN_DS_GIVEN(bsn_ds_data(sge)), remote, id, all)
-				  : bsn_peer_message(ep, BSN_DS_GIVEN(bsn_ds_data(sge)), id, all);
+		return has_remote ? bsn_peer_rdma(BSN_PIECE_GIVEN(ep, bsn_ds_data(sge), remote, all, id))
+				  : bsn_peer_message(BSN_PIECE_GIVEN(ep, bsn_ds_data(sge), remote, all, id));
 	if (has_remote && is_plain(what, 2))
-		return bsn_peer_rdma2(ep, sge, remote, id, all);
+		return bsn_peer_rdma2(ep, what, sge, remote, imm, id);
 	if (has_remote && is_plain(what, 3))
-		return bsn_peer_rdma3(ep, sge, remote, id, all);
+		return bsn_peer_rdma3(ep, what, sge, remote, imm, id);
 	if (has_remote && is_plain(what, 4))
-		return bsn_peer_rdma4(ep, sge, remote, id, all);
+		return bsn_peer_rdma4(ep, what, sge, remote, imm, id);
 	return ep->sq->posts->sgl[BSN_POST_ROW(opcode, what)](ep, what, sge, remote, imm, id);
 }
 

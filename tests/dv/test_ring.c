@@ -64,7 +64,7 @@ static int set_up(void **state)
 {
 	static const uint32_t pointers[] = { 0, 1, 2, 3, 4, 7, 12, 13, MAX_SGE };
 	static const uint32_t lengths[] = { 0,  1,  3,  4,  7,  8,  11, 12, 13,  15,
-					    16, 17, 28, 29, 44, 45, 92, 93, 188, MAX_INLINE };
+					    16, 17, 28, 29, 44, 45, 60, 61, 76, 77, 92, 93, 188, MAX_INLINE };
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(payload); i++)
@@ -187,6 +187,69 @@ static int post_short(struct bsn_ep *ep, const struct bsn_wr *wr)
 	return post_by_name(ep, wr);
 }
 
+/* A request of which the compiler knows flags, SGEs, and bytes of inline data. */
+#define KNOWN_INLINE(length)                                                                       \
+	case length:                                                                               \
+		return wr->opcode == BSN_OPCODE_RDMA_WRITE ?                                       \
+			       bsn_write_inline(ep, data, length, &wr->remote, wr->id, flags) :    \
+		       wr->opcode == BSN_OPCODE_RDMA_WRITE_IMM ?                                   \
+			       bsn_write_imm_inline(ep, data, length, &wr->remote, wr->imm,        \
+						    wr->id, flags) :                               \
+		       wr->opcode == BSN_OPCODE_SEND ?                                             \
+			       bsn_send_inline(ep, data, length, wr->id, flags) :                  \
+			       NOT_THIS_WAY;
+
+BSN_ALWAYS_INLINE int post_known_inline(struct bsn_ep *ep, const struct bsn_wr *wr, unsigned flags)
+{
+	const void *data = (const void *)(uintptr_t)wr->sge->addr;
+
+	if (wr->sge_count != 1)
+		return NOT_THIS_WAY;
+	switch (wr->sge->length) {
+		KNOWN_INLINE(7) KNOWN_INLINE(8) KNOWN_INLINE(12) KNOWN_INLINE(13) KNOWN_INLINE(15)
+		KNOWN_INLINE(16) KNOWN_INLINE(28) KNOWN_INLINE(29) KNOWN_INLINE(44) KNOWN_INLINE(45)
+		KNOWN_INLINE(60) KNOWN_INLINE(61) KNOWN_INLINE(76) KNOWN_INLINE(77)
+	}
+	return NOT_THIS_WAY;
+}
+
+BSN_ALWAYS_INLINE int post_known_of(struct bsn_ep *ep, const struct bsn_wr *wr, unsigned flags)
+{
+	const struct bsn_remote *r = &wr->remote;
+
+	if (wr->flags & BSN_F_INLINE)
+		return post_known_inline(ep, wr, flags);
+	if (wr->sge_count < 1 || wr->sge_count > 4)
+		return NOT_THIS_WAY;
+#define KNOWN_LIST(count)                                                                          \
+	(wr->opcode == BSN_OPCODE_RDMA_WRITE ?                                                     \
+		 bsn_write_sgl(ep, wr->sge, count, r, wr->id, flags) :                             \
+	 wr->opcode == BSN_OPCODE_RDMA_READ ? bsn_read_sgl(ep, wr->sge, count, r, wr->id, flags) : \
+	 wr->opcode == BSN_OPCODE_SEND      ? bsn_send_sgl(ep, wr->sge, count, wr->id, flags) :    \
+					      NOT_THIS_WAY)
+	if (wr->sge_count > 1)
+		return wr->sge_count == 2 ? KNOWN_LIST(2) : wr->sge_count == 3 ? KNOWN_LIST(3) : KNOWN_LIST(4);
+	switch (wr->opcode) {
+	case BSN_OPCODE_RDMA_WRITE_IMM: return bsn_write_imm(ep, wr->sge, r, wr->imm, wr->id, flags);
+	case BSN_OPCODE_SEND_IMM: return bsn_send_imm(ep, wr->sge, wr->imm, wr->id, flags);
+	case BSN_OPCODE_SEND_INVAL: return bsn_send_inval(ep, wr->sge, wr->imm, wr->id, flags);
+	case BSN_OPCODE_ATOMIC_FA: return bsn_fetch_add(ep, wr->sge, r, wr->swap_add, wr->id, flags);
+	case BSN_OPCODE_ATOMIC_CS:
+		return bsn_cmp_swap(ep, wr->sge, r, wr->compare, wr->swap_add, wr->id, flags);
+	default: return KNOWN_LIST(1);
+	}
+}
+
+static int post_known(struct bsn_ep *ep, const struct bsn_wr *wr)
+{
+	switch (wr->flags & ~(unsigned)BSN_F_INLINE) {
+	case 0: return post_known_of(ep, wr, 0);
+	case BSN_F_RING: return post_known_of(ep, wr, BSN_F_RING);
+	case BSN_F_RING | BSN_F_SIGNALED: return post_known_of(ep, wr, BSN_F_RING | BSN_F_SIGNALED);
+	default: return NOT_THIS_WAY;
+	}
+}
+
 static int prepare(struct bsn_ep *ep, const struct bsn_wr *wr, struct bsn_prepared *p)
 {
 	const int err = bsn_prepare(ep, wr, p);
@@ -221,6 +284,7 @@ static const struct way {
 	{ "its own function, BSN_F_INLINE", post_by_name, 0 },
 	{ "a list", post_list, 0 },
 	{ "a list of any length", post_list_of_any_length, 0 },
+	{ "known to the compiler", post_known, 0 },
 	{ "prepared", post_prepared, 48 },
 	{ "prepared, the long way", post_prepared_long, 0 },
 };
@@ -320,8 +384,8 @@ static void assert_kept(const struct fake *f, const struct bsn_wr *wr, const str
 	const uint32_t ring_bytes = (f->sq->bb_mask + 1) * BSN_BB_SIZE;
 
 	if (peer) {
-		assert_int_equal(f->sq->ids[2 * slot], wr->id);
-		assert_ptr_equal((void *)(uintptr_t)f->sq->ids[2 * slot + 1], peer->user);
+		assert_int_equal(f->sq->route.ids[2 * slot], wr->id);
+		assert_ptr_equal((void *)(uintptr_t)f->sq->route.ids[2 * slot + 1], peer->user);
 	} else if (bytes[7] <= BSN_NEAR_DS) {
 		assert_memory_equal(bytes + BSN_NEAR_ID_AT, &wr->id, 8);
 		assert_poison(bytes + written, BSN_NEAR_ID_AT - written);
@@ -771,6 +835,140 @@ static void every_request_to_one_of_many(void **state)
 	assert_true(posted > 100000 / tests_share());
 }
 
+/* Calls @each of every request of a DC queue, to each kind of peer. */
+static void each_to_one_of_many(struct fake *f, void (*each)(struct fake *f, const struct bsn_peer *peer,
+							     const struct bsn_wr *wr))
+{
+	static const unsigned common[] = { 0, BSN_F_RING, BSN_F_RING | BSN_F_SIGNALED };
+
+	make_peers(f);
+	for (size_t i = 0; i < sizeof(opcodes) / sizeof(*opcodes); i++)
+		for (unsigned m = 0; m < mix_count; m++)
+			for (unsigned k = 0; k < 3 * PEERS; k++) {
+				const struct bsn_wr wr = request(opcodes[i], &mixes[m], common[k % 3]);
+
+				if (has_op(BSN_TRANSPORT_DC, opcodes[i]) && opcodes[i] != BSN_OPCODE_NOP &&
+				    goes_with(bsn_wqe_op_find(opcodes[i]), &mixes[m]))
+					each(f, &peers[k / 3], &wr);
+			}
+}
+
+static void post_here_and_there(struct fake *f, const struct bsn_peer *peer, const struct bsn_wr *wr)
+{
+	for (uint32_t pos = 0; pos < RING_BB; pos += 5)
+		post_at(f, peer, wr, pos);
+}
+
+static void common_flags_to_one_of_many(void **state)
+{
+	(void)state;
+	for (unsigned mode = 0; mode < MODES; mode++) {
+		struct fake *f = fake_of_mode(mode, many_peers(BSN_TRANSPORT_DC));
+
+		if (!f)
+			continue;
+		each_to_one_of_many(f, post_here_and_there);
+		fake_destroy(f);
+	}
+}
+
+/* The library signals the one whose turn it is, and counts each other one once, whoever posts it. */
+static void post_in_turn(struct fake *f, const struct bsn_peer *peer, const struct bsn_wr *wr)
+{
+	const bool is_signaled = wr->flags & BSN_F_SIGNALED;
+
+	for (size_t w = 0; w < WAYS; w++)
+		for (uint8_t quiet = 1; quiet < 4; quiet++) {
+			struct bsn_ctrl ctrl;
+			int err;
+
+			fake_seek(f, 0);
+			f->sq->quiet = quiet;
+			f->sq->hidden[0] = 0;
+			err = ways[w].post((struct bsn_ep *)(uintptr_t)&peer->ep, wr);
+			if (err == NOT_THIS_WAY)
+				continue;
+			assert_int_equal(err, 0);
+			bsn_ctrl_decode(&ctrl, f->sq_ring);
+			if ((ctrl.ce == BSN_CE_ALWAYS) != (is_signaled || quiet == 1))
+				fail_msg("%s: opcode %u, %u SGEs, first of %u, flags %x, prefix %u, %u", ways[w].name, wr->opcode,
+					 wr->sge_count, wr->sge->length, wr->flags, peer->prefix_ds, quiet);
+			assert_int_equal(f->sq->hidden[0] != 0, !is_signaled && quiet == 1);
+			assert_int_equal(f->sq->quiet, is_signaled  ? quiet :
+						       quiet == 1 ? f->sq->signal_every :
+								    quiet - 1);
+		}
+}
+
+static void the_librarys_turn_to_one_of_many(void **state)
+{
+	struct fake_attr attr = many_peers(BSN_TRANSPORT_DC);
+	struct fake *f;
+
+	(void)state;
+	attr.signal_every = 1;
+	f = fake_create(&attr);
+	each_to_one_of_many(f, post_in_turn);
+	fake_destroy(f);
+}
+
+/* Without the room, or the operation, nothing changes, and nothing is counted. */
+static void post_in_vain(struct fake *f, const struct bsn_peer *peer, const struct bsn_wr *wr)
+{
+	const uint64_t ops = f->sq->ops;
+
+	for (size_t w = 0; w < WAYS; w++) {
+		int err;
+
+		if (ways[w].post == post_prepared || ways[w].post == post_prepared_long)
+			continue; /* refused by bsn_prepare() */
+		fake_seek(f, 0);
+		poison(f);
+		f->sq->quiet = 3;
+		f->sq->ops = 0;
+		err = ways[w].post((struct bsn_ep *)(uintptr_t)&peer->ep, wr);
+		f->sq->ops = ops;
+		if (err == NOT_THIS_WAY || !err)
+			continue; /* what any queue takes */
+		assert_int_equal(err, -EOPNOTSUPP);
+		assert_int_equal(f->sq->quiet, 3);
+		assert_int_equal(f->sq->pi, 0);
+		assert_poison(f->page, FAKE_PAGE);
+	}
+}
+
+static void post_into_one_block(struct fake *f, const struct bsn_peer *peer, const struct bsn_wr *wr)
+{
+	f->sq->capacity_bb = 1;
+	for (size_t w = 0; w < WAYS; w++) {
+		int err;
+
+		fake_seek(f, 0);
+		poison(f);
+		f->sq->quiet = 3;
+		err = ways[w].post((struct bsn_ep *)(uintptr_t)&peer->ep, wr);
+		assert_true(err == NOT_THIS_WAY || err == 0 || err == -EAGAIN || err == -EMSGSIZE);
+		assert_int_equal(f->sq->pi, err == 0);
+		if (err)
+			assert_int_equal(f->sq->quiet, 3);
+		if (err)
+			assert_poison(f->page, FAKE_PAGE);
+	}
+}
+
+static void nothing_for_nothing_to_one_of_many(void **state)
+{
+	struct fake_attr attr = many_peers(BSN_TRANSPORT_DC);
+	struct fake *f;
+
+	(void)state;
+	attr.signal_every = 5;
+	f = fake_create(&attr);
+	each_to_one_of_many(f, post_in_vain);
+	each_to_one_of_many(f, post_into_one_block);
+	fake_destroy(f);
+}
+
 static void inline_data_of_every_length_to_one_of_many(void **state)
 {
 	(void)state;
@@ -846,7 +1044,7 @@ static void shoot(const struct fake *f, struct shot *shot)
 	}
 	memcpy(shot->page, f->page, FAKE_PAGE);
 	memcpy(shot->record, f->record, sizeof(shot->record));
-	memcpy(shot->ids, f->sq->ids, sizeof(shot->ids));
+	memcpy(shot->ids, f->sq->route.ids, sizeof(shot->ids));
 	memcpy(shot->hidden, f->sq->hidden, sizeof(shot->hidden));
 }
 
@@ -1464,6 +1662,9 @@ int main(void)
 		cmocka_unit_test(several_are_published_by_a_doorbell),
 		cmocka_unit_test(a_single_one_rung_later_takes_blueflame),
 		cmocka_unit_test(every_request_to_one_of_many),
+		cmocka_unit_test(common_flags_to_one_of_many),
+		cmocka_unit_test(the_librarys_turn_to_one_of_many),
+		cmocka_unit_test(nothing_for_nothing_to_one_of_many),
 		cmocka_unit_test(inline_data_of_every_length_to_one_of_many),
 		cmocka_unit_test(a_peers_stream_is_in_the_control_segment),
 		cmocka_unit_test(refusals_touch_nothing),

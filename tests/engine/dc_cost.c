@@ -58,7 +58,7 @@ static const struct bsn_sge sges[4] = {
 	{ 0x2000, 8, 1 }, { 0x3000, 8, 1 }, { 0x4000, 8, 1 }, { 0x5000, 8, 1 }
 };
 static volatile unsigned hidden = RUNG;
-static const uint8_t data[64];
+static uint8_t data[64]; /* main() writes them: the compiler does not know these either */
 static struct bsn_prepared of_rc, of_dc;
 static const struct bsn_prepared *prepared;
 static uint8_t page[PAGE] __attribute__((aligned(PAGE)));
@@ -256,9 +256,11 @@ static void miss(post *counted, unsigned peers, enum between between, const stru
 	free(eps);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	lane.reg = page + 2048;
+	(void)argv;
+	memset(data, argc, sizeof(data));
 #define COUNT(name, post)                                                                          \
 	post_rc(rc_##name);                                                                        \
 	hit(compact_##name, false, FEW, 0);                                                        \

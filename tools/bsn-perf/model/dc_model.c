@@ -136,7 +136,7 @@ static int complete_one(struct dc_model *m, struct bsn_completion *c)
 {
 	const struct request r = take_first(m);
 	struct bsn_sq *sq = m->dcis[r.initiator].sq;
-	const uint64_t *kept = &sq->ids[2 * (r.index % m->ring_bb)];
+	const uint64_t *kept = bsn_peer_ids(sq, sq->ring + (size_t)(r.index & sq->bb_mask) * BSN_BB_SIZE);
 	const bool is_own = bsn_sq_posted_at(sq, r.index).opcode == BSN_OPCODE_NOP;
 
 	m->now_ns = r.done_ns > m->now_ns ? r.done_ns : m->now_ns;
