@@ -241,15 +241,15 @@ BSN_ALWAYS_INLINE uint32_t bsn_imm_of(struct bsn_be64 ctrl1)
 /* Word 1: stream, fence, ce and solicited in its high half, the immediate in the low one. */
 BSN_ALWAYS_INLINE struct bsn_be64 bsn_ctrl1(struct bsn_sq *sq, uint32_t flags, uint32_t imm)
 {
-	struct bsn_be64 bits = bsn_byte_pair_to_be64((flags & BSN_F_CTRL) >> 8, imm);
+	uint32_t bits = bsn_byte_to_be32((flags & BSN_F_CTRL) >> 8).raw;
 
 	if (!(flags & BSN_F_SIGNALED)) {
 		uint32_t quiet = sq->ce_quiet;
 		if (BSN_UNLIKELY(--sq->quiet == 0))
 			quiet = bsn_sq_auto_signal(sq);
-		bits.raw |= bsn_byte_pair_to_be64(quiet, 0).raw;
+		bits |= bsn_byte_to_be32(quiet).raw;
 	}
-	return bits;
+	return bsn_join_raw_to_be64(bits, bsn_to_be32(imm).raw);
 }
 
 /* -- put: the segments ---------------------------------------------------------------------------- */
@@ -721,7 +721,8 @@ BSN_ALWAYS_INLINE int bsn_publish_otherwise(struct bsn_sq *sq, const uint8_t *wq
 	}
 	if (rest != BSN_REST_NONE || bytes > BSN_BB_SIZE) {
 		sq->last = (uint32_t)(uintptr_t)wqe;
-		const int err = bsn_sq_ring(rest == BSN_REST_INLINE ? sq : bsn_sq_again(sq));
+		/* Where the rest is in the ring this would cost the common way a move. */
+		const int err = bsn_sq_ring(rest == BSN_REST_NONE ? bsn_sq_again(sq) : sq);
 		if (err > 0)
 			__builtin_unreachable(); /* else it could be taken for BSN_NOT_PLAIN or BSN_NO_ROOM */
 		return err;
@@ -1795,22 +1796,15 @@ BSN_ALWAYS_INLINE int bsn_try_units(struct bsn_ep *ep, struct bsn_sq *sq, uint8_
 #define BSN_UNITS3 BSN_UNITS2, bsn_v2 v2
 #define BSN_UNITS4 BSN_UNITS3, bsn_v2 v3
 #define BSN_UNITS5 BSN_UNITS4, bsn_v2 v4
-#define BSN_TAKEN2                                                                                 \
-	v0, v1, { 0, 0 }, { 0, 0 },                                                                \
-	{                                                                                          \
-		0, 0                                                                               \
-	}
-#define BSN_TAKEN3                                                                                 \
-	v0, v1, v2, { 0, 0 },                                                                      \
-	{                                                                                          \
-		0, 0                                                                               \
-	}
-#define BSN_TAKEN4                                                                                 \
-	v0, v1, v2, v3,                                                                            \
-	{                                                                                          \
-		0, 0                                                                               \
-	}
-#define BSN_TAKEN5 v0, v1, v2, v3, v4
+#define BSN_GIVEN2 v0, v1
+#define BSN_GIVEN3 BSN_GIVEN2, v2
+#define BSN_GIVEN4 BSN_GIVEN3, v3
+#define BSN_GIVEN5 BSN_GIVEN4, v4
+#define BSN_NO_UNIT { 0, 0 }
+#define BSN_TAKEN2 BSN_GIVEN2, BSN_NO_UNIT, BSN_NO_UNIT, BSN_NO_UNIT
+#define BSN_TAKEN3 BSN_GIVEN3, BSN_NO_UNIT, BSN_NO_UNIT
+#define BSN_TAKEN4 BSN_GIVEN4, BSN_NO_UNIT
+#define BSN_TAKEN5 BSN_GIVEN5
 #define BSN_POST_UNITS(count)                                                                      \
 	BSN_UNCHANGED int bsn_units_cold##count(struct bsn_ep *ep, uint64_t what,                  \
 						const struct bsn_remote *remote, uint64_t id,      \
@@ -1856,10 +1850,6 @@ BSN_ALWAYS_INLINE int bsn_try_units(struct bsn_ep *ep, struct bsn_sq *sq, uint8_
 			ep, (uint64_t)imm << 32 | BSN_WHAT(opcode, flags & BSN_F_PLAIN, 0u),       \
 			remote, id, BSN_GIVEN##count);                                             \
 	}
-#define BSN_GIVEN2 v0, v1
-#define BSN_GIVEN3 BSN_GIVEN2, v2
-#define BSN_GIVEN4 BSN_GIVEN3, v3
-#define BSN_GIVEN5 BSN_GIVEN4, v4
 BSN_POST_UNITS(2)
 BSN_POST_UNITS(3)
 BSN_POST_UNITS(4)

@@ -373,9 +373,8 @@ BSN_ALWAYS_INLINE int umr_end(struct bsn_sq *sq, const struct umr_target *target
 	struct bsn_regs r;
 	uint8_t *wqe;
 
-	if (!(flags & BSN_F_SIGNALED) && sq->quiet == 1)
-		__builtin_unreachable(); /* checked before */
 	umr_make_head(&r, target, length, is_inline, padded);
+	bsn_is_not_due(sq, flags); /* checked before */
 	ctrl1 = bsn_ctrl1(sq, flags, 0);
 	ctrl1.raw |= target->imm.raw | bsn_sq_owed_fence(sq, flags).raw;
 	r.ds[0] = bsn_ds_of_words(bsn_ctrl0(sq, BSN_OPCODE_UMR, ds), ctrl1);

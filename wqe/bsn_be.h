@@ -147,16 +147,23 @@ static inline __attribute__((always_inline)) struct bsn_be64 bsn_join_to_be64(ui
 	return be;
 }
 
-/** bsn_byte_pair_to_be64 - bsn_pair_to_be64() of a dword below 256 and another */
-static inline __attribute__((always_inline)) struct bsn_be64 bsn_byte_pair_to_be64(uint32_t first,
-										   uint32_t second)
+/** bsn_join_raw_to_be64 - two dwords, as they lie in memory */
+static inline __attribute__((always_inline)) struct bsn_be64 bsn_join_raw_to_be64(uint32_t first_raw,
+										  uint32_t second_raw)
 {
 	struct bsn_be64 be;
 
 	be.raw = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-			 ? (uint64_t)bsn_to_be32(second).raw << 32 | bsn_byte_to_be32(first).raw
-			 : (uint64_t)first << 32 | second;
+			 ? (uint64_t)second_raw << 32 | first_raw
+			 : (uint64_t)first_raw << 32 | second_raw;
 	return be;
+}
+
+/** bsn_byte_pair_to_be64 - bsn_pair_to_be64() of a dword below 256 and another */
+static inline __attribute__((always_inline)) struct bsn_be64 bsn_byte_pair_to_be64(uint32_t first,
+										   uint32_t second)
+{
+	return bsn_join_raw_to_be64(bsn_byte_to_be32(first).raw, bsn_to_be32(second).raw);
 }
 
 #undef BSN_BE_CONVERSIONS
