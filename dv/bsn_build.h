@@ -254,7 +254,11 @@ BSN_ALWAYS_INLINE struct bsn_be64 bsn_ctrl1(struct bsn_sq *sq, uint32_t flags, u
 
 /* -- put: the segments ---------------------------------------------------------------------------- */
 
-/* Whether a data pointer can have this length: 0 would mean 2^31, and bit 31 inline data. */
+/*
+ * Whether data pointers can have these lengths: 0 would mean 2^31, and bit 31 inline data. Several
+ * are looked at together: some lists with an SGE above 2^30 bytes, the longest message, are not plain
+ * either.
+ */
 BSN_ALWAYS_INLINE bool bsn_are_plain(const struct bsn_sge *sge, unsigned count)
 {
 	uint32_t bad = 0;
@@ -263,7 +267,7 @@ BSN_ALWAYS_INLINE bool bsn_are_plain(const struct bsn_sge *sge, unsigned count)
 		return BSN_LIKELY((int32_t)sge->length > 0);
 	BSN_UNROLL for (unsigned i = 0; i < count; i++)
 		bad |= sge[i].length - 1;
-	return BSN_LIKELY((int32_t)bad >= 0);
+	return BSN_LIKELY(bad < INT32_MAX);
 }
 
 /* A data pointer. */

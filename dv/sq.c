@@ -284,7 +284,10 @@ static uint64_t total_bytes(const struct bsn_sge *sge, unsigned count)
 	return total;
 }
 
-/* DS of the data, or why they are refused. An empty piece is left out, since 0 would mean 2^31. */
+/*
+ * DS of the data, or why they are refused. An empty piece is left out, since 0 would mean 2^31. Of an atomic's SGE
+ * the length is not used.
+ */
 static int measure_data(const struct request *r)
 {
 	int ds = 0;
@@ -299,7 +302,7 @@ static int measure_data(const struct request *r)
 		return total ? (int)bsn_inline_ds((uint32_t)total) : 0;
 	}
 	for (unsigned i = 0; i < r->count; i++) {
-		if (r->sge[i].length > BSN_DATA_MAX_BYTES)
+		if (r->sge[i].length > BSN_DATA_MAX_BYTES && !r->operand)
 			return refuse(EMSGSIZE, "an SGE has less than 2 GiB");
 		ds += r->sge[i].length != 0 || r->operand;
 	}

@@ -244,6 +244,7 @@ static int post_known(struct bsn_ep *ep, const struct bsn_wr *wr)
 {
 	switch (wr->flags & ~(unsigned)BSN_F_INLINE) {
 	case 0: return post_known_of(ep, wr, 0);
+	case BSN_F_SIGNALED: return post_known_of(ep, wr, BSN_F_SIGNALED);
 	case BSN_F_RING: return post_known_of(ep, wr, BSN_F_RING);
 	case BSN_F_RING | BSN_F_SIGNALED: return post_known_of(ep, wr, BSN_F_RING | BSN_F_SIGNALED);
 	default: return NOT_THIS_WAY;
@@ -839,17 +840,17 @@ static void every_request_to_one_of_many(void **state)
 static void each_to_one_of_many(struct fake *f, void (*each)(struct fake *f, const struct bsn_peer *peer,
 							     const struct bsn_wr *wr))
 {
-	static const unsigned common[] = { 0, BSN_F_RING, BSN_F_RING | BSN_F_SIGNALED };
+	static const unsigned common[] = { 0, BSN_F_SIGNALED, BSN_F_RING, BSN_F_RING | BSN_F_SIGNALED };
 
 	make_peers(f);
 	for (size_t i = 0; i < sizeof(opcodes) / sizeof(*opcodes); i++)
 		for (unsigned m = 0; m < mix_count; m++)
-			for (unsigned k = 0; k < 3 * PEERS; k++) {
-				const struct bsn_wr wr = request(opcodes[i], &mixes[m], common[k % 3]);
+			for (unsigned k = 0; k < 4 * PEERS; k++) {
+				const struct bsn_wr wr = request(opcodes[i], &mixes[m], common[k % 4]);
 
 				if (has_op(BSN_TRANSPORT_DC, opcodes[i]) && opcodes[i] != BSN_OPCODE_NOP &&
 				    goes_with(bsn_wqe_op_find(opcodes[i]), &mixes[m]))
-					each(f, &peers[k / 3], &wr);
+					each(f, &peers[k / 4], &wr);
 			}
 }
 
@@ -1077,6 +1078,134 @@ static void assert_refused_at(struct fake *f, struct bsn_ep *ep, const struct bs
 static void assert_refused(struct fake *f, const struct bsn_wr *wr, int error)
 {
 	assert_refused_at(f, &f->ep, wr, error);
+}
+
+/* One request, not published; the library signals the unsignaled one after it if @quiet is 1. */
+static void append_one_to(struct fake *f, struct bsn_ep *ep, uint8_t quiet, int closed)
+{
+	const struct bsn_wr wr = request(BSN_OPCODE_SEND, &mixes[1], 0);
+
+	fake_seek(f, 5);
+	poison(f);
+	f->sq->quiet = (uint8_t)(quiet + 1);
+	assert_int_equal(bsn_post(ep, &wr), 0);
+	assert_int_equal(f->sq->quiet, quiet);
+	if (closed)
+		bsn_sq_close(f->sq, closed, "not today");
+}
+
+static unsigned known_refused;
+
+/*
+ * A request that the compiler knows is taken or refused as by the long way. Where it is refused, the
+ * ring is as the long way leaves it, and nothing else changes.
+ */
+static void assert_as_the_long_way(struct fake *f, const struct bsn_peer *peer,
+				   const struct bsn_wr *wr, int closed, int expected)
+{
+	struct bsn_ep *ep = (struct bsn_ep *)(uintptr_t)&peer->ep;
+	uint8_t ring[RING_BB * BSN_BB_SIZE];
+
+	for (uint8_t quiet = 1; quiet < 4; quiet += 2) {
+		const uint8_t *slot;
+		const char *why;
+		int err;
+
+		append_one_to(f, ep, quiet, closed);
+		bsn_refusal = NULL;
+		assert_int_equal(bsn_sq_post_wr(ep, wr), expected);
+		why = bsn_refusal;
+		memcpy(ring, f->sq_ring, sizeof(ring));
+		append_one_to(f, ep, quiet, closed);
+		shoot(f, &shot_before);
+		slot = f->sq->slot;
+		bsn_refusal = NULL;
+		err = post_known(ep, wr);
+		if (err == NOT_THIS_WAY)
+			return;
+		if (err != expected)
+			fail_msg("opcode %u, flags %#x, %u SGEs, first of %u, prefix %u: %d in place of %d",
+				 wr->opcode, wr->flags, wr->sge_count, wr->sge->length, peer->prefix_ds,
+				 err, expected);
+		if (!err)
+			continue;
+		known_refused++;
+		assert_ptr_equal(bsn_refusal, why);
+		assert_ptr_equal(f->sq->slot, slot);
+		assert_memory_equal(f->sq_ring, ring, sizeof(ring));
+		shoot(f, &shot_after);
+		assert_memory_equal(&shot_before, &shot_after, sizeof(shot_before));
+	}
+}
+
+static void post_too_much(struct fake *f, const struct bsn_peer *peer, const struct bsn_wr *wr)
+{
+	const uint32_t most = wr->flags & BSN_F_INLINE ? f->sq->max_inline : f->sq->max_sge;
+	const uint32_t count = wr->flags & BSN_F_INLINE ? wr->sge->length : wr->sge_count;
+
+	if (wr->sge_count == 1 || !(wr->flags & BSN_F_INLINE))
+		assert_as_the_long_way(f, peer, wr, 0, count > most ? -EMSGSIZE : 0);
+}
+
+/* No data, which any SGE may have, and a length that means inline data. */
+static void post_bad_lengths(struct fake *f, const struct bsn_peer *peer, const struct bsn_wr *wr)
+{
+	static const uint32_t lengths[] = { 0, 1u << 31, UINT32_MAX };
+	struct bsn_sge sge[4];
+	struct bsn_wr bad = *wr;
+
+	if (wr->flags & BSN_F_INLINE || wr->sge_count > 4)
+		return;
+	bad.sge = sge;
+	for (unsigned i = 0; i < 3 * wr->sge_count; i++) {
+		memcpy(sge, wr->sge, wr->sge_count * sizeof(*sge));
+		sge[i / 3].length = lengths[i % 3];
+		assert_as_the_long_way(f, peer, &bad, 0,
+				       is_atomic(wr->opcode) || !lengths[i % 3] ? 0 : -EMSGSIZE);
+	}
+}
+
+static void post_to_closed(struct fake *f, const struct bsn_peer *peer, const struct bsn_wr *wr)
+{
+	assert_as_the_long_way(f, peer, wr, ENOTCONN, -ENOTCONN);
+}
+
+static void post_what_is_not_granted(struct fake *f, const struct bsn_peer *peer,
+				     const struct bsn_wr *wr)
+{
+	assert_as_the_long_way(f, peer, wr, 0, f->sq->ops >> wr->opcode & 1 ? 0 : -EOPNOTSUPP);
+}
+
+/* Posts each request to a queue of these attributes; some are refused. */
+static void each_is_as_the_long_way(struct fake_attr attr, uint64_t without,
+				    void (*each)(struct fake *f, const struct bsn_peer *peer,
+						 const struct bsn_wr *wr))
+{
+	struct fake *f;
+
+	attr.signal_every = 5;
+	f = fake_create(&attr);
+	f->sq->ops &= ~without;
+	known_refused = 0;
+	each_to_one_of_many(f, each);
+	assert_true(known_refused > 0);
+	fake_destroy(f);
+}
+
+static void what_the_compiler_knows_is_refused_to_one_of_many(void **state)
+{
+	struct fake_attr attr = many_peers(BSN_TRANSPORT_DC);
+
+	(void)state;
+	each_is_as_the_long_way(attr, 0, post_bad_lengths);
+	each_is_as_the_long_way(attr, 0, post_to_closed);
+	for (attr.max_sge = 1; attr.max_sge < 4; attr.max_sge++) {
+		attr.max_inline = 12 + 32 * (attr.max_sge - 1);
+		each_is_as_the_long_way(attr, 0, post_too_much);
+	}
+	attr = many_peers(BSN_TRANSPORT_DC);
+	attr.no_atomics = true;
+	each_is_as_the_long_way(attr, 1ull << BSN_OPCODE_RDMA_READ, post_what_is_not_granted);
 }
 
 static void refusals_touch_nothing(void **state)
@@ -1668,6 +1797,7 @@ int main(void)
 		cmocka_unit_test(inline_data_of_every_length_to_one_of_many),
 		cmocka_unit_test(a_peers_stream_is_in_the_control_segment),
 		cmocka_unit_test(refusals_touch_nothing),
+		cmocka_unit_test(what_the_compiler_knows_is_refused_to_one_of_many),
 		cmocka_unit_test(only_what_sends_data_is_inline),
 		cmocka_unit_test(unknown_flags_are_refused),
 		cmocka_unit_test(a_little_inline_data_always_fits),
