@@ -716,7 +716,7 @@ BSN_ALWAYS_INLINE int bsn_publish_otherwise(struct bsn_sq *sq, const uint8_t *wq
 		bsn_sq_close_register(lane, reg);
 		return 0;
 	}
-	if (BSN_UNLIKELY(how <= BSN_PUBLISH_DOORBELL))
+	if (how <= BSN_PUBLISH_DOORBELL)
 		return bsn_publish_doorbell(sq, bsn_word_of(r->ds[0]), bytes);
 	if (rest == BSN_REST_INLINE && how & BSN_PUBLISH_LONG) {
 		sq->publish = how & (uint8_t)~BSN_PUBLISH_LONG;
