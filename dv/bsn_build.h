@@ -1094,6 +1094,15 @@ BSN_ALWAYS_INLINE bool bsn_is_for(const struct bsn_ep *ep, unsigned prefix_ds, u
 		BSN_LIKELY(sq->ops >> opcode & 1));
 }
 
+/* Whether @ds units fit where one block does. @slot: the queue's, if it was loaded already. */
+BSN_ALWAYS_INLINE bool bsn_has_all_room(const struct bsn_sq *sq, uint8_t *const *slot, unsigned ds)
+{
+	const size_t bytes = bsn_bytes_of_ds(ds);
+
+	return bytes == BSN_BB_SIZE || (slot ? BSN_LIKELY(*slot + bytes <= sq->peer_limit)
+					     : bsn_fits(sq, sq->peer_limit, bytes));
+}
+
 /*
  * Whether there is room for a request of @ds units; room for one block was found before. Both functions are the
  * last look, since they count it.
@@ -1101,10 +1110,7 @@ BSN_ALWAYS_INLINE bool bsn_is_for(const struct bsn_ep *ep, unsigned prefix_ds, u
 BSN_ALWAYS_INLINE bool bsn_has_room_to_post(struct bsn_sq *sq, uint8_t *const *slot, unsigned ds,
 					    uint32_t flags)
 {
-	const size_t bytes = bsn_bytes_of_ds(ds);
-
-	return (bytes == BSN_BB_SIZE || (slot ? BSN_LIKELY(*slot + bytes <= sq->peer_limit)
-						 : bsn_fits(sq, sq->peer_limit, bytes))) &&
+	return bsn_has_all_room(sq, slot, ds) &&
 	       bsn_count_quiet(sq, flags);
 }
 
@@ -1112,13 +1118,10 @@ BSN_ALWAYS_INLINE bool bsn_has_room_to_post(struct bsn_sq *sq, uint8_t *const *s
 BSN_ALWAYS_INLINE bool bsn_may_post(struct bsn_sq *sq, uint8_t *const *slot, unsigned prefix_ds,
 				    unsigned ds, unsigned opcode, uint32_t flags)
 {
-	const size_t bytes = bsn_bytes_of_ds(prefix_ds + ds);
-
 	if (prefix_ds == BSN_EXTENDED_DS)
 		BSN_FORGET(
 			sq->peer_limit); /* else it were loaded before either vector is looked at */
-	return (bytes == BSN_BB_SIZE || (slot ? BSN_LIKELY(*slot + bytes <= sq->peer_limit)
-						 : bsn_fits(sq, sq->peer_limit, bytes))) &&
+	return bsn_has_all_room(sq, slot, prefix_ds + ds) &&
 	       ((prefix_ds == BSN_COMPACT_DS && bsn_is_common(opcode)) || bsn_is_message(opcode) ||
 		BSN_LIKELY(sq->ops >> opcode & 1)) &&
 	       bsn_count_quiet(sq, flags);

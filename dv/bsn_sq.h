@@ -378,7 +378,7 @@ BSN_API uint32_t bsn_sq_count_blueflame(const struct bsn_sq *sq);
 #define BSN_IS_NULL(object) (__builtin_constant_p(!(object)) && !(object))
 #endif
 
-/* Of a queue with many peers: the id and the user pointer of what is in a slot. There are four slots to a byte. */
+/* Of a queue with many peers: the id and the user pointer of what is in a slot, which take a quarter of its bytes. */
 BSN_ALWAYS_INLINE uint64_t *bsn_peer_ids(const struct bsn_sq *sq, const uint8_t *slot)
 {
 	return (uint64_t *)(sq->peer_ids + ((uintptr_t)slot >> 2));
