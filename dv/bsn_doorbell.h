@@ -20,6 +20,7 @@ BSN_HEADER_BEGIN
  * @lock: a pthread_spinlock_t, taken around the register's use; NULL on a lane of one thread
  * @owner_thread: the last poster that was looked at; 0: none since a queue was handed over
  * @count_posters: how often it was another thread than before, though no queue was handed over
+ * @count_unflushed: stores since the last bsn_wc_flush(), while several queues are published together
  */
 struct bsn_lane {
 	uint8_t *reg;
@@ -28,6 +29,7 @@ struct bsn_lane {
 	void *lock;
 	uintptr_t owner_thread;
 	uint32_t count_posters;
+	uint32_t count_unflushed;
 };
 
 /** bsn_lane_toggle - turns from @reg to the register's other buffer; after bsn_wc_flush() [O3] */

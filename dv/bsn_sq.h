@@ -338,6 +338,16 @@ BSN_API int bsn_sq_post_prepared(struct bsn_ep *ep, const struct bsn_prepared *p
 BSN_API int bsn_sq_ring(struct bsn_sq *sq);
 
 /**
+ * bsn_sq_ring_many - publishes everything appended so far to @count queues
+ *
+ * In groups of 32. A queue whose lane has a lock, or without a ring, is published by itself, after the others.
+ * Order: O1, O2, O3, once a group; O3 once more for each two queues of one lane.
+ * Return: 0; -EINVAL one of them is NULL, and none was published; plain verbs: the first error of bsn_sq_ring(), and
+ * all others were published.
+ */
+BSN_API int bsn_sq_ring_many(struct bsn_sq *const *sqs, unsigned count);
+
+/**
  * bsn_sq_cancel - takes back everything appended and not published
  * Return: 0; -EINVAL no queue; -EBUSY a UMR is among it, and what it configures counts on it; -EOPNOTSUPP an
  * initiator of a DC pool with streams, where some of it may be another peer's.

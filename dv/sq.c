@@ -6,27 +6,11 @@
  */
 #include "bsn_build.h"
 
-#include <pthread.h>
-
 #include "bsn_decode.h"
 #include "init.h"
 #include "sq.h"
 
 /* -- credits ------------------------------------------------------------------------------------ */
-
-BSN_ALWAYS_INLINE const uint8_t *slot_of(const struct bsn_sq *sq, unsigned index)
-{
-	return sq->ring + (size_t)(index & sq->bb_mask) * BSN_BB_SIZE;
-}
-
-/* Blocks of the WQE at @index. */
-BSN_ALWAYS_INLINE unsigned blocks_at(const struct bsn_sq *sq, unsigned index)
-{
-	struct bsn_ctrl ctrl;
-
-	bsn_ctrl_decode(&ctrl, slot_of(sq, index));
-	return bsn_bb_of_ds(ctrl.ds);
-}
 
 /*
  * Takes over the last WQE that the poller saw done. It is still as it was built, since only this
@@ -40,7 +24,7 @@ BSN_ALWAYS_INLINE void refresh_retired(struct bsn_sq *sq)
 	if (done == sq->seen_done)
 		return;
 	sq->seen_done = done;
-	retired = (uint16_t)(done + blocks_at(sq, done));
+	retired = (uint16_t)(done + bsn_sq_blocks_at(sq, done));
 	if ((uint16_t)(sq->pi - retired) < (uint16_t)(sq->pi - sq->retired))
 		sq->retired = retired;
 }
@@ -445,7 +429,7 @@ static int commit(struct bsn_sq *sq, const struct bsn_peer *peer, unsigned ds, u
 		bsn_keep_id(sq, sq->slot, ds, BSN_NEAR_DS, id);
 	bsn_sq_append(sq, sq->slot);
 	bsn_sq_advance(sq, bsn_bytes_of_ds(ds));
-	sq->slot = (uint8_t *)(uintptr_t)slot_of(sq, sq->pi); /* it may wrap */
+	sq->slot = (uint8_t *)(uintptr_t)bsn_sq_slot_of(sq, sq->pi); /* it may wrap */
 	sq->next_fence = BSN_FENCE_NONE;
 	show_room(sq);
 	return flags & BSN_F_RING ? bsn_sq_ring(sq) : 0;
@@ -1241,108 +1225,6 @@ int bsn_ep_post_body(struct bsn_ep *ep, const struct bsn_sq_body *body, uint64_t
 	return post_body(body, &r);
 }
 
-/* -- publication ------------------------------------------------------------------------------ */
-
-/* The doorbell record, which is our memory, says what was published last. */
-static uint16_t first_unrung(const struct bsn_sq *sq)
-{
-	struct bsn_dbr_wq record;
-
-	bsn_dbr_wq_decode(&record, sq->record);
-	return (uint16_t)record.index;
-}
-
-/* The register for everything up to the index: the lock of a shared lane, O1 and O2. */
-static void open_register(struct bsn_sq *sq)
-{
-	sq->publish &= (uint8_t)~BSN_PUBLISH_APPENDED;
-	bsn_to_device(); /* O1 */
-	bsn_store_index(sq->record, sq->pi);
-	if (sq->lane->lock)
-		pthread_spin_lock((pthread_spinlock_t *)sq->lane->lock);
-	bsn_wc_start(); /* O2 */
-}
-
-static void close_register(struct bsn_sq *sq)
-{
-	bsn_sq_close_register(sq->lane, sq->lane->reg);
-	if (sq->lane->lock)
-		pthread_spin_unlock((pthread_spinlock_t *)sq->lane->lock);
-}
-
-static bool takes_blueflame(const struct bsn_sq *sq, unsigned blocks)
-{
-	return sq->store != BSN_STORE_DOORBELL && blocks * BSN_BB_SIZE <= sq->lane->blueflame_bytes;
-}
-
-/* One WQE from the ring: block after block, since it may wrap. */
-static void copy_blueflame(struct bsn_sq *sq, uint16_t first, unsigned blocks)
-{
-	for (unsigned i = 0; i < blocks; i++) {
-		const uint8_t *bb = slot_of(sq, first + i);
-		bsn_store_bb(sq->store, sq->lane->reg + i * BSN_BB_SIZE, bsn_v2_load(bb),
-			     bsn_v2_load(bb + 16), bsn_v2_load(bb + 32), bsn_v2_load(bb + 48));
-	}
-}
-
-/* For everything from @first on. */
-BSN_ALWAYS_INLINE void ring_doorbell(struct bsn_sq *sq, uint8_t *reg, uint16_t first,
-				     struct bsn_be64 head)
-{
-	sq->count_rung += (size_t)(uint16_t)(sq->pi - first) * BSN_BB_SIZE;
-	bsn_store_mmio(reg, head); /* between them: gcc 12 would make vectors of both counters */
-	sq->count_doorbells++;
-}
-
-/* The last WQE that was appended. */
-BSN_ALWAYS_INLINE const uint8_t *last_of(const struct bsn_sq *sq)
-{
-	return sq->ring + (uint32_t)(sq->last - (uint32_t)(uintptr_t)sq->ring);
-}
-
-/* Control segment, word 0, of the last WQE. */
-BSN_ALWAYS_INLINE struct bsn_be64 last_head(const struct bsn_sq *sq)
-{
-	return bsn_to_be64(bsn_load_be64(last_of(sq)));
-}
-
-/* One WQE, or through a shared register. */
-static __attribute__((noinline)) int ring_any(struct bsn_sq *sq, uint16_t first)
-{
-	const unsigned blocks = blocks_at(sq, first);
-
-	open_register(sq);
-	if ((uint16_t)(first + blocks) == sq->pi && takes_blueflame(sq, blocks))
-		copy_blueflame(sq, first, blocks);
-	else
-		ring_doorbell(sq, sq->lane->reg, first, last_head(sq));
-	close_register(sq);
-	return 0;
-}
-
-int bsn_sq_ring(struct bsn_sq *sq)
-{
-	struct bsn_lane *lane;
-	uint16_t first;
-	uint8_t *reg;
-
-	if (!sq)
-		return refuse(EINVAL, "no send queue");
-	if (BSN_UNLIKELY(sq->path))
-		return sq->path->ring(sq);
-	first = first_unrung(sq);
-	if (first == sq->pi)
-		return 0;
-	if (slot_of(sq, first) == last_of(sq) || BSN_UNLIKELY(sq->lane->lock))
-		return ring_any(sq, first);
-	sq->publish &= (uint8_t)~BSN_PUBLISH_APPENDED;
-	lane = bsn_sq_open_register(sq);
-	reg = lane->reg;
-	ring_doorbell(sq, reg, first, last_head(sq));
-	bsn_sq_close_register(lane, reg);
-	return 0;
-}
-
 /* -- taking back ----------------------------------------------------------------------------------- */
 
 /* The fence of a WQE that pays @owed, and the fence that a WQE with this @fence may have paid. */
@@ -1365,7 +1247,7 @@ static int fence_owed(const struct bsn_sq *sq, uint16_t first)
 	struct bsn_ctrl ctrl;
 
 	for (uint16_t at = first; at != sq->pi; at = (uint16_t)(at + bsn_bb_of_ds(ctrl.ds))) {
-		bsn_ctrl_decode(&ctrl, slot_of(sq, at));
+		bsn_ctrl_decode(&ctrl, bsn_sq_slot_of(sq, at));
 		if (ctrl.opcode == BSN_OPCODE_UMR)
 			return refuse(EBUSY, "a UMR is among the appended requests, and its mkey "
 					     "counts on it: ring");
@@ -1387,7 +1269,7 @@ int bsn_sq_cancel(struct bsn_sq *sq)
 	if (sq->can & BSN_CAN_NOT_CANCEL)
 		return refuse(EOPNOTSUPP, "the initiator has several streams, and some of the appended "
 					  "requests may be another peer's: ring");
-	first = first_unrung(sq);
+	first = bsn_sq_first_unrung(sq);
 	count = (uint16_t)(sq->pi - first);
 	fence = fence_owed(sq, first);
 	if (fence < 0 || !count)
@@ -1396,32 +1278,12 @@ int bsn_sq_cancel(struct bsn_sq *sq)
 		__atomic_store_n(&sq->hidden[at & sq->bb_mask], BSN_HIDDEN_NOT, __ATOMIC_RELAXED);
 	sq->wide_pi = bsn_sq_wide_pi(sq) - count;
 	bsn_sq_advance(sq, -(size_t)count * BSN_BB_SIZE);
-	sq->slot = (uint8_t *)(uintptr_t)slot_of(sq, first);
+	sq->slot = (uint8_t *)(uintptr_t)bsn_sq_slot_of(sq, first);
 	sq->publish &= (uint8_t)~BSN_PUBLISH_APPENDED;
 	sq->quiet = sq->signal_every ? 1 : sq->quiet; /* the turn may have been one of theirs */
 	sq->next_fence = (uint8_t)fence;
 	show_room(sq);
 	return 0;
-}
-
-void bsn_sq_publish_bb(struct bsn_sq *sq, bsn_v2 w01, bsn_v2 w23, bsn_v2 w45, bsn_v2 w67)
-{
-	const uint16_t first = first_unrung(sq);
-
-	open_register(sq);
-	if ((uint16_t)(first + 1) == sq->pi && takes_blueflame(sq, 1))
-		bsn_store_bb(sq->store, sq->lane->reg, w01, w23, w45, w67);
-	else
-		ring_doorbell(sq, sq->lane->reg, first, (struct bsn_be64){ w01[0] });
-	close_register(sq);
-}
-
-uint32_t bsn_sq_count_blueflame(const struct bsn_sq *sq)
-{
-	if (!sq->ring)
-		return 0; /* the provider's are not known */
-	return bsn_sq_wide_pi(sq) - (uint16_t)(sq->pi - first_unrung(sq)) -
-	       (uint32_t)(sq->count_rung / BSN_BB_SIZE);
 }
 
 /* -- the end of a failed queue ------------------------------------------------------------------- */
@@ -1432,7 +1294,7 @@ bool bsn_sq_ends_quietly(struct bsn_sq *sq)
 
 	refresh_retired(sq);
 	for (uint16_t at = sq->retired; at != sq->pi; at = (uint16_t)(at + bsn_bb_of_ds(ctrl.ds)))
-		bsn_ctrl_decode(&ctrl, slot_of(sq, at));
+		bsn_ctrl_decode(&ctrl, bsn_sq_slot_of(sq, at));
 	return ctrl.ce != BSN_CE_ALWAYS;
 }
 

@@ -9,6 +9,29 @@
 #include "bsn_decode.h"
 #include "refuse.h"
 
+BSN_ALWAYS_INLINE const uint8_t *bsn_sq_slot_of(const struct bsn_sq *sq, unsigned index)
+{
+	return sq->ring + (size_t)(index & sq->bb_mask) * BSN_BB_SIZE;
+}
+
+/* Blocks of the WQE at @index. */
+BSN_ALWAYS_INLINE unsigned bsn_sq_blocks_at(const struct bsn_sq *sq, unsigned index)
+{
+	struct bsn_ctrl ctrl;
+
+	bsn_ctrl_decode(&ctrl, bsn_sq_slot_of(sq, index));
+	return bsn_bb_of_ds(ctrl.ds);
+}
+
+/* The doorbell record, which is our memory, says what was published last. */
+static inline uint16_t bsn_sq_first_unrung(const struct bsn_sq *sq)
+{
+	struct bsn_dbr_wq record;
+
+	bsn_dbr_wq_decode(&record, sq->record);
+	return (uint16_t)record.index;
+}
+
 /* A number of the calling thread: its thread pointer, which the ABIs of both architectures have at hand. */
 BSN_ALWAYS_INLINE uintptr_t bsn_this_thread(void)
 {

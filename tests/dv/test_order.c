@@ -168,6 +168,79 @@ static void the_toggle_is_the_lanes(void **state)
 	fake_destroy(g);
 }
 
+/* -- several send queues ------------------------------------------------------------------------------ */
+
+enum { QUEUES = 40 };
+
+/* What is published of the first @count of them, of which each has its @word; they share @lanes. */
+static void assert_published_together(struct fake *const f[], unsigned count, unsigned lanes, const char *word)
+{
+	struct bsn_sq *sqs[QUEUES];
+
+	for (unsigned i = 0; i < count; i++) {
+		sqs[i] = f[i]->sq;
+		sqs[i]->lane = &f[i % lanes]->lane;
+		append_one(f[i]);
+	}
+	trace_start();
+	assert_int_equal(bsn_ring_many(sqs, count), 0);
+	assert_string_equal(trace_word(""), word);
+	for (unsigned i = 0; i < count; i++) {
+		assert_int_equal(fake_send_record(f[i]), f[i]->sq->pi);
+		fake_seek(f[i], f[i]->sq->pi);
+	}
+	assert_int_equal(bsn_ring_many(sqs, count), 0); /* all is published */
+}
+
+/* By the doorbell alone, so that each store is one event. Two go to the buffers of a lane before it is flushed. */
+static void several_queues_share_barriers(void **state)
+{
+	const struct fake_attr attr = { .store = BSN_STORE_DOORBELL };
+	struct fake *f[QUEUES];
+
+	(void)state;
+	for (unsigned i = 0; i < QUEUES; i++)
+		f[i] = fake_create(&attr);
+	assert_published_together(f, 1, 1, "dRsMx");
+	assert_published_together(f, 2, 2, "dRRsMMx");
+	assert_published_together(f, 2, 1, "dRRsMMx");
+	assert_published_together(f, 5, 1, "dRRRRRsMMxMMxMx");
+	assert_published_together(f, 5, 2, "dRRRRRsMMMMxMx");
+	assert_published_together(f, 7, 7, "dRRRRRRRsMMMMMMMx");
+	assert_published_together(f, 40, 40,
+				  "dRRRRRRRRRRRRRRRRRRRRRRRRRRRRRRRRsMMMMMMMMMMMMMMMMMMMMMMMMMMMMMMMMx"
+				  "dRRRRRRRRsMMMMMMMMx");
+	f[0]->lane.toggle = 0; /* a register with one buffer */
+	assert_published_together(f, 3, 1, "dRRRsMxMxMx");
+	for (unsigned i = 0; i < QUEUES; i++)
+		fake_destroy(f[i]);
+}
+
+/* A queue that is named twice, one that has nothing to publish, and one whose lane has a lock. */
+static void several_queues_of_any_kind(void **state)
+{
+	struct fake *f[] = { fake_create(NULL), fake_create(NULL),
+			     fake_create(&(struct fake_attr){ .locked = true }) };
+	struct bsn_sq *const sqs[] = { f[2]->sq, f[0]->sq, f[1]->sq, f[0]->sq };
+	struct bsn_sq *const none[] = { f[0]->sq, NULL };
+
+	(void)state;
+	append_one(f[0]);
+	append_one(f[0]);
+	append_one(f[2]);
+	trace_start();
+	assert_int_equal(bsn_ring_many(none, 2), -EINVAL);
+	assert_string_equal(trace_word(""), "");
+	assert_int_equal(bsn_ring_many(sqs, 4), 0);
+	assert_string_equal(trace_word("RM"), "dRsMxdR(sMx)");
+	assert_int_equal(f[0]->sq->count_doorbells, 1);
+	assert_int_equal(f[0]->sq->count_rung, 2 * BSN_BB_SIZE);
+	for (unsigned i = 0; i < 3; i++) {
+		assert_int_equal(fake_send_record(f[i]), f[i]->sq->pi);
+		fake_destroy(f[i]);
+	}
+}
+
 /* -- completion queues: O4, O5, O8 ------------------------------------------------------------------ */
 
 static struct fake *device;
@@ -348,6 +421,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(o1_o2_o3_in_every_mode),
 		cmocka_unit_test(the_toggle_is_the_lanes),
+		cmocka_unit_test(several_queues_share_barriers),
+		cmocka_unit_test(several_queues_of_any_kind),
 		cmocka_unit_test(o4_plain_completions),
 		cmocka_unit_test(o4_all_others),
 		cmocka_unit_test(o4_disowning),

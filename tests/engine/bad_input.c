@@ -489,6 +489,7 @@ static void posts_to_nothing(struct bench *b)
 	const struct bsn_wr wr = { .opcode = BSN_OPCODE_SEND };
 	struct bsn_ep *volatile no_ep = NULL;
 	struct bsn_rq *volatile no_rq = NULL;
+	struct bsn_sq *const no_sqs[] = { NULL };
 	volatile unsigned two = 2;
 
 	(void)b;
@@ -504,6 +505,7 @@ static void posts_to_nothing(struct bench *b)
 	refused_as(bsn_recv(no_rq, &sge, 0), "no receive queue");
 	refused_as(bsn_recv_sgl(no_rq, &sge, two, 0), "no receive queue");
 	refused_as(bsn_ring(NULL), "no send queue");
+	refused_as(bsn_ring_many(no_sqs, 1), "no send queue");
 	refused_as(bsn_cancel(NULL), "no send queue");
 }
 

@@ -392,6 +392,42 @@ static void what_was_appended_may_be_taken_back(struct bench *b)
 	}
 }
 
+/* -- several queues ---------------------------------------------------------------------------------- */
+
+/* Both ends write to each other. */
+static void append_at_both_ends(struct bench *b, uint32_t id)
+{
+	for (int end = 0; end < 2; end++) {
+		const struct bsn_sge local = bench_sge(b, end, (size_t)end * LENGTH, LENGTH);
+		const struct bsn_remote remote = bench_remote(b, !end, (size_t)end * LENGTH);
+
+		ok(bsn_write(b->ep[end], &local, &remote, id, 0));
+		ok(bsn_write(b->ep[end], &local, &remote, id + 1, BSN_F_SIGNALED));
+	}
+}
+
+static void queues_are_rung_together(struct bench *b)
+{
+	struct bsn_sq *const both[] = { b->sq[0], b->sq[1], b->sq[0] };
+	struct bsn_sq *const none[] = { b->sq[0], NULL };
+
+	ok(bsn_ring_many(both, 0));
+	ok(bsn_ring_many(both, 3));
+	for (uint32_t i = 0; i < 20; i += 2) {
+		append_at_both_ends(b, i);
+		if (!(i & 2)) {
+			assert_int_equal(bsn_ring_many(none, 2), -EINVAL);
+			assert_non_null(strstr(bsn_error_text(), "none was rung"));
+			expect_nothing(b, b->cq[0]);
+		}
+		ok(bsn_ring_many(both, i & 4 ? 2 : 3));
+		for (int end = 0; end < 2; end++) {
+			expect_done(b, b->cq[end], i + 1, BSN_OPCODE_RDMA_WRITE);
+			expect_nothing(b, b->cq[end]);
+		}
+	}
+}
+
 /* -- several pollers -------------------------------------------------------------------------------- */
 
 enum { POLLERS = 3, BATCH = 32, POLLED = 40 * BATCH };
@@ -497,6 +533,7 @@ static void several_threads_poll_one_cq(struct bench *b)
 
 static const struct bench_case cases[] = {
 	{ CASE("nothing happens before the ring", nothing_happens_before_the_ring), EIGHT },
+	{ CASE("queues are rung together", queues_are_rung_together), EIGHT },
 	{ CASE("a ringing post publishes what was before",
 	       a_ringing_post_publishes_what_was_before) },
 	{ CASE("rings come round", rings_come_round),

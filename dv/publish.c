@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The send queue: publishing what was appended, of one queue or of several. */
+#include <pthread.h>
+
+#include "sq.h"
+
+/* The register for everything up to the index: the lock of a shared lane, O1 and O2. */
+static void open_register(struct bsn_sq *sq)
+{
+	sq->publish &= (uint8_t)~BSN_PUBLISH_APPENDED;
+	bsn_to_device(); /* O1 */
+	bsn_store_index(sq->record, sq->pi);
+	if (sq->lane->lock)
+		pthread_spin_lock((pthread_spinlock_t *)sq->lane->lock);
+	bsn_wc_start(); /* O2 */
+}
+
+static void close_register(struct bsn_sq *sq)
+{
+	bsn_sq_close_register(sq->lane, sq->lane->reg);
+	if (sq->lane->lock)
+		pthread_spin_unlock((pthread_spinlock_t *)sq->lane->lock);
+}
+
+static bool takes_blueflame(const struct bsn_sq *sq, unsigned blocks)
+{
+	return sq->store != BSN_STORE_DOORBELL && blocks * BSN_BB_SIZE <= sq->lane->blueflame_bytes;
+}
+
+/* One WQE from the ring: block after block, since it may wrap. */
+static void copy_blueflame(struct bsn_sq *sq, uint16_t first, unsigned blocks)
+{
+	for (unsigned i = 0; i < blocks; i++) {
+		const uint8_t *bb = bsn_sq_slot_of(sq, first + i);
+		bsn_store_bb(sq->store, sq->lane->reg + i * BSN_BB_SIZE, bsn_v2_load(bb),
+			     bsn_v2_load(bb + 16), bsn_v2_load(bb + 32), bsn_v2_load(bb + 48));
+	}
+}
+
+/* For everything from @first on. */
+BSN_ALWAYS_INLINE void ring_doorbell(struct bsn_sq *sq, uint8_t *reg, uint16_t first,
+				     struct bsn_be64 head)
+{
+	sq->count_rung += (size_t)(uint16_t)(sq->pi - first) * BSN_BB_SIZE;
+	bsn_store_mmio(reg, head); /* between them: gcc 12 would make vectors of both counters */
+	sq->count_doorbells++;
+}
+
+/* The last WQE that was appended. */
+BSN_ALWAYS_INLINE const uint8_t *last_of(const struct bsn_sq *sq)
+{
+	return sq->ring + (uint32_t)(sq->last - (uint32_t)(uintptr_t)sq->ring);
+}
+
+/* Control segment, word 0, of the last WQE. */
+BSN_ALWAYS_INLINE struct bsn_be64 last_head(const struct bsn_sq *sq)
+{
+	return bsn_to_be64(bsn_load_be64(last_of(sq)));
+}
+
+/* Everything from @first on, into the register: a lone WQE by BlueFlame where that fits. */
+static void store_from(struct bsn_sq *sq, uint16_t first)
+{
+	const unsigned blocks = bsn_sq_blocks_at(sq, first);
+
+	if ((uint16_t)(first + blocks) == sq->pi && takes_blueflame(sq, blocks))
+		copy_blueflame(sq, first, blocks);
+	else
+		ring_doorbell(sq, sq->lane->reg, first, last_head(sq));
+}
+
+/* One WQE, or through a shared register. */
+static __attribute__((noinline)) int ring_any(struct bsn_sq *sq, uint16_t first)
+{
+	open_register(sq);
+	store_from(sq, first);
+	close_register(sq);
+	return 0;
+}
+
+int bsn_sq_ring(struct bsn_sq *sq)
+{
+	struct bsn_lane *lane;
+	uint16_t first;
+	uint8_t *reg;
+
+	if (!sq)
+		return refuse(EINVAL, "no send queue");
+	if (BSN_UNLIKELY(sq->path))
+		return sq->path->ring(sq);
+	first = bsn_sq_first_unrung(sq);
+	if (first == sq->pi)
+		return 0;
+	if (bsn_sq_slot_of(sq, first) == last_of(sq) || BSN_UNLIKELY(sq->lane->lock))
+		return ring_any(sq, first);
+	sq->publish &= (uint8_t)~BSN_PUBLISH_APPENDED;
+	lane = bsn_sq_open_register(sq);
+	reg = lane->reg;
+	ring_doorbell(sq, reg, first, last_head(sq));
+	bsn_sq_close_register(lane, reg);
+	return 0;
+}
+
+/*
+ * Several queues. So many have one barrier for O1, one for O2 and one for O3 between them, whatever their lanes are. A
+ * lane has two buffers: where more than two of these queues share it, O3 is also kept before a buffer is used again.
+ */
+#define RING_GROUP 32
+
+/* Whether a queue is published with others, not by itself. */
+static bool is_ours_alone(const struct bsn_sq *sq)
+{
+	return !sq->path && !sq->lane->lock;
+}
+
+static void store_with_others(struct bsn_sq *sq, uint16_t first)
+{
+	struct bsn_lane *const lane = sq->lane;
+
+	if (lane->count_unflushed == (lane->toggle ? 2 : 1)) {
+		bsn_wc_flush(); /* O3; other lanes' stores left, too, but they may count on */
+		lane->count_unflushed = 0;
+	}
+	store_from(sq, first);
+	bsn_lane_toggle(lane, lane->reg);
+	lane->count_unflushed++;
+}
+
+static void ring_group(struct bsn_sq *const *sqs, unsigned count)
+{
+	uint16_t first[RING_GROUP];
+
+	bsn_to_device(); /* O1 */
+	for (unsigned i = 0; i < count; i++) {
+		first[i] = sqs[i]->pi;
+		if (!is_ours_alone(sqs[i]))
+			continue;
+		first[i] = bsn_sq_first_unrung(sqs[i]); /* of one that is named twice, what the first time has left */
+		sqs[i]->publish &= (uint8_t)~BSN_PUBLISH_APPENDED;
+		bsn_store_index(sqs[i]->record, sqs[i]->pi);
+	}
+	bsn_wc_start(); /* O2 */
+	for (unsigned i = 0; i < count; i++)
+		if (first[i] != sqs[i]->pi)
+			store_with_others(sqs[i], first[i]);
+	bsn_wc_flush(); /* O3 */
+	for (unsigned i = 0; i < count; i++)
+		if (is_ours_alone(sqs[i]))
+			sqs[i]->lane->count_unflushed = 0;
+}
+
+int bsn_sq_ring_many(struct bsn_sq *const *sqs, unsigned count)
+{
+	int err = 0;
+
+	for (unsigned i = 0; i < count; i++)
+		if (!sqs[i])
+			return refuse(EINVAL, "no send queue among those to ring; none was rung");
+	for (unsigned i = 0; i < count; i += RING_GROUP)
+		ring_group(sqs + i, count - i < RING_GROUP ? count - i : RING_GROUP);
+	for (unsigned i = 0; i < count; i++) {
+		const int one = is_ours_alone(sqs[i]) ? 0 : bsn_sq_ring(sqs[i]);
+		err = err ? err : one;
+	}
+	return err;
+}
+
+void bsn_sq_publish_bb(struct bsn_sq *sq, bsn_v2 w01, bsn_v2 w23, bsn_v2 w45, bsn_v2 w67)
+{
+	const uint16_t first = bsn_sq_first_unrung(sq);
+
+	open_register(sq);
+	if ((uint16_t)(first + 1) == sq->pi && takes_blueflame(sq, 1))
+		bsn_store_bb(sq->store, sq->lane->reg, w01, w23, w45, w67);
+	else
+		ring_doorbell(sq, sq->lane->reg, first, (struct bsn_be64){ w01[0] });
+	close_register(sq);
+}
+
+uint32_t bsn_sq_count_blueflame(const struct bsn_sq *sq)
+{
+	if (!sq->ring)
+		return 0; /* the provider's are not known */
+	return bsn_sq_wide_pi(sq) - (uint16_t)(sq->pi - bsn_sq_first_unrung(sq)) -
+	       (uint32_t)(sq->count_rung / BSN_BB_SIZE);
+}
