@@ -55,12 +55,11 @@ BSN_ALWAYS_INLINE uint32_t free_blocks(struct bsn_sq *sq)
  */
 BSN_ALWAYS_INLINE uint8_t *find_limit(struct bsn_sq *sq, size_t free_bb)
 {
-	const struct bsn_ctrl above = { .opmod = 0xff };
 	uint8_t *const slot = sq->slot == sq->ring_end ? sq->ring : sq->slot;
 	uint8_t *const limit = slot + free_bb * BSN_BB_SIZE;
 
 	sq->slot = slot;
-	sq->ctrl_next &= ~bsn_ctrl_word(&above, 0);
+	sq->ctrl_carry = 0;
 	sq->wide_pi += (uint16_t)(sq->pi - (uint16_t)sq->wide_pi);
 	return limit < sq->ring_end ? limit : sq->ring_end;
 }
@@ -130,17 +129,25 @@ static int refuse_full(struct bsn_sq *sq, uint32_t what)
 static __attribute__((noinline)) void note_other_poster(struct bsn_lane *lane, uintptr_t self)
 {
 	if (lane->lock)
-		return;
+		return; /* any thread may come */
 	if (__atomic_exchange_n(&lane->owner_thread, self, __ATOMIC_RELAXED))
 		__atomic_fetch_add(&lane->count_posters, 1, __ATOMIC_RELAXED);
 }
 
-BSN_ALWAYS_INLINE void note_poster(struct bsn_lane *lane)
+/* Whether it is the last one, or the first. */
+BSN_ALWAYS_INLINE bool is_known_poster(struct bsn_lane *lane)
 {
 	const uintptr_t self = bsn_this_thread();
+	uintptr_t none = 0;
 
-	if (BSN_UNLIKELY(__atomic_load_n(&lane->owner_thread, __ATOMIC_RELAXED) != self))
-		note_other_poster(lane, self);
+	return BSN_LIKELY(__atomic_load_n(&lane->owner_thread, __ATOMIC_RELAXED) == self) ||
+	       __atomic_compare_exchange_n(&lane->owner_thread, &none, self, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+}
+
+BSN_ALWAYS_INLINE void note_poster(struct bsn_lane *lane)
+{
+	if (!is_known_poster(lane))
+		note_other_poster(lane, bsn_this_thread());
 }
 
 /* Whether a request without a fence of its own may be posted. */
@@ -160,6 +167,23 @@ BSN_ALWAYS_INLINE void look_for_room(struct bsn_sq *sq, bool has_peers)
 		return;
 	note_poster(sq->lane);
 	set_limit(sq, has_peers, find_limit(sq, free_blocks(sq)));
+}
+
+/*
+ * The same for the functions of the most common requests: whether there is room for @bb blocks in a queue of one peer,
+ * in one piece or not; else one of the other functions has to look. It calls nothing, so that no register is saved.
+ */
+BSN_ALWAYS_INLINE bool look_quickly(struct bsn_sq *sq, uint32_t bb)
+{
+	uint32_t outstanding;
+
+	if (BSN_UNLIKELY(!is_open(sq) || sq->has_peers || !is_known_poster(sq->lane)))
+		return false;
+	outstanding = count_outstanding(sq);
+	if (BSN_UNLIKELY(outstanding + bb > sq->capacity_bb))
+		return false;
+	sq->limit = find_limit(sq, sq->capacity_bb - outstanding);
+	return true;
 }
 
 /* Room for @bb blocks, in one piece or not; the slot is in the ring. */
@@ -796,52 +820,103 @@ static int post_sgl(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,
 }
 
 /*
- * The most common requests by functions of their own, as the rows of struct bsn_sq_posts are: of one SGE, and
- * signaled. The inline code builds them, but once a lap finds the ring's end, or has used up the room that
- * was counted.
+ * The most common requests by functions of their own, as the rows of struct bsn_sq_posts are: signaled, of one to
+ * BSN_MAX_PLAIN_SGE SGEs or of inline data. The inline code builds them, but once a lap finds the ring's end, or has
+ * used up the room that was counted.
  */
-BSN_ALWAYS_INLINE int post_one(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,
-			       const struct bsn_remote *remote, uint32_t imm, uint64_t id,
-			       unsigned opcode, bool has_raddr, uint32_t flags)
+/* Whether it is one of these, and there is room for it. The compiler knows the count. */
+BSN_ALWAYS_INLINE bool is_common(struct bsn_sq *sq, uint32_t what, const struct bsn_sge *sge, unsigned count,
+				 unsigned ds, unsigned opcode, uint32_t flags)
 {
-	struct bsn_sq *sq = ep->sq;
-
-	if (BSN_UNLIKELY(what != BSN_WHAT(opcode, flags, 1u) || sq->has_peers))
-		return post_sgl(ep, what, sge, remote, imm, id);
-	if (BSN_LIKELY(sq->slot >= sq->limit))
-		look_for_room(sq, false);
-	if (!bsn_fits(sq, sq->limit, BSN_BB_SIZE) || !bsn_are_plain(sge, 1) ||
-	    BSN_UNLIKELY(!is_one_of(sq->ops, opcode)))
-		return post_sgl(ep, what, sge, remote, imm, id);
-	return bsn_put_sges(sq, NULL, 0, opcode, sge, 1, false, remote, has_raddr, imm, id, flags);
+	return BSN_LIKELY(what == BSN_WHAT(opcode, flags, count)) && bsn_are_plain(sge, count) &&
+	       (count == 1 || BSN_LIKELY(count <= sq->max_sge)) && BSN_LIKELY(is_one_of(sq->ops, opcode)) &&
+	       look_quickly(sq, bsn_bb_of_ds(ds));
 }
 
-/* Two functions each: the first one saves no register. */
+/*
+ * Ends a WQE of one or two blocks, all of it in registers. The second block is at the ring's start where the first is
+ * at its end.
+ */
+BSN_ALWAYS_INLINE int end_split(struct bsn_sq *sq, const struct bsn_regs *r, unsigned ds, uint64_t id, uint32_t flags)
+{
+	const size_t bytes = bsn_bytes_of_ds(ds);
+	uint8_t *const wqe = sq->slot;
+	uint8_t *const after = wqe + BSN_BB_SIZE;
+	uint8_t *const second = bytes > BSN_BB_SIZE && after == sq->ring_end ? sq->ring : after;
+
+	BSN_UNROLL for (unsigned i = 0; i < ds && i < BSN_BB_DS; i++)
+		bsn_store_ds(wqe + i * BSN_DS_SIZE, r->ds[i]);
+	BSN_UNROLL for (unsigned i = BSN_BB_DS; i < ds; i++)
+		bsn_store_ds(second + (i - BSN_BB_DS) * BSN_DS_SIZE, r->ds[i]);
+	bsn_keep_id(sq, wqe, ds, BSN_NEAR_DS, id);
+	bsn_sq_advance(sq, bytes);
+	sq->slot = bytes > BSN_BB_SIZE ? second + BSN_BB_SIZE : after;
+	if (second != after)
+		sq->limit = sq->slot; /* the next one looks */
+	if (flags & BSN_F_RING)
+		return bsn_publish(sq, wqe, bytes, r, ds, BSN_REST_NONE);
+	bsn_sq_append(sq, wqe);
+	return 0;
+}
+
+/* Of several SGEs. @free_bb: blocks that are free, enough for it. */
+BSN_ALWAYS_INLINE int put_several(struct bsn_sq *sq, const struct bsn_sge *sge, unsigned count,
+				  const struct bsn_remote *remote, uint32_t imm, uint64_t id, unsigned opcode,
+				  bool has_raddr, uint32_t flags)
+{
+	const unsigned ds = 1 + has_raddr + count;
+	struct bsn_regs r;
+
+	if (has_raddr)
+		r.ds[1] = bsn_ds_raddr(remote);
+	BSN_UNROLL for (unsigned i = 0; i < count; i++)
+		r.ds[1 + has_raddr + i] = bsn_ds_plain(&sge[i]);
+	bsn_begin(&r, sq, NULL, 0, opcode, ds, flags, imm);
+	return end_split(sq, &r, ds, id, flags);
+}
+
+#define POST_PARAMETERS(data)                                                                      \
+	struct bsn_ep *ep, uint32_t what, const data, const struct bsn_remote *remote, uint32_t imm, uint64_t id
 #define POST_ONE(name, opcode, has_raddr, flags)                                                   \
-	static __attribute__((noinline)) int name##_anew(                                          \
-		struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,                       \
-		const struct bsn_remote *remote, uint32_t imm, uint64_t id)                        \
+	static int name(POST_PARAMETERS(struct bsn_sge *sge))                                      \
 	{                                                                                          \
-		return post_one(ep, what, sge, remote, imm, id, opcode, has_raddr, flags);         \
-	}                                                                                          \
-	static int name(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,               \
-			const struct bsn_remote *remote, uint32_t imm, uint64_t id)                \
-	{                                                                                          \
-		if (ep->sq->fenced_limit)                                                          \
-			return post_sgl_fenced(ep, what, sge, remote, imm, id);                    \
-		return name##_anew(ep, what, sge, remote, imm, id);                                \
+		if (is_common(ep->sq, what, sge, 1, 2 + has_raddr, opcode, flags))                 \
+			return bsn_put_sges(ep->sq, NULL, 0, opcode, sge, 1, false, remote, has_raddr, imm, id, flags); \
+		return ep->sq->fenced_limit ? post_sgl_fenced(ep, what, sge, remote, imm, id)      \
+					    : post_sgl(ep, what, sge, remote, imm, id);            \
 	}
-#define POST_ONES(opcode, has_raddr, name)                                                         \
-	POST_ONE(post_##name, opcode, has_raddr, (uint32_t)BSN_F_SIGNALED)                         \
-	POST_ONE(post_##name##_rung, opcode, has_raddr, (uint32_t)(BSN_F_SIGNALED | BSN_F_RING))
-POST_ONES(BSN_OPCODE_RDMA_READ, true, read)
-POST_ONES(BSN_OPCODE_SEND_INVAL, false, send_inval)
-POST_ONES(BSN_OPCODE_RDMA_WRITE, true, write)
-POST_ONES(BSN_OPCODE_RDMA_WRITE_IMM, true, write_imm)
-POST_ONES(BSN_OPCODE_SEND, false, send)
-POST_ONES(BSN_OPCODE_SEND_IMM, false, send_imm)
-#undef POST_ONES
-#undef POST_ONE
+#define POST_SEVERAL(name, opcode, has_raddr, flags, count)                                        \
+	static __attribute__((noinline)) int name##count(POST_PARAMETERS(struct bsn_sge *sge))     \
+	{                                                                                          \
+		if (is_common(ep->sq, what, sge, count, 1 + has_raddr + count, opcode, flags))     \
+			return put_several(ep->sq, sge, count, remote, imm, id, opcode, has_raddr, flags); \
+		return post_sgl(ep, what, sge, remote, imm, id);                                   \
+	}
+#define POST_LIST(name, opcode, has_raddr, flags)                                                  \
+	POST_SEVERAL(name, opcode, has_raddr, flags, 2)                                            \
+	POST_SEVERAL(name, opcode, has_raddr, flags, 3)                                            \
+	POST_SEVERAL(name, opcode, has_raddr, flags, 4)                                            \
+	static int name(POST_PARAMETERS(struct bsn_sge *sge))                                      \
+	{                                                                                          \
+		switch (count_of(what)) {                                                          \
+		case 2: return name##2(ep, what, sge, remote, imm, id);                            \
+		case 3: return name##3(ep, what, sge, remote, imm, id);                            \
+		case 4: return name##4(ep, what, sge, remote, imm, id);                            \
+		default: return post_sgl(ep, what, sge, remote, imm, id);                          \
+		}                                                                                  \
+	}
+#define BOTH(post, name, opcode, has_raddr)                                                        \
+	post(name, opcode, has_raddr, (uint32_t)BSN_F_SIGNALED)                                    \
+	post(name##_rung, opcode, has_raddr, (uint32_t)(BSN_F_SIGNALED | BSN_F_RING))
+BOTH(POST_ONE, post_read, BSN_OPCODE_RDMA_READ, true)
+BOTH(POST_ONE, post_send_inval, BSN_OPCODE_SEND_INVAL, false)
+BOTH(POST_ONE, post_write, BSN_OPCODE_RDMA_WRITE, true)
+BOTH(POST_ONE, post_write_imm, BSN_OPCODE_RDMA_WRITE_IMM, true)
+BOTH(POST_ONE, post_send, BSN_OPCODE_SEND, false)
+BOTH(POST_ONE, post_send_imm, BSN_OPCODE_SEND_IMM, false)
+BOTH(POST_LIST, post_reads, BSN_OPCODE_RDMA_READ, true)
+BOTH(POST_LIST, post_writes, BSN_OPCODE_RDMA_WRITE, true)
+BOTH(POST_LIST, post_sends, BSN_OPCODE_SEND, false)
 
 int bsn_sq_post_sgl(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,
 		    const struct bsn_remote *remote, uint32_t imm, uint64_t id)
@@ -979,6 +1054,51 @@ static int post_inline(struct bsn_ep *ep, uint32_t what, const void *data,
 	return post_inline_full(ep, what, data, remote, imm, id);
 }
 
+/* Inline data that begin at the ring's end and go on at its start. */
+BSN_ALWAYS_INLINE int put_piece_across(struct bsn_sq *sq, uint32_t what, const void *data,
+				       const struct bsn_remote *remote, uint32_t imm, uint64_t id, unsigned opcode,
+				       bool has_raddr, uint32_t flags)
+{
+	struct beside beside;
+	int err;
+
+	go_beside(sq, &beside);
+	err = bsn_put_data(sq, beside.limit, NULL, 0, opcode, data, count_of(what), 0, remote, has_raddr, imm, id,
+			   flags & ~(uint32_t)BSN_F_RING);
+	return come_back(sq, &beside, err, flags);
+}
+
+/* The most common pieces of inline data. */
+#define POST_PIECE(name, opcode, has_raddr, flags)                                                 \
+	static __attribute__((noinline)) int name##_across(POST_PARAMETERS(void *data))            \
+	{                                                                                          \
+		const int err = put_piece_across(ep->sq, what, data, remote, imm, id, opcode, has_raddr, flags); \
+                                                                                                   \
+		return err > 0 ? post_inline_cold(ep, what, data, remote, imm, id) : err;          \
+	}                                                                                          \
+	static __attribute__((noinline)) int name##_anew(POST_PARAMETERS(void *data))              \
+	{                                                                                          \
+		const int err = look_quickly(ep->sq, 1)                                            \
+					? bsn_put_data(ep->sq, ep->sq->limit, NULL, 0, opcode, data, \
+						       count_of(what), 0, remote, has_raddr, imm, id, flags) \
+					: BSN_NO_ROOM;                                             \
+                                                                                                   \
+		return err > 0 ? post_inline(ep, what, data, remote, imm, id) : err;               \
+	}                                                                                          \
+	static int name(POST_PARAMETERS(void *data))                                               \
+	{                                                                                          \
+		const uint32_t shape = what & ((1u << BSN_WHAT_COUNT_SHIFT) - 1);                  \
+		const struct bsn_sq *sq = ep->sq;                                                  \
+                                                                                                   \
+		if (BSN_UNLIKELY(shape != BSN_WHAT(opcode, flags | BSN_F_INLINE, 0u)))             \
+			return post_inline(ep, what, data, remote, imm, id);                       \
+		return sq->slot < sq->limit && is_wrapping(sq, NULL)                               \
+			       ? name##_across(ep, what, data, remote, imm, id)                    \
+			       : name##_anew(ep, what, data, remote, imm, id);                     \
+	}
+BOTH(POST_PIECE, post_write_piece, BSN_OPCODE_RDMA_WRITE, true)
+BOTH(POST_PIECE, post_send_piece, BSN_OPCODE_SEND, false)
+
 int bsn_sq_post_inline(struct bsn_ep *ep, uint32_t what, const void *data,
 		       const struct bsn_remote *remote, uint32_t imm, uint64_t id)
 {
@@ -1034,25 +1154,31 @@ int bsn_sq_post_atomic(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *s
 #define ALL(f)  { FOUR(f), FOUR(f), FOUR(f), FOUR(f) }
 _Static_assert(BSN_POST_ROWS == 16, "each row has its function");
 #define ROW(opcode, name)                                                                          \
-	[BSN_POST_ROW(opcode, 0)] = post_##name,                                                   \
-	[BSN_POST_ROW(opcode, BSN_F_RING)] = post_##name##_rung
-#define NO_ROW(row) [row] = post_sgl, [(row) + BSN_POST_ROWS / 2] = post_sgl
-const struct bsn_sq_posts bsn_sq_posts_mlx5 = { .one = { ROW(BSN_OPCODE_RDMA_READ, read),
-							 ROW(BSN_OPCODE_SEND_INVAL, send_inval),
-							 ROW(BSN_OPCODE_RDMA_WRITE, write),
-							 ROW(BSN_OPCODE_RDMA_WRITE_IMM, write_imm),
-							 ROW(BSN_OPCODE_SEND, send),
-							 ROW(BSN_OPCODE_SEND_IMM, send_imm),
-							 NO_ROW(2),
-							 NO_ROW(3) },
-						.sgl = ALL(post_sgl),
-						.piece = ALL(post_inline),
-						.atomic = bsn_sq_post_atomic };
+	[BSN_POST_ROW(opcode, 0)] = name, [BSN_POST_ROW(opcode, BSN_F_RING)] = name##_rung
+#define ROWS_ELSE(row, name) [row] = name, [(row) + BSN_POST_ROWS / 2] = name
+const struct bsn_sq_posts bsn_sq_posts_mlx5 = {
+	.one = { ROW(BSN_OPCODE_RDMA_READ, post_read), ROW(BSN_OPCODE_SEND_INVAL, post_send_inval),
+		 ROW(BSN_OPCODE_RDMA_WRITE, post_write), ROW(BSN_OPCODE_RDMA_WRITE_IMM, post_write_imm),
+		 ROW(BSN_OPCODE_SEND, post_send), ROW(BSN_OPCODE_SEND_IMM, post_send_imm), ROWS_ELSE(2, post_sgl),
+		 ROWS_ELSE(3, post_sgl) },
+	.sgl = { ROW(BSN_OPCODE_RDMA_READ, post_reads), ROW(BSN_OPCODE_RDMA_WRITE, post_writes),
+		 ROW(BSN_OPCODE_SEND, post_sends), ROWS_ELSE(BSN_POST_ROW(BSN_OPCODE_SEND_INVAL, 0), post_sgl),
+		 ROWS_ELSE(BSN_POST_ROW(BSN_OPCODE_RDMA_WRITE_IMM, 0), post_sgl),
+		 ROWS_ELSE(BSN_POST_ROW(BSN_OPCODE_SEND_IMM, 0), post_sgl), ROWS_ELSE(2, post_sgl),
+		 ROWS_ELSE(3, post_sgl) },
+	.piece = { ROW(BSN_OPCODE_RDMA_WRITE, post_write_piece), ROW(BSN_OPCODE_SEND, post_send_piece),
+		   ROWS_ELSE(BSN_POST_ROW(BSN_OPCODE_RDMA_READ, 0), post_inline),
+		   ROWS_ELSE(BSN_POST_ROW(BSN_OPCODE_SEND_INVAL, 0), post_inline),
+		   ROWS_ELSE(BSN_POST_ROW(BSN_OPCODE_RDMA_WRITE_IMM, 0), post_inline),
+		   ROWS_ELSE(BSN_POST_ROW(BSN_OPCODE_SEND_IMM, 0), post_inline), ROWS_ELSE(2, post_inline),
+		   ROWS_ELSE(3, post_inline) },
+	.atomic = bsn_sq_post_atomic,
+};
 const struct bsn_sq_posts bsn_sq_posts_any = { .one = ALL(bsn_sq_post_sgl),
 					       .sgl = ALL(bsn_sq_post_sgl),
 					       .piece = ALL(bsn_sq_post_inline),
 					       .atomic = bsn_sq_post_atomic };
-#undef NO_ROW
+#undef ROWS_ELSE
 #undef ROW
 #undef ALL
 #undef FOUR
