@@ -933,8 +933,11 @@ BSN_ALWAYS_INLINE int bsn_put_long(struct bsn_sq *sq, const uint8_t *limit,
 		struct bsn_regs all;
 		all.moves_later = false;
 		all.ds[head] = bsn_ds_inline_first(data, length);
-		BSN_UNROLL for (unsigned i = 0; i < count; i++) all.ds[head + 1 + i] =
-			bsn_ds_load(rest + BSN_DS_SIZE * i);
+#define BSN_LOAD_REG(i)                                                                            \
+	if ((i) >= head + 1 && (i) < ds - 1)                                                         \
+		all.ds[i] = bsn_ds_load(rest + BSN_DS_SIZE * ((i) - head - 1));
+		BSN_EACH_REG(BSN_LOAD_REG)
+#undef BSN_LOAD_REG
 		all.ds[ds - 1] = bsn_ds_inline_last(rest + BSN_DS_SIZE * count,
 						    data + length, more);
 		return bsn_end_data(sq, wqe, peer, prefix_ds, opcode, &all, ds, BSN_REST_NONE, ds, length,

@@ -3,7 +3,7 @@
 """What one function of a program costs more than another, in instructions, by valgrind. Speaks TAP.
 
 usage: more.py COMPILER PROGRAM TIMES PLAIN:MORE:LIMIT...
-  COMPILER  gcc, where the limits hold: on x86-64, at -O2; else -
+  COMPILER  gcc, where the limits hold: on x86-64, at -O2, and of a test of any compiler; else -
   TIMES     how often each of the functions does what is counted
   LIMIT     the instructions that the function MORE may cost more than PLAIN
 """
