@@ -1046,6 +1046,152 @@ int bsn_sq_post_atomic(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *s
 	return post_any(&r);
 }
 
+/* -- one of many peers: what the inline code left ---------------------------------------------------- */
+
+/*
+ * Most often it left a plain request, since the room that was counted is used up: once a lap, or at every second post
+ * where the queue takes one request at a time. Room is counted again, and the function that the inline code has for
+ * such requests builds it, by a jump. None of those comes back here. What the library has to signal goes the cold
+ * way at once.
+ */
+
+/* Most requests take two blocks at the most, whatever the peer's address vector. */
+BSN_ALWAYS_INLINE void look_for_peer_room(struct bsn_sq *sq)
+{
+	if (!bsn_fits(sq, sq->peer_limit, 2 * BSN_BB_SIZE))
+		look_for_room(sq, true);
+}
+
+BSN_ALWAYS_INLINE bool has_peer_block(const struct bsn_sq *sq)
+{
+	return bsn_fits(sq, sq->peer_limit, BSN_BB_SIZE);
+}
+
+/* SGEs, with any flags. The compiler knows @kind, here and below. */
+BSN_ALWAYS_INLINE int post_peer_any(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,
+				    const struct bsn_remote *remote, uint32_t imm, uint64_t id,
+				    const struct bsn_kind *kind)
+{
+	struct bsn_sq *sq = ep->sq;
+
+	if (BSN_UNLIKELY(opcode_of(what) != kind->opcode || what & (BSN_F_INLINE | UNKNOWN_FLAGS)) ||
+	    bsn_is_due(sq, what))
+		return post_sgl(ep, what, sge, remote, imm, id);
+	look_for_peer_room(sq);
+	if (count_of(what) == 1 && has_peer_block(sq) && bsn_are_plain(sge, 1))
+		return bsn_post_piece(ep, kind, bsn_ds_data(sge), remote, id, imm, what & BSN_F_PLAIN);
+	if (!kind->has_remote)
+		return post_sgl(ep, what, sge, remote, imm, id);
+#define POST_LIST(count)                                                                           \
+	if (what == BSN_WHAT(BSN_OPCODE_RDMA_WRITE, BSN_F_RUNG, count##u))                         \
+		return bsn_peer_write_rung##count(ep, sq, sge, remote, sq->slot, id);              \
+	if (what == BSN_WHAT(BSN_OPCODE_RDMA_READ, BSN_F_RUNG, count##u))                          \
+		return bsn_peer_read_rung##count(ep, sq, sge, remote, sq->slot, id);               \
+	if (count_of(what) == (count))                                                             \
+		return bsn_peer_rdma##count(ep, what, sge, remote, imm, id);
+	POST_LIST(2)
+	POST_LIST(3)
+	POST_LIST(4)
+#undef POST_LIST
+	return post_sgl(ep, what, sge, remote, imm, id);
+}
+
+/* One SGE; that it is so, with these @flags, was looked at. */
+BSN_ALWAYS_INLINE int post_peer_one(struct bsn_ep *ep, const struct bsn_sge *sge,
+				    const struct bsn_remote *remote, uint32_t imm, uint64_t id,
+				    const struct bsn_kind *kind, uint32_t flags)
+{
+	struct bsn_sq *sq = ep->sq;
+
+	look_for_peer_room(sq);
+	if (bsn_is_due(sq, flags) || !has_peer_block(sq) || !bsn_are_plain(sge, 1))
+		return post_sgl(ep, BSN_WHAT(kind->opcode, flags, 1u), sge, remote, imm, id);
+	return bsn_post_piece(ep, kind, bsn_ds_data(sge), remote, id, imm, flags);
+}
+
+/* Inline data; most often it is one DS, with these @flags. */
+BSN_ALWAYS_INLINE int post_peer_data(struct bsn_ep *ep, uint32_t what, const void *data,
+				     const struct bsn_remote *remote, uint32_t imm, uint64_t id,
+				     const struct bsn_kind *kind, uint32_t flags)
+{
+	const uint32_t rest = what - BSN_WHAT(kind->opcode, flags | BSN_F_INLINE, 0u);
+	const uint32_t length = rest >> BSN_WHAT_COUNT_SHIFT;
+	struct bsn_sq *sq = ep->sq;
+
+	look_for_peer_room(sq);
+	if (rest & ((1u << BSN_WHAT_COUNT_SHIFT) - 1) || length - 1 >= BSN_DS_INLINE_MAX || !has_peer_block(sq))
+		return post_inline(ep, what, data, remote, imm, id);
+	return bsn_post_piece(ep, kind, bsn_ds_short((const uint8_t *)data, length), remote, id, imm, flags);
+}
+
+/* Each saves only its own registers. @ring: the flag, or 0. */
+#define POST_PEER_ANY(name)                                                                        \
+	static __attribute__((noinline)) int post_peer_##name##_any(                               \
+		struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,                       \
+		const struct bsn_remote *remote, uint32_t imm, uint64_t id)                        \
+	{                                                                                          \
+		return post_peer_any(ep, what, sge, remote, imm, id, &bsn_kind_##name);            \
+	}
+#define POST_PEER_ONE(name, after, flags)                                                          \
+	static int post_peer_##name##after(struct bsn_ep *ep, uint32_t what,                       \
+					   const struct bsn_sge *sge,                              \
+					   const struct bsn_remote *remote, uint32_t imm,          \
+					   uint64_t id)                                            \
+	{                                                                                          \
+		if (what != BSN_WHAT(bsn_kind_##name.opcode, flags, 1u))                           \
+			return post_peer_##name##_any(ep, what, sge, remote, imm, id);             \
+		return post_peer_one(ep, sge, remote, imm, id, &bsn_kind_##name, flags);           \
+	}
+#define POST_PEER_DATA(name, after, flags)                                                         \
+	static int post_peer_##name##after##_data(struct bsn_ep *ep, uint32_t what, const void *data, \
+						  const struct bsn_remote *remote, uint32_t imm,   \
+						  uint64_t id)                                     \
+	{                                                                                          \
+		return post_peer_data(ep, what, data, remote, imm, id, &bsn_kind_##name, flags);   \
+	}
+#define POST_PEER(name)                                                                            \
+	POST_PEER_ANY(name)                                                                        \
+	POST_PEER_ONE(name, _quiet, 0u)                                                            \
+	POST_PEER_ONE(name, _quiet_rung, (uint32_t)BSN_F_RING)                                     \
+	POST_PEER_ONE(name, , (uint32_t)BSN_F_SIGNALED)                                            \
+	POST_PEER_ONE(name, _rung, BSN_F_RUNG)
+#define POST_PEER_DATAS(name)                                                                      \
+	POST_PEER_DATA(name, , (uint32_t)BSN_F_SIGNALED)                                           \
+	POST_PEER_DATA(name, _rung, BSN_F_RUNG)
+POST_PEER(read)
+POST_PEER(send_inval)
+POST_PEER(write)
+POST_PEER(write_imm)
+POST_PEER(send)
+POST_PEER(send_imm)
+POST_PEER_DATAS(write)
+POST_PEER_DATAS(write_imm)
+POST_PEER_DATAS(send)
+POST_PEER_DATAS(send_imm)
+#undef POST_PEER_DATAS
+#undef POST_PEER
+#undef POST_PEER_DATA
+#undef POST_PEER_ONE
+#undef POST_PEER_ANY
+
+/* The inline code's functions cannot fail where there are two blocks, nothing is due and the queue has the operation. */
+static int post_peer_atomic(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,
+			    const struct bsn_remote *remote, const uint64_t operand[2], uint64_t id)
+{
+	const uint32_t fetch_add = BSN_WHAT(BSN_OPCODE_ATOMIC_FA, BSN_F_RUNG, 1u);
+	const uint32_t cmp_swap = BSN_WHAT(BSN_OPCODE_ATOMIC_CS, BSN_F_RUNG, 1u);
+	struct bsn_sq *sq = ep->sq;
+
+	look_for_peer_room(sq);
+	if (bsn_fits(sq, sq->peer_limit, 2 * BSN_BB_SIZE) && is_one_of(sq->ops, opcode_of(what))) {
+		if (what == fetch_add)
+			return bsn_peer_fetch_add_rung(ep, operand[0], sge, remote, operand[1], id);
+		if (what == cmp_swap)
+			return bsn_peer_cmp_swap_rung(ep, operand[0], sge, remote, operand[1], id);
+	}
+	return bsn_sq_post_atomic(ep, what, sge, remote, operand, id);
+}
+
 #define FOUR(f) f, f, f, f
 #define ALL(f)  { FOUR(f), FOUR(f), FOUR(f), FOUR(f) }
 _Static_assert(BSN_POST_ROWS == 16, "each row has its function");
@@ -1068,6 +1214,41 @@ const struct bsn_sq_posts bsn_sq_posts_any = { .one = ALL(bsn_sq_post_sgl),
 					       .sgl = ALL(bsn_sq_post_sgl),
 					       .piece = ALL(bsn_sq_post_inline),
 					       .atomic = bsn_sq_post_atomic };
+#define QUIET_ROW(opcode, name)                                                                    \
+	[BSN_POST_ROW(opcode, 0)] = post_##name##_quiet,                                           \
+	[BSN_POST_ROW(opcode, BSN_F_RING)] = post_##name##_quiet_rung
+#define DATA_ROW(opcode, name)                                                                     \
+	[BSN_POST_ROW(opcode, 0)] = post_##name##_data,                                            \
+	[BSN_POST_ROW(opcode, BSN_F_RING)] = post_##name##_rung_data
+#define NO_DATA_ROW(row) [row] = post_inline, [(row) + BSN_POST_ROWS / 2] = post_inline
+const struct bsn_sq_posts bsn_sq_posts_peers = { .one = { ROW(BSN_OPCODE_RDMA_READ, peer_read),
+							  ROW(BSN_OPCODE_SEND_INVAL, peer_send_inval),
+							  ROW(BSN_OPCODE_RDMA_WRITE, peer_write),
+							  ROW(BSN_OPCODE_RDMA_WRITE_IMM, peer_write_imm),
+							  ROW(BSN_OPCODE_SEND, peer_send),
+							  ROW(BSN_OPCODE_SEND_IMM, peer_send_imm),
+							  NO_ROW(2),
+							  NO_ROW(3) },
+						 .sgl = { QUIET_ROW(BSN_OPCODE_RDMA_READ, peer_read),
+							  QUIET_ROW(BSN_OPCODE_SEND_INVAL, peer_send_inval),
+							  QUIET_ROW(BSN_OPCODE_RDMA_WRITE, peer_write),
+							  QUIET_ROW(BSN_OPCODE_RDMA_WRITE_IMM, peer_write_imm),
+							  QUIET_ROW(BSN_OPCODE_SEND, peer_send),
+							  QUIET_ROW(BSN_OPCODE_SEND_IMM, peer_send_imm),
+							  NO_ROW(2),
+							  NO_ROW(3) },
+						 .piece = { NO_DATA_ROW(BSN_POST_ROW(BSN_OPCODE_RDMA_READ, 0)),
+							    NO_DATA_ROW(BSN_POST_ROW(BSN_OPCODE_SEND_INVAL, 0)),
+							    DATA_ROW(BSN_OPCODE_RDMA_WRITE, peer_write),
+							    DATA_ROW(BSN_OPCODE_RDMA_WRITE_IMM, peer_write_imm),
+							    DATA_ROW(BSN_OPCODE_SEND, peer_send),
+							    DATA_ROW(BSN_OPCODE_SEND_IMM, peer_send_imm),
+							    NO_DATA_ROW(2),
+							    NO_DATA_ROW(3) },
+						 .atomic = post_peer_atomic };
+#undef NO_DATA_ROW
+#undef DATA_ROW
+#undef QUIET_ROW
 #undef NO_ROW
 #undef ROW
 #undef ALL
@@ -1188,6 +1369,11 @@ int bsn_sq_post_prepared(struct bsn_ep *ep, const struct bsn_prepared *p, uint64
 		look_for_room(ep->sq, false);
 		if (ep->sq->slot < ep->sq->limit)
 			return bsn_build_prepared(ep, p, id, flags);
+	}
+	if (ep->sq->slot >= ep->sq->peer_limit && ep->sq->has_peers) {
+		look_for_room(ep->sq, true);
+		if (ep->sq->slot < ep->sq->peer_limit) /* so it does not come here again */
+			return bsn_peer_prepared(ep, p, id, flags);
 	}
 	r = (struct request){ .sq = ep->sq,
 			      .peer = peer_of(ep),

@@ -10,7 +10,7 @@
 
 #define MOST_TURN (1ull << 40) /* bytes */
 
-enum { DEFAULT_INITIATORS = 8, DEFAULT_SPARES = 1, DEFAULT_DEPTH = 64, DEFAULT_TURN = 65536 };
+enum { DEFAULT_INITIATORS = 8, DEFAULT_SPARES = 1, DEFAULT_DEPTH = 64, LEAST_DEPTH = 16, DEFAULT_TURN = 65536 };
 
 /* -- creation ----------------------------------------------------------------------------------- */
 
@@ -37,10 +37,12 @@ void init_nowhere(struct bsn_sq *sq, const struct bsn_sq *like)
 	sq->posts = &bsn_sq_posts_any;
 }
 
-/* Of an initiator: as much for each of its peers. */
+/* Of an initiator: as much for each of its peers. A short queue has its room counted at every other post. */
 static uint32_t depth_of(const struct bsn_dc_pool *pool, const struct bsn_dc_pool_attr *attr)
 {
-	return or_else(attr->send_depth, DEFAULT_DEPTH) * pool->streams;
+	const uint32_t depth = or_else(attr->send_depth, DEFAULT_DEPTH) * pool->streams;
+
+	return depth > LEAST_DEPTH ? depth : LEAST_DEPTH;
 }
 
 static int make_cq(struct bsn_dc_pool *pool, const struct bsn_dc_pool_attr *attr)
