@@ -15,38 +15,49 @@ static struct slot *slot_at(const struct bsn_dc_pool *pool, uint16_t number)
 /* -- least recently used -------------------------------------------------------------------------- */
 
 /* A clock, at most twice round: the hand passes once a slot that was used since it last passed. */
-static __attribute__((noinline)) struct slot *find_oldest_any(struct bsn_dc_pool *pool)
+static struct slot *find_oldest_any(struct bsn_dc_pool *pool)
 {
 	for (uint32_t left = 2 * pool->slot_count; left; left--) {
-		struct slot *s = &pool->slots[pool->hand];
+		struct slot *s = pool->hand++;
 
-		if (++pool->hand == pool->slot_count)
-			pool->hand = 0;
+		if (pool->hand == pool->end)
+			pool->hand = pool->slots;
 		if (s->peer && is_idle(pool, s) && !take_used(pool, s))
 			return s;
 	}
 	return NULL;
 }
 
-/* The same where the pool is simple: it calls nothing. */
+BSN_ALWAYS_INLINE struct slot *next_of(const struct bsn_dc_pool *pool, struct slot *s)
+{
+	return s + 1 == pool->end ? pool->slots : s + 1;
+}
+
+/* The same where the pool is simple, once round: it calls nothing, and remembers what the second round would find. */
+BSN_ALWAYS_INLINE struct slot *find_oldest_simply(struct bsn_dc_pool *pool)
+{
+	struct slot *s = pool->hand, *idle = NULL;
+
+	do {
+		const uint16_t done = bsn_sq_done(s->sq);
+
+		if (is_simply_idle(s, done) && s->peer) {
+			if (!take_simply_used(s, done)) {
+				pool->hand = next_of(pool, s);
+				return s;
+			}
+			idle = idle ? idle : s;
+		}
+		s = next_of(pool, s);
+	} while (s != pool->hand);
+	if (idle)
+		pool->hand = next_of(pool, idle);
+	return idle;
+}
+
 static struct slot *find_oldest(struct bsn_dc_pool *pool)
 {
-	struct slot *const slots = pool->slots, *const end = slots + pool->slot_count;
-	uint32_t left = 2 * pool->slot_count; /* there is one at least */
-	struct slot *s = slots + pool->hand;
-
-	if (BSN_UNLIKELY(!pool->is_simple))
-		return find_oldest_any(pool);
-	do {
-		const struct bsn_sq *sq = s->of->sq;
-
-		if (s->peer && is_simply_idle(s, sq) && !take_simply_used(s, sq)) {
-			pool->hand = s + 1 == end ? 0 : (uint32_t)(s + 1 - slots);
-			return s;
-		}
-		s = s + 1 == end ? slots : s + 1;
-	} while (--left);
-	return NULL; /* the hand is where it was */
+	return pool->is_simple ? find_oldest_simply(pool) : find_oldest_any(pool);
 }
 
 static struct slot *choose_lru(struct bsn_dc_pool *pool, const struct bsn_peer *peer)
@@ -57,6 +68,28 @@ static struct slot *choose_lru(struct bsn_dc_pool *pool, const struct bsn_peer *
 	return s ? s : find_oldest(pool);
 }
 
+__attribute__((noinline)) int take_chosen(struct bsn_dc_pool *pool, struct bsn_peer *peer)
+{
+	struct slot *s = pool->policy->choose(pool, peer);
+
+	return s ? take_slot(pool, peer, s) : wait_for_turn(pool, peer);
+}
+
+/* It calls nothing but by jumps, so that it saves no register. */
+static int take_lru(struct bsn_dc_pool *pool, struct bsn_peer *peer)
+{
+	struct slot *s;
+
+	if (BSN_UNLIKELY(pool->free.first != NO_SLOT))
+		return take_chosen(pool, peer);
+	s = find_oldest_simply(pool);
+	if (BSN_UNLIKELY(!s))
+		return wait_for_turn(pool, peer);
+	if (BSN_UNLIKELY(s->is_revoked))
+		return take_slot(pool, peer, s);
+	return swap_slot(pool, peer, s);
+}
+
 /* -- SIEVE ---------------------------------------------------------------------------------------- */
 
 /*
@@ -64,6 +97,20 @@ static struct slot *choose_lru(struct bsn_dc_pool *pool, const struct bsn_peer *
  * used it leaves where it is, so that what is new has to be used before the hand comes to it. (Zhang and
  * others, "SIEVE is simpler than LRU", NSDI 2024.)
  */
+BSN_ALWAYS_INLINE struct slot *find_unused(struct bsn_dc_pool *pool, bool is_simple)
+{
+	for (uint32_t left = 2 * pool->bound.count; left; left--) {
+		struct slot *s = &pool->slots[pool->sieve == NO_SLOT ? pool->bound.last : pool->sieve];
+		const uint16_t done = is_simple ? bsn_sq_done(s->sq) : 0;
+
+		if (is_simple ? is_simply_idle(s, done) && !take_simply_used(s, done) :
+				is_idle(pool, s) && !take_used(pool, s))
+			return s;
+		pool->sieve = s->before;
+	}
+	return NULL;
+}
+
 static struct slot *choose_sieve(struct bsn_dc_pool *pool, const struct bsn_peer *peer)
 {
 	struct slot *s = slot_at(pool, pool->free.first);
@@ -71,15 +118,22 @@ static struct slot *choose_sieve(struct bsn_dc_pool *pool, const struct bsn_peer
 	(void)peer;
 	if (s)
 		return s;
-	for (uint32_t left = 2 * pool->bound.count; left; left--) {
-		s = slot_at(pool, pool->sieve == NO_SLOT ? pool->bound.last : pool->sieve);
-		if (BSN_LIKELY(pool->is_simple)
-			    ? is_simply_idle(s, s->of->sq) && !take_simply_used(s, s->of->sq)
-			    : is_idle(pool, s) && !take_used(pool, s))
-			return s;
-		pool->sieve = s->before;
-	}
-	return NULL;
+	return pool->is_simple ? find_unused(pool, true) : find_unused(pool, false);
+}
+
+static int take_sieve(struct bsn_dc_pool *pool, struct bsn_peer *peer)
+{
+	struct slot *s;
+
+	if (BSN_UNLIKELY(pool->free.first != NO_SLOT))
+		return take_chosen(pool, peer);
+	s = find_unused(pool, true);
+	if (BSN_UNLIKELY(!s))
+		return wait_for_turn(pool, peer);
+	if (BSN_UNLIKELY(s->is_revoked))
+		return take_slot(pool, peer, s);
+	slot_is_last_bound(pool, s);
+	return swap_slot(pool, peer, s);
 }
 
 /* -- as UCX does ---------------------------------------------------------------------------------- */
@@ -104,7 +158,7 @@ static bool is_over_quota(struct bsn_dc_pool *pool, struct slot *s)
 /* The stream of this number, or where that has failed the next one that works. */
 static struct slot *idle_or_none(struct bsn_dc_pool *pool, const struct initiator *i, uint32_t number)
 {
-	struct slot *s = &i->slots[number % pool->streams];
+	struct slot *s = &i->slots[pool->streams == 1 ? 0 : number % pool->streams];
 
 	for (uint32_t k = 1; s->is_out && k < pool->streams; k++)
 		s = &i->slots[(number + k) % pool->streams];
@@ -195,9 +249,10 @@ static bool is_paid_out(struct bsn_dc_pool *pool, struct slot *s)
 }
 
 static const struct policy policies[] = {
-	[BSN_DC_LRU] = { .name = "lru", .choose = choose_lru, .is_over = is_paid_out },
+	[BSN_DC_LRU] = { .name = "lru", .choose = choose_lru, .take = take_lru, .is_over = is_paid_out },
 	[BSN_DC_SIEVE] = { .name = "sieve",
 			   .choose = choose_sieve,
+			   .take = take_sieve,
 			   .is_over = is_paid_out,
 			   .wants_order = true },
 	[BSN_DC_DCS] = { .name = "dcs",

@@ -298,7 +298,7 @@ int pool_begin(struct bsn_dc_pool *pool)
 	pool->has_order = pool->policy->wants_order;
 	pool->has_ghosts = pool->policy->wants_ghosts;
 	pool->is_simple = pool->streams == 1 && !pool->rc;
-	pool->is_straight = pool->is_simple && !pool->has_ghosts;
+	pool->take = pool->is_simple && pool->policy->take ? pool->policy->take : pool->rc ? take_connected : take_chosen;
 	init_nowhere(&pool->unbound, pool->initiators[0].sq);
 	init_nowhere(&pool->failed, pool->initiators[0].sq);
 	pool->unbound.path = pool->failed.path = &unbound_path.path;
