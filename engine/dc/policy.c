@@ -33,31 +33,57 @@ BSN_ALWAYS_INLINE struct slot *next_of(const struct bsn_dc_pool *pool, struct sl
 	return s + 1 == pool->end ? pool->slots : s + 1;
 }
 
-/* The same where the pool is simple, once round: it calls nothing, and remembers what the second round would find. */
-BSN_ALWAYS_INLINE struct slot *find_oldest_simply(struct bsn_dc_pool *pool)
+enum { LEAST_CROWD = 4 };
+
+/*
+ * Where the last round found one slot idle, the others are busy for the most part. Then the one of the last completion
+ * that was polled is taken, as often as the pool has slots; after that the clock goes round again.
+ */
+BSN_ALWAYS_INLINE struct slot *find_last_done(struct bsn_dc_pool *pool)
 {
-	struct slot *s = pool->hand, *idle = NULL;
+	struct slot *s = &pool->slots[pool->by_qpn[pool->last_done & pool->qpn_mask]];
+
+	pool->crowded--;
+	return s->sq->qpn == pool->last_done && is_simply_idle(s, bsn_sq_done(s->sq)) ? s : NULL;
+}
+
+/*
+ * The same where the pool is simple, once round: it calls nothing, and remembers what the second round would find.
+ * @has_free: some may have no peer.
+ */
+BSN_ALWAYS_INLINE struct slot *find_oldest_simply(struct bsn_dc_pool *pool, bool has_free)
+{
+	struct slot *s = pool->hand, *idle = NULL, *last = NULL;
+
+	if (!has_free && BSN_UNLIKELY(pool->crowded)) {
+		struct slot *done_last = find_last_done(pool);
+		if (done_last)
+			return done_last;
+	}
 
 	do {
 		const uint16_t done = bsn_sq_done(s->sq);
 
-		if (is_simply_idle(s, done) && s->peer) {
+		if (is_simply_idle(s, done) && (!has_free || s->peer)) {
 			if (!take_simply_used(s, done)) {
 				pool->hand = next_of(pool, s);
 				return s;
 			}
 			idle = idle ? idle : s;
+			last = s;
 		}
 		s = next_of(pool, s);
 	} while (s != pool->hand);
 	if (idle)
 		pool->hand = next_of(pool, idle);
+	if (!has_free && idle && idle == last && pool->slot_count > LEAST_CROWD)
+		pool->crowded = pool->slot_count;
 	return idle;
 }
 
 static struct slot *find_oldest(struct bsn_dc_pool *pool)
 {
-	return pool->is_simple ? find_oldest_simply(pool) : find_oldest_any(pool);
+	return pool->is_simple ? find_oldest_simply(pool, true) : find_oldest_any(pool);
 }
 
 static struct slot *choose_lru(struct bsn_dc_pool *pool, const struct bsn_peer *peer)
@@ -68,11 +94,14 @@ static struct slot *choose_lru(struct bsn_dc_pool *pool, const struct bsn_peer *
 	return s ? s : find_oldest(pool);
 }
 
+BSN_ALWAYS_INLINE int take_or_wait(struct bsn_dc_pool *pool, struct bsn_peer *peer, struct slot *s)
+{
+	return BSN_LIKELY(s) ? take_slot(pool, peer, s) : wait_for_turn(pool, peer);
+}
+
 __attribute__((noinline)) int take_chosen(struct bsn_dc_pool *pool, struct bsn_peer *peer)
 {
-	struct slot *s = pool->policy->choose(pool, peer);
-
-	return s ? take_slot(pool, peer, s) : wait_for_turn(pool, peer);
+	return take_or_wait(pool, peer, pool->policy->choose(pool, peer));
 }
 
 /* It calls nothing but by jumps, so that it saves no register. */
@@ -82,7 +111,7 @@ static int take_lru(struct bsn_dc_pool *pool, struct bsn_peer *peer)
 
 	if (BSN_UNLIKELY(pool->free.first != NO_SLOT))
 		return take_chosen(pool, peer);
-	s = find_oldest_simply(pool);
+	s = find_oldest_simply(pool, false);
 	if (BSN_UNLIKELY(!s))
 		return wait_for_turn(pool, peer);
 	if (BSN_UNLIKELY(s->is_revoked))
@@ -145,6 +174,11 @@ static struct slot *choose_top(struct bsn_dc_pool *pool, const struct bsn_peer *
 	return slot_at(pool, pool->free.first);
 }
 
+static int take_top(struct bsn_dc_pool *pool, struct bsn_peer *peer)
+{
+	return take_or_wait(pool, peer, choose_top(pool, peer));
+}
+
 enum { UCX_QUOTA_BB = 32 };
 
 static bool is_over_quota(struct bsn_dc_pool *pool, struct slot *s)
@@ -156,7 +190,7 @@ static bool is_over_quota(struct bsn_dc_pool *pool, struct slot *s)
 /* -- by the peer ---------------------------------------------------------------------------------- */
 
 /* The stream of this number, or where that has failed the next one that works. */
-static struct slot *idle_or_none(struct bsn_dc_pool *pool, const struct initiator *i, uint32_t number)
+BSN_ALWAYS_INLINE struct slot *idle_or_none(struct bsn_dc_pool *pool, const struct initiator *i, uint32_t number)
 {
 	struct slot *s = &i->slots[pool->streams == 1 ? 0 : number % pool->streams];
 
@@ -182,7 +216,7 @@ static struct initiator *working(struct bsn_dc_pool *pool, uint32_t place)
 }
 
 /* One after the other: numbers of peers are dense, so each slot has as many of them. */
-static struct slot *choose_hashed(struct bsn_dc_pool *pool, const struct bsn_peer *peer)
+BSN_ALWAYS_INLINE struct slot *choose_hashed(struct bsn_dc_pool *pool, const struct bsn_peer *peer)
 {
 	const uint32_t number = number_of(peer), count = pool->initiators_wanted;
 	const struct initiator *i = working(pool, number % count);
@@ -190,6 +224,11 @@ static struct slot *choose_hashed(struct bsn_dc_pool *pool, const struct bsn_pee
 	if (!i)
 		i = working(pool, 0); /* some have failed, and their spares, too */
 	return i ? idle_or_none(pool, i, number / count) : NULL;
+}
+
+static int take_hashed(struct bsn_dc_pool *pool, struct bsn_peer *peer)
+{
+	return take_or_wait(pool, peer, choose_hashed(pool, peer));
 }
 
 /* The streams of one initiator. */
@@ -218,7 +257,7 @@ static void think_over(struct bsn_dc_pool *pool)
 	pool->misses = pool->ghosts = 0;
 }
 
-static struct slot *choose_adaptive(struct bsn_dc_pool *pool, const struct bsn_peer *peer)
+BSN_ALWAYS_INLINE struct slot *choose_adaptive(struct bsn_dc_pool *pool, const struct bsn_peer *peer)
 {
 	struct slot *s;
 
@@ -239,6 +278,11 @@ static struct slot *choose_adaptive(struct bsn_dc_pool *pool, const struct bsn_p
 	return slot_at(pool, pool->free.first);
 }
 
+static int take_adaptive(struct bsn_dc_pool *pool, struct bsn_peer *peer)
+{
+	return take_or_wait(pool, peer, choose_adaptive(pool, peer));
+}
+
 /* -- all of them ---------------------------------------------------------------------------------- */
 
 /* Whether it posted as much as a turn while others wait. */
@@ -257,15 +301,18 @@ static const struct policy policies[] = {
 			   .wants_order = true },
 	[BSN_DC_DCS] = { .name = "dcs",
 			 .choose = choose_top,
+			 .take = take_top,
 			 .leaves_when_done = true,
 			 .wants_order = true },
 	[BSN_DC_DCS_QUOTA] = { .name = "dcs_quota",
 			       .choose = choose_top,
+			       .take = take_top,
 			       .is_over = is_over_quota,
 			       .leaves_when_done = true,
 			       .wants_order = true },
 	[BSN_DC_HASHED] = { .name = "hashed",
 			    .choose = choose_hashed,
+			    .take = take_hashed,
 			    .is_over = is_paid_out,
 			    .has_places = true },
 	[BSN_DC_STREAMS] = { .name = "streams",
@@ -274,6 +321,7 @@ static const struct policy policies[] = {
 			     .has_places = true },
 	[BSN_DC_ADAPTIVE] = { .name = "adaptive",
 			      .choose = choose_adaptive,
+			      .take = take_adaptive,
 			      .is_over = is_paid_out,
 			      .wants_ghosts = true },
 };

@@ -132,6 +132,7 @@ void pool_free(struct bsn_dc_pool *pool)
 {
 	peers_free(pool);
 	free(pool->slots);
+	free(pool->by_qpn);
 	free(pool->failures);
 	free(pool);
 }
@@ -530,6 +531,8 @@ int bsn_dc_poll(struct bsn_dc_pool *pool, struct bsn_completion *c, int n)
 
 	if (got < 0)
 		return got;
+	if (got)
+		pool_heard(pool, c[got - 1].qpn);
 	if (pool->rc)
 		got = rc_hear(pool, c, got);
 	for (int k = 0; k < got; k++)

@@ -214,6 +214,10 @@ struct bsn_dc_pool {
 	struct slot_list free;  /* that no peer is bound to; those of spares and failed ones apart */
 	struct slot_list bound; /* the last one bound first; a count alone, unless the policy wants the order */
 	struct slot *hand, *end; /* of the clock; of @slots */
+	uint32_t last_done;      /* QPN of the completion that was polled last */
+	uint32_t crowded;        /* how often its slot is tried first */
+	uint32_t qpn_mask;
+	uint16_t *by_qpn;        /* by so many bits of a QPN: the slot that may have it */
 	uint16_t sieve;         /* the slot that SIEVE looks at next; NO_SLOT: the one bound first */
 	uint32_t active, misses, ghosts; /* of the adaptive policy */
 	uint64_t turn_bytes;
@@ -462,6 +466,11 @@ void pool_free(struct bsn_dc_pool *pool);
 void fail_peer(struct bsn_dc_pool *pool, struct bsn_peer *peer);
 /* No peer gets an initiator any more, until it is repaired; a spare takes its place. */
 void withdraw(struct bsn_dc_pool *pool, struct initiator *i);
+/* Completions were polled, the last one of this queue. */
+static inline void pool_heard(struct bsn_dc_pool *pool, uint32_t qpn)
+{
+	pool->last_done = qpn;
+}
 /* Whether one takes peers. */
 bool any_works(const struct bsn_dc_pool *pool);
 /* A copy of a request, as the device was given it, also round the ring's end. Returns its bytes. */

@@ -410,12 +410,24 @@ static void enter_all(struct bsn_dc_pool *pool)
 			list_put_last(pool, &pool->free, &pool->initiators[k].slots[stream]);
 }
 
+/* QPNs are most often given one after the other, so that none share a place. Where some do, only one is found by it. */
+static void note_qpns(struct bsn_dc_pool *pool)
+{
+	for (uint32_t k = 0; k < pool->count; k++)
+		pool->by_qpn[pool->initiators[k].sq->qpn & pool->qpn_mask] = (uint16_t)(k * pool->streams);
+}
+
 int slots_make(struct bsn_dc_pool *pool)
 {
 	pool->slot_count = pool->count * pool->streams;
+	for (pool->qpn_mask = 1; pool->qpn_mask < 2 * pool->count; pool->qpn_mask *= 2)
+		;
 	pool->slots = calloc(pool->slot_count, sizeof(*pool->slots));
-	if (!pool->slots)
+	pool->by_qpn = calloc(pool->qpn_mask, sizeof(*pool->by_qpn));
+	if (!pool->slots || !pool->by_qpn)
 		return -ENOMEM;
+	pool->qpn_mask--;
+	note_qpns(pool);
 	pool->free = pool->bound = (struct slot_list){ NO_SLOT, NO_SLOT, 0 };
 	pool->hand = pool->slots;
 	pool->end = pool->slots + pool->slot_count;

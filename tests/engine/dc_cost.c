@@ -9,7 +9,7 @@
 
 #include "dc/pool.h"
 
-enum { TIMES = 64, RING = 256, INITIATORS = 8, LONGEST = 2, FEW = 100, MANY = 20000, PAGE = 4096, MOST_READS = 4 };
+enum { QPN = 77, TIMES = 64, RING = 256, INITIATORS = 8, LONGEST = 2, FEW = 100, MANY = 20000, PAGE = 4096, MOST_READS = 4 };
 
 /* The compiler knows of a request what it knows in a program: not where the memory is. */
 typedef int post(struct bsn_ep *ep, const struct bsn_sge *sge, const struct bsn_remote *to, uint64_t id);
@@ -101,7 +101,7 @@ static void must(bool is_fine)
 	}
 }
 
-static struct bsn_sq *make_sq(enum bsn_transport transport, uint32_t capacity_bb)
+static struct bsn_sq *make_sq(enum bsn_transport transport, uint32_t qpn, uint32_t capacity_bb)
 {
 	const struct bsn_sq_init init = { .ring = aligned_alloc(PAGE, RING * BSN_BB_SIZE),
 					  .record = calloc(1, sizeof(struct bsn_be32)),
@@ -112,7 +112,7 @@ static struct bsn_sq *make_sq(enum bsn_transport transport, uint32_t capacity_bb
 					  .max_ds = 16,
 					  .max_inline = 64,
 					  .has_atomics = true,
-					  .qpn = 77,
+					  .qpn = qpn,
 					  .transport = transport,
 					  .store = BSN_STORE_8,
 					  .signal_every = -1,
@@ -134,7 +134,7 @@ static struct bsn_dc_pool *make_pool(const struct bsn_dc_pool_attr *attr)
 
 	must(pool != NULL);
 	for (uint32_t k = 0; k < pool->count; k++)
-		pool->initiators[k].sq = make_sq(BSN_TRANSPORT_DC, capacity_bb);
+		pool->initiators[k].sq = make_sq(BSN_TRANSPORT_DC, QPN + k, capacity_bb);
 	must(!pool_begin(pool));
 	return pool;
 }
@@ -166,6 +166,13 @@ static void finish(struct bsn_sq *sq)
 		sq->route.done = last;
 }
 
+/* The same, as a poll of the pool leaves it. */
+static void finish_one(struct bsn_dc_pool *pool, struct bsn_sq *sq)
+{
+	finish(sq);
+	pool_heard(pool, sq->qpn);
+}
+
 static void finish_all(struct bsn_dc_pool *pool)
 {
 	for (unsigned i = 0; i < pool->count; i++)
@@ -185,7 +192,7 @@ static const struct bsn_prepared *prepare(struct bsn_ep *ep, struct bsn_prepared
 
 static void post_rc(post *counted)
 {
-	struct bsn_sq *sq = make_sq(BSN_TRANSPORT_RC, RING);
+	struct bsn_sq *sq = make_sq(BSN_TRANSPORT_RC, QPN, RING);
 
 	prepared = prepare(&sq->ep, &of_rc);
 	for (unsigned k = 0; k < TIMES; k++)
@@ -230,7 +237,7 @@ static void post_between(struct bsn_dc_pool *pool, enum between between, struct 
 	if (between != SOME)
 		post_to_bound(pool, k);
 	if (between == BUSY)
-		finish(pool->initiators[k * 5 % pool->initiators_wanted].sq);
+		finish_one(pool, pool->initiators[k * 5 % pool->initiators_wanted].sq);
 	else
 		finish_all(pool);
 }
