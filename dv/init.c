@@ -134,7 +134,7 @@ struct bsn_sq *bsn_sq_alloc(const struct bsn_sq_init *init)
 	sq->signal_every = bsn_sq_signal_every(init->capacity_bb, bsn_bb_of_ds(init->max_ds),
 					       init->signal_every);
 	sq->store = (uint8_t)init->store;
-	sq->posts = &bsn_sq_posts_mlx5;
+	sq->posts = init->has_peers ? &bsn_sq_posts_peers : &bsn_sq_posts_mlx5;
 	init_route(sq);
 	bsn_sq_resolve_mode(sq);
 	bsn_sq_clear(sq);

@@ -177,7 +177,7 @@ BSN_ALWAYS_INLINE bool look_quickly(struct bsn_sq *sq, uint32_t bb)
 {
 	uint32_t outstanding;
 
-	if (BSN_UNLIKELY(!is_open(sq) || sq->has_peers || !is_known_poster(sq->lane)))
+	if (BSN_UNLIKELY(!is_open(sq) || !is_known_poster(sq->lane)))
 		return false;
 	outstanding = count_outstanding(sq);
 	if (BSN_UNLIKELY(outstanding + bb > sq->capacity_bb))
@@ -1150,6 +1150,193 @@ int bsn_sq_post_atomic(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *s
 	return post_any(&r);
 }
 
+/* -- one of many peers: what the inline code left ---------------------------------------------------- */
+
+/*
+ * Most often it left a plain request, since the room that was counted is used up: once a lap, or at every second post
+ * where the queue takes one request at a time. Room is counted again, and the function that the inline code has for
+ * such requests builds it, by a jump. None of those comes back here. What the library has to signal goes the cold
+ * way at once.
+ */
+
+/* Most requests take two blocks at the most, whatever the peer's address vector. */
+BSN_ALWAYS_INLINE bool has_two_blocks(const struct bsn_sq *sq)
+{
+	return bsn_fits(sq, sq->peer_limit, 2 * BSN_BB_SIZE);
+}
+
+BSN_ALWAYS_INLINE bool has_peer_block(const struct bsn_sq *sq)
+{
+	return bsn_fits(sq, sq->peer_limit, BSN_BB_SIZE);
+}
+
+typedef int sgl_post(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge, const struct bsn_remote *remote,
+		     uint32_t imm, uint64_t id);
+
+/* SGEs, with any flags. The compiler knows @kind, here and below. */
+BSN_ALWAYS_INLINE int post_peer_any(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,
+				    const struct bsn_remote *remote, uint32_t imm, uint64_t id,
+				    const struct bsn_kind *kind)
+{
+	struct bsn_sq *sq = ep->sq;
+
+#define POST_RUNG(count)                                                                           \
+	if (kind == &bsn_kind_write && what == BSN_WHAT(BSN_OPCODE_RDMA_WRITE, BSN_F_RUNG, count##u)) \
+		return bsn_peer_write_rung##count(ep, sq, sge, remote, sq->slot, id);              \
+	if (kind == &bsn_kind_read && what == BSN_WHAT(BSN_OPCODE_RDMA_READ, BSN_F_RUNG, count##u)) \
+		return bsn_peer_read_rung##count(ep, sq, sge, remote, sq->slot, id);
+	POST_RUNG(2)
+	POST_RUNG(3)
+	POST_RUNG(4)
+#undef POST_RUNG
+	if (BSN_UNLIKELY(opcode_of(what) != kind->opcode || what & (BSN_F_INLINE | UNKNOWN_FLAGS)) ||
+	    bsn_is_due(sq, what))
+		return post_sgl(ep, what, sge, remote, imm, id);
+	if (count_of(what) == 1 && has_peer_block(sq) && bsn_are_plain(sge, 1))
+		return bsn_post_piece(ep, kind, bsn_ds_data(sge), remote, id, imm, what & BSN_F_PLAIN);
+	if (kind->has_remote && count_of(what) == 2)
+		return bsn_peer_rdma2(ep, what, sge, remote, imm, id);
+	if (kind->has_remote && count_of(what) == 3)
+		return bsn_peer_rdma3(ep, what, sge, remote, imm, id);
+	if (kind->has_remote && count_of(what) == 4)
+		return bsn_peer_rdma4(ep, what, sge, remote, imm, id);
+	return post_sgl(ep, what, sge, remote, imm, id);
+}
+
+/* One SGE, with these @flags, as @otherwise where there are more or others. */
+BSN_ALWAYS_INLINE int post_peer_one(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,
+				    const struct bsn_remote *remote, uint32_t imm, uint64_t id,
+				    const struct bsn_kind *kind, uint32_t flags, sgl_post *otherwise)
+{
+	if (what != BSN_WHAT(kind->opcode, flags, 1u))
+		return otherwise(ep, what, sge, remote, imm, id);
+	if (bsn_is_due(ep->sq, flags) || !has_peer_block(ep->sq) || !bsn_are_plain(sge, 1))
+		return post_sgl(ep, BSN_WHAT(kind->opcode, flags, 1u), sge, remote, imm, id);
+	return bsn_post_piece(ep, kind, bsn_ds_data(sge), remote, id, imm, flags);
+}
+
+/* Inline data of an RDMA request, of more than a DS. */
+static __attribute__((noinline)) int post_peer_long(struct bsn_ep *ep, uint32_t what, const void *data,
+						    const struct bsn_remote *remote, uint32_t imm,
+						    uint64_t id)
+{
+	const unsigned opcode = opcode_of(what), length = count_of(what);
+	struct bsn_sq *sq = ep->sq;
+	int err = BSN_NOT_PLAIN;
+
+	if (bsn_is_for(ep, BSN_COMPACT_DS, opcode, what))
+		err = bsn_put_data(sq, sq->peer_limit, bsn_peer_of(ep), BSN_COMPACT_DS, opcode, data, length, 0,
+				   remote, true, imm, id, what);
+	else if (bsn_is_for(ep, BSN_EXTENDED_DS, opcode, what))
+		err = bsn_put_data(sq, sq->peer_limit, bsn_peer_of(ep), BSN_EXTENDED_DS, opcode, data, length, 0,
+				   remote, true, imm, id, what);
+	return err > 0 ? post_inline(ep, what, data, remote, imm, id) : err;
+}
+
+/* Inline data; most often it is one DS, with these @flags. */
+BSN_ALWAYS_INLINE int post_peer_data(struct bsn_ep *ep, uint32_t what, const void *data,
+				     const struct bsn_remote *remote, uint32_t imm, uint64_t id,
+				     const struct bsn_kind *kind, uint32_t flags)
+{
+	const uint32_t rest = what - BSN_WHAT(kind->opcode, flags | BSN_F_INLINE, 0u);
+	const uint32_t length = rest >> BSN_WHAT_COUNT_SHIFT;
+
+	if (rest & ((1u << BSN_WHAT_COUNT_SHIFT) - 1) || !has_peer_block(ep->sq))
+		return post_inline(ep, what, data, remote, imm, id);
+	if (length - 1 >= BSN_DS_INLINE_MAX)
+		return kind->has_remote ? post_peer_long(ep, what, data, remote, imm, id) :
+					  post_inline(ep, what, data, remote, imm, id);
+	return bsn_post_piece(ep, kind, bsn_ds_short((const uint8_t *)data, length), remote, id, imm, flags);
+}
+
+/* Two functions each: the first one, which finds room, saves no register for the other one. */
+#define POST_PEER_TWICE(name, type, ...)                                                           \
+	static __attribute__((noinline)) int name##_anew(                                          \
+		struct bsn_ep *ep, uint32_t what, const type *data,                                \
+		const struct bsn_remote *remote, uint32_t imm, uint64_t id)                        \
+	{                                                                                          \
+		look_for_room(ep->sq, true);                                                       \
+		return __VA_ARGS__;                                                                \
+	}                                                                                          \
+	static __attribute__((noinline)) int name(struct bsn_ep *ep, uint32_t what,                \
+						  const type *data,                                \
+						  const struct bsn_remote *remote, uint32_t imm,   \
+						  uint64_t id)                                     \
+	{                                                                                          \
+		if (!has_two_blocks(ep->sq))                                                       \
+			return name##_anew(ep, what, data, remote, imm, id);                       \
+		return __VA_ARGS__;                                                                \
+	}
+#define POST_PEER_ANY(name)                                                                        \
+	static __attribute__((noinline)) int post_peer_##name##_any(                               \
+		struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,                       \
+		const struct bsn_remote *remote, uint32_t imm, uint64_t id)                        \
+	{                                                                                          \
+		return post_peer_any(ep, what, sge, remote, imm, id, &bsn_kind_##name);            \
+	}
+#define POST_PEER_ONE(name, after, flags)                                                          \
+	POST_PEER_TWICE(post_peer_##name##after, struct bsn_sge,                                   \
+			post_peer_one(ep, what, data, remote, imm, id, &bsn_kind_##name, flags,    \
+				      post_peer_##name##_any))
+#define POST_PEER_DATA(name, after, flags)                                                         \
+	POST_PEER_TWICE(post_peer_##name##_data##after, void,                                      \
+			post_peer_data(ep, what, data, remote, imm, id, &bsn_kind_##name, flags))
+#define POST_PEER(name)                                                                            \
+	POST_PEER_ANY(name)                                                                        \
+	POST_PEER_ONE(name, _quiet, 0u)                                                            \
+	POST_PEER_ONE(name, _quiet_rung, (uint32_t)BSN_F_RING)                                     \
+	POST_PEER_ONE(name, , (uint32_t)BSN_F_SIGNALED)                                            \
+	POST_PEER_ONE(name, _rung, BSN_F_RUNG)
+#define POST_PEER_DATAS(name)                                                                      \
+	POST_PEER_DATA(name, , (uint32_t)BSN_F_SIGNALED)                                           \
+	POST_PEER_DATA(name, _rung, BSN_F_RUNG)
+POST_PEER(read)
+POST_PEER(send_inval)
+POST_PEER(write)
+POST_PEER(write_imm)
+POST_PEER(send)
+POST_PEER(send_imm)
+POST_PEER_DATAS(write)
+POST_PEER_DATAS(write_imm)
+POST_PEER_DATAS(send)
+POST_PEER_DATAS(send_imm)
+#undef POST_PEER_DATAS
+#undef POST_PEER
+#undef POST_PEER_DATA
+#undef POST_PEER_ONE
+#undef POST_PEER_ANY
+#undef POST_PEER_TWICE
+
+/* The inline code's functions cannot fail where there are two blocks and the queue has the operation. */
+BSN_ALWAYS_INLINE int post_peer_atomic_now(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,
+					   const struct bsn_remote *remote, const uint64_t operand[2],
+					   uint64_t id)
+{
+	if (what == BSN_WHAT(BSN_OPCODE_ATOMIC_FA, BSN_F_RUNG, 1u) && is_one_of(ep->sq->ops, BSN_OPCODE_ATOMIC_FA))
+		return bsn_peer_fetch_add_rung(ep, operand[0], sge, remote, operand[1], id);
+	if (what == BSN_WHAT(BSN_OPCODE_ATOMIC_CS, BSN_F_RUNG, 1u) && is_one_of(ep->sq->ops, BSN_OPCODE_ATOMIC_CS))
+		return bsn_peer_cmp_swap_rung(ep, operand[0], sge, remote, operand[1], id);
+	return bsn_sq_post_atomic(ep, what, sge, remote, operand, id);
+}
+
+static __attribute__((noinline)) int post_peer_atomic_anew(struct bsn_ep *ep, uint32_t what,
+							   const struct bsn_sge *sge,
+							   const struct bsn_remote *remote,
+							   const uint64_t operand[2], uint64_t id)
+{
+	look_for_room(ep->sq, true);
+	return has_two_blocks(ep->sq) ? post_peer_atomic_now(ep, what, sge, remote, operand, id) :
+					bsn_sq_post_atomic(ep, what, sge, remote, operand, id);
+}
+
+static int post_peer_atomic(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,
+			    const struct bsn_remote *remote, const uint64_t operand[2], uint64_t id)
+{
+	if (!has_two_blocks(ep->sq))
+		return post_peer_atomic_anew(ep, what, sge, remote, operand, id);
+	return post_peer_atomic_now(ep, what, sge, remote, operand, id);
+}
+
 #define FOUR(f) f, f, f, f
 #define ALL(f)  { FOUR(f), FOUR(f), FOUR(f), FOUR(f) }
 _Static_assert(BSN_POST_ROWS == 16, "each row has its function");
@@ -1178,6 +1365,24 @@ const struct bsn_sq_posts bsn_sq_posts_any = { .one = ALL(bsn_sq_post_sgl),
 					       .sgl = ALL(bsn_sq_post_sgl),
 					       .piece = ALL(bsn_sq_post_inline),
 					       .atomic = bsn_sq_post_atomic };
+const struct bsn_sq_posts bsn_sq_posts_peers = {
+	.one = { ROW(BSN_OPCODE_RDMA_READ, post_peer_read), ROW(BSN_OPCODE_SEND_INVAL, post_peer_send_inval),
+		 ROW(BSN_OPCODE_RDMA_WRITE, post_peer_write), ROW(BSN_OPCODE_RDMA_WRITE_IMM, post_peer_write_imm),
+		 ROW(BSN_OPCODE_SEND, post_peer_send), ROW(BSN_OPCODE_SEND_IMM, post_peer_send_imm),
+		 ROWS_ELSE(2, post_sgl), ROWS_ELSE(3, post_sgl) },
+	.sgl = { ROW(BSN_OPCODE_RDMA_READ, post_peer_read_quiet),
+		 ROW(BSN_OPCODE_SEND_INVAL, post_peer_send_inval_quiet),
+		 ROW(BSN_OPCODE_RDMA_WRITE, post_peer_write_quiet),
+		 ROW(BSN_OPCODE_RDMA_WRITE_IMM, post_peer_write_imm_quiet), ROW(BSN_OPCODE_SEND, post_peer_send_quiet),
+		 ROW(BSN_OPCODE_SEND_IMM, post_peer_send_imm_quiet), ROWS_ELSE(2, post_sgl), ROWS_ELSE(3, post_sgl) },
+	.piece = { ROW(BSN_OPCODE_RDMA_WRITE, post_peer_write_data),
+		   ROW(BSN_OPCODE_RDMA_WRITE_IMM, post_peer_write_imm_data), ROW(BSN_OPCODE_SEND, post_peer_send_data),
+		   ROW(BSN_OPCODE_SEND_IMM, post_peer_send_imm_data),
+		   ROWS_ELSE(BSN_POST_ROW(BSN_OPCODE_RDMA_READ, 0), post_inline),
+		   ROWS_ELSE(BSN_POST_ROW(BSN_OPCODE_SEND_INVAL, 0), post_inline), ROWS_ELSE(2, post_inline),
+		   ROWS_ELSE(3, post_inline) },
+	.atomic = post_peer_atomic,
+};
 #undef ROWS_ELSE
 #undef ROW
 #undef ALL
@@ -1282,8 +1487,8 @@ static uint8_t *put_prepared(uint8_t *at, const void *body)
 	return put_bytes(at, p->body, p->body_ds * (size_t)BSN_DS_SIZE);
 }
 
-int bsn_sq_post_prepared(struct bsn_ep *ep, const struct bsn_prepared *p, uint64_t id,
-			 unsigned flags)
+static __attribute__((noinline)) int post_prepared_any(struct bsn_ep *ep, const struct bsn_prepared *p,
+						       uint64_t id, unsigned flags)
 {
 	const int err = check_queue(ep);
 	struct request r;
@@ -1294,10 +1499,10 @@ int bsn_sq_post_prepared(struct bsn_ep *ep, const struct bsn_prepared *p, uint64
 		return refuse(EINVAL, "unknown flags: a post takes BSN_F_*");
 	if (ep->sq->path)
 		return post_again(ep, p, id, flags);
-	if (ep->sq->slot >= ep->sq->limit && !ep->sq->has_peers) {
-		look_for_room(ep->sq, false);
-		if (ep->sq->slot < ep->sq->limit)
-			return bsn_build_prepared(ep, p, id, flags);
+	if (ep->sq->slot >= ep->sq->peer_limit && ep->sq->has_peers) {
+		look_for_room(ep->sq, true);
+		if (ep->sq->slot < ep->sq->peer_limit) /* so it does not come here again */
+			return bsn_peer_prepared(ep, p, id, flags);
 	}
 	r = (struct request){ .sq = ep->sq,
 			      .peer = peer_of(ep),
@@ -1306,6 +1511,21 @@ int bsn_sq_post_prepared(struct bsn_ep *ep, const struct bsn_prepared *p, uint64
 			      .id = id };
 	return post_measured(&r, 1 + p->body_ds + (r.peer ? r.peer->prefix_ds : 0), put_prepared,
 			     p);
+}
+
+int bsn_sq_post_prepared(struct bsn_ep *ep, const struct bsn_prepared *p, uint64_t id,
+			 unsigned flags)
+{
+	struct bsn_sq *sq = ep ? ep->sq : NULL;
+
+	if (!sq || BSN_UNLIKELY(flags & ~(unsigned)BSN_F_ALL))
+		return post_prepared_any(ep, p, id, flags);
+	/* With room that the inline code has seen it comes here for another reason, and would come again. */
+	if (!sq->path && !sq->has_peers && sq->slot >= sq->limit && look_quickly(sq, 1))
+		return bsn_build_prepared(ep, p, id, flags);
+	if (sq->can & BSN_CAN_BY_PATH && !sq->closed)
+		return ((const struct bsn_sq_body_path *)sq->path)->post_prepared(ep, p, id, flags);
+	return post_prepared_any(ep, p, id, flags);
 }
 
 /* -- what is no message ----------------------------------------------------------------------------- */

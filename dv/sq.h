@@ -68,14 +68,24 @@ BSN_ALWAYS_INLINE bool bsn_sq_is_empty(const struct bsn_sq *sq)
 	return sq->pi == (uint16_t)(done + bsn_bb_of_ds(ctrl.ds)) || sq->pi == sq->retired;
 }
 
+/* Where the last request that was polled begins. */
+BSN_ALWAYS_INLINE uint16_t bsn_sq_done(const struct bsn_sq *sq)
+{
+	return __atomic_load_n(&sq->route.done, __ATOMIC_ACQUIRE); /* O6 */
+}
+
 /*
- * The same of a queue that has a ring, most often in fewer steps: what was done last is the block before the
+ * bsn_sq_is_empty() of a queue that has a ring, most often in fewer steps: what was @done last is the block before the
  * index.
  */
-BSN_ALWAYS_INLINE bool bsn_sq_is_done(const struct bsn_sq *sq)
+BSN_ALWAYS_INLINE bool bsn_sq_is_done(const struct bsn_sq *sq, uint16_t done)
 {
-	return BSN_LIKELY((uint16_t)(__atomic_load_n(&sq->route.done, __ATOMIC_ACQUIRE) + 1) == sq->pi) || /* O6 */
-	       bsn_sq_is_empty(sq);
+	struct bsn_ctrl ctrl;
+
+	if (BSN_LIKELY((uint16_t)(done + 1) == sq->pi))
+		return true;
+	bsn_ctrl_decode(&ctrl, sq->ring + (size_t)(done & sq->bb_mask) * BSN_BB_SIZE);
+	return (uint16_t)(done + bsn_bb_of_ds(ctrl.ds)) == sq->pi || sq->retired == sq->pi;
 }
 
 /* The fence that is owed, as it lies in the control segment; a request's own is as good. */
@@ -116,6 +126,7 @@ struct bsn_sq_body {
 struct bsn_sq_body_path {
 	struct bsn_sq_path path; /* first */
 	int (*post_body)(struct bsn_ep *ep, const struct bsn_sq_body *body, uint64_t id);
+	int (*post_prepared)(struct bsn_ep *ep, const struct bsn_prepared *p, uint64_t id, unsigned flags);
 };
 
 /* Shows what room there is, where it is not seen from the slot; also while a fence is owed. */

@@ -176,7 +176,8 @@ BSN_API const char *bsn_dc_policy_name(enum bsn_dc_policy policy);
  * @spares: that are ready to take the place of one that failed; 0: 1
  * @streams: of each initiator, each of them for a peer of its own; 0: 1; max_dc_streams of bsn_device_info() at most
  * @send_depth: requests of a peer that may be outstanding; 0: 64. The queue of an initiator has as many for each of
- *	its streams, which its peers share; from it the pool reads who was used, so it knows less with a short one
+ *	its streams, which its peers share, and 16 at the least; from it the pool reads who was used, so it knows
+ *	less with a short one
  * @max_send_sge, @max_inline, @signal_every: as in struct bsn_qp_attr
  * @turn_bytes: of data, that a peer may post before others that wait get its initiator; 0: 64 KiB
  * @max_reads: READs and atomics that an initiator may have outstanding, as far as is known; 0: no limit. One

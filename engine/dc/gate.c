@@ -7,7 +7,7 @@
 
 #include <stdlib.h>
 
-#include "bound.h"
+#include "bsn_build.h"
 #include "refuse.h"
 #include "sq.h"
 
@@ -103,7 +103,20 @@ static int post_sgl(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,
 	if (err)
 		return err;
 	ep->sq = g->of->sq;
-	return posted(g, ep, what, bound_post_sgl(ep, what, sge, remote, imm, id));
+	return posted(g, ep, what, ep->sq->posts->sgl[BSN_POST_ROW(what, what)](ep, what, sge, remote, imm, id));
+}
+
+/* The rows of the most common ones. */
+static int post_one(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,
+		    const struct bsn_remote *remote, uint32_t imm, uint64_t id)
+{
+	struct gate *g = gate_of(ep->sq);
+	const int err = admit(g, what);
+
+	if (err)
+		return err;
+	ep->sq = g->of->sq;
+	return posted(g, ep, what, ep->sq->posts->one[BSN_POST_ROW(what, what)](ep, what, sge, remote, imm, id));
 }
 
 static int post_inline(struct bsn_ep *ep, uint32_t what, const void *data,
@@ -115,7 +128,7 @@ static int post_inline(struct bsn_ep *ep, uint32_t what, const void *data,
 	if (err)
 		return err;
 	ep->sq = g->of->sq;
-	return posted(g, ep, what, bound_post_inline(ep, what, data, remote, imm, id));
+	return posted(g, ep, what, ep->sq->posts->piece[BSN_POST_ROW(what, what)](ep, what, data, remote, imm, id));
 }
 
 static int post_atomic(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,
@@ -127,7 +140,7 @@ static int post_atomic(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *s
 	if (err)
 		return err;
 	ep->sq = g->of->sq;
-	return posted(g, ep, what, bound_post_atomic(ep, what, sge, remote, operand, id));
+	return posted(g, ep, what, ep->sq->posts->atomic(ep, what, sge, remote, operand, id));
 }
 
 static int post_body(struct bsn_ep *ep, const struct bsn_sq_body *body, uint64_t id)
@@ -139,6 +152,19 @@ static int post_body(struct bsn_ep *ep, const struct bsn_sq_body *body, uint64_t
 		return err;
 	ep->sq = g->of->sq;
 	return posted(g, ep, body->what, bsn_ep_post_body(ep, body, id));
+}
+
+static int post_prepared(struct bsn_ep *ep, const struct bsn_prepared *p, uint64_t id, unsigned flags)
+{
+	struct gate *g = gate_of(ep->sq);
+	const int err = admit(g, p->wr.opcode);
+
+	if (err)
+		return err;
+	ep->sq = g->of->sq;
+	return posted(g, ep, p->wr.opcode,
+		      bsn_has_peer_room(ep->sq) ? bsn_peer_prepared(ep, p, id, flags) :
+						  bsn_sq_post_prepared(ep, p, id, flags));
 }
 
 static int ring(struct bsn_sq *sq)
@@ -174,11 +200,12 @@ static const struct bsn_sq_body_path path = {
 		  .cancel = cancel,
 		  .room = room },
 	.post_body = post_body,
+	.post_prepared = post_prepared,
 };
 
 #define FOUR(f) f, f, f, f
 #define ALL(f)  { FOUR(f), FOUR(f), FOUR(f), FOUR(f) }
-static const struct bsn_sq_posts posts = { .one = ALL(post_sgl),
+static const struct bsn_sq_posts posts = { .one = ALL(post_one),
 					   .sgl = ALL(post_sgl),
 					   .piece = ALL(post_inline),
 					   .atomic = post_atomic };

@@ -140,7 +140,7 @@ static void end_turns(struct bsn_dc_pool *pool)
 			continue;
 		s->has_turn = false;
 		pool->turns--;
-		pool->counters.passed += !take_used(pool, s);
+		pool->counters.passed += !has_posted(pool, s);
 	}
 }
 

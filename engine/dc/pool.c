@@ -10,7 +10,7 @@
 
 #define MOST_TURN (1ull << 40) /* bytes */
 
-enum { DEFAULT_INITIATORS = 8, DEFAULT_SPARES = 1, DEFAULT_DEPTH = 64, DEFAULT_TURN = 65536 };
+enum { DEFAULT_INITIATORS = 8, DEFAULT_SPARES = 1, DEFAULT_DEPTH = 64, LEAST_DEPTH = 16, DEFAULT_TURN = 65536 };
 
 /* -- creation ----------------------------------------------------------------------------------- */
 
@@ -37,10 +37,12 @@ void init_nowhere(struct bsn_sq *sq, const struct bsn_sq *like)
 	sq->posts = &bsn_sq_posts_any;
 }
 
-/* Of an initiator: as much for each of its peers. */
+/* Of an initiator: as much for each of its peers. A short queue has its room counted at every other post. */
 static uint32_t depth_of(const struct bsn_dc_pool *pool, const struct bsn_dc_pool_attr *attr)
 {
-	return or_else(attr->send_depth, DEFAULT_DEPTH) * pool->streams;
+	const uint32_t depth = or_else(attr->send_depth, DEFAULT_DEPTH) * pool->streams;
+
+	return depth > LEAST_DEPTH ? depth : LEAST_DEPTH;
 }
 
 static int make_cq(struct bsn_dc_pool *pool, const struct bsn_dc_pool_attr *attr)
@@ -130,6 +132,7 @@ void pool_free(struct bsn_dc_pool *pool)
 {
 	peers_free(pool);
 	free(pool->slots);
+	free(pool->by_qpn);
 	free(pool->failures);
 	free(pool);
 }
@@ -296,7 +299,7 @@ int pool_begin(struct bsn_dc_pool *pool)
 	pool->has_order = pool->policy->wants_order;
 	pool->has_ghosts = pool->policy->wants_ghosts;
 	pool->is_simple = pool->streams == 1 && !pool->rc;
-	pool->is_straight = pool->is_simple && !pool->has_ghosts;
+	pool->take = pool->is_simple && pool->policy->take ? pool->policy->take : pool->rc ? take_connected : take_chosen;
 	init_nowhere(&pool->unbound, pool->initiators[0].sq);
 	init_nowhere(&pool->failed, pool->initiators[0].sq);
 	pool->unbound.path = pool->failed.path = &unbound_path.path;
@@ -528,6 +531,8 @@ int bsn_dc_poll(struct bsn_dc_pool *pool, struct bsn_completion *c, int n)
 
 	if (got < 0)
 		return got;
+	if (got)
+		pool_heard(pool, c[got - 1].qpn);
 	if (pool->rc)
 		got = rc_hear(pool, c, got);
 	for (int k = 0; k < got; k++)

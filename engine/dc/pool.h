@@ -113,21 +113,25 @@ struct chunk {
  * @credit: bytes that the peer may still post while others wait, as far as they were counted
  * @counted: its queue's index up to where they were, modulo 2^32
  * @contention: the time of waiting that @credit is of
- * @seen_pi: of a queue without streams: its index when a policy last looked: it was not used since
+ * @sq: of its initiator
+ * @seen_pi: of a queue without streams: the last request that was done when a policy looked last, or the one that took
+ *	the slot: once another one is done, it was used since. On plain verbs: its index then
  * @end_pi: of a stream: where its last request ends
  * @held: of a stream: requests that were flushed with its initiator, and are posted again elsewhere
- * @held_bb, @held_pi: their blocks, and where the first of them begins
  * @next, @before: among the slots that nobody has, or where the policy wants that from the one bound last
  *	to the first
  * @is_used: of a stream: since a policy last looked
- * @is_new: the request that took it does not count as a use of it, and was not seen yet
+ * @is_new: of a stream or on plain verbs: the request that took it does not count as a use of it, and was not
+ *	seen yet
  * @is_out: it or its initiator failed, or is a spare: it is in none of the lists
  * @has_failed: of a stream: a request failed, of which pool->failures has more
  * @is_revoked: its peer may not post, since others wait; what is outstanding goes on
  * @has_turn: given to a peer that waited, which has not posted yet
+ * @is_kept: @is_out or @has_turn, in one
  */
 struct slot {
 	struct bsn_peer *peer;
+	struct bsn_sq *sq;
 	struct initiator *of;
 	int64_t credit;
 	const struct bsn_peer *last;
@@ -135,14 +139,21 @@ struct slot {
 	uint32_t contention;
 	uint16_t seen_pi, end_pi;
 	uint16_t next, before;
-	uint16_t held, held_bb, held_pi;
-	bool is_out, has_turn, has_failed, is_used, is_revoked, is_new;
+	uint16_t held;
+	union {
+		uint16_t is_kept;
+		struct {
+			bool is_out, has_turn;
+		};
+	};
+	bool has_failed, is_used, is_revoked, is_new;
 };
 _Static_assert(sizeof(struct slot) <= 64, "a slot is a cache line");
 
-/* Of a stream that failed: the request that did. */
+/* Of a stream that failed: the request that did; of one that has something held, the blocks of it, and where it begins. */
 struct failure {
 	struct bsn_completion first;
+	uint16_t held_bb, held_pi;
 	uint32_t generation, wqe_bytes;
 	uint8_t wqe[BSN_SEND_MAX_DS * BSN_DS_SIZE];
 };
@@ -187,6 +198,7 @@ struct bsn_dc_pool {
 	struct bsn_cq *cq;
 	struct bsn_connect_attr connect;
 	const struct policy *policy;
+	int (*take)(struct bsn_dc_pool *pool, struct bsn_peer *peer); /* as in struct policy */
 	struct rc_pool *rc; /* on plain verbs */
 	uint32_t rc_work;   /* of it: peers that are being connected, and targets to be told */
 	struct slot *slots;
@@ -196,13 +208,16 @@ struct bsn_dc_pool {
 	bool no_repeats;
 	bool has_order, has_ghosts; /* as its policy wants */
 	bool is_simple; /* a slot is an initiator of the device's */
-	bool is_straight; /* and misses are not counted */
 	uint32_t fatal_streams;       /* so many that failed are an initiator's failure */
 	uint32_t count; /* of initiators, spares included */
 	uint32_t initiators_wanted;
 	struct slot_list free;  /* that no peer is bound to; those of spares and failed ones apart */
 	struct slot_list bound; /* the last one bound first; a count alone, unless the policy wants the order */
-	uint32_t hand;          /* of the clock */
+	struct slot *hand, *end; /* of the clock; of @slots */
+	uint32_t last_done;      /* QPN of the completion that was polled last */
+	uint32_t crowded;        /* how often its slot is tried first */
+	uint32_t qpn_mask;
+	uint16_t *by_qpn;        /* by so many bits of a QPN: the slot that may have it */
 	uint16_t sieve;         /* the slot that SIEVE looks at next; NO_SLOT: the one bound first */
 	uint32_t active, misses, ghosts; /* of the adaptive policy */
 	uint64_t turn_bytes;
@@ -278,8 +293,10 @@ void list_put_last(struct bsn_dc_pool *pool, struct slot_list *list, struct slot
 void list_remove(struct bsn_dc_pool *pool, struct slot_list *list, struct slot *s);
 
 void bind_slot(struct bsn_dc_pool *pool, struct bsn_peer *peer, struct slot *s);
-/* The same for a request that is about to be posted, which does not count as a use. Nobody waits. */
-void take_slot(struct bsn_dc_pool *pool, struct bsn_peer *peer, struct slot *s);
+/* The same for a request that is about to be posted, which does not count as a use. Nobody waits. Return: 0. */
+int take_slot(struct bsn_dc_pool *pool, struct bsn_peer *peer, struct slot *s);
+/* The slots of a pool that keeps their order: this one was bound last. */
+void slot_is_last_bound(struct bsn_dc_pool *pool, struct slot *s);
 /* Its peer, if any, has none after that. */
 void unbind_slot(struct bsn_dc_pool *pool, struct slot *s);
 void revoke_slot(struct bsn_dc_pool *pool, struct slot *s);
@@ -312,48 +329,85 @@ BSN_ALWAYS_INLINE bool is_idle(const struct bsn_dc_pool *pool, struct slot *s)
 	return !s->is_out && !s->has_turn && is_done(pool, s);
 }
 
-/* Of a pool that is simple. */
-BSN_ALWAYS_INLINE bool is_simply_idle(const struct slot *s, const struct bsn_sq *sq)
+/* Of a pool that is simple. @done: of its queue. */
+BSN_ALWAYS_INLINE bool is_simply_idle(const struct slot *s, uint16_t done)
 {
-	return !(s->is_out | s->has_turn) && bsn_sq_is_done(sq);
+	return !s->is_kept && bsn_sq_is_done(s->sq, done);
 }
 
-/*
- * Whether it was used since this was last asked. A queue that is done, and whose last request done is the one
- * that took the slot, was not.
- */
-BSN_ALWAYS_INLINE bool take_simply_used(struct slot *s, const struct bsn_sq *sq)
+/* Whether it was used since this was last asked. It is idle. */
+BSN_ALWAYS_INLINE bool take_simply_used(struct slot *s, uint16_t done)
 {
-	const uint16_t pi = sq->pi;
-	const bool was_used = pi != s->seen_pi &&
-			      !(s->is_new && __atomic_load_n(&sq->route.done, __ATOMIC_RELAXED) == s->seen_pi);
+	const bool was_used = done != s->seen_pi;
 
-	s->seen_pi = pi;
+	s->seen_pi = done;
+	return was_used;
+}
+
+/* The same on plain verbs, where each request is a block, and the route tells nothing. */
+static inline bool take_connection_used(struct slot *s)
+{
+	const uint16_t used = (uint16_t)(s->sq->pi - s->seen_pi);
+	const bool was_used = used > s->is_new;
+
+	s->seen_pi = s->sq->pi;
 	s->is_new = false;
 	return was_used;
 }
 
-/* Whether it was used since this was last asked. */
+/* The same of any pool. */
 static inline bool take_used(const struct bsn_dc_pool *pool, struct slot *s)
 {
-	const struct bsn_sq *sq = s->of->sq;
-
+	if (BSN_UNLIKELY(pool->rc))
+		return take_connection_used(s);
 	if (BSN_UNLIKELY(pool->streams > 1))
 		return stream_was_used(pool, s);
-	if (BSN_UNLIKELY(pool->rc && s->is_new && (uint16_t)(sq->pi - s->seen_pi) == 1))
-		s->seen_pi = sq->pi; /* its requests are a block each, and its route tells nothing */
-	s->is_new = s->is_new && !pool->rc;
-	return take_simply_used(s, sq);
+	return take_simply_used(s, bsn_sq_done(s->sq));
+}
+
+/* Whether a peer that was given the slot in its turn has posted. */
+static inline bool has_posted(const struct bsn_dc_pool *pool, struct slot *s)
+{
+	return pool->is_simple ? s->counted != bsn_sq_wide_pi(s->sq) : take_used(pool, s);
 }
 
 /* What its peer posted while others wait is taken from its credit. */
 void charge_slot(const struct bsn_dc_pool *pool, struct slot *s);
+
+/* The peer has the slot, which is an initiator, and posts now. Before that it had none, and nobody waits. */
+BSN_ALWAYS_INLINE void settle_slot(const struct bsn_dc_pool *pool, struct bsn_peer *peer, struct slot *s)
+{
+	const uint16_t number = slot_number(pool, s);
+
+	s->last = s->peer = peer;
+	s->contention = 0;
+	peer->reserved[0] = PEER_FINE | PEER_HAS_SLOT;
+	memcpy(&peer->reserved[1], &number, sizeof(number));
+	peer->ctrl_bits = 0;
+	s->seen_pi = s->sq->pi;
+	peer->ep.sq = s->of->entrance;
+}
+
+/* All that a miss is where another peer has the slot, and did not lose its right to post. Return: 0. */
+BSN_ALWAYS_INLINE int swap_slot(struct bsn_dc_pool *pool, struct bsn_peer *peer, struct slot *s)
+{
+	struct bsn_peer *before = s->peer;
+
+	pool->counters.evictions++;
+	pool->counters.bindings++;
+	before->reserved[0] = PEER_FINE;
+	before->ep.sq = &pool->unbound;
+	settle_slot(pool, peer, s);
+	return 0;
+}
 
 /* policy.c */
 
 /**
  * struct policy
  * @choose: an idle slot, of all, for a peer that has none; NULL: it has to wait. Binds nothing
+ * @take: the same, and gives it to the peer for a post; nobody waits. 0; -EAGAIN: now the peer waits. Of pools that
+ *	are simple; NULL: what @choose says is taken
  * @is_over: whether the peer of a slot has had its turn, since others wait; NULL: never
  * @leaves_when_done: a peer gives its slot up when all its requests are done
  * @wants_order: the list of what is bound
@@ -363,6 +417,7 @@ void charge_slot(const struct bsn_dc_pool *pool, struct slot *s);
 struct policy {
 	const char *name;
 	struct slot *(*choose)(struct bsn_dc_pool *pool, const struct bsn_peer *peer);
+	int (*take)(struct bsn_dc_pool *pool, struct bsn_peer *peer);
 	bool (*is_over)(struct bsn_dc_pool *pool, struct slot *s);
 	bool leaves_when_done;
 	bool wants_order;
@@ -372,6 +427,8 @@ struct policy {
 
 /* NULL: there is no such. */
 const struct policy *policy_of(enum bsn_dc_policy policy);
+/* A peer takes the slot that is chosen for it. */
+int take_chosen(struct bsn_dc_pool *pool, struct bsn_peer *peer);
 
 /* line.c */
 void start_waiting(struct bsn_dc_pool *pool, struct bsn_peer *peer);
@@ -409,6 +466,11 @@ void pool_free(struct bsn_dc_pool *pool);
 void fail_peer(struct bsn_dc_pool *pool, struct bsn_peer *peer);
 /* No peer gets an initiator any more, until it is repaired; a spare takes its place. */
 void withdraw(struct bsn_dc_pool *pool, struct initiator *i);
+/* Completions were polled, the last one of this queue. */
+static inline void pool_heard(struct bsn_dc_pool *pool, uint32_t qpn)
+{
+	pool->last_done = qpn;
+}
 /* Whether one takes peers. */
 bool any_works(const struct bsn_dc_pool *pool);
 /* A copy of a request, as the device was given it, also round the ring's end. Returns its bytes. */
@@ -436,6 +498,10 @@ void explain_stream(const struct bsn_dc_pool *pool, const struct slot *s, struct
 bool told_connects(const struct bsn_dc_pool *pool, struct connects *counted);
 
 /* turns.c */
+/* -EAGAIN, with a text: the peer waits. */
+int wait_for_turn(struct bsn_dc_pool *pool, struct bsn_peer *peer);
+/* On plain verbs: its own slot, if it is connected. */
+int take_connected(struct bsn_dc_pool *pool, struct bsn_peer *peer);
 extern const struct bsn_sq_body_path unbound_path;
 extern const struct bsn_sq_posts unbound_posts;
 

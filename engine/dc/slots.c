@@ -55,12 +55,12 @@ void list_remove(struct bsn_dc_pool *pool, struct slot_list *list, struct slot *
 	list->count--;
 }
 
-/* From wherever it is in the list to its beginning. */
-BSN_ALWAYS_INLINE void list_put_again(struct bsn_dc_pool *pool, struct slot_list *list, struct slot *s)
+void slot_is_last_bound(struct bsn_dc_pool *pool, struct slot *s)
 {
 	const uint16_t number = slot_number(pool, s), before = s->before, next = s->next;
+	struct slot_list *list = &pool->bound;
 
-	if (pool->sieve == number && list == &pool->bound)
+	if (pool->sieve == number)
 		pool->sieve = before;
 	if (before == NO_SLOT)
 		return;
@@ -281,76 +281,58 @@ void bind_slot(struct bsn_dc_pool *pool, struct bsn_peer *peer, struct slot *s)
 	peer->ep.sq = s->of->entrance;
 }
 
-/* The rest of it, where a slot is an initiator. */
-BSN_ALWAYS_INLINE void settle(struct bsn_dc_pool *pool, struct bsn_peer *peer, struct slot *s)
+static __attribute__((noinline)) int take_any(struct bsn_dc_pool *pool, struct bsn_peer *peer, struct slot *s)
 {
-	pool->counters.bindings += s->last != peer;
-	s->last = s->peer = peer;
-	s->contention = 0;
-	set_note(peer, PEER_HAS_SLOT, slot_number(pool, s));
-	peer->ctrl_bits = 0;
-	s->seen_pi = s->of->sq->pi;
+	bind_slot(pool, peer, s);
 	s->is_new = true;
-	peer->ep.sq = s->of->entrance;
+	if (pool->is_simple)
+		s->seen_pi = s->sq->pi;
+	return 0;
 }
 
-/* All that a miss is where nobody waits and all slots are bound. */
-BSN_ALWAYS_INLINE void swap_slot(struct bsn_dc_pool *pool, struct bsn_peer *peer, struct slot *s)
-{
-	struct bsn_peer *before = s->peer;
-
-	if (pool->has_order)
-		list_put_again(pool, &pool->bound, s);
-	pool->counters.evictions++;
-	set_note(before, 0, 0);
-	before->ep.sq = &pool->unbound;
-	settle(pool, peer, s);
-}
-
-/* Where nobody has the slot. */
-static void take_free(struct bsn_dc_pool *pool, struct bsn_peer *peer, struct slot *s)
+/* Where nobody has the slot, which is an initiator. */
+static __attribute__((noinline)) int take_free(struct bsn_dc_pool *pool, struct bsn_peer *peer, struct slot *s)
 {
 	list_remove(pool, &pool->free, s);
 	if (pool->has_order)
 		list_put_first(pool, &pool->bound, s);
 	else
 		pool->bound.count++;
-	settle(pool, peer, s);
+	pool->counters.bindings += s->last != peer;
+	settle_slot(pool, peer, s);
+	return 0;
 }
 
-static __attribute__((noinline)) void take_any(struct bsn_dc_pool *pool, struct bsn_peer *peer, struct slot *s)
+static __attribute__((noinline)) int take_in_order(struct bsn_dc_pool *pool, struct bsn_peer *peer, struct slot *s)
 {
-	bind_slot(pool, peer, s);
-	s->is_new = true;
+	slot_is_last_bound(pool, s);
+	return swap_slot(pool, peer, s);
 }
 
-/* It is free, or misses are counted. */
-static __attribute__((noinline)) void take_otherwise(struct bsn_dc_pool *pool, struct bsn_peer *peer,
-						     struct slot *s)
+static __attribute__((noinline)) int take_counted(struct bsn_dc_pool *pool, struct bsn_peer *peer, struct slot *s)
 {
 	struct bsn_peer *before = s->peer;
 
-	if (pool->has_ghosts)
-		count_miss(pool, peer);
-	if (!before) {
-		take_free(pool, peer, s);
-		return;
-	}
+	count_miss(pool, peer);
+	if (!before)
+		return take_free(pool, peer, s);
 	swap_slot(pool, peer, s);
-	if (before != peer)
-		set_note(before, PEER_HAS_STAMP, (uint16_t)pool->counters.evictions);
+	set_note(before, PEER_HAS_STAMP, (uint16_t)pool->counters.evictions);
+	return 0;
 }
 
-void take_slot(struct bsn_dc_pool *pool, struct bsn_peer *peer, struct slot *s)
+/* Each of these saves its own registers only. */
+int take_slot(struct bsn_dc_pool *pool, struct bsn_peer *peer, struct slot *s)
 {
-	if (BSN_UNLIKELY(!s->peer || s->is_revoked || !pool->is_straight)) {
-		if (s->is_revoked || !pool->is_simple)
-			take_any(pool, peer, s);
-		else
-			take_otherwise(pool, peer, s);
-		return;
-	}
-	swap_slot(pool, peer, s);
+	if (BSN_UNLIKELY(s->is_revoked || !pool->is_simple))
+		return take_any(pool, peer, s);
+	if (pool->has_ghosts)
+		return take_counted(pool, peer, s);
+	if (!s->peer)
+		return take_free(pool, peer, s);
+	if (pool->has_order)
+		return take_in_order(pool, peer, s);
+	return swap_slot(pool, peer, s);
 }
 
 /* One that stands in line comes to its turn, as its next requests would. */
@@ -428,13 +410,27 @@ static void enter_all(struct bsn_dc_pool *pool)
 			list_put_last(pool, &pool->free, &pool->initiators[k].slots[stream]);
 }
 
+/* QPNs are most often given one after the other, so that none share a place. Where some do, only one is found by it. */
+static void note_qpns(struct bsn_dc_pool *pool)
+{
+	for (uint32_t k = 0; k < pool->count; k++)
+		pool->by_qpn[pool->initiators[k].sq->qpn & pool->qpn_mask] = (uint16_t)(k * pool->streams);
+}
+
 int slots_make(struct bsn_dc_pool *pool)
 {
 	pool->slot_count = pool->count * pool->streams;
+	for (pool->qpn_mask = 1; pool->qpn_mask < 2 * pool->count; pool->qpn_mask *= 2)
+		;
 	pool->slots = calloc(pool->slot_count, sizeof(*pool->slots));
-	if (!pool->slots)
+	pool->by_qpn = calloc(pool->qpn_mask, sizeof(*pool->by_qpn));
+	if (!pool->slots || !pool->by_qpn)
 		return -ENOMEM;
+	pool->qpn_mask--;
+	note_qpns(pool);
 	pool->free = pool->bound = (struct slot_list){ NO_SLOT, NO_SLOT, 0 };
+	pool->hand = pool->slots;
+	pool->end = pool->slots + pool->slot_count;
 	pool->sieve = NO_SLOT;
 	pool->active = pool->initiators_wanted;
 	pool->contention = 1; /* that of none yet is 0 */
@@ -443,6 +439,7 @@ int slots_make(struct bsn_dc_pool *pool)
 
 		i->slots = &pool->slots[k / pool->streams * pool->streams];
 		pool->slots[k].of = i;
+		pool->slots[k].sq = i->sq;
 		pool->slots[k].is_out = i->is_spare;
 		pool->slots[k].end_pi = pool->slots[k].seen_pi = i->sq->pi;
 	}

@@ -81,16 +81,18 @@ static bool is_all_repeatable(const struct bsn_dc_pool *pool, const struct slot 
  */
 static bool hold(struct bsn_dc_pool *pool, struct slot *s, uint16_t index)
 {
+	struct failure *f = &pool->failures[slot_number(pool, s)];
+
 	if (!s->held) {
 		if (pool->no_repeats || !s->peer || !any_works(pool) || !is_all_repeatable(pool, s, index))
 			return false;
-		s->held_pi = index;
-		s->held_bb = 0;
+		f->held_pi = index;
+		f->held_bb = 0;
 		s->of->held_slots++;
 		pool->held_slots++;
 	}
 	s->held++;
-	s->held_bb = (uint16_t)(s->held_bb + bsn_sq_posted_at(s->of->sq, index).count_bb);
+	f->held_bb = (uint16_t)(f->held_bb + bsn_sq_posted_at(s->of->sq, index).count_bb);
 	return true;
 }
 
@@ -131,7 +133,7 @@ static void repeat_all(struct bsn_dc_pool *pool, struct slot *s, struct slot *to
 
 	peer.ep.sq = to->of->sq;
 	peer.ctrl_bits = stream_bits(pool, to);
-	for (uint16_t at = s->held_pi; s->held; at = (uint16_t)(at + posted.count_bb)) {
+	for (uint16_t at = pool->failures[slot_number(pool, s)].held_pi; s->held; at = (uint16_t)(at + posted.count_bb)) {
 		posted = bsn_sq_posted_at(from, at);
 		if (posted.opcode == BSN_OPCODE_NOP || &s->of->slots[posted.stream] != s)
 			continue;
@@ -153,7 +155,8 @@ static void repeat_slot(struct bsn_dc_pool *pool, struct slot *s)
 	if (!s->held || !is_done(pool, s))
 		return;
 	to = pool->policy->choose(pool, s->peer);
-	if (to && to->of->sq->capacity_bb >= bsn_sq_outstanding_bb(to->of->sq) + s->held_bb)
+	if (to && to->of->sq->capacity_bb >= bsn_sq_outstanding_bb(to->of->sq) +
+						      pool->failures[slot_number(pool, s)].held_bb)
 		repeat_all(pool, s, to);
 }
 

@@ -9,7 +9,7 @@
  */
 #include "rc.h"
 
-#include "bound.h"
+#include "bsn_build.h"
 #include "sq.h"
 
 /* Its own, if that is idle; another one, if nothing of the peer is outstanding on one that is out. */
@@ -33,18 +33,7 @@ struct slot *find_slot(struct bsn_dc_pool *pool, const struct bsn_peer *peer)
 
 /* -- posts of unbound peers ---------------------------------------------------------------------- */
 
-/* On plain verbs a peer has to be connected first, which a post does not do. */
-static struct slot *find_connected(struct bsn_dc_pool *pool, const struct bsn_peer *peer)
-{
-	struct slot *s = slot_of(pool, peer);
-
-	if (!s)
-		return NULL;
-	rc_queue_look(rc_queue_of(s->of->sq));
-	return is_idle(pool, s) ? s : NULL;
-}
-
-static __attribute__((noinline)) int wait_for_turn(struct bsn_dc_pool *pool, struct bsn_peer *peer)
+int wait_for_turn(struct bsn_dc_pool *pool, struct bsn_peer *peer)
 {
 	start_waiting(pool, peer);
 	make_room(pool);
@@ -54,10 +43,28 @@ static __attribute__((noinline)) int wait_for_turn(struct bsn_dc_pool *pool, str
 					 "bsn_dc_poll() will tell");
 }
 
-/* It has a slot already, or has to be connected first. */
-static __attribute__((noinline)) struct slot *find_known(struct bsn_dc_pool *pool, const struct bsn_peer *peer)
+/* On plain verbs a peer has to be connected first, which a post does not do. */
+int take_connected(struct bsn_dc_pool *pool, struct bsn_peer *peer)
 {
-	return pool->rc ? find_connected(pool, peer) : find_slot(pool, peer);
+	struct slot *s = slot_of(pool, peer);
+
+	if (!s)
+		return wait_for_turn(pool, peer);
+	rc_queue_look(rc_queue_of(s->sq));
+	return is_idle(pool, s) ? take_slot(pool, peer, s) : wait_for_turn(pool, peer);
+}
+
+/* A peer that has a slot lost the right to post, or its initiator failed. */
+static __attribute__((noinline)) int take_late(struct bsn_dc_pool *pool, struct bsn_peer *peer)
+{
+	struct slot *s;
+
+	if (pool->waiters)
+		return wait_for_turn(pool, peer);
+	if (pool->rc)
+		return take_connected(pool, peer);
+	s = find_slot(pool, peer);
+	return s ? take_slot(pool, peer, s) : wait_for_turn(pool, peer);
 }
 
 /* A peer that comes while others wait goes to the end of the line, even if a slot is idle. */
@@ -65,49 +72,69 @@ BSN_ALWAYS_INLINE int take(struct bsn_ep *ep)
 {
 	struct bsn_peer *peer = peer_of(ep);
 	struct bsn_dc_pool *pool = pool_of(peer);
-	struct slot *s;
 
-	if (BSN_UNLIKELY(pool->waiters))
-		return wait_for_turn(pool, peer);
-	s = BSN_UNLIKELY(pool->rc || peer->reserved[0] & PEER_HAS_SLOT) ? find_known(pool, peer) :
-									pool->policy->choose(pool, peer);
-	if (BSN_UNLIKELY(!s))
-		return wait_for_turn(pool, peer);
-	take_slot(pool, peer, s);
-	return 0;
+	if (BSN_UNLIKELY(pool->waiters || peer->reserved[0] & PEER_HAS_SLOT))
+		return take_late(pool, peer);
+	return pool->take(pool, peer);
 }
 
-/*
- * Once a peer has a slot, its request is one like any other. The functions that the inline code has for
- * it are used here, too, by jumps, so that the request is not looked at twice.
- */
+/* Once a peer has a slot, its request is one like any other: its queue's function of the row goes on, by a jump. */
+#define POST(table, row, type)                                                                     \
+	static int post_##table##_##row(struct bsn_ep *ep, uint32_t what, const type *data,        \
+					const struct bsn_remote *remote, uint32_t imm, uint64_t id) \
+	{                                                                                          \
+		const int err = take(ep);                                                          \
+                                                                                                   \
+		return BSN_UNLIKELY(err) ? err :                                                   \
+					   ep->sq->posts->table[row](ep, what, data, remote, imm, id); \
+	}
+#define EACH_ROW(X) X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13) X(14) X(15)
+_Static_assert(BSN_POST_ROWS == 16, "each row has its functions");
+#define POST_SGL(row)   POST(sgl, row, struct bsn_sge)
+#define POST_PIECE(row) POST(piece, row, void)
+EACH_ROW(POST_SGL)
+EACH_ROW(POST_PIECE)
+#undef POST_PIECE
+#undef POST_SGL
+#undef POST
 
+/* The same of what is most common of a row, which saves no register for what it knows. */
+#define POST_ONE(row, opcode, has_imm)                                                             \
+	static int post_one_##row(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,     \
+				  const struct bsn_remote *remote, uint32_t imm, uint64_t id)      \
+	{                                                                                          \
+		const uint32_t known = BSN_WHAT(                                                   \
+			opcode, (uint32_t)BSN_F_SIGNALED | ((row) & 8 ? (uint32_t)BSN_F_RING : 0), 1u); \
+		int err;                                                                           \
+                                                                                                   \
+		_Static_assert(((row) & 7) == BSN_POST_ROW(opcode, 0), "this opcode's");           \
+		if (BSN_UNLIKELY(what != known))                                                   \
+			return post_sgl_##row(ep, what, sge, remote, imm, id);                     \
+		err = take(ep);                                                                    \
+		return BSN_UNLIKELY(err) ? err :                                                   \
+					   ep->sq->posts->one[row](ep, known, sge, remote,         \
+								   (has_imm) ? imm : 0, id);       \
+	}
+#define POST_ONES(row, rung, opcode, has_imm)                                                      \
+	POST_ONE(row, opcode, has_imm)                                                             \
+	POST_ONE(rung, opcode, has_imm)
+POST_ONES(0, 8, BSN_OPCODE_RDMA_READ, false)
+POST_ONES(1, 9, BSN_OPCODE_SEND_INVAL, true)
+POST_ONES(4, 12, BSN_OPCODE_RDMA_WRITE, false)
+POST_ONES(5, 13, BSN_OPCODE_RDMA_WRITE_IMM, true)
+POST_ONES(6, 14, BSN_OPCODE_SEND, false)
+POST_ONES(7, 15, BSN_OPCODE_SEND_IMM, true)
+#undef POST_ONES
+#undef POST_ONE
+
+/* Of any row: on the way of those who do not know it. */
 static int post_sgl(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,
 		    const struct bsn_remote *remote, uint32_t imm, uint64_t id)
 {
 	const int err = take(ep);
 
-	return BSN_UNLIKELY(err) ? err : bound_post_sgl(ep, what, sge, remote, imm, id);
-}
-
-/* Of one SGE, with these flags, as most requests of the rows of struct bsn_sq_posts are. */
-BSN_ALWAYS_INLINE int post_one(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,
-			       const struct bsn_remote *remote, uint32_t imm, uint64_t id,
-			       const struct bsn_kind *kind, uint32_t flags)
-{
-	const uint32_t known = BSN_WHAT(kind->opcode, flags, 1u);
-	int err;
-
-	if (BSN_UNLIKELY(what != known))
-		return post_sgl(ep, what, sge, remote, imm, id);
-	if (!kind->piece_imm[0])
-		imm = 0; /* the compiler need not keep it */
-	err = take(ep);
-	if (BSN_UNLIKELY(err))
-		return err;
-	if (BSN_UNLIKELY(!bsn_has_peer_room(ep->sq) || !bsn_are_plain(sge, 1)))
-		return ep->sq->posts->sgl[BSN_POST_ROW(kind->opcode, flags)](ep, known, sge, remote, imm, id);
-	return bsn_post_piece(ep, kind, bsn_ds_data(sge), remote, id, imm, flags);
+	return BSN_UNLIKELY(err) ? err :
+				   ep->sq->posts->sgl[BSN_POST_ROW(what, what)](ep, what, sge, remote, imm, id);
 }
 
 static int post_inline(struct bsn_ep *ep, uint32_t what, const void *data,
@@ -115,100 +142,26 @@ static int post_inline(struct bsn_ep *ep, uint32_t what, const void *data,
 {
 	const int err = take(ep);
 
-	return BSN_UNLIKELY(err) ? err : bound_post_inline(ep, what, data, remote, imm, id);
+	return BSN_UNLIKELY(err) ? err :
+				   ep->sq->posts->piece[BSN_POST_ROW(what, what)](ep, what, data, remote, imm, id);
 }
-
-static bool is_short(uint32_t what, unsigned opcode, uint32_t flags)
-{
-	const uint32_t known = BSN_WHAT(opcode, flags | BSN_F_INLINE, 0u);
-
-	return what - known - (1u << BSN_WHAT_COUNT_SHIFT) < (uint32_t)BSN_DS_INLINE_MAX << BSN_WHAT_COUNT_SHIFT &&
-	       !((what ^ known) & ((1u << BSN_WHAT_COUNT_SHIFT) - 1));
-}
-
-/* The same of one DS of inline data. */
-BSN_ALWAYS_INLINE int post_short(struct bsn_ep *ep, uint32_t what, const void *data,
-				 const struct bsn_remote *remote, uint32_t imm, uint64_t id,
-				 const struct bsn_kind *kind, uint32_t flags)
-{
-	const uint32_t length = what >> BSN_WHAT_COUNT_SHIFT;
-	int err;
-
-	err = take(ep);
-	if (BSN_UNLIKELY(err))
-		return err;
-	if (BSN_UNLIKELY(!bsn_has_peer_room(ep->sq)))
-		return ep->sq->posts->piece[BSN_POST_ROW(kind->opcode, flags)](ep, what, data, remote, imm, id);
-	return bsn_post_piece(ep, kind, bsn_ds_short((const uint8_t *)data, length), remote, id, imm, flags);
-}
-
-#define POST_ONE(name, flags, after)                                                               \
-	static int post_##name##after(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge, \
-				      const struct bsn_remote *remote, uint32_t imm, uint64_t id)  \
-	{                                                                                          \
-		return post_one(ep, what, sge, remote, imm, id, &bsn_kind_##name, flags);          \
-	}
-/* Two functions each: the first one saves no register. */
-#define POST_QUIET(name, flags, after)                                                             \
-	static __attribute__((noinline)) int post_##name##after##_now(                             \
-		struct bsn_ep *ep, const struct bsn_sge *sge, const struct bsn_remote *remote,     \
-		uint32_t imm, uint64_t id)                                                         \
-	{                                                                                          \
-		return post_one(ep, BSN_WHAT(bsn_kind_##name.opcode, flags, 1u), sge, remote, imm, \
-				id, &bsn_kind_##name, flags);                                      \
-	}                                                                                          \
-	static int post_##name##after(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge, \
-				      const struct bsn_remote *remote, uint32_t imm, uint64_t id)  \
-	{                                                                                          \
-		return what == BSN_WHAT(bsn_kind_##name.opcode, flags, 1u)                         \
-			       ? post_##name##after##_now(ep, sge, remote, imm, id)                \
-			       : post_sgl(ep, what, sge, remote, imm, id);                         \
-	}
-#define POST_SHORT(name, flags, after)                                                             \
-	static __attribute__((noinline)) int post_short_##name##after##_now(                       \
-		struct bsn_ep *ep, uint32_t what, const void *data,                                \
-		const struct bsn_remote *remote, uint32_t imm, uint64_t id)                        \
-	{                                                                                          \
-		return post_short(ep, what, data, remote, imm, id, &bsn_kind_##name, flags);       \
-	}                                                                                          \
-	static int post_short_##name##after(struct bsn_ep *ep, uint32_t what, const void *data,    \
-					    const struct bsn_remote *remote, uint32_t imm,         \
-					    uint64_t id)                                           \
-	{                                                                                          \
-		return is_short(what, bsn_kind_##name.opcode, flags)                               \
-			       ? post_short_##name##after##_now(ep, what, data, remote, imm, id)   \
-			       : post_inline(ep, what, data, remote, imm, id);                     \
-	}
-#define POST_ONES(name)                                                                            \
-	POST_QUIET(name, 0u, _quiet)                                                                 \
-	POST_QUIET(name, (uint32_t)BSN_F_RING, _quiet_rung)                                          \
-	POST_ONE(name, (uint32_t)BSN_F_SIGNALED, )                                                 \
-	POST_ONE(name, (uint32_t)(BSN_F_SIGNALED | BSN_F_RING), _rung)
-#define POST_SHORTS(name)                                                                          \
-	POST_SHORT(name, (uint32_t)BSN_F_SIGNALED, )                                               \
-	POST_SHORT(name, (uint32_t)(BSN_F_SIGNALED | BSN_F_RING), _rung)
-POST_ONES(write)
-POST_ONES(write_imm)
-POST_ONES(read)
-POST_ONES(send)
-POST_ONES(send_imm)
-POST_ONES(send_inval)
-POST_SHORTS(write)
-POST_SHORTS(write_imm)
-POST_SHORTS(send)
-POST_SHORTS(send_imm)
-#undef POST_SHORTS
-#undef POST_ONES
-#undef POST_SHORT
-#undef POST_QUIET
-#undef POST_ONE
 
 static int post_atomic(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,
 		       const struct bsn_remote *remote, const uint64_t operand[2], uint64_t id)
 {
 	const int err = take(ep);
 
-	return BSN_UNLIKELY(err) ? err : bound_post_atomic(ep, what, sge, remote, operand, id);
+	return BSN_UNLIKELY(err) ? err : ep->sq->posts->atomic(ep, what, sge, remote, operand, id);
+}
+
+static int post_prepared(struct bsn_ep *ep, const struct bsn_prepared *p, uint64_t id, unsigned flags)
+{
+	const int err = take(ep);
+
+	if (BSN_UNLIKELY(err))
+		return err;
+	return bsn_has_peer_room(ep->sq) ? bsn_peer_prepared(ep, p, id, flags) :
+					   bsn_sq_post_prepared(ep, p, id, flags);
 }
 
 static int post_body(struct bsn_ep *ep, const struct bsn_sq_body *body, uint64_t id)
@@ -239,43 +192,18 @@ const struct bsn_sq_body_path unbound_path = {
 		  .cancel = ring_nothing,
 		  .room = no_room },
 	.post_body = post_body,
+	.post_prepared = post_prepared,
 };
 
-/* Of an opcode: what is most common, and what is posted by its row otherwise. */
-#define ROW(opcode, name)                                                                          \
-	[BSN_POST_ROW(opcode, 0)] = post_##name,                                                   \
-	[BSN_POST_ROW(opcode, BSN_F_RING)] = post_##name##_rung
-#define ROW_QUIET(opcode, name)                                                                    \
-	[BSN_POST_ROW(opcode, 0)] = post_##name##_quiet,                                           \
-	[BSN_POST_ROW(opcode, BSN_F_RING)] = post_##name##_quiet_rung
-#define NO_ROW(row, post) [row] = post, [(row) + BSN_POST_ROWS / 2] = post
+#define ROW_SGL(row)   post_sgl_##row,
+#define ROW_PIECE(row) post_piece_##row,
 const struct bsn_sq_posts unbound_posts = {
-	.one = { ROW(BSN_OPCODE_RDMA_READ, read),
-		 ROW(BSN_OPCODE_SEND_INVAL, send_inval),
-		 ROW(BSN_OPCODE_RDMA_WRITE, write),
-		 ROW(BSN_OPCODE_RDMA_WRITE_IMM, write_imm),
-		 ROW(BSN_OPCODE_SEND, send),
-		 ROW(BSN_OPCODE_SEND_IMM, send_imm),
-		 NO_ROW(2, post_sgl),
-		 NO_ROW(3, post_sgl) },
-	.sgl = { ROW_QUIET(BSN_OPCODE_RDMA_READ, read),
-		 ROW_QUIET(BSN_OPCODE_SEND_INVAL, send_inval),
-		 ROW_QUIET(BSN_OPCODE_RDMA_WRITE, write),
-		 ROW_QUIET(BSN_OPCODE_RDMA_WRITE_IMM, write_imm),
-		 ROW_QUIET(BSN_OPCODE_SEND, send),
-		 ROW_QUIET(BSN_OPCODE_SEND_IMM, send_imm),
-		 NO_ROW(2, post_sgl),
-		 NO_ROW(3, post_sgl) },
-	.piece = { NO_ROW(BSN_POST_ROW(BSN_OPCODE_RDMA_READ, 0), post_inline),
-		   NO_ROW(BSN_POST_ROW(BSN_OPCODE_SEND_INVAL, 0), post_inline),
-		   ROW(BSN_OPCODE_RDMA_WRITE, short_write),
-		   ROW(BSN_OPCODE_RDMA_WRITE_IMM, short_write_imm),
-		   ROW(BSN_OPCODE_SEND, short_send),
-		   ROW(BSN_OPCODE_SEND_IMM, short_send_imm),
-		   NO_ROW(2, post_inline),
-		   NO_ROW(3, post_inline) },
+	.one = { post_one_0, post_one_1, post_sgl_2, post_sgl_3, post_one_4, post_one_5, post_one_6, post_one_7,
+		 post_one_8, post_one_9, post_sgl_10, post_sgl_11, post_one_12, post_one_13, post_one_14, post_one_15 },
+	.sgl = { EACH_ROW(ROW_SGL) },
+	.piece = { EACH_ROW(ROW_PIECE) },
 	.atomic = post_atomic,
 };
-#undef NO_ROW
-#undef ROW_QUIET
-#undef ROW
+#undef ROW_PIECE
+#undef ROW_SGL
+#undef EACH_ROW

@@ -9,7 +9,7 @@
 
 #include "dc/pool.h"
 
-enum { TIMES = 64, RING = 256, INITIATORS = 8, FEW = 100, MANY = 20000, PAGE = 4096, MOST_READS = 4 };
+enum { QPN = 77, TIMES = 64, RING = 256, INITIATORS = 8, LONGEST = 2, FEW = 100, MANY = 20000, PAGE = 4096, MOST_READS = 4 };
 
 /* The compiler knows of a request what it knows in a program: not where the memory is. */
 typedef int post(struct bsn_ep *ep, const struct bsn_sge *sge, const struct bsn_remote *to, uint64_t id);
@@ -51,6 +51,7 @@ typedef int post(struct bsn_ep *ep, const struct bsn_sge *sge, const struct bsn_
 	NAMED(compact_##name, post)                                                                \
 	NAMED(grh_##name, post)                                                                    \
 	NAMED(gated_##name, post)                                                                  \
+	NAMED(short_##name, post)                                                                  \
 	NAMED(miss_##name, post)
 
 static struct bsn_remote target = { 0x1000, 3 };
@@ -100,18 +101,18 @@ static void must(bool is_fine)
 	}
 }
 
-static struct bsn_sq *make_sq(enum bsn_transport transport)
+static struct bsn_sq *make_sq(enum bsn_transport transport, uint32_t qpn, uint32_t capacity_bb)
 {
 	const struct bsn_sq_init init = { .ring = aligned_alloc(PAGE, RING * BSN_BB_SIZE),
 					  .record = calloc(1, sizeof(struct bsn_be32)),
 					  .lane = &lane,
 					  .count_bb = RING,
-					  .capacity_bb = RING,
+					  .capacity_bb = capacity_bb,
 					  .max_sge = 4,
 					  .max_ds = 16,
 					  .max_inline = 64,
 					  .has_atomics = true,
-					  .qpn = 77,
+					  .qpn = qpn,
 					  .transport = transport,
 					  .store = BSN_STORE_8,
 					  .signal_every = -1,
@@ -125,13 +126,15 @@ static struct bsn_sq *make_sq(enum bsn_transport transport)
 	return sq;
 }
 
+/* @attr: of a send_depth, as many blocks may be outstanding. */
 static struct bsn_dc_pool *make_pool(const struct bsn_dc_pool_attr *attr)
 {
+	const uint32_t capacity_bb = attr->send_depth ? attr->send_depth : RING;
 	struct bsn_dc_pool *pool = pool_new(attr);
 
 	must(pool != NULL);
 	for (uint32_t k = 0; k < pool->count; k++)
-		pool->initiators[k].sq = make_sq(BSN_TRANSPORT_DC);
+		pool->initiators[k].sq = make_sq(BSN_TRANSPORT_DC, QPN + k, capacity_bb);
 	must(!pool_begin(pool));
 	return pool;
 }
@@ -163,6 +166,13 @@ static void finish(struct bsn_sq *sq)
 		sq->route.done = last;
 }
 
+/* The same, as a poll of the pool leaves it. */
+static void finish_one(struct bsn_dc_pool *pool, struct bsn_sq *sq)
+{
+	finish(sq);
+	pool_heard(pool, sq->qpn);
+}
+
 static void finish_all(struct bsn_dc_pool *pool)
 {
 	for (unsigned i = 0; i < pool->count; i++)
@@ -182,18 +192,17 @@ static const struct bsn_prepared *prepare(struct bsn_ep *ep, struct bsn_prepared
 
 static void post_rc(post *counted)
 {
-	struct bsn_sq *sq = make_sq(BSN_TRANSPORT_RC);
+	struct bsn_sq *sq = make_sq(BSN_TRANSPORT_RC, QPN, RING);
 
 	prepared = prepare(&sq->ep, &of_rc);
 	for (unsigned k = 0; k < TIMES; k++)
 		must(!counted(&sq->ep, sges, &target, k));
 }
 
-/* To each initiator's peer in turn. */
-static void hit(post *counted, bool has_grh, unsigned peers, uint32_t max_reads)
+/* To each initiator's peer in turn. @attr: what else the pool has; then all is done before the next turn. */
+static void hit(post *counted, bool has_grh, unsigned peers, const struct bsn_dc_pool_attr *attr)
 {
-	const struct bsn_dc_pool_attr attr = { .initiators = INITIATORS, .max_reads = max_reads };
-	struct bsn_dc_pool *pool = make_pool(&attr);
+	struct bsn_dc_pool *pool = make_pool(attr);
 	struct bsn_ep *eps[INITIATORS];
 
 	for (unsigned p = 0; p < peers; p++)
@@ -202,7 +211,7 @@ static void hit(post *counted, bool has_grh, unsigned peers, uint32_t max_reads)
 		must(!bsn_write(eps[p], sges, &target, 0, BSN_F_SIGNALED | BSN_F_RING));
 	prepared = prepare(eps[0], &of_dc);
 	for (unsigned k = 0; k < TIMES; k++) {
-		if (max_reads && k % INITIATORS == 0)
+		if ((attr->max_reads || attr->send_depth) && k % INITIATORS == 0)
 			finish_all(pool);
 		must(!counted(eps[k % INITIATORS], sges, &target, k));
 	}
@@ -228,7 +237,7 @@ static void post_between(struct bsn_dc_pool *pool, enum between between, struct 
 	if (between != SOME)
 		post_to_bound(pool, k);
 	if (between == BUSY)
-		finish(pool->initiators[k * 5 % pool->initiators_wanted].sq);
+		finish_one(pool, pool->initiators[k * 5 % pool->initiators_wanted].sq);
 	else
 		finish_all(pool);
 }
@@ -258,17 +267,22 @@ static void miss(post *counted, unsigned peers, enum between between, const stru
 
 int main(int argc, char **argv)
 {
+	const struct bsn_dc_pool_attr plain = { .initiators = INITIATORS };
+	const struct bsn_dc_pool_attr gated = { .initiators = INITIATORS, .max_reads = MOST_READS };
+	const struct bsn_dc_pool_attr one_at_a_time = { .initiators = INITIATORS, .send_depth = LONGEST };
+
 	lane.reg = page + 2048;
 	(void)argv;
 	memset(data, argc, sizeof(data));
 #define COUNT(name, post)                                                                          \
 	post_rc(rc_##name);                                                                        \
-	hit(compact_##name, false, FEW, 0);                                                        \
-	hit(grh_##name, true, FEW, 0);                                                             \
-	hit(gated_##name, false, FEW, MOST_READS);                                                 \
-	miss(miss_##name, FEW, SOME, &(struct bsn_dc_pool_attr){ .initiators = INITIATORS });
+	hit(compact_##name, false, FEW, &plain);                                                   \
+	hit(grh_##name, true, FEW, &plain);                                                        \
+	hit(gated_##name, false, FEW, &gated);                                                     \
+	hit(short_##name, false, FEW, &one_at_a_time);                                             \
+	miss(miss_##name, FEW, SOME, &plain);
 	SHAPES(COUNT)
-	hit(compact_of_many, false, MANY, 0);
+	hit(compact_of_many, false, MANY, &plain);
 #define COUNT_POOL(name, peers, between, ...)                                                      \
 	miss(name, peers, between, &(struct bsn_dc_pool_attr){ __VA_ARGS__ });
 	POOLS(COUNT_POOL)
