@@ -182,9 +182,10 @@ BSN_ALWAYS_INLINE struct bsn_ds bsn_ds_of_array(const struct bsn_sge *sge)
 
 /*
  * Of a queue whose lists are one SGE: puts receives up to the first that is not plain, and returns how
- * many. The one index counts halves of an id up to 0, so that an addressing mode reaches each of the
- * four arrays.
+ * many.
  */
+#if defined(__x86_64__)
+/* The one index counts halves of an id up to 0, so that an addressing mode reaches each of the four arrays. */
 BSN_ALWAYS_INLINE unsigned bsn_rq_put_many(struct bsn_rq *rq, const struct bsn_sge *sge,
 					   const uint64_t *ids, unsigned count)
 {
@@ -208,6 +209,36 @@ BSN_ALWAYS_INLINE unsigned bsn_rq_put_many(struct bsn_rq *rq, const struct bsn_s
 	rq->id_at = (uint64_t *)(void *)(id_at + at * HALF_ID);
 	return count + (unsigned)(at >> 1);
 }
+#else
+/* Two at a time, so that pairs are loaded and stored, and pointers go on with that. */
+BSN_ALWAYS_INLINE unsigned bsn_rq_put_many(struct bsn_rq *rq, const struct bsn_sge *sge,
+					   const uint64_t *ids, unsigned count)
+{
+	uint8_t *wqe = rq->slot;
+	uint64_t *id_at = rq->id_at;
+	int left = (int)count;
+
+	for (; left >= 2 && bsn_are_plain(sge, 1) && bsn_are_plain(sge + 1, 1); left -= 2) {
+		const struct bsn_ds first = bsn_ds_of_array(sge), second = bsn_ds_of_array(sge + 1);
+
+		bsn_store_ds(wqe, first);
+		bsn_store_ds(wqe + BSN_DATA_SIZE, second);
+		memcpy(id_at, ids, 2 * sizeof(*ids));
+		wqe += 2 * BSN_DATA_SIZE;
+		id_at += 2;
+		ids += 2;
+		sge += 2;
+	}
+	for (; left && bsn_are_plain(sge, 1); left--) {
+		bsn_store_ds(wqe, bsn_ds_of_array(sge++));
+		*id_at++ = *ids++;
+		wqe += BSN_DATA_SIZE;
+	}
+	rq->slot = wqe;
+	rq->id_at = id_at;
+	return count - (unsigned)left;
+}
+#endif
 
 /* Publishes several WQEs. */
 BSN_ALWAYS_INLINE void bsn_rq_publish_many(struct bsn_rq *rq, unsigned count)

@@ -837,11 +837,16 @@ static void drop(struct bsn_cq *cq, uint32_t qpn)
 
 enum { SESSION = -EALREADY }; /* no error, only told apart from counts */
 
-/* Whether receives of this kind need nothing but to be counted: the inline code would take them, too. */
-static bool are_plain_receives(const struct bsn_route *route, uint8_t kind)
+/* Requests are not: their sessions need no look at the route. */
+static bool are_receives(uint8_t kind)
 {
-	return route && route->rq && !route->recv_more && !(route->recv_far_mask & kind) &&
-	       ((kind & BSN_RECV_KIND_OPCODE) == BSN_RECV_KIND_SEND || kind & BSN_RECV_KIND_IMM);
+	return (kind & BSN_RECV_KIND_OPCODE) == BSN_RECV_KIND_SEND || kind & BSN_RECV_KIND_IMM;
+}
+
+/* Whether receives of this kind need nothing but to be counted: the inline code would take them, too. */
+static bool are_plain(const struct bsn_route *route, uint8_t kind)
+{
+	return route && route->rq && !route->recv_more && !(route->recv_far_mask & kind);
 }
 
 /* As reap_cqe(), of a compressed one. */
@@ -851,9 +856,9 @@ static int reap_session(struct bsn_cq *cq, const uint8_t **next, struct bsn_comp
 	const struct bsn_route *route;
 	int got = 0;
 
-	if (n >= BSN_MINI_BASIC_MOST) { /* a whole array */
+	if (n >= BSN_MINI_BASIC_MOST && are_receives(kind)) { /* a whole array */
 		route = bsn_cq_find(cq, bsn_cq_who(*next) & BSN_QPN_MAX);
-		if (are_plain_receives(route, kind))
+		if (are_plain(route, kind))
 			got = bsn_cq_take_session(cq, route, next, c, n);
 	}
 	if (!got)

@@ -7,6 +7,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/epoll.h>
+#include <unistd.h>
 
 static void post_write(struct bench *b, uint64_t id, unsigned flags)
 {
@@ -97,6 +99,45 @@ static void solicited_only(struct bench *b)
 	assert_event(b, b->cq[1]);
 	expect_done(b, b->cq[1], 1, BSN_RECV);
 	expect_done(b, b->cq[1], 2, BSN_RECV);
+}
+
+static int count_ready(int fd)
+{
+	struct epoll_event ready;
+
+	return epoll_wait(fd, &ready, 1, 0);
+}
+
+/* For solicited messages only, whether the file is reported while it is readable, or once. */
+static void wake_an_epoll(struct bench *b, uint32_t how)
+{
+	struct epoll_event wanted = { .events = EPOLLIN | how };
+	const int fd = epoll_create1(0);
+
+	assert_true(fd >= 0);
+	ok(epoll_ctl(fd, EPOLL_CTL_ADD, bsn_channel_fd(b->channel), &wanted));
+	for (uint64_t id = 0; id < bench_rounds(b, 20); id++) {
+		ok(bsn_cq_request(b->cq[1], true));
+		post_send(b, id, 0);
+		bench_settle(b);
+		assert_int_equal(count_ready(fd), 0);
+		post_send(b, id + 100, BSN_F_SOLICITED);
+		bench_settle(b);
+		assert_int_equal(count_ready(fd), 1);
+		assert_event(b, b->cq[1]);
+		assert_int_equal(count_ready(fd), 0);
+		expect_done(b, b->cq[1], id, BSN_RECV);
+		expect_done(b, b->cq[1], id + 100, BSN_RECV);
+		expect_nothing(b, b->cq[0]); /* makes room for sends */
+	}
+	close(fd);
+}
+
+static void an_epoll_wakes_for_a_channel(struct bench *b)
+{
+	do_not_block(b);
+	wake_an_epoll(b, 0);
+	wake_an_epoll(b, EPOLLET);
 }
 
 static void failures_are_events_too(struct bench *b)
@@ -301,6 +342,7 @@ static const struct bench_case cases[] = {
 	       nothing_is_lost_between_poll_and_request),
 	  WITH_CHANNEL },
 	{ CASE("solicited only", solicited_only), WITH_CHANNEL },
+	{ CASE("an epoll wakes for a channel", an_epoll_wakes_for_a_channel), WITH_CHANNEL },
 	{ CASE("failures are events too", failures_are_events_too), WITH_CHANNEL,
 	  .rxe_lacks = "soft-RoCE does not take a failure for solicited" },
 	{ CASE("a channel says which CQ", a_channel_says_which_cq), WITH_CHANNEL },

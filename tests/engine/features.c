@@ -999,11 +999,11 @@ static const char *try_messages(struct bench *b)
 	return NULL;
 }
 
-static const char *try_ignored_overruns(struct bench *b)
+static const char *try_cq(struct bench *b, const struct bsn_cq_attr *attr)
 {
 	struct bsn_cq *cq;
 	struct bsn_qp *qp;
-	int err = bsn_cq_create(b->device, &(struct bsn_cq_attr){ .ignores_overrun = true }, &cq);
+	const int err = bsn_cq_create(b->device, attr, &cq);
 
 	if (err == -EOPNOTSUPP)
 		return bsn_error_text();
@@ -1014,6 +1014,16 @@ static const char *try_ignored_overruns(struct bench *b)
 	ok(bsn_qp_destroy(qp));
 	ok(bsn_cq_destroy(cq));
 	return NULL;
+}
+
+static const char *try_ignored_overruns(struct bench *b)
+{
+	return try_cq(b, &(struct bsn_cq_attr){ .ignores_overrun = true });
+}
+
+static const char *try_compression(struct bench *b)
+{
+	return try_cq(b, &(struct bsn_cq_attr){ .compression = BSN_CQES_BY_HASH });
 }
 
 static const char *try_resize(struct bench *b)
@@ -1070,6 +1080,7 @@ static const struct feature features[] = {
 	{ "timestamps of completions", try_ticks, NULL, { .is_bare = true } },
 	{ "timestamps of the real-time clock", try_real_time, NULL, { .is_bare = true } },
 	{ "CQs whose device ignores overruns", try_ignored_overruns, NULL, { .is_bare = true } },
+	{ "compressed CQEs", try_compression, NULL, { .is_bare = true } },
 	{ "CQs of another size", try_resize, NULL, { .is_bare = true } },
 	{ "messages by RDMA WRITE (bsn_msg)", try_messages, NULL, { .qp.max_inline = BSN_MSG_RECORD } },
 	{ "completion channels", try_channel, NULL, { .has_channel = true } },

@@ -2,13 +2,25 @@
 /* Shared receive queues: any of several QPs consumes receives, in any order. */
 #include "harness.h"
 
-enum { QPS = 3, ROOM = 256 };
+enum { QPS = 3, ROOM = 256, AT_ONCE = 8 };
 
 static int post_recv(struct bench *b, uint64_t id)
 {
 	const struct bsn_sge into = bench_sge(b, 1, id * ROOM % BENCH_BYTES, ROOM);
 
 	return bsn_recv(b->srq, &into, id);
+}
+
+static void post_many(struct bench *b, uint64_t first)
+{
+	struct bsn_sge into[AT_ONCE];
+	uint64_t ids[AT_ONCE];
+
+	for (uint64_t i = 0; i < AT_ONCE; i++) {
+		ids[i] = first + i;
+		into[i] = bench_sge(b, 1, ids[i] * ROOM % BENCH_BYTES, ROOM);
+	}
+	assert_int_equal(bsn_recv_many(b->srq, into, ids, AT_ONCE), AT_ONCE);
 }
 
 /* Pairs of QPs beside the bench's own; the second of each receives from the SRQ. */
@@ -60,6 +72,80 @@ static void several_qps_take_from_one_queue(struct bench *b)
 		assert_int_equal(c.qpn, bsn_qp_number(p.qp[n % QPS][1]));
 		assert_memory_equal(bench_at(b, 1, n * ROOM % BENCH_BYTES), &n, sizeof(n));
 	}
+	destroy_pairs(&p);
+}
+
+/* A UD QP that sends to another, which receives from the SRQ. */
+struct datagrams {
+	struct bsn_qp *qp[2];
+	struct bsn_ep *ep;
+	int user;
+};
+
+static void make_datagrams(struct bench *b, struct datagrams *d)
+{
+	struct bsn_address address;
+
+	for (int end = 0; end < 2; end++) {
+		const struct bsn_qp_attr attr = { .type = BSN_QP_UD,
+						  .cq = b->cq[end],
+						  .srq = end ? b->srq : NULL,
+						  .send_depth = 8,
+						  .recv_depth = end ? 0 : 8,
+						  .user = &d->user };
+		ok(bsn_qp_create(b->device, &attr, &d->qp[end]));
+		ok(bsn_qp_connect(d->qp[end], NULL, NULL));
+	}
+	ok(bsn_qp_address(d->qp[1], &address));
+	ok(bsn_ep_create(d->qp[0], &address, NULL, NULL, &d->ep));
+}
+
+static void destroy_datagrams(struct datagrams *d)
+{
+	ok(bsn_ep_destroy(d->ep));
+	for (int end = 0; end < 2; end++)
+		ok(bsn_qp_destroy(d->qp[end]));
+}
+
+static void expect_datagram(struct bench *b, const struct datagrams *d, uint64_t n)
+{
+	const struct bsn_completion c = expect_done(b, b->cq[1], n, BSN_RECV);
+
+	assert_ptr_equal(c.user, &d->user);
+	assert_int_equal(c.qpn, bsn_qp_number(d->qp[1]));
+	assert_int_equal(c.src_qpn, bsn_qp_number(d->qp[0]));
+	assert_int_equal(c.byte_len, BSN_GRH_SIZE + sizeof(n));
+	assert_memory_equal(bench_at(b, 1, n * ROOM % BENCH_BYTES + BSN_GRH_SIZE), &n, sizeof(n));
+}
+
+/* Datagrams of a UD QP, and messages of RC QPs, with receives posted one at a time and many at once. */
+static void connected_qps_and_datagrams_take_from_one_queue(struct bench *b)
+{
+	const struct bsn_sge local = bench_sge(b, 0, 0, sizeof(uint64_t));
+	struct datagrams d;
+	struct pairs p;
+
+	make_pairs(b, &p);
+	make_datagrams(b, &d);
+	for (uint64_t n = 0; n < 400; n++) {
+		const bool is_datagram = n * 7 % 5 < 2;
+		struct bsn_ep *ep = is_datagram ? d.ep : bsn_qp_ep(p.qp[n % QPS][0]);
+
+		if (n % 16 == 0)
+			post_many(b, n);
+		else if (n % 16 >= AT_ONCE)
+			ok(post_recv(b, n));
+		memcpy(bench_at(b, 0, 0), &n, sizeof(n));
+		ok(bsn_send(ep, &local, n, BSN_F_SIGNALED | BSN_F_RING));
+		expect_done(b, b->cq[0], n, BSN_OPCODE_SEND);
+		if (is_datagram) {
+			expect_datagram(b, &d, n);
+		} else {
+			expect_done(b, b->cq[1], n, BSN_RECV);
+			assert_memory_equal(bench_at(b, 1, n * ROOM % BENCH_BYTES), &n, sizeof(n));
+		}
+	}
+	destroy_datagrams(&d);
 	destroy_pairs(&p);
 }
 
@@ -252,20 +338,6 @@ static void an_empty_queue_fails_who_may_not_retry(struct bench *b)
 
 /* -- of several CQs ------------------------------------------------------------------------------- */
 
-enum { AT_ONCE = 8 };
-
-static void post_many(struct bench *b, uint64_t first)
-{
-	struct bsn_sge into[AT_ONCE];
-	uint64_t ids[AT_ONCE];
-
-	for (uint64_t i = 0; i < AT_ONCE; i++) {
-		ids[i] = first + i;
-		into[i] = bench_sge(b, 1, ids[i] * ROOM % BENCH_BYTES, ROOM);
-	}
-	assert_int_equal(bsn_recv_many(b->srq, into, ids, AT_ONCE), AT_ONCE);
-}
-
 /*
  * Receives of one SRQ complete in two CQs, and the CQ with the later ones is polled first. So WQEs
  * come back in another order than they were posted in. They are posted again, many at once.
@@ -404,6 +476,8 @@ static void page_faults_are_not_seen(struct bench *b)
 
 static const struct bench_case cases[] = {
 	{ CASE("several QPs take from one queue", several_qps_take_from_one_queue), SRQ },
+	{ CASE("connected QPs and datagrams take from one queue",
+	       connected_qps_and_datagrams_take_from_one_queue), SRQ },
 	{ CASE("a full queue refuses until consumed", a_full_queue_refuses_until_consumed), SRQ },
 	{ CASE("a list too long is refused", a_list_too_long_is_refused), SRQ },
 	{ CASE("empty pieces are left out", empty_pieces_are_left_out), SRQ,

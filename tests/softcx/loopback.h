@@ -96,8 +96,9 @@ static inline int loopback_modify(struct ibv_qp *qp, enum ibv_qp_state state, in
 	return loopback_modify_to(qp, qp->qp_num, state, mask);
 }
 
-static inline struct ibv_qp *loopback_create_qp(struct ibv_pd *pd, struct ibv_cq *cq,
-						struct ibv_srq *srq, enum ibv_qp_type type)
+static inline struct ibv_qp *loopback_create_signaling_qp(struct ibv_pd *pd, struct ibv_cq *cq,
+							  struct ibv_srq *srq, enum ibv_qp_type type,
+							  bool signals_all)
 {
 	struct ibv_qp_init_attr init = {
 		.send_cq = cq,
@@ -109,9 +110,16 @@ static inline struct ibv_qp *loopback_create_qp(struct ibv_pd *pd, struct ibv_cq
 			 .max_recv_sge = 2,
 			 .max_inline_data = 128 },
 		.qp_type = type,
+		.sq_sig_all = signals_all,
 	};
 
 	return ibv_create_qp(pd, &init);
+}
+
+static inline struct ibv_qp *loopback_create_qp(struct ibv_pd *pd, struct ibv_cq *cq,
+						struct ibv_srq *srq, enum ibv_qp_type type)
+{
+	return loopback_create_signaling_qp(pd, cq, srq, type, false);
 }
 
 static inline void loopback_connect(struct ibv_qp *qp)

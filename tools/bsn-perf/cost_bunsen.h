@@ -24,6 +24,7 @@ struct bunsen_queue {
 	struct bsn_ep **eps; /* of @qps; else NULL */
 	struct bsn_rq **rqs; /* likewise */
 	unsigned qp_count, turn, recv_turn;
+	unsigned in_a_row; /* requests or receives of one QP until it is another's turn */
 	struct bsn_xrcd *xrcd;
 	struct bsn_xrc_target *target_qp;
 	struct plain_qp *attached; /* what @qp is attached to */

@@ -42,6 +42,12 @@ int bunsen_drain_recv(void *queue, unsigned count)
 	return drain_cq(q->recv_cq, count);
 }
 
+/* The QP whose turn it is. */
+static unsigned turn_of(const struct bunsen_queue *q, unsigned *turn)
+{
+	return cost_turn(turn, q->qp_count * q->in_a_row) / q->in_a_row;
+}
+
 int bunsen_post(void *queue, enum cost_what what, unsigned count)
 {
 	const unsigned flags = BSN_F_SIGNALED | BSN_F_RING;
@@ -50,7 +56,7 @@ int bunsen_post(void *queue, enum cost_what what, unsigned count)
 	int err = 0;
 
 	for (unsigned i = 0; i < count && !err; i++) {
-		struct bsn_ep *const ep = q->eps ? q->eps[cost_turn(&q->turn, q->qp_count)] : q->ep;
+		struct bsn_ep *const ep = q->eps ? q->eps[turn_of(q, &q->turn)] : q->ep;
 		if (what == COST_WRITE)
 			err = bsn_write(ep, local, &q->target.remote, i, flags);
 		else if (what == COST_SEND)
@@ -67,7 +73,7 @@ int bunsen_post_recv(void *queue, unsigned count)
 	int err = 0;
 
 	for (unsigned i = 0; i < count && !err; i++) {
-		struct bsn_rq *const rq = q->rqs && !q->srq ? q->rqs[cost_turn(&q->recv_turn, q->qp_count)] : q->rq;
+		struct bsn_rq *const rq = q->rqs && !q->srq ? q->rqs[turn_of(q, &q->recv_turn)] : q->rq;
 		err = bsn_recv(rq, q->target.recv, i);
 	}
 	return err;
@@ -177,6 +183,7 @@ static int make_many(struct bunsen_queue *q, const struct cost_rig *rig, enum co
 	q->rqs = calloc(count, sizeof(struct bsn_rq *));
 	if (!q->qps || !q->eps || !q->rqs)
 		return -ENOMEM;
+	q->in_a_row = cost_is_compressed(kind) ? rig->many_depth : 1; /* a session is of one QP */
 	q->qps[0] = q->qp;
 	q->eps[0] = bsn_qp_ep(q->qp);
 	q->rqs[0] = bsn_qp_rq(q->qp);

@@ -22,6 +22,7 @@ enum {
 	LONE_DEPTH = 64,     /* of one QP, or of each of many: */
 	MANY_DEPTH = 16,
 	SIGNAL_EVERY = 8, /* requests of a QP */
+	APART = 16,       /* credits come back so often */
 	PATIENCE = 100 * 1000 * 1000,
 };
 
@@ -32,6 +33,7 @@ struct way {
 	struct bsn_qp *qp;
 	struct bsn_msg_line *line;
 	struct plain_qp plain;
+	unsigned sent;
 };
 
 struct end {
@@ -53,18 +55,17 @@ struct trip {
 
 /* -- one way of each kind ---------------------------------------------------------------------------- */
 
-/* What is sent makes room once it completes: some do, and are polled. */
-static bool signals(const struct trip *t)
+static int message_send(struct end *end, unsigned which, const void *data, bool is_signaled)
 {
-	return t->turn / t->qps % SIGNAL_EVERY == SIGNAL_EVERY - 1;
+	(void)is_signaled; /* by the library where it is due */
+	return bsn_msg_send(end->ways[which].line, data, BYTES, BSN_F_RING);
 }
 
-static int message_send(struct trip *t, struct end *end, unsigned which, const void *data)
+static int poll_sends(struct end *end)
 {
 	struct bsn_completion c;
-	const int err = bsn_msg_send(end->ways[which].line, data, BYTES, BSN_F_RING);
 
-	return err || !signals(t) ? err : bsn_poll(end->sends, &c, 1);
+	return bsn_poll(end->sends, &c, 1);
 }
 
 static int message_find(struct end *end, const void **data)
@@ -77,12 +78,10 @@ static int message_find(struct end *end, const void **data)
 	return got;
 }
 
-static int send_send(struct trip *t, struct end *end, unsigned which, const void *data)
+static int send_send(struct end *end, unsigned which, const void *data, bool is_signaled)
 {
-	struct bsn_completion c;
-	const int err = bsn_send_inline(bsn_qp_ep(end->ways[which].qp), data, BYTES, 0, BSN_F_RING);
-
-	return err || !signals(t) ? err : bsn_poll(end->sends, &c, 1);
+	(void)is_signaled;
+	return bsn_send_inline(bsn_qp_ep(end->ways[which].qp), data, BYTES, 0, BSN_F_RING);
 }
 
 static int send_find(struct end *end, const void **data)
@@ -101,17 +100,20 @@ static int send_ready(struct end *end, unsigned which)
 	return bsn_recv(bsn_qp_rq(end->ways[which].qp), &into, 0);
 }
 
-static int ibv_send(struct trip *t, struct end *end, unsigned which, const void *data)
+static int ibv_send(struct end *end, unsigned which, const void *data, bool is_signaled)
 {
 	struct ibv_sge local = { (uintptr_t)data, BYTES, 0 };
 	struct ibv_send_wr wr = { .sg_list = &local, .num_sge = 1, .opcode = IBV_WR_SEND,
-				  .send_flags = IBV_SEND_INLINE | (signals(t) ? IBV_SEND_SIGNALED : 0) }, *wrong;
-	struct ibv_wc wc;
-	const int err = ibv_post_send(end->ways[which].plain.qp, &wr, &wrong);
+				  .send_flags = IBV_SEND_INLINE | (is_signaled ? IBV_SEND_SIGNALED : 0) }, *wrong;
 
-	if (err || !signals(t))
-		return -err;
-	return ibv_poll_cq(end->common.cq, 1, &wc) < 0 ? -EIO : 0;
+	return -ibv_post_send(end->ways[which].plain.qp, &wr, &wrong);
+}
+
+static int ibv_poll_sends(struct end *end)
+{
+	struct ibv_wc wc;
+
+	return ibv_poll_cq(end->common.cq, 1, &wc);
 }
 
 static int ibv_find(struct end *end, const void **data)
@@ -139,13 +141,14 @@ static int nothing_ready(struct end *end, unsigned which)
 }
 
 static const struct kind {
-	int (*send)(struct trip *t, struct end *end, unsigned which, const void *data);
+	int (*send)(struct end *end, unsigned which, const void *data, bool is_signaled);
+	int (*poll_sends)(struct end *end); /* < 0: it fails */
 	int (*find)(struct end *end, const void **data); /* as bsn_poll() */
 	int (*ready)(struct end *end, unsigned which);   /* for what comes next */
 } kinds[TRIPS] = {
-	[TRIP_BY_MESSAGE] = { message_send, message_find, nothing_ready },
-	[TRIP_BY_SEND] = { send_send, send_find, send_ready },
-	[TRIP_BY_IBV] = { ibv_send, ibv_find, ibv_ready },
+	[TRIP_BY_MESSAGE] = { message_send, poll_sends, message_find, nothing_ready },
+	[TRIP_BY_SEND] = { send_send, poll_sends, send_find, send_ready },
+	[TRIP_BY_IBV] = { ibv_send, ibv_poll_sends, ibv_find, ibv_ready },
 };
 
 /* -- there and back ---------------------------------------------------------------------------------- */
@@ -167,13 +170,25 @@ static int find(struct trip *t, struct end *end, const void **data)
 	return got < 0 ? got : got ? 0 : -ETIMEDOUT;
 }
 
-static int send_from(struct trip *t, struct end *end, unsigned which, const void *data)
+/* What is sent makes room once it completes: some do, and are polled. */
+static int send_one(struct trip *t, struct end *end, unsigned which, const void *data)
 {
+	const bool is_signaled = end->ways[which].sent++ % SIGNAL_EVERY == SIGNAL_EVERY - 1;
+	const struct kind *const kind = &kinds[t->by];
 	int err;
 
 	mark(t);
-	err = kinds[t->by].send(t, end, which, data);
+	err = kind->send(end, which, data, is_signaled);
+	if (!err && is_signaled)
+		err = kind->poll_sends(end);
 	mark(t);
+	return err < 0 ? err : 0;
+}
+
+static int send_from(struct trip *t, struct end *end, unsigned which, const void *data)
+{
+	const int err = send_one(t, end, which, data);
+
 	step();
 	return err;
 }
@@ -210,6 +225,39 @@ static int go_round(struct trip *t)
 	for (unsigned i = 0; i < sizeof(data) && !err; i++)
 		err = data[i] == (uint8_t)t->turn ? 0 : -EIO;
 	t->turn++;
+	return err;
+}
+
+/* One message of each of some ways, from either end. */
+static int send_ahead(struct trip *t, unsigned first)
+{
+	uint8_t data[BYTES] = { 0 };
+	int err = 0;
+
+	for (unsigned i = 0; i < ENDS * t->qps && !err; i++)
+		if (i / ENDS % APART >= first)
+			err = send_one(t, &t->ends[i % ENDS], i / ENDS, data);
+	step();
+	for (unsigned i = 0; i < ENDS * t->qps && !err; i++)
+		if (i / ENDS % APART >= first)
+			err = take_at(t, &t->ends[i % ENDS], i / ENDS, data);
+	for (unsigned i = 0; i < ENDS && !err; i++)
+		do
+			err = kinds[t->by].poll_sends(&t->ends[i]);
+		while (err > 0);
+	return err;
+}
+
+/*
+ * What falls due once in so many messages of a QP, signals and credits, does so for each of many QPs at another
+ * time: a few turns of theirs have their share of it.
+ */
+static int set_apart(struct trip *t)
+{
+	int err = 0;
+
+	for (unsigned first = 1; first < APART && first < t->qps && !err; first++)
+		err = send_ahead(t, first);
 	return err;
 }
 
@@ -389,6 +437,8 @@ int trip_open(struct bsn_device *device, int by, unsigned qps, struct trip **out
 		if (!err)
 			err = kinds[by].ready(&t->ends[i % ENDS], i / ENDS);
 	}
+	if (!err)
+		err = set_apart(t);
 	if (err)
 		trip_close(t);
 	else
