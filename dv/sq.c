@@ -829,7 +829,7 @@ BSN_ALWAYS_INLINE int post_one(struct bsn_ep *ep, uint32_t what, const struct bs
 	if (!bsn_fits(sq, sq->limit, BSN_BB_SIZE) || !bsn_are_plain(sge, 1) ||
 	    BSN_UNLIKELY(!is_one_of(sq->ops, opcode)))
 		return post_sgl(ep, what, sge, remote, imm, id);
-	return bsn_put_sges(sq, NULL, 0, opcode, sge, 1, false, remote, has_raddr, imm, id, flags);
+	return bsn_put_sges(sq, NULL, 0, opcode, sge, 1, false, true, remote, has_raddr, imm, id, flags);
 }
 
 /* Two functions each: the first one saves no register. */
