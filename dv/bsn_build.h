@@ -1098,15 +1098,19 @@ BSN_ALWAYS_INLINE bool bsn_is_message(unsigned opcode)
 	       (opcode == BSN_OPCODE_SEND || opcode == BSN_OPCODE_SEND_IMM);
 }
 
-/* Whether the inline code may build a request to a peer, whose queue has room. */
+/* Whether the queue of peers with such a vector takes it. */
+BSN_ALWAYS_INLINE bool bsn_has_opcode(const struct bsn_sq *sq, unsigned prefix_ds, unsigned opcode)
+{
+	return (prefix_ds == BSN_COMPACT_DS && bsn_is_common(opcode)) || bsn_is_message(opcode) ||
+	       BSN_LIKELY(sq->ops >> opcode & 1);
+}
+
+/* Whether the inline code may build inline data to a peer, the room for which is looked at when they are put. */
 BSN_ALWAYS_INLINE bool bsn_is_for(const struct bsn_ep *ep, unsigned prefix_ds, unsigned opcode,
 				  uint32_t flags)
 {
-	const struct bsn_sq *sq = ep->sq;
-
-	return BSN_LIKELY(bsn_peer_of(ep)->prefix_ds == prefix_ds) && !bsn_is_due(sq, flags) &&
-	       ((prefix_ds == BSN_COMPACT_DS && bsn_is_common(opcode)) ||
-		BSN_LIKELY(sq->ops >> opcode & 1));
+	return BSN_LIKELY(bsn_peer_of(ep)->prefix_ds == prefix_ds) && !bsn_is_due(ep->sq, flags) &&
+	       bsn_has_opcode(ep->sq, prefix_ds, opcode);
 }
 
 /* Whether @ds units fit where one block does. @slot: the queue's, if it was loaded already. */
@@ -1136,9 +1140,7 @@ BSN_ALWAYS_INLINE bool bsn_may_post(struct bsn_sq *sq, uint8_t *const *slot, uns
 	if (prefix_ds == BSN_EXTENDED_DS)
 		BSN_FORGET(
 			sq->peer_limit); /* else it were loaded before either vector is looked at */
-	return bsn_has_all_room(sq, slot, prefix_ds + ds) &&
-	       ((prefix_ds == BSN_COMPACT_DS && bsn_is_common(opcode)) || bsn_is_message(opcode) ||
-		BSN_LIKELY(sq->ops >> opcode & 1)) &&
+	return bsn_has_all_room(sq, slot, prefix_ds + ds) && bsn_has_opcode(sq, prefix_ds, opcode) &&
 	       bsn_count_quiet(sq, flags);
 }
 
@@ -1816,63 +1818,67 @@ BSN_ALWAYS_INLINE int bsn_try_units(struct bsn_ep *ep, struct bsn_sq *sq, uint8_
 	return BSN_NOT_PLAIN;
 }
 
-#define BSN_UNITS2 bsn_v2 v0, bsn_v2 v1
-#define BSN_UNITS3 BSN_UNITS2, bsn_v2 v2
-#define BSN_UNITS4 BSN_UNITS3, bsn_v2 v3
-#define BSN_UNITS5 BSN_UNITS4, bsn_v2 v4
-#define BSN_GIVEN2 v0, v1
-#define BSN_GIVEN3 BSN_GIVEN2, v2
-#define BSN_GIVEN4 BSN_GIVEN3, v3
-#define BSN_GIVEN5 BSN_GIVEN4, v4
+/*
+ * So many units as the parameters of a function, each in a register; as the arguments of one that takes them; and as the
+ * fields of struct bsn_units, of which the others are not used.
+ */
+#define BSN_UNIT_PARAMETERS2 bsn_v2 v0, bsn_v2 v1
+#define BSN_UNIT_PARAMETERS3 BSN_UNIT_PARAMETERS2, bsn_v2 v2
+#define BSN_UNIT_PARAMETERS4 BSN_UNIT_PARAMETERS3, bsn_v2 v3
+#define BSN_UNIT_PARAMETERS5 BSN_UNIT_PARAMETERS4, bsn_v2 v4
+#define BSN_UNIT_ARGUMENTS2 v0, v1
+#define BSN_UNIT_ARGUMENTS3 BSN_UNIT_ARGUMENTS2, v2
+#define BSN_UNIT_ARGUMENTS4 BSN_UNIT_ARGUMENTS3, v3
+#define BSN_UNIT_ARGUMENTS5 BSN_UNIT_ARGUMENTS4, v4
 #define BSN_NO_UNIT { 0, 0 }
-#define BSN_TAKEN2 BSN_GIVEN2, BSN_NO_UNIT, BSN_NO_UNIT, BSN_NO_UNIT
-#define BSN_TAKEN3 BSN_GIVEN3, BSN_NO_UNIT, BSN_NO_UNIT
-#define BSN_TAKEN4 BSN_GIVEN4, BSN_NO_UNIT
-#define BSN_TAKEN5 BSN_GIVEN5
+#define BSN_UNIT_FIELDS2 BSN_UNIT_ARGUMENTS2, BSN_NO_UNIT, BSN_NO_UNIT, BSN_NO_UNIT
+#define BSN_UNIT_FIELDS3 BSN_UNIT_ARGUMENTS3, BSN_NO_UNIT, BSN_NO_UNIT
+#define BSN_UNIT_FIELDS4 BSN_UNIT_ARGUMENTS4, BSN_NO_UNIT
+#define BSN_UNIT_FIELDS5 BSN_UNIT_ARGUMENTS5
 #define BSN_POST_UNITS(count)                                                                      \
 	BSN_UNCHANGED int bsn_units_cold##count(struct bsn_ep *ep, uint64_t what,                  \
 						const struct bsn_remote *remote, uint64_t id,      \
-						BSN_UNITS##count)                                  \
+						BSN_UNIT_PARAMETERS##count)                                  \
 	{                                                                                          \
-		const struct bsn_units u = { BSN_TAKEN##count };                                   \
+		const struct bsn_units u = { BSN_UNIT_FIELDS##count };                                   \
                                                                                                    \
 		return bsn_units_cold(ep, (uint8_t)what, &u, remote, (uint32_t)(what >> 32), id,   \
 				      (uint32_t)what);                                             \
 	}                                                                                          \
 	BSN_UNCHANGED int bsn_peer_units##count(struct bsn_ep *ep, uint64_t what,                  \
 						const struct bsn_remote *remote, uint64_t id,      \
-						BSN_UNITS##count)                                  \
+						BSN_UNIT_PARAMETERS##count)                                  \
 	{                                                                                          \
-		const struct bsn_units u = { BSN_TAKEN##count };                                   \
+		const struct bsn_units u = { BSN_UNIT_FIELDS##count };                                   \
 		const int err = bsn_try_units(ep, ep->sq, ep->sq->slot, (uint8_t)what, &u, count,  \
 					      remote, (uint32_t)(what >> 32), id, (uint32_t)what); \
                                                                                                    \
-		return err > 0 ? bsn_units_cold##count(ep, what, remote, id, BSN_GIVEN##count)     \
+		return err > 0 ? bsn_units_cold##count(ep, what, remote, id, BSN_UNIT_ARGUMENTS##count)     \
 			       : err;                                                              \
 	}                                                                                          \
 	BSN_UNCHANGED int bsn_peer_units_rung##count(struct bsn_ep *ep, uint8_t *slot,             \
 						     const struct bsn_remote *remote, uint64_t id, \
-						     BSN_UNITS##count)                             \
+						     BSN_UNIT_PARAMETERS##count)                             \
 	{                                                                                          \
-		const struct bsn_units u = { BSN_TAKEN##count };                                   \
+		const struct bsn_units u = { BSN_UNIT_FIELDS##count };                                   \
 		const int err = bsn_try_units(ep, ep->sq, slot, BSN_OPCODE_RDMA_WRITE, &u, count,  \
 					      remote, 0, id, BSN_F_RUNG);                          \
                                                                                                    \
 		return err > 0 ? bsn_units_cold##count(                                            \
 					 ep, BSN_WHAT(BSN_OPCODE_RDMA_WRITE, BSN_F_RUNG, 0u),      \
-					 remote, id, BSN_GIVEN##count)                             \
+					 remote, id, BSN_UNIT_ARGUMENTS##count)                             \
 			       : err;                                                              \
 	}                                                                                          \
 	BSN_ALWAYS_INLINE int bsn_post_units##count(struct bsn_ep *ep, unsigned opcode,            \
 						    const struct bsn_remote *remote, uint32_t imm, \
-						    uint64_t id, uint32_t flags, BSN_UNITS##count) \
+						    uint64_t id, uint32_t flags, BSN_UNIT_PARAMETERS##count) \
 	{                                                                                          \
 		if (opcode == BSN_OPCODE_RDMA_WRITE && bsn_is_rung(flags))                         \
 			return bsn_peer_units_rung##count(ep, ep->sq->slot, remote, id,            \
-							  BSN_GIVEN##count);                       \
+							  BSN_UNIT_ARGUMENTS##count);                       \
 		return bsn_peer_units##count(                                                      \
 			ep, (uint64_t)imm << 32 | BSN_WHAT(opcode, flags & BSN_F_PLAIN, 0u),       \
-			remote, id, BSN_GIVEN##count);                                             \
+			remote, id, BSN_UNIT_ARGUMENTS##count);                                             \
 	}
 BSN_POST_UNITS(2)
 BSN_POST_UNITS(3)

@@ -1112,21 +1112,35 @@ BSN_ALWAYS_INLINE int post_peer_one(struct bsn_ep *ep, uint32_t what, const stru
 }
 
 /* Inline data of an RDMA request, of more than a DS. */
+BSN_ALWAYS_INLINE int post_peer_beyond(struct bsn_ep *ep, unsigned opcode, uint32_t what, uint32_t flags,
+				       const void *data, const struct bsn_remote *remote, uint32_t imm,
+				       uint64_t id)
+{
+	const unsigned length = count_of(what);
+	struct bsn_sq *sq = ep->sq;
+	int err = BSN_NOT_PLAIN;
+
+	if (bsn_is_for(ep, BSN_COMPACT_DS, opcode, flags))
+		err = bsn_put_data(sq, sq->peer_limit, bsn_peer_of(ep), BSN_COMPACT_DS, opcode, data, length, 0,
+				   remote, true, imm, id, flags);
+	else if (bsn_is_for(ep, BSN_EXTENDED_DS, opcode, flags))
+		err = bsn_put_data(sq, sq->peer_limit, bsn_peer_of(ep), BSN_EXTENDED_DS, opcode, data, length, 0,
+				   remote, true, imm, id, flags);
+	return err > 0 ? post_inline(ep, what, data, remote, imm, id) : err;
+}
+
 static __attribute__((noinline)) int post_peer_long(struct bsn_ep *ep, uint32_t what, const void *data,
 						    const struct bsn_remote *remote, uint32_t imm,
 						    uint64_t id)
 {
-	const unsigned opcode = opcode_of(what), length = count_of(what);
-	struct bsn_sq *sq = ep->sq;
-	int err = BSN_NOT_PLAIN;
+	return post_peer_beyond(ep, opcode_of(what), what, what, data, remote, imm, id);
+}
 
-	if (bsn_is_for(ep, BSN_COMPACT_DS, opcode, what))
-		err = bsn_put_data(sq, sq->peer_limit, bsn_peer_of(ep), BSN_COMPACT_DS, opcode, data, length, 0,
-				   remote, true, imm, id, what);
-	else if (bsn_is_for(ep, BSN_EXTENDED_DS, opcode, what))
-		err = bsn_put_data(sq, sq->peer_limit, bsn_peer_of(ep), BSN_EXTENDED_DS, opcode, data, length, 0,
-				   remote, true, imm, id, what);
-	return err > 0 ? post_inline(ep, what, data, remote, imm, id) : err;
+static __attribute__((noinline)) int post_peer_long_write(struct bsn_ep *ep, uint32_t what, const void *data,
+							  const struct bsn_remote *remote, uint32_t imm,
+							  uint64_t id)
+{
+	return post_peer_beyond(ep, BSN_OPCODE_RDMA_WRITE, what, BSN_F_RUNG, data, remote, imm, id);
 }
 
 /* Inline data; most often it is one DS, with these @flags. */
@@ -1140,7 +1154,9 @@ BSN_ALWAYS_INLINE int post_peer_data(struct bsn_ep *ep, uint32_t what, const voi
 	if (rest & ((1u << BSN_WHAT_COUNT_SHIFT) - 1) || !has_peer_block(ep->sq))
 		return post_inline(ep, what, data, remote, imm, id);
 	if (length - 1 >= BSN_DS_INLINE_MAX)
-		return kind->has_remote ? post_peer_long(ep, what, data, remote, imm, id) :
+		return kind == &bsn_kind_write && flags == BSN_F_RUNG ?
+			       post_peer_long_write(ep, what, data, remote, imm, id) :
+		       kind->has_remote ? post_peer_long(ep, what, data, remote, imm, id) :
 					  post_inline(ep, what, data, remote, imm, id);
 	return bsn_post_piece(ep, kind, bsn_ds_short((const uint8_t *)data, length), remote, id, imm, flags);
 }

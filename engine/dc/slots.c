@@ -290,8 +290,22 @@ static __attribute__((noinline)) int take_any(struct bsn_dc_pool *pool, struct b
 	return 0;
 }
 
-/* Where nobody has the slot, which is an initiator. */
-static __attribute__((noinline)) int take_free(struct bsn_dc_pool *pool, struct bsn_peer *peer, struct slot *s)
+/*
+ * A stream of a peer that did not lose its right to post. What is in the queue was read before, so that it is not taken
+ * for the request that comes now.
+ */
+static __attribute__((noinline)) int take_stream(struct bsn_dc_pool *pool, struct bsn_peer *peer, struct slot *s)
+{
+	if (!s->peer || pool->has_order || pool->has_ghosts)
+		return take_any(pool, peer, s);
+	stream_was_used(pool, s);
+	swap_slot(pool, peer, s);
+	peer->ctrl_bits = stream_bits(pool, s);
+	s->is_new = true;
+	return 0;
+}
+
+__attribute__((noinline)) int take_free(struct bsn_dc_pool *pool, struct bsn_peer *peer, struct slot *s)
 {
 	list_remove(pool, &pool->free, s);
 	if (pool->has_order)
@@ -325,7 +339,7 @@ static __attribute__((noinline)) int take_counted(struct bsn_dc_pool *pool, stru
 int take_slot(struct bsn_dc_pool *pool, struct bsn_peer *peer, struct slot *s)
 {
 	if (BSN_UNLIKELY(s->is_revoked || !pool->is_simple))
-		return take_any(pool, peer, s);
+		return s->is_revoked || pool->rc ? take_any(pool, peer, s) : take_stream(pool, peer, s);
 	if (pool->has_ghosts)
 		return take_counted(pool, peer, s);
 	if (!s->peer)
