@@ -96,8 +96,11 @@ static void suppose_use(const struct bsn_dc_pool *pool, struct initiator *i)
 static void read_streams(const struct bsn_dc_pool *pool, struct initiator *i)
 {
 	const uint32_t pi = bsn_sq_wide_pi(i->sq);
-	uint32_t at = still_there(i->sq, i->read_pi);
+	uint32_t at;
 
+	if (pi == i->read_pi)
+		return;
+	at = still_there(i->sq, i->read_pi);
 	if (at != i->read_pi)
 		suppose_use(pool, i);
 	while (at != pi) {
@@ -114,12 +117,12 @@ static void read_streams(const struct bsn_dc_pool *pool, struct initiator *i)
 
 bool stream_is_done(const struct bsn_dc_pool *pool, struct slot *s)
 {
-	struct bsn_sq *sq = s->of->sq;
+	struct bsn_sq *sq = s->sq;
 
-	if (!bsn_sq_outstanding_bb(sq))
+	if (bsn_sq_is_done(sq, bsn_sq_done(sq)))
 		return true;
 	read_streams(pool, s->of);
-	return (uint16_t)(sq->pi - s->end_pi) >= (uint16_t)(sq->pi - sq->retired);
+	return (uint16_t)(sq->pi - s->end_pi) >= bsn_sq_outstanding_bb(sq);
 }
 
 bool stream_was_used(const struct bsn_dc_pool *pool, struct slot *s)
