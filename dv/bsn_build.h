@@ -1202,17 +1202,19 @@ BSN_ALWAYS_INLINE int bsn_try_piece(struct bsn_sq *sq, struct bsn_ep *ep, unsign
 
 typedef int bsn_piece_post(BSN_PIECE_PARAMETERS(struct bsn_sq *sq));
 typedef int bsn_piece_post_imm(BSN_PIECE_PARAMETERS(uint64_t ctrl1));
+typedef int bsn_piece_post_any(BSN_PIECE_PARAMETERS(uint64_t what));
 
 /*
  * What the inline code knows of an opcode; the compiler replaces each field by its value. @needs: bits of
  * bsn_sq.can. @piece: by flags, in the order of BSN_EACH_FLAGS(); one of the two, by whether there is an
- * immediate. A program contains those of the opcodes that it posts.
+ * immediate. @piece_any: flags and immediate are in @what. A program contains those of the opcodes that it posts.
  */
 struct bsn_kind {
 	unsigned opcode, needs;
 	bool has_remote;
 	bsn_piece_post *piece[4];
 	bsn_piece_post_imm *piece_imm[4];
+	bsn_piece_post_any *piece_any;
 };
 
 BSN_ALWAYS_INLINE unsigned bsn_piece_index(uint32_t flags)
@@ -1241,19 +1243,29 @@ BSN_ALWAYS_INLINE unsigned bsn_piece_index(uint32_t flags)
 				     id, with##_HAS ? &word : NULL, 0, flags);                     \
 	}
 
+#define BSN_POST_ANY(opcode, has_remote, with, name)                                               \
+	BSN_UNCHANGED int name(BSN_PIECE_PARAMETERS(uint64_t what))                                \
+	{                                                                                          \
+		return bsn_try_piece(ep->sq, ep, opcode, BSN_PIECE_DATA, remote, has_remote, id,   \
+				     NULL, with##_HAS ? (uint32_t)(what >> 32) : 0,                \
+				     (uint32_t)what);                                              \
+	}
+
 #define BSN_NAME_PIECE(opcode, has_remote, imm, name, flags) name,
 #ifdef __OPTIMIZE__
 #define BSN_KIND(name, opcode, needs, has_remote, imm)                                             \
 	BSN_EACH_FLAGS(BSN_POST_PIECE, opcode, has_remote, imm, bsn_peer_##name)                   \
+	BSN_POST_ANY(opcode, has_remote, imm, bsn_peer_##name##_any)                               \
 	static const struct bsn_kind bsn_kind_##name __attribute__((unused)) = {                   \
 		opcode, needs, has_remote,                                                         \
 		imm##_PIECES(BSN_EACH_FLAGS(BSN_NAME_PIECE, opcode, has_remote, imm,               \
-					    bsn_peer_##name))                                      \
+					    bsn_peer_##name)),                                     \
+		bsn_peer_##name##_any                                                              \
 	};
 #else /* no flags are constants then, and these functions take the most time to compile */
 #define BSN_KIND(name, opcode, needs, has_remote, imm)                                             \
 	static const struct bsn_kind bsn_kind_##name __attribute__((unused)) = {                   \
-		opcode, needs, has_remote, imm##_PIECES(NULL)                                      \
+		opcode, needs, has_remote, imm##_PIECES(NULL), NULL                                \
 	};
 #endif
 BSN_KIND(write, BSN_OPCODE_RDMA_WRITE, 0, true, BSN_NONE)
@@ -1264,10 +1276,11 @@ BSN_KIND(send_imm, BSN_OPCODE_SEND_IMM, 0, false, BSN_IMM)
 BSN_KIND(send_inval, BSN_OPCODE_SEND_INVAL, 0, false, BSN_IMM)
 #undef BSN_KIND
 #undef BSN_NAME_PIECE
+#undef BSN_POST_ANY
 #undef BSN_POST_PIECE
 #undef BSN_EACH_FLAGS
 
-/* The same of opcodes and flags that the compiler does not know: they are in @what, below the immediate. */
+/* The same without optimization: opcode and flags are in @what, below the immediate. */
 BSN_UNCHANGED int bsn_peer_rdma(BSN_PIECE_PARAMETERS(uint64_t what))
 {
 	return bsn_try_piece(ep->sq, ep, (uint8_t)what, BSN_PIECE_DATA, remote, true, id, NULL,
@@ -1286,7 +1299,7 @@ BSN_ALWAYS_INLINE int bsn_post_piece(struct bsn_ep *ep, const struct bsn_kind *k
 				     struct bsn_ds data, const struct bsn_remote *remote,
 				     uint64_t id, uint32_t imm, uint32_t flags)
 {
-	const uint64_t what = (uint64_t)imm << 32 | BSN_WHAT(kind->opcode, flags, 1u);
+	const uint64_t what = (uint64_t)imm << 32 | BSN_WHAT(kind->opcode, flags & BSN_F_PLAIN, 1u);
 
 	if (__builtin_constant_p(flags) && !(flags & ~(uint32_t)(BSN_F_SIGNALED | BSN_F_RING))) {
 		const unsigned i = bsn_piece_index(flags);
@@ -1296,6 +1309,8 @@ BSN_ALWAYS_INLINE int bsn_post_piece(struct bsn_ep *ep, const struct bsn_kind *k
 			return kind->piece_imm[i](BSN_PIECE_GIVEN(
 				ep, data, remote, bsn_ctrl1_counted(ep->sq, flags, imm).raw, id));
 	}
+	if (kind->piece_any)
+		return kind->piece_any(BSN_PIECE_GIVEN(ep, data, remote, what, id));
 	return kind->has_remote ? bsn_peer_rdma(BSN_PIECE_GIVEN(ep, data, remote, what, id))
 				: bsn_peer_message(BSN_PIECE_GIVEN(ep, data, remote, what, id));
 }
