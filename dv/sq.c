@@ -1413,11 +1413,10 @@ static uint8_t *put_prepared(uint8_t *at, const void *body)
 static __attribute__((noinline)) int post_prepared_any(struct bsn_ep *ep, const struct bsn_prepared *p,
 						       uint64_t id, unsigned flags)
 {
-	const int err = check_queue(ep);
 	struct request r;
 
-	if (err)
-		return err;
+	if (BSN_UNLIKELY(ep->sq->closed))
+		return check_queue(ep);
 	if (flags & ~(unsigned)BSN_F_ALL)
 		return refuse(EINVAL, "unknown flags: a post takes BSN_F_*");
 	if (ep->sq->path)
@@ -1444,7 +1443,9 @@ static __attribute__((noinline)) int post_prepared_any(struct bsn_ep *ep, const 
 int bsn_sq_post_prepared(struct bsn_ep *ep, const struct bsn_prepared *p, uint64_t id,
 			 unsigned flags)
 {
-	if (ep && ep->sq && ep->sq->can & BSN_CAN_BY_PATH && !ep->sq->closed && !(flags & ~(unsigned)BSN_F_ALL))
+	if (BSN_UNLIKELY(!ep || !ep->sq))
+		return check_queue(ep);
+	if (ep->sq->can & BSN_CAN_BY_PATH && !ep->sq->closed && !(flags & ~(unsigned)BSN_F_ALL))
 		return ((const struct bsn_sq_body_path *)ep->sq->path)->post_prepared(ep, p, id, flags);
 	return post_prepared_any(ep, p, id, flags);
 }
