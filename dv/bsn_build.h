@@ -252,6 +252,20 @@ BSN_ALWAYS_INLINE struct bsn_be64 bsn_ctrl1(struct bsn_sq *sq, uint32_t flags, u
 	return bsn_join_raw_to_be64(bits, bsn_to_be32(imm).raw);
 }
 
+/*
+ * A request with flags that the compiler knows is counted before anything is written, so that the library is called by
+ * a jump, and no register is saved for it. With other flags that would be looked at twice.
+ */
+BSN_ALWAYS_INLINE bool bsn_may_go_on(struct bsn_sq *sq, uint32_t flags, bool is_counted)
+{
+	return !is_counted || bsn_count_quiet(sq, flags);
+}
+
+BSN_ALWAYS_INLINE struct bsn_be64 bsn_ctrl1_of(struct bsn_sq *sq, uint32_t flags, uint32_t imm, bool is_counted)
+{
+	return is_counted ? bsn_ctrl1_counted(sq, flags, imm) : bsn_ctrl1(sq, flags, imm);
+}
+
 /* -- put: the segments ---------------------------------------------------------------------------- */
 
 /*
@@ -816,8 +830,9 @@ BSN_ALWAYS_INLINE unsigned bsn_begin(struct bsn_regs *r, struct bsn_sq *sq,
  */
 BSN_ALWAYS_INLINE int bsn_put_sges(struct bsn_sq *sq, const struct bsn_peer *peer,
 				   unsigned prefix_ds, unsigned opcode, const struct bsn_sge *sge,
-				   unsigned count, bool is_apart, const struct bsn_remote *remote,
-				   bool has_remote, uint32_t imm, uint64_t id, uint32_t flags)
+				   unsigned count, bool is_apart, bool is_counted,
+				   const struct bsn_remote *remote, bool has_remote, uint32_t imm,
+				   uint64_t id, uint32_t flags)
 {
 	const unsigned ds = 1 + prefix_ds + has_remote + count;
 	const bool is_early = prefix_ds || (is_apart && ds > BSN_NEAR_DS); /* the id */
@@ -840,10 +855,10 @@ BSN_ALWAYS_INLINE int bsn_put_sges(struct bsn_sq *sq, const struct bsn_peer *pee
 		r.ds[n + 2] = bsn_ds_plain(&sge[2]);
 	if (count > 3)
 		r.ds[n + 3] = bsn_ds_plain(&sge[3]);
-	if (is_apart && !prefix_ds)
+	if (is_apart && !is_counted)
 		bsn_is_not_due(sq, flags);
 	bsn_begin_of(&r, peer, prefix_ds, bsn_ctrl0(sq, opcode, ds),
-		     prefix_ds ? bsn_ctrl1_counted(sq, flags, imm) : bsn_ctrl1(sq, flags, imm));
+		     bsn_ctrl1_of(sq, flags, imm, is_counted));
 	return bsn_end(sq, wqe, NULL, is_early, &r, ds, rest, ds, BSN_NEAR_DS, bsn_bytes_of_ds(ds), id,
 		       flags);
 }
@@ -1086,15 +1101,19 @@ BSN_ALWAYS_INLINE bool bsn_is_message(unsigned opcode)
 	       (opcode == BSN_OPCODE_SEND || opcode == BSN_OPCODE_SEND_IMM);
 }
 
-/* Whether the inline code may build a request to a peer, whose queue has room. */
+/* Whether the queue of peers with such a vector takes it. */
+BSN_ALWAYS_INLINE bool bsn_has_opcode(const struct bsn_sq *sq, unsigned prefix_ds, unsigned opcode)
+{
+	return (prefix_ds == BSN_COMPACT_DS && bsn_is_common(opcode)) || bsn_is_message(opcode) ||
+	       BSN_LIKELY(sq->ops >> opcode & 1);
+}
+
+/* Whether the inline code may build inline data to a peer, the room for which is looked at when they are put. */
 BSN_ALWAYS_INLINE bool bsn_is_for(const struct bsn_ep *ep, unsigned prefix_ds, unsigned opcode,
 				  uint32_t flags)
 {
-	const struct bsn_sq *sq = ep->sq;
-
-	return BSN_LIKELY(bsn_peer_of(ep)->prefix_ds == prefix_ds) && !bsn_is_due(sq, flags) &&
-	       ((prefix_ds == BSN_COMPACT_DS && bsn_is_common(opcode)) ||
-		BSN_LIKELY(sq->ops >> opcode & 1));
+	return BSN_LIKELY(bsn_peer_of(ep)->prefix_ds == prefix_ds) && !bsn_is_due(ep->sq, flags) &&
+	       bsn_has_opcode(ep->sq, prefix_ds, opcode);
 }
 
 /* Whether @ds units fit where one block does. @slot: the queue's, if it was loaded already. */
@@ -1124,9 +1143,7 @@ BSN_ALWAYS_INLINE bool bsn_may_post(struct bsn_sq *sq, uint8_t *const *slot, uns
 	if (prefix_ds == BSN_EXTENDED_DS)
 		BSN_FORGET(
 			sq->peer_limit); /* else it were loaded before either vector is looked at */
-	return bsn_has_all_room(sq, slot, prefix_ds + ds) &&
-	       ((prefix_ds == BSN_COMPACT_DS && bsn_is_common(opcode)) || bsn_is_message(opcode) ||
-		BSN_LIKELY(sq->ops >> opcode & 1)) &&
+	return bsn_has_all_room(sq, slot, prefix_ds + ds) && bsn_has_opcode(sq, prefix_ds, opcode) &&
 	       bsn_count_quiet(sq, flags);
 }
 
@@ -1188,17 +1205,19 @@ BSN_ALWAYS_INLINE int bsn_try_piece(struct bsn_sq *sq, struct bsn_ep *ep, unsign
 
 typedef int bsn_piece_post(BSN_PIECE_PARAMETERS(struct bsn_sq *sq));
 typedef int bsn_piece_post_imm(BSN_PIECE_PARAMETERS(uint64_t ctrl1));
+typedef int bsn_piece_post_any(BSN_PIECE_PARAMETERS(uint64_t what));
 
 /*
  * What the inline code knows of an opcode; the compiler replaces each field by its value. @needs: bits of
  * bsn_sq.can. @piece: by flags, in the order of BSN_EACH_FLAGS(); one of the two, by whether there is an
- * immediate. A program contains those of the opcodes that it posts.
+ * immediate. @piece_any: flags and immediate are in @what. A program contains those of the opcodes that it posts.
  */
 struct bsn_kind {
 	unsigned opcode, needs;
 	bool has_remote;
 	bsn_piece_post *piece[4];
 	bsn_piece_post_imm *piece_imm[4];
+	bsn_piece_post_any *piece_any;
 };
 
 BSN_ALWAYS_INLINE unsigned bsn_piece_index(uint32_t flags)
@@ -1227,19 +1246,29 @@ BSN_ALWAYS_INLINE unsigned bsn_piece_index(uint32_t flags)
 				     id, with##_HAS ? &word : NULL, 0, flags);                     \
 	}
 
+#define BSN_POST_ANY(opcode, has_remote, with, name)                                               \
+	BSN_UNCHANGED int name(BSN_PIECE_PARAMETERS(uint64_t what))                                \
+	{                                                                                          \
+		return bsn_try_piece(ep->sq, ep, opcode, BSN_PIECE_DATA, remote, has_remote, id,   \
+				     NULL, with##_HAS ? (uint32_t)(what >> 32) : 0,                \
+				     (uint32_t)what);                                              \
+	}
+
 #define BSN_NAME_PIECE(opcode, has_remote, imm, name, flags) name,
 #ifdef __OPTIMIZE__
 #define BSN_KIND(name, opcode, needs, has_remote, imm)                                             \
 	BSN_EACH_FLAGS(BSN_POST_PIECE, opcode, has_remote, imm, bsn_peer_##name)                   \
+	BSN_POST_ANY(opcode, has_remote, imm, bsn_peer_##name##_any)                               \
 	static const struct bsn_kind bsn_kind_##name __attribute__((unused)) = {                   \
 		opcode, needs, has_remote,                                                         \
 		imm##_PIECES(BSN_EACH_FLAGS(BSN_NAME_PIECE, opcode, has_remote, imm,               \
-					    bsn_peer_##name))                                      \
+					    bsn_peer_##name)),                                     \
+		bsn_peer_##name##_any                                                              \
 	};
 #else /* no flags are constants then, and these functions take the most time to compile */
 #define BSN_KIND(name, opcode, needs, has_remote, imm)                                             \
 	static const struct bsn_kind bsn_kind_##name __attribute__((unused)) = {                   \
-		opcode, needs, has_remote, imm##_PIECES(NULL)                                      \
+		opcode, needs, has_remote, imm##_PIECES(NULL), NULL                                \
 	};
 #endif
 BSN_KIND(write, BSN_OPCODE_RDMA_WRITE, 0, true, BSN_NONE)
@@ -1250,10 +1279,11 @@ BSN_KIND(send_imm, BSN_OPCODE_SEND_IMM, 0, false, BSN_IMM)
 BSN_KIND(send_inval, BSN_OPCODE_SEND_INVAL, 0, false, BSN_IMM)
 #undef BSN_KIND
 #undef BSN_NAME_PIECE
+#undef BSN_POST_ANY
 #undef BSN_POST_PIECE
 #undef BSN_EACH_FLAGS
 
-/* The same of opcodes and flags that the compiler does not know: they are in @what, below the immediate. */
+/* The same without optimization: opcode and flags are in @what, below the immediate. */
 BSN_UNCHANGED int bsn_peer_rdma(BSN_PIECE_PARAMETERS(uint64_t what))
 {
 	return bsn_try_piece(ep->sq, ep, (uint8_t)what, BSN_PIECE_DATA, remote, true, id, NULL,
@@ -1272,7 +1302,7 @@ BSN_ALWAYS_INLINE int bsn_post_piece(struct bsn_ep *ep, const struct bsn_kind *k
 				     struct bsn_ds data, const struct bsn_remote *remote,
 				     uint64_t id, uint32_t imm, uint32_t flags)
 {
-	const uint64_t what = (uint64_t)imm << 32 | BSN_WHAT(kind->opcode, flags, 1u);
+	const uint64_t what = (uint64_t)imm << 32 | BSN_WHAT(kind->opcode, flags & BSN_F_PLAIN, 1u);
 
 	if (__builtin_constant_p(flags) && !(flags & ~(uint32_t)(BSN_F_SIGNALED | BSN_F_RING))) {
 		const unsigned i = bsn_piece_index(flags);
@@ -1282,6 +1312,8 @@ BSN_ALWAYS_INLINE int bsn_post_piece(struct bsn_ep *ep, const struct bsn_kind *k
 			return kind->piece_imm[i](BSN_PIECE_GIVEN(
 				ep, data, remote, bsn_ctrl1_counted(ep->sq, flags, imm).raw, id));
 	}
+	if (kind->piece_any)
+		return kind->piece_any(BSN_PIECE_GIVEN(ep, data, remote, what, id));
 	return kind->has_remote ? bsn_peer_rdma(BSN_PIECE_GIVEN(ep, data, remote, what, id))
 				: bsn_peer_message(BSN_PIECE_GIVEN(ep, data, remote, what, id));
 }
@@ -1495,11 +1527,11 @@ BSN_ALWAYS_INLINE int bsn_put_message(struct bsn_ep *ep, const struct bsn_sge *s
 		if (bsn_fits(sq, sq->peer_limit, bsn_bytes_of_ds(2 + BSN_EXTENDED_DS)) &&
 		    bsn_are_plain(sge, 1) && bsn_count_quiet(sq, flags))
 			return bsn_put_sges(sq, bsn_peer_of(ep), BSN_EXTENDED_DS, opcode, sge, 1,
-					    true, NULL, false, 0, id, flags);
+					    true, true, NULL, false, 0, id, flags);
 	} else if (bsn_fits(sq, sq->peer_limit, 1) && bsn_are_plain(sge, 1) &&
 		   bsn_count_quiet(sq, flags)) {
-		return bsn_put_sges(sq, bsn_peer_of(ep), BSN_COMPACT_DS, opcode, sge, 1, true, NULL,
-				    false, 0, id, flags);
+		return bsn_put_sges(sq, bsn_peer_of(ep), BSN_COMPACT_DS, opcode, sge, 1, true, true,
+				    NULL, false, 0, id, flags);
 	}
 	return bsn_post_sgl_cold(ep, opcode, sge, 1, NULL, 0, id, flags);
 }
@@ -1514,7 +1546,7 @@ BSN_ALWAYS_INLINE int bsn_put_extended(struct bsn_ep *ep, const struct bsn_sge *
 	    BSN_UNLIKELY(count > sq->max_sge) || !bsn_count_quiet(sq, flags))
 		return bsn_post_sgl_cold(ep, BSN_OPCODE_SEND, sge, count, NULL, 0, id, flags);
 	return bsn_put_sges(sq, bsn_peer_of(ep), BSN_EXTENDED_DS, BSN_OPCODE_SEND, sge, count, true,
-			    NULL, false, 0, id, flags);
+			    true, NULL, false, 0, id, flags);
 }
 
 BSN_APART int bsn_send_extended1(struct bsn_ep *ep, const struct bsn_sge *sge, uint64_t id,
@@ -1586,12 +1618,14 @@ BSN_ALWAYS_INLINE int bsn_try_sges(struct bsn_ep *ep, unsigned opcode, unsigned 
 				   const struct bsn_remote *remote, bool has_remote, uint32_t imm,
 				   uint64_t id, uint32_t flags)
 {
+	const bool is_counted = __builtin_constant_p(flags);
 	struct bsn_sq *sq = ep->sq;
 
 	if (!count || count > BSN_MAX_PLAIN_SGE || (flags & ~BSN_F_PLAIN) ||
-	    !bsn_takes_sges(sq, needs, sge, count, has_remote))
+	    !bsn_takes_sges(sq, needs, sge, count, has_remote) || !bsn_may_go_on(sq, flags, is_counted))
 		return BSN_NOT_PLAIN;
-	return bsn_put_sges(sq, NULL, 0, opcode, sge, count, false, remote, has_remote, imm, id, flags);
+	return bsn_put_sges(sq, NULL, 0, opcode, sge, count, false, is_counted, remote, has_remote, imm,
+			    id, flags);
 }
 
 BSN_ALWAYS_INLINE int bsn_build_known(struct bsn_ep *ep, const struct bsn_kind *kind,
@@ -1651,7 +1685,7 @@ BSN_ALWAYS_INLINE int bsn_put_counted(struct bsn_ep *ep, const struct bsn_kind *
 
 	if (!bsn_takes_sges(sq, kind->needs, sge, count, kind->has_remote) || bsn_is_due(sq, flags))
 		return bsn_post_sgl_cold(ep, kind->opcode, sge, known, remote, 0, id, flags & BSN_F_PLAIN);
-	return bsn_put_sges(sq, NULL, 0, kind->opcode, sge, count, true, remote, kind->has_remote, 0, id,
+	return bsn_put_sges(sq, NULL, 0, kind->opcode, sge, count, true, false, remote, kind->has_remote, 0, id,
 			    flags);
 }
 
@@ -1802,63 +1836,67 @@ BSN_ALWAYS_INLINE int bsn_try_units(struct bsn_ep *ep, struct bsn_sq *sq, uint8_
 	return BSN_NOT_PLAIN;
 }
 
-#define BSN_UNITS2 bsn_v2 v0, bsn_v2 v1
-#define BSN_UNITS3 BSN_UNITS2, bsn_v2 v2
-#define BSN_UNITS4 BSN_UNITS3, bsn_v2 v3
-#define BSN_UNITS5 BSN_UNITS4, bsn_v2 v4
-#define BSN_GIVEN2 v0, v1
-#define BSN_GIVEN3 BSN_GIVEN2, v2
-#define BSN_GIVEN4 BSN_GIVEN3, v3
-#define BSN_GIVEN5 BSN_GIVEN4, v4
+/*
+ * So many units as the parameters of a function, each in a register; as the arguments of one that takes them; and as the
+ * fields of struct bsn_units, of which the others are not used.
+ */
+#define BSN_UNIT_PARAMETERS2 bsn_v2 v0, bsn_v2 v1
+#define BSN_UNIT_PARAMETERS3 BSN_UNIT_PARAMETERS2, bsn_v2 v2
+#define BSN_UNIT_PARAMETERS4 BSN_UNIT_PARAMETERS3, bsn_v2 v3
+#define BSN_UNIT_PARAMETERS5 BSN_UNIT_PARAMETERS4, bsn_v2 v4
+#define BSN_UNIT_ARGUMENTS2 v0, v1
+#define BSN_UNIT_ARGUMENTS3 BSN_UNIT_ARGUMENTS2, v2
+#define BSN_UNIT_ARGUMENTS4 BSN_UNIT_ARGUMENTS3, v3
+#define BSN_UNIT_ARGUMENTS5 BSN_UNIT_ARGUMENTS4, v4
 #define BSN_NO_UNIT { 0, 0 }
-#define BSN_TAKEN2 BSN_GIVEN2, BSN_NO_UNIT, BSN_NO_UNIT, BSN_NO_UNIT
-#define BSN_TAKEN3 BSN_GIVEN3, BSN_NO_UNIT, BSN_NO_UNIT
-#define BSN_TAKEN4 BSN_GIVEN4, BSN_NO_UNIT
-#define BSN_TAKEN5 BSN_GIVEN5
+#define BSN_UNIT_FIELDS2 BSN_UNIT_ARGUMENTS2, BSN_NO_UNIT, BSN_NO_UNIT, BSN_NO_UNIT
+#define BSN_UNIT_FIELDS3 BSN_UNIT_ARGUMENTS3, BSN_NO_UNIT, BSN_NO_UNIT
+#define BSN_UNIT_FIELDS4 BSN_UNIT_ARGUMENTS4, BSN_NO_UNIT
+#define BSN_UNIT_FIELDS5 BSN_UNIT_ARGUMENTS5
 #define BSN_POST_UNITS(count)                                                                      \
 	BSN_UNCHANGED int bsn_units_cold##count(struct bsn_ep *ep, uint64_t what,                  \
 						const struct bsn_remote *remote, uint64_t id,      \
-						BSN_UNITS##count)                                  \
+						BSN_UNIT_PARAMETERS##count)                                  \
 	{                                                                                          \
-		const struct bsn_units u = { BSN_TAKEN##count };                                   \
+		const struct bsn_units u = { BSN_UNIT_FIELDS##count };                                   \
                                                                                                    \
 		return bsn_units_cold(ep, (uint8_t)what, &u, remote, (uint32_t)(what >> 32), id,   \
 				      (uint32_t)what);                                             \
 	}                                                                                          \
 	BSN_UNCHANGED int bsn_peer_units##count(struct bsn_ep *ep, uint64_t what,                  \
 						const struct bsn_remote *remote, uint64_t id,      \
-						BSN_UNITS##count)                                  \
+						BSN_UNIT_PARAMETERS##count)                                  \
 	{                                                                                          \
-		const struct bsn_units u = { BSN_TAKEN##count };                                   \
+		const struct bsn_units u = { BSN_UNIT_FIELDS##count };                                   \
 		const int err = bsn_try_units(ep, ep->sq, ep->sq->slot, (uint8_t)what, &u, count,  \
 					      remote, (uint32_t)(what >> 32), id, (uint32_t)what); \
                                                                                                    \
-		return err > 0 ? bsn_units_cold##count(ep, what, remote, id, BSN_GIVEN##count)     \
+		return err > 0 ? bsn_units_cold##count(ep, what, remote, id, BSN_UNIT_ARGUMENTS##count)     \
 			       : err;                                                              \
 	}                                                                                          \
 	BSN_UNCHANGED int bsn_peer_units_rung##count(struct bsn_ep *ep, uint8_t *slot,             \
 						     const struct bsn_remote *remote, uint64_t id, \
-						     BSN_UNITS##count)                             \
+						     BSN_UNIT_PARAMETERS##count)                             \
 	{                                                                                          \
-		const struct bsn_units u = { BSN_TAKEN##count };                                   \
+		const struct bsn_units u = { BSN_UNIT_FIELDS##count };                                   \
 		const int err = bsn_try_units(ep, ep->sq, slot, BSN_OPCODE_RDMA_WRITE, &u, count,  \
 					      remote, 0, id, BSN_F_RUNG);                          \
                                                                                                    \
 		return err > 0 ? bsn_units_cold##count(                                            \
 					 ep, BSN_WHAT(BSN_OPCODE_RDMA_WRITE, BSN_F_RUNG, 0u),      \
-					 remote, id, BSN_GIVEN##count)                             \
+					 remote, id, BSN_UNIT_ARGUMENTS##count)                             \
 			       : err;                                                              \
 	}                                                                                          \
 	BSN_ALWAYS_INLINE int bsn_post_units##count(struct bsn_ep *ep, unsigned opcode,            \
 						    const struct bsn_remote *remote, uint32_t imm, \
-						    uint64_t id, uint32_t flags, BSN_UNITS##count) \
+						    uint64_t id, uint32_t flags, BSN_UNIT_PARAMETERS##count) \
 	{                                                                                          \
 		if (opcode == BSN_OPCODE_RDMA_WRITE && bsn_is_rung(flags))                         \
 			return bsn_peer_units_rung##count(ep, ep->sq->slot, remote, id,            \
-							  BSN_GIVEN##count);                       \
+							  BSN_UNIT_ARGUMENTS##count);                       \
 		return bsn_peer_units##count(                                                      \
 			ep, (uint64_t)imm << 32 | BSN_WHAT(opcode, flags & BSN_F_PLAIN, 0u),       \
-			remote, id, BSN_GIVEN##count);                                             \
+			remote, id, BSN_UNIT_ARGUMENTS##count);                                             \
 	}
 BSN_POST_UNITS(2)
 BSN_POST_UNITS(3)
@@ -1953,12 +1991,13 @@ BSN_ALWAYS_INLINE int bsn_build_atomic(struct bsn_ep *ep, unsigned opcode,
 				       uint64_t swap_add, uint64_t compare, uint64_t id,
 				       uint32_t flags)
 {
+	const bool is_counted = __builtin_constant_p(flags);
 	struct bsn_sq *sq;
 	struct bsn_regs r;
 	uint8_t *wqe;
 
 	if (BSN_IS_NULL(ep) || (flags & ~BSN_F_PLAIN) || !bsn_sq_has_room(ep->sq, BSN_BB_SIZE) ||
-	    BSN_UNLIKELY(!(ep->sq->can & BSN_CAN_ATOMIC))) {
+	    BSN_UNLIKELY(!(ep->sq->can & BSN_CAN_ATOMIC)) || !bsn_may_go_on(ep->sq, flags, is_counted)) {
 		const uint32_t what = BSN_WHAT(opcode, flags, 1u);
 		if (BSN_IS_NULL(ep))
 			return bsn_sq_post_atomic(ep, what, sge, remote, NULL, id);
@@ -1974,7 +2013,7 @@ BSN_ALWAYS_INLINE int bsn_build_atomic(struct bsn_ep *ep, unsigned opcode,
 	}
 	sq = ep->sq;
 	wqe = bsn_sq_take_known(sq, &r, BSN_BB_SIZE);
-	bsn_begin(&r, sq, NULL, 0, opcode, 4, flags, 0);
+	bsn_begin_of(&r, NULL, 0, bsn_ctrl0(sq, opcode, 4), bsn_ctrl1_of(sq, flags, 0, is_counted));
 	r.ds[1] = bsn_ds_raddr(remote);
 	r.ds[2] = bsn_ds_operands(swap_add, compare);
 	r.ds[3] = bsn_ds_result(sge);
@@ -2050,12 +2089,14 @@ BSN_APART int bsn_peer_prepared(struct bsn_ep *ep, const struct bsn_prepared *p,
 BSN_ALWAYS_INLINE int bsn_build_prepared(struct bsn_ep *ep, const struct bsn_prepared *p,
 					 uint64_t id, uint32_t flags)
 {
+	const bool is_counted = __builtin_constant_p(flags);
 	struct bsn_sq *sq;
 	struct bsn_be64 ctrl0, ctrl1;
 	struct bsn_regs r;
 	uint8_t *wqe;
 
-	if (BSN_IS_NULL(ep) || (flags & ~BSN_F_ALL) || !bsn_sq_has_room(ep->sq, BSN_BB_SIZE)) {
+	if (BSN_IS_NULL(ep) || (flags & ~BSN_F_ALL) || !bsn_sq_has_room(ep->sq, BSN_BB_SIZE) ||
+	    !bsn_may_go_on(ep->sq, flags, is_counted)) {
 		if (!BSN_IS_NULL(ep) && !(flags & ~BSN_F_ALL) && bsn_has_peer_room(ep->sq))
 			return bsn_peer_prepared(ep, p, id, flags);
 		return bsn_sq_post_prepared(ep, p, id, flags);
@@ -2063,7 +2104,7 @@ BSN_ALWAYS_INLINE int bsn_build_prepared(struct bsn_ep *ep, const struct bsn_pre
 	sq = ep->sq;
 	wqe = bsn_sq_take_known(sq, &r, BSN_BB_SIZE);
 	ctrl0 = bsn_ctrl0(sq, 0, 0);
-	ctrl1 = bsn_ctrl1(sq, flags, 0);
+	ctrl1 = bsn_ctrl1_of(sq, flags, 0, is_counted);
 	const bsn_v2 ctrl = (bsn_v2){ ctrl0.raw, ctrl1.raw } |
 			    *(const bsn_v2_aliased *)(const void *)&p->ctrl0;
 	r.ds[0] = bsn_ds_of_vector(ctrl);

@@ -824,6 +824,7 @@ static int post_sgl(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,
  * BSN_MAX_PLAIN_SGE SGEs or of inline data. The inline code builds them, but once a lap finds the ring's end, or has
  * used up the room that was counted.
  */
+
 /* Whether it is one of these, and there is room for it. The compiler knows the count. */
 BSN_ALWAYS_INLINE bool is_common(struct bsn_sq *sq, uint32_t what, const struct bsn_sge *sge, unsigned count,
 				 unsigned ds, unsigned opcode, uint32_t flags)
@@ -859,7 +860,7 @@ BSN_ALWAYS_INLINE int end_split(struct bsn_sq *sq, const struct bsn_regs *r, uns
 	return 0;
 }
 
-/* Of several SGEs. @free_bb: blocks that are free, enough for it. */
+/* Of several SGEs, for which there is room. */
 BSN_ALWAYS_INLINE int put_several(struct bsn_sq *sq, const struct bsn_sge *sge, unsigned count,
 				  const struct bsn_remote *remote, uint32_t imm, uint64_t id, unsigned opcode,
 				  bool has_raddr, uint32_t flags)
@@ -881,7 +882,7 @@ BSN_ALWAYS_INLINE int put_several(struct bsn_sq *sq, const struct bsn_sge *sge, 
 	static int name(POST_PARAMETERS(struct bsn_sge *sge))                                      \
 	{                                                                                          \
 		if (is_common(ep->sq, what, sge, 1, 2 + has_raddr, opcode, flags))                 \
-			return bsn_put_sges(ep->sq, NULL, 0, opcode, sge, 1, false, remote, has_raddr, imm, id, flags); \
+			return bsn_put_sges(ep->sq, NULL, 0, opcode, sge, 1, false, true, remote, has_raddr, imm, id, flags); \
 		return ep->sq->fenced_limit ? post_sgl_fenced(ep, what, sge, remote, imm, id)      \
 					    : post_sgl(ep, what, sge, remote, imm, id);            \
 	}
@@ -1216,21 +1217,35 @@ BSN_ALWAYS_INLINE int post_peer_one(struct bsn_ep *ep, uint32_t what, const stru
 }
 
 /* Inline data of an RDMA request, of more than a DS. */
+BSN_ALWAYS_INLINE int post_peer_beyond(struct bsn_ep *ep, unsigned opcode, uint32_t what, uint32_t flags,
+				       const void *data, const struct bsn_remote *remote, uint32_t imm,
+				       uint64_t id)
+{
+	const unsigned length = count_of(what);
+	struct bsn_sq *sq = ep->sq;
+	int err = BSN_NOT_PLAIN;
+
+	if (bsn_is_for(ep, BSN_COMPACT_DS, opcode, flags))
+		err = bsn_put_data(sq, sq->peer_limit, bsn_peer_of(ep), BSN_COMPACT_DS, opcode, data, length, 0,
+				   remote, true, imm, id, flags);
+	else if (bsn_is_for(ep, BSN_EXTENDED_DS, opcode, flags))
+		err = bsn_put_data(sq, sq->peer_limit, bsn_peer_of(ep), BSN_EXTENDED_DS, opcode, data, length, 0,
+				   remote, true, imm, id, flags);
+	return err > 0 ? post_inline(ep, what, data, remote, imm, id) : err;
+}
+
 static __attribute__((noinline)) int post_peer_long(struct bsn_ep *ep, uint32_t what, const void *data,
 						    const struct bsn_remote *remote, uint32_t imm,
 						    uint64_t id)
 {
-	const unsigned opcode = opcode_of(what), length = count_of(what);
-	struct bsn_sq *sq = ep->sq;
-	int err = BSN_NOT_PLAIN;
+	return post_peer_beyond(ep, opcode_of(what), what, what, data, remote, imm, id);
+}
 
-	if (bsn_is_for(ep, BSN_COMPACT_DS, opcode, what))
-		err = bsn_put_data(sq, sq->peer_limit, bsn_peer_of(ep), BSN_COMPACT_DS, opcode, data, length, 0,
-				   remote, true, imm, id, what);
-	else if (bsn_is_for(ep, BSN_EXTENDED_DS, opcode, what))
-		err = bsn_put_data(sq, sq->peer_limit, bsn_peer_of(ep), BSN_EXTENDED_DS, opcode, data, length, 0,
-				   remote, true, imm, id, what);
-	return err > 0 ? post_inline(ep, what, data, remote, imm, id) : err;
+static __attribute__((noinline)) int post_peer_long_write(struct bsn_ep *ep, uint32_t what, const void *data,
+							  const struct bsn_remote *remote, uint32_t imm,
+							  uint64_t id)
+{
+	return post_peer_beyond(ep, BSN_OPCODE_RDMA_WRITE, what, BSN_F_RUNG, data, remote, imm, id);
 }
 
 /* Inline data; most often it is one DS, with these @flags. */
@@ -1244,7 +1259,9 @@ BSN_ALWAYS_INLINE int post_peer_data(struct bsn_ep *ep, uint32_t what, const voi
 	if (rest & ((1u << BSN_WHAT_COUNT_SHIFT) - 1) || !has_peer_block(ep->sq))
 		return post_inline(ep, what, data, remote, imm, id);
 	if (length - 1 >= BSN_DS_INLINE_MAX)
-		return kind->has_remote ? post_peer_long(ep, what, data, remote, imm, id) :
+		return kind == &bsn_kind_write && flags == BSN_F_RUNG ?
+			       post_peer_long_write(ep, what, data, remote, imm, id) :
+		       kind->has_remote ? post_peer_long(ep, what, data, remote, imm, id) :
 					  post_inline(ep, what, data, remote, imm, id);
 	return bsn_post_piece(ep, kind, bsn_ds_short((const uint8_t *)data, length), remote, id, imm, flags);
 }
@@ -1490,11 +1507,10 @@ static uint8_t *put_prepared(uint8_t *at, const void *body)
 static __attribute__((noinline)) int post_prepared_any(struct bsn_ep *ep, const struct bsn_prepared *p,
 						       uint64_t id, unsigned flags)
 {
-	const int err = check_queue(ep);
 	struct request r;
 
-	if (err)
-		return err;
+	if (BSN_UNLIKELY(ep->sq->closed))
+		return check_queue(ep);
 	if (flags & ~(unsigned)BSN_F_ALL)
 		return refuse(EINVAL, "unknown flags: a post takes BSN_F_*");
 	if (ep->sq->path)
@@ -1518,7 +1534,9 @@ int bsn_sq_post_prepared(struct bsn_ep *ep, const struct bsn_prepared *p, uint64
 {
 	struct bsn_sq *sq = ep ? ep->sq : NULL;
 
-	if (!sq || BSN_UNLIKELY(flags & ~(unsigned)BSN_F_ALL))
+	if (BSN_UNLIKELY(!sq))
+		return check_queue(ep);
+	if (BSN_UNLIKELY(flags & ~(unsigned)BSN_F_ALL))
 		return post_prepared_any(ep, p, id, flags);
 	/* With room that the inline code has seen it comes here for another reason, and would come again. */
 	if (!sq->path && !sq->has_peers && sq->slot >= sq->limit && look_quickly(sq, 1))

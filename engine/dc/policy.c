@@ -176,7 +176,9 @@ static struct slot *choose_top(struct bsn_dc_pool *pool, const struct bsn_peer *
 
 static int take_top(struct bsn_dc_pool *pool, struct bsn_peer *peer)
 {
-	return take_or_wait(pool, peer, choose_top(pool, peer));
+	struct slot *s = choose_top(pool, peer);
+
+	return BSN_LIKELY(s) ? take_free(pool, peer, s) : wait_for_turn(pool, peer);
 }
 
 enum { UCX_QUOTA_BB = 32 };
@@ -228,7 +230,11 @@ BSN_ALWAYS_INLINE struct slot *choose_hashed(struct bsn_dc_pool *pool, const str
 
 static int take_hashed(struct bsn_dc_pool *pool, struct bsn_peer *peer)
 {
-	return take_or_wait(pool, peer, choose_hashed(pool, peer));
+	struct slot *s = choose_hashed(pool, peer);
+
+	if (BSN_UNLIKELY(!s || !s->peer || s->is_revoked))
+		return take_or_wait(pool, peer, s);
+	return swap_slot(pool, peer, s);
 }
 
 /* The streams of one initiator. */

@@ -295,6 +295,8 @@ void list_remove(struct bsn_dc_pool *pool, struct slot_list *list, struct slot *
 void bind_slot(struct bsn_dc_pool *pool, struct bsn_peer *peer, struct slot *s);
 /* The same for a request that is about to be posted, which does not count as a use. Nobody waits. Return: 0. */
 int take_slot(struct bsn_dc_pool *pool, struct bsn_peer *peer, struct slot *s);
+/* The same where nobody has the slot, which is an initiator. */
+int take_free(struct bsn_dc_pool *pool, struct bsn_peer *peer, struct slot *s);
 /* The slots of a pool that keeps their order: this one was bound last. */
 void slot_is_last_bound(struct bsn_dc_pool *pool, struct slot *s);
 /* Its peer, if any, has none after that. */

@@ -96,8 +96,11 @@ static void suppose_use(const struct bsn_dc_pool *pool, struct initiator *i)
 static void read_streams(const struct bsn_dc_pool *pool, struct initiator *i)
 {
 	const uint32_t pi = bsn_sq_wide_pi(i->sq);
-	uint32_t at = still_there(i->sq, i->read_pi);
+	uint32_t at;
 
+	if (pi == i->read_pi)
+		return;
+	at = still_there(i->sq, i->read_pi);
 	if (at != i->read_pi)
 		suppose_use(pool, i);
 	while (at != pi) {
@@ -114,12 +117,12 @@ static void read_streams(const struct bsn_dc_pool *pool, struct initiator *i)
 
 bool stream_is_done(const struct bsn_dc_pool *pool, struct slot *s)
 {
-	struct bsn_sq *sq = s->of->sq;
+	struct bsn_sq *sq = s->sq;
 
-	if (!bsn_sq_outstanding_bb(sq))
+	if (bsn_sq_is_done(sq, bsn_sq_done(sq)))
 		return true;
 	read_streams(pool, s->of);
-	return (uint16_t)(sq->pi - s->end_pi) >= (uint16_t)(sq->pi - sq->retired);
+	return (uint16_t)(sq->pi - s->end_pi) >= bsn_sq_outstanding_bb(sq);
 }
 
 bool stream_was_used(const struct bsn_dc_pool *pool, struct slot *s)
@@ -290,8 +293,22 @@ static __attribute__((noinline)) int take_any(struct bsn_dc_pool *pool, struct b
 	return 0;
 }
 
-/* Where nobody has the slot, which is an initiator. */
-static __attribute__((noinline)) int take_free(struct bsn_dc_pool *pool, struct bsn_peer *peer, struct slot *s)
+/*
+ * A stream of a peer that did not lose its right to post. What is in the queue was read before, so that it is not taken
+ * for the request that comes now.
+ */
+static __attribute__((noinline)) int take_stream(struct bsn_dc_pool *pool, struct bsn_peer *peer, struct slot *s)
+{
+	if (!s->peer || pool->has_order || pool->has_ghosts)
+		return take_any(pool, peer, s);
+	stream_was_used(pool, s);
+	swap_slot(pool, peer, s);
+	peer->ctrl_bits = stream_bits(pool, s);
+	s->is_new = true;
+	return 0;
+}
+
+__attribute__((noinline)) int take_free(struct bsn_dc_pool *pool, struct bsn_peer *peer, struct slot *s)
 {
 	list_remove(pool, &pool->free, s);
 	if (pool->has_order)
@@ -325,7 +342,7 @@ static __attribute__((noinline)) int take_counted(struct bsn_dc_pool *pool, stru
 int take_slot(struct bsn_dc_pool *pool, struct bsn_peer *peer, struct slot *s)
 {
 	if (BSN_UNLIKELY(s->is_revoked || !pool->is_simple))
-		return take_any(pool, peer, s);
+		return s->is_revoked || pool->rc ? take_any(pool, peer, s) : take_stream(pool, peer, s);
 	if (pool->has_ghosts)
 		return take_counted(pool, peer, s);
 	if (!s->peer)
