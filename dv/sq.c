@@ -430,8 +430,11 @@ static uint8_t *put_head(uint8_t *at, const struct request *r, unsigned ds)
 
 static void copy_ds(uint8_t *to, const uint8_t *from, size_t ds)
 {
-	for (size_t i = 0; i < ds; i++)
-		bsn_store_ds(to + i * BSN_DS_SIZE, bsn_ds_load(from + i * BSN_DS_SIZE));
+	for (; ds >= BSN_BB_DS; ds -= BSN_BB_DS, to += BSN_BB_SIZE, from += BSN_BB_SIZE)
+		BSN_UNROLL for (size_t i = 0; i < BSN_BB_SIZE; i += BSN_DS_SIZE)
+			bsn_store_ds(to + i, bsn_ds_load(from + i));
+	for (; ds; ds--, to += BSN_DS_SIZE, from += BSN_DS_SIZE)
+		bsn_store_ds(to, bsn_ds_load(from));
 }
 
 /* Copies a WQE that was built elsewhere, and that wraps, to both ends of the ring. */

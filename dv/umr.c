@@ -375,13 +375,48 @@ static __attribute__((noinline)) int post_cold(struct bsn_sq *sq, const struct u
 	return post_and_owe(sq, &body, umr->target.fence, id);
 }
 
-/* Whether a WQE of @ds units fits before the end of the queue's room. */
-static bool find_room(struct bsn_sq *sq, unsigned ds)
+/* A UMR whose translations were put elsewhere. */
+struct put {
+	const struct umr_target *target;
+	const struct umr_plain *umr;
+	const uint8_t *translations;
+};
+
+static uint8_t *put_put(uint8_t *at, const void *arg)
+{
+	const struct put *put = arg;
+	const size_t bytes = (size_t)put->umr->padded * BSN_DS_SIZE;
+	struct bsn_regs r;
+
+	umr_make_head(&r, put->target, put->umr->length, true, put->umr->padded);
+	at = put_head(at, &r);
+	for (size_t i = 0; i < bytes; i += UMR_ALIGN * BSN_DS_SIZE)
+		BSN_UNROLL for (size_t j = i; j < i + UMR_ALIGN * BSN_DS_SIZE; j += BSN_DS_SIZE)
+			bsn_store_wqe_v2(at + j, bsn_v2_load(put->translations + j));
+	return at + bytes;
+}
+
+int umr_post_put(struct bsn_sq *sq, const struct umr_target *target, const struct umr_plain *umr,
+		 const uint8_t *translations, uint64_t id, uint32_t flags)
+{
+	const struct put put = { target, umr, translations };
+	const struct bsn_sq_body body = { .what = BSN_WHAT(BSN_OPCODE_UMR, flags, 0),
+					  .imm = target->key,
+					  .ds = UMR_HEAD_DS + umr->padded,
+					  .put = put_put,
+					  .arg = &put };
+
+	return post_and_owe(sq, &body, target->fence, id);
+}
+
+bool umr_find_room(struct bsn_sq *sq, unsigned ds)
 {
 	const size_t bytes = bsn_bytes_of_ds(ds);
 
 	if (sq->slot + bytes <= umr_room(sq))
 		return true;
+	if (sq->slot != sq->ring_end && sq->slot + bytes > sq->ring_end)
+		return false; /* it has to wrap, whatever room there is */
 	bsn_sq_find_room(sq);
 	return sq->slot + bytes <= umr_room(sq);
 }
@@ -391,11 +426,10 @@ int umr_post(struct bsn_sq *sq, const struct umr *umr, uint64_t id, uint32_t fla
 	const uint32_t padded = umr_padded(umr_translations(umr));
 	const unsigned ds = umr_ds(umr);
 
-	if (!find_room(sq, ds) || umr->is_part || umr->target.fence == BSN_FENCE_NONE ||
+	if (!umr_find_room(sq, ds) || umr->is_part || umr->target.fence == BSN_FENCE_NONE ||
 	    flags & ~BSN_F_PLAIN || (!(flags & BSN_F_SIGNALED) && sq->quiet == 1))
 		return post_cold(sq, umr, id, flags);
 	put_translations(sq->slot + UMR_HEAD_DS * BSN_DS_SIZE, umr, padded);
-	umr_count(sq, ds);
 	return umr_end(sq, &umr->target, umr->length, umr->form != UMR_POINTER, padded,
 		       BSN_REST_SGES, ds, id, flags);
 }

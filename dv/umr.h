@@ -122,25 +122,39 @@ BSN_ALWAYS_INLINE struct bsn_ds umr_repeat(uint32_t bytes, uint32_t rounds, uint
 			       bsn_to_be64(bsn_repeat_word(&repeat, 1)));
 }
 
-/* What stands before the translations, but for the control segment: DS 1 to UMR_HEAD_DS - 1. */
-BSN_ALWAYS_INLINE void umr_make_head(struct bsn_regs *r, const struct umr_target *target,
-				     uint64_t length, bool is_inline, uint32_t padded)
+/* Words of what stands before the translations: the first of the UMR control segment, and the mkey's length. */
+BSN_ALWAYS_INLINE struct bsn_be64 umr_ctrl_word0(bool is_inline, uint32_t padded)
 {
 	const struct bsn_umr_ctrl ctrl = { .is_inline = is_inline };
 	const struct bsn_umr_ctrl one = { .klm_octowords = 1 };
-	const struct bsn_mkey_ctx ctx = { .len = length };
-	struct bsn_be64 word0;
+	struct bsn_be64 word = bsn_to_be64(bsn_umr_ctrl_word(&ctrl, 0));
 
+	if (padded <= UINT8_MAX) /* a byte: no swap */
+		word.raw |= padded * bsn_to_be64(bsn_umr_ctrl_word(&one, 0)).raw;
+	else
+		word.raw |= bsn_to_be64(padded * bsn_umr_ctrl_word(&one, 0)).raw;
+	return word;
+}
+
+#define UMR_LENGTH_WORD 3 /* of the mkey context */
+#define UMR_LENGTH_AT   (BSN_CTRL_SIZE + BSN_UMR_CTRL_SIZE + UMR_LENGTH_WORD * 8)
+
+BSN_ALWAYS_INLINE struct bsn_be64 umr_length_word(uint64_t length)
+{
+	const struct bsn_mkey_ctx ctx = { .len = length };
+
+	return bsn_to_be64(bsn_mkey_ctx_word(&ctx, UMR_LENGTH_WORD));
+}
+
+/* All of it, but for the control segment: DS 1 to UMR_HEAD_DS - 1. */
+BSN_ALWAYS_INLINE void umr_make_head(struct bsn_regs *r, const struct umr_target *target,
+				     uint64_t length, bool is_inline, uint32_t padded)
+{
 	BSN_UNROLL for (unsigned i = 2; i < UMR_HEAD_DS; i++) r->ds[i] =
 		bsn_ds_of_vector((bsn_v2){ 0, 0 });
-	word0 = bsn_to_be64(bsn_umr_ctrl_word(&ctrl, 0));
-	if (padded <= UINT8_MAX) /* a byte: no swap */
-		word0.raw |= padded * bsn_to_be64(bsn_umr_ctrl_word(&one, 0)).raw;
-	else
-		word0.raw |= bsn_to_be64(padded * bsn_umr_ctrl_word(&one, 0)).raw;
-	r->ds[1] = bsn_ds_of_vector((bsn_v2){ word0.raw, target->mask.raw });
+	r->ds[1] = bsn_ds_of_vector((bsn_v2){ umr_ctrl_word0(is_inline, padded).raw, target->mask.raw });
 	r->ds[4] = bsn_ds_of_vector((bsn_v2){ target->word.raw, 0 });
-	r->ds[5] = bsn_ds_of_vector((bsn_v2){ 0, bsn_to_be64(bsn_mkey_ctx_word(&ctx, 3)).raw });
+	r->ds[5] = bsn_ds_of_vector((bsn_v2){ 0, umr_length_word(length).raw });
 }
 
 /* DS of the whole WQE. */

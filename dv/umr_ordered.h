@@ -29,7 +29,9 @@ struct umr_kind {
 	bool has_turns; /* of two keys */
 	bool has_rounds;
 	bool has_pages; /* of one size, which is not told */
-	bool are_few;   /* less than eight */
+	bool are_few;   /* UMR_FEW at the most */
+	bool are_many;  /* more than that */
+	bool are_eights; /* several times eight */
 };
 
 /*
@@ -41,13 +43,13 @@ struct umr_kind {
  * @before: umr_before
  * @page: bytes of each, less one
  * @wrong: what is left of the parts, or-ed
- * @bytes: their lengths less one, added, 32 bits each
- * @apart: whether each begins after the last byte of the one before, of its key
+ * @gaps: how far each begins after the last byte of the one before, of its key, added, 32 bits each
+ * @apart: the same the other way, less than 0, and-ed
  * @ends: where that is: in the lowest 32 bits, of two keys in the highest of both halves
  */
 struct umr_ordered {
 	__m256i less[2], more, order, before, page;
-	__m256i wrong, bytes, apart, ends;
+	__m256i wrong, gaps, apart, ends;
 };
 
 /* The bytes of two translations, as they lie in words: length, key, and address; without and with pages. */
@@ -61,8 +63,14 @@ static const _Alignas(32) int8_t umr_word_orders[2][32] = {
 /* Where the parts that come before eight, the even ones and then the odd ones, are among these: the first is not. */
 static const _Alignas(32) uint32_t umr_before[8] = { 7, 4, 5, 6, 0, 1, 2, 3 };
 
-static const _Alignas(32) uint64_t umr_low_halves[4] = { UINT32_MAX, UINT32_MAX, UINT32_MAX,
-							 UINT32_MAX };
+/* The sign bits of 32-bit words, and of those in low halves. */
+static const _Alignas(32) uint64_t umr_signs[2][4] = {
+	{ 0x8000000080000000, 0x8000000080000000, 0x8000000080000000, 0x8000000080000000 },
+	{ 0x80000000, 0x80000000, 0x80000000, 0x80000000 },
+};
+
+static const _Alignas(32) uint64_t umr_high_halves[4] = { ~0ull << 32, ~0ull << 32, ~0ull << 32,
+							  ~0ull << 32 };
 
 /* Loaded once, wherever the compiler would rather do it again. */
 UMR_WIDE __m256i umr_load(const void *v)
@@ -71,6 +79,15 @@ UMR_WIDE __m256i umr_load(const void *v)
 
 	__asm__("vmovdqa %1, %0" : "=x"(loaded) : "m"(*(const __m256i *)v));
 	return loaded;
+}
+
+/* Whether @v has all the bits, which the compiler would rather make than find in memory. */
+UMR_WIDE bool umr_has_all(__m256i v, const void *bits)
+{
+	bool has;
+
+	__asm__("vptest %2, %1" : "=@ccc"(has) : "x"(v), "m"(*(const __m256i *)bits));
+	return has;
 }
 
 UMR_WIDE __m256i umr_look(struct umr_ordered *pass, const struct bsn_part *part, __m256i less)
@@ -94,13 +111,11 @@ UMR_WIDE __m256i umr_pass_two(struct umr_ordered *pass, uint8_t *at, const struc
 	return two;
 }
 
-/* The even ones, or the odd ones, of the 32-bit words of both, by halves. */
-UMR_WIDE __m256i umr_words_of(__m256i a, __m256i b, bool are_odd)
+/* The even ones of the 32-bit words of both, by halves. */
+UMR_WIDE __m256i umr_words_of(__m256i a, __m256i b)
 {
-	const __m256 x = _mm256_castsi256_ps(a), y = _mm256_castsi256_ps(b);
-
-	return _mm256_castps_si256(are_odd ? _mm256_shuffle_ps(x, y, 0xdd)
-					   : _mm256_shuffle_ps(x, y, 0x88));
+	return _mm256_castps_si256(
+		_mm256_shuffle_ps(_mm256_castsi256_ps(a), _mm256_castsi256_ps(b), 0x88));
 }
 
 /* Four: place and length of the first, third, second, and fourth. */
@@ -109,7 +124,15 @@ UMR_WIDE __m256i umr_pass_four(struct umr_ordered *pass, uint8_t *at, const stru
 	const __m256i a = umr_pass_two(pass, at, part);
 	const __m256i b = umr_pass_two(pass, at + 2 * BSN_DS_SIZE, part + 2);
 
-	return umr_words_of(a, b, false);
+	return umr_words_of(a, b);
+}
+
+UMR_WIDE void umr_note_gaps(struct umr_ordered *pass, __m256i gaps, struct umr_kind kind)
+{
+	UMR_IN_TURN(gaps);
+	pass->apart = _mm256_and_si256(pass->apart, gaps);
+	if (!kind.has_pages)
+		pass->gaps = _mm256_sub_epi32(pass->gaps, gaps);
 }
 
 /* Eight: in the lanes are the even ones, then the odd ones. */
@@ -118,17 +141,15 @@ UMR_WIDE void umr_pass_eight(struct umr_ordered *pass, uint8_t *at, const struct
 {
 	const __m256i a = umr_pass_four(pass, at, part);
 	const __m256i b = umr_pass_four(pass, at + 4 * BSN_DS_SIZE, part + 4);
-	const __m256i firsts = umr_words_of(a, b, false);
-	const __m256i lengths = kind.has_pages ? pass->page : umr_words_of(a, b, true);
-	const __m256i lasts = _mm256_add_epi32(firsts, lengths);
+	const __m256i firsts = umr_words_of(a, b);
+	const __m256i lasts = kind.has_pages ? _mm256_add_epi32(firsts, pass->page)
+					     : _mm256_hadd_epi32(a, b);
 	const __m256i ends =
 		kind.has_turns ? lasts : _mm256_permutevar8x32_epi32(lasts, pass->before);
 	const __m256i before = kind.has_turns ? _mm256_alignr_epi8(ends, pass->ends, 12)
 					      : _mm256_blend_epi32(ends, pass->ends, 0x01);
 
-	if (!kind.has_pages)
-		pass->bytes = _mm256_add_epi32(pass->bytes, lengths);
-	pass->apart = _mm256_and_si256(pass->apart, _mm256_cmpgt_epi32(firsts, before));
+	umr_note_gaps(pass, _mm256_sub_epi32(before, firsts), kind);
 	pass->ends = ends;
 }
 
@@ -139,24 +160,18 @@ UMR_WIDE void umr_pass_eight(struct umr_ordered *pass, uint8_t *at, const struct
 UMR_WIDE void umr_pass_last_four(struct umr_ordered *pass, uint8_t *at, const struct bsn_part *part,
 				 uint32_t known, struct umr_kind kind)
 {
-	static const _Alignas(32) int64_t counts[4][4] = {
-		{ -1, -1, -1, -1 },
-		{ 0, -1, -1, -1 },
-		{ 0, -1, 0, -1 },
-		{ 0, 0, 0, -1 },
+	static const _Alignas(32) uint64_t counts[4][4] = {
+		{ UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX },
+		{ 0, UINT32_MAX, UINT32_MAX, UINT32_MAX },
+		{ 0, UINT32_MAX, 0, UINT32_MAX },
+		{ 0, 0, 0, UINT32_MAX },
 	};
 	const __m256i all = _mm256_set1_epi32(-1), last = known ? all : pass->ends;
 	const __m256i firsts = umr_pass_four(pass, at, part);
 	const __m256i lengths = _mm256_srli_epi64(kind.has_pages ? pass->page : firsts, 32);
 	const __m256i lasts = _mm256_add_epi32(firsts, lengths);
-	__m256i before, apart;
+	__m256i before, gaps;
 
-	if (!kind.has_pages)
-		pass->bytes = _mm256_add_epi32(
-			pass->bytes,
-			known ? _mm256_and_si256(lengths,
-						 _mm256_load_si256((const void *)counts[known]))
-			      : lengths);
 	if (kind.has_turns) {
 		before = _mm256_alignr_epi8(lasts, _mm256_srli_epi64(last, 32), 8);
 		pass->ends = _mm256_shuffle_epi32(lasts, 0x80);
@@ -164,19 +179,24 @@ UMR_WIDE void umr_pass_last_four(struct umr_ordered *pass, uint8_t *at, const st
 		pass->ends = _mm256_permute4x64_epi64(lasts, 0x4b);
 		before = _mm256_blend_epi32(pass->ends, last, 0x03);
 	}
-	apart = _mm256_cmpgt_epi32(firsts, before);
-	if (!kind.are_few) /* of the high halves, which are lengths, nothing is asked */
-		apart = _mm256_or_si256(_mm256_slli_epi64(all, 32), apart);
-	pass->apart = _mm256_and_si256(pass->apart, apart);
+	gaps = _mm256_sub_epi32(before, firsts);
+	/* Of the few nobody looks at the high halves. */
+	pass->apart = _mm256_and_si256(
+		pass->apart, kind.are_few ? gaps : _mm256_or_si256(umr_load(umr_high_halves), gaps));
+	if (kind.has_pages)
+		return;
+	if (known || !kind.are_few)
+		gaps = _mm256_and_si256(gaps, _mm256_load_si256((const void *)counts[known]));
+	pass->gaps = _mm256_sub_epi32(pass->gaps, gaps);
 }
 
 /* Of a part: its address, and its stride where that is looked at. */
 UMR_WIDE __m256i umr_place_of(const struct bsn_part *part, struct umr_kind kind)
 {
-	const __m256i zero = _mm256_setzero_si256(), v = _mm256_loadu_si256((const void *)part);
-
-	return kind.has_rounds ? _mm256_blend_epi32(zero, v, 0x33)
-			       : _mm256_blend_epi32(zero, v, 0x03);
+	if (!kind.has_rounds)
+		return _mm256_set_epi64x(0, 0, 0, (long long)part->addr);
+	return _mm256_blend_epi32(_mm256_setzero_si256(), _mm256_loadu_si256((const void *)part),
+				  0x33);
 }
 
 /* What makes translations of parts of one key. */
@@ -200,7 +220,7 @@ UMR_WIDE struct umr_ordered umr_begin_ordered(const struct bsn_part *part,
 	__m256i place = umr_place_of(part, kind);
 	struct umr_ordered pass = { .order = umr_load(umr_word_orders[kind.has_pages]),
 				    .wrong = zero,
-				    .bytes = zero,
+				    .gaps = zero,
 				    .apart = all,
 				    .ends = all };
 
@@ -219,36 +239,53 @@ UMR_WIDE struct umr_ordered umr_begin_ordered(const struct bsn_part *part,
 	return pass;
 }
 
-/* Puts the translations of all parts but those after the last eight. Returns where those of the next one go. */
-UMR_WIDE uint8_t *umr_pass_eights(struct umr_ordered *pass, uint8_t *at,
-				  const struct bsn_part *part, uint32_t count, struct umr_kind kind)
+/* Of so many parts, those that are eights. */
+UMR_WIDE uint32_t umr_eights_of(uint32_t count, struct umr_kind kind)
 {
-	const struct bsn_part *const last = part + (count & ~7u) - 8;
+	return kind.are_eights ? count : count & ~7u;
+}
 
-	if (last < part)
-		return at;
+/*
+ * Puts the translations of all eights, which end at @at and @part. It is a jump into straight code, since a loop costs
+ * more.
+ */
+UMR_WIDE void umr_pass_eights(struct umr_ordered *pass, uint8_t *at, const struct bsn_part *part,
+			      uint32_t count, struct umr_kind kind)
+{
 	if (!kind.has_turns)
 		pass->before = umr_load(umr_before);
-	for (;;) {
-		umr_pass_eight(pass, at, part, kind);
-		if (part == last)
-			return at + 8 * BSN_DS_SIZE;
-		umr_pass_eight(pass, at + 8 * BSN_DS_SIZE, part + 8, kind);
-		part += 16;
-		at += 16 * BSN_DS_SIZE;
-		BSN_HIDE(at); /* else it is computed anew after the loop */
-		if (part > last)
-			return at;
+	switch (count) {
+#define UMR_CASE_EIGHT(n)                                                                          \
+	case 8 * (n): case 8 * (n) + 1: case 8 * (n) + 2: case 8 * (n) + 3:                        \
+	case 8 * (n) + 4: case 8 * (n) + 5: case 8 * (n) + 6: case 8 * (n) + 7:
+#define UMR_PASS_EIGHT(n)                                                                          \
+	UMR_CASE_EIGHT(n)                                                                          \
+		umr_pass_eight(pass, at - 8 * (n) * BSN_DS_SIZE, part - 8 * (n), kind);            \
+		__attribute__((fallthrough));
+		UMR_PASS_EIGHT(6)
+		UMR_PASS_EIGHT(5)
+		UMR_PASS_EIGHT(4)
+		UMR_PASS_EIGHT(3)
+		UMR_PASS_EIGHT(2)
+		UMR_PASS_EIGHT(1)
+	UMR_CASE_EIGHT(0)
+#undef UMR_PASS_EIGHT
+#undef UMR_CASE_EIGHT
+		break;
+	default: __builtin_unreachable(); /* UMR_INLINE_MAX */
 	}
 }
 
-/* The same of those after them, of UMR_ORDERED_FROM parts or more. */
+/* The same of those after them, or of the few, of which there are UMR_ORDERED_FROM or more. */
 UMR_WIDE void umr_pass_rest(struct umr_ordered *pass, uint8_t *at, const struct bsn_part *part,
 			    uint32_t count, struct umr_kind kind)
 {
-	if (!kind.are_few) {
-		part += count & ~7u;
+	if (!kind.are_few)
 		pass->order = umr_load(umr_word_orders[kind.has_pages]);
+	else if (count == UMR_FEW) {
+		umr_pass_last_four(pass, at, part, 0, kind);
+		umr_pass_last_four(pass, at + 4 * BSN_DS_SIZE, part + 4, 0, kind);
+		return;
 	}
 	if (kind.are_few || count & 4) {
 		umr_pass_last_four(pass, at, part, 0, kind);
@@ -286,52 +323,70 @@ UMR_WIDE bool umr_are_within(const struct bsn_part *part, const struct umr_wante
 	return BSN_LIKELY(first <= wanted->most) && BSN_LIKELY(last <= wanted->most - first);
 }
 
+/* Where the parts of the first key end, and those of the second. */
+UMR_WIDE uint32_t umr_first_end(const struct umr_ordered *pass, struct umr_kind kind)
+{
+	const __m128i low = _mm256_castsi256_si128(pass->ends);
+
+	return (uint32_t)(kind.has_turns ? _mm_extract_epi32(low, 3) : _mm_cvtsi128_si32(low));
+}
+
+UMR_WIDE uint32_t umr_second_end(const struct umr_ordered *pass)
+{
+	return (uint32_t)_mm_extract_epi32(_mm256_extracti128_si256(pass->ends, 1), 3);
+}
+
 /* Whether all is as it should be. */
 UMR_WIDE bool umr_end_ordered(const struct umr_ordered *pass, const struct bsn_part *part,
 			      const struct umr_wanted *wanted, uint32_t rounds,
 			      struct umr_kind kind)
 {
-	const __m128i low = _mm256_castsi256_si128(pass->ends);
-	const int end = kind.has_turns ? _mm_extract_epi32(low, 3) : _mm_cvtsi128_si32(low);
-
 	if (BSN_UNLIKELY(!umr_are_right(pass, kind) ||
-			 !_mm256_testc_si256(pass->apart, kind.are_few ? umr_load(umr_low_halves)
-								       : _mm256_set1_epi32(-1))))
+			 !umr_has_all(pass->apart, umr_signs[kind.are_few])))
 		return false;
 	if (kind.has_turns &&
-	    !umr_are_within(part + 1, wanted + 1,
-			    (uint32_t)_mm_extract_epi32(_mm256_extracti128_si256(pass->ends, 1), 3),
-			    rounds, kind))
+	    !umr_are_within(part + 1, wanted + 1, umr_second_end(pass), rounds, kind))
 		return false;
-	return umr_are_within(part, wanted, (uint32_t)end, rounds, kind);
+	return umr_are_within(part, wanted, umr_first_end(pass, kind), rounds, kind);
 }
 
-/* Bytes of a round of so many parts that are no pages: those of a key lie in less than 2^31. */
-UMR_WIDE uint64_t umr_bytes_of(const struct umr_ordered *pass, uint32_t count)
+/*
+ * Bytes of a round of so many parts that are no pages: what they span but for the gaps. Those of a key lie in less than
+ * 2^31.
+ */
+UMR_WIDE uint64_t umr_bytes_of(const struct umr_ordered *pass, uint32_t count, struct umr_kind kind)
 {
-	__m128i sum = _mm_add_epi32(_mm256_castsi256_si128(pass->bytes),
-				    _mm256_extracti128_si256(pass->bytes, 1));
+	const uint64_t ends = (uint64_t)umr_first_end(pass, kind) + 1 +
+			      (kind.has_turns ? (uint64_t)umr_second_end(pass) + 1 : 0);
+	__m128i sum = _mm_add_epi32(_mm256_castsi256_si128(pass->gaps),
+				    _mm256_extracti128_si256(pass->gaps, 1));
 
-	sum = _mm_hadd_epi32(sum, sum);
-	return (uint64_t)(uint32_t)_mm_cvtsi128_si32(_mm_hadd_epi32(sum, sum)) + count;
+	if (!kind.are_few)
+		sum = _mm_hadd_epi32(sum, sum);
+	sum = kind.are_few ? _mm_add_epi32(sum, _mm_shuffle_epi32(sum, 0x4e)) : _mm_hadd_epi32(sum, sum);
+	return ends + count - (uint32_t)_mm_cvtsi128_si32(sum);
 }
 
 /*
  * Puts the translations of UMR_ORDERED_FROM parts or more. Returns the bytes of one round; 0: not all is as it should be,
  * or is too far apart. @has_disorder: set then: whether it may be but for the order
  */
-UMR_WIDE uint64_t umr_put_ordered(uint8_t *at, const struct bsn_part *part, uint32_t count,
+UMR_WIDE uint64_t umr_put_ordered(uint8_t *at, const struct bsn_part *parts, uint32_t count,
 				  const struct umr_wanted *wanted, uint64_t page_bytes,
 				  uint32_t rounds, struct umr_kind kind, bool *has_disorder)
 {
+	const struct bsn_part *part = parts;
 	struct umr_ordered pass = umr_begin_ordered(part, wanted, (uint32_t)page_bytes, kind);
 
-	if (!kind.are_few)
-		at = umr_pass_eights(&pass, at, part, count, kind);
+	if (!kind.are_few) {
+		at += (size_t)umr_eights_of(count, kind) * BSN_DS_SIZE;
+		part += umr_eights_of(count, kind);
+		umr_pass_eights(&pass, at, part, count, kind);
+	}
 	if (kind.are_few || count % 8)
 		umr_pass_rest(&pass, at, part, count, kind);
-	if (BSN_LIKELY(umr_end_ordered(&pass, part, wanted, rounds, kind)))
-		return kind.has_pages ? count * page_bytes : umr_bytes_of(&pass, count);
+	if (BSN_LIKELY(umr_end_ordered(&pass, parts, wanted, rounds, kind)))
+		return kind.has_pages ? count * page_bytes : umr_bytes_of(&pass, count, kind);
 	pass.wrong =
 		_mm256_blend_epi32(pass.wrong, _mm256_setzero_si256(), 0x03); /* where they begin */
 	*has_disorder = umr_are_right(&pass, kind);
@@ -409,6 +464,55 @@ UMR_WIDE void umr_copy_list_wide(uint8_t *at, const struct bsn_part *part, uint3
 		_mm_storeu_si128((void *)at, _mm256_castsi256_si128(
 						     _mm256_shuffle_epi8(UMR_WORDS_OF(0), bytes)));
 #undef UMR_WORDS_OF
+}
+
+/* -- the end ----------------------------------------------------------------------------------------- */
+
+UMR_WIDE void umr_store_wide(uint8_t *at, __m256i v)
+{
+	BSN_ORDER_EVENT(BSN_ORDER_WQE, at, sizeof(v));
+	_mm256_storeu_si256((void *)at, v);
+}
+
+/*
+ * umr_end() of one that is too long for BlueFlame. One thing comes after the other, so that it takes no more registers
+ * than any function may change. Returns the WQE. @head: its first word
+ */
+UMR_WIDE uint8_t *umr_put_head(struct bsn_sq *sq, const struct umr_target *target, uint64_t length,
+			       uint32_t padded, uint64_t id, uint32_t flags,
+			       struct bsn_be64 *head)
+{
+	const __m256i zero = _mm256_setzero_si256();
+	uint8_t *const wqe = sq->slot;
+	struct bsn_ds ctrl;
+
+	umr_store_wide(wqe + 2 * BSN_DS_SIZE, zero);
+	umr_store_wide(wqe + 4 * BSN_DS_SIZE,
+		       _mm256_set_epi64x(0, 0, 0, (long long)target->word.raw));
+	umr_store_wide(wqe + 6 * BSN_DS_SIZE, zero);
+	bsn_store_wqe(wqe + UMR_LENGTH_AT, umr_length_word(length));
+	UMR_LOAD_AGAIN();
+	bsn_store_wqe(wqe + BSN_DS_SIZE, umr_ctrl_word0(true, padded));
+	bsn_store_wqe(wqe + BSN_DS_SIZE + 8, target->mask);
+	UMR_LOAD_AGAIN();
+	ctrl = umr_begin_end(sq, target, UMR_HEAD_DS + padded, flags);
+	*head = bsn_word_of(ctrl);
+	bsn_store_ds(wqe, ctrl);
+	UMR_LOAD_AGAIN();
+	sq->ids[bsn_slot_index(sq)] = id;
+	bsn_move_on(&sq->slot, umr_bytes(padded));
+	bsn_sq_advance(sq, umr_bytes(padded));
+	return wqe;
+}
+
+/* Publishes it. */
+UMR_WIDE int umr_publish_long(struct bsn_sq *sq, const uint8_t *wqe, struct bsn_be64 head,
+			      uint32_t padded, uint32_t flags)
+{
+	if (BSN_LIKELY(flags & BSN_F_RING) && BSN_LIKELY(sq->publish <= BSN_PUBLISH_DOORBELL))
+		return bsn_publish_doorbell(sq, head, umr_bytes(padded));
+	bsn_sq_append(sq, wqe);
+	return flags & BSN_F_RING ? bsn_sq_ring(sq) : 0;
 }
 #endif
 

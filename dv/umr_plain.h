@@ -52,8 +52,8 @@ struct umr_wanted {
 	uint64_t first, most;
 };
 
-/* So many parts are looked at like that. */
-enum { UMR_ORDERED_FROM = 4 };
+/* From so many parts on they are looked at like that, up to so many without eights. */
+enum { UMR_ORDERED_FROM = 4, UMR_FEW = 8 };
 
 /* @page_bytes: of pools of pages; else 0 */
 static inline struct umr_wanted umr_wanted_of(const struct umr_memory *memory, uint64_t page_bytes)
@@ -209,6 +209,9 @@ BSN_ALWAYS_INLINE uint8_t *umr_room(const struct bsn_sq *sq)
 	return sq->fenced_limit ? sq->fenced_limit : sq->limit;
 }
 
+/* umr.c: whether a WQE of @ds units fits before the end of that room, which may have grown. */
+bool umr_find_room(struct bsn_sq *sq, unsigned ds);
+
 /* Whether the flags ask for more than the quick way has, or the library has to signal the request. */
 BSN_ALWAYS_INLINE bool umr_is_unusual(const struct bsn_sq *sq, uint32_t flags)
 {
@@ -217,12 +220,13 @@ BSN_ALWAYS_INLINE bool umr_is_unusual(const struct bsn_sq *sq, uint32_t flags)
 }
 
 /*
- * Whether there is room for so many translations, and the request is usual. If not, umr_post(), or its caller, finds
- * out what is wrong, if anything.
+ * Whether there is room for so many translations, padded or not, since blocks are whole either way, and the request
+ * is usual. If not, umr_post(), or its caller, finds out what is wrong, if anything.
  */
-BSN_ALWAYS_INLINE bool umr_may_put(const struct bsn_sq *sq, uint32_t padded, uint32_t flags)
+BSN_ALWAYS_INLINE bool umr_may_put(const struct bsn_sq *sq, uint32_t translations, uint32_t flags)
 {
-	return BSN_LIKELY(sq->slot + umr_bytes(padded) <= umr_room(sq)) && !BSN_UNLIKELY(umr_is_unusual(sq, flags));
+	return BSN_LIKELY(sq->slot + umr_bytes(translations) <= umr_room(sq)) &&
+	       !BSN_UNLIKELY(umr_is_unusual(sq, flags));
 }
 
 /* Where so many translations end. */
@@ -249,19 +253,15 @@ BSN_ALWAYS_INLINE uint8_t *umr_open(struct umr_plain *umr, const struct bsn_sq *
 	return umr_begin(sq);
 }
 
-/* A layout that is checked here. false: nothing has happened. @even, @odd: as above */
-BSN_ALWAYS_INLINE bool umr_put_plain(struct umr_plain *umr, struct bsn_sq *sq,
-				     const struct bsn_layout *layout, struct umr_memory *even,
-				     struct umr_memory *odd, uint32_t flags)
+/* The translations of a layout that is checked here; it is padded. Sets the length. @even, @odd: as above */
+BSN_ALWAYS_INLINE bool umr_put_plain_at(struct umr_plain *umr, uint8_t *at,
+					const struct bsn_layout *layout, struct umr_memory *even,
+					struct umr_memory *odd)
 {
 	const uint32_t count = layout->part_count, rounds = layout->rounds;
 	const struct bsn_part *const parts = layout->parts;
-	const uint32_t used = count + (rounds > 1), padded = umr_padded(used);
-	uint8_t *const at = umr_open(umr, sq, padded, padded == used, flags);
 	uint64_t bytes;
 
-	if (BSN_UNLIKELY(!at))
-		return false;
 	if (rounds <= 1) {
 		umr->length = count == 1 ? umr_put_part(at, parts, even, 1)
 					 : umr_put_several(at, parts, count, even, odd, 1);
@@ -275,6 +275,17 @@ BSN_ALWAYS_INLINE bool umr_put_plain(struct umr_plain *umr, struct bsn_sq *sq,
 	bsn_store_ds(at, umr_repeat((uint32_t)bytes, rounds, count));
 	umr->length = bytes * rounds;
 	return true;
+}
+
+/* The same into the ring. false: nothing has happened. */
+BSN_ALWAYS_INLINE bool umr_put_plain(struct umr_plain *umr, struct bsn_sq *sq,
+				     const struct bsn_layout *layout, struct umr_memory *even,
+				     struct umr_memory *odd, uint32_t flags)
+{
+	const uint32_t used = layout->part_count + (layout->rounds > 1), padded = umr_padded(used);
+	uint8_t *const at = umr_open(umr, sq, padded, padded == used, flags);
+
+	return BSN_LIKELY(at != NULL) && umr_put_plain_at(umr, at, layout, even, odd);
 }
 
 /* The translations of parts that were checked before, and differ in address and length alone. */
@@ -348,6 +359,13 @@ BSN_ALWAYS_INLINE bool umr_put_committed(struct umr_plain *umr, struct bsn_sq *s
 	return true;
 }
 
+/*
+ * umr.c: posts a UMR whose translations, which are padded, are elsewhere, since the WQE has to wrap. The next request
+ * waits for it.
+ */
+int umr_post_put(struct bsn_sq *sq, const struct umr_target *target, const struct umr_plain *umr,
+		 const uint8_t *translations, uint64_t id, uint32_t flags);
+
 /* What all translations have in common of parts of one key and, in a repeat block, one stride. */
 BSN_ALWAYS_INLINE struct bsn_be64 umr_common_of(const struct bsn_layout *layout)
 {
@@ -356,33 +374,40 @@ BSN_ALWAYS_INLINE struct bsn_be64 umr_common_of(const struct bsn_layout *layout)
 
 /* -- the end -------------------------------------------------------------------------------------- */
 
-/* Counts a WQE of @ds units, which follows at once. Returns the block after it, modulo 2^32. */
-BSN_ALWAYS_INLINE uint32_t umr_count(struct bsn_sq *sq, unsigned ds)
+/* The same as blocks. */
+BSN_ALWAYS_INLINE uint32_t umr_blocks(uint32_t padded)
 {
-	sq->wide_pi = bsn_sq_wide_pi(sq) + bsn_bb_of_ds(ds);
-	return sq->wide_pi;
+	return (UMR_HEAD_DS + padded) / BSN_BB_DS;
 }
 
-/* Ends a UMR whose translations, or the pointer to them, are in the ring. The next request waits for it. */
-BSN_ALWAYS_INLINE int umr_end(struct bsn_sq *sq, const struct umr_target *target, uint64_t length,
-			      bool is_inline, uint32_t padded, enum bsn_rest rest, unsigned ds,
-			      uint64_t id, uint32_t flags)
+/* The control segment, which has the fence that is owed. The next request waits for this one. */
+BSN_ALWAYS_INLINE struct bsn_ds umr_begin_end(struct bsn_sq *sq, const struct umr_target *target,
+					      unsigned ds, uint32_t flags)
 {
-	const size_t bytes = bsn_bytes_of_ds(ds);
 	struct bsn_be64 ctrl1;
-	struct bsn_regs r;
-	uint8_t *wqe;
 
-	umr_make_head(&r, target, length, is_inline, padded);
 	bsn_is_not_due(sq, flags); /* checked before */
 	ctrl1 = bsn_ctrl1(sq, flags, 0);
 	ctrl1.raw |= target->imm.raw | bsn_sq_owed_fence(sq, flags).raw;
-	r.ds[0] = bsn_ds_of_words(bsn_ctrl0(sq, BSN_OPCODE_UMR, ds), ctrl1);
 	sq->next_fence = (uint8_t)target->fence;
 	if (!sq->fenced_limit) { /* else another UMR has done so */
 		sq->fenced_limit = sq->limit;
 		sq->limit = NULL;
 	}
+	return bsn_ds_of_words(bsn_ctrl0(sq, BSN_OPCODE_UMR, ds), ctrl1);
+}
+
+/* Ends a UMR whose translations, or the pointer to them, are in the ring. */
+BSN_ALWAYS_INLINE int umr_end(struct bsn_sq *sq, const struct umr_target *target, uint64_t length,
+			      bool is_inline, uint32_t padded, enum bsn_rest rest, unsigned ds,
+			      uint64_t id, uint32_t flags)
+{
+	const size_t bytes = bsn_bytes_of_ds(ds);
+	struct bsn_regs r;
+	uint8_t *wqe;
+
+	umr_make_head(&r, target, length, is_inline, padded);
+	r.ds[0] = umr_begin_end(sq, target, ds, flags);
 	wqe = bsn_sq_take(sq, &r, bytes);
 	return bsn_end(sq, wqe, NULL, false, &r, UMR_HEAD_DS, rest, ds,
 		       BSN_NEAR_DS, bytes, id, flags);

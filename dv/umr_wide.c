@@ -630,7 +630,7 @@ uint64_t umr_put_wide(uint8_t *at, const struct bsn_part *part, uint32_t count,
 	if (even != odd)
 		return put_turns(at, part, count, even, odd);
 	if (!even->has_disorder && count >= UMR_ORDERED_FROM) {
-		bytes = count < 8  ? put_few(at, part, count, even, rounds) :
+		bytes = count <= UMR_FEW ? put_few(at, part, count, even, rounds) :
 			rounds > 1 ? put_entries(at, part, count, even, rounds) :
 				     put_list(at, part, count, even);
 		if (BSN_LIKELY(bytes) || !even->has_disorder)

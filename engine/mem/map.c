@@ -155,7 +155,7 @@ static bool needs_look(struct mkey_object *slot, const struct bsn_ep *ep)
 /* Whether its UMR is the last request of the queue. */
 static bool is_pending_at_once(const struct mkey_object *slot, const struct bsn_sq *sq)
 {
-	return slot->sq == sq && slot->state == BSN_MKEY_PENDING && slot->posted == bsn_sq_wide_pi(sq);
+	return slot->sq == sq && slot->state == BSN_MKEY_PENDING && mkey_posted(slot) == bsn_sq_wide_pi(sq);
 }
 
 void map_place(struct mkey_object *slot, const struct bsn_layout *layout)

@@ -21,7 +21,7 @@ enum bsn_mkey_state mkey_state_of(struct mkey_object *slot)
 		return slot->state;
 	if (slot->sq->route.has_failed)
 		mkey_lose(slot);
-	else if (is_done(slot->sq, slot->posted))
+	else if (is_done(slot->sq, mkey_posted(slot)))
 		slot->state = slot->pub.length ? BSN_MKEY_READY : BSN_MKEY_FREE;
 	if (slot->state != BSN_MKEY_PENDING)
 		slot->sq = NULL;
@@ -528,9 +528,7 @@ BSN_ALWAYS_INLINE int post_umr(struct mkey_object *slot, struct bsn_ep *ep,
 		return err;
 	umr_target_renamed(&slot->target);
 	slot->pub.length = size->bytes;
-	slot->sq = sq;
-	slot->posted = bsn_sq_wide_pi(sq);
-	slot->state = BSN_MKEY_PENDING;
+	mkey_note_post(slot, sq, 0);
 	return 0;
 }
 
@@ -682,9 +680,7 @@ BSN_ALWAYS_INLINE int post_put(struct bsn_sq *sq, struct mkey_object *slot, uint
 	const struct umr_plain umr = { length, padded };
 
 	slot->pub.length = length;
-	slot->sq = sq;
-	slot->posted = umr_count(sq, UMR_HEAD_DS + padded);
-	slot->state = BSN_MKEY_PENDING;
+	mkey_note_post(slot, sq, umr_blocks(padded));
 	return umr_end_plain(&umr, sq, &slot->target, rest, id, flags);
 }
 
@@ -727,7 +723,7 @@ BSN_ALWAYS_INLINE int configure_part(struct bsn_ep *ep, struct mkey_object *slot
 		return configure_anyhow(ep, slot, layout, id, flags);
 	UMR_LOAD_AGAIN();
 	if (BSN_UNLIKELY(!umr_may_put(ep->sq, UMR_ALIGN, flags)))
-		return configure_anyhow(ep, slot, layout, id, flags);
+		return mkey_configure_elsewhere(ep, slot, layout, id, flags);
 	umr_put_padding(umr_end_of(ep->sq, UMR_ALIGN));
 	UMR_LOAD_AGAIN();
 	at = umr_begin(ep->sq);
@@ -773,7 +769,7 @@ int mkey_configure_committed(struct bsn_ep *ep, struct mkey_object *slot,
 	struct umr_plain umr;
 
 	if (BSN_UNLIKELY(!umr_put_committed(&umr, sq, layout, flags)))
-		return configure_anyhow(ep, slot, layout, id, flags);
+		return mkey_configure_elsewhere(ep, slot, layout, id, flags);
 	return mkey_post_put(sq, slot, umr.length, id, flags, umr.padded);
 }
 
@@ -786,7 +782,7 @@ static __attribute__((noinline)) int configure_few(struct bsn_ep *ep, struct mke
 	uint8_t *at;
 
 	if (BSN_UNLIKELY(!umr_may_put(ep->sq, commit->padded, flags)))
-		return configure_anyhow(ep, slot, layout, id, flags);
+		return mkey_configure_elsewhere(ep, slot, layout, id, flags);
 	UMR_LOAD_AGAIN();
 	if (commit->padded != umr_committed(layout))
 		umr_put_padding(umr_end_of(ep->sq, commit->padded));
@@ -815,16 +811,75 @@ static __attribute__((noinline)) int configure_committed(struct bsn_ep *ep,
 	return configure_few(ep, slot, layout, id, flags);
 }
 
-int bsn_mkey_configure(struct bsn_ep *ep, struct bsn_mkey *mkey, const struct bsn_layout *layout,
-		       uint64_t id, unsigned flags)
+/* By the way that fits, the slot being one that the queue may change at once. */
+BSN_ALWAYS_INLINE int configure_quickly(struct bsn_ep *ep, struct mkey_object *slot,
+					const struct bsn_layout *layout, uint64_t id, unsigned flags)
 {
-	struct mkey_object *slot = mkey_slot(mkey);
-
-	if (BSN_UNLIKELY(!ep || !slot || ep->sq != slot->quick_sq || !layout))
-		return configure_slowly(ep, slot, layout, id, flags);
 	if (layout->commit.padded)
 		return configure_committed(ep, slot, layout, id, flags);
 	return slot->pool->configure(ep, slot, layout, id, flags);
+}
+
+/* The poller may have made room, and the slot may be at the ring's end: then the layout is like any other. */
+static bool finds_room(struct bsn_sq *sq, const struct bsn_layout *layout, unsigned flags)
+{
+	const uint32_t padded =
+		layout->commit.padded ? layout->commit.padded : umr_padded(umr_committed(layout));
+
+	return !umr_is_unusual(sq, flags) && umr_find_room(sq, UMR_HEAD_DS + padded);
+}
+
+/* Puts the translations of a layout that was not committed aside, since its WQE has to wrap. */
+static bool put_aside(struct umr_plain *umr, struct bsn_mkey_pool *pool, uint8_t *at,
+		      const struct bsn_layout *layout)
+{
+	const uint32_t used = umr_committed(layout);
+	struct umr_memory *odd;
+
+	umr->padded = umr_padded(used);
+	if (layout->commit.padded || !layout->parts ||
+	    layout->part_count - 1 >= pool->max_plain_parts)
+		return false;
+	odd = odd_memory(pool, layout, removed_of(pool));
+	if (!odd)
+		return false;
+	if (umr->padded != used)
+		umr_put_padding(at + umr->padded * BSN_DS_SIZE);
+	return umr_put_plain_at(umr, at, layout, pool->memory, odd);
+}
+
+int mkey_configure_elsewhere(struct bsn_ep *ep, struct mkey_object *slot,
+			     const struct bsn_layout *layout, uint64_t id, unsigned flags)
+{
+	_Alignas(16) uint8_t translations[UMR_INLINE_MAX * BSN_DS_SIZE];
+	struct umr_plain umr;
+	int err;
+
+	if (finds_room(ep->sq, layout, flags))
+		return configure_quickly(ep, slot, layout, id, flags);
+	if (ep->sq->route.has_failed || umr_is_unusual(ep->sq, flags) ||
+	    !put_aside(&umr, slot->pool, translations, layout))
+		return configure_anyhow(ep, slot, layout, id, flags);
+	err = umr_post_put(ep->sq, &slot->target, &umr, translations, id, flags);
+	if (err)
+		return err;
+	slot->pub.length = umr.length;
+	mkey_note_post(slot, ep->sq, 0);
+	return 0;
+}
+
+int bsn_mkey_configure(struct bsn_ep *ep, struct bsn_mkey *mkey, const struct bsn_layout *layout,
+		       uint64_t id, unsigned flags)
+{
+	struct mkey_object *slot;
+
+	if (BSN_UNLIKELY(!mkey))
+		return configure_slowly(ep, NULL, layout, id, flags);
+	slot = mkey_slot(mkey);
+	BSN_HIDE(slot); /* else both are kept */
+	if (BSN_UNLIKELY(!ep || ep->sq != slot->quick_sq || !layout))
+		return configure_slowly(ep, slot, layout, id, flags);
+	return configure_quickly(ep, slot, layout, id, flags);
 }
 
 /* Whether the slot, which nests nothing, may change by UMRs of that queue. */
@@ -940,9 +995,7 @@ int bsn_mkey_invalidate(struct bsn_ep *ep, struct bsn_mkey *mkey, uint64_t id, u
 	if (err)
 		return err;
 	mkey_forget(slot);
-	slot->sq = ep->sq;
-	slot->posted = bsn_sq_wide_pi(ep->sq);
-	slot->state = BSN_MKEY_PENDING;
+	mkey_note_post(slot, ep->sq, 0);
 	return 0;
 }
 

@@ -31,7 +31,7 @@ struct idle {
  * @table: translations, in memory that the device reads
  * @sq: the queue whose UMR configured it; NULL: the UMR has completed, or there was none
  * @quick_sq: whose UMRs may change the mkey at once, nothing being the matter with either; NO_QUEUE: look
- * @posted: the first basic block after the UMR, modulo 2^32
+ * @posted, @lap: the first basic block after the UMR, and the 32 bits it is counted from: mkey_posted()
  * @depth: levels of mkeys from here to memory, this one included
  * @next_alike: of the layouts of one hash
  */
@@ -51,7 +51,8 @@ struct mkey_object {
 	uint32_t table_lkey;
 	struct bsn_sq *sq;
 	struct bsn_sq *quick_sq;
-	uint32_t posted;
+	uint32_t lap;
+	uint16_t posted;
 	uint8_t state; /* enum bsn_mkey_state, but that PENDING may have become another */
 	uint8_t depth;
 	bool is_listed; /* in the hash */
@@ -81,6 +82,7 @@ struct bsn_mkey_pool {
 	struct umr_wanted wanted[2];    /* of those */
 	uint32_t memory_removed;        /* keys_removed of the device at that time */
 	uint32_t max_quick_parts;       /* of those that are in order, beyond the fewest (UMR_ORDERED_FROM), and one more */
+	uint32_t max_many_parts;        /* the same beyond the few (UMR_FEW) */
 	struct mkey_object *slots;
 	struct mkey_object none;  /* where nothing is remembered */
 	struct bsn_part no_parts[2];
@@ -174,6 +176,21 @@ static inline struct mkey_object *mkey_slot(const struct bsn_mkey *mkey)
 		    : NULL;
 }
 
+/* Its UMR, or invalidation, was posted, or is at once, which takes so many blocks. */
+BSN_ALWAYS_INLINE void mkey_note_post(struct mkey_object *slot, struct bsn_sq *sq, uint32_t blocks)
+{
+	slot->sq = sq;
+	slot->lap = sq->wide_pi;
+	slot->posted = (uint16_t)(sq->pi + blocks);
+	slot->state = BSN_MKEY_PENDING;
+}
+
+/* The block after it, modulo 2^32. */
+static inline uint32_t mkey_posted(const struct mkey_object *slot)
+{
+	return slot->lap + (uint16_t)(slot->posted - (uint16_t)slot->lap);
+}
+
 /* What its mkey spans is not known. */
 static inline void mkey_lose(struct mkey_object *slot)
 {
@@ -200,6 +217,8 @@ void mkey_forget(struct mkey_object *slot);
 mkey_configure_function mkey_configure_known;
 /* The same of one that was committed, fits a WQE, and of memory that is there; the queue has not failed. */
 mkey_configure_function mkey_configure_committed;
+/* Where there was no room for the UMR, or it is unusual. */
+mkey_configure_function mkey_configure_elsewhere;
 /* Posts the UMR whose translations, @padded, are in the ring already, where they are to be. */
 int mkey_post_put(struct bsn_sq *sq, struct mkey_object *slot, uint64_t length, uint64_t id,
 		  unsigned flags, uint32_t padded);
@@ -214,7 +233,7 @@ BSN_ALWAYS_INLINE bool mkey_is_of_last_memory(const struct bsn_mkey_pool *pool,
 	const uint32_t removed =
 		atomic_load_explicit(&pool->device->keys_removed, memory_order_acquire);
 
-	return BSN_LIKELY(umr_key_of(part) == pool->memory[0].key && pool->memory_removed == removed);
+	return BSN_LIKELY(pool->memory_removed == removed && umr_key_of(part) == pool->memory[0].key);
 }
 
 /* quick.c: the quickest of this CPU for what is like a layout that was in order, of two keys in turn or of one */

@@ -321,6 +321,8 @@ int bsn_mkey_pool_create(struct bsn_device *device, const struct bsn_mkey_pool_a
 	pool->max_parts = pool->attr.max_translations;
 	pool->max_plain_parts = plain_parts_of(pool);
 	pool->max_quick_parts = quick_parts_of(pool);
+	if (pool->max_quick_parts > UMR_FEW - UMR_ORDERED_FROM)
+		pool->max_many_parts = pool->max_quick_parts - 1 - (UMR_FEW - UMR_ORDERED_FROM);
 	err = alloc_slots(pool);
 	if (!err)
 		err = make_keys(pool);

@@ -7,7 +7,7 @@
 
 #include "bsn_mkey.h"
 #include "compare.h"
-#include "umr_plain.h"
+#include "umr_ordered.h"
 #include "../wqe/random.h"
 
 enum { PARTIES = 2, LIBMLX5 = 0, BUNSEN = 1, ENTRIES = 52, MOST = 48 };
@@ -173,6 +173,37 @@ static struct umr_target target_of(const struct rig *rig, unsigned access, enum 
 	return target;
 }
 
+#if defined(__x86_64__)
+static __attribute__((target("avx2"), noinline)) int
+end_long(const struct umr_plain *plain, struct bsn_sq *sq, const struct umr_target *target,
+	 uint32_t flags)
+{
+	struct bsn_be64 head;
+	const uint8_t *wqe =
+		umr_put_head(sq, target, plain->length, plain->padded, 1, flags, &head);
+
+	return umr_publish_long(sq, wqe, head, plain->padded, flags);
+}
+
+static bool can_end_long(const struct umr_plain *plain)
+{
+	return umr_bytes(plain->padded) > BSN_BF_BUFFER_BYTES && __builtin_cpu_supports("avx2");
+}
+#else
+static int end_long(const struct umr_plain *plain, struct bsn_sq *sq,
+		    const struct umr_target *target, uint32_t flags)
+{
+	(void)plain, (void)sq, (void)target, (void)flags;
+	return -ENOTSUP;
+}
+
+static bool can_end_long(const struct umr_plain *plain)
+{
+	(void)plain;
+	return false;
+}
+#endif
+
 /* Posts by the two quick ways; false if none was tried, or none is for this layout. */
 static bool post_quickly(struct rig *rig, const struct umr *umr)
 {
@@ -198,8 +229,10 @@ static bool post_quickly(struct rig *rig, const struct umr *umr)
 	if (!which || !(which == 1 ? umr_put_plain(&plain, sq, &layout, &all, &all, flags)
 				   : umr_put_committed(&plain, sq, &layout, flags)))
 		return false;
-	umr_count(sq, UMR_HEAD_DS + plain.padded);
-	assert_int_equal(umr_end_plain(&plain, sq, &umr->target, BSN_REST_SGES, 1, flags), 0);
+	assert_int_equal(random_u64() % 2 && can_end_long(&plain)
+				 ? end_long(&plain, sq, &umr->target, flags)
+				 : umr_end_plain(&plain, sq, &umr->target, BSN_REST_SGES, 1, flags),
+			 0);
 	rig->plain_count++;
 	return true;
 }
