@@ -430,11 +430,14 @@ static uint8_t *put_head(uint8_t *at, const struct request *r, unsigned ds)
 
 static void copy_ds(uint8_t *to, const uint8_t *from, size_t ds)
 {
-	for (; ds >= BSN_BB_DS; ds -= BSN_BB_DS, to += BSN_BB_SIZE, from += BSN_BB_SIZE)
-		BSN_UNROLL for (size_t i = 0; i < BSN_BB_SIZE; i += BSN_DS_SIZE)
+	const size_t bytes = ds * BSN_DS_SIZE;
+	size_t at = 0;
+
+	for (; at + BSN_BB_SIZE <= bytes; at += BSN_BB_SIZE)
+		BSN_UNROLL for (size_t i = at; i < at + BSN_BB_SIZE; i += BSN_DS_SIZE)
 			bsn_store_ds(to + i, bsn_ds_load(from + i));
-	for (; ds; ds--, to += BSN_DS_SIZE, from += BSN_DS_SIZE)
-		bsn_store_ds(to, bsn_ds_load(from));
+	for (; at < bytes; at += BSN_DS_SIZE)
+		bsn_store_ds(to + at, bsn_ds_load(from + at));
 }
 
 /* Copies a WQE that was built elsewhere, and that wraps, to both ends of the ring. */
@@ -1532,21 +1535,28 @@ static __attribute__((noinline)) int post_prepared_any(struct bsn_ep *ep, const 
 			     p);
 }
 
+/* Of a queue with one peer: there is room after all, or the library has to signal. So the inline code builds it here. */
+static __attribute__((noinline)) int post_prepared_one(struct bsn_ep *ep, const struct bsn_prepared *p,
+						       uint64_t id, unsigned flags)
+{
+	return ep->sq->slot < ep->sq->limit || look_quickly(ep->sq, 1) ? bsn_build_prepared(ep, p, id, flags)
+								       : post_prepared_any(ep, p, id, flags);
+}
+
+/* This one only chooses. */
 int bsn_sq_post_prepared(struct bsn_ep *ep, const struct bsn_prepared *p, uint64_t id,
 			 unsigned flags)
 {
-	struct bsn_sq *sq = ep ? ep->sq : NULL;
+	const struct bsn_sq *sq;
 
-	if (BSN_UNLIKELY(!sq))
+	if (BSN_UNLIKELY(!ep || !ep->sq))
 		return check_queue(ep);
+	sq = ep->sq;
 	if (BSN_UNLIKELY(flags & ~(unsigned)BSN_F_ALL))
 		return post_prepared_any(ep, p, id, flags);
-	/* With room that the inline code has seen it comes here for another reason, and would come again. */
-	if (!sq->path && !sq->has_peers && sq->slot >= sq->limit && look_quickly(sq, 1))
-		return bsn_build_prepared(ep, p, id, flags);
 	if (sq->can & BSN_CAN_BY_PATH && !sq->closed)
 		return ((const struct bsn_sq_body_path *)sq->path)->post_prepared(ep, p, id, flags);
-	return post_prepared_any(ep, p, id, flags);
+	return sq->path || sq->has_peers ? post_prepared_any(ep, p, id, flags) : post_prepared_one(ep, p, id, flags);
 }
 
 /* -- what is no message ----------------------------------------------------------------------------- */
