@@ -252,20 +252,6 @@ BSN_ALWAYS_INLINE struct bsn_be64 bsn_ctrl1(struct bsn_sq *sq, uint32_t flags, u
 	return bsn_join_raw_to_be64(bits, bsn_to_be32(imm).raw);
 }
 
-/*
- * A request with flags that the compiler knows is counted before anything is written, so that the library is called by
- * a jump, and no register is saved for it. With other flags that would be looked at twice.
- */
-BSN_ALWAYS_INLINE bool bsn_may_go_on(struct bsn_sq *sq, uint32_t flags, bool is_counted)
-{
-	return !is_counted || bsn_count_quiet(sq, flags);
-}
-
-BSN_ALWAYS_INLINE struct bsn_be64 bsn_ctrl1_of(struct bsn_sq *sq, uint32_t flags, uint32_t imm, bool is_counted)
-{
-	return is_counted ? bsn_ctrl1_counted(sq, flags, imm) : bsn_ctrl1(sq, flags, imm);
-}
-
 /* -- put: the segments ---------------------------------------------------------------------------- */
 
 /*
@@ -830,9 +816,8 @@ BSN_ALWAYS_INLINE unsigned bsn_begin(struct bsn_regs *r, struct bsn_sq *sq,
  */
 BSN_ALWAYS_INLINE int bsn_put_sges(struct bsn_sq *sq, const struct bsn_peer *peer,
 				   unsigned prefix_ds, unsigned opcode, const struct bsn_sge *sge,
-				   unsigned count, bool is_apart, bool is_counted,
-				   const struct bsn_remote *remote, bool has_remote, uint32_t imm,
-				   uint64_t id, uint32_t flags)
+				   unsigned count, bool is_apart, const struct bsn_remote *remote,
+				   bool has_remote, uint32_t imm, uint64_t id, uint32_t flags)
 {
 	const unsigned ds = 1 + prefix_ds + has_remote + count;
 	const bool is_early = prefix_ds || (is_apart && ds > BSN_NEAR_DS); /* the id */
@@ -855,10 +840,10 @@ BSN_ALWAYS_INLINE int bsn_put_sges(struct bsn_sq *sq, const struct bsn_peer *pee
 		r.ds[n + 2] = bsn_ds_plain(&sge[2]);
 	if (count > 3)
 		r.ds[n + 3] = bsn_ds_plain(&sge[3]);
-	if (is_apart && !is_counted)
+	if (is_apart && !prefix_ds)
 		bsn_is_not_due(sq, flags);
 	bsn_begin_of(&r, peer, prefix_ds, bsn_ctrl0(sq, opcode, ds),
-		     bsn_ctrl1_of(sq, flags, imm, is_counted));
+		     prefix_ds ? bsn_ctrl1_counted(sq, flags, imm) : bsn_ctrl1(sq, flags, imm));
 	return bsn_end(sq, wqe, NULL, is_early, &r, ds, rest, ds, BSN_NEAR_DS, bsn_bytes_of_ds(ds), id,
 		       flags);
 }
@@ -1527,11 +1512,11 @@ BSN_ALWAYS_INLINE int bsn_put_message(struct bsn_ep *ep, const struct bsn_sge *s
 		if (bsn_fits(sq, sq->peer_limit, bsn_bytes_of_ds(2 + BSN_EXTENDED_DS)) &&
 		    bsn_are_plain(sge, 1) && bsn_count_quiet(sq, flags))
 			return bsn_put_sges(sq, bsn_peer_of(ep), BSN_EXTENDED_DS, opcode, sge, 1,
-					    true, true, NULL, false, 0, id, flags);
+					    true, NULL, false, 0, id, flags);
 	} else if (bsn_fits(sq, sq->peer_limit, 1) && bsn_are_plain(sge, 1) &&
 		   bsn_count_quiet(sq, flags)) {
-		return bsn_put_sges(sq, bsn_peer_of(ep), BSN_COMPACT_DS, opcode, sge, 1, true, true,
-				    NULL, false, 0, id, flags);
+		return bsn_put_sges(sq, bsn_peer_of(ep), BSN_COMPACT_DS, opcode, sge, 1, true, NULL,
+				    false, 0, id, flags);
 	}
 	return bsn_post_sgl_cold(ep, opcode, sge, 1, NULL, 0, id, flags);
 }
@@ -1546,7 +1531,7 @@ BSN_ALWAYS_INLINE int bsn_put_extended(struct bsn_ep *ep, const struct bsn_sge *
 	    BSN_UNLIKELY(count > sq->max_sge) || !bsn_count_quiet(sq, flags))
 		return bsn_post_sgl_cold(ep, BSN_OPCODE_SEND, sge, count, NULL, 0, id, flags);
 	return bsn_put_sges(sq, bsn_peer_of(ep), BSN_EXTENDED_DS, BSN_OPCODE_SEND, sge, count, true,
-			    true, NULL, false, 0, id, flags);
+			    NULL, false, 0, id, flags);
 }
 
 BSN_APART int bsn_send_extended1(struct bsn_ep *ep, const struct bsn_sge *sge, uint64_t id,
@@ -1618,14 +1603,12 @@ BSN_ALWAYS_INLINE int bsn_try_sges(struct bsn_ep *ep, unsigned opcode, unsigned 
 				   const struct bsn_remote *remote, bool has_remote, uint32_t imm,
 				   uint64_t id, uint32_t flags)
 {
-	const bool is_counted = __builtin_constant_p(flags);
 	struct bsn_sq *sq = ep->sq;
 
 	if (!count || count > BSN_MAX_PLAIN_SGE || (flags & ~BSN_F_PLAIN) ||
-	    !bsn_takes_sges(sq, needs, sge, count, has_remote) || !bsn_may_go_on(sq, flags, is_counted))
+	    !bsn_takes_sges(sq, needs, sge, count, has_remote))
 		return BSN_NOT_PLAIN;
-	return bsn_put_sges(sq, NULL, 0, opcode, sge, count, false, is_counted, remote, has_remote, imm,
-			    id, flags);
+	return bsn_put_sges(sq, NULL, 0, opcode, sge, count, false, remote, has_remote, imm, id, flags);
 }
 
 BSN_ALWAYS_INLINE int bsn_build_known(struct bsn_ep *ep, const struct bsn_kind *kind,
@@ -1685,7 +1668,7 @@ BSN_ALWAYS_INLINE int bsn_put_counted(struct bsn_ep *ep, const struct bsn_kind *
 
 	if (!bsn_takes_sges(sq, kind->needs, sge, count, kind->has_remote) || bsn_is_due(sq, flags))
 		return bsn_post_sgl_cold(ep, kind->opcode, sge, known, remote, 0, id, flags & BSN_F_PLAIN);
-	return bsn_put_sges(sq, NULL, 0, kind->opcode, sge, count, true, false, remote, kind->has_remote, 0, id,
+	return bsn_put_sges(sq, NULL, 0, kind->opcode, sge, count, true, remote, kind->has_remote, 0, id,
 			    flags);
 }
 
@@ -1991,13 +1974,12 @@ BSN_ALWAYS_INLINE int bsn_build_atomic(struct bsn_ep *ep, unsigned opcode,
 				       uint64_t swap_add, uint64_t compare, uint64_t id,
 				       uint32_t flags)
 {
-	const bool is_counted = __builtin_constant_p(flags);
 	struct bsn_sq *sq;
 	struct bsn_regs r;
 	uint8_t *wqe;
 
 	if (BSN_IS_NULL(ep) || (flags & ~BSN_F_PLAIN) || !bsn_sq_has_room(ep->sq, BSN_BB_SIZE) ||
-	    BSN_UNLIKELY(!(ep->sq->can & BSN_CAN_ATOMIC)) || !bsn_may_go_on(ep->sq, flags, is_counted)) {
+	    BSN_UNLIKELY(!(ep->sq->can & BSN_CAN_ATOMIC))) {
 		const uint32_t what = BSN_WHAT(opcode, flags, 1u);
 		if (BSN_IS_NULL(ep))
 			return bsn_sq_post_atomic(ep, what, sge, remote, NULL, id);
@@ -2013,7 +1995,7 @@ BSN_ALWAYS_INLINE int bsn_build_atomic(struct bsn_ep *ep, unsigned opcode,
 	}
 	sq = ep->sq;
 	wqe = bsn_sq_take_known(sq, &r, BSN_BB_SIZE);
-	bsn_begin_of(&r, NULL, 0, bsn_ctrl0(sq, opcode, 4), bsn_ctrl1_of(sq, flags, 0, is_counted));
+	bsn_begin(&r, sq, NULL, 0, opcode, 4, flags, 0);
 	r.ds[1] = bsn_ds_raddr(remote);
 	r.ds[2] = bsn_ds_operands(swap_add, compare);
 	r.ds[3] = bsn_ds_result(sge);
@@ -2089,14 +2071,12 @@ BSN_APART int bsn_peer_prepared(struct bsn_ep *ep, const struct bsn_prepared *p,
 BSN_ALWAYS_INLINE int bsn_build_prepared(struct bsn_ep *ep, const struct bsn_prepared *p,
 					 uint64_t id, uint32_t flags)
 {
-	const bool is_counted = __builtin_constant_p(flags);
 	struct bsn_sq *sq;
 	struct bsn_be64 ctrl0, ctrl1;
 	struct bsn_regs r;
 	uint8_t *wqe;
 
-	if (BSN_IS_NULL(ep) || (flags & ~BSN_F_ALL) || !bsn_sq_has_room(ep->sq, BSN_BB_SIZE) ||
-	    !bsn_may_go_on(ep->sq, flags, is_counted)) {
+	if (BSN_IS_NULL(ep) || (flags & ~BSN_F_ALL) || !bsn_sq_has_room(ep->sq, BSN_BB_SIZE)) {
 		if (!BSN_IS_NULL(ep) && !(flags & ~BSN_F_ALL) && bsn_has_peer_room(ep->sq))
 			return bsn_peer_prepared(ep, p, id, flags);
 		return bsn_sq_post_prepared(ep, p, id, flags);
@@ -2104,7 +2084,7 @@ BSN_ALWAYS_INLINE int bsn_build_prepared(struct bsn_ep *ep, const struct bsn_pre
 	sq = ep->sq;
 	wqe = bsn_sq_take_known(sq, &r, BSN_BB_SIZE);
 	ctrl0 = bsn_ctrl0(sq, 0, 0);
-	ctrl1 = bsn_ctrl1_of(sq, flags, 0, is_counted);
+	ctrl1 = bsn_ctrl1(sq, flags, 0);
 	const bsn_v2 ctrl = (bsn_v2){ ctrl0.raw, ctrl1.raw } |
 			    *(const bsn_v2_aliased *)(const void *)&p->ctrl0;
 	r.ds[0] = bsn_ds_of_vector(ctrl);

@@ -888,7 +888,7 @@ BSN_ALWAYS_INLINE int put_several(struct bsn_sq *sq, const struct bsn_sge *sge, 
 	static int name(POST_PARAMETERS(struct bsn_sge *sge))                                      \
 	{                                                                                          \
 		if (is_common(ep->sq, what, sge, 1, 2 + has_raddr, opcode, flags))                 \
-			return bsn_put_sges(ep->sq, NULL, 0, opcode, sge, 1, false, true, remote, has_raddr, imm, id, flags); \
+			return bsn_put_sges(ep->sq, NULL, 0, opcode, sge, 1, false, remote, has_raddr, imm, id, flags); \
 		return ep->sq->fenced_limit ? post_sgl_fenced(ep, what, sge, remote, imm, id)      \
 					    : post_sgl(ep, what, sge, remote, imm, id);            \
 	}
