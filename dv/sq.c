@@ -1535,12 +1535,12 @@ static __attribute__((noinline)) int post_prepared_any(struct bsn_ep *ep, const 
 			     p);
 }
 
-/* Of a queue with one peer: there is room after all, or the library has to signal. So the inline code builds it here. */
-static __attribute__((noinline)) int post_prepared_one(struct bsn_ep *ep, const struct bsn_prepared *p,
+/* Of a queue with one peer, where the inline code has seen no room. */
+static __attribute__((noinline)) int post_prepared_anew(struct bsn_ep *ep, const struct bsn_prepared *p,
 						       uint64_t id, unsigned flags)
 {
-	return ep->sq->slot < ep->sq->limit || look_quickly(ep->sq, 1) ? bsn_build_prepared(ep, p, id, flags)
-								       : post_prepared_any(ep, p, id, flags);
+	return look_quickly(ep->sq, 1) ? bsn_build_prepared(ep, p, id, flags)
+				       : post_prepared_any(ep, p, id, flags);
 }
 
 /* This one only chooses. */
@@ -1556,7 +1556,8 @@ int bsn_sq_post_prepared(struct bsn_ep *ep, const struct bsn_prepared *p, uint64
 		return post_prepared_any(ep, p, id, flags);
 	if (sq->can & BSN_CAN_BY_PATH && !sq->closed)
 		return ((const struct bsn_sq_body_path *)sq->path)->post_prepared(ep, p, id, flags);
-	return sq->path || sq->has_peers ? post_prepared_any(ep, p, id, flags) : post_prepared_one(ep, p, id, flags);
+	return sq->path || sq->has_peers || sq->slot < sq->limit ? post_prepared_any(ep, p, id, flags)
+								 : post_prepared_anew(ep, p, id, flags);
 }
 
 /* -- what is no message ----------------------------------------------------------------------------- */
