@@ -129,6 +129,7 @@ static void store_with_others(struct bsn_sq *sq, uint16_t first)
 static void ring_group(struct bsn_sq *const *sqs, unsigned count)
 {
 	uint16_t first[RING_GROUP];
+	bool is_any = false;
 
 	bsn_to_device(); /* O1 */
 	for (unsigned i = 0; i < count; i++) {
@@ -136,9 +137,14 @@ static void ring_group(struct bsn_sq *const *sqs, unsigned count)
 		if (!is_ours_alone(sqs[i]))
 			continue;
 		first[i] = bsn_sq_first_unrung(sqs[i]); /* of one that is named twice, what the first time has left */
+		if (first[i] == sqs[i]->pi)
+			continue;
+		is_any = true;
 		sqs[i]->publish &= (uint8_t)~BSN_PUBLISH_APPENDED;
 		bsn_store_index(sqs[i]->record, sqs[i]->pi);
 	}
+	if (!is_any)
+		return;
 	bsn_wc_start(); /* O2 */
 	for (unsigned i = 0; i < count; i++)
 		if (first[i] != sqs[i]->pi)
