@@ -60,7 +60,7 @@ struct layout_row {
 	unsigned count; /* operations of a region */
 };
 
-enum { LAYOUT_ROW_COUNT = 25 };
+enum { LAYOUT_ROW_COUNT = 29 };
 extern const struct layout_row layout_rows[LAYOUT_ROW_COUNT];
 
 struct layout_rig {
