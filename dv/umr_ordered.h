@@ -1,24 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Parts in the order of memory, of one key or of two in turn, checked and put into the ring by AVX2. A part is
- * one vector. What all should be is subtracted, so that an or of what is left tells what is wrong with any. Of
- * what is left, places and lengths have 32 bits, so that eight of them are looked at together. Inline, and
- * private to the library.
+ * Parts in the order of memory, of one key or of two in turn, checked and put into the ring by AVX2 or NEON.
+ * By AVX2 a part is one vector. What all should be is subtracted, so that an or of what is left tells what is
+ * wrong with any. Of what is left, places and lengths have 32 bits, so that eight of them are looked at
+ * together. Inline, and private to the library.
  */
 #ifndef DV_UMR_ORDERED_H
 #define DV_UMR_ORDERED_H
 
 #include "umr_plain.h"
-
-#if defined(__x86_64__)
-#include <immintrin.h>
-
-/* Else the compiler keeps several aside, for which there are not enough registers. */
-#define UMR_IN_TURN(v) __asm__("" : "+x"(v))
-
-#define UMR_WIDE static inline __attribute__((target("avx2"), always_inline))
-
-_Static_assert(sizeof(struct bsn_part) == sizeof(__m256i), "a part is a vector");
 
 enum {
 	UMR_SPAN_LOG2 = 30, /* of what parts may span, and of their lengths */
@@ -33,6 +23,24 @@ struct umr_kind {
 	bool are_many;  /* more than that */
 	bool are_eights; /* several times eight */
 };
+
+/* Of so many parts, those that are eights. */
+BSN_ALWAYS_INLINE uint32_t umr_eights_of(uint32_t count, struct umr_kind kind)
+{
+	return kind.are_eights ? count : count & ~7u;
+}
+
+#if defined(__aarch64__)
+#include "umr_neon.h"
+#elif defined(__x86_64__)
+#include <immintrin.h>
+
+/* Else the compiler keeps several aside, for which there are not enough registers. */
+#define UMR_IN_TURN(v) __asm__("" : "+x"(v))
+
+#define UMR_WIDE static inline __attribute__((target("avx2"), always_inline))
+
+_Static_assert(sizeof(struct bsn_part) == sizeof(__m256i), "a part is a vector");
 
 /*
  * What is known of the parts so far.
@@ -239,12 +247,6 @@ UMR_WIDE struct umr_ordered umr_begin_ordered(const struct bsn_part *part,
 	return pass;
 }
 
-/* Of so many parts, those that are eights. */
-UMR_WIDE uint32_t umr_eights_of(uint32_t count, struct umr_kind kind)
-{
-	return kind.are_eights ? count : count & ~7u;
-}
-
 /*
  * Puts the translations of all eights, which end at @at and @part. It is a jump into straight code, since a loop costs
  * more.
@@ -274,6 +276,16 @@ UMR_WIDE void umr_pass_eights(struct umr_ordered *pass, uint8_t *at, const struc
 		break;
 	default: __builtin_unreachable(); /* UMR_INLINE_MAX */
 	}
+}
+
+/* The same from there on, and goes on to what comes after them. */
+UMR_WIDE void umr_pass_all_eights(struct umr_ordered *pass, uint8_t **at,
+				  const struct bsn_part **part, uint32_t count,
+				  struct umr_kind kind)
+{
+	*at += (size_t)umr_eights_of(count, kind) * BSN_DS_SIZE;
+	*part += umr_eights_of(count, kind);
+	umr_pass_eights(pass, *at, *part, count, kind);
 }
 
 /* The same of those after them, or of the few, of which there are UMR_ORDERED_FROM or more. */
@@ -308,19 +320,20 @@ UMR_WIDE bool umr_are_right(const struct umr_ordered *pass, struct umr_kind kind
 						    kind.has_pages ? -1 : little, little));
 }
 
-/* Whether parts, of which the last one ends so far after the first one, lie in their memory in all rounds. */
-UMR_WIDE bool umr_are_within(const struct bsn_part *part, const struct umr_wanted *wanted,
-			     uint32_t end, uint32_t rounds, struct umr_kind kind)
+/* Whether they may be but for the order. */
+UMR_WIDE bool umr_may_have_disorder(struct umr_ordered *pass, struct umr_kind kind)
 {
-	uint64_t first = part->addr - wanted->first, last = end;
+	pass->wrong =
+		_mm256_blend_epi32(pass->wrong, _mm256_setzero_si256(), 0x03); /* where they begin */
+	return umr_are_right(pass, kind);
+}
 
-	if (kind.has_rounds) {
-		if (BSN_UNLIKELY(part->stride > BSN_REPEAT_MAX_STRIDE || last >= part->stride))
-			return false;
-		last += (uint64_t)(rounds - 1) * part->stride;
-	}
-	BSN_HIDE(first); /* else it is taken apart */
-	return BSN_LIKELY(first <= wanted->most) && BSN_LIKELY(last <= wanted->most - first);
+/* Whether they lie one after the other. */
+UMR_WIDE bool umr_are_apart(const struct umr_ordered *pass, const struct umr_wanted *wanted,
+			    uint32_t count, struct umr_kind kind)
+{
+	(void)wanted, (void)count;
+	return umr_has_all(pass->apart, umr_signs[kind.are_few]);
 }
 
 /* Where the parts of the first key end, and those of the second. */
@@ -336,18 +349,19 @@ UMR_WIDE uint32_t umr_second_end(const struct umr_ordered *pass)
 	return (uint32_t)_mm_extract_epi32(_mm256_extracti128_si256(pass->ends, 1), 3);
 }
 
-/* Whether all is as it should be. */
-UMR_WIDE bool umr_end_ordered(const struct umr_ordered *pass, const struct bsn_part *part,
-			      const struct umr_wanted *wanted, uint32_t rounds,
-			      struct umr_kind kind)
+/* Whether parts, of which the last one ends so far after the first one, lie in their memory in all rounds. */
+UMR_WIDE bool umr_are_within(const struct bsn_part *part, const struct umr_wanted *wanted,
+			     uint32_t end, uint32_t rounds, struct umr_kind kind)
 {
-	if (BSN_UNLIKELY(!umr_are_right(pass, kind) ||
-			 !umr_has_all(pass->apart, umr_signs[kind.are_few])))
-		return false;
-	if (kind.has_turns &&
-	    !umr_are_within(part + 1, wanted + 1, umr_second_end(pass), rounds, kind))
-		return false;
-	return umr_are_within(part, wanted, umr_first_end(pass, kind), rounds, kind);
+	uint64_t first = part->addr - wanted->first, last = end;
+
+	if (kind.has_rounds) {
+		if (BSN_UNLIKELY(part->stride > BSN_REPEAT_MAX_STRIDE || last >= part->stride))
+			return false;
+		last += (uint64_t)(rounds - 1) * part->stride;
+	}
+	BSN_HIDE(first); /* else it is taken apart */
+	return BSN_LIKELY(first <= wanted->most) && BSN_LIKELY(last <= wanted->most - first);
 }
 
 /*
@@ -365,32 +379,6 @@ UMR_WIDE uint64_t umr_bytes_of(const struct umr_ordered *pass, uint32_t count, s
 		sum = _mm_hadd_epi32(sum, sum);
 	sum = kind.are_few ? _mm_add_epi32(sum, _mm_shuffle_epi32(sum, 0x4e)) : _mm_hadd_epi32(sum, sum);
 	return ends + count - (uint32_t)_mm_cvtsi128_si32(sum);
-}
-
-/*
- * Puts the translations of UMR_ORDERED_FROM parts or more. Returns the bytes of one round; 0: not all is as it should be,
- * or is too far apart. @has_disorder: set then: whether it may be but for the order
- */
-UMR_WIDE uint64_t umr_put_ordered(uint8_t *at, const struct bsn_part *parts, uint32_t count,
-				  const struct umr_wanted *wanted, uint64_t page_bytes,
-				  uint32_t rounds, struct umr_kind kind, bool *has_disorder)
-{
-	const struct bsn_part *part = parts;
-	struct umr_ordered pass = umr_begin_ordered(part, wanted, (uint32_t)page_bytes, kind);
-
-	if (!kind.are_few) {
-		at += (size_t)umr_eights_of(count, kind) * BSN_DS_SIZE;
-		part += umr_eights_of(count, kind);
-		umr_pass_eights(&pass, at, part, count, kind);
-	}
-	if (kind.are_few || count % 8)
-		umr_pass_rest(&pass, at, part, count, kind);
-	if (BSN_LIKELY(umr_end_ordered(&pass, parts, wanted, rounds, kind)))
-		return kind.has_pages ? count * page_bytes : umr_bytes_of(&pass, count, kind);
-	pass.wrong =
-		_mm256_blend_epi32(pass.wrong, _mm256_setzero_si256(), 0x03); /* where they begin */
-	*has_disorder = umr_are_right(&pass, kind);
-	return 0;
 }
 
 /* -- translations alone ------------------------------------------------------------------------------ */
@@ -466,13 +454,52 @@ UMR_WIDE void umr_copy_list_wide(uint8_t *at, const struct bsn_part *part, uint3
 #undef UMR_WORDS_OF
 }
 
-/* -- the end ----------------------------------------------------------------------------------------- */
-
-UMR_WIDE void umr_store_wide(uint8_t *at, __m256i v)
+/* Two units, of which all but the first word is 0. */
+UMR_WIDE void umr_store_two(uint8_t *at, struct bsn_be64 word)
 {
-	BSN_ORDER_EVENT(BSN_ORDER_WQE, at, sizeof(v));
-	_mm256_storeu_si256((void *)at, v);
+	BSN_ORDER_EVENT(BSN_ORDER_WQE, at, 2 * BSN_DS_SIZE);
+	_mm256_storeu_si256((void *)at, _mm256_set_epi64x(0, 0, 0, (long long)word.raw));
 }
+#endif
+
+#if defined(__x86_64__) || defined(__aarch64__)
+#define UMR_HAS_ORDERED 1
+
+/* Whether all is as it should be. */
+UMR_WIDE bool umr_end_ordered(const struct umr_ordered *pass, const struct bsn_part *part,
+			      uint32_t count, const struct umr_wanted *wanted, uint32_t rounds,
+			      struct umr_kind kind)
+{
+	if (BSN_UNLIKELY(!umr_are_right(pass, kind) || !umr_are_apart(pass, wanted, count, kind)))
+		return false;
+	if (kind.has_turns &&
+	    !umr_are_within(part + 1, wanted + 1, umr_second_end(pass), rounds, kind))
+		return false;
+	return umr_are_within(part, wanted, umr_first_end(pass, kind), rounds, kind);
+}
+
+/*
+ * Puts the translations of UMR_ORDERED_FROM parts or more. Returns the bytes of one round; 0: not all is as it should be,
+ * or is too far apart. @has_disorder: set then: whether it may be but for the order
+ */
+UMR_WIDE uint64_t umr_put_ordered(uint8_t *at, const struct bsn_part *parts, uint32_t count,
+				  const struct umr_wanted *wanted, uint64_t page_bytes,
+				  uint32_t rounds, struct umr_kind kind, bool *has_disorder)
+{
+	const struct bsn_part *part = parts;
+	struct umr_ordered pass = umr_begin_ordered(part, wanted, (uint32_t)page_bytes, kind);
+
+	if (!kind.are_few)
+		umr_pass_all_eights(&pass, &at, &part, count, kind);
+	if (kind.are_few || count % 8)
+		umr_pass_rest(&pass, at, part, count, kind);
+	if (BSN_LIKELY(umr_end_ordered(&pass, parts, count, wanted, rounds, kind)))
+		return kind.has_pages ? count * page_bytes : umr_bytes_of(&pass, count, kind);
+	*has_disorder = umr_may_have_disorder(&pass, kind);
+	return 0;
+}
+
+/* -- the end ----------------------------------------------------------------------------------------- */
 
 /*
  * umr_end() of one that is too long for BlueFlame. One thing comes after the other, so that it takes no more registers
@@ -482,14 +509,13 @@ UMR_WIDE uint8_t *umr_put_head(struct bsn_sq *sq, const struct umr_target *targe
 			       uint32_t padded, uint64_t id, uint32_t flags,
 			       struct bsn_be64 *head)
 {
-	const __m256i zero = _mm256_setzero_si256();
+	const struct bsn_be64 none = { 0 };
 	uint8_t *const wqe = sq->slot;
 	struct bsn_ds ctrl;
 
-	umr_store_wide(wqe + 2 * BSN_DS_SIZE, zero);
-	umr_store_wide(wqe + 4 * BSN_DS_SIZE,
-		       _mm256_set_epi64x(0, 0, 0, (long long)target->word.raw));
-	umr_store_wide(wqe + 6 * BSN_DS_SIZE, zero);
+	umr_store_two(wqe + 2 * BSN_DS_SIZE, none);
+	umr_store_two(wqe + 4 * BSN_DS_SIZE, target->word);
+	umr_store_two(wqe + 6 * BSN_DS_SIZE, none);
 	bsn_store_wqe(wqe + UMR_LENGTH_AT, umr_length_word(length));
 	UMR_LOAD_AGAIN();
 	bsn_store_wqe(wqe + BSN_DS_SIZE, umr_ctrl_word0(true, padded));
@@ -514,6 +540,8 @@ UMR_WIDE int umr_publish_long(struct bsn_sq *sq, const uint8_t *wqe, struct bsn_
 	bsn_sq_append(sq, wqe);
 	return flags & BSN_F_RING ? bsn_sq_ring(sq) : 0;
 }
+#else
+#define UMR_HAS_ORDERED 0
 #endif
 
 #endif

@@ -41,29 +41,47 @@ struct umr_memory {
 
 /**
  * struct umr_wanted - what is done to parts of a key that lie in the order of memory (umr_ordered.h)
+ * @key, @first: of struct umr_memory, each twice, as vectors take them
  * @less: added to a part, but for where the first one is, and the stride: its length less one, or, of pages, less
  *	theirs, and nothing of the key
  * @more: added to two of those: their lengths, and their keys above them
- * @first, @most: where the memory begins, and where its last byte is from there on; 0 where no memory is known, since
- *	two parts take two bytes at least
+ * @first: where the memory begins
+ * @most: where its last byte is from there on; 0 where no memory is known, since two parts take two bytes at least
  */
 struct umr_wanted {
+#if defined(__aarch64__)
+	uint64_t key[2], first[2];
+#else
 	uint64_t less[4], more[4];
-	uint64_t first, most;
+	uint64_t first;
+#endif
+	uint64_t most;
 };
 
 /* From so many parts on they are looked at like that, up to so many without eights. */
 enum { UMR_ORDERED_FROM = 4, UMR_FEW = 8 };
 
+static inline uint64_t umr_most_of(const struct umr_memory *memory)
+{
+	return memory->last < memory->first ? 0 : memory->last - memory->first;
+}
+
 /* @page_bytes: of pools of pages; else 0 */
 static inline struct umr_wanted umr_wanted_of(const struct umr_memory *memory, uint64_t page_bytes)
 {
+#if defined(__aarch64__)
+	(void)page_bytes;
+	return (struct umr_wanted){ { memory->key, memory->key },
+				    { memory->first, memory->first },
+				    umr_most_of(memory) };
+#else
 	const uint64_t key = memory->key, above = key << 32 | !page_bytes;
 
 	return (struct umr_wanted){ { 0, -(page_bytes ? page_bytes : 1), 0, -key },
 				    { 0, above, 0, above },
 				    memory->first,
-				    memory->last < memory->first ? 0 : memory->last - memory->first };
+				    umr_most_of(memory) };
+#endif
 }
 
 /* Of a part: its key, and what is reserved. */
@@ -110,7 +128,11 @@ BSN_ALWAYS_INLINE struct bsn_ds umr_translation(const struct bsn_part *part, str
  * What was loaded before is not kept in a register for later: where it is loaded again, a function that checks, puts
  * and ends by another one needs no more registers than it may change, and saves none.
  */
+#if defined(__aarch64__) /* there are enough */
+#define UMR_LOAD_AGAIN() ((void)0)
+#else
 #define UMR_LOAD_AGAIN() __asm__ volatile("" ::: "memory")
+#endif
 
 /* -- the parts ------------------------------------------------------------------------------------ */
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Parts in any order, or of two keys in turn, checked and put into the ring by AVX2. A part is one vector:
+ * Parts in the order of memory by AVX2 and NEON, in umr_ordered.h; and in any order, or of two keys in turn, checked
+ * and put into the ring by AVX2. A part is one vector:
  * what it should be is subtracted, so that of all parts together an or tells what is wrong with any, and an
  * addition how long they are. Where they begin and end is kept aside, as far from a base as 32 bits tell.
  */
@@ -20,6 +21,56 @@ static void copy_parts(struct bsn_part *to, const struct bsn_part *from, uint32_
 {
 	memcpy(to, from, count * sizeof(*to));
 }
+
+#if UMR_HAS_ORDERED
+#if defined(__x86_64__)
+#define FAR __attribute__((target("avx2"), noinline)) static
+#else
+#define FAR __attribute__((noinline)) static
+#endif
+
+enum { MOST_BYTES = 1 << UMR_SPAN_LOG2 };
+
+/* -- parts in the order of memory ------------------------------------------------------------------- */
+
+FAR uint64_t put_list(uint8_t *at, const struct bsn_part *part, uint32_t count,
+		      struct umr_memory *memory)
+{
+	const struct umr_wanted wanted = umr_wanted_of(memory, 0);
+
+	return umr_put_ordered(at, part, count, &wanted, 0, 1, (struct umr_kind){ 0 },
+			       &memory->has_disorder);
+}
+
+FAR uint64_t put_entries(uint8_t *at, const struct bsn_part *part, uint32_t count,
+			 struct umr_memory *memory, uint32_t rounds)
+{
+	const struct umr_wanted wanted = umr_wanted_of(memory, 0);
+
+	return umr_put_ordered(at, part, count, &wanted, 0, rounds,
+			       (struct umr_kind){ .has_rounds = true }, &memory->has_disorder);
+}
+
+FAR uint64_t put_pages(uint8_t *at, const struct bsn_part *part, uint32_t count, uint64_t page_bytes,
+		       struct umr_memory *memory)
+{
+	const struct umr_wanted wanted = umr_wanted_of(memory, page_bytes);
+
+	return umr_put_ordered(at, part, count, &wanted, page_bytes, 1,
+			       (struct umr_kind){ .has_pages = true }, &memory->has_disorder);
+}
+
+/* Two keys in turn, an even number of parts. */
+FAR uint64_t put_turns(uint8_t *at, const struct bsn_part *part, uint32_t count,
+		       struct umr_memory *even, const struct umr_memory *odd)
+{
+	const struct umr_wanted wanted[2] = { umr_wanted_of(even, 0), umr_wanted_of(odd, 0) };
+
+	return umr_put_ordered(at, part, count, wanted, 0, 1, (struct umr_kind){ .has_turns = true },
+			       &even->has_disorder);
+}
+
+#endif
 
 #if defined(__x86_64__)
 #define WIDE UMR_WIDE
@@ -465,10 +516,6 @@ WIDE uint64_t put(uint8_t *at, const struct bsn_part *const parts, uint32_t coun
 	return is_within(&ends, even, stride, rounds) ? rest.bytes : 0;
 }
 
-#define FAR __attribute__((target("avx2"), noinline)) static
-
-enum { MOST_BYTES = 1 << SPAN_LOG2 };
-
 FAR uint64_t put_in_any_order(uint8_t *at, const struct bsn_part *part, uint32_t count,
 			      struct umr_memory *memory, uint32_t rounds)
 {
@@ -476,24 +523,6 @@ FAR uint64_t put_in_any_order(uint8_t *at, const struct bsn_part *part, uint32_t
 				(struct kind){ .has_rounds = true, .has_places = true }) :
 			    put(at, part, count, MOST_BYTES, memory, memory, 1,
 				(struct kind){ .has_places = true });
-}
-
-FAR uint64_t put_list(uint8_t *at, const struct bsn_part *part, uint32_t count,
-		      struct umr_memory *memory)
-{
-	const struct umr_wanted wanted = umr_wanted_of(memory, 0);
-
-	return umr_put_ordered(at, part, count, &wanted, 0, 1, (struct umr_kind){ 0 },
-			       &memory->has_disorder);
-}
-
-FAR uint64_t put_entries(uint8_t *at, const struct bsn_part *part, uint32_t count,
-			 struct umr_memory *memory, uint32_t rounds)
-{
-	const struct umr_wanted wanted = umr_wanted_of(memory, 0);
-
-	return umr_put_ordered(at, part, count, &wanted, 0, rounds,
-			       (struct umr_kind){ .has_rounds = true }, &memory->has_disorder);
 }
 
 FAR uint64_t put_few(uint8_t *at, const struct bsn_part *part, uint32_t count,
@@ -516,25 +545,6 @@ FAR uint64_t put_two_keys(uint8_t *at, const struct bsn_part *part, uint32_t cou
 				(struct kind){ .has_rounds = true, .has_turns = true }) :
 			    put(at, part, count, MOST_BYTES, even, odd, 1,
 				(struct kind){ .has_turns = true });
-}
-
-FAR uint64_t put_pages(uint8_t *at, const struct bsn_part *part, uint32_t count, uint64_t page_bytes,
-		       struct umr_memory *memory)
-{
-	const struct umr_wanted wanted = umr_wanted_of(memory, page_bytes);
-
-	return umr_put_ordered(at, part, count, &wanted, page_bytes, 1,
-			       (struct umr_kind){ .has_pages = true }, &memory->has_disorder);
-}
-
-/* Two keys in turn, an even number of parts. */
-FAR uint64_t put_turns(uint8_t *at, const struct bsn_part *part, uint32_t count,
-		       struct umr_memory *even, const struct umr_memory *odd)
-{
-	const struct umr_wanted wanted[2] = { umr_wanted_of(even, 0), umr_wanted_of(odd, 0) };
-
-	return umr_put_ordered(at, part, count, wanted, 0, 1, (struct umr_kind){ .has_turns = true },
-			       &even->has_disorder);
 }
 
 FAR uint64_t put_pages_in_any_order(uint8_t *at, const struct bsn_part *part, uint32_t count,
@@ -641,10 +651,32 @@ uint64_t umr_put_wide(uint8_t *at, const struct bsn_part *part, uint32_t count,
 
 #else
 
-uint64_t umr_put_wide(uint8_t *at, const struct bsn_part *part, uint32_t count,
-		      struct umr_memory *even, struct umr_memory *odd, uint32_t rounds)
+#if UMR_HAS_ORDERED
+/* In the order of memory. 0: they are few, or something is wrong, or too great (has_disorder is not set then). */
+static uint64_t put_ordered(uint8_t *at, const struct bsn_part *part, uint32_t count,
+			    struct umr_memory *even, const struct umr_memory *odd, uint32_t rounds)
 {
-	return count < 2 ? 0 : put_in_order(at, part, count, even, odd, rounds);
+	if (count < UMR_ORDERED_FROM || count > UMR_INLINE_MAX)
+		return 0;
+	if (even != odd)
+		return count % 2 || rounds > 1 ? 0 : put_turns(at, part, count, even, odd);
+	return rounds > 1 ? put_entries(at, part, count, even, rounds) :
+			    put_list(at, part, count, even);
+}
+
+uint64_t umr_put_pages(uint8_t *at, const struct bsn_part *part, uint32_t count, uint64_t page_bytes,
+		       struct umr_memory *memory)
+{
+	memory->has_disorder = false;
+	return page_bytes <= MOST_BYTES && count >= UMR_ORDERED_FROM && count <= UMR_INLINE_MAX ?
+		       put_pages(at, part, count, page_bytes, memory) : 0;
+}
+#else
+static uint64_t put_ordered(uint8_t *at, const struct bsn_part *part, uint32_t count,
+			    struct umr_memory *even, const struct umr_memory *odd, uint32_t rounds)
+{
+	(void)at, (void)part, (void)count, (void)even, (void)odd, (void)rounds;
+	return 0;
 }
 
 uint64_t umr_put_pages(uint8_t *at, const struct bsn_part *part, uint32_t count, uint64_t page_bytes,
@@ -652,6 +684,20 @@ uint64_t umr_put_pages(uint8_t *at, const struct bsn_part *part, uint32_t count,
 {
 	(void)at, (void)part, (void)count, (void)page_bytes, (void)memory;
 	return 0;
+}
+#endif
+
+uint64_t umr_put_wide(uint8_t *at, const struct bsn_part *part, uint32_t count,
+		      struct umr_memory *even, struct umr_memory *odd, uint32_t rounds)
+{
+	uint64_t bytes;
+
+	if (count < 2)
+		return 0;
+	even->has_disorder = false;
+	bytes = put_ordered(at, part, count, even, odd, rounds);
+	return BSN_LIKELY(bytes) || even->has_disorder ? bytes :
+		       put_in_order(at, part, count, even, odd, rounds);
 }
 
 umr_keep_parts *umr_choose_keep_parts(void)

@@ -1,16 +1,28 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * UMRs of what most layouts are, by AVX2: parts in the order of memory, of one key or of two in turn, pages, and
- * what was committed. One function a kind looks at everything, puts the translations, and goes over into the
+ * UMRs of what most layouts are, by AVX2 or NEON: parts in the order of memory, of one key or of two in turn, pages,
+ * and, by AVX2, what was committed. One function a kind looks at everything, puts the translations, and goes over into the
  * one that posts, so that none saves a register. What does not pass is for mkey_configure_known(), or for
  * mkey_configure_committed().
  */
 #include "mkey.h"
 #include "umr_ordered.h"
 
-#if defined(__x86_64__)
+#if UMR_HAS_ORDERED
 
+#if defined(__x86_64__)
 #define QUICK __attribute__((target("avx2"), noinline)) static
+#define HAS_QUICK __builtin_cpu_supports("avx2")
+#define AS_LOOKED_AT(layout) (layout)
+#else
+#define QUICK __attribute__((noinline)) static
+#define HAS_QUICK true
+/* There are registers for all of it. */
+#define AS_LOOKED_AT(layout)                                                                       \
+	(&(const struct bsn_layout){ .parts = (layout)->parts,                                     \
+				     .part_count = (layout)->part_count,                           \
+				     .rounds = (layout)->rounds })
+#endif
 
 /* A UMR whose translations are in the ring, and that is too long for BlueFlame. */
 QUICK int post_long(struct bsn_sq *sq, struct mkey_object *slot, uint64_t length, uint64_t id,
@@ -56,6 +68,7 @@ BSN_ALWAYS_INLINE bool is_of_memory(const struct bsn_mkey_pool *pool, const stru
 }
 
 /* Puts the translations of all eights, and goes on to what comes after them. */
+#if defined(__x86_64__)
 UMR_WIDE void pass_eights(struct umr_ordered *pass, uint8_t **at, const struct bsn_part **part,
 			  const struct bsn_layout *layout, struct umr_kind kind)
 {
@@ -72,10 +85,18 @@ UMR_WIDE void pass_eights(struct umr_ordered *pass, uint8_t **at, const struct b
 	__asm__ volatile("" : "+r"(to), "+r"(from) : : "memory");
 	umr_pass_eights(pass, to, from, layout->part_count, kind);
 }
+#else
+UMR_WIDE void pass_eights(struct umr_ordered *pass, uint8_t **at, const struct bsn_part **part,
+			  const struct bsn_layout *layout, struct umr_kind kind)
+{
+	umr_pass_all_eights(pass, at, part, layout->part_count, kind);
+}
+#endif
 
-UMR_WIDE int configure(struct bsn_ep *ep, struct mkey_object *slot, const struct bsn_layout *layout,
+UMR_WIDE int configure(struct bsn_ep *ep, struct mkey_object *slot, const struct bsn_layout *given,
 		       uint64_t id, unsigned flags, struct umr_kind kind)
 {
+	const struct bsn_layout *const layout = AS_LOOKED_AT(given);
 	struct bsn_sq *const sq = ep->sq;
 	const bool has_rounds = kind.has_rounds;
 	const struct bsn_part *part;
@@ -88,7 +109,7 @@ UMR_WIDE int configure(struct bsn_ep *ep, struct mkey_object *slot, const struct
 		goto otherwise;
 	UMR_LOAD_AGAIN();
 	if (BSN_UNLIKELY(!umr_may_put(sq, layout->part_count + has_rounds, flags)))
-		return mkey_configure_elsewhere(&sq->ep, slot, layout, id, flags);
+		return mkey_configure_elsewhere(&sq->ep, slot, given, id, flags);
 	UMR_LOAD_AGAIN();
 	if (kind.are_eights ? has_rounds : (layout->part_count + has_rounds) % UMR_ALIGN)
 		umr_put_padding(umr_end_of(sq, umr_padded(layout->part_count + has_rounds)));
@@ -102,8 +123,8 @@ UMR_WIDE int configure(struct bsn_ep *ep, struct mkey_object *slot, const struct
 	}
 	if (kind.are_few || (!kind.are_eights && layout->part_count % 8))
 		umr_pass_rest(&pass, at, part, layout->part_count, kind);
-	if (BSN_UNLIKELY(!umr_end_ordered(&pass, layout->parts, slot->pool->wanted, layout->rounds,
-					  kind))) {
+	if (BSN_UNLIKELY(!umr_end_ordered(&pass, layout->parts, layout->part_count,
+					  slot->pool->wanted, layout->rounds, kind))) {
 		slot->pool->configure = mkey_configure_known;
 		goto otherwise;
 	}
@@ -122,7 +143,7 @@ UMR_WIDE int configure(struct bsn_ep *ep, struct mkey_object *slot, const struct
 	return kind.are_few && !has_rounds ? post_short(sq, slot, bytes, id, flags, padded)
 					   : post(sq, slot, bytes, id, flags, padded);
 otherwise:
-	return mkey_configure_known(&sq->ep, slot, layout, id, flags);
+	return mkey_configure_known(&sq->ep, slot, given, id, flags);
 }
 
 /* Whether so many parts may be looked at like this. */
@@ -231,6 +252,8 @@ QUICK int configure_page_list(struct bsn_ep *ep, struct mkey_object *slot,
 				   (struct umr_kind){ .are_many = true, .has_pages = true });
 }
 
+#if defined(__x86_64__)
+
 /* -- what was committed ------------------------------------------------------------------------------ */
 
 /* What the translations of the parts are. */
@@ -287,16 +310,13 @@ QUICK int configure_uniform(struct bsn_ep *ep, struct mkey_object *slot,
 					  : configure_pages(ep, slot, layout, id, flags);
 }
 
-/* -- the choice -------------------------------------------------------------------------------------- */
+#endif
 
-mkey_configure_function *mkey_choose_committed(void)
-{
-	return __builtin_cpu_supports("avx2") ? configure_uniform : mkey_configure_committed;
-}
+/* -- the choice -------------------------------------------------------------------------------------- */
 
 mkey_configure_function *mkey_choose_configure(const struct bsn_mkey_pool *pool, bool has_turns)
 {
-	if (!__builtin_cpu_supports("avx2") || pool->attr.page_bytes > 1u << UMR_SPAN_LOG2)
+	if (!HAS_QUICK || pool->attr.page_bytes > 1u << UMR_SPAN_LOG2)
 		return mkey_configure_known;
 	if (pool->attr.page_bytes)
 		return has_turns ? mkey_configure_known : configure_page_list;
@@ -305,11 +325,6 @@ mkey_configure_function *mkey_choose_configure(const struct bsn_mkey_pool *pool,
 
 #else
 
-mkey_configure_function *mkey_choose_committed(void)
-{
-	return mkey_configure_committed;
-}
-
 mkey_configure_function *mkey_choose_configure(const struct bsn_mkey_pool *pool, bool has_turns)
 {
 	(void)pool, (void)has_turns;
@@ -317,3 +332,12 @@ mkey_configure_function *mkey_choose_configure(const struct bsn_mkey_pool *pool,
 }
 
 #endif
+
+mkey_configure_function *mkey_choose_committed(void)
+{
+#if defined(__x86_64__)
+	return __builtin_cpu_supports("avx2") ? configure_uniform : mkey_configure_committed;
+#else
+	return mkey_configure_committed;
+#endif
+}
