@@ -69,12 +69,19 @@ BSN_ALWAYS_INLINE bool is_of_memory(const struct bsn_mkey_pool *pool, const stru
 
 /* Puts the translations of all eights, and goes on to what comes after them. */
 #if defined(__x86_64__)
+/* ThreadSanitizer's calls may come anywhere, and change it. */
+#ifdef BSN_THREADS_ARE_WATCHED
+#define UMR_IN(name)
+#else
+#define UMR_IN(name) __asm__(name)
+#endif
+
 UMR_WIDE void pass_eights(struct umr_ordered *pass, uint8_t **at, const struct bsn_part **part,
 			  const struct bsn_layout *layout, struct umr_kind kind)
 {
 	/* No parameter is in these, so that none has to move. */
-	register const struct bsn_part *from __asm__("r10");
-	register uint8_t *to __asm__("r11");
+	register const struct bsn_part *from UMR_IN("r10");
+	register uint8_t *to UMR_IN("r11");
 	size_t bytes = (size_t)umr_eights_of(layout->part_count, kind) * BSN_DS_SIZE;
 
 	BSN_HIDE(bytes);
