@@ -1907,11 +1907,11 @@ BSN_ALWAYS_INLINE int bsn_post_units(struct bsn_ep *ep, unsigned opcode, const u
 	}
 }
 
-/* WRITEs inline data to one of many peers: more than a DS, or of a length that the compiler does not know. */
-BSN_APART int bsn_peer_inline(struct bsn_ep *ep, const void *data, size_t length,
-			      const struct bsn_remote *remote, uint64_t id, uint64_t what)
+/* WRITEs inline data to one of many peers, by its vector. */
+BSN_ALWAYS_INLINE int bsn_try_peer_inline(struct bsn_ep *ep, unsigned opcode, const void *data,
+					  size_t length, const struct bsn_remote *remote,
+					  uint32_t imm, uint64_t id, uint32_t flags)
 {
-	const uint32_t opcode = (uint8_t)what, flags = (uint32_t)what, imm = (uint32_t)(what >> 32);
 	struct bsn_sq *sq = ep->sq;
 	int err = BSN_NOT_PLAIN;
 
@@ -1921,6 +1921,16 @@ BSN_APART int bsn_peer_inline(struct bsn_ep *ep, const void *data, size_t length
 	else if (bsn_is_for(ep, BSN_EXTENDED_DS, opcode, flags))
 		err = bsn_put_data(sq, sq->peer_limit, bsn_peer_of(ep), BSN_EXTENDED_DS, opcode,
 				   (const uint8_t *)data, length, 0, remote, true, imm, id, flags);
+	return err;
+}
+
+/* More than a DS, or of a length that the compiler does not know. */
+BSN_APART int bsn_peer_inline(struct bsn_ep *ep, const void *data, size_t length,
+			      const struct bsn_remote *remote, uint64_t id, uint64_t what)
+{
+	const uint32_t opcode = (uint8_t)what, flags = (uint32_t)what, imm = (uint32_t)(what >> 32);
+	const int err = bsn_try_peer_inline(ep, opcode, data, length, remote, imm, id, flags);
+
 	return err > 0 ? bsn_post_inline_cold(ep, opcode, data, (uint32_t)length, remote, imm, id,
 					      flags & BSN_F_PLAIN)
 		       : err;

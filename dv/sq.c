@@ -1227,16 +1227,8 @@ BSN_ALWAYS_INLINE int post_peer_beyond(struct bsn_ep *ep, unsigned opcode, uint3
 				       const void *data, const struct bsn_remote *remote, uint32_t imm,
 				       uint64_t id)
 {
-	const unsigned length = count_of(what);
-	struct bsn_sq *sq = ep->sq;
-	int err = BSN_NOT_PLAIN;
+	const int err = bsn_try_peer_inline(ep, opcode, data, count_of(what), remote, imm, id, flags);
 
-	if (bsn_is_for(ep, BSN_COMPACT_DS, opcode, flags))
-		err = bsn_put_data(sq, sq->peer_limit, bsn_peer_of(ep), BSN_COMPACT_DS, opcode, data, length, 0,
-				   remote, true, imm, id, flags);
-	else if (bsn_is_for(ep, BSN_EXTENDED_DS, opcode, flags))
-		err = bsn_put_data(sq, sq->peer_limit, bsn_peer_of(ep), BSN_EXTENDED_DS, opcode, data, length, 0,
-				   remote, true, imm, id, flags);
 	return err > 0 ? post_inline(ep, what, data, remote, imm, id) : err;
 }
 

@@ -82,6 +82,15 @@ BSN_ALWAYS_INLINE int admit(struct gate *g, uint32_t what)
 	return BSN_UNLIKELY(g->count == g->most) && is_limited(what) ? admit_late(g) : 0;
 }
 
+BSN_ALWAYS_INLINE int enter(struct gate *g, struct bsn_ep *ep, uint32_t what)
+{
+	const int err = admit(g, what);
+
+	if (!err)
+		ep->sq = g->of->sq;
+	return err;
+}
+
 BSN_ALWAYS_INLINE int posted(struct gate *g, struct bsn_ep *ep, uint32_t what, int err)
 {
 	ep->sq = &g->sq;
@@ -94,40 +103,40 @@ BSN_ALWAYS_INLINE int posted(struct gate *g, struct bsn_ep *ep, uint32_t what, i
 
 /* -- posts -------------------------------------------------------------------------------------- */
 
+/* @is_one: by the rows of the most common ones. */
+BSN_ALWAYS_INLINE int post_sges(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,
+				const struct bsn_remote *remote, uint32_t imm, uint64_t id, bool is_one)
+{
+	struct gate *g = gate_of(ep->sq);
+	const int err = enter(g, ep, what);
+
+	if (err)
+		return err;
+	return posted(g, ep, what,
+		      (is_one ? ep->sq->posts->one : ep->sq->posts->sgl)[BSN_POST_ROW(what, what)](
+			      ep, what, sge, remote, imm, id));
+}
+
 static int post_sgl(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,
 		    const struct bsn_remote *remote, uint32_t imm, uint64_t id)
 {
-	struct gate *g = gate_of(ep->sq);
-	const int err = admit(g, what);
-
-	if (err)
-		return err;
-	ep->sq = g->of->sq;
-	return posted(g, ep, what, ep->sq->posts->sgl[BSN_POST_ROW(what, what)](ep, what, sge, remote, imm, id));
+	return post_sges(ep, what, sge, remote, imm, id, false);
 }
 
-/* The rows of the most common ones. */
 static int post_one(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,
 		    const struct bsn_remote *remote, uint32_t imm, uint64_t id)
 {
-	struct gate *g = gate_of(ep->sq);
-	const int err = admit(g, what);
-
-	if (err)
-		return err;
-	ep->sq = g->of->sq;
-	return posted(g, ep, what, ep->sq->posts->one[BSN_POST_ROW(what, what)](ep, what, sge, remote, imm, id));
+	return post_sges(ep, what, sge, remote, imm, id, true);
 }
 
 static int post_inline(struct bsn_ep *ep, uint32_t what, const void *data,
 		       const struct bsn_remote *remote, uint32_t imm, uint64_t id)
 {
 	struct gate *g = gate_of(ep->sq);
-	const int err = admit(g, what);
+	const int err = enter(g, ep, what);
 
 	if (err)
 		return err;
-	ep->sq = g->of->sq;
 	return posted(g, ep, what, ep->sq->posts->piece[BSN_POST_ROW(what, what)](ep, what, data, remote, imm, id));
 }
 
@@ -135,33 +144,30 @@ static int post_atomic(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *s
 		       const struct bsn_remote *remote, const uint64_t operand[2], uint64_t id)
 {
 	struct gate *g = gate_of(ep->sq);
-	const int err = admit(g, what);
+	const int err = enter(g, ep, what);
 
 	if (err)
 		return err;
-	ep->sq = g->of->sq;
 	return posted(g, ep, what, ep->sq->posts->atomic(ep, what, sge, remote, operand, id));
 }
 
 static int post_body(struct bsn_ep *ep, const struct bsn_sq_body *body, uint64_t id)
 {
 	struct gate *g = gate_of(ep->sq);
-	const int err = admit(g, body->what);
+	const int err = enter(g, ep, body->what);
 
 	if (err)
 		return err;
-	ep->sq = g->of->sq;
 	return posted(g, ep, body->what, bsn_ep_post_body(ep, body, id));
 }
 
 static int post_prepared(struct bsn_ep *ep, const struct bsn_prepared *p, uint64_t id, unsigned flags)
 {
 	struct gate *g = gate_of(ep->sq);
-	const int err = admit(g, p->wr.opcode);
+	const int err = enter(g, ep, p->wr.opcode);
 
 	if (err)
 		return err;
-	ep->sq = g->of->sq;
 	return posted(g, ep, p->wr.opcode,
 		      bsn_has_peer_room(ep->sq) ? bsn_peer_prepared(ep, p, id, flags) :
 						  bsn_sq_post_prepared(ep, p, id, flags));
