@@ -12,7 +12,7 @@
  *	plain verbs            the queue never has credits here, and @posts names functions of its own
  *	another kind of peer   queues with one peer have a `limit`, those with many a `peer_limit`
  *
- * The cold functions of sq.c tell these apart.
+ * The cold functions tell these apart.
  *
  * Counters count basic blocks, modulo 2^16, as the device's do. Differences are taken forward and are
  * at most the size of the ring (32768 BBs).

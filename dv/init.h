@@ -85,7 +85,7 @@ static inline bool is_one_of(uint64_t opcodes, unsigned opcode)
 uint64_t bsn_sq_ops_of(enum bsn_transport transport, bool has_atomics);
 
 /*
- * sq.c: for a queue with a ring and one peer, or many; and for any queue, which look each time at its path and
+ * rows.c: for a queue with a ring and one peer, or many; and for any queue, which look each time at its path and
  * whether it is closed.
  */
 extern const struct bsn_sq_posts bsn_sq_posts_mlx5, bsn_sq_posts_peers, bsn_sq_posts_any;

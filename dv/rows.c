@@ -1,0 +1,400 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What the inline code left, by its shape: the rows of struct bsn_sq_posts. Most often it left a plain request, since it
+ * found no room; the functions here look for some, and build the most common requests themselves.
+ */
+#include "init.h"
+#include "shapes.h"
+
+/* -- to the one peer -------------------------------------------------------------------------------- */
+
+/*
+ * The most common requests by functions of their own, as the rows of struct bsn_sq_posts are: signaled, of one to
+ * BSN_MAX_PLAIN_SGE SGEs or of inline data. The inline code builds them, but once a lap finds the ring's end, or has
+ * used up the room that was counted.
+ */
+
+/* Whether it is one of these, and there is room for it. The compiler knows the count. */
+BSN_ALWAYS_INLINE bool is_common(struct bsn_sq *sq, uint32_t what, const struct bsn_sge *sge, unsigned count,
+				 unsigned ds, unsigned opcode, uint32_t flags)
+{
+	return BSN_LIKELY(what == BSN_WHAT(opcode, flags, count)) && bsn_are_plain(sge, count) &&
+	       (count == 1 || BSN_LIKELY(count <= sq->max_sge)) && BSN_LIKELY(is_one_of(sq->ops, opcode)) &&
+	       look_quickly(sq, bsn_bb_of_ds(ds));
+}
+
+/*
+ * Ends a WQE of one or two blocks, all of it in registers. The second block is at the ring's start where the first is
+ * at its end.
+ */
+BSN_ALWAYS_INLINE int end_split(struct bsn_sq *sq, const struct bsn_regs *r, unsigned ds, uint64_t id, uint32_t flags)
+{
+	const size_t bytes = bsn_bytes_of_ds(ds);
+	uint8_t *const wqe = sq->slot;
+	uint8_t *const after = wqe + BSN_BB_SIZE;
+	uint8_t *const second = bytes > BSN_BB_SIZE && after == sq->ring_end ? sq->ring : after;
+
+	BSN_UNROLL for (unsigned i = 0; i < ds && i < BSN_BB_DS; i++)
+		bsn_store_ds(wqe + i * BSN_DS_SIZE, r->ds[i]);
+	BSN_UNROLL for (unsigned i = BSN_BB_DS; i < ds; i++)
+		bsn_store_ds(second + (i - BSN_BB_DS) * BSN_DS_SIZE, r->ds[i]);
+	bsn_keep_id(sq, wqe, ds, BSN_NEAR_DS, id);
+	bsn_sq_advance(sq, bytes);
+	sq->slot = bytes > BSN_BB_SIZE ? second + BSN_BB_SIZE : after;
+	if (second != after)
+		sq->limit = sq->slot; /* the next one looks */
+	if (flags & BSN_F_RING)
+		return bsn_publish(sq, wqe, bytes, r, ds, BSN_REST_NONE);
+	bsn_sq_append(sq, wqe);
+	return 0;
+}
+
+/* Of several SGEs, for which there is room. */
+BSN_ALWAYS_INLINE int put_several(struct bsn_sq *sq, const struct bsn_sge *sge, unsigned count,
+				  const struct bsn_remote *remote, uint32_t imm, uint64_t id, unsigned opcode,
+				  bool has_raddr, uint32_t flags)
+{
+	const unsigned ds = 1 + has_raddr + count;
+	struct bsn_regs r;
+
+	if (has_raddr)
+		r.ds[1] = bsn_ds_raddr(remote);
+	BSN_UNROLL for (unsigned i = 0; i < count; i++)
+		r.ds[1 + has_raddr + i] = bsn_ds_plain(&sge[i]);
+	bsn_begin(&r, sq, NULL, 0, opcode, ds, flags, imm);
+	return end_split(sq, &r, ds, id, flags);
+}
+
+#define POST_PARAMETERS(data)                                                                      \
+	struct bsn_ep *ep, uint32_t what, const data, const struct bsn_remote *remote, uint32_t imm, uint64_t id
+#define POST_ONE(name, opcode, has_raddr, flags)                                                   \
+	static int name(POST_PARAMETERS(struct bsn_sge *sge))                                      \
+	{                                                                                          \
+		if (is_common(ep->sq, what, sge, 1, 2 + has_raddr, opcode, flags))                 \
+			return bsn_put_sges(ep->sq, NULL, 0, opcode, sge, 1, false, remote, has_raddr, imm, id, flags); \
+		return ep->sq->fenced_limit ? bsn_mlx5_post_sgl_fenced(ep, what, sge, remote, imm, id)      \
+					    : post_sgl(ep, what, sge, remote, imm, id);            \
+	}
+#define POST_SEVERAL(name, opcode, has_raddr, flags, count)                                        \
+	static __attribute__((noinline)) int name##count(POST_PARAMETERS(struct bsn_sge *sge))     \
+	{                                                                                          \
+		if (is_common(ep->sq, what, sge, count, 1 + has_raddr + count, opcode, flags))     \
+			return put_several(ep->sq, sge, count, remote, imm, id, opcode, has_raddr, flags); \
+		return post_sgl(ep, what, sge, remote, imm, id);                                   \
+	}
+#define POST_LIST(name, opcode, has_raddr, flags)                                                  \
+	POST_SEVERAL(name, opcode, has_raddr, flags, 2)                                            \
+	POST_SEVERAL(name, opcode, has_raddr, flags, 3)                                            \
+	POST_SEVERAL(name, opcode, has_raddr, flags, 4)                                            \
+	static int name(POST_PARAMETERS(struct bsn_sge *sge))                                      \
+	{                                                                                          \
+		switch (count_of(what)) {                                                          \
+		case 2: return name##2(ep, what, sge, remote, imm, id);                            \
+		case 3: return name##3(ep, what, sge, remote, imm, id);                            \
+		case 4: return name##4(ep, what, sge, remote, imm, id);                            \
+		default: return post_sgl(ep, what, sge, remote, imm, id);                          \
+		}                                                                                  \
+	}
+#define BOTH(post, name, opcode, has_raddr)                                                        \
+	post(name, opcode, has_raddr, (uint32_t)BSN_F_SIGNALED)                                    \
+	post(name##_rung, opcode, has_raddr, (uint32_t)(BSN_F_SIGNALED | BSN_F_RING))
+BOTH(POST_ONE, post_read, BSN_OPCODE_RDMA_READ, true)
+BOTH(POST_ONE, post_send_inval, BSN_OPCODE_SEND_INVAL, false)
+BOTH(POST_ONE, post_write, BSN_OPCODE_RDMA_WRITE, true)
+BOTH(POST_ONE, post_write_imm, BSN_OPCODE_RDMA_WRITE_IMM, true)
+BOTH(POST_ONE, post_send, BSN_OPCODE_SEND, false)
+BOTH(POST_ONE, post_send_imm, BSN_OPCODE_SEND_IMM, false)
+BOTH(POST_LIST, post_reads, BSN_OPCODE_RDMA_READ, true)
+BOTH(POST_LIST, post_writes, BSN_OPCODE_RDMA_WRITE, true)
+BOTH(POST_LIST, post_sends, BSN_OPCODE_SEND, false)
+
+/* Inline data that begin at the ring's end and go on at its start. */
+BSN_ALWAYS_INLINE int put_piece_across(struct bsn_sq *sq, uint32_t what, const void *data,
+				       const struct bsn_remote *remote, uint32_t imm, uint64_t id, unsigned opcode,
+				       bool has_raddr, uint32_t flags)
+{
+	struct beside beside;
+	int err;
+
+	go_beside(sq, &beside);
+	err = bsn_put_data(sq, beside.limit, NULL, 0, opcode, data, count_of(what), 0, remote, has_raddr, imm, id,
+			   flags & ~(uint32_t)BSN_F_RING);
+	return come_back(sq, &beside, err, flags);
+}
+
+/* The most common pieces of inline data. */
+#define POST_PIECE(name, opcode, has_raddr, flags)                                                 \
+	static __attribute__((noinline)) int name##_across(POST_PARAMETERS(void *data))            \
+	{                                                                                          \
+		const int err = put_piece_across(ep->sq, what, data, remote, imm, id, opcode, has_raddr, flags); \
+                                                                                                   \
+		return err > 0 ? bsn_sq_post_inline_cold(ep, what, data, remote, imm, id) : err;          \
+	}                                                                                          \
+	static __attribute__((noinline)) int name##_anew(POST_PARAMETERS(void *data))              \
+	{                                                                                          \
+		const int err = look_quickly(ep->sq, 1)                                            \
+					? bsn_put_data(ep->sq, ep->sq->limit, NULL, 0, opcode, data, \
+						       count_of(what), 0, remote, has_raddr, imm, id, flags) \
+					: BSN_NO_ROOM;                                             \
+                                                                                                   \
+		return err > 0 ? post_inline(ep, what, data, remote, imm, id) : err;               \
+	}                                                                                          \
+	static int name(POST_PARAMETERS(void *data))                                               \
+	{                                                                                          \
+		const uint32_t shape = what & ((1u << BSN_WHAT_COUNT_SHIFT) - 1);                  \
+		const struct bsn_sq *sq = ep->sq;                                                  \
+                                                                                                   \
+		if (BSN_UNLIKELY(shape != BSN_WHAT(opcode, flags | BSN_F_INLINE, 0u)))             \
+			return post_inline(ep, what, data, remote, imm, id);                       \
+		return sq->slot < sq->limit && is_wrapping(sq, NULL)                               \
+			       ? name##_across(ep, what, data, remote, imm, id)                    \
+			       : name##_anew(ep, what, data, remote, imm, id);                     \
+	}
+BOTH(POST_PIECE, post_write_piece, BSN_OPCODE_RDMA_WRITE, true)
+BOTH(POST_PIECE, post_send_piece, BSN_OPCODE_SEND, false)
+
+/* -- one of many peers: what the inline code left ---------------------------------------------------- */
+
+/*
+ * Most often it left a plain request, since the room that was counted is used up: once a lap, or at every second post
+ * where the queue takes one request at a time. Room is counted again, and the function that the inline code has for
+ * such requests builds it, by a jump. None of those comes back here. What the library has to signal goes the cold
+ * way at once.
+ */
+
+/* Most requests take two blocks at the most, whatever the peer's address vector. */
+BSN_ALWAYS_INLINE bool has_two_blocks(const struct bsn_sq *sq)
+{
+	return bsn_fits(sq, sq->peer_limit, 2 * BSN_BB_SIZE);
+}
+
+BSN_ALWAYS_INLINE bool has_peer_block(const struct bsn_sq *sq)
+{
+	return bsn_fits(sq, sq->peer_limit, BSN_BB_SIZE);
+}
+
+typedef int sgl_post(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge, const struct bsn_remote *remote,
+		     uint32_t imm, uint64_t id);
+
+/* SGEs, with any flags. The compiler knows @kind, here and below. */
+BSN_ALWAYS_INLINE int post_peer_any(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,
+				    const struct bsn_remote *remote, uint32_t imm, uint64_t id,
+				    const struct bsn_kind *kind)
+{
+	struct bsn_sq *sq = ep->sq;
+
+#define POST_RUNG(count)                                                                           \
+	if (kind == &bsn_kind_write && what == BSN_WHAT(BSN_OPCODE_RDMA_WRITE, BSN_F_RUNG, count##u)) \
+		return bsn_peer_write_rung##count(ep, sq, sge, remote, sq->slot, id);              \
+	if (kind == &bsn_kind_read && what == BSN_WHAT(BSN_OPCODE_RDMA_READ, BSN_F_RUNG, count##u)) \
+		return bsn_peer_read_rung##count(ep, sq, sge, remote, sq->slot, id);
+	POST_RUNG(2)
+	POST_RUNG(3)
+	POST_RUNG(4)
+#undef POST_RUNG
+	if (BSN_UNLIKELY(opcode_of(what) != kind->opcode || what & (BSN_F_INLINE | UNKNOWN_FLAGS)) ||
+	    bsn_is_due(sq, what))
+		return post_sgl(ep, what, sge, remote, imm, id);
+	if (count_of(what) == 1 && has_peer_block(sq) && bsn_are_plain(sge, 1))
+		return bsn_post_piece(ep, kind, bsn_ds_data(sge), remote, id, imm, what & BSN_F_PLAIN);
+	if (kind->has_remote && count_of(what) == 2)
+		return bsn_peer_rdma2(ep, what, sge, remote, imm, id);
+	if (kind->has_remote && count_of(what) == 3)
+		return bsn_peer_rdma3(ep, what, sge, remote, imm, id);
+	if (kind->has_remote && count_of(what) == 4)
+		return bsn_peer_rdma4(ep, what, sge, remote, imm, id);
+	return post_sgl(ep, what, sge, remote, imm, id);
+}
+
+/* One SGE, with these @flags, as @otherwise where there are more or others. */
+BSN_ALWAYS_INLINE int post_peer_one(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,
+				    const struct bsn_remote *remote, uint32_t imm, uint64_t id,
+				    const struct bsn_kind *kind, uint32_t flags, sgl_post *otherwise)
+{
+	if (what != BSN_WHAT(kind->opcode, flags, 1u))
+		return otherwise(ep, what, sge, remote, imm, id);
+	if (bsn_is_due(ep->sq, flags) || !has_peer_block(ep->sq) || !bsn_are_plain(sge, 1))
+		return post_sgl(ep, BSN_WHAT(kind->opcode, flags, 1u), sge, remote, imm, id);
+	return bsn_post_piece(ep, kind, bsn_ds_data(sge), remote, id, imm, flags);
+}
+
+/* Inline data of an RDMA request, of more than a DS. */
+BSN_ALWAYS_INLINE int post_peer_beyond(struct bsn_ep *ep, unsigned opcode, uint32_t what, uint32_t flags,
+				       const void *data, const struct bsn_remote *remote, uint32_t imm,
+				       uint64_t id)
+{
+	const int err = bsn_try_peer_inline(ep, opcode, data, count_of(what), remote, imm, id, flags);
+
+	return err > 0 ? post_inline(ep, what, data, remote, imm, id) : err;
+}
+
+static __attribute__((noinline)) int post_peer_long(struct bsn_ep *ep, uint32_t what, const void *data,
+						    const struct bsn_remote *remote, uint32_t imm,
+						    uint64_t id)
+{
+	return post_peer_beyond(ep, opcode_of(what), what, what, data, remote, imm, id);
+}
+
+static __attribute__((noinline)) int post_peer_long_write(struct bsn_ep *ep, uint32_t what, const void *data,
+							  const struct bsn_remote *remote, uint32_t imm,
+							  uint64_t id)
+{
+	return post_peer_beyond(ep, BSN_OPCODE_RDMA_WRITE, what, BSN_F_RUNG, data, remote, imm, id);
+}
+
+/* Inline data; most often it is one DS, with these @flags. */
+BSN_ALWAYS_INLINE int post_peer_data(struct bsn_ep *ep, uint32_t what, const void *data,
+				     const struct bsn_remote *remote, uint32_t imm, uint64_t id,
+				     const struct bsn_kind *kind, uint32_t flags)
+{
+	const uint32_t rest = what - BSN_WHAT(kind->opcode, flags | BSN_F_INLINE, 0u);
+	const uint32_t length = rest >> BSN_WHAT_COUNT_SHIFT;
+
+	if (rest & ((1u << BSN_WHAT_COUNT_SHIFT) - 1) || !has_peer_block(ep->sq))
+		return post_inline(ep, what, data, remote, imm, id);
+	if (length - 1 >= BSN_DS_INLINE_MAX)
+		return kind == &bsn_kind_write && flags == BSN_F_RUNG ?
+			       post_peer_long_write(ep, what, data, remote, imm, id) :
+		       kind->has_remote ? post_peer_long(ep, what, data, remote, imm, id) :
+					  post_inline(ep, what, data, remote, imm, id);
+	return bsn_post_piece(ep, kind, bsn_ds_short((const uint8_t *)data, length), remote, id, imm, flags);
+}
+
+/* Two functions each: the first one, which finds room, saves no register for the other one. */
+#define POST_PEER_TWICE(name, type, ...)                                                           \
+	static __attribute__((noinline)) int name##_anew(                                          \
+		struct bsn_ep *ep, uint32_t what, const type *data,                                \
+		const struct bsn_remote *remote, uint32_t imm, uint64_t id)                        \
+	{                                                                                          \
+		look_for_room(ep->sq, true);                                                       \
+		return __VA_ARGS__;                                                                \
+	}                                                                                          \
+	static __attribute__((noinline)) int name(struct bsn_ep *ep, uint32_t what,                \
+						  const type *data,                                \
+						  const struct bsn_remote *remote, uint32_t imm,   \
+						  uint64_t id)                                     \
+	{                                                                                          \
+		if (!has_two_blocks(ep->sq))                                                       \
+			return name##_anew(ep, what, data, remote, imm, id);                       \
+		return __VA_ARGS__;                                                                \
+	}
+#define POST_PEER_ANY(name)                                                                        \
+	static __attribute__((noinline)) int post_peer_##name##_any(                               \
+		struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,                       \
+		const struct bsn_remote *remote, uint32_t imm, uint64_t id)                        \
+	{                                                                                          \
+		return post_peer_any(ep, what, sge, remote, imm, id, &bsn_kind_##name);            \
+	}
+#define POST_PEER_ONE(name, after, flags)                                                          \
+	POST_PEER_TWICE(post_peer_##name##after, struct bsn_sge,                                   \
+			post_peer_one(ep, what, data, remote, imm, id, &bsn_kind_##name, flags,    \
+				      post_peer_##name##_any))
+#define POST_PEER_DATA(name, after, flags)                                                         \
+	POST_PEER_TWICE(post_peer_##name##_data##after, void,                                      \
+			post_peer_data(ep, what, data, remote, imm, id, &bsn_kind_##name, flags))
+#define POST_PEER(name)                                                                            \
+	POST_PEER_ANY(name)                                                                        \
+	POST_PEER_ONE(name, _quiet, 0u)                                                            \
+	POST_PEER_ONE(name, _quiet_rung, (uint32_t)BSN_F_RING)                                     \
+	POST_PEER_ONE(name, , (uint32_t)BSN_F_SIGNALED)                                            \
+	POST_PEER_ONE(name, _rung, BSN_F_RUNG)
+#define POST_PEER_DATAS(name)                                                                      \
+	POST_PEER_DATA(name, , (uint32_t)BSN_F_SIGNALED)                                           \
+	POST_PEER_DATA(name, _rung, BSN_F_RUNG)
+POST_PEER(read)
+POST_PEER(send_inval)
+POST_PEER(write)
+POST_PEER(write_imm)
+POST_PEER(send)
+POST_PEER(send_imm)
+POST_PEER_DATAS(write)
+POST_PEER_DATAS(write_imm)
+POST_PEER_DATAS(send)
+POST_PEER_DATAS(send_imm)
+#undef POST_PEER_DATAS
+#undef POST_PEER
+#undef POST_PEER_DATA
+#undef POST_PEER_ONE
+#undef POST_PEER_ANY
+#undef POST_PEER_TWICE
+
+/* The inline code's functions cannot fail where there are two blocks and the queue has the operation. */
+BSN_ALWAYS_INLINE int post_peer_atomic_now(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,
+					   const struct bsn_remote *remote, const uint64_t operand[2],
+					   uint64_t id)
+{
+	if (what == BSN_WHAT(BSN_OPCODE_ATOMIC_FA, BSN_F_RUNG, 1u) && is_one_of(ep->sq->ops, BSN_OPCODE_ATOMIC_FA))
+		return bsn_peer_fetch_add_rung(ep, operand[0], sge, remote, operand[1], id);
+	if (what == BSN_WHAT(BSN_OPCODE_ATOMIC_CS, BSN_F_RUNG, 1u) && is_one_of(ep->sq->ops, BSN_OPCODE_ATOMIC_CS))
+		return bsn_peer_cmp_swap_rung(ep, operand[0], sge, remote, operand[1], id);
+	return bsn_sq_post_atomic(ep, what, sge, remote, operand, id);
+}
+
+static __attribute__((noinline)) int post_peer_atomic_anew(struct bsn_ep *ep, uint32_t what,
+							   const struct bsn_sge *sge,
+							   const struct bsn_remote *remote,
+							   const uint64_t operand[2], uint64_t id)
+{
+	look_for_room(ep->sq, true);
+	return has_two_blocks(ep->sq) ? post_peer_atomic_now(ep, what, sge, remote, operand, id) :
+					bsn_sq_post_atomic(ep, what, sge, remote, operand, id);
+}
+
+static int post_peer_atomic(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,
+			    const struct bsn_remote *remote, const uint64_t operand[2], uint64_t id)
+{
+	if (!has_two_blocks(ep->sq))
+		return post_peer_atomic_anew(ep, what, sge, remote, operand, id);
+	return post_peer_atomic_now(ep, what, sge, remote, operand, id);
+}
+
+#define FOUR(f) f, f, f, f
+#define ALL(f)  { FOUR(f), FOUR(f), FOUR(f), FOUR(f) }
+_Static_assert(BSN_POST_ROWS == 16, "each row has its function");
+#define ROW(opcode, name)                                                                          \
+	[BSN_POST_ROW(opcode, 0)] = name, [BSN_POST_ROW(opcode, BSN_F_RING)] = name##_rung
+#define ROWS_ELSE(row, name) [row] = name, [(row) + BSN_POST_ROWS / 2] = name
+const struct bsn_sq_posts bsn_sq_posts_mlx5 = {
+	.one = { ROW(BSN_OPCODE_RDMA_READ, post_read), ROW(BSN_OPCODE_SEND_INVAL, post_send_inval),
+		 ROW(BSN_OPCODE_RDMA_WRITE, post_write), ROW(BSN_OPCODE_RDMA_WRITE_IMM, post_write_imm),
+		 ROW(BSN_OPCODE_SEND, post_send), ROW(BSN_OPCODE_SEND_IMM, post_send_imm), ROWS_ELSE(2, post_sgl),
+		 ROWS_ELSE(3, post_sgl) },
+	.sgl = { ROW(BSN_OPCODE_RDMA_READ, post_reads), ROW(BSN_OPCODE_RDMA_WRITE, post_writes),
+		 ROW(BSN_OPCODE_SEND, post_sends), ROWS_ELSE(BSN_POST_ROW(BSN_OPCODE_SEND_INVAL, 0), post_sgl),
+		 ROWS_ELSE(BSN_POST_ROW(BSN_OPCODE_RDMA_WRITE_IMM, 0), post_sgl),
+		 ROWS_ELSE(BSN_POST_ROW(BSN_OPCODE_SEND_IMM, 0), post_sgl), ROWS_ELSE(2, post_sgl),
+		 ROWS_ELSE(3, post_sgl) },
+	.piece = { ROW(BSN_OPCODE_RDMA_WRITE, post_write_piece), ROW(BSN_OPCODE_SEND, post_send_piece),
+		   ROWS_ELSE(BSN_POST_ROW(BSN_OPCODE_RDMA_READ, 0), post_inline),
+		   ROWS_ELSE(BSN_POST_ROW(BSN_OPCODE_SEND_INVAL, 0), post_inline),
+		   ROWS_ELSE(BSN_POST_ROW(BSN_OPCODE_RDMA_WRITE_IMM, 0), post_inline),
+		   ROWS_ELSE(BSN_POST_ROW(BSN_OPCODE_SEND_IMM, 0), post_inline), ROWS_ELSE(2, post_inline),
+		   ROWS_ELSE(3, post_inline) },
+	.atomic = bsn_sq_post_atomic,
+};
+const struct bsn_sq_posts bsn_sq_posts_any = { .one = ALL(bsn_sq_post_sgl),
+					       .sgl = ALL(bsn_sq_post_sgl),
+					       .piece = ALL(bsn_sq_post_inline),
+					       .atomic = bsn_sq_post_atomic };
+const struct bsn_sq_posts bsn_sq_posts_peers = {
+	.one = { ROW(BSN_OPCODE_RDMA_READ, post_peer_read), ROW(BSN_OPCODE_SEND_INVAL, post_peer_send_inval),
+		 ROW(BSN_OPCODE_RDMA_WRITE, post_peer_write), ROW(BSN_OPCODE_RDMA_WRITE_IMM, post_peer_write_imm),
+		 ROW(BSN_OPCODE_SEND, post_peer_send), ROW(BSN_OPCODE_SEND_IMM, post_peer_send_imm),
+		 ROWS_ELSE(2, post_sgl), ROWS_ELSE(3, post_sgl) },
+	.sgl = { ROW(BSN_OPCODE_RDMA_READ, post_peer_read_quiet),
+		 ROW(BSN_OPCODE_SEND_INVAL, post_peer_send_inval_quiet),
+		 ROW(BSN_OPCODE_RDMA_WRITE, post_peer_write_quiet),
+		 ROW(BSN_OPCODE_RDMA_WRITE_IMM, post_peer_write_imm_quiet), ROW(BSN_OPCODE_SEND, post_peer_send_quiet),
+		 ROW(BSN_OPCODE_SEND_IMM, post_peer_send_imm_quiet), ROWS_ELSE(2, post_sgl), ROWS_ELSE(3, post_sgl) },
+	.piece = { ROW(BSN_OPCODE_RDMA_WRITE, post_peer_write_data),
+		   ROW(BSN_OPCODE_RDMA_WRITE_IMM, post_peer_write_imm_data), ROW(BSN_OPCODE_SEND, post_peer_send_data),
+		   ROW(BSN_OPCODE_SEND_IMM, post_peer_send_imm_data),
+		   ROWS_ELSE(BSN_POST_ROW(BSN_OPCODE_RDMA_READ, 0), post_inline),
+		   ROWS_ELSE(BSN_POST_ROW(BSN_OPCODE_SEND_INVAL, 0), post_inline), ROWS_ELSE(2, post_inline),
+		   ROWS_ELSE(3, post_inline) },
+	.atomic = post_peer_atomic,
+};
+#undef ROWS_ELSE
+#undef ROW
+#undef ALL
+#undef FOUR
