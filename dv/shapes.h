@@ -77,7 +77,7 @@ static inline int post_inline(struct bsn_ep *ep, uint32_t what, const void *data
 
 /* -- across the ring's end ---------------------------------------------------------------------- */
 
-static inline void copy_ds(uint8_t *to, const uint8_t *from, size_t ds)
+static __attribute__((noinline, unused)) void copy_ds(uint8_t *to, const uint8_t *from, size_t ds)
 {
 	const size_t bytes = ds * BSN_DS_SIZE;
 	size_t at = 0;
