@@ -33,8 +33,9 @@ BSN_ALWAYS_INLINE int end_split(struct bsn_sq *sq, const struct bsn_regs *r, uns
 	uint8_t *const wqe = sq->slot;
 	uint8_t *const after = wqe + BSN_BB_SIZE;
 	uint8_t *const second = bytes > BSN_BB_SIZE && after == sq->ring_end ? sq->ring : after;
+	const unsigned first_ds = ds < BSN_BB_DS ? ds : BSN_BB_DS;
 
-	BSN_UNROLL for (unsigned i = 0; i < ds && i < BSN_BB_DS; i++)
+	BSN_UNROLL for (unsigned i = 0; i < first_ds; i++)
 		bsn_store_ds(wqe + i * BSN_DS_SIZE, r->ds[i]);
 	BSN_UNROLL for (unsigned i = BSN_BB_DS; i < ds; i++)
 		bsn_store_ds(second + (i - BSN_BB_DS) * BSN_DS_SIZE, r->ds[i]);
