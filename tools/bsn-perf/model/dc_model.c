@@ -194,6 +194,8 @@ static void read_counters(void *arg, struct dc_figures *figures)
 	const struct dc_model *m = arg;
 
 	figures->counters = m->pool->counters;
+	figures->counters.evictions += m->pool->swaps;
+	figures->counters.bindings += m->pool->swaps;
 	figures->taken_early = m->taken_early;
 }
 
