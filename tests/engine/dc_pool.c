@@ -638,7 +638,6 @@ static void who_waits_has_its_turn_in_order(struct bench *b)
 	unmake(&r);
 }
 
-/* Nothing that the program sees was signaled, but somebody waits. */
 /* An initiator is idle, but the poll had no place left to tell who waits for it. */
 static void who_comes_later_passes_nobody(struct bench *b)
 {
@@ -662,6 +661,7 @@ static void who_comes_later_passes_nobody(struct bench *b)
 	}
 }
 
+/* Nothing that the program sees was signaled, but somebody waits. */
 static void an_unsignaled_end_is_found_out(struct bench *b)
 {
 	const struct bsn_dc_pool_attr attr = { .initiators = 1, .signal_every = -1 };
