@@ -119,6 +119,7 @@ def test_wrong_usage(bench):
             ('slots', 'dc', '--simulate', '--dcis', '4096', '--streams', '1024'),
             ('use --simulate', 'dc', '--connect-ns', '140'),
             ('--simulate has no device', 'dc', '--simulate', '--device', 'mlx5_0'),
+            ('--simulate has --connect-ns', 'dc', '--simulate', '--full-handshake'),
             ('there is nothing to draw', 'dc', '--plot', 'x.svg'),
             ('--local 0: must be', 'dc', '--local', '0'),
             ('use one', 'dc', '--local', '2', '--pmix'),
@@ -398,6 +399,16 @@ def test_dc_streams_are_worth_initiators(bench):
         check(made['lru'] <= 0.45 * made['dcs_quota'] and made['sieve'] <= 0.45 * made['dcs_quota'], f'{pattern} {made}')
     out = bench.run(PERF, 'dc', '--operations', '10', '--streams', '33')[0]
     check('33 streams: an initiator has 32 at most' in out, out)
+
+
+def test_dc_by_a_full_handshake(bench):
+    few = ('--operations', '1000', '--policy', 'lru')
+    report, policies = dc(bench, *few, '--full-handshake')
+    check(report['full_handshake'] and 'full_handshake' not in dc(bench, *few)[0], report)
+    check(policies['lru']['connects_per_operation'] == connects(bench, *few)['lru'], report)
+    check('initiators, by a full handshake, window' in bench.run(PERF, 'dc', *few, '--full-handshake')[0], report)
+    out = bench.run(PERF, 'dc', *few, '--full-handshake', BSN_PATH='verbs')[0]
+    check('no full handshake' in out, out)
 
 
 def test_dc_simulated(bench):

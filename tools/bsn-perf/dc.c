@@ -27,7 +27,7 @@ static struct {
 	char *peers, *dcis, *streams, *window, *pattern, *policy, *count, *bytes, *set, *seed, *plot;
 	char *connect, *answer, *random, *issue;
 	char *under_callgrind, *local;
-	int instructions, simulate, pmix;
+	int instructions, simulate, pmix, full_handshake;
 } options;
 
 static const struct poptOption option_table[] = {
@@ -37,6 +37,8 @@ static const struct poptOption option_table[] = {
 	{ "dcis", 'm', POPT_ARG_STRING, &options.dcis, 0, "initiators (default: 8)", "N" },
 	{ "streams", 0, POPT_ARG_STRING, &options.streams, 0,
 	  "streams of each initiator (default: 1)", "N" },
+	{ "full-handshake", 0, POPT_ARG_NONE, &options.full_handshake, 0,
+	  "initiators wait for the answer to each connection", NULL },
 	{ "window", 'w', POPT_ARG_STRING, &options.window, 0,
 	  "requests that are outstanding or wait (default: 4)", "N" },
 	{ "pattern", 'p', POPT_ARG_STRING, &options.pattern, 0,
@@ -225,6 +227,8 @@ static int check_options(const struct dc_report *report)
 		return complain_usage("times are of the model: use --simulate");
 	if (options.simulate && options.common.device)
 		return complain_usage("--simulate has no device");
+	if (options.simulate && options.full_handshake)
+		return complain_usage("--full-handshake is a device's: --simulate has --connect-ns");
 	if (options.plot && report->count < 2)
 		return complain_usage("--plot: of one number of peers there is nothing to draw: "
 				      "use --peers 100,1000,10000");
@@ -243,6 +247,7 @@ static int read_options(poptContext context, struct dc_report *report)
 		err = complain_usage("dc takes no argument %s", poptPeekArg(context));
 	if (!err)
 		err = read_numbers(&first->plan, &report->times);
+	first->plan.full_handshake = options.full_handshake;
 	if (!err)
 		err = read_policies(first->figures);
 	if (!err)
@@ -331,6 +336,7 @@ static int count_one(const struct dc_report *report, const struct dc_plan *plan,
 		"--seed", text[7],
 		report->device ? "--device" : "--simulate",
 		report->device ? report->device->name : NULL,
+		plan->full_handshake ? "--full-handshake" : NULL,
 		NULL,
 	};
 	struct counts c = { 0 };

@@ -268,6 +268,7 @@ int dc_bench_run(struct dc_bench *b, const struct dc_plan *plan, enum bsn_dc_pol
 	const bool is_short = plan->streams > 1 && plan->window < STREAMS_DEPTH;
 	const struct bsn_dc_pool_attr attr = { .initiators = plan->initiators,
 					       .streams = plan->streams,
+					       .full_handshake = plan->full_handshake,
 					       .policy = policy,
 					       .send_depth = is_short ? STREAMS_DEPTH : plan->window };
 	struct pool p = { .bench = b };

@@ -24,6 +24,7 @@ struct dc_meter {
 
 /**
  * struct dc_plan - what is played, by each policy
+ * @full_handshake: each connection is one, as in struct bsn_dc_pool_attr
  * @window: requests that are outstanding or wait, at any time
  * @operations: in all
  * @bytes: of each
@@ -32,6 +33,7 @@ struct dc_meter {
 struct dc_plan {
 	struct dc_crowd crowd;
 	uint32_t initiators, streams, window, operations, bytes;
+	bool full_handshake;
 	enum dc_counted counted;
 	const struct dc_meter *meter;
 };

@@ -29,6 +29,8 @@ static void print_head(FILE *to, const struct dc_report *report, const struct dc
 	fprintf(to, "%u peers, %u initiators", plan->crowd.peers, plan->initiators);
 	if (plan->streams > 1)
 		fprintf(to, " of %u streams", plan->streams);
+	if (plan->full_handshake)
+		fprintf(to, ", by a full handshake");
 	fprintf(to, ", window %u, %s, %u writes of %u bytes\n", plan->window, report->pattern,
 		plan->operations, plan->bytes);
 	if (!report->device)
@@ -159,6 +161,8 @@ static void add_result(struct json_object *to, const struct dc_report *report, c
 	add_number(to, "peers", plan->crowd.peers);
 	add_number(to, "dcis", plan->initiators);
 	add_number(to, "streams", plan->streams);
+	if (plan->full_handshake)
+		json_object_object_add(to, "full_handshake", json_object_new_boolean(true));
 	add_number(to, "window", plan->window);
 	add_number(to, "operations", plan->operations);
 	add_number(to, "bytes", plan->bytes);
