@@ -24,7 +24,7 @@ def check(what, limit):
 
 
 def check_list_of_32():
-    return check('list', 374)
+    return check('list', 375)
 
 
 def check_interleaved_of_32():
