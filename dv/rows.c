@@ -66,8 +66,6 @@ BSN_ALWAYS_INLINE int put_several(struct bsn_sq *sq, const struct bsn_sge *sge, 
 	return end_split(sq, &r, ds, id, flags);
 }
 
-#define POST_PARAMETERS(data)                                                                      \
-	struct bsn_ep *ep, uint32_t what, const data, const struct bsn_remote *remote, uint32_t imm, uint64_t id
 #define POST_ONE(name, opcode, has_raddr, flags)                                                   \
 	static int name(POST_PARAMETERS(struct bsn_sge *sge))                                      \
 	{                                                                                          \

@@ -121,9 +121,7 @@ BSN_ALWAYS_INLINE int post_data_to(struct bsn_sq *sq, const uint8_t *limit, cons
  * SGEs and inline data go the same ways, each by functions of its own: the compiler knows @is_list. A function that
  * only chooses goes on to another one by a jump, so that no register is saved.
  */
-#define PARAMETERS                                                                                 \
-	struct bsn_ep *ep, uint32_t what, const void *data, const struct bsn_remote *remote,       \
-		uint32_t imm, uint64_t id
+#define PARAMETERS POST_PARAMETERS(void *data)
 #define ARGUMENTS ep, what, data, remote, imm, id
 #define GO(way)                                                                                    \
 	(is_list ? bsn_mlx5_post_sgl_##way(ARGUMENTS) : bsn_mlx5_post_inline_##way(ARGUMENTS))

@@ -32,11 +32,13 @@ BSN_ALWAYS_INLINE uint8_t *limit_of(const struct bsn_sq *sq, const struct bsn_pe
 	return peer ? sq->peer_limit : sq->limit;
 }
 
+/* @data: SGEs, or inline data */
+#define POST_PARAMETERS(data)                                                                      \
+	struct bsn_ep *ep, uint32_t what, const data, const struct bsn_remote *remote, uint32_t imm, uint64_t id
+
 /* sq.c: any request, and why it is refused. */
-int bsn_sq_post_sgl_cold(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,
-			 const struct bsn_remote *remote, uint32_t imm, uint64_t id);
-int bsn_sq_post_inline_cold(struct bsn_ep *ep, uint32_t what, const void *data,
-			    const struct bsn_remote *remote, uint32_t imm, uint64_t id);
+int bsn_sq_post_sgl_cold(POST_PARAMETERS(struct bsn_sge *sge));
+int bsn_sq_post_inline_cold(POST_PARAMETERS(void *data));
 
 /*
  * shapes.c: SGEs that are all plain, or one piece of inline data, to queues with a ring; what is neither is handed to the
@@ -44,29 +46,23 @@ int bsn_sq_post_inline_cold(struct bsn_ep *ep, uint32_t what, const void *data,
  * that is owed; and any queue with one peer.
  */
 #define POST_BY(way)                                                                               \
-	int bsn_mlx5_post_sgl_##way(struct bsn_ep *ep, uint32_t what, const void *sge,             \
-				    const struct bsn_remote *remote, uint32_t imm, uint64_t id);   \
-	int bsn_mlx5_post_inline_##way(struct bsn_ep *ep, uint32_t what, const void *data,         \
-				       const struct bsn_remote *remote, uint32_t imm, uint64_t id);
+	int bsn_mlx5_post_sgl_##way(POST_PARAMETERS(void *sge));                                   \
+	int bsn_mlx5_post_inline_##way(POST_PARAMETERS(void *data));
 POST_BY(peer)
 POST_BY(one)
 POST_BY(full)
 #undef POST_BY
-int bsn_mlx5_post_sgl_fenced(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,
-			     const struct bsn_remote *remote, uint32_t imm, uint64_t id);
-int bsn_mlx5_post_sgl_else(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,
-			   const struct bsn_remote *remote, uint32_t imm, uint64_t id);
+int bsn_mlx5_post_sgl_fenced(POST_PARAMETERS(struct bsn_sge *sge));
+int bsn_mlx5_post_sgl_else(POST_PARAMETERS(struct bsn_sge *sge));
 
-static inline int post_sgl(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,
-			   const struct bsn_remote *remote, uint32_t imm, uint64_t id)
+static inline int post_sgl(POST_PARAMETERS(struct bsn_sge *sge))
 {
 	if (ep->sq->slot < ep->sq->peer_limit)
 		return bsn_mlx5_post_sgl_peer(ep, what, sge, remote, imm, id);
 	return bsn_mlx5_post_sgl_else(ep, what, sge, remote, imm, id);
 }
 
-static inline int post_inline(struct bsn_ep *ep, uint32_t what, const void *data,
-			      const struct bsn_remote *remote, uint32_t imm, uint64_t id)
+static inline int post_inline(POST_PARAMETERS(void *data))
 {
 	if (ep->sq->slot < ep->sq->peer_limit)
 		return bsn_mlx5_post_inline_peer(ep, what, data, remote, imm, id);
