@@ -810,9 +810,9 @@ BSN_ALWAYS_INLINE unsigned bsn_begin(struct bsn_regs *r, struct bsn_sq *sq,
 }
 
 /*
- * A message (@has_remote: RDMA request) of @count SGEs, all plain. @is_apart: in a function of its own, for
- * requests that the library need not signal. That calls the library only by a jump, and keeps what it can in
- * memory early, so that it saves fewer registers.
+ * A message (@has_remote: RDMA request) of @count SGEs, all plain. bsn_count_quiet() has counted it where the compiler
+ * knows the flags: no register is saved for a call then. @is_apart: in a function of its own, for requests that the
+ * library need not signal. That keeps what it can in memory early, so that it saves fewer registers.
  */
 BSN_ALWAYS_INLINE int bsn_put_sges(struct bsn_sq *sq, const struct bsn_peer *peer,
 				   unsigned prefix_ds, unsigned opcode, const struct bsn_sge *sge,
@@ -843,7 +843,9 @@ BSN_ALWAYS_INLINE int bsn_put_sges(struct bsn_sq *sq, const struct bsn_peer *pee
 	if (is_apart && !prefix_ds)
 		bsn_is_not_due(sq, flags);
 	bsn_begin_of(&r, peer, prefix_ds, bsn_ctrl0(sq, opcode, ds),
-		     prefix_ds ? bsn_ctrl1_counted(sq, flags, imm) : bsn_ctrl1(sq, flags, imm));
+		     prefix_ds || (!is_apart && __builtin_constant_p(flags)) ?
+			     bsn_ctrl1_counted(sq, flags, imm) :
+			     bsn_ctrl1(sq, flags, imm));
 	return bsn_end(sq, wqe, NULL, is_early, &r, ds, rest, ds, BSN_NEAR_DS, bsn_bytes_of_ds(ds), id,
 		       flags);
 }
@@ -1606,7 +1608,8 @@ BSN_ALWAYS_INLINE int bsn_try_sges(struct bsn_ep *ep, unsigned opcode, unsigned 
 	struct bsn_sq *sq = ep->sq;
 
 	if (!count || count > BSN_MAX_PLAIN_SGE || (flags & ~BSN_F_PLAIN) ||
-	    !bsn_takes_sges(sq, needs, sge, count, has_remote))
+	    !bsn_takes_sges(sq, needs, sge, count, has_remote) ||
+	    (__builtin_constant_p(flags) && !bsn_count_quiet(sq, flags)))
 		return BSN_NOT_PLAIN;
 	return bsn_put_sges(sq, NULL, 0, opcode, sge, count, false, remote, has_remote, imm, id, flags);
 }
