@@ -7,25 +7,10 @@
 #include "init.h"
 #include "sq.h"
 
-static const uint8_t *block_at(const struct bsn_sq *sq, unsigned index)
-{
-	return sq->ring + (size_t)(index & sq->bb_mask) * BSN_BB_SIZE;
-}
-
-struct bsn_posted bsn_sq_posted_at(const struct bsn_sq *sq, uint16_t index)
-{
-	struct bsn_ctrl ctrl;
-
-	bsn_ctrl_decode(&ctrl, block_at(sq, index));
-	return (struct bsn_posted){ .opcode = (uint8_t)ctrl.opcode,
-				    .count_bb = (uint16_t)bsn_bb_of_ds(ctrl.ds),
-				    .stream = (uint16_t)ctrl.dci_stream };
-}
-
 /* A request may go round the ring's end. */
 static const uint8_t *ds_at(const struct bsn_sq *sq, uint16_t index, unsigned ds)
 {
-	return block_at(sq, index + ds / BSN_BB_DS) + ds % BSN_BB_DS * BSN_DS_SIZE;
+	return bsn_sq_slot_of(sq, index + ds / BSN_BB_DS) + ds % BSN_BB_DS * BSN_DS_SIZE;
 }
 
 /* Units of the address vector, where a request has one. */
@@ -66,12 +51,12 @@ static uint32_t flags_of(const struct bsn_sq *sq, uint16_t index, const struct b
 
 int bsn_sq_post_again(const struct bsn_sq *from, uint16_t index, struct bsn_peer *peer)
 {
-	const uint64_t *kept = bsn_peer_ids(from, block_at(from, index));
+	const uint64_t *kept = bsn_peer_ids(from, bsn_sq_slot_of(from, index));
 	struct rest rest = { .from = from, .index = index };
 	struct bsn_sq_body body = { .put = put_rest, .arg = &rest };
 	struct bsn_ctrl ctrl;
 
-	bsn_ctrl_decode(&ctrl, block_at(from, index));
+	bsn_ctrl_decode(&ctrl, bsn_sq_slot_of(from, index));
 	rest.first_ds = 1 + prefix_at(from, index);
 	rest.end_ds = ctrl.ds;
 	body.what = BSN_WHAT(ctrl.opcode, flags_of(from, index, &ctrl), 0);
@@ -95,7 +80,7 @@ uint64_t bsn_sq_bytes_at(const struct bsn_sq *sq, uint16_t index)
 	uint64_t bytes = 0;
 	struct bsn_ctrl ctrl;
 
-	bsn_ctrl_decode(&ctrl, block_at(sq, index));
+	bsn_ctrl_decode(&ctrl, bsn_sq_slot_of(sq, index));
 	if (ctrl.opcode == BSN_OPCODE_NOP)
 		return 0;
 	for (unsigned ds = data_at(sq, index, &ctrl); ds < ctrl.ds; ds++) {

@@ -6,7 +6,7 @@
 #ifndef DV_POSTED_H
 #define DV_POSTED_H
 
-#include "bsn_sq.h"
+#include "sq.h"
 
 /**
  * struct bsn_posted - a request
@@ -21,7 +21,15 @@ struct bsn_posted {
 };
 
 /* The request that begins at @index. */
-struct bsn_posted bsn_sq_posted_at(const struct bsn_sq *sq, uint16_t index);
+BSN_ALWAYS_INLINE struct bsn_posted bsn_sq_posted_at(const struct bsn_sq *sq, uint16_t index)
+{
+	struct bsn_ctrl ctrl;
+
+	bsn_ctrl_decode(&ctrl, bsn_sq_slot_of(sq, index));
+	return (struct bsn_posted){ .opcode = (uint8_t)ctrl.opcode,
+				    .count_bb = (uint16_t)bsn_bb_of_ds(ctrl.ds),
+				    .stream = (uint16_t)ctrl.dci_stream };
+}
 
 /*
  * Posts the message that begins at @index of another queue of the kind once more, to the same peer, whose part of the

@@ -33,8 +33,9 @@ BSN_ALWAYS_INLINE int end_split(struct bsn_sq *sq, const struct bsn_regs *r, uns
 	uint8_t *const wqe = sq->slot;
 	uint8_t *const after = wqe + BSN_BB_SIZE;
 	uint8_t *const second = bytes > BSN_BB_SIZE && after == sq->ring_end ? sq->ring : after;
+	const unsigned first_ds = ds < BSN_BB_DS ? ds : BSN_BB_DS;
 
-	BSN_UNROLL for (unsigned i = 0; i < ds && i < BSN_BB_DS; i++)
+	BSN_UNROLL for (unsigned i = 0; i < first_ds; i++)
 		bsn_store_ds(wqe + i * BSN_DS_SIZE, r->ds[i]);
 	BSN_UNROLL for (unsigned i = BSN_BB_DS; i < ds; i++)
 		bsn_store_ds(second + (i - BSN_BB_DS) * BSN_DS_SIZE, r->ds[i]);
@@ -206,14 +207,15 @@ BSN_ALWAYS_INLINE int post_peer_any(struct bsn_ep *ep, uint32_t what, const stru
 	return post_sgl(ep, what, sge, remote, imm, id);
 }
 
-/* One SGE, with these @flags, as @otherwise where there are more or others. */
+/* One SGE, with these @flags, as @otherwise where there are more or others. @knows_room: there is some. */
 BSN_ALWAYS_INLINE int post_peer_one(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,
 				    const struct bsn_remote *remote, uint32_t imm, uint64_t id,
-				    const struct bsn_kind *kind, uint32_t flags, sgl_post *otherwise)
+				    const struct bsn_kind *kind, uint32_t flags, sgl_post *otherwise, bool knows_room)
 {
 	if (what != BSN_WHAT(kind->opcode, flags, 1u))
 		return otherwise(ep, what, sge, remote, imm, id);
-	if (bsn_is_due(ep->sq, flags) || !has_peer_block(ep->sq) || !bsn_are_plain(sge, 1))
+	if (bsn_is_due(ep->sq, flags) || !(knows_room || has_peer_block(ep->sq)) ||
+	    !bsn_are_plain(sge, 1))
 		return post_sgl(ep, BSN_WHAT(kind->opcode, flags, 1u), sge, remote, imm, id);
 	return bsn_post_piece(ep, kind, bsn_ds_data(sge), remote, id, imm, flags);
 }
@@ -235,28 +237,52 @@ static __attribute__((noinline)) int post_peer_long(struct bsn_ep *ep, uint32_t 
 	return post_peer_beyond(ep, opcode_of(what), what, what, data, remote, imm, id);
 }
 
+/* A rung WRITE, where there are two blocks. */
 static __attribute__((noinline)) int post_peer_long_write(struct bsn_ep *ep, uint32_t what, const void *data,
 							  const struct bsn_remote *remote, uint32_t imm,
 							  uint64_t id)
 {
-	return post_peer_beyond(ep, BSN_OPCODE_RDMA_WRITE, what, BSN_F_RUNG, data, remote, imm, id);
+	const uint32_t length = count_of(what);
+	const struct bsn_sq *sq = ep->sq;
+
+#define UNIT(i) bsn_unit((const uint8_t *)data, length, i)
+	if (bsn_peer_of(ep)->prefix_ds == BSN_COMPACT_DS && length <= sq->max_inline)
+		switch (bsn_units_of(length)) {
+		case 2: return bsn_peer_units_rung2(ep, sq->slot, remote, id, UNIT(0), UNIT(1));
+		case 3: return bsn_peer_units_rung3(ep, sq->slot, remote, id, UNIT(0), UNIT(1), UNIT(2));
+		case 4: return bsn_peer_units_rung4(ep, sq->slot, remote, id, UNIT(0), UNIT(1), UNIT(2), UNIT(3));
+		case 5:
+			return bsn_peer_units_rung5(ep, sq->slot, remote, id, UNIT(0), UNIT(1), UNIT(2), UNIT(3),
+						    UNIT(4));
+		default: break;
+		}
+#undef UNIT
+	return post_peer_long(ep, what, data, remote, imm, id);
 }
 
-/* Inline data; most often it is one DS, with these @flags. */
+/* Called by a jump, for which no register is saved. */
+static __attribute__((noinline)) int post_peer_else(struct bsn_ep *ep, uint32_t what, const void *data,
+						    const struct bsn_remote *remote, uint32_t imm, uint64_t id)
+{
+	return post_inline(ep, what, data, remote, imm, id);
+}
+
+/* Inline data; most often it is one DS, with these @flags. @knows_room: there is some, for two blocks. */
 BSN_ALWAYS_INLINE int post_peer_data(struct bsn_ep *ep, uint32_t what, const void *data,
 				     const struct bsn_remote *remote, uint32_t imm, uint64_t id,
-				     const struct bsn_kind *kind, uint32_t flags)
+				     const struct bsn_kind *kind, uint32_t flags, bool knows_room)
 {
 	const uint32_t rest = what - BSN_WHAT(kind->opcode, flags | BSN_F_INLINE, 0u);
 	const uint32_t length = rest >> BSN_WHAT_COUNT_SHIFT;
 
-	if (rest & ((1u << BSN_WHAT_COUNT_SHIFT) - 1) || !has_peer_block(ep->sq))
-		return post_inline(ep, what, data, remote, imm, id);
+	if (rest & ((1u << BSN_WHAT_COUNT_SHIFT) - 1) || !(knows_room || has_peer_block(ep->sq)))
+		return post_peer_else(ep, what, data, remote, imm, id);
+	if (length > BSN_DS_INLINE_MAX && kind == &bsn_kind_write && flags == BSN_F_RUNG &&
+	    (knows_room || has_two_blocks(ep->sq)))
+		return post_peer_long_write(ep, what, data, remote, imm, id);
 	if (length - 1 >= BSN_DS_INLINE_MAX)
-		return kind == &bsn_kind_write && flags == BSN_F_RUNG ?
-			       post_peer_long_write(ep, what, data, remote, imm, id) :
-		       kind->has_remote ? post_peer_long(ep, what, data, remote, imm, id) :
-					  post_inline(ep, what, data, remote, imm, id);
+		return kind->has_remote ? post_peer_long(ep, what, data, remote, imm, id) :
+					  post_peer_else(ep, what, data, remote, imm, id);
 	return bsn_post_piece(ep, kind, bsn_ds_short((const uint8_t *)data, length), remote, id, imm, flags);
 }
 
@@ -266,6 +292,8 @@ BSN_ALWAYS_INLINE int post_peer_data(struct bsn_ep *ep, uint32_t what, const voi
 		struct bsn_ep *ep, uint32_t what, const type *data,                                \
 		const struct bsn_remote *remote, uint32_t imm, uint64_t id)                        \
 	{                                                                                          \
+		const bool knows_room = false;                                                     \
+                                                                                                   \
 		look_for_room(ep->sq, true);                                                       \
 		return __VA_ARGS__;                                                                \
 	}                                                                                          \
@@ -274,6 +302,8 @@ BSN_ALWAYS_INLINE int post_peer_data(struct bsn_ep *ep, uint32_t what, const voi
 						  const struct bsn_remote *remote, uint32_t imm,   \
 						  uint64_t id)                                     \
 	{                                                                                          \
+		const bool knows_room = true;                                                      \
+                                                                                                   \
 		if (!has_two_blocks(ep->sq))                                                       \
 			return name##_anew(ep, what, data, remote, imm, id);                       \
 		return __VA_ARGS__;                                                                \
@@ -288,10 +318,10 @@ BSN_ALWAYS_INLINE int post_peer_data(struct bsn_ep *ep, uint32_t what, const voi
 #define POST_PEER_ONE(name, after, flags)                                                          \
 	POST_PEER_TWICE(post_peer_##name##after, struct bsn_sge,                                   \
 			post_peer_one(ep, what, data, remote, imm, id, &bsn_kind_##name, flags,    \
-				      post_peer_##name##_any))
+				      post_peer_##name##_any, knows_room))
 #define POST_PEER_DATA(name, after, flags)                                                         \
 	POST_PEER_TWICE(post_peer_##name##_data##after, void,                                      \
-			post_peer_data(ep, what, data, remote, imm, id, &bsn_kind_##name, flags))
+			post_peer_data(ep, what, data, remote, imm, id, &bsn_kind_##name, flags, knows_room))
 #define POST_PEER(name)                                                                            \
 	POST_PEER_ANY(name)                                                                        \
 	POST_PEER_ONE(name, _quiet, 0u)                                                            \

@@ -65,6 +65,17 @@ BSN_ALWAYS_INLINE int post_list(struct bsn_sq *sq, uint8_t *limit, bool owes,
 		       BSN_REST_SGES, ds, BSN_NEAR_DS, bytes, id, what);
 }
 
+/* @peer: NULL: the queue has one. */
+BSN_ALWAYS_INLINE int post_list_to(struct bsn_sq *sq, uint8_t *limit, const struct bsn_peer *peer,
+				   uint32_t what, const struct bsn_sge *sge,
+				   const struct bsn_remote *remote, uint32_t imm, uint64_t id)
+{
+	if (!peer)
+		return post_list(sq, limit, false, NULL, 0, what, sge, remote, imm, id);
+	return peer->prefix_ds == 3 ? post_list(sq, limit, false, peer, 3, what, sge, remote, imm, id)
+				    : post_list(sq, limit, false, peer, 1, what, sge, remote, imm, id);
+}
+
 /* One piece of inline data. @limit: of the queue's kind; @peer: NULL without a prefix. */
 BSN_ALWAYS_INLINE int post_data(struct bsn_sq *sq, const uint8_t *limit,
 				const struct bsn_peer *peer, unsigned prefix_ds, uint32_t what,
@@ -78,123 +89,6 @@ BSN_ALWAYS_INLINE int post_data(struct bsn_sq *sq, const uint8_t *limit,
 				      has_raddr, imm, id, what)
 		       : bsn_put_long(sq, limit, peer, prefix_ds, opcode, data, length, 0, remote,
 				      has_raddr, imm, id, what);
-}
-
-/* The first request after a UMR: it pays the fence that is owed. */
-int bsn_mlx5_post_sgl_fenced(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,
-			     const struct bsn_remote *remote, uint32_t imm, uint64_t id)
-{
-	struct bsn_sq *sq = ep->sq;
-	const int err = post_list(sq, sq->fenced_limit, true, NULL, 0, what, sge, remote, imm, id);
-
-	return err > 0 ? bsn_sq_post_sgl_cold(ep, what, sge, remote, imm, id) : err;
-}
-
-/* @peer: NULL: the queue has one. */
-BSN_ALWAYS_INLINE int post_list_to(struct bsn_sq *sq, uint8_t *limit, const struct bsn_peer *peer,
-				   uint32_t what, const struct bsn_sge *sge,
-				   const struct bsn_remote *remote, uint32_t imm, uint64_t id)
-{
-	if (!peer)
-		return post_list(sq, limit, false, NULL, 0, what, sge, remote, imm, id);
-	return peer->prefix_ds == 3 ? post_list(sq, limit, false, peer, 3, what, sge, remote, imm, id)
-				    : post_list(sq, limit, false, peer, 1, what, sge, remote, imm, id);
-}
-
-static __attribute__((noinline)) int post_sgl_across(struct bsn_ep *ep, uint32_t what,
-						     const struct bsn_sge *sge,
-						     const struct bsn_remote *remote, uint32_t imm,
-						     uint64_t id)
-{
-	struct bsn_sq *sq = ep->sq;
-	struct beside beside;
-	int err;
-
-	go_beside(sq, &beside);
-	err = post_list_to(sq, beside.limit, peer_of(ep), what & ~(uint32_t)BSN_F_RING, sge, remote, imm, id);
-	err = come_back(sq, &beside, err, what);
-	return err > 0 ? bsn_sq_post_sgl_cold(ep, what, sge, remote, imm, id) : err;
-}
-
-static __attribute__((noinline)) int post_sgl_straight(struct bsn_ep *ep, uint32_t what,
-						       const struct bsn_sge *sge,
-						       const struct bsn_remote *remote, uint32_t imm,
-						       uint64_t id)
-{
-	const struct bsn_peer *peer = peer_of(ep);
-	struct bsn_sq *sq = ep->sq;
-	const int err = post_list_to(sq, limit_of(sq, peer), peer, what, sge, remote, imm, id);
-
-	return err > 0 ? bsn_sq_post_sgl_cold(ep, what, sge, remote, imm, id) : err;
-}
-
-/*
- * There was no room, or not enough, and it was counted anew. Here and in post_sgl_full() another function builds
- * the request, by a jump, so that no register is saved.
- */
-static __attribute__((noinline)) int post_sgl_now(struct bsn_ep *ep, uint32_t what,
-						  const struct bsn_sge *sge,
-						  const struct bsn_remote *remote, uint32_t imm,
-						  uint64_t id)
-{
-	const struct bsn_peer *peer = peer_of(ep);
-	const struct bsn_sq *sq = ep->sq;
-
-	if (peer ? has_room(sq, sq->peer_limit, list_ds(peer->prefix_ds, what))
-		 : has_room(sq, sq->limit, list_ds(0, what)))
-		return post_sgl_straight(ep, what, sge, remote, imm, id);
-	return is_wrapping(sq, peer) ? post_sgl_across(ep, what, sge, remote, imm, id)
-				     : bsn_sq_post_sgl_cold(ep, what, sge, remote, imm, id);
-}
-
-static __attribute__((noinline)) int post_sgl_full(struct bsn_ep *ep, uint32_t what,
-						   const struct bsn_sge *sge,
-						   const struct bsn_remote *remote, uint32_t imm,
-						   uint64_t id)
-{
-	look_for_room(ep->sq, ep->sq->has_peers);
-	if (BSN_LIKELY(count_of(what) <= BSN_BB_DS - 2 && ep->sq->slot < ep->sq->limit)) /* one block */
-		return post_sgl_straight(ep, what, sge, remote, imm, id);
-	return post_sgl_now(ep, what, sge, remote, imm, id);
-}
-
-/* Queues with one peer. */
-static __attribute__((noinline)) int post_sgl_one(struct bsn_ep *ep, uint32_t what,
-						  const struct bsn_sge *sge,
-						  const struct bsn_remote *remote, uint32_t imm,
-						  uint64_t id)
-{
-	const int err = post_list_to(ep->sq, ep->sq->limit, NULL, what, sge, remote, imm, id);
-
-	if (err <= 0)
-		return err;
-	return err == BSN_NO_ROOM ? post_sgl_full(ep, what, sge, remote, imm, id)
-				  : bsn_sq_post_sgl_cold(ep, what, sge, remote, imm, id);
-}
-
-/* To one of many peers; messages are the most common. */
-int bsn_mlx5_post_sgl_peer(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,
-			   const struct bsn_remote *remote, uint32_t imm, uint64_t id)
-{
-	const int err =
-		post_list_to(ep->sq, ep->sq->peer_limit, bsn_peer_of(ep), what, sge, remote, imm, id);
-
-	if (err <= 0)
-		return err;
-	return err == BSN_NO_ROOM ? post_sgl_full(ep, what, sge, remote, imm, id)
-				  : bsn_sq_post_sgl_cold(ep, what, sge, remote, imm, id);
-}
-
-/* For queues with one peer. These two only choose, so that none of their registers need saving. */
-int bsn_mlx5_post_sgl_else(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,
-			   const struct bsn_remote *remote, uint32_t imm, uint64_t id)
-{
-	const struct bsn_sq *sq = ep->sq;
-
-	if (BSN_LIKELY(sq->slot < sq->limit))
-		return post_sgl_one(ep, what, sge, remote, imm, id);
-	return sq->fenced_limit ? bsn_mlx5_post_sgl_fenced(ep, what, sge, remote, imm, id)
-				: post_sgl_full(ep, what, sge, remote, imm, id);
 }
 
 static bool takes_inline(const struct bsn_sq *sq, uint32_t what)
@@ -221,77 +115,141 @@ BSN_ALWAYS_INLINE int post_data_to(struct bsn_sq *sq, const uint8_t *limit, cons
 #undef POST_DATA
 }
 
-static __attribute__((noinline)) int post_inline_across(struct bsn_ep *ep, uint32_t what,
-							const void *data,
-							const struct bsn_remote *remote, uint32_t imm,
-							uint64_t id)
+/* -- by which way it is posted --------------------------------------------------------------------- */
+
+/*
+ * SGEs and inline data go the same ways, each by functions of its own: the compiler knows @is_list. A function that
+ * only chooses goes on to another one by a jump, so that no register is saved.
+ */
+#define PARAMETERS                                                                                 \
+	struct bsn_ep *ep, uint32_t what, const void *data, const struct bsn_remote *remote,       \
+		uint32_t imm, uint64_t id
+#define ARGUMENTS ep, what, data, remote, imm, id
+#define GO(way)                                                                                    \
+	(is_list ? bsn_mlx5_post_sgl_##way(ARGUMENTS) : bsn_mlx5_post_inline_##way(ARGUMENTS))
+#define WAY(linkage, way)                                                                          \
+	linkage __attribute__((noinline)) int bsn_mlx5_post_sgl_##way(PARAMETERS)                  \
+	{                                                                                          \
+		return post_##way(true, ARGUMENTS);                                                \
+	}                                                                                          \
+	linkage __attribute__((noinline)) int bsn_mlx5_post_inline_##way(PARAMETERS)               \
+	{                                                                                          \
+		return post_##way(false, ARGUMENTS);                                               \
+	}
+
+BSN_ALWAYS_INLINE unsigned ds_of(bool is_list, unsigned prefix_ds, uint32_t what)
+{
+	return is_list ? list_ds(prefix_ds, what) : data_ds(prefix_ds, what);
+}
+
+/* For which there is room up to @limit, or an error above 0. @peer: NULL: the queue has one. */
+BSN_ALWAYS_INLINE int build(bool is_list, struct bsn_sq *sq, uint8_t *limit, const struct bsn_peer *peer,
+			    uint32_t what, const void *data, const struct bsn_remote *remote,
+			    uint32_t imm, uint64_t id)
+{
+	return is_list ? post_list_to(sq, limit, peer, what, data, remote, imm, id)
+		       : post_data_to(sq, limit, peer, what, data, remote, imm, id);
+}
+
+/* Another function builds it, or says why it is refused. */
+BSN_ALWAYS_INLINE int post_cold(bool is_list, PARAMETERS)
+{
+	return is_list ? bsn_sq_post_sgl_cold(ARGUMENTS) : bsn_sq_post_inline_cold(ARGUMENTS);
+}
+
+BSN_ALWAYS_INLINE int post_across(bool is_list, PARAMETERS)
 {
 	struct bsn_sq *sq = ep->sq;
 	struct beside beside;
 	int err;
 
 	go_beside(sq, &beside);
-	err = post_data_to(sq, beside.limit, peer_of(ep), what & ~(uint32_t)BSN_F_RING, data, remote, imm, id);
+	err = build(is_list, sq, beside.limit, peer_of(ep), what & ~(uint32_t)BSN_F_RING, data, remote, imm, id);
 	err = come_back(sq, &beside, err, what);
-	return err > 0 ? bsn_sq_post_inline_cold(ep, what, data, remote, imm, id) : err;
+	return err > 0 ? post_cold(is_list, ARGUMENTS) : err;
 }
+WAY(static, across)
 
-static __attribute__((noinline)) int post_inline_straight(struct bsn_ep *ep, uint32_t what,
-							  const void *data,
-							  const struct bsn_remote *remote, uint32_t imm,
-							  uint64_t id)
+BSN_ALWAYS_INLINE int post_straight(bool is_list, PARAMETERS)
 {
 	const struct bsn_peer *peer = peer_of(ep);
 	struct bsn_sq *sq = ep->sq;
-	const int err = post_data_to(sq, limit_of(sq, peer), peer, what, data, remote, imm, id);
+	const int err = build(is_list, sq, limit_of(sq, peer), peer, what, data, remote, imm, id);
 
-	return err > 0 ? bsn_sq_post_inline_cold(ep, what, data, remote, imm, id) : err;
+	return err > 0 ? post_cold(is_list, ARGUMENTS) : err;
 }
+WAY(static, straight)
 
-static __attribute__((noinline)) int post_inline_now(struct bsn_ep *ep, uint32_t what,
-						     const void *data,
-						     const struct bsn_remote *remote, uint32_t imm,
-						     uint64_t id)
+/* Room was counted anew. */
+BSN_ALWAYS_INLINE int post_now(bool is_list, PARAMETERS)
 {
 	const struct bsn_peer *peer = peer_of(ep);
 	const struct bsn_sq *sq = ep->sq;
 
-	if (peer ? has_room(sq, sq->peer_limit, data_ds(peer->prefix_ds, what))
-		 : has_room(sq, sq->limit, data_ds(0, what)))
-		return post_inline_straight(ep, what, data, remote, imm, id);
-	return is_wrapping(sq, peer) ? post_inline_across(ep, what, data, remote, imm, id)
-				     : bsn_sq_post_inline_cold(ep, what, data, remote, imm, id);
+	if (peer ? has_room(sq, sq->peer_limit, ds_of(is_list, peer->prefix_ds, what))
+		 : has_room(sq, sq->limit, ds_of(is_list, 0, what)))
+		return GO(straight);
+	return is_wrapping(sq, peer) ? GO(across) : post_cold(is_list, ARGUMENTS);
 }
+WAY(static, now)
 
 /* There was no room, or not enough. */
-int bsn_mlx5_post_inline_full(struct bsn_ep *ep, uint32_t what, const void *data,
-			      const struct bsn_remote *remote, uint32_t imm, uint64_t id)
+BSN_ALWAYS_INLINE int post_full(bool is_list, PARAMETERS)
 {
-	look_for_room(ep->sq, ep->sq->has_peers);
-	if (BSN_LIKELY(count_of(what) <= BSN_DS_INLINE_MAX && ep->sq->slot < ep->sq->limit)) /* one block */
-		return post_inline_straight(ep, what, data, remote, imm, id);
-	return post_inline_now(ep, what, data, remote, imm, id);
-}
+	const unsigned one_block = is_list ? BSN_BB_DS - 2 : BSN_DS_INLINE_MAX;
 
-int bsn_mlx5_post_inline_peer(struct bsn_ep *ep, uint32_t what, const void *data,
-			      const struct bsn_remote *remote, uint32_t imm, uint64_t id)
+	look_for_room(ep->sq, ep->sq->has_peers);
+	if (BSN_LIKELY(count_of(what) <= one_block && ep->sq->slot < ep->sq->limit))
+		return GO(straight);
+	return GO(now);
+}
+WAY(, full)
+
+/* To queues with room, to the one peer, or to one of many. */
+BSN_ALWAYS_INLINE int post_with_room(bool is_list, uint8_t *limit, const struct bsn_peer *peer, PARAMETERS)
 {
-	const int err =
-		post_data_to(ep->sq, ep->sq->peer_limit, bsn_peer_of(ep), what, data, remote, imm, id);
+	const int err = build(is_list, ep->sq, limit, peer, what, data, remote, imm, id);
 
 	if (err <= 0)
 		return err;
-	return err == BSN_NO_ROOM ? bsn_mlx5_post_inline_full(ep, what, data, remote, imm, id)
-				  : bsn_sq_post_inline_cold(ep, what, data, remote, imm, id);
+	return err == BSN_NO_ROOM ? GO(full) : post_cold(is_list, ARGUMENTS);
 }
 
-int bsn_mlx5_post_inline_one(struct bsn_ep *ep, uint32_t what, const void *data,
+BSN_ALWAYS_INLINE int post_one(bool is_list, PARAMETERS)
+{
+	return post_with_room(is_list, ep->sq->limit, NULL, ARGUMENTS);
+}
+WAY(, one)
+
+BSN_ALWAYS_INLINE int post_peer(bool is_list, PARAMETERS)
+{
+	return post_with_room(is_list, ep->sq->peer_limit, bsn_peer_of(ep), ARGUMENTS);
+}
+WAY(, peer)
+
+#undef WAY
+#undef GO
+#undef ARGUMENTS
+#undef PARAMETERS
+
+/* The first request after a UMR: it pays the fence that is owed. */
+int bsn_mlx5_post_sgl_fenced(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,
 			     const struct bsn_remote *remote, uint32_t imm, uint64_t id)
 {
-	const int err = post_data_to(ep->sq, ep->sq->limit, NULL, what, data, remote, imm, id);
+	struct bsn_sq *sq = ep->sq;
+	const int err = post_list(sq, sq->fenced_limit, true, NULL, 0, what, sge, remote, imm, id);
 
-	if (err <= 0)
-		return err;
-	return err == BSN_NO_ROOM ? bsn_mlx5_post_inline_full(ep, what, data, remote, imm, id)
-				  : bsn_sq_post_inline_cold(ep, what, data, remote, imm, id);
+	return err > 0 ? bsn_sq_post_sgl_cold(ep, what, sge, remote, imm, id) : err;
+}
+
+/* To queues with one peer; it only chooses, as the two below do. */
+int bsn_mlx5_post_sgl_else(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,
+			   const struct bsn_remote *remote, uint32_t imm, uint64_t id)
+{
+	const struct bsn_sq *sq = ep->sq;
+
+	if (BSN_LIKELY(sq->slot < sq->limit))
+		return bsn_mlx5_post_sgl_one(ep, what, sge, remote, imm, id);
+	return sq->fenced_limit ? bsn_mlx5_post_sgl_fenced(ep, what, sge, remote, imm, id)
+				: bsn_mlx5_post_sgl_full(ep, what, sge, remote, imm, id);
 }

@@ -39,21 +39,23 @@ int bsn_sq_post_inline_cold(struct bsn_ep *ep, uint32_t what, const void *data,
 			    const struct bsn_remote *remote, uint32_t imm, uint64_t id);
 
 /*
- * shapes.c: SGEs that are all plain, and one piece of inline data, to queues with a ring; the other ones are handed to
- * the two above. By what a queue has: a fence that it owes; room, and many peers or one; else.
+ * shapes.c: SGEs that are all plain, or one piece of inline data, to queues with a ring; what is neither is handed to the
+ * two above. By what the queue has: many peers and room; one peer and room; no room, or not enough. SGEs only: a fence
+ * that is owed; and any queue with one peer.
  */
+#define POST_BY(way)                                                                               \
+	int bsn_mlx5_post_sgl_##way(struct bsn_ep *ep, uint32_t what, const void *sge,             \
+				    const struct bsn_remote *remote, uint32_t imm, uint64_t id);   \
+	int bsn_mlx5_post_inline_##way(struct bsn_ep *ep, uint32_t what, const void *data,         \
+				       const struct bsn_remote *remote, uint32_t imm, uint64_t id);
+POST_BY(peer)
+POST_BY(one)
+POST_BY(full)
+#undef POST_BY
 int bsn_mlx5_post_sgl_fenced(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,
 			     const struct bsn_remote *remote, uint32_t imm, uint64_t id);
-int bsn_mlx5_post_sgl_peer(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,
-			   const struct bsn_remote *remote, uint32_t imm, uint64_t id);
 int bsn_mlx5_post_sgl_else(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,
 			   const struct bsn_remote *remote, uint32_t imm, uint64_t id);
-int bsn_mlx5_post_inline_peer(struct bsn_ep *ep, uint32_t what, const void *data,
-			      const struct bsn_remote *remote, uint32_t imm, uint64_t id);
-int bsn_mlx5_post_inline_one(struct bsn_ep *ep, uint32_t what, const void *data,
-			     const struct bsn_remote *remote, uint32_t imm, uint64_t id);
-int bsn_mlx5_post_inline_full(struct bsn_ep *ep, uint32_t what, const void *data,
-			      const struct bsn_remote *remote, uint32_t imm, uint64_t id);
 
 static inline int post_sgl(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,
 			   const struct bsn_remote *remote, uint32_t imm, uint64_t id)
@@ -75,7 +77,7 @@ static inline int post_inline(struct bsn_ep *ep, uint32_t what, const void *data
 
 /* -- across the ring's end ---------------------------------------------------------------------- */
 
-static inline void copy_ds(uint8_t *to, const uint8_t *from, size_t ds)
+static __attribute__((noinline, unused)) void copy_ds(uint8_t *to, const uint8_t *from, size_t ds)
 {
 	const size_t bytes = ds * BSN_DS_SIZE;
 	size_t at = 0;

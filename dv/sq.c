@@ -62,18 +62,6 @@ static int refuse_full(struct bsn_sq *sq, uint32_t what)
 	return refuse(EAGAIN, "the send queue is full: poll its CQ");
 }
 
-/*
- * Two threads that post through one lane without a lock tear each other's copies in silence. A look at
- * each post would cost too much; a look whenever credits are counted does not.
- */
-void bsn_lane_note_other_poster(struct bsn_lane *lane, uintptr_t self)
-{
-	if (lane->lock)
-		return; /* any thread may come */
-	if (__atomic_exchange_n(&lane->owner_thread, self, __ATOMIC_RELAXED))
-		__atomic_fetch_add(&lane->count_posters, 1, __ATOMIC_RELAXED);
-}
-
 /* Room for @bb blocks, in one piece or not; the slot is in the ring. */
 static int admit(struct bsn_sq *sq, unsigned bb, uint32_t what)
 {

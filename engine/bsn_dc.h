@@ -145,7 +145,8 @@ struct bsn_dc_pool;
 
 /**
  * enum bsn_dc_policy - which initiator a peer takes that has none
- * @BSN_DC_LRU: one that nobody has, else the idle one that was used least recently, as a clock tells
+ * @BSN_DC_LRU: one that nobody has, else of the next three that a clock comes to the idle one that was used least since
+ *	it came there last
  * @BSN_DC_SIEVE: the same, but a new peer must be used soon to stay. Fewer connections than LRU where
  *	few peers have most of the requests; more where all take turns
  * @BSN_DC_DCS: as UCX's dcs: a peer gives its initiator up when its requests are done, and takes the

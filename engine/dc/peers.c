@@ -261,7 +261,7 @@ static int leave_slot(struct bsn_dc_pool *pool, const struct bsn_peer *peer)
 		return 0;
 	if (pool->rc)
 		rc_queue_look(rc_queue_of(s->of->sq));
-	if (s->held || !is_done(pool, s))
+	if (holds(pool, s) || !is_done(pool, s))
 		return fail(EBUSY, "requests to this peer are outstanding: poll until they are done; "
 				   "the last one tells only if it is signaled");
 	if (s->is_out)

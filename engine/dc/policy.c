@@ -12,78 +12,163 @@ static struct slot *slot_at(const struct bsn_dc_pool *pool, uint16_t number)
 	return number == NO_SLOT ? NULL : &pool->slots[number];
 }
 
+/* -- the least used of the next ones --------------------------------------------------------------- */
+
+/*
+ * A miss looks at the next few slots, and takes the one that was used least. What the others were used is forgotten,
+ * but that it was more than once: then one use still counts when the hand comes round again. So a miss costs the same
+ * however many slots were used.
+ *
+ * @LOOK_SIMPLY: a slot is an initiator. @LOOK_AT_STREAMS: a stream. Both leave to look_long() what takes
+ * more steps.
+ */
+enum look { LOOK_SIMPLY, LOOK_AT_STREAMS };
+
+BSN_ALWAYS_INLINE uint32_t take_uses_of_queue(struct slot *s, uint32_t at, uint32_t uses)
+{
+	if (uses)
+		s->seen_pi = (uint16_t)(at - 1 + (uses < 2));
+	return uses;
+}
+
+BSN_ALWAYS_INLINE uint32_t take_uses_of_stream(struct slot *s)
+{
+	const uint32_t uses = s->uses;
+
+	s->uses = uses > 1;
+	return uses;
+}
+
+/* On plain verbs each request is a block, and the route tells nothing. */
+static uint32_t take_uses_of_connection(struct slot *s)
+{
+	const uint16_t at = s->sq->pi;
+
+	if (at != s->seen_pi && s->is_new) {
+		s->seen_pi++;
+		s->is_new = false;
+	}
+	return take_uses_of_queue(s, at, (uint16_t)(at - s->seen_pi));
+}
+
+#define NOT_IDLE (1ull << 32)
+
+BSN_ALWAYS_INLINE uint64_t look_simply(struct slot *s)
+{
+	const struct bsn_sq *sq = s->sq;
+	const uint32_t done = bsn_sq_done(sq);
+
+	if (BSN_UNLIKELY(s->is_kept) || BSN_UNLIKELY(!bsn_sq_is_done(sq, (uint16_t)done)))
+		return NOT_IDLE;
+	return take_uses_of_queue(s, done, done - s->seen_pi); /* beyond a lap it is a lot */
+}
+
+/*
+ * While others of its queue have something outstanding, the last request that was polled tells. Where nothing is, a lap
+ * of which nothing was read does no harm.
+ */
+BSN_ALWAYS_INLINE uint64_t look_at_stream(struct slot *s)
+{
+	const struct bsn_sq *sq = s->sq;
+	const uint16_t done = bsn_sq_done(sq);
+	const bool is_empty = (uint16_t)(done + 1) == sq->pi;
+	struct initiator *i = s->of;
+
+	if ((uint16_t)i->read_pi != sq->pi || BSN_UNLIKELY(!is_empty)) {
+		const uint32_t pi = bsn_sq_wide_pi(sq);
+
+		if (BSN_UNLIKELY(pi - i->read_pi > sq->bb_mask))
+			return NOT_IDLE;
+		read_rest(i, pi);
+	}
+	if (BSN_UNLIKELY(s->is_kept || (!is_empty && (uint16_t)(sq->pi - s->end_pi) < (uint16_t)(sq->pi - done - 1))))
+		return NOT_IDLE;
+	return take_uses_of_stream(s);
+}
+
+static uint64_t look_long(struct bsn_dc_pool *pool, struct slot *s)
+{
+	const uint16_t done = bsn_sq_done(s->sq);
+
+	if (pool->streams > 1)
+		read_streams(pool, s->of);
+	if (!is_idle(pool, s))
+		return NOT_IDLE;
+	if (pool->rc)
+		return take_uses_of_connection(s);
+	return pool->streams > 1 ? take_uses_of_stream(s) : take_uses_of_queue(s, done, (uint16_t)(done - s->seen_pi));
+}
+
+BSN_ALWAYS_INLINE void move_hand(struct bsn_dc_pool *pool, struct slot *s, struct slot **to, bool in_order)
+{
+	if (in_order)
+		pool->sieve = s;
+	else
+		pool->hand = BSN_LIKELY(to < pool->clock_end) ? to : pool->clock + (to - pool->clock_end);
+}
+
+/* The slots at the hand: of the clock, or of those that are bound @in_order. NULL: none is idle. */
+BSN_ALWAYS_INLINE struct slot *find_least_used(struct bsn_dc_pool *pool, enum look how, bool in_order)
+{
+	struct slot *s = pool->sieve, *best = NULL, **const hand = pool->hand;
+	uint64_t least = NOT_IDLE;
+
+	BSN_UNROLL for (uint32_t k = 0; k < LOOKS; k++) {
+		struct slot *const this = in_order ? s : hand[k];
+		const uint64_t uses = how == LOOK_SIMPLY ? look_simply(this) : look_at_stream(this);
+
+		s = in_order ? bound_before(pool, this) : s;
+		if (BSN_UNLIKELY(!uses)) {
+			move_hand(pool, s, hand + k + 1, in_order);
+			return this;
+		}
+		if (uses < least) {
+			best = this;
+			least = uses;
+		}
+	}
+	if (BSN_UNLIKELY(!best))
+		return NULL;
+	move_hand(pool, s, hand + LOOKS, in_order);
+	return best;
+}
+
+/* Of any pool: the least used of the next ones that are idle. */
+static struct slot *find_long(struct bsn_dc_pool *pool, bool in_order)
+{
+	struct slot *s = pool->sieve, *best = NULL, **hand = pool->hand;
+	uint64_t least = NOT_IDLE;
+
+	for (uint32_t left = pool->bound.count, looks = LOOKS; left && looks && least; left--) {
+		struct slot *const this = in_order ? s : *hand;
+		const uint64_t uses = look_long(pool, this);
+
+		s = in_order ? bound_before(pool, this) : s;
+		hand = hand + 1 < pool->clock_end ? hand + 1 : pool->clock;
+		looks -= uses < NOT_IDLE;
+		best = uses < least ? this : best;
+		least = uses < least ? uses : least;
+	}
+	if (best)
+		move_hand(pool, s, hand, in_order);
+	return best;
+}
+
+/* The slot is idle, and in none of the states that want more than this. */
+BSN_ALWAYS_INLINE int take_quickly(TAKING, struct bsn_dc_pool *pool, struct slot *s, bool has_streams)
+{
+	if (BSN_UNLIKELY(!s))
+		return take_anyhow(ep, what, data, remote, imm, id);
+	swap_slot(pool, peer_of(ep), s, has_streams);
+	return go_on(ep, what, data, remote, imm, id);
+}
+
 /* -- least recently used -------------------------------------------------------------------------- */
 
-/* A clock, at most twice round: the hand passes once a slot that was used since it last passed. */
-static struct slot *find_oldest_any(struct bsn_dc_pool *pool)
-{
-	for (uint32_t left = 2 * pool->slot_count; left; left--) {
-		struct slot *s = pool->hand++;
-
-		if (pool->hand == pool->end)
-			pool->hand = pool->slots;
-		if (s->peer && is_idle(pool, s) && !take_used(pool, s))
-			return s;
-	}
-	return NULL;
-}
-
-BSN_ALWAYS_INLINE struct slot *next_of(const struct bsn_dc_pool *pool, struct slot *s)
-{
-	return s + 1 == pool->end ? pool->slots : s + 1;
-}
-
-enum { LEAST_CROWD = 4 };
-
-/*
- * Where the last round found one slot idle, the others are busy for the most part. Then the one of the last completion
- * that was polled is taken, as often as the pool has slots; after that the clock goes round again.
- */
-BSN_ALWAYS_INLINE struct slot *find_last_done(struct bsn_dc_pool *pool)
-{
-	struct slot *s = &pool->slots[pool->by_qpn[pool->last_done & pool->qpn_mask]];
-
-	pool->crowded--;
-	return s->sq->qpn == pool->last_done && is_simply_idle(s, bsn_sq_done(s->sq)) ? s : NULL;
-}
-
-/*
- * The same where the pool is simple, once round: it calls nothing, and remembers what the second round would find.
- * @has_free: some may have no peer.
- */
-BSN_ALWAYS_INLINE struct slot *find_oldest_simply(struct bsn_dc_pool *pool, bool has_free)
-{
-	struct slot *s = pool->hand, *idle = NULL, *last = NULL;
-
-	if (!has_free && BSN_UNLIKELY(pool->crowded)) {
-		struct slot *done_last = find_last_done(pool);
-		if (done_last)
-			return done_last;
-	}
-
-	do {
-		const uint16_t done = bsn_sq_done(s->sq);
-
-		if (is_simply_idle(s, done) && (!has_free || s->peer)) {
-			if (!take_simply_used(s, done)) {
-				pool->hand = next_of(pool, s);
-				return s;
-			}
-			idle = idle ? idle : s;
-			last = s;
-		}
-		s = next_of(pool, s);
-	} while (s != pool->hand);
-	if (idle)
-		pool->hand = next_of(pool, idle);
-	if (!has_free && idle && idle == last && pool->slot_count > LEAST_CROWD)
-		pool->crowded = pool->slot_count;
-	return idle;
-}
-
+/* A clock. */
 static struct slot *find_oldest(struct bsn_dc_pool *pool)
 {
-	return pool->is_simple ? find_oldest_simply(pool, true) : find_oldest_any(pool);
+	return find_long(pool, false);
 }
 
 static struct slot *choose_lru(struct bsn_dc_pool *pool, const struct bsn_peer *peer)
@@ -94,29 +179,69 @@ static struct slot *choose_lru(struct bsn_dc_pool *pool, const struct bsn_peer *
 	return s ? s : find_oldest(pool);
 }
 
-BSN_ALWAYS_INLINE int take_or_wait(struct bsn_dc_pool *pool, struct bsn_peer *peer, struct slot *s)
+/* Others wait, or the peer has not lost its slot, but the right to post. */
+BSN_ALWAYS_INLINE bool is_late(const struct bsn_dc_pool *pool, const struct bsn_ep *ep)
 {
-	return BSN_LIKELY(s) ? take_slot(pool, peer, s) : wait_for_turn(pool, peer);
+	return BSN_UNLIKELY(pool->waiters || bsn_peer_of(ep)->reserved[0] & PEER_HAS_SLOT);
 }
 
-__attribute__((noinline)) int take_chosen(struct bsn_dc_pool *pool, struct bsn_peer *peer)
+/* Neither, and no slot is free: somebody has to make room. */
+BSN_ALWAYS_INLINE bool is_full(const struct bsn_dc_pool *pool, const struct bsn_ep *ep)
 {
-	return take_or_wait(pool, peer, pool->policy->choose(pool, peer));
+	return BSN_LIKELY(!(pool->waiters | pool->free.count) && !(bsn_peer_of(ep)->reserved[0] & PEER_HAS_SLOT));
 }
 
-/* It calls nothing but by jumps, so that it saves no register. */
-static int take_lru(struct bsn_dc_pool *pool, struct bsn_peer *peer)
+/*
+ * Where none of the next slots is idle, the others are busy for the most part. Then the one of the last completion that
+ * was polled is taken, as often as the pool has slots.
+ */
+static int take_last_done(TAKING)
 {
+	struct bsn_dc_pool *pool = pool_of_unbound(ep);
+	struct slot *s = &pool->slots[pool->by_qpn[pool->last_done & pool->qpn_mask]];
+
+	if (!--pool->crowded)
+		pool->take = pool->policy->take;
+	if (!is_full(pool, ep) || s->sq->qpn != pool->last_done || s->is_kept ||
+	    !bsn_sq_is_done(s->sq, bsn_sq_done(s->sq)))
+		s = NULL;
+	else if (pool->policy->wants_order)
+		slot_is_last_bound(pool, s);
+	return take_quickly(ep, what, data, remote, imm, id, pool, s, false);
+}
+
+static __attribute__((noinline)) int take_in_crowd(TAKING)
+{
+	struct bsn_dc_pool *pool = pool_of_unbound(ep);
+
+	pool->crowded = pool->slot_count;
+	pool->take = take_last_done;
+	return take_last_done(ep, what, data, remote, imm, id);
+}
+
+BSN_ALWAYS_INLINE int take_found(TAKING, enum look how, bool in_order)
+{
+	struct bsn_dc_pool *pool = pool_of_unbound(ep);
 	struct slot *s;
 
-	if (BSN_UNLIKELY(pool->free.first != NO_SLOT))
-		return take_chosen(pool, peer);
-	s = find_oldest_simply(pool, false);
-	if (BSN_UNLIKELY(!s))
-		return wait_for_turn(pool, peer);
-	if (BSN_UNLIKELY(s->is_revoked))
-		return take_slot(pool, peer, s);
-	return swap_slot(pool, peer, s);
+	if (!is_full(pool, ep))
+		return take_anyhow(ep, what, data, remote, imm, id);
+	s = find_least_used(pool, how, in_order);
+	if (BSN_UNLIKELY(!s) && how == LOOK_SIMPLY)
+		return take_in_crowd(ep, what, data, remote, imm, id);
+	if (in_order && s)
+		slot_is_last_bound(pool, s);
+	return take_quickly(ep, what, data, remote, imm, id, pool, s, how == LOOK_AT_STREAMS);
+}
+
+static int take_lru(TAKING)
+{
+	return take_found(ep, what, data, remote, imm, id, LOOK_SIMPLY, false);
+}
+
+static int take_lru_stream(TAKING)
+{
+	return take_found(ep, what, data, remote, imm, id, LOOK_AT_STREAMS, false);
 }
 
 /* -- SIEVE ---------------------------------------------------------------------------------------- */
@@ -126,20 +251,6 @@ static int take_lru(struct bsn_dc_pool *pool, struct bsn_peer *peer)
  * used it leaves where it is, so that what is new has to be used before the hand comes to it. (Zhang and
  * others, "SIEVE is simpler than LRU", NSDI 2024.)
  */
-BSN_ALWAYS_INLINE struct slot *find_unused(struct bsn_dc_pool *pool, bool is_simple)
-{
-	for (uint32_t left = 2 * pool->bound.count; left; left--) {
-		struct slot *s = &pool->slots[pool->sieve == NO_SLOT ? pool->bound.last : pool->sieve];
-		const uint16_t done = is_simple ? bsn_sq_done(s->sq) : 0;
-
-		if (is_simple ? is_simply_idle(s, done) && !take_simply_used(s, done) :
-				is_idle(pool, s) && !take_used(pool, s))
-			return s;
-		pool->sieve = s->before;
-	}
-	return NULL;
-}
-
 static struct slot *choose_sieve(struct bsn_dc_pool *pool, const struct bsn_peer *peer)
 {
 	struct slot *s = slot_at(pool, pool->free.first);
@@ -147,22 +258,17 @@ static struct slot *choose_sieve(struct bsn_dc_pool *pool, const struct bsn_peer
 	(void)peer;
 	if (s)
 		return s;
-	return pool->is_simple ? find_unused(pool, true) : find_unused(pool, false);
+	return find_long(pool, true);
 }
 
-static int take_sieve(struct bsn_dc_pool *pool, struct bsn_peer *peer)
+static int take_sieve(TAKING)
 {
-	struct slot *s;
+	return take_found(ep, what, data, remote, imm, id, LOOK_SIMPLY, true);
+}
 
-	if (BSN_UNLIKELY(pool->free.first != NO_SLOT))
-		return take_chosen(pool, peer);
-	s = find_unused(pool, true);
-	if (BSN_UNLIKELY(!s))
-		return wait_for_turn(pool, peer);
-	if (BSN_UNLIKELY(s->is_revoked))
-		return take_slot(pool, peer, s);
-	slot_is_last_bound(pool, s);
-	return swap_slot(pool, peer, s);
+static int take_sieve_stream(TAKING)
+{
+	return take_found(ep, what, data, remote, imm, id, LOOK_AT_STREAMS, true);
 }
 
 /* -- as UCX does ---------------------------------------------------------------------------------- */
@@ -174,11 +280,30 @@ static struct slot *choose_top(struct bsn_dc_pool *pool, const struct bsn_peer *
 	return slot_at(pool, pool->free.first);
 }
 
-static int take_top(struct bsn_dc_pool *pool, struct bsn_peer *peer)
+BSN_ALWAYS_INLINE int take_first_free(TAKING, bool has_streams)
 {
-	struct slot *s = choose_top(pool, peer);
+	struct bsn_dc_pool *pool = pool_of_unbound(ep);
+	struct slot *s = slot_at(pool, pool->free.first);
 
-	return BSN_LIKELY(s) ? take_free(pool, peer, s) : wait_for_turn(pool, peer);
+	if (BSN_UNLIKELY(!s) || is_late(pool, ep))
+		return take_anyhow(ep, what, data, remote, imm, id);
+	link_slots(pool, &pool->free, NO_SLOT, s->next);
+	pool->free.count--;
+	s->is_free = false;
+	list_put_first(pool, &pool->bound, s);
+	pool->counters.bindings += s->last != peer_of(ep);
+	settle_slot(pool, peer_of(ep), s, has_streams);
+	return go_on(ep, what, data, remote, imm, id);
+}
+
+static int take_top(TAKING)
+{
+	return take_first_free(ep, what, data, remote, imm, id, false);
+}
+
+static int take_top_stream(TAKING)
+{
+	return take_first_free(ep, what, data, remote, imm, id, true);
 }
 
 enum { UCX_QUOTA_BB = 32 };
@@ -192,9 +317,9 @@ static bool is_over_quota(struct bsn_dc_pool *pool, struct slot *s)
 /* -- by the peer ---------------------------------------------------------------------------------- */
 
 /* The stream of this number, or where that has failed the next one that works. */
-BSN_ALWAYS_INLINE struct slot *idle_or_none(struct bsn_dc_pool *pool, const struct initiator *i, uint32_t number)
+static struct slot *idle_or_none(struct bsn_dc_pool *pool, const struct initiator *i, uint32_t number)
 {
-	struct slot *s = &i->slots[pool->streams == 1 ? 0 : number % pool->streams];
+	struct slot *s = &i->slots[number % pool->streams];
 
 	for (uint32_t k = 1; s->is_out && k < pool->streams; k++)
 		s = &i->slots[(number + k) % pool->streams];
@@ -218,7 +343,7 @@ static struct initiator *working(struct bsn_dc_pool *pool, uint32_t place)
 }
 
 /* One after the other: numbers of peers are dense, so each slot has as many of them. */
-BSN_ALWAYS_INLINE struct slot *choose_hashed(struct bsn_dc_pool *pool, const struct bsn_peer *peer)
+static struct slot *choose_hashed(struct bsn_dc_pool *pool, const struct bsn_peer *peer)
 {
 	const uint32_t number = number_of(peer), count = pool->initiators_wanted;
 	const struct initiator *i = working(pool, number % count);
@@ -228,21 +353,46 @@ BSN_ALWAYS_INLINE struct slot *choose_hashed(struct bsn_dc_pool *pool, const str
 	return i ? idle_or_none(pool, i, number / count) : NULL;
 }
 
-static int take_hashed(struct bsn_dc_pool *pool, struct bsn_peer *peer)
-{
-	struct slot *s = choose_hashed(pool, peer);
-
-	if (BSN_UNLIKELY(!s || !s->peer || s->is_revoked))
-		return take_or_wait(pool, peer, s);
-	return swap_slot(pool, peer, s);
-}
-
 /* The streams of one initiator. */
 static struct slot *choose_stream(struct bsn_dc_pool *pool, const struct bsn_peer *peer)
 {
 	const struct initiator *i = working(pool, 0);
 
 	return i ? idle_or_none(pool, i, number_of(peer)) : NULL;
+}
+
+/* As long as no initiator has failed, and nothing is outstanding on the peer's. */
+BSN_ALWAYS_INLINE int take_place(TAKING, bool of_all, bool has_streams)
+{
+	struct bsn_dc_pool *pool = pool_of_unbound(ep);
+	const uint32_t number = number_of(peer_of(ep)), count = of_all ? pool->initiators_wanted : 1;
+	const struct initiator *i = &pool->initiators[number % count];
+	struct slot *s = &i->slots[has_streams ? number / count % pool->streams : 0];
+
+	if (is_late(pool, ep) || BSN_UNLIKELY(pool->counters.failures || s->is_kept) ||
+	    !bsn_sq_is_done(s->sq, bsn_sq_done(s->sq)))
+		s = NULL;
+	return take_quickly(ep, what, data, remote, imm, id, pool, s, has_streams);
+}
+
+static int take_hashed(TAKING)
+{
+	return take_place(ep, what, data, remote, imm, id, true, false);
+}
+
+static int take_hashed_stream(TAKING)
+{
+	return take_place(ep, what, data, remote, imm, id, true, true);
+}
+
+static int take_first(TAKING)
+{
+	return take_place(ep, what, data, remote, imm, id, false, false);
+}
+
+static int take_first_stream(TAKING)
+{
+	return take_place(ep, what, data, remote, imm, id, false, true);
 }
 
 /* -- as few as will do ------------------------------------------------------------------------------ */
@@ -263,7 +413,7 @@ static void think_over(struct bsn_dc_pool *pool)
 	pool->misses = pool->ghosts = 0;
 }
 
-BSN_ALWAYS_INLINE struct slot *choose_adaptive(struct bsn_dc_pool *pool, const struct bsn_peer *peer)
+static struct slot *choose_adaptive(struct bsn_dc_pool *pool, const struct bsn_peer *peer)
 {
 	struct slot *s;
 
@@ -284,9 +434,33 @@ BSN_ALWAYS_INLINE struct slot *choose_adaptive(struct bsn_dc_pool *pool, const s
 	return slot_at(pool, pool->free.first);
 }
 
-static int take_adaptive(struct bsn_dc_pool *pool, struct bsn_peer *peer)
+/* As long as their number is right. */
+BSN_ALWAYS_INLINE int take_of_few(TAKING, enum look how)
 {
-	return take_or_wait(pool, peer, choose_adaptive(pool, peer));
+	struct bsn_dc_pool *pool = pool_of_unbound(ep);
+	struct bsn_peer *before;
+	struct slot *s = NULL;
+
+	if (!is_late(pool, ep) && pool->misses < EPOCH * pool->active &&
+	    (!pool->free.count || pool->bound.count == pool->active))
+		s = find_least_used(pool, how, false);
+	if (BSN_UNLIKELY(!s))
+		return take_anyhow(ep, what, data, remote, imm, id);
+	count_miss(pool, peer_of(ep));
+	before = s->peer;
+	swap_slot(pool, peer_of(ep), s, how == LOOK_AT_STREAMS);
+	set_note(before, PEER_HAS_STAMP, stamp_of_now(pool));
+	return go_on(ep, what, data, remote, imm, id);
+}
+
+static int take_adaptive(TAKING)
+{
+	return take_of_few(ep, what, data, remote, imm, id, LOOK_SIMPLY);
+}
+
+static int take_adaptive_stream(TAKING)
+{
+	return take_of_few(ep, what, data, remote, imm, id, LOOK_AT_STREAMS);
 }
 
 /* -- all of them ---------------------------------------------------------------------------------- */
@@ -299,35 +473,46 @@ static bool is_paid_out(struct bsn_dc_pool *pool, struct slot *s)
 }
 
 static const struct policy policies[] = {
-	[BSN_DC_LRU] = { .name = "lru", .choose = choose_lru, .take = take_lru, .is_over = is_paid_out },
+	[BSN_DC_LRU] = { .name = "lru",
+			 .choose = choose_lru,
+			 .take = take_lru,
+			 .take_stream = take_lru_stream,
+			 .is_over = is_paid_out },
 	[BSN_DC_SIEVE] = { .name = "sieve",
 			   .choose = choose_sieve,
 			   .take = take_sieve,
+			   .take_stream = take_sieve_stream,
 			   .is_over = is_paid_out,
 			   .wants_order = true },
 	[BSN_DC_DCS] = { .name = "dcs",
 			 .choose = choose_top,
 			 .take = take_top,
+			 .take_stream = take_top_stream,
 			 .leaves_when_done = true,
 			 .wants_order = true },
 	[BSN_DC_DCS_QUOTA] = { .name = "dcs_quota",
 			       .choose = choose_top,
 			       .take = take_top,
+			       .take_stream = take_top_stream,
 			       .is_over = is_over_quota,
 			       .leaves_when_done = true,
 			       .wants_order = true },
 	[BSN_DC_HASHED] = { .name = "hashed",
 			    .choose = choose_hashed,
 			    .take = take_hashed,
+			    .take_stream = take_hashed_stream,
 			    .is_over = is_paid_out,
 			    .has_places = true },
 	[BSN_DC_STREAMS] = { .name = "streams",
 			     .choose = choose_stream,
+			     .take = take_first,
+			     .take_stream = take_first_stream,
 			     .is_over = is_paid_out,
 			     .has_places = true },
 	[BSN_DC_ADAPTIVE] = { .name = "adaptive",
 			      .choose = choose_adaptive,
 			      .take = take_adaptive,
+			      .take_stream = take_adaptive_stream,
 			      .is_over = is_paid_out,
 			      .wants_ghosts = true },
 };

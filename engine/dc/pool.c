@@ -132,6 +132,7 @@ void pool_free(struct bsn_dc_pool *pool)
 {
 	peers_free(pool);
 	free(pool->slots);
+	free(pool->clock);
 	free(pool->by_qpn);
 	free(pool->failures);
 	free(pool);
@@ -296,10 +297,7 @@ int pool_begin(struct bsn_dc_pool *pool)
 {
 	if (slots_make(pool) || make_entrances(pool) || begin_streams(pool))
 		return fail(ENOMEM, "no memory");
-	pool->has_order = pool->policy->wants_order;
-	pool->has_ghosts = pool->policy->wants_ghosts;
-	pool->is_simple = pool->streams == 1 && !pool->rc;
-	pool->take = pool->is_simple && pool->policy->take ? pool->policy->take : pool->rc ? take_connected : take_chosen;
+	pool->take = pool->rc ? take_anyhow : pool->streams > 1 ? pool->policy->take_stream : pool->policy->take;
 	init_nowhere(&pool->unbound, pool->initiators[0].sq);
 	init_nowhere(&pool->failed, pool->initiators[0].sq);
 	pool->unbound.path = pool->failed.path = &unbound_path.path;
@@ -557,6 +555,8 @@ int bsn_dc_pool_counters(const struct bsn_dc_pool *pool, struct bsn_dc_counters 
 	if (!pool || !counters)
 		return fail(EINVAL, "no pool, or no place for its counters");
 	*counters = pool->counters;
+	counters->evictions += pool->swaps;
+	counters->bindings += pool->swaps;
 	counters->peers = pool->peer_count;
 	counters->waiting = pool->waiters;
 	counters->broken = pool->broken;

@@ -28,6 +28,7 @@
 #include "bsn_dc.h"
 #include "handshake.h"
 #include "init.h"
+#include "posted.h"
 #include "sq.h"
 
 #define NO_PEER UINT32_MAX
@@ -104,30 +105,62 @@ struct chunk {
 	struct bsn_peer peers[] __attribute__((aligned(CHUNK_HEAD)));
 };
 
+/* -- posts -------------------------------------------------------------------------------------- */
+
+/*
+ * A post of a peer that has no slot: it takes one, and goes on by a jump, so that next to nothing is saved for it.
+ * @what: as the functions of struct bsn_sq_posts have it; its upper half is where it goes on, and BSN_POST_ROW()
+ * @imm: or the flags of a request that was prepared
+ */
+#define TAKING                                                                                     \
+	struct bsn_ep *ep, uint64_t what, const void *data, const struct bsn_remote *remote, uint32_t imm, uint64_t id
+typedef int taking(TAKING);
+
+enum going { GO_ONE, GO_SGL, GO_PIECE, GO_ATOMIC, GO_PREPARED, GO_BODY };
+#define GOING(where, row) ((uint64_t)((where) * BSN_POST_ROWS + (row)) << 32)
+
+/* turns.c: of what is rare. */
+taking go_elsewhere;
+
+BSN_ALWAYS_INLINE int go_on(TAKING)
+{
+	const struct bsn_sq_posts *posts = ep->sq->posts;
+	const uint64_t row = what >> 32;
+	const uint32_t known = (uint32_t)what;
+
+	if (BSN_LIKELY(row < GO_SGL * BSN_POST_ROWS))
+		return posts->one[row](ep, known, data, remote, imm, id);
+	if (row < GO_PIECE * BSN_POST_ROWS)
+		return posts->sgl[row - GO_SGL * BSN_POST_ROWS](ep, known, data, remote, imm, id);
+	if (row < GO_ATOMIC * BSN_POST_ROWS)
+		return posts->piece[row - GO_PIECE * BSN_POST_ROWS](ep, known, data, remote, imm, id);
+	return go_elsewhere(ep, what, data, remote, imm, id);
+}
+
 /* -- slots -------------------------------------------------------------------------------------- */
 
 /**
  * struct slot
  * @peer: that it is bound to; NULL: none
- * @last: the peer that had it last, to which the device is connected; it may be gone
+ * @last: without @peer: the one that had it last, to which the device is connected; it may be gone
  * @credit: bytes that the peer may still post while others wait, as far as they were counted
  * @counted: its queue's index up to where they were, modulo 2^32
  * @contention: the time of waiting that @credit is of
  * @sq: of its initiator
- * @seen_pi: of a queue without streams: the last request that was done when a policy looked last, or the one that took
- *	the slot: once another one is done, it was used since. On plain verbs: its index then
+ * @ctrl_bits: of the peer that has it
+ * @seen_pi: of a queue without streams: what was done since is how often it was used; at first the request that took
+ *	the slot. On plain verbs: the queue's index at the last look
  * @end_pi: of a stream: where its last request ends
- * @held: of a stream: requests that were flushed with its initiator, and are posted again elsewhere
+ * @uses: of a stream; at first one less than none, since the request that takes it is no use of it
  * @next, @before: among the slots that nobody has, or where the policy wants that from the one bound last
  *	to the first
- * @is_used: of a stream: since a policy last looked
- * @is_new: of a stream or on plain verbs: the request that took it does not count as a use of it, and was not
- *	seen yet
+ * @is_new: on plain verbs: the request that took it does not count as a use of it, and was not seen yet
+ * @is_free: no peer has it, and it can be given to one
  * @is_out: it or its initiator failed, or is a spare: it is in none of the lists
  * @has_failed: of a stream: a request failed, of which pool->failures has more
  * @is_revoked: its peer may not post, since others wait; what is outstanding goes on
  * @has_turn: given to a peer that waited, which has not posted yet
- * @is_kept: @is_out or @has_turn, in one
+ * @is_kept: any of these four: a policy does not look at it
  */
 struct slot {
 	struct bsn_peer *peer;
@@ -137,23 +170,30 @@ struct slot {
 	const struct bsn_peer *last;
 	uint32_t counted;
 	uint32_t contention;
+	uint32_t ctrl_bits;
 	uint16_t seen_pi, end_pi;
 	uint16_t next, before;
-	uint16_t held;
+	uint16_t uses;
+	bool has_failed : 1, is_new : 1;
 	union {
-		uint16_t is_kept;
+		uint8_t is_kept;
 		struct {
-			bool is_out, has_turn;
+			bool is_free : 1, is_out : 1, has_turn : 1, is_revoked : 1;
 		};
 	};
-	bool has_failed, is_used, is_revoked, is_new;
 };
-_Static_assert(sizeof(struct slot) <= 64, "a slot is a cache line");
+_Static_assert(sizeof(struct slot) == 64, "a slot is a cache line");
 
-/* Of a stream that failed: the request that did; of one that has something held, the blocks of it, and where it begins. */
+/* So many of them a miss looks at. */
+enum { LOOKS = 3 };
+
+/*
+ * Of a stream that failed: the request that did. Of one with requests that were flushed with its initiator, and are
+ * posted again elsewhere: how many are held, their blocks, and where they begin.
+ */
 struct failure {
 	struct bsn_completion first;
-	uint16_t held_bb, held_pi;
+	uint16_t held, held_bb, held_pi;
 	uint32_t generation, wqe_bytes;
 	uint8_t wqe[BSN_SEND_MAX_DS * BSN_DS_SIZE];
 };
@@ -198,7 +238,7 @@ struct bsn_dc_pool {
 	struct bsn_cq *cq;
 	struct bsn_connect_attr connect;
 	const struct policy *policy;
-	int (*take)(struct bsn_dc_pool *pool, struct bsn_peer *peer); /* as in struct policy */
+	taking *take; /* of its policy */
 	struct rc_pool *rc; /* on plain verbs */
 	uint32_t rc_work;   /* of it: peers that are being connected, and targets to be told */
 	struct slot *slots;
@@ -206,19 +246,20 @@ struct bsn_dc_pool {
 	uint32_t slot_count, streams; /* of all initiators; of one */
 	uint32_t held_slots;          /* of all initiators */
 	bool no_repeats;
-	bool has_order, has_ghosts; /* as its policy wants */
-	bool is_simple; /* a slot is an initiator of the device's */
 	uint32_t fatal_streams;       /* so many that failed are an initiator's failure */
 	uint32_t count; /* of initiators, spares included */
 	uint32_t initiators_wanted;
 	struct slot_list free;  /* that no peer is bound to; those of spares and failed ones apart */
 	struct slot_list bound; /* the last one bound first; a count alone, unless the policy wants the order */
-	struct slot *hand, *end; /* of the clock; of @slots */
+	struct slot *sieve;     /* of @bound: that SIEVE looks at next; where there is none, the one after all slots */
+	struct slot **clock;    /* those that are bound, unless the policy wants the order */
+	struct slot **clock_end; /* where LOOKS of the first follow again */
+	struct slot **hand;     /* of the clock: what is looked at next */
 	uint32_t last_done;      /* QPN of the completion that was polled last */
-	uint32_t crowded;        /* how often its slot is tried first */
+	uint32_t crowded;        /* how often its slot is still tried first: then that is @take */
 	uint32_t qpn_mask;
 	uint16_t *by_qpn;        /* by so many bits of a QPN: the slot that may have it */
-	uint16_t sieve;         /* the slot that SIEVE looks at next; NO_SLOT: the one bound first */
+	uint64_t swaps; /* evictions, and bindings as many, that @counters does not have yet */
 	uint32_t active, misses, ghosts; /* of the adaptive policy */
 	uint64_t turn_bytes;
 	uint32_t max_reads; /* of an initiator; 0: no limit */
@@ -252,6 +293,12 @@ static inline struct chunk *chunk_of(const struct bsn_peer *peer)
 static inline struct bsn_dc_pool *pool_of(const struct bsn_peer *peer)
 {
 	return chunk_of(peer)->pool;
+}
+
+/* The peer has no slot. */
+static inline struct bsn_dc_pool *pool_of_unbound(struct bsn_ep *ep)
+{
+	return (struct bsn_dc_pool *)ep->sq; /* @unbound is first */
 }
 
 static inline struct bsn_peer *peer_at(const struct bsn_dc_pool *pool, uint32_t number)
@@ -288,17 +335,9 @@ static inline struct slot *slot_of(const struct bsn_dc_pool *pool, const struct 
 	return peer->reserved[0] & PEER_HAS_SLOT ? &pool->slots[note_of(peer)] : NULL;
 }
 
-void list_put_first(struct bsn_dc_pool *pool, struct slot_list *list, struct slot *s);
-void list_put_last(struct bsn_dc_pool *pool, struct slot_list *list, struct slot *s);
-void list_remove(struct bsn_dc_pool *pool, struct slot_list *list, struct slot *s);
-
 void bind_slot(struct bsn_dc_pool *pool, struct bsn_peer *peer, struct slot *s);
-/* The same for a request that is about to be posted, which does not count as a use. Nobody waits. Return: 0. */
-int take_slot(struct bsn_dc_pool *pool, struct bsn_peer *peer, struct slot *s);
-/* The same where nobody has the slot, which is an initiator. */
-int take_free(struct bsn_dc_pool *pool, struct bsn_peer *peer, struct slot *s);
-/* The slots of a pool that keeps their order: this one was bound last. */
-void slot_is_last_bound(struct bsn_dc_pool *pool, struct slot *s);
+/* The same for a request that is about to be posted, which does not count as a use. */
+void take_slot(struct bsn_dc_pool *pool, struct bsn_peer *peer, struct slot *s);
 /* Its peer, if any, has none after that. */
 void unbind_slot(struct bsn_dc_pool *pool, struct slot *s);
 void revoke_slot(struct bsn_dc_pool *pool, struct slot *s);
@@ -306,8 +345,6 @@ void revoke_slot(struct bsn_dc_pool *pool, struct slot *s);
 void forget_slot(struct slot *s);
 /* Its peer goes to another one, on which the requests that were held were posted again. */
 void move_slot(struct bsn_dc_pool *pool, struct slot *s, struct slot *to);
-/* Word 1 of the control segment, as it lies in memory, of requests of the slot. */
-uint32_t stream_bits(const struct bsn_dc_pool *pool, const struct slot *s);
 /* The slots of an initiator are among those that peers may have, or not any more. */
 void slots_enter(struct bsn_dc_pool *pool, struct initiator *i);
 void slots_leave(struct bsn_dc_pool *pool, struct initiator *i);
@@ -315,9 +352,15 @@ void slots_leave(struct bsn_dc_pool *pool, struct initiator *i);
 void slot_enter(struct bsn_dc_pool *pool, struct slot *s);
 void slot_leave(struct bsn_dc_pool *pool, struct slot *s);
 
-/* Of queues with streams; see the functions below. The second one takes. */
+/* Of queues with streams: requests that were posted since this was last done are read in the ring. */
+void read_streams(const struct bsn_dc_pool *pool, struct initiator *i);
 bool stream_is_done(const struct bsn_dc_pool *pool, struct slot *s);
-bool stream_was_used(const struct bsn_dc_pool *pool, struct slot *s);
+
+/* Of a slot with requests that were flushed with its initiator, and are posted again elsewhere. */
+static inline bool holds(const struct bsn_dc_pool *pool, const struct slot *s)
+{
+	return pool->failures && pool->failures[slot_number(pool, s)].held;
+}
 
 /* Nothing of its peer is outstanding. */
 BSN_ALWAYS_INLINE bool is_done(const struct bsn_dc_pool *pool, struct slot *s)
@@ -331,76 +374,136 @@ BSN_ALWAYS_INLINE bool is_idle(const struct bsn_dc_pool *pool, struct slot *s)
 	return !s->is_out && !s->has_turn && is_done(pool, s);
 }
 
-/* Of a pool that is simple. @done: of its queue. */
-BSN_ALWAYS_INLINE bool is_simply_idle(const struct slot *s, uint16_t done)
-{
-	return !s->is_kept && bsn_sq_is_done(s->sq, done);
-}
-
-/* Whether it was used since this was last asked. It is idle. */
-BSN_ALWAYS_INLINE bool take_simply_used(struct slot *s, uint16_t done)
-{
-	const bool was_used = done != s->seen_pi;
-
-	s->seen_pi = done;
-	return was_used;
-}
-
-/* The same on plain verbs, where each request is a block, and the route tells nothing. */
-static inline bool take_connection_used(struct slot *s)
-{
-	const uint16_t used = (uint16_t)(s->sq->pi - s->seen_pi);
-	const bool was_used = used > s->is_new;
-
-	s->seen_pi = s->sq->pi;
-	s->is_new = false;
-	return was_used;
-}
-
-/* The same of any pool. */
-static inline bool take_used(const struct bsn_dc_pool *pool, struct slot *s)
-{
-	if (BSN_UNLIKELY(pool->rc))
-		return take_connection_used(s);
-	if (BSN_UNLIKELY(pool->streams > 1))
-		return stream_was_used(pool, s);
-	return take_simply_used(s, bsn_sq_done(s->sq));
-}
-
 /* Whether a peer that was given the slot in its turn has posted. */
 static inline bool has_posted(const struct bsn_dc_pool *pool, struct slot *s)
 {
-	return pool->is_simple ? s->counted != bsn_sq_wide_pi(s->sq) : take_used(pool, s);
+	if (pool->streams == 1)
+		return s->counted != bsn_sq_wide_pi(s->sq);
+	read_streams(pool, s->of);
+	return s->uses;
+}
+
+/* The same up to @pi, all of which the ring still has. */
+BSN_ALWAYS_INLINE void read_rest(struct initiator *i, uint32_t pi)
+{
+	const struct bsn_sq *sq = i->sq;
+	struct slot *const slots = i->slots;
+	uint32_t at = i->read_pi;
+
+	while (at != pi) {
+		const struct bsn_posted posted = bsn_sq_posted_at(sq, (uint16_t)at);
+		struct slot *s = &slots[posted.stream];
+
+		s->uses++;
+		at += posted.count_bb;
+		s->end_pi = (uint16_t)at;
+	}
+	i->read_pi = at;
 }
 
 /* What its peer posted while others wait is taken from its credit. */
 void charge_slot(const struct bsn_dc_pool *pool, struct slot *s);
 
-/* The peer has the slot, which is an initiator, and posts now. Before that it had none, and nobody waits. */
-BSN_ALWAYS_INLINE void settle_slot(const struct bsn_dc_pool *pool, struct bsn_peer *peer, struct slot *s)
+/* -- lists of slots: all in one place, since misses have them -- */
+
+BSN_ALWAYS_INLINE void link_slots(struct bsn_dc_pool *pool, struct slot_list *list, uint16_t before, uint16_t next)
+{
+	if (before == NO_SLOT)
+		list->first = next;
+	else
+		pool->slots[before].next = next;
+	if (next == NO_SLOT)
+		list->last = before;
+	else
+		pool->slots[next].before = before;
+}
+
+BSN_ALWAYS_INLINE void put_between(struct bsn_dc_pool *pool, struct slot_list *list, struct slot *s, uint16_t before,
+				   uint16_t next)
 {
 	const uint16_t number = slot_number(pool, s);
 
-	s->last = s->peer = peer;
-	s->contention = 0;
+	link_slots(pool, list, before, number);
+	link_slots(pool, list, number, next);
+	list->count++;
+}
+
+BSN_ALWAYS_INLINE void list_put_first(struct bsn_dc_pool *pool, struct slot_list *list, struct slot *s)
+{
+	put_between(pool, list, s, NO_SLOT, list->first);
+}
+
+BSN_ALWAYS_INLINE void list_remove(struct bsn_dc_pool *pool, struct slot_list *list, struct slot *s)
+{
+	link_slots(pool, list, s->before, s->next);
+	list->count--;
+}
+
+/* The slot after it, as SIEVE goes, of those that are bound. */
+BSN_ALWAYS_INLINE struct slot *bound_before(const struct bsn_dc_pool *pool, const struct slot *s)
+{
+	return &pool->slots[s->before == NO_SLOT ? pool->bound.last : s->before];
+}
+
+/* This one was bound last. */
+BSN_ALWAYS_INLINE void slot_is_last_bound(struct bsn_dc_pool *pool, struct slot *s)
+{
+	const uint16_t before = s->before;
+
+	if (before == NO_SLOT)
+		return;
+	if (pool->sieve == s)
+		pool->sieve = &pool->slots[before];
+	link_slots(pool, &pool->bound, before, s->next);
+	link_slots(pool, &pool->bound, slot_number(pool, s), pool->bound.first);
+	pool->bound.first = slot_number(pool, s);
+	s->before = NO_SLOT;
+}
+
+/* The stamp of a peer that is evicted now. */
+BSN_ALWAYS_INLINE uint16_t stamp_of_now(const struct bsn_dc_pool *pool)
+{
+	return (uint16_t)(pool->counters.evictions + pool->swaps);
+}
+
+/* The peer comes back so soon that a pool of twice as many slots would still have had its connection. */
+BSN_ALWAYS_INLINE bool is_missed(const struct bsn_dc_pool *pool, const struct bsn_peer *peer)
+{
+	return peer->reserved[0] & PEER_HAS_STAMP &&
+	       (uint16_t)(stamp_of_now(pool) - note_of(peer)) <= pool->active;
+}
+
+BSN_ALWAYS_INLINE void count_miss(struct bsn_dc_pool *pool, const struct bsn_peer *peer)
+{
+	pool->misses++;
+	pool->ghosts += is_missed(pool, peer);
+}
+
+/* The peer has the slot, and posts now. Before that it had none, and nobody waits, so that @contention is over. */
+BSN_ALWAYS_INLINE void settle_slot(const struct bsn_dc_pool *pool, struct bsn_peer *peer, struct slot *s, bool has_streams)
+{
+	const uint16_t number = slot_number(pool, s);
+
+	s->peer = peer;
+	if (has_streams)
+		s->uses = (uint16_t)-1;
+	else
+		s->seen_pi = s->sq->pi;
 	peer->reserved[0] = PEER_FINE | PEER_HAS_SLOT;
 	memcpy(&peer->reserved[1], &number, sizeof(number));
-	peer->ctrl_bits = 0;
-	s->seen_pi = s->sq->pi;
+	peer->ctrl_bits = has_streams ? s->ctrl_bits : 0;
 	peer->ep.sq = s->of->entrance;
 }
 
-/* All that a miss is where another peer has the slot, and did not lose its right to post. Return: 0. */
-BSN_ALWAYS_INLINE int swap_slot(struct bsn_dc_pool *pool, struct bsn_peer *peer, struct slot *s)
+/* The same where another peer has the slot, and did not lose its right to post: all that a miss is most often. */
+BSN_ALWAYS_INLINE void swap_slot(struct bsn_dc_pool *pool, struct bsn_peer *peer, struct slot *s, bool has_streams)
 {
 	struct bsn_peer *before = s->peer;
 
-	pool->counters.evictions++;
-	pool->counters.bindings++;
+	pool->swaps++;
 	before->reserved[0] = PEER_FINE;
 	before->ep.sq = &pool->unbound;
-	settle_slot(pool, peer, s);
-	return 0;
+	settle_slot(pool, peer, s, has_streams);
 }
 
 /* policy.c */
@@ -408,8 +511,8 @@ BSN_ALWAYS_INLINE int swap_slot(struct bsn_dc_pool *pool, struct bsn_peer *peer,
 /**
  * struct policy
  * @choose: an idle slot, of all, for a peer that has none; NULL: it has to wait. Binds nothing
- * @take: the same, and gives it to the peer for a post; nobody waits. 0; -EAGAIN: now the peer waits. Of pools that
- *	are simple; NULL: what @choose says is taken
+ * @take: a post of a peer without a slot takes one, in few steps, or leaves it to take_anyhow()
+ * @take_stream: the same where initiators have streams
  * @is_over: whether the peer of a slot has had its turn, since others wait; NULL: never
  * @leaves_when_done: a peer gives its slot up when all its requests are done
  * @wants_order: the list of what is bound
@@ -419,7 +522,7 @@ BSN_ALWAYS_INLINE int swap_slot(struct bsn_dc_pool *pool, struct bsn_peer *peer,
 struct policy {
 	const char *name;
 	struct slot *(*choose)(struct bsn_dc_pool *pool, const struct bsn_peer *peer);
-	int (*take)(struct bsn_dc_pool *pool, struct bsn_peer *peer);
+	taking *take, *take_stream;
 	bool (*is_over)(struct bsn_dc_pool *pool, struct slot *s);
 	bool leaves_when_done;
 	bool wants_order;
@@ -429,8 +532,6 @@ struct policy {
 
 /* NULL: there is no such. */
 const struct policy *policy_of(enum bsn_dc_policy policy);
-/* A peer takes the slot that is chosen for it. */
-int take_chosen(struct bsn_dc_pool *pool, struct bsn_peer *peer);
 
 /* line.c */
 void start_waiting(struct bsn_dc_pool *pool, struct bsn_peer *peer);
@@ -500,10 +601,8 @@ void explain_stream(const struct bsn_dc_pool *pool, const struct slot *s, struct
 bool told_connects(const struct bsn_dc_pool *pool, struct connects *counted);
 
 /* turns.c */
-/* -EAGAIN, with a text: the peer waits. */
-int wait_for_turn(struct bsn_dc_pool *pool, struct bsn_peer *peer);
-/* On plain verbs: its own slot, if it is connected. */
-int take_connected(struct bsn_dc_pool *pool, struct bsn_peer *peer);
+/* Of any pool, by the policy's @choose: the peer may have to wait. */
+taking take_anyhow;
 extern const struct bsn_sq_body_path unbound_path;
 extern const struct bsn_sq_posts unbound_posts;
 

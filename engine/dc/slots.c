@@ -15,64 +15,85 @@
 
 /* -- lists -------------------------------------------------------------------------------------- */
 
-static void link_slots(struct bsn_dc_pool *pool, struct slot_list *list, uint16_t before, uint16_t next)
-{
-	if (before == NO_SLOT)
-		list->first = next;
-	else
-		pool->slots[before].next = next;
-	if (next == NO_SLOT)
-		list->last = before;
-	else
-		pool->slots[next].before = before;
-}
-
-static void put_between(struct bsn_dc_pool *pool, struct slot_list *list, struct slot *s, uint16_t before,
-			uint16_t next)
-{
-	const uint16_t number = slot_number(pool, s);
-
-	link_slots(pool, list, before, number);
-	link_slots(pool, list, number, next);
-	list->count++;
-}
-
-void list_put_first(struct bsn_dc_pool *pool, struct slot_list *list, struct slot *s)
-{
-	put_between(pool, list, s, NO_SLOT, list->first);
-}
-
-void list_put_last(struct bsn_dc_pool *pool, struct slot_list *list, struct slot *s)
+static void list_put_last(struct bsn_dc_pool *pool, struct slot_list *list, struct slot *s)
 {
 	put_between(pool, list, s, list->last, NO_SLOT);
 }
 
-void list_remove(struct bsn_dc_pool *pool, struct slot_list *list, struct slot *s)
+static void put_free(struct bsn_dc_pool *pool, struct slot *s, bool is_first)
 {
-	if (list == &pool->bound && pool->sieve == slot_number(pool, s))
-		pool->sieve = s->before; /* the one that was bound after it */
-	link_slots(pool, list, s->before, s->next);
-	list->count--;
+	s->is_free = true;
+	if (is_first)
+		list_put_first(pool, &pool->free, s);
+	else
+		list_put_last(pool, &pool->free, s);
 }
 
-void slot_is_last_bound(struct bsn_dc_pool *pool, struct slot *s)
+static void remove_free(struct bsn_dc_pool *pool, struct slot *s)
 {
-	const uint16_t number = slot_number(pool, s), before = s->before, next = s->next;
-	struct slot_list *list = &pool->bound;
+	s->is_free = false;
+	list_remove(pool, &pool->free, s);
+}
 
-	if (pool->sieve == number)
-		pool->sieve = before;
-	if (before == NO_SLOT)
+/* Whoever looks where none is bound finds this one, which is out, and after it itself. */
+static struct slot *nobody(const struct bsn_dc_pool *pool)
+{
+	return &pool->slots[pool->slot_count];
+}
+
+/* Whoever looks at a few in a row need not mind where it ends. */
+static void end_clock(struct bsn_dc_pool *pool)
+{
+	const uint32_t count = pool->bound.count;
+
+	for (uint32_t k = 0; k < LOOKS; k++)
+		pool->clock[count + k] = count ? pool->clock[k % count] : nobody(pool);
+	pool->clock_end = pool->clock + count;
+	if (pool->hand >= pool->clock_end)
+		pool->hand = pool->clock;
+}
+
+/* The hand comes to it after all others. */
+static void put_in_clock(struct bsn_dc_pool *pool, struct slot *s)
+{
+	memmove(pool->hand + 1, pool->hand, (size_t)(pool->clock_end - pool->hand) * sizeof(*pool->hand));
+	*pool->hand++ = s;
+	pool->bound.count++;
+	end_clock(pool);
+}
+
+static void remove_from_clock(struct bsn_dc_pool *pool, const struct slot *s)
+{
+	struct slot **at = pool->clock;
+
+	while (*at != s)
+		at++;
+	memmove(at, at + 1, (size_t)(pool->clock_end - at - 1) * sizeof(*at));
+	pool->hand -= pool->hand > at;
+	pool->bound.count--;
+	end_clock(pool);
+}
+
+static void put_bound(struct bsn_dc_pool *pool, struct slot *s)
+{
+	if (!pool->policy->wants_order) {
+		put_in_clock(pool, s);
 		return;
-	pool->slots[before].next = next;
-	if (next == NO_SLOT)
-		list->last = before;
-	else
-		pool->slots[next].before = before;
-	s->before = NO_SLOT;
-	s->next = list->first;
-	pool->slots[list->first].before = number;
-	list->first = number;
+	}
+	if (!pool->bound.count)
+		pool->sieve = s;
+	list_put_first(pool, &pool->bound, s);
+}
+
+static void remove_bound(struct bsn_dc_pool *pool, struct slot *s)
+{
+	if (!pool->policy->wants_order) {
+		remove_from_clock(pool, s);
+		return;
+	}
+	if (pool->sieve == s)
+		pool->sieve = pool->bound.count > 1 ? bound_before(pool, s) : nobody(pool);
+	list_remove(pool, &pool->bound, s);
 }
 
 /* -- what the ring says ------------------------------------------------------------------------- */
@@ -89,11 +110,10 @@ static uint32_t still_there(struct bsn_sq *sq, uint32_t from)
 static void suppose_use(const struct bsn_dc_pool *pool, struct initiator *i)
 {
 	for (uint32_t k = 0; k < pool->streams; k++)
-		i->slots[k].is_used = i->slots[k].peer != NULL;
+		i->slots[k].uses += i->slots[k].peer != NULL;
 }
 
-/* Requests of streams that were posted since this was last done. */
-static void read_streams(const struct bsn_dc_pool *pool, struct initiator *i)
+void read_streams(const struct bsn_dc_pool *pool, struct initiator *i)
 {
 	const uint32_t pi = bsn_sq_wide_pi(i->sq);
 	uint32_t at;
@@ -103,16 +123,8 @@ static void read_streams(const struct bsn_dc_pool *pool, struct initiator *i)
 	at = still_there(i->sq, i->read_pi);
 	if (at != i->read_pi)
 		suppose_use(pool, i);
-	while (at != pi) {
-		const struct bsn_posted posted = bsn_sq_posted_at(i->sq, (uint16_t)at);
-		struct slot *s = &i->slots[posted.stream];
-
-		at += posted.count_bb;
-		s->end_pi = (uint16_t)at;
-		s->is_used = s->is_used || !s->is_new;
-		s->is_new = false;
-	}
-	i->read_pi = pi;
+	i->read_pi = at;
+	read_rest(i, pi);
 }
 
 bool stream_is_done(const struct bsn_dc_pool *pool, struct slot *s)
@@ -123,16 +135,6 @@ bool stream_is_done(const struct bsn_dc_pool *pool, struct slot *s)
 		return true;
 	read_streams(pool, s->of);
 	return (uint16_t)(sq->pi - s->end_pi) >= bsn_sq_outstanding_bb(sq);
-}
-
-bool stream_was_used(const struct bsn_dc_pool *pool, struct slot *s)
-{
-	bool was_used;
-
-	read_streams(pool, s->of);
-	was_used = s->is_used;
-	s->is_used = s->is_new = false;
-	return was_used;
 }
 
 /* Bytes of data that its peer posted since @counted, as far as the ring still has them. */
@@ -167,10 +169,10 @@ void charge_slot(const struct bsn_dc_pool *pool, struct slot *s)
 
 /* -- binding ------------------------------------------------------------------------------------ */
 
-uint32_t stream_bits(const struct bsn_dc_pool *pool, const struct slot *s)
+/* Word 1 of the control segment, as it lies in memory, of requests of a stream. */
+static uint32_t bits_of_stream(uint32_t stream)
 {
-	const bool has_streams = pool->streams > 1;
-	const struct bsn_ctrl ctrl = { .dci_stream = has_streams ? (uint32_t)(s - s->of->slots) : 0 };
+	const struct bsn_ctrl ctrl = { .dci_stream = stream };
 	const struct bsn_be64 word = bsn_to_be64(bsn_ctrl_word(&ctrl, 1));
 	uint32_t bits;
 
@@ -196,7 +198,7 @@ static void leave_slot(struct bsn_dc_pool *pool, struct slot *s)
 	if (pool->waiters && s->credit < 0)
 		set_note(peer, PEER_OWES, debt_of(pool, s));
 	else
-		set_note(peer, PEER_HAS_STAMP, (uint16_t)pool->counters.evictions);
+		set_note(peer, PEER_HAS_STAMP, stamp_of_now(pool));
 	if (s->is_revoked)
 		pool->revoked--;
 	else
@@ -204,16 +206,8 @@ static void leave_slot(struct bsn_dc_pool *pool, struct slot *s)
 	if (s->has_turn)
 		pool->turns--;
 	s->is_revoked = s->has_turn = false;
+	s->last = peer;
 	s->peer = NULL;
-}
-
-/* Not among those that peers have any more. */
-static void leave_bound(struct bsn_dc_pool *pool, struct slot *s)
-{
-	if (pool->policy->wants_order)
-		list_remove(pool, &pool->bound, s);
-	else
-		pool->bound.count--;
 }
 
 void unbind_slot(struct bsn_dc_pool *pool, struct slot *s)
@@ -221,56 +215,47 @@ void unbind_slot(struct bsn_dc_pool *pool, struct slot *s)
 	if (!s->peer)
 		return;
 	leave_slot(pool, s);
-	leave_bound(pool, s);
-	if (pool->policy->leaves_when_done)
-		list_put_first(pool, &pool->free, s);
-	else
-		list_put_last(pool, &pool->free, s);
+	remove_bound(pool, s);
+	put_free(pool, s, pool->policy->leaves_when_done);
 }
 
 void forget_slot(struct slot *s)
 {
 	if (s->peer)
 		set_note(s->peer, 0, 0);
-	s->peer = NULL;
-}
-
-/* The peer comes back so soon that a pool of twice as many slots would still have had its connection. */
-static bool is_missed(const struct bsn_dc_pool *pool, const struct bsn_peer *peer)
-{
-	return peer->reserved[0] & PEER_HAS_STAMP &&
-	       (uint16_t)((uint16_t)pool->counters.evictions - note_of(peer)) <= pool->active;
-}
-
-static void count_miss(struct bsn_dc_pool *pool, const struct bsn_peer *peer)
-{
-	pool->misses++;
-	pool->ghosts += is_missed(pool, peer);
+	s->last = s->peer = NULL; /* its initiator is connected anew */
 }
 
 /* Binds the slot to this peer, and takes it from the one that had it. */
 static void hand_over(struct bsn_dc_pool *pool, struct bsn_peer *peer, struct slot *s)
 {
-	if (pool->has_ghosts)
+	if (pool->policy->wants_ghosts)
 		count_miss(pool, peer);
 	if (s->peer) {
 		pool->counters.evictions++;
 		leave_slot(pool, s);
 		if (pool->policy->wants_order)
-			list_remove(pool, &pool->bound, s);
+			slot_is_last_bound(pool, s);
 	} else {
-		list_remove(pool, &pool->free, s);
-		pool->bound.count += !pool->policy->wants_order;
+		remove_free(pool, s);
+		put_bound(pool, s);
 	}
-	if (pool->policy->wants_order)
-		list_put_first(pool, &pool->bound, s);
 	pool->counters.bindings += s->last != peer;
-	s->last = peer;
-	s->peer = peer;
+	s->last = s->peer = peer; /* on plain verbs it is asked for meanwhile */
 	set_note(peer, PEER_HAS_SLOT, slot_number(pool, s));
 }
 
-void bind_slot(struct bsn_dc_pool *pool, struct bsn_peer *peer, struct slot *s)
+/* From now on its uses are counted. @posts: the next request is none. */
+static void begin_uses(const struct bsn_dc_pool *pool, struct slot *s, bool posts)
+{
+	if (pool->streams > 1)
+		read_streams(pool, s->of);
+	s->uses = (uint16_t)(0 - posts);
+	s->seen_pi = (uint16_t)(s->sq->pi - (!posts && !pool->rc));
+	s->is_new = true;
+}
+
+static void bind(struct bsn_dc_pool *pool, struct bsn_peer *peer, struct slot *s, bool posts)
 {
 	if (s->peer == peer) { /* it lost the right to post, else it would not have asked */
 		s->is_revoked = false;
@@ -279,77 +264,19 @@ void bind_slot(struct bsn_dc_pool *pool, struct bsn_peer *peer, struct slot *s)
 		hand_over(pool, peer, s);
 	}
 	s->contention = 0;
-	take_used(pool, s);
-	peer->ctrl_bits = stream_bits(pool, s);
+	begin_uses(pool, s, posts);
+	peer->ctrl_bits = s->ctrl_bits;
 	peer->ep.sq = s->of->entrance;
 }
 
-static __attribute__((noinline)) int take_any(struct bsn_dc_pool *pool, struct bsn_peer *peer, struct slot *s)
+void bind_slot(struct bsn_dc_pool *pool, struct bsn_peer *peer, struct slot *s)
 {
-	bind_slot(pool, peer, s);
-	s->is_new = true;
-	if (pool->is_simple)
-		s->seen_pi = s->sq->pi;
-	return 0;
+	bind(pool, peer, s, false);
 }
 
-/*
- * A stream of a peer that did not lose its right to post. What is in the queue was read before, so that it is not taken
- * for the request that comes now.
- */
-static __attribute__((noinline)) int take_stream(struct bsn_dc_pool *pool, struct bsn_peer *peer, struct slot *s)
+void take_slot(struct bsn_dc_pool *pool, struct bsn_peer *peer, struct slot *s)
 {
-	if (!s->peer || pool->has_order || pool->has_ghosts)
-		return take_any(pool, peer, s);
-	stream_was_used(pool, s);
-	swap_slot(pool, peer, s);
-	peer->ctrl_bits = stream_bits(pool, s);
-	s->is_new = true;
-	return 0;
-}
-
-__attribute__((noinline)) int take_free(struct bsn_dc_pool *pool, struct bsn_peer *peer, struct slot *s)
-{
-	list_remove(pool, &pool->free, s);
-	if (pool->has_order)
-		list_put_first(pool, &pool->bound, s);
-	else
-		pool->bound.count++;
-	pool->counters.bindings += s->last != peer;
-	settle_slot(pool, peer, s);
-	return 0;
-}
-
-static __attribute__((noinline)) int take_in_order(struct bsn_dc_pool *pool, struct bsn_peer *peer, struct slot *s)
-{
-	slot_is_last_bound(pool, s);
-	return swap_slot(pool, peer, s);
-}
-
-static __attribute__((noinline)) int take_counted(struct bsn_dc_pool *pool, struct bsn_peer *peer, struct slot *s)
-{
-	struct bsn_peer *before = s->peer;
-
-	count_miss(pool, peer);
-	if (!before)
-		return take_free(pool, peer, s);
-	swap_slot(pool, peer, s);
-	set_note(before, PEER_HAS_STAMP, (uint16_t)pool->counters.evictions);
-	return 0;
-}
-
-/* Each of these saves its own registers only. */
-int take_slot(struct bsn_dc_pool *pool, struct bsn_peer *peer, struct slot *s)
-{
-	if (BSN_UNLIKELY(s->is_revoked || !pool->is_simple))
-		return s->is_revoked || pool->rc ? take_any(pool, peer, s) : take_stream(pool, peer, s);
-	if (pool->has_ghosts)
-		return take_counted(pool, peer, s);
-	if (!s->peer)
-		return take_free(pool, peer, s);
-	if (pool->has_order)
-		return take_in_order(pool, peer, s);
-	return swap_slot(pool, peer, s);
+	bind(pool, peer, s, true);
 }
 
 /* One that stands in line comes to its turn, as its next requests would. */
@@ -366,7 +293,7 @@ void move_slot(struct bsn_dc_pool *pool, struct slot *s, struct slot *to)
 		pool->revoked++;
 		return;
 	}
-	peer->ctrl_bits = stream_bits(pool, to);
+	peer->ctrl_bits = to->ctrl_bits;
 	peer->ep.sq = to->of->entrance;
 }
 
@@ -388,7 +315,7 @@ void slot_enter(struct bsn_dc_pool *pool, struct slot *s)
 	s->is_out = s->has_failed = false;
 	s->end_pi = sq->retired;
 	s->seen_pi = sq->pi;
-	list_put_last(pool, &pool->free, s);
+	put_free(pool, s, false);
 }
 
 /* Its peer keeps it. */
@@ -397,9 +324,9 @@ void slot_leave(struct bsn_dc_pool *pool, struct slot *s)
 	if (s->is_out)
 		return;
 	if (s->peer)
-		leave_bound(pool, s);
+		remove_bound(pool, s);
 	else
-		list_remove(pool, &pool->free, s);
+		remove_free(pool, s);
 	s->is_out = true;
 	pool->turns -= s->has_turn;
 	pool->revoked -= s->is_revoked;
@@ -424,7 +351,7 @@ static void enter_all(struct bsn_dc_pool *pool)
 {
 	for (uint32_t stream = 0; stream < pool->streams; stream++)
 		for (uint32_t k = 0; k < pool->initiators_wanted; k++)
-			list_put_last(pool, &pool->free, &pool->initiators[k].slots[stream]);
+			put_free(pool, &pool->initiators[k].slots[stream], false);
 }
 
 /* QPNs are most often given one after the other, so that none share a place. Where some do, only one is found by it. */
@@ -439,16 +366,21 @@ int slots_make(struct bsn_dc_pool *pool)
 	pool->slot_count = pool->count * pool->streams;
 	for (pool->qpn_mask = 1; pool->qpn_mask < 2 * pool->count; pool->qpn_mask *= 2)
 		;
-	pool->slots = calloc(pool->slot_count, sizeof(*pool->slots));
+	pool->slots = bsn_hot_alloc((pool->slot_count + 1) * sizeof(*pool->slots));
+	pool->clock = calloc(pool->slot_count + LOOKS, sizeof(struct slot *));
 	pool->by_qpn = calloc(pool->qpn_mask, sizeof(*pool->by_qpn));
-	if (!pool->slots || !pool->by_qpn)
+	if (!pool->slots || !pool->clock || !pool->by_qpn)
 		return -ENOMEM;
 	pool->qpn_mask--;
 	note_qpns(pool);
 	pool->free = pool->bound = (struct slot_list){ NO_SLOT, NO_SLOT, 0 };
-	pool->hand = pool->slots;
-	pool->end = pool->slots + pool->slot_count;
-	pool->sieve = NO_SLOT;
+	*nobody(pool) = (struct slot){ .of = &pool->initiators[0],
+				       .sq = pool->initiators[0].sq,
+				       .before = (uint16_t)pool->slot_count,
+				       .is_out = true };
+	pool->sieve = nobody(pool);
+	pool->hand = pool->clock;
+	end_clock(pool);
 	pool->active = pool->initiators_wanted;
 	pool->contention = 1; /* that of none yet is 0 */
 	for (uint32_t k = 0; k < pool->slot_count; k++) {
@@ -457,6 +389,7 @@ int slots_make(struct bsn_dc_pool *pool)
 		i->slots = &pool->slots[k / pool->streams * pool->streams];
 		pool->slots[k].of = i;
 		pool->slots[k].sq = i->sq;
+		pool->slots[k].ctrl_bits = bits_of_stream(k % pool->streams);
 		pool->slots[k].is_out = i->is_spare;
 		pool->slots[k].end_pi = pool->slots[k].seen_pi = i->sq->pi;
 	}

@@ -83,7 +83,7 @@ static bool hold(struct bsn_dc_pool *pool, struct slot *s, uint16_t index)
 {
 	struct failure *f = &pool->failures[slot_number(pool, s)];
 
-	if (!s->held) {
+	if (!f->held) {
 		if (pool->no_repeats || !s->peer || !any_works(pool) || !is_all_repeatable(pool, s, index))
 			return false;
 		f->held_pi = index;
@@ -91,7 +91,7 @@ static bool hold(struct bsn_dc_pool *pool, struct slot *s, uint16_t index)
 		s->of->held_slots++;
 		pool->held_slots++;
 	}
-	s->held++;
+	f->held++;
 	f->held_bb = (uint16_t)(f->held_bb + bsn_sq_posted_at(s->of->sq, index).count_bb);
 	return true;
 }
@@ -127,19 +127,20 @@ bool stream_failed(struct bsn_dc_pool *pool, struct initiator *i, const struct b
 /* In their order, all at once, and before anything that the peer posts next. */
 static void repeat_all(struct bsn_dc_pool *pool, struct slot *s, struct slot *to)
 {
+	struct failure *f = &pool->failures[slot_number(pool, s)];
 	struct bsn_peer peer = *s->peer; /* one that waits has its place in line where requests have the stream */
 	const struct bsn_sq *from = s->of->sq;
 	struct bsn_posted posted;
 
 	peer.ep.sq = to->of->sq;
-	peer.ctrl_bits = stream_bits(pool, to);
-	for (uint16_t at = pool->failures[slot_number(pool, s)].held_pi; s->held; at = (uint16_t)(at + posted.count_bb)) {
+	peer.ctrl_bits = to->ctrl_bits;
+	for (uint16_t at = f->held_pi; f->held; at = (uint16_t)(at + posted.count_bb)) {
 		posted = bsn_sq_posted_at(from, at);
 		if (posted.opcode == BSN_OPCODE_NOP || &s->of->slots[posted.stream] != s)
 			continue;
 		bsn_sq_post_again(from, at, &peer);
 		pool->counters.repeats++;
-		s->held--;
+		f->held--;
 	}
 	bsn_sq_ring(to->of->sq);
 	s->of->held_slots--;
@@ -152,7 +153,7 @@ static void repeat_slot(struct bsn_dc_pool *pool, struct slot *s)
 {
 	struct slot *to;
 
-	if (!s->held || !is_done(pool, s))
+	if (!holds(pool, s) || !is_done(pool, s))
 		return;
 	to = pool->policy->choose(pool, s->peer);
 	if (to && to->of->sq->capacity_bb >= bsn_sq_outstanding_bb(to->of->sq) +

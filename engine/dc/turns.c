@@ -18,7 +18,7 @@ static __attribute__((noinline)) struct slot *find_again(struct bsn_dc_pool *poo
 {
 	if (is_idle(pool, s))
 		return s;
-	if (!s->is_out || s->held || !is_done(pool, s))
+	if (!s->is_out || holds(pool, s) || !is_done(pool, s))
 		return NULL;
 	forget_slot(s); /* another stream failed the initiator, but nothing of this peer */
 	return pool->policy->choose(pool, peer);
@@ -33,7 +33,8 @@ struct slot *find_slot(struct bsn_dc_pool *pool, const struct bsn_peer *peer)
 
 /* -- posts of unbound peers ---------------------------------------------------------------------- */
 
-int wait_for_turn(struct bsn_dc_pool *pool, struct bsn_peer *peer)
+/* -EAGAIN, with a text. */
+static int wait_for_turn(struct bsn_dc_pool *pool, struct bsn_peer *peer)
 {
 	start_waiting(pool, peer);
 	make_room(pool);
@@ -44,131 +45,102 @@ int wait_for_turn(struct bsn_dc_pool *pool, struct bsn_peer *peer)
 }
 
 /* On plain verbs a peer has to be connected first, which a post does not do. */
-int take_connected(struct bsn_dc_pool *pool, struct bsn_peer *peer)
+static struct slot *find_connected(struct bsn_dc_pool *pool, const struct bsn_peer *peer)
 {
 	struct slot *s = slot_of(pool, peer);
 
 	if (!s)
-		return wait_for_turn(pool, peer);
+		return NULL;
 	rc_queue_look(rc_queue_of(s->sq));
-	return is_idle(pool, s) ? take_slot(pool, peer, s) : wait_for_turn(pool, peer);
-}
-
-/* A peer that has a slot lost the right to post, or its initiator failed. */
-static __attribute__((noinline)) int take_late(struct bsn_dc_pool *pool, struct bsn_peer *peer)
-{
-	struct slot *s;
-
-	if (pool->waiters)
-		return wait_for_turn(pool, peer);
-	if (pool->rc)
-		return take_connected(pool, peer);
-	s = find_slot(pool, peer);
-	return s ? take_slot(pool, peer, s) : wait_for_turn(pool, peer);
+	return is_idle(pool, s) ? s : NULL;
 }
 
 /* A peer that comes while others wait goes to the end of the line, even if a slot is idle. */
-BSN_ALWAYS_INLINE int take(struct bsn_ep *ep)
+__attribute__((noinline)) int take_anyhow(TAKING)
 {
 	struct bsn_peer *peer = peer_of(ep);
 	struct bsn_dc_pool *pool = pool_of(peer);
+	struct slot *s = pool->waiters ? NULL : pool->rc ? find_connected(pool, peer) : find_slot(pool, peer);
 
-	if (BSN_UNLIKELY(pool->waiters || peer->reserved[0] & PEER_HAS_SLOT))
-		return take_late(pool, peer);
-	return pool->take(pool, peer);
+	if (!s)
+		return wait_for_turn(pool, peer);
+	take_slot(pool, peer, s);
+	return go_on(ep, what, data, remote, imm, id);
 }
 
 /* Once a peer has a slot, its request is one like any other: its queue's function of the row goes on, by a jump. */
-#define POST(table, row, type)                                                                     \
+BSN_ALWAYS_INLINE int take(struct bsn_ep *ep, uint32_t what, enum going where, unsigned row, const void *data,
+			   const struct bsn_remote *remote, uint32_t imm, uint64_t id)
+{
+	return pool_of_unbound(ep)->take(ep, what | GOING(where, row), data, remote, imm, id);
+}
+
+#define POST(table, where, row, type)                                                              \
 	static int post_##table##_##row(struct bsn_ep *ep, uint32_t what, const type *data,        \
 					const struct bsn_remote *remote, uint32_t imm, uint64_t id) \
 	{                                                                                          \
-		const int err = take(ep);                                                          \
-                                                                                                   \
-		return BSN_UNLIKELY(err) ? err :                                                   \
-					   ep->sq->posts->table[row](ep, what, data, remote, imm, id); \
+		return take(ep, what, where, row, data, remote, imm, id);                          \
 	}
 #define EACH_ROW(X) X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13) X(14) X(15)
 _Static_assert(BSN_POST_ROWS == 16, "each row has its functions");
-#define POST_SGL(row)   POST(sgl, row, struct bsn_sge)
-#define POST_PIECE(row) POST(piece, row, void)
+#define POST_ONE(row)   POST(one, GO_ONE, row, struct bsn_sge)
+#define POST_SGL(row)   POST(sgl, GO_SGL, row, struct bsn_sge)
+#define POST_PIECE(row) POST(piece, GO_PIECE, row, void)
+EACH_ROW(POST_ONE)
 EACH_ROW(POST_SGL)
 EACH_ROW(POST_PIECE)
 #undef POST_PIECE
 #undef POST_SGL
-#undef POST
-
-/* The same of what is most common of a row, which saves no register for what it knows. */
-#define POST_ONE(row, opcode, has_imm)                                                             \
-	static int post_one_##row(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,     \
-				  const struct bsn_remote *remote, uint32_t imm, uint64_t id)      \
-	{                                                                                          \
-		const uint32_t known = BSN_WHAT(                                                   \
-			opcode, (uint32_t)BSN_F_SIGNALED | ((row) & 8 ? (uint32_t)BSN_F_RING : 0), 1u); \
-		int err;                                                                           \
-                                                                                                   \
-		_Static_assert(((row) & 7) == BSN_POST_ROW(opcode, 0), "this opcode's");           \
-		if (BSN_UNLIKELY(what != known))                                                   \
-			return post_sgl_##row(ep, what, sge, remote, imm, id);                     \
-		err = take(ep);                                                                    \
-		return BSN_UNLIKELY(err) ? err :                                                   \
-					   ep->sq->posts->one[row](ep, known, sge, remote,         \
-								   (has_imm) ? imm : 0, id);       \
-	}
-#define POST_ONES(row, rung, opcode, has_imm)                                                      \
-	POST_ONE(row, opcode, has_imm)                                                             \
-	POST_ONE(rung, opcode, has_imm)
-POST_ONES(0, 8, BSN_OPCODE_RDMA_READ, false)
-POST_ONES(1, 9, BSN_OPCODE_SEND_INVAL, true)
-POST_ONES(4, 12, BSN_OPCODE_RDMA_WRITE, false)
-POST_ONES(5, 13, BSN_OPCODE_RDMA_WRITE_IMM, true)
-POST_ONES(6, 14, BSN_OPCODE_SEND, false)
-POST_ONES(7, 15, BSN_OPCODE_SEND_IMM, true)
-#undef POST_ONES
 #undef POST_ONE
+#undef POST
 
 /* Of any row: on the way of those who do not know it. */
 static int post_sgl(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,
 		    const struct bsn_remote *remote, uint32_t imm, uint64_t id)
 {
-	const int err = take(ep);
-
-	return BSN_UNLIKELY(err) ? err :
-				   ep->sq->posts->sgl[BSN_POST_ROW(what, what)](ep, what, sge, remote, imm, id);
+	return take(ep, what, GO_SGL, BSN_POST_ROW(what, what), sge, remote, imm, id);
 }
 
 static int post_inline(struct bsn_ep *ep, uint32_t what, const void *data,
 		       const struct bsn_remote *remote, uint32_t imm, uint64_t id)
 {
-	const int err = take(ep);
-
-	return BSN_UNLIKELY(err) ? err :
-				   ep->sq->posts->piece[BSN_POST_ROW(what, what)](ep, what, data, remote, imm, id);
+	return take(ep, what, GO_PIECE, BSN_POST_ROW(what, what), data, remote, imm, id);
 }
+
+struct atomic {
+	const struct bsn_sge *sge;
+	const uint64_t *operand;
+};
 
 static int post_atomic(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,
 		       const struct bsn_remote *remote, const uint64_t operand[2], uint64_t id)
 {
-	const int err = take(ep);
+	const struct atomic atomic = { sge, operand };
 
-	return BSN_UNLIKELY(err) ? err : ep->sq->posts->atomic(ep, what, sge, remote, operand, id);
+	return take(ep, what, GO_ATOMIC, 0, &atomic, remote, 0, id);
 }
 
 static int post_prepared(struct bsn_ep *ep, const struct bsn_prepared *p, uint64_t id, unsigned flags)
 {
-	const int err = take(ep);
-
-	if (BSN_UNLIKELY(err))
-		return err;
-	return bsn_has_peer_room(ep->sq) ? bsn_peer_prepared(ep, p, id, flags) :
-					   bsn_sq_post_prepared(ep, p, id, flags);
+	return take(ep, 0, GO_PREPARED, 0, p, NULL, flags, id);
 }
 
 static int post_body(struct bsn_ep *ep, const struct bsn_sq_body *body, uint64_t id)
 {
-	const int err = take(ep);
+	return take(ep, 0, GO_BODY, 0, body, NULL, 0, id);
+}
 
-	return err ? err : bsn_ep_post_body(ep, body, id);
+__attribute__((noinline)) int go_elsewhere(TAKING)
+{
+	const struct bsn_prepared *p = data;
+	const struct bsn_sq_body *body = data;
+	const struct atomic *a = data;
+
+	if (what >= GOING(GO_BODY, 0))
+		return bsn_ep_post_body(ep, body, id);
+	if (what < GOING(GO_PREPARED, 0))
+		return ep->sq->posts->atomic(ep, (uint32_t)what, a->sge, remote, a->operand, id);
+	return bsn_has_peer_room(ep->sq) ? bsn_peer_prepared(ep, p, id, imm) : bsn_sq_post_prepared(ep, p, id, imm);
 }
 
 /* Whatever a peer has appended is in its initiator's queue, which rings for itself. */
@@ -195,15 +167,16 @@ const struct bsn_sq_body_path unbound_path = {
 	.post_prepared = post_prepared,
 };
 
+#define ROW_ONE(row)   post_one_##row,
 #define ROW_SGL(row)   post_sgl_##row,
 #define ROW_PIECE(row) post_piece_##row,
 const struct bsn_sq_posts unbound_posts = {
-	.one = { post_one_0, post_one_1, post_sgl_2, post_sgl_3, post_one_4, post_one_5, post_one_6, post_one_7,
-		 post_one_8, post_one_9, post_sgl_10, post_sgl_11, post_one_12, post_one_13, post_one_14, post_one_15 },
+	.one = { EACH_ROW(ROW_ONE) },
 	.sgl = { EACH_ROW(ROW_SGL) },
 	.piece = { EACH_ROW(ROW_PIECE) },
 	.atomic = post_atomic,
 };
 #undef ROW_PIECE
 #undef ROW_SGL
+#undef ROW_ONE
 #undef EACH_ROW

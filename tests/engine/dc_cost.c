@@ -35,7 +35,9 @@ typedef int post(struct bsn_ep *ep, const struct bsn_sge *sge, const struct bsn_
 	X(write_sge4, bsn_write_sgl(ep, sge, 4, to, id, RUNG))                                   \
 	X(write_inline, bsn_write_inline(ep, data, 8, to, id, RUNG))                              \
 	X(write_inline12, bsn_write_inline(ep, data, 12, to, id, RUNG))                           \
+	X(write_inline13, bsn_write_inline(ep, data, 13, to, id, RUNG))                           \
 	X(write_inline28, bsn_write_inline(ep, data, 28, to, id, RUNG))                           \
+	X(write_inline44, bsn_write_inline(ep, data, 44, to, id, RUNG))                           \
 	X(write_inline64, bsn_write_inline(ep, data, 64, to, id, RUNG))                           \
 	X(write_imm, bsn_write_imm(ep, sge, to, 7, id, RUNG))                                    \
 	X(write_prepared, bsn_post_prepared(ep, prepared, id, RUNG))                               \
@@ -84,11 +86,25 @@ enum between { SOME, ALL, BUSY };
 	X(miss_adaptive, FEW, SOME, .policy = BSN_DC_ADAPTIVE)                                     \
 	X(miss_of_streams, FEW, SOME, .policy = BSN_DC_STREAMS, .streams = 8)                      \
 	X(miss_lru_streams, MANY, SOME, .policy = BSN_DC_LRU, .streams = 8)                        \
+	X(miss_lru_of_2_streams, FEW, SOME, .policy = BSN_DC_LRU, .streams = 2)                    \
+	X(miss_lru_of_4_streams, FEW, SOME, .policy = BSN_DC_LRU, .streams = 4)                    \
+	X(miss_lru_streams_after_all, MANY, ALL, .policy = BSN_DC_LRU, .streams = 8)               \
+	X(miss_sieve_streams, MANY, SOME, .policy = BSN_DC_SIEVE, .streams = 8)                    \
+	X(miss_dcs_streams, MANY, SOME, .policy = BSN_DC_DCS, .streams = 8)                        \
+	X(miss_hashed_streams, MANY, SOME, .policy = BSN_DC_HASHED, .streams = 8)                  \
+	X(miss_adaptive_streams, MANY, SOME, .policy = BSN_DC_ADAPTIVE, .streams = 8)              \
 	X(miss_gated, FEW, SOME, .max_reads = MOST_READS)                                          \
+	X(miss_gated_sieve, FEW, SOME, .policy = BSN_DC_SIEVE, .max_reads = MOST_READS)            \
+	X(miss_gated_after_all, FEW, ALL, .max_reads = MOST_READS)                                 \
 	X(miss_of_32, MANY, SOME, .initiators = 32)                                                \
 	X(miss_sieve_of_32, MANY, SOME, .policy = BSN_DC_SIEVE, .initiators = 32)                  \
 	X(miss_after_all, FEW, ALL, .policy = BSN_DC_LRU)                                          \
+	X(miss_sieve_after_all, FEW, ALL, .policy = BSN_DC_SIEVE)                                  \
+	X(miss_adaptive_after_all, FEW, ALL, .policy = BSN_DC_ADAPTIVE)                            \
 	X(miss_of_32_after_all, MANY, ALL, .initiators = 32)                                       \
+	X(miss_of_64, MANY, SOME, .initiators = 64)                                                \
+	X(miss_of_64_after_all, MANY, ALL, .initiators = 64)                                       \
+	X(miss_sieve_of_32_busy, MANY, BUSY, .policy = BSN_DC_SIEVE, .initiators = 32)             \
 	X(miss_of_32_busy, MANY, BUSY, .initiators = 32)
 #define WRITES_OF_POOL(name, ...) WRITES(name)
 POOLS(WRITES_OF_POOL)
@@ -254,10 +270,10 @@ static void miss(post *counted, unsigned peers, enum between between, const stru
 		eps[p] = make_peer(pool, false);
 	prepared = prepare(eps[0], &of_dc);
 	for (unsigned k = 0; k < first + TIMES; k++) {
-		const uint64_t bindings = pool->counters.bindings;
+		const uint64_t bindings = pool->counters.bindings + pool->swaps;
 
 		must(!(k < first ? other : counted)(at(eps, k, peers), sges, &target, k));
-		must(k < first || pool->counters.bindings == bindings + 1);
+		must(k < first || pool->counters.bindings + pool->swaps == bindings + 1);
 		finish_all(pool);
 		if (k > 4)
 			post_between(pool, between, at(eps, k - 4, peers), k);

@@ -33,17 +33,38 @@ static void expect_connects(const struct rig *r, uint64_t count)
 static void a_set_that_fits_stays_connected(struct bench *b)
 {
 	const struct bsn_dc_pool_attr attr = { .initiators = 4 };
+	uint64_t connects;
 	struct rig r;
 
 	make(b, &r, &attr);
 	for (uint64_t id = 0; id < 400; id++)
 		write_and_finish(&r, (int)(id * 7 % 4), id);
 	expect_connects(&r, 4);
+	for (uint64_t id = 0; id < 20; id++)
+		write_and_finish(&r, 4 + (int)(id * 3 % 4), id);
+	connects = counters_of(&r).connects;
+	assert_true(connects <= 12); /* what the others were used counts for a while */
 	for (uint64_t id = 0; id < 400; id++)
 		write_and_finish(&r, 4 + (int)(id * 3 % 4), id);
-	expect_connects(&r, 8);
-	assert_int_equal(counters_of(&r).evictions, 4);
+	expect_connects(&r, connects);
+	assert_int_equal(counters_of(&r).evictions, connects - 4);
 	assert_int_equal(counters_of(&r).waits, 0);
+	unmake(&r);
+}
+
+/* However few are asked for, and of the longest. */
+static void a_queue_takes_sixteen(struct bench *b)
+{
+	const struct bsn_dc_pool_attr attr = { .initiators = 1, .send_depth = 1 };
+	const struct bsn_remote to = bench_remote(b, 1, INTO);
+	struct rig r;
+
+	make(b, &r, &attr);
+	for (uint64_t id = 0; id < 16; id++)
+		ok(bsn_write_inline(r.ep[0], bench_at(b, 0, 0), 28, &to, id, NOW));
+	assert_int_equal(work(&r), 16);
+	for (int at = 0; at < 16; at++)
+		expect(&r, at, 0, (uint64_t)at, BSN_OPCODE_RDMA_WRITE, IBV_WC_SUCCESS);
 	unmake(&r);
 }
 
@@ -55,14 +76,15 @@ static void who_was_used_least_recently_makes_room(struct bench *b)
 	make(b, &r, &attr);
 	for (int p = 0; p < 4; p++)
 		write_and_finish(&r, p, 1);
-	write_and_finish(&r, 4, 1); /* the hand goes round once, and takes one of them */
+	write_and_finish(&r, 4, 1); /* the hand takes the first of them */
 	expect_connects(&r, 5);
-	for (int p = 1; p < 4; p++)
+	for (int p = 1; p < 3; p++)
 		write_and_finish(&r, p, 2); /* used since: they are passed */
 	expect_connects(&r, 5);
-	write_and_finish(&r, 5, 1); /* of 4, the one that was not */
-	for (int p = 1; p < 4; p++)
+	write_and_finish(&r, 5, 1); /* of the next three, the one that was not */
+	for (int p = 1; p < 3; p++)
 		write_and_finish(&r, p, 3);
+	write_and_finish(&r, 4, 2);
 	expect_connects(&r, 6);
 	unmake(&r);
 }
@@ -616,6 +638,29 @@ static void who_waits_has_its_turn_in_order(struct bench *b)
 	unmake(&r);
 }
 
+/* An initiator is idle, but the poll had no place left to tell who waits for it. */
+static void who_comes_later_passes_nobody(struct bench *b)
+{
+	for (unsigned policy = 0; bsn_dc_policy_name(policy); policy++) {
+		const struct bsn_dc_pool_attr attr = { .initiators = 1, .policy = policy };
+		struct rig r;
+
+		make(b, &r, &attr);
+		write_and_finish(&r, 0, 1);
+		ok(write_to(&r, 1, 1));
+		assert_int_equal(write_to(&r, 2, 1), -EAGAIN);
+		run_model();
+		assert_int_equal(bsn_dc_poll(r.pool, r.done, 1), 1);
+		assert_int_equal(write_to(&r, 3, 1), -EAGAIN);
+		assert_int_equal(poll(&r), 1);
+		expect_ready(&r, 0, 2);
+		ok(write_to(&r, 2, 1));
+		assert_true(work(&r) >= 1);
+		expect(&r, 0, 2, 1, BSN_OPCODE_RDMA_WRITE, IBV_WC_SUCCESS);
+		unmake(&r);
+	}
+}
+
 /* Nothing that the program sees was signaled, but somebody waits. */
 static void an_unsignaled_end_is_found_out(struct bench *b)
 {
@@ -1056,9 +1101,9 @@ static void one_peer_fails_alone(struct bench *b)
 }
 
 /* Every initiator fails, more of them than there are spares, and comes back. */
-static void all_initiators_fail_and_come_back(struct bench *b)
+static void all_fail_and_come_back(struct bench *b, enum bsn_dc_policy policy)
 {
-	const struct bsn_dc_pool_attr attr = { .initiators = 3, .spares = 1 };
+	const struct bsn_dc_pool_attr attr = { .initiators = 3, .spares = 1, .policy = policy };
 	const struct bsn_remote nowhere = { 0, 0 };
 	const struct bsn_sge local = bench_sge(b, 0, 0, LENGTH);
 	struct rig r;
@@ -1084,6 +1129,13 @@ static void all_initiators_fail_and_come_back(struct bench *b)
 			write_and_finish(&r, p, 3);
 	}
 	unmake(&r);
+}
+
+static void all_initiators_fail_and_come_back(struct bench *b)
+{
+	all_fail_and_come_back(b, BSN_DC_LRU);
+	all_fail_and_come_back(b, BSN_DC_SIEVE);
+	all_fail_and_come_back(b, BSN_DC_ADAPTIVE);
 }
 
 /* A thousand peers, one after the other: each fails, its initiator is repaired, and it is there again. */
@@ -1325,6 +1377,7 @@ int main(void)
 {
 	static const struct bench_case cases[] = {
 		{ CASE("a set that fits stays connected", a_set_that_fits_stays_connected), ON_DIRECT },
+		{ CASE("a queue takes sixteen", a_queue_takes_sixteen), ON_DIRECT },
 		{ CASE("who was used least recently makes room",
 		       who_was_used_least_recently_makes_room), ON_DIRECT },
 		{ CASE("an idle connection is made anew", an_idle_connection_is_made_anew), ON_DIRECT,
@@ -1336,6 +1389,7 @@ int main(void)
 		{ CASE("every post binds, on RoCE", every_post_binds), ON_DIRECT,
 		  .link = CX_LINK_ROCE },
 		{ CASE("who waits has its turn in order", who_waits_has_its_turn_in_order), ON_DIRECT },
+		{ CASE("who comes later passes nobody", who_comes_later_passes_nobody), ON_DIRECT },
 		{ CASE("an unsignaled end is found out", an_unsignaled_end_is_found_out), ON_DIRECT },
 		{ CASE("an end that nobody rang is rung", an_end_that_nobody_rang_is_rung), ON_DIRECT },
 		{ CASE("who never stops starves nobody", who_never_stops_starves_nobody), ON_DIRECT },

@@ -223,32 +223,49 @@ static void a_peer_is_connected_by_its_first_post(struct bench *b)
 	unmake(&r);
 }
 
-/* What evicts which, by a clock that is written down here once more. */
+/* What evicts which, by a clock that is written down here once more: whom the hand comes to is the first. */
 struct clock {
-	int peer[4];
-	bool was_used[4];
-	int hand, used;
+	int peer[5];
+	unsigned uses[5], count;
 };
+
+static void put_last(struct clock *c, int p, unsigned uses)
+{
+	c->peer[c->count] = p;
+	c->uses[c->count++] = uses;
+}
+
+static void take_out(struct clock *c, unsigned place)
+{
+	c->count--;
+	for (unsigned k = place; k < c->count; k++) {
+		c->peer[k] = c->peer[k + 1];
+		c->uses[k] = c->uses[k + 1];
+	}
+}
 
 /* Return: whether the peer had to be connected. */
 static bool clock_uses(struct clock *c, int p)
 {
-	for (int s = 0; s < c->used; s++) {
-		if (c->peer[s] == p) {
-			c->was_used[s] = true;
+	unsigned least = 0, looks = 0;
+
+	for (unsigned k = 0; k < c->count; k++) {
+		if (c->peer[k] == p) {
+			c->uses[k]++;
 			return false;
 		}
 	}
-	if (c->used < 4) {
-		c->peer[c->used++] = p;
-		return true;
+	while (c->count == 4 && looks < 3) {
+		least = c->uses[looks] < c->uses[least] ? looks : least;
+		if (!c->uses[looks++])
+			break;
 	}
-	while (c->was_used[c->hand]) {
-		c->was_used[c->hand] = false;
-		c->hand = (c->hand + 1) % 4;
+	for (unsigned k = 0; k < looks; k++) {
+		if (k != least)
+			put_last(c, c->peer[0], c->uses[0] > 1);
+		take_out(c, 0);
 	}
-	c->peer[c->hand] = p;
-	c->hand = (c->hand + 1) % 4;
+	put_last(c, p, 0);
 	return true;
 }
 
@@ -288,7 +305,7 @@ static void a_path_has_the_smaller_mtu(struct bench *b)
 static void evictions_are_those_of_the_clock(struct bench *b)
 {
 	const struct bsn_dc_pool_attr attr = { .initiators = 4, .spares = 1 };
-	struct clock clock = { .hand = 0 };
+	struct clock clock = { .count = 0 };
 	unsigned evictions = 0;
 	struct rig r;
 

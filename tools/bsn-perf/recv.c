@@ -20,7 +20,7 @@ enum {
 	ROUNDS_MAX = 100000,
 	SIZES_DEFAULT = 2,
 	MANY_QPS = 1024,
-	TRIPS_MAX = 8192, /* one QP each; but so many rounds at least: */
+	TRIPS_MAX = 65536, /* one QP each; but so many rounds at least: */
 	ROUNDS_MIN = 3,
 	TRIP_TURNS = 4,
 };
@@ -125,7 +125,7 @@ static int count_trips(struct size *size)
 	return err;
 }
 
-/* As many as asked for, while few QPs take turns: the model looks at each at every step. */
+/* As many as asked for, while few QPs take turns. */
 static unsigned rounds_of(const struct size *size)
 {
 	const unsigned most = TRIPS_MAX / size->qps > ROUNDS_MIN ? TRIPS_MAX / size->qps : ROUNDS_MIN;
@@ -153,16 +153,17 @@ static int time_trip(struct bsn_device *device, struct size *size, int by, unsig
  */
 static int time_trips(struct bsn_device *device, struct size *size)
 {
-	const unsigned each = (rounds_of(size) + TRIP_TURNS - 1) / TRIP_TURNS, rounds = each * TRIP_TURNS;
-	double *const ns = calloc(TRIPS * (size_t)rounds, sizeof(*ns));
+	const unsigned rounds = (rounds_of(size) + TRIP_TURNS - 1) / TRIP_TURNS;
+	const unsigned each = rounds * trip_slices(size->qps), all = each * TRIP_TURNS;
+	double *const ns = calloc(TRIPS * (size_t)all, sizeof(*ns));
 	int err = ns ? 0 : complain("no memory");
 
 	for (unsigned i = 0; i < TRIPS * TRIP_TURNS && !err; i++) {
 		const unsigned by = i % TRIPS, turn = i / TRIPS;
-		err = time_trip(device, size, (int)by, each, ns + by * rounds + turn * each);
+		err = time_trip(device, size, (int)by, rounds, ns + by * all + turn * each);
 	}
 	for (int by = 0; by < TRIPS && !err; by++) {
-		size->trips[by].ns = median_of(ns + (unsigned)by * rounds, rounds);
+		size->trips[by].ns = median_of(ns + (unsigned)by * all, all);
 		size->trips[by].instructions = -1;
 	}
 	free(ns);

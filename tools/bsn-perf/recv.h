@@ -30,7 +30,12 @@ struct trip;
 int trip_open(struct bsn_device *device, int by, unsigned qps, struct trip **trip);
 void trip_close(struct trip *trip);
 
-/* The nanoseconds of each of so many rounds, and what one asks the bus for. 0, or PERF_FAILED after a complaint. */
+/* Slices of a round, each of some trips. */
+unsigned trip_slices(unsigned qps);
+/*
+ * The nanoseconds of a way, of each slice of so many rounds, and what a way asks the bus for. 0, or PERF_FAILED
+ * after a complaint.
+ */
 int trip_time(struct trip *trip, unsigned rounds, double *ns, struct trip_figures *figures);
 
 /* In the child: counts the instructions of some trips. Likewise. */

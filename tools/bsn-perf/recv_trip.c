@@ -189,7 +189,7 @@ static int send_from(struct trip *t, struct end *end, unsigned which, const void
 {
 	const int err = send_one(t, end, which, data);
 
-	step();
+	step_once();
 	return err;
 }
 
@@ -266,11 +266,17 @@ static unsigned trips_of_round(const struct trip *t)
 	return t->qps > TRIPS_OF_ROUND ? t->qps : TRIPS_OF_ROUND;
 }
 
-static int go(struct trip *t)
+/* So that what interrupts the program is in few of them, however long a round is. */
+unsigned trip_slices(unsigned qps)
+{
+	return qps > TRIPS_OF_ROUND ? qps / TRIPS_OF_ROUND : 1;
+}
+
+static int go(struct trip *t, unsigned trips)
 {
 	int err = 0;
 
-	for (unsigned i = 0; i < trips_of_round(t) && !err; i++)
+	for (unsigned i = 0; i < trips && !err; i++)
 		err = go_round(t);
 	return err ? complain("a trip by %s: %s", trip_names[t->by], strerror(-err)) : 0;
 }
@@ -291,20 +297,21 @@ static double sum_of(const struct bus *bus)
 int trip_time(struct trip *t, unsigned rounds, double *ns, struct trip_figures *figures)
 {
 	const char *const device = bsn_device_info(t->device)->name;
-	const unsigned ways = ENDS * trips_of_round(t);
+	const unsigned trips = trips_of_round(t), slices = trip_slices(t->qps);
 	struct bus before = { .count = 0 };
-	int err = go(t);
+	int err = go(t, trips);
 
 	bus_read(device, &before);
-	for (unsigned i = 0; i < rounds && !err; i++) {
+	for (unsigned i = 0; i < rounds * slices && !err; i++) {
+		const unsigned at = i % slices, some = (at + 1) * trips / slices - at * trips / slices;
 		const uint64_t start = now_ns();
-		err = go(t);
-		ns[i] = (double)(now_ns() - start) / ways;
+		err = go(t, some);
+		ns[i] = (double)(now_ns() - start) / (ENDS * some);
 	}
 	if (err)
 		return err;
 	bus_read(device, &figures->bus);
-	bus_take_off(&figures->bus, &before, rounds * ways);
+	bus_take_off(&figures->bus, &before, rounds * ENDS * trips);
 	figures->bus_requests = sum_of(&figures->bus);
 	return 0;
 }
@@ -316,7 +323,7 @@ int trip_count(struct trip *t)
 
 	if (!callgrind_is_there())
 		return complain("--under-callgrind: this is not callgrind");
-	err = go(t);
+	err = go(t, trips_of_round(t));
 	if (err)
 		return err;
 	callgrind_begin(NULL);
@@ -327,7 +334,7 @@ int trip_count(struct trip *t)
 		mark(t);
 	}
 	callgrind_dump(trip_names[t->by], TRIP_EMPTY, ENDS * trips_of_round(t));
-	err = go(t);
+	err = go(t, trips_of_round(t));
 	callgrind_dump(trip_names[t->by], TRIP_COUNTED, ENDS * trips_of_round(t));
 	t->is_counted = false;
 	callgrind_collect();

@@ -25,6 +25,9 @@ bool is_stepped(void);
 /* Gives the device time for what was posted: steps the model, or waits for a device that has no steps. */
 void let_device_work(void);
 
+/* Executes what was posted, and does not look whether that led to more. */
+void step_once(void);
+
 /* Executes all that was posted; returns whether there was anything. */
 bool step(void);
 

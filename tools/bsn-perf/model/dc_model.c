@@ -193,7 +193,7 @@ static void read_counters(void *arg, struct dc_figures *figures)
 {
 	const struct dc_model *m = arg;
 
-	figures->counters = m->pool->counters;
+	bsn_dc_pool_counters(m->pool, &figures->counters);
 	figures->taken_early = m->taken_early;
 }
 

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What moves the HCA without a doorbell: deadlines, and steps. */
+#include "bsn_db.h"
 #include "clock.h"
 #include "cq.h"
+#include "memory.h"
 #include "process.h"
 #include "requester.h"
 #include "tables.h"
@@ -67,13 +69,96 @@ void cx_run_timers(struct cx_hca *hca)
 
 /* -- stepping ---------------------------------------------------------------------------------- */
 
+/*
+ * A step that looked into every queue would take longer with each queue that there is. So it compares one word
+ * of each: a queue at rest has no work before its record moves.
+ */
+static const uint32_t never_at_rest = 1;
+
+static void look_always(struct cx_word *word)
+{
+	word->at = &never_at_rest;
+	word->was = 0;
+}
+
+static void look_when_it_moves(struct cx_word *word, const struct cx_qp *qp)
+{
+	const struct bsn_dbr_wq record = { .index = qp->run.sq_tail };
+
+	word->at = (const void *)(uintptr_t)(qp->attr.db + BSN_DBR_SEND_OFFSET);
+	bsn_dbr_wq_encode((uint8_t *)&word->was, &record);
+}
+
+/* A queue with WQEs left is not at rest; nor is one in the error state, which flushes receives, too. */
+static void settle(struct cx_word *word, const struct cx_qp *qp)
+{
+	if (qp->mod.qp_state == IBV_QPS_RTS && qp->run.sq_head == qp->run.sq_tail)
+		look_when_it_moves(word, qp);
+	else
+		look_always(word);
+}
+
+/* In their order, which is that in which they run. In other states they have no work. */
+static void list_qps(struct cx_hca *hca)
+{
+	struct cx_words *words = &hca->words;
+
+	words->qps = 0;
+	for (struct cx_head *head = cx_first(hca, CX_QP); head; head = cx_next(hca, CX_QP, head)) {
+		const struct cx_qp *qp = (struct cx_qp *)head;
+
+		if (qp->mod.qp_state != IBV_QPS_ERR &&
+		    (qp->mod.qp_state != IBV_QPS_RTS || !qp->attr.sq_count_bb))
+			continue;
+		words->of_qps[words->qps].index = (uint32_t)(qp - hca->shared->qps);
+		look_always(&words->of_qps[words->qps++]);
+	}
+}
+
+static void list_cqs(struct cx_hca *hca)
+{
+	struct cx_words *words = &hca->words;
+
+	words->cqs = 0;
+	for (struct cx_head *head = cx_first(hca, CX_CQ); head; head = cx_next(hca, CX_CQ, head)) {
+		const struct cx_cq *cq = (struct cx_cq *)head;
+
+		words->of_cqs[words->cqs++] = (struct cx_word){
+			.at = (const void *)(uintptr_t)(cq->attr.db + BSN_DBR_CQ_ARM_OFFSET),
+			.was = cq->arm_record,
+			.index = (uint32_t)(cq - hca->shared->cqs),
+		};
+	}
+}
+
+/* The doorbells of an active device may have changed any queue since. */
+static void list_queues(struct cx_hca *hca)
+{
+	uint32_t *changes = &hca->shared->alarms[hca->self].changes;
+
+	if (hca->config.passive && !*changes)
+		return;
+	*changes = 0;
+	list_qps(hca);
+	list_cqs(hca);
+}
+
 static unsigned run_published(struct cx_hca *hca, unsigned max_wqes)
 {
+	struct cx_word *const words = hca->words.of_qps;
+	const uint32_t count = hca->words.qps;
 	unsigned done = 0;
 
-	for (struct cx_head *head = cx_first(hca, CX_QP); head && (!max_wqes || done < max_wqes);
-	     head = cx_next(hca, CX_QP, head))
-		done += cx_requester_run(hca, (struct cx_qp *)head, max_wqes ? max_wqes - done : 0);
+	for (uint32_t i = 0; !max_wqes || done < max_wqes; i++) {
+		struct cx_qp *qp;
+
+		i = cx_mem_find_changed(words, i, count);
+		if (i == count)
+			break;
+		qp = &hca->shared->qps[words[i].index];
+		done += cx_requester_run(hca, qp, max_wqes ? max_wqes - done : 0);
+		settle(&words[i], qp);
+	}
 	return done;
 }
 
@@ -96,8 +181,15 @@ static unsigned skip_to_deadline(struct cx_hca *hca, unsigned max_wqes)
 
 static void poll_arms(struct cx_hca *hca)
 {
-	for (struct cx_head *head = cx_first(hca, CX_CQ); head; head = cx_next(hca, CX_CQ, head))
-		cx_cq_poll_arm(hca, (struct cx_cq *)head);
+	struct cx_word *const words = hca->words.of_cqs;
+	const uint32_t count = hca->words.cqs;
+
+	for (uint32_t i = 0; (i = cx_mem_find_changed(words, i, count)) < count; i++) {
+		struct cx_cq *cq = &hca->shared->cqs[words[i].index];
+
+		cx_cq_poll_arm(hca, cq);
+		words[i].was = cq->arm_record;
+	}
 }
 
 unsigned cx_step(struct cx_hca *hca, unsigned max_wqes)
@@ -108,6 +200,7 @@ unsigned cx_step(struct cx_hca *hca, unsigned max_wqes)
 	if (hca->self >= CX_PROCS)
 		return 0;
 	cx_lock(hca);
+	list_queues(hca);
 	waited = hca->shared->procs[hca->self].deadline_ns;
 	if (hca->config.passive) {
 		poll_arms(hca);

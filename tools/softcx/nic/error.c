@@ -7,6 +7,7 @@
 #include "events.h"
 #include "rq.h"
 #include "sq.h"
+#include "tables.h"
 
 const char *cx_qp_state_name(enum ibv_qp_state state)
 {
@@ -49,6 +50,7 @@ void cx_qp_fail(struct cx_hca *hca, struct cx_qp *qp, uint8_t flush_vendor)
 	if (qp->mod.qp_state == IBV_QPS_ERR)
 		return;
 	cx_trace(hca, "qp: %#x in error", qp->head.number);
+	cx_note_change(hca, qp->head.owner);
 	qp->mod.qp_state = IBV_QPS_ERR;
 	qp->run.flush_vendor = flush_vendor;
 	qp->run.wait = CX_WAIT_NONE;

@@ -102,6 +102,39 @@ static __attribute__((noinline)) int publish_guarded(uint8_t *dst, const uint8_t
 	return 0;
 }
 
+#define UNREADABLE UINT32_MAX /* no index */
+
+static __attribute__((noinline)) uint32_t find_guarded(const struct cx_word *words, uint32_t from,
+						       uint32_t count)
+{
+	jmp_buf env;
+
+	if (_setjmp(env)) {
+		guard = NULL;
+		return UNREADABLE;
+	}
+	guard = &env;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	while (from < count && !memcmp(words[from].at, &words[from].was, sizeof(words->was)))
+		from++;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	guard = NULL;
+	return from;
+}
+
+/* All under one guard, which costs more than many words. If one has gone away, each under its own. */
+uint32_t cx_mem_find_changed(const struct cx_word *words, uint32_t from, uint32_t count)
+{
+	uint32_t at = find_guarded(words, from, count), word;
+
+	if (at != UNREADABLE)
+		return at;
+	for (at = from; at < count; at++)
+		if (copy_guarded(&word, words[at].at, sizeof(word)) || word != words[at].was)
+			break;
+	return at;
+}
+
 /* -- other processes --------------------------------------------------------------------------- */
 
 /* A peer that is gone, or that may not be reached, has no memory for us. */

@@ -104,6 +104,7 @@ int cx_proc_claim(struct cx_hca *hca)
 		memset(proc, 0, sizeof(*proc));
 		hca->shared->alarms[i].keeps_time = !hca->config.passive;
 		hca->shared->alarms[i].reachable = false;
+		hca->shared->alarms[i].changes = 1;
 		memset(&hca->shared->bus[i], 0, sizeof(hca->shared->bus[i]));
 		memset(&hca->shared->dc[i], 0, sizeof(hca->shared->dc[i]));
 		proc->start_time = start_time;

@@ -63,6 +63,7 @@ struct cx_alarm {
 	uint32_t count;  /* a futex: counts the times that its deadlines may have moved */
 	bool keeps_time; /* not in passive mode, which has a clock of its own */
 	bool reachable;  /* it has a queue pair that a peer can fail */
+	uint32_t changes; /* to its queues and their states since its last step */
 };
 
 struct cx_pd {
@@ -267,6 +268,19 @@ struct cx_blueflame {
 	bool may_begin_copy; /* of the last store (bus.c) */
 };
 
+/* A word of the program's memory. While it is as it was, a step finds no work in its queue. */
+struct cx_word {
+	const void *at;
+	uint32_t was;
+	uint32_t index; /* of the queue in its table */
+};
+
+struct cx_words {
+	uint32_t qps, cqs; /* how many */
+	struct cx_word of_qps[CX_MAX_QPS]; /* the send queues' records */
+	struct cx_word of_cqs[CX_MAX_CQS]; /* the records that arm */
+};
+
 struct cx_fault_plan;
 struct cx_scratch;
 
@@ -286,6 +300,7 @@ struct cx_hca {
 	void (*before_unlock)(struct cx_hca *hca); /* NULL: nothing is to be done then */
 	uint32_t open_sessions[8]; /* CQs that have one; 0: none */
 	struct cx_blueflame blueflame[CX_UAR_PAGES][CX_BF_PER_UAR];
+	struct cx_words words; /* that a step looks at (drive.c) */
 };
 
 /* Indices of queues count modulo 2^16. */

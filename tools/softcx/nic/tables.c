@@ -134,11 +134,18 @@ int cx_create(struct cx_hca *hca, enum cx_kind kind, struct cx_head **out, uint3
 	return 0;
 }
 
+static void note_queue(struct cx_hca *hca, enum cx_kind kind, const struct cx_head *head)
+{
+	if (kind == CX_QP || kind == CX_CQ)
+		cx_note_change(hca, head->owner);
+}
+
 /* The entry is complete: from here on it exists. */
 void cx_publish(struct cx_hca *hca, enum cx_kind kind, struct cx_head *head, uint32_t number)
 {
 	uint32_t *first = &hca->shared->procs[hca->self].first[kind];
 
+	note_queue(hca, kind, head);
 	head->next = *first;
 	head->number = number;
 	*first = index_of(hca, kind, head) + 1;
@@ -147,6 +154,7 @@ void cx_publish(struct cx_hca *hca, enum cx_kind kind, struct cx_head *head, uin
 /* From here on the entry is empty. */
 static void clear(struct cx_hca *hca, enum cx_kind kind, struct cx_head *head)
 {
+	note_queue(hca, kind, head);
 	if (kind == CX_MR)
 		cx_xlt_free(hca, (struct cx_mr *)head);
 	head->number = 0;

@@ -50,6 +50,12 @@ void cx_unpublish(struct cx_hca *hca, enum cx_kind kind, struct cx_head *head);
 /* Unpublishes an object of this process: 0; -EINVAL: there is none; -EBUSY: others refer to it. */
 int cx_remove(struct cx_hca *hca, enum cx_kind kind, uint32_t number);
 
+/* Queues of that process came, went or changed state: its next step lists them anew. */
+static inline void cx_note_change(struct cx_hca *hca, unsigned proc)
+{
+	hca->shared->alarms[proc].changes++;
+}
+
 /* Counts references from one object to another; number 0 names none. */
 void cx_refer(struct cx_hca *hca, enum cx_kind kind, uint32_t number, int change);
 

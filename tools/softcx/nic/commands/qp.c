@@ -239,6 +239,7 @@ int cx_qp_change(struct cx_hca *hca, struct cx_qp *qp, const struct ibv_qp_attr 
 	if ((mask & IBV_QP_CUR_STATE) && attr->cur_qp_state != from)
 		return -EINVAL;
 	trace_change(hca, qp, to, attr, mask);
+	cx_note_change(hca, qp->head.owner);
 	copy_attr(&qp->mod, attr, mask);
 	enter(hca, qp, to, attr, mask);
 	return 0;
