@@ -195,61 +195,26 @@ BSN_ALWAYS_INLINE struct bsn_be64 bsn_ctrl0(const struct bsn_sq *sq, unsigned op
 	return bsn_to_be64((bsn_ctrl_word(&what, 0) + ds) | sq->ctrl_next);
 }
 
-/* Whether the library has to signal this request. */
-BSN_ALWAYS_INLINE bool bsn_is_due(const struct bsn_sq *sq, uint32_t flags)
-{
-	return BSN_UNLIKELY(!(flags & BSN_F_SIGNALED) && sq->quiet == 1);
-}
-
 /*
- * Tells the compiler again, after stores that might have changed it, that the library need not signal this
- * request: then no register is saved for the call in bsn_ctrl1().
+ * Word 1: stream, fence, ce and solicited in its high half, the immediate in the low one. Where it is the library's turn
+ * to signal, bsn_end() has it changed.
  */
-BSN_ALWAYS_INLINE void bsn_is_not_due(const struct bsn_sq *sq, uint32_t flags)
-{
-	if (bsn_is_due(sq, flags))
-		__builtin_unreachable();
-}
-
-/*
- * Counts a request that is not signaled, as the last check of all: false if the library has to signal it. Then it is
- * not counted, and is for one of the cold functions.
- */
-BSN_ALWAYS_INLINE bool bsn_count_quiet(struct bsn_sq *sq, uint32_t flags)
-{
-	if (flags & BSN_F_SIGNALED || BSN_LIKELY(--sq->quiet))
-		return true;
-	sq->quiet = 1;
-	return false;
-}
-
-/* Word 1, of a request that bsn_count_quiet() has counted. */
-BSN_ALWAYS_INLINE struct bsn_be64 bsn_ctrl1_counted(const struct bsn_sq *sq, uint32_t flags,
-						    uint32_t imm)
+BSN_ALWAYS_INLINE struct bsn_be64 bsn_ctrl1(const struct bsn_sq *sq, uint32_t flags, uint32_t imm)
 {
 	const uint32_t bits = (flags & BSN_F_CTRL) >> 8;
+	uint32_t raw = bsn_byte_to_be32(bits).raw;
 
-	return bsn_byte_pair_to_be64(flags & BSN_F_SIGNALED ? bits : bits | sq->ce_quiet, imm);
+	if (__builtin_constant_p(flags))
+		return bsn_byte_pair_to_be64(flags & BSN_F_SIGNALED ? bits : bits | sq->ce_quiet, imm);
+	if (!(flags & BSN_F_SIGNALED)) /* this form costs others an instruction more, and those less */
+		raw |= bsn_byte_to_be32(sq->ce_quiet).raw;
+	return bsn_join_raw_to_be64(raw, bsn_to_be32(imm).raw);
 }
 
 /* The immediate in such a word. */
 BSN_ALWAYS_INLINE uint32_t bsn_imm_of(struct bsn_be64 ctrl1)
 {
 	return (uint32_t)bsn_from_be64(ctrl1);
-}
-
-/* Word 1: stream, fence, ce and solicited in its high half, the immediate in the low one. */
-BSN_ALWAYS_INLINE struct bsn_be64 bsn_ctrl1(struct bsn_sq *sq, uint32_t flags, uint32_t imm)
-{
-	uint32_t bits = bsn_byte_to_be32((flags & BSN_F_CTRL) >> 8).raw;
-
-	if (!(flags & BSN_F_SIGNALED)) {
-		uint32_t quiet = sq->ce_quiet;
-		if (BSN_UNLIKELY(--sq->quiet == 0))
-			quiet = bsn_sq_auto_signal(sq);
-		bits |= bsn_byte_to_be32(quiet).raw;
-	}
-	return bsn_join_raw_to_be64(bits, bsn_to_be32(imm).raw);
 }
 
 /* -- put: the segments ---------------------------------------------------------------------------- */
@@ -755,6 +720,26 @@ BSN_ALWAYS_INLINE int bsn_publish(struct bsn_sq *sq, const uint8_t *wqe, size_t 
 	return 0;
 }
 
+/* Counts a request that is not signaled: whether it is the library's turn to signal one. */
+BSN_ALWAYS_INLINE bool bsn_is_turn(struct bsn_sq *sq, uint32_t flags)
+{
+	return BSN_UNLIKELY(!(flags & BSN_F_SIGNALED) && --sq->quiet == 0);
+}
+
+/*
+ * What comes last of such a request, of so many @bytes before the slot, in the place of what all others end with. It is
+ * a jump, and takes nothing that a register would be kept for.
+ */
+BSN_ALWAYS_INLINE int bsn_end_turn(struct bsn_sq *sq, size_t bytes, uint32_t flags)
+{
+	const int err = flags & BSN_F_RING ? bsn_sq_publish_turn(bsn_sq_again(sq), bytes)
+					   : bsn_sq_append_turn(bsn_sq_again(sq), bytes);
+
+	if (err > 0)
+		__builtin_unreachable(); /* as in bsn_publish_otherwise() */
+	return err;
+}
+
 /*
  * Ends a WQE of which @known DS are in registers and the @rest is in the ring; its slot was taken.
  * It has BSN_NEAR_DS at the most where @length, of units of the caller's choice, is not more than @near. The
@@ -777,6 +762,10 @@ BSN_ALWAYS_INLINE int bsn_end(struct bsn_sq *sq, uint8_t *wqe, const struct bsn_
 	if (!is_kept)
 		bsn_keep_id(sq, wqe, length, near, id);
 	bsn_sq_advance(sq, bytes);
+	if (!__builtin_constant_p(flags))
+		BSN_HIDE(flags); /* else a bit of them would be kept since bsn_ctrl1() */
+	if (bsn_is_turn(sq, flags))
+		return bsn_end_turn(sq, bytes, flags);
 	if (flags & BSN_F_RING)
 		return bsn_publish(sq, wqe, bytes, r, known, rest);
 	bsn_sq_append(sq, wqe);
@@ -810,9 +799,8 @@ BSN_ALWAYS_INLINE unsigned bsn_begin(struct bsn_regs *r, struct bsn_sq *sq,
 }
 
 /*
- * A message (@has_remote: RDMA request) of @count SGEs, all plain. @is_apart: in a function of its own, for
- * requests that the library need not signal. That calls the library only by a jump, and keeps what it can in
- * memory early, so that it saves fewer registers.
+ * A message (@has_remote: RDMA request) of @count SGEs, all plain. @is_apart: in a function of its own. That keeps what
+ * it can in memory early, so that it saves fewer registers.
  */
 BSN_ALWAYS_INLINE int bsn_put_sges(struct bsn_sq *sq, const struct bsn_peer *peer,
 				   unsigned prefix_ds, unsigned opcode, const struct bsn_sge *sge,
@@ -840,10 +828,7 @@ BSN_ALWAYS_INLINE int bsn_put_sges(struct bsn_sq *sq, const struct bsn_peer *pee
 		r.ds[n + 2] = bsn_ds_plain(&sge[2]);
 	if (count > 3)
 		r.ds[n + 3] = bsn_ds_plain(&sge[3]);
-	if (is_apart && !prefix_ds)
-		bsn_is_not_due(sq, flags);
-	bsn_begin_of(&r, peer, prefix_ds, bsn_ctrl0(sq, opcode, ds),
-		     prefix_ds ? bsn_ctrl1_counted(sq, flags, imm) : bsn_ctrl1(sq, flags, imm));
+	bsn_begin_of(&r, peer, prefix_ds, bsn_ctrl0(sq, opcode, ds), bsn_ctrl1(sq, flags, imm));
 	return bsn_end(sq, wqe, NULL, is_early, &r, ds, rest, ds, BSN_NEAR_DS, bsn_bytes_of_ds(ds), id,
 		       flags);
 }
@@ -946,16 +931,13 @@ BSN_ALWAYS_INLINE int bsn_put_long(struct bsn_sq *sq, const uint8_t *limit,
 	bsn_put_inline_straight(sq, wqe + first, rest, straight,
 				BSN_BF_BUFFER_BYTES / BSN_DS_SIZE + 1 - (head + 2), flags);
 	r.ds[head] = bsn_ds_inline_first(data, length);
-	if (known)
-		bsn_is_not_due(sq, flags);
 	return bsn_end_data(sq, wqe, peer, prefix_ds, opcode, &r, head + 1, BSN_REST_INLINE, ds, length,
 			    near, bytes, remote, has_remote, imm, id, flags);
 }
 
 /*
  * A message or WRITE whose bytes are copied into the WQE. One compare finds lengths of 8 to 12. Where
- * @known is not 0, there are at least 8 bytes; the WQE takes so many bytes in whole blocks, these are free, and
- * the library need not signal the request.
+ * @known is not 0, there are at least 8 bytes; the WQE takes so many bytes in whole blocks, and these are free.
  */
 BSN_ALWAYS_INLINE int bsn_put_data(struct bsn_sq *sq, const uint8_t *limit,
 				   const struct bsn_peer *peer, unsigned prefix_ds, unsigned opcode,
@@ -985,8 +967,6 @@ BSN_ALWAYS_INLINE int bsn_put_data(struct bsn_sq *sq, const uint8_t *limit,
 		r.ds[ds - 1] = bsn_ds_tiny(data, length);
 	}
 	wqe = bsn_sq_take_known(sq, &r, bsn_bytes_of_ds(ds));
-	if (known)
-		bsn_is_not_due(sq, flags);
 	return bsn_end_data(sq, wqe, peer, prefix_ds, opcode, &r, ds, BSN_REST_NONE, ds,
 			    ds, BSN_NEAR_DS, bsn_bytes_of_ds(ds), remote, has_remote, imm, id, flags);
 }
@@ -1027,8 +1007,8 @@ BSN_ALWAYS_INLINE int bsn_post_inline_cold(struct bsn_ep *ep, unsigned opcode, c
 /*
  * The most common requests to one of many peers. Each is a function in the program's own unit, compiled
  * with the program's options, so that functions that post to one peer contain nothing of it. They take
- * requests that failed the one compare, and leave to the library what is not theirs, also requests that
- * the library has to signal: so they save nothing across a call.
+ * requests that failed the one compare, and leave to the library what is not theirs, by a jump: so they save
+ * nothing across a call.
  */
 #define BSN_APART static __attribute__((noinline, unused))
 
@@ -1094,15 +1074,17 @@ BSN_ALWAYS_INLINE bool bsn_has_opcode(const struct bsn_sq *sq, unsigned prefix_d
 }
 
 /* Whether the inline code may build inline data to a peer, the room for which is looked at when they are put. */
-BSN_ALWAYS_INLINE bool bsn_is_for(const struct bsn_ep *ep, unsigned prefix_ds, unsigned opcode,
-				  uint32_t flags)
+BSN_ALWAYS_INLINE bool bsn_is_for(const struct bsn_ep *ep, unsigned prefix_ds, unsigned opcode)
 {
-	return BSN_LIKELY(bsn_peer_of(ep)->prefix_ds == prefix_ds) && !bsn_is_due(ep->sq, flags) &&
+	return BSN_LIKELY(bsn_peer_of(ep)->prefix_ds == prefix_ds) &&
 	       bsn_has_opcode(ep->sq, prefix_ds, opcode);
 }
 
-/* Whether @ds units fit where one block does. @slot: the queue's, if it was loaded already. */
-BSN_ALWAYS_INLINE bool bsn_has_all_room(const struct bsn_sq *sq, uint8_t *const *slot, unsigned ds)
+/*
+ * Whether there is room for a request of @ds units; room for one block was found before. @slot: the queue's, if it was
+ * loaded already.
+ */
+BSN_ALWAYS_INLINE bool bsn_has_room_to_post(const struct bsn_sq *sq, uint8_t *const *slot, unsigned ds)
 {
 	const size_t bytes = bsn_bytes_of_ds(ds);
 
@@ -1110,26 +1092,14 @@ BSN_ALWAYS_INLINE bool bsn_has_all_room(const struct bsn_sq *sq, uint8_t *const 
 					     : bsn_fits(sq, sq->peer_limit, bytes));
 }
 
-/*
- * Whether there is room for a request of @ds units; room for one block was found before. Both functions are the
- * last look, since they count it.
- */
-BSN_ALWAYS_INLINE bool bsn_has_room_to_post(struct bsn_sq *sq, uint8_t *const *slot, unsigned ds,
-					    uint32_t flags)
-{
-	return bsn_has_all_room(sq, slot, ds) &&
-	       bsn_count_quiet(sq, flags);
-}
-
 /* Whether the queue takes one, too, whose address vector has this length. @ds: units besides it. */
 BSN_ALWAYS_INLINE bool bsn_may_post(struct bsn_sq *sq, uint8_t *const *slot, unsigned prefix_ds,
-				    unsigned ds, unsigned opcode, uint32_t flags)
+				    unsigned ds, unsigned opcode)
 {
 	if (prefix_ds == BSN_EXTENDED_DS)
 		BSN_FORGET(
 			sq->peer_limit); /* else it were loaded before either vector is looked at */
-	return bsn_has_all_room(sq, slot, prefix_ds + ds) && bsn_has_opcode(sq, prefix_ds, opcode) &&
-	       bsn_count_quiet(sq, flags);
+	return bsn_has_room_to_post(sq, slot, prefix_ds + ds) && bsn_has_opcode(sq, prefix_ds, opcode);
 }
 
 BSN_ALWAYS_INLINE int bsn_piece_cold(struct bsn_ep *ep, unsigned opcode, struct bsn_ds data,
@@ -1159,7 +1129,7 @@ BSN_ALWAYS_INLINE int bsn_put_piece(struct bsn_sq *sq, struct bsn_ep *ep, unsign
 	bsn_keep_peer_id(sq, wqe, bsn_peer_of(ep), id);
 	r.ds[ds - 1] = data;
 	bsn_begin_of(&r, bsn_peer_of(ep), prefix_ds, bsn_ctrl0(sq, opcode, ds),
-		     ctrl1 ? *ctrl1 : bsn_ctrl1_counted(sq, flags, imm));
+		     ctrl1 ? *ctrl1 : bsn_ctrl1(sq, flags, imm));
 	return bsn_end(sq, wqe, NULL, true, &r, ds, BSN_REST_NONE, ds, BSN_NEAR_DS, bytes, id, flags);
 }
 
@@ -1170,10 +1140,10 @@ BSN_ALWAYS_INLINE int bsn_try_piece(struct bsn_sq *sq, struct bsn_ep *ep, unsign
 				    uint32_t imm, uint32_t flags)
 {
 	if (bsn_peer_of(ep)->prefix_ds == BSN_COMPACT_DS) {
-		if (bsn_may_post(sq, NULL, BSN_COMPACT_DS, 2 + has_remote, opcode, flags))
+		if (bsn_may_post(sq, NULL, BSN_COMPACT_DS, 2 + has_remote, opcode))
 			return bsn_put_piece(sq, ep, BSN_COMPACT_DS, opcode, data, remote,
 					     has_remote, id, ctrl1, imm, flags);
-	} else if (bsn_may_post(sq, NULL, BSN_EXTENDED_DS, 2 + has_remote, opcode, flags)) {
+	} else if (bsn_may_post(sq, NULL, BSN_EXTENDED_DS, 2 + has_remote, opcode)) {
 		return bsn_put_piece(sq, ep, BSN_EXTENDED_DS, opcode, data, remote, has_remote, id,
 				     ctrl1, imm, flags);
 	}
@@ -1295,7 +1265,7 @@ BSN_ALWAYS_INLINE int bsn_post_piece(struct bsn_ep *ep, const struct bsn_kind *k
 			return kind->piece[i](BSN_PIECE_GIVEN(ep, data, remote, ep->sq, id));
 		if (kind->piece_imm[0])
 			return kind->piece_imm[i](BSN_PIECE_GIVEN(
-				ep, data, remote, bsn_ctrl1_counted(ep->sq, flags, imm).raw, id));
+				ep, data, remote, bsn_ctrl1(ep->sq, flags, imm).raw, id));
 	}
 	if (kind->piece_any)
 		return kind->piece_any(BSN_PIECE_GIVEN(ep, data, remote, what, id));
@@ -1334,7 +1304,7 @@ BSN_ALWAYS_INLINE int bsn_put_peer_sges(struct bsn_sq *sq, uint8_t *slot,
 	if (count > 3)
 		r.ds[n + 3] = bsn_ds_in(bsn_ds_plain(&sge[3]), are_many);
 	bsn_begin_of(&r, peer, prefix_ds, bsn_ctrl0(sq, opcode, ds),
-		     bsn_ctrl1_counted(sq, flags, imm));
+		     bsn_ctrl1(sq, flags, imm));
 	return bsn_end(sq, slot, NULL, true, &r, ds, BSN_REST_NONE, ds, BSN_NEAR_DS, bytes, id, flags);
 }
 
@@ -1351,10 +1321,10 @@ BSN_ALWAYS_INLINE int bsn_put_rdma(struct bsn_ep *ep, struct bsn_sq *sq, uint8_t
 
 	if (bsn_are_plain(sge, count) && BSN_LIKELY(count <= sq->max_sge)) {
 		if (peer->prefix_ds == BSN_COMPACT_DS) {
-			if (bsn_may_post(sq, &slot, BSN_COMPACT_DS, 2 + count, opcode, flags))
+			if (bsn_may_post(sq, &slot, BSN_COMPACT_DS, 2 + count, opcode))
 				return bsn_put_peer_sges(sq, slot, peer, BSN_COMPACT_DS, opcode,
 							 sge, count, remote, imm, id, flags);
-		} else if (bsn_may_post(sq, &slot, BSN_EXTENDED_DS, 2 + count, opcode, flags)) {
+		} else if (bsn_may_post(sq, &slot, BSN_EXTENDED_DS, 2 + count, opcode)) {
 			return bsn_put_peer_sges(sq, slot, peer, BSN_EXTENDED_DS, opcode, sge,
 						 count, remote, imm, id, flags);
 		}
@@ -1405,7 +1375,7 @@ BSN_ALWAYS_INLINE int bsn_put_atomic(struct bsn_ep *ep, unsigned prefix_ds, unsi
 	r.ds[ds - 2] = bsn_ds_operands(swap_add, compare);
 	r.ds[ds - 1] = bsn_ds_result(sge);
 	bsn_begin_of(&r, bsn_peer_of(ep), prefix_ds, bsn_ctrl0(sq, opcode, ds),
-		     bsn_ctrl1_counted(sq, flags, 0));
+		     bsn_ctrl1(sq, flags, 0));
 	return bsn_end(sq, wqe, NULL, true, &r, ds, BSN_REST_NONE, ds, BSN_NEAR_DS,
 		       bsn_bytes_of_ds(ds), id, flags);
 }
@@ -1418,10 +1388,10 @@ BSN_ALWAYS_INLINE int bsn_try_atomic(struct bsn_ep *ep, unsigned opcode, const s
 	struct bsn_sq *sq = ep->sq;
 
 	if (bsn_peer_of(ep)->prefix_ds == BSN_COMPACT_DS) {
-		if (bsn_may_post(sq, NULL, BSN_COMPACT_DS, 4, opcode, flags))
+		if (bsn_may_post(sq, NULL, BSN_COMPACT_DS, 4, opcode))
 			return bsn_put_atomic(ep, BSN_COMPACT_DS, opcode, sge, remote, swap_add,
 					      compare, id, flags);
-	} else if (bsn_may_post(sq, NULL, BSN_EXTENDED_DS, 4, opcode, flags)) {
+	} else if (bsn_may_post(sq, NULL, BSN_EXTENDED_DS, 4, opcode)) {
 		return bsn_put_atomic(ep, BSN_EXTENDED_DS, opcode, sge, remote, swap_add, compare,
 				      id, flags);
 	}
@@ -1476,22 +1446,19 @@ BSN_POST_ATOMIC(bsn_peer_cmp_swap_rung, BSN_OPCODE_ATOMIC_CS)
  * Whether a peer has an extended address vector, if the endpoint is a peer. Of a queue's own endpoint
  * this reads other bytes, but such a queue never has room below its peer_limit.
  */
-BSN_ALWAYS_INLINE bool bsn_is_extended(const struct bsn_ep *ep, uint32_t flags)
+BSN_ALWAYS_INLINE bool bsn_is_extended(const struct bsn_ep *ep)
 {
-	const struct bsn_peer *peer = (const struct bsn_peer *)(const void *)ep;
-
-	return BSN_LIKELY(peer->prefix_ds == BSN_EXTENDED_DS &&
-			  (flags & BSN_F_SIGNALED || ep->sq->quiet != 1));
+	return BSN_LIKELY(bsn_peer_of(ep)->prefix_ds == BSN_EXTENDED_DS);
 }
 
-/* Where bsn_is_extended() said no: where there is room, the vector is compact, or the library has to signal. */
+/* Where bsn_is_extended() said no: where there is room, the vector is compact. */
 BSN_APART int bsn_send_compact_inline(struct bsn_ep *ep, const void *data, size_t length,
 				      uint64_t id, uint32_t flags)
 {
 	struct bsn_sq *sq = ep->sq;
 	int err = BSN_NOT_PLAIN;
 
-	if (bsn_fits(sq, sq->peer_limit, BSN_BB_SIZE) && !bsn_is_due(sq, flags))
+	if (bsn_fits(sq, sq->peer_limit, BSN_BB_SIZE))
 		err = bsn_put_data(sq, sq->peer_limit, bsn_peer_of(ep), BSN_COMPACT_DS,
 				   BSN_OPCODE_SEND, (const uint8_t *)data, length, 0, NULL, false,
 				   0, id, flags);
@@ -1510,11 +1477,10 @@ BSN_ALWAYS_INLINE int bsn_put_message(struct bsn_ep *ep, const struct bsn_sge *s
 	if (bsn_peer_of(ep)->prefix_ds == BSN_EXTENDED_DS) {
 		BSN_FORGET(sq->peer_limit); /* as in bsn_may_post() */
 		if (bsn_fits(sq, sq->peer_limit, bsn_bytes_of_ds(2 + BSN_EXTENDED_DS)) &&
-		    bsn_are_plain(sge, 1) && bsn_count_quiet(sq, flags))
+		    bsn_are_plain(sge, 1))
 			return bsn_put_sges(sq, bsn_peer_of(ep), BSN_EXTENDED_DS, opcode, sge, 1,
 					    true, NULL, false, 0, id, flags);
-	} else if (bsn_fits(sq, sq->peer_limit, 1) && bsn_are_plain(sge, 1) &&
-		   bsn_count_quiet(sq, flags)) {
+	} else if (bsn_fits(sq, sq->peer_limit, 1) && bsn_are_plain(sge, 1)) {
 		return bsn_put_sges(sq, bsn_peer_of(ep), BSN_COMPACT_DS, opcode, sge, 1, true, NULL,
 				    false, 0, id, flags);
 	}
@@ -1527,8 +1493,8 @@ BSN_ALWAYS_INLINE int bsn_put_extended(struct bsn_ep *ep, const struct bsn_sge *
 	struct bsn_sq *sq = ep->sq;
 
 	if (!bsn_fits(sq, sq->peer_limit, bsn_bytes_of_ds(1 + BSN_EXTENDED_DS + count)) ||
-	    !bsn_is_extended(ep, flags) || !bsn_are_plain(sge, count) ||
-	    BSN_UNLIKELY(count > sq->max_sge) || !bsn_count_quiet(sq, flags))
+	    !bsn_is_extended(ep) || !bsn_are_plain(sge, count) ||
+	    BSN_UNLIKELY(count > sq->max_sge))
 		return bsn_post_sgl_cold(ep, BSN_OPCODE_SEND, sge, count, NULL, 0, id, flags);
 	return bsn_put_sges(sq, bsn_peer_of(ep), BSN_EXTENDED_DS, BSN_OPCODE_SEND, sge, count, true,
 			    NULL, false, 0, id, flags);
@@ -1557,7 +1523,7 @@ BSN_APART int bsn_send_extended_any(struct bsn_ep *ep, const void *data, size_t 
 	struct bsn_sq *sq = ep->sq;
 	int err = BSN_NOT_PLAIN;
 
-	if (bsn_is_extended(ep, flags)) /* whether it fits is looked at below */
+	if (bsn_is_extended(ep)) /* whether it fits is looked at below */
 		err = bsn_put_data(sq, sq->peer_limit, (const struct bsn_peer *)(const void *)ep,
 				   BSN_EXTENDED_DS, BSN_OPCODE_SEND, (const uint8_t *)data, length, 0,
 				   NULL, false, 0, id, flags);
@@ -1573,7 +1539,7 @@ BSN_APART int bsn_send_extended_inline(struct bsn_ep *ep, const void *data, size
 	struct bsn_sq *sq = ep->sq;
 	int err = BSN_NOT_PLAIN;
 
-	if (!bsn_is_extended(ep, flags)) /* what fits is looked at below */
+	if (!bsn_is_extended(ep)) /* what fits is looked at below */
 		return bsn_send_compact_inline(ep, data, length, id, flags);
 	if (length > BSN_EXTENDED_INLINE)
 		__builtin_unreachable();
@@ -1666,7 +1632,7 @@ BSN_ALWAYS_INLINE int bsn_put_counted(struct bsn_ep *ep, const struct bsn_kind *
 {
 	struct bsn_sq *sq = ep->sq;
 
-	if (!bsn_takes_sges(sq, kind->needs, sge, count, kind->has_remote) || bsn_is_due(sq, flags))
+	if (!bsn_takes_sges(sq, kind->needs, sge, count, kind->has_remote))
 		return bsn_post_sgl_cold(ep, kind->opcode, sge, known, remote, 0, id, flags & BSN_F_PLAIN);
 	return bsn_put_sges(sq, NULL, 0, kind->opcode, sge, count, true, remote, kind->has_remote, 0, id,
 			    flags);
@@ -1786,7 +1752,7 @@ BSN_ALWAYS_INLINE int bsn_put_units(struct bsn_ep *ep, struct bsn_sq *sq, uint8_
 	if (count > 4)
 		r.ds[n + 4] = bsn_ds_of_vector(u->v4);
 	bsn_begin_of(&r, bsn_peer_of(ep), prefix_ds, bsn_ctrl0(sq, opcode, ds),
-		     bsn_ctrl1_counted(sq, flags, imm));
+		     bsn_ctrl1(sq, flags, imm));
 	return bsn_end(sq, slot, NULL, true, &r, ds, BSN_REST_NONE, ds, BSN_NEAR_DS, bytes, id, flags);
 }
 
@@ -1809,10 +1775,10 @@ BSN_ALWAYS_INLINE int bsn_try_units(struct bsn_ep *ep, struct bsn_sq *sq, uint8_
 				    uint32_t flags)
 {
 	if (bsn_peer_of(ep)->prefix_ds == BSN_COMPACT_DS) {
-		if (bsn_may_post(sq, &slot, BSN_COMPACT_DS, 2 + count, opcode, flags))
+		if (bsn_may_post(sq, &slot, BSN_COMPACT_DS, 2 + count, opcode))
 			return bsn_put_units(ep, sq, slot, BSN_COMPACT_DS, opcode, u, count, remote,
 					     imm, id, flags);
-	} else if (bsn_may_post(sq, &slot, BSN_EXTENDED_DS, 2 + count, opcode, flags)) {
+	} else if (bsn_may_post(sq, &slot, BSN_EXTENDED_DS, 2 + count, opcode)) {
 		return bsn_put_units(ep, sq, slot, BSN_EXTENDED_DS, opcode, u, count, remote, imm,
 				     id, flags);
 	}
@@ -1915,10 +1881,10 @@ BSN_ALWAYS_INLINE int bsn_try_peer_inline(struct bsn_ep *ep, unsigned opcode, co
 	struct bsn_sq *sq = ep->sq;
 	int err = BSN_NOT_PLAIN;
 
-	if (bsn_is_for(ep, BSN_COMPACT_DS, opcode, flags))
+	if (bsn_is_for(ep, BSN_COMPACT_DS, opcode))
 		err = bsn_put_data(sq, sq->peer_limit, bsn_peer_of(ep), BSN_COMPACT_DS, opcode,
 				   (const uint8_t *)data, length, 0, remote, true, imm, id, flags);
-	else if (bsn_is_for(ep, BSN_EXTENDED_DS, opcode, flags))
+	else if (bsn_is_for(ep, BSN_EXTENDED_DS, opcode))
 		err = bsn_put_data(sq, sq->peer_limit, bsn_peer_of(ep), BSN_EXTENDED_DS, opcode,
 				   (const uint8_t *)data, length, 0, remote, true, imm, id, flags);
 	return err;
@@ -2043,7 +2009,7 @@ BSN_ALWAYS_INLINE int bsn_put_prepared(struct bsn_ep *ep, unsigned prefix_ds, un
 	bsn_keep_peer_id(sq, wqe, bsn_peer_of(ep), id);
 	bsn_begin_of(&r, bsn_peer_of(ep), prefix_ds,
 		     (struct bsn_be64){ bsn_to_be64(sq->ctrl_next | prefix_ds).raw + p->ctrl0.raw },
-		     bsn_ctrl1_counted(sq, flags,
+		     bsn_ctrl1(sq, flags,
 				       0)); /* a sum in byte 7, the DS, which is the last one */
 	r.ds[0].w1.raw |= p->ctrl1.raw;
 	r.ds[1 + prefix_ds] = bsn_ds_of_vector(p->body[0]);
@@ -2061,18 +2027,18 @@ BSN_APART int bsn_peer_prepared(struct bsn_ep *ep, const struct bsn_prepared *p,
 
 	if (bsn_peer_of(ep)->prefix_ds == BSN_COMPACT_DS) {
 		if (p->body_ds == 2 &&
-		    bsn_has_room_to_post(sq, NULL, 1 + BSN_COMPACT_DS + 2, flags))
+		    bsn_has_room_to_post(sq, NULL, 1 + BSN_COMPACT_DS + 2))
 			return bsn_put_prepared(ep, BSN_COMPACT_DS, 2, p, id, flags);
 		if (p->body_ds == 3 &&
-		    bsn_has_room_to_post(sq, NULL, 1 + BSN_COMPACT_DS + 3, flags))
+		    bsn_has_room_to_post(sq, NULL, 1 + BSN_COMPACT_DS + 3))
 			return bsn_put_prepared(ep, BSN_COMPACT_DS, 3, p, id, flags);
 	} else {
 		BSN_FORGET(sq->peer_limit); /* as in bsn_may_post() */
 		if (p->body_ds == 2 &&
-		    bsn_has_room_to_post(sq, NULL, 1 + BSN_EXTENDED_DS + 2, flags))
+		    bsn_has_room_to_post(sq, NULL, 1 + BSN_EXTENDED_DS + 2))
 			return bsn_put_prepared(ep, BSN_EXTENDED_DS, 2, p, id, flags);
 		if (p->body_ds == 3 &&
-		    bsn_has_room_to_post(sq, NULL, 1 + BSN_EXTENDED_DS + 3, flags))
+		    bsn_has_room_to_post(sq, NULL, 1 + BSN_EXTENDED_DS + 3))
 			return bsn_put_prepared(ep, BSN_EXTENDED_DS, 3, p, id, flags);
 	}
 	return bsn_sq_post_prepared(ep, p, id, flags);

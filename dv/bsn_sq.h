@@ -361,8 +361,19 @@ BSN_API int bsn_sq_cancel(struct bsn_sq *sq);
  */
 BSN_API void bsn_sq_publish_bb(struct bsn_sq *sq, bsn_v2 w01, bsn_v2 w23, bsn_v2 w45, bsn_v2 w67);
 
-/** bsn_sq_auto_signal - the ce of an unsignaled post whose turn it is to be signaled by the library */
-BSN_API uint32_t bsn_sq_auto_signal(struct bsn_sq *sq);
+/**
+ * bsn_sq_append_turn - ends an unsignaled post whose turn it is to be signaled by the library
+ * @bytes: of its blocks; slot and index are after them, and nothing of it was published
+ * Return: 0
+ */
+BSN_API int bsn_sq_append_turn(struct bsn_sq *sq, size_t bytes);
+
+/**
+ * bsn_sq_publish_turn - the same of one that rings
+ * Order: O1, O2, O3.
+ * Return: as bsn_sq_ring()
+ */
+BSN_API int bsn_sq_publish_turn(struct bsn_sq *sq, size_t bytes);
 
 /** bsn_sq_outstanding_bb - blocks appended and not yet retired, rung or not; the poster's thread */
 BSN_API uint32_t bsn_sq_outstanding_bb(struct bsn_sq *sq);

@@ -157,8 +157,7 @@ BOTH(POST_PIECE, post_send_piece, BSN_OPCODE_SEND, false)
 /*
  * Most often it left a plain request, since the room that was counted is used up: once a lap, or at every second post
  * where the queue takes one request at a time. Room is counted again, and the function that the inline code has for
- * such requests builds it, by a jump. None of those comes back here. What the library has to signal goes the cold
- * way at once.
+ * such requests builds it, by a jump. None of those comes back here.
  */
 
 /* Most requests take two blocks at the most, whatever the peer's address vector. */
@@ -191,8 +190,7 @@ BSN_ALWAYS_INLINE int post_peer_any(struct bsn_ep *ep, uint32_t what, const stru
 	POST_RUNG(3)
 	POST_RUNG(4)
 #undef POST_RUNG
-	if (BSN_UNLIKELY(opcode_of(what) != kind->opcode || what & (BSN_F_INLINE | UNKNOWN_FLAGS)) ||
-	    bsn_is_due(sq, what))
+	if (BSN_UNLIKELY(opcode_of(what) != kind->opcode || what & (BSN_F_INLINE | UNKNOWN_FLAGS)))
 		return post_sgl(ep, what, sge, remote, imm, id);
 	if (count_of(what) == 1 && has_peer_block(sq) && bsn_are_plain(sge, 1))
 		return bsn_post_piece(ep, kind, bsn_ds_data(sge), remote, id, imm, what & BSN_F_PLAIN);
@@ -212,8 +210,7 @@ BSN_ALWAYS_INLINE int post_peer_one(struct bsn_ep *ep, uint32_t what, const stru
 {
 	if (what != BSN_WHAT(kind->opcode, flags, 1u))
 		return otherwise(ep, what, sge, remote, imm, id);
-	if (bsn_is_due(ep->sq, flags) || !(knows_room || has_peer_block(ep->sq)) ||
-	    !bsn_are_plain(sge, 1))
+	if (!(knows_room || has_peer_block(ep->sq)) || !bsn_are_plain(sge, 1))
 		return post_sgl(ep, BSN_WHAT(kind->opcode, flags, 1u), sge, remote, imm, id);
 	return bsn_post_piece(ep, kind, bsn_ds_data(sge), remote, id, imm, flags);
 }

@@ -72,26 +72,74 @@ static int admit(struct bsn_sq *sq, unsigned bb, uint32_t what)
 	return 0;
 }
 
-/*
- * A caller that signals often enough needs no help: the number of outstanding blocks tells. The poller
- * learns of the first hidden completion before its CQE can come, since the WQE is not rung yet.
- */
-static void hide_completion(struct bsn_sq *sq, enum bsn_hidden how)
+/* The poller learns of the first hidden completion before its CQE can come, since the WQE is not rung yet. */
+BSN_ALWAYS_INLINE void hide_completion(struct bsn_sq *sq, unsigned index, enum bsn_hidden how)
 {
-	__atomic_store_n(&sq->hidden[sq->pi & sq->bb_mask], (uint8_t)how, __ATOMIC_RELAXED);
-	if (sq->route.has_hidden & BSN_SENDS_HIDDEN)
+	__atomic_store_n(&sq->hidden[index & sq->bb_mask], (uint8_t)how, __ATOMIC_RELAXED);
+	if (BSN_LIKELY(sq->route.has_hidden & BSN_SENDS_HIDDEN))
 		return;
 	__atomic_store_n(&sq->route.has_hidden, sq->gives_results | BSN_SENDS_HIDDEN, __ATOMIC_RELAXED);
 	__atomic_store_n(&sq->route.far_mask, BSN_FAR_ALL, __ATOMIC_RELEASE);
 }
 
-uint32_t bsn_sq_auto_signal(struct bsn_sq *sq)
+/* -- the library's turn to signal ------------------------------------------------------------------- */
+
+BSN_ALWAYS_INLINE struct bsn_be64 load_word(const uint8_t *at)
 {
-	sq->quiet = sq->signal_every;
-	if (!sq->signal_every || bsn_sq_outstanding_bb(sq) + 1 < sq->signal_every)
-		return sq->ce_quiet;
-	hide_completion(sq, BSN_HIDDEN_SUCCESS);
-	return BSN_F_SIGNALED >> 8;
+	return bsn_to_be64(bsn_load_be64(at));
+}
+
+/*
+ * Signals what was built as an unsignaled request. A caller that signals often enough needs no help: the number of
+ * blocks that were outstanding before it tells.
+ */
+BSN_ALWAYS_INLINE void take_turn(struct bsn_sq *sq, uint8_t *wqe)
+{
+	const struct bsn_ctrl always = { .ce = BSN_CE_ALWAYS }, any = { .ce = BSN_CE_ALWAYS | BSN_CE_ON_FIRST_ERROR };
+	const uint16_t every = sq->signal_every;
+	struct bsn_be64 word;
+	struct bsn_ctrl ctrl;
+
+	sq->quiet = (uint8_t)every;
+	if (BSN_UNLIKELY(!every))
+		return;
+	refresh_retired(sq);
+	bsn_ctrl_decode(&ctrl, wqe);
+	if (BSN_UNLIKELY((uint16_t)(ctrl.wqe_index + 1 - sq->retired) < every))
+		return;
+	hide_completion(sq, ctrl.wqe_index, BSN_HIDDEN_SUCCESS);
+	word = load_word(wqe + 8);
+	word.raw &= ~bsn_to_be64(bsn_ctrl_word(&any, 1)).raw;
+	word.raw |= bsn_to_be64(bsn_ctrl_word(&always, 1)).raw;
+	bsn_store_wqe(wqe + 8, word);
+}
+
+int bsn_sq_append_turn(struct bsn_sq *sq, size_t bytes)
+{
+	uint8_t *const wqe = sq->slot - bytes;
+
+	take_turn(sq, wqe);
+	bsn_sq_append(sq, wqe);
+	return 0;
+}
+
+static __attribute__((noinline)) int publish_otherwise(struct bsn_sq *sq, const uint8_t *wqe)
+{
+	sq->publish &= (uint8_t)~BSN_PUBLISH_LONG;
+	bsn_sq_append(sq, wqe);
+	return bsn_sq_ring(sq);
+}
+
+int bsn_sq_publish_turn(struct bsn_sq *sq, size_t bytes)
+{
+	uint8_t *const wqe = sq->slot - bytes;
+	struct bsn_regs head;
+
+	take_turn(sq, wqe);
+	head.ds[0] = bsn_ds_of_words(load_word(wqe), load_word(wqe + 8)); /* as they were stored */
+	if (BSN_UNLIKELY(sq->publish != BSN_PUBLISH_8 || bytes > BSN_BF_BUFFER_BYTES))
+		return publish_otherwise(sq, wqe);
+	return bsn_publish(sq, wqe, bytes, &head, 1, BSN_REST_VECTORS);
 }
 
 /* -- any request -------------------------------------------------------------------------------- */
@@ -299,6 +347,8 @@ static int commit(struct bsn_sq *sq, const struct bsn_peer *peer, unsigned ds, u
 		bsn_keep_peer_id(sq, sq->slot, peer, id);
 	else
 		bsn_keep_id(sq, sq->slot, ds, BSN_NEAR_DS, id);
+	if (bsn_is_turn(sq, flags))
+		take_turn(sq, sq->slot);
 	bsn_sq_append(sq, sq->slot);
 	bsn_sq_advance(sq, bsn_bytes_of_ds(ds));
 	sq->slot = (uint8_t *)(uintptr_t)bsn_sq_slot_of(sq, sq->pi); /* it may wrap */
@@ -719,7 +769,7 @@ int bsn_sq_post_marker(struct bsn_sq *sq)
 	if (bsn_sq_outstanding_bb(sq) > sq->bb_mask)
 		return refuse(EAGAIN, "the send queue is full: poll its CQ");
 	show_room(sq);
-	hide_completion(sq, BSN_HIDDEN_ALWAYS);
+	hide_completion(sq, sq->pi, BSN_HIDDEN_ALWAYS);
 	put_head(sq->slot, &r, 1);
-	return commit(sq, NULL, 1, BSN_F_RING, 0);
+	return commit(sq, NULL, 1, r.what | BSN_F_RING, 0);
 }

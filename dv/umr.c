@@ -427,7 +427,7 @@ int umr_post(struct bsn_sq *sq, const struct umr *umr, uint64_t id, uint32_t fla
 	const unsigned ds = umr_ds(umr);
 
 	if (!umr_find_room(sq, ds) || umr->is_part || umr->target.fence == BSN_FENCE_NONE ||
-	    flags & ~BSN_F_PLAIN || (!(flags & BSN_F_SIGNALED) && sq->quiet == 1))
+	    flags & ~BSN_F_PLAIN)
 		return post_cold(sq, umr, id, flags);
 	put_translations(sq->slot + UMR_HEAD_DS * BSN_DS_SIZE, umr, padded);
 	return umr_end(sq, &umr->target, umr->length, umr->form != UMR_POINTER, padded,

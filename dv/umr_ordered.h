@@ -535,6 +535,8 @@ UMR_WIDE uint8_t *umr_put_head(struct bsn_sq *sq, const struct umr_target *targe
 UMR_WIDE int umr_publish_long(struct bsn_sq *sq, const uint8_t *wqe, struct bsn_be64 head,
 			      uint32_t padded, uint32_t flags)
 {
+	if (bsn_is_turn(sq, flags))
+		return bsn_end_turn(sq, umr_bytes(padded), flags);
 	if (BSN_LIKELY(flags & BSN_F_RING) && BSN_LIKELY(sq->publish <= BSN_PUBLISH_DOORBELL))
 		return bsn_publish_doorbell(sq, head, umr_bytes(padded));
 	bsn_sq_append(sq, wqe);

@@ -234,11 +234,10 @@ BSN_ALWAYS_INLINE uint8_t *umr_room(const struct bsn_sq *sq)
 /* umr.c: whether a WQE of @ds units fits before the end of that room, which may have grown. */
 bool umr_find_room(struct bsn_sq *sq, unsigned ds);
 
-/* Whether the flags ask for more than the quick way has, or the library has to signal the request. */
-BSN_ALWAYS_INLINE bool umr_is_unusual(const struct bsn_sq *sq, uint32_t flags)
+/* Whether the flags ask for more than the quick way has. */
+BSN_ALWAYS_INLINE bool umr_is_unusual(uint32_t flags)
 {
-	return flags & ~(BSN_F_PLAIN & ~(uint32_t)BSN_F_FENCE) ||
-	       (!(flags & BSN_F_SIGNALED) && sq->quiet == 1);
+	return flags & ~(BSN_F_PLAIN & ~(uint32_t)BSN_F_FENCE);
 }
 
 /*
@@ -248,7 +247,7 @@ BSN_ALWAYS_INLINE bool umr_is_unusual(const struct bsn_sq *sq, uint32_t flags)
 BSN_ALWAYS_INLINE bool umr_may_put(const struct bsn_sq *sq, uint32_t translations, uint32_t flags)
 {
 	return BSN_LIKELY(sq->slot + umr_bytes(translations) <= umr_room(sq)) &&
-	       !BSN_UNLIKELY(umr_is_unusual(sq, flags));
+	       !BSN_UNLIKELY(umr_is_unusual(flags));
 }
 
 /* Where so many translations end. */
@@ -406,10 +405,8 @@ BSN_ALWAYS_INLINE uint32_t umr_blocks(uint32_t padded)
 BSN_ALWAYS_INLINE struct bsn_ds umr_begin_end(struct bsn_sq *sq, const struct umr_target *target,
 					      unsigned ds, uint32_t flags)
 {
-	struct bsn_be64 ctrl1;
+	struct bsn_be64 ctrl1 = bsn_ctrl1(sq, flags, 0);
 
-	bsn_is_not_due(sq, flags); /* checked before */
-	ctrl1 = bsn_ctrl1(sq, flags, 0);
 	ctrl1.raw |= target->imm.raw | bsn_sq_owed_fence(sq, flags).raw;
 	sq->next_fence = (uint8_t)target->fence;
 	if (!sq->fenced_limit) { /* else another UMR has done so */

@@ -826,7 +826,7 @@ static bool finds_room(struct bsn_sq *sq, const struct bsn_layout *layout, unsig
 	const uint32_t padded =
 		layout->commit.padded ? layout->commit.padded : umr_padded(umr_committed(layout));
 
-	return !umr_is_unusual(sq, flags) && umr_find_room(sq, UMR_HEAD_DS + padded);
+	return !umr_is_unusual(flags) && umr_find_room(sq, UMR_HEAD_DS + padded);
 }
 
 /* Puts the translations of a layout that was not committed aside, since its WQE has to wrap. */
@@ -857,7 +857,7 @@ int mkey_configure_elsewhere(struct bsn_ep *ep, struct mkey_object *slot,
 
 	if (finds_room(ep->sq, layout, flags))
 		return configure_quickly(ep, slot, layout, id, flags);
-	if (ep->sq->route.has_failed || umr_is_unusual(ep->sq, flags) ||
+	if (ep->sq->route.has_failed || umr_is_unusual(flags) ||
 	    !put_aside(&umr, slot->pool, translations, layout))
 		return configure_anyhow(ep, slot, layout, id, flags);
 	err = umr_post_put(ep->sq, &slot->target, &umr, translations, id, flags);

@@ -628,6 +628,73 @@ static void every_mode_publishes_the_same(void **state)
 	assert_true(modes >= 2 * 3 * 4);
 }
 
+/*
+ * The library's turn: what was posted as unsignaled is in the ring and in the register as a signaled request, by each way
+ * and in each mode, and its completion is hidden.
+ */
+static void post_in_turn_at(struct fake *f, const struct bsn_wr *wr, uint32_t pi)
+{
+	struct bsn_wr signaled = *wr;
+	unsigned posted = 0;
+
+	signaled.flags |= BSN_F_SIGNALED;
+	for (size_t w = 0; w < WAYS; w++) {
+		const unsigned buffer = f->lane.reg == fake_buffer(f, 1);
+		int err;
+
+		fake_seek(f, pi);
+		poison(f);
+		f->sq->quiet = 1;
+		memset(f->sq->hidden, 0, f->sq->bb_mask + 1);
+		trace_start();
+		err = ways[w].post(&f->ep, wr);
+		if (err == NOT_THIS_WAY)
+			continue;
+		assert_int_equal(err, 0);
+		assert_order(f, wr, pi);
+		assert_posted(f, &signaled, NULL, pi, buffer, ways[w].writes_bytes);
+		for (uint32_t i = 0; i <= f->sq->bb_mask; i++)
+			assert_int_equal(f->sq->hidden[i] != 0, i == (pi & f->sq->bb_mask));
+		assert_int_equal(f->sq->quiet, f->sq->signal_every);
+		assert_false(f->sq->publish & BSN_PUBLISH_LONG);
+		posted++;
+	}
+	assert_true(posted > 0);
+}
+
+static void the_librarys_turn_in_every_mode(void **state)
+{
+	static const unsigned unsignaled[] = { 0, BSN_F_RING, BSN_F_RING | BSN_F_SOLICITED | BSN_F_FENCE };
+
+	(void)state;
+	for (unsigned mode = 0; mode < 2 * MODES; mode++) {
+		struct fake *f = fake_of_mode(mode / 2, (struct fake_attr){ .count_bb = RING_BB,
+									    .signal_every = 1,
+									    .max_inline = FAR_INLINE,
+									    .max_ds = 32,
+									    .ce_quiet = mode % 2 ? BSN_CE_ON_FIRST_ERROR
+												 : BSN_CE_ON_ERROR });
+
+		for (size_t i = 0; f && i < sizeof(opcodes) / sizeof(*opcodes); i++)
+			for (unsigned m = 0; m < mix_count; m++)
+				for (unsigned k = 0; k < 3 && goes_with(bsn_wqe_op_find(opcodes[i]), &mixes[m]); k++) {
+					const struct bsn_wr wr = request(opcodes[i], &mixes[m], unsignaled[k]);
+
+					for (uint32_t pos = (m + k) % 3; pos < RING_BB; pos += 3)
+						post_in_turn_at(f, &wr, pos);
+				}
+		for (uint32_t length = MAX_INLINE; f && length <= FAR_INLINE; length += 16) {
+			const struct mix m = { true, 1, { { (uintptr_t)payload, length, 0 } } };
+			const struct bsn_wr wr = request(BSN_OPCODE_RDMA_WRITE, &m, BSN_F_RING);
+
+			for (uint32_t pos = length / 16 % 3; pos < RING_BB; pos += 3)
+				post_in_turn_at(f, &wr, pos);
+		}
+		if (f)
+			fake_destroy(f);
+	}
+}
+
 /* Inline data of every length, by the short way and the long, wherever it stands and wraps. */
 static void inline_data_of_every_length(void **state)
 {
@@ -1785,6 +1852,7 @@ int main(void)
 		cmocka_unit_test(every_request_at_every_position),
 		cmocka_unit_test(indices_wrap),
 		cmocka_unit_test(every_mode_publishes_the_same),
+		cmocka_unit_test(the_librarys_turn_in_every_mode),
 		cmocka_unit_test(inline_data_of_every_length),
 		cmocka_unit_test(inline_data_are_not_read_beyond),
 		cmocka_unit_test(the_measurement_chooses_a_store),
