@@ -15,6 +15,8 @@
 
 #if defined(__SSE4_1__)
 #include <smmintrin.h>
+#elif defined(__x86_64__)
+#include <emmintrin.h>
 #elif defined(__aarch64__)
 #include <arm_neon.h>
 #endif
@@ -87,6 +89,10 @@ BSN_ALWAYS_INLINE struct bsn_ds bsn_ds_load(const void *src)
 
 BSN_ALWAYS_INLINE bsn_v2 bsn_vector_of(struct bsn_ds ds)
 {
+#ifdef __SSE4_1__
+	if (!ds.is_vector && __builtin_constant_p(ds.w1.raw)) /* gcc 12 would load it into a register first */
+		return (bsn_v2){ ds.w0.raw, 0 } | (bsn_v2){ 0, ds.w1.raw };
+#endif
 	return ds.is_vector ? ds.v : (bsn_v2){ ds.w0.raw, ds.w1.raw };
 }
 
@@ -195,6 +201,12 @@ BSN_ALWAYS_INLINE struct bsn_be64 bsn_ctrl0(const struct bsn_sq *sq, unsigned op
 	return bsn_to_be64((bsn_ctrl_word(&what, 0) + ds) | sq->ctrl_next);
 }
 
+/* Whether the compiler knows that a request is appended, not rung. */
+BSN_ALWAYS_INLINE bool bsn_is_appended(uint32_t flags)
+{
+	return __builtin_constant_p(flags & BSN_F_RING) && !(flags & BSN_F_RING);
+}
+
 /*
  * Word 1: stream, fence, ce and solicited in its high half, the immediate in the low one. Where it is the library's turn
  * to signal, bsn_end() has it changed.
@@ -219,20 +231,18 @@ BSN_ALWAYS_INLINE uint32_t bsn_imm_of(struct bsn_be64 ctrl1)
 
 /* -- put: the segments ---------------------------------------------------------------------------- */
 
-/*
- * Whether data pointers can have these lengths: 0 would mean 2^31, and bit 31 inline data. Several
- * are looked at together: some lists with an SGE above 2^30 bytes, the longest message, are not plain
- * either.
- */
+/* Whether data pointers, four at the most, can have these lengths: 0 would mean 2^31, and bit 31 inline data. */
 BSN_ALWAYS_INLINE bool bsn_are_plain(const struct bsn_sge *sge, unsigned count)
 {
-	uint32_t bad = 0;
-
-	if (count == 1)
-		return BSN_LIKELY((int32_t)sge->length > 0);
-	BSN_UNROLL for (unsigned i = 0; i < count; i++)
-		bad |= sge[i].length - 1;
-	return BSN_LIKELY(bad < INT32_MAX);
+#define BSN_LOOK_AT(i)                                                                             \
+	if (count > (i) && BSN_UNLIKELY((int32_t)sge[i].length <= 0))                              \
+		return false;
+	BSN_LOOK_AT(0)
+	BSN_LOOK_AT(1)
+	BSN_LOOK_AT(2)
+	BSN_LOOK_AT(3)
+#undef BSN_LOOK_AT
+	return true;
 }
 
 /* A data pointer. */
@@ -370,15 +380,18 @@ BSN_ALWAYS_INLINE struct bsn_ds bsn_ds_little(const uint8_t *src, size_t length,
 BSN_ALWAYS_INLINE struct bsn_ds bsn_ds_tiny(const uint8_t *src, size_t length)
 {
 	uint32_t first4, last4;
+	uint16_t first2;
 	uint64_t bytes;
 
 	if (length >= 4) {
 		memcpy(&first4, src, 4);
 		memcpy(&last4, src + length - 4, 4);
 		bytes = first4 | (uint64_t)last4 << 8 * (length - 4);
+	} else if (length > 1) {
+		memcpy(&first2, src, 2);
+		bytes = first2 | (uint32_t)src[length - 1] << 8 * (length - 1);
 	} else {
-		bytes = src[0] | (uint32_t)src[length / 2] << 8 * (length / 2) |
-			(uint32_t)src[length - 1] << 8 * (length - 1);
+		bytes = src[0];
 	}
 	const struct bsn_ds ds = bsn_ds_of_words(bsn_inline_word0(length, (uint32_t)bytes),
 						 (struct bsn_be64){ bytes >> 32 });
@@ -397,16 +410,29 @@ BSN_ALWAYS_INLINE struct bsn_ds bsn_ds_short(const uint8_t *src, size_t length)
 		       : bsn_ds_little(src, length, length - (BSN_DS_INLINE_MAX + 1));
 }
 
+/* Two dwords, as they lie in memory, for a vector. */
+BSN_ALWAYS_INLINE uint64_t bsn_pair_of_32(uint32_t low, uint32_t high)
+{
+#if defined(__SSE4_1__)
+	return (uint64_t)_mm_insert_epi32(_mm_cvtsi32_si128((int)low), (int)high, 1)[0];
+#elif defined(__x86_64__)
+	return (uint64_t)_mm_unpacklo_epi32(_mm_cvtsi32_si128((int)low),
+					    _mm_cvtsi32_si128((int)high))[0];
+#else
+	return low | (uint64_t)high << 32;
+#endif
+}
+
 /* Of more inline data: the header and the first BSN_DS_INLINE_MAX bytes. */
 BSN_ALWAYS_INLINE struct bsn_ds bsn_ds_inline_first(const uint8_t *src, size_t length)
 {
 	const struct bsn_inline_hdr none = { .is_inline = 1 };
+	const uint32_t header = bsn_to_be32(bsn_inline_hdr_dword(&none, 0) + (uint32_t)length).raw;
 	uint32_t first4;
-	uint64_t word0;
 
 	memcpy(&first4, src, sizeof(first4));
-	word0 = bsn_join_to_be64(bsn_inline_hdr_dword(&none, 0) + (uint32_t)length, first4).raw;
-	return bsn_ds_of_vector((bsn_v2){ word0, bsn_load_8(src + 4) });
+	return bsn_ds_of_vector(
+		(bsn_v2){ bsn_pair_of_32(header, first4), bsn_load_8(src + 4) });
 }
 
 /*
@@ -441,15 +467,20 @@ BSN_ALWAYS_INLINE void bsn_put_inline_end(uint8_t *at, const uint8_t *src, size_
 }
 
 /*
- * Copies those of @count DS that are beyond BSN_INLINE_STRAIGHT_DS, and some before them again: from the end
- * down, four at a time.
+ * Copies those of @count DS that are beyond BSN_INLINE_STRAIGHT_DS, at least one, and some before them again: from
+ * the end down, four at a time.
  */
 BSN_ALWAYS_INLINE void bsn_put_inline_beyond(uint8_t *at, const uint8_t *src, size_t count)
 {
-	for (size_t end = count * BSN_DS_SIZE; end > BSN_INLINE_STRAIGHT_DS * BSN_DS_SIZE; end -= BSN_BB_SIZE) {
-		BSN_UNROLL for (size_t i = end - BSN_BB_SIZE; i < end; i += BSN_DS_SIZE)
-			bsn_store_wqe_v2(at + i, bsn_v2_load(src + i));
-	}
+	size_t end = count * BSN_DS_SIZE;
+
+	do {
+		bsn_store_wqe_v2(at + end - 64, bsn_v2_load(src + end - 64));
+		bsn_store_wqe_v2(at + end - 48, bsn_v2_load(src + end - 48));
+		bsn_store_wqe_v2(at + end - 32, bsn_v2_load(src + end - 32));
+		bsn_store_wqe_v2(at + end - 16, bsn_v2_load(src + end - 16));
+		end -= BSN_BB_SIZE;
+	} while (end > BSN_INLINE_STRAIGHT_DS * BSN_DS_SIZE);
 }
 
 /*
@@ -462,25 +493,24 @@ BSN_ALWAYS_INLINE void bsn_put_inline_straight(struct bsn_sq *sq, uint8_t *at, c
 #define BSN_COPY_DS(n)                                                                             \
 	if ((n) + 1 == too_long && flags & BSN_F_RING)                                             \
 		bsn_set_bits(&sq->publish, BSN_PUBLISH_LONG);                                        \
-	bsn_store_wqe_v2(at + BSN_DS_SIZE * (n), bsn_v2_load(src + BSN_DS_SIZE * (n)));            \
-	__attribute__((fallthrough))
+	bsn_store_wqe_v2(at + BSN_DS_SIZE * (n), bsn_v2_load(src + BSN_DS_SIZE * (n)))
 	switch (count) {
-	case 15: BSN_COPY_DS(14);
-	case 14: BSN_COPY_DS(13);
-	case 13: BSN_COPY_DS(12);
-	case 12: BSN_COPY_DS(11);
-	case 11: BSN_COPY_DS(10);
-	case 10: BSN_COPY_DS(9);
-	case 9: BSN_COPY_DS(8);
-	case 8: BSN_COPY_DS(7);
-	case 7: BSN_COPY_DS(6);
-	case 6: BSN_COPY_DS(5);
-	case 5: BSN_COPY_DS(4);
-	case 4: BSN_COPY_DS(3);
-	case 3: BSN_COPY_DS(2);
-	case 2: BSN_COPY_DS(1);
+	case 15: BSN_COPY_DS(14); __attribute__((fallthrough));
+	case 14: BSN_COPY_DS(13); __attribute__((fallthrough));
+	case 13: BSN_COPY_DS(12); __attribute__((fallthrough));
+	case 12: BSN_COPY_DS(11); __attribute__((fallthrough));
+	case 11: BSN_COPY_DS(10); __attribute__((fallthrough));
+	case 10: BSN_COPY_DS(9); __attribute__((fallthrough));
+	case 9: BSN_COPY_DS(8); __attribute__((fallthrough));
+	case 8: BSN_COPY_DS(7); __attribute__((fallthrough));
+	case 7: BSN_COPY_DS(6); __attribute__((fallthrough));
+	case 6: BSN_COPY_DS(5); __attribute__((fallthrough));
+	case 5: BSN_COPY_DS(4); __attribute__((fallthrough));
+	case 4: BSN_COPY_DS(3); __attribute__((fallthrough));
+	case 3: BSN_COPY_DS(2); __attribute__((fallthrough));
+	case 2: BSN_COPY_DS(1); __attribute__((fallthrough));
 	case 1: BSN_COPY_DS(0);
-	case 0: break;
+		break;
 	default: __builtin_unreachable(); /* BSN_INLINE_STRAIGHT_DS */
 	}
 #undef BSN_COPY_DS
@@ -489,14 +519,6 @@ BSN_ALWAYS_INLINE void bsn_put_inline_straight(struct bsn_sq *sq, uint8_t *at, c
 #pragma GCC diagnostic pop
 
 /* -- end: book-keeping and publication -------------------------------------------------------------- */
-
-BSN_ALWAYS_INLINE size_t bsn_slot_index(const struct bsn_sq *sq)
-{
-	unsigned pi = sq->pi;
-
-	BSN_HIDE(pi); /* the compiler would widen again what it knows to have 16 bits */
-	return pi & sq->bb_mask;
-}
 
 /*
  * Keeps the id where the poller will look for it; bsn_sq.h says where that is. @length and @near are of
@@ -508,7 +530,7 @@ BSN_ALWAYS_INLINE void bsn_keep_id(struct bsn_sq *sq, uint8_t *wqe, size_t lengt
 	if (near && length <= near)
 		*(uint64_t *)(void *)(wqe + BSN_NEAR_ID_AT) = id;
 	else
-		sq->ids[bsn_slot_index(sq)] = id;
+		*bsn_id_of(sq, wqe) = id;
 }
 
 /* The same on a queue with many peers. */
@@ -609,12 +631,28 @@ BSN_ALWAYS_INLINE struct bsn_ds bsn_rest_ds(enum bsn_rest rest, const uint8_t *s
 	return bsn_ds_of_words(w0, w1);
 }
 
+/* Whether a WQE is all in vectors, from DS @first on: then the stores of 8 x 8 B and of 4 x 16 B are the same. */
+BSN_ALWAYS_INLINE bool bsn_are_vectors(const struct bsn_regs *r, unsigned first, unsigned known,
+				       enum bsn_rest rest)
+{
+	bool are = first < known && rest != BSN_REST_WORDS;
+
+#define BSN_AND_REG(i)                                                                             \
+	if ((i) >= first && (i) < known)                                                           \
+		are = are && r->ds[i].is_vector;
+	BSN_EACH_REG(BSN_AND_REG)
+#undef BSN_AND_REG
+	return are;
+}
+
 /*
  * Bytes that go to the device after a WQE that ends inside a block. It does not read them, so any DS
  * that is in a vector register will do.
  */
-BSN_ALWAYS_INLINE bsn_v2 bsn_filler(const struct bsn_regs *r, unsigned known)
+BSN_ALWAYS_INLINE bsn_v2 bsn_filler(const struct bsn_regs *r, unsigned known, bool by_16)
 {
+	if (by_16 && known > 2)
+		return bsn_vector_of(r->ds[2]);
 	return known > 1 && r->ds[1].is_vector ? r->ds[1].v : (bsn_v2){ 0, 0 };
 }
 
@@ -623,25 +661,37 @@ BSN_ALWAYS_INLINE void bsn_copy(uint8_t *reg, const uint8_t *wqe, size_t bytes,
 				const struct bsn_regs *r, unsigned known, enum bsn_rest rest,
 				bool by_16)
 {
-	const size_t known_bytes = bsn_bytes_of_ds(known);
+	const size_t left = known * BSN_DS_SIZE, known_bytes = bsn_bytes_of_ds(known);
 
 #define BSN_COPY_REG(i)                                                                            \
 	if ((i) < known)                                                                           \
 		bsn_store_mmio_ds(reg + BSN_DS_SIZE * (i), r->ds[i], by_16);
 	BSN_EACH_REG(BSN_COPY_REG)
 #undef BSN_COPY_REG
+	/*
+	 * What is left of the last known block, and then others. There are few loops: in a function with more than 100, those
+	 * of inlined code and unrolled ones too, gcc 12 keeps less in registers (ira-max-loops-num).
+	 */
 	if (rest == BSN_REST_NONE) {
-		BSN_UNROLL for (size_t i = known * BSN_DS_SIZE; i < known_bytes; i += BSN_DS_SIZE)
-			bsn_store_mmio_v2(reg + i, bsn_filler(r, known));
+		BSN_UNROLL for (size_t i = left; i < known_bytes; i += BSN_DS_SIZE)
+			bsn_store_mmio_v2(reg + i, bsn_filler(r, known, by_16));
 		return;
 	}
-	BSN_UNROLL for (size_t i = known * BSN_DS_SIZE; i < known_bytes; i += BSN_DS_SIZE)
-		bsn_store_mmio_ds(reg + i, bsn_rest_ds(rest, wqe + i), by_16);
+#define BSN_COPY_LEFT(i)                                                                           \
+	if (left + BSN_DS_SIZE * (i) < known_bytes)                                                \
+		bsn_store_mmio_ds(reg + left + BSN_DS_SIZE * (i),                                  \
+				  bsn_rest_ds(rest, wqe + left + BSN_DS_SIZE * (i)), by_16);
+	BSN_COPY_LEFT(0)
+	BSN_COPY_LEFT(1)
+	BSN_COPY_LEFT(2)
+#undef BSN_COPY_LEFT
 	BSN_UNROLL_UNTIL for (size_t i = known_bytes; i < BSN_BF_BUFFER_BYTES; i += BSN_BB_SIZE) {
 		if (i >= bytes)
 			break;
-		BSN_UNROLL for (size_t j = i; j < i + BSN_BB_SIZE; j += BSN_DS_SIZE)
-			bsn_store_mmio_ds(reg + j, bsn_rest_ds(rest, wqe + j), by_16);
+		bsn_store_mmio_ds(reg + i, bsn_rest_ds(rest, wqe + i), by_16);
+		bsn_store_mmio_ds(reg + i + 16, bsn_rest_ds(rest, wqe + i + 16), by_16);
+		bsn_store_mmio_ds(reg + i + 32, bsn_rest_ds(rest, wqe + i + 32), by_16);
+		bsn_store_mmio_ds(reg + i + 48, bsn_rest_ds(rest, wqe + i + 48), by_16);
 	}
 }
 
@@ -669,18 +719,21 @@ BSN_ALWAYS_INLINE int bsn_publish_otherwise(struct bsn_sq *sq, const uint8_t *wq
 					    const struct bsn_regs *r, unsigned known,
 					    enum bsn_rest rest)
 {
-	/* Loads it again from memory, so that no register is kept for this rare case. */
-	const uint8_t how = *(const volatile uint8_t *)&sq->publish;
 	struct bsn_lane *lane;
-	uint8_t *reg;
+	uint8_t *reg, how;
 
-	if (how == BSN_PUBLISH_16 && (rest == BSN_REST_INLINE || bytes <= BSN_BF_BUFFER_BYTES)) {
+	/* Loaded again, so that no register is kept for these rare cases. */
+	BSN_FORGET(sq->publish);
+	if (!bsn_are_vectors(r, 0, known, rest) && sq->publish == BSN_PUBLISH_16 &&
+	    (rest == BSN_REST_INLINE || bytes <= BSN_BF_BUFFER_BYTES)) {
 		lane = bsn_sq_open_register(sq);
 		reg = lane->reg;
 		bsn_copy(reg, wqe, bytes, r, known, rest, true);
 		bsn_sq_close_register(lane, reg);
 		return 0;
 	}
+	BSN_FORGET(sq->publish);
+	how = sq->publish;
 	if (how <= BSN_PUBLISH_DOORBELL)
 		return bsn_publish_doorbell(sq, bsn_word_of(r->ds[0]), bytes);
 	if (rest == BSN_REST_INLINE && how & BSN_PUBLISH_LONG) {
@@ -707,10 +760,13 @@ BSN_ALWAYS_INLINE int bsn_publish_otherwise(struct bsn_sq *sq, const uint8_t *wq
 BSN_ALWAYS_INLINE int bsn_publish(struct bsn_sq *sq, const uint8_t *wqe, size_t bytes,
 				  const struct bsn_regs *r, unsigned known, enum bsn_rest rest)
 {
+	const enum bsn_publish most =
+		bsn_are_vectors(r, 0, known, rest) ? BSN_PUBLISH_16 : BSN_PUBLISH_8;
+
 	struct bsn_lane *lane;
 	uint8_t *reg;
 
-	if (BSN_UNLIKELY(sq->publish != BSN_PUBLISH_8 ||
+	if (BSN_UNLIKELY(sq->publish > most ||
 			 (rest != BSN_REST_INLINE && bytes > BSN_BF_BUFFER_BYTES)))
 		return bsn_publish_otherwise(sq, wqe, bytes, r, known, rest);
 	lane = bsn_sq_open_register(sq);
@@ -746,10 +802,14 @@ BSN_ALWAYS_INLINE int bsn_end_turn(struct bsn_sq *sq, size_t bytes, uint32_t fla
  * id of a queue with one peer is kept here, that of @peer, too; with @is_kept and without @peer it was before.
  */
 BSN_ALWAYS_INLINE int bsn_end(struct bsn_sq *sq, uint8_t *wqe, const struct bsn_peer *peer,
-			      bool is_kept, const struct bsn_regs *r, unsigned known,
+			      bool is_kept, struct bsn_regs *r, unsigned known,
 			      enum bsn_rest rest, size_t length, size_t near, size_t bytes,
 			      uint64_t id, uint32_t flags)
 {
+	/* But those that are appended, which are stored once. A choice of two values would keep both in memory by clang 14. */
+	if (!bsn_is_appended(flags) && bsn_are_vectors(r, 1, known, rest) &&
+	    (rest != BSN_REST_NONE || __builtin_constant_p(r->ds[0].w1.raw)))
+		r->ds[0] = bsn_ds_of_vector(bsn_vector_of(r->ds[0]));
 	if (r->moves_later) /* after all loads that the WQE is made of */
 		bsn_move_on(&sq->slot, BSN_BB_SIZE);
 #define BSN_STORE_REG(i)                                                                           \
@@ -809,6 +869,8 @@ BSN_ALWAYS_INLINE int bsn_put_sges(struct bsn_sq *sq, const struct bsn_peer *pee
 {
 	const unsigned ds = 1 + prefix_ds + has_remote + count;
 	const bool is_early = prefix_ds || (is_apart && ds > BSN_NEAR_DS); /* the id */
+	const bool are_wide = ds > BSN_NEAR_DS && count > 1 && __builtin_constant_p(flags) &&
+			      flags & BSN_F_RING;
 	const enum bsn_rest rest = is_apart && !prefix_ds ? BSN_REST_SGES : BSN_REST_NONE;
 	struct bsn_regs r;
 	uint8_t *const wqe = bsn_sq_take_known(sq, &r, bsn_bytes_of_ds(ds));
@@ -819,15 +881,15 @@ BSN_ALWAYS_INLINE int bsn_put_sges(struct bsn_sq *sq, const struct bsn_peer *pee
 	else if (is_early)
 		bsn_keep_id(sq, wqe, ds, BSN_NEAR_DS, id);
 	if (has_remote)
-		r.ds[n++] = bsn_ds_raddr(remote);
+		r.ds[n++] = bsn_ds_in(bsn_ds_raddr(remote), are_wide);
 	if (count > 0)
-		r.ds[n] = bsn_ds_plain(&sge[0]);
+		r.ds[n] = bsn_ds_in(bsn_ds_plain(&sge[0]), are_wide);
 	if (count > 1)
-		r.ds[n + 1] = bsn_ds_plain(&sge[1]);
+		r.ds[n + 1] = bsn_ds_in(bsn_ds_plain(&sge[1]), are_wide);
 	if (count > 2)
-		r.ds[n + 2] = bsn_ds_plain(&sge[2]);
+		r.ds[n + 2] = bsn_ds_in(bsn_ds_plain(&sge[2]), are_wide);
 	if (count > 3)
-		r.ds[n + 3] = bsn_ds_plain(&sge[3]);
+		r.ds[n + 3] = bsn_ds_in(bsn_ds_plain(&sge[3]), are_wide);
 	bsn_begin_of(&r, peer, prefix_ds, bsn_ctrl0(sq, opcode, ds), bsn_ctrl1(sq, flags, imm));
 	return bsn_end(sq, wqe, NULL, is_early, &r, ds, rest, ds, BSN_NEAR_DS, bsn_bytes_of_ds(ds), id,
 		       flags);
@@ -837,109 +899,155 @@ BSN_ALWAYS_INLINE int bsn_put_sges(struct bsn_sq *sq, const struct bsn_peer *pee
 #define BSN_NOT_PLAIN 1
 #define BSN_NO_ROOM   2 /* of inline data: this queue has none, or none for one peer */
 
-/* The end of both functions below; @known DS are in @r, but for its beginning. */
+/* The end of the functions below; @known DS are in @r, but for its beginning, of which @ctrl0 is given. */
 BSN_ALWAYS_INLINE int bsn_end_data(struct bsn_sq *sq, uint8_t *wqe, const struct bsn_peer *peer,
-				   unsigned prefix_ds, unsigned opcode, struct bsn_regs *r,
-				   unsigned known, enum bsn_rest rest, size_t ds, size_t length,
-				   size_t near, size_t bytes, const struct bsn_remote *remote,
-				   bool has_remote, uint32_t imm, uint64_t id, uint32_t flags)
+				   unsigned prefix_ds, struct bsn_be64 ctrl0, struct bsn_regs *r,
+				   unsigned known, enum bsn_rest rest, size_t length, size_t near,
+				   size_t bytes, const struct bsn_remote *remote, bool has_remote,
+				   uint32_t imm, uint64_t id, uint32_t flags)
 {
-	const unsigned n = bsn_begin(r, sq, peer, prefix_ds, opcode, ds, flags, imm);
+	const unsigned n = bsn_begin_of(r, peer, prefix_ds, ctrl0, bsn_ctrl1(sq, flags, imm));
 
 	if (has_remote)
-		r->ds[n] = bsn_ds_raddr(remote);
+		r->ds[n] = bsn_ds_in(bsn_ds_raddr(remote),
+				     rest != BSN_REST_NONE && !bsn_is_appended(flags));
 	return bsn_end(sq, wqe, peer, prefix_ds != 0, r, known, rest, length, near, bytes, id, flags);
 }
 
 /*
- * Inline data of more than BSN_DS_INLINE_MAX bytes: 13 to 15, or at least a DS. The end is stored first, by
- * one store that reaches back into the DS before it; that DS is then stored whole. So no byte outside the
- * data is read, and at most one DS cannot be forwarded from its store when it is copied to the device right
- * after. @known: so many bytes it takes, in whole blocks, and they are free; 0: this has to be found out.
+ * Inline data of a length that the compiler knows, all in registers. They take @ds units, and @wqe was taken for
+ * them.
  */
-BSN_ALWAYS_INLINE int bsn_put_long(struct bsn_sq *sq, const uint8_t *limit,
+BSN_ALWAYS_INLINE int bsn_put_constant(struct bsn_sq *sq, uint8_t *wqe, const struct bsn_peer *peer,
+				       unsigned prefix_ds, unsigned opcode, const uint8_t *data,
+				       size_t length, unsigned ds, const struct bsn_remote *remote,
+				       bool has_remote, uint32_t imm, uint64_t id, uint32_t flags)
+{
+	const unsigned head = 1 + prefix_ds + has_remote;
+	const uint8_t *const rest = data + BSN_DS_INLINE_MAX;
+	const uint32_t more = (uint32_t)length - (BSN_DS_INLINE_MAX + 1);
+	struct bsn_regs r = { .moves_later = false };
+
+	r.ds[head] = bsn_ds_inline_first(data, length);
+#define BSN_LOAD_REG(i)                                                                            \
+	if ((i) >= head + 1 && (i) < ds - 1)                                                       \
+		r.ds[i] = bsn_ds_load(rest + BSN_DS_SIZE * ((i) - head - 1));
+	BSN_EACH_REG(BSN_LOAD_REG)
+#undef BSN_LOAD_REG
+	r.ds[ds - 1] = bsn_ds_inline_last(rest + BSN_DS_SIZE * (ds - head - 2), data + length, more);
+	return bsn_end_data(sq, wqe, peer, prefix_ds, bsn_ctrl0(sq, opcode, ds), &r, ds,
+			    BSN_REST_NONE, ds, BSN_NEAR_DS, bsn_bytes_of_ds(ds), remote, has_remote,
+			    imm, id, flags);
+}
+
+/*
+ * Two DS of inline data, 13 to 28 bytes. The last one is stored into the ring at once, by one store that reaches
+ * back into the first; the first is then stored whole. So no byte outside the data is read. @known: so many bytes it
+ * takes, in whole blocks, and they are free; 0: whether they are has to be found out.
+ */
+BSN_ALWAYS_INLINE int bsn_put_two(struct bsn_sq *sq, uint8_t **limit,
+				  const struct bsn_peer *peer, unsigned prefix_ds, unsigned opcode,
+				  const uint8_t *data, size_t length, size_t known,
+				  const struct bsn_remote *remote, bool has_remote, uint32_t imm,
+				  uint64_t id, uint32_t flags)
+{
+	const unsigned head = 1 + prefix_ds + has_remote, ds = head + 2;
+	const size_t bytes = known ? known : bsn_bytes_of_ds(ds);
+	const size_t at = head * BSN_DS_SIZE + BSN_INLINE_HDR_SIZE;
+	struct bsn_regs r;
+	uint8_t *wqe;
+
+	if ((uint16_t)length > sq->max_inline)
+		return BSN_NOT_PLAIN;
+	if (!known && !bsn_fits(sq, *limit, bytes))
+		return BSN_NO_ROOM;
+	if (__builtin_constant_p(length))
+		return bsn_put_constant(sq, bsn_sq_take(sq, &r, bytes), peer, prefix_ds, opcode,
+					data, length, ds, remote, has_remote, imm, id, flags);
+	wqe = bsn_sq_take_known(sq, &r, bytes);
+	if (length >= BSN_DS_SIZE)
+		bsn_put_inline_end(wqe + at, data, length);
+	else
+		bsn_store_last4(wqe + at + length - 4, data + length - 4);
+	r.ds[head] = bsn_ds_inline_first(data, length);
+	return bsn_end_data(sq, wqe, peer, prefix_ds, bsn_ctrl0(sq, opcode, ds), &r, head + 1,
+			    BSN_REST_VECTORS, ds, BSN_NEAR_DS, bytes, remote, has_remote, imm, id,
+			    flags);
+}
+
+/*
+ * Inline data of more than one DS. The end is stored first, as by bsn_put_two(), so that at most one DS cannot be
+ * forwarded from its store when it is copied to the device right after.
+ */
+BSN_ALWAYS_INLINE int bsn_put_long(struct bsn_sq *sq, uint8_t **limit,
 				   const struct bsn_peer *peer, unsigned prefix_ds, unsigned opcode,
 				   const uint8_t *data, size_t length, size_t known,
 				   const struct bsn_remote *remote, bool has_remote, uint32_t imm,
 				   uint64_t id, uint32_t flags)
 {
 	const unsigned head = 1 + prefix_ds + has_remote;
-	const uint32_t more = (uint32_t)length - (BSN_DS_INLINE_MAX + 1);
 	const size_t first = (head + 1) * BSN_DS_SIZE; /* bytes until the first DS of data ends */
 	const uint8_t *const rest = data + BSN_DS_INLINE_MAX;
 	uint8_t *const wqe = sq->slot;
-	size_t bytes = known, count = 0, straight = 0;
+	size_t count = (uint32_t)length - (BSN_DS_INLINE_MAX + 1); /* bytes, but DS where they are needed */
+	size_t bytes = known, straight;
+	struct bsn_be64 ctrl0;
 	struct bsn_regs r;
 
-	if (BSN_LIKELY((uint32_t)length - BSN_DS_SIZE < sq->inline_straight)) {
-		count = straight = more / BSN_DS_SIZE;
-		if (!known && !__builtin_constant_p(straight))
-			BSN_HIDE(straight); /* else each case would load the count as a constant */
+	BSN_FORGET(*limit); /* else it were loaded for short data, too, before the length is looked at */
+	if (BSN_LIKELY((uint32_t)length - BSN_INLINE_STRAIGHT_MIN < sq->inline_straight)) {
+		count /= BSN_DS_SIZE;
+		if (!known && !__builtin_constant_p(length))
+			BSN_HIDE(count); /* one register; and else each case would load it as a constant */
+		straight = count;
 		if (known && (head + 2 + count) * BSN_DS_SIZE > known)
 			__builtin_unreachable(); /* BSN_EXTENDED_INLINE */
 		if (!known)
 			bytes = bsn_whole_blocks(first + length - BSN_DS_INLINE_MAX);
-		if (!known && !bsn_fits(sq, limit, bytes))
+		if (!known && !bsn_fits(sq, *limit, bytes))
 			return BSN_NO_ROOM;
 		bsn_sq_take(sq, &r, bytes);
 		if (!__builtin_constant_p(length))
 			bsn_put_inline_end(wqe + first - BSN_DS_INLINE_MAX, data, length);
-	} else if (known) {
-		return BSN_NOT_PLAIN;
-	} else if (length >= BSN_DS_SIZE) {
-		if (length <= BSN_INLINE_STRAIGHT || length > sq->max_inline)
+	} else if (!known && length < BSN_LITTLE_MIN) {
+		return BSN_NOT_PLAIN; /* too short */
+	} else if ((uint32_t)length < BSN_INLINE_STRAIGHT_MIN && length > BSN_DS_INLINE_MAX) {
+		/* gcc 12 would copy @count if it were looked at */
+		return bsn_put_two(sq, limit, peer, prefix_ds, opcode, data, length, known, remote,
+				   has_remote, imm, id, flags);
+	} else {
+		if (known || length > sq->max_inline)
 			return BSN_NOT_PLAIN;
-		count = more / BSN_DS_SIZE;
-		straight = BSN_INLINE_STRAIGHT_DS;
-		bytes = bsn_bytes_of_ds(head + 2 + (uint32_t)count);
-		if (!bsn_fits(sq, limit, bytes))
+		count /= BSN_DS_SIZE;
+		straight = BSN_INLINE_STRAIGHT_DS; /* and more: the queue takes more than straight code copies */
+		bytes = bsn_whole_blocks(first + length - BSN_DS_INLINE_MAX);
+		if (!bsn_fits(sq, *limit, bytes))
 			return BSN_NO_ROOM;
 		bsn_sq_take(sq, &r, bytes);
 		bsn_put_inline_end(wqe + first - BSN_DS_INLINE_MAX, data, length);
 		bsn_put_inline_beyond(wqe + first, rest, count);
-	} else {
-		if (length <= BSN_DS_INLINE_MAX || length > sq->max_inline)
-			return BSN_NOT_PLAIN;
-		bytes = bsn_bytes_of_ds(head + 2);
-		if (!bsn_fits(sq, limit, bytes))
-			return BSN_NO_ROOM;
-		bsn_sq_take(sq, &r, bytes);
-		if (!__builtin_constant_p(length))
-			bsn_store_last4(wqe + first + length - BSN_DS_INLINE_MAX - 4,
-					data + length - 4);
 	}
-	const size_t ds = head + 2 + count;
-	/* Bytes that leave room for the id; a compare of @ds or @count would need another register. */
-	const size_t near = head + 2 <= BSN_NEAR_DS ? BSN_DS_INLINE_MAX + BSN_DS_SIZE : 0;
-	if (ds < head + 2 || bytes < BSN_BB_SIZE)
-		__builtin_unreachable(); /* BSN_DS_INLINE_MAX */
-	if (__builtin_constant_p(length) && ds <= BSN_REGS_MAX) {
-		/* Their own, since clang keeps in memory what it sees indexed by a variable. */
-		struct bsn_regs all;
-		all.moves_later = false;
-		all.ds[head] = bsn_ds_inline_first(data, length);
-#define BSN_LOAD_REG(i)                                                                            \
-	if ((i) >= head + 1 && (i) < ds - 1)                                                         \
-		all.ds[i] = bsn_ds_load(rest + BSN_DS_SIZE * ((i) - head - 1));
-		BSN_EACH_REG(BSN_LOAD_REG)
-#undef BSN_LOAD_REG
-		all.ds[ds - 1] = bsn_ds_inline_last(rest + BSN_DS_SIZE * count,
-						    data + length, more);
-		return bsn_end_data(sq, wqe, peer, prefix_ds, opcode, &all, ds, BSN_REST_NONE, ds, length,
-				    near, bytes, remote, has_remote, imm, id, flags);
-	}
+	if (bytes < bsn_bytes_of_ds(head + 3))
+		__builtin_unreachable(); /* BSN_INLINE_STRAIGHT_MIN */
+	if (__builtin_constant_p(length) && head + 2 + count <= BSN_REGS_MAX)
+		return bsn_put_constant(sq, wqe, peer, prefix_ds, opcode, data, length,
+					(unsigned)(head + 2 + count), remote, has_remote, imm, id,
+					flags);
+	ctrl0 = bsn_ctrl0(sq, opcode, head + 2 + count);
+	if (!known && !__builtin_constant_p(length))
+		BSN_HIDE(ctrl0.raw); /* else each case would load the count as a constant */
 	bsn_put_inline_straight(sq, wqe + first, rest, straight,
 				BSN_BF_BUFFER_BYTES / BSN_DS_SIZE + 1 - (head + 2), flags);
 	r.ds[head] = bsn_ds_inline_first(data, length);
-	return bsn_end_data(sq, wqe, peer, prefix_ds, opcode, &r, head + 1, BSN_REST_INLINE, ds, length,
-			    near, bytes, remote, has_remote, imm, id, flags);
+	return bsn_end_data(sq, wqe, peer, prefix_ds, ctrl0, &r, head + 1, BSN_REST_INLINE, length,
+			    0, bytes, remote, has_remote, imm, id, flags);
 }
 
 /*
  * A message or WRITE whose bytes are copied into the WQE. One compare finds lengths of 8 to 12. Where
  * @known is not 0, there are at least 8 bytes; the WQE takes so many bytes in whole blocks, and these are free.
  */
-BSN_ALWAYS_INLINE int bsn_put_data(struct bsn_sq *sq, const uint8_t *limit,
+BSN_ALWAYS_INLINE int bsn_put_data(struct bsn_sq *sq, uint8_t **limit,
 				   const struct bsn_peer *peer, unsigned prefix_ds, unsigned opcode,
 				   const uint8_t *data, size_t length, size_t known,
 				   const struct bsn_remote *remote, bool has_remote, uint32_t imm,
@@ -952,7 +1060,7 @@ BSN_ALWAYS_INLINE int bsn_put_data(struct bsn_sq *sq, const uint8_t *limit,
 	int err;
 
 	if (BSN_LIKELY(more >= (uint32_t)BSN_LITTLE_MIN - (BSN_DS_INLINE_MAX + 1))) {
-		if (!known && !bsn_fits(sq, limit, bsn_bytes_of_ds(ds)))
+		if (!known && !bsn_fits(sq, *limit, bsn_bytes_of_ds(ds)))
 			return BSN_NO_ROOM;
 		r.ds[ds - 1] = bsn_ds_little(data, length, more);
 	} else {
@@ -962,13 +1070,14 @@ BSN_ALWAYS_INLINE int bsn_put_data(struct bsn_sq *sq, const uint8_t *limit,
 					   known, remote, has_remote, imm, id, flags);
 		if (err != BSN_NOT_PLAIN || known || length - 1 >= BSN_LITTLE_MIN - 1)
 			return err;
-		if (!bsn_fits(sq, limit, bsn_bytes_of_ds(ds)))
+		if (!bsn_fits(sq, *limit, bsn_bytes_of_ds(ds)))
 			return BSN_NO_ROOM;
 		r.ds[ds - 1] = bsn_ds_tiny(data, length);
 	}
 	wqe = bsn_sq_take_known(sq, &r, bsn_bytes_of_ds(ds));
-	return bsn_end_data(sq, wqe, peer, prefix_ds, opcode, &r, ds, BSN_REST_NONE, ds,
-			    ds, BSN_NEAR_DS, bsn_bytes_of_ds(ds), remote, has_remote, imm, id, flags);
+	return bsn_end_data(sq, wqe, peer, prefix_ds, bsn_ctrl0(sq, opcode, ds), &r, ds,
+			    BSN_REST_NONE, ds, BSN_NEAR_DS, bsn_bytes_of_ds(ds), remote, has_remote,
+			    imm, id, flags);
 }
 
 /* -- what is not plain ---------------------------------------------------------------------------------- */
@@ -1459,7 +1568,7 @@ BSN_APART int bsn_send_compact_inline(struct bsn_ep *ep, const void *data, size_
 	int err = BSN_NOT_PLAIN;
 
 	if (bsn_fits(sq, sq->peer_limit, BSN_BB_SIZE))
-		err = bsn_put_data(sq, sq->peer_limit, bsn_peer_of(ep), BSN_COMPACT_DS,
+		err = bsn_put_data(sq, &sq->peer_limit, bsn_peer_of(ep), BSN_COMPACT_DS,
 				   BSN_OPCODE_SEND, (const uint8_t *)data, length, 0, NULL, false,
 				   0, id, flags);
 	return err > 0 ? bsn_post_inline_cold(ep, BSN_OPCODE_SEND, data, (uint32_t)length, NULL, 0, id,
@@ -1524,7 +1633,7 @@ BSN_APART int bsn_send_extended_any(struct bsn_ep *ep, const void *data, size_t 
 	int err = BSN_NOT_PLAIN;
 
 	if (bsn_is_extended(ep)) /* whether it fits is looked at below */
-		err = bsn_put_data(sq, sq->peer_limit, (const struct bsn_peer *)(const void *)ep,
+		err = bsn_put_data(sq, &sq->peer_limit, (const struct bsn_peer *)(const void *)ep,
 				   BSN_EXTENDED_DS, BSN_OPCODE_SEND, (const uint8_t *)data, length, 0,
 				   NULL, false, 0, id, flags);
 	return err > 0 ? bsn_post_inline_cold(ep, BSN_OPCODE_SEND, data, (uint32_t)length, NULL, 0, id,
@@ -1544,7 +1653,7 @@ BSN_APART int bsn_send_extended_inline(struct bsn_ep *ep, const void *data, size
 	if (length > BSN_EXTENDED_INLINE)
 		__builtin_unreachable();
 	if (BSN_LIKELY(length >= BSN_LITTLE_MIN) && bsn_fits(sq, sq->peer_limit, 2 * BSN_BB_SIZE))
-		err = bsn_put_data(sq, sq->peer_limit, (const struct bsn_peer *)(const void *)ep,
+		err = bsn_put_data(sq, &sq->peer_limit, (const struct bsn_peer *)(const void *)ep,
 				   BSN_EXTENDED_DS, BSN_OPCODE_SEND, (const uint8_t *)data, length,
 				   2 * BSN_BB_SIZE, NULL, false, 0, id, flags);
 	return err > 0 ? bsn_send_extended_any(ep, data, length, id, flags) : err;
@@ -1558,8 +1667,11 @@ BSN_APART int bsn_send_extended_inline(struct bsn_ep *ep, const void *data, size
 BSN_ALWAYS_INLINE bool bsn_takes_sges(struct bsn_sq *sq, unsigned needs, const struct bsn_sge *sge,
 				      unsigned count, bool has_remote)
 {
-	return bsn_sq_has_room(sq, bsn_bytes_of_ds(1 + has_remote + count)) && bsn_are_plain(sge, count) &&
-	       (count == 1 || BSN_LIKELY(count <= sq->max_sge)) &&
+	if (!bsn_sq_has_room(sq, bsn_bytes_of_ds(1 + has_remote + count)) || !bsn_are_plain(sge, count))
+		return false;
+	if (count > 1 && needs == BSN_CAN_READ)
+		return BSN_LIKELY(count <= sq->read_sge);
+	return (count == 1 || BSN_LIKELY(count <= sq->max_sge)) &&
 	       (!needs || BSN_LIKELY(sq->can & needs));
 }
 
@@ -1622,29 +1734,41 @@ BSN_ALWAYS_INLINE int bsn_build_known(struct bsn_ep *ep, const struct bsn_kind *
 }
 
 /*
- * Counts that the compiler does not know. Each plain one has a function of its own, so that none saves
- * registers for another; all take the same parameters, so that a call is a jump. @known: the count, as in
- * BSN_WHAT(). The flags are plain.
+ * Counts that the compiler does not know. Each plain one has two functions of its own, for the flags of most requests
+ * and for any plain ones, so that none saves registers for another; all take the same parameters, so that a call is
+ * a jump.
  */
 BSN_ALWAYS_INLINE int bsn_put_counted(struct bsn_ep *ep, const struct bsn_kind *kind,
-				      const struct bsn_sge *sge, unsigned count, unsigned known,
+				      const struct bsn_sge *sge, unsigned count,
 				      const struct bsn_remote *remote, uint64_t id, uint32_t flags)
 {
 	struct bsn_sq *sq = ep->sq;
 
 	if (!bsn_takes_sges(sq, kind->needs, sge, count, kind->has_remote))
-		return bsn_post_sgl_cold(ep, kind->opcode, sge, known, remote, 0, id, flags & BSN_F_PLAIN);
-	return bsn_put_sges(sq, NULL, 0, kind->opcode, sge, count, true, remote, kind->has_remote, 0, id,
-			    flags);
+		return bsn_post_sgl_cold(ep, kind->opcode, sge, count, remote, 0, id, flags & BSN_F_PLAIN);
+	return bsn_put_sges(sq, NULL, 0, kind->opcode, sge, count, !bsn_is_rung(flags), remote,
+			    kind->has_remote, 0, id, flags);
 }
 
 #define BSN_POST_COUNTED(kind, count)                                                              \
+	BSN_UNCHANGED int bsn_rung_##kind##count(struct bsn_ep *ep, const struct bsn_sge *sge,     \
+						 unsigned known, const struct bsn_remote *remote,  \
+						 uint64_t id, uint32_t flags)                      \
+	{                                                                                          \
+		(void)known, (void)flags;                                                          \
+		return bsn_put_counted(ep, &bsn_kind_##kind, sge, count, remote, id, BSN_F_RUNG);  \
+	}                                                                                          \
 	BSN_UNCHANGED int bsn_counted_##kind##count(struct bsn_ep *ep, const struct bsn_sge *sge,  \
 						    unsigned known, const struct bsn_remote *remote, \
 						    uint64_t id, uint32_t flags)                   \
 	{                                                                                          \
-		return bsn_put_counted(ep, &bsn_kind_##kind, sge, count, known, remote, id, flags); \
+		(void)known;                                                                       \
+		return bsn_put_counted(ep, &bsn_kind_##kind, sge, count, remote, id, flags);       \
 	}
+#define BSN_POST_COUNT(kind, count)                                                                \
+	(BSN_LIKELY(flags == BSN_F_RUNG)                                                           \
+		 ? bsn_rung_##kind##count(ep, sge, count, remote, id, flags)                       \
+		 : bsn_counted_##kind##count(ep, sge, count, remote, id, flags))
 #define BSN_POST_COUNTS(kind)                                                                      \
 	BSN_POST_COUNTED(kind, 1)                                                                  \
 	BSN_POST_COUNTED(kind, 2)                                                                  \
@@ -1655,11 +1779,11 @@ BSN_ALWAYS_INLINE int bsn_put_counted(struct bsn_ep *ep, const struct bsn_kind *
 					     uint64_t id, uint32_t flags)                          \
 	{                                                                                          \
 		if (BSN_LIKELY(count == 2))                                                        \
-			return bsn_counted_##kind##2(ep, sge, count, remote, id, flags);           \
+			return BSN_POST_COUNT(kind, 2);                                            \
 		switch (count) {                                                                   \
-		case 1: return bsn_counted_##kind##1(ep, sge, count, remote, id, flags);           \
-		case 3: return bsn_counted_##kind##3(ep, sge, count, remote, id, flags);           \
-		case 4: return bsn_counted_##kind##4(ep, sge, count, remote, id, flags);           \
+		case 1: return BSN_POST_COUNT(kind, 1);                                            \
+		case 3: return BSN_POST_COUNT(kind, 3);                                            \
+		case 4: return BSN_POST_COUNT(kind, 4);                                            \
 		default: break; /* more than BSN_MAX_PLAIN_SGE, or none */                         \
 		}                                                                                  \
 		return bsn_post_sgl_cold(ep, bsn_kind_##kind.opcode, sge, bsn_what_count(count),   \
@@ -1669,6 +1793,7 @@ BSN_POST_COUNTS(write)
 BSN_POST_COUNTS(read)
 BSN_POST_COUNTS(send)
 #undef BSN_POST_COUNTS
+#undef BSN_POST_COUNT
 #undef BSN_POST_COUNTED
 
 BSN_ALWAYS_INLINE int bsn_build_unknown(struct bsn_ep *ep, const struct bsn_kind *kind,
@@ -1882,10 +2007,10 @@ BSN_ALWAYS_INLINE int bsn_try_peer_inline(struct bsn_ep *ep, unsigned opcode, co
 	int err = BSN_NOT_PLAIN;
 
 	if (bsn_is_for(ep, BSN_COMPACT_DS, opcode))
-		err = bsn_put_data(sq, sq->peer_limit, bsn_peer_of(ep), BSN_COMPACT_DS, opcode,
+		err = bsn_put_data(sq, &sq->peer_limit, bsn_peer_of(ep), BSN_COMPACT_DS, opcode,
 				   (const uint8_t *)data, length, 0, remote, true, imm, id, flags);
 	else if (bsn_is_for(ep, BSN_EXTENDED_DS, opcode))
-		err = bsn_put_data(sq, sq->peer_limit, bsn_peer_of(ep), BSN_EXTENDED_DS, opcode,
+		err = bsn_put_data(sq, &sq->peer_limit, bsn_peer_of(ep), BSN_EXTENDED_DS, opcode,
 				   (const uint8_t *)data, length, 0, remote, true, imm, id, flags);
 	return err;
 }
@@ -1923,7 +2048,7 @@ BSN_ALWAYS_INLINE int bsn_build_inline(struct bsn_ep *ep, const struct bsn_kind 
 		return bytes > BSN_EXTENDED_INLINE
 			       ? bsn_send_extended_any(ep, data, bytes, id, flags)
 			       : bsn_send_extended_inline(ep, data, bytes, id, flags);
-	err = bsn_put_data(sq, sq->limit, NULL, 0, opcode, (const uint8_t *)data, bytes, 0, remote,
+	err = bsn_put_data(sq, &sq->limit, NULL, 0, opcode, (const uint8_t *)data, bytes, 0, remote,
 			   has_remote, imm, id, flags);
 	if (BSN_LIKELY(err <= 0))
 		return err;

@@ -224,10 +224,7 @@ struct bsn_sq {
 	uint8_t *ring __attribute__((aligned(64)));
 	uint8_t *ring_end;
 	uint64_t ops;             /* opcodes that it takes, a bit each */
-	union {
-		uint64_t *ids;      /* one a slot */
-		uintptr_t peer_ids; /* of a queue with many peers: see bsn_peer_ids() */
-	};
+	uintptr_t ids;            /* see bsn_id_of() and bsn_peer_ids() */
 	uint32_t bb_mask;         /* BBs in the ring, less one */
 	uint16_t max_inline;      /* bytes; BSN_DS_INLINE_MAX or more */
 	uint8_t max_sge;
@@ -238,11 +235,12 @@ struct bsn_sq {
 	uint8_t has_peers;        /* its endpoints are struct bsn_peer */
 	uint32_t capacity_bb;     /* blocks that may be outstanding: what the CQ has room for */
 	uint32_t qpn;
-	uint32_t inline_straight; /* lengths from BSN_DS_SIZE on that straight code may copy */
+	uint32_t inline_straight; /* lengths from BSN_INLINE_STRAIGHT_MIN on that straight code may copy */
 	const struct bsn_sq_path *path; /* NULL: mlx5 */
 	uint8_t *hidden;          /* one a slot: the library signaled the WQE that begins there */
 	uint8_t gives_results;    /* BSN_SENDS_GIVE, or 0 */
 	uint8_t has_big_endian_results; /* of atomics of 8 bytes, in memory */
+	uint8_t read_sge;         /* SGEs of a READ: @max_sge, or 0 if it takes none */
 	const struct bsn_sq_posts *posts; /* never NULL */
 
 	struct bsn_route route __attribute__((aligned(64))); /* the poller's line */
@@ -280,6 +278,7 @@ struct bsn_sq {
 
 /* Straight code copies as many whole DS after the first, and data of this length; a loop copies more. */
 #define BSN_INLINE_STRAIGHT_DS 15
+#define BSN_INLINE_STRAIGHT_MIN (BSN_DS_INLINE_MAX + BSN_DS_SIZE + 1)
 #define BSN_INLINE_STRAIGHT    (BSN_DS_INLINE_MAX + (BSN_INLINE_STRAIGHT_DS + 1) * BSN_DS_SIZE)
 
 /* -- the cold functions ------------------------------------------------------------------------- */
@@ -399,10 +398,16 @@ BSN_API uint32_t bsn_sq_count_blueflame(const struct bsn_sq *sq);
 #define BSN_IS_NULL(object) (__builtin_constant_p(!(object)) && !(object))
 #endif
 
+/* Of a queue with one peer: the id of what is in a slot, which takes an eighth of its bytes. */
+BSN_ALWAYS_INLINE uint64_t *bsn_id_of(const struct bsn_sq *sq, const uint8_t *slot)
+{
+	return (uint64_t *)(sq->ids + ((uintptr_t)slot >> 3));
+}
+
 /* Of a queue with many peers: the id and the user pointer of what is in a slot, which take a quarter of its bytes. */
 BSN_ALWAYS_INLINE uint64_t *bsn_peer_ids(const struct bsn_sq *sq, const uint8_t *slot)
 {
-	return (uint64_t *)(sq->peer_ids + ((uintptr_t)slot >> 2));
+	return (uint64_t *)(sq->ids + ((uintptr_t)slot >> 2));
 }
 
 /* -- credits ------------------------------------------------------------------------------------ */

@@ -83,7 +83,7 @@ static uint32_t inline_straight(uint32_t max_inline)
 {
 	if (max_inline > BSN_INLINE_STRAIGHT)
 		max_inline = BSN_INLINE_STRAIGHT;
-	return max_inline < BSN_DS_SIZE ? 0 : max_inline - BSN_DS_SIZE + 1;
+	return max_inline < BSN_INLINE_STRAIGHT_MIN ? 0 : max_inline - BSN_INLINE_STRAIGHT_MIN + 1;
 }
 
 static void init_route(struct bsn_sq *sq)
@@ -109,9 +109,7 @@ struct bsn_sq *bsn_sq_alloc(const struct bsn_sq_init *init)
 	sq->route.ids = (uint64_t *)(sq + 1);
 	sq->hidden = (uint8_t *)((uint64_t *)(sq + 1) + ids * init->count_bb);
 	sq->ring = init->ring;
-	sq->ids = (uint64_t *)(sq + 1);
-	if (init->has_peers)
-		sq->peer_ids = (uintptr_t)(sq + 1) - ((uintptr_t)init->ring >> 2);
+	sq->ids = (uintptr_t)(sq + 1) - ((uintptr_t)init->ring >> (init->has_peers ? 2 : 3));
 	sq->ring_end = init->ring + (size_t)init->count_bb * BSN_BB_SIZE;
 	sq->record = init->record;
 	sq->lane = init->lane;
@@ -130,6 +128,7 @@ struct bsn_sq *bsn_sq_alloc(const struct bsn_sq_init *init)
 	sq->has_big_endian_results = init->has_big_endian_results;
 	sq->ops = bsn_sq_ops_of(init->transport, init->has_atomics);
 	sq->can = can_of(sq->ops);
+	sq->read_sge = sq->can & BSN_CAN_READ ? sq->max_sge : 0;
 	sq->ce_quiet = (uint8_t)(bsn_ctrl_word(&quiet, 1) >> 32);
 	sq->signal_every = bsn_sq_signal_every(init->capacity_bb, bsn_bb_of_ds(init->max_ds),
 					       init->signal_every);

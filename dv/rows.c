@@ -116,7 +116,7 @@ BSN_ALWAYS_INLINE int put_piece_across(struct bsn_sq *sq, uint32_t what, const v
 	int err;
 
 	go_beside(sq, &beside);
-	err = bsn_put_data(sq, beside.limit, NULL, 0, opcode, data, count_of(what), 0, remote, has_raddr, imm, id,
+	err = bsn_put_data(sq, &beside.limit, NULL, 0, opcode, data, count_of(what), 0, remote, has_raddr, imm, id,
 			   flags & ~(uint32_t)BSN_F_RING);
 	return come_back(sq, &beside, err, flags);
 }
@@ -132,7 +132,7 @@ BSN_ALWAYS_INLINE int put_piece_across(struct bsn_sq *sq, uint32_t what, const v
 	static __attribute__((noinline)) int name##_anew(POST_PARAMETERS(void *data))              \
 	{                                                                                          \
 		const int err = look_quickly(ep->sq, 1)                                            \
-					? bsn_put_data(ep->sq, ep->sq->limit, NULL, 0, opcode, data, \
+					? bsn_put_data(ep->sq, &ep->sq->limit, NULL, 0, opcode, data, \
 						       count_of(what), 0, remote, has_raddr, imm, id, flags) \
 					: BSN_NO_ROOM;                                             \
                                                                                                    \

@@ -77,7 +77,7 @@ BSN_ALWAYS_INLINE int post_list_to(struct bsn_sq *sq, uint8_t *limit, const stru
 }
 
 /* One piece of inline data. @limit: of the queue's kind; @peer: NULL without a prefix. */
-BSN_ALWAYS_INLINE int post_data(struct bsn_sq *sq, const uint8_t *limit,
+BSN_ALWAYS_INLINE int post_data(struct bsn_sq *sq, uint8_t **limit,
 				const struct bsn_peer *peer, unsigned prefix_ds, uint32_t what,
 				const void *data, const struct bsn_remote *remote, bool has_raddr,
 				uint32_t imm, uint64_t id)
@@ -98,7 +98,7 @@ static bool takes_inline(const struct bsn_sq *sq, uint32_t what)
 }
 
 /* @peer: NULL: the queue has one. */
-BSN_ALWAYS_INLINE int post_data_to(struct bsn_sq *sq, const uint8_t *limit, const struct bsn_peer *peer,
+BSN_ALWAYS_INLINE int post_data_to(struct bsn_sq *sq, uint8_t **limit, const struct bsn_peer *peer,
 				   uint32_t what, const void *data, const struct bsn_remote *remote,
 				   uint32_t imm, uint64_t id)
 {
@@ -140,12 +140,12 @@ BSN_ALWAYS_INLINE unsigned ds_of(bool is_list, unsigned prefix_ds, uint32_t what
 	return is_list ? list_ds(prefix_ds, what) : data_ds(prefix_ds, what);
 }
 
-/* For which there is room up to @limit, or an error above 0. @peer: NULL: the queue has one. */
-BSN_ALWAYS_INLINE int build(bool is_list, struct bsn_sq *sq, uint8_t *limit, const struct bsn_peer *peer,
+/* Of what there is room up to *@limit, or an error above 0. @peer: NULL: the queue has one. */
+BSN_ALWAYS_INLINE int build(bool is_list, struct bsn_sq *sq, uint8_t **limit, const struct bsn_peer *peer,
 			    uint32_t what, const void *data, const struct bsn_remote *remote,
 			    uint32_t imm, uint64_t id)
 {
-	return is_list ? post_list_to(sq, limit, peer, what, data, remote, imm, id)
+	return is_list ? post_list_to(sq, *limit, peer, what, data, remote, imm, id)
 		       : post_data_to(sq, limit, peer, what, data, remote, imm, id);
 }
 
@@ -162,7 +162,7 @@ BSN_ALWAYS_INLINE int post_across(bool is_list, PARAMETERS)
 	int err;
 
 	go_beside(sq, &beside);
-	err = build(is_list, sq, beside.limit, peer_of(ep), what & ~(uint32_t)BSN_F_RING, data, remote, imm, id);
+	err = build(is_list, sq, &beside.limit, peer_of(ep), what & ~(uint32_t)BSN_F_RING, data, remote, imm, id);
 	err = come_back(sq, &beside, err, what);
 	return err > 0 ? post_cold(is_list, ARGUMENTS) : err;
 }
@@ -172,7 +172,7 @@ BSN_ALWAYS_INLINE int post_straight(bool is_list, PARAMETERS)
 {
 	const struct bsn_peer *peer = peer_of(ep);
 	struct bsn_sq *sq = ep->sq;
-	const int err = build(is_list, sq, limit_of(sq, peer), peer, what, data, remote, imm, id);
+	const int err = build(is_list, sq, peer ? &sq->peer_limit : &sq->limit, peer, what, data, remote, imm, id);
 
 	return err > 0 ? post_cold(is_list, ARGUMENTS) : err;
 }
@@ -204,7 +204,7 @@ BSN_ALWAYS_INLINE int post_full(bool is_list, PARAMETERS)
 WAY(, full)
 
 /* To queues with room, to the one peer, or to one of many. */
-BSN_ALWAYS_INLINE int post_with_room(bool is_list, uint8_t *limit, const struct bsn_peer *peer, PARAMETERS)
+BSN_ALWAYS_INLINE int post_with_room(bool is_list, uint8_t **limit, const struct bsn_peer *peer, PARAMETERS)
 {
 	const int err = build(is_list, ep->sq, limit, peer, what, data, remote, imm, id);
 
@@ -215,13 +215,13 @@ BSN_ALWAYS_INLINE int post_with_room(bool is_list, uint8_t *limit, const struct 
 
 BSN_ALWAYS_INLINE int post_one(bool is_list, PARAMETERS)
 {
-	return post_with_room(is_list, ep->sq->limit, NULL, ARGUMENTS);
+	return post_with_room(is_list, &ep->sq->limit, NULL, ARGUMENTS);
 }
 WAY(, one)
 
 BSN_ALWAYS_INLINE int post_peer(bool is_list, PARAMETERS)
 {
-	return post_with_room(is_list, ep->sq->peer_limit, bsn_peer_of(ep), ARGUMENTS);
+	return post_with_room(is_list, &ep->sq->peer_limit, bsn_peer_of(ep), ARGUMENTS);
 }
 WAY(, peer)
 

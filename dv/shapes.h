@@ -112,11 +112,12 @@ BSN_ALWAYS_INLINE bool is_wrapping(const struct bsn_sq *sq, const struct bsn_pee
 	return is_open(sq) && limit_of(sq, peer) == sq->ring_end;
 }
 
-/* The ids of a queue with many peers that @from has belong to @to. */
+/* What is kept of @from belongs to @to. */
 BSN_ALWAYS_INLINE void move_ids(struct bsn_sq *sq, const uint8_t *from, const uint8_t *to)
 {
-	if (sq->has_peers)
-		sq->peer_ids += ((uintptr_t)from >> 2) - ((uintptr_t)to >> 2);
+	const unsigned shift = sq->has_peers ? 2 : 3; /* as in bsn_peer_ids() and bsn_id_of() */
+
+	sq->ids += ((uintptr_t)from >> shift) - ((uintptr_t)to >> shift);
 }
 
 BSN_ALWAYS_INLINE void go_beside(struct bsn_sq *sq, struct beside *b)
@@ -141,7 +142,7 @@ BSN_ALWAYS_INLINE int publish_beside(struct bsn_sq *sq, const struct beside *b, 
 	struct bsn_lane *lane;
 	uint8_t *reg;
 
-	if (b->publish != BSN_PUBLISH_8 || bytes > BSN_BF_BUFFER_BYTES)
+	if (b->publish > BSN_PUBLISH_16 || bytes > BSN_BF_BUFFER_BYTES)
 		return bsn_sq_ring(sq);
 	sq->publish = b->publish;
 	lane = bsn_sq_open_register(sq);

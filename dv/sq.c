@@ -136,8 +136,9 @@ int bsn_sq_publish_turn(struct bsn_sq *sq, size_t bytes)
 	struct bsn_regs head;
 
 	take_turn(sq, wqe);
-	head.ds[0] = bsn_ds_of_words(load_word(wqe), load_word(wqe + 8)); /* as they were stored */
-	if (BSN_UNLIKELY(sq->publish != BSN_PUBLISH_8 || bytes > BSN_BF_BUFFER_BYTES))
+	/* Loaded as they were stored; as a vector they suit 4x16 stores, too. */
+	head.ds[0] = bsn_ds_of_vector((bsn_v2){ load_word(wqe).raw, load_word(wqe + 8).raw });
+	if (BSN_UNLIKELY(sq->publish > BSN_PUBLISH_16 || bytes > BSN_BF_BUFFER_BYTES))
 		return publish_otherwise(sq, wqe);
 	return bsn_publish(sq, wqe, bytes, &head, 1, BSN_REST_VECTORS);
 }

@@ -525,7 +525,7 @@ UMR_WIDE uint8_t *umr_put_head(struct bsn_sq *sq, const struct umr_target *targe
 	*head = bsn_word_of(ctrl);
 	bsn_store_ds(wqe, ctrl);
 	UMR_LOAD_AGAIN();
-	sq->ids[bsn_slot_index(sq)] = id;
+	*bsn_id_of(sq, wqe) = id;
 	bsn_move_on(&sq->slot, umr_bytes(padded));
 	bsn_sq_advance(sq, umr_bytes(padded));
 	return wqe;

@@ -392,7 +392,7 @@ static void assert_kept(const struct fake *f, const struct bsn_wr *wr, const str
 		assert_poison(bytes + written, BSN_NEAR_ID_AT - written);
 		written = BSN_BB_SIZE;
 	} else {
-		assert_int_equal(f->sq->ids[slot], wr->id);
+		assert_int_equal(f->sq->route.ids[slot], wr->id);
 	}
 	assert_poison(bytes + written, ring_bytes - written);
 }
@@ -1275,6 +1275,22 @@ static void what_the_compiler_knows_is_refused_to_one_of_many(void **state)
 	each_is_as_the_long_way(attr, 1ull << BSN_OPCODE_RDMA_READ, post_what_is_not_granted);
 }
 
+/* Inline data whose length, without some of its high bits, were of each short way. */
+static void refuse_far_lengths(struct fake *f, struct bsn_wr *wr, uint32_t *length)
+{
+	static const uint32_t opcode[] = { BSN_OPCODE_SEND, BSN_OPCODE_RDMA_WRITE };
+
+	for (unsigned i = 0; i < 2; i++)
+		for (unsigned bit = 16; bit < 32; bit++)
+			for (uint32_t low = 0; low < 32; low++) {
+				wr->opcode = opcode[i];
+				*length = 1u << bit | low;
+				assert_refused(f, wr, -EMSGSIZE);
+				*length = -(1u << bit) + low;
+				assert_refused(f, wr, -EMSGSIZE);
+			}
+}
+
 static void refusals_touch_nothing(void **state)
 {
 	struct fake *f = fake_create(NULL);
@@ -1299,6 +1315,7 @@ static void refusals_touch_nothing(void **state)
 	wr.flags |= BSN_F_INLINE;
 	many[0].length = MAX_INLINE + 1;
 	assert_refused(f, &wr, -EMSGSIZE);
+	refuse_far_lengths(f, &wr, &many[0].length);
 	many[0].length = UINT32_MAX;
 	many[1].length = 2; /* a sum of 32 bits would be 1 */
 	wr.sge_count = 2;
@@ -1316,6 +1333,27 @@ static void refusals_touch_nothing(void **state)
 	wr.opcode = BSN_OPCODE_ATOMIC_FA;
 	assert_refused(f, &wr, -EINVAL);
 	fake_destroy(f);
+}
+
+/* READs of several SGEs: of more than the queue takes, and on a queue that takes none. */
+static void reads_of_several_sges_are_refused(void **state)
+{
+	struct fake *few = fake_create(&(struct fake_attr){ .max_sge = 2 });
+	struct fake *none = fake_create(&(struct fake_attr){ .transport = BSN_TRANSPORT_UC });
+	const struct bsn_sge sges[] = { { 0x1000, 1, 7 }, { 0x2000, 1, 7 }, { 0x3000, 1, 7 }, { 0x4000, 1, 7 } };
+
+	(void)state;
+	for (uint32_t count = 2; count <= 4; count++) {
+		struct bsn_wr wr = request(BSN_OPCODE_RDMA_READ, &mixes[1], BSN_F_SIGNALED | BSN_F_RING);
+
+		wr.sge = sges;
+		wr.sge_count = count;
+		if (count > 2)
+			assert_refused(few, &wr, -EMSGSIZE);
+		assert_refused(none, &wr, -EOPNOTSUPP);
+	}
+	fake_destroy(few);
+	fake_destroy(none);
 }
 
 /* BSN_F_INLINE is refused for requests that bring data here, and for atomics. */
@@ -1866,6 +1904,7 @@ int main(void)
 		cmocka_unit_test(a_peers_stream_is_in_the_control_segment),
 		cmocka_unit_test(refusals_touch_nothing),
 		cmocka_unit_test(what_the_compiler_knows_is_refused_to_one_of_many),
+		cmocka_unit_test(reads_of_several_sges_are_refused),
 		cmocka_unit_test(only_what_sends_data_is_inline),
 		cmocka_unit_test(unknown_flags_are_refused),
 		cmocka_unit_test(a_little_inline_data_always_fits),
