@@ -957,8 +957,6 @@ BSN_ALWAYS_INLINE int bsn_put_two(struct bsn_sq *sq, uint8_t **limit,
 	struct bsn_regs r;
 	uint8_t *wqe;
 
-	if ((uint16_t)length > sq->max_inline)
-		return BSN_NOT_PLAIN;
 	if (!known && !bsn_fits(sq, *limit, bytes))
 		return BSN_NO_ROOM;
 	if (__builtin_constant_p(length))
@@ -1011,13 +1009,13 @@ BSN_ALWAYS_INLINE int bsn_put_long(struct bsn_sq *sq, uint8_t **limit,
 			bsn_put_inline_end(wqe + first - BSN_DS_INLINE_MAX, data, length);
 	} else if (!known && length < BSN_LITTLE_MIN) {
 		return BSN_NOT_PLAIN; /* too short */
+	} else if ((known && (uint32_t)length >= BSN_INLINE_STRAIGHT_MIN) || (uint32_t)length > sq->max_inline) {
+		return BSN_NOT_PLAIN;
 	} else if ((uint32_t)length < BSN_INLINE_STRAIGHT_MIN && length > BSN_DS_INLINE_MAX) {
 		/* gcc 12 would copy @count if it were looked at */
 		return bsn_put_two(sq, limit, peer, prefix_ds, opcode, data, length, known, remote,
 				   has_remote, imm, id, flags);
 	} else {
-		if (known || length > sq->max_inline)
-			return BSN_NOT_PLAIN;
 		count /= BSN_DS_SIZE;
 		straight = BSN_INLINE_STRAIGHT_DS; /* and more: the queue takes more than straight code copies */
 		bytes = bsn_whole_blocks(first + length - BSN_DS_INLINE_MAX);
