@@ -66,10 +66,12 @@ BSN_ALWAYS_INLINE int put_several(struct bsn_sq *sq, const struct bsn_sge *sge, 
 	return end_split(sq, &r, ds, id, flags);
 }
 
+/* Whether the queue is open is looked at first, so that what waits for a UMR goes on at once. */
 #define POST_ONE(name, opcode, has_raddr, flags)                                                   \
 	static int name(POST_PARAMETERS(struct bsn_sge *sge))                                      \
 	{                                                                                          \
-		if (is_common(ep->sq, what, sge, 1, 2 + has_raddr, opcode, flags))                 \
+		if (is_open(ep->sq) &&                                                             \
+		    is_common(ep->sq, what, sge, 1, 2 + has_raddr, opcode, flags))                 \
 			return bsn_put_sges(ep->sq, NULL, 0, opcode, sge, 1, false, remote, has_raddr, imm, id, flags); \
 		return ep->sq->fenced_limit ? bsn_mlx5_post_sgl_fenced(ep, what, sge, remote, imm, id)      \
 					    : post_sgl(ep, what, sge, remote, imm, id);            \

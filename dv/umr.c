@@ -430,8 +430,9 @@ int umr_post(struct bsn_sq *sq, const struct umr *umr, uint64_t id, uint32_t fla
 	    flags & ~BSN_F_PLAIN)
 		return post_cold(sq, umr, id, flags);
 	put_translations(sq->slot + UMR_HEAD_DS * BSN_DS_SIZE, umr, padded);
+	umr_keep_id(sq, id);
 	return umr_end(sq, &umr->target, umr->length, umr->form != UMR_POINTER, padded,
-		       BSN_REST_SGES, ds, id, flags);
+		       BSN_REST_SGES, ds, bsn_bytes_of_ds(ds), flags);
 }
 
 /* -- invalidations and windows ------------------------------------------------------------------------ */

@@ -513,6 +513,7 @@ UMR_WIDE uint8_t *umr_put_head(struct bsn_sq *sq, const struct umr_target *targe
 	uint8_t *const wqe = sq->slot;
 	struct bsn_ds ctrl;
 
+	umr_keep_id(sq, id);
 	umr_store_two(wqe + 2 * BSN_DS_SIZE, none);
 	umr_store_two(wqe + 4 * BSN_DS_SIZE, target->word);
 	umr_store_two(wqe + 6 * BSN_DS_SIZE, none);
@@ -525,7 +526,6 @@ UMR_WIDE uint8_t *umr_put_head(struct bsn_sq *sq, const struct umr_target *targe
 	*head = bsn_word_of(ctrl);
 	bsn_store_ds(wqe, ctrl);
 	UMR_LOAD_AGAIN();
-	*bsn_id_of(sq, wqe) = id;
 	bsn_move_on(&sq->slot, umr_bytes(padded));
 	bsn_sq_advance(sq, umr_bytes(padded));
 	return wqe;
@@ -535,6 +535,7 @@ UMR_WIDE uint8_t *umr_put_head(struct bsn_sq *sq, const struct umr_target *targe
 UMR_WIDE int umr_publish_long(struct bsn_sq *sq, const uint8_t *wqe, struct bsn_be64 head,
 			      uint32_t padded, uint32_t flags)
 {
+	BSN_HIDE(flags); /* else a bit of them would be kept since umr_begin_end() */
 	if (bsn_is_turn(sq, flags))
 		return bsn_end_turn(sq, umr_bytes(padded), flags);
 	if (BSN_LIKELY(flags & BSN_F_RING) && BSN_LIKELY(sq->publish <= BSN_PUBLISH_DOORBELL))

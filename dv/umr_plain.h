@@ -401,6 +401,13 @@ BSN_ALWAYS_INLINE uint32_t umr_blocks(uint32_t padded)
 	return (UMR_HEAD_DS + padded) / BSN_BB_DS;
 }
 
+/* Keeps the id of the next WQE, which is not near. It comes first, so that no register has to keep it longer. */
+BSN_ALWAYS_INLINE void umr_keep_id(struct bsn_sq *sq, uint64_t id)
+{
+	*bsn_id_of(sq, sq->slot) = id;
+	UMR_LOAD_AGAIN();
+}
+
 /* The control segment, which has the fence that is owed. The next request waits for this one. */
 BSN_ALWAYS_INLINE struct bsn_ds umr_begin_end(struct bsn_sq *sq, const struct umr_target *target,
 					      unsigned ds, uint32_t flags)
@@ -416,25 +423,23 @@ BSN_ALWAYS_INLINE struct bsn_ds umr_begin_end(struct bsn_sq *sq, const struct um
 	return bsn_ds_of_words(bsn_ctrl0(sq, BSN_OPCODE_UMR, ds), ctrl1);
 }
 
-/* Ends a UMR whose translations, or the pointer to them, are in the ring. */
+/* Ends a UMR whose translations, or the pointer to them, are in the ring. Its id was kept. */
 BSN_ALWAYS_INLINE int umr_end(struct bsn_sq *sq, const struct umr_target *target, uint64_t length,
 			      bool is_inline, uint32_t padded, enum bsn_rest rest, unsigned ds,
-			      uint64_t id, uint32_t flags)
+			      size_t bytes, uint32_t flags)
 {
-	const size_t bytes = bsn_bytes_of_ds(ds);
 	struct bsn_regs r;
 	uint8_t *wqe;
 
 	umr_make_head(&r, target, length, is_inline, padded);
 	r.ds[0] = umr_begin_end(sq, target, ds, flags);
 	wqe = bsn_sq_take(sq, &r, bytes);
-	return bsn_end(sq, wqe, NULL, false, &r, UMR_HEAD_DS, rest, ds,
-		       BSN_NEAR_DS, bytes, id, flags);
+	return bsn_end(sq, wqe, NULL, true, &r, UMR_HEAD_DS, rest, ds, BSN_NEAR_DS, bytes, 0, flags);
 }
 
 /* @rest: how the translations were put */
 BSN_ALWAYS_INLINE int umr_end_plain(const struct umr_plain *umr, struct bsn_sq *sq,
-				    const struct umr_target *target, enum bsn_rest rest, uint64_t id,
+				    const struct umr_target *target, enum bsn_rest rest,
 				    uint32_t flags)
 {
 	const unsigned ds = UMR_HEAD_DS + umr->padded;
@@ -442,7 +447,8 @@ BSN_ALWAYS_INLINE int umr_end_plain(const struct umr_plain *umr, struct bsn_sq *
 	if (flags & BSN_F_FENCE || ds <= UMR_HEAD_DS || ds % BSN_BB_DS ||
 	    umr->padded > UMR_INLINE_MAX)
 		__builtin_unreachable();
-	return umr_end(sq, target, umr->length, true, umr->padded, rest, ds, id, flags);
+	return umr_end(sq, target, umr->length, true, umr->padded, rest, ds,
+		       umr_bytes(umr->padded), flags);
 }
 
 #endif

@@ -679,9 +679,10 @@ BSN_ALWAYS_INLINE int post_put(struct bsn_sq *sq, struct mkey_object *slot, uint
 {
 	const struct umr_plain umr = { length, padded };
 
+	umr_keep_id(sq, id);
 	slot->pub.length = length;
 	mkey_note_post(slot, sq, umr_blocks(padded));
-	return umr_end_plain(&umr, sq, &slot->target, rest, id, flags);
+	return umr_end_plain(&umr, sq, &slot->target, rest, flags);
 }
 
 __attribute__((noinline)) int mkey_post_put(struct bsn_sq *sq, struct mkey_object *slot,

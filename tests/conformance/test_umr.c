@@ -204,6 +204,13 @@ static bool can_end_long(const struct umr_plain *plain)
 }
 #endif
 
+static int end_short(const struct umr_plain *plain, struct bsn_sq *sq,
+		     const struct umr_target *target, uint32_t flags)
+{
+	umr_keep_id(sq, 1);
+	return umr_end_plain(plain, sq, target, BSN_REST_SGES, flags);
+}
+
 /* Posts by the two quick ways; false if none was tried, or none is for this layout. */
 static bool post_quickly(struct rig *rig, const struct umr *umr)
 {
@@ -231,7 +238,7 @@ static bool post_quickly(struct rig *rig, const struct umr *umr)
 		return false;
 	assert_int_equal(random_u64() % 2 && can_end_long(&plain)
 				 ? end_long(&plain, sq, &umr->target, flags)
-				 : umr_end_plain(&plain, sq, &umr->target, BSN_REST_SGES, 1, flags),
+				 : end_short(&plain, sq, &umr->target, flags),
 			 0);
 	rig->plain_count++;
 	return true;
