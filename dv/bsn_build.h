@@ -1687,7 +1687,7 @@ BSN_ALWAYS_INLINE int bsn_try_sges(struct bsn_ep *ep, unsigned opcode, unsigned 
 	return bsn_put_sges(sq, NULL, 0, opcode, sge, count, false, remote, has_remote, imm, id, flags);
 }
 
-BSN_ALWAYS_INLINE int bsn_build_known(struct bsn_ep *ep, const struct bsn_kind *kind,
+BSN_ALWAYS_INLINE int bsn_build_flags(struct bsn_ep *ep, const struct bsn_kind *kind,
 				      const struct bsn_sge *sge, unsigned count,
 				      const struct bsn_remote *remote, uint32_t imm, uint64_t id,
 				      uint32_t flags)
@@ -1729,6 +1729,24 @@ BSN_ALWAYS_INLINE int bsn_build_known(struct bsn_ep *ep, const struct bsn_kind *
 				    : bsn_peer_rdma4(ep, what, sge, remote, imm, id);
 	}
 	return bsn_post_sgl_cold(ep, opcode, sge, bsn_what_count(count), remote, imm, id, flags);
+}
+
+/*
+ * Of one SGE, flags that the compiler does not know: most often they are one of these two, and where it knows that they
+ * are one of both, as in a loop that signals its last request, it takes one way for each.
+ */
+BSN_ALWAYS_INLINE int bsn_build_known(struct bsn_ep *ep, const struct bsn_kind *kind,
+				      const struct bsn_sge *sge, unsigned count,
+				      const struct bsn_remote *remote, uint32_t imm, uint64_t id,
+				      uint32_t flags)
+{
+#ifdef __OPTIMIZE__
+	if (!__builtin_constant_p(flags) && count == 1 && BSN_LIKELY(flags == BSN_F_RUNG))
+		return bsn_build_flags(ep, kind, sge, 1, remote, imm, id, BSN_F_RUNG);
+	if (!__builtin_constant_p(flags) && count == 1 && BSN_LIKELY(!flags))
+		return bsn_build_flags(ep, kind, sge, 1, remote, imm, id, 0);
+#endif
+	return bsn_build_flags(ep, kind, sge, count, remote, imm, id, flags);
 }
 
 /*
