@@ -51,6 +51,9 @@ struct bsn_srq_lock;
  * As in struct bsn_sq, "no room" is the one way out of the hot path: an SRQ and plain verbs never
  * have room here. Counters count WQEs: those of the device modulo 2^16.
  *
+ * A lone queue is a QP's own whose lists are one SGE. Its WQEs have 16 B, their ids 8 B, so where an id is
+ * tells where its WQE is.
+ *
  * The numbers of an SRQ's free WQEs are a ring, @free: pollers put numbers of completed WQEs at its
  * tail, the poster takes at @take, and the number that it takes becomes the link of the WQE before. An
  * entry that no poller has filled yet is BSN_SRQ_NO_SLOT, and so is the one after the last.
@@ -60,11 +63,14 @@ struct bsn_srq_lock;
  */
 struct bsn_rq {
 	/* the poster's line */
-	uint8_t *slot;           /* where the next WQE begins; SRQ: where the ring does */
-	uint8_t *limit;          /* room for it ends here; NULL: there is none */
-	uint8_t *lone_limit;     /* the same of a queue whose lists are one SGE; else NULL */
-	struct bsn_be32 *record;
+	union {
+		uint8_t *slot;       /* where the next WQE begins; SRQ: where the ring does */
+		uintptr_t lone_base; /* a lone queue: see bsn_rq_lone_wqe() */
+	};
+	uint8_t *limit;          /* room for it ends here; NULL: there is none, or it is a lone queue */
+	uint64_t *lone_limit;    /* a lone queue: room for the next WQE's id ends here; else NULL */
 	uint64_t *id_at;         /* where the next WQE's id goes; SRQ: where ids begin, one a slot */
+	struct bsn_be32 *record;
 	uint64_t stride;         /* bytes */
 	uint16_t *take;          /* SRQ: where @free is taken from next; NULL: no SRQ, or one with a lock */
 	uint16_t head;
@@ -87,7 +93,7 @@ struct bsn_rq {
 	/* rare */
 	const struct bsn_rq_path *path __attribute__((aligned(64)));
 	int (*post1)(struct bsn_rq *rq, const struct bsn_sge *sge, uint64_t id); /* @path's */
-	uint8_t *ring, *ring_end;
+	uint8_t *ring;
 	uint64_t *ids;           /* one a slot */
 	uint32_t mask;           /* slots, less one */
 	void *owner;
@@ -180,10 +186,18 @@ BSN_ALWAYS_INLINE struct bsn_ds bsn_ds_of_array(const struct bsn_sge *sge)
 #endif
 }
 
-/*
- * Of a queue whose lists are one SGE: puts receives up to the first that is not plain, and returns how
- * many.
- */
+BSN_ALWAYS_INLINE bool bsn_rq_is_lone(const struct bsn_rq *rq)
+{
+	return rq->max_sge == 1 && !rq->is_srq;
+}
+
+/* The WQE of a lone queue whose id is there. */
+BSN_ALWAYS_INLINE uint8_t *bsn_rq_lone_wqe(const struct bsn_rq *rq, const uint64_t *id_at)
+{
+	return (uint8_t *)(rq->lone_base + BSN_DATA_SIZE / sizeof(*id_at) * (uintptr_t)id_at);
+}
+
+/* Of a lone queue: puts receives up to the first that is not plain, and returns how many. */
 #if defined(__x86_64__)
 /* The one index counts halves of an id up to 0, so that an addressing mode reaches each of the four arrays. */
 BSN_ALWAYS_INLINE unsigned bsn_rq_put_many(struct bsn_rq *rq, const struct bsn_sge *sge,
@@ -192,10 +206,11 @@ BSN_ALWAYS_INLINE unsigned bsn_rq_put_many(struct bsn_rq *rq, const struct bsn_s
 	enum { HALF_SGE = sizeof(*sge) / 2, HALF_ID = sizeof(*ids) / 2, HALF_WQE = BSN_DATA_SIZE / 2 };
 	const uint8_t *const from = (const uint8_t *)(sge + count);
 	const uint8_t *const from_ids = (const uint8_t *)(ids + count);
-	uint8_t *const wqe = rq->slot + (size_t)count * BSN_DATA_SIZE;
+	uint8_t *wqe = bsn_rq_lone_wqe(rq, rq->id_at + count);
 	uint8_t *const id_at = (uint8_t *)(rq->id_at + count);
 	ptrdiff_t at;
 
+	BSN_HIDE(wqe); /* else gcc would have one more pointer that goes on */
 	for (at = -2 * (ptrdiff_t)count; at; at += 2) {
 		const struct bsn_sge *one = (const struct bsn_sge *)(const void *)(from + at * HALF_SGE);
 
@@ -205,7 +220,6 @@ BSN_ALWAYS_INLINE unsigned bsn_rq_put_many(struct bsn_rq *rq, const struct bsn_s
 		memcpy(id_at + at * HALF_ID, from_ids + at * HALF_ID, sizeof(*ids));
 	}
 	BSN_HIDE(at); /* else the compiler would have a counter for each value that depends on it */
-	rq->slot = wqe + at * HALF_WQE;
 	rq->id_at = (uint64_t *)(void *)(id_at + at * HALF_ID);
 	return count + (unsigned)(at >> 1);
 }
@@ -214,8 +228,8 @@ BSN_ALWAYS_INLINE unsigned bsn_rq_put_many(struct bsn_rq *rq, const struct bsn_s
 BSN_ALWAYS_INLINE unsigned bsn_rq_put_many(struct bsn_rq *rq, const struct bsn_sge *sge,
 					   const uint64_t *ids, unsigned count)
 {
-	uint8_t *wqe = rq->slot;
 	uint64_t *id_at = rq->id_at;
+	uint8_t *wqe = bsn_rq_lone_wqe(rq, id_at);
 	int left = (int)count;
 
 	for (; left >= 2 && bsn_are_plain(sge, 1) && bsn_are_plain(sge + 1, 1); left -= 2) {
@@ -234,7 +248,6 @@ BSN_ALWAYS_INLINE unsigned bsn_rq_put_many(struct bsn_rq *rq, const struct bsn_s
 		*id_at++ = *ids++;
 		wqe += BSN_DATA_SIZE;
 	}
-	rq->slot = wqe;
 	rq->id_at = id_at;
 	return count - (unsigned)left;
 }
@@ -256,13 +269,22 @@ BSN_ALWAYS_INLINE void bsn_rq_publish(struct bsn_rq *rq)
 	bsn_store_index(rq->record, rq->head);
 }
 
-/* Ends and publishes the next WQE of a QP's own queue, which has so many bytes. */
-BSN_ALWAYS_INLINE void bsn_rq_end(struct bsn_rq *rq, uint64_t id, size_t bytes)
+/* Ends and publishes the next WQE of a lone queue, whose id goes there. */
+BSN_ALWAYS_INLINE void bsn_rq_end_lone(struct bsn_rq *rq, uint64_t *id_at, uint64_t id)
+{
+	*id_at = id;
+	BSN_IN_MEMORY();
+	rq->id_at++;
+	bsn_rq_publish(rq);
+}
+
+/* The same of a QP's own queue of longer lists. */
+BSN_ALWAYS_INLINE void bsn_rq_end(struct bsn_rq *rq, uint64_t id)
 {
 	*rq->id_at = id;
 	BSN_IN_MEMORY();
 	rq->id_at++;
-	rq->slot += bytes;
+	rq->slot += rq->stride;
 	bsn_rq_publish(rq);
 }
 
@@ -276,12 +298,13 @@ BSN_ALWAYS_INLINE uint8_t *bsn_srq_begin(struct bsn_rq *rq, const uint16_t *take
 {
 	const size_t slot = rq->srq_next;
 	uint8_t *const wqe = rq->slot + slot * rq->stride;
+	uint64_t *const ids = rq->id_at;
 	struct bsn_srq_next link;
 
 	*next = __atomic_load_n(take, __ATOMIC_ACQUIRE); /* O6 */
 	if (BSN_UNLIKELY(*next == BSN_SRQ_NO_SLOT))
 		return NULL;
-	rq->id_at[slot] = id;
+	ids[slot] = id;
 	link.signature = 0;
 	link.next_wqe_index = *next;
 	bsn_store_wqe(wqe, bsn_pair_to_be64(bsn_srq_next_word(&link, 0)));
@@ -321,25 +344,27 @@ BSN_ALWAYS_INLINE int bsn_srq_append(struct bsn_rq *rq, const struct bsn_sge *sg
 BSN_ALWAYS_INLINE int bsn_rq_append(struct bsn_rq *rq, const struct bsn_sge *sge, unsigned count,
 				    uint64_t id)
 {
+	uint64_t *id_at;
 	uint8_t *wqe;
 
 	if (BSN_IS_NULL(rq) || !__builtin_constant_p(count) || !count || count > BSN_RECV_MAX_PLAIN_SGE ||
 	    !bsn_are_plain(sge, count))
 		return bsn_rq_post(rq, sge, count, id);
-	wqe = rq->slot;
-	if (count == 1 && BSN_LIKELY(wqe < rq->lone_limit)) {
-		bsn_rq_put_list(wqe, sge, 1);
-		bsn_rq_end(rq, id, BSN_DATA_SIZE);
+	id_at = rq->id_at;
+	if (count == 1 && BSN_LIKELY(id_at < rq->lone_limit)) {
+		bsn_rq_put_list(bsn_rq_lone_wqe(rq, id_at), sge, 1);
+		bsn_rq_end_lone(rq, id_at, id);
 		return 0;
 	}
 	if (count == 1 && rq->take)
 		return bsn_srq_append(rq, sge, id);
+	wqe = rq->slot;
 	if (BSN_UNLIKELY(wqe >= rq->limit || (count > 1 && count > rq->max_sge)))
 		return count == 1 ? rq->post1(rq, sge, id)
 				  : rq->path->post_plain(rq, sge, count, id);
 	bsn_rq_put_list(wqe, sge, count);
 	bsn_rq_end_list(rq, wqe, count);
-	bsn_rq_end(rq, id, rq->stride);
+	bsn_rq_end(rq, id);
 	return 0;
 }
 
@@ -350,7 +375,7 @@ BSN_ALWAYS_INLINE int bsn_rq_append_many(struct bsn_rq *rq, const struct bsn_sge
 	unsigned put;
 
 	if (BSN_IS_NULL(rq) ||
-	    BSN_UNLIKELY(rq->slot + (size_t)count * BSN_DATA_SIZE > rq->lone_limit))
+	    BSN_UNLIKELY(rq->id_at + count > rq->lone_limit))
 		return bsn_rq_post_many(rq, sge, ids, count);
 	put = bsn_rq_put_many(rq, sge, ids, count);
 	bsn_rq_publish_many(rq, put);

@@ -149,8 +149,11 @@ void bsn_sq_free(struct bsn_sq *sq)
 void bsn_rq_clear(struct bsn_rq *rq)
 {
 	rq->slot = rq->ring;
+	if (bsn_rq_is_lone(rq))
+		rq->lone_base = (uintptr_t)rq->ring - BSN_DATA_SIZE / sizeof(*rq->ids) * (uintptr_t)rq->ids;
 	rq->id_at = rq->ids;
-	rq->limit = rq->lone_limit = NULL; /* none is known to be free: bsn_rq_post() looks */
+	rq->limit = NULL; /* none is known to be free: bsn_rq_post() looks */
+	rq->lone_limit = NULL;
 	rq->head = 0;
 	rq->tail = 0;
 	rq->count_full = 0;
@@ -217,7 +220,6 @@ struct bsn_rq *bsn_rq_alloc(const struct bsn_rq_init *init)
 	rq->ids = (uint64_t *)(rq + 1);
 	rq->poller_ids = rq->ids;
 	rq->ring = init->ring;
-	rq->ring_end = init->ring + (size_t)init->count * init->stride_bytes;
 	rq->poller_ring = init->ring;
 	rq->record = init->record;
 	rq->stride = init->stride_bytes;

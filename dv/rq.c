@@ -606,32 +606,51 @@ const struct bsn_rq_path *bsn_srq_path_of(const struct bsn_rq *rq)
 
 /* -- a QP's own ---------------------------------------------------------------------------------- */
 
-static bool show_room(struct bsn_rq *rq)
+/* Looks at what was given back; returns how many WQEs have room in one piece. */
+static size_t show_room(struct bsn_rq *rq)
 {
 	const uint32_t tail = __atomic_load_n(&rq->tail, __ATOMIC_ACQUIRE); /* O6 */
 	const uint16_t outstanding = (uint16_t)(rq->head - (uint16_t)tail);
-	size_t bytes;
+	const uint64_t *const ids_end = rq->ids + rq->mask + 1;
+	size_t room;
 
 	if (BSN_UNLIKELY(outstanding > rq->capacity)) /* more was given back than posted */
-		return false;
-	bytes = (size_t)(rq->capacity - outstanding) << rq->stride_log2;
-	if (rq->slot == rq->ring_end) {
-		rq->slot = rq->ring;
+		return 0;
+	room = rq->capacity - outstanding;
+	if (rq->id_at == ids_end) {
 		rq->id_at = rq->ids;
+		if (!bsn_rq_is_lone(rq))
+			rq->slot = rq->ring;
 	}
-	if (bytes > (size_t)(rq->ring_end - rq->slot))
-		bytes = (size_t)(rq->ring_end - rq->slot);
-	rq->limit = rq->slot + bytes;
-	rq->lone_limit = rq->max_sge == 1 ? rq->limit : NULL;
-	return bytes;
+	if (room > (size_t)(ids_end - rq->id_at))
+		room = (size_t)(ids_end - rq->id_at);
+	if (bsn_rq_is_lone(rq))
+		rq->lone_limit = rq->id_at + room;
+	else
+		rq->limit = rq->slot + (room << rq->stride_log2);
+	return room;
+}
+
+static size_t room_of(struct bsn_rq *rq)
+{
+	if (bsn_rq_is_lone(rq) && rq->id_at < rq->lone_limit)
+		return (size_t)(rq->lone_limit - rq->id_at);
+	if (!bsn_rq_is_lone(rq) && rq->slot < rq->limit)
+		return (size_t)(rq->limit - rq->slot) >> rq->stride_log2;
+	return show_room(rq);
 }
 
 static int post_rq(struct bsn_rq *rq, const struct bsn_sge *sge, unsigned count, uint64_t id)
 {
-	if (rq->slot >= rq->limit && !show_room(rq))
+	if (!room_of(rq))
 		return refuse_full(rq);
-	put_list(rq, rq->slot, sge, count);
-	bsn_rq_end(rq, id, rq->stride);
+	if (bsn_rq_is_lone(rq)) {
+		put_list(rq, bsn_rq_lone_wqe(rq, rq->id_at), sge, count);
+		bsn_rq_end_lone(rq, rq->id_at, id);
+	} else {
+		put_list(rq, rq->slot, sge, count);
+		bsn_rq_end(rq, id);
+	}
 	return 0;
 }
 
@@ -653,15 +672,14 @@ static unsigned put_ended(struct bsn_rq *rq, const struct bsn_sge *sge, const ui
 static int post_rq_some(struct bsn_rq *rq, const struct bsn_sge *sge, const uint64_t *ids,
 			unsigned count)
 {
-	size_t room;
+	const size_t room = room_of(rq);
 
-	if (rq->slot >= rq->limit && !show_room(rq))
+	if (!room)
 		return 0;
-	room = (size_t)(rq->limit - rq->slot) >> rq->stride_log2;
 	if (count > room)
 		count = (unsigned)room;
-	count = rq->max_sge == 1 ? bsn_rq_put_many(rq, sge, ids, count)
-				 : put_ended(rq, sge, ids, count);
+	count = bsn_rq_is_lone(rq) ? bsn_rq_put_many(rq, sge, ids, count)
+				   : put_ended(rq, sge, ids, count);
 	if (count)
 		bsn_rq_publish_many(rq, count);
 	return (int)count;

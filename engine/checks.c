@@ -259,7 +259,8 @@ static int leave_recvs(struct checked_rq *c, int result)
 {
 	c->take = c->rq->take;
 	c->rq->take = NULL;
-	c->rq->limit = c->rq->lone_limit = NULL;
+	c->rq->limit = NULL;
+	c->rq->lone_limit = NULL;
 	return result;
 }
 

@@ -1662,10 +1662,13 @@ static void seek_recv(struct fake *f, uint32_t head)
 {
 	f->rq->head = (uint16_t)head;
 	f->rq->tail = head;
-	f->rq->slot = f->rq->ring + (head & f->rq->mask) * f->rq->stride;
 	f->rq->id_at = f->rq->ids + (head & f->rq->mask);
-	f->rq->limit = f->rq->slot + f->rq->stride;
-	f->rq->lone_limit = f->rq->max_sge == 1 ? f->rq->limit : NULL;
+	if (bsn_rq_is_lone(f->rq)) {
+		f->rq->lone_limit = f->rq->id_at + 1;
+	} else {
+		f->rq->slot = f->rq->ring + (head & f->rq->mask) * f->rq->stride;
+		f->rq->limit = f->rq->slot + f->rq->stride;
+	}
 }
 
 /* Posts by the function of one SGE, by lists that the compiler knows, and by any list. */

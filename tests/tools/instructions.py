@@ -43,11 +43,6 @@ TODAY = {
 # The share of each count that happens once a round.
 SHARE = 0.05
 
-# Rows in which clang 14 is not within its slack today; 10 % is wanted.
-CLANG = {
-    'post_recv': (27, 24),
-}
-
 # What any shape may cost, compiled by gcc for any x86-64: one SGE; each one more; inline data, and each 16 B
 # of them; what stands before it for one of many peers, and each DS of that; each further block that is copied
 # to the device, by store; what the compiler does not know flags and counts of; a call of the library's symbol.
@@ -107,8 +102,6 @@ def test_every_figure(bench):
 
 
 def limits_of(op):
-    if COMPILER == 'clang' and op in CLANG:
-        return CLANG[op]
     return [limit * SLACK[COMPILER] for limit in TODAY.get(op, GOALS[op])]
 
 
