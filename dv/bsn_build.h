@@ -578,6 +578,8 @@ BSN_ALWAYS_INLINE void bsn_sq_append(struct bsn_sq *sq, const uint8_t *wqe)
 struct bsn_regs {
 	struct bsn_ds ds[BSN_REGS_MAX];
 	bool moves_later; /* bsn_end() moves the slot on, not bsn_sq_take(); the compiler knows */
+	bool keeps_later; /* bsn_end() keeps @kept; the compiler knows, too */
+	bsn_v2 kept;      /* the id, and the peer's user pointer */
 };
 
 /*
@@ -596,6 +598,7 @@ BSN_ALWAYS_INLINE uint8_t *bsn_sq_take(struct bsn_sq *sq, struct bsn_regs *r, si
 
 	sq->slot = wqe + bytes;
 	r->moves_later = false;
+	r->keeps_later = false;
 	return wqe;
 }
 
@@ -605,7 +608,20 @@ BSN_ALWAYS_INLINE uint8_t *bsn_sq_take_known(struct bsn_sq *sq, struct bsn_regs 
 	if (bytes != BSN_BB_SIZE)
 		return bsn_sq_take(sq, r, bytes);
 	r->moves_later = true;
+	r->keeps_later = false;
 	return sq->slot;
+}
+
+/*
+ * What bsn_keep_peer_id() would keep of a WQE is put together now, so that it takes one register, and kept by bsn_end(),
+ * after all stores to the WQE.
+ */
+BSN_ALWAYS_INLINE void bsn_keep_peer_id_later(struct bsn_regs *r, const struct bsn_peer *peer,
+					      uint64_t id)
+{
+	r->kept = (bsn_v2){ id, (uintptr_t)peer->user };
+	BSN_HIDE_V2(r->kept);
+	r->keeps_later = true;
 }
 
 /*
@@ -742,7 +758,8 @@ BSN_ALWAYS_INLINE int bsn_publish_otherwise(struct bsn_sq *sq, const uint8_t *wq
 			return bsn_publish_doorbell(sq, bsn_word_of(r->ds[0]), bytes);
 	}
 	if (rest != BSN_REST_NONE || bytes > BSN_BB_SIZE) {
-		sq->last = (uint32_t)(uintptr_t)wqe;
+		/* Where it can be, @wqe is put together again, so that no register is kept for it. */
+		sq->last = (uint32_t)(uintptr_t)(r->keeps_later ? sq->slot - bytes : wqe);
 		/* Where the rest is in the ring this would cost the common way a move. */
 		const int err = bsn_sq_ring(rest == BSN_REST_NONE ? bsn_sq_again(sq) : sq);
 		if (err > 0)
@@ -817,7 +834,9 @@ BSN_ALWAYS_INLINE int bsn_end(struct bsn_sq *sq, uint8_t *wqe, const struct bsn_
 		bsn_store_ds(wqe + BSN_DS_SIZE * (i), r->ds[i]);
 	BSN_EACH_REG(BSN_STORE_REG)
 #undef BSN_STORE_REG
-	if (is_kept && peer)
+	if (r->keeps_later)
+		*(bsn_v2_aliased *)(void *)bsn_peer_ids(sq, wqe) = r->kept;
+	else if (is_kept && peer)
 		bsn_keep_peer_id(sq, wqe, peer, id);
 	if (!is_kept)
 		bsn_keep_id(sq, wqe, length, near, id);
@@ -1390,6 +1409,13 @@ BSN_ALWAYS_INLINE bool bsn_is_rung(uint32_t flags)
 	return __builtin_constant_p(flags) && flags == BSN_F_RUNG;
 }
 
+/* A data pointer whose length was looked at. It is loaded again: no register is kept for it. */
+BSN_ALWAYS_INLINE struct bsn_ds bsn_ds_again(const struct bsn_sge *sge)
+{
+	BSN_FORGET(*(uint32_t *)(uintptr_t)&sge->length);
+	return bsn_ds_plain(sge);
+}
+
 /* Posts several SGEs, of which all was checked, in @slot. */
 BSN_ALWAYS_INLINE int bsn_put_peer_sges(struct bsn_sq *sq, uint8_t *slot,
 					const struct bsn_peer *peer, unsigned prefix_ds,
@@ -1402,72 +1428,111 @@ BSN_ALWAYS_INLINE int bsn_put_peer_sges(struct bsn_sq *sq, uint8_t *slot,
 	const bool are_many = count > 2;
 	struct bsn_regs r;
 
+	/* In an order in which the registers that a call may change are enough. */
 	sq->slot = slot + bytes;
 	r.moves_later = false;
-	bsn_keep_peer_id(sq, slot, peer, id);
+	bsn_keep_peer_id_later(&r, peer, id);
+	bsn_begin_of(&r, peer, prefix_ds, (struct bsn_be64){ 0 }, bsn_ctrl1(sq, flags, imm));
 	r.ds[n - 1] = bsn_ds_in(bsn_ds_raddr(remote), true);
 	r.ds[n] = bsn_ds_in(bsn_ds_plain(&sge[0]), are_many);
-	r.ds[n + 1] = bsn_ds_in(bsn_ds_plain(&sge[1]), are_many);
+	if (are_many && prefix_ds > BSN_COMPACT_DS)
+		r.ds[n + 1] = bsn_ds_in(bsn_ds_again(&sge[1]), are_many);
+	else
+		r.ds[n + 1] = bsn_ds_in(bsn_ds_plain(&sge[1]), are_many);
 	if (count > 2)
-		r.ds[n + 2] = bsn_ds_in(bsn_ds_plain(&sge[2]), are_many);
+		r.ds[n + 2] = bsn_ds_in(bsn_ds_again(&sge[2]), are_many);
 	if (count > 3)
-		r.ds[n + 3] = bsn_ds_in(bsn_ds_plain(&sge[3]), are_many);
-	bsn_begin_of(&r, peer, prefix_ds, bsn_ctrl0(sq, opcode, ds),
-		     bsn_ctrl1(sq, flags, imm));
+		r.ds[n + 3] = bsn_ds_in(bsn_ds_again(&sge[3]), are_many);
+	r.ds[0].w0 = bsn_ctrl0(sq, opcode, ds);
 	return bsn_end(sq, slot, NULL, true, &r, ds, BSN_REST_NONE, ds, BSN_NEAR_DS, bytes, id, flags);
 }
 
-/*
- * Of several SGEs, a constant, in memory. Parameters are in the order of bsn_sq_post_sgl(), and there is room for a
- * block in @slot, the queue's.
- */
-BSN_ALWAYS_INLINE int bsn_put_rdma(struct bsn_ep *ep, struct bsn_sq *sq, uint8_t *slot,
-				   unsigned opcode, const struct bsn_sge *sge, unsigned count,
-				   const struct bsn_remote *remote, uint32_t imm, uint64_t id,
-				   uint32_t flags)
+/* Whether a queue of many peers takes RDMA requests of @count SGEs, all of them or those that the compiler knows. */
+BSN_ALWAYS_INLINE bool bsn_peers_take(const struct bsn_sq *sq, unsigned opcode, unsigned count)
 {
-	const struct bsn_peer *peer = bsn_peer_of(ep);
-
-	if (bsn_are_plain(sge, count) && BSN_LIKELY(count <= sq->max_sge)) {
-		if (peer->prefix_ds == BSN_COMPACT_DS) {
-			if (bsn_may_post(sq, &slot, BSN_COMPACT_DS, 2 + count, opcode))
-				return bsn_put_peer_sges(sq, slot, peer, BSN_COMPACT_DS, opcode,
-							 sge, count, remote, imm, id, flags);
-		} else if (bsn_may_post(sq, &slot, BSN_EXTENDED_DS, 2 + count, opcode)) {
-			return bsn_put_peer_sges(sq, slot, peer, BSN_EXTENDED_DS, opcode, sge,
-						 count, remote, imm, id, flags);
-		}
-	}
-	return bsn_sq_post_sgl(ep, BSN_WHAT(opcode, flags & BSN_F_PLAIN, count), sge, remote, imm,
-			       id);
+	if (__builtin_constant_p(opcode) && opcode == BSN_OPCODE_RDMA_READ)
+		return BSN_LIKELY(count <= sq->read_sge);
+	if (__builtin_constant_p(opcode) && opcode == BSN_OPCODE_RDMA_WRITE)
+		return BSN_LIKELY(count <= sq->write_sge);
+	return BSN_LIKELY(count <= sq->max_sge) && BSN_LIKELY(sq->ops >> opcode & 1);
 }
 
-#define BSN_POST_RDMA(count)                                                                       \
-	BSN_UNCHANGED int bsn_peer_rdma##count(                                                    \
-		struct bsn_ep *ep, uint64_t what, const struct bsn_sge *sge,                       \
-		const struct bsn_remote *remote, uint32_t imm, uint64_t id)                        \
+/* Several SGEs, a constant, in memory, to a peer with such a vector, if it is one. @slot: the queue's. */
+BSN_ALWAYS_INLINE int bsn_try_rdma(struct bsn_ep *ep, struct bsn_sq *sq, uint8_t *slot,
+				   unsigned prefix_ds, unsigned opcode, const struct bsn_sge *sge,
+				   unsigned count, const struct bsn_remote *remote, uint32_t imm,
+				   uint64_t id, uint32_t flags)
+{
+	if (BSN_UNLIKELY(slot + 2 * BSN_BB_SIZE > sq->peer_limit))
+		return BSN_NO_ROOM;
+	if (!bsn_are_plain(sge, count) || !bsn_peers_take(sq, opcode, count))
+		return BSN_NOT_PLAIN;
+	if (2 + prefix_ds + count > 2 * BSN_BB_DS && BSN_UNLIKELY(slot + 3 * BSN_BB_SIZE > sq->peer_limit))
+		return BSN_NOT_PLAIN;
+	return bsn_put_peer_sges(sq, slot, bsn_peer_of(ep), prefix_ds, opcode, sge, count, remote, imm, id,
+				 flags);
+}
+
+/*
+ * Parameters are in the order of the functions that programs call, which often pass on their own. What is left goes
+ * by functions that have the same: a jump. Where there is no room for two blocks, as many as most requests take, it is
+ * left to a row of the queue's functions, which looks for some.
+ */
+#define BSN_SGES_PARAMETERS                                                                        \
+	struct bsn_ep *ep, const struct bsn_sge *sge, const struct bsn_remote *remote, uint64_t id
+#define BSN_POST_SGES(name, parameters, arguments, slot, sq, opcode, count, imm, flags)            \
+	BSN_UNCHANGED int name##_full(parameters)                                                  \
 	{                                                                                          \
-		return bsn_put_rdma(ep, ep->sq, ep->sq->slot, (uint8_t)what, sge, count, remote,   \
-				    imm, id, (uint32_t)what);                                      \
+		return bsn_post_sgl_cold(ep, opcode, sge, count, remote, imm, id, (flags) & BSN_F_PLAIN); \
 	}                                                                                          \
-	BSN_UNCHANGED int bsn_peer_write_rung##count(                                              \
-		struct bsn_ep *ep, struct bsn_sq *sq, const struct bsn_sge *sge,                   \
-		const struct bsn_remote *remote, uint8_t *slot, uint64_t id)                       \
+	BSN_UNCHANGED int name##_cold(parameters)                                                  \
 	{                                                                                          \
-		return bsn_put_rdma(ep, sq, slot, BSN_OPCODE_RDMA_WRITE, sge, count, remote, 0,    \
-				    id, BSN_F_RUNG);                                               \
+		return bsn_sq_post_sgl(ep, BSN_WHAT(opcode, (flags) & BSN_F_PLAIN, count), sge,    \
+				       remote, imm, id);                                           \
 	}                                                                                          \
-	BSN_UNCHANGED int bsn_peer_read_rung##count(                                               \
-		struct bsn_ep *ep, struct bsn_sq *sq, const struct bsn_sge *sge,                   \
-		const struct bsn_remote *remote, uint8_t *slot, uint64_t id)                       \
+	BSN_UNCHANGED int name##_extended(parameters)                                              \
 	{                                                                                          \
-		return bsn_put_rdma(ep, sq, slot, BSN_OPCODE_RDMA_READ, sge, count, remote, 0, id, \
-				    BSN_F_RUNG);                                                   \
+		const int err = bsn_try_rdma(ep, sq, slot, BSN_EXTENDED_DS, opcode, sge, count,    \
+					     remote, imm, id, flags);                              \
+                                                                                                   \
+		if (err == BSN_NO_ROOM)                                                            \
+			return name##_full(arguments);                                             \
+		return err > 0 ? name##_cold(arguments) : err;                                     \
+	}                                                                                          \
+	BSN_UNCHANGED int name(parameters)                                                         \
+	{                                                                                          \
+		int err;                                                                           \
+                                                                                                   \
+		if (bsn_peer_of(ep)->prefix_ds != BSN_COMPACT_DS)                                  \
+			return name##_extended(arguments);                                         \
+		err = bsn_try_rdma(ep, sq, slot, BSN_COMPACT_DS, opcode, sge, count, remote, imm,  \
+				   id, flags);                                                     \
+		if (err == BSN_NO_ROOM)                                                            \
+			return name##_full(arguments);                                             \
+		return err > 0 ? name##_cold(arguments) : err;                                     \
 	}
+#define BSN_RUNG_PARAMETERS                                                                        \
+	BSN_SGES_PARAMETERS, uint8_t *slot __attribute__((unused)), struct bsn_sq *sq __attribute__((unused))
+#define BSN_RUNG_ARGUMENTS  ep, sge, remote, id, slot, sq
+#define BSN_ANY_PARAMETERS  BSN_SGES_PARAMETERS, uint64_t what
+#define BSN_ANY_ARGUMENTS   ep, sge, remote, id, what
+#define BSN_POST_RDMA(count)                                                                       \
+	BSN_POST_SGES(bsn_peer_write_rung##count, BSN_RUNG_PARAMETERS, BSN_RUNG_ARGUMENTS, slot, sq, \
+		      BSN_OPCODE_RDMA_WRITE, count, 0, BSN_F_RUNG)                                 \
+	BSN_POST_SGES(bsn_peer_read_rung##count, BSN_RUNG_PARAMETERS, BSN_RUNG_ARGUMENTS, slot, sq, \
+		      BSN_OPCODE_RDMA_READ, count, 0, BSN_F_RUNG)                                  \
+	BSN_POST_SGES(bsn_peer_rdma##count, BSN_ANY_PARAMETERS, BSN_ANY_ARGUMENTS, ep->sq->slot,   \
+		      ep->sq, (uint8_t)what, count, (uint32_t)(what >> 32), (uint32_t)what)
 BSN_POST_RDMA(2)
 BSN_POST_RDMA(3)
 BSN_POST_RDMA(4)
 #undef BSN_POST_RDMA
+#undef BSN_ANY_ARGUMENTS
+#undef BSN_ANY_PARAMETERS
+#undef BSN_RUNG_ARGUMENTS
+#undef BSN_RUNG_PARAMETERS
+#undef BSN_POST_SGES
+#undef BSN_SGES_PARAMETERS
 
 BSN_ALWAYS_INLINE int bsn_put_atomic(struct bsn_ep *ep, unsigned prefix_ds, unsigned opcode,
 				     const struct bsn_sge *sge, const struct bsn_remote *remote,
@@ -1709,26 +1774,26 @@ BSN_ALWAYS_INLINE int bsn_build_known(struct bsn_ep *ep, const struct bsn_kind *
 		const struct bsn_sge one = *sge; /* a copy: the caller's need not be in memory */
 		return bsn_post_sgl_cold(ep, opcode, &one, 1, remote, imm, id, flags);
 	}
-	if (kind->has_remote && !(flags & ~BSN_F_PLAIN) && count > 1 && count <= BSN_MAX_PLAIN_SGE &&
-	    bsn_has_peer_room(ep->sq)) {
-		const uint32_t what = BSN_WHAT(opcode, flags, count);
+	/* Whether there are peers is looked at there, so that nothing here is prepared for another call. */
+	if (kind->has_remote && !(flags & ~BSN_F_PLAIN) && count > 1 && count <= BSN_MAX_PLAIN_SGE) {
+		const uint64_t what = (uint64_t)imm << 32 | BSN_WHAT(opcode, flags, 0u);
 		if (bsn_is_rung(flags) && opcode == BSN_OPCODE_RDMA_WRITE)
-			return count == 2   ? bsn_peer_write_rung2(ep, ep->sq, sge, remote,
-								   ep->sq->slot, id)
-			       : count == 3 ? bsn_peer_write_rung3(ep, ep->sq, sge, remote,
-								   ep->sq->slot, id)
-					    : bsn_peer_write_rung4(ep, ep->sq, sge, remote,
-								   ep->sq->slot, id);
+			return count == 2   ? bsn_peer_write_rung2(ep, sge, remote, id, ep->sq->slot,
+								   ep->sq)
+			       : count == 3 ? bsn_peer_write_rung3(ep, sge, remote, id, ep->sq->slot,
+								   ep->sq)
+					    : bsn_peer_write_rung4(ep, sge, remote, id, ep->sq->slot,
+								   ep->sq);
 		if (bsn_is_rung(flags) && opcode == BSN_OPCODE_RDMA_READ)
-			return count == 2   ? bsn_peer_read_rung2(ep, ep->sq, sge, remote,
-								  ep->sq->slot, id)
-			       : count == 3 ? bsn_peer_read_rung3(ep, ep->sq, sge, remote,
-								  ep->sq->slot, id)
-					    : bsn_peer_read_rung4(ep, ep->sq, sge, remote,
-								  ep->sq->slot, id);
-		return count == 2   ? bsn_peer_rdma2(ep, what, sge, remote, imm, id)
-		       : count == 3 ? bsn_peer_rdma3(ep, what, sge, remote, imm, id)
-				    : bsn_peer_rdma4(ep, what, sge, remote, imm, id);
+			return count == 2   ? bsn_peer_read_rung2(ep, sge, remote, id, ep->sq->slot,
+								  ep->sq)
+			       : count == 3 ? bsn_peer_read_rung3(ep, sge, remote, id, ep->sq->slot,
+								  ep->sq)
+					    : bsn_peer_read_rung4(ep, sge, remote, id, ep->sq->slot,
+								  ep->sq);
+		return count == 2   ? bsn_peer_rdma2(ep, sge, remote, id, what)
+		       : count == 3 ? bsn_peer_rdma3(ep, sge, remote, id, what)
+				    : bsn_peer_rdma4(ep, sge, remote, id, what);
 	}
 	return bsn_post_sgl_cold(ep, opcode, sge, bsn_what_count(count), remote, imm, id, flags);
 }
@@ -1866,6 +1931,7 @@ BSN_ALWAYS_INLINE int bsn_put_units(struct bsn_ep *ep, struct bsn_sq *sq, uint8_
 
 	sq->slot = slot + bytes;
 	r.moves_later = false;
+	r.keeps_later = false;
 	r.ds[n - 1] = bsn_ds_raddr(remote);
 	bsn_keep_peer_id(sq, slot, bsn_peer_of(ep), id);
 	r.ds[n] = bsn_ds_of_vector(u->v0);

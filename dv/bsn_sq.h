@@ -241,6 +241,7 @@ struct bsn_sq {
 	uint8_t gives_results;    /* BSN_SENDS_GIVE, or 0 */
 	uint8_t has_big_endian_results; /* of atomics of 8 bytes, in memory */
 	uint8_t read_sge;         /* SGEs of a READ: @max_sge, or 0 if it takes none */
+	uint8_t write_sge;        /* the same of a WRITE */
 	const struct bsn_sq_posts *posts; /* never NULL */
 
 	struct bsn_route route __attribute__((aligned(64))); /* the poller's line */

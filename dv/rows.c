@@ -56,7 +56,7 @@ BSN_ALWAYS_INLINE int put_several(struct bsn_sq *sq, const struct bsn_sge *sge, 
 				  bool has_raddr, uint32_t flags)
 {
 	const unsigned ds = 1 + has_raddr + count;
-	struct bsn_regs r;
+	struct bsn_regs r = { .keeps_later = false };
 
 	if (has_raddr)
 		r.ds[1] = bsn_ds_raddr(remote);
@@ -174,18 +174,19 @@ BSN_ALWAYS_INLINE bool has_peer_block(const struct bsn_sq *sq)
 typedef int sgl_post(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge, const struct bsn_remote *remote,
 		     uint32_t imm, uint64_t id);
 
-/* SGEs, with any flags. The compiler knows @kind, here and below. */
+/* SGEs, with any flags. @knows_room: for two blocks. The compiler knows it, and @kind, here and below. */
 BSN_ALWAYS_INLINE int post_peer_any(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,
 				    const struct bsn_remote *remote, uint32_t imm, uint64_t id,
-				    const struct bsn_kind *kind)
+				    const struct bsn_kind *kind, bool knows_room)
 {
 	struct bsn_sq *sq = ep->sq;
+	const bool has_two = knows_room || has_two_blocks(sq); /* else the functions for several SGEs would come back here */
 
 #define POST_RUNG(count)                                                                           \
-	if (kind == &bsn_kind_write && what == BSN_WHAT(BSN_OPCODE_RDMA_WRITE, BSN_F_RUNG, count##u)) \
-		return bsn_peer_write_rung##count(ep, sq, sge, remote, sq->slot, id);              \
-	if (kind == &bsn_kind_read && what == BSN_WHAT(BSN_OPCODE_RDMA_READ, BSN_F_RUNG, count##u)) \
-		return bsn_peer_read_rung##count(ep, sq, sge, remote, sq->slot, id);
+	if (kind == &bsn_kind_write && has_two && what == BSN_WHAT(BSN_OPCODE_RDMA_WRITE, BSN_F_RUNG, count##u)) \
+		return bsn_peer_write_rung##count(ep, sge, remote, id, sq->slot, sq);              \
+	if (kind == &bsn_kind_read && has_two && what == BSN_WHAT(BSN_OPCODE_RDMA_READ, BSN_F_RUNG, count##u)) \
+		return bsn_peer_read_rung##count(ep, sge, remote, id, sq->slot, sq);
 	POST_RUNG(2)
 	POST_RUNG(3)
 	POST_RUNG(4)
@@ -194,12 +195,14 @@ BSN_ALWAYS_INLINE int post_peer_any(struct bsn_ep *ep, uint32_t what, const stru
 		return post_sgl(ep, what, sge, remote, imm, id);
 	if (count_of(what) == 1 && has_peer_block(sq) && bsn_are_plain(sge, 1))
 		return bsn_post_piece(ep, kind, bsn_ds_data(sge), remote, id, imm, what & BSN_F_PLAIN);
+	if (!has_two)
+		return post_sgl(ep, what, sge, remote, imm, id);
 	if (kind->has_remote && count_of(what) == 2)
-		return bsn_peer_rdma2(ep, what, sge, remote, imm, id);
+		return bsn_peer_rdma2(ep, sge, remote, id, (uint64_t)imm << 32 | what);
 	if (kind->has_remote && count_of(what) == 3)
-		return bsn_peer_rdma3(ep, what, sge, remote, imm, id);
+		return bsn_peer_rdma3(ep, sge, remote, id, (uint64_t)imm << 32 | what);
 	if (kind->has_remote && count_of(what) == 4)
-		return bsn_peer_rdma4(ep, what, sge, remote, imm, id);
+		return bsn_peer_rdma4(ep, sge, remote, id, (uint64_t)imm << 32 | what);
 	return post_sgl(ep, what, sge, remote, imm, id);
 }
 
@@ -308,12 +311,19 @@ BSN_ALWAYS_INLINE int post_peer_data(struct bsn_ep *ep, uint32_t what, const voi
 		struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,                       \
 		const struct bsn_remote *remote, uint32_t imm, uint64_t id)                        \
 	{                                                                                          \
-		return post_peer_any(ep, what, sge, remote, imm, id, &bsn_kind_##name);            \
+		return post_peer_any(ep, what, sge, remote, imm, id, &bsn_kind_##name, false);     \
+	}                                                                                          \
+	static __attribute__((noinline)) int post_peer_##name##_any_now(                           \
+		struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,                       \
+		const struct bsn_remote *remote, uint32_t imm, uint64_t id)                        \
+	{                                                                                          \
+		return post_peer_any(ep, what, sge, remote, imm, id, &bsn_kind_##name, true);      \
 	}
 #define POST_PEER_ONE(name, after, flags)                                                          \
 	POST_PEER_TWICE(post_peer_##name##after, struct bsn_sge,                                   \
 			post_peer_one(ep, what, data, remote, imm, id, &bsn_kind_##name, flags,    \
-				      post_peer_##name##_any, knows_room))
+				      knows_room ? post_peer_##name##_any_now : post_peer_##name##_any, \
+				      knows_room))
 #define POST_PEER_DATA(name, after, flags)                                                         \
 	POST_PEER_TWICE(post_peer_##name##_data##after, void,                                      \
 			post_peer_data(ep, what, data, remote, imm, id, &bsn_kind_##name, flags, knows_room))
