@@ -269,6 +269,13 @@ BSN_ALWAYS_INLINE struct bsn_ds bsn_ds_plain(const struct bsn_sge *sge)
 	return bsn_ds_data(sge);
 }
 
+/* A data pointer whose length was looked at. It is loaded again: no register is kept for it. */
+BSN_ALWAYS_INLINE struct bsn_ds bsn_ds_again(const struct bsn_sge *sge)
+{
+	BSN_FORGET(*(uint32_t *)(uintptr_t)&sge->length);
+	return bsn_ds_plain(sge);
+}
+
 /* An atomic's result is 8 B, whatever the SGE says, as in libmlx5's set_data_ptr_seg_atomic(). */
 BSN_ALWAYS_INLINE struct bsn_ds bsn_ds_result(const struct bsn_sge *sge)
 {
@@ -906,9 +913,9 @@ BSN_ALWAYS_INLINE int bsn_put_sges(struct bsn_sq *sq, const struct bsn_peer *pee
 	if (count > 1)
 		r.ds[n + 1] = bsn_ds_in(bsn_ds_plain(&sge[1]), are_wide);
 	if (count > 2)
-		r.ds[n + 2] = bsn_ds_in(bsn_ds_plain(&sge[2]), are_wide);
+		r.ds[n + 2] = bsn_ds_in(are_wide ? bsn_ds_again(&sge[2]) : bsn_ds_plain(&sge[2]), are_wide);
 	if (count > 3)
-		r.ds[n + 3] = bsn_ds_in(bsn_ds_plain(&sge[3]), are_wide);
+		r.ds[n + 3] = bsn_ds_in(are_wide ? bsn_ds_again(&sge[3]) : bsn_ds_plain(&sge[3]), are_wide);
 	bsn_begin_of(&r, peer, prefix_ds, bsn_ctrl0(sq, opcode, ds), bsn_ctrl1(sq, flags, imm));
 	return bsn_end(sq, wqe, NULL, is_early, &r, ds, rest, ds, BSN_NEAR_DS, bsn_bytes_of_ds(ds), id,
 		       flags);
@@ -1409,13 +1416,6 @@ BSN_ALWAYS_INLINE bool bsn_is_rung(uint32_t flags)
 	return __builtin_constant_p(flags) && flags == BSN_F_RUNG;
 }
 
-/* A data pointer whose length was looked at. It is loaded again: no register is kept for it. */
-BSN_ALWAYS_INLINE struct bsn_ds bsn_ds_again(const struct bsn_sge *sge)
-{
-	BSN_FORGET(*(uint32_t *)(uintptr_t)&sge->length);
-	return bsn_ds_plain(sge);
-}
-
 /* Posts several SGEs, of which all was checked, in @slot. */
 BSN_ALWAYS_INLINE int bsn_put_peer_sges(struct bsn_sq *sq, uint8_t *slot,
 					const struct bsn_peer *peer, unsigned prefix_ds,
@@ -1532,87 +1532,79 @@ BSN_POST_RDMA(4)
 #undef BSN_RUNG_ARGUMENTS
 #undef BSN_RUNG_PARAMETERS
 #undef BSN_POST_SGES
-#undef BSN_SGES_PARAMETERS
 
-BSN_ALWAYS_INLINE int bsn_put_atomic(struct bsn_ep *ep, unsigned prefix_ds, unsigned opcode,
-				     const struct bsn_sge *sge, const struct bsn_remote *remote,
-				     uint64_t swap_add, uint64_t compare, uint64_t id,
-				     uint32_t flags)
-{
-	const unsigned ds = 4 + prefix_ds;
-	struct bsn_sq *sq = ep->sq;
-	struct bsn_regs r;
-	uint8_t *const wqe = bsn_sq_take_known(sq, &r, bsn_bytes_of_ds(ds));
-
-	r.ds[ds - 3] = bsn_ds_raddr(remote);
-	bsn_keep_peer_id(sq, wqe, bsn_peer_of(ep), id);
-	r.ds[ds - 2] = bsn_ds_operands(swap_add, compare);
-	r.ds[ds - 1] = bsn_ds_result(sge);
-	bsn_begin_of(&r, bsn_peer_of(ep), prefix_ds, bsn_ctrl0(sq, opcode, ds),
-		     bsn_ctrl1(sq, flags, 0));
-	return bsn_end(sq, wqe, NULL, true, &r, ds, BSN_REST_NONE, ds, BSN_NEAR_DS,
-		       bsn_bytes_of_ds(ds), id, flags);
-}
-
-/* BSN_NOT_PLAIN: it is left to another function. */
-BSN_ALWAYS_INLINE int bsn_try_atomic(struct bsn_ep *ep, unsigned opcode, const struct bsn_sge *sge,
+/* An atomic to a peer with such a vector, if it is one. */
+BSN_ALWAYS_INLINE int bsn_try_atomic(struct bsn_ep *ep, struct bsn_sq *sq, unsigned prefix_ds,
+				     unsigned opcode, const struct bsn_sge *sge,
 				     const struct bsn_remote *remote, uint64_t swap_add,
 				     uint64_t compare, uint64_t id, uint32_t flags)
 {
-	struct bsn_sq *sq = ep->sq;
+	const unsigned ds = 4 + prefix_ds;
+	const size_t bytes = bsn_bytes_of_ds(ds);
+	uint8_t *const slot = sq->slot;
+	struct bsn_regs r;
 
-	if (bsn_peer_of(ep)->prefix_ds == BSN_COMPACT_DS) {
-		if (bsn_may_post(sq, NULL, BSN_COMPACT_DS, 4, opcode))
-			return bsn_put_atomic(ep, BSN_COMPACT_DS, opcode, sge, remote, swap_add,
-					      compare, id, flags);
-	} else if (bsn_may_post(sq, NULL, BSN_EXTENDED_DS, 4, opcode)) {
-		return bsn_put_atomic(ep, BSN_EXTENDED_DS, opcode, sge, remote, swap_add, compare,
-				      id, flags);
-	}
-	return BSN_NOT_PLAIN;
+	if (BSN_UNLIKELY(slot + bytes > sq->peer_limit) || BSN_UNLIKELY(!(sq->ops >> opcode & 1)))
+		return BSN_NOT_PLAIN;
+	/* As in bsn_put_peer_sges(). */
+	sq->slot = slot + bytes;
+	r.moves_later = false;
+	bsn_keep_peer_id_later(&r, bsn_peer_of(ep), id);
+	bsn_begin_of(&r, bsn_peer_of(ep), prefix_ds, (struct bsn_be64){ 0 }, bsn_ctrl1(sq, flags, 0));
+	r.ds[ds - 3] = bsn_ds_raddr(remote);
+	r.ds[ds - 2] = bsn_ds_in(bsn_ds_operands(swap_add, compare), true);
+	r.ds[ds - 1] = bsn_ds_result(sge);
+	r.ds[0].w0 = bsn_ctrl0(sq, opcode, ds);
+	return bsn_end(sq, slot, NULL, true, &r, ds, BSN_REST_NONE, ds, BSN_NEAR_DS, bytes, id, flags);
 }
 
-BSN_ALWAYS_INLINE int bsn_atomic_cold(struct bsn_ep *ep, unsigned opcode, const struct bsn_sge *sge,
-				      const struct bsn_remote *remote, uint64_t swap_add,
-				      uint64_t compare, uint64_t id, uint32_t flags)
-{
-	const uint64_t operand[2] = { swap_add, compare };
-
-	return ep->sq->posts->atomic(ep, BSN_WHAT(opcode, flags & BSN_F_PLAIN, 1u), sge, remote,
-				     operand, id);
-}
-
-BSN_APART int bsn_peer_atomic(struct bsn_ep *ep, const struct bsn_sge *sge,
-			      const struct bsn_remote *remote, uint64_t swap_add, uint64_t compare,
-			      uint64_t id, uint32_t what)
-{
-	const int err = bsn_try_atomic(ep, (uint8_t)what, sge, remote, swap_add, compare, id, what);
-
-	return err > 0 ? bsn_atomic_cold(ep, (uint8_t)what, sge, remote, swap_add, compare, id,
-					 what)
-		       : err;
-}
-
-/* Signaled and rung. What is left goes by a function with the same parameters: a jump. */
-#define BSN_POST_ATOMIC(name, opcode)                                                              \
-	BSN_UNCHANGED int name##_cold(struct bsn_ep *ep, uint64_t swap_add,                        \
-				      const struct bsn_sge *sge, const struct bsn_remote *remote,  \
-				      uint64_t compare, uint64_t id)                               \
+/* As those of several SGEs. The row of the queue's functions that looks for room comes back only where there is some. */
+#define BSN_POST_ATOMIC(name, opcode, parameters, arguments, queue, swap_add, compare, flags)      \
+	BSN_UNCHANGED int name##_cold(parameters)                                                  \
 	{                                                                                          \
-		return bsn_atomic_cold(ep, opcode, sge, remote, swap_add, compare, id,             \
-				       BSN_F_RUNG);                                                \
-	}                                                                                          \
-	BSN_UNCHANGED int name(struct bsn_ep *ep, uint64_t swap_add, const struct bsn_sge *sge,    \
-			       const struct bsn_remote *remote, uint64_t compare, uint64_t id)     \
-	{                                                                                          \
-		const int err = bsn_try_atomic(ep, opcode, sge, remote, swap_add, compare, id,     \
-					       BSN_F_RUNG);                                        \
+		const uint64_t operand[2] = { swap_add, compare };                                 \
                                                                                                    \
-		return err > 0 ? name##_cold(ep, swap_add, sge, remote, compare, id) : err;        \
+		return ep->sq->posts->atomic(ep, BSN_WHAT(opcode, (flags) & BSN_F_PLAIN, 1u), sge, \
+					     remote, operand, id);                                 \
+	}                                                                                          \
+	BSN_UNCHANGED int name##_extended(parameters)                                              \
+	{                                                                                          \
+		const int err = bsn_try_atomic(ep, queue, BSN_EXTENDED_DS, opcode, sge, remote,    \
+					       swap_add, compare, id, flags);                      \
+                                                                                                   \
+		return err > 0 ? name##_cold(arguments) : err;                                     \
+	}                                                                                          \
+	BSN_UNCHANGED int name(parameters)                                                         \
+	{                                                                                          \
+		int err;                                                                           \
+                                                                                                   \
+		if (bsn_peer_of(ep)->prefix_ds != BSN_COMPACT_DS)                                  \
+			return name##_extended(arguments);                                         \
+		err = bsn_try_atomic(ep, queue, BSN_COMPACT_DS, opcode, sge, remote, swap_add,     \
+				     compare, id, flags);                                          \
+		return err > 0 ? name##_cold(arguments) : err;                                     \
 	}
-BSN_POST_ATOMIC(bsn_peer_fetch_add_rung, BSN_OPCODE_ATOMIC_FA)
-BSN_POST_ATOMIC(bsn_peer_cmp_swap_rung, BSN_OPCODE_ATOMIC_CS)
+#define BSN_ADD_PARAMETERS                                                                         \
+	BSN_SGES_PARAMETERS, uint64_t add, struct bsn_sq *sq __attribute__((unused))
+#define BSN_ADD_ARGUMENTS  ep, sge, remote, id, add, sq
+#define BSN_SWAP_PARAMETERS BSN_SGES_PARAMETERS, uint64_t swap, uint64_t compare
+#define BSN_SWAP_ARGUMENTS  ep, sge, remote, id, swap, compare
+#define BSN_OPERANDS_PARAMETERS BSN_SGES_PARAMETERS, uint32_t what, bsn_v2 operands
+#define BSN_OPERANDS_ARGUMENTS  ep, sge, remote, id, what, operands
+BSN_POST_ATOMIC(bsn_peer_fetch_add_rung, BSN_OPCODE_ATOMIC_FA, BSN_ADD_PARAMETERS, BSN_ADD_ARGUMENTS,
+		sq, add, 0, BSN_F_RUNG)
+BSN_POST_ATOMIC(bsn_peer_cmp_swap_rung, BSN_OPCODE_ATOMIC_CS, BSN_SWAP_PARAMETERS,
+		BSN_SWAP_ARGUMENTS, ep->sq, swap, compare, BSN_F_RUNG)
+BSN_POST_ATOMIC(bsn_peer_atomic, (uint8_t)what, BSN_OPERANDS_PARAMETERS, BSN_OPERANDS_ARGUMENTS, ep->sq,
+		operands[0], operands[1], what)
+#undef BSN_OPERANDS_ARGUMENTS
+#undef BSN_OPERANDS_PARAMETERS
+#undef BSN_SWAP_ARGUMENTS
+#undef BSN_SWAP_PARAMETERS
+#undef BSN_ADD_ARGUMENTS
+#undef BSN_ADD_PARAMETERS
 #undef BSN_POST_ATOMIC
+#undef BSN_SGES_PARAMETERS
 
 /* -- datagrams ----------------------------------------------------------------------------------------- */
 
@@ -2150,14 +2142,14 @@ BSN_ALWAYS_INLINE int bsn_build_atomic(struct bsn_ep *ep, unsigned opcode,
 		const uint32_t what = BSN_WHAT(opcode, flags, 1u);
 		if (BSN_IS_NULL(ep))
 			return bsn_sq_post_atomic(ep, what, sge, remote, NULL, id);
-		if (bsn_is_rung(flags) && opcode == BSN_OPCODE_ATOMIC_CS && bsn_has_peer_room(ep->sq))
-			return bsn_peer_cmp_swap_rung(ep, swap_add, sge, remote, compare, id);
-		if (bsn_is_rung(flags) && opcode == BSN_OPCODE_ATOMIC_FA && bsn_has_peer_room(ep->sq))
-			return bsn_peer_fetch_add_rung(ep, swap_add, sge, remote, compare, id);
-		if (!(flags & ~BSN_F_PLAIN) && bsn_has_peer_room(ep->sq))
-			return bsn_peer_atomic(ep, sge, remote, swap_add, compare, id, what);
-		const uint64_t operand[2] = { swap_add,
-					      compare }; /* here: the calls above are jumps */
+		/* Whether there are peers is looked at there: as in bsn_build_known(). */
+		if (bsn_is_rung(flags) && opcode == BSN_OPCODE_ATOMIC_CS)
+			return bsn_peer_cmp_swap_rung(ep, sge, remote, id, swap_add, compare);
+		if (bsn_is_rung(flags) && opcode == BSN_OPCODE_ATOMIC_FA)
+			return bsn_peer_fetch_add_rung(ep, sge, remote, id, swap_add, ep->sq);
+		if (!(flags & ~BSN_F_PLAIN))
+			return bsn_peer_atomic(ep, sge, remote, id, what, (bsn_v2){ swap_add, compare });
+		const uint64_t operand[2] = { swap_add, compare };
 		return ep->sq->posts->atomic(ep, what, sge, remote, operand, id);
 	}
 	sq = ep->sq;

@@ -359,9 +359,9 @@ BSN_ALWAYS_INLINE int post_peer_atomic_now(struct bsn_ep *ep, uint32_t what, con
 					   uint64_t id)
 {
 	if (what == BSN_WHAT(BSN_OPCODE_ATOMIC_FA, BSN_F_RUNG, 1u) && is_one_of(ep->sq->ops, BSN_OPCODE_ATOMIC_FA))
-		return bsn_peer_fetch_add_rung(ep, operand[0], sge, remote, operand[1], id);
+		return bsn_peer_fetch_add_rung(ep, sge, remote, id, operand[0], ep->sq);
 	if (what == BSN_WHAT(BSN_OPCODE_ATOMIC_CS, BSN_F_RUNG, 1u) && is_one_of(ep->sq->ops, BSN_OPCODE_ATOMIC_CS))
-		return bsn_peer_cmp_swap_rung(ep, operand[0], sge, remote, operand[1], id);
+		return bsn_peer_cmp_swap_rung(ep, sge, remote, id, operand[0], operand[1]);
 	return bsn_sq_post_atomic(ep, what, sge, remote, operand, id);
 }
 
