@@ -1258,34 +1258,33 @@ BSN_ALWAYS_INLINE int bsn_put_piece(struct bsn_sq *sq, struct bsn_ep *ep, unsign
 	struct bsn_regs r;
 	uint8_t *const wqe = bsn_sq_take_known(sq, &r, bytes);
 
-	/* In an order in which the registers that a call may change are enough. */
+	/* In an order in which the registers that a call may change are enough; flags take one, if they are not known. */
 	bsn_keep_peer_id_later(&r, bsn_peer_of(ep), id);
 	bsn_begin_of(&r, bsn_peer_of(ep), prefix_ds, (struct bsn_be64){ 0 },
 		     ctrl1 ? *ctrl1 : bsn_ctrl1(sq, flags, imm));
 	if (has_remote)
-		r.ds[1 + prefix_ds] = bsn_ds_raddr(remote);
-	/* Of unknown flags, which take a register, too. */
-	r.ds[ds - 1] = bsn_ds_in(data, !ctrl1 && !__builtin_constant_p(flags));
+		r.ds[1 + prefix_ds] = bsn_ds_in(bsn_ds_raddr(remote), !ctrl1 && !__builtin_constant_p(flags));
+	r.ds[ds - 1] = data;
 	r.ds[0].w0 = bsn_ctrl0(sq, opcode, ds);
 	return bsn_end(sq, wqe, NULL, true, &r, ds, BSN_REST_NONE, ds, BSN_NEAR_DS, bytes, id, flags);
 }
 
-/* To a peer with such a vector. There is room for a block. */
-BSN_ALWAYS_INLINE int bsn_try_piece(struct bsn_sq *sq, struct bsn_ep *ep, unsigned prefix_ds,
-				    unsigned opcode, struct bsn_ds data,
-				    const struct bsn_remote *remote, bool has_remote, uint64_t id,
-				    const struct bsn_be64 *ctrl1, uint32_t imm, uint32_t flags)
+/* There is room for a block. */
+BSN_ALWAYS_INLINE int bsn_try_piece(struct bsn_sq *sq, struct bsn_ep *ep, unsigned opcode,
+				    struct bsn_ds data, const struct bsn_remote *remote,
+				    bool has_remote, uint64_t id, const struct bsn_be64 *ctrl1,
+				    uint32_t imm, uint32_t flags)
 {
-	if (bsn_may_post(sq, NULL, prefix_ds, 2 + has_remote, opcode))
-		return bsn_put_piece(sq, ep, prefix_ds, opcode, data, remote, has_remote, id, ctrl1,
-				     imm, flags);
+	if (bsn_peer_of(ep)->prefix_ds == BSN_COMPACT_DS) {
+		if (bsn_may_post(sq, NULL, BSN_COMPACT_DS, 2 + has_remote, opcode))
+			return bsn_put_piece(sq, ep, BSN_COMPACT_DS, opcode, data, remote,
+					     has_remote, id, ctrl1, imm, flags);
+	} else if (bsn_may_post(sq, NULL, BSN_EXTENDED_DS, 2 + has_remote, opcode)) {
+		return bsn_put_piece(sq, ep, BSN_EXTENDED_DS, opcode, data, remote, has_remote, id,
+				     ctrl1, imm, flags);
+	}
 	return bsn_piece_cold(ep, opcode, data, remote, id, ctrl1 ? bsn_imm_of(*ctrl1) : imm,
 			      flags);
-}
-
-BSN_ALWAYS_INLINE bool bsn_is_compact(const struct bsn_ep *ep)
-{
-	return bsn_peer_of(ep)->prefix_ds == BSN_COMPACT_DS;
 }
 
 /* X(opcode, has_remote, imm, name, flags) of each common set of flags */
@@ -1320,52 +1319,30 @@ BSN_ALWAYS_INLINE unsigned bsn_piece_index(uint32_t flags)
 /* As @imm below: what stands in a list of parameters, what its value is, and which of the two @piece it is. */
 #define BSN_IMM_MORE uint64_t ctrl1
 #define BSN_IMM_SQ   ep->sq
-#define BSN_IMM_GIVEN ctrl1
 #define BSN_IMM_WORD ctrl1
 #define BSN_IMM_HAS  true
 #define BSN_IMM_PIECES(x)  { NULL, NULL, NULL, NULL }, { x }
 #define BSN_NONE_MORE struct bsn_sq *sq
 #define BSN_NONE_SQ   sq
-#define BSN_NONE_GIVEN sq
 #define BSN_NONE_WORD 0
 #define BSN_NONE_HAS  false
 #define BSN_NONE_PIECES(x) { x }, { NULL, NULL, NULL, NULL }
 
-/* Each vector has its function: none saves registers for what both need. */
 #define BSN_POST_PIECE(opcode, has_remote, with, name, flags)                                      \
-	BSN_UNCHANGED int name##_extended(BSN_PIECE_PARAMETERS(with##_MORE))                       \
-	{                                                                                          \
-		const struct bsn_be64 word = { with##_WORD };                                      \
-                                                                                                   \
-		return bsn_try_piece(with##_SQ, ep, BSN_EXTENDED_DS, opcode, BSN_PIECE_DATA,       \
-				     remote, has_remote, id, with##_HAS ? &word : NULL, 0, flags); \
-	}                                                                                          \
 	BSN_UNCHANGED int name(BSN_PIECE_PARAMETERS(with##_MORE))                                  \
 	{                                                                                          \
 		const struct bsn_be64 word = { with##_WORD };                                      \
                                                                                                    \
-		if (!bsn_is_compact(ep))                                                           \
-			return name##_extended(                                                    \
-				BSN_PIECE_GIVEN(ep, BSN_PIECE_DATA, remote, with##_GIVEN, id));    \
-		return bsn_try_piece(with##_SQ, ep, BSN_COMPACT_DS, opcode, BSN_PIECE_DATA,        \
-				     remote, has_remote, id, with##_HAS ? &word : NULL, 0, flags); \
+		return bsn_try_piece(with##_SQ, ep, opcode, BSN_PIECE_DATA, remote, has_remote,    \
+				     id, with##_HAS ? &word : NULL, 0, flags);                     \
 	}
 
 #define BSN_POST_ANY(opcode, has_remote, with, name)                                               \
-	BSN_UNCHANGED int name##_extended(BSN_PIECE_PARAMETERS(uint64_t what))                     \
-	{                                                                                          \
-		return bsn_try_piece(ep->sq, ep, BSN_EXTENDED_DS, opcode, BSN_PIECE_DATA, remote,  \
-				     has_remote, id, NULL,                                         \
-				     with##_HAS ? (uint32_t)(what >> 32) : 0, (uint32_t)what);     \
-	}                                                                                          \
 	BSN_UNCHANGED int name(BSN_PIECE_PARAMETERS(uint64_t what))                                \
 	{                                                                                          \
-		if (!bsn_is_compact(ep))                                                           \
-			return name##_extended(                                                    \
-				BSN_PIECE_GIVEN(ep, BSN_PIECE_DATA, remote, what, id));            \
-		return bsn_try_piece(ep->sq, ep, BSN_COMPACT_DS, opcode, BSN_PIECE_DATA, remote,   \
-				     has_remote, id, NULL,                                         \
-				     with##_HAS ? (uint32_t)(what >> 32) : 0, (uint32_t)what);     \
+		return bsn_try_piece(ep->sq, ep, opcode, BSN_PIECE_DATA, remote, has_remote, id,   \
+				     NULL, with##_HAS ? (uint32_t)(what >> 32) : 0,                \
+				     (uint32_t)what);                                              \
 	}
 
 #define BSN_NAME_PIECE(opcode, has_remote, imm, name, flags) name,
@@ -1400,23 +1377,15 @@ BSN_KIND(send_inval, BSN_OPCODE_SEND_INVAL, 0, false, BSN_IMM)
 /* The same without optimization: opcode and flags are in @what, below the immediate. */
 BSN_UNCHANGED int bsn_peer_rdma(BSN_PIECE_PARAMETERS(uint64_t what))
 {
-	const uint32_t imm = (uint32_t)(what >> 32);
-
-	return bsn_is_compact(ep) ? bsn_try_piece(ep->sq, ep, BSN_COMPACT_DS, (uint8_t)what, BSN_PIECE_DATA,
-						  remote, true, id, NULL, imm, (uint32_t)what)
-				  : bsn_try_piece(ep->sq, ep, BSN_EXTENDED_DS, (uint8_t)what, BSN_PIECE_DATA,
-						  remote, true, id, NULL, imm, (uint32_t)what);
+	return bsn_try_piece(ep->sq, ep, (uint8_t)what, BSN_PIECE_DATA, remote, true, id, NULL,
+			     (uint32_t)(what >> 32), (uint32_t)what);
 }
 
 BSN_UNCHANGED int bsn_peer_message(BSN_PIECE_PARAMETERS(uint64_t what))
 {
-	const uint32_t imm = (uint32_t)(what >> 32);
-
 	(void)remote;
-	return bsn_is_compact(ep) ? bsn_try_piece(ep->sq, ep, BSN_COMPACT_DS, (uint8_t)what, BSN_PIECE_DATA,
-						  NULL, false, id, NULL, imm, (uint32_t)what)
-				  : bsn_try_piece(ep->sq, ep, BSN_EXTENDED_DS, (uint8_t)what, BSN_PIECE_DATA,
-						  NULL, false, id, NULL, imm, (uint32_t)what);
+	return bsn_try_piece(ep->sq, ep, (uint8_t)what, BSN_PIECE_DATA, NULL, false, id, NULL,
+			     (uint32_t)(what >> 32), (uint32_t)what);
 }
 
 /* Of one DS of data, with plain flags, where there is room for a block. */
