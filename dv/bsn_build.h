@@ -834,8 +834,8 @@ BSN_ALWAYS_INLINE int bsn_end(struct bsn_sq *sq, uint8_t *wqe, const struct bsn_
 	if (!bsn_is_appended(flags) && bsn_are_vectors(r, 1, known, rest) &&
 	    (rest != BSN_REST_NONE || __builtin_constant_p(r->ds[0].w1.raw)))
 		r->ds[0] = bsn_ds_of_vector(bsn_vector_of(r->ds[0]));
-	if (r->moves_later) /* after all loads that the WQE is made of */
-		bsn_move_on(&sq->slot, BSN_BB_SIZE);
+	if (r->moves_later) /* after all loads that the WQE is made of; so many bytes are a constant */
+		bsn_move_on(&sq->slot, bytes);
 #define BSN_STORE_REG(i)                                                                           \
 	if ((i) < known)                                                                           \
 		bsn_store_ds(wqe + BSN_DS_SIZE * (i), r->ds[i]);
@@ -1430,8 +1430,7 @@ BSN_ALWAYS_INLINE int bsn_put_peer_sges(struct bsn_sq *sq, uint8_t *slot,
 	struct bsn_regs r;
 
 	/* In an order in which the registers that a call may change are enough. */
-	sq->slot = slot + bytes;
-	r.moves_later = false;
+	r.moves_later = true;
 	bsn_keep_peer_id_later(&r, peer, id);
 	bsn_begin_of(&r, peer, prefix_ds, (struct bsn_be64){ 0 }, bsn_ctrl1(sq, flags, imm));
 	r.ds[n - 1] = bsn_ds_in(bsn_ds_raddr(remote), true);
@@ -1458,14 +1457,15 @@ BSN_ALWAYS_INLINE bool bsn_peers_take(const struct bsn_sq *sq, unsigned opcode, 
 	return BSN_LIKELY(count <= sq->max_sge) && BSN_LIKELY(sq->ops >> opcode & 1);
 }
 
-/* Several SGEs, a constant, in memory, to a peer with such a vector, if it is one. @slot: the queue's. */
+/*
+ * Several SGEs, a constant, in memory, to a peer with such a vector. @slot: the queue's; there is room for two blocks, as
+ * many as most of these requests take.
+ */
 BSN_ALWAYS_INLINE int bsn_try_rdma(struct bsn_ep *ep, struct bsn_sq *sq, uint8_t *slot,
 				   unsigned prefix_ds, unsigned opcode, const struct bsn_sge *sge,
 				   unsigned count, const struct bsn_remote *remote, uint32_t imm,
 				   uint64_t id, uint32_t flags)
 {
-	if (BSN_UNLIKELY(slot + 2 * BSN_BB_SIZE > sq->peer_limit))
-		return BSN_NO_ROOM;
 	if (!bsn_are_plain(sge, count) || !bsn_peers_take(sq, opcode, count))
 		return BSN_NOT_PLAIN;
 	if (2 + prefix_ds + count > 2 * BSN_BB_DS && BSN_UNLIKELY(slot + 3 * BSN_BB_SIZE > sq->peer_limit))
@@ -1476,8 +1476,8 @@ BSN_ALWAYS_INLINE int bsn_try_rdma(struct bsn_ep *ep, struct bsn_sq *sq, uint8_t
 
 /*
  * Parameters are in the order of the functions that programs call, which often pass on their own. What is left goes
- * by functions that have the same: a jump. Where there is no room for two blocks, as many as most requests take, it is
- * left to a row of the queue's functions, which looks for some.
+ * by functions that have the same: a jump. Where there is no room for two blocks, name_full() leaves it to a row of the
+ * queue's functions, which looks for some.
  */
 #define BSN_SGES_PARAMETERS                                                                        \
 	struct bsn_ep *ep, const struct bsn_sge *sge, const struct bsn_remote *remote, uint64_t id
@@ -1496,8 +1496,6 @@ BSN_ALWAYS_INLINE int bsn_try_rdma(struct bsn_ep *ep, struct bsn_sq *sq, uint8_t
 		const int err = bsn_try_rdma(ep, sq, slot, BSN_EXTENDED_DS, opcode, sge, count,    \
 					     remote, imm, id, flags);                              \
                                                                                                    \
-		if (err == BSN_NO_ROOM)                                                            \
-			return name##_full(arguments);                                             \
 		return err > 0 ? name##_cold(arguments) : err;                                     \
 	}                                                                                          \
 	BSN_UNCHANGED int name(parameters)                                                         \
@@ -1508,8 +1506,6 @@ BSN_ALWAYS_INLINE int bsn_try_rdma(struct bsn_ep *ep, struct bsn_sq *sq, uint8_t
 			return name##_extended(arguments);                                         \
 		err = bsn_try_rdma(ep, sq, slot, BSN_COMPACT_DS, opcode, sge, count, remote, imm,  \
 				   id, flags);                                                     \
-		if (err == BSN_NO_ROOM)                                                            \
-			return name##_full(arguments);                                             \
 		return err > 0 ? name##_cold(arguments) : err;                                     \
 	}
 #define BSN_RUNG_PARAMETERS                                                                        \
@@ -1534,7 +1530,7 @@ BSN_POST_RDMA(4)
 #undef BSN_RUNG_PARAMETERS
 #undef BSN_POST_SGES
 
-/* An atomic to a peer with such a vector, if it is one. */
+/* An atomic to a peer with such a vector; there is room for two blocks. */
 BSN_ALWAYS_INLINE int bsn_try_atomic(struct bsn_ep *ep, struct bsn_sq *sq, unsigned prefix_ds,
 				     unsigned opcode, const struct bsn_sge *sge,
 				     const struct bsn_remote *remote, uint64_t swap_add,
@@ -1545,11 +1541,10 @@ BSN_ALWAYS_INLINE int bsn_try_atomic(struct bsn_ep *ep, struct bsn_sq *sq, unsig
 	uint8_t *const slot = sq->slot;
 	struct bsn_regs r;
 
-	if (BSN_UNLIKELY(slot + bytes > sq->peer_limit) || BSN_UNLIKELY(!(sq->ops >> opcode & 1)))
+	if (BSN_UNLIKELY(!(sq->ops >> opcode & 1)))
 		return BSN_NOT_PLAIN;
 	/* As in bsn_put_peer_sges(). */
-	sq->slot = slot + bytes;
-	r.moves_later = false;
+	r.moves_later = true;
 	bsn_keep_peer_id_later(&r, bsn_peer_of(ep), id);
 	bsn_begin_of(&r, bsn_peer_of(ep), prefix_ds, (struct bsn_be64){ 0 }, bsn_ctrl1(sq, flags, 0));
 	r.ds[ds - 3] = bsn_ds_raddr(remote);
@@ -1559,14 +1554,21 @@ BSN_ALWAYS_INLINE int bsn_try_atomic(struct bsn_ep *ep, struct bsn_sq *sq, unsig
 	return bsn_end(sq, slot, NULL, true, &r, ds, BSN_REST_NONE, ds, BSN_NEAR_DS, bytes, id, flags);
 }
 
-/* As those of several SGEs. The row of the queue's functions that looks for room comes back only where there is some. */
+/* As those of several SGEs. */
 #define BSN_POST_ATOMIC(name, opcode, parameters, arguments, queue, swap_add, compare, flags)      \
-	BSN_UNCHANGED int name##_cold(parameters)                                                  \
+	BSN_UNCHANGED int name##_full(parameters)                                                  \
 	{                                                                                          \
 		const uint64_t operand[2] = { swap_add, compare };                                 \
                                                                                                    \
 		return ep->sq->posts->atomic(ep, BSN_WHAT(opcode, (flags) & BSN_F_PLAIN, 1u), sge, \
 					     remote, operand, id);                                 \
+	}                                                                                          \
+	BSN_UNCHANGED int name##_cold(parameters)                                                  \
+	{                                                                                          \
+		const uint64_t operand[2] = { swap_add, compare };                                 \
+                                                                                                   \
+		return bsn_sq_post_atomic(ep, BSN_WHAT(opcode, (flags) & BSN_F_PLAIN, 1u), sge,    \
+					  remote, operand, id);                                    \
 	}                                                                                          \
 	BSN_UNCHANGED int name##_extended(parameters)                                              \
 	{                                                                                          \
@@ -1747,6 +1749,15 @@ BSN_ALWAYS_INLINE int bsn_try_sges(struct bsn_ep *ep, unsigned opcode, unsigned 
 	return bsn_put_sges(sq, NULL, 0, opcode, sge, count, false, remote, has_remote, imm, id, flags);
 }
 
+/* Of 2 to 4 SGEs. */
+#define BSN_POST_SEVERAL(name, ...)                                                                \
+	(bsn_fits(ep->sq, ep->sq->peer_limit, 2 * BSN_BB_SIZE)                                     \
+		 ? (count == 2   ? name##2(ep, sge, remote, id, __VA_ARGS__)                       \
+		    : count == 3 ? name##3(ep, sge, remote, id, __VA_ARGS__)                       \
+				 : name##4(ep, sge, remote, id, __VA_ARGS__))                      \
+		 : (count == 2   ? name##2_full(ep, sge, remote, id, __VA_ARGS__)                  \
+		    : count == 3 ? name##3_full(ep, sge, remote, id, __VA_ARGS__)                  \
+				 : name##4_full(ep, sge, remote, id, __VA_ARGS__)))
 BSN_ALWAYS_INLINE int bsn_build_known(struct bsn_ep *ep, const struct bsn_kind *kind,
 				      const struct bsn_sge *sge, unsigned count,
 				      const struct bsn_remote *remote, uint32_t imm, uint64_t id,
@@ -1767,29 +1778,19 @@ BSN_ALWAYS_INLINE int bsn_build_known(struct bsn_ep *ep, const struct bsn_kind *
 		const struct bsn_sge one = *sge; /* a copy: the caller's need not be in memory */
 		return bsn_post_sgl_cold(ep, opcode, &one, 1, remote, imm, id, flags);
 	}
-	/* Whether there are peers is looked at there, so that nothing here is prepared for another call. */
+	/* All of these take the same, so that nothing here is prepared for another call. */
 	if (kind->has_remote && !(flags & ~BSN_F_PLAIN) && count > 1 && count <= BSN_MAX_PLAIN_SGE) {
 		const uint64_t what = (uint64_t)imm << 32 | BSN_WHAT(opcode, flags, 0u);
 		if (bsn_is_rung(flags) && opcode == BSN_OPCODE_RDMA_WRITE)
-			return count == 2   ? bsn_peer_write_rung2(ep, sge, remote, id, ep->sq->slot,
-								   ep->sq)
-			       : count == 3 ? bsn_peer_write_rung3(ep, sge, remote, id, ep->sq->slot,
-								   ep->sq)
-					    : bsn_peer_write_rung4(ep, sge, remote, id, ep->sq->slot,
-								   ep->sq);
+			return BSN_POST_SEVERAL(bsn_peer_write_rung, ep->sq->slot, ep->sq);
 		if (bsn_is_rung(flags) && opcode == BSN_OPCODE_RDMA_READ)
-			return count == 2   ? bsn_peer_read_rung2(ep, sge, remote, id, ep->sq->slot,
-								  ep->sq)
-			       : count == 3 ? bsn_peer_read_rung3(ep, sge, remote, id, ep->sq->slot,
-								  ep->sq)
-					    : bsn_peer_read_rung4(ep, sge, remote, id, ep->sq->slot,
-								  ep->sq);
-		return count == 2   ? bsn_peer_rdma2(ep, sge, remote, id, what)
-		       : count == 3 ? bsn_peer_rdma3(ep, sge, remote, id, what)
-				    : bsn_peer_rdma4(ep, sge, remote, id, what);
+			return BSN_POST_SEVERAL(bsn_peer_read_rung, ep->sq->slot, ep->sq);
+		return BSN_POST_SEVERAL(bsn_peer_rdma, what);
 	}
 	return bsn_post_sgl_cold(ep, opcode, sge, bsn_what_count(count), remote, imm, id, flags);
 }
+
+#undef BSN_POST_SEVERAL
 
 /*
  * Counts that the compiler does not know. Each plain one has two functions of its own, for the flags of most requests
@@ -2142,13 +2143,17 @@ BSN_ALWAYS_INLINE int bsn_build_atomic(struct bsn_ep *ep, unsigned opcode,
 		const uint32_t what = BSN_WHAT(opcode, flags, 1u);
 		if (BSN_IS_NULL(ep))
 			return bsn_sq_post_atomic(ep, what, sge, remote, NULL, id);
-		/* Whether there are peers is looked at there: as in bsn_build_known(). */
+		const bool has_room = bsn_fits(ep->sq, ep->sq->peer_limit, 2 * BSN_BB_SIZE);
+		const bsn_v2 operands = { swap_add, compare };
 		if (bsn_is_rung(flags) && opcode == BSN_OPCODE_ATOMIC_CS)
-			return bsn_peer_cmp_swap_rung(ep, sge, remote, id, swap_add, compare);
+			return has_room ? bsn_peer_cmp_swap_rung(ep, sge, remote, id, swap_add, compare)
+					: bsn_peer_cmp_swap_rung_full(ep, sge, remote, id, swap_add, compare);
 		if (bsn_is_rung(flags) && opcode == BSN_OPCODE_ATOMIC_FA)
-			return bsn_peer_fetch_add_rung(ep, sge, remote, id, swap_add, ep->sq);
+			return has_room ? bsn_peer_fetch_add_rung(ep, sge, remote, id, swap_add, ep->sq)
+					: bsn_peer_fetch_add_rung_full(ep, sge, remote, id, swap_add, ep->sq);
 		if (!(flags & ~BSN_F_PLAIN))
-			return bsn_peer_atomic(ep, sge, remote, id, what, (bsn_v2){ swap_add, compare });
+			return has_room ? bsn_peer_atomic(ep, sge, remote, id, what, operands)
+					: bsn_peer_atomic_full(ep, sge, remote, id, what, operands);
 		const uint64_t operand[2] = { swap_add, compare };
 		return ep->sq->posts->atomic(ep, what, sge, remote, operand, id);
 	}

@@ -180,7 +180,7 @@ BSN_ALWAYS_INLINE int post_peer_any(struct bsn_ep *ep, uint32_t what, const stru
 				    const struct bsn_kind *kind, bool knows_room)
 {
 	struct bsn_sq *sq = ep->sq;
-	const bool has_two = knows_room || has_two_blocks(sq); /* else the functions for several SGEs would come back here */
+	const bool has_two = knows_room || has_two_blocks(sq); /* the functions for several SGEs want them */
 
 #define POST_RUNG(count)                                                                           \
 	if (kind == &bsn_kind_write && has_two && what == BSN_WHAT(BSN_OPCODE_RDMA_WRITE, BSN_F_RUNG, count##u)) \
@@ -353,14 +353,14 @@ POST_PEER_DATAS(send_imm)
 #undef POST_PEER_ANY
 #undef POST_PEER_TWICE
 
-/* The inline code's functions cannot fail where there are two blocks and the queue has the operation. */
+/* The inline code's functions want two blocks. */
 BSN_ALWAYS_INLINE int post_peer_atomic_now(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,
 					   const struct bsn_remote *remote, const uint64_t operand[2],
 					   uint64_t id)
 {
-	if (what == BSN_WHAT(BSN_OPCODE_ATOMIC_FA, BSN_F_RUNG, 1u) && is_one_of(ep->sq->ops, BSN_OPCODE_ATOMIC_FA))
+	if (what == BSN_WHAT(BSN_OPCODE_ATOMIC_FA, BSN_F_RUNG, 1u))
 		return bsn_peer_fetch_add_rung(ep, sge, remote, id, operand[0], ep->sq);
-	if (what == BSN_WHAT(BSN_OPCODE_ATOMIC_CS, BSN_F_RUNG, 1u) && is_one_of(ep->sq->ops, BSN_OPCODE_ATOMIC_CS))
+	if (what == BSN_WHAT(BSN_OPCODE_ATOMIC_CS, BSN_F_RUNG, 1u))
 		return bsn_peer_cmp_swap_rung(ep, sge, remote, id, operand[0], operand[1]);
 	return bsn_sq_post_atomic(ep, what, sge, remote, operand, id);
 }
