@@ -1923,10 +1923,11 @@ BSN_ALWAYS_INLINE int bsn_put_units(struct bsn_ep *ep, struct bsn_sq *sq, uint8_
 	const size_t bytes = bsn_bytes_of_ds(ds);
 	struct bsn_regs r;
 
-	sq->slot = slot + bytes;
-	r.moves_later = false;
-	r.ds[n - 1] = bsn_ds_raddr(remote);
+	/* As in bsn_put_peer_sges(). */
+	r.moves_later = true;
 	bsn_keep_peer_id_later(&r, bsn_peer_of(ep), id);
+	bsn_begin_of(&r, bsn_peer_of(ep), prefix_ds, (struct bsn_be64){ 0 }, bsn_ctrl1(sq, flags, imm));
+	r.ds[n - 1] = bsn_ds_raddr(remote);
 	r.ds[n] = bsn_ds_of_vector(u->v0);
 	r.ds[n + 1] = bsn_ds_of_vector(u->v1);
 	if (count > 2)
@@ -1935,8 +1936,7 @@ BSN_ALWAYS_INLINE int bsn_put_units(struct bsn_ep *ep, struct bsn_sq *sq, uint8_
 		r.ds[n + 3] = bsn_ds_of_vector(u->v3);
 	if (count > 4)
 		r.ds[n + 4] = bsn_ds_of_vector(u->v4);
-	bsn_begin_of(&r, bsn_peer_of(ep), prefix_ds, bsn_ctrl0(sq, opcode, ds),
-		     bsn_ctrl1(sq, flags, imm));
+	r.ds[0].w0 = bsn_ctrl0(sq, opcode, ds);
 	return bsn_end(sq, slot, NULL, true, &r, ds, BSN_REST_NONE, ds, BSN_NEAR_DS, bytes, id, flags);
 }
 
@@ -1953,16 +1953,19 @@ BSN_ALWAYS_INLINE int bsn_units_cold(struct bsn_ep *ep, unsigned opcode, const s
 				    hdr.byte_count, remote, imm, id, flags & BSN_F_PLAIN);
 }
 
+/* There is room for two blocks. */
 BSN_ALWAYS_INLINE int bsn_try_units(struct bsn_ep *ep, struct bsn_sq *sq, uint8_t *slot,
 				    unsigned opcode, const struct bsn_units *u, unsigned count,
 				    const struct bsn_remote *remote, uint32_t imm, uint64_t id,
 				    uint32_t flags)
 {
 	if (bsn_peer_of(ep)->prefix_ds == BSN_COMPACT_DS) {
-		if (bsn_may_post(sq, &slot, BSN_COMPACT_DS, 2 + count, opcode))
+		if (bsn_has_opcode(sq, BSN_COMPACT_DS, opcode))
 			return bsn_put_units(ep, sq, slot, BSN_COMPACT_DS, opcode, u, count, remote,
 					     imm, id, flags);
-	} else if (bsn_may_post(sq, &slot, BSN_EXTENDED_DS, 2 + count, opcode)) {
+	} else if ((2 + BSN_EXTENDED_DS + count <= 2 * BSN_BB_DS ||
+		    BSN_LIKELY(slot + 3 * BSN_BB_SIZE <= sq->peer_limit)) &&
+		   bsn_has_opcode(sq, BSN_EXTENDED_DS, opcode)) {
 		return bsn_put_units(ep, sq, slot, BSN_EXTENDED_DS, opcode, u, count, remote, imm,
 				     id, flags);
 	}
@@ -2094,6 +2097,8 @@ BSN_ALWAYS_INLINE int bsn_build_inline(struct bsn_ep *ep, const struct bsn_kind 
 {
 	const unsigned opcode = kind->opcode;
 	const bool has_remote = kind->has_remote;
+	const bool are_units = has_remote && __builtin_constant_p(length) && length > BSN_DS_INLINE_MAX &&
+			       bsn_units_of(length) <= BSN_UNITS_MAX;
 	struct bsn_sq *sq;
 	size_t bytes = length;
 	int err;
@@ -2111,12 +2116,11 @@ BSN_ALWAYS_INLINE int bsn_build_inline(struct bsn_ep *ep, const struct bsn_kind 
 			   has_remote, imm, id, flags);
 	if (BSN_LIKELY(err <= 0))
 		return err;
-	if (err == BSN_NO_ROOM && bsn_has_peer_room(sq)) {
+	if (err == BSN_NO_ROOM && (are_units ? bsn_fits(sq, sq->peer_limit, 2 * BSN_BB_SIZE) : bsn_has_peer_room(sq))) {
 		if (__builtin_constant_p(length) && length <= BSN_DS_INLINE_MAX)
 			return bsn_post_piece(ep, kind, bsn_ds_short((const uint8_t *)data, length),
 					      remote, id, imm, flags & BSN_F_PLAIN);
-		if (has_remote && __builtin_constant_p(length) &&
-		    bsn_units_of(length) <= BSN_UNITS_MAX)
+		if (are_units)
 			return bsn_post_units(ep, opcode, (const uint8_t *)data, length, remote,
 					      imm, id, flags);
 		if (has_remote)

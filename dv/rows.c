@@ -358,10 +358,10 @@ BSN_ALWAYS_INLINE int post_peer_atomic_now(struct bsn_ep *ep, uint32_t what, con
 					   const struct bsn_remote *remote, const uint64_t operand[2],
 					   uint64_t id)
 {
-	if (what == BSN_WHAT(BSN_OPCODE_ATOMIC_FA, BSN_F_RUNG, 1u))
-		return bsn_peer_fetch_add_rung(ep, sge, remote, id, operand[0], ep->sq);
 	if (what == BSN_WHAT(BSN_OPCODE_ATOMIC_CS, BSN_F_RUNG, 1u))
 		return bsn_peer_cmp_swap_rung(ep, sge, remote, id, operand[0], operand[1]);
+	if (what == BSN_WHAT(BSN_OPCODE_ATOMIC_FA, BSN_F_RUNG, 1u))
+		return bsn_peer_fetch_add_rung(ep, sge, remote, id, operand[0], ep->sq);
 	return bsn_sq_post_atomic(ep, what, sge, remote, operand, id);
 }
 
