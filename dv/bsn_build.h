@@ -1949,8 +1949,8 @@ BSN_ALWAYS_INLINE int bsn_units_cold(struct bsn_ep *ep, unsigned opcode, const s
 	struct bsn_inline_hdr hdr;
 
 	bsn_inline_hdr_decode(&hdr, (const uint8_t *)bytes);
-	return bsn_post_inline_cold(ep, opcode, (const uint8_t *)bytes + BSN_INLINE_HDR_SIZE,
-				    hdr.byte_count, remote, imm, id, flags & BSN_F_PLAIN);
+	return bsn_sq_post_inline(ep, BSN_WHAT(opcode, (flags & BSN_F_PLAIN) | BSN_F_INLINE, hdr.byte_count),
+				  (const uint8_t *)bytes + BSN_INLINE_HDR_SIZE, remote, imm, id);
 }
 
 /* There is room for two blocks. */

@@ -236,15 +236,14 @@ static __attribute__((noinline)) int post_peer_long(struct bsn_ep *ep, uint32_t 
 }
 
 /* A rung WRITE, where there are two blocks. */
-static __attribute__((noinline)) int post_peer_long_write(struct bsn_ep *ep, uint32_t what, const void *data,
+static __attribute__((noinline)) int post_peer_long_write(struct bsn_ep *ep, size_t length, const void *data,
 							  const struct bsn_remote *remote, uint32_t imm,
 							  uint64_t id)
 {
-	const uint32_t length = count_of(what);
 	const struct bsn_sq *sq = ep->sq;
 
 #define UNIT(i) bsn_unit((const uint8_t *)data, length, i)
-	if (bsn_peer_of(ep)->prefix_ds == BSN_COMPACT_DS && length <= sq->max_inline)
+	if (length <= sq->max_inline)
 		switch (bsn_units_of(length)) {
 		case 2: return bsn_peer_units_rung2(ep, sq->slot, remote, id, UNIT(0), UNIT(1));
 		case 3: return bsn_peer_units_rung3(ep, sq->slot, remote, id, UNIT(0), UNIT(1), UNIT(2));
@@ -255,7 +254,8 @@ static __attribute__((noinline)) int post_peer_long_write(struct bsn_ep *ep, uin
 		default: break;
 		}
 #undef UNIT
-	return post_peer_long(ep, what, data, remote, imm, id);
+	return post_peer_long(ep, BSN_WHAT(BSN_OPCODE_RDMA_WRITE, BSN_F_RUNG | BSN_F_INLINE, length), data, remote,
+			      imm, id);
 }
 
 /* Called by a jump, for which no register is saved. */
@@ -277,7 +277,7 @@ BSN_ALWAYS_INLINE int post_peer_data(struct bsn_ep *ep, uint32_t what, const voi
 		return post_peer_else(ep, what, data, remote, imm, id);
 	if (length > BSN_DS_INLINE_MAX && kind == &bsn_kind_write && flags == BSN_F_RUNG &&
 	    (knows_room || has_two_blocks(ep->sq)))
-		return post_peer_long_write(ep, what, data, remote, imm, id);
+		return post_peer_long_write(ep, length, data, remote, imm, id);
 	if (length - 1 >= BSN_DS_INLINE_MAX)
 		return kind->has_remote ? post_peer_long(ep, what, data, remote, imm, id) :
 					  post_peer_else(ep, what, data, remote, imm, id);
