@@ -913,9 +913,9 @@ BSN_ALWAYS_INLINE int bsn_put_sges(struct bsn_sq *sq, const struct bsn_peer *pee
 	if (count > 1)
 		r.ds[n + 1] = bsn_ds_in(bsn_ds_plain(&sge[1]), are_wide);
 	if (count > 2)
-		r.ds[n + 2] = bsn_ds_in(are_wide ? bsn_ds_again(&sge[2]) : bsn_ds_plain(&sge[2]), are_wide);
+		r.ds[n + 2] = bsn_ds_in(bsn_ds_plain(&sge[2]), are_wide);
 	if (count > 3)
-		r.ds[n + 3] = bsn_ds_in(are_wide ? bsn_ds_again(&sge[3]) : bsn_ds_plain(&sge[3]), are_wide);
+		r.ds[n + 3] = bsn_ds_in(bsn_ds_plain(&sge[3]), are_wide);
 	bsn_begin_of(&r, peer, prefix_ds, bsn_ctrl0(sq, opcode, ds), bsn_ctrl1(sq, flags, imm));
 	return bsn_end(sq, wqe, NULL, is_early, &r, ds, rest, ds, BSN_NEAR_DS, bsn_bytes_of_ds(ds), id,
 		       flags);
