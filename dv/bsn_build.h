@@ -117,10 +117,29 @@ BSN_ALWAYS_INLINE void bsn_store_ds(uint8_t *dst, struct bsn_ds ds)
 	}
 }
 
-BSN_ALWAYS_INLINE void bsn_store_mmio_ds(uint8_t *reg, struct bsn_ds ds, bool by_16)
+/*
+ * As a vector, when it was stored to @at. Before x86-64-v2, a word that is loaded again goes into the upper half by one
+ * instruction, and one in a register by two.
+ */
+BSN_ALWAYS_INLINE bsn_v2 bsn_vector_stored(struct bsn_ds ds, const uint8_t *at)
 {
-	if (ds.is_vector || by_16) {
-		bsn_store_mmio_v2(reg, bsn_vector_of(ds));
+#if defined(__x86_64__) && !defined(__SSE4_1__)
+	bsn_v2 v = { ds.w0.raw, 0 };
+
+	if (ds.is_vector || __builtin_constant_p(ds.w1.raw))
+		return bsn_vector_of(ds);
+	__asm__("movhps %1, %0" : "+x"(v) : "m"(*(const uint64_t *)(const void *)(at + 8)));
+	return v;
+#else
+	(void)at;
+	return bsn_vector_of(ds);
+#endif
+}
+
+BSN_ALWAYS_INLINE void bsn_store_mmio_ds(uint8_t *reg, struct bsn_ds ds)
+{
+	if (ds.is_vector) {
+		bsn_store_mmio_v2(reg, ds.v);
 	} else {
 		bsn_store_mmio(reg, ds.w0);
 		bsn_store_mmio(reg + 8, ds.w1);
@@ -267,6 +286,13 @@ BSN_ALWAYS_INLINE struct bsn_ds bsn_ds_plain(const struct bsn_sge *sge)
 	if ((int32_t)sge->length < 0)
 		__builtin_unreachable();
 	return bsn_ds_data(sge);
+}
+
+/* A data pointer whose length was looked at. It is loaded again: no register is kept for it. */
+BSN_ALWAYS_INLINE struct bsn_ds bsn_ds_again(const struct bsn_sge *sge)
+{
+	BSN_FORGET(*(uint32_t *)(uintptr_t)&sge->length);
+	return bsn_ds_plain(sge);
 }
 
 /* An atomic's result is 8 B, whatever the SGE says, as in libmlx5's set_data_ptr_seg_atomic(). */
@@ -578,6 +604,8 @@ BSN_ALWAYS_INLINE void bsn_sq_append(struct bsn_sq *sq, const uint8_t *wqe)
 struct bsn_regs {
 	struct bsn_ds ds[BSN_REGS_MAX];
 	bool moves_later; /* bsn_end() moves the slot on, not bsn_sq_take(); the compiler knows */
+	bool keeps_later; /* bsn_end() keeps @kept; the compiler knows, too */
+	bsn_v2 kept;      /* the id, and the peer's user pointer */
 };
 
 /*
@@ -596,6 +624,7 @@ BSN_ALWAYS_INLINE uint8_t *bsn_sq_take(struct bsn_sq *sq, struct bsn_regs *r, si
 
 	sq->slot = wqe + bytes;
 	r->moves_later = false;
+	r->keeps_later = false;
 	return wqe;
 }
 
@@ -605,7 +634,20 @@ BSN_ALWAYS_INLINE uint8_t *bsn_sq_take_known(struct bsn_sq *sq, struct bsn_regs 
 	if (bytes != BSN_BB_SIZE)
 		return bsn_sq_take(sq, r, bytes);
 	r->moves_later = true;
+	r->keeps_later = false;
 	return sq->slot;
+}
+
+/*
+ * What bsn_keep_peer_id() would keep of a WQE is put together now, so that it takes one register, and kept by bsn_end(),
+ * after all stores to the WQE.
+ */
+BSN_ALWAYS_INLINE void bsn_keep_peer_id_later(struct bsn_regs *r, const struct bsn_peer *peer,
+					      uint64_t id)
+{
+	r->kept = (bsn_v2){ id, (uintptr_t)peer->user };
+	BSN_HIDE_V2(r->kept);
+	r->keeps_later = true;
 }
 
 /*
@@ -645,15 +687,10 @@ BSN_ALWAYS_INLINE bool bsn_are_vectors(const struct bsn_regs *r, unsigned first,
 	return are;
 }
 
-/*
- * Bytes that go to the device after a WQE that ends inside a block. It does not read them, so any DS
- * that is in a vector register will do.
- */
-BSN_ALWAYS_INLINE bsn_v2 bsn_filler(const struct bsn_regs *r, unsigned known, bool by_16)
+/* Copies a DS of the rest to the device. */
+BSN_ALWAYS_INLINE void bsn_copy_rest(uint8_t *reg, const uint8_t *src, enum bsn_rest rest, bool by_16)
 {
-	if (by_16 && known > 2)
-		return bsn_vector_of(r->ds[2]);
-	return known > 1 && r->ds[1].is_vector ? r->ds[1].v : (bsn_v2){ 0, 0 };
+	bsn_store_mmio_ds(reg, bsn_ds_in(bsn_rest_ds(rest, src), by_16));
 }
 
 /* The @bytes of @wqe, whole blocks, of which @known DS are in registers, into a BlueFlame buffer. */
@@ -662,10 +699,16 @@ BSN_ALWAYS_INLINE void bsn_copy(uint8_t *reg, const uint8_t *wqe, size_t bytes,
 				bool by_16)
 {
 	const size_t left = known * BSN_DS_SIZE, known_bytes = bsn_bytes_of_ds(known);
+	/* What goes to the device after a WQE that ends inside a block. It does not read that: any vector will do. */
+	bsn_v2 filler = known > 1 && r->ds[1].is_vector ? r->ds[1].v : (bsn_v2){ 0, 0 };
 
 #define BSN_COPY_REG(i)                                                                            \
-	if ((i) < known)                                                                           \
-		bsn_store_mmio_ds(reg + BSN_DS_SIZE * (i), r->ds[i], by_16);
+	if ((i) < known && by_16) {                                                                \
+		filler = bsn_vector_stored(r->ds[i], wqe + BSN_DS_SIZE * (i));                     \
+		bsn_store_mmio_v2(reg + BSN_DS_SIZE * (i), filler);                                \
+	} else if ((i) < known) {                                                                  \
+		bsn_store_mmio_ds(reg + BSN_DS_SIZE * (i), r->ds[i]);                              \
+	}
 	BSN_EACH_REG(BSN_COPY_REG)
 #undef BSN_COPY_REG
 	/*
@@ -674,13 +717,12 @@ BSN_ALWAYS_INLINE void bsn_copy(uint8_t *reg, const uint8_t *wqe, size_t bytes,
 	 */
 	if (rest == BSN_REST_NONE) {
 		BSN_UNROLL for (size_t i = left; i < known_bytes; i += BSN_DS_SIZE)
-			bsn_store_mmio_v2(reg + i, bsn_filler(r, known, by_16));
+			bsn_store_mmio_v2(reg + i, filler);
 		return;
 	}
 #define BSN_COPY_LEFT(i)                                                                           \
 	if (left + BSN_DS_SIZE * (i) < known_bytes)                                                \
-		bsn_store_mmio_ds(reg + left + BSN_DS_SIZE * (i),                                  \
-				  bsn_rest_ds(rest, wqe + left + BSN_DS_SIZE * (i)), by_16);
+		bsn_copy_rest(reg + left + BSN_DS_SIZE * (i), wqe + left + BSN_DS_SIZE * (i), rest, by_16);
 	BSN_COPY_LEFT(0)
 	BSN_COPY_LEFT(1)
 	BSN_COPY_LEFT(2)
@@ -688,10 +730,10 @@ BSN_ALWAYS_INLINE void bsn_copy(uint8_t *reg, const uint8_t *wqe, size_t bytes,
 	BSN_UNROLL_UNTIL for (size_t i = known_bytes; i < BSN_BF_BUFFER_BYTES; i += BSN_BB_SIZE) {
 		if (i >= bytes)
 			break;
-		bsn_store_mmio_ds(reg + i, bsn_rest_ds(rest, wqe + i), by_16);
-		bsn_store_mmio_ds(reg + i + 16, bsn_rest_ds(rest, wqe + i + 16), by_16);
-		bsn_store_mmio_ds(reg + i + 32, bsn_rest_ds(rest, wqe + i + 32), by_16);
-		bsn_store_mmio_ds(reg + i + 48, bsn_rest_ds(rest, wqe + i + 48), by_16);
+		bsn_copy_rest(reg + i, wqe + i, rest, by_16);
+		bsn_copy_rest(reg + i + 16, wqe + i + 16, rest, by_16);
+		bsn_copy_rest(reg + i + 32, wqe + i + 32, rest, by_16);
+		bsn_copy_rest(reg + i + 48, wqe + i + 48, rest, by_16);
 	}
 }
 
@@ -742,7 +784,8 @@ BSN_ALWAYS_INLINE int bsn_publish_otherwise(struct bsn_sq *sq, const uint8_t *wq
 			return bsn_publish_doorbell(sq, bsn_word_of(r->ds[0]), bytes);
 	}
 	if (rest != BSN_REST_NONE || bytes > BSN_BB_SIZE) {
-		sq->last = (uint32_t)(uintptr_t)wqe;
+		/* Where it can be, @wqe is put together again, so that no register is kept for it. */
+		sq->last = (uint32_t)(uintptr_t)(r->keeps_later ? sq->slot - bytes : wqe);
 		/* Where the rest is in the ring this would cost the common way a move. */
 		const int err = bsn_sq_ring(rest == BSN_REST_NONE ? bsn_sq_again(sq) : sq);
 		if (err > 0)
@@ -810,14 +853,16 @@ BSN_ALWAYS_INLINE int bsn_end(struct bsn_sq *sq, uint8_t *wqe, const struct bsn_
 	if (!bsn_is_appended(flags) && bsn_are_vectors(r, 1, known, rest) &&
 	    (rest != BSN_REST_NONE || __builtin_constant_p(r->ds[0].w1.raw)))
 		r->ds[0] = bsn_ds_of_vector(bsn_vector_of(r->ds[0]));
-	if (r->moves_later) /* after all loads that the WQE is made of */
-		bsn_move_on(&sq->slot, BSN_BB_SIZE);
+	if (r->moves_later) /* after all loads that the WQE is made of; so many bytes are a constant */
+		bsn_move_on(&sq->slot, bytes);
 #define BSN_STORE_REG(i)                                                                           \
 	if ((i) < known)                                                                           \
 		bsn_store_ds(wqe + BSN_DS_SIZE * (i), r->ds[i]);
 	BSN_EACH_REG(BSN_STORE_REG)
 #undef BSN_STORE_REG
-	if (is_kept && peer)
+	if (r->keeps_later)
+		*(bsn_v2_aliased *)(void *)bsn_peer_ids(sq, wqe) = r->kept;
+	else if (is_kept && peer)
 		bsn_keep_peer_id(sq, wqe, peer, id);
 	if (!is_kept)
 		bsn_keep_id(sq, wqe, length, near, id);
@@ -1230,13 +1275,14 @@ BSN_ALWAYS_INLINE int bsn_put_piece(struct bsn_sq *sq, struct bsn_ep *ep, unsign
 	struct bsn_regs r;
 	uint8_t *const wqe = bsn_sq_take_known(sq, &r, bytes);
 
-	/* In an order in which the registers that a call may change are enough. */
-	if (has_remote)
-		r.ds[1 + prefix_ds] = bsn_ds_raddr(remote);
-	bsn_keep_peer_id(sq, wqe, bsn_peer_of(ep), id);
-	r.ds[ds - 1] = data;
-	bsn_begin_of(&r, bsn_peer_of(ep), prefix_ds, bsn_ctrl0(sq, opcode, ds),
+	/* In an order in which the registers that a call may change are enough; flags take one, if they are not known. */
+	bsn_keep_peer_id_later(&r, bsn_peer_of(ep), id);
+	bsn_begin_of(&r, bsn_peer_of(ep), prefix_ds, (struct bsn_be64){ 0 },
 		     ctrl1 ? *ctrl1 : bsn_ctrl1(sq, flags, imm));
+	if (has_remote)
+		r.ds[1 + prefix_ds] = bsn_ds_in(bsn_ds_raddr(remote), !ctrl1 && !__builtin_constant_p(flags));
+	r.ds[ds - 1] = data;
+	r.ds[0].w0 = bsn_ctrl0(sq, opcode, ds);
 	return bsn_end(sq, wqe, NULL, true, &r, ds, BSN_REST_NONE, ds, BSN_NEAR_DS, bytes, id, flags);
 }
 
@@ -1400,152 +1446,185 @@ BSN_ALWAYS_INLINE int bsn_put_peer_sges(struct bsn_sq *sq, uint8_t *slot,
 	const bool are_many = count > 2;
 	struct bsn_regs r;
 
-	sq->slot = slot + bytes;
-	r.moves_later = false;
-	bsn_keep_peer_id(sq, slot, peer, id);
+	/* In an order in which the registers that a call may change are enough. */
+	r.moves_later = true;
+	bsn_keep_peer_id_later(&r, peer, id);
+	bsn_begin_of(&r, peer, prefix_ds, (struct bsn_be64){ 0 }, bsn_ctrl1(sq, flags, imm));
 	r.ds[n - 1] = bsn_ds_in(bsn_ds_raddr(remote), true);
 	r.ds[n] = bsn_ds_in(bsn_ds_plain(&sge[0]), are_many);
-	r.ds[n + 1] = bsn_ds_in(bsn_ds_plain(&sge[1]), are_many);
+	if (are_many && prefix_ds > BSN_COMPACT_DS)
+		r.ds[n + 1] = bsn_ds_in(bsn_ds_again(&sge[1]), are_many);
+	else
+		r.ds[n + 1] = bsn_ds_in(bsn_ds_plain(&sge[1]), are_many);
 	if (count > 2)
-		r.ds[n + 2] = bsn_ds_in(bsn_ds_plain(&sge[2]), are_many);
+		r.ds[n + 2] = bsn_ds_in(bsn_ds_again(&sge[2]), are_many);
 	if (count > 3)
-		r.ds[n + 3] = bsn_ds_in(bsn_ds_plain(&sge[3]), are_many);
-	bsn_begin_of(&r, peer, prefix_ds, bsn_ctrl0(sq, opcode, ds),
-		     bsn_ctrl1(sq, flags, imm));
+		r.ds[n + 3] = bsn_ds_in(bsn_ds_again(&sge[3]), are_many);
+	r.ds[0].w0 = bsn_ctrl0(sq, opcode, ds);
 	return bsn_end(sq, slot, NULL, true, &r, ds, BSN_REST_NONE, ds, BSN_NEAR_DS, bytes, id, flags);
 }
 
-/*
- * Of several SGEs, a constant, in memory. Parameters are in the order of bsn_sq_post_sgl(), and there is room for a
- * block in @slot, the queue's.
- */
-BSN_ALWAYS_INLINE int bsn_put_rdma(struct bsn_ep *ep, struct bsn_sq *sq, uint8_t *slot,
-				   unsigned opcode, const struct bsn_sge *sge, unsigned count,
-				   const struct bsn_remote *remote, uint32_t imm, uint64_t id,
-				   uint32_t flags)
+/* Whether a queue of many peers takes RDMA requests of @count SGEs, all of them or those that the compiler knows. */
+BSN_ALWAYS_INLINE bool bsn_peers_take(const struct bsn_sq *sq, unsigned opcode, unsigned count)
 {
-	const struct bsn_peer *peer = bsn_peer_of(ep);
-
-	if (bsn_are_plain(sge, count) && BSN_LIKELY(count <= sq->max_sge)) {
-		if (peer->prefix_ds == BSN_COMPACT_DS) {
-			if (bsn_may_post(sq, &slot, BSN_COMPACT_DS, 2 + count, opcode))
-				return bsn_put_peer_sges(sq, slot, peer, BSN_COMPACT_DS, opcode,
-							 sge, count, remote, imm, id, flags);
-		} else if (bsn_may_post(sq, &slot, BSN_EXTENDED_DS, 2 + count, opcode)) {
-			return bsn_put_peer_sges(sq, slot, peer, BSN_EXTENDED_DS, opcode, sge,
-						 count, remote, imm, id, flags);
-		}
-	}
-	return bsn_sq_post_sgl(ep, BSN_WHAT(opcode, flags & BSN_F_PLAIN, count), sge, remote, imm,
-			       id);
+	if (__builtin_constant_p(opcode) && opcode == BSN_OPCODE_RDMA_READ)
+		return BSN_LIKELY(count <= sq->read_sge);
+	if (__builtin_constant_p(opcode) && opcode == BSN_OPCODE_RDMA_WRITE)
+		return BSN_LIKELY(count <= sq->write_sge);
+	return BSN_LIKELY(count <= sq->max_sge) && BSN_LIKELY(sq->ops >> opcode & 1);
 }
 
-#define BSN_POST_RDMA(count)                                                                       \
-	BSN_UNCHANGED int bsn_peer_rdma##count(                                                    \
-		struct bsn_ep *ep, uint64_t what, const struct bsn_sge *sge,                       \
-		const struct bsn_remote *remote, uint32_t imm, uint64_t id)                        \
+/*
+ * Several SGEs, a constant, in memory, to a peer with such a vector. @slot: the queue's; there is room for two blocks, as
+ * many as most of these requests take.
+ */
+BSN_ALWAYS_INLINE int bsn_try_rdma(struct bsn_ep *ep, struct bsn_sq *sq, uint8_t *slot,
+				   unsigned prefix_ds, unsigned opcode, const struct bsn_sge *sge,
+				   unsigned count, const struct bsn_remote *remote, uint32_t imm,
+				   uint64_t id, uint32_t flags)
+{
+	if (!bsn_are_plain(sge, count) || !bsn_peers_take(sq, opcode, count))
+		return BSN_NOT_PLAIN;
+	if (2 + prefix_ds + count > 2 * BSN_BB_DS && BSN_UNLIKELY(slot + 3 * BSN_BB_SIZE > sq->peer_limit))
+		return BSN_NOT_PLAIN;
+	return bsn_put_peer_sges(sq, slot, bsn_peer_of(ep), prefix_ds, opcode, sge, count, remote, imm, id,
+				 flags);
+}
+
+/*
+ * Parameters are in the order of the functions that programs call, which often pass on their own. What is left goes
+ * by functions that have the same: a jump. Where there is no room for two blocks, name_full() leaves it to a row of the
+ * queue's functions, which looks for some.
+ */
+#define BSN_SGES_PARAMETERS                                                                        \
+	struct bsn_ep *ep, const struct bsn_sge *sge, const struct bsn_remote *remote, uint64_t id
+#define BSN_POST_SGES(name, parameters, arguments, slot, sq, opcode, count, imm, flags)            \
+	BSN_UNCHANGED int name##_full(parameters)                                                  \
 	{                                                                                          \
-		return bsn_put_rdma(ep, ep->sq, ep->sq->slot, (uint8_t)what, sge, count, remote,   \
-				    imm, id, (uint32_t)what);                                      \
+		return bsn_post_sgl_cold(ep, opcode, sge, count, remote, imm, id, (flags) & BSN_F_PLAIN); \
 	}                                                                                          \
-	BSN_UNCHANGED int bsn_peer_write_rung##count(                                              \
-		struct bsn_ep *ep, struct bsn_sq *sq, const struct bsn_sge *sge,                   \
-		const struct bsn_remote *remote, uint8_t *slot, uint64_t id)                       \
+	BSN_UNCHANGED int name##_cold(parameters)                                                  \
 	{                                                                                          \
-		return bsn_put_rdma(ep, sq, slot, BSN_OPCODE_RDMA_WRITE, sge, count, remote, 0,    \
-				    id, BSN_F_RUNG);                                               \
+		return bsn_sq_post_sgl(ep, BSN_WHAT(opcode, (flags) & BSN_F_PLAIN, count), sge,    \
+				       remote, imm, id);                                           \
 	}                                                                                          \
-	BSN_UNCHANGED int bsn_peer_read_rung##count(                                               \
-		struct bsn_ep *ep, struct bsn_sq *sq, const struct bsn_sge *sge,                   \
-		const struct bsn_remote *remote, uint8_t *slot, uint64_t id)                       \
+	BSN_UNCHANGED int name##_extended(parameters)                                              \
 	{                                                                                          \
-		return bsn_put_rdma(ep, sq, slot, BSN_OPCODE_RDMA_READ, sge, count, remote, 0, id, \
-				    BSN_F_RUNG);                                                   \
+		const int err = bsn_try_rdma(ep, sq, slot, BSN_EXTENDED_DS, opcode, sge, count,    \
+					     remote, imm, id, flags);                              \
+                                                                                                   \
+		return err > 0 ? name##_cold(arguments) : err;                                     \
+	}                                                                                          \
+	BSN_UNCHANGED int name(parameters)                                                         \
+	{                                                                                          \
+		int err;                                                                           \
+                                                                                                   \
+		if (bsn_peer_of(ep)->prefix_ds != BSN_COMPACT_DS)                                  \
+			return name##_extended(arguments);                                         \
+		err = bsn_try_rdma(ep, sq, slot, BSN_COMPACT_DS, opcode, sge, count, remote, imm,  \
+				   id, flags);                                                     \
+		return err > 0 ? name##_cold(arguments) : err;                                     \
 	}
+#define BSN_RUNG_PARAMETERS                                                                        \
+	BSN_SGES_PARAMETERS, uint8_t *slot __attribute__((unused)), struct bsn_sq *sq __attribute__((unused))
+#define BSN_RUNG_ARGUMENTS  ep, sge, remote, id, slot, sq
+#define BSN_ANY_PARAMETERS  BSN_SGES_PARAMETERS, uint64_t what
+#define BSN_ANY_ARGUMENTS   ep, sge, remote, id, what
+#define BSN_POST_RDMA(count)                                                                       \
+	BSN_POST_SGES(bsn_peer_write_rung##count, BSN_RUNG_PARAMETERS, BSN_RUNG_ARGUMENTS, slot, sq, \
+		      BSN_OPCODE_RDMA_WRITE, count, 0, BSN_F_RUNG)                                 \
+	BSN_POST_SGES(bsn_peer_read_rung##count, BSN_RUNG_PARAMETERS, BSN_RUNG_ARGUMENTS, slot, sq, \
+		      BSN_OPCODE_RDMA_READ, count, 0, BSN_F_RUNG)                                  \
+	BSN_POST_SGES(bsn_peer_rdma##count, BSN_ANY_PARAMETERS, BSN_ANY_ARGUMENTS, ep->sq->slot,   \
+		      ep->sq, (uint8_t)what, count, (uint32_t)(what >> 32), (uint32_t)what)
 BSN_POST_RDMA(2)
 BSN_POST_RDMA(3)
 BSN_POST_RDMA(4)
 #undef BSN_POST_RDMA
+#undef BSN_ANY_ARGUMENTS
+#undef BSN_ANY_PARAMETERS
+#undef BSN_RUNG_ARGUMENTS
+#undef BSN_RUNG_PARAMETERS
+#undef BSN_POST_SGES
 
-BSN_ALWAYS_INLINE int bsn_put_atomic(struct bsn_ep *ep, unsigned prefix_ds, unsigned opcode,
-				     const struct bsn_sge *sge, const struct bsn_remote *remote,
-				     uint64_t swap_add, uint64_t compare, uint64_t id,
-				     uint32_t flags)
-{
-	const unsigned ds = 4 + prefix_ds;
-	struct bsn_sq *sq = ep->sq;
-	struct bsn_regs r;
-	uint8_t *const wqe = bsn_sq_take_known(sq, &r, bsn_bytes_of_ds(ds));
-
-	r.ds[ds - 3] = bsn_ds_raddr(remote);
-	bsn_keep_peer_id(sq, wqe, bsn_peer_of(ep), id);
-	r.ds[ds - 2] = bsn_ds_operands(swap_add, compare);
-	r.ds[ds - 1] = bsn_ds_result(sge);
-	bsn_begin_of(&r, bsn_peer_of(ep), prefix_ds, bsn_ctrl0(sq, opcode, ds),
-		     bsn_ctrl1(sq, flags, 0));
-	return bsn_end(sq, wqe, NULL, true, &r, ds, BSN_REST_NONE, ds, BSN_NEAR_DS,
-		       bsn_bytes_of_ds(ds), id, flags);
-}
-
-/* BSN_NOT_PLAIN: it is left to another function. */
-BSN_ALWAYS_INLINE int bsn_try_atomic(struct bsn_ep *ep, unsigned opcode, const struct bsn_sge *sge,
+/* An atomic to a peer with such a vector; there is room for two blocks. */
+BSN_ALWAYS_INLINE int bsn_try_atomic(struct bsn_ep *ep, struct bsn_sq *sq, unsigned prefix_ds,
+				     unsigned opcode, const struct bsn_sge *sge,
 				     const struct bsn_remote *remote, uint64_t swap_add,
 				     uint64_t compare, uint64_t id, uint32_t flags)
 {
-	struct bsn_sq *sq = ep->sq;
+	const unsigned ds = 4 + prefix_ds;
+	const size_t bytes = bsn_bytes_of_ds(ds);
+	uint8_t *const slot = sq->slot;
+	struct bsn_regs r;
 
-	if (bsn_peer_of(ep)->prefix_ds == BSN_COMPACT_DS) {
-		if (bsn_may_post(sq, NULL, BSN_COMPACT_DS, 4, opcode))
-			return bsn_put_atomic(ep, BSN_COMPACT_DS, opcode, sge, remote, swap_add,
-					      compare, id, flags);
-	} else if (bsn_may_post(sq, NULL, BSN_EXTENDED_DS, 4, opcode)) {
-		return bsn_put_atomic(ep, BSN_EXTENDED_DS, opcode, sge, remote, swap_add, compare,
-				      id, flags);
-	}
-	return BSN_NOT_PLAIN;
+	if (BSN_UNLIKELY(!(sq->ops >> opcode & 1)))
+		return BSN_NOT_PLAIN;
+	/* As in bsn_put_peer_sges(). */
+	r.moves_later = true;
+	bsn_keep_peer_id_later(&r, bsn_peer_of(ep), id);
+	bsn_begin_of(&r, bsn_peer_of(ep), prefix_ds, (struct bsn_be64){ 0 }, bsn_ctrl1(sq, flags, 0));
+	r.ds[ds - 3] = bsn_ds_raddr(remote);
+	r.ds[ds - 2] = bsn_ds_in(bsn_ds_operands(swap_add, compare), true);
+	r.ds[ds - 1] = bsn_ds_result(sge);
+	r.ds[0].w0 = bsn_ctrl0(sq, opcode, ds);
+	return bsn_end(sq, slot, NULL, true, &r, ds, BSN_REST_NONE, ds, BSN_NEAR_DS, bytes, id, flags);
 }
 
-BSN_ALWAYS_INLINE int bsn_atomic_cold(struct bsn_ep *ep, unsigned opcode, const struct bsn_sge *sge,
-				      const struct bsn_remote *remote, uint64_t swap_add,
-				      uint64_t compare, uint64_t id, uint32_t flags)
-{
-	const uint64_t operand[2] = { swap_add, compare };
-
-	return ep->sq->posts->atomic(ep, BSN_WHAT(opcode, flags & BSN_F_PLAIN, 1u), sge, remote,
-				     operand, id);
-}
-
-BSN_APART int bsn_peer_atomic(struct bsn_ep *ep, const struct bsn_sge *sge,
-			      const struct bsn_remote *remote, uint64_t swap_add, uint64_t compare,
-			      uint64_t id, uint32_t what)
-{
-	const int err = bsn_try_atomic(ep, (uint8_t)what, sge, remote, swap_add, compare, id, what);
-
-	return err > 0 ? bsn_atomic_cold(ep, (uint8_t)what, sge, remote, swap_add, compare, id,
-					 what)
-		       : err;
-}
-
-/* Signaled and rung. What is left goes by a function with the same parameters: a jump. */
-#define BSN_POST_ATOMIC(name, opcode)                                                              \
-	BSN_UNCHANGED int name##_cold(struct bsn_ep *ep, uint64_t swap_add,                        \
-				      const struct bsn_sge *sge, const struct bsn_remote *remote,  \
-				      uint64_t compare, uint64_t id)                               \
+/* As those of several SGEs. */
+#define BSN_POST_ATOMIC(name, opcode, parameters, arguments, queue, swap_add, compare, flags)      \
+	BSN_UNCHANGED int name##_full(parameters)                                                  \
 	{                                                                                          \
-		return bsn_atomic_cold(ep, opcode, sge, remote, swap_add, compare, id,             \
-				       BSN_F_RUNG);                                                \
-	}                                                                                          \
-	BSN_UNCHANGED int name(struct bsn_ep *ep, uint64_t swap_add, const struct bsn_sge *sge,    \
-			       const struct bsn_remote *remote, uint64_t compare, uint64_t id)     \
-	{                                                                                          \
-		const int err = bsn_try_atomic(ep, opcode, sge, remote, swap_add, compare, id,     \
-					       BSN_F_RUNG);                                        \
+		const uint64_t operand[2] = { swap_add, compare };                                 \
                                                                                                    \
-		return err > 0 ? name##_cold(ep, swap_add, sge, remote, compare, id) : err;        \
+		return ep->sq->posts->atomic(ep, BSN_WHAT(opcode, (flags) & BSN_F_PLAIN, 1u), sge, \
+					     remote, operand, id);                                 \
+	}                                                                                          \
+	BSN_UNCHANGED int name##_cold(parameters)                                                  \
+	{                                                                                          \
+		const uint64_t operand[2] = { swap_add, compare };                                 \
+                                                                                                   \
+		return bsn_sq_post_atomic(ep, BSN_WHAT(opcode, (flags) & BSN_F_PLAIN, 1u), sge,    \
+					  remote, operand, id);                                    \
+	}                                                                                          \
+	BSN_UNCHANGED int name##_extended(parameters)                                              \
+	{                                                                                          \
+		const int err = bsn_try_atomic(ep, queue, BSN_EXTENDED_DS, opcode, sge, remote,    \
+					       swap_add, compare, id, flags);                      \
+                                                                                                   \
+		return err > 0 ? name##_cold(arguments) : err;                                     \
+	}                                                                                          \
+	BSN_UNCHANGED int name(parameters)                                                         \
+	{                                                                                          \
+		int err;                                                                           \
+                                                                                                   \
+		if (bsn_peer_of(ep)->prefix_ds != BSN_COMPACT_DS)                                  \
+			return name##_extended(arguments);                                         \
+		err = bsn_try_atomic(ep, queue, BSN_COMPACT_DS, opcode, sge, remote, swap_add,     \
+				     compare, id, flags);                                          \
+		return err > 0 ? name##_cold(arguments) : err;                                     \
 	}
-BSN_POST_ATOMIC(bsn_peer_fetch_add_rung, BSN_OPCODE_ATOMIC_FA)
-BSN_POST_ATOMIC(bsn_peer_cmp_swap_rung, BSN_OPCODE_ATOMIC_CS)
+#define BSN_ADD_PARAMETERS                                                                         \
+	BSN_SGES_PARAMETERS, uint64_t add, struct bsn_sq *sq __attribute__((unused))
+#define BSN_ADD_ARGUMENTS  ep, sge, remote, id, add, sq
+#define BSN_SWAP_PARAMETERS BSN_SGES_PARAMETERS, uint64_t swap, uint64_t compare
+#define BSN_SWAP_ARGUMENTS  ep, sge, remote, id, swap, compare
+#define BSN_OPERANDS_PARAMETERS BSN_SGES_PARAMETERS, uint32_t what, bsn_v2 operands
+#define BSN_OPERANDS_ARGUMENTS  ep, sge, remote, id, what, operands
+BSN_POST_ATOMIC(bsn_peer_fetch_add_rung, BSN_OPCODE_ATOMIC_FA, BSN_ADD_PARAMETERS, BSN_ADD_ARGUMENTS,
+		sq, add, 0, BSN_F_RUNG)
+BSN_POST_ATOMIC(bsn_peer_cmp_swap_rung, BSN_OPCODE_ATOMIC_CS, BSN_SWAP_PARAMETERS,
+		BSN_SWAP_ARGUMENTS, ep->sq, swap, compare, BSN_F_RUNG)
+BSN_POST_ATOMIC(bsn_peer_atomic, (uint8_t)what, BSN_OPERANDS_PARAMETERS, BSN_OPERANDS_ARGUMENTS, ep->sq,
+		operands[0], operands[1], what)
+#undef BSN_OPERANDS_ARGUMENTS
+#undef BSN_OPERANDS_PARAMETERS
+#undef BSN_SWAP_ARGUMENTS
+#undef BSN_SWAP_PARAMETERS
+#undef BSN_ADD_ARGUMENTS
+#undef BSN_ADD_PARAMETERS
 #undef BSN_POST_ATOMIC
+#undef BSN_SGES_PARAMETERS
 
 /* -- datagrams ----------------------------------------------------------------------------------------- */
 
@@ -1687,6 +1766,15 @@ BSN_ALWAYS_INLINE int bsn_try_sges(struct bsn_ep *ep, unsigned opcode, unsigned 
 	return bsn_put_sges(sq, NULL, 0, opcode, sge, count, false, remote, has_remote, imm, id, flags);
 }
 
+/* Of 2 to 4 SGEs. */
+#define BSN_POST_SEVERAL(name, ...)                                                                \
+	(bsn_fits(ep->sq, ep->sq->peer_limit, 2 * BSN_BB_SIZE)                                     \
+		 ? (count == 2   ? name##2(ep, sge, remote, id, __VA_ARGS__)                       \
+		    : count == 3 ? name##3(ep, sge, remote, id, __VA_ARGS__)                       \
+				 : name##4(ep, sge, remote, id, __VA_ARGS__))                      \
+		 : (count == 2   ? name##2_full(ep, sge, remote, id, __VA_ARGS__)                  \
+		    : count == 3 ? name##3_full(ep, sge, remote, id, __VA_ARGS__)                  \
+				 : name##4_full(ep, sge, remote, id, __VA_ARGS__)))
 BSN_ALWAYS_INLINE int bsn_build_flags(struct bsn_ep *ep, const struct bsn_kind *kind,
 				      const struct bsn_sge *sge, unsigned count,
 				      const struct bsn_remote *remote, uint32_t imm, uint64_t id,
@@ -1707,29 +1795,19 @@ BSN_ALWAYS_INLINE int bsn_build_flags(struct bsn_ep *ep, const struct bsn_kind *
 		const struct bsn_sge one = *sge; /* a copy: the caller's need not be in memory */
 		return bsn_post_sgl_cold(ep, opcode, &one, 1, remote, imm, id, flags);
 	}
-	if (kind->has_remote && !(flags & ~BSN_F_PLAIN) && count > 1 && count <= BSN_MAX_PLAIN_SGE &&
-	    bsn_has_peer_room(ep->sq)) {
-		const uint32_t what = BSN_WHAT(opcode, flags, count);
+	/* All of these take the same, so that nothing here is prepared for another call. */
+	if (kind->has_remote && !(flags & ~BSN_F_PLAIN) && count > 1 && count <= BSN_MAX_PLAIN_SGE) {
+		const uint64_t what = (uint64_t)imm << 32 | BSN_WHAT(opcode, flags, 0u);
 		if (bsn_is_rung(flags) && opcode == BSN_OPCODE_RDMA_WRITE)
-			return count == 2   ? bsn_peer_write_rung2(ep, ep->sq, sge, remote,
-								   ep->sq->slot, id)
-			       : count == 3 ? bsn_peer_write_rung3(ep, ep->sq, sge, remote,
-								   ep->sq->slot, id)
-					    : bsn_peer_write_rung4(ep, ep->sq, sge, remote,
-								   ep->sq->slot, id);
+			return BSN_POST_SEVERAL(bsn_peer_write_rung, ep->sq->slot, ep->sq);
 		if (bsn_is_rung(flags) && opcode == BSN_OPCODE_RDMA_READ)
-			return count == 2   ? bsn_peer_read_rung2(ep, ep->sq, sge, remote,
-								  ep->sq->slot, id)
-			       : count == 3 ? bsn_peer_read_rung3(ep, ep->sq, sge, remote,
-								  ep->sq->slot, id)
-					    : bsn_peer_read_rung4(ep, ep->sq, sge, remote,
-								  ep->sq->slot, id);
-		return count == 2   ? bsn_peer_rdma2(ep, what, sge, remote, imm, id)
-		       : count == 3 ? bsn_peer_rdma3(ep, what, sge, remote, imm, id)
-				    : bsn_peer_rdma4(ep, what, sge, remote, imm, id);
+			return BSN_POST_SEVERAL(bsn_peer_read_rung, ep->sq->slot, ep->sq);
+		return BSN_POST_SEVERAL(bsn_peer_rdma, what);
 	}
 	return bsn_post_sgl_cold(ep, opcode, sge, bsn_what_count(count), remote, imm, id, flags);
 }
+
+#undef BSN_POST_SEVERAL
 
 /*
  * Of one SGE, flags that the compiler does not know: most often they are one of these two, and where it knows that they
@@ -1880,10 +1958,11 @@ BSN_ALWAYS_INLINE int bsn_put_units(struct bsn_ep *ep, struct bsn_sq *sq, uint8_
 	const size_t bytes = bsn_bytes_of_ds(ds);
 	struct bsn_regs r;
 
-	sq->slot = slot + bytes;
-	r.moves_later = false;
+	/* As in bsn_put_peer_sges(). */
+	r.moves_later = true;
+	bsn_keep_peer_id_later(&r, bsn_peer_of(ep), id);
+	bsn_begin_of(&r, bsn_peer_of(ep), prefix_ds, (struct bsn_be64){ 0 }, bsn_ctrl1(sq, flags, imm));
 	r.ds[n - 1] = bsn_ds_raddr(remote);
-	bsn_keep_peer_id(sq, slot, bsn_peer_of(ep), id);
 	r.ds[n] = bsn_ds_of_vector(u->v0);
 	r.ds[n + 1] = bsn_ds_of_vector(u->v1);
 	if (count > 2)
@@ -1892,8 +1971,7 @@ BSN_ALWAYS_INLINE int bsn_put_units(struct bsn_ep *ep, struct bsn_sq *sq, uint8_
 		r.ds[n + 3] = bsn_ds_of_vector(u->v3);
 	if (count > 4)
 		r.ds[n + 4] = bsn_ds_of_vector(u->v4);
-	bsn_begin_of(&r, bsn_peer_of(ep), prefix_ds, bsn_ctrl0(sq, opcode, ds),
-		     bsn_ctrl1(sq, flags, imm));
+	r.ds[0].w0 = bsn_ctrl0(sq, opcode, ds);
 	return bsn_end(sq, slot, NULL, true, &r, ds, BSN_REST_NONE, ds, BSN_NEAR_DS, bytes, id, flags);
 }
 
@@ -1906,20 +1984,23 @@ BSN_ALWAYS_INLINE int bsn_units_cold(struct bsn_ep *ep, unsigned opcode, const s
 	struct bsn_inline_hdr hdr;
 
 	bsn_inline_hdr_decode(&hdr, (const uint8_t *)bytes);
-	return bsn_post_inline_cold(ep, opcode, (const uint8_t *)bytes + BSN_INLINE_HDR_SIZE,
-				    hdr.byte_count, remote, imm, id, flags & BSN_F_PLAIN);
+	return bsn_sq_post_inline(ep, BSN_WHAT(opcode, (flags & BSN_F_PLAIN) | BSN_F_INLINE, hdr.byte_count),
+				  (const uint8_t *)bytes + BSN_INLINE_HDR_SIZE, remote, imm, id);
 }
 
+/* There is room for two blocks. */
 BSN_ALWAYS_INLINE int bsn_try_units(struct bsn_ep *ep, struct bsn_sq *sq, uint8_t *slot,
 				    unsigned opcode, const struct bsn_units *u, unsigned count,
 				    const struct bsn_remote *remote, uint32_t imm, uint64_t id,
 				    uint32_t flags)
 {
 	if (bsn_peer_of(ep)->prefix_ds == BSN_COMPACT_DS) {
-		if (bsn_may_post(sq, &slot, BSN_COMPACT_DS, 2 + count, opcode))
+		if (bsn_has_opcode(sq, BSN_COMPACT_DS, opcode))
 			return bsn_put_units(ep, sq, slot, BSN_COMPACT_DS, opcode, u, count, remote,
 					     imm, id, flags);
-	} else if (bsn_may_post(sq, &slot, BSN_EXTENDED_DS, 2 + count, opcode)) {
+	} else if ((2 + BSN_EXTENDED_DS + count <= 2 * BSN_BB_DS ||
+		    BSN_LIKELY(slot + 3 * BSN_BB_SIZE <= sq->peer_limit)) &&
+		   bsn_has_opcode(sq, BSN_EXTENDED_DS, opcode)) {
 		return bsn_put_units(ep, sq, slot, BSN_EXTENDED_DS, opcode, u, count, remote, imm,
 				     id, flags);
 	}
@@ -2051,6 +2132,8 @@ BSN_ALWAYS_INLINE int bsn_build_inline(struct bsn_ep *ep, const struct bsn_kind 
 {
 	const unsigned opcode = kind->opcode;
 	const bool has_remote = kind->has_remote;
+	const bool are_units = has_remote && __builtin_constant_p(length) && length > BSN_DS_INLINE_MAX &&
+			       bsn_units_of(length) <= BSN_UNITS_MAX;
 	struct bsn_sq *sq;
 	size_t bytes = length;
 	int err;
@@ -2068,12 +2151,11 @@ BSN_ALWAYS_INLINE int bsn_build_inline(struct bsn_ep *ep, const struct bsn_kind 
 			   has_remote, imm, id, flags);
 	if (BSN_LIKELY(err <= 0))
 		return err;
-	if (err == BSN_NO_ROOM && bsn_has_peer_room(sq)) {
+	if (err == BSN_NO_ROOM && (are_units ? bsn_fits(sq, sq->peer_limit, 2 * BSN_BB_SIZE) : bsn_has_peer_room(sq))) {
 		if (__builtin_constant_p(length) && length <= BSN_DS_INLINE_MAX)
 			return bsn_post_piece(ep, kind, bsn_ds_short((const uint8_t *)data, length),
 					      remote, id, imm, flags & BSN_F_PLAIN);
-		if (has_remote && __builtin_constant_p(length) &&
-		    bsn_units_of(length) <= BSN_UNITS_MAX)
+		if (are_units)
 			return bsn_post_units(ep, opcode, (const uint8_t *)data, length, remote,
 					      imm, id, flags);
 		if (has_remote)
@@ -2100,14 +2182,18 @@ BSN_ALWAYS_INLINE int bsn_build_atomic(struct bsn_ep *ep, unsigned opcode,
 		const uint32_t what = BSN_WHAT(opcode, flags, 1u);
 		if (BSN_IS_NULL(ep))
 			return bsn_sq_post_atomic(ep, what, sge, remote, NULL, id);
-		if (bsn_is_rung(flags) && opcode == BSN_OPCODE_ATOMIC_CS && bsn_has_peer_room(ep->sq))
-			return bsn_peer_cmp_swap_rung(ep, swap_add, sge, remote, compare, id);
-		if (bsn_is_rung(flags) && opcode == BSN_OPCODE_ATOMIC_FA && bsn_has_peer_room(ep->sq))
-			return bsn_peer_fetch_add_rung(ep, swap_add, sge, remote, compare, id);
-		if (!(flags & ~BSN_F_PLAIN) && bsn_has_peer_room(ep->sq))
-			return bsn_peer_atomic(ep, sge, remote, swap_add, compare, id, what);
-		const uint64_t operand[2] = { swap_add,
-					      compare }; /* here: the calls above are jumps */
+		const bool has_room = bsn_fits(ep->sq, ep->sq->peer_limit, 2 * BSN_BB_SIZE);
+		const bsn_v2 operands = { swap_add, compare };
+		if (bsn_is_rung(flags) && opcode == BSN_OPCODE_ATOMIC_CS)
+			return has_room ? bsn_peer_cmp_swap_rung(ep, sge, remote, id, swap_add, compare)
+					: bsn_peer_cmp_swap_rung_full(ep, sge, remote, id, swap_add, compare);
+		if (bsn_is_rung(flags) && opcode == BSN_OPCODE_ATOMIC_FA)
+			return has_room ? bsn_peer_fetch_add_rung(ep, sge, remote, id, swap_add, ep->sq)
+					: bsn_peer_fetch_add_rung_full(ep, sge, remote, id, swap_add, ep->sq);
+		if (!(flags & ~BSN_F_PLAIN))
+			return has_room ? bsn_peer_atomic(ep, sge, remote, id, what, operands)
+					: bsn_peer_atomic_full(ep, sge, remote, id, what, operands);
+		const uint64_t operand[2] = { swap_add, compare };
 		return ep->sq->posts->atomic(ep, what, sge, remote, operand, id);
 	}
 	sq = ep->sq;
@@ -2147,7 +2233,7 @@ BSN_ALWAYS_INLINE int bsn_put_prepared(struct bsn_ep *ep, unsigned prefix_ds, un
 	struct bsn_regs r;
 	uint8_t *const wqe = bsn_sq_take_known(sq, &r, bsn_bytes_of_ds(ds));
 
-	bsn_keep_peer_id(sq, wqe, bsn_peer_of(ep), id);
+	bsn_keep_peer_id_later(&r, bsn_peer_of(ep), id);
 	bsn_begin_of(&r, bsn_peer_of(ep), prefix_ds,
 		     (struct bsn_be64){ bsn_to_be64(sq->ctrl_next | prefix_ds).raw + p->ctrl0.raw },
 		     bsn_ctrl1(sq, flags,

@@ -45,6 +45,15 @@ BSN_HEADER_BEGIN
 #define BSN_HIDE(x) __asm__("" : "+r"(x))
 #endif
 
+/* The same of a vector. */
+#if defined(__clang__)
+#define BSN_HIDE_V2(v) ((void)(v))
+#elif defined(__x86_64__)
+#define BSN_HIDE_V2(v) __asm__("" : "+x"(v))
+#else
+#define BSN_HIDE_V2(v) __asm__("" : "+w"(v))
+#endif
+
 /* The compiler knows nothing of a variable in memory, and loads it anew. */
 #define BSN_FORGET(x) __asm__("" : "+m"(x))
 

@@ -229,18 +229,19 @@ struct bsn_sq {
 	uint32_t max_inline;      /* bytes; mlx5: BSN_DS_INLINE_MAX or more, else 0 */
 	uint8_t max_sge;
 	uint8_t read_sge;         /* SGEs of a READ: @max_sge, or 0 if it takes none */
+	uint8_t write_sge;        /* the same of a WRITE */
 	uint8_t max_ds;           /* of one WQE */
 	uint8_t signal_every;     /* 0: never by itself */
 	uint8_t transport;        /* enum bsn_transport */
 	uint8_t store;            /* enum bsn_store */
 	uint8_t has_peers;        /* its endpoints are struct bsn_peer */
-	uint8_t gives_results;    /* BSN_SENDS_GIVE, or 0 */
 	uint32_t qpn;
 	uint32_t inline_straight; /* lengths from BSN_INLINE_STRAIGHT_MIN on that straight code may copy */
 	const struct bsn_sq_path *path; /* NULL: mlx5 */
 	uint8_t *hidden;          /* one a slot: the library signaled the WQE that begins there */
 	uint32_t capacity_bb;     /* blocks that may be outstanding: what the CQ has room for */
 	uint8_t has_big_endian_results; /* of atomics of 8 bytes, in memory */
+	uint8_t gives_results;    /* BSN_SENDS_GIVE, or 0 */
 	const struct bsn_sq_posts *posts; /* never NULL */
 
 	struct bsn_route route __attribute__((aligned(64))); /* the poller's line */

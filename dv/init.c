@@ -127,6 +127,7 @@ struct bsn_sq *bsn_sq_alloc(const struct bsn_sq_init *init)
 	sq->has_big_endian_results = init->has_big_endian_results;
 	sq->ops = bsn_sq_ops_of(init->transport, init->has_atomics);
 	sq->can = can_of(sq->ops);
+	sq->write_sge = sq->ops >> BSN_OPCODE_RDMA_WRITE & 1 ? sq->max_sge : 0;
 	sq->read_sge = sq->can & BSN_CAN_READ ? sq->max_sge : 0;
 	sq->ce_quiet = (uint8_t)(bsn_ctrl_word(&quiet, 1) >> 32);
 	sq->signal_every = bsn_sq_signal_every(init->capacity_bb, bsn_bb_of_ds(init->max_ds),

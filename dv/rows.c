@@ -56,7 +56,7 @@ BSN_ALWAYS_INLINE int put_several(struct bsn_sq *sq, const struct bsn_sge *sge, 
 				  bool has_raddr, uint32_t flags)
 {
 	const unsigned ds = 1 + has_raddr + count;
-	struct bsn_regs r;
+	struct bsn_regs r = { .keeps_later = false };
 
 	if (has_raddr)
 		r.ds[1] = bsn_ds_raddr(remote);
@@ -176,18 +176,19 @@ BSN_ALWAYS_INLINE bool has_peer_block(const struct bsn_sq *sq)
 typedef int sgl_post(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge, const struct bsn_remote *remote,
 		     uint32_t imm, uint64_t id);
 
-/* SGEs, with any flags. The compiler knows @kind, here and below. */
+/* SGEs, with any flags. @knows_room: for two blocks. The compiler knows it, and @kind, here and below. */
 BSN_ALWAYS_INLINE int post_peer_any(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,
 				    const struct bsn_remote *remote, uint32_t imm, uint64_t id,
-				    const struct bsn_kind *kind)
+				    const struct bsn_kind *kind, bool knows_room)
 {
 	struct bsn_sq *sq = ep->sq;
+	const bool has_two = knows_room || has_two_blocks(sq); /* the functions for several SGEs want them */
 
 #define POST_RUNG(count)                                                                           \
-	if (kind == &bsn_kind_write && what == BSN_WHAT(BSN_OPCODE_RDMA_WRITE, BSN_F_RUNG, count##u)) \
-		return bsn_peer_write_rung##count(ep, sq, sge, remote, sq->slot, id);              \
-	if (kind == &bsn_kind_read && what == BSN_WHAT(BSN_OPCODE_RDMA_READ, BSN_F_RUNG, count##u)) \
-		return bsn_peer_read_rung##count(ep, sq, sge, remote, sq->slot, id);
+	if (kind == &bsn_kind_write && has_two && what == BSN_WHAT(BSN_OPCODE_RDMA_WRITE, BSN_F_RUNG, count##u)) \
+		return bsn_peer_write_rung##count(ep, sge, remote, id, sq->slot, sq);              \
+	if (kind == &bsn_kind_read && has_two && what == BSN_WHAT(BSN_OPCODE_RDMA_READ, BSN_F_RUNG, count##u)) \
+		return bsn_peer_read_rung##count(ep, sge, remote, id, sq->slot, sq);
 	POST_RUNG(2)
 	POST_RUNG(3)
 	POST_RUNG(4)
@@ -196,12 +197,14 @@ BSN_ALWAYS_INLINE int post_peer_any(struct bsn_ep *ep, uint32_t what, const stru
 		return post_sgl(ep, what, sge, remote, imm, id);
 	if (count_of(what) == 1 && has_peer_block(sq) && bsn_are_plain(sge, 1))
 		return bsn_post_piece(ep, kind, bsn_ds_data(sge), remote, id, imm, what & BSN_F_PLAIN);
+	if (!has_two)
+		return post_sgl(ep, what, sge, remote, imm, id);
 	if (kind->has_remote && count_of(what) == 2)
-		return bsn_peer_rdma2(ep, what, sge, remote, imm, id);
+		return bsn_peer_rdma2(ep, sge, remote, id, (uint64_t)imm << 32 | what);
 	if (kind->has_remote && count_of(what) == 3)
-		return bsn_peer_rdma3(ep, what, sge, remote, imm, id);
+		return bsn_peer_rdma3(ep, sge, remote, id, (uint64_t)imm << 32 | what);
 	if (kind->has_remote && count_of(what) == 4)
-		return bsn_peer_rdma4(ep, what, sge, remote, imm, id);
+		return bsn_peer_rdma4(ep, sge, remote, id, (uint64_t)imm << 32 | what);
 	return post_sgl(ep, what, sge, remote, imm, id);
 }
 
@@ -235,15 +238,14 @@ static __attribute__((noinline)) int post_peer_long(struct bsn_ep *ep, uint32_t 
 }
 
 /* A rung WRITE, where there are two blocks. */
-static __attribute__((noinline)) int post_peer_long_write(struct bsn_ep *ep, uint32_t what, const void *data,
+static __attribute__((noinline)) int post_peer_long_write(struct bsn_ep *ep, size_t length, const void *data,
 							  const struct bsn_remote *remote, uint32_t imm,
 							  uint64_t id)
 {
-	const uint32_t length = count_of(what);
 	const struct bsn_sq *sq = ep->sq;
 
 #define UNIT(i) bsn_unit((const uint8_t *)data, length, i)
-	if (bsn_peer_of(ep)->prefix_ds == BSN_COMPACT_DS && length <= sq->max_inline)
+	if (length <= sq->max_inline)
 		switch (bsn_units_of(length)) {
 		case 2: return bsn_peer_units_rung2(ep, sq->slot, remote, id, UNIT(0), UNIT(1));
 		case 3: return bsn_peer_units_rung3(ep, sq->slot, remote, id, UNIT(0), UNIT(1), UNIT(2));
@@ -254,7 +256,8 @@ static __attribute__((noinline)) int post_peer_long_write(struct bsn_ep *ep, uin
 		default: break;
 		}
 #undef UNIT
-	return post_peer_long(ep, what, data, remote, imm, id);
+	return post_peer_long(ep, BSN_WHAT(BSN_OPCODE_RDMA_WRITE, BSN_F_RUNG | BSN_F_INLINE, length), data, remote,
+			      imm, id);
 }
 
 /* Called by a jump, for which no register is saved. */
@@ -276,7 +279,7 @@ BSN_ALWAYS_INLINE int post_peer_data(struct bsn_ep *ep, uint32_t what, const voi
 		return post_peer_else(ep, what, data, remote, imm, id);
 	if (length > BSN_DS_INLINE_MAX && kind == &bsn_kind_write && flags == BSN_F_RUNG &&
 	    (knows_room || has_two_blocks(ep->sq)))
-		return post_peer_long_write(ep, what, data, remote, imm, id);
+		return post_peer_long_write(ep, length, data, remote, imm, id);
 	if (length - 1 >= BSN_DS_INLINE_MAX)
 		return kind->has_remote ? post_peer_long(ep, what, data, remote, imm, id) :
 					  post_peer_else(ep, what, data, remote, imm, id);
@@ -310,12 +313,19 @@ BSN_ALWAYS_INLINE int post_peer_data(struct bsn_ep *ep, uint32_t what, const voi
 		struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,                       \
 		const struct bsn_remote *remote, uint32_t imm, uint64_t id)                        \
 	{                                                                                          \
-		return post_peer_any(ep, what, sge, remote, imm, id, &bsn_kind_##name);            \
+		return post_peer_any(ep, what, sge, remote, imm, id, &bsn_kind_##name, false);     \
+	}                                                                                          \
+	static __attribute__((noinline)) int post_peer_##name##_any_now(                           \
+		struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,                       \
+		const struct bsn_remote *remote, uint32_t imm, uint64_t id)                        \
+	{                                                                                          \
+		return post_peer_any(ep, what, sge, remote, imm, id, &bsn_kind_##name, true);      \
 	}
 #define POST_PEER_ONE(name, after, flags)                                                          \
 	POST_PEER_TWICE(post_peer_##name##after, struct bsn_sge,                                   \
 			post_peer_one(ep, what, data, remote, imm, id, &bsn_kind_##name, flags,    \
-				      post_peer_##name##_any, knows_room))
+				      knows_room ? post_peer_##name##_any_now : post_peer_##name##_any, \
+				      knows_room))
 #define POST_PEER_DATA(name, after, flags)                                                         \
 	POST_PEER_TWICE(post_peer_##name##_data##after, void,                                      \
 			post_peer_data(ep, what, data, remote, imm, id, &bsn_kind_##name, flags, knows_room))
@@ -345,15 +355,15 @@ POST_PEER_DATAS(send_imm)
 #undef POST_PEER_ANY
 #undef POST_PEER_TWICE
 
-/* The inline code's functions cannot fail where there are two blocks and the queue has the operation. */
+/* The inline code's functions want two blocks. */
 BSN_ALWAYS_INLINE int post_peer_atomic_now(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,
 					   const struct bsn_remote *remote, const uint64_t operand[2],
 					   uint64_t id)
 {
-	if (what == BSN_WHAT(BSN_OPCODE_ATOMIC_FA, BSN_F_RUNG, 1u) && is_one_of(ep->sq->ops, BSN_OPCODE_ATOMIC_FA))
-		return bsn_peer_fetch_add_rung(ep, operand[0], sge, remote, operand[1], id);
-	if (what == BSN_WHAT(BSN_OPCODE_ATOMIC_CS, BSN_F_RUNG, 1u) && is_one_of(ep->sq->ops, BSN_OPCODE_ATOMIC_CS))
-		return bsn_peer_cmp_swap_rung(ep, operand[0], sge, remote, operand[1], id);
+	if (what == BSN_WHAT(BSN_OPCODE_ATOMIC_CS, BSN_F_RUNG, 1u))
+		return bsn_peer_cmp_swap_rung(ep, sge, remote, id, operand[0], operand[1]);
+	if (what == BSN_WHAT(BSN_OPCODE_ATOMIC_FA, BSN_F_RUNG, 1u))
+		return bsn_peer_fetch_add_rung(ep, sge, remote, id, operand[0], ep->sq);
 	return bsn_sq_post_atomic(ep, what, sge, remote, operand, id);
 }
 

@@ -1253,6 +1253,8 @@ static void each_is_as_the_long_way(struct fake_attr attr, uint64_t without,
 	attr.signal_every = 5;
 	f = fake_create(&attr);
 	f->sq->ops &= ~without;
+	f->sq->read_sge = f->sq->ops >> BSN_OPCODE_RDMA_READ & 1 ? f->sq->max_sge : 0;
+	f->sq->write_sge = f->sq->ops >> BSN_OPCODE_RDMA_WRITE & 1 ? f->sq->max_sge : 0;
 	known_refused = 0;
 	each_to_one_of_many(f, each);
 	assert_true(known_refused > 0);
