@@ -53,13 +53,13 @@ BSN_ALWAYS_INLINE int bsn_try_sges(struct bsn_ep *ep, unsigned opcode, unsigned 
 
 /* Of 2 to 4 SGEs. */
 #define BSN_POST_SEVERAL(name, ...)                                                                \
-	(bsn_fits(ep->sq, ep->sq->peer_limit, 2 * BSN_BB_SIZE)                                     \
-		 ? (count == 2   ? name##2(ep, sge, remote, id, __VA_ARGS__)                       \
-		    : count == 3 ? name##3(ep, sge, remote, id, __VA_ARGS__)                       \
-				 : name##4(ep, sge, remote, id, __VA_ARGS__))                      \
-		 : (count == 2   ? name##2_full(ep, sge, remote, id, __VA_ARGS__)                  \
-		    : count == 3 ? name##3_full(ep, sge, remote, id, __VA_ARGS__)                  \
-				 : name##4_full(ep, sge, remote, id, __VA_ARGS__)))
+	(count == 2   ? name##2(ep, sge, remote, id, __VA_ARGS__)                                  \
+	 : count == 3 ? name##3(ep, sge, remote, id, __VA_ARGS__)                                  \
+		      : name##4(ep, sge, remote, id, __VA_ARGS__))
+#define BSN_POST_SEVERAL_FULL(name, ...)                                                           \
+	(count == 2   ? name##2_full(ep, sge, remote, id, __VA_ARGS__)                             \
+	 : count == 3 ? name##3_full(ep, sge, remote, id, __VA_ARGS__)                             \
+		      : name##4_full(ep, sge, remote, id, __VA_ARGS__))
 BSN_ALWAYS_INLINE int bsn_build_flags(struct bsn_ep *ep, const struct bsn_kind *kind,
 				      const struct bsn_sge *sge, unsigned count,
 				      const struct bsn_remote *remote, uint32_t imm, uint64_t id,
@@ -82,16 +82,21 @@ BSN_ALWAYS_INLINE int bsn_build_flags(struct bsn_ep *ep, const struct bsn_kind *
 	}
 	/* All of these take the same, so that nothing here is prepared for another call. */
 	if (kind->has_remote && !(flags & ~BSN_F_PLAIN) && count > 1 && count <= BSN_MAX_PLAIN_SGE) {
+		const bool fits = bsn_fits(ep->sq, ep->sq->peer_limit, 2 * BSN_BB_SIZE);
 		const uint64_t what = (uint64_t)imm << 32 | BSN_WHAT(opcode, flags, 0u);
 		if (bsn_is_rung(flags) && opcode == BSN_OPCODE_RDMA_WRITE)
-			return BSN_POST_SEVERAL(bsn_peer_write_rung, ep->sq->slot, ep->sq);
+			return fits ? BSN_POST_SEVERAL(bsn_peer_write_rung, ep->sq->slot, ep->sq)
+				    : BSN_POST_SEVERAL_FULL(bsn_peer_write_rung, ep->sq->slot, ep->sq);
 		if (bsn_is_rung(flags) && opcode == BSN_OPCODE_RDMA_READ)
-			return BSN_POST_SEVERAL(bsn_peer_read_rung, ep->sq->slot, ep->sq);
-		return BSN_POST_SEVERAL(bsn_peer_rdma, what);
+			return fits ? BSN_POST_SEVERAL(bsn_peer_read_rung, ep->sq->slot, ep->sq)
+				    : BSN_POST_SEVERAL_FULL(bsn_peer_read_rung, ep->sq->slot, ep->sq);
+		if (fits)
+			return BSN_POST_SEVERAL(bsn_peer_rdma, what);
 	}
 	return bsn_post_sgl_cold(ep, opcode, sge, bsn_what_count(count), remote, imm, id, flags);
 }
 
+#undef BSN_POST_SEVERAL_FULL
 #undef BSN_POST_SEVERAL
 
 /*

@@ -166,11 +166,13 @@ BSN_ALWAYS_INLINE void bsn_copy(uint8_t *reg, const uint8_t *wqe, size_t bytes,
 {
 	const size_t left = known * BSN_DS_SIZE, known_bytes = bsn_bytes_of_ds(known);
 	/* What goes to the device after a WQE that ends inside a block. It does not read that: any vector will do. */
-	bsn_v2 filler = known > 1 && r->ds[1].is_vector ? r->ds[1].v : (bsn_v2){ 0, 0 };
+	const bool has_prefix = known > 1 && r->ds[1].is_vector; /* then a register for @wqe would cost more than it saves */
+	bsn_v2 filler = has_prefix ? r->ds[1].v : (bsn_v2){ 0, 0 };
 
 #define BSN_COPY_REG(i)                                                                            \
 	if ((i) < known && by_16) {                                                                \
-		filler = bsn_vector_stored(r->ds[i], wqe + BSN_DS_SIZE * (i));                     \
+		filler = has_prefix ? bsn_vector_of(r->ds[i])                                      \
+				    : bsn_vector_stored(r->ds[i], wqe + BSN_DS_SIZE * (i));        \
 		bsn_store_mmio_v2(reg + BSN_DS_SIZE * (i), filler);                                \
 	} else if ((i) < known) {                                                                  \
 		bsn_store_mmio_ds(reg + BSN_DS_SIZE * (i), r->ds[i]);                              \

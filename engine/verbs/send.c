@@ -570,13 +570,15 @@ BSN_ALWAYS_INLINE bool has_only(uint32_t what, uint32_t flags)
 BSN_ALWAYS_INLINE bool are_taken(const struct send_queue *sq, unsigned count,
 				 const struct bsn_sge *sge)
 {
+	const struct bsn_sge *last;
 	uint32_t lengths;
 
 	if (BSN_UNLIKELY(count - 1 >= sq->hot.max_sge))
 		return false;
-	lengths = sge[0].length | sge[count - 1].length;
-	for (unsigned i = 1; i + 1 < count; i++)
-		lengths |= sge[i].length;
+	last = &sge[count - 1];
+	lengths = sge->length | last->length;
+	while (--last > sge) /* down, so that no other register is needed */
+		lengths |= last->length;
 	return BSN_LIKELY(lengths <= BSN_DATA_MAX_BYTES);
 }
 
@@ -732,9 +734,21 @@ BSN_ALWAYS_INLINE uint32_t count_beyond(uint32_t what, uint32_t like)
 			       .remote = remote, .imm = imm, .peer = PEER(ep),                     \
 			       .is_xrc = IS_XRC(ep), .id = id }
 
-/* Where room has to be made, all is in memory meanwhile, so that no register is saved. */
+/* Where room has to be made, another function goes on, so that this one saves no register for that. */
 #define POST(name, data_type, is_such, op, is_taken, data_form, list, has_place, make_place,       \
 	     flags, otherwise)                                                                     \
+	static __attribute__((noinline)) int post_##name##_anew(                                   \
+		struct bsn_ep *ep, uint32_t what, data_type data,                                  \
+		const struct bsn_remote *remote, uint32_t imm, uint64_t id)                        \
+	{                                                                                          \
+		const struct bsn_sge piece = { (uintptr_t)data, count_of(what), 0 };               \
+		struct send_queue *sq = send_queue_of(ep->sq);                                     \
+                                                                                                   \
+		(void)piece;                                                                       \
+		if (!make_place(sq))                                                               \
+			return refuse_full(sq, what);                                              \
+		return post_known(sq, POSTED(op, flags, data_form, count_of(what), list), what);   \
+	}                                                                                          \
 	static __attribute__((noinline)) int post_##name(                                          \
 		struct bsn_ep *ep, uint32_t what, data_type data,                                  \
 		const struct bsn_remote *remote, uint32_t imm, uint64_t id)                        \
@@ -742,23 +756,14 @@ BSN_ALWAYS_INLINE uint32_t count_beyond(uint32_t what, uint32_t like)
 		const uint32_t like =                                                              \
 			BSN_WHAT(op, (flags) | ((data_form) == ONE_PIECE ? BSN_F_INLINE : 0), 0);  \
 		struct send_queue *sq = send_queue_of(ep->sq);                                     \
-		uint32_t count = count_beyond(what, like);                                         \
+		const uint32_t count = count_beyond(what, like);                                   \
+		const struct bsn_sge piece = { (uintptr_t)data, count, 0 };                        \
                                                                                                    \
+		(void)piece;                                                                       \
 		if (BSN_UNLIKELY(!(is_such) || !(is_taken)))                                       \
 			return post_##otherwise(ep, what, data, remote, imm, id);                  \
-		if (BSN_UNLIKELY(!(has_place))) {                                                  \
-			sq->held = (struct held){ data, what, count, imm, remote, id };            \
-			if (!make_place(sq))                                                       \
-				return refuse_full(sq, sq->held.what);                             \
-			data = sq->held.data;                                                      \
-			what = sq->held.what;                                                      \
-			count = sq->held.count;                                                    \
-			imm = sq->held.imm;                                                        \
-			remote = sq->held.remote;                                                  \
-			id = sq->held.id;                                                          \
-		}                                                                                  \
-		const struct bsn_sge piece = { (uintptr_t)data, count, 0 };                        \
-		(void)piece;                                                                       \
+		if (BSN_UNLIKELY(!(has_place)))                                                    \
+			return post_##name##_anew(ep, what, data, remote, imm, id);                \
 		return post_known(sq, POSTED(op, flags, data_form, count, list), what);            \
 	}
 

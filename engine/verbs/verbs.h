@@ -62,11 +62,9 @@ struct kept {
  */
 struct held {
 	const void *data; /* SGEs, or one piece */
-	uint32_t what;
 	uint32_t count; /* of SGEs or bytes */
 	uint32_t imm;
 	const struct bsn_remote *remote; /* not beside @data: gcc 12 would make a vector of them, to store it */
-	uint64_t id;
 };
 
 struct send_queue {
