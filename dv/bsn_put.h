@@ -186,7 +186,7 @@ BSN_ALWAYS_INLINE int bsn_put_long(struct bsn_sq *sq, uint8_t **limit,
 			bsn_put_inline_end(wqe + first - BSN_DS_INLINE_MAX, data, length);
 	} else if (!known && length < BSN_LITTLE_MIN) {
 		return BSN_NOT_PLAIN; /* too short */
-	} else if ((known && (uint32_t)length >= BSN_INLINE_STRAIGHT_MIN) || (uint32_t)length > sq->max_inline) {
+	} else if ((known && (uint32_t)length >= BSN_INLINE_STRAIGHT_MIN) || (uint32_t)length > sq->put_inline) {
 		return BSN_NOT_PLAIN;
 	} else if ((uint32_t)length < BSN_INLINE_STRAIGHT_MIN && length > BSN_DS_INLINE_MAX) {
 		/* gcc 12 would copy @count if it were looked at */

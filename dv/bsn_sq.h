@@ -226,7 +226,7 @@ struct bsn_sq {
 	uint64_t ops;             /* opcodes that it takes, a bit each */
 	uintptr_t ids;            /* see bsn_id_of() and bsn_peer_ids() */
 	uint32_t bb_mask;         /* BBs in the ring, less one */
-	uint32_t max_inline;      /* bytes; mlx5: BSN_DS_INLINE_MAX or more, else 0 */
+	uint32_t put_inline;      /* bytes that the inline code may put: @max_inline; 0 on plain verbs */
 	uint8_t max_sge;
 	uint8_t read_sge;         /* SGEs of a READ: @max_sge, or 0 if it takes none */
 	uint8_t write_sge;        /* the same of a WRITE */
@@ -239,6 +239,7 @@ struct bsn_sq {
 	uint32_t inline_straight; /* lengths from BSN_INLINE_STRAIGHT_MIN on that straight code may copy */
 	const struct bsn_sq_path *path; /* NULL: mlx5 */
 	uint8_t *hidden;          /* one a slot: the library signaled the WQE that begins there */
+	uint32_t max_inline;      /* bytes; mlx5: BSN_DS_INLINE_MAX or more */
 	uint32_t capacity_bb;     /* blocks that may be outstanding: what the CQ has room for */
 	uint8_t has_big_endian_results; /* of atomics of 8 bytes, in memory */
 	uint8_t gives_results;    /* BSN_SENDS_GIVE, or 0 */

@@ -118,6 +118,7 @@ struct bsn_sq *bsn_sq_alloc(const struct bsn_sq_init *init)
 	sq->bb_mask = init->count_bb - 1;
 	sq->capacity_bb = init->capacity_bb;
 	sq->max_inline = init->max_inline > BSN_DS_INLINE_MAX ? init->max_inline : BSN_DS_INLINE_MAX;
+	sq->put_inline = sq->max_inline;
 	sq->inline_straight = inline_straight(sq->max_inline);
 	sq->max_sge = (uint8_t)(init->max_sge < UINT8_MAX ? init->max_sge : UINT8_MAX);
 	sq->max_ds = (uint8_t)(init->max_ds < BSN_SEND_MAX_DS ? init->max_ds : BSN_SEND_MAX_DS);

@@ -245,7 +245,7 @@ static __attribute__((noinline)) int post_peer_long_write(struct bsn_ep *ep, siz
 	const struct bsn_sq *sq = ep->sq;
 
 #define UNIT(i) bsn_unit((const uint8_t *)data, length, i)
-	if (length <= sq->max_inline)
+	if (length <= sq->put_inline)
 		switch (bsn_units_of(length)) {
 		case 2: return bsn_peer_units_rung2(ep, sq->slot, remote, id, UNIT(0), UNIT(1));
 		case 3: return bsn_peer_units_rung3(ep, sq->slot, remote, id, UNIT(0), UNIT(1), UNIT(2));

@@ -218,7 +218,7 @@ BSN_ALWAYS_INLINE void append_list(struct send_queue *sq, const struct posted *p
 	wr->send_flags = send_flags_of(p->what);
 	list_remote(wr, p);
 	if (p->form == ONE_PIECE || (p->form == ANY_DATA && p->what & BSN_F_INLINE))
-		list_inline(wr, p, sq->inline_data + (size_t)slot * sq->max_inline);
+		list_inline(wr, p, sq->inline_data + (size_t)slot * sq->hot.max_inline);
 	else
 		list_sges(wr, p);
 }
@@ -1061,7 +1061,7 @@ int verbs_sq_make(struct bsn_qp *qp, const struct bsn_qp_attr *attr)
 	sq->invalidated = flags_of_invalidation(qp->device);
 	sq->hot.qpn = qp->verbs->qp_num;
 	sq->hot.capacity_bb = sq->capacity;
-	sq->max_inline = qp->limits.max_inline;
+	sq->hot.max_inline = qp->limits.max_inline;
 	sq->hot.max_sge = (uint8_t)(qp->limits.max_send_sge < UINT8_MAX ? qp->limits.max_send_sge
 									: UINT8_MAX);
 	sq->hot.max_ds =
@@ -1071,8 +1071,8 @@ int verbs_sq_make(struct bsn_qp *qp, const struct bsn_qp_attr *attr)
 	sq->hot.ops = ops_of(qp);
 	sq->sge_ops = sq->hot.ops & bsn_wqe_sets.with_list;
 	sq->inline_ops = sq->hot.ops & bsn_wqe_sets.with_gather;
-	sq->max_piece = sq->max_inline < BSN_WHAT_COUNT_MAX ? sq->max_inline
-							    : BSN_WHAT_COUNT_MAX - 1;
+	sq->max_piece = sq->hot.max_inline < BSN_WHAT_COUNT_MAX ? sq->hot.max_inline
+								: BSN_WHAT_COUNT_MAX - 1;
 	sq->quiet = sq->hot.signal_every;
 	set_head(sq, 0);
 	init_route(qp, sq);

@@ -87,7 +87,6 @@ struct send_queue {
 	uint32_t rung;         /* the first request that was not handed in */
 	uint32_t quiet;        /* unsignaled posts until one's turn to be signaled is looked at */
 	uint32_t always;       /* BSN_F_SIGNALED of a queue that signals all, else 0 */
-	uint32_t max_inline;   /* bytes */
 	uint32_t max_piece;    /* bytes of inline data that BSN_WHAT() can say */
 	uint64_t sge_ops;      /* opcodes that a list of SGEs makes a request of, a bit each */
 	uint64_t inline_ops;   /* those that inline data do */

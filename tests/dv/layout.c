@@ -20,7 +20,7 @@ ASSERT_LINE(bsn_sq, ep, 0);
 ASSERT_LINE(bsn_sq, slot, 0);
 ASSERT_LINE(bsn_sq, publish, 0);
 ASSERT_LINE(bsn_sq, ring, 1);
-ASSERT_LINE(bsn_sq, max_inline, 1);
+ASSERT_LINE(bsn_sq, put_inline, 1);
 ASSERT_LINE(bsn_rq, slot, 0);
 ASSERT_LINE(bsn_rq, stride_log2, 0);
 ASSERT_LINE(bsn_rq, poller_ids, 1);
@@ -48,8 +48,8 @@ _Static_assert(offsetof(struct bsn_sq, ep) == 0 && offsetof(struct bsn_peer, ep)
 	F(bsn_sq, ep) F(bsn_sq, slot) F(bsn_sq, limit) F(bsn_sq, peer_limit) F(bsn_sq, record) \
 	F(bsn_sq, lane) F(bsn_sq, ctrl_next) F(bsn_sq, pi) F(bsn_sq, last) F(bsn_sq, quiet) \
 	F(bsn_sq, ce_quiet) F(bsn_sq, can) F(bsn_sq, publish) \
-	F(bsn_sq, ring) F(bsn_sq, ids) F(bsn_sq, bb_mask) F(bsn_sq, max_inline) F(bsn_sq, max_sge) \
-	F(bsn_sq, has_peers) F(bsn_sq, posts) F(bsn_sq, inline_straight) F(bsn_sq, read_sge) F(bsn_sq, route) \
+	F(bsn_sq, ring) F(bsn_sq, ids) F(bsn_sq, bb_mask) F(bsn_sq, put_inline) F(bsn_sq, max_sge) \
+	F(bsn_sq, has_peers) F(bsn_sq, posts) F(bsn_sq, inline_straight) F(bsn_sq, read_sge) F(bsn_sq, write_sge) F(bsn_sq, route) \
 	F(bsn_sq, count_rung) \
 	F(bsn_sq, count_doorbells) \
 	F(bsn_route, ring) F(bsn_route, user) F(bsn_route, rq) F(bsn_route, mask) \
