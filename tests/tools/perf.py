@@ -551,8 +551,8 @@ def test_cost_of_the_bus(bench):
         'write_batch16_sge': (1 / 16, 0.5, 2 / 16, 64, 1),
         'send': (8, 64, 0, 0, 2),
     }
-    # What fills a block is in a vector register, and goes by 16 bytes.
-    blocks = {'write_sge': 7, 'write_sge4': 14, 'send': 6}
+    # What fills a block is in a vector register, and goes by 16 bytes, and so does a WQE of several SGEs.
+    blocks = {'write_sge': 7, 'write_sge4': 8, 'send': 6}
     names = 'mmio', 'mmio_bytes', 'wqe_fetch', 'wqe_fetch_bytes', 'cqe_write'
     rows = asked(bench, '--store', '8x8', '--op', 'poll_1,' + ','.join(expected))
     check(set(rows) == set(expected), rows)
