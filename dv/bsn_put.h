@@ -134,6 +134,8 @@ BSN_ALWAYS_INLINE int bsn_put_two(struct bsn_sq *sq, uint8_t **limit,
 	struct bsn_regs r;
 	uint8_t *wqe;
 
+	if (known && (uint32_t)length > sq->put_inline)
+		return BSN_NOT_PLAIN;
 	if (!known && !bsn_fits(sq, *limit, bytes))
 		return BSN_NO_ROOM;
 	if (__builtin_constant_p(length))
@@ -184,15 +186,15 @@ BSN_ALWAYS_INLINE int bsn_put_long(struct bsn_sq *sq, uint8_t **limit,
 		bsn_sq_take(sq, &r, bytes);
 		if (!__builtin_constant_p(length))
 			bsn_put_inline_end(wqe + first - BSN_DS_INLINE_MAX, data, length);
-	} else if (!known && length < BSN_LITTLE_MIN) {
-		return BSN_NOT_PLAIN; /* too short */
-	} else if ((known && (uint32_t)length >= BSN_INLINE_STRAIGHT_MIN) || (uint32_t)length > sq->put_inline) {
-		return BSN_NOT_PLAIN;
+	} else if (!known && (length < BSN_LITTLE_MIN || (uint32_t)length > sq->put_inline)) {
+		return BSN_NOT_PLAIN; /* too short, or too long */
 	} else if ((uint32_t)length < BSN_INLINE_STRAIGHT_MIN && length > BSN_DS_INLINE_MAX) {
 		/* gcc 12 would copy @count if it were looked at */
 		return bsn_put_two(sq, limit, peer, prefix_ds, opcode, data, length, known, remote,
 				   has_remote, imm, id, flags);
 	} else {
+		if (known)
+			return BSN_NOT_PLAIN;
 		count /= BSN_DS_SIZE;
 		straight = BSN_INLINE_STRAIGHT_DS; /* and more: the queue takes more than straight code copies */
 		bytes = bsn_whole_blocks(first + length - BSN_DS_INLINE_MAX);

@@ -87,33 +87,19 @@ COST_INLINE void take_turn(struct bunsen_queue *q, struct bunsen_hot *h, struct 
 
 /* -- the loops ---------------------------------------------------------------------------------- */
 
-/* Flags and counts that only a variable tells. */
-COST_INLINE int run_hidden_posts(struct bunsen_queue *q, unsigned count, struct cost_shape shape)
-{
-	struct bunsen_hot h = bunsen_hot_of(q);
-	unsigned flags = BSN_F_SIGNALED | (shape.batch == 1 ? BSN_F_RING : 0), sges = shape.n;
-	int bad = 0;
-
-	COST_HIDE(flags);
-	COST_HIDE(sges);
-	COST_POSTS(count, shape.batch, take_turn(q, &h, shape),
-		   bad |= post(q, h, shape, i, flags, sges), bad |= shape.batch == 1 ? 0 : bsn_ring(h.sq))
-	return bad;
-}
-
-/* Flags that are written down where a request is posted, as in most programs. */
 COST_INLINE int run_posts(struct bunsen_queue *q, unsigned count, struct cost_shape shape)
 {
 	struct bunsen_hot h = bunsen_hot_of(q);
+	const bool rings = shape.batch == 1;
+	unsigned flags = BSN_F_SIGNALED | (rings ? BSN_F_RING : 0), sges = shape.n;
 	int bad = 0;
 
-	if (shape.batch == 1) {
-		COST_POSTS(count, 1, take_turn(q, &h, shape),
-			   bad |= post(q, h, shape, i, BSN_F_SIGNALED | BSN_F_RING, shape.n), )
-	} else {
-		COST_POSTS(count, shape.batch, take_turn(q, &h, shape),
-			   bad |= post(q, h, shape, i, BSN_F_SIGNALED, shape.n), bad |= bsn_ring(h.sq))
+	if (shape.known == COST_HIDDEN) {
+		COST_HIDE(flags);
+		COST_HIDE(sges);
 	}
+	COST_POSTS(count, shape.batch, take_turn(q, &h, shape),
+		   bad |= post(q, h, shape, i, flags, sges), bad |= rings ? 0 : bsn_ring(h.sq))
 	return bad;
 }
 
@@ -165,7 +151,6 @@ COST_INLINE int run_shape(void *queue, unsigned count, struct cost_shape shape)
 {
 	return cost_polls(shape.what)                            ? run_polls(queue, count, shape)
 	       : shape.what == COST_RECV && shape.batch > 1 ? run_recvs(queue, count, shape)
-	       : shape.known == COST_HIDDEN                 ? run_hidden_posts(queue, count, shape)
 							    : run_posts(queue, count, shape);
 }
 
