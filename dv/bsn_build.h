@@ -245,13 +245,10 @@ BSN_ALWAYS_INLINE int bsn_put_units(struct bsn_ep *ep, struct bsn_sq *sq, uint8_
 				    uint64_t id, uint32_t flags)
 {
 	const unsigned n = 2 + prefix_ds, ds = n + count;
-	const size_t bytes = bsn_bytes_of_ds(ds);
 	struct bsn_regs r;
 
-	/* As in bsn_put_peer_sges(). */
 	r.moves_later = true;
-	bsn_keep_peer_id_later(&r, bsn_peer_of(ep), id);
-	bsn_begin_of(&r, bsn_peer_of(ep), prefix_ds, (struct bsn_be64){ 0 }, bsn_ctrl1(sq, flags, imm));
+	bsn_begin_peer(&r, sq, bsn_peer_of(ep), prefix_ds, NULL, imm, id, flags);
 	r.ds[n - 1] = bsn_ds_raddr(remote);
 	r.ds[n] = bsn_ds_of_vector(u->v0);
 	r.ds[n + 1] = bsn_ds_of_vector(u->v1);
@@ -261,8 +258,7 @@ BSN_ALWAYS_INLINE int bsn_put_units(struct bsn_ep *ep, struct bsn_sq *sq, uint8_
 		r.ds[n + 3] = bsn_ds_of_vector(u->v3);
 	if (count > 4)
 		r.ds[n + 4] = bsn_ds_of_vector(u->v4);
-	r.ds[0].w0 = bsn_ctrl0(sq, opcode, ds);
-	return bsn_end(sq, slot, NULL, true, &r, ds, BSN_REST_NONE, ds, BSN_NEAR_DS, bytes, id, flags);
+	return bsn_end_peer(sq, slot, &r, opcode, ds, id, flags);
 }
 
 /* The data are put together again: they were not kept elsewhere. */

@@ -119,6 +119,27 @@ BSN_ALWAYS_INLINE int bsn_piece_cold(struct bsn_ep *ep, unsigned opcode, struct 
 				 (uint64_t)imm << 32 | BSN_WHAT(opcode, flags & BSN_F_ALL, 1u), id);
 }
 
+/*
+ * Begins a WQE to a peer, in an order in which the registers that a call may change are enough: the first word comes
+ * last, by bsn_end_peer(), and what is kept of it after that. @ctrl1: the second word; NULL: it is made of flags and @imm
+ */
+BSN_ALWAYS_INLINE void bsn_begin_peer(struct bsn_regs *r, const struct bsn_sq *sq, const struct bsn_peer *peer,
+				      unsigned prefix_ds, const struct bsn_be64 *ctrl1, uint32_t imm,
+				      uint64_t id, uint32_t flags)
+{
+	bsn_keep_peer_id_later(r, peer, id);
+	bsn_begin_of(r, peer, prefix_ds, (struct bsn_be64){ 0 },
+		     ctrl1 ? *ctrl1 : bsn_ctrl1(sq, flags, imm));
+}
+
+/* Its end; it is in registers, all of it. */
+BSN_ALWAYS_INLINE int bsn_end_peer(struct bsn_sq *sq, uint8_t *wqe, struct bsn_regs *r, unsigned opcode,
+				   unsigned ds, uint64_t id, uint32_t flags)
+{
+	r->ds[0].w0 = bsn_ctrl0(sq, opcode, ds);
+	return bsn_end(sq, wqe, NULL, true, r, ds, BSN_REST_NONE, ds, BSN_NEAR_DS, bsn_bytes_of_ds(ds), id, flags);
+}
+
 /* Posts one DS of data, of which all was checked. */
 BSN_ALWAYS_INLINE int bsn_put_piece(struct bsn_sq *sq, struct bsn_ep *ep, unsigned prefix_ds,
 				    unsigned opcode, struct bsn_ds data,
@@ -126,19 +147,14 @@ BSN_ALWAYS_INLINE int bsn_put_piece(struct bsn_sq *sq, struct bsn_ep *ep, unsign
 				    const struct bsn_be64 *ctrl1, uint32_t imm, uint32_t flags)
 {
 	const unsigned ds = 2 + prefix_ds + has_remote;
-	const size_t bytes = bsn_bytes_of_ds(ds);
 	struct bsn_regs r;
-	uint8_t *const wqe = bsn_sq_take_known(sq, &r, bytes);
+	uint8_t *const wqe = bsn_sq_take_known(sq, &r, bsn_bytes_of_ds(ds));
 
-	/* In an order in which the registers that a call may change are enough; flags take one, if they are not known. */
-	bsn_keep_peer_id_later(&r, bsn_peer_of(ep), id);
-	bsn_begin_of(&r, bsn_peer_of(ep), prefix_ds, (struct bsn_be64){ 0 },
-		     ctrl1 ? *ctrl1 : bsn_ctrl1(sq, flags, imm));
-	if (has_remote)
+	bsn_begin_peer(&r, sq, bsn_peer_of(ep), prefix_ds, ctrl1, imm, id, flags);
+	if (has_remote) /* flags that are not known take a register, too */
 		r.ds[1 + prefix_ds] = bsn_ds_in(bsn_ds_raddr(remote), !ctrl1 && !__builtin_constant_p(flags));
 	r.ds[ds - 1] = data;
-	r.ds[0].w0 = bsn_ctrl0(sq, opcode, ds);
-	return bsn_end(sq, wqe, NULL, true, &r, ds, BSN_REST_NONE, ds, BSN_NEAR_DS, bytes, id, flags);
+	return bsn_end_peer(sq, wqe, &r, opcode, ds, id, flags);
 }
 
 /* There is room for a block. */
@@ -297,14 +313,11 @@ BSN_ALWAYS_INLINE int bsn_put_peer_sges(struct bsn_sq *sq, uint8_t *slot,
 					uint32_t flags)
 {
 	const unsigned n = 2 + prefix_ds, ds = n + count;
-	const size_t bytes = bsn_bytes_of_ds(ds);
 	const bool are_many = count > 2;
 	struct bsn_regs r;
 
-	/* In an order in which the registers that a call may change are enough. */
 	r.moves_later = true;
-	bsn_keep_peer_id_later(&r, peer, id);
-	bsn_begin_of(&r, peer, prefix_ds, (struct bsn_be64){ 0 }, bsn_ctrl1(sq, flags, imm));
+	bsn_begin_peer(&r, sq, peer, prefix_ds, NULL, imm, id, flags);
 	r.ds[n - 1] = bsn_ds_in(bsn_ds_raddr(remote), true);
 	r.ds[n] = bsn_ds_in(bsn_ds_plain(&sge[0]), are_many);
 	if (are_many && prefix_ds > BSN_COMPACT_DS)
@@ -315,8 +328,7 @@ BSN_ALWAYS_INLINE int bsn_put_peer_sges(struct bsn_sq *sq, uint8_t *slot,
 		r.ds[n + 2] = bsn_ds_in(bsn_ds_again(&sge[2]), are_many);
 	if (count > 3)
 		r.ds[n + 3] = bsn_ds_in(bsn_ds_again(&sge[3]), are_many);
-	r.ds[0].w0 = bsn_ctrl0(sq, opcode, ds);
-	return bsn_end(sq, slot, NULL, true, &r, ds, BSN_REST_NONE, ds, BSN_NEAR_DS, bytes, id, flags);
+	return bsn_end_peer(sq, slot, &r, opcode, ds, id, flags);
 }
 
 /* Whether a queue of many peers takes RDMA requests of @count SGEs, all of them or those that the compiler knows. */
@@ -409,21 +421,17 @@ BSN_ALWAYS_INLINE int bsn_try_atomic(struct bsn_ep *ep, struct bsn_sq *sq, unsig
 				     uint64_t compare, uint64_t id, uint32_t flags)
 {
 	const unsigned ds = 4 + prefix_ds;
-	const size_t bytes = bsn_bytes_of_ds(ds);
 	uint8_t *const slot = sq->slot;
 	struct bsn_regs r;
 
 	if (BSN_UNLIKELY(!(sq->ops >> opcode & 1)))
 		return BSN_NOT_PLAIN;
-	/* As in bsn_put_peer_sges(). */
 	r.moves_later = true;
-	bsn_keep_peer_id_later(&r, bsn_peer_of(ep), id);
-	bsn_begin_of(&r, bsn_peer_of(ep), prefix_ds, (struct bsn_be64){ 0 }, bsn_ctrl1(sq, flags, 0));
+	bsn_begin_peer(&r, sq, bsn_peer_of(ep), prefix_ds, NULL, 0, id, flags);
 	r.ds[ds - 3] = bsn_ds_raddr(remote);
 	r.ds[ds - 2] = bsn_ds_in(bsn_ds_operands(swap_add, compare), true);
 	r.ds[ds - 1] = bsn_ds_result(sge);
-	r.ds[0].w0 = bsn_ctrl0(sq, opcode, ds);
-	return bsn_end(sq, slot, NULL, true, &r, ds, BSN_REST_NONE, ds, BSN_NEAR_DS, bytes, id, flags);
+	return bsn_end_peer(sq, slot, &r, opcode, ds, id, flags);
 }
 
 /* As those of several SGEs. */
