@@ -361,49 +361,58 @@ BSN_ALWAYS_INLINE int bsn_try_rdma(struct bsn_ep *ep, struct bsn_sq *sq, uint8_t
 /*
  * Parameters are in the order of the functions that programs call, which often pass on their own. What is left goes
  * by functions that have the same: a jump. Where there is no room for two blocks, name_full() leaves it to a row of the
- * queue's functions, which looks for some.
+ * queue's functions, which looks for some; what else is left is for name_cold().
  */
 #define BSN_SGES_PARAMETERS                                                                        \
 	struct bsn_ep *ep, const struct bsn_sge *sge, const struct bsn_remote *remote, uint64_t id
-#define BSN_POST_SGES(name, parameters, arguments, slot, sq, opcode, count, imm, flags)            \
-	BSN_UNCHANGED int name##_full(parameters)                                                  \
-	{                                                                                          \
-		return bsn_post_sgl_cold(ep, opcode, sge, count, remote, imm, id, (flags) & BSN_F_PLAIN); \
-	}                                                                                          \
-	BSN_UNCHANGED int name##_cold(parameters)                                                  \
-	{                                                                                          \
-		return bsn_sq_post_sgl(ep, BSN_WHAT(opcode, (flags) & BSN_F_PLAIN, count), sge,    \
-				       remote, imm, id);                                           \
-	}                                                                                          \
+
+/* Each address vector has a function: gcc would save registers for what both need. @attempt: by @prefix_ds. */
+#define BSN_BY_VECTOR(name, parameters, arguments, attempt)                                        \
 	BSN_UNCHANGED int name##_extended(parameters)                                              \
 	{                                                                                          \
-		const int err = bsn_try_rdma(ep, sq, slot, BSN_EXTENDED_DS, opcode, sge, count,    \
-					     remote, imm, id, flags);                              \
+		const unsigned prefix_ds = BSN_EXTENDED_DS;                                        \
+		const int err = attempt;                                                           \
                                                                                                    \
 		return err > 0 ? name##_cold(arguments) : err;                                     \
 	}                                                                                          \
 	BSN_UNCHANGED int name(parameters)                                                         \
 	{                                                                                          \
+		const unsigned prefix_ds = BSN_COMPACT_DS;                                         \
 		int err;                                                                           \
                                                                                                    \
 		if (bsn_peer_of(ep)->prefix_ds != BSN_COMPACT_DS)                                  \
 			return name##_extended(arguments);                                         \
-		err = bsn_try_rdma(ep, sq, slot, BSN_COMPACT_DS, opcode, sge, count, remote, imm,  \
-				   id, flags);                                                     \
+		err = attempt;                                                                     \
 		return err > 0 ? name##_cold(arguments) : err;                                     \
 	}
+#define BSN_SGES_COLD(name, parameters, opcode, count, imm, flags)                                 \
+	BSN_UNCHANGED int name##_cold(parameters)                                                  \
+	{                                                                                          \
+		return bsn_sq_post_sgl(ep, BSN_WHAT(opcode, (flags) & BSN_F_PLAIN, count), sge,    \
+				       remote, imm, id);                                           \
+	}
+#define BSN_SGES_RUNG(name, opcode, count)                                                         \
+	BSN_UNCHANGED int name##_full(BSN_RUNG_PARAMETERS)                                         \
+	{                                                                                          \
+		return bsn_post_sgl_cold(ep, opcode, sge, count, remote, 0, id, BSN_F_RUNG);       \
+	}                                                                                          \
+	BSN_SGES_COLD(name, BSN_RUNG_PARAMETERS, opcode, count, 0, BSN_F_RUNG)                     \
+	BSN_BY_VECTOR(name, BSN_RUNG_PARAMETERS, BSN_RUNG_ARGUMENTS,                               \
+		      bsn_try_rdma(ep, sq, slot, prefix_ds, opcode, sge, count, remote, 0, id, BSN_F_RUNG))
+#define BSN_SGES_ANY(name, count)                                                                  \
+	BSN_SGES_COLD(name, BSN_ANY_PARAMETERS, (uint8_t)what, count, (uint32_t)(what >> 32), (uint32_t)what) \
+	BSN_BY_VECTOR(name, BSN_ANY_PARAMETERS, BSN_ANY_ARGUMENTS,                                 \
+		      bsn_try_rdma(ep, ep->sq, ep->sq->slot, prefix_ds, (uint8_t)what, sge, count, remote, \
+				   (uint32_t)(what >> 32), id, (uint32_t)what))
 #define BSN_RUNG_PARAMETERS                                                                        \
 	BSN_SGES_PARAMETERS, uint8_t *slot __attribute__((unused)), struct bsn_sq *sq __attribute__((unused))
 #define BSN_RUNG_ARGUMENTS  ep, sge, remote, id, slot, sq
 #define BSN_ANY_PARAMETERS  BSN_SGES_PARAMETERS, uint64_t what
 #define BSN_ANY_ARGUMENTS   ep, sge, remote, id, what
 #define BSN_POST_RDMA(count)                                                                       \
-	BSN_POST_SGES(bsn_peer_write_rung##count, BSN_RUNG_PARAMETERS, BSN_RUNG_ARGUMENTS, slot, sq, \
-		      BSN_OPCODE_RDMA_WRITE, count, 0, BSN_F_RUNG)                                 \
-	BSN_POST_SGES(bsn_peer_read_rung##count, BSN_RUNG_PARAMETERS, BSN_RUNG_ARGUMENTS, slot, sq, \
-		      BSN_OPCODE_RDMA_READ, count, 0, BSN_F_RUNG)                                  \
-	BSN_POST_SGES(bsn_peer_rdma##count, BSN_ANY_PARAMETERS, BSN_ANY_ARGUMENTS, ep->sq->slot,   \
-		      ep->sq, (uint8_t)what, count, (uint32_t)(what >> 32), (uint32_t)what)
+	BSN_SGES_RUNG(bsn_peer_write_rung##count, BSN_OPCODE_RDMA_WRITE, count)                    \
+	BSN_SGES_RUNG(bsn_peer_read_rung##count, BSN_OPCODE_RDMA_READ, count)                      \
+	BSN_SGES_ANY(bsn_peer_rdma##count, count)
 BSN_POST_RDMA(2)
 BSN_POST_RDMA(3)
 BSN_POST_RDMA(4)
@@ -412,7 +421,9 @@ BSN_POST_RDMA(4)
 #undef BSN_ANY_PARAMETERS
 #undef BSN_RUNG_ARGUMENTS
 #undef BSN_RUNG_PARAMETERS
-#undef BSN_POST_SGES
+#undef BSN_SGES_ANY
+#undef BSN_SGES_RUNG
+#undef BSN_SGES_COLD
 
 /* An atomic to a peer with such a vector; there is room for two blocks. */
 BSN_ALWAYS_INLINE int bsn_try_atomic(struct bsn_ep *ep, struct bsn_sq *sq, unsigned prefix_ds,
@@ -435,7 +446,7 @@ BSN_ALWAYS_INLINE int bsn_try_atomic(struct bsn_ep *ep, struct bsn_sq *sq, unsig
 }
 
 /* As those of several SGEs. */
-#define BSN_POST_ATOMIC(name, opcode, parameters, arguments, queue, swap_add, compare, flags)      \
+#define BSN_ATOMIC_LEFT(name, opcode, parameters, swap_add, compare, flags)                        \
 	BSN_UNCHANGED int name##_full(parameters)                                                  \
 	{                                                                                          \
 		const uint64_t operand[2] = { swap_add, compare };                                 \
@@ -449,23 +460,6 @@ BSN_ALWAYS_INLINE int bsn_try_atomic(struct bsn_ep *ep, struct bsn_sq *sq, unsig
                                                                                                    \
 		return bsn_sq_post_atomic(ep, BSN_WHAT(opcode, (flags) & BSN_F_PLAIN, 1u), sge,    \
 					  remote, operand, id);                                    \
-	}                                                                                          \
-	BSN_UNCHANGED int name##_extended(parameters)                                              \
-	{                                                                                          \
-		const int err = bsn_try_atomic(ep, queue, BSN_EXTENDED_DS, opcode, sge, remote,    \
-					       swap_add, compare, id, flags);                      \
-                                                                                                   \
-		return err > 0 ? name##_cold(arguments) : err;                                     \
-	}                                                                                          \
-	BSN_UNCHANGED int name(parameters)                                                         \
-	{                                                                                          \
-		int err;                                                                           \
-                                                                                                   \
-		if (bsn_peer_of(ep)->prefix_ds != BSN_COMPACT_DS)                                  \
-			return name##_extended(arguments);                                         \
-		err = bsn_try_atomic(ep, queue, BSN_COMPACT_DS, opcode, sge, remote, swap_add,     \
-				     compare, id, flags);                                          \
-		return err > 0 ? name##_cold(arguments) : err;                                     \
 	}
 #define BSN_ADD_PARAMETERS                                                                         \
 	BSN_SGES_PARAMETERS, uint64_t add, struct bsn_sq *sq __attribute__((unused))
@@ -474,19 +468,25 @@ BSN_ALWAYS_INLINE int bsn_try_atomic(struct bsn_ep *ep, struct bsn_sq *sq, unsig
 #define BSN_SWAP_ARGUMENTS  ep, sge, remote, id, swap, compare
 #define BSN_OPERANDS_PARAMETERS BSN_SGES_PARAMETERS, uint32_t what, bsn_v2 operands
 #define BSN_OPERANDS_ARGUMENTS  ep, sge, remote, id, what, operands
-BSN_POST_ATOMIC(bsn_peer_fetch_add_rung, BSN_OPCODE_ATOMIC_FA, BSN_ADD_PARAMETERS, BSN_ADD_ARGUMENTS,
-		sq, add, 0, BSN_F_RUNG)
-BSN_POST_ATOMIC(bsn_peer_cmp_swap_rung, BSN_OPCODE_ATOMIC_CS, BSN_SWAP_PARAMETERS,
-		BSN_SWAP_ARGUMENTS, ep->sq, swap, compare, BSN_F_RUNG)
-BSN_POST_ATOMIC(bsn_peer_atomic, (uint8_t)what, BSN_OPERANDS_PARAMETERS, BSN_OPERANDS_ARGUMENTS, ep->sq,
-		operands[0], operands[1], what)
+BSN_ATOMIC_LEFT(bsn_peer_fetch_add_rung, BSN_OPCODE_ATOMIC_FA, BSN_ADD_PARAMETERS, add, 0, BSN_F_RUNG)
+BSN_BY_VECTOR(bsn_peer_fetch_add_rung, BSN_ADD_PARAMETERS, BSN_ADD_ARGUMENTS,
+	      bsn_try_atomic(ep, sq, prefix_ds, BSN_OPCODE_ATOMIC_FA, sge, remote, add, 0, id, BSN_F_RUNG))
+BSN_ATOMIC_LEFT(bsn_peer_cmp_swap_rung, BSN_OPCODE_ATOMIC_CS, BSN_SWAP_PARAMETERS, swap, compare, BSN_F_RUNG)
+BSN_BY_VECTOR(bsn_peer_cmp_swap_rung, BSN_SWAP_PARAMETERS, BSN_SWAP_ARGUMENTS,
+	      bsn_try_atomic(ep, ep->sq, prefix_ds, BSN_OPCODE_ATOMIC_CS, sge, remote, swap, compare, id,
+			     BSN_F_RUNG))
+BSN_ATOMIC_LEFT(bsn_peer_atomic, (uint8_t)what, BSN_OPERANDS_PARAMETERS, operands[0], operands[1], what)
+BSN_BY_VECTOR(bsn_peer_atomic, BSN_OPERANDS_PARAMETERS, BSN_OPERANDS_ARGUMENTS,
+	      bsn_try_atomic(ep, ep->sq, prefix_ds, (uint8_t)what, sge, remote, operands[0], operands[1], id,
+			     what))
 #undef BSN_OPERANDS_ARGUMENTS
 #undef BSN_OPERANDS_PARAMETERS
 #undef BSN_SWAP_ARGUMENTS
 #undef BSN_SWAP_PARAMETERS
 #undef BSN_ADD_ARGUMENTS
 #undef BSN_ADD_PARAMETERS
-#undef BSN_POST_ATOMIC
+#undef BSN_ATOMIC_LEFT
+#undef BSN_BY_VECTOR
 #undef BSN_SGES_PARAMETERS
 
 /* -- datagrams ----------------------------------------------------------------------------------------- */
