@@ -400,16 +400,22 @@ BSN_API uint32_t bsn_sq_count_blueflame(const struct bsn_sq *sq);
 #define BSN_IS_NULL(object) (__builtin_constant_p(!(object)) && !(object))
 #endif
 
-/* Of a queue with one peer: the id of what is in a slot, which takes an eighth of its bytes. */
-BSN_ALWAYS_INLINE uint64_t *bsn_id_of(const struct bsn_sq *sq, const uint8_t *slot)
+/* What is kept of a slot takes an eighth of its bytes; of one with many peers, whose user pointer is kept, too, a quarter. */
+BSN_ALWAYS_INLINE uintptr_t bsn_ids_at(const uint8_t *slot, bool has_peers)
 {
-	return (uint64_t *)(sq->ids + ((uintptr_t)slot >> 3));
+	return (uintptr_t)slot >> (has_peers ? 2 : 3);
 }
 
-/* Of a queue with many peers: the id and the user pointer of what is in a slot, which take a quarter of its bytes. */
+/* Of a queue with one peer: the id of what is in a slot. */
+BSN_ALWAYS_INLINE uint64_t *bsn_id_of(const struct bsn_sq *sq, const uint8_t *slot)
+{
+	return (uint64_t *)(sq->ids + bsn_ids_at(slot, false));
+}
+
+/* Of a queue with many peers: the id and the user pointer of what is in a slot. */
 BSN_ALWAYS_INLINE uint64_t *bsn_peer_ids(const struct bsn_sq *sq, const uint8_t *slot)
 {
-	return (uint64_t *)(sq->ids + ((uintptr_t)slot >> 2));
+	return (uint64_t *)(sq->ids + bsn_ids_at(slot, true));
 }
 
 /* -- credits ------------------------------------------------------------------------------------ */

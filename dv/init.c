@@ -109,7 +109,7 @@ struct bsn_sq *bsn_sq_alloc(const struct bsn_sq_init *init)
 	sq->route.ids = (uint64_t *)(sq + 1);
 	sq->hidden = (uint8_t *)((uint64_t *)(sq + 1) + ids * init->count_bb);
 	sq->ring = init->ring;
-	sq->ids = (uintptr_t)(sq + 1) - ((uintptr_t)init->ring >> (init->has_peers ? 2 : 3));
+	sq->ids = (uintptr_t)(sq + 1) - bsn_ids_at(init->ring, init->has_peers);
 	sq->ring_end = init->ring + (size_t)init->count_bb * BSN_BB_SIZE;
 	sq->record = init->record;
 	sq->lane = init->lane;

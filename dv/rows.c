@@ -143,7 +143,7 @@ BSN_ALWAYS_INLINE int put_piece_across(struct bsn_sq *sq, uint32_t what, const v
 	static int name(POST_PARAMETERS(void *data))                                               \
 	{                                                                                          \
 		const uint32_t shape = what & ((1u << BSN_WHAT_COUNT_SHIFT) - 1);                  \
-		const struct bsn_sq *sq = ep->sq;                                                  \
+		struct bsn_sq *sq = ep->sq;                                                        \
                                                                                                    \
 		if (BSN_UNLIKELY(shape != BSN_WHAT(opcode, flags | BSN_F_INLINE, 0u)))             \
 			return post_inline(ep, what, data, remote, imm, id);                       \

@@ -172,7 +172,7 @@ BSN_ALWAYS_INLINE int post_straight(bool is_list, PARAMETERS)
 {
 	const struct bsn_peer *peer = peer_of(ep);
 	struct bsn_sq *sq = ep->sq;
-	const int err = build(is_list, sq, peer ? &sq->peer_limit : &sq->limit, peer, what, data, remote, imm, id);
+	const int err = build(is_list, sq, limit_of(sq, peer), peer, what, data, remote, imm, id);
 
 	return err > 0 ? post_cold(is_list, ARGUMENTS) : err;
 }
@@ -182,7 +182,7 @@ WAY(static, straight)
 BSN_ALWAYS_INLINE int post_now(bool is_list, PARAMETERS)
 {
 	const struct bsn_peer *peer = peer_of(ep);
-	const struct bsn_sq *sq = ep->sq;
+	struct bsn_sq *sq = ep->sq;
 
 	if (peer ? has_room(sq, sq->peer_limit, ds_of(is_list, peer->prefix_ds, what))
 		 : has_room(sq, sq->limit, ds_of(is_list, 0, what)))

@@ -27,9 +27,9 @@ static inline const struct bsn_peer *peer_of(const struct bsn_ep *ep)
 }
 
 /* Where the room that is known ends. @peer: NULL: the queue has one. */
-BSN_ALWAYS_INLINE uint8_t *limit_of(const struct bsn_sq *sq, const struct bsn_peer *peer)
+BSN_ALWAYS_INLINE uint8_t **limit_of(struct bsn_sq *sq, const struct bsn_peer *peer)
 {
-	return peer ? sq->peer_limit : sq->limit;
+	return peer ? &sq->peer_limit : &sq->limit;
 }
 
 /* @data: SGEs, or inline data */
@@ -107,17 +107,15 @@ struct beside {
 };
 
 /* Whether nothing but the ring's end is in the way of a WQE that did not fit; a poller may make room meanwhile. */
-BSN_ALWAYS_INLINE bool is_wrapping(const struct bsn_sq *sq, const struct bsn_peer *peer)
+BSN_ALWAYS_INLINE bool is_wrapping(struct bsn_sq *sq, const struct bsn_peer *peer)
 {
-	return is_open(sq) && limit_of(sq, peer) == sq->ring_end;
+	return is_open(sq) && *limit_of(sq, peer) == sq->ring_end;
 }
 
 /* What is kept of @from belongs to @to. */
 BSN_ALWAYS_INLINE void move_ids(struct bsn_sq *sq, const uint8_t *from, const uint8_t *to)
 {
-	const unsigned shift = sq->has_peers ? 2 : 3; /* as in bsn_peer_ids() and bsn_id_of() */
-
-	sq->ids += ((uintptr_t)from >> shift) - ((uintptr_t)to >> shift);
+	sq->ids += bsn_ids_at(from, sq->has_peers) - bsn_ids_at(to, sq->has_peers);
 }
 
 BSN_ALWAYS_INLINE void go_beside(struct bsn_sq *sq, struct beside *b)
