@@ -269,22 +269,14 @@ BSN_ALWAYS_INLINE void bsn_rq_publish(struct bsn_rq *rq)
 	bsn_store_index(rq->record, rq->head);
 }
 
-/* Ends and publishes the next WQE of a lone queue, whose id goes there. */
-BSN_ALWAYS_INLINE void bsn_rq_end_lone(struct bsn_rq *rq, uint64_t *id_at, uint64_t id)
+/* Ends and publishes the next WQE of a QP's own queue, whose id goes there. The compiler knows @is_lone, most often. */
+BSN_ALWAYS_INLINE void bsn_rq_end(struct bsn_rq *rq, uint64_t *id_at, uint64_t id, bool is_lone)
 {
 	*id_at = id;
 	BSN_IN_MEMORY();
 	rq->id_at++;
-	bsn_rq_publish(rq);
-}
-
-/* The same of a QP's own queue of longer lists. */
-BSN_ALWAYS_INLINE void bsn_rq_end(struct bsn_rq *rq, uint64_t id)
-{
-	*rq->id_at = id;
-	BSN_IN_MEMORY();
-	rq->id_at++;
-	rq->slot += rq->stride;
+	if (!is_lone)
+		rq->slot += rq->stride;
 	bsn_rq_publish(rq);
 }
 
@@ -340,7 +332,6 @@ BSN_ALWAYS_INLINE int bsn_srq_append(struct bsn_rq *rq, const struct bsn_sge *sg
 	return 0;
 }
 
-/* A few SGEs; everything else by bsn_rq_post(). */
 /* An SRQ of the inline code's. It is looked at in memory: gcc 12 would load @take before, for other queues, too. */
 BSN_ALWAYS_INLINE bool bsn_rq_takes(const struct bsn_rq *rq)
 {
@@ -354,6 +345,7 @@ BSN_ALWAYS_INLINE bool bsn_rq_takes(const struct bsn_rq *rq)
 #endif
 }
 
+/* A few SGEs; everything else by bsn_rq_post(). */
 BSN_ALWAYS_INLINE int bsn_rq_append(struct bsn_rq *rq, const struct bsn_sge *sge, unsigned count,
 				    uint64_t id)
 {
@@ -366,7 +358,7 @@ BSN_ALWAYS_INLINE int bsn_rq_append(struct bsn_rq *rq, const struct bsn_sge *sge
 	id_at = rq->id_at;
 	if (count == 1 && BSN_LIKELY(id_at < rq->lone_limit)) {
 		bsn_rq_put_list(bsn_rq_lone_wqe(rq, id_at), sge, 1);
-		bsn_rq_end_lone(rq, id_at, id);
+		bsn_rq_end(rq, id_at, id, true);
 		return 0;
 	}
 	if (count == 1 && bsn_rq_takes(rq))
@@ -377,7 +369,7 @@ BSN_ALWAYS_INLINE int bsn_rq_append(struct bsn_rq *rq, const struct bsn_sge *sge
 				  : rq->path->post_plain(rq, sge, count, id);
 	bsn_rq_put_list(wqe, sge, count);
 	bsn_rq_end_list(rq, wqe, count);
-	bsn_rq_end(rq, id);
+	bsn_rq_end(rq, rq->id_at, id, false);
 	return 0;
 }
 

@@ -642,15 +642,12 @@ static size_t room_of(struct bsn_rq *rq)
 
 static int post_rq(struct bsn_rq *rq, const struct bsn_sge *sge, unsigned count, uint64_t id)
 {
+	const bool is_lone = bsn_rq_is_lone(rq);
+
 	if (!room_of(rq))
 		return refuse_full(rq);
-	if (bsn_rq_is_lone(rq)) {
-		put_list(rq, bsn_rq_lone_wqe(rq, rq->id_at), sge, count);
-		bsn_rq_end_lone(rq, rq->id_at, id);
-	} else {
-		put_list(rq, rq->slot, sge, count);
-		bsn_rq_end(rq, id);
-	}
+	put_list(rq, is_lone ? bsn_rq_lone_wqe(rq, rq->id_at) : rq->slot, sge, count);
+	bsn_rq_end(rq, rq->id_at, id, is_lone);
 	return 0;
 }
 
