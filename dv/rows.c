@@ -173,12 +173,10 @@ BSN_ALWAYS_INLINE bool has_peer_block(const struct bsn_sq *sq)
 	return bsn_fits(sq, sq->peer_limit, BSN_BB_SIZE);
 }
 
-typedef int sgl_post(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge, const struct bsn_remote *remote,
-		     uint32_t imm, uint64_t id);
+typedef int sgl_post(POST_PARAMETERS(struct bsn_sge *sge));
 
 /* SGEs, with any flags. @knows_room: for two blocks. The compiler knows it, and @kind, here and below. */
-BSN_ALWAYS_INLINE int post_peer_any(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,
-				    const struct bsn_remote *remote, uint32_t imm, uint64_t id,
+BSN_ALWAYS_INLINE int post_peer_any(POST_PARAMETERS(struct bsn_sge *sge),
 				    const struct bsn_kind *kind, bool knows_room)
 {
 	struct bsn_sq *sq = ep->sq;
@@ -209,8 +207,7 @@ BSN_ALWAYS_INLINE int post_peer_any(struct bsn_ep *ep, uint32_t what, const stru
 }
 
 /* One SGE, with these @flags, as @otherwise where there are more or others. @knows_room: there is some. */
-BSN_ALWAYS_INLINE int post_peer_one(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,
-				    const struct bsn_remote *remote, uint32_t imm, uint64_t id,
+BSN_ALWAYS_INLINE int post_peer_one(POST_PARAMETERS(struct bsn_sge *sge),
 				    const struct bsn_kind *kind, uint32_t flags, sgl_post *otherwise, bool knows_room)
 {
 	if (what != BSN_WHAT(kind->opcode, flags, 1u))
@@ -230,9 +227,7 @@ BSN_ALWAYS_INLINE int post_peer_beyond(struct bsn_ep *ep, unsigned opcode, uint3
 	return err > 0 ? post_inline(ep, what, data, remote, imm, id) : err;
 }
 
-static __attribute__((noinline)) int post_peer_long(struct bsn_ep *ep, uint32_t what, const void *data,
-						    const struct bsn_remote *remote, uint32_t imm,
-						    uint64_t id)
+static __attribute__((noinline)) int post_peer_long(POST_PARAMETERS(void *data))
 {
 	return post_peer_beyond(ep, opcode_of(what), what, what, data, remote, imm, id);
 }
@@ -261,15 +256,13 @@ static __attribute__((noinline)) int post_peer_long_write(struct bsn_ep *ep, siz
 }
 
 /* Called by a jump, for which no register is saved. */
-static __attribute__((noinline)) int post_peer_else(struct bsn_ep *ep, uint32_t what, const void *data,
-						    const struct bsn_remote *remote, uint32_t imm, uint64_t id)
+static __attribute__((noinline)) int post_peer_else(POST_PARAMETERS(void *data))
 {
 	return post_inline(ep, what, data, remote, imm, id);
 }
 
 /* Inline data; most often it is one DS, with these @flags. @knows_room: there is some, for two blocks. */
-BSN_ALWAYS_INLINE int post_peer_data(struct bsn_ep *ep, uint32_t what, const void *data,
-				     const struct bsn_remote *remote, uint32_t imm, uint64_t id,
+BSN_ALWAYS_INLINE int post_peer_data(POST_PARAMETERS(void *data),
 				     const struct bsn_kind *kind, uint32_t flags, bool knows_room)
 {
 	const uint32_t rest = what - BSN_WHAT(kind->opcode, flags | BSN_F_INLINE, 0u);
@@ -288,19 +281,14 @@ BSN_ALWAYS_INLINE int post_peer_data(struct bsn_ep *ep, uint32_t what, const voi
 
 /* Two functions each: the first one, which finds room, saves no register for the other one. */
 #define POST_PEER_TWICE(name, type, ...)                                                           \
-	static __attribute__((noinline)) int name##_anew(                                          \
-		struct bsn_ep *ep, uint32_t what, const type *data,                                \
-		const struct bsn_remote *remote, uint32_t imm, uint64_t id)                        \
+	static __attribute__((noinline)) int name##_anew(POST_PARAMETERS(type *data))              \
 	{                                                                                          \
 		const bool knows_room = false;                                                     \
                                                                                                    \
 		look_for_room(ep->sq, true);                                                       \
 		return __VA_ARGS__;                                                                \
 	}                                                                                          \
-	static __attribute__((noinline)) int name(struct bsn_ep *ep, uint32_t what,                \
-						  const type *data,                                \
-						  const struct bsn_remote *remote, uint32_t imm,   \
-						  uint64_t id)                                     \
+	static __attribute__((noinline)) int name(POST_PARAMETERS(type *data))                     \
 	{                                                                                          \
 		const bool knows_room = true;                                                      \
                                                                                                    \
@@ -309,15 +297,11 @@ BSN_ALWAYS_INLINE int post_peer_data(struct bsn_ep *ep, uint32_t what, const voi
 		return __VA_ARGS__;                                                                \
 	}
 #define POST_PEER_ANY(name)                                                                        \
-	static __attribute__((noinline)) int post_peer_##name##_any(                               \
-		struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,                       \
-		const struct bsn_remote *remote, uint32_t imm, uint64_t id)                        \
+	static __attribute__((noinline)) int post_peer_##name##_any(POST_PARAMETERS(struct bsn_sge *sge)) \
 	{                                                                                          \
 		return post_peer_any(ep, what, sge, remote, imm, id, &bsn_kind_##name, false);     \
 	}                                                                                          \
-	static __attribute__((noinline)) int post_peer_##name##_any_now(                           \
-		struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,                       \
-		const struct bsn_remote *remote, uint32_t imm, uint64_t id)                        \
+	static __attribute__((noinline)) int post_peer_##name##_any_now(POST_PARAMETERS(struct bsn_sge *sge)) \
 	{                                                                                          \
 		return post_peer_any(ep, what, sge, remote, imm, id, &bsn_kind_##name, true);      \
 	}
