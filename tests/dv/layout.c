@@ -49,13 +49,15 @@ _Static_assert(offsetof(struct bsn_sq, ep) == 0 && offsetof(struct bsn_peer, ep)
 	F(bsn_sq, lane) F(bsn_sq, ctrl_next) F(bsn_sq, pi) F(bsn_sq, last) F(bsn_sq, quiet) \
 	F(bsn_sq, ce_quiet) F(bsn_sq, can) F(bsn_sq, publish) \
 	F(bsn_sq, ring) F(bsn_sq, ids) F(bsn_sq, bb_mask) F(bsn_sq, put_inline) F(bsn_sq, max_sge) \
-	F(bsn_sq, has_peers) F(bsn_sq, posts) F(bsn_sq, inline_straight) F(bsn_sq, read_sge) F(bsn_sq, write_sge) F(bsn_sq, route) \
+	F(bsn_sq, has_peers) F(bsn_sq, posts) F(bsn_sq, inline_straight) F(bsn_sq, read_sge) \
+	F(bsn_sq, write_sge) F(bsn_sq, route) \
 	F(bsn_sq, count_rung) \
 	F(bsn_sq, count_doorbells) \
 	F(bsn_route, ring) F(bsn_route, user) F(bsn_route, rq) F(bsn_route, mask) \
 	F(bsn_route, done) F(bsn_route, far_mask) F(bsn_route, recv_far_mask) \
 	F(bsn_route, recv_more) \
-	F(bsn_rq, slot) F(bsn_rq, lone_base) F(bsn_rq, limit) F(bsn_rq, lone_limit) F(bsn_rq, id_at) F(bsn_rq, record) \
+	F(bsn_rq, slot) F(bsn_rq, lone_base) F(bsn_rq, limit) F(bsn_rq, lone_limit) F(bsn_rq, id_at) \
+	F(bsn_rq, record) \
 	F(bsn_rq, stride) F(bsn_rq, take) F(bsn_rq, head) F(bsn_rq, srq_next) F(bsn_rq, max_sge) \
 	F(bsn_rq, poller_ids) F(bsn_rq, tail) F(bsn_rq, poller_mask) \
 	F(bsn_rq, path) F(bsn_rq, post1) \
