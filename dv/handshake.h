@@ -18,6 +18,12 @@ const char *handshake_refusal(const struct bsn_cmd_out *answer);
 uint8_t handshake_atomic_mode(bool has_atomics, bool has_masked);
 
 /*
+ * The set in which the port counts what its queues of verbs do (hw_counters), and which objects of DevX must name in
+ * order to be counted; 0: none is known. Makes a queue pair of verbs on @pd and asks what it was given.
+ */
+uint8_t handshake_counter_set(struct ibv_pd *pd, uint8_t port);
+
+/*
  * A target, which takes requests at once.
  * @path: of its acknowledgements: port_num, path_mtu, min_rnr_timer, ah_attr
  */
@@ -25,7 +31,7 @@ struct handshake_dct_attr {
 	struct ibv_pd *pd;
 	uint32_t cqn, srqn;
 	uint64_t access_key;
-	uint8_t atomic_mode;
+	uint8_t atomic_mode, counter_set;
 	const struct ibv_qp_attr *path;
 };
 int handshake_dct_create(const struct handshake_dct_attr *attr, void **handle, uint32_t *number,
@@ -55,7 +61,7 @@ struct handshake_dci_attr {
 	const struct handshake_uar *uar;
 	uint32_t cqn, count_bb;
 	struct provider_streams streams;
-	uint8_t atomic_mode;
+	uint8_t atomic_mode, counter_set;
 };
 struct handshake_dci;
 int handshake_dci_create(const struct handshake_dci_attr *attr, struct handshake_dci **dci,

@@ -63,6 +63,57 @@ static int create(struct ibv_context *context, const uint8_t *in, size_t size, v
 	return 0;
 }
 
+/* -- what the port counts ----------------------------------------------------------------------- */
+
+static uint32_t ask_counter_set(struct ibv_qp *qp)
+{
+	const struct bsn_cmd_in head = { .opcode = BSN_CMD_QUERY_QP };
+	const struct bsn_cmd_object meant = { .number = qp->qp_num };
+	uint8_t in[BSN_MEANING_IN_SIZE] = { 0 }, out[BSN_QUERY_QP_OUT_SIZE] = { 0 };
+	struct bsn_qpc_shape shape;
+
+	bsn_cmd_in_encode(in, &head);
+	bsn_cmd_object_encode(in + BSN_CMD_OBJECT_OFFSET, &meant);
+	if (mlx5dv_devx_qp_query(qp, in, sizeof(in), out, sizeof(out)))
+		return 0;
+	bsn_qpc_shape_decode(&shape, out + BSN_CREATE_QP_CTX_OFFSET);
+	return shape.counter_set_id;
+}
+
+/* The kernel gives it on the way to INIT: hw/mlx5/qp.c __mlx5_ib_modify_qp(). */
+static uint32_t counter_set_on(struct ibv_pd *pd, struct ibv_cq *cq, uint8_t port)
+{
+	struct ibv_qp_init_attr init = {
+		.send_cq = cq,
+		.recv_cq = cq,
+		.cap = { .max_send_wr = 1, .max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1 },
+		.qp_type = IBV_QPT_RC,
+	};
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT, .port_num = port };
+	struct ibv_qp *qp = ibv_create_qp(pd, &init);
+	uint32_t set = 0;
+
+	if (!qp)
+		return 0;
+	if (!ibv_modify_qp(qp, &attr,
+			   IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS))
+		set = ask_counter_set(qp);
+	ibv_destroy_qp(qp);
+	return set;
+}
+
+uint8_t handshake_counter_set(struct ibv_pd *pd, uint8_t port)
+{
+	struct ibv_cq *cq = ibv_create_cq(pd->context, 1, NULL, NULL, 0);
+	uint32_t set;
+
+	if (!cq)
+		return 0;
+	set = counter_set_on(pd, cq, port);
+	ibv_destroy_cq(cq);
+	return (uint8_t)set;
+}
+
 /* -- targets ------------------------------------------------------------------------------------ */
 
 /* As the kernel makes them for verbs, hw/mlx5/qp.c mlx5_ib_modify_dct(), and DSCP as UCX's dc_mlx5_devx.c. */
@@ -74,6 +125,7 @@ static struct bsn_dctc context_of(const struct handshake_dct_attr *attr, uint32_
 	return (struct bsn_dctc){
 		.user_index = NO_USER_INDEX,
 		.cqn = attr->cqn,
+		.counter_set_id = attr->counter_set,
 		.atomic_mode = attr->atomic_mode,
 		.rre = 1,
 		.rwe = 1,
@@ -156,7 +208,7 @@ struct handshake_dci {
 	uint8_t *memory;
 	struct handshake_uar uar;
 	uint32_t number, count_bb;
-	uint8_t atomic_mode;
+	uint8_t atomic_mode, counter_set;
 	uint8_t lag_ports; /* that it can be told to send by */
 };
 
@@ -250,6 +302,7 @@ int handshake_dci_create(const struct handshake_dci_attr *attr, struct handshake
 	dci->uar = *attr->uar;
 	dci->count_bb = attr->count_bb;
 	dci->atomic_mode = attr->atomic_mode;
+	dci->counter_set = attr->counter_set;
 	dci->lag_ports = (uint8_t)provider_lag_ports(attr->pd->context);
 	err = create_dci(dci, attr, answer);
 	if (err)
@@ -325,11 +378,11 @@ static uint32_t log2_of(uint32_t count)
 }
 
 /* What each transition sets: UCX src/uct/ib/mlx5/dc/dc_mlx5_devx.c uct_dc_mlx5_iface_devx_dci_connect(). */
-static struct transition to_init(const struct ibv_qp_attr *attr)
+static struct transition to_init(const struct handshake_dci *dci, const struct ibv_qp_attr *attr)
 {
 	return (struct transition){
 		.opcode = BSN_CMD_RST2INIT_QP,
-		.shape = { .pm_state = PATHS_DO_NOT_MIGRATE },
+		.shape = { .pm_state = PATHS_DO_NOT_MIGRATE, .counter_set_id = dci->counter_set },
 		.path = { .vhca_port_num = attr->port_num, .pkey_index = attr->pkey_index },
 	};
 }
@@ -378,7 +431,7 @@ int handshake_dci_modify(struct handshake_dci *dci, const struct ibv_qp_attr *at
 	if (attr->qp_state == IBV_QPS_RESET)
 		return reset(dci, answer);
 	if (attr->qp_state == IBV_QPS_INIT)
-		t = to_init(attr);
+		t = to_init(dci, attr);
 	else if (attr->qp_state == IBV_QPS_RTR)
 		t = to_rtr(dci, attr);
 	else if (attr->qp_state == IBV_QPS_RTS)

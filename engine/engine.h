@@ -114,6 +114,7 @@ struct bsn_device {
 	const char *no_xrc; /* the same of XRC */
 	const char *no_dc; /* why it has no dynamically connected transport; NULL: it has */
 	const char *no_commands; /* why programs may give the firmware none (DevX); NULL: they may */
+	atomic_int counter_set;   /* of the port, 0: not asked yet; -1: none is known */
 	const char *no_handshake; /* why DC has no full handshake; NULL: it has */
 	struct bsn_qp *qps;
 	struct cq_object *cqs;
@@ -330,6 +331,8 @@ struct dci_attr {
 	struct provider_streams streams;
 	const struct handshake_uar *uar;
 };
+/* In which the port counts what queues of verbs do, and which what commands make is to name; 0: none is known. */
+uint8_t device_counter_set(struct bsn_device *device, struct ibv_pd *pd);
 int qp_create_dci(struct bsn_device *device, const struct bsn_qp_attr *attr,
 		  const struct dci_attr *more, struct bsn_qp **out);
 

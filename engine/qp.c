@@ -274,6 +274,18 @@ static uint32_t ring_of(uint32_t count_bb)
 	return count_bb <= 1 ? 1 : 1u << (32 - __builtin_clz(count_bb - 1));
 }
 
+/* It stays the same while the device is open, so it does not matter who asks first. */
+uint8_t device_counter_set(struct bsn_device *device, struct ibv_pd *pd)
+{
+	int set = atomic_load(&device->counter_set);
+
+	if (!set) {
+		set = handshake_counter_set(pd, device->info.port);
+		atomic_store(&device->counter_set, set ? set : -1);
+	}
+	return set > 0 ? (uint8_t)set : 0;
+}
+
 /* With a full handshake, which verbs have no way to ask for. */
 static int create_by_command(struct bsn_qp *qp, const struct handshake_uar *uar)
 {
@@ -285,6 +297,7 @@ static int create_by_command(struct bsn_qp *qp, const struct handshake_uar *uar)
 		.streams = qp->streams,
 		.atomic_mode = handshake_atomic_mode(has_atomics(qp->device),
 						     qp->device->caps.masked_sizes),
+		.counter_set = device_counter_set(qp->device, qp->pd->verbs),
 	};
 	struct bsn_cmd_out answer;
 	const int err = handshake_dci_create(&attr, &qp->dci, &answer);

@@ -59,6 +59,7 @@ extern "C" {
 	X(CREATE_SQ, 0x904, "a send queue")                                                        \
 	X(CREATE_RQ, 0x908, "a receive queue")                                                     \
 	X(CREATE_RMP, 0x90c, "a memory pool of receives")                                          \
+	X(MODIFY_RMP, 0x90d, "changes a memory pool of receives")                                  \
 	X(QUERY_RMP, 0x90f, "what a memory pool of receives is")                                   \
 	X(CREATE_TIS, 0x912, "a source of sent packets")                                           \
 	X(CREATE_FLOW_TABLE, 0x930, "a table of steering")                                         \
@@ -96,17 +97,43 @@ extern "C" {
 /* Kinds of general objects. Source: rdma-core's mlx5_ifc.h MLX5_OBJ_TYPE_* */
 #define BSN_OBJECTS(X) X(AV_QP_MAPPING, 0x3a, "an address that a queue pair leads to, too")
 
-/* Events of queue pairs. Source: the kernel's device.h enum mlx5_event */
+/* Events. Source: the kernel's device.h enum mlx5_event */
 #define BSN_EVENTS(X)                                                                              \
+	X(COMPLETION, 0x00, "an armed CQ has a completion")                                        \
+	X(PATH_MIG, 0x01, "a queue pair sends by its other path")                                  \
 	X(COMM_EST, 0x02, "a message came before RTR")                                             \
 	X(SQ_DRAINED, 0x03, "the send queue is drained")                                           \
+	X(CQ_ERROR, 0x04, "a CQ has failed")                                                       \
 	X(WQ_CATAS_ERROR, 0x05, "a queue has failed")                                              \
+	X(PATH_MIG_FAILED, 0x07, "the other path does not work")                                   \
+	X(PORT_CHANGE, 0x09, "a port's state")                                                     \
 	X(WQ_INVAL_REQ_ERROR, 0x10, "an invalid request came")                                     \
 	X(WQ_ACCESS_ERROR, 0x11, "a request came that is not allowed")                             \
+	X(SRQ_CATAS_ERROR, 0x12, "an SRQ has failed")                                              \
 	X(SRQ_LAST_WQE, 0x13, "a queue in error takes no more receives of its SRQ")                \
+	X(SRQ_LIMIT, 0x14, "an SRQ has fewer receives than its limit")                             \
+	X(XRQ_ERROR, 0x18, "an extended receive queue has failed")                                 \
 	X(DCT_DRAINED, 0x1c, "a target is drained")                                                \
 	X(DCT_KEY_VIOLATION, 0x1d, "a request came with another access key")
 
+/* Source: device.h MLX5_EVENT_QUEUE_TYPE_* */
+#define BSN_EVENT_QUEUES(X)                                                                        \
+	X(QP, 0, "a queue pair, or an SRQ")                                                        \
+	X(RQ, 1, "a receive queue")                                                                \
+	X(SQ, 2, "a send queue")                                                                   \
+	X(DCT, 6, "a target")
+
+/* Source: device.h MLX5_PORT_CHANGE_SUBTYPE_* */
+#define BSN_PORT_CHANGES(X)                                                                        \
+	X(DOWN, 1, "it is down")                                                                   \
+	X(ACTIVE, 4, "it is active")
+
+#define BSN_ENUM_EVENT_QUEUE(name, value, doc) BSN_EVENT_QUEUE_##name = value,
+enum bsn_event_queue { BSN_EVENT_QUEUES(BSN_ENUM_EVENT_QUEUE) };
+#undef BSN_ENUM_EVENT_QUEUE
+#define BSN_ENUM_PORT_CHANGE(name, value, doc) BSN_PORT_CHANGE_##name = value,
+enum bsn_port_change { BSN_PORT_CHANGES(BSN_ENUM_PORT_CHANGE) };
+#undef BSN_ENUM_PORT_CHANGE
 #define BSN_ENUM_EVENT(name, value, doc) BSN_EVENT_##name = value,
 enum bsn_event_number { BSN_EVENTS(BSN_ENUM_EVENT) };
 #undef BSN_ENUM_EVENT
@@ -296,6 +323,22 @@ BSN_SEG_DEFINE(cmd_select, BSN_CMD_SELECT_SIZE, BSN_TABLE_CMD_SELECT)
 	I(1, 0, 31)
 
 BSN_SEG_DEFINE(rmpc, BSN_RMPC_SIZE, BSN_TABLE_RMPC)
+
+/*
+ * MODIFY_RMP: from byte 8 what is changed, then the context as CREATE_RMP has it: mlx5_ifc.h struct
+ * mlx5_ifc_modify_rmp_in_bits, mlx5_ifc_rmp_bitmask_bits
+ */
+#define BSN_RMP_SELECT_SIZE 16
+#define BSN_TABLE_RMP_SELECT(F, Q, Z, I)                                                           \
+	F(rmp_state, 0, 28, 4, "the state that it is in")                                          \
+	I(0, 24, 4)                                                                                \
+	F(rmpn, 0, 0, 24, "the RMP")                                                               \
+	I(1, 0, 32)                                                                                \
+	I(2, 0, 32)                                                                                \
+	I(3, 1, 31)                                                                                \
+	F(lwm, 3, 0, 1, "1: its limit changes")
+
+BSN_SEG_DEFINE(rmp_select, BSN_RMP_SELECT_SIZE, BSN_TABLE_RMP_SELECT)
 
 /* wq_type: mlx5_ifc.h MLX5_WQ_TYPE_* */
 #define BSN_WQ_TYPES(X)                                                                            \
@@ -998,6 +1041,42 @@ BSN_SEG_DEFINE(cap_odp, BSN_CAP_ODP_SIZE, BSN_TABLE_CAP_ODP)
 
 BSN_SEG_DEFINE(cmd_mapping, BSN_CMD_MAPPING_SIZE, BSN_TABLE_CMD_MAPPING)
 
+/*
+ * An entry of an event queue, which an event channel of DevX hands to a program. Source: the kernel's device.h struct
+ * mlx5_eqe, mlx5_eqe_qp_srq, mlx5_eqe_cq_err, mlx5_eqe_dct, mlx5_eqe_comp, mlx5_eqe_port_state.
+ */
+#define BSN_EQE_SIZE 64
+#define BSN_TABLE_EQE(F, Q, Z, I)                                                                  \
+	I(0, 24, 8)                                                                                \
+	F(type, 0, 16, 8, "of enum bsn_event_number")                                              \
+	I(0, 8, 8)                                                                                 \
+	F(sub_type, 0, 0, 8, "of PORT_CHANGE: enum bsn_port_change")                               \
+	I(1, 0, 32)                                                                                \
+	I(2, 0, 32)                                                                                \
+	I(3, 0, 32)                                                                                \
+	I(4, 0, 32)                                                                                \
+	I(5, 0, 32)                                                                                \
+	I(6, 0, 32)                                                                                \
+	I(7, 0, 32)                                                                                \
+	I(8, 24, 8)                                                                                \
+	F(cq_err_cqn, 8, 0, 24, "of CQ_ERROR: the CQ")                                             \
+	I(9, 0, 32)                                                                                \
+	F(port, 10, 28, 4, "of PORT_CHANGE: the port")                                             \
+	I(10, 8, 20)                                                                               \
+	F(cq_err_syndrome, 10, 0, 8, "of CQ_ERROR: 1: overrun")                                    \
+	I(11, 0, 32)                                                                               \
+	I(12, 0, 32)                                                                               \
+	F(queue_type, 13, 24, 8, "of queues: enum bsn_event_queue")                                \
+	I(13, 0, 24)                                                                               \
+	I(14, 24, 8)                                                                               \
+	F(number, 14, 0, 24, "qpn, srqn or dctn; of COMPLETION: the CQ")                           \
+	I(15, 1, 31)                                                                               \
+	F(owner, 15, 0, 1, "whose turn it is in the event queue")
+
+BSN_SEG_DEFINE(eqe, BSN_EQE_SIZE, BSN_TABLE_EQE)
+
+enum { BSN_CQ_ERROR_OVERRUN = 1 };
+
 /* Every segment above: X(seg, SEG, doc) */
 #define BSN_CMD_SEGMENTS(X)                                                                        \
 	X(cmd_in, CMD_IN, "head of a command")                                                     \
@@ -1009,6 +1088,7 @@ BSN_SEG_DEFINE(cmd_mapping, BSN_CMD_MAPPING_SIZE, BSN_TABLE_CMD_MAPPING)
 	X(cqc, CQC, "context of a CQ: CREATE_CQ, from byte 16")                                    \
 	X(cmd_select, CMD_SELECT, "MODIFY_CQ, from byte 12")                                       \
 	X(rmpc, RMPC, "CREATE_RMP, from byte 32")                                                  \
+	X(rmp_select, RMP_SELECT, "MODIFY_RMP, from byte 8")                                       \
 	X(cmd_wq, CMD_WQ, "ring of CREATE_RMP, from byte 80")                                      \
 	X(dctc, DCTC, "CREATE_DCT, from byte 16")                                                  \
 	X(qpc_shape, QPC_SHAPE, "context of a QP, from byte 0: CREATE_QP, from byte 24")           \
@@ -1027,7 +1107,8 @@ BSN_SEG_DEFINE(cmd_mapping, BSN_CMD_MAPPING_SIZE, BSN_TABLE_CMD_MAPPING)
 	X(cap_gen_3, CAP_GEN_3, "capabilities of the device, from byte 192")                       \
 	X(cap_odp, CAP_ODP, "capabilities of memory on demand, from byte 0")                       \
 	X(cmd_mapping, CMD_MAPPING, "CREATE_GENERAL_OBJECT of a mapping, from byte 16")            \
-	X(cap_atomics, CAP_ATOMICS, "capabilities of atomics, from byte 0")
+	X(cap_atomics, CAP_ATOMICS, "capabilities of atomics, from byte 0")                        \
+	X(eqe, EQE, "entry of an event queue")
 
 #ifdef __cplusplus
 }

@@ -70,12 +70,18 @@ const size_t bsn_segment_count = COUNT(bsn_segments);
 	E(command_status, BSN_COMMAND_STATUSES)                                                    \
 	E(cmd_opcode, BSN_COMMANDS)                                                                \
 	E(cap, BSN_CAPS)                                                                           \
+	E(event_number, BSN_EVENTS)                                                                \
+	E(event_queue, BSN_EVENT_QUEUES)                                                           \
+	E(port_change, BSN_PORT_CHANGES)                                                           \
 	E(mkey_mode, BSN_MKEY_MODES)                                                               \
 	E(atomic_operation, BSN_ATOMIC_OPERATIONS)                                                 \
 	E(qpc_state, BSN_QPC_STATES)
 
 #define ENUM_FIELDS(R)                                                                             \
 	R(ctrl, opcode, wqe_opcode)                                                                \
+	R(eqe, type, event_number)                                                                 \
+	R(eqe, queue_type, event_queue)                                                            \
+	R(eqe, sub_type, port_change)                                                              \
 	R(ctrl, fence, fence)                                                                      \
 	R(ctrl, ce, ce)                                                                            \
 	R(umr_ctrl, check, umr_check)                                                              \

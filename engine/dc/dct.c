@@ -110,7 +110,7 @@ static int create_verbs(struct bsn_dct *dct)
 /* With a full handshake: it takes requests at once. */
 static int create_by_command(struct bsn_dct *dct, const struct bsn_connect_attr *connect)
 {
-	const struct bsn_device *device = dct->device;
+	struct bsn_device *device = dct->device;
 	struct ibv_qp_attr path;
 	const struct handshake_dct_attr attr = {
 		.pd = dct->pd->verbs,
@@ -118,6 +118,7 @@ static int create_by_command(struct bsn_dct *dct, const struct bsn_connect_attr 
 		.srqn = dct->srq->number,
 		.access_key = dct->access_key,
 		.atomic_mode = handshake_atomic_mode(has_atomics(device), device->caps.masked_sizes),
+		.counter_set = device_counter_set(device, dct->pd->verbs),
 		.path = &path,
 	};
 	struct bsn_cmd_out answer;

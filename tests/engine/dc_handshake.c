@@ -37,6 +37,40 @@ static void who_connects_to_a_target_does_so_in_full(struct bench *b)
 	unmake(&r);
 }
 
+static unsigned port_count(const char *name)
+{
+	char path[96];
+	unsigned count;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/sys/class/infiniband/mlx5_0/ports/1/hw_counters/%s", name);
+	file = fopen(path, "r");
+	assert_non_null(file);
+	assert_int_equal(fscanf(file, "%u", &count), 1);
+	assert_int_equal(fclose(file), 0);
+	return count;
+}
+
+/* They name the set of counters that the kernel gives to queues of verbs. */
+static void the_port_counts_them_as_others(struct bench *b)
+{
+	const struct bsn_dc_pool_attr attr = { .initiators = 2, .full_handshake = true };
+	const unsigned connects = port_count("rx_dct_connect");
+	const unsigned writes = port_count("rx_write_requests");
+	struct rig r;
+
+	start(b, &r, &attr, true);
+	for (int p = 0; p < 6; p++)
+		write_and_finish(&r, p, (uint64_t)p);
+	assert_int_equal(port_count("rx_dct_connect") - connects, 6);
+	assert_int_equal(port_count("rx_write_requests") - writes, 6);
+	for (unsigned i = 0; i < 2; i++)
+		assert_int_equal(cx_qp_find(softcx_hca(), bsn_qp_number(r.pool->initiators[i].qp))
+					 ->run.counter_set,
+				 CX_PORT_COUNTERS);
+	unmake(&r);
+}
+
 static void without_it_nobody_does(struct bench *b)
 {
 	struct rig r;
@@ -394,6 +428,7 @@ int main(void)
 		{ CASE("who connects to a target does so in full, on RoCE",
 		       who_connects_to_a_target_does_so_in_full),
 		  ON_DIRECT, .link = CX_LINK_ROCE },
+		{ CASE("the port counts them as others", the_port_counts_them_as_others), ON_DIRECT },
 		{ CASE("without it nobody does", without_it_nobody_does), ON_DIRECT },
 		{ CASE("a target has all rights", a_target_has_all_rights), ON_DIRECT },
 		{ CASE("a target has all rights, on RoCE", a_target_has_all_rights), ON_DIRECT,

@@ -170,21 +170,10 @@ static void each_vector_has_an_event_queue(void **state)
 	assert_int_not_equal(mlx5dv_devx_query_eqn(l->ctx, CX_COMP_VECTORS, &eqn[0]), 0);
 }
 
-static void event_channels_carry_cookies_alone(void **state)
+static void commands_complete_at_once(void **state)
 {
 	struct loopback *l = *state;
-	struct mlx5dv_devx_event_channel *channel = mlx5dv_devx_create_event_channel(
-		l->ctx, MLX5DV_DEVX_CREATE_EVENT_CHANNEL_FLAGS_OMIT_EV_DATA);
-	uint16_t number = BSN_EVENT_SRQ_LAST_WQE;
 
-	assert_non_null(channel);
-	/* Events of the whole device. */
-	assert_int_not_equal(
-		mlx5dv_devx_subscribe_devx_event(channel, NULL, sizeof(number), &number, 0), 0);
-	mlx5dv_devx_destroy_event_channel(channel);
-	errno = 0;
-	assert_null(mlx5dv_devx_create_event_channel(l->ctx, 0));
-	assert_int_equal(errno, EOPNOTSUPP);
 	errno = 0;
 	assert_null(mlx5dv_devx_create_cmd_comp(l->ctx));
 	assert_int_equal(errno, EOPNOTSUPP);
@@ -467,7 +456,7 @@ int main(void)
 		TEST(unknown_capabilities_are_a_bad_parameter),
 		TEST(what_names_no_object_is_asked_as_such),
 		TEST(each_vector_has_an_event_queue),
-		TEST(event_channels_carry_cookies_alone),
+		TEST(commands_complete_at_once),
 		TEST(an_mkey_of_pieces_gathers_and_scatters),
 		TEST(an_mkey_of_equal_pieces_counts_from_its_start),
 		TEST(an_mkey_of_pages_is_a_umems),

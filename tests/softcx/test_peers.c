@@ -9,14 +9,19 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <infiniband/mlx5dv.h>
+
+#include "bsn_cmd.h"
+
 enum { RECEIVES = 3, SENDS = 2, DEADLINE_S = 60 };
 
 static char fabric[32];
-static bool is_remover; /* the peer removes the card instead */
+static const char *plan; /* of the peer's faults, NULL: none */
 static struct {
 	pid_t pid;
 	int fd;
@@ -26,7 +31,7 @@ static struct cx_config config_of_peer(void)
 {
 	struct cx_config config = config_of_fabric(fabric);
 
-	config.fault_plan = is_remover ? "opcode=RDMA_WRITE remove-device" : NULL;
+	config.fault_plan = plan;
 	return config;
 }
 
@@ -85,7 +90,7 @@ static void be_the_peer(int fd)
 	connect_to(qp, exchange_qpn(fd, qp->qp_num));
 	wait_for_byte(fd);
 	post_bad_write(qp);
-	NEED(is_remover || (ibv_poll_cq(cq, 1, &wc) == 1 && wc.status == IBV_WC_REM_ACCESS_ERR));
+	NEED(plan || (ibv_poll_cq(cq, 1, &wc) == 1 && wc.status == IBV_WC_REM_ACCESS_ERR));
 	NEED(write(fd, "f", 1) == 1);
 	wait_for_byte(fd);
 	_exit(0);
@@ -119,12 +124,22 @@ static int set_up(void **state)
 	return 0;
 }
 
+static int set_up_plan(void **state, const char *text)
+{
+	plan = text;
+	set_up(state);
+	plan = NULL;
+	return 0;
+}
+
 static int set_up_remover(void **state)
 {
-	is_remover = true;
-	set_up(state);
-	is_remover = false;
-	return 0;
+	return set_up_plan(state, "opcode=RDMA_WRITE remove-device");
+}
+
+static int set_up_port(void **state)
+{
+	return set_up_plan(state, "opcode=RDMA_WRITE nth=1 port-down");
 }
 
 static int tear_down(void **state)
@@ -251,6 +266,30 @@ static void a_device_that_the_peer_removes_is_gone_here_too(void **state)
 	assert_int_equal(errno, EIO);
 }
 
+/* The peer's process tells both ways: into the channel, and to an eventfd of this process. */
+static void a_port_that_the_peer_takes_down_is_told_here_too(void **state)
+{
+	struct loopback *l = *state;
+	struct mlx5dv_devx_event_channel *channel = mlx5dv_devx_create_event_channel(
+		l->ctx, MLX5DV_DEVX_CREATE_EVENT_CHANNEL_FLAGS_OMIT_EV_DATA);
+	struct mlx5dv_devx_async_event_hdr event;
+	uint16_t number = BSN_EVENT_PORT_CHANGE;
+	const int fd = eventfd(0, EFD_NONBLOCK);
+	eventfd_t count;
+
+	assert_non_null(channel);
+	assert_int_equal(
+		mlx5dv_devx_subscribe_devx_event(channel, NULL, sizeof(number), &number, 7), 0);
+	assert_int_equal(mlx5dv_devx_subscribe_devx_event_fd(channel, fd, NULL, number), 0);
+	be_failed();
+	assert_int_equal(mlx5dv_devx_get_event(channel, &event, sizeof(event)), sizeof(event));
+	assert_int_equal(event.cookie, 7);
+	assert_int_equal(eventfd_read(fd, &count), 0);
+	assert_int_equal(count, 1);
+	mlx5dv_devx_destroy_event_channel(channel);
+	close(fd);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -262,6 +301,8 @@ int main(void)
 		TEST(their_flush_wakes_who_sleeps),
 		cmocka_unit_test_setup_teardown(a_device_that_the_peer_removes_is_gone_here_too,
 						set_up_remover, tear_down),
+		cmocka_unit_test_setup_teardown(a_port_that_the_peer_takes_down_is_told_here_too,
+						set_up_port, tear_down),
 	};
 
 	setenv("RDMAV_ALLOW_DISASSOC_DESTROY", "1", 1); /* otherwise a dead device's objects stay */

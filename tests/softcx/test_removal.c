@@ -15,6 +15,10 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include <infiniband/mlx5dv.h>
+
+#include "bsn_cmd.h"
+
 static int set_up_plan(void **state, bool passive)
 {
 	struct cx_config config = loopback_config(CX_LINK_IB, passive);
@@ -57,6 +61,35 @@ static void a_device_that_is_gone_says_so(void **state)
 	assert_int_equal(loopback_modify(l->qp, IBV_QPS_ERR, IBV_QP_STATE), EIO);
 	assert_int_equal(open("/dev/infiniband/uverbs0", O_RDWR), -1);
 	assert_int_equal(errno, EIO);
+}
+
+static void expect_end(struct mlx5dv_devx_event_channel *channel)
+{
+	uint8_t bytes[sizeof(struct mlx5dv_devx_async_event_hdr) + BSN_EQE_SIZE];
+	struct pollfd ready = { .fd = channel->fd, .events = POLLIN };
+
+	assert_int_equal(poll(&ready, 1, 0), 1);
+	for (unsigned n = 0; n < 2; n++) {
+		errno = 0;
+		assert_int_equal(mlx5dv_devx_get_event(channel, (void *)bytes, sizeof(bytes)), -1);
+		assert_int_equal(errno, EIO);
+	}
+	mlx5dv_devx_destroy_event_channel(channel);
+}
+
+static void the_channels_of_devx_end(void **state)
+{
+	struct loopback *l = *state;
+	struct mlx5dv_devx_event_channel
+		*cookies = mlx5dv_devx_create_event_channel(
+			l->ctx, MLX5DV_DEVX_CREATE_EVENT_CHANNEL_FLAGS_OMIT_EV_DATA),
+		*data = mlx5dv_devx_create_event_channel(
+			l->ctx, (enum mlx5dv_devx_create_event_channel_flags)0);
+
+	loopback_post_write(l);
+	softcx_step(0);
+	expect_end(cookies);
+	expect_end(data);
 }
 
 /* -- who waits --------------------------------------------------------------------------------- */
@@ -146,6 +179,8 @@ int main(void)
 
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(a_device_that_is_gone_says_so, set_up_removable,
+						loopback_tear_down),
+		cmocka_unit_test_setup_teardown(the_channels_of_devx_end, set_up_removable,
 						loopback_tear_down),
 		ACTIVE(who_waits_for_a_completion_is_woken),
 		ACTIVE(who_polls_a_channel_is_woken),

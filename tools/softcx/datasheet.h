@@ -47,6 +47,7 @@ enum {
 	CX_MAX_XRCDS = 1 << 12,
 	CX_MAX_MAPPINGS = 1 << 14,
 	CX_MAX_CONTEXTS = 1 << 12, /* of all processes */
+	CX_MAX_SUBSCRIPTIONS = 1 << 18, /* a queue pair's to each of four events */
 	/* Keys over keys, and translations: of one key, of all. */
 	CX_MAX_INDIRECTION = 4,
 	CX_MAX_XLT_LOG2 = 16,

@@ -4,8 +4,8 @@
  * command that creates gives an object, others are queries. The firmware judges what they say; its
  * refusal reaches the program as a status in the answer, and -EREMOTEIO.
  *
- * Event channels tell of queue pairs and targets, by the cookie of the subscription alone. Queues of DevX are the
- * same objects of the device as those of verbs.
+ * Event channels tell of the port, and of queue pairs, targets, CQs and RMPs that commands made. Queues of DevX are
+ * the same objects of the device as those of verbs.
  */
 #include "kernel.h"
 
@@ -224,6 +224,7 @@ static const struct follow_up {
 	{ BSN_CMD_QUERY_CQ, BSN_CMD_CREATE_CQ, false },
 	{ BSN_CMD_MODIFY_CQ, BSN_CMD_CREATE_CQ, true },
 	{ BSN_CMD_QUERY_RMP, BSN_CMD_CREATE_RMP, false },
+	{ BSN_CMD_MODIFY_RMP, BSN_CMD_CREATE_RMP, true },
 	{ BSN_CMD_QUERY_DCT, BSN_CMD_CREATE_DCT, false },
 	{ BSN_CMD_DRAIN_DCT, BSN_CMD_CREATE_DCT, true },
 	{ BSN_CMD_ARM_DCT, BSN_CMD_CREATE_DCT, true },
@@ -404,56 +405,121 @@ static int alloc_event_channel(struct call *call)
 
 	if (err)
 		return err;
-	if (flags != MLX5_IB_UAPI_DEVX_CR_EV_CH_FLAGS_OMIT_DATA) {
-		cx_trace(call->ctx->hca, "uverbs: events of DevX come without their data alone");
-		return -EOPNOTSUPP;
-	}
-	fd = event_file_open(call->ctx, CX_EVENT_DEVX);
+	if (flags & ~(uint64_t)MLX5_IB_UAPI_DEVX_CR_EV_CH_FLAGS_OMIT_DATA)
+		return -EINVAL;
+	fd = event_file_open(call->ctx, flags ? CX_EVENT_DEVX_COOKIE : CX_EVENT_DEVX_DATA);
 	return fd < 0 ? fd
 		      : call_out_handle(call, MLX5_IB_ATTR_DEVX_ASYNC_EVENT_FD_ALLOC_HANDLE,
 					(uint64_t)fd);
 }
 
-/* subscribe_event_xa_alloc(): all numbers of the list, each once. */
-static int subscribe_all(struct call *call, const struct object *object,
-			 const struct event_file *file)
+/* is_valid_events_legacy(): firmware without event_cap, which the device does not claim. */
+static bool is_event_of_object(uint16_t event)
 {
-	const uint64_t cookie = call_value(call, MLX5_IB_ATTR_DEVX_SUBSCRIBE_EVENT_COOKIE);
+	switch (event) {
+	case BSN_EVENT_COMPLETION:
+	case BSN_EVENT_PATH_MIG:
+	case BSN_EVENT_COMM_EST:
+	case BSN_EVENT_SQ_DRAINED:
+	case BSN_EVENT_CQ_ERROR:
+	case BSN_EVENT_WQ_CATAS_ERROR:
+	case BSN_EVENT_PATH_MIG_FAILED:
+	case BSN_EVENT_WQ_INVAL_REQ_ERROR:
+	case BSN_EVENT_WQ_ACCESS_ERROR:
+	case BSN_EVENT_SRQ_CATAS_ERROR:
+	case BSN_EVENT_SRQ_LAST_WQE:
+	case BSN_EVENT_SRQ_LIMIT:
+	case BSN_EVENT_XRQ_ERROR:
+	case BSN_EVENT_DCT_DRAINED:
+	case BSN_EVENT_DCT_KEY_VIOLATION:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* In which table of the device the object is; false: in none that has events. */
+static bool find_source(const struct object *object, enum cx_event_source *source)
+{
+	switch (object ? object->devx.opcode : BSN_CMD_NOP) {
+	case BSN_CMD_CREATE_QP:
+	case BSN_CMD_CREATE_DCT:
+		*source = CX_SOURCE_QP;
+		return true;
+	case BSN_CMD_CREATE_CQ:
+		*source = CX_SOURCE_CQ;
+		return true;
+	case BSN_CMD_CREATE_RMP:
+		*source = CX_SOURCE_SRQ;
+		return true;
+	default:
+		*source = CX_SOURCE_PORT;
+		return !object;
+	}
+}
+
+struct wish {
+	struct event_file *file;
+	struct object *object; /* NULL: the port */
+	uint16_t events[CX_MOST_EVENTS];
+	unsigned count;
+};
+
+static int read_events(const struct call *call, struct wish *wish)
+{
 	const unsigned bytes = call_len(call, MLX5_IB_ATTR_DEVX_SUBSCRIBE_EVENT_TYPE_NUM_LIST);
-	uint16_t numbers[CX_SUBSCRIPTIONS];
 	int err;
 
-	if (!bytes || bytes % sizeof(numbers[0]) || bytes > sizeof(numbers))
+	if (!bytes || bytes % sizeof(wish->events[0]) || bytes > sizeof(wish->events))
 		return -EINVAL;
-	err = call_in(call, MLX5_IB_ATTR_DEVX_SUBSCRIBE_EVENT_TYPE_NUM_LIST, numbers, bytes);
-	for (unsigned i = 0; !err && i < bytes / sizeof(numbers[0]); i++)
-		err = cx_event_subscribe(call->ctx->hca, object->number, file->channel, numbers[i],
-					 cookie);
+	err = call_in(call, MLX5_IB_ATTR_DEVX_SUBSCRIBE_EVENT_TYPE_NUM_LIST, wish->events, bytes);
+	wish->count = bytes / sizeof(wish->events[0]);
+	for (unsigned i = 0; !err && i < wish->count; i++)
+		if (wish->object ? !is_event_of_object(wish->events[i])
+				 : wish->events[i] != BSN_EVENT_PORT_CHANGE)
+			err = -EINVAL;
 	return err;
 }
 
-static int subscribe_event(struct call *call)
+static int read_wish(const struct call *call, struct wish *wish)
 {
 	const struct ib_uverbs_attr *fd =
 		call_attr(call, MLX5_IB_ATTR_DEVX_SUBSCRIBE_EVENT_FD_HANDLE);
-	struct event_file *file;
-	struct object *object;
-	int err = check_devx(call);
+	int err = event_file_of_fd(call->ctx, fd->data_s64, CX_EVENT_DEVX_COOKIE, &wish->file);
 
 	if (err)
-		return err;
-	err = event_file_of_fd(call->ctx, fd->data_s64, CX_EVENT_DEVX, &file);
+		err = event_file_of_fd(call->ctx, fd->data_s64, CX_EVENT_DEVX_DATA, &wish->file);
+	if (!err && call_has(call, MLX5_IB_ATTR_DEVX_SUBSCRIBE_EVENT_OBJ_HANDLE))
+		err = call_object(call, MLX5_IB_ATTR_DEVX_SUBSCRIBE_EVENT_OBJ_HANDLE, OBJECT_DEVX,
+				  &wish->object);
 	if (err)
 		return err;
-	if (call_has(call, MLX5_IB_ATTR_DEVX_SUBSCRIBE_EVENT_FD_NUM) ||
-	    call_object(call, MLX5_IB_ATTR_DEVX_SUBSCRIBE_EVENT_OBJ_HANDLE, OBJECT_DEVX, &object) ||
-	    (object->devx.opcode != BSN_CMD_CREATE_QP &&
-	     object->devx.opcode != BSN_CMD_CREATE_DCT)) {
-		cx_trace(call->ctx->hca,
-			 "uverbs: channels tell of queue pairs and targets of DevX alone");
-		return -EOPNOTSUPP;
-	}
-	return subscribe_all(call, object, file);
+	if (call_has(call, MLX5_IB_ATTR_DEVX_SUBSCRIBE_EVENT_FD_NUM) &&
+	    call_has(call, MLX5_IB_ATTR_DEVX_SUBSCRIBE_EVENT_COOKIE))
+		return -EINVAL;
+	return read_events(call, wish);
+}
+
+/* The kernel takes events that an object never has, and objects that have none. */
+static int subscribe_event(struct call *call)
+{
+	struct cx_subscription_attr attr = {
+		.cookie = call_value(call, MLX5_IB_ATTR_DEVX_SUBSCRIBE_EVENT_COOKIE), .eventfd = -1
+	};
+	struct wish wish = { 0 };
+	int err = check_devx(call);
+
+	if (!err)
+		err = read_wish(call, &wish);
+	if (!err && call_has(call, MLX5_IB_ATTR_DEVX_SUBSCRIBE_EVENT_FD_NUM))
+		err = event_file_keep_eventfd(
+			wish.file, (int)call_value(call, MLX5_IB_ATTR_DEVX_SUBSCRIBE_EVENT_FD_NUM),
+			&attr.eventfd);
+	if (err || !find_source(wish.object, &attr.source))
+		return err;
+	attr.number = wish.object ? wish.object->number : 0;
+	attr.channel = wish.file->channel;
+	return cx_event_subscribe(call->ctx->hca, &attr, wish.events, wish.count);
 }
 
 /* -- tables ------------------------------------------------------------------------------------ */

@@ -22,6 +22,7 @@
 union event_record {
 	struct ib_uverbs_comp_event_desc comp;
 	struct ib_uverbs_async_event_desc async;
+	struct cx_devx_record devx;
 };
 
 /* Under the kernel's lock. */
@@ -30,9 +31,19 @@ static uint32_t next_file;
 
 static size_t record_size(const struct event_file *file)
 {
-	/* Of DevX a cookie, which is as long as a CQ's. */
-	return file->kind != CX_EVENT_ASYNC ? sizeof(struct ib_uverbs_comp_event_desc)
-					    : sizeof(struct ib_uverbs_async_event_desc);
+	static const size_t sizes[] = {
+		[CX_EVENT_COMPLETION] = sizeof(struct ib_uverbs_comp_event_desc),
+		[CX_EVENT_ASYNC] = sizeof(struct ib_uverbs_async_event_desc),
+		[CX_EVENT_DEVX_COOKIE] = offsetof(struct cx_devx_record, eqe),
+		[CX_EVENT_DEVX_DATA] = sizeof(struct cx_devx_record),
+	};
+
+	return sizes[file->kind];
+}
+
+static bool is_of_devx(const struct event_file *file)
+{
+	return file->kind == CX_EVENT_DEVX_COOKIE || file->kind == CX_EVENT_DEVX_DATA;
 }
 
 static int open_fifo(struct event_file *file, const char *dir)
@@ -153,7 +164,40 @@ void event_file_put_locked(struct event_file *file)
 		}
 	}
 	raw_close(file->fd);
+	for (unsigned i = 0; i < file->eventfd_count; i++)
+		raw_close(file->eventfds[i]);
+	free(file->eventfds);
 	free(file);
+}
+
+/* eventfd_ctx_fdget() */
+static int check_eventfd(int fd)
+{
+	char link[32], target[32] = "";
+
+	if (raw_fcntl(fd, F_GETFD, 0) < 0)
+		return -EBADF;
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	if (raw_readlink(link, target, sizeof(target) - 1) < 0)
+		return -errno;
+	return strcmp(target, "anon_inode:[eventfd]") ? -EINVAL : 0;
+}
+
+int event_file_keep_eventfd(struct event_file *file, int fd, int *copy)
+{
+	int *grown, err = check_eventfd(fd);
+
+	if (err)
+		return err;
+	grown = realloc(file->eventfds, (file->eventfd_count + 1) * sizeof(*grown));
+	if (!grown)
+		return -ENOMEM;
+	file->eventfds = grown;
+	*copy = raw_fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	if (*copy < 0)
+		return -errno;
+	file->eventfds[file->eventfd_count++] = *copy;
+	return 0;
 }
 
 void event_file_put(struct event_file *file)
@@ -195,7 +239,7 @@ static enum object_kind kind_of_async(uint32_t event_type)
 static struct object *object_of_record(const struct event_file *file,
 				       const union event_record *record)
 {
-	if (file->kind == CX_EVENT_DEVX)
+	if (is_of_devx(file))
 		return NULL;
 	if (file->kind == CX_EVENT_COMPLETION)
 		return object_of_event(file->ctx, OBJECT_CQ, record->comp.cq_handle);
@@ -205,8 +249,10 @@ static struct object *object_of_record(const struct event_file *file,
 
 static bool ends_channel(const struct event_file *file, const union event_record *record)
 {
+	if (is_of_devx(file))
+		return !record->devx.subscription;
 	return CX_CHANNEL_END ==
-	       (file->kind != CX_EVENT_ASYNC ? record->comp.cq_handle : record->async.element);
+	       (file->kind == CX_EVENT_COMPLETION ? record->comp.cq_handle : record->async.element);
 }
 
 /*
@@ -225,6 +271,8 @@ static void count_reported(struct event_file *file, const union event_record *re
 {
 	struct object *object = object_of_record(file, record);
 
+	if (is_of_devx(file))
+		cx_event_was_read(file->ctx->hca, &record->devx);
 	if (object && file->kind == CX_EVENT_COMPLETION)
 		object->cq.comp_reported++;
 	else if (object)
@@ -239,6 +287,9 @@ static int take_record(struct event_file *file, union event_record *record)
 	pthread_mutex_lock(&kernel_lock);
 	if (!file->ctx) {
 		err = -EIO;
+	} else if (file->kind == CX_EVENT_DEVX_DATA &&
+		   cx_channel_overflowed(file->ctx->hca, file->channel)) {
+		err = -EOVERFLOW;
 	} else if (raw_read(file->fd, record, record_size(file)) == (ssize_t)record_size(file)) {
 		err = ends_channel(file, record) ? report_end(file, record) : 0;
 		if (!err)
@@ -250,6 +301,34 @@ static int take_record(struct event_file *file, union event_record *record)
 	return err;
 }
 
+/* What the program gets: of DevX struct mlx5_ib_uapi_devx_async_event_hdr, all or its cookie. */
+static size_t told_size(const struct event_file *file)
+{
+	switch (file->kind) {
+	case CX_EVENT_DEVX_COOKIE:
+		return sizeof(uint64_t);
+	case CX_EVENT_DEVX_DATA:
+		return sizeof(uint64_t) + sizeof(((struct cx_devx_record *)0)->eqe);
+	default:
+		return record_size(file);
+	}
+}
+
+static ssize_t tell(const struct event_file *file, union event_record *record, void *buf)
+{
+	struct {
+		uint64_t cookie;
+		uint8_t eqe[sizeof(record->devx.eqe)];
+	} event = { .cookie = record->devx.cookie };
+	const void *told = is_of_devx(file) ? (const void *)&event : record;
+
+	if (file->kind == CX_EVENT_DEVX_DATA)
+		memcpy(event.eqe, record->devx.eqe, sizeof(event.eqe));
+	if (user_write((uintptr_t)buf, told, told_size(file)))
+		return -EFAULT;
+	return (ssize_t)told_size(file);
+}
+
 /*
  * Counting and taking are one step under the lock, and waiting is outside of it, so that a
  * destruction in another thread sees each event either counted or still unread.
@@ -258,7 +337,7 @@ ssize_t event_file_read(struct event_file *file, int fd, void *buf, size_t size)
 {
 	union event_record record;
 
-	if (size < record_size(file))
+	if (size < told_size(file))
 		return -EINVAL;
 	for (;;) {
 		struct pollfd ready = { .fd = fd, .events = POLLIN };
@@ -271,9 +350,7 @@ ssize_t event_file_read(struct event_file *file, int fd, void *buf, size_t size)
 		if (poll(&ready, 1, -1) < 0)
 			return -errno;
 	}
-	if (user_write((uintptr_t)buf, &record, record_size(file)))
-		return -EFAULT;
-	return (ssize_t)record_size(file);
+	return tell(file, &record, buf);
 }
 
 /* Empties the FIFO, and writes back the records of other objects. */

@@ -139,6 +139,8 @@ struct event_file {
 	uint32_t refs;
 	int fd; /* read and written without blocking, whatever the program does with its own */
 	struct event_file *next;
+	int *eventfds; /* copies of the program's, that events of DevX go to instead */
+	unsigned eventfd_count;
 	char path[108];
 };
 
@@ -153,6 +155,8 @@ void event_files_disown(void);
 /* The event file that a descriptor of the program names; -EBADF when it is not of that kind. */
 int event_file_of_fd(const struct uverbs_context *ctx, int64_t fd, enum cx_event kind,
 		     struct event_file **file);
+/* Copies an eventfd of the program, until the file is closed: 0; -EBADF; -EINVAL: it is no eventfd. */
+int event_file_keep_eventfd(struct event_file *file, int fd, int *copy);
 /* Creates one and installs it; the program's descriptor or -errno. */
 int event_file_open(struct uverbs_context *ctx, enum cx_event kind);
 

@@ -111,7 +111,7 @@ void cx_cq_fail(struct cx_hca *hca, struct cx_cq *cq)
 		return;
 	cq->failed = true;
 	cx_trace(hca, "cq: %#x overrun", cq->head.number);
-	cx_event_async(hca, cq->attr.async_channel, cq->attr.cookie, IBV_EVENT_CQ_ERR);
+	cx_event_cq_error(hca, cq);
 }
 
 /* How many CQEs the program has not consumed; more than any ring holds if that cannot be read. */

@@ -128,6 +128,7 @@ void cx_dc_connect(struct cx_hca *hca, struct cx_qp *qp, uint16_t id, const stru
 	stream->id = name_of(qp, id);
 	stream->dctn = dctn;
 	cx_dc_count(hca, qp->head.owner, CX_DC_connect);
+	cx_counter_add(hca, dct, CX_COUNTER_rx_dct_connect);
 	if (again)
 		cx_dc_count(hca, qp->head.owner, CX_DC_reconnect);
 	if (qp->attr.full_handshake || dct->attr.full_handshake)

@@ -6,42 +6,10 @@
 
 #include <rdma/ib_user_verbs.h>
 
-#include "../os/raw.h"
+#include "channel.h"
 #include "process.h"
+#include "subscriptions.h"
 #include "tables.h"
-
-/*
- * Opens the channel's FIFO, once for each channel that the entry holds. It is open for reading,
- * too, since its owner may be killed, and SIGPIPE would then end this process.
- */
-static int open_fifo(struct cx_hca *hca, const struct cx_channel *channel)
-{
-	struct cx_fifo *fifo = &hca->fifos[channel - hca->shared->channels];
-
-	if (fifo->serial == channel->serial)
-		return fifo->fd;
-	if (fifo->serial)
-		raw_close(fifo->fd);
-	fifo->serial = 0;
-	fifo->fd = raw_open(channel->path, O_RDWR | O_NONBLOCK | O_CLOEXEC, 0);
-	if (fifo->fd < 0)
-		return -1;
-	fifo->serial = channel->serial;
-	return fifo->fd;
-}
-
-/* A record is written whole or not at all: it is far shorter than PIPE_BUF. */
-static void deliver(struct cx_hca *hca, const struct cx_channel *channel, const void *record,
-		    size_t len)
-{
-	const int saved = errno;
-	const int fd = open_fifo(hca, channel);
-
-	if (fd < 0 || raw_write(fd, record, len) != (ssize_t)len)
-		cx_trace(hca, "event: lost, channel %#x at %s does not take it",
-			 channel->head.number, channel->path);
-	errno = saved;
-}
 
 /* Of the events that the model gives. The preloaded library must not need libibverbs for names. */
 static const char *name_event(enum ibv_event_type type)
@@ -68,9 +36,12 @@ void cx_event_completion(struct cx_hca *hca, const struct cx_cq *cq)
 	const struct cx_channel *channel = cx_channel_find(hca, cq->attr.comp_channel);
 	const struct ib_uverbs_comp_event_desc record = { .cq_handle = cq->attr.cookie };
 
+	const struct bsn_eqe eqe = { .type = BSN_EVENT_COMPLETION, .number = cq->head.number };
+
 	cx_trace(hca, "event: completion, cqn %#x", cq->head.number);
 	if (channel)
-		deliver(hca, channel, &record, sizeof(record));
+		cx_channel_write(hca, channel, &record, sizeof(record));
+	cx_tell_subscribers(hca, cq->told, &eqe);
 }
 
 void cx_event_async(struct cx_hca *hca, uint32_t number, uint64_t cookie, enum ibv_event_type type)
@@ -80,7 +51,25 @@ void cx_event_async(struct cx_hca *hca, uint32_t number, uint64_t cookie, enum i
 
 	cx_trace(hca, "event: asynchronous, %s", name_event(type));
 	if (channel)
-		deliver(hca, channel, &record, sizeof(record));
+		cx_channel_write(hca, channel, &record, sizeof(record));
+}
+
+void cx_event_cq_error(struct cx_hca *hca, const struct cx_cq *cq)
+{
+	const struct bsn_eqe eqe = { .type = BSN_EVENT_CQ_ERROR,
+				     .cq_err_cqn = cq->head.number,
+				     .cq_err_syndrome = BSN_CQ_ERROR_OVERRUN };
+
+	cx_event_async(hca, cq->attr.async_channel, cq->attr.cookie, IBV_EVENT_CQ_ERR);
+	cx_tell_subscribers(hca, cq->told, &eqe);
+}
+
+void cx_event_srq_limit(struct cx_hca *hca, const struct cx_srq *srq)
+{
+	const struct bsn_eqe eqe = { .type = BSN_EVENT_SRQ_LIMIT, .number = srq->head.number };
+
+	cx_event_async(hca, srq->attr.async_channel, srq->attr.cookie, IBV_EVENT_SRQ_LIMIT_REACHED);
+	cx_tell_subscribers(hca, srq->told, &eqe);
 }
 
 /* What the firmware calls it; 0: it has no number of its own. */
@@ -104,22 +93,24 @@ static unsigned number_of(enum ibv_event_type type)
 	}
 }
 
+/* device.h: a target's events name their kind of queue, which devx.c get_legacy_obj_type() wants. */
 static void tell_subscribers(struct cx_hca *hca, const struct cx_qp *qp, unsigned event)
 {
-	for (unsigned i = 0; i < CX_SUBSCRIPTIONS; i++) {
-		const struct cx_subscription *s = &qp->subscriptions[i];
-		const struct cx_channel *channel = cx_channel_find(hca, s->channel);
+	const struct bsn_eqe eqe = { .type = event,
+				     .queue_type = qp->attr.dc == CX_DC_TARGET ? BSN_EVENT_QUEUE_DCT
+									       : BSN_EVENT_QUEUE_QP,
+				     .number = qp->head.number };
 
-		if (channel && s->event == event)
-			deliver(hca, channel, &s->cookie, sizeof(s->cookie));
-	}
+	cx_tell_subscribers(hca, qp->told, &eqe);
 }
 
+/* Of a target the kernel hands none on but by DevX: mlx5 qpc.c dct_allowed_event_types(), rsc_event_notifier(). */
 void cx_event_qp(struct cx_hca *hca, const struct cx_qp *qp, enum ibv_event_type type)
 {
+	const uint32_t channel = qp->attr.dc == CX_DC_TARGET ? 0 : qp->attr.async_channel;
 	const unsigned number = number_of(type);
 
-	cx_event_async(hca, qp->attr.async_channel, qp->attr.cookie, type);
+	cx_event_async(hca, channel, qp->attr.cookie, type);
 	if (number)
 		tell_subscribers(hca, qp, number);
 }
@@ -130,26 +121,11 @@ void cx_event_firmware(struct cx_hca *hca, const struct cx_qp *qp, enum bsn_even
 	tell_subscribers(hca, qp, event);
 }
 
-int cx_event_subscribe(struct cx_hca *hca, uint32_t qpn, uint32_t channel, uint16_t event,
-		       uint64_t cookie)
+static void tell_of_port(struct cx_hca *hca, enum bsn_port_change change)
 {
-	const struct cx_channel *entry;
-	struct cx_qp *qp;
-	int err = -EINVAL;
+	const struct bsn_eqe eqe = { .type = BSN_EVENT_PORT_CHANGE, .sub_type = change, .port = 1 };
 
-	cx_lock(hca);
-	qp = cx_qp_find_own(hca, qpn);
-	entry = cx_channel_find_own(hca, channel);
-	if (qp && entry && entry->kind == CX_EVENT_DEVX)
-		err = -ENOSPC;
-	for (unsigned i = 0; err == -ENOSPC && i < CX_SUBSCRIPTIONS; i++) {
-		if (qp->subscriptions[i].channel)
-			continue;
-		qp->subscriptions[i] = (struct cx_subscription){ channel, event, cookie };
-		err = 0;
-	}
-	cx_unlock(hca);
-	return err;
+	cx_tell_subscribers_of_port(hca, &eqe);
 }
 
 void cx_event_device(struct cx_hca *hca, enum ibv_event_type type)
@@ -161,23 +137,39 @@ void cx_event_device(struct cx_hca *hca, enum ibv_event_type type)
 		const struct cx_channel *channel = &hca->shared->channels[i];
 
 		if (channel->head.number && channel->kind == CX_EVENT_ASYNC)
-			deliver(hca, channel, &record, sizeof(record));
+			cx_channel_write(hca, channel, &record, sizeof(record));
+	}
+	if (type == IBV_EVENT_PORT_ERR || type == IBV_EVENT_PORT_ACTIVE)
+		tell_of_port(hca, type == IBV_EVENT_PORT_ERR ? BSN_PORT_CHANGE_DOWN
+							     : BSN_PORT_CHANGE_ACTIVE);
+}
+
+/* What ends a channel, by its kind. */
+static void deliver_end(struct cx_hca *hca, const struct cx_channel *channel)
+{
+	const struct ib_uverbs_comp_event_desc comp = { .cq_handle = CX_CHANNEL_END };
+	const struct ib_uverbs_async_event_desc async = { .element = CX_CHANNEL_END };
+	const struct cx_devx_record devx = { 0 };
+
+	switch (channel->kind) {
+	case CX_EVENT_COMPLETION:
+		cx_channel_write(hca, channel, &comp, sizeof(comp));
+		break;
+	case CX_EVENT_ASYNC:
+		cx_channel_write(hca, channel, &async, sizeof(async));
+		break;
+	case CX_EVENT_DEVX_COOKIE:
+		cx_channel_write(hca, channel, &devx, offsetof(struct cx_devx_record, eqe));
+		break;
+	case CX_EVENT_DEVX_DATA:
+		cx_channel_write(hca, channel, &devx, sizeof(devx));
+		break;
 	}
 }
 
 void cx_event_end(struct cx_hca *hca)
 {
-	const struct ib_uverbs_comp_event_desc comp = { .cq_handle = CX_CHANNEL_END };
-	const struct ib_uverbs_async_event_desc async = { .element = CX_CHANNEL_END };
-
-	for (uint32_t i = 0; i < CX_CHANNELS; i++) {
-		const struct cx_channel *channel = &hca->shared->channels[i];
-
-		if (!channel->head.number)
-			continue;
-		if (channel->kind != CX_EVENT_ASYNC)
-			deliver(hca, channel, &comp, sizeof(comp));
-		else
-			deliver(hca, channel, &async, sizeof(async));
-	}
+	for (uint32_t i = 0; i < CX_CHANNELS; i++)
+		if (hca->shared->channels[i].head.number)
+			deliver_end(hca, &hca->shared->channels[i]);
 }

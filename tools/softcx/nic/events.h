@@ -15,5 +15,7 @@ void cx_event_end(struct cx_hca *hca);                              /* no event 
 void cx_event_qp(struct cx_hca *hca, const struct cx_qp *qp, enum ibv_event_type type);
 /* One that verbs have no name for: to those who subscribed to it. */
 void cx_event_firmware(struct cx_hca *hca, const struct cx_qp *qp, enum bsn_event_number event);
+void cx_event_cq_error(struct cx_hca *hca, const struct cx_cq *cq);
+void cx_event_srq_limit(struct cx_hca *hca, const struct cx_srq *srq);
 
 #endif

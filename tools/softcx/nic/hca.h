@@ -45,7 +45,7 @@ struct cx_config {
 struct cx_hca;
 
 /* The kinds of event channels. */
-enum cx_event { CX_EVENT_COMPLETION, CX_EVENT_ASYNC, CX_EVENT_DEVX };
+enum cx_event { CX_EVENT_COMPLETION, CX_EVENT_ASYNC, CX_EVENT_DEVX_COOKIE, CX_EVENT_DEVX_DATA };
 
 /* Joins the fabric; its first process makes it. */
 int cx_open(const struct cx_config *config, struct cx_hca **hca);
@@ -192,13 +192,35 @@ int cx_dm_destroy(struct cx_hca *hca, uint32_t number);
  */
 int cx_channel_create(struct cx_hca *hca, const char *path, enum cx_event kind, uint32_t *channel);
 int cx_channel_destroy(struct cx_hca *hca, uint32_t channel);
+
 /*
- * An event of a queue pair, by the firmware's number (wqe/bsn_cmd.h), goes to a channel of kind CX_EVENT_DEVX, too:
- * `cookie` alone, 8 bytes. -EINVAL: no such queue pair or channel; -ENOSPC: it has CX_SUBSCRIPTIONS.
+ * Events by the firmware's number (enum bsn_event_number), of an object or of the port, go to a channel of kind
+ * CX_EVENT_DEVX_COOKIE or _DATA, too, or to an eventfd of the program.
  */
-enum { CX_SUBSCRIPTIONS = 4 };
-int cx_event_subscribe(struct cx_hca *hca, uint32_t qpn, uint32_t channel, uint16_t event,
-		       uint64_t cookie);
+enum cx_event_source { CX_SOURCE_QP, CX_SOURCE_CQ, CX_SOURCE_SRQ, CX_SOURCE_PORT };
+enum { CX_MOST_EVENTS = 16 }; /* of a call: devx.c MAX_NUM_EVENTS */
+struct cx_subscription_attr {
+	enum cx_event_source source;
+	uint32_t number; /* of the object */
+	uint32_t channel;
+	uint64_t cookie;
+	int eventfd; /* -1: the channel itself */
+};
+/* To all of `events`, or to none: -EINVAL: no such object or channel; -ENOMEM. */
+int cx_event_subscribe(struct cx_hca *hca, const struct cx_subscription_attr *attr,
+		       const uint16_t *events, unsigned count);
+
+/* A record of such a channel; that of a channel without data ends before `eqe`. */
+struct cx_devx_record {
+	uint64_t cookie;
+	uint32_t subscription; /* 0: the channel has ended */
+	uint32_t reserved;
+	uint8_t eqe[64]; /* struct bsn_eqe */
+};
+/* The program has read a record: the next event of that subscription makes one again. */
+void cx_event_was_read(struct cx_hca *hca, const struct cx_devx_record *record);
+/* Whether an event was lost since the last call, since the program reads too slowly. */
+bool cx_channel_overflowed(struct cx_hca *hca, uint32_t channel);
 
 /* The CQEs that one session of a compressed CQ has at the most. */
 enum { CX_SESSION_MAX = 64 };

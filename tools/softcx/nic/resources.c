@@ -10,14 +10,20 @@ static const enum cx_kind kinds[CX_RESOURCES] = {
 	[CX_RESOURCE_MR] = CX_MR, [CX_RESOURCE_CONTEXT] = CX_CONTEXT, [CX_RESOURCE_SRQ] = CX_SRQ,
 };
 
-/* Objects of DevX are the firmware's, and windows and mkeys are no regions: the kernel lists neither. */
+/*
+ * Objects of DevX are the firmware's, and windows and mkeys are no regions: the kernel lists neither. Nor does it list
+ * targets (hw/mlx5/qp.c create_dct(): rdma_restrack_no_track()).
+ */
 static bool is_listed(enum cx_resource_kind kind, const struct cx_head *head)
 {
 	switch (kind) {
 	case CX_RESOURCE_CQ:
 		return !((const struct cx_cq *)head)->attr.ring_umem;
 	case CX_RESOURCE_QP:
-		return !((const struct cx_qp *)head)->attr.ring_umem;
+		return !((const struct cx_qp *)head)->attr.ring_umem &&
+		       ((const struct cx_qp *)head)->attr.dc != CX_DC_TARGET;
+	case CX_RESOURCE_SRQ:
+		return !((const struct cx_srq *)head)->attr.ring_umem;
 	case CX_RESOURCE_MR:
 		return ((const struct cx_mr *)head)->is_region;
 	default:

@@ -147,6 +147,7 @@ static bool find_receive(struct service *s)
 	case 0:
 		return survives_faults(s);
 	case -EAGAIN:
+		cx_counter_add(s->hca, s->qp, CX_COUNTER_out_of_buffer);
 		ask_to_wait(s);
 		return false;
 	default:
@@ -436,6 +437,18 @@ static bool choose_queue(struct service *s)
 	return true;
 }
 
+static void count_request(const struct service *s)
+{
+	const struct bsn_wqe_op *op = s->message->op;
+
+	if (op->has_atomic)
+		cx_counter_add(s->hca, s->qp, CX_COUNTER_rx_atomic_requests);
+	else if (op->data == BSN_DATA_SCATTER)
+		cx_counter_add(s->hca, s->qp, CX_COUNTER_rx_read_requests);
+	else if (op->has_raddr)
+		cx_counter_add(s->hca, s->qp, CX_COUNTER_rx_write_requests);
+}
+
 void cx_respond(struct cx_hca *hca, struct cx_qp *qp, const struct cx_message *message,
 		struct cx_outcome *out)
 {
@@ -446,6 +459,7 @@ void cx_respond(struct cx_hca *hca, struct cx_qp *qp, const struct cx_message *m
 	s.message = message;
 	s.out = out;
 	s.receive = (struct cx_completion){ 0 };
+	count_request(&s);
 	if (!choose_queue(&s))
 		return;
 	if (message->op->has_atomic)

@@ -125,7 +125,7 @@ void cx_srq_check_limit(struct cx_hca *hca, struct cx_srq *srq)
 	    (uint16_t)(posted - srq->taken) >= srq->limit)
 		return;
 	srq->limit = 0;
-	cx_event_async(hca, srq->attr.async_channel, srq->attr.cookie, IBV_EVENT_SRQ_LIMIT_REACHED);
+	cx_event_srq_limit(hca, srq);
 }
 
 void cx_recv_take(struct cx_hca *hca, struct cx_qp *qp, const struct cx_recv *recv)

@@ -17,6 +17,7 @@
 #include <stdarg.h>
 
 #include "bus.h"
+#include "counters.h"
 #include "dc.h"
 #include "datasheet.h"
 #include "hca.h"
@@ -36,7 +37,7 @@ enum { CX_XLT_GRAIN = 4, CX_XLT_WORDS = CX_MAX_XLTS / CX_XLT_GRAIN / 64 };
 enum { CX_FIRST_KEY = 2 }; /* so that no key is 0, or the list terminator 0x100 */
 
 enum cx_kind { CX_PD, CX_UMEM, CX_CHANNEL, CX_CQ, CX_SRQ, CX_QP, CX_MR, CX_DM, CX_XRCD, CX_MAPPING,
-	       CX_CONTEXT,
+	       CX_CONTEXT, CX_SUBSCRIPTION,
 	       CX_KINDS };
 enum { CX_MOST_KINDS = 16 }; /* so that a build with more of them still reads the others' */
 
@@ -134,7 +135,20 @@ struct cx_channel {
 	struct cx_head head;
 	enum cx_event kind;
 	uint64_t serial; /* unlike its number it is never used again */
+	bool overflowed; /* of DevX: an event was lost, and the reader hears so */
 	char path[CX_CHANNEL_PATH_SIZE];
+};
+
+/* That a program wants to hear of an event (nic/subscriptions.c). */
+struct cx_subscription {
+	struct cx_head head;
+	uint32_t channel, number;   /* where it hears of it, and of which object */
+	uint32_t next_of_object;    /* index + 1; 0 ends the list */
+	enum cx_event_source source; /* of which table that object is */
+	uint16_t event;             /* enum bsn_event_number */
+	bool is_pending;            /* of a channel that omits data: told, and not yet read */
+	int eventfd;                /* in the program, which hears of it there; -1: in the channel */
+	uint64_t cookie;
 };
 
 /* CQEs that are held back to be written as one session: never while the lock is free. */
@@ -155,6 +169,7 @@ struct cx_cq {
 	bool any_solicited;
 	uint8_t arm;     /* enum cx_arm */
 	uint8_t arm_sn;  /* its sequence number */
+	uint32_t told;   /* its first subscription, index + 1; 0: none */
 	int8_t fired_sn; /* sequence number of the arm that last fired, -1: none */
 	uint32_t armed_ci;       /* the consumer index that it was armed with */
 	uint16_t moderate_count; /* an event for so many CQEs, 0: whatever their number */
@@ -168,6 +183,7 @@ struct cx_srq {
 	struct cx_head head;
 	struct cx_srq_attr attr;
 	uint32_t limit; /* 0: not armed */
+	uint32_t told;  /* its first subscription, index + 1; 0: none */
 	uint16_t next;  /* index of the next WQE to take */
 	uint16_t taken; /* how many were taken, modulo 2^16, as the record counts */
 	bool was_overtaken; /* a WQE before @next, which is taken first */
@@ -182,11 +198,7 @@ struct cx_qp {
 	struct ibv_qp_attr mod; /* what cx_qp_modify() set, qp_state included */
 	uint8_t log_msg_max;    /* longer messages are not sent */
 	uint8_t lag_port;       /* of a bond, that sends; 0: none is chosen */
-	struct cx_subscription {
-		uint32_t channel; /* 0: none */
-		uint16_t event;
-		uint64_t cookie;
-	} subscriptions[CX_SUBSCRIPTIONS];
+	uint32_t told;          /* its first subscription, index + 1; 0: none */
 	bool key_armed; /* a DCT: the next wrong key is an event */
 	struct cx_qp_run {
 		uint16_t sq_head;    /* the next WQE's basic block */
@@ -210,6 +222,7 @@ struct cx_qp {
 		uint8_t looks;                /* in vain, for receives posted in the error state */
 		bool delayed;                 /* its fault's delay was served */
 		uint64_t deadline_ns;         /* when it tries again; CX_NEVER; 0: does not wait */
+		uint8_t counter_set;          /* CX_NO_COUNTERS, CX_PORT_COUNTERS */
 		bool is_drained;              /* a DCT that answers no more */
 		uint32_t key_violations;      /* of a DCT */
 		struct cx_dc_link dc;         /* of a DCI */
@@ -235,6 +248,7 @@ struct cx_shared {
 	struct cx_alarm alarms[CX_PROCS];
 	struct cx_bus bus[CX_PROCS];
 	struct cx_dc_counts dc[CX_PROCS];
+	uint32_t counters[CX_COUNTER_COUNT];
 	uint64_t channel_serial; /* of the last one */
 	struct cx_pd pds[CX_MAX_PDS];
 	struct cx_umem umems[CX_MAX_UMEMS];
@@ -247,6 +261,7 @@ struct cx_shared {
 	struct cx_xrcd xrcds[CX_MAX_XRCDS];
 	struct cx_mapping mappings[CX_MAX_MAPPINGS];
 	struct cx_context contexts[CX_MAX_CONTEXTS];
+	struct cx_subscription subscriptions[CX_MAX_SUBSCRIPTIONS];
 	struct cx_member members[CX_MAX_MEMBERS];
 	uint32_t xlt_cursor; /* where the search for room begins */
 	uint64_t xlt_used[CX_XLT_WORDS];

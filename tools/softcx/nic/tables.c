@@ -25,6 +25,8 @@ static const struct table {
 			 CX_MAX_MAPPINGS },
 	[CX_CONTEXT] = { offsetof(struct cx_shared, contexts), sizeof(struct cx_context),
 			 CX_MAX_CONTEXTS },
+	[CX_SUBSCRIPTION] = { offsetof(struct cx_shared, subscriptions),
+			      sizeof(struct cx_subscription), CX_MAX_SUBSCRIPTIONS },
 	[CX_XRCD] = { offsetof(struct cx_shared, xrcds), sizeof(struct cx_xrcd), CX_MAX_XRCDS },
 };
 

@@ -36,6 +36,22 @@ static inline ssize_t raw_write(int fd, const void *buf, size_t size)
 	return syscall(SYS_write, fd, buf, size);
 }
 
+static inline ssize_t raw_readlink(const char *path, char *target, size_t size)
+{
+	return syscall(SYS_readlinkat, AT_FDCWD, path, target, size);
+}
+
+/* Another process's descriptor: that process's pidfd, then a copy of its descriptor. */
+static inline int raw_pidfd_open(pid_t pid)
+{
+	return (int)syscall(SYS_pidfd_open, pid, 0);
+}
+
+static inline int raw_pidfd_getfd(int pidfd, int fd)
+{
+	return (int)syscall(SYS_pidfd_getfd, pidfd, fd, 0);
+}
+
 static inline int raw_fcntl(int fd, int command, long argument)
 {
 	return (int)syscall(SYS_fcntl, fd, command, argument);

@@ -19,6 +19,7 @@
 
 #include "../datasheet.h"
 #include "../nic/bus.h"
+#include "../nic/counters.h"
 #include "../nic/dc.h"
 #include "../os/raw.h"
 #include "trees.h"
@@ -62,6 +63,10 @@ static const char *const constant_files[][2] = {
 	{ IB_DIR "/hw_rev", "0" },
 	{ PORT_DIR "/state", "4: ACTIVE" }, /* for those who read it by its folder: else see told[] */
 	{ PORT_DIR "/phys_state", "5: LinkUp" },
+#define COUNTER_FILE(name, doc) { PORT_DIR "/hw_counters/" #name, "0" },
+	CX_COUNTERS(COUNTER_FILE)
+#undef COUNTER_FILE
+	{ PORT_DIR "/hw_counters/lifespan", "10" }, /* RDMA_HW_STATS_DEFAULT_LIFESPAN; here none is kept */
 	{ PORT_DIR "/lid_mask_count", "0" },
 	{ PORT_DIR "/sm_sl", "0" },
 	{ PCI_DIR "/vendor", "0x15b3" },
@@ -343,6 +348,14 @@ static void tell_phys_state(struct cx_hca *hca, FILE *file)
 		fprintf(file, "%d: Disabled\n", CX_PHYS_DISABLED);
 }
 
+#define TELL_COUNTER(name, doc)                                                                    \
+	static void tell_##name(struct cx_hca *hca, FILE *file)                                    \
+	{                                                                                          \
+		fprintf(file, "%" PRIu32 "\n", cx_counter_read(hca, CX_COUNTER_##name));           \
+	}
+CX_COUNTERS(TELL_COUNTER)
+#undef TELL_COUNTER
+
 static const struct told {
 	const char *name;
 	void (*print)(struct cx_hca *hca, FILE *file);
@@ -351,6 +364,9 @@ static const struct told {
 	{ "softcx_dc", count_connections },
 	{ "ports/1/state", tell_state },
 	{ "ports/1/phys_state", tell_phys_state },
+#define COUNTER_TOLD(name, doc) { "ports/1/hw_counters/" #name, tell_##name },
+	CX_COUNTERS(COUNTER_TOLD)
+#undef COUNTER_TOLD
 };
 
 static const struct told *find_told(const char *relative)

@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "../subscriptions.h"
+
 int cx_channel_create(struct cx_hca *hca, const char *path, enum cx_event kind, uint32_t *channel)
 {
 	struct cx_channel *entry;
@@ -34,6 +36,8 @@ int cx_channel_destroy(struct cx_hca *hca, uint32_t channel)
 
 	cx_lock(hca);
 	err = cx_remove(hca, CX_CHANNEL, channel);
+	if (!err)
+		cx_end_subscriptions_of_channel(hca, channel);
 	cx_unlock(hca);
 	return err;
 }

@@ -6,6 +6,7 @@
 
 #include "../cq.h"
 #include "../session.h"
+#include "../subscriptions.h"
 
 static int check_cq(struct cx_hca *hca, const struct cx_cq_attr *attr)
 {
@@ -104,8 +105,10 @@ int cx_cq_destroy(struct cx_hca *hca, uint32_t cqn)
 	cx_lock(hca);
 	cq = cx_cq_find_own(hca, cqn);
 	err = cx_remove(hca, CX_CQ, cqn);
-	if (!err)
+	if (!err) {
 		count_cq(hca, &cq->attr, -1);
+		cx_end_subscriptions(hca, &cq->told);
+	}
 	cx_unlock(hca);
 	return err;
 }

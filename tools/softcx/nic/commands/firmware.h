@@ -27,7 +27,7 @@ cx_firmware_command cx_create_cq, cx_create_qp;                     /* queues.c 
 cx_firmware_command cx_transit_qp, cx_query_qp;                     /* qp_context.c */
 cx_firmware_command cx_query_vport;                                 /* vport.c */
 cx_firmware_command cx_query_cq, cx_modify_cq;                      /* queues.c */
-cx_firmware_command cx_create_rmp, cx_query_rmp;                    /* receivers.c */
+cx_firmware_command cx_create_rmp, cx_query_rmp, cx_modify_rmp;     /* receivers.c */
 cx_firmware_command cx_create_dct, cx_query_dct, cx_drain_dct;      /* receivers.c */
 cx_firmware_command cx_arm_dct;                                     /* receivers.c */
 cx_firmware_command cx_create_general_object;                       /* mapping.c */

@@ -14,6 +14,7 @@
 #include "../requester.h"
 #include "../scratch.h"
 #include "../sq.h"
+#include "../subscriptions.h"
 #include "../trace.h"
 #include "bsn_syndrome.h"
 
@@ -108,6 +109,7 @@ int cx_qp_destroy(struct cx_hca *hca, uint32_t qpn)
 	if (qp) {
 		count_qp(hca, &qp->attr, -1);
 		cx_mcast_leave_all(hca, qpn);
+		cx_end_subscriptions(hca, &qp->told);
 		cx_unpublish(hca, CX_QP, &qp->head);
 	}
 	cx_unlock(hca);
@@ -253,6 +255,8 @@ int cx_qp_modify(struct cx_hca *hca, uint32_t qpn, const struct ibv_qp_attr *att
 	cx_lock(hca);
 	qp = cx_qp_find_own(hca, qpn);
 	err = qp ? cx_qp_change(hca, qp, attr, mask) : -EINVAL;
+	if (!err && mask & IBV_QP_STATE && attr->qp_state == IBV_QPS_INIT)
+		qp->run.counter_set = CX_PORT_COUNTERS;
 	cx_unlock(hca);
 	return err;
 }

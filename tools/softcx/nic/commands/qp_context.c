@@ -226,6 +226,8 @@ static enum bsn_command_status move_on(struct cx_hca *hca, struct cx_mailbox *bo
 		box->why = check_lag_port(&hca->config, c.shape.lag_tx_port_affinity);
 	if (box->why)
 		return BSN_COMMAND_BAD_PARAMETER;
+	if (t->to == IBV_QPS_INIT && c.shape.counter_set_id > CX_PORT_COUNTERS)
+		return cx_refuse_command(box, BSN_COMMAND_BAD_RESOURCE, "no such set of counters");
 	attr = attr_of(&hca->config, &c, t->to);
 	if (options & RIGHTS)
 		attr.qp_access_flags =
@@ -235,6 +237,8 @@ static enum bsn_command_status move_on(struct cx_hca *hca, struct cx_mailbox *bo
 	if (mask & IBV_QP_PATH_MTU)
 		qp->log_msg_max = (uint8_t)c.shape.log_msg_max;
 	cx_qp_change(hca, qp, &attr, mask | IBV_QP_STATE);
+	if (t->to == IBV_QPS_INIT)
+		qp->run.counter_set = (uint8_t)c.shape.counter_set_id;
 	if (mask & IBV_QP_AV)
 		look_at_mac(hca, qp, &c.path);
 	return BSN_COMMAND_OK;
@@ -328,6 +332,7 @@ static void write_shape(const struct cx_qp *qp, uint8_t *qpc)
 		.log_rq_stride = log2_of(qp->attr.rq_stride_bytes / 16),
 		.no_sq = !qp->attr.sq_count_bb,
 		.log_sq_size = log2_of(qp->attr.sq_count_bb),
+		.counter_set_id = qp->run.counter_set,
 		.uar_page = qp->attr.uar_page,
 		.user_index = qp->attr.uidx,
 		.remote_qpn = qp->mod.dest_qp_num,

@@ -6,6 +6,7 @@
 #include "firmware.h"
 
 #include "../events.h"
+#include "../rq.h"
 #include "bsn_db.h"
 #include "datasheet.h"
 
@@ -26,8 +27,10 @@ static const char *check_rmp(const struct rmp *r)
 		return "receives of strides are not modelled";
 	if (r->head.basic_cyclic_rcv_wqe)
 		return "receives have a link, in a cyclic ring, too";
-	if (r->wq.wq_signature || r->wq.cd_slave || r->wq.lwm)
-		return "signed WQEs, queues that wait for others, and lwm are not modelled";
+	if (r->wq.wq_signature || r->wq.cd_slave)
+		return "signed WQEs, and queues that wait for others are not modelled";
+	if (r->wq.lwm)
+		return "an RMP is made without a limit: MODIFY_RMP sets it";
 	if (r->wq.page_offset)
 		return "a ring in a umem begins at a page";
 	if ((UINT64_C(1) << r->wq.log_wq_sz) > CX_MAX_SRQ_WR + 1u)
@@ -97,6 +100,7 @@ enum bsn_command_status cx_query_rmp(struct cx_hca *hca, struct cx_mailbox *box)
 	wq = (struct bsn_cmd_wq){
 		.wq_type = srq->attr.is_cyclic ? BSN_WQ_CYCLIC : BSN_WQ_LINKED,
 		.pd = srq->attr.pdn,
+		.lwm = srq->limit,
 		.hw_counter = srq->taken,
 		.log_wq_stride = cx_log2(srq->attr.stride_bytes),
 		.log_wq_sz = cx_log2(srq->attr.count),
@@ -107,6 +111,38 @@ enum bsn_command_status cx_query_rmp(struct cx_hca *hca, struct cx_mailbox *box)
 	};
 	bsn_rmpc_encode(rmpc, &head);
 	bsn_cmd_wq_encode(rmpc + BSN_RMPC_WQ_OFFSET, &wq);
+	return BSN_COMMAND_OK;
+}
+
+/* mlx5 srq_cmd.c arm_rmp_cmd(), and srq.c mlx5_ib_modify_srq() of the limit. */
+static const char *check_rmp_change(const struct cx_mailbox *box, const struct cx_srq *srq,
+				    const struct rmp *r)
+{
+	struct bsn_rmp_select select;
+
+	bsn_rmp_select_decode(&select, box->in + BSN_CMD_OBJECT_OFFSET);
+	if (select.rmp_state != RMPC_READY || r->head.state != RMPC_READY)
+		return "an RMP stays ready";
+	if (!select.lwm)
+		return "of an RMP the limit changes alone";
+	return r->wq.lwm >= srq->attr.count ? "a limit of as many receives as there are" : NULL;
+}
+
+enum bsn_command_status cx_modify_rmp(struct cx_hca *hca, struct cx_mailbox *box)
+{
+	struct cx_srq *srq = cx_srq_find_own(hca, cx_meant(box));
+	const uint8_t *rmpc = box->in + BSN_CREATE_RMP_CTX_OFFSET;
+	struct rmp r;
+
+	if (!srq)
+		return cx_refuse_command(box, BSN_COMMAND_BAD_RESOURCE, "no such RMP");
+	bsn_rmpc_decode(&r.head, rmpc);
+	bsn_cmd_wq_decode(&r.wq, rmpc + BSN_RMPC_WQ_OFFSET);
+	box->why = check_rmp_change(box, srq, &r);
+	if (box->why)
+		return BSN_COMMAND_BAD_PARAMETER;
+	srq->limit = r.wq.lwm;
+	cx_srq_check_limit(hca, srq);
 	return BSN_COMMAND_OK;
 }
 
@@ -138,6 +174,8 @@ static const char *check_dct_parts(struct cx_hca *hca, const struct bsn_dctc *c)
 
 	if (!cx_pd_find_own(hca, c->pd))
 		return "no such protection domain";
+	if (c->counter_set_id > CX_PORT_COUNTERS)
+		return "no such set of counters";
 	if (!cq)
 		return "no such CQ";
 	if (c->cs_res && cq->attr.cqe_size != 128)
@@ -164,6 +202,7 @@ static struct cx_qp_attr attr_of(const struct bsn_dctc *c)
 /* It takes requests at once: there are no transitions. */
 static void open_dct(struct cx_hca *hca, uint32_t dctn, const struct bsn_dctc *c)
 {
+	struct cx_qp *dct = cx_qp_find_own(hca, dctn);
 	const struct ibv_qp_attr attr = {
 		.qp_state = IBV_QPS_RTR,
 		.qp_access_flags = (c->rre ? IBV_ACCESS_REMOTE_READ : 0) |
@@ -181,9 +220,10 @@ static void open_dct(struct cx_hca *hca, uint32_t dctn, const struct bsn_dctc *c
 				      .flow_label = c->flow_label } },
 	};
 
-	cx_qp_change(hca, cx_qp_find_own(hca, dctn), &attr,
+	cx_qp_change(hca, dct, &attr,
 		     IBV_QP_STATE | IBV_QP_ACCESS_FLAGS | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
 			     IBV_QP_PATH_MTU | IBV_QP_MIN_RNR_TIMER | IBV_QP_AV);
+	dct->run.counter_set = (uint8_t)c->counter_set_id;
 }
 
 enum bsn_command_status cx_create_dct(struct cx_hca *hca, struct cx_mailbox *box)
@@ -228,6 +268,7 @@ enum bsn_command_status cx_query_dct(struct cx_hca *hca, struct cx_mailbox *box)
 		.state = dct->run.is_drained ? DCT_DRAINED : DCT_WORKS,
 		.user_index = dct->attr.uidx,
 		.cqn = dct->attr.recv_cqn,
+		.counter_set_id = dct->run.counter_set,
 		.atomic_mode = !!(dct->mod.qp_access_flags & IBV_ACCESS_REMOTE_ATOMIC),
 		.rre = !!(dct->mod.qp_access_flags & IBV_ACCESS_REMOTE_READ),
 		.rwe = !!(dct->mod.qp_access_flags & IBV_ACCESS_REMOTE_WRITE),

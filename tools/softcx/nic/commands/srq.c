@@ -6,6 +6,7 @@
 
 #include "../rq.h"
 #include "../scratch.h"
+#include "../subscriptions.h"
 
 /* -- shared receive queues --------------------------------------------------------------------- */
 
@@ -93,8 +94,10 @@ int cx_srq_destroy(struct cx_hca *hca, uint32_t srqn)
 	cx_lock(hca);
 	srq = cx_srq_find_own(hca, srqn);
 	err = cx_remove(hca, CX_SRQ, srqn);
-	if (!err)
+	if (!err) {
 		count_srq(hca, &srq->attr, -1);
+		cx_end_subscriptions(hca, &srq->told);
+	}
 	cx_unlock(hca);
 	return err;
 }

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What the port counts of queues that name its set of counters: the kernel's are given it with INIT, those of DevX
+ * name it themselves, or none, and then count nowhere. Source: the kernel's hw/mlx5/counters.c basic_q_cnts, which is
+ * all that it reads of a device without the capabilities of more; hw/mlx5/qp.c __mlx5_ib_modify_qp() and
+ * mlx5_ib_modify_dct().
+ */
+#ifndef SOFTCX_NIC_COUNTERS_H
+#define SOFTCX_NIC_COUNTERS_H
+
+#include <stdint.h>
+
+#define CX_COUNTERS(X)                                                                             \
+	X(rx_write_requests, "WRITEs that came")                                                   \
+	X(rx_read_requests, "READs that came")                                                     \
+	X(rx_atomic_requests, "atomics that came")                                                 \
+	X(rx_dct_connect, "connections that initiators made to a target")                          \
+	X(out_of_buffer, "messages that came where no receive was posted")
+
+enum cx_counter {
+#define CX_COUNTER(name, doc) CX_COUNTER_##name,
+	CX_COUNTERS(CX_COUNTER)
+#undef CX_COUNTER
+		CX_COUNTER_COUNT
+};
+
+enum { CX_NO_COUNTERS = 0, CX_PORT_COUNTERS = 1 }; /* the numbers of sets that there are */
+
+struct cx_hca;
+struct cx_qp;
+
+uint32_t cx_counter_read(struct cx_hca *hca, enum cx_counter counter);
+
+/* For the model, under the lock: something came to this queue. */
+void cx_counter_add(struct cx_hca *hca, const struct cx_qp *qp, enum cx_counter counter);
+
+#endif
