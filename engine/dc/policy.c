@@ -27,7 +27,7 @@ enum look { LOOK_SIMPLY, LOOK_AT_STREAMS };
 BSN_ALWAYS_INLINE uint32_t take_uses_of_queue(struct slot *s, uint32_t at, uint32_t uses)
 {
 	if (uses)
-		s->seen_pi = (uint16_t)(at - 1 + (uses < 2));
+		s->seen_pi = (uint16_t)(at - (uses > 1));
 	return uses;
 }
 
@@ -58,7 +58,7 @@ BSN_ALWAYS_INLINE uint64_t look_simply(struct slot *s)
 	const struct bsn_sq *sq = s->sq;
 	const uint32_t done = bsn_sq_done(sq);
 
-	if (BSN_UNLIKELY(s->is_kept) || BSN_UNLIKELY(!bsn_sq_is_done(sq, (uint16_t)done)))
+	if (BSN_UNLIKELY(!bsn_sq_is_done(sq, (uint16_t)done)))
 		return NOT_IDLE;
 	return take_uses_of_queue(s, done, done - s->seen_pi); /* beyond a lap it is a lot */
 }
@@ -81,7 +81,7 @@ BSN_ALWAYS_INLINE uint64_t look_at_stream(struct slot *s)
 			return NOT_IDLE;
 		read_rest(i, pi);
 	}
-	if (BSN_UNLIKELY(s->is_kept || (!is_empty && (uint16_t)(sq->pi - s->end_pi) < (uint16_t)(sq->pi - done - 1))))
+	if (BSN_UNLIKELY(!is_empty && (uint16_t)(sq->pi - s->end_pi) < (uint16_t)(sq->pi - done - 1)))
 		return NOT_IDLE;
 	return take_uses_of_stream(s);
 }
@@ -101,13 +101,19 @@ static uint64_t look_long(struct bsn_dc_pool *pool, struct slot *s)
 
 BSN_ALWAYS_INLINE void move_hand(struct bsn_dc_pool *pool, struct slot *s, struct slot **to, bool in_order)
 {
-	if (in_order)
+	if (in_order) {
 		pool->sieve = s;
-	else
-		pool->hand = BSN_LIKELY(to < pool->clock_end) ? to : pool->clock + (to - pool->clock_end);
+		return;
+	}
+	while (BSN_UNLIKELY(to >= pool->clock_end))
+		to -= pool->bound.count; /* more than once, where there are fewer than a miss looks at */
+	pool->hand = to;
 }
 
-/* The slots at the hand: of the clock, or of those that are bound @in_order. NULL: none is idle. */
+/*
+ * The slots at the hand: of the clock, or of those that are bound @in_order. NULL: none is idle. None that is bound is kept
+ * now, so that the first one tells whether any is.
+ */
 BSN_ALWAYS_INLINE struct slot *find_least_used(struct bsn_dc_pool *pool, enum look how, bool in_order)
 {
 	struct slot *s = pool->sieve, *best = NULL, **const hand = pool->hand;
@@ -115,8 +121,11 @@ BSN_ALWAYS_INLINE struct slot *find_least_used(struct bsn_dc_pool *pool, enum lo
 
 	BSN_UNROLL for (uint32_t k = 0; k < LOOKS; k++) {
 		struct slot *const this = in_order ? s : hand[k];
-		const uint64_t uses = how == LOOK_SIMPLY ? look_simply(this) : look_at_stream(this);
+		uint64_t uses;
 
+		if (k == 0 && BSN_UNLIKELY(this->is_kept))
+			return NULL;
+		uses = how == LOOK_SIMPLY ? look_simply(this) : look_at_stream(this);
 		s = in_order ? bound_before(pool, this) : s;
 		if (BSN_UNLIKELY(!uses)) {
 			move_hand(pool, s, hand + k + 1, in_order);
@@ -188,7 +197,7 @@ BSN_ALWAYS_INLINE bool is_late(const struct bsn_dc_pool *pool, const struct bsn_
 /* Neither, and no slot is free: somebody has to make room. */
 BSN_ALWAYS_INLINE bool is_full(const struct bsn_dc_pool *pool, const struct bsn_ep *ep)
 {
-	return BSN_LIKELY(!(pool->waiters | pool->free.count) && !(bsn_peer_of(ep)->reserved[0] & PEER_HAS_SLOT));
+	return BSN_LIKELY(!(pool->waiters | pool->free.count | pool->kept) && !(bsn_peer_of(ep)->reserved[0] & PEER_HAS_SLOT));
 }
 
 /*
@@ -397,12 +406,10 @@ static int take_first_stream(TAKING)
 
 /* -- as few as will do ------------------------------------------------------------------------------ */
 
-enum { EPOCH = 16 }; /* misses, of each active slot, after which their number is thought over */
-
 /* One more where a quarter of the misses would have been none, one less where not an eighth would. */
 static void think_over(struct bsn_dc_pool *pool)
 {
-	if (pool->misses < EPOCH * pool->active)
+	if (pool->misses < pool->epoch)
 		return;
 	if (pool->ghosts * 4 >= pool->misses)
 		pool->active++;
@@ -410,6 +417,7 @@ static void think_over(struct bsn_dc_pool *pool)
 		pool->active--;
 	if (pool->active > pool->slot_count)
 		pool->active = pool->slot_count;
+	pool->epoch = EPOCH * pool->active;
 	pool->misses = pool->ghosts = 0;
 }
 
@@ -441,7 +449,7 @@ BSN_ALWAYS_INLINE int take_of_few(TAKING, enum look how)
 	struct bsn_peer *before;
 	struct slot *s = NULL;
 
-	if (!is_late(pool, ep) && pool->misses < EPOCH * pool->active &&
+	if (!is_late(pool, ep) && !pool->kept && pool->misses < pool->epoch &&
 	    (!pool->free.count || pool->bound.count == pool->active))
 		s = find_least_used(pool, how, false);
 	if (BSN_UNLIKELY(!s))
@@ -449,7 +457,7 @@ BSN_ALWAYS_INLINE int take_of_few(TAKING, enum look how)
 	count_miss(pool, peer_of(ep));
 	before = s->peer;
 	swap_slot(pool, peer_of(ep), s, how == LOOK_AT_STREAMS);
-	set_note(before, PEER_HAS_STAMP, stamp_of_now(pool));
+	set_only_note(before, PEER_HAS_STAMP, stamp_of_now(pool));
 	return go_on(ep, what, data, remote, imm, id);
 }
 

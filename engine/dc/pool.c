@@ -24,6 +24,7 @@ void init_nowhere(struct bsn_sq *sq, const struct bsn_sq *like)
 	static struct bsn_be32 nowhere;
 
 	sq->ep.sq = sq;
+	sq->slot = (uint8_t *)&nowhere;
 	sq->record = &nowhere;
 	sq->lane = like->lane;
 	sq->transport = like->transport;

@@ -84,6 +84,13 @@ static inline void set_note(struct bsn_peer *peer, unsigned what, uint16_t note)
 	memcpy(&peer->reserved[1], &note, sizeof(note));
 }
 
+/* The same of a peer in state PEER_FINE. */
+static inline void set_only_note(struct bsn_peer *peer, unsigned what, uint16_t note)
+{
+	peer->reserved[0] = (uint8_t)(PEER_FINE | what);
+	memcpy(&peer->reserved[1], &note, sizeof(note));
+}
+
 /* The part of an address vector that peers of a host share. */
 struct host {
 	uint8_t more[BSN_AV_DC_GRH_SIZE - BSN_DS_SIZE] __attribute__((aligned(16)));
@@ -187,6 +194,9 @@ _Static_assert(sizeof(struct slot) == 64, "a slot is a cache line");
 /* So many of them a miss looks at. */
 enum { LOOKS = 3 };
 
+/* Misses, of each active slot, after which their number is thought over. */
+enum { EPOCH = 16 };
+
 /*
  * Of a stream that failed: the request that did. Of one with requests that were flushed with its initiator, and are
  * posted again elsewhere: how many are held, their blocks, and where they begin.
@@ -260,13 +270,18 @@ struct bsn_dc_pool {
 	uint32_t qpn_mask;
 	uint16_t *by_qpn;        /* by so many bits of a QPN: the slot that may have it */
 	uint64_t swaps; /* evictions, and bindings as many, that @counters does not have yet */
-	uint32_t active, misses, ghosts; /* of the adaptive policy */
+	uint32_t active, misses, ghosts, epoch; /* of the adaptive policy; @epoch: misses until it is thought over */
 	uint64_t turn_bytes;
 	uint32_t max_reads; /* of an initiator; 0: no limit */
 	uint8_t lag_port;   /* that initiators send by; 0: the driver chooses */
 	struct handshake_uar uar; /* of initiators with a full handshake */
-	uint32_t revoked; /* @is_revoked */
-	uint32_t turns;   /* @has_turn */
+	union {
+		uint64_t kept; /* slots that are bound, but that a policy does not look at: both of these */
+		struct {
+			uint32_t revoked; /* @is_revoked */
+			uint32_t turns;   /* @has_turn */
+		};
+	};
 	uint32_t broken;  /* initiators, and streams of others, that failed */
 	uint32_t contention; /* how often a line began */
 	uint32_t waiters, first_waiter, last_waiter; /* by number, linked by ctrl_bits */
@@ -482,16 +497,13 @@ BSN_ALWAYS_INLINE void count_miss(struct bsn_dc_pool *pool, const struct bsn_pee
 /* The peer has the slot, and posts now. Before that it had none, and nobody waits, so that @contention is over. */
 BSN_ALWAYS_INLINE void settle_slot(const struct bsn_dc_pool *pool, struct bsn_peer *peer, struct slot *s, bool has_streams)
 {
-	const uint16_t number = slot_number(pool, s);
-
 	s->peer = peer;
 	if (has_streams)
 		s->uses = (uint16_t)-1;
 	else
 		s->seen_pi = s->sq->pi;
-	peer->reserved[0] = PEER_FINE | PEER_HAS_SLOT;
-	memcpy(&peer->reserved[1], &number, sizeof(number));
-	peer->ctrl_bits = has_streams ? s->ctrl_bits : 0;
+	set_only_note(peer, PEER_HAS_SLOT, slot_number(pool, s));
+	peer->ctrl_bits = has_streams ? s->ctrl_bits : bsn_signaled_bits();
 	peer->ep.sq = s->of->entrance;
 }
 

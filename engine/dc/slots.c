@@ -169,15 +169,12 @@ void charge_slot(const struct bsn_dc_pool *pool, struct slot *s)
 
 /* -- binding ------------------------------------------------------------------------------------ */
 
-/* Word 1 of the control segment, as it lies in memory, of requests of a stream. */
+/* As a peer has them. */
 static uint32_t bits_of_stream(uint32_t stream)
 {
 	const struct bsn_ctrl ctrl = { .dci_stream = stream };
-	const struct bsn_be64 word = bsn_to_be64(bsn_ctrl_word(&ctrl, 1));
-	uint32_t bits;
 
-	memcpy(&bits, &word, sizeof(bits));
-	return bits;
+	return (uint32_t)bsn_to_be64(bsn_ctrl_word(&ctrl, 1)).raw | bsn_signaled_bits();
 }
 
 /* Debts are kept in parts of a turn; what is beyond so many is forgiven. */
@@ -382,6 +379,7 @@ int slots_make(struct bsn_dc_pool *pool)
 	pool->hand = pool->clock;
 	end_clock(pool);
 	pool->active = pool->initiators_wanted;
+	pool->epoch = EPOCH * pool->active;
 	pool->contention = 1; /* that of none yet is 0 */
 	for (uint32_t k = 0; k < pool->slot_count; k++) {
 		struct initiator *i = &pool->initiators[k / pool->streams];

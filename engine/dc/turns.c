@@ -136,10 +136,10 @@ __attribute__((noinline)) int go_elsewhere(TAKING)
 	const struct bsn_sq_body *body = data;
 	const struct atomic *a = data;
 
+	if (BSN_LIKELY(what < GOING(GO_PREPARED, 0)))
+		return ep->sq->posts->atomic(ep, (uint32_t)what, a->sge, remote, a->operand, id);
 	if (what >= GOING(GO_BODY, 0))
 		return bsn_ep_post_body(ep, body, id);
-	if (what < GOING(GO_PREPARED, 0))
-		return ep->sq->posts->atomic(ep, (uint32_t)what, a->sge, remote, a->operand, id);
 	return bsn_has_peer_room(ep->sq) ? bsn_peer_prepared(ep, p, id, imm) : bsn_sq_post_prepared(ep, p, id, imm);
 }
 

@@ -211,6 +211,24 @@ static void a_million_peers(void **state)
 	assert_true(figures_of(&plan, BSN_DC_LRU).connects > 0.99);
 }
 
+/* Fewer slots than a miss looks at: a pool has no more, or the policy takes no more. */
+static void few_slots(void **state)
+{
+	static const enum bsn_dc_policy policies[] = { BSN_DC_LRU, BSN_DC_SIEVE, BSN_DC_ADAPTIVE };
+
+	(void)state;
+	for (uint32_t initiators = 1; initiators <= 4; initiators++)
+		for (unsigned p = 0; p < 3; p++) {
+			const struct dc_plan plan = plan_of(DC_PATTERN_zipf, initiators, 1, 1);
+			const uint64_t optimum = dc_optimum(&plan.crowd, OPERATIONS, initiators);
+			const struct dc_plan streams = plan_of(DC_PATTERN_zipf, initiators, 8, 1);
+			const struct dc_figures figures = figures_of(&plan, policies[p]);
+
+			assert_true(connects_of(&figures) >= optimum);
+			figures_of(&streams, policies[p]);
+		}
+}
+
 static void what_cannot_be_is_refused(void **state)
 {
 	const struct dc_times times = DC_TIMES_DEFAULT;
@@ -236,6 +254,7 @@ int main(void)
 		cmocka_unit_test(a_run_can_be_had_again),
 		cmocka_unit_test(threads_do_not_meet),
 		cmocka_unit_test(a_million_peers),
+		cmocka_unit_test(few_slots),
 		cmocka_unit_test(what_cannot_be_is_refused),
 	};
 
