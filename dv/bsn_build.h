@@ -51,53 +51,37 @@ BSN_ALWAYS_INLINE int bsn_try_sges(struct bsn_ep *ep, unsigned opcode, unsigned 
 	return bsn_put_sges(sq, NULL, 0, opcode, sge, count, false, remote, has_remote, imm, id, flags);
 }
 
-/* Of 2 to 4 SGEs. */
-#define BSN_POST_SEVERAL(name, ...)                                                                \
-	(count == 2   ? name##2(ep, sge, remote, id, __VA_ARGS__)                                  \
-	 : count == 3 ? name##3(ep, sge, remote, id, __VA_ARGS__)                                  \
-		      : name##4(ep, sge, remote, id, __VA_ARGS__))
-#define BSN_POST_SEVERAL_FULL(name, ...)                                                           \
-	(count == 2   ? name##2_full(ep, sge, remote, id, __VA_ARGS__)                             \
-	 : count == 3 ? name##3_full(ep, sge, remote, id, __VA_ARGS__)                             \
-		      : name##4_full(ep, sge, remote, id, __VA_ARGS__))
+/* What is not for one peer, or has no room. @is_in_memory: the list; otherwise a copy of one SGE is passed on. */
+BSN_ALWAYS_INLINE int bsn_build_otherwise(struct bsn_ep *ep, const struct bsn_kind *kind,
+					  const struct bsn_sge *sge, unsigned count, bool is_in_memory,
+					  const struct bsn_remote *remote, uint32_t imm, uint64_t id,
+					  uint32_t flags)
+{
+	const bool is_plain = !(flags & ~BSN_F_PLAIN);
+
+	if (is_plain && count == 1 && !BSN_IS_NULL(sge) && bsn_has_peer_room(ep->sq) && bsn_are_plain(sge, 1))
+		return bsn_post_piece(ep, kind, bsn_ds_data(sge), remote, id, imm, flags);
+	if (is_plain && count > 1 && count <= BSN_MAX_PLAIN_SGE)
+		return bsn_post_several(ep, kind, sge, count, remote, id, imm, flags);
+	if (count == 1 && !is_in_memory && !BSN_IS_NULL(sge)) {
+		const struct bsn_sge one = *sge;
+		return bsn_post_sgl_cold(ep, kind->opcode, &one, 1, remote, imm, id, flags);
+	}
+	return bsn_post_sgl_cold(ep, kind->opcode, sge, bsn_what_count(count), remote, imm, id, flags);
+}
+
 BSN_ALWAYS_INLINE int bsn_build_flags(struct bsn_ep *ep, const struct bsn_kind *kind,
 				      const struct bsn_sge *sge, unsigned count,
 				      const struct bsn_remote *remote, uint32_t imm, uint64_t id,
 				      uint32_t flags)
 {
-	const unsigned opcode = kind->opcode;
-	const int err = bsn_try_sges(ep, opcode, kind->needs, sge, count, remote, kind->has_remote,
+	const int err = bsn_try_sges(ep, kind->opcode, kind->needs, sge, count, remote, kind->has_remote,
 				     imm, id, flags);
 
 	if (BSN_LIKELY(err != BSN_NOT_PLAIN))
 		return err;
-	if (!(flags & ~BSN_F_PLAIN) && opcode == BSN_OPCODE_SEND && (count == 1 || count == 2))
-		return count == 1 ? bsn_send_extended1(ep, sge, id, flags)
-				  : bsn_send_extended2(ep, sge, id, flags);
-	if (count == 1 && !BSN_IS_NULL(sge)) {
-		if (!(flags & ~BSN_F_PLAIN) && bsn_has_peer_room(ep->sq) && bsn_are_plain(sge, 1))
-			return bsn_post_piece(ep, kind, bsn_ds_data(sge), remote, id, imm, flags);
-		const struct bsn_sge one = *sge; /* a copy: the caller's need not be in memory */
-		return bsn_post_sgl_cold(ep, opcode, &one, 1, remote, imm, id, flags);
-	}
-	/* All of these take the same, so that nothing here is prepared for another call. */
-	if (kind->has_remote && !(flags & ~BSN_F_PLAIN) && count > 1 && count <= BSN_MAX_PLAIN_SGE) {
-		const bool fits = bsn_fits(ep->sq, ep->sq->peer_limit, 2 * BSN_BB_SIZE);
-		const uint64_t what = (uint64_t)imm << 32 | BSN_WHAT(opcode, flags, 0u);
-		if (bsn_is_rung(flags) && opcode == BSN_OPCODE_RDMA_WRITE)
-			return fits ? BSN_POST_SEVERAL(bsn_peer_write_rung, ep->sq->slot, ep->sq)
-				    : BSN_POST_SEVERAL_FULL(bsn_peer_write_rung, ep->sq->slot, ep->sq);
-		if (bsn_is_rung(flags) && opcode == BSN_OPCODE_RDMA_READ)
-			return fits ? BSN_POST_SEVERAL(bsn_peer_read_rung, ep->sq->slot, ep->sq)
-				    : BSN_POST_SEVERAL_FULL(bsn_peer_read_rung, ep->sq->slot, ep->sq);
-		if (fits)
-			return BSN_POST_SEVERAL(bsn_peer_rdma, what);
-	}
-	return bsn_post_sgl_cold(ep, opcode, sge, bsn_what_count(count), remote, imm, id, flags);
+	return bsn_build_otherwise(ep, kind, sge, count, false, remote, imm, id, flags);
 }
-
-#undef BSN_POST_SEVERAL_FULL
-#undef BSN_POST_SEVERAL
 
 /*
  * Of one SGE, flags that the compiler does not know: most often they are one of these two, and where it knows that they
@@ -108,12 +92,10 @@ BSN_ALWAYS_INLINE int bsn_build_known(struct bsn_ep *ep, const struct bsn_kind *
 				      const struct bsn_remote *remote, uint32_t imm, uint64_t id,
 				      uint32_t flags)
 {
-#ifdef __OPTIMIZE__
 	if (!__builtin_constant_p(flags) && count == 1 && BSN_LIKELY(flags == BSN_F_RUNG))
 		return bsn_build_flags(ep, kind, sge, 1, remote, imm, id, BSN_F_RUNG);
 	if (!__builtin_constant_p(flags) && count == 1 && BSN_LIKELY(!flags))
 		return bsn_build_flags(ep, kind, sge, 1, remote, imm, id, 0);
-#endif
 	return bsn_build_flags(ep, kind, sge, count, remote, imm, id, flags);
 }
 
@@ -129,7 +111,7 @@ BSN_ALWAYS_INLINE int bsn_put_counted(struct bsn_ep *ep, const struct bsn_kind *
 	struct bsn_sq *sq = ep->sq;
 
 	if (!bsn_takes_sges(sq, kind->needs, sge, count, kind->has_remote))
-		return bsn_post_sgl_cold(ep, kind->opcode, sge, count, remote, 0, id, flags & BSN_F_PLAIN);
+		return bsn_build_otherwise(ep, kind, sge, count, true, remote, 0, id, flags & BSN_F_PLAIN);
 	return bsn_put_sges(sq, NULL, 0, kind->opcode, sge, count, !bsn_is_rung(flags), remote,
 			    kind->has_remote, 0, id, flags);
 }
@@ -203,25 +185,32 @@ BSN_ALWAYS_INLINE int bsn_build_sgl(struct bsn_ep *ep, const struct bsn_kind *ki
 	if (BSN_IS_NULL(ep))
 		return bsn_sq_post_sgl(ep, BSN_WHAT(kind->opcode, flags, bsn_what_count(count)), sge,
 				       remote, imm, id);
+	if (!BSN_BUILDS)
+		return bsn_post_sgl_cold(ep, kind->opcode, sge, bsn_what_count(count), remote, imm, id, flags);
 	if (__builtin_constant_p(count))
 		return bsn_build_known(ep, kind, sge, count, remote, imm, id, flags);
 	return bsn_build_unknown(ep, kind, sge, count, remote, imm, id, flags);
 }
 
 /*
- * WRITEs inline data of several DS, of a length that the compiler knows: the DS are in registers, header and all, as
- * many as are passed in vectors. Whether the queue takes so many bytes was looked at.
+ * Inline data of several DS to one of many peers, of a length that the compiler knows: the DS are in registers, header
+ * and all, as many as are passed in vectors, and one more in two words. Whether the queue takes so many bytes was
+ * looked at.
  */
-#define BSN_UNITS_MAX 5
-
-struct bsn_units {
-	bsn_v2 v0, v1, v2, v3, v4;
-};
+#define BSN_UNITS_MAX 9
 
 /* Of how many, at least two. */
 BSN_ALWAYS_INLINE unsigned bsn_units_of(size_t length)
 {
 	return bsn_inline_ds((uint32_t)length);
+}
+
+/* Whether there is room for them, with an extended vector, and so with any. */
+BSN_ALWAYS_INLINE bool bsn_fit_units(const struct bsn_sq *sq, bool has_remote, size_t length)
+{
+	const size_t bytes = bsn_bytes_of_ds(1 + BSN_EXTENDED_DS + has_remote + bsn_units_of(length));
+
+	return bsn_fits(sq, sq->peer_limit, bytes);
 }
 
 BSN_ALWAYS_INLINE bsn_v2 bsn_unit(const uint8_t *data, size_t length, unsigned i)
@@ -240,144 +229,181 @@ BSN_ALWAYS_INLINE bsn_v2 bsn_unit(const uint8_t *data, size_t length, unsigned i
 }
 
 BSN_ALWAYS_INLINE int bsn_put_units(struct bsn_ep *ep, struct bsn_sq *sq, uint8_t *slot,
-				    unsigned prefix_ds, unsigned opcode, const struct bsn_units *u,
-				    unsigned count, const struct bsn_remote *remote, uint32_t imm,
+				    unsigned prefix_ds, unsigned opcode, bool has_remote,
+				    const bsn_v2 *units, unsigned count,
+				    const struct bsn_remote *remote, enum bsn_more kind, uint64_t more,
 				    uint64_t id, uint32_t flags)
 {
-	const unsigned n = 2 + prefix_ds, ds = n + count;
+	const unsigned n = 1 + prefix_ds + has_remote, ds = n + count;
 	struct bsn_regs r;
 
 	r.moves_later = true;
-	bsn_begin_peer(&r, sq, bsn_peer_of(ep), prefix_ds, NULL, imm, id, flags);
-	r.ds[n - 1] = bsn_ds_raddr(remote);
-	r.ds[n] = bsn_ds_of_vector(u->v0);
-	r.ds[n + 1] = bsn_ds_of_vector(u->v1);
-	if (count > 2)
-		r.ds[n + 2] = bsn_ds_of_vector(u->v2);
-	if (count > 3)
-		r.ds[n + 3] = bsn_ds_of_vector(u->v3);
-	if (count > 4)
-		r.ds[n + 4] = bsn_ds_of_vector(u->v4);
+	bsn_begin_peer(&r, sq, bsn_peer_of(ep), prefix_ds, kind, more, id, flags);
+	if (has_remote)
+		r.ds[n - 1] = bsn_ds_raddr(remote);
+#define BSN_UNIT_TO_REG(i)                                                                         \
+	if ((i) < count)                                                                           \
+		r.ds[n + (i)] = bsn_ds_of_vector(units[i]);
+	BSN_UNIT_TO_REG(0)
+	BSN_UNIT_TO_REG(1)
+	BSN_UNIT_TO_REG(2)
+	BSN_UNIT_TO_REG(3)
+	BSN_UNIT_TO_REG(4)
+	BSN_UNIT_TO_REG(5)
+	BSN_UNIT_TO_REG(6)
+	BSN_UNIT_TO_REG(7)
+	BSN_UNIT_TO_REG(8)
+#undef BSN_UNIT_TO_REG
 	return bsn_end_peer(sq, slot, &r, opcode, ds, id, flags);
 }
 
 /* The data are put together again: they were not kept elsewhere. */
-BSN_ALWAYS_INLINE int bsn_units_cold(struct bsn_ep *ep, unsigned opcode, const struct bsn_units *u,
+BSN_ALWAYS_INLINE int bsn_units_cold(struct bsn_ep *ep, unsigned opcode, const bsn_v2 *units,
 				     const struct bsn_remote *remote, uint32_t imm, uint64_t id,
 				     uint32_t flags)
 {
-	const bsn_v2 bytes[BSN_UNITS_MAX] = { u->v0, u->v1, u->v2, u->v3, u->v4 };
+	const uint8_t *const bytes = (const uint8_t *)units;
 	struct bsn_inline_hdr hdr;
 
-	bsn_inline_hdr_decode(&hdr, (const uint8_t *)bytes);
+	bsn_inline_hdr_decode(&hdr, bytes);
 	return bsn_sq_post_inline(ep, BSN_WHAT(opcode, (flags & BSN_F_PLAIN) | BSN_F_INLINE, hdr.byte_count),
-				  (const uint8_t *)bytes + BSN_INLINE_HDR_SIZE, remote, imm, id);
+				  bytes + BSN_INLINE_HDR_SIZE, remote, imm, id);
 }
 
-/* There is room for two blocks. */
-BSN_ALWAYS_INLINE int bsn_try_units(struct bsn_ep *ep, struct bsn_sq *sq, uint8_t *slot,
-				    unsigned opcode, const struct bsn_units *u, unsigned count,
-				    const struct bsn_remote *remote, uint32_t imm, uint64_t id,
-				    uint32_t flags)
+/* There is room. */
+BSN_ALWAYS_INLINE int bsn_try_units(struct bsn_ep *ep, unsigned prefix_ds, unsigned opcode, bool has_remote,
+				    const bsn_v2 *units, unsigned count,
+				    const struct bsn_remote *remote, enum bsn_more kind, uint64_t more,
+				    uint64_t id, uint32_t flags)
 {
-	if (bsn_peer_of(ep)->prefix_ds == BSN_COMPACT_DS) {
-		if (bsn_has_opcode(sq, BSN_COMPACT_DS, opcode))
-			return bsn_put_units(ep, sq, slot, BSN_COMPACT_DS, opcode, u, count, remote,
-					     imm, id, flags);
-	} else if ((2 + BSN_EXTENDED_DS + count <= 2 * BSN_BB_DS ||
-		    BSN_LIKELY(slot + 3 * BSN_BB_SIZE <= sq->peer_limit)) &&
-		   bsn_has_opcode(sq, BSN_EXTENDED_DS, opcode)) {
-		return bsn_put_units(ep, sq, slot, BSN_EXTENDED_DS, opcode, u, count, remote, imm,
-				     id, flags);
-	}
-	return BSN_NOT_PLAIN;
+	struct bsn_sq *const sq = ep->sq;
+
+	if (!bsn_has_opcode(sq, prefix_ds, opcode))
+		return BSN_NOT_PLAIN;
+	return bsn_put_units(ep, sq, bsn_slot_in(kind, more, sq), prefix_ds, opcode, has_remote, units,
+			     count, remote, kind, more, id, flags);
 }
 
-/*
- * So many units as the parameters of a function, each in a register; as the arguments of one that takes them; and as the
- * fields of struct bsn_units, of which the others are not used.
- */
-#define BSN_UNIT_PARAMETERS2 bsn_v2 v0, bsn_v2 v1
-#define BSN_UNIT_PARAMETERS3 BSN_UNIT_PARAMETERS2, bsn_v2 v2
-#define BSN_UNIT_PARAMETERS4 BSN_UNIT_PARAMETERS3, bsn_v2 v3
-#define BSN_UNIT_PARAMETERS5 BSN_UNIT_PARAMETERS4, bsn_v2 v4
-#define BSN_UNIT_ARGUMENTS2 v0, v1
-#define BSN_UNIT_ARGUMENTS3 BSN_UNIT_ARGUMENTS2, v2
-#define BSN_UNIT_ARGUMENTS4 BSN_UNIT_ARGUMENTS3, v3
-#define BSN_UNIT_ARGUMENTS5 BSN_UNIT_ARGUMENTS4, v4
-#define BSN_NO_UNIT { 0, 0 }
-#define BSN_UNIT_FIELDS2 BSN_UNIT_ARGUMENTS2, BSN_NO_UNIT, BSN_NO_UNIT, BSN_NO_UNIT
-#define BSN_UNIT_FIELDS3 BSN_UNIT_ARGUMENTS3, BSN_NO_UNIT, BSN_NO_UNIT
-#define BSN_UNIT_FIELDS4 BSN_UNIT_ARGUMENTS4, BSN_NO_UNIT
-#define BSN_UNIT_FIELDS5 BSN_UNIT_ARGUMENTS5
-#define BSN_POST_UNITS(count)                                                                      \
-	BSN_UNCHANGED int bsn_units_cold##count(struct bsn_ep *ep, uint64_t what,                  \
-						const struct bsn_remote *remote, uint64_t id,      \
-						BSN_UNIT_PARAMETERS##count)                                  \
+/* So many units as the parameters of a function, each in a register; and as its arguments, or the elements of an array. */
+#define BSN_UNITS_PARAMETERS                                                                       \
+	struct bsn_ep *ep, uint64_t more, const struct bsn_remote *remote, uint64_t id
+#define BSN_UNITS_ARGUMENTS   ep, more, remote, id
+#define BSN_UNITS2_PARAMETERS BSN_UNITS_PARAMETERS, bsn_v2 v0, bsn_v2 v1
+#define BSN_UNITS3_PARAMETERS BSN_UNITS2_PARAMETERS, bsn_v2 v2
+#define BSN_UNITS4_PARAMETERS BSN_UNITS3_PARAMETERS, bsn_v2 v3
+#define BSN_UNITS5_PARAMETERS BSN_UNITS4_PARAMETERS, bsn_v2 v4
+#define BSN_UNITS6_PARAMETERS BSN_UNITS5_PARAMETERS, bsn_v2 v5
+#define BSN_UNITS7_PARAMETERS BSN_UNITS6_PARAMETERS, bsn_v2 v6
+#define BSN_UNITS8_PARAMETERS BSN_UNITS7_PARAMETERS, bsn_v2 v7
+#define BSN_UNITS9_PARAMETERS BSN_UNITS8_PARAMETERS, uint64_t w0, uint64_t w1
+#define BSN_UNITS2_VALUES     v0, v1
+#define BSN_UNITS3_VALUES     BSN_UNITS2_VALUES, v2
+#define BSN_UNITS4_VALUES     BSN_UNITS3_VALUES, v3
+#define BSN_UNITS5_VALUES     BSN_UNITS4_VALUES, v4
+#define BSN_UNITS6_VALUES     BSN_UNITS5_VALUES, v5
+#define BSN_UNITS7_VALUES     BSN_UNITS6_VALUES, v6
+#define BSN_UNITS8_VALUES     BSN_UNITS7_VALUES, v7
+#define BSN_UNITS2_ARGUMENTS  BSN_UNITS_ARGUMENTS, BSN_UNITS2_VALUES
+#define BSN_UNITS3_ARGUMENTS  BSN_UNITS_ARGUMENTS, BSN_UNITS3_VALUES
+#define BSN_UNITS4_ARGUMENTS  BSN_UNITS_ARGUMENTS, BSN_UNITS4_VALUES
+#define BSN_UNITS5_ARGUMENTS  BSN_UNITS_ARGUMENTS, BSN_UNITS5_VALUES
+#define BSN_UNITS6_ARGUMENTS  BSN_UNITS_ARGUMENTS, BSN_UNITS6_VALUES
+#define BSN_UNITS7_ARGUMENTS  BSN_UNITS_ARGUMENTS, BSN_UNITS7_VALUES
+#define BSN_UNITS8_ARGUMENTS  BSN_UNITS_ARGUMENTS, BSN_UNITS8_VALUES
+#define BSN_UNITS9_ARGUMENTS  BSN_UNITS8_ARGUMENTS, w0, w1
+#define BSN_UNITS9_VALUES     BSN_UNITS8_VALUES, (bsn_v2){ w0, w1 }
+
+#define BSN_UNITS(name, count, opcode, has_remote, kind, flags)                                    \
+	BSN_UNCHANGED int name##_cold(BSN_UNITS##count##_PARAMETERS)                               \
 	{                                                                                          \
-		const struct bsn_units u = { BSN_UNIT_FIELDS##count };                                   \
+		const bsn_v2 units[] = { BSN_UNITS##count##_VALUES };                              \
                                                                                                    \
-		return bsn_units_cold(ep, (uint8_t)what, &u, remote, (uint32_t)(what >> 32), id,   \
-				      (uint32_t)what);                                             \
+		return bsn_units_cold(ep, opcode, units, remote, bsn_imm_in(kind, more), id, flags); \
 	}                                                                                          \
-	BSN_UNCHANGED int bsn_peer_units##count(struct bsn_ep *ep, uint64_t what,                  \
-						const struct bsn_remote *remote, uint64_t id,      \
-						BSN_UNIT_PARAMETERS##count)                                  \
+	BSN_UNCHANGED int name##_extended(BSN_UNITS##count##_PARAMETERS)                           \
 	{                                                                                          \
-		const struct bsn_units u = { BSN_UNIT_FIELDS##count };                                   \
-		const int err = bsn_try_units(ep, ep->sq, ep->sq->slot, (uint8_t)what, &u, count,  \
-					      remote, (uint32_t)(what >> 32), id, (uint32_t)what); \
+		const bsn_v2 units[] = { BSN_UNITS##count##_VALUES };                              \
+		const int err = bsn_try_units(ep, BSN_EXTENDED_DS, opcode, has_remote, units, count, remote, kind, \
+					      more, id, flags);                                    \
                                                                                                    \
-		return err > 0 ? bsn_units_cold##count(ep, what, remote, id, BSN_UNIT_ARGUMENTS##count)     \
-			       : err;                                                              \
+		return err > 0 ? name##_cold(BSN_UNITS##count##_ARGUMENTS) : err;                  \
 	}                                                                                          \
-	BSN_UNCHANGED int bsn_peer_units_rung##count(struct bsn_ep *ep, uint8_t *slot,             \
-						     const struct bsn_remote *remote, uint64_t id, \
-						     BSN_UNIT_PARAMETERS##count)                             \
+	BSN_UNCHANGED int name(BSN_UNITS##count##_PARAMETERS)                                      \
 	{                                                                                          \
-		const struct bsn_units u = { BSN_UNIT_FIELDS##count };                                   \
-		const int err = bsn_try_units(ep, ep->sq, slot, BSN_OPCODE_RDMA_WRITE, &u, count,  \
-					      remote, 0, id, BSN_F_RUNG);                          \
+		const bsn_v2 units[] = { BSN_UNITS##count##_VALUES };                              \
+		int err;                                                                           \
                                                                                                    \
-		return err > 0 ? bsn_units_cold##count(                                            \
-					 ep, BSN_WHAT(BSN_OPCODE_RDMA_WRITE, BSN_F_RUNG, 0u),      \
-					 remote, id, BSN_UNIT_ARGUMENTS##count)                             \
-			       : err;                                                              \
-	}                                                                                          \
-	BSN_ALWAYS_INLINE int bsn_post_units##count(struct bsn_ep *ep, unsigned opcode,            \
-						    const struct bsn_remote *remote, uint32_t imm, \
-						    uint64_t id, uint32_t flags, BSN_UNIT_PARAMETERS##count) \
-	{                                                                                          \
-		if (opcode == BSN_OPCODE_RDMA_WRITE && bsn_is_rung(flags))                         \
-			return bsn_peer_units_rung##count(ep, ep->sq->slot, remote, id,            \
-							  BSN_UNIT_ARGUMENTS##count);                       \
-		return bsn_peer_units##count(                                                      \
-			ep, (uint64_t)imm << 32 | BSN_WHAT(opcode, flags & BSN_F_PLAIN, 0u),       \
-			remote, id, BSN_UNIT_ARGUMENTS##count);                                             \
+		if (bsn_peer_of(ep)->prefix_ds != BSN_COMPACT_DS)                                  \
+			return name##_extended(BSN_UNITS##count##_ARGUMENTS);                      \
+		err = bsn_try_units(ep, BSN_COMPACT_DS, opcode, has_remote, units, count, remote, kind, more, id, \
+				    flags);                                                        \
+		return err > 0 ? name##_cold(BSN_UNITS##count##_ARGUMENTS) : err;                  \
 	}
+/* Of a number of units: by what is most common, of known flags; and any. */
+#define BSN_POST_UNITS(count)                                                                      \
+	BSN_UNITS(bsn_peer_write_units##count##_quietly, count, BSN_OPCODE_RDMA_WRITE, true, BSN_MORE_LOADED, 0u) \
+	BSN_UNITS(bsn_peer_write_units##count##_rung, count, BSN_OPCODE_RDMA_WRITE, true, BSN_MORE_LOADED, \
+		  BSN_F_RUNG)                                                                      \
+	BSN_UNITS(bsn_peer_send_units##count##_quietly, count, BSN_OPCODE_SEND, false, BSN_MORE_LOADED, 0u) \
+	BSN_UNITS(bsn_peer_send_units##count##_rung, count, BSN_OPCODE_SEND, false, BSN_MORE_LOADED, BSN_F_RUNG) \
+	BSN_UNITS(bsn_peer_rdma_units##count, count, (uint8_t)more, true, BSN_MORE_WHAT, (uint32_t)more) \
+	BSN_UNITS(bsn_peer_message_units##count, count, (uint8_t)more, false, BSN_MORE_WHAT, (uint32_t)more) \
+	BSN_ALWAYS_INLINE int bsn_post_units##count(struct bsn_ep *ep, unsigned opcode, bool has_remote, \
+						    const struct bsn_remote *remote, uint32_t imm, \
+						    uint64_t id, uint32_t flags, const bsn_v2 *units) \
+	{                                                                                          \
+		const uint64_t slot = (uintptr_t)ep->sq->slot;                                     \
+		const uint64_t what = (uint64_t)imm << 32 | BSN_WHAT(opcode, flags & BSN_F_PLAIN, 0u); \
+                                                                                                   \
+		if (opcode == BSN_OPCODE_RDMA_WRITE && flags == BSN_F_RUNG)                        \
+			return bsn_peer_write_units##count##_rung(BSN_UNITS##count##_GIVEN(slot)); \
+		if (opcode == BSN_OPCODE_RDMA_WRITE && !flags)                                     \
+			return bsn_peer_write_units##count##_quietly(BSN_UNITS##count##_GIVEN(slot)); \
+		if (opcode == BSN_OPCODE_SEND && flags == BSN_F_RUNG)                              \
+			return bsn_peer_send_units##count##_rung(BSN_UNITS##count##_GIVEN(slot));  \
+		if (opcode == BSN_OPCODE_SEND && !flags)                                           \
+			return bsn_peer_send_units##count##_quietly(BSN_UNITS##count##_GIVEN(slot)); \
+		return has_remote ? bsn_peer_rdma_units##count(BSN_UNITS##count##_GIVEN(what))     \
+				  : bsn_peer_message_units##count(BSN_UNITS##count##_GIVEN(what)); \
+	}
+#define BSN_UNITS2_GIVEN(more) ep, more, remote, id, units[0], units[1]
+#define BSN_UNITS3_GIVEN(more) BSN_UNITS2_GIVEN(more), units[2]
+#define BSN_UNITS4_GIVEN(more) BSN_UNITS3_GIVEN(more), units[3]
+#define BSN_UNITS5_GIVEN(more) BSN_UNITS4_GIVEN(more), units[4]
+#define BSN_UNITS6_GIVEN(more) BSN_UNITS5_GIVEN(more), units[5]
+#define BSN_UNITS7_GIVEN(more) BSN_UNITS6_GIVEN(more), units[6]
+#define BSN_UNITS8_GIVEN(more) BSN_UNITS7_GIVEN(more), units[7]
+#define BSN_UNITS9_GIVEN(more) BSN_UNITS8_GIVEN(more), units[8][0], units[8][1]
 BSN_POST_UNITS(2)
 BSN_POST_UNITS(3)
 BSN_POST_UNITS(4)
 BSN_POST_UNITS(5)
+BSN_POST_UNITS(6)
+BSN_POST_UNITS(7)
+BSN_POST_UNITS(8)
+BSN_POST_UNITS(9)
 #undef BSN_POST_UNITS
+#undef BSN_UNITS
 
-BSN_ALWAYS_INLINE int bsn_post_units(struct bsn_ep *ep, unsigned opcode, const uint8_t *data,
+BSN_ALWAYS_INLINE int bsn_post_units(struct bsn_ep *ep, unsigned opcode, bool has_remote, const uint8_t *data,
 				     size_t length, const struct bsn_remote *remote, uint32_t imm,
 				     uint64_t id, uint32_t flags)
 {
-	const bsn_v2 v0 = bsn_unit(data, length, 0), v1 = bsn_unit(data, length, 1),
-		     v2 = bsn_unit(data, length, 2);
-	const bsn_v2 v3 = bsn_unit(data, length, 3), v4 = bsn_unit(data, length, 4);
+	const bsn_v2 units[BSN_UNITS_MAX] = {
+		bsn_unit(data, length, 0), bsn_unit(data, length, 1), bsn_unit(data, length, 2),
+		bsn_unit(data, length, 3), bsn_unit(data, length, 4), bsn_unit(data, length, 5),
+		bsn_unit(data, length, 6), bsn_unit(data, length, 7), bsn_unit(data, length, 8),
+	};
 
 	switch (bsn_units_of(length)) {
-	case 2:
-		return bsn_post_units2(ep, opcode, remote, imm, id, flags, v0, v1);
-	case 3:
-		return bsn_post_units3(ep, opcode, remote, imm, id, flags, v0, v1, v2);
-	case 4:
-		return bsn_post_units4(ep, opcode, remote, imm, id, flags, v0, v1, v2, v3);
-	default:
-		return bsn_post_units5(ep, opcode, remote, imm, id, flags, v0, v1, v2, v3, v4);
+	case 2: return bsn_post_units2(ep, opcode, has_remote, remote, imm, id, flags, units);
+	case 3: return bsn_post_units3(ep, opcode, has_remote, remote, imm, id, flags, units);
+	case 4: return bsn_post_units4(ep, opcode, has_remote, remote, imm, id, flags, units);
+	case 5: return bsn_post_units5(ep, opcode, has_remote, remote, imm, id, flags, units);
+	case 6: return bsn_post_units6(ep, opcode, has_remote, remote, imm, id, flags, units);
+	case 7: return bsn_post_units7(ep, opcode, has_remote, remote, imm, id, flags, units);
+	case 8: return bsn_post_units8(ep, opcode, has_remote, remote, imm, id, flags, units);
+	default: return bsn_post_units9(ep, opcode, has_remote, remote, imm, id, flags, units);
 	}
 }
 
@@ -398,18 +424,6 @@ BSN_ALWAYS_INLINE int bsn_try_peer_inline(struct bsn_ep *ep, unsigned opcode, co
 	return err;
 }
 
-/* More than a DS, or of a length that the compiler does not know. */
-BSN_APART int bsn_peer_inline(struct bsn_ep *ep, const void *data, size_t length,
-			      const struct bsn_remote *remote, uint64_t id, uint64_t what)
-{
-	const uint32_t opcode = (uint8_t)what, flags = (uint32_t)what, imm = (uint32_t)(what >> 32);
-	const int err = bsn_try_peer_inline(ep, opcode, data, length, remote, imm, id, flags);
-
-	return err > 0 ? bsn_post_inline_cold(ep, opcode, data, (uint32_t)length, remote, imm, id,
-					      flags & BSN_F_PLAIN)
-		       : err;
-}
-
 /* A message or WRITE whose bytes are copied into the WQE. */
 BSN_ALWAYS_INLINE int bsn_build_inline(struct bsn_ep *ep, const struct bsn_kind *kind,
 				       const void *data, uint32_t length,
@@ -418,36 +432,34 @@ BSN_ALWAYS_INLINE int bsn_build_inline(struct bsn_ep *ep, const struct bsn_kind 
 {
 	const unsigned opcode = kind->opcode;
 	const bool has_remote = kind->has_remote;
-	const bool are_units = has_remote && __builtin_constant_p(length) && length > BSN_DS_INLINE_MAX &&
+	const bool are_units = __builtin_constant_p(length) && length > BSN_DS_INLINE_MAX &&
 			       bsn_units_of(length) <= BSN_UNITS_MAX;
+	const bool is_known = are_units || (__builtin_constant_p(length) && length <= BSN_DS_INLINE_MAX);
 	struct bsn_sq *sq;
 	size_t bytes = length;
 	int err;
 
-	if (BSN_IS_NULL(ep) || (flags & ~BSN_F_ALL))
+	if (!BSN_BUILDS || BSN_IS_NULL(ep) || (flags & ~BSN_F_ALL))
 		return bsn_post_inline_cold(ep, opcode, data, length, remote, imm, id, flags);
 	sq = ep->sq;
 	if (!__builtin_constant_p(length))
 		BSN_HIDE(bytes); /* one register: the compiler would copy what it knows to have 32 bits */
-	if (opcode == BSN_OPCODE_SEND && !bsn_fits(sq, sq->limit, BSN_BB_SIZE))
-		return bytes > BSN_EXTENDED_INLINE
-			       ? bsn_send_extended_any(ep, data, bytes, id, flags)
-			       : bsn_send_extended_inline(ep, data, bytes, id, flags);
+	if (opcode == BSN_OPCODE_SEND && !is_known && !bsn_fits(sq, sq->limit, BSN_BB_SIZE))
+		return bsn_has_peer_room(sq) ? bsn_post_data(ep, kind, data, bytes, NULL, imm, id, flags & BSN_F_PLAIN)
+					     : bsn_post_inline_cold(ep, opcode, data, (uint32_t)bytes, NULL, imm,
+								    id, flags & BSN_F_PLAIN);
 	err = bsn_put_data(sq, &sq->limit, NULL, 0, opcode, (const uint8_t *)data, bytes, 0, remote,
 			   has_remote, imm, id, flags);
 	if (BSN_LIKELY(err <= 0))
 		return err;
-	if (err == BSN_NO_ROOM && (are_units ? bsn_fits(sq, sq->peer_limit, 2 * BSN_BB_SIZE) : bsn_has_peer_room(sq))) {
+	if (err == BSN_NO_ROOM && (are_units ? bsn_fit_units(sq, has_remote, length) : bsn_has_peer_room(sq))) {
 		if (__builtin_constant_p(length) && length <= BSN_DS_INLINE_MAX)
 			return bsn_post_piece(ep, kind, bsn_ds_short((const uint8_t *)data, length),
 					      remote, id, imm, flags & BSN_F_PLAIN);
 		if (are_units)
-			return bsn_post_units(ep, opcode, (const uint8_t *)data, length, remote,
-					      imm, id, flags);
-		if (has_remote)
-			return bsn_peer_inline(ep, data, bytes, remote, id,
-					       (uint64_t)imm << 32 |
-						       BSN_WHAT(opcode, flags & BSN_F_PLAIN, 0u));
+			return bsn_post_units(ep, opcode, has_remote, (const uint8_t *)data, length,
+					      remote, imm, id, flags & BSN_F_PLAIN);
+		return bsn_post_data(ep, kind, data, bytes, remote, imm, id, flags & BSN_F_PLAIN);
 	}
 	if (!__builtin_constant_p(length))
 		BSN_HIDE(bytes); /* so that nothing is prepared for the rare case */
@@ -463,22 +475,13 @@ BSN_ALWAYS_INLINE int bsn_build_atomic(struct bsn_ep *ep, unsigned opcode,
 	struct bsn_regs r;
 	uint8_t *wqe;
 
-	if (BSN_IS_NULL(ep) || (flags & ~BSN_F_PLAIN) || !bsn_sq_has_room(ep->sq, BSN_BB_SIZE) ||
+	if (!BSN_BUILDS || BSN_IS_NULL(ep) || (flags & ~BSN_F_PLAIN) || !bsn_sq_has_room(ep->sq, BSN_BB_SIZE) ||
 	    BSN_UNLIKELY(!(ep->sq->can & BSN_CAN_ATOMIC))) {
 		const uint32_t what = BSN_WHAT(opcode, flags, 1u);
 		if (BSN_IS_NULL(ep))
 			return bsn_sq_post_atomic(ep, what, sge, remote, NULL, id);
-		const bool has_room = bsn_fits(ep->sq, ep->sq->peer_limit, 2 * BSN_BB_SIZE);
-		const bsn_v2 operands = { swap_add, compare };
-		if (bsn_is_rung(flags) && opcode == BSN_OPCODE_ATOMIC_CS)
-			return has_room ? bsn_peer_cmp_swap_rung(ep, sge, remote, id, swap_add, compare)
-					: bsn_peer_cmp_swap_rung_full(ep, sge, remote, id, swap_add, compare);
-		if (bsn_is_rung(flags) && opcode == BSN_OPCODE_ATOMIC_FA)
-			return has_room ? bsn_peer_fetch_add_rung(ep, sge, remote, id, swap_add, ep->sq)
-					: bsn_peer_fetch_add_rung_full(ep, sge, remote, id, swap_add, ep->sq);
-		if (!(flags & ~BSN_F_PLAIN))
-			return has_room ? bsn_peer_atomic(ep, sge, remote, id, what, operands)
-					: bsn_peer_atomic_full(ep, sge, remote, id, what, operands);
+		if (BSN_BUILDS && !(flags & ~BSN_F_PLAIN))
+			return bsn_post_atomic(ep, opcode, sge, remote, swap_add, compare, id, flags);
 		const uint64_t operand[2] = { swap_add, compare };
 		return ep->sq->posts->atomic(ep, what, sge, remote, operand, id);
 	}
@@ -522,7 +525,7 @@ BSN_ALWAYS_INLINE int bsn_put_prepared(struct bsn_ep *ep, unsigned prefix_ds, un
 	bsn_keep_peer_id_later(&r, bsn_peer_of(ep), id);
 	bsn_begin_of(&r, bsn_peer_of(ep), prefix_ds,
 		     (struct bsn_be64){ bsn_to_be64(sq->ctrl_next | prefix_ds).raw + p->ctrl0.raw },
-		     bsn_ctrl1(sq, flags,
+		     bsn_ctrl1(sq, true, flags,
 				       0)); /* a sum in byte 7, the DS, which is the last one */
 	r.ds[0].w1.raw |= p->ctrl1.raw;
 	r.ds[1 + prefix_ds] = bsn_ds_of_vector(p->body[0]);
@@ -533,28 +536,47 @@ BSN_ALWAYS_INLINE int bsn_put_prepared(struct bsn_ep *ep, unsigned prefix_ds, un
 		       bsn_bytes_of_ds(ds), id, flags);
 }
 
-BSN_APART int bsn_peer_prepared(struct bsn_ep *ep, const struct bsn_prepared *p, uint64_t id,
-				uint32_t flags)
+/* To a peer with such a vector, where there is room for a block. */
+BSN_ALWAYS_INLINE int bsn_try_prepared(struct bsn_ep *ep, unsigned prefix_ds, const struct bsn_prepared *p,
+				       uint64_t id, uint32_t flags)
 {
-	struct bsn_sq *sq = ep->sq;
+	const struct bsn_sq *const sq = ep->sq;
+	const unsigned most = BSN_PREPARED_SGE; /* DS of a body */
 
-	if (bsn_peer_of(ep)->prefix_ds == BSN_COMPACT_DS) {
-		if (p->body_ds == 2 &&
-		    bsn_has_room_to_post(sq, NULL, 1 + BSN_COMPACT_DS + 2))
-			return bsn_put_prepared(ep, BSN_COMPACT_DS, 2, p, id, flags);
-		if (p->body_ds == 3 &&
-		    bsn_has_room_to_post(sq, NULL, 1 + BSN_COMPACT_DS + 3))
-			return bsn_put_prepared(ep, BSN_COMPACT_DS, 3, p, id, flags);
-	} else {
-		BSN_FORGET(sq->peer_limit); /* as in bsn_may_post() */
-		if (p->body_ds == 2 &&
-		    bsn_has_room_to_post(sq, NULL, 1 + BSN_EXTENDED_DS + 2))
-			return bsn_put_prepared(ep, BSN_EXTENDED_DS, 2, p, id, flags);
-		if (p->body_ds == 3 &&
-		    bsn_has_room_to_post(sq, NULL, 1 + BSN_EXTENDED_DS + 3))
-			return bsn_put_prepared(ep, BSN_EXTENDED_DS, 3, p, id, flags);
-	}
-	return bsn_sq_post_prepared(ep, p, id, flags);
+	if (BSN_LIKELY(p->body_ds == most - 1))
+		return prefix_ds == BSN_COMPACT_DS || bsn_fits(sq, sq->peer_limit, bsn_bytes_of_ds(prefix_ds + most))
+			       ? bsn_put_prepared(ep, prefix_ds, most - 1, p, id, flags)
+			       : BSN_NOT_PLAIN;
+	if (p->body_ds == most && bsn_fits(sq, sq->peer_limit, bsn_bytes_of_ds(1 + prefix_ds + most)))
+		return bsn_put_prepared(ep, prefix_ds, most, p, id, flags);
+	return BSN_NOT_PLAIN;
+}
+
+#define BSN_PREPARED_PARAMETERS     struct bsn_ep *ep, const struct bsn_prepared *p, uint64_t id
+#define BSN_PREPARED_ARGUMENTS      ep, p, id
+#define BSN_PREPARED_ANY_PARAMETERS BSN_PREPARED_PARAMETERS, uint32_t flags
+#define BSN_PREPARED_ANY_ARGUMENTS  BSN_PREPARED_ARGUMENTS, flags
+#define BSN_POST_PREPARED(name, with, flags)                                                       \
+	BSN_UNCHANGED int name##_cold(with##_PARAMETERS)                                           \
+	{                                                                                          \
+		return bsn_sq_post_prepared(ep, p, id, flags);                                     \
+	}                                                                                          \
+	BSN_BY_VECTOR(name, with, bsn_try_prepared(ep, prefix_ds, p, id, flags))
+BSN_POST_PREPARED(bsn_peer_prepared_quietly, BSN_PREPARED, 0u)
+BSN_POST_PREPARED(bsn_peer_prepared_rung, BSN_PREPARED, BSN_F_RUNG)
+BSN_POST_PREPARED(bsn_peer_prepared_any, BSN_PREPARED_ANY, flags)
+#undef BSN_POST_PREPARED
+#undef BSN_PREPARED_ANY_ARGUMENTS
+#undef BSN_PREPARED_ANY_PARAMETERS
+#undef BSN_PREPARED_ARGUMENTS
+#undef BSN_PREPARED_PARAMETERS
+
+BSN_ALWAYS_INLINE int bsn_peer_prepared(struct bsn_ep *ep, const struct bsn_prepared *p, uint64_t id,
+					uint32_t flags)
+{
+	if (flags == BSN_F_RUNG)
+		return bsn_peer_prepared_rung(ep, p, id);
+	return flags ? bsn_peer_prepared_any(ep, p, id, flags) : bsn_peer_prepared_quietly(ep, p, id);
 }
 
 BSN_ALWAYS_INLINE int bsn_build_prepared(struct bsn_ep *ep, const struct bsn_prepared *p,
@@ -565,15 +587,15 @@ BSN_ALWAYS_INLINE int bsn_build_prepared(struct bsn_ep *ep, const struct bsn_pre
 	struct bsn_regs r;
 	uint8_t *wqe;
 
-	if (BSN_IS_NULL(ep) || (flags & ~BSN_F_ALL) || !bsn_sq_has_room(ep->sq, BSN_BB_SIZE)) {
-		if (!BSN_IS_NULL(ep) && !(flags & ~BSN_F_ALL) && bsn_has_peer_room(ep->sq))
+	if (!BSN_BUILDS || BSN_IS_NULL(ep) || (flags & ~BSN_F_ALL) || !bsn_sq_has_room(ep->sq, BSN_BB_SIZE)) {
+		if (BSN_BUILDS && !BSN_IS_NULL(ep) && !(flags & ~BSN_F_ALL) && bsn_has_peer_room(ep->sq))
 			return bsn_peer_prepared(ep, p, id, flags);
 		return bsn_sq_post_prepared(ep, p, id, flags);
 	}
 	sq = ep->sq;
 	wqe = bsn_sq_take_known(sq, &r, BSN_BB_SIZE);
 	ctrl0 = bsn_ctrl0(sq, 0, 0);
-	ctrl1 = bsn_ctrl1(sq, flags, 0);
+	ctrl1 = bsn_ctrl1(sq, false, flags, 0);
 	const bsn_v2 ctrl = (bsn_v2){ ctrl0.raw, ctrl1.raw } |
 			    *(const bsn_v2_aliased *)(const void *)&p->ctrl0;
 	r.ds[0] = bsn_ds_of_vector(ctrl);

@@ -17,7 +17,9 @@ BSN_HEADER_BEGIN
  * requests that failed the one compare, and leave to the library what is not theirs, by a jump: so they save
  * nothing across a call.
  */
-#define BSN_APART static __attribute__((noinline, unused))
+#ifdef __OPTIMIZE__
+#define BSN_BUILDS true
+#define BSN_APART  static __attribute__((noinline, unused))
 
 /* The same, with all of its parameters where they are: gcc would leave out one that it knows, and move others. */
 #ifdef __clang__
@@ -25,6 +27,23 @@ BSN_HEADER_BEGIN
 #else
 #define BSN_UNCHANGED static __attribute__((noinline, noclone, unused))
 #endif
+#else
+/*
+ * Nothing folds then, and all of this would take seconds to compile: the library's functions build all requests. What
+ * nobody calls is emitted, unless it is inline.
+ */
+#define BSN_BUILDS    false
+#define BSN_APART     static inline
+#define BSN_UNCHANGED static inline
+#endif
+
+/* The flags of most requests; functions of their own know them. */
+#define BSN_F_RUNG ((uint32_t)(BSN_F_SIGNALED | BSN_F_RING))
+
+BSN_ALWAYS_INLINE bool bsn_is_rung(uint32_t flags)
+{
+	return __builtin_constant_p(flags) && flags == BSN_F_RUNG;
+}
 
 /*
  * Requests with one DS of data. It is in registers, so that no SGE has to be in memory. Each opcode and
@@ -36,19 +55,51 @@ BSN_HEADER_BEGIN
 #define BSN_EXTENDED_DS 3
 
 /*
+ * What a parameter of these functions is, the same register for each: the queue, or where the WQE begins, which the
+ * caller has loaded; where there is an immediate, word 1 of the control segment; where opcode and flags are not known,
+ * these and the immediate above them.
+ */
+enum bsn_more { BSN_MORE_LOADED, BSN_MORE_CTRL1, BSN_MORE_WHAT };
+
+BSN_ALWAYS_INLINE struct bsn_sq *bsn_sq_in(enum bsn_more kind, uint64_t more, const struct bsn_ep *ep)
+{
+	return kind == BSN_MORE_LOADED ? (struct bsn_sq *)(uintptr_t)more : ep->sq;
+}
+
+BSN_ALWAYS_INLINE uint8_t *bsn_slot_in(enum bsn_more kind, uint64_t more, const struct bsn_sq *sq)
+{
+	return kind == BSN_MORE_LOADED ? (uint8_t *)(uintptr_t)more : sq->slot;
+}
+
+BSN_ALWAYS_INLINE uint32_t bsn_imm_in(enum bsn_more kind, uint64_t more)
+{
+	const struct bsn_be64 ctrl1 = { more };
+
+	if (kind == BSN_MORE_CTRL1)
+		return bsn_imm_of(ctrl1);
+	return kind == BSN_MORE_WHAT ? (uint32_t)(more >> 32) : 0;
+}
+
+/* The opposite; @loaded, if that is what is wanted. */
+BSN_ALWAYS_INLINE uint64_t bsn_more_of(bool has_imm, const void *loaded, const struct bsn_sq *sq, uint32_t imm,
+				       uint32_t flags)
+{
+	return has_imm ? bsn_ctrl1(sq, true, flags, imm).raw : (uintptr_t)loaded;
+}
+
+/*
  * What is posted, as parameters, all in registers, a DS as a vector or as two words; gcc 12 would pass a structure of
  * two words through memory. They are in the order of bsn_sq_post_piece(), and where most callers have them already.
- * @more: the queue, which the caller has loaded; or word 1 of the control segment; or opcode, flags and immediate.
  */
 #if BSN_HAS_SHUFFLE
-#define BSN_PIECE_PARAMETERS(more)                                                                 \
-	struct bsn_ep *ep, bsn_v2 data, const struct bsn_remote *remote, more, uint64_t id
+#define BSN_PIECE_PARAMETERS                                                                       \
+	struct bsn_ep *ep, bsn_v2 data, const struct bsn_remote *remote, uint64_t more, uint64_t id
 #define BSN_PIECE_DATA                            bsn_ds_of_vector(data)
 #define BSN_PIECE_GIVEN(ep, ds, remote, more, id) ep, bsn_vector_of(ds), remote, more, id
 #else
-#define BSN_PIECE_PARAMETERS(more)                                                                 \
-	struct bsn_ep *ep, uint64_t data1, const struct bsn_remote *remote, uint64_t data0, more,  \
-		uint64_t id
+#define BSN_PIECE_PARAMETERS                                                                       \
+	struct bsn_ep *ep, uint64_t data1, const struct bsn_remote *remote, uint64_t data0,        \
+		uint64_t more, uint64_t id
 #define BSN_PIECE_DATA                            bsn_ds_of_words((struct bsn_be64){ data0 }, (struct bsn_be64){ data1 })
 #define BSN_PIECE_GIVEN(ep, ds, remote, more, id) ep, (ds).w1.raw, remote, (ds).w0.raw, more, id
 #endif
@@ -88,25 +139,17 @@ BSN_ALWAYS_INLINE bool bsn_is_for(const struct bsn_ep *ep, unsigned prefix_ds, u
 }
 
 /*
- * Whether there is room for a request of @ds units; room for one block was found before. @slot: the queue's, if it was
- * loaded already.
+ * Whether the queue takes one, too, whose address vector has this length. @ds: units besides it. Room for one block was
+ * found before.
  */
-BSN_ALWAYS_INLINE bool bsn_has_room_to_post(const struct bsn_sq *sq, uint8_t *const *slot, unsigned ds)
+BSN_ALWAYS_INLINE bool bsn_may_post(struct bsn_sq *sq, unsigned prefix_ds, unsigned ds, unsigned opcode)
 {
-	const size_t bytes = bsn_bytes_of_ds(ds);
+	const size_t bytes = bsn_bytes_of_ds(prefix_ds + ds);
 
-	return bytes == BSN_BB_SIZE || (slot ? BSN_LIKELY(*slot + bytes <= sq->peer_limit)
-					     : bsn_fits(sq, sq->peer_limit, bytes));
-}
-
-/* Whether the queue takes one, too, whose address vector has this length. @ds: units besides it. */
-BSN_ALWAYS_INLINE bool bsn_may_post(struct bsn_sq *sq, uint8_t *const *slot, unsigned prefix_ds,
-				    unsigned ds, unsigned opcode)
-{
 	if (prefix_ds == BSN_EXTENDED_DS)
-		BSN_FORGET(
-			sq->peer_limit); /* else it were loaded before either vector is looked at */
-	return bsn_has_room_to_post(sq, slot, prefix_ds + ds) && bsn_has_opcode(sq, prefix_ds, opcode);
+		BSN_FORGET(sq->peer_limit); /* else it were loaded before either vector is looked at */
+	return (bytes == BSN_BB_SIZE || bsn_fits(sq, sq->peer_limit, bytes)) &&
+	       bsn_has_opcode(sq, prefix_ds, opcode);
 }
 
 BSN_ALWAYS_INLINE int bsn_piece_cold(struct bsn_ep *ep, unsigned opcode, struct bsn_ds data,
@@ -121,15 +164,17 @@ BSN_ALWAYS_INLINE int bsn_piece_cold(struct bsn_ep *ep, unsigned opcode, struct 
 
 /*
  * Begins a WQE to a peer, in an order in which the registers that a call may change are enough: the first word comes
- * last, by bsn_end_peer(), and what is kept of it after that. @ctrl1: the second word; NULL: it is made of flags and @imm
+ * last, by bsn_end_peer(), and what is kept of it after that.
  */
 BSN_ALWAYS_INLINE void bsn_begin_peer(struct bsn_regs *r, const struct bsn_sq *sq, const struct bsn_peer *peer,
-				      unsigned prefix_ds, const struct bsn_be64 *ctrl1, uint32_t imm,
-				      uint64_t id, uint32_t flags)
+				      unsigned prefix_ds, enum bsn_more kind, uint64_t more, uint64_t id,
+				      uint32_t flags)
 {
+	const struct bsn_be64 given = { more };
+
 	bsn_keep_peer_id_later(r, peer, id);
 	bsn_begin_of(r, peer, prefix_ds, (struct bsn_be64){ 0 },
-		     ctrl1 ? *ctrl1 : bsn_ctrl1(sq, flags, imm));
+		     kind == BSN_MORE_CTRL1 ? given : bsn_ctrl1(sq, true, flags, bsn_imm_in(kind, more)));
 }
 
 /* Its end; it is in registers, all of it. */
@@ -144,15 +189,15 @@ BSN_ALWAYS_INLINE int bsn_end_peer(struct bsn_sq *sq, uint8_t *wqe, struct bsn_r
 BSN_ALWAYS_INLINE int bsn_put_piece(struct bsn_sq *sq, struct bsn_ep *ep, unsigned prefix_ds,
 				    unsigned opcode, struct bsn_ds data,
 				    const struct bsn_remote *remote, bool has_remote, uint64_t id,
-				    const struct bsn_be64 *ctrl1, uint32_t imm, uint32_t flags)
+				    enum bsn_more kind, uint64_t more, uint32_t flags)
 {
 	const unsigned ds = 2 + prefix_ds + has_remote;
 	struct bsn_regs r;
 	uint8_t *const wqe = bsn_sq_take_known(sq, &r, bsn_bytes_of_ds(ds));
 
-	bsn_begin_peer(&r, sq, bsn_peer_of(ep), prefix_ds, ctrl1, imm, id, flags);
+	bsn_begin_peer(&r, sq, bsn_peer_of(ep), prefix_ds, kind, more, id, flags);
 	if (has_remote) /* flags that are not known take a register, too */
-		r.ds[1 + prefix_ds] = bsn_ds_in(bsn_ds_raddr(remote), !ctrl1 && !__builtin_constant_p(flags));
+		r.ds[1 + prefix_ds] = bsn_ds_in(bsn_ds_raddr(remote), kind == BSN_MORE_WHAT);
 	r.ds[ds - 1] = data;
 	return bsn_end_peer(sq, wqe, &r, opcode, ds, id, flags);
 }
@@ -160,120 +205,241 @@ BSN_ALWAYS_INLINE int bsn_put_piece(struct bsn_sq *sq, struct bsn_ep *ep, unsign
 /* There is room for a block. */
 BSN_ALWAYS_INLINE int bsn_try_piece(struct bsn_sq *sq, struct bsn_ep *ep, unsigned opcode,
 				    struct bsn_ds data, const struct bsn_remote *remote,
-				    bool has_remote, uint64_t id, const struct bsn_be64 *ctrl1,
-				    uint32_t imm, uint32_t flags)
+				    bool has_remote, uint64_t id, enum bsn_more kind, uint64_t more,
+				    uint32_t flags)
 {
 	if (bsn_peer_of(ep)->prefix_ds == BSN_COMPACT_DS) {
-		if (bsn_may_post(sq, NULL, BSN_COMPACT_DS, 2 + has_remote, opcode))
+		if (bsn_may_post(sq, BSN_COMPACT_DS, 2 + has_remote, opcode))
 			return bsn_put_piece(sq, ep, BSN_COMPACT_DS, opcode, data, remote,
-					     has_remote, id, ctrl1, imm, flags);
-	} else if (bsn_may_post(sq, NULL, BSN_EXTENDED_DS, 2 + has_remote, opcode)) {
+					     has_remote, id, kind, more, flags);
+	} else if (bsn_may_post(sq, BSN_EXTENDED_DS, 2 + has_remote, opcode)) {
 		return bsn_put_piece(sq, ep, BSN_EXTENDED_DS, opcode, data, remote, has_remote, id,
-				     ctrl1, imm, flags);
+				     kind, more, flags);
 	}
-	return bsn_piece_cold(ep, opcode, data, remote, id, ctrl1 ? bsn_imm_of(*ctrl1) : imm,
-			      flags);
+	return bsn_piece_cold(ep, opcode, data, has_remote ? remote : NULL, id, bsn_imm_in(kind, more), flags);
 }
 
-/* X(opcode, has_remote, imm, name, flags) of each common set of flags */
-#define BSN_EACH_FLAGS(X, opcode, has_remote, imm, name)                                           \
-	X(opcode, has_remote, imm, name##_quietly, 0u)                                             \
-	X(opcode, has_remote, imm, name##_signaled, (uint32_t)BSN_F_SIGNALED)                      \
-	X(opcode, has_remote, imm, name##_rung_quietly, (uint32_t)BSN_F_RING)                      \
-	X(opcode, has_remote, imm, name##_rung, (uint32_t)(BSN_F_SIGNALED | BSN_F_RING))
+#define BSN_PIECE(name, opcode, has_remote, kind, flags)                                           \
+	BSN_UNCHANGED int name(BSN_PIECE_PARAMETERS)                                               \
+	{                                                                                          \
+		return bsn_try_piece(bsn_sq_in(kind, more, ep), ep, opcode, BSN_PIECE_DATA, remote, \
+				     has_remote, id, kind, more, flags);                           \
+	}
+/* Of each common set of flags; and of any. */
+#define BSN_PIECES(name, opcode, has_remote, kind)                                                 \
+	BSN_PIECE(name##_quietly, opcode, has_remote, kind, 0u)                                    \
+	BSN_PIECE(name##_signaled, opcode, has_remote, kind, (uint32_t)BSN_F_SIGNALED)             \
+	BSN_PIECE(name##_rung_quietly, opcode, has_remote, kind, (uint32_t)BSN_F_RING)             \
+	BSN_PIECE(name##_rung, opcode, has_remote, kind, BSN_F_RUNG)                               \
+	BSN_PIECE(name##_any, opcode, has_remote, BSN_MORE_WHAT, (uint32_t)more)
+BSN_PIECES(bsn_peer_write, BSN_OPCODE_RDMA_WRITE, true, BSN_MORE_LOADED)
+BSN_PIECES(bsn_peer_write_imm, BSN_OPCODE_RDMA_WRITE_IMM, true, BSN_MORE_CTRL1)
+BSN_PIECES(bsn_peer_read, BSN_OPCODE_RDMA_READ, true, BSN_MORE_LOADED)
+BSN_PIECES(bsn_peer_send, BSN_OPCODE_SEND, false, BSN_MORE_LOADED)
+BSN_PIECES(bsn_peer_send_imm, BSN_OPCODE_SEND_IMM, false, BSN_MORE_CTRL1)
+BSN_PIECES(bsn_peer_send_inval, BSN_OPCODE_SEND_INVAL, false, BSN_MORE_CTRL1)
+#undef BSN_PIECES
+#undef BSN_PIECE
 
-typedef int bsn_piece_post(BSN_PIECE_PARAMETERS(struct bsn_sq *sq));
-typedef int bsn_piece_post_imm(BSN_PIECE_PARAMETERS(uint64_t ctrl1));
-typedef int bsn_piece_post_any(BSN_PIECE_PARAMETERS(uint64_t what));
+/* As bsn_are_plain(). No length is kept in a register: each is loaded again, as it is needed. */
+BSN_ALWAYS_INLINE bool bsn_are_plain_by_far(const struct bsn_sge *sge, unsigned count)
+{
+	int32_t none = 0;
+
+	BSN_HIDE(none); /* gcc would load what it compares with 0 */
+	BSN_UNROLL for (unsigned i = 0; i < count; i++)
+		if (BSN_UNLIKELY((int32_t)sge[i].length <= none))
+			return false;
+	return true;
+}
+
+/* Posts several SGEs, of which all was checked, in @slot. */
+BSN_ALWAYS_INLINE int bsn_put_peer_sges(struct bsn_sq *sq, uint8_t *slot,
+					const struct bsn_peer *peer, unsigned prefix_ds,
+					unsigned opcode, bool has_remote, const struct bsn_sge *sge,
+					unsigned count, const struct bsn_remote *remote,
+					enum bsn_more kind, uint64_t more, uint64_t id,
+					uint32_t flags)
+{
+	const unsigned n = 1 + prefix_ds + has_remote, ds = n + count;
+	const bool are_many = count > 2;
+	struct bsn_regs r;
+
+	r.moves_later = true;
+	bsn_begin_peer(&r, sq, peer, prefix_ds, kind, more, id, flags);
+	if (has_remote)
+		r.ds[n - 1] = bsn_ds_in(bsn_ds_raddr(remote), true);
+	if (are_many) {
+		r.ds[n] = bsn_ds_in(bsn_ds_again(&sge[0]), are_many);
+		r.ds[n + 1] = bsn_ds_in(bsn_ds_again(&sge[1]), are_many);
+	} else {
+		r.ds[n] = bsn_ds_plain(&sge[0]);
+		r.ds[n + 1] = bsn_ds_plain(&sge[1]);
+	}
+	if (count > 2)
+		r.ds[n + 2] = bsn_ds_in(bsn_ds_again(&sge[2]), are_many);
+	if (count > 3)
+		r.ds[n + 3] = bsn_ds_in(bsn_ds_again(&sge[3]), are_many);
+	return bsn_end_peer(sq, slot, &r, opcode, ds, id, flags);
+}
+
+/* Whether a queue of many peers takes requests of @count SGEs, all of them or those that the compiler knows. */
+BSN_ALWAYS_INLINE bool bsn_peers_take(const struct bsn_sq *sq, unsigned opcode, unsigned count)
+{
+	if (__builtin_constant_p(opcode) && opcode == BSN_OPCODE_RDMA_READ)
+		return BSN_LIKELY(count <= sq->read_sge);
+	if (__builtin_constant_p(opcode) && opcode == BSN_OPCODE_RDMA_WRITE)
+		return BSN_LIKELY(count <= sq->write_sge);
+	return BSN_LIKELY(count <= sq->max_sge) &&
+	       (bsn_is_message(opcode) || BSN_LIKELY(sq->ops >> opcode & 1));
+}
 
 /*
- * What the inline code knows of an opcode; the compiler replaces each field by its value. @needs: bits of
- * bsn_sq.can. @piece: by flags, in the order of BSN_EACH_FLAGS(); one of the two, by whether there is an
- * immediate. @piece_any: flags and immediate are in @what. A program contains those of the opcodes that it posts.
+ * Several SGEs, a constant, in memory, to a peer with such a vector. There is room for two blocks, as many as most of
+ * these requests take.
  */
-struct bsn_kind {
-	unsigned opcode, needs;
-	bool has_remote;
-	bsn_piece_post *piece[4];
-	bsn_piece_post_imm *piece_imm[4];
-	bsn_piece_post_any *piece_any;
-};
+BSN_ALWAYS_INLINE int bsn_try_several(struct bsn_ep *ep, struct bsn_sq *sq, unsigned prefix_ds,
+				      unsigned opcode, bool has_remote, const struct bsn_sge *sge,
+				      unsigned count, const struct bsn_remote *remote,
+				      enum bsn_more kind, uint64_t more, uint64_t id, uint32_t flags)
+{
+	uint8_t *const slot = bsn_slot_in(kind, more, sq);
 
+	if (!(count > 2 ? bsn_are_plain_by_far(sge, count) : bsn_are_plain(sge, count)) || !bsn_peers_take(sq, opcode, count))
+		return BSN_NOT_PLAIN;
+	if (1 + prefix_ds + has_remote + count > 2 * BSN_BB_DS &&
+	    !bsn_fits(sq, sq->peer_limit, 3 * BSN_BB_SIZE))
+		return BSN_NOT_PLAIN;
+	return bsn_put_peer_sges(sq, slot, bsn_peer_of(ep), prefix_ds, opcode, has_remote, sge, count,
+				 remote, kind, more, id, flags);
+}
+
+/*
+ * A request of more than a DS has functions for the flags of most of them, and for none, which appends.
+ *
+ * Parameters are in the order of the functions that programs call, which often pass on their own. What is left goes
+ * by functions that have the same: a jump. Where there is no room for two blocks, name_full() leaves it to a row of the
+ * queue's functions, which looks for some; what else is left is for name_cold().
+ */
+#define BSN_SGES_PARAMETERS                                                                     \
+	struct bsn_ep *ep, const struct bsn_sge *sge, const struct bsn_remote *remote, uint64_t id, \
+		uint64_t more __attribute__((unused)), struct bsn_sq *sq __attribute__((unused))
+#define BSN_SGES_ARGUMENTS ep, sge, remote, id, more, sq
+
+/*
+ * Each address vector has a function: gcc would save registers for what both need. @attempt: by @prefix_ds. The
+ * parameters and the arguments of these functions are with_PARAMETERS and with_ARGUMENTS.
+ */
+#define BSN_BY_VECTOR(name, with, attempt)                                                         \
+	BSN_UNCHANGED int name##_extended(with##_PARAMETERS)                                       \
+	{                                                                                          \
+		const unsigned prefix_ds = BSN_EXTENDED_DS;                                        \
+		const int err = attempt;                                                           \
+                                                                                                   \
+		return err > 0 ? name##_cold(with##_ARGUMENTS) : err;                              \
+	}                                                                                          \
+	BSN_UNCHANGED int name(with##_PARAMETERS)                                                  \
+	{                                                                                          \
+		const unsigned prefix_ds = BSN_COMPACT_DS;                                         \
+		int err;                                                                           \
+                                                                                                   \
+		if (bsn_peer_of(ep)->prefix_ds != BSN_COMPACT_DS)                                  \
+			return name##_extended(with##_ARGUMENTS);                                  \
+		err = attempt;                                                                     \
+		return err > 0 ? name##_cold(with##_ARGUMENTS) : err;                              \
+	}
+#define BSN_SEVERAL(name, count, opcode, has_remote, kind, flags)                                  \
+	BSN_UNCHANGED int name##_full(BSN_SGES_PARAMETERS)                                      \
+	{                                                                                          \
+		return bsn_post_sgl_cold(ep, opcode, sge, count, (has_remote) ? remote : NULL,     \
+					 bsn_imm_in(kind, more), id, (flags) & BSN_F_PLAIN);       \
+	}                                                                                          \
+	BSN_UNCHANGED int name##_cold(BSN_SGES_PARAMETERS)                                      \
+	{                                                                                          \
+		return bsn_sq_post_sgl(ep, BSN_WHAT(opcode, (flags) & BSN_F_PLAIN, count), sge,    \
+				       (has_remote) ? remote : NULL, bsn_imm_in(kind, more), id);  \
+	}                                                                                          \
+	BSN_BY_VECTOR(name, BSN_SGES,                      \
+		      bsn_try_several(ep, sq, prefix_ds, opcode, has_remote, sge, count, remote, kind, more, id, \
+				      flags))
+#define BSN_EACH_COUNT(X, name, ...)                                                               \
+	X(name##2, 2u, __VA_ARGS__)                                                                \
+	X(name##3, 3u, __VA_ARGS__)                                                                \
+	X(name##4, 4u, __VA_ARGS__)
+#define BSN_SEVERALS(name, opcode, has_remote, kind)                                               \
+	BSN_EACH_COUNT(BSN_SEVERAL, name##_quietly, opcode, has_remote, kind, 0u)                  \
+	BSN_EACH_COUNT(BSN_SEVERAL, name##_rung, opcode, has_remote, kind, BSN_F_RUNG)
+BSN_SEVERALS(bsn_peer_write, BSN_OPCODE_RDMA_WRITE, true, BSN_MORE_LOADED)
+BSN_SEVERALS(bsn_peer_write_imm, BSN_OPCODE_RDMA_WRITE_IMM, true, BSN_MORE_CTRL1)
+BSN_SEVERALS(bsn_peer_read, BSN_OPCODE_RDMA_READ, true, BSN_MORE_LOADED)
+BSN_SEVERALS(bsn_peer_send, BSN_OPCODE_SEND, false, BSN_MORE_LOADED)
+BSN_SEVERALS(bsn_peer_send_imm, BSN_OPCODE_SEND_IMM, false, BSN_MORE_CTRL1)
+BSN_SEVERALS(bsn_peer_send_inval, BSN_OPCODE_SEND_INVAL, false, BSN_MORE_CTRL1)
+BSN_EACH_COUNT(BSN_SEVERAL, bsn_peer_rdma, (uint8_t)more, true, BSN_MORE_WHAT, (uint32_t)more)
+BSN_EACH_COUNT(BSN_SEVERAL, bsn_peer_message, (uint8_t)more, false, BSN_MORE_WHAT, (uint32_t)more)
+#undef BSN_SEVERALS
+#undef BSN_EACH_COUNT
+#undef BSN_SEVERAL
+#undef BSN_SGES_ARGUMENTS
+
+typedef int bsn_piece_post(BSN_PIECE_PARAMETERS);
+typedef int bsn_several_post(BSN_SGES_PARAMETERS);
+
+/* The indices of the functions of a kind, by flags; and of those for several SGEs and a number of them. */
 BSN_ALWAYS_INLINE unsigned bsn_piece_index(uint32_t flags)
 {
 	return (flags & BSN_F_SIGNALED ? 1 : 0) | (flags & BSN_F_RING ? 2 : 0);
 }
 
-/* As @imm below: what stands in a list of parameters, what its value is, and which of the two @piece it is. */
-#define BSN_IMM_MORE uint64_t ctrl1
-#define BSN_IMM_SQ   ep->sq
-#define BSN_IMM_WORD ctrl1
-#define BSN_IMM_HAS  true
-#define BSN_IMM_PIECES(x)  { NULL, NULL, NULL, NULL }, { x }
-#define BSN_NONE_MORE struct bsn_sq *sq
-#define BSN_NONE_SQ   sq
-#define BSN_NONE_WORD 0
-#define BSN_NONE_HAS  false
-#define BSN_NONE_PIECES(x) { x }, { NULL, NULL, NULL, NULL }
+enum bsn_usual { BSN_QUIETLY, BSN_RUNG, BSN_USUAL };
 
-#define BSN_POST_PIECE(opcode, has_remote, with, name, flags)                                      \
-	BSN_UNCHANGED int name(BSN_PIECE_PARAMETERS(with##_MORE))                                  \
-	{                                                                                          \
-		const struct bsn_be64 word = { with##_WORD };                                      \
-                                                                                                   \
-		return bsn_try_piece(with##_SQ, ep, opcode, BSN_PIECE_DATA, remote, has_remote,    \
-				     id, with##_HAS ? &word : NULL, 0, flags);                     \
-	}
+/*
+ * What the inline code knows of an opcode; the compiler replaces each field by its value. @needs: bits of
+ * bsn_sq.can. A program contains the functions for the opcodes that it posts.
+ */
+struct bsn_kind {
+	unsigned opcode, needs;
+	bool has_remote, has_imm;
+	bsn_piece_post *piece[4], *piece_any;
+	bsn_several_post *several[BSN_USUAL][3], *several_full[BSN_USUAL][3], *several_any[3];
+};
 
-#define BSN_POST_ANY(opcode, has_remote, with, name)                                               \
-	BSN_UNCHANGED int name(BSN_PIECE_PARAMETERS(uint64_t what))                                \
-	{                                                                                          \
-		return bsn_try_piece(ep->sq, ep, opcode, BSN_PIECE_DATA, remote, has_remote, id,   \
-				     NULL, with##_HAS ? (uint32_t)(what >> 32) : 0,                \
-				     (uint32_t)what);                                              \
-	}
-
-#define BSN_NAME_PIECE(opcode, has_remote, imm, name, flags) name,
 #ifdef __OPTIMIZE__
-#define BSN_KIND(name, opcode, needs, has_remote, imm)                                             \
-	BSN_EACH_FLAGS(BSN_POST_PIECE, opcode, has_remote, imm, bsn_peer_##name)                   \
-	BSN_POST_ANY(opcode, has_remote, imm, bsn_peer_##name##_any)                               \
-	static const struct bsn_kind bsn_kind_##name __attribute__((unused)) = {                   \
-		opcode, needs, has_remote,                                                         \
-		imm##_PIECES(BSN_EACH_FLAGS(BSN_NAME_PIECE, opcode, has_remote, imm,               \
-					    bsn_peer_##name)),                                     \
-		bsn_peer_##name##_any                                                              \
-	};
-#else /* no flags are constants then, and these functions take the most time to compile */
-#define BSN_KIND(name, opcode, needs, has_remote, imm)                                             \
-	static const struct bsn_kind bsn_kind_##name __attribute__((unused)) = {                   \
-		opcode, needs, has_remote, imm##_PIECES(NULL), NULL                                \
-	};
+#define BSN_BUILT(...) __VA_ARGS__
+#else
+#define BSN_BUILT(...) { NULL, NULL, NULL, NULL }, NULL, { { NULL } }, { { NULL } }, { NULL }
 #endif
-BSN_KIND(write, BSN_OPCODE_RDMA_WRITE, 0, true, BSN_NONE)
-BSN_KIND(write_imm, BSN_OPCODE_RDMA_WRITE_IMM, 0, true, BSN_IMM)
-BSN_KIND(read, BSN_OPCODE_RDMA_READ, BSN_CAN_READ, true, BSN_NONE)
-BSN_KIND(send, BSN_OPCODE_SEND, 0, false, BSN_NONE)
-BSN_KIND(send_imm, BSN_OPCODE_SEND_IMM, 0, false, BSN_IMM)
-BSN_KIND(send_inval, BSN_OPCODE_SEND_INVAL, 0, false, BSN_IMM)
+#define BSN_THREE(name, after) { name##2##after, name##3##after, name##4##after }
+#define BSN_KIND(name, opcode, needs, has_remote, has_imm, any)                                    \
+	static const struct bsn_kind bsn_kind_##name __attribute__((unused)) = {                   \
+		opcode,                                                                            \
+		needs,                                                                             \
+		has_remote,                                                                        \
+		has_imm,                                                                           \
+		BSN_BUILT({ bsn_peer_##name##_quietly, bsn_peer_##name##_signaled,                 \
+			    bsn_peer_##name##_rung_quietly, bsn_peer_##name##_rung },              \
+			  bsn_peer_##name##_any,                                                   \
+			  { BSN_THREE(bsn_peer_##name##_quietly, ), BSN_THREE(bsn_peer_##name##_rung, ) }, \
+			  { BSN_THREE(bsn_peer_##name##_quietly, _full), BSN_THREE(bsn_peer_##name##_rung, _full) }, \
+			  BSN_THREE(any, ))                                                        \
+	};
+BSN_KIND(write, BSN_OPCODE_RDMA_WRITE, 0, true, false, bsn_peer_rdma)
+BSN_KIND(write_imm, BSN_OPCODE_RDMA_WRITE_IMM, 0, true, true, bsn_peer_rdma)
+BSN_KIND(read, BSN_OPCODE_RDMA_READ, BSN_CAN_READ, true, false, bsn_peer_rdma)
+BSN_KIND(send, BSN_OPCODE_SEND, 0, false, false, bsn_peer_message)
+BSN_KIND(send_imm, BSN_OPCODE_SEND_IMM, 0, false, true, bsn_peer_message)
+BSN_KIND(send_inval, BSN_OPCODE_SEND_INVAL, 0, false, true, bsn_peer_message)
 #undef BSN_KIND
-#undef BSN_NAME_PIECE
-#undef BSN_POST_ANY
-#undef BSN_POST_PIECE
-#undef BSN_EACH_FLAGS
+#undef BSN_THREE
+#undef BSN_BUILT
 
-/* The same without optimization: opcode and flags are in @what, below the immediate. */
-BSN_UNCHANGED int bsn_peer_rdma(BSN_PIECE_PARAMETERS(uint64_t what))
+/* A parameter that is not read: whatever its register has. */
+BSN_ALWAYS_INLINE const struct bsn_remote *bsn_remote_of(const struct bsn_kind *kind, const struct bsn_remote *remote)
 {
-	return bsn_try_piece(ep->sq, ep, (uint8_t)what, BSN_PIECE_DATA, remote, true, id, NULL,
-			     (uint32_t)(what >> 32), (uint32_t)what);
-}
+	const struct bsn_remote *none;
 
-BSN_UNCHANGED int bsn_peer_message(BSN_PIECE_PARAMETERS(uint64_t what))
-{
-	(void)remote;
-	return bsn_try_piece(ep->sq, ep, (uint8_t)what, BSN_PIECE_DATA, NULL, false, id, NULL,
-			     (uint32_t)(what >> 32), (uint32_t)what);
+	__asm__("" : "=r"(none));
+	return kind->has_remote ? remote : none;
 }
 
 /* Of one DS of data, with plain flags, where there is room for a block. */
@@ -283,147 +449,48 @@ BSN_ALWAYS_INLINE int bsn_post_piece(struct bsn_ep *ep, const struct bsn_kind *k
 {
 	const uint64_t what = (uint64_t)imm << 32 | BSN_WHAT(kind->opcode, flags & BSN_F_PLAIN, 1u);
 
-	if (__builtin_constant_p(flags) && !(flags & ~(uint32_t)(BSN_F_SIGNALED | BSN_F_RING))) {
-		const unsigned i = bsn_piece_index(flags);
-		if (kind->piece[0])
-			return kind->piece[i](BSN_PIECE_GIVEN(ep, data, remote, ep->sq, id));
-		if (kind->piece_imm[0])
-			return kind->piece_imm[i](BSN_PIECE_GIVEN(
-				ep, data, remote, bsn_ctrl1(ep->sq, flags, imm).raw, id));
-	}
-	if (kind->piece_any)
-		return kind->piece_any(BSN_PIECE_GIVEN(ep, data, remote, what, id));
-	return kind->has_remote ? bsn_peer_rdma(BSN_PIECE_GIVEN(ep, data, remote, what, id))
-				: bsn_peer_message(BSN_PIECE_GIVEN(ep, data, remote, what, id));
+	remote = bsn_remote_of(kind, remote);
+	if (__builtin_constant_p(flags) && !(flags & ~(uint32_t)(BSN_F_SIGNALED | BSN_F_RING)))
+		return kind->piece[bsn_piece_index(flags)](BSN_PIECE_GIVEN(
+			ep, data, remote, bsn_more_of(kind->has_imm, ep->sq, ep->sq, imm, flags), id));
+	if (BSN_LIKELY(flags == BSN_F_RUNG))
+		return kind->piece[bsn_piece_index(BSN_F_RUNG)](BSN_PIECE_GIVEN(
+			ep, data, remote, bsn_more_of(kind->has_imm, ep->sq, ep->sq, imm, BSN_F_RUNG), id));
+	return kind->piece_any(BSN_PIECE_GIVEN(ep, data, remote, what, id));
 }
 
-/* The flags that most requests of more than one DS have; a function of their own knows them. */
-#define BSN_F_RUNG ((uint32_t)(BSN_F_SIGNALED | BSN_F_RING))
-
-BSN_ALWAYS_INLINE bool bsn_is_rung(uint32_t flags)
+/* Of 2 to BSN_MAX_PLAIN_SGE SGEs, a constant, with such flags. */
+BSN_ALWAYS_INLINE int bsn_post_usual(struct bsn_ep *ep, const struct bsn_kind *kind, enum bsn_usual usual,
+				     const struct bsn_sge *sge, unsigned count,
+				     const struct bsn_remote *remote, uint64_t id, uint32_t imm,
+				     uint32_t flags)
 {
-	return __builtin_constant_p(flags) && flags == BSN_F_RUNG;
+	struct bsn_sq *const sq = ep->sq;
+	const uint64_t more = bsn_more_of(kind->has_imm, sq->slot, sq, imm, flags);
+
+	remote = bsn_remote_of(kind, remote);
+	if (bsn_fits(sq, sq->peer_limit, 2 * BSN_BB_SIZE))
+		return kind->several[usual][count - 2](ep, sge, remote, id, more, sq);
+	return kind->several_full[usual][count - 2](ep, sge, remote, id, more, sq);
 }
 
-/* Posts several SGEs, of which all was checked, in @slot. */
-BSN_ALWAYS_INLINE int bsn_put_peer_sges(struct bsn_sq *sq, uint8_t *slot,
-					const struct bsn_peer *peer, unsigned prefix_ds,
-					unsigned opcode, const struct bsn_sge *sge, unsigned count,
-					const struct bsn_remote *remote, uint32_t imm, uint64_t id,
-					uint32_t flags)
+/* The same with any plain flags. */
+BSN_ALWAYS_INLINE int bsn_post_several(struct bsn_ep *ep, const struct bsn_kind *kind, const struct bsn_sge *sge,
+				       unsigned count, const struct bsn_remote *remote, uint64_t id,
+				       uint32_t imm, uint32_t flags)
 {
-	const unsigned n = 2 + prefix_ds, ds = n + count;
-	const bool are_many = count > 2;
-	struct bsn_regs r;
+	struct bsn_sq *const sq = ep->sq;
 
-	r.moves_later = true;
-	bsn_begin_peer(&r, sq, peer, prefix_ds, NULL, imm, id, flags);
-	r.ds[n - 1] = bsn_ds_in(bsn_ds_raddr(remote), true);
-	r.ds[n] = bsn_ds_in(bsn_ds_plain(&sge[0]), are_many);
-	if (are_many && prefix_ds > BSN_COMPACT_DS)
-		r.ds[n + 1] = bsn_ds_in(bsn_ds_again(&sge[1]), are_many);
-	else
-		r.ds[n + 1] = bsn_ds_in(bsn_ds_plain(&sge[1]), are_many);
-	if (count > 2)
-		r.ds[n + 2] = bsn_ds_in(bsn_ds_again(&sge[2]), are_many);
-	if (count > 3)
-		r.ds[n + 3] = bsn_ds_in(bsn_ds_again(&sge[3]), are_many);
-	return bsn_end_peer(sq, slot, &r, opcode, ds, id, flags);
+	if (flags == BSN_F_RUNG)
+		return bsn_post_usual(ep, kind, BSN_RUNG, sge, count, remote, id, imm, BSN_F_RUNG);
+	if (!flags)
+		return bsn_post_usual(ep, kind, BSN_QUIETLY, sge, count, remote, id, imm, 0);
+	if (bsn_fits(sq, sq->peer_limit, 2 * BSN_BB_SIZE))
+		return kind->several_any[count - 2](
+			ep, sge, remote, id,
+			(uint64_t)imm << 32 | BSN_WHAT(kind->opcode, flags, 0u), sq);
+	return bsn_post_sgl_cold(ep, kind->opcode, sge, count, remote, imm, id, flags);
 }
-
-/* Whether a queue of many peers takes RDMA requests of @count SGEs, all of them or those that the compiler knows. */
-BSN_ALWAYS_INLINE bool bsn_peers_take(const struct bsn_sq *sq, unsigned opcode, unsigned count)
-{
-	if (__builtin_constant_p(opcode) && opcode == BSN_OPCODE_RDMA_READ)
-		return BSN_LIKELY(count <= sq->read_sge);
-	if (__builtin_constant_p(opcode) && opcode == BSN_OPCODE_RDMA_WRITE)
-		return BSN_LIKELY(count <= sq->write_sge);
-	return BSN_LIKELY(count <= sq->max_sge) && BSN_LIKELY(sq->ops >> opcode & 1);
-}
-
-/*
- * Several SGEs, a constant, in memory, to a peer with such a vector. @slot: the queue's; there is room for two blocks, as
- * many as most of these requests take.
- */
-BSN_ALWAYS_INLINE int bsn_try_rdma(struct bsn_ep *ep, struct bsn_sq *sq, uint8_t *slot,
-				   unsigned prefix_ds, unsigned opcode, const struct bsn_sge *sge,
-				   unsigned count, const struct bsn_remote *remote, uint32_t imm,
-				   uint64_t id, uint32_t flags)
-{
-	if (!bsn_are_plain(sge, count) || !bsn_peers_take(sq, opcode, count))
-		return BSN_NOT_PLAIN;
-	if (2 + prefix_ds + count > 2 * BSN_BB_DS && BSN_UNLIKELY(slot + 3 * BSN_BB_SIZE > sq->peer_limit))
-		return BSN_NOT_PLAIN;
-	return bsn_put_peer_sges(sq, slot, bsn_peer_of(ep), prefix_ds, opcode, sge, count, remote, imm, id,
-				 flags);
-}
-
-/*
- * Parameters are in the order of the functions that programs call, which often pass on their own. What is left goes
- * by functions that have the same: a jump. Where there is no room for two blocks, name_full() leaves it to a row of the
- * queue's functions, which looks for some; what else is left is for name_cold().
- */
-#define BSN_SGES_PARAMETERS                                                                        \
-	struct bsn_ep *ep, const struct bsn_sge *sge, const struct bsn_remote *remote, uint64_t id
-
-/* Each address vector has a function: gcc would save registers for what both need. @attempt: by @prefix_ds. */
-#define BSN_BY_VECTOR(name, parameters, arguments, attempt)                                        \
-	BSN_UNCHANGED int name##_extended(parameters)                                              \
-	{                                                                                          \
-		const unsigned prefix_ds = BSN_EXTENDED_DS;                                        \
-		const int err = attempt;                                                           \
-                                                                                                   \
-		return err > 0 ? name##_cold(arguments) : err;                                     \
-	}                                                                                          \
-	BSN_UNCHANGED int name(parameters)                                                         \
-	{                                                                                          \
-		const unsigned prefix_ds = BSN_COMPACT_DS;                                         \
-		int err;                                                                           \
-                                                                                                   \
-		if (bsn_peer_of(ep)->prefix_ds != BSN_COMPACT_DS)                                  \
-			return name##_extended(arguments);                                         \
-		err = attempt;                                                                     \
-		return err > 0 ? name##_cold(arguments) : err;                                     \
-	}
-#define BSN_SGES_COLD(name, parameters, opcode, count, imm, flags)                                 \
-	BSN_UNCHANGED int name##_cold(parameters)                                                  \
-	{                                                                                          \
-		return bsn_sq_post_sgl(ep, BSN_WHAT(opcode, (flags) & BSN_F_PLAIN, count), sge,    \
-				       remote, imm, id);                                           \
-	}
-#define BSN_SGES_RUNG(name, opcode, count)                                                         \
-	BSN_UNCHANGED int name##_full(BSN_RUNG_PARAMETERS)                                         \
-	{                                                                                          \
-		return bsn_post_sgl_cold(ep, opcode, sge, count, remote, 0, id, BSN_F_RUNG);       \
-	}                                                                                          \
-	BSN_SGES_COLD(name, BSN_RUNG_PARAMETERS, opcode, count, 0, BSN_F_RUNG)                     \
-	BSN_BY_VECTOR(name, BSN_RUNG_PARAMETERS, BSN_RUNG_ARGUMENTS,                               \
-		      bsn_try_rdma(ep, sq, slot, prefix_ds, opcode, sge, count, remote, 0, id, BSN_F_RUNG))
-#define BSN_SGES_ANY(name, count)                                                                  \
-	BSN_SGES_COLD(name, BSN_ANY_PARAMETERS, (uint8_t)what, count, (uint32_t)(what >> 32), (uint32_t)what) \
-	BSN_BY_VECTOR(name, BSN_ANY_PARAMETERS, BSN_ANY_ARGUMENTS,                                 \
-		      bsn_try_rdma(ep, ep->sq, ep->sq->slot, prefix_ds, (uint8_t)what, sge, count, remote, \
-				   (uint32_t)(what >> 32), id, (uint32_t)what))
-#define BSN_RUNG_PARAMETERS                                                                        \
-	BSN_SGES_PARAMETERS, uint8_t *slot __attribute__((unused)), struct bsn_sq *sq __attribute__((unused))
-#define BSN_RUNG_ARGUMENTS  ep, sge, remote, id, slot, sq
-#define BSN_ANY_PARAMETERS  BSN_SGES_PARAMETERS, uint64_t what
-#define BSN_ANY_ARGUMENTS   ep, sge, remote, id, what
-#define BSN_POST_RDMA(count)                                                                       \
-	BSN_SGES_RUNG(bsn_peer_write_rung##count, BSN_OPCODE_RDMA_WRITE, count)                    \
-	BSN_SGES_RUNG(bsn_peer_read_rung##count, BSN_OPCODE_RDMA_READ, count)                      \
-	BSN_SGES_ANY(bsn_peer_rdma##count, count)
-BSN_POST_RDMA(2)
-BSN_POST_RDMA(3)
-BSN_POST_RDMA(4)
-#undef BSN_POST_RDMA
-#undef BSN_ANY_ARGUMENTS
-#undef BSN_ANY_PARAMETERS
-#undef BSN_RUNG_ARGUMENTS
-#undef BSN_RUNG_PARAMETERS
-#undef BSN_SGES_ANY
-#undef BSN_SGES_RUNG
-#undef BSN_SGES_COLD
 
 /* An atomic to a peer with such a vector; there is room for two blocks. */
 BSN_ALWAYS_INLINE int bsn_try_atomic(struct bsn_ep *ep, struct bsn_sq *sq, unsigned prefix_ds,
@@ -438,7 +505,7 @@ BSN_ALWAYS_INLINE int bsn_try_atomic(struct bsn_ep *ep, struct bsn_sq *sq, unsig
 	if (BSN_UNLIKELY(!(sq->ops >> opcode & 1)))
 		return BSN_NOT_PLAIN;
 	r.moves_later = true;
-	bsn_begin_peer(&r, sq, bsn_peer_of(ep), prefix_ds, NULL, 0, id, flags);
+	bsn_begin_peer(&r, sq, bsn_peer_of(ep), prefix_ds, BSN_MORE_LOADED, 0, id, flags);
 	r.ds[ds - 3] = bsn_ds_raddr(remote);
 	r.ds[ds - 2] = bsn_ds_in(bsn_ds_operands(swap_add, compare), true);
 	r.ds[ds - 1] = bsn_ds_result(sge);
@@ -446,158 +513,189 @@ BSN_ALWAYS_INLINE int bsn_try_atomic(struct bsn_ep *ep, struct bsn_sq *sq, unsig
 }
 
 /* As those of several SGEs. */
-#define BSN_ATOMIC_LEFT(name, opcode, parameters, swap_add, compare, flags)                        \
-	BSN_UNCHANGED int name##_full(parameters)                                                  \
+#define BSN_ATOMIC(name, with, opcode, queue, swap_add, compare, flags)                            \
+	BSN_UNCHANGED int name##_full(with##_PARAMETERS)                                                \
 	{                                                                                          \
 		const uint64_t operand[2] = { swap_add, compare };                                 \
                                                                                                    \
 		return ep->sq->posts->atomic(ep, BSN_WHAT(opcode, (flags) & BSN_F_PLAIN, 1u), sge, \
 					     remote, operand, id);                                 \
 	}                                                                                          \
-	BSN_UNCHANGED int name##_cold(parameters)                                                  \
+	BSN_UNCHANGED int name##_cold(with##_PARAMETERS)                                                \
 	{                                                                                          \
 		const uint64_t operand[2] = { swap_add, compare };                                 \
                                                                                                    \
 		return bsn_sq_post_atomic(ep, BSN_WHAT(opcode, (flags) & BSN_F_PLAIN, 1u), sge,    \
 					  remote, operand, id);                                    \
-	}
-#define BSN_ADD_PARAMETERS                                                                         \
-	BSN_SGES_PARAMETERS, uint64_t add, struct bsn_sq *sq __attribute__((unused))
-#define BSN_ADD_ARGUMENTS  ep, sge, remote, id, add, sq
-#define BSN_SWAP_PARAMETERS BSN_SGES_PARAMETERS, uint64_t swap, uint64_t compare
-#define BSN_SWAP_ARGUMENTS  ep, sge, remote, id, swap, compare
-#define BSN_OPERANDS_PARAMETERS BSN_SGES_PARAMETERS, uint32_t what, bsn_v2 operands
+	}                                                                                          \
+	BSN_BY_VECTOR(name, with,                                                                  \
+		      bsn_try_atomic(ep, queue, prefix_ds, opcode, sge, remote, swap_add, compare, id, flags))
+#define BSN_ATOMIC_PARAMETERS                                                                      \
+	struct bsn_ep *ep, const struct bsn_sge *sge, const struct bsn_remote *remote, uint64_t id
+#define BSN_ADD_PARAMETERS      BSN_ATOMIC_PARAMETERS, uint64_t add, struct bsn_sq *sq __attribute__((unused))
+#define BSN_ADD_ARGUMENTS       ep, sge, remote, id, add, sq
+#define BSN_SWAP_PARAMETERS     BSN_ATOMIC_PARAMETERS, uint64_t swap, uint64_t compare
+#define BSN_SWAP_ARGUMENTS      ep, sge, remote, id, swap, compare
+#define BSN_OPERANDS_PARAMETERS BSN_ATOMIC_PARAMETERS, uint32_t what, bsn_v2 operands
 #define BSN_OPERANDS_ARGUMENTS  ep, sge, remote, id, what, operands
-BSN_ATOMIC_LEFT(bsn_peer_fetch_add_rung, BSN_OPCODE_ATOMIC_FA, BSN_ADD_PARAMETERS, add, 0, BSN_F_RUNG)
-BSN_BY_VECTOR(bsn_peer_fetch_add_rung, BSN_ADD_PARAMETERS, BSN_ADD_ARGUMENTS,
-	      bsn_try_atomic(ep, sq, prefix_ds, BSN_OPCODE_ATOMIC_FA, sge, remote, add, 0, id, BSN_F_RUNG))
-BSN_ATOMIC_LEFT(bsn_peer_cmp_swap_rung, BSN_OPCODE_ATOMIC_CS, BSN_SWAP_PARAMETERS, swap, compare, BSN_F_RUNG)
-BSN_BY_VECTOR(bsn_peer_cmp_swap_rung, BSN_SWAP_PARAMETERS, BSN_SWAP_ARGUMENTS,
-	      bsn_try_atomic(ep, ep->sq, prefix_ds, BSN_OPCODE_ATOMIC_CS, sge, remote, swap, compare, id,
-			     BSN_F_RUNG))
-BSN_ATOMIC_LEFT(bsn_peer_atomic, (uint8_t)what, BSN_OPERANDS_PARAMETERS, operands[0], operands[1], what)
-BSN_BY_VECTOR(bsn_peer_atomic, BSN_OPERANDS_PARAMETERS, BSN_OPERANDS_ARGUMENTS,
-	      bsn_try_atomic(ep, ep->sq, prefix_ds, (uint8_t)what, sge, remote, operands[0], operands[1], id,
-			     what))
+#define BSN_ATOMICS(after, flags)                                                                  \
+	BSN_ATOMIC(bsn_peer_fetch_add##after, BSN_ADD, BSN_OPCODE_ATOMIC_FA, sq, add, 0, flags)    \
+	BSN_ATOMIC(bsn_peer_cmp_swap##after, BSN_SWAP, BSN_OPCODE_ATOMIC_CS, ep->sq, swap, compare, flags)
+BSN_ATOMICS(_quietly, 0u)
+BSN_ATOMICS(_rung, BSN_F_RUNG)
+BSN_ATOMIC(bsn_peer_atomic, BSN_OPERANDS, (uint8_t)what, ep->sq, operands[0], operands[1], what)
+#undef BSN_ATOMICS
 #undef BSN_OPERANDS_ARGUMENTS
 #undef BSN_OPERANDS_PARAMETERS
 #undef BSN_SWAP_ARGUMENTS
 #undef BSN_SWAP_PARAMETERS
 #undef BSN_ADD_ARGUMENTS
 #undef BSN_ADD_PARAMETERS
-#undef BSN_ATOMIC_LEFT
-#undef BSN_BY_VECTOR
-#undef BSN_SGES_PARAMETERS
+#undef BSN_ATOMIC_PARAMETERS
+#undef BSN_ATOMIC
 
-/* -- datagrams ----------------------------------------------------------------------------------------- */
-
-/*
- * Whether a peer has an extended address vector, if the endpoint is a peer. Of a queue's own endpoint
- * this reads other bytes, but such a queue never has room below its peer_limit.
- */
-BSN_ALWAYS_INLINE bool bsn_is_extended(const struct bsn_ep *ep)
+/* With plain flags. @what: these, and the opcode. */
+#define BSN_POST_ATOMIC(after)                                                                     \
+	(opcode == BSN_OPCODE_ATOMIC_CS                                                            \
+		 ? fits ? bsn_peer_cmp_swap##after(ep, sge, remote, id, swap_add, compare)         \
+			: bsn_peer_cmp_swap##after##_full(ep, sge, remote, id, swap_add, compare)  \
+	 : fits ? bsn_peer_fetch_add##after(ep, sge, remote, id, swap_add, ep->sq)                 \
+		: bsn_peer_fetch_add##after##_full(ep, sge, remote, id, swap_add, ep->sq))
+BSN_ALWAYS_INLINE int bsn_post_atomic(struct bsn_ep *ep, unsigned opcode, const struct bsn_sge *sge,
+				      const struct bsn_remote *remote, uint64_t swap_add,
+				      uint64_t compare, uint64_t id, uint32_t flags)
 {
-	return BSN_LIKELY(bsn_peer_of(ep)->prefix_ds == BSN_EXTENDED_DS);
+	const bool fits = bsn_fits(ep->sq, ep->sq->peer_limit, 2 * BSN_BB_SIZE);
+	const uint32_t what = BSN_WHAT(opcode, flags, 1u);
+	const bsn_v2 operands = { swap_add, compare };
+
+	if (flags == BSN_F_RUNG)
+		return BSN_POST_ATOMIC(_rung);
+	if (!flags)
+		return BSN_POST_ATOMIC(_quietly);
+	return fits ? bsn_peer_atomic(ep, sge, remote, id, what, operands)
+		    : bsn_peer_atomic_full(ep, sge, remote, id, what, operands);
 }
+#undef BSN_POST_ATOMIC
 
-/* Where bsn_is_extended() said no: where there is room, the vector is compact. */
-BSN_APART int bsn_send_compact_inline(struct bsn_ep *ep, const void *data, size_t length,
-				      uint64_t id, uint32_t flags)
-{
-	struct bsn_sq *sq = ep->sq;
-	int err = BSN_NOT_PLAIN;
+/* -- inline data of any length -- */
 
-	if (bsn_fits(sq, sq->peer_limit, BSN_BB_SIZE))
-		err = bsn_put_data(sq, &sq->peer_limit, bsn_peer_of(ep), BSN_COMPACT_DS,
-				   BSN_OPCODE_SEND, (const uint8_t *)data, length, 0, NULL, false,
-				   0, id, flags);
-	return err > 0 ? bsn_post_inline_cold(ep, BSN_OPCODE_SEND, data, (uint32_t)length, NULL, 0, id,
-					      flags)
-		       : err;
-}
-
-/* One SGE, to a peer with either vector. */
-BSN_ALWAYS_INLINE int bsn_put_message(struct bsn_ep *ep, const struct bsn_sge *sge, uint64_t id,
-				      uint32_t flags)
-{
-	const unsigned opcode = BSN_OPCODE_SEND;
-	struct bsn_sq *sq = ep->sq;
-
-	if (bsn_peer_of(ep)->prefix_ds == BSN_EXTENDED_DS) {
-		BSN_FORGET(sq->peer_limit); /* as in bsn_may_post() */
-		if (bsn_fits(sq, sq->peer_limit, bsn_bytes_of_ds(2 + BSN_EXTENDED_DS)) &&
-		    bsn_are_plain(sge, 1))
-			return bsn_put_sges(sq, bsn_peer_of(ep), BSN_EXTENDED_DS, opcode, sge, 1,
-					    true, NULL, false, 0, id, flags);
-	} else if (bsn_fits(sq, sq->peer_limit, 1) && bsn_are_plain(sge, 1)) {
-		return bsn_put_sges(sq, bsn_peer_of(ep), BSN_COMPACT_DS, opcode, sge, 1, true, NULL,
-				    false, 0, id, flags);
-	}
-	return bsn_post_sgl_cold(ep, opcode, sge, 1, NULL, 0, id, flags);
-}
-
-BSN_ALWAYS_INLINE int bsn_put_extended(struct bsn_ep *ep, const struct bsn_sge *sge, unsigned count,
-				       uint64_t id, uint32_t flags)
-{
-	struct bsn_sq *sq = ep->sq;
-
-	if (!bsn_fits(sq, sq->peer_limit, bsn_bytes_of_ds(1 + BSN_EXTENDED_DS + count)) ||
-	    !bsn_is_extended(ep) || !bsn_are_plain(sge, count) ||
-	    BSN_UNLIKELY(count > sq->max_sge))
-		return bsn_post_sgl_cold(ep, BSN_OPCODE_SEND, sge, count, NULL, 0, id, flags);
-	return bsn_put_sges(sq, bsn_peer_of(ep), BSN_EXTENDED_DS, BSN_OPCODE_SEND, sge, count, true,
-			    NULL, false, 0, id, flags);
-}
-
-BSN_APART int bsn_send_extended1(struct bsn_ep *ep, const struct bsn_sge *sge, uint64_t id,
-				 uint32_t flags)
-{
-	return bsn_put_message(ep, sge, id, flags);
-}
-
-BSN_APART int bsn_send_extended2(struct bsn_ep *ep, const struct bsn_sge *sge, uint64_t id,
-				 uint32_t flags)
-{
-	return bsn_put_extended(ep, sge, 2, id, flags);
-}
-
-/* Bytes of inline data that end in the second block, so that the compiler knows the number of blocks. */
+/* Bytes of it that end in the second block, so that the compiler knows the number of blocks. */
 #define BSN_EXTENDED_INLINE                                                                        \
 	((2 * BSN_BB_DS - 1 - BSN_EXTENDED_DS) * BSN_DS_SIZE - BSN_INLINE_HDR_SIZE)
 
-/* Of any length. */
-BSN_APART int bsn_send_extended_any(struct bsn_ep *ep, const void *data, size_t length, uint64_t id,
-				    uint32_t flags)
+/* To a peer with such a vector. @known: bytes of the blocks that it takes, if they are free; 0: it takes any. */
+BSN_ALWAYS_INLINE int bsn_try_data(struct bsn_ep *ep, unsigned prefix_ds, unsigned opcode, bool has_remote,
+				   const void *data, size_t length, size_t known, const struct bsn_remote *remote,
+				   uint32_t imm, uint64_t id, uint32_t flags)
 {
-	struct bsn_sq *sq = ep->sq;
-	int err = BSN_NOT_PLAIN;
+	struct bsn_sq *const sq = ep->sq;
 
-	if (bsn_is_extended(ep)) /* whether it fits is looked at below */
-		err = bsn_put_data(sq, &sq->peer_limit, (const struct bsn_peer *)(const void *)ep,
-				   BSN_EXTENDED_DS, BSN_OPCODE_SEND, (const uint8_t *)data, length, 0,
-				   NULL, false, 0, id, flags);
-	return err > 0 ? bsn_post_inline_cold(ep, BSN_OPCODE_SEND, data, (uint32_t)length, NULL, 0, id,
-					      flags)
-		       : err;
+	if (!bsn_has_opcode(sq, prefix_ds, opcode) || (known && !bsn_fits(sq, sq->peer_limit, known)))
+		return BSN_NOT_PLAIN;
+	return bsn_put_data(sq, &sq->peer_limit, bsn_peer_of(ep), prefix_ds, opcode, (const uint8_t *)data,
+			    length, known, remote, has_remote, imm, id, flags);
 }
 
-/* The same of BSN_EXTENDED_INLINE at the most. */
-BSN_APART int bsn_send_extended_inline(struct bsn_ep *ep, const void *data, size_t length, uint64_t id,
-				       uint32_t flags)
-{
-	struct bsn_sq *sq = ep->sq;
-	int err = BSN_NOT_PLAIN;
+#define BSN_MESSAGE_PARAMETERS     struct bsn_ep *ep, const void *data, size_t length, uint64_t id
+#define BSN_MESSAGE_ARGUMENTS      ep, data, length, id
+#define BSN_DATA_PARAMETERS                                                                        \
+	struct bsn_ep *ep, const void *data, size_t length, const struct bsn_remote *remote, uint64_t id
+#define BSN_DATA_ARGUMENTS         ep, data, length, remote, id
+#define BSN_MESSAGE_ANY_PARAMETERS BSN_MESSAGE_PARAMETERS, uint64_t what
+#define BSN_MESSAGE_ANY_ARGUMENTS  BSN_MESSAGE_ARGUMENTS, what
+#define BSN_DATA_ANY_PARAMETERS    BSN_DATA_PARAMETERS, uint64_t what
+#define BSN_DATA_ANY_ARGUMENTS     BSN_DATA_ARGUMENTS, what
 
-	if (!bsn_is_extended(ep)) /* what fits is looked at below */
-		return bsn_send_compact_inline(ep, data, length, id, flags);
+#define BSN_DATA_COLD(name, with, opcode, remote, imm, flags)                                      \
+	BSN_UNCHANGED int name##_cold(with##_PARAMETERS)                                           \
+	{                                                                                          \
+		return bsn_post_inline_cold(ep, opcode, data, (uint32_t)length, remote, imm, id,   \
+					    (flags) & BSN_F_PLAIN);                                \
+	}
+#define BSN_PEER_DATA(name, with, opcode, imm, flags)                                              \
+	BSN_DATA_COLD(name, with, opcode, remote, imm, flags)                                      \
+	BSN_BY_VECTOR(name, with,                                                                  \
+		      bsn_try_data(ep, prefix_ds, opcode, true, data, length, 0, remote, imm, id, flags))
+/* An extended vector comes first, that of all datagrams. name() takes BSN_EXTENDED_INLINE bytes at the most. */
+#define BSN_PEER_MESSAGE(name, with, opcode, imm, flags)                                           \
+	BSN_DATA_COLD(name, with, opcode, NULL, imm, flags)                                        \
+	BSN_UNCHANGED int name##_compact(with##_PARAMETERS)                                        \
+	{                                                                                          \
+		const int err = bsn_try_data(ep, BSN_COMPACT_DS, opcode, false, data, length, 0, NULL, imm, id, \
+					     flags);                                               \
+                                                                                                   \
+		return err > 0 ? name##_cold(with##_ARGUMENTS) : err;                              \
+	}                                                                                          \
+	BSN_UNCHANGED int name##_else(with##_PARAMETERS)                                           \
+	{                                                                                          \
+		int err;                                                                           \
+                                                                                                   \
+		if (bsn_peer_of(ep)->prefix_ds != BSN_EXTENDED_DS)                                 \
+			return name##_compact(with##_ARGUMENTS);                                   \
+		err = bsn_try_data(ep, BSN_EXTENDED_DS, opcode, false, data, length, 0, NULL, imm, id, flags); \
+		return err > 0 ? name##_cold(with##_ARGUMENTS) : err;                              \
+	}                                                                                          \
+	BSN_UNCHANGED int name(with##_PARAMETERS)                                                  \
+	{                                                                                          \
+		int err;                                                                           \
+                                                                                                   \
+		if (bsn_peer_of(ep)->prefix_ds != BSN_EXTENDED_DS)                                 \
+			return name##_compact(with##_ARGUMENTS);                                   \
+		if (length > BSN_EXTENDED_INLINE)                                                  \
+			__builtin_unreachable(); /* see bsn_post_data() */                            \
+		if (BSN_UNLIKELY(length < BSN_LITTLE_MIN))                                         \
+			return name##_else(with##_ARGUMENTS);                                      \
+		err = bsn_try_data(ep, BSN_EXTENDED_DS, opcode, false, data, length, 2 * BSN_BB_SIZE, NULL, imm, \
+				   id, flags);                                                     \
+		return err > 0 ? name##_else(with##_ARGUMENTS) : err;                              \
+	}
+BSN_PEER_DATA(bsn_peer_write_data_rung, BSN_DATA, BSN_OPCODE_RDMA_WRITE, 0, BSN_F_RUNG)
+BSN_PEER_DATA(bsn_peer_write_data_quietly, BSN_DATA, BSN_OPCODE_RDMA_WRITE, 0, 0u)
+BSN_PEER_DATA(bsn_peer_rdma_data, BSN_DATA_ANY, (uint8_t)what, (uint32_t)(what >> 32), (uint32_t)what)
+BSN_PEER_MESSAGE(bsn_peer_send_data_rung, BSN_MESSAGE, BSN_OPCODE_SEND, 0, BSN_F_RUNG)
+BSN_PEER_MESSAGE(bsn_peer_send_data_quietly, BSN_MESSAGE, BSN_OPCODE_SEND, 0, 0u)
+BSN_PEER_MESSAGE(bsn_peer_message_data, BSN_MESSAGE_ANY, (uint8_t)what, (uint32_t)(what >> 32), (uint32_t)what)
+#undef BSN_PEER_MESSAGE
+#undef BSN_DATA_COLD
+#undef BSN_PEER_DATA
+#undef BSN_DATA_ANY_ARGUMENTS
+#undef BSN_DATA_ANY_PARAMETERS
+#undef BSN_MESSAGE_ANY_ARGUMENTS
+#undef BSN_MESSAGE_ANY_PARAMETERS
+#undef BSN_DATA_ARGUMENTS
+#undef BSN_DATA_PARAMETERS
+#undef BSN_MESSAGE_ARGUMENTS
+#undef BSN_MESSAGE_PARAMETERS
+
+/* With plain flags. */
+#define BSN_POST_MESSAGE(after)                                                                    \
+	(opcode == BSN_OPCODE_SEND && flags == BSN_F_RUNG ? bsn_peer_send_data_rung##after(ep, data, length, id) \
+	 : opcode == BSN_OPCODE_SEND && !flags ? bsn_peer_send_data_quietly##after(ep, data, length, id) \
+					       : bsn_peer_message_data##after(ep, data, length, id, what))
+BSN_ALWAYS_INLINE int bsn_post_data(struct bsn_ep *ep, const struct bsn_kind *kind, const void *data,
+				    size_t length, const struct bsn_remote *remote, uint32_t imm,
+				    uint64_t id, uint32_t flags)
+{
+	const unsigned opcode = kind->opcode;
+	const uint64_t what = (uint64_t)imm << 32 | BSN_WHAT(opcode, flags, 0u);
+	const uint32_t more = (uint32_t)length - (BSN_DS_INLINE_MAX + 1);
+
+	if (kind->has_remote && more >= (uint32_t)BSN_LITTLE_MIN - (BSN_DS_INLINE_MAX + 1) && bsn_has_peer_room(ep->sq))
+		return bsn_post_piece(ep, kind, bsn_ds_little((const uint8_t *)data, length, more), remote, id,
+				      imm, flags);
+
+	if (opcode == BSN_OPCODE_RDMA_WRITE && flags == BSN_F_RUNG)
+		return bsn_peer_write_data_rung(ep, data, length, remote, id);
+	if (opcode == BSN_OPCODE_RDMA_WRITE && !flags)
+		return bsn_peer_write_data_quietly(ep, data, length, remote, id);
+	if (kind->has_remote)
+		return bsn_peer_rdma_data(ep, data, length, remote, id, what);
 	if (length > BSN_EXTENDED_INLINE)
-		__builtin_unreachable();
-	if (BSN_LIKELY(length >= BSN_LITTLE_MIN) && bsn_fits(sq, sq->peer_limit, 2 * BSN_BB_SIZE))
-		err = bsn_put_data(sq, &sq->peer_limit, (const struct bsn_peer *)(const void *)ep,
-				   BSN_EXTENDED_DS, BSN_OPCODE_SEND, (const uint8_t *)data, length,
-				   2 * BSN_BB_SIZE, NULL, false, 0, id, flags);
-	return err > 0 ? bsn_send_extended_any(ep, data, length, id, flags) : err;
+		return BSN_POST_MESSAGE(_else);
+	return BSN_POST_MESSAGE();
 }
+#undef BSN_POST_MESSAGE
 
 BSN_HEADER_END
 

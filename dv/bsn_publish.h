@@ -65,7 +65,7 @@ BSN_ALWAYS_INLINE void bsn_sq_append(struct bsn_sq *sq, const uint8_t *wqe)
  * A WQE, or its beginning, in registers: control segment, the peer's prefix, and more. The rest is in
  * the ring already.
  */
-#define BSN_REGS_MAX 13 /* of WRITEs of 172 B inline; those of four SGEs to a peer have 9 */
+#define BSN_REGS_MAX 14 /* of WRITEs of 140 B inline to a peer; those of four SGEs have 9 */
 
 struct bsn_regs {
 	struct bsn_ds ds[BSN_REGS_MAX];
@@ -78,7 +78,7 @@ struct bsn_regs {
  * For each of them, without a loop: clang 14 may keep an array in memory that it saw indexed by a
  * variable.
  */
-#define BSN_EACH_REG(X) X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12)
+#define BSN_EACH_REG(X) X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13)
 
 /*
  * Takes blocks of so many @bytes, which are free, and returns where they begin. The sum comes first:

@@ -15,7 +15,7 @@ BSN_ALWAYS_INLINE unsigned bsn_begin_of(struct bsn_regs *r, const struct bsn_pee
 					struct bsn_be64 ctrl1)
 {
 	if (prefix_ds) {
-		ctrl1.raw |= peer->ctrl_bits;
+		ctrl1 = bsn_add_peer(ctrl1, peer->ctrl_bits);
 		r->ds[1] = bsn_ds_of_vector(peer->head);
 	}
 	if (prefix_ds > 1) {
@@ -32,7 +32,7 @@ BSN_ALWAYS_INLINE unsigned bsn_begin(struct bsn_regs *r, struct bsn_sq *sq,
 {
 	const struct bsn_be64 ctrl0 = bsn_ctrl0(sq, opcode, ds);
 
-	return bsn_begin_of(r, peer, prefix_ds, ctrl0, bsn_ctrl1(sq, flags, imm));
+	return bsn_begin_of(r, peer, prefix_ds, ctrl0, bsn_ctrl1(sq, prefix_ds != 0, flags, imm));
 }
 
 /*
@@ -67,7 +67,7 @@ BSN_ALWAYS_INLINE int bsn_put_sges(struct bsn_sq *sq, const struct bsn_peer *pee
 		r.ds[n + 2] = bsn_ds_in(bsn_ds_plain(&sge[2]), are_wide);
 	if (count > 3)
 		r.ds[n + 3] = bsn_ds_in(bsn_ds_plain(&sge[3]), are_wide);
-	bsn_begin_of(&r, peer, prefix_ds, bsn_ctrl0(sq, opcode, ds), bsn_ctrl1(sq, flags, imm));
+	bsn_begin_of(&r, peer, prefix_ds, bsn_ctrl0(sq, opcode, ds), bsn_ctrl1(sq, prefix_ds != 0, flags, imm));
 	return bsn_end(sq, wqe, NULL, is_early, &r, ds, rest, ds, BSN_NEAR_DS, bsn_bytes_of_ds(ds), id,
 		       flags);
 }
@@ -83,7 +83,7 @@ BSN_ALWAYS_INLINE int bsn_end_data(struct bsn_sq *sq, uint8_t *wqe, const struct
 				   size_t bytes, const struct bsn_remote *remote, bool has_remote,
 				   uint32_t imm, uint64_t id, uint32_t flags)
 {
-	const unsigned n = bsn_begin_of(r, peer, prefix_ds, ctrl0, bsn_ctrl1(sq, flags, imm));
+	const unsigned n = bsn_begin_of(r, peer, prefix_ds, ctrl0, bsn_ctrl1(sq, prefix_ds != 0, flags, imm));
 
 	if (has_remote)
 		r->ds[n] = bsn_ds_in(bsn_ds_raddr(remote),
@@ -152,6 +152,12 @@ BSN_ALWAYS_INLINE int bsn_put_two(struct bsn_sq *sq, uint8_t **limit,
 			    flags);
 }
 
+/* Whether the compiler knows that data are all in registers: between the first DS, after @head others, and the last, @count. */
+BSN_ALWAYS_INLINE bool bsn_is_in_regs(size_t length, unsigned head, size_t count)
+{
+	return __builtin_constant_p(length) && head + 2 + count <= BSN_REGS_MAX;
+}
+
 /*
  * Inline data of more than one DS. The end is stored first, as by bsn_put_two(), so that at most one DS cannot be
  * forwarded from its store when it is copied to the device right after.
@@ -184,7 +190,7 @@ BSN_ALWAYS_INLINE int bsn_put_long(struct bsn_sq *sq, uint8_t **limit,
 		if (!known && !bsn_fits(sq, *limit, bytes))
 			return BSN_NO_ROOM;
 		bsn_sq_take(sq, &r, bytes);
-		if (!__builtin_constant_p(length))
+		if (!bsn_is_in_regs(length, head, count))
 			bsn_put_inline_end(wqe + first - BSN_DS_INLINE_MAX, data, length);
 	} else if (!known && (length < BSN_LITTLE_MIN || (uint32_t)length > sq->put_inline)) {
 		return BSN_NOT_PLAIN; /* too short, or too long */
@@ -206,7 +212,7 @@ BSN_ALWAYS_INLINE int bsn_put_long(struct bsn_sq *sq, uint8_t **limit,
 	}
 	if (bytes < bsn_bytes_of_ds(head + 3))
 		__builtin_unreachable(); /* BSN_INLINE_STRAIGHT_MIN */
-	if (__builtin_constant_p(length) && head + 2 + count <= BSN_REGS_MAX)
+	if (bsn_is_in_regs(length, head, count))
 		return bsn_put_constant(sq, wqe, peer, prefix_ds, opcode, data, length,
 					(unsigned)(head + 2 + count), remote, has_remote, imm, id,
 					flags);

@@ -221,13 +221,20 @@ BSN_ALWAYS_INLINE bool bsn_is_appended(uint32_t flags)
 	return __builtin_constant_p(flags & BSN_F_RING) && !(flags & BSN_F_RING);
 }
 
+/* What @ctrl_bits of a peer has of word 1 for itself: that the request is signaled. */
+BSN_ALWAYS_INLINE uint32_t bsn_signaled_bits(void)
+{
+	return bsn_byte_to_be32(BSN_F_SIGNALED >> 8).raw;
+}
+
 /*
  * Word 1: stream, fence, ce and solicited in its high half, the immediate in the low one. Where it is the library's turn
- * to signal, bsn_end() has it changed.
+ * to signal, bsn_end() has it changed. @has_peer: it is completed by bsn_add_peer(), and @ce_quiet is what has to change
+ * in ce of a signaled request.
  */
-BSN_ALWAYS_INLINE struct bsn_be64 bsn_ctrl1(const struct bsn_sq *sq, uint32_t flags, uint32_t imm)
+BSN_ALWAYS_INLINE struct bsn_be64 bsn_ctrl1(const struct bsn_sq *sq, bool has_peer, uint32_t flags, uint32_t imm)
 {
-	const uint32_t bits = (flags & BSN_F_CTRL) >> 8;
+	const uint32_t bits = (flags & (has_peer ? BSN_F_CTRL & ~(uint32_t)BSN_F_SIGNALED : BSN_F_CTRL)) >> 8;
 	uint32_t raw = bsn_byte_to_be32(bits).raw;
 
 	if (__builtin_constant_p(flags))
@@ -235,6 +242,12 @@ BSN_ALWAYS_INLINE struct bsn_be64 bsn_ctrl1(const struct bsn_sq *sq, uint32_t fl
 	if (!(flags & BSN_F_SIGNALED)) /* this form costs others an instruction more, and those less */
 		raw |= bsn_byte_to_be32(sq->ce_quiet).raw;
 	return bsn_join_raw_to_be64(raw, bsn_to_be32(imm).raw);
+}
+
+BSN_ALWAYS_INLINE struct bsn_be64 bsn_add_peer(struct bsn_be64 ctrl1, uint32_t peer_bits)
+{
+	ctrl1.raw ^= peer_bits;
+	return ctrl1;
 }
 
 /* The immediate in such a word. */

@@ -2,8 +2,8 @@
 /*
  * The send queue: slots, credits and publication. bsn_build.h puts WQEs into the slots.
  *
- * The inline code asks one question: is there room between the slot and the limit? A limit of 0 says
- * no, in all rare cases:
+ * The inline code asks one question: does the slot come after the limit, the last block that is known to be
+ * free? A limit of 0 says yes, in all rare cases:
  *
  *	really full            what the poller saw done is read, and the post goes on or is refused
  *	the ring's end         the slot goes round
@@ -63,7 +63,7 @@ struct bsn_ep {
  * @ep: first: an endpoint of a queue with many peers is its bsn_peer
  * @user: comes back in completions
  * @more: what follows @head in an address vector of three DS; may be shared by peers of a host
- * @ctrl_bits: or-ed into word 1 of the control segment, as it lies in memory: the DCI stream
+ * @ctrl_bits: of word 1 of the control segment of a signaled request, as they lie in memory: ce, and the DCI stream
  * @prefix_ds: units of 16 B between the control segment and the rest: 1 or 3
  * @head: the first of them
  */
@@ -201,8 +201,8 @@ struct bsn_route {
 struct bsn_sq {
 	/* the poster's line */
 	struct bsn_ep ep;         /* of a queue with one peer */
-	uint8_t *slot;            /* where the next WQE begins */
-	uint8_t *limit;           /* room for it ends here, the ring's end at the latest; 0: none */
+	uint8_t *slot;            /* where the next WQE begins; not NULL, without a ring either */
+	uint8_t *limit;           /* the last block that is free, in one piece with it; below it: none is */
 	uint8_t *peer_limit;      /* the same of a queue with many peers */
 	struct bsn_be32 *record;  /* SQ word of the doorbell record */
 	struct bsn_lane *lane;
@@ -216,7 +216,7 @@ struct bsn_sq {
 	};
 	uint32_t last;            /* address of the last WQE that was not published at once, its low half */
 	uint8_t quiet;            /* unsignaled posts until the library signals one */
-	uint8_t ce_quiet;         /* ce of an unsignaled WQE, as in enum bsn_flags but eight bits down */
+	uint8_t ce_quiet;         /* ce of an unsignaled WQE, as in enum bsn_flags but eight bits down; see bsn_ctrl1() */
 	uint8_t can;              /* enum bsn_can */
 	uint8_t publish;          /* enum bsn_publish */
 
@@ -420,12 +420,14 @@ BSN_ALWAYS_INLINE uint64_t *bsn_peer_ids(const struct bsn_sq *sq, const uint8_t 
 
 /* -- credits ------------------------------------------------------------------------------------ */
 
-/* Whether blocks of so many @bytes are free before @limit, in one piece. */
+/* Whether blocks of so many @bytes are free, in one piece, of which the last one may be at @limit. */
 BSN_ALWAYS_INLINE bool bsn_fits(const struct bsn_sq *sq, const uint8_t *limit, size_t bytes)
 {
 	if (__builtin_constant_p(bytes) && bytes == BSN_BB_SIZE)
+		return BSN_LIKELY(sq->slot <= limit);
+	if (__builtin_constant_p(bytes) && bytes == 2 * BSN_BB_SIZE)
 		return BSN_LIKELY(sq->slot < limit);
-	return BSN_LIKELY(sq->slot + bytes <= limit);
+	return BSN_LIKELY(sq->slot + (bytes - BSN_BB_SIZE) <= limit);
 }
 
 /* Whether the inline code may go on with a queue of one peer. */
@@ -440,14 +442,14 @@ BSN_ALWAYS_INLINE bool bsn_sq_has_room(struct bsn_sq *sq, size_t bytes)
  */
 BSN_ALWAYS_INLINE bool bsn_has_peer_room(const struct bsn_sq *sq)
 {
-	return BSN_UNLIKELY(sq->slot < sq->peer_limit);
+	return BSN_UNLIKELY(sq->slot <= sq->peer_limit);
 }
 
 BSN_ALWAYS_INLINE uint32_t bsn_sq_visible_bb(const struct bsn_sq *sq)
 {
 	const uint8_t *limit = sq->has_peers ? sq->peer_limit : sq->limit;
 
-	return limit > sq->slot ? (uint32_t)(limit - sq->slot) / BSN_BB_SIZE : 0;
+	return limit >= sq->slot ? (uint32_t)(limit - sq->slot) / BSN_BB_SIZE + 1 : 0;
 }
 
 /* -- publication -------------------------------------------------------------------------------- */

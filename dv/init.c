@@ -131,6 +131,8 @@ struct bsn_sq *bsn_sq_alloc(const struct bsn_sq_init *init)
 	sq->write_sge = sq->ops >> BSN_OPCODE_RDMA_WRITE & 1 ? sq->max_sge : 0;
 	sq->read_sge = sq->can & BSN_CAN_READ ? sq->max_sge : 0;
 	sq->ce_quiet = (uint8_t)(bsn_ctrl_word(&quiet, 1) >> 32);
+	if (sq->has_peers)
+		sq->ce_quiet ^= BSN_F_SIGNALED >> 8;
 	sq->signal_every = bsn_sq_signal_every(init->capacity_bb, bsn_bb_of_ds(init->max_ds),
 					       init->signal_every);
 	sq->store = (uint8_t)init->store;

@@ -39,18 +39,19 @@ BSN_ALWAYS_INLINE uint32_t free_blocks(struct bsn_sq *sq)
 }
 
 /*
- * Moves the slot from the ring's end to its start, and returns where the room of @free_bb blocks after it ends.
+ * Moves the slot from the ring's end to its start, and returns the last of @free_bb blocks from it on.
  * An index that came to 2^16, at a ring's end, or went back below 0, carried into the field above it.
  */
 BSN_ALWAYS_INLINE uint8_t *find_limit(struct bsn_sq *sq, size_t free_bb)
 {
 	uint8_t *const slot = sq->slot == sq->ring_end ? sq->ring : sq->slot;
-	uint8_t *const limit = slot + free_bb * BSN_BB_SIZE;
+	uint8_t *const limit = slot + free_bb * BSN_BB_SIZE - BSN_BB_SIZE;
+	uint8_t *const last = sq->ring_end - BSN_BB_SIZE;
 
 	sq->slot = slot;
 	sq->ctrl_carry = 0;
 	sq->wide_pi += (uint16_t)(sq->pi - (uint16_t)sq->wide_pi);
-	return limit < sq->ring_end ? limit : sq->ring_end;
+	return limit < last ? limit : last;
 }
 
 /* The queue is open, and owes no fence. */

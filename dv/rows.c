@@ -43,7 +43,7 @@ BSN_ALWAYS_INLINE int end_split(struct bsn_sq *sq, const struct bsn_regs *r, uns
 	bsn_sq_advance(sq, bytes);
 	sq->slot = bytes > BSN_BB_SIZE ? second + BSN_BB_SIZE : after;
 	if (second != after)
-		sq->limit = sq->slot; /* the next one looks */
+		sq->limit = second; /* before the slot: the next one looks */
 	if (flags & BSN_F_RING)
 		return bsn_publish(sq, wqe, bytes, r, ds, BSN_REST_NONE);
 	bsn_sq_append(sq, wqe);
@@ -147,7 +147,7 @@ BSN_ALWAYS_INLINE int put_piece_across(struct bsn_sq *sq, uint32_t what, const v
                                                                                                    \
 		if (BSN_UNLIKELY(shape != BSN_WHAT(opcode, flags | BSN_F_INLINE, 0u)))             \
 			return post_inline(ep, what, data, remote, imm, id);                       \
-		return sq->slot < sq->limit && is_wrapping(sq, NULL)                               \
+		return sq->slot <= sq->limit && is_wrapping(sq, NULL)                              \
 			       ? name##_across(ep, what, data, remote, imm, id)                    \
 			       : name##_anew(ep, what, data, remote, imm, id);                     \
 	}
@@ -174,6 +174,7 @@ BSN_ALWAYS_INLINE bool has_peer_block(const struct bsn_sq *sq)
 }
 
 typedef int sgl_post(POST_PARAMETERS(struct bsn_sge *sge));
+typedef int piece_post(POST_PARAMETERS(void *data));
 
 /* SGEs, with any flags. @knows_room: for two blocks. The compiler knows it, and @kind, here and below. */
 BSN_ALWAYS_INLINE int post_peer_any(POST_PARAMETERS(struct bsn_sge *sge),
@@ -182,27 +183,29 @@ BSN_ALWAYS_INLINE int post_peer_any(POST_PARAMETERS(struct bsn_sge *sge),
 	struct bsn_sq *sq = ep->sq;
 	const bool has_two = knows_room || has_two_blocks(sq); /* the functions for several SGEs want them */
 
-#define POST_RUNG(count)                                                                           \
-	if (kind == &bsn_kind_write && has_two && what == BSN_WHAT(BSN_OPCODE_RDMA_WRITE, BSN_F_RUNG, count##u)) \
-		return bsn_peer_write_rung##count(ep, sge, remote, id, sq->slot, sq);              \
-	if (kind == &bsn_kind_read && has_two && what == BSN_WHAT(BSN_OPCODE_RDMA_READ, BSN_F_RUNG, count##u)) \
-		return bsn_peer_read_rung##count(ep, sge, remote, id, sq->slot, sq);
-	POST_RUNG(2)
-	POST_RUNG(3)
-	POST_RUNG(4)
-#undef POST_RUNG
+#define POST_USUAL(count)                                                                          \
+	if (has_two && what == BSN_WHAT(kind->opcode, BSN_F_RUNG, count##u))                       \
+		return kind->several[BSN_RUNG][(count) - 2](                                       \
+			ep, sge, remote, id, bsn_more_of(kind->has_imm, sq->slot, sq, imm, BSN_F_RUNG), sq); \
+	if (has_two && what == BSN_WHAT(kind->opcode, 0u, count##u))                               \
+		return kind->several[BSN_QUIETLY][(count) - 2](                                    \
+			ep, sge, remote, id, bsn_more_of(kind->has_imm, sq->slot, sq, imm, 0), sq);
+	POST_USUAL(2)
+	POST_USUAL(3)
+	POST_USUAL(4)
+#undef POST_USUAL
 	if (BSN_UNLIKELY(opcode_of(what) != kind->opcode || what & (BSN_F_INLINE | UNKNOWN_FLAGS)))
 		return post_sgl(ep, what, sge, remote, imm, id);
 	if (count_of(what) == 1 && has_peer_block(sq) && bsn_are_plain(sge, 1))
 		return bsn_post_piece(ep, kind, bsn_ds_data(sge), remote, id, imm, what & BSN_F_PLAIN);
 	if (!has_two)
 		return post_sgl(ep, what, sge, remote, imm, id);
-	if (kind->has_remote && count_of(what) == 2)
-		return bsn_peer_rdma2(ep, sge, remote, id, (uint64_t)imm << 32 | what);
-	if (kind->has_remote && count_of(what) == 3)
-		return bsn_peer_rdma3(ep, sge, remote, id, (uint64_t)imm << 32 | what);
-	if (kind->has_remote && count_of(what) == 4)
-		return bsn_peer_rdma4(ep, sge, remote, id, (uint64_t)imm << 32 | what);
+	if (count_of(what) == 2)
+		return kind->several_any[0](ep, sge, remote, id, (uint64_t)imm << 32 | what, sq);
+	if (count_of(what) == 3)
+		return kind->several_any[1](ep, sge, remote, id, (uint64_t)imm << 32 | what, sq);
+	if (count_of(what) == 4)
+		return kind->several_any[2](ep, sge, remote, id, (uint64_t)imm << 32 | what, sq);
 	return post_sgl(ep, what, sge, remote, imm, id);
 }
 
@@ -217,66 +220,124 @@ BSN_ALWAYS_INLINE int post_peer_one(POST_PARAMETERS(struct bsn_sge *sge),
 	return bsn_post_piece(ep, kind, bsn_ds_data(sge), remote, id, imm, flags);
 }
 
-/* Inline data of an RDMA request, of more than a DS. */
-BSN_ALWAYS_INLINE int post_peer_beyond(struct bsn_ep *ep, unsigned opcode, uint32_t what, uint32_t flags,
-				       const void *data, const struct bsn_remote *remote, uint32_t imm,
-				       uint64_t id)
-{
-	const int err = bsn_try_peer_inline(ep, opcode, data, count_of(what), remote, imm, id, flags);
-
-	return err > 0 ? post_inline(ep, what, data, remote, imm, id) : err;
-}
-
-static __attribute__((noinline)) int post_peer_long(POST_PARAMETERS(void *data))
-{
-	return post_peer_beyond(ep, opcode_of(what), what, what, data, remote, imm, id);
-}
-
-/* A rung WRITE, where there are two blocks. */
-static __attribute__((noinline)) int post_peer_long_write(struct bsn_ep *ep, size_t length, const void *data,
-							  const struct bsn_remote *remote, uint32_t imm,
-							  uint64_t id)
-{
-	const struct bsn_sq *sq = ep->sq;
-
-#define UNIT(i) bsn_unit((const uint8_t *)data, length, i)
-	if (length <= sq->put_inline)
-		switch (bsn_units_of(length)) {
-		case 2: return bsn_peer_units_rung2(ep, sq->slot, remote, id, UNIT(0), UNIT(1));
-		case 3: return bsn_peer_units_rung3(ep, sq->slot, remote, id, UNIT(0), UNIT(1), UNIT(2));
-		case 4: return bsn_peer_units_rung4(ep, sq->slot, remote, id, UNIT(0), UNIT(1), UNIT(2), UNIT(3));
-		case 5:
-			return bsn_peer_units_rung5(ep, sq->slot, remote, id, UNIT(0), UNIT(1), UNIT(2), UNIT(3),
-						    UNIT(4));
-		default: break;
-		}
-#undef UNIT
-	return post_peer_long(ep, BSN_WHAT(BSN_OPCODE_RDMA_WRITE, BSN_F_RUNG | BSN_F_INLINE, length), data, remote,
-			      imm, id);
-}
-
 /* Called by a jump, for which no register is saved. */
 static __attribute__((noinline)) int post_peer_else(POST_PARAMETERS(void *data))
 {
 	return post_inline(ep, what, data, remote, imm, id);
 }
 
-/* Inline data; most often it is one DS, with these @flags. @knows_room: there is some, for two blocks. */
-BSN_ALWAYS_INLINE int post_peer_data(POST_PARAMETERS(void *data),
-				     const struct bsn_kind *kind, uint32_t flags, bool knows_room)
+/* Inline data of more than a DS, to a peer with a compact vector. The compiler knows opcode and flags that are common. */
+BSN_ALWAYS_INLINE int post_peer_long(POST_PARAMETERS(void *data), unsigned opcode, bool has_raddr, uint32_t flags)
+{
+	struct bsn_sq *sq = ep->sq;
+	int err = BSN_NOT_PLAIN;
+
+	if (BSN_LIKELY(bsn_peer_of(ep)->prefix_ds == BSN_COMPACT_DS) &&
+	    (bsn_is_common(opcode) || BSN_LIKELY(is_one_of(sq->ops & bsn_wqe_sets.with_gather, opcode))))
+		err = bsn_put_long(sq, &sq->peer_limit, bsn_peer_of(ep), BSN_COMPACT_DS, opcode,
+				   (const uint8_t *)data, count_of(what), 0, remote, has_raddr, imm, id, flags);
+	return BSN_UNLIKELY(err > 0) ? post_inline(ep, what, data, remote, imm, id) : err;
+}
+#define POST_PEER_LONG(name, opcode, has_raddr, flags)                                             \
+	static __attribute__((noinline)) int post_peer_##name##_long(POST_PARAMETERS(void *data))  \
+	{                                                                                          \
+		return post_peer_long(ep, what, data, remote, imm, id, opcode, has_raddr, flags);  \
+	}
+POST_PEER_LONG(write_rung, BSN_OPCODE_RDMA_WRITE, true, BSN_F_RUNG)
+POST_PEER_LONG(write, BSN_OPCODE_RDMA_WRITE, true, 0u)
+POST_PEER_LONG(send_rung, BSN_OPCODE_SEND, false, BSN_F_RUNG)
+POST_PEER_LONG(send, BSN_OPCODE_SEND, false, 0u)
+POST_PEER_LONG(rdma, opcode_of(what), true, what)
+POST_PEER_LONG(message, opcode_of(what), false, what)
+#undef POST_PEER_LONG
+
+/* The same where there are two blocks: most often there is a function for so many DS. */
+
+#define UNIT(i)   bsn_unit((const uint8_t *)data, length, i)
+#define UNITS2    UNIT(0), UNIT(1)
+#define UNITS3    UNITS2, UNIT(2)
+#define UNITS4    UNITS3, UNIT(3)
+#define UNITS5    UNITS4, UNIT(4)
+#define UNITS6    UNITS5, UNIT(5)
+#define UNITS7    UNITS6, UNIT(6)
+#define UNITS8    UNITS7, UNIT(7)
+#define UNITS9    UNITS8, UNIT(8)[0], UNIT(8)[1]
+#define MOST_DS(count) (1 + BSN_EXTENDED_DS + 1 + (count)) /* of an RDMA request */
+#define CASE(count, name, after)                                                                   \
+	case count:                                                                                \
+		if (bsn_bytes_of_ds(MOST_DS(count)) > 2 * BSN_BB_SIZE &&                           \
+		    !bsn_fits(sq, sq->peer_limit, bsn_bytes_of_ds(MOST_DS(count))))                \
+			break;                                                                     \
+		return bsn_peer_##name##_units##count##after(ep, (uintptr_t)sq->slot, remote, id, UNITS##count);
+#define POST_PEER_UNITS(name, after, long_ones)                                                    \
+	static __attribute__((noinline)) int post_peer_##name##_units##after(POST_PARAMETERS(void *data)) \
+	{                                                                                          \
+		const struct bsn_sq *sq = ep->sq;                                                  \
+		const size_t length = count_of(what);                                              \
+                                                                                                   \
+		if (length <= sq->put_inline)                                                      \
+			switch (bsn_units_of(length)) {                                            \
+			CASE(2, name, after)                                                       \
+			CASE(3, name, after)                                                       \
+			CASE(4, name, after)                                                       \
+			CASE(5, name, after)                                                       \
+			CASE(6, name, after)                                                       \
+			CASE(7, name, after)                                                       \
+			CASE(8, name, after)                                                       \
+			CASE(9, name, after)                                                       \
+			default: break;                                                            \
+			}                                                                          \
+		return long_ones(ep, what, data, remote, imm, id);                                 \
+	}
+POST_PEER_UNITS(write, _rung, post_peer_write_rung_long)
+POST_PEER_UNITS(write, _quietly, post_peer_write_long)
+POST_PEER_UNITS(send, _rung, post_peer_send_rung_long)
+POST_PEER_UNITS(send, _quietly, post_peer_send_long)
+#undef POST_PEER_UNITS
+#undef CASE
+#undef MOST_DS
+#undef UNITS9
+#undef UNITS8
+#undef UNITS7
+#undef UNITS6
+#undef UNITS5
+#undef UNITS4
+#undef UNITS3
+#undef UNITS2
+#undef UNIT
+
+/* Inline data of one DS, where there is room for a block. */
+BSN_ALWAYS_INLINE int post_peer_short(POST_PARAMETERS(void *data), const struct bsn_kind *kind, uint32_t flags)
+{
+	return bsn_post_piece(ep, kind, bsn_ds_short((const uint8_t *)data, count_of(what)), remote, id, imm, flags);
+}
+
+/* Inline data with any flags. */
+BSN_ALWAYS_INLINE int post_peer_data_any(POST_PARAMETERS(void *data), const struct bsn_kind *kind)
+{
+	if (opcode_of(what) != kind->opcode || what & UNKNOWN_FLAGS || !has_peer_block(ep->sq))
+		return post_peer_else(ep, what, data, remote, imm, id);
+	if (count_of(what) - 1 < BSN_DS_INLINE_MAX)
+		return post_peer_short(ep, what, data, remote, imm, id, kind, what & BSN_F_PLAIN);
+	return kind->has_remote ? post_peer_rdma_long(ep, what, data, remote, imm, id)
+				: post_peer_message_long(ep, what, data, remote, imm, id);
+}
+
+/* Inline data; most often they have these @flags, and others are for @otherwise. @knows_room: for two blocks. */
+BSN_ALWAYS_INLINE int post_peer_data(POST_PARAMETERS(void *data), const struct bsn_kind *kind, uint32_t flags,
+				     piece_post *of_one_ds, piece_post *known, piece_post *of_more, piece_post *otherwise,
+				     bool knows_room)
 {
 	const uint32_t rest = what - BSN_WHAT(kind->opcode, flags | BSN_F_INLINE, 0u);
 	const uint32_t length = rest >> BSN_WHAT_COUNT_SHIFT;
 
-	if (rest & ((1u << BSN_WHAT_COUNT_SHIFT) - 1) || !(knows_room || has_peer_block(ep->sq)))
+	if (rest & ((1u << BSN_WHAT_COUNT_SHIFT) - 1))
+		return otherwise(ep, what, data, remote, imm, id);
+	if (!(knows_room || has_peer_block(ep->sq)))
 		return post_peer_else(ep, what, data, remote, imm, id);
-	if (length > BSN_DS_INLINE_MAX && kind == &bsn_kind_write && flags == BSN_F_RUNG &&
-	    (knows_room || has_two_blocks(ep->sq)))
-		return post_peer_long_write(ep, length, data, remote, imm, id);
-	if (length - 1 >= BSN_DS_INLINE_MAX)
-		return kind->has_remote ? post_peer_long(ep, what, data, remote, imm, id) :
-					  post_peer_else(ep, what, data, remote, imm, id);
-	return bsn_post_piece(ep, kind, bsn_ds_short((const uint8_t *)data, length), remote, id, imm, flags);
+	if (length - 1 < BSN_DS_INLINE_MAX)
+		return of_one_ds(ep, what, data, remote, imm, id);
+	return (knows_room || has_two_blocks(ep->sq) ? known : of_more)(ep, what, data, remote, imm, id);
 }
 
 /* Two functions each: the first one, which finds room, saves no register for the other one. */
@@ -310,28 +371,42 @@ BSN_ALWAYS_INLINE int post_peer_data(POST_PARAMETERS(void *data),
 			post_peer_one(ep, what, data, remote, imm, id, &bsn_kind_##name, flags,    \
 				      knows_room ? post_peer_##name##_any_now : post_peer_##name##_any, \
 				      knows_room))
-#define POST_PEER_DATA(name, after, flags)                                                         \
+#define POST_PEER_DATA(name, after, flags, known, of_more)                                        \
+	static __attribute__((noinline)) int post_peer_##name##_short##after(POST_PARAMETERS(void *data)) \
+	{                                                                                          \
+		return post_peer_short(ep, what, data, remote, imm, id, &bsn_kind_##name, flags);  \
+	}                                                                                          \
 	POST_PEER_TWICE(post_peer_##name##_data##after, void,                                      \
-			post_peer_data(ep, what, data, remote, imm, id, &bsn_kind_##name, flags, knows_room))
+			post_peer_data(ep, what, data, remote, imm, id, &bsn_kind_##name, flags,   \
+				       post_peer_##name##_short##after, known, of_more,           \
+				       post_peer_##name##_data_any, knows_room))
 #define POST_PEER(name)                                                                            \
 	POST_PEER_ANY(name)                                                                        \
 	POST_PEER_ONE(name, _quiet, 0u)                                                            \
 	POST_PEER_ONE(name, _quiet_rung, (uint32_t)BSN_F_RING)                                     \
 	POST_PEER_ONE(name, , (uint32_t)BSN_F_SIGNALED)                                            \
 	POST_PEER_ONE(name, _rung, BSN_F_RUNG)
-#define POST_PEER_DATAS(name)                                                                      \
-	POST_PEER_DATA(name, , (uint32_t)BSN_F_SIGNALED)                                           \
-	POST_PEER_DATA(name, _rung, BSN_F_RUNG)
+/* Those that are appended are most often unsignaled. */
+#define POST_PEER_DATAS(name, known, known_rung, of_more, of_more_rung)                          \
+	static __attribute__((noinline)) int post_peer_##name##_data_any(POST_PARAMETERS(void *data)) \
+	{                                                                                          \
+		return post_peer_data_any(ep, what, data, remote, imm, id, &bsn_kind_##name);      \
+	}                                                                                          \
+	POST_PEER_DATA(name, , 0u, known, of_more)                                                \
+	POST_PEER_DATA(name, _rung, BSN_F_RUNG, known_rung, of_more_rung)
 POST_PEER(read)
 POST_PEER(send_inval)
 POST_PEER(write)
 POST_PEER(write_imm)
 POST_PEER(send)
 POST_PEER(send_imm)
-POST_PEER_DATAS(write)
-POST_PEER_DATAS(write_imm)
-POST_PEER_DATAS(send)
-POST_PEER_DATAS(send_imm)
+POST_PEER_DATAS(write, post_peer_write_units_quietly, post_peer_write_units_rung, post_peer_write_long,
+		post_peer_write_rung_long)
+POST_PEER_DATAS(write_imm, post_peer_rdma_long, post_peer_rdma_long, post_peer_rdma_long, post_peer_rdma_long)
+POST_PEER_DATAS(send, post_peer_send_units_quietly, post_peer_send_units_rung, post_peer_send_long,
+		post_peer_send_rung_long)
+POST_PEER_DATAS(send_imm, post_peer_message_long, post_peer_message_long, post_peer_message_long,
+		post_peer_message_long)
 #undef POST_PEER_DATAS
 #undef POST_PEER
 #undef POST_PEER_DATA
@@ -339,35 +414,42 @@ POST_PEER_DATAS(send_imm)
 #undef POST_PEER_ANY
 #undef POST_PEER_TWICE
 
-/* The inline code's functions want two blocks. */
-BSN_ALWAYS_INLINE int post_peer_atomic_now(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,
-					   const struct bsn_remote *remote, const uint64_t operand[2],
-					   uint64_t id)
+#define ATOMIC_PARAMETERS                                                                          \
+	struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge, const struct bsn_remote *remote, \
+		const uint64_t operand[2], uint64_t id
+
+/* All but masked ones. There is room for two blocks. */
+BSN_ALWAYS_INLINE int post_peer_atomic_now(ATOMIC_PARAMETERS)
 {
+	const uint32_t opcode_bits = BSN_OPCODE_ATOMIC_CS ^ BSN_OPCODE_ATOMIC_FA;
+
 	if (what == BSN_WHAT(BSN_OPCODE_ATOMIC_CS, BSN_F_RUNG, 1u))
 		return bsn_peer_cmp_swap_rung(ep, sge, remote, id, operand[0], operand[1]);
 	if (what == BSN_WHAT(BSN_OPCODE_ATOMIC_FA, BSN_F_RUNG, 1u))
 		return bsn_peer_fetch_add_rung(ep, sge, remote, id, operand[0], ep->sq);
+	if (what == BSN_WHAT(BSN_OPCODE_ATOMIC_CS, 0u, 1u))
+		return bsn_peer_cmp_swap_quietly(ep, sge, remote, id, operand[0], operand[1]);
+	if (what == BSN_WHAT(BSN_OPCODE_ATOMIC_FA, 0u, 1u))
+		return bsn_peer_fetch_add_quietly(ep, sge, remote, id, operand[0], ep->sq);
+	if ((what & ~(BSN_F_PLAIN | opcode_bits)) == BSN_WHAT(BSN_OPCODE_ATOMIC_CS & BSN_OPCODE_ATOMIC_FA, 0u, 1u))
+		return bsn_peer_atomic(ep, sge, remote, id, what, (bsn_v2){ operand[0], operand[1] });
 	return bsn_sq_post_atomic(ep, what, sge, remote, operand, id);
 }
 
-static __attribute__((noinline)) int post_peer_atomic_anew(struct bsn_ep *ep, uint32_t what,
-							   const struct bsn_sge *sge,
-							   const struct bsn_remote *remote,
-							   const uint64_t operand[2], uint64_t id)
+static __attribute__((noinline)) int post_peer_atomic_anew(ATOMIC_PARAMETERS)
 {
 	look_for_room(ep->sq, true);
 	return has_two_blocks(ep->sq) ? post_peer_atomic_now(ep, what, sge, remote, operand, id) :
 					bsn_sq_post_atomic(ep, what, sge, remote, operand, id);
 }
 
-static int post_peer_atomic(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,
-			    const struct bsn_remote *remote, const uint64_t operand[2], uint64_t id)
+static int post_peer_atomic(ATOMIC_PARAMETERS)
 {
 	if (!has_two_blocks(ep->sq))
 		return post_peer_atomic_anew(ep, what, sge, remote, operand, id);
 	return post_peer_atomic_now(ep, what, sge, remote, operand, id);
 }
+#undef ATOMIC_PARAMETERS
 
 #define FOUR(f) f, f, f, f
 #define ALL(f)  { FOUR(f), FOUR(f), FOUR(f), FOUR(f) }

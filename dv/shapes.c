@@ -197,7 +197,7 @@ BSN_ALWAYS_INLINE int post_full(bool is_list, PARAMETERS)
 	const unsigned one_block = is_list ? BSN_BB_DS - 2 : BSN_DS_INLINE_MAX;
 
 	look_for_room(ep->sq, ep->sq->has_peers);
-	if (BSN_LIKELY(count_of(what) <= one_block && ep->sq->slot < ep->sq->limit))
+	if (BSN_LIKELY(count_of(what) <= one_block && ep->sq->slot <= ep->sq->limit))
 		return GO(straight);
 	return GO(now);
 }
@@ -246,7 +246,7 @@ int bsn_mlx5_post_sgl_else(struct bsn_ep *ep, uint32_t what, const struct bsn_sg
 {
 	const struct bsn_sq *sq = ep->sq;
 
-	if (BSN_LIKELY(sq->slot < sq->limit))
+	if (BSN_LIKELY(sq->slot <= sq->limit))
 		return bsn_mlx5_post_sgl_one(ep, what, sge, remote, imm, id);
 	return sq->fenced_limit ? bsn_mlx5_post_sgl_fenced(ep, what, sge, remote, imm, id)
 				: bsn_mlx5_post_sgl_full(ep, what, sge, remote, imm, id);

@@ -26,7 +26,7 @@ static inline const struct bsn_peer *peer_of(const struct bsn_ep *ep)
 	return ep->sq->has_peers ? (const struct bsn_peer *)(const void *)ep : NULL;
 }
 
-/* Where the room that is known ends. @peer: NULL: the queue has one. */
+/* The last block that is known to be free. @peer: NULL: the queue has one. */
 BSN_ALWAYS_INLINE uint8_t **limit_of(struct bsn_sq *sq, const struct bsn_peer *peer)
 {
 	return peer ? &sq->peer_limit : &sq->limit;
@@ -57,16 +57,16 @@ int bsn_mlx5_post_sgl_else(POST_PARAMETERS(struct bsn_sge *sge));
 
 static inline int post_sgl(POST_PARAMETERS(struct bsn_sge *sge))
 {
-	if (ep->sq->slot < ep->sq->peer_limit)
+	if (ep->sq->slot <= ep->sq->peer_limit)
 		return bsn_mlx5_post_sgl_peer(ep, what, sge, remote, imm, id);
 	return bsn_mlx5_post_sgl_else(ep, what, sge, remote, imm, id);
 }
 
 static inline int post_inline(POST_PARAMETERS(void *data))
 {
-	if (ep->sq->slot < ep->sq->peer_limit)
+	if (ep->sq->slot <= ep->sq->peer_limit)
 		return bsn_mlx5_post_inline_peer(ep, what, data, remote, imm, id);
-	if (ep->sq->slot < ep->sq->limit)
+	if (ep->sq->slot <= ep->sq->limit)
 		return bsn_mlx5_post_inline_one(ep, what, data, remote, imm, id);
 	return bsn_mlx5_post_inline_full(ep, what, data, remote, imm, id);
 }
@@ -109,7 +109,7 @@ struct beside {
 /* Whether nothing but the ring's end is in the way of a WQE that did not fit; a poller may make room meanwhile. */
 BSN_ALWAYS_INLINE bool is_wrapping(struct bsn_sq *sq, const struct bsn_peer *peer)
 {
-	return is_open(sq) && *limit_of(sq, peer) == sq->ring_end;
+	return is_open(sq) && *limit_of(sq, peer) == sq->ring_end - BSN_BB_SIZE;
 }
 
 /* What is kept of @from belongs to @to. */
@@ -127,7 +127,7 @@ BSN_ALWAYS_INLINE void go_beside(struct bsn_sq *sq, struct beside *b)
 	b->free_bb = free_blocks(sq);
 	bytes = (size_t)b->free_bb * BSN_BB_SIZE;
 	b->slot = sq->slot;
-	b->limit = wqe + (bytes < sizeof(b->wqe) ? bytes : sizeof(b->wqe));
+	b->limit = wqe + (bytes < sizeof(b->wqe) ? bytes : sizeof(b->wqe)) - BSN_BB_SIZE;
 	b->publish = sq->publish;
 	sq->slot = wqe;
 	move_ids(sq, b->slot, b->wqe);

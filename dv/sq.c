@@ -307,11 +307,14 @@ static uint8_t *put_body(uint8_t *at, const struct request *r)
 }
 
 /* Adds an owed fence where the request has none of its own. */
-static struct bsn_be64 fenced_ctrl1(struct bsn_sq *sq, uint32_t flags, uint32_t imm)
+static struct bsn_be64 fenced_ctrl1(const struct request *r)
 {
-	struct bsn_be64 ctrl1 = bsn_ctrl1(sq, flags, imm);
+	struct bsn_sq *sq = r->sq;
+	struct bsn_be64 ctrl1 = bsn_ctrl1(sq, sq->has_peers, r->what, r->imm);
 
-	ctrl1.raw |= bsn_sq_owed_fence(sq, flags).raw;
+	if (sq->has_peers)
+		ctrl1 = bsn_add_peer(ctrl1, r->peer ? r->peer->ctrl_bits : bsn_signaled_bits());
+	ctrl1.raw |= bsn_sq_owed_fence(sq, r->what).raw;
 	return ctrl1;
 }
 
@@ -325,12 +328,8 @@ static struct bsn_be64 with_opmod(struct bsn_be64 ctrl0, uint8_t opmod)
 
 static uint8_t *put_head(uint8_t *at, const struct request *r, unsigned ds)
 {
-	struct bsn_be64 ctrl1 = fenced_ctrl1(r->sq, r->what, r->imm);
-
-	if (r->peer)
-		ctrl1.raw |= r->peer->ctrl_bits;
 	bsn_store_wqe(at, with_opmod(bsn_ctrl0(r->sq, opcode_of(r->what), ds), r->opmod));
-	bsn_store_wqe(at + 8, ctrl1);
+	bsn_store_wqe(at + 8, fenced_ctrl1(r));
 	at += BSN_CTRL_SIZE;
 	if (!r->peer || r->is_local)
 		return at;
@@ -603,9 +602,9 @@ static __attribute__((noinline)) int post_prepared_any(struct bsn_ep *ep, const 
 		return refuse(EINVAL, "unknown flags: a post takes BSN_F_*");
 	if (ep->sq->path)
 		return post_again(ep, p, id, flags);
-	if (ep->sq->slot >= ep->sq->peer_limit && ep->sq->has_peers) {
+	if (ep->sq->slot > ep->sq->peer_limit && ep->sq->has_peers) {
 		look_for_room(ep->sq, true);
-		if (ep->sq->slot < ep->sq->peer_limit) /* so it does not come here again */
+		if (ep->sq->slot <= ep->sq->peer_limit) /* so it does not come here again */
 			return bsn_peer_prepared(ep, p, id, flags);
 	}
 	r = (struct request){ .sq = ep->sq,
@@ -638,7 +637,7 @@ int bsn_sq_post_prepared(struct bsn_ep *ep, const struct bsn_prepared *p, uint64
 		return post_prepared_any(ep, p, id, flags);
 	if (sq->can & BSN_CAN_BY_PATH && !sq->closed)
 		return ((const struct bsn_sq_body_path *)sq->path)->post_prepared(ep, p, id, flags);
-	return sq->path || sq->has_peers || sq->slot < sq->limit ? post_prepared_any(ep, p, id, flags)
+	return sq->path || sq->has_peers || sq->slot <= sq->limit ? post_prepared_any(ep, p, id, flags)
 								 : post_prepared_anew(ep, p, id, flags);
 }
 

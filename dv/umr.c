@@ -413,12 +413,12 @@ bool umr_find_room(struct bsn_sq *sq, unsigned ds)
 {
 	const size_t bytes = bsn_bytes_of_ds(ds);
 
-	if (sq->slot + bytes <= umr_room(sq))
+	if (bsn_fits(sq, umr_room(sq), bytes))
 		return true;
 	if (sq->slot != sq->ring_end && sq->slot + bytes > sq->ring_end)
 		return false; /* it has to wrap, whatever room there is */
 	bsn_sq_find_room(sq);
-	return sq->slot + bytes <= umr_room(sq);
+	return bsn_fits(sq, umr_room(sq), bytes);
 }
 
 int umr_post(struct bsn_sq *sq, const struct umr *umr, uint64_t id, uint32_t flags)

@@ -225,7 +225,7 @@ BSN_ALWAYS_INLINE uint32_t umr_committed(const struct bsn_layout *layout)
 	return layout->part_count + (layout->rounds > 1);
 }
 
-/* Where the queue's room for a UMR ends, which waits for those before it in any case. */
+/* The last block that is free for a UMR, which waits for those before it in any case. */
 BSN_ALWAYS_INLINE uint8_t *umr_room(const struct bsn_sq *sq)
 {
 	return sq->fenced_limit ? sq->fenced_limit : sq->limit;
@@ -246,7 +246,7 @@ BSN_ALWAYS_INLINE bool umr_is_unusual(uint32_t flags)
  */
 BSN_ALWAYS_INLINE bool umr_may_put(const struct bsn_sq *sq, uint32_t translations, uint32_t flags)
 {
-	return BSN_LIKELY(sq->slot + umr_bytes(translations) <= umr_room(sq)) &&
+	return bsn_fits(sq, umr_room(sq), umr_bytes(translations)) &&
 	       !BSN_UNLIKELY(umr_is_unusual(flags));
 }
 
@@ -412,7 +412,7 @@ BSN_ALWAYS_INLINE void umr_keep_id(struct bsn_sq *sq, uint64_t id)
 BSN_ALWAYS_INLINE struct bsn_ds umr_begin_end(struct bsn_sq *sq, const struct umr_target *target,
 					      unsigned ds, uint32_t flags)
 {
-	struct bsn_be64 ctrl1 = bsn_ctrl1(sq, flags, 0);
+	struct bsn_be64 ctrl1 = bsn_ctrl1(sq, false, flags, 0);
 
 	ctrl1.raw |= target->imm.raw | bsn_sq_owed_fence(sq, flags).raw;
 	sq->next_fence = (uint8_t)target->fence;

@@ -95,7 +95,8 @@ static void run_all(enum bsn_transport transport, post *const (*posts)[TURNS], s
 						.count_bb = RING,
 						.signal_every = turns[turn] };
 		struct fake *f = fake_create(&attr);
-		struct bsn_peer peer = { .ep = { f->sq }, .more = rest, .prefix_ds = transport == BSN_TRANSPORT_UD ? 3 : 1 };
+		struct bsn_peer peer = { .ep = { f->sq }, .more = rest, .ctrl_bits = bsn_signaled_bits(),
+					 .prefix_ds = transport == BSN_TRANSPORT_UD ? 3 : 1 };
 		struct bsn_ep *ep = attr.has_peers ? &peer.ep : &f->ep;
 
 		if (transport != BSN_TRANSPORT_UD && bsn_prepare(ep, &write, &request))

@@ -745,6 +745,7 @@ static void a_request_has_its_peers_user(void **state)
 		peers[i] = (struct bsn_peer){ .ep = { f->sq },
 					      .user = &user[i],
 					      .more = more,
+					      .ctrl_bits = bsn_signaled_bits(),
 					      .prefix_ds = i % 2 ? 3 : 1 };
 	for (uint64_t i = 0; i < 50 * MANY; i++) {
 		const unsigned a = i % MANY, b = i * 7 % MANY;

@@ -9,7 +9,7 @@
 
 #include "dc/pool.h"
 
-enum { QPN = 77, TIMES = 64, RING = 256, INITIATORS = 8, LONGEST = 2, FEW = 100, MANY = 20000, PAGE = 4096, MOST_READS = 4 };
+enum { QPN = 77, TIMES = 64, RING = 512, INITIATORS = 8, LONGEST = 2, FEW = 100, MANY = 20000, PAGE = 4096, MOST_READS = 4 };
 
 /* The compiler knows of a request what it knows in a program: not where the memory is. */
 typedef int post(struct bsn_ep *ep, const struct bsn_sge *sge, const struct bsn_remote *to, uint64_t id);
@@ -25,29 +25,69 @@ typedef int post(struct bsn_ep *ep, const struct bsn_sge *sge, const struct bsn_
 		return __VA_ARGS__;                                                                \
 	}
 
-/* X(name, post): a shape each; what of it the compiler knows is as in a program. */
+/*
+ * X(name, post): a shape each; what of it the compiler knows is as in a program. It knows neither flags that are hidden nor
+ * counts and lengths that @two is part of.
+ */
 #define RUNG (BSN_F_SIGNALED | BSN_F_RING)
+#define WR                                                                                         \
+	(struct bsn_wr){ .opcode = BSN_OPCODE_RDMA_WRITE, .remote = *to, .sge = sge, .sge_count = 1, \
+			 .id = id, .flags = RUNG }
 #define SHAPES(X)                                                                                  \
-	X(write, bsn_write(ep, sge, to, id, RUNG))                                               \
-	X(write_quiet, bsn_write(ep, sge, to, id, 0))                                            \
-	X(write_hidden, bsn_write(ep, sge, to, id, hidden))                                      \
-	X(write_sge2, bsn_write_sgl(ep, sge, 2, to, id, RUNG))                                   \
-	X(write_sge4, bsn_write_sgl(ep, sge, 4, to, id, RUNG))                                   \
-	X(write_inline, bsn_write_inline(ep, data, 8, to, id, RUNG))                              \
-	X(write_inline12, bsn_write_inline(ep, data, 12, to, id, RUNG))                           \
-	X(write_inline13, bsn_write_inline(ep, data, 13, to, id, RUNG))                           \
-	X(write_inline28, bsn_write_inline(ep, data, 28, to, id, RUNG))                           \
-	X(write_inline44, bsn_write_inline(ep, data, 44, to, id, RUNG))                           \
-	X(write_inline64, bsn_write_inline(ep, data, 64, to, id, RUNG))                           \
-	X(write_imm, bsn_write_imm(ep, sge, to, 7, id, RUNG))                                    \
+	X(write, bsn_write(ep, sge, to, id, RUNG))                                                 \
+	X(write_quiet, bsn_write(ep, sge, to, id, 0))                                              \
+	X(write_hidden, bsn_write(ep, sge, to, id, hidden))                                        \
+	X(write_sge2, bsn_write_sgl(ep, sge, 2, to, id, RUNG))                                     \
+	X(write_sge2_quiet, bsn_write_sgl(ep, sge, 2, to, id, 0))                                  \
+	X(write_sge2_hidden, bsn_write_sgl(ep, sge, 2, to, id, hidden))                            \
+	X(write_sge3, bsn_write_sgl(ep, sge, 3, to, id, RUNG))                                     \
+	X(write_sge4, bsn_write_sgl(ep, sge, 4, to, id, RUNG))                                     \
+	X(write_sge_n2, bsn_write_sgl(ep, sge, two, to, id, RUNG))                                 \
+	X(write_sge_n4, bsn_write_sgl(ep, sge, 2 * two, to, id, RUNG))                             \
+	X(write_inline, bsn_write_inline(ep, data, 8, to, id, RUNG))                               \
+	X(write_inline_quiet, bsn_write_inline(ep, data, 8, to, id, 0))                            \
+	X(write_inline_hidden, bsn_write_inline(ep, data, 8, to, id, hidden))                      \
+	X(write_inline12, bsn_write_inline(ep, data, 12, to, id, RUNG))                            \
+	X(write_inline13, bsn_write_inline(ep, data, 13, to, id, RUNG))                            \
+	X(write_inline28, bsn_write_inline(ep, data, 28, to, id, RUNG))                            \
+	X(write_inline32, bsn_write_inline(ep, data, 32, to, id, RUNG))                            \
+	X(write_inline44, bsn_write_inline(ep, data, 44, to, id, RUNG))                            \
+	X(write_inline64, bsn_write_inline(ep, data, 64, to, id, RUNG))                            \
+	X(write_inline64_quiet, bsn_write_inline(ep, data, 64, to, id, 0))                         \
+	X(write_inline_n8, bsn_write_inline(ep, data, 4 * two, to, id, RUNG))                      \
+	X(write_inline_n28, bsn_write_inline(ep, data, 14 * two, to, id, RUNG))                    \
+	X(write_inline_n64, bsn_write_inline(ep, data, 32 * two, to, id, RUNG))                    \
+	X(write_imm, bsn_write_imm(ep, sge, to, 7, id, RUNG))                                      \
+	X(write_imm_quiet, bsn_write_imm(ep, sge, to, 7, id, 0))                                   \
 	X(write_prepared, bsn_post_prepared(ep, prepared, id, RUNG))                               \
-	X(read, bsn_read(ep, sge, to, id, RUNG))                                                 \
-	X(read_sge2, bsn_read_sgl(ep, sge, 2, to, id, RUNG))                                     \
-	X(send, bsn_send(ep, sge, id, RUNG))                                                      \
+	X(prepared_quiet, bsn_post_prepared(ep, prepared, id, 0))                                  \
+	X(prepared_hidden, bsn_post_prepared(ep, prepared, id, hidden))                            \
+	X(wr, bsn_post(ep, &WR))                                                                   \
+	X(read, bsn_read(ep, sge, to, id, RUNG))                                                   \
+	X(read_quiet, bsn_read(ep, sge, to, id, 0))                                                \
+	X(read_sge2, bsn_read_sgl(ep, sge, 2, to, id, RUNG))                                       \
+	X(read_sge4, bsn_read_sgl(ep, sge, 4, to, id, RUNG))                                       \
+	X(send, bsn_send(ep, sge, id, RUNG))                                                       \
+	X(send_quiet, bsn_send(ep, sge, id, 0))                                                    \
+	X(send_hidden, bsn_send(ep, sge, id, hidden))                                              \
+	X(send_sge2, bsn_send_sgl(ep, sge, 2, id, RUNG))                                           \
+	X(send_sge4, bsn_send_sgl(ep, sge, 4, id, RUNG))                                           \
 	X(send_inline, bsn_send_inline(ep, data, 8, id, RUNG))                                     \
-	X(send_imm, bsn_send_imm(ep, sge, 7, id, RUNG))                                           \
-	X(fetch_add, bsn_fetch_add(ep, sge, to, 1, id, RUNG))                                    \
+	X(send_inline_quiet, bsn_send_inline(ep, data, 8, id, 0))                                  \
+	X(send_inline12, bsn_send_inline(ep, data, 12, id, RUNG))                                  \
+	X(send_inline28, bsn_send_inline(ep, data, 28, id, RUNG))                                  \
+	X(send_inline44, bsn_send_inline(ep, data, 44, id, RUNG))                                  \
+	X(send_inline64, bsn_send_inline(ep, data, 64, id, RUNG))                                  \
+	X(send_inline_n28, bsn_send_inline(ep, data, 14 * two, id, RUNG))                          \
+	X(send_inline_n64, bsn_send_inline(ep, data, 32 * two, id, RUNG))                          \
+	X(send_imm, bsn_send_imm(ep, sge, 7, id, RUNG))                                            \
+	X(fetch_add, bsn_fetch_add(ep, sge, to, 1, id, RUNG))                                      \
+	X(atomic_quiet, bsn_fetch_add(ep, sge, to, 1, id, 0))                                      \
 	X(cmp_swap, bsn_cmp_swap(ep, sge, to, 1, 2, id, RUNG))
+/* Of more than two blocks. */
+#define LONG_SHAPES(X)                                                                             \
+	X(write_inline128, bsn_write_inline(ep, data, 128, to, id, RUNG))                          \
+	X(write_inline_n128, bsn_write_inline(ep, data, 64 * two, to, id, RUNG))
 #define POSTS(name, post)                                                                          \
 	NAMED(rc_##name, post)                                                                     \
 	NAMED(compact_##name, post)                                                                \
@@ -60,14 +100,15 @@ static struct bsn_remote target = { 0x1000, 3 };
 static const struct bsn_sge sges[4] = {
 	{ 0x2000, 8, 1 }, { 0x3000, 8, 1 }, { 0x4000, 8, 1 }, { 0x5000, 8, 1 }
 };
-static volatile unsigned hidden = RUNG;
-static uint8_t data[64]; /* main() writes them: the compiler does not know these either */
+static volatile unsigned hidden = RUNG, two = 2;
+static uint8_t data[128]; /* main() writes them: the compiler does not know these either */
 static struct bsn_prepared of_rc, of_dc;
 static const struct bsn_prepared *prepared;
 static uint8_t page[PAGE] __attribute__((aligned(PAGE)));
 static struct bsn_lane lane = { .toggle = 256, .blueflame_bytes = 256 };
 
 SHAPES(POSTS)
+LONG_SHAPES(POSTS)
 #define WRITES(name) NAMED(name, bsn_write(ep, sge, to, id, RUNG))
 WRITES(other)
 WRITES(compact_of_many)
@@ -126,7 +167,7 @@ static struct bsn_sq *make_sq(enum bsn_transport transport, uint32_t qpn, uint32
 					  .capacity_bb = capacity_bb,
 					  .max_sge = 4,
 					  .max_ds = 16,
-					  .max_inline = 64,
+					  .max_inline = 128,
 					  .has_atomics = true,
 					  .qpn = qpn,
 					  .transport = transport,
@@ -295,9 +336,12 @@ int main(int argc, char **argv)
 	hit(compact_##name, false, FEW, &plain);                                                   \
 	hit(grh_##name, true, FEW, &plain);                                                        \
 	hit(gated_##name, false, FEW, &gated);                                                     \
-	hit(short_##name, false, FEW, &one_at_a_time);                                             \
 	miss(miss_##name, FEW, SOME, &plain);
-	SHAPES(COUNT)
+#define COUNT_SHORT(name, post)                                                                    \
+	COUNT(name, post)                                                                          \
+	hit(short_##name, false, FEW, &one_at_a_time);
+	SHAPES(COUNT_SHORT)
+	LONG_SHAPES(COUNT)
 	hit(compact_of_many, false, MANY, &plain);
 #define COUNT_POOL(name, peers, between, ...)                                                      \
 	miss(name, peers, between, &(struct bsn_dc_pool_attr){ __VA_ARGS__ });
