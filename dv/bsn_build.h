@@ -320,25 +320,13 @@ BSN_ALWAYS_INLINE int bsn_try_units(struct bsn_ep *ep, unsigned prefix_ds, unsig
                                                                                                    \
 		return bsn_units_cold(ep, opcode, units, remote, bsn_imm_in(kind, more), id, flags); \
 	}                                                                                          \
-	BSN_UNCHANGED int name##_extended(BSN_UNITS##count##_PARAMETERS)                           \
+	BSN_ALWAYS_INLINE int name##_try(unsigned prefix_ds, BSN_UNITS##count##_PARAMETERS)        \
 	{                                                                                          \
 		const bsn_v2 units[] = { BSN_UNITS##count##_VALUES };                              \
-		const int err = bsn_try_units(ep, BSN_EXTENDED_DS, opcode, has_remote, units, count, remote, kind, \
-					      more, id, flags);                                    \
                                                                                                    \
-		return err > 0 ? name##_cold(BSN_UNITS##count##_ARGUMENTS) : err;                  \
+		return bsn_try_units(ep, prefix_ds, opcode, has_remote, units, count, remote, kind, more, id, flags); \
 	}                                                                                          \
-	BSN_UNCHANGED int name(BSN_UNITS##count##_PARAMETERS)                                      \
-	{                                                                                          \
-		const bsn_v2 units[] = { BSN_UNITS##count##_VALUES };                              \
-		int err;                                                                           \
-                                                                                                   \
-		if (bsn_peer_of(ep)->prefix_ds != BSN_COMPACT_DS)                                  \
-			return name##_extended(BSN_UNITS##count##_ARGUMENTS);                      \
-		err = bsn_try_units(ep, BSN_COMPACT_DS, opcode, has_remote, units, count, remote, kind, more, id, \
-				    flags);                                                        \
-		return err > 0 ? name##_cold(BSN_UNITS##count##_ARGUMENTS) : err;                  \
-	}
+	BSN_BY_VECTOR(name, BSN_UNITS##count, name##_try(prefix_ds, BSN_UNITS##count##_ARGUMENTS))
 /* Of a number of units: by what is most common, of known flags; and any. */
 #define BSN_POST_UNITS(count)                                                                      \
 	BSN_UNITS(bsn_peer_write_units##count##_quietly, count, BSN_OPCODE_RDMA_WRITE, true, BSN_MORE_LOADED, 0u) \
@@ -405,23 +393,6 @@ BSN_ALWAYS_INLINE int bsn_post_units(struct bsn_ep *ep, unsigned opcode, bool ha
 	case 8: return bsn_post_units8(ep, opcode, has_remote, remote, imm, id, flags, units);
 	default: return bsn_post_units9(ep, opcode, has_remote, remote, imm, id, flags, units);
 	}
-}
-
-/* WRITEs inline data to one of many peers, by its vector. */
-BSN_ALWAYS_INLINE int bsn_try_peer_inline(struct bsn_ep *ep, unsigned opcode, const void *data,
-					  size_t length, const struct bsn_remote *remote,
-					  uint32_t imm, uint64_t id, uint32_t flags)
-{
-	struct bsn_sq *sq = ep->sq;
-	int err = BSN_NOT_PLAIN;
-
-	if (bsn_is_for(ep, BSN_COMPACT_DS, opcode))
-		err = bsn_put_data(sq, &sq->peer_limit, bsn_peer_of(ep), BSN_COMPACT_DS, opcode,
-				   (const uint8_t *)data, length, 0, remote, true, imm, id, flags);
-	else if (bsn_is_for(ep, BSN_EXTENDED_DS, opcode))
-		err = bsn_put_data(sq, &sq->peer_limit, bsn_peer_of(ep), BSN_EXTENDED_DS, opcode,
-				   (const uint8_t *)data, length, 0, remote, true, imm, id, flags);
-	return err;
 }
 
 /* A message or WRITE whose bytes are copied into the WQE. */

@@ -131,13 +131,6 @@ BSN_ALWAYS_INLINE bool bsn_has_opcode(const struct bsn_sq *sq, unsigned prefix_d
 	       BSN_LIKELY(sq->ops >> opcode & 1);
 }
 
-/* Whether the inline code may build inline data to a peer, the room for which is looked at when they are put. */
-BSN_ALWAYS_INLINE bool bsn_is_for(const struct bsn_ep *ep, unsigned prefix_ds, unsigned opcode)
-{
-	return BSN_LIKELY(bsn_peer_of(ep)->prefix_ds == prefix_ds) &&
-	       bsn_has_opcode(ep->sq, prefix_ds, opcode);
-}
-
 /*
  * Whether the queue takes one, too, whose address vector has this length. @ds: units besides it. Room for one block was
  * found before.
