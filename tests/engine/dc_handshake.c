@@ -3,6 +3,7 @@
 #include "dc/pool.h" /* before cmocka.h, which has a macro fail() */
 
 #include "dc_rig.h"
+#include "../port_count.h"
 #include "nic/tables.h"
 
 static uint64_t full_before;
@@ -35,20 +36,6 @@ static void who_connects_to_a_target_does_so_in_full(struct bench *b)
 	expect_connected(&r, 6, 6);
 	assert_memory_equal(bench_at(b, 1, INTO), bench_at(b, 0, 0), LENGTH);
 	unmake(&r);
-}
-
-static unsigned port_count(const char *name)
-{
-	char path[96];
-	unsigned count;
-	FILE *file;
-
-	snprintf(path, sizeof(path), "/sys/class/infiniband/mlx5_0/ports/1/hw_counters/%s", name);
-	file = fopen(path, "r");
-	assert_non_null(file);
-	assert_int_equal(fscanf(file, "%u", &count), 1);
-	assert_int_equal(fclose(file), 0);
-	return count;
 }
 
 /* They name the set of counters that the kernel gives to queues of verbs. */

@@ -4,6 +4,7 @@
  * and each wrong command has its status.
  */
 #include "queues.h"
+#include "../port_count.h"
 
 #include <stdio.h>
 
@@ -535,20 +536,6 @@ static void a_cq_changes_what_is_named(void **state)
 
 /* -- what the port counts ----------------------------------------------------------------------- */
 
-static unsigned count_of(const char *name)
-{
-	char path[96];
-	unsigned count;
-	FILE *file;
-
-	snprintf(path, sizeof(path), "/sys/class/infiniband/mlx5_0/ports/1/hw_counters/%s", name);
-	file = fopen(path, "r");
-	assert_non_null(file);
-	assert_int_equal(fscanf(file, "%u", &count), 1);
-	assert_int_equal(fclose(file), 0);
-	return count;
-}
-
 /* The set that the kernel gives to queues of verbs, as UCX finds it out. */
 static uint32_t set_of(struct ibv_qp *qp)
 {
@@ -575,13 +562,13 @@ static void verbs_have_their_set_from_init_on(void **state)
 static void who_names_the_set_is_counted(void **state)
 {
 	struct queues *q = *state;
-	const unsigned before = count_of("rx_write_requests");
+	const unsigned before = port_count("rx_write_requests");
 	struct move m = move_of(q, 1, BSN_CMD_RST2INIT_QP);
 
 	connect_ends(q);
 	post(q, 0, BSN_OPCODE_RDMA_WRITE, 64);
 	expect_sent(q, 0);
-	assert_int_equal(count_of("rx_write_requests"), before);
+	assert_int_equal(port_count("rx_write_requests"), before);
 	for (unsigned i = 0; i < ENDS; i++) {
 		simply_move(q, i, BSN_CMD_2RST_QP);
 		q->ends[i].sq_index = 0;
@@ -598,12 +585,12 @@ static void who_names_the_set_is_counted(void **state)
 	for (unsigned i = 1; i < 4; i++) {
 		post(q, 0, BSN_OPCODE_RDMA_WRITE, 64);
 		expect_sent(q, 0);
-		assert_int_equal(count_of("rx_write_requests"), before + i);
+		assert_int_equal(port_count("rx_write_requests"), before + i);
 	}
-	assert_int_equal(count_of("rx_read_requests"), 0);
-	assert_int_equal(count_of("out_of_buffer"), 0);
+	assert_int_equal(port_count("rx_read_requests"), 0);
+	assert_int_equal(port_count("out_of_buffer"), 0);
 	post(q, 0, BSN_OPCODE_SEND_IMM, 48); /* it has no receive */
-	assert_true(count_of("out_of_buffer") > 0);
+	assert_true(port_count("out_of_buffer") > 0);
 }
 
 static void a_target_that_names_the_set_counts_connections(void **state)
@@ -617,7 +604,7 @@ static void a_target_that_names_the_set_counts_connections(void **state)
 	post_to_rmp(d, 1024);
 	post_dc(d, KEY, STREAM);
 	expect_dc_sent(d);
-	assert_int_equal(count_of("rx_dct_connect"), 0);
+	assert_int_equal(port_count("rx_dct_connect"), 0);
 	assert_int_equal(mlx5dv_devx_obj_destroy(d->dct), 0);
 	again.counter_set_id = set_of(q->l->qp) + 1;
 	assert_null(create_dct(d, &again, out));
@@ -631,7 +618,7 @@ static void a_target_that_names_the_set_counts_connections(void **state)
 		post_to_rmp(d, 1024);
 		post_dc(d, KEY, STREAM);
 		expect_dc_sent(d);
-		assert_int_equal(count_of("rx_dct_connect"), 1);
+		assert_int_equal(port_count("rx_dct_connect"), 1);
 	}
 	free_dc(d);
 }
