@@ -58,9 +58,11 @@ BSN_ALWAYS_INLINE int bsn_build_otherwise(struct bsn_ep *ep, const struct bsn_ki
 					  uint32_t flags)
 {
 	const bool is_plain = !(flags & ~BSN_F_PLAIN);
+	struct bsn_ds data;
 
-	if (is_plain && count == 1 && !BSN_IS_NULL(sge) && bsn_has_peer_room(ep->sq) && bsn_are_plain(sge, 1))
-		return bsn_post_piece(ep, kind, bsn_ds_data(sge), remote, id, imm, flags);
+	if (is_plain && count == 1 && !BSN_IS_NULL(sge) && bsn_has_peer_room(ep->sq) &&
+	    bsn_ds_if_plain(&data, sge, kind->has_remote))
+		return bsn_post_piece(ep, kind, data, remote, id, imm, flags);
 	if (is_plain && count > 1 && count <= BSN_MAX_PLAIN_SGE)
 		return bsn_post_several(ep, kind, sge, count, remote, id, imm, flags);
 	if (count == 1 && !is_in_memory && !BSN_IS_NULL(sge)) {
@@ -122,14 +124,14 @@ BSN_ALWAYS_INLINE int bsn_put_counted(struct bsn_ep *ep, const struct bsn_kind *
 						 uint64_t id, uint32_t flags)                      \
 	{                                                                                          \
 		(void)known, (void)flags;                                                          \
-		return bsn_put_counted(ep, &bsn_kind_##kind, sge, count, remote, id, BSN_F_RUNG);  \
+		return bsn_put_counted(ep, &bsn_list_##kind, sge, count, remote, id, BSN_F_RUNG);  \
 	}                                                                                          \
 	BSN_UNCHANGED int bsn_counted_##kind##count(struct bsn_ep *ep, const struct bsn_sge *sge,  \
 						    unsigned known, const struct bsn_remote *remote, \
 						    uint64_t id, uint32_t flags)                   \
 	{                                                                                          \
 		(void)known;                                                                       \
-		return bsn_put_counted(ep, &bsn_kind_##kind, sge, count, remote, id, flags);       \
+		return bsn_put_counted(ep, &bsn_list_##kind, sge, count, remote, id, flags);       \
 	}
 #define BSN_POST_COUNT(kind, count)                                                                \
 	(BSN_LIKELY(flags == BSN_F_RUNG)                                                           \
@@ -152,7 +154,7 @@ BSN_ALWAYS_INLINE int bsn_put_counted(struct bsn_ep *ep, const struct bsn_kind *
 		case 4: return BSN_POST_COUNT(kind, 4);                                            \
 		default: break; /* more than BSN_MAX_PLAIN_SGE, or none */                         \
 		}                                                                                  \
-		return bsn_post_sgl_cold(ep, bsn_kind_##kind.opcode, sge, bsn_what_count(count),   \
+		return bsn_post_sgl_cold(ep, bsn_list_##kind.opcode, sge, bsn_what_count(count),   \
 					 remote, 0, id, flags & BSN_F_PLAIN);                      \
 	}
 BSN_POST_COUNTS(write)
@@ -162,34 +164,35 @@ BSN_POST_COUNTS(send)
 #undef BSN_POST_COUNT
 #undef BSN_POST_COUNTED
 
-BSN_ALWAYS_INLINE int bsn_build_unknown(struct bsn_ep *ep, const struct bsn_kind *kind,
-					const struct bsn_sge *sge, unsigned count,
-					const struct bsn_remote *remote, uint32_t imm, uint64_t id,
-					uint32_t flags)
-{
-	if (!(flags & ~BSN_F_PLAIN) && kind == &bsn_kind_write)
-		return bsn_counted_write(ep, sge, count, remote, id, flags);
-	if (!(flags & ~BSN_F_PLAIN) && kind == &bsn_kind_read)
-		return bsn_counted_read(ep, sge, count, remote, id, flags);
-	if (!(flags & ~BSN_F_PLAIN) && kind == &bsn_kind_send)
-		return bsn_counted_send(ep, sge, count, remote, id, flags);
-	return bsn_post_sgl_cold(ep, kind->opcode, sge, bsn_what_count(count), remote, imm, id, flags);
-}
+typedef int bsn_counted_post(struct bsn_ep *ep, const struct bsn_sge *sge, unsigned count,
+			     const struct bsn_remote *remote, uint64_t id, uint32_t flags);
 
-/* A message or RDMA request of @count SGEs. */
-BSN_ALWAYS_INLINE int bsn_build_sgl(struct bsn_ep *ep, const struct bsn_kind *kind,
-				    const struct bsn_sge *sge, unsigned count,
-				    const struct bsn_remote *remote, uint32_t imm, uint64_t id,
-				    uint32_t flags)
+/* A message or RDMA request of one SGE. */
+BSN_ALWAYS_INLINE int bsn_build_one(struct bsn_ep *ep, const struct bsn_kind *kind, const struct bsn_sge *sge,
+				    const struct bsn_remote *remote, uint32_t imm, uint64_t id, uint32_t flags)
 {
 	if (BSN_IS_NULL(ep))
-		return bsn_sq_post_sgl(ep, BSN_WHAT(kind->opcode, flags, bsn_what_count(count)), sge,
-				       remote, imm, id);
+		return bsn_sq_post_sgl(ep, BSN_WHAT(kind->opcode, flags, 1u), sge, remote, imm, id);
 	if (!BSN_BUILDS)
-		return bsn_post_sgl_cold(ep, kind->opcode, sge, bsn_what_count(count), remote, imm, id, flags);
+		return bsn_post_sgl_cold(ep, kind->opcode, sge, 1, remote, imm, id, flags);
+	return bsn_build_known(ep, kind, sge, 1, remote, imm, id, flags);
+}
+
+/* Of @count SGEs. @counted: the function for counts that the compiler does not know. */
+BSN_ALWAYS_INLINE int bsn_build_list(struct bsn_ep *ep, const struct bsn_kind *list, bsn_counted_post *counted,
+				     const struct bsn_sge *sge, unsigned count,
+				     const struct bsn_remote *remote, uint64_t id, uint32_t flags)
+{
+	if (BSN_IS_NULL(ep))
+		return bsn_sq_post_sgl(ep, BSN_WHAT(list->opcode, flags, bsn_what_count(count)), sge,
+				       remote, 0, id);
+	if (!BSN_BUILDS)
+		return bsn_post_sgl_cold(ep, list->opcode, sge, bsn_what_count(count), remote, 0, id, flags);
 	if (__builtin_constant_p(count))
-		return bsn_build_known(ep, kind, sge, count, remote, imm, id, flags);
-	return bsn_build_unknown(ep, kind, sge, count, remote, imm, id, flags);
+		return bsn_build_known(ep, list, sge, count, remote, 0, id, flags);
+	if (!(flags & ~BSN_F_PLAIN))
+		return counted(ep, sge, count, remote, id, flags);
+	return bsn_post_sgl_cold(ep, list->opcode, sge, bsn_what_count(count), remote, 0, id, flags);
 }
 
 /*
@@ -238,7 +241,7 @@ BSN_ALWAYS_INLINE int bsn_put_units(struct bsn_ep *ep, struct bsn_sq *sq, uint8_
 	struct bsn_regs r;
 
 	r.moves_later = true;
-	bsn_begin_peer(&r, sq, bsn_peer_of(ep), prefix_ds, kind, more, id, flags);
+	bsn_begin_peer(&r, sq, bsn_peer_of(ep), prefix_ds, kind, more, bsn_no_imm(), id, flags);
 	if (has_remote)
 		r.ds[n - 1] = bsn_ds_raddr(remote);
 #define BSN_UNIT_TO_REG(i)                                                                         \
@@ -318,7 +321,7 @@ BSN_ALWAYS_INLINE int bsn_try_units(struct bsn_ep *ep, unsigned prefix_ds, unsig
 	{                                                                                          \
 		const bsn_v2 units[] = { BSN_UNITS##count##_VALUES };                              \
                                                                                                    \
-		return bsn_units_cold(ep, opcode, units, remote, bsn_imm_in(kind, more), id, flags); \
+		return bsn_units_cold(ep, opcode, units, remote, bsn_imm_in(kind, more, bsn_no_imm()), id, flags); \
 	}                                                                                          \
 	BSN_ALWAYS_INLINE int name##_try(unsigned prefix_ds, BSN_UNITS##count##_PARAMETERS)        \
 	{                                                                                          \
@@ -336,23 +339,31 @@ BSN_ALWAYS_INLINE int bsn_try_units(struct bsn_ep *ep, unsigned prefix_ds, unsig
 	BSN_UNITS(bsn_peer_send_units##count##_rung, count, BSN_OPCODE_SEND, false, BSN_MORE_LOADED, BSN_F_RUNG) \
 	BSN_UNITS(bsn_peer_rdma_units##count, count, (uint8_t)more, true, BSN_MORE_WHAT, (uint32_t)more) \
 	BSN_UNITS(bsn_peer_message_units##count, count, (uint8_t)more, false, BSN_MORE_WHAT, (uint32_t)more) \
-	BSN_ALWAYS_INLINE int bsn_post_units##count(struct bsn_ep *ep, unsigned opcode, bool has_remote, \
-						    const struct bsn_remote *remote, uint32_t imm, \
-						    uint64_t id, uint32_t flags, const bsn_v2 *units) \
+	BSN_ALWAYS_INLINE int bsn_post_rdma_units##count(                                          \
+		struct bsn_ep *ep, unsigned opcode, const struct bsn_remote *remote, uint32_t imm, uint64_t id, \
+		uint32_t flags, const bsn_v2 *units)                                               \
 	{                                                                                          \
 		const uint64_t slot = (uintptr_t)ep->sq->slot;                                     \
-		const uint64_t what = (uint64_t)imm << 32 | BSN_WHAT(opcode, flags & BSN_F_PLAIN, 0u); \
+		const uint64_t what = (uint64_t)imm << 32 | BSN_WHAT(opcode, flags, 0u);           \
                                                                                                    \
 		if (opcode == BSN_OPCODE_RDMA_WRITE && flags == BSN_F_RUNG)                        \
 			return bsn_peer_write_units##count##_rung(BSN_UNITS##count##_GIVEN(slot)); \
 		if (opcode == BSN_OPCODE_RDMA_WRITE && !flags)                                     \
 			return bsn_peer_write_units##count##_quietly(BSN_UNITS##count##_GIVEN(slot)); \
+		return bsn_peer_rdma_units##count(BSN_UNITS##count##_GIVEN(what));                 \
+	}                                                                                          \
+	BSN_ALWAYS_INLINE int bsn_post_message_units##count(                                       \
+		struct bsn_ep *ep, unsigned opcode, const struct bsn_remote *remote, uint32_t imm, uint64_t id, \
+		uint32_t flags, const bsn_v2 *units)                                               \
+	{                                                                                          \
+		const uint64_t slot = (uintptr_t)ep->sq->slot;                                     \
+		const uint64_t what = (uint64_t)imm << 32 | BSN_WHAT(opcode, flags, 0u);           \
+                                                                                                   \
 		if (opcode == BSN_OPCODE_SEND && flags == BSN_F_RUNG)                              \
 			return bsn_peer_send_units##count##_rung(BSN_UNITS##count##_GIVEN(slot));  \
 		if (opcode == BSN_OPCODE_SEND && !flags)                                           \
 			return bsn_peer_send_units##count##_quietly(BSN_UNITS##count##_GIVEN(slot)); \
-		return has_remote ? bsn_peer_rdma_units##count(BSN_UNITS##count##_GIVEN(what))     \
-				  : bsn_peer_message_units##count(BSN_UNITS##count##_GIVEN(what)); \
+		return bsn_peer_message_units##count(BSN_UNITS##count##_GIVEN(what));              \
 	}
 #define BSN_UNITS2_GIVEN(more) ep, more, remote, id, units[0], units[1]
 #define BSN_UNITS3_GIVEN(more) BSN_UNITS2_GIVEN(more), units[2]
@@ -373,68 +384,124 @@ BSN_POST_UNITS(9)
 #undef BSN_POST_UNITS
 #undef BSN_UNITS
 
-BSN_ALWAYS_INLINE int bsn_post_units(struct bsn_ep *ep, unsigned opcode, bool has_remote, const uint8_t *data,
-				     size_t length, const struct bsn_remote *remote, uint32_t imm,
-				     uint64_t id, uint32_t flags)
-{
-	const bsn_v2 units[BSN_UNITS_MAX] = {
-		bsn_unit(data, length, 0), bsn_unit(data, length, 1), bsn_unit(data, length, 2),
-		bsn_unit(data, length, 3), bsn_unit(data, length, 4), bsn_unit(data, length, 5),
-		bsn_unit(data, length, 6), bsn_unit(data, length, 7), bsn_unit(data, length, 8),
-	};
-
-	switch (bsn_units_of(length)) {
-	case 2: return bsn_post_units2(ep, opcode, has_remote, remote, imm, id, flags, units);
-	case 3: return bsn_post_units3(ep, opcode, has_remote, remote, imm, id, flags, units);
-	case 4: return bsn_post_units4(ep, opcode, has_remote, remote, imm, id, flags, units);
-	case 5: return bsn_post_units5(ep, opcode, has_remote, remote, imm, id, flags, units);
-	case 6: return bsn_post_units6(ep, opcode, has_remote, remote, imm, id, flags, units);
-	case 7: return bsn_post_units7(ep, opcode, has_remote, remote, imm, id, flags, units);
-	case 8: return bsn_post_units8(ep, opcode, has_remote, remote, imm, id, flags, units);
-	default: return bsn_post_units9(ep, opcode, has_remote, remote, imm, id, flags, units);
+/* Of rdma or message; a file that posts one of both does not take the time to compile the other's. */
+#define BSN_POST_ALL_UNITS(rdma)                                                                   \
+	BSN_ALWAYS_INLINE int bsn_post_##rdma##_units(struct bsn_ep *ep, unsigned opcode, const uint8_t *data, \
+						      size_t length, const struct bsn_remote *remote, \
+						      uint32_t imm, uint64_t id, uint32_t flags)   \
+	{                                                                                          \
+		const bsn_v2 units[BSN_UNITS_MAX] = {                                              \
+			bsn_unit(data, length, 0), bsn_unit(data, length, 1), bsn_unit(data, length, 2), \
+			bsn_unit(data, length, 3), bsn_unit(data, length, 4), bsn_unit(data, length, 5), \
+			bsn_unit(data, length, 6), bsn_unit(data, length, 7), bsn_unit(data, length, 8), \
+		};                                                                                 \
+                                                                                                   \
+		switch (bsn_units_of(length)) {                                                    \
+		case 2: return bsn_post_##rdma##_units2(ep, opcode, remote, imm, id, flags, units); \
+		case 3: return bsn_post_##rdma##_units3(ep, opcode, remote, imm, id, flags, units); \
+		case 4: return bsn_post_##rdma##_units4(ep, opcode, remote, imm, id, flags, units); \
+		case 5: return bsn_post_##rdma##_units5(ep, opcode, remote, imm, id, flags, units); \
+		case 6: return bsn_post_##rdma##_units6(ep, opcode, remote, imm, id, flags, units); \
+		case 7: return bsn_post_##rdma##_units7(ep, opcode, remote, imm, id, flags, units); \
+		case 8: return bsn_post_##rdma##_units8(ep, opcode, remote, imm, id, flags, units); \
+		default: return bsn_post_##rdma##_units9(ep, opcode, remote, imm, id, flags, units); \
+		}                                                                                  \
 	}
+BSN_POST_ALL_UNITS(rdma)
+BSN_POST_ALL_UNITS(message)
+#undef BSN_POST_ALL_UNITS
+
+/* Whether the compiler knows that inline data are so many units. */
+BSN_ALWAYS_INLINE bool bsn_are_units(size_t length)
+{
+	return __builtin_constant_p(length) && length > BSN_DS_INLINE_MAX && bsn_units_of(length) <= BSN_UNITS_MAX;
 }
 
-/* A message or WRITE whose bytes are copied into the WQE. */
-BSN_ALWAYS_INLINE int bsn_build_inline(struct bsn_ep *ep, const struct bsn_kind *kind,
-				       const void *data, uint32_t length,
-				       const struct bsn_remote *remote, uint32_t imm, uint64_t id,
-				       uint32_t flags)
+/* Or one. */
+BSN_ALWAYS_INLINE bool bsn_is_unit(size_t length)
 {
-	const unsigned opcode = kind->opcode;
-	const bool has_remote = kind->has_remote;
-	const bool are_units = __builtin_constant_p(length) && length > BSN_DS_INLINE_MAX &&
-			       bsn_units_of(length) <= BSN_UNITS_MAX;
-	const bool is_known = are_units || (__builtin_constant_p(length) && length <= BSN_DS_INLINE_MAX);
+	return __builtin_constant_p(length) && length <= BSN_DS_INLINE_MAX;
+}
+
+/* To one peer. */
+BSN_ALWAYS_INLINE int bsn_try_inline(struct bsn_sq *sq, const struct bsn_kind *kind, const void *data, size_t length,
+				     const struct bsn_remote *remote, uint32_t imm, uint64_t id, uint32_t flags)
+{
+	return bsn_put_data(sq, &sq->limit, NULL, 0, kind->opcode, (const uint8_t *)data, length, 0, remote,
+			    kind->has_remote, imm, id, flags);
+}
+
+/* Whether there is room for one to many peers. */
+BSN_ALWAYS_INLINE bool bsn_fits_inline(const struct bsn_sq *sq, const struct bsn_kind *kind, size_t length)
+{
+	return bsn_are_units(length) ? bsn_fit_units(sq, kind->has_remote, length) : bsn_has_peer_room(sq);
+}
+
+/* A WRITE whose bytes are copied into the WQE. */
+BSN_ALWAYS_INLINE int bsn_build_rdma_inline(struct bsn_ep *ep, const struct bsn_kind *kind, const void *data,
+					    uint32_t length, const struct bsn_remote *remote, uint32_t imm,
+					    uint64_t id, uint32_t flags)
+{
 	struct bsn_sq *sq;
 	size_t bytes = length;
 	int err;
 
 	if (!BSN_BUILDS || BSN_IS_NULL(ep) || (flags & ~BSN_F_ALL))
-		return bsn_post_inline_cold(ep, opcode, data, length, remote, imm, id, flags);
+		return bsn_post_inline_cold(ep, kind->opcode, data, length, remote, imm, id, flags);
 	sq = ep->sq;
 	if (!__builtin_constant_p(length))
 		BSN_HIDE(bytes); /* one register: the compiler would copy what it knows to have 32 bits */
-	if (opcode == BSN_OPCODE_SEND && !is_known && !bsn_fits(sq, sq->limit, BSN_BB_SIZE))
-		return bsn_has_peer_room(sq) ? bsn_post_data(ep, kind, data, bytes, NULL, imm, id, flags & BSN_F_PLAIN)
-					     : bsn_post_inline_cold(ep, opcode, data, (uint32_t)bytes, NULL, imm,
-								    id, flags & BSN_F_PLAIN);
-	err = bsn_put_data(sq, &sq->limit, NULL, 0, opcode, (const uint8_t *)data, bytes, 0, remote,
-			   has_remote, imm, id, flags);
+	err = bsn_try_inline(sq, kind, data, bytes, remote, imm, id, flags);
 	if (BSN_LIKELY(err <= 0))
 		return err;
-	if (err == BSN_NO_ROOM && (are_units ? bsn_fit_units(sq, has_remote, length) : bsn_has_peer_room(sq))) {
-		if (__builtin_constant_p(length) && length <= BSN_DS_INLINE_MAX)
-			return bsn_post_piece(ep, kind, bsn_ds_short((const uint8_t *)data, length),
-					      remote, id, imm, flags & BSN_F_PLAIN);
-		if (are_units)
-			return bsn_post_units(ep, opcode, has_remote, (const uint8_t *)data, length,
-					      remote, imm, id, flags & BSN_F_PLAIN);
-		return bsn_post_data(ep, kind, data, bytes, remote, imm, id, flags & BSN_F_PLAIN);
+	if (err == BSN_NO_ROOM && bsn_fits_inline(sq, kind, length)) {
+		if (bsn_is_unit(length))
+			return bsn_post_piece(ep, kind, bsn_ds_short((const uint8_t *)data, length), remote, id,
+					      imm, flags & BSN_F_PLAIN);
+		if (bsn_are_units(length))
+			return bsn_post_rdma_units(ep, kind->opcode, (const uint8_t *)data, length, remote, imm,
+						   id, flags & BSN_F_PLAIN);
+		return bsn_post_rdma_data(ep, kind, data, bytes, remote, imm, id, flags & BSN_F_PLAIN);
 	}
 	if (!__builtin_constant_p(length))
 		BSN_HIDE(bytes); /* so that nothing is prepared for the rare case */
-	return bsn_post_inline_cold(ep, opcode, data, (uint32_t)bytes, remote, imm, id, flags);
+	return bsn_post_inline_cold(ep, kind->opcode, data, (uint32_t)bytes, remote, imm, id, flags);
+}
+
+/* A message's. */
+BSN_ALWAYS_INLINE int bsn_build_message_inline(struct bsn_ep *ep, const struct bsn_kind *kind, const void *data,
+					       uint32_t length, uint32_t imm, uint64_t id, uint32_t flags)
+{
+	struct bsn_sq *sq;
+	size_t bytes = length;
+	int err;
+
+	if (!BSN_BUILDS || BSN_IS_NULL(ep) || (flags & ~BSN_F_ALL))
+		return bsn_post_inline_cold(ep, kind->opcode, data, length, NULL, imm, id, flags);
+	sq = ep->sq;
+	if (!__builtin_constant_p(length))
+		BSN_HIDE(bytes); /* as a WRITE's */
+	if (kind->opcode == BSN_OPCODE_SEND && !bsn_is_unit(length) && !bsn_are_units(length) &&
+	    !bsn_fits(sq, sq->limit, BSN_BB_SIZE))
+		return bsn_has_peer_room(sq)
+			       ? bsn_post_message_data(ep, kind->opcode, data, bytes, imm, id, flags & BSN_F_PLAIN)
+			       : bsn_post_inline_cold(ep, kind->opcode, data, (uint32_t)bytes, NULL, imm, id,
+						      flags & BSN_F_PLAIN);
+	err = bsn_try_inline(sq, kind, data, bytes, NULL, imm, id, flags);
+	if (BSN_LIKELY(err <= 0))
+		return err;
+	if (err == BSN_NO_ROOM && bsn_fits_inline(sq, kind, length)) {
+		if (bsn_is_unit(length))
+			return bsn_post_piece(ep, kind, bsn_ds_short((const uint8_t *)data, length), NULL, id, imm,
+					      flags & BSN_F_PLAIN);
+		if (bsn_are_units(length))
+			return bsn_post_message_units(ep, kind->opcode, (const uint8_t *)data, length, NULL, imm,
+						      id, flags & BSN_F_PLAIN);
+		return bsn_post_message_data(ep, kind->opcode, data, bytes, imm, id, flags & BSN_F_PLAIN);
+	}
+	if (!__builtin_constant_p(length))
+		BSN_HIDE(bytes);
+	return bsn_post_inline_cold(ep, kind->opcode, data, (uint32_t)bytes, NULL, imm, id, flags);
 }
 
 BSN_ALWAYS_INLINE int bsn_build_atomic(struct bsn_ep *ep, unsigned opcode,
@@ -518,6 +585,7 @@ BSN_ALWAYS_INLINE int bsn_try_prepared(struct bsn_ep *ep, unsigned prefix_ds, co
 		return prefix_ds == BSN_COMPACT_DS || bsn_fits(sq, sq->peer_limit, bsn_bytes_of_ds(prefix_ds + most))
 			       ? bsn_put_prepared(ep, prefix_ds, most - 1, p, id, flags)
 			       : BSN_NOT_PLAIN;
+	BSN_FORGET(*(struct bsn_prepared *)(uintptr_t)p); /* else it were loaded, not compared where it is */
 	if (p->body_ds == most && bsn_fits(sq, sq->peer_limit, bsn_bytes_of_ds(1 + prefix_ds + most)))
 		return bsn_put_prepared(ep, prefix_ds, most, p, id, flags);
 	return BSN_NOT_PLAIN;

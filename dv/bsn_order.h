@@ -46,13 +46,22 @@ BSN_HEADER_BEGIN
 #endif
 
 /* The same of a vector. */
-#if defined(__clang__)
-#define BSN_HIDE_V2(v) ((void)(v))
-#elif defined(__x86_64__)
-#define BSN_HIDE_V2(v) __asm__("" : "+x"(v))
+#ifdef __x86_64__
+#define BSN_VECTOR_REGISTER "x"
 #else
-#define BSN_HIDE_V2(v) __asm__("" : "+w"(v))
+#define BSN_VECTOR_REGISTER "w"
 #endif
+#ifdef __clang__
+#define BSN_HIDE_V2(v) ((void)(v))
+#define BSN_KEEP_IN_VECTOR(x) ((void)(x))
+#else
+#define BSN_HIDE_V2(v) __asm__("" : "+" BSN_VECTOR_REGISTER(v))
+#define BSN_KEEP_IN_VECTOR(x) __asm__("" : "+" BSN_VECTOR_REGISTER(x))
+#endif
+
+/* A variable gets whatever a register has: it is a parameter that nobody reads. */
+#define BSN_ANY_POINTER(x) __asm__("" : "=r"(x))
+#define BSN_ANY_VECTOR(v)  __asm__("" : "=" BSN_VECTOR_REGISTER(v))
 
 /* The compiler knows nothing of a variable in memory, and loads it anew. */
 #define BSN_FORGET(x) __asm__("" : "+m"(x))
@@ -150,6 +159,7 @@ static inline __attribute__((always_inline)) void bsn_store_wqe(uint8_t *dst, st
 /* 16 bytes in a vector register (x86-64: SSE2, arm64: NEON), as they lie in memory. */
 typedef uint64_t bsn_v2 __attribute__((vector_size(16)));
 typedef bsn_v2 bsn_v2_aliased __attribute__((may_alias));
+typedef uint32_t bsn_v4 __attribute__((vector_size(16)));
 typedef bsn_v2 bsn_v2_unaligned __attribute__((aligned(1), may_alias));
 
 static inline __attribute__((always_inline)) bsn_v2 bsn_v2_load(const void *src)

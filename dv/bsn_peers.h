@@ -56,35 +56,52 @@ BSN_ALWAYS_INLINE bool bsn_is_rung(uint32_t flags)
 
 /*
  * What a parameter of these functions is, the same register for each: the queue, or where the WQE begins, which the
- * caller has loaded; where there is an immediate, word 1 of the control segment; where opcode and flags are not known,
- * these and the immediate above them.
+ * caller has loaded; where opcode and flags are not known, these and the immediate above them. BSN_MORE_IMM: as
+ * BSN_MORE_LOADED, and a vector has the immediate, as in word 1 of the control segment.
  */
-enum bsn_more { BSN_MORE_LOADED, BSN_MORE_CTRL1, BSN_MORE_WHAT };
+enum bsn_more { BSN_MORE_LOADED, BSN_MORE_IMM, BSN_MORE_WHAT };
 
 BSN_ALWAYS_INLINE struct bsn_sq *bsn_sq_in(enum bsn_more kind, uint64_t more, const struct bsn_ep *ep)
 {
-	return kind == BSN_MORE_LOADED ? (struct bsn_sq *)(uintptr_t)more : ep->sq;
+	return kind == BSN_MORE_WHAT ? ep->sq : (struct bsn_sq *)(uintptr_t)more;
 }
 
 BSN_ALWAYS_INLINE uint8_t *bsn_slot_in(enum bsn_more kind, uint64_t more, const struct bsn_sq *sq)
 {
-	return kind == BSN_MORE_LOADED ? (uint8_t *)(uintptr_t)more : sq->slot;
+	return kind == BSN_MORE_WHAT ? sq->slot : (uint8_t *)(uintptr_t)more;
 }
 
-BSN_ALWAYS_INLINE uint32_t bsn_imm_in(enum bsn_more kind, uint64_t more)
+/* Such a vector where there is no immediate: whatever its register has. */
+BSN_ALWAYS_INLINE bsn_v2 bsn_no_imm(void)
 {
-	const struct bsn_be64 ctrl1 = { more };
+	bsn_v2 any;
 
-	if (kind == BSN_MORE_CTRL1)
+	BSN_ANY_VECTOR(any);
+	return any;
+}
+
+BSN_ALWAYS_INLINE bsn_v2 bsn_imm_bits(bool has_imm, uint32_t imm)
+{
+	return has_imm ? (bsn_v2){ bsn_byte_pair_to_be64(0, imm).raw, 0 } : bsn_no_imm();
+}
+
+/* Adds it to the other half of that word, of which a register of vectors is enough. */
+BSN_ALWAYS_INLINE uint64_t bsn_with_imm(uint32_t bits, bsn_v2 imm)
+{
+	const bsn_v4 half = { bits, 0, 0, 0 };
+	uint64_t word = ((bsn_v2)half ^ imm)[0];
+
+	BSN_KEEP_IN_VECTOR(word);
+	return word;
+}
+
+BSN_ALWAYS_INLINE uint32_t bsn_imm_in(enum bsn_more kind, uint64_t more, bsn_v2 imm)
+{
+	const struct bsn_be64 ctrl1 = { imm[0] };
+
+	if (kind == BSN_MORE_IMM)
 		return bsn_imm_of(ctrl1);
 	return kind == BSN_MORE_WHAT ? (uint32_t)(more >> 32) : 0;
-}
-
-/* The opposite; @loaded, if that is what is wanted. */
-BSN_ALWAYS_INLINE uint64_t bsn_more_of(bool has_imm, const void *loaded, const struct bsn_sq *sq, uint32_t imm,
-				       uint32_t flags)
-{
-	return has_imm ? bsn_ctrl1(sq, true, flags, imm).raw : (uintptr_t)loaded;
 }
 
 /*
@@ -93,15 +110,15 @@ BSN_ALWAYS_INLINE uint64_t bsn_more_of(bool has_imm, const void *loaded, const s
  */
 #if BSN_HAS_SHUFFLE
 #define BSN_PIECE_PARAMETERS                                                                       \
-	struct bsn_ep *ep, bsn_v2 data, const struct bsn_remote *remote, uint64_t more, uint64_t id
+	struct bsn_ep *ep, bsn_v2 data, const struct bsn_remote *remote, uint64_t more, uint64_t id, bsn_v2 imm
 #define BSN_PIECE_DATA                            bsn_ds_of_vector(data)
-#define BSN_PIECE_GIVEN(ep, ds, remote, more, id) ep, bsn_vector_of(ds), remote, more, id
+#define BSN_PIECE_GIVEN(ep, ds, remote, more, id, imm) ep, bsn_vector_of(ds), remote, more, id, imm
 #else
 #define BSN_PIECE_PARAMETERS                                                                       \
 	struct bsn_ep *ep, uint64_t data1, const struct bsn_remote *remote, uint64_t data0,        \
-		uint64_t more, uint64_t id
+		uint64_t more, uint64_t id, bsn_v2 imm
 #define BSN_PIECE_DATA                            bsn_ds_of_words((struct bsn_be64){ data0 }, (struct bsn_be64){ data1 })
-#define BSN_PIECE_GIVEN(ep, ds, remote, more, id) ep, (ds).w1.raw, remote, (ds).w0.raw, more, id
+#define BSN_PIECE_GIVEN(ep, ds, remote, more, id, imm) ep, (ds).w1.raw, remote, (ds).w0.raw, more, id, imm
 #endif
 
 BSN_ALWAYS_INLINE const struct bsn_peer *bsn_peer_of(const struct bsn_ep *ep)
@@ -160,14 +177,16 @@ BSN_ALWAYS_INLINE int bsn_piece_cold(struct bsn_ep *ep, unsigned opcode, struct 
  * last, by bsn_end_peer(), and what is kept of it after that.
  */
 BSN_ALWAYS_INLINE void bsn_begin_peer(struct bsn_regs *r, const struct bsn_sq *sq, const struct bsn_peer *peer,
-				      unsigned prefix_ds, enum bsn_more kind, uint64_t more, uint64_t id,
+				      unsigned prefix_ds, enum bsn_more kind, uint64_t more, bsn_v2 imm, uint64_t id,
 				      uint32_t flags)
 {
-	const struct bsn_be64 given = { more };
+	const struct bsn_be64 none = { 0 };
 
 	bsn_keep_peer_id_later(r, peer, id);
-	bsn_begin_of(r, peer, prefix_ds, (struct bsn_be64){ 0 },
-		     kind == BSN_MORE_CTRL1 ? given : bsn_ctrl1(sq, true, flags, bsn_imm_in(kind, more)));
+	bsn_begin_of(r, peer, prefix_ds, none,
+		     bsn_ctrl1(sq, true, flags, kind == BSN_MORE_IMM ? 0 : bsn_imm_in(kind, more, imm)));
+	if (kind == BSN_MORE_IMM)
+		r->ds[0].w1.raw = bsn_with_imm((uint32_t)r->ds[0].w1.raw, imm);
 }
 
 /* Its end; it is in registers, all of it. */
@@ -182,13 +201,13 @@ BSN_ALWAYS_INLINE int bsn_end_peer(struct bsn_sq *sq, uint8_t *wqe, struct bsn_r
 BSN_ALWAYS_INLINE int bsn_put_piece(struct bsn_sq *sq, struct bsn_ep *ep, unsigned prefix_ds,
 				    unsigned opcode, struct bsn_ds data,
 				    const struct bsn_remote *remote, bool has_remote, uint64_t id,
-				    enum bsn_more kind, uint64_t more, uint32_t flags)
+				    enum bsn_more kind, uint64_t more, bsn_v2 imm, uint32_t flags)
 {
 	const unsigned ds = 2 + prefix_ds + has_remote;
 	struct bsn_regs r;
 	uint8_t *const wqe = bsn_sq_take_known(sq, &r, bsn_bytes_of_ds(ds));
 
-	bsn_begin_peer(&r, sq, bsn_peer_of(ep), prefix_ds, kind, more, id, flags);
+	bsn_begin_peer(&r, sq, bsn_peer_of(ep), prefix_ds, kind, more, imm, id, flags);
 	if (has_remote) /* flags that are not known take a register, too */
 		r.ds[1 + prefix_ds] = bsn_ds_in(bsn_ds_raddr(remote), kind == BSN_MORE_WHAT);
 	r.ds[ds - 1] = data;
@@ -199,24 +218,24 @@ BSN_ALWAYS_INLINE int bsn_put_piece(struct bsn_sq *sq, struct bsn_ep *ep, unsign
 BSN_ALWAYS_INLINE int bsn_try_piece(struct bsn_sq *sq, struct bsn_ep *ep, unsigned opcode,
 				    struct bsn_ds data, const struct bsn_remote *remote,
 				    bool has_remote, uint64_t id, enum bsn_more kind, uint64_t more,
-				    uint32_t flags)
+				    bsn_v2 imm, uint32_t flags)
 {
 	if (bsn_peer_of(ep)->prefix_ds == BSN_COMPACT_DS) {
 		if (bsn_may_post(sq, BSN_COMPACT_DS, 2 + has_remote, opcode))
 			return bsn_put_piece(sq, ep, BSN_COMPACT_DS, opcode, data, remote,
-					     has_remote, id, kind, more, flags);
+					     has_remote, id, kind, more, imm, flags);
 	} else if (bsn_may_post(sq, BSN_EXTENDED_DS, 2 + has_remote, opcode)) {
 		return bsn_put_piece(sq, ep, BSN_EXTENDED_DS, opcode, data, remote, has_remote, id,
-				     kind, more, flags);
+				     kind, more, imm, flags);
 	}
-	return bsn_piece_cold(ep, opcode, data, has_remote ? remote : NULL, id, bsn_imm_in(kind, more), flags);
+	return bsn_piece_cold(ep, opcode, data, has_remote ? remote : NULL, id, bsn_imm_in(kind, more, imm), flags);
 }
 
 #define BSN_PIECE(name, opcode, has_remote, kind, flags)                                           \
 	BSN_UNCHANGED int name(BSN_PIECE_PARAMETERS)                                               \
 	{                                                                                          \
 		return bsn_try_piece(bsn_sq_in(kind, more, ep), ep, opcode, BSN_PIECE_DATA, remote, \
-				     has_remote, id, kind, more, flags);                           \
+				     has_remote, id, kind, more, imm, flags);                      \
 	}
 /* Of each common set of flags; and of any. */
 #define BSN_PIECES(name, opcode, has_remote, kind)                                                 \
@@ -226,11 +245,11 @@ BSN_ALWAYS_INLINE int bsn_try_piece(struct bsn_sq *sq, struct bsn_ep *ep, unsign
 	BSN_PIECE(name##_rung, opcode, has_remote, kind, BSN_F_RUNG)                               \
 	BSN_PIECE(name##_any, opcode, has_remote, BSN_MORE_WHAT, (uint32_t)more)
 BSN_PIECES(bsn_peer_write, BSN_OPCODE_RDMA_WRITE, true, BSN_MORE_LOADED)
-BSN_PIECES(bsn_peer_write_imm, BSN_OPCODE_RDMA_WRITE_IMM, true, BSN_MORE_CTRL1)
+BSN_PIECES(bsn_peer_write_imm, BSN_OPCODE_RDMA_WRITE_IMM, true, BSN_MORE_IMM)
 BSN_PIECES(bsn_peer_read, BSN_OPCODE_RDMA_READ, true, BSN_MORE_LOADED)
 BSN_PIECES(bsn_peer_send, BSN_OPCODE_SEND, false, BSN_MORE_LOADED)
-BSN_PIECES(bsn_peer_send_imm, BSN_OPCODE_SEND_IMM, false, BSN_MORE_CTRL1)
-BSN_PIECES(bsn_peer_send_inval, BSN_OPCODE_SEND_INVAL, false, BSN_MORE_CTRL1)
+BSN_PIECES(bsn_peer_send_imm, BSN_OPCODE_SEND_IMM, false, BSN_MORE_IMM)
+BSN_PIECES(bsn_peer_send_inval, BSN_OPCODE_SEND_INVAL, false, BSN_MORE_IMM)
 #undef BSN_PIECES
 #undef BSN_PIECE
 
@@ -251,15 +270,15 @@ BSN_ALWAYS_INLINE int bsn_put_peer_sges(struct bsn_sq *sq, uint8_t *slot,
 					const struct bsn_peer *peer, unsigned prefix_ds,
 					unsigned opcode, bool has_remote, const struct bsn_sge *sge,
 					unsigned count, const struct bsn_remote *remote,
-					enum bsn_more kind, uint64_t more, uint64_t id,
-					uint32_t flags)
+					enum bsn_more kind, uint64_t more, bsn_v2 imm,
+					uint64_t id, uint32_t flags)
 {
 	const unsigned n = 1 + prefix_ds + has_remote, ds = n + count;
 	const bool are_many = count > 2;
 	struct bsn_regs r;
 
 	r.moves_later = true;
-	bsn_begin_peer(&r, sq, peer, prefix_ds, kind, more, id, flags);
+	bsn_begin_peer(&r, sq, peer, prefix_ds, kind, more, imm, id, flags);
 	if (has_remote)
 		r.ds[n - 1] = bsn_ds_in(bsn_ds_raddr(remote), true);
 	if (are_many) {
@@ -294,7 +313,7 @@ BSN_ALWAYS_INLINE bool bsn_peers_take(const struct bsn_sq *sq, unsigned opcode, 
 BSN_ALWAYS_INLINE int bsn_try_several(struct bsn_ep *ep, struct bsn_sq *sq, unsigned prefix_ds,
 				      unsigned opcode, bool has_remote, const struct bsn_sge *sge,
 				      unsigned count, const struct bsn_remote *remote,
-				      enum bsn_more kind, uint64_t more, uint64_t id, uint32_t flags)
+				      enum bsn_more kind, uint64_t more, bsn_v2 imm, uint64_t id, uint32_t flags)
 {
 	uint8_t *const slot = bsn_slot_in(kind, more, sq);
 
@@ -304,7 +323,7 @@ BSN_ALWAYS_INLINE int bsn_try_several(struct bsn_ep *ep, struct bsn_sq *sq, unsi
 	    !bsn_fits(sq, sq->peer_limit, 3 * BSN_BB_SIZE))
 		return BSN_NOT_PLAIN;
 	return bsn_put_peer_sges(sq, slot, bsn_peer_of(ep), prefix_ds, opcode, has_remote, sge, count,
-				 remote, kind, more, id, flags);
+				 remote, kind, more, imm, id, flags);
 }
 
 /*
@@ -316,8 +335,9 @@ BSN_ALWAYS_INLINE int bsn_try_several(struct bsn_ep *ep, struct bsn_sq *sq, unsi
  */
 #define BSN_SGES_PARAMETERS                                                                     \
 	struct bsn_ep *ep, const struct bsn_sge *sge, const struct bsn_remote *remote, uint64_t id, \
-		uint64_t more __attribute__((unused)), struct bsn_sq *sq __attribute__((unused))
-#define BSN_SGES_ARGUMENTS ep, sge, remote, id, more, sq
+		uint64_t more __attribute__((unused)), struct bsn_sq *sq __attribute__((unused)),       \
+		bsn_v2 imm __attribute__((unused))
+#define BSN_SGES_ARGUMENTS ep, sge, remote, id, more, sq, imm
 
 /*
  * Each address vector has a function: gcc would save registers for what both need. @attempt: by @prefix_ds. The
@@ -345,15 +365,15 @@ BSN_ALWAYS_INLINE int bsn_try_several(struct bsn_ep *ep, struct bsn_sq *sq, unsi
 	BSN_UNCHANGED int name##_full(BSN_SGES_PARAMETERS)                                      \
 	{                                                                                          \
 		return bsn_post_sgl_cold(ep, opcode, sge, count, (has_remote) ? remote : NULL,     \
-					 bsn_imm_in(kind, more), id, (flags) & BSN_F_PLAIN);       \
+					 bsn_imm_in(kind, more, imm), id, (flags) & BSN_F_PLAIN);       \
 	}                                                                                          \
 	BSN_UNCHANGED int name##_cold(BSN_SGES_PARAMETERS)                                      \
 	{                                                                                          \
 		return bsn_sq_post_sgl(ep, BSN_WHAT(opcode, (flags) & BSN_F_PLAIN, count), sge,    \
-				       (has_remote) ? remote : NULL, bsn_imm_in(kind, more), id);  \
+				       (has_remote) ? remote : NULL, bsn_imm_in(kind, more, imm), id);  \
 	}                                                                                          \
 	BSN_BY_VECTOR(name, BSN_SGES,                      \
-		      bsn_try_several(ep, sq, prefix_ds, opcode, has_remote, sge, count, remote, kind, more, id, \
+		      bsn_try_several(ep, sq, prefix_ds, opcode, has_remote, sge, count, remote, kind, more, imm, id, \
 				      flags))
 #define BSN_EACH_COUNT(X, name, ...)                                                               \
 	X(name##2, 2u, __VA_ARGS__)                                                                \
@@ -363,11 +383,11 @@ BSN_ALWAYS_INLINE int bsn_try_several(struct bsn_ep *ep, struct bsn_sq *sq, unsi
 	BSN_EACH_COUNT(BSN_SEVERAL, name##_quietly, opcode, has_remote, kind, 0u)                  \
 	BSN_EACH_COUNT(BSN_SEVERAL, name##_rung, opcode, has_remote, kind, BSN_F_RUNG)
 BSN_SEVERALS(bsn_peer_write, BSN_OPCODE_RDMA_WRITE, true, BSN_MORE_LOADED)
-BSN_SEVERALS(bsn_peer_write_imm, BSN_OPCODE_RDMA_WRITE_IMM, true, BSN_MORE_CTRL1)
+BSN_SEVERALS(bsn_peer_write_imm, BSN_OPCODE_RDMA_WRITE_IMM, true, BSN_MORE_IMM)
 BSN_SEVERALS(bsn_peer_read, BSN_OPCODE_RDMA_READ, true, BSN_MORE_LOADED)
 BSN_SEVERALS(bsn_peer_send, BSN_OPCODE_SEND, false, BSN_MORE_LOADED)
-BSN_SEVERALS(bsn_peer_send_imm, BSN_OPCODE_SEND_IMM, false, BSN_MORE_CTRL1)
-BSN_SEVERALS(bsn_peer_send_inval, BSN_OPCODE_SEND_INVAL, false, BSN_MORE_CTRL1)
+BSN_SEVERALS(bsn_peer_send_imm, BSN_OPCODE_SEND_IMM, false, BSN_MORE_IMM)
+BSN_SEVERALS(bsn_peer_send_inval, BSN_OPCODE_SEND_INVAL, false, BSN_MORE_IMM)
 BSN_EACH_COUNT(BSN_SEVERAL, bsn_peer_rdma, (uint8_t)more, true, BSN_MORE_WHAT, (uint32_t)more)
 BSN_EACH_COUNT(BSN_SEVERAL, bsn_peer_message, (uint8_t)more, false, BSN_MORE_WHAT, (uint32_t)more)
 #undef BSN_SEVERALS
@@ -388,7 +408,8 @@ enum bsn_usual { BSN_QUIETLY, BSN_RUNG, BSN_USUAL };
 
 /*
  * What the inline code knows of an opcode; the compiler replaces each field by its value. @needs: bits of
- * bsn_sq.can. A program contains the functions for the opcodes that it posts.
+ * bsn_sq.can. A program contains the functions for the opcodes that it posts. bsn_kind_write has those for one SGE,
+ * bsn_list_write those for several, too: so a file that posts no lists does not take the time to compile them.
  */
 struct bsn_kind {
 	unsigned opcode, needs;
@@ -400,21 +421,25 @@ struct bsn_kind {
 #ifdef __OPTIMIZE__
 #define BSN_BUILT(...) __VA_ARGS__
 #else
-#define BSN_BUILT(...) { NULL, NULL, NULL, NULL }, NULL, { { NULL } }, { { NULL } }, { NULL }
+#define BSN_BUILT(...) BSN_NO_PIECES, BSN_NO_LISTS
 #endif
+#define BSN_NO_PIECES { NULL, NULL, NULL, NULL }, NULL
+#define BSN_NO_LISTS  { { NULL } }, { { NULL } }, { NULL }
 #define BSN_THREE(name, after) { name##2##after, name##3##after, name##4##after }
+#define BSN_PIECES(name)                                                                           \
+	{ bsn_peer_##name##_quietly, bsn_peer_##name##_signaled, bsn_peer_##name##_rung_quietly,   \
+	  bsn_peer_##name##_rung },                                                                \
+		bsn_peer_##name##_any
+#define BSN_LISTS(name, any)                                                                       \
+	{ BSN_THREE(bsn_peer_##name##_quietly, ), BSN_THREE(bsn_peer_##name##_rung, ) },           \
+		{ BSN_THREE(bsn_peer_##name##_quietly, _full), BSN_THREE(bsn_peer_##name##_rung, _full) }, \
+		BSN_THREE(any, )
 #define BSN_KIND(name, opcode, needs, has_remote, has_imm, any)                                    \
 	static const struct bsn_kind bsn_kind_##name __attribute__((unused)) = {                   \
-		opcode,                                                                            \
-		needs,                                                                             \
-		has_remote,                                                                        \
-		has_imm,                                                                           \
-		BSN_BUILT({ bsn_peer_##name##_quietly, bsn_peer_##name##_signaled,                 \
-			    bsn_peer_##name##_rung_quietly, bsn_peer_##name##_rung },              \
-			  bsn_peer_##name##_any,                                                   \
-			  { BSN_THREE(bsn_peer_##name##_quietly, ), BSN_THREE(bsn_peer_##name##_rung, ) }, \
-			  { BSN_THREE(bsn_peer_##name##_quietly, _full), BSN_THREE(bsn_peer_##name##_rung, _full) }, \
-			  BSN_THREE(any, ))                                                        \
+		opcode, needs, has_remote, has_imm, BSN_BUILT(BSN_PIECES(name), BSN_NO_LISTS)      \
+	};                                                                                         \
+	static const struct bsn_kind bsn_list_##name __attribute__((unused)) = {                   \
+		opcode, needs, has_remote, has_imm, BSN_BUILT(BSN_PIECES(name), BSN_LISTS(name, any)) \
 	};
 BSN_KIND(write, BSN_OPCODE_RDMA_WRITE, 0, true, false, bsn_peer_rdma)
 BSN_KIND(write_imm, BSN_OPCODE_RDMA_WRITE_IMM, 0, true, true, bsn_peer_rdma)
@@ -423,7 +448,11 @@ BSN_KIND(send, BSN_OPCODE_SEND, 0, false, false, bsn_peer_message)
 BSN_KIND(send_imm, BSN_OPCODE_SEND_IMM, 0, false, true, bsn_peer_message)
 BSN_KIND(send_inval, BSN_OPCODE_SEND_INVAL, 0, false, true, bsn_peer_message)
 #undef BSN_KIND
+#undef BSN_LISTS
+#undef BSN_PIECES
 #undef BSN_THREE
+#undef BSN_NO_LISTS
+#undef BSN_NO_PIECES
 #undef BSN_BUILT
 
 /* A parameter that is not read: whatever its register has. */
@@ -431,7 +460,7 @@ BSN_ALWAYS_INLINE const struct bsn_remote *bsn_remote_of(const struct bsn_kind *
 {
 	const struct bsn_remote *none;
 
-	__asm__("" : "=r"(none));
+	BSN_ANY_POINTER(none);
 	return kind->has_remote ? remote : none;
 }
 
@@ -445,26 +474,26 @@ BSN_ALWAYS_INLINE int bsn_post_piece(struct bsn_ep *ep, const struct bsn_kind *k
 	remote = bsn_remote_of(kind, remote);
 	if (__builtin_constant_p(flags) && !(flags & ~(uint32_t)(BSN_F_SIGNALED | BSN_F_RING)))
 		return kind->piece[bsn_piece_index(flags)](BSN_PIECE_GIVEN(
-			ep, data, remote, bsn_more_of(kind->has_imm, ep->sq, ep->sq, imm, flags), id));
+			ep, data, remote, (uintptr_t)ep->sq, id, bsn_imm_bits(kind->has_imm, imm)));
 	if (BSN_LIKELY(flags == BSN_F_RUNG))
 		return kind->piece[bsn_piece_index(BSN_F_RUNG)](BSN_PIECE_GIVEN(
-			ep, data, remote, bsn_more_of(kind->has_imm, ep->sq, ep->sq, imm, BSN_F_RUNG), id));
-	return kind->piece_any(BSN_PIECE_GIVEN(ep, data, remote, what, id));
+			ep, data, remote, (uintptr_t)ep->sq, id, bsn_imm_bits(kind->has_imm, imm)));
+	return kind->piece_any(BSN_PIECE_GIVEN(ep, data, remote, what, id, bsn_no_imm()));
 }
 
 /* Of 2 to BSN_MAX_PLAIN_SGE SGEs, a constant, with such flags. */
 BSN_ALWAYS_INLINE int bsn_post_usual(struct bsn_ep *ep, const struct bsn_kind *kind, enum bsn_usual usual,
 				     const struct bsn_sge *sge, unsigned count,
-				     const struct bsn_remote *remote, uint64_t id, uint32_t imm,
-				     uint32_t flags)
+				     const struct bsn_remote *remote, uint64_t id, uint32_t imm)
 {
 	struct bsn_sq *const sq = ep->sq;
-	const uint64_t more = bsn_more_of(kind->has_imm, sq->slot, sq, imm, flags);
+	const uint64_t slot = (uintptr_t)sq->slot;
+	const bsn_v2 bits = bsn_imm_bits(kind->has_imm, imm);
 
 	remote = bsn_remote_of(kind, remote);
 	if (bsn_fits(sq, sq->peer_limit, 2 * BSN_BB_SIZE))
-		return kind->several[usual][count - 2](ep, sge, remote, id, more, sq);
-	return kind->several_full[usual][count - 2](ep, sge, remote, id, more, sq);
+		return kind->several[usual][count - 2](ep, sge, remote, id, slot, sq, bits);
+	return kind->several_full[usual][count - 2](ep, sge, remote, id, slot, sq, bits);
 }
 
 /* The same with any plain flags. */
@@ -475,13 +504,13 @@ BSN_ALWAYS_INLINE int bsn_post_several(struct bsn_ep *ep, const struct bsn_kind 
 	struct bsn_sq *const sq = ep->sq;
 
 	if (flags == BSN_F_RUNG)
-		return bsn_post_usual(ep, kind, BSN_RUNG, sge, count, remote, id, imm, BSN_F_RUNG);
+		return bsn_post_usual(ep, kind, BSN_RUNG, sge, count, remote, id, imm);
 	if (!flags)
-		return bsn_post_usual(ep, kind, BSN_QUIETLY, sge, count, remote, id, imm, 0);
+		return bsn_post_usual(ep, kind, BSN_QUIETLY, sge, count, remote, id, imm);
 	if (bsn_fits(sq, sq->peer_limit, 2 * BSN_BB_SIZE))
 		return kind->several_any[count - 2](
 			ep, sge, remote, id,
-			(uint64_t)imm << 32 | BSN_WHAT(kind->opcode, flags, 0u), sq);
+			(uint64_t)imm << 32 | BSN_WHAT(kind->opcode, flags, 0u), sq, bsn_no_imm());
 	return bsn_post_sgl_cold(ep, kind->opcode, sge, count, remote, imm, id, flags);
 }
 
@@ -498,7 +527,7 @@ BSN_ALWAYS_INLINE int bsn_try_atomic(struct bsn_ep *ep, struct bsn_sq *sq, unsig
 	if (BSN_UNLIKELY(!(sq->ops >> opcode & 1)))
 		return BSN_NOT_PLAIN;
 	r.moves_later = true;
-	bsn_begin_peer(&r, sq, bsn_peer_of(ep), prefix_ds, BSN_MORE_LOADED, 0, id, flags);
+	bsn_begin_peer(&r, sq, bsn_peer_of(ep), prefix_ds, BSN_MORE_LOADED, 0, bsn_no_imm(), id, flags);
 	r.ds[ds - 3] = bsn_ds_raddr(remote);
 	r.ds[ds - 2] = bsn_ds_in(bsn_ds_operands(swap_add, compare), true);
 	r.ds[ds - 1] = bsn_ds_result(sge);
@@ -661,32 +690,35 @@ BSN_PEER_MESSAGE(bsn_peer_message_data, BSN_MESSAGE_ANY, (uint8_t)what, (uint32_
 #undef BSN_MESSAGE_ARGUMENTS
 #undef BSN_MESSAGE_PARAMETERS
 
-/* With plain flags. */
+/* A WRITE's, with plain flags. */
+BSN_ALWAYS_INLINE int bsn_post_rdma_data(struct bsn_ep *ep, const struct bsn_kind *kind, const void *data,
+					 size_t length, const struct bsn_remote *remote, uint32_t imm,
+					 uint64_t id, uint32_t flags)
+{
+	const uint32_t more = (uint32_t)length - (BSN_DS_INLINE_MAX + 1);
+
+	if (more >= (uint32_t)BSN_LITTLE_MIN - (BSN_DS_INLINE_MAX + 1) && bsn_has_peer_room(ep->sq))
+		return bsn_post_piece(ep, kind, bsn_ds_little((const uint8_t *)data, length, more), remote, id,
+				      imm, flags);
+	if (kind->opcode == BSN_OPCODE_RDMA_WRITE && flags == BSN_F_RUNG)
+		return bsn_peer_write_data_rung(ep, data, length, remote, id);
+	if (kind->opcode == BSN_OPCODE_RDMA_WRITE && !flags)
+		return bsn_peer_write_data_quietly(ep, data, length, remote, id);
+	return bsn_peer_rdma_data(ep, data, length, remote, id,
+				  (uint64_t)imm << 32 | BSN_WHAT(kind->opcode, flags, 0u));
+}
+
+/* A message's. */
 #define BSN_POST_MESSAGE(after)                                                                    \
 	(opcode == BSN_OPCODE_SEND && flags == BSN_F_RUNG ? bsn_peer_send_data_rung##after(ep, data, length, id) \
 	 : opcode == BSN_OPCODE_SEND && !flags ? bsn_peer_send_data_quietly##after(ep, data, length, id) \
 					       : bsn_peer_message_data##after(ep, data, length, id, what))
-BSN_ALWAYS_INLINE int bsn_post_data(struct bsn_ep *ep, const struct bsn_kind *kind, const void *data,
-				    size_t length, const struct bsn_remote *remote, uint32_t imm,
-				    uint64_t id, uint32_t flags)
+BSN_ALWAYS_INLINE int bsn_post_message_data(struct bsn_ep *ep, unsigned opcode, const void *data, size_t length,
+					    uint32_t imm, uint64_t id, uint32_t flags)
 {
-	const unsigned opcode = kind->opcode;
 	const uint64_t what = (uint64_t)imm << 32 | BSN_WHAT(opcode, flags, 0u);
-	const uint32_t more = (uint32_t)length - (BSN_DS_INLINE_MAX + 1);
 
-	if (kind->has_remote && more >= (uint32_t)BSN_LITTLE_MIN - (BSN_DS_INLINE_MAX + 1) && bsn_has_peer_room(ep->sq))
-		return bsn_post_piece(ep, kind, bsn_ds_little((const uint8_t *)data, length, more), remote, id,
-				      imm, flags);
-
-	if (opcode == BSN_OPCODE_RDMA_WRITE && flags == BSN_F_RUNG)
-		return bsn_peer_write_data_rung(ep, data, length, remote, id);
-	if (opcode == BSN_OPCODE_RDMA_WRITE && !flags)
-		return bsn_peer_write_data_quietly(ep, data, length, remote, id);
-	if (kind->has_remote)
-		return bsn_peer_rdma_data(ep, data, length, remote, id, what);
-	if (length > BSN_EXTENDED_INLINE)
-		return BSN_POST_MESSAGE(_else);
-	return BSN_POST_MESSAGE();
+	return length > BSN_EXTENDED_INLINE ? BSN_POST_MESSAGE(_else) : BSN_POST_MESSAGE();
 }
 #undef BSN_POST_MESSAGE
 

@@ -54,10 +54,16 @@ BSN_ALWAYS_INLINE void bsn_sq_advance(struct bsn_sq *sq, size_t bytes)
 #endif
 }
 
+/* This WQE is the last one: a turn to signal changes it, and bsn_ring() publishes it. */
+BSN_ALWAYS_INLINE void bsn_set_last(struct bsn_sq *sq, const uint8_t *wqe)
+{
+	sq->last = (uint32_t)(uintptr_t)wqe;
+}
+
 /* A WQE is not published at once. */
 BSN_ALWAYS_INLINE void bsn_sq_append(struct bsn_sq *sq, const uint8_t *wqe)
 {
-	sq->last = (uint32_t)(uintptr_t)wqe;
+	bsn_set_last(sq, wqe);
 	bsn_set_bits(&sq->publish, BSN_PUBLISH_APPENDED);
 }
 
@@ -317,6 +323,8 @@ BSN_ALWAYS_INLINE int bsn_end(struct bsn_sq *sq, uint8_t *wqe, const struct bsn_
 			      enum bsn_rest rest, size_t length, size_t near, size_t bytes,
 			      uint64_t id, uint32_t flags)
 {
+	const bool is_last = r->keeps_later && bsn_is_appended(flags); /* asked once: later the compiler may know more */
+
 	/* But those that are appended, which are stored once. A choice of two values would keep both in memory by clang 14. */
 	if (!bsn_is_appended(flags) && bsn_are_vectors(r, 1, known, rest) &&
 	    (rest != BSN_REST_NONE || __builtin_constant_p(r->ds[0].w1.raw)))
@@ -328,6 +336,8 @@ BSN_ALWAYS_INLINE int bsn_end(struct bsn_sq *sq, uint8_t *wqe, const struct bsn_
 		bsn_store_ds(wqe + BSN_DS_SIZE * (i), r->ds[i]);
 	BSN_EACH_REG(BSN_STORE_REG)
 #undef BSN_STORE_REG
+	if (is_last)
+		bsn_set_last(sq, wqe); /* before what is kept is found: then nobody needs the address any more */
 	if (r->keeps_later)
 		*(bsn_v2_aliased *)(void *)bsn_peer_ids(sq, wqe) = r->kept;
 	else if (is_kept && peer)
@@ -341,7 +351,10 @@ BSN_ALWAYS_INLINE int bsn_end(struct bsn_sq *sq, uint8_t *wqe, const struct bsn_
 		return bsn_end_turn(sq, bytes, flags);
 	if (flags & BSN_F_RING)
 		return bsn_publish(sq, wqe, bytes, r, known, rest);
-	bsn_sq_append(sq, wqe);
+	if (is_last)
+		bsn_set_bits(&sq->publish, BSN_PUBLISH_APPENDED);
+	else
+		bsn_sq_append(sq, wqe);
 	return 0;
 }
 

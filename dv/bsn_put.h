@@ -45,7 +45,8 @@ BSN_ALWAYS_INLINE int bsn_put_sges(struct bsn_sq *sq, const struct bsn_peer *pee
 				   bool has_remote, uint32_t imm, uint64_t id, uint32_t flags)
 {
 	const unsigned ds = 1 + prefix_ds + has_remote + count;
-	const bool is_early = prefix_ds || (is_apart && ds > BSN_NEAR_DS); /* the id */
+	const bool has_imm = __builtin_constant_p(opcode) && opcode == BSN_OPCODE_RDMA_WRITE_IMM; /* one register more */
+	const bool is_early = prefix_ds || has_imm || (is_apart && ds > BSN_NEAR_DS); /* the id */
 	const bool are_wide = ds > BSN_NEAR_DS && count > 1 && __builtin_constant_p(flags) &&
 			      flags & BSN_F_RING;
 	const enum bsn_rest rest = is_apart && !prefix_ds ? BSN_REST_SGES : BSN_REST_NONE;

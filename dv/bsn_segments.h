@@ -303,6 +303,31 @@ BSN_ALWAYS_INLINE struct bsn_ds bsn_ds_again(const struct bsn_sge *sge)
 	return bsn_ds_plain(sge);
 }
 
+/*
+ * A data pointer, if its length is plain. @in_place: the length is looked at where it is in word 0, so that it is in the
+ * register that a call wants it in. A message, which has a parameter less, had more moves by that.
+ */
+BSN_ALWAYS_INLINE bool bsn_ds_if_plain(struct bsn_ds *ds, const struct bsn_sge *sge, bool in_place)
+{
+#if !BSN_HAS_SHUFFLE
+	if (in_place && !__builtin_constant_p(sge->length)) {
+		const struct bsn_data data = { .lkey = sge->lkey, .addr = sge->addr };
+		uint64_t length = (uint64_t)sge->length << 32;
+
+		BSN_HIDE(length);
+		*ds = bsn_ds_of_words(bsn_to_be64(bsn_data_word(&data, 0) | length),
+				      bsn_to_be64(bsn_data_word(&data, 1)));
+		return BSN_LIKELY((int64_t)length > 0);
+	}
+#else
+	(void)in_place;
+#endif
+	if (!bsn_are_plain(sge, 1))
+		return false;
+	*ds = bsn_ds_data(sge);
+	return true;
+}
+
 /* An atomic's result is 8 B, whatever the SGE says, as in libmlx5's set_data_ptr_seg_atomic(). */
 BSN_ALWAYS_INLINE struct bsn_ds bsn_ds_result(const struct bsn_sge *sge)
 {

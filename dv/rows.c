@@ -186,10 +186,10 @@ BSN_ALWAYS_INLINE int post_peer_any(POST_PARAMETERS(struct bsn_sge *sge),
 #define POST_USUAL(count)                                                                          \
 	if (has_two && what == BSN_WHAT(kind->opcode, BSN_F_RUNG, count##u))                       \
 		return kind->several[BSN_RUNG][(count) - 2](                                       \
-			ep, sge, remote, id, bsn_more_of(kind->has_imm, sq->slot, sq, imm, BSN_F_RUNG), sq); \
+			ep, sge, remote, id, (uintptr_t)sq->slot, sq, bsn_imm_bits(kind->has_imm, imm)); \
 	if (has_two && what == BSN_WHAT(kind->opcode, 0u, count##u))                               \
 		return kind->several[BSN_QUIETLY][(count) - 2](                                    \
-			ep, sge, remote, id, bsn_more_of(kind->has_imm, sq->slot, sq, imm, 0), sq);
+			ep, sge, remote, id, (uintptr_t)sq->slot, sq, bsn_imm_bits(kind->has_imm, imm));
 	POST_USUAL(2)
 	POST_USUAL(3)
 	POST_USUAL(4)
@@ -201,11 +201,14 @@ BSN_ALWAYS_INLINE int post_peer_any(POST_PARAMETERS(struct bsn_sge *sge),
 	if (!has_two)
 		return post_sgl(ep, what, sge, remote, imm, id);
 	if (count_of(what) == 2)
-		return kind->several_any[0](ep, sge, remote, id, (uint64_t)imm << 32 | what, sq);
+		return kind->several_any[0](ep, sge, remote, id, (uint64_t)imm << 32 | what, sq,
+					    bsn_no_imm());
 	if (count_of(what) == 3)
-		return kind->several_any[1](ep, sge, remote, id, (uint64_t)imm << 32 | what, sq);
+		return kind->several_any[1](ep, sge, remote, id, (uint64_t)imm << 32 | what, sq,
+					    bsn_no_imm());
 	if (count_of(what) == 4)
-		return kind->several_any[2](ep, sge, remote, id, (uint64_t)imm << 32 | what, sq);
+		return kind->several_any[2](ep, sge, remote, id, (uint64_t)imm << 32 | what, sq,
+					    bsn_no_imm());
 	return post_sgl(ep, what, sge, remote, imm, id);
 }
 
@@ -360,24 +363,24 @@ BSN_ALWAYS_INLINE int post_peer_data(POST_PARAMETERS(void *data), const struct b
 #define POST_PEER_ANY(name)                                                                        \
 	static __attribute__((noinline)) int post_peer_##name##_any(POST_PARAMETERS(struct bsn_sge *sge)) \
 	{                                                                                          \
-		return post_peer_any(ep, what, sge, remote, imm, id, &bsn_kind_##name, false);     \
+		return post_peer_any(ep, what, sge, remote, imm, id, &bsn_list_##name, false);     \
 	}                                                                                          \
 	static __attribute__((noinline)) int post_peer_##name##_any_now(POST_PARAMETERS(struct bsn_sge *sge)) \
 	{                                                                                          \
-		return post_peer_any(ep, what, sge, remote, imm, id, &bsn_kind_##name, true);      \
+		return post_peer_any(ep, what, sge, remote, imm, id, &bsn_list_##name, true);      \
 	}
 #define POST_PEER_ONE(name, after, flags)                                                          \
 	POST_PEER_TWICE(post_peer_##name##after, struct bsn_sge,                                   \
-			post_peer_one(ep, what, data, remote, imm, id, &bsn_kind_##name, flags,    \
+			post_peer_one(ep, what, data, remote, imm, id, &bsn_list_##name, flags,    \
 				      knows_room ? post_peer_##name##_any_now : post_peer_##name##_any, \
 				      knows_room))
 #define POST_PEER_DATA(name, after, flags, known, of_more)                                        \
 	static __attribute__((noinline)) int post_peer_##name##_short##after(POST_PARAMETERS(void *data)) \
 	{                                                                                          \
-		return post_peer_short(ep, what, data, remote, imm, id, &bsn_kind_##name, flags);  \
+		return post_peer_short(ep, what, data, remote, imm, id, &bsn_list_##name, flags);  \
 	}                                                                                          \
 	POST_PEER_TWICE(post_peer_##name##_data##after, void,                                      \
-			post_peer_data(ep, what, data, remote, imm, id, &bsn_kind_##name, flags,   \
+			post_peer_data(ep, what, data, remote, imm, id, &bsn_list_##name, flags,   \
 				       post_peer_##name##_short##after, known, of_more,           \
 				       post_peer_##name##_data_any, knows_room))
 #define POST_PEER(name)                                                                            \
@@ -390,7 +393,7 @@ BSN_ALWAYS_INLINE int post_peer_data(POST_PARAMETERS(void *data), const struct b
 #define POST_PEER_DATAS(name, known, known_rung, of_more, of_more_rung)                          \
 	static __attribute__((noinline)) int post_peer_##name##_data_any(POST_PARAMETERS(void *data)) \
 	{                                                                                          \
-		return post_peer_data_any(ep, what, data, remote, imm, id, &bsn_kind_##name);      \
+		return post_peer_data_any(ep, what, data, remote, imm, id, &bsn_list_##name);      \
 	}                                                                                          \
 	POST_PEER_DATA(name, , 0u, known, of_more)                                                \
 	POST_PEER_DATA(name, _rung, BSN_F_RUNG, known_rung, of_more_rung)
