@@ -534,7 +534,8 @@ BSN_ALWAYS_INLINE int bsn_build_atomic(struct bsn_ep *ep, unsigned opcode,
 
 /* -- prepared requests --------------------------------------------------------------------------------- */
 
-#define BSN_PREPARED_SGE 3 /* as many as one block takes after the control segment */
+#define BSN_PREPARED_SGE  3 /* as many as one block takes after the control segment */
+#define BSN_PREPARED_READ 4
 
 /**
  * struct bsn_prepared - a request whose body was encoded once, by bsn_prepare()
@@ -547,6 +548,7 @@ struct bsn_prepared {
 	struct bsn_be64 ctrl0; /* opcode and length */
 	struct bsn_be64 ctrl1; /* immediate; loaded together with @ctrl0, aligned to 16 B */
 	uint32_t body_ds;
+	uint32_t peer_ds; /* the same for queues of many peers, and BSN_PREPARED_READ more of READs and atomics */
 	struct bsn_wr wr; /* for paths that do not take bytes */
 	struct bsn_sge sge[BSN_PREPARED_SGE];
 };
@@ -574,21 +576,36 @@ BSN_ALWAYS_INLINE int bsn_put_prepared(struct bsn_ep *ep, unsigned prefix_ds, un
 		       bsn_bytes_of_ds(ds), id, flags);
 }
 
-/* To a peer with such a vector, where there is room for a block. */
+/*
+ * To a peer with such a vector, where there is room for a block. Whether the queue takes READs is asked last, so that
+ * others cost nothing more.
+ */
 BSN_ALWAYS_INLINE int bsn_try_prepared(struct bsn_ep *ep, unsigned prefix_ds, const struct bsn_prepared *p,
 				       uint64_t id, uint32_t flags)
 {
 	const struct bsn_sq *const sq = ep->sq;
 	const unsigned most = BSN_PREPARED_SGE; /* DS of a body */
+	unsigned body_ds;
 
-	if (BSN_LIKELY(p->body_ds == most - 1))
-		return prefix_ds == BSN_COMPACT_DS || bsn_fits(sq, sq->peer_limit, bsn_bytes_of_ds(prefix_ds + most))
-			       ? bsn_put_prepared(ep, prefix_ds, most - 1, p, id, flags)
-			       : BSN_NOT_PLAIN;
+	if (BSN_LIKELY(p->peer_ds == most - 1))
+		goto two;
 	BSN_FORGET(*(struct bsn_prepared *)(uintptr_t)p); /* else it were loaded, not compared where it is */
-	if (p->body_ds == most && bsn_fits(sq, sq->peer_limit, bsn_bytes_of_ds(1 + prefix_ds + most)))
-		return bsn_put_prepared(ep, prefix_ds, most, p, id, flags);
+	body_ds = p->peer_ds;
+	if (body_ds == most)
+		goto three;
+	if (sq->ops >> BSN_OPCODE_RDMA_READ & 1 && body_ds == BSN_PREPARED_READ + most - 1)
+		goto two;
+	if (sq->ops >> BSN_OPCODE_RDMA_READ & 1 && body_ds == BSN_PREPARED_READ + most)
+		goto three;
 	return BSN_NOT_PLAIN;
+two:
+	return prefix_ds == BSN_COMPACT_DS || bsn_fits(sq, sq->peer_limit, bsn_bytes_of_ds(prefix_ds + most))
+		       ? bsn_put_prepared(ep, prefix_ds, most - 1, p, id, flags)
+		       : BSN_NOT_PLAIN;
+three:
+	return bsn_fits(sq, sq->peer_limit, bsn_bytes_of_ds(1 + prefix_ds + most))
+		       ? bsn_put_prepared(ep, prefix_ds, most, p, id, flags)
+		       : BSN_NOT_PLAIN;
 }
 
 #define BSN_PREPARED_PARAMETERS     struct bsn_ep *ep, const struct bsn_prepared *p, uint64_t id

@@ -52,6 +52,7 @@ struct bsn_peer;
 struct bsn_prepared;
 struct bsn_rq;
 struct bsn_sq;
+struct bsn_sq_body;
 
 /** struct bsn_ep - where requests go: a QP with one peer, or a struct bsn_peer */
 struct bsn_ep {
@@ -117,8 +118,9 @@ struct bsn_sq_posts {
 };
 
 /**
- * struct bsn_sq_path - what a queue without rings of its own (plain verbs) does in the place of the
- * functions bsn_sq_*() of the same names; requests were not looked at yet
+ * struct bsn_sq_path - what a queue without rings of its own (plain verbs), or whose posts are looked at first, does in
+ * the place of the functions bsn_sq_*() of the same names; requests were not looked at yet
+ * @post_body, @post_piece: bsn_ep_post_body(), bsn_sq_post_piece(); NULL: as a queue without a path
  */
 struct bsn_sq_path {
 	int (*post_sgl)(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,
@@ -130,6 +132,10 @@ struct bsn_sq_path {
 	int (*ring)(struct bsn_sq *sq);
 	int (*cancel)(struct bsn_sq *sq);
 	uint32_t (*room)(struct bsn_sq *sq); /* requests that would be taken now */
+	int (*post_prepared)(struct bsn_ep *ep, const struct bsn_prepared *p, uint64_t id, unsigned flags);
+	int (*post_body)(struct bsn_ep *ep, const struct bsn_sq_body *body, uint64_t id);
+	int (*post_piece)(struct bsn_ep *ep, uint64_t w1, const struct bsn_remote *remote, uint64_t w0,
+			  uint64_t what, uint64_t id);
 };
 
 /** enum bsn_recv_more - what a receive of a route needs besides being counted */
@@ -259,6 +265,7 @@ struct bsn_sq {
 	uint64_t count_doorbells; /* 8-byte doorbells */
 	uint64_t count_rung;      /* bytes of blocks published by those; all others were by BlueFlame */
 	uint8_t *fenced_limit;    /* @limit would be here if no fence were owed; 0: none is */
+	uint64_t held_ops;        /* opcodes that it takes, too, by its path only */
 };
 
 #define BSN_NEAR_DS    3  /* a block has room for an id after so many units */

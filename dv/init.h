@@ -90,6 +90,9 @@ uint64_t bsn_sq_ops_of(enum bsn_transport transport, bool has_atomics);
  */
 extern const struct bsn_sq_posts bsn_sq_posts_mlx5, bsn_sq_posts_peers, bsn_sq_posts_any;
 
+/* For paths whose requests are not bytes: bsn_sq_post_prepared(). */
+int bsn_sq_post_anew(struct bsn_ep *ep, const struct bsn_prepared *p, uint64_t id, unsigned flags);
+
 /*
  * Whether the queue takes such a request at all, whether or not there is room for it: 0, or why not, with
  * its text. For paths whose requests are not WQEs; bsn_sq_post_sgl() tells the rest.

@@ -184,7 +184,7 @@ static int judge_opcode(const struct request *r)
 
 	if (r->what & UNKNOWN_FLAGS)
 		return refuse(EINVAL, "unknown flags: a post takes BSN_F_*");
-	if (!is_one_of(r->sq->ops, opcode))
+	if (!is_one_of(r->sq->ops | r->sq->held_ops, opcode))
 		return refuse(EOPNOTSUPP, "this transport or device does not have the operation");
 	if (r->what & BSN_F_INLINE && !is_one_of(bsn_wqe_sets.with_gather, opcode))
 		return refuse(EOPNOTSUPP, "this operation sends no data that could be inline");
@@ -451,8 +451,8 @@ int bsn_sq_post_inline(struct bsn_ep *ep, uint32_t what, const void *data,
 	return post_inline(ep, what, data, remote, imm, id);
 }
 
-int bsn_sq_post_piece(struct bsn_ep *ep, uint64_t w1, const struct bsn_remote *remote, uint64_t w0,
-		      uint64_t what, uint64_t id)
+static __attribute__((noinline)) int post_piece(struct bsn_ep *ep, uint64_t w1, const struct bsn_remote *remote,
+						uint64_t w0, uint64_t what, uint64_t id)
 {
 	const uint32_t rest = (uint32_t)what & ((1u << BSN_WHAT_COUNT_SHIFT) - 1);
 	const uint32_t imm = (uint32_t)(what >> 32);
@@ -471,16 +471,23 @@ int bsn_sq_post_piece(struct bsn_ep *ep, uint64_t w1, const struct bsn_remote *r
 	return bsn_sq_post_sgl(ep, (uint32_t)what, &sge, remote, imm, id);
 }
 
-int bsn_sq_post_atomic(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,
-		       const struct bsn_remote *remote, const uint64_t operand[2], uint64_t id)
+int bsn_sq_post_piece(struct bsn_ep *ep, uint64_t w1, const struct bsn_remote *remote, uint64_t w0,
+		      uint64_t what, uint64_t id)
+{
+	if (BSN_LIKELY(ep && ep->sq) && BSN_UNLIKELY(ep->sq->path) && ep->sq->path->post_piece)
+		return ep->sq->path->post_piece(ep, w1, remote, w0, what, id);
+	return post_piece(ep, w1, remote, w0, what, id);
+}
+
+static __attribute__((noinline)) int post_atomic_cold(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,
+						      const struct bsn_remote *remote, const uint64_t operand[2],
+						      uint64_t id)
 {
 	const int err = check_queue(ep);
 	struct request r;
 
 	if (err)
 		return err;
-	if (ep->sq->path)
-		return ep->sq->path->post_atomic(ep, what, sge, remote, operand, id);
 	r = (struct request){ .sq = ep->sq,
 			      .peer = peer_of(ep),
 			      .what = what,
@@ -490,6 +497,14 @@ int bsn_sq_post_atomic(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *s
 			      .operand = operand,
 			      .id = id };
 	return post_any(&r);
+}
+
+int bsn_sq_post_atomic(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,
+		       const struct bsn_remote *remote, const uint64_t operand[2], uint64_t id)
+{
+	if (BSN_LIKELY(ep && ep->sq) && BSN_UNLIKELY(ep->sq->path) && !ep->sq->closed)
+		return ep->sq->path->post_atomic(ep, what, sge, remote, operand, id);
+	return post_atomic_cold(ep, what, sge, remote, operand, id);
 }
 
 int bsn_sq_post_wr(struct bsn_ep *ep, const struct bsn_wr *wr)
@@ -555,6 +570,7 @@ int bsn_prepare(struct bsn_ep *ep, const struct bsn_wr *wr, struct bsn_prepared 
 	p->ctrl0 = bsn_to_be64(bsn_ctrl_word(&ctrl, 0));
 	p->ctrl1 = bsn_to_be64(bsn_ctrl_word(&ctrl, 1));
 	p->body_ds = ctrl.ds - 1;
+	p->peer_ds = p->body_ds + (is_one_of(BSN_OPS_OF_READS, wr->opcode) ? BSN_PREPARED_READ : 0);
 	p->wr = *wr;
 	p->wr.sge = p->sge;
 	if (wr->sge_count)
@@ -562,8 +578,8 @@ int bsn_prepare(struct bsn_ep *ep, const struct bsn_wr *wr, struct bsn_prepared 
 	return 0;
 }
 
-/* For paths whose requests are not bytes: the request again, with its copied inline data. */
-static int post_again(struct bsn_ep *ep, const struct bsn_prepared *p, uint64_t id, unsigned flags)
+/* The request again, with its copied inline data. */
+int bsn_sq_post_anew(struct bsn_ep *ep, const struct bsn_prepared *p, uint64_t id, unsigned flags)
 {
 	struct bsn_wr wr = p->wr;
 	const struct bsn_sge copied = {
@@ -600,8 +616,6 @@ static __attribute__((noinline)) int post_prepared_any(struct bsn_ep *ep, const 
 		return check_queue(ep);
 	if (flags & ~(unsigned)BSN_F_ALL)
 		return refuse(EINVAL, "unknown flags: a post takes BSN_F_*");
-	if (ep->sq->path)
-		return post_again(ep, p, id, flags);
 	if (ep->sq->slot > ep->sq->peer_limit && ep->sq->has_peers) {
 		look_for_room(ep->sq, true);
 		if (ep->sq->slot <= ep->sq->peer_limit) /* so it does not come here again */
@@ -635,10 +649,10 @@ int bsn_sq_post_prepared(struct bsn_ep *ep, const struct bsn_prepared *p, uint64
 	sq = ep->sq;
 	if (BSN_UNLIKELY(flags & ~(unsigned)BSN_F_ALL))
 		return post_prepared_any(ep, p, id, flags);
-	if (sq->can & BSN_CAN_BY_PATH && !sq->closed)
-		return ((const struct bsn_sq_body_path *)sq->path)->post_prepared(ep, p, id, flags);
-	return sq->path || sq->has_peers || sq->slot <= sq->limit ? post_prepared_any(ep, p, id, flags)
-								 : post_prepared_anew(ep, p, id, flags);
+	if (BSN_UNLIKELY(sq->path) && !sq->closed)
+		return sq->path->post_prepared(ep, p, id, flags);
+	return sq->has_peers || sq->slot <= sq->limit ? post_prepared_any(ep, p, id, flags)
+						      : post_prepared_anew(ep, p, id, flags);
 }
 
 /* -- what is no message ----------------------------------------------------------------------------- */
@@ -679,8 +693,8 @@ int bsn_ep_post_body(struct bsn_ep *ep, const struct bsn_sq_body *body, uint64_t
 {
 	struct request r = { .sq = ep->sq, .peer = peer_of(ep), .id = id };
 
-	if (ep->sq->can & BSN_CAN_BY_PATH)
-		return ((const struct bsn_sq_body_path *)ep->sq->path)->post_body(ep, body, id);
+	if (ep->sq->path && ep->sq->path->post_body)
+		return ep->sq->path->post_body(ep, body, id);
 	return post_body(body, &r);
 }
 

@@ -107,6 +107,11 @@ BSN_ALWAYS_INLINE uint8_t *put_ds(uint8_t *at, struct bsn_ds ds)
 	return at + BSN_DS_SIZE;
 }
 
+/* READs and atomics, a bit each: their answers bring data. */
+#define BSN_OPS_OF_READS                                                                           \
+	(1ull << BSN_OPCODE_RDMA_READ | 1ull << BSN_OPCODE_ATOMIC_CS | 1ull << BSN_OPCODE_ATOMIC_FA | \
+	 1ull << BSN_OPCODE_ATOMIC_MASKED_CS | 1ull << BSN_OPCODE_ATOMIC_MASKED_FA)
+
 /* What a WQE consists of that the functions of bsn_sq.h do not build. */
 struct bsn_sq_body {
 	uint32_t what;     /* BSN_WHAT() */
@@ -120,14 +125,6 @@ struct bsn_sq_body {
 
 /* No request that was appended can be taken back: some are other peers'. The bit is in @can. */
 #define BSN_CAN_NOT_CANCEL (1 << 6)
-
-/* The path of a queue without a ring that takes such a body nevertheless: its @can has this bit besides. */
-#define BSN_CAN_BY_PATH (1 << 7)
-struct bsn_sq_body_path {
-	struct bsn_sq_path path; /* first */
-	int (*post_body)(struct bsn_ep *ep, const struct bsn_sq_body *body, uint64_t id);
-	int (*post_prepared)(struct bsn_ep *ep, const struct bsn_prepared *p, uint64_t id, unsigned flags);
-};
 
 /* Shows what room there is, where it is not seen from the slot; also while a fence is owed. */
 void bsn_sq_find_room(struct bsn_sq *sq);

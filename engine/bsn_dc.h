@@ -184,7 +184,8 @@ BSN_API const char *bsn_dc_policy_name(enum bsn_dc_policy policy);
  * @max_reads: READs and atomics that an initiator may have outstanding, as far as is known; 0: no limit. One
  *	more is -EAGAIN: poll, and post it again; the peer keeps its initiator, and other requests are taken
  *	meanwhile. Without a limit the device holds the initiator up, and all that was posted after, while
- *	it has as many on their way as max_rd_atomic of @connect says. Posts cost more with a limit
+ *	it has as many on their way as max_rd_atomic of @connect says. READs and atomics cost
+ *	more with a limit
  * @lag_port: of a bonded device: the port, from 1 on, by which all initiators send, so that a pool for each
  *	port spreads the load; 0: as the driver spreads them
  * @no_repeats: of streams: what was flushed since other peers failed the initiator is not posted again

@@ -350,7 +350,8 @@ int checks_add_qp(struct bsn_qp *qp)
 					    .post_atomic = post_atomic,
 					    .ring = ring,
 					    .cancel = cancel,
-					    .room = room },
+					    .room = room,
+					    .post_prepared = bsn_sq_post_anew },
 				  .inner = qp->sq->path,
 				  .sq = qp->sq,
 				  .qp = qp };

@@ -1,253 +1,220 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Before the queue of an initiator whose READs have a limit. Peers post to the gate, which counts READs and
- * atomics and hands all requests on. Pools without a limit have no gates: their peers post to the queue.
+ * Before the queue of an initiator whose READs have a limit. The inline code does not take READs and atomics: they come
+ * by the queue's path, where they are counted. All other requests cost what they do without a limit.
  */
 #include "rc.h"
 
-#include <stdlib.h>
-
 #include "bsn_build.h"
+#include "posted.h"
 #include "refuse.h"
 #include "sq.h"
 
-/*
- * @count: of READs outstanding; some of them may be done, which is looked at when there are @most
- * @ends: of each of them the queue's index after it, modulo 2^32; a ring, the oldest at @first
- * @mask: the places in the ring, less one
- */
-struct gate {
-	struct bsn_sq sq; /* first: what peers post to */
-	struct bsn_dc_pool *pool;
-	struct initiator *of;
-	uint32_t most, first, count, mask;
-	uint32_t ends[];
-};
-
 static struct gate *gate_of(struct bsn_sq *sq)
 {
-	return (struct gate *)sq;
+	return (struct gate *)(uintptr_t)sq->path;
+}
+
+static struct initiator *initiator_of(struct gate *g)
+{
+	return (struct initiator *)(void *)((uint8_t *)g - offsetof(struct initiator, gate));
 }
 
 /* -- what is outstanding ------------------------------------------------------------------------ */
 
-/* A READ that was not looked at for long ends before all that is outstanding, wherever the index is by now. */
-static void drop_done(struct gate *g)
-{
-	struct bsn_sq *sq = g->of->sq;
-	uint32_t pi, outstanding;
-
-	if (g->pool->rc)
-		rc_queue_look(rc_queue_of(sq));
-	outstanding = bsn_sq_outstanding_bb(sq);
-	pi = bsn_sq_wide_pi(sq);
-	while (g->count && pi - g->ends[g->first] >= outstanding) {
-		g->first = (g->first + 1) & g->mask;
-		g->count--;
-	}
-}
-
-/* Those that were taken back, or refused when they were handed in. */
-static __attribute__((noinline)) void drop_gone(struct gate *g)
-{
-	const uint32_t pi = bsn_sq_wide_pi(g->of->sq);
-
-	while (g->count && (int32_t)(g->ends[(g->first + g->count - 1) & g->mask] - pi) > 0)
-		g->count--;
-}
-
+/* READs and atomics: no other opcode of a queue is in their range. */
 BSN_ALWAYS_INLINE bool is_limited(uint32_t what)
 {
-	const uint64_t limited = 1ull << BSN_OPCODE_RDMA_READ | 1ull << BSN_OPCODE_ATOMIC_CS |
-				 1ull << BSN_OPCODE_ATOMIC_FA | 1ull << BSN_OPCODE_ATOMIC_MASKED_CS |
-				 1ull << BSN_OPCODE_ATOMIC_MASKED_FA;
+	return (uint8_t)(what - BSN_OPCODE_RDMA_READ) <= BSN_OPCODE_ATOMIC_MASKED_FA - BSN_OPCODE_RDMA_READ;
+}
 
-	return is_one_of(limited, (uint8_t)what);
+static uint32_t count_reads(const struct bsn_sq *sq, uint32_t from, uint32_t to)
+{
+	struct bsn_posted posted;
+	uint32_t reads = 0;
+
+	for (uint32_t at = from; at != to; at += posted.count_bb) {
+		posted = bsn_sq_posted_at(sq, (uint16_t)at);
+		reads += is_limited(posted.opcode);
+	}
+	return reads;
+}
+
+/*
+ * The ring tells which are done. Where it does not have all of them any more, or some were taken back, it tells which
+ * are outstanding.
+ */
+static void count_again(struct gate *g, struct bsn_sq *sq)
+{
+	const uint32_t outstanding = bsn_sq_outstanding_bb(sq);
+	const uint32_t pi = bsn_sq_wide_pi(sq), done = pi - outstanding;
+
+	if (!outstanding)
+		g->reads = 0;
+	else if (pi - g->read_pi <= sq->bb_mask + 1u)
+		g->reads -= count_reads(sq, g->read_pi, done);
+	if (g->reads >= g->most)
+		g->reads = count_reads(sq, done, pi);
+	g->read_pi = done;
 }
 
 /* Whoever is refused may have posted in silence, or rung nothing: then nothing would ever tell. */
-static __attribute__((noinline)) int admit_late(struct gate *g)
+static __attribute__((noinline)) int admit(struct bsn_ep *ep)
 {
-	drop_done(g);
-	if (g->count < g->most)
+	struct bsn_dc_pool *pool = pool_of(peer_of(ep));
+	struct gate *g = gate_of(ep->sq);
+
+	if (pool->rc)
+		rc_queue_look(rc_queue_of(ep->sq));
+	count_again(g, ep->sq);
+	if (g->reads < g->most)
 		return 0;
-	g->pool->counters.reads_held++;
-	mark_end(g->pool, g->of);
+	pool->counters.reads_held++;
+	mark_end(pool, initiator_of(g));
 	return refuse(EAGAIN, "this peer's initiator has as many READs and atomics outstanding as the pool "
 			      "allows (max_reads): poll the pool");
 }
 
-BSN_ALWAYS_INLINE int admit(struct gate *g, uint32_t what)
-{
-	return BSN_UNLIKELY(g->count == g->most) && is_limited(what) ? admit_late(g) : 0;
-}
-
-BSN_ALWAYS_INLINE int enter(struct gate *g, struct bsn_ep *ep, uint32_t what)
-{
-	const int err = admit(g, what);
-
-	if (!err)
-		ep->sq = g->of->sq;
-	return err;
-}
-
-BSN_ALWAYS_INLINE int posted(struct gate *g, struct bsn_ep *ep, uint32_t what, int err)
-{
-	ep->sq = &g->sq;
-	if (BSN_UNLIKELY(err))
-		drop_gone(g);
-	else if (is_limited(what))
-		g->ends[(g->first + g->count++) & g->mask] = bsn_sq_wide_pi(g->of->sq);
-	return err;
-}
-
 /* -- posts -------------------------------------------------------------------------------------- */
 
-/* @is_one: by the rows of the most common ones. */
-BSN_ALWAYS_INLINE int post_sges(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,
-				const struct bsn_remote *remote, uint32_t imm, uint64_t id, bool is_one)
+/* As if there were no gate, until leave(). */
+BSN_ALWAYS_INLINE struct gate *enter(struct bsn_sq *sq)
 {
-	struct gate *g = gate_of(ep->sq);
-	const int err = enter(g, ep, what);
+	struct gate *g = gate_of(sq);
 
-	if (err)
-		return err;
-	return posted(g, ep, what,
-		      (is_one ? ep->sq->posts->one : ep->sq->posts->sgl)[BSN_POST_ROW(what, what)](
-			      ep, what, sge, remote, imm, id));
+	sq->path = g->inner;
+	sq->ops ^= sq->held_ops;
+	sq->read_sge = sq->max_sge;
+	return g;
 }
 
-static int post_sgl(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,
-		    const struct bsn_remote *remote, uint32_t imm, uint64_t id)
+BSN_ALWAYS_INLINE int leave(struct gate *g, int err)
 {
-	return post_sges(ep, what, sge, remote, imm, id, false);
+	struct bsn_sq *sq = initiator_of(g)->sq;
+
+	sq->path = &g->path;
+	sq->ops ^= sq->held_ops;
+	sq->read_sge = 0;
+	return err;
 }
 
-static int post_one(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,
-		    const struct bsn_remote *remote, uint32_t imm, uint64_t id)
-{
-	return post_sges(ep, what, sge, remote, imm, id, true);
-}
+/*
+ * Several functions for each way to post, so that none keeps anything for another. A READ that is refused was counted,
+ * too, until all are counted again.
+ * @what: that is posted; @post_read, @post_other: by which functions
+ */
+#define POST(name, parameters, arguments, what, post_read, post_other)                             \
+	static __attribute__((noinline)) int name##_other parameters                               \
+	{                                                                                          \
+		struct gate *g = enter(ep->sq);                                                    \
+                                                                                                   \
+		return leave(g, post_other);                                                       \
+	}                                                                                          \
+	BSN_ALWAYS_INLINE int name##_now parameters                                                \
+	{                                                                                          \
+		struct gate *g = enter(ep->sq);                                                    \
+                                                                                                   \
+		g->reads++;                                                                        \
+		return leave(g, post_read);                                                        \
+	}                                                                                          \
+	static __attribute__((noinline)) int name##_late parameters                                \
+	{                                                                                          \
+		const int err = admit(ep);                                                         \
+                                                                                                   \
+		return err ? err : name##_now arguments;                                           \
+	}                                                                                          \
+	static int name parameters                                                                 \
+	{                                                                                          \
+		const struct gate *g = gate_of(ep->sq);                                            \
+                                                                                                   \
+		if (BSN_UNLIKELY(!is_limited(what)))                                               \
+			return name##_other arguments;                                             \
+		return BSN_UNLIKELY(g->reads >= g->most) ? name##_late arguments : name##_now arguments; \
+	}
 
+/* By the rows of what is signaled, or of any. */
+#define ROW(opcode) (what & BSN_F_SIGNALED ? ep->sq->posts->one : ep->sq->posts->sgl)[BSN_POST_ROW(opcode, what)]
+POST(post_sgl,
+     (struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge, const struct bsn_remote *remote, uint32_t imm,
+      uint64_t id),
+     (ep, what, sge, remote, imm, id), what, ROW(BSN_OPCODE_RDMA_READ)(ep, what, sge, remote, imm, id),
+     ROW(what)(ep, what, sge, remote, imm, id))
+#undef ROW
+
+#define POST_ATOMIC ep->sq->posts->atomic(ep, what, sge, remote, operand, id)
+POST(post_atomic,
+     (struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge, const struct bsn_remote *remote,
+      const uint64_t operand[2], uint64_t id),
+     (ep, what, sge, remote, operand, id), BSN_OPCODE_ATOMIC_FA, POST_ATOMIC, POST_ATOMIC)
+#undef POST_ATOMIC
+
+/* One DS, for which the inline code has found room. */
+#define POST_READ(flags)                                                                           \
+	bsn_post_piece(ep, &bsn_kind_read, bsn_ds_of_words((struct bsn_be64){ w0 }, (struct bsn_be64){ w1 }), \
+		       remote, id, 0, flags)
+POST(post_piece,
+     (struct bsn_ep *ep, uint64_t w1, const struct bsn_remote *remote, uint64_t w0, uint64_t what, uint64_t id),
+     (ep, w1, remote, w0, what, id), (uint32_t)what,
+     what & BSN_F_PLAIN ? POST_READ((uint32_t)what & BSN_F_PLAIN) : POST_READ(0u),
+     bsn_sq_post_piece(ep, w1, remote, w0, what, id))
+#undef POST_READ
+
+#define POST_PREPARED                                                                              \
+	(bsn_has_peer_room(ep->sq) ? bsn_peer_prepared(ep, p, id, flags) : bsn_sq_post_prepared(ep, p, id, flags))
+POST(post_prepared, (struct bsn_ep *ep, const struct bsn_prepared *p, uint64_t id, unsigned flags),
+     (ep, p, id, flags), p->wr.opcode, POST_PREPARED, POST_PREPARED)
+#undef POST_PREPARED
+
+POST(post_body, (struct bsn_ep *ep, const struct bsn_sq_body *body, uint64_t id), (ep, body, id), body->what,
+     bsn_ep_post_body(ep, body, id), bsn_ep_post_body(ep, body, id))
+#undef POST
+
+/* No READ sends anything: it is refused. */
 static int post_inline(struct bsn_ep *ep, uint32_t what, const void *data,
 		       const struct bsn_remote *remote, uint32_t imm, uint64_t id)
 {
-	struct gate *g = gate_of(ep->sq);
-	const int err = enter(g, ep, what);
+	struct gate *g = enter(ep->sq);
 
-	if (err)
-		return err;
-	return posted(g, ep, what, ep->sq->posts->piece[BSN_POST_ROW(what, what)](ep, what, data, remote, imm, id));
-}
-
-static int post_atomic(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,
-		       const struct bsn_remote *remote, const uint64_t operand[2], uint64_t id)
-{
-	struct gate *g = gate_of(ep->sq);
-	const int err = enter(g, ep, what);
-
-	if (err)
-		return err;
-	return posted(g, ep, what, ep->sq->posts->atomic(ep, what, sge, remote, operand, id));
-}
-
-static int post_body(struct bsn_ep *ep, const struct bsn_sq_body *body, uint64_t id)
-{
-	struct gate *g = gate_of(ep->sq);
-	const int err = enter(g, ep, body->what);
-
-	if (err)
-		return err;
-	return posted(g, ep, body->what, bsn_ep_post_body(ep, body, id));
-}
-
-static int post_prepared(struct bsn_ep *ep, const struct bsn_prepared *p, uint64_t id, unsigned flags)
-{
-	struct gate *g = gate_of(ep->sq);
-	const int err = enter(g, ep, p->wr.opcode);
-
-	if (err)
-		return err;
-	return posted(g, ep, p->wr.opcode,
-		      bsn_has_peer_room(ep->sq) ? bsn_peer_prepared(ep, p, id, flags) :
-						  bsn_sq_post_prepared(ep, p, id, flags));
+	return leave(g, bsn_sq_post_inline(ep, what, data, remote, imm, id));
 }
 
 static int ring(struct bsn_sq *sq)
 {
-	const int err = bsn_sq_ring(gate_of(sq)->of->sq);
+	struct gate *g = enter(sq);
 
-	if (err)
-		drop_gone(gate_of(sq));
-	return err;
+	return leave(g, bsn_sq_ring(sq));
 }
 
 static int cancel(struct bsn_sq *sq)
 {
-	const int err = bsn_sq_cancel(gate_of(sq)->of->sq);
+	struct gate *g = enter(sq);
 
-	drop_gone(gate_of(sq));
-	return err;
+	return leave(g, bsn_sq_cancel(sq));
 }
 
+/* Asked of plain verbs alone. */
 static uint32_t room(struct bsn_sq *sq)
 {
-	(void)sq;
-	return 0;
+	const struct bsn_sq_path *inner = gate_of(sq)->inner;
+
+	return inner ? inner->room(sq) : 0;
 }
 
-/* -- life --------------------------------------------------------------------------------------- */
-
-static const struct bsn_sq_body_path path = {
-	.path = { .post_sgl = post_sgl,
-		  .post_inline = post_inline,
-		  .post_atomic = post_atomic,
-		  .ring = ring,
-		  .cancel = cancel,
-		  .room = room },
-	.post_body = post_body,
-	.post_prepared = post_prepared,
-};
-
-#define FOUR(f) f, f, f, f
-#define ALL(f)  { FOUR(f), FOUR(f), FOUR(f), FOUR(f) }
-static const struct bsn_sq_posts posts = { .one = ALL(post_one),
-					   .sgl = ALL(post_sgl),
-					   .piece = ALL(post_inline),
-					   .atomic = post_atomic };
-#undef ALL
-#undef FOUR
-
-int gate_make(struct bsn_dc_pool *pool, struct initiator *i, uint32_t most)
+void gate_put(struct initiator *i, uint32_t most)
 {
-	uint32_t places = 1;
-	struct gate *g;
+	struct bsn_sq *sq = i->sq;
 
-	while (places < most)
-		places *= 2;
-	g = bsn_hot_alloc(sizeof(*g) + places * sizeof(g->ends[0]));
-	if (!g)
-		return -ENOMEM;
-	g->pool = pool;
-	g->of = i;
-	g->most = most;
-	g->mask = places - 1;
-	init_nowhere(&g->sq, i->sq);
-	g->sq.path = &path.path;
-	g->sq.posts = &posts;
-	g->sq.qpn = i->sq->qpn;
-	i->entrance = &g->sq;
-	return 0;
-}
-
-void gate_free(struct initiator *i)
-{
-	if (i->entrance != i->sq)
-		free(i->entrance);
-}
-
-void gate_empty(struct initiator *i)
-{
-	if (i->entrance != i->sq)
-		gate_of(i->entrance)->count = 0;
+	i->gate = (struct gate){ .path = { .post_sgl = post_sgl,
+					   .post_inline = post_inline,
+					   .post_atomic = post_atomic,
+					   .ring = ring,
+					   .cancel = cancel,
+					   .room = room,
+					   .post_prepared = post_prepared,
+					   .post_body = post_body,
+					   .post_piece = post_piece },
+				 .inner = sq->path,
+				 .most = most };
+	sq->held_ops = sq->ops & BSN_OPS_OF_READS;
+	leave(&i->gate, 0);
 }

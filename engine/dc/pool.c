@@ -30,7 +30,7 @@ void init_nowhere(struct bsn_sq *sq, const struct bsn_sq *like)
 	sq->transport = like->transport;
 	sq->has_peers = like->has_peers;
 	sq->ops = like->ops;
-	sq->can = like->can | BSN_CAN_BY_PATH;
+	sq->can = like->can;
 	sq->max_copy = like->max_copy;
 	sq->max_sge = like->max_sge;
 	sq->max_inline = like->max_inline;
@@ -142,10 +142,8 @@ void pool_free(struct bsn_dc_pool *pool)
 static void free_pool(struct bsn_dc_pool *pool)
 {
 	rc_pool_free(pool);
-	for (uint32_t k = 0; k < pool->count; k++) {
-		gate_free(&pool->initiators[k]);
+	for (uint32_t k = 0; k < pool->count; k++)
 		bsn_qp_destroy(pool->initiators[k].qp);
-	}
 	bsn_cq_destroy(pool->cq);
 	handshake_uar_free(&pool->uar);
 	pool_free(pool);
@@ -268,19 +266,11 @@ struct bsn_dc_pool *pool_new(const struct bsn_dc_pool_attr *attr)
 }
 
 /* More READs than a ring has blocks need no counting. */
-static int make_entrances(struct bsn_dc_pool *pool)
+static void put_gates(struct bsn_dc_pool *pool)
 {
-	int err = 0;
-
-	for (uint32_t k = 0; !err && k < pool->count; k++) {
-		struct initiator *i = &pool->initiators[k];
-
-		if (pool->max_reads && pool->max_reads <= i->sq->bb_mask)
-			err = gate_make(pool, i, pool->max_reads);
-		else
-			i->entrance = i->sq;
-	}
-	return err;
+	for (uint32_t k = 0; k < pool->count; k++)
+		if (pool->max_reads && pool->max_reads <= pool->initiators[k].sq->bb_mask)
+			gate_put(&pool->initiators[k], pool->max_reads);
 }
 
 /* Peers of several have requests in one queue: none of them may take back what was appended. */
@@ -296,12 +286,13 @@ static int begin_streams(struct bsn_dc_pool *pool)
 
 int pool_begin(struct bsn_dc_pool *pool)
 {
-	if (slots_make(pool) || make_entrances(pool) || begin_streams(pool))
+	if (slots_make(pool) || begin_streams(pool))
 		return fail(ENOMEM, "no memory");
 	pool->take = pool->rc ? take_anyhow : pool->streams > 1 ? pool->policy->take_stream : pool->policy->take;
 	init_nowhere(&pool->unbound, pool->initiators[0].sq);
 	init_nowhere(&pool->failed, pool->initiators[0].sq);
-	pool->unbound.path = pool->failed.path = &unbound_path.path;
+	put_gates(pool);
+	pool->unbound.path = pool->failed.path = &unbound_path;
 	pool->unbound.posts = &unbound_posts;
 	pool->failed.closed = ENOTCONN;
 	pool->failed.closed_why = "a request to this peer failed: poll what is outstanding, then "
@@ -465,7 +456,7 @@ static int repair(struct bsn_dc_pool *pool, struct initiator *i, uint32_t workin
 		forget_slot(&i->slots[k]);
 		i->slots[k].has_failed = false;
 	}
-	gate_empty(i);
+	i->gate.reads = i->gate.read_pi = 0;
 	i->has_failed = i->is_marked = false;
 	i->generation++;
 	pool->broken--;

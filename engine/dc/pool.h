@@ -7,7 +7,7 @@
  *	policy.c   which slot a peer without one takes
  *	line.c     the line of waiting peers, and their turns
  *	turns.c    the posts of peers that have no slot
- *	gate.c     the posts of peers that have one, where READs have a limit
+ *	gate.c     READs of peers that have one, where READs have a limit
  *	pool.c     its life, polling, and initiators that failed
  *	streams.c  the same of initiators with streams, which fail one by one
  *	connects.c connections as the device counts them
@@ -209,8 +209,22 @@ struct failure {
 };
 
 /**
+ * struct gate
+ * @path: what @sq->path points to
+ * @inner: the queue's own; NULL: mlx5
+ * @most: READs that may be outstanding
+ * @reads: those that are, as far as was looked: some of them may be done, or taken back
+ * @read_pi: its index up to which those that are done were taken from @reads, modulo 2^32
+ */
+struct gate {
+	struct bsn_sq_path path; /* first */
+	const struct bsn_sq_path *inner;
+	uint32_t most, reads, read_pi;
+};
+
+/**
  * struct initiator
- * @entrance: what peers post to: @sq, or where READs have a limit what stands before it
+ * @gate: before its queue, where READs have a limit
  * @slots: a stream each; one, where there are no streams
  * @read_pi: its queue's index up to which the ring was read for the streams of requests
  * @marked_pi: up to here it is known to end with a request that completes
@@ -221,13 +235,14 @@ struct failure {
  */
 struct initiator {
 	struct bsn_qp *qp;
-	struct bsn_sq *sq, *entrance;
+	struct bsn_sq *sq;
 	struct slot *slots;
 	uint32_t read_pi;
 	uint32_t generation;
 	uint32_t failed_streams, held_slots; /* @held_slots: that have something held */
 	uint16_t marked_pi, failed_index;
 	bool is_marked, is_spare, has_failed;
+	struct gate gate;
 };
 
 /* Connections that the device counted: all, and those of them to a target that was only idle for too long. */
@@ -504,7 +519,7 @@ BSN_ALWAYS_INLINE void settle_slot(const struct bsn_dc_pool *pool, struct bsn_pe
 		s->seen_pi = s->sq->pi;
 	set_only_note(peer, PEER_HAS_SLOT, slot_number(pool, s));
 	peer->ctrl_bits = has_streams ? s->ctrl_bits : bsn_signaled_bits();
-	peer->ep.sq = s->of->entrance;
+	peer->ep.sq = s->sq;
 }
 
 /* The same where another peer has the slot, and did not lose its right to post: all that a miss is most often. */
@@ -593,12 +608,8 @@ uint32_t copy_wqe(const struct bsn_sq *sq, uint16_t index, uint8_t *wqe);
 /* A queue without a ring, of endpoints of queues like this one: each post goes to its path. */
 void init_nowhere(struct bsn_sq *sq, const struct bsn_sq *like);
 
-/* gate.c: puts a gate before an initiator's queue. 0; -ENOMEM */
-int gate_make(struct bsn_dc_pool *pool, struct initiator *i, uint32_t most);
-/* If it has one. */
-void gate_free(struct initiator *i);
-/* Nothing of the initiator is outstanding, and its queue begins again. */
-void gate_empty(struct initiator *i);
+/* gate.c: puts a gate before an initiator's queue. */
+void gate_put(struct initiator *i, uint32_t most);
 
 /* streams.c */
 /* A request of a stream failed, or was flushed. True: it is posted again, so nobody is told. */
@@ -615,7 +626,7 @@ bool told_connects(const struct bsn_dc_pool *pool, struct connects *counted);
 /* turns.c */
 /* Of any pool, by the policy's @choose: the peer may have to wait. */
 taking take_anyhow;
-extern const struct bsn_sq_body_path unbound_path;
+extern const struct bsn_sq_path unbound_path;
 extern const struct bsn_sq_posts unbound_posts;
 
 /* Finds a slot for a peer that has none, or lost it. NULL: it has to wait, also for its own requests. */

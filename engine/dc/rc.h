@@ -88,7 +88,7 @@ int rc_target_accept(struct rc_target *target);
 
 /*
  * Stands for the send queue of an initiator: peers post to it, it hands on, and keeps a ring in which a block
- * says of each request how many bytes it moves, so that the pool can read it like that of a device.
+ * says of each request what it is and how many bytes it moves, so that the pool can read it like that of a device.
  */
 struct rc_queue {
 	struct bsn_sq hot; /* first */

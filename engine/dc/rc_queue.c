@@ -30,8 +30,9 @@ void rc_queue_look(struct rc_queue *q)
 
 static void write_block(struct rc_queue *q, unsigned opcode, bool tells, uint64_t bytes)
 {
+	const unsigned data_at = 1 + is_one_of(bsn_wqe_sets.with_raddr, opcode);
 	const struct bsn_ctrl ctrl = { .opcode = opcode,
-				       .ds = 2,
+				       .ds = data_at + 1,
 				       .ce = tells ? BSN_CE_ALWAYS : BSN_CE_ON_FIRST_ERROR };
 	const struct bsn_data data = {
 		.byte_count = bytes < BSN_DATA_MAX_BYTES ? (uint32_t)bytes : BSN_DATA_MAX_BYTES,
@@ -39,7 +40,7 @@ static void write_block(struct rc_queue *q, unsigned opcode, bool tells, uint64_
 	uint8_t *block = q->hot.ring + (size_t)(q->hot.pi & q->hot.bb_mask) * BSN_BB_SIZE;
 
 	bsn_ctrl_encode(block, &ctrl);
-	bsn_data_encode(block + BSN_DS_SIZE, &data);
+	bsn_data_encode(block + data_at * BSN_DS_SIZE, &data);
 	q->hot.pi++;
 	q->hot.wide_pi++;
 }
@@ -59,7 +60,7 @@ static int posted(struct rc_queue *q, int err, uint32_t what, uint64_t bytes)
 {
 	if (BSN_UNLIKELY(err))
 		return count_again(q, err);
-	write_block(q, BSN_OPCODE_SEND, what & BSN_F_SIGNALED, bytes);
+	write_block(q, what & 0xff, what & BSN_F_SIGNALED, bytes);
 	return 0;
 }
 
@@ -176,6 +177,7 @@ static const struct bsn_sq_path path = {
 	.ring = ring,
 	.cancel = cancel,
 	.room = room,
+	.post_prepared = bsn_sq_post_anew,
 };
 
 static void init_hot(struct bsn_sq *hot, const struct bsn_sq *like)

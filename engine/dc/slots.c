@@ -263,7 +263,7 @@ static void bind(struct bsn_dc_pool *pool, struct bsn_peer *peer, struct slot *s
 	s->contention = 0;
 	begin_uses(pool, s, posts);
 	peer->ctrl_bits = s->ctrl_bits;
-	peer->ep.sq = s->of->entrance;
+	peer->ep.sq = s->sq;
 }
 
 void bind_slot(struct bsn_dc_pool *pool, struct bsn_peer *peer, struct slot *s)
@@ -291,7 +291,7 @@ void move_slot(struct bsn_dc_pool *pool, struct slot *s, struct slot *to)
 		return;
 	}
 	peer->ctrl_bits = to->ctrl_bits;
-	peer->ep.sq = to->of->entrance;
+	peer->ep.sq = to->sq;
 }
 
 void revoke_slot(struct bsn_dc_pool *pool, struct slot *s)

@@ -156,13 +156,13 @@ static uint32_t no_room(struct bsn_sq *sq)
 	return 0;
 }
 
-const struct bsn_sq_body_path unbound_path = {
-	.path = { .post_sgl = post_sgl,
-		  .post_inline = post_inline,
-		  .post_atomic = post_atomic,
-		  .ring = ring_nothing,
-		  .cancel = ring_nothing,
-		  .room = no_room },
+const struct bsn_sq_path unbound_path = {
+	.post_sgl = post_sgl,
+	.post_inline = post_inline,
+	.post_atomic = post_atomic,
+	.ring = ring_nothing,
+	.cancel = ring_nothing,
+	.room = no_room,
 	.post_body = post_body,
 	.post_prepared = post_prepared,
 };

@@ -879,7 +879,7 @@ static int post_atomic_wr(struct bsn_ep *ep, uint32_t what, const struct bsn_sge
 	static const struct kind kind_##name = {                                                   \
 		.path = { .post_sgl = post_sgl, .post_inline = post_inline,                        \
 			  .post_atomic = POST_ATOMIC, .ring = RING, .cancel = cancel,              \
-			  .room = room_of },                                                       \
+			  .room = room_of, .post_prepared = bsn_sq_post_anew },                    \
 		.posts = { .one = ROWS(sge, name, LIST_READ, WRITES, SENDS),                       \
 			   .sgl = ROWS(list, name, LIST_READ, WRITES, SENDS),                      \
 			   .piece = ROWS(piece, name, ANY_READ, WRITES, SENDS),                    \

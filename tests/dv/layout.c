@@ -78,7 +78,7 @@ _Static_assert(offsetof(struct bsn_sq, ep) == 0 && offsetof(struct bsn_peer, ep)
 	F(bsn_wr, id) F(bsn_wr, sge) F(bsn_wr, sge_count) F(bsn_wr, flags) F(bsn_wr, remote) \
 	F(bsn_wr, opcode) F(bsn_wr, imm) F(bsn_wr, swap_add) F(bsn_wr, compare) \
 	F(bsn_prepared, body) F(bsn_prepared, ctrl0) F(bsn_prepared, ctrl1) \
-	F(bsn_prepared, body_ds) F(bsn_prepared, wr) F(bsn_prepared, sge) \
+	F(bsn_prepared, body_ds) F(bsn_prepared, peer_ds) F(bsn_prepared, wr) F(bsn_prepared, sge) \
 	F(bsn_part, addr) F(bsn_part, bytes) F(bsn_part, stride) F(bsn_part, lkey) \
 	F(bsn_layout, parts) F(bsn_layout, part_count) F(bsn_layout, rounds) F(bsn_layout, commit) \
 	F(bsn_commit, id) F(bsn_commit, hash) \
