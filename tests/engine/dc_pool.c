@@ -1234,6 +1234,35 @@ static void a_read_that_was_taken_back_is_none(struct bench *b)
 	unmake(&r);
 }
 
+/* Its queue begins again, and nothing that was counted before is left. */
+static void a_repaired_initiator_counts_anew(struct bench *b)
+{
+	const struct bsn_dc_pool_attr attr = { .initiators = 1, .spares = 1, .max_reads = 2 };
+	const struct bsn_sge local = bench_sge(b, 0, 0, LENGTH);
+	const struct bsn_remote nowhere = { 0, 0 };
+	struct rig r;
+
+	make(b, &r, &attr);
+	for (int round = 0; round < 4; round++) { /* both initiators, twice */
+		for (int k = 0; k < 10 * round; k++) /* more than all that was posted to it before */
+			ok(write_to(&r, 0, 1));
+		for (int k = 0; k < 2; k++)
+			ok(read_from(&r, 0, 2, NOW));
+		expect_held(&r, 0);
+		assert_int_equal(work(&r), 2 + 10 * round);
+		for (int k = 0; k < 2; k++)
+			ok(read_from(&r, 0, 4, NOW));
+		expect_held(&r, 0);
+		assert_int_equal(work(&r), 2);
+		ok(bsn_read(r.ep[0], &local, &nowhere, 5, NOW));
+		assert_int_equal(work(&r), 1);
+		expect(&r, 0, 0, 5, BSN_OPCODE_RDMA_READ, IBV_WC_REM_ACCESS_ERR);
+		assert_int_equal(bsn_dc_pool_repair(r.pool), 0);
+		ok(bsn_dc_peer_reset(r.ep[0]));
+	}
+	unmake(&r);
+}
+
 /* -- who fails ---------------------------------------------------------------------------------- */
 
 /* What is kept of a failure: the first one, and the request as it was posted. */
@@ -1644,6 +1673,7 @@ int main(void)
 		{ CASE("a READ that was taken back is none", a_read_that_was_taken_back_is_none), ON_DIRECT },
 		{ CASE("a READ that was taken back is none, on RoCE", a_read_that_was_taken_back_is_none), ON_DIRECT,
 		  .link = CX_LINK_ROCE },
+		{ CASE("a repaired initiator counts anew", a_repaired_initiator_counts_anew), ON_DIRECT },
 		{ CASE("READs at random", reads_at_random), ON_DIRECT },
 		{ CASE("READs at random, on RoCE", reads_at_random), ON_DIRECT, .link = CX_LINK_ROCE },
 		{ CASE("READs at random, by connections", reads_at_random), ON_VERBS },
