@@ -18,7 +18,7 @@ BSN_HEADER_BEGIN
  * nothing across a call.
  */
 #ifdef __OPTIMIZE__
-#define BSN_BUILDS true
+#define BSN_BUILDS 1
 #define BSN_APART  static __attribute__((noinline, unused))
 
 /* The same, with all of its parameters where they are: gcc would leave out one that it knows, and move others. */
@@ -29,10 +29,10 @@ BSN_HEADER_BEGIN
 #endif
 #else
 /*
- * Nothing folds then, and all of this would take seconds to compile: the library's functions build all requests. What
- * nobody calls is emitted, unless it is inline.
+ * Nothing folds then, and all of this would take seconds to compile: the library's functions build all requests, which is
+ * always compiled with optimization. What nobody calls is emitted, unless it is inline.
  */
-#define BSN_BUILDS    false
+#define BSN_BUILDS    0
 #define BSN_APART     static inline
 #define BSN_UNCHANGED static inline
 #endif
@@ -418,7 +418,7 @@ struct bsn_kind {
 	bsn_several_post *several[BSN_USUAL][3], *several_full[BSN_USUAL][3], *several_any[3];
 };
 
-#ifdef __OPTIMIZE__
+#if BSN_BUILDS
 #define BSN_BUILT(...) __VA_ARGS__
 #else
 #define BSN_BUILT(...) BSN_NO_PIECES, BSN_NO_LISTS
