@@ -40,6 +40,9 @@ static inline void unuse(struct uses *u)
 
 enum { KEYS_REMEMBERED = 256 };
 
+/* Of an initiator of a DC pool, which has a bit for each. */
+enum { MOST_DC_STREAMS_LOG2 = 6, MOST_DC_STREAMS = 1 << MOST_DC_STREAMS_LOG2 };
+
 /* Kinds of objects of a device. */
 enum device_use {
 	OF_LANES,

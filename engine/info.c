@@ -239,6 +239,8 @@ void list_dc(struct bsn_device *device)
 	add_feature(device, "dc-lag-port", why_no_lag_port(device));
 	device->no_streams = try_streams(device);
 	if (!device->no_streams) {
+		if (device->streams.log_count > MOST_DC_STREAMS_LOG2)
+			device->streams.log_count = MOST_DC_STREAMS_LOG2;
 		device->info.max_dc_streams = 1u << device->streams.log_count;
 		device->info.max_dc_failed_streams = (1u << device->streams.log_failed) - 1;
 	}

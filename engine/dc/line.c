@@ -120,7 +120,9 @@ void make_room(struct bsn_dc_pool *pool)
 /* Slots of peers whose requests are done are given up. */
 static void leave_done(struct bsn_dc_pool *pool)
 {
-	for (uint16_t at = pool->bound.first; at != NO_SLOT;) {
+	uint16_t at = pool->bound.first;
+
+	for (uint32_t left = pool->bound.count; left; left--) {
 		struct slot *s = &pool->slots[at];
 
 		at = s->next;

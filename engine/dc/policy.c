@@ -16,18 +16,18 @@ static struct slot *slot_at(const struct bsn_dc_pool *pool, uint16_t number)
 
 /*
  * A miss looks at the next few slots, and takes the one that was used least. What the others were used is forgotten,
- * but that it was more than once: then one use still counts when the hand comes round again. So a miss costs the same
- * however many slots were used.
+ * but by the clock that it was more than once: then one use still counts when the hand comes round again. So a miss costs
+ * the same however many slots were used.
  *
- * @LOOK_SIMPLY: a slot is an initiator. @LOOK_AT_STREAMS: a stream. Both leave to look_long() what takes
- * more steps.
+ * @LOOK_SIMPLY: a slot is an initiator. @LOOK_AT_STREAMS: a stream. @LOOK_AT_INITIATORS: the slots are those of initiators
+ * with streams. All leave to others what takes more steps.
  */
-enum look { LOOK_SIMPLY, LOOK_AT_STREAMS };
+enum look { LOOK_SIMPLY, LOOK_AT_STREAMS, LOOK_AT_INITIATORS };
 
-BSN_ALWAYS_INLINE uint32_t take_uses_of_queue(struct slot *s, uint32_t at, uint32_t uses)
+BSN_ALWAYS_INLINE uint32_t take_uses_of_queue(struct slot *s, uint32_t at, uint32_t uses, bool in_order)
 {
 	if (uses)
-		s->seen_pi = (uint16_t)(at - (uses > 1));
+		s->seen_pi = (uint16_t)(at - (!in_order && uses > 1));
 	return uses;
 }
 
@@ -35,7 +35,7 @@ BSN_ALWAYS_INLINE uint32_t take_uses_of_stream(struct slot *s)
 {
 	const uint32_t uses = s->uses;
 
-	s->uses = uses > 1;
+	s->uses = 0;
 	return uses;
 }
 
@@ -48,19 +48,19 @@ static uint32_t take_uses_of_connection(struct slot *s)
 		s->seen_pi++;
 		s->is_new = false;
 	}
-	return take_uses_of_queue(s, at, (uint16_t)(at - s->seen_pi));
+	return take_uses_of_queue(s, at, (uint16_t)(at - s->seen_pi), false);
 }
 
 #define NOT_IDLE (1ull << 32)
 
-BSN_ALWAYS_INLINE uint64_t look_simply(struct slot *s)
+BSN_ALWAYS_INLINE uint64_t look_simply(struct slot *s, bool in_order)
 {
 	const struct bsn_sq *sq = s->sq;
 	const uint32_t done = bsn_sq_done(sq);
 
 	if (BSN_UNLIKELY(!bsn_sq_is_done(sq, (uint16_t)done)))
 		return NOT_IDLE;
-	return take_uses_of_queue(s, done, done - s->seen_pi); /* beyond a lap it is a lot */
+	return take_uses_of_queue(s, done, done - s->seen_pi, in_order); /* beyond a lap it is a lot */
 }
 
 /*
@@ -96,7 +96,9 @@ static uint64_t look_long(struct bsn_dc_pool *pool, struct slot *s)
 		return NOT_IDLE;
 	if (pool->rc)
 		return take_uses_of_connection(s);
-	return pool->streams > 1 ? take_uses_of_stream(s) : take_uses_of_queue(s, done, (uint16_t)(done - s->seen_pi));
+	if (pool->streams > 1)
+		return take_uses_of_stream(s);
+	return take_uses_of_queue(s, done, (uint16_t)(done - s->seen_pi), pool->policy->wants_order);
 }
 
 BSN_ALWAYS_INLINE void move_hand(struct bsn_dc_pool *pool, struct slot *s, struct slot **to, bool in_order)
@@ -106,7 +108,7 @@ BSN_ALWAYS_INLINE void move_hand(struct bsn_dc_pool *pool, struct slot *s, struc
 		return;
 	}
 	while (BSN_UNLIKELY(to >= pool->clock_end))
-		to -= pool->bound.count; /* more than once, where there are fewer than a miss looks at */
+		to -= pool->clock_end - pool->clock; /* more than once, where there are fewer than a miss looks at */
 	pool->hand = to;
 }
 
@@ -125,7 +127,7 @@ BSN_ALWAYS_INLINE struct slot *find_least_used(struct bsn_dc_pool *pool, enum lo
 
 		if (k == 0 && BSN_UNLIKELY(this->is_kept))
 			return NULL;
-		uses = how == LOOK_SIMPLY ? look_simply(this) : look_at_stream(this);
+		uses = how == LOOK_SIMPLY ? look_simply(this, in_order) : look_at_stream(this);
 		s = in_order ? bound_before(pool, this) : s;
 		if (BSN_UNLIKELY(!uses)) {
 			move_hand(pool, s, hand + k + 1, in_order);
@@ -140,6 +142,102 @@ BSN_ALWAYS_INLINE struct slot *find_least_used(struct bsn_dc_pool *pool, enum lo
 		return NULL;
 	move_hand(pool, s, hand + LOOKS, in_order);
 	return best;
+}
+
+/*
+ * A clock of initiators with streams. Which of them were used is seen of one request alone at each look, the one that was
+ * polled last. Whether all that the initiator has is done.
+ */
+BSN_ALWAYS_INLINE bool look_at_initiator(struct initiator *i, const struct bsn_sq *sq)
+{
+	const uint16_t done = bsn_sq_done(sq);
+
+	if ((int16_t)(done - i->seen_pi) > 0) {
+		i->used |= 1ull << bsn_sq_posted_at(sq, done).stream % MOST_DC_STREAMS;
+		i->seen_pi = done;
+	}
+	return bsn_sq_is_done(sq, done);
+}
+
+/* Those of its streams that were not used: first those after the one that was taken last. None: from now on none was. */
+BSN_ALWAYS_INLINE uint64_t unused_streams(struct initiator *i, uint64_t of)
+{
+	const uint64_t unused = of & ~i->used, ahead = unused & ~i->passed;
+
+	if (BSN_UNLIKELY(!unused))
+		i->used = i->passed = 0;
+	return ahead ? ahead : unused;
+}
+
+BSN_ALWAYS_INLINE struct slot *take_stream(struct initiator *i, uint64_t bits)
+{
+	i->passed = bits ^ (bits - 1);
+	return &i->slots[__builtin_ctzll(bits)];
+}
+
+/* Of the next few initiators, nothing of which is outstanding, the first that has one which was not used. */
+BSN_ALWAYS_INLINE struct slot *find_unused_stream(struct bsn_dc_pool *pool)
+{
+	struct slot **const hand = pool->hand;
+
+	BSN_UNROLL for (uint32_t k = 0; k < LOOKS; k++) {
+		struct initiator *const i = hand[k]->of;
+		uint64_t unused;
+
+		if (BSN_UNLIKELY(!look_at_initiator(i, hand[k]->sq)))
+			return NULL;
+		unused = unused_streams(i, i->bound);
+		if (k == LOOKS - 1 && !unused)
+			unused = i->bound;
+		if (BSN_LIKELY(unused)) {
+			move_hand(pool, NULL, hand + k + 1, false);
+			i->seen_pi = i->sq->pi;
+			return take_stream(i, unused);
+		}
+	}
+	return NULL;
+}
+
+static uint64_t idle_streams(const struct bsn_dc_pool *pool, struct initiator *i)
+{
+	const uint32_t outstanding = bsn_sq_outstanding_bb(i->sq);
+	uint64_t idle = 0;
+
+	if (!outstanding && !pool->turns)
+		return i->bound;
+	read_streams(pool, i);
+	for (uint32_t k = 0; k < pool->streams; k++) {
+		const struct slot *s = &i->slots[k];
+
+		if (!s->has_turn && (uint16_t)(i->sq->pi - s->end_pi) >= outstanding)
+			idle |= 1ull << k;
+	}
+	return idle & i->bound;
+}
+
+/* The same of any pool with streams, of the next few initiators that have idle ones. */
+static struct slot *find_stream_long(struct bsn_dc_pool *pool)
+{
+	struct initiator *best = NULL;
+	uint64_t best_idle = 0;
+
+	for (uint32_t left = (uint32_t)(pool->clock_end - pool->clock), looks = LOOKS; left && looks; left--) {
+		struct initiator *i = (*pool->hand)->of;
+		const uint64_t idle = idle_streams(pool, i);
+		uint64_t unused;
+
+		look_at_initiator(i, i->sq);
+		move_hand(pool, NULL, pool->hand + 1, false);
+		if (!idle)
+			continue;
+		unused = unused_streams(i, idle);
+		if (unused)
+			return take_stream(i, unused);
+		best = i;
+		best_idle = idle;
+		looks--;
+	}
+	return best ? take_stream(best, best_idle) : NULL;
 }
 
 /* Of any pool: the least used of the next ones that are idle. */
@@ -163,6 +261,27 @@ static struct slot *find_long(struct bsn_dc_pool *pool, bool in_order)
 	return best;
 }
 
+/* The request that takes a slot is no use of it. */
+BSN_ALWAYS_INLINE void skip_taking(struct slot *s, bool has_streams)
+{
+	if (has_streams)
+		s->uses = (uint16_t)-1;
+	else
+		s->seen_pi = s->sq->pi;
+}
+
+BSN_ALWAYS_INLINE struct slot *find_quickly(struct bsn_dc_pool *pool, enum look how, bool in_order)
+{
+	struct slot *s;
+
+	if (how == LOOK_AT_INITIATORS)
+		return find_unused_stream(pool);
+	s = find_least_used(pool, how, in_order);
+	if (BSN_LIKELY(s))
+		skip_taking(s, how == LOOK_AT_STREAMS);
+	return s;
+}
+
 /* The slot is idle, and in none of the states that want more than this. */
 BSN_ALWAYS_INLINE int take_quickly(TAKING, struct bsn_dc_pool *pool, struct slot *s, bool has_streams)
 {
@@ -177,7 +296,7 @@ BSN_ALWAYS_INLINE int take_quickly(TAKING, struct bsn_dc_pool *pool, struct slot
 /* A clock. */
 static struct slot *find_oldest(struct bsn_dc_pool *pool)
 {
-	return find_long(pool, false);
+	return pool->streams > 1 ? find_stream_long(pool) : find_long(pool, false);
 }
 
 static struct slot *choose_lru(struct bsn_dc_pool *pool, const struct bsn_peer *peer)
@@ -186,6 +305,16 @@ static struct slot *choose_lru(struct bsn_dc_pool *pool, const struct bsn_peer *
 
 	(void)peer;
 	return s ? s : find_oldest(pool);
+}
+
+static __attribute__((noinline)) int take_stream_long(TAKING)
+{
+	struct bsn_dc_pool *pool = pool_of_unbound(ep);
+	struct slot *s = find_stream_long(pool);
+
+	if (s)
+		s->of->seen_pi = s->sq->pi;
+	return take_quickly(ep, what, data, remote, imm, id, pool, s, true);
 }
 
 /* Others wait, or the peer has not lost its slot, but the right to post. */
@@ -213,9 +342,10 @@ static int take_last_done(TAKING)
 		pool->take = pool->policy->take;
 	if (!is_full(pool, ep) || s->sq->qpn != pool->last_done || s->is_kept ||
 	    !bsn_sq_is_done(s->sq, bsn_sq_done(s->sq)))
-		s = NULL;
-	else if (pool->policy->wants_order)
+		return take_anyhow(ep, what, data, remote, imm, id);
+	if (pool->policy->wants_order)
 		slot_is_last_bound(pool, s);
+	skip_taking(s, false);
 	return take_quickly(ep, what, data, remote, imm, id, pool, s, false);
 }
 
@@ -235,12 +365,14 @@ BSN_ALWAYS_INLINE int take_found(TAKING, enum look how, bool in_order)
 
 	if (!is_full(pool, ep))
 		return take_anyhow(ep, what, data, remote, imm, id);
-	s = find_least_used(pool, how, in_order);
+	s = find_quickly(pool, how, in_order);
 	if (BSN_UNLIKELY(!s) && how == LOOK_SIMPLY)
 		return take_in_crowd(ep, what, data, remote, imm, id);
+	if (BSN_UNLIKELY(!s) && how == LOOK_AT_INITIATORS)
+		return take_stream_long(ep, what, data, remote, imm, id);
 	if (in_order && s)
 		slot_is_last_bound(pool, s);
-	return take_quickly(ep, what, data, remote, imm, id, pool, s, how == LOOK_AT_STREAMS);
+	return take_quickly(ep, what, data, remote, imm, id, pool, s, how != LOOK_SIMPLY);
 }
 
 static int take_lru(TAKING)
@@ -250,7 +382,7 @@ static int take_lru(TAKING)
 
 static int take_lru_stream(TAKING)
 {
-	return take_found(ep, what, data, remote, imm, id, LOOK_AT_STREAMS, false);
+	return take_found(ep, what, data, remote, imm, id, LOOK_AT_INITIATORS, false);
 }
 
 /* -- SIEVE ---------------------------------------------------------------------------------------- */
@@ -299,7 +431,7 @@ BSN_ALWAYS_INLINE int take_first_free(TAKING, bool has_streams)
 	link_slots(pool, &pool->free, NO_SLOT, s->next);
 	pool->free.count--;
 	s->is_free = false;
-	list_put_first(pool, &pool->bound, s);
+	circle_put_first(pool, s);
 	pool->counters.bindings += s->last != peer_of(ep);
 	settle_slot(pool, peer_of(ep), s, has_streams);
 	return go_on(ep, what, data, remote, imm, id);
@@ -451,12 +583,12 @@ BSN_ALWAYS_INLINE int take_of_few(TAKING, enum look how)
 
 	if (!is_late(pool, ep) && !pool->kept && pool->misses < pool->epoch &&
 	    (!pool->free.count || pool->bound.count == pool->active))
-		s = find_least_used(pool, how, false);
+		s = find_quickly(pool, how, false);
 	if (BSN_UNLIKELY(!s))
 		return take_anyhow(ep, what, data, remote, imm, id);
 	count_miss(pool, peer_of(ep));
 	before = s->peer;
-	swap_slot(pool, peer_of(ep), s, how == LOOK_AT_STREAMS);
+	swap_slot(pool, peer_of(ep), s, how != LOOK_SIMPLY);
 	set_only_note(before, PEER_HAS_STAMP, stamp_of_now(pool));
 	return go_on(ep, what, data, remote, imm, id);
 }
@@ -468,7 +600,7 @@ static int take_adaptive(TAKING)
 
 static int take_adaptive_stream(TAKING)
 {
-	return take_of_few(ep, what, data, remote, imm, id, LOOK_AT_STREAMS);
+	return take_of_few(ep, what, data, remote, imm, id, LOOK_AT_INITIATORS);
 }
 
 /* -- all of them ---------------------------------------------------------------------------------- */

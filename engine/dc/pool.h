@@ -191,7 +191,7 @@ struct slot {
 };
 _Static_assert(sizeof(struct slot) == 64, "a slot is a cache line");
 
-/* So many of them a miss looks at. */
+/* So many of them, or of initiators with streams, a miss looks at. */
 enum { LOOKS = 3 };
 
 /* Misses, of each active slot, after which their number is thought over. */
@@ -226,6 +226,10 @@ struct gate {
  * struct initiator
  * @gate: before its queue, where READs have a limit
  * @slots: a stream each; one, where there are no streams
+ * @bound: a bit each of its streams that a peer is bound to
+ * @used: of those that were seen to be used since all others were
+ * @passed: up to the one that was taken last
+ * @seen_pi: of streams: the request that was polled last when that was looked at, or took a stream after that
  * @read_pi: its queue's index up to which the ring was read for the streams of requests
  * @marked_pi: up to here it is known to end with a request that completes
  * @generation: how often it was repaired
@@ -237,10 +241,11 @@ struct initiator {
 	struct bsn_qp *qp;
 	struct bsn_sq *sq;
 	struct slot *slots;
+	uint64_t bound, used, passed;
 	uint32_t read_pi;
 	uint32_t generation;
 	uint32_t failed_streams, held_slots; /* @held_slots: that have something held */
-	uint16_t marked_pi, failed_index;
+	uint16_t seen_pi, marked_pi, failed_index;
 	bool is_marked, is_spare, has_failed;
 	struct gate gate;
 };
@@ -275,9 +280,9 @@ struct bsn_dc_pool {
 	uint32_t count; /* of initiators, spares included */
 	uint32_t initiators_wanted;
 	struct slot_list free;  /* that no peer is bound to; those of spares and failed ones apart */
-	struct slot_list bound; /* the last one bound first; a count alone, unless the policy wants the order */
+	struct slot_list bound; /* a circle, the last one bound first; a count alone, unless the policy wants the order */
 	struct slot *sieve;     /* of @bound: that SIEVE looks at next; where there is none, the one after all slots */
-	struct slot **clock;    /* those that are bound, unless the policy wants the order */
+	struct slot **clock;    /* those that are bound, or the first of their streams, unless the policy wants the order */
 	struct slot **clock_end; /* where LOOKS of the first follow again */
 	struct slot **hand;     /* of the clock: what is looked at next */
 	uint32_t last_done;      /* QPN of the completion that was polled last */
@@ -354,6 +359,12 @@ void peers_free(struct bsn_dc_pool *pool);
 /* Makes the slots of all initiators, whose queues are there; -ENOMEM. */
 int slots_make(struct bsn_dc_pool *pool);
 
+/* Its bit among those of its initiator. */
+static inline uint64_t stream_bit(const struct slot *s)
+{
+	return 1ull << (s - s->of->slots);
+}
+
 static inline uint16_t slot_number(const struct bsn_dc_pool *pool, const struct slot *s)
 {
 	return (uint16_t)(s - pool->slots);
@@ -407,10 +418,12 @@ BSN_ALWAYS_INLINE bool is_idle(const struct bsn_dc_pool *pool, struct slot *s)
 /* Whether a peer that was given the slot in its turn has posted. */
 static inline bool has_posted(const struct bsn_dc_pool *pool, struct slot *s)
 {
+	const uint32_t since = bsn_sq_wide_pi(s->sq) - s->counted;
+
 	if (pool->streams == 1)
-		return s->counted != bsn_sq_wide_pi(s->sq);
+		return since;
 	read_streams(pool, s->of);
-	return s->uses;
+	return (uint16_t)(s->end_pi - s->counted - 1) < since;
 }
 
 /* The same up to @pi, all of which the ring still has. */
@@ -469,25 +482,47 @@ BSN_ALWAYS_INLINE void list_remove(struct bsn_dc_pool *pool, struct slot_list *l
 	list->count--;
 }
 
-/* The slot after it, as SIEVE goes, of those that are bound. */
+/* The slot after it, as SIEVE goes, of those that are bound: they are a circle, the first one before the last one. */
 BSN_ALWAYS_INLINE struct slot *bound_before(const struct bsn_dc_pool *pool, const struct slot *s)
 {
-	return &pool->slots[s->before == NO_SLOT ? pool->bound.last : s->before];
+	return &pool->slots[s->before];
+}
+
+BSN_ALWAYS_INLINE void circle_join(struct bsn_dc_pool *pool, struct slot *s)
+{
+	struct slot *first = &pool->slots[pool->bound.first];
+	const uint16_t number = slot_number(pool, s);
+
+	s->next = pool->bound.first;
+	s->before = first->before;
+	pool->slots[first->before].next = number;
+	first->before = number;
+	pool->bound.first = number;
+}
+
+BSN_ALWAYS_INLINE void circle_leave(struct bsn_dc_pool *pool, const struct slot *s)
+{
+	pool->slots[s->before].next = s->next;
+	pool->slots[s->next].before = s->before;
+}
+
+BSN_ALWAYS_INLINE void circle_put_first(struct bsn_dc_pool *pool, struct slot *s)
+{
+	if (pool->bound.count++)
+		circle_join(pool, s);
+	else
+		pool->bound.first = s->next = s->before = slot_number(pool, s);
 }
 
 /* This one was bound last. */
 BSN_ALWAYS_INLINE void slot_is_last_bound(struct bsn_dc_pool *pool, struct slot *s)
 {
-	const uint16_t before = s->before;
-
-	if (before == NO_SLOT)
+	if (s == &pool->slots[pool->bound.first])
 		return;
 	if (pool->sieve == s)
-		pool->sieve = &pool->slots[before];
-	link_slots(pool, &pool->bound, before, s->next);
-	link_slots(pool, &pool->bound, slot_number(pool, s), pool->bound.first);
-	pool->bound.first = slot_number(pool, s);
-	s->before = NO_SLOT;
+		pool->sieve = bound_before(pool, s);
+	circle_leave(pool, s);
+	circle_join(pool, s);
 }
 
 /* The stamp of a peer that is evicted now. */
@@ -513,10 +548,6 @@ BSN_ALWAYS_INLINE void count_miss(struct bsn_dc_pool *pool, const struct bsn_pee
 BSN_ALWAYS_INLINE void settle_slot(const struct bsn_dc_pool *pool, struct bsn_peer *peer, struct slot *s, bool has_streams)
 {
 	s->peer = peer;
-	if (has_streams)
-		s->uses = (uint16_t)-1;
-	else
-		s->seen_pi = s->sq->pi;
 	set_only_note(peer, PEER_HAS_SLOT, slot_number(pool, s));
 	peer->ctrl_bits = has_streams ? s->ctrl_bits : bsn_signaled_bits();
 	peer->ep.sq = s->sq;

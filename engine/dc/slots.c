@@ -44,11 +44,10 @@ static struct slot *nobody(const struct bsn_dc_pool *pool)
 /* Whoever looks at a few in a row need not mind where it ends. */
 static void end_clock(struct bsn_dc_pool *pool)
 {
-	const uint32_t count = pool->bound.count;
+	const uint32_t count = (uint32_t)(pool->clock_end - pool->clock);
 
 	for (uint32_t k = 0; k < LOOKS; k++)
 		pool->clock[count + k] = count ? pool->clock[k % count] : nobody(pool);
-	pool->clock_end = pool->clock + count;
 	if (pool->hand >= pool->clock_end)
 		pool->hand = pool->clock;
 }
@@ -58,7 +57,7 @@ static void put_in_clock(struct bsn_dc_pool *pool, struct slot *s)
 {
 	memmove(pool->hand + 1, pool->hand, (size_t)(pool->clock_end - pool->hand) * sizeof(*pool->hand));
 	*pool->hand++ = s;
-	pool->bound.count++;
+	pool->clock_end++;
 	end_clock(pool);
 }
 
@@ -70,30 +69,39 @@ static void remove_from_clock(struct bsn_dc_pool *pool, const struct slot *s)
 		at++;
 	memmove(at, at + 1, (size_t)(pool->clock_end - at - 1) * sizeof(*at));
 	pool->hand -= pool->hand > at;
-	pool->bound.count--;
+	pool->clock_end--;
 	end_clock(pool);
 }
 
 static void put_bound(struct bsn_dc_pool *pool, struct slot *s)
 {
 	if (!pool->policy->wants_order) {
-		put_in_clock(pool, s);
+		if (!s->of->bound)
+			put_in_clock(pool, s->of->slots);
+		s->of->bound |= stream_bit(s);
+		pool->bound.count++;
 		return;
 	}
 	if (!pool->bound.count)
 		pool->sieve = s;
-	list_put_first(pool, &pool->bound, s);
+	circle_put_first(pool, s);
 }
 
 static void remove_bound(struct bsn_dc_pool *pool, struct slot *s)
 {
 	if (!pool->policy->wants_order) {
-		remove_from_clock(pool, s);
+		s->of->bound &= ~stream_bit(s);
+		if (!s->of->bound)
+			remove_from_clock(pool, s->of->slots);
+		pool->bound.count--;
 		return;
 	}
 	if (pool->sieve == s)
 		pool->sieve = pool->bound.count > 1 ? bound_before(pool, s) : nobody(pool);
-	list_remove(pool, &pool->bound, s);
+	if (pool->bound.first == slot_number(pool, s))
+		pool->bound.first = s->next;
+	circle_leave(pool, s);
+	pool->bound.count--;
 }
 
 /* -- what the ring says ------------------------------------------------------------------------- */
@@ -245,9 +253,12 @@ static void hand_over(struct bsn_dc_pool *pool, struct bsn_peer *peer, struct sl
 /* From now on its uses are counted. @posts: the next request is none. */
 static void begin_uses(const struct bsn_dc_pool *pool, struct slot *s, bool posts)
 {
-	if (pool->streams > 1)
+	if (pool->streams > 1 && pool->policy->wants_order)
 		read_streams(pool, s->of);
 	s->uses = (uint16_t)(0 - posts);
+	s->of->used &= ~stream_bit(s);
+	if (posts)
+		s->of->seen_pi = s->sq->pi;
 	s->seen_pi = (uint16_t)(s->sq->pi - (!posts && !pool->rc));
 	s->is_new = true;
 }
@@ -335,6 +346,7 @@ void slots_enter(struct bsn_dc_pool *pool, struct initiator *i)
 	for (uint32_t k = 0; k < pool->streams; k++)
 		slot_enter(pool, &i->slots[k]);
 	i->read_pi = bsn_sq_wide_pi(i->sq);
+	i->seen_pi = bsn_sq_done(i->sq);
 }
 
 void slots_leave(struct bsn_dc_pool *pool, struct initiator *i)
@@ -376,7 +388,7 @@ int slots_make(struct bsn_dc_pool *pool)
 				       .before = (uint16_t)pool->slot_count,
 				       .is_out = true };
 	pool->sieve = nobody(pool);
-	pool->hand = pool->clock;
+	pool->hand = pool->clock_end = pool->clock;
 	end_clock(pool);
 	pool->active = pool->initiators_wanted;
 	pool->epoch = EPOCH * pool->active;
@@ -385,6 +397,7 @@ int slots_make(struct bsn_dc_pool *pool)
 		struct initiator *i = &pool->initiators[k / pool->streams];
 
 		i->slots = &pool->slots[k / pool->streams * pool->streams];
+		i->seen_pi = bsn_sq_done(i->sq);
 		pool->slots[k].of = i;
 		pool->slots[k].sq = i->sq;
 		pool->slots[k].ctrl_bits = bits_of_stream(k % pool->streams);

@@ -128,7 +128,7 @@ enum between { SOME, ALL, BUSY };
 	X(miss_of_streams, FEW, SOME, .policy = BSN_DC_STREAMS, .streams = 8)                      \
 	X(miss_lru_streams, MANY, SOME, .policy = BSN_DC_LRU, .streams = 8)                        \
 	X(miss_lru_of_2_streams, FEW, SOME, .policy = BSN_DC_LRU, .streams = 2)                    \
-	X(miss_lru_of_4_streams, FEW, SOME, .policy = BSN_DC_LRU, .streams = 4)                    \
+	X(miss_lru_of_4_streams, MANY, SOME, .policy = BSN_DC_LRU, .streams = 4)                   \
 	X(miss_lru_streams_after_all, MANY, ALL, .policy = BSN_DC_LRU, .streams = 8)               \
 	X(miss_sieve_streams, MANY, SOME, .policy = BSN_DC_SIEVE, .streams = 8)                    \
 	X(miss_dcs_streams, MANY, SOME, .policy = BSN_DC_DCS, .streams = 8)                        \
