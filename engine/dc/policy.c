@@ -26,8 +26,8 @@ enum look { LOOK_SIMPLY, LOOK_AT_STREAMS, LOOK_AT_INITIATORS };
 
 BSN_ALWAYS_INLINE uint32_t take_uses_of_queue(struct slot *s, uint32_t at, uint32_t uses, bool in_order)
 {
-	if (uses)
-		s->seen_pi = (uint16_t)(at - (!in_order && uses > 1));
+	if (uses) /* one: the upper bit remains, which is cheaper than a compare */
+		s->seen_pi = (uint16_t)(in_order ? at : at - 1 + ((uses - 2) >> 31));
 	return uses;
 }
 
@@ -51,9 +51,9 @@ static uint32_t take_uses_of_connection(struct slot *s)
 	return take_uses_of_queue(s, at, (uint16_t)(at - s->seen_pi), false);
 }
 
-#define NOT_IDLE (1ull << 32)
+#define NOT_IDLE UINT32_MAX
 
-BSN_ALWAYS_INLINE uint64_t look_simply(struct slot *s, bool in_order)
+BSN_ALWAYS_INLINE uint32_t look_simply(struct slot *s, bool in_order)
 {
 	const struct bsn_sq *sq = s->sq;
 	const uint32_t done = bsn_sq_done(sq);
@@ -67,7 +67,7 @@ BSN_ALWAYS_INLINE uint64_t look_simply(struct slot *s, bool in_order)
  * While others of its queue have something outstanding, the last request that was polled tells. Where nothing is, a lap
  * of which nothing was read does no harm.
  */
-BSN_ALWAYS_INLINE uint64_t look_at_stream(struct slot *s)
+BSN_ALWAYS_INLINE uint32_t look_at_stream(struct slot *s)
 {
 	const struct bsn_sq *sq = s->sq;
 	const uint16_t done = bsn_sq_done(sq);
@@ -86,7 +86,7 @@ BSN_ALWAYS_INLINE uint64_t look_at_stream(struct slot *s)
 	return take_uses_of_stream(s);
 }
 
-static uint64_t look_long(struct bsn_dc_pool *pool, struct slot *s)
+static uint32_t look_long(struct bsn_dc_pool *pool, struct slot *s)
 {
 	const uint16_t done = bsn_sq_done(s->sq);
 
@@ -119,11 +119,11 @@ BSN_ALWAYS_INLINE void move_hand(struct bsn_dc_pool *pool, struct slot *s, struc
 BSN_ALWAYS_INLINE struct slot *find_least_used(struct bsn_dc_pool *pool, enum look how, bool in_order)
 {
 	struct slot *s = pool->sieve, *best = NULL, **const hand = pool->hand;
-	uint64_t least = NOT_IDLE;
+	uint32_t least = NOT_IDLE;
 
 	BSN_UNROLL for (uint32_t k = 0; k < LOOKS; k++) {
 		struct slot *const this = in_order ? s : hand[k];
-		uint64_t uses;
+		uint32_t uses;
 
 		if (k == 0 && BSN_UNLIKELY(this->is_kept))
 			return NULL;
@@ -153,7 +153,10 @@ BSN_ALWAYS_INLINE bool look_at_initiator(struct initiator *i, const struct bsn_s
 	const uint16_t done = bsn_sq_done(sq);
 
 	if ((int16_t)(done - i->seen_pi) > 0) {
-		i->used |= 1ull << bsn_sq_posted_at(sq, done).stream % MOST_DC_STREAMS;
+		const uint64_t bit = 1ull << bsn_sq_posted_at(sq, done).stream % MOST_DC_STREAMS;
+
+		i->often |= i->used & bit;
+		i->used |= bit;
 		i->seen_pi = done;
 	}
 	return bsn_sq_is_done(sq, done);
@@ -164,8 +167,10 @@ BSN_ALWAYS_INLINE uint64_t unused_streams(struct initiator *i, uint64_t of)
 {
 	const uint64_t unused = of & ~i->used, ahead = unused & ~i->passed;
 
-	if (BSN_UNLIKELY(!unused))
-		i->used = i->passed = 0;
+	if (BSN_UNLIKELY(!unused)) {
+		i->used = i->often;
+		i->often = i->passed = 0;
+	}
 	return ahead ? ahead : unused;
 }
 
@@ -244,11 +249,11 @@ static struct slot *find_stream_long(struct bsn_dc_pool *pool)
 static struct slot *find_long(struct bsn_dc_pool *pool, bool in_order)
 {
 	struct slot *s = pool->sieve, *best = NULL, **hand = pool->hand;
-	uint64_t least = NOT_IDLE;
+	uint32_t least = NOT_IDLE;
 
 	for (uint32_t left = pool->bound.count, looks = LOOKS; left && looks && least; left--) {
 		struct slot *const this = in_order ? s : *hand;
-		const uint64_t uses = look_long(pool, this);
+		const uint32_t uses = look_long(pool, this);
 
 		s = in_order ? bound_before(pool, this) : s;
 		hand = hand + 1 < pool->clock_end ? hand + 1 : pool->clock;
@@ -287,7 +292,7 @@ BSN_ALWAYS_INLINE int take_quickly(TAKING, struct bsn_dc_pool *pool, struct slot
 {
 	if (BSN_UNLIKELY(!s))
 		return take_anyhow(ep, what, data, remote, imm, id);
-	swap_slot(pool, peer_of(ep), s, has_streams);
+	swap_slot(pool, peer_of(ep), s, has_streams, false);
 	return go_on(ep, what, data, remote, imm, id);
 }
 
@@ -433,7 +438,7 @@ BSN_ALWAYS_INLINE int take_first_free(TAKING, bool has_streams)
 	s->is_free = false;
 	circle_put_first(pool, s);
 	pool->counters.bindings += s->last != peer_of(ep);
-	settle_slot(pool, peer_of(ep), s, has_streams);
+	settle_slot(peer_of(ep), s, has_streams);
 	return go_on(ep, what, data, remote, imm, id);
 }
 
@@ -578,18 +583,15 @@ static struct slot *choose_adaptive(struct bsn_dc_pool *pool, const struct bsn_p
 BSN_ALWAYS_INLINE int take_of_few(TAKING, enum look how)
 {
 	struct bsn_dc_pool *pool = pool_of_unbound(ep);
-	struct bsn_peer *before;
 	struct slot *s = NULL;
 
-	if (!is_late(pool, ep) && !pool->kept && pool->misses < pool->epoch &&
-	    (!pool->free.count || pool->bound.count == pool->active))
+	if (!(pool->waiters | pool->kept) && !(bsn_peer_of(ep)->reserved[0] & PEER_HAS_SLOT) &&
+	    pool->misses < pool->epoch && (!pool->free.count || pool->bound.count == pool->active))
 		s = find_quickly(pool, how, false);
 	if (BSN_UNLIKELY(!s))
 		return take_anyhow(ep, what, data, remote, imm, id);
 	count_miss(pool, peer_of(ep));
-	before = s->peer;
-	swap_slot(pool, peer_of(ep), s, how != LOOK_SIMPLY);
-	set_only_note(before, PEER_HAS_STAMP, stamp_of_now(pool));
+	swap_slot(pool, peer_of(ep), s, how != LOOK_SIMPLY, true);
 	return go_on(ep, what, data, remote, imm, id);
 }
 

@@ -547,7 +547,7 @@ int bsn_dc_pool_counters(const struct bsn_dc_pool *pool, struct bsn_dc_counters 
 	if (!pool || !counters)
 		return fail(EINVAL, "no pool, or no place for its counters");
 	*counters = pool->counters;
-	counters->evictions += pool->swaps;
+	counters->evictions = pool->swaps;
 	counters->bindings += pool->swaps;
 	counters->peers = pool->peer_count;
 	counters->waiting = pool->waiters;

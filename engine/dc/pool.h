@@ -158,7 +158,8 @@ BSN_ALWAYS_INLINE int go_on(TAKING)
  * @seen_pi: of a queue without streams: what was done since is how often it was used; at first the request that took
  *	the slot. On plain verbs: the queue's index at the last look
  * @end_pi: of a stream: where its last request ends
- * @uses: of a stream; at first one less than none, since the request that takes it is no use of it
+ * @uses: of a stream, by SIEVE; at first one less than none, since the request that takes it is no use of it
+ * @number: among all slots
  * @next, @before: among the slots that nobody has, or where the policy wants that from the one bound last
  *	to the first
  * @is_new: on plain verbs: the request that took it does not count as a use of it, and was not seen yet
@@ -178,9 +179,11 @@ struct slot {
 	uint32_t counted;
 	uint32_t contention;
 	uint32_t ctrl_bits;
-	uint16_t seen_pi, end_pi;
-	uint16_t next, before;
-	uint16_t uses;
+	union {
+		uint16_t seen_pi, uses;
+	};
+	uint16_t end_pi;
+	uint16_t number, next, before;
 	bool has_failed : 1, is_new : 1;
 	union {
 		uint8_t is_kept;
@@ -228,6 +231,7 @@ struct gate {
  * @slots: a stream each; one, where there are no streams
  * @bound: a bit each of its streams that a peer is bound to
  * @used: of those that were seen to be used since all others were
+ * @often: of those, more than once: then one use still counts when all were used
  * @passed: up to the one that was taken last
  * @seen_pi: of streams: the request that was polled last when that was looked at, or took a stream after that
  * @read_pi: its queue's index up to which the ring was read for the streams of requests
@@ -241,7 +245,7 @@ struct initiator {
 	struct bsn_qp *qp;
 	struct bsn_sq *sq;
 	struct slot *slots;
-	uint64_t bound, used, passed;
+	uint64_t bound, used, often, passed;
 	uint32_t read_pi;
 	uint32_t generation;
 	uint32_t failed_streams, held_slots; /* @held_slots: that have something held */
@@ -289,7 +293,7 @@ struct bsn_dc_pool {
 	uint32_t crowded;        /* how often its slot is still tried first: then that is @take */
 	uint32_t qpn_mask;
 	uint16_t *by_qpn;        /* by so many bits of a QPN: the slot that may have it */
-	uint64_t swaps; /* evictions, and bindings as many, that @counters does not have yet */
+	uint64_t swaps; /* evictions, and as many bindings: of these, @counters has those that evicted nobody */
 	uint32_t active, misses, ghosts, epoch; /* of the adaptive policy; @epoch: misses until it is thought over */
 	uint64_t turn_bytes;
 	uint32_t max_reads; /* of an initiator; 0: no limit */
@@ -365,11 +369,6 @@ static inline uint64_t stream_bit(const struct slot *s)
 	return 1ull << (s - s->of->slots);
 }
 
-static inline uint16_t slot_number(const struct bsn_dc_pool *pool, const struct slot *s)
-{
-	return (uint16_t)(s - pool->slots);
-}
-
 /* The slot that has requests of the peer, or had the last ones; NULL: none. */
 static inline struct slot *slot_of(const struct bsn_dc_pool *pool, const struct bsn_peer *peer)
 {
@@ -400,7 +399,7 @@ bool stream_is_done(const struct bsn_dc_pool *pool, struct slot *s);
 /* Of a slot with requests that were flushed with its initiator, and are posted again elsewhere. */
 static inline bool holds(const struct bsn_dc_pool *pool, const struct slot *s)
 {
-	return pool->failures && pool->failures[slot_number(pool, s)].held;
+	return pool->failures && pool->failures[s->number].held;
 }
 
 /* Nothing of its peer is outstanding. */
@@ -464,7 +463,7 @@ BSN_ALWAYS_INLINE void link_slots(struct bsn_dc_pool *pool, struct slot_list *li
 BSN_ALWAYS_INLINE void put_between(struct bsn_dc_pool *pool, struct slot_list *list, struct slot *s, uint16_t before,
 				   uint16_t next)
 {
-	const uint16_t number = slot_number(pool, s);
+	const uint16_t number = s->number;
 
 	link_slots(pool, list, before, number);
 	link_slots(pool, list, number, next);
@@ -491,7 +490,7 @@ BSN_ALWAYS_INLINE struct slot *bound_before(const struct bsn_dc_pool *pool, cons
 BSN_ALWAYS_INLINE void circle_join(struct bsn_dc_pool *pool, struct slot *s)
 {
 	struct slot *first = &pool->slots[pool->bound.first];
-	const uint16_t number = slot_number(pool, s);
+	const uint16_t number = s->number;
 
 	s->next = pool->bound.first;
 	s->before = first->before;
@@ -511,7 +510,7 @@ BSN_ALWAYS_INLINE void circle_put_first(struct bsn_dc_pool *pool, struct slot *s
 	if (pool->bound.count++)
 		circle_join(pool, s);
 	else
-		pool->bound.first = s->next = s->before = slot_number(pool, s);
+		pool->bound.first = s->next = s->before = s->number;
 }
 
 /* This one was bound last. */
@@ -528,7 +527,7 @@ BSN_ALWAYS_INLINE void slot_is_last_bound(struct bsn_dc_pool *pool, struct slot 
 /* The stamp of a peer that is evicted now. */
 BSN_ALWAYS_INLINE uint16_t stamp_of_now(const struct bsn_dc_pool *pool)
 {
-	return (uint16_t)(pool->counters.evictions + pool->swaps);
+	return (uint16_t)pool->swaps;
 }
 
 /* The peer comes back so soon that a pool of twice as many slots would still have had its connection. */
@@ -545,23 +544,27 @@ BSN_ALWAYS_INLINE void count_miss(struct bsn_dc_pool *pool, const struct bsn_pee
 }
 
 /* The peer has the slot, and posts now. Before that it had none, and nobody waits, so that @contention is over. */
-BSN_ALWAYS_INLINE void settle_slot(const struct bsn_dc_pool *pool, struct bsn_peer *peer, struct slot *s, bool has_streams)
+BSN_ALWAYS_INLINE void settle_slot(struct bsn_peer *peer, struct slot *s, bool has_streams)
 {
 	s->peer = peer;
-	set_only_note(peer, PEER_HAS_SLOT, slot_number(pool, s));
+	set_only_note(peer, PEER_HAS_SLOT, s->number);
 	peer->ctrl_bits = has_streams ? s->ctrl_bits : bsn_signaled_bits();
 	peer->ep.sq = s->sq;
 }
 
 /* The same where another peer has the slot, and did not lose its right to post: all that a miss is most often. */
-BSN_ALWAYS_INLINE void swap_slot(struct bsn_dc_pool *pool, struct bsn_peer *peer, struct slot *s, bool has_streams)
+BSN_ALWAYS_INLINE void swap_slot(struct bsn_dc_pool *pool, struct bsn_peer *peer, struct slot *s, bool has_streams,
+				 bool wants_stamp)
 {
 	struct bsn_peer *before = s->peer;
 
 	pool->swaps++;
-	before->reserved[0] = PEER_FINE;
+	if (wants_stamp)
+		set_only_note(before, PEER_HAS_STAMP, stamp_of_now(pool));
+	else
+		before->reserved[0] = PEER_FINE;
 	before->ep.sq = &pool->unbound;
-	settle_slot(pool, peer, s, has_streams);
+	settle_slot(peer, s, has_streams);
 }
 
 /* policy.c */

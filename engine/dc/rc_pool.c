@@ -276,7 +276,10 @@ void rc_connect(struct bsn_dc_pool *pool, struct bsn_peer *peer, struct slot *s,
 {
 	struct connection *at = connection_of(pool, s->of);
 
-	pool->counters.evictions += s->peer != NULL;
+	if (s->peer) {
+		pool->swaps++;
+		pool->counters.bindings--; /* it is counted once it is there */
+	}
 	unbind_slot(pool, s);
 	slots_leave(pool, s->of);
 	part(pool, at);

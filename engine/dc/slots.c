@@ -98,7 +98,7 @@ static void remove_bound(struct bsn_dc_pool *pool, struct slot *s)
 	}
 	if (pool->sieve == s)
 		pool->sieve = pool->bound.count > 1 ? bound_before(pool, s) : nobody(pool);
-	if (pool->bound.first == slot_number(pool, s))
+	if (pool->bound.first == s->number)
 		pool->bound.first = s->next;
 	circle_leave(pool, s);
 	pool->bound.count--;
@@ -237,17 +237,17 @@ static void hand_over(struct bsn_dc_pool *pool, struct bsn_peer *peer, struct sl
 	if (pool->policy->wants_ghosts)
 		count_miss(pool, peer);
 	if (s->peer) {
-		pool->counters.evictions++;
+		pool->swaps++;
 		leave_slot(pool, s);
 		if (pool->policy->wants_order)
 			slot_is_last_bound(pool, s);
 	} else {
+		pool->counters.bindings += s->last != peer;
 		remove_free(pool, s);
 		put_bound(pool, s);
 	}
-	pool->counters.bindings += s->last != peer;
 	s->last = s->peer = peer; /* on plain verbs it is asked for meanwhile */
-	set_note(peer, PEER_HAS_SLOT, slot_number(pool, s));
+	set_note(peer, PEER_HAS_SLOT, s->number);
 }
 
 /* From now on its uses are counted. @posts: the next request is none. */
@@ -255,11 +255,13 @@ static void begin_uses(const struct bsn_dc_pool *pool, struct slot *s, bool post
 {
 	if (pool->streams > 1 && pool->policy->wants_order)
 		read_streams(pool, s->of);
-	s->uses = (uint16_t)(0 - posts);
 	s->of->used &= ~stream_bit(s);
 	if (posts)
 		s->of->seen_pi = s->sq->pi;
-	s->seen_pi = (uint16_t)(s->sq->pi - (!posts && !pool->rc));
+	if (pool->streams > 1)
+		s->uses = (uint16_t)(0 - posts);
+	else
+		s->seen_pi = (uint16_t)(s->sq->pi - (!posts && !pool->rc));
 	s->is_new = true;
 }
 
@@ -322,7 +324,6 @@ void slot_enter(struct bsn_dc_pool *pool, struct slot *s)
 	s->last = NULL;
 	s->is_out = s->has_failed = false;
 	s->end_pi = sq->retired;
-	s->seen_pi = sq->pi;
 	put_free(pool, s, false);
 }
 
@@ -385,6 +386,7 @@ int slots_make(struct bsn_dc_pool *pool)
 	pool->free = pool->bound = (struct slot_list){ NO_SLOT, NO_SLOT, 0 };
 	*nobody(pool) = (struct slot){ .of = &pool->initiators[0],
 				       .sq = pool->initiators[0].sq,
+				       .number = (uint16_t)pool->slot_count,
 				       .before = (uint16_t)pool->slot_count,
 				       .is_out = true };
 	pool->sieve = nobody(pool);
@@ -402,7 +404,8 @@ int slots_make(struct bsn_dc_pool *pool)
 		pool->slots[k].sq = i->sq;
 		pool->slots[k].ctrl_bits = bits_of_stream(k % pool->streams);
 		pool->slots[k].is_out = i->is_spare;
-		pool->slots[k].end_pi = pool->slots[k].seen_pi = i->sq->pi;
+		pool->slots[k].end_pi = i->sq->pi;
+		pool->slots[k].number = (uint16_t)k;
 	}
 	enter_all(pool);
 	return 0;

@@ -43,7 +43,7 @@ static void withdraw_stream(struct bsn_dc_pool *pool, struct slot *s)
 
 static void keep(const struct bsn_dc_pool *pool, struct slot *s, const struct bsn_completion *c)
 {
-	struct failure *f = &pool->failures[slot_number(pool, s)];
+	struct failure *f = &pool->failures[s->number];
 
 	f->first = *c;
 	f->generation = s->of->generation;
@@ -81,7 +81,7 @@ static bool is_all_repeatable(const struct bsn_dc_pool *pool, const struct slot 
  */
 static bool hold(struct bsn_dc_pool *pool, struct slot *s, uint16_t index)
 {
-	struct failure *f = &pool->failures[slot_number(pool, s)];
+	struct failure *f = &pool->failures[s->number];
 
 	if (!f->held) {
 		if (pool->no_repeats || !s->peer || !any_works(pool) || !is_all_repeatable(pool, s, index))
@@ -127,7 +127,7 @@ bool stream_failed(struct bsn_dc_pool *pool, struct initiator *i, const struct b
 /* In their order, all at once, and before anything that the peer posts next. */
 static void repeat_all(struct bsn_dc_pool *pool, struct slot *s, struct slot *to)
 {
-	struct failure *f = &pool->failures[slot_number(pool, s)];
+	struct failure *f = &pool->failures[s->number];
 	struct bsn_peer peer = *s->peer; /* one that waits has its place in line where requests have the stream */
 	const struct bsn_sq *from = s->of->sq;
 	struct bsn_posted posted;
@@ -157,7 +157,7 @@ static void repeat_slot(struct bsn_dc_pool *pool, struct slot *s)
 		return;
 	to = pool->policy->choose(pool, s->peer);
 	if (to && to->of->sq->capacity_bb >= bsn_sq_outstanding_bb(to->of->sq) +
-						      pool->failures[slot_number(pool, s)].held_bb)
+						      pool->failures[s->number].held_bb)
 		repeat_all(pool, s, to);
 }
 
@@ -214,7 +214,7 @@ void repair_streams(struct bsn_dc_pool *pool, struct initiator *i)
 
 void explain_stream(const struct bsn_dc_pool *pool, const struct slot *s, struct bsn_dc_error *error)
 {
-	const struct failure *f = &pool->failures[slot_number(pool, s)];
+	const struct failure *f = &pool->failures[s->number];
 
 	error->has_failed = true;
 	error->generation = f->generation;
