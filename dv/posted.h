@@ -21,7 +21,7 @@ struct bsn_posted {
 };
 
 /* The request that begins at @index. */
-BSN_ALWAYS_INLINE struct bsn_posted bsn_sq_posted_at(const struct bsn_sq *sq, uint16_t index)
+BSN_ALWAYS_INLINE struct bsn_posted bsn_sq_posted_at(const struct bsn_sq *sq, uint32_t index)
 {
 	struct bsn_ctrl ctrl;
 

@@ -63,26 +63,32 @@ BSN_ALWAYS_INLINE uint32_t look_simply(struct slot *s, bool in_order)
 	return take_uses_of_queue(s, done, done - s->seen_pi, in_order); /* beyond a lap it is a lot */
 }
 
-/*
- * While others of its queue have something outstanding, the last request that was polled tells. Where nothing is, a lap
- * of which nothing was read does no harm.
- */
+/* Nothing of its queue is outstanding, so that where each stream ends does not matter, nor what the ring has lost. */
+BSN_ALWAYS_INLINE void read_uses(struct initiator *i, const struct bsn_sq *sq)
+{
+	const uint32_t pi = bsn_sq_wide_pi(sq);
+	struct slot *const slots = i->slots;
+	uint32_t at = i->read_pi;
+
+	i->read_pi = pi;
+	if (BSN_UNLIKELY(pi - at > sq->bb_mask))
+		return;
+	do {
+		const struct bsn_posted posted = bsn_sq_posted_at(sq, at);
+
+		slots[(uint8_t)posted.stream].uses++;
+		at += posted.count_bb;
+	} while (at != pi);
+}
+
 BSN_ALWAYS_INLINE uint32_t look_at_stream(struct slot *s)
 {
 	const struct bsn_sq *sq = s->sq;
-	const uint16_t done = bsn_sq_done(sq);
-	const bool is_empty = (uint16_t)(done + 1) == sq->pi;
-	struct initiator *i = s->of;
 
-	if ((uint16_t)i->read_pi != sq->pi || BSN_UNLIKELY(!is_empty)) {
-		const uint32_t pi = bsn_sq_wide_pi(sq);
-
-		if (BSN_UNLIKELY(pi - i->read_pi > sq->bb_mask))
-			return NOT_IDLE;
-		read_rest(i, pi);
-	}
-	if (BSN_UNLIKELY(!is_empty && (uint16_t)(sq->pi - s->end_pi) < (uint16_t)(sq->pi - done - 1)))
+	if (BSN_UNLIKELY(!bsn_sq_is_done(sq, bsn_sq_done(sq))))
 		return NOT_IDLE;
+	if ((uint16_t)s->of->read_pi != sq->pi)
+		read_uses(s->of, sq);
 	return take_uses_of_stream(s);
 }
 
@@ -128,6 +134,10 @@ BSN_ALWAYS_INLINE struct slot *find_least_used(struct bsn_dc_pool *pool, enum lo
 		if (k == 0 && BSN_UNLIKELY(this->is_kept))
 			return NULL;
 		uses = how == LOOK_SIMPLY ? look_simply(this, in_order) : look_at_stream(this);
+		if (how == LOOK_AT_STREAMS && BSN_UNLIKELY(uses == NOT_IDLE)) {
+			move_hand(pool, this, NULL, true); /* uses of those before it are taken */
+			return NULL;
+		}
 		s = in_order ? bound_before(pool, this) : s;
 		if (BSN_UNLIKELY(!uses)) {
 			move_hand(pool, s, hand + k + 1, in_order);
@@ -315,10 +325,15 @@ static struct slot *choose_lru(struct bsn_dc_pool *pool, const struct bsn_peer *
 static __attribute__((noinline)) int take_stream_long(TAKING)
 {
 	struct bsn_dc_pool *pool = pool_of_unbound(ep);
-	struct slot *s = find_stream_long(pool);
+	const bool in_order = pool->policy->wants_order;
+	struct slot *s = in_order ? find_long(pool, true) : find_stream_long(pool);
 
-	if (s)
+	if (s) {
+		skip_taking(s, true);
 		s->of->seen_pi = s->sq->pi;
+	}
+	if (s && in_order)
+		slot_is_last_bound(pool, s);
 	return take_quickly(ep, what, data, remote, imm, id, pool, s, true);
 }
 
@@ -373,7 +388,7 @@ BSN_ALWAYS_INLINE int take_found(TAKING, enum look how, bool in_order)
 	s = find_quickly(pool, how, in_order);
 	if (BSN_UNLIKELY(!s) && how == LOOK_SIMPLY)
 		return take_in_crowd(ep, what, data, remote, imm, id);
-	if (BSN_UNLIKELY(!s) && how == LOOK_AT_INITIATORS)
+	if (BSN_UNLIKELY(!s) && how != LOOK_SIMPLY)
 		return take_stream_long(ep, what, data, remote, imm, id);
 	if (in_order && s)
 		slot_is_last_bound(pool, s);

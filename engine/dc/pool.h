@@ -425,24 +425,6 @@ static inline bool has_posted(const struct bsn_dc_pool *pool, struct slot *s)
 	return (uint16_t)(s->end_pi - s->counted - 1) < since;
 }
 
-/* The same up to @pi, all of which the ring still has. */
-BSN_ALWAYS_INLINE void read_rest(struct initiator *i, uint32_t pi)
-{
-	const struct bsn_sq *sq = i->sq;
-	struct slot *const slots = i->slots;
-	uint32_t at = i->read_pi;
-
-	while (at != pi) {
-		const struct bsn_posted posted = bsn_sq_posted_at(sq, (uint16_t)at);
-		struct slot *s = &slots[posted.stream];
-
-		s->uses++;
-		at += posted.count_bb;
-		s->end_pi = (uint16_t)at;
-	}
-	i->read_pi = at;
-}
-
 /* What its peer posted while others wait is taken from its credit. */
 void charge_slot(const struct bsn_dc_pool *pool, struct slot *s);
 

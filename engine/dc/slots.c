@@ -4,7 +4,7 @@
  *
  * A post to a peer that has a slot calls nothing of the pool, and neither does its completion: both are
  * seen in the queue. Without streams its indices tell all. With streams the ring tells the peer of each
- * request; it is read when a peer needs a slot, each request once.
+ * request; where something is outstanding it is read when a peer needs a slot, each request once.
  */
 #include "pool.h"
 
@@ -131,8 +131,15 @@ void read_streams(const struct bsn_dc_pool *pool, struct initiator *i)
 	at = still_there(i->sq, i->read_pi);
 	if (at != i->read_pi)
 		suppose_use(pool, i);
+	while (at != pi) {
+		const struct bsn_posted posted = bsn_sq_posted_at(i->sq, at);
+		struct slot *s = &i->slots[posted.stream];
+
+		s->uses++;
+		at += posted.count_bb;
+		s->end_pi = (uint16_t)at;
+	}
 	i->read_pi = at;
-	read_rest(i, pi);
 }
 
 bool stream_is_done(const struct bsn_dc_pool *pool, struct slot *s)
