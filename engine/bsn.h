@@ -101,7 +101,7 @@ struct bsn_device_info {
 	uint32_t max_send_wr; /* requests of the default length; longer ones take more room */
 	uint32_t max_sge, max_cqe;
 	uint32_t max_rd_atomic; /* READs and atomics outstanding, as initiator and as target */
-	uint32_t max_dc_streams;        /* of an initiator of a DC pool; 0: the feature "dc-streams" says why */
+	uint32_t max_dc_streams;        /* of a DC pool's initiator, 64 at most; 0: the feature "dc-streams" says why */
 	uint32_t max_dc_failed_streams; /* of these, that may have failed while the others go on */
 	bool atomics_are_big_endian; /* results of 8 bytes of atomics; else in the host's order */
 	uint32_t feature_count;
