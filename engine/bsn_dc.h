@@ -154,9 +154,9 @@ struct bsn_dc_pool;
  * @BSN_DC_DCS_QUOTA: as UCX's dcs_quota: dcs, but a peer with 32 blocks outstanding gives way to others
  * @BSN_DC_HASHED: each peer has one place, by its number, where it waits even if others are idle
  * @BSN_DC_STREAMS: the same of the streams of one initiator
- * @BSN_DC_ADAPTIVE: LRU over as few as will do: one more where all are busy, or where many peers come
- *	back for one that they just lost; one fewer where hardly any does. For devices that slow down
- *	with many
+ * @BSN_DC_ADAPTIVE: LRU over as few as will do: more where all are busy, or where an eighth of the peers
+ *	that come for one would still have theirs, had all been used; one fewer where not a sixteenth
+ *	would. For devices that slow down with many
  */
 enum bsn_dc_policy {
 	BSN_DC_LRU,

@@ -558,14 +558,14 @@ static int take_first_stream(TAKING)
 
 /* -- as few as will do ------------------------------------------------------------------------------ */
 
-/* One more where a quarter of the misses would have been none, one less where not an eighth would. */
+/* One more where an eighth of the misses would have been none with all slots, one less where not a sixteenth would. */
 static void think_over(struct bsn_dc_pool *pool)
 {
 	if (pool->misses < pool->epoch)
 		return;
-	if (pool->ghosts * 4 >= pool->misses)
-		pool->active++;
-	else if (pool->ghosts * 8 < pool->misses && pool->active > 1)
+	if (pool->ghosts * 8 >= pool->misses)
+		pool->active += 1 + pool->active / 8;
+	else if (pool->ghosts * 16 < pool->misses && pool->active > 1)
 		pool->active--;
 	if (pool->active > pool->slot_count)
 		pool->active = pool->slot_count;
@@ -579,9 +579,7 @@ static struct slot *choose_adaptive(struct bsn_dc_pool *pool, const struct bsn_p
 
 	(void)peer;
 	think_over(pool);
-	if (!pool->free.count)
-		return find_oldest(pool);
-	if (pool->bound.count < pool->active)
+	if (pool->free.count && pool->bound.count < pool->active)
 		return slot_at(pool, pool->free.first);
 	s = find_oldest(pool);
 	if (s && pool->bound.count > pool->active) { /* one less */

@@ -512,11 +512,11 @@ BSN_ALWAYS_INLINE uint16_t stamp_of_now(const struct bsn_dc_pool *pool)
 	return (uint16_t)pool->swaps;
 }
 
-/* The peer comes back so soon that a pool of twice as many slots would still have had its connection. */
+/* The peer comes back so soon that it would still have its slot, if those that are free were used as well. */
 BSN_ALWAYS_INLINE bool is_missed(const struct bsn_dc_pool *pool, const struct bsn_peer *peer)
 {
 	return peer->reserved[0] & PEER_HAS_STAMP &&
-	       (uint16_t)(stamp_of_now(pool) - note_of(peer)) <= pool->active;
+	       (uint16_t)(stamp_of_now(pool) - note_of(peer)) <= pool->free.count;
 }
 
 BSN_ALWAYS_INLINE void count_miss(struct bsn_dc_pool *pool, const struct bsn_peer *peer)

@@ -97,6 +97,26 @@ static void streams_are_worth_initiators(void **state)
 	expect_at_most(&bursts, BSN_DC_LRU, 0.45);
 }
 
+/* It gives initiators up, for which it connects a little more often. */
+static void as_few_as_will_do(void **state)
+{
+	static const enum dc_pattern patterns[] = { DC_PATTERN_zipf, DC_PATTERN_uniform };
+	static const uint32_t pools[][2] = { { 8, 1 }, { 32, 1 }, { 8, 8 }, { 32, 4 } };
+
+	(void)state;
+	for (unsigned k = 0; k < 8; k++) {
+		struct dc_plan plan = plan_of(patterns[k / 4], pools[k % 4][0], pools[k % 4][1], 4);
+		double lru, adaptive;
+
+		plan.operations = 10 * OPERATIONS;
+		lru = figures_of(&plan, BSN_DC_LRU).connects;
+		adaptive = figures_of(&plan, BSN_DC_ADAPTIVE).connects;
+		if (adaptive <= lru || adaptive > 1.4 * lru)
+			fail_msg("%s, %u x %u: %.3f of LRU's connections", dc_pattern_names[plan.crowd.pattern],
+				 plan.initiators, plan.streams, adaptive / lru);
+	}
+}
+
 static void nowhere_is_it_worse(void **state)
 {
 	static const uint32_t pools[][2] = { { 8, 1 }, { 32, 1 }, { 8, 8 } };
@@ -248,6 +268,7 @@ int main(void)
 		cmocka_unit_test(a_moving_set_that_fits_stays_connected),
 		cmocka_unit_test(zipf_and_bursts_take_half),
 		cmocka_unit_test(streams_are_worth_initiators),
+		cmocka_unit_test(as_few_as_will_do),
 		cmocka_unit_test(nowhere_is_it_worse),
 		cmocka_unit_test(nothing_beats_the_optimum),
 		cmocka_unit_test(the_optimum_is_the_least_of_all),
