@@ -12,12 +12,13 @@
  *	bsn_publish.h	its end
  *	bsn_put.h	WQEs whose room was looked at
  *	bsn_peers.h	those to one of many peers
+ *	bsn_units.h	inline data to one of many peers
  *	bsn_build.h	which of these a request is
  */
 #ifndef BSN_BUILD_H
 #define BSN_BUILD_H
 
-#include "bsn_peers.h"
+#include "bsn_units.h"
 
 BSN_HEADER_BEGIN
 
@@ -196,312 +197,41 @@ BSN_ALWAYS_INLINE int bsn_build_list(struct bsn_ep *ep, const struct bsn_kind *l
 }
 
 /*
- * Inline data of several DS to one of many peers, of a length that the compiler knows: the DS are in registers, header
- * and all, as many as are passed in vectors, and one more in two words. Whether the queue takes so many bytes was
- * looked at.
+ * A message or WRITE whose bytes are copied into the WQE. Of a message of a length that the compiler does not know, room
+ * for a block is looked for first, so that one to many peers does no more of what one to one peer does.
  */
-#define BSN_UNITS_MAX 9
-
-/* Of how many, at least two. */
-BSN_ALWAYS_INLINE unsigned bsn_units_of(size_t length)
+BSN_ALWAYS_INLINE int bsn_build_inline(struct bsn_ep *ep, const struct bsn_kind *kind, const void *data, uint32_t length,
+				       const struct bsn_remote *remote, uint32_t imm, uint64_t id, uint32_t flags)
 {
-	return bsn_inline_ds((uint32_t)length);
-}
-
-/* Whether there is room for them, with an extended vector, and so with any. */
-BSN_ALWAYS_INLINE bool bsn_fit_units(const struct bsn_sq *sq, bool has_remote, size_t length)
-{
-	const size_t bytes = bsn_bytes_of_ds(1 + BSN_EXTENDED_DS + has_remote + bsn_units_of(length));
-
-	return bsn_fits(sq, sq->peer_limit, bytes);
-}
-
-BSN_ALWAYS_INLINE bsn_v2 bsn_unit(const uint8_t *data, size_t length, unsigned i)
-{
-	const uint8_t *const at = data + BSN_DS_INLINE_MAX + BSN_DS_SIZE * (size_t)(i - 1);
-	const unsigned count = bsn_units_of(length);
-
-	if (!i)
-		return bsn_vector_of(bsn_ds_inline_first(data, length));
-	if (i >= count)
-		return (bsn_v2){ 0, 0 };
-	if (i < count - 1)
-		return bsn_v2_load(at);
-	return bsn_vector_of(
-		bsn_ds_inline_last(at, data + length, length - (BSN_DS_INLINE_MAX + 1)));
-}
-
-BSN_ALWAYS_INLINE int bsn_put_units(struct bsn_ep *ep, struct bsn_sq *sq, uint8_t *slot,
-				    unsigned prefix_ds, unsigned opcode, bool has_remote,
-				    const bsn_v2 *units, unsigned count,
-				    const struct bsn_remote *remote, enum bsn_more kind, uint64_t more,
-				    uint64_t id, uint32_t flags)
-{
-	const unsigned n = 1 + prefix_ds + has_remote, ds = n + count;
-	struct bsn_regs r;
-
-	r.moves_later = true;
-	bsn_begin_peer(&r, sq, bsn_peer_of(ep), prefix_ds, kind, more, bsn_no_imm(), id, flags);
-	if (has_remote)
-		r.ds[n - 1] = bsn_ds_raddr(remote);
-#define BSN_UNIT_TO_REG(i)                                                                         \
-	if ((i) < count)                                                                           \
-		r.ds[n + (i)] = bsn_ds_of_vector(units[i]);
-	BSN_UNIT_TO_REG(0)
-	BSN_UNIT_TO_REG(1)
-	BSN_UNIT_TO_REG(2)
-	BSN_UNIT_TO_REG(3)
-	BSN_UNIT_TO_REG(4)
-	BSN_UNIT_TO_REG(5)
-	BSN_UNIT_TO_REG(6)
-	BSN_UNIT_TO_REG(7)
-	BSN_UNIT_TO_REG(8)
-#undef BSN_UNIT_TO_REG
-	return bsn_end_peer(sq, slot, &r, opcode, ds, id, flags);
-}
-
-/* The data are put together again: they were not kept elsewhere. */
-BSN_ALWAYS_INLINE int bsn_units_cold(struct bsn_ep *ep, unsigned opcode, const bsn_v2 *units,
-				     const struct bsn_remote *remote, uint32_t imm, uint64_t id,
-				     uint32_t flags)
-{
-	const uint8_t *const bytes = (const uint8_t *)units;
-	struct bsn_inline_hdr hdr;
-
-	bsn_inline_hdr_decode(&hdr, bytes);
-	return bsn_sq_post_inline(ep, BSN_WHAT(opcode, (flags & BSN_F_PLAIN) | BSN_F_INLINE, hdr.byte_count),
-				  bytes + BSN_INLINE_HDR_SIZE, remote, imm, id);
-}
-
-/* There is room. */
-BSN_ALWAYS_INLINE int bsn_try_units(struct bsn_ep *ep, unsigned prefix_ds, unsigned opcode, bool has_remote,
-				    const bsn_v2 *units, unsigned count,
-				    const struct bsn_remote *remote, enum bsn_more kind, uint64_t more,
-				    uint64_t id, uint32_t flags)
-{
-	struct bsn_sq *const sq = ep->sq;
-
-	if (!bsn_has_opcode(sq, prefix_ds, opcode))
-		return BSN_NOT_PLAIN;
-	return bsn_put_units(ep, sq, bsn_slot_in(kind, more, sq), prefix_ds, opcode, has_remote, units,
-			     count, remote, kind, more, id, flags);
-}
-
-/* So many units as the parameters of a function, each in a register; and as its arguments, or the elements of an array. */
-#define BSN_UNITS_PARAMETERS                                                                       \
-	struct bsn_ep *ep, uint64_t more, const struct bsn_remote *remote, uint64_t id
-#define BSN_UNITS_ARGUMENTS   ep, more, remote, id
-#define BSN_UNITS2_PARAMETERS BSN_UNITS_PARAMETERS, bsn_v2 v0, bsn_v2 v1
-#define BSN_UNITS3_PARAMETERS BSN_UNITS2_PARAMETERS, bsn_v2 v2
-#define BSN_UNITS4_PARAMETERS BSN_UNITS3_PARAMETERS, bsn_v2 v3
-#define BSN_UNITS5_PARAMETERS BSN_UNITS4_PARAMETERS, bsn_v2 v4
-#define BSN_UNITS6_PARAMETERS BSN_UNITS5_PARAMETERS, bsn_v2 v5
-#define BSN_UNITS7_PARAMETERS BSN_UNITS6_PARAMETERS, bsn_v2 v6
-#define BSN_UNITS8_PARAMETERS BSN_UNITS7_PARAMETERS, bsn_v2 v7
-#define BSN_UNITS9_PARAMETERS BSN_UNITS8_PARAMETERS, uint64_t w0, uint64_t w1
-#define BSN_UNITS2_VALUES     v0, v1
-#define BSN_UNITS3_VALUES     BSN_UNITS2_VALUES, v2
-#define BSN_UNITS4_VALUES     BSN_UNITS3_VALUES, v3
-#define BSN_UNITS5_VALUES     BSN_UNITS4_VALUES, v4
-#define BSN_UNITS6_VALUES     BSN_UNITS5_VALUES, v5
-#define BSN_UNITS7_VALUES     BSN_UNITS6_VALUES, v6
-#define BSN_UNITS8_VALUES     BSN_UNITS7_VALUES, v7
-#define BSN_UNITS2_ARGUMENTS  BSN_UNITS_ARGUMENTS, BSN_UNITS2_VALUES
-#define BSN_UNITS3_ARGUMENTS  BSN_UNITS_ARGUMENTS, BSN_UNITS3_VALUES
-#define BSN_UNITS4_ARGUMENTS  BSN_UNITS_ARGUMENTS, BSN_UNITS4_VALUES
-#define BSN_UNITS5_ARGUMENTS  BSN_UNITS_ARGUMENTS, BSN_UNITS5_VALUES
-#define BSN_UNITS6_ARGUMENTS  BSN_UNITS_ARGUMENTS, BSN_UNITS6_VALUES
-#define BSN_UNITS7_ARGUMENTS  BSN_UNITS_ARGUMENTS, BSN_UNITS7_VALUES
-#define BSN_UNITS8_ARGUMENTS  BSN_UNITS_ARGUMENTS, BSN_UNITS8_VALUES
-#define BSN_UNITS9_ARGUMENTS  BSN_UNITS8_ARGUMENTS, w0, w1
-#define BSN_UNITS9_VALUES     BSN_UNITS8_VALUES, (bsn_v2){ w0, w1 }
-
-#define BSN_UNITS(name, count, opcode, has_remote, kind, flags)                                    \
-	BSN_UNCHANGED int name##_cold(BSN_UNITS##count##_PARAMETERS)                               \
-	{                                                                                          \
-		const bsn_v2 units[] = { BSN_UNITS##count##_VALUES };                              \
-                                                                                                   \
-		return bsn_units_cold(ep, opcode, units, remote, bsn_imm_in(kind, more, bsn_no_imm()), id, flags); \
-	}                                                                                          \
-	BSN_ALWAYS_INLINE int name##_try(unsigned prefix_ds, BSN_UNITS##count##_PARAMETERS)        \
-	{                                                                                          \
-		const bsn_v2 units[] = { BSN_UNITS##count##_VALUES };                              \
-                                                                                                   \
-		return bsn_try_units(ep, prefix_ds, opcode, has_remote, units, count, remote, kind, more, id, flags); \
-	}                                                                                          \
-	BSN_BY_VECTOR(name, BSN_UNITS##count, name##_try(prefix_ds, BSN_UNITS##count##_ARGUMENTS))
-/* Of a number of units: by what is most common, of known flags; and any. */
-#define BSN_POST_UNITS(count)                                                                      \
-	BSN_UNITS(bsn_peer_write_units##count##_quietly, count, BSN_OPCODE_RDMA_WRITE, true, BSN_MORE_LOADED, 0u) \
-	BSN_UNITS(bsn_peer_write_units##count##_rung, count, BSN_OPCODE_RDMA_WRITE, true, BSN_MORE_LOADED, \
-		  BSN_F_RUNG)                                                                      \
-	BSN_UNITS(bsn_peer_send_units##count##_quietly, count, BSN_OPCODE_SEND, false, BSN_MORE_LOADED, 0u) \
-	BSN_UNITS(bsn_peer_send_units##count##_rung, count, BSN_OPCODE_SEND, false, BSN_MORE_LOADED, BSN_F_RUNG) \
-	BSN_UNITS(bsn_peer_rdma_units##count, count, (uint8_t)more, true, BSN_MORE_WHAT, (uint32_t)more) \
-	BSN_UNITS(bsn_peer_message_units##count, count, (uint8_t)more, false, BSN_MORE_WHAT, (uint32_t)more) \
-	BSN_ALWAYS_INLINE int bsn_post_rdma_units##count(                                          \
-		struct bsn_ep *ep, unsigned opcode, const struct bsn_remote *remote, uint32_t imm, uint64_t id, \
-		uint32_t flags, const bsn_v2 *units)                                               \
-	{                                                                                          \
-		const uint64_t slot = (uintptr_t)ep->sq->slot;                                     \
-		const uint64_t what = (uint64_t)imm << 32 | BSN_WHAT(opcode, flags, 0u);           \
-                                                                                                   \
-		if (opcode == BSN_OPCODE_RDMA_WRITE && flags == BSN_F_RUNG)                        \
-			return bsn_peer_write_units##count##_rung(BSN_UNITS##count##_GIVEN(slot)); \
-		if (opcode == BSN_OPCODE_RDMA_WRITE && !flags)                                     \
-			return bsn_peer_write_units##count##_quietly(BSN_UNITS##count##_GIVEN(slot)); \
-		return bsn_peer_rdma_units##count(BSN_UNITS##count##_GIVEN(what));                 \
-	}                                                                                          \
-	BSN_ALWAYS_INLINE int bsn_post_message_units##count(                                       \
-		struct bsn_ep *ep, unsigned opcode, const struct bsn_remote *remote, uint32_t imm, uint64_t id, \
-		uint32_t flags, const bsn_v2 *units)                                               \
-	{                                                                                          \
-		const uint64_t slot = (uintptr_t)ep->sq->slot;                                     \
-		const uint64_t what = (uint64_t)imm << 32 | BSN_WHAT(opcode, flags, 0u);           \
-                                                                                                   \
-		if (opcode == BSN_OPCODE_SEND && flags == BSN_F_RUNG)                              \
-			return bsn_peer_send_units##count##_rung(BSN_UNITS##count##_GIVEN(slot));  \
-		if (opcode == BSN_OPCODE_SEND && !flags)                                           \
-			return bsn_peer_send_units##count##_quietly(BSN_UNITS##count##_GIVEN(slot)); \
-		return bsn_peer_message_units##count(BSN_UNITS##count##_GIVEN(what));              \
-	}
-#define BSN_UNITS2_GIVEN(more) ep, more, remote, id, units[0], units[1]
-#define BSN_UNITS3_GIVEN(more) BSN_UNITS2_GIVEN(more), units[2]
-#define BSN_UNITS4_GIVEN(more) BSN_UNITS3_GIVEN(more), units[3]
-#define BSN_UNITS5_GIVEN(more) BSN_UNITS4_GIVEN(more), units[4]
-#define BSN_UNITS6_GIVEN(more) BSN_UNITS5_GIVEN(more), units[5]
-#define BSN_UNITS7_GIVEN(more) BSN_UNITS6_GIVEN(more), units[6]
-#define BSN_UNITS8_GIVEN(more) BSN_UNITS7_GIVEN(more), units[7]
-#define BSN_UNITS9_GIVEN(more) BSN_UNITS8_GIVEN(more), units[8][0], units[8][1]
-BSN_POST_UNITS(2)
-BSN_POST_UNITS(3)
-BSN_POST_UNITS(4)
-BSN_POST_UNITS(5)
-BSN_POST_UNITS(6)
-BSN_POST_UNITS(7)
-BSN_POST_UNITS(8)
-BSN_POST_UNITS(9)
-#undef BSN_POST_UNITS
-#undef BSN_UNITS
-
-/* Of rdma or message; a file that posts one of both does not take the time to compile the other's. */
-#define BSN_POST_ALL_UNITS(rdma)                                                                   \
-	BSN_ALWAYS_INLINE int bsn_post_##rdma##_units(struct bsn_ep *ep, unsigned opcode, const uint8_t *data, \
-						      size_t length, const struct bsn_remote *remote, \
-						      uint32_t imm, uint64_t id, uint32_t flags)   \
-	{                                                                                          \
-		const bsn_v2 units[BSN_UNITS_MAX] = {                                              \
-			bsn_unit(data, length, 0), bsn_unit(data, length, 1), bsn_unit(data, length, 2), \
-			bsn_unit(data, length, 3), bsn_unit(data, length, 4), bsn_unit(data, length, 5), \
-			bsn_unit(data, length, 6), bsn_unit(data, length, 7), bsn_unit(data, length, 8), \
-		};                                                                                 \
-                                                                                                   \
-		switch (bsn_units_of(length)) {                                                    \
-		case 2: return bsn_post_##rdma##_units2(ep, opcode, remote, imm, id, flags, units); \
-		case 3: return bsn_post_##rdma##_units3(ep, opcode, remote, imm, id, flags, units); \
-		case 4: return bsn_post_##rdma##_units4(ep, opcode, remote, imm, id, flags, units); \
-		case 5: return bsn_post_##rdma##_units5(ep, opcode, remote, imm, id, flags, units); \
-		case 6: return bsn_post_##rdma##_units6(ep, opcode, remote, imm, id, flags, units); \
-		case 7: return bsn_post_##rdma##_units7(ep, opcode, remote, imm, id, flags, units); \
-		case 8: return bsn_post_##rdma##_units8(ep, opcode, remote, imm, id, flags, units); \
-		default: return bsn_post_##rdma##_units9(ep, opcode, remote, imm, id, flags, units); \
-		}                                                                                  \
-	}
-BSN_POST_ALL_UNITS(rdma)
-BSN_POST_ALL_UNITS(message)
-#undef BSN_POST_ALL_UNITS
-
-/* Whether the compiler knows that inline data are so many units. */
-BSN_ALWAYS_INLINE bool bsn_are_units(size_t length)
-{
-	return __builtin_constant_p(length) && length > BSN_DS_INLINE_MAX && bsn_units_of(length) <= BSN_UNITS_MAX;
-}
-
-/* Or one. */
-BSN_ALWAYS_INLINE bool bsn_is_unit(size_t length)
-{
-	return __builtin_constant_p(length) && length <= BSN_DS_INLINE_MAX;
-}
-
-/* To one peer. */
-BSN_ALWAYS_INLINE int bsn_try_inline(struct bsn_sq *sq, const struct bsn_kind *kind, const void *data, size_t length,
-				     const struct bsn_remote *remote, uint32_t imm, uint64_t id, uint32_t flags)
-{
-	return bsn_put_data(sq, &sq->limit, NULL, 0, kind->opcode, (const uint8_t *)data, length, 0, remote,
-			    kind->has_remote, imm, id, flags);
-}
-
-/* Whether there is room for one to many peers. */
-BSN_ALWAYS_INLINE bool bsn_fits_inline(const struct bsn_sq *sq, const struct bsn_kind *kind, size_t length)
-{
-	return bsn_are_units(length) ? bsn_fit_units(sq, kind->has_remote, length) : bsn_has_peer_room(sq);
-}
-
-/* A WRITE whose bytes are copied into the WQE. */
-BSN_ALWAYS_INLINE int bsn_build_rdma_inline(struct bsn_ep *ep, const struct bsn_kind *kind, const void *data,
-					    uint32_t length, const struct bsn_remote *remote, uint32_t imm,
-					    uint64_t id, uint32_t flags)
-{
-	struct bsn_sq *sq;
+	const bool is_known = bsn_is_known_length(length), looks_first = !is_known && !kind->has_remote;
 	size_t bytes = length;
-	int err;
+	struct bsn_sq *sq;
+	int err = BSN_NO_ROOM;
 
 	if (!BSN_BUILDS || BSN_IS_NULL(ep) || (flags & ~BSN_F_ALL))
 		return bsn_post_inline_cold(ep, kind->opcode, data, length, remote, imm, id, flags);
 	sq = ep->sq;
-	if (!__builtin_constant_p(length))
+	if (!is_known)
 		BSN_HIDE(bytes); /* one register: the compiler would copy what it knows to have 32 bits */
-	err = bsn_try_inline(sq, kind, data, bytes, remote, imm, id, flags);
+	if (!looks_first || bsn_fits(sq, sq->limit, BSN_BB_SIZE))
+		err = bsn_put_data(sq, &sq->limit, NULL, 0, kind->opcode, (const uint8_t *)data, bytes, looks_first, remote,
+				   kind->has_remote, imm, id, flags);
 	if (BSN_LIKELY(err <= 0))
 		return err;
-	if (err == BSN_NO_ROOM && bsn_fits_inline(sq, kind, length)) {
-		if (bsn_is_unit(length))
-			return bsn_post_piece(ep, kind, bsn_ds_short((const uint8_t *)data, length), remote, id,
-					      imm, flags & BSN_F_PLAIN);
-		if (bsn_are_units(length))
-			return bsn_post_rdma_units(ep, kind->opcode, (const uint8_t *)data, length, remote, imm,
-						   id, flags & BSN_F_PLAIN);
-		return bsn_post_rdma_data(ep, kind, data, bytes, remote, imm, id, flags & BSN_F_PLAIN);
-	}
-	if (!__builtin_constant_p(length))
+	if (err == BSN_NO_ROOM && bsn_is_unit(length) && bsn_has_peer_room(sq))
+		return bsn_post_piece(ep, kind, bsn_ds_short((const uint8_t *)data, length), remote, id, imm,
+				      flags & BSN_F_PLAIN);
+	if (err == BSN_NO_ROOM && bsn_are_units(length) &&
+	    bsn_fit_units(sq, kind->has_remote, bsn_units_of(length)))
+		return kind->has_remote ? bsn_post_rdma_units(ep, kind->opcode, (const uint8_t *)data, length, remote,
+							      imm, id, flags & BSN_F_PLAIN)
+					: bsn_post_message_units(ep, kind->opcode, (const uint8_t *)data, length, remote,
+								 imm, id, flags & BSN_F_PLAIN);
+	if (err == BSN_NO_ROOM && !is_known && bsn_has_peer_room(sq))
+		return bsn_post_data(ep, kind, data, bytes, remote, imm, id, flags & BSN_F_PLAIN);
+	if (!is_known)
 		BSN_HIDE(bytes); /* so that nothing is prepared for the rare case */
 	return bsn_post_inline_cold(ep, kind->opcode, data, (uint32_t)bytes, remote, imm, id, flags);
-}
-
-/* A message's. */
-BSN_ALWAYS_INLINE int bsn_build_message_inline(struct bsn_ep *ep, const struct bsn_kind *kind, const void *data,
-					       uint32_t length, uint32_t imm, uint64_t id, uint32_t flags)
-{
-	struct bsn_sq *sq;
-	size_t bytes = length;
-	int err;
-
-	if (!BSN_BUILDS || BSN_IS_NULL(ep) || (flags & ~BSN_F_ALL))
-		return bsn_post_inline_cold(ep, kind->opcode, data, length, NULL, imm, id, flags);
-	sq = ep->sq;
-	if (!__builtin_constant_p(length))
-		BSN_HIDE(bytes); /* as a WRITE's */
-	if (kind->opcode == BSN_OPCODE_SEND && !bsn_is_unit(length) && !bsn_are_units(length) &&
-	    !bsn_fits(sq, sq->limit, BSN_BB_SIZE))
-		return bsn_has_peer_room(sq)
-			       ? bsn_post_message_data(ep, kind->opcode, data, bytes, imm, id, flags & BSN_F_PLAIN)
-			       : bsn_post_inline_cold(ep, kind->opcode, data, (uint32_t)bytes, NULL, imm, id,
-						      flags & BSN_F_PLAIN);
-	err = bsn_try_inline(sq, kind, data, bytes, NULL, imm, id, flags);
-	if (BSN_LIKELY(err <= 0))
-		return err;
-	if (err == BSN_NO_ROOM && bsn_fits_inline(sq, kind, length)) {
-		if (bsn_is_unit(length))
-			return bsn_post_piece(ep, kind, bsn_ds_short((const uint8_t *)data, length), NULL, id, imm,
-					      flags & BSN_F_PLAIN);
-		if (bsn_are_units(length))
-			return bsn_post_message_units(ep, kind->opcode, (const uint8_t *)data, length, NULL, imm,
-						      id, flags & BSN_F_PLAIN);
-		return bsn_post_message_data(ep, kind->opcode, data, bytes, imm, id, flags & BSN_F_PLAIN);
-	}
-	if (!__builtin_constant_p(length))
-		BSN_HIDE(bytes);
-	return bsn_post_inline_cold(ep, kind->opcode, data, (uint32_t)bytes, NULL, imm, id, flags);
 }
 
 BSN_ALWAYS_INLINE int bsn_build_atomic(struct bsn_ep *ep, unsigned opcode,

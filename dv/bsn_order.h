@@ -60,7 +60,7 @@ BSN_HEADER_BEGIN
 #endif
 
 /* A variable gets whatever a register has: it is a parameter that nobody reads. */
-#define BSN_ANY_POINTER(x) __asm__("" : "=r"(x))
+#define BSN_ANY(x) __asm__("" : "=r"(x))
 #define BSN_ANY_VECTOR(v)  __asm__("" : "=" BSN_VECTOR_REGISTER(v))
 
 /* The compiler knows nothing of a variable in memory, and loads it anew. */

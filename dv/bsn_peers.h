@@ -274,24 +274,26 @@ BSN_ALWAYS_INLINE int bsn_put_peer_sges(struct bsn_sq *sq, uint8_t *slot,
 					uint64_t id, uint32_t flags)
 {
 	const unsigned n = 1 + prefix_ds + has_remote, ds = n + count;
-	const bool are_many = count > 2;
 	struct bsn_regs r;
 
 	r.moves_later = true;
 	bsn_begin_peer(&r, sq, peer, prefix_ds, kind, more, imm, id, flags);
 	if (has_remote)
 		r.ds[n - 1] = bsn_ds_in(bsn_ds_raddr(remote), true);
-	if (are_many) {
-		r.ds[n] = bsn_ds_in(bsn_ds_again(&sge[0]), are_many);
-		r.ds[n + 1] = bsn_ds_in(bsn_ds_again(&sge[1]), are_many);
+	if (count > 2) {
+		r.ds[n] = bsn_ds_again(&sge[0]);
+		r.ds[n + 1] = bsn_ds_again(&sge[1]);
 	} else {
+		BSN_FORGET(*(uint32_t *)(uintptr_t)&sge[0].length);
 		r.ds[n] = bsn_ds_plain(&sge[0]);
+		BSN_FORGET(*(uint32_t *)(uintptr_t)&sge[1].length);
 		r.ds[n + 1] = bsn_ds_plain(&sge[1]);
+		BSN_HIDE(r.ds[n].w0.raw);
 	}
 	if (count > 2)
-		r.ds[n + 2] = bsn_ds_in(bsn_ds_again(&sge[2]), are_many);
+		r.ds[n + 2] = bsn_ds_again(&sge[2]);
 	if (count > 3)
-		r.ds[n + 3] = bsn_ds_in(bsn_ds_again(&sge[3]), are_many);
+		r.ds[n + 3] = bsn_ds_again(&sge[3]);
 	return bsn_end_peer(sq, slot, &r, opcode, ds, id, flags);
 }
 
@@ -317,7 +319,7 @@ BSN_ALWAYS_INLINE int bsn_try_several(struct bsn_ep *ep, struct bsn_sq *sq, unsi
 {
 	uint8_t *const slot = bsn_slot_in(kind, more, sq);
 
-	if (!(count > 2 ? bsn_are_plain_by_far(sge, count) : bsn_are_plain(sge, count)) || !bsn_peers_take(sq, opcode, count))
+	if (!bsn_are_plain_by_far(sge, count) || !bsn_peers_take(sq, opcode, count))
 		return BSN_NOT_PLAIN;
 	if (1 + prefix_ds + has_remote + count > 2 * BSN_BB_DS &&
 	    !bsn_fits(sq, sq->peer_limit, 3 * BSN_BB_SIZE))
@@ -460,7 +462,7 @@ BSN_ALWAYS_INLINE const struct bsn_remote *bsn_remote_of(const struct bsn_kind *
 {
 	const struct bsn_remote *none;
 
-	BSN_ANY_POINTER(none);
+	BSN_ANY(none);
 	return kind->has_remote ? remote : none;
 }
 
@@ -599,128 +601,6 @@ BSN_ALWAYS_INLINE int bsn_post_atomic(struct bsn_ep *ep, unsigned opcode, const 
 		    : bsn_peer_atomic_full(ep, sge, remote, id, what, operands);
 }
 #undef BSN_POST_ATOMIC
-
-/* -- inline data of any length -- */
-
-/* Bytes of it that end in the second block, so that the compiler knows the number of blocks. */
-#define BSN_EXTENDED_INLINE                                                                        \
-	((2 * BSN_BB_DS - 1 - BSN_EXTENDED_DS) * BSN_DS_SIZE - BSN_INLINE_HDR_SIZE)
-
-/* To a peer with such a vector. @known: bytes of the blocks that it takes, if they are free; 0: it takes any. */
-BSN_ALWAYS_INLINE int bsn_try_data(struct bsn_ep *ep, unsigned prefix_ds, unsigned opcode, bool has_remote,
-				   const void *data, size_t length, size_t known, const struct bsn_remote *remote,
-				   uint32_t imm, uint64_t id, uint32_t flags)
-{
-	struct bsn_sq *const sq = ep->sq;
-
-	if (!bsn_has_opcode(sq, prefix_ds, opcode) || (known && !bsn_fits(sq, sq->peer_limit, known)))
-		return BSN_NOT_PLAIN;
-	return bsn_put_data(sq, &sq->peer_limit, bsn_peer_of(ep), prefix_ds, opcode, (const uint8_t *)data,
-			    length, known, remote, has_remote, imm, id, flags);
-}
-
-#define BSN_MESSAGE_PARAMETERS     struct bsn_ep *ep, const void *data, size_t length, uint64_t id
-#define BSN_MESSAGE_ARGUMENTS      ep, data, length, id
-#define BSN_DATA_PARAMETERS                                                                        \
-	struct bsn_ep *ep, const void *data, size_t length, const struct bsn_remote *remote, uint64_t id
-#define BSN_DATA_ARGUMENTS         ep, data, length, remote, id
-#define BSN_MESSAGE_ANY_PARAMETERS BSN_MESSAGE_PARAMETERS, uint64_t what
-#define BSN_MESSAGE_ANY_ARGUMENTS  BSN_MESSAGE_ARGUMENTS, what
-#define BSN_DATA_ANY_PARAMETERS    BSN_DATA_PARAMETERS, uint64_t what
-#define BSN_DATA_ANY_ARGUMENTS     BSN_DATA_ARGUMENTS, what
-
-#define BSN_DATA_COLD(name, with, opcode, remote, imm, flags)                                      \
-	BSN_UNCHANGED int name##_cold(with##_PARAMETERS)                                           \
-	{                                                                                          \
-		return bsn_post_inline_cold(ep, opcode, data, (uint32_t)length, remote, imm, id,   \
-					    (flags) & BSN_F_PLAIN);                                \
-	}
-#define BSN_PEER_DATA(name, with, opcode, imm, flags)                                              \
-	BSN_DATA_COLD(name, with, opcode, remote, imm, flags)                                      \
-	BSN_BY_VECTOR(name, with,                                                                  \
-		      bsn_try_data(ep, prefix_ds, opcode, true, data, length, 0, remote, imm, id, flags))
-/* An extended vector comes first, that of all datagrams. name() takes BSN_EXTENDED_INLINE bytes at the most. */
-#define BSN_PEER_MESSAGE(name, with, opcode, imm, flags)                                           \
-	BSN_DATA_COLD(name, with, opcode, NULL, imm, flags)                                        \
-	BSN_UNCHANGED int name##_compact(with##_PARAMETERS)                                        \
-	{                                                                                          \
-		const int err = bsn_try_data(ep, BSN_COMPACT_DS, opcode, false, data, length, 0, NULL, imm, id, \
-					     flags);                                               \
-                                                                                                   \
-		return err > 0 ? name##_cold(with##_ARGUMENTS) : err;                              \
-	}                                                                                          \
-	BSN_UNCHANGED int name##_else(with##_PARAMETERS)                                           \
-	{                                                                                          \
-		int err;                                                                           \
-                                                                                                   \
-		if (bsn_peer_of(ep)->prefix_ds != BSN_EXTENDED_DS)                                 \
-			return name##_compact(with##_ARGUMENTS);                                   \
-		err = bsn_try_data(ep, BSN_EXTENDED_DS, opcode, false, data, length, 0, NULL, imm, id, flags); \
-		return err > 0 ? name##_cold(with##_ARGUMENTS) : err;                              \
-	}                                                                                          \
-	BSN_UNCHANGED int name(with##_PARAMETERS)                                                  \
-	{                                                                                          \
-		int err;                                                                           \
-                                                                                                   \
-		if (bsn_peer_of(ep)->prefix_ds != BSN_EXTENDED_DS)                                 \
-			return name##_compact(with##_ARGUMENTS);                                   \
-		if (length > BSN_EXTENDED_INLINE)                                                  \
-			__builtin_unreachable(); /* see bsn_post_data() */                            \
-		if (BSN_UNLIKELY(length < BSN_LITTLE_MIN))                                         \
-			return name##_else(with##_ARGUMENTS);                                      \
-		err = bsn_try_data(ep, BSN_EXTENDED_DS, opcode, false, data, length, 2 * BSN_BB_SIZE, NULL, imm, \
-				   id, flags);                                                     \
-		return err > 0 ? name##_else(with##_ARGUMENTS) : err;                              \
-	}
-BSN_PEER_DATA(bsn_peer_write_data_rung, BSN_DATA, BSN_OPCODE_RDMA_WRITE, 0, BSN_F_RUNG)
-BSN_PEER_DATA(bsn_peer_write_data_quietly, BSN_DATA, BSN_OPCODE_RDMA_WRITE, 0, 0u)
-BSN_PEER_DATA(bsn_peer_rdma_data, BSN_DATA_ANY, (uint8_t)what, (uint32_t)(what >> 32), (uint32_t)what)
-BSN_PEER_MESSAGE(bsn_peer_send_data_rung, BSN_MESSAGE, BSN_OPCODE_SEND, 0, BSN_F_RUNG)
-BSN_PEER_MESSAGE(bsn_peer_send_data_quietly, BSN_MESSAGE, BSN_OPCODE_SEND, 0, 0u)
-BSN_PEER_MESSAGE(bsn_peer_message_data, BSN_MESSAGE_ANY, (uint8_t)what, (uint32_t)(what >> 32), (uint32_t)what)
-#undef BSN_PEER_MESSAGE
-#undef BSN_DATA_COLD
-#undef BSN_PEER_DATA
-#undef BSN_DATA_ANY_ARGUMENTS
-#undef BSN_DATA_ANY_PARAMETERS
-#undef BSN_MESSAGE_ANY_ARGUMENTS
-#undef BSN_MESSAGE_ANY_PARAMETERS
-#undef BSN_DATA_ARGUMENTS
-#undef BSN_DATA_PARAMETERS
-#undef BSN_MESSAGE_ARGUMENTS
-#undef BSN_MESSAGE_PARAMETERS
-
-/* A WRITE's, with plain flags. */
-BSN_ALWAYS_INLINE int bsn_post_rdma_data(struct bsn_ep *ep, const struct bsn_kind *kind, const void *data,
-					 size_t length, const struct bsn_remote *remote, uint32_t imm,
-					 uint64_t id, uint32_t flags)
-{
-	const uint32_t more = (uint32_t)length - (BSN_DS_INLINE_MAX + 1);
-
-	if (more >= (uint32_t)BSN_LITTLE_MIN - (BSN_DS_INLINE_MAX + 1) && bsn_has_peer_room(ep->sq))
-		return bsn_post_piece(ep, kind, bsn_ds_little((const uint8_t *)data, length, more), remote, id,
-				      imm, flags);
-	if (kind->opcode == BSN_OPCODE_RDMA_WRITE && flags == BSN_F_RUNG)
-		return bsn_peer_write_data_rung(ep, data, length, remote, id);
-	if (kind->opcode == BSN_OPCODE_RDMA_WRITE && !flags)
-		return bsn_peer_write_data_quietly(ep, data, length, remote, id);
-	return bsn_peer_rdma_data(ep, data, length, remote, id,
-				  (uint64_t)imm << 32 | BSN_WHAT(kind->opcode, flags, 0u));
-}
-
-/* A message's. */
-#define BSN_POST_MESSAGE(after)                                                                    \
-	(opcode == BSN_OPCODE_SEND && flags == BSN_F_RUNG ? bsn_peer_send_data_rung##after(ep, data, length, id) \
-	 : opcode == BSN_OPCODE_SEND && !flags ? bsn_peer_send_data_quietly##after(ep, data, length, id) \
-					       : bsn_peer_message_data##after(ep, data, length, id, what))
-BSN_ALWAYS_INLINE int bsn_post_message_data(struct bsn_ep *ep, unsigned opcode, const void *data, size_t length,
-					    uint32_t imm, uint64_t id, uint32_t flags)
-{
-	const uint64_t what = (uint64_t)imm << 32 | BSN_WHAT(opcode, flags, 0u);
-
-	return length > BSN_EXTENDED_INLINE ? BSN_POST_MESSAGE(_else) : BSN_POST_MESSAGE();
-}
-#undef BSN_POST_MESSAGE
 
 BSN_HEADER_END
 

@@ -87,23 +87,28 @@ struct bsn_regs {
 #define BSN_EACH_REG(X) X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13)
 
 /*
- * Takes blocks of so many @bytes, which are free, and returns where they begin. The sum comes first:
+ * Takes blocks of so many @bytes, which are free and begin at @wqe, or returns where they begin. The sum comes first:
  * later its operands would have to be copied.
  */
+BSN_ALWAYS_INLINE void bsn_sq_take_at(struct bsn_sq *sq, uint8_t *wqe, struct bsn_regs *r, size_t bytes)
+{
+	sq->slot = wqe + bytes;
+	r->moves_later = false;
+	r->keeps_later = false;
+}
+
 BSN_ALWAYS_INLINE uint8_t *bsn_sq_take(struct bsn_sq *sq, struct bsn_regs *r, size_t bytes)
 {
 	uint8_t *const wqe = sq->slot;
 
-	sq->slot = wqe + bytes;
-	r->moves_later = false;
-	r->keeps_later = false;
+	bsn_sq_take_at(sq, wqe, r, bytes);
 	return wqe;
 }
 
-/* The same of @bytes that the compiler knows. The end of a single block was not looked at before. */
+/* The same of @bytes that the compiler knows. Where one or two blocks end was not looked at before. */
 BSN_ALWAYS_INLINE uint8_t *bsn_sq_take_known(struct bsn_sq *sq, struct bsn_regs *r, size_t bytes)
 {
-	if (bytes != BSN_BB_SIZE)
+	if (bytes > 2 * BSN_BB_SIZE)
 		return bsn_sq_take(sq, r, bytes);
 	r->moves_later = true;
 	r->keeps_later = false;
@@ -130,6 +135,7 @@ enum bsn_rest {
 	BSN_REST_NONE,
 	BSN_REST_WORDS,
 	BSN_REST_VECTORS,
+	BSN_REST_ONE,    /* a vector, with which the WQE ends */
 	BSN_REST_INLINE, /* vectors; BSN_PUBLISH_LONG tells if they are too many for BlueFlame */
 	BSN_REST_SGES = BSN_HAS_SHUFFLE ? BSN_REST_VECTORS : BSN_REST_WORDS,
 };
@@ -171,6 +177,7 @@ BSN_ALWAYS_INLINE void bsn_copy(uint8_t *reg, const uint8_t *wqe, size_t bytes,
 				bool by_16)
 {
 	const size_t left = known * BSN_DS_SIZE, known_bytes = bsn_bytes_of_ds(known);
+	const bool is_one = rest == BSN_REST_ONE;
 	/* What goes to the device after a WQE that ends inside a block. It does not read that: any vector will do. */
 	const bool has_prefix = known > 1 && r->ds[1].is_vector; /* then a register for @wqe would cost more than it saves */
 	bsn_v2 filler = has_prefix ? r->ds[1].v : (bsn_v2){ 0, 0 };
@@ -189,8 +196,10 @@ BSN_ALWAYS_INLINE void bsn_copy(uint8_t *reg, const uint8_t *wqe, size_t bytes,
 	 * What is left of the last known block, and then others. There are few loops: in a function with more than 100, those
 	 * of inlined code and unrolled ones too, gcc 12 keeps less in registers (ira-max-loops-num).
 	 */
-	if (rest == BSN_REST_NONE) {
-		BSN_UNROLL for (size_t i = left; i < known_bytes; i += BSN_DS_SIZE)
+	if (is_one)
+		bsn_copy_rest(reg + left, wqe + left, rest, by_16);
+	if (is_one || rest == BSN_REST_NONE) {
+		BSN_UNROLL for (size_t i = left + is_one * BSN_DS_SIZE; i < bsn_bytes_of_ds(known + is_one); i += BSN_DS_SIZE)
 			bsn_store_mmio_v2(reg + i, filler);
 		return;
 	}

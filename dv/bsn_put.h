@@ -36,8 +36,8 @@ BSN_ALWAYS_INLINE unsigned bsn_begin(struct bsn_regs *r, struct bsn_sq *sq,
 }
 
 /*
- * A message (@has_remote: RDMA request) of @count SGEs, all plain. @is_apart: in a function of its own. That keeps what
- * it can in memory early, so that it saves fewer registers.
+ * A message (@has_remote: RDMA request) of @count SGEs, all plain. @is_apart: in a function of its own. That keeps the id
+ * in memory early, and so do others that are short of registers.
  */
 BSN_ALWAYS_INLINE int bsn_put_sges(struct bsn_sq *sq, const struct bsn_peer *peer,
 				   unsigned prefix_ds, unsigned opcode, const struct bsn_sge *sge,
@@ -46,7 +46,7 @@ BSN_ALWAYS_INLINE int bsn_put_sges(struct bsn_sq *sq, const struct bsn_peer *pee
 {
 	const unsigned ds = 1 + prefix_ds + has_remote + count;
 	const bool has_imm = __builtin_constant_p(opcode) && opcode == BSN_OPCODE_RDMA_WRITE_IMM; /* one register more */
-	const bool is_early = prefix_ds || has_imm || (is_apart && ds > BSN_NEAR_DS); /* the id */
+	const bool is_early = prefix_ds || (has_imm && !bsn_is_appended(flags)) || (is_apart ? ds > BSN_NEAR_DS : count > 3);
 	const bool are_wide = ds > BSN_NEAR_DS && count > 1 && __builtin_constant_p(flags) &&
 			      flags & BSN_F_RING;
 	const enum bsn_rest rest = is_apart && !prefix_ds ? BSN_REST_SGES : BSN_REST_NONE;
@@ -103,7 +103,6 @@ BSN_ALWAYS_INLINE int bsn_put_constant(struct bsn_sq *sq, uint8_t *wqe, const st
 {
 	const unsigned head = 1 + prefix_ds + has_remote;
 	const uint8_t *const rest = data + BSN_DS_INLINE_MAX;
-	const uint32_t more = (uint32_t)length - (BSN_DS_INLINE_MAX + 1);
 	struct bsn_regs r = { .moves_later = false };
 
 	r.ds[head] = bsn_ds_inline_first(data, length);
@@ -112,7 +111,7 @@ BSN_ALWAYS_INLINE int bsn_put_constant(struct bsn_sq *sq, uint8_t *wqe, const st
 		r.ds[i] = bsn_ds_load(rest + BSN_DS_SIZE * ((i) - head - 1));
 	BSN_EACH_REG(BSN_LOAD_REG)
 #undef BSN_LOAD_REG
-	r.ds[ds - 1] = bsn_ds_inline_last(rest + BSN_DS_SIZE * (ds - head - 2), data + length, more);
+	r.ds[ds - 1] = bsn_ds_inline_last(rest + BSN_DS_SIZE * (ds - head - 2), data + length, length);
 	return bsn_end_data(sq, wqe, peer, prefix_ds, bsn_ctrl0(sq, opcode, ds), &r, ds,
 			    BSN_REST_NONE, ds, BSN_NEAR_DS, bsn_bytes_of_ds(ds), remote, has_remote,
 			    imm, id, flags);
@@ -120,36 +119,34 @@ BSN_ALWAYS_INLINE int bsn_put_constant(struct bsn_sq *sq, uint8_t *wqe, const st
 
 /*
  * Two DS of inline data, 13 to 28 bytes. The last one is stored into the ring at once, by one store that reaches
- * back into the first; the first is then stored whole. So no byte outside the data is read. @known: so many bytes it
- * takes, in whole blocks, and they are free; 0: whether they are has to be found out.
+ * back into the first; the first is then stored whole. So no byte outside the data is read. @has_block: one is known to be
+ * free.
  */
 BSN_ALWAYS_INLINE int bsn_put_two(struct bsn_sq *sq, uint8_t **limit,
 				  const struct bsn_peer *peer, unsigned prefix_ds, unsigned opcode,
-				  const uint8_t *data, size_t length, size_t known,
+				  const uint8_t *data, size_t length, bool has_block,
 				  const struct bsn_remote *remote, bool has_remote, uint32_t imm,
 				  uint64_t id, uint32_t flags)
 {
 	const unsigned head = 1 + prefix_ds + has_remote, ds = head + 2;
-	const size_t bytes = known ? known : bsn_bytes_of_ds(ds);
+	const size_t bytes = bsn_bytes_of_ds(ds);
 	const size_t at = head * BSN_DS_SIZE + BSN_INLINE_HDR_SIZE;
 	struct bsn_regs r;
 	uint8_t *wqe;
 
-	if (known && (uint32_t)length > sq->put_inline)
-		return BSN_NOT_PLAIN;
-	if (!known && !bsn_fits(sq, *limit, bytes))
+	if (!(has_block && bytes == BSN_BB_SIZE) && !bsn_fits(sq, *limit, bytes))
 		return BSN_NO_ROOM;
 	if (__builtin_constant_p(length))
 		return bsn_put_constant(sq, bsn_sq_take(sq, &r, bytes), peer, prefix_ds, opcode,
 					data, length, ds, remote, has_remote, imm, id, flags);
 	wqe = bsn_sq_take_known(sq, &r, bytes);
-	if (length >= BSN_DS_SIZE)
+	if (BSN_LIKELY(length >= BSN_DS_SIZE))
 		bsn_put_inline_end(wqe + at, data, length);
 	else
 		bsn_store_last4(wqe + at + length - 4, data + length - 4);
 	r.ds[head] = bsn_ds_inline_first(data, length);
 	return bsn_end_data(sq, wqe, peer, prefix_ds, bsn_ctrl0(sq, opcode, ds), &r, head + 1,
-			    BSN_REST_VECTORS, ds, BSN_NEAR_DS, bytes, remote, has_remote, imm, id,
+			    BSN_REST_ONE, ds, BSN_NEAR_DS, bytes, remote, has_remote, imm, id,
 			    flags);
 }
 
@@ -165,7 +162,7 @@ BSN_ALWAYS_INLINE bool bsn_is_in_regs(size_t length, unsigned head, size_t count
  */
 BSN_ALWAYS_INLINE int bsn_put_long(struct bsn_sq *sq, uint8_t **limit,
 				   const struct bsn_peer *peer, unsigned prefix_ds, unsigned opcode,
-				   const uint8_t *data, size_t length, size_t known,
+				   const uint8_t *data, size_t length, bool has_block,
 				   const struct bsn_remote *remote, bool has_remote, uint32_t imm,
 				   uint64_t id, uint32_t flags)
 {
@@ -174,40 +171,37 @@ BSN_ALWAYS_INLINE int bsn_put_long(struct bsn_sq *sq, uint8_t **limit,
 	const uint8_t *const rest = data + BSN_DS_INLINE_MAX;
 	uint8_t *const wqe = sq->slot;
 	size_t count = (uint32_t)length - (BSN_DS_INLINE_MAX + 1); /* bytes, but DS where they are needed */
-	size_t bytes = known, straight;
+	size_t bytes, straight;
 	struct bsn_be64 ctrl0;
 	struct bsn_regs r;
 
-	BSN_FORGET(*limit); /* else it were loaded for short data, too, before the length is looked at */
-	if (BSN_LIKELY((uint32_t)length - BSN_INLINE_STRAIGHT_MIN < sq->inline_straight)) {
+	if (!__builtin_constant_p(length))
+		BSN_FORGET(*limit); /* else it were loaded for short data, too, before the length is looked at */
+	if (!(__builtin_constant_p(length) && length < BSN_INLINE_STRAIGHT_MIN) &&
+	    BSN_LIKELY((uint32_t)length - BSN_INLINE_STRAIGHT_MIN < sq->inline_straight)) {
 		count /= BSN_DS_SIZE;
-		if (!known && !__builtin_constant_p(length))
+		if (!__builtin_constant_p(length))
 			BSN_HIDE(count); /* one register; and else each case would load it as a constant */
 		straight = count;
-		if (known && (head + 2 + count) * BSN_DS_SIZE > known)
-			__builtin_unreachable(); /* BSN_EXTENDED_INLINE */
-		if (!known)
-			bytes = bsn_whole_blocks(first + length - BSN_DS_INLINE_MAX);
-		if (!known && !bsn_fits(sq, *limit, bytes))
+		bytes = bsn_whole_blocks(first + length - BSN_DS_INLINE_MAX);
+		if (BSN_UNLIKELY(wqe + (bytes - BSN_BB_SIZE) > *limit))
 			return BSN_NO_ROOM;
-		bsn_sq_take(sq, &r, bytes);
+		bsn_sq_take_at(sq, wqe, &r, bytes);
 		if (!bsn_is_in_regs(length, head, count))
 			bsn_put_inline_end(wqe + first - BSN_DS_INLINE_MAX, data, length);
-	} else if (!known && (length < BSN_LITTLE_MIN || (uint32_t)length > sq->put_inline)) {
+	} else if (length < BSN_LITTLE_MIN || (uint32_t)length > sq->put_inline) {
 		return BSN_NOT_PLAIN; /* too short, or too long */
 	} else if ((uint32_t)length < BSN_INLINE_STRAIGHT_MIN && length > BSN_DS_INLINE_MAX) {
 		/* gcc 12 would copy @count if it were looked at */
-		return bsn_put_two(sq, limit, peer, prefix_ds, opcode, data, length, known, remote,
+		return bsn_put_two(sq, limit, peer, prefix_ds, opcode, data, length, has_block, remote,
 				   has_remote, imm, id, flags);
 	} else {
-		if (known)
-			return BSN_NOT_PLAIN;
 		count /= BSN_DS_SIZE;
 		straight = BSN_INLINE_STRAIGHT_DS; /* and more: the queue takes more than straight code copies */
 		bytes = bsn_whole_blocks(first + length - BSN_DS_INLINE_MAX);
-		if (!bsn_fits(sq, *limit, bytes))
+		if (BSN_UNLIKELY(wqe + (bytes - BSN_BB_SIZE) > *limit))
 			return BSN_NO_ROOM;
-		bsn_sq_take(sq, &r, bytes);
+		bsn_sq_take_at(sq, wqe, &r, bytes);
 		bsn_put_inline_end(wqe + first - BSN_DS_INLINE_MAX, data, length);
 		bsn_put_inline_beyond(wqe + first, rest, count);
 	}
@@ -218,7 +212,7 @@ BSN_ALWAYS_INLINE int bsn_put_long(struct bsn_sq *sq, uint8_t **limit,
 					(unsigned)(head + 2 + count), remote, has_remote, imm, id,
 					flags);
 	ctrl0 = bsn_ctrl0(sq, opcode, head + 2 + count);
-	if (!known && !__builtin_constant_p(length))
+	if (!__builtin_constant_p(length))
 		BSN_HIDE(ctrl0.raw); /* else each case would load the count as a constant */
 	bsn_put_inline_straight(sq, wqe + first, rest, straight,
 				BSN_BF_BUFFER_BYTES / BSN_DS_SIZE + 1 - (head + 2), flags);
@@ -228,12 +222,12 @@ BSN_ALWAYS_INLINE int bsn_put_long(struct bsn_sq *sq, uint8_t **limit,
 }
 
 /*
- * A message or WRITE whose bytes are copied into the WQE. One compare finds lengths of 8 to 12. Where
- * @known is not 0, there are at least 8 bytes; the WQE takes so many bytes in whole blocks, and these are free.
+ * A message or WRITE whose bytes are copied into the WQE. One compare finds lengths of 8 to 12. @has_block: one is known to be
+ * free.
  */
 BSN_ALWAYS_INLINE int bsn_put_data(struct bsn_sq *sq, uint8_t **limit,
 				   const struct bsn_peer *peer, unsigned prefix_ds, unsigned opcode,
-				   const uint8_t *data, size_t length, size_t known,
+				   const uint8_t *data, size_t length, bool has_block,
 				   const struct bsn_remote *remote, bool has_remote, uint32_t imm,
 				   uint64_t id, uint32_t flags)
 {
@@ -244,15 +238,15 @@ BSN_ALWAYS_INLINE int bsn_put_data(struct bsn_sq *sq, uint8_t **limit,
 	int err;
 
 	if (BSN_LIKELY(more >= (uint32_t)BSN_LITTLE_MIN - (BSN_DS_INLINE_MAX + 1))) {
-		if (!known && !bsn_fits(sq, *limit, bsn_bytes_of_ds(ds)))
+		if (!(has_block && bsn_bytes_of_ds(ds) == BSN_BB_SIZE) && !bsn_fits(sq, *limit, bsn_bytes_of_ds(ds)))
 			return BSN_NO_ROOM;
-		r.ds[ds - 1] = bsn_ds_little(data, length, more);
+		r.ds[ds - 1] = bsn_ds_little(data, length);
 	} else {
 		err = BSN_NOT_PLAIN;
 		if (!__builtin_constant_p(length) || length > BSN_DS_INLINE_MAX)
 			err = bsn_put_long(sq, limit, peer, prefix_ds, opcode, data, length,
-					   known, remote, has_remote, imm, id, flags);
-		if (err != BSN_NOT_PLAIN || known || length - 1 >= BSN_LITTLE_MIN - 1)
+					   has_block, remote, has_remote, imm, id, flags);
+		if (err != BSN_NOT_PLAIN || length - 1 >= BSN_LITTLE_MIN - 1)
 			return err;
 		if (!bsn_fits(sq, *limit, bsn_bytes_of_ds(ds)))
 			return BSN_NO_ROOM;

@@ -296,11 +296,20 @@ BSN_ALWAYS_INLINE struct bsn_ds bsn_ds_plain(const struct bsn_sge *sge)
 	return bsn_ds_data(sge);
 }
 
-/* A data pointer whose length was looked at. It is loaded again: no register is kept for it. */
+/*
+ * A data pointer whose length was looked at, as a vector. The length is loaded again, and the address goes into a vector
+ * as soon as it is swapped: no register is kept for either.
+ */
 BSN_ALWAYS_INLINE struct bsn_ds bsn_ds_again(const struct bsn_sge *sge)
 {
+	struct bsn_ds ds;
+
 	BSN_FORGET(*(uint32_t *)(uintptr_t)&sge->length);
-	return bsn_ds_plain(sge);
+	ds = bsn_ds_plain(sge);
+#if !BSN_HAS_SHUFFLE
+	BSN_KEEP_IN_VECTOR(ds.w1.raw);
+#endif
+	return bsn_ds_in(ds, true);
 }
 
 /*
@@ -380,19 +389,11 @@ BSN_ALWAYS_INLINE struct bsn_be64 bsn_inline_word0(size_t length, uint32_t first
 	const struct bsn_inline_hdr none = { .is_inline = 1 };
 	struct bsn_be64 w = bsn_join_byte_to_be64(length, first4);
 
-	w.raw |= bsn_to_be32(bsn_inline_hdr_dword(&none, 0)).raw;
+	w.raw += bsn_to_be32(bsn_inline_hdr_dword(&none, 0)).raw; /* a sum of three is one instruction */
 	return w;
 }
 
 #define BSN_LITTLE_MIN 8 /* bytes that a load of 8 takes, and one of the last 8 */
-
-/* A shift to the right modulo 64. One instruction, where the compiler does not know how far. */
-BSN_ALWAYS_INLINE uint64_t bsn_shift_right(uint64_t word, size_t bits)
-{
-	if (!__builtin_constant_p(bits))
-		BSN_HIDE(bits); /* else it would be masked */
-	return word >> (bits & 63);
-}
 
 #if BSN_HAS_SHUFFLE
 /* By length from 8 on: where the bytes of the first 8 and the last 8 go, and the header before them. */
@@ -414,10 +415,23 @@ static const struct bsn_little bsn_little[] __attribute__((unused, aligned(32)))
 #endif
 
 /*
- * 8 to BSN_DS_INLINE_MAX bytes of inline data after their header: one DS, zero-padded. @more is how
- * many there are beyond the first 13, modulo 16.
+ * By how many bits, modulo 64, the last 8 bytes of inline data are shifted that are loaded together, so that none before
+ * them is in their half of a DS. Bit 6: they are in the first half. The data reach into the second half of the first DS.
  */
-BSN_ALWAYS_INLINE struct bsn_ds bsn_ds_little(const uint8_t *src, size_t length, size_t more)
+BSN_ALWAYS_INLINE size_t bsn_last_shift(size_t length)
+{
+	size_t bits = 8 * (length - (BSN_DS_INLINE_MAX + 1)) + 7;
+
+	if (!__builtin_constant_p(length))
+		BSN_HIDE(bits); /* else gcc would subtract, of which the result has to be moved */
+	bits = ~bits;
+	if (!__builtin_constant_p(length))
+		BSN_HIDE(bits); /* else it would be masked */
+	return bits;
+}
+
+/* 8 to BSN_DS_INLINE_MAX bytes of inline data after their header: one DS, zero-padded. */
+BSN_ALWAYS_INLINE struct bsn_ds bsn_ds_little(const uint8_t *src, size_t length)
 {
 	uint32_t first4;
 
@@ -431,8 +445,7 @@ BSN_ALWAYS_INLINE struct bsn_ds bsn_ds_little(const uint8_t *src, size_t length,
 #endif
 	memcpy(&first4, src, sizeof(first4));
 	return bsn_ds_of_words(bsn_inline_word0(length, first4),
-			       (struct bsn_be64){ bsn_shift_right(bsn_load_8(src + length - 8),
-								  8 * ~more) });
+			       (struct bsn_be64){ bsn_load_8(src + length - 8) >> (bsn_last_shift(length) & 63) });
 }
 
 /* The same of 1 to 7. Reads no byte outside the data; loads overlap instead. */
@@ -466,7 +479,7 @@ BSN_ALWAYS_INLINE struct bsn_ds bsn_ds_short(const uint8_t *src, size_t length)
 {
 	return length < BSN_LITTLE_MIN
 		       ? bsn_ds_tiny(src, length)
-		       : bsn_ds_little(src, length, length - (BSN_DS_INLINE_MAX + 1));
+		       : bsn_ds_little(src, length);
 }
 
 /* Two dwords, as they lie in memory, for a vector. */
@@ -495,15 +508,15 @@ BSN_ALWAYS_INLINE struct bsn_ds bsn_ds_inline_first(const uint8_t *src, size_t l
 }
 
 /*
- * The last DS, zero-padded: the bytes at @src up to @end. @more is how many there are beyond the first
- * 13, modulo 16. Reads no byte outside the data: the last 8 are loaded together and shifted.
+ * The last DS, zero-padded: the bytes at @src up to @end, of @length in all. Reads no byte outside the data: the last 8
+ * are loaded together and shifted.
  */
-BSN_ALWAYS_INLINE struct bsn_ds bsn_ds_inline_last(const uint8_t *src, const uint8_t *end,
-						   size_t more)
+BSN_ALWAYS_INLINE struct bsn_ds bsn_ds_inline_last(const uint8_t *src, const uint8_t *end, size_t length)
 {
-	const uint64_t last8 = bsn_shift_right(bsn_load_8(end - 8), 8 * ~more);
+	const size_t bits = bsn_last_shift(length);
+	const uint64_t last8 = bsn_load_8(end - 8) >> (bits & 63);
 
-	if (!(more & 8))
+	if (bits & 64)
 		return bsn_ds_of_vector((bsn_v2){ last8, 0 });
 	return bsn_ds_of_vector((bsn_v2){ bsn_load_8(src), last8 });
 }

@@ -118,7 +118,7 @@ BSN_ALWAYS_INLINE int put_piece_across(struct bsn_sq *sq, uint32_t what, const v
 	int err;
 
 	go_beside(sq, &beside);
-	err = bsn_put_data(sq, &beside.limit, NULL, 0, opcode, data, count_of(what), 0, remote, has_raddr, imm, id,
+	err = bsn_put_data(sq, &beside.limit, NULL, 0, opcode, data, count_of(what), false, remote, has_raddr, imm, id,
 			   flags & ~(uint32_t)BSN_F_RING);
 	return come_back(sq, &beside, err, flags);
 }
@@ -135,7 +135,7 @@ BSN_ALWAYS_INLINE int put_piece_across(struct bsn_sq *sq, uint32_t what, const v
 	{                                                                                          \
 		const int err = look_quickly(ep->sq, 1)                                            \
 					? bsn_put_data(ep->sq, &ep->sq->limit, NULL, 0, opcode, data, \
-						       count_of(what), 0, remote, has_raddr, imm, id, flags) \
+						       count_of(what), false, remote, has_raddr, imm, id, flags) \
 					: BSN_NO_ROOM;                                             \
                                                                                                    \
 		return err > 0 ? post_inline(ep, what, data, remote, imm, id) : err;               \
@@ -238,7 +238,7 @@ BSN_ALWAYS_INLINE int post_peer_long(POST_PARAMETERS(void *data), unsigned opcod
 	if (BSN_LIKELY(bsn_peer_of(ep)->prefix_ds == BSN_COMPACT_DS) &&
 	    (bsn_is_common(opcode) || BSN_LIKELY(is_one_of(sq->ops & bsn_wqe_sets.with_gather, opcode))))
 		err = bsn_put_long(sq, &sq->peer_limit, bsn_peer_of(ep), BSN_COMPACT_DS, opcode,
-				   (const uint8_t *)data, count_of(what), 0, remote, has_raddr, imm, id, flags);
+				   (const uint8_t *)data, count_of(what), false, remote, has_raddr, imm, id, flags);
 	return BSN_UNLIKELY(err > 0) ? post_inline(ep, what, data, remote, imm, id) : err;
 }
 #define POST_PEER_LONG(name, opcode, has_raddr, flags)                                             \
@@ -255,59 +255,20 @@ POST_PEER_LONG(message, opcode_of(what), false, what)
 #undef POST_PEER_LONG
 
 /* The same where there are two blocks: most often there is a function for so many DS. */
-
-#define UNIT(i)   bsn_unit((const uint8_t *)data, length, i)
-#define UNITS2    UNIT(0), UNIT(1)
-#define UNITS3    UNITS2, UNIT(2)
-#define UNITS4    UNITS3, UNIT(3)
-#define UNITS5    UNITS4, UNIT(4)
-#define UNITS6    UNITS5, UNIT(5)
-#define UNITS7    UNITS6, UNIT(6)
-#define UNITS8    UNITS7, UNIT(7)
-#define UNITS9    UNITS8, UNIT(8)[0], UNIT(8)[1]
-#define MOST_DS(count) (1 + BSN_EXTENDED_DS + 1 + (count)) /* of an RDMA request */
-#define CASE(count, name, after)                                                                   \
-	case count:                                                                                \
-		if (bsn_bytes_of_ds(MOST_DS(count)) > 2 * BSN_BB_SIZE &&                           \
-		    !bsn_fits(sq, sq->peer_limit, bsn_bytes_of_ds(MOST_DS(count))))                \
-			break;                                                                     \
-		return bsn_peer_##name##_units##count##after(ep, (uintptr_t)sq->slot, remote, id, UNITS##count);
-#define POST_PEER_UNITS(name, after, long_ones)                                                    \
+#define POST_PEER_UNITS(name, after, has_remote, long_ones)                                         \
 	static __attribute__((noinline)) int post_peer_##name##_units##after(POST_PARAMETERS(void *data)) \
 	{                                                                                          \
-		const struct bsn_sq *sq = ep->sq;                                                  \
 		const size_t length = count_of(what);                                              \
+		const uint64_t more = (uintptr_t)ep->sq;                                           \
                                                                                                    \
-		if (length <= sq->put_inline)                                                      \
-			switch (bsn_units_of(length)) {                                            \
-			CASE(2, name, after)                                                       \
-			CASE(3, name, after)                                                       \
-			CASE(4, name, after)                                                       \
-			CASE(5, name, after)                                                       \
-			CASE(6, name, after)                                                       \
-			CASE(7, name, after)                                                       \
-			CASE(8, name, after)                                                       \
-			CASE(9, name, after)                                                       \
-			default: break;                                                            \
-			}                                                                          \
-		return long_ones(ep, what, data, remote, imm, id);                                 \
+		BSN_POST_UNITS(bsn_peer_##name, after, has_remote, BSN_MORE_LOADED,                \
+			       long_ones(ep, what, data, remote, imm, id))                         \
 	}
-POST_PEER_UNITS(write, _rung, post_peer_write_rung_long)
-POST_PEER_UNITS(write, _quietly, post_peer_write_long)
-POST_PEER_UNITS(send, _rung, post_peer_send_rung_long)
-POST_PEER_UNITS(send, _quietly, post_peer_send_long)
+POST_PEER_UNITS(write, _rung, true, post_peer_write_rung_long)
+POST_PEER_UNITS(write, _quietly, true, post_peer_write_long)
+POST_PEER_UNITS(send, _rung, false, post_peer_send_rung_long)
+POST_PEER_UNITS(send, _quietly, false, post_peer_send_long)
 #undef POST_PEER_UNITS
-#undef CASE
-#undef MOST_DS
-#undef UNITS9
-#undef UNITS8
-#undef UNITS7
-#undef UNITS6
-#undef UNITS5
-#undef UNITS4
-#undef UNITS3
-#undef UNITS2
-#undef UNIT
 
 /* Inline data of one DS, where there is room for a block. */
 BSN_ALWAYS_INLINE int post_peer_short(POST_PARAMETERS(void *data), const struct bsn_kind *kind, uint32_t flags)

@@ -85,9 +85,9 @@ BSN_ALWAYS_INLINE int post_data(struct bsn_sq *sq, uint8_t **limit,
 	const unsigned length = count_of(what), opcode = opcode_of(what);
 
 	return length <= BSN_DS_INLINE_MAX
-		       ? bsn_put_data(sq, limit, peer, prefix_ds, opcode, data, length, 0, remote,
+		       ? bsn_put_data(sq, limit, peer, prefix_ds, opcode, data, length, false, remote,
 				      has_raddr, imm, id, what)
-		       : bsn_put_long(sq, limit, peer, prefix_ds, opcode, data, length, 0, remote,
+		       : bsn_put_long(sq, limit, peer, prefix_ds, opcode, data, length, false, remote,
 				      has_raddr, imm, id, what);
 }
 

@@ -57,7 +57,7 @@ BSN_BODY(bsn_build_one(ep, &bsn_kind_write, local, remote, 0, id, flags))
 /** bsn_write_inline - RDMA WRITE of @length bytes that are copied into the WQE now */
 BSN_POST_API int bsn_write_inline(struct bsn_ep *ep, const void *data, uint32_t length,
 			     const struct bsn_remote *remote, uint64_t id, unsigned flags)
-BSN_BODY(bsn_build_rdma_inline(ep, &bsn_kind_write, data, length, remote, 0, id, flags))
+BSN_BODY(bsn_build_inline(ep, &bsn_kind_write, data, length, remote, 0, id, flags))
 
 /** bsn_write_imm - RDMA WRITE that also consumes a receive and delivers @imm (host order) */
 BSN_POST_API int bsn_write_imm(struct bsn_ep *ep, const struct bsn_sge *local,
@@ -73,7 +73,7 @@ BSN_BODY(bsn_build_list(ep, &bsn_list_write, bsn_counted_write, sge, count, remo
 BSN_POST_API int bsn_write_imm_inline(struct bsn_ep *ep, const void *data, uint32_t length,
 				 const struct bsn_remote *remote, uint32_t imm, uint64_t id,
 				 unsigned flags)
-BSN_BODY(bsn_build_rdma_inline(ep, &bsn_kind_write_imm, data, length, remote, imm, id, flags))
+BSN_BODY(bsn_build_inline(ep, &bsn_kind_write_imm, data, length, remote, imm, id, flags))
 
 /** bsn_read - RDMA READ of remote memory into local memory; RC */
 BSN_POST_API int bsn_read(struct bsn_ep *ep, const struct bsn_sge *local, const struct bsn_remote *remote,
@@ -92,7 +92,7 @@ BSN_BODY(bsn_build_one(ep, &bsn_kind_send, local, NULL, 0, id, flags))
 /** bsn_send_inline - message of @length bytes that are copied into the WQE now */
 BSN_POST_API int bsn_send_inline(struct bsn_ep *ep, const void *data, uint32_t length, uint64_t id,
 			    unsigned flags)
-BSN_BODY(bsn_build_message_inline(ep, &bsn_kind_send, data, length, 0, id, flags))
+BSN_BODY(bsn_build_inline(ep, &bsn_kind_send, data, length, NULL, 0, id, flags))
 
 /** bsn_send_sgl - message of @count pieces of local memory, one after the other */
 BSN_POST_API int bsn_send_sgl(struct bsn_ep *ep, const struct bsn_sge *sge, unsigned count, uint64_t id,
@@ -102,7 +102,7 @@ BSN_BODY(bsn_build_list(ep, &bsn_list_send, bsn_counted_send, sge, count, NULL, 
 /** bsn_send_imm_inline - bsn_send_imm() of @length bytes that are copied into the WQE now */
 BSN_POST_API int bsn_send_imm_inline(struct bsn_ep *ep, const void *data, uint32_t length, uint32_t imm,
 				uint64_t id, unsigned flags)
-BSN_BODY(bsn_build_message_inline(ep, &bsn_kind_send_imm, data, length, imm, id, flags))
+BSN_BODY(bsn_build_inline(ep, &bsn_kind_send_imm, data, length, NULL, imm, id, flags))
 
 /** bsn_send_imm - message with an immediate (host order) */
 BSN_POST_API int bsn_send_imm(struct bsn_ep *ep, const struct bsn_sge *local, uint32_t imm, uint64_t id,

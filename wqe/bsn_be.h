@@ -130,7 +130,7 @@ static inline __attribute__((always_inline)) struct bsn_be64 bsn_join_byte_to_be
 {
 	struct bsn_be64 be;
 
-	be.raw = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? ((uint64_t)next_raw << 8 | byte) << 24
+	be.raw = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? ((uint64_t)next_raw << 32) + (byte << 24)
 							   : byte << 32 | next_raw;
 	return be;
 }
