@@ -12,9 +12,8 @@ BSN_HEADER_BEGIN
 /* -- in registers -------------------------------------------------------------------------------------- */
 
 /*
- * Of several DS, of a length that the compiler knows: the DS are in registers, header
- * and all, as many as are passed in vectors, and one more in two words. Whether the queue takes so many bytes was
- * looked at.
+ * Of several DS, of a length that the compiler knows: the DS are in registers, header and all, as many as are passed in
+ * vectors, and one more in two words. Whether the queue takes so many bytes was looked at.
  */
 #define BSN_UNITS_MAX 9
 
@@ -76,8 +75,7 @@ BSN_ALWAYS_INLINE bsn_v2 bsn_unit(const uint8_t *data, size_t length, unsigned c
 		return (bsn_v2){ 0, 0 };
 	if (i < count - 1)
 		return bsn_v2_load(at);
-	return bsn_vector_of(
-		bsn_ds_inline_last(at, data + length, length));
+	return bsn_vector_of(bsn_ds_inline_last(at, data + length, length));
 }
 
 BSN_ALWAYS_INLINE int bsn_put_units(struct bsn_ep *ep, struct bsn_sq *sq, uint8_t *slot,
@@ -189,31 +187,21 @@ BSN_ALWAYS_INLINE int bsn_try_units(struct bsn_ep *ep, unsigned prefix_ds, unsig
 	BSN_UNITS(bsn_peer_send_units##count##_rung, count, BSN_OPCODE_SEND, false, BSN_MORE_LOADED, BSN_F_RUNG) \
 	BSN_UNITS(bsn_peer_rdma_units##count, count, (uint8_t)more, true, BSN_MORE_WHAT, (uint32_t)more) \
 	BSN_UNITS(bsn_peer_message_units##count, count, (uint8_t)more, false, BSN_MORE_WHAT, (uint32_t)more) \
-	BSN_ALWAYS_INLINE int bsn_post_rdma_units##count(                                          \
-		struct bsn_ep *ep, unsigned opcode, const struct bsn_remote *remote, uint32_t imm, uint64_t id, \
-		uint32_t flags, const bsn_v2 *units)                                               \
+	BSN_POST_COUNT(bsn_post_rdma_units##count, count, bsn_peer_rdma, bsn_peer_write, BSN_OPCODE_RDMA_WRITE) \
+	BSN_POST_COUNT(bsn_post_message_units##count, count, bsn_peer_message, bsn_peer_send, BSN_OPCODE_SEND)
+/* By the functions of the opcode that is @common, or of all. */
+#define BSN_POST_COUNT(name, count, all, one, common)                                              \
+	BSN_ALWAYS_INLINE int name(struct bsn_ep *ep, unsigned opcode, const struct bsn_remote *remote, uint32_t imm, \
+				   uint64_t id, uint32_t flags, const bsn_v2 *units)               \
 	{                                                                                          \
 		const uint64_t sq = (uintptr_t)ep->sq;                                             \
 		const uint64_t what = (uint64_t)imm << 32 | BSN_WHAT(opcode, flags, 0u);           \
                                                                                                    \
-		if (opcode == BSN_OPCODE_RDMA_WRITE && flags == BSN_F_RUNG)                        \
-			return bsn_peer_write_units##count##_rung(BSN_UNITS##count##_GIVEN(sq)); \
-		if (opcode == BSN_OPCODE_RDMA_WRITE && !flags)                                     \
-			return bsn_peer_write_units##count##_quietly(BSN_UNITS##count##_GIVEN(sq)); \
-		return bsn_peer_rdma_units##count(BSN_UNITS##count##_GIVEN(what));                 \
-	}                                                                                          \
-	BSN_ALWAYS_INLINE int bsn_post_message_units##count(                                       \
-		struct bsn_ep *ep, unsigned opcode, const struct bsn_remote *remote, uint32_t imm, uint64_t id, \
-		uint32_t flags, const bsn_v2 *units)                                               \
-	{                                                                                          \
-		const uint64_t sq = (uintptr_t)ep->sq;                                             \
-		const uint64_t what = (uint64_t)imm << 32 | BSN_WHAT(opcode, flags, 0u);           \
-                                                                                                   \
-		if (opcode == BSN_OPCODE_SEND && flags == BSN_F_RUNG)                              \
-			return bsn_peer_send_units##count##_rung(BSN_UNITS##count##_GIVEN(sq));  \
-		if (opcode == BSN_OPCODE_SEND && !flags)                                           \
-			return bsn_peer_send_units##count##_quietly(BSN_UNITS##count##_GIVEN(sq)); \
-		return bsn_peer_message_units##count(BSN_UNITS##count##_GIVEN(what));              \
+		if (opcode == (common) && flags == BSN_F_RUNG)                                     \
+			return one##_units##count##_rung(BSN_UNITS##count##_GIVEN(sq));            \
+		if (opcode == (common) && !flags)                                                  \
+			return one##_units##count##_quietly(BSN_UNITS##count##_GIVEN(sq));         \
+		return all##_units##count(BSN_UNITS##count##_GIVEN(what));                         \
 	}
 #define BSN_UNITS2_GIVEN(more) ep, bsn_any_second(), remote, bsn_any_fourth(), more, id, units[0], units[1]
 #define BSN_UNITS3_GIVEN(more) BSN_UNITS2_GIVEN(more), units[2]
@@ -234,6 +222,7 @@ BSN_UNITS_OF(7)
 BSN_UNITS_OF(8)
 BSN_UNITS_OF(9)
 #undef BSN_UNITS_OF
+#undef BSN_POST_COUNT
 #undef BSN_UNITS
 
 /* Of rdma or message; a file that posts one of both does not take the time to compile the other's. */
