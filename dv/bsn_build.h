@@ -203,7 +203,7 @@ BSN_ALWAYS_INLINE int bsn_build_list(struct bsn_ep *ep, const struct bsn_kind *l
 BSN_ALWAYS_INLINE int bsn_build_inline(struct bsn_ep *ep, const struct bsn_kind *kind, const void *data, uint32_t length,
 				       const struct bsn_remote *remote, uint32_t imm, uint64_t id, uint32_t flags)
 {
-	const bool is_known = bsn_is_known_length(length), looks_first = !is_known && !kind->has_remote;
+	const bool is_known = bsn_is_known_length(length);
 	size_t bytes = length;
 	struct bsn_sq *sq;
 	int err = BSN_NO_ROOM;
@@ -213,8 +213,9 @@ BSN_ALWAYS_INLINE int bsn_build_inline(struct bsn_ep *ep, const struct bsn_kind 
 	sq = ep->sq;
 	if (!is_known)
 		BSN_HIDE(bytes); /* one register: the compiler would copy what it knows to have 32 bits */
-	if (!looks_first || bsn_fits(sq, sq->limit, BSN_BB_SIZE))
-		err = bsn_put_data(sq, &sq->limit, NULL, 0, kind->opcode, (const uint8_t *)data, bytes, looks_first, remote,
+	if (is_known || bsn_fits(sq, sq->inline_limit, BSN_BB_SIZE))
+		err = bsn_put_data(sq, &sq->limit, NULL, 0, kind->opcode, (const uint8_t *)data, bytes,
+				   is_known ? BSN_KNOWN_NONE : BSN_KNOWN_ALL, remote,
 				   kind->has_remote, imm, id, flags);
 	if (BSN_LIKELY(err <= 0))
 		return err;
@@ -227,10 +228,10 @@ BSN_ALWAYS_INLINE int bsn_build_inline(struct bsn_ep *ep, const struct bsn_kind 
 							      imm, id, flags & BSN_F_PLAIN)
 					: bsn_post_message_units(ep, kind->opcode, (const uint8_t *)data, length, remote,
 								 imm, id, flags & BSN_F_PLAIN);
-	if (err == BSN_NO_ROOM && !is_known && bsn_has_peer_room(sq))
-		return bsn_post_data(ep, kind, data, bytes, remote, imm, id, flags & BSN_F_PLAIN);
 	if (!is_known)
-		BSN_HIDE(bytes); /* so that nothing is prepared for the rare case */
+		BSN_HIDE(bytes); /* so that nothing is prepared for others than one peer */
+	if (err == BSN_NO_ROOM && !is_known)
+		return bsn_post_data(ep, kind, data, bytes, remote, imm, id, flags & BSN_F_PLAIN);
 	return bsn_post_inline_cold(ep, kind->opcode, data, (uint32_t)bytes, remote, imm, id, flags);
 }
 

@@ -54,9 +54,14 @@ BSN_HEADER_BEGIN
 #ifdef __clang__
 #define BSN_HIDE_V2(v) ((void)(v))
 #define BSN_KEEP_IN_VECTOR(x) ((void)(x))
+#define BSN_AFTER(x, y)       ((void)(x))
+#define BSN_AFTER_V2(x, v)    ((void)(x))
 #else
 #define BSN_HIDE_V2(v) __asm__("" : "+" BSN_VECTOR_REGISTER(v))
 #define BSN_KEEP_IN_VECTOR(x) __asm__("" : "+" BSN_VECTOR_REGISTER(x))
+/* The same of @x, not before @y, or the vector @v, is there: so no register is kept for @x until then, too. */
+#define BSN_AFTER(x, y)    __asm__("" : "+r"(x) : "r"(y))
+#define BSN_AFTER_V2(x, v) __asm__("" : "+r"(x) : BSN_VECTOR_REGISTER(v))
 #endif
 
 /* A variable gets whatever a register has: it is a parameter that nobody reads. */

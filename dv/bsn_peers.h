@@ -185,16 +185,22 @@ BSN_ALWAYS_INLINE void bsn_begin_peer(struct bsn_regs *r, const struct bsn_sq *s
 	bsn_keep_peer_id_later(r, peer, id);
 	bsn_begin_of(r, peer, prefix_ds, none,
 		     bsn_ctrl1(sq, true, flags, kind == BSN_MORE_IMM ? 0 : bsn_imm_in(kind, more, imm)));
-	if (kind == BSN_MORE_IMM)
+	if (kind == BSN_MORE_IMM && bsn_is_appended(flags)) { /* the word is not loaded back soon: two stores may overlap */
+		r->half = (uint32_t)r->ds[0].w1.raw;
+		r->halves_later = true;
+		BSN_HIDE_V2(imm);
+		r->ds[0].w1.raw = bsn_with_imm(0, imm);
+	} else if (kind == BSN_MORE_IMM) {
 		r->ds[0].w1.raw = bsn_with_imm((uint32_t)r->ds[0].w1.raw, imm);
+	}
 }
 
-/* Its end; it is in registers, all of it. */
+/* Its end; all of it is in registers, or @known DS, which are not rung. */
 BSN_ALWAYS_INLINE int bsn_end_peer(struct bsn_sq *sq, uint8_t *wqe, struct bsn_regs *r, unsigned opcode,
-				   unsigned ds, uint64_t id, uint32_t flags)
+				   unsigned ds, unsigned known, uint64_t id, uint32_t flags)
 {
 	r->ds[0].w0 = bsn_ctrl0(sq, opcode, ds);
-	return bsn_end(sq, wqe, NULL, true, r, ds, BSN_REST_NONE, ds, BSN_NEAR_DS, bsn_bytes_of_ds(ds), id, flags);
+	return bsn_end(sq, wqe, NULL, true, r, known, BSN_REST_NONE, ds, BSN_NEAR_DS, bsn_bytes_of_ds(ds), id, flags);
 }
 
 /* Posts one DS of data, of which all was checked. */
@@ -211,7 +217,7 @@ BSN_ALWAYS_INLINE int bsn_put_piece(struct bsn_sq *sq, struct bsn_ep *ep, unsign
 	if (has_remote) /* flags that are not known take a register, too */
 		r.ds[1 + prefix_ds] = bsn_ds_in(bsn_ds_raddr(remote), kind == BSN_MORE_WHAT);
 	r.ds[ds - 1] = data;
-	return bsn_end_peer(sq, wqe, &r, opcode, ds, id, flags);
+	return bsn_end_peer(sq, wqe, &r, opcode, ds, ds, id, flags);
 }
 
 /* There is room for a block. */
@@ -294,7 +300,7 @@ BSN_ALWAYS_INLINE int bsn_put_peer_sges(struct bsn_sq *sq, uint8_t *slot,
 		r.ds[n + 2] = bsn_ds_again(&sge[2]);
 	if (count > 3)
 		r.ds[n + 3] = bsn_ds_again(&sge[3]);
-	return bsn_end_peer(sq, slot, &r, opcode, ds, id, flags);
+	return bsn_end_peer(sq, slot, &r, opcode, ds, ds, id, flags);
 }
 
 /* Whether a queue of many peers takes requests of @count SGEs, all of them or those that the compiler knows. */
@@ -533,7 +539,7 @@ BSN_ALWAYS_INLINE int bsn_try_atomic(struct bsn_ep *ep, struct bsn_sq *sq, unsig
 	r.ds[ds - 3] = bsn_ds_raddr(remote);
 	r.ds[ds - 2] = bsn_ds_in(bsn_ds_operands(swap_add, compare), true);
 	r.ds[ds - 1] = bsn_ds_result(sge);
-	return bsn_end_peer(sq, slot, &r, opcode, ds, id, flags);
+	return bsn_end_peer(sq, slot, &r, opcode, ds, ds, id, flags);
 }
 
 /* As those of several SGEs. */

@@ -77,6 +77,8 @@ struct bsn_regs {
 	struct bsn_ds ds[BSN_REGS_MAX];
 	bool moves_later; /* bsn_end() moves the slot on, not bsn_sq_take(); the compiler knows */
 	bool keeps_later; /* bsn_end() keeps @kept; the compiler knows, too */
+	bool halves_later; /* and then may store @half over the first half of word 1 */
+	uint32_t half;
 	bsn_v2 kept;      /* the id, and the peer's user pointer */
 };
 
@@ -125,6 +127,7 @@ BSN_ALWAYS_INLINE void bsn_keep_peer_id_later(struct bsn_regs *r, const struct b
 	r->kept = (bsn_v2){ id, (uintptr_t)peer->user };
 	BSN_HIDE_V2(r->kept);
 	r->keeps_later = true;
+	r->halves_later = false;
 }
 
 /*
@@ -345,6 +348,8 @@ BSN_ALWAYS_INLINE int bsn_end(struct bsn_sq *sq, uint8_t *wqe, const struct bsn_
 		bsn_store_ds(wqe + BSN_DS_SIZE * (i), r->ds[i]);
 	BSN_EACH_REG(BSN_STORE_REG)
 #undef BSN_STORE_REG
+	if (r->keeps_later && r->halves_later)
+		bsn_store_last4(wqe + 8, (const uint8_t *)&r->half);
 	if (is_last)
 		bsn_set_last(sq, wqe); /* before what is kept is found: then nobody needs the address any more */
 	if (r->keeps_later)

@@ -117,14 +117,16 @@ BSN_ALWAYS_INLINE int bsn_put_constant(struct bsn_sq *sq, uint8_t *wqe, const st
 			    imm, id, flags);
 }
 
+/* What is known of room for inline data: nothing; a block is free; all fits that straight code copies, to one peer. */
+enum bsn_known_room { BSN_KNOWN_NONE, BSN_KNOWN_BLOCK, BSN_KNOWN_ALL };
+
 /*
  * Two DS of inline data, 13 to 28 bytes. The last one is stored into the ring at once, by one store that reaches
- * back into the first; the first is then stored whole. So no byte outside the data is read. @has_block: one is known to be
- * free.
+ * back into the first; the first is then stored whole. So no byte outside the data is read.
  */
 BSN_ALWAYS_INLINE int bsn_put_two(struct bsn_sq *sq, uint8_t **limit,
 				  const struct bsn_peer *peer, unsigned prefix_ds, unsigned opcode,
-				  const uint8_t *data, size_t length, bool has_block,
+				  const uint8_t *data, size_t length, enum bsn_known_room room,
 				  const struct bsn_remote *remote, bool has_remote, uint32_t imm,
 				  uint64_t id, uint32_t flags)
 {
@@ -134,7 +136,7 @@ BSN_ALWAYS_INLINE int bsn_put_two(struct bsn_sq *sq, uint8_t **limit,
 	struct bsn_regs r;
 	uint8_t *wqe;
 
-	if (!(has_block && bytes == BSN_BB_SIZE) && !bsn_fits(sq, *limit, bytes))
+	if (!(room && bytes == BSN_BB_SIZE) && !bsn_fits(sq, *limit, bytes))
 		return BSN_NO_ROOM;
 	if (__builtin_constant_p(length))
 		return bsn_put_constant(sq, bsn_sq_take(sq, &r, bytes), peer, prefix_ds, opcode,
@@ -162,7 +164,7 @@ BSN_ALWAYS_INLINE bool bsn_is_in_regs(size_t length, unsigned head, size_t count
  */
 BSN_ALWAYS_INLINE int bsn_put_long(struct bsn_sq *sq, uint8_t **limit,
 				   const struct bsn_peer *peer, unsigned prefix_ds, unsigned opcode,
-				   const uint8_t *data, size_t length, bool has_block,
+				   const uint8_t *data, size_t length, enum bsn_known_room room,
 				   const struct bsn_remote *remote, bool has_remote, uint32_t imm,
 				   uint64_t id, uint32_t flags)
 {
@@ -184,7 +186,7 @@ BSN_ALWAYS_INLINE int bsn_put_long(struct bsn_sq *sq, uint8_t **limit,
 			BSN_HIDE(count); /* one register; and else each case would load it as a constant */
 		straight = count;
 		bytes = bsn_whole_blocks(first + length - BSN_DS_INLINE_MAX);
-		if (BSN_UNLIKELY(wqe + (bytes - BSN_BB_SIZE) > *limit))
+		if (room < BSN_KNOWN_ALL && BSN_UNLIKELY(wqe + (bytes - BSN_BB_SIZE) > *limit))
 			return BSN_NO_ROOM;
 		bsn_sq_take_at(sq, wqe, &r, bytes);
 		if (!bsn_is_in_regs(length, head, count))
@@ -193,7 +195,7 @@ BSN_ALWAYS_INLINE int bsn_put_long(struct bsn_sq *sq, uint8_t **limit,
 		return BSN_NOT_PLAIN; /* too short, or too long */
 	} else if ((uint32_t)length < BSN_INLINE_STRAIGHT_MIN && length > BSN_DS_INLINE_MAX) {
 		/* gcc 12 would copy @count if it were looked at */
-		return bsn_put_two(sq, limit, peer, prefix_ds, opcode, data, length, has_block, remote,
+		return bsn_put_two(sq, limit, peer, prefix_ds, opcode, data, length, room, remote,
 				   has_remote, imm, id, flags);
 	} else {
 		count /= BSN_DS_SIZE;
@@ -222,12 +224,11 @@ BSN_ALWAYS_INLINE int bsn_put_long(struct bsn_sq *sq, uint8_t **limit,
 }
 
 /*
- * A message or WRITE whose bytes are copied into the WQE. One compare finds lengths of 8 to 12. @has_block: one is known to be
- * free.
+ * A message or WRITE whose bytes are copied into the WQE. One compare finds lengths of 8 to 12.
  */
 BSN_ALWAYS_INLINE int bsn_put_data(struct bsn_sq *sq, uint8_t **limit,
 				   const struct bsn_peer *peer, unsigned prefix_ds, unsigned opcode,
-				   const uint8_t *data, size_t length, bool has_block,
+				   const uint8_t *data, size_t length, enum bsn_known_room room,
 				   const struct bsn_remote *remote, bool has_remote, uint32_t imm,
 				   uint64_t id, uint32_t flags)
 {
@@ -238,17 +239,17 @@ BSN_ALWAYS_INLINE int bsn_put_data(struct bsn_sq *sq, uint8_t **limit,
 	int err;
 
 	if (BSN_LIKELY(more >= (uint32_t)BSN_LITTLE_MIN - (BSN_DS_INLINE_MAX + 1))) {
-		if (!(has_block && bsn_bytes_of_ds(ds) == BSN_BB_SIZE) && !bsn_fits(sq, *limit, bsn_bytes_of_ds(ds)))
+		if (!(room && bsn_bytes_of_ds(ds) == BSN_BB_SIZE) && !bsn_fits(sq, *limit, bsn_bytes_of_ds(ds)))
 			return BSN_NO_ROOM;
-		r.ds[ds - 1] = bsn_ds_little(data, length);
+		r.ds[ds - 1] = bsn_ds_little(data, length, false);
 	} else {
 		err = BSN_NOT_PLAIN;
 		if (!__builtin_constant_p(length) || length > BSN_DS_INLINE_MAX)
 			err = bsn_put_long(sq, limit, peer, prefix_ds, opcode, data, length,
-					   has_block, remote, has_remote, imm, id, flags);
+					   room, remote, has_remote, imm, id, flags);
 		if (err != BSN_NOT_PLAIN || length - 1 >= BSN_LITTLE_MIN - 1)
 			return err;
-		if (!bsn_fits(sq, *limit, bsn_bytes_of_ds(ds)))
+		if (!(room && bsn_bytes_of_ds(ds) == BSN_BB_SIZE) && !bsn_fits(sq, *limit, bsn_bytes_of_ds(ds)))
 			return BSN_NO_ROOM;
 		r.ds[ds - 1] = bsn_ds_tiny(data, length);
 	}

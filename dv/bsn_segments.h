@@ -430,10 +430,14 @@ BSN_ALWAYS_INLINE size_t bsn_last_shift(size_t length)
 	return bits;
 }
 
-/* 8 to BSN_DS_INLINE_MAX bytes of inline data after their header: one DS, zero-padded. */
-BSN_ALWAYS_INLINE struct bsn_ds bsn_ds_little(const uint8_t *src, size_t length)
+/*
+ * 8 to BSN_DS_INLINE_MAX bytes of inline data after their header: one DS, zero-padded. @is_last_first: the last bytes before
+ * the header, which takes fewer moves where both are parameters.
+ */
+BSN_ALWAYS_INLINE struct bsn_ds bsn_ds_little(const uint8_t *src, size_t length, bool is_last_first)
 {
 	uint32_t first4;
+	uint64_t last8;
 
 #if BSN_HAS_SHUFFLE
 	if (!__builtin_constant_p(length)) {
@@ -443,9 +447,11 @@ BSN_ALWAYS_INLINE struct bsn_ds bsn_ds_little(const uint8_t *src, size_t length)
 					(bsn_v2)bsn_little[length - 8].head);
 	}
 #endif
+	last8 = bsn_load_8(src + length - 8) >> (bsn_last_shift(length) & 63);
+	if (is_last_first && !__builtin_constant_p(length))
+		BSN_AFTER(length, last8);
 	memcpy(&first4, src, sizeof(first4));
-	return bsn_ds_of_words(bsn_inline_word0(length, first4),
-			       (struct bsn_be64){ bsn_load_8(src + length - 8) >> (bsn_last_shift(length) & 63) });
+	return bsn_ds_of_words(bsn_inline_word0(length, first4), (struct bsn_be64){ last8 });
 }
 
 /* The same of 1 to 7. Reads no byte outside the data; loads overlap instead. */
@@ -479,7 +485,7 @@ BSN_ALWAYS_INLINE struct bsn_ds bsn_ds_short(const uint8_t *src, size_t length)
 {
 	return length < BSN_LITTLE_MIN
 		       ? bsn_ds_tiny(src, length)
-		       : bsn_ds_little(src, length);
+		       : bsn_ds_little(src, length, false);
 }
 
 /* Two dwords, as they lie in memory, for a vector. */
@@ -513,9 +519,13 @@ BSN_ALWAYS_INLINE struct bsn_ds bsn_ds_inline_first(const uint8_t *src, size_t l
  */
 BSN_ALWAYS_INLINE struct bsn_ds bsn_ds_inline_last(const uint8_t *src, const uint8_t *end, size_t length)
 {
-	const size_t bits = bsn_last_shift(length);
-	const uint64_t last8 = bsn_load_8(end - 8) >> (bits & 63);
+	uint64_t last8 = bsn_load_8(end - 8);
+	size_t bits;
 
+	if (!__builtin_constant_p(length))
+		BSN_AFTER(length, last8); /* else two registers have the length */
+	bits = bsn_last_shift(length);
+	last8 >>= bits & 63;
 	if (bits & 64)
 		return bsn_ds_of_vector((bsn_v2){ last8, 0 });
 	return bsn_ds_of_vector((bsn_v2){ bsn_load_8(src), last8 });

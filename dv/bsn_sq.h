@@ -227,8 +227,9 @@ struct bsn_sq {
 	uint8_t publish;          /* enum bsn_publish */
 
 	/* constants of the poster */
-	uint8_t *ring __attribute__((aligned(64)));
-	uint8_t *ring_end;
+	uint8_t *ring_end __attribute__((aligned(64)));
+	uint8_t *inline_limit;      /* as @limit, of slots where inline data of any usual length fit; see bsn_sq_set_limit() */
+	uint8_t *peer_inline_limit; /* the same of a queue with many peers */
 	uint64_t ops;             /* opcodes that it takes, a bit each */
 	uintptr_t ids;            /* see bsn_id_of() and bsn_peer_ids() */
 	uint32_t bb_mask;         /* BBs in the ring, less one */
@@ -241,15 +242,18 @@ struct bsn_sq {
 	uint8_t transport;        /* enum bsn_transport */
 	uint8_t store;            /* enum bsn_store */
 	uint8_t has_peers;        /* its endpoints are struct bsn_peer */
-	uint32_t qpn;
+	uint32_t peer_straight;   /* as @inline_straight, of those for which bsn_units.h has functions */
 	uint32_t inline_straight; /* lengths from BSN_INLINE_STRAIGHT_MIN on that straight code may copy */
-	const struct bsn_sq_path *path; /* NULL: mlx5 */
 	uint8_t *hidden;          /* one a slot: the library signaled the WQE that begins there */
 	uint32_t max_inline;      /* bytes; mlx5: BSN_DS_INLINE_MAX or more */
 	uint32_t capacity_bb;     /* blocks that may be outstanding: what the CQ has room for */
 	uint8_t has_big_endian_results; /* of atomics of 8 bytes, in memory */
 	uint8_t gives_results;    /* BSN_SENDS_GIVE, or 0 */
 	const struct bsn_sq_posts *posts; /* never NULL */
+	const struct bsn_sq_path *path; /* NULL: mlx5 */
+	uint8_t *ring;
+	uint32_t qpn;
+	uint32_t inline_more;     /* bytes from @inline_limit to @limit, or from @peer_inline_limit to @peer_limit */
 
 	struct bsn_route route __attribute__((aligned(64))); /* the poller's line */
 
@@ -435,6 +439,28 @@ BSN_ALWAYS_INLINE bool bsn_fits(const struct bsn_sq *sq, const uint8_t *limit, s
 	if (__builtin_constant_p(bytes) && bytes == 2 * BSN_BB_SIZE)
 		return BSN_LIKELY(sq->slot < limit);
 	return BSN_LIKELY(sq->slot + (bytes - BSN_BB_SIZE) <= limit);
+}
+
+/*
+ * Sets the last block that is free, in one piece with the slot. For inline data of a length that the compiler does not
+ * know there is a second limit, before it: so whether they fit is asked once, before the length is looked at.
+ */
+BSN_ALWAYS_INLINE void bsn_sq_set_limit(struct bsn_sq *sq, bool has_peers, uint8_t *limit)
+{
+	if (has_peers) {
+		sq->peer_limit = limit;
+		sq->peer_inline_limit = limit - sq->inline_more;
+	} else {
+		sq->limit = limit;
+		sq->inline_limit = limit - sq->inline_more;
+	}
+}
+
+/* No block is free, as far as the inline code knows. */
+BSN_ALWAYS_INLINE void bsn_sq_clear_limits(struct bsn_sq *sq)
+{
+	sq->limit = sq->inline_limit = NULL;
+	sq->peer_limit = sq->peer_inline_limit = NULL;
 }
 
 /* Whether the inline code may go on with a queue of one peer. */

@@ -15,7 +15,8 @@ BSN_HEADER_BEGIN
  * Of several DS, of a length that the compiler knows: the DS are in registers, header and all, as many as are passed in
  * vectors, and one more in two words. Whether the queue takes so many bytes was looked at.
  */
-#define BSN_UNITS_MAX 9
+#define BSN_UNITS_MAX   9
+#define BSN_UNITS_BYTES (BSN_DS_INLINE_MAX + (BSN_UNITS_MAX - 1) * BSN_DS_SIZE)
 
 /* Of how many, at least two. */
 BSN_ALWAYS_INLINE unsigned bsn_units_of(size_t length)
@@ -64,8 +65,19 @@ BSN_ALWAYS_INLINE uint64_t bsn_any_fourth(void)
 	return any;
 }
 
+/*
+ * Of a request that is appended, the last unit is the last bytes of the data, as many as a unit has: they are stored where they
+ * end, over the end of the unit before. Of one that is rung it is padded, since its register is copied to the device,
+ * too. So it is where there are two, which may be less than 16 bytes, and of the most, which leave no register for the
+ * length.
+ */
+BSN_ALWAYS_INLINE bool bsn_is_last_raw(unsigned count, uint32_t flags)
+{
+	return count > 2 && count < BSN_UNITS_MAX && __builtin_constant_p(flags) && !flags;
+}
+
 /* One of @count; the compiler knows both numbers. */
-BSN_ALWAYS_INLINE bsn_v2 bsn_unit(const uint8_t *data, size_t length, unsigned count, unsigned i)
+BSN_ALWAYS_INLINE bsn_v2 bsn_unit(const uint8_t *data, size_t length, unsigned count, unsigned i, bool is_last_raw)
 {
 	const uint8_t *const at = data + BSN_DS_INLINE_MAX + BSN_DS_SIZE * (size_t)(i - 1);
 
@@ -75,16 +87,19 @@ BSN_ALWAYS_INLINE bsn_v2 bsn_unit(const uint8_t *data, size_t length, unsigned c
 		return (bsn_v2){ 0, 0 };
 	if (i < count - 1)
 		return bsn_v2_load(at);
+	if (is_last_raw)
+		return bsn_v2_load(data + length - BSN_DS_SIZE);
 	return bsn_vector_of(bsn_ds_inline_last(at, data + length, length));
 }
 
 BSN_ALWAYS_INLINE int bsn_put_units(struct bsn_ep *ep, struct bsn_sq *sq, uint8_t *slot,
 				    unsigned prefix_ds, unsigned opcode, bool has_remote,
-				    const bsn_v2 *units, unsigned count,
+				    const bsn_v2 *units, unsigned count, size_t length,
 				    const struct bsn_remote *remote, enum bsn_more kind, uint64_t more,
 				    uint64_t id, uint32_t flags)
 {
 	const unsigned n = 1 + prefix_ds + has_remote, ds = n + count;
+	const bool is_last_raw = bsn_is_last_raw(count, flags);
 	struct bsn_regs r;
 
 	r.moves_later = true;
@@ -104,25 +119,32 @@ BSN_ALWAYS_INLINE int bsn_put_units(struct bsn_ep *ep, struct bsn_sq *sq, uint8_
 	BSN_UNIT_TO_REG(7)
 	BSN_UNIT_TO_REG(8)
 #undef BSN_UNIT_TO_REG
-	return bsn_end_peer(sq, slot, &r, opcode, ds, id, flags);
+	if (is_last_raw) /* the length is not read otherwise */
+		bsn_store_wqe_v2(slot + n * BSN_DS_SIZE + BSN_INLINE_HDR_SIZE + length - BSN_DS_SIZE, units[count - 1]);
+	return bsn_end_peer(sq, slot, &r, opcode, ds, ds - is_last_raw, id, flags);
 }
 
 /* The data are put together again: they were not kept elsewhere. */
-BSN_ALWAYS_INLINE int bsn_units_cold(struct bsn_ep *ep, unsigned opcode, const bsn_v2 *units,
+BSN_ALWAYS_INLINE int bsn_units_cold(struct bsn_ep *ep, unsigned opcode, bsn_v2 *units, unsigned count,
 				     const struct bsn_remote *remote, uint32_t imm, uint64_t id,
 				     uint32_t flags)
 {
-	const uint8_t *const bytes = (const uint8_t *)units;
+	uint8_t *const bytes = (uint8_t *)units;
 	struct bsn_inline_hdr hdr;
 
 	bsn_inline_hdr_decode(&hdr, bytes);
+	if (bsn_is_last_raw(count, flags)) {
+		const bsn_v2 last = units[count - 1];
+
+		memcpy(bytes + BSN_INLINE_HDR_SIZE + hdr.byte_count - sizeof(last), &last, sizeof(last));
+	}
 	return bsn_sq_post_inline(ep, BSN_WHAT(opcode, (flags & BSN_F_PLAIN) | BSN_F_INLINE, hdr.byte_count),
 				  bytes + BSN_INLINE_HDR_SIZE, remote, imm, id);
 }
 
 /* There is room. */
 BSN_ALWAYS_INLINE int bsn_try_units(struct bsn_ep *ep, unsigned prefix_ds, unsigned opcode, bool has_remote,
-				    const bsn_v2 *units, unsigned count,
+				    const bsn_v2 *units, unsigned count, size_t length,
 				    const struct bsn_remote *remote, enum bsn_more kind, uint64_t more,
 				    uint64_t id, uint32_t flags)
 {
@@ -131,7 +153,7 @@ BSN_ALWAYS_INLINE int bsn_try_units(struct bsn_ep *ep, unsigned prefix_ds, unsig
 	if (!bsn_has_opcode(sq, prefix_ds, opcode))
 		return BSN_NOT_PLAIN;
 	return bsn_put_units(ep, sq, sq->slot, prefix_ds, opcode, has_remote, units,
-			     count, remote, kind, more, id, flags);
+			     count, length, remote, kind, more, id, flags);
 }
 
 /* So many units as the parameters of a function, each in a register; and as its arguments, or the elements of an array. */
@@ -167,15 +189,15 @@ BSN_ALWAYS_INLINE int bsn_try_units(struct bsn_ep *ep, unsigned prefix_ds, unsig
 #define BSN_UNITS(name, count, opcode, has_remote, kind, flags)                                    \
 	BSN_UNCHANGED int name##_cold(BSN_UNITS##count##_PARAMETERS)                               \
 	{                                                                                          \
-		const bsn_v2 units[] = { BSN_UNITS##count##_VALUES };                              \
+		bsn_v2 units[] = { BSN_UNITS##count##_VALUES };                                    \
                                                                                                    \
-		return bsn_units_cold(ep, opcode, units, remote, bsn_imm_in(kind, more, bsn_no_imm()), id, flags); \
+		return bsn_units_cold(ep, opcode, units, count, remote, bsn_imm_in(kind, more, bsn_no_imm()), id, flags); \
 	}                                                                                          \
 	BSN_ALWAYS_INLINE int name##_try(unsigned prefix_ds, BSN_UNITS##count##_PARAMETERS)        \
 	{                                                                                          \
 		const bsn_v2 units[] = { BSN_UNITS##count##_VALUES };                              \
                                                                                                    \
-		return bsn_try_units(ep, prefix_ds, opcode, has_remote, units, count, remote, kind, more, id, flags); \
+		return bsn_try_units(ep, prefix_ds, opcode, has_remote, units, count, w0, remote, kind, more, id, flags); \
 	}                                                                                          \
 	BSN_BY_VECTOR(name, BSN_UNITS##count, name##_try(prefix_ds, BSN_UNITS##count##_ARGUMENTS))
 /* Of a number of units: by what is most common, of known flags; and any. */
@@ -191,28 +213,46 @@ BSN_ALWAYS_INLINE int bsn_try_units(struct bsn_ep *ep, unsigned prefix_ds, unsig
 	BSN_POST_COUNT(bsn_post_message_units##count, count, bsn_peer_message, bsn_peer_send, BSN_OPCODE_SEND)
 /* By the functions of the opcode that is @common, or of all. */
 #define BSN_POST_COUNT(name, count, all, one, common)                                              \
-	BSN_ALWAYS_INLINE int name(struct bsn_ep *ep, unsigned opcode, const struct bsn_remote *remote, uint32_t imm, \
-				   uint64_t id, uint32_t flags, const bsn_v2 *units)               \
+	BSN_ALWAYS_INLINE int name(struct bsn_ep *ep, unsigned opcode, const uint8_t *data, size_t length, \
+				   const struct bsn_remote *remote, uint32_t imm, uint64_t id, uint32_t flags) \
 	{                                                                                          \
-		const uint64_t sq = (uintptr_t)ep->sq;                                             \
 		const uint64_t what = (uint64_t)imm << 32 | BSN_WHAT(opcode, flags, 0u);           \
+		uint64_t more = (uintptr_t)ep->sq, w0 = bsn_any_fourth(), w1 = bsn_any_second();   \
+		bsn_v2 units[BSN_UNITS_MAX];                                                       \
                                                                                                    \
+		if (opcode == (common) && !flags) {                                                \
+			bsn_make_units(units, &w1, &w0, data, length, count, bsn_is_last_raw(count, 0)); \
+			return one##_units##count##_quietly(BSN_UNITS##count##_GIVEN);             \
+		}                                                                                  \
+		bsn_make_units(units, &w1, &w0, data, length, count, false);                       \
 		if (opcode == (common) && flags == BSN_F_RUNG)                                     \
-			return one##_units##count##_rung(BSN_UNITS##count##_GIVEN(sq));            \
-		if (opcode == (common) && !flags)                                                  \
-			return one##_units##count##_quietly(BSN_UNITS##count##_GIVEN(sq));         \
-		return all##_units##count(BSN_UNITS##count##_GIVEN(what));                         \
+			return one##_units##count##_rung(BSN_UNITS##count##_GIVEN);                \
+		more = what;                                                                       \
+		return all##_units##count(BSN_UNITS##count##_GIVEN);                               \
 	}
-#define BSN_UNITS2_GIVEN(more) ep, bsn_any_second(), remote, bsn_any_fourth(), more, id, units[0], units[1]
-#define BSN_UNITS3_GIVEN(more) BSN_UNITS2_GIVEN(more), units[2]
-#define BSN_UNITS4_GIVEN(more) BSN_UNITS3_GIVEN(more), units[3]
-#define BSN_UNITS5_GIVEN(more) BSN_UNITS4_GIVEN(more), units[4]
-#define BSN_UNITS6_GIVEN(more) BSN_UNITS5_GIVEN(more), units[5]
-#define BSN_UNITS7_GIVEN(more) BSN_UNITS6_GIVEN(more), units[6]
-#define BSN_UNITS8_GIVEN(more) BSN_UNITS7_GIVEN(more), units[7]
-#define BSN_UNITS9_GIVEN(more)                                                                     \
-	ep, units[8][1], remote, units[8][0], more, id, units[0], units[1], units[2], units[3], units[4], units[5], \
-		units[6], units[7]
+#define BSN_UNITS2_GIVEN ep, w1, remote, w0, more, id, units[0], units[1]
+#define BSN_UNITS3_GIVEN BSN_UNITS2_GIVEN, units[2]
+#define BSN_UNITS4_GIVEN BSN_UNITS3_GIVEN, units[3]
+#define BSN_UNITS5_GIVEN BSN_UNITS4_GIVEN, units[4]
+#define BSN_UNITS6_GIVEN BSN_UNITS5_GIVEN, units[5]
+#define BSN_UNITS7_GIVEN BSN_UNITS6_GIVEN, units[6]
+#define BSN_UNITS8_GIVEN BSN_UNITS7_GIVEN, units[7]
+#define BSN_UNITS9_GIVEN BSN_UNITS8_GIVEN
+
+/* And the two words that go with them, where they are read: the ninth, or the length. */
+BSN_ALWAYS_INLINE void bsn_make_units(bsn_v2 *units, uint64_t *w1, uint64_t *w0, const uint8_t *data, size_t length,
+				      unsigned count, bool is_last_raw)
+{
+	BSN_UNROLL for (unsigned i = 0; i < BSN_UNITS_MAX; i++)
+		units[i] = bsn_unit(data, length, count, i, is_last_raw);
+	if (count == BSN_UNITS_MAX) {
+		*w0 = (uint64_t)units[BSN_UNITS_MAX - 1][0];
+		*w1 = (uint64_t)units[BSN_UNITS_MAX - 1][1];
+	} else if (is_last_raw) {
+		*w0 = length;
+	}
+}
+
 BSN_UNITS_OF(2)
 BSN_UNITS_OF(3)
 BSN_UNITS_OF(4)
@@ -231,24 +271,15 @@ BSN_UNITS_OF(9)
 						      size_t length, const struct bsn_remote *remote, \
 						      uint32_t imm, uint64_t id, uint32_t flags)   \
 	{                                                                                          \
-		const unsigned count = bsn_units_of(length);                                       \
-		const bsn_v2 units[BSN_UNITS_MAX] = {                                              \
-			bsn_unit(data, length, count, 0), bsn_unit(data, length, count, 1),        \
-			bsn_unit(data, length, count, 2), bsn_unit(data, length, count, 3),        \
-			bsn_unit(data, length, count, 4), bsn_unit(data, length, count, 5),        \
-			bsn_unit(data, length, count, 6), bsn_unit(data, length, count, 7),        \
-			bsn_unit(data, length, count, 8),                                          \
-		};                                                                                 \
-                                                                                                   \
-		switch (count) {                                                                   \
-		case 2: return bsn_post_##rdma##_units2(ep, opcode, remote, imm, id, flags, units); \
-		case 3: return bsn_post_##rdma##_units3(ep, opcode, remote, imm, id, flags, units); \
-		case 4: return bsn_post_##rdma##_units4(ep, opcode, remote, imm, id, flags, units); \
-		case 5: return bsn_post_##rdma##_units5(ep, opcode, remote, imm, id, flags, units); \
-		case 6: return bsn_post_##rdma##_units6(ep, opcode, remote, imm, id, flags, units); \
-		case 7: return bsn_post_##rdma##_units7(ep, opcode, remote, imm, id, flags, units); \
-		case 8: return bsn_post_##rdma##_units8(ep, opcode, remote, imm, id, flags, units); \
-		default: return bsn_post_##rdma##_units9(ep, opcode, remote, imm, id, flags, units); \
+		switch (bsn_units_of(length)) {                                                    \
+		case 2: return bsn_post_##rdma##_units2(ep, opcode, data, length, remote, imm, id, flags); \
+		case 3: return bsn_post_##rdma##_units3(ep, opcode, data, length, remote, imm, id, flags); \
+		case 4: return bsn_post_##rdma##_units4(ep, opcode, data, length, remote, imm, id, flags); \
+		case 5: return bsn_post_##rdma##_units5(ep, opcode, data, length, remote, imm, id, flags); \
+		case 6: return bsn_post_##rdma##_units6(ep, opcode, data, length, remote, imm, id, flags); \
+		case 7: return bsn_post_##rdma##_units7(ep, opcode, data, length, remote, imm, id, flags); \
+		case 8: return bsn_post_##rdma##_units8(ep, opcode, data, length, remote, imm, id, flags); \
+		default: return bsn_post_##rdma##_units9(ep, opcode, data, length, remote, imm, id, flags); \
 		}                                                                                  \
 	}
 BSN_POST_ALL_UNITS(rdma)
@@ -295,116 +326,150 @@ BSN_ALWAYS_INLINE int bsn_try_two(BSN_DATA_PARAMETERS, unsigned prefix_ds, unsig
 	if (!bsn_has_opcode(sq, prefix_ds, opcode) || BSN_UNLIKELY((uint32_t)length > sq->put_inline))
 		return BSN_NOT_PLAIN;
 	return bsn_put_two(sq, &sq->peer_limit, bsn_peer_of(ep), prefix_ds, opcode, (const uint8_t *)data, length,
-			   true, remote, has_remote, 0, id, flags);
+			   BSN_KNOWN_BLOCK, remote, has_remote, 0, id, flags);
 }
 
-BSN_ALWAYS_INLINE int bsn_try_long(BSN_DATA_PARAMETERS, unsigned prefix_ds, bool has_remote)
+/* Of more than two units. */
+BSN_ALWAYS_INLINE int bsn_try_long(BSN_DATA_PARAMETERS, unsigned prefix_ds, unsigned opcode, bool has_remote,
+				   uint32_t flags)
+{
+	struct bsn_sq *const sq = bsn_sq_in(BSN_MORE_LOADED, more, ep);
+
+	if (!bsn_has_opcode(sq, prefix_ds, opcode))
+		return BSN_NOT_PLAIN;
+	return bsn_put_long(sq, &sq->peer_limit, bsn_peer_of(ep), prefix_ds, opcode, (const uint8_t *)data, length,
+			    BSN_KNOWN_ALL, remote, has_remote, 0, id, flags);
+}
+
+/* Of any length, with any opcode and flags. */
+BSN_ALWAYS_INLINE int bsn_try_any(BSN_DATA_PARAMETERS, unsigned prefix_ds, bool has_remote)
 {
 	struct bsn_sq *const sq = ep->sq;
 	const unsigned opcode = (uint8_t)more;
 
 	if (!bsn_has_opcode(sq, prefix_ds, opcode))
 		return BSN_NOT_PLAIN;
-	return bsn_put_data(sq, &sq->peer_limit, bsn_peer_of(ep), prefix_ds, opcode, (const uint8_t *)data,
-			    length, false, remote, has_remote, (uint32_t)(more >> 32), id, (uint32_t)more);
+	return bsn_put_data(sq, &sq->peer_limit, bsn_peer_of(ep), prefix_ds, opcode, (const uint8_t *)data, length,
+			    BSN_KNOWN_ALL, remote, has_remote, (uint32_t)(more >> 32), id, (uint32_t)more);
 }
 
-#define BSN_UNIT(count, i)       bsn_unit((const uint8_t *)data, length, count, i)
-#define BSN_UNITS2_MADE(count)   BSN_UNIT(count, 0), BSN_UNIT(count, 1)
+#define BSN_UNIT(count, i)       bsn_unit((const uint8_t *)data, length, count, i, is_last_raw)
+#define BSN_UNITS2_MADE(count)   BSN_UNIT(count, 1)
 #define BSN_UNITS3_MADE(count)   BSN_UNITS2_MADE(count), BSN_UNIT(count, 2)
 #define BSN_UNITS4_MADE(count)   BSN_UNITS3_MADE(count), BSN_UNIT(count, 3)
 #define BSN_UNITS5_MADE(count)   BSN_UNITS4_MADE(count), BSN_UNIT(count, 4)
 #define BSN_UNITS6_MADE(count)   BSN_UNITS5_MADE(count), BSN_UNIT(count, 5)
 #define BSN_UNITS7_MADE(count)   BSN_UNITS6_MADE(count), BSN_UNIT(count, 6)
 #define BSN_UNITS8_MADE(count)   BSN_UNITS7_MADE(count), BSN_UNIT(count, 7)
+/* The first unit is made before the last one: then the length stays in one register. */
 #define BSN_CASE(name, after, has_remote, count)                                                   \
-	case (count) - 2:                                                                          \
-		if (!bsn_fit_units(sq, has_remote, count))                                         \
-			break;                                                                     \
+	case (count) - 3:                                                                          \
+		BSN_HIDE(length);                                                                  \
+		first = BSN_UNIT(count##u, 0);                                                     \
+		BSN_AFTER_V2(length, first);                                                       \
 		return name##_units##count##after(ep, (uintptr_t)data, bsn_remote_if(has_remote, remote), \
-						  bsn_any_fourth(), more, id,               \
+						  is_last_raw ? length : bsn_any_fourth(), more, id, first, \
 						  BSN_UNITS##count##_MADE(count##u));
-/* A function's body; @otherwise: what it does with data of other lengths, or without room. */
-#define BSN_POST_UNITS(name, after, has_remote, kind, otherwise)                                   \
+/* A function's body, where there is room for any of them; @otherwise: what it does with data of other lengths. */
+#define BSN_POST_UNITS(name, after, has_remote, kind, flags, otherwise)                            \
 	{                                                                                          \
 		const struct bsn_sq *const sq = bsn_sq_in(kind, more, ep);                         \
-		size_t more_units = ((uint32_t)length - (BSN_DS_INLINE_MAX + 1)) / BSN_DS_SIZE;    \
-		bsn_v2 last;                                                                       \
+		size_t more_units = (uint32_t)length - BSN_INLINE_STRAIGHT_MIN;                    \
+		bool is_last_raw = bsn_is_last_raw(3, flags);                                      \
+		bsn_v2 first, last;                                                                \
                                                                                                    \
-		if (BSN_UNLIKELY((uint32_t)length > sq->put_inline))                               \
+		if (BSN_UNLIKELY(more_units >= sq->peer_straight))                                 \
 			return otherwise;                                                          \
+		more_units /= BSN_DS_SIZE;                                                         \
 		BSN_HIDE(more_units); /* else two registers have it */                             \
 		switch (more_units) {                                                              \
-		BSN_CASE(name, after, has_remote, 2)                                               \
 		BSN_CASE(name, after, has_remote, 3)                                               \
 		BSN_CASE(name, after, has_remote, 4)                                               \
 		BSN_CASE(name, after, has_remote, 5)                                               \
 		BSN_CASE(name, after, has_remote, 6)                                               \
 		BSN_CASE(name, after, has_remote, 7)                                               \
 		BSN_CASE(name, after, has_remote, 8)                                               \
-		case 9 - 2:                                                                        \
-			if (!bsn_fit_units(sq, has_remote, 9))                                     \
-				break;                                                             \
+		case 9 - 3:                                                                        \
+			is_last_raw = false;                                                       \
+			BSN_HIDE(length);                                                          \
+			first = BSN_UNIT(9u, 0);                                                   \
+			BSN_AFTER_V2(length, first);                                               \
 			last = BSN_UNIT(9u, 8);                                                    \
 			return name##_units9##after(ep, last[1], bsn_remote_if(has_remote, remote), last[0], more, \
-						    id, BSN_UNITS8_MADE(9u));              \
-		default: break;                                                                    \
+						    id, first, BSN_UNITS8_MADE(9u));               \
+		default: __builtin_unreachable();                                                  \
 		}                                                                                  \
-		return otherwise;                                                                  \
 	}
 
 #define BSN_DATA_COLD(name, opcode, imm, flags)                                                    \
 	BSN_UNCHANGED int name##_cold(BSN_DATA_PARAMETERS)                                         \
 	{                                                                                          \
-		return bsn_post_inline_cold(ep, opcode, data, (uint32_t)length, remote, imm, id,   \
-					    (flags) & BSN_F_PLAIN);                                \
+		return bsn_sq_post_inline(ep, BSN_WHAT(opcode, ((flags) & BSN_F_PLAIN) | BSN_F_INLINE, \
+						       bsn_what_count((uint32_t)length)),          \
+					  data, remote, imm, id);                                  \
 	}
-/* With any flags and immediates. */
-#define BSN_PEER_DATA_ANY(name, has_remote)                                                        \
-	BSN_DATA_COLD(name##_long, (uint8_t)more, (uint32_t)(more >> 32), (uint32_t)more)          \
-	BSN_BY_VECTOR(name##_long, BSN_DATA, bsn_try_long(BSN_DATA_ARGUMENTS, prefix_ds, has_remote)) \
-	BSN_UNCHANGED int name##_data(BSN_DATA_PARAMETERS)                                         \
-	BSN_POST_UNITS(name, , has_remote, BSN_MORE_WHAT,                                          \
-		       name##_long(ep, data, bsn_remote_if(has_remote, remote), length, more, id))
-/* With flags that are common; @any: the name of those with any. */
-#define BSN_PEER_DATA(name, after, any, opcode, has_remote, flags)                                 \
+/* With flags that are common. */
+#define BSN_PEER_DATA(name, after, opcode, has_remote, flags)                                      \
+	BSN_DATA_COLD(name##_long##after, opcode, 0, flags)                                        \
+	BSN_BY_VECTOR(name##_long##after, BSN_DATA,                                                \
+		      bsn_try_long(BSN_DATA_ARGUMENTS, prefix_ds, opcode, has_remote, flags))      \
 	BSN_DATA_COLD(name##_two##after, opcode, 0, flags)                                         \
 	BSN_BY_VECTOR(name##_two##after, BSN_DATA,                                                 \
 		      bsn_try_two(BSN_DATA_ARGUMENTS, prefix_ds, opcode, has_remote, flags))       \
 	BSN_UNCHANGED int name##_data##after(BSN_DATA_PARAMETERS)                                  \
-	BSN_POST_UNITS(name, after, has_remote, BSN_MORE_LOADED,                                   \
-		       any##_long(ep, data, bsn_remote_if(has_remote, remote), length, BSN_WHAT(opcode, flags, 0u), id))
-BSN_PEER_DATA_ANY(bsn_peer_rdma, true)
-BSN_PEER_DATA_ANY(bsn_peer_message, false)
-BSN_PEER_DATA(bsn_peer_write, _rung, bsn_peer_rdma, BSN_OPCODE_RDMA_WRITE, true, BSN_F_RUNG)
-BSN_PEER_DATA(bsn_peer_write, _quietly, bsn_peer_rdma, BSN_OPCODE_RDMA_WRITE, true, 0u)
-BSN_PEER_DATA(bsn_peer_send, _rung, bsn_peer_message, BSN_OPCODE_SEND, false, BSN_F_RUNG)
-BSN_PEER_DATA(bsn_peer_send, _quietly, bsn_peer_message, BSN_OPCODE_SEND, false, 0u)
-#undef BSN_PEER_DATA
+	BSN_POST_UNITS(name, after, has_remote, BSN_MORE_LOADED, flags,                            \
+		       name##_long##after(ep, data, bsn_remote_if(has_remote, remote), length, more, id))
+BSN_PEER_DATA(bsn_peer_write, _rung, BSN_OPCODE_RDMA_WRITE, true, BSN_F_RUNG)
+BSN_PEER_DATA(bsn_peer_write, _quietly, BSN_OPCODE_RDMA_WRITE, true, 0u)
+BSN_PEER_DATA(bsn_peer_send, _rung, BSN_OPCODE_SEND, false, BSN_F_RUNG)
+BSN_PEER_DATA(bsn_peer_send, _quietly, BSN_OPCODE_SEND, false, 0u)
+/* With any flags and immediates. */
+#define BSN_PEER_DATA_ANY(name, has_remote)                                                        \
+	BSN_DATA_COLD(name, (uint8_t)more, (uint32_t)(more >> 32), (uint32_t)more)                 \
+	BSN_BY_VECTOR(name, BSN_DATA, bsn_try_any(BSN_DATA_ARGUMENTS, prefix_ds, has_remote))
+BSN_PEER_DATA_ANY(bsn_peer_rdma_data, true)
+BSN_PEER_DATA_ANY(bsn_peer_message_data, false)
 #undef BSN_PEER_DATA_ANY
+#undef BSN_PEER_DATA
 #undef BSN_DATA_COLD
 
-/* With plain flags, where there is room for a block. */
-#define BSN_POST_DATA(name, after)                                                                 \
-	(BSN_UNLIKELY(beyond < BSN_DS_SIZE) ? name##_two##after(BSN_DATA_ARGUMENTS) : name##_data##after(BSN_DATA_ARGUMENTS))
+/*
+ * With plain flags. Where there is no room for the longest of them, the library's functions look. Two units are told from
+ * others first: they are a block, which costs least of all, so each compare counts most.
+ */
+#define BSN_POST_DATA(form)                                                                        \
+	do {                                                                                       \
+		if (kind->opcode == BSN_OPCODE_RDMA_WRITE && is_quiet)                             \
+			return bsn_peer_write_##form##_quietly(BSN_DATA_ARGUMENTS);                \
+		if (kind->opcode == BSN_OPCODE_RDMA_WRITE && flags == BSN_F_RUNG)                  \
+			return bsn_peer_write_##form##_rung(BSN_DATA_ARGUMENTS);                   \
+		if (kind->opcode == BSN_OPCODE_SEND && is_quiet)                                   \
+			return bsn_peer_send_##form##_quietly(BSN_DATA_ARGUMENTS);                 \
+		if (kind->opcode == BSN_OPCODE_SEND && flags == BSN_F_RUNG)                        \
+			return bsn_peer_send_##form##_rung(BSN_DATA_ARGUMENTS);                    \
+	} while (0)
 BSN_ALWAYS_INLINE int bsn_post_data(struct bsn_ep *ep, const struct bsn_kind *kind, const void *data, size_t length,
 				    const struct bsn_remote *remote, uint32_t imm, uint64_t id, uint32_t flags)
 {
-	const uint32_t beyond = (uint32_t)length - (BSN_DS_INLINE_MAX + 1); /* a unit */
-	uint64_t more = (uintptr_t)ep->sq;
+	uint32_t beyond = (uint32_t)length - (BSN_DS_INLINE_MAX + 1); /* a unit */
+	const bool is_quiet = __builtin_constant_p(flags) && !flags;
+	struct bsn_sq *const sq = ep->sq;
+	uint64_t more = (uintptr_t)sq;
 
-	if (beyond >= (uint32_t)BSN_LITTLE_MIN - (BSN_DS_INLINE_MAX + 1))
-		return bsn_post_piece(ep, kind, bsn_ds_little((const uint8_t *)data, length), remote, id,
+	if (beyond >= (uint32_t)BSN_LITTLE_MIN - (BSN_DS_INLINE_MAX + 1) && bsn_fits(sq, sq->peer_limit, BSN_BB_SIZE))
+		return bsn_post_piece(ep, kind, bsn_ds_little((const uint8_t *)data, length, true), remote, id,
 				      imm, flags);
-	remote = bsn_remote_of(kind, remote);
-	if (kind->opcode == BSN_OPCODE_RDMA_WRITE && flags == BSN_F_RUNG)
-		return BSN_POST_DATA(bsn_peer_write, _rung);
-	if (kind->opcode == BSN_OPCODE_RDMA_WRITE && __builtin_constant_p(flags) && !flags)
-		return BSN_POST_DATA(bsn_peer_write, _quietly);
-	if (kind->opcode == BSN_OPCODE_SEND && flags == BSN_F_RUNG)
-		return BSN_POST_DATA(bsn_peer_send, _rung);
-	if (kind->opcode == BSN_OPCODE_SEND && __builtin_constant_p(flags) && !flags)
-		return BSN_POST_DATA(bsn_peer_send, _quietly);
+	if (beyond < BSN_DS_SIZE && bsn_fits(sq, sq->peer_limit, BSN_BB_SIZE)) {
+		remote = bsn_remote_if(kind->has_remote, remote);
+		BSN_POST_DATA(two);
+	}
+	BSN_HIDE(beyond); /* else gcc would ask the next question before the last one */
+	if ((int32_t)beyond < 0 && length && bsn_fits(sq, sq->peer_limit, BSN_BB_SIZE))
+		return bsn_post_piece(ep, kind, bsn_ds_tiny((const uint8_t *)data, length), remote, id, imm, flags);
+	if (!bsn_fits(sq, sq->peer_inline_limit, BSN_BB_SIZE))
+		return bsn_post_inline_cold(ep, kind->opcode, data, (uint32_t)length, remote, imm, id, flags);
+	remote = bsn_remote_if(kind->has_remote, remote);
+	BSN_POST_DATA(data);
 	more = (uint64_t)imm << 32 | BSN_WHAT(kind->opcode, flags, 0u);
 	return kind->has_remote ? bsn_peer_rdma_data(BSN_DATA_ARGUMENTS) : bsn_peer_message_data(BSN_DATA_ARGUMENTS);
 }

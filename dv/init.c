@@ -79,11 +79,20 @@ void bsn_sq_clear(struct bsn_sq *sq)
 		bsn_sq_open(sq);
 }
 
-static uint32_t inline_straight(uint32_t max_inline)
+static uint32_t inline_straight(uint32_t max_inline, uint32_t most)
 {
-	if (max_inline > BSN_INLINE_STRAIGHT)
-		max_inline = BSN_INLINE_STRAIGHT;
+	if (max_inline > most)
+		max_inline = most;
 	return max_inline < BSN_INLINE_STRAIGHT_MIN ? 0 : max_inline - BSN_INLINE_STRAIGHT_MIN + 1;
+}
+
+/* Bytes, beyond the first block, of the longest WRITE whose data the inline code copies without a loop. */
+static uint32_t inline_more(uint32_t max_inline, bool has_peers)
+{
+	const uint32_t length = max_inline < BSN_INLINE_STRAIGHT ? max_inline : BSN_INLINE_STRAIGHT;
+	const unsigned prefix_ds = has_peers ? BSN_EXTENDED_DS : 0;
+
+	return bsn_bytes_of_ds(2 + prefix_ds + bsn_inline_ds(length)) - BSN_BB_SIZE;
 }
 
 static void init_route(struct bsn_sq *sq)
@@ -119,7 +128,9 @@ struct bsn_sq *bsn_sq_alloc(const struct bsn_sq_init *init)
 	sq->capacity_bb = init->capacity_bb;
 	sq->max_inline = init->max_inline > BSN_DS_INLINE_MAX ? init->max_inline : BSN_DS_INLINE_MAX;
 	sq->put_inline = sq->max_inline;
-	sq->inline_straight = inline_straight(sq->max_inline);
+	sq->inline_straight = inline_straight(sq->max_inline, BSN_INLINE_STRAIGHT);
+	sq->inline_more = inline_more(sq->max_inline, init->has_peers);
+	sq->peer_straight = inline_straight(sq->max_inline, BSN_UNITS_BYTES);
 	sq->max_sge = (uint8_t)(init->max_sge < UINT8_MAX ? init->max_sge : UINT8_MAX);
 	sq->max_ds = (uint8_t)(init->max_ds < BSN_SEND_MAX_DS ? init->max_ds : BSN_SEND_MAX_DS);
 	sq->transport = (uint8_t)init->transport;

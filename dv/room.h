@@ -54,15 +54,6 @@ BSN_ALWAYS_INLINE uint8_t *find_limit(struct bsn_sq *sq, size_t free_bb)
 	return limit < last ? limit : last;
 }
 
-/* The queue is open, and owes no fence. */
-BSN_ALWAYS_INLINE void set_limit(struct bsn_sq *sq, bool has_peers, uint8_t *limit)
-{
-	if (has_peers)
-		sq->peer_limit = limit;
-	else
-		sq->limit = limit;
-}
-
 /* Whether it is the last one, or the first. */
 BSN_ALWAYS_INLINE bool is_known_poster(struct bsn_lane *lane)
 {
@@ -108,7 +99,7 @@ BSN_ALWAYS_INLINE void look_for_room(struct bsn_sq *sq, bool has_peers)
 	if (!is_open(sq))
 		return;
 	note_poster(sq->lane);
-	set_limit(sq, has_peers, find_limit(sq, free_blocks(sq)));
+	bsn_sq_set_limit(sq, has_peers, find_limit(sq, free_blocks(sq)));
 }
 
 /*
@@ -124,7 +115,7 @@ BSN_ALWAYS_INLINE bool look_quickly(struct bsn_sq *sq, uint32_t bb)
 	outstanding = count_outstanding(sq);
 	if (BSN_UNLIKELY(outstanding + bb > sq->capacity_bb))
 		return false;
-	sq->limit = find_limit(sq, sq->capacity_bb - outstanding);
+	bsn_sq_set_limit(sq, false, find_limit(sq, sq->capacity_bb - outstanding));
 	return true;
 }
 

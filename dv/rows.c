@@ -43,7 +43,7 @@ BSN_ALWAYS_INLINE int end_split(struct bsn_sq *sq, const struct bsn_regs *r, uns
 	bsn_sq_advance(sq, bytes);
 	sq->slot = bytes > BSN_BB_SIZE ? second + BSN_BB_SIZE : after;
 	if (second != after)
-		sq->limit = second; /* before the slot: the next one looks */
+		bsn_sq_set_limit(sq, false, second); /* before the slot: the next one looks */
 	if (flags & BSN_F_RING)
 		return bsn_publish(sq, wqe, bytes, r, ds, BSN_REST_NONE);
 	bsn_sq_append(sq, wqe);
@@ -118,12 +118,18 @@ BSN_ALWAYS_INLINE int put_piece_across(struct bsn_sq *sq, uint32_t what, const v
 	int err;
 
 	go_beside(sq, &beside);
-	err = bsn_put_data(sq, &beside.limit, NULL, 0, opcode, data, count_of(what), false, remote, has_raddr, imm, id,
+	err = bsn_put_data(sq, &beside.limit, NULL, 0, opcode, data, count_of(what), BSN_KNOWN_NONE, remote, has_raddr, imm, id,
 			   flags & ~(uint32_t)BSN_F_RING);
 	return come_back(sq, &beside, err, flags);
 }
 
-/* The most common pieces of inline data. */
+/* Whether inline data fit where the slot is. */
+BSN_ALWAYS_INLINE bool fits_piece(const struct bsn_sq *sq, bool has_raddr, uint32_t what)
+{
+	return bsn_fits(sq, sq->limit, bsn_bytes_of_ds(1 + has_raddr + bsn_inline_ds(count_of(what))));
+}
+
+/* The most common pieces of inline data. The inline code leaves some at the ring's end, too, that would fit. */
 #define POST_PIECE(name, opcode, has_raddr, flags)                                                 \
 	static __attribute__((noinline)) int name##_across(POST_PARAMETERS(void *data))            \
 	{                                                                                          \
@@ -131,11 +137,18 @@ BSN_ALWAYS_INLINE int put_piece_across(struct bsn_sq *sq, uint32_t what, const v
                                                                                                    \
 		return err > 0 ? bsn_sq_post_inline_cold(ep, what, data, remote, imm, id) : err;          \
 	}                                                                                          \
+	static __attribute__((noinline)) int name##_here(POST_PARAMETERS(void *data))              \
+	{                                                                                          \
+		const int err = bsn_put_data(ep->sq, &ep->sq->limit, NULL, 0, opcode, data, count_of(what), \
+					     BSN_KNOWN_NONE, remote, has_raddr, imm, id, flags);   \
+                                                                                                   \
+		return err > 0 ? post_inline(ep, what, data, remote, imm, id) : err;               \
+	}                                                                                          \
 	static __attribute__((noinline)) int name##_anew(POST_PARAMETERS(void *data))              \
 	{                                                                                          \
 		const int err = look_quickly(ep->sq, 1)                                            \
 					? bsn_put_data(ep->sq, &ep->sq->limit, NULL, 0, opcode, data, \
-						       count_of(what), false, remote, has_raddr, imm, id, flags) \
+						       count_of(what), BSN_KNOWN_NONE, remote, has_raddr, imm, id, flags) \
 					: BSN_NO_ROOM;                                             \
                                                                                                    \
 		return err > 0 ? post_inline(ep, what, data, remote, imm, id) : err;               \
@@ -147,9 +160,12 @@ BSN_ALWAYS_INLINE int put_piece_across(struct bsn_sq *sq, uint32_t what, const v
                                                                                                    \
 		if (BSN_UNLIKELY(shape != BSN_WHAT(opcode, flags | BSN_F_INLINE, 0u)))             \
 			return post_inline(ep, what, data, remote, imm, id);                       \
-		return sq->slot <= sq->limit && is_wrapping(sq, NULL)                              \
-			       ? name##_across(ep, what, data, remote, imm, id)                    \
-			       : name##_anew(ep, what, data, remote, imm, id);                     \
+		if (BSN_LIKELY(sq->slot > sq->limit))                                              \
+			return name##_anew(ep, what, data, remote, imm, id);                       \
+		if (fits_piece(sq, has_raddr, what))                                               \
+			return name##_here(ep, what, data, remote, imm, id);                       \
+		return is_wrapping(sq, NULL) ? name##_across(ep, what, data, remote, imm, id)      \
+					     : name##_anew(ep, what, data, remote, imm, id);       \
 	}
 BOTH(POST_PIECE, post_write_piece, BSN_OPCODE_RDMA_WRITE, true)
 BOTH(POST_PIECE, post_send_piece, BSN_OPCODE_SEND, false)
@@ -238,7 +254,7 @@ BSN_ALWAYS_INLINE int post_peer_long(POST_PARAMETERS(void *data), unsigned opcod
 	if (BSN_LIKELY(bsn_peer_of(ep)->prefix_ds == BSN_COMPACT_DS) &&
 	    (bsn_is_common(opcode) || BSN_LIKELY(is_one_of(sq->ops & bsn_wqe_sets.with_gather, opcode))))
 		err = bsn_put_long(sq, &sq->peer_limit, bsn_peer_of(ep), BSN_COMPACT_DS, opcode,
-				   (const uint8_t *)data, count_of(what), false, remote, has_raddr, imm, id, flags);
+				   (const uint8_t *)data, count_of(what), BSN_KNOWN_NONE, remote, has_raddr, imm, id, flags);
 	return BSN_UNLIKELY(err > 0) ? post_inline(ep, what, data, remote, imm, id) : err;
 }
 #define POST_PEER_LONG(name, opcode, has_raddr, flags)                                             \
@@ -254,20 +270,23 @@ POST_PEER_LONG(rdma, opcode_of(what), true, what)
 POST_PEER_LONG(message, opcode_of(what), false, what)
 #undef POST_PEER_LONG
 
-/* The same where there are two blocks: most often there is a function for so many DS. */
-#define POST_PEER_UNITS(name, after, has_remote, long_ones)                                         \
+/* The same, to a peer with any vector where there is room for the longest of them. */
+#define POST_PEER_UNITS(name, after, without_room)                                                 \
 	static __attribute__((noinline)) int post_peer_##name##_units##after(POST_PARAMETERS(void *data)) \
 	{                                                                                          \
-		const size_t length = count_of(what);                                              \
-		const uint64_t more = (uintptr_t)ep->sq;                                           \
+		struct bsn_sq *const sq = ep->sq;                                                  \
+		const uint32_t length = count_of(what);                                            \
                                                                                                    \
-		BSN_POST_UNITS(bsn_peer_##name, after, has_remote, BSN_MORE_LOADED,                \
-			       long_ones(ep, what, data, remote, imm, id))                         \
+		if (length - (BSN_DS_INLINE_MAX + 1) < BSN_DS_SIZE && has_peer_block(sq))          \
+			return bsn_peer_##name##_two##after(ep, data, remote, length, (uintptr_t)sq, id); \
+		if (length >= BSN_INLINE_STRAIGHT_MIN && bsn_fits(sq, sq->peer_inline_limit, BSN_BB_SIZE)) \
+			return bsn_peer_##name##_data##after(ep, data, remote, length, (uintptr_t)sq, id); \
+		return without_room(ep, what, data, remote, imm, id);                              \
 	}
-POST_PEER_UNITS(write, _rung, true, post_peer_write_rung_long)
-POST_PEER_UNITS(write, _quietly, true, post_peer_write_long)
-POST_PEER_UNITS(send, _rung, false, post_peer_send_rung_long)
-POST_PEER_UNITS(send, _quietly, false, post_peer_send_long)
+POST_PEER_UNITS(write, _rung, post_peer_write_rung_long)
+POST_PEER_UNITS(write, _quietly, post_peer_write_long)
+POST_PEER_UNITS(send, _rung, post_peer_send_rung_long)
+POST_PEER_UNITS(send, _quietly, post_peer_send_long)
 #undef POST_PEER_UNITS
 
 /* Inline data of one DS, where there is room for a block. */
@@ -289,7 +308,7 @@ BSN_ALWAYS_INLINE int post_peer_data_any(POST_PARAMETERS(void *data), const stru
 
 /* Inline data; most often they have these @flags, and others are for @otherwise. @knows_room: for two blocks. */
 BSN_ALWAYS_INLINE int post_peer_data(POST_PARAMETERS(void *data), const struct bsn_kind *kind, uint32_t flags,
-				     piece_post *of_one_ds, piece_post *known, piece_post *of_more, piece_post *otherwise,
+				     piece_post *of_one_ds, piece_post *of_more, piece_post *otherwise,
 				     bool knows_room)
 {
 	const uint32_t rest = what - BSN_WHAT(kind->opcode, flags | BSN_F_INLINE, 0u);
@@ -301,7 +320,7 @@ BSN_ALWAYS_INLINE int post_peer_data(POST_PARAMETERS(void *data), const struct b
 		return post_peer_else(ep, what, data, remote, imm, id);
 	if (length - 1 < BSN_DS_INLINE_MAX)
 		return of_one_ds(ep, what, data, remote, imm, id);
-	return (knows_room || has_two_blocks(ep->sq) ? known : of_more)(ep, what, data, remote, imm, id);
+	return of_more(ep, what, data, remote, imm, id);
 }
 
 /* Two functions each: the first one, which finds room, saves no register for the other one. */
@@ -335,14 +354,14 @@ BSN_ALWAYS_INLINE int post_peer_data(POST_PARAMETERS(void *data), const struct b
 			post_peer_one(ep, what, data, remote, imm, id, &bsn_list_##name, flags,    \
 				      knows_room ? post_peer_##name##_any_now : post_peer_##name##_any, \
 				      knows_room))
-#define POST_PEER_DATA(name, after, flags, known, of_more)                                        \
+#define POST_PEER_DATA(name, after, flags, of_more)                                               \
 	static __attribute__((noinline)) int post_peer_##name##_short##after(POST_PARAMETERS(void *data)) \
 	{                                                                                          \
 		return post_peer_short(ep, what, data, remote, imm, id, &bsn_list_##name, flags);  \
 	}                                                                                          \
 	POST_PEER_TWICE(post_peer_##name##_data##after, void,                                      \
 			post_peer_data(ep, what, data, remote, imm, id, &bsn_list_##name, flags,   \
-				       post_peer_##name##_short##after, known, of_more,           \
+				       post_peer_##name##_short##after, of_more,                  \
 				       post_peer_##name##_data_any, knows_room))
 #define POST_PEER(name)                                                                            \
 	POST_PEER_ANY(name)                                                                        \
@@ -351,26 +370,23 @@ BSN_ALWAYS_INLINE int post_peer_data(POST_PARAMETERS(void *data), const struct b
 	POST_PEER_ONE(name, , (uint32_t)BSN_F_SIGNALED)                                            \
 	POST_PEER_ONE(name, _rung, BSN_F_RUNG)
 /* Those that are appended are most often unsignaled. */
-#define POST_PEER_DATAS(name, known, known_rung, of_more, of_more_rung)                          \
+#define POST_PEER_DATAS(name, of_more, of_more_rung)                                               \
 	static __attribute__((noinline)) int post_peer_##name##_data_any(POST_PARAMETERS(void *data)) \
 	{                                                                                          \
 		return post_peer_data_any(ep, what, data, remote, imm, id, &bsn_list_##name);      \
 	}                                                                                          \
-	POST_PEER_DATA(name, , 0u, known, of_more)                                                \
-	POST_PEER_DATA(name, _rung, BSN_F_RUNG, known_rung, of_more_rung)
+	POST_PEER_DATA(name, , 0u, of_more)                                                        \
+	POST_PEER_DATA(name, _rung, BSN_F_RUNG, of_more_rung)
 POST_PEER(read)
 POST_PEER(send_inval)
 POST_PEER(write)
 POST_PEER(write_imm)
 POST_PEER(send)
 POST_PEER(send_imm)
-POST_PEER_DATAS(write, post_peer_write_units_quietly, post_peer_write_units_rung, post_peer_write_long,
-		post_peer_write_rung_long)
-POST_PEER_DATAS(write_imm, post_peer_rdma_long, post_peer_rdma_long, post_peer_rdma_long, post_peer_rdma_long)
-POST_PEER_DATAS(send, post_peer_send_units_quietly, post_peer_send_units_rung, post_peer_send_long,
-		post_peer_send_rung_long)
-POST_PEER_DATAS(send_imm, post_peer_message_long, post_peer_message_long, post_peer_message_long,
-		post_peer_message_long)
+POST_PEER_DATAS(write, post_peer_write_units_quietly, post_peer_write_units_rung)
+POST_PEER_DATAS(write_imm, post_peer_rdma_long, post_peer_rdma_long)
+POST_PEER_DATAS(send, post_peer_send_units_quietly, post_peer_send_units_rung)
+POST_PEER_DATAS(send_imm, post_peer_message_long, post_peer_message_long)
 #undef POST_PEER_DATAS
 #undef POST_PEER
 #undef POST_PEER_DATA

@@ -59,7 +59,7 @@ BSN_ALWAYS_INLINE int post_list(struct bsn_sq *sq, uint8_t *limit, bool owes,
 		r.ds[0].w1.raw |= bsn_sq_owed_fence(sq, what).raw;
 		sq->next_fence = BSN_FENCE_NONE;
 		sq->fenced_limit = NULL;
-		sq->limit = limit;
+		bsn_sq_set_limit(sq, false, limit);
 	}
 	return bsn_end(sq, wqe, peer, prefix_ds != 0, &r, known,
 		       BSN_REST_SGES, ds, BSN_NEAR_DS, bytes, id, what);
@@ -85,9 +85,9 @@ BSN_ALWAYS_INLINE int post_data(struct bsn_sq *sq, uint8_t **limit,
 	const unsigned length = count_of(what), opcode = opcode_of(what);
 
 	return length <= BSN_DS_INLINE_MAX
-		       ? bsn_put_data(sq, limit, peer, prefix_ds, opcode, data, length, false, remote,
+		       ? bsn_put_data(sq, limit, peer, prefix_ds, opcode, data, length, BSN_KNOWN_NONE, remote,
 				      has_raddr, imm, id, what)
-		       : bsn_put_long(sq, limit, peer, prefix_ds, opcode, data, length, false, remote,
+		       : bsn_put_long(sq, limit, peer, prefix_ds, opcode, data, length, BSN_KNOWN_NONE, remote,
 				      has_raddr, imm, id, what);
 }
 

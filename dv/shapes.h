@@ -164,7 +164,7 @@ BSN_ALWAYS_INLINE int come_back(struct bsn_sq *sq, const struct beside *b, int e
 	copy_wrapped(sq, b->wqe, ctrl.ds);
 	sq->last = (uint32_t)(uintptr_t)b->slot;
 	sq->slot = sq->ring + (bytes - (size_t)(sq->ring_end - b->slot));
-	set_limit(sq, sq->has_peers, find_limit(sq, b->free_bb - bytes / BSN_BB_SIZE));
+	bsn_sq_set_limit(sq, sq->has_peers, find_limit(sq, b->free_bb - bytes / BSN_BB_SIZE));
 	return what & BSN_F_RING ? publish_beside(sq, b, bytes) : 0;
 }
 

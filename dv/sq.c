@@ -20,14 +20,16 @@ static __attribute__((noinline)) void show_room(struct bsn_sq *sq)
 
 	if (sq->closed || sq->path)
 		limit = NULL;
-	sq->limit = sq->has_peers || sq->next_fence ? NULL : limit;
-	sq->peer_limit = sq->has_peers && !sq->next_fence ? limit : NULL;
+	bsn_sq_clear_limits(sq);
+	if (limit && !sq->next_fence)
+		bsn_sq_set_limit(sq, sq->has_peers, limit);
 	sq->fenced_limit = sq->has_peers || !sq->next_fence ? NULL : limit;
 }
 
 void bsn_sq_show_nothing(struct bsn_sq *sq)
 {
-	sq->limit = sq->peer_limit = sq->fenced_limit = NULL;
+	bsn_sq_clear_limits(sq);
+	sq->fenced_limit = NULL;
 }
 
 void bsn_sq_close(struct bsn_sq *sq, int error, const char *why)
@@ -50,7 +52,7 @@ void bsn_sq_owe_fence(struct bsn_sq *sq, enum bsn_fence fence)
 	sq->next_fence = (uint8_t)fence;
 	if (sq->limit)
 		sq->fenced_limit = sq->limit;
-	sq->limit = sq->peer_limit = NULL;
+	bsn_sq_clear_limits(sq);
 }
 
 /* A full queue has its appended requests published, else nothing would ever make room. */

@@ -418,7 +418,7 @@ BSN_ALWAYS_INLINE struct bsn_ds umr_begin_end(struct bsn_sq *sq, const struct um
 	sq->next_fence = (uint8_t)target->fence;
 	if (!sq->fenced_limit) { /* else another UMR has done so */
 		sq->fenced_limit = sq->limit;
-		sq->limit = NULL;
+		sq->limit = sq->inline_limit = NULL;
 	}
 	return bsn_ds_of_words(bsn_ctrl0(sq, BSN_OPCODE_UMR, ds), ctrl1);
 }

@@ -19,7 +19,8 @@
 ASSERT_LINE(bsn_sq, ep, 0);
 ASSERT_LINE(bsn_sq, slot, 0);
 ASSERT_LINE(bsn_sq, publish, 0);
-ASSERT_LINE(bsn_sq, ring, 1);
+ASSERT_LINE(bsn_sq, inline_limit, 1);
+ASSERT_LINE(bsn_sq, peer_straight, 1);
 ASSERT_LINE(bsn_sq, put_inline, 1);
 ASSERT_LINE(bsn_rq, slot, 0);
 ASSERT_LINE(bsn_rq, stride_log2, 0);
@@ -49,7 +50,8 @@ _Static_assert(offsetof(struct bsn_sq, ep) == 0 && offsetof(struct bsn_peer, ep)
 	F(bsn_sq, lane) F(bsn_sq, ctrl_next) F(bsn_sq, pi) F(bsn_sq, last) F(bsn_sq, quiet) \
 	F(bsn_sq, ce_quiet) F(bsn_sq, can) F(bsn_sq, publish) \
 	F(bsn_sq, ring) F(bsn_sq, ids) F(bsn_sq, bb_mask) F(bsn_sq, put_inline) F(bsn_sq, max_sge) \
-	F(bsn_sq, has_peers) F(bsn_sq, posts) F(bsn_sq, inline_straight) F(bsn_sq, read_sge) \
+	F(bsn_sq, has_peers) F(bsn_sq, posts) F(bsn_sq, inline_limit) F(bsn_sq, peer_inline_limit) \
+	F(bsn_sq, inline_straight) F(bsn_sq, peer_straight) F(bsn_sq, read_sge) \
 	F(bsn_sq, write_sge) F(bsn_sq, route) \
 	F(bsn_sq, count_rung) \
 	F(bsn_sq, count_doorbells) \

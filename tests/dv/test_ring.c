@@ -511,7 +511,7 @@ static unsigned post_at(struct fake *f, const struct bsn_peer *peer, const struc
 		fake_seek(f, pi);
 		poison(f);
 		if (sees_no_room)
-			f->sq->peer_limit = NULL;
+			bsn_sq_clear_limits(f->sq);
 		trace_start();
 		err = ways[w].post(ep, wr);
 		if (err == NOT_THIS_WAY)
@@ -729,7 +729,7 @@ static void inline_data_of_every_length(void **state)
 }
 
 /* Lengths that the compiler knows, in registers and beyond them: the bytes are those of lengths that it does not know. */
-#define KNOWN_LENGTHS(X) X(13) X(28) X(29) X(76) X(140) X(141) X(172) X(173) X(188) X(189) X(200) X(236)
+#define KNOWN_LENGTHS(X) X(13) X(15) X(28) X(29) X(45) X(76) X(124) X(140) X(141) X(172) X(173) X(188) X(189) X(200) X(236)
 static void lengths_that_the_compiler_knows(void **state)
 {
 	const struct bsn_remote there = { 0x1122334455667788, 0x99aabbcc };
@@ -749,30 +749,6 @@ static void lengths_that_the_compiler_knows(void **state)
 	assert_memory_equal(known + 36, payload, length);
 	KNOWN_LENGTHS(POST)
 #undef POST
-	fake_destroy(f);
-}
-
-/* The last bytes before memory that nobody may read. */
-static void inline_data_are_not_read_beyond(void **state)
-{
-	uint8_t *pages = mmap(NULL, 3 * FAKE_PAGE, PROT_READ | PROT_WRITE,
-			      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	struct fake *f = fake_create(&(struct fake_attr){ .max_inline = FAR_INLINE, .max_ds = 32 });
-
-	(void)state;
-	assert_ptr_not_equal(pages, MAP_FAILED);
-	assert_int_equal(mprotect(pages, FAKE_PAGE, PROT_NONE), 0);
-	assert_int_equal(mprotect(pages + 2 * FAKE_PAGE, FAKE_PAGE, PROT_NONE), 0);
-	for (uint32_t length = 1; length <= FAR_INLINE; length++)
-		for (int at_end = 0; at_end < 2; at_end++) {
-			uint8_t *data = pages + FAKE_PAGE + (at_end ? FAKE_PAGE - length : 0);
-
-			memcpy(data, payload, length);
-			fake_seek(f, 0);
-			assert_int_equal(bsn_write_inline(&f->ep, data, length, &remote, 1, 0), 0);
-			assert_int_equal(bsn_send_inline(&f->ep, data, length, 1, 0), 0);
-		}
-	munmap(pages, 3 * FAKE_PAGE);
 	fake_destroy(f);
 }
 
@@ -1053,6 +1029,54 @@ static void post_into_one_block(struct fake *f, const struct bsn_peer *peer, con
 	}
 }
 
+/* Of lengths that the compiler does not know, and of some that it does, with the flags that have functions of their own. */
+static void post_at_the_edge(struct fake *f, struct bsn_ep *ep, const uint8_t *data, uint32_t length)
+{
+#define POST_OF(length, flags)                                                                     \
+	fake_seek(f, 0);                                                                           \
+	assert_int_equal(bsn_write_inline(ep, data, length, &remote, 1, flags), 0);               \
+	assert_int_equal(bsn_send_inline(ep, data, length, 1, flags), 0);
+#define POST_IF(known)                                                                             \
+	if (length == (known)) {                                                                   \
+		POST_OF(known, 0)                                                                  \
+		POST_OF(known, BSN_F_SIGNALED | BSN_F_RING)                                        \
+	}
+	POST_OF(length, 0)
+	POST_OF(length, BSN_F_SIGNALED | BSN_F_RING)
+	POST_IF(7) POST_IF(8) POST_IF(12) POST_IF(15)
+	KNOWN_LENGTHS(POST_IF)
+#undef POST_IF
+#undef POST_OF
+}
+
+/* The last bytes before memory that nobody may read, and the first ones after such memory. */
+static void inline_data_are_not_read_beyond(void **state)
+{
+	uint8_t *pages = mmap(NULL, 3 * FAKE_PAGE, PROT_READ | PROT_WRITE,
+			      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct fake *one = fake_create(&(struct fake_attr){ .max_inline = FAR_INLINE, .max_ds = 32 });
+	struct fake *many = fake_create(&(struct fake_attr){
+		.transport = BSN_TRANSPORT_DC, .has_peers = true, .max_inline = FAR_INLINE, .max_ds = 32 });
+
+	(void)state;
+	make_peers(many);
+	assert_ptr_not_equal(pages, MAP_FAILED);
+	assert_int_equal(mprotect(pages, FAKE_PAGE, PROT_NONE), 0);
+	assert_int_equal(mprotect(pages + 2 * FAKE_PAGE, FAKE_PAGE, PROT_NONE), 0);
+	for (uint32_t length = 1; length <= FAR_INLINE; length++)
+		for (int at_end = 0; at_end < 2; at_end++) {
+			uint8_t *data = pages + FAKE_PAGE + (at_end ? FAKE_PAGE - length : 0);
+
+			memcpy(data, payload, length);
+			post_at_the_edge(one, &one->ep, data, length);
+			for (unsigned i = 0; i < PEERS; i++)
+				post_at_the_edge(many, (struct bsn_ep *)(uintptr_t)&peers[i].ep, data, length);
+		}
+	munmap(pages, 3 * FAKE_PAGE);
+	fake_destroy(many);
+	fake_destroy(one);
+}
+
 static void nothing_for_nothing_to_one_of_many(void **state)
 {
 	struct fake_attr attr = many_peers(BSN_TRANSPORT_DC);
@@ -1147,7 +1171,8 @@ static void shoot(const struct fake *f, struct shot *shot)
 	memcpy(&shot->sq, f->sq, sizeof(shot->sq));
 	shot->sq.count_full = 0;
 	shot->sq.slot = NULL; /* the ring's end is its beginning; pi tells */
-	shot->sq.limit = shot->sq.peer_limit = shot->sq.fenced_limit = NULL;
+	bsn_sq_clear_limits(&shot->sq);
+	shot->sq.fenced_limit = NULL;
 	shot->sq.seen_done = 0;
 	shot->sq.wide_pi = 0;
 	shot->lane = f->lane;

@@ -9,7 +9,7 @@
 
 #include "dc/pool.h"
 
-enum { QPN = 77, TIMES = 64, RING = 512, INITIATORS = 8, LONGEST = 2, FEW = 100, MANY = 20000, PAGE = 4096, MOST_READS = 4 };
+enum { QPN = 77, TIMES = 64, RING = 1024, LONGEST_DATA = 512, INITIATORS = 8, LONGEST = 2, FEW = 100, MANY = 20000, PAGE = 4096, MOST_READS = 4 };
 
 /* The compiler knows of a request what it knows in a program: not where the memory is. */
 typedef int post(struct bsn_ep *ep, const struct bsn_sge *sge, const struct bsn_remote *to, uint64_t id);
@@ -83,11 +83,41 @@ typedef int post(struct bsn_ep *ep, const struct bsn_sge *sge, const struct bsn_
 	X(send_imm, bsn_send_imm(ep, sge, 7, id, RUNG))                                            \
 	X(fetch_add, bsn_fetch_add(ep, sge, to, 1, id, RUNG))                                      \
 	X(atomic_quiet, bsn_fetch_add(ep, sge, to, 1, id, 0))                                      \
-	X(cmp_swap, bsn_cmp_swap(ep, sge, to, 1, 2, id, RUNG))
+	X(cmp_swap, bsn_cmp_swap(ep, sge, to, 1, 2, id, RUNG))                                     \
+	X(write_imm_n, bsn_write_imm(ep, sge, to, two, id, RUNG))                                  \
+	X(write_imm_hidden, bsn_write_imm(ep, sge, to, two, id, hidden))                           \
+	X(write_imm_inline_n8, bsn_write_imm_inline(ep, data, 4 * two, to, two, id, RUNG))         \
+	X(send_imm_quiet, bsn_send_imm(ep, sge, 7, id, 0))                                         \
+	X(send_imm_n, bsn_send_imm(ep, sge, two, id, RUNG))                                        \
+	X(send_imm_inline_n8, bsn_send_imm_inline(ep, data, 4 * two, two, id, RUNG))               \
+	X(send_sge3, bsn_send_sgl(ep, sge, 3, id, RUNG))                                           \
+	X(read_sge3, bsn_read_sgl(ep, sge, 3, to, id, RUNG))                                       \
+	X(write_sge_n2_hidden, bsn_write_sgl(ep, sge, two, to, id, hidden))                        \
+	X(write_inline_n2, bsn_write_inline(ep, data, 1 * two, to, id, RUNG))                      \
+	X(write_inline_n12, bsn_write_inline(ep, data, 6 * two, to, id, RUNG))                     \
+	X(write_inline_n16, bsn_write_inline(ep, data, 8 * two, to, id, RUNG))                     \
+	X(write_inline_n32, bsn_write_inline(ep, data, 16 * two, to, id, RUNG))                    \
+	X(write_inline_n44, bsn_write_inline(ep, data, 22 * two, to, id, RUNG))                    \
+	X(write_inline_n48, bsn_write_inline(ep, data, 24 * two, to, id, RUNG))                    \
+	X(write_inline_n8_quiet, bsn_write_inline(ep, data, 4 * two, to, id, 0))                   \
+	X(write_inline_n28_quiet, bsn_write_inline(ep, data, 14 * two, to, id, 0))                 \
+	X(write_inline_n64_quiet, bsn_write_inline(ep, data, 32 * two, to, id, 0))                 \
+	X(write_inline_n64_hidden, bsn_write_inline(ep, data, 32 * two, to, id, hidden))           \
+	X(send_inline_n4, bsn_send_inline(ep, data, 2 * two, id, RUNG))                            \
+	X(send_inline_n8, bsn_send_inline(ep, data, 4 * two, id, RUNG))                            \
+	X(send_inline_n44, bsn_send_inline(ep, data, 22 * two, id, RUNG))                          \
+	X(send_inline_n64_quiet, bsn_send_inline(ep, data, 32 * two, id, 0))
 /* Of more than two blocks. */
 #define LONG_SHAPES(X)                                                                             \
 	X(write_inline128, bsn_write_inline(ep, data, 128, to, id, RUNG))                          \
-	X(write_inline_n128, bsn_write_inline(ep, data, 64 * two, to, id, RUNG))
+	X(write_inline_n128, bsn_write_inline(ep, data, 64 * two, to, id, RUNG))                   \
+	X(write_inline_n140, bsn_write_inline(ep, data, 70 * two, to, id, RUNG))                   \
+	X(write_inline_n192, bsn_write_inline(ep, data, 96 * two, to, id, RUNG))                   \
+	X(write_inline_n256, bsn_write_inline(ep, data, 128 * two, to, id, RUNG))                  \
+	X(write_inline_n512, bsn_write_inline(ep, data, 256 * two, to, id, RUNG))                  \
+	X(send_inline_n128, bsn_send_inline(ep, data, 64 * two, id, RUNG))                         \
+	X(send_inline_n192, bsn_send_inline(ep, data, 96 * two, id, RUNG))                         \
+	X(send_inline_n256, bsn_send_inline(ep, data, 128 * two, id, RUNG))
 #define POSTS(name, post)                                                                          \
 	NAMED(rc_##name, post)                                                                     \
 	NAMED(compact_##name, post)                                                                \
@@ -101,7 +131,7 @@ static const struct bsn_sge sges[4] = {
 	{ 0x2000, 8, 1 }, { 0x3000, 8, 1 }, { 0x4000, 8, 1 }, { 0x5000, 8, 1 }
 };
 static volatile unsigned hidden = RUNG, two = 2;
-static uint8_t data[128]; /* main() writes them: the compiler does not know these either */
+static uint8_t data[LONGEST_DATA]; /* main() writes them: the compiler does not know these either */
 static struct bsn_prepared of_rc, of_dc;
 static const struct bsn_prepared *prepared;
 static uint8_t page[PAGE] __attribute__((aligned(PAGE)));
@@ -167,7 +197,7 @@ static struct bsn_sq *make_sq(enum bsn_transport transport, uint32_t qpn, uint32
 					  .capacity_bb = capacity_bb,
 					  .max_sge = 4,
 					  .max_ds = 16,
-					  .max_inline = 128,
+					  .max_inline = LONGEST_DATA,
 					  .has_atomics = true,
 					  .qpn = qpn,
 					  .transport = transport,
