@@ -117,7 +117,7 @@ BSN_ALWAYS_INLINE int bsn_put_constant(struct bsn_sq *sq, uint8_t *wqe, const st
 			    imm, id, flags);
 }
 
-/* What is known of room for inline data: nothing; a block is free; all fits that straight code copies, to one peer. */
+/* What is known of room for inline data: nothing; a block is free; all fits that straight code copies. */
 enum bsn_known_room { BSN_KNOWN_NONE, BSN_KNOWN_BLOCK, BSN_KNOWN_ALL };
 
 /*

@@ -370,16 +370,16 @@ BSN_ALWAYS_INLINE int bsn_try_any(BSN_DATA_PARAMETERS, unsigned prefix_ds, bool 
 		return name##_units##count##after(ep, (uintptr_t)data, bsn_remote_if(has_remote, remote), \
 						  is_last_raw ? length : bsn_any_fourth(), more, id, first, \
 						  BSN_UNITS##count##_MADE(count##u));
-/* A function's body, where there is room for any of them; @otherwise: what it does with data of other lengths. */
-#define BSN_POST_UNITS(name, after, has_remote, kind, flags, otherwise)                            \
+/* The body of a function for all lengths of more than two units, where there is room for any of these. */
+#define BSN_POST_UNITS(name, after, has_remote, flags)                                             \
 	{                                                                                          \
-		const struct bsn_sq *const sq = bsn_sq_in(kind, more, ep);                         \
+		const struct bsn_sq *const sq = bsn_sq_in(BSN_MORE_LOADED, more, ep);              \
 		size_t more_units = (uint32_t)length - BSN_INLINE_STRAIGHT_MIN;                    \
 		bool is_last_raw = bsn_is_last_raw(3, flags);                                      \
 		bsn_v2 first, last;                                                                \
                                                                                                    \
 		if (BSN_UNLIKELY(more_units >= sq->peer_straight))                                 \
-			return otherwise;                                                          \
+			return name##_long##after(ep, data, bsn_remote_if(has_remote, remote), length, more, id); \
 		more_units /= BSN_DS_SIZE;                                                         \
 		BSN_HIDE(more_units); /* else two registers have it */                             \
 		switch (more_units) {                                                              \
@@ -417,8 +417,7 @@ BSN_ALWAYS_INLINE int bsn_try_any(BSN_DATA_PARAMETERS, unsigned prefix_ds, bool 
 	BSN_BY_VECTOR(name##_two##after, BSN_DATA,                                                 \
 		      bsn_try_two(BSN_DATA_ARGUMENTS, prefix_ds, opcode, has_remote, flags))       \
 	BSN_UNCHANGED int name##_data##after(BSN_DATA_PARAMETERS)                                  \
-	BSN_POST_UNITS(name, after, has_remote, BSN_MORE_LOADED, flags,                            \
-		       name##_long##after(ep, data, bsn_remote_if(has_remote, remote), length, more, id))
+	BSN_POST_UNITS(name, after, has_remote, flags)
 BSN_PEER_DATA(bsn_peer_write, _rung, BSN_OPCODE_RDMA_WRITE, true, BSN_F_RUNG)
 BSN_PEER_DATA(bsn_peer_write, _quietly, BSN_OPCODE_RDMA_WRITE, true, 0u)
 BSN_PEER_DATA(bsn_peer_send, _rung, BSN_OPCODE_SEND, false, BSN_F_RUNG)
@@ -432,10 +431,20 @@ BSN_PEER_DATA_ANY(bsn_peer_message_data, false)
 #undef BSN_PEER_DATA_ANY
 #undef BSN_PEER_DATA
 #undef BSN_DATA_COLD
+#undef BSN_POST_UNITS
+#undef BSN_CASE
+#undef BSN_UNITS8_MADE
+#undef BSN_UNITS7_MADE
+#undef BSN_UNITS6_MADE
+#undef BSN_UNITS5_MADE
+#undef BSN_UNITS4_MADE
+#undef BSN_UNITS3_MADE
+#undef BSN_UNITS2_MADE
+#undef BSN_UNIT
 
 /*
- * With plain flags. Where there is no room for the longest of them, the library's functions look. Two units are told from
- * others first: they are a block, which costs least of all, so each compare counts most.
+ * With plain flags. Where there is no room, the library's functions look. What costs least is told from others first, since
+ * a compare counts most there.
  */
 #define BSN_POST_DATA(form)                                                                        \
 	do {                                                                                       \
