@@ -22,7 +22,7 @@ enum {
 	MANY_QPS = 1024,
 	TRIPS_MAX = 65536, /* one QP each; but so many rounds at least: */
 	ROUNDS_MIN = 3,
-	TRIP_TURNS = 4,
+	TRIP_TURNS = 10,
 };
 
 static struct {
@@ -153,12 +153,13 @@ static int time_trip(struct bsn_device *device, struct size *size, int by, unsig
  */
 static int time_trips(struct bsn_device *device, struct size *size)
 {
-	const unsigned rounds = (rounds_of(size) + TRIP_TURNS - 1) / TRIP_TURNS;
-	const unsigned each = rounds * trip_slices(size->qps), all = each * TRIP_TURNS;
+	const unsigned turns = rounds_of(size) < TRIP_TURNS ? rounds_of(size) : TRIP_TURNS;
+	const unsigned rounds = (rounds_of(size) + turns - 1) / turns;
+	const unsigned each = rounds * trip_slices(size->qps), all = each * turns;
 	double *const ns = calloc(TRIPS * (size_t)all, sizeof(*ns));
 	int err = ns ? 0 : complain("no memory");
 
-	for (unsigned i = 0; i < TRIPS * TRIP_TURNS && !err; i++) {
+	for (unsigned i = 0; i < TRIPS * turns && !err; i++) {
 		const unsigned by = i % TRIPS, turn = i / TRIPS;
 		err = time_trip(device, size, (int)by, rounds, ns + by * all + turn * each);
 	}
