@@ -26,11 +26,30 @@ BSN_HEADER_BEGIN
 
 #define BSN_MAX_PLAIN_SGE 4 /* more take the cold function's loop */
 
-/* Whether a queue of one peer takes a request of @count SGEs as the inline code builds it. */
-BSN_ALWAYS_INLINE bool bsn_takes_sges(struct bsn_sq *sq, unsigned needs, const struct bsn_sge *sge,
-				      unsigned count, bool has_remote)
+/* Whether a message or WRITE has an immediate, or a key in its place. */
+BSN_ALWAYS_INLINE bool bsn_is_imm(unsigned opcode)
 {
-	if (!bsn_sq_has_room(sq, bsn_bytes_of_ds(1 + has_remote + count)) || !bsn_are_plain(sge, count))
+	return opcode == BSN_OPCODE_RDMA_WRITE_IMM || opcode == BSN_OPCODE_SEND_IMM || opcode == BSN_OPCODE_SEND_INVAL;
+}
+
+/*
+ * Whether a queue of one peer takes a request of @count SGEs as the inline code builds it. Lists and immediates take the
+ * most registers: of these the compiler is not told that a queue of many peers is rare, else it would choose all of them
+ * for a queue of one.
+ */
+BSN_ALWAYS_INLINE bool bsn_takes_sges(struct bsn_sq *sq, unsigned needs, const struct bsn_sge *sge,
+				      unsigned count, bool has_remote, bool has_imm)
+{
+	const size_t bytes = bsn_bytes_of_ds(1 + has_remote + count);
+
+	/* Three questions, not one of a likelihood that is chosen: of these gcc would take the first for all. */
+	if (count > 1 && !bsn_fits_evenly(sq, sq->limit, bytes))
+		return false;
+	if (count == 1 && has_imm && !bsn_fits_often(sq, sq->limit, bytes))
+		return false;
+	if (count == 1 && !has_imm && !bsn_fits(sq, sq->limit, bytes))
+		return false;
+	if (!bsn_are_plain(sge, count))
 		return false;
 	if (count > 1 && needs == BSN_CAN_READ)
 		return BSN_LIKELY(count <= sq->read_sge);
@@ -47,7 +66,7 @@ BSN_ALWAYS_INLINE int bsn_try_sges(struct bsn_ep *ep, unsigned opcode, unsigned 
 	struct bsn_sq *sq = ep->sq;
 
 	if (!count || count > BSN_MAX_PLAIN_SGE || (flags & ~BSN_F_PLAIN) ||
-	    !bsn_takes_sges(sq, needs, sge, count, has_remote))
+	    !bsn_takes_sges(sq, needs, sge, count, has_remote, bsn_is_imm(opcode)))
 		return BSN_NOT_PLAIN;
 	return bsn_put_sges(sq, NULL, 0, opcode, sge, count, false, remote, has_remote, imm, id, flags);
 }
@@ -62,7 +81,7 @@ BSN_ALWAYS_INLINE int bsn_build_otherwise(struct bsn_ep *ep, const struct bsn_ki
 	struct bsn_ds data;
 
 	if (is_plain && count == 1 && !BSN_IS_NULL(sge) && bsn_has_peer_room(ep->sq) &&
-	    bsn_ds_if_plain(&data, sge, kind->has_remote))
+	    bsn_ds_if_plain(&data, sge, kind->has_remote && !kind->has_imm))
 		return bsn_post_piece(ep, kind, data, remote, id, imm, flags);
 	if (is_plain && count > 1 && count <= BSN_MAX_PLAIN_SGE)
 		return bsn_post_several(ep, kind, sge, count, remote, id, imm, flags);
@@ -113,7 +132,7 @@ BSN_ALWAYS_INLINE int bsn_put_counted(struct bsn_ep *ep, const struct bsn_kind *
 {
 	struct bsn_sq *sq = ep->sq;
 
-	if (!bsn_takes_sges(sq, kind->needs, sge, count, kind->has_remote))
+	if (!bsn_takes_sges(sq, kind->needs, sge, count, kind->has_remote, false))
 		return bsn_build_otherwise(ep, kind, sge, count, true, remote, 0, id, flags & BSN_F_PLAIN);
 	return bsn_put_sges(sq, NULL, 0, kind->opcode, sge, count, !bsn_is_rung(flags), remote,
 			    kind->has_remote, 0, id, flags);

@@ -36,6 +36,18 @@ BSN_HEADER_BEGIN
 #define BSN_UNLIKELY(x) __builtin_expect(!!(x), 0)
 
 /*
+ * More often than not; and hardly more often. gcc chooses registers for what is likely, at the cost of all else: so where
+ * these are scarce, and the other way is common, too, it is not told that it is rare.
+ */
+#if defined(__clang__) || __GNUC__ < 9
+#define BSN_OFTEN(x)  BSN_LIKELY(x)
+#define BSN_EVENLY(x) BSN_LIKELY(x)
+#else
+#define BSN_OFTEN(x)  __builtin_expect_with_probability(!!(x), 1, 0.7)
+#define BSN_EVENLY(x) __builtin_expect_with_probability(!!(x), 1, 0.55)
+#endif
+
+/*
  * From here on gcc knows nothing of the value of an integer variable or a pointer. It is only a hint:
  * clang 14 forgets it where it duplicates the code after it.
  */
@@ -64,9 +76,30 @@ BSN_HEADER_BEGIN
 #define BSN_AFTER_V2(x, v) __asm__("" : "+r"(x) : BSN_VECTOR_REGISTER(v))
 #endif
 
-/* A variable gets whatever a register has: it is a parameter that nobody reads. */
-#define BSN_ANY(x) __asm__("" : "=r"(x))
-#define BSN_ANY_VECTOR(v)  __asm__("" : "=" BSN_VECTOR_REGISTER(v))
+/*
+ * As BSN_HIDE(), and the variable is in the register of a third or fourth parameter: functions that post have it there, and
+ * call others with the same parameters, so that it need not be moved. A shift takes its number of bits there, too.
+ */
+#if defined(__x86_64__) && !defined(__clang__)
+#define BSN_KEEP_IN_THIRD(x)  __asm__("" : "+d"(x))
+#define BSN_KEEP_IN_FOURTH(x) __asm__("" : "+c"(x))
+#else
+#define BSN_KEEP_IN_THIRD(x)  BSN_HIDE(x)
+#define BSN_KEEP_IN_FOURTH(x) BSN_HIDE(x)
+#endif
+
+/* A variable gets whatever a register has, any or that of a parameter: it is one that nobody reads. */
+#define BSN_ANY(x)        __asm__("" : "=r"(x))
+#define BSN_ANY_VECTOR(v) __asm__("" : "=" BSN_VECTOR_REGISTER(v))
+#if defined(__x86_64__)
+#define BSN_ANY_SECOND(x) __asm__("" : "=S"(x))
+#define BSN_ANY_THIRD(x)  __asm__("" : "=d"(x))
+#define BSN_ANY_FOURTH(x) __asm__("" : "=c"(x))
+#else
+#define BSN_ANY_SECOND(x) BSN_ANY(x)
+#define BSN_ANY_THIRD(x)  BSN_ANY(x)
+#define BSN_ANY_FOURTH(x) BSN_ANY(x)
+#endif
 
 /* The compiler knows nothing of a variable in memory, and loads it anew. */
 #define BSN_FORGET(x) __asm__("" : "+m"(x))

@@ -82,7 +82,9 @@ BSN_ALWAYS_INLINE bsn_v2 bsn_no_imm(void)
 
 BSN_ALWAYS_INLINE bsn_v2 bsn_imm_bits(bool has_imm, uint32_t imm)
 {
-	return has_imm ? (bsn_v2){ bsn_byte_pair_to_be64(0, imm).raw, 0 } : bsn_no_imm();
+	const bsn_v4 words = { 0, bsn_to_be32(imm).raw, 0, 0 };
+
+	return has_imm ? (bsn_v2)words : bsn_no_imm();
 }
 
 /* Adds it to the other half of that word, of which a register of vectors is enough. */
@@ -463,12 +465,15 @@ BSN_KIND(send_inval, BSN_OPCODE_SEND_INVAL, 0, false, true, bsn_peer_message)
 #undef BSN_NO_PIECES
 #undef BSN_BUILT
 
-/* A parameter that is not read: whatever its register has. */
+/* As a parameter, the third one but of pieces that are vectors; of a message, which has none, whatever its register has. */
 BSN_ALWAYS_INLINE const struct bsn_remote *bsn_remote_of(const struct bsn_kind *kind, const struct bsn_remote *remote)
 {
 	const struct bsn_remote *none;
 
-	BSN_ANY(none);
+	if (BSN_HAS_SHUFFLE)
+		BSN_ANY(none);
+	else
+		BSN_ANY_THIRD(none);
 	return kind->has_remote ? remote : none;
 }
 
@@ -480,6 +485,8 @@ BSN_ALWAYS_INLINE int bsn_post_piece(struct bsn_ep *ep, const struct bsn_kind *k
 	const uint64_t what = (uint64_t)imm << 32 | BSN_WHAT(kind->opcode, flags & BSN_F_PLAIN, 1u);
 
 	remote = bsn_remote_of(kind, remote);
+	if (kind->has_remote && !BSN_HAS_SHUFFLE)
+		BSN_KEEP_IN_THIRD(remote);
 	if (__builtin_constant_p(flags) && !(flags & ~(uint32_t)(BSN_F_SIGNALED | BSN_F_RING)))
 		return kind->piece[bsn_piece_index(flags)](BSN_PIECE_GIVEN(
 			ep, data, remote, (uintptr_t)ep->sq, id, bsn_imm_bits(kind->has_imm, imm)));

@@ -75,7 +75,7 @@ BSN_ALWAYS_INLINE void bsn_sq_append(struct bsn_sq *sq, const uint8_t *wqe)
 
 struct bsn_regs {
 	struct bsn_ds ds[BSN_REGS_MAX];
-	bool moves_later; /* bsn_end() moves the slot on, not bsn_sq_take(); the compiler knows */
+	bool moves_later; /* bsn_end() moves the slot on, which was not done before; the compiler knows */
 	bool keeps_later; /* bsn_end() keeps @kept; the compiler knows, too */
 	bool halves_later; /* and then may store @half over the first half of word 1 */
 	uint32_t half;

@@ -111,7 +111,7 @@ BSN_ALWAYS_INLINE int bsn_put_constant(struct bsn_sq *sq, uint8_t *wqe, const st
 		r.ds[i] = bsn_ds_load(rest + BSN_DS_SIZE * ((i) - head - 1));
 	BSN_EACH_REG(BSN_LOAD_REG)
 #undef BSN_LOAD_REG
-	r.ds[ds - 1] = bsn_ds_inline_last(rest + BSN_DS_SIZE * (ds - head - 2), data + length, length);
+	r.ds[ds - 1] = bsn_ds_inline_last(rest + BSN_DS_SIZE * (ds - head - 2), data + length, bsn_beyond_of(length));
 	return bsn_end_data(sq, wqe, peer, prefix_ds, bsn_ctrl0(sq, opcode, ds), &r, ds,
 			    BSN_REST_NONE, ds, BSN_NEAR_DS, bsn_bytes_of_ds(ds), remote, has_remote,
 			    imm, id, flags);
@@ -241,7 +241,7 @@ BSN_ALWAYS_INLINE int bsn_put_data(struct bsn_sq *sq, uint8_t **limit,
 	if (BSN_LIKELY(more >= (uint32_t)BSN_LITTLE_MIN - (BSN_DS_INLINE_MAX + 1))) {
 		if (!(room && bsn_bytes_of_ds(ds) == BSN_BB_SIZE) && !bsn_fits(sq, *limit, bsn_bytes_of_ds(ds)))
 			return BSN_NO_ROOM;
-		r.ds[ds - 1] = bsn_ds_little(data, length, false);
+		r.ds[ds - 1] = bsn_ds_little(data, length, bsn_beyond_of(length), false);
 	} else {
 		err = BSN_NOT_PLAIN;
 		if (!__builtin_constant_p(length) || length > BSN_DS_INLINE_MAX)

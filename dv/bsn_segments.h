@@ -314,7 +314,8 @@ BSN_ALWAYS_INLINE struct bsn_ds bsn_ds_again(const struct bsn_sge *sge)
 
 /*
  * A data pointer, if its length is plain. @in_place: the length is looked at where it is in word 0, so that it is in the
- * register that a call wants it in. A message, which has a parameter less, had more moves by that.
+ * register that a call wants it in. A message, which has a parameter less, and an immediate, which takes a register more,
+ * had more moves by that.
  */
 BSN_ALWAYS_INLINE bool bsn_ds_if_plain(struct bsn_ds *ds, const struct bsn_sge *sge, bool in_place)
 {
@@ -414,19 +415,30 @@ static const struct bsn_little bsn_little[] __attribute__((unused, aligned(32)))
 #undef BSN_LITTLE
 #endif
 
+/* The length of inline data that are so many bytes @beyond the first one after a unit. */
+BSN_ALWAYS_INLINE size_t bsn_length_of(size_t beyond)
+{
+	return beyond + (BSN_DS_INLINE_MAX + 1);
+}
+
+BSN_ALWAYS_INLINE size_t bsn_beyond_of(size_t length)
+{
+	return length - (BSN_DS_INLINE_MAX + 1);
+}
+
 /*
  * By how many bits, modulo 64, the last 8 bytes of inline data are shifted that are loaded together, so that none before
  * them is in their half of a DS. Bit 6: they are in the first half. The data reach into the second half of the first DS.
  */
-BSN_ALWAYS_INLINE size_t bsn_last_shift(size_t length)
+BSN_ALWAYS_INLINE size_t bsn_last_shift(size_t beyond)
 {
-	size_t bits = 8 * (length - (BSN_DS_INLINE_MAX + 1)) + 7;
+	size_t bits = 8 * beyond + 7;
 
-	if (!__builtin_constant_p(length))
-		BSN_HIDE(bits); /* else gcc would subtract, of which the result has to be moved */
+	if (!__builtin_constant_p(beyond))
+		BSN_KEEP_IN_FOURTH(bits); /* else gcc would subtract, of which the result has to be moved */
 	bits = ~bits;
-	if (!__builtin_constant_p(length))
-		BSN_HIDE(bits); /* else it would be masked */
+	if (!__builtin_constant_p(beyond))
+		BSN_KEEP_IN_FOURTH(bits); /* else it would be masked */
 	return bits;
 }
 
@@ -434,7 +446,7 @@ BSN_ALWAYS_INLINE size_t bsn_last_shift(size_t length)
  * 8 to BSN_DS_INLINE_MAX bytes of inline data after their header: one DS, zero-padded. @is_last_first: the last bytes before
  * the header, which takes fewer moves where both are parameters.
  */
-BSN_ALWAYS_INLINE struct bsn_ds bsn_ds_little(const uint8_t *src, size_t length, bool is_last_first)
+BSN_ALWAYS_INLINE struct bsn_ds bsn_ds_little(const uint8_t *src, size_t length, size_t beyond, bool is_last_first)
 {
 	uint32_t first4;
 	uint64_t last8;
@@ -447,7 +459,7 @@ BSN_ALWAYS_INLINE struct bsn_ds bsn_ds_little(const uint8_t *src, size_t length,
 					(bsn_v2)bsn_little[length - 8].head);
 	}
 #endif
-	last8 = bsn_load_8(src + length - 8) >> (bsn_last_shift(length) & 63);
+	last8 = bsn_load_8(src + length - 8) >> (bsn_last_shift(beyond) & 63);
 	if (is_last_first && !__builtin_constant_p(length))
 		BSN_AFTER(length, last8);
 	memcpy(&first4, src, sizeof(first4));
@@ -485,7 +497,7 @@ BSN_ALWAYS_INLINE struct bsn_ds bsn_ds_short(const uint8_t *src, size_t length)
 {
 	return length < BSN_LITTLE_MIN
 		       ? bsn_ds_tiny(src, length)
-		       : bsn_ds_little(src, length, false);
+		       : bsn_ds_little(src, length, bsn_beyond_of(length), false);
 }
 
 /* Two dwords, as they lie in memory, for a vector. */
@@ -513,22 +525,38 @@ BSN_ALWAYS_INLINE struct bsn_ds bsn_ds_inline_first(const uint8_t *src, size_t l
 		(bsn_v2){ bsn_pair_of_32(header, first4), bsn_load_8(src + 4) });
 }
 
+/* A word from memory, and then the first one of a vector. */
+BSN_ALWAYS_INLINE bsn_v2 bsn_load_before(const uint8_t *first, bsn_v2 second)
+{
+#if defined(__x86_64__)
+	const __m128d both = (__m128d)_mm_unpacklo_epi64((__m128i)second, (__m128i)second);
+
+	return (bsn_v2)_mm_loadl_pd(both, (const double *)(const void *)first);
+#else
+	return (bsn_v2){ bsn_load_8(first), second[0] };
+#endif
+}
+
 /*
- * The last DS, zero-padded: the bytes at @src up to @end, of @length in all. Reads no byte outside the data: the last 8
- * are loaded together and shifted.
+ * The last DS, zero-padded: the bytes at @src up to @end; @beyond is of all of them. Reads no byte outside the data: the
+ * last 8 are loaded together and shifted.
  */
-BSN_ALWAYS_INLINE struct bsn_ds bsn_ds_inline_last(const uint8_t *src, const uint8_t *end, size_t length)
+BSN_ALWAYS_INLINE struct bsn_ds bsn_ds_inline_last(const uint8_t *src, const uint8_t *end, size_t beyond)
 {
 	uint64_t last8 = bsn_load_8(end - 8);
+	bsn_v2 last;
 	size_t bits;
 
-	if (!__builtin_constant_p(length))
-		BSN_AFTER(length, last8); /* else two registers have the length */
-	bits = bsn_last_shift(length);
+	if (!__builtin_constant_p(beyond))
+		BSN_AFTER(beyond, last8); /* else two registers have it */
+	bits = bsn_last_shift(beyond);
 	last8 >>= bits & 63;
-	if (bits & 64)
-		return bsn_ds_of_vector((bsn_v2){ last8, 0 });
-	return bsn_ds_of_vector((bsn_v2){ bsn_load_8(src), last8 });
+	if (__builtin_constant_p(beyond) && !(bits & 64))
+		return bsn_ds_of_vector((bsn_v2){ bsn_load_8(src), last8 });
+	last = (bsn_v2){ last8, 0 };
+	if (!__builtin_constant_p(beyond))
+		BSN_HIDE_V2(last); /* both ways begin with it */
+	return bsn_ds_of_vector(bits & 64 ? last : bsn_load_before(src, last));
 }
 
 /* The last four bytes of inline data. */

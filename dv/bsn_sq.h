@@ -431,15 +431,23 @@ BSN_ALWAYS_INLINE uint64_t *bsn_peer_ids(const struct bsn_sq *sq, const uint8_t 
 
 /* -- credits ------------------------------------------------------------------------------------ */
 
-/* Whether blocks of so many @bytes are free, in one piece, of which the last one may be at @limit. */
-BSN_ALWAYS_INLINE bool bsn_fits(const struct bsn_sq *sq, const uint8_t *limit, size_t bytes)
-{
-	if (__builtin_constant_p(bytes) && bytes == BSN_BB_SIZE)
-		return BSN_LIKELY(sq->slot <= limit);
-	if (__builtin_constant_p(bytes) && bytes == 2 * BSN_BB_SIZE)
-		return BSN_LIKELY(sq->slot < limit);
-	return BSN_LIKELY(sq->slot + (bytes - BSN_BB_SIZE) <= limit);
-}
+/*
+ * Whether blocks of so many @bytes are free, in one piece, of which the last one may be at @limit: they are, most often;
+ * or more often than not; or hardly more often.
+ */
+#define BSN_FITS(name, likely)                                                                     \
+	BSN_ALWAYS_INLINE bool name(const struct bsn_sq *sq, const uint8_t *limit, size_t bytes)   \
+	{                                                                                          \
+		if (__builtin_constant_p(bytes) && bytes == BSN_BB_SIZE)                           \
+			return likely(sq->slot <= limit);                                          \
+		if (__builtin_constant_p(bytes) && bytes == 2 * BSN_BB_SIZE)                       \
+			return likely(sq->slot < limit);                                           \
+		return likely(sq->slot + (bytes - BSN_BB_SIZE) <= limit);                          \
+	}
+BSN_FITS(bsn_fits, BSN_LIKELY)
+BSN_FITS(bsn_fits_often, BSN_OFTEN)
+BSN_FITS(bsn_fits_evenly, BSN_EVENLY)
+#undef BSN_FITS
 
 /*
  * Sets the last block that is free, in one piece with the slot. For inline data of a length that the compiler does not

@@ -30,16 +30,6 @@ BSN_ALWAYS_INLINE bool bsn_fit_units(const struct bsn_sq *sq, bool has_remote, u
 	return bsn_fits(sq, sq->peer_limit, bsn_bytes_of_ds(1 + BSN_EXTENDED_DS + has_remote + count));
 }
 
-/* The second to fourth parameter, where they are not read: whatever their registers have. */
-#if defined(__x86_64__)
-#define BSN_ANY_SECOND(x) __asm__("" : "=S"(x))
-#define BSN_ANY_THIRD(x)  __asm__("" : "=d"(x))
-#define BSN_ANY_FOURTH(x) __asm__("" : "=c"(x))
-#else
-#define BSN_ANY_SECOND(x) BSN_ANY(x)
-#define BSN_ANY_THIRD(x)  BSN_ANY(x)
-#define BSN_ANY_FOURTH(x) BSN_ANY(x)
-#endif
 BSN_ALWAYS_INLINE uint64_t bsn_any_second(void)
 {
 	uint64_t any;
@@ -89,12 +79,12 @@ BSN_ALWAYS_INLINE bsn_v2 bsn_unit(const uint8_t *data, size_t length, unsigned c
 		return bsn_v2_load(at);
 	if (is_last_raw)
 		return bsn_v2_load(data + length - BSN_DS_SIZE);
-	return bsn_vector_of(bsn_ds_inline_last(at, data + length, length));
+	return bsn_vector_of(bsn_ds_inline_last(at, data + length, bsn_beyond_of(length)));
 }
 
 BSN_ALWAYS_INLINE int bsn_put_units(struct bsn_ep *ep, struct bsn_sq *sq, uint8_t *slot,
 				    unsigned prefix_ds, unsigned opcode, bool has_remote,
-				    const bsn_v2 *units, unsigned count, size_t length,
+				    const bsn_v2 *units, unsigned count, size_t beyond,
 				    const struct bsn_remote *remote, enum bsn_more kind, uint64_t more,
 				    uint64_t id, uint32_t flags)
 {
@@ -119,8 +109,9 @@ BSN_ALWAYS_INLINE int bsn_put_units(struct bsn_ep *ep, struct bsn_sq *sq, uint8_
 	BSN_UNIT_TO_REG(7)
 	BSN_UNIT_TO_REG(8)
 #undef BSN_UNIT_TO_REG
-	if (is_last_raw) /* the length is not read otherwise */
-		bsn_store_wqe_v2(slot + n * BSN_DS_SIZE + BSN_INLINE_HDR_SIZE + length - BSN_DS_SIZE, units[count - 1]);
+	if (is_last_raw) /* @beyond is not read otherwise */
+		bsn_store_wqe_v2(slot + n * BSN_DS_SIZE + BSN_INLINE_HDR_SIZE + bsn_length_of(beyond) - BSN_DS_SIZE,
+				 units[count - 1]);
 	return bsn_end_peer(sq, slot, &r, opcode, ds, ds - is_last_raw, id, flags);
 }
 
@@ -144,7 +135,7 @@ BSN_ALWAYS_INLINE int bsn_units_cold(struct bsn_ep *ep, unsigned opcode, bsn_v2 
 
 /* There is room. */
 BSN_ALWAYS_INLINE int bsn_try_units(struct bsn_ep *ep, unsigned prefix_ds, unsigned opcode, bool has_remote,
-				    const bsn_v2 *units, unsigned count, size_t length,
+				    const bsn_v2 *units, unsigned count, size_t beyond,
 				    const struct bsn_remote *remote, enum bsn_more kind, uint64_t more,
 				    uint64_t id, uint32_t flags)
 {
@@ -153,7 +144,7 @@ BSN_ALWAYS_INLINE int bsn_try_units(struct bsn_ep *ep, unsigned prefix_ds, unsig
 	if (!bsn_has_opcode(sq, prefix_ds, opcode))
 		return BSN_NOT_PLAIN;
 	return bsn_put_units(ep, sq, sq->slot, prefix_ds, opcode, has_remote, units,
-			     count, length, remote, kind, more, id, flags);
+			     count, beyond, remote, kind, more, id, flags);
 }
 
 /* So many units as the parameters of a function, each in a register; and as its arguments, or the elements of an array. */
@@ -239,7 +230,7 @@ BSN_ALWAYS_INLINE int bsn_try_units(struct bsn_ep *ep, unsigned prefix_ds, unsig
 #define BSN_UNITS8_GIVEN BSN_UNITS7_GIVEN, units[7]
 #define BSN_UNITS9_GIVEN BSN_UNITS8_GIVEN
 
-/* And the two words that go with them, where they are read: the ninth, or the length. */
+/* And the two words that go with them, where they are read: the ninth, or how long they are. */
 BSN_ALWAYS_INLINE void bsn_make_units(bsn_v2 *units, uint64_t *w1, uint64_t *w0, const uint8_t *data, size_t length,
 				      unsigned count, bool is_last_raw)
 {
@@ -249,7 +240,7 @@ BSN_ALWAYS_INLINE void bsn_make_units(bsn_v2 *units, uint64_t *w1, uint64_t *w0,
 		*w0 = (uint64_t)units[BSN_UNITS_MAX - 1][0];
 		*w1 = (uint64_t)units[BSN_UNITS_MAX - 1][1];
 	} else if (is_last_raw) {
-		*w0 = length;
+		*w0 = bsn_beyond_of(length);
 	}
 }
 
@@ -308,14 +299,15 @@ BSN_ALWAYS_INLINE bool bsn_is_known_length(size_t length)
 
 /*
  * Of a length that the compiler does not know. Two units have a function, which stores the last one so that it reaches
- * back into the first. More go by the functions above. What is longer, or a few bytes, has one function for all flags.
- * The parameters are in the order of those above, so that most stay where they are. @more: as of other functions, the
- * queue or what is posted.
+ * back into the first. More go by the functions above, and what is longer has functions of its own. The last ones take
+ * any length and flags.
+ * The parameters are in the order of those above, so that most stay where they are. @beyond is what callers have at hand:
+ * see bsn_length_of(). @more: as of other functions, the queue or what is posted.
  */
 #define BSN_DATA_PARAMETERS                                                                        \
-	struct bsn_ep *ep, const void *data, const struct bsn_remote *remote, size_t length,       \
+	struct bsn_ep *ep, const void *data, const struct bsn_remote *remote, size_t beyond,       \
 		uint64_t more __attribute__((unused)), uint64_t id
-#define BSN_DATA_ARGUMENTS ep, data, remote, length, more, id
+#define BSN_DATA_ARGUMENTS ep, data, remote, beyond, more, id
 
 /* To a peer with such a vector. */
 BSN_ALWAYS_INLINE int bsn_try_two(BSN_DATA_PARAMETERS, unsigned prefix_ds, unsigned opcode, bool has_remote,
@@ -323,13 +315,53 @@ BSN_ALWAYS_INLINE int bsn_try_two(BSN_DATA_PARAMETERS, unsigned prefix_ds, unsig
 {
 	struct bsn_sq *const sq = bsn_sq_in(BSN_MORE_LOADED, more, ep);
 
-	if (!bsn_has_opcode(sq, prefix_ds, opcode) || BSN_UNLIKELY((uint32_t)length > sq->put_inline))
+	if (!bsn_has_opcode(sq, prefix_ds, opcode) || BSN_UNLIKELY(bsn_length_of(beyond) > sq->put_inline))
 		return BSN_NOT_PLAIN;
-	return bsn_put_two(sq, &sq->peer_limit, bsn_peer_of(ep), prefix_ds, opcode, (const uint8_t *)data, length,
-			   BSN_KNOWN_BLOCK, remote, has_remote, 0, id, flags);
+	return bsn_put_two(sq, &sq->peer_limit, bsn_peer_of(ep), prefix_ds, opcode, (const uint8_t *)data,
+			   bsn_length_of(beyond), BSN_KNOWN_BLOCK, remote, has_remote, 0, id, flags);
 }
 
-/* Of more than two units. */
+/*
+ * More than two units, for which there is room. As bsn_put_long(), but that what is the peer's and the first unit are in
+ * vectors before the rest is copied: so the registers that a call may change are enough. @is_longer: than straight code
+ * copies.
+ */
+BSN_ALWAYS_INLINE int bsn_put_long_to(struct bsn_sq *sq, const struct bsn_peer *peer, unsigned prefix_ds, unsigned opcode,
+				      const uint8_t *data, size_t beyond, bool is_longer,
+				      const struct bsn_remote *remote, bool has_remote, uint64_t id, uint32_t flags)
+{
+	const unsigned head = 1 + prefix_ds + has_remote;
+	const size_t first = (head + 1) * BSN_DS_SIZE; /* bytes until the first DS of data ends */
+	const uint8_t *const rest = data + BSN_DS_INLINE_MAX;
+	uint8_t *const wqe = sq->slot;
+	struct bsn_be64 ctrl0;
+	struct bsn_regs r;
+	size_t bytes;
+
+	BSN_KEEP_IN_FOURTH(beyond);
+	bsn_begin_peer(&r, sq, peer, prefix_ds, BSN_MORE_LOADED, 0, bsn_no_imm(), id, flags);
+	if (has_remote)
+		r.ds[head - 1] = bsn_ds_in(bsn_ds_raddr(remote), true);
+	BSN_AFTER_V2(beyond, r.kept);
+	bytes = bsn_whole_blocks(first + bsn_length_of(beyond) - BSN_DS_INLINE_MAX);
+	bsn_move_on(&sq->slot, bytes);
+	r.moves_later = false;
+	bsn_put_inline_end(wqe + first - BSN_DS_INLINE_MAX, data, bsn_length_of(beyond));
+	r.ds[head] = bsn_ds_inline_first(data, bsn_length_of(beyond));
+	BSN_AFTER_V2(beyond, r.ds[head].v);
+	beyond /= BSN_DS_SIZE;
+	BSN_HIDE(beyond); /* one register; and else each case would load it as a constant */
+	ctrl0 = bsn_ctrl0(sq, opcode, head + 2 + beyond);
+	BSN_HIDE(ctrl0.raw); /* likewise */
+	if (is_longer)
+		bsn_put_inline_beyond(wqe + first, rest, beyond);
+	bsn_put_inline_straight(sq, wqe + first, rest, is_longer ? BSN_INLINE_STRAIGHT_DS : beyond,
+				BSN_BF_BUFFER_BYTES / BSN_DS_SIZE + 1 - (head + 2), flags);
+	r.ds[0].w0 = ctrl0;
+	return bsn_end(sq, wqe, NULL, true, &r, head + 1, BSN_REST_INLINE, head + 2, 0, bytes, id, flags);
+}
+
+/* As many as straight code copies. There is room for any of these. */
 BSN_ALWAYS_INLINE int bsn_try_long(BSN_DATA_PARAMETERS, unsigned prefix_ds, unsigned opcode, bool has_remote,
 				   uint32_t flags)
 {
@@ -337,8 +369,22 @@ BSN_ALWAYS_INLINE int bsn_try_long(BSN_DATA_PARAMETERS, unsigned prefix_ds, unsi
 
 	if (!bsn_has_opcode(sq, prefix_ds, opcode))
 		return BSN_NOT_PLAIN;
-	return bsn_put_long(sq, &sq->peer_limit, bsn_peer_of(ep), prefix_ds, opcode, (const uint8_t *)data, length,
-			    BSN_KNOWN_ALL, remote, has_remote, 0, id, flags);
+	return bsn_put_long_to(sq, bsn_peer_of(ep), prefix_ds, opcode, (const uint8_t *)data, beyond, false, remote,
+			       has_remote, id, flags);
+}
+
+/* What is longer; or no data, or more than the queue takes, which are not plain. It looks for room itself. */
+BSN_ALWAYS_INLINE int bsn_try_longer(BSN_DATA_PARAMETERS, unsigned prefix_ds, unsigned opcode, bool has_remote,
+				     uint32_t flags)
+{
+	struct bsn_sq *const sq = bsn_sq_in(BSN_MORE_LOADED, more, ep);
+	const size_t head = 1 + prefix_ds + has_remote, length = (uint32_t)bsn_length_of(beyond);
+
+	if (!bsn_has_opcode(sq, prefix_ds, opcode) || length <= BSN_INLINE_STRAIGHT || length > sq->put_inline ||
+	    !bsn_fits(sq, sq->peer_limit, bsn_whole_blocks(head * BSN_DS_SIZE + BSN_INLINE_HDR_SIZE + length)))
+		return BSN_NOT_PLAIN;
+	return bsn_put_long_to(sq, bsn_peer_of(ep), prefix_ds, opcode, (const uint8_t *)data, beyond, true, remote,
+			       has_remote, id, flags);
 }
 
 /* Of any length, with any opcode and flags. */
@@ -349,11 +395,12 @@ BSN_ALWAYS_INLINE int bsn_try_any(BSN_DATA_PARAMETERS, unsigned prefix_ds, bool 
 
 	if (!bsn_has_opcode(sq, prefix_ds, opcode))
 		return BSN_NOT_PLAIN;
-	return bsn_put_data(sq, &sq->peer_limit, bsn_peer_of(ep), prefix_ds, opcode, (const uint8_t *)data, length,
-			    BSN_KNOWN_ALL, remote, has_remote, (uint32_t)(more >> 32), id, (uint32_t)more);
+	return bsn_put_data(sq, &sq->peer_limit, bsn_peer_of(ep), prefix_ds, opcode, (const uint8_t *)data,
+			    (uint32_t)bsn_length_of(beyond), BSN_KNOWN_ALL, remote, has_remote,
+			    (uint32_t)(more >> 32), id, (uint32_t)more);
 }
 
-#define BSN_UNIT(count, i)       bsn_unit((const uint8_t *)data, length, count, i, is_last_raw)
+#define BSN_UNIT(count, i)       bsn_unit((const uint8_t *)data, bsn_length_of(beyond), count, i, is_last_raw)
 #define BSN_UNITS2_MADE(count)   BSN_UNIT(count, 1)
 #define BSN_UNITS3_MADE(count)   BSN_UNITS2_MADE(count), BSN_UNIT(count, 2)
 #define BSN_UNITS4_MADE(count)   BSN_UNITS3_MADE(count), BSN_UNIT(count, 3)
@@ -361,25 +408,31 @@ BSN_ALWAYS_INLINE int bsn_try_any(BSN_DATA_PARAMETERS, unsigned prefix_ds, bool 
 #define BSN_UNITS6_MADE(count)   BSN_UNITS5_MADE(count), BSN_UNIT(count, 5)
 #define BSN_UNITS7_MADE(count)   BSN_UNITS6_MADE(count), BSN_UNIT(count, 6)
 #define BSN_UNITS8_MADE(count)   BSN_UNITS7_MADE(count), BSN_UNIT(count, 7)
-/* The first unit is made before the last one: then the length stays in one register. */
+/* The first unit is made before the last one: then @beyond stays in one register. */
 #define BSN_CASE(name, after, has_remote, count)                                                   \
 	case (count) - 3:                                                                          \
-		BSN_HIDE(length);                                                                  \
+		BSN_HIDE(beyond);                                                                  \
 		first = BSN_UNIT(count##u, 0);                                                     \
-		BSN_AFTER_V2(length, first);                                                       \
+		BSN_AFTER_V2(beyond, first);                                                       \
 		return name##_units##count##after(ep, (uintptr_t)data, bsn_remote_if(has_remote, remote), \
-						  is_last_raw ? length : bsn_any_fourth(), more, id, first, \
+						  is_last_raw ? beyond : bsn_any_fourth(), more, id, first, \
 						  BSN_UNITS##count##_MADE(count##u));
-/* The body of a function for all lengths of more than two units, where there is room for any of these. */
+/*
+ * The body of a function for lengths of more than two units, where there is room for any of those that straight code
+ * copies. It takes what no other function does, too: no data.
+ */
 #define BSN_POST_UNITS(name, after, has_remote, flags)                                             \
 	{                                                                                          \
 		const struct bsn_sq *const sq = bsn_sq_in(BSN_MORE_LOADED, more, ep);              \
-		size_t more_units = (uint32_t)length - BSN_INLINE_STRAIGHT_MIN;                    \
+		size_t more_units = (uint32_t)beyond - BSN_DS_SIZE;                                \
 		bool is_last_raw = bsn_is_last_raw(3, flags);                                      \
 		bsn_v2 first, last;                                                                \
                                                                                                    \
-		if (BSN_UNLIKELY(more_units >= sq->peer_straight))                                 \
-			return name##_long##after(ep, data, bsn_remote_if(has_remote, remote), length, more, id); \
+		if (BSN_UNLIKELY(more_units >= sq->peer_straight)) {                               \
+			remote = bsn_remote_if(has_remote, remote);                                \
+			return more_units < sq->inline_straight ? name##_long##after(BSN_DATA_ARGUMENTS) \
+								: name##_longer##after(BSN_DATA_ARGUMENTS); \
+		}                                                                                  \
 		more_units /= BSN_DS_SIZE;                                                         \
 		BSN_HIDE(more_units); /* else two registers have it */                             \
 		switch (more_units) {                                                              \
@@ -391,9 +444,9 @@ BSN_ALWAYS_INLINE int bsn_try_any(BSN_DATA_PARAMETERS, unsigned prefix_ds, bool 
 		BSN_CASE(name, after, has_remote, 8)                                               \
 		case 9 - 3:                                                                        \
 			is_last_raw = false;                                                       \
-			BSN_HIDE(length);                                                          \
+			BSN_HIDE(beyond);                                                          \
 			first = BSN_UNIT(9u, 0);                                                   \
-			BSN_AFTER_V2(length, first);                                               \
+			BSN_AFTER_V2(beyond, first);                                               \
 			last = BSN_UNIT(9u, 8);                                                    \
 			return name##_units9##after(ep, last[1], bsn_remote_if(has_remote, remote), last[0], more, \
 						    id, first, BSN_UNITS8_MADE(9u));               \
@@ -405,11 +458,14 @@ BSN_ALWAYS_INLINE int bsn_try_any(BSN_DATA_PARAMETERS, unsigned prefix_ds, bool 
 	BSN_UNCHANGED int name##_cold(BSN_DATA_PARAMETERS)                                         \
 	{                                                                                          \
 		return bsn_sq_post_inline(ep, BSN_WHAT(opcode, ((flags) & BSN_F_PLAIN) | BSN_F_INLINE, \
-						       bsn_what_count((uint32_t)length)),          \
+						       bsn_what_count((uint32_t)bsn_length_of(beyond))), \
 					  data, remote, imm, id);                                  \
 	}
 /* With flags that are common. */
 #define BSN_PEER_DATA(name, after, opcode, has_remote, flags)                                      \
+	BSN_DATA_COLD(name##_longer##after, opcode, 0, flags)                                      \
+	BSN_BY_VECTOR(name##_longer##after, BSN_DATA,                                              \
+		      bsn_try_longer(BSN_DATA_ARGUMENTS, prefix_ds, opcode, has_remote, flags))    \
 	BSN_DATA_COLD(name##_long##after, opcode, 0, flags)                                        \
 	BSN_BY_VECTOR(name##_long##after, BSN_DATA,                                                \
 		      bsn_try_long(BSN_DATA_ARGUMENTS, prefix_ds, opcode, has_remote, flags))      \
@@ -460,21 +516,28 @@ BSN_PEER_DATA_ANY(bsn_peer_message_data, false)
 BSN_ALWAYS_INLINE int bsn_post_data(struct bsn_ep *ep, const struct bsn_kind *kind, const void *data, size_t length,
 				    const struct bsn_remote *remote, uint32_t imm, uint64_t id, uint32_t flags)
 {
-	uint32_t beyond = (uint32_t)length - (BSN_DS_INLINE_MAX + 1); /* a unit */
 	const bool is_quiet = __builtin_constant_p(flags) && !flags;
+	size_t beyond = (uint32_t)bsn_beyond_of(length); /* negative in its low half: one unit, or far too much */
 	struct bsn_sq *const sq = ep->sq;
 	uint64_t more = (uintptr_t)sq;
+	bool is_little;
 
-	if (beyond >= (uint32_t)BSN_LITTLE_MIN - (BSN_DS_INLINE_MAX + 1) && bsn_fits(sq, sq->peer_limit, BSN_BB_SIZE))
-		return bsn_post_piece(ep, kind, bsn_ds_little((const uint8_t *)data, length, true), remote, id,
+	BSN_HIDE(beyond); /* one register */
+	if (kind->has_remote)
+		BSN_KEEP_IN_THIRD(remote);
+	/* One compare where there is an immediate, of which more data are for other functions; else the sign comes first. */
+	is_little = (kind->has_imm || (int32_t)beyond < 0) && (uint32_t)beyond >= (uint32_t)bsn_beyond_of(BSN_LITTLE_MIN);
+	if (is_little && bsn_fits(sq, sq->peer_limit, BSN_BB_SIZE))
+		return bsn_post_piece(ep, kind, bsn_ds_little((const uint8_t *)data, length, beyond, true), remote, id,
 				      imm, flags);
-	if (beyond < BSN_DS_SIZE && bsn_fits(sq, sq->peer_limit, BSN_BB_SIZE)) {
+	if ((int32_t)beyond < 0) {
+		if (length - 1 < BSN_LITTLE_MIN - 1 && bsn_fits(sq, sq->peer_limit, BSN_BB_SIZE))
+			return bsn_post_piece(ep, kind, bsn_ds_tiny((const uint8_t *)data, length), remote, id, imm,
+					      flags);
+	} else if (beyond < BSN_DS_SIZE && bsn_fits(sq, sq->peer_limit, BSN_BB_SIZE)) {
 		remote = bsn_remote_if(kind->has_remote, remote);
 		BSN_POST_DATA(two);
 	}
-	BSN_HIDE(beyond); /* else gcc would ask the next question before the last one */
-	if ((int32_t)beyond < 0 && length && bsn_fits(sq, sq->peer_limit, BSN_BB_SIZE))
-		return bsn_post_piece(ep, kind, bsn_ds_tiny((const uint8_t *)data, length), remote, id, imm, flags);
 	if (!bsn_fits(sq, sq->peer_inline_limit, BSN_BB_SIZE))
 		return bsn_post_inline_cold(ep, kind->opcode, data, (uint32_t)length, remote, imm, id, flags);
 	remote = bsn_remote_if(kind->has_remote, remote);

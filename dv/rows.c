@@ -275,12 +275,12 @@ POST_PEER_LONG(message, opcode_of(what), false, what)
 	static __attribute__((noinline)) int post_peer_##name##_units##after(POST_PARAMETERS(void *data)) \
 	{                                                                                          \
 		struct bsn_sq *const sq = ep->sq;                                                  \
-		const uint32_t length = count_of(what);                                            \
+		const size_t beyond = bsn_beyond_of(count_of(what));                               \
                                                                                                    \
-		if (length - (BSN_DS_INLINE_MAX + 1) < BSN_DS_SIZE && has_peer_block(sq))          \
-			return bsn_peer_##name##_two##after(ep, data, remote, length, (uintptr_t)sq, id); \
-		if (length >= BSN_INLINE_STRAIGHT_MIN && bsn_fits(sq, sq->peer_inline_limit, BSN_BB_SIZE)) \
-			return bsn_peer_##name##_data##after(ep, data, remote, length, (uintptr_t)sq, id); \
+		if (beyond < BSN_DS_SIZE && has_peer_block(sq))                                    \
+			return bsn_peer_##name##_two##after(ep, data, remote, beyond, (uintptr_t)sq, id); \
+		if (beyond <= UINT32_MAX && bsn_fits(sq, sq->peer_inline_limit, BSN_BB_SIZE))     \
+			return bsn_peer_##name##_data##after(ep, data, remote, beyond, (uintptr_t)sq, id); \
 		return without_room(ep, what, data, remote, imm, id);                              \
 	}
 POST_PEER_UNITS(write, _rung, post_peer_write_rung_long)

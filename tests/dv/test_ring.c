@@ -1077,6 +1077,36 @@ static void inline_data_are_not_read_beyond(void **state)
 	fake_destroy(one);
 }
 
+/* Lengths whose high bit, or those of what a unit leaves, could be taken for a sign. */
+static void huge_inline_data_are_refused(void **state)
+{
+	static const uint32_t lengths[] = { 0x7fffffff, 0x80000000, 0x8000000c, 0x8000000d, 0x80000010, 0xfffffff8, 0xffffffff };
+	static const unsigned posted[] = { BSN_OPCODE_RDMA_WRITE, BSN_OPCODE_RDMA_WRITE_IMM, BSN_OPCODE_SEND,
+					    BSN_OPCODE_SEND_IMM };
+	struct fake *one = fake_create(&(struct fake_attr){ 0 });
+	const struct fake_attr attr = many_peers(BSN_TRANSPORT_DC);
+	struct fake *many = fake_create(&attr);
+
+	(void)state;
+	make_peers(many);
+	for (size_t i = 0; i < 4 * sizeof(lengths) / sizeof(lengths[0]); i++) {
+		struct bsn_sge sge = { (uintptr_t)payload, lengths[i / 4], 0 };
+		const struct bsn_wr wr = { .opcode = posted[i % 4], .remote = remote, .sge = &sge, .sge_count = 1 };
+
+		for (unsigned flags = 0; flags < 2; flags++) {
+			const unsigned rung = flags ? BSN_F_SIGNALED | BSN_F_RING : 0;
+
+			assert_int_equal(post_short_inline(&one->ep, &wr, rung), -EMSGSIZE);
+			for (unsigned k = 0; k < PEERS; k++)
+				assert_int_equal(post_short_inline(&peers[k].ep, &wr, rung), -EMSGSIZE);
+		}
+	}
+	assert_poison(one->page, FAKE_PAGE);
+	assert_poison(many->page, FAKE_PAGE);
+	fake_destroy(many);
+	fake_destroy(one);
+}
+
 static void nothing_for_nothing_to_one_of_many(void **state)
 {
 	struct fake_attr attr = many_peers(BSN_TRANSPORT_DC);
@@ -1969,6 +1999,7 @@ int main(void)
 		cmocka_unit_test(inline_data_of_every_length),
 		cmocka_unit_test(lengths_that_the_compiler_knows),
 		cmocka_unit_test(inline_data_are_not_read_beyond),
+		cmocka_unit_test(huge_inline_data_are_refused),
 		cmocka_unit_test(the_measurement_chooses_a_store),
 		cmocka_unit_test(several_are_published_by_a_doorbell),
 		cmocka_unit_test(a_single_one_rung_later_takes_blueflame),
