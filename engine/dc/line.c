@@ -253,14 +253,21 @@ static int give_turns(struct bsn_dc_pool *pool, struct bsn_completion *c, int n)
 	return given;
 }
 
-int take_turns(struct bsn_dc_pool *pool, struct bsn_completion *c, int n, bool has_news)
+static __attribute__((noinline)) int move_on(struct bsn_dc_pool *pool, struct bsn_completion *c, int n)
 {
-	if (pool->policy->leaves_when_done && (has_news || pool->waiters))
-		leave_done(pool);
-	if (BSN_LIKELY(!pool->waiters && !pool->turns && !pool->rc_work))
-		return 0;
 	if (pool->rc)
 		rc_look(pool);
 	end_turns(pool);
+	if (pool->policy->leaves_when_done)
+		leave_done(pool);
 	return give_turns(pool, c, n);
+}
+
+int take_turns(struct bsn_dc_pool *pool, struct bsn_completion *c, int n, bool has_news)
+{
+	const bool any_leave = has_news && pool->policy->leaves_when_done;
+
+	if (BSN_LIKELY(!pool->waiters && !pool->turns && !pool->rc_work && !any_leave))
+		return 0;
+	return move_on(pool, c, n);
 }

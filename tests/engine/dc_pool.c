@@ -661,6 +661,32 @@ static void who_comes_later_passes_nobody(struct bench *b)
 	}
 }
 
+/* As UCX does: also who waited before has no more than what is outstanding. */
+static void who_had_its_turn_leaves_when_done(struct bench *b)
+{
+	static const enum bsn_dc_policy policies[] = { BSN_DC_DCS, BSN_DC_DCS_QUOTA };
+
+	for (unsigned k = 0; k < 2; k++) {
+		const struct bsn_dc_pool_attr attr = { .initiators = 1, .policy = policies[k] };
+		struct rig r;
+
+		make(b, &r, &attr);
+		ok(write_to(&r, 0, 1));
+		assert_int_equal(write_to(&r, 1, 1), -EAGAIN);
+		assert_int_equal(work(&r), 2);
+		expect_ready(&r, 1, 1);
+		write_and_finish(&r, 1, 1);
+		write_and_finish(&r, 2, 1);
+		assert_int_equal(write_to(&r, 3, 1), 0);
+		assert_int_equal(write_to(&r, 4, 1), -EAGAIN);
+		assert_int_equal(work(&r), 2);
+		expect_ready(&r, 1, 4);
+		assert_int_equal(poll(&r), 0); /* it makes no use of it */
+		write_and_finish(&r, 5, 1);
+		unmake(&r);
+	}
+}
+
 /* Nothing that the program sees was signaled, but somebody waits. */
 static void an_unsignaled_end_is_found_out(struct bench *b)
 {
@@ -1620,6 +1646,7 @@ int main(void)
 		  .link = CX_LINK_ROCE },
 		{ CASE("who waits has its turn in order", who_waits_has_its_turn_in_order), ON_DIRECT },
 		{ CASE("who comes later passes nobody", who_comes_later_passes_nobody), ON_DIRECT },
+		{ CASE("who had its turn leaves when done", who_had_its_turn_leaves_when_done), ON_DIRECT },
 		{ CASE("an unsignaled end is found out", an_unsignaled_end_is_found_out), ON_DIRECT },
 		{ CASE("an end that nobody rang is rung", an_end_that_nobody_rang_is_rung), ON_DIRECT },
 		{ CASE("who never stops starves nobody", who_never_stops_starves_nobody), ON_DIRECT },

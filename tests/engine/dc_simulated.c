@@ -124,7 +124,7 @@ static void nowhere_is_it_worse(void **state)
 	(void)state;
 	for (unsigned pattern = 0; pattern < DC_PATTERN_COUNT; pattern++)
 		for (unsigned p = 0; p < 3; p++)
-			for (uint32_t window = 1; window <= 64; window *= 8) {
+			for (uint32_t window = 1; window <= 64; window *= 4) {
 				const struct dc_plan plan = plan_of((enum dc_pattern)pattern, pools[p][0],
 								 pools[p][1], window);
 				expect_at_most(&plan, BSN_DC_LRU, 1.02);

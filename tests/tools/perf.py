@@ -15,6 +15,7 @@ import shutil
 import socket
 import sys
 import tempfile
+from itertools import product
 
 from harness import check, free_port, main
 
@@ -335,6 +336,7 @@ def test_memory_for_people(bench):
 
 
 POLICIES = ['lru', 'sieve', 'dcs', 'dcs_quota', 'hashed', 'streams', 'adaptive']
+PATTERNS = ['uniform', 'zipf', 'bursts', 'moving', 'all_to_all', 'incast']
 
 
 def dc(bench, *args):
@@ -399,6 +401,17 @@ def test_dc_streams_are_worth_initiators(bench):
         check(made['lru'] <= 0.45 * made['dcs_quota'] and made['sieve'] <= 0.45 * made['dcs_quota'], f'{pattern} {made}')
     out = bench.run(PERF, 'dc', '--operations', '10', '--streams', '33')[0]
     check('33 streams: an initiator has 32 at most' in out, out)
+
+
+def test_dc_is_nowhere_worse(bench):
+    """Than dcs_quota; also where all that is outstanding is done between two polls, as it is here."""
+    few = ('--operations', '3000', '--policy', 'lru,sieve,dcs_quota')
+    for dcis, streams, window in product((8, 32), (1, 8), (4, 16, 64)):
+        for pattern in PATTERNS:
+            made = connects(bench, *few, '--dcis', str(dcis), '--streams', str(streams), '--window', str(window),
+                            '--pattern', pattern)
+            most = 1.02 * made['dcs_quota']
+            check(made['lru'] <= most and made['sieve'] <= most, f'{dcis}x{streams} {window} {pattern} {made}')
 
 
 def test_dc_by_a_full_handshake(bench):
