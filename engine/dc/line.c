@@ -69,19 +69,26 @@ void stop_waiting(struct bsn_dc_pool *pool, struct bsn_peer *peer)
 
 /* -- making room -------------------------------------------------------------------------------- */
 
+static bool is_over(struct bsn_dc_pool *pool, struct slot *s)
+{
+	return s->peer && !s->is_revoked && !s->has_turn && !s->is_out && pool->policy->is_over(pool, s);
+}
+
 /*
- * Peers that have had their turn lose the right to post, as many as there are waiters; what they have
- * outstanding goes on.
+ * Peers that have had their turn lose the right to post, as many as there are waiters; what they have outstanding goes on.
+ * The next few are looked at.
  */
 static void revoke_turns(struct bsn_dc_pool *pool)
 {
+	uint32_t left = pool->slot_count < MOST_LOOKS ? pool->slot_count : MOST_LOOKS;
+
 	if (!pool->policy->is_over)
 		return;
-	for (uint32_t k = 0; k < pool->slot_count && pool->revoked < pool->waiters; k++) {
-		struct slot *s = &pool->slots[k];
+	for (; left && pool->revoked < pool->waiters; left--) {
+		struct slot *s = &pool->slots[pool->judged];
 
-		if (!s->peer || s->is_revoked || s->has_turn || s->is_out ||
-		    !pool->policy->is_over(pool, s))
+		pool->judged = pool->judged + 1 < pool->slot_count ? pool->judged + 1 : 0;
+		if (!is_over(pool, s))
 			continue;
 		revoke_slot(pool, s);
 		pool->counters.revocations++;
@@ -90,7 +97,11 @@ static void revoke_turns(struct bsn_dc_pool *pool)
 
 bool mark_end(struct bsn_dc_pool *pool, struct initiator *i)
 {
-	if (i->has_failed || (i->is_marked && i->marked_pi == i->sq->pi) || !bsn_sq_outstanding_bb(i->sq))
+	if (!bsn_sq_outstanding_bb(i->sq)) {
+		i->is_marked = false;
+		return false;
+	}
+	if (i->has_failed || (i->is_marked && i->marked_pi == i->sq->pi))
 		return false;
 	if (!bsn_sq_ends_quietly(i->sq)) {
 		bsn_sq_ring(i->sq);
@@ -106,15 +117,28 @@ bool mark_end(struct bsn_dc_pool *pool, struct initiator *i)
 
 static void mark_one(struct bsn_dc_pool *pool)
 {
-	for (uint32_t k = 0; k < pool->count; k++)
-		if (mark_end(pool, &pool->initiators[k]))
+	for (uint32_t left = pool->count < MOST_LOOKS ? pool->count : MOST_LOOKS; left; left--) {
+		struct initiator *i = &pool->initiators[pool->marked];
+
+		pool->marked = pool->marked + 1 < pool->count ? pool->marked + 1 : 0;
+		if (mark_end(pool, i))
 			return;
+	}
 }
 
-void make_room(struct bsn_dc_pool *pool)
+static void mark_all(struct bsn_dc_pool *pool)
+{
+	for (uint32_t k = 0; k < pool->count; k++)
+		mark_end(pool, &pool->initiators[k]);
+}
+
+void make_room(struct bsn_dc_pool *pool, bool may_sleep)
 {
 	revoke_turns(pool);
-	mark_one(pool);
+	if (may_sleep)
+		mark_all(pool);
+	else
+		mark_one(pool);
 }
 
 /* Slots of peers whose requests are done are given up. */
@@ -135,14 +159,17 @@ static void leave_done(struct bsn_dc_pool *pool)
 
 static void end_turns(struct bsn_dc_pool *pool)
 {
-	for (uint32_t k = 0; pool->turns && k < pool->slot_count; k++) {
-		struct slot *s = &pool->slots[k];
+	while (pool->given_count) {
+		struct slot *s = &pool->slots[pool->given[--pool->given_count]];
 
 		if (!s->has_turn)
 			continue;
 		s->has_turn = false;
 		pool->turns--;
-		pool->counters.passed += !has_posted(pool, s);
+		if (has_posted(pool, s))
+			continue;
+		pool->counters.passed++;
+		idle_hear(pool, s->of);
 	}
 }
 
@@ -186,6 +213,7 @@ void give_slot(struct bsn_dc_pool *pool, struct bsn_peer *peer, struct slot *s, 
 	s->contention = pool->contention;
 	s->has_turn = true;
 	pool->turns++;
+	pool->given[pool->given_count++] = s->number;
 	pool->counters.turns++;
 	tell_turn(c, peer, s);
 }
@@ -213,7 +241,7 @@ static bool give_turn(struct bsn_dc_pool *pool, struct bsn_completion *c, uint32
 		}
 		s = find_slot(pool, peer);
 		if (!s && !pool->policy->has_places && !slot_of(pool, peer))
-			return false; /* then no other peer has one either */
+			return false; /* then no other peer has one either, as far as is known */
 		if (!s) {
 			before = at;
 			passed++;
@@ -241,26 +269,28 @@ static bool give_turn(struct bsn_dc_pool *pool, struct bsn_completion *c, uint32
 /* A poll looks at so many in line besides those that it can serve. */
 enum { MOST_VISITS = 64 };
 
-static int give_turns(struct bsn_dc_pool *pool, struct bsn_completion *c, int n)
+static int give_turns(struct bsn_dc_pool *pool, struct bsn_completion *c, int n, bool may_sleep)
 {
 	uint32_t visits = (uint32_t)n + pool->slot_count + MOST_VISITS;
 	int given = pool->rc_work ? rc_turns(pool, c, n) : 0;
 
+	if (may_sleep && pool->listens)
+		idle_forget(pool);
 	while (given < n && pool->waiters && give_turn(pool, &c[given], &visits))
 		given++;
 	if (pool->waiters)
-		make_room(pool);
+		make_room(pool, may_sleep);
 	return given;
 }
 
-static __attribute__((noinline)) int move_on(struct bsn_dc_pool *pool, struct bsn_completion *c, int n)
+static __attribute__((noinline)) int move_on(struct bsn_dc_pool *pool, struct bsn_completion *c, int n, bool may_sleep)
 {
 	if (pool->rc)
 		rc_look(pool);
 	end_turns(pool);
 	if (pool->policy->leaves_when_done)
 		leave_done(pool);
-	return give_turns(pool, c, n);
+	return give_turns(pool, c, n, may_sleep);
 }
 
 int take_turns(struct bsn_dc_pool *pool, struct bsn_completion *c, int n, bool has_news)
@@ -269,5 +299,5 @@ int take_turns(struct bsn_dc_pool *pool, struct bsn_completion *c, int n, bool h
 
 	if (BSN_LIKELY(!pool->waiters && !pool->turns && !pool->rc_work && !any_leave))
 		return 0;
-	return move_on(pool, c, n);
+	return move_on(pool, c, n, !has_news);
 }

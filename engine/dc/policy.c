@@ -230,13 +230,26 @@ static uint64_t idle_streams(const struct bsn_dc_pool *pool, struct initiator *i
 	return idle & i->bound;
 }
 
+/* Of those that are bound, by initiators where a clock has streams. */
+static uint32_t places(const struct bsn_dc_pool *pool, bool in_order)
+{
+	return in_order ? pool->bound.count : (uint32_t)(pool->clock_end - pool->clock);
+}
+
+static uint32_t looks_at_most(const struct bsn_dc_pool *pool, bool in_order)
+{
+	const uint32_t all = places(pool, in_order);
+
+	return all < pool->most_looks ? all : pool->most_looks;
+}
+
 /* The same of any pool with streams, of the next few initiators that have idle ones. */
 static struct slot *find_stream_long(struct bsn_dc_pool *pool)
 {
 	struct initiator *best = NULL;
 	uint64_t best_idle = 0;
 
-	for (uint32_t left = (uint32_t)(pool->clock_end - pool->clock), looks = LOOKS; left && looks; left--) {
+	for (uint32_t left = looks_at_most(pool, false), looks = LOOKS; left && looks; left--) {
 		struct initiator *i = (*pool->hand)->of;
 		const uint64_t idle = idle_streams(pool, i);
 		uint64_t unused;
@@ -261,7 +274,7 @@ static struct slot *find_long(struct bsn_dc_pool *pool, bool in_order)
 	struct slot *s = pool->sieve, *best = NULL, **hand = pool->hand;
 	uint32_t least = NOT_IDLE;
 
-	for (uint32_t left = pool->bound.count, looks = LOOKS; left && looks && least; left--) {
+	for (uint32_t left = looks_at_most(pool, in_order), looks = LOOKS; left && looks && least; left--) {
 		struct slot *const this = in_order ? s : *hand;
 		const uint32_t uses = look_long(pool, this);
 
@@ -271,9 +284,21 @@ static struct slot *find_long(struct bsn_dc_pool *pool, bool in_order)
 		best = uses < least ? this : best;
 		least = uses < least ? uses : least;
 	}
-	if (best)
+	if (pool->bound.count)
 		move_hand(pool, s, hand, in_order);
 	return best;
+}
+
+/* Of any pool: an idle one. NULL: none is. */
+static struct slot *find_idle(struct bsn_dc_pool *pool, bool in_order)
+{
+	const bool listened = pool->listens;
+	struct slot *s = listened ? idle_heard(pool) : NULL;
+
+	if (s)
+		return s;
+	s = pool->streams > 1 && !in_order ? find_stream_long(pool) : find_long(pool, in_order);
+	return s || listened || places(pool, in_order) <= pool->most_looks ? s : idle_begin(pool);
 }
 
 /* The request that takes a slot is no use of it. */
@@ -308,28 +333,24 @@ BSN_ALWAYS_INLINE int take_quickly(TAKING, struct bsn_dc_pool *pool, struct slot
 
 /* -- least recently used -------------------------------------------------------------------------- */
 
-/* A clock. */
-static struct slot *find_oldest(struct bsn_dc_pool *pool)
-{
-	return pool->streams > 1 ? find_stream_long(pool) : find_long(pool, false);
-}
-
 static struct slot *choose_lru(struct bsn_dc_pool *pool, const struct bsn_peer *peer)
 {
 	struct slot *s = slot_at(pool, pool->free.first);
 
 	(void)peer;
-	return s ? s : find_oldest(pool);
+	return s ? s : find_idle(pool, false);
 }
 
 static __attribute__((noinline)) int take_stream_long(TAKING)
 {
 	struct bsn_dc_pool *pool = pool_of_unbound(ep);
 	const bool in_order = pool->policy->wants_order;
-	struct slot *s = in_order ? find_long(pool, true) : find_stream_long(pool);
+	struct slot *s = find_idle(pool, in_order);
 
 	if (s) {
+		read_streams(pool, s->of);
 		skip_taking(s, true);
+		s->of->used &= ~stream_bit(s);
 		s->of->seen_pi = s->sq->pi;
 	}
 	if (s && in_order)
@@ -351,12 +372,14 @@ BSN_ALWAYS_INLINE bool is_full(const struct bsn_dc_pool *pool, const struct bsn_
 
 /*
  * Where none of the next slots is idle, the others are busy for the most part. Then the one of the last completion that
- * was polled is taken, as often as the pool has slots.
+ * was polled is taken, some times in a row: not more often, since it was used but now, and its peer may come back.
  */
+enum { MOST_CROWDED = 6 };
+
 static int take_last_done(TAKING)
 {
 	struct bsn_dc_pool *pool = pool_of_unbound(ep);
-	struct slot *s = &pool->slots[pool->by_qpn[pool->last_done & pool->qpn_mask]];
+	struct slot *s = slot_by_qpn(pool, pool->last_done);
 
 	if (!--pool->crowded)
 		pool->take = pool->policy->take;
@@ -373,7 +396,7 @@ static __attribute__((noinline)) int take_in_crowd(TAKING)
 {
 	struct bsn_dc_pool *pool = pool_of_unbound(ep);
 
-	pool->crowded = pool->slot_count;
+	pool->crowded = MOST_CROWDED;
 	pool->take = take_last_done;
 	return take_last_done(ep, what, data, remote, imm, id);
 }
@@ -417,9 +440,7 @@ static struct slot *choose_sieve(struct bsn_dc_pool *pool, const struct bsn_peer
 	struct slot *s = slot_at(pool, pool->free.first);
 
 	(void)peer;
-	if (s)
-		return s;
-	return find_long(pool, true);
+	return s ? s : find_idle(pool, true);
 }
 
 static int take_sieve(TAKING)
@@ -581,10 +602,10 @@ static struct slot *choose_adaptive(struct bsn_dc_pool *pool, const struct bsn_p
 	think_over(pool);
 	if (pool->free.count && pool->bound.count < pool->active)
 		return slot_at(pool, pool->free.first);
-	s = find_oldest(pool);
+	s = find_idle(pool, false);
 	if (s && pool->bound.count > pool->active) { /* one less */
 		unbind_slot(pool, s);
-		s = find_oldest(pool);
+		s = find_idle(pool, false);
 	}
 	if (s)
 		return s;

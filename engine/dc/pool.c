@@ -19,6 +19,21 @@ static uint32_t or_else(uint32_t value, uint32_t if_zero)
 	return value ? value : if_zero;
 }
 
+static uint32_t initiators_of(const struct bsn_dc_pool_attr *attr)
+{
+	return or_else(attr->initiators, DEFAULT_INITIATORS);
+}
+
+static uint32_t spares_of(const struct bsn_dc_pool_attr *attr)
+{
+	return or_else(attr->spares, DEFAULT_SPARES);
+}
+
+static uint64_t count_of(const struct bsn_dc_pool_attr *attr)
+{
+	return (uint64_t)initiators_of(attr) + spares_of(attr);
+}
+
 void init_nowhere(struct bsn_sq *sq, const struct bsn_sq *like)
 {
 	static struct bsn_be32 nowhere;
@@ -135,6 +150,8 @@ void pool_free(struct bsn_dc_pool *pool)
 	free(pool->slots);
 	free(pool->clock);
 	free(pool->by_qpn);
+	free(pool->heard);
+	free(pool->given);
 	free(pool->failures);
 	free(pool);
 }
@@ -151,8 +168,7 @@ static void free_pool(struct bsn_dc_pool *pool)
 
 static int check_streams(const struct bsn_device *device, const struct bsn_dc_pool_attr *attr)
 {
-	const uint64_t count = (uint64_t)or_else(attr->initiators, DEFAULT_INITIATORS) +
-			       or_else(attr->spares, DEFAULT_SPARES);
+	const uint64_t count = count_of(attr);
 
 	if (attr->streams <= 1)
 		return 0;
@@ -186,7 +202,7 @@ static int check_handshake(const struct bsn_device *device, const struct bsn_dc_
 
 static int check(const struct bsn_device *device, const struct bsn_dc_pool_attr *attr)
 {
-	const uint64_t count = (uint64_t)attr->initiators + attr->spares;
+	const uint64_t count = count_of(attr);
 	const unsigned ports = attr->lag_port ? provider_lag_ports(device->context) : 0;
 	int err;
 
@@ -206,10 +222,10 @@ static int check(const struct bsn_device *device, const struct bsn_dc_pool_attr 
 			    (unsigned long long)attr->turn_bytes);
 	if (count > device->info.max_qp)
 		return fail(EINVAL, "%u initiators and %u spares: the device has %u QPs",
-			    attr->initiators, attr->spares, device->info.max_qp);
+			    initiators_of(attr), spares_of(attr), device->info.max_qp);
 	if (count >= NO_SLOT)
 		return fail(EINVAL, "%u initiators and %u spares: a pool has less than %u",
-			    attr->initiators, attr->spares, NO_SLOT);
+			    initiators_of(attr), spares_of(attr), NO_SLOT);
 	err = check_streams(device, attr);
 	if (!err)
 		err = check_handshake(device, attr);
@@ -243,8 +259,7 @@ static int fill_pool(struct bsn_dc_pool *pool, const struct bsn_dc_pool_attr *at
 
 struct bsn_dc_pool *pool_new(const struct bsn_dc_pool_attr *attr)
 {
-	const uint32_t initiators = or_else(attr->initiators, DEFAULT_INITIATORS);
-	const uint32_t count = initiators + or_else(attr->spares, DEFAULT_SPARES);
+	const uint32_t count = (uint32_t)count_of(attr);
 	struct bsn_dc_pool *pool =
 		bsn_hot_alloc(sizeof(*pool) + count * sizeof(pool->initiators[0]));
 
@@ -252,7 +267,7 @@ struct bsn_dc_pool *pool_new(const struct bsn_dc_pool_attr *attr)
 		return NULL;
 	pool->connect = attr->connect;
 	pool->count = count;
-	pool->initiators_wanted = initiators;
+	pool->initiators_wanted = initiators_of(attr);
 	pool->turn_bytes = attr->turn_bytes ? attr->turn_bytes : DEFAULT_TURN;
 	pool->max_reads = attr->max_reads;
 	pool->lag_port = attr->lag_port;
@@ -260,7 +275,7 @@ struct bsn_dc_pool *pool_new(const struct bsn_dc_pool_attr *attr)
 	pool->policy = policy_of(attr->policy);
 	pool->streams = or_else(attr->streams, 1);
 	pool->first_free = NO_PEER;
-	for (uint32_t k = initiators; k < count; k++)
+	for (uint32_t k = pool->initiators_wanted; k < count; k++)
 		pool->initiators[k].is_spare = true;
 	return pool;
 }
@@ -522,7 +537,7 @@ int bsn_dc_poll(struct bsn_dc_pool *pool, struct bsn_completion *c, int n)
 	if (got < 0)
 		return got;
 	if (got)
-		pool_heard(pool, c[got - 1].qpn);
+		pool_heard(pool, c, got);
 	if (pool->rc)
 		got = rc_hear(pool, c, got);
 	for (int k = 0; k < got; k++)

@@ -5,6 +5,7 @@
  *	peers.c    the peers, 48 bytes each, and what those of a host share
  *	slots.c    which peer has which slot, which slots are idle, and which were used
  *	policy.c   which slot a peer without one takes
+ *	idle.c     the same where few slots are idle
  *	line.c     the line of waiting peers, and their turns
  *	turns.c    the posts of peers that have no slot
  *	gate.c     READs of peers that have one, where READs have a limit
@@ -197,6 +198,9 @@ _Static_assert(sizeof(struct slot) == 64, "a slot is a cache line");
 /* So many of them, or of initiators with streams, a miss looks at. */
 enum { LOOKS = 3 };
 
+/* Where the pool looks for something among all, it looks at so many at a time. */
+enum { MOST_LOOKS = 8 };
+
 /* Misses, of each active slot, after which their number is thought over. */
 enum { EPOCH = 16 };
 
@@ -240,6 +244,7 @@ struct gate {
  * @failed_index: of the request that failed
  * @failed_streams: those that failed while the others go on
  * @is_spare: takes no peer until another one fails
+ * @is_heard: among those of pool->heard
  */
 struct initiator {
 	struct bsn_qp *qp;
@@ -250,7 +255,7 @@ struct initiator {
 	uint32_t generation;
 	uint32_t failed_streams, held_slots; /* @held_slots: that have something held */
 	uint16_t seen_pi, marked_pi, failed_index;
-	bool is_marked, is_spare, has_failed;
+	bool is_marked, is_spare, has_failed, is_heard;
 	struct gate gate;
 };
 
@@ -292,7 +297,15 @@ struct bsn_dc_pool {
 	uint32_t last_done;      /* QPN of the completion that was polled last */
 	uint32_t crowded;        /* how often its slot is still tried first: then that is @take */
 	uint32_t qpn_mask;
-	uint16_t *by_qpn;        /* by so many bits of a QPN: the slot that may have it */
+	uint16_t *by_qpn;        /* from so many bits of a QPN on: the first slot of its initiator; nobody's at the end */
+	uint16_t *heard;         /* while it listens: initiators that had completions, and may have idle slots */
+	uint32_t heard_count, heard_turn;
+	bool listens;            /* few slots are idle: see idle.c */
+	uint32_t most_looks;     /* for an idle one; on plain verbs at all, which are few */
+	uint16_t *given;         /* slots that were given in turns at the last poll; some may be gone since */
+	uint32_t given_count;
+	uint32_t judged;         /* the slot, and the initiator, that make_room() looks at next */
+	uint32_t marked;
 	uint64_t swaps; /* evictions, and as many bindings: of these, @counters has those that evicted nobody */
 	uint32_t active, misses, ghosts, epoch; /* of the adaptive policy; @epoch: misses until it is thought over */
 	uint64_t turn_bytes;
@@ -373,6 +386,15 @@ static inline uint64_t stream_bit(const struct slot *s)
 static inline struct slot *slot_of(const struct bsn_dc_pool *pool, const struct bsn_peer *peer)
 {
 	return peer->reserved[0] & PEER_HAS_SLOT ? &pool->slots[note_of(peer)] : NULL;
+}
+
+/* The first one of the initiator with this QPN; NULL: it is none of the pool's. */
+struct slot *slot_of_qpn(const struct bsn_dc_pool *pool, uint32_t qpn);
+
+/* The same, if no other has its place: else it is another one. */
+static inline struct slot *slot_by_qpn(const struct bsn_dc_pool *pool, uint32_t qpn)
+{
+	return &pool->slots[pool->by_qpn[qpn & pool->qpn_mask]];
 }
 
 void bind_slot(struct bsn_dc_pool *pool, struct bsn_peer *peer, struct slot *s);
@@ -576,6 +598,19 @@ struct policy {
 /* NULL: there is no such. */
 const struct policy *policy_of(enum bsn_dc_policy policy);
 
+/* idle.c */
+
+/* A slot that is bound and idle. NULL: none, as far as was heard. */
+struct slot *idle_heard(struct bsn_dc_pool *pool);
+/* Finds one by looking at all, and listens from now on if few are idle. */
+struct slot *idle_begin(struct bsn_dc_pool *pool);
+/* From now on it looks for them anew. */
+void idle_forget(struct bsn_dc_pool *pool);
+/* Completions were polled. */
+void idle_listen(struct bsn_dc_pool *pool, const struct bsn_completion *c, int n);
+/* The initiator may have an idle slot. */
+void idle_hear(struct bsn_dc_pool *pool, struct initiator *i);
+
 /* line.c */
 void start_waiting(struct bsn_dc_pool *pool, struct bsn_peer *peer);
 /* If it does. */
@@ -583,10 +618,10 @@ void stop_waiting(struct bsn_dc_pool *pool, struct bsn_peer *peer);
 /* One that waits is destroyed: its place in line is still there, and frees it when its turn comes. */
 void die_waiting(struct bsn_dc_pool *pool, struct bsn_peer *peer);
 /*
- * Called where a peer waits: peers that had their turn may not go on, and queues that end with
- * unsignaled requests get a NOP.
+ * Called where a peer waits: peers that had their turn may not go on, and queues that end with unsignaled requests get a
+ * NOP, as mark_end() says: the first of the next few; or all, if the program @may_sleep after that.
  */
-void make_room(struct bsn_dc_pool *pool);
+void make_room(struct bsn_dc_pool *pool, bool may_sleep);
 /*
  * Unsignaled requests tell nothing when they are done: an initiator whose last request is unsignaled gets a
  * signaled NOP, which the program does not see; and appended requests are published. False: nothing was to be
@@ -612,10 +647,12 @@ void pool_free(struct bsn_dc_pool *pool);
 void fail_peer(struct bsn_dc_pool *pool, struct bsn_peer *peer);
 /* No peer gets an initiator any more, until it is repaired; a spare takes its place. */
 void withdraw(struct bsn_dc_pool *pool, struct initiator *i);
-/* Completions were polled, the last one of this queue. */
-static inline void pool_heard(struct bsn_dc_pool *pool, uint32_t qpn)
+/* Completions were polled, one at least. */
+static inline void pool_heard(struct bsn_dc_pool *pool, const struct bsn_completion *c, int n)
 {
-	pool->last_done = qpn;
+	pool->last_done = c[n - 1].qpn;
+	if (BSN_UNLIKELY(pool->listens))
+		idle_listen(pool, c, n);
 }
 /* Whether one takes peers. */
 bool any_works(const struct bsn_dc_pool *pool);

@@ -371,11 +371,43 @@ static void enter_all(struct bsn_dc_pool *pool)
 			put_free(pool, &pool->initiators[k].slots[stream], false);
 }
 
-/* QPNs are most often given one after the other, so that none share a place. Where some do, only one is found by it. */
+/* QPNs are most often given one after the other, so that none share a place. Where some do, the next free one is taken. */
 static void note_qpns(struct bsn_dc_pool *pool)
 {
-	for (uint32_t k = 0; k < pool->count; k++)
-		pool->by_qpn[pool->initiators[k].sq->qpn & pool->qpn_mask] = (uint16_t)(k * pool->streams);
+	for (uint32_t at = 0; at <= pool->qpn_mask; at++)
+		pool->by_qpn[at] = nobody(pool)->number;
+	for (uint32_t k = 0; k < pool->count; k++) {
+		uint32_t at = pool->initiators[k].sq->qpn;
+
+		while (slot_by_qpn(pool, at) != nobody(pool))
+			at++;
+		pool->by_qpn[at & pool->qpn_mask] = (uint16_t)(k * pool->streams);
+	}
+}
+
+struct slot *slot_of_qpn(const struct bsn_dc_pool *pool, uint32_t qpn)
+{
+	struct slot *s;
+
+	for (uint32_t at = qpn; (s = slot_by_qpn(pool, at)) != nobody(pool); at++)
+		if (s->sq->qpn == qpn)
+			return s;
+	return NULL;
+}
+
+static void make_slot(struct bsn_dc_pool *pool, uint32_t number)
+{
+	struct initiator *i = &pool->initiators[number / pool->streams];
+	struct slot *s = &pool->slots[number];
+
+	i->slots = &pool->slots[number / pool->streams * pool->streams];
+	i->seen_pi = bsn_sq_done(i->sq);
+	s->of = i;
+	s->sq = i->sq;
+	s->ctrl_bits = bits_of_stream(number % pool->streams);
+	s->is_out = i->is_spare;
+	s->end_pi = i->sq->pi;
+	s->number = (uint16_t)number;
 }
 
 int slots_make(struct bsn_dc_pool *pool)
@@ -386,10 +418,11 @@ int slots_make(struct bsn_dc_pool *pool)
 	pool->slots = bsn_hot_alloc((pool->slot_count + 1) * sizeof(*pool->slots));
 	pool->clock = calloc(pool->slot_count + LOOKS, sizeof(struct slot *));
 	pool->by_qpn = calloc(pool->qpn_mask, sizeof(*pool->by_qpn));
-	if (!pool->slots || !pool->clock || !pool->by_qpn)
+	pool->heard = calloc(pool->count, sizeof(*pool->heard));
+	pool->given = calloc(pool->slot_count, sizeof(*pool->given));
+	if (!pool->slots || !pool->clock || !pool->by_qpn || !pool->heard || !pool->given)
 		return -ENOMEM;
 	pool->qpn_mask--;
-	note_qpns(pool);
 	pool->free = pool->bound = (struct slot_list){ NO_SLOT, NO_SLOT, 0 };
 	*nobody(pool) = (struct slot){ .of = &pool->initiators[0],
 				       .sq = pool->initiators[0].sq,
@@ -401,19 +434,11 @@ int slots_make(struct bsn_dc_pool *pool)
 	end_clock(pool);
 	pool->active = pool->initiators_wanted;
 	pool->epoch = EPOCH * pool->active;
+	pool->most_looks = pool->rc ? UINT32_MAX : MOST_LOOKS;
 	pool->contention = 1; /* that of none yet is 0 */
-	for (uint32_t k = 0; k < pool->slot_count; k++) {
-		struct initiator *i = &pool->initiators[k / pool->streams];
-
-		i->slots = &pool->slots[k / pool->streams * pool->streams];
-		i->seen_pi = bsn_sq_done(i->sq);
-		pool->slots[k].of = i;
-		pool->slots[k].sq = i->sq;
-		pool->slots[k].ctrl_bits = bits_of_stream(k % pool->streams);
-		pool->slots[k].is_out = i->is_spare;
-		pool->slots[k].end_pi = i->sq->pi;
-		pool->slots[k].number = (uint16_t)k;
-	}
+	for (uint32_t k = 0; k < pool->slot_count; k++)
+		make_slot(pool, k);
+	note_qpns(pool);
 	enter_all(pool);
 	return 0;
 }

@@ -36,8 +36,11 @@ struct slot *find_slot(struct bsn_dc_pool *pool, const struct bsn_peer *peer)
 /* -EAGAIN, with a text. */
 static int wait_for_turn(struct bsn_dc_pool *pool, struct bsn_peer *peer)
 {
+	const bool is_first = !pool->waiters;
+
 	start_waiting(pool, peer);
-	make_room(pool);
+	if (is_first)
+		make_room(pool, false); /* from now on polls do */
 	return refuse(EAGAIN, pool->rc ? "this peer waits for its turn, or until it is connected, of which "
 					 "bsn_dc_poll() will tell"
 				       : "all initiators are in use: this peer waits for its turn, of which "

@@ -257,7 +257,7 @@ static void finish(struct bsn_sq *sq)
 static void finish_one(struct bsn_dc_pool *pool, struct bsn_sq *sq)
 {
 	finish(sq);
-	pool_heard(pool, sq->qpn);
+	pool_heard(pool, &(struct bsn_completion){ .qpn = sq->qpn }, 1);
 }
 
 static void finish_all(struct bsn_dc_pool *pool)

@@ -687,6 +687,33 @@ static void who_had_its_turn_leaves_when_done(struct bench *b)
 	}
 }
 
+/* The only idle one of many: who had a turn there made no use of it. */
+static void who_passes_makes_room_at_once(struct bench *b)
+{
+	enum { MANY = MOST_LOOKS + 4 };
+	_Static_assert(PEERS == 2 * MANY, "each has its turn");
+
+	for (int last = MANY; last < 2 * MANY; last++) {
+		const struct bsn_dc_pool_attr attr = { .initiators = MANY };
+		struct rig r;
+
+		make(b, &r, &attr);
+		for (int p = 0; p < MANY; p++)
+			ok(write_to(&r, p, 1));
+		for (int p = MANY; p < 2 * MANY; p++)
+			assert_int_equal(write_to(&r, p, 1), -EAGAIN);
+		assert_int_equal(work(&r), 2 * MANY);
+		for (int p = MANY; p < 2 * MANY; p++)
+			if (p != last)
+				ok(write_to(&r, p, 1));
+		assert_int_equal(write_to(&r, 0, 2), -EAGAIN);
+		assert_int_equal(poll(&r), 1);
+		expect_ready(&r, 0, 0);
+		assert_int_equal(work(&r), MANY - 1);
+		unmake(&r);
+	}
+}
+
 /* Nothing that the program sees was signaled, but somebody waits. */
 static void an_unsignaled_end_is_found_out(struct bench *b)
 {
@@ -708,6 +735,55 @@ static void an_unsignaled_end_is_found_out(struct bench *b)
 	ok(write_to(&r, 1, 2));
 	assert_int_equal(work(&r), 1);
 	unmake(&r);
+}
+
+static int send_to(struct rig *r, int p)
+{
+	const struct bsn_sge local = bench_sge(r->b, 0, 0, LENGTH);
+
+	return bsn_send(r->ep[p], &local, 1, NOW);
+}
+
+/* Gives what stuck SENDs want, until so many are done. */
+static void let_go(struct rig *r, int sends)
+{
+	const struct bsn_sge into = bench_sge(r->b, 1, INTO, LENGTH);
+	struct bsn_completion c;
+
+	while (sends > 0) {
+		ok(bsn_recv(r->srq, &into, 0));
+		while (!poll(r))
+			softcx_step(100);
+		sends -= r->count;
+		assert_int_equal(bsn_poll(r->into, &c, 1), 1);
+	}
+}
+
+/*
+ * All initiators but one are stuck, for want of receives; the requests of that one are silent. Who sleeps when a
+ * poll has told nothing is told before that of what the program does not see.
+ */
+static void an_end_among_many_is_found_out(struct bench *b)
+{
+	enum { MANY = 20 };
+
+	for (int free = 0; free < MANY; free++) {
+		const struct bsn_dc_pool_attr attr = { .initiators = MANY, .signal_every = -1, .connect = { .rnr_retry = 7 } };
+		struct rig r;
+
+		make(b, &r, &attr);
+		for (int p = 0; p < MANY; p++)
+			ok(p == free ? write_flags(&r, p, 1, BSN_F_RING) : send_to(&r, p));
+		assert_int_equal(write_to(&r, MANY, 1), -EAGAIN);
+		assert_int_equal(poll(&r), 0);
+		ok(write_flags(&r, free, 2, BSN_F_RING));
+		assert_int_equal(poll(&r), 0);
+		softcx_step(1000);
+		assert_int_equal(poll(&r), 1);
+		expect_ready(&r, 0, MANY);
+		let_go(&r, MANY - 1);
+		unmake(&r);
+	}
 }
 
 /* What was appended and signaled, but not published, is published for whoever waits. */
@@ -1429,9 +1505,9 @@ static void a_thousand_peers_fail_and_return(struct bench *b)
 
 /* -- at random ---------------------------------------------------------------------------------- */
 
-static struct bsn_dc_counters at_random_of(struct bench *b, enum bsn_dc_policy policy, unsigned steps)
+static struct bsn_dc_counters at_random_of(struct bench *b, enum bsn_dc_policy policy, unsigned initiators, unsigned steps)
 {
-	const struct bsn_dc_pool_attr attr = { .initiators = 5, .spares = 2, .send_depth = 16,
+	const struct bsn_dc_pool_attr attr = { .initiators = initiators, .spares = 2, .send_depth = 16,
 					       .turn_bytes = 24 * LENGTH, .policy = policy };
 
 	return at_random_by(b, &attr, rounds() * bench_rounds(b, steps));
@@ -1439,7 +1515,7 @@ static struct bsn_dc_counters at_random_of(struct bench *b, enum bsn_dc_policy p
 
 static void at_random(struct bench *b)
 {
-	const struct bsn_dc_counters counters = at_random_of(b, BSN_DC_LRU, 100000);
+	const struct bsn_dc_counters counters = at_random_of(b, BSN_DC_LRU, 5, 100000);
 
 	assert_true(counters.failures);
 	assert_true(counters.turns);
@@ -1450,14 +1526,23 @@ static void at_random_by_connections(struct bench *b)
 {
 	for (unsigned policy = BSN_DC_LRU; bsn_dc_policy_name(policy); policy++)
 		if (policy != BSN_DC_STREAMS)
-			at_random_of(b, policy, 20000);
+			at_random_of(b, policy, 5, 20000);
+}
+
+/* More than the pool looks at to find an idle one, so that it listens. */
+static void at_random_by_many(struct bench *b)
+{
+	static const enum bsn_dc_policy policies[] = { BSN_DC_LRU, BSN_DC_SIEVE, BSN_DC_ADAPTIVE };
+
+	for (unsigned k = 0; k < 3; k++)
+		assert_true(at_random_of(b, policies[k], MOST_LOOKS + 4, 20000).turns);
 }
 
 /* dcs starves who waits, as long as others go on: that is no bug of ours. */
 static void at_random_by_each_policy(struct bench *b)
 {
 	for (unsigned policy = BSN_DC_SIEVE; bsn_dc_policy_name(policy); policy++)
-		at_random_of(b, policy, 20000);
+		at_random_of(b, policy, 5, 20000);
 }
 
 /* -- many, and wrong ones ------------------------------------------------------------------------ */
@@ -1647,7 +1732,9 @@ int main(void)
 		{ CASE("who waits has its turn in order", who_waits_has_its_turn_in_order), ON_DIRECT },
 		{ CASE("who comes later passes nobody", who_comes_later_passes_nobody), ON_DIRECT },
 		{ CASE("who had its turn leaves when done", who_had_its_turn_leaves_when_done), ON_DIRECT },
+		{ CASE("who passes makes room at once", who_passes_makes_room_at_once), ON_DIRECT },
 		{ CASE("an unsignaled end is found out", an_unsignaled_end_is_found_out), ON_DIRECT },
+		{ CASE("an end among many is found out", an_end_among_many_is_found_out), ON_DIRECT },
 		{ CASE("an end that nobody rang is rung", an_end_that_nobody_rang_is_rung), ON_DIRECT },
 		{ CASE("who never stops starves nobody", who_never_stops_starves_nobody), ON_DIRECT },
 		{ CASE("turns are of bytes", turns_are_of_bytes), ON_DIRECT },
@@ -1710,6 +1797,7 @@ int main(void)
 		{ CASE("a thousand peers fail and return", a_thousand_peers_fail_and_return), ON_DIRECT },
 		{ CASE("at random", at_random), ON_DIRECT },
 		{ CASE("at random, by each policy", at_random_by_each_policy), ON_DIRECT },
+		{ CASE("at random, by many", at_random_by_many), ON_DIRECT },
 		{ CASE("at random, by connections", at_random_by_connections), ON_VERBS },
 		{ CASE("at random, on RoCE", at_random), ON_DIRECT, .link = CX_LINK_ROCE },
 		{ CASE("thousands of peers", thousands_of_peers), ON_DIRECT },

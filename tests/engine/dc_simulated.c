@@ -221,6 +221,27 @@ static void threads_do_not_meet(void **state)
 	}
 }
 
+/* Each poll gives all that is idle to those that wait, as dcs does, which keeps a list of what is idle. */
+static void nothing_is_idle_where_one_waits(void **state)
+{
+	static const uint32_t pools[][2] = { { 8, 1 }, { 12, 1 }, { 64, 1 }, { 16, 4 }, { 32, 8 } };
+	static const enum bsn_dc_policy policies[] = { BSN_DC_LRU, BSN_DC_SIEVE, BSN_DC_ADAPTIVE };
+
+	(void)state;
+	for (unsigned k = 0; k < 15; k++) {
+		const uint32_t *pool = pools[k / 3];
+		struct dc_plan plan = plan_of(DC_PATTERN_uniform, pool[0], pool[1], 2 * pool[0] * pool[1]);
+		double most, is;
+
+		plan.crowd.peers = 100000;
+		most = figures_of(&plan, BSN_DC_DCS).operations_per_s;
+		is = figures_of(&plan, policies[k % 3]).operations_per_s;
+		if (is < 0.99 * most)
+			fail_msg("%s, %u x %u: %.3f of dcs's rate", bsn_dc_policy_name(policies[k % 3]), pool[0], pool[1],
+				 is / most);
+	}
+}
+
 /* A million peers, of whom hardly one comes twice. */
 static void a_million_peers(void **state)
 {
@@ -274,6 +295,7 @@ int main(void)
 		cmocka_unit_test(the_optimum_is_the_least_of_all),
 		cmocka_unit_test(a_run_can_be_had_again),
 		cmocka_unit_test(threads_do_not_meet),
+		cmocka_unit_test(nothing_is_idle_where_one_waits),
 		cmocka_unit_test(a_million_peers),
 		cmocka_unit_test(few_slots),
 		cmocka_unit_test(what_cannot_be_is_refused),

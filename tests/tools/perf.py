@@ -507,6 +507,20 @@ def test_dc_has_only_so_many_peers(bench):
     bench.complains('', PERF, 'dc', '--peers', '100000')
 
 
+def test_dc_costs_the_same_of_many_initiators(bench):
+    """Where most who post have to wait."""
+    if not HAS_VALGRIND:
+        return
+    few = ('--instructions', '--operations', '4000', '--peers', '10000', '--pattern', 'uniform', '--policy',
+           'lru,sieve,adaptive')
+    small = dc(bench, *few, '--dcis', '8', '--window', '16')[1]
+    for dcis, streams in (64, 1), (32, 8):
+        large = dc(bench, *few, '--dcis', str(dcis), '--streams', str(streams), '--window', str(2 * dcis * streams))[1]
+        for name, policy in large.items():
+            check(policy['post_instructions'] < 1.5 * small[name]['post_instructions'], f'{small[name]} {policy}')
+            check(policy['poll_instructions'] < 2.5 * small[name]['poll_instructions'], f'{small[name]} {policy}')
+
+
 def test_dc_instructions(bench):
     if not HAS_VALGRIND:
         return

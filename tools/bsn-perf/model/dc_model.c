@@ -142,7 +142,7 @@ static int complete_one(struct dc_model *m, struct bsn_completion *c)
 	m->now_ns = r.done_ns > m->now_ns ? r.done_ns : m->now_ns;
 	__atomic_store_n(&sq->route.done, r.index, __ATOMIC_RELEASE);
 	if (!is_own)
-		*c = (struct bsn_completion){ .id = kept[0], .user = (void *)(uintptr_t)kept[1] };
+		*c = (struct bsn_completion){ .id = kept[0], .user = (void *)(uintptr_t)kept[1], .qpn = sq->qpn };
 	return !is_own;
 }
 
@@ -176,7 +176,9 @@ static int poll_model(void *arg, struct bsn_completion *c, int n)
 		got = complete_one(m, c);
 	else
 		m->now_ns += IDLE_NS;
-	return got + take_turns(m->pool, c + got, n - got, true);
+	if (got)
+		pool_heard(m->pool, c, got);
+	return got + take_turns(m->pool, c + got, n - got, got != 0);
 }
 
 static uint64_t read_clock(void *arg)
@@ -209,7 +211,7 @@ static int make_dci(struct dc_model *m, uint32_t k)
 		.capacity_bb = m->ring_bb,
 		.max_sge = 1,
 		.max_ds = 8,
-		.qpn = 0x100 + k,
+		.qpn = 0x100 + 4 * k, /* as where others make QPs, too, so that several share a place */
 		.transport = BSN_TRANSPORT_DC,
 		.store = BSN_STORE_DOORBELL,
 		.signal_every = -1,
