@@ -16,14 +16,12 @@ void idle_forget(struct bsn_dc_pool *pool)
 	while (pool->heard_count)
 		pool->initiators[pool->heard[--pool->heard_count]].is_heard = false;
 	pool->listens = false;
-	pool->most_looks = MOST_LOOKS;
 }
 
 /* That peers are bound to, or have streams of. */
 static uint32_t bound_initiators(const struct bsn_dc_pool *pool)
 {
-	const uint32_t bound = pool->policy->wants_order ? pool->bound.count
-							 : (uint32_t)(pool->clock_end - pool->clock);
+	const uint32_t bound = bound_places(pool);
 
 	return bound < pool->count ? bound : pool->count;
 }
@@ -100,7 +98,6 @@ struct slot *idle_begin(struct bsn_dc_pool *pool)
 	struct slot *found = NULL;
 
 	pool->listens = true;
-	pool->most_looks = LOOKS;
 	for (uint32_t k = 0; k < pool->count; k++) {
 		struct initiator *i = &pool->initiators[(first + k) % pool->count];
 		struct slot *s = idle_of(pool, i);

@@ -69,6 +69,20 @@ void stop_waiting(struct bsn_dc_pool *pool, struct bsn_peer *peer)
 
 /* -- making room -------------------------------------------------------------------------------- */
 
+/* So many of @count are looked at, and from @next on, round and round. */
+static uint32_t few_of(uint32_t count)
+{
+	return count < MOST_LOOKS ? count : MOST_LOOKS;
+}
+
+static uint32_t take_next(uint32_t *next, uint32_t count)
+{
+	const uint32_t at = *next;
+
+	*next = at + 1 < count ? at + 1 : 0;
+	return at;
+}
+
 static bool is_over(struct bsn_dc_pool *pool, struct slot *s)
 {
 	return s->peer && !s->is_revoked && !s->has_turn && !s->is_out && pool->policy->is_over(pool, s);
@@ -80,14 +94,11 @@ static bool is_over(struct bsn_dc_pool *pool, struct slot *s)
  */
 static void revoke_turns(struct bsn_dc_pool *pool)
 {
-	uint32_t left = pool->slot_count < MOST_LOOKS ? pool->slot_count : MOST_LOOKS;
-
 	if (!pool->policy->is_over)
 		return;
-	for (; left && pool->revoked < pool->waiters; left--) {
-		struct slot *s = &pool->slots[pool->judged];
+	for (uint32_t left = few_of(pool->slot_count); left && pool->revoked < pool->waiters; left--) {
+		struct slot *s = &pool->slots[take_next(&pool->judged, pool->slot_count)];
 
-		pool->judged = pool->judged + 1 < pool->slot_count ? pool->judged + 1 : 0;
 		if (!is_over(pool, s))
 			continue;
 		revoke_slot(pool, s);
@@ -117,13 +128,9 @@ bool mark_end(struct bsn_dc_pool *pool, struct initiator *i)
 
 static void mark_one(struct bsn_dc_pool *pool)
 {
-	for (uint32_t left = pool->count < MOST_LOOKS ? pool->count : MOST_LOOKS; left; left--) {
-		struct initiator *i = &pool->initiators[pool->marked];
-
-		pool->marked = pool->marked + 1 < pool->count ? pool->marked + 1 : 0;
-		if (mark_end(pool, i))
+	for (uint32_t left = few_of(pool->count); left; left--)
+		if (mark_end(pool, &pool->initiators[take_next(&pool->marked, pool->count)]))
 			return;
-	}
 }
 
 static void mark_all(struct bsn_dc_pool *pool)

@@ -230,17 +230,12 @@ static uint64_t idle_streams(const struct bsn_dc_pool *pool, struct initiator *i
 	return idle & i->bound;
 }
 
-/* Of those that are bound, by initiators where a clock has streams. */
-static uint32_t places(const struct bsn_dc_pool *pool, bool in_order)
+/* On plain verbs a pool looks at all, which are few. */
+static uint32_t looks_at_most(const struct bsn_dc_pool *pool)
 {
-	return in_order ? pool->bound.count : (uint32_t)(pool->clock_end - pool->clock);
-}
+	const uint32_t all = bound_places(pool), most = pool->listens ? LOOKS : MOST_LOOKS;
 
-static uint32_t looks_at_most(const struct bsn_dc_pool *pool, bool in_order)
-{
-	const uint32_t all = places(pool, in_order);
-
-	return all < pool->most_looks ? all : pool->most_looks;
+	return all < most || pool->rc ? all : most;
 }
 
 /* The same of any pool with streams, of the next few initiators that have idle ones. */
@@ -249,7 +244,7 @@ static struct slot *find_stream_long(struct bsn_dc_pool *pool)
 	struct initiator *best = NULL;
 	uint64_t best_idle = 0;
 
-	for (uint32_t left = looks_at_most(pool, false), looks = LOOKS; left && looks; left--) {
+	for (uint32_t left = looks_at_most(pool), looks = LOOKS; left && looks; left--) {
 		struct initiator *i = (*pool->hand)->of;
 		const uint64_t idle = idle_streams(pool, i);
 		uint64_t unused;
@@ -274,7 +269,7 @@ static struct slot *find_long(struct bsn_dc_pool *pool, bool in_order)
 	struct slot *s = pool->sieve, *best = NULL, **hand = pool->hand;
 	uint32_t least = NOT_IDLE;
 
-	for (uint32_t left = looks_at_most(pool, in_order), looks = LOOKS; left && looks && least; left--) {
+	for (uint32_t left = looks_at_most(pool), looks = LOOKS; left && looks && least; left--) {
 		struct slot *const this = in_order ? s : *hand;
 		const uint32_t uses = look_long(pool, this);
 
@@ -290,15 +285,15 @@ static struct slot *find_long(struct bsn_dc_pool *pool, bool in_order)
 }
 
 /* Of any pool: an idle one. NULL: none is. */
-static struct slot *find_idle(struct bsn_dc_pool *pool, bool in_order)
+static struct slot *find_idle(struct bsn_dc_pool *pool)
 {
-	const bool listened = pool->listens;
+	const bool in_order = pool->policy->wants_order, listened = pool->listens;
 	struct slot *s = listened ? idle_heard(pool) : NULL;
 
 	if (s)
 		return s;
 	s = pool->streams > 1 && !in_order ? find_stream_long(pool) : find_long(pool, in_order);
-	return s || listened || places(pool, in_order) <= pool->most_looks ? s : idle_begin(pool);
+	return s || listened || looks_at_most(pool) == bound_places(pool) ? s : idle_begin(pool);
 }
 
 /* The request that takes a slot is no use of it. */
@@ -333,19 +328,19 @@ BSN_ALWAYS_INLINE int take_quickly(TAKING, struct bsn_dc_pool *pool, struct slot
 
 /* -- least recently used -------------------------------------------------------------------------- */
 
-static struct slot *choose_lru(struct bsn_dc_pool *pool, const struct bsn_peer *peer)
+static struct slot *choose_idle(struct bsn_dc_pool *pool, const struct bsn_peer *peer)
 {
 	struct slot *s = slot_at(pool, pool->free.first);
 
 	(void)peer;
-	return s ? s : find_idle(pool, false);
+	return s ? s : find_idle(pool);
 }
 
 static __attribute__((noinline)) int take_stream_long(TAKING)
 {
 	struct bsn_dc_pool *pool = pool_of_unbound(ep);
 	const bool in_order = pool->policy->wants_order;
-	struct slot *s = find_idle(pool, in_order);
+	struct slot *s = find_idle(pool);
 
 	if (s) {
 		read_streams(pool, s->of);
@@ -372,9 +367,10 @@ BSN_ALWAYS_INLINE bool is_full(const struct bsn_dc_pool *pool, const struct bsn_
 
 /*
  * Where none of the next slots is idle, the others are busy for the most part. Then the one of the last completion that
- * was polled is taken, some times in a row: not more often, since it was used but now, and its peer may come back.
+ * was polled is taken some times in a row: at first a few times, since it was used but now, and its peer may come back; twice
+ * as often where none of the next was idle after that either, and at most as often as the pool has slots.
  */
-enum { MOST_CROWDED = 6 };
+enum { LEAST_CROWDED = 2 };
 
 static int take_last_done(TAKING)
 {
@@ -392,11 +388,21 @@ static int take_last_done(TAKING)
 	return take_quickly(ep, what, data, remote, imm, id, pool, s, false);
 }
 
+/* No other miss has found an idle one among the next since that began last. */
+static bool still_crowded(const struct bsn_dc_pool *pool)
+{
+	return (uint32_t)pool->swaps - pool->crowded_since <= pool->crowded_span;
+}
+
 static __attribute__((noinline)) int take_in_crowd(TAKING)
 {
 	struct bsn_dc_pool *pool = pool_of_unbound(ep);
 
-	pool->crowded = MOST_CROWDED;
+	pool->crowded_span = still_crowded(pool) ? pool->crowded_span * 2 : LEAST_CROWDED;
+	if (pool->crowded_span > pool->slot_count)
+		pool->crowded_span = pool->slot_count;
+	pool->crowded = pool->crowded_span;
+	pool->crowded_since = (uint32_t)pool->swaps;
 	pool->take = take_last_done;
 	return take_last_done(ep, what, data, remote, imm, id);
 }
@@ -435,14 +441,6 @@ static int take_lru_stream(TAKING)
  * used it leaves where it is, so that what is new has to be used before the hand comes to it. (Zhang and
  * others, "SIEVE is simpler than LRU", NSDI 2024.)
  */
-static struct slot *choose_sieve(struct bsn_dc_pool *pool, const struct bsn_peer *peer)
-{
-	struct slot *s = slot_at(pool, pool->free.first);
-
-	(void)peer;
-	return s ? s : find_idle(pool, true);
-}
-
 static int take_sieve(TAKING)
 {
 	return take_found(ep, what, data, remote, imm, id, LOOK_SIMPLY, true);
@@ -602,10 +600,10 @@ static struct slot *choose_adaptive(struct bsn_dc_pool *pool, const struct bsn_p
 	think_over(pool);
 	if (pool->free.count && pool->bound.count < pool->active)
 		return slot_at(pool, pool->free.first);
-	s = find_idle(pool, false);
+	s = find_idle(pool);
 	if (s && pool->bound.count > pool->active) { /* one less */
 		unbind_slot(pool, s);
-		s = find_idle(pool, false);
+		s = find_idle(pool);
 	}
 	if (s)
 		return s;
@@ -650,12 +648,12 @@ static bool is_paid_out(struct bsn_dc_pool *pool, struct slot *s)
 
 static const struct policy policies[] = {
 	[BSN_DC_LRU] = { .name = "lru",
-			 .choose = choose_lru,
+			 .choose = choose_idle,
 			 .take = take_lru,
 			 .take_stream = take_lru_stream,
 			 .is_over = is_paid_out },
 	[BSN_DC_SIEVE] = { .name = "sieve",
-			   .choose = choose_sieve,
+			   .choose = choose_idle,
 			   .take = take_sieve,
 			   .take_stream = take_sieve_stream,
 			   .is_over = is_paid_out,

@@ -296,12 +296,12 @@ struct bsn_dc_pool {
 	struct slot **hand;     /* of the clock: what is looked at next */
 	uint32_t last_done;      /* QPN of the completion that was polled last */
 	uint32_t crowded;        /* how often its slot is still tried first: then that is @take */
+	uint32_t crowded_span, crowded_since; /* how often in all, and @swaps when that began */
 	uint32_t qpn_mask;
 	uint16_t *by_qpn;        /* from so many bits of a QPN on: the first slot of its initiator; nobody's at the end */
 	uint16_t *heard;         /* while it listens: initiators that had completions, and may have idle slots */
 	uint32_t heard_count, heard_turn;
 	bool listens;            /* few slots are idle: see idle.c */
-	uint32_t most_looks;     /* for an idle one; on plain verbs at all, which are few */
 	uint16_t *given;         /* slots that were given in turns at the last poll; some may be gone since */
 	uint32_t given_count;
 	uint32_t judged;         /* the slot, and the initiator, that make_room() looks at next */
@@ -597,6 +597,12 @@ struct policy {
 
 /* NULL: there is no such. */
 const struct policy *policy_of(enum bsn_dc_policy policy);
+
+/* What a hand goes round: slots that are bound, or initiators with such where a clock has streams. */
+static inline uint32_t bound_places(const struct bsn_dc_pool *pool)
+{
+	return pool->policy->wants_order ? pool->bound.count : (uint32_t)(pool->clock_end - pool->clock);
+}
 
 /* idle.c */
 

@@ -434,7 +434,6 @@ int slots_make(struct bsn_dc_pool *pool)
 	end_clock(pool);
 	pool->active = pool->initiators_wanted;
 	pool->epoch = EPOCH * pool->active;
-	pool->most_looks = pool->rc ? UINT32_MAX : MOST_LOOKS;
 	pool->contention = 1; /* that of none yet is 0 */
 	for (uint32_t k = 0; k < pool->slot_count; k++)
 		make_slot(pool, k);

@@ -1505,17 +1505,9 @@ static void a_thousand_peers_fail_and_return(struct bench *b)
 
 /* -- at random ---------------------------------------------------------------------------------- */
 
-static struct bsn_dc_counters at_random_of(struct bench *b, enum bsn_dc_policy policy, unsigned initiators, unsigned steps)
-{
-	const struct bsn_dc_pool_attr attr = { .initiators = initiators, .spares = 2, .send_depth = 16,
-					       .turn_bytes = 24 * LENGTH, .policy = policy };
-
-	return at_random_by(b, &attr, rounds() * bench_rounds(b, steps));
-}
-
 static void at_random(struct bench *b)
 {
-	const struct bsn_dc_counters counters = at_random_of(b, BSN_DC_LRU, 5, 100000);
+	const struct bsn_dc_counters counters = at_random_of(b, BSN_DC_LRU, 5, 1, 100000);
 
 	assert_true(counters.failures);
 	assert_true(counters.turns);
@@ -1526,7 +1518,7 @@ static void at_random_by_connections(struct bench *b)
 {
 	for (unsigned policy = BSN_DC_LRU; bsn_dc_policy_name(policy); policy++)
 		if (policy != BSN_DC_STREAMS)
-			at_random_of(b, policy, 5, 20000);
+			at_random_of(b, policy, 5, 1, 20000);
 }
 
 /* More than the pool looks at to find an idle one, so that it listens. */
@@ -1535,14 +1527,14 @@ static void at_random_by_many(struct bench *b)
 	static const enum bsn_dc_policy policies[] = { BSN_DC_LRU, BSN_DC_SIEVE, BSN_DC_ADAPTIVE };
 
 	for (unsigned k = 0; k < 3; k++)
-		assert_true(at_random_of(b, policies[k], MOST_LOOKS + 4, 20000).turns);
+		assert_true(at_random_of(b, policies[k], MOST_LOOKS + 4, 1, 20000).turns);
 }
 
 /* dcs starves who waits, as long as others go on: that is no bug of ours. */
 static void at_random_by_each_policy(struct bench *b)
 {
 	for (unsigned policy = BSN_DC_SIEVE; bsn_dc_policy_name(policy); policy++)
-		at_random_of(b, policy, 5, 20000);
+		at_random_of(b, policy, 5, 1, 20000);
 }
 
 /* -- many, and wrong ones ------------------------------------------------------------------------ */
@@ -1682,6 +1674,8 @@ static void what_does_not_fit_is_refused(struct bench *b)
 	is_refused(bsn_dc_pool_create(b->device, &attr, &pool), EINVAL, "turn_bytes");
 	attr = (struct bsn_dc_pool_attr){ .initiators = 65000, .spares = 535 };
 	is_refused(bsn_dc_pool_create(b->device, &attr, &pool), EINVAL, "65000 initiators");
+	attr = (struct bsn_dc_pool_attr){ .initiators = NO_SLOT - 1 }; /* and a spare */
+	is_refused(bsn_dc_pool_create(b->device, &attr, &pool), EINVAL, "65534 initiators and 1 spares");
 	attr = (struct bsn_dc_pool_attr){ .connect.mtu = 17 };
 	is_refused(bsn_dc_pool_create(b->device, &attr, &pool), EINVAL, "17");
 	attr = (struct bsn_dc_pool_attr){ .max_inline = 100000 };

@@ -347,4 +347,14 @@ static inline struct bsn_dc_counters at_random_by(struct bench *b, const struct 
 	return counters;
 }
 
+/* Of so many initiators and streams, with few blocks each and short turns. */
+static inline struct bsn_dc_counters at_random_of(struct bench *b, enum bsn_dc_policy policy, unsigned initiators,
+						  unsigned streams, unsigned steps)
+{
+	const struct bsn_dc_pool_attr attr = { .initiators = initiators, .spares = 2, .streams = streams,
+					       .send_depth = 16, .turn_bytes = 24 * LENGTH, .policy = policy };
+
+	return at_random_by(b, &attr, rounds() * bench_rounds(b, steps));
+}
+
 #endif

@@ -601,21 +601,12 @@ static void a_thousand_peers_fail_and_return(struct bench *b)
 
 /* -- at random ---------------------------------------------------------------------------------- */
 
-static struct bsn_dc_counters at_random_of(struct bench *b, enum bsn_dc_policy policy, unsigned initiators,
-					   unsigned streams)
-{
-	const struct bsn_dc_pool_attr attr = { .initiators = initiators, .spares = 2, .streams = streams,
-					       .send_depth = 16, .turn_bytes = 24 * LENGTH, .policy = policy };
-
-	return at_random_by(b, &attr, rounds() * bench_rounds(b, 20000));
-}
-
 static void at_random(struct bench *b)
 {
 	uint64_t failures = 0, repeats = 0, turns = 0;
 
 	for (unsigned policy = BSN_DC_LRU; bsn_dc_policy_name(policy); policy++) {
-		const struct bsn_dc_counters counters = at_random_of(b, policy, 2, 3);
+		const struct bsn_dc_counters counters = at_random_of(b, policy, 2, 3, 20000);
 
 		failures += counters.failures;
 		repeats += counters.repeats;
@@ -632,7 +623,7 @@ static void at_random_by_many(struct bench *b)
 	static const enum bsn_dc_policy policies[] = { BSN_DC_LRU, BSN_DC_SIEVE, BSN_DC_ADAPTIVE };
 
 	for (unsigned k = 0; k < 3; k++)
-		assert_true(at_random_of(b, policies[k], 9, 2).turns);
+		assert_true(at_random_of(b, policies[k], 9, 2, 20000).turns);
 }
 
 #define ON_DIRECT .is_bare = true, .is_direct_only = true, .is_own_only = true, .is_model_only = true

@@ -511,7 +511,7 @@ def test_dc_costs_the_same_of_many_initiators(bench):
     """Where most who post have to wait."""
     if not HAS_VALGRIND:
         return
-    few = ('--instructions', '--operations', '4000', '--peers', '10000', '--pattern', 'uniform', '--policy',
+    few = ('--instructions', '--operations', '2000', '--peers', '10000', '--pattern', 'uniform', '--policy',
            'lru,sieve,adaptive')
     small = dc(bench, *few, '--dcis', '8', '--window', '16')[1]
     for dcis, streams in (64, 1), (32, 8):
