@@ -6,7 +6,7 @@
 #ifndef BSN_RQ_H
 #define BSN_RQ_H
 
-#include "bsn_build.h"
+#include "bsn_post_block.h"
 
 BSN_HEADER_BEGIN
 
@@ -155,35 +155,10 @@ BSN_ALWAYS_INLINE void bsn_rq_end_list(const struct bsn_rq *rq, uint8_t *list, u
 	bsn_store_wqe(list + BSN_DATA_SIZE * count + 8, bsn_to_be64(bsn_data_word(&end, 1)));
 }
 
-/*
- * Puts a list whose lengths data pointers can have. All loads come first, since a store might change
- * the list.
- */
 BSN_ALWAYS_INLINE void bsn_rq_put_list(uint8_t *list, const struct bsn_sge *sge, unsigned count)
 {
-	struct bsn_ds ds[BSN_RECV_MAX_PLAIN_SGE];
-
-	BSN_UNROLL for (unsigned i = 0; i < count; i++) {
-		if (sge[i].length > BSN_DATA_MAX_BYTES)
-			__builtin_unreachable(); /* else the compiler would mask it */
-		ds[i] = bsn_ds_data(&sge[i]);
-	}
 	BSN_UNROLL for (unsigned i = 0; i < count; i++)
-		bsn_store_ds(list + BSN_DATA_SIZE * i, ds[i]);
-}
-
-/*
- * Loads an SGE of an array at once: most were written some time ago, so a wide load need not wait for
- * narrow stores.
- */
-BSN_ALWAYS_INLINE struct bsn_ds bsn_ds_of_array(const struct bsn_sge *sge)
-{
-#if BSN_HAS_SHUFFLE
-	return bsn_shuffle(bsn_v2_load(sge),
-			   (bsn_pattern){ BSN_FROM_32(8), BSN_FROM_32(12), BSN_FROM_64(0) });
-#else
-	return bsn_ds_data(sge);
-#endif
+		bsn_put_sge(list + BSN_DATA_SIZE * i, &sge[i]);
 }
 
 BSN_ALWAYS_INLINE bool bsn_rq_is_lone(const struct bsn_rq *rq)
@@ -198,60 +173,19 @@ BSN_ALWAYS_INLINE uint8_t *bsn_rq_lone_wqe(const struct bsn_rq *rq, const uint64
 }
 
 /* Of a lone queue: puts receives up to the first that is not plain, and returns how many. */
-#if defined(__x86_64__)
-/* The one index counts halves of an id up to 0, so that an addressing mode reaches each of the four arrays. */
 BSN_ALWAYS_INLINE unsigned bsn_rq_put_many(struct bsn_rq *rq, const struct bsn_sge *sge,
 					   const uint64_t *ids, unsigned count)
 {
-	enum { HALF_SGE = sizeof(*sge) / 2, HALF_ID = sizeof(*ids) / 2, HALF_WQE = BSN_DATA_SIZE / 2 };
-	const uint8_t *const from = (const uint8_t *)(sge + count);
-	const uint8_t *const from_ids = (const uint8_t *)(ids + count);
-	uint8_t *wqe = bsn_rq_lone_wqe(rq, rq->id_at + count);
-	uint8_t *const id_at = (uint8_t *)(rq->id_at + count);
-	ptrdiff_t at;
+	uint8_t *wqe = bsn_rq_lone_wqe(rq, rq->id_at);
+	unsigned i;
 
-	BSN_HIDE(wqe); /* else gcc would have one more pointer that goes on */
-	for (at = -2 * (ptrdiff_t)count; at; at += 2) {
-		const struct bsn_sge *one = (const struct bsn_sge *)(const void *)(from + at * HALF_SGE);
-
-		if (!bsn_are_plain(one, 1))
-			break;
-		bsn_store_ds(wqe + at * HALF_WQE, bsn_ds_of_array(one));
-		memcpy(id_at + at * HALF_ID, from_ids + at * HALF_ID, sizeof(*ids));
+	for (i = 0; i < count && bsn_is_plain(&sge[i]); i++) {
+		wqe = bsn_put_sge(wqe, &sge[i]);
+		rq->id_at[i] = ids[i];
 	}
-	BSN_HIDE(at); /* else the compiler would have a counter for each value that depends on it */
-	rq->id_at = (uint64_t *)(void *)(id_at + at * HALF_ID);
-	return count + (unsigned)(at >> 1);
+	rq->id_at += i;
+	return i;
 }
-#else
-/* Two at a time, so that pairs are loaded and stored, and pointers go on with that. */
-BSN_ALWAYS_INLINE unsigned bsn_rq_put_many(struct bsn_rq *rq, const struct bsn_sge *sge,
-					   const uint64_t *ids, unsigned count)
-{
-	uint64_t *id_at = rq->id_at;
-	uint8_t *wqe = bsn_rq_lone_wqe(rq, id_at);
-	int left = (int)count;
-
-	for (; left >= 2 && bsn_are_plain(sge, 1) && bsn_are_plain(sge + 1, 1); left -= 2) {
-		const struct bsn_ds first = bsn_ds_of_array(sge), second = bsn_ds_of_array(sge + 1);
-
-		bsn_store_ds(wqe, first);
-		bsn_store_ds(wqe + BSN_DATA_SIZE, second);
-		memcpy(id_at, ids, 2 * sizeof(*ids));
-		wqe += 2 * BSN_DATA_SIZE;
-		id_at += 2;
-		ids += 2;
-		sge += 2;
-	}
-	for (; left && bsn_are_plain(sge, 1); left--) {
-		bsn_store_ds(wqe, bsn_ds_of_array(sge++));
-		*id_at++ = *ids++;
-		wqe += BSN_DATA_SIZE;
-	}
-	rq->id_at = id_at;
-	return count - (unsigned)left;
-}
-#endif
 
 /* Publishes several WQEs. */
 BSN_ALWAYS_INLINE void bsn_rq_publish_many(struct bsn_rq *rq, unsigned count)

@@ -102,9 +102,6 @@ BSN_ALWAYS_INLINE void expand_by_moves(const struct recipe *r, const struct sess
 	uint8_t *cqe = s->at;
 
 	/* Otherwise the compiler keeps a pointer for each CQE of eight, in memory. */
-	BSN_HIDE(from[0]);
-	BSN_HIDE(from[1]);
-	BSN_HIDE(from[2]);
 	if (!array) {
 		for (size_t i = 0; i < count; i++) {
 			PLAIN_STEP(i)
@@ -452,7 +449,6 @@ int bsn_cq_expand(struct bsn_cq *cq, const uint8_t *title, uint8_t phase)
 	s.to_end = (size_t)(cq->ring_end - title) / BSN_CQE_SIZE >> (s.stride / BSN_CQE128_SIZE);
 	s.left = resp.byte_count;
 	s.counter = (uint16_t)resp.wqe_counter;
-	BSN_HIDE(r);
 	BSN_UNROLL for (size_t i = 0; i < BSN_CQE_SIZE; i += sizeof(bsn_v2))
 		*(bsn_v2_unaligned *)(void *)(s.base + i) = bsn_v2_load(title + i) & bsn_v2_load(r->map.keep + i);
 	s.base[BSN_CQE_OP_OWN_OFFSET] =

@@ -659,7 +659,6 @@ bool bsn_cq_take_far_recv(const struct bsn_route *route, const uint8_t *next,
 	rq = route->rq;
 	slot = bsn_cq_wqe_index(next) & rq->poller_mask;
 	list = rq->poller_ring + slot * rq->poller_stride;
-	BSN_HIDE(route);
 	/* The bit above the byte count, that of inline data, is the sign. */
 	if (BSN_UNLIKELY((int32_t)bsn_load_be32(list) < (int32_t)bytes))
 		return take_recv(cq, route, next, c);

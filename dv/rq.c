@@ -12,6 +12,11 @@
 #include "init.h"
 #include "refuse.h"
 
+BSN_ALWAYS_INLINE uint64_t load_8(const void *src)
+{
+	return bsn_load_part(src, 8);
+}
+
 /* Empty SGEs are skipped, since a byte count of 0 means 2^31; a short list is terminated. */
 BSN_ALWAYS_INLINE void put_list(const struct bsn_rq *rq, uint8_t *dst, const struct bsn_sge *sge,
 				unsigned count)
@@ -144,7 +149,7 @@ bool bsn_srq_repost(struct bsn_rq *rq, uint32_t wqe_index)
 	take = take_locked(rq);
 	list = bsn_srq_begin(rq, take, &next, rq->ids[slot]);
 	for (unsigned i = 0; i < rq->max_sge; i++)
-		bsn_store_ds(list + i * BSN_DATA_SIZE, bsn_ds_load(from + i * BSN_DATA_SIZE));
+		bsn_store_wqe_v2(list + i * BSN_DATA_SIZE, bsn_v2_load(from + i * BSN_DATA_SIZE));
 	bsn_srq_end(rq, take, next);
 	rq->lock->taken++;
 	pthread_spin_unlock(&rq->lock->lock);
@@ -211,7 +216,7 @@ static __attribute__((noinline)) int post_srq_links(struct bsn_rq *rq, const str
 		*take = BSN_SRQ_NO_SLOT;
 		bsn_store_wqe(wqe, bsn_pair_to_be64(bsn_srq_next_word(
 					   &(struct bsn_srq_next){ .next_wqe_index = next }, 0)));
-		bsn_store_ds(wqe + BSN_SRQ_NEXT_SIZE, bsn_ds_data(&sge[i]));
+		bsn_put_sge(wqe + BSN_SRQ_NEXT_SIZE, &sge[i]);
 		if (ends)
 			bsn_rq_end_list(rq, wqe + BSN_SRQ_NEXT_SIZE, 1);
 		all_ids[slot] = ids[i];
@@ -262,7 +267,7 @@ BSN_ALWAYS_INLINE bool take_run(const struct run *r)
 {
 	const uint64_t all_taken = UINT64_MAX; /* BSN_SRQ_NO_SLOT */
 
-	if (BSN_UNLIKELY(bsn_load_8(r->take) != r->wanted) || !bsn_are_plain(&r->sge[0], 1) ||
+	if (BSN_UNLIKELY(load_8(r->take) != r->wanted) || !bsn_are_plain(&r->sge[0], 1) ||
 	    !bsn_are_plain(&r->sge[1], 1) || !bsn_are_plain(&r->sge[2], 1) || !bsn_are_plain(&r->sge[3], 1))
 		return false;
 	from_pollers();
@@ -309,7 +314,7 @@ static __attribute__((noinline)) unsigned put_runs(struct bsn_rq *rq, const stru
 	for (left = count; left >= RUN && take_run(&r); left -= RUN) {
 		put_links(r.wqe, r.wanted);
 		BSN_UNROLL for (unsigned i = 0; i < RUN; i++)
-			bsn_store_ds(r.wqe + i * RUN_STRIDE + BSN_SRQ_NEXT_SIZE, bsn_ds_of_array(&r.sge[i]));
+			bsn_put_sge(r.wqe + i * RUN_STRIDE + BSN_SRQ_NEXT_SIZE, &r.sge[i]);
 		end_run(&r);
 	}
 	rq->take = (uint16_t *)(void *)r.take;

@@ -552,7 +552,7 @@ BSN_ALWAYS_INLINE void settle_slot(struct bsn_peer *peer, struct slot *s, bool h
 {
 	s->peer = peer;
 	set_only_note(peer, PEER_HAS_SLOT, s->number);
-	peer->ctrl_bits = has_streams ? s->ctrl_bits : bsn_signaled_bits();
+	peer->ctrl_bits = has_streams ? s->ctrl_bits : 0;
 	peer->ep.sq = s->sq;
 }
 

@@ -189,7 +189,7 @@ static uint32_t bits_of_stream(uint32_t stream)
 {
 	const struct bsn_ctrl ctrl = { .dci_stream = stream };
 
-	return (uint32_t)bsn_to_be64(bsn_ctrl_word(&ctrl, 1)).raw | bsn_signaled_bits();
+	return (uint32_t)bsn_to_be64(bsn_ctrl_word(&ctrl, 1)).raw;
 }
 
 /* Debts are kept in parts of a turn; what is beyond so many is forgiven. */
