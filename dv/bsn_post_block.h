@@ -155,12 +155,34 @@ BSN_ALWAYS_INLINE uint64_t bsn_inline_word(const uint8_t *data, uint32_t length,
 	return bsn_load_part(data + length - 8, 8) >> 8 * (8 - left);
 }
 
-/* Whether so many bytes are built here: of any length that the compiler knows, or up to one unit. */
-BSN_ALWAYS_INLINE bool bsn_is_short(unsigned head_ds, uint32_t length)
+/* Puts 1 to BSN_DS_INLINE_MAX bytes after their header: one unit, of a length that may be unknown. */
+BSN_ALWAYS_INLINE int bsn_post_few(struct bsn_sq *sq, unsigned opcode, const uint8_t *data, uint32_t length,
+				   const struct bsn_remote *remote, uint32_t imm, uint64_t id,
+				   uint32_t flags)
 {
-	if (!__builtin_constant_p(length))
-		return BSN_LIKELY(length - 1 < BSN_DS_INLINE_MAX);
-	return length && head_ds + bsn_inline_ds(length) <= BSN_BLOCKS_MAX * BSN_BB_DS;
+	const unsigned ds = 2 + bsn_has_remote(opcode);
+	uint64_t first, rest;
+	struct bsn_block b;
+	unsigned n;
+
+	n = bsn_put_head(&b, sq, opcode, ds, remote, imm, flags);
+	bsn_load_few(data, length, &first, &rest);
+	b.word[n].raw = bsn_inline_head(length) | first << 32;
+	b.word[n + 1].raw = rest;
+	return bsn_end_block(sq, &b, ds, id, flags);
+}
+
+/* Puts data of a length that the compiler knows, in @ds units in all. */
+BSN_ALWAYS_INLINE int bsn_post_known(struct bsn_sq *sq, unsigned opcode, unsigned ds, const uint8_t *data,
+				     uint32_t length, const struct bsn_remote *remote, uint32_t imm,
+				     uint64_t id, uint32_t flags)
+{
+	struct bsn_block b;
+	const unsigned n = bsn_put_head(&b, sq, opcode, ds, remote, imm, flags);
+
+	BSN_UNROLL for (unsigned i = 0; n + i < 2 * ds; i++)
+		b.word[n + i].raw = bsn_inline_word(data, length, i);
+	return bsn_end_block(sq, &b, ds, id, flags);
 }
 
 /** bsn_post_bytes - a message or WRITE of bytes that are copied into the WQE now */
@@ -168,32 +190,19 @@ BSN_ALWAYS_INLINE int bsn_post_bytes(struct bsn_ep *ep, unsigned opcode, const v
 				     const struct bsn_remote *remote, uint32_t imm, uint64_t id,
 				     uint32_t flags)
 {
-	const uint32_t what = BSN_WHAT(opcode, flags | BSN_F_INLINE, bsn_what_count(length));
-	const bool is_known = __builtin_constant_p(length);
-	const unsigned head_ds = 1 + bsn_has_remote(opcode);
-	const unsigned ds = head_ds + (is_known ? bsn_inline_ds(length) : 1);
-	uint64_t first, rest;
-	struct bsn_block b;
-	struct bsn_sq *sq;
-	unsigned n;
+	const bool is_known = __builtin_constant_p(length) && length > BSN_DS_INLINE_MAX;
+	const unsigned ds = 1 + bsn_has_remote(opcode) + (is_known ? bsn_inline_ds(length) : 1);
+	const uint8_t *const bytes = (const uint8_t *)data;
 
-	flags &= ~(uint32_t)BSN_F_INLINE;
-	if (BSN_IS_NULL(ep) || !bsn_is_short(head_ds, length))
-		return bsn_sq_post_inline(ep, what, data, remote, imm, id);
-	sq = ep->sq;
-	if (!bsn_has_room(sq, ds, flags) ||
-	    (is_known && length > BSN_DS_INLINE_MAX && BSN_UNLIKELY(length > sq->max_inline)))
-		return bsn_sq_post_inline(ep, what, data, remote, imm, id);
-	n = bsn_put_head(&b, sq, opcode, ds, remote, imm, flags);
-	if (is_known) {
-		BSN_UNROLL for (unsigned i = 0; n + i < 2 * ds; i++)
-			b.word[n + i].raw = bsn_inline_word((const uint8_t *)data, length, i);
-	} else {
-		bsn_load_few((const uint8_t *)data, length, &first, &rest);
-		b.word[n].raw = bsn_inline_head(length) | first << 32;
-		b.word[n + 1].raw = rest;
+	if (!BSN_IS_NULL(ep) && ds <= BSN_BLOCKS_MAX * BSN_BB_DS &&
+	    bsn_has_room(ep->sq, ds, flags & ~(uint32_t)BSN_F_INLINE)) {
+		if (is_known && BSN_LIKELY(length <= ep->sq->max_inline))
+			return bsn_post_known(ep->sq, opcode, ds, bytes, length, remote, imm, id, flags);
+		if (!is_known && BSN_LIKELY(length - 1 < BSN_DS_INLINE_MAX)) /* each queue takes as many */
+			return bsn_post_few(ep->sq, opcode, bytes, length, remote, imm, id, flags);
 	}
-	return bsn_end_block(sq, &b, ds, id, flags);
+	return bsn_sq_post_inline(ep, BSN_WHAT(opcode, flags | BSN_F_INLINE, bsn_what_count(length)), data,
+				  remote, imm, id);
 }
 
 /** bsn_post_atomic - a call: an atomic waits for its answer anyway */
@@ -218,8 +227,8 @@ BSN_ALWAYS_INLINE int bsn_post_atomic(struct bsn_ep *ep, unsigned opcode, const 
  * it was made for, any number of times. Its fields are the library's.
  */
 struct bsn_prepared {
+	bsn_v2 ctrl; /* opcode, length and immediate, as in the control segment */
 	bsn_v2 body[BSN_PREPARED_DS];
-	struct bsn_be64 ctrl[2]; /* opcode and length; immediate */
 	uint32_t body_ds;
 	struct bsn_wr wr; /* the request, for all that the inline code leaves */
 	struct bsn_sge sge[BSN_PREPARED_SGE];
@@ -229,10 +238,11 @@ struct bsn_prepared {
 BSN_API int bsn_sq_post_prepared(struct bsn_ep *ep, const struct bsn_prepared *p, uint64_t id,
 				 unsigned flags);
 
+/* One block: as bsn_end_block(), but of vectors, as many as the request has in memory. */
 BSN_ALWAYS_INLINE int bsn_post_body(struct bsn_ep *ep, const struct bsn_prepared *p, uint64_t id,
 				    uint32_t flags)
 {
-	struct bsn_be64 ctrl[2];
+	bsn_v2 unit[BSN_BB_DS];
 	struct bsn_lane *lane;
 	struct bsn_sq *sq;
 	uint8_t *wqe, *reg;
@@ -241,12 +251,11 @@ BSN_ALWAYS_INLINE int bsn_post_body(struct bsn_ep *ep, const struct bsn_prepared
 		return bsn_sq_post_prepared(ep, p, id, flags);
 	sq = ep->sq;
 	wqe = sq->slot;
-	ctrl[0].raw = bsn_ctrl_word0(sq, 0, 0).raw | p->ctrl[0].raw;
-	ctrl[1].raw = bsn_ctrl_word1(sq, flags, 0).raw | p->ctrl[1].raw;
-	bsn_store_wqe(wqe, ctrl[0]);
-	bsn_store_wqe(wqe + 8, ctrl[1]);
-	BSN_UNROLL for (unsigned i = 0; i < BSN_PREPARED_DS; i++)
-		bsn_store_wqe_v2(wqe + BSN_CTRL_SIZE + i * BSN_DS_SIZE, p->body[i]);
+	unit[0] = (bsn_v2){ bsn_ctrl_word0(sq, 0, 0).raw, bsn_ctrl_word1(sq, flags, 0).raw } | p->ctrl;
+	BSN_UNROLL for (unsigned i = 1; i < BSN_BB_DS; i++)
+		unit[i] = p->body[i - 1];
+	BSN_UNROLL for (unsigned i = 0; i < BSN_BB_DS; i++)
+		bsn_store_wqe_v2(wqe + i * BSN_DS_SIZE, unit[i]);
 	bsn_keep_id(sq, wqe, 1 + p->body_ds, id);
 	sq->slot = wqe + BSN_BB_SIZE;
 	bsn_sq_advance(sq, BSN_BB_SIZE);
@@ -258,10 +267,8 @@ BSN_ALWAYS_INLINE int bsn_post_body(struct bsn_ep *ep, const struct bsn_prepared
 		return bsn_sq_publish(sq, BSN_BB_SIZE);
 	lane = bsn_sq_open_register(sq);
 	reg = lane->reg;
-	bsn_store_mmio(reg, ctrl[0]);
-	bsn_store_mmio(reg + 8, ctrl[1]);
-	BSN_UNROLL for (unsigned i = 0; i < BSN_PREPARED_DS; i++)
-		bsn_store_mmio_v2(reg + BSN_CTRL_SIZE + i * BSN_DS_SIZE, p->body[i]);
+	BSN_UNROLL for (unsigned i = 0; i < BSN_BB_DS; i++)
+		bsn_store_mmio_v2(reg + i * BSN_DS_SIZE, unit[i]);
 	bsn_sq_close_register(lane, reg);
 	return 0;
 }

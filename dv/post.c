@@ -19,10 +19,9 @@ struct place {
 	unsigned ds;
 };
 
-BSN_ALWAYS_INLINE struct place place_of(const struct bsn_ep *ep, uint32_t what, unsigned data_ds)
+BSN_ALWAYS_INLINE struct place place_of(const struct bsn_ep *ep, const struct bsn_peer *peer,
+					uint32_t what, unsigned data_ds)
 {
-	const struct bsn_peer *const peer = peer_of(ep);
-
 	return (struct place){ ep->sq, peer, ep->sq->slot, head_ds(peer, what) + data_ds };
 }
 
@@ -84,40 +83,58 @@ post_atomic_cold(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,
 
 /* -- what programs call ---------------------------------------------------------------------------------- */
 
-int bsn_sq_post_sgl(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,
-		    const struct bsn_remote *remote, uint32_t imm, uint64_t id)
+/*
+ * Each kind of post is compiled twice, for queues of one peer and of many: @peer is NULL, or the endpoint.
+ */
+BSN_ALWAYS_INLINE int post_sges(struct bsn_ep *ep, const struct bsn_peer *peer, uint32_t what,
+				const struct bsn_sge *sge, const struct bsn_remote *remote, uint32_t imm,
+				uint64_t id)
 {
-	struct place p;
+	const struct place p = place_of(ep, peer, what, count_of(what));
 	uint8_t *at;
 
-	if (BSN_UNLIKELY(!ep))
-		return post_sgl_cold(ep, what, sge, remote, imm, id);
-	p = place_of(ep, what, count_of(what));
 	if (!takes(&p, what, bsn_wqe_sets.with_list, BSN_F_PLAIN) ||
 	    BSN_UNLIKELY(count_of(what) > p.sq->max_sge))
 		return post_sgl_cold(ep, what, sge, remote, imm, id);
-	at = put_head(p.wqe, p.sq, p.peer, what, p.ds, remote, imm);
+	at = put_head(p.wqe, p.sq, peer, what, p.ds, remote, imm);
 	if (BSN_UNLIKELY(!put_sges(at, sge, count_of(what))))
 		return post_sgl_cold(ep, what, sge, remote, imm, id);
+	return end_post(&p, id, what);
+}
+
+int bsn_sq_post_sgl(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,
+		    const struct bsn_remote *remote, uint32_t imm, uint64_t id)
+{
+	if (BSN_UNLIKELY(!ep))
+		return post_sgl_cold(ep, what, sge, remote, imm, id);
+	if (ep->sq->has_peers)
+		return post_sges(ep, to_peer(ep), what, sge, remote, imm, id);
+	return post_sges(ep, NULL, what, sge, remote, imm, id);
+}
+
+BSN_ALWAYS_INLINE int post_bytes(struct bsn_ep *ep, const struct bsn_peer *peer, uint32_t what,
+				 const void *data, const struct bsn_remote *remote, uint32_t imm,
+				 uint64_t id)
+{
+	const struct place p = place_of(ep, peer, what, bsn_inline_ds(count_of(what)));
+	uint8_t *at;
+
+	if (!takes(&p, what, bsn_wqe_sets.with_gather, BSN_F_ALL) ||
+	    BSN_UNLIKELY(count_of(what) - 1 >= p.sq->max_inline))
+		return post_inline_cold(ep, what, data, remote, imm, id);
+	at = put_head(p.wqe, p.sq, peer, what, p.ds, remote, imm);
+	put_inline(at, (const uint8_t *)data, count_of(what));
 	return end_post(&p, id, what);
 }
 
 int bsn_sq_post_inline(struct bsn_ep *ep, uint32_t what, const void *data,
 		       const struct bsn_remote *remote, uint32_t imm, uint64_t id)
 {
-	const uint32_t length = count_of(what);
-	struct place p;
-	uint8_t *at;
-
 	if (BSN_UNLIKELY(!ep))
 		return post_inline_cold(ep, what, data, remote, imm, id);
-	p = place_of(ep, what, bsn_inline_ds(length));
-	if (!takes(&p, what, bsn_wqe_sets.with_gather, BSN_F_ALL) ||
-	    BSN_UNLIKELY(length - 1 >= p.sq->max_inline))
-		return post_inline_cold(ep, what, data, remote, imm, id);
-	at = put_head(p.wqe, p.sq, p.peer, what, p.ds, remote, imm);
-	put_inline(at, (const uint8_t *)data, length);
-	return end_post(&p, id, what);
+	if (ep->sq->has_peers)
+		return post_bytes(ep, to_peer(ep), what, data, remote, imm, id);
+	return post_bytes(ep, NULL, what, data, remote, imm, id);
 }
 
 int bsn_sq_post_atomic(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,
@@ -128,7 +145,7 @@ int bsn_sq_post_atomic(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *s
 
 	if (BSN_UNLIKELY(!ep))
 		return post_atomic_cold(ep, what, sge, remote, operand, id);
-	p = place_of(ep, what, 2);
+	p = place_of(ep, peer_of(ep), what, 2);
 	if (!takes(&p, what, BSN_OPS_OF_ATOMICS, BSN_F_PLAIN) || BSN_UNLIKELY(count_of(what) != 1))
 		return post_atomic_cold(ep, what, sge, remote, operand, id);
 	at = put_head(p.wqe, p.sq, p.peer, what, p.ds, remote, 0);
@@ -145,7 +162,7 @@ int bsn_sq_post_prepared(struct bsn_ep *ep, const struct bsn_prepared *prepared,
 
 	if (BSN_UNLIKELY(!ep || flags & ~BSN_F_ALL))
 		return bsn_sq_post_anew(ep, prepared, id, flags);
-	p = place_of(ep, what, prepared->body_ds - has_remote(what));
+	p = place_of(ep, peer_of(ep), what, prepared->body_ds - has_remote(what));
 	if (!takes(&p, what, UINT64_MAX, BSN_F_PLAIN))
 		return bsn_sq_post_anew(ep, prepared, id, flags);
 	at = put_control(p.wqe, p.sq, p.peer, what, p.ds, prepared->wr.imm);
@@ -154,14 +171,23 @@ int bsn_sq_post_prepared(struct bsn_ep *ep, const struct bsn_prepared *prepared,
 	return end_post(&p, id, what);
 }
 
-int bsn_sq_post_wr(struct bsn_ep *ep, const struct bsn_wr *wr)
+/* Atomics, inline data in pieces, and what is refused. */
+static __attribute__((noinline)) int post_other(struct bsn_ep *ep, const struct bsn_wr *wr)
 {
 	const uint64_t operand[2] = { wr->swap_add, wr->compare };
 	const struct bsn_request r = bsn_request_of(wr, operand);
 
-	if (BSN_UNLIKELY(wr->opcode > UINT8_MAX))
-		return bsn_sq_refuse_opcode(ep);
-	return bsn_ep_post(ep, &r);
+	return wr->opcode > UINT8_MAX ? bsn_sq_refuse_opcode(ep) : bsn_ep_post(ep, &r);
+}
+
+int bsn_sq_post_wr(struct bsn_ep *ep, const struct bsn_wr *wr)
+{
+	const uint32_t what = wr->opcode | wr->flags | wr->sge_count << BSN_WHAT_COUNT_SHIFT;
+
+	if (BSN_UNLIKELY(wr->flags & ~BSN_F_PLAIN || wr->sge_count > UINT8_MAX ||
+			 !is_one_of(bsn_wqe_sets.with_list, wr->opcode)))
+		return post_other(ep, wr);
+	return bsn_sq_post_sgl(ep, what, wr->sge, &wr->remote, imm_of(wr), wr->id);
 }
 
 int bsn_ep_post(struct bsn_ep *ep, const struct bsn_request *r)

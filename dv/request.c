@@ -315,8 +315,7 @@ int bsn_prepare(struct bsn_ep *ep, const struct bsn_wr *wr, struct bsn_prepared 
 					"address");
 	memset(p, 0, sizeof(*p));
 	put_data(put_remote((uint8_t *)p->body, r.what, r.remote), &r);
-	p->ctrl[0] = bsn_to_be64(bsn_ctrl_word(&ctrl, 0));
-	p->ctrl[1] = bsn_to_be64(bsn_ctrl_word(&ctrl, 1));
+	p->ctrl = (bsn_v2){ bsn_to_be64(bsn_ctrl_word(&ctrl, 0)).raw, bsn_to_be64(bsn_ctrl_word(&ctrl, 1)).raw };
 	p->body_ds = ctrl.ds - 1;
 	p->wr = *wr;
 	p->wr.imm = r.imm;

@@ -19,10 +19,16 @@ BSN_ALWAYS_INLINE unsigned count_of(uint32_t what)
 	return what >> BSN_WHAT_COUNT_SHIFT;
 }
 
+/* An endpoint of a queue of many peers. */
+BSN_ALWAYS_INLINE const struct bsn_peer *to_peer(const struct bsn_ep *ep)
+{
+	return (const struct bsn_peer *)(const void *)ep;
+}
+
 /* NULL: the queue has one peer. */
 BSN_ALWAYS_INLINE const struct bsn_peer *peer_of(const struct bsn_ep *ep)
 {
-	return ep->sq->has_peers ? (const struct bsn_peer *)(const void *)ep : NULL;
+	return ep->sq->has_peers ? to_peer(ep) : NULL;
 }
 
 BSN_ALWAYS_INLINE unsigned prefix_ds_of(const struct bsn_peer *peer)

@@ -135,12 +135,18 @@ BSN_ALWAYS_INLINE bool is_one_of(uint64_t opcodes, unsigned opcode)
 	return opcode < 64 && opcodes >> opcode & 1;
 }
 
+/* Of an operation that has one, else 0. */
+BSN_ALWAYS_INLINE uint32_t imm_of(const struct bsn_wr *wr)
+{
+	return is_one_of(bsn_wqe_sets.with_imm, wr->opcode) ? wr->imm : 0;
+}
+
 /* @operand: of @wr, if it is an atomic. The opcode is below 256. */
 BSN_ALWAYS_INLINE struct bsn_request bsn_request_of(const struct bsn_wr *wr, const uint64_t operand[2])
 {
 	return (struct bsn_request){
 		.what = BSN_WHAT(wr->opcode, wr->flags, bsn_what_count(wr->sge_count)),
-		.imm = is_one_of(bsn_wqe_sets.with_imm, wr->opcode) ? wr->imm : 0,
+		.imm = imm_of(wr),
 		.sge = wr->sge,
 		.remote = &wr->remote,
 		.operand = is_one_of(BSN_OPS_OF_ATOMICS, wr->opcode) ? operand : NULL,
