@@ -128,7 +128,9 @@ BSN_ALWAYS_INLINE int bsn_post_sges(struct bsn_ep *ep, unsigned opcode, const st
 	struct bsn_block b;
 	unsigned n;
 
-	if (!__builtin_constant_p(count) || count - 1 >= BSN_BLOCK_SGES || BSN_IS_NULL(ep))
+	if (BSN_IS_NULL(ep))
+		return bsn_sq_no_endpoint();
+	if (!__builtin_constant_p(count) || count - 1 >= BSN_BLOCK_SGES)
 		return bsn_sq_post_sgl(ep, what, sge, remote, imm, id);
 	sq = ep->sq;
 	if (!bsn_has_room(sq, ds, flags) || !bsn_takes_sges(sq, opcode, sge, count))
@@ -194,7 +196,9 @@ BSN_ALWAYS_INLINE int bsn_post_bytes(struct bsn_ep *ep, unsigned opcode, const v
 	const unsigned ds = 1 + bsn_has_remote(opcode) + (is_known ? bsn_inline_ds(length) : 1);
 	const uint8_t *const bytes = (const uint8_t *)data;
 
-	if (!BSN_IS_NULL(ep) && ds <= BSN_BLOCKS_MAX * BSN_BB_DS &&
+	if (BSN_IS_NULL(ep))
+		return bsn_sq_no_endpoint();
+	if (ds <= BSN_BLOCKS_MAX * BSN_BB_DS &&
 	    bsn_has_room(ep->sq, ds, flags & ~(uint32_t)BSN_F_INLINE)) {
 		if (is_known && BSN_LIKELY(length <= ep->sq->max_inline))
 			return bsn_post_known(ep->sq, opcode, ds, bytes, length, remote, imm, id, flags);
@@ -212,7 +216,15 @@ BSN_ALWAYS_INLINE int bsn_post_atomic(struct bsn_ep *ep, unsigned opcode, const 
 {
 	const uint64_t operand[2] = { swap_add, compare };
 
+	if (BSN_IS_NULL(ep))
+		return bsn_sq_no_endpoint();
 	return bsn_sq_post_atomic(ep, BSN_WHAT(opcode, flags, 1u), sge, remote, operand, id);
+}
+
+/** bsn_post_any - bsn_post() */
+BSN_ALWAYS_INLINE int bsn_post_any(struct bsn_ep *ep, const struct bsn_wr *wr)
+{
+	return BSN_IS_NULL(ep) ? bsn_sq_no_endpoint() : bsn_sq_post_wr(ep, wr);
 }
 
 /* -- prepared requests --------------------------------------------------------------------------------- */
@@ -247,7 +259,9 @@ BSN_ALWAYS_INLINE int bsn_post_body(struct bsn_ep *ep, const struct bsn_prepared
 	struct bsn_sq *sq;
 	uint8_t *wqe, *reg;
 
-	if (BSN_IS_NULL(ep) || !bsn_has_room(ep->sq, BSN_BB_DS, flags & ~(uint32_t)BSN_F_INLINE))
+	if (BSN_IS_NULL(ep))
+		return bsn_sq_no_endpoint();
+	if (!bsn_has_room(ep->sq, BSN_BB_DS, flags & ~(uint32_t)BSN_F_INLINE))
 		return bsn_sq_post_prepared(ep, p, id, flags);
 	sq = ep->sq;
 	wqe = sq->slot;

@@ -270,6 +270,9 @@ BSN_API int bsn_sq_post_atomic(struct bsn_ep *ep, uint32_t what, const struct bs
 /** bsn_sq_post_wr - any request */
 BSN_API int bsn_sq_post_wr(struct bsn_ep *ep, const struct bsn_wr *wr);
 
+/** bsn_sq_no_endpoint - a post to NULL: -EINVAL, with its words */
+BSN_API int bsn_sq_no_endpoint(void);
+
 /**
  * bsn_prepare - encodes a request, but for what depends on its place in a queue
  * @ep: an endpoint of the transport

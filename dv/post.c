@@ -105,8 +105,6 @@ BSN_ALWAYS_INLINE int post_sges(struct bsn_ep *ep, const struct bsn_peer *peer, 
 int bsn_sq_post_sgl(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,
 		    const struct bsn_remote *remote, uint32_t imm, uint64_t id)
 {
-	if (BSN_UNLIKELY(!ep))
-		return post_sgl_cold(ep, what, sge, remote, imm, id);
 	if (ep->sq->has_peers)
 		return post_sges(ep, to_peer(ep), what, sge, remote, imm, id);
 	return post_sges(ep, NULL, what, sge, remote, imm, id);
@@ -130,8 +128,6 @@ BSN_ALWAYS_INLINE int post_bytes(struct bsn_ep *ep, const struct bsn_peer *peer,
 int bsn_sq_post_inline(struct bsn_ep *ep, uint32_t what, const void *data,
 		       const struct bsn_remote *remote, uint32_t imm, uint64_t id)
 {
-	if (BSN_UNLIKELY(!ep))
-		return post_inline_cold(ep, what, data, remote, imm, id);
 	if (ep->sq->has_peers)
 		return post_bytes(ep, to_peer(ep), what, data, remote, imm, id);
 	return post_bytes(ep, NULL, what, data, remote, imm, id);
@@ -140,12 +136,9 @@ int bsn_sq_post_inline(struct bsn_ep *ep, uint32_t what, const void *data,
 int bsn_sq_post_atomic(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,
 		       const struct bsn_remote *remote, const uint64_t operand[2], uint64_t id)
 {
-	struct place p;
+	const struct place p = place_of(ep, peer_of(ep), what, 2);
 	uint8_t *at;
 
-	if (BSN_UNLIKELY(!ep))
-		return post_atomic_cold(ep, what, sge, remote, operand, id);
-	p = place_of(ep, peer_of(ep), what, 2);
 	if (!takes(&p, what, BSN_OPS_OF_ATOMICS, BSN_F_PLAIN) || BSN_UNLIKELY(count_of(what) != 1))
 		return post_atomic_cold(ep, what, sge, remote, operand, id);
 	at = put_head(p.wqe, p.sq, p.peer, what, p.ds, remote, 0);
@@ -160,7 +153,7 @@ int bsn_sq_post_prepared(struct bsn_ep *ep, const struct bsn_prepared *prepared,
 	struct place p;
 	uint8_t *at;
 
-	if (BSN_UNLIKELY(!ep || flags & ~BSN_F_ALL))
+	if (BSN_UNLIKELY(flags & ~BSN_F_ALL))
 		return bsn_sq_post_anew(ep, prepared, id, flags);
 	p = place_of(ep, peer_of(ep), what, prepared->body_ds - has_remote(what));
 	if (!takes(&p, what, UINT64_MAX, BSN_F_PLAIN))

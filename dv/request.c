@@ -244,12 +244,16 @@ static int post_to_ring(struct bsn_sq *sq, const struct bsn_peer *peer, const st
 	return bsn_sq_commit(sq, peer, (unsigned)ds, r->what, r->id);
 }
 
+int bsn_sq_no_endpoint(void)
+{
+	return refuse(EINVAL, "no endpoint: a QP with many peers has one for each (bsn_ep_create)");
+}
+
 /* The queue of @ep, or why it takes nothing at all. */
 static int check_queue(const struct bsn_ep *ep)
 {
 	if (!ep || !ep->sq)
-		return refuse(EINVAL, "no endpoint: a QP with many peers has one for each "
-				      "(bsn_ep_create)");
+		return bsn_sq_no_endpoint();
 	if (ep->sq->closed)
 		return refuse(ep->sq->closed, ep->sq->closed_why);
 	return 0;

@@ -100,7 +100,9 @@ BSN_ALWAYS_INLINE uint8_t *put_head(uint8_t *at, const struct bsn_sq *sq, const 
 /* NULL: an SGE is empty, or too long for a data pointer. */
 BSN_ALWAYS_INLINE uint8_t *put_sges(uint8_t *at, const struct bsn_sge *sge, unsigned count)
 {
-	for (; count; count--, sge++) {
+	const struct bsn_sge *const end = sge + count;
+
+	for (; sge != end; sge++) {
 		if (!bsn_is_plain(sge))
 			return NULL;
 		at = bsn_put_sge(at, sge);

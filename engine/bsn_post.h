@@ -127,7 +127,7 @@ BSN_BODY(bsn_post_atomic(ep, BSN_OPCODE_ATOMIC_CS, local, remote, swap, compare,
 
 /** bsn_post - any request: several SGEs, inline data from several pieces, every opcode */
 BSN_POST_API int bsn_post(struct bsn_ep *ep, const struct bsn_wr *wr)
-BSN_BODY(bsn_sq_post_wr(ep, wr))
+BSN_BODY(bsn_post_any(ep, wr))
 
 /** bsn_post_prepared - a request made by bsn_prepare() */
 BSN_POST_API int bsn_post_prepared(struct bsn_ep *ep, const struct bsn_prepared *p, uint64_t id,
