@@ -1046,7 +1046,7 @@ static void inline_data_go_where_the_read_says(void **state)
 		const struct bsn_av_dc_grh av = { .ext = 1, .dqpn = 5 };
 		uint8_t prefix[BSN_AV_DC_GRH_SIZE];
 		struct fake *f = fake_create(&attr);
-		struct bsn_peer peer = { .ep = { f->sq }, .user = prefix, .ctrl_bits = bsn_signaled_bits(), .prefix_ds = 3 };
+		struct bsn_peer peer = { .ep = { f->sq }, .user = prefix, .ctrl_bits = 0, .prefix_ds = 3 };
 
 		bsn_av_dc_grh_encode(prefix, &av);
 		peer.head = bsn_v2_load(prefix);
