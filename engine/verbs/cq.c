@@ -112,7 +112,7 @@ BSN_ALWAYS_INLINE bool take_send(struct bsn_route *route, uint32_t qpn, struct e
 	const uint8_t opcode = kept.what & 0xff;
 
 	c->id = kept.id;
-	c->user = BSN_UNLIKELY(route->has_peers) ? sq->users[number & sq->mask] : route->user;
+	c->user = kept.user;
 	__atomic_store_n(&sq->done, number + 1, __ATOMIC_RELEASE); /* O6: frees the request */
 	if (BSN_UNLIKELY(status_of(e)))
 		return !(kept.what & KEPT_MARKER) && take_failure(route, e, opcode, c);
@@ -439,7 +439,7 @@ static int poll_one_extended(struct bsn_cq *cq, struct bsn_completion *c)
 			 (kept.what & 0xff) >= BSN_OPCODE_RDMA_READ))
 		return end_any(cq, route, qpn);
 	c = cq_of(cq)->held;
-	bsn_cq_put_whose(c, kept.id, route->has_peers ? sq->users[wr_id & sq->mask] : route->user);
+	bsn_cq_put_whose(c, kept.id, kept.user);
 	__atomic_store_n(&sq->done, (uint32_t)wr_id + 1, __ATOMIC_RELEASE); /* O6: frees the request */
 	bsn_cq_put_success(c, 0, 0);
 	c->who = qpn | kept.what << 24;

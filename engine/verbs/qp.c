@@ -134,8 +134,8 @@ static void ep_leave(const struct ep_object *ep)
 {
 	struct send_queue *sq = send_queue_of(ep->qp->sq);
 
-	if (sq->last_peer == ep)
-		sq->last_peer = NULL;
+	if (sq->last_ep == &ep->hot.ep)
+		sq->last_ep = NULL;
 }
 
 /* libmlx5 counts blocks, and allows for two a request: inline data after the operands of an atomic. */

@@ -48,50 +48,38 @@ static inline bool is_of_life(uint64_t wr_id, uint64_t life)
 
 /* -- the queues --------------------------------------------------------------------------------- */
 
-/* What its completion will tell of a send request. */
+/*
+ * What its completion will tell of a send request. Without BSN_F_SIGNALED in @what, which is BSN_WHAT(), its
+ * success is hidden; of a marker its failure, too.
+ */
 struct kept {
 	uint64_t id;
-	uint32_t what; /* BSN_WHAT(); without BSN_F_SIGNALED, success is hidden */
+	void *user;
+	uint32_t what;
 };
 
-#define KEPT_MARKER (1u << 8) /* a bit of kept.what: so is failure */
-
-/*
- * What a request is made of, while the provider's functions are called for it: to save registers for that
- * would cost more.
- */
-struct held {
-	const void *data; /* SGEs, or one piece */
-	uint32_t count; /* of SGEs or bytes */
-	uint32_t imm;
-	const struct bsn_remote *remote; /* not beside @data: gcc 12 would make a vector of them, to store it */
-};
+#define KEPT_MARKER (1u << 8) /* in @what */
 
 struct send_queue {
 	struct bsn_sq hot; /* first: a bsn_sq is its send_queue */
 	struct ibv_qp *verbs;
-	struct ibv_qp_ex *extended; /* NULL: ibv_post_send(); its wr_flags are those of a signaled request */
-	struct held held;
-	uint64_t next_id;           /* wr_id of the next request; of @extended its own counts */
-	struct kept *kept;          /* the next request's is the hot structure's @slot */
-	uint8_t *limit;             /* room ends here, the ring's end at the latest; NULL: look */
-	uint8_t *started_limit;     /* the same where ibv_wr_start() was called, else NULL */
-	void **users;                   /* of the requests' peers; NULL: the queue has one peer */
-	const struct ep_object *last_peer; /* of the last request; NULL: none, or it is gone */
-	struct ibv_send_wr *wrs;        /* of ibv_post_send(), as the two below */
-	struct ibv_sge *sges;           /* max_sge a request, one at least */
-	uint8_t *inline_data; /* max_inline a request; of ibv_wr_* one piece to gather in */
+	struct ibv_qp_ex *extended; /* NULL: requests go by ibv_post_send() */
+	struct kept *kept;
+	struct bsn_ep *last_ep; /* of the last request; NULL: none, or it is gone */
+	struct ibv_send_wr *wrs; /* of ibv_post_send() */
+	struct ibv_sge *sges;    /* the same: max_sge a request, one at least */
+	uint8_t *inline_data;    /* the same: max_inline a request; else of one, to gather its pieces in */
 	uint64_t life;
-	uint32_t mask;
+	uint32_t mask;     /* of @kept and @wrs */
 	uint32_t capacity;
-	uint32_t rung;         /* the first request that was not handed in */
-	uint32_t quiet;        /* unsignaled posts until one's turn to be signaled is looked at */
-	uint32_t always;       /* BSN_F_SIGNALED of a queue that signals all, else 0 */
-	uint32_t max_piece;    /* bytes of inline data that BSN_WHAT() can say */
-	uint64_t sge_ops;      /* opcodes that a list of SGEs makes a request of, a bit each */
-	uint64_t inline_ops;   /* those that inline data do */
-	unsigned invalidated;  /* ibv_wc_flags: the peer's SEND invalidated a key */
-	uint32_t done __attribute__((aligned(64))); /* release-stored by the poller */
+	uint32_t head;     /* the next request */
+	uint32_t rung;     /* the first request that was not handed in */
+	uint32_t quiet;    /* unsignaled posts until one's turn to be signaled is looked at */
+	uint32_t always;   /* BSN_F_SIGNALED of a queue that signals all, else 0 */
+	uint64_t list_ops;    /* opcodes that it takes of a list of SGEs, a bit each */
+	uint64_t inline_ops;  /* the same of inline data */
+	unsigned invalidated; /* ibv_wc_flags: the peer's SEND invalidated a key */
+	uint32_t done __attribute__((aligned(64))); /* requests; release-stored by the poller */
 };
 
 /*
@@ -138,15 +126,9 @@ static inline uint32_t power_of_two(uint32_t at_least)
 	return size;
 }
 
-/* The number of the next request. */
-static inline uint32_t verbs_sq_head(const struct send_queue *sq)
-{
-	return (uint32_t)(sq->extended ? sq->extended->wr_id : sq->next_id);
-}
-
 static inline uint32_t verbs_sq_outstanding(const struct send_queue *sq)
 {
-	return verbs_sq_head(sq) - __atomic_load_n(&sq->done, __ATOMIC_ACQUIRE); /* O6 */
+	return sq->head - __atomic_load_n(&sq->done, __ATOMIC_ACQUIRE); /* O6 */
 }
 
 /* Of an own queue. */
