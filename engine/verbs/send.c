@@ -11,24 +11,13 @@
 #include "bsn_ops.h"
 #include "init.h"
 #include "refuse.h"
+#include "sq.h"
 
 _Static_assert(sizeof(struct bsn_sge) == sizeof(struct ibv_sge) &&
 		       offsetof(struct bsn_sge, addr) == offsetof(struct ibv_sge, addr) &&
 		       offsetof(struct bsn_sge, length) == offsetof(struct ibv_sge, length) &&
 		       offsetof(struct bsn_sge, lkey) == offsetof(struct ibv_sge, lkey),
 	       "lists of SGEs are passed on as they are");
-
-/* -- shim: until dv/ has struct bsn_request ------------------------------------------------------- */
-struct bsn_request {
-	uint32_t what, imm;
-	const struct bsn_sge *sge;
-	const struct bsn_remote *remote;
-	const uint64_t *operand;
-	const struct bsn_sq_body *body;
-	uint64_t id;
-};
-#define bsn_sq_judge(sq, r) (bsn_sq_judge)((sq), (r)->what, (r)->sge, (r)->operand)
-/* -- end of the shim ------------------------------------------------------------------------------ */
 
 enum { ATOMIC_BYTES = 8 };
 
@@ -384,36 +373,9 @@ int verbs_sq_post_marker(struct send_queue *sq)
 	return verbs_sq_ring(&sq->hot);
 }
 
-/* -- shim: until dv/ has the new path ------------------------------------------------------------- */
-static int post_sgl(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,
-		    const struct bsn_remote *remote, uint32_t imm, uint64_t id)
-{
-	const struct bsn_request r = { .what = what, .imm = imm, .sge = sge, .remote = remote, .id = id };
-
-	return post(ep, &r);
-}
-
-static int post_inline(struct bsn_ep *ep, uint32_t what, const void *data,
-		       const struct bsn_remote *remote, uint32_t imm, uint64_t id)
-{
-	const struct bsn_sge sge = { (uintptr_t)data, what >> BSN_WHAT_COUNT_SHIFT, 0 };
-
-	what = (what & ((1u << BSN_WHAT_COUNT_SHIFT) - 1)) | BSN_F_INLINE | 1u << BSN_WHAT_COUNT_SHIFT;
-	return post_sgl(ep, what, &sge, remote, imm, id);
-}
-
-static int post_atomic(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,
-		       const struct bsn_remote *remote, const uint64_t operand[2], uint64_t id)
-{
-	const struct bsn_request r = { .what = what, .sge = sge, .remote = remote, .operand = operand, .id = id };
-
-	return post(ep, &r);
-}
-
-static const struct bsn_sq_path path = { .post_sgl = post_sgl, .post_inline = post_inline,
-					 .post_atomic = post_atomic, .ring = verbs_sq_ring,
-					 .cancel = cancel, .room = room, .post_prepared = bsn_sq_post_anew };
-/* -- end of the shim ------------------------------------------------------------------------------ */
+static const struct bsn_sq_path path = {
+	.post = post, .ring = verbs_sq_ring, .cancel = cancel, .room = room,
+};
 
 /* -- life --------------------------------------------------------------------------------------- */
 
@@ -543,7 +505,6 @@ int verbs_sq_make(struct bsn_qp *qp, const struct bsn_qp_attr *attr)
 	sq->quiet = sq->hot.signal_every;
 	init_route(qp, sq);
 	sq->hot.path = &path;
-	sq->hot.posts = &bsn_sq_posts_any;
 	return 0;
 }
 
