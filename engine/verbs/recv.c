@@ -117,7 +117,6 @@ BSN_ALWAYS_INLINE int post_shared(struct bsn_rq *hot, const struct bsn_sge *sge,
 		slot->wr.num_sge = 1;
 	if (BSN_UNLIKELY(err))
 		return put_back(rq, err);
-	BSN_HIDE(err); /* else a 0 would be made for what is one */
 	return err;
 }
 
