@@ -77,16 +77,12 @@ BSN_ALWAYS_INLINE uint16_t bsn_sq_done(const struct bsn_sq *sq)
 
 /*
  * bsn_sq_is_empty() of a queue that has a ring, most often in fewer steps: what was @done last is the block before the
- * index.
+ * index. Else the ring is not asked about what it does not have any more: before the first completion after a reset,
+ * the block before the first one is of an earlier life.
  */
 BSN_ALWAYS_INLINE bool bsn_sq_is_done(const struct bsn_sq *sq, uint16_t done)
 {
-	struct bsn_ctrl ctrl;
-
-	if (BSN_LIKELY((uint16_t)(done + 1) == sq->pi))
-		return true;
-	bsn_ctrl_decode(&ctrl, sq->ring + (size_t)(done & sq->bb_mask) * BSN_BB_SIZE);
-	return (uint16_t)(done + bsn_bb_of_ds(ctrl.ds)) == sq->pi || sq->retired == sq->pi;
+	return BSN_LIKELY((uint16_t)(done + 1) == sq->pi) || bsn_sq_is_empty(sq);
 }
 
 /* READs and atomics, a bit each: their answers bring data. */
