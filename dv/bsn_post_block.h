@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Posts that are compiled into the program: one or two blocks to the one peer of a queue, of a shape that
- * the compiler knows. Three steps: is there room (bsn_has_room), put the words (bsn_put_*), end the post
- * (bsn_end_block). The words stay in registers, from which both the ring and the BlueFlame register get
- * them. All else is one call, to a function of bsn_sq.h: nothing was written then.
+ * Posts that are compiled into the program: one or two blocks to the one peer of a queue, of a
+ * shape that the compiler knows. Three steps: is there room (bsn_has_room), put the words
+ * (bsn_put_*), end the post (bsn_end_block). The words stay in registers, from which both the ring
+ * and the BlueFlame register get them. All else is one call, to a function of bsn_sq.h: nothing was
+ * written then.
  */
 #ifndef BSN_POST_BLOCK_H
 #define BSN_POST_BLOCK_H
@@ -32,7 +33,10 @@ BSN_ALWAYS_INLINE bool bsn_has_remote(unsigned opcode)
 	       opcode == BSN_OPCODE_RDMA_READ;
 }
 
-/* Whether a request of so many units has room at the slot; @flags has none that this code does not know. */
+/*
+ * Whether a request of so many units has room at the slot; @flags has none that this code does not
+ * know.
+ */
 BSN_ALWAYS_INLINE bool bsn_has_room(const struct bsn_sq *sq, unsigned ds, uint32_t flags)
 {
 	const size_t last = bsn_bytes_of_ds(ds) - BSN_BB_SIZE;
@@ -40,9 +44,13 @@ BSN_ALWAYS_INLINE bool bsn_has_room(const struct bsn_sq *sq, unsigned ds, uint32
 	return BSN_LIKELY(sq->slot + last <= sq->limit) && !(flags & ~BSN_F_PLAIN);
 }
 
-/* Puts the control segment and the remote address, if the operation has one. Returns how many words. */
-BSN_ALWAYS_INLINE unsigned bsn_put_head(struct bsn_block *b, const struct bsn_sq *sq, unsigned opcode,
-					unsigned ds, const struct bsn_remote *remote, uint32_t imm,
+/*
+ * Puts the control segment and the remote address, if the operation has one. Returns how many
+ * words.
+ */
+BSN_ALWAYS_INLINE unsigned bsn_put_head(struct bsn_block *b, const struct bsn_sq *sq,
+					unsigned opcode, unsigned ds,
+					const struct bsn_remote *remote, uint32_t imm,
 					uint32_t flags)
 {
 	b->word[0] = bsn_ctrl_word0(sq, opcode, ds);
@@ -60,7 +68,8 @@ BSN_ALWAYS_INLINE int bsn_publish_block(struct bsn_sq *sq, const struct bsn_bloc
 	struct bsn_lane *const lane = bsn_sq_open_register(sq);
 	uint8_t *const reg = lane->reg;
 
-	BSN_UNROLL for (unsigned i = 0; i < bytes / 8; i++)
+	BSN_UNROLL
+	for (unsigned i = 0; i < bytes / 8; i++)
 		bsn_store_mmio(reg + 8 * i, b->word[i]);
 	bsn_sq_close_register(lane, reg);
 	return 0;
@@ -75,16 +84,21 @@ BSN_ALWAYS_INLINE void bsn_keep_id(struct bsn_sq *sq, uint8_t *wqe, unsigned ds,
 		*bsn_id_of(sq, wqe) = id;
 }
 
-/* The WQE is in @b. It goes into the ring, the slot moves on, and it is published if that was asked for. */
-BSN_ALWAYS_INLINE int bsn_end_block(struct bsn_sq *sq, struct bsn_block *b, unsigned ds, uint64_t id,
-				    uint32_t flags)
+/*
+ * The WQE is in @b. It goes into the ring, the slot moves on, and it is published if that was asked
+ * for.
+ */
+BSN_ALWAYS_INLINE int bsn_end_block(struct bsn_sq *sq, struct bsn_block *b, unsigned ds,
+				    uint64_t id, uint32_t flags)
 {
 	const size_t bytes = bsn_bytes_of_ds(ds);
 	uint8_t *const wqe = sq->slot;
 
-	BSN_UNROLL for (unsigned i = 0; i < 2 * ds; i++)
+	BSN_UNROLL
+	for (unsigned i = 0; i < 2 * ds; i++)
 		bsn_store_wqe(wqe + 8 * i, b->word[i]);
-	BSN_UNROLL for (unsigned i = 2 * ds; i < bytes / 8; i++)
+	BSN_UNROLL
+	for (unsigned i = 2 * ds; i < bytes / 8; i++)
 		b->word[i] = b->word[0]; /* the device does not read these */
 	bsn_keep_id(sq, wqe, ds, id);
 	sq->slot = wqe + bytes;
@@ -98,19 +112,24 @@ BSN_ALWAYS_INLINE int bsn_end_block(struct bsn_sq *sq, struct bsn_block *b, unsi
 	return bsn_publish_block(sq, b, bytes);
 }
 
-/* -- SGEs ------------------------------------------------------------------------------------------- */
+/* -- SGEs -----------------------------------------------------------------------------------------
+ */
 
 BSN_ALWAYS_INLINE bool bsn_are_plain(const struct bsn_sge *sge, unsigned count)
 {
-	BSN_UNROLL for (unsigned i = 0; i < count; i++)
+	BSN_UNROLL
+	for (unsigned i = 0; i < count; i++)
 		if (!bsn_is_plain(&sge[i]))
 			return false;
 	return true;
 }
 
-/* Whether the one peer of the queue can get such a list. UC has no READ; each queue of one peer has the rest. */
-BSN_ALWAYS_INLINE bool bsn_takes_sges(const struct bsn_sq *sq, unsigned opcode, const struct bsn_sge *sge,
-				      unsigned count)
+/*
+ * Whether the one peer of the queue can get such a list. UC has no READ; each queue of one peer has
+ * the rest.
+ */
+BSN_ALWAYS_INLINE bool bsn_takes_sges(const struct bsn_sq *sq, unsigned opcode,
+				      const struct bsn_sge *sge, unsigned count)
 {
 	if (opcode == BSN_OPCODE_RDMA_READ && BSN_UNLIKELY(!(sq->ops >> BSN_OPCODE_RDMA_READ & 1)))
 		return false;
@@ -136,14 +155,19 @@ BSN_ALWAYS_INLINE int bsn_post_sges(struct bsn_ep *ep, unsigned opcode, const st
 	if (!bsn_has_room(sq, ds, flags) || !bsn_takes_sges(sq, opcode, sge, count))
 		return bsn_sq_post_sgl(ep, what, sge, remote, imm, id);
 	n = bsn_put_head(&b, sq, opcode, ds, remote, imm, flags);
-	BSN_UNROLL for (unsigned i = 0; i < 2 * count; i++)
+	BSN_UNROLL
+	for (unsigned i = 0; i < 2 * count; i++)
 		b.word[n + i] = bsn_sge_word(&sge[i / 2], i % 2);
 	return bsn_end_block(sq, &b, ds, id, flags);
 }
 
-/* -- inline data -------------------------------------------------------------------------------------- */
+/* -- inline data ----------------------------------------------------------------------------------
+ */
 
-/* Word @i of the header and @length bytes, zeros after the last. The compiler knows all but the bytes. */
+/*
+ * Word @i of the header and @length bytes, zeros after the last. The compiler knows all but the
+ * bytes.
+ */
 BSN_ALWAYS_INLINE uint64_t bsn_inline_word(const uint8_t *data, uint32_t length, unsigned i)
 {
 	const unsigned from = 8 * i - BSN_INLINE_HDR_SIZE, left = length - from;
@@ -157,10 +181,11 @@ BSN_ALWAYS_INLINE uint64_t bsn_inline_word(const uint8_t *data, uint32_t length,
 	return bsn_load_part(data + length - 8, 8) >> 8 * (8 - left);
 }
 
-/* Puts 1 to BSN_DS_INLINE_MAX bytes after their header: one unit, of a length that may be unknown. */
-BSN_ALWAYS_INLINE int bsn_post_few(struct bsn_sq *sq, unsigned opcode, const uint8_t *data, uint32_t length,
-				   const struct bsn_remote *remote, uint32_t imm, uint64_t id,
-				   uint32_t flags)
+/* Puts 1 to BSN_DS_INLINE_MAX bytes after their header: one unit, of a length that may be unknown.
+ */
+BSN_ALWAYS_INLINE int bsn_post_few(struct bsn_sq *sq, unsigned opcode, const uint8_t *data,
+				   uint32_t length, const struct bsn_remote *remote, uint32_t imm,
+				   uint64_t id, uint32_t flags)
 {
 	const unsigned ds = 2 + bsn_has_remote(opcode);
 	uint64_t first, rest;
@@ -175,22 +200,24 @@ BSN_ALWAYS_INLINE int bsn_post_few(struct bsn_sq *sq, unsigned opcode, const uin
 }
 
 /* Puts data of a length that the compiler knows, in @ds units in all. */
-BSN_ALWAYS_INLINE int bsn_post_known(struct bsn_sq *sq, unsigned opcode, unsigned ds, const uint8_t *data,
-				     uint32_t length, const struct bsn_remote *remote, uint32_t imm,
-				     uint64_t id, uint32_t flags)
+BSN_ALWAYS_INLINE int bsn_post_known(struct bsn_sq *sq, unsigned opcode, unsigned ds,
+				     const uint8_t *data, uint32_t length,
+				     const struct bsn_remote *remote, uint32_t imm, uint64_t id,
+				     uint32_t flags)
 {
 	struct bsn_block b;
 	const unsigned n = bsn_put_head(&b, sq, opcode, ds, remote, imm, flags);
 
-	BSN_UNROLL for (unsigned i = 0; n + i < 2 * ds; i++)
+	BSN_UNROLL
+	for (unsigned i = 0; n + i < 2 * ds; i++)
 		b.word[n + i].raw = bsn_inline_word(data, length, i);
 	return bsn_end_block(sq, &b, ds, id, flags);
 }
 
 /** bsn_post_bytes - a message or WRITE of bytes that are copied into the WQE now */
-BSN_ALWAYS_INLINE int bsn_post_bytes(struct bsn_ep *ep, unsigned opcode, const void *data, uint32_t length,
-				     const struct bsn_remote *remote, uint32_t imm, uint64_t id,
-				     uint32_t flags)
+BSN_ALWAYS_INLINE int bsn_post_bytes(struct bsn_ep *ep, unsigned opcode, const void *data,
+				     uint32_t length, const struct bsn_remote *remote, uint32_t imm,
+				     uint64_t id, uint32_t flags)
 {
 	const bool is_known = __builtin_constant_p(length) && length > BSN_DS_INLINE_MAX;
 	const unsigned ds = 1 + bsn_has_remote(opcode) + (is_known ? bsn_inline_ds(length) : 1);
@@ -201,12 +228,15 @@ BSN_ALWAYS_INLINE int bsn_post_bytes(struct bsn_ep *ep, unsigned opcode, const v
 	if (ds <= BSN_BLOCKS_MAX * BSN_BB_DS &&
 	    bsn_has_room(ep->sq, ds, flags & ~(uint32_t)BSN_F_INLINE)) {
 		if (is_known && BSN_LIKELY(length <= ep->sq->max_inline))
-			return bsn_post_known(ep->sq, opcode, ds, bytes, length, remote, imm, id, flags);
-		if (!is_known && BSN_LIKELY(length - 1 < BSN_DS_INLINE_MAX)) /* each queue takes as many */
+			return bsn_post_known(ep->sq, opcode, ds, bytes, length, remote, imm, id,
+					      flags);
+		if (!is_known &&
+		    BSN_LIKELY(length - 1 < BSN_DS_INLINE_MAX)) /* each queue takes as many */
 			return bsn_post_few(ep->sq, opcode, bytes, length, remote, imm, id, flags);
 	}
-	return bsn_sq_post_inline(ep, BSN_WHAT(opcode, flags | BSN_F_INLINE, bsn_what_count(length)), data,
-				  remote, imm, id);
+	return bsn_sq_post_inline(ep,
+				  BSN_WHAT(opcode, flags | BSN_F_INLINE, bsn_what_count(length)),
+				  data, remote, imm, id);
 }
 
 /** bsn_post_atomic - a call: an atomic waits for its answer anyway */
@@ -227,7 +257,8 @@ BSN_ALWAYS_INLINE int bsn_post_any(struct bsn_ep *ep, const struct bsn_wr *wr)
 	return BSN_IS_NULL(ep) ? bsn_sq_no_endpoint() : bsn_sq_post_wr(ep, wr);
 }
 
-/* -- prepared requests --------------------------------------------------------------------------------- */
+/* -- prepared requests ----------------------------------------------------------------------------
+ */
 
 #define BSN_PREPARED_DS  3 /* as many units has one block after the control segment */
 #define BSN_PREPARED_SGE BSN_PREPARED_DS
@@ -265,10 +296,13 @@ BSN_ALWAYS_INLINE int bsn_post_body(struct bsn_ep *ep, const struct bsn_prepared
 		return bsn_sq_post_prepared(ep, p, id, flags);
 	sq = ep->sq;
 	wqe = sq->slot;
-	unit[0] = (bsn_v2){ bsn_ctrl_word0(sq, 0, 0).raw, bsn_ctrl_word1(sq, flags, 0).raw } | p->ctrl;
-	BSN_UNROLL for (unsigned i = 1; i < BSN_BB_DS; i++)
+	unit[0] = (bsn_v2){ bsn_ctrl_word0(sq, 0, 0).raw, bsn_ctrl_word1(sq, flags, 0).raw } |
+		  p->ctrl;
+	BSN_UNROLL
+	for (unsigned i = 1; i < BSN_BB_DS; i++)
 		unit[i] = p->body[i - 1];
-	BSN_UNROLL for (unsigned i = 0; i < BSN_BB_DS; i++)
+	BSN_UNROLL
+	for (unsigned i = 0; i < BSN_BB_DS; i++)
 		bsn_store_wqe_v2(wqe + i * BSN_DS_SIZE, unit[i]);
 	bsn_keep_id(sq, wqe, 1 + p->body_ds, id);
 	sq->slot = wqe + BSN_BB_SIZE;
@@ -281,7 +315,8 @@ BSN_ALWAYS_INLINE int bsn_post_body(struct bsn_ep *ep, const struct bsn_prepared
 		return bsn_sq_publish(sq, BSN_BB_SIZE);
 	lane = bsn_sq_open_register(sq);
 	reg = lane->reg;
-	BSN_UNROLL for (unsigned i = 0; i < BSN_BB_DS; i++)
+	BSN_UNROLL
+	for (unsigned i = 0; i < BSN_BB_DS; i++)
 		bsn_store_mmio_v2(reg + i * BSN_DS_SIZE, unit[i]);
 	bsn_sq_close_register(lane, reg);
 	return 0;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What send and receive WQEs are made of, as words of eight bytes; wqe/'s tables say where the bits are. */
+/*
+ * What send and receive WQEs are made of, as words of eight bytes; wqe/'s tables say where the bits
+ * are.
+ */
 #ifndef BSN_SEGMENTS_H
 #define BSN_SEGMENTS_H
 
@@ -13,14 +16,16 @@ BSN_HEADER_BEGIN
 #define BSN_F_ALL   (BSN_F_PLAIN | BSN_F_INLINE)
 
 /* A word of the control segment of the next WQE. @ds: of all of it */
-BSN_ALWAYS_INLINE struct bsn_be64 bsn_ctrl_word0(const struct bsn_sq *sq, unsigned opcode, size_t ds)
+BSN_ALWAYS_INLINE struct bsn_be64 bsn_ctrl_word0(const struct bsn_sq *sq, unsigned opcode,
+						 size_t ds)
 {
 	const struct bsn_ctrl ctrl = { .opcode = opcode };
 
 	return bsn_to_be64((bsn_ctrl_word(&ctrl, 0) + ds) | sq->ctrl_next);
 }
 
-BSN_ALWAYS_INLINE struct bsn_be64 bsn_ctrl_word1(const struct bsn_sq *sq, uint32_t flags, uint32_t imm)
+BSN_ALWAYS_INLINE struct bsn_be64 bsn_ctrl_word1(const struct bsn_sq *sq, uint32_t flags,
+						 uint32_t imm)
 {
 	uint64_t bits = (flags & BSN_F_CTRL) >> 8;
 
@@ -39,7 +44,9 @@ BSN_ALWAYS_INLINE bool bsn_is_plain(const struct bsn_sge *sge)
 BSN_ALWAYS_INLINE struct bsn_be64 bsn_sge_word(const struct bsn_sge *sge, unsigned i)
 {
 	const struct bsn_data data = {
-		.byte_count = sge->length, .lkey = sge->lkey, .addr = sge->addr,
+		.byte_count = sge->length,
+		.lkey = sge->lkey,
+		.addr = sge->addr,
 	};
 
 	if ((int32_t)sge->length < 0)
@@ -87,7 +94,8 @@ BSN_ALWAYS_INLINE uint64_t bsn_load_part(const uint8_t *src, unsigned bytes)
 }
 
 /*
- * 1 to BSN_DS_INLINE_MAX bytes in their order in memory, zeros after the last: four in *@first, eight in
+ * 1 to BSN_DS_INLINE_MAX bytes in their order in memory, zeros after the last: four in *@first,
+ * eight in
  * *@rest. No byte outside them is read: loads overlap, and shifts drop what came twice.
  */
 BSN_ALWAYS_INLINE void bsn_load_few(const uint8_t *src, uint32_t n, uint64_t *first, uint64_t *rest)
@@ -100,7 +108,8 @@ BSN_ALWAYS_INLINE void bsn_load_few(const uint8_t *src, uint32_t n, uint64_t *fi
 	if (n >= 4)
 		*first = bsn_load_part(src, 4) | bsn_load_part(src + n - 4, 4) << 8 * (n - 4);
 	else
-		*first = src[0] | (uint64_t)src[n / 2] << 8 * (n / 2) | (uint64_t)src[n - 1] << 8 * (n - 1);
+		*first = src[0] | (uint64_t)src[n / 2] << 8 * (n / 2) |
+			 (uint64_t)src[n - 1] << 8 * (n - 1);
 	*rest = *first >> 32;
 }
 

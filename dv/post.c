@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Posts of any shape, to any peer: each function is one piece of code, from the call to the register. It
- * looks for room, puts the WQE into the ring, and ends the post: the slot moves on, and the WQE is published
- * from the ring. Nothing counts before that, so what is refused half-way has only written to free slots.
- * Whatever does not fit, or is to be refused, goes to bsn_sq_post_request().
+ * Posts of any shape, to any peer: each function is one piece of code, from the call to the
+ * register. It looks for room, puts the WQE into the ring, and ends the post: the slot moves on,
+ * and the WQE is published from the ring. Nothing counts before that, so what is refused half-way
+ * has only written to free slots. Whatever does not fit, or is to be refused, goes to
+ * bsn_sq_post_request().
  */
 #include "init.h"
 #include "publish.h"
@@ -25,7 +26,10 @@ BSN_ALWAYS_INLINE struct place place_of(const struct bsn_ep *ep, const struct bs
 	return (struct place){ ep->sq, peer, ep->sq->slot, head_ds(peer, what) + data_ds };
 }
 
-/* Whether it is free, in one piece, and the queue has the operation. @ops, @flags: of posts of this kind */
+/*
+ * Whether it is free, in one piece, and the queue has the operation. @ops, @flags: of posts of this
+ * kind
+ */
 BSN_ALWAYS_INLINE bool takes(const struct place *p, uint32_t what, uint64_t ops, uint32_t flags)
 {
 	return BSN_LIKELY(p->wqe + bsn_bytes_of_ds(p->ds) - BSN_BB_SIZE <= p->sq->room) &&
@@ -49,20 +53,25 @@ BSN_ALWAYS_INLINE int end_post(const struct place *p, uint64_t id, uint32_t flag
 	return publish(sq, p->wqe, bytes);
 }
 
-/* -- all else: any request is one struct ----------------------------------------------------------------- */
+/* -- all else: any request is one struct ----------------------------------------------------------
+ */
 
-static __attribute__((noinline, cold)) int
-post_sgl_cold(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,
-	      const struct bsn_remote *remote, uint32_t imm, uint64_t id)
+static __attribute__((noinline, cold)) int post_sgl_cold(struct bsn_ep *ep, uint32_t what,
+							 const struct bsn_sge *sge,
+							 const struct bsn_remote *remote,
+							 uint32_t imm, uint64_t id)
 {
-	const struct bsn_request r = { .what = what, .imm = imm, .sge = sge, .remote = remote, .id = id };
+	const struct bsn_request r = {
+		.what = what, .imm = imm, .sge = sge, .remote = remote, .id = id
+	};
 
 	return bsn_sq_post_request(ep, &r);
 }
 
-static __attribute__((noinline, cold)) int
-post_inline_cold(struct bsn_ep *ep, uint32_t what, const void *data, const struct bsn_remote *remote,
-		 uint32_t imm, uint64_t id)
+static __attribute__((noinline, cold)) int post_inline_cold(struct bsn_ep *ep, uint32_t what,
+							    const void *data,
+							    const struct bsn_remote *remote,
+							    uint32_t imm, uint64_t id)
 {
 	const struct bsn_sge piece = { (uintptr_t)data, count_of(what), 0 };
 	const uint32_t one = (what & BSN_WHAT_REST) | BSN_WHAT(0, BSN_F_INLINE, 1u);
@@ -70,25 +79,32 @@ post_inline_cold(struct bsn_ep *ep, uint32_t what, const void *data, const struc
 	return post_sgl_cold(ep, one, &piece, remote, imm, id);
 }
 
-static __attribute__((noinline, cold)) int
-post_atomic_cold(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,
-		 const struct bsn_remote *remote, const uint64_t operand[2], uint64_t id)
+static __attribute__((noinline, cold)) int post_atomic_cold(struct bsn_ep *ep, uint32_t what,
+							    const struct bsn_sge *sge,
+							    const struct bsn_remote *remote,
+							    const uint64_t operand[2], uint64_t id)
 {
 	const struct bsn_request r = {
-		.what = what, .sge = sge, .remote = remote, .operand = operand, .id = id,
+		.what = what,
+		.sge = sge,
+		.remote = remote,
+		.operand = operand,
+		.id = id,
 	};
 
 	return bsn_sq_post_request(ep, &r);
 }
 
-/* -- what programs call ---------------------------------------------------------------------------------- */
+/* -- what programs call ---------------------------------------------------------------------------
+ */
 
 /*
- * Each kind of post is compiled twice, for queues of one peer and of many: @peer is NULL, or the endpoint.
+ * Each kind of post is compiled twice, for queues of one peer and of many: @peer is NULL, or the
+ * endpoint.
  */
 BSN_ALWAYS_INLINE int post_sges(struct bsn_ep *ep, const struct bsn_peer *peer, uint32_t what,
-				const struct bsn_sge *sge, const struct bsn_remote *remote, uint32_t imm,
-				uint64_t id)
+				const struct bsn_sge *sge, const struct bsn_remote *remote,
+				uint32_t imm, uint64_t id)
 {
 	const struct place p = place_of(ep, peer, what, count_of(what));
 	uint8_t *at;

@@ -92,8 +92,9 @@ int bsn_sq_publish_cold(struct bsn_sq *sq, const uint8_t *wqe)
 }
 
 /*
- * Several queues. So many have one barrier for O1, one for O2 and one for O3 between them, whatever their lanes are. A
- * lane has two buffers: where more than two of these queues share it, O3 is also kept before a buffer is used again.
+ * Several queues. So many have one barrier for O1, one for O2 and one for O3 between them, whatever
+ * their lanes are. A lane has two buffers: where more than two of these queues share it, O3 is also
+ * kept before a buffer is used again.
  */
 #define RING_GROUP 32
 
@@ -126,7 +127,8 @@ static void ring_group(struct bsn_sq *const *sqs, unsigned count)
 		first[i] = sqs[i]->pi;
 		if (!is_ours_alone(sqs[i]))
 			continue;
-		first[i] = bsn_sq_first_unrung(sqs[i]); /* of one that is named twice, what the first time has left */
+		first[i] = bsn_sq_first_unrung(
+			sqs[i]); /* of one that is named twice, what the first time has left */
 		if (first[i] == sqs[i]->pi)
 			continue;
 		is_any = true;

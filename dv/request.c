@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Any request, the one cold way: why it is refused, room that was used up, the ring's end, a fence that is
- * owed, and queues that have a path of their own.
+ * Any request, the one cold way: why it is refused, room that was used up, the ring's end, a fence
+ * that is owed, and queues that have a path of their own.
  */
 #include "init.h"
 #include "publish.h"
@@ -26,7 +26,8 @@ uint64_t bsn_sq_ops_of(enum bsn_transport transport, bool has_atomics)
 	return ops;
 }
 
-/* -- why a request is refused ----------------------------------------------------------------------- */
+/* -- why a request is refused ---------------------------------------------------------------------
+ */
 
 static int judge_opcode(const struct bsn_sq *sq, const struct bsn_request *r)
 {
@@ -55,8 +56,8 @@ static uint64_t total_bytes(const struct bsn_sge *sge, unsigned count)
 }
 
 /*
- * DS of the data, or why they are refused. An empty piece is left out, since 0 would mean 2^31. Of an atomic's SGE
- * the length is not used.
+ * DS of the data, or why they are refused. An empty piece is left out, since 0 would mean 2^31. Of
+ * an atomic's SGE the length is not used.
  */
 static int measure_data(const struct bsn_sq *sq, const struct bsn_request *r)
 {
@@ -81,7 +82,8 @@ static int measure_data(const struct bsn_sq *sq, const struct bsn_request *r)
 }
 
 /* The length of a request that this queue can take, or why it cannot. */
-static int measure(const struct bsn_sq *sq, const struct bsn_peer *peer, const struct bsn_request *r)
+static int measure(const struct bsn_sq *sq, const struct bsn_peer *peer,
+		   const struct bsn_request *r)
 {
 	int err = judge_opcode(sq, r);
 	int ds = err ? err : measure_data(sq, r);
@@ -95,7 +97,8 @@ static int measure(const struct bsn_sq *sq, const struct bsn_peer *peer, const s
 }
 
 /* The same of what somebody else puts. */
-static int measure_body(const struct bsn_sq *sq, const struct bsn_peer *peer, const struct bsn_request *r)
+static int measure_body(const struct bsn_sq *sq, const struct bsn_peer *peer,
+			const struct bsn_request *r)
 {
 	const unsigned ds = r->body->ds + (r->body->is_local ? 0 : prefix_ds_of(peer));
 
@@ -125,9 +128,11 @@ static int refuse_full(struct bsn_sq *sq, uint32_t what)
 	return refuse(EAGAIN, "the send queue is full: poll its CQ");
 }
 
-/* -- putting it ----------------------------------------------------------------------------------------- */
+/* -- putting it -----------------------------------------------------------------------------------
+ */
 
-/* Puts bytes of a WQE, never across the ring's end: a WQE that wraps is built elsewhere and copied. */
+/* Puts bytes of a WQE, never across the ring's end: a WQE that wraps is built elsewhere and copied.
+ */
 static uint8_t *put_bytes(uint8_t *at, const void *src, size_t n)
 {
 	BSN_ORDER_EVENT(BSN_ORDER_WQE, at, (unsigned)n);
@@ -199,7 +204,8 @@ static void put_request(uint8_t *at, const struct bsn_sq *sq, const struct bsn_p
 	bsn_sq_add_fence(sq, at, r->what);
 }
 
-/* -- posting it ------------------------------------------------------------------------------------------ */
+/* -- posting it -----------------------------------------------------------------------------------
+ */
 
 /* Copies a WQE that was put beside the ring, and that wraps, to both ends of it. */
 static void copy_wrapped(struct bsn_sq *sq, const uint8_t *wqe, size_t bytes)
@@ -210,7 +216,8 @@ static void copy_wrapped(struct bsn_sq *sq, const uint8_t *wqe, size_t bytes)
 	put_bytes(sq->ring, wqe + before, bytes - before);
 }
 
-int bsn_sq_commit(struct bsn_sq *sq, const struct bsn_peer *peer, unsigned ds, uint32_t flags, uint64_t id)
+int bsn_sq_commit(struct bsn_sq *sq, const struct bsn_peer *peer, unsigned ds, uint32_t flags,
+		  uint64_t id)
 {
 	keep_id(sq, sq->slot, peer, ds, id);
 	if (!(flags & BSN_F_SIGNALED) && --sq->quiet == 0)
@@ -276,7 +283,9 @@ int bsn_sq_post_request(struct bsn_ep *ep, const struct bsn_request *r)
 
 int bsn_ep_post_body(struct bsn_ep *ep, const struct bsn_sq_body *body, uint64_t id)
 {
-	const struct bsn_request r = { .what = body->what, .imm = body->imm, .body = body, .id = id };
+	const struct bsn_request r = {
+		.what = body->what, .imm = body->imm, .body = body, .id = id
+	};
 
 	return bsn_sq_post_request(ep, &r);
 }
@@ -293,7 +302,8 @@ int bsn_sq_refuse_opcode(struct bsn_ep *ep)
 	return err ? err : refuse(EOPNOTSUPP, "no such opcode, or unknown flags");
 }
 
-/* -- prepared requests ------------------------------------------------------------------------------------ */
+/* -- prepared requests ----------------------------------------------------------------------------
+ */
 
 int bsn_prepare(struct bsn_ep *ep, const struct bsn_wr *wr, struct bsn_prepared *p)
 {
@@ -319,7 +329,8 @@ int bsn_prepare(struct bsn_ep *ep, const struct bsn_wr *wr, struct bsn_prepared 
 					"address");
 	memset(p, 0, sizeof(*p));
 	put_data(put_remote((uint8_t *)p->body, r.what, r.remote), &r);
-	p->ctrl = (bsn_v2){ bsn_to_be64(bsn_ctrl_word(&ctrl, 0)).raw, bsn_to_be64(bsn_ctrl_word(&ctrl, 1)).raw };
+	p->ctrl = (bsn_v2){ bsn_to_be64(bsn_ctrl_word(&ctrl, 0)).raw,
+			    bsn_to_be64(bsn_ctrl_word(&ctrl, 1)).raw };
 	p->body_ds = ctrl.ds - 1;
 	p->wr = *wr;
 	p->wr.imm = r.imm;
@@ -350,4 +361,3 @@ int bsn_sq_post_anew(struct bsn_ep *ep, const struct bsn_prepared *p, uint64_t i
 	}
 	return bsn_sq_post_wr(ep, &wr);
 }
-

@@ -90,9 +90,9 @@ BSN_ALWAYS_INLINE uint8_t *put_remote(uint8_t *at, uint32_t what, const struct b
 }
 
 /* All that comes before the data. */
-BSN_ALWAYS_INLINE uint8_t *put_head(uint8_t *at, const struct bsn_sq *sq, const struct bsn_peer *peer,
-				    uint32_t what, unsigned ds, const struct bsn_remote *remote,
-				    uint32_t imm)
+BSN_ALWAYS_INLINE uint8_t *put_head(uint8_t *at, const struct bsn_sq *sq,
+				    const struct bsn_peer *peer, uint32_t what, unsigned ds,
+				    const struct bsn_remote *remote, uint32_t imm)
 {
 	return put_remote(put_control(at, sq, peer, what, ds, imm), what, remote);
 }
@@ -111,8 +111,8 @@ BSN_ALWAYS_INLINE uint8_t *put_sges(uint8_t *at, const struct bsn_sge *sge, unsi
 }
 
 /*
- * The header and @n bytes of data, at least one. Of more than a unit the last 16 bytes go first: so all
- * other stores are whole units, which the copy to the device loads as they were stored.
+ * The header and @n bytes of data, at least one. Of more than a unit the last 16 bytes go first: so
+ * all other stores are whole units, which the copy to the device loads as they were stored.
  */
 BSN_ALWAYS_INLINE uint8_t *put_inline(uint8_t *at, const uint8_t *src, uint32_t n)
 {
@@ -140,7 +140,8 @@ BSN_ALWAYS_INLINE uint8_t *put_inline(uint8_t *at, const uint8_t *src, uint32_t 
 }
 
 /* An atomic's result is 8 B, whatever the SGE says, as in libmlx5's set_data_ptr_seg_atomic(). */
-BSN_ALWAYS_INLINE uint8_t *put_atomic(uint8_t *at, const struct bsn_sge *result, const uint64_t operand[2])
+BSN_ALWAYS_INLINE uint8_t *put_atomic(uint8_t *at, const struct bsn_sge *result,
+				      const uint64_t operand[2])
 {
 	const struct bsn_atomic_cs operands = { .swap = operand[0], .compare = operand[1] };
 	const struct bsn_sge eight_bytes = { result->addr, 8, result->lkey };
@@ -151,8 +152,8 @@ BSN_ALWAYS_INLINE uint8_t *put_atomic(uint8_t *at, const struct bsn_sge *result,
 }
 
 /* Keeps the id, and the user pointer of one of many peers, where the poller will look for them. */
-BSN_ALWAYS_INLINE void keep_id(struct bsn_sq *sq, uint8_t *wqe, const struct bsn_peer *peer, unsigned ds,
-			       uint64_t id)
+BSN_ALWAYS_INLINE void keep_id(struct bsn_sq *sq, uint8_t *wqe, const struct bsn_peer *peer,
+			       unsigned ds, uint64_t id)
 {
 	if (peer) {
 		bsn_peer_ids(sq, wqe)[0] = id;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The send queue: its room, the turn to signal, appended requests that are taken back, and the end of a
- * queue that failed.
+ * The send queue: its room, the turn to signal, appended requests that are taken back, and the end
+ * of a queue that failed.
  */
 #include "init.h"
 #include "publish.h"
@@ -9,7 +9,8 @@
 #include "segments.h"
 #include "sq.h"
 
-/* -- room --------------------------------------------------------------------------------------- */
+/* -- room -----------------------------------------------------------------------------------------
+ */
 
 /*
  * Takes over the last WQE that the poller saw done. It is still as it was built, since only this
@@ -44,8 +45,9 @@ uint32_t bsn_sq_free_bb(struct bsn_sq *sq)
 }
 
 /*
- * Moves the slot from the ring's end to its start, and returns the last of @free_bb blocks from it on.
- * An index that came to 2^16, at a ring's end, or went back below 0, carried into the field above it.
+ * Moves the slot from the ring's end to its start, and returns the last of @free_bb blocks from it
+ * on. An index that came to 2^16, at a ring's end, or went back below 0, carried into the field
+ * above it.
  */
 static uint8_t *find_limit(struct bsn_sq *sq, size_t free_bb)
 {
@@ -99,8 +101,8 @@ void bsn_sq_owe_fence(struct bsn_sq *sq, enum bsn_fence fence)
 }
 
 /*
- * Two threads that post through one lane without a lock tear each other's copies in silence. A look at
- * each post would cost too much; a look whenever credits are counted does not.
+ * Two threads that post through one lane without a lock tear each other's copies in silence. A look
+ * at each post would cost too much; a look whenever credits are counted does not.
  */
 void bsn_sq_note_poster(struct bsn_sq *sq)
 {
@@ -113,25 +115,31 @@ void bsn_sq_note_poster(struct bsn_sq *sq)
 		__atomic_fetch_add(&lane->count_posters, 1, __ATOMIC_RELAXED);
 }
 
-/* -- the library's turn to signal ------------------------------------------------------------------- */
+/* -- the library's turn to signal -----------------------------------------------------------------
+ */
 
-/* The poller learns of the first hidden completion before its CQE can come, since the WQE is not rung yet. */
+/*
+ * The poller learns of the first hidden completion before its CQE can come, since the WQE is not
+ * rung yet.
+ */
 static void hide_completion(struct bsn_sq *sq, unsigned index, enum bsn_hidden how)
 {
 	__atomic_store_n(&sq->hidden[index & sq->bb_mask], (uint8_t)how, __ATOMIC_RELAXED);
 	if (BSN_LIKELY(sq->route.has_hidden & BSN_SENDS_HIDDEN))
 		return;
-	__atomic_store_n(&sq->route.has_hidden, sq->gives_results | BSN_SENDS_HIDDEN, __ATOMIC_RELAXED);
+	__atomic_store_n(&sq->route.has_hidden, sq->gives_results | BSN_SENDS_HIDDEN,
+			 __ATOMIC_RELAXED);
 	__atomic_store_n(&sq->route.far_mask, BSN_FAR_ALL, __ATOMIC_RELEASE);
 }
 
 /*
- * Signals what was built as an unsignaled request. A caller that signals often enough needs no help: the number of
- * blocks that were outstanding before it tells.
+ * Signals what was built as an unsignaled request. A caller that signals often enough needs no
+ * help: the number of blocks that were outstanding before it tells.
  */
 void bsn_sq_take_turn(struct bsn_sq *sq, uint8_t *wqe)
 {
-	const struct bsn_ctrl always = { .ce = BSN_CE_ALWAYS }, any = { .ce = BSN_CE_ALWAYS | BSN_CE_ON_FIRST_ERROR };
+	const struct bsn_ctrl always = { .ce = BSN_CE_ALWAYS },
+			      any = { .ce = BSN_CE_ALWAYS | BSN_CE_ON_FIRST_ERROR };
 	const uint16_t every = sq->signal_every;
 	struct bsn_be64 word;
 	struct bsn_ctrl ctrl;
@@ -159,12 +167,14 @@ int bsn_sq_end_turn(struct bsn_sq *sq, size_t bytes, uint32_t flags)
 	return flags & BSN_F_RING ? bsn_sq_ring(sq) : 0;
 }
 
-/* -- taking back ----------------------------------------------------------------------------------- */
+/* -- taking back ----------------------------------------------------------------------------------
+ */
 
 /* The fence of a WQE that pays @owed, and the fence that a WQE with this @fence may have paid. */
 static unsigned add_fence(unsigned owed, unsigned fence)
 {
-	if (fence == BSN_FENCE_SMALL_AND_FENCE) /* it was asked for, and may have paid this besides */
+	if (fence ==
+	    BSN_FENCE_SMALL_AND_FENCE) /* it was asked for, and may have paid this besides */
 		fence = BSN_FENCE_INITIATOR_SMALL;
 	if (owed == fence || !fence)
 		return owed;
@@ -172,8 +182,8 @@ static unsigned add_fence(unsigned owed, unsigned fence)
 }
 
 /*
- * The fence that the next request owes once those from @first on are cancelled: one of them may have
- * paid what an earlier one owes. -EBUSY: a UMR is among them.
+ * The fence that the next request owes once those from @first on are cancelled: one of them may
+ * have paid what an earlier one owes. -EBUSY: a UMR is among them.
  */
 static int fence_owed(const struct bsn_sq *sq, uint16_t first)
 {
@@ -201,8 +211,9 @@ int bsn_sq_cancel(struct bsn_sq *sq)
 	if (sq->path)
 		return sq->path->cancel(sq);
 	if (sq->can & BSN_CAN_NOT_CANCEL)
-		return refuse(EOPNOTSUPP, "the initiator has several streams, and some of the appended "
-					  "requests may be another peer's: ring");
+		return refuse(EOPNOTSUPP,
+			      "the initiator has several streams, and some of the appended "
+			      "requests may be another peer's: ring");
 	first = bsn_sq_first_unrung(sq);
 	count = (uint16_t)(sq->pi - first);
 	fence = fence_owed(sq, first);
@@ -220,7 +231,8 @@ int bsn_sq_cancel(struct bsn_sq *sq)
 	return 0;
 }
 
-/* -- the end of a failed queue ------------------------------------------------------------------- */
+/* -- the end of a failed queue --------------------------------------------------------------------
+ */
 
 bool bsn_sq_ends_quietly(struct bsn_sq *sq)
 {
@@ -234,8 +246,8 @@ bool bsn_sq_ends_quietly(struct bsn_sq *sq)
 
 /*
  * A queue may be full of requests that succeeded in silence, and then nothing but the marker would
- * ever make room. So it may take the one block that the ring and, of a flush, the CQ have beyond what
- * was counted on.
+ * ever make room. So it may take the one block that the ring and, of a flush, the CQ have beyond
+ * what was counted on.
  */
 int bsn_sq_post_marker(struct bsn_sq *sq)
 {

@@ -33,7 +33,10 @@ static inline uint16_t bsn_sq_first_unrung(const struct bsn_sq *sq)
 	return (uint16_t)record.index;
 }
 
-/* A number of the calling thread: its thread pointer, which the ABIs of both architectures have at hand. */
+/*
+ * A number of the calling thread: its thread pointer, which the ABIs of both architectures have at
+ * hand.
+ */
 BSN_ALWAYS_INLINE uintptr_t bsn_this_thread(void)
 {
 #if defined(__aarch64__)
@@ -76,9 +79,9 @@ BSN_ALWAYS_INLINE uint16_t bsn_sq_done(const struct bsn_sq *sq)
 }
 
 /*
- * bsn_sq_is_empty() of a queue that has a ring, most often in fewer steps: what was @done last is the block before the
- * index. Else the ring is not asked about what it does not have any more: before the first completion after a reset,
- * the block before the first one is of an earlier life.
+ * bsn_sq_is_empty() of a queue that has a ring, most often in fewer steps: what was @done last is
+ * the block before the index. Else the ring is not asked about what it does not have any more:
+ * before the first completion after a reset, the block before the first one is of an earlier life.
  */
 BSN_ALWAYS_INLINE bool bsn_sq_is_done(const struct bsn_sq *sq, uint16_t done)
 {
@@ -87,8 +90,9 @@ BSN_ALWAYS_INLINE bool bsn_sq_is_done(const struct bsn_sq *sq, uint16_t done)
 
 /* READs and atomics, a bit each: their answers bring data. */
 #define BSN_OPS_OF_READS                                                                           \
-	(1ull << BSN_OPCODE_RDMA_READ | 1ull << BSN_OPCODE_ATOMIC_CS | 1ull << BSN_OPCODE_ATOMIC_FA | \
-	 1ull << BSN_OPCODE_ATOMIC_MASKED_CS | 1ull << BSN_OPCODE_ATOMIC_MASKED_FA)
+	(1ull << BSN_OPCODE_RDMA_READ | 1ull << BSN_OPCODE_ATOMIC_CS |                             \
+	 1ull << BSN_OPCODE_ATOMIC_FA | 1ull << BSN_OPCODE_ATOMIC_MASKED_CS |                      \
+	 1ull << BSN_OPCODE_ATOMIC_MASKED_FA)
 
 /* Atomics without masks. */
 #define BSN_OPS_OF_ATOMICS (1ull << BSN_OPCODE_ATOMIC_CS | 1ull << BSN_OPCODE_ATOMIC_FA)
@@ -98,11 +102,11 @@ BSN_ALWAYS_INLINE bool bsn_sq_is_done(const struct bsn_sq *sq, uint16_t done)
 
 /* What a WQE consists of that is no message: UMRs, masked atomics, copies. */
 struct bsn_sq_body {
-	uint32_t what;     /* BSN_WHAT() */
+	uint32_t what; /* BSN_WHAT() */
 	uint32_t imm;
 	uint8_t opmod;
-	bool is_local;     /* no peer takes part, so none is named */
-	unsigned ds;       /* of all, the control segment included, a peer's address not */
+	bool is_local; /* no peer takes part, so none is named */
+	unsigned ds;   /* of all, the control segment included, a peer's address not */
 	uint8_t *(*put)(uint8_t *at, const void *arg); /* puts the segments; returns their end */
 	const void *arg;
 };
@@ -138,7 +142,8 @@ BSN_ALWAYS_INLINE uint32_t imm_of(const struct bsn_wr *wr)
 }
 
 /* @operand: of @wr, if it is an atomic. The opcode is below 256. */
-BSN_ALWAYS_INLINE struct bsn_request bsn_request_of(const struct bsn_wr *wr, const uint64_t operand[2])
+BSN_ALWAYS_INLINE struct bsn_request bsn_request_of(const struct bsn_wr *wr,
+						    const uint64_t operand[2])
 {
 	return (struct bsn_request){
 		.what = BSN_WHAT(wr->opcode, wr->flags, bsn_what_count(wr->sge_count)),
@@ -156,12 +161,15 @@ BSN_ALWAYS_INLINE struct bsn_request bsn_request_of(const struct bsn_wr *wr, con
  */
 int bsn_ep_post(struct bsn_ep *ep, const struct bsn_request *r);
 
-/* request.c: the one cold way: refill, wrap, owed fence, the queue's path, or a refusal with its words. */
+/*
+ * request.c: the one cold way: refill, wrap, owed fence, the queue's path, or a refusal with its
+ * words.
+ */
 int bsn_sq_post_request(struct bsn_ep *ep, const struct bsn_request *r);
 
 /*
- * Whether the queue takes such a request at all, whether or not there is room for it: 0, or why not, with
- * its text. For paths whose requests are not WQEs.
+ * Whether the queue takes such a request at all, whether or not there is room for it: 0, or why
+ * not, with its text. For paths whose requests are not WQEs.
  */
 int bsn_sq_judge(struct bsn_sq *sq, const struct bsn_request *r);
 
@@ -178,8 +186,8 @@ int bsn_sq_post_anew(struct bsn_ep *ep, const struct bsn_prepared *p, uint64_t i
 uint32_t bsn_sq_free_bb(struct bsn_sq *sq);
 
 /*
- * Brings the slot into the ring, and shows what room there is after it: none while a fence is owed, the
- * queue is closed, or has a path.
+ * Brings the slot into the ring, and shows what room there is after it: none while a fence is owed,
+ * the queue is closed, or has a path.
  */
 void bsn_sq_show_room(struct bsn_sq *sq);
 
@@ -197,8 +205,8 @@ int bsn_sq_commit(struct bsn_sq *sq, const struct bsn_peer *peer, unsigned ds, u
 		  uint64_t id);
 
 /*
- * Posts what is no message, by the queue's own endpoint; it may wrap. Returns as bsn_sq_post_sgl(), and
- * -EMSGSIZE where the queue can never have so many blocks outstanding.
+ * Posts what is no message, by the queue's own endpoint; it may wrap. Returns as bsn_sq_post_sgl(),
+ * and -EMSGSIZE where the queue can never have so many blocks outstanding.
  */
 int bsn_sq_post_body(struct bsn_sq *sq, const struct bsn_sq_body *body, uint64_t id);
 
