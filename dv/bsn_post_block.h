@@ -112,8 +112,7 @@ BSN_ALWAYS_INLINE int bsn_end_block(struct bsn_sq *sq, struct bsn_block *b, unsi
 	return bsn_publish_block(sq, b, bytes);
 }
 
-/* -- SGEs -----------------------------------------------------------------------------------------
- */
+/* -- SGEs ------------------------------------------------------------------------------------- */
 
 BSN_ALWAYS_INLINE bool bsn_are_plain(const struct bsn_sge *sge, unsigned count)
 {
@@ -161,8 +160,7 @@ BSN_ALWAYS_INLINE int bsn_post_sges(struct bsn_ep *ep, unsigned opcode, const st
 	return bsn_end_block(sq, &b, ds, id, flags);
 }
 
-/* -- inline data ----------------------------------------------------------------------------------
- */
+/* -- inline data ------------------------------------------------------------------------------ */
 
 /*
  * Word @i of the header and @length bytes, zeros after the last. The compiler knows all but the
@@ -257,8 +255,7 @@ BSN_ALWAYS_INLINE int bsn_post_any(struct bsn_ep *ep, const struct bsn_wr *wr)
 	return BSN_IS_NULL(ep) ? bsn_sq_no_endpoint() : bsn_sq_post_wr(ep, wr);
 }
 
-/* -- prepared requests ----------------------------------------------------------------------------
- */
+/* -- prepared requests ------------------------------------------------------------------------ */
 
 #define BSN_PREPARED_DS  3 /* as many units has one block after the control segment */
 #define BSN_PREPARED_SGE BSN_PREPARED_DS

@@ -53,8 +53,7 @@ BSN_ALWAYS_INLINE int end_post(const struct place *p, uint64_t id, uint32_t flag
 	return publish(sq, p->wqe, bytes);
 }
 
-/* -- all else: any request is one struct ----------------------------------------------------------
- */
+/* -- all else: any request is one struct ------------------------------------------------------ */
 
 static __attribute__((noinline, cold)) int post_sgl_cold(struct bsn_ep *ep, uint32_t what,
 							 const struct bsn_sge *sge,
@@ -95,8 +94,7 @@ static __attribute__((noinline, cold)) int post_atomic_cold(struct bsn_ep *ep, u
 	return bsn_sq_post_request(ep, &r);
 }
 
-/* -- what programs call ---------------------------------------------------------------------------
- */
+/* -- what programs call ----------------------------------------------------------------------- */
 
 /*
  * Each kind of post is compiled twice, for queues of one peer and of many: @peer is NULL, or the

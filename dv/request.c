@@ -26,8 +26,7 @@ uint64_t bsn_sq_ops_of(enum bsn_transport transport, bool has_atomics)
 	return ops;
 }
 
-/* -- why a request is refused ---------------------------------------------------------------------
- */
+/* -- why a request is refused ----------------------------------------------------------------- */
 
 static int judge_opcode(const struct bsn_sq *sq, const struct bsn_request *r)
 {
@@ -128,8 +127,7 @@ static int refuse_full(struct bsn_sq *sq, uint32_t what)
 	return refuse(EAGAIN, "the send queue is full: poll its CQ");
 }
 
-/* -- putting it -----------------------------------------------------------------------------------
- */
+/* -- putting it ------------------------------------------------------------------------------- */
 
 /* Puts bytes of a WQE, never across the ring's end: a WQE that wraps is built elsewhere and copied.
  */
@@ -204,8 +202,7 @@ static void put_request(uint8_t *at, const struct bsn_sq *sq, const struct bsn_p
 	bsn_sq_add_fence(sq, at, r->what);
 }
 
-/* -- posting it -----------------------------------------------------------------------------------
- */
+/* -- posting it ------------------------------------------------------------------------------- */
 
 /* Copies a WQE that was put beside the ring, and that wraps, to both ends of it. */
 static void copy_wrapped(struct bsn_sq *sq, const uint8_t *wqe, size_t bytes)
@@ -302,8 +299,7 @@ int bsn_sq_refuse_opcode(struct bsn_ep *ep)
 	return err ? err : refuse(EOPNOTSUPP, "no such opcode, or unknown flags");
 }
 
-/* -- prepared requests ----------------------------------------------------------------------------
- */
+/* -- prepared requests ------------------------------------------------------------------------ */
 
 int bsn_prepare(struct bsn_ep *ep, const struct bsn_wr *wr, struct bsn_prepared *p)
 {

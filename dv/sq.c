@@ -9,8 +9,7 @@
 #include "segments.h"
 #include "sq.h"
 
-/* -- room -----------------------------------------------------------------------------------------
- */
+/* -- room ------------------------------------------------------------------------------------- */
 
 /*
  * Takes over the last WQE that the poller saw done. It is still as it was built, since only this
@@ -115,8 +114,7 @@ void bsn_sq_note_poster(struct bsn_sq *sq)
 		__atomic_fetch_add(&lane->count_posters, 1, __ATOMIC_RELAXED);
 }
 
-/* -- the library's turn to signal -----------------------------------------------------------------
- */
+/* -- the library's turn to signal ------------------------------------------------------------- */
 
 /*
  * The poller learns of the first hidden completion before its CQE can come, since the WQE is not
@@ -167,8 +165,7 @@ int bsn_sq_end_turn(struct bsn_sq *sq, size_t bytes, uint32_t flags)
 	return flags & BSN_F_RING ? bsn_sq_ring(sq) : 0;
 }
 
-/* -- taking back ----------------------------------------------------------------------------------
- */
+/* -- taking back ------------------------------------------------------------------------------ */
 
 /* The fence of a WQE that pays @owed, and the fence that a WQE with this @fence may have paid. */
 static unsigned add_fence(unsigned owed, unsigned fence)
@@ -231,8 +228,7 @@ int bsn_sq_cancel(struct bsn_sq *sq)
 	return 0;
 }
 
-/* -- the end of a failed queue --------------------------------------------------------------------
- */
+/* -- the end of a failed queue ---------------------------------------------------------------- */
 
 bool bsn_sq_ends_quietly(struct bsn_sq *sq)
 {
