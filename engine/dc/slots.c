@@ -41,43 +41,35 @@ static struct slot *nobody(const struct bsn_dc_pool *pool)
 	return &pool->slots[pool->slot_count];
 }
 
-/* Whoever looks at a few in a row need not mind where it ends. */
-static void end_clock(struct bsn_dc_pool *pool)
-{
-	const uint32_t count = (uint32_t)(pool->clock_end - pool->clock);
-
-	for (uint32_t k = 0; k < LOOKS; k++)
-		pool->clock[count + k] = count ? pool->clock[k % count] : nobody(pool);
-	if (pool->hand >= pool->clock_end)
-		pool->hand = pool->clock;
-}
-
 /* The hand comes to it after all others. */
-static void put_in_clock(struct bsn_dc_pool *pool, struct slot *s)
+static void put_in_clock(struct bsn_dc_pool *pool, struct initiator *i)
 {
-	memmove(pool->hand + 1, pool->hand, (size_t)(pool->clock_end - pool->hand) * sizeof(*pool->hand));
-	*pool->hand++ = s;
-	pool->clock_end++;
-	end_clock(pool);
+	struct initiator **at = &pool->clock[pool->hand];
+
+	memmove(at + 1, at, (pool->clock_count++ - pool->hand++) * sizeof(*at));
+	*at = i;
+	if (pool->hand == pool->clock_count)
+		pool->hand = 0;
 }
 
-static void remove_from_clock(struct bsn_dc_pool *pool, const struct slot *s)
+static void remove_from_clock(struct bsn_dc_pool *pool, const struct initiator *i)
 {
-	struct slot **at = pool->clock;
+	uint32_t at = 0;
 
-	while (*at != s)
+	while (pool->clock[at] != i)
 		at++;
-	memmove(at, at + 1, (size_t)(pool->clock_end - at - 1) * sizeof(*at));
+	pool->clock_count--;
+	memmove(&pool->clock[at], &pool->clock[at + 1], (pool->clock_count - at) * sizeof(*pool->clock));
 	pool->hand -= pool->hand > at;
-	pool->clock_end--;
-	end_clock(pool);
+	if (pool->hand == pool->clock_count)
+		pool->hand = 0;
 }
 
 static void put_bound(struct bsn_dc_pool *pool, struct slot *s)
 {
 	if (!pool->policy->wants_order) {
 		if (!s->of->bound)
-			put_in_clock(pool, s->of->slots);
+			put_in_clock(pool, s->of);
 		s->of->bound |= stream_bit(s);
 		pool->bound.count++;
 		return;
@@ -92,7 +84,7 @@ static void remove_bound(struct bsn_dc_pool *pool, struct slot *s)
 	if (!pool->policy->wants_order) {
 		s->of->bound &= ~stream_bit(s);
 		if (!s->of->bound)
-			remove_from_clock(pool, s->of->slots);
+			remove_from_clock(pool, s->of);
 		pool->bound.count--;
 		return;
 	}
@@ -416,7 +408,7 @@ int slots_make(struct bsn_dc_pool *pool)
 	for (pool->qpn_mask = 1; pool->qpn_mask < 2 * pool->count; pool->qpn_mask *= 2)
 		;
 	pool->slots = bsn_hot_alloc((pool->slot_count + 1) * sizeof(*pool->slots));
-	pool->clock = calloc(pool->slot_count + LOOKS, sizeof(struct slot *));
+	pool->clock = calloc(pool->count, sizeof(*pool->clock));
 	pool->by_qpn = calloc(pool->qpn_mask, sizeof(*pool->by_qpn));
 	pool->heard = calloc(pool->count, sizeof(*pool->heard));
 	pool->given = calloc(pool->slot_count, sizeof(*pool->given));
@@ -430,8 +422,6 @@ int slots_make(struct bsn_dc_pool *pool)
 				       .before = (uint16_t)pool->slot_count,
 				       .is_out = true };
 	pool->sieve = nobody(pool);
-	pool->hand = pool->clock_end = pool->clock;
-	end_clock(pool);
 	pool->active = pool->initiators_wanted;
 	pool->epoch = EPOCH * pool->active;
 	pool->contention = 1; /* that of none yet is 0 */
