@@ -53,15 +53,16 @@ BSN_ALWAYS_INLINE uint8_t *put_copy(uint8_t *at, const void *src)
 	return at + BSN_DS_SIZE;
 }
 
-/* The address vector, or the number of the peer's SRQ. */
+/* The number of the peer's SRQ, or its address vector: a compact one, or one of three units. */
 BSN_ALWAYS_INLINE uint8_t *put_prefix(uint8_t *at, const struct bsn_peer *peer)
 {
-	const uint8_t *more = (const uint8_t *)peer->more;
+	const uint8_t *const more = (const uint8_t *)peer->more;
 
 	at = put_copy(at, &peer->head);
-	for (unsigned i = 1; i < peer->prefix_ds; i++, more += BSN_DS_SIZE)
-		at = put_copy(at, more);
-	return at;
+	if (peer->prefix_ds == 1)
+		return at;
+	at = put_copy(at, more);
+	return put_copy(at, more + BSN_DS_SIZE);
 }
 
 /* Control segment and address vector of a request of @ds units. */
