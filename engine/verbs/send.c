@@ -430,29 +430,6 @@ static struct send_queue *alloc_sq(const struct bsn_qp *qp)
 	return NULL;
 }
 
-/*
- * rxe tells it by the kernel's flag, whose bit is IBV_WC_IP_CSUM_OK in libibverbs (Linux 6.1,
- * drivers/infiniband/sw/rxe/rxe_resp.c; its provider copies). No checksum of that kind is known to it.
- */
-static unsigned flags_of_invalidation(const struct bsn_device *device)
-{
-	enum { RXE_VENDOR_ID = 0xffffff }; /* drivers/infiniband/sw/rxe/rxe_param.h */
-
-	return device->limits.vendor_id == RXE_VENDOR_ID ? IBV_WC_WITH_INV | IBV_WC_IP_CSUM_OK
-							 : IBV_WC_WITH_INV;
-}
-
-struct send_queue *verbs_no_sends(const struct bsn_device *device)
-{
-	struct send_queue *none = bsn_hot_alloc(sizeof(*none));
-
-	if (!none)
-		return NULL;
-	none->life = WR_LIFE & ~WR_RECV;
-	none->invalidated = flags_of_invalidation(device);
-	return none;
-}
-
 /* Those that libibverbs has a word for. */
 static uint64_t ops_of(const struct bsn_qp *qp)
 {
@@ -489,7 +466,6 @@ int verbs_sq_make(struct bsn_qp *qp, const struct bsn_qp_attr *attr)
 	sq->capacity = qp->limits.send_depth;
 	sq->life = verbs_next_life();
 	sq->always = attr->signal_all ? BSN_F_SIGNALED : 0;
-	sq->invalidated = flags_of_invalidation(qp->device);
 	sq->hot.qpn = qp->verbs->qp_num;
 	sq->hot.capacity_bb = sq->capacity;
 	sq->hot.max_inline = qp->limits.max_inline;

@@ -78,33 +78,25 @@ struct send_queue {
 	uint32_t always;   /* BSN_F_SIGNALED of a queue that signals all, else 0 */
 	uint64_t list_ops;    /* opcodes that it takes of a list of SGEs, a bit each */
 	uint64_t inline_ops;  /* the same of inline data */
-	unsigned invalidated; /* ibv_wc_flags: the peer's SEND invalidated a key */
 	uint32_t done __attribute__((aligned(64))); /* requests; release-stored by the poller */
 };
 
 /*
- * Receives of a QP's own queue come back in order, and are counted. Those of an SRQ come back in any order,
- * and by several pollers. So its free slots are in a ring of their own: the poster takes at @take, pollers
- * put at tail. An entry that no poller has filled yet is NULL, and so is the one after the last.
+ * Receives may come back in any order, and those of an SRQ by several pollers. So the numbers of free slots are in a
+ * ring of their own: the poster takes at @head, and pollers put at @tail + @capacity. An entry that no poller has
+ * filled yet is NO_SLOT.
  */
-struct srq_slot {
-	uint64_t id;
-	struct ibv_recv_wr wr; /* of one SGE, but while another one is posted */
-};
-
 struct recv_queue {
 	struct bsn_rq hot; /* first */
 	struct ibv_qp *qp;
 	struct ibv_srq *srq; /* or this */
-	struct srq_slot *slots, **free, **take; /* of an SRQ */
-	struct ibv_recv_wr wr, *bad; /* of an own queue, @wr.wr_id names the next receive */
+	uint64_t *ids;  /* one a slot */
+	uint32_t *free; /* of slots */
 	uint64_t life;
-	uint32_t mask;
+	uint32_t mask; /* of @free */
 	uint32_t capacity;
-	uint32_t lap;   /* of an own queue: receives before slot 0 was last posted */
-	uint32_t limit; /* a slot: there is room before it, as @tail said when it was last looked at */
-	uint32_t tail __attribute__((aligned(64))); /* the pollers' */
-	uint64_t ids[];
+	uint32_t head; /* receives that were posted */
+	uint32_t tail __attribute__((aligned(64))); /* those that came back */
 };
 
 static inline struct send_queue *send_queue_of(struct bsn_sq *sq)
@@ -131,10 +123,9 @@ static inline uint32_t verbs_sq_outstanding(const struct send_queue *sq)
 	return sq->head - __atomic_load_n(&sq->done, __ATOMIC_ACQUIRE); /* O6 */
 }
 
-/* Of an own queue. */
 static inline uint32_t verbs_rq_outstanding(const struct recv_queue *rq)
 {
-	return rq->lap + (uint32_t)rq->wr.wr_id - __atomic_load_n(&rq->tail, __ATOMIC_ACQUIRE); /* O6 */
+	return rq->head - __atomic_load_n(&rq->tail, __ATOMIC_ACQUIRE); /* O6 */
 }
 
 /* send.c; attr is that of the QP. */
@@ -146,9 +137,6 @@ int verbs_sq_ring(struct bsn_sq *sq);
 int verbs_sq_post_marker(struct send_queue *sq);
 /* Forgets what was appended and not rung: it will never complete. */
 void verbs_sq_cancel(struct send_queue *sq);
-
-/* The send side of receives that have none, those of an XRC SRQ. NULL: no memory. */
-struct send_queue *verbs_no_sends(const struct bsn_device *device);
 
 /* recv.c */
 int verbs_rq_make(struct bsn_qp *qp);
