@@ -19,9 +19,7 @@ static struct slot *slot_at(const struct bsn_dc_pool *pool, uint16_t number)
  * forgotten, but by the clock that it was more than once: then one use still counts when the hand comes
  * round again. So a miss costs the same however many slots were used.
  */
-enum { NOT_IDLE = UINT32_MAX };
-
-static struct initiator *next_in_clock(struct bsn_dc_pool *pool)
+BSN_ALWAYS_INLINE struct initiator *next_initiator(struct bsn_dc_pool *pool)
 {
 	struct initiator *i = pool->clock[pool->hand++];
 
@@ -30,8 +28,13 @@ static struct initiator *next_in_clock(struct bsn_dc_pool *pool)
 	return i;
 }
 
+BSN_ALWAYS_INLINE struct slot *next_in_clock(struct bsn_dc_pool *pool)
+{
+	return next_initiator(pool)->slots;
+}
+
 /* As SIEVE goes: from what was bound first to what was bound last, and round again. */
-static struct slot *next_in_order(struct bsn_dc_pool *pool)
+BSN_ALWAYS_INLINE struct slot *next_in_order(struct bsn_dc_pool *pool)
 {
 	struct slot *s = pool->sieve;
 
@@ -39,13 +42,14 @@ static struct slot *next_in_order(struct bsn_dc_pool *pool)
 	return s;
 }
 
-/* Where each request ends and begins again does not matter here: nothing of the slot is outstanding. */
-static uint32_t take_uses(const struct bsn_dc_pool *pool, struct slot *s)
+/* How often the slot was used since this was asked last; nothing of it is outstanding. */
+static uint16_t take_uses(const struct bsn_dc_pool *pool, struct slot *s)
 {
 	const uint16_t at = bsn_sq_done(s->sq);
 	uint16_t uses = (uint16_t)(at - s->seen_pi);
 
 	if (pool->streams > 1) {
+		read_streams(pool, s->of);
 		uses = s->uses;
 		s->uses = 0;
 	} else if (uses) {
@@ -54,34 +58,32 @@ static uint32_t take_uses(const struct bsn_dc_pool *pool, struct slot *s)
 	return uses;
 }
 
-static uint32_t look_at(const struct bsn_dc_pool *pool, struct slot *s)
+/* Places that a miss looks at, if it finds no more than one idle. */
+static uint32_t places_at_most(const struct bsn_dc_pool *pool)
 {
-	if (pool->streams > 1)
-		read_streams(pool, s->of);
-	return is_idle(pool, s) ? take_uses(pool, s) : (uint32_t)NOT_IDLE;
+	return pool->listens ? LOOKS : MOST_LOOKS;
 }
 
-/* On plain verbs a pool looks at all, which are few. */
-static uint32_t looks_at_most(const struct bsn_dc_pool *pool)
+BSN_ALWAYS_INLINE struct slot *find_least_used(struct bsn_dc_pool *pool,
+					       struct slot *(*next)(struct bsn_dc_pool *pool))
 {
-	const uint32_t all = bound_places(pool), most = pool->listens ? LOOKS : MOST_LOOKS;
-
-	return all < most || pool->rc ? all : most;
-}
-
-static struct slot *find_least_used(struct bsn_dc_pool *pool)
-{
-	const bool in_order = pool->policy->wants_order;
+	uint32_t least = UINT32_MAX, idle = 0;
 	struct slot *best = NULL;
-	uint32_t least = NOT_IDLE;
 
-	for (uint32_t left = looks_at_most(pool), looks = LOOKS; left && looks && least; left--) {
-		struct slot *s = in_order ? next_in_order(pool) : next_in_clock(pool)->slots;
-		const uint32_t uses = look_at(pool, s);
+	for (uint32_t k = places_at_most(pool); k && idle < LOOKS; k--) {
+		struct slot *s = next(pool);
+		uint32_t uses;
 
-		looks -= uses < NOT_IDLE;
-		best = uses < least ? s : best;
-		least = uses < least ? uses : least;
+		if (!is_idle(pool, s))
+			continue;
+		uses = take_uses(pool, s);
+		if (!uses)
+			return s;
+		if (uses < least) {
+			best = s;
+			least = uses;
+		}
+		idle++;
 	}
 	return best;
 }
@@ -146,8 +148,8 @@ static struct slot *find_stream(struct bsn_dc_pool *pool)
 	struct initiator *best = NULL;
 	uint64_t best_idle = 0;
 
-	for (uint32_t left = looks_at_most(pool), looks = LOOKS; left && looks; left--) {
-		struct initiator *i = next_in_clock(pool);
+	for (uint32_t k = places_at_most(pool), looks = LOOKS; k && looks; k--) {
+		struct initiator *i = next_initiator(pool);
 		const uint64_t idle = idle_streams(pool, i);
 		uint64_t unused;
 
@@ -170,15 +172,22 @@ static struct slot *find_stream(struct bsn_dc_pool *pool)
  * SIEVE leaves where it is what it finds used, so that what is new has to be used before the hand comes to
  * it. (Zhang and others, "SIEVE is simpler than LRU", NSDI 2024.)
  */
+static struct slot *find_by_hand(struct bsn_dc_pool *pool)
+{
+	if (pool->policy->wants_order)
+		return find_least_used(pool, next_in_order);
+	return pool->streams > 1 ? find_stream(pool) : find_least_used(pool, next_in_clock);
+}
+
+/* Of those that are bound. */
 static struct slot *find_idle(struct bsn_dc_pool *pool)
 {
-	const bool has_listened = pool->listens;
-	struct slot *s = has_listened ? idle_heard(pool) : NULL;
+	struct slot *s = pool->listens ? idle_heard(pool) : NULL;
 
-	if (s)
+	if (s || !pool->bound.count)
 		return s;
-	s = pool->streams > 1 && !pool->policy->wants_order ? find_stream(pool) : find_least_used(pool);
-	return s || has_listened || looks_at_most(pool) == bound_places(pool) ? s : idle_begin(pool);
+	s = find_by_hand(pool);
+	return s || pool->listens || bound_places(pool) <= MOST_LOOKS ? s : idle_begin(pool);
 }
 
 static struct slot *choose_idle(struct bsn_dc_pool *pool, const struct bsn_peer *peer)
