@@ -238,12 +238,16 @@ struct slot_list {
 
 enum { HOST_BUCKETS = 1024 };
 
+/* Finds an idle slot among the next ones that are bound; at least one is. */
+typedef struct slot *find_bound(struct bsn_dc_pool *pool);
+
 struct bsn_dc_pool {
 	struct bsn_sq unbound, failed; /* first: no rings; every post comes to the cold functions */
 	struct bsn_device *device;
 	struct bsn_cq *cq;
 	struct bsn_connect_attr connect;
 	const struct policy *policy;
+	find_bound *find; /* of its policy */
 	struct rc_pool *rc; /* on plain verbs */
 	uint32_t rc_work;   /* of it: peers that are being connected, and targets to be told */
 	struct slot *slots;
@@ -533,6 +537,7 @@ struct policy {
 
 /* NULL: there is no such. */
 const struct policy *policy_of(enum bsn_dc_policy policy);
+find_bound *find_of(const struct policy *policy, uint32_t streams);
 
 /* What a hand goes round: slots that are bound, or initiators with such where a clock has streams. */
 static inline uint32_t bound_places(const struct bsn_dc_pool *pool)

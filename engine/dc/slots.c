@@ -196,7 +196,7 @@ static uint16_t debt_of(const struct bsn_dc_pool *pool, struct slot *s)
 }
 
 /* Its peer has none then. */
-static void leave_slot(struct bsn_dc_pool *pool, struct slot *s)
+BSN_ALWAYS_INLINE void leave_slot(struct bsn_dc_pool *pool, struct slot *s)
 {
 	const uint16_t debt = pool->waiters ? debt_of(pool, s) : 0;
 	struct bsn_peer *peer = s->peer;
@@ -232,7 +232,7 @@ void forget_slot(struct slot *s)
 }
 
 /* Binds the slot to this peer, and takes it from the one that had it. */
-static void hand_over(struct bsn_dc_pool *pool, struct bsn_peer *peer, struct slot *s)
+BSN_ALWAYS_INLINE void hand_over(struct bsn_dc_pool *pool, struct bsn_peer *peer, struct slot *s)
 {
 	if (pool->policy->wants_ghosts)
 		count_miss(pool, peer);
