@@ -14,14 +14,7 @@ static struct slot *slot_at(const struct bsn_dc_pool *pool, uint16_t number)
 
 /* -- the least used of the next ones --------------------------------------------------------------- */
 
-/*
- * A miss looks at the next few slots, and takes the one that was used least. What the others were used is
- * forgotten, but by the clock that it was more than once: then one use still counts when the hand comes
- * round again. So a miss costs the same however many slots were used.
- */
-enum { NOT_IDLE = UINT32_MAX };
-
-static struct initiator *next_in_clock(struct bsn_dc_pool *pool)
+BSN_ALWAYS_INLINE struct initiator *next_initiator(struct bsn_dc_pool *pool)
 {
 	struct initiator *i = pool->clock[pool->hand++];
 
@@ -30,8 +23,8 @@ static struct initiator *next_in_clock(struct bsn_dc_pool *pool)
 	return i;
 }
 
-/* As SIEVE goes: from what was bound first to what was bound last, and round again. */
-static struct slot *next_in_order(struct bsn_dc_pool *pool)
+/* From what was bound first to what was bound last, and round again. */
+BSN_ALWAYS_INLINE struct slot *next_in_order(struct bsn_dc_pool *pool)
 {
 	struct slot *s = pool->sieve;
 
@@ -39,51 +32,71 @@ static struct slot *next_in_order(struct bsn_dc_pool *pool)
 	return s;
 }
 
-/* Where each request ends and begins again does not matter here: nothing of the slot is outstanding. */
-static uint32_t take_uses(const struct bsn_dc_pool *pool, struct slot *s)
+/* A use is a block: where requests begin and end does not matter, since nothing of the queue is outstanding. */
+BSN_ALWAYS_INLINE uint32_t take_uses(struct slot *s, uint16_t done, bool keeps_one)
 {
-	const uint16_t at = bsn_sq_done(s->sq);
-	uint16_t uses = (uint16_t)(at - s->seen_pi);
+	const uint16_t uses = (uint16_t)(done - s->seen_pi);
 
-	if (pool->streams > 1) {
-		uses = s->uses;
-		s->uses = 0;
-	} else if (uses) {
-		s->seen_pi = (uint16_t)(at - (uses > 1 && !pool->policy->wants_order));
-	}
+	if (uses)
+		s->seen_pi = (uint16_t)(done - (keeps_one && uses > 1));
 	return uses;
 }
 
-static uint32_t look_at(const struct bsn_dc_pool *pool, struct slot *s)
+static uint32_t take_uses_of_stream(struct bsn_dc_pool *pool, struct slot *s)
 {
-	if (pool->streams > 1)
-		read_streams(pool, s->of);
-	return is_idle(pool, s) ? take_uses(pool, s) : (uint32_t)NOT_IDLE;
+	uint16_t uses;
+
+	read_streams(pool, s->of);
+	uses = s->uses;
+	s->uses = 0;
+	return uses;
 }
 
-/* On plain verbs a pool looks at all, which are few. */
-static uint32_t looks_at_most(const struct bsn_dc_pool *pool)
+/*
+ * A miss looks at the next three places, and takes the idle slot that was used least; if none is idle, at a
+ * few more. What the others were used is forgotten, but by the clock that it was more than once: then one use
+ * still counts when the hand comes round again. So a miss costs the same however many slots were used.
+ */
+BSN_ALWAYS_INLINE struct slot *find_least_used(struct bsn_dc_pool *pool, bool in_order, bool has_streams)
 {
-	const uint32_t all = bound_places(pool), most = pool->listens ? LOOKS : MOST_LOOKS;
-
-	return all < most || pool->rc ? all : most;
-}
-
-static struct slot *find_least_used(struct bsn_dc_pool *pool)
-{
-	const bool in_order = pool->policy->wants_order;
+	uint32_t least = UINT32_MAX;
 	struct slot *best = NULL;
-	uint32_t least = NOT_IDLE;
 
-	for (uint32_t left = looks_at_most(pool), looks = LOOKS; left && looks && least; left--) {
-		struct slot *s = in_order ? next_in_order(pool) : next_in_clock(pool)->slots;
-		const uint32_t uses = look_at(pool, s);
+	for (uint32_t k = 0; k < LOOKS || (!best && k < MOST_LOOKS); k++) {
+		struct slot *s = in_order ? next_in_order(pool) : next_initiator(pool)->slots;
+		const uint16_t done = bsn_sq_done(s->sq);
+		uint32_t uses;
 
-		looks -= uses < NOT_IDLE;
-		best = uses < least ? s : best;
-		least = uses < least ? uses : least;
+		if (s->has_turn || !(has_streams ? stream_is_done(pool, s) : bsn_sq_is_done(s->sq, done)))
+			continue;
+		uses = has_streams ? take_uses_of_stream(pool, s) : take_uses(s, done, !in_order);
+		if (!uses)
+			return s;
+		if (uses < least) {
+			best = s;
+			least = uses;
+		}
 	}
 	return best;
+}
+
+static struct slot *find_by_clock(struct bsn_dc_pool *pool)
+{
+	return find_least_used(pool, false, false);
+}
+
+/*
+ * SIEVE leaves where it is what it finds used, so that what is new has to be used before the hand comes to
+ * it. (Zhang and others, "SIEVE is simpler than LRU", NSDI 2024.)
+ */
+static struct slot *find_in_order(struct bsn_dc_pool *pool)
+{
+	return find_least_used(pool, true, false);
+}
+
+static struct slot *find_stream_in_order(struct bsn_dc_pool *pool)
+{
+	return find_least_used(pool, true, true);
 }
 
 /* -- the same of initiators with streams ----------------------------------------------------------- */
@@ -146,8 +159,8 @@ static struct slot *find_stream(struct bsn_dc_pool *pool)
 	struct initiator *best = NULL;
 	uint64_t best_idle = 0;
 
-	for (uint32_t left = looks_at_most(pool), looks = LOOKS; left && looks; left--) {
-		struct initiator *i = next_in_clock(pool);
+	for (uint32_t k = 0; k < LOOKS || (!best && k < MOST_LOOKS); k++) {
+		struct initiator *i = next_initiator(pool);
 		const uint64_t idle = idle_streams(pool, i);
 		uint64_t unused;
 
@@ -159,26 +172,21 @@ static struct slot *find_stream(struct bsn_dc_pool *pool)
 			return take_stream(i, unused);
 		best = i;
 		best_idle = idle;
-		looks--;
 	}
 	return best ? take_stream(best, best_idle) : NULL;
 }
 
 /* -- least recently used, and SIEVE ---------------------------------------------------------------- */
 
-/*
- * SIEVE leaves where it is what it finds used, so that what is new has to be used before the hand comes to
- * it. (Zhang and others, "SIEVE is simpler than LRU", NSDI 2024.)
- */
+/* Of those that are bound. */
 static struct slot *find_idle(struct bsn_dc_pool *pool)
 {
-	const bool has_listened = pool->listens;
-	struct slot *s = has_listened ? idle_heard(pool) : NULL;
+	struct slot *s = pool->listens ? idle_heard(pool) : NULL;
 
-	if (s)
+	if (s || !pool->bound.count)
 		return s;
-	s = pool->streams > 1 && !pool->policy->wants_order ? find_stream(pool) : find_least_used(pool);
-	return s || has_listened || looks_at_most(pool) == bound_places(pool) ? s : idle_begin(pool);
+	s = pool->find(pool);
+	return s || pool->listens || bound_places(pool) <= MOST_LOOKS ? s : idle_begin(pool);
 }
 
 static struct slot *choose_idle(struct bsn_dc_pool *pool, const struct bsn_peer *peer)
@@ -332,6 +340,13 @@ static const struct policy policies[] = {
 const struct policy *policy_of(enum bsn_dc_policy policy)
 {
 	return (unsigned)policy < sizeof(policies) / sizeof(policies[0]) ? &policies[policy] : NULL;
+}
+
+find_bound *find_of(const struct policy *policy, uint32_t streams)
+{
+	if (policy->wants_order)
+		return streams > 1 ? find_stream_in_order : find_in_order;
+	return streams > 1 ? find_stream : find_by_clock;
 }
 
 const char *bsn_dc_policy_name(enum bsn_dc_policy policy)

@@ -304,6 +304,7 @@ int pool_begin(struct bsn_dc_pool *pool)
 		return fail(ENOMEM, "no memory");
 	init_nowhere(&pool->unbound, pool->initiators[0].sq);
 	init_nowhere(&pool->failed, pool->initiators[0].sq);
+	pool->find = find_of(pool->policy, pool->streams);
 	put_gates(pool);
 	pool->unbound.path = pool->failed.path = &unbound_path;
 	pool->failed.closed = ENOTCONN;

@@ -131,7 +131,6 @@ struct chunk {
  * @number: among all slots
  * @next, @before: among the slots that nobody has, or where the policy wants that from the one bound last
  *	to the first
- * @is_new: on plain verbs: the request that took it does not count as a use of it, and was not seen yet
  * @is_free: no peer has it, and it can be given to one
  * @is_out: it or its initiator failed, or is a spare: it is in none of the lists
  * @has_failed: of a stream: a request failed, of which pool->failures has more
@@ -153,7 +152,7 @@ struct slot {
 	};
 	uint16_t end_pi;
 	uint16_t number, next, before;
-	bool has_failed : 1, is_new : 1;
+	bool has_failed : 1;
 	union {
 		uint8_t is_kept;
 		struct {
@@ -239,12 +238,16 @@ struct slot_list {
 
 enum { HOST_BUCKETS = 1024 };
 
+/* Finds an idle slot among the next ones that are bound; at least one is. */
+typedef struct slot *find_bound(struct bsn_dc_pool *pool);
+
 struct bsn_dc_pool {
 	struct bsn_sq unbound, failed; /* first: no rings; every post comes to the cold functions */
 	struct bsn_device *device;
 	struct bsn_cq *cq;
 	struct bsn_connect_attr connect;
 	const struct policy *policy;
+	find_bound *find; /* of its policy */
 	struct rc_pool *rc; /* on plain verbs */
 	uint32_t rc_work;   /* of it: peers that are being connected, and targets to be told */
 	struct slot *slots;
@@ -360,9 +363,8 @@ static inline struct slot *slot_by_qpn(const struct bsn_dc_pool *pool, uint32_t 
 	return &pool->slots[pool->by_qpn[qpn & pool->qpn_mask]];
 }
 
+/* For a request that is about to be posted, which does not count as a use. */
 void bind_slot(struct bsn_dc_pool *pool, struct bsn_peer *peer, struct slot *s);
-/* The same for a request that is about to be posted, which does not count as a use. */
-void take_slot(struct bsn_dc_pool *pool, struct bsn_peer *peer, struct slot *s);
 /* Its peer, if any, has none after that. */
 void unbind_slot(struct bsn_dc_pool *pool, struct slot *s);
 void revoke_slot(struct bsn_dc_pool *pool, struct slot *s);
@@ -390,13 +392,15 @@ static inline bool holds(const struct bsn_dc_pool *pool, const struct slot *s)
 /* Nothing of its peer is outstanding. */
 BSN_ALWAYS_INLINE bool is_done(const struct bsn_dc_pool *pool, struct slot *s)
 {
-	return BSN_UNLIKELY(pool->streams > 1) ? stream_is_done(pool, s) : bsn_sq_is_empty(s->of->sq);
+	if (BSN_UNLIKELY(pool->streams > 1))
+		return stream_is_done(pool, s);
+	return bsn_sq_is_done(s->sq, bsn_sq_done(s->sq));
 }
 
 /* It can be given to a peer. */
 BSN_ALWAYS_INLINE bool is_idle(const struct bsn_dc_pool *pool, struct slot *s)
 {
-	return !s->is_out && !s->has_turn && is_done(pool, s);
+	return !(s->is_out | s->has_turn) && is_done(pool, s);
 }
 
 /* Whether a peer that was given the slot in its turn has posted. */
@@ -533,6 +537,7 @@ struct policy {
 
 /* NULL: there is no such. */
 const struct policy *policy_of(enum bsn_dc_policy policy);
+find_bound *find_of(const struct policy *policy, uint32_t streams);
 
 /* What a hand goes round: slots that are bound, or initiators with such where a clock has streams. */
 static inline uint32_t bound_places(const struct bsn_dc_pool *pool)

@@ -24,6 +24,7 @@ void rc_queue_look(struct rc_queue *q)
 {
 	q->seen_polls = *q->polls;
 	q->hot.retired = (uint16_t)(q->hot.pi - outstanding(q));
+	q->hot.route.done = (uint16_t)(q->hot.retired - 1); /* each request is a block */
 }
 
 /* -- what the ring says ------------------------------------------------------------------------- */

@@ -185,31 +185,32 @@ static uint32_t bits_of_stream(uint32_t stream)
 }
 
 /* Debts are kept in parts of a turn; what is beyond so many is forgiven. */
-static uint16_t debt_of(const struct bsn_dc_pool *pool, const struct slot *s)
+static uint16_t debt_of(const struct bsn_dc_pool *pool, struct slot *s)
 {
 	const int64_t part = (int64_t)(pool->turn_bytes / DEBT_PARTS);
-	const int64_t debt = -s->credit / part;
+	int64_t debt;
 
+	charge_slot(pool, s);
+	debt = s->credit < 0 ? -s->credit / part : 0;
 	return (uint16_t)(debt < UINT16_MAX ? debt : UINT16_MAX);
 }
 
-static void leave_slot(struct bsn_dc_pool *pool, struct slot *s)
+/* Its peer has none then. */
+BSN_ALWAYS_INLINE void leave_slot(struct bsn_dc_pool *pool, struct slot *s)
 {
+	const uint16_t debt = pool->waiters ? debt_of(pool, s) : 0;
 	struct bsn_peer *peer = s->peer;
 
-	if (pool->waiters)
-		charge_slot(pool, s);
-	if (pool->waiters && s->credit < 0)
-		set_note(peer, PEER_OWES, debt_of(pool, s));
+	if (debt)
+		set_note(peer, PEER_OWES, debt);
 	else
 		set_note(peer, PEER_HAS_STAMP, stamp_of_now(pool));
-	if (s->is_revoked)
-		pool->revoked--;
-	else
-		peer->ep.sq = &pool->unbound;
-	if (s->has_turn)
-		pool->turns--;
-	s->is_revoked = s->has_turn = false;
+	if (s->is_kept) {
+		pool->revoked -= s->is_revoked;
+		pool->turns -= s->has_turn;
+		s->is_revoked = s->has_turn = false;
+	}
+	peer->ep.sq = &pool->unbound;
 	s->last = peer;
 	s->peer = NULL;
 }
@@ -231,7 +232,7 @@ void forget_slot(struct slot *s)
 }
 
 /* Binds the slot to this peer, and takes it from the one that had it. */
-static void hand_over(struct bsn_dc_pool *pool, struct bsn_peer *peer, struct slot *s)
+BSN_ALWAYS_INLINE void hand_over(struct bsn_dc_pool *pool, struct bsn_peer *peer, struct slot *s)
 {
 	if (pool->policy->wants_ghosts)
 		count_miss(pool, peer);
@@ -249,22 +250,23 @@ static void hand_over(struct bsn_dc_pool *pool, struct bsn_peer *peer, struct sl
 	set_note(peer, PEER_HAS_SLOT, s->number);
 }
 
-/* From now on its uses are counted. @posts: the next request is none. */
-static void begin_uses(const struct bsn_dc_pool *pool, struct slot *s, bool posts)
+/* From now on its uses are counted; the next request is none. */
+static void begin_uses(const struct bsn_dc_pool *pool, struct slot *s)
 {
-	if (pool->streams > 1 && pool->policy->wants_order)
-		read_streams(pool, s->of);
-	s->of->used &= ~stream_bit(s);
-	if (posts)
-		s->of->seen_pi = s->sq->pi;
-	if (pool->streams > 1)
-		s->uses = (uint16_t)(0 - posts);
-	else
-		s->seen_pi = (uint16_t)(s->sq->pi - (!posts && !pool->rc));
-	s->is_new = true;
+	struct initiator *i = s->of;
+
+	if (pool->streams == 1) {
+		s->seen_pi = s->sq->pi;
+		return;
+	}
+	if (pool->policy->wants_order)
+		read_streams(pool, i);
+	s->uses = UINT16_MAX;
+	i->used &= ~stream_bit(s);
+	i->seen_pi = i->sq->pi;
 }
 
-static void bind(struct bsn_dc_pool *pool, struct bsn_peer *peer, struct slot *s, bool posts)
+void bind_slot(struct bsn_dc_pool *pool, struct bsn_peer *peer, struct slot *s)
 {
 	if (s->peer == peer) { /* it lost the right to post, else it would not have asked */
 		s->is_revoked = false;
@@ -273,19 +275,9 @@ static void bind(struct bsn_dc_pool *pool, struct bsn_peer *peer, struct slot *s
 		hand_over(pool, peer, s);
 	}
 	s->contention = 0;
-	begin_uses(pool, s, posts);
+	begin_uses(pool, s);
 	peer->ctrl_bits = s->ctrl_bits;
 	peer->ep.sq = s->sq;
-}
-
-void bind_slot(struct bsn_dc_pool *pool, struct bsn_peer *peer, struct slot *s)
-{
-	bind(pool, peer, s, false);
-}
-
-void take_slot(struct bsn_dc_pool *pool, struct bsn_peer *peer, struct slot *s)
-{
-	bind(pool, peer, s, true);
 }
 
 /* One that stands in line comes to its turn, as its next requests would. */

@@ -67,7 +67,7 @@ static int post_unbound(struct bsn_ep *ep, const struct bsn_request *r)
 
 	if (!s)
 		return wait_for_turn(pool, peer);
-	take_slot(pool, peer, s);
+	bind_slot(pool, peer, s);
 	return bsn_ep_post(ep, r);
 }
 
