@@ -160,6 +160,30 @@ int bsn_sq_post_atomic(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *s
 	return end_post(&p, id, what);
 }
 
+/* The request once more, with the data that were copied when it was prepared. */
+static __attribute__((noinline, cold)) int
+post_anew(struct bsn_ep *ep, const struct bsn_prepared *p, uint64_t id, unsigned flags)
+{
+	const uint8_t *const data =
+		(const uint8_t *)p->body + (has_remote(p->wr.opcode) ? BSN_RADDR_SIZE : 0);
+	struct bsn_inline_hdr hdr;
+	struct bsn_wr wr = p->wr;
+	struct bsn_sge copied;
+
+	wr.id = id;
+	wr.sge = p->sge;
+	wr.flags = flags & ~(unsigned)BSN_F_INLINE;
+	if (p->wr.flags & BSN_F_INLINE) {
+		bsn_inline_hdr_decode(&hdr, data);
+		copied = (struct bsn_sge){ (uintptr_t)data + BSN_INLINE_HDR_SIZE, hdr.byte_count,
+					   0 };
+		wr.flags |= BSN_F_INLINE;
+		wr.sge = &copied;
+		wr.sge_count = 1;
+	}
+	return bsn_sq_post_wr(ep, &wr);
+}
+
 int bsn_sq_post_prepared(struct bsn_ep *ep, const struct bsn_prepared *prepared, uint64_t id,
 			 unsigned flags)
 {
@@ -168,10 +192,10 @@ int bsn_sq_post_prepared(struct bsn_ep *ep, const struct bsn_prepared *prepared,
 	uint8_t *at;
 
 	if (BSN_UNLIKELY(flags & ~BSN_F_ALL))
-		return bsn_sq_post_anew(ep, prepared, id, flags);
+		return post_anew(ep, prepared, id, flags);
 	p = place_of(ep, peer_of(ep), what, prepared->body_ds - has_remote(what));
 	if (!takes(&p, what, UINT64_MAX, BSN_F_PLAIN))
-		return bsn_sq_post_anew(ep, prepared, id, flags);
+		return post_anew(ep, prepared, id, flags);
 	at = put_control(p.wqe, p.sq, p.peer, what, p.ds, prepared->wr.imm);
 	for (unsigned i = 0; i < prepared->body_ds; i++)
 		at = put_copy(at, &prepared->body[i]);

@@ -166,14 +166,6 @@ static uint8_t *put_data(uint8_t *at, const struct bsn_request *r)
 	return at;
 }
 
-static void or_word(uint8_t *at, uint64_t bits)
-{
-	struct bsn_be64 word = word_at(at);
-
-	word.raw |= bsn_to_be64(bits).raw;
-	bsn_store_wqe(at, word);
-}
-
 static void put_body(uint8_t *at, const struct bsn_sq *sq, const struct bsn_peer *peer,
 		     const struct bsn_request *r, unsigned ds)
 {
@@ -182,14 +174,6 @@ static void put_body(uint8_t *at, const struct bsn_sq *sq, const struct bsn_peer
 
 	or_word(at, bsn_ctrl_word(&opmod, 0));
 	r->body->put(r->body->is_local ? at + BSN_CTRL_SIZE : body, r->body->arg);
-}
-
-void bsn_sq_add_fence(const struct bsn_sq *sq, uint8_t *wqe, uint32_t flags)
-{
-	const struct bsn_ctrl owed = { .fence = sq->next_fence };
-
-	if (sq->next_fence && !(flags & BSN_F_FENCE)) /* a request's own is as good */
-		or_word(wqe + 8, bsn_ctrl_word(&owed, 1));
 }
 
 static void put_request(uint8_t *at, const struct bsn_sq *sq, const struct bsn_peer *peer,
@@ -211,20 +195,6 @@ static void copy_wrapped(struct bsn_sq *sq, const uint8_t *wqe, size_t bytes)
 
 	put_bytes(sq->slot, wqe, before);
 	put_bytes(sq->ring, wqe + before, bytes - before);
-}
-
-int bsn_sq_commit(struct bsn_sq *sq, const struct bsn_peer *peer, unsigned ds, uint32_t flags,
-		  uint64_t id)
-{
-	keep_id(sq, sq->slot, peer, ds, id);
-	if (!(flags & BSN_F_SIGNALED) && --sq->quiet == 0)
-		bsn_sq_take_turn(sq, sq->slot);
-	bsn_sq_append(sq, sq->slot);
-	bsn_sq_advance(sq, bsn_bytes_of_ds(ds));
-	sq->slot = (uint8_t *)(uintptr_t)bsn_sq_slot_of(sq, sq->pi); /* it may wrap */
-	sq->next_fence = BSN_FENCE_NONE;
-	bsn_sq_show_room(sq);
-	return flags & BSN_F_RING ? bsn_sq_ring(sq) : 0;
 }
 
 static int post_to_ring(struct bsn_sq *sq, const struct bsn_peer *peer, const struct bsn_request *r)
@@ -334,26 +304,4 @@ int bsn_prepare(struct bsn_ep *ep, const struct bsn_wr *wr, struct bsn_prepared 
 	if (wr->sge_count)
 		memcpy(p->sge, wr->sge, wr->sge_count * sizeof(*wr->sge));
 	return 0;
-}
-
-/* The request again, with its copied inline data. */
-int bsn_sq_post_anew(struct bsn_ep *ep, const struct bsn_prepared *p, uint64_t id, unsigned flags)
-{
-	struct bsn_wr wr = p->wr;
-	const struct bsn_sge copied = {
-		.addr = (uintptr_t)p->body +
-			(is_one_of(bsn_wqe_sets.with_raddr, p->wr.opcode) ? BSN_RADDR_SIZE : 0) +
-			BSN_INLINE_HDR_SIZE,
-		.length = (uint32_t)total_bytes(p->sge, p->wr.sge_count),
-	};
-
-	wr.id = id;
-	wr.sge = p->sge;
-	wr.flags = flags & ~(unsigned)BSN_F_INLINE;
-	if (p->wr.flags & BSN_F_INLINE) {
-		wr.flags |= BSN_F_INLINE;
-		wr.sge = &copied;
-		wr.sge_count = 1;
-	}
-	return bsn_sq_post_wr(ep, &wr);
 }

@@ -7,7 +7,7 @@
 #define DV_SEGMENTS_H
 
 #include "bsn_ops.h"
-#include "bsn_post_block.h"
+#include "publish.h"
 
 BSN_ALWAYS_INLINE unsigned opcode_of(uint32_t what)
 {
@@ -51,6 +51,15 @@ BSN_ALWAYS_INLINE uint8_t *put_copy(uint8_t *at, const void *src)
 {
 	bsn_store_wqe_v2(at, bsn_v2_load(src));
 	return at + BSN_DS_SIZE;
+}
+
+/* Adds bits to a word that was put. */
+static inline void or_word(uint8_t *at, uint64_t bits)
+{
+	struct bsn_be64 word = word_at(at);
+
+	word.raw |= bsn_to_be64(bits).raw;
+	bsn_store_wqe(at, word);
 }
 
 /* The number of the peer's SRQ, or its address vector: a compact one, or one of three units. */

@@ -165,6 +165,30 @@ int bsn_sq_end_turn(struct bsn_sq *sq, size_t bytes, uint32_t flags)
 	return flags & BSN_F_RING ? bsn_sq_ring(sq) : 0;
 }
 
+/* -- a WQE is in the ring --------------------------------------------------------------------- */
+
+void bsn_sq_add_fence(const struct bsn_sq *sq, uint8_t *wqe, uint32_t flags)
+{
+	const struct bsn_ctrl owed = { .fence = sq->next_fence };
+
+	if (sq->next_fence && !(flags & BSN_F_FENCE)) /* a request's own is as good */
+		or_word(wqe + 8, bsn_ctrl_word(&owed, 1));
+}
+
+int bsn_sq_commit(struct bsn_sq *sq, const struct bsn_peer *peer, unsigned ds, uint32_t flags,
+		  uint64_t id)
+{
+	keep_id(sq, sq->slot, peer, ds, id);
+	if (!(flags & BSN_F_SIGNALED) && --sq->quiet == 0)
+		bsn_sq_take_turn(sq, sq->slot);
+	bsn_sq_append(sq, sq->slot);
+	bsn_sq_advance(sq, bsn_bytes_of_ds(ds));
+	sq->slot = (uint8_t *)(uintptr_t)bsn_sq_slot_of(sq, sq->pi); /* it may wrap */
+	sq->next_fence = BSN_FENCE_NONE;
+	bsn_sq_show_room(sq);
+	return flags & BSN_F_RING ? bsn_sq_ring(sq) : 0;
+}
+
 /* -- taking back ------------------------------------------------------------------------------ */
 
 /* The fence of a WQE that pays @owed, and the fence that a WQE with this @fence may have paid. */

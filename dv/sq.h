@@ -176,9 +176,6 @@ int bsn_sq_judge(struct bsn_sq *sq, const struct bsn_request *r);
 /* A request whose opcode no byte can hold. */
 int bsn_sq_refuse_opcode(struct bsn_ep *ep);
 
-/* A prepared request once more, as the request that it was prepared from. */
-int bsn_sq_post_anew(struct bsn_ep *ep, const struct bsn_prepared *p, uint64_t id, unsigned flags);
-
 /* No request that was appended can be taken back: some are other peers'. The bit is in @can. */
 #define BSN_CAN_NOT_CANCEL (1 << 6)
 
