@@ -10,7 +10,7 @@
 enum { POLL_BATCH = 16 };
 
 /* @c has its id and user. */
-static __attribute__((noinline)) bool take_failure(struct bsn_route *route, const struct ibv_wc *wc, uint8_t opcode,
+static bool take_failure(struct bsn_route *route, const struct ibv_wc *wc, uint8_t opcode,
 			 struct bsn_completion *c)
 {
 	*c = (struct bsn_completion){ .id = c->id,
@@ -25,15 +25,16 @@ static __attribute__((noinline)) bool take_failure(struct bsn_route *route, cons
 	return true;
 }
 
-static void put_success(struct bsn_completion *c, const struct ibv_wc *wc, uint8_t opcode, uint32_t bytes)
+static void put_success(struct bsn_completion *c, const struct ibv_wc *wc, uint8_t opcode,
+			uint32_t bytes)
 {
 	bsn_cq_put_success(c, bytes, 0);
 	c->who = wc->qp_num | (uint32_t)opcode << 24;
 }
 
-/* -- sends --------------------------------------------------------------------------------------- */
+/* -- sends ----------------------------------------------------------------------------------- */
 
-/* Only these bring bytes. Of the other opcodes, whose numbers are lower, ibv_wc.byte_len is undefined. */
+/* ibv_wc.byte_len is undefined for requests that bring no bytes. All others have lower opcodes. */
 static uint32_t bytes_read(uint8_t opcode, const struct ibv_wc *wc)
 {
 	if (BSN_LIKELY(opcode < BSN_OPCODE_RDMA_READ))
@@ -42,7 +43,8 @@ static uint32_t bytes_read(uint8_t opcode, const struct ibv_wc *wc)
 }
 
 /* A send request and all before it are done. Returns whether the user is told. */
-BSN_ALWAYS_INLINE bool take_send(struct bsn_route *route, const struct ibv_wc *wc, struct bsn_completion *c)
+BSN_ALWAYS_INLINE bool take_send(struct bsn_route *route, const struct ibv_wc *wc,
+				 struct bsn_completion *c)
 {
 	struct send_queue *sq = send_queue_of(route->sq);
 	const uint32_t number = (uint32_t)wc->wr_id;
@@ -58,7 +60,7 @@ BSN_ALWAYS_INLINE bool take_send(struct bsn_route *route, const struct ibv_wc *w
 	return kept.what & BSN_F_SIGNALED;
 }
 
-/* -- receives ------------------------------------------------------------------------------------ */
+/* -- receives -------------------------------------------------------------------------------- */
 
 /* Gives the slot back. Several CQs may do so with an SRQ's at the same time. */
 static uint64_t retire(struct recv_queue *rq, uint32_t slot)
@@ -72,14 +74,15 @@ static uint64_t retire(struct recv_queue *rq, uint32_t slot)
 		tail = rq->tail;
 		__atomic_store_n(&rq->tail, tail + 1, __ATOMIC_RELAXED);
 	}
-	__atomic_store_n(&rq->free[(tail + rq->capacity) & rq->mask], slot, __ATOMIC_RELEASE); /* O6 */
+	__atomic_store_n(&rq->free[(tail + rq->capacity) & rq->mask], slot,
+			 __ATOMIC_RELEASE); /* O6 */
 	return id;
 }
 
 /*
- * How a completion says that the peer's SEND invalidated a key. rxe says it by the kernel's flag, whose bit is
- * IBV_WC_IP_CSUM_OK in libibverbs (Linux 6.1, drivers/infiniband/sw/rxe/rxe_resp.c; its provider copies). No checksum
- * of that kind is known to it.
+ * Flags that say that the peer's SEND invalidated a key. rxe sets the kernel's flag, whose bit is
+ * IBV_WC_IP_CSUM_OK in libibverbs (Linux 6.1, drivers/infiniband/sw/rxe/rxe_resp.c; its provider
+ * copies), and no checksum of that kind is known to it.
  */
 static unsigned invalidated(const struct bsn_device *device)
 {
@@ -90,7 +93,8 @@ static unsigned invalidated(const struct bsn_device *device)
 }
 
 /* Takes what came beside the data; a WRITE that is received has an immediate. */
-static void take_beside(const struct bsn_device *device, const struct ibv_wc *wc, struct bsn_completion *c)
+static void take_beside(const struct bsn_device *device, const struct ibv_wc *wc,
+			struct bsn_completion *c)
 {
 	if (wc->wc_flags & IBV_WC_WITH_IMM) {
 		c->flags = BSN_C_IMM;
@@ -113,7 +117,7 @@ static void take_ud(const struct ibv_wc *wc, struct bsn_completion *c)
 		c->flags |= BSN_C_GRH;
 }
 
-static __attribute__((noinline)) bool take_recv(const struct cq_object *cq, struct bsn_route *route, const struct ibv_wc *wc,
+static bool take_recv(const struct cq_object *cq, struct bsn_route *route, const struct ibv_wc *wc,
 		      struct bsn_completion *c)
 {
 	c->id = retire(recv_queue_of(route->rq), (uint32_t)wc->wr_id);
@@ -128,9 +132,9 @@ static __attribute__((noinline)) bool take_recv(const struct cq_object *cq, stru
 	return true;
 }
 
-/* -- polling ------------------------------------------------------------------------------------- */
+/* -- polling --------------------------------------------------------------------------------- */
 
-static __attribute__((noinline)) struct bsn_route *find_route(const struct bsn_cq *cq, uint32_t qpn)
+static struct bsn_route *find_route(const struct bsn_cq *cq, uint32_t qpn)
 {
 	struct bsn_route *route = bsn_cq_find(cq, qpn);
 
@@ -143,18 +147,23 @@ BSN_ALWAYS_INLINE struct bsn_route *route_of(const struct cq_object *cq, const s
 	const uint8_t shift = __atomic_load_n(&cq->hot.hash_shift, __ATOMIC_ACQUIRE);
 	struct bsn_route *route;
 
-	return bsn_cq_route(&cq->hot, shift, bsn_cq_key(wc->qp_num), &route) ? route
-									     : find_route(&cq->hot, wc->qp_num);
+	return bsn_cq_route(&cq->hot, shift, bsn_cq_key(wc->qp_num), &route)
+		       ? route
+		       : find_route(&cq->hot, wc->qp_num);
 }
 
-/* Whether that is a completion of the user's. Those of a queue that is gone, or of its earlier life, are dropped. */
+/*
+ * Whether the user is told of the completion. It is dropped if its queue is gone, or was reset
+ * after the request was posted.
+ */
 BSN_ALWAYS_INLINE bool reap(struct cq_object *cq, struct bsn_route *route, const struct ibv_wc *wc,
 			    struct bsn_completion *c)
 {
 	if (BSN_LIKELY(route) && wc->wr_id & WR_RECV) {
 		if (BSN_LIKELY(is_of_life(wc->wr_id, recv_queue_of(route->rq)->life)))
 			return take_recv(cq, route, wc, c);
-	} else if (BSN_LIKELY(route && route->sq && is_of_life(wc->wr_id, send_queue_of(route->sq)->life))) {
+	} else if (BSN_LIKELY(route && route->sq &&
+			      is_of_life(wc->wr_id, send_queue_of(route->sq)->life))) {
 		return take_send(route, wc, c);
 	}
 	cq->hot.count_dropped++;
@@ -162,8 +171,8 @@ BSN_ALWAYS_INLINE bool reap(struct cq_object *cq, struct bsn_route *route, const
 }
 
 /*
- * The stash: completions that were taken out of the CQ early. When a QP goes, the provider throws its
- * completions away, and nothing would tell what it took from an SRQ.
+ * The stash: completions that were taken out of the CQ early. When a QP goes, the provider drops
+ * its completions, and nothing would tell which receives it took from an SRQ.
  */
 struct stash {
 	uint32_t first, count, room;
@@ -177,7 +186,7 @@ static bool has_stash(const struct cq_object *cq)
 	return BSN_UNLIKELY(stash) && stash->count;
 }
 
-static __attribute__((noinline)) int take_stashed(struct cq_object *cq, int n, struct ibv_wc *wc)
+static int take_stashed(struct cq_object *cq, int n, struct ibv_wc *wc)
 {
 	struct stash *stash = cq->path_state;
 	int got = 0, more;
@@ -241,7 +250,7 @@ static int poll(struct bsn_cq *hot, struct bsn_completion *c, int n)
 	return n == 1 ? poll_one(hot, c) : poll_many(hot, c, n);
 }
 
-/* -- with timestamps ----------------------------------------------------------------------------- */
+/* -- with timestamps ------------------------------------------------------------------------- */
 
 static struct ibv_cq_ex *extended_of(const struct cq_object *cq)
 {
@@ -255,7 +264,8 @@ static uint64_t stamp_of(const struct cq_object *cq)
 	case BSN_TIMESTAMPS_RAW:
 		return ibv_wc_read_completion_ts(extended_of(cq));
 	case BSN_TIMESTAMPS_REAL_TIME:
-		return provider_ns_of_real_time(ibv_wc_read_completion_wallclock_ns(extended_of(cq)));
+		return provider_ns_of_real_time(
+			ibv_wc_read_completion_wallclock_ns(extended_of(cq)));
 	default:
 		return ibv_wc_read_completion_wallclock_ns(extended_of(cq));
 	}
@@ -276,7 +286,7 @@ static void read_success(struct ibv_cq_ex *cq, struct ibv_wc *wc)
 	wc->dlid_path_bits = ibv_wc_read_dlid_path_bits(cq);
 }
 
-/* As ibv_poll_cq() of one. A failed request has no stamp, nor has what was in the stash, since ibv_poll_cq() brings none. */
+/* A failed request has no stamp; nor has what is in the stash, since ibv_poll_cq() brings none. */
 static int take_stamped(struct cq_object *cq, struct ibv_wc *wc, uint64_t *stamp)
 {
 	struct ibv_cq_ex *ex = extended_of(cq);
@@ -289,7 +299,9 @@ static int take_stamped(struct cq_object *cq, struct ibv_wc *wc, uint64_t *stamp
 	err = ibv_start_poll(ex, &attr);
 	if (err)
 		return err == ENOENT ? 0 : -1;
-	*wc = (struct ibv_wc){ .wr_id = ex->wr_id, .status = ex->status, .qp_num = ibv_wc_read_qp_num(ex) };
+	*wc = (struct ibv_wc){ .wr_id = ex->wr_id,
+			       .status = ex->status,
+			       .qp_num = ibv_wc_read_qp_num(ex) };
 	if (wc->status) {
 		wc->vendor_err = ibv_wc_read_vendor_err(ex);
 	} else {
@@ -317,14 +329,14 @@ static int poll_stamped(struct bsn_cq *hot, struct bsn_completion *c, int n)
 	return end_poll(hot, got, count);
 }
 
-/* -- shim: until struct bsn_cq_path has one poll -- */
+/* -- shim: until struct bsn_cq_path has one poll --------------------------------------------- */
 static int poll_one_stamped(struct bsn_cq *hot, struct bsn_completion *c)
 {
 	return poll_stamped(hot, c, 1);
 }
-/* -- end of the shim -- */
+/* -- end of the shim ------------------------------------------------------------------------- */
 
-/* -- what outlives a QP -------------------------------------------------------------------------- */
+/* -- what outlives a QP ---------------------------------------------------------------------- */
 
 /* With room for a whole CQ more. NULL: no memory, and the stash is as it was. */
 static struct stash *grow_stash(struct cq_object *cq)
@@ -345,8 +357,8 @@ static struct stash *grow_stash(struct cq_object *cq)
 }
 
 /*
- * Takes all completions out of the CQ, after what was in the stash. A QP that goes is in error before, so that it
- * takes no more from its SRQ; if its state does not allow that, or the device is gone, that changes nothing.
+ * Moves all completions from the CQ into the stash. A QP that goes is set to error first, so that
+ * it takes no more from its SRQ; where its state does not allow that, it takes nothing either.
  * NULL: no memory, and nothing was done.
  */
 static struct stash *stash_all(struct cq_object *cq, struct ibv_qp *leaving)
@@ -358,7 +370,8 @@ static struct stash *stash_all(struct cq_object *cq, struct ibv_qp *leaving)
 		return NULL;
 	if (leaving)
 		ibv_modify_qp(leaving, &error, IBV_QP_STATE);
-	while (stash->count < stash->room && ibv_poll_cq(cq->verbs, 1, &stash->wc[stash->count]) > 0)
+	while (stash->count < stash->room &&
+	       ibv_poll_cq(cq->verbs, 1, &stash->wc[stash->count]) > 0)
 		stash->count++;
 	return stash;
 }
@@ -428,9 +441,12 @@ int verbs_srq_leave(struct srq_object *srq)
 	return stash ? 0 : fail(ENOMEM, "no memory");
 }
 
-/* -- life ---------------------------------------------------------------------------------------- */
+/* -- life ------------------------------------------------------------------------------------ */
 
-/* Of both, libmlx5 makes the free-running clock's ticks nanoseconds; of the second alone, it may have another. */
+/*
+ * With both flags libmlx5 converts ticks of the free-running clock to nanoseconds. With the second
+ * alone it may read another clock.
+ */
 static uint64_t flags_of(enum bsn_timestamps timestamps)
 {
 	static const uint64_t flags[] = {
@@ -444,8 +460,8 @@ static uint64_t flags_of(enum bsn_timestamps timestamps)
 }
 
 /*
- * With timestamps, or by libmlx5 without the lock: one thread polls the CQ and makes and destroys its QPs. NULL: the
- * provider has none.
+ * A CQ with timestamps, or of libmlx5 without its lock: one thread polls it, and makes and destroys
+ * its QPs. NULL: the provider has no such CQ.
  */
 static struct ibv_cq *create_extended(struct cq_object *cq, struct ibv_comp_channel *channel)
 {
@@ -497,7 +513,8 @@ int verbs_cq_request(struct cq_object *cq, bool solicited_only)
 int verbs_cq_make(struct cq_object *cq)
 {
 	static const struct bsn_cq_path path = { .poll = poll, .poll_one = poll_one };
-	static const struct bsn_cq_path stamped_path = { .poll = poll_stamped, .poll_one = poll_one_stamped };
+	static const struct bsn_cq_path stamped_path = { .poll = poll_stamped,
+							 .poll_one = poll_one_stamped };
 
 	bsn_cq_init_path(&cq->hot, cq->timestamps ? &stamped_path : &path);
 	return 0;

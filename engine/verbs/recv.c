@@ -9,7 +9,7 @@
 
 enum { NO_SLOT = UINT32_MAX };
 
-/* -- posting ------------------------------------------------------------------------------------- */
+/* -- posting --------------------------------------------------------------------------------- */
 
 static int refuse_full(struct bsn_rq *hot)
 {
@@ -47,7 +47,8 @@ static int post_full(struct recv_queue *rq, const struct bsn_sge *sge, unsigned 
 	return provider_refused(err);
 }
 
-static int post_without_empty(struct recv_queue *rq, const struct bsn_sge *sge, unsigned count, uint64_t id)
+static int post_without_empty(struct recv_queue *rq, const struct bsn_sge *sge, unsigned count,
+			      uint64_t id)
 {
 	struct bsn_sge full[UINT8_MAX];
 	unsigned used = 0;
@@ -59,8 +60,8 @@ static int post_without_empty(struct recv_queue *rq, const struct bsn_sge *sge, 
 }
 
 /*
- * As on the direct path, empty pieces are left out. libmlx5 passes those of an SRQ on (rdma-core 44,
- * providers/mlx5/srq.c), and to the device a byte count of 0 is 2^31.
+ * As on the direct path, empty pieces are left out: libmlx5 passes those of an SRQ on (rdma-core
+ * 44, providers/mlx5/srq.c), and the device takes a byte count of 0 for 2^31.
  */
 static int post(struct bsn_rq *hot, const struct bsn_sge *sge, unsigned count, uint64_t id)
 {
@@ -70,7 +71,7 @@ static int post(struct bsn_rq *hot, const struct bsn_sge *sge, unsigned count, u
 	return post_full(recv_queue_of(hot), sge, count, id);
 }
 
-/* -- shim: until struct bsn_rq_path is {post, post_many} -- */
+/* -- shim: until struct bsn_rq_path is {post, post_many} ------------------------------------- */
 static int post1(struct bsn_rq *hot, const struct bsn_sge *sge, uint64_t id)
 {
 	return post(hot, sge, 1, id);
@@ -81,7 +82,8 @@ static int post_plain(struct bsn_rq *hot, const struct bsn_sge *sge, unsigned co
 	return count > hot->max_sge ? bsn_rq_refuse_long() : post(hot, sge, count, id);
 }
 
-static int post_none(struct bsn_rq *hot, const struct bsn_sge *sge, const uint64_t *ids, unsigned count)
+static int post_none(struct bsn_rq *hot, const struct bsn_sge *sge, const uint64_t *ids,
+		     unsigned count)
 {
 	(void)hot;
 	(void)sge;
@@ -90,11 +92,14 @@ static int post_none(struct bsn_rq *hot, const struct bsn_sge *sge, const uint64
 	return 0;
 }
 
-static const struct bsn_rq_path path = { .post1 = post1, .post_plain = post_plain, .post = post,
-					 .post_some = post_none, .post_many = bsn_rq_post_all };
-/* -- end of the shim -- */
+static const struct bsn_rq_path path = { .post1 = post1,
+					 .post_plain = post_plain,
+					 .post = post,
+					 .post_some = post_none,
+					 .post_many = bsn_rq_post_all };
+/* -- end of the shim ------------------------------------------------------------------------- */
 
-/* -- life ---------------------------------------------------------------------------------------- */
+/* -- life ------------------------------------------------------------------------------------ */
 
 void verbs_rq_clear(struct recv_queue *rq)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The verbs path's send queue: post() judges a request, looks for room, appends it by ibv_wr_*() or to a
- * ring of ibv_send_wr, and rings where it is asked to.
+ * The verbs path's send queue. post() judges a request, looks for room, appends the request by
+ * ibv_wr_*() or to a ring of ibv_send_wr, and rings if the flags say so.
  */
 #include "verbs.h"
 
@@ -31,7 +31,7 @@ static unsigned count_of(const struct bsn_request *r)
 	return r->what >> BSN_WHAT_COUNT_SHIFT;
 }
 
-/* -- what is wrong with a request --------------------------------------------------------------- */
+/* -- what is wrong with a request ------------------------------------------------------------ */
 
 static uint64_t bytes_of(const struct bsn_request *r)
 {
@@ -70,7 +70,7 @@ static int judge(struct send_queue *sq, const struct bsn_request *r)
 	return err;
 }
 
-/* -- appending by ibv_wr_*() -------------------------------------------------------------------- */
+/* -- appending by ibv_wr_*() ----------------------------------------------------------------- */
 
 /* What libibverbs calls the flags, but for IBV_SEND_INLINE. */
 static unsigned send_flags_of(uint32_t what)
@@ -87,7 +87,8 @@ static uint32_t gather(const struct bsn_request *r, uint8_t *to)
 
 	for (unsigned i = 0; i < count_of(r); i++) {
 		if (r->sge[i].length)
-			memcpy(to + total, (const void *)(uintptr_t)r->sge[i].addr, r->sge[i].length);
+			memcpy(to + total, (const void *)(uintptr_t)r->sge[i].addr,
+			       r->sge[i].length);
 		total += r->sge[i].length;
 	}
 	return total;
@@ -124,7 +125,7 @@ static void wr_operation(struct ibv_qp_ex *qp, const struct bsn_request *r)
 	}
 }
 
-/* The provider copies inline data at once. Of an atomic's result it wants the length, of which we ask nothing. */
+/* The provider copies inline data at once. The length of an atomic's result is not the user's. */
 static void wr_data(struct ibv_qp_ex *qp, const struct bsn_request *r, uint8_t *gathered)
 {
 	const struct bsn_sge *first = r->sge;
@@ -141,8 +142,8 @@ static void wr_data(struct ibv_qp_ex *qp, const struct bsn_request *r, uint8_t *
 		ibv_wr_set_inline_data(qp, gathered, gather(r, gathered));
 }
 
-static void append_wr(struct send_queue *sq, const struct ep_object *peer, const struct bsn_request *r,
-		      unsigned send_flags)
+static void append_wr(struct send_queue *sq, const struct ep_object *peer,
+		      const struct bsn_request *r, unsigned send_flags)
 {
 	struct ibv_qp_ex *qp = sq->extended;
 
@@ -158,7 +159,7 @@ static void append_wr(struct send_queue *sq, const struct ep_object *peer, const
 	wr_data(qp, r, sq->inline_data);
 }
 
-/* -- appending for ibv_post_send() -------------------------------------------------------------- */
+/* -- appending for ibv_post_send() ----------------------------------------------------------- */
 
 /* As on the direct path, empty pieces are left out, and an atomic's result has 8 bytes. */
 static void list_sges(struct ibv_send_wr *wr, const struct bsn_request *r)
@@ -169,7 +170,8 @@ static void list_sges(struct ibv_send_wr *wr, const struct bsn_request *r)
 		const uint32_t length = r->operand ? ATOMIC_BYTES : sge->length;
 
 		if (length)
-			wr->sg_list[wr->num_sge++] = (struct ibv_sge){ sge->addr, length, sge->lkey };
+			wr->sg_list[wr->num_sge++] =
+				(struct ibv_sge){ sge->addr, length, sge->lkey };
 	}
 }
 
@@ -185,7 +187,8 @@ static void list_inline(struct ibv_send_wr *wr, const struct bsn_request *r, uin
 	wr->send_flags |= IBV_SEND_INLINE;
 }
 
-static void list_remote(struct ibv_send_wr *wr, const struct ep_object *peer, const struct bsn_request *r)
+static void list_remote(struct ibv_send_wr *wr, const struct ep_object *peer,
+			const struct bsn_request *r)
 {
 	if (peer && peer->ah) {
 		wr->wr.ud.ah = peer->ah;
@@ -208,8 +211,8 @@ static void list_remote(struct ibv_send_wr *wr, const struct ep_object *peer, co
 	}
 }
 
-static void append_list(struct send_queue *sq, const struct ep_object *peer, const struct bsn_request *r,
-			unsigned send_flags)
+static void append_list(struct send_queue *sq, const struct ep_object *peer,
+			const struct bsn_request *r, unsigned send_flags)
 {
 	const uint32_t slot = sq->head & sq->mask;
 	struct ibv_send_wr *wr = &sq->wrs[slot];
@@ -228,7 +231,7 @@ static void append_list(struct send_queue *sq, const struct ep_object *peer, con
 		list_sges(wr, r);
 }
 
-/* -- handing in --------------------------------------------------------------------------------- */
+/* -- handing in ------------------------------------------------------------------------------ */
 
 /* The provider takes all or nothing. */
 static int hand_in_wr(struct send_queue *sq)
@@ -288,7 +291,7 @@ static int cancel(struct bsn_sq *hot)
 	return 0;
 }
 
-/* -- posting ------------------------------------------------------------------------------------ */
+/* -- posting --------------------------------------------------------------------------------- */
 
 static uint32_t room(struct bsn_sq *hot)
 {
@@ -331,6 +334,7 @@ static int post(struct bsn_ep *ep, const struct bsn_request *r)
 	struct send_queue *sq = send_queue_of(ep->sq);
 	const struct ep_object *peer = peer_of(ep);
 	const int err = judge(sq, r);
+	struct kept *kept;
 	uint32_t what;
 
 	if (BSN_UNLIKELY(err))
@@ -338,8 +342,11 @@ static int post(struct bsn_ep *ep, const struct bsn_request *r)
 	if (BSN_UNLIKELY(!room(&sq->hot)))
 		return refuse_full(sq, r->what);
 	what = r->what | sq->always;
-	sq->kept[sq->head & sq->mask] =
-		(struct kept){ r->id, peer ? peer->hot.user : sq->hot.route.user, what };
+	kept = &sq->kept[sq->head & sq->mask];
+	kept->id = r->id;
+	kept->what = what;
+	if (peer)
+		kept->user = peer->hot.user; /* else it is the QP's for ever */
 	sq->last_ep = ep;
 	if (!(what & BSN_F_SIGNALED) && is_turn(sq))
 		what |= BSN_F_SIGNALED;
@@ -352,8 +359,8 @@ static int post(struct bsn_ep *ep, const struct bsn_request *r)
 }
 
 /*
- * libibverbs has no NOP: a WRITE of nothing does, or a message to a peer. Where the last peer is gone, all
- * that was posted has come back.
+ * libibverbs has no NOP, so the marker is a WRITE of nothing, or an empty message to the last peer.
+ * If that peer is gone, nothing is outstanding.
  */
 int verbs_sq_post_marker(struct send_queue *sq)
 {
@@ -374,10 +381,13 @@ int verbs_sq_post_marker(struct send_queue *sq)
 }
 
 static const struct bsn_sq_path path = {
-	.post = post, .ring = verbs_sq_ring, .cancel = cancel, .room = room,
+	.post = post,
+	.ring = verbs_sq_ring,
+	.cancel = cancel,
+	.room = room,
 };
 
-/* -- life --------------------------------------------------------------------------------------- */
+/* -- life ------------------------------------------------------------------------------------ */
 
 uint64_t verbs_next_life(void)
 {
@@ -395,7 +405,7 @@ void verbs_sq_free(struct send_queue *sq)
 	free(sq);
 }
 
-/* A ring, in which each slot has its place for SGEs; one at least, since inline data are one piece. */
+/* Each slot of the ring has its own SGEs: at least one, which inline data need. */
 static bool alloc_list(struct send_queue *sq, uint32_t size, uint32_t max_sge)
 {
 	const uint32_t sges = max_sge + !max_sge;
@@ -423,11 +433,14 @@ static struct send_queue *alloc_sq(const struct bsn_qp *qp)
 	sq->extended = qp->owns_verbs ? ibv_qp_to_qp_ex(qp->verbs) : NULL;
 	sq->kept = calloc(size, sizeof(*sq->kept));
 	sq->inline_data = calloc(sq->extended ? 1 : size, qp->limits.max_inline + 1);
-	if (sq->kept && sq->inline_data &&
-	    (sq->extended || alloc_list(sq, size, qp->limits.max_send_sge)))
-		return sq;
-	verbs_sq_free(sq);
-	return NULL;
+	if (!sq->kept || !sq->inline_data ||
+	    (!sq->extended && !alloc_list(sq, size, qp->limits.max_send_sge))) {
+		verbs_sq_free(sq);
+		return NULL;
+	}
+	for (uint32_t i = 0; i < size; i++)
+		sq->kept[i].user = qp->user;
+	return sq;
 }
 
 /* Those that libibverbs has a word for. */
@@ -471,13 +484,15 @@ int verbs_sq_make(struct bsn_qp *qp, const struct bsn_qp_attr *attr)
 	sq->hot.max_inline = qp->limits.max_inline;
 	sq->hot.max_sge = (uint8_t)(qp->limits.max_send_sge < UINT8_MAX ? qp->limits.max_send_sge
 									: UINT8_MAX);
-	sq->hot.max_ds = UINT8_MAX; /* the provider's own limits are those of SGEs and inline data */
+	sq->hot.max_ds =
+		UINT8_MAX; /* the provider's own limits are those of SGEs and inline data */
 	sq->hot.signal_every = bsn_sq_signal_every(sq->capacity, 1, attr->signal_every);
 	sq->hot.transport = (uint8_t)qp->transport->wqe;
 	sq->hot.ops = ops_of(qp);
 	sq->list_ops = sq->hot.ops & bsn_wqe_sets.with_list;
 	sq->inline_ops = sq->hot.ops & bsn_wqe_sets.with_gather;
-	sq->hot.slot = (uint8_t *)sq->kept; /* after the limit of none: the inline code finds no room */
+	sq->hot.slot =
+		(uint8_t *)sq->kept; /* after the limit of none: the inline code finds no room */
 	sq->quiet = sq->hot.signal_every;
 	init_route(qp, sq);
 	sq->hot.path = &path;

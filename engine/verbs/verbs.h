@@ -3,20 +3,21 @@
  * The verbs path: the same queues on plain ibv_*, for any device and for QPs whose register is not
  * ours. Its hot structures never have credits, so that every inline call comes here.
  *
- * An ibv_wc has neither opcode nor length of a failed request, and providers differ in the errno of a
- * full queue. So a send queue here counts by itself, and keeps what a completion must say:
+ * An ibv_wc has neither opcode nor length of a failed request, and providers differ in the errno of
+ * a full queue. So a send queue here counts by itself, and keeps what a completion must say:
  *
  *	done ........ rung ........ head        counters of requests, modulo 2^32
  *	   handed in      appended
  *
- * libmlx5's own QPs take requests by ibv_wr_*: what is appended is in the provider's ring at once. The
- * first request after a ring calls ibv_wr_start(), and the ring is ibv_wr_complete(). In between the
- * provider may hold the QP's lock: nothing but posts may touch its send side, and a reset or destroy
- * cancels first. Other QPs get ibv_post_send(): what is appended waits in a ring of ibv_send_wr.
+ * libmlx5's QPs take requests by ibv_wr_*, which writes them into the provider's ring at once. The
+ * first request after a ring calls ibv_wr_start(), and the ring is ibv_wr_complete(). In between,
+ * the provider may hold the QP's lock: nothing but posts may touch its send side, so a reset or
+ * destroy cancels first. Other QPs take requests by ibv_post_send(): until then they wait in a ring
+ * of ibv_send_wr.
  *
- * Requests that a provider refuses when they are handed in are cancelled: ring or post return its
- * error, and only the requests that it took complete. By ibv_wr_* it takes all or nothing. So a request
- * that it never takes does not block the queue. The post refuses what this library can see to be wrong.
+ * Requests that a provider refuses when they are handed in are cancelled, so that they do not block
+ * the queue: the ring or post returns the provider's error, and only what it took completes. By
+ * ibv_wr_* it takes all or nothing. What this library can see to be wrong, post() refuses before.
  *
  * wr_id names the queue's life (a reset begins a new one), send or receive, and the request.
  * Private to engine/verbs/.
@@ -26,7 +27,7 @@
 
 #include "../path.h"
 
-/* -- wr_id -------------------------------------------------------------------------------------- */
+/* -- wr_id ----------------------------------------------------------------------------------- */
 
 /*
  *	63 receive   62:32 life   31:0 number of the request, or slot of the receive
@@ -46,11 +47,11 @@ static inline bool is_of_life(uint64_t wr_id, uint64_t life)
 	return !((wr_id ^ life) & WR_LIFE);
 }
 
-/* -- the queues --------------------------------------------------------------------------------- */
+/* -- the queues ------------------------------------------------------------------------------ */
 
 /*
- * What its completion will tell of a send request. Without BSN_F_SIGNALED in @what, which is BSN_WHAT(), its
- * success is hidden; of a marker its failure, too.
+ * What the completion of a send request will say. @what is BSN_WHAT(); a success without
+ * BSN_F_SIGNALED is hidden from the user, and a failure with KEPT_MARKER, too.
  */
 struct kept {
 	uint64_t id;
@@ -65,38 +66,38 @@ struct send_queue {
 	struct ibv_qp *verbs;
 	struct ibv_qp_ex *extended; /* NULL: requests go by ibv_post_send() */
 	struct kept *kept;
-	struct bsn_ep *last_ep; /* of the last request; NULL: none, or it is gone */
-	struct ibv_send_wr *wrs; /* of ibv_post_send() */
-	struct ibv_sge *sges;    /* the same: max_sge a request, one at least */
-	uint8_t *inline_data;    /* the same: max_inline a request; else of one, to gather its pieces in */
+	struct bsn_ep *last_ep;  /* of the last request; NULL: there was none, or it is gone */
+	struct ibv_send_wr *wrs; /* for ibv_post_send() */
+	struct ibv_sge *sges;    /* for ibv_post_send(): max_sge a request, at least one */
+	uint8_t *inline_data;    /* max_inline a request; for ibv_wr_*, of one request */
 	uint64_t life;
-	uint32_t mask;     /* of @kept and @wrs */
+	uint64_t list_ops;   /* opcodes that it takes with SGEs, a bit each */
+	uint64_t inline_ops; /* opcodes that it takes with inline data */
+	uint32_t mask;       /* of @kept and @wrs */
 	uint32_t capacity;
-	uint32_t head;     /* the next request */
-	uint32_t rung;     /* the first request that was not handed in */
-	uint32_t quiet;    /* unsignaled posts until one's turn to be signaled is looked at */
-	uint32_t always;   /* BSN_F_SIGNALED of a queue that signals all, else 0 */
-	uint64_t list_ops;    /* opcodes that it takes of a list of SGEs, a bit each */
-	uint64_t inline_ops;  /* the same of inline data */
+	uint32_t head;   /* the next request */
+	uint32_t rung;   /* the first request that was not handed in */
+	uint32_t quiet;  /* unsignaled posts until the library looks whether to signal one */
+	uint32_t always; /* BSN_F_SIGNALED of a queue that signals all, else 0 */
 	uint32_t done __attribute__((aligned(64))); /* requests; release-stored by the poller */
 };
 
 /*
- * Receives may come back in any order, and those of an SRQ by several pollers. So the numbers of free slots are in a
- * ring of their own: the poster takes at @head, and pollers put at @tail + @capacity. An entry that no poller has
- * filled yet is NO_SLOT.
+ * Receives of an SRQ may come back in any order, and by several pollers. So the numbers of free
+ * slots are in a ring of their own: the poster takes one at @head, and pollers put them at @tail +
+ * @capacity. An entry that no poller has filled yet is NO_SLOT.
  */
 struct recv_queue {
 	struct bsn_rq hot; /* first */
 	struct ibv_qp *qp;
 	struct ibv_srq *srq; /* or this */
-	uint64_t *ids;  /* one a slot */
-	uint32_t *free; /* of slots */
+	uint64_t *ids;       /* one a slot */
+	uint32_t *free;      /* numbers of slots */
 	uint64_t life;
 	uint32_t mask; /* of @free */
 	uint32_t capacity;
 	uint32_t head; /* receives that were posted */
-	uint32_t tail __attribute__((aligned(64))); /* those that came back */
+	uint32_t tail __attribute__((aligned(64))); /* receives that came back */
 };
 
 static inline struct send_queue *send_queue_of(struct bsn_sq *sq)
