@@ -14,7 +14,14 @@ static struct slot *slot_at(const struct bsn_dc_pool *pool, uint16_t number)
 
 /* -- the least used of the next ones --------------------------------------------------------------- */
 
-BSN_ALWAYS_INLINE struct initiator *next_initiator(struct bsn_dc_pool *pool)
+/*
+ * A miss looks at the next three places, and takes the idle slot that was used least; if none is idle, at a
+ * few more. What the others were used is forgotten, but by the clock that it was more than once: then one use
+ * still counts when the hand comes round again. So a miss costs the same however many slots were used.
+ */
+enum { LOOKS = 3 };
+
+BSN_ALWAYS_INLINE struct initiator *next_in_clock(struct bsn_dc_pool *pool)
 {
 	struct initiator *i = pool->clock[pool->hand++];
 
@@ -23,53 +30,63 @@ BSN_ALWAYS_INLINE struct initiator *next_initiator(struct bsn_dc_pool *pool)
 	return i;
 }
 
-/* From what was bound first to what was bound last, and round again. */
-BSN_ALWAYS_INLINE struct slot *next_in_order(struct bsn_dc_pool *pool)
+/* Without streams. A use is a block, since nothing is outstanding: the last request that was polled is the last. */
+static struct slot *find_by_clock(struct bsn_dc_pool *pool)
 {
-	struct slot *s = pool->sieve;
+	struct initiator *best = NULL;
+	uint32_t least = UINT32_MAX;
 
-	pool->sieve = bound_before(pool, s);
-	return s;
+	for (uint32_t k = 0; k < LOOKS || (!best && k < MOST_LOOKS); k++) {
+		struct initiator *i = next_in_clock(pool);
+		const uint16_t done = bsn_sq_done(i->sq), uses = (uint16_t)(done - i->seen_pi);
+
+		if (i->slots->has_turn || !bsn_sq_is_done(i->sq, done))
+			continue;
+		if (!uses)
+			return i->slots;
+		i->seen_pi = (uint16_t)(done - (uses > 1));
+		if (uses < least) {
+			best = i;
+			least = uses;
+		}
+	}
+	return best ? best->slots : NULL;
 }
 
-/* A use is a block: where requests begin and end does not matter, since nothing of the queue is outstanding. */
-BSN_ALWAYS_INLINE uint32_t take_uses(struct slot *s, uint16_t done, bool keeps_one)
+static uint16_t take_uses(const struct bsn_dc_pool *pool, struct slot *s)
 {
-	const uint16_t uses = (uint16_t)(done - s->seen_pi);
-
-	if (uses)
-		s->seen_pi = (uint16_t)(done - (keeps_one && uses > 1));
-	return uses;
-}
-
-static uint32_t take_uses_of_stream(struct bsn_dc_pool *pool, struct slot *s)
-{
+	struct initiator *i = s->of;
 	uint16_t uses;
 
-	read_streams(pool, s->of);
-	uses = s->uses;
-	s->uses = 0;
+	if (pool->streams > 1) {
+		read_streams(pool, i);
+		uses = s->uses;
+		s->uses = 0;
+	} else {
+		uses = (uint16_t)(bsn_sq_done(i->sq) - i->seen_pi);
+		i->seen_pi = (uint16_t)(i->seen_pi + uses);
+	}
 	return uses;
 }
 
 /*
- * A miss looks at the next three places, and takes the idle slot that was used least; if none is idle, at a
- * few more. What the others were used is forgotten, but by the clock that it was more than once: then one use
- * still counts when the hand comes round again. So a miss costs the same however many slots were used.
+ * SIEVE: from what was bound first to what was bound last, and round again. What is found used stays where it
+ * is, so that what is new has to be used before the hand comes to it. (Zhang and others, "SIEVE is simpler
+ * than LRU", NSDI 2024.)
  */
-BSN_ALWAYS_INLINE struct slot *find_least_used(struct bsn_dc_pool *pool, bool in_order, bool has_streams)
+static struct slot *find_in_order(struct bsn_dc_pool *pool)
 {
 	uint32_t least = UINT32_MAX;
 	struct slot *best = NULL;
 
 	for (uint32_t k = 0; k < LOOKS || (!best && k < MOST_LOOKS); k++) {
-		struct slot *s = in_order ? next_in_order(pool) : next_initiator(pool)->slots;
-		const uint16_t done = bsn_sq_done(s->sq);
+		struct slot *s = pool->sieve;
 		uint32_t uses;
 
-		if (s->has_turn || !(has_streams ? stream_is_done(pool, s) : bsn_sq_is_done(s->sq, done)))
+		pool->sieve = bound_before(pool, s);
+		if (!is_idle(pool, s))
 			continue;
-		uses = has_streams ? take_uses_of_stream(pool, s) : take_uses(s, done, !in_order);
+		uses = take_uses(pool, s);
 		if (!uses)
 			return s;
 		if (uses < least) {
@@ -78,25 +95,6 @@ BSN_ALWAYS_INLINE struct slot *find_least_used(struct bsn_dc_pool *pool, bool in
 		}
 	}
 	return best;
-}
-
-static struct slot *find_by_clock(struct bsn_dc_pool *pool)
-{
-	return find_least_used(pool, false, false);
-}
-
-/*
- * SIEVE leaves where it is what it finds used, so that what is new has to be used before the hand comes to
- * it. (Zhang and others, "SIEVE is simpler than LRU", NSDI 2024.)
- */
-static struct slot *find_in_order(struct bsn_dc_pool *pool)
-{
-	return find_least_used(pool, true, false);
-}
-
-static struct slot *find_stream_in_order(struct bsn_dc_pool *pool)
-{
-	return find_least_used(pool, true, true);
 }
 
 /* -- the same of initiators with streams ----------------------------------------------------------- */
@@ -120,12 +118,13 @@ static void look_at_initiator(struct initiator *i)
 
 static uint64_t idle_streams(const struct bsn_dc_pool *pool, struct initiator *i)
 {
-	const uint32_t outstanding = bsn_sq_outstanding_bb(i->sq);
 	uint64_t idle = 0;
+	uint32_t outstanding;
 
-	if (!outstanding && !pool->turns)
+	if (!pool->turns && bsn_sq_is_done(i->sq, bsn_sq_done(i->sq)))
 		return i->bound;
 	read_streams(pool, i);
+	outstanding = bsn_sq_outstanding_bb(i->sq);
 	for (uint32_t k = 0; k < pool->streams; k++) {
 		const struct slot *s = &i->slots[k];
 
@@ -160,7 +159,7 @@ static struct slot *find_stream(struct bsn_dc_pool *pool)
 	uint64_t best_idle = 0;
 
 	for (uint32_t k = 0; k < LOOKS || (!best && k < MOST_LOOKS); k++) {
-		struct initiator *i = next_initiator(pool);
+		struct initiator *i = next_in_clock(pool);
 		const uint64_t idle = idle_streams(pool, i);
 		uint64_t unused;
 
@@ -178,23 +177,20 @@ static struct slot *find_stream(struct bsn_dc_pool *pool)
 
 /* -- least recently used, and SIEVE ---------------------------------------------------------------- */
 
-/* Of those that are bound. */
-static struct slot *find_idle(struct bsn_dc_pool *pool)
+/* A slot that is bound, and idle. */
+BSN_ALWAYS_INLINE struct slot *find_idle(struct bsn_dc_pool *pool)
 {
 	struct slot *s = pool->listens ? idle_heard(pool) : NULL;
 
-	if (s || !pool->bound.count)
-		return s;
-	s = pool->find(pool);
+	if (!s && pool->bound.count)
+		s = pool->find(pool);
 	return s || pool->listens || bound_places(pool) <= MOST_LOOKS ? s : idle_begin(pool);
 }
 
 static struct slot *choose_idle(struct bsn_dc_pool *pool, const struct bsn_peer *peer)
 {
-	struct slot *s = slot_at(pool, pool->free.first);
-
 	(void)peer;
-	return s ? s : find_idle(pool);
+	return pool->free.count ? slot_at(pool, pool->free.first) : find_idle(pool);
 }
 
 /* -- as UCX does ---------------------------------------------------------------------------------- */
@@ -345,7 +341,7 @@ const struct policy *policy_of(enum bsn_dc_policy policy)
 find_bound *find_of(const struct policy *policy, uint32_t streams)
 {
 	if (policy->wants_order)
-		return streams > 1 ? find_stream_in_order : find_in_order;
+		return find_in_order;
 	return streams > 1 ? find_stream : find_by_clock;
 }
 

@@ -147,10 +147,7 @@ struct slot {
 	uint32_t counted;
 	uint32_t contention;
 	uint32_t ctrl_bits;
-	union {
-		uint16_t seen_pi, uses;
-	};
-	uint16_t end_pi;
+	uint16_t uses, end_pi;
 	uint16_t number, next, before;
 	bool has_failed : 1;
 	union {
@@ -161,9 +158,6 @@ struct slot {
 	};
 };
 _Static_assert(sizeof(struct slot) == 64, "a slot is a cache line");
-
-/* So many of them, or of initiators with streams, a miss looks at. */
-enum { LOOKS = 3 };
 
 /* Where the pool looks for something among all, it looks at so many at a time. */
 enum { MOST_LOOKS = 8 };

@@ -250,22 +250,6 @@ BSN_ALWAYS_INLINE void hand_over(struct bsn_dc_pool *pool, struct bsn_peer *peer
 	set_note(peer, PEER_HAS_SLOT, s->number);
 }
 
-/* From now on its uses are counted; the next request is none. */
-static void begin_uses(const struct bsn_dc_pool *pool, struct slot *s)
-{
-	struct initiator *i = s->of;
-
-	if (pool->streams == 1) {
-		s->seen_pi = s->sq->pi;
-		return;
-	}
-	if (pool->policy->wants_order)
-		read_streams(pool, i);
-	s->uses = UINT16_MAX;
-	i->used &= ~stream_bit(s);
-	i->seen_pi = i->sq->pi;
-}
-
 void bind_slot(struct bsn_dc_pool *pool, struct bsn_peer *peer, struct slot *s)
 {
 	if (s->peer == peer) { /* it lost the right to post, else it would not have asked */
@@ -275,7 +259,8 @@ void bind_slot(struct bsn_dc_pool *pool, struct bsn_peer *peer, struct slot *s)
 		hand_over(pool, peer, s);
 	}
 	s->contention = 0;
-	begin_uses(pool, s);
+	s->uses = UINT16_MAX;
+	s->of->seen_pi = s->sq->pi;
 	peer->ctrl_bits = s->ctrl_bits;
 	peer->ep.sq = s->sq;
 }

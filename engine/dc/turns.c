@@ -13,8 +13,8 @@
 #include "sq.h"
 
 /* Its own, if that is idle; another one, if nothing of the peer is outstanding on one that is out. */
-static __attribute__((noinline)) struct slot *find_again(struct bsn_dc_pool *pool, const struct bsn_peer *peer,
-							 struct slot *s)
+static __attribute__((noinline)) struct slot *find_again(struct bsn_dc_pool *pool,
+							 const struct bsn_peer *peer, struct slot *s)
 {
 	if (is_idle(pool, s))
 		return s;
@@ -28,7 +28,7 @@ struct slot *find_slot(struct bsn_dc_pool *pool, const struct bsn_peer *peer)
 {
 	struct slot *s = slot_of(pool, peer);
 
-	return s ? find_again(pool, peer, s) : pool->policy->choose(pool, peer);
+	return BSN_UNLIKELY(s) ? find_again(pool, peer, s) : pool->policy->choose(pool, peer);
 }
 
 /* -- posts of unbound peers ---------------------------------------------------------------------- */
@@ -48,7 +48,7 @@ static int wait_for_turn(struct bsn_dc_pool *pool, struct bsn_peer *peer)
 }
 
 /* On plain verbs a peer has to be connected first, which a post does not do. */
-static struct slot *find_connected(struct bsn_dc_pool *pool, const struct bsn_peer *peer)
+static __attribute__((noinline)) struct slot *find_connected(struct bsn_dc_pool *pool, const struct bsn_peer *peer)
 {
 	struct slot *s = slot_of(pool, peer);
 
@@ -63,8 +63,10 @@ static int post_unbound(struct bsn_ep *ep, const struct bsn_request *r)
 {
 	struct bsn_peer *peer = peer_of(ep);
 	struct bsn_dc_pool *pool = pool_of(peer);
-	struct slot *s = pool->waiters ? NULL : pool->rc ? find_connected(pool, peer) : find_slot(pool, peer);
+	struct slot *s = NULL;
 
+	if (BSN_LIKELY(!pool->waiters))
+		s = pool->rc ? find_connected(pool, peer) : find_slot(pool, peer);
 	if (!s)
 		return wait_for_turn(pool, peer);
 	bind_slot(pool, peer, s);
