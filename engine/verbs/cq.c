@@ -115,8 +115,7 @@ BSN_ALWAYS_INLINE bool take_send(struct bsn_route *route, uint32_t qpn, struct e
 	c->user = BSN_UNLIKELY(route->has_peers) ? sq->users[number & sq->mask] : route->user;
 	__atomic_store_n(&sq->done, number + 1, __ATOMIC_RELEASE); /* O6: frees the request */
 	if (BSN_UNLIKELY(status_of(e)))
-		return !(kept.what & KEPT_MARKER && status_of(e) == IBV_WC_WR_FLUSH_ERR) &&
-		       take_failure(route, e, opcode, c) && !(kept.what & KEPT_MARKER);
+		return !(kept.what & KEPT_MARKER) && take_failure(route, e, opcode, c);
 	bsn_cq_put_success(c, BSN_LIKELY(opcode < BSN_OPCODE_RDMA_READ) ? 0 : bytes_read(opcode, e),
 			   0);
 	c->who = qpn | (uint32_t)opcode << 24;
