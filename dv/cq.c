@@ -18,6 +18,8 @@ _Static_assert(offsetof(struct bsn_completion, who) ==
 
 /* -- whose a CQE is -------------------------------------------------------------------------------- */
 
+const char bsn_own_request;
+
 /* The QPN that CQEs of a queue that is gone get. No queue has it: it is the subnet manager's. */
 #define QPN_NOBODY 0u
 
@@ -491,9 +493,9 @@ int bsn_cq_take_far(struct bsn_route *route, uint32_t wqe_index, struct bsn_comp
 		return 0; /* a queue without a send side: no CQE of a ConnectX */
 	recall(route, wqe_index, c);
 	if (BSN_UNLIKELY(__atomic_load_n(&route->has_hidden, __ATOMIC_RELAXED)))
-		return finish_send(route, wqe_index, c);
+		return finish_send(route, wqe_index, c) && c->id != BSN_OWN_ID;
 	set_done(route, wqe_index);
-	return 1;
+	return c->id != BSN_OWN_ID;
 }
 
 /* -- a receive succeeded ------------------------------------------------------------------------ */
@@ -718,32 +720,53 @@ static bool is_silent_after_failure(const struct bsn_route *route)
 	return route->has_failed && route->sq->ce_quiet & bsn_ctrl_word(&silent, 1) >> 32;
 }
 
+void bsn_route_keep_error(struct bsn_route *route, const struct bsn_completion *c)
+{
+	if (route->first_error && !__atomic_exchange_n(&route->has_error, 1, __ATOMIC_ACQ_REL))
+		*route->first_error = *c;
+}
+
+/* Whether the user is shown a send request that failed, or was flushed. */
+static bool shows_failure(struct bsn_route *route, struct bsn_completion *c)
+{
+	const bool is_own = c->id == BSN_OWN_ID;
+
+	if (is_own && c->status == IBV_WC_WR_FLUSH_ERR)
+		return false;
+	if (is_own)
+		c->id = 0;
+	bsn_route_keep_error(route, c);
+	return !is_own;
+}
+
 /*
- * Unsignaled requests after the first error of such a queue never have a CQE. This flushes one, in order, up to @end
- * or to a WQE that will have a CQE. Returns whether there was one.
+ * Unsignaled requests after the first error of such a queue never have a CQE. This flushes the next one that the user
+ * is shown, in order, up to @end or to a WQE that will have a CQE. Returns whether there was one.
  */
 static bool flush_silent(struct bsn_route *route, uint16_t end, struct bsn_completion *c)
 {
-	const uint16_t index = route->flushed;
 	struct bsn_ctrl ctrl;
 
-	if (!is_silent_after_failure(route) || index == end)
+	if (!is_silent_after_failure(route))
 		return false;
-	bsn_ctrl_decode(&ctrl, wqe_of(route, index));
-	if (ctrl.ce != BSN_CE_ON_FIRST_ERROR)
-		return false;
-	*c = (struct bsn_completion){
-		.status = IBV_WC_WR_FLUSH_ERR,
-		.opcode = (uint8_t)ctrl.opcode,
-		.syndrome = BSN_SYNDROME_FLUSHED,
-		.wqe_index = index,
-		.qpn = ctrl.qpn,
-	};
-	recall(route, index, c);
-	bsn_route_keep_error(route, c);
-	route->flushed = (uint16_t)(index + bsn_bb_of_ds(ctrl.ds));
-	set_done(route, index);
-	return true;
+	for (uint16_t index; (index = route->flushed) != end;) {
+		bsn_ctrl_decode(&ctrl, wqe_of(route, index));
+		if (ctrl.ce != BSN_CE_ON_FIRST_ERROR)
+			return false;
+		*c = (struct bsn_completion){
+			.status = IBV_WC_WR_FLUSH_ERR,
+			.opcode = (uint8_t)ctrl.opcode,
+			.syndrome = BSN_SYNDROME_FLUSHED,
+			.wqe_index = index,
+			.qpn = ctrl.qpn,
+		};
+		recall(route, index, c);
+		route->flushed = (uint16_t)(index + bsn_bb_of_ds(ctrl.ds));
+		set_done(route, index);
+		if (shows_failure(route, c))
+			return true;
+	}
+	return false;
 }
 
 /* What was only appended has not failed yet, and may be taken back. */
@@ -767,12 +790,6 @@ static void note_failed_request(struct bsn_route *route, uint16_t index)
 	route->has_failed = true;
 }
 
-void bsn_route_keep_error(struct bsn_route *route, const struct bsn_completion *c)
-{
-	if (route->first_error && !__atomic_exchange_n(&route->has_error, 1, __ATOMIC_ACQ_REL))
-		*route->first_error = *c;
-}
-
 static int reap_failed_request(struct bsn_route *route, uint16_t index, struct bsn_completion *c)
 {
 	enum bsn_hidden hidden;
@@ -785,10 +802,7 @@ static int reap_failed_request(struct bsn_route *route, uint16_t index, struct b
 	if (hidden == BSN_HIDDEN_SUCCESS)
 		set_hidden(route, index, BSN_HIDDEN_FAILED);
 	set_done(route, index);
-	if (hidden == BSN_HIDDEN_ALWAYS)
-		return 0;
-	bsn_route_keep_error(route, c);
-	return 1;
+	return hidden != BSN_HIDDEN_ALWAYS && shows_failure(route, c);
 }
 
 static int reap_error(const uint8_t *next, struct bsn_route *route, struct bsn_completion *c)
