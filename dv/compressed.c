@@ -550,8 +550,8 @@ BSN_ALWAYS_INLINE void make_taker(struct taker *t, const struct bsn_route *route
 	memcpy(&t->status, (uint8_t *)&all + offsetof(struct bsn_completion, byte_len), sizeof(t->status));
 	memcpy(&t->who, (uint8_t *)&all + offsetof(struct bsn_completion, who), sizeof(t->who));
 	t->user = route->user;
-	t->ids = route->rq->poller_ids;
-	t->mask = route->rq->poller_mask;
+	t->ids = route->rq->ids;
+	t->mask = route->rq->mask;
 	t->counter = block->next_counter;
 	t->length_from = r->length_from;
 	t->counter_from = r->counter_from;

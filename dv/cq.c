@@ -8,6 +8,7 @@
 #include "bsn_syndrome.h"
 #include "compressed.h"
 #include "init.h"
+#include "srq.h"
 #include "refuse.h"
 
 /* bsn_cq_put_send() stores them together. */
@@ -86,7 +87,6 @@ static void disown_cqes(struct bsn_cq *cq, uint32_t qpn, struct bsn_rq *srq)
 {
 	const uint8_t *cqe = cq->next;
 	uint8_t phase = cq->phase;
-	uint64_t id;
 
 	for (uint32_t i = 0; i < cq->cqe_count; i++) {
 		struct bsn_cqe_tail tail;
@@ -101,7 +101,7 @@ static void disown_cqes(struct bsn_cq *cq, uint32_t qpn, struct bsn_rq *srq)
 		bsn_cqe_req_decode(&view, cqe);
 		if (is_queues(cq, qpn, view.qpn, tail.opcode)) {
 			if (srq && is_receive(tail.opcode))
-				bsn_rq_give_back(srq, view.wqe_counter, &id);
+				bsn_srq_give_back(srq, view.wqe_counter);
 			view.qpn = QPN_NOBODY;
 			count_stale(cq, 1);
 			bsn_store_be32((uint8_t *)(uintptr_t)cqe + BSN_CQE_QPN_OFFSET,
@@ -499,10 +499,9 @@ int bsn_cq_take_far(struct bsn_route *route, uint32_t wqe_index, struct bsn_comp
 
 BSN_ALWAYS_INLINE const uint8_t *list_of(const struct bsn_rq *rq, uint32_t wqe_index)
 {
-	const size_t slot = wqe_index & rq->poller_mask;
+	const size_t slot = wqe_index & rq->mask;
 
-	return rq->poller_ring + slot * rq->poller_stride +
-	       (rq->poller_kind == BSN_RQ_OWN ? 0 : BSN_SRQ_NEXT_SIZE);
+	return rq->ring + (slot << rq->stride_log2) + (rq->is_srq ? BSN_SRQ_NEXT_SIZE : 0);
 }
 
 /* Where a datagram came from. */
@@ -527,7 +526,7 @@ BSN_ALWAYS_INLINE void finish_recv(const struct bsn_route *route, const uint8_t 
 	if (route->transport == BSN_TRANSPORT_UD)
 		take_source(next, c);
 	bsn_cqe_tail_decode(&tail, next + BSN_CQE_TAIL_OFFSET);
-	bsn_rq_give_back(route->rq, tail.wqe_counter, &c->id);
+	c->id = bsn_rq_give_back(route->rq, tail.wqe_counter);
 }
 
 void bsn_cq_finish_recv(const struct bsn_route *route, const uint8_t *next,
@@ -564,7 +563,7 @@ static __attribute__((noinline)) bool take_pieces(const struct bsn_route *route,
 	struct bsn_cqe_resp cqe;
 
 	bsn_cqe_resp_decode(&cqe, next);
-	scatter(src, cqe.byte_count, list_of(rq, cqe.wqe_counter), rq->poller_max_sge);
+	scatter(src, cqe.byte_count, list_of(rq, cqe.wqe_counter), rq->max_sge);
 	take_receive(route, next, kind, c);
 	return true;
 }
@@ -657,8 +656,8 @@ bool bsn_cq_take_far_recv(const struct bsn_route *route, const uint8_t *next,
 			 bytes > (uint32_t)bsn_cqe_inline_room(BSN_CQE_INLINE_32)))
 		return !is_compressed(next) && take_recv(cq, route, next, c);
 	rq = route->rq;
-	slot = bsn_cq_wqe_index(next) & rq->poller_mask;
-	list = rq->poller_ring + slot * rq->poller_stride;
+	slot = bsn_cq_wqe_index(next) & rq->mask;
+	list = rq->ring + (slot << rq->stride_log2);
 	BSN_HIDE(route);
 	/* The bit above the byte count, that of inline data, is the sign. */
 	if (BSN_UNLIKELY((int32_t)bsn_load_be32(list) < (int32_t)bytes))
@@ -666,9 +665,9 @@ bool bsn_cq_take_far_recv(const struct bsn_route *route, const uint8_t *next,
 	rq = route->rq;
 	bsn_data_decode(&first, list);
 	bsn_cq_put_success(c, bytes, 0);
-	bsn_cq_put_whose(c, rq->poller_ids[slot], route->user);
+	bsn_cq_put_whose(c, rq->ids[slot], route->user);
 	copy_inline((uint8_t *)(uintptr_t)first.addr, next, bytes);
-	bsn_rq_count_tail(rq);
+	bsn_rq_retire(rq, (uint32_t)slot);
 	return true;
 }
 
@@ -803,7 +802,7 @@ static int reap_error(const uint8_t *next, struct bsn_route *route, struct bsn_c
 	    bsn_srq_repost(route->rq, cqe.wqe_counter))
 		return 0; /* the QP lives, and nothing was received yet (rdma-core mlx5 cq.c) */
 	c->opcode = BSN_RECV;
-	bsn_rq_give_back(route->rq, cqe.wqe_counter, &c->id);
+	c->id = bsn_rq_give_back(route->rq, cqe.wqe_counter);
 	bsn_route_keep_error(route, c);
 	return 1;
 }
@@ -970,7 +969,7 @@ BSN_ALWAYS_INLINE bool take_xrc(const struct bsn_cq *cq, const struct bsn_route 
 	if (!bsn_cq_put_recv(next, kind, c))
 		return false;
 	c->user = route->user;
-	bsn_rq_give_back(route->rq, bsn_cq_wqe_index(next), &c->id);
+	c->id = bsn_rq_give_back(route->rq, bsn_cq_wqe_index(next));
 	return true;
 }
 

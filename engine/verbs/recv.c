@@ -7,12 +7,6 @@
 #include "init.h"
 #include "refuse.h"
 
-static int refuse_full(struct bsn_rq *hot)
-{
-	hot->count_full++;
-	return refuse(EAGAIN, "the receive queue is full: poll its CQ");
-}
-
 static bool has_empty_piece(const struct bsn_sge *sge, unsigned count)
 {
 	for (unsigned i = 0; i < count; i++)
@@ -51,10 +45,12 @@ BSN_ALWAYS_INLINE int post_own(struct bsn_rq *hot, const struct bsn_sge *sge, un
 			       uint64_t id)
 {
 	struct recv_queue *rq = recv_queue_of(hot);
-	int err;
+	int err = bsn_rq_check_list(hot, sge, count);
 
+	if (BSN_UNLIKELY(err))
+		return err;
 	if (BSN_UNLIKELY((uint32_t)rq->wr.wr_id == rq->limit) && is_full(rq))
-		return refuse_full(hot);
+		return bsn_rq_refuse_full(hot);
 	rq->ids[(uint32_t)rq->wr.wr_id] = id;
 	err = ibv_post_recv(rq->qp, fill(rq, sge, count), &rq->bad);
 	if (BSN_UNLIKELY(err))
@@ -66,17 +62,6 @@ BSN_ALWAYS_INLINE int post_own(struct bsn_rq *hot, const struct bsn_sge *sge, un
 static int post_rq(struct bsn_rq *hot, const struct bsn_sge *sge, unsigned count, uint64_t id)
 {
 	return post_own(hot, sge, count, id);
-}
-
-static int post_rq1(struct bsn_rq *hot, const struct bsn_sge *sge, uint64_t id)
-{
-	return post_own(hot, sge, 1, id);
-}
-
-static int post_rq_plain(struct bsn_rq *hot, const struct bsn_sge *sge, unsigned count, uint64_t id)
-{
-	return BSN_UNLIKELY(count > hot->max_sge) ? bsn_rq_refuse_long()
-						  : post_own(hot, sge, count, id);
 }
 
 /* -- a shared one -------------------------------------------------------------------------------- */
@@ -110,7 +95,6 @@ BSN_ALWAYS_INLINE int post_shared(struct bsn_rq *hot, const struct bsn_sge *sge,
 	slot->wr.sg_list = (struct ibv_sge *)(uintptr_t)sge;
 	if (count != 1)
 		slot->wr.num_sge = (int)count;
-	BSN_IN_MEMORY();
 	rq->take++;
 	err = ibv_post_srq_recv(rq->srq, &slot->wr, &rq->bad);
 	if (count != 1)
@@ -128,10 +112,10 @@ static __attribute__((noinline)) int post_at_begin(struct bsn_rq *hot, const str
 	struct recv_queue *rq = recv_queue_of(hot);
 
 	if (rq->take != rq->free + rq->mask + 1)
-		return refuse_full(hot);
+		return bsn_rq_refuse_full(hot);
 	rq->take = rq->free;
 	if (!__atomic_load_n(rq->take, __ATOMIC_RELAXED))
-		return refuse_full(hot);
+		return bsn_rq_refuse_full(hot);
 	return post_shared(hot, sge, count, id);
 }
 
@@ -153,42 +137,18 @@ post_srq_without_empty(struct bsn_rq *hot, const struct bsn_sge *sge, unsigned c
 
 static int post_srq(struct bsn_rq *hot, const struct bsn_sge *sge, unsigned count, uint64_t id)
 {
+	const int err = bsn_rq_check_list(hot, sge, count);
+
+	if (BSN_UNLIKELY(err))
+		return err;
 	if (BSN_UNLIKELY(has_empty_piece(sge, count)))
 		return post_srq_without_empty(hot, sge, count, id);
 	return post_shared(hot, sge, count, id);
 }
 
-static int post_srq1(struct bsn_rq *hot, const struct bsn_sge *sge, uint64_t id)
-{
-	return post_shared(hot, sge, 1, id);
-}
-
-static int post_srq_plain(struct bsn_rq *hot, const struct bsn_sge *sge, unsigned count, uint64_t id)
-{
-	return BSN_UNLIKELY(count > hot->max_sge) ? bsn_rq_refuse_long()
-						  : post_shared(hot, sge, count, id);
-}
-
-/* Judged and handed in one by one, so that each of them is told from the others. */
-static int post_none(struct bsn_rq *hot, const struct bsn_sge *sge, const uint64_t *ids, unsigned count)
-{
-	(void)hot;
-	(void)sge;
-	(void)ids;
-	(void)count;
-	return 0;
-}
-
-static const struct bsn_rq_path rq_path = { .post1 = post_rq1,
-					    .post_plain = post_rq_plain,
-					    .post = post_rq,
-					    .post_some = post_none,
-					    .post_many = bsn_rq_post_all };
-static const struct bsn_rq_path srq_path = { .post1 = post_srq1,
-					     .post_plain = post_srq_plain,
-					     .post = post_srq,
-					     .post_some = post_none,
-					     .post_many = bsn_rq_post_all };
+/* Several are handed in one by one, so that each of them is told from the others. */
+static const struct bsn_rq_path rq_path = { .post = post_rq };
+static const struct bsn_rq_path srq_path = { .post = post_srq };
 
 /* -- their lives --------------------------------------------------------------------------------- */
 
@@ -226,7 +186,7 @@ static struct recv_queue *alloc_rq(uint32_t capacity, uint32_t max_sge, uint32_t
 		return NULL;
 	rq->mask = power_of_two(capacity) - 1;
 	rq->capacity = capacity;
-	bsn_rq_set_path(&rq->hot, ids ? &rq_path : &srq_path);
+	rq->hot.path = ids ? &rq_path : &srq_path;
 	rq->hot.is_srq = !ids;
 	rq->hot.max_sge = (uint8_t)max_sge;
 	verbs_rq_clear(rq);

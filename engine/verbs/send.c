@@ -149,7 +149,6 @@ BSN_ALWAYS_INLINE void append_wr(struct ibv_qp_ex *qp, uint8_t *gathered, const 
 		wr_data(qp, gathered, p);
 	}
 	qp->wr_flags = IBV_SEND_SIGNALED;
-	BSN_IN_MEMORY();
 	qp->wr_id++;
 }
 
@@ -294,7 +293,6 @@ BSN_ALWAYS_INLINE int complete(struct send_queue *sq)
 {
 	int err;
 
-	BSN_IN_MEMORY();
 	sq->hot.count_doorbells++;
 	sq->started_limit = NULL;
 	err = ibv_wr_complete(sq->extended);
@@ -454,7 +452,6 @@ BSN_ALWAYS_INLINE int post_known(struct send_queue *sq, struct posted p, uint32_
 		remote = rings ? *sq->held.remote : *p.remote;
 		p.remote = &remote;
 	}
-	BSN_IN_MEMORY();
 	if (p.operand)
 		wr_atomic(sq->extended, &p);
 	else
@@ -466,7 +463,6 @@ BSN_ALWAYS_INLINE int post_known(struct send_queue *sq, struct posted p, uint32_
 				 : (struct bsn_sge){ (uintptr_t)sq->held.data, sq->held.count, 0 };
 	p.sge = p.form == SGES ? sq->held.data : &data;
 	p.count = sq->held.count;
-	BSN_IN_MEMORY();
 	sq->extended->wr_id++;
 	if (p.operand)
 		ibv_wr_set_sge(sq->extended, p.sge->lkey, p.sge->addr, 8);
