@@ -836,41 +836,12 @@ static void drop(struct bsn_cq *cq, uint32_t qpn)
 
 enum { SESSION = -EALREADY }; /* no error, only told apart from counts */
 
-/* Requests are not: their sessions need no look at the route. */
-static bool are_receives(uint8_t kind)
-{
-	return (kind & BSN_RECV_KIND_OPCODE) == BSN_RECV_KIND_SEND || kind & BSN_RECV_KIND_IMM;
-}
-
-/* Whether receives of this kind need nothing but to be counted: the inline code would take them, too. */
-static bool are_plain(const struct bsn_route *route, uint8_t kind)
-{
-	return route && route->rq && !route->recv_more && !(route->recv_far_mask & kind);
-}
-
-/* As reap_cqe(), of a compressed one. */
-static int reap_session(struct bsn_cq *cq, const uint8_t **next, struct bsn_completion *c, int n)
-{
-	const uint8_t kind = (bsn_cq_op_own(*next) ^ cq->phase) & (uint8_t)~BSN_RECV_KIND_FORMAT;
-	const struct bsn_route *route;
-	int got = 0;
-
-	if (n >= BSN_MINI_BASIC_MOST && are_receives(kind)) { /* a whole array */
-		route = bsn_cq_find(cq, bsn_cq_who(*next) & BSN_QPN_MAX);
-		if (are_plain(route, kind))
-			got = bsn_cq_take_session(cq, route, next, c, n);
-	}
-	if (!got)
-		got = bsn_cq_expand(cq, *next, cq->phase);
-	return got ? got : SESSION;
-}
-
 /*
- * The CQE at @next. Returns how many completions it gave, @n at the most, with @next moved on where it is done
+ * The CQE at @next. Returns how many completions it gave, with @next moved on where it is done
  * with; SESSION: it was compressed, and is whole now, with those after it;
  * -ENOENT: it is not ours; -EPROTO: neither it nor what follows can be read.
  */
-static int reap_cqe(struct bsn_cq *cq, const uint8_t **next, struct bsn_completion *c, int n)
+static int reap_cqe(struct bsn_cq *cq, const uint8_t **next, struct bsn_completion *c)
 {
 	struct bsn_cqe_tail tail;
 	struct bsn_cqe_req view;
@@ -882,7 +853,7 @@ static int reap_cqe(struct bsn_cq *cq, const uint8_t **next, struct bsn_completi
 		return -ENOENT;
 	bsn_from_device(); /* O4 */
 	if (tail.format == BSN_CQE_COMPRESSED)
-		return reap_session(cq, next, c, n);
+		return bsn_cq_expand(cq, *next, cq->phase) ? -EPROTO : SESSION;
 	bsn_cqe_req_decode(&view, *next);
 	route = bsn_cq_find(cq, view.qpn);
 	if (!route && is_receive(tail.opcode) && view.qpn != QPN_NOBODY)
@@ -935,7 +906,7 @@ static __attribute__((noinline)) int poll_ring(struct bsn_cq *cq, const uint8_t 
 
 	cq->is_full_poll = 0;
 	while (got < n && !cq->is_full_poll) {
-		one = reap_cqe(cq, &next, c + got, n - got);
+		one = reap_cqe(cq, &next, c + got);
 		if (one == SESSION && !got && next == cq->next)
 			return bsn_cq_poll_many(cq, c, n); /* nothing of this poll came before it */
 		if (one == SESSION)
