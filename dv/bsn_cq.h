@@ -316,10 +316,10 @@ BSN_ALWAYS_INLINE const uint8_t *bsn_cq_data(const struct bsn_cq *cq, const uint
 /* The beginning of the memory that a receive of a QP's own queue names. */
 BSN_ALWAYS_INLINE const void *bsn_rq_first_piece(const struct bsn_rq *rq, uint32_t wqe_index)
 {
-	const size_t slot = wqe_index & rq->poller_mask;
+	const size_t slot = wqe_index & rq->mask;
 	struct bsn_data first;
 
-	bsn_data_decode(&first, rq->poller_ring + slot * rq->poller_stride);
+	bsn_data_decode(&first, rq->ring + (slot << rq->stride_log2));
 	return (const void *)(uintptr_t)first.addr;
 }
 

@@ -8,6 +8,7 @@
 #include "bsn_syndrome.h"
 #include "compressed.h"
 #include "init.h"
+#include "srq.h"
 #include "refuse.h"
 #include "sq.h"
 
@@ -89,7 +90,6 @@ static void disown_cqes(struct bsn_cq *cq, uint32_t qpn, struct bsn_rq *srq)
 {
 	const uint8_t *cqe = cq->next;
 	uint8_t phase = cq->phase;
-	uint64_t id;
 
 	for (uint32_t i = 0; i < cq->cqe_count; i++) {
 		struct bsn_cqe_tail tail;
@@ -104,7 +104,7 @@ static void disown_cqes(struct bsn_cq *cq, uint32_t qpn, struct bsn_rq *srq)
 		bsn_cqe_req_decode(&view, cqe);
 		if (is_queues(cq, qpn, view.qpn, tail.opcode)) {
 			if (srq && is_receive(tail.opcode))
-				bsn_rq_give_back(srq, view.wqe_counter, &id);
+				bsn_srq_give_back(srq, view.wqe_counter);
 			view.qpn = QPN_NOBODY;
 			count_stale(cq, 1);
 			bsn_store_be32((uint8_t *)(uintptr_t)cqe + BSN_CQE_QPN_OFFSET,
@@ -502,10 +502,9 @@ int bsn_cq_take_far(struct bsn_route *route, uint32_t wqe_index, struct bsn_comp
 
 BSN_ALWAYS_INLINE const uint8_t *list_of(const struct bsn_rq *rq, uint32_t wqe_index)
 {
-	const size_t slot = wqe_index & rq->poller_mask;
+	const size_t slot = wqe_index & rq->mask;
 
-	return rq->poller_ring + slot * rq->poller_stride +
-	       (rq->poller_kind == BSN_RQ_OWN ? 0 : BSN_SRQ_NEXT_SIZE);
+	return rq->ring + (slot << rq->stride_log2) + (rq->is_srq ? BSN_SRQ_NEXT_SIZE : 0);
 }
 
 /* Where a datagram came from. */
@@ -530,7 +529,7 @@ BSN_ALWAYS_INLINE void finish_recv(const struct bsn_route *route, const uint8_t 
 	if (route->transport == BSN_TRANSPORT_UD)
 		take_source(next, c);
 	bsn_cqe_tail_decode(&tail, next + BSN_CQE_TAIL_OFFSET);
-	bsn_rq_give_back(route->rq, tail.wqe_counter, &c->id);
+	c->id = bsn_rq_give_back(route->rq, tail.wqe_counter);
 }
 
 void bsn_cq_finish_recv(const struct bsn_route *route, const uint8_t *next,
@@ -567,7 +566,7 @@ static __attribute__((noinline)) bool take_pieces(const struct bsn_route *route,
 	struct bsn_cqe_resp cqe;
 
 	bsn_cqe_resp_decode(&cqe, next);
-	scatter(src, cqe.byte_count, list_of(rq, cqe.wqe_counter), rq->poller_max_sge);
+	scatter(src, cqe.byte_count, list_of(rq, cqe.wqe_counter), rq->max_sge);
 	take_receive(route, next, kind, c);
 	return true;
 }
@@ -660,17 +659,17 @@ bool bsn_cq_take_far_recv(const struct bsn_route *route, const uint8_t *next,
 			 bytes > (uint32_t)bsn_cqe_inline_room(BSN_CQE_INLINE_32)))
 		return !is_compressed(next) && take_recv(cq, route, next, c);
 	rq = route->rq;
-	slot = bsn_cq_wqe_index(next) & rq->poller_mask;
-	list = rq->poller_ring + slot * rq->poller_stride;
+	slot = bsn_cq_wqe_index(next) & rq->mask;
+	list = rq->ring + (slot << rq->stride_log2);
 	/* The bit above the byte count, that of inline data, is the sign. */
 	if (BSN_UNLIKELY((int32_t)bsn_load_be32(list) < (int32_t)bytes))
 		return take_recv(cq, route, next, c);
 	rq = route->rq;
 	bsn_data_decode(&first, list);
 	bsn_cq_put_success(c, bytes, 0);
-	bsn_cq_put_whose(c, rq->poller_ids[slot], route->user);
+	bsn_cq_put_whose(c, rq->ids[slot], route->user);
 	copy_inline((uint8_t *)(uintptr_t)first.addr, next, bytes);
-	bsn_rq_count_tail(rq);
+	bsn_rq_retire(rq, (uint32_t)slot);
 	return true;
 }
 
@@ -829,7 +828,7 @@ static int reap_error(const uint8_t *next, struct bsn_route *route, struct bsn_c
 	    bsn_srq_repost(route->rq, cqe.wqe_counter))
 		return 0; /* the QP lives, and nothing was received yet (rdma-core mlx5 cq.c) */
 	c->opcode = BSN_RECV;
-	bsn_rq_give_back(route->rq, cqe.wqe_counter, &c->id);
+	c->id = bsn_rq_give_back(route->rq, cqe.wqe_counter);
 	bsn_route_keep_error(route, c);
 	return 1;
 }
@@ -863,41 +862,12 @@ static void drop(struct bsn_cq *cq, uint32_t qpn)
 
 enum { SESSION = -EALREADY }; /* no error, only told apart from counts */
 
-/* Requests are not: their sessions need no look at the route. */
-static bool are_receives(uint8_t kind)
-{
-	return (kind & BSN_RECV_KIND_OPCODE) == BSN_RECV_KIND_SEND || kind & BSN_RECV_KIND_IMM;
-}
-
-/* Whether receives of this kind need nothing but to be counted: the inline code would take them, too. */
-static bool are_plain(const struct bsn_route *route, uint8_t kind)
-{
-	return route && route->rq && !route->recv_more && !(route->recv_far_mask & kind);
-}
-
-/* As reap_cqe(), of a compressed one. */
-static int reap_session(struct bsn_cq *cq, const uint8_t **next, struct bsn_completion *c, int n)
-{
-	const uint8_t kind = (bsn_cq_op_own(*next) ^ cq->phase) & (uint8_t)~BSN_RECV_KIND_FORMAT;
-	const struct bsn_route *route;
-	int got = 0;
-
-	if (n >= BSN_MINI_BASIC_MOST && are_receives(kind)) { /* a whole array */
-		route = bsn_cq_find(cq, bsn_cq_who(*next) & BSN_QPN_MAX);
-		if (are_plain(route, kind))
-			got = bsn_cq_take_session(cq, route, next, c, n);
-	}
-	if (!got)
-		got = bsn_cq_expand(cq, *next, cq->phase);
-	return got ? got : SESSION;
-}
-
 /*
- * The CQE at @next. Returns how many completions it gave, @n at the most, with @next moved on where it is done
+ * The CQE at @next. Returns how many completions it gave, with @next moved on where it is done
  * with; SESSION: it was compressed, and is whole now, with those after it;
  * -ENOENT: it is not ours; -EPROTO: neither it nor what follows can be read.
  */
-static int reap_cqe(struct bsn_cq *cq, const uint8_t **next, struct bsn_completion *c, int n)
+static int reap_cqe(struct bsn_cq *cq, const uint8_t **next, struct bsn_completion *c)
 {
 	struct bsn_cqe_tail tail;
 	struct bsn_cqe_req view;
@@ -909,7 +879,7 @@ static int reap_cqe(struct bsn_cq *cq, const uint8_t **next, struct bsn_completi
 		return -ENOENT;
 	bsn_from_device(); /* O4 */
 	if (tail.format == BSN_CQE_COMPRESSED)
-		return reap_session(cq, next, c, n);
+		return bsn_cq_expand(cq, *next, cq->phase) ? -EPROTO : SESSION;
 	bsn_cqe_req_decode(&view, *next);
 	route = bsn_cq_find(cq, view.qpn);
 	if (!route && is_receive(tail.opcode) && view.qpn != QPN_NOBODY)
@@ -962,7 +932,7 @@ static __attribute__((noinline)) int poll_ring(struct bsn_cq *cq, const uint8_t 
 
 	cq->is_full_poll = 0;
 	while (got < n && !cq->is_full_poll) {
-		one = reap_cqe(cq, &next, c + got, n - got);
+		one = reap_cqe(cq, &next, c + got);
 		if (one == SESSION && !got && next == cq->next)
 			return bsn_cq_poll_many(cq, c, n); /* nothing of this poll came before it */
 		if (one == SESSION)
@@ -996,7 +966,7 @@ BSN_ALWAYS_INLINE bool take_xrc(const struct bsn_cq *cq, const struct bsn_route 
 	if (!bsn_cq_put_recv(next, kind, c))
 		return false;
 	c->user = route->user;
-	bsn_rq_give_back(route->rq, bsn_cq_wqe_index(next), &c->id);
+	c->id = bsn_rq_give_back(route->rq, bsn_cq_wqe_index(next));
 	return true;
 }
 

@@ -6,10 +6,9 @@
 #ifndef DV_INIT_H
 #define DV_INIT_H
 
-#include <pthread.h>
-
 #include "bsn_cq.h"
 #include "bsn_decode.h"
+#include "rq.h"
 #include "sq.h"
 
 /* Zero, on cache lines of its own; for free(). */
@@ -89,79 +88,6 @@ uint64_t bsn_sq_ops_of(enum bsn_transport transport, bool has_atomics);
 
 /* Whether the inline code may use the lane's register: known once the register is. */
 void bsn_sq_resolve_mode(struct bsn_sq *sq);
-
-/* What a receive queue is made of. An SRQ's @first_free and @last_free are the ends of its list. */
-struct bsn_rq_init {
-	uint8_t *ring;
-	struct bsn_be32 *record;
-	uint32_t count;        /* WQEs in the ring, a power of two */
-	uint32_t capacity;     /* of those, what may be outstanding; an SRQ has what its list has */
-	uint32_t stride_bytes; /* a power of two */
-	bool is_srq;
-	bool is_on_demand;     /* SRQ: receives may meet page faults; see bsn_srq_repost() */
-	uint16_t first_free, last_free; /* the list as the links in the ring say */
-};
-
-/* rq.c: functions of the two kinds for posts that are not inline; -EMSGSIZE of a list that is too long. */
-extern const struct bsn_rq_path bsn_rq_own_path;
-const struct bsn_rq_path *bsn_srq_path_of(const struct bsn_rq *rq);
-void bsn_rq_set_path(struct bsn_rq *rq, const struct bsn_rq_path *path);
-
-/* bsn_rq_path's @post_many where there is no quicker way: by @post_some until all are posted. */
-int bsn_rq_post_all(struct bsn_rq *rq, const struct bsn_sge *sge, const uint64_t *ids, unsigned count);
-
-/* For tests: SRQs that are made from here on post by vectors of so many bytes at the most. */
-enum bsn_srq_way {
-	BSN_SRQ_BY_WORDS,
-	BSN_SRQ_BY_16, /* SSE4.1, NEON */
-	BSN_SRQ_BY_32, /* AVX2 */
-};
-extern enum bsn_srq_way bsn_srq_widest;
-
-#define BSN_SRQ_RUN 8 /* WQEs of an SRQ that are posted by one look at what is free, at the most */
-int bsn_rq_refuse_long(void);
-
-struct bsn_rq *bsn_rq_alloc(const struct bsn_rq_init *init);
-void bsn_rq_free(struct bsn_rq *rq);
-void bsn_rq_clear(struct bsn_rq *rq); /* of a QP's own */
-
-/*
- * Of an SRQ that posts again what met an on-demand page fault. The kernel still reads such a WQE to
- * learn which pages are wanted, so the WQEs of the ring that nobody asked for are a distance between
- * giving one back and using it again (rdma-core mlx5 srq.c, the wait queue).
- */
-struct bsn_srq_lock {
-	pthread_spinlock_t lock;
-	uint32_t taken;   /* entries of @free that were taken */
-	uint32_t resting; /* entries that are never taken */
-};
-
-/*
- * Posts a receive that met an on-demand page fault again, after the others. On the poller's thread.
- * False: the SRQ was not made for that, and the user gets the completion.
- */
-bool bsn_srq_repost(struct bsn_rq *rq, uint32_t wqe_index);
-
-/* With several pollers, each takes a place of its own in the ring first, and fills it after. */
-void bsn_srq_give_back_shared(struct bsn_rq *rq, uint32_t slot);
-
-/* Gives the WQE of a completion back to a queue of either kind, and tells its id. On the poller's thread. */
-BSN_ALWAYS_INLINE void bsn_rq_give_back(struct bsn_rq *rq, uint32_t wqe_index, uint64_t *id)
-{
-	const uint32_t slot = wqe_index & rq->poller_mask;
-
-	*id = rq->poller_ids[slot];
-	if (BSN_LIKELY(rq->poller_kind == BSN_RQ_SHARED))
-		__atomic_store_n(&rq->free[rq->tail++ & rq->poller_mask], (uint16_t)slot,
-				 __ATOMIC_RELEASE); /* O6 */
-	else if (rq->poller_kind == BSN_RQ_OWN)
-		bsn_rq_retire(rq, slot);
-	else
-		bsn_srq_give_back_shared(rq, slot); /* last: a jump, which saves no registers */
-}
-
-/* More than one CQ will complete WQEs of this SRQ. Before the second one does. */
-void bsn_srq_share(struct bsn_rq *rq);
 
 /* What a completion queue is made of. */
 struct bsn_cq_init {

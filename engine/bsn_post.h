@@ -27,6 +27,7 @@
 #ifndef BSN_POST_H
 #define BSN_POST_H
 
+#include "bsn_post_block.h"
 #include "bsn_cq.h"
 #include "bsn_extended.h"
 
@@ -198,7 +199,7 @@ BSN_BODY(bsn_rq_append(rq, sge, count, id))
  */
 BSN_POST_API int bsn_recv_many(struct bsn_rq *rq, const struct bsn_sge *sge, const uint64_t *ids,
 			       unsigned count)
-BSN_BODY(bsn_rq_append_many(rq, sge, ids, count))
+BSN_BODY(bsn_rq_post_many(rq, sge, ids, count))
 
 /**
  * bsn_poll - reaps up to @n completions

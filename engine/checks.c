@@ -34,7 +34,6 @@ struct checked_rq {
 	struct bsn_rq *rq;
 	struct bsn_pd *pd;
 	uint32_t number; /* of the QP or SRQ */
-	uint16_t *take;  /* @rq's */
 	uintptr_t poster;
 };
 
@@ -222,16 +221,13 @@ static int check_recvs(struct checked_rq *c, const struct bsn_sge *sge, unsigned
 
 	if (err)
 		return err;
-	c->rq->take = c->take;
 	return check_memory(c->pd, sge, count, true);
 }
 
+/* The inline code never shows room, so that each post is looked at. */
 static int leave_recvs(struct checked_rq *c, int result)
 {
-	c->take = c->rq->take;
-	c->rq->take = NULL;
 	c->rq->limit = NULL;
-	c->rq->lone_limit = NULL;
 	return result;
 }
 
@@ -243,47 +239,18 @@ static int post_recv(struct bsn_rq *rq, const struct bsn_sge *sge, unsigned coun
 	return leave_recvs(c, err ? err : c->inner->post(rq, sge, count, id));
 }
 
-static int post_recv1(struct bsn_rq *rq, const struct bsn_sge *sge, uint64_t id)
-{
-	return post_recv(rq, sge, 1, id);
-}
-
-static int post_recv_plain(struct bsn_rq *rq, const struct bsn_sge *sge, unsigned count, uint64_t id)
-{
-	return count > rq->max_sge ? bsn_rq_refuse_long() : post_recv(rq, sge, count, id);
-}
-
-/* Those before the first bad one. */
-static int post_recvs(struct bsn_rq *rq, const struct bsn_sge *sge, const uint64_t *ids, unsigned count)
-{
-	struct checked_rq *c = checked_recvs_of(rq);
-	unsigned good = 0;
-	int err = 0;
-
-	while (good < count && !err) {
-		err = check_recvs(c, &sge[good], 1);
-		good += !err;
-	}
-	return leave_recvs(c, good ? c->inner->post_some(rq, sge, ids, good) : err);
-}
-
 static struct checked_rq *front_rq(struct bsn_rq *rq, struct bsn_pd *pd, uint32_t number)
 {
 	struct checked_rq *c = calloc(1, sizeof(*c));
 
 	if (!c)
 		return NULL;
-	*c = (struct checked_rq){ .path = { .post1 = post_recv1,
-					    .post_plain = post_recv_plain,
-					    .post = post_recv,
-					    .post_some = post_recvs,
-					    .post_many = bsn_rq_post_all },
+	*c = (struct checked_rq){ .path = { .post = post_recv },
 				  .inner = rq->path,
 				  .rq = rq,
 				  .pd = pd,
-				  .number = number,
-				  .take = rq->take };
-	bsn_rq_set_path(rq, &c->path);
+				  .number = number };
+	rq->path = &c->path;
 	leave_recvs(c, 0);
 	return c;
 }

@@ -11,12 +11,6 @@ enum { NO_SLOT = UINT32_MAX };
 
 /* -- posting --------------------------------------------------------------------------------- */
 
-static int refuse_full(struct bsn_rq *hot)
-{
-	hot->count_full++;
-	return refuse(EAGAIN, "the receive queue is full: poll its CQ");
-}
-
 static int hand_in(struct recv_queue *rq, struct ibv_recv_wr *wr)
 {
 	struct ibv_recv_wr *bad;
@@ -35,7 +29,7 @@ static int post_full(struct recv_queue *rq, const struct bsn_sge *sge, unsigned 
 	int err;
 
 	if (BSN_UNLIKELY(slot == NO_SLOT))
-		return refuse_full(&rq->hot);
+		return bsn_rq_refuse_full(&rq->hot);
 	__atomic_store_n(place, NO_SLOT, __ATOMIC_RELAXED);
 	rq->ids[slot] = id;
 	rq->head++;
@@ -65,39 +59,17 @@ static int post_without_empty(struct recv_queue *rq, const struct bsn_sge *sge, 
  */
 static int post(struct bsn_rq *hot, const struct bsn_sge *sge, unsigned count, uint64_t id)
 {
+	const int err = bsn_rq_check_list(hot, sge, count);
+
+	if (BSN_UNLIKELY(err))
+		return err;
 	for (unsigned i = 0; i < count; i++)
 		if (BSN_UNLIKELY(!sge[i].length))
 			return post_without_empty(recv_queue_of(hot), sge, count, id);
 	return post_full(recv_queue_of(hot), sge, count, id);
 }
 
-/* -- shim: until struct bsn_rq_path is {post, post_many} ------------------------------------- */
-static int post1(struct bsn_rq *hot, const struct bsn_sge *sge, uint64_t id)
-{
-	return post(hot, sge, 1, id);
-}
-
-static int post_plain(struct bsn_rq *hot, const struct bsn_sge *sge, unsigned count, uint64_t id)
-{
-	return count > hot->max_sge ? bsn_rq_refuse_long() : post(hot, sge, count, id);
-}
-
-static int post_none(struct bsn_rq *hot, const struct bsn_sge *sge, const uint64_t *ids,
-		     unsigned count)
-{
-	(void)hot;
-	(void)sge;
-	(void)ids;
-	(void)count;
-	return 0;
-}
-
-static const struct bsn_rq_path path = { .post1 = post1,
-					 .post_plain = post_plain,
-					 .post = post,
-					 .post_some = post_none,
-					 .post_many = bsn_rq_post_all };
-/* -- end of the shim ------------------------------------------------------------------------- */
+static const struct bsn_rq_path path = { .post = post };
 
 /* -- life ------------------------------------------------------------------------------------ */
 
@@ -132,7 +104,7 @@ static struct recv_queue *alloc_rq(uint32_t capacity, uint32_t max_sge)
 		verbs_rq_free(&rq->hot);
 		return NULL;
 	}
-	bsn_rq_set_path(&rq->hot, &path);
+	rq->hot.path = &path;
 	rq->hot.max_sge = (uint8_t)max_sge;
 	verbs_rq_clear(rq);
 	return rq;

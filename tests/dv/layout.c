@@ -22,9 +22,9 @@ ASSERT_LINE(bsn_sq, publish, 0);
 ASSERT_LINE(bsn_sq, ops, 1);
 ASSERT_LINE(bsn_sq, max_sge, 1);
 ASSERT_LINE(bsn_rq, slot, 0);
-ASSERT_LINE(bsn_rq, stride_log2, 0);
-ASSERT_LINE(bsn_rq, poller_ids, 1);
-ASSERT_LINE(bsn_rq, poller_kind, 1);
+ASSERT_LINE(bsn_rq, max_sge, 0);
+ASSERT_LINE(bsn_rq, ids, 1);
+ASSERT_LINE(bsn_rq, has_many_pollers, 1);
 ASSERT_LINE(bsn_rq, path, 2);
 ASSERT_LINE(bsn_cq, next, 0);
 ASSERT_LINE(bsn_cq, is_full_poll, 0);
@@ -52,11 +52,9 @@ _Static_assert(offsetof(struct bsn_sq, ep) == 0 && offsetof(struct bsn_peer, ep)
 	F(bsn_route, ring) F(bsn_route, user) F(bsn_route, rq) F(bsn_route, mask) \
 	F(bsn_route, done) F(bsn_route, far_mask) F(bsn_route, recv_far_mask) \
 	F(bsn_route, recv_more) \
-	F(bsn_rq, slot) F(bsn_rq, lone_base) F(bsn_rq, limit) F(bsn_rq, lone_limit) F(bsn_rq, id_at) \
-	F(bsn_rq, record) \
-	F(bsn_rq, stride) F(bsn_rq, take) F(bsn_rq, head) F(bsn_rq, srq_next) F(bsn_rq, max_sge) \
-	F(bsn_rq, poller_ids) F(bsn_rq, tail) F(bsn_rq, poller_mask) \
-	F(bsn_rq, path) F(bsn_rq, post1) \
+	F(bsn_rq, slot) F(bsn_rq, limit) F(bsn_rq, id_at) F(bsn_rq, record) \
+	F(bsn_rq, stride) F(bsn_rq, head) F(bsn_rq, max_sge) \
+	F(bsn_rq, ids) F(bsn_rq, mask) F(bsn_rq, tail) \
 	F(bsn_cq, next) F(bsn_cq, chunk_end) F(bsn_cq, slots) F(bsn_cq, stride) \
 	F(bsn_cq, hash_shift) F(bsn_cq, phase) F(bsn_cq, empty_mask) F(bsn_cq, plain) \
 	F(bsn_cq, is_full_poll) F(bsn_cq, has_path) F(bsn_cq, path) \

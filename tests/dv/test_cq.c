@@ -794,7 +794,7 @@ static void inline_to_receive(uint32_t stride, uint32_t format, uint32_t max, bo
 	struct fake *f = fake_create(&attr);
 
 	for (uint32_t length = 0; length <= max; length++) {
-		const uint16_t slot = is_srq ? f->rq->srq_next : f->rq->head;
+		const uint16_t slot = is_srq ? bsn_srq_of(f->rq)->next : f->rq->head;
 		const uint8_t *bytes = expected_bytes(length);
 
 		assert_int_equal(bsn_recv_sgl(f->rq, pieces(), 3, length), 0);
@@ -823,7 +823,7 @@ static void inline_to_one_piece(uint32_t stride, uint32_t format, uint32_t max, 
 	struct fake *f = fake_create(&attr);
 
 	for (uint32_t length = 0; length <= max; length++) {
-		const uint16_t slot = is_srq ? f->rq->srq_next : f->rq->head;
+		const uint16_t slot = is_srq ? bsn_srq_of(f->rq)->next : f->rq->head;
 
 		memset(sink, FAKE_POISON, sizeof(sink));
 		assert_int_equal(bsn_recv(f->rq, &sge, length), 0);
@@ -906,7 +906,7 @@ static void hand_out(struct fake *f, uint32_t stride, uint32_t opcode, uint32_t 
 			     opcode == BSN_CQE_RESP_SEND_INV    ? BSN_C_DATA | BSN_C_INVAL :
 								  BSN_C_DATA | BSN_C_IMM;
 	const bool in_cqe = got & BSN_C_DATA && format;
-	const uint16_t slot = f->rq->is_srq ? f->rq->srq_next : f->rq->head;
+	const uint16_t slot = f->rq->is_srq ? bsn_srq_of(f->rq)->next : f->rq->head;
 
 	assert_int_equal(bsn_recv_sgl(f->rq, pieces(), 3, i), 0);
 	fake_cqe_resp(f, (struct bsn_cqe_resp){ .qpn = FAKE_QPN,
@@ -1620,7 +1620,7 @@ static bool post_shared(struct shared_queue *q)
 	struct bsn_rq *rq = q->owner->rq;
 
 	for (uint32_t i = 0; i < MESSAGES; i++) {
-		const uint16_t wqe = rq->srq_next;
+		const uint16_t wqe = bsn_srq_of(rq)->next;
 		const unsigned to = (unsigned)(random_u64() % POLLERS);
 		const uint32_t n = q->sent_count[to];
 		unsigned patience = 1000000;
@@ -1773,7 +1773,7 @@ static void check_reposts(uint32_t count)
 		assert_int_equal(bsn_poll(f->cq, &c, 1), 0);
 		assert_int_equal(fake_recv_record(f),
 				 (uint16_t)(ON_DEMAND_DEPTH + chain.taken));
-		assert_true(count == ON_DEMAND_DEPTH + 1 || f->rq->srq_next != faulted);
+		assert_true(count == ON_DEMAND_DEPTH + 1 || bsn_srq_of(f->rq)->next != faulted);
 		assert_int_equal(post_two_pieces(f->rq, 99), -EAGAIN);
 	}
 	for (unsigned i = 0; i < ON_DEMAND_DEPTH; i++, next = (next + 1) % ON_DEMAND_DEPTH) {
@@ -1826,7 +1826,7 @@ static void other_failures_are_not_posted_again(void **state)
 
 	(void)state;
 	for (unsigned i = 0; i < 2; i++) {
-		const uint16_t wqe = f->rq->srq_next;
+		const uint16_t wqe = bsn_srq_of(f->rq)->next;
 
 		assert_int_equal(bsn_recv(f->rq, &(struct bsn_sge){ 0x1000, 8, 1 }, 42 + i), 0);
 		fake_cqe_err(f, (struct bsn_cqe_err){ .qpn = FAKE_QPN,
