@@ -134,17 +134,18 @@ static bool find_named(const char *name, struct cost_row *row)
 
 bool cost_find_row(const char *name, struct cost_row *row)
 {
-	const size_t length = strlen(name), stem = strcspn(name, "123456789");
+	const size_t length = strlen(name);
 	char base[COST_NAME_BYTES];
+	size_t stem = length;
 
 	if (length >= sizeof(base))
 		return false;
 	if (find_named(name, row))
 		return true;
-	if (strspn(name + stem, "0123456789") != length - stem || length - stem > 4)
-		return false;
+	while (stem && strchr("0123456789", name[stem - 1]))
+		stem--;
 	snprintf(base, sizeof(base), "%.*s", (int)stem, name);
-	if (stem == length || !find_named(base, row) || !has_lengths(row))
+	if (stem == length || length - stem > 4 || !find_named(base, row) || !has_lengths(row))
 		return false;
 	memcpy(row->name, name, length + 1);
 	return set_length(row, (unsigned)atoi(name + stem));
