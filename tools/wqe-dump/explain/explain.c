@@ -9,7 +9,7 @@
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-/* -- causes.h as data --------------------------------------------------------------------------- */
+/* -- topics.h as data --------------------------------------------------------------------------- */
 
 #define ENUM_STEP(NAME, text) STEP_##NAME,
 enum step { STEPS(ENUM_STEP) };
