@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Which topic of topics.h a number, an event or a line of a driver belongs to. bsn_syndrome.h has the
- * numbers and what they mean.
+ * Which topic of topics.h a number, an event or a line of a driver belongs to. bsn_syndrome.h has
+ * the numbers and what they mean.
  */
 #ifndef BSN_WQE_CAUSES_H
 #define BSN_WQE_CAUSES_H
@@ -189,8 +189,8 @@
 	X(REMOTE_KEY, SEND_INVAL, "the key may be the one that the message is to invalidate")      \
 	X(REMOTE_REFUSED, RDMA_WRITE, "a WRITE needs IBV_ACCESS_REMOTE_WRITE of the QP")           \
 	X(REMOTE_REFUSED, RDMA_READ, "a READ needs IBV_ACCESS_REMOTE_READ of the QP")              \
-	X(REMOTE_REFUSED, ATOMIC_CS, "an atomic needs IBV_ACCESS_REMOTE_ATOMIC of the QP")         \
-	X(REMOTE_REFUSED, ATOMIC_FA, "an atomic needs IBV_ACCESS_REMOTE_ATOMIC of the QP")         \
+	X(REMOTE_REFUSED, ATOMIC_CS, "an atomic needs the QP's right, and raddr a multiple of 8")  \
+	X(REMOTE_REFUSED, ATOMIC_FA, "an atomic needs the QP's right, and raddr a multiple of 8")  \
 	X(REMOTE_REFUSED, SEND, "a SEND is refused where the receive it met is shorter")           \
 	X(REMOTE_REFUSED, SEND_IMM, "a SEND is refused where the receive it met is shorter")       \
 	X(NO_RECEIVE, RDMA_WRITE, "a WRITE without immediate takes no receive: see the WQE")       \
@@ -270,20 +270,90 @@
 	X(BAD_OUTPUT_LENGTH, COMMAND_REFUSED)
 
 /*
- * What the driver says in words: X(NAME, status of the record, field with a number or NULL, the
- * number, topic, source). The first that fits is taken.
+ * What drivers say in words: X(status of the record, field with a number or NULL, the number,
+ * topic, source). The first that fits is taken.
  */
 #define DRIVER_EVENTS(X)                                                                           \
-	X(CQ_OVERRUN, "CQ error", "event_syndrome", 1, CQ_FULL, "PRM: CQ error event")             \
-	X(CQ_BUFFER, "CQ error", "event_syndrome", 2, CQ_MEMORY, "PRM: CQ error event")            \
-	X(CQ_ERROR, "CQ error", NULL, 0, CQ_BROKEN, "Linux mlx5 eq.c cq_err_event_notifier()")     \
-	X(TX_TIMEOUT, "TX timeout", NULL, 0, SEND_STALLED, "Linux mlx5 en/reporter_tx.c")          \
-	X(COMPROMISED, "health compromised", NULL, 0, SILENT, "Linux mlx5 health.c poll_health()") \
-	X(NO_REGISTERS, "fatal error", "sensor", 1, UNREACHABLE, "Linux mlx5 health.c")            \
-	X(CHANNEL_OFFLINE, "fatal error", "sensor", 2, UNREACHABLE, "Linux mlx5 health.c")         \
-	X(DISABLED, "fatal error", "sensor", 3, SWITCHED_OFF, "Linux mlx5 health.c")               \
-	X(SOFTWARE_RESET, "fatal error", "sensor", 4, SWITCHED_OFF, "Linux mlx5 health.c")         \
-	X(RESET_WANTED, "fatal error", "sensor", 5, FIRMWARE, "Linux mlx5 health.c")
+	X("CQ error", "event_syndrome", 1, CQ_FULL, "PRM: CQ error event")                         \
+	X("CQ error", "event_syndrome", 2, CQ_MEMORY, "PRM: CQ error event")                       \
+	X("TX timeout", NULL, 0, SEND_STALLED, "Linux mlx5 en/reporter_tx.c")                      \
+	X("health compromised", NULL, 0, SILENT, "Linux mlx5 health.c poll_health()")              \
+	X("fatal error", "sensor", 1, UNREACHABLE, "Linux mlx5 health.c")                          \
+	X("fatal error", "sensor", 2, UNREACHABLE, "Linux mlx5 health.c")                          \
+	X("fatal error", "sensor", 3, SWITCHED_OFF, "Linux mlx5 health.c")                         \
+	X("fatal error", "sensor", 4, SWITCHED_OFF, "Linux mlx5 health.c")                         \
+	X("fatal error", "sensor", 5, FIRMWARE, "Linux mlx5 health.c")                             \
+	X("registers read as ones", NULL, 0, UNREACHABLE, "Linux mlx5 health.c")                   \
+	X("recovery aborted", NULL, 0, UNREACHABLE, "Linux mlx5 health.c")                         \
+	X("recovery failed", NULL, 0, FIRMWARE, "Linux mlx5 health.c")                             \
+	X("high temperature", NULL, 0, TEMPERATURE, "Linux mlx5 events.c temp_warn()")             \
+	X("insufficient power", NULL, 0, POWER, "Linux mlx5 events.c mlx5_pcie_event()")           \
+	X("module error", NULL, 0, MODULE, "Linux mlx5 events.c port_module()")                    \
+	X("firmware does not start", NULL, 0, NO_START, "Linux mlx5 main.c wait_fw_init()")        \
+	X("timeout", NULL, 0, COMMAND_SILENT, "Linux mlx5 cmd.c wait_func()")                      \
+	X("no slot", NULL, 0, COMMAND_SLOTS, "Linux mlx5 cmd.c cmd_work_handler()")                \
+	X("late", NULL, 0, COMMAND_LATE, "Linux mlx5 cmd.c")
+
+/*
+ * Asynchronous events of verbs: X(NAME, words of ibv_event_type_str(3), whose event it is, topic).
+ * Source: verbs.h enum ibv_event_type, whose values these are in their order
+ */
+#define ASYNC_EVENTS(X)                                                                            \
+	X(CQ_ERR, "CQ error", UNKNOWN, CQ_LOST)                                                    \
+	X(QP_FATAL, "local work queue catastrophic error", UNKNOWN, QP_LOST)                       \
+	X(QP_REQ_ERR, "invalid request local work queue error", RESPONDER, QP_REQUEST)             \
+	X(QP_ACCESS_ERR, "local access violation work queue error", RESPONDER, QP_ACCESS)          \
+	X(COMM_EST, "communication established", RESPONDER, QP_STATE)                              \
+	X(SQ_DRAINED, "send queue drained", REQUESTER, QP_STATE)                                   \
+	X(PATH_MIG, "path migrated", UNKNOWN, QP_STATE)                                            \
+	X(PATH_MIG_ERR, "path migration request error", UNKNOWN, NO_PATH)                          \
+	X(DEVICE_FATAL, "local catastrophic error", UNKNOWN, DEVICE_LOST)                          \
+	X(PORT_ACTIVE, "port active", UNKNOWN, PORT_CHANGED)                                       \
+	X(PORT_ERR, "port error", UNKNOWN, PORT_DOWN)                                              \
+	X(LID_CHANGE, "LID change", UNKNOWN, PORT_CHANGED)                                         \
+	X(PKEY_CHANGE, "P_Key change", UNKNOWN, PORT_CHANGED)                                      \
+	X(SM_CHANGE, "SM change", UNKNOWN, PORT_CHANGED)                                           \
+	X(SRQ_ERR, "SRQ catastrophic error", RESPONDER, QUEUE_MEMORY)                              \
+	X(SRQ_LIMIT_REACHED, "SRQ limit reached", RESPONDER, RECEIVES_LOW)                         \
+	X(QP_LAST_WQE_REACHED, "last WQE reached", RESPONDER, LAST_RECEIVE)                        \
+	X(CLIENT_REREGISTER, "client reregistration", UNKNOWN, PORT_CHANGED)                       \
+	X(GID_CHANGE, "GID table change", UNKNOWN, PORT_CHANGED)                                   \
+	X(WQ_FATAL, "WQ fatal", UNKNOWN, QP_LOST)
+
+/*
+ * Other words for them: X(words, NAME). Source: the kernel's drivers/infiniband/core/verbs.c
+ * ib_events; UCX's ib_device.c, also of a DCT
+ */
+#define EVENT_WORDS(X)                                                                             \
+	X("QP fatal error", QP_FATAL)                                                              \
+	X("QP request error", QP_REQ_ERR)                                                          \
+	X("QP access error", QP_ACCESS_ERR)                                                        \
+	X("DCT access error", QP_ACCESS_ERR)                                                       \
+	X("DCT key violation", QP_ACCESS_ERR)                                                      \
+	X("DCT requester error", QP_REQ_ERR)                                                       \
+	X("was flushed", QP_LAST_WQE_REACHED)                                                      \
+	X("device fatal error", DEVICE_FATAL)                                                      \
+	X("path migration successful", PATH_MIG)                                                   \
+	X("path migration error", PATH_MIG_ERR)                                                    \
+	X("SRQ error", SRQ_ERR)                                                                    \
+	X("client reregister", CLIENT_REREGISTER)                                                  \
+	X("GID changed", GID_CHANGE)
+
+/* How the kernel words health syndromes: X(words, NAME). Source: health.c hsynd_str() */
+#define HEALTH_WORDS(X)                                                                            \
+	X("firmware internal error", FW_INTERNAL)                                                  \
+	X("irisc not responding", DEAD_IRISC)                                                      \
+	X("unrecoverable hardware error", HW_FATAL)                                                \
+	X("firmware CRC error", FW_CRC)                                                            \
+	X("ICM fetch PCI error", ICM_FETCH_PCI)                                                    \
+	X("HW fatal error", ICM_PAGE)                                                              \
+	X("async EQ buffer overrun", ASYNC_EQ_OVERRUN)                                             \
+	X("EQ error", EQ_IN_ERROR)                                                                 \
+	X("Invalid EQ referenced", EQ_INVALID)                                                     \
+	X("FFSER error", FFSER)                                                                    \
+	X("High temperature", HIGH_TEMPERATURE)                                                    \
+	X("ICM fetch PCI data poisoned error", ICM_PCI_POISONED)                                   \
+	X("Trust lockdown error", TRUST_LOCKDOWN)
 
 #define BSN_SYNDROME_ANY -1
 

@@ -46,9 +46,8 @@
 	  "No error. A log that prints it as one read a CQE that is none, or another field.",      \
 	  "Give the whole dump to wqe-dump.", "")                                                  \
 	X(UNKNOWN, NOBODY, NOBODY, UNKNOWN, INFERRED,                                              \
-	  "Nobody has said in public what this number means.",                                     \
-	  "Look at the syndrome beside it, which names the class; check that it was not printed "  \
-	  "in the other base.",                                                                    \
+	  "Not mlx5, or not in this table: no public source says what this number means.",         \
+	  "See which device the log is about; check that it was not printed in the other base.",   \
 	  "")                                                                                      \
 	X(PEER_SILENT, REQUESTER, REQUESTER, TRANSPORT, FOUND,                                     \
 	  "No acknowledgement came within the timeout, and the retries (retry_cnt) are used up. "  \
@@ -309,7 +308,80 @@
 	  "UCX issue 6264; Mooncake pull request 1765")                                            \
 	X(COMMAND_FAILED, NOBODY, NOBODY, COMMAND, SPECIFIED,                                      \
 	  "The firmware failed while it executed a command.",                                      \
-	  "Look for health errors beside it; update the firmware.", "Linux mlx5 cmd.c")
+	  "Look for health errors beside it; update the firmware.", "Linux mlx5 cmd.c")            \
+	X(QP_ACCESS, RESPONDER, RESPONDER, REMOTE, SPECIFIED,                                      \
+	  "As the responder, this QP refused what its peer asked for: the key, its range, its "    \
+	  "rights, or the address of an atomic.",                                                  \
+	  "Look at the peer's completion: remote access error (0x13) or remote invalid request "   \
+	  "(0x12); print its raddr, length and rkey beside what this side registered.",            \
+	  "IBTA: local access violation work queue error")                                         \
+	X(QP_REQUEST, RESPONDER, RESPONDER, REMOTE, SPECIFIED,                                     \
+	  "As the responder, this QP got a request that it does not take.",                        \
+	  "Look at the peer's completion: remote invalid request (0x12); compare access flags, "   \
+	  "max_dest_rd_atomic and the sizes of the posted receives with what it sends.",           \
+	  "IBTA: invalid request local work queue error")                                          \
+	X(QP_LOST, EITHER, EITHER, UNKNOWN, SPECIFIED,                                             \
+	  "The device cannot go on with this QP, nor say so in completions.",                      \
+	  "Look in dmesg for \"QP n error\" and \"CQ error\", which name the syndrome.",           \
+	  "IBTA: local work queue catastrophic error")                                             \
+	X(CQ_LOST, EITHER, EITHER, COMPLETION, SPECIFIED,                                          \
+	  "The CQ overran, or could not be written; all its QPs are lost with it.",                \
+	  "Make the CQ as large as all queues that share it; dmesg has the CQ's syndrome.",        \
+	  "IBTA: CQ error")                                                                        \
+	X(DEVICE_LOST, NOBODY, NOBODY, FIRMWARE, SPECIFIED,                                        \
+	  "The driver gave the device up; all its queues are lost.",                               \
+	  "Look in dmesg for what mlx5_core says: a health buffer, a fatal error, PCIe.",          \
+	  "ibv_get_async_event(3)")                                                                \
+	X(PORT_DOWN, NOBODY, NOBODY, TRANSPORT, SPECIFIED,                                         \
+	  "The port's link is down; requests through it are retried, and fail in the end.",        \
+	  "Look at the cable, the switch and the port's counters (link_downed, ethtool -S).",      \
+	  "ibv_get_async_event(3)")                                                                \
+	X(PORT_CHANGED, NOBODY, NOBODY, TRANSPORT, SPECIFIED,                                      \
+	  "No failure: the port came up, or its addresses, keys or subnet manager changed. "       \
+	  "Connections made before may use what is gone.",                                         \
+	  "Connect anew, with the addresses that show_gids lists.", "ibv_get_async_event(3)")      \
+	X(RECEIVES_LOW, RESPONDER, RESPONDER, RECEIVE, SPECIFIED,                                  \
+	  "No failure: the shared receive queue has fewer receives than its limit.",               \
+	  "Post receives, then arm the limit again.", "ibv_get_async_event(3)")                    \
+	X(LAST_RECEIVE, RESPONDER, RESPONDER, QP_STATE, SPECIFIED,                                 \
+	  "Not the cause: the QP is in error, and takes no more from its shared receive queue.",   \
+	  "Find why it is in error: its first failed completion, here or at the peer.",            \
+	  "ibv_get_async_event(3)")                                                                \
+	X(QP_STATE, NOBODY, NOBODY, QP_STATE, SPECIFIED,                                           \
+	  "No failure: the QP got its first message, is drained, or moved to its other path.",     \
+	  "Nothing.", "ibv_get_async_event(3)")                                                    \
+	X(NO_PATH, NOBODY, NOBODY, TRANSPORT, SPECIFIED,                                           \
+	  "The QP could not move to its alternate path.", "Check the alternate path's address.",   \
+	  "ibv_get_async_event(3)")                                                                \
+	X(COMMAND_SILENT, NOBODY, NOBODY, COMMAND, FOUND,                                          \
+	  "The firmware does not answer: a command did not end in time. What waits for it hangs "  \
+	  "or fails, and its slot is lost.",                                                       \
+	  "Look for health and PCIe messages of the device at that time. If other commands time "  \
+	  "out, too, reset it (mlxfwreset) or power-cycle; update the firmware.",                  \
+	  "Linux mlx5 cmd.c wait_func()")                                                          \
+	X(COMMAND_SLOTS, NOBODY, NOBODY, COMMAND, FOUND,                                           \
+	  "The driver has no slot left to give the firmware a command.",                           \
+	  "Find the first command that timed out; reset the device.",                              \
+	  "Linux mlx5 cmd.c cmd_work_handler()")                                                   \
+	X(COMMAND_LATE, NOBODY, NOBODY, COMMAND, FOUND,                                            \
+	  "The firmware did execute the command, but the driver learned of it late.",              \
+	  "Check where the device's interrupts go, above all in a virtual machine.",               \
+	  "Linux mlx5 cmd.c wait_func_handle_exec_timeout()")                                      \
+	X(NO_START, NOBODY, NOBODY, FIRMWARE, FOUND,                                               \
+	  "The firmware does not come up, and the driver gives up.",                               \
+	  "Take the power off for half a minute, standby power too: a reboot is not enough. Read " \
+	  "the firmware (mstflint query); look for PCIe messages before.",                         \
+	  "Linux mlx5 main.c wait_fw_init()")                                                      \
+	X(POWER, NOBODY, NOBODY, FIRMWARE, FOUND,                                                  \
+	  "The PCIe slot does not promise the power that the card may draw: often harmless; "      \
+	  "else the card slows down or leaves modules off.",                                       \
+	  "Compare the slot's limit (lspci -vv, SlotPowerLimit) with the card's manual; use "      \
+	  "another slot or the card's power cable; update BIOS and firmware.",                     \
+	  "Linux mlx5 events.c mlx5_pcie_event()")                                                 \
+	X(MODULE, NOBODY, NOBODY, TRANSPORT, SPECIFIED,                                            \
+	  "The cable or transceiver in the port reports an error; the link may go down.",          \
+	  "Read the module (ethtool -m): temperature, power class; reseat or replace it.",         \
+	  "Linux mlx5 events.c port_module()")
 
 /* X(TOPIC, cause, how to tell it), the likeliest first within a topic */
 #define CAUSES(X)                                                                                  \
@@ -364,6 +436,8 @@
 	  "the responder has a local length error (0x01)")                                         \
 	X(REMOTE_REFUSED, "more READs and atomics at once than max_dest_rd_atomic",                \
 	  "only READs or atomics, only several at a time")                                         \
+	X(REMOTE_REFUSED, "an atomic at an address that is no multiple of 8",                      \
+	  "only atomics; raddr of the WQE; BSN_CHECK=1 refuses it before it is posted")            \
 	X(REMOTE_REFUSED, "the responder's QP was set up wrongly",                                 \
 	  "a refused RTR2RTS_QP or INIT2RTR_QP in dmesg")                                          \
 	X(LKEY,                                                                                    \
@@ -476,6 +550,25 @@
 	  "commands time out or the health is compromised, too")                                   \
 	X(PAGE_FAULT, "the IOMMU refused the address",                                             \
 	  "IO_PAGE_FAULT or DMAR messages at that time")                                           \
+	X(QP_ACCESS, "an rkey that is not valid any more, or a range that leaves its region",      \
+	  "the peer has remote access error (0x13)")                                               \
+	X(QP_ACCESS, "the QP, the DCT or the region lacks the right for it",                       \
+	  "each request of the kind fails")                                                        \
+	X(QP_ACCESS, "an atomic at an address that is no multiple of 8", "atomics: raddr")         \
+	X(QP_REQUEST, "a message longer than the receive that it met",                             \
+	  "the QP's own completion is local length error (0x01)")                                  \
+	X(QP_REQUEST, "an operation that the QP does not allow", "each request of the kind fails") \
+	X(QP_LOST, "its CQ was full", "CQ error with syndrome 0x1; vendor syndrome 0x41")          \
+	X(QP_LOST, "the queue's memory was unmapped, or copied on write after fork",               \
+	  "the process forks or frees memory")                                                     \
+	X(CQ_LOST, "more completions outstanding than the CQ has entries", "syndrome 0x1")         \
+	X(COMMAND_SILENT, "the firmware hangs", "others time out, or a health buffer follows")     \
+	X(COMMAND_SILENT, "the device is gone from PCIe", "registers read as ones; AER, DPC, EEH") \
+	X(COMMAND_SLOTS, "commands that timed out before keep their slots",                        \
+	  "\"Will cause a leak of a command resource\" came before")                               \
+	X(COMMAND_LATE, "an interrupt was lost", "\"recovered after timeout\", and it goes on")    \
+	X(NO_START, "the card protects itself after it was too hot", "high temperature before")    \
+	X(NO_START, "the device is gone from PCIe", "firmware version 65535.65535.65535")          \
 	X(COMMAND_REFUSED, "attributes the device or its firmware does not have",                  \
 	  "fails each time; other firmware passes")                                                \
 	X(COMMAND_REFUSED, "driver and firmware of different ages", "after an update of one")      \
@@ -484,7 +577,8 @@
 	X(COMMAND_LIMITS, "memory keys or queues leaked, or simply too many",                      \
 	  "rdma resource show; passes after a restart")
 
-#define BSN_CAUSE_ENUM(NAME, detected, reported, step, basis, meaning, attempt, source) TOPIC_##NAME,
+#define BSN_CAUSE_ENUM(NAME, detected, reported, step, basis, meaning, attempt, source)            \
+	TOPIC_##NAME,
 enum topic { TOPICS(BSN_CAUSE_ENUM) TOPIC_COUNT };
 #undef BSN_CAUSE_ENUM
 
