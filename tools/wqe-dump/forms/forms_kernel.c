@@ -501,7 +501,7 @@ static const struct shape mlx5_lines[] = {
 	LAST_LINE,
 };
 
-KEYS_FORM(mlx5_lines, "mlx5", mlx5_lines, "CQ error on CQN ", ", SQ: 0x", ": QP ",
+KEYS_FORM(mlx5_lines, "mlx5", mlx5_lines, "CQ error on CQN ", ", SQ: 0x", "/1: QP ", "/2: QP ",
 	  "health compromised", "Fatal error ", "health recovery f", "65535.65535.65535",
 	  "initializing state, aborting", "Waiting for FW ", "High temperature on sensors",
 	  "insufficient power on", "Port module event[error]");
