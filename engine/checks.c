@@ -132,6 +132,9 @@ static int check_request(struct checked_sq *c, uint32_t what, const struct bsn_s
 		return err;
 	if (!remote && is_one_of(bsn_wqe_sets.with_raddr, opcode))
 		return fail(EINVAL, "no remote address");
+	if (is_atomic && remote->addr % 8)
+		return fail(EINVAL, "an atomic at 0x%llx, which is no multiple of 8",
+			    (unsigned long long)remote->addr);
 	if (what & BSN_F_INLINE)
 		return check_inline(sge, count);
 	return check_memory(c->qp->pd, sge, count, op && op->data == BSN_DATA_SCATTER);
