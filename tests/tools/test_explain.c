@@ -395,6 +395,28 @@ static void what_the_driver_says_in_words_has_causes(void **state)
 	}
 }
 
+/* A ConnectX names no cause of its own for it. */
+static void an_atomic_that_is_not_aligned_is_among_the_causes(void **state)
+{
+	static const uint8_t opcodes[] = { BSN_OPCODE_ATOMIC_CS, BSN_OPCODE_ATOMIC_FA };
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(opcodes); i++) {
+		struct error error = error_of(SPACE_VENDOR, BSN_VENDOR_INVALID_REQUEST_NAK);
+		bool is_cause = false;
+		struct explanation e;
+		struct cause cause;
+
+		error.opcode = KNOWN(opcodes[i]);
+		explain(&error, &e);
+		for (unsigned nth = 0; explanation_cause(&e, nth, &cause); nth++)
+			is_cause |= strstr(cause.what, "no multiple of 8") != NULL;
+		assert_true(is_cause);
+		assert_int_equal(e.note_count, 1);
+		assert_non_null(strstr(e.notes[0], "multiple of 8"));
+	}
+}
+
 /* A vendor error that no ConnectX gives may be another device's, whose status has other causes. */
 static void an_unknown_vendor_error_of_verbs_is_not_explained(void **state)
 {
@@ -606,6 +628,7 @@ int main(void)
 		cmocka_unit_test(rnr_timers_are_told),
 		cmocka_unit_test(records_get_cause_confidence_and_side),
 		cmocka_unit_test(what_the_driver_says_in_words_has_causes),
+		cmocka_unit_test(an_atomic_that_is_not_aligned_is_among_the_causes),
 		cmocka_unit_test(an_unknown_vendor_error_of_verbs_is_not_explained),
 		cmocka_unit_test(every_asynchronous_event_has_a_meaning),
 		cmocka_unit_test(questions_are_read),
