@@ -130,6 +130,9 @@ static int check_request(struct checked_sq *c, const struct bsn_request *r)
 		return err;
 	if (!r->remote && is_one_of(bsn_wqe_sets.with_raddr, opcode))
 		return fail(EINVAL, "no remote address");
+	if (r->operand && r->remote->addr % 8)
+		return fail(EINVAL, "an atomic at 0x%llx, which is no multiple of 8",
+			    (unsigned long long)r->remote->addr);
 	if (r->what & BSN_F_INLINE)
 		return check_inline(r->sge, count);
 	return check_memory(c->qp->pd, r->sge, count, op && op->data == BSN_DATA_SCATTER);
