@@ -7,7 +7,7 @@
 #include "init.h"
 #include "refuse.h"
 
-enum { NO_SLOT = UINT32_MAX };
+#define NO_SLOT UINT32_MAX
 
 /* -- posting --------------------------------------------------------------------------------- */
 
