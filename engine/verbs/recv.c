@@ -19,7 +19,8 @@ static int hand_in(struct recv_queue *rq, struct ibv_recv_wr *wr)
 }
 
 /* A poller may fill the place as soon as the receive is handed in, so it is empty before. */
-static int post_pieces(struct recv_queue *rq, const struct bsn_sge *sge, unsigned count, uint64_t id)
+static int post_pieces(struct recv_queue *rq, const struct bsn_sge *sge, unsigned count,
+		       uint64_t id)
 {
 	uint32_t *const place = &rq->free[rq->head & rq->mask];
 	const uint32_t slot = __atomic_load_n(place, __ATOMIC_ACQUIRE); /* O6 */
