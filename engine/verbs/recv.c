@@ -19,8 +19,7 @@ static int hand_in(struct recv_queue *rq, struct ibv_recv_wr *wr)
 }
 
 /* A poller may fill the place as soon as the receive is handed in, so it is empty before. */
-static int post_pieces(struct recv_queue *rq, const struct bsn_sge *sge, unsigned count,
-		       uint64_t id)
+static int post_full(struct recv_queue *rq, const struct bsn_sge *sge, unsigned count, uint64_t id)
 {
 	uint32_t *const place = &rq->free[rq->head & rq->mask];
 	const uint32_t slot = __atomic_load_n(place, __ATOMIC_ACQUIRE); /* O6 */
@@ -45,13 +44,13 @@ static int post_pieces(struct recv_queue *rq, const struct bsn_sge *sge, unsigne
 static int post_without_empty(struct recv_queue *rq, const struct bsn_sge *sge, unsigned count,
 			      uint64_t id)
 {
-	struct bsn_sge pieces[UINT8_MAX];
+	struct bsn_sge full[UINT8_MAX];
 	unsigned used = 0;
 
 	for (unsigned i = 0; i < count; i++)
 		if (sge[i].length)
-			pieces[used++] = sge[i];
-	return post_pieces(rq, pieces, used, id);
+			full[used++] = sge[i];
+	return post_full(rq, full, used, id);
 }
 
 /*
@@ -67,7 +66,7 @@ static int post(struct bsn_rq *hot, const struct bsn_sge *sge, unsigned count, u
 	for (unsigned i = 0; i < count; i++)
 		if (BSN_UNLIKELY(!sge[i].length))
 			return post_without_empty(recv_queue_of(hot), sge, count, id);
-	return post_pieces(recv_queue_of(hot), sge, count, id);
+	return post_full(recv_queue_of(hot), sge, count, id);
 }
 
 static const struct bsn_rq_path path = { .post = post };
