@@ -55,7 +55,8 @@ static inline uint32_t bsn_sq_wide_pi(const struct bsn_sq *sq)
 
 /*
  * Whether nothing is outstanding, as far as was polled. Only looks, so that it costs less than
- * bsn_sq_outstanding_bb(), which takes over what it finds.
+ * bsn_sq_outstanding_bb(), which takes over what it finds. The ring has the WQE at @done until that
+ * is seen; after a reset nothing is done, and the ring has WQEs of before.
  */
 BSN_ALWAYS_INLINE bool bsn_sq_is_empty(const struct bsn_sq *sq)
 {
@@ -75,9 +76,8 @@ BSN_ALWAYS_INLINE uint16_t bsn_sq_done(const struct bsn_sq *sq)
 }
 
 /*
- * bsn_sq_is_empty() of a queue that has a ring, most often in fewer steps: what was @done last is the block before the
- * index. Else the ring is not asked about what it does not have any more: before the first completion after a reset,
- * the block before the first one is of an earlier life.
+ * bsn_sq_is_empty() of a queue that has a ring, most often in fewer steps: what was @done last is
+ * the block before the index.
  */
 BSN_ALWAYS_INLINE bool bsn_sq_is_done(const struct bsn_sq *sq, uint16_t done)
 {
