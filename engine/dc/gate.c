@@ -62,13 +62,10 @@ static void count_again(struct gate *g, struct bsn_sq *sq)
 }
 
 /* A peer that is refused may have posted in silence, or rung nothing: then nothing would ever tell. */
-static int admit(struct bsn_ep *ep)
+static __attribute__((noinline)) int look_again(struct bsn_ep *ep, struct gate *g)
 {
 	struct bsn_dc_pool *pool = pool_of(peer_of(ep));
-	struct gate *g = gate_of(ep->sq);
 
-	if (g->reads < g->most)
-		return 0;
 	if (pool->rc)
 		rc_queue_look(rc_queue_of(ep->sq));
 	count_again(g, ep->sq);
@@ -88,30 +85,32 @@ static struct gate *enter(struct bsn_sq *sq)
 	struct gate *g = gate_of(sq);
 
 	sq->path = g->inner;
-	sq->ops |= sq->held_ops;
+	sq->ops ^= sq->held_ops;
 	return g;
 }
 
 static int leave(struct bsn_sq *sq, struct gate *g, int err)
 {
 	sq->path = &g->path;
-	sq->ops &= ~sq->held_ops;
+	sq->ops ^= sq->held_ops;
 	return err;
 }
 
+/* A READ that the queue refuses is counted, too, until all are counted again. */
 static int post(struct bsn_ep *ep, const struct bsn_request *r)
 {
-	const bool is_read = is_limited(r->what & 0xff);
 	struct bsn_sq *sq = ep->sq;
-	struct gate *g;
-	int err = is_read ? admit(ep) : 0;
+	struct gate *g = gate_of(sq);
 
-	if (err)
-		return err;
-	g = enter(sq);
-	err = leave(sq, g, bsn_ep_post(ep, r));
-	g->reads += is_read && !err;
-	return err;
+	if (is_limited(r->what & 0xff)) {
+		const int err = g->reads < g->most ? 0 : look_again(ep, g);
+
+		if (err)
+			return err;
+		g->reads++;
+	}
+	enter(sq);
+	return leave(sq, g, bsn_ep_post(ep, r));
 }
 
 static int ring(struct bsn_sq *sq)

@@ -22,6 +22,12 @@ static struct slot *first_free(const struct bsn_dc_pool *pool)
  */
 enum { LOOKS = 3 };
 
+/* None of the next is idle. Of few slots they were all. */
+static struct slot *find_later(struct bsn_dc_pool *pool)
+{
+	return pool->listens || bound_places(pool) <= MOST_LOOKS ? NULL : idle_begin(pool);
+}
+
 BSN_ALWAYS_INLINE struct initiator *next_in_clock(struct bsn_dc_pool *pool)
 {
 	struct initiator *i = pool->clock[pool->hand++];
@@ -51,22 +57,27 @@ static struct slot *find_by_clock(struct bsn_dc_pool *pool)
 			least = uses;
 		}
 	}
-	return best ? best->slots : NULL;
+	return best ? best->slots : find_later(pool);
 }
 
+static struct slot *next_in_order(struct bsn_dc_pool *pool)
+{
+	struct slot *s = pool->sieve;
+
+	if (s == bound_end(pool))
+		s = slot_before(pool, s);
+	pool->sieve = slot_before(pool, s);
+	return s;
+}
+
+/* Of a stream the ring tells how often it was used. */
 static uint16_t take_uses(const struct bsn_dc_pool *pool, struct slot *s)
 {
-	struct initiator *i = s->of;
 	uint16_t uses;
 
-	if (pool->streams > 1) {
-		read_streams(pool, i);
-		uses = s->uses;
-		s->uses = 0;
-	} else {
-		uses = (uint16_t)(bsn_sq_done(i->sq) - i->seen_pi);
-		i->seen_pi = (uint16_t)(i->seen_pi + uses);
-	}
+	read_streams(pool, s->of);
+	uses = s->uses;
+	s->uses = 0;
 	return uses;
 }
 
@@ -75,19 +86,22 @@ static uint16_t take_uses(const struct bsn_dc_pool *pool, struct slot *s)
  * is, so that what is new has to be used before the hand comes to it. (Zhang and others, "SIEVE is simpler
  * than LRU", NSDI 2024.)
  */
-static struct slot *find_in_order(struct bsn_dc_pool *pool)
+BSN_ALWAYS_INLINE struct slot *find_sieved(struct bsn_dc_pool *pool, bool has_streams)
 {
 	uint32_t least = UINT32_MAX;
 	struct slot *best = NULL;
 
 	for (uint32_t k = 0; k < LOOKS || (!best && k < MOST_LOOKS); k++) {
-		struct slot *s = pool->sieve;
-		uint32_t uses;
+		struct slot *s = next_in_order(pool);
+		const uint16_t done = bsn_sq_done(s->sq);
+		uint16_t uses = (uint16_t)(done - s->of->seen_pi);
 
-		pool->sieve = slot_before(pool, s);
-		if (!is_idle(pool, s))
+		if (s->has_turn || !(has_streams ? stream_is_done(pool, s) : bsn_sq_is_done(s->sq, done)))
 			continue;
-		uses = take_uses(pool, s);
+		if (has_streams)
+			uses = take_uses(pool, s);
+		else
+			s->of->seen_pi = done;
 		if (!uses)
 			return s;
 		if (uses < least) {
@@ -95,7 +109,17 @@ static struct slot *find_in_order(struct bsn_dc_pool *pool)
 			least = uses;
 		}
 	}
-	return best;
+	return best ? best : find_later(pool);
+}
+
+static struct slot *find_in_order(struct bsn_dc_pool *pool)
+{
+	return find_sieved(pool, false);
+}
+
+static struct slot *find_stream_in_order(struct bsn_dc_pool *pool)
+{
+	return find_sieved(pool, true);
 }
 
 /* -- the same of initiators with streams ----------------------------------------------------------- */
@@ -117,22 +141,19 @@ static void look_at_initiator(struct initiator *i)
 	}
 }
 
-static uint64_t idle_streams(const struct bsn_dc_pool *pool, struct initiator *i)
+static __attribute__((noinline)) uint64_t look_at_streams(const struct bsn_dc_pool *pool, struct initiator *i)
 {
 	uint64_t idle = 0;
-	uint32_t outstanding;
 
-	if (!pool->turns && bsn_sq_is_done(i->sq, bsn_sq_done(i->sq)))
-		return i->bound;
-	read_streams(pool, i);
-	outstanding = bsn_sq_outstanding_bb(i->sq);
-	for (uint32_t k = 0; k < pool->streams; k++) {
-		const struct slot *s = &i->slots[k];
+	for (uint64_t bits = i->bound; bits; bits &= bits - 1)
+		if (is_idle(pool, &i->slots[__builtin_ctzll(bits)]))
+			idle |= bits & -bits;
+	return idle;
+}
 
-		if (!s->has_turn && (uint16_t)(i->sq->pi - s->end_pi) >= outstanding)
-			idle |= 1ull << k;
-	}
-	return idle & i->bound;
+static uint64_t idle_streams(const struct bsn_dc_pool *pool, struct initiator *i)
+{
+	return pool->turns || !bsn_sq_is_done(i->sq, bsn_sq_done(i->sq)) ? look_at_streams(pool, i) : i->bound;
 }
 
 /* Those of its streams that were not used: first those after the one that was taken last. None: from now on none was. */
@@ -173,19 +194,17 @@ static struct slot *find_stream(struct bsn_dc_pool *pool)
 		best = i;
 		best_idle = idle;
 	}
-	return best ? take_stream(best, best_idle) : NULL;
+	return best ? take_stream(best, best_idle) : find_later(pool);
 }
 
 /* -- least recently used, and SIEVE ---------------------------------------------------------------- */
 
 /* A slot that is bound, and idle. */
-BSN_ALWAYS_INLINE struct slot *find_idle(struct bsn_dc_pool *pool)
+static struct slot *find_idle(struct bsn_dc_pool *pool)
 {
-	struct slot *s = pool->listens ? idle_heard(pool) : NULL;
+	struct slot *s = BSN_UNLIKELY(pool->listens) ? idle_heard(pool) : NULL;
 
-	if (!s && pool->bound_count)
-		s = pool->find(pool);
-	return s || pool->listens || bound_places(pool) <= MOST_LOOKS ? s : idle_begin(pool);
+	return s || !pool->bound_count ? s : pool->find(pool);
 }
 
 static struct slot *choose_idle(struct bsn_dc_pool *pool, const struct bsn_peer *peer)
@@ -277,12 +296,17 @@ static void think_over(struct bsn_dc_pool *pool)
 	pool->misses = pool->ghosts = 0;
 }
 
-static struct slot *choose_adaptive(struct bsn_dc_pool *pool, const struct bsn_peer *peer)
+/* The peer comes back so soon that it would still have its slot, if those that are free were used as well. */
+static bool is_missed(const struct bsn_dc_pool *pool, const struct bsn_peer *peer)
+{
+	return peer->reserved[0] & PEER_HAS_STAMP &&
+	       (uint16_t)(stamp_of_now(pool) - note_of(peer)) <= pool->free_count;
+}
+
+static struct slot *find_of_few(struct bsn_dc_pool *pool)
 {
 	struct slot *s;
 
-	(void)peer;
-	think_over(pool);
 	if (pool->free_count && pool->bound_count < pool->active)
 		return first_free(pool);
 	s = find_idle(pool);
@@ -294,6 +318,19 @@ static struct slot *choose_adaptive(struct bsn_dc_pool *pool, const struct bsn_p
 		return s;
 	pool->active = pool->bound_count + 1; /* all of them are busy */
 	return first_free(pool);
+}
+
+static struct slot *choose_adaptive(struct bsn_dc_pool *pool, const struct bsn_peer *peer)
+{
+	struct slot *s;
+
+	think_over(pool);
+	s = find_of_few(pool);
+	if (s) {
+		pool->misses++;
+		pool->ghosts += is_missed(pool, peer);
+	}
+	return s;
 }
 
 /* -- all of them ---------------------------------------------------------------------------------- */
@@ -332,8 +369,7 @@ static const struct policy policies[] = {
 			     .has_places = true },
 	[BSN_DC_ADAPTIVE] = { .name = "adaptive",
 			      .choose = choose_adaptive,
-			      .is_over = is_paid_out,
-			      .wants_ghosts = true },
+			      .is_over = is_paid_out },
 };
 
 const struct policy *policy_of(enum bsn_dc_policy policy)
@@ -344,7 +380,7 @@ const struct policy *policy_of(enum bsn_dc_policy policy)
 find_bound *find_of(const struct policy *policy, uint32_t streams)
 {
 	if (policy->wants_order)
-		return find_in_order;
+		return streams > 1 ? find_stream_in_order : find_in_order;
 	return streams > 1 ? find_stream : find_by_clock;
 }
 

@@ -340,6 +340,12 @@ static inline struct slot *slot_before(const struct bsn_dc_pool *pool, const str
 	return &pool->slots[s->before];
 }
 
+/* The stamp of a peer that is evicted now. */
+static inline uint16_t stamp_of_now(const struct bsn_dc_pool *pool)
+{
+	return (uint16_t)pool->counters.evictions;
+}
+
 /* For a request that is about to be posted, which does not count as a use. */
 void bind_slot(struct bsn_dc_pool *pool, struct bsn_peer *peer, struct slot *s);
 /* Its peer, if any, has none after that. */
@@ -402,7 +408,6 @@ void charge_slot(const struct bsn_dc_pool *pool, struct slot *s);
  * @is_over: whether the peer of a slot has had its turn, since others wait; NULL: never
  * @leaves_when_done: a peer gives its slot up when all its requests are done
  * @wants_order: the list of what is bound
- * @wants_ghosts: counts of misses
  * @has_places: which slot a peer can have depends on the peer
  */
 struct policy {
@@ -411,7 +416,6 @@ struct policy {
 	bool (*is_over)(struct bsn_dc_pool *pool, struct slot *s);
 	bool leaves_when_done;
 	bool wants_order;
-	bool wants_ghosts;
 	bool has_places;
 };
 

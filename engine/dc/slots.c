@@ -74,12 +74,26 @@ static void remove_from_clock(struct bsn_dc_pool *pool, const struct initiator *
 		pool->hand = 0;
 }
 
+/* The request that takes it is no use of it. */
+static void put_in_order(struct bsn_dc_pool *pool, struct slot *s)
+{
+	insert_after(pool, bound_end(pool), s);
+	s->uses = UINT16_MAX;
+}
+
+static void take_out_of_order(struct bsn_dc_pool *pool, struct slot *s)
+{
+	if (pool->sieve == s)
+		pool->sieve = slot_before(pool, s);
+	take_out(pool, s);
+}
+
 static void put_bound(struct bsn_dc_pool *pool, struct slot *s)
 {
 	struct initiator *i = s->of;
 
 	if (pool->policy->wants_order)
-		insert_after(pool, bound_end(pool), s);
+		put_in_order(pool, s);
 	else if (!i->bound)
 		put_in_clock(pool, i);
 	i->bound |= stream_bit(s);
@@ -92,14 +106,10 @@ static void remove_bound(struct bsn_dc_pool *pool, struct slot *s)
 
 	i->bound &= ~stream_bit(s);
 	pool->bound_count--;
-	if (!pool->policy->wants_order) {
-		if (!i->bound)
-			remove_from_clock(pool, i);
-		return;
-	}
-	if (pool->sieve == s)
-		pool->sieve = slot_before(pool, s);
-	take_out(pool, s);
+	if (pool->policy->wants_order)
+		take_out_of_order(pool, s);
+	else if (!i->bound)
+		remove_from_clock(pool, i);
 }
 
 /* -- what the ring says ------------------------------------------------------------------------- */
@@ -190,12 +200,6 @@ static uint32_t bits_of_stream(uint32_t stream)
 	return (uint32_t)bsn_to_be64(bsn_ctrl_word(&ctrl, 1)).raw;
 }
 
-/* The stamp of a peer that is evicted now. */
-static uint16_t stamp_of_now(const struct bsn_dc_pool *pool)
-{
-	return (uint16_t)pool->counters.evictions;
-}
-
 /* Debts are kept in parts of a turn; what is beyond so many is forgiven. */
 static void note_debt(const struct bsn_dc_pool *pool, struct slot *s)
 {
@@ -239,21 +243,12 @@ void forget_slot(struct slot *s)
 	s->last = s->peer = NULL; /* its initiator is connected anew */
 }
 
-/* The peer comes back so soon that it would still have its slot, if those that are free were used as well. */
-static bool is_missed(const struct bsn_dc_pool *pool, const struct bsn_peer *peer)
-{
-	return peer->reserved[0] & PEER_HAS_STAMP &&
-	       (uint16_t)(stamp_of_now(pool) - note_of(peer)) <= pool->free_count;
-}
-
 static void evict(struct bsn_dc_pool *pool, struct slot *s)
 {
 	pool->counters.evictions++;
 	if (pool->policy->wants_order) {
-		if (pool->sieve == s)
-			pool->sieve = slot_before(pool, s);
-		take_out(pool, s);
-		insert_after(pool, bound_end(pool), s);
+		take_out_of_order(pool, s);
+		put_in_order(pool, s);
 	}
 	leave_slot(pool, s);
 }
@@ -261,10 +256,6 @@ static void evict(struct bsn_dc_pool *pool, struct slot *s)
 /* Binds the slot to this peer, and takes it from the one that had it. */
 BSN_ALWAYS_INLINE void hand_over(struct bsn_dc_pool *pool, struct bsn_peer *peer, struct slot *s)
 {
-	if (pool->policy->wants_ghosts) {
-		pool->misses++;
-		pool->ghosts += is_missed(pool, peer);
-	}
 	if (s->peer) {
 		evict(pool, s);
 	} else {
@@ -285,7 +276,6 @@ void bind_slot(struct bsn_dc_pool *pool, struct bsn_peer *peer, struct slot *s)
 		hand_over(pool, peer, s);
 	}
 	s->contention = 0;
-	s->uses = UINT16_MAX;
 	s->of->seen_pi = s->sq->pi;
 	peer->ctrl_bits = s->ctrl_bits;
 	peer->ep.sq = s->sq;
