@@ -9,29 +9,8 @@
 #define BSN_RQ_H
 
 #include "bsn_segments.h"
-#include "bsn_sq.h"
 
 BSN_HEADER_BEGIN
-
-#ifndef BSN_HAS_PUT_SGE
-/* Whether a data pointer can have this length: 0 would mean 2^31, and bit 31 inline data. */
-BSN_ALWAYS_INLINE bool bsn_is_plain(const struct bsn_sge *sge)
-{
-	return BSN_LIKELY((int32_t)sge->length > 0);
-}
-
-/* A data pointer of a length that bsn_is_plain() has looked at; returns where the next one goes. */
-BSN_ALWAYS_INLINE uint8_t *bsn_put_sge(uint8_t *at, const struct bsn_sge *sge)
-{
-	const struct bsn_data data = { .byte_count = sge->length,
-				       .lkey = sge->lkey,
-				       .addr = sge->addr };
-
-	bsn_store_wqe(at, bsn_to_be64(bsn_data_word(&data, 0)));
-	bsn_store_wqe(at + 8, bsn_to_be64(bsn_data_word(&data, 1)));
-	return at + BSN_DS_SIZE;
-}
-#endif
 
 struct bsn_rq;
 

@@ -10,6 +10,7 @@
 #include "init.h"
 #include "srq.h"
 #include "refuse.h"
+#include "sq.h"
 
 /* bsn_cq_put_send() stores them together. */
 _Static_assert(offsetof(struct bsn_completion, who) ==
@@ -658,7 +659,6 @@ bool bsn_cq_take_far_recv(const struct bsn_route *route, const uint8_t *next,
 	rq = route->rq;
 	slot = bsn_cq_wqe_index(next) & rq->mask;
 	list = rq->ring + (slot << rq->stride_log2);
-	BSN_HIDE(route);
 	/* The bit above the byte count, that of inline data, is the sign. */
 	if (BSN_UNLIKELY((int32_t)bsn_load_be32(list) < (int32_t)bytes))
 		return take_recv(cq, route, next, c);
@@ -707,19 +707,29 @@ static int reap_request(struct bsn_cq *cq, const uint8_t *next, struct bsn_route
 }
 
 /*
- * On a queue whose unsignaled work reports only the first error, unsignaled requests after that error
- * never have a CQE. This flushes one, in order, up to @end or to a WQE that will have a CQE. Returns
- * whether there was one.
+ * Of queues whose unsignaled work reports only the first error. There all that comes after a failure fails, too, so
+ * that @flushed is known at each CQE; where others go on, as streams of an initiator do, it would be stale.
+ */
+static bool is_silent_after_failure(const struct bsn_route *route)
+{
+	const struct bsn_ctrl silent = { .ce = BSN_CE_ON_FIRST_ERROR };
+
+	return route->has_failed && route->sq->ce_quiet & bsn_ctrl_word(&silent, 1) >> 32;
+}
+
+/*
+ * Unsignaled requests after the first error of such a queue never have a CQE. This flushes one, in order, up to @end
+ * or to a WQE that will have a CQE. Returns whether there was one.
  */
 static bool flush_silent(struct bsn_route *route, uint16_t end, struct bsn_completion *c)
 {
 	const uint16_t index = route->flushed;
 	struct bsn_ctrl ctrl;
 
-	if (!route->has_failed || index == end)
+	if (!is_silent_after_failure(route) || index == end)
 		return false;
 	bsn_ctrl_decode(&ctrl, wqe_of(route, index));
-	if (ctrl.ce != BSN_CE_ON_FIRST_ERROR || !ctrl.ds) /* 0: an index that is no WQE's */
+	if (ctrl.ce != BSN_CE_ON_FIRST_ERROR)
 		return false;
 	*c = (struct bsn_completion){
 		.status = IBV_WC_WR_FLUSH_ERR,
@@ -735,11 +745,13 @@ static bool flush_silent(struct bsn_route *route, uint16_t end, struct bsn_compl
 	return true;
 }
 
+/* What was only appended has not failed yet, and may be taken back. */
 int bsn_sq_give_back(struct bsn_sq *sq, struct bsn_completion *c, int n)
 {
+	const uint16_t end = sq->ring ? bsn_sq_first_unrung(sq) : 0;
 	int got = 0;
 
-	while (got < n && flush_silent(&sq->route, sq->pi, &c[got]))
+	while (got < n && flush_silent(&sq->route, end, &c[got]))
 		got++;
 	return got;
 }

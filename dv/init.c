@@ -2,8 +2,6 @@
 /* The hot structures in their first state. */
 #include "init.h"
 
-#include "bsn_build.h"
-
 #include <stdlib.h>
 
 
@@ -37,12 +35,6 @@ uint8_t bsn_sq_signal_every(uint32_t capacity_bb, uint32_t longest_bb, int wante
 	if (!every)
 		every = 1;
 	return every < UINT8_MAX ? (uint8_t)every : UINT8_MAX;
-}
-
-static uint8_t can_of(uint64_t ops)
-{
-	return (uint8_t)((ops >> BSN_OPCODE_RDMA_READ & 1 ? BSN_CAN_READ : 0) |
-			 (ops >> BSN_OPCODE_ATOMIC_FA & 1 ? BSN_CAN_ATOMIC : 0));
 }
 
 void bsn_sq_resolve_mode(struct bsn_sq *sq)
@@ -81,22 +73,6 @@ void bsn_sq_clear(struct bsn_sq *sq)
 		bsn_sq_open(sq);
 }
 
-static uint32_t inline_straight(uint32_t max_inline, uint32_t most)
-{
-	if (max_inline > most)
-		max_inline = most;
-	return max_inline < BSN_INLINE_STRAIGHT_MIN ? 0 : max_inline - BSN_INLINE_STRAIGHT_MIN + 1;
-}
-
-/* Bytes, beyond the first block, of the longest WRITE whose data the inline code copies without a loop. */
-static uint32_t inline_more(uint32_t max_inline, bool has_peers)
-{
-	const uint32_t length = max_inline < BSN_INLINE_STRAIGHT ? max_inline : BSN_INLINE_STRAIGHT;
-	const unsigned prefix_ds = has_peers ? BSN_EXTENDED_DS : 0;
-
-	return bsn_bytes_of_ds(2 + prefix_ds + bsn_inline_ds(length)) - BSN_BB_SIZE;
-}
-
 static void init_route(struct bsn_sq *sq)
 {
 	sq->route.ring = sq->ring;
@@ -129,10 +105,6 @@ struct bsn_sq *bsn_sq_alloc(const struct bsn_sq_init *init)
 	sq->bb_mask = init->count_bb - 1;
 	sq->capacity_bb = init->capacity_bb;
 	sq->max_inline = init->max_inline > BSN_DS_INLINE_MAX ? init->max_inline : BSN_DS_INLINE_MAX;
-	sq->put_inline = sq->max_inline;
-	sq->inline_straight = inline_straight(sq->max_inline, BSN_INLINE_STRAIGHT);
-	sq->inline_more = inline_more(sq->max_inline, init->has_peers);
-	sq->peer_straight = inline_straight(sq->max_inline, BSN_UNITS_BYTES);
 	sq->max_sge = (uint8_t)(init->max_sge < UINT8_MAX ? init->max_sge : UINT8_MAX);
 	sq->max_ds = (uint8_t)(init->max_ds < BSN_SEND_MAX_DS ? init->max_ds : BSN_SEND_MAX_DS);
 	sq->transport = (uint8_t)init->transport;
@@ -140,16 +112,10 @@ struct bsn_sq *bsn_sq_alloc(const struct bsn_sq_init *init)
 	sq->gives_results = init->gives_results ? BSN_SENDS_GIVE : 0;
 	sq->has_big_endian_results = init->has_big_endian_results;
 	sq->ops = bsn_sq_ops_of(init->transport, init->has_atomics);
-	sq->can = can_of(sq->ops);
-	sq->write_sge = sq->ops >> BSN_OPCODE_RDMA_WRITE & 1 ? sq->max_sge : 0;
-	sq->read_sge = sq->can & BSN_CAN_READ ? sq->max_sge : 0;
 	sq->ce_quiet = (uint8_t)(bsn_ctrl_word(&quiet, 1) >> 32);
-	if (sq->has_peers)
-		sq->ce_quiet ^= BSN_F_SIGNALED >> 8;
 	sq->signal_every = bsn_sq_signal_every(init->capacity_bb, bsn_bb_of_ds(init->max_ds),
 					       init->signal_every);
 	sq->store = (uint8_t)init->store;
-	sq->posts = init->has_peers ? &bsn_sq_posts_peers : &bsn_sq_posts_mlx5;
 	init_route(sq);
 	bsn_sq_resolve_mode(sq);
 	bsn_sq_clear(sq);

@@ -9,6 +9,7 @@
 #include "bsn_cq.h"
 #include "bsn_decode.h"
 #include "rq.h"
+#include "sq.h"
 
 /* Zero, on cache lines of its own; for free(). */
 void *bsn_hot_alloc(size_t bytes);
@@ -74,29 +75,8 @@ int bsn_sq_post_marker(struct bsn_sq *sq);
  */
 bool bsn_sq_ends_quietly(struct bsn_sq *sq);
 
-/* Of opcodes, a bit each. */
-static inline bool is_one_of(uint64_t opcodes, unsigned opcode)
-{
-	return opcode < 64 && opcodes >> opcode & 1;
-}
-
 /* The opcodes that a queue takes, a bit each. */
 uint64_t bsn_sq_ops_of(enum bsn_transport transport, bool has_atomics);
-
-/*
- * rows.c: for a queue with a ring and one peer, or many; and for any queue, which look each time at its path and
- * whether it is closed.
- */
-extern const struct bsn_sq_posts bsn_sq_posts_mlx5, bsn_sq_posts_peers, bsn_sq_posts_any;
-
-/* For paths whose requests are not bytes: bsn_sq_post_prepared(). */
-int bsn_sq_post_anew(struct bsn_ep *ep, const struct bsn_prepared *p, uint64_t id, unsigned flags);
-
-/*
- * Whether the queue takes such a request at all, whether or not there is room for it: 0, or why not, with
- * its text. For paths whose requests are not WQEs; bsn_sq_post_sgl() tells the rest.
- */
-int bsn_sq_judge(struct bsn_sq *sq, uint32_t what, const struct bsn_sge *sge, bool is_atomic);
 
 /* Whether the inline code may use the lane's register: known once the register is. */
 void bsn_sq_resolve_mode(struct bsn_sq *sq);

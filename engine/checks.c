@@ -116,24 +116,23 @@ static int check_poster(struct checked_sq *c)
 	return check_thread(&c->poster, "QP", c->sq->qpn, "bsn_qp_hand_over");
 }
 
-static int check_request(struct checked_sq *c, uint32_t what, const struct bsn_sge *sge,
-			 const struct bsn_remote *remote, bool is_atomic)
+static int check_request(struct checked_sq *c, const struct bsn_request *r)
 {
-	const unsigned opcode = what & 0xff, count = what >> BSN_WHAT_COUNT_SHIFT;
+	const unsigned opcode = r->what & 0xff, count = r->what >> BSN_WHAT_COUNT_SHIFT;
 	const struct bsn_wqe_op *op = bsn_wqe_op_find(opcode);
 	int err = check_poster(c);
 
-	if (!err && count && !sge)
+	if (!err && count && !r->sge)
 		err = fail(EINVAL, "%u SGEs at NULL", count);
 	if (!err)
-		err = bsn_sq_judge(c->sq, what, sge, is_atomic);
+		err = bsn_sq_judge(c->sq, r);
 	if (err)
 		return err;
-	if (!remote && is_one_of(bsn_wqe_sets.with_raddr, opcode))
+	if (!r->remote && is_one_of(bsn_wqe_sets.with_raddr, opcode))
 		return fail(EINVAL, "no remote address");
-	if (what & BSN_F_INLINE)
-		return check_inline(sge, count);
-	return check_memory(c->qp->pd, sge, count, op && op->data == BSN_DATA_SCATTER);
+	if (r->what & BSN_F_INLINE)
+		return check_inline(r->sge, count);
+	return check_memory(c->qp->pd, r->sge, count, op && op->data == BSN_DATA_SCATTER);
 }
 
 /* -- send queues --------------------------------------------------------------------------------- */
@@ -168,44 +167,16 @@ static int count_appended(struct checked_sq *c, uint32_t what, int result)
 	return result;
 }
 
-static int post_sgl(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,
-		    const struct bsn_remote *remote, uint32_t imm, uint64_t id)
+/* What is no message comes from the library, which has looked at it. */
+static int post(struct bsn_ep *ep, const struct bsn_request *r)
 {
-	const int err = check_request(checked_of(ep->sq), what, sge, remote, false);
+	const int err = r->body ? 0 : check_request(checked_of(ep->sq), r);
 	struct checked_sq *c;
 
 	if (err)
 		return err;
 	c = enter(ep->sq);
-	return count_appended(c, what, leave(c, bsn_sq_post_sgl(ep, what, sge, remote, imm, id)));
-}
-
-static int post_inline(struct bsn_ep *ep, uint32_t what, const void *data,
-		       const struct bsn_remote *remote, uint32_t imm, uint64_t id)
-{
-	const uint32_t length = what >> BSN_WHAT_COUNT_SHIFT;
-	const uint32_t one = (what & ((1u << BSN_WHAT_COUNT_SHIFT) - 1)) | BSN_F_INLINE |
-			     1u << BSN_WHAT_COUNT_SHIFT;
-	const struct bsn_sge sge = { (uintptr_t)data, length, 0 };
-	const int err = check_request(checked_of(ep->sq), one, &sge, remote, false);
-	struct checked_sq *c;
-
-	if (err)
-		return err;
-	c = enter(ep->sq);
-	return count_appended(c, what, leave(c, bsn_sq_post_inline(ep, what, data, remote, imm, id)));
-}
-
-static int post_atomic(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,
-		       const struct bsn_remote *remote, const uint64_t operand[2], uint64_t id)
-{
-	const int err = check_request(checked_of(ep->sq), what, sge, remote, true);
-	struct checked_sq *c;
-
-	if (err)
-		return err;
-	c = enter(ep->sq);
-	return count_appended(c, what, leave(c, bsn_sq_post_atomic(ep, what, sge, remote, operand, id)));
+	return count_appended(c, r->what, leave(c, bsn_ep_post(ep, r)));
 }
 
 static int ring(struct bsn_sq *sq)
@@ -312,18 +283,11 @@ int checks_add_qp(struct bsn_qp *qp)
 		free(c);
 		return fail(ENOMEM, "no memory");
 	}
-	*c = (struct checked_sq){ .path = { .post_sgl = post_sgl,
-					    .post_inline = post_inline,
-					    .post_atomic = post_atomic,
-					    .ring = ring,
-					    .cancel = cancel,
-					    .room = room,
-					    .post_prepared = bsn_sq_post_anew },
+	*c = (struct checked_sq){ .path = { .post = post, .ring = ring, .cancel = cancel, .room = room },
 				  .inner = qp->sq->path,
 				  .sq = qp->sq,
 				  .qp = qp };
 	qp->checked_sends = c;
-	qp->sq->posts = &bsn_sq_posts_any;
 	leave(c, 0);
 	return 0;
 }

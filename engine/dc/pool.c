@@ -50,7 +50,6 @@ void init_nowhere(struct bsn_sq *sq, const struct bsn_sq *like)
 	sq->max_sge = like->max_sge;
 	sq->max_inline = like->max_inline;
 	sq->max_ds = like->max_ds;
-	sq->posts = &bsn_sq_posts_any;
 }
 
 /* Of an initiator: as much for each of its peers. A short queue has its room counted at every other post. */
@@ -303,12 +302,11 @@ int pool_begin(struct bsn_dc_pool *pool)
 {
 	if (slots_make(pool) || begin_streams(pool))
 		return fail(ENOMEM, "no memory");
-	pool->take = pool->rc ? take_anyhow : pool->streams > 1 ? pool->policy->take_stream : pool->policy->take;
 	init_nowhere(&pool->unbound, pool->initiators[0].sq);
 	init_nowhere(&pool->failed, pool->initiators[0].sq);
+	pool->find = find_of(pool->policy, pool->streams);
 	put_gates(pool);
 	pool->unbound.path = pool->failed.path = &unbound_path;
-	pool->unbound.posts = &unbound_posts;
 	pool->failed.closed = ENOTCONN;
 	pool->failed.closed_why = "a request to this peer failed: poll what is outstanding, then "
 				  "bsn_dc_peer_reset()";

@@ -113,38 +113,6 @@ struct chunk {
 	struct bsn_peer peers[] __attribute__((aligned(CHUNK_HEAD)));
 };
 
-/* -- posts -------------------------------------------------------------------------------------- */
-
-/*
- * A post of a peer that has no slot: it takes one, and goes on by a jump, so that next to nothing is saved for it.
- * @what: as the functions of struct bsn_sq_posts have it; its upper half is where it goes on, and BSN_POST_ROW()
- * @imm: or the flags of a request that was prepared
- */
-#define TAKING                                                                                     \
-	struct bsn_ep *ep, uint64_t what, const void *data, const struct bsn_remote *remote, uint32_t imm, uint64_t id
-typedef int taking(TAKING);
-
-enum going { GO_ONE, GO_SGL, GO_PIECE, GO_ATOMIC, GO_PREPARED, GO_BODY };
-#define GOING(where, row) ((uint64_t)((where) * BSN_POST_ROWS + (row)) << 32)
-
-/* turns.c: of what is rare. */
-taking go_elsewhere;
-
-BSN_ALWAYS_INLINE int go_on(TAKING)
-{
-	const struct bsn_sq_posts *posts = ep->sq->posts;
-	const uint64_t row = what >> 32;
-	const uint32_t known = (uint32_t)what;
-
-	if (BSN_LIKELY(row < GO_SGL * BSN_POST_ROWS))
-		return posts->one[row](ep, known, data, remote, imm, id);
-	if (row < GO_PIECE * BSN_POST_ROWS)
-		return posts->sgl[row - GO_SGL * BSN_POST_ROWS](ep, known, data, remote, imm, id);
-	if (row < GO_ATOMIC * BSN_POST_ROWS)
-		return posts->piece[row - GO_PIECE * BSN_POST_ROWS](ep, known, data, remote, imm, id);
-	return go_elsewhere(ep, what, data, remote, imm, id);
-}
-
 /* -- slots -------------------------------------------------------------------------------------- */
 
 /**
@@ -163,7 +131,6 @@ BSN_ALWAYS_INLINE int go_on(TAKING)
  * @number: among all slots
  * @next, @before: among the slots that nobody has, or where the policy wants that from the one bound last
  *	to the first
- * @is_new: on plain verbs: the request that took it does not count as a use of it, and was not seen yet
  * @is_free: no peer has it, and it can be given to one
  * @is_out: it or its initiator failed, or is a spare: it is in none of the lists
  * @has_failed: of a stream: a request failed, of which pool->failures has more
@@ -180,12 +147,9 @@ struct slot {
 	uint32_t counted;
 	uint32_t contention;
 	uint32_t ctrl_bits;
-	union {
-		uint16_t seen_pi, uses;
-	};
-	uint16_t end_pi;
+	uint16_t uses, end_pi;
 	uint16_t number, next, before;
-	bool has_failed : 1, is_new : 1;
+	bool has_failed : 1;
 	union {
 		uint8_t is_kept;
 		struct {
@@ -194,9 +158,6 @@ struct slot {
 	};
 };
 _Static_assert(sizeof(struct slot) == 64, "a slot is a cache line");
-
-/* So many of them, or of initiators with streams, a miss looks at. */
-enum { LOOKS = 3 };
 
 /* Where the pool looks for something among all, it looks at so many at a time. */
 enum { MOST_LOOKS = 8 };
@@ -271,13 +232,16 @@ struct slot_list {
 
 enum { HOST_BUCKETS = 1024 };
 
+/* Finds an idle slot among the next ones that are bound; at least one is. */
+typedef struct slot *find_bound(struct bsn_dc_pool *pool);
+
 struct bsn_dc_pool {
 	struct bsn_sq unbound, failed; /* first: no rings; every post comes to the cold functions */
 	struct bsn_device *device;
 	struct bsn_cq *cq;
 	struct bsn_connect_attr connect;
 	const struct policy *policy;
-	taking *take; /* of its policy */
+	find_bound *find; /* of its policy */
 	struct rc_pool *rc; /* on plain verbs */
 	uint32_t rc_work;   /* of it: peers that are being connected, and targets to be told */
 	struct slot *slots;
@@ -291,12 +255,8 @@ struct bsn_dc_pool {
 	struct slot_list free;  /* that no peer is bound to; those of spares and failed ones apart */
 	struct slot_list bound; /* a circle, the last one bound first; a count alone, unless the policy wants the order */
 	struct slot *sieve;     /* of @bound: that SIEVE looks at next; where there is none, the one after all slots */
-	struct slot **clock;    /* those that are bound, or the first of their streams, unless the policy wants the order */
-	struct slot **clock_end; /* where LOOKS of the first follow again */
-	struct slot **hand;     /* of the clock: what is looked at next */
-	uint32_t last_done;      /* QPN of the completion that was polled last */
-	uint32_t crowded;        /* how often its slot is still tried first: then that is @take */
-	uint32_t crowded_span, crowded_since; /* how often in all, and @swaps when that began */
+	struct initiator **clock; /* those that peers are bound to, unless the policy wants the order */
+	uint32_t clock_count, hand; /* @hand: which is looked at next */
 	uint32_t qpn_mask;
 	uint16_t *by_qpn;        /* from so many bits of a QPN on: the first slot of its initiator; nobody's at the end */
 	uint16_t *heard;         /* while it listens: initiators that had completions, and may have idle slots */
@@ -397,9 +357,8 @@ static inline struct slot *slot_by_qpn(const struct bsn_dc_pool *pool, uint32_t 
 	return &pool->slots[pool->by_qpn[qpn & pool->qpn_mask]];
 }
 
+/* For a request that is about to be posted, which does not count as a use. */
 void bind_slot(struct bsn_dc_pool *pool, struct bsn_peer *peer, struct slot *s);
-/* The same for a request that is about to be posted, which does not count as a use. */
-void take_slot(struct bsn_dc_pool *pool, struct bsn_peer *peer, struct slot *s);
 /* Its peer, if any, has none after that. */
 void unbind_slot(struct bsn_dc_pool *pool, struct slot *s);
 void revoke_slot(struct bsn_dc_pool *pool, struct slot *s);
@@ -427,13 +386,15 @@ static inline bool holds(const struct bsn_dc_pool *pool, const struct slot *s)
 /* Nothing of its peer is outstanding. */
 BSN_ALWAYS_INLINE bool is_done(const struct bsn_dc_pool *pool, struct slot *s)
 {
-	return BSN_UNLIKELY(pool->streams > 1) ? stream_is_done(pool, s) : bsn_sq_is_empty(s->of->sq);
+	if (BSN_UNLIKELY(pool->streams > 1))
+		return stream_is_done(pool, s);
+	return bsn_sq_is_done(s->sq, bsn_sq_done(s->sq));
 }
 
 /* It can be given to a peer. */
 BSN_ALWAYS_INLINE bool is_idle(const struct bsn_dc_pool *pool, struct slot *s)
 {
-	return !s->is_out && !s->has_turn && is_done(pool, s);
+	return !(s->is_out | s->has_turn) && is_done(pool, s);
 }
 
 /* Whether a peer that was given the slot in its turn has posted. */
@@ -547,37 +508,11 @@ BSN_ALWAYS_INLINE void count_miss(struct bsn_dc_pool *pool, const struct bsn_pee
 	pool->ghosts += is_missed(pool, peer);
 }
 
-/* The peer has the slot, and posts now. Before that it had none, and nobody waits, so that @contention is over. */
-BSN_ALWAYS_INLINE void settle_slot(struct bsn_peer *peer, struct slot *s, bool has_streams)
-{
-	s->peer = peer;
-	set_only_note(peer, PEER_HAS_SLOT, s->number);
-	peer->ctrl_bits = has_streams ? s->ctrl_bits : bsn_signaled_bits();
-	peer->ep.sq = s->sq;
-}
-
-/* The same where another peer has the slot, and did not lose its right to post: all that a miss is most often. */
-BSN_ALWAYS_INLINE void swap_slot(struct bsn_dc_pool *pool, struct bsn_peer *peer, struct slot *s, bool has_streams,
-				 bool wants_stamp)
-{
-	struct bsn_peer *before = s->peer;
-
-	pool->swaps++;
-	if (wants_stamp)
-		set_only_note(before, PEER_HAS_STAMP, stamp_of_now(pool));
-	else
-		before->reserved[0] = PEER_FINE;
-	before->ep.sq = &pool->unbound;
-	settle_slot(peer, s, has_streams);
-}
-
 /* policy.c */
 
 /**
  * struct policy
  * @choose: an idle slot, of all, for a peer that has none; NULL: it has to wait. Binds nothing
- * @take: a post of a peer without a slot takes one, in few steps, or leaves it to take_anyhow()
- * @take_stream: the same where initiators have streams
  * @is_over: whether the peer of a slot has had its turn, since others wait; NULL: never
  * @leaves_when_done: a peer gives its slot up when all its requests are done
  * @wants_order: the list of what is bound
@@ -587,7 +522,6 @@ BSN_ALWAYS_INLINE void swap_slot(struct bsn_dc_pool *pool, struct bsn_peer *peer
 struct policy {
 	const char *name;
 	struct slot *(*choose)(struct bsn_dc_pool *pool, const struct bsn_peer *peer);
-	taking *take, *take_stream;
 	bool (*is_over)(struct bsn_dc_pool *pool, struct slot *s);
 	bool leaves_when_done;
 	bool wants_order;
@@ -597,11 +531,12 @@ struct policy {
 
 /* NULL: there is no such. */
 const struct policy *policy_of(enum bsn_dc_policy policy);
+find_bound *find_of(const struct policy *policy, uint32_t streams);
 
 /* What a hand goes round: slots that are bound, or initiators with such where a clock has streams. */
 static inline uint32_t bound_places(const struct bsn_dc_pool *pool)
 {
-	return pool->policy->wants_order ? pool->bound.count : (uint32_t)(pool->clock_end - pool->clock);
+	return pool->policy->wants_order ? pool->bound.count : pool->clock_count;
 }
 
 /* idle.c */
@@ -656,7 +591,6 @@ void withdraw(struct bsn_dc_pool *pool, struct initiator *i);
 /* Completions were polled, one at least. */
 static inline void pool_heard(struct bsn_dc_pool *pool, const struct bsn_completion *c, int n)
 {
-	pool->last_done = c[n - 1].qpn;
 	if (BSN_UNLIKELY(pool->listens))
 		idle_listen(pool, c, n);
 }
@@ -683,10 +617,7 @@ void explain_stream(const struct bsn_dc_pool *pool, const struct slot *s, struct
 bool told_connects(const struct bsn_dc_pool *pool, struct connects *counted);
 
 /* turns.c */
-/* Of any pool, by the policy's @choose: the peer may have to wait. */
-taking take_anyhow;
 extern const struct bsn_sq_path unbound_path;
-extern const struct bsn_sq_posts unbound_posts;
 
 /* Finds a slot for a peer that has none, or lost it. NULL: it has to wait, also for its own requests. */
 struct slot *find_slot(struct bsn_dc_pool *pool, const struct bsn_peer *peer);

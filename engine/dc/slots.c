@@ -41,43 +41,35 @@ static struct slot *nobody(const struct bsn_dc_pool *pool)
 	return &pool->slots[pool->slot_count];
 }
 
-/* Whoever looks at a few in a row need not mind where it ends. */
-static void end_clock(struct bsn_dc_pool *pool)
-{
-	const uint32_t count = (uint32_t)(pool->clock_end - pool->clock);
-
-	for (uint32_t k = 0; k < LOOKS; k++)
-		pool->clock[count + k] = count ? pool->clock[k % count] : nobody(pool);
-	if (pool->hand >= pool->clock_end)
-		pool->hand = pool->clock;
-}
-
 /* The hand comes to it after all others. */
-static void put_in_clock(struct bsn_dc_pool *pool, struct slot *s)
+static void put_in_clock(struct bsn_dc_pool *pool, struct initiator *i)
 {
-	memmove(pool->hand + 1, pool->hand, (size_t)(pool->clock_end - pool->hand) * sizeof(*pool->hand));
-	*pool->hand++ = s;
-	pool->clock_end++;
-	end_clock(pool);
+	struct initiator **at = &pool->clock[pool->hand];
+
+	memmove(at + 1, at, (pool->clock_count++ - pool->hand++) * sizeof(*at));
+	*at = i;
+	if (pool->hand == pool->clock_count)
+		pool->hand = 0;
 }
 
-static void remove_from_clock(struct bsn_dc_pool *pool, const struct slot *s)
+static void remove_from_clock(struct bsn_dc_pool *pool, const struct initiator *i)
 {
-	struct slot **at = pool->clock;
+	uint32_t at = 0;
 
-	while (*at != s)
+	while (pool->clock[at] != i)
 		at++;
-	memmove(at, at + 1, (size_t)(pool->clock_end - at - 1) * sizeof(*at));
+	pool->clock_count--;
+	memmove(&pool->clock[at], &pool->clock[at + 1], (pool->clock_count - at) * sizeof(*pool->clock));
 	pool->hand -= pool->hand > at;
-	pool->clock_end--;
-	end_clock(pool);
+	if (pool->hand == pool->clock_count)
+		pool->hand = 0;
 }
 
 static void put_bound(struct bsn_dc_pool *pool, struct slot *s)
 {
 	if (!pool->policy->wants_order) {
 		if (!s->of->bound)
-			put_in_clock(pool, s->of->slots);
+			put_in_clock(pool, s->of);
 		s->of->bound |= stream_bit(s);
 		pool->bound.count++;
 		return;
@@ -92,7 +84,7 @@ static void remove_bound(struct bsn_dc_pool *pool, struct slot *s)
 	if (!pool->policy->wants_order) {
 		s->of->bound &= ~stream_bit(s);
 		if (!s->of->bound)
-			remove_from_clock(pool, s->of->slots);
+			remove_from_clock(pool, s->of);
 		pool->bound.count--;
 		return;
 	}
@@ -189,35 +181,36 @@ static uint32_t bits_of_stream(uint32_t stream)
 {
 	const struct bsn_ctrl ctrl = { .dci_stream = stream };
 
-	return (uint32_t)bsn_to_be64(bsn_ctrl_word(&ctrl, 1)).raw | bsn_signaled_bits();
+	return (uint32_t)bsn_to_be64(bsn_ctrl_word(&ctrl, 1)).raw;
 }
 
 /* Debts are kept in parts of a turn; what is beyond so many is forgiven. */
-static uint16_t debt_of(const struct bsn_dc_pool *pool, const struct slot *s)
+static uint16_t debt_of(const struct bsn_dc_pool *pool, struct slot *s)
 {
 	const int64_t part = (int64_t)(pool->turn_bytes / DEBT_PARTS);
-	const int64_t debt = -s->credit / part;
+	int64_t debt;
 
+	charge_slot(pool, s);
+	debt = s->credit < 0 ? -s->credit / part : 0;
 	return (uint16_t)(debt < UINT16_MAX ? debt : UINT16_MAX);
 }
 
-static void leave_slot(struct bsn_dc_pool *pool, struct slot *s)
+/* Its peer has none then. */
+BSN_ALWAYS_INLINE void leave_slot(struct bsn_dc_pool *pool, struct slot *s)
 {
+	const uint16_t debt = pool->waiters ? debt_of(pool, s) : 0;
 	struct bsn_peer *peer = s->peer;
 
-	if (pool->waiters)
-		charge_slot(pool, s);
-	if (pool->waiters && s->credit < 0)
-		set_note(peer, PEER_OWES, debt_of(pool, s));
+	if (debt)
+		set_note(peer, PEER_OWES, debt);
 	else
 		set_note(peer, PEER_HAS_STAMP, stamp_of_now(pool));
-	if (s->is_revoked)
-		pool->revoked--;
-	else
-		peer->ep.sq = &pool->unbound;
-	if (s->has_turn)
-		pool->turns--;
-	s->is_revoked = s->has_turn = false;
+	if (s->is_kept) {
+		pool->revoked -= s->is_revoked;
+		pool->turns -= s->has_turn;
+		s->is_revoked = s->has_turn = false;
+	}
+	peer->ep.sq = &pool->unbound;
 	s->last = peer;
 	s->peer = NULL;
 }
@@ -239,7 +232,7 @@ void forget_slot(struct slot *s)
 }
 
 /* Binds the slot to this peer, and takes it from the one that had it. */
-static void hand_over(struct bsn_dc_pool *pool, struct bsn_peer *peer, struct slot *s)
+BSN_ALWAYS_INLINE void hand_over(struct bsn_dc_pool *pool, struct bsn_peer *peer, struct slot *s)
 {
 	if (pool->policy->wants_ghosts)
 		count_miss(pool, peer);
@@ -257,22 +250,7 @@ static void hand_over(struct bsn_dc_pool *pool, struct bsn_peer *peer, struct sl
 	set_note(peer, PEER_HAS_SLOT, s->number);
 }
 
-/* From now on its uses are counted. @posts: the next request is none. */
-static void begin_uses(const struct bsn_dc_pool *pool, struct slot *s, bool posts)
-{
-	if (pool->streams > 1 && pool->policy->wants_order)
-		read_streams(pool, s->of);
-	s->of->used &= ~stream_bit(s);
-	if (posts)
-		s->of->seen_pi = s->sq->pi;
-	if (pool->streams > 1)
-		s->uses = (uint16_t)(0 - posts);
-	else
-		s->seen_pi = (uint16_t)(s->sq->pi - (!posts && !pool->rc));
-	s->is_new = true;
-}
-
-static void bind(struct bsn_dc_pool *pool, struct bsn_peer *peer, struct slot *s, bool posts)
+void bind_slot(struct bsn_dc_pool *pool, struct bsn_peer *peer, struct slot *s)
 {
 	if (s->peer == peer) { /* it lost the right to post, else it would not have asked */
 		s->is_revoked = false;
@@ -281,19 +259,10 @@ static void bind(struct bsn_dc_pool *pool, struct bsn_peer *peer, struct slot *s
 		hand_over(pool, peer, s);
 	}
 	s->contention = 0;
-	begin_uses(pool, s, posts);
+	s->uses = UINT16_MAX;
+	s->of->seen_pi = s->sq->pi;
 	peer->ctrl_bits = s->ctrl_bits;
 	peer->ep.sq = s->sq;
-}
-
-void bind_slot(struct bsn_dc_pool *pool, struct bsn_peer *peer, struct slot *s)
-{
-	bind(pool, peer, s, false);
-}
-
-void take_slot(struct bsn_dc_pool *pool, struct bsn_peer *peer, struct slot *s)
-{
-	bind(pool, peer, s, true);
 }
 
 /* One that stands in line comes to its turn, as its next requests would. */
@@ -416,7 +385,7 @@ int slots_make(struct bsn_dc_pool *pool)
 	for (pool->qpn_mask = 1; pool->qpn_mask < 2 * pool->count; pool->qpn_mask *= 2)
 		;
 	pool->slots = bsn_hot_alloc((pool->slot_count + 1) * sizeof(*pool->slots));
-	pool->clock = calloc(pool->slot_count + LOOKS, sizeof(struct slot *));
+	pool->clock = calloc(pool->count, sizeof(*pool->clock));
 	pool->by_qpn = calloc(pool->qpn_mask, sizeof(*pool->by_qpn));
 	pool->heard = calloc(pool->count, sizeof(*pool->heard));
 	pool->given = calloc(pool->slot_count, sizeof(*pool->given));
@@ -430,8 +399,6 @@ int slots_make(struct bsn_dc_pool *pool)
 				       .before = (uint16_t)pool->slot_count,
 				       .is_out = true };
 	pool->sieve = nobody(pool);
-	pool->hand = pool->clock_end = pool->clock;
-	end_clock(pool);
 	pool->active = pool->initiators_wanted;
 	pool->epoch = EPOCH * pool->active;
 	pool->contention = 1; /* that of none yet is 0 */

@@ -1046,7 +1046,7 @@ static void inline_data_go_where_the_read_says(void **state)
 		const struct bsn_av_dc_grh av = { .ext = 1, .dqpn = 5 };
 		uint8_t prefix[BSN_AV_DC_GRH_SIZE];
 		struct fake *f = fake_create(&attr);
-		struct bsn_peer peer = { .ep = { f->sq }, .user = prefix, .ctrl_bits = bsn_signaled_bits(), .prefix_ds = 3 };
+		struct bsn_peer peer = { .ep = { f->sq }, .user = prefix, .ctrl_bits = 0, .prefix_ds = 3 };
 
 		bsn_av_dc_grh_encode(prefix, &av);
 		peer.head = bsn_v2_load(prefix);
@@ -1274,6 +1274,7 @@ static void silent_work_is_given_back(void **state)
 	for (uint64_t i = 0; i < 10; i++)
 		assert_int_equal(bsn_write(&f->ep, &sge, &remote, i, i == 5 ? BSN_F_SIGNALED : 0),
 				 0);
+	assert_int_equal(bsn_sq_ring(f->sq), 0);
 	fake_cqe_err(f, (struct bsn_cqe_err){ .qpn = FAKE_QPN,
 					      .opcode = BSN_CQE_REQ_ERR,
 					      .syndrome = BSN_SYNDROME_REMOTE_ACCESS,
@@ -1294,6 +1295,31 @@ static void silent_work_is_given_back(void **state)
 	for (int i = 0; i < n; i++)
 		assert_int_equal(out[i].id, 6 + i);
 	assert_int_equal(bsn_sq_give_back(f->sq, out, 8), 0);
+	assert_int_equal(bsn_sq_outstanding_bb(f->sq), 0);
+	fake_destroy(f);
+}
+
+/* What the device does not know of has not failed: it may be taken back, and others posted in its place. */
+static void what_is_only_appended_is_not_given_back(void **state)
+{
+	const struct fake_attr attr = { .ce_quiet = BSN_CE_ON_FIRST_ERROR };
+	const struct bsn_sge sge[4] = { { 0x2000, 8, 3 }, { 0x2000, 8, 3 }, { 0x2000, 8, 3 }, { 0x2000, 8, 3 } };
+	struct fake *f = fake_create(&attr);
+
+	(void)state;
+	assert_int_equal(bsn_write(&f->ep, sge, &remote, 0, BSN_F_RING), 0);
+	fake_cqe_err(f, (struct bsn_cqe_err){ .qpn = FAKE_QPN,
+					      .opcode = BSN_CQE_REQ_ERR,
+					      .syndrome = BSN_SYNDROME_REMOTE_ACCESS });
+	assert_int_equal(bsn_poll(f->cq, out, 8), 1);
+	assert_int_equal(bsn_write_sgl(&f->ep, sge, 4, &remote, 1, 0), 0);
+	assert_int_equal(bsn_sq_give_back(f->sq, out, 8), 0);
+	assert_int_equal(bsn_sq_cancel(f->sq), 0);
+	assert_int_equal(bsn_sq_outstanding_bb(f->sq), 0);
+	assert_int_equal(bsn_write(&f->ep, sge, &remote, 2, BSN_F_RING), 0);
+	assert_int_equal(bsn_sq_give_back(f->sq, out, 8), 1);
+	assert_int_equal(out[0].id, 2);
+	assert_int_equal(out[0].status, IBV_WC_WR_FLUSH_ERR);
 	assert_int_equal(bsn_sq_outstanding_bb(f->sq), 0);
 	fake_destroy(f);
 }
@@ -1977,6 +2003,7 @@ int main(void)
 		cmocka_unit_test(every_syndrome_has_its_status),
 		cmocka_unit_test(the_first_failure_is_one_of_them),
 		cmocka_unit_test(silent_work_is_given_back),
+		cmocka_unit_test(what_is_only_appended_is_not_given_back),
 		cmocka_unit_test(a_marker_is_never_shown),
 		cmocka_unit_test(what_surrounds_a_marker_is_shown),
 		cmocka_unit_test(a_marker_finds_no_room_in_a_full_queue),

@@ -286,7 +286,7 @@ static const struct way {
 	{ "a list", post_list, 0 },
 	{ "a list of any length", post_list_of_any_length, 0 },
 	{ "known to the compiler", post_known, 0 },
-	{ "prepared", post_prepared, 48 },
+	{ "prepared", post_prepared, BSN_NEAR_ID_AT },
 	{ "prepared, the long way", post_prepared_long, 0 },
 };
 #define WAYS (sizeof(ways) / sizeof(*ways))
@@ -511,7 +511,7 @@ static unsigned post_at(struct fake *f, const struct bsn_peer *peer, const struc
 		fake_seek(f, pi);
 		poison(f);
 		if (sees_no_room)
-			bsn_sq_clear_limits(f->sq);
+			bsn_sq_set_room(f->sq, NULL);
 		trace_start();
 		err = ways[w].post(ep, wr);
 		if (err == NOT_THIS_WAY)
@@ -660,7 +660,6 @@ static void post_in_turn_at(struct fake *f, const struct bsn_wr *wr, uint32_t pi
 		for (uint32_t i = 0; i <= f->sq->bb_mask; i++)
 			assert_int_equal(f->sq->hidden[i] != 0, i == (pi & f->sq->bb_mask));
 		assert_int_equal(f->sq->quiet, f->sq->signal_every);
-		assert_false(f->sq->publish & BSN_PUBLISH_LONG);
 		posted++;
 	}
 	assert_true(posted > 0);
@@ -720,8 +719,7 @@ static void inline_data_of_every_length(void **state)
 				for (uint32_t pos = mode == 4 * BSN_STORE_8 ? 0 : 15 - length % 4;
 				     pos < RING_BB; pos += mode == 4 * BSN_STORE_8 ? 1 : 4)
 					post_at(f, NULL, &wr, pos);
-				assert_false(f->sq->publish & BSN_PUBLISH_LONG);
-			}
+					}
 		}
 		if (f)
 			fake_destroy(f);
@@ -869,7 +867,7 @@ static void make_peers(struct fake *f)
 		peers[i] = (struct bsn_peer){ .ep = { f->sq },
 					      .user = &peers[i],
 					      .more = i ? av + BSN_DS_SIZE : NULL,
-					      .ctrl_bits = bsn_signaled_bits(),
+					      .ctrl_bits = 0,
 					      .prefix_ds = i ? 3 : 1,
 					      .head = bsn_v2_load(av) };
 	}
@@ -1171,7 +1169,7 @@ static void a_peers_stream_is_in_the_control_segment(void **state)
 	make_peers(f);
 	peers[1].ctrl_bits |= (uint32_t)bsn_to_be64(bsn_ctrl_word(&stream, 1)).raw;
 	peers[0].ctrl_bits = peers[1].ctrl_bits;
-	assert_int_not_equal(peers[0].ctrl_bits, bsn_signaled_bits());
+	assert_int_not_equal(peers[0].ctrl_bits, 0);
 	post_everything(f, &peers[1], BSN_OPCODE_SEND, 0, FEW);
 	post_everything(f, &peers[0], BSN_OPCODE_RDMA_WRITE, 0, FEW);
 	post_everything(f, &peers[1], BSN_OPCODE_ATOMIC_CS, 0, FEW);
@@ -1201,7 +1199,7 @@ static void shoot(const struct fake *f, struct shot *shot)
 	memcpy(&shot->sq, f->sq, sizeof(shot->sq));
 	shot->sq.count_full = 0;
 	shot->sq.slot = NULL; /* the ring's end is its beginning; pi tells */
-	bsn_sq_clear_limits(&shot->sq);
+	bsn_sq_set_room(&shot->sq, NULL);
 	shot->sq.fenced_limit = NULL;
 	shot->sq.seen_done = 0;
 	shot->sq.wide_pi = 0;
@@ -1353,8 +1351,6 @@ static void each_is_as_the_long_way(struct fake_attr attr, uint64_t without,
 	attr.signal_every = 5;
 	f = fake_create(&attr);
 	f->sq->ops &= ~without;
-	f->sq->read_sge = f->sq->ops >> BSN_OPCODE_RDMA_READ & 1 ? f->sq->max_sge : 0;
-	f->sq->write_sge = f->sq->ops >> BSN_OPCODE_RDMA_WRITE & 1 ? f->sq->max_sge : 0;
 	known_refused = 0;
 	each_to_one_of_many(f, each);
 	assert_true(known_refused > 0);
@@ -1704,34 +1700,27 @@ static void a_reset_leaves_a_queue_closed(void **state)
 }
 
 /* The functions that are exported by name, which a binding may call. */
+/* The compiler sees the NULL, so the inline code looks; symbols of the library always do. */
 static void no_endpoint_is_refused(void **state)
 {
 	const struct bsn_sge sge = { (uintptr_t)payload, 8, 7 };
-	const uint64_t operand[2] = { 1, 2 };
-	const uint32_t send = BSN_WHAT(BSN_OPCODE_SEND, BSN_F_RING, 1);
 	const struct bsn_wr wr = request(BSN_OPCODE_RDMA_WRITE, &mixes[1], BSN_F_RING);
 	struct fake *f = fake_create(NULL);
 	struct bsn_prepared p;
-	struct bsn_ep unbound = { NULL };
 
 	(void)state;
 	assert_int_equal(bsn_prepare(&f->ep, &wr, &p), 0);
-	assert_int_equal(bsn_sq_post_sgl(&unbound, send, &sge, NULL, 0, 1), -EINVAL);
-	assert_int_equal(bsn_sq_post_inline(&unbound, send | BSN_F_INLINE, payload, NULL, 0, 1),
-			 -EINVAL);
-	assert_int_equal(bsn_sq_post_prepared(&unbound, &p, 1, 0), -EINVAL);
-	assert_int_equal(bsn_sq_post_wr(&unbound, &wr), -EINVAL);
+	assert_int_equal(bsn_send(NULL, &sge, 1, BSN_F_RING), -EINVAL);
 	assert_non_null(bsn_refusal);
-	assert_int_equal(bsn_sq_post_sgl(NULL, send, &sge, NULL, 0, 1), -EINVAL);
-	assert_int_equal(bsn_sq_post_inline(NULL, send | BSN_F_INLINE, payload, NULL, 0, 1), -EINVAL);
-	assert_int_equal(bsn_sq_post_atomic(NULL, BSN_WHAT(BSN_OPCODE_ATOMIC_FA, 0, 1), &sge, &remote,
-					    operand, 1),
-			 -EINVAL);
-	assert_int_equal(bsn_sq_post_wr(NULL, &wr), -EINVAL);
-	assert_int_equal(bsn_sq_post_prepared(NULL, &p, 1, 0), -EINVAL);
+	assert_int_equal(bsn_send_sgl(NULL, &sge, wr.sge_count, 1, BSN_F_RING), -EINVAL);
+	assert_int_equal(bsn_send_inline(NULL, payload, 8, 1, BSN_F_RING), -EINVAL);
+	assert_int_equal(bsn_send_inline(NULL, payload, wr.sge_count, 1, BSN_F_RING), -EINVAL);
+	assert_int_equal(bsn_fetch_add(NULL, &sge, &remote, 1, 1, 0), -EINVAL);
+	assert_int_equal(bsn_post(NULL, &wr), -EINVAL);
+	assert_int_equal(bsn_post_prepared(NULL, &p, 1, 0), -EINVAL);
 	assert_int_equal(bsn_prepare(NULL, &wr, &p), -EINVAL);
-	assert_int_equal(bsn_sq_ring(NULL), -EINVAL);
-	assert_int_equal(bsn_rq_post(NULL, &sge, 1, 1), -EINVAL);
+	assert_int_equal(bsn_ring(NULL), -EINVAL);
+	assert_int_equal(bsn_recv(NULL, &sge, 1), -EINVAL);
 	fake_destroy(f);
 }
 
@@ -2014,12 +2003,6 @@ int main(void)
 		cmocka_unit_test(what_is_refused_of_many_ends_them),
 	};
 
-#ifdef __SSE4_1__
-	if (!__builtin_cpu_supports("sse4.2")) { /* with which x86-64-v2 begins */
-		puts("1..0 # SKIP this CPU is not an x86-64-v2");
-		return 0;
-	}
-#endif
 #ifdef BSN_ORDER_TRACE
 	cmocka_set_test_filter("every_*");
 #endif
