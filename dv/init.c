@@ -2,8 +2,6 @@
 /* The hot structures in their first state. */
 #include "init.h"
 
-#include "bsn_post_block.h"
-
 #include <stdlib.h>
 
 

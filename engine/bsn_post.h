@@ -27,9 +27,9 @@
 #ifndef BSN_POST_H
 #define BSN_POST_H
 
-#include "bsn_post_block.h"
 #include "bsn_cq.h"
 #include "bsn_extended.h"
+#include "bsn_post_block.h"
 
 BSN_HEADER_BEGIN
 

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 
 #include "init.h"
-#include "refuse.h"
 
 #define NO_SLOT UINT32_MAX
 
@@ -69,6 +68,7 @@ static int post(struct bsn_rq *hot, const struct bsn_sge *sge, unsigned count, u
 	return post_full(recv_queue_of(hot), sge, count, id);
 }
 
+/* Several are handed in one by one, so that each of them is told from the others. */
 static const struct bsn_rq_path path = { .post = post };
 
 /* -- life ------------------------------------------------------------------------------------ */
