@@ -133,8 +133,10 @@ void bsn_cq_remove(struct bsn_cq *cq, uint32_t qpn)
 {
 	const struct bsn_route *route = bsn_cq_remove_route(cq, qpn);
 
-	if (qpn == BSN_CQ_XRC)
+	if (qpn == BSN_CQ_XRC) {
 		__atomic_store_n(&cq->xrc, NULL, __ATOMIC_RELAXED);
+		route = NULL; /* its SRQ goes, too: nothing is given back to it */
+	}
 	drop_cqes(cq, qpn, route);
 }
 
