@@ -4,10 +4,11 @@
 
 usage: limits.py SOFTCX BSN_PERF [--only=WORD]
 
-Compiled by gcc at -O2 for x86-64, with the store of 8 x 8 B. Each case is a rule of the table and says how its rows
-keep it, the worst first. Rules come in that order, too.
+Compiled by gcc at -O2 for x86-64, with the store of 8 x 8 B. Each case is a rule of the table and
+says how its rows keep it, the worst first. Rules come in that order, too.
 """
 
+import functools
 import json
 import os
 import pathlib
@@ -19,19 +20,22 @@ from collections import namedtuple
 
 SLACK = 1.1
 SHOWN, SHOWN_OVER = 3, 12  # rows of a rule that is kept, and of one that is not
-TIME_RUNS = 6  # what is over a limit of time is timed again, and the best time of each side counts
+TIME_RUNS = 6  # what takes too long is timed again, and the best time of each side counts
 
 # -- instructions of Bunsen's inline code
 
 WRITE, READ, SEND, HIDDEN, PREPARED = 56, 58, 50, 72, 42
 SGES = {1: 0, 2: 75, 3: 94, 4: 112}
-KNOWN = {8: 58, 64: 90}  # inline data whose length the compiler knows; between them in proportion
+KNOWN = {8: 58, 64: 90}  # inline data of a known length; between the two in proportion
 TINY = 64                # of a length that it does not know, up to TINY_BYTES
 TINY_BYTES = 12
+TWO_BLOCKS = 2 * 64 - 36  # the data of a WRITE
 BATCH, BATCH_2 = 43, 60
-RECEIVES = {'post_recv': 32, 'post_recv_sge2': 52, 'post_recv_srq': 64, 'post_recv_16': 24, 'post_recv_srq_16': 24}
+RECEIVES = {'post_recv': 32, 'post_recv_sge2': 52, 'post_recv_srq': 64, 'post_recv_16': 24,
+            'post_recv_srq_16': 24}
 POLLS = {
-    'poll_1': 46, 'poll_16': 38, 'poll_empty': 12, 'poll_512_qps': 46, 'poll_256_qps_apart': 46, 'attached_poll_1': 46,
+    'poll_1': 46, 'poll_16': 38, 'poll_empty': 12,
+    'poll_512_qps': 46, 'poll_256_qps_apart': 46, 'attached_poll_1': 46,
     'poll_recv': 70, 'poll_recv_16': 70, 'poll_recv_imm': 70, 'poll_recv_data': 78,
     'poll_recv_srq': 95, 'poll_recv_srq_16': 95, 'poll_ud_recv': 120, 'poll_ud_send': 120,
     'poll_recv_inline': 105, 'poll_recv_inline_16': 105, 'attached_poll_recv': 105,
@@ -50,15 +54,26 @@ VERBS = 1.6
 HIT, HIT_GRH, HIT_READS, MISS, COMPRESSED = 45, 60, 130, 220, 30
 LINES_INLINE, LINES, LINES_LONG = 10, 20, 26
 LONG_LINES_BYTES = 128
+LINES_OF_OTHERS = {
+    LINES_INLINE: ['poll_1', 'poll_empty', 'poll_recv', 'post_recv'],
+    LINES: ['post_recv_sge2', 'post_recv_srq', 'poll_recv_srq', 'poll_ud_recv', 'poll_ud_send',
+            'poll_recv_inline'],
+}
+PLAIN_POLLS = ['poll_1', 'poll_16', 'poll_empty', 'poll_recv', 'poll_recv_16', 'poll_recv_imm',
+               'poll_recv_data', 'poll_512_qps', 'poll_256_qps_apart', 'attached_poll_1']
 
-# Rows that are no usual ones: more lengths of inline data, by each way.
-MORE = [f'{base}{n}' for base, lengths in {
-    'write_inline': (1, 4, 60, 92, 140, 188), 'send_inline': (1, 4, 60, 92, 140, 188), 'ud_send_inline': (12, 32, 64),
-    'dc_write_inline': (12, 28, 64, 128, 192, 256), 'dc_send_inline': (12, 64), 'write_imm_inline': (64,),
-    'write_batch16_inline': (28, 128)}.items() for n in lengths]
+# Rows that are no usual ones: more lengths of inline data.
+LENGTHS = {
+    'write_inline': (1, 4, 60, 92, 140, 188), 'send_inline': (1, 4, 60, 92, 140, 188),
+    'write_imm_inline': (64,), 'write_batch16_inline': (28, 128), 'ud_send_inline': (12, 32, 64),
+    'dc_write_inline': (12, 28, 64, 128, 192, 256), 'dc_send_inline': (12, 64),
+}
+MORE = [f'{base}{length}' for base, lengths in LENGTHS.items() for length in lengths]
+# What goes to a peer by a vector with a GRH, on RoCE.
+DC = ['write_sge', 'write_sge2', 'write_sge4', 'write_inline', 'write_inline64', 'write_imm',
+      'read', 'send', 'send_inline64', 'fetch_add', 'cmp_swap', 'write_prepared']
 WAYS = 'bunsen', 'symbol', 'bsn_post'
-DC = ['dc_write_sge', 'dc_write_sge2', 'dc_write_sge4', 'dc_write_inline', 'dc_write_inline64', 'dc_write_imm', 'dc_read',
-      'dc_send', 'dc_send_inline64', 'dc_fetch_add', 'dc_cmp_swap', 'dc_write_prepared']
+BOTH = 'bunsen', 'bsn_post'
 
 # Else a program cannot empty its caches.
 HAS_COLD = 'clflushopt' in pathlib.Path('/proc/cpuinfo').read_text(encoding='ascii')
@@ -74,7 +89,7 @@ class Row:
         self.is_post = not name.startswith(('poll', 'post_recv', 'attached_poll'))
         self.is_batch = '_batch16' in name
         self.is_once = name.endswith(('_last', '_first'))
-        self.is_dc = name.startswith('dc_')
+        self.has_turns = '512_qps' in name  # and a ring's end in 16 posts; its data are cold
         data = re.search(r'inline(\d*)', name)
         self.bytes = int(data[1] or 8) if data else 0
         sges = re.search(r'sge(\d)', name)
@@ -83,11 +98,12 @@ class Row:
         self.is_hidden = name.endswith('_hidden')
 
     def is_inline(self):
-        """Whether Bunsen's code for it is in the program: on a queue of one peer, and nothing is unknown but small."""
+        """Whether the code is in the program: on a queue of one peer, all but flags is known."""
         if not self.is_post or self.name.startswith(('ud_', 'xrc_', 'dc_', 'fetch', 'cmp')):
             return False
         if self.bytes:
-            return self.bytes <= (2 * 64 - 36 if self.is_known else TINY_BYTES) and not self.is_hidden
+            most = TWO_BLOCKS if self.is_known else TINY_BYTES
+            return self.bytes <= most and not self.is_hidden
         return not self.is_hidden or self.sges == 1
 
     def limit(self):
@@ -118,19 +134,31 @@ class Meter:
 
     def run(self, *args, **more):
         env = dict(os.environ, SOFTCX_FABRIC=f'limits-{os.getpid()}', SOFTCX_TRACE='', **more)
-        return json.loads(subprocess.run([*self.command, *args], env=env, check=True, stdout=subprocess.PIPE,
-                                         text=True, timeout=280).stdout)
+        out = subprocess.run([*self.command, *args], env=env, check=True, stdout=subprocess.PIPE,
+                             text=True, timeout=280).stdout
+        return json.loads(out)
 
     def rows(self, *args, **more):
         return {row['op']: row for row in self.run(*args, **more)['rows']}
 
     def counts(self):
-        args = '--rounds', '1', '--instructions', '--lines', '--columns', ','.join((*WAYS, 'verbs', 'ibv_wr', 'ibv'))
+        columns = ','.join((*WAYS, 'verbs', 'ibv_wr', 'ibv'))
+        args = '--rounds', '1', '--instructions', '--lines', '--columns', columns
         return self.rows(*args) | self.rows(*args, '--op', ','.join(MORE))
 
+    def counts_with_grh(self):
+        ops = DC + [f'dc_{name}' for name in DC]
+        return self.rows('--rounds', '1', '--instructions', '--columns', ','.join(BOTH),
+                         '--op', ','.join(ops), SOFTCX_LINK='roce')
+
     def times(self, ops):
-        return self.rows('--rounds', '40', *(['--cold'] if HAS_COLD else []), '--columns',
-                         ','.join((*WAYS, 'ibv_wr', 'ibv')), '--op', ','.join(ops))
+        cold = ['--cold'] if HAS_COLD else []
+        return self.rows('--rounds', '40', *cold, '--columns', ','.join((*WAYS, 'ibv_wr', 'ibv')),
+                         '--op', ','.join(ops))
+
+    def sizes(self):
+        columns = 'bunsen,ibv_wr,ibv'
+        return self.run('--rounds', '60', '--columns', columns, '--qps', '1024,4096')['sizes']
 
 
 def keep_best(times, more):
@@ -157,11 +185,12 @@ def share(rows, name, way, other, figure, limit):
 
 def rule_instructions_of_inline_posts(counts):
     return [Found(row.name, counts[row.name]['bunsen']['instructions'], row.limit())
-            for row in posts(counts) if row.is_inline()]
+            for row in posts(counts) if row.is_inline() and not row.has_turns]
 
 
 def rule_instructions_of_receives_and_polls(counts):
-    return [Found(name, counts[name]['bunsen']['instructions'], limit) for name, limit in (RECEIVES | POLLS).items()]
+    return [Found(name, counts[name]['bunsen']['instructions'], limit)
+            for name, limit in (RECEIVES | POLLS).items()]
 
 
 def rule_instructions_of_other_posts(counts):
@@ -176,15 +205,20 @@ def rule_instructions_of_other_posts(counts):
 
 
 def rule_instructions_of_other_polls(counts):
-    return [one for name in counts if name.startswith(('poll', 'attached_poll'))
-            for way in ('bunsen', 'symbol') for one in share(counts, name, way, 'ibv', 'instructions', 1)]
+    found = []
+    for name in counts:
+        if name.startswith(('poll', 'attached_poll')):
+            for way in 'bunsen', 'symbol':
+                found += share(counts, name, way, 'ibv', 'instructions', 1)
+    return found
 
 
 def more_than(counts, name, plain, way, limit):
     a, b = counts[name].get(way), counts[plain].get(way)
     if not a or not b:
         return []
-    return [Found(f'{name} by {way}, more than {plain}', a['instructions'] - b['instructions'], limit)]
+    more = a['instructions'] - b['instructions']
+    return [Found(f'{name} by {way}, more than {plain}', more, limit)]
 
 
 def hits(counts, limit):
@@ -204,27 +238,38 @@ def rule_instructions_of_dc_hits(counts):
 
 
 def rule_instructions_of_dc_hits_with_a_limit_of_reads(counts):
-    return [one for name in counts if name.startswith('dc_limited_') for way in ('bunsen', 'bsn_post')
-            for one in more_than(counts, name, name.removeprefix('dc_limited_'), way, HIT_READS)]
+    """By bsn_post(), which is out of line in both."""
+    found = []
+    for name in counts:
+        if name.startswith('dc_limited_'):
+            found += more_than(counts, name, name.removeprefix('dc_limited_'), 'bsn_post', HIT_READS)
+    return found
 
 
 def rule_instructions_of_dc_misses(counts):
     found = []
     for name in filter(re.compile('dc_miss_').match, counts):
-        hit = 'dc_' + re.sub('_(sieve|dcs|hashed|adaptive|streams)$', '', name.removeprefix('dc_miss_'))
-        for way in 'bunsen', 'bsn_post':
+        hit = re.sub('_(sieve|dcs|hashed|adaptive|streams)$', '', name.replace('dc_miss_', 'dc_'))
+        for way in BOTH:
             found += more_than(counts, name, hit, way, MISS)
     return found
 
 
 def rule_instructions_of_compressed_cqes(counts):
-    return [one for name in counts if '_sessions' in name
-            for one in more_than(counts, name, 'poll_recv_16' if '16' in name else 'poll_recv', 'bunsen', COMPRESSED)]
+    found = []
+    for name in counts:
+        if '_sessions' in name:
+            plain = 'poll_recv_16' if '16' in name else 'poll_recv'
+            found += more_than(counts, name, plain, 'bunsen', COMPRESSED)
+    return found
 
 
 def rule_instructions_of_plain_verbs(counts):
-    return [one for name in counts if not Row(name).is_once for other in ('ibv', 'ibv_wr')
-            for one in share(counts, name, 'verbs', other, 'instructions', VERBS)]
+    found = []
+    for name in counts:
+        for other in () if Row(name).is_once else ('ibv', 'ibv_wr'):
+            found += share(counts, name, 'verbs', other, 'instructions', VERBS)
+    return found
 
 
 def rule_lines_of_code(counts):
@@ -233,13 +278,12 @@ def rule_lines_of_code(counts):
         for way in WAYS:
             if row.is_batch or row.name.startswith('dc_miss') or way not in counts[row.name]:
                 continue
-            is_inline = way == 'bunsen' and row.is_inline()
-            limit = LINES_INLINE if is_inline else LINES_LONG if row.bytes > LONG_LINES_BYTES else LINES
+            limit = LINES_LONG if row.bytes > LONG_LINES_BYTES else LINES
+            if way == 'bunsen' and row.is_inline():
+                limit = LINES_INLINE
             found.append(Found(f'{row.name} by {way}', counts[row.name][way]['lines'], limit))
-    for name in 'poll_1', 'poll_empty', 'poll_recv', 'post_recv':
-        found.append(Found(name, counts[name]['bunsen']['lines'], LINES_INLINE))
-    for name in 'post_recv_sge2', 'post_recv_srq', 'poll_recv_srq', 'poll_ud_recv', 'poll_ud_send', 'poll_recv_inline':
-        found.append(Found(name, counts[name]['bunsen']['lines'], LINES))
+    for limit, names in LINES_OF_OTHERS.items():
+        found += [Found(name, counts[name]['bunsen']['lines'], limit) for name in names]
     return found
 
 
@@ -260,32 +304,30 @@ def rule_time_hot(times):
     return found
 
 
-def is_plain_poll(name):
-    return name in ('poll_1', 'poll_16', 'poll_empty', 'poll_recv', 'poll_recv_16', 'poll_recv_imm', 'poll_recv_data',
-                    'poll_512_qps', 'poll_256_qps_apart', 'attached_poll_1')
-
-
 def rule_time_cold(times):
     found = []
     for row in posts(times):
         for way in WAYS:
             limit = COLD_INLINE if way == 'bunsen' and row.is_inline() else COLD
-            if not row.is_batch:
+            if not row.is_batch and not row.has_turns:
                 found += share(times, row.name, way, 'ibv_wr', 'cold_ns', limit)
     for name in times:
         if not Row(name).is_post:
-            limit = COLD if 'post_recv' in name else COLD_POLL if is_plain_poll(name) else COLD_OTHER_POLL
+            limit = COLD_POLL if name in PLAIN_POLLS else COLD_OTHER_POLL
+            if name.startswith('post_recv'):
+                limit = COLD
             found += share(times, name, 'bunsen', 'ibv', 'cold_ns', limit)
     return found
 
 
 def rule_time_of_many_qps(sizes):
-    """The tenth percentiles of a post and of a poll, beside the faster one of libmlx5's two ways."""
+    """Tenth percentiles, beside the faster one of libmlx5's two ways."""
     found = []
     for qps, size in sizes.items():
         for way in 'post', 'poll':
             mine, *theirs = (size[way][side] for side in ('bunsen', 'ibv', 'ibv_wr'))
-            found.append(Found(f'{way} of {qps} QPs: {mine:g}, libmlx5 {min(theirs):g}', mine / min(theirs), HOT_QPS))
+            what = f'{way} of {qps} QPs: {mine:g}, libmlx5 {min(theirs):g}'
+            found.append(Found(what, mine / min(theirs), HOT_QPS))
     return found
 
 
@@ -299,18 +341,13 @@ def share_of_limit(found):
     return found.value / found.limit
 
 
-def count_grh(meter):
-    args = '--rounds', '1', '--instructions', '--columns', 'bunsen,bsn_post'
-    return meter.rows(*args, '--op', ','.join(DC + [name.removeprefix('dc_') for name in DC]), SOFTCX_LINK='roce')
-
-
 def time_rows(meter, ops):
     """Times all, then again and again what is over a limit."""
     times, left = {}, list(ops)
     for _ in range(TIME_RUNS):
         keep_best(times, meter.times(left))
-        over = [one.what for rule in (rule_time_hot, rule_time_cold) for one in rule(times) if is_over(one)]
-        left = sorted({what.split()[0] for what in over})
+        found = rule_time_hot(times) + rule_time_cold(times)
+        left = sorted({one.what.split()[0] for one in found if is_over(one)})
         if not left:
             break
     return times
@@ -319,7 +356,7 @@ def time_rows(meter, ops):
 def time_sizes(meter):
     sizes = {}
     for _ in range(TIME_RUNS):
-        for size in meter.run('--rounds', '60', '--columns', 'bunsen,ibv_wr,ibv', '--qps', '1024,4096')['sizes']:
+        for size in meter.sizes():
             best = sizes.setdefault(size['qps'], {'post': {}, 'poll': {}})
             for way in best:
                 for side, figures in size[way].items():
@@ -331,13 +368,14 @@ def time_sizes(meter):
 
 def judge(only, softcx, perf):
     """The rules and what they found, the worst first."""
-    meter, figures = Meter(softcx, perf), {}
+    meter = Meter(softcx, perf)
+    measures = {'counts': meter.counts, 'grh': meter.counts_with_grh,
+                'times': lambda: time_rows(meter, measured('counts')),
+                'sizes': lambda: time_sizes(meter)}
 
+    @functools.cache
     def measured(kind):
-        if kind not in figures:
-            figures[kind] = {'counts': meter.counts, 'grh': lambda: count_grh(meter), 'sizes': lambda: time_sizes(meter),
-                             'times': lambda: time_rows(meter, measured('counts'))}[kind]()
-        return figures[kind]
+        return measures[kind]()
 
     results = []
     for name, rule in list(globals().items()):
@@ -345,7 +383,7 @@ def judge(only, softcx, perf):
             kind, = rule.__code__.co_varnames[:rule.__code__.co_argcount]
             found = sorted(rule(measured(kind)), key=share_of_limit, reverse=True)
             results.append((name.removeprefix('rule_'), found))
-    return sorted(results, key=lambda result: max(map(share_of_limit, result[1]), default=0), reverse=True)
+    return sorted(results, key=lambda result: -max(map(share_of_limit, result[1]), default=0))
 
 
 def main(*args):
@@ -357,9 +395,11 @@ def main(*args):
     print(f'1..{len(results)}')
     for number, (name, found) in enumerate(results, 1):
         over = [one for one in found if is_over(one)]
-        print('not ok' if over else 'ok', number, '-', name, '' if found else '# SKIP nothing was measured')
+        skip = [] if found else ['# SKIP not measured']
+        print('not ok' if over else 'ok', number, '-', name, *skip)
         for one in found[:SHOWN_OVER if over else SHOWN]:
-            print(f'# {share_of_limit(one):.2f} of the limit {one.limit:g}: {one.what}: {one.value:.3g}')
+            value = f'{one.value:.3g}, {share_of_limit(one):.2f} of the limit {one.limit:g}'
+            print(f'# {one.what}: {value}')
         if over:
             print(f'# {len(over)} of {len(found)} are over the limit and {SLACK - 1:.0%}')
     return 1 if any(is_over(one) for _, found in results for one in found) else 0

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Twenty posts, polls and receives as programs have them: sites.py looks at what the compiler makes of
- * them. Their names begin with what their text may be: of one block, or of two and with something
- * unknown; a poll; any other.
+ * Twenty posts, polls and receives as programs have them: sites.py looks at what the compiler makes
+ * of them. Their names begin with what they are: of one block; of two, or with something unknown; a
+ * poll; any other.
  */
 #include <bsn.h>
 
@@ -22,14 +22,17 @@ int two_write_list(TO);
 int two_write_data(DATA);
 int two_read_flags(TO, unsigned flags);
 int two_write_length(DATA, uint32_t length);
-int two_send_length_flags(struct bsn_ep *ep, const void *data, uint32_t length, uint64_t id, unsigned flags);
+int two_send_length_flags(struct bsn_ep *ep, const void *data, uint32_t length, uint64_t id,
+			  unsigned flags);
 int two_receive(struct bsn_rq *rq, const struct bsn_sge *into, uint64_t id);
 int poll_one(struct bsn_cq *cq, struct bsn_completion *done);
 int poll_many(struct bsn_cq *cq, struct bsn_completion *done, int most);
-int any_send_list(struct bsn_ep *ep, const struct bsn_sge *from, unsigned count, uint64_t id, unsigned flags);
+int any_send_list(struct bsn_ep *ep, const struct bsn_sge *from, unsigned count, uint64_t id,
+		  unsigned flags);
 int any_swap(TO, uint64_t old, uint64_t new);
 int any_post(struct bsn_ep *ep, const struct bsn_wr *request);
-int any_receives(struct bsn_rq *rq, const struct bsn_sge *into, const uint64_t *ids, unsigned count);
+int any_receives(struct bsn_rq *rq, const struct bsn_sge *into, const uint64_t *ids,
+		 unsigned count);
 
 int one_write(TO)
 {
@@ -91,7 +94,8 @@ int two_write_length(DATA, uint32_t length)
 	return bsn_write_inline(ep, data, length, to, id, RUNG);
 }
 
-int two_send_length_flags(struct bsn_ep *ep, const void *data, uint32_t length, uint64_t id, unsigned flags)
+int two_send_length_flags(struct bsn_ep *ep, const void *data, uint32_t length, uint64_t id,
+			  unsigned flags)
 {
 	return bsn_send_inline(ep, data, length, id, flags);
 }
@@ -111,7 +115,8 @@ int poll_many(struct bsn_cq *cq, struct bsn_completion *done, int most)
 	return bsn_poll(cq, done, most);
 }
 
-int any_send_list(struct bsn_ep *ep, const struct bsn_sge *from, unsigned count, uint64_t id, unsigned flags)
+int any_send_list(struct bsn_ep *ep, const struct bsn_sge *from, unsigned count, uint64_t id,
+		  unsigned flags)
 {
 	return bsn_send_sgl(ep, from, count, id, flags);
 }

@@ -310,13 +310,11 @@ static void leave_requests(struct cost_results *results)
 }
 
 /* How many QPs take turns, and how deep each is. */
-static void choose_depths(struct cost_rig *rig, const struct cost_results *results, uint32_t depth)
+static void choose_depths(struct cost_rig *rig, uint32_t depth)
 {
 	rig->depth = depth;
 	rig->many_qps = COST_MANY_QPS;
-	rig->many_depth = options.qps                              ? depth
-			  : is_chosen(results, "post_recv_16_qps") ? COST_BATCH_MAX
-								   : COST_MANY_DEPTH;
+	rig->many_depth = options.qps ? depth : COST_MANY_DEPTH;
 	rig->qps = 1;
 	if (options.spread > 1)
 		cost_spread(rig, (unsigned)options.spread);
@@ -348,7 +346,7 @@ static int read_options(poptContext context, struct cost *cost)
 	cost->results.wants_cold = options.cold;
 	cost->results.wants_instructions = options.instructions;
 	cost->results.wants_lines = options.lines;
-	choose_depths(&cost->rig, &cost->results, (uint32_t)depth);
+	choose_depths(&cost->rig, (uint32_t)depth);
 	return err;
 }
 

@@ -24,7 +24,7 @@ enum {
 	COST_DATA_BYTES = 32, /* of a message whose data are read */
 	COST_BATCH_MAX = 16,
 	COST_SGES_MAX = 4,
-	COST_MANY_DEPTH = 4,    /* of each */
+	COST_MANY_DEPTH = 16,   /* of each */
 	COST_SPREAD_DEPTH = 64, /* where receives are posted to each, sixteen at a time */
 	COST_STRIDE = 16,       /* between the numbers of those */
 	COST_DEPTH = 256,       /* of every queue, by default */

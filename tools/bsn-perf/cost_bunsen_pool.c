@@ -8,8 +8,6 @@
 
 #include <stdlib.h>
 
-#include "stepper.h"
-
 enum { KEY = 0x5eed };
 
 static int make_target(struct bunsen_queue *q, const struct cost_rig *rig,
@@ -34,15 +32,6 @@ static int make_peers(struct bunsen_queue *q, unsigned count, const struct bsn_a
 	return err;
 }
 
-/* A request that can do no harm, so that the only peer has its initiator from now on. */
-static int bind(struct bunsen_queue *q)
-{
-	int err = bsn_dc_peer_check(q->ep, 0);
-
-	step();
-	return err ? err : bunsen_drain(q, 1);
-}
-
 int bunsen_make_pool(struct bunsen_queue *q, const struct cost_rig *rig, enum cost_queues kind,
 		     const struct bsn_qp_attr *attr)
 {
@@ -64,9 +53,7 @@ int bunsen_make_pool(struct bunsen_queue *q, const struct cost_rig *rig, enum co
 		return err;
 	q->rq = q->srq;
 	q->ep = q->eps[0];
-	err = bind(q);
-	q->sq = q->ep->sq;
-	return err;
+	return 0;
 }
 
 void bunsen_destroy_pool(struct bunsen_queue *q)

@@ -337,13 +337,25 @@ static int attach(struct bunsen_queue *q, const struct cost_rig *rig)
 	return plain_qp_connect(q->attached, &self, NULL);
 }
 
+/* A request that can do no harm: where there is one peer, it has its initiator from now on. */
+static int bind_peer(struct bunsen_queue *q)
+{
+	int err = bsn_dc_peer_check(q->ep, 0);
+
+	step();
+	if (!err)
+		err = bunsen_drain(q, 1);
+	q->sq = q->ep->sq;
+	return err;
+}
+
 static int make_endpoint(struct bunsen_queue *q, enum cost_queues kind)
 {
 	struct bsn_address self;
 	int err;
 
 	if (q->pool)
-		return 0;
+		return bind_peer(q);
 	q->sq = bsn_qp_sq(q->qp);
 	q->rq = q->srq ? q->srq : bsn_qp_rq(q->qp);
 	q->ep = bsn_qp_ep(q->qp);

@@ -17,18 +17,16 @@ enum {
 	REGIONS = 2, /* each fills its queue once; but see regions_of() */
 };
 
-/*
- * Of receives that many QPs take in turn, a region is one batch of each QP: so many regions as make
- * a lap of their rings.
- */
+/* Of requests and receives that many QPs take in turn, so many regions as make a lap of their rings. */
 static unsigned regions_of(const struct cost_rig *rig, const struct cost_row *row)
 {
-	const struct cost_shape *shape = &row->shape;
+	const enum cost_queues kind = row->shape.queues;
+	unsigned regions;
 
-	if (shape->what != COST_RECV || !cost_has_turns(shape->queues) ||
-	    rig->many_depth < REGIONS * shape->batch)
+	if (cost_polls(row->shape.what) || cost_kinds[kind].qps < 2)
 		return REGIONS;
-	return rig->many_depth / shape->batch;
+	regions = cost_qps_of(rig, kind) * cost_depth_of(rig, kind) / cost_fill_of(rig, row);
+	return regions > REGIONS ? regions : REGIONS;
 }
 
 /* -- the child --------------------------------------------------------------------------------- */
