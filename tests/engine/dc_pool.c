@@ -68,6 +68,30 @@ static void a_queue_takes_sixteen(struct bench *b)
 	unmake(&r);
 }
 
+/* Many more peers than slots, each in turn, and all is done before the next. */
+static void a_miss_binds_once_by_each_policy(struct bench *b)
+{
+	static const unsigned initiators[] = { 2, 8 }, streams[] = { 1, 3 };
+
+	for (unsigned k = 0; bsn_dc_policy_name(k / 4); k++) {
+		const struct bsn_dc_pool_attr attr = { .initiators = initiators[k % 2],
+						       .streams = streams[k / 2 % 2],
+						       .policy = k / 4 };
+		const bool is_taken = attr.streams == 1 || attr.initiators == 2;
+		struct rig r;
+
+		if (!is_taken || (attr.policy == BSN_DC_STREAMS && attr.streams == 1))
+			continue;
+		make(b, &r, &attr);
+		for (unsigned id = 0; id < 4 * PEERS; id++) {
+			const uint64_t before = counters_of(&r).bindings;
+			write_and_finish(&r, (int)(id % PEERS), id);
+			assert_int_equal(counters_of(&r).bindings, before + 1);
+		}
+		unmake(&r);
+	}
+}
+
 static void who_was_used_least_recently_makes_room(struct bench *b)
 {
 	const struct bsn_dc_pool_attr attr = { .initiators = 4 };
@@ -1824,6 +1848,7 @@ int main(void)
 		  ON_DIRECT },
 		{ CASE("a thousand peers fail and return", a_thousand_peers_fail_and_return), ON_DIRECT },
 		{ CASE("at random", at_random), ON_DIRECT },
+		{ CASE("a miss binds once, by each policy", a_miss_binds_once_by_each_policy), ON_DIRECT },
 		{ CASE("at random, by each policy", at_random_by_each_policy), ON_DIRECT },
 		{ CASE("at random, by many", at_random_by_many), ON_DIRECT },
 		{ CASE("at random, by connections", at_random_by_connections), ON_VERBS },
