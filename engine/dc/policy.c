@@ -30,11 +30,10 @@ static struct slot *find_later(struct bsn_dc_pool *pool)
 
 BSN_ALWAYS_INLINE struct initiator *next_in_clock(struct bsn_dc_pool *pool)
 {
-	struct initiator *i = pool->clock[pool->hand++];
+	const uint32_t at = pool->hand;
 
-	if (pool->hand == pool->clock_count)
-		pool->hand = 0;
-	return i;
+	pool->hand = at + 1 < pool->clock_count ? at + 1 : 0;
+	return pool->clock[at];
 }
 
 /* Without streams. A use is a block, since nothing is outstanding: the last request that was polled is the last. */
@@ -45,9 +44,10 @@ static struct slot *find_by_clock(struct bsn_dc_pool *pool)
 
 	for (uint32_t k = 0; k < LOOKS || (!best && k < MOST_LOOKS); k++) {
 		struct initiator *i = next_in_clock(pool);
-		const uint16_t done = bsn_sq_done(i->sq), uses = (uint16_t)(done - i->seen_pi);
+		const struct bsn_sq *sq = i->sq;
+		const uint16_t done = bsn_sq_done(sq), uses = (uint16_t)(done - i->seen_pi);
 
-		if (i->slots->has_turn || !bsn_sq_is_done(i->sq, done))
+		if (!bsn_sq_is_done(sq, done) || i->slots->has_turn)
 			continue;
 		if (!uses)
 			return i->slots;
