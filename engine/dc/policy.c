@@ -153,12 +153,17 @@ static void note_use(struct initiator *i)
 static __attribute__((noinline)) uint64_t look_at_streams(const struct bsn_dc_pool *pool,
 							  struct initiator *i)
 {
+	const uint32_t outstanding = bsn_sq_outstanding_bb(i->sq);
 	uint64_t idle = 0;
 
-	for (uint64_t bits = i->bound; bits; bits &= bits - 1)
-		if (is_idle(pool, &i->slots[__builtin_ctzll(bits)]))
-			idle |= bits & -bits;
-	return idle;
+	read_streams(pool, i);
+	for (uint32_t k = 0; k < pool->streams; k++) {
+		const struct slot *s = &i->slots[k];
+
+		if (!s->has_turn && (uint16_t)(i->sq->pi - s->end_pi) >= outstanding)
+			idle |= 1ull << k;
+	}
+	return idle & i->bound;
 }
 
 static uint64_t idle_streams(const struct bsn_dc_pool *pool, struct initiator *i)
