@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The limit of READs and atomics that an initiator may have outstanding. A device holds a queue up, with all
- * that was posted after them, while more READs are on their way than max_rd_atomic says; here the post of one
- * too many is refused instead.
+ * The limit of READs and atomics that an initiator may have outstanding. A device holds a queue
+ * up, with all that was posted after them, while more READs are on their way than max_rd_atomic
+ * says; here the post of one too many is refused instead.
  *
- * The gate is a path before the queue's own. The queue keeps showing its room, but not that it takes READs
- * and atomics (@held_ops): so these come to the gate, and all other requests only where they need the cold
- * way.
+ * The gate is a path before the queue's own. The queue keeps showing its room, but not that it
+ * takes READs and atomics (@held_ops): so these come to the gate, and all other requests only
+ * where they need the cold way.
  */
 #include "rc.h"
 
@@ -24,7 +24,7 @@ static struct initiator *initiator_of(struct gate *g)
 	return (struct initiator *)(void *)((uint8_t *)g - offsetof(struct initiator, gate));
 }
 
-/* -- what is outstanding ------------------------------------------------------------------------ */
+/* -- what is outstanding --------------------------------------------------------------------- */
 
 static bool is_limited(unsigned opcode)
 {
@@ -44,8 +44,8 @@ static uint32_t count_reads(const struct bsn_sq *sq, uint32_t from, uint32_t to)
 }
 
 /*
- * The ring tells which are done. Where it does not have all of them any more, or some were taken back, it
- * tells which are outstanding.
+ * The ring tells which are done. Where it does not have all of them any more, or some were
+ * taken back, it tells which are outstanding.
  */
 static void count_again(struct gate *g, struct bsn_sq *sq)
 {
@@ -61,7 +61,10 @@ static void count_again(struct gate *g, struct bsn_sq *sq)
 	g->read_pi = done;
 }
 
-/* A peer that is refused may have posted in silence, or rung nothing: then nothing would ever tell. */
+/*
+ * A peer that is refused may have posted in silence, or rung nothing: then nothing would ever
+ * tell.
+ */
 static __attribute__((noinline)) int look_again(struct bsn_ep *ep, struct gate *g)
 {
 	struct bsn_dc_pool *pool = pool_of(peer_of(ep));
@@ -73,11 +76,12 @@ static __attribute__((noinline)) int look_again(struct bsn_ep *ep, struct gate *
 		return 0;
 	pool->counters.reads_held++;
 	mark_end(pool, initiator_of(g));
-	return refuse(EAGAIN, "this peer's initiator has as many READs and atomics outstanding as the pool "
-			      "allows (max_reads): poll the pool");
+	return refuse(EAGAIN,
+		      "this peer's initiator has as many READs and atomics outstanding as the pool "
+		      "allows (max_reads): poll the pool");
 }
 
-/* -- the path ----------------------------------------------------------------------------------- */
+/* -- the path -------------------------------------------------------------------------------- */
 
 /* As if there were no gate, until leave(). */
 static struct gate *enter(struct bsn_sq *sq)

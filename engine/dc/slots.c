@@ -2,9 +2,10 @@
 /*
  * Which peer has which slot, which slots are idle, and which were used.
  *
- * A post to a peer that has a slot calls nothing of the pool, and neither does its completion: both are
- * seen in the queue. Without streams its indices tell all. With streams the ring tells the peer of each
- * request; where something is outstanding it is read when a peer needs a slot, each request once.
+ * A post to a peer that has a slot calls nothing of the pool, and neither does its completion:
+ * both are seen in the queue. Without streams its indices tell all. With streams the ring tells
+ * the peer of each request; where something is outstanding it is read when a peer needs a slot,
+ * each request once.
  */
 #include "pool.h"
 
@@ -13,11 +14,11 @@
 #include "posted.h"
 #include "sq.h"
 
-/* -- lists -------------------------------------------------------------------------------------- */
+/* -- lists ----------------------------------------------------------------------------------- */
 
 /*
- * Those that are free, and those that are bound if the policy wants their order: each list is a circle, with a
- * slot at its end that nobody ever has.
+ * Free slots are a list, and so are those that are bound, if the policy wants their order. A list
+ * is a circle; a slot that nobody ever has is its end.
  */
 static void insert_after(struct bsn_dc_pool *pool, struct slot *at, struct slot *s)
 {
@@ -74,7 +75,7 @@ static void remove_from_clock(struct bsn_dc_pool *pool, const struct initiator *
 		pool->hand = 0;
 }
 
-/* The request that takes it is no use of it. */
+/* The request that takes the slot is not a use. */
 static void put_in_order(struct bsn_dc_pool *pool, struct slot *s)
 {
 	insert_after(pool, bound_end(pool), s);
@@ -112,9 +113,12 @@ static void remove_bound(struct bsn_dc_pool *pool, struct slot *s)
 		remove_from_clock(pool, i);
 }
 
-/* -- what the ring says ------------------------------------------------------------------------- */
+/* -- what the ring says ---------------------------------------------------------------------- */
 
-/* Where a walk over the requests since @from begins: those that are not in the ring any more are done. */
+/*
+ * Where a walk over the requests since @from begins: those that are not in the ring any more
+ * are done.
+ */
 static uint32_t still_there(struct bsn_sq *sq, uint32_t from)
 {
 	const uint32_t pi = bsn_sq_wide_pi(sq);
@@ -190,7 +194,7 @@ void charge_slot(const struct bsn_dc_pool *pool, struct slot *s)
 	s->counted = bsn_sq_wide_pi(s->of->sq);
 }
 
-/* -- binding ------------------------------------------------------------------------------------ */
+/* -- binding --------------------------------------------------------------------------------- */
 
 /* As a peer has them. */
 static uint32_t bits_of_stream(uint32_t stream)
@@ -281,7 +285,7 @@ void bind_slot(struct bsn_dc_pool *pool, struct bsn_peer *peer, struct slot *s)
 	peer->ep.sq = s->sq;
 }
 
-/* One that stands in line comes to its turn, as its next requests would. */
+/* A peer that waits gets no right to post by this. */
 void move_slot(struct bsn_dc_pool *pool, struct slot *s, struct slot *to)
 {
 	struct bsn_peer *peer = s->peer;
@@ -306,7 +310,7 @@ void revoke_slot(struct bsn_dc_pool *pool, struct slot *s)
 	pool->revoked++;
 }
 
-/* -- the slots of an initiator ------------------------------------------------------------------- */
+/* -- the slots of an initiator --------------------------------------------------------------- */
 
 void slot_enter(struct bsn_dc_pool *pool, struct slot *s)
 {
@@ -362,7 +366,10 @@ static struct slot *slot_by_qpn(const struct bsn_dc_pool *pool, uint32_t qpn)
 	return &pool->slots[pool->by_qpn[qpn & pool->qpn_mask]];
 }
 
-/* QPNs are most often given one after the other, so that none share a place. Where some do, the next free one is taken. */
+/*
+ * QPNs are most often given one after the other, so that none share a place. Where some do, the
+ * next free one is taken.
+ */
 static void note_qpns(struct bsn_dc_pool *pool)
 {
 	for (uint32_t at = 0; at <= pool->qpn_mask; at++)
