@@ -590,7 +590,8 @@ def test_dc_instructions(bench):
     bursts = report['burst_instructions']
     mine, ucx = bursts['bunsen'], bursts['ucx']
     for figures in mine.values():
-        check(40 < figures['hit'] < figures['miss'] - 100 < 300 and 20 < figures['poll'] < 200, bursts)
+        check(40 < figures['hit'] < 250 and 100 < figures['miss'] - figures['hit'] < 350, bursts)
+        check(20 < figures['poll'] < 200, bursts)
     if 'why_not' in ucx:
         check('libu' in ucx['why_not'], bursts)
     else:
@@ -621,7 +622,8 @@ def test_dc_hits_and_misses_are_drawn(bench):
     few, many = report['runs']
     for name in 'hit_instructions', 'miss_instructions':
         check(abs(few[name] - many[name]) < 0.05 * few[name], report)
-    check(40 < few['hit_instructions'] < 120 < few['miss_instructions'] < 300, report)
+    hit, miss = few['hit_instructions'], few['miss_instructions']
+    check(40 < hit < 250 and 100 < miss - hit < 250, report)
 
 
 def asked(bench, *args, **more):
