@@ -231,7 +231,7 @@ int bsn_ep_post(struct bsn_ep *ep, const struct bsn_request *r)
 		return bsn_sq_post_atomic(ep, what, r->sge, r->remote, r->operand, r->id);
 	if (!(what & BSN_F_INLINE))
 		return bsn_sq_post_sgl(ep, what, r->sge, r->remote, r->imm, r->id);
-	if (count_of(what) != 1 || r->sge->length >= BSN_WHAT_COUNT_MAX)
+	if (count_of(what) != 1 || !r->sge || r->sge->length >= BSN_WHAT_COUNT_MAX)
 		return bsn_sq_post_request(ep, r);
 	return bsn_sq_post_inline(ep, (what & BSN_WHAT_REST) | BSN_WHAT(0, 0, r->sge->length),
 				  (const void *)(uintptr_t)r->sge->addr, r->remote, r->imm, r->id);

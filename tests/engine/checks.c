@@ -137,9 +137,12 @@ static void pointers_to_nothing(struct bench *b)
 	const struct bsn_remote to = bench_remote(b, 1, 0), *volatile no_remote = NULL;
 	const void *volatile no_data = NULL;
 	const struct bsn_wr wr = { .opcode = BSN_OPCODE_SEND, .sge_count = 1, .flags = BSN_F_RING };
+	const struct bsn_wr copied = { .opcode = BSN_OPCODE_SEND, .sge_count = 1,
+				       .flags = BSN_F_INLINE | BSN_F_RING };
 
 	says(bsn_write_inline(b->ep[0], no_data, 16, &to, 1, BSN_F_RING), -EINVAL, "inline data at NULL");
 	says(bsn_post(b->ep[0], &wr), -EINVAL, "SGEs at NULL");
+	says(bsn_post(b->ep[0], &copied), -EINVAL, "SGEs at NULL");
 	says(bsn_write_imm(b->ep[0], &good, no_remote, 1, 1, BSN_F_RING), -EINVAL, "no remote address");
 	assert_all_is_well(b);
 }
