@@ -25,22 +25,23 @@ BSN_ALWAYS_INLINE bsn_v2 two_words_at(const uint8_t *wqe)
 /* Copies whole blocks into the BlueFlame register. */
 BSN_ALWAYS_INLINE void copy_by_8(uint8_t *reg, const uint8_t *wqe, size_t bytes)
 {
-	for (size_t at = 0; at < bytes; at += BSN_BB_SIZE)
+	for (size_t at = 0; at < bytes; at += BSN_BB_SIZE) {
 		BSN_UNROLL
-	for (size_t i = at; i < at + BSN_BB_SIZE; i += 8)
-		bsn_store_mmio(reg + i, word_at(wqe + i));
+		for (size_t i = at; i < at + BSN_BB_SIZE; i += 8)
+			bsn_store_mmio(reg + i, word_at(wqe + i));
+	}
 }
 
 BSN_ALWAYS_INLINE void copy_by_16(uint8_t *reg, const uint8_t *wqe, size_t bytes)
 {
-	for (size_t at = 0; at < bytes; at += BSN_BB_SIZE)
+	for (size_t at = 0; at < bytes; at += BSN_BB_SIZE) {
 		BSN_UNROLL
-	for (size_t i = at; i < at + BSN_BB_SIZE; i += BSN_DS_SIZE)
-		bsn_store_mmio_v2(reg + i, two_words_at(wqe + i));
+		for (size_t i = at; i < at + BSN_BB_SIZE; i += BSN_DS_SIZE)
+			bsn_store_mmio_v2(reg + i, two_words_at(wqe + i));
+	}
 }
 
-/* Appends, and rings: of what is too long for BlueFlame, or comes after what was appended before.
- */
+/* Appends, and rings: what is too long for BlueFlame, or comes after appended WQEs. */
 int bsn_sq_publish_cold(struct bsn_sq *sq, const uint8_t *wqe) __attribute__((cold));
 
 /* Publishes the WQE of @bytes, whole blocks in one piece; the index is after it. */
