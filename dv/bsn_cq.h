@@ -262,7 +262,7 @@ BSN_ALWAYS_INLINE bool bsn_cq_take_near(const struct bsn_route *route, uint32_t 
 
 	if (BSN_UNLIKELY(wqe[7] & __atomic_load_n(&route->far_mask, __ATOMIC_RELAXED)))
 		return false;
-	bsn_cq_put_whose(c, bsn_load_8(wqe + BSN_NEAR_ID_AT), route->user);
+	bsn_cq_put_whose(c, bsn_load_part(wqe + BSN_NEAR_ID_AT, 8), route->user);
 	return true;
 }
 
@@ -316,10 +316,10 @@ BSN_ALWAYS_INLINE const uint8_t *bsn_cq_data(const struct bsn_cq *cq, const uint
 /* The beginning of the memory that a receive of a QP's own queue names. */
 BSN_ALWAYS_INLINE const void *bsn_rq_first_piece(const struct bsn_rq *rq, uint32_t wqe_index)
 {
-	const size_t slot = wqe_index & rq->poller_mask;
+	const size_t slot = wqe_index & rq->mask;
 	struct bsn_data first;
 
-	bsn_data_decode(&first, rq->poller_ring + slot * rq->poller_stride);
+	bsn_data_decode(&first, rq->ring + (slot << rq->stride_log2));
 	return (const void *)(uintptr_t)first.addr;
 }
 
@@ -494,19 +494,8 @@ BSN_ALWAYS_INLINE bool bsn_cq_is_of_run(const uint8_t *next, const struct bsn_cq
  */
 BSN_ALWAYS_INLINE void bsn_cq_put_send(const uint8_t *cqe, uint32_t who, struct bsn_completion *c)
 {
-#if BSN_HAS_SHUFFLE
-	const bsn_v2 both = bsn_v2_load(cqe + BSN_CQE_BYTE_COUNT_OFFSET);
-	const bsn_pattern pattern = { BSN_FROM_32(0), BSN_FROM_NONE,
-				      BSN_FROM_32(BSN_CQE_QPN_OFFSET - BSN_CQE_BYTE_COUNT_OFFSET),
-				      BSN_FROM_NONE };
-
-	(void)who;
-	*(bsn_v2_unaligned *)(void *)((uint8_t *)c + offsetof(struct bsn_completion, byte_len)) =
-		bsn_shuffle(both, pattern).v;
-#else
 	bsn_cq_put_success(c, bsn_cq_byte_len(cqe), 0);
 	c->who = who;
-#endif
 }
 
 /* A plain send of the run's queue; false: bsn_cq_take_far() has the rest. */

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The send queue: slots, credits and publication. bsn_build.h puts WQEs into the slots.
+ * The send queue: slots, credits and publication. bsn_post_block.h builds WQEs of one or two blocks in the
+ * program; the functions declared here build all others in the library.
  *
- * The inline code asks one question: does the slot come after the limit, the last block that is known to be
- * free? A limit of 0 says yes, in all rare cases:
+ * A post asks one question: is the slot after the limit, the last block that is known to be free? A limit
+ * of NULL says yes, in all rare cases:
  *
  *	really full            what the poller saw done is read, and the post goes on or is refused
  *	the ring's end         the slot goes round
  *	a fence is owed        `next_fence` is set
  *	closed                 the queue is not connected, or in reset
- *	plain verbs            the queue never has credits here, and @posts names functions of its own
- *	another kind of peer   queues with one peer have a `limit`, those with many a `peer_limit`
+ *	another path           plain verbs, checks, the gate of READs: `path` is set
  *
- * The cold functions tell these apart.
+ * The library's cold function tells these apart. Inline code has a limit of its own, which is also NULL
+ * where the queue has many peers: their posts are calls.
  *
  * Counters count basic blocks, modulo 2^16, as the device's do. Differences are taken forward and are
  * at most the size of the ring (32768 BBs).
@@ -28,20 +29,17 @@
 
 BSN_HEADER_BEGIN
 
-/** enum bsn_publish - how the inline code publishes a WQE; from BSN_PUBLISH_COLD on it does not */
+/** enum bsn_publish - how a WQE is published that nothing was appended before */
 enum bsn_publish {
 	BSN_PUBLISH_8,             /* BlueFlame by 8 B stores; 16 B of what is in a vector register */
 	BSN_PUBLISH_16,            /* BlueFlame by 16 B stores */
 	BSN_PUBLISH_DOORBELL,      /* 8-byte doorbell */
-	BSN_PUBLISH_COLD,          /* another store, or a shared register */
+	BSN_PUBLISH_COLD,          /* another store, or a shared register: by bsn_sq_ring() */
 	BSN_PUBLISH_APPENDED = 8,  /* a bit: something was appended before and is not published yet */
-	BSN_PUBLISH_LONG = 16,     /* a bit: the WQE at hand is too long for BlueFlame; never stays */
 };
 
 /** enum bsn_can - operations that not every queue has */
 enum bsn_can {
-	BSN_CAN_READ = 1 << 0,
-	BSN_CAN_ATOMIC = 1 << 1,
 	BSN_CAN_MASKED_4 = 1 << 2,
 	BSN_CAN_MASKED_8 = 1 << 3,
 	BSN_CAN_COPY = 1 << 4,
@@ -50,9 +48,9 @@ enum bsn_can {
 struct bsn_completion;
 struct bsn_peer;
 struct bsn_prepared;
+struct bsn_request;
 struct bsn_rq;
 struct bsn_sq;
-struct bsn_sq_body;
 
 /** struct bsn_ep - where requests go: a QP with one peer, or a struct bsn_peer */
 struct bsn_ep {
@@ -64,7 +62,7 @@ struct bsn_ep {
  * @ep: first: an endpoint of a queue with many peers is its bsn_peer
  * @user: comes back in completions
  * @more: what follows @head in an address vector of three DS; may be shared by peers of a host
- * @ctrl_bits: of word 1 of the control segment of a signaled request, as they lie in memory: ce, and the DCI stream
+ * @ctrl_bits: what it adds to word 1 of the control segment, as it lies in memory: the DCI stream
  * @prefix_ds: units of 16 B between the control segment and the rest: 1 or 3
  * @head: the first of them
  */
@@ -79,7 +77,7 @@ struct bsn_peer {
 };
 
 /**
- * What a cold function posts, in one register:
+ * What a function of the library posts, in one register:
  *	7:0 opcode   17:8 flags   31:18 number of SGEs, or bytes of one piece of inline data
  */
 #define BSN_WHAT_COUNT_SHIFT 18
@@ -91,51 +89,16 @@ struct bsn_peer {
 	 ((flags) & ~BSN_WHAT_FLAGS ? BSN_WHAT_BAD_FLAG : 0) |                                     \
 	 (uint32_t)(count) << BSN_WHAT_COUNT_SHIFT)
 
-/* The row of a request in struct bsn_sq_posts: opcodes of the inline code differ in these bits. */
-#define BSN_POST_ROWS 16
-#define BSN_POST_ROW(opcode, flags)                                                                \
-	(((opcode) & 3u) | ((opcode) >> 1 & 4u) | ((flags) & BSN_F_RING ? BSN_POST_ROWS / 2 : 0))
-
 /**
- * struct bsn_sq_posts - functions for requests that the inline code does not build, by operation, and
- * by whether they ring
- * @one: of one SGE, with no flags but BSN_F_SIGNALED, which it has, and BSN_F_RING
- * @sgl: of a list, of any flags
- * @piece: of one piece of inline data
- * @atomic: any atomic
- *
- * All of them take whatever the functions bsn_sq_post_*() take, but for NULL.
- */
-struct bsn_sq_posts {
-	int (*one[BSN_POST_ROWS])(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,
-				  const struct bsn_remote *remote, uint32_t imm, uint64_t id);
-	int (*sgl[BSN_POST_ROWS])(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,
-				  const struct bsn_remote *remote, uint32_t imm, uint64_t id);
-	int (*piece[BSN_POST_ROWS])(struct bsn_ep *ep, uint32_t what, const void *data,
-				    const struct bsn_remote *remote, uint32_t imm, uint64_t id);
-	int (*atomic)(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,
-		      const struct bsn_remote *remote, const uint64_t operand[2], uint64_t id);
-};
-
-/**
- * struct bsn_sq_path - what a queue without rings of its own (plain verbs), or whose posts are looked at first, does in
- * the place of the functions bsn_sq_*() of the same names; requests were not looked at yet
- * @post_body, @post_piece: bsn_ep_post_body(), bsn_sq_post_piece(); NULL: as a queue without a path
+ * struct bsn_sq_path - what a queue without rings of its own (plain verbs), or whose posts are looked at
+ * first, does in the place of the functions of the same names; the queue is open
+ * @room: requests that would be taken now
  */
 struct bsn_sq_path {
-	int (*post_sgl)(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,
-			const struct bsn_remote *remote, uint32_t imm, uint64_t id);
-	int (*post_inline)(struct bsn_ep *ep, uint32_t what, const void *data,
-			   const struct bsn_remote *remote, uint32_t imm, uint64_t id);
-	int (*post_atomic)(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,
-			   const struct bsn_remote *remote, const uint64_t operand[2], uint64_t id);
+	int (*post)(struct bsn_ep *ep, const struct bsn_request *r);
 	int (*ring)(struct bsn_sq *sq);
 	int (*cancel)(struct bsn_sq *sq);
-	uint32_t (*room)(struct bsn_sq *sq); /* requests that would be taken now */
-	int (*post_prepared)(struct bsn_ep *ep, const struct bsn_prepared *p, uint64_t id, unsigned flags);
-	int (*post_body)(struct bsn_ep *ep, const struct bsn_sq_body *body, uint64_t id);
-	int (*post_piece)(struct bsn_ep *ep, uint64_t w1, const struct bsn_remote *remote, uint64_t w0,
-			  uint64_t what, uint64_t id);
+	uint32_t (*room)(struct bsn_sq *sq);
 };
 
 /** enum bsn_recv_more - what a receive of a route needs besides being counted */
@@ -162,7 +125,8 @@ enum bsn_sends_more {
  * @first_error: where to keep the first failure; NULL: nowhere
  * @mask: bytes: the offset of a slot in @ring
  * @done: where the last send WQE known to be done begins
- * @flushed: of a queue that failed: requests before this index were reported
+ * @flushed: of a queue that failed, and reports only its first error: requests before this index were
+ *	reported
  * @far_mask: bits of a send WQE's DS byte that send its completion the far way
  * @recv_far_mask: bits of a receive's kind that do the same: BSN_RECV_FAR_BITS, or without a receive
  *	queue BSN_RECV_FAR_ALL, or where data are handed out; bsn_cq_add() sets it
@@ -208,8 +172,8 @@ struct bsn_sq {
 	/* the poster's line */
 	struct bsn_ep ep;         /* of a queue with one peer */
 	uint8_t *slot;            /* where the next WQE begins; not NULL, without a ring either */
-	uint8_t *limit;           /* the last block that is free, in one piece with it; below it: none is */
-	uint8_t *peer_limit;      /* the same of a queue with many peers */
+	uint8_t *limit;           /* for inline code: the last block that is free, in one piece with the slot */
+	uint8_t *room;            /* the same for the library's functions, of a queue with many peers, too */
 	struct bsn_be32 *record;  /* SQ word of the doorbell record */
 	struct bsn_lane *lane;
 	union {
@@ -222,38 +186,29 @@ struct bsn_sq {
 	};
 	uint32_t last;            /* address of the last WQE that was not published at once, its low half */
 	uint8_t quiet;            /* unsignaled posts until the library signals one */
-	uint8_t ce_quiet;         /* ce of an unsignaled WQE, as in enum bsn_flags but eight bits down; see bsn_ctrl1() */
+	uint8_t ce_quiet;         /* ce of an unsignaled WQE, as in enum bsn_flags but eight bits down */
 	uint8_t can;              /* enum bsn_can */
 	uint8_t publish;          /* enum bsn_publish */
 
 	/* constants of the poster */
-	uint8_t *ring_end __attribute__((aligned(64)));
-	uint8_t *inline_limit;      /* as @limit, of slots where inline data of any usual length fit; see bsn_sq_set_limit() */
-	uint8_t *peer_inline_limit; /* the same of a queue with many peers */
-	uint64_t ops;             /* opcodes that it takes, a bit each */
+	uint64_t ops __attribute__((aligned(64))); /* opcodes that it takes, a bit each */
 	uintptr_t ids;            /* see bsn_id_of() and bsn_peer_ids() */
+	uint32_t max_inline;      /* bytes; mlx5: BSN_DS_INLINE_MAX or more */
 	uint32_t bb_mask;         /* BBs in the ring, less one */
-	uint32_t put_inline;      /* bytes that the inline code may put: @max_inline; 0 on plain verbs */
 	uint8_t max_sge;
-	uint8_t read_sge;         /* SGEs of a READ: @max_sge, or 0 if it takes none */
-	uint8_t write_sge;        /* the same of a WRITE */
 	uint8_t max_ds;           /* of one WQE */
-	uint8_t signal_every;     /* 0: never by itself */
+	uint8_t has_peers;        /* its endpoints are struct bsn_peer */
 	uint8_t transport;        /* enum bsn_transport */
 	uint8_t store;            /* enum bsn_store */
-	uint8_t has_peers;        /* its endpoints are struct bsn_peer */
-	uint32_t peer_straight;   /* as @inline_straight, of those for which bsn_units.h has functions */
-	uint32_t inline_straight; /* lengths from BSN_INLINE_STRAIGHT_MIN on that straight code may copy */
-	uint8_t *hidden;          /* one a slot: the library signaled the WQE that begins there */
-	uint32_t max_inline;      /* bytes; mlx5: BSN_DS_INLINE_MAX or more */
-	uint32_t capacity_bb;     /* blocks that may be outstanding: what the CQ has room for */
+	uint8_t signal_every;     /* 0: never by itself */
 	uint8_t has_big_endian_results; /* of atomics of 8 bytes, in memory */
 	uint8_t gives_results;    /* BSN_SENDS_GIVE, or 0 */
-	const struct bsn_sq_posts *posts; /* never NULL */
-	const struct bsn_sq_path *path; /* NULL: mlx5 */
+	uint8_t *ring_end;
 	uint8_t *ring;
+	uint8_t *hidden;          /* one a slot: enum bsn_hidden of the WQE that begins there */
+	uint32_t capacity_bb;     /* blocks that may be outstanding: what the CQ has room for */
 	uint32_t qpn;
-	uint32_t inline_more;     /* bytes from @inline_limit to @limit, or from @peer_inline_limit to @peer_limit */
+	const struct bsn_sq_path *path; /* NULL: mlx5 */
 
 	struct bsn_route route __attribute__((aligned(64))); /* the poller's line */
 
@@ -268,7 +223,7 @@ struct bsn_sq {
 	uint32_t max_copy;        /* bytes of one that the NIC makes */
 	uint64_t count_doorbells; /* 8-byte doorbells */
 	uint64_t count_rung;      /* bytes of blocks published by those; all others were by BlueFlame */
-	uint8_t *fenced_limit;    /* @limit would be here if no fence were owed; 0: none is */
+	uint8_t *fenced_limit;    /* @room would be here if no fence were owed; NULL: none is */
 	uint64_t held_ops;        /* opcodes that it takes, too, by its path only */
 };
 
@@ -289,37 +244,24 @@ struct bsn_sq {
 /* Bytes of inline data that fit wherever a data pointer does. */
 #define BSN_DS_INLINE_MAX (BSN_DS_SIZE - BSN_INLINE_HDR_SIZE)
 
-/* Straight code copies as many whole DS after the first, and data of this length; a loop copies more. */
-#define BSN_INLINE_STRAIGHT_DS 15
-#define BSN_INLINE_STRAIGHT_MIN (BSN_DS_INLINE_MAX + BSN_DS_SIZE + 1)
-#define BSN_INLINE_STRAIGHT    (BSN_DS_INLINE_MAX + (BSN_INLINE_STRAIGHT_DS + 1) * BSN_DS_SIZE)
-
-/* -- the cold functions ------------------------------------------------------------------------- */
+/* -- the functions of the library ---------------------------------------------------------------- */
 
 /**
- * bsn_sq_post_sgl - any message or RDMA request: every SGE count, inline length, peer and wrap
- * @what: BSN_WHAT(); with BSN_F_INLINE the SGEs are plain pointers
+ * bsn_sq_post_sgl - any message or RDMA request of SGEs: every count, peer and wrap
+ * @what: BSN_WHAT(); the opcode is below 64
  * @remote: not read where the opcode has no remote address
  *
  * Context: the queue's poster. Does not allocate or block.
  * Return: 0; -EAGAIN no room; -EMSGSIZE too many SGEs or bytes; -EOPNOTSUPP not on this transport,
  * device or path; -EINVAL no endpoint, unknown flags; -ENOTCONN the queue is not connected. Unless 0
- * nothing was written, and bsn_error_text() says why.
+ * nothing counts, and bsn_error_text() says why.
  */
 BSN_API int bsn_sq_post_sgl(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,
 			    const struct bsn_remote *remote, uint32_t imm, uint64_t id);
 
-/** bsn_sq_post_inline - bsn_sq_post_sgl() of one piece of inline data; its length is in @what */
+/** bsn_sq_post_inline - the same of one piece of data that is copied now; its length is in @what */
 BSN_API int bsn_sq_post_inline(struct bsn_ep *ep, uint32_t what, const void *data,
 			       const struct bsn_remote *remote, uint32_t imm, uint64_t id);
-
-/**
- * bsn_sq_post_piece - bsn_sq_post_sgl() or bsn_sq_post_inline() of data whose DS was built already
- * @w0, @w1: the DS as it lies in memory: a data pointer, or inline data
- * @what: BSN_WHAT(), and the immediate above it
- */
-BSN_API int bsn_sq_post_piece(struct bsn_ep *ep, uint64_t w1, const struct bsn_remote *remote,
-			      uint64_t w0, uint64_t what, uint64_t id);
 
 /** bsn_sq_post_atomic - operands: swap or add, compare */
 BSN_API int bsn_sq_post_atomic(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,
@@ -328,6 +270,9 @@ BSN_API int bsn_sq_post_atomic(struct bsn_ep *ep, uint32_t what, const struct bs
 
 /** bsn_sq_post_wr - any request */
 BSN_API int bsn_sq_post_wr(struct bsn_ep *ep, const struct bsn_wr *wr);
+
+/** bsn_sq_no_endpoint - a post to NULL: -EINVAL, with its words */
+BSN_API int bsn_sq_no_endpoint(void);
 
 /**
  * bsn_prepare - encodes a request, but for what depends on its place in a queue
@@ -367,32 +312,28 @@ BSN_API int bsn_sq_ring_many(struct bsn_sq *const *sqs, unsigned count);
 BSN_API int bsn_sq_cancel(struct bsn_sq *sq);
 
 /**
- * bsn_sq_publish_bb - publishes everything appended; the last WQE is one block, in registers
- *
- * Vectors, so that wide stores need not load what narrow ones have just stored.
- */
-BSN_API void bsn_sq_publish_bb(struct bsn_sq *sq, bsn_v2 w01, bsn_v2 w23, bsn_v2 w45, bsn_v2 w67);
-
-/**
- * bsn_sq_append_turn - ends an unsignaled post whose turn it is to be signaled by the library
- * @bytes: of its blocks; slot and index are after them, and nothing of it was published
+ * bsn_sq_publish - publishes the WQE of @bytes, whole blocks, that ends at the slot, and all before it
+ * Order: O1, O2, O3.
  * Return: 0
  */
-BSN_API int bsn_sq_append_turn(struct bsn_sq *sq, size_t bytes);
+BSN_API int bsn_sq_publish(struct bsn_sq *sq, size_t bytes);
 
 /**
- * bsn_sq_publish_turn - the same of one that rings
- * Order: O1, O2, O3.
+ * bsn_sq_end_turn - ends an unsignaled post whose turn it is to be signaled by the library
+ * @bytes: of its blocks; slot and index are after them, and nothing of it was published
+ * @flags: of the post
+ * Order: with BSN_F_RING O1, O2, O3.
  * Return: as bsn_sq_ring()
  */
-BSN_API int bsn_sq_publish_turn(struct bsn_sq *sq, size_t bytes);
+BSN_API int bsn_sq_end_turn(struct bsn_sq *sq, size_t bytes, uint32_t flags);
 
 /** bsn_sq_outstanding_bb - blocks appended and not yet retired, rung or not; the poster's thread */
 BSN_API uint32_t bsn_sq_outstanding_bb(struct bsn_sq *sq);
 
 /**
  * bsn_sq_give_back - flushes what will never have a CQE: unsignaled work after the last signaled
- * request of a failed queue that was made to report only the first error (BSN_CE_ON_FIRST_ERROR)
+ * request of a failed queue that was made to report only the first error (BSN_CE_ON_FIRST_ERROR). What
+ * is only appended stays until it is rung.
  * Return: how many completions were stored.
  */
 BSN_API int bsn_sq_give_back(struct bsn_sq *sq, struct bsn_completion *c, int n);
@@ -431,69 +372,35 @@ BSN_ALWAYS_INLINE uint64_t *bsn_peer_ids(const struct bsn_sq *sq, const uint8_t 
 
 /* -- credits ------------------------------------------------------------------------------------ */
 
-/*
- * Whether blocks of so many @bytes are free, in one piece, of which the last one may be at @limit: they are, most often;
- * or more often than not; or hardly more often.
- */
-#define BSN_FITS(name, likely)                                                                     \
-	BSN_ALWAYS_INLINE bool name(const struct bsn_sq *sq, const uint8_t *limit, size_t bytes)   \
-	{                                                                                          \
-		if (__builtin_constant_p(bytes) && bytes == BSN_BB_SIZE)                           \
-			return likely(sq->slot <= limit);                                          \
-		if (__builtin_constant_p(bytes) && bytes == 2 * BSN_BB_SIZE)                       \
-			return likely(sq->slot < limit);                                           \
-		return likely(sq->slot + (bytes - BSN_BB_SIZE) <= limit);                          \
-	}
-BSN_FITS(bsn_fits, BSN_LIKELY)
-BSN_FITS(bsn_fits_often, BSN_OFTEN)
-BSN_FITS(bsn_fits_evenly, BSN_EVENLY)
-#undef BSN_FITS
-
-/*
- * Sets the last block that is free, in one piece with the slot. For inline data of a length that the compiler does not
- * know there is a second limit, before it: so whether they fit is asked once, before the length is looked at.
- */
-BSN_ALWAYS_INLINE void bsn_sq_set_limit(struct bsn_sq *sq, bool has_peers, uint8_t *limit)
+/* Sets the last block that is free, in one piece with the slot; NULL: none is. */
+BSN_ALWAYS_INLINE void bsn_sq_set_room(struct bsn_sq *sq, uint8_t *last)
 {
-	if (has_peers) {
-		sq->peer_limit = limit;
-		sq->peer_inline_limit = limit - sq->inline_more;
-	} else {
-		sq->limit = limit;
-		sq->inline_limit = limit - sq->inline_more;
-	}
-}
-
-/* No block is free, as far as the inline code knows. */
-BSN_ALWAYS_INLINE void bsn_sq_clear_limits(struct bsn_sq *sq)
-{
-	sq->limit = sq->inline_limit = NULL;
-	sq->peer_limit = sq->peer_inline_limit = NULL;
-}
-
-/* Whether the inline code may go on with a queue of one peer. */
-BSN_ALWAYS_INLINE bool bsn_sq_has_room(struct bsn_sq *sq, size_t bytes)
-{
-	return bsn_fits(sq, sq->limit, bytes);
-}
-
-/*
- * Whether a queue of many peers has room for a block. It is asked after the compare for one peer has
- * failed: what follows stays apart from code that is not to do with peers.
- */
-BSN_ALWAYS_INLINE bool bsn_has_peer_room(const struct bsn_sq *sq)
-{
-	return BSN_UNLIKELY(sq->slot <= sq->peer_limit);
+	sq->room = last;
+	sq->limit = sq->has_peers ? NULL : last;
 }
 
 BSN_ALWAYS_INLINE uint32_t bsn_sq_visible_bb(const struct bsn_sq *sq)
 {
-	const uint8_t *limit = sq->has_peers ? sq->peer_limit : sq->limit;
-
-	return limit >= sq->slot ? (uint32_t)(limit - sq->slot) / BSN_BB_SIZE + 1 : 0;
+	return sq->room >= sq->slot ? (uint32_t)(sq->room - sq->slot) / BSN_BB_SIZE + 1 : 0;
 }
 
 /* -- publication -------------------------------------------------------------------------------- */
+
+/* So many blocks as @bytes moved on: their index is inside the next control segment. */
+BSN_ALWAYS_INLINE void bsn_sq_advance(struct bsn_sq *sq, size_t bytes)
+{
+	const struct bsn_ctrl one = { .wqe_index = 1 };
+
+	sq->ctrl_next += bsn_ctrl_word(&one, 0) / BSN_BB_SIZE * bytes;
+}
+
+/* The last WQE, at @wqe, is not published now: bsn_ring() will do it. */
+BSN_ALWAYS_INLINE int bsn_sq_append(struct bsn_sq *sq, const uint8_t *wqe)
+{
+	sq->last = (uint32_t)(uintptr_t)wqe;
+	sq->publish |= BSN_PUBLISH_APPENDED;
+	return 0;
+}
 
 /* What comes before the stores into the lane's register: O1, O2. */
 BSN_ALWAYS_INLINE struct bsn_lane *bsn_sq_open_register(struct bsn_sq *sq)

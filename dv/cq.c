@@ -8,7 +8,9 @@
 #include "bsn_syndrome.h"
 #include "compressed.h"
 #include "init.h"
+#include "srq.h"
 #include "refuse.h"
+#include "sq.h"
 
 /* bsn_cq_put_send() stores them together. */
 _Static_assert(offsetof(struct bsn_completion, who) ==
@@ -16,6 +18,8 @@ _Static_assert(offsetof(struct bsn_completion, who) ==
 	       "a completion's length and number are two words apart");
 
 /* -- whose a CQE is -------------------------------------------------------------------------------- */
+
+const char bsn_own_request;
 
 /* The QPN that CQEs of a queue that is gone get. No queue has it: it is the subnet manager's. */
 #define QPN_NOBODY 0u
@@ -86,7 +90,6 @@ static void disown_cqes(struct bsn_cq *cq, uint32_t qpn, struct bsn_rq *srq)
 {
 	const uint8_t *cqe = cq->next;
 	uint8_t phase = cq->phase;
-	uint64_t id;
 
 	for (uint32_t i = 0; i < cq->cqe_count; i++) {
 		struct bsn_cqe_tail tail;
@@ -101,7 +104,7 @@ static void disown_cqes(struct bsn_cq *cq, uint32_t qpn, struct bsn_rq *srq)
 		bsn_cqe_req_decode(&view, cqe);
 		if (is_queues(cq, qpn, view.qpn, tail.opcode)) {
 			if (srq && is_receive(tail.opcode))
-				bsn_rq_give_back(srq, view.wqe_counter, &id);
+				bsn_srq_give_back(srq, view.wqe_counter);
 			view.qpn = QPN_NOBODY;
 			count_stale(cq, 1);
 			bsn_store_be32((uint8_t *)(uintptr_t)cqe + BSN_CQE_QPN_OFFSET,
@@ -490,19 +493,18 @@ int bsn_cq_take_far(struct bsn_route *route, uint32_t wqe_index, struct bsn_comp
 		return 0; /* a queue without a send side: no CQE of a ConnectX */
 	recall(route, wqe_index, c);
 	if (BSN_UNLIKELY(__atomic_load_n(&route->has_hidden, __ATOMIC_RELAXED)))
-		return finish_send(route, wqe_index, c);
+		return finish_send(route, wqe_index, c) && c->id != BSN_OWN_ID;
 	set_done(route, wqe_index);
-	return 1;
+	return c->id != BSN_OWN_ID;
 }
 
 /* -- a receive succeeded ------------------------------------------------------------------------ */
 
 BSN_ALWAYS_INLINE const uint8_t *list_of(const struct bsn_rq *rq, uint32_t wqe_index)
 {
-	const size_t slot = wqe_index & rq->poller_mask;
+	const size_t slot = wqe_index & rq->mask;
 
-	return rq->poller_ring + slot * rq->poller_stride +
-	       (rq->poller_kind == BSN_RQ_OWN ? 0 : BSN_SRQ_NEXT_SIZE);
+	return rq->ring + (slot << rq->stride_log2) + (rq->is_srq ? BSN_SRQ_NEXT_SIZE : 0);
 }
 
 /* Where a datagram came from. */
@@ -527,7 +529,7 @@ BSN_ALWAYS_INLINE void finish_recv(const struct bsn_route *route, const uint8_t 
 	if (route->transport == BSN_TRANSPORT_UD)
 		take_source(next, c);
 	bsn_cqe_tail_decode(&tail, next + BSN_CQE_TAIL_OFFSET);
-	bsn_rq_give_back(route->rq, tail.wqe_counter, &c->id);
+	c->id = bsn_rq_give_back(route->rq, tail.wqe_counter);
 }
 
 void bsn_cq_finish_recv(const struct bsn_route *route, const uint8_t *next,
@@ -564,7 +566,7 @@ static __attribute__((noinline)) bool take_pieces(const struct bsn_route *route,
 	struct bsn_cqe_resp cqe;
 
 	bsn_cqe_resp_decode(&cqe, next);
-	scatter(src, cqe.byte_count, list_of(rq, cqe.wqe_counter), rq->poller_max_sge);
+	scatter(src, cqe.byte_count, list_of(rq, cqe.wqe_counter), rq->max_sge);
 	take_receive(route, next, kind, c);
 	return true;
 }
@@ -657,18 +659,17 @@ bool bsn_cq_take_far_recv(const struct bsn_route *route, const uint8_t *next,
 			 bytes > (uint32_t)bsn_cqe_inline_room(BSN_CQE_INLINE_32)))
 		return !is_compressed(next) && take_recv(cq, route, next, c);
 	rq = route->rq;
-	slot = bsn_cq_wqe_index(next) & rq->poller_mask;
-	list = rq->poller_ring + slot * rq->poller_stride;
-	BSN_HIDE(route);
+	slot = bsn_cq_wqe_index(next) & rq->mask;
+	list = rq->ring + (slot << rq->stride_log2);
 	/* The bit above the byte count, that of inline data, is the sign. */
 	if (BSN_UNLIKELY((int32_t)bsn_load_be32(list) < (int32_t)bytes))
 		return take_recv(cq, route, next, c);
 	rq = route->rq;
 	bsn_data_decode(&first, list);
 	bsn_cq_put_success(c, bytes, 0);
-	bsn_cq_put_whose(c, rq->poller_ids[slot], route->user);
+	bsn_cq_put_whose(c, rq->ids[slot], route->user);
 	copy_inline((uint8_t *)(uintptr_t)first.addr, next, bytes);
-	bsn_rq_count_tail(rq);
+	bsn_rq_retire(rq, (uint32_t)slot);
 	return true;
 }
 
@@ -708,39 +709,72 @@ static int reap_request(struct bsn_cq *cq, const uint8_t *next, struct bsn_route
 }
 
 /*
- * On a queue whose unsignaled work reports only the first error, unsignaled requests after that error
- * never have a CQE. This flushes one, in order, up to @end or to a WQE that will have a CQE. Returns
- * whether there was one.
+ * Of queues whose unsignaled work reports only the first error. There all that comes after a failure fails, too, so
+ * that @flushed is known at each CQE; where others go on, as streams of an initiator do, it would be stale.
+ */
+static bool is_silent_after_failure(const struct bsn_route *route)
+{
+	const struct bsn_ctrl silent = { .ce = BSN_CE_ON_FIRST_ERROR };
+
+	return route->has_failed && route->sq->ce_quiet & bsn_ctrl_word(&silent, 1) >> 32;
+}
+
+void bsn_route_keep_error(struct bsn_route *route, const struct bsn_completion *c)
+{
+	if (route->first_error && !__atomic_exchange_n(&route->has_error, 1, __ATOMIC_ACQ_REL))
+		*route->first_error = *c;
+}
+
+/* Whether the user is shown a send request that failed, or was flushed. */
+static bool shows_failure(struct bsn_route *route, struct bsn_completion *c)
+{
+	const bool is_own = c->id == BSN_OWN_ID;
+
+	if (is_own && c->status == IBV_WC_WR_FLUSH_ERR)
+		return false;
+	if (is_own)
+		c->id = 0;
+	bsn_route_keep_error(route, c);
+	return !is_own;
+}
+
+/*
+ * Unsignaled requests after the first error of such a queue never have a CQE. This flushes the next one that the user
+ * is shown, in order, up to @end or to a WQE that will have a CQE. Returns whether there was one.
  */
 static bool flush_silent(struct bsn_route *route, uint16_t end, struct bsn_completion *c)
 {
-	const uint16_t index = route->flushed;
 	struct bsn_ctrl ctrl;
 
-	if (!route->has_failed || index == end)
+	if (!is_silent_after_failure(route))
 		return false;
-	bsn_ctrl_decode(&ctrl, wqe_of(route, index));
-	if (ctrl.ce != BSN_CE_ON_FIRST_ERROR || !ctrl.ds) /* 0: an index that is no WQE's */
-		return false;
-	*c = (struct bsn_completion){
-		.status = IBV_WC_WR_FLUSH_ERR,
-		.opcode = (uint8_t)ctrl.opcode,
-		.syndrome = BSN_SYNDROME_FLUSHED,
-		.wqe_index = index,
-		.qpn = ctrl.qpn,
-	};
-	recall(route, index, c);
-	bsn_route_keep_error(route, c);
-	route->flushed = (uint16_t)(index + bsn_bb_of_ds(ctrl.ds));
-	set_done(route, index);
-	return true;
+	for (uint16_t index; (index = route->flushed) != end;) {
+		bsn_ctrl_decode(&ctrl, wqe_of(route, index));
+		if (ctrl.ce != BSN_CE_ON_FIRST_ERROR)
+			return false;
+		*c = (struct bsn_completion){
+			.status = IBV_WC_WR_FLUSH_ERR,
+			.opcode = (uint8_t)ctrl.opcode,
+			.syndrome = BSN_SYNDROME_FLUSHED,
+			.wqe_index = index,
+			.qpn = ctrl.qpn,
+		};
+		recall(route, index, c);
+		route->flushed = (uint16_t)(index + bsn_bb_of_ds(ctrl.ds));
+		set_done(route, index);
+		if (shows_failure(route, c))
+			return true;
+	}
+	return false;
 }
 
+/* What was only appended has not failed yet, and may be taken back. */
 int bsn_sq_give_back(struct bsn_sq *sq, struct bsn_completion *c, int n)
 {
+	const uint16_t end = sq->ring ? bsn_sq_first_unrung(sq) : 0;
 	int got = 0;
 
-	while (got < n && flush_silent(&sq->route, sq->pi, &c[got]))
+	while (got < n && flush_silent(&sq->route, end, &c[got]))
 		got++;
 	return got;
 }
@@ -755,12 +789,6 @@ static void note_failed_request(struct bsn_route *route, uint16_t index)
 	route->has_failed = true;
 }
 
-void bsn_route_keep_error(struct bsn_route *route, const struct bsn_completion *c)
-{
-	if (route->first_error && !__atomic_exchange_n(&route->has_error, 1, __ATOMIC_ACQ_REL))
-		*route->first_error = *c;
-}
-
 static int reap_failed_request(struct bsn_route *route, uint16_t index, struct bsn_completion *c)
 {
 	enum bsn_hidden hidden;
@@ -773,10 +801,7 @@ static int reap_failed_request(struct bsn_route *route, uint16_t index, struct b
 	if (hidden == BSN_HIDDEN_SUCCESS)
 		set_hidden(route, index, BSN_HIDDEN_FAILED);
 	set_done(route, index);
-	if (hidden == BSN_HIDDEN_ALWAYS)
-		return 0;
-	bsn_route_keep_error(route, c);
-	return 1;
+	return hidden != BSN_HIDDEN_ALWAYS && shows_failure(route, c);
 }
 
 static int reap_error(const uint8_t *next, struct bsn_route *route, struct bsn_completion *c)
@@ -803,7 +828,7 @@ static int reap_error(const uint8_t *next, struct bsn_route *route, struct bsn_c
 	    bsn_srq_repost(route->rq, cqe.wqe_counter))
 		return 0; /* the QP lives, and nothing was received yet (rdma-core mlx5 cq.c) */
 	c->opcode = BSN_RECV;
-	bsn_rq_give_back(route->rq, cqe.wqe_counter, &c->id);
+	c->id = bsn_rq_give_back(route->rq, cqe.wqe_counter);
 	bsn_route_keep_error(route, c);
 	return 1;
 }
@@ -837,41 +862,12 @@ static void drop(struct bsn_cq *cq, uint32_t qpn)
 
 enum { SESSION = -EALREADY }; /* no error, only told apart from counts */
 
-/* Requests are not: their sessions need no look at the route. */
-static bool are_receives(uint8_t kind)
-{
-	return (kind & BSN_RECV_KIND_OPCODE) == BSN_RECV_KIND_SEND || kind & BSN_RECV_KIND_IMM;
-}
-
-/* Whether receives of this kind need nothing but to be counted: the inline code would take them, too. */
-static bool are_plain(const struct bsn_route *route, uint8_t kind)
-{
-	return route && route->rq && !route->recv_more && !(route->recv_far_mask & kind);
-}
-
-/* As reap_cqe(), of a compressed one. */
-static int reap_session(struct bsn_cq *cq, const uint8_t **next, struct bsn_completion *c, int n)
-{
-	const uint8_t kind = (bsn_cq_op_own(*next) ^ cq->phase) & (uint8_t)~BSN_RECV_KIND_FORMAT;
-	const struct bsn_route *route;
-	int got = 0;
-
-	if (n >= BSN_MINI_BASIC_MOST && are_receives(kind)) { /* a whole array */
-		route = bsn_cq_find(cq, bsn_cq_who(*next) & BSN_QPN_MAX);
-		if (are_plain(route, kind))
-			got = bsn_cq_take_session(cq, route, next, c, n);
-	}
-	if (!got)
-		got = bsn_cq_expand(cq, *next, cq->phase);
-	return got ? got : SESSION;
-}
-
 /*
- * The CQE at @next. Returns how many completions it gave, @n at the most, with @next moved on where it is done
+ * The CQE at @next. Returns how many completions it gave, with @next moved on where it is done
  * with; SESSION: it was compressed, and is whole now, with those after it;
  * -ENOENT: it is not ours; -EPROTO: neither it nor what follows can be read.
  */
-static int reap_cqe(struct bsn_cq *cq, const uint8_t **next, struct bsn_completion *c, int n)
+static int reap_cqe(struct bsn_cq *cq, const uint8_t **next, struct bsn_completion *c)
 {
 	struct bsn_cqe_tail tail;
 	struct bsn_cqe_req view;
@@ -883,7 +879,7 @@ static int reap_cqe(struct bsn_cq *cq, const uint8_t **next, struct bsn_completi
 		return -ENOENT;
 	bsn_from_device(); /* O4 */
 	if (tail.format == BSN_CQE_COMPRESSED)
-		return reap_session(cq, next, c, n);
+		return bsn_cq_expand(cq, *next, cq->phase) ? -EPROTO : SESSION;
 	bsn_cqe_req_decode(&view, *next);
 	route = bsn_cq_find(cq, view.qpn);
 	if (!route && is_receive(tail.opcode) && view.qpn != QPN_NOBODY)
@@ -936,7 +932,7 @@ static __attribute__((noinline)) int poll_ring(struct bsn_cq *cq, const uint8_t 
 
 	cq->is_full_poll = 0;
 	while (got < n && !cq->is_full_poll) {
-		one = reap_cqe(cq, &next, c + got, n - got);
+		one = reap_cqe(cq, &next, c + got);
 		if (one == SESSION && !got && next == cq->next)
 			return bsn_cq_poll_many(cq, c, n); /* nothing of this poll came before it */
 		if (one == SESSION)
@@ -970,7 +966,7 @@ BSN_ALWAYS_INLINE bool take_xrc(const struct bsn_cq *cq, const struct bsn_route 
 	if (!bsn_cq_put_recv(next, kind, c))
 		return false;
 	c->user = route->user;
-	bsn_rq_give_back(route->rq, bsn_cq_wqe_index(next), &c->id);
+	c->id = bsn_rq_give_back(route->rq, bsn_cq_wqe_index(next));
 	return true;
 }
 

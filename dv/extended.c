@@ -2,8 +2,8 @@
 /* Operations with an opcode modifier. */
 #include "bsn_extended.h"
 
-#include "bsn_build.h"
 #include "bsn_umr.h"
+#include "segments.h"
 #include "sq.h"
 
 /* A queue that can do it, or why not. */
@@ -18,12 +18,12 @@ static int check(const struct bsn_ep *ep, unsigned needs, const char *why_not)
 	return 0;
 }
 
-static struct bsn_ds data_of(const struct bsn_sge *sge, uint32_t bytes)
+/* 2^31 bytes are written as 0. */
+static uint8_t *put_data(uint8_t *at, const struct bsn_sge *sge, uint32_t bytes)
 {
-	const struct bsn_data data = { .byte_count = bytes, .lkey = sge->lkey, .addr = sge->addr };
+	const struct bsn_sge data = { sge->addr, bytes & (uint32_t)BSN_DATA_MAX_BYTES, sge->lkey };
 
-	return bsn_ds_of_words(bsn_to_be64(bsn_data_word(&data, 0)),
-			       bsn_to_be64(bsn_data_word(&data, 1)));
+	return bsn_put_sge(at, &data);
 }
 
 /* -- atomics under masks -------------------------------------------------------------------------- */
@@ -41,10 +41,12 @@ static uint8_t *put_masked(uint8_t *at, const void *arg)
 {
 	const struct masked *m = arg;
 
-	at = put_ds(at, bsn_ds_raddr(m->remote));
+	bsn_store_wqe(at, bsn_remote_word(m->remote, 0));
+	bsn_store_wqe(at + 8, bsn_remote_word(m->remote, 1));
+	at += BSN_RADDR_SIZE;
 	for (unsigned i = 0; i < m->operand_bytes; i += BSN_DS_SIZE)
-		at = put_ds(at, bsn_ds_load(m->operand + i));
-	return put_ds(at, data_of(m->result, m->bytes));
+		at = put_copy(at, m->operand + i);
+	return put_data(at, m->result, m->bytes);
 }
 
 static int check_masked(const struct bsn_ep *ep, const struct bsn_remote *remote, unsigned bytes)
@@ -124,16 +126,15 @@ struct copy {
 	const struct bsn_sge *to, *from, *status;
 };
 
-static uint8_t *put_copy(uint8_t *at, const void *arg)
+static uint8_t *put_copying(uint8_t *at, const void *arg)
 {
 	const struct copy *copy = arg;
 	const struct bsn_mmo mmo = { .lkey = copy->status->lkey, .va = copy->status->addr };
-	const uint32_t bytes = copy->to->length & (uint32_t)BSN_DATA_MAX_BYTES; /* 2^31 is written as 0 */
 
-	at = put_ds(at, bsn_ds_of_words(bsn_to_be64(bsn_mmo_word(&mmo, 0)),
-					bsn_to_be64(bsn_mmo_word(&mmo, 1))));
-	at = put_ds(at, data_of(copy->from, bytes));
-	return put_ds(at, data_of(copy->to, bytes));
+	bsn_store_wqe(at, bsn_to_be64(bsn_mmo_word(&mmo, 0)));
+	bsn_store_wqe(at + 8, bsn_to_be64(bsn_mmo_word(&mmo, 1)));
+	at = put_data(at + BSN_MMO_SIZE, copy->from, copy->to->length);
+	return put_data(at, copy->to, copy->to->length);
 }
 
 int bsn_memcpy(struct bsn_ep *ep, const struct bsn_sge *to, const struct bsn_sge *from,
@@ -144,7 +145,7 @@ int bsn_memcpy(struct bsn_ep *ep, const struct bsn_sge *to, const struct bsn_sge
 					  .opmod = BSN_MMO_DMA,
 					  .is_local = true,
 					  .ds = 4,
-					  .put = put_copy,
+					  .put = put_copying,
 					  .arg = &copy };
 	const int err = check(ep, BSN_CAN_COPY, "the device, transport or path cannot copy memory (MMO)");
 

@@ -2,6 +2,8 @@
 /* The hot structures in their first state. */
 #include "init.h"
 
+#include "bsn_post_block.h"
+
 #include <stdlib.h>
 
 
@@ -35,12 +37,6 @@ uint8_t bsn_sq_signal_every(uint32_t capacity_bb, uint32_t longest_bb, int wante
 	if (!every)
 		every = 1;
 	return every < UINT8_MAX ? (uint8_t)every : UINT8_MAX;
-}
-
-static uint8_t can_of(uint64_t ops)
-{
-	return (uint8_t)((ops >> BSN_OPCODE_RDMA_READ & 1 ? BSN_CAN_READ : 0) |
-			 (ops >> BSN_OPCODE_ATOMIC_FA & 1 ? BSN_CAN_ATOMIC : 0));
 }
 
 void bsn_sq_resolve_mode(struct bsn_sq *sq)
@@ -79,22 +75,6 @@ void bsn_sq_clear(struct bsn_sq *sq)
 		bsn_sq_open(sq);
 }
 
-static uint32_t inline_straight(uint32_t max_inline, uint32_t most)
-{
-	if (max_inline > most)
-		max_inline = most;
-	return max_inline < BSN_INLINE_STRAIGHT_MIN ? 0 : max_inline - BSN_INLINE_STRAIGHT_MIN + 1;
-}
-
-/* Bytes, beyond the first block, of the longest WRITE whose data the inline code copies without a loop. */
-static uint32_t inline_more(uint32_t max_inline, bool has_peers)
-{
-	const uint32_t length = max_inline < BSN_INLINE_STRAIGHT ? max_inline : BSN_INLINE_STRAIGHT;
-	const unsigned prefix_ds = has_peers ? BSN_EXTENDED_DS : 0;
-
-	return bsn_bytes_of_ds(2 + prefix_ds + bsn_inline_ds(length)) - BSN_BB_SIZE;
-}
-
 static void init_route(struct bsn_sq *sq)
 {
 	sq->route.ring = sq->ring;
@@ -127,10 +107,6 @@ struct bsn_sq *bsn_sq_alloc(const struct bsn_sq_init *init)
 	sq->bb_mask = init->count_bb - 1;
 	sq->capacity_bb = init->capacity_bb;
 	sq->max_inline = init->max_inline > BSN_DS_INLINE_MAX ? init->max_inline : BSN_DS_INLINE_MAX;
-	sq->put_inline = sq->max_inline;
-	sq->inline_straight = inline_straight(sq->max_inline, BSN_INLINE_STRAIGHT);
-	sq->inline_more = inline_more(sq->max_inline, init->has_peers);
-	sq->peer_straight = inline_straight(sq->max_inline, BSN_UNITS_BYTES);
 	sq->max_sge = (uint8_t)(init->max_sge < UINT8_MAX ? init->max_sge : UINT8_MAX);
 	sq->max_ds = (uint8_t)(init->max_ds < BSN_SEND_MAX_DS ? init->max_ds : BSN_SEND_MAX_DS);
 	sq->transport = (uint8_t)init->transport;
@@ -138,16 +114,10 @@ struct bsn_sq *bsn_sq_alloc(const struct bsn_sq_init *init)
 	sq->gives_results = init->gives_results ? BSN_SENDS_GIVE : 0;
 	sq->has_big_endian_results = init->has_big_endian_results;
 	sq->ops = bsn_sq_ops_of(init->transport, init->has_atomics);
-	sq->can = can_of(sq->ops);
-	sq->write_sge = sq->ops >> BSN_OPCODE_RDMA_WRITE & 1 ? sq->max_sge : 0;
-	sq->read_sge = sq->can & BSN_CAN_READ ? sq->max_sge : 0;
 	sq->ce_quiet = (uint8_t)(bsn_ctrl_word(&quiet, 1) >> 32);
-	if (sq->has_peers)
-		sq->ce_quiet ^= BSN_F_SIGNALED >> 8;
 	sq->signal_every = bsn_sq_signal_every(init->capacity_bb, bsn_bb_of_ds(init->max_ds),
 					       init->signal_every);
 	sq->store = (uint8_t)init->store;
-	sq->posts = init->has_peers ? &bsn_sq_posts_peers : &bsn_sq_posts_mlx5;
 	init_route(sq);
 	bsn_sq_resolve_mode(sq);
 	bsn_sq_clear(sq);
@@ -157,112 +127,6 @@ struct bsn_sq *bsn_sq_alloc(const struct bsn_sq_init *init)
 void bsn_sq_free(struct bsn_sq *sq)
 {
 	free(sq);
-}
-
-/* -- receive queue ------------------------------------------------------------------------------ */
-
-void bsn_rq_clear(struct bsn_rq *rq)
-{
-	rq->slot = rq->ring;
-	if (bsn_rq_is_lone(rq))
-		rq->lone_base = (uintptr_t)rq->ring - BSN_DATA_SIZE / sizeof(*rq->ids) * (uintptr_t)rq->ids;
-	rq->id_at = rq->ids;
-	rq->limit = NULL; /* none is known to be free: bsn_rq_post() looks */
-	rq->lone_limit = NULL;
-	rq->head = 0;
-	rq->tail = 0;
-	rq->count_full = 0;
-}
-
-/* The numbers of the free WQEs, as the links of the ring name them; the first one is posted next. */
-static void fill_free(struct bsn_rq *rq, uint16_t first, uint16_t last)
-{
-	struct bsn_srq_next link = { .next_wqe_index = first };
-
-	memset(rq->free, 0xff, ((size_t)rq->mask + 2) * sizeof(*rq->free));
-	rq->srq_next = first;
-	rq->take = rq->free;
-	for (rq->tail = 0; (uint16_t)link.next_wqe_index != last; rq->tail++) {
-		bsn_srq_next_decode(&link, rq->ring + ((size_t)link.next_wqe_index
-						       << rq->stride_log2));
-		rq->free[rq->tail & rq->mask] = (uint16_t)link.next_wqe_index;
-	}
-}
-
-/* Adds the rest of the list, up to the ring's last WQE. */
-static void rest_others(struct bsn_rq *rq, uint16_t last)
-{
-	struct bsn_srq_next link = { .next_wqe_index = last };
-
-	for (; rq->tail < rq->mask; rq->tail++) {
-		bsn_srq_next_decode(&link, rq->ring + ((size_t)link.next_wqe_index
-						       << rq->stride_log2));
-		rq->free[rq->tail & rq->mask] = (uint16_t)link.next_wqe_index;
-		rq->lock->resting++;
-	}
-}
-
-static void lock_srq(struct bsn_rq *rq, struct bsn_srq_lock *lock, uint16_t last)
-{
-	rq->lock = lock;
-	pthread_spin_init(&lock->lock, PTHREAD_PROCESS_PRIVATE);
-	rest_others(rq, last);
-	rq->take = NULL;
-	rq->poller_kind = BSN_RQ_OF_POLLERS;
-}
-
-void bsn_srq_share(struct bsn_rq *rq)
-{
-	rq->poller_kind = BSN_RQ_OF_POLLERS;
-}
-
-void bsn_rq_set_path(struct bsn_rq *rq, const struct bsn_rq_path *path)
-{
-	rq->path = path;
-	rq->post1 = path->post1;
-}
-
-struct bsn_rq *bsn_rq_alloc(const struct bsn_rq_init *init)
-{
-	const uint32_t list = init->stride_bytes - (init->is_srq ? BSN_SRQ_NEXT_SIZE : 0);
-	const size_t id_bytes = init->count * sizeof(uint64_t);
-	const size_t free_bytes = init->is_srq ? (init->count + BSN_SRQ_RUN) * sizeof(uint16_t) : 0;
-	const size_t lock_bytes = init->is_on_demand ? sizeof(struct bsn_srq_lock) : 0;
-	struct bsn_rq *rq = bsn_hot_alloc(sizeof(*rq) + id_bytes + lock_bytes + free_bytes);
-
-	if (!rq)
-		return NULL;
-	rq->ids = (uint64_t *)(rq + 1);
-	rq->poller_ids = rq->ids;
-	rq->ring = init->ring;
-	rq->poller_ring = init->ring;
-	rq->record = init->record;
-	rq->stride = init->stride_bytes;
-	rq->mask = init->count - 1;
-	rq->poller_mask = init->count - 1;
-	rq->poller_stride = init->stride_bytes;
-	rq->stride_log2 = (uint8_t)__builtin_ctz(init->stride_bytes);
-	rq->max_sge = rq->poller_max_sge = (uint8_t)(list / BSN_DATA_SIZE);
-	rq->is_srq = init->is_srq;
-	rq->poller_kind = init->is_srq ? BSN_RQ_SHARED : BSN_RQ_OWN;
-	rq->capacity = init->capacity;
-	bsn_rq_clear(rq);
-	if (init->is_srq) {
-		struct bsn_srq_lock *const lock = (struct bsn_srq_lock *)(rq->ids + init->count);
-		rq->free = (uint16_t *)((uint8_t *)lock + lock_bytes);
-		fill_free(rq, init->first_free, init->last_free);
-		if (init->is_on_demand)
-			lock_srq(rq, lock, init->last_free);
-	}
-	bsn_rq_set_path(rq, init->is_srq ? bsn_srq_path_of(rq) : &bsn_rq_own_path);
-	return rq;
-}
-
-void bsn_rq_free(struct bsn_rq *rq)
-{
-	if (rq && rq->lock)
-		pthread_spin_destroy(&rq->lock->lock);
-	free(rq);
 }
 
 /* -- completion queue --------------------------------------------------------------------------- */

@@ -6,10 +6,10 @@
 #ifndef DV_INIT_H
 #define DV_INIT_H
 
-#include <pthread.h>
-
 #include "bsn_cq.h"
 #include "bsn_decode.h"
+#include "rq.h"
+#include "sq.h"
 
 /* Zero, on cache lines of its own; for free(). */
 void *bsn_hot_alloc(size_t bytes);
@@ -21,6 +21,14 @@ enum bsn_hidden {
 	BSN_HIDDEN_ALWAYS,  /* a marker of the library's own */
 	BSN_HIDDEN_FAILED,  /* was BSN_HIDDEN_SUCCESS, and its failure was shown: hides nothing */
 };
+
+/*
+ * The id of requests that the library posts by itself, UMRs of layouts: the address of something of its own, so that no
+ * request of the user's has it. Whatever becomes of them, nobody is shown a completion; of one that failed first the
+ * queue's first error tells.
+ */
+extern const char bsn_own_request;
+#define BSN_OWN_ID ((uint64_t)(uintptr_t)&bsn_own_request)
 
 /* What a send queue is made of. */
 struct bsn_sq_init {
@@ -75,105 +83,11 @@ int bsn_sq_post_marker(struct bsn_sq *sq);
  */
 bool bsn_sq_ends_quietly(struct bsn_sq *sq);
 
-/* Of opcodes, a bit each. */
-static inline bool is_one_of(uint64_t opcodes, unsigned opcode)
-{
-	return opcode < 64 && opcodes >> opcode & 1;
-}
-
 /* The opcodes that a queue takes, a bit each. */
 uint64_t bsn_sq_ops_of(enum bsn_transport transport, bool has_atomics);
 
-/*
- * rows.c: for a queue with a ring and one peer, or many; and for any queue, which look each time at its path and
- * whether it is closed.
- */
-extern const struct bsn_sq_posts bsn_sq_posts_mlx5, bsn_sq_posts_peers, bsn_sq_posts_any;
-
-/* For paths whose requests are not bytes: bsn_sq_post_prepared(). */
-int bsn_sq_post_anew(struct bsn_ep *ep, const struct bsn_prepared *p, uint64_t id, unsigned flags);
-
-/*
- * Whether the queue takes such a request at all, whether or not there is room for it: 0, or why not, with
- * its text. For paths whose requests are not WQEs; bsn_sq_post_sgl() tells the rest.
- */
-int bsn_sq_judge(struct bsn_sq *sq, uint32_t what, const struct bsn_sge *sge, bool is_atomic);
-
 /* Whether the inline code may use the lane's register: known once the register is. */
 void bsn_sq_resolve_mode(struct bsn_sq *sq);
-
-/* What a receive queue is made of. An SRQ's @first_free and @last_free are the ends of its list. */
-struct bsn_rq_init {
-	uint8_t *ring;
-	struct bsn_be32 *record;
-	uint32_t count;        /* WQEs in the ring, a power of two */
-	uint32_t capacity;     /* of those, what may be outstanding; an SRQ has what its list has */
-	uint32_t stride_bytes; /* a power of two */
-	bool is_srq;
-	bool is_on_demand;     /* SRQ: receives may meet page faults; see bsn_srq_repost() */
-	uint16_t first_free, last_free; /* the list as the links in the ring say */
-};
-
-/* rq.c: functions of the two kinds for posts that are not inline; -EMSGSIZE of a list that is too long. */
-extern const struct bsn_rq_path bsn_rq_own_path;
-const struct bsn_rq_path *bsn_srq_path_of(const struct bsn_rq *rq);
-void bsn_rq_set_path(struct bsn_rq *rq, const struct bsn_rq_path *path);
-
-/* bsn_rq_path's @post_many where there is no quicker way: by @post_some until all are posted. */
-int bsn_rq_post_all(struct bsn_rq *rq, const struct bsn_sge *sge, const uint64_t *ids, unsigned count);
-
-/* For tests: SRQs that are made from here on post by vectors of so many bytes at the most. */
-enum bsn_srq_way {
-	BSN_SRQ_BY_WORDS,
-	BSN_SRQ_BY_16, /* SSE4.1, NEON */
-	BSN_SRQ_BY_32, /* AVX2 */
-};
-extern enum bsn_srq_way bsn_srq_widest;
-
-#define BSN_SRQ_RUN 8 /* WQEs of an SRQ that are posted by one look at what is free, at the most */
-int bsn_rq_refuse_long(void);
-
-struct bsn_rq *bsn_rq_alloc(const struct bsn_rq_init *init);
-void bsn_rq_free(struct bsn_rq *rq);
-void bsn_rq_clear(struct bsn_rq *rq); /* of a QP's own */
-
-/*
- * Of an SRQ that posts again what met an on-demand page fault. The kernel still reads such a WQE to
- * learn which pages are wanted, so the WQEs of the ring that nobody asked for are a distance between
- * giving one back and using it again (rdma-core mlx5 srq.c, the wait queue).
- */
-struct bsn_srq_lock {
-	pthread_spinlock_t lock;
-	uint32_t taken;   /* entries of @free that were taken */
-	uint32_t resting; /* entries that are never taken */
-};
-
-/*
- * Posts a receive that met an on-demand page fault again, after the others. On the poller's thread.
- * False: the SRQ was not made for that, and the user gets the completion.
- */
-bool bsn_srq_repost(struct bsn_rq *rq, uint32_t wqe_index);
-
-/* With several pollers, each takes a place of its own in the ring first, and fills it after. */
-void bsn_srq_give_back_shared(struct bsn_rq *rq, uint32_t slot);
-
-/* Gives the WQE of a completion back to a queue of either kind, and tells its id. On the poller's thread. */
-BSN_ALWAYS_INLINE void bsn_rq_give_back(struct bsn_rq *rq, uint32_t wqe_index, uint64_t *id)
-{
-	const uint32_t slot = wqe_index & rq->poller_mask;
-
-	*id = rq->poller_ids[slot];
-	if (BSN_LIKELY(rq->poller_kind == BSN_RQ_SHARED))
-		__atomic_store_n(&rq->free[rq->tail++ & rq->poller_mask], (uint16_t)slot,
-				 __ATOMIC_RELEASE); /* O6 */
-	else if (rq->poller_kind == BSN_RQ_OWN)
-		bsn_rq_retire(rq, slot);
-	else
-		bsn_srq_give_back_shared(rq, slot); /* last: a jump, which saves no registers */
-}
-
-/* More than one CQ will complete WQEs of this SRQ. Before the second one does. */
-void bsn_srq_share(struct bsn_rq *rq);
 
 /* What a completion queue is made of. */
 struct bsn_cq_init {

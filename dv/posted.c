@@ -2,9 +2,9 @@
 /* Reads the requests in a send ring. */
 #include "posted.h"
 
-#include "bsn_build.h"
 #include "bsn_decode.h"
 #include "init.h"
+#include "segments.h"
 #include "sq.h"
 
 /* A request may go round the ring's end. */
@@ -36,7 +36,7 @@ static uint8_t *put_rest(uint8_t *at, const void *arg)
 	const struct rest *r = arg;
 
 	for (unsigned ds = r->first_ds; ds < r->end_ds; ds++)
-		at = put_ds(at, bsn_ds_load(ds_at(r->from, r->index, ds)));
+		at = put_copy(at, ds_at(r->from, r->index, ds));
 	return at;
 }
 

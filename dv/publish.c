@@ -2,6 +2,7 @@
 /* The send queue: publishing what was appended, of one queue or of several. */
 #include <pthread.h>
 
+#include "publish.h"
 #include "sq.h"
 
 /* The register for everything up to the index: the lock of a shared lane, O1 and O2. */
@@ -32,30 +33,23 @@ static void copy_blueflame(struct bsn_sq *sq, uint16_t first, unsigned blocks)
 {
 	for (unsigned i = 0; i < blocks; i++) {
 		const uint8_t *bb = bsn_sq_slot_of(sq, first + i);
-		bsn_store_bb(sq->store, sq->lane->reg + i * BSN_BB_SIZE, bsn_v2_load(bb),
-			     bsn_v2_load(bb + 16), bsn_v2_load(bb + 32), bsn_v2_load(bb + 48));
+		bsn_store_bb(sq->store, sq->lane->reg + i * BSN_BB_SIZE, two_words_at(bb),
+			     two_words_at(bb + 16), two_words_at(bb + 32), two_words_at(bb + 48));
 	}
 }
 
-/* For everything from @first on. */
-BSN_ALWAYS_INLINE void ring_doorbell(struct bsn_sq *sq, uint8_t *reg, uint16_t first,
-				     struct bsn_be64 head)
-{
-	sq->count_rung += (size_t)(uint16_t)(sq->pi - first) * BSN_BB_SIZE;
-	bsn_store_mmio(reg, head); /* between them: gcc 12 would make vectors of both counters */
-	sq->count_doorbells++;
-}
-
 /* The last WQE that was appended. */
-BSN_ALWAYS_INLINE const uint8_t *last_of(const struct bsn_sq *sq)
+static const uint8_t *last_of(const struct bsn_sq *sq)
 {
 	return sq->ring + (uint32_t)(sq->last - (uint32_t)(uintptr_t)sq->ring);
 }
 
-/* Control segment, word 0, of the last WQE. */
-BSN_ALWAYS_INLINE struct bsn_be64 last_head(const struct bsn_sq *sq)
+/* For everything from @first on. */
+static void ring_doorbell(struct bsn_sq *sq, uint16_t first)
 {
-	return bsn_to_be64(bsn_load_be64(last_of(sq)));
+	bsn_store_mmio(sq->lane->reg, word_at(last_of(sq)));
+	sq->count_rung += (size_t)(uint16_t)(sq->pi - first) * BSN_BB_SIZE;
+	sq->count_doorbells++;
 }
 
 /* Everything from @first on, into the register: a lone WQE by BlueFlame where that fits. */
@@ -66,23 +60,12 @@ static void store_from(struct bsn_sq *sq, uint16_t first)
 	if ((uint16_t)(first + blocks) == sq->pi && takes_blueflame(sq, blocks))
 		copy_blueflame(sq, first, blocks);
 	else
-		ring_doorbell(sq, sq->lane->reg, first, last_head(sq));
-}
-
-/* One WQE, or through a shared register. */
-static __attribute__((noinline)) int ring_any(struct bsn_sq *sq, uint16_t first)
-{
-	open_register(sq);
-	store_from(sq, first);
-	close_register(sq);
-	return 0;
+		ring_doorbell(sq, first);
 }
 
 int bsn_sq_ring(struct bsn_sq *sq)
 {
-	struct bsn_lane *lane;
 	uint16_t first;
-	uint8_t *reg;
 
 	if (!sq)
 		return refuse(EINVAL, "no send queue");
@@ -91,19 +74,27 @@ int bsn_sq_ring(struct bsn_sq *sq)
 	first = bsn_sq_first_unrung(sq);
 	if (first == sq->pi)
 		return 0;
-	if (bsn_sq_slot_of(sq, first) == last_of(sq) || BSN_UNLIKELY(sq->lane->lock))
-		return ring_any(sq, first);
-	sq->publish &= (uint8_t)~BSN_PUBLISH_APPENDED;
-	lane = bsn_sq_open_register(sq);
-	reg = lane->reg;
-	ring_doorbell(sq, reg, first, last_head(sq));
-	bsn_sq_close_register(lane, reg);
+	open_register(sq);
+	store_from(sq, first);
+	close_register(sq);
 	return 0;
 }
 
+int bsn_sq_publish(struct bsn_sq *sq, size_t bytes)
+{
+	return publish(sq, sq->slot - bytes, bytes);
+}
+
+int bsn_sq_publish_cold(struct bsn_sq *sq, const uint8_t *wqe)
+{
+	bsn_sq_append(sq, wqe);
+	return bsn_sq_ring(sq);
+}
+
 /*
- * Several queues. So many have one barrier for O1, one for O2 and one for O3 between them, whatever their lanes are. A
- * lane has two buffers: where more than two of these queues share it, O3 is also kept before a buffer is used again.
+ * Several queues. So many have one barrier for O1, one for O2 and one for O3 between them, whatever
+ * their lanes are. A lane has two buffers: where more than two of these queues share it, O3 is also
+ * kept before a buffer is used again.
  */
 #define RING_GROUP 32
 
@@ -136,7 +127,8 @@ static void ring_group(struct bsn_sq *const *sqs, unsigned count)
 		first[i] = sqs[i]->pi;
 		if (!is_ours_alone(sqs[i]))
 			continue;
-		first[i] = bsn_sq_first_unrung(sqs[i]); /* of one that is named twice, what the first time has left */
+		first[i] = bsn_sq_first_unrung(
+			sqs[i]); /* of one that is named twice, what the first time has left */
 		if (first[i] == sqs[i]->pi)
 			continue;
 		is_any = true;
@@ -169,18 +161,6 @@ int bsn_sq_ring_many(struct bsn_sq *const *sqs, unsigned count)
 		err = err ? err : one;
 	}
 	return err;
-}
-
-void bsn_sq_publish_bb(struct bsn_sq *sq, bsn_v2 w01, bsn_v2 w23, bsn_v2 w45, bsn_v2 w67)
-{
-	const uint16_t first = bsn_sq_first_unrung(sq);
-
-	open_register(sq);
-	if ((uint16_t)(first + 1) == sq->pi && takes_blueflame(sq, 1))
-		bsn_store_bb(sq->store, sq->lane->reg, w01, w23, w45, w67);
-	else
-		ring_doorbell(sq, sq->lane->reg, first, (struct bsn_be64){ w01[0] });
-	close_register(sq);
 }
 
 uint32_t bsn_sq_count_blueflame(const struct bsn_sq *sq)

@@ -5,7 +5,8 @@
 
 #include <pthread.h>
 
-#include "bsn_build.h"
+#include "bsn_ops.h"
+#include "bsn_post_block.h"
 #include "bsn_decode.h"
 #include "refuse.h"
 
@@ -32,7 +33,10 @@ static inline uint16_t bsn_sq_first_unrung(const struct bsn_sq *sq)
 	return (uint16_t)record.index;
 }
 
-/* A number of the calling thread: its thread pointer, which the ABIs of both architectures have at hand. */
+/*
+ * A number of the calling thread: its thread pointer, which the ABIs of both architectures have at
+ * hand.
+ */
 BSN_ALWAYS_INLINE uintptr_t bsn_this_thread(void)
 {
 #if defined(__aarch64__)
@@ -75,63 +79,131 @@ BSN_ALWAYS_INLINE uint16_t bsn_sq_done(const struct bsn_sq *sq)
 }
 
 /*
- * bsn_sq_is_empty() of a queue that has a ring, most often in fewer steps: what was @done last is the block before the
- * index.
+ * bsn_sq_is_empty() of a queue that has a ring, most often in fewer steps: what was @done last is
+ * the block before the index. Else the ring is not asked about what it does not have any more:
+ * before the first completion after a reset, the block before the first one is of an earlier life.
  */
 BSN_ALWAYS_INLINE bool bsn_sq_is_done(const struct bsn_sq *sq, uint16_t done)
 {
-	struct bsn_ctrl ctrl;
-
-	if (BSN_LIKELY((uint16_t)(done + 1) == sq->pi))
-		return true;
-	bsn_ctrl_decode(&ctrl, sq->ring + (size_t)(done & sq->bb_mask) * BSN_BB_SIZE);
-	return (uint16_t)(done + bsn_bb_of_ds(ctrl.ds)) == sq->pi || sq->retired == sq->pi;
-}
-
-/* The fence that is owed, as it lies in the control segment; a request's own is as good. */
-static inline struct bsn_be64 bsn_sq_owed_fence(const struct bsn_sq *sq, uint32_t flags)
-{
-	const struct bsn_ctrl owed = {
-		.fence = flags & BSN_F_FENCE ? BSN_FENCE_NONE : sq->next_fence,
-	};
-
-	if (owed.fence > BSN_FENCE_SMALL_AND_FENCE)
-		__builtin_unreachable(); /* else it would be masked */
-	return bsn_byte_pair_to_be64((uint32_t)(bsn_ctrl_word(&owed, 1) >> 32), 0);
-}
-
-/* Returns where the next one begins. */
-BSN_ALWAYS_INLINE uint8_t *put_ds(uint8_t *at, struct bsn_ds ds)
-{
-	bsn_store_ds(at, ds);
-	return at + BSN_DS_SIZE;
+	return BSN_LIKELY((uint16_t)(done + 1) == sq->pi) || bsn_sq_is_empty(sq);
 }
 
 /* READs and atomics, a bit each: their answers bring data. */
 #define BSN_OPS_OF_READS                                                                           \
-	(1ull << BSN_OPCODE_RDMA_READ | 1ull << BSN_OPCODE_ATOMIC_CS | 1ull << BSN_OPCODE_ATOMIC_FA | \
-	 1ull << BSN_OPCODE_ATOMIC_MASKED_CS | 1ull << BSN_OPCODE_ATOMIC_MASKED_FA)
+	(1ull << BSN_OPCODE_RDMA_READ | 1ull << BSN_OPCODE_ATOMIC_CS |                             \
+	 1ull << BSN_OPCODE_ATOMIC_FA | 1ull << BSN_OPCODE_ATOMIC_MASKED_CS |                      \
+	 1ull << BSN_OPCODE_ATOMIC_MASKED_FA)
 
-/* What a WQE consists of that the functions of bsn_sq.h do not build. */
+/* Atomics without masks. */
+#define BSN_OPS_OF_ATOMICS (1ull << BSN_OPCODE_ATOMIC_CS | 1ull << BSN_OPCODE_ATOMIC_FA)
+
+/* Of BSN_WHAT(), all but the count. */
+#define BSN_WHAT_REST ((1u << BSN_WHAT_COUNT_SHIFT) - 1)
+
+/* What a WQE consists of that is no message: UMRs, masked atomics, copies. */
 struct bsn_sq_body {
-	uint32_t what;     /* BSN_WHAT() */
+	uint32_t what; /* BSN_WHAT() */
 	uint32_t imm;
 	uint8_t opmod;
-	bool is_local;     /* no peer takes part, so none is named */
-	unsigned ds;       /* of all, the control segment included, a peer's address not */
+	bool is_local; /* no peer takes part, so none is named */
+	unsigned ds;   /* of all, the control segment included, a peer's address not */
 	uint8_t *(*put)(uint8_t *at, const void *arg); /* puts the segments; returns their end */
 	const void *arg;
 };
 
+/**
+ * struct bsn_request - any request
+ * @what: BSN_WHAT(): opcode, flags, number of SGEs; with BSN_F_INLINE these are plain pointers
+ * @imm: immediate, or the key to invalidate; 0: none
+ * @sge: the pieces
+ * @remote: not read where the opcode has no remote address
+ * @operand: of an atomic: what to swap in or to add, what to compare with; else NULL
+ * @body: what a request consists of that is no message; else NULL
+ */
+struct bsn_request {
+	uint32_t what, imm;
+	const struct bsn_sge *sge;
+	const struct bsn_remote *remote;
+	const uint64_t *operand;
+	const struct bsn_sq_body *body;
+	uint64_t id;
+};
+
+/* Of opcodes, a bit each. */
+BSN_ALWAYS_INLINE bool is_one_of(uint64_t opcodes, unsigned opcode)
+{
+	return opcode < 64 && opcodes >> opcode & 1;
+}
+
+/* Of an operation that has one, else 0. */
+BSN_ALWAYS_INLINE uint32_t imm_of(const struct bsn_wr *wr)
+{
+	return is_one_of(bsn_wqe_sets.with_imm, wr->opcode) ? wr->imm : 0;
+}
+
+/* @operand: of @wr, if it is an atomic. The opcode is below 256. */
+BSN_ALWAYS_INLINE struct bsn_request bsn_request_of(const struct bsn_wr *wr,
+						    const uint64_t operand[2])
+{
+	return (struct bsn_request){
+		.what = BSN_WHAT(wr->opcode, wr->flags, bsn_what_count(wr->sge_count)),
+		.imm = imm_of(wr),
+		.sge = wr->sge,
+		.remote = &wr->remote,
+		.operand = is_one_of(BSN_OPS_OF_ATOMICS, wr->opcode) ? operand : NULL,
+		.id = wr->id,
+	};
+}
+
+/*
+ * Posts any request to any endpoint, by the shortest way: the fast functions first, then
+ * bsn_sq_post_request(). Context and result: as bsn_sq_post_sgl().
+ */
+int bsn_ep_post(struct bsn_ep *ep, const struct bsn_request *r);
+
+/*
+ * request.c: the one cold way: refill, wrap, owed fence, the queue's path, or a refusal with its
+ * words.
+ */
+int bsn_sq_post_request(struct bsn_ep *ep, const struct bsn_request *r);
+
+/*
+ * Whether the queue takes such a request at all, whether or not there is room for it: 0, or why
+ * not, with its text. For paths whose requests are not WQEs.
+ */
+int bsn_sq_judge(struct bsn_sq *sq, const struct bsn_request *r);
+
+/* A request whose opcode no byte can hold. */
+int bsn_sq_refuse_opcode(struct bsn_ep *ep);
+
 /* No request that was appended can be taken back: some are other peers'. The bit is in @can. */
 #define BSN_CAN_NOT_CANCEL (1 << 6)
 
-/* Shows what room there is, where it is not seen from the slot; also while a fence is owed. */
-void bsn_sq_find_room(struct bsn_sq *sq);
+/* Blocks that may still be taken. */
+uint32_t bsn_sq_free_bb(struct bsn_sq *sq);
 
 /*
- * Posts it to a queue of ours with one peer; it may wrap. 0; -EAGAIN, -ENOTCONN as any post, -EMSGSIZE where
- * the queue can never have so many blocks outstanding.
+ * Brings the slot into the ring, and shows what room there is after it: none while a fence is owed,
+ * the queue is closed, or has a path.
+ */
+void bsn_sq_show_room(struct bsn_sq *sq);
+
+/* The calling thread posts. */
+void bsn_sq_note_poster(struct bsn_sq *sq);
+
+/* The library signals the unsignaled request at @wqe, in the ring, if too much is outstanding. */
+void bsn_sq_take_turn(struct bsn_sq *sq, uint8_t *wqe);
+
+/* The WQE gets the fence that is owed. */
+void bsn_sq_add_fence(const struct bsn_sq *sq, uint8_t *wqe, uint32_t flags);
+
+/* The WQE of @ds units is in the ring, at the slot; it may wrap. */
+int bsn_sq_commit(struct bsn_sq *sq, const struct bsn_peer *peer, unsigned ds, uint32_t flags,
+		  uint64_t id);
+
+/*
+ * Posts what is no message, by the queue's own endpoint; it may wrap. Returns as bsn_sq_post_sgl(),
+ * and -EMSGSIZE where the queue can never have so many blocks outstanding.
  */
 int bsn_sq_post_body(struct bsn_sq *sq, const struct bsn_sq_body *body, uint64_t id);
 

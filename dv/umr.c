@@ -7,7 +7,6 @@
 
 #include <infiniband/verbs.h>
 
-#include "bsn_build.h"
 #include "bsn_umr.h"
 #include "init.h"
 #include "sq.h"
@@ -417,7 +416,8 @@ bool umr_find_room(struct bsn_sq *sq, unsigned ds)
 		return true;
 	if (sq->slot != sq->ring_end && sq->slot + bytes > sq->ring_end)
 		return false; /* it has to wrap, whatever room there is */
-	bsn_sq_find_room(sq);
+	if (!sq->closed && !sq->path)
+		bsn_sq_show_room(sq);
 	return bsn_fits(sq, umr_room(sq), bytes);
 }
 

@@ -3,7 +3,7 @@
 #ifndef DV_UMR_H
 #define DV_UMR_H
 
-#include "bsn_build.h"
+#include "umr_regs.h"
 #include "bsn_layout.h"
 #include "bsn_umr.h"
 

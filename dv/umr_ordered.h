@@ -526,7 +526,7 @@ UMR_WIDE uint8_t *umr_put_head(struct bsn_sq *sq, const struct umr_target *targe
 	*head = bsn_word_of(ctrl);
 	bsn_store_ds(wqe, ctrl);
 	UMR_LOAD_AGAIN();
-	bsn_move_on(&sq->slot, umr_bytes(padded));
+	sq->slot += umr_bytes(padded);
 	bsn_sq_advance(sq, umr_bytes(padded));
 	return wqe;
 }
@@ -535,11 +535,9 @@ UMR_WIDE uint8_t *umr_put_head(struct bsn_sq *sq, const struct umr_target *targe
 UMR_WIDE int umr_publish_long(struct bsn_sq *sq, const uint8_t *wqe, struct bsn_be64 head,
 			      uint32_t padded, uint32_t flags)
 {
-	BSN_HIDE(flags); /* else a bit of them would be kept since umr_begin_end() */
-	if (bsn_is_turn(sq, flags))
-		return bsn_end_turn(sq, umr_bytes(padded), flags);
-	if (BSN_LIKELY(flags & BSN_F_RING) && BSN_LIKELY(sq->publish <= BSN_PUBLISH_DOORBELL))
-		return bsn_publish_doorbell(sq, head, umr_bytes(padded));
+	(void)head;
+	if (!(flags & BSN_F_SIGNALED) && --sq->quiet == 0)
+		return bsn_sq_end_turn(sq, umr_bytes(padded), flags);
 	bsn_sq_append(sq, wqe);
 	return flags & BSN_F_RING ? bsn_sq_ring(sq) : 0;
 }

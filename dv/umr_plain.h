@@ -228,7 +228,7 @@ BSN_ALWAYS_INLINE uint32_t umr_committed(const struct bsn_layout *layout)
 /* The last block that is free for a UMR, which waits for those before it in any case. */
 BSN_ALWAYS_INLINE uint8_t *umr_room(const struct bsn_sq *sq)
 {
-	return sq->fenced_limit ? sq->fenced_limit : sq->limit;
+	return sq->fenced_limit ? sq->fenced_limit : sq->room;
 }
 
 /* umr.c: whether a WQE of @ds units fits before the end of that room, which may have grown. */
@@ -417,8 +417,8 @@ BSN_ALWAYS_INLINE struct bsn_ds umr_begin_end(struct bsn_sq *sq, const struct um
 	ctrl1.raw |= target->imm.raw | bsn_sq_owed_fence(sq, flags).raw;
 	sq->next_fence = (uint8_t)target->fence;
 	if (!sq->fenced_limit) { /* else another UMR has done so */
-		sq->fenced_limit = sq->limit;
-		sq->limit = sq->inline_limit = NULL;
+		sq->fenced_limit = sq->room;
+		bsn_sq_set_room(sq, NULL);
 	}
 	return bsn_ds_of_words(bsn_ctrl0(sq, BSN_OPCODE_UMR, ds), ctrl1);
 }
@@ -434,7 +434,8 @@ BSN_ALWAYS_INLINE int umr_end(struct bsn_sq *sq, const struct umr_target *target
 	umr_make_head(&r, target, length, is_inline, padded);
 	r.ds[0] = umr_begin_end(sq, target, ds, flags);
 	wqe = bsn_sq_take(sq, &r, bytes);
-	return bsn_end(sq, wqe, NULL, true, &r, UMR_HEAD_DS, rest, ds, BSN_NEAR_DS, bytes, 0, flags);
+	(void)rest;
+	return bsn_end(sq, wqe, &r, UMR_HEAD_DS, bytes, flags);
 }
 
 /* @rest: how the translations were put */

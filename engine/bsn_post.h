@@ -27,6 +27,7 @@
 #ifndef BSN_POST_H
 #define BSN_POST_H
 
+#include "bsn_post_block.h"
 #include "bsn_cq.h"
 #include "bsn_extended.h"
 
@@ -52,87 +53,87 @@ BSN_HEADER_BEGIN
 /** bsn_write - RDMA WRITE of local memory to remote memory */
 BSN_POST_API int bsn_write(struct bsn_ep *ep, const struct bsn_sge *local,
 		      const struct bsn_remote *remote, uint64_t id, unsigned flags)
-BSN_BODY(bsn_build_one(ep, &bsn_kind_write, local, remote, 0, id, flags))
+BSN_BODY(bsn_post_sges(ep, BSN_OPCODE_RDMA_WRITE, local, 1, remote, 0, id, flags))
 
 /** bsn_write_inline - RDMA WRITE of @length bytes that are copied into the WQE now */
 BSN_POST_API int bsn_write_inline(struct bsn_ep *ep, const void *data, uint32_t length,
 			     const struct bsn_remote *remote, uint64_t id, unsigned flags)
-BSN_BODY(bsn_build_inline(ep, &bsn_kind_write, data, length, remote, 0, id, flags))
+BSN_BODY(bsn_post_bytes(ep, BSN_OPCODE_RDMA_WRITE, data, length, remote, 0, id, flags))
 
 /** bsn_write_imm - RDMA WRITE that also consumes a receive and delivers @imm (host order) */
 BSN_POST_API int bsn_write_imm(struct bsn_ep *ep, const struct bsn_sge *local,
 			  const struct bsn_remote *remote, uint32_t imm, uint64_t id, unsigned flags)
-BSN_BODY(bsn_build_one(ep, &bsn_kind_write_imm, local, remote, imm, id, flags))
+BSN_BODY(bsn_post_sges(ep, BSN_OPCODE_RDMA_WRITE_IMM, local, 1, remote, imm, id, flags))
 
 /** bsn_write_sgl - RDMA WRITE of @count pieces of local memory, one after the other */
 BSN_POST_API int bsn_write_sgl(struct bsn_ep *ep, const struct bsn_sge *sge, unsigned count,
 			  const struct bsn_remote *remote, uint64_t id, unsigned flags)
-BSN_BODY(bsn_build_list(ep, &bsn_list_write, bsn_counted_write, sge, count, remote, id, flags))
+BSN_BODY(bsn_post_sges(ep, BSN_OPCODE_RDMA_WRITE, sge, count, remote, 0, id, flags))
 
 /** bsn_write_imm_inline - bsn_write_imm() of @length bytes that are copied into the WQE now */
 BSN_POST_API int bsn_write_imm_inline(struct bsn_ep *ep, const void *data, uint32_t length,
 				 const struct bsn_remote *remote, uint32_t imm, uint64_t id,
 				 unsigned flags)
-BSN_BODY(bsn_build_inline(ep, &bsn_kind_write_imm, data, length, remote, imm, id, flags))
+BSN_BODY(bsn_post_bytes(ep, BSN_OPCODE_RDMA_WRITE_IMM, data, length, remote, imm, id, flags))
 
 /** bsn_read - RDMA READ of remote memory into local memory; RC */
 BSN_POST_API int bsn_read(struct bsn_ep *ep, const struct bsn_sge *local, const struct bsn_remote *remote,
 		     uint64_t id, unsigned flags)
-BSN_BODY(bsn_build_one(ep, &bsn_kind_read, local, remote, 0, id, flags))
+BSN_BODY(bsn_post_sges(ep, BSN_OPCODE_RDMA_READ, local, 1, remote, 0, id, flags))
 
 /** bsn_read_sgl - RDMA READ into @count pieces of local memory, one after the other; RC */
 BSN_POST_API int bsn_read_sgl(struct bsn_ep *ep, const struct bsn_sge *sge, unsigned count,
 			 const struct bsn_remote *remote, uint64_t id, unsigned flags)
-BSN_BODY(bsn_build_list(ep, &bsn_list_read, bsn_counted_read, sge, count, remote, id, flags))
+BSN_BODY(bsn_post_sges(ep, BSN_OPCODE_RDMA_READ, sge, count, remote, 0, id, flags))
 
 /** bsn_send - message into the peer's next receive */
 BSN_POST_API int bsn_send(struct bsn_ep *ep, const struct bsn_sge *local, uint64_t id, unsigned flags)
-BSN_BODY(bsn_build_one(ep, &bsn_kind_send, local, NULL, 0, id, flags))
+BSN_BODY(bsn_post_sges(ep, BSN_OPCODE_SEND, local, 1, NULL, 0, id, flags))
 
 /** bsn_send_inline - message of @length bytes that are copied into the WQE now */
 BSN_POST_API int bsn_send_inline(struct bsn_ep *ep, const void *data, uint32_t length, uint64_t id,
 			    unsigned flags)
-BSN_BODY(bsn_build_inline(ep, &bsn_kind_send, data, length, NULL, 0, id, flags))
+BSN_BODY(bsn_post_bytes(ep, BSN_OPCODE_SEND, data, length, NULL, 0, id, flags))
 
 /** bsn_send_sgl - message of @count pieces of local memory, one after the other */
 BSN_POST_API int bsn_send_sgl(struct bsn_ep *ep, const struct bsn_sge *sge, unsigned count, uint64_t id,
 			 unsigned flags)
-BSN_BODY(bsn_build_list(ep, &bsn_list_send, bsn_counted_send, sge, count, NULL, id, flags))
+BSN_BODY(bsn_post_sges(ep, BSN_OPCODE_SEND, sge, count, NULL, 0, id, flags))
 
 /** bsn_send_imm_inline - bsn_send_imm() of @length bytes that are copied into the WQE now */
 BSN_POST_API int bsn_send_imm_inline(struct bsn_ep *ep, const void *data, uint32_t length, uint32_t imm,
 				uint64_t id, unsigned flags)
-BSN_BODY(bsn_build_inline(ep, &bsn_kind_send_imm, data, length, NULL, imm, id, flags))
+BSN_BODY(bsn_post_bytes(ep, BSN_OPCODE_SEND_IMM, data, length, NULL, imm, id, flags))
 
 /** bsn_send_imm - message with an immediate (host order) */
 BSN_POST_API int bsn_send_imm(struct bsn_ep *ep, const struct bsn_sge *local, uint32_t imm, uint64_t id,
 			 unsigned flags)
-BSN_BODY(bsn_build_one(ep, &bsn_kind_send_imm, local, NULL, imm, id, flags))
+BSN_BODY(bsn_post_sges(ep, BSN_OPCODE_SEND_IMM, local, 1, NULL, imm, id, flags))
 
 /** bsn_send_inval - message that invalidates @rkey at the peer; RC */
 BSN_POST_API int bsn_send_inval(struct bsn_ep *ep, const struct bsn_sge *local, uint32_t rkey,
 			   uint64_t id, unsigned flags)
-BSN_BODY(bsn_build_one(ep, &bsn_kind_send_inval, local, NULL, rkey, id, flags))
+BSN_BODY(bsn_post_sges(ep, BSN_OPCODE_SEND_INVAL, local, 1, NULL, rkey, id, flags))
 
 /** bsn_fetch_add - adds @add to 8 B of remote memory; the old value goes to @local; RC */
 BSN_POST_API int bsn_fetch_add(struct bsn_ep *ep, const struct bsn_sge *local,
 			  const struct bsn_remote *remote, uint64_t add, uint64_t id, unsigned flags)
-BSN_BODY(bsn_build_atomic(ep, BSN_OPCODE_ATOMIC_FA, local, remote, add, 0, id, flags))
+BSN_BODY(bsn_post_atomic(ep, BSN_OPCODE_ATOMIC_FA, local, remote, add, 0, id, flags))
 
 /** bsn_cmp_swap - @swap into 8 B of remote memory if they equal @compare; the old value to @local; RC */
 BSN_POST_API int bsn_cmp_swap(struct bsn_ep *ep, const struct bsn_sge *local,
 			 const struct bsn_remote *remote, uint64_t compare, uint64_t swap,
 			 uint64_t id, unsigned flags)
-BSN_BODY(bsn_build_atomic(ep, BSN_OPCODE_ATOMIC_CS, local, remote, swap, compare, id, flags))
+BSN_BODY(bsn_post_atomic(ep, BSN_OPCODE_ATOMIC_CS, local, remote, swap, compare, id, flags))
 
 /** bsn_post - any request: several SGEs, inline data from several pieces, every opcode */
 BSN_POST_API int bsn_post(struct bsn_ep *ep, const struct bsn_wr *wr)
-BSN_BODY(bsn_sq_post_wr(ep, wr))
+BSN_BODY(bsn_post_any(ep, wr))
 
 /** bsn_post_prepared - a request made by bsn_prepare() */
 BSN_POST_API int bsn_post_prepared(struct bsn_ep *ep, const struct bsn_prepared *p, uint64_t id,
 				   unsigned flags)
-BSN_BODY(bsn_build_prepared(ep, p, id, flags))
+BSN_BODY(bsn_post_body(ep, p, id, flags))
 
 /**
  * bsn_ring - publishes everything appended to a send queue
@@ -198,7 +199,7 @@ BSN_BODY(bsn_rq_append(rq, sge, count, id))
  */
 BSN_POST_API int bsn_recv_many(struct bsn_rq *rq, const struct bsn_sge *sge, const uint64_t *ids,
 			       unsigned count)
-BSN_BODY(bsn_rq_append_many(rq, sge, ids, count))
+BSN_BODY(bsn_rq_post_many(rq, sge, ids, count))
 
 /**
  * bsn_poll - reaps up to @n completions

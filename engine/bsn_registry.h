@@ -23,7 +23,7 @@
 #define BSN_REGISTRY_NOTE_NAME "Bunsen"
 #define BSN_REGISTRY_NOTE_TYPE 1
 #define BSN_REGISTRY_MAGIC     UINT64_C(0x65756575714e5342) /* "BSNqueue" as it lies in memory */
-#define BSN_REGISTRY_VERSION   2                            /* of both structures */
+#define BSN_REGISTRY_VERSION   3                            /* of both structures */
 
 #define BSN_REGISTRY_NO_SLOT 0xffff
 
@@ -55,15 +55,14 @@ enum bsn_registry_kind {
  * @consumer: what is known to be done, by kind:
  *	SEND - address of 16 bits: where the last WQE that is done begins
  *	RECV - address of a 32-bit counter: the slot that completes next
- *	SHARED_RECV - address of 16 bits: the slot that is posted to next
+ *	SHARED_RECV - address of 16 bits: the slot that is posted to next. It is the first of the free
+ *	ones; each names the one after it in its link, and the last one BSN_REGISTRY_NO_SLOT
  *	COMPLETION - address of 64 bits: the address of the CQE proper that is polled next
  * @start: where the slots begin that must not be overwritten, by kind:
  *	SEND - address of a 16-bit counter: a WQE begins there, and the poster keeps off it and all
  *	that follow up to @producer
- *	SHARED_RECV - address of @count times 16 bits: the other free slots, in any order;
- *	BSN_REGISTRY_NO_SLOT where there is none
  *	COMPLETION - address of 8 bits: the owner bit of a CQE that is there
- *	RECV - 0
+ *	RECV, SHARED_RECV - 0
  * @lap: SEND: address of a 32-bit counter, which was the producer's value less than 2^16 slots ago:
  *	it and @producer give the 32-bit producer. Else 0
  * @first_error: SEND: address of the struct bsn_completion of the QP's first failure, all zero

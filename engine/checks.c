@@ -34,7 +34,6 @@ struct checked_rq {
 	struct bsn_rq *rq;
 	struct bsn_pd *pd;
 	uint32_t number; /* of the QP or SRQ */
-	uint16_t *take;  /* @rq's */
 	uintptr_t poster;
 };
 
@@ -117,24 +116,23 @@ static int check_poster(struct checked_sq *c)
 	return check_thread(&c->poster, "QP", c->sq->qpn, "bsn_qp_hand_over");
 }
 
-static int check_request(struct checked_sq *c, uint32_t what, const struct bsn_sge *sge,
-			 const struct bsn_remote *remote, bool is_atomic)
+static int check_request(struct checked_sq *c, const struct bsn_request *r)
 {
-	const unsigned opcode = what & 0xff, count = what >> BSN_WHAT_COUNT_SHIFT;
+	const unsigned opcode = r->what & 0xff, count = r->what >> BSN_WHAT_COUNT_SHIFT;
 	const struct bsn_wqe_op *op = bsn_wqe_op_find(opcode);
 	int err = check_poster(c);
 
-	if (!err && count && !sge)
+	if (!err && count && !r->sge)
 		err = fail(EINVAL, "%u SGEs at NULL", count);
 	if (!err)
-		err = bsn_sq_judge(c->sq, what, sge, is_atomic);
+		err = bsn_sq_judge(c->sq, r);
 	if (err)
 		return err;
-	if (!remote && is_one_of(bsn_wqe_sets.with_raddr, opcode))
+	if (!r->remote && is_one_of(bsn_wqe_sets.with_raddr, opcode))
 		return fail(EINVAL, "no remote address");
-	if (what & BSN_F_INLINE)
-		return check_inline(sge, count);
-	return check_memory(c->qp->pd, sge, count, op && op->data == BSN_DATA_SCATTER);
+	if (r->what & BSN_F_INLINE)
+		return check_inline(r->sge, count);
+	return check_memory(c->qp->pd, r->sge, count, op && op->data == BSN_DATA_SCATTER);
 }
 
 /* -- send queues --------------------------------------------------------------------------------- */
@@ -169,44 +167,16 @@ static int count_appended(struct checked_sq *c, uint32_t what, int result)
 	return result;
 }
 
-static int post_sgl(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,
-		    const struct bsn_remote *remote, uint32_t imm, uint64_t id)
+/* What is no message comes from the library, which has looked at it. */
+static int post(struct bsn_ep *ep, const struct bsn_request *r)
 {
-	const int err = check_request(checked_of(ep->sq), what, sge, remote, false);
+	const int err = r->body ? 0 : check_request(checked_of(ep->sq), r);
 	struct checked_sq *c;
 
 	if (err)
 		return err;
 	c = enter(ep->sq);
-	return count_appended(c, what, leave(c, bsn_sq_post_sgl(ep, what, sge, remote, imm, id)));
-}
-
-static int post_inline(struct bsn_ep *ep, uint32_t what, const void *data,
-		       const struct bsn_remote *remote, uint32_t imm, uint64_t id)
-{
-	const uint32_t length = what >> BSN_WHAT_COUNT_SHIFT;
-	const uint32_t one = (what & ((1u << BSN_WHAT_COUNT_SHIFT) - 1)) | BSN_F_INLINE |
-			     1u << BSN_WHAT_COUNT_SHIFT;
-	const struct bsn_sge sge = { (uintptr_t)data, length, 0 };
-	const int err = check_request(checked_of(ep->sq), one, &sge, remote, false);
-	struct checked_sq *c;
-
-	if (err)
-		return err;
-	c = enter(ep->sq);
-	return count_appended(c, what, leave(c, bsn_sq_post_inline(ep, what, data, remote, imm, id)));
-}
-
-static int post_atomic(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,
-		       const struct bsn_remote *remote, const uint64_t operand[2], uint64_t id)
-{
-	const int err = check_request(checked_of(ep->sq), what, sge, remote, true);
-	struct checked_sq *c;
-
-	if (err)
-		return err;
-	c = enter(ep->sq);
-	return count_appended(c, what, leave(c, bsn_sq_post_atomic(ep, what, sge, remote, operand, id)));
+	return count_appended(c, r->what, leave(c, bsn_ep_post(ep, r)));
 }
 
 static int ring(struct bsn_sq *sq)
@@ -251,16 +221,13 @@ static int check_recvs(struct checked_rq *c, const struct bsn_sge *sge, unsigned
 
 	if (err)
 		return err;
-	c->rq->take = c->take;
 	return check_memory(c->pd, sge, count, true);
 }
 
+/* The inline code never shows room, so that each post is looked at. */
 static int leave_recvs(struct checked_rq *c, int result)
 {
-	c->take = c->rq->take;
-	c->rq->take = NULL;
 	c->rq->limit = NULL;
-	c->rq->lone_limit = NULL;
 	return result;
 }
 
@@ -272,47 +239,18 @@ static int post_recv(struct bsn_rq *rq, const struct bsn_sge *sge, unsigned coun
 	return leave_recvs(c, err ? err : c->inner->post(rq, sge, count, id));
 }
 
-static int post_recv1(struct bsn_rq *rq, const struct bsn_sge *sge, uint64_t id)
-{
-	return post_recv(rq, sge, 1, id);
-}
-
-static int post_recv_plain(struct bsn_rq *rq, const struct bsn_sge *sge, unsigned count, uint64_t id)
-{
-	return count > rq->max_sge ? bsn_rq_refuse_long() : post_recv(rq, sge, count, id);
-}
-
-/* Those before the first bad one. */
-static int post_recvs(struct bsn_rq *rq, const struct bsn_sge *sge, const uint64_t *ids, unsigned count)
-{
-	struct checked_rq *c = checked_recvs_of(rq);
-	unsigned good = 0;
-	int err = 0;
-
-	while (good < count && !err) {
-		err = check_recvs(c, &sge[good], 1);
-		good += !err;
-	}
-	return leave_recvs(c, good ? c->inner->post_some(rq, sge, ids, good) : err);
-}
-
 static struct checked_rq *front_rq(struct bsn_rq *rq, struct bsn_pd *pd, uint32_t number)
 {
 	struct checked_rq *c = calloc(1, sizeof(*c));
 
 	if (!c)
 		return NULL;
-	*c = (struct checked_rq){ .path = { .post1 = post_recv1,
-					    .post_plain = post_recv_plain,
-					    .post = post_recv,
-					    .post_some = post_recvs,
-					    .post_many = bsn_rq_post_all },
+	*c = (struct checked_rq){ .path = { .post = post_recv },
 				  .inner = rq->path,
 				  .rq = rq,
 				  .pd = pd,
-				  .number = number,
-				  .take = rq->take };
-	bsn_rq_set_path(rq, &c->path);
+				  .number = number };
+	rq->path = &c->path;
 	leave_recvs(c, 0);
 	return c;
 }
@@ -345,18 +283,11 @@ int checks_add_qp(struct bsn_qp *qp)
 		free(c);
 		return fail(ENOMEM, "no memory");
 	}
-	*c = (struct checked_sq){ .path = { .post_sgl = post_sgl,
-					    .post_inline = post_inline,
-					    .post_atomic = post_atomic,
-					    .ring = ring,
-					    .cancel = cancel,
-					    .room = room,
-					    .post_prepared = bsn_sq_post_anew },
+	*c = (struct checked_sq){ .path = { .post = post, .ring = ring, .cancel = cancel, .room = room },
 				  .inner = qp->sq->path,
 				  .sq = qp->sq,
 				  .qp = qp };
 	qp->checked_sends = c;
-	qp->sq->posts = &bsn_sq_posts_any;
 	leave(c, 0);
 	return 0;
 }

@@ -230,7 +230,6 @@ struct cq_object {
 	struct cq_object *next;
 	struct bsn_registry_queue listed;
 	void *path_state; /* of the verbs path */
-	struct bsn_completion *held; /* the same: what a poll is to fill, while the provider is called */
 };
 
 struct bsn_xrcd {

@@ -15,7 +15,6 @@
 static struct bsn_be32 nowhere;
 static struct bsn_sq of_nobody = {
 	.ep = { &of_nobody },
-	.posts = &bsn_sq_posts_any,
 	.slot = (uint8_t *)&nowhere,
 	.record = &nowhere,
 	.transport = BSN_TRANSPORT_UD,

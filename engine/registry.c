@@ -4,6 +4,8 @@
 
 #include <stdio.h>
 
+#include "srq.h"
+
 /* Not static, since the note below names it. */
 extern struct bsn_registry registry_head;
 struct bsn_registry registry_head __attribute__((used)) = {
@@ -140,8 +142,10 @@ static void list_sq(struct bsn_qp *qp)
 	add(qp->device, q);
 }
 
-static void describe_rq(struct bsn_registry_queue *q, const struct bsn_rq *rq)
+static void describe_rq(struct bsn_registry_queue *q, struct bsn_rq *rq)
 {
+	const struct bsn_srq *const srq = bsn_srq_of(rq);
+
 	if (!rq->ring)
 		return;
 	q->ring = address(rq->ring);
@@ -149,8 +153,7 @@ static void describe_rq(struct bsn_registry_queue *q, const struct bsn_rq *rq)
 	q->count = rq->mask + 1;
 	q->stride_bytes = 1u << rq->stride_log2;
 	q->producer = address(&rq->head);
-	q->consumer = rq->is_srq ? address(&rq->srq_next) : address(&rq->tail);
-	q->start = rq->is_srq ? address(rq->free) : 0;
+	q->consumer = rq->is_srq ? address(&srq->next) : address(&rq->tail);
 }
 
 static void list_rq(struct bsn_qp *qp)

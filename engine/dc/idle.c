@@ -94,7 +94,7 @@ struct slot *idle_heard(struct bsn_dc_pool *pool)
 /* Looks at all, from the clock's hand on. */
 struct slot *idle_begin(struct bsn_dc_pool *pool)
 {
-	const uint32_t first = (uint32_t)((*pool->hand)->of - pool->initiators);
+	const uint32_t first = pool->clock_count ? (uint32_t)(pool->clock[pool->hand] - pool->initiators) : 0;
 	struct slot *found = NULL;
 
 	pool->listens = true;

@@ -245,9 +245,9 @@ int bsn_dc_peer_udp_port(struct bsn_ep *ep, uint16_t port)
 int bsn_dc_peer_check(struct bsn_ep *ep, uint64_t id)
 {
 	static const struct bsn_remote nowhere; /* the target looks at no key where nothing is written */
+	const uint32_t what = BSN_WHAT(BSN_OPCODE_RDMA_WRITE, BSN_F_SIGNALED | BSN_F_RING, 0);
 
-	return bsn_sq_post_sgl(ep, BSN_WHAT(BSN_OPCODE_RDMA_WRITE, BSN_F_SIGNALED | BSN_F_RING, 0), NULL,
-			       &nowhere, 0, id);
+	return ep ? bsn_sq_post_sgl(ep, what, NULL, &nowhere, 0, id) : bsn_sq_no_endpoint();
 }
 
 /* -- the end -------------------------------------------------------------------------------------- */

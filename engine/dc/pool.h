@@ -33,7 +33,7 @@
 #include "sq.h"
 
 #define NO_PEER UINT32_MAX
-#define NO_SLOT UINT16_MAX
+#define MOST_SLOTS UINT16_MAX /* less than so many */
 
 /* -- peers -------------------------------------------------------------------------------------- */
 
@@ -85,13 +85,6 @@ static inline void set_note(struct bsn_peer *peer, unsigned what, uint16_t note)
 	memcpy(&peer->reserved[1], &note, sizeof(note));
 }
 
-/* The same of a peer in state PEER_FINE. */
-static inline void set_only_note(struct bsn_peer *peer, unsigned what, uint16_t note)
-{
-	peer->reserved[0] = (uint8_t)(PEER_FINE | what);
-	memcpy(&peer->reserved[1], &note, sizeof(note));
-}
-
 /* The part of an address vector that peers of a host share. */
 struct host {
 	uint8_t more[BSN_AV_DC_GRH_SIZE - BSN_DS_SIZE] __attribute__((aligned(16)));
@@ -113,38 +106,6 @@ struct chunk {
 	struct bsn_peer peers[] __attribute__((aligned(CHUNK_HEAD)));
 };
 
-/* -- posts -------------------------------------------------------------------------------------- */
-
-/*
- * A post of a peer that has no slot: it takes one, and goes on by a jump, so that next to nothing is saved for it.
- * @what: as the functions of struct bsn_sq_posts have it; its upper half is where it goes on, and BSN_POST_ROW()
- * @imm: or the flags of a request that was prepared
- */
-#define TAKING                                                                                     \
-	struct bsn_ep *ep, uint64_t what, const void *data, const struct bsn_remote *remote, uint32_t imm, uint64_t id
-typedef int taking(TAKING);
-
-enum going { GO_ONE, GO_SGL, GO_PIECE, GO_ATOMIC, GO_PREPARED, GO_BODY };
-#define GOING(where, row) ((uint64_t)((where) * BSN_POST_ROWS + (row)) << 32)
-
-/* turns.c: of what is rare. */
-taking go_elsewhere;
-
-BSN_ALWAYS_INLINE int go_on(TAKING)
-{
-	const struct bsn_sq_posts *posts = ep->sq->posts;
-	const uint64_t row = what >> 32;
-	const uint32_t known = (uint32_t)what;
-
-	if (BSN_LIKELY(row < GO_SGL * BSN_POST_ROWS))
-		return posts->one[row](ep, known, data, remote, imm, id);
-	if (row < GO_PIECE * BSN_POST_ROWS)
-		return posts->sgl[row - GO_SGL * BSN_POST_ROWS](ep, known, data, remote, imm, id);
-	if (row < GO_ATOMIC * BSN_POST_ROWS)
-		return posts->piece[row - GO_PIECE * BSN_POST_ROWS](ep, known, data, remote, imm, id);
-	return go_elsewhere(ep, what, data, remote, imm, id);
-}
-
 /* -- slots -------------------------------------------------------------------------------------- */
 
 /**
@@ -163,13 +124,11 @@ BSN_ALWAYS_INLINE int go_on(TAKING)
  * @number: among all slots
  * @next, @before: among the slots that nobody has, or where the policy wants that from the one bound last
  *	to the first
- * @is_new: on plain verbs: the request that took it does not count as a use of it, and was not seen yet
  * @is_free: no peer has it, and it can be given to one
  * @is_out: it or its initiator failed, or is a spare: it is in none of the lists
  * @has_failed: of a stream: a request failed, of which pool->failures has more
  * @is_revoked: its peer may not post, since others wait; what is outstanding goes on
  * @has_turn: given to a peer that waited, which has not posted yet
- * @is_kept: any of these four: a policy does not look at it
  */
 struct slot {
 	struct bsn_peer *peer;
@@ -180,23 +139,11 @@ struct slot {
 	uint32_t counted;
 	uint32_t contention;
 	uint32_t ctrl_bits;
-	union {
-		uint16_t seen_pi, uses;
-	};
-	uint16_t end_pi;
+	uint16_t uses, end_pi;
 	uint16_t number, next, before;
-	bool has_failed : 1, is_new : 1;
-	union {
-		uint8_t is_kept;
-		struct {
-			bool is_free : 1, is_out : 1, has_turn : 1, is_revoked : 1;
-		};
-	};
+	bool is_free : 1, is_out : 1, has_failed : 1, is_revoked : 1, has_turn : 1;
 };
 _Static_assert(sizeof(struct slot) == 64, "a slot is a cache line");
-
-/* So many of them, or of initiators with streams, a miss looks at. */
-enum { LOOKS = 3 };
 
 /* Where the pool looks for something among all, it looks at so many at a time. */
 enum { MOST_LOOKS = 8 };
@@ -264,12 +211,10 @@ struct connects {
 	uint64_t all, again;
 };
 
-struct slot_list {
-	uint16_t first, last;
-	uint32_t count;
-};
-
 enum { HOST_BUCKETS = 1024 };
+
+/* Finds an idle slot among the next ones that are bound; at least one is. */
+typedef struct slot *find_bound(struct bsn_dc_pool *pool);
 
 struct bsn_dc_pool {
 	struct bsn_sq unbound, failed; /* first: no rings; every post comes to the cold functions */
@@ -277,7 +222,7 @@ struct bsn_dc_pool {
 	struct bsn_cq *cq;
 	struct bsn_connect_attr connect;
 	const struct policy *policy;
-	taking *take; /* of its policy */
+	find_bound *find; /* of its policy */
 	struct rc_pool *rc; /* on plain verbs */
 	uint32_t rc_work;   /* of it: peers that are being connected, and targets to be told */
 	struct slot *slots;
@@ -288,15 +233,11 @@ struct bsn_dc_pool {
 	uint32_t fatal_streams;       /* so many that failed are an initiator's failure */
 	uint32_t count; /* of initiators, spares included */
 	uint32_t initiators_wanted;
-	struct slot_list free;  /* that no peer is bound to; those of spares and failed ones apart */
-	struct slot_list bound; /* a circle, the last one bound first; a count alone, unless the policy wants the order */
-	struct slot *sieve;     /* of @bound: that SIEVE looks at next; where there is none, the one after all slots */
-	struct slot **clock;    /* those that are bound, or the first of their streams, unless the policy wants the order */
-	struct slot **clock_end; /* where LOOKS of the first follow again */
-	struct slot **hand;     /* of the clock: what is looked at next */
-	uint32_t last_done;      /* QPN of the completion that was polled last */
-	uint32_t crowded;        /* how often its slot is still tried first: then that is @take */
-	uint32_t crowded_span, crowded_since; /* how often in all, and @swaps when that began */
+	uint32_t free_count;    /* slots that no peer is bound to; those of spares and failed ones apart */
+	uint32_t bound_count;   /* that one is bound to */
+	struct slot *sieve;     /* that SIEVE looks at next */
+	struct initiator **clock; /* those that peers are bound to, unless the policy wants the order */
+	uint32_t clock_count, hand; /* @hand: which is looked at next */
 	uint32_t qpn_mask;
 	uint16_t *by_qpn;        /* from so many bits of a QPN on: the first slot of its initiator; nobody's at the end */
 	uint16_t *heard;         /* while it listens: initiators that had completions, and may have idle slots */
@@ -306,19 +247,12 @@ struct bsn_dc_pool {
 	uint32_t given_count;
 	uint32_t judged;         /* the slot, and the initiator, that make_room() looks at next */
 	uint32_t marked;
-	uint64_t swaps; /* evictions, and as many bindings: of these, @counters has those that evicted nobody */
 	uint32_t active, misses, ghosts, epoch; /* of the adaptive policy; @epoch: misses until it is thought over */
 	uint64_t turn_bytes;
 	uint32_t max_reads; /* of an initiator; 0: no limit */
 	uint8_t lag_port;   /* that initiators send by; 0: the driver chooses */
 	struct handshake_uar uar; /* of initiators with a full handshake */
-	union {
-		uint64_t kept; /* slots that are bound, but that a policy does not look at: both of these */
-		struct {
-			uint32_t revoked; /* @is_revoked */
-			uint32_t turns;   /* @has_turn */
-		};
-	};
+	uint32_t revoked, turns; /* slots that are: @is_revoked, @has_turn */
 	uint32_t broken;  /* initiators, and streams of others, that failed */
 	uint32_t contention; /* how often a line began */
 	uint32_t waiters, first_waiter, last_waiter; /* by number, linked by ctrl_bits */
@@ -345,12 +279,6 @@ static inline struct chunk *chunk_of(const struct bsn_peer *peer)
 static inline struct bsn_dc_pool *pool_of(const struct bsn_peer *peer)
 {
 	return chunk_of(peer)->pool;
-}
-
-/* The peer has no slot. */
-static inline struct bsn_dc_pool *pool_of_unbound(struct bsn_ep *ep)
-{
-	return (struct bsn_dc_pool *)ep->sq; /* @unbound is first */
 }
 
 static inline struct bsn_peer *peer_at(const struct bsn_dc_pool *pool, uint32_t number)
@@ -391,15 +319,29 @@ static inline struct slot *slot_of(const struct bsn_dc_pool *pool, const struct 
 /* The first one of the initiator with this QPN; NULL: it is none of the pool's. */
 struct slot *slot_of_qpn(const struct bsn_dc_pool *pool, uint32_t qpn);
 
-/* The same, if no other has its place: else it is another one. */
-static inline struct slot *slot_by_qpn(const struct bsn_dc_pool *pool, uint32_t qpn)
+/* The ends of the lists of those that are free, and bound: nobody ever has these. */
+static inline struct slot *free_end(const struct bsn_dc_pool *pool)
 {
-	return &pool->slots[pool->by_qpn[qpn & pool->qpn_mask]];
+	return &pool->slots[pool->slot_count];
 }
 
+static inline struct slot *bound_end(const struct bsn_dc_pool *pool)
+{
+	return &pool->slots[pool->slot_count + 1];
+}
+
+static inline struct slot *slot_after(const struct bsn_dc_pool *pool, const struct slot *s)
+{
+	return &pool->slots[s->next];
+}
+
+static inline struct slot *slot_before(const struct bsn_dc_pool *pool, const struct slot *s)
+{
+	return &pool->slots[s->before];
+}
+
+/* For a request that is about to be posted, which does not count as a use. */
 void bind_slot(struct bsn_dc_pool *pool, struct bsn_peer *peer, struct slot *s);
-/* The same for a request that is about to be posted, which does not count as a use. */
-void take_slot(struct bsn_dc_pool *pool, struct bsn_peer *peer, struct slot *s);
 /* Its peer, if any, has none after that. */
 void unbind_slot(struct bsn_dc_pool *pool, struct slot *s);
 void revoke_slot(struct bsn_dc_pool *pool, struct slot *s);
@@ -427,13 +369,15 @@ static inline bool holds(const struct bsn_dc_pool *pool, const struct slot *s)
 /* Nothing of its peer is outstanding. */
 BSN_ALWAYS_INLINE bool is_done(const struct bsn_dc_pool *pool, struct slot *s)
 {
-	return BSN_UNLIKELY(pool->streams > 1) ? stream_is_done(pool, s) : bsn_sq_is_empty(s->of->sq);
+	if (BSN_UNLIKELY(pool->streams > 1))
+		return stream_is_done(pool, s);
+	return bsn_sq_is_done(s->sq, bsn_sq_done(s->sq));
 }
 
 /* It can be given to a peer. */
 BSN_ALWAYS_INLINE bool is_idle(const struct bsn_dc_pool *pool, struct slot *s)
 {
-	return !s->is_out && !s->has_turn && is_done(pool, s);
+	return !(s->is_out | s->has_turn) && is_done(pool, s);
 }
 
 /* Whether a peer that was given the slot in its turn has posted. */
@@ -450,134 +394,11 @@ static inline bool has_posted(const struct bsn_dc_pool *pool, struct slot *s)
 /* What its peer posted while others wait is taken from its credit. */
 void charge_slot(const struct bsn_dc_pool *pool, struct slot *s);
 
-/* -- lists of slots: all in one place, since misses have them -- */
-
-BSN_ALWAYS_INLINE void link_slots(struct bsn_dc_pool *pool, struct slot_list *list, uint16_t before, uint16_t next)
-{
-	if (before == NO_SLOT)
-		list->first = next;
-	else
-		pool->slots[before].next = next;
-	if (next == NO_SLOT)
-		list->last = before;
-	else
-		pool->slots[next].before = before;
-}
-
-BSN_ALWAYS_INLINE void put_between(struct bsn_dc_pool *pool, struct slot_list *list, struct slot *s, uint16_t before,
-				   uint16_t next)
-{
-	const uint16_t number = s->number;
-
-	link_slots(pool, list, before, number);
-	link_slots(pool, list, number, next);
-	list->count++;
-}
-
-BSN_ALWAYS_INLINE void list_put_first(struct bsn_dc_pool *pool, struct slot_list *list, struct slot *s)
-{
-	put_between(pool, list, s, NO_SLOT, list->first);
-}
-
-BSN_ALWAYS_INLINE void list_remove(struct bsn_dc_pool *pool, struct slot_list *list, struct slot *s)
-{
-	link_slots(pool, list, s->before, s->next);
-	list->count--;
-}
-
-/* The slot after it, as SIEVE goes, of those that are bound: they are a circle, the first one before the last one. */
-BSN_ALWAYS_INLINE struct slot *bound_before(const struct bsn_dc_pool *pool, const struct slot *s)
-{
-	return &pool->slots[s->before];
-}
-
-BSN_ALWAYS_INLINE void circle_join(struct bsn_dc_pool *pool, struct slot *s)
-{
-	struct slot *first = &pool->slots[pool->bound.first];
-	const uint16_t number = s->number;
-
-	s->next = pool->bound.first;
-	s->before = first->before;
-	pool->slots[first->before].next = number;
-	first->before = number;
-	pool->bound.first = number;
-}
-
-BSN_ALWAYS_INLINE void circle_leave(struct bsn_dc_pool *pool, const struct slot *s)
-{
-	pool->slots[s->before].next = s->next;
-	pool->slots[s->next].before = s->before;
-}
-
-BSN_ALWAYS_INLINE void circle_put_first(struct bsn_dc_pool *pool, struct slot *s)
-{
-	if (pool->bound.count++)
-		circle_join(pool, s);
-	else
-		pool->bound.first = s->next = s->before = s->number;
-}
-
-/* This one was bound last. */
-BSN_ALWAYS_INLINE void slot_is_last_bound(struct bsn_dc_pool *pool, struct slot *s)
-{
-	if (s == &pool->slots[pool->bound.first])
-		return;
-	if (pool->sieve == s)
-		pool->sieve = bound_before(pool, s);
-	circle_leave(pool, s);
-	circle_join(pool, s);
-}
-
-/* The stamp of a peer that is evicted now. */
-BSN_ALWAYS_INLINE uint16_t stamp_of_now(const struct bsn_dc_pool *pool)
-{
-	return (uint16_t)pool->swaps;
-}
-
-/* The peer comes back so soon that it would still have its slot, if those that are free were used as well. */
-BSN_ALWAYS_INLINE bool is_missed(const struct bsn_dc_pool *pool, const struct bsn_peer *peer)
-{
-	return peer->reserved[0] & PEER_HAS_STAMP &&
-	       (uint16_t)(stamp_of_now(pool) - note_of(peer)) <= pool->free.count;
-}
-
-BSN_ALWAYS_INLINE void count_miss(struct bsn_dc_pool *pool, const struct bsn_peer *peer)
-{
-	pool->misses++;
-	pool->ghosts += is_missed(pool, peer);
-}
-
-/* The peer has the slot, and posts now. Before that it had none, and nobody waits, so that @contention is over. */
-BSN_ALWAYS_INLINE void settle_slot(struct bsn_peer *peer, struct slot *s, bool has_streams)
-{
-	s->peer = peer;
-	set_only_note(peer, PEER_HAS_SLOT, s->number);
-	peer->ctrl_bits = has_streams ? s->ctrl_bits : bsn_signaled_bits();
-	peer->ep.sq = s->sq;
-}
-
-/* The same where another peer has the slot, and did not lose its right to post: all that a miss is most often. */
-BSN_ALWAYS_INLINE void swap_slot(struct bsn_dc_pool *pool, struct bsn_peer *peer, struct slot *s, bool has_streams,
-				 bool wants_stamp)
-{
-	struct bsn_peer *before = s->peer;
-
-	pool->swaps++;
-	if (wants_stamp)
-		set_only_note(before, PEER_HAS_STAMP, stamp_of_now(pool));
-	else
-		before->reserved[0] = PEER_FINE;
-	before->ep.sq = &pool->unbound;
-	settle_slot(peer, s, has_streams);
-}
-
 /* policy.c */
 
 /**
  * struct policy
  * @choose: an idle slot, of all, for a peer that has none; NULL: it has to wait. Binds nothing
- * @take: a post of a peer without a slot takes one, in few steps, or leaves it to take_anyhow()
- * @take_stream: the same where initiators have streams
  * @is_over: whether the peer of a slot has had its turn, since others wait; NULL: never
  * @leaves_when_done: a peer gives its slot up when all its requests are done
  * @wants_order: the list of what is bound
@@ -587,7 +408,6 @@ BSN_ALWAYS_INLINE void swap_slot(struct bsn_dc_pool *pool, struct bsn_peer *peer
 struct policy {
 	const char *name;
 	struct slot *(*choose)(struct bsn_dc_pool *pool, const struct bsn_peer *peer);
-	taking *take, *take_stream;
 	bool (*is_over)(struct bsn_dc_pool *pool, struct slot *s);
 	bool leaves_when_done;
 	bool wants_order;
@@ -597,11 +417,12 @@ struct policy {
 
 /* NULL: there is no such. */
 const struct policy *policy_of(enum bsn_dc_policy policy);
+find_bound *find_of(const struct policy *policy, uint32_t streams);
 
 /* What a hand goes round: slots that are bound, or initiators with such where a clock has streams. */
 static inline uint32_t bound_places(const struct bsn_dc_pool *pool)
 {
-	return pool->policy->wants_order ? pool->bound.count : (uint32_t)(pool->clock_end - pool->clock);
+	return pool->policy->wants_order ? pool->bound_count : pool->clock_count;
 }
 
 /* idle.c */
@@ -656,7 +477,6 @@ void withdraw(struct bsn_dc_pool *pool, struct initiator *i);
 /* Completions were polled, one at least. */
 static inline void pool_heard(struct bsn_dc_pool *pool, const struct bsn_completion *c, int n)
 {
-	pool->last_done = c[n - 1].qpn;
 	if (BSN_UNLIKELY(pool->listens))
 		idle_listen(pool, c, n);
 }
@@ -683,10 +503,7 @@ void explain_stream(const struct bsn_dc_pool *pool, const struct slot *s, struct
 bool told_connects(const struct bsn_dc_pool *pool, struct connects *counted);
 
 /* turns.c */
-/* Of any pool, by the policy's @choose: the peer may have to wait. */
-taking take_anyhow;
 extern const struct bsn_sq_path unbound_path;
-extern const struct bsn_sq_posts unbound_posts;
 
 /* Finds a slot for a peer that has none, or lost it. NULL: it has to wait, also for its own requests. */
 struct slot *find_slot(struct bsn_dc_pool *pool, const struct bsn_peer *peer);

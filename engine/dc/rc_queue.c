@@ -24,6 +24,7 @@ void rc_queue_look(struct rc_queue *q)
 {
 	q->seen_polls = *q->polls;
 	q->hot.retired = (uint16_t)(q->hot.pi - outstanding(q));
+	q->hot.route.done = (uint16_t)(q->hot.retired - 1); /* each request is a block */
 }
 
 /* -- what the ring says ------------------------------------------------------------------------- */
@@ -56,14 +57,6 @@ static int count_again(struct rc_queue *q, int err)
 	return err;
 }
 
-static int posted(struct rc_queue *q, int err, uint32_t what, uint64_t bytes)
-{
-	if (BSN_UNLIKELY(err))
-		return count_again(q, err);
-	write_block(q, what & 0xff, what & BSN_F_SIGNALED, bytes);
-	return 0;
-}
-
 /* One less than the QP takes: a marker has room. */
 static int admit(struct rc_queue *q, uint32_t what)
 {
@@ -79,52 +72,29 @@ static int admit(struct rc_queue *q, uint32_t what)
 
 /* -- posts -------------------------------------------------------------------------------------- */
 
-static uint64_t bytes_of(uint32_t what, const struct bsn_sge *sge)
+static uint64_t bytes_of(const struct bsn_request *r)
 {
 	uint64_t bytes = 0;
 
-	for (unsigned k = 0; k < what >> BSN_WHAT_COUNT_SHIFT; k++)
-		bytes += sge[k].length;
+	if (r->operand)
+		return sizeof(*r->operand);
+	for (unsigned k = 0; k < r->what >> BSN_WHAT_COUNT_SHIFT; k++)
+		bytes += r->sge[k].length;
 	return bytes;
 }
 
-static int post_sgl(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,
-		    const struct bsn_remote *remote, uint32_t imm, uint64_t id)
+static int post(struct bsn_ep *ep, const struct bsn_request *r)
 {
 	struct rc_queue *q = rc_queue_of(ep->sq);
-	struct bsn_sq *sq = behind(q);
-	int err = admit(q, what);
+	int err = admit(q, r->what);
 
 	if (err)
 		return err;
-	err = sq->path->post_sgl(&sq->ep, what, sge, remote, imm, id);
-	return posted(q, err, what, err ? 0 : bytes_of(what, sge));
-}
-
-static int post_inline(struct bsn_ep *ep, uint32_t what, const void *data,
-		       const struct bsn_remote *remote, uint32_t imm, uint64_t id)
-{
-	struct rc_queue *q = rc_queue_of(ep->sq);
-	struct bsn_sq *sq = behind(q);
-	const int err = admit(q, what);
-
+	err = bsn_ep_post(&behind(q)->ep, r);
 	if (err)
-		return err;
-	return posted(q, sq->path->post_inline(&sq->ep, what, data, remote, imm, id), what,
-		      what >> BSN_WHAT_COUNT_SHIFT);
-}
-
-static int post_atomic(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,
-		       const struct bsn_remote *remote, const uint64_t operand[2], uint64_t id)
-{
-	struct rc_queue *q = rc_queue_of(ep->sq);
-	struct bsn_sq *sq = behind(q);
-	const int err = admit(q, what);
-
-	if (err)
-		return err;
-	return posted(q, sq->path->post_atomic(&sq->ep, what, sge, remote, operand, id), what,
-		      sizeof(uint64_t));
+		return count_again(q, err);
+	write_block(q, r->what & 0xff, r->what & BSN_F_SIGNALED, bytes_of(r));
+	return 0;
 }
 
 static int ring(struct bsn_sq *hot)
@@ -171,13 +141,10 @@ int rc_queue_mark(struct rc_queue *q)
 /* -- life --------------------------------------------------------------------------------------- */
 
 static const struct bsn_sq_path path = {
-	.post_sgl = post_sgl,
-	.post_inline = post_inline,
-	.post_atomic = post_atomic,
+	.post = post,
 	.ring = ring,
 	.cancel = cancel,
 	.room = room,
-	.post_prepared = bsn_sq_post_anew,
 };
 
 static void init_hot(struct bsn_sq *hot, const struct bsn_sq *like)
@@ -194,7 +161,6 @@ static void init_hot(struct bsn_sq *hot, const struct bsn_sq *like)
 	hot->max_ds = like->max_ds;
 	hot->transport = like->transport;
 	hot->path = &path;
-	hot->posts = &bsn_sq_posts_any;
 }
 
 struct rc_queue *rc_queue_make(struct bsn_qp *qp, uint32_t depth, const uint32_t *polls)

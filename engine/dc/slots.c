@@ -15,93 +15,91 @@
 
 /* -- lists -------------------------------------------------------------------------------------- */
 
-static void list_put_last(struct bsn_dc_pool *pool, struct slot_list *list, struct slot *s)
+/*
+ * Those that are free, and those that are bound if the policy wants their order: each list is a circle, with a
+ * slot at its end that nobody ever has.
+ */
+static void insert_after(struct bsn_dc_pool *pool, struct slot *at, struct slot *s)
 {
-	put_between(pool, list, s, list->last, NO_SLOT);
+	s->before = at->number;
+	s->next = at->next;
+	pool->slots[at->next].before = s->number;
+	at->next = s->number;
+}
+
+static void take_out(struct bsn_dc_pool *pool, const struct slot *s)
+{
+	pool->slots[s->before].next = s->next;
+	pool->slots[s->next].before = s->before;
 }
 
 static void put_free(struct bsn_dc_pool *pool, struct slot *s, bool is_first)
 {
+	struct slot *end = free_end(pool);
+
+	insert_after(pool, is_first ? end : slot_before(pool, end), s);
 	s->is_free = true;
-	if (is_first)
-		list_put_first(pool, &pool->free, s);
-	else
-		list_put_last(pool, &pool->free, s);
+	pool->free_count++;
 }
 
 static void remove_free(struct bsn_dc_pool *pool, struct slot *s)
 {
+	take_out(pool, s);
 	s->is_free = false;
-	list_remove(pool, &pool->free, s);
-}
-
-/* Whoever looks where none is bound finds this one, which is out, and after it itself. */
-static struct slot *nobody(const struct bsn_dc_pool *pool)
-{
-	return &pool->slots[pool->slot_count];
-}
-
-/* Whoever looks at a few in a row need not mind where it ends. */
-static void end_clock(struct bsn_dc_pool *pool)
-{
-	const uint32_t count = (uint32_t)(pool->clock_end - pool->clock);
-
-	for (uint32_t k = 0; k < LOOKS; k++)
-		pool->clock[count + k] = count ? pool->clock[k % count] : nobody(pool);
-	if (pool->hand >= pool->clock_end)
-		pool->hand = pool->clock;
+	pool->free_count--;
 }
 
 /* The hand comes to it after all others. */
-static void put_in_clock(struct bsn_dc_pool *pool, struct slot *s)
+static void put_in_clock(struct bsn_dc_pool *pool, struct initiator *i)
 {
-	memmove(pool->hand + 1, pool->hand, (size_t)(pool->clock_end - pool->hand) * sizeof(*pool->hand));
-	*pool->hand++ = s;
-	pool->clock_end++;
-	end_clock(pool);
+	struct initiator **at = &pool->clock[pool->hand];
+
+	memmove(at + 1, at, (pool->clock_count++ - pool->hand++) * sizeof(*at));
+	*at = i;
+	if (pool->hand == pool->clock_count)
+		pool->hand = 0;
 }
 
-static void remove_from_clock(struct bsn_dc_pool *pool, const struct slot *s)
+static void remove_from_clock(struct bsn_dc_pool *pool, const struct initiator *i)
 {
-	struct slot **at = pool->clock;
+	uint32_t at = 0;
 
-	while (*at != s)
+	while (pool->clock[at] != i)
 		at++;
-	memmove(at, at + 1, (size_t)(pool->clock_end - at - 1) * sizeof(*at));
+	pool->clock_count--;
+	memmove(&pool->clock[at], &pool->clock[at + 1],
+		(pool->clock_count - at) * sizeof(*pool->clock));
 	pool->hand -= pool->hand > at;
-	pool->clock_end--;
-	end_clock(pool);
+	if (pool->hand == pool->clock_count)
+		pool->hand = 0;
 }
 
 static void put_bound(struct bsn_dc_pool *pool, struct slot *s)
 {
-	if (!pool->policy->wants_order) {
-		if (!s->of->bound)
-			put_in_clock(pool, s->of->slots);
-		s->of->bound |= stream_bit(s);
-		pool->bound.count++;
-		return;
-	}
-	if (!pool->bound.count)
-		pool->sieve = s;
-	circle_put_first(pool, s);
+	struct initiator *i = s->of;
+
+	if (pool->policy->wants_order)
+		insert_after(pool, bound_end(pool), s);
+	else if (!i->bound)
+		put_in_clock(pool, i);
+	i->bound |= stream_bit(s);
+	pool->bound_count++;
 }
 
 static void remove_bound(struct bsn_dc_pool *pool, struct slot *s)
 {
+	struct initiator *i = s->of;
+
+	i->bound &= ~stream_bit(s);
+	pool->bound_count--;
 	if (!pool->policy->wants_order) {
-		s->of->bound &= ~stream_bit(s);
-		if (!s->of->bound)
-			remove_from_clock(pool, s->of->slots);
-		pool->bound.count--;
+		if (!i->bound)
+			remove_from_clock(pool, i);
 		return;
 	}
 	if (pool->sieve == s)
-		pool->sieve = pool->bound.count > 1 ? bound_before(pool, s) : nobody(pool);
-	if (pool->bound.first == s->number)
-		pool->bound.first = s->next;
-	circle_leave(pool, s);
-	pool->bound.count--;
+		pool->sieve = slot_before(pool, s);
+	take_out(pool, s);
 }
 
 /* -- what the ring says ------------------------------------------------------------------------- */
@@ -189,37 +187,38 @@ static uint32_t bits_of_stream(uint32_t stream)
 {
 	const struct bsn_ctrl ctrl = { .dci_stream = stream };
 
-	return (uint32_t)bsn_to_be64(bsn_ctrl_word(&ctrl, 1)).raw | bsn_signaled_bits();
+	return (uint32_t)bsn_to_be64(bsn_ctrl_word(&ctrl, 1)).raw;
+}
+
+/* The stamp of a peer that is evicted now. */
+static uint16_t stamp_of_now(const struct bsn_dc_pool *pool)
+{
+	return (uint16_t)pool->counters.evictions;
 }
 
 /* Debts are kept in parts of a turn; what is beyond so many is forgiven. */
-static uint16_t debt_of(const struct bsn_dc_pool *pool, const struct slot *s)
+static void note_debt(const struct bsn_dc_pool *pool, struct slot *s)
 {
 	const int64_t part = (int64_t)(pool->turn_bytes / DEBT_PARTS);
-	const int64_t debt = -s->credit / part;
+	int64_t debt;
 
-	return (uint16_t)(debt < UINT16_MAX ? debt : UINT16_MAX);
+	charge_slot(pool, s);
+	debt = -s->credit / part;
+	if (s->credit < 0)
+		set_note(s->peer, PEER_OWES, (uint16_t)(debt < UINT16_MAX ? debt : UINT16_MAX));
 }
 
-static void leave_slot(struct bsn_dc_pool *pool, struct slot *s)
+BSN_ALWAYS_INLINE void leave_slot(struct bsn_dc_pool *pool, struct slot *s)
 {
-	struct bsn_peer *peer = s->peer;
-
+	set_note(s->peer, PEER_HAS_STAMP, stamp_of_now(pool));
+	s->peer->ep.sq = &pool->unbound;
+	if (s->is_revoked || s->has_turn) {
+		pool->revoked -= s->is_revoked;
+		pool->turns -= s->has_turn;
+		s->is_revoked = s->has_turn = false;
+	}
 	if (pool->waiters)
-		charge_slot(pool, s);
-	if (pool->waiters && s->credit < 0)
-		set_note(peer, PEER_OWES, debt_of(pool, s));
-	else
-		set_note(peer, PEER_HAS_STAMP, stamp_of_now(pool));
-	if (s->is_revoked)
-		pool->revoked--;
-	else
-		peer->ep.sq = &pool->unbound;
-	if (s->has_turn)
-		pool->turns--;
-	s->is_revoked = s->has_turn = false;
-	s->last = peer;
-	s->peer = NULL;
+		note_debt(pool, s);
 }
 
 void unbind_slot(struct bsn_dc_pool *pool, struct slot *s)
@@ -227,6 +226,8 @@ void unbind_slot(struct bsn_dc_pool *pool, struct slot *s)
 	if (!s->peer)
 		return;
 	leave_slot(pool, s);
+	s->last = s->peer;
+	s->peer = NULL;
 	remove_bound(pool, s);
 	put_free(pool, s, pool->policy->leaves_when_done);
 }
@@ -238,16 +239,34 @@ void forget_slot(struct slot *s)
 	s->last = s->peer = NULL; /* its initiator is connected anew */
 }
 
-/* Binds the slot to this peer, and takes it from the one that had it. */
-static void hand_over(struct bsn_dc_pool *pool, struct bsn_peer *peer, struct slot *s)
+/* The peer comes back so soon that it would still have its slot, if those that are free were used as well. */
+static bool is_missed(const struct bsn_dc_pool *pool, const struct bsn_peer *peer)
 {
-	if (pool->policy->wants_ghosts)
-		count_miss(pool, peer);
+	return peer->reserved[0] & PEER_HAS_STAMP &&
+	       (uint16_t)(stamp_of_now(pool) - note_of(peer)) <= pool->free_count;
+}
+
+static void evict(struct bsn_dc_pool *pool, struct slot *s)
+{
+	pool->counters.evictions++;
+	if (pool->policy->wants_order) {
+		if (pool->sieve == s)
+			pool->sieve = slot_before(pool, s);
+		take_out(pool, s);
+		insert_after(pool, bound_end(pool), s);
+	}
+	leave_slot(pool, s);
+}
+
+/* Binds the slot to this peer, and takes it from the one that had it. */
+BSN_ALWAYS_INLINE void hand_over(struct bsn_dc_pool *pool, struct bsn_peer *peer, struct slot *s)
+{
+	if (pool->policy->wants_ghosts) {
+		pool->misses++;
+		pool->ghosts += is_missed(pool, peer);
+	}
 	if (s->peer) {
-		pool->swaps++;
-		leave_slot(pool, s);
-		if (pool->policy->wants_order)
-			slot_is_last_bound(pool, s);
+		evict(pool, s);
 	} else {
 		pool->counters.bindings += s->last != peer;
 		remove_free(pool, s);
@@ -257,22 +276,7 @@ static void hand_over(struct bsn_dc_pool *pool, struct bsn_peer *peer, struct sl
 	set_note(peer, PEER_HAS_SLOT, s->number);
 }
 
-/* From now on its uses are counted. @posts: the next request is none. */
-static void begin_uses(const struct bsn_dc_pool *pool, struct slot *s, bool posts)
-{
-	if (pool->streams > 1 && pool->policy->wants_order)
-		read_streams(pool, s->of);
-	s->of->used &= ~stream_bit(s);
-	if (posts)
-		s->of->seen_pi = s->sq->pi;
-	if (pool->streams > 1)
-		s->uses = (uint16_t)(0 - posts);
-	else
-		s->seen_pi = (uint16_t)(s->sq->pi - (!posts && !pool->rc));
-	s->is_new = true;
-}
-
-static void bind(struct bsn_dc_pool *pool, struct bsn_peer *peer, struct slot *s, bool posts)
+void bind_slot(struct bsn_dc_pool *pool, struct bsn_peer *peer, struct slot *s)
 {
 	if (s->peer == peer) { /* it lost the right to post, else it would not have asked */
 		s->is_revoked = false;
@@ -281,19 +285,10 @@ static void bind(struct bsn_dc_pool *pool, struct bsn_peer *peer, struct slot *s
 		hand_over(pool, peer, s);
 	}
 	s->contention = 0;
-	begin_uses(pool, s, posts);
+	s->uses = UINT16_MAX;
+	s->of->seen_pi = s->sq->pi;
 	peer->ctrl_bits = s->ctrl_bits;
 	peer->ep.sq = s->sq;
-}
-
-void bind_slot(struct bsn_dc_pool *pool, struct bsn_peer *peer, struct slot *s)
-{
-	bind(pool, peer, s, false);
-}
-
-void take_slot(struct bsn_dc_pool *pool, struct bsn_peer *peer, struct slot *s)
-{
-	bind(pool, peer, s, true);
 }
 
 /* One that stands in line comes to its turn, as its next requests would. */
@@ -371,15 +366,21 @@ static void enter_all(struct bsn_dc_pool *pool)
 			put_free(pool, &pool->initiators[k].slots[stream], false);
 }
 
+/* If no other has its place: else it is another one. */
+static struct slot *slot_by_qpn(const struct bsn_dc_pool *pool, uint32_t qpn)
+{
+	return &pool->slots[pool->by_qpn[qpn & pool->qpn_mask]];
+}
+
 /* QPNs are most often given one after the other, so that none share a place. Where some do, the next free one is taken. */
 static void note_qpns(struct bsn_dc_pool *pool)
 {
 	for (uint32_t at = 0; at <= pool->qpn_mask; at++)
-		pool->by_qpn[at] = nobody(pool)->number;
+		pool->by_qpn[at] = free_end(pool)->number;
 	for (uint32_t k = 0; k < pool->count; k++) {
 		uint32_t at = pool->initiators[k].sq->qpn;
 
-		while (slot_by_qpn(pool, at) != nobody(pool))
+		while (slot_by_qpn(pool, at) != free_end(pool))
 			at++;
 		pool->by_qpn[at & pool->qpn_mask] = (uint16_t)(k * pool->streams);
 	}
@@ -389,7 +390,7 @@ struct slot *slot_of_qpn(const struct bsn_dc_pool *pool, uint32_t qpn)
 {
 	struct slot *s;
 
-	for (uint32_t at = qpn; (s = slot_by_qpn(pool, at)) != nobody(pool); at++)
+	for (uint32_t at = qpn; (s = slot_by_qpn(pool, at)) != free_end(pool); at++)
 		if (s->sq->qpn == qpn)
 			return s;
 	return NULL;
@@ -410,28 +411,36 @@ static void make_slot(struct bsn_dc_pool *pool, uint32_t number)
 	s->number = (uint16_t)number;
 }
 
+static void make_end(struct bsn_dc_pool *pool, struct slot *s)
+{
+	const uint16_t number = (uint16_t)(s - pool->slots);
+
+	*s = (struct slot){
+		.of = &pool->initiators[0],
+		.sq = pool->initiators[0].sq,
+		.number = number,
+		.next = number,
+		.before = number,
+		.is_out = true,
+	};
+}
+
 int slots_make(struct bsn_dc_pool *pool)
 {
 	pool->slot_count = pool->count * pool->streams;
 	for (pool->qpn_mask = 1; pool->qpn_mask < 2 * pool->count; pool->qpn_mask *= 2)
 		;
-	pool->slots = bsn_hot_alloc((pool->slot_count + 1) * sizeof(*pool->slots));
-	pool->clock = calloc(pool->slot_count + LOOKS, sizeof(struct slot *));
+	pool->slots = bsn_hot_alloc((pool->slot_count + 2) * sizeof(*pool->slots));
+	pool->clock = calloc(pool->count, sizeof(*pool->clock));
 	pool->by_qpn = calloc(pool->qpn_mask, sizeof(*pool->by_qpn));
 	pool->heard = calloc(pool->count, sizeof(*pool->heard));
 	pool->given = calloc(pool->slot_count, sizeof(*pool->given));
 	if (!pool->slots || !pool->clock || !pool->by_qpn || !pool->heard || !pool->given)
 		return -ENOMEM;
 	pool->qpn_mask--;
-	pool->free = pool->bound = (struct slot_list){ NO_SLOT, NO_SLOT, 0 };
-	*nobody(pool) = (struct slot){ .of = &pool->initiators[0],
-				       .sq = pool->initiators[0].sq,
-				       .number = (uint16_t)pool->slot_count,
-				       .before = (uint16_t)pool->slot_count,
-				       .is_out = true };
-	pool->sieve = nobody(pool);
-	pool->hand = pool->clock_end = pool->clock;
-	end_clock(pool);
+	make_end(pool, free_end(pool));
+	make_end(pool, bound_end(pool));
+	pool->sieve = bound_end(pool);
 	pool->active = pool->initiators_wanted;
 	pool->epoch = EPOCH * pool->active;
 	pool->contention = 1; /* that of none yet is 0 */

@@ -23,16 +23,6 @@ int direct_cq_create(struct cq_object *cq, const struct bsn_cq_attr *attr)
 	return provider_cq_create(cq->device->context, &mlx5, &cq->verbs);
 }
 
-/* What the environment says. */
-static int choose_expander(struct cq_object *cq)
-{
-	const char *name = getenv("BSN_EXPAND");
-
-	if (!name || !*name || !strcmp(name, "auto") || bsn_cq_expand_by(cq->ring, name))
-		return 0;
-	return fail(EINVAL, "BSN_EXPAND=%s: use auto or plain, or avx2 or neon where the CPU has it", name);
-}
-
 int direct_cq_make(struct cq_object *cq)
 {
 	static const enum bsn_mini_format formats[] = {
@@ -40,18 +30,14 @@ int direct_cq_make(struct cq_object *cq)
 		[BSN_CQES_BY_CHECKSUM] = BSN_MINI_CSUM,
 		[BSN_CQES_BY_STRIDE_INDEX] = BSN_MINI_CSUM_STRIDX,
 	};
-	int err = provider_cq_map(cq->verbs, cq->spare, cq->ring);
+	const int err = provider_cq_map(cq->verbs, cq->spare, cq->ring);
 
 	cq->ring->ignores_overrun = cq->ignores_overrun;
 	if (err)
 		return fail(-err, "cannot map the CQ: %s", strerror(-err));
-	if (!cq->compression)
-		return 0;
-	bsn_cq_set_compression(cq->ring, formats[cq->compression]);
-	err = choose_expander(cq);
-	if (err)
-		bsn_cq_fini(cq->ring);
-	return err;
+	if (cq->compression)
+		bsn_cq_set_compression(cq->ring, formats[cq->compression]);
+	return 0;
 }
 
 void direct_cq_free(struct cq_object *cq)

@@ -36,7 +36,6 @@ static void name_srq(struct ep_object *ep, uint32_t srqn)
 	const struct bsn_xrc segment = { .srqn = srqn };
 
 	bsn_xrc_encode(&ep->hot.head, &segment);
-	ep->hot.ctrl_bits = bsn_signaled_bits();
 	ep->hot.prefix_ds = BSN_XRC_SIZE / BSN_DS_SIZE;
 }
 
@@ -56,7 +55,6 @@ static int name_address(struct ep_object *ep, uint32_t qpn, uint64_t key)
 	memcpy(&ep->hot.head, bytes, sizeof(ep->hot.head));
 	memcpy(ep->more, bytes + sizeof(ep->hot.head), sizeof(ep->more));
 	ep->hot.more = ep->more;
-	ep->hot.ctrl_bits = bsn_signaled_bits();
 	ep->hot.prefix_ds = (is_compact ? BSN_AV_DC_SIZE : BSN_AV_UD_GRH_SIZE) / BSN_DS_SIZE;
 	return 0;
 }

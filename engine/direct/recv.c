@@ -46,12 +46,11 @@ int direct_srq_make(struct srq_object *srq)
 
 	if (err)
 		return fail(-err, "cannot map the SRQ: %s", strerror(-err));
-	srq->rq = bsn_rq_alloc(&(const struct bsn_rq_init){
+	srq->rq = bsn_srq_alloc(&(const struct bsn_rq_init){
 		.ring = map.ring,
 		.record = map.record,
 		.count = srq->slots,
 		.stride_bytes = map.stride_bytes,
-		.is_srq = true,
 		.is_on_demand = srq->is_on_demand,
 		.first_free = map.head,
 		.last_free = last_free(&map, srq->depth),

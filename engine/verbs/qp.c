@@ -18,8 +18,8 @@ static void drop_domain(struct bsn_qp *qp)
 }
 
 /*
- * For ibv_wr_* where it is libmlx5's, to which it is cheaper. Others get ibv_post_send(), the way on
- * which every provider was tried: rxe's sums a list up wrongly and wants IBV_SEND_INLINE besides
+ * libmlx5's QPs get ibv_wr_*, which costs less. Others get ibv_post_send(), which works with every
+ * provider: rxe's ibv_wr_* sums a list up wrongly and wants IBV_SEND_INLINE besides
  * (rdma-core 44, providers/rxe/rxe.c).
  */
 static int qp_create(struct bsn_qp *qp, const struct ibv_qp_init_attr *init)
@@ -87,8 +87,8 @@ static int qp_make(struct bsn_qp *qp, const struct bsn_qp_attr *attr)
 }
 
 /*
- * Not every provider takes a queue's old completions out of the CQ. Those have the number of an earlier
- * life.
+ * Not every provider takes a queue's old completions out of the CQ. They name an earlier life of
+ * the queue.
  */
 static void qp_clear(struct bsn_qp *qp)
 {
@@ -121,7 +121,7 @@ static int qp_failed(struct bsn_qp *qp)
 		   : 0;
 }
 
-/* -- endpoints of a UD QP ----------------------------------------------------------------------- */
+/* -- endpoints of a UD QP -------------------------------------------------------------------- */
 
 static int ep_make(struct ep_object *ep, uint32_t qpn, uint64_t key)
 {
@@ -134,11 +134,11 @@ static void ep_leave(const struct ep_object *ep)
 {
 	struct send_queue *sq = send_queue_of(ep->qp->sq);
 
-	if (sq->last_peer == ep)
-		sq->last_peer = NULL;
+	if (sq->last_ep == &ep->hot.ep)
+		sq->last_ep = NULL;
 }
 
-/* libmlx5 counts blocks, and allows for two a request: inline data after the operands of an atomic. */
+/* libmlx5 counts blocks, and reserves two a request, as an atomic with inline data would need. */
 static uint32_t most_sends(const struct bsn_device *device)
 {
 	const uint32_t most = (uint32_t)device->limits.max_qp_wr;

@@ -3,20 +3,21 @@
  * The verbs path: the same queues on plain ibv_*, for any device and for QPs whose register is not
  * ours. Its hot structures never have credits, so that every inline call comes here.
  *
- * An ibv_wc has neither opcode nor length of a failed request, and providers differ in the errno of a
- * full queue. So a send queue here counts by itself, and keeps what a completion must say:
+ * An ibv_wc has neither opcode nor length of a failed request, and providers differ in the errno of
+ * a full queue. So a send queue here counts by itself, and keeps what a completion must say:
  *
  *	done ........ rung ........ head        counters of requests, modulo 2^32
  *	   handed in      appended
  *
- * libmlx5's own QPs take requests by ibv_wr_*: what is appended is in the provider's ring at once. The
- * first request after a ring calls ibv_wr_start(), and the ring is ibv_wr_complete(). In between the
- * provider may hold the QP's lock: nothing but posts may touch its send side, and a reset or destroy
- * cancels first. Other QPs get ibv_post_send(): what is appended waits in a ring of ibv_send_wr.
+ * libmlx5's QPs take requests by ibv_wr_*, which writes them into the provider's ring at once. The
+ * first request after a ring calls ibv_wr_start(), and the ring is ibv_wr_complete(). In between,
+ * the provider may hold the QP's lock: nothing but posts may touch its send side, so a reset or
+ * destroy cancels first. Other QPs take requests by ibv_post_send(): until then they wait in a ring
+ * of ibv_send_wr.
  *
- * Requests that a provider refuses when they are handed in are cancelled: ring or post return its
- * error, and only the requests that it took complete. By ibv_wr_* it takes all or nothing. So a request
- * that it never takes does not block the queue. The post refuses what this library can see to be wrong.
+ * Requests that a provider refuses when they are handed in are cancelled, so that they do not block
+ * the queue: the ring or post returns the provider's error, and only what it took completes. By
+ * ibv_wr_* it takes all or nothing. What this library can see to be wrong, post() refuses before.
  *
  * wr_id names the queue's life (a reset begins a new one), send or receive, and the request.
  * Private to engine/verbs/.
@@ -26,7 +27,7 @@
 
 #include "../path.h"
 
-/* -- wr_id -------------------------------------------------------------------------------------- */
+/* -- wr_id ----------------------------------------------------------------------------------- */
 
 /*
  *	63 receive   62:32 life   31:0 number of the request, or slot of the receive
@@ -46,77 +47,57 @@ static inline bool is_of_life(uint64_t wr_id, uint64_t life)
 	return !((wr_id ^ life) & WR_LIFE);
 }
 
-/* -- the queues --------------------------------------------------------------------------------- */
-
-/* What its completion will tell of a send request. */
-struct kept {
-	uint64_t id;
-	uint32_t what; /* BSN_WHAT(); without BSN_F_SIGNALED, success is hidden */
-};
-
-#define KEPT_MARKER (1u << 8) /* a bit of kept.what: so is failure */
+/* -- the queues ------------------------------------------------------------------------------ */
 
 /*
- * What a request is made of, while the provider's functions are called for it: to save registers for that
- * would cost more.
+ * What the completion of a send request will say. @what is BSN_WHAT(); a success without
+ * BSN_F_SIGNALED is hidden from the user, and a failure with KEPT_MARKER, too.
  */
-struct held {
-	const void *data; /* SGEs, or one piece */
-	uint32_t count; /* of SGEs or bytes */
-	uint32_t imm;
-	const struct bsn_remote *remote; /* not beside @data: gcc 12 would make a vector of them, to store it */
+struct kept {
+	uint64_t id;
+	void *user;
+	uint32_t what;
 };
+
+#define KEPT_MARKER (1u << 8) /* in @what */
 
 struct send_queue {
 	struct bsn_sq hot; /* first: a bsn_sq is its send_queue */
 	struct ibv_qp *verbs;
-	struct ibv_qp_ex *extended; /* NULL: ibv_post_send(); its wr_flags are those of a signaled request */
-	struct held held;
-	uint64_t next_id;           /* wr_id of the next request; of @extended its own counts */
-	struct kept *kept;          /* the next request's is the hot structure's @slot */
-	uint8_t *limit;             /* room ends here, the ring's end at the latest; NULL: look */
-	uint8_t *started_limit;     /* the same where ibv_wr_start() was called, else NULL */
-	void **users;                   /* of the requests' peers; NULL: the queue has one peer */
-	const struct ep_object *last_peer; /* of the last request; NULL: none, or it is gone */
-	struct ibv_send_wr *wrs;        /* of ibv_post_send(), as the two below */
-	struct ibv_sge *sges;           /* max_sge a request, one at least */
-	uint8_t *inline_data; /* max_inline a request; of ibv_wr_* one piece to gather in */
+	struct ibv_qp_ex *extended; /* NULL: requests go by ibv_post_send() */
+	struct kept *kept;
+	struct bsn_ep *last_ep;  /* of the last request; NULL: there was none, or it is gone */
+	struct ibv_send_wr *wrs; /* for ibv_post_send() */
+	struct ibv_sge *sges;    /* for ibv_post_send(): max_sge a request, at least one */
+	uint8_t *inline_data;    /* max_inline a request; for ibv_wr_*, of one request */
 	uint64_t life;
-	uint32_t mask;
+	uint64_t list_ops;   /* opcodes that it takes with SGEs, a bit each */
+	uint64_t inline_ops; /* opcodes that it takes with inline data */
+	uint32_t mask;       /* of @kept and @wrs */
 	uint32_t capacity;
-	uint32_t rung;         /* the first request that was not handed in */
-	uint32_t quiet;        /* unsignaled posts until one's turn to be signaled is looked at */
-	uint32_t always;       /* BSN_F_SIGNALED of a queue that signals all, else 0 */
-	uint32_t max_piece;    /* bytes of inline data that BSN_WHAT() can say */
-	uint64_t sge_ops;      /* opcodes that a list of SGEs makes a request of, a bit each */
-	uint64_t inline_ops;   /* those that inline data do */
-	unsigned invalidated;  /* ibv_wc_flags: the peer's SEND invalidated a key */
-	uint32_t done __attribute__((aligned(64))); /* release-stored by the poller */
+	uint32_t head;   /* the next request */
+	uint32_t rung;   /* the first request that was not handed in */
+	uint32_t quiet;  /* unsignaled posts until the library looks whether to signal one */
+	uint32_t always; /* BSN_F_SIGNALED of a queue that signals all, else 0 */
+	uint32_t done __attribute__((aligned(64))); /* requests; release-stored by the poller */
 };
 
 /*
- * Receives of a QP's own queue come back in order, and are counted. Those of an SRQ come back in any order,
- * and by several pollers. So its free slots are in a ring of their own: the poster takes at @take, pollers
- * put at tail. An entry that no poller has filled yet is NULL, and so is the one after the last.
+ * Receives of an SRQ may come back in any order, and by several pollers. So the numbers of free
+ * slots are in a ring of their own: the poster takes one at @head, and pollers put them at @tail +
+ * @capacity. An entry that no poller has filled yet is NO_SLOT.
  */
-struct srq_slot {
-	uint64_t id;
-	struct ibv_recv_wr wr; /* of one SGE, but while another one is posted */
-};
-
 struct recv_queue {
 	struct bsn_rq hot; /* first */
 	struct ibv_qp *qp;
 	struct ibv_srq *srq; /* or this */
-	struct srq_slot *slots, **free, **take; /* of an SRQ */
-	struct ibv_recv_wr wr, *bad; /* of an own queue, @wr.wr_id names the next receive */
+	uint64_t *ids;       /* one a slot */
+	uint32_t *free;      /* numbers of slots */
 	uint64_t life;
-	uint32_t mask;
+	uint32_t mask; /* of @free */
 	uint32_t capacity;
-	uint32_t lap;   /* of an own queue: receives before slot 0 was last posted */
-	uint32_t limit; /* a slot: there is room before it, as @tail said when it was last looked at */
-	uint32_t tail __attribute__((aligned(64))); /* the pollers' */
-	uint64_t ids[];
+	uint32_t head; /* receives that were posted */
+	uint32_t tail __attribute__((aligned(64))); /* receives that came back */
 };
 
 static inline struct send_queue *send_queue_of(struct bsn_sq *sq)
@@ -138,21 +119,14 @@ static inline uint32_t power_of_two(uint32_t at_least)
 	return size;
 }
 
-/* The number of the next request. */
-static inline uint32_t verbs_sq_head(const struct send_queue *sq)
-{
-	return (uint32_t)(sq->extended ? sq->extended->wr_id : sq->next_id);
-}
-
 static inline uint32_t verbs_sq_outstanding(const struct send_queue *sq)
 {
-	return verbs_sq_head(sq) - __atomic_load_n(&sq->done, __ATOMIC_ACQUIRE); /* O6 */
+	return sq->head - __atomic_load_n(&sq->done, __ATOMIC_ACQUIRE); /* O6 */
 }
 
-/* Of an own queue. */
 static inline uint32_t verbs_rq_outstanding(const struct recv_queue *rq)
 {
-	return rq->lap + (uint32_t)rq->wr.wr_id - __atomic_load_n(&rq->tail, __ATOMIC_ACQUIRE); /* O6 */
+	return rq->head - __atomic_load_n(&rq->tail, __ATOMIC_ACQUIRE); /* O6 */
 }
 
 /* send.c; attr is that of the QP. */
@@ -164,9 +138,6 @@ int verbs_sq_ring(struct bsn_sq *sq);
 int verbs_sq_post_marker(struct send_queue *sq);
 /* Forgets what was appended and not rung: it will never complete. */
 void verbs_sq_cancel(struct send_queue *sq);
-
-/* The send side of receives that have none, those of an XRC SRQ. NULL: no memory. */
-struct send_queue *verbs_no_sends(const struct bsn_device *device);
 
 /* recv.c */
 int verbs_rq_make(struct bsn_qp *qp);

@@ -457,7 +457,6 @@ static void name_stream(uint16_t stream)
 
 	bsn_ctrl_encode(bytes, &named);
 	memcpy(&peer->ctrl_bits, bytes + BSN_CTRL_SIZE / 2, sizeof(peer->ctrl_bits));
-	peer->ctrl_bits |= bsn_signaled_bits();
 	t.libmlx5.stream = stream;
 }
 

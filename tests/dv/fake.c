@@ -72,7 +72,6 @@ static void make_rq(struct fake *f, const struct fake_attr *attr)
 		.record = &f->record[BSN_DBR_RECV_OFFSET / 4],
 		.count = value_or(attr->recv_count, 16),
 		.stride_bytes = value_or(attr->recv_stride, 64),
-		.is_srq = attr->is_srq,
 		.is_on_demand = attr->is_on_demand,
 	};
 
@@ -83,7 +82,7 @@ static void make_rq(struct fake *f, const struct fake_attr *attr)
 	init.last_free = (uint16_t)value_or(attr->recv_capacity, init.count - 1);
 	if (attr->is_srq)
 		link_srq(f, init.count, init.stride_bytes);
-	f->rq = bsn_rq_alloc(&init);
+	f->rq = attr->is_srq ? bsn_srq_alloc(&init) : bsn_rq_alloc(&init);
 	assert_non_null(f->rq);
 	f->sq->route.rq = f->rq;
 }

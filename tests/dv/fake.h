@@ -17,6 +17,7 @@
 #include "bsn_post.h"
 #include "init.h"
 #include "refuse.h"
+#include "srq.h"
 
 #define FAKE_QPN      0x123456u
 #define FAKE_CQN      0x0654u

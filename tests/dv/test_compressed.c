@@ -8,23 +8,6 @@ static const int polls[] = { 64, 1, 3, 16 };
 
 #define FORMATS (sizeof(formats) / sizeof(formats[0]))
 
-/* With each way to expand that this machine has. */
-static void by_each_way(void (*test)(void))
-{
-	unsigned ways = 0;
-
-	for (int how = 0; how < BSN_EXPANDERS; how++) {
-		if (!bsn_expand_by((enum bsn_expander)how))
-			continue;
-		test();
-		ways++;
-	}
-	assert_true(ways > 0);
-	bsn_expand_by(BSN_EXPAND_PLAIN);
-	bsn_expand_by(BSN_EXPAND_AVX2);
-	bsn_expand_by(BSN_EXPAND_NEON);
-}
-
 /* A session from each slot of the ring, with an error at each place of it: there it ends, and a second begins. */
 static void each_error_in_each_session(int format, uint32_t stride, uint32_t spare)
 {
@@ -54,19 +37,14 @@ static void each_error_in_each_session(int format, uint32_t stride, uint32_t spa
 	fake_destroy(b.f);
 }
 
-static void sessions_of_each_format(void)
+static void one_session_and_an_error_at_each_place(void **state)
 {
+	(void)state;
 	for (size_t i = 0; i < FORMATS; i++) {
 		each_error_in_each_session(formats[i], 64, 0);
 		each_error_in_each_session(formats[i], 64, 16);
 		each_error_in_each_session(formats[i], 128, 16);
 	}
-}
-
-static void one_session_and_an_error_at_each_place(void **state)
-{
-	(void)state;
-	by_each_way(sessions_of_each_format);
 }
 
 /* All ways to cut 16 slots into sessions and plain CQEs: a bit of @cuts is where one ends. */
@@ -83,10 +61,11 @@ static void compose(struct bed *b, uint32_t cuts)
 	}
 }
 
-static void compositions_of_each_format(void)
+static void every_composition_of_16(void **state)
 {
 	const uint32_t rounds = getenv("BSN_ROUNDS") ? (uint32_t)strtoul(getenv("BSN_ROUNDS"), NULL, 0) : 1;
 
+	(void)state;
 	for (size_t i = 0; i < FORMATS; i++)
 		for (uint32_t stride = 64; stride <= 128; stride += 64) {
 			struct bed b = make_bed(formats[i], 16, stride, 0);
@@ -105,14 +84,8 @@ static void compositions_of_each_format(void)
 		}
 }
 
-static void every_composition_of_16(void **state)
-{
-	(void)state;
-	by_each_way(compositions_of_each_format);
-}
-
-/* Polls of eight or more take receives at once, in parts where a chunk of the ring ends, or the poll. */
-static void receives_at_once(int format, uint32_t stride, uint32_t imm)
+/* Polls of many end within sessions, and so do chunks of the ring. */
+static void parts_of_sessions(int format, uint32_t stride, uint32_t imm)
 {
 	static const int sizes[] = { 8, 9, 16, 20, 23, 40, 64 };
 	struct bed b = make_bed(format, 256, stride, 128);
@@ -138,44 +111,36 @@ static void receives_at_once(int format, uint32_t stride, uint32_t imm)
 	fake_destroy(b.f);
 }
 
-static void parts_of_sessions_are_taken_at_once(void **state)
+static void polls_end_within_sessions(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < FORMATS; i++)
 		for (uint32_t stride = 64; stride <= 128; stride += 64) {
-			receives_at_once(formats[i], stride, 0);
+			parts_of_sessions(formats[i], stride, 0);
 			if (formats[i] != REQUESTS)
-				receives_at_once(formats[i], stride, 0x12345678);
+				parts_of_sessions(formats[i], stride, 0x12345678);
 		}
 }
-
-/* -- ways to do it -------------------------------------------------------------------------------------- */
 
 /* Whole CQEs, in every byte but the owner's: as bsn_cqe_expand() makes them. */
 static void in_the_ring_they_are_what_the_codec_makes_of_them(void **state)
 {
 	(void)state;
-	for (int how = 0; how < BSN_EXPANDERS; how++)
-		for (size_t i = 0; i < FORMATS; i++) {
-			struct bed b = make_bed(formats[i], 64, 64, 0);
-			struct bsn_cqe_block block = { .format = b.format };
-			uint8_t cqes[MOST][BSN_CQE_SIZE];
+	for (size_t i = 0; i < FORMATS; i++) {
+		struct bed b = make_bed(formats[i], 64, 64, 0);
+		struct bsn_cqe_block block = { .format = b.format };
+		uint8_t cqes[MOST][BSN_CQE_SIZE];
 
-			if (!bsn_expand_by((enum bsn_expander)how)) {
-				fake_destroy(b.f);
-				continue;
-			}
-			post_all(&b);
-			complete_session(&b, 64);
-			assert_int_equal(bsn_cqe_block_begin(&block, b.f->cq_ring, NULL), 0);
-			for (uint32_t n = 0; n < 64; n += 8)
-				assert_int_equal(bsn_cqe_expand(&block, b.f->cq_ring + 64 * (n ? n : 1),
-								cqes + n, NULL), 8);
-			poll_all(&b, 64);
-			assert_memory_equal(cqes, b.f->cq_ring, sizeof(cqes));
-			fake_destroy(b.f);
-		}
-	bsn_expand_by(BSN_EXPAND_AVX2);
+		post_all(&b);
+		complete_session(&b, 64);
+		assert_int_equal(bsn_cqe_block_begin(&block, b.f->cq_ring, NULL), 0);
+		for (uint32_t n = 0; n < 64; n += 8)
+			assert_int_equal(bsn_cqe_expand(&block, b.f->cq_ring + 64 * (n ? n : 1),
+							cqes + n, NULL), 8);
+		poll_all(&b, 64);
+		assert_memory_equal(cqes, b.f->cq_ring, sizeof(cqes));
+		fake_destroy(b.f);
+	}
 }
 
 /* -- what cannot be ------------------------------------------------------------------------------------- */
@@ -249,7 +214,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(one_session_and_an_error_at_each_place),
 		cmocka_unit_test(every_composition_of_16),
-		cmocka_unit_test(parts_of_sessions_are_taken_at_once),
+		cmocka_unit_test(polls_end_within_sessions),
 		cmocka_unit_test(in_the_ring_they_are_what_the_codec_makes_of_them),
 		cmocka_unit_test(what_is_no_session_ends_the_cq),
 		cmocka_unit_test(a_queue_that_goes_leaves_nothing_in_a_session),

@@ -794,7 +794,7 @@ static void inline_to_receive(uint32_t stride, uint32_t format, uint32_t max, bo
 	struct fake *f = fake_create(&attr);
 
 	for (uint32_t length = 0; length <= max; length++) {
-		const uint16_t slot = is_srq ? f->rq->srq_next : f->rq->head;
+		const uint16_t slot = is_srq ? bsn_srq_of(f->rq)->next : f->rq->head;
 		const uint8_t *bytes = expected_bytes(length);
 
 		assert_int_equal(bsn_recv_sgl(f->rq, pieces(), 3, length), 0);
@@ -823,7 +823,7 @@ static void inline_to_one_piece(uint32_t stride, uint32_t format, uint32_t max, 
 	struct fake *f = fake_create(&attr);
 
 	for (uint32_t length = 0; length <= max; length++) {
-		const uint16_t slot = is_srq ? f->rq->srq_next : f->rq->head;
+		const uint16_t slot = is_srq ? bsn_srq_of(f->rq)->next : f->rq->head;
 
 		memset(sink, FAKE_POISON, sizeof(sink));
 		assert_int_equal(bsn_recv(f->rq, &sge, length), 0);
@@ -906,7 +906,7 @@ static void hand_out(struct fake *f, uint32_t stride, uint32_t opcode, uint32_t 
 			     opcode == BSN_CQE_RESP_SEND_INV    ? BSN_C_DATA | BSN_C_INVAL :
 								  BSN_C_DATA | BSN_C_IMM;
 	const bool in_cqe = got & BSN_C_DATA && format;
-	const uint16_t slot = f->rq->is_srq ? f->rq->srq_next : f->rq->head;
+	const uint16_t slot = f->rq->is_srq ? bsn_srq_of(f->rq)->next : f->rq->head;
 
 	assert_int_equal(bsn_recv_sgl(f->rq, pieces(), 3, i), 0);
 	fake_cqe_resp(f, (struct bsn_cqe_resp){ .qpn = FAKE_QPN,
@@ -1046,7 +1046,7 @@ static void inline_data_go_where_the_read_says(void **state)
 		const struct bsn_av_dc_grh av = { .ext = 1, .dqpn = 5 };
 		uint8_t prefix[BSN_AV_DC_GRH_SIZE];
 		struct fake *f = fake_create(&attr);
-		struct bsn_peer peer = { .ep = { f->sq }, .user = prefix, .ctrl_bits = bsn_signaled_bits(), .prefix_ds = 3 };
+		struct bsn_peer peer = { .ep = { f->sq }, .user = prefix, .ctrl_bits = 0, .prefix_ds = 3 };
 
 		bsn_av_dc_grh_encode(prefix, &av);
 		peer.head = bsn_v2_load(prefix);
@@ -1274,6 +1274,7 @@ static void silent_work_is_given_back(void **state)
 	for (uint64_t i = 0; i < 10; i++)
 		assert_int_equal(bsn_write(&f->ep, &sge, &remote, i, i == 5 ? BSN_F_SIGNALED : 0),
 				 0);
+	assert_int_equal(bsn_sq_ring(f->sq), 0);
 	fake_cqe_err(f, (struct bsn_cqe_err){ .qpn = FAKE_QPN,
 					      .opcode = BSN_CQE_REQ_ERR,
 					      .syndrome = BSN_SYNDROME_REMOTE_ACCESS,
@@ -1294,6 +1295,31 @@ static void silent_work_is_given_back(void **state)
 	for (int i = 0; i < n; i++)
 		assert_int_equal(out[i].id, 6 + i);
 	assert_int_equal(bsn_sq_give_back(f->sq, out, 8), 0);
+	assert_int_equal(bsn_sq_outstanding_bb(f->sq), 0);
+	fake_destroy(f);
+}
+
+/* What the device does not know of has not failed: it may be taken back, and others posted in its place. */
+static void what_is_only_appended_is_not_given_back(void **state)
+{
+	const struct fake_attr attr = { .ce_quiet = BSN_CE_ON_FIRST_ERROR };
+	const struct bsn_sge sge[4] = { { 0x2000, 8, 3 }, { 0x2000, 8, 3 }, { 0x2000, 8, 3 }, { 0x2000, 8, 3 } };
+	struct fake *f = fake_create(&attr);
+
+	(void)state;
+	assert_int_equal(bsn_write(&f->ep, sge, &remote, 0, BSN_F_RING), 0);
+	fake_cqe_err(f, (struct bsn_cqe_err){ .qpn = FAKE_QPN,
+					      .opcode = BSN_CQE_REQ_ERR,
+					      .syndrome = BSN_SYNDROME_REMOTE_ACCESS });
+	assert_int_equal(bsn_poll(f->cq, out, 8), 1);
+	assert_int_equal(bsn_write_sgl(&f->ep, sge, 4, &remote, 1, 0), 0);
+	assert_int_equal(bsn_sq_give_back(f->sq, out, 8), 0);
+	assert_int_equal(bsn_sq_cancel(f->sq), 0);
+	assert_int_equal(bsn_sq_outstanding_bb(f->sq), 0);
+	assert_int_equal(bsn_write(&f->ep, sge, &remote, 2, BSN_F_RING), 0);
+	assert_int_equal(bsn_sq_give_back(f->sq, out, 8), 1);
+	assert_int_equal(out[0].id, 2);
+	assert_int_equal(out[0].status, IBV_WC_WR_FLUSH_ERR);
 	assert_int_equal(bsn_sq_outstanding_bb(f->sq), 0);
 	fake_destroy(f);
 }
@@ -1594,7 +1620,7 @@ static bool post_shared(struct shared_queue *q)
 	struct bsn_rq *rq = q->owner->rq;
 
 	for (uint32_t i = 0; i < MESSAGES; i++) {
-		const uint16_t wqe = rq->srq_next;
+		const uint16_t wqe = bsn_srq_of(rq)->next;
 		const unsigned to = (unsigned)(random_u64() % POLLERS);
 		const uint32_t n = q->sent_count[to];
 		unsigned patience = 1000000;
@@ -1747,7 +1773,7 @@ static void check_reposts(uint32_t count)
 		assert_int_equal(bsn_poll(f->cq, &c, 1), 0);
 		assert_int_equal(fake_recv_record(f),
 				 (uint16_t)(ON_DEMAND_DEPTH + chain.taken));
-		assert_true(count == ON_DEMAND_DEPTH + 1 || f->rq->srq_next != faulted);
+		assert_true(count == ON_DEMAND_DEPTH + 1 || bsn_srq_of(f->rq)->next != faulted);
 		assert_int_equal(post_two_pieces(f->rq, 99), -EAGAIN);
 	}
 	for (unsigned i = 0; i < ON_DEMAND_DEPTH; i++, next = (next + 1) % ON_DEMAND_DEPTH) {
@@ -1800,7 +1826,7 @@ static void other_failures_are_not_posted_again(void **state)
 
 	(void)state;
 	for (unsigned i = 0; i < 2; i++) {
-		const uint16_t wqe = f->rq->srq_next;
+		const uint16_t wqe = bsn_srq_of(f->rq)->next;
 
 		assert_int_equal(bsn_recv(f->rq, &(struct bsn_sge){ 0x1000, 8, 1 }, 42 + i), 0);
 		fake_cqe_err(f, (struct bsn_cqe_err){ .qpn = FAKE_QPN,
@@ -1977,6 +2003,7 @@ int main(void)
 		cmocka_unit_test(every_syndrome_has_its_status),
 		cmocka_unit_test(the_first_failure_is_one_of_them),
 		cmocka_unit_test(silent_work_is_given_back),
+		cmocka_unit_test(what_is_only_appended_is_not_given_back),
 		cmocka_unit_test(a_marker_is_never_shown),
 		cmocka_unit_test(what_surrounds_a_marker_is_shown),
 		cmocka_unit_test(a_marker_finds_no_room_in_a_full_queue),

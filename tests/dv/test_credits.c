@@ -544,7 +544,7 @@ static void a_fence_owed_is_paid_across_the_end(void **state)
 		fake_seek(f, 15);
 		bsn_sq_owe_fence(f->sq, BSN_FENCE_INITIATOR_SMALL);
 		if (counted)
-			bsn_sq_find_room(f->sq);
+			bsn_sq_show_room(f->sq);
 		assert_int_equal(bsn_send_inline(&f->ep, data, sizeof(data), 0, 0), 0);
 		assert_int_equal(fence_at(f, 15), BSN_FENCE_INITIATOR_SMALL);
 		fake_destroy(f);
@@ -745,7 +745,7 @@ static void a_request_has_its_peers_user(void **state)
 		peers[i] = (struct bsn_peer){ .ep = { f->sq },
 					      .user = &user[i],
 					      .more = more,
-					      .ctrl_bits = bsn_signaled_bits(),
+					      .ctrl_bits = 0,
 					      .prefix_ds = i % 2 ? 3 : 1 };
 	for (uint64_t i = 0; i < 50 * MANY; i++) {
 		const unsigned a = i % MANY, b = i * 7 % MANY;

@@ -286,7 +286,7 @@ static const struct way {
 	{ "a list", post_list, 0 },
 	{ "a list of any length", post_list_of_any_length, 0 },
 	{ "known to the compiler", post_known, 0 },
-	{ "prepared", post_prepared, 48 },
+	{ "prepared", post_prepared, BSN_NEAR_ID_AT },
 	{ "prepared, the long way", post_prepared_long, 0 },
 };
 #define WAYS (sizeof(ways) / sizeof(*ways))
@@ -511,7 +511,7 @@ static unsigned post_at(struct fake *f, const struct bsn_peer *peer, const struc
 		fake_seek(f, pi);
 		poison(f);
 		if (sees_no_room)
-			bsn_sq_clear_limits(f->sq);
+			bsn_sq_set_room(f->sq, NULL);
 		trace_start();
 		err = ways[w].post(ep, wr);
 		if (err == NOT_THIS_WAY)
@@ -660,7 +660,6 @@ static void post_in_turn_at(struct fake *f, const struct bsn_wr *wr, uint32_t pi
 		for (uint32_t i = 0; i <= f->sq->bb_mask; i++)
 			assert_int_equal(f->sq->hidden[i] != 0, i == (pi & f->sq->bb_mask));
 		assert_int_equal(f->sq->quiet, f->sq->signal_every);
-		assert_false(f->sq->publish & BSN_PUBLISH_LONG);
 		posted++;
 	}
 	assert_true(posted > 0);
@@ -720,8 +719,7 @@ static void inline_data_of_every_length(void **state)
 				for (uint32_t pos = mode == 4 * BSN_STORE_8 ? 0 : 15 - length % 4;
 				     pos < RING_BB; pos += mode == 4 * BSN_STORE_8 ? 1 : 4)
 					post_at(f, NULL, &wr, pos);
-				assert_false(f->sq->publish & BSN_PUBLISH_LONG);
-			}
+					}
 		}
 		if (f)
 			fake_destroy(f);
@@ -869,7 +867,7 @@ static void make_peers(struct fake *f)
 		peers[i] = (struct bsn_peer){ .ep = { f->sq },
 					      .user = &peers[i],
 					      .more = i ? av + BSN_DS_SIZE : NULL,
-					      .ctrl_bits = bsn_signaled_bits(),
+					      .ctrl_bits = 0,
 					      .prefix_ds = i ? 3 : 1,
 					      .head = bsn_v2_load(av) };
 	}
@@ -1171,7 +1169,7 @@ static void a_peers_stream_is_in_the_control_segment(void **state)
 	make_peers(f);
 	peers[1].ctrl_bits |= (uint32_t)bsn_to_be64(bsn_ctrl_word(&stream, 1)).raw;
 	peers[0].ctrl_bits = peers[1].ctrl_bits;
-	assert_int_not_equal(peers[0].ctrl_bits, bsn_signaled_bits());
+	assert_int_not_equal(peers[0].ctrl_bits, 0);
 	post_everything(f, &peers[1], BSN_OPCODE_SEND, 0, FEW);
 	post_everything(f, &peers[0], BSN_OPCODE_RDMA_WRITE, 0, FEW);
 	post_everything(f, &peers[1], BSN_OPCODE_ATOMIC_CS, 0, FEW);
@@ -1201,7 +1199,7 @@ static void shoot(const struct fake *f, struct shot *shot)
 	memcpy(&shot->sq, f->sq, sizeof(shot->sq));
 	shot->sq.count_full = 0;
 	shot->sq.slot = NULL; /* the ring's end is its beginning; pi tells */
-	bsn_sq_clear_limits(&shot->sq);
+	bsn_sq_set_room(&shot->sq, NULL);
 	shot->sq.fenced_limit = NULL;
 	shot->sq.seen_done = 0;
 	shot->sq.wide_pi = 0;
@@ -1353,8 +1351,6 @@ static void each_is_as_the_long_way(struct fake_attr attr, uint64_t without,
 	attr.signal_every = 5;
 	f = fake_create(&attr);
 	f->sq->ops &= ~without;
-	f->sq->read_sge = f->sq->ops >> BSN_OPCODE_RDMA_READ & 1 ? f->sq->max_sge : 0;
-	f->sq->write_sge = f->sq->ops >> BSN_OPCODE_RDMA_WRITE & 1 ? f->sq->max_sge : 0;
 	known_refused = 0;
 	each_to_one_of_many(f, each);
 	assert_true(known_refused > 0);
@@ -1704,34 +1700,27 @@ static void a_reset_leaves_a_queue_closed(void **state)
 }
 
 /* The functions that are exported by name, which a binding may call. */
+/* The compiler sees the NULL, so the inline code looks; symbols of the library always do. */
 static void no_endpoint_is_refused(void **state)
 {
 	const struct bsn_sge sge = { (uintptr_t)payload, 8, 7 };
-	const uint64_t operand[2] = { 1, 2 };
-	const uint32_t send = BSN_WHAT(BSN_OPCODE_SEND, BSN_F_RING, 1);
 	const struct bsn_wr wr = request(BSN_OPCODE_RDMA_WRITE, &mixes[1], BSN_F_RING);
 	struct fake *f = fake_create(NULL);
 	struct bsn_prepared p;
-	struct bsn_ep unbound = { NULL };
 
 	(void)state;
 	assert_int_equal(bsn_prepare(&f->ep, &wr, &p), 0);
-	assert_int_equal(bsn_sq_post_sgl(&unbound, send, &sge, NULL, 0, 1), -EINVAL);
-	assert_int_equal(bsn_sq_post_inline(&unbound, send | BSN_F_INLINE, payload, NULL, 0, 1),
-			 -EINVAL);
-	assert_int_equal(bsn_sq_post_prepared(&unbound, &p, 1, 0), -EINVAL);
-	assert_int_equal(bsn_sq_post_wr(&unbound, &wr), -EINVAL);
+	assert_int_equal(bsn_send(NULL, &sge, 1, BSN_F_RING), -EINVAL);
 	assert_non_null(bsn_refusal);
-	assert_int_equal(bsn_sq_post_sgl(NULL, send, &sge, NULL, 0, 1), -EINVAL);
-	assert_int_equal(bsn_sq_post_inline(NULL, send | BSN_F_INLINE, payload, NULL, 0, 1), -EINVAL);
-	assert_int_equal(bsn_sq_post_atomic(NULL, BSN_WHAT(BSN_OPCODE_ATOMIC_FA, 0, 1), &sge, &remote,
-					    operand, 1),
-			 -EINVAL);
-	assert_int_equal(bsn_sq_post_wr(NULL, &wr), -EINVAL);
-	assert_int_equal(bsn_sq_post_prepared(NULL, &p, 1, 0), -EINVAL);
+	assert_int_equal(bsn_send_sgl(NULL, &sge, wr.sge_count, 1, BSN_F_RING), -EINVAL);
+	assert_int_equal(bsn_send_inline(NULL, payload, 8, 1, BSN_F_RING), -EINVAL);
+	assert_int_equal(bsn_send_inline(NULL, payload, wr.sge_count, 1, BSN_F_RING), -EINVAL);
+	assert_int_equal(bsn_fetch_add(NULL, &sge, &remote, 1, 1, 0), -EINVAL);
+	assert_int_equal(bsn_post(NULL, &wr), -EINVAL);
+	assert_int_equal(bsn_post_prepared(NULL, &p, 1, 0), -EINVAL);
 	assert_int_equal(bsn_prepare(NULL, &wr, &p), -EINVAL);
-	assert_int_equal(bsn_sq_ring(NULL), -EINVAL);
-	assert_int_equal(bsn_rq_post(NULL, &sge, 1, 1), -EINVAL);
+	assert_int_equal(bsn_ring(NULL), -EINVAL);
+	assert_int_equal(bsn_recv(NULL, &sge, 1), -EINVAL);
 	fake_destroy(f);
 }
 
@@ -1765,12 +1754,8 @@ static void seek_recv(struct fake *f, uint32_t head)
 	f->rq->head = (uint16_t)head;
 	f->rq->tail = head;
 	f->rq->id_at = f->rq->ids + (head & f->rq->mask);
-	if (bsn_rq_is_lone(f->rq)) {
-		f->rq->lone_limit = f->rq->id_at + 1;
-	} else {
-		f->rq->slot = f->rq->ring + (head & f->rq->mask) * f->rq->stride;
-		f->rq->limit = f->rq->slot + f->rq->stride;
-	}
+	f->rq->slot = f->rq->ring + (head & f->rq->mask) * f->rq->stride;
+	f->rq->limit = f->rq->slot + f->rq->stride;
 }
 
 /* Posts by the function of one SGE, by lists that the compiler knows, and by any list. */
@@ -1856,13 +1841,12 @@ static void a_shared_queue_follows_its_links(void **state)
 	const struct bsn_sge sge[] = { { 0x1000, 10, 1 }, { 0x2000, 20, 2 }, { 0x3000, 30, 3 } };
 	struct fake *f = fake_create(&attr);
 	uint16_t posted[7] = { 0 };
-	uint64_t id;
 
 	(void)state;
 	assert_int_equal(f->rq->max_sge, 3);
 	for (unsigned round = 0; round < 50; round++) {
 		for (unsigned i = 0; i < 7; i++) {
-			posted[i] = f->rq->srq_next;
+			posted[i] = bsn_srq_of(f->rq)->next;
 			assert_int_equal(i % 2 ? bsn_recv(f->rq, sge, 100 + posted[i])
 					       : bsn_recv_sgl(f->rq, sge, 3, 100 + posted[i]),
 					 0);
@@ -1872,8 +1856,7 @@ static void a_shared_queue_follows_its_links(void **state)
 		assert_int_equal(bsn_recv(f->rq, sge, 0), -EAGAIN);
 		for (unsigned i = 0; i < 7; i++) { /* not in the order of posting */
 			const uint16_t slot = posted[(i * 3 + round) % 7];
-			bsn_rq_give_back(f->rq, slot, &id);
-			assert_int_equal(id, 100 + slot);
+			assert_int_equal(bsn_rq_give_back(f->rq, slot), 100 + slot);
 		}
 	}
 	fake_destroy(f);
@@ -1890,11 +1873,8 @@ static void give_back_some(struct fake *f[2], uint16_t *posted, uint32_t *held, 
 	for (unsigned i = 0; i < n; i++) {
 		const unsigned which = i * step % *held;
 		const uint16_t slot = posted[which];
-		uint64_t id[2];
 
-		for (unsigned side = 0; side < 2; side++)
-			bsn_rq_give_back(f[side]->rq, slot, &id[side]);
-		assert_int_equal(id[0], id[1]);
+		assert_int_equal(bsn_rq_give_back(f[0]->rq, slot), bsn_rq_give_back(f[1]->rq, slot));
 		memmove(&posted[which], &posted[which + 1], (*held - which - 1) * sizeof(*posted));
 		--*held;
 	}
@@ -1922,7 +1902,7 @@ static void many_by(const struct fake_attr *attr, unsigned many, unsigned step)
 			ids[i] = id << 32 | 5;
 		}
 		for (unsigned i = 0; i < many; i++) {
-			const uint16_t slot = attr->is_srq ? f[0]->rq->srq_next : f[0]->rq->head;
+			const uint16_t slot = attr->is_srq ? bsn_srq_of(f[0]->rq)->next : f[0]->rq->head;
 			const int err = bsn_rq_post(f[0]->rq, &sge[i], 1, ids[i]);
 
 			if (err && !one)
@@ -1937,15 +1917,17 @@ static void many_by(const struct fake_attr *attr, unsigned many, unsigned step)
 		assert_memory_equal(f[0]->rq_ring, f[1]->rq_ring, f[0]->rq_bytes);
 		assert_memory_equal(f[0]->rq->ids, f[1]->rq->ids, MANY_SLOTS * sizeof(uint64_t));
 		assert_int_equal(fake_recv_record(f[0]), fake_recv_record(f[1]));
-		assert_int_equal(f[0]->rq->srq_next, f[1]->rq->srq_next);
+		if (attr->is_srq)
+			assert_int_equal(bsn_srq_of(f[0]->rq)->next, bsn_srq_of(f[1]->rq)->next);
 		give_back_some(f, posted, &held, held * (round % 4 + 1) / 4, step);
 	}
 	fake_destroy(f[0]);
 	fake_destroy(f[1]);
 }
 
-static void each_kind_of_many(void)
+static void many_receives_are_as_one_by_one(void **state)
 {
+	(void)state;
 	for (unsigned kind = 0; kind < 3; kind++) /* own, shared, shared and posted to by pollers */
 		for (uint32_t stride = 16; stride <= 64; stride *= 2)
 			for (unsigned many = 1; many <= MANY_SLOTS; many++) {
@@ -1957,15 +1939,6 @@ static void each_kind_of_many(void)
 				if (kind)
 					many_by(&attr, many, 5);
 			}
-}
-
-/* The same by vectors, as wide as the CPU has them, and without. */
-static void many_receives_are_as_one_by_one(void **state)
-{
-	(void)state;
-	for (bsn_srq_widest = BSN_SRQ_BY_WORDS; bsn_srq_widest < BSN_SRQ_BY_32; bsn_srq_widest++)
-		each_kind_of_many();
-	each_kind_of_many();
 }
 
 static void what_is_refused_of_many_ends_them(void **state)
@@ -2030,12 +2003,6 @@ int main(void)
 		cmocka_unit_test(what_is_refused_of_many_ends_them),
 	};
 
-#ifdef __SSE4_1__
-	if (!__builtin_cpu_supports("sse4.2")) { /* with which x86-64-v2 begins */
-		puts("1..0 # SKIP this CPU is not an x86-64-v2");
-		return 0;
-	}
-#endif
 #ifdef BSN_ORDER_TRACE
 	cmocka_set_test_filter("every_*");
 #endif

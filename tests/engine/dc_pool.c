@@ -1365,6 +1365,37 @@ static void a_repaired_initiator_counts_anew(struct bench *b)
 	unmake(&r);
 }
 
+/* The queue began anew, but its ring still has WQEs of before: at its end one that went round it. */
+static void a_repaired_initiator_is_not_idle_too_early(struct bench *b)
+{
+	const struct bsn_dc_pool_attr attr = { .initiators = 1, .spares = 1, .send_depth = 16, .max_inline = 44 };
+	const struct bsn_remote to = bench_remote(b, 1, INTO), nowhere = { 0, 0 };
+	const struct bsn_sge local = bench_sge(b, 0, 0, LENGTH);
+	static const uint8_t data[44];
+	struct rig r;
+
+	make(b, &r, &attr);
+	for (int round = 0; round < 3; round++) { /* the first initiator, its spare, and the first one again */
+		ok(write_to(&r, 0, 1));
+		if (round == 2)
+			break;
+		assert_int_equal(work(&r), 1);
+		for (int k = 0; k < 100; k++) { /* of two blocks, from odd indices on */
+			ok(bsn_write_inline(r.ep[0], data, sizeof(data), &to, 2, NOW));
+			assert_int_equal(work(&r), 1);
+		}
+		ok(bsn_write(r.ep[0], &local, &nowhere, 3, NOW));
+		assert_int_equal(work(&r), 1);
+		expect(&r, 0, 0, 3, BSN_OPCODE_RDMA_WRITE, IBV_WC_REM_ACCESS_ERR);
+		assert_int_equal(bsn_dc_pool_repair(r.pool), 0);
+		ok(bsn_dc_peer_reset(r.ep[0]));
+	}
+	assert_int_equal(write_to(&r, 1, 4), -EAGAIN); /* as the other's is outstanding */
+	assert_int_equal(work(&r), 2);
+	expect_ready(&r, 1, 1);
+	unmake(&r);
+}
+
 /* -- who fails ---------------------------------------------------------------------------------- */
 
 /* What is kept of a failure: the first one, and the request as it was posted. */
@@ -1674,7 +1705,7 @@ static void what_does_not_fit_is_refused(struct bench *b)
 	is_refused(bsn_dc_pool_create(b->device, &attr, &pool), EINVAL, "turn_bytes");
 	attr = (struct bsn_dc_pool_attr){ .initiators = 65000, .spares = 535 };
 	is_refused(bsn_dc_pool_create(b->device, &attr, &pool), EINVAL, "65000 initiators");
-	attr = (struct bsn_dc_pool_attr){ .initiators = NO_SLOT - 1 }; /* and a spare */
+	attr = (struct bsn_dc_pool_attr){ .initiators = MOST_SLOTS - 1 }; /* and a spare */
 	is_refused(bsn_dc_pool_create(b->device, &attr, &pool), EINVAL, "65534 initiators and 1 spares");
 	attr = (struct bsn_dc_pool_attr){ .connect.mtu = 17 };
 	is_refused(bsn_dc_pool_create(b->device, &attr, &pool), EINVAL, "17");
@@ -1782,6 +1813,8 @@ int main(void)
 		{ CASE("a READ that was taken back is none, on RoCE", a_read_that_was_taken_back_is_none), ON_DIRECT,
 		  .link = CX_LINK_ROCE },
 		{ CASE("a repaired initiator counts anew", a_repaired_initiator_counts_anew), ON_DIRECT },
+		{ CASE("a repaired initiator is not idle too early", a_repaired_initiator_is_not_idle_too_early),
+		  ON_DIRECT },
 		{ CASE("READs at random", reads_at_random), ON_DIRECT },
 		{ CASE("READs at random, on RoCE", reads_at_random), ON_DIRECT, .link = CX_LINK_ROCE },
 		{ CASE("READs at random, by connections", reads_at_random), ON_VERBS },

@@ -452,6 +452,50 @@ static void what_was_received_outlives_its_connection(struct bench *b)
 	unmake(&r);
 }
 
+/* Each by a connection of its own, since the pool has one initiator. */
+static void send_each(struct rig *r, int count)
+{
+	const struct bsn_sge local = bench_sge(r->b, 0, 0, LENGTH);
+
+	for (int i = 0; i < count; i++) {
+		assert_int_equal(bsn_send(r->ep[i % 3], &local, 1, NOW), -EAGAIN);
+		expect_ready(r, i % 3);
+		ok(bsn_send(r->ep[i % 3], &local, 1, NOW));
+		assert_int_equal(work(r), 1);
+	}
+}
+
+static void what_was_polled_is_not_given_back_again_with_its_target(struct bench *b)
+{
+	const struct bsn_dc_pool_attr attr = { .initiators = 1 };
+	const struct bsn_sge into = bench_sge(b, 1, INTO, LENGTH);
+	struct bsn_completion got[RECVS];
+	struct rig r;
+
+	make(b, &r, &attr);
+	for (int i = 0; i < RECVS; i++)
+		ok(bsn_recv(r.srq, &into, (uint64_t)i));
+	send_each(&r, 3);
+	assert_int_equal(bsn_poll(r.into, got, 1), 1);
+	assert_int_equal(got[0].id, 0);
+	for (int p = 0; p < PEERS; p++)
+		ok(bsn_dc_peer_destroy(r.ep[p]));
+	for (int t = 0; t < TARGETS; t++)
+		ok(bsn_dct_destroy(r.dct[t]));
+	for (int i = 0; i < 3; i++)
+		ok(bsn_recv(r.srq, &into, (uint64_t)(RECVS + i)));
+	assert_int_equal(bsn_recv(r.srq, &into, 0), -EAGAIN);
+	for (int t = 0; t < TARGETS; t++)
+		add_target(&r, t);
+	for (int p = 0; p < PEERS; p++)
+		add_peer(&r, p);
+	send_each(&r, RECVS);
+	assert_int_equal(bench_reap(b, r.into, got, RECVS), RECVS);
+	for (int i = 0; i < RECVS; i++)
+		assert_int_equal(got[i].id, 3 + i);
+	unmake(&r);
+}
+
 /* -- waiting ------------------------------------------------------------------------------------ */
 
 /* Two are connected at a time, so neighbours may change places. A turn that is not used passes. */
@@ -765,6 +809,9 @@ int main(void)
 		{ CASE("every operation goes there", every_operation_goes_there), ON_VERBS },
 		{ CASE("what was received outlives its connection",
 		       what_was_received_outlives_its_connection),
+		  ON_VERBS },
+		{ CASE("what was polled is not given back again with its target",
+		       what_was_polled_is_not_given_back_again_with_its_target),
 		  ON_VERBS },
 		{ CASE("who waits has its turn in order", who_waits_has_its_turn_in_order),
 		  ON_VERBS },

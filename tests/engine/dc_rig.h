@@ -11,7 +11,7 @@
 #include "bsn_dc.h"
 #include "nic/dc.h"
 
-enum { KEY = 77, TARGETS = 12, PEERS = 24, INTO = 8192, LENGTH = 64, MAX_DONE = 64 };
+enum { KEY = 77, TARGETS = 12, PEERS = 24, INTO = 8192, LENGTH = 64, MAX_INLINE = 60, MAX_DONE = 64 };
 
 /*
  * Peers are those of a few targets in turn. With BSN_TEST_FULL_HANDSHAKE in the environment both ends are made by
@@ -236,19 +236,30 @@ static inline void take_completion(struct rig *r, struct expected *all, const st
 	e->failed |= c->status != IBV_WC_SUCCESS;
 }
 
-static inline void post_at_random(struct rig *r, struct expected *e, int p)
+/* Of one block or of several, whose data look like control segments of requests of which nothing is told. */
+static inline int write_at_random(struct rig *r, int p, uint64_t id, unsigned flags)
 {
 	const struct bsn_sge local = bench_sge(r->b, 0, 0, LENGTH);
 	const bool is_bad = random_u64() % 200 == 0;
 	const struct bsn_remote to = is_bad ? (struct bsn_remote){ 0, 0 } :
 					      bench_remote(r->b, 1, INTO);
+	uint8_t data[MAX_INLINE];
+
+	if (random_u64() % 2)
+		return bsn_write(r->ep[p], &local, &to, id, flags);
+	memset(data, BSN_CE_ON_FIRST_ERROR << 2, sizeof(data));
+	return bsn_write_inline(r->ep[p], data, random_u64() % (MAX_INLINE + 1), &to, id, flags);
+}
+
+static inline void post_at_random(struct rig *r, struct expected *e, int p)
+{
 	const bool signals = random_u64() % 3 == 0;
 	const unsigned flags = (signals ? BSN_F_SIGNALED : 0u) | (random_u64() % 2 ? BSN_F_RING : 0u);
 	int err;
 
 	if (e->next_id - e->due_id >= 200)
 		return;
-	err = bsn_write(r->ep[p], &local, &to, e->next_id, flags);
+	err = write_at_random(r, p, e->next_id, flags);
 	if (err == -ENOTCONN) {
 		assert_true(e->failed);
 		return;
@@ -352,7 +363,8 @@ static inline struct bsn_dc_counters at_random_of(struct bench *b, enum bsn_dc_p
 						  unsigned streams, unsigned steps)
 {
 	const struct bsn_dc_pool_attr attr = { .initiators = initiators, .spares = 2, .streams = streams,
-					       .send_depth = 16, .turn_bytes = 24 * LENGTH, .policy = policy };
+					       .send_depth = 16, .max_inline = MAX_INLINE,
+					       .turn_bytes = 24 * LENGTH, .policy = policy };
 
 	return at_random_by(b, &attr, rounds() * bench_rounds(b, steps));
 }

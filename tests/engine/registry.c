@@ -201,18 +201,19 @@ static void a_completion_queue(struct bench *b)
 /* Each slot of the queue that was not posted is free, once: the next one, or one of the others. */
 static void assert_free(const struct bsn_registry_queue *q, uint32_t first)
 {
-	const uint16_t *others = (const uint16_t *)(uintptr_t)q->start;
+	struct bsn_srq_next link = { .next_wqe_index = half(q->consumer) };
 	bool is_free[BENCH_DEPTH + 1] = { false };
 
 	assert_int_equal(q->used, BENCH_DEPTH + 1);
 	assert_true(q->used <= q->count);
-	is_free[half(q->consumer)] = true;
-	for (uint32_t i = 0; i < q->count; i++)
-		if (others[i] != BSN_REGISTRY_NO_SLOT) {
-			assert_in_range(others[i], 0, q->used - 1);
-			assert_false(is_free[others[i]]);
-			is_free[others[i]] = true;
-		}
+	while (link.next_wqe_index != BSN_REGISTRY_NO_SLOT) {
+		const uint32_t slot = link.next_wqe_index;
+		assert_in_range(slot, 0, q->used - 1);
+		assert_false(is_free[slot]);
+		is_free[slot] = true;
+		bsn_srq_next_decode(&link, (const uint8_t *)(uintptr_t)q->ring +
+						   (size_t)slot * q->stride_bytes);
+	}
 	for (uint32_t slot = 0; slot < q->used; slot++)
 		assert_int_equal(is_free[slot], slot >= first);
 }

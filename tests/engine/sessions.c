@@ -205,23 +205,6 @@ static void a_format_that_the_device_lacks(struct bench *b)
 	run(b, attr);
 }
 
-/* The environment names a way to expand, or one that does not exist. */
-static void the_way_is_named(struct bench *b)
-{
-	const struct bsn_cq_attr attr = { .compression = BSN_CQES_BY_HASH };
-	struct bsn_cq *cq = NULL;
-
-	setenv("BSN_EXPAND", "plain", 1);
-	run(b, attr);
-	setenv("BSN_EXPAND", "mmx", 1);
-	assert_int_equal(bsn_cq_create(b->device, &attr, &cq), -EINVAL);
-	assert_null(cq);
-	assert_non_null(strstr(bsn_error_text(), "BSN_EXPAND=mmx"));
-	ok(bsn_cq_create(b->device, NULL, &cq)); /* the variable does not concern such a CQ */
-	ok(bsn_cq_destroy(cq));
-	unsetenv("BSN_EXPAND");
-}
-
 #define BARE .is_bare = true
 #define PLAN BARE, .is_direct_only = true, .is_model_only = true, .fault_plan = "compress 64 4 1 7 2 33"
 
@@ -235,7 +218,6 @@ static const struct bench_case cases[] = {
 	  .is_direct_only = true, .is_model_only = true, .fault_plan = "compress 64" },
 	{ CASE("a format that the device lacks", a_format_that_the_device_lacks), PLAN,
 	  .no_stride_index = true },
-	{ CASE("the way is named", the_way_is_named), PLAN },
 	{ CASE("impossible attributes are refused", impossible_attributes_are_refused), BARE },
 };
 

@@ -38,8 +38,7 @@ static struct {
 	uint32_t lap;
 	bool is_lazy; /* it stores the lap as late as it may */
 	uint16_t low_producer, low_start, low_done;
-	uint16_t next_slot, free[SLOTS]; /* of a shared receive queue */
-	unsigned head, tail;             /* of @free */
+	uint16_t next_slot, last_slot; /* of a shared receive queue: the first and last free ones */
 	uint64_t next;
 	uint8_t phase;
 	bool is_posted[USED]; /* of a shared receive queue */
@@ -564,22 +563,31 @@ static uint8_t *slot_at(uint32_t slot)
 	return owner.ring[0] + slot * LINK;
 }
 
+static void set_link(uint32_t slot, uint32_t next)
+{
+	const struct bsn_srq_next link = { .next_wqe_index = next };
+
+	bsn_srq_next_encode(slot_at(slot), &link);
+}
+
 static void give_back(uint32_t slot)
 {
 	owner.is_posted[slot] = false;
-	owner.free[owner.tail++ % SLOTS] = (uint16_t)slot;
+	set_link(slot, BSN_REGISTRY_NO_SLOT);
+	set_link(owner.last_slot, slot);
+	owner.last_slot = (uint16_t)slot;
 }
 
 static uint16_t next_free(void)
 {
-	return owner.free[owner.head % SLOTS];
+	struct bsn_srq_next link;
+
+	bsn_srq_next_decode(&link, slot_at(owner.next_slot));
+	return (uint16_t)link.next_wqe_index;
 }
 
 static void write_shared(uint32_t slot)
 {
-	const struct bsn_srq_next link = { .next_wqe_index = next_free() };
-
-	bsn_srq_next_encode(slot_at(slot), &link);
 	write_recv(slot_at(slot) + BSN_SRQ_NEXT_SIZE, owner.producer);
 }
 
@@ -587,7 +595,6 @@ static void count_shared(void)
 {
 	owner.is_posted[owner.next_slot] = true;
 	owner.next_slot = next_free();
-	owner.free[owner.head++ % SLOTS] = BSN_REGISTRY_NO_SLOT;
 	owner.producer++;
 }
 
@@ -660,12 +667,11 @@ static void begin_shared(struct look *look)
 	begin(look, BSN_REGISTRY_SHARED_RECV, LINK);
 	look->published.queue.used = USED;
 	look->published.queue.consumer = address(&owner.next_slot);
-	look->published.queue.start = address(owner.free);
 	look->published.queue.lap = 0;
 	owner.move = move_shared;
 	plan.write_half = write_half_shared;
 	plan.delay = 6;
-	memset(owner.free, 0xff, sizeof(owner.free));
+	set_link(0, BSN_REGISTRY_NO_SLOT);
 	for (uint32_t slot = 1; slot < USED; slot++)
 		give_back(slot);
 	for (unsigned i = 0; i < USED / 2; i++)
@@ -705,13 +711,15 @@ static void a_free_slot_that_cannot_be(void **state)
 	struct look look;
 
 	(void)state;
-	for (unsigned wrong = 0; wrong < 3; wrong++) {
+	for (unsigned wrong = 0; wrong < 4; wrong++) {
 		begin_shared(&look);
 		be_still();
-		if (wrong == 2)
-			owner.next_slot = BSN_REGISTRY_NO_SLOT;
+		if (wrong == 0)
+			set_link(owner.next_slot, USED);
+		else if (wrong == 1)
+			set_link(owner.last_slot, owner.next_slot);
 		else
-			*(wrong ? &owner.next_slot : &owner.free[owner.head % SLOTS]) = USED;
+			owner.next_slot = wrong == 2 ? USED : BSN_REGISTRY_NO_SLOT;
 		assert_int_equal(look_take(&look, false), -EAGAIN);
 		assert_string_equal(look.why, "shared receive queue 0x1234: its list of free WQEs "
 					      "was damaged");

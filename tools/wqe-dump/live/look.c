@@ -366,65 +366,54 @@ struct shared_state {
 	uint16_t posted, next;
 };
 
-/* Also reads the free slots: numbers of 16 bits, one for each slot of the queue. */
-static int read_shared(struct look *look, struct shared_state *s, uint8_t *free)
+static int read_shared(struct look *look, struct shared_state *s)
 {
 	const struct bsn_registry_queue *q = &look->published.queue;
-	int err = read_value(look, q->producer, &s->posted, sizeof(s->posted));
+	const int err = read_value(look, q->producer, &s->posted, sizeof(s->posted));
 
-	if (!err)
-		err = read_value(look, q->consumer, &s->next, sizeof(s->next));
-	return err ? err : read_value(look, q->start, free, q->count * sizeof(uint16_t));
+	return err ? err : read_value(look, q->consumer, &s->next, sizeof(s->next));
 }
 
 /*
- * Marks the free slots; all others are posted. Returns false if a free slot has an impossible
- * number.
+ * Marks the free slots, each of which names the one after it; all others are posted. Returns false if
+ * a free slot has an impossible number.
  */
-static bool mark_free(struct look *look, uint16_t next, const uint8_t *free)
+static bool mark_free(struct look *look, uint32_t slot)
 {
-	const uint32_t count = look->published.queue.count, used = look->published.queue.used;
-	uint16_t slot;
+	const struct bsn_registry_queue *q = &look->published.queue;
+	struct bsn_srq_next link;
 
-	memset(look->is_free, 0, used);
-	memset(look->is_free + used, true, count - used);
-	if (next >= used)
-		return false;
-	look->is_free[next] = true;
-	for (uint32_t i = 0; i < count; i++) {
-		memcpy(&slot, free + i * sizeof(slot), sizeof(slot));
-		if (slot == BSN_REGISTRY_NO_SLOT)
-			continue;
-		if (slot >= used)
+	memset(look->is_free, 0, q->used);
+	memset(look->is_free + q->used, true, q->count - q->used);
+	do {
+		if (slot >= q->used || look->is_free[slot])
 			return false;
 		look->is_free[slot] = true;
-	}
+		bsn_srq_next_decode(&link, look->again + (size_t)slot * q->stride_bytes);
+		slot = link.next_wqe_index;
+	} while (slot != BSN_REGISTRY_NO_SLOT);
 	return true;
 }
 
-/* The list of free slots is copied before and after the slots, each time to the end of a copy. */
+/* What is posted next is read before and after the slots, which are read twice. */
 static int look_at_shared(struct look *look)
 {
 	const struct bsn_registry_queue *q = &look->published.queue;
-	const size_t ring_bytes = (size_t)q->count * q->stride_bytes;
-	const size_t free_bytes = q->count * sizeof(uint16_t);
 	struct shared_state before, after;
-	int err = make_room(look, ring_bytes + free_bytes);
+	int err = read_shared(look, &before);
 
 	look->first = 0;
 	look->end = look->rung_end = q->count;
 	if (!err)
-		err = read_shared(look, &before, look->bytes + ring_bytes);
-	if (!err)
 		err = read_slots_twice(look, 0, q->count);
 	if (!err)
-		err = read_shared(look, &after, look->again + ring_bytes);
+		err = read_shared(look, &after);
 	if (err)
 		return err;
 	if (before.posted != after.posted || before.next != after.next ||
-	    memcmp(look->bytes, look->again, ring_bytes + free_bytes) != 0)
+	    memcmp(look->bytes, look->again, (size_t)q->count * q->stride_bytes) != 0)
 		return be_torn(look, "it was used while it was read");
-	if (!mark_free(look, after.next, look->again + ring_bytes))
+	if (!mark_free(look, after.next))
 		return be_torn(look, "its list of free WQEs was damaged");
 	look->ring.producer = KNOWN(after.next); /* a slot: the list has no order */
 	return 0;

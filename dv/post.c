@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Posts of any shape, to any peer: each function is one piece of code, from the call to the
+ * register. It looks for room, puts the WQE into the ring, and ends the post: the slot moves on,
+ * and the WQE is published from the ring. Nothing counts before that, so what is refused half-way
+ * has only written to free slots. Whatever does not fit, or is to be refused, goes to
+ * bsn_sq_post_request().
+ */
+#include "init.h"
+#include "publish.h"
+#include "refuse.h"
+#include "segments.h"
+#include "sq.h"
+
+/* Where a WQE goes, how long it is, and to whom. */
+struct place {
+	struct bsn_sq *sq;
+	const struct bsn_peer *peer; /* NULL: the queue has one */
+	uint8_t *wqe;
+	unsigned ds;
+};
+
+BSN_ALWAYS_INLINE struct place place_of(const struct bsn_ep *ep, const struct bsn_peer *peer,
+					uint32_t what, unsigned data_ds)
+{
+	return (struct place){ ep->sq, peer, ep->sq->slot, head_ds(peer, what) + data_ds };
+}
+
+/*
+ * Whether it is free, in one piece, and the queue has the operation. @ops, @flags: of posts of this
+ * kind
+ */
+BSN_ALWAYS_INLINE bool takes(const struct place *p, uint32_t what, uint64_t ops, uint32_t flags)
+{
+	return BSN_LIKELY(p->wqe + bsn_bytes_of_ds(p->ds) - BSN_BB_SIZE <= p->sq->room) &&
+	       BSN_LIKELY((p->sq->ops & ops) >> (what & 63) & 1) &&
+	       BSN_LIKELY(!(what & BSN_WHAT_FLAGS & ~flags));
+}
+
+/* The WQE is in the ring. */
+BSN_ALWAYS_INLINE int end_post(const struct place *p, uint64_t id, uint32_t flags)
+{
+	const size_t bytes = bsn_bytes_of_ds(p->ds);
+	struct bsn_sq *const sq = p->sq;
+
+	keep_id(sq, p->wqe, p->peer, p->ds, id);
+	sq->slot = p->wqe + bytes;
+	bsn_sq_advance(sq, bytes);
+	if (BSN_UNLIKELY(!(flags & BSN_F_SIGNALED)) && BSN_UNLIKELY(--sq->quiet == 0))
+		return bsn_sq_end_turn(sq, bytes, flags);
+	if (!(flags & BSN_F_RING))
+		return bsn_sq_append(sq, p->wqe);
+	return publish(sq, p->wqe, bytes);
+}
+
+/* -- all else: any request is one struct ------------------------------------------------------ */
+
+static __attribute__((noinline, cold)) int post_sgl_cold(struct bsn_ep *ep, uint32_t what,
+							 const struct bsn_sge *sge,
+							 const struct bsn_remote *remote,
+							 uint32_t imm, uint64_t id)
+{
+	const struct bsn_request r = {
+		.what = what, .imm = imm, .sge = sge, .remote = remote, .id = id
+	};
+
+	return bsn_sq_post_request(ep, &r);
+}
+
+static __attribute__((noinline, cold)) int post_inline_cold(struct bsn_ep *ep, uint32_t what,
+							    const void *data,
+							    const struct bsn_remote *remote,
+							    uint32_t imm, uint64_t id)
+{
+	const struct bsn_sge piece = { (uintptr_t)data, count_of(what), 0 };
+	const uint32_t one = (what & BSN_WHAT_REST) | BSN_WHAT(0, BSN_F_INLINE, 1u);
+
+	return post_sgl_cold(ep, one, &piece, remote, imm, id);
+}
+
+static __attribute__((noinline, cold)) int post_atomic_cold(struct bsn_ep *ep, uint32_t what,
+							    const struct bsn_sge *sge,
+							    const struct bsn_remote *remote,
+							    const uint64_t operand[2], uint64_t id)
+{
+	const struct bsn_request r = {
+		.what = what,
+		.sge = sge,
+		.remote = remote,
+		.operand = operand,
+		.id = id,
+	};
+
+	return bsn_sq_post_request(ep, &r);
+}
+
+/* -- what programs call ----------------------------------------------------------------------- */
+
+/*
+ * Each kind of post is compiled twice, for queues of one peer and of many: @peer is NULL, or the
+ * endpoint.
+ */
+BSN_ALWAYS_INLINE int post_sges(struct bsn_ep *ep, const struct bsn_peer *peer, uint32_t what,
+				const struct bsn_sge *sge, const struct bsn_remote *remote,
+				uint32_t imm, uint64_t id)
+{
+	const struct place p = place_of(ep, peer, what, count_of(what));
+	uint8_t *at;
+
+	if (!takes(&p, what, bsn_wqe_sets.with_list, BSN_F_PLAIN) ||
+	    BSN_UNLIKELY(count_of(what) > p.sq->max_sge))
+		return post_sgl_cold(ep, what, sge, remote, imm, id);
+	at = put_head(p.wqe, p.sq, peer, what, p.ds, remote, imm);
+	if (BSN_UNLIKELY(!put_sges(at, sge, count_of(what))))
+		return post_sgl_cold(ep, what, sge, remote, imm, id);
+	return end_post(&p, id, what);
+}
+
+int bsn_sq_post_sgl(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,
+		    const struct bsn_remote *remote, uint32_t imm, uint64_t id)
+{
+	if (ep->sq->has_peers)
+		return post_sges(ep, to_peer(ep), what, sge, remote, imm, id);
+	return post_sges(ep, NULL, what, sge, remote, imm, id);
+}
+
+BSN_ALWAYS_INLINE int post_bytes(struct bsn_ep *ep, const struct bsn_peer *peer, uint32_t what,
+				 const void *data, const struct bsn_remote *remote, uint32_t imm,
+				 uint64_t id)
+{
+	const struct place p = place_of(ep, peer, what, bsn_inline_ds(count_of(what)));
+	uint8_t *at;
+
+	if (!takes(&p, what, bsn_wqe_sets.with_gather, BSN_F_ALL) ||
+	    BSN_UNLIKELY(count_of(what) - 1 >= p.sq->max_inline))
+		return post_inline_cold(ep, what, data, remote, imm, id);
+	at = put_head(p.wqe, p.sq, peer, what, p.ds, remote, imm);
+	put_inline(at, (const uint8_t *)data, count_of(what));
+	return end_post(&p, id, what);
+}
+
+int bsn_sq_post_inline(struct bsn_ep *ep, uint32_t what, const void *data,
+		       const struct bsn_remote *remote, uint32_t imm, uint64_t id)
+{
+	if (ep->sq->has_peers)
+		return post_bytes(ep, to_peer(ep), what, data, remote, imm, id);
+	return post_bytes(ep, NULL, what, data, remote, imm, id);
+}
+
+int bsn_sq_post_atomic(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,
+		       const struct bsn_remote *remote, const uint64_t operand[2], uint64_t id)
+{
+	const struct place p = place_of(ep, peer_of(ep), what, 2);
+	uint8_t *at;
+
+	if (!takes(&p, what, BSN_OPS_OF_ATOMICS, BSN_F_PLAIN) || BSN_UNLIKELY(count_of(what) != 1))
+		return post_atomic_cold(ep, what, sge, remote, operand, id);
+	at = put_head(p.wqe, p.sq, p.peer, what, p.ds, remote, 0);
+	put_atomic(at, sge, operand);
+	return end_post(&p, id, what);
+}
+
+/* The request once more, with the data that were copied when it was prepared. */
+static __attribute__((noinline, cold)) int
+post_anew(struct bsn_ep *ep, const struct bsn_prepared *p, uint64_t id, unsigned flags)
+{
+	const uint8_t *const data =
+		(const uint8_t *)p->body + (has_remote(p->wr.opcode) ? BSN_RADDR_SIZE : 0);
+	struct bsn_inline_hdr hdr;
+	struct bsn_wr wr = p->wr;
+	struct bsn_sge copied;
+
+	wr.id = id;
+	wr.sge = p->sge;
+	wr.flags = flags & ~(unsigned)BSN_F_INLINE;
+	if (p->wr.flags & BSN_F_INLINE) {
+		bsn_inline_hdr_decode(&hdr, data);
+		copied = (struct bsn_sge){ (uintptr_t)data + BSN_INLINE_HDR_SIZE, hdr.byte_count,
+					   0 };
+		wr.flags |= BSN_F_INLINE;
+		wr.sge = &copied;
+		wr.sge_count = 1;
+	}
+	return bsn_sq_post_wr(ep, &wr);
+}
+
+int bsn_sq_post_prepared(struct bsn_ep *ep, const struct bsn_prepared *prepared, uint64_t id,
+			 unsigned flags)
+{
+	const uint32_t what = prepared->wr.opcode | (flags & ~(unsigned)BSN_F_INLINE);
+	struct place p;
+	uint8_t *at;
+
+	if (BSN_UNLIKELY(flags & ~BSN_F_ALL))
+		return post_anew(ep, prepared, id, flags);
+	p = place_of(ep, peer_of(ep), what, prepared->body_ds - has_remote(what));
+	if (!takes(&p, what, UINT64_MAX, BSN_F_PLAIN))
+		return post_anew(ep, prepared, id, flags);
+	at = put_control(p.wqe, p.sq, p.peer, what, p.ds, prepared->wr.imm);
+	for (unsigned i = 0; i < prepared->body_ds; i++)
+		at = put_copy(at, &prepared->body[i]);
+	return end_post(&p, id, what);
+}
+
+/* Atomics, inline data in pieces, and what is refused. */
+static __attribute__((noinline)) int post_other(struct bsn_ep *ep, const struct bsn_wr *wr)
+{
+	const uint64_t operand[2] = { wr->swap_add, wr->compare };
+	const struct bsn_request r = bsn_request_of(wr, operand);
+
+	return wr->opcode > UINT8_MAX ? bsn_sq_refuse_opcode(ep) : bsn_ep_post(ep, &r);
+}
+
+int bsn_sq_post_wr(struct bsn_ep *ep, const struct bsn_wr *wr)
+{
+	const uint32_t what = wr->opcode | wr->flags | wr->sge_count << BSN_WHAT_COUNT_SHIFT;
+
+	if (BSN_UNLIKELY(wr->flags & ~BSN_F_PLAIN || wr->sge_count > UINT8_MAX ||
+			 !is_one_of(bsn_wqe_sets.with_list, wr->opcode)))
+		return post_other(ep, wr);
+	return bsn_sq_post_sgl(ep, what, wr->sge, &wr->remote, imm_of(wr), wr->id);
+}
+
+int bsn_ep_post(struct bsn_ep *ep, const struct bsn_request *r)
+{
+	const uint32_t what = r->what;
+
+	if (BSN_UNLIKELY(opcode_of(what) > 63 || r->body))
+		return bsn_sq_post_request(ep, r);
+	if (r->operand)
+		return bsn_sq_post_atomic(ep, what, r->sge, r->remote, r->operand, r->id);
+	if (!(what & BSN_F_INLINE))
+		return bsn_sq_post_sgl(ep, what, r->sge, r->remote, r->imm, r->id);
+	if (count_of(what) != 1 || r->sge->length >= BSN_WHAT_COUNT_MAX)
+		return bsn_sq_post_request(ep, r);
+	return bsn_sq_post_inline(ep, (what & BSN_WHAT_REST) | BSN_WHAT(0, 0, r->sge->length),
+				  (const void *)(uintptr_t)r->sge->addr, r->remote, r->imm, r->id);
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Publishing the WQE that was just put into the ring. Private to dv/. */
+#ifndef DV_PUBLISH_H
+#define DV_PUBLISH_H
+
+#include "bsn_post_block.h"
+
+BSN_ALWAYS_INLINE struct bsn_be64 word_at(const uint8_t *wqe)
+{
+	struct bsn_be64 word;
+
+	memcpy(&word, wqe, sizeof(word));
+	return word;
+}
+
+/*
+ * Sixteen bytes, loaded as words: a wider load would wait for both stores to leave the store
+ * buffer.
+ */
+BSN_ALWAYS_INLINE bsn_v2 two_words_at(const uint8_t *wqe)
+{
+	return (bsn_v2){ word_at(wqe).raw, word_at(wqe + 8).raw };
+}
+
+/* Copies whole blocks into the BlueFlame register. */
+BSN_ALWAYS_INLINE void copy_by_8(uint8_t *reg, const uint8_t *wqe, size_t bytes)
+{
+	for (size_t at = 0; at < bytes; at += BSN_BB_SIZE)
+		BSN_UNROLL
+	for (size_t i = at; i < at + BSN_BB_SIZE; i += 8)
+		bsn_store_mmio(reg + i, word_at(wqe + i));
+}
+
+BSN_ALWAYS_INLINE void copy_by_16(uint8_t *reg, const uint8_t *wqe, size_t bytes)
+{
+	for (size_t at = 0; at < bytes; at += BSN_BB_SIZE)
+		BSN_UNROLL
+	for (size_t i = at; i < at + BSN_BB_SIZE; i += BSN_DS_SIZE)
+		bsn_store_mmio_v2(reg + i, two_words_at(wqe + i));
+}
+
+/* Appends, and rings: of what is too long for BlueFlame, or comes after what was appended before.
+ */
+int bsn_sq_publish_cold(struct bsn_sq *sq, const uint8_t *wqe) __attribute__((cold));
+
+/* Publishes the WQE of @bytes, whole blocks in one piece; the index is after it. */
+BSN_ALWAYS_INLINE int publish(struct bsn_sq *sq, const uint8_t *wqe, size_t bytes)
+{
+	struct bsn_lane *lane;
+	uint8_t *reg;
+
+	if (BSN_UNLIKELY(sq->publish > BSN_PUBLISH_DOORBELL || bytes > BSN_BF_BUFFER_BYTES))
+		return bsn_sq_publish_cold(sq, wqe);
+	lane = bsn_sq_open_register(sq);
+	reg = lane->reg;
+	if (BSN_LIKELY(sq->publish == BSN_PUBLISH_8)) {
+		copy_by_8(reg, wqe, bytes);
+	} else if (sq->publish == BSN_PUBLISH_16) {
+		copy_by_16(reg, wqe, bytes);
+	} else {
+		bsn_store_mmio(reg, word_at(wqe));
+		sq->count_rung += bytes;
+		sq->count_doorbells++;
+	}
+	bsn_sq_close_register(lane, reg);
+	return 0;
+}
+
+#endif

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The segments of any request, put into the ring from front to back; each word is stored once. Each
+ * function returns where the next segment goes. Private to dv/.
+ */
+#ifndef DV_SEGMENTS_H
+#define DV_SEGMENTS_H
+
+#include "bsn_ops.h"
+#include "publish.h"
+
+BSN_ALWAYS_INLINE unsigned opcode_of(uint32_t what)
+{
+	return what & 0xff;
+}
+
+BSN_ALWAYS_INLINE unsigned count_of(uint32_t what)
+{
+	return what >> BSN_WHAT_COUNT_SHIFT;
+}
+
+/* An endpoint of a queue of many peers. */
+BSN_ALWAYS_INLINE const struct bsn_peer *to_peer(const struct bsn_ep *ep)
+{
+	return (const struct bsn_peer *)(const void *)ep;
+}
+
+/* NULL: the queue has one peer. */
+BSN_ALWAYS_INLINE const struct bsn_peer *peer_of(const struct bsn_ep *ep)
+{
+	return ep->sq->has_peers ? to_peer(ep) : NULL;
+}
+
+BSN_ALWAYS_INLINE unsigned prefix_ds_of(const struct bsn_peer *peer)
+{
+	return peer ? peer->prefix_ds : 0;
+}
+
+BSN_ALWAYS_INLINE bool has_remote(uint32_t what)
+{
+	return bsn_wqe_sets.with_raddr >> (what & 63) & 1;
+}
+
+/* Units before the data: control segment, address vector, remote address. */
+BSN_ALWAYS_INLINE unsigned head_ds(const struct bsn_peer *peer, uint32_t what)
+{
+	return 1 + prefix_ds_of(peer) + has_remote(what);
+}
+
+BSN_ALWAYS_INLINE uint8_t *put_copy(uint8_t *at, const void *src)
+{
+	bsn_store_wqe_v2(at, bsn_v2_load(src));
+	return at + BSN_DS_SIZE;
+}
+
+/* Adds bits to a word that was put. */
+static inline void or_word(uint8_t *at, uint64_t bits)
+{
+	struct bsn_be64 word = word_at(at);
+
+	word.raw |= bsn_to_be64(bits).raw;
+	bsn_store_wqe(at, word);
+}
+
+/* The number of the peer's SRQ, or its address vector: a compact one, or one of three units. */
+BSN_ALWAYS_INLINE uint8_t *put_prefix(uint8_t *at, const struct bsn_peer *peer)
+{
+	const uint8_t *const more = (const uint8_t *)peer->more;
+
+	at = put_copy(at, &peer->head);
+	if (peer->prefix_ds == 1)
+		return at;
+	at = put_copy(at, more);
+	return put_copy(at, more + BSN_DS_SIZE);
+}
+
+/* Control segment and address vector of a request of @ds units. */
+BSN_ALWAYS_INLINE uint8_t *put_control(uint8_t *at, const struct bsn_sq *sq,
+				       const struct bsn_peer *peer, uint32_t what, unsigned ds,
+				       uint32_t imm)
+{
+	struct bsn_be64 word1 = bsn_ctrl_word1(sq, what, imm);
+
+	if (peer)
+		word1.raw |= peer->ctrl_bits;
+	bsn_store_wqe(at, bsn_ctrl_word0(sq, opcode_of(what), ds));
+	bsn_store_wqe(at + 8, word1);
+	at += BSN_CTRL_SIZE;
+	return peer ? put_prefix(at, peer) : at;
+}
+
+/* The remote address, if the operation has one. */
+BSN_ALWAYS_INLINE uint8_t *put_remote(uint8_t *at, uint32_t what, const struct bsn_remote *remote)
+{
+	if (!has_remote(what))
+		return at;
+	bsn_store_wqe(at, bsn_remote_word(remote, 0));
+	bsn_store_wqe(at + 8, bsn_remote_word(remote, 1));
+	return at + BSN_RADDR_SIZE;
+}
+
+/* All that comes before the data. */
+BSN_ALWAYS_INLINE uint8_t *put_head(uint8_t *at, const struct bsn_sq *sq,
+				    const struct bsn_peer *peer, uint32_t what, unsigned ds,
+				    const struct bsn_remote *remote, uint32_t imm)
+{
+	return put_remote(put_control(at, sq, peer, what, ds, imm), what, remote);
+}
+
+/* NULL: an SGE is empty, or too long for a data pointer. */
+BSN_ALWAYS_INLINE uint8_t *put_sges(uint8_t *at, const struct bsn_sge *sge, unsigned count)
+{
+	const struct bsn_sge *const end = sge + count;
+
+	for (; sge != end; sge++) {
+		if (!bsn_is_plain(sge))
+			return NULL;
+		at = bsn_put_sge(at, sge);
+	}
+	return at;
+}
+
+/*
+ * The header and @n bytes of data, at least one. Of more than a unit the last 16 bytes go first: so
+ * all other stores are whole units, which the copy to the device loads as they were stored.
+ */
+BSN_ALWAYS_INLINE uint8_t *put_inline(uint8_t *at, const uint8_t *src, uint32_t n)
+{
+	uint8_t *const end = at + BSN_INLINE_HDR_SIZE + n;
+	const uint32_t head = bsn_inline_head(n);
+	uint64_t first, rest;
+
+	if (n <= BSN_DS_INLINE_MAX) {
+		bsn_load_few(src, n, &first, &rest);
+		bsn_store_wqe(at, (struct bsn_be64){ head | first << 32 });
+		bsn_store_wqe(at + 8, (struct bsn_be64){ rest });
+		return at + BSN_DS_SIZE;
+	}
+	if (n < BSN_DS_SIZE) { /* the last bytes reach back into the first unit */
+		bsn_store_wqe(end - 8, (struct bsn_be64){ bsn_load_part(src + n - 8, 8) });
+	} else {
+		bsn_store_wqe_v2(end - BSN_DS_SIZE, bsn_v2_load(src + n - BSN_DS_SIZE));
+	}
+	bsn_store_wqe(at, (struct bsn_be64){ head | bsn_load_part(src, 4) << 32 });
+	bsn_store_wqe(at + 8, (struct bsn_be64){ bsn_load_part(src + 4, 8) });
+	src += BSN_DS_INLINE_MAX;
+	for (at += BSN_DS_SIZE; at + BSN_DS_SIZE <= end; at += BSN_DS_SIZE, src += BSN_DS_SIZE)
+		bsn_store_wqe_v2(at, bsn_v2_load(src));
+	return at < end ? at + BSN_DS_SIZE : at;
+}
+
+/* An atomic's result is 8 B, whatever the SGE says, as in libmlx5's set_data_ptr_seg_atomic(). */
+BSN_ALWAYS_INLINE uint8_t *put_atomic(uint8_t *at, const struct bsn_sge *result,
+				      const uint64_t operand[2])
+{
+	const struct bsn_atomic_cs operands = { .swap = operand[0], .compare = operand[1] };
+	const struct bsn_sge eight_bytes = { result->addr, 8, result->lkey };
+
+	bsn_store_wqe(at, bsn_to_be64(bsn_atomic_cs_word(&operands, 0)));
+	bsn_store_wqe(at + 8, bsn_to_be64(bsn_atomic_cs_word(&operands, 1)));
+	return bsn_put_sge(at + BSN_ATOMIC_CS_SIZE, &eight_bytes);
+}
+
+/* Keeps the id, and the user pointer of one of many peers, where the poller will look for them. */
+BSN_ALWAYS_INLINE void keep_id(struct bsn_sq *sq, uint8_t *wqe, const struct bsn_peer *peer,
+			       unsigned ds, uint64_t id)
+{
+	if (peer) {
+		bsn_peer_ids(sq, wqe)[0] = id;
+		bsn_peer_ids(sq, wqe)[1] = (uintptr_t)peer->user;
+	} else {
+		bsn_keep_id(sq, wqe, ds, id);
+	}
+}
+
+#endif

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Shared receive queues. */
+#include "srq.h"
+
+#include "init.h"
+#include "rq.h"
+
+/* -- links ------------------------------------------------------------------------------------ */
+
+static uint8_t *wqe_of(const struct bsn_srq *srq, size_t slot)
+{
+	return srq->rq.ring + (slot << srq->rq.stride_log2);
+}
+
+/* The number of the WQE after this one. A poller may write it at the same time. */
+static uint32_t link_of(const uint8_t *wqe)
+{
+	struct bsn_be32 dword[BSN_SRQ_NEXT_SIZE / 4] = { { 0 } };
+	struct bsn_srq_next link;
+
+	/* O6 */
+	dword->raw = __atomic_load_n((const uint32_t *)(const void *)wqe, __ATOMIC_ACQUIRE);
+	bsn_srq_next_decode(&link, dword);
+	return link.next_wqe_index;
+}
+
+static void set_link(uint8_t *wqe, uint32_t slot)
+{
+	const struct bsn_srq_next link = { .next_wqe_index = slot };
+
+	BSN_ORDER_EVENT(BSN_ORDER_WQE, wqe, 8);
+	__atomic_store_n((uint64_t *)(void *)wqe, bsn_to_be64(bsn_srq_next_word(&link, 0)).raw,
+			 __ATOMIC_RELEASE); /* O6 */
+}
+
+/* -- posting ---------------------------------------------------------------------------------- */
+
+static int post_shared(struct bsn_rq *rq, const struct bsn_sge *sge, unsigned count, uint64_t id)
+{
+	struct bsn_srq *const srq = bsn_srq_of(rq);
+	uint8_t *const wqe = wqe_of(srq, srq->next);
+	const uint32_t after = link_of(wqe);
+	int err;
+
+	if (BSN_UNLIKELY(after == BSN_SRQ_NO_SLOT))
+		return bsn_rq_refuse_full(rq);
+	err = bsn_rq_put_list(rq, wqe + BSN_SRQ_NEXT_SIZE, sge, count);
+	if (BSN_UNLIKELY(err))
+		return err;
+	rq->ids[srq->next] = id;
+	rq->head++;
+	bsn_rq_publish(rq);
+	srq->next = (uint16_t)after; /* now a reader from outside takes it for posted */
+	return 0;
+}
+
+static unsigned post_shared_some(struct bsn_rq *rq, const struct bsn_sge *sge, const uint64_t *ids,
+				 unsigned count)
+{
+	struct bsn_srq *const srq = bsn_srq_of(rq);
+	uint8_t *const ring = rq->ring;
+	uint64_t *const all_ids = rq->ids;
+	const size_t stride = rq->stride;
+	const unsigned max_sge = rq->max_sge;
+	size_t slot = srq->next, done;
+
+	for (done = 0; done < count; done++) {
+		uint8_t *const wqe = ring + slot * stride;
+		const uint32_t after = link_of(wqe);
+
+		if (BSN_UNLIKELY(after == BSN_SRQ_NO_SLOT) || !bsn_is_plain(&sge[done]))
+			break;
+		bsn_rq_end_list(bsn_put_sge(wqe + BSN_SRQ_NEXT_SIZE, &sge[done]), 1, max_sge);
+		all_ids[slot] = ids[done];
+		slot = after;
+	}
+	if (!done)
+		return 0;
+	rq->head = (uint16_t)(rq->head + done);
+	bsn_rq_publish(rq);
+	srq->next = (uint16_t)slot;
+	return (unsigned)done;
+}
+
+static const struct bsn_rq_path srq_path = { .post = post_shared, .post_some = post_shared_some };
+
+/* -- giving back ------------------------------------------------------------------------------ */
+
+/* The WQE is the last free one now; of several pollers, each links another one to its own. */
+static void append_free(struct bsn_srq *srq, uint32_t slot)
+{
+	uint32_t before = srq->last;
+
+	set_link(wqe_of(srq, slot), BSN_SRQ_NO_SLOT);
+	if (srq->rq.has_many_pollers)
+		before = __atomic_exchange_n(&srq->last, slot, __ATOMIC_ACQ_REL);
+	else
+		srq->last = slot;
+	set_link(wqe_of(srq, before), slot);
+}
+
+uint64_t bsn_srq_give_back(struct bsn_rq *rq, uint32_t wqe_index)
+{
+	struct bsn_srq *const srq = bsn_srq_of(rq);
+	const uint32_t slot = wqe_index & rq->mask;
+	const uint64_t id = rq->ids[slot];
+
+	if (BSN_UNLIKELY(srq->has_lock)) {
+		pthread_spin_lock(&srq->lock);
+		append_free(srq, slot);
+		srq->free_count++;
+		pthread_spin_unlock(&srq->lock);
+	} else {
+		append_free(srq, slot);
+	}
+	return id;
+}
+
+void bsn_srq_share(struct bsn_rq *rq)
+{
+	rq->has_many_pollers = true;
+}
+
+/* -- with a lock ------------------------------------------------------------------------------ */
+
+static int post_locked(struct bsn_rq *rq, const struct bsn_sge *sge, unsigned count, uint64_t id)
+{
+	struct bsn_srq *const srq = bsn_srq_of(rq);
+	int err;
+
+	pthread_spin_lock(&srq->lock);
+	err = srq->free_count > srq->resting ? post_shared(rq, sge, count, id)
+					     : bsn_rq_refuse_full(rq);
+	srq->free_count -= !err;
+	pthread_spin_unlock(&srq->lock);
+	return err;
+}
+
+static const struct bsn_rq_path locked_path = { .post = post_locked };
+
+/* It is the last free one first, so there is another one to post. */
+bool bsn_srq_repost(struct bsn_rq *rq, uint32_t wqe_index)
+{
+	struct bsn_srq *const srq = bsn_srq_of(rq);
+	const uint32_t slot = wqe_index & rq->mask;
+	const size_t end = BSN_SRQ_NEXT_SIZE + (size_t)rq->max_sge * BSN_DATA_SIZE;
+	uint8_t *wqe;
+
+	if (!rq->is_srq || !srq->has_lock)
+		return false;
+	pthread_spin_lock(&srq->lock);
+	append_free(srq, slot);
+	wqe = wqe_of(srq, srq->next);
+	for (size_t at = BSN_SRQ_NEXT_SIZE; at < end; at += 8) {
+		struct bsn_be64 word;
+		memcpy(&word, wqe_of(srq, slot) + at, sizeof(word));
+		bsn_store_wqe(wqe + at, word);
+	}
+	rq->ids[srq->next] = rq->ids[slot];
+	rq->head++;
+	bsn_rq_publish(rq);
+	srq->next = (uint16_t)link_of(wqe);
+	pthread_spin_unlock(&srq->lock);
+	return true;
+}
+
+/* -- creation --------------------------------------------------------------------------------- */
+
+/* Adds the rest of the list, up to the ring's last WQE. */
+static void rest_others(struct bsn_srq *srq)
+{
+	for (uint32_t slot = srq->next; slot != srq->last; slot = link_of(wqe_of(srq, slot)))
+		srq->free_count++;
+	for (; srq->free_count < srq->rq.mask; srq->free_count++, srq->resting++)
+		srq->last = link_of(wqe_of(srq, srq->last));
+}
+
+struct bsn_rq *bsn_srq_alloc(const struct bsn_rq_init *init)
+{
+	struct bsn_srq *srq = bsn_hot_alloc(sizeof(*srq) + init->count * sizeof(uint64_t));
+
+	if (!srq)
+		return NULL;
+	bsn_rq_init(&srq->rq, init, (uint64_t *)(srq + 1));
+	srq->rq.max_sge--; /* the link has the room of one */
+	srq->rq.is_srq = true;
+	srq->rq.path = init->is_on_demand ? &locked_path : &srq_path;
+	srq->next = init->first_free;
+	srq->last = init->last_free;
+	srq->has_lock = init->is_on_demand;
+	if (srq->has_lock) {
+		pthread_spin_init(&srq->lock, PTHREAD_PROCESS_PRIVATE);
+		rest_others(srq);
+	}
+	set_link(wqe_of(srq, srq->last), BSN_SRQ_NO_SLOT);
+	return &srq->rq;
+}
