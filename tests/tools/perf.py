@@ -248,6 +248,17 @@ def test_cost_counts_by_the_store_asked_for(bench):
     check(not report or report['store'] == report['instructions_store'] == 'doorbell', report)
 
 
+def test_cost_at_each_depth_in_instructions(bench):
+    """What happens once a ring is counted for its share: less of it in a longer one."""
+    costs = {}
+    for depth in ('16', '64', '1024') if HAS_VALGRIND else ():
+        report = counted(bench, '--instructions', '--columns', 'bunsen', '--depth', depth, '--op',
+                         'write_sge,write_sge4,write_prepared,write_inline64,send_inline64,ud_send_sge')
+        for row in report['rows']:
+            costs.setdefault(row['op'], []).append(row['bunsen']['instructions'])
+    check(all(each == sorted(each, reverse=True) for each in costs.values()), costs)
+
+
 def test_cost_without_valgrind(bench):
     bench.complains('needs valgrind', PERF, 'cost', '--rounds', '1', '--op', 'read', '--lines', PATH='/nonexistent')
 

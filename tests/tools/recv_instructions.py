@@ -16,19 +16,19 @@ PERF = sys.argv[1]
 HAS_LIMITS = sys.argv[2] == 'gcc'
 MANY = (sys.argv[3:] or ['4'])[0]
 
-# A session's receives cost less than whole CQEs; the last of the waits is for a number that the compiler does not know.
-DIFFERENCES = {'expand': 0, 'expand_one': 20, 'wait': 1, 'wait_hidden': 10}
+# The second wait is for a number that the compiler does not know. What the expansion of a CQE may cost, and a
+# receive, tests/engine/limits.py says.
+DIFFERENCES = {'wait': 1, 'wait_hidden': 10}
 # A receive of many QPs in turn: whole laps of rings of 64, in batches of 16.
-POSTS_IN_TURN = 16
+POSTS_IN_TURN = 26
 # On one QP beside a send and its receive: more by the sums, and less by half of the bus. On a few QPs there are
 # empty rings to look at, too.
 MESSAGE_MORE, MESSAGE_MORE_OF_MANY = 150, 180
 
 
 def over_limits(size):
-    check(set(size['differences']) == set(DIFFERENCES), size)
-    over = [f'{name}: {count}, limit {DIFFERENCES[name]}' for name, count in size['differences'].items()
-            if count > DIFFERENCES[name]]
+    over = [f'{name}: {size["differences"][name]}, limit {limit}' for name, limit in DIFFERENCES.items()
+            if size['differences'][name] > limit]
     trips = {by: trip['instructions'] for by, trip in size['trips'].items()}
     limit = MESSAGE_MORE if size['qps'] == 1 else MESSAGE_MORE_OF_MANY
     if trips['message'] > trips['send'] + limit or trips['message'] >= trips['ibv']:
