@@ -64,16 +64,17 @@ static int count_row(const struct cost_column *column, void *queue, const struct
 	return bad ? cost_complain(column, row, bad) : 0;
 }
 
-/* A single operation, or a batch, after others. */
+/* A single operation, or a batch, after others; several, since one may come to the end of a ring. */
 static int count_lines_of(const struct cost_column *column, void *queue, const struct cost_row *row,
 			  const struct cost_rig *rig)
 {
 	const unsigned warm = cost_warm_of_one(rig, row), one = row->shape.batch;
 	int bad = cost_region(column, queue, row, warm, one, &off);
 
-	if (!bad)
+	for (unsigned i = 0; i < REGIONS && !bad; i++) {
 		bad = cost_region(column, queue, row, warm, one, &on);
-	callgrind_dump(column->name, row->name, one);
+		callgrind_dump(column->name, row->name, one);
+	}
 	return bad ? cost_complain(column, row, bad) : 0;
 }
 
@@ -126,10 +127,10 @@ static void take_dump(void *arg, const struct callgrind_dump *dump)
 		return;
 	pair = &dumps->pairs[c][row];
 	*(dump->count ? &pair->total : &pair->empty) = dump->total;
-	if (dump->count) {
-		pair->count = dump->count;
-		pair->lines = dump->lines;
-	}
+	if (!dump->count)
+		return;
+	pair->lines = pair->count && pair->lines < dump->lines ? pair->lines : dump->lines;
+	pair->count = dump->count;
 }
 
 /* < 0: not measured. */

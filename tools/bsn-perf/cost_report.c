@@ -46,10 +46,19 @@ static bool has_column(const struct cost_results *results, unsigned column, enum
 	return false;
 }
 
-static bool has_any(const struct cost_results *results, enum cost_figure figure)
+/* Whether a row has. */
+static bool has_row(const struct cost_results *results, unsigned row, enum cost_figure figure)
 {
 	for (unsigned c = 0; c < COST_COLUMNS; c++)
-		if (has_column(results, c, figure))
+		if (has(figure_of(results, c, row, figure)))
+			return true;
+	return false;
+}
+
+static bool has_any(const struct cost_results *results, enum cost_figure figure)
+{
+	for (unsigned row = 0; row < results->row_count; row++)
+		if (has_row(results, row, figure))
 			return true;
 	return false;
 }
@@ -108,7 +117,8 @@ static void print_table(FILE *to, const struct cost_results *results, enum cost_
 {
 	print_head(to, results, figure);
 	for (unsigned row = 0; row < results->row_count; row++)
-		print_row(to, results, row, figure);
+		if (has_row(results, row, figure))
+			print_row(to, results, row, figure);
 }
 
 /* Prints each reason once, with the column and the queues that have it first. */
@@ -199,8 +209,13 @@ struct json_object *cost_json_rows(const struct cost_results *results)
 {
 	struct json_object *rows = json_object_new_array();
 
-	for (unsigned row = 0; row < results->row_count; row++)
-		json_object_array_add(rows, row_to_json(results, row));
+	for (unsigned row = 0; row < results->row_count; row++) {
+		struct json_object *object = row_to_json(results, row);
+		if (json_object_object_length(object) > 1) /* nothing but its name */
+			json_object_array_add(rows, object);
+		else
+			json_object_put(object);
+	}
 	return rows;
 }
 
