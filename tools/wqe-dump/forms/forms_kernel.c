@@ -469,7 +469,7 @@ static void finish_qp(struct record *record, const char *line)
 /* Of the device's first or second port. A line that lacks its last bracket was cut. */
 #define QP_LINE(text)                                                                              \
 	LINE_WITH(finish_qp, EVENT, RESPONDER, text, HEX("(", vendor_syndrome),                    \
-		  FIELD_HEX(" ", "hw_syndrome_type"), HEX(" ", hw_syndrome), FIELD_WORD(")", ""))
+		  FIELD_HEX(" ", "hw_syndrome_type"), HEX(" ", hw_syndrome), NO_VALUE(")"))
 
 /* The syndrome of a CQ's error is one of device.h struct mlx5_eqe_cq_err, no completion's. */
 static const struct shape mlx5_lines[] = {

@@ -105,7 +105,7 @@ static const char *take_number(struct record *record, const struct key *key, con
 	return end;
 }
 
-/* Returns what follows the number, or NULL if it cannot be read. */
+/* Returns what follows the value, or NULL if it cannot be read. */
 static const char *take(struct record *record, const struct key *key, const char *text,
 			const char *line)
 {
@@ -114,6 +114,8 @@ static const char *take(struct record *record, const struct key *key, const char
 		return take_status(record, key, text, line);
 	case KEY_WORD:
 		return take_word(record, key, text);
+	case KEY_NOTHING:
+		return text;
 	default:
 		return take_number(record, key, text);
 	}

@@ -17,6 +17,7 @@ enum key_value {
 	KEY_HEX,     /* with 0x or without */
 	KEY_STATUS,  /* of verbs: number, name or text; for the word "" anywhere in the line */
 	KEY_WORD,    /* text up to a blank, a comma or a closing bracket */
+	KEY_NOTHING, /* the word ends the line: without it a number at the end was cut */
 };
 
 /** struct key - a word, and what follows it */
@@ -34,6 +35,7 @@ struct key {
 #define FIELD_DECIMAL(word, name) { word, KEY_DECIMAL, 0, name }
 #define FIELD_HEX(word, name)     { word, KEY_HEX, 0, name }
 #define FIELD_WORD(word, name)    { word, KEY_WORD, 0, name }
+#define NO_VALUE(word)            { word, KEY_NOTHING, 0, NULL }
 
 #define KEYS_MAX 12
 
