@@ -22,6 +22,7 @@ from harness import DEADLINE_S, check, main
 
 DUMP, PROGRAM, SCHEMA, *LIBRARIES = sys.argv[1:]  # libraries with sanitizers need programs with them
 UNIT, UNITS, SGES = 16, 1024, 3  # as in live_program.c
+REGISTRY = b'BSNqueue\3\0\0\0'
 
 
 class Program:
@@ -595,7 +596,7 @@ def test_core_files_that_are_damaged(bench):
             data = bytearray(whole)
             for _ in range(dice.randrange(1, 4)):
                 at = dice.choice([dice.randrange(4096), dice.choice(queues) - dice.randrange(104),
-                                  whole.index(b'BSNqueue\2\0\0\0') + dice.randrange(56)])
+                                  whole.index(REGISTRY) + dice.randrange(56)])
                 data[at] = dice.choice([0, 1, 0x80, 0xff, dice.randrange(256)])
             core.write_bytes(data)
             done = run('--json', '-c', core)
@@ -633,13 +634,13 @@ def test_what_is_no_core_file(_bench):
 def patched(core, offset, value):
     """A 32-bit word of the registry, as another version or a wild pointer would have left it."""
     data = core.read_bytes()
-    at = data.index(b'BSNqueue' + b'\2\0\0\0')
+    at = data.index(REGISTRY)
     core.write_bytes(data[:at + offset] + value.to_bytes(4, 'little') + data[at + offset + 4:])
 
 
 def test_another_version(bench):
     program = busy(bench)
-    for version in 1, 77:
+    for version in 2, 77:
         with core_of(program) as core:
             patched(core, 8, version)
             complains(f'registry version {version}', '-c', core, status=2)
