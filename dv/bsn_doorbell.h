@@ -56,16 +56,11 @@ enum bsn_store {
 	BSN_STORE_COUNT,
 };
 
-/*
- * A loop whose count the compiler knows after inlining becomes straight code. So does a loop that may
- * end earlier, but not with clang, which cannot, and warns.
- */
+/* A loop whose count the compiler knows after inlining becomes straight code. */
 #ifdef __clang__
 #define BSN_UNROLL _Pragma("clang loop unroll(full)")
-#define BSN_UNROLL_UNTIL
 #else
-#define BSN_UNROLL       _Pragma("GCC unroll 16")
-#define BSN_UNROLL_UNTIL _Pragma("GCC unroll 16")
+#define BSN_UNROLL _Pragma("GCC unroll 16")
 #endif
 
 /** bsn_store_name - "8x8", "4x16", …; NULL for a number that is no store */

@@ -179,8 +179,7 @@ BSN_ALWAYS_INLINE uint64_t bsn_inline_word(const uint8_t *data, uint32_t length,
 	return bsn_load_part(data + length - 8, 8) >> 8 * (8 - left);
 }
 
-/* Puts 1 to BSN_DS_INLINE_MAX bytes after their header: one unit, of a length that may be unknown.
- */
+/* Puts 1 to BSN_DS_INLINE_MAX bytes, of a length that may be unknown, into one unit. */
 BSN_ALWAYS_INLINE int bsn_post_few(struct bsn_sq *sq, unsigned opcode, const uint8_t *data,
 				   uint32_t length, const struct bsn_remote *remote, uint32_t imm,
 				   uint64_t id, uint32_t flags)

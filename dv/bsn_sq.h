@@ -253,8 +253,9 @@ struct bsn_sq {
  *
  * Context: the queue's poster. Does not allocate or block.
  * Return: 0; -EAGAIN no room; -EMSGSIZE too many SGEs or bytes; -EOPNOTSUPP not on this transport,
- * device or path; -EINVAL no endpoint, unknown flags; -ENOTCONN the queue is not connected. Unless 0
- * nothing counts, and bsn_error_text() says why.
+ * device or path; -EINVAL unknown flags; -ENOTCONN the queue is not connected. Unless 0 nothing counts,
+ * and bsn_error_text() says why. @ep is not NULL: inline code and bsn_post() look, and call
+ * bsn_sq_no_endpoint().
  */
 BSN_API int bsn_sq_post_sgl(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,
 			    const struct bsn_remote *remote, uint32_t imm, uint64_t id);

@@ -129,8 +129,7 @@ static int refuse_full(struct bsn_sq *sq, uint32_t what)
 
 /* -- putting it ------------------------------------------------------------------------------- */
 
-/* Puts bytes of a WQE, never across the ring's end: a WQE that wraps is built elsewhere and copied.
- */
+/* Puts bytes of a WQE that does not wrap: one that does is built elsewhere and copied. */
 static uint8_t *put_bytes(uint8_t *at, const void *src, size_t n)
 {
 	BSN_ORDER_EVENT(BSN_ORDER_WQE, at, (unsigned)n);

@@ -124,29 +124,6 @@ static inline __attribute__((always_inline)) struct bsn_be64 bsn_pair_to_be64(ui
 	return be;
 }
 
-/** bsn_join_byte_to_be64 - a dword below 256, and the four bytes that follow it in memory */
-static inline __attribute__((always_inline)) struct bsn_be64 bsn_join_byte_to_be64(uint64_t byte,
-										   uint32_t next_raw)
-{
-	struct bsn_be64 be;
-
-	be.raw = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? ((uint64_t)next_raw << 32) + (byte << 24)
-							   : byte << 32 | next_raw;
-	return be;
-}
-
-/** bsn_join_to_be64 - any dword, and the four bytes that follow it in memory */
-static inline __attribute__((always_inline)) struct bsn_be64 bsn_join_to_be64(uint32_t dword,
-									      uint32_t next_raw)
-{
-	struct bsn_be64 be;
-
-	be.raw = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-			 ? (uint64_t)next_raw << 32 | bsn_wide_be32(dword)
-			 : (uint64_t)dword << 32 | next_raw;
-	return be;
-}
-
 /** bsn_join_raw_to_be64 - two dwords, as they lie in memory */
 static inline __attribute__((always_inline)) struct bsn_be64 bsn_join_raw_to_be64(uint32_t first_raw,
 										  uint32_t second_raw)
