@@ -26,10 +26,20 @@ BSN_ALWAYS_INLINE struct place place_of(const struct bsn_ep *ep, const struct bs
 	return (struct place){ ep->sq, peer, ep->sq->slot, head_ds(peer, what) + data_ds };
 }
 
-/* Whether it is free, in one piece. */
-BSN_ALWAYS_INLINE bool is_free(const struct place *p)
+/*
+ * Whether it is free, in one piece. Room is looked for where too little is shown, and the WQE may
+ * move to the ring's start.
+ */
+BSN_ALWAYS_INLINE bool has_room(struct place *p)
 {
-	return BSN_LIKELY(p->wqe + bsn_bytes_of_ds(p->ds) - BSN_BB_SIZE <= p->sq->room);
+	const size_t bytes = bsn_bytes_of_ds(p->ds);
+
+	if (BSN_LIKELY(bsn_sq_shows_room(p->sq, bytes)))
+		return true;
+	if (!bsn_sq_finds_room(p->sq, bytes))
+		return false;
+	p->wqe = p->sq->slot;
+	return true;
 }
 
 /* Whether the queue has the operation, and not by its path only. @ops, @flags: of this kind */
@@ -113,10 +123,10 @@ BSN_ALWAYS_INLINE int post_sges(struct bsn_ep *ep, const struct bsn_peer *peer, 
 				const struct bsn_sge *sge, const struct bsn_remote *remote,
 				uint32_t imm, uint64_t id)
 {
-	const struct place p = place_of(ep, peer, what, count_of(what));
+	struct place p = place_of(ep, peer, what, count_of(what));
 	uint8_t *at;
 
-	if (!is_free(&p) || BSN_UNLIKELY(count_of(what) > p.sq->max_sge))
+	if (!has_room(&p) || BSN_UNLIKELY(count_of(what) > p.sq->max_sge))
 		return post_sgl_cold(ep, what, sge, remote, imm, id);
 	at = put_head(p.wqe, p.sq, peer, what, p.ds, remote, imm);
 	if (BSN_UNLIKELY(!put_sges(at, sge, count_of(what))))
@@ -154,10 +164,10 @@ BSN_ALWAYS_INLINE int post_bytes(struct bsn_ep *ep, const struct bsn_peer *peer,
 				 const void *data, const struct bsn_remote *remote, uint32_t imm,
 				 uint64_t id)
 {
-	const struct place p = place_of(ep, peer, what, bsn_inline_ds(count_of(what)));
+	struct place p = place_of(ep, peer, what, bsn_inline_ds(count_of(what)));
 	uint8_t *at;
 
-	if (!is_free(&p) || BSN_UNLIKELY(count_of(what) - 1 >= p.sq->max_inline))
+	if (!has_room(&p) || BSN_UNLIKELY(count_of(what) - 1 >= p.sq->max_inline))
 		return post_inline_cold(ep, what, data, remote, imm, id);
 	at = put_head(p.wqe, p.sq, peer, what, p.ds, remote, imm);
 	put_inline(at, (const uint8_t *)data, count_of(what));
@@ -195,10 +205,10 @@ static __attribute__((noinline)) int post_operands(struct bsn_ep *ep, uint32_t w
 						   const struct bsn_remote *remote,
 						   const uint64_t operand[2], uint64_t id)
 {
-	const struct place p = place_of(ep, peer_of(ep), what, 2);
+	struct place p = place_of(ep, peer_of(ep), what, 2);
 	uint8_t *at;
 
-	if (!is_free(&p) || BSN_UNLIKELY(count_of(what) != 1))
+	if (!has_room(&p) || BSN_UNLIKELY(count_of(what) != 1))
 		return post_atomic_cold(ep, what, sge, remote, operand, id);
 	at = put_head(p.wqe, p.sq, p.peer, what, p.ds, remote, 0);
 	put_atomic(at, sge, operand);
@@ -247,7 +257,8 @@ int bsn_sq_post_prepared(struct bsn_ep *ep, const struct bsn_prepared *prepared,
 	if (BSN_UNLIKELY(flags & ~BSN_F_ALL))
 		return post_anew(ep, prepared, id, flags);
 	p = place_of(ep, peer_of(ep), what, prepared->body_ds - has_remote(what));
-	if (!takes(p.sq, what, UINT64_MAX, BSN_F_PLAIN) || !is_free(&p))
+	if (!takes(p.sq, what, UINT64_MAX, BSN_F_PLAIN) ||
+	    BSN_UNLIKELY(!bsn_sq_shows_room(p.sq, bsn_bytes_of_ds(p.ds))))
 		return post_anew(ep, prepared, id, flags);
 	at = put_control(p.wqe, p.sq, p.peer, what, p.ds, prepared->wr.imm);
 	for (unsigned i = 0; i < prepared->body_ds; i++)
