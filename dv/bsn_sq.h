@@ -191,7 +191,7 @@ struct bsn_sq {
 	uint8_t publish;          /* enum bsn_publish */
 
 	/* constants of the poster */
-	uint64_t ops __attribute__((aligned(64))); /* opcodes that it takes, a bit each */
+	uint64_t ops __attribute__((aligned(64))); /* opcodes that it takes, a bit each, but for @held_ops */
 	uintptr_t ids;            /* see bsn_id_of() and bsn_peer_ids() */
 	uint32_t max_inline;      /* bytes; mlx5: BSN_DS_INLINE_MAX or more */
 	uint32_t bb_mask;         /* BBs in the ring, less one */
@@ -224,7 +224,7 @@ struct bsn_sq {
 	uint64_t count_doorbells; /* 8-byte doorbells */
 	uint64_t count_rung;      /* bytes of blocks published by those; all others were by BlueFlame */
 	uint8_t *fenced_limit;    /* @room would be here if no fence were owed; NULL: none is */
-	uint64_t held_ops;        /* opcodes that it takes, too, by its path only */
+	uint64_t held_ops;        /* opcodes that only its path takes */
 };
 
 #define BSN_NEAR_DS    3  /* a block has room for an id after so many units */

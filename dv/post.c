@@ -27,13 +27,25 @@ BSN_ALWAYS_INLINE struct place place_of(const struct bsn_ep *ep, const struct bs
 }
 
 /*
- * Whether it is free, in one piece, and the queue has the operation. @ops, @flags: of posts of this
- * kind
+ * Whether it is free, in one piece. Room is looked for where too little is shown, and the WQE may
+ * move to the ring's start.
  */
-BSN_ALWAYS_INLINE bool takes(const struct place *p, uint32_t what, uint64_t ops, uint32_t flags)
+BSN_ALWAYS_INLINE bool has_room(struct place *p)
 {
-	return BSN_LIKELY(p->wqe + bsn_bytes_of_ds(p->ds) - BSN_BB_SIZE <= p->sq->room) &&
-	       BSN_LIKELY((p->sq->ops & ops) >> (what & 63) & 1) &&
+	const size_t bytes = bsn_bytes_of_ds(p->ds);
+
+	if (BSN_LIKELY(bsn_sq_shows_room(p->sq, bytes)))
+		return true;
+	if (!bsn_sq_finds_room(p->sq, bytes))
+		return false;
+	p->wqe = p->sq->slot;
+	return true;
+}
+
+/* Whether the queue has the operation, and not by its path only. @ops, @flags: of this kind */
+BSN_ALWAYS_INLINE bool takes(const struct bsn_sq *sq, uint32_t what, uint64_t ops, uint32_t flags)
+{
+	return BSN_LIKELY((sq->ops & ops) >> (what & 63) & 1) &&
 	       BSN_LIKELY(!(what & BSN_WHAT_FLAGS & ~flags));
 }
 
@@ -73,9 +85,15 @@ static __attribute__((noinline, cold)) int post_inline_cold(struct bsn_ep *ep, u
 							    uint32_t imm, uint64_t id)
 {
 	const struct bsn_sge piece = { (uintptr_t)data, count_of(what), 0 };
-	const uint32_t one = (what & BSN_WHAT_REST) | BSN_WHAT(0, BSN_F_INLINE, 1u);
+	const struct bsn_request r = {
+		.what = (what & BSN_WHAT_REST) | BSN_WHAT(0, BSN_F_INLINE, 1u),
+		.imm = imm,
+		.sge = &piece,
+		.remote = remote,
+		.id = id,
+	};
 
-	return post_sgl_cold(ep, one, &piece, remote, imm, id);
+	return bsn_sq_post_request(ep, &r);
 }
 
 static __attribute__((noinline, cold)) int post_atomic_cold(struct bsn_ep *ep, uint32_t what,
@@ -98,17 +116,17 @@ static __attribute__((noinline, cold)) int post_atomic_cold(struct bsn_ep *ep, u
 
 /*
  * Each kind of post is compiled twice, for queues of one peer and of many: @peer is NULL, or the
- * endpoint.
+ * endpoint. The exported function only chooses, so that a request for the queue's path gets there
+ * before registers are saved.
  */
 BSN_ALWAYS_INLINE int post_sges(struct bsn_ep *ep, const struct bsn_peer *peer, uint32_t what,
 				const struct bsn_sge *sge, const struct bsn_remote *remote,
 				uint32_t imm, uint64_t id)
 {
-	const struct place p = place_of(ep, peer, what, count_of(what));
+	struct place p = place_of(ep, peer, what, count_of(what));
 	uint8_t *at;
 
-	if (!takes(&p, what, bsn_wqe_sets.with_list, BSN_F_PLAIN) ||
-	    BSN_UNLIKELY(count_of(what) > p.sq->max_sge))
+	if (!has_room(&p) || BSN_UNLIKELY(count_of(what) > p.sq->max_sge))
 		return post_sgl_cold(ep, what, sge, remote, imm, id);
 	at = put_head(p.wqe, p.sq, peer, what, p.ds, remote, imm);
 	if (BSN_UNLIKELY(!put_sges(at, sge, count_of(what))))
@@ -116,48 +134,93 @@ BSN_ALWAYS_INLINE int post_sges(struct bsn_ep *ep, const struct bsn_peer *peer, 
 	return end_post(&p, id, what);
 }
 
+static __attribute__((noinline)) int post_sges_to_one(struct bsn_ep *ep, uint32_t what,
+						      const struct bsn_sge *sge,
+						      const struct bsn_remote *remote, uint32_t imm,
+						      uint64_t id)
+{
+	return post_sges(ep, NULL, what, sge, remote, imm, id);
+}
+
+static __attribute__((noinline)) int post_sges_to_peer(struct bsn_ep *ep, uint32_t what,
+						       const struct bsn_sge *sge,
+						       const struct bsn_remote *remote,
+						       uint32_t imm, uint64_t id)
+{
+	return post_sges(ep, to_peer(ep), what, sge, remote, imm, id);
+}
+
 int bsn_sq_post_sgl(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,
 		    const struct bsn_remote *remote, uint32_t imm, uint64_t id)
 {
+	if (!takes(ep->sq, what, bsn_wqe_sets.with_list, BSN_F_PLAIN))
+		return post_sgl_cold(ep, what, sge, remote, imm, id);
 	if (ep->sq->has_peers)
-		return post_sges(ep, to_peer(ep), what, sge, remote, imm, id);
-	return post_sges(ep, NULL, what, sge, remote, imm, id);
+		return post_sges_to_peer(ep, what, sge, remote, imm, id);
+	return post_sges_to_one(ep, what, sge, remote, imm, id);
 }
 
 BSN_ALWAYS_INLINE int post_bytes(struct bsn_ep *ep, const struct bsn_peer *peer, uint32_t what,
 				 const void *data, const struct bsn_remote *remote, uint32_t imm,
 				 uint64_t id)
 {
-	const struct place p = place_of(ep, peer, what, bsn_inline_ds(count_of(what)));
+	struct place p = place_of(ep, peer, what, bsn_inline_ds(count_of(what)));
 	uint8_t *at;
 
-	if (!takes(&p, what, bsn_wqe_sets.with_gather, BSN_F_ALL) ||
-	    BSN_UNLIKELY(count_of(what) - 1 >= p.sq->max_inline))
+	if (!has_room(&p) || BSN_UNLIKELY(count_of(what) - 1 >= p.sq->max_inline))
 		return post_inline_cold(ep, what, data, remote, imm, id);
 	at = put_head(p.wqe, p.sq, peer, what, p.ds, remote, imm);
 	put_inline(at, (const uint8_t *)data, count_of(what));
 	return end_post(&p, id, what);
 }
 
+static __attribute__((noinline)) int post_bytes_to_one(struct bsn_ep *ep, uint32_t what,
+						       const void *data,
+						       const struct bsn_remote *remote,
+						       uint32_t imm, uint64_t id)
+{
+	return post_bytes(ep, NULL, what, data, remote, imm, id);
+}
+
+static __attribute__((noinline)) int post_bytes_to_peer(struct bsn_ep *ep, uint32_t what,
+							const void *data,
+							const struct bsn_remote *remote,
+							uint32_t imm, uint64_t id)
+{
+	return post_bytes(ep, to_peer(ep), what, data, remote, imm, id);
+}
+
 int bsn_sq_post_inline(struct bsn_ep *ep, uint32_t what, const void *data,
 		       const struct bsn_remote *remote, uint32_t imm, uint64_t id)
 {
+	if (!takes(ep->sq, what, bsn_wqe_sets.with_gather, BSN_F_ALL))
+		return post_inline_cold(ep, what, data, remote, imm, id);
 	if (ep->sq->has_peers)
-		return post_bytes(ep, to_peer(ep), what, data, remote, imm, id);
-	return post_bytes(ep, NULL, what, data, remote, imm, id);
+		return post_bytes_to_peer(ep, what, data, remote, imm, id);
+	return post_bytes_to_one(ep, what, data, remote, imm, id);
+}
+
+static __attribute__((noinline)) int post_operands(struct bsn_ep *ep, uint32_t what,
+						   const struct bsn_sge *sge,
+						   const struct bsn_remote *remote,
+						   const uint64_t operand[2], uint64_t id)
+{
+	struct place p = place_of(ep, peer_of(ep), what, 2);
+	uint8_t *at;
+
+	if (!has_room(&p) || BSN_UNLIKELY(count_of(what) != 1))
+		return post_atomic_cold(ep, what, sge, remote, operand, id);
+	at = put_head(p.wqe, p.sq, p.peer, what, p.ds, remote, 0);
+	put_atomic(at, sge, operand);
+	return end_post(&p, id, what);
 }
 
 int bsn_sq_post_atomic(struct bsn_ep *ep, uint32_t what, const struct bsn_sge *sge,
 		       const struct bsn_remote *remote, const uint64_t operand[2], uint64_t id)
 {
-	const struct place p = place_of(ep, peer_of(ep), what, 2);
-	uint8_t *at;
-
-	if (!takes(&p, what, BSN_OPS_OF_ATOMICS, BSN_F_PLAIN) || BSN_UNLIKELY(count_of(what) != 1))
+	if (!takes(ep->sq, what, BSN_OPS_OF_ATOMICS, BSN_F_PLAIN))
 		return post_atomic_cold(ep, what, sge, remote, operand, id);
-	at = put_head(p.wqe, p.sq, p.peer, what, p.ds, remote, 0);
-	put_atomic(at, sge, operand);
-	return end_post(&p, id, what);
+	return post_operands(ep, what, sge, remote, operand, id);
 }
 
 /* The request once more, with the data that were copied when it was prepared. */
@@ -194,7 +257,8 @@ int bsn_sq_post_prepared(struct bsn_ep *ep, const struct bsn_prepared *prepared,
 	if (BSN_UNLIKELY(flags & ~BSN_F_ALL))
 		return post_anew(ep, prepared, id, flags);
 	p = place_of(ep, peer_of(ep), what, prepared->body_ds - has_remote(what));
-	if (!takes(&p, what, UINT64_MAX, BSN_F_PLAIN))
+	if (!takes(p.sq, what, UINT64_MAX, BSN_F_PLAIN) ||
+	    BSN_UNLIKELY(!bsn_sq_shows_room(p.sq, bsn_bytes_of_ds(p.ds))))
 		return post_anew(ep, prepared, id, flags);
 	at = put_control(p.wqe, p.sq, p.peer, what, p.ds, prepared->wr.imm);
 	for (unsigned i = 0; i < prepared->body_ds; i++)
@@ -202,37 +266,68 @@ int bsn_sq_post_prepared(struct bsn_ep *ep, const struct bsn_prepared *prepared,
 	return end_post(&p, id, what);
 }
 
-/* Atomics, inline data in pieces, and what is refused. */
+/* Whether it is inline data in one piece, of a length that @what can say. */
+static bool is_one_piece(uint32_t what, const struct bsn_sge *sge)
+{
+	return count_of(what) == 1 && sge && sge->length < BSN_WHAT_COUNT_MAX;
+}
+
+/* The count is then that of bytes, not of SGEs. */
+static uint32_t with_length(uint32_t what, const struct bsn_sge *sge)
+{
+	return (what & BSN_WHAT_REST) | sge->length << BSN_WHAT_COUNT_SHIFT;
+}
+
+static const void *to_data(const struct bsn_sge *sge)
+{
+	return (const void *)(uintptr_t)sge->addr;
+}
+
+static __attribute__((noinline)) int post_atomic_wr(struct bsn_ep *ep, uint32_t what,
+						    const struct bsn_wr *wr)
+{
+	const uint64_t operand[2] = { wr->swap_add, wr->compare };
+
+	return bsn_sq_post_atomic(ep, what, wr->sge, &wr->remote, operand, wr->id);
+}
+
+/* Inline data in pieces, and what is refused. */
 static __attribute__((noinline)) int post_other(struct bsn_ep *ep, const struct bsn_wr *wr)
 {
 	const uint64_t operand[2] = { wr->swap_add, wr->compare };
 	const struct bsn_request r = bsn_request_of(wr, operand);
 
-	return wr->opcode > UINT8_MAX ? bsn_sq_refuse_opcode(ep) : bsn_ep_post(ep, &r);
+	return wr->opcode > UINT8_MAX ? bsn_sq_refuse_opcode(ep) : bsn_sq_post_request(ep, &r);
 }
 
 int bsn_sq_post_wr(struct bsn_ep *ep, const struct bsn_wr *wr)
 {
 	const uint32_t what = wr->opcode | wr->flags | wr->sge_count << BSN_WHAT_COUNT_SHIFT;
 
-	if (BSN_UNLIKELY(wr->flags & ~BSN_F_PLAIN || wr->sge_count > UINT8_MAX ||
-			 !is_one_of(bsn_wqe_sets.with_list, wr->opcode)))
+	if (BSN_UNLIKELY(wr->opcode > 63 || wr->flags & ~BSN_F_ALL || wr->sge_count > UINT8_MAX))
 		return post_other(ep, wr);
-	return bsn_sq_post_sgl(ep, what, wr->sge, &wr->remote, imm_of(wr), wr->id);
+	if (what & BSN_F_INLINE && is_one_piece(what, wr->sge))
+		return bsn_sq_post_inline(ep, with_length(what, wr->sge), to_data(wr->sge),
+					  &wr->remote, imm_of(wr), wr->id);
+	if (!(what & BSN_F_INLINE) && is_one_of(bsn_wqe_sets.with_list, wr->opcode))
+		return bsn_sq_post_sgl(ep, what, wr->sge, &wr->remote, imm_of(wr), wr->id);
+	if (is_one_of(BSN_OPS_OF_ATOMICS, wr->opcode))
+		return post_atomic_wr(ep, what, wr);
+	return post_other(ep, wr);
 }
 
 int bsn_ep_post(struct bsn_ep *ep, const struct bsn_request *r)
 {
 	const uint32_t what = r->what;
 
-	if (BSN_UNLIKELY(opcode_of(what) > 63 || r->body))
+	if (!is_one_of(ep->sq->ops, opcode_of(what)) || r->body)
 		return bsn_sq_post_request(ep, r);
 	if (r->operand)
 		return bsn_sq_post_atomic(ep, what, r->sge, r->remote, r->operand, r->id);
 	if (!(what & BSN_F_INLINE))
 		return bsn_sq_post_sgl(ep, what, r->sge, r->remote, r->imm, r->id);
-	if (count_of(what) != 1 || !r->sge || r->sge->length >= BSN_WHAT_COUNT_MAX)
+	if (!is_one_piece(what, r->sge))
 		return bsn_sq_post_request(ep, r);
-	return bsn_sq_post_inline(ep, (what & BSN_WHAT_REST) | BSN_WHAT(0, 0, r->sge->length),
-				  (const void *)(uintptr_t)r->sge->addr, r->remote, r->imm, r->id);
+	return bsn_sq_post_inline(ep, with_length(what, r->sge), to_data(r->sge), r->remote, r->imm,
+				  r->id);
 }

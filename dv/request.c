@@ -240,10 +240,8 @@ static const struct bsn_peer *peer_or_null(const struct bsn_ep *ep)
 
 int bsn_sq_post_request(struct bsn_ep *ep, const struct bsn_request *r)
 {
-	const int err = check_queue(ep);
-
-	if (err)
-		return err;
+	if (BSN_UNLIKELY(!ep || !ep->sq || ep->sq->closed))
+		return check_queue(ep);
 	return ep->sq->path ? ep->sq->path->post(ep, r) : post_to_ring(ep->sq, peer_or_null(ep), r);
 }
 

@@ -114,6 +114,17 @@ void bsn_sq_note_poster(struct bsn_sq *sq)
 		__atomic_fetch_add(&lane->count_posters, 1, __ATOMIC_RELAXED);
 }
 
+bool bsn_sq_finds_room(struct bsn_sq *sq, size_t bytes)
+{
+	const bool wraps = sq->slot != sq->ring_end && sq->slot + bytes > sq->ring_end;
+
+	if (wraps || sq->path || sq->closed || sq->next_fence)
+		return false;
+	bsn_sq_note_poster(sq);
+	bsn_sq_set_room(sq, find_limit(sq, bsn_sq_free_bb(sq)));
+	return bsn_sq_shows_room(sq, bytes);
+}
+
 /* -- the library's turn to signal ------------------------------------------------------------- */
 
 /*

@@ -89,14 +89,14 @@ static struct gate *enter(struct bsn_sq *sq)
 	struct gate *g = gate_of(sq);
 
 	sq->path = g->inner;
-	sq->ops ^= sq->held_ops;
+	sq->ops ^= g->held_ops;
 	return g;
 }
 
 static int leave(struct bsn_sq *sq, struct gate *g, int err)
 {
 	sq->path = &g->path;
-	sq->ops ^= sq->held_ops;
+	sq->ops ^= g->held_ops;
 	return err;
 }
 
@@ -148,6 +148,7 @@ void gate_put(struct initiator *i, uint32_t most)
 		.inner = sq->path,
 		.most = most,
 	};
-	sq->held_ops = sq->ops & BSN_OPS_OF_READS;
+	i->gate.held_ops = sq->ops & BSN_OPS_OF_READS;
+	sq->held_ops |= i->gate.held_ops;
 	leave(sq, &i->gate, 0);
 }

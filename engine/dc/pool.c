@@ -50,7 +50,7 @@ void init_nowhere(struct bsn_sq *sq, const struct bsn_sq *like)
 	sq->lane = like->lane;
 	sq->transport = like->transport;
 	sq->has_peers = like->has_peers;
-	sq->ops = like->ops;
+	sq->held_ops = like->ops | like->held_ops;
 	sq->can = like->can;
 	sq->max_copy = like->max_copy;
 	sq->max_sge = like->max_sge;

@@ -170,6 +170,7 @@ struct failure {
  * struct gate
  * @path: what @sq->path points to
  * @inner: the queue's own; NULL: mlx5
+ * @held_ops: READs and atomics that its queue shows, but for the gate
  * @most: READs that may be outstanding
  * @reads: those that are, as far as was looked: some of them may be done, or taken back
  * @read_pi: its index up to which those that are done were taken from @reads, modulo 2^32
@@ -177,6 +178,7 @@ struct failure {
 struct gate {
 	struct bsn_sq_path path; /* first */
 	const struct bsn_sq_path *inner;
+	uint64_t held_ops;
 	uint32_t most, reads, read_pi;
 };
 

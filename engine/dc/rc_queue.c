@@ -154,7 +154,7 @@ static void init_hot(struct bsn_sq *hot, const struct bsn_sq *like)
 	hot->ep.sq = hot;
 	hot->record = &nowhere;
 	hot->lane = like->lane;
-	hot->ops = like->ops;
+	hot->held_ops = like->ops | like->held_ops;
 	hot->qpn = like->qpn;
 	hot->max_sge = like->max_sge;
 	hot->max_inline = like->max_inline;

@@ -53,7 +53,7 @@ static bool is_plain(const struct send_queue *sq, const struct bsn_request *r)
 		return is_one_of(sq->inline_ops, opcode) && bytes_of(r) <= sq->hot.max_inline;
 	if (is_one_of(sq->list_ops, opcode))
 		return bytes_of(r) <= BSN_DATA_MAX_BYTES;
-	return r->operand && is_one_of(sq->hot.ops, opcode) && count_of(r) == 1;
+	return r->operand && is_one_of(sq->hot.held_ops, opcode) && count_of(r) == 1;
 }
 
 static int judge(struct send_queue *sq, const struct bsn_request *r)
@@ -481,9 +481,9 @@ int verbs_sq_make(struct bsn_qp *qp, const struct bsn_qp_attr *attr)
 		UINT8_MAX; /* the provider's own limits are those of SGEs and inline data */
 	sq->hot.signal_every = bsn_sq_signal_every(sq->capacity, 1, attr->signal_every);
 	sq->hot.transport = (uint8_t)qp->transport->wqe;
-	sq->hot.ops = ops_of(qp);
-	sq->list_ops = sq->hot.ops & bsn_wqe_sets.with_list;
-	sq->inline_ops = sq->hot.ops & bsn_wqe_sets.with_gather;
+	sq->hot.held_ops = ops_of(qp);
+	sq->list_ops = sq->hot.held_ops & bsn_wqe_sets.with_list;
+	sq->inline_ops = sq->hot.held_ops & bsn_wqe_sets.with_gather;
 	sq->hot.slot =
 		(uint8_t *)sq->kept; /* after the limit of none: the inline code finds no room */
 	sq->quiet = sq->hot.signal_every;
