@@ -266,37 +266,68 @@ int bsn_sq_post_prepared(struct bsn_ep *ep, const struct bsn_prepared *prepared,
 	return end_post(&p, id, what);
 }
 
-/* Atomics, inline data in pieces, and what is refused. */
+/* Whether it is inline data in one piece, of a length that @what can say. */
+static bool is_one_piece(uint32_t what, const struct bsn_sge *sge)
+{
+	return count_of(what) == 1 && sge && sge->length < BSN_WHAT_COUNT_MAX;
+}
+
+/* The count is then that of bytes, not of SGEs. */
+static uint32_t with_length(uint32_t what, const struct bsn_sge *sge)
+{
+	return (what & BSN_WHAT_REST) | sge->length << BSN_WHAT_COUNT_SHIFT;
+}
+
+static const void *to_data(const struct bsn_sge *sge)
+{
+	return (const void *)(uintptr_t)sge->addr;
+}
+
+static __attribute__((noinline)) int post_atomic_wr(struct bsn_ep *ep, uint32_t what,
+						    const struct bsn_wr *wr)
+{
+	const uint64_t operand[2] = { wr->swap_add, wr->compare };
+
+	return bsn_sq_post_atomic(ep, what, wr->sge, &wr->remote, operand, wr->id);
+}
+
+/* Inline data in pieces, and what is refused. */
 static __attribute__((noinline)) int post_other(struct bsn_ep *ep, const struct bsn_wr *wr)
 {
 	const uint64_t operand[2] = { wr->swap_add, wr->compare };
 	const struct bsn_request r = bsn_request_of(wr, operand);
 
-	return wr->opcode > UINT8_MAX ? bsn_sq_refuse_opcode(ep) : bsn_ep_post(ep, &r);
+	return wr->opcode > UINT8_MAX ? bsn_sq_refuse_opcode(ep) : bsn_sq_post_request(ep, &r);
 }
 
 int bsn_sq_post_wr(struct bsn_ep *ep, const struct bsn_wr *wr)
 {
 	const uint32_t what = wr->opcode | wr->flags | wr->sge_count << BSN_WHAT_COUNT_SHIFT;
 
-	if (BSN_UNLIKELY(wr->flags & ~BSN_F_PLAIN || wr->sge_count > UINT8_MAX ||
-			 !is_one_of(bsn_wqe_sets.with_list, wr->opcode)))
+	if (BSN_UNLIKELY(wr->opcode > 63 || wr->flags & ~BSN_F_ALL || wr->sge_count > UINT8_MAX))
 		return post_other(ep, wr);
-	return bsn_sq_post_sgl(ep, what, wr->sge, &wr->remote, imm_of(wr), wr->id);
+	if (what & BSN_F_INLINE && is_one_piece(what, wr->sge))
+		return bsn_sq_post_inline(ep, with_length(what, wr->sge), to_data(wr->sge),
+					  &wr->remote, imm_of(wr), wr->id);
+	if (!(what & BSN_F_INLINE) && is_one_of(bsn_wqe_sets.with_list, wr->opcode))
+		return bsn_sq_post_sgl(ep, what, wr->sge, &wr->remote, imm_of(wr), wr->id);
+	if (is_one_of(BSN_OPS_OF_ATOMICS, wr->opcode))
+		return post_atomic_wr(ep, what, wr);
+	return post_other(ep, wr);
 }
 
 int bsn_ep_post(struct bsn_ep *ep, const struct bsn_request *r)
 {
 	const uint32_t what = r->what;
 
-	if (BSN_UNLIKELY(opcode_of(what) > 63 || r->body))
+	if (!is_one_of(ep->sq->ops, opcode_of(what)) || r->body)
 		return bsn_sq_post_request(ep, r);
 	if (r->operand)
 		return bsn_sq_post_atomic(ep, what, r->sge, r->remote, r->operand, r->id);
 	if (!(what & BSN_F_INLINE))
 		return bsn_sq_post_sgl(ep, what, r->sge, r->remote, r->imm, r->id);
-	if (count_of(what) != 1 || !r->sge || r->sge->length >= BSN_WHAT_COUNT_MAX)
+	if (!is_one_piece(what, r->sge))
 		return bsn_sq_post_request(ep, r);
-	return bsn_sq_post_inline(ep, (what & BSN_WHAT_REST) | BSN_WHAT(0, 0, r->sge->length),
-				  (const void *)(uintptr_t)r->sge->addr, r->remote, r->imm, r->id);
+	return bsn_sq_post_inline(ep, with_length(what, r->sge), to_data(r->sge), r->remote, r->imm,
+				  r->id);
 }
