@@ -40,32 +40,35 @@ static int post_full(struct recv_queue *rq, const struct bsn_sge *sge, unsigned 
 	return provider_refused(err);
 }
 
+/*
+ * As on the direct path, empty pieces are left out: libmlx5 passes those of an SRQ on (rdma-core
+ * 44, providers/mlx5/srq.c), and the device takes a byte count of 0 for 2^31. Too many or too long
+ * ones are refused.
+ */
 static int post_without_empty(struct recv_queue *rq, const struct bsn_sge *sge, unsigned count,
 			      uint64_t id)
 {
+	const int err = bsn_rq_check_list(&rq->hot, sge, count);
 	struct bsn_sge full[UINT8_MAX];
 	unsigned used = 0;
 
+	if (err)
+		return err;
 	for (unsigned i = 0; i < count; i++)
 		if (sge[i].length)
 			full[used++] = sge[i];
 	return post_full(rq, full, used, id);
 }
 
-/*
- * As on the direct path, empty pieces are left out: libmlx5 passes those of an SRQ on (rdma-core
- * 44, providers/mlx5/srq.c), and the device takes a byte count of 0 for 2^31.
- */
 static int post(struct bsn_rq *hot, const struct bsn_sge *sge, unsigned count, uint64_t id)
 {
-	const int err = bsn_rq_check_list(hot, sge, count);
+	struct recv_queue *const rq = recv_queue_of(hot);
+	bool is_plain = count <= hot->max_sge;
 
-	if (BSN_UNLIKELY(err))
-		return err;
-	for (unsigned i = 0; i < count; i++)
-		if (BSN_UNLIKELY(!sge[i].length))
-			return post_without_empty(recv_queue_of(hot), sge, count, id);
-	return post_full(recv_queue_of(hot), sge, count, id);
+	for (unsigned i = 0; is_plain && i < count; i++)
+		is_plain = bsn_is_plain(&sge[i]);
+	return BSN_LIKELY(is_plain) ? post_full(rq, sge, count, id)
+				    : post_without_empty(rq, sge, count, id);
 }
 
 /* Several are handed in one by one, so that each of them is told from the others. */

@@ -47,11 +47,11 @@ static bool is_plain(const struct send_queue *sq, const struct bsn_request *r)
 {
 	const unsigned opcode = opcode_of(r);
 
-	if (r->what & BSN_WHAT_FLAGS & ~BSN_F_ALL || count_of(r) > sq->hot.max_sge)
+	if (r->what & BSN_WHAT_FLAGS & ~BSN_F_ALL || opcode > 63 || count_of(r) > sq->hot.max_sge)
 		return false;
 	if (r->what & BSN_F_INLINE)
-		return is_one_of(sq->inline_ops, opcode) && bytes_of(r) <= sq->hot.max_inline;
-	if (is_one_of(sq->list_ops, opcode))
+		return sq->inline_ops >> opcode & 1 && bytes_of(r) <= sq->hot.max_inline;
+	if (BSN_LIKELY(sq->list_ops >> opcode & 1))
 		return bytes_of(r) <= BSN_DATA_MAX_BYTES;
 	return r->operand && is_one_of(sq->hot.held_ops, opcode) && count_of(r) == 1;
 }
@@ -332,14 +332,15 @@ static const struct ep_object *peer_of(const struct bsn_ep *ep)
 static int post(struct bsn_ep *ep, const struct bsn_request *r)
 {
 	struct send_queue *sq = send_queue_of(ep->sq);
-	const struct ep_object *peer = peer_of(ep);
 	const int err = judge(sq, r);
+	const struct ep_object *peer;
 	uint32_t what;
 
 	if (BSN_UNLIKELY(err))
 		return err;
 	if (BSN_UNLIKELY(!room(&sq->hot)))
 		return refuse_full(sq, r->what);
+	peer = peer_of(ep);
 	what = r->what | sq->always;
 	sq->kept[sq->head & sq->mask] =
 		(struct kept){ r->id, peer ? peer->hot.user : sq->hot.route.user, what };
