@@ -89,13 +89,15 @@ static const struct bsn_rq_path srq_path = { .post = post_shared, .post_some = p
 /* The WQE is the last free one now; of several pollers, each links another one to its own. */
 static void append_free(struct bsn_srq *srq, uint32_t slot)
 {
-	uint32_t before = srq->last;
+	uint32_t before;
 
 	set_link(wqe_of(srq, slot), BSN_SRQ_NO_SLOT);
-	if (srq->rq.has_many_pollers)
+	if (srq->rq.has_many_pollers) {
 		before = __atomic_exchange_n(&srq->last, slot, __ATOMIC_ACQ_REL);
-	else
+	} else {
+		before = srq->last;
 		srq->last = slot;
+	}
 	set_link(wqe_of(srq, before), slot);
 }
 
