@@ -10,33 +10,49 @@
 
 /* -- posting --------------------------------------------------------------------------------- */
 
-static int hand_in(struct recv_queue *rq, struct ibv_recv_wr *wr)
+/* The first that the provider refused is @bad. */
+static int hand_in(struct recv_queue *rq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
 {
-	struct ibv_recv_wr *bad;
-
-	return rq->srq ? ibv_post_srq_recv(rq->srq, wr, &bad) : ibv_post_recv(rq->qp, wr, &bad);
+	*bad = wr;
+	return rq->srq ? ibv_post_srq_recv(rq->srq, wr, bad) : ibv_post_recv(rq->qp, wr, bad);
 }
 
 /* A poller may fill the place as soon as the receive is handed in, so it is empty before. */
-static int post_full(struct recv_queue *rq, const struct bsn_sge *sge, unsigned count, uint64_t id)
+static bool take_slot(struct recv_queue *rq, uint64_t id, struct ibv_recv_wr *wr)
 {
 	uint32_t *const place = &rq->free[rq->head & rq->mask];
 	const uint32_t slot = __atomic_load_n(place, __ATOMIC_ACQUIRE); /* O6 */
-	struct ibv_recv_wr wr = { .wr_id = rq->life | slot,
-				  .sg_list = (struct ibv_sge *)(uintptr_t)sge,
-				  .num_sge = (int)count };
-	int err;
 
 	if (BSN_UNLIKELY(slot == NO_SLOT))
-		return bsn_rq_refuse_full(&rq->hot);
+		return false;
 	__atomic_store_n(place, NO_SLOT, __ATOMIC_RELAXED);
 	rq->ids[slot] = id;
 	rq->head++;
-	err = hand_in(rq, &wr);
+	wr->wr_id = rq->life | slot;
+	return true;
+}
+
+/* Of the last receive that took one, and was refused. */
+static void put_slot_back(struct recv_queue *rq, const struct ibv_recv_wr *wr)
+{
+	rq->head--;
+	__atomic_store_n(&rq->free[rq->head & rq->mask], (uint32_t)(wr->wr_id ^ rq->life),
+			 __ATOMIC_RELAXED);
+}
+
+static int post_full(struct recv_queue *rq, const struct bsn_sge *sge, unsigned count, uint64_t id)
+{
+	struct ibv_recv_wr wr = { .sg_list = (struct ibv_sge *)(uintptr_t)sge,
+				  .num_sge = (int)count },
+			   *bad;
+	int err;
+
+	if (!take_slot(rq, id, &wr))
+		return bsn_rq_refuse_full(&rq->hot);
+	err = hand_in(rq, &wr, &bad);
 	if (BSN_LIKELY(!err))
 		return 0;
-	rq->head--;
-	__atomic_store_n(place, slot, __ATOMIC_RELAXED);
+	put_slot_back(rq, &wr);
 	return provider_refused(err);
 }
 
@@ -71,8 +87,34 @@ static int post(struct bsn_rq *hot, const struct bsn_sge *sge, unsigned count, u
 				    : post_without_empty(rq, sge, count, id);
 }
 
-/* Several are handed in one by one, so that each of them is told from the others. */
-static const struct bsn_rq_path path = { .post = post };
+#define CHAIN_MAX 16 /* receives that are handed in at once */
+
+/* Those that the provider refuses are posted again one by one, and then it says why. */
+static unsigned post_some(struct bsn_rq *hot, const struct bsn_sge *sge, const uint64_t *ids,
+			  unsigned count)
+{
+	struct recv_queue *const rq = recv_queue_of(hot);
+	struct ibv_recv_wr wr[CHAIN_MAX], *bad = wr;
+	unsigned n = 0;
+
+	for (; n < count && n < CHAIN_MAX && bsn_is_plain(&sge[n]); n++) {
+		if (!take_slot(rq, ids[n], &wr[n]))
+			break;
+		wr[n].sg_list = (struct ibv_sge *)(uintptr_t)&sge[n];
+		wr[n].num_sge = 1;
+		wr[n].next = &wr[n + 1];
+	}
+	if (!n)
+		return 0;
+	wr[n - 1].next = NULL;
+	if (!hand_in(rq, wr, &bad))
+		return n;
+	while (n && &wr[n] != bad)
+		put_slot_back(rq, &wr[--n]);
+	return n;
+}
+
+static const struct bsn_rq_path path = { .post = post, .post_some = post_some };
 
 /* -- life ------------------------------------------------------------------------------------ */
 
