@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The completion queue. A poll first looks at one byte of the CQE, op_own (PRM "CQE"), against the
- * owner bit of this lap. What differs, the CQE's kind, has the opcode in bits 7:4, the format in 3:2,
- * solicited in 1, and in bit 0 that the CQE is not ours yet.
+ * owner bit of this lap. What differs, the CQE's kind, has the opcode in bits 7:4, the format in
+ * 3:2, solicited in 1, and in bit 0 that the CQE is not ours yet.
  *
- * The inline poll knows plain successes: requests whose id is in their block, and messages that a QP's
- * own receive queue took without data in the CQE. All else is one call, which goes on with the poll:
- * other completions, the end of a chunk of the ring, a queue that died, or is not mlx5.
+ * The inline poll knows plain successes: requests whose id is in their block, and messages that a
+ * QP's own receive queue took without data in the CQE. All else is one call, which goes on with
+ * the poll: other completions, the end of a chunk of the ring, a queue that died, or is not mlx5.
  */
 #ifndef BSN_CQ_H
 #define BSN_CQ_H
@@ -43,19 +43,19 @@ struct bsn_cq {
 	const uint8_t *next;      /* the CQE proper (64 B) to be looked at next */
 	const uint8_t *chunk_end; /* a poll that comes here is the library's */
 	struct bsn_cq_slot *slots;
-	uint64_t stride;          /* bytes: 64 or 128 */
-	uint8_t hash_shift;       /* 32 less the logarithm of the slots */
-	uint8_t phase;            /* owner bit of a CQE that is ours */
-	uint8_t asks;             /* a poll that finds nothing is the library's: @path, or @dead */
+	uint64_t stride;    /* bytes: 64 or 128 */
+	uint8_t hash_shift; /* 32 less the logarithm of the slots */
+	uint8_t phase;      /* owner bit of a CQE that is ours */
+	uint8_t asks;       /* a poll that finds nothing is the library's: @path, or @dead */
 
 	/* rare */
 	const uint8_t *ring __attribute__((aligned(64))); /* the first CQE proper */
 	const uint8_t *ring_end;
 	uint32_t cqe_count;
-	uint32_t chunk;          /* CQEs between two stores of the consumer record */
-	uint32_t chunk_ci;       /* consumer index at chunk_end */
-	uint32_t spare;          /* CQEs of the ring that will never be needed */
-	uint32_t unpublished;    /* CQEs of this poll, when it last left a chunk */
+	uint32_t chunk;       /* CQEs between two stores of the consumer record */
+	uint32_t chunk_ci;    /* consumer index at chunk_end */
+	uint32_t spare;       /* CQEs of the ring that will never be needed */
+	uint32_t unpublished; /* CQEs of this poll, when it last left a chunk */
 	uint32_t cqn;
 	struct bsn_be32 *record; /* consumer, arm */
 	uint8_t *arm_reg;
@@ -66,9 +66,9 @@ struct bsn_cq {
 	uint16_t dead;           /* errno of a queue that died, else 0 */
 	const struct bsn_cq_path *path; /* NULL: mlx5 */
 	uint32_t slots_used;
-	uint32_t is_changing;    /* the table, by one thread at a time */
-	uint64_t count_dropped;  /* CQEs of queues that are gone */
-	uint32_t stale;          /* those that were made anonymous, and not polled yet */
+	uint32_t is_changing;   /* the table, by one thread at a time */
+	uint64_t count_dropped; /* CQEs of queues that are gone */
+	uint32_t stale;         /* those that were made anonymous, and not polled yet */
 };
 
 /**
@@ -83,8 +83,8 @@ BSN_API bool bsn_cq_reap_recv(const struct bsn_cq *cq, struct bsn_route *route, 
 			      unsigned kind, struct bsn_completion *c);
 
 /**
- * bsn_cq_poll_rest - goes on with a poll that has @got of @n completions, at the CQE @next, whatever
- * comes; see bsn_poll()
+ * bsn_cq_poll_rest - goes on with a poll that has @got of @n completions, at the CQE @next,
+ * whatever comes; see bsn_poll()
  */
 BSN_API int bsn_cq_poll_rest(struct bsn_cq *cq, const uint8_t *next, struct bsn_completion *c,
 			     int got, int n);
@@ -207,8 +207,8 @@ BSN_ALWAYS_INLINE uint32_t bsn_cq_hash(uint32_t key, uint8_t shift)
 }
 
 /*
- * @shift: hash_shift, loaded before a barrier [O4]. So the table is as new as its size or newer, and
- * not too small for it: it may grow now (route.c).
+ * @shift: hash_shift, loaded before a barrier [O4]. So the table is as new as its size or newer,
+ * and not too small for it: it may grow now (route.c).
  */
 BSN_ALWAYS_INLINE struct bsn_cq_slot *bsn_cq_home(const struct bsn_cq *cq, uint8_t shift,
 						  uint32_t key)
@@ -258,6 +258,7 @@ BSN_ALWAYS_INLINE bool bsn_cq_take_send(const struct bsn_cq *cq, struct bsn_cq_l
 					const uint8_t *cqe, struct bsn_completion *c)
 {
 	const uint8_t *wqe;
+	unsigned near_ds;
 	uint32_t index;
 
 	bsn_from_device(); /* O4 */
@@ -265,8 +266,8 @@ BSN_ALWAYS_INLINE bool bsn_cq_take_send(const struct bsn_cq *cq, struct bsn_cq_l
 		return false;
 	index = bsn_cq_wqe_index(cqe);
 	wqe = look->route->ring + (index * BSN_BB_SIZE & look->route->mask);
-	if (BSN_UNLIKELY(!bsn_wqe_is_near(wqe, __atomic_load_n(&look->route->near_ds,
-							       __ATOMIC_RELAXED))))
+	near_ds = __atomic_load_n(&look->route->near_ds, __ATOMIC_RELAXED);
+	if (BSN_UNLIKELY(!bsn_wqe_is_near(wqe, near_ds)))
 		return bsn_cq_reap_send(cq, look->route, cqe, c);
 	memcpy(&c->id, wqe + BSN_NEAR_ID_AT, sizeof(c->id));
 	bsn_cq_put_plain(c, cqe, (uint32_t)look->who, look->route->user);
@@ -284,7 +285,8 @@ BSN_ALWAYS_INLINE bool bsn_cq_take_recv(const struct bsn_cq *cq, struct bsn_cq_l
 	if (BSN_UNLIKELY(!bsn_cq_find_route(cq, look, cqe)))
 		return false;
 	route = look->route;
-	if (BSN_UNLIKELY((kind & ~BSN_CQ_SOLICITED) != BSN_CQ_MESSAGE || route->recvs != BSN_RECVS_COUNTED))
+	if (BSN_UNLIKELY((kind & ~BSN_CQ_SOLICITED) != BSN_CQ_MESSAGE ||
+			 route->recvs != BSN_RECVS_COUNTED))
 		return bsn_cq_reap_recv(cq, route, cqe, kind, c);
 	c->id = bsn_rq_retire(route->rq, bsn_cq_wqe_index(cqe));
 	bsn_cq_put_plain(c, cqe, bsn_cq_who_received((uint32_t)look->who), route->user);
@@ -292,8 +294,8 @@ BSN_ALWAYS_INLINE bool bsn_cq_take_recv(const struct bsn_cq *cq, struct bsn_cq_l
 }
 
 /*
- * Goes on with a poll that has *@got of @n completions, at the CQE *@next. Returns whether it is over;
- * false: bsn_cq_poll_rest() goes on.
+ * Goes on with a poll that has *@got of @n completions, at the CQE *@next. Returns whether it is
+ * over; false: bsn_cq_poll_rest() goes on.
  */
 BSN_ALWAYS_INLINE bool bsn_cq_poll_plain(const struct bsn_cq *cq, const uint8_t **next,
 					 struct bsn_completion *c, int *got, int n)
@@ -302,15 +304,16 @@ BSN_ALWAYS_INLINE bool bsn_cq_poll_plain(const struct bsn_cq *cq, const uint8_t 
 
 	while (*got < n) {
 		const uint8_t own = bsn_cq_op_own(*next);
+		bool taken;
 
-		if (BSN_LIKELY(own == cq->phase)) {
-			if (BSN_UNLIKELY(!bsn_cq_take_send(cq, &look, *next, &c[*got])))
-				return false;
-		} else if (BSN_LIKELY((own ^ cq->phase) & BSN_CQ_NOT_OURS)) {
+		if (BSN_LIKELY(own == cq->phase))
+			taken = bsn_cq_take_send(cq, &look, *next, &c[*got]);
+		else if (BSN_LIKELY((own ^ cq->phase) & BSN_CQ_NOT_OURS))
 			return !BSN_SHARED_LOAD(cq->asks);
-		} else if (BSN_UNLIKELY(!bsn_cq_take_recv(cq, &look, *next, own ^ cq->phase, &c[*got]))) {
+		else
+			taken = bsn_cq_take_recv(cq, &look, *next, own ^ cq->phase, &c[*got]);
+		if (BSN_UNLIKELY(!taken))
 			return false;
-		}
 		++*got;
 		*next += cq->stride;
 		if (BSN_UNLIKELY(*next == cq->chunk_end))

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A session takes as many slots as it has CQEs: the title is in the first, arrays of eight mini CQEs
- * are in the slots 1, 8, 16, … of them (bsn_decode.h). It is made into whole CQEs in the ring, which are
- * polled like others. Each array is copied before what it becomes is written over it.
+ * A session takes as many slots as it has CQEs: the title is in the first, arrays of eight mini
+ * CQEs are in the slots 1, 8, 16, … of them (bsn_decode.h). It is made into whole CQEs in the
+ * ring, which are polled like others. Each array is copied before what it becomes is written over
+ * it.
  *
- * wqe/expand.c says what a CQE is made of. Here it is only bytes: those of the title; and of the mini
- * CQE the length, a counter where minis have one, and bytes of one other dword.
+ * wqe/expand.c says what a CQE is made of. Here it is only bytes: those of the title; and of the
+ * mini CQE the length, a counter where minis have one, and bytes of one other dword.
  */
 #include "compressed.h"
 
@@ -17,11 +18,11 @@ enum { FORMATS = BSN_MINI_CSUM_STRIDX + 1, EIGHT = BSN_MINI_BASIC_MOST, DWORD = 
 
 struct recipe {
 	uint8_t keep[BSN_CQE_SIZE]; /* 0xff: the byte is the title's; else 0 */
-	bool counts;                /* minis have no counter: it is that of the CQE before, and one */
-	size_t length_from;         /* where these are in a mini */
+	bool counts;        /* minis have no counter: it is that of the CQE before, and one */
+	size_t length_from; /* where these are in a mini */
 	size_t counter_from;
 	size_t other_from, other_to;
-	uint32_t other_mask;        /* of the bytes that are the mini's */
+	uint32_t other_mask; /* of the bytes that are the mini's */
 };
 
 static struct recipe recipes[FORMATS][2];
@@ -52,7 +53,8 @@ static void make_recipes(void)
 {
 	for (int format = 0; format < FORMATS; format++)
 		for (int is_request = 0; is_request < 2; is_request++)
-			make_recipe(&recipes[format][is_request], (enum bsn_mini_format)format, is_request);
+			make_recipe(&recipes[format][is_request], (enum bsn_mini_format)format,
+				    is_request);
 }
 
 void bsn_cq_set_compression(struct bsn_cq *cq, enum bsn_mini_format format)
@@ -83,8 +85,8 @@ BSN_ALWAYS_INLINE void put_cqe(const struct recipe *r, const uint8_t *base, cons
 			       bool counts, uint32_t counter, uint8_t *cqe)
 {
 	const uint32_t length = dword_at(mini + r->length_from);
-	const uint32_t other = dword_at(base + r->other_to) |
-			       (dword_at(mini + r->other_from) & r->other_mask);
+	const uint32_t other =
+		dword_at(base + r->other_to) | (dword_at(mini + r->other_from) & r->other_mask);
 	const struct bsn_be16 counted = bsn_to_be16((uint16_t)counter);
 
 	memcpy(cqe, base, BSN_CQE_SIZE);

@@ -12,7 +12,7 @@
 #include "refuse.h"
 #include "srq.h"
 
-/* -- whose a CQE is -------------------------------------------------------------------------- */
+/* -- whose a CQE is --------------------------------------------------------------------------- */
 
 /* The QPN that CQEs of a queue that is gone get. No queue has it: it is the subnet manager's. */
 #define QPN_NOBODY 0u
@@ -28,7 +28,8 @@ static enum bsn_recvs recvs_of(const struct bsn_route *route)
 
 int bsn_cq_add(struct bsn_cq *cq, uint32_t qpn, struct bsn_route *route)
 {
-	static const uint8_t no_ring[BSN_CTRL_SIZE]; /* the inline poll looks at a WQE */
+	/* The inline poll looks at a WQE: here at one that is not near. */
+	static const uint8_t no_ring[BSN_CTRL_SIZE] = { [7] = UINT8_MAX };
 
 	if (!route->ring)
 		route->ring = no_ring;
@@ -49,8 +50,8 @@ static void count_stale(struct bsn_cq *cq, int change)
 }
 
 /*
- * Makes CQEs of a queue that goes anonymous, so that a later queue of its number does not get them.
- * WQEs that it took from an SRQ are given back.
+ * Makes CQEs of a queue that goes anonymous, so that a later queue of its number does not get
+ * them. WQEs that it took from an SRQ are given back.
  */
 static void disown_cqes(struct bsn_cq *cq, uint32_t qpn, struct bsn_rq *srq)
 {
@@ -97,10 +98,12 @@ void bsn_cq_drop(struct bsn_cq *cq, uint32_t qpn)
 
 void bsn_cq_remove(struct bsn_cq *cq, uint32_t qpn)
 {
-	drop_cqes(cq, qpn, bsn_cq_remove_route(cq, qpn));
+	const struct bsn_route *route = bsn_cq_remove_route(cq, qpn);
+
+	drop_cqes(cq, qpn, qpn == BSN_CQ_XRC ? NULL : route); /* that SRQ itself goes */
 }
 
-/* -- moving on ---------------------------------------------------------------------------------- */
+/* -- moving on -------------------------------------------------------------------------------- */
 
 static uint32_t cqes_to_chunk_end(const struct bsn_cq *cq, const uint8_t *next)
 {
@@ -140,8 +143,8 @@ static void publish_earlier(struct bsn_cq *cq)
 }
 
 /*
- * CQEs to the end of the chunk that @next is in. After a full poll nothing is left to spare, so the
- * next one publishes with its first CQE.
+ * CQEs to the end of the chunk that @next is in. After a full poll nothing is left to spare, so
+ * the next one publishes with its first CQE.
  */
 static uint32_t cqes_of_chunk(const struct bsn_cq *cq, const uint8_t *next)
 {
@@ -151,8 +154,8 @@ static uint32_t cqes_of_chunk(const struct bsn_cq *cq, const uint8_t *next)
 }
 
 /*
- * Goes round the ring; the owner bit is inverted then. A device that ignores overruns needs the record
- * only to be armed; readers from outside follow it once a lap.
+ * Goes round the ring; the owner bit is inverted then. A device that ignores overruns needs the
+ * record only to be armed; readers from outside follow it once a lap.
  */
 static const uint8_t *go_round(struct bsn_cq *cq, const uint8_t *next)
 {
@@ -164,7 +167,7 @@ static const uint8_t *go_round(struct bsn_cq *cq, const uint8_t *next)
 	return cq->ring;
 }
 
-/* Of a queue without CQEs to spare, whose chunks are one CQE: gives each back to the device at once. */
+/* Of a queue without CQEs to spare, whose chunks are one CQE: gives each back at once. */
 static const uint8_t *publish_one(struct bsn_cq *cq, const uint8_t *next)
 {
 	cq->next = next; /* the record is never ahead of it */
@@ -175,8 +178,8 @@ static const uint8_t *publish_one(struct bsn_cq *cq, const uint8_t *next)
 }
 
 /*
- * The largest chunk of which there are two to spare, one that a poll leaves and one that it is in. A
- * power of two, since chunks tile the ring.
+ * The largest chunk of which there are two to spare, one that a poll leaves and one that it is in.
+ * A power of two, since chunks tile the ring.
  */
 static uint32_t chunk_of(uint32_t count, uint32_t spare)
 {
@@ -209,11 +212,11 @@ void bsn_cq_set_spare(struct bsn_cq *cq, uint32_t spare)
 }
 
 /*
- * At the end of a chunk of the ring: publishes what earlier polls gave, and goes round at the ring's
- * end. What this poll itself gives stays unpublished, since pointers into its CQEs hold until the next
- * poll. So the device may take a chunk, and what one poll gives, for unread: the queue has that many
- * CQEs to spare, else @is_full_poll ends the poll early. A queue without any to spare, which only an
- * attached one may be, hands out no pointers and publishes each CQE.
+ * At the end of a chunk of the ring: publishes what earlier polls gave, and goes round at the
+ * ring's end. What this poll itself gives stays unpublished, since pointers into its CQEs hold
+ * until the next poll. So the device may take a chunk, and what one poll gives, for unread: the
+ * queue has that many CQEs to spare, else @is_full_poll ends the poll early. A queue without any
+ * to spare, which only an attached one may be, hands out no pointers and publishes each CQE.
  */
 static const uint8_t *next_chunk(struct bsn_cq *cq, const uint8_t *next)
 {
@@ -253,7 +256,7 @@ void bsn_cq_arm(struct bsn_cq *cq, bool solicited_only)
 	bsn_wc_flush(); /* O8 */
 }
 
-/* -- polling --------------------------------------------------------------------------------- */
+/* -- polling ---------------------------------------------------------------------------------- */
 
 static struct bsn_route *find(const struct bsn_cq *cq, uint32_t qpn)
 {
@@ -308,8 +311,8 @@ static int reap_other(struct bsn_route *route, const uint8_t *cqe, unsigned opco
 		.wqe_index = (uint16_t)view.wqe_counter,
 		.qpn = view.qpn,
 	};
-	return opcode == BSN_CQE_REQ_ERR ? bsn_reap_failed_send(route, &view, c) :
-					   bsn_reap_failed_recv(route, &view, c);
+	return opcode == BSN_CQE_REQ_ERR ? bsn_reap_failed_send(route, &view, c)
+					 : bsn_reap_failed_recv(route, &view, c);
 }
 
 enum { NOT_OURS = -ENOENT, UNREADABLE = -EPROTO };
@@ -350,9 +353,11 @@ static const char *death_of(int error)
 	case EIO:
 		return "the device is gone: nothing will complete any more";
 	case EOVERFLOW:
-		return "the CQ overran: make it with as many entries as all its queues may have outstanding";
+		return "the CQ overran: make it with as many entries as all its queues may have "
+		       "outstanding";
 	case EPROTO:
-		return "a CQE that nobody can read, or a compressed one of a CQ made without compression";
+		return "a CQE that nobody can read, or a compressed one of a CQ made without "
+		       "compression";
 	default:
 		return "the CQ is dead";
 	}

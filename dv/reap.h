@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a CQE completes: a request (sends.c) or a receive (recvs.c). All of these functions look at a
- * CQE that is ours, after O4. Private to the library.
+ * What a CQE completes: a request (sends.c) or a receive (recvs.c). All of these functions look at
+ * a CQE that is ours, after O4. Private to the library.
  */
 #ifndef DV_REAP_H
 #define DV_REAP_H
@@ -9,11 +9,15 @@
 #include "bsn_cq.h"
 #include "bsn_decode.h"
 
-/* Of the opcodes of CQEs. */
-static inline bool is_receive(unsigned cqe_opcode)
+/* Of a CQE's opcode: a receive succeeded. */
+static inline bool is_received(unsigned opcode)
 {
-	return (cqe_opcode >= BSN_CQE_RESP_WR_IMM && cqe_opcode <= BSN_CQE_RESP_SEND_INV) ||
-	       cqe_opcode == BSN_CQE_RESP_ERR;
+	return opcode >= BSN_CQE_RESP_WR_IMM && opcode <= BSN_CQE_RESP_SEND_INV;
+}
+
+static inline bool is_receive(unsigned opcode)
+{
+	return is_received(opcode) || opcode == BSN_CQE_RESP_ERR;
 }
 
 /* Whether the CQE has data inside, or is compressed. */
@@ -36,17 +40,17 @@ static inline const uint8_t *data_inside(const struct bsn_cq *cq, const uint8_t 
 		return NULL;
 	if (format == BSN_CQE_INLINE_32)
 		return cqe;
-	return format == BSN_CQE_INLINE_64 && cq->stride == BSN_CQE128_SIZE ?
-		       cqe + BSN_CQE_SIZE - BSN_CQE128_SIZE :
-		       NULL;
+	return format == BSN_CQE_INLINE_64 && cq->stride == BSN_CQE128_SIZE
+		       ? cqe + BSN_CQE_SIZE - BSN_CQE128_SIZE
+		       : NULL;
 }
 
 /* Copies into the memory that a list of data pointers names. */
 void bsn_scatter(const uint8_t *src, size_t bytes, const uint8_t *list, unsigned entries);
 
 /*
- * A request succeeded whose result is in the CQE. Return: false: nobody can read it, and no queue was
- * touched.
+ * A request succeeded whose result is in the CQE. Return: false: nobody can read it, and no queue
+ * was touched.
  */
 bool bsn_reap_result(const struct bsn_cq *cq, struct bsn_route *route, const uint8_t *cqe,
 		     unsigned kind, struct bsn_completion *c);

@@ -4,7 +4,7 @@
 #include "reap.h"
 #include "srq.h"
 
-/* -- what comes with it ---------------------------------------------------------------------- */
+/* -- what comes with it ----------------------------------------------------------------------- */
 
 static const uint8_t *list_of(const struct bsn_rq *rq, uint32_t wqe_index)
 {
@@ -48,8 +48,8 @@ static bool put_data(const struct bsn_cq *cq, const struct bsn_rq *rq, const uin
 }
 
 /* Hands out the data where they are, before the WQE is given back. */
-BSN_ALWAYS_INLINE bool give_data(const struct bsn_cq *cq, const struct bsn_route *route, const uint8_t *cqe,
-		      unsigned kind, struct bsn_completion *c)
+BSN_ALWAYS_INLINE bool give_data(const struct bsn_cq *cq, const struct bsn_route *route,
+				 const uint8_t *cqe, unsigned kind, struct bsn_completion *c)
 {
 	struct bsn_data first;
 
@@ -92,14 +92,14 @@ static void take_source(const uint8_t *cqe, struct bsn_completion *c)
 		c->flags |= BSN_C_GRH;
 }
 
-/* -- a receive succeeded --------------------------------------------------------------------- */
+/* -- a receive succeeded ---------------------------------------------------------------------- */
 
 static void take_plain(const struct bsn_route *route, const uint8_t *cqe, struct bsn_completion *c)
 {
 	bsn_cq_put_plain(c, cqe, bsn_cq_who_received(bsn_cq_who(cqe)), route->user);
 }
 
-/* Functions of their own, so that others need not save registers. */
+/* A function of its own, so that the others need not save registers; so is reap_with_data(). */
 static __attribute__((noinline)) bool give_back_locked(struct bsn_rq *rq, uint32_t index,
 						       struct bsn_completion *c)
 {
@@ -107,24 +107,17 @@ static __attribute__((noinline)) bool give_back_locked(struct bsn_rq *rq, uint32
 	return true;
 }
 
-static bool reap_copied(const struct bsn_cq *cq, struct bsn_route *route, const uint8_t *cqe,
-			unsigned kind, struct bsn_completion *c);
-
-/* Any receive; or a request whose result is in its CQE. */
+/* Any receive whose data, if they came inside the CQE, are handed out or copied already. */
 static bool reap_any(const struct bsn_cq *cq, struct bsn_route *route, const uint8_t *cqe,
 		     unsigned kind, struct bsn_completion *c)
 {
 	const unsigned opcode = kind >> 4;
 	struct bsn_rq *const rq = route->rq;
 
-	if (is_compressed(kind))
-		return false;
 	if (opcode == BSN_CQE_REQ)
 		return bsn_reap_result(cq, route, cqe, kind, c);
-	if (opcode > BSN_CQE_RESP_SEND_INV || !rq)
+	if (!is_received(opcode) || !rq)
 		return false;
-	if (has_format(kind) && !route->gives_data)
-		return reap_copied(cq, route, cqe, kind, c);
 	take_plain(route, cqe, c);
 	if (route->gives_data && !give_data(cq, route, cqe, kind, c))
 		return false;
@@ -138,12 +131,18 @@ static bool reap_any(const struct bsn_cq *cq, struct bsn_route *route, const uin
 	return true;
 }
 
-static __attribute__((noinline)) bool reap_copied(const struct bsn_cq *cq, struct bsn_route *route,
-						  const uint8_t *cqe, unsigned kind,
-						  struct bsn_completion *c)
+static __attribute__((noinline)) bool reap_with_data(const struct bsn_cq *cq,
+						     struct bsn_route *route, const uint8_t *cqe,
+						     unsigned kind, struct bsn_completion *c)
 {
-	return put_data(cq, route->rq, cqe, kind) &&
-	       reap_any(cq, route, cqe, kind & ~BSN_CQ_FORMAT, c);
+	if (is_compressed(kind))
+		return false;
+	if (is_received(kind >> 4) && route->rq && !route->gives_data) {
+		if (!put_data(cq, route->rq, cqe, kind))
+			return false;
+		kind &= ~BSN_CQ_FORMAT;
+	}
+	return reap_any(cq, route, cqe, kind, c);
 }
 
 bool bsn_cq_reap_recv(const struct bsn_cq *cq, struct bsn_route *route, const uint8_t *cqe,
@@ -161,10 +160,11 @@ bool bsn_cq_reap_recv(const struct bsn_cq *cq, struct bsn_route *route, const ui
 		c->id = bsn_rq_retire(route->rq, bsn_cq_wqe_index(cqe));
 		return true;
 	}
-	return reap_any(cq, route, cqe, kind, c);
+	return has_format(kind) ? reap_with_data(cq, route, cqe, kind, c)
+				: reap_any(cq, route, cqe, kind, c);
 }
 
-/* -- a receive failed ------------------------------------------------------------------------ */
+/* -- a receive failed ------------------------------------------------------------------------- */
 
 int bsn_reap_failed_recv(struct bsn_route *route, const struct bsn_cqe_err *cqe,
 			 struct bsn_completion *c)

@@ -6,7 +6,7 @@
 #include "init.h"
 #include "sq.h"
 
-/* -- a request is done ----------------------------------------------------------------------- */
+/* -- a request is done ------------------------------------------------------------------------ */
 
 static const uint8_t *wqe_of(const struct bsn_route *route, uint32_t wqe_index)
 {
@@ -78,26 +78,27 @@ bool bsn_pass_over(struct bsn_route *route, const uint8_t *cqe)
 		return true; /* a queue without a send side: no CQE of a ConnectX */
 	if (is_shown(route, index))
 		return false;
-	take_hidden(route, index);
+	set_hidden(route, index, BSN_HIDDEN_NOT);
 	set_done(route, index);
 	return true;
 }
 
-/* -- results --------------------------------------------------------------------------------- */
+/* -- results ---------------------------------------------------------------------------------- */
 
 /*
  * Copies results of READs and atomics into memory. The WQE is still there: its slots are not free
  * before it is done.
  */
 static bool scatter_to_request(const struct bsn_route *route, const struct bsn_cqe_req *cqe,
-			      const uint8_t *src)
+			       const uint8_t *src)
 {
 	uint8_t bytes[BSN_WQE_MAX_DS * BSN_DS_SIZE];
 	struct bsn_wqe wqe;
 
 	for (size_t at = 0; at < sizeof(bytes); at += BSN_BB_SIZE) {
 		const size_t left = sizeof(bytes) - at;
-		memcpy(bytes + at, route->ring + ((cqe->wqe_counter * BSN_BB_SIZE + at) & route->mask),
+		memcpy(bytes + at,
+		       route->ring + ((cqe->wqe_counter * BSN_BB_SIZE + at) & route->mask),
 		       left < BSN_BB_SIZE ? left : BSN_BB_SIZE);
 	}
 	if (bsn_wqe_decode(bytes, sizeof(bytes), (enum bsn_transport)route->transport, &wqe, NULL))
@@ -125,7 +126,7 @@ static void order_result(const struct bsn_route *route, uint32_t wqe_opcode, uin
 
 /* A result that came inside the CQE: handed out, or put where the request says. */
 static bool take_result(const struct bsn_cq *cq, const struct bsn_route *route, const uint8_t *cqe,
-		       unsigned kind, struct bsn_completion *c)
+			unsigned kind, struct bsn_completion *c)
 {
 	const uint8_t *const src = data_inside(cq, cqe, kind);
 	struct bsn_cqe_req view;
@@ -172,7 +173,7 @@ static void give_result(const struct bsn_route *route, uint32_t wqe_index, struc
 	c->flags |= BSN_C_DATA;
 }
 
-/* Of a queue with hidden completions, or that hands out results; also of one with its result in the CQE. */
+/* Of a queue with hidden completions, or that hands out results; or the result is in the CQE. */
 bool bsn_reap_result(const struct bsn_cq *cq, struct bsn_route *route, const uint8_t *cqe,
 		     unsigned kind, struct bsn_completion *c)
 {
@@ -206,7 +207,7 @@ bool bsn_cq_reap_send(const struct bsn_cq *cq, struct bsn_route *route, const ui
 	return true;
 }
 
-/* -- a request failed ------------------------------------------------------------- */
+/* -- a request failed ------------------------------------------------------------------------- */
 
 /*
  * Of queues whose unsignaled work reports only the first error. There all that comes after a
@@ -284,7 +285,8 @@ int bsn_reap_failed_send(struct bsn_route *route, const struct bsn_cqe_err *cqe,
 		return -EPROTO;
 	recall(route, index, c);
 	note_failed_request(route, index);
-	hidden = take_hidden(route, index); /* a user's request that the library signaled is shown */
+	/* A user's request that the library signaled is shown. */
+	hidden = take_hidden(route, index);
 	if (hidden == BSN_HIDDEN_SUCCESS)
 		set_hidden(route, index, BSN_HIDDEN_FAILED);
 	set_done(route, index);

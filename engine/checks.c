@@ -234,8 +234,10 @@ static int leave_recvs(struct checked_rq *c, int result)
 static int post_recv(struct bsn_rq *rq, const struct bsn_sge *sge, unsigned count, uint64_t id)
 {
 	struct checked_rq *c = checked_recvs_of(rq);
-	const int err = check_recvs(c, sge, count);
+	int err = bsn_rq_check_list(rq, sge, count);
 
+	if (!err)
+		err = check_recvs(c, sge, count);
 	return leave_recvs(c, err ? err : c->inner->post(rq, sge, count, id));
 }
 

@@ -570,20 +570,23 @@ static void set_link(uint32_t slot, uint32_t next)
 	bsn_srq_next_encode(slot_at(slot), &link);
 }
 
+static bool is_last(uint32_t slot)
+{
+	return *slot_at(slot) == BSN_REGISTRY_LAST_FREE;
+}
+
+/* Its link stays as it was. */
 static void give_back(uint32_t slot)
 {
 	owner.is_posted[slot] = false;
-	set_link(slot, BSN_REGISTRY_NO_SLOT);
+	*slot_at(slot) = BSN_REGISTRY_LAST_FREE;
 	set_link(owner.last_slot, slot);
 	owner.last_slot = (uint16_t)slot;
 }
 
-static uint16_t next_free(void)
+static bool has_free(void)
 {
-	struct bsn_srq_next link;
-
-	bsn_srq_next_decode(&link, slot_at(owner.next_slot));
-	return (uint16_t)link.next_wqe_index;
+	return !is_last(owner.next_slot);
 }
 
 static void write_shared(uint32_t slot)
@@ -593,8 +596,11 @@ static void write_shared(uint32_t slot)
 
 static void count_shared(void)
 {
+	struct bsn_srq_next link;
+
+	bsn_srq_next_decode(&link, slot_at(owner.next_slot));
 	owner.is_posted[owner.next_slot] = true;
-	owner.next_slot = next_free();
+	owner.next_slot = (uint16_t)link.next_wqe_index;
 	owner.producer++;
 }
 
@@ -608,7 +614,7 @@ static void move_shared(void)
 
 	if (owner.is_posted[back] && owner.producer % 3 == 0) {
 		give_back(back);
-	} else if (next_free() != BSN_REGISTRY_NO_SLOT) {
+	} else if (has_free()) {
 		write_shared(owner.next_slot);
 		count_shared();
 	}
@@ -637,7 +643,7 @@ static void write_half_shared(bool is_second)
 
 	if (!is_second) {
 		remember();
-		had_room = next_free() != BSN_REGISTRY_NO_SLOT;
+		had_room = has_free();
 	}
 	if (!had_room)
 		return;
@@ -671,7 +677,7 @@ static void begin_shared(struct look *look)
 	owner.move = move_shared;
 	plan.write_half = write_half_shared;
 	plan.delay = 6;
-	set_link(0, BSN_REGISTRY_NO_SLOT);
+	*slot_at(0) = BSN_REGISTRY_LAST_FREE;
 	for (uint32_t slot = 1; slot < USED; slot++)
 		give_back(slot);
 	for (unsigned i = 0; i < USED / 2; i++)
@@ -719,7 +725,7 @@ static void a_free_slot_that_cannot_be(void **state)
 		else if (wrong == 1)
 			set_link(owner.last_slot, owner.next_slot);
 		else
-			owner.next_slot = wrong == 2 ? USED : BSN_REGISTRY_NO_SLOT;
+			owner.next_slot = wrong == 2 ? USED : UINT16_MAX;
 		assert_int_equal(look_take(&look, false), -EAGAIN);
 		assert_string_equal(look.why, "shared receive queue 0x1234: its list of free WQEs "
 					      "was damaged");
