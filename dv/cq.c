@@ -284,12 +284,6 @@ static void drop(struct bsn_cq *cq, uint32_t qpn)
 		count_stale(cq, -1);
 }
 
-void bsn_route_keep_error(struct bsn_route *route, const struct bsn_completion *c)
-{
-	if (route->first_error && !__atomic_exchange_n(&route->has_error, 1, __ATOMIC_ACQ_REL))
-		*route->first_error = *c;
-}
-
 /* A CQE that neither bsn_cq_reap_send() nor bsn_cq_reap_recv() completes. */
 static int reap_other(struct bsn_route *route, const uint8_t *cqe, unsigned opcode,
 		      struct bsn_completion *c)

@@ -2,6 +2,8 @@
 /* The hot structures in their first state. */
 #include "init.h"
 
+#include "bsn_post_block.h"
+
 #include <stdlib.h>
 
 

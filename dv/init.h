@@ -23,6 +23,14 @@ enum bsn_hidden {
 	BSN_HIDDEN_FAILED,  /* was BSN_HIDDEN_SUCCESS, and its failure was shown: hides nothing */
 };
 
+/*
+ * The id of requests that the library posts by itself, UMRs of layouts: the address of something of its own, so that no
+ * request of the user's has it. Whatever becomes of them, nobody is shown a completion; of one that failed first the
+ * queue's first error tells.
+ */
+extern const char bsn_own_request;
+#define BSN_OWN_ID ((uint64_t)(uintptr_t)&bsn_own_request)
+
 /* What a send queue is made of. */
 struct bsn_sq_init {
 	uint8_t *ring;

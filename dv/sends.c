@@ -6,6 +6,8 @@
 #include "init.h"
 #include "sq.h"
 
+const char bsn_own_request;
+
 /* -- a request is done ------------------------------------------------------------------------ */
 
 static const uint8_t *wqe_of(const struct bsn_route *route, uint32_t wqe_index)
@@ -57,11 +59,13 @@ static enum bsn_hidden take_hidden(const struct bsn_route *route, uint32_t wqe_i
 	return (enum bsn_hidden)how;
 }
 
-/* Whether the user is told of a request that succeeded. */
-static bool is_shown(const struct bsn_route *route, uint32_t wqe_index)
+/* Whether the user is told of a request that succeeded, of this @id. */
+static bool is_shown(const struct bsn_route *route, uint32_t wqe_index, uint64_t id)
 {
 	uint8_t hidden;
 
+	if (BSN_UNLIKELY(id == BSN_OWN_ID))
+		return false;
 	if (BSN_LIKELY(!__atomic_load_n(&route->has_hidden, __ATOMIC_RELAXED)))
 		return true;
 	hidden = __atomic_load_n(hidden_of(route, wqe_index), __ATOMIC_RELAXED);
@@ -73,10 +77,12 @@ static bool is_shown(const struct bsn_route *route, uint32_t wqe_index)
 bool bsn_pass_over(struct bsn_route *route, const uint8_t *cqe)
 {
 	const uint32_t index = bsn_cq_wqe_index(cqe);
+	struct bsn_completion kept;
 
 	if (!route->sq)
 		return true; /* a queue without a send side: no CQE of a ConnectX */
-	if (is_shown(route, index))
+	recall(route, index, &kept);
+	if (is_shown(route, index, kept.id))
 		return false;
 	set_hidden(route, index, BSN_HIDDEN_NOT);
 	set_done(route, index);
@@ -179,9 +185,11 @@ bool bsn_reap_result(const struct bsn_cq *cq, struct bsn_route *route, const uin
 {
 	const uint32_t index = bsn_cq_wqe_index(cqe);
 
-	if (!route->sq || !is_shown(route, index))
+	if (!route->sq)
 		return false;
 	recall(route, index, c);
+	if (!is_shown(route, index, c->id))
+		return false;
 	bsn_cq_put_plain(c, cqe, bsn_cq_who(cqe), c->user);
 	if (has_format(kind) && !take_result(cq, route, cqe, kind, c))
 		return false;
@@ -202,6 +210,8 @@ bool bsn_cq_reap_send(const struct bsn_cq *cq, struct bsn_route *route, const ui
 			 route->sq->gives_results))
 		return bsn_reap_result(cq, route, cqe, 0, c);
 	recall(route, index, c);
+	if (BSN_UNLIKELY(c->id == BSN_OWN_ID))
+		return false;
 	bsn_cq_put_plain(c, cqe, bsn_cq_who(cqe), c->user);
 	set_done(route, index);
 	return true;
@@ -221,32 +231,54 @@ static bool is_silent_after_failure(const struct bsn_route *route)
 	return route->has_failed && route->sq->ce_quiet & bsn_ctrl_word(&silent, 1) >> 32;
 }
 
+void bsn_route_keep_error(struct bsn_route *route, const struct bsn_completion *c)
+{
+	if (route->first_error && !__atomic_exchange_n(&route->has_error, 1, __ATOMIC_ACQ_REL))
+		*route->first_error = *c;
+}
+
+/* Whether the user is shown a request that failed, or was flushed. */
+static bool shows_failure(struct bsn_route *route, struct bsn_completion *c)
+{
+	const bool is_own = c->id == BSN_OWN_ID;
+
+	if (is_own && c->status == IBV_WC_WR_FLUSH_ERR)
+		return false;
+	if (is_own)
+		c->id = 0;
+	bsn_route_keep_error(route, c);
+	return !is_own;
+}
+
 /*
- * Unsignaled requests after the first error of such a queue never have a CQE. This flushes one, in
- * order, up to @end or to a WQE that will have a CQE. Returns whether there was one.
+ * Unsignaled requests after the first error of such a queue never have a CQE. This flushes the next
+ * one that the user is shown, in order, up to @end or to a WQE that will have a CQE. Returns whether
+ * there was one.
  */
 static bool flush_silent(struct bsn_route *route, uint16_t end, struct bsn_completion *c)
 {
-	const uint16_t index = route->flushed;
 	struct bsn_ctrl ctrl;
 
-	if (!is_silent_after_failure(route) || index == end)
+	if (!is_silent_after_failure(route))
 		return false;
-	bsn_ctrl_decode(&ctrl, wqe_of(route, index));
-	if (ctrl.ce != BSN_CE_ON_FIRST_ERROR)
-		return false;
-	*c = (struct bsn_completion){
-		.status = IBV_WC_WR_FLUSH_ERR,
-		.opcode = (uint8_t)ctrl.opcode,
-		.syndrome = BSN_SYNDROME_FLUSHED,
-		.wqe_index = index,
-		.qpn = ctrl.qpn,
-	};
-	recall(route, index, c);
-	bsn_route_keep_error(route, c);
-	route->flushed = (uint16_t)(index + bsn_bb_of_ds(ctrl.ds));
-	set_done(route, index);
-	return true;
+	for (uint16_t index; (index = route->flushed) != end;) {
+		bsn_ctrl_decode(&ctrl, wqe_of(route, index));
+		if (ctrl.ce != BSN_CE_ON_FIRST_ERROR)
+			return false;
+		*c = (struct bsn_completion){
+			.status = IBV_WC_WR_FLUSH_ERR,
+			.opcode = (uint8_t)ctrl.opcode,
+			.syndrome = BSN_SYNDROME_FLUSHED,
+			.wqe_index = index,
+			.qpn = ctrl.qpn,
+		};
+		recall(route, index, c);
+		route->flushed = (uint16_t)(index + bsn_bb_of_ds(ctrl.ds));
+		set_done(route, index);
+		if (shows_failure(route, c))
+			return true;
+	}
+	return false;
 }
 
 bool bsn_flush_before(struct bsn_route *route, const uint8_t *cqe, struct bsn_completion *c)
@@ -290,8 +322,5 @@ int bsn_reap_failed_send(struct bsn_route *route, const struct bsn_cqe_err *cqe,
 	if (hidden == BSN_HIDDEN_SUCCESS)
 		set_hidden(route, index, BSN_HIDDEN_FAILED);
 	set_done(route, index);
-	if (hidden == BSN_HIDDEN_ALWAYS)
-		return 0;
-	bsn_route_keep_error(route, c);
-	return 1;
+	return hidden != BSN_HIDDEN_ALWAYS && shows_failure(route, c);
 }

@@ -151,12 +151,10 @@ void make_room(struct bsn_dc_pool *pool, bool may_sleep)
 /* Slots of peers whose requests are done are given up. */
 static void leave_done(struct bsn_dc_pool *pool)
 {
-	uint16_t at = pool->bound.first;
+	struct slot *s = slot_after(pool, bound_end(pool)), *next;
 
-	for (uint32_t left = pool->bound.count; left; left--) {
-		struct slot *s = &pool->slots[at];
-
-		at = s->next;
+	for (; s != bound_end(pool); s = next) {
+		next = slot_after(pool, s);
 		if (!s->has_turn && is_done(pool, s))
 			unbind_slot(pool, s);
 	}

@@ -7,9 +7,10 @@
 
 #include "sq.h"
 
-static struct slot *slot_at(const struct bsn_dc_pool *pool, uint16_t number)
+/* NULL: none. */
+static struct slot *first_free(const struct bsn_dc_pool *pool)
 {
-	return number == NO_SLOT ? NULL : &pool->slots[number];
+	return pool->free_count ? slot_after(pool, free_end(pool)) : NULL;
 }
 
 /* -- the least used of the next ones --------------------------------------------------------------- */
@@ -83,7 +84,7 @@ static struct slot *find_in_order(struct bsn_dc_pool *pool)
 		struct slot *s = pool->sieve;
 		uint32_t uses;
 
-		pool->sieve = bound_before(pool, s);
+		pool->sieve = slot_before(pool, s);
 		if (!is_idle(pool, s))
 			continue;
 		uses = take_uses(pool, s);
@@ -182,15 +183,17 @@ BSN_ALWAYS_INLINE struct slot *find_idle(struct bsn_dc_pool *pool)
 {
 	struct slot *s = pool->listens ? idle_heard(pool) : NULL;
 
-	if (!s && pool->bound.count)
+	if (!s && pool->bound_count)
 		s = pool->find(pool);
 	return s || pool->listens || bound_places(pool) <= MOST_LOOKS ? s : idle_begin(pool);
 }
 
 static struct slot *choose_idle(struct bsn_dc_pool *pool, const struct bsn_peer *peer)
 {
+	struct slot *s = first_free(pool);
+
 	(void)peer;
-	return pool->free.count ? slot_at(pool, pool->free.first) : find_idle(pool);
+	return s ? s : find_idle(pool);
 }
 
 /* -- as UCX does ---------------------------------------------------------------------------------- */
@@ -199,7 +202,7 @@ static struct slot *choose_idle(struct bsn_dc_pool *pool, const struct bsn_peer 
 static struct slot *choose_top(struct bsn_dc_pool *pool, const struct bsn_peer *peer)
 {
 	(void)peer;
-	return slot_at(pool, pool->free.first);
+	return first_free(pool);
 }
 
 enum { UCX_QUOTA_BB = 32 };
@@ -280,17 +283,17 @@ static struct slot *choose_adaptive(struct bsn_dc_pool *pool, const struct bsn_p
 
 	(void)peer;
 	think_over(pool);
-	if (pool->free.count && pool->bound.count < pool->active)
-		return slot_at(pool, pool->free.first);
+	if (pool->free_count && pool->bound_count < pool->active)
+		return first_free(pool);
 	s = find_idle(pool);
-	if (s && pool->bound.count > pool->active) { /* one less */
+	if (s && pool->bound_count > pool->active) { /* one less */
 		unbind_slot(pool, s);
 		s = find_idle(pool);
 	}
 	if (s)
 		return s;
-	pool->active = pool->bound.count + 1; /* all of them are busy */
-	return slot_at(pool, pool->free.first);
+	pool->active = pool->bound_count + 1; /* all of them are busy */
+	return first_free(pool);
 }
 
 /* -- all of them ---------------------------------------------------------------------------------- */

@@ -181,9 +181,9 @@ static int check_streams(const struct bsn_device *device, const struct bsn_dc_po
 	if ((uint64_t)or_else(attr->send_depth, DEFAULT_DEPTH) * attr->streams > device->info.max_send_wr)
 		return fail(EINVAL, "send_depth is %u: of %u streams together the device takes %u",
 			    or_else(attr->send_depth, DEFAULT_DEPTH), attr->streams, device->info.max_send_wr);
-	if (count * attr->streams >= NO_SLOT)
+	if (count * attr->streams >= MOST_SLOTS)
 		return fail(EINVAL, "%llu initiators of %u streams: a pool has less than %u slots",
-			    (unsigned long long)count, attr->streams, NO_SLOT);
+			    (unsigned long long)count, attr->streams, MOST_SLOTS);
 	return 0;
 }
 
@@ -222,9 +222,9 @@ static int check(const struct bsn_device *device, const struct bsn_dc_pool_attr 
 	if (count > device->info.max_qp)
 		return fail(EINVAL, "%u initiators and %u spares: the device has %u QPs",
 			    initiators_of(attr), spares_of(attr), device->info.max_qp);
-	if (count >= NO_SLOT)
+	if (count >= MOST_SLOTS)
 		return fail(EINVAL, "%u initiators and %u spares: a pool has less than %u",
-			    initiators_of(attr), spares_of(attr), NO_SLOT);
+			    initiators_of(attr), spares_of(attr), MOST_SLOTS);
 	err = check_streams(device, attr);
 	if (!err)
 		err = check_handshake(device, attr);
@@ -560,8 +560,7 @@ int bsn_dc_pool_counters(const struct bsn_dc_pool *pool, struct bsn_dc_counters 
 	if (!pool || !counters)
 		return fail(EINVAL, "no pool, or no place for its counters");
 	*counters = pool->counters;
-	counters->evictions = pool->swaps;
-	counters->bindings += pool->swaps;
+	counters->bindings += pool->counters.evictions; /* as many were bound instead */
 	counters->peers = pool->peer_count;
 	counters->waiting = pool->waiters;
 	counters->broken = pool->broken;

@@ -33,7 +33,7 @@
 #include "sq.h"
 
 #define NO_PEER UINT32_MAX
-#define NO_SLOT UINT16_MAX
+#define MOST_SLOTS UINT16_MAX /* less than so many */
 
 /* -- peers -------------------------------------------------------------------------------------- */
 
@@ -85,13 +85,6 @@ static inline void set_note(struct bsn_peer *peer, unsigned what, uint16_t note)
 	memcpy(&peer->reserved[1], &note, sizeof(note));
 }
 
-/* The same of a peer in state PEER_FINE. */
-static inline void set_only_note(struct bsn_peer *peer, unsigned what, uint16_t note)
-{
-	peer->reserved[0] = (uint8_t)(PEER_FINE | what);
-	memcpy(&peer->reserved[1], &note, sizeof(note));
-}
-
 /* The part of an address vector that peers of a host share. */
 struct host {
 	uint8_t more[BSN_AV_DC_GRH_SIZE - BSN_DS_SIZE] __attribute__((aligned(16)));
@@ -136,7 +129,6 @@ struct chunk {
  * @has_failed: of a stream: a request failed, of which pool->failures has more
  * @is_revoked: its peer may not post, since others wait; what is outstanding goes on
  * @has_turn: given to a peer that waited, which has not posted yet
- * @is_kept: any of these four: a policy does not look at it
  */
 struct slot {
 	struct bsn_peer *peer;
@@ -149,13 +141,7 @@ struct slot {
 	uint32_t ctrl_bits;
 	uint16_t uses, end_pi;
 	uint16_t number, next, before;
-	bool has_failed : 1;
-	union {
-		uint8_t is_kept;
-		struct {
-			bool is_free : 1, is_out : 1, has_turn : 1, is_revoked : 1;
-		};
-	};
+	bool is_free : 1, is_out : 1, has_failed : 1, is_revoked : 1, has_turn : 1;
 };
 _Static_assert(sizeof(struct slot) == 64, "a slot is a cache line");
 
@@ -225,11 +211,6 @@ struct connects {
 	uint64_t all, again;
 };
 
-struct slot_list {
-	uint16_t first, last;
-	uint32_t count;
-};
-
 enum { HOST_BUCKETS = 1024 };
 
 /* Finds an idle slot among the next ones that are bound; at least one is. */
@@ -252,9 +233,9 @@ struct bsn_dc_pool {
 	uint32_t fatal_streams;       /* so many that failed are an initiator's failure */
 	uint32_t count; /* of initiators, spares included */
 	uint32_t initiators_wanted;
-	struct slot_list free;  /* that no peer is bound to; those of spares and failed ones apart */
-	struct slot_list bound; /* a circle, the last one bound first; a count alone, unless the policy wants the order */
-	struct slot *sieve;     /* of @bound: that SIEVE looks at next; where there is none, the one after all slots */
+	uint32_t free_count;    /* slots that no peer is bound to; those of spares and failed ones apart */
+	uint32_t bound_count;   /* that one is bound to */
+	struct slot *sieve;     /* that SIEVE looks at next */
 	struct initiator **clock; /* those that peers are bound to, unless the policy wants the order */
 	uint32_t clock_count, hand; /* @hand: which is looked at next */
 	uint32_t qpn_mask;
@@ -266,19 +247,12 @@ struct bsn_dc_pool {
 	uint32_t given_count;
 	uint32_t judged;         /* the slot, and the initiator, that make_room() looks at next */
 	uint32_t marked;
-	uint64_t swaps; /* evictions, and as many bindings: of these, @counters has those that evicted nobody */
 	uint32_t active, misses, ghosts, epoch; /* of the adaptive policy; @epoch: misses until it is thought over */
 	uint64_t turn_bytes;
 	uint32_t max_reads; /* of an initiator; 0: no limit */
 	uint8_t lag_port;   /* that initiators send by; 0: the driver chooses */
 	struct handshake_uar uar; /* of initiators with a full handshake */
-	union {
-		uint64_t kept; /* slots that are bound, but that a policy does not look at: both of these */
-		struct {
-			uint32_t revoked; /* @is_revoked */
-			uint32_t turns;   /* @has_turn */
-		};
-	};
+	uint32_t revoked, turns; /* slots that are: @is_revoked, @has_turn */
 	uint32_t broken;  /* initiators, and streams of others, that failed */
 	uint32_t contention; /* how often a line began */
 	uint32_t waiters, first_waiter, last_waiter; /* by number, linked by ctrl_bits */
@@ -305,12 +279,6 @@ static inline struct chunk *chunk_of(const struct bsn_peer *peer)
 static inline struct bsn_dc_pool *pool_of(const struct bsn_peer *peer)
 {
 	return chunk_of(peer)->pool;
-}
-
-/* The peer has no slot. */
-static inline struct bsn_dc_pool *pool_of_unbound(struct bsn_ep *ep)
-{
-	return (struct bsn_dc_pool *)ep->sq; /* @unbound is first */
 }
 
 static inline struct bsn_peer *peer_at(const struct bsn_dc_pool *pool, uint32_t number)
@@ -351,10 +319,25 @@ static inline struct slot *slot_of(const struct bsn_dc_pool *pool, const struct 
 /* The first one of the initiator with this QPN; NULL: it is none of the pool's. */
 struct slot *slot_of_qpn(const struct bsn_dc_pool *pool, uint32_t qpn);
 
-/* The same, if no other has its place: else it is another one. */
-static inline struct slot *slot_by_qpn(const struct bsn_dc_pool *pool, uint32_t qpn)
+/* The ends of the lists of those that are free, and bound: nobody ever has these. */
+static inline struct slot *free_end(const struct bsn_dc_pool *pool)
 {
-	return &pool->slots[pool->by_qpn[qpn & pool->qpn_mask]];
+	return &pool->slots[pool->slot_count];
+}
+
+static inline struct slot *bound_end(const struct bsn_dc_pool *pool)
+{
+	return &pool->slots[pool->slot_count + 1];
+}
+
+static inline struct slot *slot_after(const struct bsn_dc_pool *pool, const struct slot *s)
+{
+	return &pool->slots[s->next];
+}
+
+static inline struct slot *slot_before(const struct bsn_dc_pool *pool, const struct slot *s)
+{
+	return &pool->slots[s->before];
 }
 
 /* For a request that is about to be posted, which does not count as a use. */
@@ -411,103 +394,6 @@ static inline bool has_posted(const struct bsn_dc_pool *pool, struct slot *s)
 /* What its peer posted while others wait is taken from its credit. */
 void charge_slot(const struct bsn_dc_pool *pool, struct slot *s);
 
-/* -- lists of slots: all in one place, since misses have them -- */
-
-BSN_ALWAYS_INLINE void link_slots(struct bsn_dc_pool *pool, struct slot_list *list, uint16_t before, uint16_t next)
-{
-	if (before == NO_SLOT)
-		list->first = next;
-	else
-		pool->slots[before].next = next;
-	if (next == NO_SLOT)
-		list->last = before;
-	else
-		pool->slots[next].before = before;
-}
-
-BSN_ALWAYS_INLINE void put_between(struct bsn_dc_pool *pool, struct slot_list *list, struct slot *s, uint16_t before,
-				   uint16_t next)
-{
-	const uint16_t number = s->number;
-
-	link_slots(pool, list, before, number);
-	link_slots(pool, list, number, next);
-	list->count++;
-}
-
-BSN_ALWAYS_INLINE void list_put_first(struct bsn_dc_pool *pool, struct slot_list *list, struct slot *s)
-{
-	put_between(pool, list, s, NO_SLOT, list->first);
-}
-
-BSN_ALWAYS_INLINE void list_remove(struct bsn_dc_pool *pool, struct slot_list *list, struct slot *s)
-{
-	link_slots(pool, list, s->before, s->next);
-	list->count--;
-}
-
-/* The slot after it, as SIEVE goes, of those that are bound: they are a circle, the first one before the last one. */
-BSN_ALWAYS_INLINE struct slot *bound_before(const struct bsn_dc_pool *pool, const struct slot *s)
-{
-	return &pool->slots[s->before];
-}
-
-BSN_ALWAYS_INLINE void circle_join(struct bsn_dc_pool *pool, struct slot *s)
-{
-	struct slot *first = &pool->slots[pool->bound.first];
-	const uint16_t number = s->number;
-
-	s->next = pool->bound.first;
-	s->before = first->before;
-	pool->slots[first->before].next = number;
-	first->before = number;
-	pool->bound.first = number;
-}
-
-BSN_ALWAYS_INLINE void circle_leave(struct bsn_dc_pool *pool, const struct slot *s)
-{
-	pool->slots[s->before].next = s->next;
-	pool->slots[s->next].before = s->before;
-}
-
-BSN_ALWAYS_INLINE void circle_put_first(struct bsn_dc_pool *pool, struct slot *s)
-{
-	if (pool->bound.count++)
-		circle_join(pool, s);
-	else
-		pool->bound.first = s->next = s->before = s->number;
-}
-
-/* This one was bound last. */
-BSN_ALWAYS_INLINE void slot_is_last_bound(struct bsn_dc_pool *pool, struct slot *s)
-{
-	if (s == &pool->slots[pool->bound.first])
-		return;
-	if (pool->sieve == s)
-		pool->sieve = bound_before(pool, s);
-	circle_leave(pool, s);
-	circle_join(pool, s);
-}
-
-/* The stamp of a peer that is evicted now. */
-BSN_ALWAYS_INLINE uint16_t stamp_of_now(const struct bsn_dc_pool *pool)
-{
-	return (uint16_t)pool->swaps;
-}
-
-/* The peer comes back so soon that it would still have its slot, if those that are free were used as well. */
-BSN_ALWAYS_INLINE bool is_missed(const struct bsn_dc_pool *pool, const struct bsn_peer *peer)
-{
-	return peer->reserved[0] & PEER_HAS_STAMP &&
-	       (uint16_t)(stamp_of_now(pool) - note_of(peer)) <= pool->free.count;
-}
-
-BSN_ALWAYS_INLINE void count_miss(struct bsn_dc_pool *pool, const struct bsn_peer *peer)
-{
-	pool->misses++;
-	pool->ghosts += is_missed(pool, peer);
-}
-
 /* policy.c */
 
 /**
@@ -536,7 +422,7 @@ find_bound *find_of(const struct policy *policy, uint32_t streams);
 /* What a hand goes round: slots that are bound, or initiators with such where a clock has streams. */
 static inline uint32_t bound_places(const struct bsn_dc_pool *pool)
 {
-	return pool->policy->wants_order ? pool->bound.count : pool->clock_count;
+	return pool->policy->wants_order ? pool->bound_count : pool->clock_count;
 }
 
 /* idle.c */

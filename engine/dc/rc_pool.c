@@ -277,7 +277,7 @@ void rc_connect(struct bsn_dc_pool *pool, struct bsn_peer *peer, struct slot *s,
 	struct connection *at = connection_of(pool, s->of);
 
 	if (s->peer) {
-		pool->swaps++;
+		pool->counters.evictions++;
 		pool->counters.bindings--; /* it is counted once it is there */
 	}
 	unbind_slot(pool, s);

@@ -15,30 +15,38 @@
 
 /* -- lists -------------------------------------------------------------------------------------- */
 
-static void list_put_last(struct bsn_dc_pool *pool, struct slot_list *list, struct slot *s)
+/*
+ * Those that are free, and those that are bound if the policy wants their order: each list is a circle, with a
+ * slot at its end that nobody ever has.
+ */
+static void insert_after(struct bsn_dc_pool *pool, struct slot *at, struct slot *s)
 {
-	put_between(pool, list, s, list->last, NO_SLOT);
+	s->before = at->number;
+	s->next = at->next;
+	pool->slots[at->next].before = s->number;
+	at->next = s->number;
+}
+
+static void take_out(struct bsn_dc_pool *pool, const struct slot *s)
+{
+	pool->slots[s->before].next = s->next;
+	pool->slots[s->next].before = s->before;
 }
 
 static void put_free(struct bsn_dc_pool *pool, struct slot *s, bool is_first)
 {
+	struct slot *end = free_end(pool);
+
+	insert_after(pool, is_first ? end : slot_before(pool, end), s);
 	s->is_free = true;
-	if (is_first)
-		list_put_first(pool, &pool->free, s);
-	else
-		list_put_last(pool, &pool->free, s);
+	pool->free_count++;
 }
 
 static void remove_free(struct bsn_dc_pool *pool, struct slot *s)
 {
+	take_out(pool, s);
 	s->is_free = false;
-	list_remove(pool, &pool->free, s);
-}
-
-/* Whoever looks where none is bound finds this one, which is out, and after it itself. */
-static struct slot *nobody(const struct bsn_dc_pool *pool)
-{
-	return &pool->slots[pool->slot_count];
+	pool->free_count--;
 }
 
 /* The hand comes to it after all others. */
@@ -59,7 +67,8 @@ static void remove_from_clock(struct bsn_dc_pool *pool, const struct initiator *
 	while (pool->clock[at] != i)
 		at++;
 	pool->clock_count--;
-	memmove(&pool->clock[at], &pool->clock[at + 1], (pool->clock_count - at) * sizeof(*pool->clock));
+	memmove(&pool->clock[at], &pool->clock[at + 1],
+		(pool->clock_count - at) * sizeof(*pool->clock));
 	pool->hand -= pool->hand > at;
 	if (pool->hand == pool->clock_count)
 		pool->hand = 0;
@@ -67,33 +76,30 @@ static void remove_from_clock(struct bsn_dc_pool *pool, const struct initiator *
 
 static void put_bound(struct bsn_dc_pool *pool, struct slot *s)
 {
-	if (!pool->policy->wants_order) {
-		if (!s->of->bound)
-			put_in_clock(pool, s->of);
-		s->of->bound |= stream_bit(s);
-		pool->bound.count++;
-		return;
-	}
-	if (!pool->bound.count)
-		pool->sieve = s;
-	circle_put_first(pool, s);
+	struct initiator *i = s->of;
+
+	if (pool->policy->wants_order)
+		insert_after(pool, bound_end(pool), s);
+	else if (!i->bound)
+		put_in_clock(pool, i);
+	i->bound |= stream_bit(s);
+	pool->bound_count++;
 }
 
 static void remove_bound(struct bsn_dc_pool *pool, struct slot *s)
 {
+	struct initiator *i = s->of;
+
+	i->bound &= ~stream_bit(s);
+	pool->bound_count--;
 	if (!pool->policy->wants_order) {
-		s->of->bound &= ~stream_bit(s);
-		if (!s->of->bound)
-			remove_from_clock(pool, s->of);
-		pool->bound.count--;
+		if (!i->bound)
+			remove_from_clock(pool, i);
 		return;
 	}
 	if (pool->sieve == s)
-		pool->sieve = pool->bound.count > 1 ? bound_before(pool, s) : nobody(pool);
-	if (pool->bound.first == s->number)
-		pool->bound.first = s->next;
-	circle_leave(pool, s);
-	pool->bound.count--;
+		pool->sieve = slot_before(pool, s);
+	take_out(pool, s);
 }
 
 /* -- what the ring says ------------------------------------------------------------------------- */
@@ -184,35 +190,35 @@ static uint32_t bits_of_stream(uint32_t stream)
 	return (uint32_t)bsn_to_be64(bsn_ctrl_word(&ctrl, 1)).raw;
 }
 
+/* The stamp of a peer that is evicted now. */
+static uint16_t stamp_of_now(const struct bsn_dc_pool *pool)
+{
+	return (uint16_t)pool->counters.evictions;
+}
+
 /* Debts are kept in parts of a turn; what is beyond so many is forgiven. */
-static uint16_t debt_of(const struct bsn_dc_pool *pool, struct slot *s)
+static void note_debt(const struct bsn_dc_pool *pool, struct slot *s)
 {
 	const int64_t part = (int64_t)(pool->turn_bytes / DEBT_PARTS);
 	int64_t debt;
 
 	charge_slot(pool, s);
-	debt = s->credit < 0 ? -s->credit / part : 0;
-	return (uint16_t)(debt < UINT16_MAX ? debt : UINT16_MAX);
+	debt = -s->credit / part;
+	if (s->credit < 0)
+		set_note(s->peer, PEER_OWES, (uint16_t)(debt < UINT16_MAX ? debt : UINT16_MAX));
 }
 
-/* Its peer has none then. */
 BSN_ALWAYS_INLINE void leave_slot(struct bsn_dc_pool *pool, struct slot *s)
 {
-	const uint16_t debt = pool->waiters ? debt_of(pool, s) : 0;
-	struct bsn_peer *peer = s->peer;
-
-	if (debt)
-		set_note(peer, PEER_OWES, debt);
-	else
-		set_note(peer, PEER_HAS_STAMP, stamp_of_now(pool));
-	if (s->is_kept) {
+	set_note(s->peer, PEER_HAS_STAMP, stamp_of_now(pool));
+	s->peer->ep.sq = &pool->unbound;
+	if (s->is_revoked || s->has_turn) {
 		pool->revoked -= s->is_revoked;
 		pool->turns -= s->has_turn;
 		s->is_revoked = s->has_turn = false;
 	}
-	peer->ep.sq = &pool->unbound;
-	s->last = peer;
-	s->peer = NULL;
+	if (pool->waiters)
+		note_debt(pool, s);
 }
 
 void unbind_slot(struct bsn_dc_pool *pool, struct slot *s)
@@ -220,6 +226,8 @@ void unbind_slot(struct bsn_dc_pool *pool, struct slot *s)
 	if (!s->peer)
 		return;
 	leave_slot(pool, s);
+	s->last = s->peer;
+	s->peer = NULL;
 	remove_bound(pool, s);
 	put_free(pool, s, pool->policy->leaves_when_done);
 }
@@ -231,16 +239,34 @@ void forget_slot(struct slot *s)
 	s->last = s->peer = NULL; /* its initiator is connected anew */
 }
 
+/* The peer comes back so soon that it would still have its slot, if those that are free were used as well. */
+static bool is_missed(const struct bsn_dc_pool *pool, const struct bsn_peer *peer)
+{
+	return peer->reserved[0] & PEER_HAS_STAMP &&
+	       (uint16_t)(stamp_of_now(pool) - note_of(peer)) <= pool->free_count;
+}
+
+static void evict(struct bsn_dc_pool *pool, struct slot *s)
+{
+	pool->counters.evictions++;
+	if (pool->policy->wants_order) {
+		if (pool->sieve == s)
+			pool->sieve = slot_before(pool, s);
+		take_out(pool, s);
+		insert_after(pool, bound_end(pool), s);
+	}
+	leave_slot(pool, s);
+}
+
 /* Binds the slot to this peer, and takes it from the one that had it. */
 BSN_ALWAYS_INLINE void hand_over(struct bsn_dc_pool *pool, struct bsn_peer *peer, struct slot *s)
 {
-	if (pool->policy->wants_ghosts)
-		count_miss(pool, peer);
+	if (pool->policy->wants_ghosts) {
+		pool->misses++;
+		pool->ghosts += is_missed(pool, peer);
+	}
 	if (s->peer) {
-		pool->swaps++;
-		leave_slot(pool, s);
-		if (pool->policy->wants_order)
-			slot_is_last_bound(pool, s);
+		evict(pool, s);
 	} else {
 		pool->counters.bindings += s->last != peer;
 		remove_free(pool, s);
@@ -340,15 +366,21 @@ static void enter_all(struct bsn_dc_pool *pool)
 			put_free(pool, &pool->initiators[k].slots[stream], false);
 }
 
+/* If no other has its place: else it is another one. */
+static struct slot *slot_by_qpn(const struct bsn_dc_pool *pool, uint32_t qpn)
+{
+	return &pool->slots[pool->by_qpn[qpn & pool->qpn_mask]];
+}
+
 /* QPNs are most often given one after the other, so that none share a place. Where some do, the next free one is taken. */
 static void note_qpns(struct bsn_dc_pool *pool)
 {
 	for (uint32_t at = 0; at <= pool->qpn_mask; at++)
-		pool->by_qpn[at] = nobody(pool)->number;
+		pool->by_qpn[at] = free_end(pool)->number;
 	for (uint32_t k = 0; k < pool->count; k++) {
 		uint32_t at = pool->initiators[k].sq->qpn;
 
-		while (slot_by_qpn(pool, at) != nobody(pool))
+		while (slot_by_qpn(pool, at) != free_end(pool))
 			at++;
 		pool->by_qpn[at & pool->qpn_mask] = (uint16_t)(k * pool->streams);
 	}
@@ -358,7 +390,7 @@ struct slot *slot_of_qpn(const struct bsn_dc_pool *pool, uint32_t qpn)
 {
 	struct slot *s;
 
-	for (uint32_t at = qpn; (s = slot_by_qpn(pool, at)) != nobody(pool); at++)
+	for (uint32_t at = qpn; (s = slot_by_qpn(pool, at)) != free_end(pool); at++)
 		if (s->sq->qpn == qpn)
 			return s;
 	return NULL;
@@ -379,12 +411,26 @@ static void make_slot(struct bsn_dc_pool *pool, uint32_t number)
 	s->number = (uint16_t)number;
 }
 
+static void make_end(struct bsn_dc_pool *pool, struct slot *s)
+{
+	const uint16_t number = (uint16_t)(s - pool->slots);
+
+	*s = (struct slot){
+		.of = &pool->initiators[0],
+		.sq = pool->initiators[0].sq,
+		.number = number,
+		.next = number,
+		.before = number,
+		.is_out = true,
+	};
+}
+
 int slots_make(struct bsn_dc_pool *pool)
 {
 	pool->slot_count = pool->count * pool->streams;
 	for (pool->qpn_mask = 1; pool->qpn_mask < 2 * pool->count; pool->qpn_mask *= 2)
 		;
-	pool->slots = bsn_hot_alloc((pool->slot_count + 1) * sizeof(*pool->slots));
+	pool->slots = bsn_hot_alloc((pool->slot_count + 2) * sizeof(*pool->slots));
 	pool->clock = calloc(pool->count, sizeof(*pool->clock));
 	pool->by_qpn = calloc(pool->qpn_mask, sizeof(*pool->by_qpn));
 	pool->heard = calloc(pool->count, sizeof(*pool->heard));
@@ -392,13 +438,9 @@ int slots_make(struct bsn_dc_pool *pool)
 	if (!pool->slots || !pool->clock || !pool->by_qpn || !pool->heard || !pool->given)
 		return -ENOMEM;
 	pool->qpn_mask--;
-	pool->free = pool->bound = (struct slot_list){ NO_SLOT, NO_SLOT, 0 };
-	*nobody(pool) = (struct slot){ .of = &pool->initiators[0],
-				       .sq = pool->initiators[0].sq,
-				       .number = (uint16_t)pool->slot_count,
-				       .before = (uint16_t)pool->slot_count,
-				       .is_out = true };
-	pool->sieve = nobody(pool);
+	make_end(pool, free_end(pool));
+	make_end(pool, bound_end(pool));
+	pool->sieve = bound_end(pool);
 	pool->active = pool->initiators_wanted;
 	pool->epoch = EPOCH * pool->active;
 	pool->contention = 1; /* that of none yet is 0 */

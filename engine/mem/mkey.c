@@ -2,6 +2,7 @@
 /* What an mkey spans: layouts checked against the memory they name, and posted as UMRs. */
 #include "mkey.h"
 
+#include "init.h"
 #include "sq.h"
 #include "umr.h"
 
@@ -492,7 +493,7 @@ static __attribute__((noinline)) int post_chunks(struct bsn_sq *sq, const struct
 		chunk.is_part = chunk.first;
 		chunk.table.addr = whole->table.addr + (uint64_t)chunk.first * BSN_XLT_SIZE;
 		chunk.table_count = is_last ? left : UMR_POINTER_MAX;
-		err = umr_post(sq, &chunk, is_last ? id : 0,
+		err = umr_post(sq, &chunk, is_last ? id : BSN_OWN_ID,
 			       is_last ? flags : flags & ~(uint32_t)(BSN_F_SIGNALED | BSN_F_RING));
 		umr_target_renamed(&chunk.target);
 	}
@@ -896,9 +897,9 @@ int mkey_configure(struct mkey_object *slot, struct bsn_ep *ep, const struct bsn
 
 	if (slot->is_nesting || !may_change_by(slot, ep->sq) ||
 	    !put_quickly(&umr, slot, ep->sq, layout, false, 0))
-		return configure(slot, ep, layout, 0, 0);
+		return configure(slot, ep, layout, BSN_OWN_ID, 0);
 	slot->depth = 1;
-	post_put(ep->sq, slot, umr.length, 0, 0, umr.padded, BSN_REST_SGES);
+	post_put(ep->sq, slot, umr.length, BSN_OWN_ID, 0, umr.padded, BSN_REST_SGES);
 	umr_target_renamed(&slot->target);
 	return 0;
 }
@@ -931,7 +932,7 @@ BSN_ALWAYS_INLINE int map_anew(struct bsn_mkey_pool *pool, struct bsn_ep *ep,
 		map_leave(slot);
 	slot->quick_sq = NO_QUEUE;
 	pool_rotate_key(slot);
-	post_put(ep->sq, slot, umr.length, 0, 0, umr.padded, BSN_REST_SGES);
+	post_put(ep->sq, slot, umr.length, BSN_OWN_ID, 0, umr.padded, BSN_REST_SGES);
 	umr_target_renamed(&slot->target);
 	slot->depth = 1;
 	keep_layout(slot, layout);

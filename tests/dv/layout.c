@@ -19,9 +19,8 @@
 ASSERT_LINE(bsn_sq, ep, 0);
 ASSERT_LINE(bsn_sq, slot, 0);
 ASSERT_LINE(bsn_sq, publish, 0);
-ASSERT_LINE(bsn_sq, inline_limit, 1);
-ASSERT_LINE(bsn_sq, peer_straight, 1);
-ASSERT_LINE(bsn_sq, put_inline, 1);
+ASSERT_LINE(bsn_sq, ops, 1);
+ASSERT_LINE(bsn_sq, max_sge, 1);
 ASSERT_LINE(bsn_rq, slot, 0);
 ASSERT_LINE(bsn_rq, max_sge, 0);
 ASSERT_LINE(bsn_rq, ids, 1);
@@ -46,15 +45,10 @@ _Static_assert(offsetof(struct bsn_sq, ep) == 0 && offsetof(struct bsn_peer, ep)
 	F(bsn_ep, sq) \
 	F(bsn_peer, ep) F(bsn_peer, user) F(bsn_peer, more) F(bsn_peer, ctrl_bits) \
 	F(bsn_peer, prefix_ds) F(bsn_peer, head) \
-	F(bsn_sq, ep) F(bsn_sq, slot) F(bsn_sq, limit) F(bsn_sq, peer_limit) F(bsn_sq, record) \
+	F(bsn_sq, ep) F(bsn_sq, slot) F(bsn_sq, limit) F(bsn_sq, room) F(bsn_sq, record) \
 	F(bsn_sq, lane) F(bsn_sq, ctrl_next) F(bsn_sq, pi) F(bsn_sq, last) F(bsn_sq, quiet) \
-	F(bsn_sq, ce_quiet) F(bsn_sq, can) F(bsn_sq, publish) \
-	F(bsn_sq, ring) F(bsn_sq, ids) F(bsn_sq, bb_mask) F(bsn_sq, put_inline) F(bsn_sq, max_sge) \
-	F(bsn_sq, has_peers) F(bsn_sq, posts) F(bsn_sq, inline_limit) F(bsn_sq, peer_inline_limit) \
-	F(bsn_sq, inline_straight) F(bsn_sq, peer_straight) F(bsn_sq, read_sge) \
-	F(bsn_sq, write_sge) F(bsn_sq, route) \
-	F(bsn_sq, count_rung) \
-	F(bsn_sq, count_doorbells) \
+	F(bsn_sq, ce_quiet) F(bsn_sq, publish) F(bsn_sq, ops) F(bsn_sq, ids) \
+	F(bsn_sq, max_inline) F(bsn_sq, max_sge) F(bsn_sq, route) \
 	F(bsn_route, ring) F(bsn_route, user) F(bsn_route, rq) F(bsn_route, mask) \
 	F(bsn_route, done) F(bsn_route, near_ds) F(bsn_route, recvs) \
 	F(bsn_rq, slot) F(bsn_rq, limit) F(bsn_rq, id_at) F(bsn_rq, record) \
@@ -74,8 +68,8 @@ _Static_assert(offsetof(struct bsn_sq, ep) == 0 && offsetof(struct bsn_peer, ep)
 	F(bsn_remote, addr) F(bsn_remote, rkey) \
 	F(bsn_wr, id) F(bsn_wr, sge) F(bsn_wr, sge_count) F(bsn_wr, flags) F(bsn_wr, remote) \
 	F(bsn_wr, opcode) F(bsn_wr, imm) F(bsn_wr, swap_add) F(bsn_wr, compare) \
-	F(bsn_prepared, body) F(bsn_prepared, ctrl0) F(bsn_prepared, ctrl1) \
-	F(bsn_prepared, body_ds) F(bsn_prepared, peer_ds) F(bsn_prepared, wr) F(bsn_prepared, sge) \
+	F(bsn_prepared, ctrl) F(bsn_prepared, body) F(bsn_prepared, body_ds) F(bsn_prepared, wr) \
+	F(bsn_prepared, sge) \
 	F(bsn_part, addr) F(bsn_part, bytes) F(bsn_part, stride) F(bsn_part, lkey) \
 	F(bsn_layout, parts) F(bsn_layout, part_count) F(bsn_layout, rounds) F(bsn_layout, commit) \
 	F(bsn_commit, id) F(bsn_commit, hash) \

@@ -1705,7 +1705,7 @@ static void what_does_not_fit_is_refused(struct bench *b)
 	is_refused(bsn_dc_pool_create(b->device, &attr, &pool), EINVAL, "turn_bytes");
 	attr = (struct bsn_dc_pool_attr){ .initiators = 65000, .spares = 535 };
 	is_refused(bsn_dc_pool_create(b->device, &attr, &pool), EINVAL, "65000 initiators");
-	attr = (struct bsn_dc_pool_attr){ .initiators = NO_SLOT - 1 }; /* and a spare */
+	attr = (struct bsn_dc_pool_attr){ .initiators = MOST_SLOTS - 1 }; /* and a spare */
 	is_refused(bsn_dc_pool_create(b->device, &attr, &pool), EINVAL, "65534 initiators and 1 spares");
 	attr = (struct bsn_dc_pool_attr){ .connect.mtu = 17 };
 	is_refused(bsn_dc_pool_create(b->device, &attr, &pool), EINVAL, "17");

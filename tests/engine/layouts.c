@@ -608,12 +608,12 @@ static void empty_queue(struct bench *b)
 	assert_int_equal(bsn_poll(b->cq[0], &(struct bsn_completion){ 0 }, 1), 0);
 }
 
-/* It comes in several UMRs, all or none; one completion is that of all. */
+/* It comes in several UMRs, all or none; one completion is that of all, also if they are flushed. */
 static void a_long_table_comes_in_parts(struct bench *b)
 {
 	const struct bsn_mkey_pool_attr attr = { .count = 2, .max_translations = LONG_TABLE };
 	struct bsn_mkey_pool *pool = make_pool_of(b, &attr);
-	const struct bsn_sge whole = bench_sge(b, 1, 0, LONG_TABLE);
+	const struct bsn_sge whole = bench_sge(b, 1, 0, LONG_TABLE), local = bench_sge(b, 0, 0, 8);
 	struct bsn_layout layout;
 	struct bsn_mkey *mkey;
 	struct bsn_mr *mr;
@@ -634,6 +634,11 @@ static void a_long_table_comes_in_parts(struct bench *b)
 	expect_done(b, b->cq[1], 4, BSN_OPCODE_RDMA_READ);
 	for (uint32_t i = 0; i < LONG_TABLE; i++)
 		assert_int_equal(*bench_at(b, 1, i), ((uint8_t *)(uintptr_t)mr->addr)[2 * i]);
+	ok(bsn_write(b->ep[0], &local, &(struct bsn_remote){ 0, 0 }, 5, 0));
+	ok(bsn_mkey_configure(b->ep[0], mkey, &layout, 6, NOW));
+	expect_status(b, b->cq[0], 5, BSN_OPCODE_RDMA_WRITE, IBV_WC_REM_ACCESS_ERR);
+	expect_status(b, b->cq[0], 6, BSN_OPCODE_UMR, IBV_WC_WR_FLUSH_ERR);
+	expect_nothing(b, b->cq[0]);
 	ok(bsn_mkey_give(mkey));
 	ok(bsn_mkey_pool_destroy(pool));
 	ok(bsn_buf_free(mr));

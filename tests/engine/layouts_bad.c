@@ -269,20 +269,6 @@ static void write_by_peer(struct bench *b, uint32_t rkey, enum ibv_wc_status sta
 	expect_status(b, b->cq[1], 3, BSN_OPCODE_RDMA_WRITE, status);
 }
 
-/* Both ends anew, after one failed. */
-static void connect_anew(struct bench *b)
-{
-	struct bsn_completion c[8];
-
-	bench_settle(b);
-	for (int end = 0; end < 2; end++) {
-		while (bsn_poll(b->cq[end], c, 8) > 0)
-			;
-		ok(bsn_qp_reset(b->qp[end]));
-	}
-	bench_connect(b);
-}
-
 static void expect_no_change(struct bench *b, struct bsn_mkey *mkey, struct bsn_layout layout,
 			     int error)
 {
@@ -651,9 +637,78 @@ static void a_map_of_a_failed_queue_is_made_anew(struct bench *b)
 	ok(bsn_mkey_pool_destroy(pool));
 }
 
+/* Maps columns from the nth on, by UMRs, and writes by the last of the maps. */
+static void map_and_write(struct bench *b, struct bsn_mkey_pool *pool, uint32_t n, uint32_t maps, uint64_t id)
+{
+	const struct bsn_wr wr = { .id = id, .opcode = BSN_OPCODE_RDMA_WRITE, .flags = NOW, .remote = bench_remote(b, 1, 0) };
+	const struct bsn_map *map = NULL;
+
+	for (uint32_t k = 0; k < maps; k++) {
+		const struct bsn_part part = column(b, n + k);
+		const struct bsn_layout layout = { .parts = &part, .part_count = 1, .rounds = 16 };
+
+		ok(bsn_layout_map(pool, b->ep[0], &layout, BSN_MAP_KEY, &map));
+		bsn_layout_unmap(map);
+	}
+	ok(bsn_post_map(b->ep[0], &wr, map));
+}
+
+static void expect_none_left(struct bench *b)
+{
+	struct bsn_completion c;
+
+	expect_nothing(b, b->cq[0]);
+	assert_int_equal(bsn_sq_give_back(b->sq[0], &c, 1), 0);
+	assert_int_equal(bsn_sq_outstanding_bb(b->sq[0]), 0);
+}
+
+/* Whether UMRs of maps succeed, or are flushed. */
+static void umrs_of_maps_are_not_shown(struct bench *b)
+{
+	struct bsn_mkey_pool *pool = make_pool(b, 32, 16);
+	const struct bsn_sge local = bench_sge(b, 0, 0, 8);
+	const struct bsn_remote nowhere = { 0, 0 };
+
+	map_and_write(b, pool, 0, 4, 1);
+	expect_done(b, b->cq[0], 1, BSN_OPCODE_RDMA_WRITE);
+	expect_none_left(b);
+	ok(bsn_write(b->ep[0], &local, &nowhere, 2, BSN_F_SIGNALED));
+	map_and_write(b, pool, 4, 4, 3);
+	map_and_write(b, pool, 8, 2, 4);
+	expect_status(b, b->cq[0], 2, BSN_OPCODE_RDMA_WRITE, IBV_WC_REM_ACCESS_ERR);
+	expect_status(b, b->cq[0], 3, BSN_OPCODE_RDMA_WRITE, IBV_WC_WR_FLUSH_ERR);
+	expect_status(b, b->cq[0], 4, BSN_OPCODE_RDMA_WRITE, IBV_WC_WR_FLUSH_ERR);
+	expect_none_left(b);
+	connect_anew(b);
+	map_and_write(b, pool, 12, 1, 5);
+	expect_done(b, b->cq[0], 5, BSN_OPCODE_RDMA_WRITE);
+	ok(bsn_mkey_pool_destroy(pool));
+}
+
+/* Of a UMR of a map that fails first the queue tells, and what comes after it. */
+static void a_failed_umr_of_a_map_is_not_shown(struct bench *b)
+{
+	struct bsn_mkey_pool *pool = make_pool(b, 2, 16);
+	struct bsn_qp_error error;
+
+	map_and_write(b, pool, 0, 2, 1);
+	expect_status(b, b->cq[0], 1, BSN_OPCODE_RDMA_WRITE, IBV_WC_WR_FLUSH_ERR);
+	expect_none_left(b);
+	ok(bsn_qp_error(b->qp[0], &error));
+	assert_true(error.has_failed);
+	assert_int_equal(error.state, IBV_QPS_ERR);
+	assert_int_equal(error.first.status, IBV_WC_MW_BIND_ERR);
+	assert_int_equal(error.first.opcode, BSN_OPCODE_UMR);
+	assert_int_equal(error.first.id, 0);
+	connect_anew(b);
+	ok(bsn_mkey_pool_destroy(pool));
+}
+
 #define DEEP                                                                                       \
 	.qp = { .max_send_sge = 4, .send_depth = BENCH_DEPTH }, .cq_entries = 512,                 \
 	.is_own_only = true
+#define OWN(...)                                                                                   \
+	.qp = { .send_depth = BENCH_DEPTH, __VA_ARGS__ }, .cq_entries = 512, .is_own_only = true, .is_direct_only = true
 #define MODEL .is_model_only = true, .is_direct_only = true
 
 static const struct bench_case cases[] = {
@@ -683,6 +738,20 @@ static const struct bench_case cases[] = {
 	  .fault_plan = "opcode=UMR nth=1 fail 6 0" },
 	{ CASE("a map of a failed queue is made anew", a_map_of_a_failed_queue_is_made_anew), DEEP,
 	  MODEL, .fault_plan = "opcode=UMR nth=1 fail 6 0" },
+	{ CASE("UMRs of maps are not shown", umrs_of_maps_are_not_shown), DEEP, .is_direct_only = true },
+	{ CASE("UMRs of maps are not shown, where all requests complete", umrs_of_maps_are_not_shown),
+	  OWN(.signal_all = true) },
+	{ CASE("UMRs of maps are not shown, where the library signals", umrs_of_maps_are_not_shown),
+	  OWN(.signal_every = 2) },
+	{ CASE("UMRs of maps are not shown, where only the first error is", umrs_of_maps_are_not_shown),
+	  OWN(.ce_on_first_error = true, .signal_every = -1) },
+	{ CASE("a failed UMR of a map is not shown", a_failed_umr_of_a_map_is_not_shown), DEEP, MODEL,
+	  .fault_plan = "opcode=UMR nth=1 fail 6 0" },
+	{ CASE("a failed UMR of a map is not shown, where all requests complete", a_failed_umr_of_a_map_is_not_shown),
+	  OWN(.signal_all = true), .is_model_only = true, .fault_plan = "opcode=UMR nth=1 fail 6 0" },
+	{ CASE("a failed UMR of a map is not shown, nor are those after it", a_failed_umr_of_a_map_is_not_shown),
+	  OWN(.ce_on_first_error = true, .signal_every = -1), .is_model_only = true,
+	  .fault_plan = "opcode=UMR nth=1 fail 6 0" },
 };
 
 int main(void)

@@ -509,6 +509,89 @@ static void nested_layouts(struct bench *b)
 	ok(bsn_mkey_pool_destroy(pool));
 }
 
+/* -- under failures ---------------------------------------------------------------------------------- */
+
+enum { LIFE = 8 }; /* requests of a queue until it is reset */
+
+/* What was posted to a queue: the request that fails, or LIFE; which requests signal. */
+struct life {
+	unsigned fails_at, posted, due;
+	bool is_signaled[LIFE];
+	const struct bsn_map *maps[LIFE];
+};
+
+static void post_one(struct bench *b, struct bsn_mkey_pool *pool, struct life *life)
+{
+	const struct space s = memory_of(b, 0, 512);
+	const unsigned id = life->posted;
+	const bool is_last = id == LIFE - 1, signals = is_last || random_below(2);
+	struct bsn_wr wr = request(b, BSN_OPCODE_RDMA_WRITE, 1, FLAT);
+	static struct model m;
+
+	wr.id = id;
+	wr.flags = (signals ? BSN_F_SIGNALED : 0u) | (is_last || random_below(2) ? BSN_F_RING : 0u);
+	if (id == life->fails_at)
+		wr.remote = (struct bsn_remote){ 0, 0 };
+	do {
+		make_model(&m, &s);
+	} while (!has_mkeys(b) && (uint64_t)m.layout.part_count * m.layout.rounds > b->sq[0]->max_sge);
+	ok(bsn_layout_map(pool, b->ep[0], &m.layout, has_mkeys(b) && random_below(2) ? BSN_MAP_KEY : 0,
+			  &life->maps[id]));
+	ok(bsn_post_map(b->ep[0], &wr, life->maps[id]));
+	life->is_signaled[life->posted++] = signals;
+}
+
+/* In order, each once; what was skipped succeeded in silence. */
+static void take_one(struct bench *b, struct life *life, const struct bsn_completion *c)
+{
+	const bool has_failed = c->id >= life->fails_at;
+
+	assert_true(c->id >= life->due && c->id < life->posted);
+	assert_int_equal(c->opcode, BSN_OPCODE_RDMA_WRITE);
+	assert_int_equal(c->status, !has_failed		    ? IBV_WC_SUCCESS :
+				    c->id == life->fails_at ? IBV_WC_REM_ACCESS_ERR :
+							      IBV_WC_WR_FLUSH_ERR);
+	for (; life->due < c->id; life->due++)
+		assert_true(life->due < life->fails_at && !life->is_signaled[life->due] &&
+			    !b->test->qp.signal_all);
+	life->due++;
+}
+
+static void take_all(struct bench *b, struct life *life)
+{
+	struct bsn_completion c;
+
+	bench_settle(b);
+	while (bsn_poll(b->cq[0], &c, 1) == 1 || bsn_sq_give_back(b->sq[0], &c, 1))
+		take_one(b, life, &c);
+}
+
+/* Nothing comes back but what was posted, however UMRs lie around it. */
+static void layouts_under_failures(struct bench *b)
+{
+	struct bsn_mkey_pool *pool = make_pool(b, 3 * LIFE, 520);
+
+	for (unsigned round = 0; round < rounds_of(b) / 10; round++) {
+		struct life life = { 0 };
+
+		start_round(round);
+		life.fails_at = random_below(LIFE + 1);
+		while (life.posted < LIFE) {
+			post_one(b, pool, &life);
+			if (random_below(4) == 0)
+				take_all(b, &life);
+		}
+		take_all(b, &life);
+		assert_int_equal(life.due, LIFE);
+		assert_int_equal(bsn_sq_outstanding_bb(b->sq[0]), 0);
+		for (unsigned i = 0; i < LIFE; i++)
+			bsn_layout_unmap(life.maps[i]);
+		if (life.fails_at < LIFE)
+			connect_anew(b);
+	}
+	ok(bsn_mkey_pool_destroy(pool));
+}
+
 /* -- however many ------------------------------------------------------------------------------------ */
 
 /* Mkeys that were seen; how many are new is what is asked for. The low byte of their keys changes. */
@@ -574,11 +657,22 @@ static void many_layouts_leave_nothing(struct bench *b)
 	.qp = { .max_send_sge = 4, .send_depth = BENCH_DEPTH }, .cq_entries = 512,                 \
 	.is_own_only = true
 
+#define LIVES(...)                                                                                 \
+	.qp = { .max_send_sge = 4, .send_depth = 2 * BENCH_DEPTH, __VA_ARGS__ }, .cq_entries = 512, \
+	.is_own_only = true
+
 static const struct bench_case cases[] = {
 	{ CASE("random layouts", random_layouts), QUEUES },
 	{ CASE("overlaps are found in any order", overlaps_are_found_in_any_order), QUEUES },
 	{ CASE("configured layouts", configured_layouts), QUEUES },
 	{ CASE("nested layouts", nested_layouts), QUEUES },
+	{ CASE("layouts under failures", layouts_under_failures), LIVES(.signal_every = 0) },
+	{ CASE("layouts under failures, where all requests complete", layouts_under_failures),
+	  LIVES(.signal_all = true) },
+	{ CASE("layouts under failures, where the library signals", layouts_under_failures),
+	  LIVES(.signal_every = 2) },
+	{ CASE("layouts under failures, where only the first error is told", layouts_under_failures),
+	  LIVES(.ce_on_first_error = true) },
 	{ CASE("many layouts leave nothing", many_layouts_leave_nothing), QUEUES },
 };
 

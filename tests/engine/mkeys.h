@@ -55,6 +55,20 @@ static inline void complete_all(struct bench *b)
 	expect_done(b, b->cq[0], 9, BSN_OPCODE_RDMA_WRITE);
 }
 
+/* Both ends anew, after one failed. */
+static inline void connect_anew(struct bench *b)
+{
+	struct bsn_completion c[8];
+
+	bench_settle(b);
+	for (int end = 0; end < 2; end++) {
+		while (bsn_poll(b->cq[end], c, 8) > 0)
+			;
+		ok(bsn_qp_reset(b->qp[end]));
+	}
+	bench_connect(b);
+}
+
 /* It is refused so, by a text that has these words. */
 static inline void refused(struct bench *b, struct bsn_mkey_pool *pool, int error, const char *text,
 			   struct bsn_layout layout)

@@ -284,7 +284,7 @@ static bool can_be(const struct dc_plan *plan)
 	return plan->crowd.peers && plan->initiators && plan->streams && plan->operations &&
 	       plan->window && plan->window <= MOST_WINDOW &&
 	       plan->streams <= MOST_DC_STREAMS &&
-	       (uint64_t)plan->initiators * plan->streams < NO_SLOT;
+	       (uint64_t)plan->initiators * plan->streams < MOST_SLOTS;
 }
 
 int dc_model_open(const struct dc_plan *plan, const struct dc_times *times, enum bsn_dc_policy policy,
