@@ -56,7 +56,6 @@ _Static_assert(offsetof(struct bsn_sq, ep) == 0 && offsetof(struct bsn_peer, ep)
 	F(bsn_rq, ids) F(bsn_rq, mask) F(bsn_rq, tail) \
 	F(bsn_cq, next) F(bsn_cq, chunk_end) F(bsn_cq, slots) F(bsn_cq, stride) \
 	F(bsn_cq, hash_shift) F(bsn_cq, phase) F(bsn_cq, asks) \
-	F(bsn_sq_posts, one) F(bsn_sq_posts, sgl) F(bsn_sq_posts, piece) F(bsn_sq_posts, atomic) \
 	F(bsn_cq_slot, key) F(bsn_cq_slot, route) \
 	F(bsn_lane, reg) F(bsn_lane, toggle) F(bsn_lane, lock) F(bsn_lane, owner_thread) \
 	F(bsn_completion, id) F(bsn_completion, user) F(bsn_completion, byte_len) \
