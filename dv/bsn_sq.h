@@ -120,8 +120,8 @@ enum bsn_recvs {
  * @first_error: where to keep the first failure; NULL: nowhere
  * @mask: bytes: the offset of a slot in @ring
  * @done: where the last send WQE known to be done begins
- * @flushed: of a queue that failed, and reports only its first error: requests before this index were
- *	reported
+ * @flushed: of a queue that failed, and reports only its first error: requests before this index
+ *	were reported
  * @near_ds: requests of up to so many DS have their id in their block, and their completions need
  *	nothing else; 0: none
  * @recvs: enum bsn_recvs; bsn_cq_add() sets it
@@ -319,8 +319,9 @@ BSN_API uint32_t bsn_sq_outstanding_bb(struct bsn_sq *sq);
 
 /**
  * bsn_sq_give_back - flushes what will never have a CQE: unsignaled work after the last signaled
- * request of a failed queue that was made to report only the first error (BSN_CE_ON_FIRST_ERROR). What
- * is only appended stays until it is rung.
+ * request of a failed queue that was made to report only the first error (BSN_CE_ON_FIRST_ERROR)
+ *
+ * What is only appended stays until it is rung.
  * Return: how many completions were stored.
  */
 BSN_API int bsn_sq_give_back(struct bsn_sq *sq, struct bsn_completion *c, int n);

@@ -2,8 +2,6 @@
 /* The hot structures in their first state. */
 #include "init.h"
 
-#include "bsn_post_block.h"
-
 #include <stdlib.h>
 
 
@@ -153,6 +151,7 @@ void bsn_cq_init(struct bsn_cq *cq, const struct bsn_cq_init *init)
 	cq->cqn = init->cqn;
 	bsn_cq_begin_chunks(cq, 0, init->spare);
 	cq->phase = 0;
+	cq->asks = false;
 	bsn_cq_init_slots(cq);
 	prefill(cq, first);
 }

@@ -24,9 +24,9 @@ enum bsn_hidden {
 };
 
 /*
- * The id of requests that the library posts by itself, UMRs of layouts: the address of something of its own, so that no
- * request of the user's has it. Whatever becomes of them, nobody is shown a completion; of one that failed first the
- * queue's first error tells.
+ * The id of requests that the library posts by itself: the UMRs of maps. It is the address of an
+ * object of the library, so that no request of a user has it. The user is shown no completion of
+ * such a request; if one fails first, the queue's first error tells.
  */
 extern const char bsn_own_request;
 #define BSN_OWN_ID ((uint64_t)(uintptr_t)&bsn_own_request)

@@ -220,8 +220,8 @@ bool bsn_cq_reap_send(const struct bsn_cq *cq, struct bsn_route *route, const ui
 /* -- a request failed ------------------------------------------------------------------------- */
 
 /*
- * Of queues whose unsignaled work reports only the first error. There all that comes after a
- * failure fails, too, so that @flushed is known at each CQE; where others go on, as streams of an
+ * Whether unsignaled requests after the one that failed have no CQE. On such queues all of them
+ * fail, so that @flushed is up to date at each CQE. Where some go on, as the other streams of an
  * initiator do, it would be stale.
  */
 static bool is_silent_after_failure(const struct bsn_route *route)
@@ -251,9 +251,8 @@ static bool shows_failure(struct bsn_route *route, struct bsn_completion *c)
 }
 
 /*
- * Unsignaled requests after the first error of such a queue never have a CQE. This flushes the next
- * one that the user is shown, in order, up to @end or to a WQE that will have a CQE. Returns whether
- * there was one.
+ * Flushes what has no CQE, in order, up to the next request that the user is shown, to a WQE that
+ * has a CQE, or to @end. Returns whether the user is shown one.
  */
 static bool flush_silent(struct bsn_route *route, uint16_t end, struct bsn_completion *c)
 {

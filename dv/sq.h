@@ -59,7 +59,8 @@ static inline uint32_t bsn_sq_wide_pi(const struct bsn_sq *sq)
 
 /*
  * Whether nothing is outstanding, as far as was polled. Only looks, so that it costs less than
- * bsn_sq_outstanding_bb(), which takes over what it finds.
+ * bsn_sq_outstanding_bb(), which takes over what it finds. The ring has the WQE at @done until that
+ * is seen; after a reset nothing is done, and the ring has WQEs of before.
  */
 BSN_ALWAYS_INLINE bool bsn_sq_is_empty(const struct bsn_sq *sq)
 {

@@ -295,8 +295,8 @@ BSN_ALWAYS_INLINE int bsn_layout_look_up(struct bsn_mkey_pool *pool, struct bsn_
 
 /**
  * bsn_layout_map - makes SGEs of a layout, to post with
- * @ep: of the queue that will use it; RC: a UMR may have to be posted there, unsignaled and not rung; no
- *	completion tells of it, but bsn_qp_error() does if it fails
+ * @ep: of the queue that will use it; RC: a UMR may have to be posted there, unsignaled and not
+ *	rung. No completion tells of it; if it fails, bsn_qp_error() does
  * @flags: enum bsn_map_flags
  *
  * The map is valid until bsn_layout_unmap(), to be called once each request that uses it has completed.

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * BSN_CHECK=1, or libbunsen-checked: each request is looked at before it is posted. A checked queue shows
- * the inline code no room, so each request goes the cold way, through a path that is put in front of the
- * queue's own. A queue that is not checked pays nothing.
+ * BSN_CHECK=1, or libbunsen-checked: each request is looked at before it is posted. A checked
+ * queue shows the inline code no room, so each request goes the cold way, through a path that
+ * is put in front of the queue's own. A queue that is not checked pays nothing.
  */
 #include "path.h"
 
@@ -46,7 +46,7 @@ int checks_open(struct bsn_device *device)
 	return err;
 }
 
-/* -- what is looked at --------------------------------------------------------------------------- */
+/* -- what is looked at ----------------------------------------------------------------------- */
 
 /* The first caller has the role until it is handed over. */
 static int check_thread(uintptr_t *owner, const char *what, uint32_t number, const char *hand_over)
@@ -71,24 +71,28 @@ static int check_key(const struct bsn_pd *pd, const struct bsn_sge *sge, bool is
 			       fail(EINVAL, "lkey 0x%x was deregistered", sge->lkey) :
 			       0; /* registered by others */
 	if (key.pd && key.pd != pd)
-		return fail(EINVAL, "lkey 0x%x is of another protection domain than the queue", sge->lkey);
+		return fail(EINVAL, "lkey 0x%x is of another protection domain than the queue",
+			    sge->lkey);
 	if (key.mkey)
 		return 0; /* what it spans changes by requests */
 	if (sge->addr < key.addr || sge->length > key.length ||
 	    sge->addr - key.addr > key.length - sge->length)
 		return fail(EINVAL,
-			    "%u bytes at 0x%llx are not in the memory of lkey 0x%x: 0x%llx bytes at 0x%llx",
+			    "%u bytes at 0x%llx are not in the memory of lkey 0x%x: 0x%llx bytes "
+			    "at 0x%llx",
 			    sge->length, (unsigned long long)sge->addr, sge->lkey,
 			    (unsigned long long)key.length, (unsigned long long)key.addr);
 	if (is_written && !(key.access & IBV_ACCESS_LOCAL_WRITE))
-		return fail(EINVAL,
-			    "lkey 0x%x is of memory that the device may not write to: register it with "
-			    "IBV_ACCESS_LOCAL_WRITE",
-			    sge->lkey);
+		return fail(
+			EINVAL,
+			"lkey 0x%x is of memory that the device may not write to: register it with "
+			"IBV_ACCESS_LOCAL_WRITE",
+			sge->lkey);
 	return 0;
 }
 
-static int check_memory(const struct bsn_pd *pd, const struct bsn_sge *sge, unsigned count, bool is_written)
+static int check_memory(const struct bsn_pd *pd, const struct bsn_sge *sge, unsigned count,
+			bool is_written)
 {
 	int err = 0;
 
@@ -130,12 +134,15 @@ static int check_request(struct checked_sq *c, const struct bsn_request *r)
 		return err;
 	if (!r->remote && is_one_of(bsn_wqe_sets.with_raddr, opcode))
 		return fail(EINVAL, "no remote address");
+	if (r->operand && r->remote->addr % 8)
+		return fail(EINVAL, "an atomic at 0x%llx, which is no multiple of 8",
+			    (unsigned long long)r->remote->addr);
 	if (r->what & BSN_F_INLINE)
 		return check_inline(r->sge, count);
 	return check_memory(c->qp->pd, r->sge, count, op && op->data == BSN_DATA_SCATTER);
 }
 
-/* -- send queues --------------------------------------------------------------------------------- */
+/* -- send queues ----------------------------------------------------------------------------- */
 
 static struct checked_sq *checked_of(const struct bsn_sq *sq)
 {
@@ -208,7 +215,7 @@ static uint32_t room(struct bsn_sq *sq)
 	return outstanding < sq->capacity_bb ? sq->capacity_bb - outstanding : 0;
 }
 
-/* -- receive queues ------------------------------------------------------------------------------ */
+/* -- receive queues -------------------------------------------------------------------------- */
 
 static struct checked_rq *checked_recvs_of(const struct bsn_rq *rq)
 {
@@ -217,7 +224,8 @@ static struct checked_rq *checked_recvs_of(const struct bsn_rq *rq)
 
 static int check_recvs(struct checked_rq *c, const struct bsn_sge *sge, unsigned count)
 {
-	const int err = check_thread(&c->poster, "the receive queue of", c->number, "bsn_qp_hand_over");
+	const int err =
+		check_thread(&c->poster, "the receive queue of", c->number, "bsn_qp_hand_over");
 
 	if (err)
 		return err;
@@ -257,7 +265,7 @@ static struct checked_rq *front_rq(struct bsn_rq *rq, struct bsn_pd *pd, uint32_
 	return c;
 }
 
-/* -- from creation to the end ---------------------------------------------------------------------- */
+/* -- from creation to the end ---------------------------------------------------------------- */
 
 int checks_add_srq(struct srq_object *srq)
 {
@@ -285,10 +293,12 @@ int checks_add_qp(struct bsn_qp *qp)
 		free(c);
 		return fail(ENOMEM, "no memory");
 	}
-	*c = (struct checked_sq){ .path = { .post = post, .ring = ring, .cancel = cancel, .room = room },
-				  .inner = qp->sq->path,
-				  .sq = qp->sq,
-				  .qp = qp };
+	*c = (struct checked_sq){
+		.path = { .post = post, .ring = ring, .cancel = cancel, .room = room },
+		.inner = qp->sq->path,
+		.sq = qp->sq,
+		.qp = qp
+	};
 	qp->checked_sends = c;
 	leave(c, 0);
 	return 0;
@@ -310,11 +320,12 @@ void checks_hand_over(struct bsn_qp *qp)
 		qp->srq->checked->poster = 0;
 }
 
-/* -- polls ------------------------------------------------------------------------------------------ */
+/* -- polls ----------------------------------------------------------------------------------- */
 
 int checks_poller(struct cq_object *cq)
 {
-	return cq->is_shared ? 0 : check_thread(&cq->poller, "CQ", cq->ring->cqn, "bsn_cq_hand_over");
+	return cq->is_shared ? 0
+			     : check_thread(&cq->poller, "CQ", cq->ring->cqn, "bsn_cq_hand_over");
 }
 
 /* Once of each such queue. */
@@ -330,8 +341,9 @@ static void tell_of_appended(struct cq_object *cq)
 		if (qp->cq != cq || !appended || c->was_told)
 			continue;
 		c->was_told = true;
-		say(device, "QP 0x%x: %u requests were appended and not published: post the last one with "
-			    "BSN_F_RING, or call bsn_ring()",
+		say(device,
+		    "QP 0x%x: %u requests were appended and not published: post the last one with "
+		    "BSN_F_RING, or call bsn_ring()",
 		    bsn_qp_number(qp), appended);
 	}
 	pthread_mutex_unlock(&device->lock);

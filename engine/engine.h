@@ -258,7 +258,6 @@ struct srq_object {
 	struct srq_object *next;
 	struct bsn_registry_queue listed;
 	struct checked_rq *checked; /* NULL: it is not */
-	void *path_state; /* of the verbs path */
 };
 
 struct bsn_qp {
@@ -287,7 +286,6 @@ struct bsn_qp {
 	struct bsn_completion first_error;
 	struct uses uses; /* endpoints */
 	void *user;
-	void *path_state; /* of the verbs path */
 	struct checked_sq *checked_sends; /* NULL: they are not */
 	struct checked_rq *checked_recvs; /* NULL: they are not, or an SRQ's */
 	struct bsn_qp *next;

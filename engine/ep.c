@@ -9,8 +9,8 @@
 #include <stdlib.h>
 
 /*
- * The endpoint of QPs that have none of their own. Its queue has no ring, so every request comes to the
- * function that looks whether the queue is open. Nothing is ever written there.
+ * The endpoint of QPs that have none of their own. Its queue has no ring, so every request
+ * comes to the function that looks whether the queue is open. Nothing is ever written there.
  */
 static struct bsn_be32 nowhere;
 static struct bsn_sq of_nobody = {
@@ -20,8 +20,9 @@ static struct bsn_sq of_nobody = {
 	.transport = BSN_TRANSPORT_UD,
 	.max_sge = UINT8_MAX,
 	.closed = EINVAL,
-	.closed_why = "this QP has no peer of its own: make an endpoint by bsn_ep_create(), of XRC by "
-		      "bsn_xrc_ep_create()",
+	.closed_why =
+		"this QP has no peer of its own: make an endpoint by bsn_ep_create(), of XRC by "
+		"bsn_xrc_ep_create()",
 };
 
 struct bsn_ep *bsn_qp_ep(struct bsn_qp *qp)
@@ -85,7 +86,8 @@ int bsn_ep_create(struct bsn_qp *qp, const struct bsn_address *peer,
 	if (!qp->transport->has_peers)
 		return fail(EINVAL, "an RC or UC QP has only the endpoint bsn_qp_ep()");
 	if (qp->transport->is_connected)
-		return fail(EINVAL, "an endpoint of XRC is an SRQ's, by its number: bsn_xrc_ep_create()");
+		return fail(EINVAL,
+			    "an endpoint of XRC is an SRQ's, by its number: bsn_xrc_ep_create()");
 	err = read_address(qp->device, qp->transport, false, peer, &wire);
 	if (!err)
 		err = check_connect(qp->device, &attr);
@@ -109,7 +111,8 @@ int bsn_xrc_ep_create(struct bsn_qp *qp, uint32_t srqn, void *user, struct bsn_e
 		return fail(EINVAL, "the QP is %s: only requests of a BSN_QP_XRC name an SRQ",
 			    qp->transport->name);
 	if (!srqn || srqn > BSN_QPN_MAX)
-		return fail(EINVAL, "no SRQ has the number %#x: it is the receiver's bsn_srq_number()",
+		return fail(EINVAL,
+			    "no SRQ has the number %#x: it is the receiver's bsn_srq_number()",
 			    srqn);
 	ep = new_ep(qp, user);
 	if (!ep)
@@ -124,7 +127,7 @@ int bsn_xrc_ep_create(struct bsn_qp *qp, uint32_t srqn, void *user, struct bsn_e
 	return 0;
 }
 
-/* -- multicast ---------------------------------------------------------------------------------- */
+/* -- multicast ------------------------------------------------------------------------------- */
 
 #define QPN_OF_GROUPS BSN_QPN_MAX /* IBTA "Multicast": the number that means all members */
 #define FIRST_MLID    0xc000
@@ -149,8 +152,10 @@ static int check_group(const struct bsn_qp *qp, const struct bsn_mcast_group *gr
 				    "multicast address after ::ffff:");
 	if (qp->device->port.link_layer != IBV_LINK_LAYER_ETHERNET &&
 	    (group->lid < FIRST_MLID || group->lid == LID_OF_ALL))
-		return fail(EINVAL, "the LID of a multicast group is %#x to %#x, not %#x: the subnet "
-				    "manager gives it", FIRST_MLID, LID_OF_ALL - 1, group->lid);
+		return fail(EINVAL,
+			    "the LID of a multicast group is %#x to %#x, not %#x: the subnet "
+			    "manager gives it",
+			    FIRST_MLID, LID_OF_ALL - 1, group->lid);
 	return 0;
 }
 
@@ -206,7 +211,8 @@ int bsn_ep_create_reply(struct bsn_qp *qp, const struct bsn_completion *c, const
 	struct ibv_wc wc;
 	int err;
 
-	if (!qp || !c || !grh || !out || !qp->transport->has_qkey || c->status || c->opcode != BSN_RECV)
+	if (!qp || !c || !grh || !out || !qp->transport->has_qkey || c->status ||
+	    c->opcode != BSN_RECV)
 		return fail(EINVAL, "an endpoint comes from a successful receive of a UD QP");
 	wc = (struct ibv_wc){
 		.src_qp = c->src_qpn,
@@ -219,7 +225,8 @@ int bsn_ep_create_reply(struct bsn_qp *qp, const struct bsn_completion *c, const
 							&wc, (struct ibv_grh *)(uintptr_t)grh,
 							&way));
 	if (err)
-		return fail(-err, "the message does not say where it came from: %s", strerror(-err));
+		return fail(-err, "the message does not say where it came from: %s",
+			    strerror(-err));
 	return make_ep(qp, &way, c->src_qpn, attr.qkey ? attr.qkey : qp->qkey, user, out);
 }
 

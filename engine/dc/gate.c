@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The limit of READs and atomics that an initiator may have outstanding. A device holds a queue up, with all
- * that was posted after them, while more READs are on their way than max_rd_atomic says; here the post of one
- * too many is refused instead.
+ * The limit of READs and atomics that an initiator may have outstanding. A device holds a queue
+ * up, with all that was posted after them, while more READs are on their way than max_rd_atomic
+ * says; here the post of one too many is refused instead.
  *
- * The gate is a path before the queue's own. The queue keeps showing its room, but not that it takes READs
- * and atomics (@held_ops): so these come to the gate, and all other requests only where they need the cold
- * way.
+ * The gate is a path before the queue's own. The queue keeps showing its room, but not that it
+ * takes READs and atomics (@held_ops): so these come to the gate, and all other requests only
+ * where they need the cold way.
  */
 #include "rc.h"
 
@@ -24,7 +24,7 @@ static struct initiator *initiator_of(struct gate *g)
 	return (struct initiator *)(void *)((uint8_t *)g - offsetof(struct initiator, gate));
 }
 
-/* -- what is outstanding ------------------------------------------------------------------------ */
+/* -- what is outstanding --------------------------------------------------------------------- */
 
 static bool is_limited(unsigned opcode)
 {
@@ -44,8 +44,8 @@ static uint32_t count_reads(const struct bsn_sq *sq, uint32_t from, uint32_t to)
 }
 
 /*
- * The ring tells which are done. Where it does not have all of them any more, or some were taken back, it
- * tells which are outstanding.
+ * The ring tells which are done. Where it does not have all of them any more, or some were
+ * taken back, it tells which are outstanding.
  */
 static void count_again(struct gate *g, struct bsn_sq *sq)
 {
@@ -61,14 +61,14 @@ static void count_again(struct gate *g, struct bsn_sq *sq)
 	g->read_pi = done;
 }
 
-/* A peer that is refused may have posted in silence, or rung nothing: then nothing would ever tell. */
-static int admit(struct bsn_ep *ep)
+/*
+ * A peer that is refused may have posted in silence, or rung nothing: then nothing would ever
+ * tell.
+ */
+static __attribute__((noinline)) int look_again(struct bsn_ep *ep, struct gate *g)
 {
 	struct bsn_dc_pool *pool = pool_of(peer_of(ep));
-	struct gate *g = gate_of(ep->sq);
 
-	if (g->reads < g->most)
-		return 0;
 	if (pool->rc)
 		rc_queue_look(rc_queue_of(ep->sq));
 	count_again(g, ep->sq);
@@ -76,11 +76,12 @@ static int admit(struct bsn_ep *ep)
 		return 0;
 	pool->counters.reads_held++;
 	mark_end(pool, initiator_of(g));
-	return refuse(EAGAIN, "this peer's initiator has as many READs and atomics outstanding as the pool "
-			      "allows (max_reads): poll the pool");
+	return refuse(EAGAIN,
+		      "this peer's initiator has as many READs and atomics outstanding as the pool "
+		      "allows (max_reads): poll the pool");
 }
 
-/* -- the path ----------------------------------------------------------------------------------- */
+/* -- the path -------------------------------------------------------------------------------- */
 
 /* As if there were no gate, until leave(). */
 static struct gate *enter(struct bsn_sq *sq)
@@ -88,30 +89,32 @@ static struct gate *enter(struct bsn_sq *sq)
 	struct gate *g = gate_of(sq);
 
 	sq->path = g->inner;
-	sq->ops |= sq->held_ops;
+	sq->ops ^= sq->held_ops;
 	return g;
 }
 
 static int leave(struct bsn_sq *sq, struct gate *g, int err)
 {
 	sq->path = &g->path;
-	sq->ops &= ~sq->held_ops;
+	sq->ops ^= sq->held_ops;
 	return err;
 }
 
+/* A READ that the queue refuses is counted, too, until all are counted again. */
 static int post(struct bsn_ep *ep, const struct bsn_request *r)
 {
-	const bool is_read = is_limited(r->what & 0xff);
 	struct bsn_sq *sq = ep->sq;
-	struct gate *g;
-	int err = is_read ? admit(ep) : 0;
+	struct gate *g = gate_of(sq);
 
-	if (err)
-		return err;
-	g = enter(sq);
-	err = leave(sq, g, bsn_ep_post(ep, r));
-	g->reads += is_read && !err;
-	return err;
+	if (is_limited(r->what & 0xff)) {
+		const int err = g->reads < g->most ? 0 : look_again(ep, g);
+
+		if (err)
+			return err;
+		g->reads++;
+	}
+	enter(sq);
+	return leave(sq, g, bsn_ep_post(ep, r));
 }
 
 static int ring(struct bsn_sq *sq)

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Finds idle slots where few are, in as few steps however many slots there are. The pool listens to completions then: a
- * slot becomes idle by one of its initiator's. Its queues tell, so that what was heard is only a hint where to look.
+ * Finds idle slots where few are, in as few steps however many slots there are. The pool
+ * listens to completions then: a slot becomes idle by one of its initiator's. Its queues tell,
+ * so that what was heard is only a hint where to look.
  *
- * Some become idle by what is not heard: completions that the program does not see, requests that were taken back, posts
- * that took a slot and were refused. Who polls without a break finds those by the clock, a few slots at a time. Who sleeps
- * has polled in vain before that: such a poll forgets what was heard, and looks at all.
+ * Some become idle by what is not heard: completions that the program does not see, requests
+ * that were taken back, posts that took a slot and were refused. Who polls without a break
+ * finds those by the clock, a few slots at a time. Who sleeps has polled in vain before that:
+ * such a poll forgets what was heard, and looks at all.
  */
 #include "pool.h"
 
@@ -64,7 +66,10 @@ static struct slot *idle_of(const struct bsn_dc_pool *pool, struct initiator *i)
 	return any;
 }
 
-/* The last one changes places with each in turn: the queue of one may be full of what its other streams post. */
+/*
+ * The last one changes places with each in turn: the queue of one may be full of what its other
+ * streams post.
+ */
 static void pass_on(struct bsn_dc_pool *pool)
 {
 	uint16_t *const last = &pool->heard[pool->heard_count - 1];
@@ -94,7 +99,8 @@ struct slot *idle_heard(struct bsn_dc_pool *pool)
 /* Looks at all, from the clock's hand on. */
 struct slot *idle_begin(struct bsn_dc_pool *pool)
 {
-	const uint32_t first = pool->clock_count ? (uint32_t)(pool->clock[pool->hand] - pool->initiators) : 0;
+	const uint32_t first =
+		pool->clock_count ? (uint32_t)(pool->clock[pool->hand] - pool->initiators) : 0;
 	struct slot *found = NULL;
 
 	pool->listens = true;

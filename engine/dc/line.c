@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The line of waiting peers, and their turns: deficit round robin (Shreedhar and Varghese, SIGCOMM
- * 1995), with one difference: what a peer will post is not known, so it may end its turn in debt. Then
- * it waits until as many turns as it owes have gone by.
+ * The line of waiting peers, and their turns: deficit round robin (Shreedhar and Varghese,
+ * SIGCOMM 1995), with one difference: what a peer will post is not known, so it may end its
+ * turn in debt. Then it waits until as many turns as it owes have gone by.
  */
 #include "rc.h"
 
 #include "sq.h"
 
-/* -- the line ----------------------------------------------------------------------------------- */
+/* -- the line -------------------------------------------------------------------------------- */
 
 static void put_last(struct bsn_dc_pool *pool, struct bsn_peer *peer)
 {
@@ -67,7 +67,7 @@ void stop_waiting(struct bsn_dc_pool *pool, struct bsn_peer *peer)
 	pool->waiters--;
 }
 
-/* -- making room -------------------------------------------------------------------------------- */
+/* -- making room ----------------------------------------------------------------------------- */
 
 /* So many of @count are looked at, and from @next on, round and round. */
 static uint32_t few_of(uint32_t count)
@@ -85,18 +85,20 @@ static uint32_t take_next(uint32_t *next, uint32_t count)
 
 static bool is_over(struct bsn_dc_pool *pool, struct slot *s)
 {
-	return s->peer && !s->is_revoked && !s->has_turn && !s->is_out && pool->policy->is_over(pool, s);
+	return s->peer && !s->is_revoked && !s->has_turn && !s->is_out &&
+	       pool->policy->is_over(pool, s);
 }
 
 /*
- * Peers that have had their turn lose the right to post, as many as there are waiters; what they have outstanding goes on.
- * The next few are looked at.
+ * Peers that have had their turn lose the right to post, as many as there are waiters; what
+ * they have outstanding goes on. The next few are looked at.
  */
 static void revoke_turns(struct bsn_dc_pool *pool)
 {
 	if (!pool->policy->is_over)
 		return;
-	for (uint32_t left = few_of(pool->slot_count); left && pool->revoked < pool->waiters; left--) {
+	for (uint32_t left = few_of(pool->slot_count); left && pool->revoked < pool->waiters;
+	     left--) {
 		struct slot *s = &pool->slots[take_next(&pool->judged, pool->slot_count)];
 
 		if (!is_over(pool, s))
@@ -160,7 +162,7 @@ static void leave_done(struct bsn_dc_pool *pool)
 	}
 }
 
-/* -- turns -------------------------------------------------------------------------------------- */
+/* -- turns ----------------------------------------------------------------------------------- */
 
 static void end_turns(struct bsn_dc_pool *pool)
 {
@@ -224,8 +226,9 @@ void give_slot(struct bsn_dc_pool *pool, struct bsn_peer *peer, struct slot *s, 
 }
 
 /*
- * The first in line that can have a slot: a peer whose own requests are not done cannot. No peer that
- * could is passed. @visits: peers that may still be looked at, so that a poll does not take for ever.
+ * The first in line that can have a slot: a peer whose own requests are not done cannot. No
+ * peer that could is passed. @visits: peers that may still be looked at, so that a poll does
+ * not take for ever.
  */
 static bool give_turn(struct bsn_dc_pool *pool, struct bsn_completion *c, uint32_t *visits)
 {
@@ -288,7 +291,8 @@ static int give_turns(struct bsn_dc_pool *pool, struct bsn_completion *c, int n,
 	return given;
 }
 
-static __attribute__((noinline)) int move_on(struct bsn_dc_pool *pool, struct bsn_completion *c, int n, bool may_sleep)
+static __attribute__((noinline)) int move_on(struct bsn_dc_pool *pool, struct bsn_completion *c,
+					     int n, bool may_sleep)
 {
 	if (pool->rc)
 		rc_look(pool);

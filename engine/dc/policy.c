@@ -1,37 +1,50 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Which slot a peer without one takes. All policies only look at queues: whether the index of a queue,
- * or of a stream, has moved since the last look.
+ * Which slot a peer without one takes: a policy chooses it, and binds nothing.
+ *
+ * A hit does not tell the pool that a slot was used. A policy sees it in the send queue: its
+ * index, or that of the stream, has moved since the last look.
  */
 #include "pool.h"
 
 #include "sq.h"
 
-/* NULL: none. */
+/* NULL: none is free. */
 static struct slot *first_free(const struct bsn_dc_pool *pool)
 {
 	return pool->free_count ? slot_after(pool, free_end(pool)) : NULL;
 }
 
-/* -- the least used of the next ones --------------------------------------------------------------- */
+/* -- the least used of the next ones --------------------------------------------------------- */
 
 /*
- * A miss looks at the next three places, and takes the idle slot that was used least; if none is idle, at a
- * few more. What the others were used is forgotten, but by the clock that it was more than once: then one use
- * still counts when the hand comes round again. So a miss costs the same however many slots were used.
+ * A miss looks at the next three slots of those that are bound, and takes the idle one that was
+ * used least. If none of them is idle, it looks at a few more. So a miss costs the same however
+ * many slots there are.
+ *
+ * A look forgets how often the slot was used. The clock remembers one use if there were
+ * several: the slot survives one more round of the hand.
  */
 enum { LOOKS = 3 };
 
-BSN_ALWAYS_INLINE struct initiator *next_in_clock(struct bsn_dc_pool *pool)
+/* None of the next slots is idle. Few slots were all looked at. */
+static struct slot *find_later(struct bsn_dc_pool *pool)
 {
-	struct initiator *i = pool->clock[pool->hand++];
-
-	if (pool->hand == pool->clock_count)
-		pool->hand = 0;
-	return i;
+	return pool->listens || bound_places(pool) <= MOST_LOOKS ? NULL : idle_begin(pool);
 }
 
-/* Without streams. A use is a block, since nothing is outstanding: the last request that was polled is the last. */
+BSN_ALWAYS_INLINE struct initiator *next_in_clock(struct bsn_dc_pool *pool)
+{
+	const uint32_t at = pool->hand;
+
+	pool->hand = at + 1 < pool->clock_count ? at + 1 : 0;
+	return pool->clock[at];
+}
+
+/*
+ * Initiators without streams. The queue of an idle one ends with the request that was polled
+ * last, so the blocks from @seen_pi to that request are its uses.
+ */
 static struct slot *find_by_clock(struct bsn_dc_pool *pool)
 {
 	struct initiator *best = NULL;
@@ -39,9 +52,10 @@ static struct slot *find_by_clock(struct bsn_dc_pool *pool)
 
 	for (uint32_t k = 0; k < LOOKS || (!best && k < MOST_LOOKS); k++) {
 		struct initiator *i = next_in_clock(pool);
-		const uint16_t done = bsn_sq_done(i->sq), uses = (uint16_t)(done - i->seen_pi);
+		const struct bsn_sq *sq = i->sq;
+		const uint16_t done = bsn_sq_done(sq), uses = (uint16_t)(done - i->seen_pi);
 
-		if (i->slots->has_turn || !bsn_sq_is_done(i->sq, done))
+		if (!bsn_sq_is_done(sq, done) || i->slots->has_turn)
 			continue;
 		if (!uses)
 			return i->slots;
@@ -51,43 +65,52 @@ static struct slot *find_by_clock(struct bsn_dc_pool *pool)
 			least = uses;
 		}
 	}
-	return best ? best->slots : NULL;
+	return best ? best->slots : find_later(pool);
 }
 
-static uint16_t take_uses(const struct bsn_dc_pool *pool, struct slot *s)
+/* SIEVE goes from the slot that was bound first to the one that was bound last, and round again. */
+static struct slot *next_in_order(struct bsn_dc_pool *pool)
 {
-	struct initiator *i = s->of;
+	struct slot *s = pool->sieve;
+
+	if (s == bound_end(pool))
+		s = slot_before(pool, s);
+	pool->sieve = slot_before(pool, s);
+	return s;
+}
+
+static uint16_t take_uses_of_stream(const struct bsn_dc_pool *pool, struct slot *s)
+{
 	uint16_t uses;
 
-	if (pool->streams > 1) {
-		read_streams(pool, i);
-		uses = s->uses;
-		s->uses = 0;
-	} else {
-		uses = (uint16_t)(bsn_sq_done(i->sq) - i->seen_pi);
-		i->seen_pi = (uint16_t)(i->seen_pi + uses);
-	}
+	read_streams(pool, s->of);
+	uses = s->uses;
+	s->uses = 0;
 	return uses;
 }
 
 /*
- * SIEVE: from what was bound first to what was bound last, and round again. What is found used stays where it
- * is, so that what is new has to be used before the hand comes to it. (Zhang and others, "SIEVE is simpler
- * than LRU", NSDI 2024.)
+ * A slot that was used keeps its place, and a slot that is bound anew comes last. So a new peer
+ * has to come back before the hand does. (Zhang and others, "SIEVE is simpler than LRU", NSDI
+ * 2024.)
  */
-static struct slot *find_in_order(struct bsn_dc_pool *pool)
+BSN_ALWAYS_INLINE struct slot *find_sieved(struct bsn_dc_pool *pool, bool has_streams)
 {
 	uint32_t least = UINT32_MAX;
 	struct slot *best = NULL;
 
 	for (uint32_t k = 0; k < LOOKS || (!best && k < MOST_LOOKS); k++) {
-		struct slot *s = pool->sieve;
-		uint32_t uses;
+		struct slot *s = next_in_order(pool);
+		const uint16_t done = bsn_sq_done(s->sq);
+		uint16_t uses = (uint16_t)(done - s->of->seen_pi);
 
-		pool->sieve = slot_before(pool, s);
-		if (!is_idle(pool, s))
+		if (s->has_turn ||
+		    !(has_streams ? stream_is_done(pool, s) : bsn_sq_is_done(s->sq, done)))
 			continue;
-		uses = take_uses(pool, s);
+		if (has_streams)
+			uses = take_uses_of_stream(pool, s);
+		else
+			s->of->seen_pi = done;
 		if (!uses)
 			return s;
 		if (uses < least) {
@@ -95,16 +118,26 @@ static struct slot *find_in_order(struct bsn_dc_pool *pool)
 			least = uses;
 		}
 	}
-	return best;
+	return best ? best : find_later(pool);
 }
 
-/* -- the same of initiators with streams ----------------------------------------------------------- */
+static struct slot *find_in_order(struct bsn_dc_pool *pool)
+{
+	return find_sieved(pool, false);
+}
+
+static struct slot *find_stream_in_order(struct bsn_dc_pool *pool)
+{
+	return find_sieved(pool, true);
+}
+
+/* -- the same of initiators with streams ----------------------------------------------------- */
 
 /*
- * A clock of initiators. Which of their streams were used is seen of one request alone at each look, the one
- * that was polled last.
+ * A look at an initiator sees one of its streams used: that of the request that was polled
+ * last. To read all requests would cost more with each hit.
  */
-static void look_at_initiator(struct initiator *i)
+static void note_use(struct initiator *i)
 {
 	const uint16_t done = bsn_sq_done(i->sq);
 
@@ -117,15 +150,13 @@ static void look_at_initiator(struct initiator *i)
 	}
 }
 
-static uint64_t idle_streams(const struct bsn_dc_pool *pool, struct initiator *i)
+static __attribute__((noinline)) uint64_t look_at_streams(const struct bsn_dc_pool *pool,
+							  struct initiator *i)
 {
+	const uint32_t outstanding = bsn_sq_outstanding_bb(i->sq);
 	uint64_t idle = 0;
-	uint32_t outstanding;
 
-	if (!pool->turns && bsn_sq_is_done(i->sq, bsn_sq_done(i->sq)))
-		return i->bound;
 	read_streams(pool, i);
-	outstanding = bsn_sq_outstanding_bb(i->sq);
 	for (uint32_t k = 0; k < pool->streams; k++) {
 		const struct slot *s = &i->slots[k];
 
@@ -135,7 +166,17 @@ static uint64_t idle_streams(const struct bsn_dc_pool *pool, struct initiator *i
 	return idle & i->bound;
 }
 
-/* Those of its streams that were not used: first those after the one that was taken last. None: from now on none was. */
+static uint64_t idle_streams(const struct bsn_dc_pool *pool, struct initiator *i)
+{
+	return pool->turns || !bsn_sq_is_done(i->sq, bsn_sq_done(i->sq)) ? look_at_streams(pool, i)
+									 : i->bound;
+}
+
+/*
+ * The streams among @of that were not used, if possible those after the one that was taken
+ * last. If all were used, this is forgotten: the clock's one use is left to those that were
+ * used often.
+ */
 static uint64_t unused_streams(struct initiator *i, uint64_t of)
 {
 	const uint64_t unused = of & ~i->used, ahead = unused & ~i->passed;
@@ -147,13 +188,14 @@ static uint64_t unused_streams(struct initiator *i, uint64_t of)
 	return ahead ? ahead : unused;
 }
 
+/* The first of them. */
 static struct slot *take_stream(struct initiator *i, uint64_t bits)
 {
 	i->passed = bits ^ (bits - 1);
 	return &i->slots[__builtin_ctzll(bits)];
 }
 
-/* Of the next few initiators that have idle streams. */
+/* Of the next initiators, the first that has an idle stream which was not used. */
 static struct slot *find_stream(struct bsn_dc_pool *pool)
 {
 	struct initiator *best = NULL;
@@ -164,7 +206,7 @@ static struct slot *find_stream(struct bsn_dc_pool *pool)
 		const uint64_t idle = idle_streams(pool, i);
 		uint64_t unused;
 
-		look_at_initiator(i);
+		note_use(i);
 		if (!idle)
 			continue;
 		unused = unused_streams(i, idle);
@@ -173,19 +215,17 @@ static struct slot *find_stream(struct bsn_dc_pool *pool)
 		best = i;
 		best_idle = idle;
 	}
-	return best ? take_stream(best, best_idle) : NULL;
+	return best ? take_stream(best, best_idle) : find_later(pool);
 }
 
-/* -- least recently used, and SIEVE ---------------------------------------------------------------- */
+/* -- least recently used, and SIEVE ---------------------------------------------------------- */
 
-/* A slot that is bound, and idle. */
-BSN_ALWAYS_INLINE struct slot *find_idle(struct bsn_dc_pool *pool)
+/* A slot that is bound, and idle. While few are idle, completions tell which: see idle.c. */
+static struct slot *find_idle(struct bsn_dc_pool *pool)
 {
-	struct slot *s = pool->listens ? idle_heard(pool) : NULL;
+	struct slot *s = BSN_UNLIKELY(pool->listens) ? idle_heard(pool) : NULL;
 
-	if (!s && pool->bound_count)
-		s = pool->find(pool);
-	return s || pool->listens || bound_places(pool) <= MOST_LOOKS ? s : idle_begin(pool);
+	return s || !pool->bound_count ? s : pool->find(pool);
 }
 
 static struct slot *choose_idle(struct bsn_dc_pool *pool, const struct bsn_peer *peer)
@@ -196,9 +236,9 @@ static struct slot *choose_idle(struct bsn_dc_pool *pool, const struct bsn_peer 
 	return s ? s : find_idle(pool);
 }
 
-/* -- as UCX does ---------------------------------------------------------------------------------- */
+/* -- as UCX does ----------------------------------------------------------------------------- */
 
-/* Takes first the slot that was given up last. */
+/* The slot that was given up last. */
 static struct slot *choose_top(struct bsn_dc_pool *pool, const struct bsn_peer *peer)
 {
 	(void)peer;
@@ -213,10 +253,11 @@ static bool is_over_quota(struct bsn_dc_pool *pool, struct slot *s)
 	return bsn_sq_outstanding_bb(s->of->sq) >= UCX_QUOTA_BB;
 }
 
-/* -- by the peer ---------------------------------------------------------------------------------- */
+/* -- by the peer ----------------------------------------------------------------------------- */
 
-/* The stream of this number, or where that has failed the next one that works. */
-static struct slot *idle_or_none(struct bsn_dc_pool *pool, const struct initiator *i, uint32_t number)
+/* The stream of this number; if it has failed, the next one that works. */
+static struct slot *idle_or_none(struct bsn_dc_pool *pool, const struct initiator *i,
+				 uint32_t number)
 {
 	struct slot *s = &i->slots[number % pool->streams];
 
@@ -225,7 +266,7 @@ static struct slot *idle_or_none(struct bsn_dc_pool *pool, const struct initiato
 	return is_idle(pool, s) ? s : NULL;
 }
 
-/* Of those that work, the one at that place. */
+/* Counts those that work alone. NULL: there are fewer. */
 static struct initiator *working(struct bsn_dc_pool *pool, uint32_t place)
 {
 	uint32_t count = 0;
@@ -241,7 +282,7 @@ static struct initiator *working(struct bsn_dc_pool *pool, uint32_t place)
 	return NULL;
 }
 
-/* One after the other: numbers of peers are dense, so each slot has as many of them. */
+/* Numbers of peers are dense, so each slot is the place of as many peers. */
 static struct slot *choose_hashed(struct bsn_dc_pool *pool, const struct bsn_peer *peer)
 {
 	const uint32_t number = number_of(peer), count = pool->initiators_wanted;
@@ -260,9 +301,13 @@ static struct slot *choose_stream(struct bsn_dc_pool *pool, const struct bsn_pee
 	return i ? idle_or_none(pool, i, number_of(peer)) : NULL;
 }
 
-/* -- as few as will do ------------------------------------------------------------------------------ */
+/* -- as few as will do ----------------------------------------------------------------------- */
 
-/* One more where an eighth of the misses would have been none with all slots, one less where not a sixteenth would. */
+/*
+ * A ghost is a miss that would have been a hit, had all slots been used. If an eighth of the
+ * misses were ghosts, more slots are used from now on; if less than a sixteenth were, one slot
+ * less.
+ */
 static void think_over(struct bsn_dc_pool *pool)
 {
 	if (pool->misses < pool->epoch)
@@ -277,16 +322,21 @@ static void think_over(struct bsn_dc_pool *pool)
 	pool->misses = pool->ghosts = 0;
 }
 
-static struct slot *choose_adaptive(struct bsn_dc_pool *pool, const struct bsn_peer *peer)
+/* Since the peer was evicted, fewer others were than there are free slots. */
+static bool is_ghost(const struct bsn_dc_pool *pool, const struct bsn_peer *peer)
+{
+	return peer->reserved[0] & PEER_HAS_STAMP &&
+	       (uint16_t)(stamp_of_now(pool) - note_of(peer)) <= pool->free_count;
+}
+
+static struct slot *find_of_few(struct bsn_dc_pool *pool)
 {
 	struct slot *s;
 
-	(void)peer;
-	think_over(pool);
 	if (pool->free_count && pool->bound_count < pool->active)
 		return first_free(pool);
 	s = find_idle(pool);
-	if (s && pool->bound_count > pool->active) { /* one less */
+	if (s && pool->bound_count > pool->active) { /* one slot less is used from now on */
 		unbind_slot(pool, s);
 		s = find_idle(pool);
 	}
@@ -296,7 +346,20 @@ static struct slot *choose_adaptive(struct bsn_dc_pool *pool, const struct bsn_p
 	return first_free(pool);
 }
 
-/* -- all of them ---------------------------------------------------------------------------------- */
+static struct slot *choose_adaptive(struct bsn_dc_pool *pool, const struct bsn_peer *peer)
+{
+	struct slot *s;
+
+	think_over(pool);
+	s = find_of_few(pool);
+	if (s) {
+		pool->misses++;
+		pool->ghosts += is_ghost(pool, peer);
+	}
+	return s;
+}
+
+/* -- all of them ----------------------------------------------------------------------------- */
 
 /* Whether it posted as much as a turn while others wait. */
 static bool is_paid_out(struct bsn_dc_pool *pool, struct slot *s)
@@ -306,9 +369,7 @@ static bool is_paid_out(struct bsn_dc_pool *pool, struct slot *s)
 }
 
 static const struct policy policies[] = {
-	[BSN_DC_LRU] = { .name = "lru",
-			 .choose = choose_idle,
-			 .is_over = is_paid_out },
+	[BSN_DC_LRU] = { .name = "lru", .choose = choose_idle, .is_over = is_paid_out },
 	[BSN_DC_SIEVE] = { .name = "sieve",
 			   .choose = choose_idle,
 			   .is_over = is_paid_out,
@@ -332,8 +393,7 @@ static const struct policy policies[] = {
 			     .has_places = true },
 	[BSN_DC_ADAPTIVE] = { .name = "adaptive",
 			      .choose = choose_adaptive,
-			      .is_over = is_paid_out,
-			      .wants_ghosts = true },
+			      .is_over = is_paid_out },
 };
 
 const struct policy *policy_of(enum bsn_dc_policy policy)
@@ -344,7 +404,7 @@ const struct policy *policy_of(enum bsn_dc_policy policy)
 find_bound *find_of(const struct policy *policy, uint32_t streams)
 {
 	if (policy->wants_order)
-		return find_in_order;
+		return streams > 1 ? find_stream_in_order : find_in_order;
 	return streams > 1 ? find_stream : find_by_clock;
 }
 

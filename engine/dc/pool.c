@@ -10,9 +10,15 @@
 
 #define MOST_TURN (1ull << 40) /* bytes */
 
-enum { DEFAULT_INITIATORS = 8, DEFAULT_SPARES = 1, DEFAULT_DEPTH = 64, LEAST_DEPTH = 16, DEFAULT_TURN = 65536 };
+enum {
+	DEFAULT_INITIATORS = 8,
+	DEFAULT_SPARES = 1,
+	DEFAULT_DEPTH = 64,
+	LEAST_DEPTH = 16,
+	DEFAULT_TURN = 65536
+};
 
-/* -- creation ----------------------------------------------------------------------------------- */
+/* -- creation -------------------------------------------------------------------------------- */
 
 static uint32_t or_else(uint32_t value, uint32_t if_zero)
 {
@@ -52,7 +58,10 @@ void init_nowhere(struct bsn_sq *sq, const struct bsn_sq *like)
 	sq->max_ds = like->max_ds;
 }
 
-/* Of an initiator: as much for each of its peers. A short queue has its room counted at every other post. */
+/*
+ * Of an initiator: as much for each of its peers. A short queue has its room counted at every
+ * other post.
+ */
 static uint32_t depth_of(const struct bsn_dc_pool *pool, const struct bsn_dc_pool_attr *attr)
 {
 	const uint32_t depth = or_else(attr->send_depth, DEFAULT_DEPTH) * pool->streams;
@@ -88,7 +97,8 @@ static int connect_initiator(struct bsn_dc_pool *pool, struct initiator *i)
 	if (err || !pool->lag_port)
 		return err;
 	err = set_lag_port(i, pool->lag_port);
-	return err ? fail(-err, "initiators cannot be told to send by port %u (lag_port): %s", pool->lag_port,
+	return err ? fail(-err, "initiators cannot be told to send by port %u (lag_port): %s",
+			  pool->lag_port,
 			  err == -EOPNOTSUPP ? "the device is not bonded" : strerror(-err))
 		   : 0;
 }
@@ -178,9 +188,11 @@ static int check_streams(const struct bsn_device *device, const struct bsn_dc_po
 	if (attr->streams > device->info.max_dc_streams)
 		return fail(EINVAL, "%u streams: an initiator has %u at most", attr->streams,
 			    device->info.max_dc_streams);
-	if ((uint64_t)or_else(attr->send_depth, DEFAULT_DEPTH) * attr->streams > device->info.max_send_wr)
+	if ((uint64_t)or_else(attr->send_depth, DEFAULT_DEPTH) * attr->streams >
+	    device->info.max_send_wr)
 		return fail(EINVAL, "send_depth is %u: of %u streams together the device takes %u",
-			    or_else(attr->send_depth, DEFAULT_DEPTH), attr->streams, device->info.max_send_wr);
+			    or_else(attr->send_depth, DEFAULT_DEPTH), attr->streams,
+			    device->info.max_send_wr);
 	if (count * attr->streams >= MOST_SLOTS)
 		return fail(EINVAL, "%llu initiators of %u streams: a pool has less than %u slots",
 			    (unsigned long long)count, attr->streams, MOST_SLOTS);
@@ -194,8 +206,9 @@ static int check_handshake(const struct bsn_device *device, const struct bsn_dc_
 	if (device->no_handshake)
 		return fail(EOPNOTSUPP, "no full handshake: %s", device->no_handshake);
 	if (attr->lane)
-		return fail(EINVAL, "initiators with a full handshake have a register of their own: "
-				    "name no lane");
+		return fail(EINVAL,
+			    "initiators with a full handshake have a register of their own: "
+			    "name no lane");
 	return 0;
 }
 
@@ -208,12 +221,15 @@ static int check(const struct bsn_device *device, const struct bsn_dc_pool_attr 
 	if (device->no_dc && device->path->path != BSN_PATH_VERBS)
 		return fail(EOPNOTSUPP, "no DC: %s", device->no_dc);
 	if (attr->policy == BSN_DC_STREAMS && device->path->path == BSN_PATH_VERBS)
-		return fail(EOPNOTSUPP, "no streams on plain verbs, where initiators are RC QPs: take another "
-					"policy");
+		return fail(EOPNOTSUPP,
+			    "no streams on plain verbs, where initiators are RC QPs: take another "
+			    "policy");
 	if (attr->lag_port && device->path->path == BSN_PATH_VERBS)
-		return fail(EOPNOTSUPP, "no lag_port on plain verbs, where the driver chooses the port");
+		return fail(EOPNOTSUPP,
+			    "no lag_port on plain verbs, where the driver chooses the port");
 	if (ports > 1 && attr->lag_port > ports)
-		return fail(EINVAL, "lag_port is %u: the device has %u ports to bond", attr->lag_port, ports);
+		return fail(EINVAL, "lag_port is %u: the device has %u ports to bond",
+			    attr->lag_port, ports);
 	if (!policy_of(attr->policy))
 		return fail(EINVAL, "no policy %u: see enum bsn_dc_policy", (unsigned)attr->policy);
 	if (attr->turn_bytes > MOST_TURN)
@@ -351,7 +367,7 @@ int bsn_dc_pool_destroy(struct bsn_dc_pool *pool)
 	return 0;
 }
 
-/* -- failures ----------------------------------------------------------------------------------- */
+/* -- failures -------------------------------------------------------------------------------- */
 
 static struct initiator *find_spare(struct bsn_dc_pool *pool)
 {
@@ -420,7 +436,8 @@ uint32_t copy_wqe(const struct bsn_sq *sq, uint16_t index, uint8_t *wqe)
 	uint32_t bytes = 0;
 
 	for (unsigned k = 0; k < blocks && bytes < BSN_SEND_MAX_DS * BSN_DS_SIZE; k++) {
-		memcpy(wqe + bytes, sq->ring + (size_t)((index + k) & sq->bb_mask) * BSN_BB_SIZE, BSN_BB_SIZE);
+		memcpy(wqe + bytes, sq->ring + (size_t)((index + k) & sq->bb_mask) * BSN_BB_SIZE,
+		       BSN_BB_SIZE);
 		bytes += BSN_BB_SIZE;
 	}
 	return bytes;
@@ -513,7 +530,7 @@ int bsn_dc_pool_repair(struct bsn_dc_pool *pool)
 	return err ? err : (int)pool->broken;
 }
 
-/* -- polling ------------------------------------------------------------------------------------ */
+/* -- polling --------------------------------------------------------------------------------- */
 
 /* From @k on there are failures among the @got completions; those of which nobody is told go. */
 static int got_failures(struct bsn_dc_pool *pool, struct bsn_completion *c, int got, int k, int n)
@@ -546,7 +563,7 @@ int bsn_dc_poll(struct bsn_dc_pool *pool, struct bsn_completion *c, int n)
 	return got + take_turns(pool, c + got, n - got, got != 0);
 }
 
-/* -- what is known of it ------------------------------------------------------------------------ */
+/* -- what is known of it --------------------------------------------------------------------- */
 
 struct bsn_cq *bsn_dc_pool_cq(struct bsn_dc_pool *pool)
 {

@@ -14,10 +14,10 @@
  *	connects.c connections as the device counts them
  *	rc_*.c     all that is different on plain verbs: see rc.h
  *
- * A slot is a stream of an initiator, or an initiator without streams. A peer is bound to a slot, whose
- * queue is then its endpoint's, or to none: then its queue is @unbound, every post to which comes to
- * turns.c. A slot is given to another peer only when nothing of the one before is outstanding on it, so
- * the requests of one peer are executed in order.
+ * A slot is a stream of an initiator, or an initiator without streams. A peer is bound to a
+ * slot, whose queue is then its endpoint's, or to none: then its queue is @unbound, every post
+ * to which comes to turns.c. A slot is given to another peer only when nothing of the one
+ * before is outstanding on it, so the requests of one peer are executed in order.
  *
  * Nothing but peers.c and pool.c knows of devices: the rest looks at send queues alone.
  */
@@ -35,7 +35,7 @@
 #define NO_PEER UINT32_MAX
 #define MOST_SLOTS UINT16_MAX /* less than so many */
 
-/* -- peers -------------------------------------------------------------------------------------- */
+/* -- peers ----------------------------------------------------------------------------------- */
 
 enum peer_state {
 	PEER_FINE,
@@ -45,8 +45,8 @@ enum peer_state {
 };
 
 /*
- * What a peer's note is: the number of its slot; or its debt, in parts of a turn; or how many evictions there
- * had been when it lost its slot; or why it was not connected.
+ * What a peer's note is: the number of its slot; or its debt, in parts of a turn; or how many
+ * evictions there had been when it lost its slot; or why it was not connected.
  */
 enum peer_bits {
 	PEER_STATE = 3,
@@ -96,7 +96,10 @@ struct host {
 	struct host *next;
 };
 
-/* Peers lie in chunks, aligned to their size, so that one is found by its number, and the pool by it. */
+/*
+ * Peers lie in chunks, aligned to their size, so that one is found by its number, and the pool
+ * by it.
+ */
 enum { CHUNK_BYTES = 1 << 16, CHUNK_HEAD = 64 };
 enum { CHUNK_PEERS = (CHUNK_BYTES - CHUNK_HEAD) / sizeof(struct bsn_peer) };
 
@@ -106,24 +109,24 @@ struct chunk {
 	struct bsn_peer peers[] __attribute__((aligned(CHUNK_HEAD)));
 };
 
-/* -- slots -------------------------------------------------------------------------------------- */
+/* -- slots ----------------------------------------------------------------------------------- */
 
 /**
  * struct slot
  * @peer: that it is bound to; NULL: none
- * @last: without @peer: the one that had it last, to which the device is connected; it may be gone
+ * @last: without @peer: the one that had it last, to which the device is connected; it may be
+ *	gone
  * @credit: bytes that the peer may still post while others wait, as far as they were counted
  * @counted: its queue's index up to where they were, modulo 2^32
  * @contention: the time of waiting that @credit is of
  * @sq: of its initiator
  * @ctrl_bits: of the peer that has it
- * @seen_pi: of a queue without streams: what was done since is how often it was used; at first the request that took
- *	the slot. On plain verbs: the queue's index at the last look
+ * @uses: of a stream, since SIEVE looked at it last; starts at -1, because the request that
+ *	takes the slot is not a use
  * @end_pi: of a stream: where its last request ends
- * @uses: of a stream, by SIEVE; at first one less than none, since the request that takes it is no use of it
  * @number: among all slots
- * @next, @before: among the slots that nobody has, or where the policy wants that from the one bound last
- *	to the first
+ * @next, @before: among the free slots; if the policy wants the order, also among those that
+ *	are bound, from the last one to the first
  * @is_free: no peer has it, and it can be given to one
  * @is_out: it or its initiator failed, or is a spare: it is in none of the lists
  * @has_failed: of a stream: a request failed, of which pool->failures has more
@@ -152,8 +155,9 @@ enum { MOST_LOOKS = 8 };
 enum { EPOCH = 16 };
 
 /*
- * Of a stream that failed: the request that did. Of one with requests that were flushed with its initiator, and are
- * posted again elsewhere: how many are held, their blocks, and where they begin.
+ * Of a stream that failed: the request that did. Of one with requests that were flushed with
+ * its initiator, and are posted again elsewhere: how many are held, their blocks, and where
+ * they begin.
  */
 struct failure {
 	struct bsn_completion first;
@@ -181,10 +185,11 @@ struct gate {
  * @gate: before its queue, where READs have a limit
  * @slots: a stream each; one, where there are no streams
  * @bound: a bit each of its streams that a peer is bound to
- * @used: of those that were seen to be used since all others were
- * @often: of those, more than once: then one use still counts when all were used
- * @passed: up to the one that was taken last
- * @seen_pi: of streams: the request that was polled last when that was looked at, or took a stream after that
+ * @used: of these: a look saw that it was used
+ * @often: of these: more than one look did
+ * @passed: of its streams: up to the one that was taken last
+ * @seen_pi: where the request begins that was polled last when a policy looked, or that took a
+ *	slot after that
  * @read_pi: its queue's index up to which the ring was read for the streams of requests
  * @marked_pi: up to here it is known to end with a request that completes
  * @generation: how often it was repaired
@@ -206,59 +211,95 @@ struct initiator {
 	struct gate gate;
 };
 
-/* Connections that the device counted: all, and those of them to a target that was only idle for too long. */
+/*
+ * Connections that the device counted: all, and those of them to a target that was only idle
+ * for too long.
+ */
 struct connects {
 	uint64_t all, again;
 };
 
 enum { HOST_BUCKETS = 1024 };
 
-/* Finds an idle slot among the next ones that are bound; at least one is. */
+/* An idle slot among the next ones that are bound; one is there. NULL: none is idle. */
 typedef struct slot *find_bound(struct bsn_dc_pool *pool);
 
+/**
+ * struct bsn_dc_pool
+ * @unbound, @failed: first: queues without rings of peers that have no slot, or failed
+ * @find: of its policy
+ * @rc: on plain verbs
+ * @rc_work: of @rc: peers that are being connected, and targets to be told
+ * @failures: one a slot, where there are streams
+ * @slot_count: slots of all initiators
+ * @streams: of one initiator
+ * @held_slots: of all initiators
+ * @fatal_streams: so many streams that failed are an initiator's failure
+ * @count: initiators, spares included
+ * @free_count: slots that can be given to a peer, and that no peer has
+ * @bound_count: slots that a peer has
+ * @sieve: the slot that SIEVE looks at next
+ * @clock: initiators with slots that are bound, unless the policy wants the order of slots
+ * @hand: the place in @clock that is looked at next
+ * @by_qpn: from some bits of a QPN on: the first slot of its initiator; the end of the free slots
+ *	ends the search
+ * @heard: while the pool listens: initiators that had completions, and may have idle slots
+ * @listens: few slots are idle: see idle.c
+ * @given: slots that were given in turns at the last poll; some may be gone since
+ * @judged, @marked: the slot, and the initiator, that make_room() looks at next
+ * @active: slots that the adaptive policy uses
+ * @misses, @ghosts: since that was thought over last; the next time is after @epoch misses
+ * @max_reads: of an initiator; 0: no limit
+ * @lag_port: by which initiators send; 0: the driver chooses
+ * @uar: of initiators with a full handshake
+ * @revoked, @turns: slots that are: @is_revoked, @has_turn
+ * @broken: initiators that failed, and streams of others
+ * @contention: how often a line began
+ * @waiters: that are there; by number, linked by ctrl_bits
+ * @in_line: those that are gone included
+ * @before: connections that were counted before there was a pool
+ */
 struct bsn_dc_pool {
-	struct bsn_sq unbound, failed; /* first: no rings; every post comes to the cold functions */
+	struct bsn_sq unbound, failed;
 	struct bsn_device *device;
 	struct bsn_cq *cq;
 	struct bsn_connect_attr connect;
 	const struct policy *policy;
-	find_bound *find; /* of its policy */
-	struct rc_pool *rc; /* on plain verbs */
-	uint32_t rc_work;   /* of it: peers that are being connected, and targets to be told */
+	find_bound *find;
+	struct rc_pool *rc;
+	uint32_t rc_work;
 	struct slot *slots;
-	struct failure *failures;     /* one a slot, where there are streams */
-	uint32_t slot_count, streams; /* of all initiators; of one */
-	uint32_t held_slots;          /* of all initiators */
+	struct failure *failures;
+	uint32_t slot_count, streams;
+	uint32_t held_slots;
 	bool no_repeats;
-	uint32_t fatal_streams;       /* so many that failed are an initiator's failure */
-	uint32_t count; /* of initiators, spares included */
+	uint32_t fatal_streams;
+	uint32_t count;
 	uint32_t initiators_wanted;
-	uint32_t free_count;    /* slots that no peer is bound to; those of spares and failed ones apart */
-	uint32_t bound_count;   /* that one is bound to */
-	struct slot *sieve;     /* that SIEVE looks at next */
-	struct initiator **clock; /* those that peers are bound to, unless the policy wants the order */
-	uint32_t clock_count, hand; /* @hand: which is looked at next */
+	uint32_t free_count, bound_count;
+	struct slot *sieve;
+	struct initiator **clock;
+	uint32_t clock_count, hand;
 	uint32_t qpn_mask;
-	uint16_t *by_qpn;        /* from so many bits of a QPN on: the first slot of its initiator; nobody's at the end */
-	uint16_t *heard;         /* while it listens: initiators that had completions, and may have idle slots */
+	uint16_t *by_qpn;
+	uint16_t *heard;
 	uint32_t heard_count, heard_turn;
-	bool listens;            /* few slots are idle: see idle.c */
-	uint16_t *given;         /* slots that were given in turns at the last poll; some may be gone since */
+	bool listens;
+	uint16_t *given;
 	uint32_t given_count;
-	uint32_t judged;         /* the slot, and the initiator, that make_room() looks at next */
-	uint32_t marked;
-	uint32_t active, misses, ghosts, epoch; /* of the adaptive policy; @epoch: misses until it is thought over */
+	uint32_t judged, marked;
+	uint32_t active, misses, ghosts, epoch;
 	uint64_t turn_bytes;
-	uint32_t max_reads; /* of an initiator; 0: no limit */
-	uint8_t lag_port;   /* that initiators send by; 0: the driver chooses */
-	struct handshake_uar uar; /* of initiators with a full handshake */
-	uint32_t revoked, turns; /* slots that are: @is_revoked, @has_turn */
-	uint32_t broken;  /* initiators, and streams of others, that failed */
-	uint32_t contention; /* how often a line began */
-	uint32_t waiters, first_waiter, last_waiter; /* by number, linked by ctrl_bits */
-	uint32_t in_line; /* @waiters, and those that are gone */
+	uint32_t max_reads;
+	uint8_t lag_port;
+	struct handshake_uar uar;
+	uint32_t revoked, turns;
+	uint32_t broken;
+	uint32_t contention;
+	uint32_t waiters, first_waiter, last_waiter;
+	uint32_t in_line;
 	struct bsn_dc_counters counters;
-	struct connects before; /* there was a pool */
+	struct connects before;
 	struct chunk **chunks;
 	uint32_t chunk_count, peer_count, first_free;
 	struct host *hosts[HOST_BUCKETS];
@@ -340,6 +381,12 @@ static inline struct slot *slot_before(const struct bsn_dc_pool *pool, const str
 	return &pool->slots[s->before];
 }
 
+/* The stamp of a peer that is evicted now. */
+static inline uint16_t stamp_of_now(const struct bsn_dc_pool *pool)
+{
+	return (uint16_t)pool->counters.evictions;
+}
+
 /* For a request that is about to be posted, which does not count as a use. */
 void bind_slot(struct bsn_dc_pool *pool, struct bsn_peer *peer, struct slot *s);
 /* Its peer, if any, has none after that. */
@@ -356,7 +403,10 @@ void slots_leave(struct bsn_dc_pool *pool, struct initiator *i);
 void slot_enter(struct bsn_dc_pool *pool, struct slot *s);
 void slot_leave(struct bsn_dc_pool *pool, struct slot *s);
 
-/* Of queues with streams: requests that were posted since this was last done are read in the ring. */
+/*
+ * Of queues with streams: requests that were posted since this was last done are read in the
+ * ring.
+ */
 void read_streams(const struct bsn_dc_pool *pool, struct initiator *i);
 bool stream_is_done(const struct bsn_dc_pool *pool, struct slot *s);
 
@@ -398,11 +448,10 @@ void charge_slot(const struct bsn_dc_pool *pool, struct slot *s);
 
 /**
  * struct policy
- * @choose: an idle slot, of all, for a peer that has none; NULL: it has to wait. Binds nothing
+ * @choose: an idle slot for a peer that has none; NULL: the peer has to wait
  * @is_over: whether the peer of a slot has had its turn, since others wait; NULL: never
  * @leaves_when_done: a peer gives its slot up when all its requests are done
- * @wants_order: the list of what is bound
- * @wants_ghosts: counts of misses
+ * @wants_order: slots that are bound are a list, in the order in which they were bound
  * @has_places: which slot a peer can have depends on the peer
  */
 struct policy {
@@ -411,15 +460,15 @@ struct policy {
 	bool (*is_over)(struct bsn_dc_pool *pool, struct slot *s);
 	bool leaves_when_done;
 	bool wants_order;
-	bool wants_ghosts;
 	bool has_places;
 };
 
 /* NULL: there is no such. */
 const struct policy *policy_of(enum bsn_dc_policy policy);
+/* How it finds an idle slot among those that are bound. */
 find_bound *find_of(const struct policy *policy, uint32_t streams);
 
-/* What a hand goes round: slots that are bound, or initiators with such where a clock has streams. */
+/* What a hand goes round: slots that are bound, or initiators with such slots. */
 static inline uint32_t bound_places(const struct bsn_dc_pool *pool)
 {
 	return pool->policy->wants_order ? pool->bound_count : pool->clock_count;
@@ -442,22 +491,26 @@ void idle_hear(struct bsn_dc_pool *pool, struct initiator *i);
 void start_waiting(struct bsn_dc_pool *pool, struct bsn_peer *peer);
 /* If it does. */
 void stop_waiting(struct bsn_dc_pool *pool, struct bsn_peer *peer);
-/* One that waits is destroyed: its place in line is still there, and frees it when its turn comes. */
+/*
+ * One that waits is destroyed: its place in line is still there, and frees it when its turn
+ * comes.
+ */
 void die_waiting(struct bsn_dc_pool *pool, struct bsn_peer *peer);
 /*
- * Called where a peer waits: peers that had their turn may not go on, and queues that end with unsignaled requests get a
- * NOP, as mark_end() says: the first of the next few; or all, if the program @may_sleep after that.
+ * Called where a peer waits: peers that had their turn may not go on, and queues that end with
+ * unsignaled requests get a NOP, as mark_end() says: the first of the next few; or all, if the
+ * program @may_sleep after that.
  */
 void make_room(struct bsn_dc_pool *pool, bool may_sleep);
 /*
- * Unsignaled requests tell nothing when they are done: an initiator whose last request is unsignaled gets a
- * signaled NOP, which the program does not see; and appended requests are published. False: nothing was to be
- * done, or the NOP has no room.
+ * Unsignaled requests tell nothing when they are done: an initiator whose last request is
+ * unsignaled gets a signaled NOP, which the program does not see; and appended requests are
+ * published. False: nothing was to be done, or the NOP has no room.
  */
 bool mark_end(struct bsn_dc_pool *pool, struct initiator *i);
 /*
- * What a poll does besides polling: turns that were given at the last one are over; those that can be given
- * now are, a completion each. @has_news: something completed.
+ * What a poll does besides polling: turns that were given at the last one are over; those that
+ * can be given now are, a completion each. @has_news: something completed.
  */
 int take_turns(struct bsn_dc_pool *pool, struct bsn_completion *c, int n, bool has_news);
 
@@ -497,7 +550,8 @@ bool stream_failed(struct bsn_dc_pool *pool, struct initiator *i, const struct b
 void repeat_held(struct bsn_dc_pool *pool);
 /* Streams of which nothing is outstanding, of an initiator that works; makes system calls. */
 void repair_streams(struct bsn_dc_pool *pool, struct initiator *i);
-void explain_stream(const struct bsn_dc_pool *pool, const struct slot *s, struct bsn_dc_error *error);
+void explain_stream(const struct bsn_dc_pool *pool, const struct slot *s,
+		    struct bsn_dc_error *error);
 
 /* connects.c: those of the process's initiators, of all pools. False: the device does not tell. */
 bool told_connects(const struct bsn_dc_pool *pool, struct connects *counted);
@@ -505,7 +559,10 @@ bool told_connects(const struct bsn_dc_pool *pool, struct connects *counted);
 /* turns.c */
 extern const struct bsn_sq_path unbound_path;
 
-/* Finds a slot for a peer that has none, or lost it. NULL: it has to wait, also for its own requests. */
+/*
+ * Finds a slot for a peer that has none, or lost it. NULL: it has to wait, also for its own
+ * requests.
+ */
 struct slot *find_slot(struct bsn_dc_pool *pool, const struct bsn_peer *peer);
 
 #endif

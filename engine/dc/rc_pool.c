@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * To whom a pool's initiators are connected, on plain verbs. An initiator that is being connected is in none
- * of the pool's lists, as one that failed; its peer waits, but not in line.
+ * To whom a pool's initiators are connected, on plain verbs. An initiator that is being
+ * connected is in none of the pool's lists, as one that failed; its peer waits, but not in
+ * line.
  */
 #include "rc.h"
 
@@ -84,7 +85,7 @@ static void count_work(struct bsn_dc_pool *pool)
 	pool->rc_work = pool->rc->joining + pool->rc->parting_count;
 }
 
-/* -- time --------------------------------------------------------------------------------------- */
+/* -- time ------------------------------------------------------------------------------------ */
 
 static uint64_t now_ns(void)
 {
@@ -103,7 +104,7 @@ static void set_due(const struct rc_pool *rc, struct repeated *what)
 	what->times++;
 }
 
-/* -- what is said ------------------------------------------------------------------------------- */
+/* -- what is said ---------------------------------------------------------------------------- */
 
 static void tell(struct bsn_dc_pool *pool, const struct whom *target, const struct rc_message *m)
 {
@@ -160,7 +161,7 @@ static void part(struct bsn_dc_pool *pool, struct connection *at)
 	count_work(pool);
 }
 
-/* -- what is heard ------------------------------------------------------------------------------ */
+/* -- what is heard --------------------------------------------------------------------------- */
 
 static void settle(struct connection *at, enum rc_reason reason)
 {
@@ -240,7 +241,7 @@ int rc_hear(struct bsn_dc_pool *pool, struct bsn_completion *c, int n)
 	return kept;
 }
 
-/* -- connecting --------------------------------------------------------------------------------- */
+/* -- connecting ------------------------------------------------------------------------------ */
 
 bool rc_is_connected(const struct bsn_dc_pool *pool, const struct slot *s,
 		     const struct bsn_peer *peer)
@@ -316,7 +317,7 @@ void rc_abandon(struct bsn_dc_pool *pool, struct bsn_peer *peer)
 	}
 }
 
-/* -- telling ------------------------------------------------------------------------------------ */
+/* -- telling --------------------------------------------------------------------------------- */
 
 static void tell_failure(struct bsn_dc_pool *pool, struct connection *at, struct bsn_completion *c)
 {
@@ -411,7 +412,7 @@ void rc_explain(const struct bsn_peer *peer, struct bsn_dc_error *error)
 			      : "the target refuses to be connected";
 }
 
-/* -- initiators --------------------------------------------------------------------------------- */
+/* -- initiators ------------------------------------------------------------------------------ */
 
 void rc_look(struct bsn_dc_pool *pool)
 {
@@ -524,7 +525,7 @@ int rc_pool_fill(struct bsn_dc_pool *pool, const struct bsn_dc_pool_attr *attr)
 	return err;
 }
 
-/* -- the end ------------------------------------------------------------------------------------ */
+/* -- the end --------------------------------------------------------------------------------- */
 
 /* Targets are told, once. */
 static void say_farewell(struct bsn_dc_pool *pool)

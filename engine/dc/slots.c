@@ -2,9 +2,10 @@
 /*
  * Which peer has which slot, which slots are idle, and which were used.
  *
- * A post to a peer that has a slot calls nothing of the pool, and neither does its completion: both are
- * seen in the queue. Without streams its indices tell all. With streams the ring tells the peer of each
- * request; where something is outstanding it is read when a peer needs a slot, each request once.
+ * A post to a peer that has a slot calls nothing of the pool, and neither does its completion:
+ * both are seen in the queue. Without streams its indices tell all. With streams the ring tells
+ * the peer of each request; where something is outstanding it is read when a peer needs a slot,
+ * each request once.
  */
 #include "pool.h"
 
@@ -13,11 +14,11 @@
 #include "posted.h"
 #include "sq.h"
 
-/* -- lists -------------------------------------------------------------------------------------- */
+/* -- lists ----------------------------------------------------------------------------------- */
 
 /*
- * Those that are free, and those that are bound if the policy wants their order: each list is a circle, with a
- * slot at its end that nobody ever has.
+ * Free slots are a list, and so are those that are bound, if the policy wants their order. A list
+ * is a circle; a slot that nobody ever has is its end.
  */
 static void insert_after(struct bsn_dc_pool *pool, struct slot *at, struct slot *s)
 {
@@ -74,12 +75,26 @@ static void remove_from_clock(struct bsn_dc_pool *pool, const struct initiator *
 		pool->hand = 0;
 }
 
+/* The request that takes the slot is not a use. */
+static void put_in_order(struct bsn_dc_pool *pool, struct slot *s)
+{
+	insert_after(pool, bound_end(pool), s);
+	s->uses = UINT16_MAX;
+}
+
+static void take_out_of_order(struct bsn_dc_pool *pool, struct slot *s)
+{
+	if (pool->sieve == s)
+		pool->sieve = slot_before(pool, s);
+	take_out(pool, s);
+}
+
 static void put_bound(struct bsn_dc_pool *pool, struct slot *s)
 {
 	struct initiator *i = s->of;
 
 	if (pool->policy->wants_order)
-		insert_after(pool, bound_end(pool), s);
+		put_in_order(pool, s);
 	else if (!i->bound)
 		put_in_clock(pool, i);
 	i->bound |= stream_bit(s);
@@ -92,19 +107,18 @@ static void remove_bound(struct bsn_dc_pool *pool, struct slot *s)
 
 	i->bound &= ~stream_bit(s);
 	pool->bound_count--;
-	if (!pool->policy->wants_order) {
-		if (!i->bound)
-			remove_from_clock(pool, i);
-		return;
-	}
-	if (pool->sieve == s)
-		pool->sieve = slot_before(pool, s);
-	take_out(pool, s);
+	if (pool->policy->wants_order)
+		take_out_of_order(pool, s);
+	else if (!i->bound)
+		remove_from_clock(pool, i);
 }
 
-/* -- what the ring says ------------------------------------------------------------------------- */
+/* -- what the ring says ---------------------------------------------------------------------- */
 
-/* Where a walk over the requests since @from begins: those that are not in the ring any more are done. */
+/*
+ * Where a walk over the requests since @from begins: those that are not in the ring any more
+ * are done.
+ */
 static uint32_t still_there(struct bsn_sq *sq, uint32_t from)
 {
 	const uint32_t pi = bsn_sq_wide_pi(sq);
@@ -180,7 +194,7 @@ void charge_slot(const struct bsn_dc_pool *pool, struct slot *s)
 	s->counted = bsn_sq_wide_pi(s->of->sq);
 }
 
-/* -- binding ------------------------------------------------------------------------------------ */
+/* -- binding --------------------------------------------------------------------------------- */
 
 /* As a peer has them. */
 static uint32_t bits_of_stream(uint32_t stream)
@@ -188,12 +202,6 @@ static uint32_t bits_of_stream(uint32_t stream)
 	const struct bsn_ctrl ctrl = { .dci_stream = stream };
 
 	return (uint32_t)bsn_to_be64(bsn_ctrl_word(&ctrl, 1)).raw;
-}
-
-/* The stamp of a peer that is evicted now. */
-static uint16_t stamp_of_now(const struct bsn_dc_pool *pool)
-{
-	return (uint16_t)pool->counters.evictions;
 }
 
 /* Debts are kept in parts of a turn; what is beyond so many is forgiven. */
@@ -239,21 +247,12 @@ void forget_slot(struct slot *s)
 	s->last = s->peer = NULL; /* its initiator is connected anew */
 }
 
-/* The peer comes back so soon that it would still have its slot, if those that are free were used as well. */
-static bool is_missed(const struct bsn_dc_pool *pool, const struct bsn_peer *peer)
-{
-	return peer->reserved[0] & PEER_HAS_STAMP &&
-	       (uint16_t)(stamp_of_now(pool) - note_of(peer)) <= pool->free_count;
-}
-
 static void evict(struct bsn_dc_pool *pool, struct slot *s)
 {
 	pool->counters.evictions++;
 	if (pool->policy->wants_order) {
-		if (pool->sieve == s)
-			pool->sieve = slot_before(pool, s);
-		take_out(pool, s);
-		insert_after(pool, bound_end(pool), s);
+		take_out_of_order(pool, s);
+		put_in_order(pool, s);
 	}
 	leave_slot(pool, s);
 }
@@ -261,10 +260,6 @@ static void evict(struct bsn_dc_pool *pool, struct slot *s)
 /* Binds the slot to this peer, and takes it from the one that had it. */
 BSN_ALWAYS_INLINE void hand_over(struct bsn_dc_pool *pool, struct bsn_peer *peer, struct slot *s)
 {
-	if (pool->policy->wants_ghosts) {
-		pool->misses++;
-		pool->ghosts += is_missed(pool, peer);
-	}
 	if (s->peer) {
 		evict(pool, s);
 	} else {
@@ -285,13 +280,12 @@ void bind_slot(struct bsn_dc_pool *pool, struct bsn_peer *peer, struct slot *s)
 		hand_over(pool, peer, s);
 	}
 	s->contention = 0;
-	s->uses = UINT16_MAX;
 	s->of->seen_pi = s->sq->pi;
 	peer->ctrl_bits = s->ctrl_bits;
 	peer->ep.sq = s->sq;
 }
 
-/* One that stands in line comes to its turn, as its next requests would. */
+/* A peer that waits gets no right to post by this. */
 void move_slot(struct bsn_dc_pool *pool, struct slot *s, struct slot *to)
 {
 	struct bsn_peer *peer = s->peer;
@@ -316,7 +310,7 @@ void revoke_slot(struct bsn_dc_pool *pool, struct slot *s)
 	pool->revoked++;
 }
 
-/* -- the slots of an initiator ------------------------------------------------------------------- */
+/* -- the slots of an initiator --------------------------------------------------------------- */
 
 void slot_enter(struct bsn_dc_pool *pool, struct slot *s)
 {
@@ -372,7 +366,10 @@ static struct slot *slot_by_qpn(const struct bsn_dc_pool *pool, uint32_t qpn)
 	return &pool->slots[pool->by_qpn[qpn & pool->qpn_mask]];
 }
 
-/* QPNs are most often given one after the other, so that none share a place. Where some do, the next free one is taken. */
+/*
+ * QPNs are most often given one after the other, so that none share a place. Where some do, the
+ * next free one is taken.
+ */
 static void note_qpns(struct bsn_dc_pool *pool)
 {
 	for (uint32_t at = 0; at <= pool->qpn_mask; at++)

@@ -3,18 +3,22 @@
  * Posts of peers that have no slot, or have had their turn.
  *
  *	bound      posts go straight into the initiator's ring; nothing here is called
- *	unbound    a post takes a slot, as the policy says; else it is refused, and the peer waits in line
- *	revoked    others wait, and the peer has had its turn: its next post waits in line, too, and the
- *	           slot goes to the first in line when all is done that is outstanding on it
+ *	unbound    a post takes a slot, as the policy says; if it finds none it is refused, and the
+ *	           peer waits in line
+ *	revoked    others wait, and the peer has had its turn: its next post waits in line, too, and
+ *	           the slot goes to the first in line when all that is outstanding on it is done
  */
 #include "rc.h"
 
 #include "refuse.h"
 #include "sq.h"
 
-/* Its own, if that is idle; another one, if nothing of the peer is outstanding on one that is out. */
-static __attribute__((noinline)) struct slot *find_again(struct bsn_dc_pool *pool,
-							 const struct bsn_peer *peer, struct slot *s)
+/*
+ * The peer's own slot, if it is idle. If it is out, and nothing of the peer is outstanding on it,
+ * another one.
+ */
+static __attribute__((noinline)) struct slot *
+find_again(struct bsn_dc_pool *pool, const struct bsn_peer *peer, struct slot *s)
 {
 	if (is_idle(pool, s))
 		return s;
@@ -31,7 +35,7 @@ struct slot *find_slot(struct bsn_dc_pool *pool, const struct bsn_peer *peer)
 	return BSN_UNLIKELY(s) ? find_again(pool, peer, s) : pool->policy->choose(pool, peer);
 }
 
-/* -- posts of unbound peers ---------------------------------------------------------------------- */
+/* -- posts of unbound peers ------------------------------------------------------------------ */
 
 /* -EAGAIN, with a text. */
 static int wait_for_turn(struct bsn_dc_pool *pool, struct bsn_peer *peer)
@@ -41,14 +45,17 @@ static int wait_for_turn(struct bsn_dc_pool *pool, struct bsn_peer *peer)
 	start_waiting(pool, peer);
 	if (is_first)
 		make_room(pool, false); /* from now on polls do */
-	return refuse(EAGAIN, pool->rc ? "this peer waits for its turn, or until it is connected, of which "
-					 "bsn_dc_poll() will tell"
-				       : "all initiators are in use: this peer waits for its turn, of which "
-					 "bsn_dc_poll() will tell");
+	return refuse(EAGAIN,
+		      pool->rc
+			      ? "this peer waits for its turn, or until it is connected, of which "
+				"bsn_dc_poll() will tell"
+			      : "all initiators are in use: this peer waits for its turn, of which "
+				"bsn_dc_poll() will tell");
 }
 
 /* On plain verbs a peer has to be connected first, which a post does not do. */
-static __attribute__((noinline)) struct slot *find_connected(struct bsn_dc_pool *pool, const struct bsn_peer *peer)
+static __attribute__((noinline)) struct slot *find_connected(struct bsn_dc_pool *pool,
+							     const struct bsn_peer *peer)
 {
 	struct slot *s = slot_of(pool, peer);
 

@@ -6,7 +6,7 @@
 
 #include "init.h"
 
-enum { NO_SLOT = UINT32_MAX };
+#define NO_SLOT UINT32_MAX
 
 /* -- posting --------------------------------------------------------------------------------- */
 

@@ -334,7 +334,6 @@ static int post(struct bsn_ep *ep, const struct bsn_request *r)
 	struct send_queue *sq = send_queue_of(ep->sq);
 	const struct ep_object *peer = peer_of(ep);
 	const int err = judge(sq, r);
-	struct kept *kept;
 	uint32_t what;
 
 	if (BSN_UNLIKELY(err))
@@ -342,11 +341,8 @@ static int post(struct bsn_ep *ep, const struct bsn_request *r)
 	if (BSN_UNLIKELY(!room(&sq->hot)))
 		return refuse_full(sq, r->what);
 	what = r->what | sq->always;
-	kept = &sq->kept[sq->head & sq->mask];
-	kept->id = r->id;
-	kept->what = what;
-	if (peer)
-		kept->user = peer->hot.user; /* else it is the QP's for ever */
+	sq->kept[sq->head & sq->mask] =
+		(struct kept){ r->id, peer ? peer->hot.user : sq->hot.route.user, what };
 	sq->last_ep = ep;
 	if (!(what & BSN_F_SIGNALED) && is_turn(sq))
 		what |= BSN_F_SIGNALED;
@@ -433,14 +429,11 @@ static struct send_queue *alloc_sq(const struct bsn_qp *qp)
 	sq->extended = qp->owns_verbs ? ibv_qp_to_qp_ex(qp->verbs) : NULL;
 	sq->kept = calloc(size, sizeof(*sq->kept));
 	sq->inline_data = calloc(sq->extended ? 1 : size, qp->limits.max_inline + 1);
-	if (!sq->kept || !sq->inline_data ||
-	    (!sq->extended && !alloc_list(sq, size, qp->limits.max_send_sge))) {
-		verbs_sq_free(sq);
-		return NULL;
-	}
-	for (uint32_t i = 0; i < size; i++)
-		sq->kept[i].user = qp->user;
-	return sq;
+	if (sq->kept && sq->inline_data &&
+	    (sq->extended || alloc_list(sq, size, qp->limits.max_send_sge)))
+		return sq;
+	verbs_sq_free(sq);
+	return NULL;
 }
 
 /* Those that libibverbs has a word for. */

@@ -96,7 +96,7 @@ struct recv_queue {
 	uint64_t life;
 	uint32_t mask; /* of @free */
 	uint32_t capacity;
-	uint32_t head; /* receives that were posted */
+	uint32_t head;                              /* receives that were posted */
 	uint32_t tail __attribute__((aligned(64))); /* receives that came back */
 };
 

@@ -1299,11 +1299,11 @@ static void silent_work_is_given_back(void **state)
 	fake_destroy(f);
 }
 
-/* What the device does not know of has not failed: it may be taken back, and others posted in its place. */
+/* What the device does not know of has not failed. It may be cancelled. */
 static void what_is_only_appended_is_not_given_back(void **state)
 {
 	const struct fake_attr attr = { .ce_quiet = BSN_CE_ON_FIRST_ERROR };
-	const struct bsn_sge sge[4] = { { 0x2000, 8, 3 }, { 0x2000, 8, 3 }, { 0x2000, 8, 3 }, { 0x2000, 8, 3 } };
+	const struct bsn_sge one = { 0x2000, 8, 3 }, sge[4] = { one, one, one, one };
 	struct fake *f = fake_create(&attr);
 
 	(void)state;

@@ -719,7 +719,7 @@ static void inline_data_of_every_length(void **state)
 				for (uint32_t pos = mode == 4 * BSN_STORE_8 ? 0 : 15 - length % 4;
 				     pos < RING_BB; pos += mode == 4 * BSN_STORE_8 ? 1 : 4)
 					post_at(f, NULL, &wr, pos);
-					}
+			}
 		}
 		if (f)
 			fake_destroy(f);

@@ -110,6 +110,27 @@ static void memory_that_may_not_be_written_to(struct bench *b)
 	assert_all_is_well(b);
 }
 
+/* A responder refuses it: remote invalid request, vendor syndrome 0x8a. */
+static void atomics_that_are_not_aligned(struct bench *b)
+{
+	const struct bsn_sge sge = bench_sge(b, 0, 0, 8);
+
+	for (unsigned at = 0; at <= 8; at++) {
+		const struct bsn_remote to = bench_remote(b, 1, at);
+		const struct bsn_wr wr = { .opcode = BSN_OPCODE_ATOMIC_CS, .sge = &sge, .sge_count = 1,
+					   .remote = to, .flags = BSN_F_SIGNALED | BSN_F_RING, .id = 7 };
+
+		if (at % 8) {
+			says(bsn_fetch_add(b->ep[0], &sge, &to, 1, 7, BSN_F_RING), -EINVAL, "multiple of 8");
+			says(bsn_post(b->ep[0], &wr), -EINVAL, "multiple of 8");
+			continue;
+		}
+		ok(bsn_post(b->ep[0], &wr));
+		expect_done(b, b->cq[0], 7, BSN_OPCODE_ATOMIC_CS);
+	}
+	assert_all_is_well(b);
+}
+
 static void pointers_to_nothing(struct bench *b)
 {
 	const struct bsn_sge good = bench_sge(b, 0, 0, 8);
@@ -262,6 +283,7 @@ static const struct bench_case cases[] = {
 	{ CASE("bytes beyond the ends", bytes_beyond_the_ends), OWN },
 	{ CASE("memory of another domain", memory_of_another_domain), OWN },
 	{ CASE("memory that may not be written to", memory_that_may_not_be_written_to), OWN },
+	{ CASE("atomics that are not aligned", atomics_that_are_not_aligned), OWN },
 	{ CASE("pointers to nothing", pointers_to_nothing), OWN },
 	{ CASE("receives before the bad one", receives_before_the_bad_one), OWN },
 	{ CASE("memory of a shared queue", memory_of_a_shared_queue), .has_srq = true, OWN },

@@ -11,7 +11,8 @@
 #include "bsn_dc.h"
 #include "nic/dc.h"
 
-enum { KEY = 77, TARGETS = 12, PEERS = 24, INTO = 8192, LENGTH = 64, MAX_INLINE = 60, MAX_DONE = 64 };
+enum { KEY = 77, TARGETS = 12, PEERS = 24, INTO = 8192, LENGTH = 64, MAX_DONE = 64 };
+enum { MAX_INLINE = 60 }; /* of what is posted at random */
 
 /*
  * Peers are those of a few targets in turn. With BSN_TEST_FULL_HANDSHAKE in the environment both ends are made by
@@ -236,7 +237,7 @@ static inline void take_completion(struct rig *r, struct expected *all, const st
 	e->failed |= c->status != IBV_WC_SUCCESS;
 }
 
-/* Of one block or of several, whose data look like control segments of requests of which nothing is told. */
+/* Of one block or of several. Inline data look like control segments of silent requests. */
 static inline int write_at_random(struct rig *r, int p, uint64_t id, unsigned flags)
 {
 	const struct bsn_sge local = bench_sge(r->b, 0, 0, LENGTH);

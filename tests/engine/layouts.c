@@ -608,7 +608,7 @@ static void empty_queue(struct bench *b)
 	assert_int_equal(bsn_poll(b->cq[0], &(struct bsn_completion){ 0 }, 1), 0);
 }
 
-/* It comes in several UMRs, all or none; one completion is that of all, also if they are flushed. */
+/* It comes in several UMRs, all or none; one completion is that of all, flushed or not. */
 static void a_long_table_comes_in_parts(struct bench *b)
 {
 	const struct bsn_mkey_pool_attr attr = { .count = 2, .max_translations = LONG_TABLE };

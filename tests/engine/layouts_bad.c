@@ -638,9 +638,13 @@ static void a_map_of_a_failed_queue_is_made_anew(struct bench *b)
 }
 
 /* Maps columns from the nth on, by UMRs, and writes by the last of the maps. */
-static void map_and_write(struct bench *b, struct bsn_mkey_pool *pool, uint32_t n, uint32_t maps, uint64_t id)
+static void map_and_write(struct bench *b, struct bsn_mkey_pool *pool, uint32_t n, uint32_t maps,
+			  uint64_t id)
 {
-	const struct bsn_wr wr = { .id = id, .opcode = BSN_OPCODE_RDMA_WRITE, .flags = NOW, .remote = bench_remote(b, 1, 0) };
+	const struct bsn_wr wr = { .id = id,
+				   .opcode = BSN_OPCODE_RDMA_WRITE,
+				   .flags = NOW,
+				   .remote = bench_remote(b, 1, 0) };
 	const struct bsn_map *map = NULL;
 
 	for (uint32_t k = 0; k < maps; k++) {
@@ -663,7 +667,7 @@ static void expect_none_left(struct bench *b)
 }
 
 /* Whether UMRs of maps succeed, or are flushed. */
-static void umrs_of_maps_are_not_shown(struct bench *b)
+static void umrs_of_maps_are_hidden(struct bench *b)
 {
 	struct bsn_mkey_pool *pool = make_pool(b, 32, 16);
 	const struct bsn_sge local = bench_sge(b, 0, 0, 8);
@@ -686,7 +690,7 @@ static void umrs_of_maps_are_not_shown(struct bench *b)
 }
 
 /* Of a UMR of a map that fails first the queue tells, and what comes after it. */
-static void a_failed_umr_of_a_map_is_not_shown(struct bench *b)
+static void a_failed_umr_of_a_map_is_hidden(struct bench *b)
 {
 	struct bsn_mkey_pool *pool = make_pool(b, 2, 16);
 	struct bsn_qp_error error;
@@ -708,7 +712,9 @@ static void a_failed_umr_of_a_map_is_not_shown(struct bench *b)
 	.qp = { .max_send_sge = 4, .send_depth = BENCH_DEPTH }, .cq_entries = 512,                 \
 	.is_own_only = true
 #define OWN(...)                                                                                   \
-	.qp = { .send_depth = BENCH_DEPTH, __VA_ARGS__ }, .cq_entries = 512, .is_own_only = true, .is_direct_only = true
+	.qp = { .send_depth = BENCH_DEPTH, __VA_ARGS__ }, .cq_entries = 512, .is_own_only = true, \
+	.is_direct_only = true
+#define FAULT .is_model_only = true, .fault_plan = "opcode=UMR nth=1 fail 6 0"
 #define MODEL .is_model_only = true, .is_direct_only = true
 
 static const struct bench_case cases[] = {
@@ -738,20 +744,19 @@ static const struct bench_case cases[] = {
 	  .fault_plan = "opcode=UMR nth=1 fail 6 0" },
 	{ CASE("a map of a failed queue is made anew", a_map_of_a_failed_queue_is_made_anew), DEEP,
 	  MODEL, .fault_plan = "opcode=UMR nth=1 fail 6 0" },
-	{ CASE("UMRs of maps are not shown", umrs_of_maps_are_not_shown), DEEP, .is_direct_only = true },
-	{ CASE("UMRs of maps are not shown, where all requests complete", umrs_of_maps_are_not_shown),
+	{ CASE("UMRs of maps are hidden", umrs_of_maps_are_hidden), OWN(.signal_every = 0) },
+	{ CASE("UMRs of maps are hidden, all completing", umrs_of_maps_are_hidden),
 	  OWN(.signal_all = true) },
-	{ CASE("UMRs of maps are not shown, where the library signals", umrs_of_maps_are_not_shown),
+	{ CASE("UMRs of maps are hidden, signaled in turn", umrs_of_maps_are_hidden),
 	  OWN(.signal_every = 2) },
-	{ CASE("UMRs of maps are not shown, where only the first error is", umrs_of_maps_are_not_shown),
+	{ CASE("UMRs of maps are hidden, silent after an error", umrs_of_maps_are_hidden),
 	  OWN(.ce_on_first_error = true, .signal_every = -1) },
-	{ CASE("a failed UMR of a map is not shown", a_failed_umr_of_a_map_is_not_shown), DEEP, MODEL,
-	  .fault_plan = "opcode=UMR nth=1 fail 6 0" },
-	{ CASE("a failed UMR of a map is not shown, where all requests complete", a_failed_umr_of_a_map_is_not_shown),
-	  OWN(.signal_all = true), .is_model_only = true, .fault_plan = "opcode=UMR nth=1 fail 6 0" },
-	{ CASE("a failed UMR of a map is not shown, nor are those after it", a_failed_umr_of_a_map_is_not_shown),
-	  OWN(.ce_on_first_error = true, .signal_every = -1), .is_model_only = true,
-	  .fault_plan = "opcode=UMR nth=1 fail 6 0" },
+	{ CASE("a failed UMR of a map is hidden", a_failed_umr_of_a_map_is_hidden),
+	  OWN(.signal_every = 0), FAULT },
+	{ CASE("a failed UMR of a map is hidden, all completing", a_failed_umr_of_a_map_is_hidden),
+	  OWN(.signal_all = true), FAULT },
+	{ CASE("a failed UMR of a map is hidden, and silent ones", a_failed_umr_of_a_map_is_hidden),
+	  OWN(.ce_on_first_error = true, .signal_every = -1), FAULT },
 };
 
 int main(void)

@@ -509,7 +509,7 @@ static void nested_layouts(struct bench *b)
 	ok(bsn_mkey_pool_destroy(pool));
 }
 
-/* -- under failures ---------------------------------------------------------------------------------- */
+/* -- under failures ---------------------------------------------------------------------------- */
 
 enum { LIFE = 8 }; /* requests of a queue until it is reset */
 
@@ -534,9 +534,9 @@ static void post_one(struct bench *b, struct bsn_mkey_pool *pool, struct life *l
 		wr.remote = (struct bsn_remote){ 0, 0 };
 	do {
 		make_model(&m, &s);
-	} while (!has_mkeys(b) && (uint64_t)m.layout.part_count * m.layout.rounds > b->sq[0]->max_sge);
-	ok(bsn_layout_map(pool, b->ep[0], &m.layout, has_mkeys(b) && random_below(2) ? BSN_MAP_KEY : 0,
-			  &life->maps[id]));
+	} while (!has_mkeys(b) && m.layout.part_count * m.layout.rounds > b->sq[0]->max_sge);
+	ok(bsn_layout_map(pool, b->ep[0], &m.layout,
+			  has_mkeys(b) && random_below(2) ? BSN_MAP_KEY : 0, &life->maps[id]));
 	ok(bsn_post_map(b->ep[0], &wr, life->maps[id]));
 	life->is_signaled[life->posted++] = signals;
 }
@@ -658,8 +658,8 @@ static void many_layouts_leave_nothing(struct bench *b)
 	.is_own_only = true
 
 #define LIVES(...)                                                                                 \
-	.qp = { .max_send_sge = 4, .send_depth = 2 * BENCH_DEPTH, __VA_ARGS__ }, .cq_entries = 512, \
-	.is_own_only = true
+	.qp = { .max_send_sge = 4, .send_depth = 2 * BENCH_DEPTH, __VA_ARGS__ },                   \
+	.cq_entries = 512, .is_own_only = true
 
 static const struct bench_case cases[] = {
 	{ CASE("random layouts", random_layouts), QUEUES },
@@ -667,11 +667,11 @@ static const struct bench_case cases[] = {
 	{ CASE("configured layouts", configured_layouts), QUEUES },
 	{ CASE("nested layouts", nested_layouts), QUEUES },
 	{ CASE("layouts under failures", layouts_under_failures), LIVES(.signal_every = 0) },
-	{ CASE("layouts under failures, where all requests complete", layouts_under_failures),
+	{ CASE("layouts under failures, all completing", layouts_under_failures),
 	  LIVES(.signal_all = true) },
-	{ CASE("layouts under failures, where the library signals", layouts_under_failures),
+	{ CASE("layouts under failures, signaled in turn", layouts_under_failures),
 	  LIVES(.signal_every = 2) },
-	{ CASE("layouts under failures, where only the first error is told", layouts_under_failures),
+	{ CASE("layouts under failures, silent after one", layouts_under_failures),
 	  LIVES(.ce_on_first_error = true) },
 	{ CASE("many layouts leave nothing", many_layouts_leave_nothing), QUEUES },
 };

@@ -21,7 +21,7 @@ BEGIN, END = '<!-- costs -->\n', '<!-- end of costs -->\n'
 # Of another valgrind, or softcx of another day.
 SLACK = 0.03
 
-COLUMNS = {'bunsen': 'Bunsen', 'bunsen_v2': 'for x86-64-v2', 'ibv_wr': '`ibv_wr_*`',
+COLUMNS = {'bunsen': 'Bunsen', 'bsn_post': '`bsn_post()`', 'ibv_wr': '`ibv_wr_*`',
            'ibv': '`ibv_post_send` …', 'floor': 'floor'}
 
 # Of each kind the cheapest and the dearest shapes, and some between them.
@@ -35,7 +35,6 @@ ROWS = {
     'write_inline256': 'inline, 256 B',
     'write_prepared': 'prepared',
     'write_sge_hidden': 'flags not known to the compiler',
-    'write_sge_symbol': 'by the library\'s symbol',
     'write_batch16_sge': 'one of a batch of 16',
     'write_batch16_sge2': 'one of a batch of 16, 2 SGEs',
     'write_batch16_inline64': 'one of a batch of 16, inline, 64 B',
@@ -45,6 +44,8 @@ ROWS = {
     'ud_send_sge': 'UD SEND',
     'ud_send_sge2': 'UD SEND, 2 SGEs',
     'ud_send_inline32': 'UD SEND, inline, 32 B',
+    'dc_write_sge': 'DC WRITE, to a peer that has its initiator',
+    'dc_miss_write_sge': 'DC WRITE, to a peer that takes one',
     'post_recv': 'receive',
     'post_recv_sge2': 'receive, 2 SGEs',
     'post_recv_srq': 'receive, of an SRQ',
@@ -59,6 +60,7 @@ ROWS = {
     'poll_recv_inline': 'poll that finds a message of 32 B in the CQE, and reads it',
     'poll_recv_srq': 'poll that finds a message, SRQ',
     'poll_ud_recv': 'poll that finds a message, UD',
+    'poll_1_sessions': 'poll that finds a message whose CQE came compressed',
     'attached_poll_recv': 'poll that finds a message of 8 B in the CQE (attached)',
     'poll_empty': 'poll that finds none',
 }

@@ -43,13 +43,12 @@ def quiet_lines(at):
 
 
 def mixed_log():
-    """About a megabyte: lines of many programs about errors, and far more other lines."""
-    lines, logs = [], sorted(LOGS.glob('*.log'))
-    step = 2500 // len(logs)
-    for at in range(2500):
-        if at % step == 0 and logs:
-            lines.append(logs.pop().read_text())
-        lines += quiet_lines(at)
+    """Lines of many programs about errors, each time after as many other lines."""
+    lines = []
+    for nth, log in enumerate(sorted(LOGS.glob('*.log'), reverse=True)):
+        lines.append(log.read_text())
+        for at in range(100 * nth, 100 * (nth + 1)):
+            lines += quiet_lines(at)
     return lines
 
 

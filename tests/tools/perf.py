@@ -27,13 +27,16 @@ PATHS = ['direct', 'verbs', 'ibv']
 # Some of the rows of cost, and all of what is posted to each kind of queue.
 ROWS = ['write_sge', 'write_sge4', 'write_inline', 'write_inline256', 'write_prepared',
         'write_batch16_inline64', 'write_imm_inline', 'read_sge2', 'send', 'send_imm', 'fetch_add',
-        'cmp_swap', 'write_512_qps', 'ud_send_sge', 'ud_send_inline32', 'attached_write_sge', 'post_recv',
+        'cmp_swap', 'write_512_qps', 'ud_send_sge', 'ud_send_inline', 'attached_write_sge', 'post_recv',
         'post_recv_srq', 'poll_1', 'poll_16', 'poll_empty', 'poll_recv', 'poll_recv_imm',
         'poll_recv_srq', 'poll_ud_send', 'poll_ud_recv', 'poll_512_qps', 'poll_256_qps_apart',
         'post_recv_16', 'post_recv_srq_16', 'poll_recv_data', 'poll_recv_inline',
         'xrc_send', 'poll_xrc_recv', 'poll_stamped', 'poll_stamped_recv',
-        'attached_poll_recv', 'write_sge_hidden', 'write_inline64_length', 'write_sge_symbol']
-COLUMNS = {'bunsen', 'bunsen_v2', 'ibv_wr', 'ibv', 'floor'}
+        'attached_poll_recv', 'write_sge_hidden', 'write_inline64_length', 'write_inline64', 'write_sge_last',
+        'dc_write_sge', 'dc_limited_read', 'dc_miss_write_sge', 'poll_dc', 'poll_16_sessions']
+COLUMNS = {'bunsen', 'symbol', 'bsn_post', 'verbs', 'ibv_wr', 'ibv', 'floor'}
+ONCE = {'write_sge_last', 'write_sge_first', 'write_sge4_last', 'write_inline_last', 'write_inline64_last',
+        'write_prepared_last'}  # at the end of a ring: never hot
 LATENCIES = ['min', 'p50', 'p90', 'p99', 'p99_9', 'p99_99', 'max']
 
 
@@ -169,16 +172,24 @@ def columns_of(op):
     """The columns that a row has on the direct path."""
     columns = COLUMNS.copy()
     if 'prepared' in op:
-        columns -= {'ibv_wr', 'ibv'}
+        columns -= {'ibv_wr', 'ibv', 'bsn_post'}
+    if op.endswith(('_length', '_hidden')):
+        columns -= {'symbol', 'bsn_post'}
+    if op.startswith(('post_recv', 'poll', 'attached_poll')):
+        columns.discard('bsn_post')
+    if 'sessions' in op or 'poll_recv_inline' in op:
+        columns.discard('verbs')
+    if 'sessions' in op:
+        columns -= {'ibv_wr', 'ibv', 'floor'}
+    if 'dc' in op:
+        columns -= {'ibv_wr', 'ibv', 'floor', 'verbs'}
     if op.startswith('post_recv'):
         columns.discard('ibv_wr')
     if op == 'write_512_qps':
         columns.discard('floor')
-    if op.endswith('_symbol') or platform.machine() != 'x86_64':
-        columns.discard('bunsen_v2')
     if 'stamped' in op:  # ibv_poll_cq() gives no times
         columns.discard('ibv')
-    return columns - {'floor'} if 'xrc' in op or 'stamped' in op else columns
+    return columns - {'floor'} if 'xrc' in op or 'stamped' in op or op.endswith(('_last', '_first')) else columns
 
 
 def test_cost_json(bench):
@@ -191,10 +202,57 @@ def test_cost_json(bench):
     check(set(ROWS) <= set(ops) and len(set(ops)) == len(ops), ops)
     for row in report['rows']:
         columns = columns_of(row['op'])
+        if row['op'].endswith(('_last', '_first')):  # a single one, which is never hot
+            columns = set()
+        if re.search(r'inline\d+$', row['op']):  # the floor's code knows the length, where it has it
+            columns = columns - {'floor'} | {'floor'} & set(row)
         check(set(row) == columns | {'op'}, row)
         for column in columns:
             check(set(row[column]) == {'ns', 'ns_p10', 'ns_min'}, row)
             check(0 <= row[column]['ns_min'] <= row[column]['ns_p10'] <= row[column]['ns'], row)
+
+
+def counted(bench, *args, **more):
+    if HAS_VALGRIND:
+        return cost(bench, *args, SOFTCX_TRACE='', **more)  # it would be traced under valgrind, too
+    return None
+
+
+def test_cost_of_a_single_operation(bench):
+    """What libmlx5 executes takes longer when its code is cold."""
+    if 'clflushopt' not in pathlib.Path('/proc/cpuinfo').read_text(encoding='ascii'):
+        return 'SKIP no CLFLUSHOPT here'
+    rows = {row['op']: row for row in cost(bench, '--cold', '--rounds', '9', '--op', 'write_sge,send,write_sge_last')['rows']}
+    for op in 'write_sge', 'send':
+        for column in 'ibv_wr', 'ibv':
+            check(rows[op][column]['cold_ns'] > rows[op][column]['ns'], rows)
+    check('cold_ns' in rows['write_sge_last']['bunsen'] and 'ns' not in rows['write_sge_last']['bunsen'], rows)
+    return None
+
+
+def test_cost_in_instructions_and_lines(bench):
+    report = counted(bench, '--instructions', '--lines', '--op',
+                     'write_sge,write_inline64,ud_send_sge,poll_1,poll_recv_srq,write_sge_last,write_sge_first')
+    if not report:
+        return 'SKIP wants valgrind'
+    check(report['instructions_store'] not in ('', 'none'), report)
+    rows = {row['op']: row for row in report['rows']}
+    for op, row in rows.items():
+        for column in set(row) - {'op'}:
+            figures = row[column]
+            check(figures['instructions'] > figures['lines'] >= (column != 'floor'), row)
+        check(row['bunsen']['lines'] <= row['bunsen']['instructions'] < row['ibv']['instructions'], row)
+    check(rows['write_sge_last'] != rows['write_sge_first'], rows)
+    return None
+
+
+def test_cost_counts_by_the_store_asked_for(bench):
+    report = counted(bench, '--instructions', '--op', 'write_sge', BSN_STORE='doorbell')
+    check(not report or report['store'] == report['instructions_store'] == 'doorbell', report)
+
+
+def test_cost_without_valgrind(bench):
+    bench.complains('needs valgrind', PERF, 'cost', '--rounds', '1', '--op', 'read', '--lines', PATH='/nonexistent')
 
 
 def test_cost_names_the_store(bench):
@@ -205,18 +263,19 @@ def test_cost_names_the_store(bench):
 
 def test_cost_of_some_rows(bench):
     rows = cost(bench, '--op', 'poll_1,send')['rows']
-    check([row['op'] for row in rows] == ['send', 'poll_1'], rows)
+    check([row['op'] for row in rows] == ['poll_1', 'send'], rows)
 
 
 def test_cost_of_some_columns(bench):
-    rows = cost(bench, '--op', 'poll_1', '--columns', 'floor,bunsen_v2')['rows']
-    check(set(rows[0]) == {'op'} | {'floor', 'bunsen_v2'} & columns_of('poll_1'), rows)
+    rows = cost(bench, '--op', 'poll_1', '--columns', 'floor,bsn_post,symbol')['rows']
+    check(set(rows[0]) == {'op', 'floor', 'symbol'}, rows)
 
 
 def test_cost_of_each_length(bench):
     usual = [row['op'] for row in cost(bench, '--rounds', '1')['rows']]
     swept = [row['op'] for row in cost(bench, '--rounds', '1', '--sweep')['rows']]
-    check(swept[:len(usual)] == usual, swept)
+    check(set(usual) < set(swept), swept)
+    check(cost(bench, '--op', 'send_inline61')['rows'][0]['bunsen'], 'a length by name')
     for op in 'write', 'send':
         units = {(int(re.search(r'\d+$', row)[0]) + 4 + 15) // 16 for row in swept
                  if re.fullmatch(op + r'_inline\d+', row)}
@@ -255,8 +314,8 @@ def test_recv_json(bench):
         check([row for row in rows if row.startswith('post_recv_16')] == [posts], rows)
         for row in posts, 'post_recv_srq_16', 'poll_recv_inline', 'poll_recv_16':
             check({'bunsen', 'ibv'} <= set(rows[row]), rows)
-        for row in 'poll_16_sessions', 'poll_16_sessions_plain', 'poll_1_sessions', 'wait_1', 'wait_1_hidden':
-            check(set(rows[row]) <= {'bunsen', 'bunsen_v2'} and rows[row], rows)
+        for row in 'poll_16_sessions', 'poll_1_sessions', 'wait_1', 'wait_1_hidden':
+            check(set(rows[row]) == {'bunsen'}, rows)
         check(set(size['trips']) == {'message', 'send', 'ibv'}, size)
         asked = {by: trip['bus_requests'] for by, trip in size['trips'].items()}
         # No receive, and no completion of it.
@@ -531,7 +590,8 @@ def test_dc_instructions(bench):
     bursts = report['burst_instructions']
     mine, ucx = bursts['bunsen'], bursts['ucx']
     for figures in mine.values():
-        check(40 < figures['hit'] < figures['miss'] - 100 < 300 and 20 < figures['poll'] < 200, bursts)
+        check(40 < figures['hit'] < 250 and 100 < figures['miss'] - figures['hit'] < 350, bursts)
+        check(20 < figures['poll'] < 200, bursts)
     if 'why_not' in ucx:
         check('libu' in ucx['why_not'], bursts)
     else:
@@ -562,7 +622,8 @@ def test_dc_hits_and_misses_are_drawn(bench):
     few, many = report['runs']
     for name in 'hit_instructions', 'miss_instructions':
         check(abs(few[name] - many[name]) < 0.05 * few[name], report)
-    check(40 < few['hit_instructions'] < 120 < few['miss_instructions'] < 300, report)
+    hit, miss = few['hit_instructions'], few['miss_instructions']
+    check(40 < hit < 250 and 100 < miss - hit < 250, report)
 
 
 def asked(bench, *args, **more):
@@ -604,7 +665,8 @@ def test_cost_on_plain_verbs(bench):
     check(report['path'] == 'verbs', report)
     check(not any('floor' in row for row in report['rows']), report)
     lacking = {row['op'] for row in report['rows'] if 'bunsen' not in row}
-    check(lacking == {'poll_recv_inline', 'poll_recv_inline_16'}, lacking)  # of libmlx5 alone
+    wants_libmlx5 = {row for row in lacking if row.startswith(('poll_recv_inline', 'dc_')) or 'sessions' in row}
+    check(lacking == wants_libmlx5 | {'poll_dc'} | ONCE and wants_libmlx5, lacking)
 
 
 def test_cost_on_roce(bench):
@@ -626,7 +688,7 @@ def test_quickstart_explains_what_it_prints(bench):
     legend = script[script.index('How to read it'):script.index('Next:')]
     heads = next(line.split() for line in out.split('\n') if 'bunsen/best' in line)
     missing = [head for head in heads if not re.search(rf'(?<![\w/]){re.escape(head)}(?![\w/])', legend)]
-    check(not missing or platform.machine() != 'x86_64', f'not in the legend: {missing}')
+    check(not missing, f'not in the legend: {missing}')
     check(all(f'\n{row} ' in out for row in rows.split(',')), out)
     coming = script[script.index('Next:'):]
     for path in re.findall(r'^  (?:man )?(\S+\.(?:md|7|1))', coming, re.MULTILINE):

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -13,9 +14,16 @@
 
 #include "perf.h"
 
-enum { CHILD_TIMEOUT_MS = 240 * 1000, PATH_BYTES = 4096, ARGS_MAX = 48 };
+enum {
+	CHILD_TIMEOUT_MS = 240 * 1000,
+	PATH_BYTES = 4096,
+	ARGS_MAX = 48,
+	LINE_BYTES = 64, /* of code, in a cache */
+	LINES_MAX = 1024,
+	OBJECT_SHIFT = 48,
+};
 
-/* -- the child ---------------------------------------------------------------------------------- */
+/* -- the child --------------------------------------------------------------------------------- */
 
 #ifdef HAVE_CALLGRIND
 #include <valgrind/callgrind.h>
@@ -77,7 +85,7 @@ void callgrind_dump(const char *column, const char *row, unsigned count)
 }
 #endif
 
-/* -- running the child --------------------------------------------------------------------------- */
+/* -- running the child ------------------------------------------------------------------------- */
 
 /* Reads what the child prints until it is done; false: it took too long. */
 static bool listen_to(int fd, char *text, size_t size)
@@ -182,22 +190,54 @@ int run_again(const char *const *args, const char *name, const char *value, char
 	return err ? err : run_child(argv, env, said, said_size);
 }
 
-/* -- reading the dumps --------------------------------------------------------------------------- */
+/* -- reading the dumps ------------------------------------------------------------------------- */
+
+/* Lines of code: the object's number, and the line's in it. */
+struct lines {
+	uint64_t object, seen[LINES_MAX];
+	unsigned count;
+};
+
+static void add_line(struct lines *lines, uint64_t address)
+{
+	const uint64_t line = lines->object << OBJECT_SHIFT | address / LINE_BYTES;
+
+	for (unsigned i = 0; i < lines->count; i++)
+		if (lines->seen[i] == line)
+			return;
+	if (lines->count < LINES_MAX)
+		lines->seen[lines->count++] = line;
+}
+
+/* Instructions of an object begin with its number, and each line of them with its address. */
+static void look_at(struct lines *lines, const char *line)
+{
+	uint64_t value;
+
+	if (sscanf(line, "ob=(%" SCNu64 ")", &value) == 1)
+		lines->object = value;
+	else if (sscanf(line, "0x%" SCNx64, &value) == 1)
+		add_line(lines, value);
+}
 
 static void read_dumps(FILE *file, callgrind_take *take, void *arg)
 {
-	char line[512], column[16], row[32];
+	struct callgrind_dump dump;
+	static struct lines lines;
 	bool is_named = false;
-	unsigned count = 0;
-	double total;
+	char line[512];
 
 	while (fgets(line, sizeof(line), file)) {
-		if (sscanf(line, "desc: Trigger: Client Request: %15s %31s %u", column, row,
-			   &count) == 3) {
+		if (sscanf(line, "desc: Trigger: Client Request: %15s %31s %u", dump.column,
+			   dump.row, &dump.count) == 3) {
 			is_named = true;
-		} else if (is_named && sscanf(line, "totals: %lf", &total) == 1) {
-			take(arg, column, row, count, total);
+			lines.count = 0;
+		} else if (is_named && sscanf(line, "totals: %lf", &dump.total) == 1) {
+			dump.lines = lines.count;
+			take(arg, &dump);
 			is_named = false;
+		} else {
+			look_at(&lines, line);
 		}
 	}
 }
@@ -216,12 +256,15 @@ static int run_valgrind(const struct bsn_device_info *device, const char *const 
 				       "--quiet",
 				       "--instr-atstart=no",
 				       "--combine-dumps=yes",
+				       "--dump-instr=yes",
+				       "--dump-line=no",
+				       "--compress-pos=no",
 				       out_option,
 				       self };
 	int err = find_self(self);
 
 	snprintf(out_option, sizeof(out_option), "--callgrind-out-file=%s", out);
-	append(argv, 7, args);
+	append(argv, 10, args);
 	return err ? err : run_child(argv, env, said, said_size);
 }
 

@@ -7,6 +7,8 @@
  * matter:
  *
  *	desc: Trigger: Client Request: bunsen write_sge 768
+ *	ob=(7) /usr/lib/libbunsen.so.0
+ *	0x12340 768
  *	totals: 12345
  */
 #ifndef CALLGRIND_H
@@ -18,7 +20,9 @@
 
 #include "bsn.h"
 
-/* -- in the child -------------------------------------------------------------------------------- */
+enum { CALLGRIND_ROW_BYTES = 32 };
+
+/* -- in the child ------------------------------------------------------------------------------ */
 
 bool callgrind_is_there(void);
 
@@ -32,11 +36,15 @@ void callgrind_collect(void);
 /* Dumps the count since the last dump, as that of so many operations of a row by a column. */
 void callgrind_dump(const char *column, const char *row, unsigned count);
 
-/* -- in the parent -------------------------------------------------------------------------------- */
+/* -- in the parent ----------------------------------------------------------------------------- */
 
-/* One dump as it is read. */
-typedef void callgrind_take(void *arg, const char *column, const char *row, unsigned count,
-			    double total);
+/* One dump as it is read. @lines: of 64 B, of code that was executed */
+struct callgrind_dump {
+	char column[16], row[CALLGRIND_ROW_BYTES];
+	unsigned count, lines;
+	double total;
+};
+typedef void callgrind_take(void *arg, const struct callgrind_dump *dump);
 
 /*
  * Runs this program under callgrind with such arguments, NULL after the last; what it prints goes to

@@ -10,13 +10,13 @@
 #include "plain_qp.h"
 #include "stepper.h"
 
-enum { QPS_DEPTH = 16, ROUNDS_DEFAULT = 100, ROUNDS_MAX = 100000 };
+enum { QPS_DEPTH = 16, ROUNDS_DEFAULT = 100, ROUNDS_MAX = 100000, REASON_BYTES = 160 };
 
 static struct {
 	unsigned qps_list[COST_SIZES_MAX], qps_count;
 	struct perf_options common;
 	char *rounds, *depth, *op, *columns, *store, *qps;
-	int instructions, sweep, bus, spread, is_child;
+	int instructions, lines, cold, sweep, bus, spread, is_child;
 } options;
 
 static const struct poptOption option_table[] = {
@@ -24,7 +24,8 @@ static const struct poptOption option_table[] = {
 	{ "rounds", 'r', POPT_ARG_STRING, &options.rounds, 0, "rounds (default: 100)", "N" },
 	{ "op", 0, POPT_ARG_STRING, &options.op, 0, "only these rows, a comma between two",
 	  "OP[,OP...]" },
-	{ "columns", 0, POPT_ARG_STRING, &options.columns, 0, "only these columns", "COLUMN[,COLUMN...]" },
+	{ "columns", 0, POPT_ARG_STRING, &options.columns, 0, "only these columns",
+	  "COLUMN[,COLUMN...]" },
 	{ "sweep", 0, POPT_ARG_NONE, &options.sweep, 0,
 	  "also rows for each length of inline data, in steps of 16 bytes", NULL },
 	{ "depth", 0, POPT_ARG_STRING, &options.depth, 0, "depth of the queues (default: 256)",
@@ -38,6 +39,10 @@ static const struct poptOption option_table[] = {
 	  "instead, what requests ask the bus for; on softcx, not passive", NULL },
 	{ "instructions", 'i', POPT_ARG_NONE, &options.instructions, 0,
 	  "also count instructions, under valgrind's callgrind", NULL },
+	{ "lines", 0, POPT_ARG_NONE, &options.lines, 0,
+	  "also count lines of code that an operation executes, likewise", NULL },
+	{ "cold", 0, POPT_ARG_NONE, &options.cold, 0,
+	  "also time single operations whose code is in no cache", NULL },
 	{ "spread", 0, POPT_ARG_INT | POPT_ARGFLAG_DOC_HIDDEN, &options.spread, 0, NULL, NULL },
 	{ "under-callgrind", 0, POPT_ARG_NONE | POPT_ARGFLAG_DOC_HIDDEN, &options.is_child, 0, NULL,
 	  NULL },
@@ -50,13 +55,13 @@ void cost_spread(struct cost_rig *rig, unsigned qps)
 	rig->many_depth = COST_SPREAD_DEPTH;
 }
 
-/* -- opening ------------------------------------------------------------------------------------- */
+/* -- opening ----------------------------------------------------------------------------------- */
 
 static bool needs(const struct cost *cost, const struct cost_column *column, enum cost_queues kind)
 {
-	for (enum cost_row row = 0; row < COST_ROW_COUNT; row++)
-		if (cost->results.wanted[row] && cost_shapes[row].queues == kind &&
-		    column->run_of(row))
+	for (unsigned row = 0; row < cost->results.row_count; row++)
+		if (cost->results.rows[row].shape.queues == kind &&
+		    column->run_of(&cost->results.rows[row]))
 			return true;
 	return false;
 }
@@ -73,10 +78,16 @@ static unsigned index_of(const struct cost_column *column)
 static int open_own(struct cost *cost, unsigned c, enum cost_queues kind)
 {
 	const struct cost_column *column = cost_columns[c];
+	static char reasons[COST_COLUMNS][COST_QUEUES_COUNT][REASON_BYTES];
 	const char **why_not = &cost->results.why_not[c][kind];
-	const int err = column->open(&cost->rig, kind, &cost->queues[c][kind], why_not);
+	char *const reason = reasons[c][kind];
+	const char *why = NULL;
+	const int err = column->open(&cost->rig, kind, &cost->queues[c][kind], &why);
 
-	if (!err || *why_not)
+	/* The next failure may have its text in the same place. */
+	snprintf(reason, REASON_BYTES, "%s", why ? why : "");
+	*why_not = why ? reason : NULL;
+	if (!err || why)
 		return 0;
 	return column == &cost_bunsen ? complain_of("bunsen's queues", err)
 				      : complain("%s's queues: %s", column->name, strerror(-err));
@@ -117,6 +128,7 @@ static int allocate(struct cost *cost)
 
 int cost_open(struct cost *cost, const char *device, bool is_child)
 {
+	const struct bsn_device_attr verbs = { .path = BSN_PATH_VERBS };
 	int err = allocate(cost);
 
 	if (err)
@@ -128,6 +140,12 @@ int cost_open(struct cost *cost, const char *device, bool is_child)
 	if (err)
 		return complain_of(NULL, err);
 	cost->results.device = bsn_device_info(cost->rig.device);
+	if (cost->results.device->path == BSN_PATH_DIRECT &&
+	    cost->results.has_column[COST_COLUMN_VERBS]) {
+		err = bsn_device_open(cost->results.device->name, &verbs, &cost->rig.verbs);
+		if (err)
+			return complain_of("plain verbs", err);
+	}
 	cost->results.has_td = plain_qp_has_td(cost->rig.device);
 	return 0;
 }
@@ -154,30 +172,35 @@ static void close_all_queues(struct cost *cost)
 void cost_close(struct cost *cost)
 {
 	close_all_queues(cost);
+	if (cost->rig.verbs)
+		bsn_device_close(cost->rig.verbs);
 	bsn_device_close(cost->rig.device);
 	free(cost->rig.memory);
 }
 
-/* -- running ------------------------------------------------------------------------------------- */
+/* -- running ----------------------------------------------------------------------------------- */
 
-int cost_measure(struct cost *cost, bool counts)
+int cost_measure(struct cost *cost)
 {
+	struct cost_results *results = &cost->results;
 	int err;
 
-	for (unsigned c = 0; c < COST_COLUMNS; c++)
-		for (enum cost_row row = 0; row < COST_ROW_COUNT; row++)
-			cost->results.figures[c][row] = (struct cost_figures){ -1, -1, -1, -1 };
-	memset(cost->results.why_not, 0, sizeof(cost->results.why_not));
+	for (unsigned i = 0; i < COST_ALL_COLUMNS * COST_ROWS_MAX; i++)
+		for (enum cost_figure figure = 0; figure < COST_FIGURES; figure++)
+			results->figures[i / COST_ROWS_MAX][i % COST_ROWS_MAX].of[figure] = -1;
+	memset(results->why_not, 0, sizeof(results->why_not));
 	err = open_all_queues(cost);
 	if (!err)
 		err = cost_time_all(cost);
 	close_all_queues(cost); /* the child has its own, and QP numbers are few */
-	return err || !counts ? err : count_instructions(&cost->rig, &cost->results);
+	if (!err && results->wants_instructions)
+		err = count_instructions(&cost->rig, results);
+	return err || !results->wants_lines ? err : count_lines(&cost->rig, results);
 }
 
 static int measure_rows(struct cost *cost, FILE *report)
 {
-	const int err = cost_measure(cost, options.instructions);
+	const int err = cost_measure(cost);
 
 	if (!err && options.common.json)
 		cost_print_json(report, &cost->results);
@@ -219,41 +242,82 @@ static int run_in_child(struct cost *cost)
 	return err ? err : count_all(cost);
 }
 
-/* Which of the @count names are in the list; where there is none, the first @usual. */
-static int choose(const char *option, char *list, const char *(*name_of)(unsigned), unsigned count,
-		  unsigned usual, bool *chosen)
+static bool is_chosen(const struct cost_results *results, const char *name)
 {
-	char *rest = list, *word;
+	for (unsigned row = 0; row < results->row_count; row++)
+		if (!strcmp(results->rows[row].name, name))
+			return true;
+	return false;
+}
 
-	for (unsigned i = 0; i < count; i++)
-		chosen[i] = !list && i < usual;
-	while (rest && (word = strsep(&rest, ","))) {
-		unsigned i = 0;
-		while (i < count && strcmp(word, name_of(i)))
-			i++;
-		if (i == count)
-			return complain_usage("--%s %s: there is none; see bsn-perf(1)", option,
-					      word);
-		chosen[i] = true;
+/* The next word of a list with commas; false: there is none. */
+static bool next_word(const char **list, char *word, size_t size)
+{
+	const size_t length = strcspn(*list, ",");
+
+	snprintf(word, size, "%.*s", (int)length, *list);
+	*list += length + ((*list)[length] == ',');
+	return length;
+}
+
+int cost_add_rows(struct cost_results *results, const char *names)
+{
+	char name[2 * COST_NAME_BYTES];
+
+	while (next_word(&names, name, sizeof(name)) && results->row_count < COST_ROWS_MAX) {
+		if (!cost_find_row(name, &results->rows[results->row_count]))
+			return complain_usage("--op %s: there is none; see bsn-perf(1)", name);
+		results->row_count += !is_chosen(results, name);
 	}
 	return 0;
 }
 
-static const char *row_name(unsigned row)
+unsigned cost_index_of(const struct cost_results *results, const char *name)
 {
-	return cost_shapes[row].name;
+	unsigned row = 0;
+
+	while (strcmp(results->rows[row].name, name))
+		row++;
+	return row;
 }
 
-static const char *column_name(unsigned column)
+static int choose_columns(struct cost_results *results, const char *names)
 {
-	return cost_columns[column]->name;
+	char name[COST_NAME_BYTES];
+	unsigned c;
+
+	for (c = 0; c < COST_COLUMNS; c++)
+		results->has_column[c] = !names;
+	while (names && next_word(&names, name, sizeof(name))) {
+		for (c = 0; c < COST_COLUMNS && strcmp(name, cost_columns[c]->name); c++)
+			;
+		if (c == COST_COLUMNS)
+			return complain_usage("--columns %s: there is none; see bsn-perf(1)", name);
+		results->has_column[c] = true;
+	}
+	return 0;
 }
 
 /* Polls and receives ask the bus for nothing by themselves. */
-static void leave_requests(bool *wanted)
+static void leave_requests(struct cost_results *results)
 {
-	for (enum cost_row row = 0; row < COST_ROW_COUNT; row++)
-		wanted[row] &= cost_shapes[row].what < COST_RECV;
+	unsigned left = 0;
+
+	for (unsigned row = 0; row < results->row_count; row++)
+		if (results->rows[row].shape.what < COST_RECV)
+			results->rows[left++] = results->rows[row];
+	results->row_count = left;
+}
+
+/* How many QPs take turns, and how deep each is. */
+static void choose_depths(struct cost_rig *rig, uint32_t depth)
+{
+	rig->depth = depth;
+	rig->many_qps = COST_MANY_QPS;
+	rig->many_depth = options.qps ? depth : COST_MANY_DEPTH;
+	rig->qps = 1;
+	if (options.spread > 1)
+		cost_spread(rig, (unsigned)options.spread);
 }
 
 static int read_options(poptContext context, struct cost *cost)
@@ -267,28 +331,22 @@ static int read_options(poptContext context, struct cost *cost)
 		err = parse_number("rounds", options.rounds, 1, ROUNDS_MAX, &rounds);
 	if (!err && options.depth)
 		err = parse_number("depth", options.depth, COST_DEPTH_MIN, COST_DEPTH_MAX, &depth);
+	if (!err && options.op)
+		err = cost_add_rows(&cost->results, options.op);
+	else if (!err)
+		cost->results.row_count = cost_usual_rows(cost->results.rows, options.sweep);
 	if (!err)
-		err = choose("op", options.op, row_name, COST_ROW_COUNT,
-			     options.sweep ? COST_SWEEP_COUNT : COST_USUAL_COUNT,
-			     cost->results.wanted);
-	if (!err)
-		err = choose("columns", options.columns, column_name, COST_COLUMNS, COST_COLUMNS,
-			     cost->results.has_column);
-	cost->results.rounds = (unsigned)rounds;
+		err = choose_columns(&cost->results, options.columns);
 	if (!err && options.qps)
 		err = cost_parse_qps(options.qps, options.qps_list, &options.qps_count);
 	if (options.bus)
-		leave_requests(cost->results.wanted);
-	cost->rig.many_qps = COST_MANY_QPS;
-	cost->rig.many_depth = COST_MANY_DEPTH;
-	cost->rig.qps = 1;
-	if (options.qps)
-		cost->rig.many_depth = (uint32_t)depth;
-	if (cost->results.wanted[COST_ROW_post_recv_16_qps])
-		cost->rig.many_depth = COST_BATCH_MAX;
-	if (options.spread > 1)
-		cost_spread(&cost->rig, (unsigned)options.spread);
-	cost->results.depth = cost->rig.depth = (uint32_t)depth;
+		leave_requests(&cost->results);
+	cost->results.rounds = (unsigned)rounds;
+	cost->results.depth = (uint32_t)depth;
+	cost->results.wants_cold = options.cold;
+	cost->results.wants_instructions = options.instructions;
+	cost->results.wants_lines = options.lines;
+	choose_depths(&cost->rig, (uint32_t)depth);
 	return err;
 }
 

@@ -20,16 +20,14 @@
 #define COST_INLINE static inline __attribute__((always_inline))
 
 enum {
-	COST_SGE_BYTES = 8, /* of every SGE */
+	COST_SGE_BYTES = 8,   /* of every SGE */
 	COST_DATA_BYTES = 32, /* of a message whose data are read */
 	COST_BATCH_MAX = 16,
 	COST_SGES_MAX = 4,
-	COST_MANY_QPS = 512,
-	COST_MANY_DEPTH = 4, /* of each */
+	COST_MANY_DEPTH = 16,   /* of each */
 	COST_SPREAD_DEPTH = 64, /* where receives are posted to each, sixteen at a time */
-	COST_APART_QPS = 256,
-	COST_STRIDE = 16, /* between the numbers of those */
-	COST_DEPTH = 256, /* of every queue, by default */
+	COST_STRIDE = 16,       /* between the numbers of those */
+	COST_DEPTH = 256,       /* of every queue, by default */
 	COST_DEPTH_MIN = COST_BATCH_MAX,
 	COST_DEPTH_MAX = 4096,
 	COST_SRQ_DEPTH_MAX = 16384,
@@ -54,15 +52,16 @@ struct cost_target {
 	struct bsn_sge local[COST_SGES_MAX];
 	struct bsn_remote remote;
 	struct bsn_sge recv[2];
-	const void *data; /* of inline posts */
+	const void *data;                          /* of inline posts */
 	struct bsn_sge many_recvs[COST_BATCH_MAX]; /* the first of @recv, of each of a batch */
 	uint64_t ids[COST_BATCH_MAX];
 };
 
 struct cost_rig {
 	struct bsn_device *device;
-	uint8_t *memory; /* COST_MEMORY bytes, registered by each column for itself */
-	uint32_t depth;  /* of every queue */
+	struct bsn_device *verbs; /* the same one, opened for plain verbs; NULL: @device is */
+	uint8_t *memory;          /* COST_MEMORY bytes, registered by each column for itself */
+	uint32_t depth;           /* of every queue */
 	/* Where there are many QPs: how many, unless the kind says it, and the depth of each. */
 	unsigned many_qps;
 	uint32_t many_depth;
@@ -80,13 +79,15 @@ typedef int cost_run(void *queue, unsigned count);
 struct cost_column {
 	const char *name; /* a word: also of the JSON report and of callgrind's dumps */
 	const struct cost_column *shares; /* the column whose queues it uses; NULL: its own */
-	/* Return: 0, or -errno; *why_not then says why this device has no such column, if it has none. */
+	const struct cost_column
+		*loop; /* does what its run functions do besides; NULL: is such a one */
+	/* Return: 0, or -errno; *why_not then says why this device has no such column. */
 	int (*open)(const struct cost_rig *rig, enum cost_queues kind, void **queue,
 		    const char **why_not);
 	void (*close)(void *queue);
-	/* Makes the queue ready for the row; NULL where nothing is to be done. */
+	/* Makes the queue ready for a region of the row; NULL where nothing is to be done. */
 	int (*set_up)(void *queue, const struct cost_shape *shape);
-	cost_run *(*run_of)(enum cost_row row); /* NULL: the row has no meaning here */
+	cost_run *(*run_of)(const struct cost_row *row); /* NULL: the row has no meaning here */
 	/* Not measured: @count requests, receives; completions, which will come, of either. */
 	int (*post)(void *queue, enum cost_what what, unsigned count);
 	int (*post_recv)(void *queue, unsigned count);
@@ -94,65 +95,55 @@ struct cost_column {
 	int (*drain_recv)(void *queue, unsigned count);
 };
 
-extern const struct cost_column cost_bunsen, cost_bunsen_v2, cost_ibv_wr, cost_ibv, cost_floor;
-extern const struct cost_column cost_nothing; /* the loops alone; no column of the report */
+extern const struct cost_column cost_bunsen, cost_symbol, cost_bsn_post, cost_verbs, cost_ibv_wr,
+	cost_ibv, cost_floor;
+extern const struct cost_column cost_nothing, cost_counting; /* the loops alone */
 
-/* The columns of the report, in its order. */
+/* The columns of the report, in its order; and what is taken off them. */
 enum {
 	COST_COLUMN_BUNSEN,
-	COST_COLUMN_V2,
+	COST_COLUMN_SYMBOL,
+	COST_COLUMN_BSN_POST,
+	COST_COLUMN_VERBS,
 	COST_COLUMN_IBV_WR,
 	COST_COLUMN_IBV,
 	COST_COLUMN_FLOOR,
-	COST_COLUMNS
+	COST_COLUMNS,
+	COST_COLUMN_NOTHING = COST_COLUMNS,
+	COST_COLUMN_COUNTING,
+	COST_ALL_COLUMNS
 };
-extern const struct cost_column *const cost_columns[COST_COLUMNS];
+extern const struct cost_column *const cost_columns[COST_ALL_COLUMNS];
 
-/* -- what columns are made of ------------------------------------------------------------------- */
+/* -- what columns are made of ------------------------------------------------------------------ */
 
-static inline struct cost_limits cost_limits_of(enum cost_queues kind)
+static inline struct cost_limits cost_limits_of(enum cost_queues queues)
 {
-	switch (kind) {
-	case COST_LONG:
-		return (struct cost_limits){ COST_SGES_MAX, 2, 512 };
-	case COST_UD:
-		return (struct cost_limits){ 2, 1, 64 };
-	default:
-		return (struct cost_limits){ 1, 1, 28 };
-	}
-}
+	const struct cost_kind *kind = &cost_kinds[queues];
 
-static inline bool cost_has_many(enum cost_queues kind)
-{
-	return kind == COST_MANY || kind == COST_APART;
+	return (struct cost_limits){ kind->max_sge ? kind->max_sge : 1,
+				     kind->max_recv_sge ? kind->max_recv_sge : 1,
+				     kind->max_inline ? kind->max_inline : COST_INLINE_BYTES };
 }
 
 /* How many QPs such a queue has, and how deep each is. */
 static inline unsigned cost_qps_of(const struct cost_rig *rig, enum cost_queues kind)
 {
-	switch (kind) {
-	case COST_MANY:
+	if (kind == COST_MANY)
 		return rig->many_qps;
-	case COST_APART:
-		return COST_APART_QPS;
-	case COST_LONG:
-	case COST_UD:
-	case COST_ATTACHED:
-	case COST_XRC:
-		return 1;
-	default:
-		return rig->qps;
-	}
+	return cost_kinds[kind].qps ? cost_kinds[kind].qps : rig->qps;
 }
 
 /* Whether QPs take turns, if only one. */
 static inline bool cost_takes_turns(const struct cost_rig *rig, enum cost_queues kind)
 {
-	return cost_has_many(kind) || cost_qps_of(rig, kind) > 1;
+	return cost_kinds[kind].qps > 1 || cost_qps_of(rig, kind) > 1;
 }
 
 static inline uint32_t cost_depth_of(const struct cost_rig *rig, enum cost_queues kind)
 {
+	if (cost_kinds[kind].at_end)
+		return COST_SHORT_DEPTH;
 	return cost_takes_turns(rig, kind) ? rig->many_depth : rig->depth;
 }
 
@@ -164,9 +155,15 @@ static inline uint32_t cost_srq_depth_of(const struct cost_rig *rig, enum cost_q
 	return all < COST_SRQ_DEPTH_MAX ? all : COST_SRQ_DEPTH_MAX;
 }
 
-static inline bool cost_is_compressed(enum cost_queues kind)
+/* Blocks of a WRITE in the ring. */
+static inline unsigned cost_bb_of(const struct cost_shape *shape)
 {
-	return kind == COST_COMPRESSED || kind == COST_COMPRESSED_PLAIN;
+	const unsigned data =
+		shape->form == COST_INLINED
+			? (BSN_INLINE_HDR_SIZE + shape->n + BSN_DS_SIZE - 1) / BSN_DS_SIZE
+			: shape->n;
+
+	return bsn_bb_of_ds((BSN_CTRL_SIZE + BSN_RADDR_SIZE) / BSN_DS_SIZE + data);
 }
 
 static inline struct cost_target cost_target_of(const struct cost_rig *rig, uint32_t lkey,
@@ -204,17 +201,17 @@ COST_INLINE void cost_read_data(const void *data)
 }
 
 /*
- * A run function of each row, from the column's own run_shape(queue, count, shape), which the
+ * A run function of each code, from the column's own run_shape(queue, count, shape), which the
  * compiler specialises; and the table of them.
  */
 #define COST_RUN(name, ...)                                                                        \
 	static int run_##name(void *queue, unsigned count)                                         \
 	{                                                                                          \
-		return run_shape(queue, count, (struct cost_shape)COST_SHAPE(name, __VA_ARGS__));  \
+		return run_shape(queue, count, (struct cost_shape)COST_SHAPE(__VA_ARGS__));        \
 	}
-#define COST_RUN_ENTRY(name, ...) [COST_ROW_##name] = run_##name,
+#define COST_RUN_ENTRY(name, ...) [COST_CODE_##name] = run_##name,
 
-/* Makes the compiler forget what it knows of memory, so that no operation profits from the one before. */
+/* Makes the compiler forget what it knows of memory: no operation profits from the one before. */
 #define COST_FORGET() __asm__ volatile("" ::: "memory")
 /* The same, and the number of the operation is needed: the id, where a column has none. */
 #define COST_FORGET_BUT(i) __asm__ volatile("" ::"r"(i) : "memory")
@@ -237,9 +234,9 @@ COST_INLINE void cost_read_data(const void *data)
 
 /*
  * Completions, @batch at a time, whose statuses are looked at, each. @poll puts them into @c and
- * gives their number; where they are fewer, @drain waits for the rest. @read: the data of number `i`.
+ * gives their number; where they are fewer, @drain waits for the rest. @read: the data of one, `i`.
  */
-#define COST_POLLS(count, batch, c, poll, read, drain)                                                \
+#define COST_POLLS(count, batch, c, poll, read, drain)                                             \
 	for (unsigned left = (count); left; left -= (batch)) {                                     \
 		const int n = (poll);                                                              \
 		if (n != (int)(batch))                                                             \
@@ -272,11 +269,21 @@ static inline int cost_late(int bad)
 	return bad ? bad : COST_LATE;
 }
 
-/* -- results ------------------------------------------------------------------------------------ */
+/* -- results ----------------------------------------------------------------------------------- */
 
-/* A negative figure was not measured, or has no meaning. */
+/* What figures there are of an operation. A negative one was not measured, or has no meaning. */
+enum cost_figure {
+	COST_NS, /* hot: the median of the rounds, their tenth percentile, the best one */
+	COST_NS_P10,
+	COST_NS_MIN,
+	COST_INSTRUCTIONS,
+	COST_COLD_NS, /* a single operation, its code not in the caches */
+	COST_LINES,   /* of 64 B, of code */
+	COST_FIGURES
+};
+
 struct cost_figures {
-	double ns, ns_p10, ns_min, instructions;
+	double of[COST_FIGURES];
 };
 
 struct cost_results {
@@ -285,28 +292,37 @@ struct cost_results {
 	unsigned rounds;
 	uint32_t depth;
 	bool has_td; /* libibverbs' queues are on a thread domain */
-	bool wanted[COST_ROW_COUNT], has_column[COST_COLUMNS];
+	bool wants_cold, wants_instructions, wants_lines;
+	bool has_column[COST_COLUMNS];
+	struct cost_row rows[COST_ROWS_MAX];
+	unsigned row_count;
 	/* Queues that a column has not. */
 	const char *why_not[COST_COLUMNS][COST_QUEUES_COUNT];
-	struct cost_figures figures[COST_COLUMNS][COST_ROW_COUNT];
+	struct cost_figures figures[COST_ALL_COLUMNS][COST_ROWS_MAX];
 };
 
 /* All of a run: what was opened, and what came out. */
 struct cost {
 	struct cost_rig rig;
-	void *queues[COST_COLUMNS][COST_QUEUES_COUNT]; /* NULL: there are none */
+	void *queues[COST_ALL_COLUMNS][COST_QUEUES_COUNT]; /* NULL: there are none */
 	struct cost_results results;
 };
 
-/* The device and the memory; @is_child: under valgrind. 0, or PERF_FAILED; cost_close() in any case. */
+/* The device and the memory; @is_child: under valgrind. 0 or PERF_FAILED; then cost_close(). */
 int cost_open(struct cost *cost, const char *device, bool is_child);
 void cost_close(struct cost *cost);
 
-/* Opens the wanted queues, fills in the figures, with instructions if they are counted, and closes them. Likewise. */
-int cost_measure(struct cost *cost, bool counts);
+/* Opens the wanted queues, fills in the wanted figures, and closes them. Likewise. */
+int cost_measure(struct cost *cost);
 
 /* From here on each kind of queue that takes any number of QPs has so many, which take turns. */
 void cost_spread(struct cost_rig *rig, unsigned qps);
+
+/* Adds the rows of such names, a comma between two. 0, or PERF_USAGE. */
+int cost_add_rows(struct cost_results *results, const char *names);
+
+/* The index of a row that is there. */
+unsigned cost_index_of(const struct cost_results *results, const char *name);
 
 enum { COST_SIZES_MAX = 16 };
 
@@ -317,8 +333,11 @@ int cost_parse_qps(const char *list, unsigned qps[COST_SIZES_MAX], unsigned *cou
 int cost_sweep_qps(const struct cost *cost, const unsigned *qps, unsigned count, FILE *report,
 		   bool json);
 
-/* Whether a row and a column are wanted, and the column has it (cost_columns.c). */
-bool cost_has(const struct cost *cost, unsigned column, enum cost_row row);
+/* The loop's, or the column is wanted and has the row (cost_columns.c). */
+bool cost_has(const struct cost *cost, unsigned column, unsigned row);
+
+/* The column of its loop. */
+unsigned cost_loop_of(unsigned column);
 
 /* cost_report.c; the heads are those of all reports. */
 void cost_print_head(FILE *to, const struct cost_results *results);
@@ -329,7 +348,7 @@ struct json_object *cost_json_rows(const struct cost_results *results);
 void cost_json_add_store(struct json_object *report, const struct cost_results *results);
 void cost_print_json(FILE *to, const struct cost_results *results);
 
-/* -- one region (cost_region.c) ----------------------------------------------------------------- */
+/* -- one region (cost_region.c) ---------------------------------------------------------------- */
 
 /* Around the measured call. */
 struct cost_meter {
@@ -339,34 +358,44 @@ struct cost_meter {
 };
 
 /*
- * @warm and then @count operations of a row, the latter under the meter, with all that belongs before
- * and after. Return: 0; COST_LATE, and the meter's result is void; another -errno or a status.
+ * @warm and then @count operations of a row, the latter under the meter, with all that belongs
+ * before and after. Return: 0; COST_LATE, and the meter's result is void; another -errno; a status.
  */
-int cost_region(const struct cost_column *column, void *queue, enum cost_row row, unsigned warm,
-		unsigned count, const struct cost_meter *meter);
+int cost_region(const struct cost_column *column, void *queue, const struct cost_row *row,
+		unsigned warm, unsigned count, const struct cost_meter *meter);
 
-/* How many operations a region has on such queues: warm ones and measured ones; or so many that they are full. */
-unsigned cost_warm_of(const struct cost_rig *rig, enum cost_row row);
-unsigned cost_count_of(const struct cost_rig *rig, enum cost_row row);
-unsigned cost_fill_of(const struct cost_rig *rig, enum cost_row row);
+/* Operations of a region: warm ones, measured ones; or so many that the queues are full. */
+unsigned cost_warm_of(const struct cost_rig *rig, const struct cost_row *row);
+unsigned cost_count_of(const struct cost_rig *rig, const struct cost_row *row);
+unsigned cost_fill_of(const struct cost_rig *rig, const struct cost_row *row);
+
+/* Of a region that measures a single batch: the warm ones before it. */
+unsigned cost_warm_of_one(const struct cost_rig *rig, const struct cost_row *row);
 
 /* A complaint about what cost_region() returned. */
-int cost_complain(const struct cost_column *column, enum cost_row row, int bad);
+int cost_complain(const struct cost_column *column, const struct cost_row *row, int bad);
 
-/* -- measuring ---------------------------------------------------------------------------------- */
+/* -- measuring --------------------------------------------------------------------------------- */
 
 /* Counts what the rows' requests ask the bus for, and reports (cost_bus.c). 0, or PERF_FAILED. */
 int cost_count_bus(const struct cost *cost, FILE *report, bool json);
 
 /* A region's nanoseconds for each operation (cost_time.c). Return: as cost_region(). */
-int cost_time_region(const struct cost_column *column, void *queue, enum cost_row row,
+int cost_time_region(const struct cost_column *column, void *queue, const struct cost_row *row,
 		     unsigned warm, unsigned count, double *ns);
 
 /* Takes the times of all rows in rounds. 0, or PERF_FAILED. */
 int cost_time_all(struct cost *cost);
 
-/* Runs this program under callgrind, and fills in the instructions (instructions.c). Likewise. */
+/* Of a struct watch: takes all code out of the caches, then begins (cost_cold.c). */
+void cost_cold_begin(void *watch);
+
+/* Finds out where code is. 0, or PERF_FAILED: it cannot be taken out of the caches here. */
+int cost_find_code(void);
+
+/* Runs this program under callgrind, and fills in what it counts (cost_count.c). Likewise. */
 int count_instructions(const struct cost_rig *rig, struct cost_results *results);
+int count_lines(const struct cost_rig *rig, struct cost_results *results);
 
 /* In the child: counts all rows. Likewise. */
 int count_all(struct cost *cost);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the column of Bunsen measures. Compiled three times, see cost_bunsen.h: COST_RUNS is the
- * name of the table of run functions.
+ * What the column of Bunsen measures. Compiled twice, see cost_bunsen.h: COST_RUNS is the name
+ * of the table of run functions.
  */
 #include "cost_bunsen.h"
 
-/* -- posts -------------------------------------------------------------------------------------- */
+/* -- posts ------------------------------------------------------------------------------------- */
 
 COST_INLINE int post_inline(const struct bunsen_queue *q, struct bunsen_hot h,
 			    struct cost_shape shape, unsigned id, unsigned flags)
@@ -78,14 +78,14 @@ COST_INLINE int post(const struct bunsen_queue *q, struct bunsen_hot h, struct c
 			    : post_list(q, h, shape, id, flags, sges);
 }
 
-/* Where there are many QPs. */
+/* Where endpoints take turns. */
 COST_INLINE void take_turn(struct bunsen_queue *q, struct bunsen_hot *h, struct cost_shape shape)
 {
-	if (cost_has_many(shape.queues))
-		h->ep = h->eps[cost_turn(&q->turn, h->qp_count)];
+	if (cost_has_turns(shape.queues))
+		h->ep = h->eps[cost_turn(&q->turn, h->ep_count)];
 }
 
-/* -- the loops ---------------------------------------------------------------------------------- */
+/* -- the loops --------------------------------------------------------------------------------- */
 
 COST_INLINE int run_posts(struct bunsen_queue *q, unsigned count, struct cost_shape shape)
 {
@@ -109,8 +109,9 @@ COST_INLINE int run_recvs(struct bunsen_queue *q, unsigned count, struct cost_sh
 	int bad = 0;
 
 	for (unsigned first = 0; first < count; first += shape.batch) {
-		struct bsn_rq *const rq =
-			cost_has_many(shape.queues) ? h.rqs[cost_turn(&q->recv_turn, h.qp_count)] : h.rq;
+		struct bsn_rq *const rq = cost_has_turns(shape.queues)
+						  ? h.rqs[cost_turn(&q->recv_turn, h.ep_count)]
+						  : h.rq;
 		COST_FORGET();
 		bad |= bsn_recv_many(rq, q->target.many_recvs, q->target.ids, shape.batch) !=
 		       (int)shape.batch;
@@ -136,10 +137,14 @@ COST_INLINE int run_polls(void *queue, unsigned count, struct cost_shape shape)
 		COST_HIDE(most);
 	if (shape.what == COST_POLL_NONE) {
 		COST_POLLS_NONE(count, bsn_poll(h.cq, c, 1))
+	} else if (shape.queues == COST_DC) {
+		COST_POLLS(count, shape.batch, c, bsn_dc_poll(h.pool, c, most), (void)0,
+			   bunsen_drain)
 	} else if (shape.what == COST_POLL) {
 		COST_POLLS(count, shape.batch, c, bsn_poll(h.cq, c, most), (void)0, bunsen_drain)
 	} else if (shape.what == COST_WAIT) {
-		COST_POLLS(count, shape.batch, c, bsn_wait(h.cq, c, most, NULL), (void)0, bunsen_drain)
+		COST_POLLS(count, shape.batch, c, bsn_wait(h.cq, c, most, NULL), (void)0,
+			   bunsen_drain)
 	} else {
 		COST_POLLS(count, shape.batch, c, bsn_poll(h.recv_cq, c, (int)shape.batch),
 			   read_data(&h, &c[i], shape), bunsen_drain_recv)
@@ -149,11 +154,11 @@ COST_INLINE int run_polls(void *queue, unsigned count, struct cost_shape shape)
 
 COST_INLINE int run_shape(void *queue, unsigned count, struct cost_shape shape)
 {
-	return cost_polls(shape.what)                            ? run_polls(queue, count, shape)
+	return cost_polls(shape.what)                       ? run_polls(queue, count, shape)
 	       : shape.what == COST_RECV && shape.batch > 1 ? run_recvs(queue, count, shape)
 							    : run_posts(queue, count, shape);
 }
 
-COST_ROWS(COST_RUN)
+COST_CODES(COST_RUN)
 
-cost_run *const COST_RUNS[COST_ROW_COUNT] = { COST_ROWS(COST_RUN_ENTRY) };
+cost_run *const COST_RUNS[COST_CODE_COUNT] = { COST_CODES(COST_RUN_ENTRY) };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The queues of the column of Bunsen, and its run functions, which are compiled three times
- * (cost_bunsen.c): as the rest of this program, for x86-64-v2, and with the library's symbols in
- * place of the inline code.
+ * The queues of the columns of Bunsen, and their run functions, which are compiled twice
+ * (cost_bunsen.c): as the rest of this program, and with the library's symbols in place of the
+ * inline code.
  */
 #ifndef COST_BUNSEN_H
 #define COST_BUNSEN_H
@@ -17,14 +17,19 @@ struct bunsen_queue {
 	struct bsn_rq *rq, *srq;
 	struct bsn_mr *mr;
 	struct bsn_prepared prepared;
+	struct bsn_wr wr; /* of bsn_post() */
+	struct bsn_sge data; /* of its inline data */
 	struct cost_target target;
 	uint32_t inline_bytes; /* of the row, where the compiler does not know them */
 	bool owns_ep;
 	struct bsn_qp **qps; /* where there are many; the first is @qp */
-	struct bsn_ep **eps; /* of @qps; else NULL */
-	struct bsn_rq **rqs; /* likewise */
-	unsigned qp_count, turn, recv_turn;
+	struct bsn_ep **eps; /* where they take turns: of @qps, or of peers */
+	struct bsn_rq **rqs; /* of @qps */
+	unsigned qp_count, ep_count, turn, recv_turn;
 	unsigned in_a_row; /* requests or receives of one QP until it is another's turn */
+	struct bsn_dc_pool *pool;
+	struct bsn_dct *dct;
+	unsigned posted_bb; /* where requests have to be at some place of the ring */
 	struct bsn_xrcd *xrcd;
 	struct bsn_xrc_target *target_qp;
 	struct plain_qp *attached; /* what @qp is attached to */
@@ -35,10 +40,11 @@ struct bunsen_hot {
 	struct bsn_ep *ep;
 	struct bsn_ep *const *eps;
 	struct bsn_rq *const *rqs;
-	unsigned qp_count;
+	unsigned ep_count;
 	struct bsn_sq *sq;
 	struct bsn_rq *rq;
 	struct bsn_cq *cq, *recv_cq;
+	struct bsn_dc_pool *pool;
 	const void *data;
 	const void *recv_data;
 	uint32_t inline_bytes;
@@ -49,7 +55,8 @@ static inline struct bunsen_hot bunsen_hot_of(const struct bunsen_queue *q)
 	return (struct bunsen_hot){ .ep = q->ep,
 				    .eps = q->eps,
 				    .rqs = q->rqs,
-				    .qp_count = q->qp_count,
+				    .ep_count = q->ep_count,
+				    .pool = q->pool,
 				    .sq = q->sq,
 				    .rq = q->rq,
 				    .cq = q->cq,
@@ -58,6 +65,11 @@ static inline struct bunsen_hot bunsen_hot_of(const struct bunsen_queue *q)
 				    .recv_data = (const void *)(uintptr_t)q->target.recv[0].addr,
 				    .inline_bytes = q->inline_bytes };
 }
+
+/* Of DC: a target, and a pool with its peers (cost_bunsen_pool.c). */
+int bunsen_make_pool(struct bunsen_queue *q, const struct cost_rig *rig, enum cost_queues kind,
+		     const struct bsn_qp_attr *attr);
+void bunsen_destroy_pool(struct bunsen_queue *q);
 
 /* As in struct cost_column. */
 int bunsen_open(const struct cost_rig *rig, enum cost_queues kind, void **queue,
@@ -69,8 +81,10 @@ int bunsen_post_recv(void *queue, unsigned count);
 int bunsen_drain(void *queue, unsigned count);
 int bunsen_drain_recv(void *queue, unsigned count);
 
-extern cost_run *const bunsen_runs[COST_ROW_COUNT];
-extern cost_run *const bunsen_runs_v2[COST_ROW_COUNT];
-extern cost_run *const bunsen_runs_symbol[COST_ROW_COUNT];
+extern cost_run *const bunsen_runs[COST_CODE_COUNT];
+extern cost_run *const bunsen_runs_symbol[COST_CODE_COUNT];
+
+/* By bsn_post(): one for each way to go through the loop (cost_bunsen_post.c). */
+cost_run *bunsen_post_run_of(const struct cost_row *row);
 
 #endif

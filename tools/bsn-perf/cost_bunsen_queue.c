@@ -6,17 +6,19 @@
 
 #include "bsn_xrc.h"
 #include "plain_qp.h"
+#include "stepper.h"
 
-/* -- what is not measured ------------------------------------------------------------------------ */
+/* -- what is not measured ---------------------------------------------------------------------- */
 
 /* The rest of what was to come, by a patient loop. */
-static int drain_cq(struct bsn_cq *cq, unsigned count)
+/* @pool: whose CQ it is, or NULL */
+static int drain_cq(struct bsn_cq *cq, struct bsn_dc_pool *pool, unsigned count)
 {
 	unsigned patience = COST_PATIENCE;
 	struct bsn_completion c;
 
 	while (count) {
-		const int n = bsn_poll(cq, &c, 1);
+		const int n = pool ? bsn_dc_poll(pool, &c, 1) : bsn_poll(cq, &c, 1);
 		if (n < 0)
 			return n;
 		if (n && c.status)
@@ -32,20 +34,20 @@ int bunsen_drain(void *queue, unsigned count)
 {
 	struct bunsen_queue *q = queue;
 
-	return drain_cq(q->cq, count);
+	return drain_cq(q->cq, q->pool, count);
 }
 
 int bunsen_drain_recv(void *queue, unsigned count)
 {
 	struct bunsen_queue *q = queue;
 
-	return drain_cq(q->recv_cq, count);
+	return drain_cq(q->recv_cq, NULL, count);
 }
 
 /* The QP whose turn it is. */
 static unsigned turn_of(const struct bunsen_queue *q, unsigned *turn)
 {
-	return cost_turn(turn, q->qp_count * q->in_a_row) / q->in_a_row;
+	return cost_turn(turn, q->ep_count * q->in_a_row) / q->in_a_row;
 }
 
 int bunsen_post(void *queue, enum cost_what what, unsigned count)
@@ -73,36 +75,89 @@ int bunsen_post_recv(void *queue, unsigned count)
 	int err = 0;
 
 	for (unsigned i = 0; i < count && !err; i++) {
-		struct bsn_rq *const rq = q->rqs && !q->srq ? q->rqs[turn_of(q, &q->recv_turn)] : q->rq;
+		struct bsn_rq *const rq =
+			q->rqs && !q->srq ? q->rqs[turn_of(q, &q->recv_turn)] : q->rq;
 		err = bsn_recv(rq, q->target.recv, i);
 	}
 	return err;
 }
 
+static uint32_t opcode_of(enum cost_what what)
+{
+	switch (what) {
+	case COST_WRITE_IMM:
+		return BSN_OPCODE_RDMA_WRITE_IMM;
+	case COST_READ:
+		return BSN_OPCODE_RDMA_READ;
+	case COST_SEND:
+		return BSN_OPCODE_SEND;
+	case COST_SEND_IMM:
+		return BSN_OPCODE_SEND_IMM;
+	case COST_FETCH_ADD:
+		return BSN_OPCODE_ATOMIC_FA;
+	case COST_CMP_SWAP:
+		return BSN_OPCODE_ATOMIC_CS;
+	default:
+		return BSN_OPCODE_RDMA_WRITE;
+	}
+}
+
+static struct bsn_wr wr_of(struct bunsen_queue *q, const struct cost_shape *shape)
+{
+	const bool is_inline = shape->form == COST_INLINED;
+
+	q->data = (struct bsn_sge){ (uintptr_t)q->target.data, shape->n, 0 };
+	return (struct bsn_wr){ .opcode = opcode_of(shape->what),
+				.sge = is_inline ? &q->data : q->target.local,
+				.sge_count = is_inline ? 1 : shape->n,
+				.remote = q->target.remote,
+				.flags = BSN_F_SIGNALED | (shape->batch == 1 ? BSN_F_RING : 0) |
+					 (is_inline ? BSN_F_INLINE : 0),
+				.swap_add = 1 };
+}
+
+/* Posts WRITEs of a block until so much of the ring is left to a request of this shape. */
+static int seek(struct bunsen_queue *q, const struct cost_shape *shape)
+{
+	struct bsn_qp_limits limits;
+	uint32_t ring_bb = 1, posts;
+	int err = bsn_qp_limits(q->qp, &limits);
+
+	while (ring_bb < limits.sends_bb)
+		ring_bb *= 2;
+	posts = (2 * ring_bb - cost_kinds[shape->queues].left_bb - q->posted_bb) % ring_bb;
+	q->posted_bb = (q->posted_bb + posts + cost_bb_of(shape)) % ring_bb;
+	if (!err)
+		err = bunsen_post(q, COST_WRITE, posts);
+	step();
+	return err ? err : bunsen_drain(q, posts);
+}
+
 int bunsen_set_up(void *queue, const struct cost_shape *shape)
 {
 	struct bunsen_queue *q = queue;
-	const struct bsn_wr wr = {
-		.opcode = BSN_OPCODE_RDMA_WRITE,
-		.sge = q->target.local,
-		.sge_count = 1,
-		.remote = q->target.remote,
-	};
 
 	q->inline_bytes = shape->n;
 	q->target.local[0].length = cost_message_bytes(shape);
-	return shape->form == COST_PREPARED ? bsn_prepare(q->ep, &wr, &q->prepared) : 0;
+	q->wr = wr_of(q, shape);
+	if (shape->form == COST_PREPARED) {
+		const int err = bsn_prepare(q->ep, &q->wr, &q->prepared);
+		if (err)
+			return err;
+	}
+	return cost_kinds[shape->queues].at_end ? seek(q, shape) : 0;
 }
 
-/* -- making it ----------------------------------------------------------------------------------- */
+/* -- making it --------------------------------------------------------------------------------- */
 
 /* Blocks of the longest request: control segment, address, and data of either form. */
 static uint32_t longest_bb(const struct bsn_qp_attr *attr)
 {
 	const uint32_t sges = attr->max_send_sge * BSN_DATA_SIZE;
 	const uint32_t copied = BSN_INLINE_HDR_SIZE + attr->max_inline;
-	const uint32_t before_data = BSN_CTRL_SIZE + (attr->type == BSN_QP_XRC ? BSN_XRC_SIZE : 0) +
-				     (attr->type == BSN_QP_UD ? BSN_AV_UD_GRH_SIZE : BSN_RADDR_SIZE);
+	const uint32_t before_data =
+		BSN_CTRL_SIZE + (attr->type == BSN_QP_XRC ? BSN_XRC_SIZE : 0) +
+		(attr->type == BSN_QP_UD ? BSN_AV_UD_GRH_SIZE : BSN_RADDR_SIZE);
 
 	return (before_data + (sges > copied ? sges : copied) + BSN_BB_SIZE - 1) / BSN_BB_SIZE;
 }
@@ -112,22 +167,15 @@ static int make_cqs(struct bunsen_queue *q, const struct cost_rig *rig, enum cos
 {
 	const unsigned qps = cost_qps_of(rig, kind);
 	struct bsn_cq_attr cq = { .entries = attr->send_depth * longest_bb(attr) * qps,
-				  .timestamps = kind == COST_STAMPED ? BSN_TIMESTAMPS_RAW :
-								       BSN_TIMESTAMPS_NONE };
+				  .timestamps = kind == COST_STAMPED ? BSN_TIMESTAMPS_RAW
+								     : BSN_TIMESTAMPS_NONE };
 	int err = bsn_cq_create(rig->device, &cq, &q->cq);
 
 	if (err)
 		return err;
 	cq.entries = attr->recv_depth * qps;
-	if (cost_is_compressed(kind))
-		cq.compression = BSN_CQES_BY_HASH;
-	/* Which way such a CQ is expanded is chosen as it is made. */
-	if (kind == COST_COMPRESSED_PLAIN)
-		setenv("BSN_EXPAND", "plain", 1);
-	err = bsn_cq_create(rig->device, &cq, &q->recv_cq);
-	if (kind == COST_COMPRESSED_PLAIN)
-		unsetenv("BSN_EXPAND");
-	return err;
+	cq.compression = cost_kinds[kind].compression;
+	return bsn_cq_create(rig->device, &cq, &q->recv_cq);
 }
 
 static int connect_to_itself(struct bsn_qp *qp)
@@ -183,18 +231,21 @@ static int make_many(struct bunsen_queue *q, const struct cost_rig *rig, enum co
 	q->rqs = calloc(count, sizeof(struct bsn_rq *));
 	if (!q->qps || !q->eps || !q->rqs)
 		return -ENOMEM;
-	q->in_a_row = cost_is_compressed(kind) ? rig->many_depth : 1; /* a session is of one QP */
+	q->in_a_row =
+		cost_kinds[kind].compression ? rig->many_depth : 1; /* a session is of one QP */
 	q->qps[0] = q->qp;
 	q->eps[0] = bsn_qp_ep(q->qp);
 	q->rqs[0] = bsn_qp_rq(q->qp);
 	for (q->qp_count = 1; q->qp_count < count && !err; q->qp_count++) {
 		struct bsn_qp **qp = &q->qps[q->qp_count];
-		err = kind == COST_APART ? make_apart(rig, attr, q->qp, qp) : make_one(rig, attr, qp);
+		err = kind == COST_APART ? make_apart(rig, attr, q->qp, qp)
+					 : make_one(rig, attr, qp);
 		if (err)
 			break;
 		q->eps[q->qp_count] = bsn_qp_ep(*qp);
 		q->rqs[q->qp_count] = bsn_qp_rq(*qp);
 	}
+	q->ep_count = q->qp_count;
 	return err;
 }
 
@@ -208,11 +259,14 @@ static int make_srq(struct bunsen_queue *q, const struct cost_rig *rig, enum cos
 		attr.xrcd = q->xrcd;
 		attr.cq = q->recv_cq;
 	}
-	return err || (kind != COST_SRQ && kind != COST_XRC) ? err : bsn_srq_create(rig->device, &attr, &q->srq);
+	if (kind != COST_SRQ && kind != COST_XRC && cost_kinds[kind].type != BSN_QP_DC)
+		return 0;
+	return err ? err : bsn_srq_create(rig->device, &attr, &q->srq);
 }
 
 /* An initiator, and the target that it is connected to. */
-static int make_xrc(struct bunsen_queue *q, const struct cost_rig *rig, const struct bsn_qp_attr *attr)
+static int make_xrc(struct bunsen_queue *q, const struct cost_rig *rig,
+		    const struct bsn_qp_attr *attr)
 {
 	const struct bsn_qp_attr initiator = { .type = BSN_QP_XRC,
 					       .cq = q->cq,
@@ -236,9 +290,7 @@ static int make_xrc(struct bunsen_queue *q, const struct cost_rig *rig, const st
 static int make_own(struct bunsen_queue *q, const struct cost_rig *rig, enum cost_queues kind)
 {
 	const struct cost_limits limits = cost_limits_of(kind);
-	struct bsn_qp_attr attr = { .type = kind == COST_UD    ? BSN_QP_UD :
-					    kind == COST_XRC ? BSN_QP_XRC :
-							       BSN_QP_RC,
+	struct bsn_qp_attr attr = { .type = cost_kinds[kind].type,
 				    .send_depth = cost_depth_of(rig, kind),
 				    .recv_depth = cost_depth_of(rig, kind),
 				    .max_send_sge = limits.max_send_sge,
@@ -250,6 +302,8 @@ static int make_own(struct bunsen_queue *q, const struct cost_rig *rig, enum cos
 
 	if (!err)
 		err = make_srq(q, rig, kind);
+	if (attr.type == BSN_QP_DC)
+		return err ? err : bunsen_make_pool(q, rig, kind, &attr);
 	attr.cq = q->cq;
 	attr.recv_cq = q->recv_cq;
 	attr.srq = q->srq;
@@ -283,11 +337,25 @@ static int attach(struct bunsen_queue *q, const struct cost_rig *rig)
 	return plain_qp_connect(q->attached, &self, NULL);
 }
 
+/* A request that can do no harm: where there is one peer, it has its initiator from now on. */
+static int bind_peer(struct bunsen_queue *q)
+{
+	int err = bsn_dc_peer_check(q->ep, 0);
+
+	step();
+	if (!err)
+		err = bunsen_drain(q, 1);
+	q->sq = q->ep->sq;
+	return err;
+}
+
 static int make_endpoint(struct bunsen_queue *q, enum cost_queues kind)
 {
 	struct bsn_address self;
 	int err;
 
+	if (q->pool)
+		return bind_peer(q);
 	q->sq = bsn_qp_sq(q->qp);
 	q->rq = q->srq ? q->srq : bsn_qp_rq(q->qp);
 	q->ep = bsn_qp_ep(q->qp);
@@ -295,8 +363,9 @@ static int make_endpoint(struct bunsen_queue *q, enum cost_queues kind)
 		return 0;
 	err = kind == COST_UD ? bsn_qp_address(q->qp, &self) : 0;
 	if (!err)
-		err = kind == COST_UD ? bsn_ep_create(q->qp, &self, NULL, NULL, &q->ep) :
-					bsn_xrc_ep_create(q->qp, bsn_srq_number(q->srq), NULL, &q->ep);
+		err = kind == COST_UD
+			      ? bsn_ep_create(q->qp, &self, NULL, NULL, &q->ep)
+			      : bsn_xrc_ep_create(q->qp, bsn_srq_number(q->srq), NULL, &q->ep);
 	q->owns_ep = !err;
 	return err;
 }
@@ -324,6 +393,7 @@ void bunsen_close(void *queue)
 		bsn_ep_destroy(q->ep);
 	for (unsigned i = 1; i < q->qp_count; i++)
 		bsn_qp_destroy(q->qps[i]);
+	bunsen_destroy_pool(q);
 	bsn_qp_destroy(q->qp);
 	bsn_xrc_target_destroy(q->target_qp);
 	bsn_srq_destroy(q->srq);
@@ -348,7 +418,11 @@ static const char *reason_of(const struct cost_rig *rig, enum cost_queues kind, 
 		return "the device gives no QP numbers that are 16 apart";
 	if (kind == COST_INLINED_RECV && err == -EOPNOTSUPP)
 		return "nothing comes inside CQEs";
-	if (err == -EOPNOTSUPP && (kind == COST_XRC || kind == COST_STAMPED || cost_is_compressed(kind)))
+	if (cost_kinds[kind].type == BSN_QP_DC &&
+	    bsn_device_info(rig->device)->path == BSN_PATH_VERBS)
+		return "on plain verbs a peer of a pool has to be connected first";
+	if (err == -EOPNOTSUPP && (cost_kinds[kind].type != BSN_QP_RC || kind == COST_STAMPED ||
+				   cost_kinds[kind].compression))
 		return bsn_error_text();
 	if (kind == COST_ATTACHED && bsn_device_info(rig->device)->path == BSN_PATH_VERBS)
 		return "it has no thread domains, by which a register is one's own";

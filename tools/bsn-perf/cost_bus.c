@@ -11,7 +11,7 @@
 #include "perf.h"
 #include "progress.h"
 
-enum { NAME_WIDTH = 23 };
+enum { NAME_WIDTH = 27 };
 
 /* What a request asked for, by each column; of a column that has not the row, no counters. */
 struct bus_row {
@@ -32,7 +32,7 @@ static const struct {
 enum { SHOWN = sizeof(shown) / sizeof(shown[0]) };
 static const unsigned sides[] = { COST_COLUMN_BUNSEN, COST_COLUMN_IBV };
 
-/* -- counting ------------------------------------------------------------------------------------- */
+/* -- counting ---------------------------------------------------------------------------------- */
 
 static void ignore(void *arg)
 {
@@ -40,34 +40,35 @@ static void ignore(void *arg)
 }
 
 /* Runs a region before, so that nothing happens for the first time. */
-static int count_one(const struct cost *cost, unsigned c, enum cost_row row, struct bus *bus)
+static int count_one(const struct cost *cost, unsigned c, unsigned row, struct bus *bus)
 {
 	const struct cost_column *column = cost_columns[c];
-	const unsigned count = cost_count_of(&cost->rig, row);
+	const struct cost_row *of = &cost->results.rows[row];
+	const unsigned count = cost_count_of(&cost->rig, of);
 	const struct cost_meter none = { ignore, ignore, NULL };
 	const char *const device = cost->results.device->name;
-	void *queue = cost->queues[c][cost_shapes[row].queues];
+	void *queue = cost->queues[c][of->shape.queues];
 	struct bus before;
-	int bad = cost_region(column, queue, row, 0, count, &none);
+	int bad = cost_region(column, queue, of, 0, count, &none);
 
 	if (!bad && bus_read(device, &before))
 		return complain("softcx does not count any more");
 	if (!bad)
-		bad = cost_region(column, queue, row, 0, count, &none);
+		bad = cost_region(column, queue, of, 0, count, &none);
 	if (bad)
-		return cost_complain(column, row, bad);
+		return cost_complain(column, of, bad);
 	if (bus_read(device, bus))
 		return complain("softcx does not count any more");
 	bus_take_off(bus, &before, count);
 	return 0;
 }
 
-static int count_all_rows(const struct cost *cost, struct bus_row rows[COST_ROW_COUNT])
+static int count_all_rows(const struct cost *cost, struct bus_row *rows)
 {
 	int err = 0;
 
-	for (enum cost_row row = 0; row < COST_ROW_COUNT && !err; row++) {
-		show_progress("%s", cost_shapes[row].name);
+	for (unsigned row = 0; row < cost->results.row_count && !err; row++) {
+		show_progress("%s", cost->results.rows[row].name);
 		for (unsigned c = 0; c < COST_COLUMNS && !err; c++)
 			if (cost_has(cost, c, row))
 				err = count_one(cost, c, row, &rows[row].by[c]);
@@ -76,7 +77,7 @@ static int count_all_rows(const struct cost *cost, struct bus_row rows[COST_ROW_
 	return err;
 }
 
-/* -- the report ------------------------------------------------------------------------------------ */
+/* -- the report -------------------------------------------------------------------------------- */
 
 static void print_row(FILE *to, const struct bus_row *row, const char *name)
 {
@@ -110,9 +111,8 @@ static void print_text(FILE *to, const struct cost *cost, const struct bus_row *
 	for (unsigned i = 0; i < SHOWN; i++)
 		fprintf(to, " %6s %6s  ", "bunsen", "ibv");
 	fputc('\n', to);
-	for (enum cost_row row = 0; row < COST_ROW_COUNT; row++)
-		if (cost->results.wanted[row])
-			print_row(to, &rows[row], cost_shapes[row].name);
+	for (unsigned row = 0; row < cost->results.row_count; row++)
+		print_row(to, &rows[row], cost->results.rows[row].name);
 }
 
 static struct json_object *row_to_json(const struct bus_row *row, const char *name)
@@ -137,17 +137,15 @@ static void print_json(FILE *to, const struct cost *cost, const struct bus_row *
 	struct json_object *report = cost_json_head(&cost->results);
 	struct json_object *array = json_object_new_array();
 
-	for (enum cost_row row = 0; row < COST_ROW_COUNT; row++)
-		if (cost->results.wanted[row])
-			json_object_array_add(array,
-					      row_to_json(&rows[row], cost_shapes[row].name));
+	for (unsigned row = 0; row < cost->results.row_count; row++)
+		json_object_array_add(array, row_to_json(&rows[row], cost->results.rows[row].name));
 	json_object_object_add(report, "bus", array);
 	json_print(to, report);
 }
 
 int cost_count_bus(const struct cost *cost, FILE *report, bool json)
 {
-	struct bus_row *rows = calloc(COST_ROW_COUNT, sizeof(*rows));
+	struct bus_row *rows = calloc(COST_ROWS_MAX, sizeof(*rows));
 	int err = rows ? bus_check(cost->results.device->name, "--bus") : complain("no memory");
 
 	if (!err)

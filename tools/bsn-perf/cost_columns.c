@@ -1,15 +1,68 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The columns, in the order of the report. */
-#include "cost.h"
+/* The columns of Bunsen, and all columns in the order of the report. */
+#include "cost_bunsen.h"
 
-const struct cost_column *const cost_columns[COST_COLUMNS] = {
-	[COST_COLUMN_BUNSEN] = &cost_bunsen, [COST_COLUMN_V2] = &cost_bunsen_v2,
-	[COST_COLUMN_IBV_WR] = &cost_ibv_wr, [COST_COLUMN_IBV] = &cost_ibv,
-	[COST_COLUMN_FLOOR] = &cost_floor,
+#define BUNSEN_COLUMN                                                                              \
+	.loop = &cost_nothing, .close = bunsen_close, .set_up = bunsen_set_up,                     \
+	.post = bunsen_post, .post_recv = bunsen_post_recv, .drain = bunsen_drain,                 \
+	.drain_recv = bunsen_drain_recv
+
+static cost_run *run_of(const struct cost_row *row)
+{
+	return bunsen_runs[row->code];
+}
+
+static cost_run *run_of_symbol(const struct cost_row *row)
+{
+	return row->shape.known == COST_KNOWN ? bunsen_runs_symbol[row->code] : NULL;
+}
+
+static int open_verbs(const struct cost_rig *rig, enum cost_queues kind, void **queue,
+		      const char **why_not)
+{
+	struct cost_rig verbs = *rig;
+
+	if (!rig->verbs) {
+		*why_not = "bunsen itself takes plain verbs here";
+		return -EOPNOTSUPP;
+	}
+	verbs.device = rig->verbs;
+	return bunsen_open(&verbs, kind, queue, why_not);
+}
+
+const struct cost_column cost_bunsen = {
+	BUNSEN_COLUMN, .name = "bunsen", .open = bunsen_open, .run_of = run_of,
+};
+const struct cost_column cost_symbol = {
+	BUNSEN_COLUMN, .name = "symbol", .shares = &cost_bunsen, .run_of = run_of_symbol,
+};
+const struct cost_column cost_bsn_post = {
+	BUNSEN_COLUMN, .name = "bsn_post", .shares = &cost_bunsen, .run_of = bunsen_post_run_of,
+};
+const struct cost_column cost_verbs = {
+	BUNSEN_COLUMN, .name = "verbs", .open = open_verbs, .run_of = run_of,
 };
 
-bool cost_has(const struct cost *cost, unsigned column, enum cost_row row)
+const struct cost_column *const cost_columns[COST_ALL_COLUMNS] = {
+	[COST_COLUMN_BUNSEN] = &cost_bunsen,	 [COST_COLUMN_SYMBOL] = &cost_symbol,
+	[COST_COLUMN_BSN_POST] = &cost_bsn_post, [COST_COLUMN_VERBS] = &cost_verbs,
+	[COST_COLUMN_IBV_WR] = &cost_ibv_wr,	 [COST_COLUMN_IBV] = &cost_ibv,
+	[COST_COLUMN_FLOOR] = &cost_floor,	 [COST_COLUMN_NOTHING] = &cost_nothing,
+	[COST_COLUMN_COUNTING] = &cost_counting,
+};
+
+bool cost_has(const struct cost *cost, unsigned column, unsigned row)
 {
-	return cost->results.wanted[row] && cost->results.has_column[column] &&
-	       cost->queues[column][cost_shapes[row].queues] && cost_columns[column]->run_of(row);
+	const struct cost_row *of = &cost->results.rows[row];
+
+	if (!cost_columns[column]->loop)
+		return true;
+	return cost->results.has_column[column] && cost->queues[column][of->shape.queues] &&
+	       cost_columns[column]->run_of(of);
+}
+
+unsigned cost_loop_of(unsigned column)
+{
+	return cost_columns[column]->loop == &cost_counting ? COST_COLUMN_COUNTING
+							     : COST_COLUMN_NOTHING;
 }

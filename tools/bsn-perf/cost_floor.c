@@ -12,7 +12,7 @@ enum {
 	BLUEFLAME_MAX_BB = 4, /* what a register's buffer holds; longer WQEs are fetched */
 };
 
-/* -- the shape of a WQE: all of these are constants, of a constant row ---------------------------- */
+/* -- the shape of a WQE: all of these are constants, of a constant row ------------------------- */
 
 COST_INLINE bool has_raddr(struct cost_shape shape)
 {
@@ -78,7 +78,7 @@ COST_INLINE unsigned opcode_of(struct cost_shape shape)
 	}
 }
 
-/* -- making the words ----------------------------------------------------------------------------- */
+/* -- making the words -------------------------------------------------------------------------- */
 
 struct head {
 	struct bsn_be64 word[HEAD_WORDS_MAX];
@@ -162,7 +162,7 @@ COST_INLINE bsn_v2 tail_of(const void *data, unsigned i)
 	return bytes;
 }
 
-/* -- storing them --------------------------------------------------------------------------------- */
+/* -- storing them ------------------------------------------------------------------------------ */
 
 /* Where the @ds'th unit of a WQE lies; it may begin anew at the start of the ring. */
 COST_INLINE uint8_t *slot_of(uint8_t *sq, uint32_t pi, uint32_t mask, unsigned ds)
@@ -309,7 +309,7 @@ COST_INLINE int run_recvs(struct floor_queue *q, unsigned count, struct cost_sha
 	return 0;
 }
 
-/* -- polling -------------------------------------------------------------------------------------- */
+/* -- polling ----------------------------------------------------------------------------------- */
 
 COST_INLINE bool polls_recvs(struct cost_shape shape)
 {
@@ -416,11 +416,11 @@ COST_INLINE int run_shape(void *queue, unsigned count, struct cost_shape shape)
 	return run_posts(queue, count, shape);
 }
 
-COST_ROWS(COST_RUN)
+COST_CODES(COST_RUN)
 
-static cost_run *const runs[COST_ROW_COUNT] = { COST_ROWS(COST_RUN_ENTRY) };
+static cost_run *const runs[COST_CODE_COUNT] = { COST_CODES(COST_RUN_ENTRY) };
 
-/* -- the column ------------------------------------------------------------------------------------ */
+/* -- the column -------------------------------------------------------------------------------- */
 
 static int post(void *queue, enum cost_what what, unsigned count)
 {
@@ -429,31 +429,49 @@ static int post(void *queue, enum cost_what what, unsigned count)
 
 	switch (what) {
 	case COST_WRITE:
-		return runs[COST_ROW_write_sge](queue, count);
+		return runs[COST_CODE_write_sge](queue, count);
 	case COST_SEND:
-		return runs[is_ud ? COST_ROW_ud_send_sge : COST_ROW_send](queue, count);
+		return runs[is_ud ? COST_CODE_ud_send_sge : COST_CODE_send](queue, count);
 	default:
-		return runs[COST_ROW_send_imm](queue, count);
+		return runs[COST_CODE_send_imm](queue, count);
 	}
 }
 
 static int post_recv(void *queue, unsigned count)
 {
-	return runs[COST_ROW_post_recv](queue, count);
+	return runs[COST_CODE_post_recv](queue, count);
 }
 
-/* It posts to one QP only, and knows neither XRC, nor times, nor sessions. */
-static cost_run *run_of(enum cost_row row)
+/* Its code knows all lengths: of another one it is the code of the row that has it. */
+static cost_run *run_of_length(const struct cost_shape *shape)
 {
-	const struct cost_shape *shape = &cost_shapes[row];
+	struct cost_row row;
+
+	for (enum cost_code code = 0; code < COST_CODE_COUNT; code++) {
+		cost_row_of(code, &row);
+		if (row.shape.form == COST_INLINED && row.shape.what == shape->what &&
+		    row.shape.n == shape->n && row.shape.batch == shape->batch &&
+		    cost_kind_of(&row)->type == cost_kinds[shape->queues].type)
+			return runs[code];
+	}
+	return NULL;
+}
+
+/* It posts to one QP only, and knows neither XRC, nor DC, nor times, nor sessions. */
+static cost_run *run_of(const struct cost_row *row)
+{
+	const struct cost_shape *shape = &row->shape;
 
 	if (shape->queues >= COST_XRC || shape->what == COST_WAIT)
 		return NULL;
-	return cost_has_many(shape->queues) && !cost_polls(shape->what) ? NULL : runs[row];
+	if (cost_has_turns(shape->queues) && !cost_polls(shape->what))
+		return NULL;
+	return shape->form == COST_INLINED ? run_of_length(shape) : runs[row->code];
 }
 
 const struct cost_column cost_floor = {
 	.name = "floor",
+	.loop = &cost_counting,
 	.open = floor_open,
 	.close = floor_close,
 	.set_up = floor_set_up,

@@ -5,7 +5,7 @@
 #include <infiniband/mlx5dv.h>
 #include <stdlib.h>
 
-/* -- what is not measured ------------------------------------------------------------------------- */
+/* -- what is not measured ---------------------------------------------------------------------- */
 
 static int drain_cq(struct floor_cq *cq, unsigned count)
 {
@@ -59,7 +59,7 @@ int floor_set_up(void *queue, const struct cost_shape *shape)
 	return 0;
 }
 
-/* -- making it ------------------------------------------------------------------------------------ */
+/* -- making it --------------------------------------------------------------------------------- */
 
 static int map_cq(struct ibv_cq *verbs, struct floor_cq *cq)
 {

@@ -27,12 +27,12 @@ static int drain_recv(void *queue, unsigned count)
 /* Whose turn it is, where there are many. */
 COST_INLINE struct ibv_qp *qp_of(struct verbs_queue *q, struct ibv_qp *qp, struct cost_shape shape)
 {
-	return cost_has_many(shape.queues) ? q->qps[cost_turn(&q->turn, q->qp_count)] : qp;
+	return cost_has_turns(shape.queues) ? q->qps[cost_turn(&q->turn, q->qp_count)] : qp;
 }
 
 COST_INLINE struct ibv_qp *recv_qp_of(struct verbs_queue *q, struct ibv_qp *qp, struct cost_shape shape)
 {
-	return cost_has_many(shape.queues) ? q->qps[cost_turn(&q->recv_turn, q->qp_count)] : qp;
+	return cost_has_turns(shape.queues) ? q->qps[cost_turn(&q->recv_turn, q->qp_count)] : qp;
 }
 
 COST_INLINE int run_posts(struct verbs_queue *q, unsigned count, struct cost_shape shape)
@@ -90,13 +90,15 @@ COST_INLINE int run_shape(void *queue, unsigned count, struct cost_shape shape)
 					 : run_posts(queue, count, shape);
 }
 
-COST_ROWS(COST_RUN)
-static cost_run *const runs[COST_ROW_COUNT] = { COST_ROWS(COST_RUN_ENTRY) };
+COST_CODES(COST_RUN)
+static cost_run *const runs[COST_CODE_COUNT] = { COST_CODES(COST_RUN_ENTRY) };
 
 /* It knows nothing of a request at compile time: rows that differ in that are one. */
-static cost_run *run_of(enum cost_row row)
+static cost_run *run_of(const struct cost_row *row)
 {
-	return cost_shapes[row].form == COST_PREPARED || cost_shapes[row].what == COST_WAIT ? NULL : runs[row];
+	const struct cost_shape *shape = &row->shape;
+
+	return shape->form == COST_PREPARED || shape->what == COST_WAIT ? NULL : runs[row->code];
 }
 
 static int open_queue(const struct cost_rig *rig, enum cost_queues kind, void **queue,
@@ -107,6 +109,7 @@ static int open_queue(const struct cost_rig *rig, enum cost_queues kind, void **
 
 const struct cost_column cost_ibv = {
 	.name = "ibv",
+	.loop = &cost_nothing,
 	.open = open_queue,
 	VERBS_COLUMN,
 	.drain = drain,

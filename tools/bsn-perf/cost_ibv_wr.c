@@ -2,7 +2,7 @@
 /* The column `ibv_wr`: ibv_wr_*, and ibv_start_poll() for completions. */
 #include "cost_verbs.h"
 
-/* -- posts --------------------------------------------------------------------------------------- */
+/* -- posts ------------------------------------------------------------------------------------- */
 
 COST_INLINE void name_operation(struct ibv_qp_ex *qp, const struct bsn_remote *remote,
 				enum cost_what what, unsigned id)
@@ -54,7 +54,7 @@ COST_INLINE void build(const struct verbs_queue *q, struct ibv_qp_ex *qp, struct
 COST_INLINE struct ibv_qp_ex *start(struct verbs_queue *q, struct ibv_qp_ex *qp,
 				    struct cost_shape shape)
 {
-	if (cost_has_many(shape.queues))
+	if (cost_has_turns(shape.queues))
 		qp = ibv_qp_to_qp_ex(q->qps[cost_turn(&q->turn, q->qp_count)]);
 	ibv_wr_start(qp);
 	return qp;
@@ -76,7 +76,7 @@ COST_INLINE int run_posts(struct verbs_queue *q, unsigned count, struct cost_sha
 	return -bad;
 }
 
-/* -- polls --------------------------------------------------------------------------------------- */
+/* -- polls ------------------------------------------------------------------------------------- */
 
 /* What ibv_poll_cq() tells, too; the barriers keep the loads. */
 COST_INLINE void read_rest(struct ibv_cq_ex *cq, enum cost_what what, enum cost_queues queues)
@@ -162,15 +162,16 @@ COST_INLINE int run_shape(void *queue, unsigned count, struct cost_shape shape)
 				      : run_posts(queue, count, shape);
 }
 
-COST_ROWS(COST_RUN)
-static cost_run *const runs[COST_ROW_COUNT] = { COST_ROWS(COST_RUN_ENTRY) };
+COST_CODES(COST_RUN)
+static cost_run *const runs[COST_CODE_COUNT] = { COST_CODES(COST_RUN_ENTRY) };
 
-static cost_run *run_of(enum cost_row row)
+static cost_run *run_of(const struct cost_row *row)
 {
-	const struct cost_shape *shape = &cost_shapes[row];
+	const enum cost_what what = row->shape.what;
 
-	return shape->form == COST_PREPARED || shape->what == COST_RECV || shape->what == COST_WAIT ? NULL :
-												     runs[row];
+	if (row->shape.form == COST_PREPARED || what == COST_RECV || what == COST_WAIT)
+		return NULL;
+	return runs[row->code];
 }
 
 static int open_queue(const struct cost_rig *rig, enum cost_queues kind, void **queue,
@@ -181,6 +182,7 @@ static int open_queue(const struct cost_rig *rig, enum cost_queues kind, void **
 
 const struct cost_column cost_ibv_wr = {
 	.name = "ibv_wr",
+	.loop = &cost_nothing,
 	.open = open_queue,
 	VERBS_COLUMN,
 	.drain = drain,

@@ -20,7 +20,7 @@ enum {
 	SIDES = 3,
 };
 
-static const enum cost_row rows[DIRECTIONS] = { COST_ROW_write_512_qps, COST_ROW_poll_512_qps };
+static const char *const row_names[DIRECTIONS] = { "write_512_qps", "poll_512_qps" };
 static const char *const direction_names[DIRECTIONS] = { "post", "poll" };
 static const unsigned sides[SIDES] = { COST_COLUMN_BUNSEN, COST_COLUMN_IBV_WR, COST_COLUMN_IBV };
 
@@ -38,7 +38,7 @@ struct sweep {
 	unsigned count;
 };
 
-/* -- measuring ----------------------------------------------------------------------------------- */
+/* -- measuring --------------------------------------------------------------------------------- */
 
 /* Operations of a region: whole turns, and a QP is never full. */
 static unsigned region_of(const struct cost *cost, unsigned qps)
@@ -58,15 +58,18 @@ struct series {
 static int measure_round(void *const queues[SIDES], unsigned count,
 			 struct series series[DIRECTIONS][SIDES])
 {
+	struct cost_row row;
+
 	for (unsigned d = 0; d < DIRECTIONS; d++) {
+		cost_find_row(row_names[d], &row);
 		for (unsigned s = 0; s < SIDES; s++) {
 			struct series *of = &series[d][s];
 			if (!queues[s])
 				continue;
-			const int bad = cost_time_region(cost_columns[sides[s]], queues[s], rows[d],
+			const int bad = cost_time_region(cost_columns[sides[s]], queues[s], &row,
 							 0, count, &of->ns[of->count]);
 			if (bad && bad != COST_LATE)
-				return cost_complain(cost_columns[sides[s]], rows[d], bad);
+				return cost_complain(cost_columns[sides[s]], &row, bad);
 			of->count += !bad;
 		}
 	}
@@ -126,7 +129,7 @@ static int measure_size(const struct cost *cost, struct size *size)
 	return err;
 }
 
-/* -- the report ----------------------------------------------------------------------------------- */
+/* -- the report -------------------------------------------------------------------------------- */
 
 static double best_of_verbs(const struct times times[SIDES])
 {
@@ -205,7 +208,7 @@ static void print_json(FILE *to, const struct cost *cost, const struct sweep *sw
 	json_print(to, report);
 }
 
-/* -- all of it ------------------------------------------------------------------------------------ */
+/* -- all of it --------------------------------------------------------------------------------- */
 
 int cost_parse_qps(const char *list, unsigned qps[COST_SIZES_MAX], unsigned *count)
 {

@@ -7,7 +7,10 @@
 #include "perf.h"
 #include "stepper.h"
 
-enum { TURNS_MIN = 64 }; /* operations, as far as the depth of few QPs allows */
+enum {
+	TURNS_MIN = 64, /* operations, as far as the depth of few QPs allows */
+	WARM_MOST = 32,
+};
 
 static int post_to_be_polled(const struct cost_column *column, void *queue,
 			     const struct cost_shape *shape, unsigned count)
@@ -29,7 +32,7 @@ static int post_to_be_polled(const struct cost_column *column, void *queue,
 static int prepare(const struct cost_column *column, void *queue, const struct cost_shape *shape,
 		   unsigned count)
 {
-	const int bad = column->set_up ? column->set_up(queue, shape) : 0;
+	const int bad = column->set_up && count ? column->set_up(queue, shape) : 0;
 
 	if (bad || shape->what == COST_POLL_NONE)
 		return bad;
@@ -59,8 +62,8 @@ static int settle(const struct cost_column *column, void *queue, const struct co
 	return bad;
 }
 
-static int run(const struct cost_column *column, void *queue, enum cost_row row, unsigned count,
-	       const struct cost_meter *meter)
+static int run(const struct cost_column *column, void *queue, const struct cost_row *row,
+	       unsigned count, const struct cost_meter *meter)
 {
 	cost_run *const run_row = column->run_of(row);
 	int bad;
@@ -71,18 +74,19 @@ static int run(const struct cost_column *column, void *queue, enum cost_row row,
 	return bad;
 }
 
-int cost_region(const struct cost_column *column, void *queue, enum cost_row row, unsigned warm,
-		unsigned count, const struct cost_meter *meter)
+int cost_region(const struct cost_column *column, void *queue, const struct cost_row *row,
+		unsigned warm, unsigned count, const struct cost_meter *meter)
 {
-	const struct cost_shape *shape = &cost_shapes[row];
+	const struct cost_shape *shape = &row->shape;
 	int bad = prepare(column, queue, shape, warm + count);
 
 	if (bad)
 		return bad;
 	bad = column->run_of(row)(queue, warm);
 	if (bad == COST_LATE) { /* the others will have come by then, too */
-		const int left = cost_polls_requests(shape->what) ? column->drain(queue, count)
-								  : column->drain_recv(queue, count);
+		const int left = cost_polls_requests(shape->what)
+					 ? column->drain(queue, count)
+					 : column->drain_recv(queue, count);
 		bad = left ? left : COST_LATE;
 	} else if (!bad) {
 		bad = run(column, queue, row, count, meter);
@@ -93,19 +97,19 @@ int cost_region(const struct cost_column *column, void *queue, enum cost_row row
 	return left ? left : bad;
 }
 
-static unsigned whole_batches(unsigned count, enum cost_row row)
+static unsigned whole_batches(unsigned count, const struct cost_row *row)
 {
-	return count - count % cost_shapes[row].batch;
+	return count - count % row->shape.batch;
 }
 
 /* Where QPs take turns: whole turns, and none is ever full. 0: one QP's depth decides. */
-static unsigned turns_of(const struct cost_rig *rig, enum cost_row row)
+static unsigned turns_of(const struct cost_rig *rig, const struct cost_row *row)
 {
-	const struct cost_shape *shape = &cost_shapes[row];
+	const struct cost_shape *shape = &row->shape;
 	const unsigned qps = cost_qps_of(rig, shape->queues);
 	unsigned turns = (TURNS_MIN + qps - 1) / qps;
 
-	if (shape->what == COST_RECV && cost_has_many(shape->queues))
+	if (shape->what == COST_RECV && cost_has_turns(shape->queues))
 		return qps * shape->batch;
 	if (rig->qps < 2 || qps < 2)
 		return 0;
@@ -114,29 +118,38 @@ static unsigned turns_of(const struct cost_rig *rig, enum cost_row row)
 	return whole_batches(qps * turns, row);
 }
 
-unsigned cost_warm_of(const struct cost_rig *rig, enum cost_row row)
+unsigned cost_warm_of(const struct cost_rig *rig, const struct cost_row *row)
 {
-	return turns_of(rig, row) ? 0 : whole_batches(rig->depth / 8, row);
+	return turns_of(rig, row) || cost_kind_of(row)->most ? 0
+							     : whole_batches(rig->depth / 8, row);
 }
 
-unsigned cost_count_of(const struct cost_rig *rig, enum cost_row row)
+unsigned cost_count_of(const struct cost_rig *rig, const struct cost_row *row)
 {
-	const unsigned turns = turns_of(rig, row);
-	const unsigned count = turns ? turns : whole_batches(rig->depth / 4 * 3, row);
+	const unsigned turns = turns_of(rig, row), most = cost_kind_of(row)->most;
+	const unsigned count = most ? most : turns ? turns : whole_batches(rig->depth / 4 * 3, row);
 
-	return count ? count : cost_shapes[row].batch;
+	return count ? count : row->shape.batch;
 }
 
-unsigned cost_fill_of(const struct cost_rig *rig, enum cost_row row)
+unsigned cost_fill_of(const struct cost_rig *rig, const struct cost_row *row)
 {
-	const unsigned turns = turns_of(rig, row);
+	const unsigned turns = turns_of(rig, row), most = cost_kind_of(row)->most;
 
-	return turns ? turns : whole_batches(rig->depth, row);
+	return most ? most : turns ? turns : whole_batches(rig->depth, row);
 }
 
-int cost_complain(const struct cost_column *column, enum cost_row row, int bad)
+unsigned cost_warm_of_one(const struct cost_rig *rig, const struct cost_row *row)
 {
-	return complain("%s by %s: %s", cost_shapes[row].name, column->name,
+	const unsigned all = cost_count_of(rig, row), one = row->shape.batch;
+	const unsigned warm = all - one < WARM_MOST ? all - one : WARM_MOST;
+
+	return whole_batches(warm, row);
+}
+
+int cost_complain(const struct cost_column *column, const struct cost_row *row, int bad)
+{
+	return complain("%s by %s: %s", row->name, column->name,
 			bad > 0             ? ibv_wc_status_str((enum ibv_wc_status)bad)
 			: bad == -ETIMEDOUT ? "completions are missing"
 					    : strerror(-bad));

@@ -6,97 +6,121 @@
 
 #include "perf.h"
 
-enum { NAME_WIDTH = 23, WIDTH = 9 };
+enum { NAME_WIDTH = 27, WIDTH = 9 };
 
-typedef double figure(const struct cost_figures *figures);
-
-static double time_of(const struct cost_figures *figures)
-{
-	return figures->ns;
-}
-
-static double instructions_of(const struct cost_figures *figures)
-{
-	return figures->instructions;
-}
+/* The figures' names in JSON; and the tables of the text report. */
+static const char *const figure_names[COST_FIGURES] = {
+	[COST_NS] = "ns",           [COST_NS_P10] = "ns_p10",
+	[COST_NS_MIN] = "ns_min",   [COST_INSTRUCTIONS] = "instructions",
+	[COST_COLD_NS] = "cold_ns", [COST_LINES] = "lines",
+};
+static const struct {
+	enum cost_figure figure;
+	const char *title;
+} tables[] = {
+	{ COST_NS,
+	  "ns per operation, median of all rounds; floor: the bare stores, without checks" },
+	{ COST_COLD_NS,
+	  "ns of a single operation whose code is in no cache, median of all rounds" },
+	{ COST_INSTRUCTIONS, "instructions per operation, by callgrind" },
+	{ COST_LINES, "lines of code, of 64 B, that an operation executes, by callgrind" },
+};
 
 static bool has(double value)
 {
 	return value >= 0;
 }
 
-/* Whether a column has anything to show. */
-static bool has_column(const struct cost_results *results, unsigned column, figure *of)
+static double figure_of(const struct cost_results *results, unsigned column, unsigned row,
+			enum cost_figure figure)
 {
-	for (enum cost_row row = 0; row < COST_ROW_COUNT; row++)
-		if (has(of(&results->figures[column][row])))
+	return results->figures[column][row].of[figure];
+}
+
+/* Whether a column has anything to show. */
+static bool has_column(const struct cost_results *results, unsigned column, enum cost_figure figure)
+{
+	for (unsigned row = 0; row < results->row_count; row++)
+		if (has(figure_of(results, column, row, figure)))
 			return true;
 	return false;
 }
 
-static void print_head(FILE *to, const struct cost_results *results, figure *of)
+static bool has_any(const struct cost_results *results, enum cost_figure figure)
+{
+	for (unsigned c = 0; c < COST_COLUMNS; c++)
+		if (has_column(results, c, figure))
+			return true;
+	return false;
+}
+
+static void print_head(FILE *to, const struct cost_results *results, enum cost_figure figure)
 {
 	fprintf(to, "%-*s", NAME_WIDTH, "");
 	for (unsigned c = 0; c < COST_COLUMNS; c++)
-		if (has_column(results, c, of))
+		if (has_column(results, c, figure))
 			fprintf(to, " %*s", WIDTH, cost_columns[c]->name);
-	fprintf(to, " %*s\n", WIDTH + 2, "bunsen/best");
+	fprintf(to, " %*s", WIDTH + 2, "bunsen/best");
+	fprintf(to, has_column(results, COST_COLUMN_VERBS, figure) ? " %*s\n" : "\n", WIDTH,
+		"verbs/ibv");
 }
 
 /* The cheaper way of libibverbs; < 0: it has none. */
-static double best_of_verbs(const struct cost_results *results, enum cost_row row, figure *of)
+static double best_of_verbs(const struct cost_results *results, unsigned row,
+			    enum cost_figure figure)
 {
-	const double wr = of(&results->figures[COST_COLUMN_IBV_WR][row]);
-	const double ibv = of(&results->figures[COST_COLUMN_IBV][row]);
+	const double wr = figure_of(results, COST_COLUMN_IBV_WR, row, figure);
+	const double ibv = figure_of(results, COST_COLUMN_IBV, row, figure);
 
 	return !has(wr) || (has(ibv) && ibv < wr) ? ibv : wr;
 }
 
-static void print_row(FILE *to, const struct cost_results *results, enum cost_row row, figure *of)
+static void print_ratio(FILE *to, double value, double of, int width)
 {
-	const double bunsen = of(&results->figures[COST_COLUMN_BUNSEN][row]);
-	const double best = best_of_verbs(results, row, of);
+	if (has(value) && of > 0)
+		fprintf(to, " %*.2f", width, value / of);
+	else
+		fprintf(to, " %*s", width, "-");
+}
 
-	fprintf(to, "%-*s", NAME_WIDTH, cost_shapes[row].name);
+static void print_row(FILE *to, const struct cost_results *results, unsigned row,
+		      enum cost_figure figure)
+{
+	fprintf(to, "%-*s", NAME_WIDTH, results->rows[row].name);
 	for (unsigned c = 0; c < COST_COLUMNS; c++) {
-		const double value = of(&results->figures[c][row]);
-		if (!has_column(results, c, of))
+		const double value = figure_of(results, c, row, figure);
+		if (!has_column(results, c, figure))
 			continue;
 		if (has(value))
 			fprintf(to, " %*.1f", WIDTH, value);
 		else
 			fprintf(to, " %*s", WIDTH, "-");
 	}
-	if (has(bunsen) && best > 0)
-		fprintf(to, " %*.2f\n", WIDTH + 2, bunsen / best);
-	else
-		fprintf(to, " %*s\n", WIDTH + 2, "-");
+	print_ratio(to, figure_of(results, COST_COLUMN_BUNSEN, row, figure),
+		    best_of_verbs(results, row, figure), WIDTH + 2);
+	if (has_column(results, COST_COLUMN_VERBS, figure))
+		print_ratio(to, figure_of(results, COST_COLUMN_VERBS, row, figure),
+			    figure_of(results, COST_COLUMN_IBV, row, figure), WIDTH);
+	fputc('\n', to);
 }
 
-static void print_table(FILE *to, const struct cost_results *results, figure *of)
+static void print_table(FILE *to, const struct cost_results *results, enum cost_figure figure)
 {
-	print_head(to, results, of);
-	for (enum cost_row row = 0; row < COST_ROW_COUNT; row++)
-		if (results->wanted[row])
-			print_row(to, results, row, of);
+	print_head(to, results, figure);
+	for (unsigned row = 0; row < results->row_count; row++)
+		print_row(to, results, row, figure);
 }
 
 /* Prints each reason once, with the column and the queues that have it first. */
 static void print_missing(FILE *to, const struct cost_results *results)
 {
-	static const char *const queues[] = {
-#define QUEUES(name, doc) [COST_##name] = doc,
-		COST_QUEUES(QUEUES)
-#undef QUEUES
-	};
-
 	for (unsigned c = 0; c < COST_COLUMNS; c++) {
 		const char *last = NULL;
 		for (enum cost_queues kind = 0; kind < COST_QUEUES_COUNT; kind++) {
 			const char *why = results->why_not[c][kind];
 			if (why && (!last || strcmp(why, last)))
-				fprintf(to, "no %s (%s): %s\n", cost_columns[c]->name, queues[kind],
-					why);
+				fprintf(to, "no %s (%s): %s\n", cost_columns[c]->name,
+					cost_kinds[kind].doc, why);
 			last = why ? why : last;
 		}
 	}
@@ -114,15 +138,18 @@ void cost_print_head(FILE *to, const struct cost_results *results)
 void cost_print_tables(FILE *to, const struct cost_results *results)
 {
 	print_missing(to, results);
-	fprintf(to,
-		"\nns per operation, median of %u rounds; floor: the bare stores, without checks\n",
-		results->rounds);
-	print_table(to, results, time_of);
-	if (!results->counted_store[0])
-		return;
-	fprintf(to, "\ninstructions per operation, by callgrind; store %s\n",
-		results->counted_store);
-	print_table(to, results, instructions_of);
+	for (unsigned i = 0; i < sizeof(tables) / sizeof(tables[0]); i++) {
+		if (!has_any(results, tables[i].figure))
+			continue;
+		fprintf(to, "\n%s", tables[i].title);
+		if (tables[i].figure == COST_NS)
+			fprintf(to, "; %u rounds\n", results->rounds);
+		else if (tables[i].figure == COST_INSTRUCTIONS)
+			fprintf(to, "; store %s\n", results->counted_store);
+		else
+			fputc('\n', to);
+		print_table(to, results, tables[i].figure);
+	}
 }
 
 void cost_print_text(FILE *to, const struct cost_results *results)
@@ -135,23 +162,25 @@ static struct json_object *figures_to_json(const struct cost_figures *f)
 {
 	struct json_object *object = json_object_new_object();
 
-	json_object_object_add(object, "ns", json_figure(f->ns));
-	json_object_object_add(object, "ns_p10", json_figure(f->ns_p10));
-	json_object_object_add(object, "ns_min", json_figure(f->ns_min));
-	if (has(f->instructions))
-		json_object_object_add(object, "instructions", json_figure(f->instructions));
+	for (enum cost_figure figure = 0; figure < COST_FIGURES; figure++)
+		if (has(f->of[figure]))
+			json_object_object_add(object, figure_names[figure],
+					       json_figure(f->of[figure]));
 	return object;
 }
 
-static struct json_object *row_to_json(const struct cost_results *results, enum cost_row row)
+static struct json_object *row_to_json(const struct cost_results *results, unsigned row)
 {
 	struct json_object *object = json_object_new_object();
 
-	json_object_object_add(object, "op", json_object_new_string(cost_shapes[row].name));
-	for (unsigned c = 0; c < COST_COLUMNS; c++)
-		if (has(results->figures[c][row].ns))
-			json_object_object_add(object, cost_columns[c]->name,
-					       figures_to_json(&results->figures[c][row]));
+	json_object_object_add(object, "op", json_object_new_string(results->rows[row].name));
+	for (unsigned c = 0; c < COST_COLUMNS; c++) {
+		struct json_object *figures = figures_to_json(&results->figures[c][row]);
+		if (json_object_object_length(figures))
+			json_object_object_add(object, cost_columns[c]->name, figures);
+		else
+			json_object_put(figures);
+	}
 	return object;
 }
 
@@ -170,9 +199,8 @@ struct json_object *cost_json_rows(const struct cost_results *results)
 {
 	struct json_object *rows = json_object_new_array();
 
-	for (enum cost_row row = 0; row < COST_ROW_COUNT; row++)
-		if (results->wanted[row])
-			json_object_array_add(rows, row_to_json(results, row));
+	for (unsigned row = 0; row < results->row_count; row++)
+		json_object_array_add(rows, row_to_json(results, row));
 	return rows;
 }
 

@@ -1,7 +1,188 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The table of rows, for the loops over it. */
+/* Rows: one of each code, and what shares the code of another one. */
 #include "cost_rows.h"
 
-#define ROW(...) COST_SHAPE(__VA_ARGS__),
-const struct cost_shape cost_shapes[COST_ROW_COUNT] = { COST_ROWS(ROW) };
-#undef ROW
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CODE(name, ...) [COST_CODE_##name] = { #name, COST_CODE_##name, COST_SHAPE(__VA_ARGS__) },
+static const struct cost_row codes[COST_CODE_COUNT] = { COST_CODES(CODE) };
+#undef CODE
+#define ONE(...) +1
+enum { USUAL_CODES = 0 COST_USUAL_CODES(ONE) };
+#undef ONE
+
+/* The same on other queues. Names that end in "inline" go on with the bytes: write_inline100. */
+static const struct {
+	const char *name;
+	enum cost_code code;
+	enum cost_queues queues;
+} others[] = {
+	{ "attached_write_sge", COST_CODE_write_sge, COST_ATTACHED },
+	{ "write_sge_last", COST_CODE_write_sge, COST_LAST },
+	{ "write_sge_first", COST_CODE_write_sge, COST_FIRST },
+	{ "write_sge4_last", COST_CODE_write_sge4, COST_LAST },
+	{ "write_inline_last", COST_CODE_write_inline, COST_LAST },
+	{ "write_inline64_last", COST_CODE_write_inline64_length, COST_LAST },
+	{ "write_prepared_last", COST_CODE_write_prepared, COST_LAST },
+	{ "dc_write_sge", COST_CODE_write_sge, COST_DC },
+	{ "dc_write_sge2", COST_CODE_write_sge2, COST_DC },
+	{ "dc_write_sge3", COST_CODE_write_sge3, COST_DC },
+	{ "dc_write_sge4", COST_CODE_write_sge4, COST_DC },
+	{ "dc_write_inline", COST_CODE_write_inline, COST_DC },
+	{ "dc_write_inline64_length", COST_CODE_write_inline64_length, COST_DC },
+	{ "dc_write_prepared", COST_CODE_write_prepared, COST_DC },
+	{ "dc_write_batch16_sge", COST_CODE_write_batch16_sge, COST_DC },
+	{ "dc_write_batch16_sge2", COST_CODE_write_batch16_sge2, COST_DC },
+	{ "dc_write_imm", COST_CODE_write_imm, COST_DC },
+	{ "dc_write_sge_hidden", COST_CODE_write_sge_hidden, COST_DC },
+	{ "dc_write_sge2_hidden", COST_CODE_write_sge2_hidden, COST_DC },
+	{ "dc_read", COST_CODE_read, COST_DC },
+	{ "dc_read_sge2", COST_CODE_read_sge2, COST_DC },
+	{ "dc_send", COST_CODE_send, COST_DC },
+	{ "dc_send_sge2", COST_CODE_send_sge2, COST_DC },
+	{ "dc_send_inline", COST_CODE_send_inline, COST_DC },
+	{ "dc_send_imm", COST_CODE_send_imm, COST_DC },
+	{ "dc_fetch_add", COST_CODE_fetch_add, COST_DC },
+	{ "dc_cmp_swap", COST_CODE_cmp_swap, COST_DC },
+	{ "dc_limited_read", COST_CODE_read, COST_DC_READS },
+	{ "dc_limited_read_sge2", COST_CODE_read_sge2, COST_DC_READS },
+	{ "dc_limited_fetch_add", COST_CODE_fetch_add, COST_DC_READS },
+	{ "dc_limited_write_sge", COST_CODE_write_sge, COST_DC_READS },
+	{ "dc_miss_write_sge", COST_CODE_write_512_qps, COST_DC_MISS },
+	{ "dc_miss_write_sge_sieve", COST_CODE_write_512_qps, COST_DC_SIEVE },
+	{ "dc_miss_write_sge_dcs", COST_CODE_write_512_qps, COST_DC_DCS },
+	{ "dc_miss_write_sge_hashed", COST_CODE_write_512_qps, COST_DC_HASHED },
+	{ "dc_miss_write_sge_adaptive", COST_CODE_write_512_qps, COST_DC_ADAPTIVE },
+	{ "dc_miss_write_sge_streams", COST_CODE_write_512_qps, COST_DC_STREAMS },
+	{ "poll_recv_srq", COST_CODE_poll_recv, COST_SRQ },
+	{ "poll_recv_srq_16", COST_CODE_poll_recv_16, COST_SRQ },
+	{ "poll_ud_send", COST_CODE_poll_1, COST_UD },
+	{ "poll_xrc_recv", COST_CODE_poll_recv, COST_XRC },
+	{ "poll_512_qps", COST_CODE_poll_1, COST_MANY },
+	{ "poll_256_qps_apart", COST_CODE_poll_1, COST_APART },
+	{ "attached_poll_1", COST_CODE_poll_1, COST_ATTACHED },
+	{ "poll_1_sessions", COST_CODE_poll_recv, COST_COMPRESSED },
+	{ "poll_16_sessions", COST_CODE_poll_recv_16, COST_COMPRESSED },
+	{ "poll_1_sessions_checksum", COST_CODE_poll_recv, COST_CHECKSUMS },
+	{ "poll_16_sessions_checksum", COST_CODE_poll_recv_16, COST_CHECKSUMS },
+};
+enum { OTHERS = sizeof(others) / sizeof(others[0]) };
+
+/*
+ * Lengths of inline data among the usual rows, besides 8; and with a sweep, so that each number of
+ * 16 B units occurs.
+ */
+static const unsigned usual[] = { 12, 16, 28, 32, 44, 64, 128, 192, 256, 512 }, tiny[] = { 1, 4 };
+enum { SWEPT_FIRST = 60, SWEPT_LAST = 252, SWEPT_STEP = 16 };
+
+/* Whether its bytes are not known to the compiler, and their number not in its name. */
+static bool has_lengths(const struct cost_row *row)
+{
+	const size_t length = strlen(row->name);
+
+	return row->shape.form == COST_INLINED && !strcmp(row->name + length - 6, "inline");
+}
+
+/* Of the usual rows only the most common have them all. */
+static bool shows_lengths(const struct cost_row *row)
+{
+	const enum cost_what what = row->shape.what;
+
+	return has_lengths(row) && row->shape.batch == 1 && row->shape.queues == COST_RC &&
+	       (what == COST_WRITE || what == COST_SEND);
+}
+
+static struct cost_row other_row(unsigned i)
+{
+	struct cost_row row = codes[others[i].code];
+
+	snprintf(row.name, sizeof(row.name), "%s", others[i].name);
+	row.shape.queues = others[i].queues;
+	return row;
+}
+
+static unsigned most_inline(enum cost_queues kind)
+{
+	return cost_kinds[kind].max_inline ? cost_kinds[kind].max_inline : COST_INLINE_BYTES;
+}
+
+/* Of so many bytes; on queues that take more, if need be. False: there are none. */
+static bool set_length(struct cost_row *row, unsigned bytes)
+{
+	row->shape.n = bytes;
+	if (row->shape.queues == COST_RC && bytes > most_inline(COST_RC))
+		row->shape.queues = COST_LONG;
+	return bytes && bytes <= most_inline(row->shape.queues);
+}
+
+void cost_row_of(enum cost_code code, struct cost_row *row)
+{
+	*row = codes[code];
+}
+
+static bool find_named(const char *name, struct cost_row *row)
+{
+	for (unsigned i = 0; i < COST_CODE_COUNT + OTHERS; i++) {
+		*row = i < COST_CODE_COUNT ? codes[i] : other_row(i - COST_CODE_COUNT);
+		if (!strcmp(name, row->name))
+			return true;
+	}
+	return false;
+}
+
+bool cost_find_row(const char *name, struct cost_row *row)
+{
+	const size_t length = strlen(name);
+	char base[COST_NAME_BYTES];
+	size_t stem = length;
+
+	if (length >= sizeof(base))
+		return false;
+	if (find_named(name, row))
+		return true;
+	while (stem && strchr("0123456789", name[stem - 1]))
+		stem--;
+	snprintf(base, sizeof(base), "%.*s", (int)stem, name);
+	if (stem == length || length - stem > 4 || !find_named(base, row) || !has_lengths(row))
+		return false;
+	memcpy(row->name, name, length + 1);
+	return set_length(row, (unsigned)atoi(name + stem));
+}
+
+static unsigned add_length(struct cost_row *rows, unsigned count, const char *base, unsigned bytes)
+{
+	char name[COST_NAME_BYTES];
+
+	snprintf(name, sizeof(name), "%s%u", base, bytes);
+	return count + cost_find_row(name, &rows[count]);
+}
+
+/* A row, and after it those of more lengths. */
+static unsigned add(struct cost_row *rows, unsigned count, const struct cost_row *row, bool sweeps)
+{
+	rows[count++] = *row;
+	if (!shows_lengths(row))
+		return count;
+	for (unsigned i = 0; i < sizeof(usual) / sizeof(usual[0]); i++)
+		count = add_length(rows, count, row->name, usual[i]);
+	for (unsigned i = 0; i < sizeof(tiny) / sizeof(tiny[0]) && sweeps; i++)
+		count = add_length(rows, count, row->name, tiny[i]);
+	for (unsigned bytes = SWEPT_FIRST; bytes <= SWEPT_LAST && sweeps; bytes += SWEPT_STEP)
+		count = add_length(rows, count, row->name, bytes);
+	return count;
+}
+
+unsigned cost_usual_rows(struct cost_row rows[COST_ROWS_MAX], bool sweeps)
+{
+	unsigned count = 0;
+
+	for (unsigned i = 0; i < USUAL_CODES; i++)
+		count = add(rows, count, &codes[i], sweeps);
+	for (unsigned i = 0; i < OTHERS; i++) {
+		const struct cost_row row = other_row(i);
+		count = add(rows, count, &row, sweeps);
+	}
+	return count;
+}

@@ -1,31 +1,129 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The rows of `bsn-perf cost`: what is posted or polled, on which queues, and what the compiler
- * knows of it. Each column makes its code from this table.
+ * The rows of `bsn-perf cost`, as data: what is posted or polled, on which queues, and what the
+ * compiler knows of it.
+ *
+ * What the compiler knows makes code of its own, in each column: COST_CODES. All else of a row is
+ * known at run time, and many rows share the code of another one (cost_rows.c).
  */
 #ifndef COST_ROWS_H
 #define COST_ROWS_H
 
 #include <stdbool.h>
 
-/* X(NAME, doc): the queues of a row; a column makes each kind that a wanted row needs. */
-#define COST_QUEUES(X)                                                                             \
-	X(RC, "RC, one SGE, inline data of one block")                                             \
-	X(LONG, "RC, four SGEs, 512 B of inline data, receives of two SGEs")                       \
-	X(UD, "UD, two SGEs, 64 B of inline data")                                                 \
-	X(SRQ, "RC, receives of a shared receive queue")                                           \
-	X(MANY, "512 RC QPs on one CQ, or so many as are asked for, which take turns")              \
-	X(APART, "256 RC QPs on one CQ, their numbers 16 apart, which take turns")                 \
-	X(ATTACHED, "RC, made by libibverbs; Bunsen is attached to it")                            \
-	X(INLINED_RECV, "RC, whose messages come inside their CQEs")                               \
-	X(XRC, "XRC: an initiator, a target, a shared receive queue of its domain")                \
-	X(STAMPED, "RC, whose completions have times")                                             \
-	X(COMPRESSED, "RC, whose CQEs come in sessions, expanded by vectors")                      \
-	X(COMPRESSED_PLAIN, "RC, whose CQEs come in sessions, expanded without vectors")
+#include "bsn_dc.h"
 
-#define COST_ENUM_QUEUES(name, doc) COST_##name,
-enum cost_queues { COST_QUEUES(COST_ENUM_QUEUES) COST_QUEUES_COUNT };
-#undef COST_ENUM_QUEUES
+/* -- queues ------------------------------------------------------------------------------------ */
+
+/* A column makes each kind that a wanted row needs. */
+enum cost_queues {
+	COST_RC,
+	COST_LONG,
+	COST_UD,
+	COST_SRQ,
+	COST_MANY,
+	COST_APART,
+	COST_ATTACHED,
+	COST_INLINED_RECV,
+	COST_XRC,
+	COST_STAMPED,
+	COST_COMPRESSED,
+	COST_CHECKSUMS,
+	COST_LAST,
+	COST_FIRST,
+	COST_DC,
+	COST_DC_READS,
+	COST_DC_MISS,
+	COST_DC_SIEVE,
+	COST_DC_DCS,
+	COST_DC_HASHED,
+	COST_DC_ADAPTIVE,
+	COST_DC_STREAMS,
+	COST_QUEUES_COUNT
+};
+
+enum {
+	COST_INLINE_BYTES = 28, /* unless said otherwise */
+	COST_MANY_QPS = 512,
+	COST_APART_QPS = 256,
+	COST_SHORT_DEPTH = 16, /* where posts are at the ring's end */
+	COST_DC_PEERS = 1024,
+	COST_DC_INITIATORS = 32,
+	COST_DC_MOST_READS = 64,
+};
+
+/*
+ * @max_sge, @max_recv_sge, @max_inline: 0: 1, 1, COST_INLINE_BYTES
+ * @qps: that take turns; 0: as many as are asked for, usually one
+ * @peers: that take turns, each with an endpoint of its own
+ * @at_end, @left_bb: a request begins where so many blocks are left of the ring
+ * @most: operations at a time; 0: as many as the queue holds
+ */
+struct cost_kind {
+	const char *doc;
+	enum bsn_qp_type type;
+	unsigned max_sge, max_recv_sge, max_inline, qps, peers, most;
+	bool at_end;
+	unsigned left_bb;
+	enum bsn_cqe_compression compression;
+	struct bsn_dc_pool_attr pool;
+};
+
+#define COST_MISSES(how, ...)                                                                      \
+	{                                                                                          \
+		.doc = "DC, 32 initiators, each time a peer that has none: " how,                  \
+		.type = BSN_QP_DC,                                                                 \
+		.max_sge = 4, .max_inline = 256, .qps = 1, .peers = COST_DC_PEERS,                 \
+		.most = COST_DC_INITIATORS,                                                        \
+		.pool = { .initiators = COST_DC_INITIATORS, __VA_ARGS__ }                          \
+	}
+
+static const struct cost_kind cost_kinds[COST_QUEUES_COUNT] = {
+	[COST_RC] = { "RC, one SGE, inline data of one block", .type = BSN_QP_RC },
+	[COST_LONG] = { "RC, four SGEs, 512 B of inline data, receives of two SGEs",
+			.type = BSN_QP_RC, .max_sge = 4, .max_recv_sge = 2, .max_inline = 512 },
+	[COST_UD] = { "UD, two SGEs, 64 B of inline data", .type = BSN_QP_UD,
+		      .max_sge = 2, .max_inline = 64, .qps = 1 },
+	[COST_SRQ] = { "RC, receives of a shared receive queue", .type = BSN_QP_RC },
+	[COST_MANY] = { "512 RC QPs on one CQ, or so many as are asked for, which take turns",
+			.type = BSN_QP_RC, .qps = COST_MANY_QPS },
+	[COST_APART] = { "256 RC QPs on one CQ, their numbers 16 apart, which take turns",
+			 .type = BSN_QP_RC, .qps = COST_APART_QPS },
+	[COST_ATTACHED] = { "RC, made by libibverbs; Bunsen is attached to it", .type = BSN_QP_RC,
+			    .qps = 1 },
+	[COST_INLINED_RECV] = { "RC, whose messages come inside their CQEs", .type = BSN_QP_RC },
+	[COST_XRC] = { "XRC: an initiator, a target, a shared receive queue of its domain",
+		       .type = BSN_QP_XRC, .qps = 1 },
+	[COST_STAMPED] = { "RC, whose completions have times", .type = BSN_QP_RC },
+	[COST_COMPRESSED] = { "RC, whose CQEs come in sessions, with the hash", .type = BSN_QP_RC,
+			      .compression = BSN_CQES_BY_HASH },
+	[COST_CHECKSUMS] = { "RC, whose CQEs come in sessions, with the checksum",
+			     .type = BSN_QP_RC, .compression = BSN_CQES_BY_CHECKSUM },
+	[COST_LAST] = { "RC, the last block of a ring is next", .type = BSN_QP_RC, .max_sge = 4,
+			.max_inline = 64, .qps = 1, .most = 1, .at_end = true, .left_bb = 1 },
+	[COST_FIRST] = { "RC, the last block of a ring was used", .type = BSN_QP_RC, .max_sge = 4,
+			 .max_inline = 64, .qps = 1, .most = 1, .at_end = true },
+	[COST_DC] = { "DC, a peer that has its initiator", .type = BSN_QP_DC, .max_sge = 4,
+		      .max_inline = 512, .qps = 1 },
+	[COST_DC_READS] = { "DC, a peer that has its initiator, READs have a limit",
+			    .type = BSN_QP_DC, .max_sge = 4, .max_inline = 64, .qps = 1,
+			    .most = COST_DC_MOST_READS,
+			    .pool = { .max_reads = COST_DC_MOST_READS } },
+	[COST_DC_MISS] = COST_MISSES("lru"),
+	[COST_DC_SIEVE] = COST_MISSES("sieve", .policy = BSN_DC_SIEVE),
+	[COST_DC_DCS] = COST_MISSES("dcs", .policy = BSN_DC_DCS),
+	[COST_DC_HASHED] = COST_MISSES("hashed", .policy = BSN_DC_HASHED),
+	[COST_DC_ADAPTIVE] = COST_MISSES("adaptive", .policy = BSN_DC_ADAPTIVE),
+	[COST_DC_STREAMS] = COST_MISSES("lru, of eight streams each", .streams = 8),
+};
+
+/* Whether endpoints take turns, however many QPs are asked for. */
+static inline bool cost_has_turns(enum cost_queues kind)
+{
+	return cost_kinds[kind].qps > 1 || cost_kinds[kind].peers;
+}
+
+/* -- operations -------------------------------------------------------------------------------- */
 
 /* What an operation is. */
 enum cost_what {
@@ -52,37 +150,31 @@ enum cost_form {
 	COST_PREPARED, /* one SGE, encoded before */
 };
 
-/*
- * What the compiler knows. Lengths are unknown to it unless said otherwise, as they are in most
- * programs.
- */
+/* What the compiler knows. Lengths are unknown to it unless said otherwise, as in most programs. */
 enum cost_known {
 	COST_KNOWN,  /* flags, and how many SGEs there are */
 	COST_LENGTH, /* the length of inline data, too */
 	COST_HIDDEN, /* neither flags nor the number of SGEs */
-	COST_SYMBOL, /* Bunsen: nothing, since the library's symbol is called */
 };
 
-/* X(name, queues, what, form, so many, batch, known); a batch is rung, or polled, at once. */
-#define COST_USUAL_ROWS(X)                                                                         \
+/*
+ * X(name, queues, what, form, so many, batch, known); a batch is rung, or polled, at once. Each is
+ * a row, too; with @queues that take turns, its code takes them.
+ */
+#define COST_USUAL_CODES(X)                                                                        \
 	X(write_sge, RC, WRITE, SGES, 1, 1, KNOWN)                                                 \
 	X(write_sge2, LONG, WRITE, SGES, 2, 1, KNOWN)                                              \
 	X(write_sge3, LONG, WRITE, SGES, 3, 1, KNOWN)                                              \
 	X(write_sge4, LONG, WRITE, SGES, 4, 1, KNOWN)                                              \
 	X(write_inline, RC, WRITE, INLINED, 8, 1, KNOWN)                                           \
-	X(write_inline12, RC, WRITE, INLINED, 12, 1, KNOWN)                                        \
-	X(write_inline16, RC, WRITE, INLINED, 16, 1, KNOWN)                                        \
-	X(write_inline28, RC, WRITE, INLINED, 28, 1, KNOWN)                                        \
-	X(write_inline32, LONG, WRITE, INLINED, 32, 1, KNOWN)                                      \
-	X(write_inline48, LONG, WRITE, INLINED, 48, 1, KNOWN)                                      \
-	X(write_inline64, LONG, WRITE, INLINED, 64, 1, KNOWN)                                      \
-	X(write_inline96, LONG, WRITE, INLINED, 96, 1, KNOWN)                                      \
-	X(write_inline128, LONG, WRITE, INLINED, 128, 1, KNOWN)                                    \
-	X(write_inline192, LONG, WRITE, INLINED, 192, 1, KNOWN)                                    \
-	X(write_inline224, LONG, WRITE, INLINED, 224, 1, KNOWN)                                    \
-	X(write_inline256, LONG, WRITE, INLINED, 256, 1, KNOWN)                                    \
-	X(write_inline320, LONG, WRITE, INLINED, 320, 1, KNOWN)                                    \
-	X(write_inline512, LONG, WRITE, INLINED, 512, 1, KNOWN)                                    \
+	X(write_inline8_length, RC, WRITE, INLINED, 8, 1, LENGTH)                                  \
+	X(write_inline12_length, RC, WRITE, INLINED, 12, 1, LENGTH)                                \
+	X(write_inline28_length, RC, WRITE, INLINED, 28, 1, LENGTH)                                \
+	X(write_inline44_length, LONG, WRITE, INLINED, 44, 1, LENGTH)                              \
+	X(write_inline64_length, LONG, WRITE, INLINED, 64, 1, LENGTH)                              \
+	X(write_inline128_length, LONG, WRITE, INLINED, 128, 1, LENGTH)                            \
+	X(write_inline192_length, LONG, WRITE, INLINED, 192, 1, LENGTH)                            \
+	X(write_inline256_length, LONG, WRITE, INLINED, 256, 1, LENGTH)                            \
 	X(write_prepared, RC, WRITE, PREPARED, 1, 1, KNOWN)                                        \
 	X(write_batch16_sge, RC, WRITE, SGES, 1, 16, KNOWN)                                        \
 	X(write_batch16_sge2, LONG, WRITE, SGES, 2, 16, KNOWN)                                     \
@@ -90,39 +182,41 @@ enum cost_known {
 	X(write_batch16_inline64, LONG, WRITE, INLINED, 64, 16, KNOWN)                             \
 	X(write_imm, RC, WRITE_IMM, SGES, 1, 1, KNOWN)                                             \
 	X(write_imm_inline, RC, WRITE_IMM, INLINED, 8, 1, KNOWN)                                   \
+	X(write_sge_hidden, RC, WRITE, SGES, 1, 1, HIDDEN)                                         \
+	X(write_sge2_hidden, LONG, WRITE, SGES, 2, 1, HIDDEN)                                      \
+	X(write_inline64_hidden, LONG, WRITE, INLINED, 64, 1, HIDDEN)                              \
+	X(write_prepared_hidden, RC, WRITE, PREPARED, 1, 1, HIDDEN)                                \
 	X(read, RC, READ, SGES, 1, 1, KNOWN)                                                       \
 	X(read_sge2, LONG, READ, SGES, 2, 1, KNOWN)                                                \
 	X(read_sge3, LONG, READ, SGES, 3, 1, KNOWN)                                                \
 	X(read_sge4, LONG, READ, SGES, 4, 1, KNOWN)                                                \
+	X(read_hidden, RC, READ, SGES, 1, 1, HIDDEN)                                               \
 	X(send, RC, SEND, SGES, 1, 1, KNOWN)                                                       \
 	X(send_sge2, LONG, SEND, SGES, 2, 1, KNOWN)                                                \
 	X(send_sge3, LONG, SEND, SGES, 3, 1, KNOWN)                                                \
 	X(send_sge4, LONG, SEND, SGES, 4, 1, KNOWN)                                                \
 	X(send_inline, RC, SEND, INLINED, 8, 1, KNOWN)                                             \
-	X(send_inline12, RC, SEND, INLINED, 12, 1, KNOWN)                                          \
-	X(send_inline28, RC, SEND, INLINED, 28, 1, KNOWN)                                          \
-	X(send_inline44, LONG, SEND, INLINED, 44, 1, KNOWN)                                        \
-	X(send_inline64, LONG, SEND, INLINED, 64, 1, KNOWN)                                        \
-	X(send_inline96, LONG, SEND, INLINED, 96, 1, KNOWN)                                        \
-	X(send_inline128, LONG, SEND, INLINED, 128, 1, KNOWN)                                      \
-	X(send_inline192, LONG, SEND, INLINED, 192, 1, KNOWN)                                      \
-	X(send_inline224, LONG, SEND, INLINED, 224, 1, KNOWN)                                      \
-	X(send_inline256, LONG, SEND, INLINED, 256, 1, KNOWN)                                      \
-	X(send_inline320, LONG, SEND, INLINED, 320, 1, KNOWN)                                      \
-	X(send_inline512, LONG, SEND, INLINED, 512, 1, KNOWN)                                      \
+	X(send_inline8_length, RC, SEND, INLINED, 8, 1, LENGTH)                                    \
+	X(send_inline28_length, RC, SEND, INLINED, 28, 1, LENGTH)                                  \
+	X(send_inline64_length, LONG, SEND, INLINED, 64, 1, LENGTH)                                \
 	X(send_imm, RC, SEND_IMM, SGES, 1, 1, KNOWN)                                               \
 	X(send_imm_inline, RC, SEND_IMM, INLINED, 8, 1, KNOWN)                                     \
+	X(send_hidden, RC, SEND, SGES, 1, 1, HIDDEN)                                               \
 	X(fetch_add, RC, FETCH_ADD, SGES, 1, 1, KNOWN)                                             \
 	X(cmp_swap, RC, CMP_SWAP, SGES, 1, 1, KNOWN)                                               \
 	X(ud_send_sge, UD, SEND, SGES, 1, 1, KNOWN)                                                \
 	X(ud_send_sge2, UD, SEND, SGES, 2, 1, KNOWN)                                               \
 	X(ud_send_inline, UD, SEND, INLINED, 8, 1, KNOWN)                                          \
-	X(ud_send_inline32, UD, SEND, INLINED, 32, 1, KNOWN)                                       \
-	X(ud_send_inline64, UD, SEND, INLINED, 64, 1, KNOWN)                                       \
+	X(ud_send_inline32_length, UD, SEND, INLINED, 32, 1, LENGTH)                               \
 	X(ud_send_batch16_sge, UD, SEND, SGES, 1, 16, KNOWN)                                       \
-	X(write_512_qps, MANY, WRITE, SGES, 1, 1, KNOWN)                                           \
 	X(xrc_send, XRC, SEND, SGES, 1, 1, KNOWN)                                                  \
-	X(attached_write_sge, ATTACHED, WRITE, SGES, 1, 1, KNOWN)                                  \
+	X(write_512_qps, MANY, WRITE, SGES, 1, 1, KNOWN)                                           \
+	X(dc_miss_write_sge2, DC_MISS, WRITE, SGES, 2, 1, KNOWN)                                   \
+	X(dc_miss_write_inline, DC_MISS, WRITE, INLINED, 8, 1, KNOWN)                              \
+	X(dc_miss_write_prepared, DC_MISS, WRITE, PREPARED, 1, 1, KNOWN)                           \
+	X(dc_miss_read, DC_MISS, READ, SGES, 1, 1, KNOWN)                                          \
+	X(dc_miss_send, DC_MISS, SEND, SGES, 1, 1, KNOWN)                                          \
+	X(dc_miss_fetch_add, DC_MISS, FETCH_ADD, SGES, 1, 1, KNOWN)                                \
 	X(post_recv, RC, RECV, SGES, 1, 1, KNOWN)                                                  \
 	X(post_recv_sge2, LONG, RECV, SGES, 2, 1, KNOWN)                                           \
 	X(post_recv_srq, SRQ, RECV, SGES, 1, 1, KNOWN)                                             \
@@ -134,88 +228,29 @@ enum cost_known {
 	X(poll_recv, RC, POLL_RECV, SGES, 1, 1, KNOWN)                                             \
 	X(poll_recv_16, RC, POLL_RECV, SGES, 1, 16, KNOWN)                                         \
 	X(poll_recv_imm, RC, POLL_RECV_IMM, SGES, 1, 1, KNOWN)                                     \
-	X(poll_recv_srq, SRQ, POLL_RECV, SGES, 1, 1, KNOWN)                                        \
 	X(poll_recv_data, RC, POLL_RECV_DATA, SGES, 1, 1, KNOWN)                                   \
-	X(poll_recv_inline, INLINED_RECV, POLL_RECV_DATA, SGES, 1, 1, KNOWN)                             \
-	X(poll_recv_inline_16, INLINED_RECV, POLL_RECV_DATA, SGES, 1, 16, KNOWN)                         \
-	X(poll_ud_send, UD, POLL, SGES, 1, 1, KNOWN)                                               \
+	X(poll_recv_inline, INLINED_RECV, POLL_RECV_DATA, SGES, 1, 1, KNOWN)                       \
+	X(poll_recv_inline_16, INLINED_RECV, POLL_RECV_DATA, SGES, 1, 16, KNOWN)                   \
 	X(poll_ud_recv, UD, POLL_RECV, SGES, 1, 1, KNOWN)                                          \
-	X(poll_xrc_recv, XRC, POLL_RECV, SGES, 1, 1, KNOWN)                                        \
 	X(poll_stamped, STAMPED, POLL, SGES, 1, 1, KNOWN)                                          \
 	X(poll_stamped_recv, STAMPED, POLL_RECV, SGES, 1, 1, KNOWN)                                \
-	X(poll_512_qps, MANY, POLL, SGES, 1, 1, KNOWN)                                             \
-	X(poll_256_qps_apart, APART, POLL, SGES, 1, 1, KNOWN)                                      \
-	X(attached_poll_1, ATTACHED, POLL, SGES, 1, 1, KNOWN)                                      \
-	X(attached_poll_recv, ATTACHED, POLL_RECV, SGES, 1, 1, KNOWN)                              \
-	X(write_inline_length, RC, WRITE, INLINED, 8, 1, LENGTH)                                   \
-	X(write_inline64_length, LONG, WRITE, INLINED, 64, 1, LENGTH)                              \
-	X(write_sge_hidden, RC, WRITE, SGES, 1, 1, HIDDEN)                                         \
-	X(write_sge2_hidden, LONG, WRITE, SGES, 2, 1, HIDDEN)                                      \
-	X(write_inline64_hidden, LONG, WRITE, INLINED, 64, 1, HIDDEN)                              \
-	X(write_sge_symbol, RC, WRITE, SGES, 1, 1, SYMBOL)                                         \
-	X(write_sge2_symbol, LONG, WRITE, SGES, 2, 1, SYMBOL)                                      \
-	X(write_inline_symbol, RC, WRITE, INLINED, 8, 1, SYMBOL)                                   \
-	X(write_inline64_symbol, LONG, WRITE, INLINED, 64, 1, SYMBOL)                              \
-	X(post_recv_symbol, RC, RECV, SGES, 1, 1, SYMBOL)                                          \
-	X(poll_1_symbol, RC, POLL, SGES, 1, 1, SYMBOL)                                             \
-	X(poll_16_symbol, RC, POLL, SGES, 1, 16, SYMBOL)
+	X(poll_dc, DC, POLL, SGES, 1, 1, KNOWN)                                                    \
+	X(attached_poll_recv, ATTACHED, POLL_RECV, SGES, 1, 1, KNOWN)
 
-/* The lengths between them, with which each number of 16 B units occurs: --sweep. */
-#define COST_SWEEP_ROWS(X)                                                                         \
-	X(write_inline1, RC, WRITE, INLINED, 1, 1, KNOWN)                                          \
-	X(write_inline4, RC, WRITE, INLINED, 4, 1, KNOWN)                                          \
-	X(write_inline60, LONG, WRITE, INLINED, 60, 1, KNOWN)                                      \
-	X(write_inline76, LONG, WRITE, INLINED, 76, 1, KNOWN)                                      \
-	X(write_inline92, LONG, WRITE, INLINED, 92, 1, KNOWN)                                      \
-	X(write_inline124, LONG, WRITE, INLINED, 124, 1, KNOWN)                                    \
-	X(write_inline140, LONG, WRITE, INLINED, 140, 1, KNOWN)                                    \
-	X(write_inline156, LONG, WRITE, INLINED, 156, 1, KNOWN)                                    \
-	X(write_inline172, LONG, WRITE, INLINED, 172, 1, KNOWN)                                    \
-	X(write_inline188, LONG, WRITE, INLINED, 188, 1, KNOWN)                                    \
-	X(write_inline204, LONG, WRITE, INLINED, 204, 1, KNOWN)                                    \
-	X(write_inline220, LONG, WRITE, INLINED, 220, 1, KNOWN)                                    \
-	X(write_inline236, LONG, WRITE, INLINED, 236, 1, KNOWN)                                    \
-	X(write_inline252, LONG, WRITE, INLINED, 252, 1, KNOWN)                                    \
-	X(send_inline1, RC, SEND, INLINED, 1, 1, KNOWN)                                            \
-	X(send_inline4, RC, SEND, INLINED, 4, 1, KNOWN)                                            \
-	X(send_inline60, LONG, SEND, INLINED, 60, 1, KNOWN)                                        \
-	X(send_inline76, LONG, SEND, INLINED, 76, 1, KNOWN)                                        \
-	X(send_inline92, LONG, SEND, INLINED, 92, 1, KNOWN)                                        \
-	X(send_inline124, LONG, SEND, INLINED, 124, 1, KNOWN)                                      \
-	X(send_inline140, LONG, SEND, INLINED, 140, 1, KNOWN)                                      \
-	X(send_inline156, LONG, SEND, INLINED, 156, 1, KNOWN)                                      \
-	X(send_inline172, LONG, SEND, INLINED, 172, 1, KNOWN)                                      \
-	X(send_inline188, LONG, SEND, INLINED, 188, 1, KNOWN)                                      \
-	X(send_inline204, LONG, SEND, INLINED, 204, 1, KNOWN)                                      \
-	X(send_inline220, LONG, SEND, INLINED, 220, 1, KNOWN)                                      \
-	X(send_inline236, LONG, SEND, INLINED, 236, 1, KNOWN)                                      \
-	X(send_inline252, LONG, SEND, INLINED, 252, 1, KNOWN)
-
-/* What `bsn-perf recv` has beside rows of the first kind; by name also `bsn-perf cost`. */
-#define COST_RECV_ROWS(X)                                                                          \
+/* By name only. */
+#define COST_OTHER_CODES(X)                                                                        \
 	X(post_recv_16_qps, MANY, RECV, SGES, 1, 16, KNOWN)                                        \
-	X(poll_16_sessions, COMPRESSED, POLL_RECV, SGES, 1, 16, KNOWN)                             \
-	X(poll_16_sessions_plain, COMPRESSED_PLAIN, POLL_RECV, SGES, 1, 16, KNOWN)                 \
-	X(poll_1_sessions, COMPRESSED, POLL_RECV, SGES, 1, 1, KNOWN)                               \
-	X(poll_1_sessions_plain, COMPRESSED_PLAIN, POLL_RECV, SGES, 1, 1, KNOWN)                   \
 	X(poll_1_hidden, RC, POLL, SGES, 1, 1, HIDDEN)                                             \
 	X(wait_1, RC, WAIT, SGES, 1, 1, KNOWN)                                                     \
 	X(wait_1_hidden, RC, WAIT, SGES, 1, 1, HIDDEN)
 
-#define COST_ROWS(X) COST_USUAL_ROWS(X) COST_SWEEP_ROWS(X) COST_RECV_ROWS(X)
+#define COST_CODES(X) COST_USUAL_CODES(X) COST_OTHER_CODES(X)
 
-#define COST_ENUM_ROW(name, ...) COST_ROW_##name,
-enum cost_row { COST_ROWS(COST_ENUM_ROW) COST_ROW_COUNT };
-#undef COST_ENUM_ROW
-#define COST_ONE(...) +1
-enum {
-	COST_USUAL_COUNT = 0 COST_USUAL_ROWS(COST_ONE),
-	COST_SWEEP_COUNT = COST_USUAL_COUNT COST_SWEEP_ROWS(COST_ONE), /* with the usual ones */
-};
-#undef COST_ONE
+#define COST_ENUM_CODE(name, ...) COST_CODE_##name,
+enum cost_code { COST_CODES(COST_ENUM_CODE) COST_CODE_COUNT };
+#undef COST_ENUM_CODE
 
 struct cost_shape {
-	const char *name;
 	enum cost_queues queues;
 	enum cost_what what;
 	enum cost_form form;
@@ -224,10 +259,33 @@ struct cost_shape {
 };
 
 /* A row of the table as a shape; for use as X. */
-#define COST_SHAPE(name, queues, what, form, n, batch, known)                                      \
-	{ #name, COST_##queues, COST_##what, COST_##form, n, batch, COST_##known }
+#define COST_SHAPE(queues, what, form, n, batch, known)                                            \
+	{ COST_##queues, COST_##what, COST_##form, n, batch, COST_##known }
 
-extern const struct cost_shape cost_shapes[COST_ROW_COUNT];
+/* -- rows -------------------------------------------------------------------------------------- */
+
+enum { COST_NAME_BYTES = 32, COST_ROWS_MAX = 320 };
+
+/* @shape: that of the code, but that queues, and how many bytes there are, may be others */
+struct cost_row {
+	char name[COST_NAME_BYTES];
+	enum cost_code code;
+	struct cost_shape shape;
+};
+
+/* The usual rows, with those of more lengths of inline data or not; how many there are. */
+unsigned cost_usual_rows(struct cost_row rows[COST_ROWS_MAX], bool sweeps);
+
+/* The row of a code. */
+void cost_row_of(enum cost_code code, struct cost_row *row);
+
+/* The row of such a name; false: there is none. */
+bool cost_find_row(const char *name, struct cost_row *row);
+
+static inline const struct cost_kind *cost_kind_of(const struct cost_row *row)
+{
+	return &cost_kinds[row->shape.queues];
+}
 
 static inline bool cost_polls(enum cost_what what)
 {
@@ -256,7 +314,8 @@ static inline enum cost_what cost_polled(const struct cost_shape *shape)
 	case COST_POLL_RECV_IMM:
 		return COST_SEND_IMM;
 	default:
-		return shape->queues == COST_UD || shape->queues == COST_XRC ? COST_SEND : COST_WRITE;
+		return shape->queues == COST_UD || shape->queues == COST_XRC ? COST_SEND
+									      : COST_WRITE;
 	}
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Time, taken in rounds: each row by each column in turn, so that whatever disturbs the machine
- * disturbs all of them. The median of the rounds is the figure.
+ * disturbs all of them. The median of the rounds is the figure. Hot: of many operations; cold: of a
+ * single one whose code is in no cache (cost_cold.c), less what the loop and the clock take then.
  */
 #include "cost.h"
 
@@ -20,6 +21,11 @@ struct samples {
 	unsigned count;
 };
 
+struct series {
+	bool is_cold;
+	struct samples of[COST_ALL_COLUMNS][COST_ROWS_MAX];
+};
+
 /* What reading the clock takes. */
 static double time_clock(void)
 {
@@ -32,7 +38,7 @@ static double time_clock(void)
 	return median_of(samples, CLOCK_SAMPLES);
 }
 
-int cost_time_region(const struct cost_column *column, void *queue, enum cost_row row,
+int cost_time_region(const struct cost_column *column, void *queue, const struct cost_row *row,
 		     unsigned warm, unsigned count, double *ns)
 {
 	static double clock_ns = -1;
@@ -48,83 +54,124 @@ int cost_time_region(const struct cost_column *column, void *queue, enum cost_ro
 	return bad;
 }
 
-static int time_one(const struct cost *cost, unsigned c, enum cost_row row, struct samples *samples)
+static int time_cold(const struct cost_column *column, void *queue, const struct cost_row *row,
+		     const struct cost_rig *rig, double *ns)
+{
+	struct watch watch = { 0 };
+	const struct cost_meter meter = { cost_cold_begin, watch_end, &watch };
+	const int bad = cost_region(column, queue, row, cost_warm_of_one(rig, row),
+				    row->shape.batch, &meter);
+
+	*ns = (double)watch.ns / row->shape.batch;
+	return bad;
+}
+
+static int time_one(const struct cost *cost, struct series *series, unsigned c, unsigned r)
 {
 	const struct cost_column *column = cost_columns[c];
-	const int bad =
-		cost_time_region(column, cost->queues[c][cost_shapes[row].queues], row,
-				 cost_warm_of(&cost->rig, row),
-				 cost_count_of(&cost->rig, row), &samples->ns[samples->count]);
+	const struct cost_row *row = &cost->results.rows[r];
+	void *queue = cost->queues[c][row->shape.queues];
+	struct samples *samples = &series->of[c][r];
+	double *ns = &samples->ns[samples->count];
+	const int bad = series->is_cold ? time_cold(column, queue, row, &cost->rig, ns)
+					: cost_time_region(column, queue, row,
+							   cost_warm_of(&cost->rig, row),
+							   cost_count_of(&cost->rig, row), ns);
 
 	samples->count += !bad;
 	return bad && bad != COST_LATE ? cost_complain(column, row, bad) : 0;
 }
 
-static int time_round(const struct cost *cost, struct samples samples[COST_COLUMNS][COST_ROW_COUNT])
+/* What is done once, after the device's work, is not hot; the loops alone are timed cold. */
+static bool is_timed(const struct cost *cost, const struct series *series, unsigned c, unsigned row)
+{
+	const bool is_hot = c < COST_COLUMNS && !cost_kind_of(&cost->results.rows[row])->at_end;
+
+	return (series->is_cold || is_hot) && cost_has(cost, c, row);
+}
+
+static int time_round(const struct cost *cost, struct series *series)
 {
 	/* Those that share their queues are apart, so that neither finds them in the cache. */
-	static const unsigned order[COST_COLUMNS] = { COST_COLUMN_V2, COST_COLUMN_IBV_WR,
-						      COST_COLUMN_BUNSEN, COST_COLUMN_IBV,
-						      COST_COLUMN_FLOOR };
+	static const unsigned order[COST_ALL_COLUMNS] = {
+		COST_COLUMN_SYMBOL, COST_COLUMN_IBV_WR,   COST_COLUMN_BUNSEN,
+		COST_COLUMN_IBV,    COST_COLUMN_BSN_POST, COST_COLUMN_FLOOR,
+		COST_COLUMN_VERBS,  COST_COLUMN_NOTHING,  COST_COLUMN_COUNTING,
+	};
 	int err = 0;
 
-	for (enum cost_row row = 0; row < COST_ROW_COUNT && !err; row++) {
-		for (unsigned i = 0; i < COST_COLUMNS && !err; i++) {
-			const unsigned c = order[i];
-			if (cost_has(cost, c, row))
-				err = time_one(cost, c, row, &samples[c][row]);
-		}
-	}
+	for (unsigned row = 0; row < cost->results.row_count && !err; row++)
+		for (unsigned i = 0; i < COST_ALL_COLUMNS && !err; i++)
+			if (is_timed(cost, series, order[i], row))
+				err = time_one(cost, series, order[i], row);
 	return err;
 }
 
-static int sum_up(struct cost *cost, struct samples samples[COST_COLUMNS][COST_ROW_COUNT])
+static double cold_of(const struct series *series, unsigned column, unsigned row)
 {
-	for (enum cost_row row = 0; row < COST_ROW_COUNT; row++) {
-		for (unsigned c = 0; c < COST_COLUMNS; c++) {
-			struct cost_figures *f = &cost->results.figures[c][row];
-			const struct samples *of = &samples[c][row];
-			if (!cost_has(cost, c, row))
-				continue;
-			if (!of->count)
-				return complain("%s by %s: completions always came too late to be "
-						"timed",
-						cost_shapes[row].name, cost_columns[c]->name);
-			f->ns = median_of(of->ns, of->count);
-			f->ns_p10 = percentile_of(of->ns, of->count, 10);
-			f->ns_min = min_of(of->ns, of->count);
-		}
+	const struct samples *of = &series->of[column][row],
+			     *loop = &series->of[cost_loop_of(column)][row];
+	const double ns = median_of(of->ns, of->count) - median_of(loop->ns, loop->count);
+
+	return ns > 0 ? ns : 0;
+}
+
+static int sum_up_one(struct cost *cost, const struct series *series, unsigned c, unsigned row)
+{
+	double *figures = cost->results.figures[c][row].of;
+	const struct samples *of = &series->of[c][row];
+
+	if (!of->count)
+		return complain("%s by %s: completions always came too late to be timed",
+				cost->results.rows[row].name, cost_columns[c]->name);
+	if (series->is_cold) {
+		figures[COST_COLD_NS] = cold_of(series, c, row);
+		return 0;
 	}
+	figures[COST_NS] = median_of(of->ns, of->count);
+	figures[COST_NS_P10] = percentile_of(of->ns, of->count, 10);
+	figures[COST_NS_MIN] = min_of(of->ns, of->count);
 	return 0;
 }
 
-static int allocate(const struct cost *cost, struct samples samples[COST_COLUMNS][COST_ROW_COUNT])
+static int sum_up(struct cost *cost, const struct series *series)
 {
-	for (unsigned c = 0; c < COST_COLUMNS; c++) {
-		for (enum cost_row row = 0; row < COST_ROW_COUNT; row++) {
-			samples[c][row] = (struct samples){ calloc(cost->results.rounds, sizeof(double)), 0 };
-			if (!samples[c][row].ns)
-				return complain("no memory");
-		}
+	int err = 0;
+
+	for (unsigned row = 0; row < cost->results.row_count && !err; row++)
+		for (unsigned c = 0; c < COST_COLUMNS && !err; c++)
+			if (is_timed(cost, series, c, row))
+				err = sum_up_one(cost, series, c, row);
+	return err;
+}
+
+static int time_series(struct cost *cost, bool is_cold)
+{
+	const unsigned rounds = cost->results.rounds, rows = cost->results.row_count;
+	double *ns = calloc((size_t)COST_ALL_COLUMNS * rows * rounds, sizeof(double));
+	struct series *series = calloc(1, sizeof(*series));
+	int err = ns && series ? 0 : complain("no memory");
+
+	for (unsigned i = 0; i < COST_ALL_COLUMNS * rows && !err; i++)
+		series->of[i / rows][i % rows].ns = ns + (size_t)i * rounds;
+	for (unsigned round = 0; round < rounds && !err; round++) {
+		show_progress("%sround %u of %u", is_cold ? "cold: " : "", round + 1, rounds);
+		series->is_cold = is_cold;
+		err = time_round(cost, series);
 	}
-	return 0;
+	end_progress();
+	if (!err)
+		err = sum_up(cost, series);
+	free(series);
+	free(ns);
+	return err;
 }
 
 int cost_time_all(struct cost *cost)
 {
-	static struct samples samples[COST_COLUMNS][COST_ROW_COUNT];
-	const unsigned rounds = cost->results.rounds;
-	int err = allocate(cost, samples);
+	int err = time_series(cost, false);
 
-	for (unsigned round = 0; round < rounds && !err; round++) {
-		show_progress("round %u of %u", round + 1, rounds);
-		err = time_round(cost, samples);
-	}
-	end_progress();
-	if (!err)
-		err = sum_up(cost, samples);
-	for (unsigned c = 0; c < COST_COLUMNS; c++)
-		for (enum cost_row row = 0; row < COST_ROW_COUNT; row++)
-			free(samples[c][row].ns);
-	return err;
+	if (!err && cost->results.wants_cold)
+		err = cost_find_code();
+	return err || !cost->results.wants_cold ? err : time_series(cost, true);
 }

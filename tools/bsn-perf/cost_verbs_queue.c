@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-/* -- requests ------------------------------------------------------------------------------------ */
+/* -- requests ---------------------------------------------------------------------------------- */
 
 static struct ibv_send_wr make_wr(const struct verbs_queue *q, enum cost_what what,
 				  const struct ibv_sge *sge, unsigned sges, unsigned flags)
@@ -72,7 +72,7 @@ int verbs_set_up(void *queue, const struct cost_shape *shape)
 	return 0;
 }
 
-/* -- what is not measured ------------------------------------------------------------------------ */
+/* -- what is not measured ---------------------------------------------------------------------- */
 
 int verbs_post(void *queue, enum cost_what what, unsigned count)
 {
@@ -120,7 +120,7 @@ int verbs_drain(struct ibv_cq *cq, unsigned count,
 	return 0;
 }
 
-/* -- making it ----------------------------------------------------------------------------------- */
+/* -- making it --------------------------------------------------------------------------------- */
 
 static int make_another(const struct cost_rig *rig, const struct plain_qp_attr *attr,
 			enum cost_queues kind, struct plain_qp *qp)
@@ -165,7 +165,9 @@ static int make_many(struct verbs_queue *q, const struct cost_rig *rig, enum cos
 /* NULL: it may be that the provider has it. */
 static const char *why_not_at_all(enum cost_queues kind, bool is_extended)
 {
-	if (cost_is_compressed(kind))
+	if (cost_kinds[kind].type == BSN_QP_DC)
+		return "libibverbs has no pools of initiators";
+	if (cost_kinds[kind].compression)
 		return "libmlx5's polls cannot read sessions";
 	if (kind == COST_STAMPED && !is_extended)
 		return "ibv_poll_cq() gives no times";
@@ -178,8 +180,8 @@ static int make(struct verbs_queue *q, const struct cost_rig *rig, enum cost_que
 	const struct cost_limits limits = cost_limits_of(kind);
 	const unsigned qps = cost_qps_of(rig, kind);
 	const bool has_srq = kind == COST_SRQ || kind == COST_XRC;
-	const struct plain_qp_attr attr = { .is_ud = kind == COST_UD,
-					    .is_xrc = kind == COST_XRC,
+	const struct plain_qp_attr attr = { .is_ud = cost_kinds[kind].type == BSN_QP_UD,
+					    .is_xrc = cost_kinds[kind].type == BSN_QP_XRC,
 					    .depth = cost_depth_of(rig, kind),
 					    .cq_entries = cost_depth_of(rig, kind) * qps,
 					    .max_send_sge = limits.max_send_sge,

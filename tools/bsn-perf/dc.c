@@ -296,18 +296,18 @@ struct counts {
 	unsigned empty_count, count;
 };
 
-static void take(void *arg, const char *column, const char *row, unsigned count, double total)
+static void take(void *arg, const struct callgrind_dump *dump)
 {
 	struct counts *counts = arg;
 
-	if (strcmp(column, "dc"))
+	if (strcmp(dump->column, "dc"))
 		return;
-	if (!strcmp(row, "empty")) {
-		counts->empty = total;
-		counts->empty_count = count;
-	} else if (!strcmp(row, "regions")) {
-		counts->total = total;
-		counts->count = count;
+	if (!strcmp(dump->row, "empty")) {
+		counts->empty = dump->total;
+		counts->empty_count = dump->count;
+	} else if (!strcmp(dump->row, "regions")) {
+		counts->total = dump->total;
+		counts->count = dump->count;
 	}
 }
 

@@ -113,20 +113,20 @@ static unsigned requests_of(enum dc_part part)
 						  : DC_BURST);
 }
 
-void dc_bursts_take(void *arg, const char *column, const char *row, unsigned count, double total)
+void dc_bursts_take(void *arg, const struct callgrind_dump *dump)
 {
 	struct dc_bursts *bursts = arg;
 	char name[32];
 
-	if (strcmp(column, "dc"))
+	if (strcmp(dump->column, "dc"))
 		return;
-	if (!strcmp(row, "empty"))
-		bursts->empty = total / count;
+	if (!strcmp(dump->row, "empty"))
+		bursts->empty = dump->total / dump->count;
 	for (int way = 0; way < DC_WAYS; way++) {
 		for (int part = 0; part < DC_PARTS; part++) {
 			snprintf(name, sizeof(name), "%s-%s", way_names[way], dc_part_names[part]);
-			if (!strcmp(row, name))
-				bursts->instructions[way][part] = (total - bursts->empty * count) /
+			if (!strcmp(dump->row, name))
+				bursts->instructions[way][part] = (dump->total - bursts->empty * dump->count) /
 								  requests_of((enum dc_part)part);
 		}
 	}

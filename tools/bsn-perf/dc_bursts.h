@@ -7,6 +7,7 @@
 #ifndef PERF_DC_BURSTS_H
 #define PERF_DC_BURSTS_H
 
+#include "callgrind.h"
 #include "dc_play.h"
 
 enum dc_side_name { DC_SIDE_BUNSEN, DC_SIDE_UCX, DC_SIDES };
@@ -46,6 +47,6 @@ const char *dc_bursts_play(const struct dc_side *side, const char *device,
 			   const struct dc_plan *plan);
 
 /* A dump of that, as a callgrind_take. @arg: struct dc_bursts */
-void dc_bursts_take(void *arg, const char *column, const char *row, unsigned count, double total);
+void dc_bursts_take(void *arg, const struct callgrind_dump *dump);
 
 #endif

@@ -74,19 +74,19 @@ int layout_say_instructions(const struct layout *layout)
 }
 
 /* The dump with operations comes before the one without. */
-static void take_dump(void *arg, const char *column, const char *name, unsigned count, double total)
+static void take_dump(void *arg, const struct callgrind_dump *dump)
 {
 	struct layout *layout = arg;
 	unsigned side, row;
 	double *each;
 
-	if (!find(column, name, &side, &row))
+	if (!find(dump->column, dump->row, &side, &row))
 		return;
 	each = &layout->figures[side][row].instructions;
-	if (count)
-		*each = total / count;
+	if (dump->count)
+		*each = dump->total / dump->count;
 	else
-		*each -= total / (REGIONS * layout_rows[row].count);
+		*each -= dump->total / (REGIONS * layout_rows[row].count);
 }
 
 static void take_loops_off(struct layout *layout)

@@ -42,39 +42,19 @@ static const struct poptOption option_table[] = {
 	POPT_AUTOHELP POPT_TABLEEND
 };
 
-/* The receives of one QP, and of many in turn: which of the two depends on their number. */
-static const enum cost_row lone_row = COST_ROW_post_recv_16, turns_row = COST_ROW_post_recv_16_qps;
-
-static const enum cost_row rows[] = {
-	COST_ROW_post_recv_16,
-	COST_ROW_post_recv_16_qps,
-	COST_ROW_post_recv_srq_16,
-	COST_ROW_poll_recv_inline,
-	COST_ROW_poll_recv_data,
-	COST_ROW_poll_recv_16,
-	COST_ROW_poll_16_sessions,
-	COST_ROW_poll_16_sessions_plain,
-	COST_ROW_poll_recv,
-	COST_ROW_poll_1_sessions,
-	COST_ROW_poll_1_sessions_plain,
-	COST_ROW_poll_1,
-	COST_ROW_poll_1_hidden,
-	COST_ROW_wait_1,
-	COST_ROW_wait_1_hidden,
-};
+/* The receives of one QP, or of many in turn, and what is the same of both. */
+static const char lone_row[] = "post_recv_16,", turns_row[] = "post_recv_16_qps,";
+static const char rows[] = "post_recv_srq_16,poll_recv_inline,poll_recv_data,poll_recv_16,poll_16_sessions,"
+			   "poll_recv,poll_1_sessions,poll_1,poll_1_hidden,wait_1,wait_1_hidden";
 
 /* What one row costs more than another. */
 static const struct difference {
-	const char *name, *title;
-	enum cost_row more, less;
+	const char *name, *title, *more, *less;
 } differences[] = {
-	{ "expand", "expansion of a CQE, by vectors", COST_ROW_poll_16_sessions, COST_ROW_poll_recv_16 },
-	{ "expand_plain", "expansion of a CQE, without", COST_ROW_poll_16_sessions_plain,
-	  COST_ROW_poll_recv_16 },
-	{ "expand_one", "the same, polled one by one, by vectors", COST_ROW_poll_1_sessions, COST_ROW_poll_recv },
-	{ "expand_one_plain", "polled one by one, without", COST_ROW_poll_1_sessions_plain, COST_ROW_poll_recv },
-	{ "wait", "a wait that finds one, less a poll", COST_ROW_wait_1, COST_ROW_poll_1 },
-	{ "wait_hidden", "the same, for a number not known", COST_ROW_wait_1_hidden, COST_ROW_poll_1_hidden },
+	{ "expand", "expansion of a CQE", "poll_16_sessions", "poll_recv_16" },
+	{ "expand_one", "the same, polled one by one", "poll_1_sessions", "poll_recv" },
+	{ "wait", "a wait that finds one, less a poll", "wait_1", "poll_1" },
+	{ "wait_hidden", "the same, for a number not known", "wait_1_hidden", "poll_1_hidden" },
 };
 enum { DIFFERENCES = sizeof(differences) / sizeof(differences[0]) };
 
@@ -93,15 +73,15 @@ struct dumps {
 	unsigned count;
 };
 
-static void take_dump(void *arg, const char *column, const char *row, unsigned count, double total)
+static void take_dump(void *arg, const struct callgrind_dump *dump)
 {
 	struct dumps *all = arg;
 
 	for (int by = 0; by < TRIPS; by++) {
-		if (strcmp(column, trip_names[by]))
+		if (strcmp(dump->column, trip_names[by]))
 			continue;
-		*(strcmp(row, TRIP_EMPTY) ? &all[by].total : &all[by].empty) = total;
-		all[by].count = count;
+		*(strcmp(dump->row, TRIP_EMPTY) ? &all[by].total : &all[by].empty) = dump->total;
+		all[by].count = dump->count;
 	}
 }
 
@@ -178,9 +158,12 @@ static int measure_size(struct cost *cost, struct size *size)
 	int err;
 
 	cost_spread(&cost->rig, size->qps);
-	cost->results.wanted[lone_row] = size->qps == 1;
-	cost->results.wanted[turns_row] = size->qps > 1;
-	err = cost_measure(cost, options.instructions);
+	cost->results.row_count = 0;
+	err = cost_add_rows(&cost->results, size->qps == 1 ? lone_row : turns_row);
+	if (!err)
+		err = cost_add_rows(&cost->results, rows);
+	if (!err)
+		err = cost_measure(cost);
 	size->results = cost->results;
 	if (!err)
 		err = time_trips(cost->rig.device, size);
@@ -205,10 +188,11 @@ static int count_in_child(struct cost *cost, unsigned qps)
 
 /* -- the report ------------------------------------------------------------------------------------------- */
 
-static double instructions_of(const struct size *size, unsigned column, const struct difference *d)
+static double instructions_of(const struct size *size, const struct difference *d)
 {
-	const double more = size->results.figures[column][d->more].instructions;
-	const double less = size->results.figures[column][d->less].instructions;
+	const struct cost_figures *figures = size->results.figures[COST_COLUMN_BUNSEN];
+	const double more = figures[cost_index_of(&size->results, d->more)].of[COST_INSTRUCTIONS];
+	const double less = figures[cost_index_of(&size->results, d->less)].of[COST_INSTRUCTIONS];
 
 	return more < 0 || less < 0 ? -1 : more - less;
 }
@@ -220,13 +204,9 @@ static bool has_instructions(const struct size *size)
 
 static void print_differences(FILE *to, const struct size *size)
 {
-	fprintf(to, "\n%-40s %9s %9s\n", "instructions of Bunsen", "bunsen", "bunsen_v2");
-	for (unsigned i = 0; i < DIFFERENCES; i++) {
-		fprintf(to, "%-40s", differences[i].title);
-		for (unsigned c = COST_COLUMN_BUNSEN; c <= COST_COLUMN_V2; c++)
-			fprintf(to, " %9.1f", instructions_of(size, c, &differences[i]));
-		fputc('\n', to);
-	}
+	fprintf(to, "\ninstructions of Bunsen\n");
+	for (unsigned i = 0; i < DIFFERENCES; i++)
+		fprintf(to, "%-40s %9.1f\n", differences[i].title, instructions_of(size, &differences[i]));
 }
 
 static void print_figure(FILE *to, double value)
@@ -267,14 +247,9 @@ static struct json_object *differences_to_json(const struct size *size)
 {
 	struct json_object *all = json_object_new_object();
 
-	for (unsigned i = 0; i < DIFFERENCES; i++) {
-		struct json_object *by = json_object_new_object();
-		for (unsigned c = COST_COLUMN_BUNSEN; c <= COST_COLUMN_V2; c++)
-			if (size->results.figures[c][differences[i].more].instructions >= 0)
-				json_object_object_add(by, cost_columns[c]->name,
-						       json_figure(instructions_of(size, c, &differences[i])));
-		json_object_object_add(all, differences[i].name, by);
-	}
+	for (unsigned i = 0; i < DIFFERENCES; i++)
+		json_object_object_add(all, differences[i].name,
+				       json_figure(instructions_of(size, &differences[i])));
 	return all;
 }
 
@@ -378,10 +353,9 @@ static int read_options(poptContext context, struct cost *cost, unsigned qps[COS
 		err = cost_parse_qps(options.qps, qps, count);
 	cost->results.rounds = (unsigned)rounds;
 	cost->results.depth = cost->rig.depth = COST_DEPTH;
-	for (unsigned c = 0; c < COST_COLUMNS; c++)
-		cost->results.has_column[c] = c != COST_COLUMN_FLOOR;
-	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-		cost->results.wanted[rows[i]] = true;
+	cost->results.wants_instructions = options.instructions;
+	cost->results.has_column[COST_COLUMN_BUNSEN] = true;
+	cost->results.has_column[COST_COLUMN_IBV_WR] = cost->results.has_column[COST_COLUMN_IBV] = true;
 	return err;
 }
 

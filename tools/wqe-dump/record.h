@@ -13,6 +13,7 @@
 	X(STATUS, status)       /* a line that names the status of a failed completion */          \
 	X(HEALTH, health)       /* the device's health buffer, and what the driver says of it */   \
 	X(COMMAND, command)     /* a firmware command that failed */                               \
+	X(EVENT, event)         /* an asynchronous event of a queue, a port or the device */       \
 	X(NOT_MLX5, not_mlx5)   /* an error of another NIC, not explained */
 
 #define RECORD_KIND(NAME, name) RECORD_##NAME,

@@ -9,7 +9,7 @@
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-/* -- causes.h as data --------------------------------------------------------------------------- */
+/* -- topics.h as data --------------------------------------------------------------------------- */
 
 #define ENUM_STEP(NAME, text) STEP_##NAME,
 enum step { STEPS(ENUM_STEP) };
@@ -68,9 +68,11 @@ static const struct driver_event {
 	uint8_t topic;
 	const char *source;
 } driver_events[] = {
-#define DRIVER_EVENT(NAME, status, field, number, topic, source)                                   \
+#define DRIVER_EVENT(status, field, number, topic, source)                                         \
 	{ status, field, number, TOPIC_##topic, source },
-	DRIVER_EVENTS(DRIVER_EVENT)
+#define ASYNC_EVENT(NAME, words, side, topic)                                                      \
+	{ words, NULL, 0, TOPIC_##topic, "ibv_get_async_event(3)" },
+	DRIVER_EVENTS(DRIVER_EVENT) ASYNC_EVENTS(ASYNC_EVENT)
 };
 
 static const struct {
@@ -170,6 +172,15 @@ static struct code lookup(const struct code codes[256], const struct number *num
 	return number && number->value < 256 ? codes[number->value] : (struct code){ 0 };
 }
 
+/* Whether the vendor syndrome is none of mlx5, and nothing else says that the device is one. */
+static bool is_foreign(const struct error *error)
+{
+	const struct number *vendor = known(error, SPACE_VENDOR);
+
+	return vendor && !bsn_cause_of_vendor(vendor->value).is_known &&
+	       (error->is_verbs || !known(error, SPACE_SYNDROME));
+}
+
 /* The code of the most precise number that has a known meaning. */
 static struct code code_of(const struct error *error)
 {
@@ -179,6 +190,8 @@ static struct code code_of(const struct error *error)
 
 	if (known(error, SPACE_VENDOR))
 		code = bsn_cause_of_vendor(error->numbers[SPACE_VENDOR].value);
+	if (is_foreign(error))
+		return (struct code){ .topic = TOPIC_UNKNOWN };
 	if ((!code.is_known || code.topic == TOPIC_NOTHING) && syndrome >= 0)
 		code = bsn_cause_of_syndrome((uint32_t)syndrome);
 	if (!code.is_known && status)
@@ -413,8 +426,8 @@ bool error_is_same(const struct error *a, const struct error *b)
 		if (a->numbers[i].is_known != b->numbers[i].is_known ||
 		    a->numbers[i].value != b->numbers[i].value)
 			return false;
-	return a->side == b->side && a->opcode.is_known == b->opcode.is_known &&
-	       a->opcode.value == b->opcode.value;
+	return a->side == b->side && a->is_verbs == b->is_verbs &&
+	       a->opcode.is_known == b->opcode.is_known && a->opcode.value == b->opcode.value;
 }
 
 static unsigned place_of(const struct error *error)
@@ -465,8 +478,7 @@ struct error error_of_record(const struct record *record)
 {
 	struct error error = { .side = record->side };
 
-	if (!record->syndrome.is_known &&
-	    (record->kind == RECORD_HEALTH || record->kind == RECORD_STATUS))
+	if (!record->syndrome.is_known && *record->status && record->kind != RECORD_NOT_MLX5)
 		error.numbers[SPACE_EVENT] = event_of(record);
 	if (record->kind == RECORD_HEALTH) {
 		error.numbers[SPACE_HEALTH] = record->syndrome;
@@ -474,11 +486,13 @@ struct error error_of_record(const struct record *record)
 		for (unsigned i = 0; i < record->field_count; i++)
 			if (!strcmp(record->fields[i].name, "status"))
 				error.numbers[SPACE_COMMAND] = KNOWN(record->fields[i].value);
-	} else if (record->kind == RECORD_ERROR_CQE || record->kind == RECORD_STATUS) {
+	} else if (record->kind == RECORD_ERROR_CQE || record->kind == RECORD_STATUS ||
+		   record->kind == RECORD_EVENT) {
+		error.is_verbs = record->kind == RECORD_STATUS && *record->status;
 		error.numbers[SPACE_SYNDROME] = record->syndrome;
 		error.numbers[SPACE_VENDOR] = record->vendor_syndrome;
 		error.numbers[SPACE_HARDWARE] = record->hw_syndrome;
-		if (!record->syndrome.is_known)
+		if (!record->syndrome.is_known && record->kind != RECORD_EVENT)
 			error.numbers[SPACE_STATUS] = status_in(record->status);
 	}
 	if (record->kind == RECORD_ERROR_CQE) /* in a failed ibv_wc it is undefined */
@@ -499,7 +513,7 @@ void explain_record(struct record *record)
 	const struct error error = error_of_record(record);
 	const struct explanation *e = explanation_of(&error);
 
-	if (e->topic == TOPIC_UNKNOWN)
+	if (e->topic == TOPIC_UNKNOWN && !is_foreign(&error))
 		return;
 	record->cause = e->cause;
 	record->confidence = record->is_guess ? "low" : e->confidence;

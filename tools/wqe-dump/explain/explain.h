@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What an error means, who noticed it and when, and what the cause usually is, by causes.h. */
+/* What an error means, who noticed it and when, and what the cause usually is, by topics.h and causes.h. */
 #ifndef WQE_DUMP_EXPLAIN_H
 #define WQE_DUMP_EXPLAIN_H
 
@@ -27,6 +27,7 @@ enum error_space { ERROR_SPACES(ENUM_SPACE) SPACE_COUNT };
 /** struct error - what is known of an error */
 struct error {
 	struct number numbers[SPACE_COUNT]; /* by enum error_space */
+	bool is_verbs; /* syndrome: that of a status, maybe of another device */
 	enum record_side side;              /* whose completion it is */
 	struct number opcode;               /* of the WQE, enum bsn_wqe_opcode */
 };

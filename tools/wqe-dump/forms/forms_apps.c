@@ -25,7 +25,7 @@ static const struct shape nccl_lines[] = {
 	     DECIMAL("vendor err", vendor_syndrome), DECIMAL("vendor_err", vendor_syndrome)),
 	LINE(STATUS, UNKNOWN, "Got completion from peer ", FIELD_WORD("peer ", "peer"),
 	     STATUS("with status"), DECIMAL("vendor err", vendor_syndrome),
-	     DECIMAL("vendor_err", vendor_syndrome), FIELD_WORD("localGid ", "local_gid"),
+	     DECIMAL("vendor_err", vendor_syndrome), FIELD_WORD("localGid", "local_gid"),
 	     FIELD_WORD("remoteGids", "remote_gid"), FIELD_WORD("hca ", "device")),
 	LINE(STATUS, UNKNOWN, "Got completion from peer ", FIELD_WORD("peer ", "peer"),
 	     STATUS("with error "), DECIMAL("vendor err ", vendor_syndrome)),
@@ -192,6 +192,41 @@ const struct form form_xlio = {
 };
 
 /*
+ * -- DOCA GPUNetIO, and NIXL, which has its code: doca_gpunetio_dev_verbs_cq.cuh. It prints two
+ * fields without swapping their bytes; doca_gpunetio_dev_eth_txq.cuh swaps them. Of the two ways, a
+ * WQE's opcode tells the right one; where both have one, the smaller QPN does.
+ */
+
+static void finish_gpunetio(struct record *record, const char *line)
+{
+	const char *at = strstr(line, " wqe_qpn=");
+	uint64_t printed;
+	uint32_t both;
+
+	if (!at || !text_number(at + strlen(" wqe_qpn="), 16, &printed))
+		return;
+	both = __builtin_bswap32((uint32_t)printed);
+	if (!bsn_wqe_op_find(both >> 24) || (bsn_wqe_op_find((uint32_t)printed >> 24) &&
+					     (both & BSN_QPN_MAX) > (printed & BSN_QPN_MAX)))
+		both = (uint32_t)printed;
+	else
+		record->wqe_index.value = __builtin_bswap16((uint16_t)record->wqe_index.value);
+	record->opcode = KNOWN(both >> 24);
+	record->qpn = KNOWN(both & BSN_QPN_MAX);
+}
+
+static const struct shape gpunetio_lines[] = {
+	LINE_WITH(finish_gpunetio, ERROR_CQE, REQUESTER,
+		  "with err: syndrome=", HEX("syndrome=", syndrome),
+		  HEX("vendor_err_synd=", vendor_syndrome), HEX("hw_err_synd=", hw_syndrome),
+		  FIELD_DECIMAL("hw_synd_type=", "hw_syndrome_type"),
+		  DECIMAL("wqe_counter=", wqe_index)),
+	LAST_LINE,
+};
+
+KEYS_FORM(gpunetio, "gpunetio", gpunetio_lines, " wqe_qpn=");
+
+/*
  * -- NVSHMEM: ibgda_device.cuh over several lines, src/modules/transport/ibdevx and ibrc on one
  */
 
@@ -333,8 +368,9 @@ static const char *skip_words(const char *text)
 
 static const char *find_vendor(const char *text)
 {
-	static const char *const words[] = { "vendor err", "vendor_err", "vend_err",
-					     "vendor syndrome", "vendor_syndrome" };
+	static const char *const words[] = { "vendor err",      "vendor_err",      "vend_err",
+					     "vendor syndrome", "vendor_syndrome", "syndrom ",
+					     "syndrom:",        "syndrom=" };
 
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
 		const char *at = strcasestr(text, words[i]);
@@ -408,7 +444,7 @@ static bool is_unfinished(const char *text)
 		open += (*c == '(') - (*c == ')');
 	while (len && strchr(" \t\"'`", text[len - 1]))
 		len--;
-	return open > 0 || (len && text[len - 1] == ',');
+	return open > 0 || (len && strchr(",\\", text[len - 1]));
 }
 
 static enum form_answer feed_verbs(struct feed *feed, const struct line *line, void *state)
@@ -438,6 +474,9 @@ static const char *const verbs_marks[] = {
 	"Vendor err",
 	"vendor syndrome",
 	"vendor_syndrome",
+	"syndrom 0x", /* perftest's word */
+	"syndrom: 0x",
+	"syndrom=0x",
 	"IBV_WC_",
 	"IB_WC_",
 	"retry counter exceeded",

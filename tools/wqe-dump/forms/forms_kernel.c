@@ -9,14 +9,17 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "../explain/explain.h"
+#include "../explain/status.h"
 #include "../text/text.h"
 #include "collect.h"
 #include "keys.h"
 
 /*
- * -- firmware commands: mlx5/core/cmd.c mlx5_cmd_out_err(), cmd_status_print(), wait_func();
- * libmlx5 over VFIO writes the same without the name -- mlx5_vfio.c mlx5_vfio_cmd_check(). Their
- * syndrome is not a CQE's: it names a place in the firmware.
+ * -- firmware commands: mlx5/core/cmd.c mlx5_cmd_out_err(), cmd_status_print(), wait_func(),
+ * wait_func_handle_exec_timeout(), cmd_work_handler(); libmlx5 over VFIO writes the same without
+ * the name -- mlx5_vfio.c mlx5_vfio_cmd_check(). Their syndrome is not a CQE's: it names a place in
+ * the firmware.
  */
 
 /* Name and opcode are before @end: "CREATE_MKEY(0x200) op_mod(0x0) ...". */
@@ -25,8 +28,10 @@ static void read_command(struct record *record, const char *line, const char *en
 	const char *open = end, *begin;
 	uint64_t opcode;
 
-	while (open > line && *open != '(')
+	while (open > line && strncmp(open, "(0x", 3))
 		open--;
+	if (strncmp(open, "(0x", 3))
+		return;
 	for (begin = open; begin > line && (isalnum((unsigned char)begin[-1]) || begin[-1] == '_');)
 		begin--;
 	if (begin < open)
@@ -35,16 +40,16 @@ static void read_command(struct record *record, const char *line, const char *en
 		record_add_number(record, "command_opcode", opcode);
 }
 
-/* "status bad parameter(0x3)": text and number. */
+/* "status bad parameter(0x3)": text and number. Only what was refused has an op_mod. */
 static void finish_command(struct record *record, const char *line)
 {
-	const char *op_mod = strstr(line, "op_mod(");
+	const char *op_mod = strstr(line, " op_mod(");
 	const char *status = strstr(line, "failed, status ");
 	uint64_t number;
 	size_t len;
 
-	read_command(record, line, op_mod - 1);
-	if (text_number(op_mod + strlen("op_mod"), 10, &number))
+	read_command(record, line, op_mod ? op_mod : line + strlen(line));
+	if (op_mod && text_number(op_mod + strlen(" op_mod"), 10, &number))
 		record_add_number(record, "op_mod", number);
 	if (!status)
 		return;
@@ -55,27 +60,34 @@ static void finish_command(struct record *record, const char *line)
 		record_add_number(record, "status", number);
 }
 
-static void finish_timeout(struct record *record, const char *line)
-{
-	read_command(record, line, strstr(line, " timeout. Will cause"));
-	record_set_status(record, "timeout", strlen("timeout"));
-}
+/* A command that the firmware did not answer in time, or could not be given. */
+#define SILENT(says, text)                                                                         \
+	{                                                                                          \
+		text, RECORD_COMMAND, SIDE_UNKNOWN, { NO_KEYS }, finish_command, says              \
+	}
 
 static const struct shape command_lines[] = {
 	LINE_WITH(finish_command, COMMAND, UNKNOWN, " op_mod(", HEX("syndrome (", syndrome),
 		  FIELD_DECIMAL("err(-", "errno")),
-	LINE_WITH(finish_timeout, COMMAND, UNKNOWN, " timeout. Will cause a leak of a command",
-		  NO_KEYS),
+	SILENT("timeout", "Will cause a leak of a command"),
+	SILENT("timeout", ") No done completion"),
+	SILENT("timeout", ") canceled on out of queue timeout"),
+	SILENT("late", ") recovered after timeout"),
+	SILENT("late", "Command completion arrived after timeout"),
+	SILENT("no slot", ": failed to allocate command entry"),
 	LAST_LINE,
 };
 
-KEYS_FORM(mlx5_command, "mlx5-command", command_lines, " op_mod(",
-	  "Will cause a leak of a command");
+KEYS_FORM(mlx5_command, "mlx5-command", command_lines, " op_mod(", "Will cause a leak of a command",
+	  ") No done completion", " out of queue timeout", " after timeout",
+	  "failed to allocate command entry");
 
 /*
  * -- the health buffer: mlx5/core/health.c print_health_info() writes a line for each number; so
  * does libmlx5 over VFIO. Other messages may come in between.
  */
+
+#define ONES "registers read as ones"
 
 static const struct {
 	const char *word;
@@ -168,9 +180,36 @@ static const char *take_health(struct record *record, const struct line *line)
 	return NULL;
 }
 
+/*
+ * Whether all that was read is ones, as a device gives that is gone from PCIe. Small numbers do not
+ * tell.
+ */
+static bool reads_ones(const struct record *record)
+{
+	bool has_ones = record->syndrome.value == UINT8_MAX;
+
+	if (record->syndrome.is_known && !has_ones)
+		return false;
+	for (unsigned i = 0; i < record->field_count; i++) {
+		const char *text = record_field_text(record, i);
+		const uint64_t value = record->fields[i].value;
+		const bool is_ones = text ? !strncmp(text, "65535.65535.65535", 17)
+					  : value >= UINT8_MAX && !(value & (value + 1));
+
+		if (!is_ones && (text || value >= UINT8_MAX))
+			return false;
+		has_ones |= is_ones;
+	}
+	return has_ones;
+}
+
 static void tell_health(struct feed *feed, struct record *record)
 {
-	if (record->syndrome.is_known)
+	if (reads_ones(record)) {
+		record->syndrome = (struct number){ 0 };
+		record_set_status(record, ONES, strlen(ONES));
+	}
+	if (*record->status || record->syndrome.is_known)
 		tell_record(feed->tell, record);
 	else
 		tell_unread(feed->tell, record->line, "a health buffer, and its syndrome is not there");
@@ -185,32 +224,49 @@ static bool begins_health(const char *text)
 	return strstr(text, "assert_var[") || strstr(text, "print_health_info:");
 }
 
-/* The driver says that the device is ill, without its health buffer. */
-static enum form_answer feed_compromised(struct feed *feed, const struct line *line)
+/* "Health issue observed, firmware internal error, severity(2) CRITICAL:" */
+static void read_head(struct record *record, const char *text)
 {
-	struct record record = { .kind = RECORD_HEALTH, .line = line->number };
-	const char *fatal = strstr(line->text, "Fatal error ");
-	uint64_t sensor;
+	static const struct {
+		const char *text;
+		enum bsn_health_syndrome syndrome;
+	} words[] = {
+#define HEALTH_ROW(words, NAME) { words, BSN_HEALTH_##NAME },
+		HEALTH_WORDS(HEALTH_ROW)
+	};
+	const char *severity = strstr(text, "severity");
+	uint64_t number;
 
-	if (text_is_source(line->text))
-		return FORM_PASS;
-	if (strstr(line->text, "health compromised")) {
-		record_set_status(&record, "health compromised", strlen("health compromised"));
-	} else if (fatal && strstr(line->text, "mlx5") && strstr(line->text, " detected") &&
-		   text_number(fatal + strlen("Fatal error "), 10, &sensor)) {
-		record_set_status(&record, "fatal error", strlen("fatal error"));
-		record_add_number(&record, "sensor", sensor);
-	} else {
-		return FORM_PASS;
-	}
-	tell_record(feed->tell, &record);
-	return FORM_TAKEN;
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (text_find(text, words[i].text))
+			record->syndrome = KNOWN(words[i].syndrome);
+	if (severity && text_number(severity + strlen("severity"), 10, &number))
+		record_add_number(record, "severity", number);
 }
 
-static void begin_health(struct health *health, const struct line *line)
+static void begin_health(struct health *health, const struct line *line, bool is_first)
 {
 	health->record = (struct record){ .kind = RECORD_HEALTH, .line = line->number };
 	read_device(line->text, health->device);
+	if (is_first)
+		read_head(&health->record, line->text);
+}
+
+/* Takes the number of a line that a mailer broke, together with the next line. */
+static const char *take_broken(struct feed *feed, struct record *record, const struct line *line)
+{
+	static const char *const glues[] = { "", " " };
+	const char *rest = feed->rest(feed, 1), *word = NULL;
+	char text[256];
+
+	for (unsigned i = 0; rest && !word && i < 2; i++) {
+		const int len = snprintf(text, sizeof(text), "%s%s%s", line->text, glues[i], rest);
+
+		if (len < (int)sizeof(text))
+			word = take_health(record, &(struct line){ .text = text });
+	}
+	feed->taken = word != NULL;
+	return word;
 }
 
 static enum form_answer feed_health(struct feed *feed, const struct line *line, void *state)
@@ -225,10 +281,12 @@ static enum form_answer feed_health(struct feed *feed, const struct line *line, 
 		tell_health(feed, &health->record);
 	if (is_first || !health->record.line) {
 		if (!is_first && !begins_health(line->text))
-			return feed_compromised(feed, line);
-		begin_health(health, line);
+			return FORM_PASS;
+		begin_health(health, line, is_first);
 	}
 	word = take_health(&health->record, line);
+	if (!word && begins_health(line->text) && !is_first)
+		word = take_broken(feed, &health->record, line);
 	if (!word)
 		return is_first ? FORM_MORE : FORM_PASS;
 	if (strcmp(word, "ext_synd"))
@@ -243,8 +301,7 @@ static void close_health(struct feed *feed, void *state)
 }
 
 static const char *const health_marks[] = { "Health issue observed", "assert_var[",
-					    "print_health_info:",    "health compromised",
-					    "Fatal error ",          NULL };
+					    "print_health_info:", NULL };
 
 const struct form form_mlx5_health = {
 	.name = "mlx5-health",
@@ -380,37 +437,74 @@ const struct form form_mlx5_poll = {
 
 /*
  * -- lines of mlx5 that say everything: mlx5/core/eq.c cq_err_event_notifier() ("syndrom" in the
- * driver's first years); mlx5/core/en/reporter_tx.c mlx5e_reporter_tx_timeout()
+ * driver's first years); mlx5/core/en/reporter_tx.c mlx5e_reporter_tx_timeout(); hw/mlx5/qp.c
+ * mlx5_ib_qp_err_syndrome(); mlx5/core/health.c, main.c and events.c
  */
 
-/* An event, not a completion: its syndrome is one of device.h struct mlx5_eqe_cq_err. */
-static void finish_cq(struct record *record, const char *line)
+/*
+ * Of a QP's fatal event the driver prints the syndrome by the table of verbs statuses, so that the
+ * words are those of another error: "general error" is 21, the syndrome 0x15.
+ */
+static void finish_qp(struct record *record, const char *line)
 {
-	const char *syndrom = strstr(line, ", syndrom ");
-	uint64_t number;
+	const char *qp = strstr(line, ": QP "), *error = strstr(line, " error: ");
+	const char *words = error ? error + strlen(" error: ") : "";
+	size_t len = strcspn(words, "(");
+	const struct number number = status_at(words, &len);
+	uint64_t qpn;
 
-	record_set_status(record, "CQ error", strlen("CQ error"));
-	if (syndrom && text_number(syndrom + strlen(", syndrom"), 16, &number))
-		record_add_number(record, "event_syndrome", number);
+	if (qp && text_number(qp + strlen(": QP "), 10, &qpn) && qpn <= BSN_QPN_MAX)
+		record->qpn = KNOWN(qpn);
+	if (number.is_known)
+		record_add_text(record, "printed_as", words, len);
+	else
+		record_set_status(record, words, len ? len - 1 : 0);
+	if (!number.is_known || !meaning_of(SPACE_SYNDROME, number.value).name)
+		return;
+	if (number.value)
+		status_set(record, bsn_status_of_syndrome(number.value));
+	record->syndrome = number;
 }
 
-/* No completion came in time. */
-static void finish_tx_timeout(struct record *record, const char *line)
-{
-	(void)line;
-	record_set_status(record, "TX timeout", strlen("TX timeout"));
-}
+/* Of the device's first or second port. A line that lacks its last bracket was cut. */
+#define QP_LINE(text)                                                                              \
+	LINE_WITH(finish_qp, EVENT, RESPONDER, text, HEX("(", vendor_syndrome),                    \
+		  FIELD_HEX(" ", "hw_syndrome_type"), HEX(" ", hw_syndrome), FIELD_WORD(")", ""))
 
+/* The syndrome of a CQ's error is one of device.h struct mlx5_eqe_cq_err, no completion's. */
 static const struct shape mlx5_lines[] = {
-	LINE_WITH(finish_tx_timeout, STATUS, UNKNOWN, "TX timeout on queue: ",
+	LINE_SAYS("TX timeout", STATUS, UNKNOWN, "TX timeout on queue: ",
 		  FIELD_DECIMAL("queue: ", "queue"), HEX("SQ: ", qpn), FIELD_HEX("CQ: ", "cqn"),
 		  FIELD_HEX("SQ Cons: ", "sq_consumer"), FIELD_HEX("SQ Prod: ", "sq_producer")),
-	LINE_WITH(finish_cq, STATUS, UNKNOWN, "CQ error on CQN ", FIELD_HEX("CQN ", "cqn"),
+	LINE_SAYS("CQ error", EVENT, UNKNOWN, ", syndrom ",
+		  FIELD_HEX("syndrom ", "event_syndrome")),
+	LINE_SAYS("CQ error", EVENT, UNKNOWN, "CQ error on CQN ", FIELD_HEX("CQN ", "cqn"),
 		  FIELD_HEX("syndrome ", "event_syndrome")),
+	QP_LINE("/1: QP "),
+	QP_LINE("/2: QP "),
+	LINE_SAYS("health compromised", HEALTH, UNKNOWN, "health compromised", NO_KEYS),
+	LINE_SAYS("fatal error", HEALTH, UNKNOWN,
+		  "poll_health:", FIELD_DECIMAL("Fatal error ", "sensor")),
+	LINE_SAYS("recovery aborted", HEALTH, UNKNOWN, "health recovery flow aborted", NO_KEYS),
+	LINE_SAYS("recovery failed", HEALTH, UNKNOWN, "health recovery failed", NO_KEYS),
+	LINE_SAYS("registers read as ones", HEALTH, UNKNOWN, "firmware version: 65535.65535.65535",
+		  NO_KEYS),
+	LINE_SAYS("firmware does not start", HEALTH, UNKNOWN, "initializing state, aborting",
+		  NO_KEYS),
+	LINE_SAYS("firmware does not start", HEALTH, UNKNOWN, "Waiting for FW ", NO_KEYS),
+	LINE_SAYS("high temperature", HEALTH, UNKNOWN, "High temperature on sensors with bit set",
+		  FIELD_HEX("bit set ", "sensors_high"), FIELD_HEX(" ", "sensors_low")),
+	LINE_SAYS("insufficient power", HEALTH, UNKNOWN, "insufficient power on the PCIe slot",
+		  FIELD_WORD("slot ", "power")),
+	LINE_SAYS("module error", HEALTH, UNKNOWN, "Port module event[error]",
+		  FIELD_DECIMAL(": module ", "module")),
 	LAST_LINE,
 };
 
-KEYS_FORM(mlx5_lines, "mlx5", mlx5_lines, "CQ error on CQN ", ", SQ: 0x");
+KEYS_FORM(mlx5_lines, "mlx5", mlx5_lines, "CQ error on CQN ", ", SQ: 0x", "/1: QP ", "/2: QP ",
+	  "health compromised", "Fatal error ", "health recovery f", "65535.65535.65535",
+	  "initializing state, aborting", "Waiting for FW ", "High temperature on sensors",
+	  "insufficient power on", "Port module event[error]");
 
 /*
  * -- the kernel's own users: ulp/iser, ulp/isert, ulp/ipoib, ulp/srp, ulp/rtrs; nvme/host/rdma.c and

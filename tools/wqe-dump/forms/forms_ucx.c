@@ -3,10 +3,8 @@
  * src/uct/ib/rc/verbs/rc_verbs_iface.c, src/uct/ib/mlx5/dv/. */
 #include "forms.h"
 
-#include <infiniband/verbs.h>
 #include <string.h>
 
-#include "../explain/status.h"
 #include "../text/text.h"
 #include "keys.h"
 
@@ -23,10 +21,14 @@ static const struct shape ucx_error_line =
 	HEX("QP ", qpn), DECIMAL(index_word, wqe_index), FIELD_HEX("rva ", "raddr"),               \
 		FIELD_HEX("rkey ", "rkey"), FIELD_DECIMAL("inl len ", "inline_bytes"),             \
 		FIELD_HEX("va ", "addr"), FIELD_DECIMAL("len ", "byte_count"),                     \
-		FIELD_HEX("lkey ", "lkey"), FIELD_HEX("rqpn ", "remote_qpn")
+		FIELD_HEX("lkey ", "lkey")
 
 static const struct shape ucx_wqe_line = LINE(WQE, REQUESTER, " QP 0x", WQE_KEYS("wqe["));
 static const struct shape ucx_posted_line = LINE(WQE, REQUESTER, "QP 0x", WQE_KEYS(" ["));
+
+/* The peer may come before or after the rest: "[rqpn 0x4c2 dlid=1 sl=0 dgid=::ffff:10.0.0.1]" */
+static const struct shape ucx_peer =
+	LINE(WQE, UNKNOWN, "[rqpn ", FIELD_HEX("rqpn ", "remote_qpn"), FIELD_WORD("dgid", "dgid"));
 
 /* A receive WQE has the words in another order. */
 static const struct shape ucx_recv_line =
@@ -94,6 +96,14 @@ static void add_fields(struct record *to, const struct record *from)
 	}
 }
 
+static void add_peer(struct record *record, const struct line *line)
+{
+	struct record peer;
+
+	if (keys_read(line, &ucx_peer, &peer) == READ_WELL)
+		add_fields(record, &peer);
+}
+
 /* "Remote access error on mlx5_0:1/IB (synd ..." */
 static void read_device(struct record *record, const struct line *line)
 {
@@ -123,6 +133,7 @@ static enum form_answer end_error(struct feed *feed, const struct line *line, st
 	else
 		read_opcode_word(record, line->text);
 	add_fields(record, &more);
+	add_peer(record, line);
 	keys_tell(feed, line, record);
 	return FORM_TAKEN;
 }
@@ -187,6 +198,7 @@ static enum form_answer feed_ucx_wqe(struct feed *feed, const struct line *line,
 	if (!op || keys_read(line, &ucx_posted_line, &record) != READ_WELL ||
 	    !record.wqe_index.is_known || !read_opcode(&record, op))
 		return FORM_PASS;
+	add_peer(&record, line);
 	tell_record(feed->tell, &record);
 	return FORM_TAKEN;
 }
@@ -222,14 +234,8 @@ KEYS_FORM(ucx_lines, "ucx-line", ucx_lines, "CQE(op_own ",
 	  "Send completion (wr_id=", ", syndrome 0");
 
 /* UCX does not treat a flush as an error; up to 1.9 it only traces which WQE was flushed. */
-static void finish_flush(struct record *record, const char *line)
-{
-	(void)line;
-	status_set(record, IBV_WC_WR_FLUSH_ERR);
-}
-
 static const struct shape ucx_flush_lines[] = {
-	LINE_WITH(finish_flush, STATUS, UNKNOWN, "QP 0x", HEX("QP ", qpn),
+	LINE_SAYS("WR flushed", STATUS, UNKNOWN, "QP 0x", HEX("QP ", qpn),
 		  DECIMAL("wqe[", wqe_index)),
 	LAST_LINE,
 };

@@ -63,9 +63,12 @@ static const char *take_status(struct record *record, const struct key *key, con
 static const char *take_word(struct record *record, const struct key *key, const char *text)
 {
 	const char *begin = text + strspn(text, TEXT_BETWEEN);
-	size_t len = strcspn(begin, " \t,;)]}\"'");
+	size_t len;
 
-	if (len && begin[len - 1] == ':')
+	if (begin - text > 1 && !strncmp(begin - 2, "::", 2))
+		begin -= 2; /* of a GID */
+	len = strcspn(begin, " \t,;)]}\"'");
+	if (len > 1 && begin[len - 1] == ':' && begin[len - 2] != ':')
 		len--;
 	if (!len)
 		return NULL;
@@ -116,6 +119,16 @@ static const char *take(struct record *record, const struct key *key, const char
 	}
 }
 
+static void set_status(struct record *record, const char *says)
+{
+	const struct number status = status_in(says);
+
+	if (status.is_known)
+		status_set(record, status.value);
+	else
+		record_set_status(record, says, strlen(says));
+}
+
 /* Whether a record has what its kind is for. */
 static bool is_complete(const struct record *record)
 {
@@ -129,7 +142,7 @@ enum read_answer keys_read(const struct line *line, const struct shape *shape,
 {
 	const char *at = strstr(line->text, shape->text);
 
-	if (!at)
+	if (!at || (shape->says && text_is_source(line->text)))
 		return READ_OTHER;
 	*record = (struct record){ .kind = shape->kind, .line = line->number, .side = shape->side };
 	for (const struct key *key = shape->keys; key->value; key++) {
@@ -142,6 +155,8 @@ enum read_answer keys_read(const struct line *line, const struct shape *shape,
 		if (end)
 			at = end;
 	}
+	if (shape->says)
+		set_status(record, shape->says);
 	if (shape->finish)
 		shape->finish(record, line->text);
 	if (!is_complete(record))

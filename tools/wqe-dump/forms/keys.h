@@ -45,15 +45,18 @@ struct shape {
 	struct key keys[KEYS_MAX]; /* in the line's order; only the first must be there */
 	/* Adds what the table cannot say; may be NULL. */
 	void (*finish)(struct record *record, const char *line);
+	const char *says; /* the record's status; NULL: a key has it, or finish() */
 };
 
 /*
  * For tables: the kind of record, the side whose completion it is, text, keys; the second one has a
- * finish().
+ * finish(), the third one its status.
  */
-#define LINE(kind, side, text, ...) { text, RECORD_##kind, SIDE_##side, { __VA_ARGS__ }, NULL }
+#define LINE(kind, side, text, ...) LINE_WITH(NULL, kind, side, text, __VA_ARGS__)
 #define LINE_WITH(finish, kind, side, text, ...)                                                   \
-	{ text, RECORD_##kind, SIDE_##side, { __VA_ARGS__ }, finish }
+	{ text, RECORD_##kind, SIDE_##side, { __VA_ARGS__ }, finish, NULL }
+#define LINE_SAYS(says, kind, side, text, ...)                                                     \
+	{ text, RECORD_##kind, SIDE_##side, { __VA_ARGS__ }, NULL, says }
 #define NO_KEYS   { NULL, KEY_NONE, 0, NULL }
 #define LAST_LINE { .text = NULL }
 

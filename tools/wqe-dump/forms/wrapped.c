@@ -43,8 +43,8 @@ static bool append(struct wrapped *whole, const char *part, bool is_broken, bool
 	const bool is_number =
 		at && isdigit((unsigned char)whole->text[at - 1]) && isdigit((unsigned char)*part);
 
-	while (at && isblank((unsigned char)whole->text[at - 1]))
-		at--;
+	while (at && (isblank((unsigned char)whole->text[at - 1]) || whole->text[at - 1] == '\\'))
+		at--; /* a shell and some mailers end such lines in a backslash */
 	if (at + 1 + len >= sizeof(whole->text) || (is_number && !is_broken))
 		return false;
 	if (at < whole->line.len || !is_broken || !(is_glued || is_number))

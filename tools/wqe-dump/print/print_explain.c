@@ -42,7 +42,7 @@ static void put_meaning(const struct column *column, const struct meaning *meani
 	fprintf(column->to, "%*s%s 0x%02x (%u): ", (int)column->indent, "",
 		space_name(meaning->space), meaning->value, meaning->value);
 	if (!meaning->name)
-		fprintf(column->to, "nobody has said what it means\n");
+		fprintf(column->to, "not mlx5, or not in this table\n");
 	else
 		fprintf(column->to, "%s, %s%s%s\n", meaning->name, meaning->doc,
 			meaning->detail ? ": " : "", meaning->detail ? meaning->detail : "");

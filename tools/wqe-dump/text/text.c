@@ -64,12 +64,13 @@ static char last_character(const char *text)
 
 bool text_is_source(const char *text)
 {
-	static const char *const begins[] = { "case ", "return ", "#define ",
-					      "if (",  "{ ",      "if status" };
+	static const char *const begins[] = { "case ", "return ",   "#define ", "if (",
+					      "{ ",    "if status", "= \"" };
 	const char last = last_character(text);
 
 	for (size_t i = 0; i < sizeof(begins) / sizeof(begins[0]); i++)
 		if (!strncmp(text, begins[i], strlen(begins[i])))
 			return true;
-	return last == ';' || last == '{' || strstr(text, "= IBV_WC_") || has_format(text);
+	return last == ';' || last == '{' || (last == ',' && !strchr(text, ' ')) ||
+	       strstr(text, "= IBV_WC_") || has_format(text);
 }

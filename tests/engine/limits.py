@@ -1,0 +1,408 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""What posts, polls and receives may cost: one table, of what bsn-perf cost measures on softcx.
+
+usage: limits.py SOFTCX BSN_PERF [--only=WORD]
+
+Compiled by gcc at -O2 for x86-64, with the store of 8 x 8 B. Each case is a rule of the table and
+says how its rows keep it, the worst first. Rules come in that order, too.
+"""
+
+import functools
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+from collections import namedtuple
+
+SLACK = 1.1
+SHOWN, SHOWN_OVER = 3, 12  # rows of a rule that is kept, and of one that is not
+TIME_RUNS = 6  # what takes too long is timed again, and the best time of each side counts
+
+# -- instructions of Bunsen's inline code
+
+WRITE, READ, SEND, HIDDEN, PREPARED = 56, 58, 50, 72, 42
+SGES = {1: 0, 2: 75, 3: 94, 4: 112}
+KNOWN = {8: 58, 64: 90}  # inline data of a known length; between the two in proportion
+TINY = 64                # of a length that it does not know, up to TINY_BYTES
+TINY_BYTES = 12
+TWO_BLOCKS = 2 * 64 - 36  # the data of a WRITE
+BATCH, BATCH_2 = 43, 60
+RECEIVES = {'post_recv': 32, 'post_recv_sge2': 52, 'post_recv_srq': 64, 'post_recv_16': 24,
+            'post_recv_srq_16': 24}
+POLLS = {
+    'poll_1': 46, 'poll_16': 38, 'poll_empty': 12,
+    'poll_512_qps': 46, 'poll_256_qps_apart': 46, 'attached_poll_1': 46,
+    'poll_recv': 70, 'poll_recv_16': 70, 'poll_recv_imm': 70, 'poll_recv_data': 78,
+    'poll_recv_srq': 95, 'poll_recv_srq_16': 95, 'poll_ud_recv': 120, 'poll_ud_send': 120,
+    'poll_recv_inline': 105, 'poll_recv_inline_16': 105, 'attached_poll_recv': 105,
+}
+
+# -- shares of what libmlx5 takes for the same
+
+ALONE, IN_BATCHES, LONG_DATA = 0.85, 1.0, 1.5  # instructions of every other post
+LONG_BYTES = 192
+HOT_INLINE, HOT, HOT_BATCH, HOT_QPS = 0.5, 0.85, 1.0, 0.75
+COLD_INLINE, COLD, COLD_POLL, COLD_OTHER_POLL = 0.4, 0.8, 0.5, 1.0
+VERBS = 1.6
+
+# -- differences, and lines of code
+
+HIT, HIT_GRH, HIT_READS, MISS, COMPRESSED = 45, 60, 130, 220, 30
+LINES_INLINE, LINES, LINES_LONG = 10, 20, 26
+LONG_LINES_BYTES = 128
+LINES_OF_OTHERS = {
+    LINES_INLINE: ['poll_1', 'poll_empty', 'poll_recv', 'post_recv'],
+    LINES: ['post_recv_sge2', 'post_recv_srq', 'poll_recv_srq', 'poll_ud_recv', 'poll_ud_send',
+            'poll_recv_inline'],
+}
+PLAIN_POLLS = ['poll_1', 'poll_16', 'poll_empty', 'poll_recv', 'poll_recv_16', 'poll_recv_imm',
+               'poll_recv_data', 'poll_512_qps', 'poll_256_qps_apart', 'attached_poll_1']
+
+# Rows that are no usual ones: more lengths of inline data.
+LENGTHS = {
+    'write_inline': (1, 4, 60, 92, 140, 188), 'send_inline': (1, 4, 60, 92, 140, 188),
+    'write_imm_inline': (64,), 'write_batch16_inline': (28, 128), 'ud_send_inline': (12, 32, 64),
+    'dc_write_inline': (12, 28, 64, 128, 192, 256), 'dc_send_inline': (12, 64),
+}
+MORE = [f'{base}{length}' for base, lengths in LENGTHS.items() for length in lengths]
+# What goes to a peer by a vector with a GRH, on RoCE.
+DC = ['write_sge', 'write_sge2', 'write_sge4', 'write_inline', 'write_inline64', 'write_imm',
+      'read', 'send', 'send_inline64', 'fetch_add', 'cmp_swap', 'write_prepared']
+WAYS = 'bunsen', 'symbol', 'bsn_post'
+BOTH = 'bunsen', 'bsn_post'
+
+# Else a program cannot empty its caches.
+HAS_COLD = 'clflushopt' in pathlib.Path('/proc/cpuinfo').read_text(encoding='ascii')
+
+Found = namedtuple('Found', 'what value limit')
+
+
+class Row:
+    """What a row's name says."""
+
+    def __init__(self, name):
+        self.name = name
+        self.is_post = not name.startswith(('poll', 'post_recv', 'attached_poll'))
+        self.is_batch = '_batch16' in name
+        self.is_once = name.endswith(('_last', '_first'))
+        self.has_turns = '512_qps' in name  # and a ring's end in 16 posts; its data are cold
+        data = re.search(r'inline(\d*)', name)
+        self.bytes = int(data[1] or 8) if data else 0
+        sges = re.search(r'sge(\d)', name)
+        self.sges = int(sges[1]) if sges else 1
+        self.is_known = name.endswith('_length')
+        self.is_hidden = name.endswith('_hidden')
+
+    def is_inline(self):
+        """Whether the code is in the program: on a queue of one peer, all but flags is known."""
+        if not self.is_post or self.name.startswith(('ud_', 'xrc_', 'dc_', 'fetch', 'cmp')):
+            return False
+        if self.bytes:
+            most = TWO_BLOCKS if self.is_known else TINY_BYTES
+            return self.bytes <= most and not self.is_hidden
+        return not self.is_hidden or self.sges == 1
+
+    def limit(self):
+        """Instructions of the inline code."""
+        if self.is_batch:
+            return TINY if self.bytes else BATCH if self.sges == 1 else BATCH_2
+        if self.is_hidden:
+            return HIDDEN
+        if 'prepared' in self.name:
+            return PREPARED
+        if self.bytes:
+            return known_limit(self.bytes) if self.is_known else TINY
+        if self.sges > 1:
+            return SGES[self.sges]
+        return READ if 'read' in self.name else SEND if 'send' in self.name else WRITE
+
+
+def known_limit(length):
+    (few, least), (many, most) = KNOWN.items()
+    return least + (most - least) * (max(length, few) - few) / (many - few)
+
+
+# -- measuring
+
+class Meter:
+    def __init__(self, softcx, perf):
+        self.command = [softcx, 'run', '--passive', '--', perf, 'cost', '--json', '--store', '8x8']
+
+    def run(self, *args, **more):
+        env = dict(os.environ, SOFTCX_FABRIC=f'limits-{os.getpid()}', SOFTCX_TRACE='', **more)
+        out = subprocess.run([*self.command, *args], env=env, check=True, stdout=subprocess.PIPE,
+                             text=True, timeout=280).stdout
+        return json.loads(out)
+
+    def rows(self, *args, **more):
+        return {row['op']: row for row in self.run(*args, **more)['rows']}
+
+    def counts(self):
+        columns = ','.join((*WAYS, 'verbs', 'ibv_wr', 'ibv'))
+        args = '--rounds', '1', '--instructions', '--lines', '--columns', columns
+        return self.rows(*args) | self.rows(*args, '--op', ','.join(MORE))
+
+    def counts_with_grh(self):
+        ops = DC + [f'dc_{name}' for name in DC]
+        return self.rows('--rounds', '1', '--instructions', '--columns', ','.join(BOTH),
+                         '--op', ','.join(ops), SOFTCX_LINK='roce')
+
+    def times(self, ops):
+        cold = ['--cold'] if HAS_COLD else []
+        return self.rows('--rounds', '40', *cold, '--columns', ','.join((*WAYS, 'ibv_wr', 'ibv')),
+                         '--op', ','.join(ops))
+
+    def sizes(self):
+        columns = 'bunsen,ibv_wr,ibv'
+        return self.run('--rounds', '60', '--columns', columns, '--qps', '1024,4096')['sizes']
+
+
+def keep_best(times, more):
+    """Of each row, column and figure the least that was measured."""
+    for op, row in more.items():
+        for column in set(row) - {'op'}:
+            best = times.setdefault(op, {}).setdefault(column, {})
+            for name, value in row[column].items():
+                best[name] = min(value, best.get(name, value))
+
+
+# -- the rules; each gives what it found
+
+def posts(rows):
+    return [row for row in map(Row, rows) if row.is_post and not row.is_once]
+
+
+def share(rows, name, way, other, figure, limit):
+    mine, theirs = rows[name].get(way, {}).get(figure), rows[name].get(other, {}).get(figure)
+    if mine is None or not theirs:
+        return []
+    return [Found(f'{name} by {way}: {mine:g}, {other} {theirs:g}', mine / theirs, limit)]
+
+
+def rule_instructions_of_inline_posts(counts):
+    return [Found(row.name, counts[row.name]['bunsen']['instructions'], row.limit())
+            for row in posts(counts) if row.is_inline() and not row.has_turns]
+
+
+def rule_instructions_of_receives_and_polls(counts):
+    return [Found(name, counts[name]['bunsen']['instructions'], limit)
+            for name, limit in (RECEIVES | POLLS).items()]
+
+
+def rule_instructions_of_other_posts(counts):
+    """And of those by bsn_post() and by the library's symbols."""
+    found = []
+    for row in posts(counts):
+        limit = LONG_DATA if row.bytes > LONG_BYTES else IN_BATCHES if row.is_batch else ALONE
+        for way in WAYS:
+            if not (way == 'bunsen' and row.is_inline()):
+                found += share(counts, row.name, way, 'ibv_wr', 'instructions', limit)
+    return found
+
+
+def rule_instructions_of_other_polls(counts):
+    found = []
+    for name in counts:
+        if name.startswith(('poll', 'attached_poll')):
+            for way in 'bunsen', 'symbol':
+                found += share(counts, name, way, 'ibv', 'instructions', 1)
+    return found
+
+
+def more_than(counts, name, plain, way, limit):
+    a, b = counts[name].get(way), counts[plain].get(way)
+    if not a or not b:
+        return []
+    more = a['instructions'] - b['instructions']
+    return [Found(f'{name} by {way}, more than {plain}', more, limit)]
+
+
+def hits(counts, limit):
+    """By bsn_post(), and where RC is out of line, too, by Bunsen's functions."""
+    found = []
+    for name in filter(re.compile('dc_(?!miss|limited)').match, counts):
+        plain = name.removeprefix('dc_')
+        if plain in counts:
+            found += more_than(counts, name, plain, 'bsn_post', limit)
+            if not Row(plain).is_inline():
+                found += more_than(counts, name, plain, 'bunsen', limit)
+    return found
+
+
+def rule_instructions_of_dc_hits(counts):
+    return hits(counts, HIT)
+
+
+def rule_instructions_of_dc_hits_with_a_limit_of_reads(counts):
+    """By bsn_post(), which is out of line in both."""
+    found = []
+    for name in counts:
+        if name.startswith('dc_limited_'):
+            found += more_than(counts, name, name.removeprefix('dc_limited_'), 'bsn_post', HIT_READS)
+    return found
+
+
+def rule_instructions_of_dc_misses(counts):
+    found = []
+    for name in filter(re.compile('dc_miss_').match, counts):
+        hit = re.sub('_(sieve|dcs|hashed|adaptive|streams)$', '', name.replace('dc_miss_', 'dc_'))
+        for way in BOTH:
+            found += more_than(counts, name, hit, way, MISS)
+    return found
+
+
+def rule_instructions_of_compressed_cqes(counts):
+    found = []
+    for name in counts:
+        if '_sessions' in name:
+            plain = 'poll_recv_16' if '16' in name else 'poll_recv'
+            found += more_than(counts, name, plain, 'bunsen', COMPRESSED)
+    return found
+
+
+def rule_instructions_of_plain_verbs(counts):
+    found = []
+    for name in counts:
+        for other in () if Row(name).is_once else ('ibv', 'ibv_wr'):
+            found += share(counts, name, 'verbs', other, 'instructions', VERBS)
+    return found
+
+
+def rule_lines_of_code(counts):
+    found = []
+    for row in posts(counts):
+        for way in WAYS:
+            if row.is_batch or row.name.startswith('dc_miss') or way not in counts[row.name]:
+                continue
+            limit = LINES_LONG if row.bytes > LONG_LINES_BYTES else LINES
+            if way == 'bunsen' and row.is_inline():
+                limit = LINES_INLINE
+            found.append(Found(f'{row.name} by {way}', counts[row.name][way]['lines'], limit))
+    for limit, names in LINES_OF_OTHERS.items():
+        found += [Found(name, counts[name]['bunsen']['lines'], limit) for name in names]
+    return found
+
+
+def rule_instructions_of_dc_hits_with_a_grh(grh):
+    return hits(grh, HIT_GRH)
+
+
+def rule_time_hot(times):
+    found = []
+    for row in posts(times):
+        for way in WAYS:
+            inline = way == 'bunsen' and row.is_inline()
+            limit = HOT_BATCH if row.is_batch else HOT_INLINE if inline else HOT
+            found += share(times, row.name, way, 'ibv_wr', 'ns', limit)
+    for name in times:
+        if not Row(name).is_post:
+            found += share(times, name, 'bunsen', 'ibv', 'ns', HOT)
+    return found
+
+
+def rule_time_cold(times):
+    found = []
+    for row in posts(times):
+        for way in WAYS:
+            limit = COLD_INLINE if way == 'bunsen' and row.is_inline() else COLD
+            if not row.is_batch and not row.has_turns:
+                found += share(times, row.name, way, 'ibv_wr', 'cold_ns', limit)
+    for name in times:
+        if not Row(name).is_post:
+            limit = COLD_POLL if name in PLAIN_POLLS else COLD_OTHER_POLL
+            if name.startswith('post_recv'):
+                limit = COLD
+            found += share(times, name, 'bunsen', 'ibv', 'cold_ns', limit)
+    return found
+
+
+def rule_time_of_many_qps(sizes):
+    """Tenth percentiles, beside the faster one of libmlx5's two ways."""
+    found = []
+    for qps, size in sizes.items():
+        for way in 'post', 'poll':
+            mine, *theirs = (size[way][side] for side in ('bunsen', 'ibv', 'ibv_wr'))
+            what = f'{way} of {qps} QPs: {mine:g}, libmlx5 {min(theirs):g}'
+            found.append(Found(what, mine / min(theirs), HOT_QPS))
+    return found
+
+
+# -- all of it
+
+def is_over(found):
+    return found.value > found.limit * SLACK
+
+
+def share_of_limit(found):
+    return found.value / found.limit
+
+
+def time_rows(meter, ops):
+    """Times all, then again and again what is over a limit."""
+    times, left = {}, list(ops)
+    for _ in range(TIME_RUNS):
+        keep_best(times, meter.times(left))
+        found = rule_time_hot(times) + rule_time_cold(times)
+        left = sorted({one.what.split()[0] for one in found if is_over(one)})
+        if not left:
+            break
+    return times
+
+
+def time_sizes(meter):
+    sizes = {}
+    for _ in range(TIME_RUNS):
+        for size in meter.sizes():
+            best = sizes.setdefault(size['qps'], {'post': {}, 'poll': {}})
+            for way in best:
+                for side, figures in size[way].items():
+                    best[way][side] = min(figures['ns_p10'], best[way].get(side, figures['ns_p10']))
+        if not any(map(is_over, rule_time_of_many_qps(sizes))):
+            break
+    return sizes
+
+
+def judge(only, softcx, perf):
+    """The rules and what they found, the worst first."""
+    meter = Meter(softcx, perf)
+    measures = {'counts': meter.counts, 'grh': meter.counts_with_grh,
+                'times': lambda: time_rows(meter, measured('counts')),
+                'sizes': lambda: time_sizes(meter)}
+
+    @functools.cache
+    def measured(kind):
+        return measures[kind]()
+
+    results = []
+    for name, rule in list(globals().items()):
+        if name.startswith('rule_') and only in name:
+            kind, = rule.__code__.co_varnames[:rule.__code__.co_argcount]
+            found = sorted(rule(measured(kind)), key=share_of_limit, reverse=True)
+            results.append((name.removeprefix('rule_'), found))
+    return sorted(results, key=lambda result: -max(map(share_of_limit, result[1]), default=0))
+
+
+def main(*args):
+    only = ''.join(arg.partition('=')[2] for arg in args if arg.startswith('--only='))
+    if not shutil.which('valgrind'):
+        print('1..0 # SKIP valgrind is not installed')
+        return 0
+    results = judge(only, *(arg for arg in args if not arg.startswith('--')))
+    print(f'1..{len(results)}')
+    for number, (name, found) in enumerate(results, 1):
+        over = [one for one in found if is_over(one)]
+        skip = [] if found else ['# SKIP not measured']
+        print('not ok' if over else 'ok', number, '-', name, *skip)
+        for one in found[:SHOWN_OVER if over else SHOWN]:
+            value = f'{one.value:.3g}, {share_of_limit(one):.2f} of the limit {one.limit:g}'
+            print(f'# {one.what}: {value}')
+        if over:
+            print(f'# {len(over)} of {len(found)} are over the limit and {SLACK - 1:.0%}')
+    return 1 if any(is_over(one) for _, found in results for one in found) else 0
+
+
+sys.exit(main(*sys.argv[1:]))

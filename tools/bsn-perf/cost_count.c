@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Instructions of an operation, and lines of its code: this program runs itself under valgrind's
+ * callgrind, which counts those of some regions. Less those of a region that does nothing, and of
+ * the loop without the operation (cost_nothing.c), they are free of what a call costs once.
+ */
+#include "cost.h"
+
+#include <string.h>
+
+#include "callgrind.h"
+#include "perf.h"
+#include "progress.h"
+
+enum {
+	LIST_BYTES = COST_ROWS_MAX * COST_NAME_BYTES,
+	REGIONS = 2, /* each fills its queue once; but see regions_of() */
+};
+
+/* Of requests and receives that many QPs take in turn, so many regions as make a lap of their rings. */
+static unsigned regions_of(const struct cost_rig *rig, const struct cost_row *row)
+{
+	const enum cost_queues kind = row->shape.queues;
+	unsigned regions;
+
+	if (cost_polls(row->shape.what) || cost_kinds[kind].qps < 2)
+		return REGIONS;
+	regions = cost_qps_of(rig, kind) * cost_depth_of(rig, kind) / cost_fill_of(rig, row);
+	return regions > REGIONS ? regions : REGIONS;
+}
+
+/* -- the child --------------------------------------------------------------------------------- */
+
+static void ignore(void *unused)
+{
+	(void)unused;
+}
+
+static void toggle(void *unused)
+{
+	(void)unused;
+	callgrind_collect();
+}
+
+static const struct cost_meter off = { ignore, ignore, NULL };
+static const struct cost_meter on = { toggle, toggle, NULL };
+
+/*
+ * What happens once in many operations (credits, the end of a ring) counts by its share; what
+ * happens only once, happens before.
+ */
+static int count_row(const struct cost_column *column, void *queue, const struct cost_row *row,
+		     const struct cost_rig *rig)
+{
+	const unsigned count = cost_fill_of(rig, row), regions = regions_of(rig, row);
+	int bad = cost_region(column, queue, row, 0, count, &off);
+
+	for (unsigned i = 0; i < regions && !bad; i++)
+		bad = cost_region(column, queue, row, 0, count, &on);
+	callgrind_dump(column->name, row->name, regions * count);
+	if (!bad)
+		bad = cost_region(column, queue, row, 0, 0, &on);
+	callgrind_dump(column->name, row->name, 0);
+	return bad ? cost_complain(column, row, bad) : 0;
+}
+
+/* A single operation, or a batch, after others. */
+static int count_lines_of(const struct cost_column *column, void *queue, const struct cost_row *row,
+			  const struct cost_rig *rig)
+{
+	const unsigned warm = cost_warm_of_one(rig, row), one = row->shape.batch;
+	int bad = cost_region(column, queue, row, warm, one, &off);
+
+	if (!bad)
+		bad = cost_region(column, queue, row, warm, one, &on);
+	callgrind_dump(column->name, row->name, one);
+	return bad ? cost_complain(column, row, bad) : 0;
+}
+
+int count_all(struct cost *cost)
+{
+	const struct cost_results *results = &cost->results;
+	int err = 0;
+
+	if (!callgrind_is_there())
+		return complain("--under-callgrind: this is not callgrind");
+	printf("store %s\n", store_name(results->device));
+	callgrind_begin(NULL);
+	callgrind_collect(); /* not yet */
+	for (unsigned r = 0; r < results->row_count; r++) {
+		const struct cost_row *row = &results->rows[r];
+		for (unsigned c = 0; c < COST_ALL_COLUMNS && !err; c++)
+			if (cost_has(cost, c, r))
+				err = (results->wants_lines ? count_lines_of : count_row)(
+					cost_columns[c], cost->queues[c][row->shape.queues], row,
+					&cost->rig);
+	}
+	return err;
+}
+
+/* -- reading the dumps ------------------------------------------------------------------------- */
+
+/* The dumps of one row and column: its operations, and none. */
+struct pair {
+	double total, empty; /* < 0: not there */
+	double count, lines;
+};
+
+struct dumps {
+	const struct cost_results *results;
+	struct pair pairs[COST_ALL_COLUMNS][COST_ROWS_MAX];
+};
+
+static void take_dump(void *arg, const struct callgrind_dump *dump)
+{
+	struct dumps *dumps = arg;
+	const struct cost_results *results = dumps->results;
+	unsigned row = 0, c = 0;
+	struct pair *pair;
+
+	while (row < results->row_count && strcmp(dump->row, results->rows[row].name))
+		row++;
+	while (c < COST_ALL_COLUMNS && strcmp(dump->column, cost_columns[c]->name))
+		c++;
+	if (row == results->row_count || c == COST_ALL_COLUMNS)
+		return;
+	pair = &dumps->pairs[c][row];
+	*(dump->count ? &pair->total : &pair->empty) = dump->total;
+	if (dump->count) {
+		pair->count = dump->count;
+		pair->lines = dump->lines;
+	}
+}
+
+/* < 0: not measured. */
+static double each_of(const struct pair *pair, unsigned regions)
+{
+	if (!pair->count || !pair->empty)
+		return -1;
+	return (pair->total - regions * pair->empty) / pair->count;
+}
+
+static double lines_of(const struct pair *pair, unsigned regions)
+{
+	(void)regions;
+	return pair->count ? pair->lines : -1;
+}
+
+static int sum_up(const struct cost_rig *rig, const struct dumps *dumps,
+		  struct cost_results *results, enum cost_figure figure)
+{
+	double (*const of)(const struct pair *, unsigned) =
+		figure == COST_LINES ? lines_of : each_of;
+
+	for (unsigned c = 0; c < COST_COLUMNS; c++) {
+		for (unsigned row = 0; row < results->row_count; row++) {
+			const unsigned regions = regions_of(rig, &results->rows[row]);
+			const double all = of(&dumps->pairs[c][row], regions);
+			const double loop = of(&dumps->pairs[cost_loop_of(c)][row], regions);
+			if (loop < 0)
+				return complain("callgrind's output has no counts to be read");
+			if (all >= 0)
+				results->figures[c][row].of[figure] = all > loop ? all - loop : 0;
+		}
+	}
+	return 0;
+}
+
+/* -- running the child ------------------------------------------------------------------------- */
+
+static void list_rows(const struct cost_results *results, char *list, size_t size)
+{
+	size_t used = 0;
+
+	for (unsigned row = 0; row < results->row_count; row++)
+		used += (size_t)snprintf(list + used, size - used, "%s%s", used ? "," : "",
+					 results->rows[row].name);
+}
+
+static void list_columns(const struct cost_results *results, char *list, size_t size)
+{
+	size_t used = 0;
+
+	for (unsigned c = 0; c < COST_COLUMNS; c++)
+		if (results->has_column[c])
+			used += (size_t)snprintf(list + used, size - used, "%s%s", used ? "," : "",
+						 cost_columns[c]->name);
+}
+
+static int count(const struct cost_rig *rig, struct cost_results *results, enum cost_figure figure)
+{
+	static struct dumps dumps;
+	char rows[LIST_BYTES], columns[128], depth[16], qps[16], said[256] = "";
+	const char *const args[] = { "cost",
+				     "--under-callgrind",
+				     "--device",
+				     results->device->name,
+				     "--depth",
+				     depth,
+				     "--spread",
+				     qps,
+				     "--columns",
+				     columns,
+				     "--op",
+				     rows,
+				     figure == COST_LINES ? "--lines" : NULL,
+				     NULL };
+	int err;
+
+	snprintf(depth, sizeof(depth), "%u", results->depth);
+	snprintf(qps, sizeof(qps), "%u", rig->qps);
+	list_rows(results, rows, sizeof(rows));
+	list_columns(results, columns, sizeof(columns));
+	dumps = (struct dumps){ .results = results };
+	show_progress("counting %s under callgrind: about a minute for all rows",
+		      figure == COST_LINES ? "lines of code" : "instructions");
+	err = callgrind_run(results->device, args, said, sizeof(said), take_dump, &dumps);
+	end_progress();
+	if (!err && sscanf(said, "store %15s", results->counted_store) != 1)
+		err = complain("the run under valgrind did not say which store it used");
+	return err ? err : sum_up(rig, &dumps, results, figure);
+}
+
+int count_instructions(const struct cost_rig *rig, struct cost_results *results)
+{
+	return count(rig, results, COST_INSTRUCTIONS);
+}
+
+int count_lines(const struct cost_rig *rig, struct cost_results *results)
+{
+	return count(rig, results, COST_LINES);
+}

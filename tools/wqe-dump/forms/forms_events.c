@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Asynchronous events of verbs, in lines of any program: NCCL's net_ib, UCX's ib_device.c, the
+ * kernel's nvmet, isert, srpt and rpcrdma, and whoever prints ibv_event_type_str(3).
+ */
+#include "forms.h"
+
+#include <string.h>
+
+#include "../explain/explain.h"
+#include "../text/text.h"
+#include "keys.h"
+
+#define EVENT_NUMBER(NAME, words, side, topic) EVENT_##NAME,
+enum event { ASYNC_EVENTS(EVENT_NUMBER) };
+
+static const struct {
+	const char *name, *words;
+	enum record_side side;
+} events[] = {
+#define EVENT_ROW(NAME, words, side, topic) { "IBV_EVENT_" #NAME, words, SIDE_##side },
+	ASYNC_EVENTS(EVENT_ROW)
+};
+
+static const struct {
+	const char *words;
+	enum event event;
+} other_words[] = {
+#define WORDS_ROW(words, NAME) { words, EVENT_##NAME },
+	EVENT_WORDS(WORDS_ROW)
+};
+
+/* The kernel's names begin with IB instead of IBV. */
+static bool has_name(const char *line, const char *name)
+{
+	const char *tail = name + strlen("IBV"), *at = strstr(line, tail);
+
+	while (at && text_is_word(at[strlen(tail)]))
+		at = strstr(at + 1, tail);
+	return at && at > line && (at[-1] == 'V' || at[-1] == 'B');
+}
+
+static int find_event(const char *line)
+{
+	for (unsigned i = 0; i < sizeof(events) / sizeof(events[0]); i++)
+		if (has_name(line, events[i].name) || text_find(line, events[i].words))
+			return (int)i;
+	for (unsigned i = 0; i < sizeof(other_words) / sizeof(other_words[0]); i++)
+		if (text_find(line, other_words[i].words))
+			return (int)other_words[i].event;
+	return -1;
+}
+
+/* A program may print a pointer after "QP"; that is too large for a number. */
+static struct number find_qpn(const char *line)
+{
+	static const char *const words[] = { "QPN", "DCTN", "qp_num", "qpn", "QP", "qp" };
+	uint64_t number;
+
+	for (unsigned i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+		const char *at = text_find(line, words[i]);
+
+		if (at && text_number(at + strlen(words[i]), 10, &number) && number <= BSN_QPN_MAX)
+			return KNOWN(number);
+	}
+	return (struct number){ 0 };
+}
+
+static enum form_answer feed_events(struct feed *feed, const struct line *line, void *state)
+{
+	const int event = text_is_source(line->text) ? -1 : find_event(line->text);
+	struct record record = { .kind = RECORD_EVENT, .line = line->number };
+
+	(void)state;
+	if (event < 0)
+		return FORM_PASS;
+	record.side = events[event].side;
+	record.qpn = find_qpn(line->text);
+	record_set_status(&record, events[event].words, strlen(events[event].words));
+	record_add_text(&record, "event", events[event].name, strlen(events[event].name));
+	keys_tell(feed, line, &record);
+	return FORM_TAKEN;
+}
+
+static const char *const event_marks[] = {
+	"IBV_EVENT_",       "IB_EVENT_",      "sync event",     "sync fatal event", "IB QP event",
+	"work queue error", "atastrophic error", "QP fatal error", "QP request error",
+	"QP access error",  NULL,
+};
+
+const struct form form_events = {
+	.name = "verbs-event",
+	.marks = event_marks,
+	.feed = feed_events,
+};
