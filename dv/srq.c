@@ -11,10 +11,10 @@ static int post_shared(struct bsn_rq *rq, const struct bsn_sge *sge, unsigned co
 {
 	struct bsn_srq *const srq = bsn_srq_of(rq);
 	uint8_t *const wqe = bsn_srq_wqe(srq, srq->next);
-	const uint32_t link = bsn_srq_load_link(wqe);
+	const uint32_t after = bsn_srq_link(wqe);
 	int err;
 
-	if (BSN_UNLIKELY(link & BSN_SRQ_LAST))
+	if (BSN_UNLIKELY(after == BSN_SRQ_NO_SLOT))
 		return bsn_rq_refuse_full(rq);
 	err = bsn_rq_put_list(rq, wqe + BSN_SRQ_NEXT_SIZE, sge, count);
 	if (BSN_UNLIKELY(err))
@@ -22,7 +22,7 @@ static int post_shared(struct bsn_rq *rq, const struct bsn_sge *sge, unsigned co
 	rq->ids[srq->next] = id;
 	rq->head++;
 	bsn_rq_publish(rq);
-	srq->next = (uint16_t)bsn_srq_linked(link); /* readers from outside take it for posted */
+	srq->next = (uint16_t)after; /* now a reader from outside takes it for posted */
 	return 0;
 }
 
@@ -38,13 +38,13 @@ static unsigned post_shared_some(struct bsn_rq *rq, const struct bsn_sge *sge, c
 
 	for (done = 0; done < count; done++) {
 		uint8_t *const wqe = ring + slot * stride;
-		const uint32_t link = bsn_srq_load_link(wqe);
+		const uint32_t after = bsn_srq_link(wqe);
 
-		if (BSN_UNLIKELY(link & BSN_SRQ_LAST) || !bsn_is_plain(&sge[done]))
+		if (BSN_UNLIKELY(after == BSN_SRQ_NO_SLOT) || !bsn_is_plain(&sge[done]))
 			break;
 		bsn_rq_end_list(bsn_put_sge(wqe + BSN_SRQ_NEXT_SIZE, &sge[done]), 1, max_sge);
 		all_ids[slot] = ids[done];
-		slot = bsn_srq_linked(link);
+		slot = after;
 	}
 	if (!done)
 		return 0;
@@ -58,12 +58,13 @@ static const struct bsn_rq_path srq_path = { .post = post_shared, .post_some = p
 
 /* -- giving back ------------------------------------------------------------------------------ */
 
-uint64_t bsn_srq_give_back_locked(struct bsn_srq *srq, uint32_t slot)
+uint64_t bsn_srq_give_back_locked(struct bsn_rq *rq, uint32_t wqe_index)
 {
-	const uint64_t id = srq->rq.ids[slot];
+	struct bsn_srq *const srq = bsn_srq_of(rq);
+	uint64_t id;
 
 	pthread_spin_lock(&srq->lock);
-	bsn_srq_append_free(srq, slot);
+	id = bsn_srq_give_back(rq, wqe_index);
 	srq->free_count++;
 	pthread_spin_unlock(&srq->lock);
 	return id;
@@ -112,38 +113,21 @@ bool bsn_srq_repost(struct bsn_rq *rq, uint32_t wqe_index)
 	rq->ids[srq->next] = rq->ids[slot];
 	rq->head++;
 	bsn_rq_publish(rq);
-	srq->next = (uint16_t)bsn_srq_linked(bsn_srq_load_link(wqe));
+	srq->next = (uint16_t)bsn_srq_link(wqe);
 	pthread_spin_unlock(&srq->lock);
 	return true;
 }
 
 /* -- creation --------------------------------------------------------------------------------- */
 
-/* Removes whatever mark a WQE has; returns the number of the next one. */
-static uint16_t clean_link(struct bsn_srq *srq, uint32_t slot)
+/* Adds the rest of the list, up to the ring's last WQE. */
+static void rest_others(struct bsn_srq *srq)
 {
-	uint8_t *const wqe = bsn_srq_wqe(srq, slot);
-	const uint32_t next = bsn_srq_linked(bsn_srq_load_link(wqe));
-	const struct bsn_srq_next link = { .next_wqe_index = next };
-
-	bsn_srq_store_link(wqe, bsn_srq_next_dword(&link, 0));
-	return (uint16_t)next;
-}
-
-static void make_list(struct bsn_srq *srq, const struct bsn_rq_init *init)
-{
-	uint8_t *last;
-
-	srq->next = init->first_free;
-	for (srq->last = srq->next; srq->last != init->last_free; srq->free_count++)
-		srq->last = clean_link(srq, srq->last);
-	/* The rest of the list, up to the ring's last WQE. */
-	for (; init->is_on_demand && srq->free_count < srq->rq.mask; srq->free_count++) {
-		srq->last = clean_link(srq, srq->last);
-		srq->resting++;
-	}
-	last = bsn_srq_wqe(srq, srq->last);
-	bsn_srq_store_link(last, bsn_srq_load_link(last) | BSN_SRQ_LAST);
+	for (uint32_t slot = srq->next; slot != srq->last;
+	     slot = bsn_srq_link(bsn_srq_wqe(srq, slot)))
+		srq->free_count++;
+	for (; srq->free_count < srq->rq.mask; srq->free_count++, srq->resting++)
+		srq->last = bsn_srq_link(bsn_srq_wqe(srq, srq->last));
 }
 
 struct bsn_rq *bsn_srq_alloc(const struct bsn_rq_init *init)
@@ -156,9 +140,13 @@ struct bsn_rq *bsn_srq_alloc(const struct bsn_rq_init *init)
 	srq->rq.max_sge--; /* the link has the room of one */
 	srq->rq.is_srq = true;
 	srq->rq.path = init->is_on_demand ? &locked_path : &srq_path;
-	make_list(srq, init);
+	srq->next = init->first_free;
+	srq->last = init->last_free;
 	srq->has_lock = init->is_on_demand;
-	if (srq->has_lock)
+	if (srq->has_lock) {
 		pthread_spin_init(&srq->lock, PTHREAD_PROCESS_PRIVATE);
+		rest_others(srq);
+	}
+	bsn_srq_set_link(bsn_srq_wqe(srq, srq->last), BSN_SRQ_NO_SLOT);
 	return &srq->rq;
 }

@@ -25,7 +25,7 @@
 #define BSN_REGISTRY_MAGIC     UINT64_C(0x65756575714e5342) /* "BSNqueue" as it lies in memory */
 #define BSN_REGISTRY_VERSION   3                            /* of both structures */
 
-#define BSN_REGISTRY_LAST_FREE 0xff
+#define BSN_REGISTRY_NO_SLOT 0xffff
 
 /** enum bsn_registry_kind - what a queue is for */
 enum bsn_registry_kind {
@@ -56,8 +56,7 @@ enum bsn_registry_kind {
  *	SEND - address of 16 bits: where the last WQE that is done begins
  *	RECV - address of a 32-bit counter: the slot that completes next
  *	SHARED_RECV - address of 16 bits: the slot that is posted to next. It is the first of the free
- *	ones. Each of them names the one after it in its link, up to the one whose first byte is
- *	BSN_REGISTRY_LAST_FREE
+ *	ones; each names the one after it in its link, and the last one BSN_REGISTRY_NO_SLOT
  *	COMPLETION - address of 64 bits: the address of the CQE proper that is polled next
  * @start: where the slots begin that must not be overwritten, by kind:
  *	SEND - address of a 16-bit counter: a WQE begins there, and the poster keeps off it and all

@@ -202,19 +202,18 @@ static void a_completion_queue(struct bench *b)
 static void assert_free(const struct bsn_registry_queue *q, uint32_t first)
 {
 	struct bsn_srq_next link = { .next_wqe_index = half(q->consumer) };
-	const uint8_t *wqe;
 	bool is_free[BENCH_DEPTH + 1] = { false };
 
 	assert_int_equal(q->used, BENCH_DEPTH + 1);
 	assert_true(q->used <= q->count);
-	do {
+	while (link.next_wqe_index != BSN_REGISTRY_NO_SLOT) {
 		const uint32_t slot = link.next_wqe_index;
 		assert_in_range(slot, 0, q->used - 1);
 		assert_false(is_free[slot]);
 		is_free[slot] = true;
-		wqe = (const uint8_t *)(uintptr_t)q->ring + (size_t)slot * q->stride_bytes;
-		bsn_srq_next_decode(&link, wqe);
-	} while (*wqe != BSN_REGISTRY_LAST_FREE);
+		bsn_srq_next_decode(&link, (const uint8_t *)(uintptr_t)q->ring +
+						   (size_t)slot * q->stride_bytes);
+	}
 	for (uint32_t slot = 0; slot < q->used; slot++)
 		assert_int_equal(is_free[slot], slot >= first);
 }

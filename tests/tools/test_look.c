@@ -570,23 +570,20 @@ static void set_link(uint32_t slot, uint32_t next)
 	bsn_srq_next_encode(slot_at(slot), &link);
 }
 
-static bool is_last(uint32_t slot)
-{
-	return *slot_at(slot) == BSN_REGISTRY_LAST_FREE;
-}
-
-/* Its link stays as it was. */
 static void give_back(uint32_t slot)
 {
 	owner.is_posted[slot] = false;
-	*slot_at(slot) = BSN_REGISTRY_LAST_FREE;
+	set_link(slot, BSN_REGISTRY_NO_SLOT);
 	set_link(owner.last_slot, slot);
 	owner.last_slot = (uint16_t)slot;
 }
 
-static bool has_free(void)
+static uint16_t next_free(void)
 {
-	return !is_last(owner.next_slot);
+	struct bsn_srq_next link;
+
+	bsn_srq_next_decode(&link, slot_at(owner.next_slot));
+	return (uint16_t)link.next_wqe_index;
 }
 
 static void write_shared(uint32_t slot)
@@ -596,11 +593,8 @@ static void write_shared(uint32_t slot)
 
 static void count_shared(void)
 {
-	struct bsn_srq_next link;
-
-	bsn_srq_next_decode(&link, slot_at(owner.next_slot));
 	owner.is_posted[owner.next_slot] = true;
-	owner.next_slot = (uint16_t)link.next_wqe_index;
+	owner.next_slot = next_free();
 	owner.producer++;
 }
 
@@ -614,7 +608,7 @@ static void move_shared(void)
 
 	if (owner.is_posted[back] && owner.producer % 3 == 0) {
 		give_back(back);
-	} else if (has_free()) {
+	} else if (next_free() != BSN_REGISTRY_NO_SLOT) {
 		write_shared(owner.next_slot);
 		count_shared();
 	}
@@ -643,7 +637,7 @@ static void write_half_shared(bool is_second)
 
 	if (!is_second) {
 		remember();
-		had_room = has_free();
+		had_room = next_free() != BSN_REGISTRY_NO_SLOT;
 	}
 	if (!had_room)
 		return;
@@ -677,7 +671,7 @@ static void begin_shared(struct look *look)
 	owner.move = move_shared;
 	plan.write_half = write_half_shared;
 	plan.delay = 6;
-	*slot_at(0) = BSN_REGISTRY_LAST_FREE;
+	set_link(0, BSN_REGISTRY_NO_SLOT);
 	for (uint32_t slot = 1; slot < USED; slot++)
 		give_back(slot);
 	for (unsigned i = 0; i < USED / 2; i++)
@@ -725,7 +719,7 @@ static void a_free_slot_that_cannot_be(void **state)
 		else if (wrong == 1)
 			set_link(owner.last_slot, owner.next_slot);
 		else
-			owner.next_slot = wrong == 2 ? USED : UINT16_MAX;
+			owner.next_slot = wrong == 2 ? USED : BSN_REGISTRY_NO_SLOT;
 		assert_int_equal(look_take(&look, false), -EAGAIN);
 		assert_string_equal(look.why, "shared receive queue 0x1234: its list of free WQEs "
 					      "was damaged");

@@ -385,17 +385,14 @@ static bool mark_free(struct look *look, uint32_t slot)
 
 	memset(look->is_free, 0, q->used);
 	memset(look->is_free + q->used, true, q->count - q->used);
-	for (;;) {
-		const uint8_t *const wqe = look->again + (size_t)slot * q->stride_bytes;
-
+	do {
 		if (slot >= q->used || look->is_free[slot])
 			return false;
 		look->is_free[slot] = true;
-		if (wqe[0] == BSN_REGISTRY_LAST_FREE)
-			return true;
-		bsn_srq_next_decode(&link, wqe);
+		bsn_srq_next_decode(&link, look->again + (size_t)slot * q->stride_bytes);
 		slot = link.next_wqe_index;
-	}
+	} while (slot != BSN_REGISTRY_NO_SLOT);
+	return true;
 }
 
 /* What is posted next is read before and after the slots, which are read twice. */
