@@ -2,11 +2,12 @@
 /*
  * The completion queue. A poll first looks at one byte of the CQE, op_own (PRM "CQE"), against the
  * owner bit of this lap. What differs, the CQE's kind, has the opcode in bits 7:4, the format in
- * 3:2, solicited in 1, and in bit 0 that the CQE is not ours yet.
+ * 3:2, and in bit 0 that the CQE is not ours yet.
  *
  * The inline poll knows plain successes: requests whose id is in their block, and messages that a
- * QP's own receive queue took without data in the CQE. All else is one call, which goes on with
- * the poll: other completions, the end of a chunk of the ring, a queue that died, or is not mlx5.
+ * QP's own receive queue took without data in the CQE. Another completion of a queue that it finds
+ * is one call, bsn_cq_reap(). All else ends the inline code in bsn_cq_poll_rest(), which goes on
+ * with the poll: failures, the end of a chunk of the ring, a queue that died, or is not mlx5.
  */
 #ifndef BSN_CQ_H
 #define BSN_CQ_H
@@ -43,10 +44,11 @@ struct bsn_cq {
 	const uint8_t *next;      /* the CQE proper (64 B) to be looked at next */
 	const uint8_t *chunk_end; /* a poll that comes here is the library's */
 	struct bsn_cq_slot *slots;
-	uint64_t stride;    /* bytes: 64 or 128 */
-	uint8_t hash_shift; /* 32 less the logarithm of the slots */
-	uint8_t phase;      /* owner bit of a CQE that is ours */
-	uint8_t asks;       /* a poll that finds nothing is the library's: @path, or @dead */
+	uint64_t stride;                /* bytes: 64 or 128 */
+	uint8_t hash_shift;             /* 32 less the logarithm of the slots */
+	uint8_t phase;                  /* owner bit of a CQE that is ours */
+	uint16_t dead;                  /* errno of a queue that died, else 0 */
+	const struct bsn_cq_path *path; /* NULL: mlx5 */
 
 	/* rare */
 	const uint8_t *ring __attribute__((aligned(64))); /* the first CQE proper */
@@ -63,8 +65,6 @@ struct bsn_cq {
 	uint8_t mini_format;     /* 0: CQEs are never compressed; else compressed.c's */
 	uint8_t is_full_poll;    /* a poll came to the end of the CQEs that may stay unpublished */
 	uint8_t ignores_overrun; /* the device does not look at the consumer record */
-	uint16_t dead;           /* errno of a queue that died, else 0 */
-	const struct bsn_cq_path *path; /* NULL: mlx5 */
 	uint32_t slots_used;
 	uint32_t is_changing;   /* the table, by one thread at a time */
 	uint64_t count_dropped; /* CQEs of queues that are gone */
@@ -72,15 +72,14 @@ struct bsn_cq {
 };
 
 /**
- * bsn_cq_reap_send, bsn_cq_reap_recv - completes any request whose CQE is plain, or any receive or
- * request that succeeded
+ * bsn_cq_reap - completes any request or receive that succeeded
  * @route: of the CQE @cqe, which is ours
+ * @kind: of the CQE
+ * @c: has what bsn_cq_put_plain() puts
  * Return: false: it is something else, or nothing that the user is told of; only @c was touched.
  */
-BSN_API bool bsn_cq_reap_send(const struct bsn_cq *cq, struct bsn_route *route, const uint8_t *cqe,
-			      struct bsn_completion *c);
-BSN_API bool bsn_cq_reap_recv(const struct bsn_cq *cq, struct bsn_route *route, const uint8_t *cqe,
-			      unsigned kind, struct bsn_completion *c);
+BSN_API bool bsn_cq_reap(const struct bsn_cq *cq, struct bsn_route *route, const uint8_t *cqe,
+			 unsigned kind, struct bsn_completion *c);
 
 /**
  * bsn_cq_poll_rest - goes on with a poll that has @got of @n completions, at the CQE @next,
@@ -145,6 +144,7 @@ BSN_API void bsn_cq_arm(struct bsn_cq *cq, bool solicited_only);
 #define BSN_CQ_SOLICITED 0x02
 #define BSN_CQ_FORMAT    0x0c
 #define BSN_CQ_MESSAGE   (BSN_CQE_RESP_SEND << 4) /* a SEND arrived, and its data are in memory */
+#define BSN_CQ_IMM       0x10                     /* with an immediate: BSN_CQE_RESP_SEND_IMM */
 
 /* The device may write it at the same time: exactly one load. */
 BSN_ALWAYS_INLINE uint8_t bsn_cq_op_own(const uint8_t *cqe)
@@ -153,9 +153,17 @@ BSN_ALWAYS_INLINE uint8_t bsn_cq_op_own(const uint8_t *cqe)
 }
 
 /* The opcode of the WQE, and the QPN below it. */
+BSN_ALWAYS_INLINE struct bsn_be32 bsn_cq_raw_who(const uint8_t *cqe)
+{
+	struct bsn_be32 raw_who;
+
+	memcpy(&raw_who, cqe + BSN_CQE_QPN_OFFSET, sizeof(raw_who));
+	return raw_who;
+}
+
 BSN_ALWAYS_INLINE uint32_t bsn_cq_who(const uint8_t *cqe)
 {
-	return bsn_load_be32(cqe + BSN_CQE_QPN_OFFSET);
+	return bsn_from_be32(bsn_cq_raw_who(cqe));
 }
 
 /* Of the WQE that a CQE completes. */
@@ -171,14 +179,14 @@ BSN_ALWAYS_INLINE uint32_t bsn_cq_byte_count(const uint8_t *cqe)
 
 /* Length, status, flags and syndromes, in one store. */
 BSN_ALWAYS_INLINE void bsn_cq_put_success(struct bsn_completion *c, uint64_t byte_len,
-					  uint32_t flags)
+					  uint64_t flags)
 {
-	const uint64_t word = byte_len | (uint64_t)flags << 40;
+	const uint64_t word = byte_len | flags << 40;
 
 	memcpy((uint8_t *)c + offsetof(struct bsn_completion, byte_len), &word, sizeof(word));
 }
 
-/* The same of a CQE, and whose it is. */
+/* What all completions of a CQE that tells of a success have. */
 BSN_ALWAYS_INLINE void bsn_cq_put_plain(struct bsn_completion *c, const uint8_t *cqe, uint32_t who,
 					void *user)
 {
@@ -187,7 +195,7 @@ BSN_ALWAYS_INLINE void bsn_cq_put_plain(struct bsn_completion *c, const uint8_t 
 	bsn_cq_put_success(c, bsn_cq_byte_count(cqe), 0);
 }
 
-/* As completions of receives have it; bsn_cq_reap_recv() corrects the opcode of an RDMA WRITE. */
+/* The same field of a receive: its opcode is no request's. */
 BSN_ALWAYS_INLINE uint32_t bsn_cq_who_received(uint32_t who)
 {
 	return (who & BSN_QPN_MAX) | (uint32_t)BSN_RECV << 24;
@@ -229,22 +237,31 @@ BSN_ALWAYS_INLINE bool bsn_cq_route(const struct bsn_cq *cq, uint8_t shift, uint
 
 /* -- polling --------------------------------------------------------------------------------- */
 
-/* A poll on its way. */
+/* Whose the last CQE was: most often the next one is the same queue's. */
 struct bsn_cq_look {
-	uint8_t shift;           /* see bsn_cq_route() */
-	uint64_t who;            /* of the last CQE; more than any: there is none */
-	struct bsn_route *route; /* of the last CQE: most often that of the next one, too */
+	uint8_t shift;    /* see bsn_cq_route() */
+	uint64_t raw_who; /* as it lies in the CQE; more than any: there is none */
+	struct bsn_route *route;
 };
 
-BSN_ALWAYS_INLINE bool bsn_cq_find_route(const struct bsn_cq *cq, struct bsn_cq_look *look,
-					 const uint8_t *cqe)
+BSN_ALWAYS_INLINE struct bsn_cq_look bsn_cq_begin_look(const struct bsn_cq *cq)
 {
-	const uint32_t who = bsn_cq_who(cqe);
+	return (struct bsn_cq_look){ BSN_SHARED_LOAD(cq->hash_shift), UINT64_MAX, NULL };
+}
 
-	if (who == look->who)
+BSN_ALWAYS_INLINE bool bsn_cq_find_route(const struct bsn_cq *cq, struct bsn_cq_look *look,
+					 struct bsn_be32 raw_who)
+{
+	if (BSN_LIKELY(raw_who.raw == look->raw_who))
 		return true;
-	look->who = who;
-	return bsn_cq_route(cq, look->shift, bsn_cq_key(who), &look->route);
+	look->raw_who = raw_who.raw;
+	return bsn_cq_route(cq, look->shift, bsn_cq_key(bsn_from_be32(raw_who)), &look->route);
+}
+
+/* This WQE and all before it are done: the poller gives up their slots. */
+BSN_ALWAYS_INLINE void bsn_route_done(struct bsn_route *route, uint32_t wqe_index)
+{
+	__atomic_store_n(&route->done, (uint16_t)wqe_index, __ATOMIC_RELEASE); /* O6 */
 }
 
 /* Whether a WQE has up to so many DS. */
@@ -253,70 +270,82 @@ BSN_ALWAYS_INLINE bool bsn_wqe_is_near(const uint8_t *wqe, unsigned near_ds)
 	return wqe[7] <= near_ds; /* the last byte of the control segment's first word */
 }
 
-/* A request succeeded: it and all before it are done. */
-BSN_ALWAYS_INLINE bool bsn_cq_take_send(const struct bsn_cq *cq, struct bsn_cq_look *look,
-					const uint8_t *cqe, struct bsn_completion *c)
+/* A request succeeded. False: its id is elsewhere, or there is more to do. */
+BSN_ALWAYS_INLINE bool bsn_cq_take_send(struct bsn_route *route, const uint8_t *cqe,
+					struct bsn_completion *c)
 {
-	const uint8_t *wqe;
-	unsigned near_ds;
-	uint32_t index;
+	const uint32_t index = bsn_cq_wqe_index(cqe);
+	const uint8_t *const wqe = route->ring + (index * BSN_BB_SIZE & route->mask);
+	const unsigned near_ds = __atomic_load_n(&route->near_ds, __ATOMIC_RELAXED);
 
-	bsn_from_device(); /* O4 */
-	if (BSN_UNLIKELY(!bsn_cq_find_route(cq, look, cqe)))
-		return false;
-	index = bsn_cq_wqe_index(cqe);
-	wqe = look->route->ring + (index * BSN_BB_SIZE & look->route->mask);
-	near_ds = __atomic_load_n(&look->route->near_ds, __ATOMIC_RELAXED);
 	if (BSN_UNLIKELY(!bsn_wqe_is_near(wqe, near_ds)))
-		return bsn_cq_reap_send(cq, look->route, cqe, c);
+		return false;
 	memcpy(&c->id, wqe + BSN_NEAR_ID_AT, sizeof(c->id));
-	bsn_cq_put_plain(c, cqe, (uint32_t)look->who, look->route->user);
-	__atomic_store_n(&look->route->done, (uint16_t)index, __ATOMIC_RELEASE); /* O6 */
+	bsn_route_done(route, index);
 	return true;
 }
 
-/* A receive succeeded, or it is something else. */
-BSN_ALWAYS_INLINE bool bsn_cq_take_recv(const struct bsn_cq *cq, struct bsn_cq_look *look,
-					const uint8_t *cqe, unsigned kind, struct bsn_completion *c)
+/* A message came. False: it is something else, or there is more to do. */
+BSN_ALWAYS_INLINE bool bsn_cq_take_message(struct bsn_route *route, const uint8_t *cqe,
+					   unsigned kind, struct bsn_completion *c)
 {
-	struct bsn_route *route;
+	struct bsn_cqe_resp view;
+
+	if (BSN_UNLIKELY((kind & ~BSN_CQ_IMM) != BSN_CQ_MESSAGE ||
+			 route->recvs != BSN_RECVS_COUNTED))
+		return false;
+	bsn_cqe_resp_decode(&view, cqe);
+	c->imm = view.imm_inval_pkey; /* or anything */
+	c->flags = kind & BSN_CQ_IMM ? BSN_C_IMM : 0;
+	c->who = bsn_cq_who_received(bsn_cq_who(cqe));
+	c->id = bsn_rq_retire(route->rq, bsn_cq_wqe_index(cqe));
+	return true;
+}
+
+/* A CQE that is ours. False: bsn_cq_poll_rest() has to look at it. */
+BSN_ALWAYS_INLINE bool bsn_cq_take(const struct bsn_cq *cq, struct bsn_cq_look *look,
+				   const uint8_t *cqe, unsigned kind, struct bsn_completion *c)
+{
+	struct bsn_be32 raw_who;
 
 	bsn_from_device(); /* O4 */
-	if (BSN_UNLIKELY(!bsn_cq_find_route(cq, look, cqe)))
+	raw_who = bsn_cq_raw_who(cqe);
+	if (BSN_UNLIKELY(!bsn_cq_find_route(cq, look, raw_who)))
 		return false;
-	route = look->route;
-	if (BSN_UNLIKELY((kind & ~BSN_CQ_SOLICITED) != BSN_CQ_MESSAGE ||
-			 route->recvs != BSN_RECVS_COUNTED))
-		return bsn_cq_reap_recv(cq, route, cqe, kind, c);
-	c->id = bsn_rq_retire(route->rq, bsn_cq_wqe_index(cqe));
-	bsn_cq_put_plain(c, cqe, bsn_cq_who_received((uint32_t)look->who), route->user);
+	bsn_cq_put_plain(c, cqe, bsn_from_be32(raw_who), look->route->user);
+	if (BSN_LIKELY(BSN_LIKELY(!kind) ? bsn_cq_take_send(look->route, cqe, c)
+					 : bsn_cq_take_message(look->route, cqe, kind, c)))
+		return true;
+	if (!bsn_cq_reap(cq, look->route, cqe, kind, c))
+		return false;
+	/* A poll that kept it over the call would have 40 bytes more. */
+	*look = bsn_cq_begin_look(cq);
 	return true;
 }
 
 /*
- * Goes on with a poll that has *@got of @n completions, at the CQE *@next. Returns whether it is
+ * Goes on with a poll, at the CQE *@next, with completions from *@c to @end. Returns whether it is
  * over; false: bsn_cq_poll_rest() goes on.
  */
 BSN_ALWAYS_INLINE bool bsn_cq_poll_plain(const struct bsn_cq *cq, const uint8_t **next,
-					 struct bsn_completion *c, int *got, int n)
+					 struct bsn_completion **c, struct bsn_completion *end)
 {
-	struct bsn_cq_look look = { BSN_SHARED_LOAD(cq->hash_shift), UINT64_MAX, NULL };
+	struct bsn_cq_look look = bsn_cq_begin_look(cq);
 
-	while (*got < n) {
+	while (*c < end) {
 		const uint8_t own = bsn_cq_op_own(*next);
-		bool taken;
+		unsigned kind = 0;
 
-		if (BSN_LIKELY(own == cq->phase))
-			taken = bsn_cq_take_send(cq, &look, *next, &c[*got]);
-		else if (BSN_LIKELY((own ^ cq->phase) & BSN_CQ_NOT_OURS))
-			return !BSN_SHARED_LOAD(cq->asks);
-		else
-			taken = bsn_cq_take_recv(cq, &look, *next, own ^ cq->phase, &c[*got]);
-		if (BSN_UNLIKELY(!taken))
+		if (BSN_UNLIKELY(own != cq->phase)) {
+			kind = (own ^ cq->phase) & ~BSN_CQ_SOLICITED;
+			if (BSN_LIKELY(kind & BSN_CQ_NOT_OURS))
+				return BSN_LIKELY(!BSN_SHARED_LOAD(cq->dead));
+		}
+		if (BSN_UNLIKELY(!bsn_cq_take(cq, &look, *next, kind, *c)))
 			return false;
-		++*got;
+		++*c;
 		*next += cq->stride;
-		if (BSN_UNLIKELY(*next == cq->chunk_end))
+		if (BSN_UNLIKELY(*next >= cq->chunk_end))
 			return false;
 	}
 	return true;
@@ -325,13 +354,13 @@ BSN_ALWAYS_INLINE bool bsn_cq_poll_plain(const struct bsn_cq *cq, const uint8_t 
 /** bsn_cq_poll - up to @n completions; see bsn_poll() */
 BSN_ALWAYS_INLINE int bsn_cq_poll(struct bsn_cq *cq, struct bsn_completion *c, int n)
 {
+	struct bsn_completion *at = c;
 	const uint8_t *next = cq->next;
-	int got = 0;
 
-	if (BSN_UNLIKELY(!bsn_cq_poll_plain(cq, &next, c, &got, n)))
-		return bsn_cq_poll_rest(cq, next, c, got, n);
+	if (BSN_UNLIKELY(cq->path || !bsn_cq_poll_plain(cq, &next, &at, c + n)))
+		return bsn_cq_poll_rest(cq, next, c, (int)(at - c), n);
 	cq->next = next;
-	return got;
+	return (int)(at - c);
 }
 
 BSN_HEADER_END

@@ -101,9 +101,9 @@ struct bsn_sq_path {
 	uint32_t (*room)(struct bsn_sq *sq);
 };
 
-/** enum bsn_recvs - what messages need whose data are in memory */
+/** enum bsn_recvs - what messages need, most of which have their data in memory */
 enum bsn_recvs {
-	BSN_RECVS_ANY,     /* what bsn_cq_reap_recv() finds out */
+	BSN_RECVS_ANY,     /* anything, as in UD or under a lock */
 	BSN_RECVS_COUNTED, /* of a QP's own queue: their WQEs are counted */
 	BSN_RECVS_LINKED,  /* of an SRQ: their WQEs are linked to the free ones */
 	BSN_RECVS_GIVEN,   /* of a QP's own queue: they are handed out where they are, and counted */

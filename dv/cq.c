@@ -33,7 +33,7 @@ int bsn_cq_add(struct bsn_cq *cq, uint32_t qpn, struct bsn_route *route)
 
 	if (!route->ring)
 		route->ring = no_ring;
-	route->recvs = cq->path ? BSN_RECVS_ANY : (uint8_t)recvs_of(route);
+	route->recvs = (uint8_t)recvs_of(route);
 	return bsn_cq_add_route(cq, qpn, route);
 }
 
@@ -233,11 +233,8 @@ void bsn_cq_kill(struct bsn_cq *cq, int error)
 {
 	uint16_t alive = 0;
 
-	/* The first cause stays. */
-	if (!__atomic_compare_exchange_n(&cq->dead, &alive, (uint16_t)error, false,
-					 __ATOMIC_RELEASE, __ATOMIC_RELAXED))
-		return;
-	__atomic_store_n(&cq->asks, true, __ATOMIC_RELEASE);
+	__atomic_compare_exchange_n(&cq->dead, &alive, (uint16_t)error, false, __ATOMIC_RELEASE,
+				    __ATOMIC_RELAXED);
 }
 
 void bsn_cq_arm(struct bsn_cq *cq, bool solicited_only)
@@ -284,7 +281,7 @@ static void drop(struct bsn_cq *cq, uint32_t qpn)
 		count_stale(cq, -1);
 }
 
-/* A CQE that neither bsn_cq_reap_send() nor bsn_cq_reap_recv() completes. */
+/* A CQE that bsn_cq_reap() does not complete. */
 static int reap_other(struct bsn_route *route, const uint8_t *cqe, unsigned opcode,
 		      struct bsn_completion *c)
 {
@@ -317,7 +314,7 @@ enum { NOT_OURS = -ENOENT, UNREADABLE = -EPROTO };
  */
 static int reap(struct bsn_cq *cq, const uint8_t *cqe, struct bsn_completion *c, bool *is_done)
 {
-	const unsigned kind = bsn_cq_op_own(cqe) ^ cq->phase;
+	const unsigned kind = (bsn_cq_op_own(cqe) ^ cq->phase) & ~BSN_CQ_SOLICITED;
 	struct bsn_route *route;
 	uint32_t qpn;
 
@@ -336,7 +333,8 @@ static int reap(struct bsn_cq *cq, const uint8_t *cqe, struct bsn_completion *c,
 		drop(cq, qpn);
 		return 0;
 	}
-	if (kind ? bsn_cq_reap_recv(cq, route, cqe, kind, c) : bsn_cq_reap_send(cq, route, cqe, c))
+	bsn_cq_put_plain(c, cqe, bsn_cq_who(cqe), route->user);
+	if (bsn_cq_reap(cq, route, cqe, kind, c))
 		return 1;
 	return reap_other(route, cqe, kind >> 4, c);
 }
@@ -372,29 +370,31 @@ static int end_poll(struct bsn_cq *cq, int got, int why)
 	return got ? got : bsn_cq_end_poll(cq);
 }
 
+/* Not inline, so that the other paths need not save registers. */
 static __attribute__((noinline)) int poll_ring(struct bsn_cq *cq, const uint8_t *next,
 					       struct bsn_completion *c, int got, int n)
 {
+	struct bsn_completion *at = c + got;
 	bool is_done;
 	int one;
 
 	cq->is_full_poll = false;
 	do {
 		if (next != cq->chunk_end) {
-			one = reap(cq, next, &c[got], &is_done);
+			one = reap(cq, next, at, &is_done);
 			if (one < 0) {
 				cq->next = next;
-				return end_poll(cq, got, one);
+				return end_poll(cq, (int)(at - c), one);
 			}
-			got += one;
+			at += one;
 			if (is_done)
 				next += cq->stride;
 		}
 		if (next == cq->chunk_end)
 			next = next_chunk(cq, next);
-	} while (!cq->is_full_poll && !bsn_cq_poll_plain(cq, &next, c, &got, n));
+	} while (!cq->is_full_poll && !bsn_cq_poll_plain(cq, &next, &at, c + n));
 	cq->next = next;
-	return got;
+	return (int)(at - c);
 }
 
 int bsn_cq_poll_rest(struct bsn_cq *cq, const uint8_t *next, struct bsn_completion *c, int got,

@@ -151,21 +151,14 @@ void bsn_cq_init(struct bsn_cq *cq, const struct bsn_cq_init *init)
 	cq->cqn = init->cqn;
 	bsn_cq_begin_chunks(cq, 0, init->spare);
 	cq->phase = 0;
-	cq->asks = false;
 	bsn_cq_init_slots(cq);
 	prefill(cq, first);
 }
 
 void bsn_cq_init_path(struct bsn_cq *cq, const struct bsn_cq_path *path)
 {
-	/* The inline code looks at this CQE, which is the device's for ever. */
-	static const uint8_t of_nobody[BSN_CQE_SIZE];
-
 	bsn_cq_init_slots(cq);
 	cq->path = path;
-	cq->asks = true;
-	cq->next = of_nobody;
-	cq->phase = 1;
 }
 
 void bsn_cq_fini(struct bsn_cq *cq)

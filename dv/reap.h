@@ -48,12 +48,9 @@ static inline const uint8_t *data_inside(const struct bsn_cq *cq, const uint8_t 
 /* Copies into the memory that a list of data pointers names. */
 void bsn_scatter(const uint8_t *src, size_t bytes, const uint8_t *list, unsigned entries);
 
-/*
- * A request succeeded whose result is in the CQE. Return: false: nobody can read it, and no queue
- * was touched.
- */
-bool bsn_reap_result(const struct bsn_cq *cq, struct bsn_route *route, const uint8_t *cqe,
-		     unsigned kind, struct bsn_completion *c);
+/* bsn_cq_reap() of requests. */
+bool bsn_reap_send(const struct bsn_cq *cq, struct bsn_route *route, const uint8_t *cqe,
+		   unsigned kind, struct bsn_completion *c);
 
 /* A request succeeded, and the user is not told. False: the user should be. */
 bool bsn_pass_over(struct bsn_route *route, const uint8_t *cqe);

@@ -28,22 +28,32 @@ void bsn_scatter(const uint8_t *src, size_t bytes, const uint8_t *list, unsigned
 	}
 }
 
-/* Puts data that came inside the CQE where the receive says. */
-static bool put_data(const struct bsn_cq *cq, const struct bsn_rq *rq, const uint8_t *cqe,
-		     unsigned kind)
+/* Up to BSN_CQE_SIZE bytes, by moves that overlap. */
+static inline void copy_few(uint8_t *dst, const uint8_t *src, size_t n)
 {
-	const uint8_t *const src = data_inside(cq, cqe, kind);
-	const uint8_t *const list = list_of(rq, bsn_cq_wqe_index(cqe));
+	if (n >= 16) {
+		for (size_t at = 0; at + 16 < n; at += 16)
+			memcpy(dst + at, src + at, 16);
+		memcpy(dst + n - 16, src + n - 16, 16);
+	} else if (n >= 8) {
+		memcpy(dst, src, 8);
+		memcpy(dst + n - 8, src + n - 8, 8);
+	} else {
+		for (size_t at = 0; at < n; at++)
+			dst[at] = src[at];
+	}
+}
+
+/* Puts @data of a message where the receive says. False: not all fit into its first piece. */
+static inline bool put_data(const struct bsn_rq *rq, const uint8_t *cqe, const uint8_t *data)
+{
 	const uint32_t bytes = bsn_cq_byte_count(cqe);
 	struct bsn_data first;
 
-	if (!src)
+	bsn_data_decode(&first, list_of(rq, bsn_cq_wqe_index(cqe)));
+	if (bytes > first.byte_count || first.is_inline)
 		return false;
-	bsn_data_decode(&first, list);
-	if (BSN_LIKELY(bytes <= first.byte_count && !first.is_inline))
-		memcpy((void *)(uintptr_t)first.addr, src, bytes);
-	else
-		bsn_scatter(src, bytes, list, rq->max_sge);
+	copy_few((uint8_t *)(uintptr_t)first.addr, data, bytes);
 	return true;
 }
 
@@ -94,12 +104,7 @@ static void take_source(const uint8_t *cqe, struct bsn_completion *c)
 
 /* -- a receive succeeded ---------------------------------------------------------------------- */
 
-static void take_plain(const struct bsn_route *route, const uint8_t *cqe, struct bsn_completion *c)
-{
-	bsn_cq_put_plain(c, cqe, bsn_cq_who_received(bsn_cq_who(cqe)), route->user);
-}
-
-/* A function of its own, so that the others need not save registers; so is reap_with_data(). */
+/* What is rare is a function of its own, so that the others need not save registers. */
 static __attribute__((noinline)) bool give_back_locked(struct bsn_rq *rq, uint32_t index,
 						       struct bsn_completion *c)
 {
@@ -107,18 +112,14 @@ static __attribute__((noinline)) bool give_back_locked(struct bsn_rq *rq, uint32
 	return true;
 }
 
-/* Any receive whose data, if they came inside the CQE, are handed out or copied already. */
+/* Any receive whose data, if they came inside the CQE, are copied already or to be handed out. */
 static bool reap_any(const struct bsn_cq *cq, struct bsn_route *route, const uint8_t *cqe,
 		     unsigned kind, struct bsn_completion *c)
 {
 	const unsigned opcode = kind >> 4;
 	struct bsn_rq *const rq = route->rq;
 
-	if (opcode == BSN_CQE_REQ)
-		return bsn_reap_result(cq, route, cqe, kind, c);
-	if (!is_received(opcode) || !rq)
-		return false;
-	take_plain(route, cqe, c);
+	c->who = bsn_cq_who_received(c->who);
 	if (route->gives_data && !give_data(cq, route, cqe, kind, c))
 		return false;
 	if (opcode != BSN_CQE_RESP_SEND)
@@ -131,35 +132,53 @@ static bool reap_any(const struct bsn_cq *cq, struct bsn_route *route, const uin
 	return true;
 }
 
+static __attribute__((noinline)) bool reap_pieces(const struct bsn_cq *cq, struct bsn_route *route,
+						  const uint8_t *cqe, unsigned kind,
+						  struct bsn_completion *c)
+{
+	bsn_scatter(data_inside(cq, cqe, kind), bsn_cq_byte_count(cqe),
+		    list_of(route->rq, bsn_cq_wqe_index(cqe)), route->rq->max_sge);
+	return reap_any(cq, route, cqe, kind, c);
+}
+
 static __attribute__((noinline)) bool reap_with_data(const struct bsn_cq *cq,
 						     struct bsn_route *route, const uint8_t *cqe,
 						     unsigned kind, struct bsn_completion *c)
 {
-	if (is_compressed(kind))
+	const uint8_t *const data = data_inside(cq, cqe, kind);
+
+	if (!data)
 		return false;
-	if (is_received(kind >> 4) && route->rq && !route->gives_data) {
-		if (!put_data(cq, route->rq, cqe, kind))
-			return false;
-		kind &= ~BSN_CQ_FORMAT;
-	}
-	return reap_any(cq, route, cqe, kind, c);
+	if (!route->gives_data && !put_data(route->rq, cqe, data))
+		return reap_pieces(cq, route, cqe, kind, c);
+	if (kind >> 4 != BSN_CQE_RESP_SEND || route->recvs != BSN_RECVS_COUNTED)
+		return reap_any(cq, route, cqe, kind, c);
+	c->who = bsn_cq_who_received(c->who);
+	c->id = bsn_rq_retire(route->rq, bsn_cq_wqe_index(cqe));
+	return true;
 }
 
-bool bsn_cq_reap_recv(const struct bsn_cq *cq, struct bsn_route *route, const uint8_t *cqe,
-		      unsigned kind, struct bsn_completion *c)
+bool bsn_cq_reap(const struct bsn_cq *cq, struct bsn_route *route, const uint8_t *cqe,
+		 unsigned kind, struct bsn_completion *c)
 {
-	if ((kind & ~BSN_CQ_SOLICITED) == BSN_CQ_MESSAGE && route->recvs == BSN_RECVS_LINKED) {
-		take_plain(route, cqe, c);
-		c->id = bsn_rq_give_back_unlocked(route->rq, bsn_cq_wqe_index(cqe));
+	const unsigned opcode = kind >> 4;
+
+	if (opcode == BSN_CQE_REQ)
+		return bsn_reap_send(cq, route, cqe, kind, c);
+	if (kind == BSN_CQ_MESSAGE && route->recvs == BSN_RECVS_LINKED) {
+		c->who = bsn_cq_who_received(c->who);
+		c->id = bsn_srq_give_back(route->rq, bsn_cq_wqe_index(cqe));
 		return true;
 	}
-	if (kind >> 4 == BSN_CQE_RESP_SEND && route->recvs == BSN_RECVS_GIVEN) {
-		take_plain(route, cqe, c);
+	if (opcode == BSN_CQE_RESP_SEND && route->recvs == BSN_RECVS_GIVEN) {
 		if (!give_data(cq, route, cqe, kind, c))
 			return false;
+		c->who = bsn_cq_who_received(c->who);
 		c->id = bsn_rq_retire(route->rq, bsn_cq_wqe_index(cqe));
 		return true;
 	}
+	if (!is_received(opcode) || !route->rq)
+		return false;
 	return has_format(kind) ? reap_with_data(cq, route, cqe, kind, c)
 				: reap_any(cq, route, cqe, kind, c);
 }

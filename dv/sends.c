@@ -15,11 +15,6 @@ static const uint8_t *wqe_of(const struct bsn_route *route, uint32_t wqe_index)
 	return route->ring + (wqe_index * BSN_BB_SIZE & route->mask);
 }
 
-static void set_done(struct bsn_route *route, uint32_t wqe_index)
-{
-	__atomic_store_n(&route->done, (uint16_t)wqe_index, __ATOMIC_RELEASE); /* O6 */
-}
-
 /* What was kept of a request: id and user pointer; see struct bsn_sq. */
 static void recall(const struct bsn_route *route, uint32_t wqe_index, struct bsn_completion *c)
 {
@@ -85,7 +80,7 @@ bool bsn_pass_over(struct bsn_route *route, const uint8_t *cqe)
 	if (is_shown(route, index, kept.id))
 		return false;
 	set_hidden(route, index, BSN_HIDDEN_NOT);
-	set_done(route, index);
+	bsn_route_done(route, index);
 	return true;
 }
 
@@ -180,40 +175,37 @@ static void give_result(const struct bsn_route *route, uint32_t wqe_index, struc
 }
 
 /* Of a queue with hidden completions, or that hands out results; or the result is in the CQE. */
-bool bsn_reap_result(const struct bsn_cq *cq, struct bsn_route *route, const uint8_t *cqe,
-		     unsigned kind, struct bsn_completion *c)
+static __attribute__((noinline)) bool reap_result(const struct bsn_cq *cq, struct bsn_route *route,
+						  const uint8_t *cqe, unsigned kind,
+						  struct bsn_completion *c)
 {
 	const uint32_t index = bsn_cq_wqe_index(cqe);
 
-	if (!route->sq)
-		return false;
 	recall(route, index, c);
-	if (!is_shown(route, index, c->id))
+	if (is_compressed(kind) || !is_shown(route, index, c->id))
 		return false;
-	bsn_cq_put_plain(c, cqe, bsn_cq_who(cqe), c->user);
 	if (has_format(kind) && !take_result(cq, route, cqe, kind, c))
 		return false;
 	if (route->sq->gives_results)
 		give_result(route, index, c);
-	set_done(route, index);
+	bsn_route_done(route, index);
 	return true;
 }
 
-bool bsn_cq_reap_send(const struct bsn_cq *cq, struct bsn_route *route, const uint8_t *cqe,
-		      struct bsn_completion *c)
+bool bsn_reap_send(const struct bsn_cq *cq, struct bsn_route *route, const uint8_t *cqe,
+		   unsigned kind, struct bsn_completion *c)
 {
 	const uint32_t index = bsn_cq_wqe_index(cqe);
 
 	if (BSN_UNLIKELY(!route->sq))
 		return false;
-	if (BSN_UNLIKELY(__atomic_load_n(&route->has_hidden, __ATOMIC_RELAXED) ||
+	if (BSN_UNLIKELY(kind || __atomic_load_n(&route->has_hidden, __ATOMIC_RELAXED) ||
 			 route->sq->gives_results))
-		return bsn_reap_result(cq, route, cqe, 0, c);
+		return reap_result(cq, route, cqe, kind, c);
 	recall(route, index, c);
 	if (BSN_UNLIKELY(c->id == BSN_OWN_ID))
 		return false;
-	bsn_cq_put_plain(c, cqe, bsn_cq_who(cqe), c->user);
-	set_done(route, index);
+	bsn_route_done(route, index);
 	return true;
 }
 
@@ -273,7 +265,7 @@ static bool flush_silent(struct bsn_route *route, uint16_t end, struct bsn_compl
 		};
 		recall(route, index, c);
 		route->flushed = (uint16_t)(index + bsn_bb_of_ds(ctrl.ds));
-		set_done(route, index);
+		bsn_route_done(route, index);
 		if (shows_failure(route, c))
 			return true;
 	}
@@ -320,6 +312,6 @@ int bsn_reap_failed_send(struct bsn_route *route, const struct bsn_cqe_err *cqe,
 	hidden = take_hidden(route, index);
 	if (hidden == BSN_HIDDEN_SUCCESS)
 		set_hidden(route, index, BSN_HIDDEN_FAILED);
-	set_done(route, index);
+	bsn_route_done(route, index);
 	return hidden != BSN_HIDDEN_ALWAYS && shows_failure(route, c);
 }

@@ -27,7 +27,7 @@ ASSERT_LINE(bsn_rq, ids, 1);
 ASSERT_LINE(bsn_rq, has_many_pollers, 1);
 ASSERT_LINE(bsn_rq, path, 2);
 ASSERT_LINE(bsn_cq, next, 0);
-ASSERT_LINE(bsn_cq, asks, 0);
+ASSERT_LINE(bsn_cq, path, 0);
 ASSERT_LINE(bsn_cq, ring, 1);
 _Static_assert(sizeof(struct bsn_route) <= 64 && offsetof(struct bsn_sq, route) % 64 == 0,
 	       "a line of the poller's");
@@ -55,7 +55,7 @@ _Static_assert(offsetof(struct bsn_sq, ep) == 0 && offsetof(struct bsn_peer, ep)
 	F(bsn_rq, stride) F(bsn_rq, head) F(bsn_rq, max_sge) \
 	F(bsn_rq, ids) F(bsn_rq, mask) F(bsn_rq, tail) \
 	F(bsn_cq, next) F(bsn_cq, chunk_end) F(bsn_cq, slots) F(bsn_cq, stride) \
-	F(bsn_cq, hash_shift) F(bsn_cq, phase) F(bsn_cq, asks) \
+	F(bsn_cq, hash_shift) F(bsn_cq, phase) F(bsn_cq, dead) F(bsn_cq, path) F(bsn_cq_path, poll) \
 	F(bsn_cq_slot, key) F(bsn_cq_slot, route) \
 	F(bsn_lane, reg) F(bsn_lane, toggle) F(bsn_lane, lock) F(bsn_lane, owner_thread) \
 	F(bsn_completion, id) F(bsn_completion, user) F(bsn_completion, byte_len) \
