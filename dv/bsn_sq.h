@@ -101,17 +101,12 @@ struct bsn_sq_path {
 	uint32_t (*room)(struct bsn_sq *sq);
 };
 
-/** enum bsn_recv_more - what a receive of a route needs besides being counted */
-enum bsn_recv_more {
-	BSN_RECV_FINISHES = 1 << 0, /* of UD, of a shared receive queue, or of none */
-	BSN_RECV_GIVES = 1 << 1,    /* its data are handed out where they are, in the CQE or in memory */
-	/* An own queue that gives has the kind of what comes in its CQEs instead, which has neither bit. */
-};
-
-/** enum bsn_sends_more - what completions of a send queue need besides */
-enum bsn_sends_more {
-	BSN_SENDS_HIDDEN = 1 << 0, /* some are the library's own */
-	BSN_SENDS_GIVE = 1 << 1,   /* results of READs and atomics are handed out where they are */
+/** enum bsn_recvs - what messages need, most of which have their data in memory */
+enum bsn_recvs {
+	BSN_RECVS_ANY,     /* anything, as in UD or under a lock */
+	BSN_RECVS_COUNTED, /* of a QP's own queue: their WQEs are counted */
+	BSN_RECVS_LINKED,  /* of an SRQ: their WQEs are linked to the free ones */
+	BSN_RECVS_GIVEN,   /* of a QP's own queue: they are handed out where they are, and counted */
 };
 
 /**
@@ -127,14 +122,14 @@ enum bsn_sends_more {
  * @done: where the last send WQE known to be done begins
  * @flushed: of a queue that failed, and reports only its first error: requests before this index
  *	were reported
- * @far_mask: bits of a send WQE's DS byte that send its completion the far way
- * @recv_far_mask: bits of a receive's kind that do the same: BSN_RECV_FAR_BITS, or without a receive
- *	queue BSN_RECV_FAR_ALL, or where data are handed out; bsn_cq_add() sets it
- * @recv_more: enum bsn_recv_more; bsn_cq_add() sets it, except BSN_RECV_GIVES, which must be set before
+ * @near_ds: requests of up to so many DS have their id in their block, and their completions need
+ *	nothing else; 0: none
+ * @recvs: enum bsn_recvs; bsn_cq_add() sets it
+ * @gives_data: data that were received are handed out where they are, in the CQE or in memory
  * @transport: enum bsn_transport
  * @has_failed: a send request failed
  * @has_peers: of the send queue
- * @has_hidden: enum bsn_sends_more of the send queue
+ * @has_hidden: some completions of the send queue are the library's own
  * @has_error: @first_error was written, or is being so: two CQs may have a poller each
  */
 struct bsn_route {
@@ -147,9 +142,9 @@ struct bsn_route {
 	uint32_t mask;
 	uint16_t done;
 	uint16_t flushed;
-	uint8_t far_mask;
-	uint8_t recv_far_mask;
-	uint8_t recv_more;
+	uint8_t near_ds;
+	uint8_t recvs;
+	uint8_t gives_data;
 	uint8_t transport;
 	uint8_t has_failed;
 	uint8_t has_peers;
@@ -202,7 +197,7 @@ struct bsn_sq {
 	uint8_t store;            /* enum bsn_store */
 	uint8_t signal_every;     /* 0: never by itself */
 	uint8_t has_big_endian_results; /* of atomics of 8 bytes, in memory */
-	uint8_t gives_results;    /* BSN_SENDS_GIVE, or 0 */
+	uint8_t gives_results;    /* results of READs and atomics are handed out where they are */
 	uint8_t *ring_end;
 	uint8_t *ring;
 	uint8_t *hidden;          /* one a slot: enum bsn_hidden of the WQE that begins there */
@@ -229,14 +224,6 @@ struct bsn_sq {
 
 #define BSN_NEAR_DS    3  /* a block has room for an id after so many units */
 #define BSN_NEAR_ID_AT 56 /* where */
-
-/* Bits of a WQE's byte 7, its DS, that say that it has more. */
-#define BSN_FAR_BITS 0x3c
-#define BSN_FAR_ALL  0x3f /* of queues whose ids are all in @ids, or that have hidden completions */
-
-/* Bits of a receive's kind, as in bsn_cq.h, that say that the inline poll does not know it. */
-#define BSN_RECV_FAR_BITS 0xcd
-#define BSN_RECV_FAR_ALL  0xff
 
 /* Of a WQE that a queue takes: mlx5 counts to 63, and peers stop at 60 (UCX ib_mlx5.h). */
 #define BSN_SEND_MAX_DS 60

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A session takes as many slots as it has CQEs: the title is in the first, arrays of eight mini CQEs
- * are in the slots 1, 8, 16, … of them (bsn_decode.h). It is made into whole CQEs in the ring, which are
- * polled like others. Each array is copied before what it becomes is written over it.
+ * A session takes as many slots as it has CQEs: the title is in the first, arrays of eight mini
+ * CQEs are in the slots 1, 8, 16, … of them (bsn_decode.h). It is made into whole CQEs in the
+ * ring, which are polled like others. Each array is copied before what it becomes is written over
+ * it.
  *
- * wqe/expand.c says what a CQE is made of. Here it is only bytes: those of the title; and of the mini
- * CQE the length, a counter where minis have one, and bytes of one other dword.
+ * wqe/expand.c says what a CQE is made of. Here it is only bytes: those of the title; and of the
+ * mini CQE the length, a counter where minis have one, and bytes of one other dword.
  */
 #include "compressed.h"
 
@@ -17,11 +18,11 @@ enum { FORMATS = BSN_MINI_CSUM_STRIDX + 1, EIGHT = BSN_MINI_BASIC_MOST, DWORD = 
 
 struct recipe {
 	uint8_t keep[BSN_CQE_SIZE]; /* 0xff: the byte is the title's; else 0 */
-	bool counts;                /* minis have no counter: it is that of the CQE before, and one */
-	size_t length_from;         /* where these are in a mini */
+	bool counts;        /* minis have no counter: it is that of the CQE before, and one */
+	size_t length_from; /* where these are in a mini */
 	size_t counter_from;
 	size_t other_from, other_to;
-	uint32_t other_mask;        /* of the bytes that are the mini's */
+	uint32_t other_mask; /* of the bytes that are the mini's */
 };
 
 static struct recipe recipes[FORMATS][2];
@@ -52,7 +53,8 @@ static void make_recipes(void)
 {
 	for (int format = 0; format < FORMATS; format++)
 		for (int is_request = 0; is_request < 2; is_request++)
-			make_recipe(&recipes[format][is_request], (enum bsn_mini_format)format, is_request);
+			make_recipe(&recipes[format][is_request], (enum bsn_mini_format)format,
+				    is_request);
 }
 
 void bsn_cq_set_compression(struct bsn_cq *cq, enum bsn_mini_format format)
@@ -71,37 +73,51 @@ static uint32_t dword_at(const uint8_t *at)
 	return raw;
 }
 
-/* The CQE of a mini. @base: the title, without what the mini has. */
-BSN_ALWAYS_INLINE void expand_one(const struct recipe *r, const uint8_t *base, const uint8_t *mini,
-				  uint16_t counter, uint8_t *cqe)
+/* What all CQEs of a session have in common. */
+struct session {
+	uint8_t *cqe; /* the first one's place */
+	uint32_t count;
+	uint32_t counter; /* of the first one */
+};
+
+/* The CQE of a mini. */
+BSN_ALWAYS_INLINE void put_cqe(const struct recipe *r, const uint8_t *base, const uint8_t *mini,
+			       bool counts, uint32_t counter, uint8_t *cqe)
 {
 	const uint32_t length = dword_at(mini + r->length_from);
-	const uint32_t other = dword_at(base + r->other_to) |
-			       (dword_at(mini + r->other_from) & r->other_mask);
-	const struct bsn_be16 counted = bsn_to_be16(counter);
+	const uint32_t other =
+		dword_at(base + r->other_to) | (dword_at(mini + r->other_from) & r->other_mask);
+	const struct bsn_be16 counted = bsn_to_be16((uint16_t)counter);
 
 	memcpy(cqe, base, BSN_CQE_SIZE);
 	memcpy(cqe + BSN_CQE_BYTE_COUNT_OFFSET, &length, sizeof(length));
 	memcpy(cqe + r->other_to, &other, sizeof(other));
-	memcpy(cqe + BSN_CQE_TAIL_OFFSET, r->counts ? (const void *)&counted : mini + r->counter_from,
+	memcpy(cqe + BSN_CQE_TAIL_OFFSET, counts ? (const void *)&counted : mini + r->counter_from,
 	       sizeof(counted));
 }
 
-static void expand(const struct bsn_cq *cq, struct recipe r, uint8_t *cqe, uint32_t count,
-		   uint16_t counter, uint8_t *base)
+/*
+ * @base: the title, without what minis have
+ * @r: a copy, so that the compiler keeps it in registers
+ */
+BSN_ALWAYS_INLINE void put_session(const struct bsn_cq *cq, struct recipe r, bool counts,
+				   struct session s, uint8_t *base)
 {
-	uint8_t minis[BSN_CQE_SIZE + DWORD]; /* the last one's other dword may be read beyond its end */
-	const uint8_t *array = cqe + cq->stride;
+	uint8_t minis[BSN_CQE_SIZE + DWORD]; /* the last one's other dword may be read beyond it */
+	const uint8_t *const end = minis + BSN_CQE_SIZE, *mini = end;
+	const uint8_t *array = s.cqe + cq->stride == cq->ring_end ? cq->ring : s.cqe + cq->stride;
 
-	for (uint32_t i = 0; i < count; i++) {
-		if (i % EIGHT == 0)
-			memcpy(minis, i ? cqe : array == cq->ring_end ? cq->ring : array, BSN_CQE_SIZE);
-		expand_one(&r, base, minis + i % EIGHT * BSN_MINI_SIZE, (uint16_t)(counter + i), cqe);
-		cqe += cq->stride;
-		if (cqe == cq->ring_end) { /* goes on in the device's next lap */
-			cqe = (uint8_t *)(uintptr_t)cq->ring;
-			base[BSN_CQE_OP_OWN_OFFSET] ^= 1;
+	for (; s.count; s.count--) {
+		if (mini == end)
+			mini = memcpy(minis, array, BSN_CQE_SIZE);
+		put_cqe(&r, base, mini, counts, s.counter++, s.cqe);
+		mini += BSN_MINI_SIZE;
+		s.cqe += cq->stride;
+		if (s.cqe == cq->ring_end) {
+			s.cqe = (uint8_t *)(uintptr_t)cq->ring;
+			base[BSN_CQE_OP_OWN_OFFSET] ^= 1; /* of the device's next lap */
 		}
+		array = s.cqe;
 	}
 }
 
@@ -117,10 +133,13 @@ int bsn_cq_expand(struct bsn_cq *cq, const uint8_t *title, uint8_t phase)
 	struct bsn_cqe_resp resp;
 	struct bsn_cqe_tail tail;
 	const struct recipe *r;
+	struct session s;
 
 	bsn_cqe_resp_decode(&resp, title);
-	if (!cq->mini_format || !is_title(&resp) || !resp.byte_count || resp.byte_count > cq->cqe_count)
+	if (!cq->mini_format || !is_title(&resp) || !resp.byte_count ||
+	    resp.byte_count > cq->cqe_count)
 		return -EPROTO;
+	s = (struct session){ (uint8_t *)(uintptr_t)title, resp.byte_count, resp.wqe_counter };
 	r = &recipes[cq->mini_format - 1][resp.opcode == BSN_CQE_REQ];
 	bsn_cqe_tail_decode(&tail, title + BSN_CQE_TAIL_OFFSET);
 	tail.format = BSN_CQE_NO_INLINE;
@@ -129,6 +148,9 @@ int bsn_cq_expand(struct bsn_cq *cq, const uint8_t *title, uint8_t phase)
 	bsn_cqe_tail_encode(base + BSN_CQE_TAIL_OFFSET, &tail);
 	for (size_t i = 0; i < BSN_CQE_SIZE; i++)
 		base[i] &= r->keep[i];
-	expand(cq, *r, (uint8_t *)(uintptr_t)title, resp.byte_count, (uint16_t)resp.wqe_counter, base);
+	if (r->counts)
+		put_session(cq, *r, true, s, base);
+	else
+		put_session(cq, *r, false, s, base);
 	return 0;
 }

@@ -15,7 +15,7 @@
 /* A CQE came, or the queue died: then nobody rests. */
 static bool is_quiet(const struct bsn_cq *cq, uint8_t own)
 {
-	return (own ^ cq->phase) & BSN_SHARED_LOAD(cq->empty_mask);
+	return (own ^ cq->phase) & BSN_CQ_NOT_OURS && !__atomic_load_n(&cq->dead, __ATOMIC_RELAXED);
 }
 
 #if defined(__x86_64__)

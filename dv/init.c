@@ -58,13 +58,13 @@ void bsn_sq_clear(struct bsn_sq *sq)
 	sq->slot = sq->ring;
 	sq->pi = sq->retired = 0;
 	sq->route.done = sq->seen_done = UINT16_MAX; /* no WQE: the one before the first */
-	sq->route.far_mask = sq->has_peers || sq->gives_results ? BSN_FAR_ALL : BSN_FAR_BITS;
+	sq->route.near_ds = sq->has_peers || sq->gives_results ? 0 : BSN_NEAR_DS;
 	sq->route.has_failed = false;
 	sq->route.has_error = 0;
 	sq->quiet = sq->signal_every;
 	sq->publish &= (uint8_t)~BSN_PUBLISH_APPENDED;
 	sq->next_fence = BSN_FENCE_NONE;
-	sq->route.has_hidden = sq->gives_results;
+	sq->route.has_hidden = false;
 	sq->wide_pi = 0;
 	sq->count_doorbells = sq->count_rung = 0;
 	sq->count_full = 0;
@@ -109,7 +109,7 @@ struct bsn_sq *bsn_sq_alloc(const struct bsn_sq_init *init)
 	sq->max_ds = (uint8_t)(init->max_ds < BSN_SEND_MAX_DS ? init->max_ds : BSN_SEND_MAX_DS);
 	sq->transport = (uint8_t)init->transport;
 	sq->has_peers = init->has_peers;
-	sq->gives_results = init->gives_results ? BSN_SENDS_GIVE : 0;
+	sq->gives_results = init->gives_results;
 	sq->has_big_endian_results = init->has_big_endian_results;
 	sq->ops = bsn_sq_ops_of(init->transport, init->has_atomics);
 	sq->ce_quiet = (uint8_t)(bsn_ctrl_word(&quiet, 1) >> 32);
@@ -151,24 +151,14 @@ void bsn_cq_init(struct bsn_cq *cq, const struct bsn_cq_init *init)
 	cq->cqn = init->cqn;
 	bsn_cq_begin_chunks(cq, 0, init->spare);
 	cq->phase = 0;
-	cq->empty_mask = 1;
-	cq->plain = cq->phase;
 	bsn_cq_init_slots(cq);
 	prefill(cq, first);
 }
 
 void bsn_cq_init_path(struct bsn_cq *cq, const struct bsn_cq_path *path)
 {
-	/* The inline code looks at this CQE, which is the device's for ever. */
-	static const uint8_t of_nobody[BSN_CQE_SIZE];
-
 	bsn_cq_init_slots(cq);
 	cq->path = path;
-	cq->has_path = true;
-	cq->next = of_nobody;
-	cq->phase = 1;
-	cq->empty_mask = 1;
-	cq->plain = BSN_CQ_NEVER_PLAIN;
 }
 
 void bsn_cq_fini(struct bsn_cq *cq)

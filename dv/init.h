@@ -8,6 +8,7 @@
 
 #include "bsn_cq.h"
 #include "bsn_decode.h"
+#include "reap.h"
 #include "rq.h"
 #include "sq.h"
 
@@ -99,9 +100,6 @@ struct bsn_cq_init {
 	uint32_t spare;        /* CQEs of the ring that will never be needed; 0: none known */
 	uint32_t cqn;
 };
-
-/* Keeps a queue's first failure. */
-void bsn_route_keep_error(struct bsn_route *route, const struct bsn_completion *c);
 
 /* The CQE at @next is number @ci; all before it are the device's again. */
 void bsn_cq_begin_chunks(struct bsn_cq *cq, uint32_t ci, uint32_t spare);

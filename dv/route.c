@@ -78,10 +78,14 @@ static uint32_t seek(const struct view *v, uint32_t key)
 struct bsn_route *bsn_cq_find(const struct bsn_cq *cq, uint32_t qpn)
 {
 	const struct view v = view_of(cq);
-	const uint32_t at = seek(&v, bsn_cq_key(qpn));
+	uint32_t at = bsn_cq_hash(bsn_cq_key(qpn), v.shift), key;
 
-	return key_at(&v, at) == KEY_FREE ? NULL :
-					    __atomic_load_n(&v.slots[at].route, __ATOMIC_RELAXED);
+	while ((key = key_at(&v, at)) != bsn_cq_key(qpn)) {
+		if (key == KEY_FREE)
+			return NULL;
+		at = (at + 1) & v.mask;
+	}
+	return __atomic_load_n(&v.slots[at].route, __ATOMIC_RELAXED);
 }
 
 /* Where a number that is not there may be put. */

@@ -134,11 +134,10 @@ bool bsn_sq_finds_room(struct bsn_sq *sq, size_t bytes)
 static void hide_completion(struct bsn_sq *sq, unsigned index, enum bsn_hidden how)
 {
 	__atomic_store_n(&sq->hidden[index & sq->bb_mask], (uint8_t)how, __ATOMIC_RELAXED);
-	if (BSN_LIKELY(sq->route.has_hidden & BSN_SENDS_HIDDEN))
+	if (BSN_LIKELY(sq->route.has_hidden))
 		return;
-	__atomic_store_n(&sq->route.has_hidden, sq->gives_results | BSN_SENDS_HIDDEN,
-			 __ATOMIC_RELAXED);
-	__atomic_store_n(&sq->route.far_mask, BSN_FAR_ALL, __ATOMIC_RELEASE);
+	__atomic_store_n(&sq->route.has_hidden, true, __ATOMIC_RELAXED);
+	__atomic_store_n(&sq->route.near_ds, 0, __ATOMIC_RELEASE);
 }
 
 /*

@@ -5,41 +5,13 @@
 #include "init.h"
 #include "rq.h"
 
-/* -- links ------------------------------------------------------------------------------------ */
-
-static uint8_t *wqe_of(const struct bsn_srq *srq, size_t slot)
-{
-	return srq->rq.ring + (slot << srq->rq.stride_log2);
-}
-
-/* The number of the WQE after this one. A poller may write it at the same time. */
-static uint32_t link_of(const uint8_t *wqe)
-{
-	struct bsn_be32 dword[BSN_SRQ_NEXT_SIZE / 4] = { { 0 } };
-	struct bsn_srq_next link;
-
-	/* O6 */
-	dword->raw = __atomic_load_n((const uint32_t *)(const void *)wqe, __ATOMIC_ACQUIRE);
-	bsn_srq_next_decode(&link, dword);
-	return link.next_wqe_index;
-}
-
-static void set_link(uint8_t *wqe, uint32_t slot)
-{
-	const struct bsn_srq_next link = { .next_wqe_index = slot };
-
-	BSN_ORDER_EVENT(BSN_ORDER_WQE, wqe, 8);
-	__atomic_store_n((uint64_t *)(void *)wqe, bsn_to_be64(bsn_srq_next_word(&link, 0)).raw,
-			 __ATOMIC_RELEASE); /* O6 */
-}
-
 /* -- posting ---------------------------------------------------------------------------------- */
 
 static int post_shared(struct bsn_rq *rq, const struct bsn_sge *sge, unsigned count, uint64_t id)
 {
 	struct bsn_srq *const srq = bsn_srq_of(rq);
-	uint8_t *const wqe = wqe_of(srq, srq->next);
-	const uint32_t after = link_of(wqe);
+	uint8_t *const wqe = bsn_srq_wqe(srq, srq->next);
+	const uint32_t after = bsn_srq_link(wqe);
 	int err;
 
 	if (BSN_UNLIKELY(after == BSN_SRQ_NO_SLOT))
@@ -66,7 +38,7 @@ static unsigned post_shared_some(struct bsn_rq *rq, const struct bsn_sge *sge, c
 
 	for (done = 0; done < count; done++) {
 		uint8_t *const wqe = ring + slot * stride;
-		const uint32_t after = link_of(wqe);
+		const uint32_t after = bsn_srq_link(wqe);
 
 		if (BSN_UNLIKELY(after == BSN_SRQ_NO_SLOT) || !bsn_is_plain(&sge[done]))
 			break;
@@ -86,35 +58,15 @@ static const struct bsn_rq_path srq_path = { .post = post_shared, .post_some = p
 
 /* -- giving back ------------------------------------------------------------------------------ */
 
-/* The WQE is the last free one now; of several pollers, each links another one to its own. */
-static void append_free(struct bsn_srq *srq, uint32_t slot)
-{
-	uint32_t before;
-
-	set_link(wqe_of(srq, slot), BSN_SRQ_NO_SLOT);
-	if (srq->rq.has_many_pollers) {
-		before = __atomic_exchange_n(&srq->last, slot, __ATOMIC_ACQ_REL);
-	} else {
-		before = srq->last;
-		srq->last = slot;
-	}
-	set_link(wqe_of(srq, before), slot);
-}
-
-uint64_t bsn_srq_give_back(struct bsn_rq *rq, uint32_t wqe_index)
+uint64_t bsn_srq_give_back_locked(struct bsn_rq *rq, uint32_t wqe_index)
 {
 	struct bsn_srq *const srq = bsn_srq_of(rq);
-	const uint32_t slot = wqe_index & rq->mask;
-	const uint64_t id = rq->ids[slot];
+	uint64_t id;
 
-	if (BSN_UNLIKELY(srq->has_lock)) {
-		pthread_spin_lock(&srq->lock);
-		append_free(srq, slot);
-		srq->free_count++;
-		pthread_spin_unlock(&srq->lock);
-	} else {
-		append_free(srq, slot);
-	}
+	pthread_spin_lock(&srq->lock);
+	id = bsn_srq_give_back(rq, wqe_index);
+	srq->free_count++;
+	pthread_spin_unlock(&srq->lock);
 	return id;
 }
 
@@ -151,17 +103,17 @@ bool bsn_srq_repost(struct bsn_rq *rq, uint32_t wqe_index)
 	if (!rq->is_srq || !srq->has_lock)
 		return false;
 	pthread_spin_lock(&srq->lock);
-	append_free(srq, slot);
-	wqe = wqe_of(srq, srq->next);
+	bsn_srq_append_free(srq, slot);
+	wqe = bsn_srq_wqe(srq, srq->next);
 	for (size_t at = BSN_SRQ_NEXT_SIZE; at < end; at += 8) {
 		struct bsn_be64 word;
-		memcpy(&word, wqe_of(srq, slot) + at, sizeof(word));
+		memcpy(&word, bsn_srq_wqe(srq, slot) + at, sizeof(word));
 		bsn_store_wqe(wqe + at, word);
 	}
 	rq->ids[srq->next] = rq->ids[slot];
 	rq->head++;
 	bsn_rq_publish(rq);
-	srq->next = (uint16_t)link_of(wqe);
+	srq->next = (uint16_t)bsn_srq_link(wqe);
 	pthread_spin_unlock(&srq->lock);
 	return true;
 }
@@ -171,10 +123,11 @@ bool bsn_srq_repost(struct bsn_rq *rq, uint32_t wqe_index)
 /* Adds the rest of the list, up to the ring's last WQE. */
 static void rest_others(struct bsn_srq *srq)
 {
-	for (uint32_t slot = srq->next; slot != srq->last; slot = link_of(wqe_of(srq, slot)))
+	for (uint32_t slot = srq->next; slot != srq->last;
+	     slot = bsn_srq_link(bsn_srq_wqe(srq, slot)))
 		srq->free_count++;
 	for (; srq->free_count < srq->rq.mask; srq->free_count++, srq->resting++)
-		srq->last = link_of(wqe_of(srq, srq->last));
+		srq->last = bsn_srq_link(bsn_srq_wqe(srq, srq->last));
 }
 
 struct bsn_rq *bsn_srq_alloc(const struct bsn_rq_init *init)
@@ -194,6 +147,6 @@ struct bsn_rq *bsn_srq_alloc(const struct bsn_rq_init *init)
 		pthread_spin_init(&srq->lock, PTHREAD_PROCESS_PRIVATE);
 		rest_others(srq);
 	}
-	set_link(wqe_of(srq, srq->last), BSN_SRQ_NO_SLOT);
+	bsn_srq_set_link(bsn_srq_wqe(srq, srq->last), BSN_SRQ_NO_SLOT);
 	return &srq->rq;
 }

@@ -36,13 +36,76 @@ static inline struct bsn_srq *bsn_srq_of(struct bsn_rq *rq)
 	return (struct bsn_srq *)rq;
 }
 
-/* Gives the WQE of a completion back, and returns its id. On the poller's thread. */
-uint64_t bsn_srq_give_back(struct bsn_rq *rq, uint32_t wqe_index);
+static inline uint8_t *bsn_srq_wqe(const struct bsn_srq *srq, size_t slot)
+{
+	return srq->rq.ring + (slot << srq->rq.stride_log2);
+}
 
-/* The same of a queue of either kind. */
-BSN_ALWAYS_INLINE uint64_t bsn_rq_give_back(struct bsn_rq *rq, uint32_t wqe_index)
+/* The number of the WQE after this one. A poller may write it at the same time. */
+static inline uint32_t bsn_srq_link(const uint8_t *wqe)
+{
+	struct bsn_be32 dword[BSN_SRQ_NEXT_SIZE / 4] = { { 0 } };
+	struct bsn_srq_next link;
+
+	/* O6 */
+	dword->raw = __atomic_load_n((const uint32_t *)(const void *)wqe, __ATOMIC_ACQUIRE);
+	bsn_srq_next_decode(&link, dword);
+	return link.next_wqe_index;
+}
+
+static inline void bsn_srq_set_link(uint8_t *wqe, uint32_t slot)
+{
+	const struct bsn_srq_next link = { .next_wqe_index = slot };
+
+	BSN_ORDER_EVENT(BSN_ORDER_WQE, wqe, 8);
+	__atomic_store_n((uint64_t *)(void *)wqe, bsn_to_be64(bsn_srq_next_word(&link, 0)).raw,
+			 __ATOMIC_RELEASE); /* O6 */
+}
+
+/* The WQE is the last free one now; of several pollers, each links another one to its own. */
+static inline void bsn_srq_append_free(struct bsn_srq *srq, uint32_t slot)
+{
+	uint32_t before;
+
+	bsn_srq_set_link(bsn_srq_wqe(srq, slot), BSN_SRQ_NO_SLOT);
+	if (BSN_UNLIKELY(srq->rq.has_many_pollers)) {
+		before = __atomic_exchange_n(&srq->last, slot, __ATOMIC_ACQ_REL);
+	} else {
+		before = srq->last;
+		srq->last = slot;
+	}
+	bsn_srq_set_link(bsn_srq_wqe(srq, before), slot);
+}
+
+static inline bool bsn_rq_has_lock(struct bsn_rq *rq)
+{
+	return rq->is_srq && BSN_UNLIKELY(bsn_srq_of(rq)->has_lock);
+}
+
+BSN_ALWAYS_INLINE uint64_t bsn_srq_give_back(struct bsn_rq *rq, uint32_t wqe_index)
+{
+	const uint32_t slot = wqe_index & rq->mask;
+	const uint64_t id = rq->ids[slot];
+
+	bsn_srq_append_free(bsn_srq_of(rq), slot);
+	return id;
+}
+
+uint64_t bsn_srq_give_back_locked(struct bsn_rq *rq, uint32_t wqe_index);
+
+/*
+ * Gives the WQE of a completion back, and returns its id: of a queue without a lock, and of any. On
+ * the poller's thread.
+ */
+BSN_ALWAYS_INLINE uint64_t bsn_rq_give_back_unlocked(struct bsn_rq *rq, uint32_t wqe_index)
 {
 	return rq->is_srq ? bsn_srq_give_back(rq, wqe_index) : bsn_rq_retire(rq, wqe_index);
+}
+
+static inline uint64_t bsn_rq_give_back(struct bsn_rq *rq, uint32_t wqe_index)
+{
+	return bsn_rq_has_lock(rq) ? bsn_srq_give_back_locked(rq, wqe_index)
+				   : bsn_rq_give_back_unlocked(rq, wqe_index);
 }
 
 /*

@@ -39,7 +39,7 @@ int bsn_cq_poll_stamped(struct bsn_cq *cq, struct bsn_completion *c, int n)
 	while (got < n && !(got && points_into_cqe(&c[got - 1]))) {
 		const uint8_t *const before = cq->next;
 
-		one = bsn_cq_poll_one(cq, &c[got]);
+		one = bsn_cq_poll(cq, &c[got], 1);
 		if (one <= 0)
 			break;
 		c[got].timestamp = stamp_of(cq, before, &c[got]);

@@ -32,7 +32,7 @@ static int poll_behind(struct cq_object *cq, struct bsn_completion *c, int n)
 {
 	if (cq->unlocked)
 		return cq->unlocked->poll(cq->ring, c, n);
-	return cq->timestamps ? poll_ring_stamped(cq, c, n) : bsn_cq_poll_many(cq->ring, c, n);
+	return cq->timestamps ? poll_ring_stamped(cq, c, n) : bsn_cq_poll(cq->ring, c, n);
 }
 
 static int poll_stamped(struct bsn_cq *hot, struct bsn_completion *c, int n)
@@ -65,24 +65,9 @@ static int poll_checked(struct bsn_cq *hot, struct bsn_completion *c, int n)
 	return got;
 }
 
-static int poll_one_stamped(struct bsn_cq *hot, struct bsn_completion *c)
-{
-	return poll_stamped(hot, c, 1);
-}
-
-static int poll_one_locked(struct bsn_cq *hot, struct bsn_completion *c)
-{
-	return poll_locked(hot, c, 1);
-}
-
-static int poll_one_checked(struct bsn_cq *hot, struct bsn_completion *c)
-{
-	return poll_checked(hot, c, 1);
-}
-
-static const struct bsn_cq_path locked_path = { .poll = poll_locked, .poll_one = poll_one_locked };
-static const struct bsn_cq_path checked_path = { .poll = poll_checked, .poll_one = poll_one_checked };
-static const struct bsn_cq_path stamped_path = { .poll = poll_stamped, .poll_one = poll_one_stamped };
+static const struct bsn_cq_path locked_path = { .poll = poll_locked };
+static const struct bsn_cq_path checked_path = { .poll = poll_checked };
+static const struct bsn_cq_path stamped_path = { .poll = poll_stamped };
 
 static bool wants_stamps_of_ring(const struct cq_object *cq)
 {

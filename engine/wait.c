@@ -43,7 +43,7 @@ static uint64_t now_ns(void)
 
 static int look(const struct wait *w)
 {
-	return bsn_cq_poll_many(&w->cq->hot, w->c, w->n);
+	return bsn_cq_poll(&w->cq->hot, w->c, w->n);
 }
 
 /* -- awake ---------------------------------------------------------------------------------------- */

@@ -148,7 +148,6 @@ enum bsn_completion_flags {
  *
  * Where @status is success, the fields from @imm on are valid only in some cases: @imm of receives with
  * an immediate or an invalidated key, the fields marked UD of UD receives, @data with BSN_C_DATA.
- * Otherwise @imm may be 0.
  */
 struct bsn_completion {
 	uint64_t id;

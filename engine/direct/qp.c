@@ -74,7 +74,7 @@ static int make_sq(struct bsn_qp *qp, const struct provider_qp *map,
 	qp->sq->route.user = qp->user;
 	qp->sq->route.rq = qp->rq;
 	qp->sq->route.first_error = &qp->first_error;
-	qp->sq->route.recv_more = qp->limits.max_inline_recv ? BSN_RECV_GIVES : 0;
+	qp->sq->route.gives_data = qp->limits.max_inline_recv;
 	return 0;
 }
 

@@ -329,13 +329,6 @@ static int poll_stamped(struct bsn_cq *hot, struct bsn_completion *c, int n)
 	return end_poll(hot, got, count);
 }
 
-/* -- shim: until struct bsn_cq_path has one poll --------------------------------------------- */
-static int poll_one_stamped(struct bsn_cq *hot, struct bsn_completion *c)
-{
-	return poll_stamped(hot, c, 1);
-}
-/* -- end of the shim ------------------------------------------------------------------------- */
-
 /* -- what outlives a QP ---------------------------------------------------------------------- */
 
 /* With room for a whole CQ more. NULL: no memory, and the stash is as it was. */
@@ -512,9 +505,8 @@ int verbs_cq_request(struct cq_object *cq, bool solicited_only)
 
 int verbs_cq_make(struct cq_object *cq)
 {
-	static const struct bsn_cq_path path = { .poll = poll, .poll_one = poll_one };
-	static const struct bsn_cq_path stamped_path = { .poll = poll_stamped,
-							 .poll_one = poll_one_stamped };
+	static const struct bsn_cq_path path = { .poll = poll };
+	static const struct bsn_cq_path stamped_path = { .poll = poll_stamped };
 
 	bsn_cq_init_path(&cq->hot, cq->timestamps ? &stamped_path : &path);
 	return 0;

@@ -54,9 +54,9 @@ PROBE(poll_many, bsn_poll(cq, c, 16), struct bsn_cq *cq, struct bsn_completion *
 # Which loads and stores the rules speak of, by the functions that make them.
 STORES = {'bsn_store_wqe': 'wqe', 'bsn_store_wqe_v2': 'wqe', 'bsn_store_index': 'record',
           'bsn_store_record': 'cq record', 'bsn_store_mmio': 'register',
-          'bsn_store_mmio_v2': 'register', 'bsn_route_done': 'done', 'bsn_rq_count_tail': 'done'}
+          'bsn_store_mmio_v2': 'register', 'bsn_route_done': 'done'}
 LOADS = {'bsn_cq_op_own': 'owner', 'bsn_cqe_tail_decode': 'owner',
-         **dict.fromkeys(['bsn_cq_raw_who', 'bsn_cq_byte_len', 'bsn_cq_wqe_index', 'bsn_load_be16',
+         **dict.fromkeys(['bsn_cq_raw_who', 'bsn_cq_byte_count', 'bsn_cq_wqe_index', 'bsn_load_be16',
                           'bsn_load_be32', 'bsn_load_be64'], 'cqe')}
 BARRIERS = {'dmb\toshst': ('wqe',), 'dmb\toshld': ('owner', 'cqe'),
             'dsb\tst': ('wqe', 'record', 'register')}
@@ -78,7 +78,7 @@ WANTED = {
     **dict.fromkeys(['ring', 'bsn_ring', 'bsn_ring_many'], RINGS),
     **dict.fromkeys(['recv', 'recv_of_2', 'bsn_recv'], RECEIVES[:1]),
     **dict.fromkeys(['poll_one', 'poll_many', 'bsn_poll'], POLLS),
-    **dict.fromkeys(['bsn_cq_poll_cold', 'bsn_cq_drop', 'bsn_cq_remove'], ('cqe',)),
+    **dict.fromkeys(['bsn_cq_poll_rest', 'bsn_cq_drop', 'bsn_cq_remove'], ('cqe',)),
     'bsn_cq_arm': ('cq record', 'register', 'end'),
 }
 OF_FILES = {'dv/rq.c': RECEIVES, 'dv/srq.c': (*RECEIVES, 'release'), 'dv/cq.c': ('release',)}

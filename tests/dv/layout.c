@@ -27,7 +27,7 @@ ASSERT_LINE(bsn_rq, ids, 1);
 ASSERT_LINE(bsn_rq, has_many_pollers, 1);
 ASSERT_LINE(bsn_rq, path, 2);
 ASSERT_LINE(bsn_cq, next, 0);
-ASSERT_LINE(bsn_cq, is_full_poll, 0);
+ASSERT_LINE(bsn_cq, path, 0);
 ASSERT_LINE(bsn_cq, ring, 1);
 _Static_assert(sizeof(struct bsn_route) <= 64 && offsetof(struct bsn_sq, route) % 64 == 0,
 	       "a line of the poller's");
@@ -50,15 +50,12 @@ _Static_assert(offsetof(struct bsn_sq, ep) == 0 && offsetof(struct bsn_peer, ep)
 	F(bsn_sq, ce_quiet) F(bsn_sq, publish) F(bsn_sq, ops) F(bsn_sq, ids) \
 	F(bsn_sq, max_inline) F(bsn_sq, max_sge) F(bsn_sq, route) \
 	F(bsn_route, ring) F(bsn_route, user) F(bsn_route, rq) F(bsn_route, mask) \
-	F(bsn_route, done) F(bsn_route, far_mask) F(bsn_route, recv_far_mask) \
-	F(bsn_route, recv_more) \
+	F(bsn_route, done) F(bsn_route, near_ds) F(bsn_route, recvs) \
 	F(bsn_rq, slot) F(bsn_rq, limit) F(bsn_rq, id_at) F(bsn_rq, record) \
 	F(bsn_rq, stride) F(bsn_rq, head) F(bsn_rq, max_sge) \
 	F(bsn_rq, ids) F(bsn_rq, mask) F(bsn_rq, tail) \
 	F(bsn_cq, next) F(bsn_cq, chunk_end) F(bsn_cq, slots) F(bsn_cq, stride) \
-	F(bsn_cq, hash_shift) F(bsn_cq, phase) F(bsn_cq, empty_mask) F(bsn_cq, plain) \
-	F(bsn_cq, is_full_poll) F(bsn_cq, has_path) F(bsn_cq, path) \
-	F(bsn_cq_path, poll_one) \
+	F(bsn_cq, hash_shift) F(bsn_cq, phase) F(bsn_cq, dead) F(bsn_cq, path) F(bsn_cq_path, poll) \
 	F(bsn_cq_slot, key) F(bsn_cq_slot, route) \
 	F(bsn_lane, reg) F(bsn_lane, toggle) F(bsn_lane, lock) F(bsn_lane, owner_thread) \
 	F(bsn_completion, id) F(bsn_completion, user) F(bsn_completion, byte_len) \

@@ -864,7 +864,7 @@ static void inline_data_go_where_the_receive_says(void **state)
 /* The receive queue hands out what comes in CQEs. */
 static void give_inline(struct fake *f)
 {
-	f->sq->route.recv_more = BSN_RECV_GIVES;
+	f->sq->route.gives_data = true;
 	bsn_cq_remove(f->cq, FAKE_QPN);
 	assert_int_equal(bsn_cq_add(f->cq, FAKE_QPN, &f->sq->route), 0);
 }

@@ -624,7 +624,7 @@ static void a_cleared_queue_is_new(void **state)
 	assert_ptr_equal(f->sq->slot, f->sq_ring);
 	assert_int_equal(f->sq->limit - f->sq_ring, fresh->sq->limit - fresh->sq_ring);
 	assert_int_equal(f->sq->route.done, fresh->sq->route.done);
-	assert_int_equal(f->sq->route.far_mask, fresh->sq->route.far_mask);
+	assert_int_equal(f->sq->route.near_ds, fresh->sq->route.near_ds);
 	assert_int_equal(f->sq->route.has_hidden, 0);
 	assert_int_equal(f->sq->publish, fresh->sq->publish);
 	assert_int_equal(f->sq->quiet, fresh->sq->quiet);

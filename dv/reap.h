@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What a CQE completes: a request (sends.c) or a receive (recvs.c). All of these functions look at
+ * a CQE that is ours, after O4. Private to the library.
+ */
+#ifndef DV_REAP_H
+#define DV_REAP_H
+
+#include "bsn_cq.h"
+#include "bsn_decode.h"
+
+/* Of a CQE's opcode: a receive succeeded. */
+static inline bool is_received(unsigned opcode)
+{
+	return opcode >= BSN_CQE_RESP_WR_IMM && opcode <= BSN_CQE_RESP_SEND_INV;
+}
+
+static inline bool is_receive(unsigned opcode)
+{
+	return is_received(opcode) || opcode == BSN_CQE_RESP_ERR;
+}
+
+/* Whether the CQE has data inside, or is compressed. */
+static inline bool has_format(unsigned kind)
+{
+	return kind & BSN_CQ_FORMAT;
+}
+
+static inline bool is_compressed(unsigned kind)
+{
+	return (kind & BSN_CQ_FORMAT) == BSN_CQE_COMPRESSED << 2;
+}
+
+/* Where the data are that came inside the CQE; NULL: it cannot hold as much as it says. */
+static inline const uint8_t *data_inside(const struct bsn_cq *cq, const uint8_t *cqe, unsigned kind)
+{
+	const unsigned format = (kind & BSN_CQ_FORMAT) >> 2;
+
+	if (bsn_cq_byte_count(cqe) > bsn_cqe_inline_room(format))
+		return NULL;
+	if (format == BSN_CQE_INLINE_32)
+		return cqe;
+	return format == BSN_CQE_INLINE_64 && cq->stride == BSN_CQE128_SIZE
+		       ? cqe + BSN_CQE_SIZE - BSN_CQE128_SIZE
+		       : NULL;
+}
+
+/* Copies into the memory that a list of data pointers names. */
+void bsn_scatter(const uint8_t *src, size_t bytes, const uint8_t *list, unsigned entries);
+
+/* bsn_cq_reap() of requests. */
+bool bsn_reap_send(const struct bsn_cq *cq, struct bsn_route *route, const uint8_t *cqe,
+		   unsigned kind, struct bsn_completion *c);
+
+/* A request succeeded, and the user is not told. False: the user should be. */
+bool bsn_pass_over(struct bsn_route *route, const uint8_t *cqe);
+
+/*
+ * A request or receive failed. Return: how many completions that gives the user: 0 or 1; -EPROTO:
+ * the route has no such queue.
+ */
+int bsn_reap_failed_send(struct bsn_route *route, const struct bsn_cqe_err *cqe,
+			 struct bsn_completion *c);
+int bsn_reap_failed_recv(struct bsn_route *route, const struct bsn_cqe_err *cqe,
+			 struct bsn_completion *c);
+
+/*
+ * Flushes the next request before the failed one of the CQE, if it never has a CQE of its own.
+ * Returns whether there was one: then this CQE is looked at again.
+ */
+bool bsn_flush_before(struct bsn_route *route, const uint8_t *cqe, struct bsn_completion *c);
+
+/* Keeps a queue's first failure. */
+void bsn_route_keep_error(struct bsn_route *route, const struct bsn_completion *c);
+
+#endif

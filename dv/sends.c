@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Completions of requests. */
+#include "reap.h"
+
+#include "bsn_syndrome.h"
+#include "init.h"
+#include "sq.h"
+
+const char bsn_own_request;
+
+/* -- a request is done ------------------------------------------------------------------------ */
+
+static const uint8_t *wqe_of(const struct bsn_route *route, uint32_t wqe_index)
+{
+	return route->ring + (wqe_index * BSN_BB_SIZE & route->mask);
+}
+
+/* What was kept of a request: id and user pointer; see struct bsn_sq. */
+static void recall(const struct bsn_route *route, uint32_t wqe_index, struct bsn_completion *c)
+{
+	const uint32_t slot = (wqe_index * BSN_BB_SIZE & route->mask) / BSN_BB_SIZE;
+	const uint8_t *const wqe = wqe_of(route, wqe_index);
+
+	if (route->has_peers) { /* two words a slot */
+		c->id = route->ids[2 * slot];
+		memcpy(&c->user, &route->ids[2 * slot + 1], sizeof(c->user));
+		return;
+	}
+	c->user = route->user;
+	if (bsn_wqe_is_near(wqe, BSN_NEAR_DS))
+		memcpy(&c->id, wqe + BSN_NEAR_ID_AT, sizeof(c->id));
+	else
+		c->id = route->ids[slot];
+}
+
+static uint8_t *hidden_of(const struct bsn_route *route, uint32_t wqe_index)
+{
+	return &route->sq->hidden[(wqe_index * BSN_BB_SIZE & route->mask) / BSN_BB_SIZE];
+}
+
+static void set_hidden(const struct bsn_route *route, uint32_t wqe_index, enum bsn_hidden how)
+{
+	__atomic_store_n(hidden_of(route, wqe_index), (uint8_t)how, __ATOMIC_RELAXED);
+}
+
+/* Whether the library signaled the request, and whether the user is told of its failure. */
+static enum bsn_hidden take_hidden(const struct bsn_route *route, uint32_t wqe_index)
+{
+	uint8_t *hidden = hidden_of(route, wqe_index);
+	const uint8_t how = __atomic_load_n(hidden, __ATOMIC_RELAXED);
+
+	if (how)
+		__atomic_store_n(hidden, BSN_HIDDEN_NOT, __ATOMIC_RELAXED);
+	return (enum bsn_hidden)how;
+}
+
+/* Whether the user is told of a request that succeeded, of this @id. */
+static bool is_shown(const struct bsn_route *route, uint32_t wqe_index, uint64_t id)
+{
+	uint8_t hidden;
+
+	if (BSN_UNLIKELY(id == BSN_OWN_ID))
+		return false;
+	if (BSN_LIKELY(!__atomic_load_n(&route->has_hidden, __ATOMIC_RELAXED)))
+		return true;
+	hidden = __atomic_load_n(hidden_of(route, wqe_index), __ATOMIC_RELAXED);
+	if (BSN_UNLIKELY(hidden == BSN_HIDDEN_FAILED))
+		set_hidden(route, wqe_index, BSN_HIDDEN_NOT);
+	return hidden == BSN_HIDDEN_NOT || hidden == BSN_HIDDEN_FAILED;
+}
+
+bool bsn_pass_over(struct bsn_route *route, const uint8_t *cqe)
+{
+	const uint32_t index = bsn_cq_wqe_index(cqe);
+	struct bsn_completion kept;
+
+	if (!route->sq)
+		return true; /* a queue without a send side: no CQE of a ConnectX */
+	recall(route, index, &kept);
+	if (is_shown(route, index, kept.id))
+		return false;
+	set_hidden(route, index, BSN_HIDDEN_NOT);
+	bsn_route_done(route, index);
+	return true;
+}
+
+/* -- results ---------------------------------------------------------------------------------- */
+
+/*
+ * Copies results of READs and atomics into memory. The WQE is still there: its slots are not free
+ * before it is done.
+ */
+static bool scatter_to_request(const struct bsn_route *route, const struct bsn_cqe_req *cqe,
+			       const uint8_t *src)
+{
+	uint8_t bytes[BSN_WQE_MAX_DS * BSN_DS_SIZE];
+	struct bsn_wqe wqe;
+
+	for (size_t at = 0; at < sizeof(bytes); at += BSN_BB_SIZE) {
+		const size_t left = sizeof(bytes) - at;
+		memcpy(bytes + at,
+		       route->ring + ((cqe->wqe_counter * BSN_BB_SIZE + at) & route->mask),
+		       left < BSN_BB_SIZE ? left : BSN_BB_SIZE);
+	}
+	if (bsn_wqe_decode(bytes, sizeof(bytes), (enum bsn_transport)route->transport, &wqe, NULL))
+		return false;
+	if (wqe.op && wqe.op->data == BSN_DATA_SCATTER && wqe.data_count)
+		bsn_scatter(src, cqe->byte_count, bytes + wqe.data[0].offset, wqe.data_count);
+	return true;
+}
+
+/*
+ * In a CQE the result of an atomic is big-endian (bsn_cqe.h); in memory it has the device's order.
+ * The CQE is ours, so it is converted there.
+ */
+static void order_result(const struct bsn_route *route, uint32_t wqe_opcode, uint32_t length,
+			 const uint8_t *result)
+{
+	const struct bsn_wqe_op *op = bsn_wqe_op_find(wqe_opcode);
+	uint64_t value;
+
+	if (!op || !op->has_atomic || length != sizeof(value) || route->sq->has_big_endian_results)
+		return;
+	value = bsn_load_be64(result);
+	memcpy((uint8_t *)(uintptr_t)result, &value, sizeof(value));
+}
+
+/* A result that came inside the CQE: handed out, or put where the request says. */
+static bool take_result(const struct bsn_cq *cq, const struct bsn_route *route, const uint8_t *cqe,
+			unsigned kind, struct bsn_completion *c)
+{
+	const uint8_t *const src = data_inside(cq, cqe, kind);
+	struct bsn_cqe_req view;
+
+	if (!src)
+		return false;
+	bsn_cqe_req_decode(&view, cqe);
+	order_result(route, view.wqe_opcode, view.byte_count, src);
+	if (!route->sq->gives_results)
+		return scatter_to_request(route, &view, src);
+	c->data = src;
+	c->flags = BSN_C_DATA | BSN_C_IN_CQE;
+	return true;
+}
+
+/* The beginning of the memory that a request reads into; NULL: it reads nothing. */
+static const void *first_piece_read(const struct bsn_route *route, uint32_t wqe_index)
+{
+	const struct bsn_wqe_op *op;
+	struct bsn_data first;
+	struct bsn_ctrl ctrl;
+	uint32_t head_ds;
+
+	bsn_ctrl_decode(&ctrl, wqe_of(route, wqe_index));
+	op = bsn_wqe_op_find(ctrl.opcode);
+	if (!op || op->data != BSN_DATA_SCATTER)
+		return NULL;
+	head_ds = bsn_wqe_head_ds(op, (enum bsn_transport)route->transport, ctrl.opmod, false);
+	if (head_ds >= ctrl.ds)
+		return NULL;
+	bsn_data_decode(&first, route->ring + ((wqe_index * BSN_BB_SIZE + head_ds * BSN_DS_SIZE) &
+					       (route->mask | (BSN_BB_SIZE - 1))));
+	return (const void *)(uintptr_t)first.addr;
+}
+
+/* Of a queue that hands out results: hands out one that did not come in the CQE. */
+static void give_result(const struct bsn_route *route, uint32_t wqe_index, struct bsn_completion *c)
+{
+	const void *data = c->flags & BSN_C_DATA ? NULL : first_piece_read(route, wqe_index);
+
+	if (!data)
+		return;
+	c->data = data;
+	c->flags |= BSN_C_DATA;
+}
+
+/* Of a queue with hidden completions, or that hands out results; or the result is in the CQE. */
+static __attribute__((noinline)) bool reap_result(const struct bsn_cq *cq, struct bsn_route *route,
+						  const uint8_t *cqe, unsigned kind,
+						  struct bsn_completion *c)
+{
+	const uint32_t index = bsn_cq_wqe_index(cqe);
+
+	recall(route, index, c);
+	if (is_compressed(kind) || !is_shown(route, index, c->id))
+		return false;
+	if (has_format(kind) && !take_result(cq, route, cqe, kind, c))
+		return false;
+	if (route->sq->gives_results)
+		give_result(route, index, c);
+	bsn_route_done(route, index);
+	return true;
+}
+
+bool bsn_reap_send(const struct bsn_cq *cq, struct bsn_route *route, const uint8_t *cqe,
+		   unsigned kind, struct bsn_completion *c)
+{
+	const uint32_t index = bsn_cq_wqe_index(cqe);
+
+	if (BSN_UNLIKELY(!route->sq))
+		return false;
+	if (BSN_UNLIKELY(kind || __atomic_load_n(&route->has_hidden, __ATOMIC_RELAXED) ||
+			 route->sq->gives_results))
+		return reap_result(cq, route, cqe, kind, c);
+	recall(route, index, c);
+	if (BSN_UNLIKELY(c->id == BSN_OWN_ID))
+		return false;
+	bsn_route_done(route, index);
+	return true;
+}
+
+/* -- a request failed ------------------------------------------------------------------------- */
+
+/*
+ * Whether unsignaled requests after the one that failed have no CQE. On such queues all of them
+ * fail, so that @flushed is up to date at each CQE. Where some go on, as the other streams of an
+ * initiator do, it would be stale.
+ */
+static bool is_silent_after_failure(const struct bsn_route *route)
+{
+	const struct bsn_ctrl silent = { .ce = BSN_CE_ON_FIRST_ERROR };
+
+	return route->has_failed && route->sq->ce_quiet & bsn_ctrl_word(&silent, 1) >> 32;
+}
+
+void bsn_route_keep_error(struct bsn_route *route, const struct bsn_completion *c)
+{
+	if (route->first_error && !__atomic_exchange_n(&route->has_error, 1, __ATOMIC_ACQ_REL))
+		*route->first_error = *c;
+}
+
+/* Whether the user is shown a request that failed, or was flushed. */
+static bool shows_failure(struct bsn_route *route, struct bsn_completion *c)
+{
+	const bool is_own = c->id == BSN_OWN_ID;
+
+	if (is_own && c->status == IBV_WC_WR_FLUSH_ERR)
+		return false;
+	if (is_own)
+		c->id = 0;
+	bsn_route_keep_error(route, c);
+	return !is_own;
+}
+
+/*
+ * Flushes what has no CQE, in order, up to the next request that the user is shown, to a WQE that
+ * has a CQE, or to @end. Returns whether the user is shown one.
+ */
+static bool flush_silent(struct bsn_route *route, uint16_t end, struct bsn_completion *c)
+{
+	struct bsn_ctrl ctrl;
+
+	if (!is_silent_after_failure(route))
+		return false;
+	for (uint16_t index; (index = route->flushed) != end;) {
+		bsn_ctrl_decode(&ctrl, wqe_of(route, index));
+		if (ctrl.ce != BSN_CE_ON_FIRST_ERROR)
+			return false;
+		*c = (struct bsn_completion){
+			.status = IBV_WC_WR_FLUSH_ERR,
+			.opcode = (uint8_t)ctrl.opcode,
+			.syndrome = BSN_SYNDROME_FLUSHED,
+			.wqe_index = index,
+			.qpn = ctrl.qpn,
+		};
+		recall(route, index, c);
+		route->flushed = (uint16_t)(index + bsn_bb_of_ds(ctrl.ds));
+		bsn_route_done(route, index);
+		if (shows_failure(route, c))
+			return true;
+	}
+	return false;
+}
+
+bool bsn_flush_before(struct bsn_route *route, const uint8_t *cqe, struct bsn_completion *c)
+{
+	return flush_silent(route, (uint16_t)bsn_cq_wqe_index(cqe), c);
+}
+
+/* What was only appended has not failed yet, and may be taken back. */
+int bsn_sq_give_back(struct bsn_sq *sq, struct bsn_completion *c, int n)
+{
+	const uint16_t end = sq->ring ? bsn_sq_first_unrung(sq) : 0;
+	int got = 0;
+
+	while (got < n && flush_silent(&sq->route, end, &c[got]))
+		got++;
+	return got;
+}
+
+/* The flush of a failed queue goes on after the request that failed, whose slot is ours. */
+static void note_failed_request(struct bsn_route *route, uint16_t index)
+{
+	struct bsn_ctrl ctrl;
+
+	bsn_ctrl_decode(&ctrl, wqe_of(route, index));
+	route->flushed = (uint16_t)(index + bsn_bb_of_ds(ctrl.ds));
+	route->has_failed = true;
+}
+
+int bsn_reap_failed_send(struct bsn_route *route, const struct bsn_cqe_err *cqe,
+			 struct bsn_completion *c)
+{
+	const uint16_t index = (uint16_t)cqe->wqe_counter;
+	enum bsn_hidden hidden;
+
+	if (!route->sq)
+		return -EPROTO;
+	recall(route, index, c);
+	note_failed_request(route, index);
+	/* A user's request that the library signaled is shown. */
+	hidden = take_hidden(route, index);
+	if (hidden == BSN_HIDDEN_SUCCESS)
+		set_hidden(route, index, BSN_HIDDEN_FAILED);
+	bsn_route_done(route, index);
+	return hidden != BSN_HIDDEN_ALWAYS && shows_failure(route, c);
+}
