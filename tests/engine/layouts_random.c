@@ -557,13 +557,28 @@ static void take_one(struct bench *b, struct life *life, const struct bsn_comple
 	life->due++;
 }
 
+/* What has come; the model is done then, a device may not be. */
+static void take_what_came(struct bench *b, struct life *life)
+{
+	struct bsn_completion c;
+
+	if (b->is_model)
+		bench_settle(b);
+	while (bsn_poll(b->cq[0], &c, 1) == 1 || bsn_sq_give_back(b->sq[0], &c, 1))
+		take_one(b, life, &c);
+}
+
+/* To the last request, which signals. */
 static void take_all(struct bench *b, struct life *life)
 {
 	struct bsn_completion c;
 
-	bench_settle(b);
-	while (bsn_poll(b->cq[0], &c, 1) == 1 || bsn_sq_give_back(b->sq[0], &c, 1))
+	take_what_came(b, life);
+	while (life->due < LIFE) {
+		assert_int_equal(bench_reap(b, b->cq[0], &c, 1), 1);
 		take_one(b, life, &c);
+		take_what_came(b, life);
+	}
 }
 
 /* Nothing comes back but what was posted, however UMRs lie around it. */
@@ -579,10 +594,9 @@ static void layouts_under_failures(struct bench *b)
 		while (life.posted < LIFE) {
 			post_one(b, pool, &life);
 			if (random_below(4) == 0)
-				take_all(b, &life);
+				take_what_came(b, &life);
 		}
 		take_all(b, &life);
-		assert_int_equal(life.due, LIFE);
 		assert_int_equal(bsn_sq_outstanding_bb(b->sq[0]), 0);
 		for (unsigned i = 0; i < LIFE; i++)
 			bsn_layout_unmap(life.maps[i]);

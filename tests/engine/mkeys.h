@@ -60,7 +60,8 @@ static inline void connect_anew(struct bench *b)
 {
 	struct bsn_completion c[8];
 
-	bench_settle(b);
+	if (b->is_model)
+		bench_settle(b);
 	for (int end = 0; end < 2; end++) {
 		while (bsn_poll(b->cq[end], c, 8) > 0)
 			;
