@@ -225,10 +225,10 @@ BSN_ALWAYS_INLINE uint32_t umr_committed(const struct bsn_layout *layout)
 	return layout->part_count + (layout->rounds > 1);
 }
 
-/* The last block that is free for a UMR, which waits for those before it in any case. */
+/* The last block that is free for a UMR. */
 BSN_ALWAYS_INLINE uint8_t *umr_room(const struct bsn_sq *sq)
 {
-	return sq->fenced_limit ? sq->fenced_limit : sq->room;
+	return sq->room;
 }
 
 /* umr.c: whether a WQE of @ds units fits before the end of that room, which may have grown. */
@@ -416,10 +416,7 @@ BSN_ALWAYS_INLINE struct bsn_ds umr_begin_end(struct bsn_sq *sq, const struct um
 
 	ctrl1.raw |= target->imm.raw | bsn_sq_owed_fence(sq, flags).raw;
 	sq->next_fence = (uint8_t)target->fence;
-	if (!sq->fenced_limit) { /* else another UMR has done so */
-		sq->fenced_limit = sq->room;
-		bsn_sq_set_room(sq, NULL);
-	}
+	sq->limit = NULL;
 	return bsn_ds_of_words(bsn_ctrl0(sq, BSN_OPCODE_UMR, ds), ctrl1);
 }
 
