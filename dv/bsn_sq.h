@@ -8,12 +8,11 @@
  *
  *	really full            what the poller saw done is read, and the post goes on or is refused
  *	the ring's end         the slot goes round
- *	a fence is owed        `next_fence` is set
  *	closed                 the queue is not connected, or in reset
  *	another path           plain verbs, checks, the gate of READs: `path` is set
  *
  * The library's cold function tells these apart. Inline code has a limit of its own, which is also NULL
- * where the queue has many peers: their posts are calls.
+ * where the queue has many peers, or owes a fence: those posts are calls.
  *
  * Counters count basic blocks, modulo 2^16, as the device's do. Differences are taken forward and are
  * at most the size of the ring (32768 BBs).
@@ -218,7 +217,6 @@ struct bsn_sq {
 	uint32_t max_copy;        /* bytes of one that the NIC makes */
 	uint64_t count_doorbells; /* 8-byte doorbells */
 	uint64_t count_rung;      /* bytes of blocks published by those; all others were by BlueFlame */
-	uint8_t *fenced_limit;    /* @room would be here if no fence were owed; NULL: none is */
 	uint64_t held_ops;        /* opcodes that only its path takes */
 };
 

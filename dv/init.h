@@ -69,7 +69,10 @@ void bsn_sq_clear(struct bsn_sq *sq);
 void bsn_sq_close(struct bsn_sq *sq, int error, const char *why);
 void bsn_sq_open(struct bsn_sq *sq);
 
-/* The next WQE waits for what was posted before it: UMR, bind and invalidate call for that. */
+/*
+ * The next WQE of a queue with one peer waits for what was posted before it: UMR, bind and
+ * invalidate call for that.
+ */
 void bsn_sq_owe_fence(struct bsn_sq *sq, enum bsn_fence fence);
 
 /*

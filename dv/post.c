@@ -7,18 +7,8 @@
  * bsn_sq_post_request().
  */
 #include "init.h"
-#include "publish.h"
+#include "place.h"
 #include "refuse.h"
-#include "segments.h"
-#include "sq.h"
-
-/* Where a WQE goes, how long it is, and to whom. */
-struct place {
-	struct bsn_sq *sq;
-	const struct bsn_peer *peer; /* NULL: the queue has one */
-	uint8_t *wqe;
-	unsigned ds;
-};
 
 BSN_ALWAYS_INLINE struct place place_of(const struct bsn_ep *ep, const struct bsn_peer *peer,
 					uint32_t what, unsigned data_ds)
@@ -47,22 +37,6 @@ BSN_ALWAYS_INLINE bool takes(const struct bsn_sq *sq, uint32_t what, uint64_t op
 {
 	return BSN_LIKELY((sq->ops & ops) >> (what & 63) & 1) &&
 	       BSN_LIKELY(!(what & BSN_WHAT_FLAGS & ~flags));
-}
-
-/* The WQE is in the ring. */
-BSN_ALWAYS_INLINE int end_post(const struct place *p, uint64_t id, uint32_t flags)
-{
-	const size_t bytes = bsn_bytes_of_ds(p->ds);
-	struct bsn_sq *const sq = p->sq;
-
-	keep_id(sq, p->wqe, p->peer, p->ds, id);
-	sq->slot = p->wqe + bytes;
-	bsn_sq_advance(sq, bytes);
-	if (BSN_UNLIKELY(!(flags & BSN_F_SIGNALED)) && BSN_UNLIKELY(--sq->quiet == 0))
-		return bsn_sq_end_turn(sq, bytes, flags);
-	if (!(flags & BSN_F_RING))
-		return bsn_sq_append(sq, p->wqe);
-	return publish(sq, p->wqe, bytes);
 }
 
 /* -- all else: any request is one struct ------------------------------------------------------ */

@@ -4,10 +4,8 @@
  * that is owed, and queues that have a path of their own.
  */
 #include "init.h"
-#include "publish.h"
+#include "place.h"
 #include "refuse.h"
-#include "segments.h"
-#include "sq.h"
 
 /* As in @what. */
 #define UNKNOWN_FLAGS (BSN_WHAT_FLAGS & ~(uint32_t)BSN_F_ALL)
@@ -175,14 +173,14 @@ static void put_body(uint8_t *at, const struct bsn_sq *sq, const struct bsn_peer
 	r->body->put(r->body->is_local ? at + BSN_CTRL_SIZE : body, r->body->arg);
 }
 
-static void put_request(uint8_t *at, const struct bsn_sq *sq, const struct bsn_peer *peer,
+static void put_request(uint8_t *at, struct bsn_sq *sq, const struct bsn_peer *peer,
 			const struct bsn_request *r, unsigned ds)
 {
 	if (r->body)
 		put_body(at, sq, peer, r, ds);
 	else
 		put_data(put_head(at, sq, peer, r->what, ds, r->remote, r->imm), r);
-	bsn_sq_add_fence(sq, at, r->what);
+	pay_fence(sq, at, r->what);
 }
 
 /* -- posting it ------------------------------------------------------------------------------- */

@@ -4,10 +4,8 @@
  * of a queue that failed.
  */
 #include "init.h"
-#include "publish.h"
+#include "place.h"
 #include "refuse.h"
-#include "segments.h"
-#include "sq.h"
 
 /* -- room ------------------------------------------------------------------------------------- */
 
@@ -66,14 +64,14 @@ void bsn_sq_show_room(struct bsn_sq *sq)
 
 	if (sq->closed || sq->path)
 		last = NULL;
-	bsn_sq_set_room(sq, sq->next_fence ? NULL : last);
-	sq->fenced_limit = sq->has_peers || !sq->next_fence ? NULL : last;
+	bsn_sq_set_room(sq, last);
+	if (sq->next_fence)
+		sq->limit = NULL;
 }
 
 void bsn_sq_show_nothing(struct bsn_sq *sq)
 {
 	bsn_sq_set_room(sq, NULL);
-	sq->fenced_limit = NULL;
 }
 
 void bsn_sq_close(struct bsn_sq *sq, int error, const char *why)
@@ -94,9 +92,7 @@ void bsn_sq_open(struct bsn_sq *sq)
 void bsn_sq_owe_fence(struct bsn_sq *sq, enum bsn_fence fence)
 {
 	sq->next_fence = (uint8_t)fence;
-	if (sq->room && !sq->has_peers)
-		sq->fenced_limit = sq->room;
-	bsn_sq_set_room(sq, NULL);
+	sq->limit = NULL;
 }
 
 /*
@@ -177,14 +173,6 @@ int bsn_sq_end_turn(struct bsn_sq *sq, size_t bytes, uint32_t flags)
 
 /* -- a WQE is in the ring --------------------------------------------------------------------- */
 
-void bsn_sq_add_fence(const struct bsn_sq *sq, uint8_t *wqe, uint32_t flags)
-{
-	const struct bsn_ctrl owed = { .fence = sq->next_fence };
-
-	if (sq->next_fence && !(flags & BSN_F_FENCE)) /* a request's own is as good */
-		or_word(wqe + 8, bsn_ctrl_word(&owed, 1));
-}
-
 int bsn_sq_commit(struct bsn_sq *sq, const struct bsn_peer *peer, unsigned ds, uint32_t flags,
 		  uint64_t id)
 {
@@ -194,7 +182,6 @@ int bsn_sq_commit(struct bsn_sq *sq, const struct bsn_peer *peer, unsigned ds, u
 	bsn_sq_append(sq, sq->slot);
 	bsn_sq_advance(sq, bsn_bytes_of_ds(ds));
 	sq->slot = (uint8_t *)(uintptr_t)bsn_sq_slot_of(sq, sq->pi); /* it may wrap */
-	sq->next_fence = BSN_FENCE_NONE;
 	bsn_sq_show_room(sq);
 	return flags & BSN_F_RING ? bsn_sq_ring(sq) : 0;
 }
@@ -288,6 +275,6 @@ int bsn_sq_post_marker(struct bsn_sq *sq)
 	bsn_sq_show_room(sq);
 	hide_completion(sq, sq->pi, BSN_HIDDEN_ALWAYS);
 	put_control(sq->slot, sq, NULL, what, 1, 0);
-	bsn_sq_add_fence(sq, sq->slot, what);
+	pay_fence(sq, sq->slot, what);
 	return bsn_sq_commit(sq, NULL, 1, what, 0);
 }

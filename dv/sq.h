@@ -207,9 +207,6 @@ void bsn_sq_note_poster(struct bsn_sq *sq);
 /* The library signals the unsignaled request at @wqe, in the ring, if too much is outstanding. */
 void bsn_sq_take_turn(struct bsn_sq *sq, uint8_t *wqe);
 
-/* The WQE gets the fence that is owed. */
-void bsn_sq_add_fence(const struct bsn_sq *sq, uint8_t *wqe, uint32_t flags);
-
 /* The WQE of @ds units is in the ring, at the slot; it may wrap. */
 int bsn_sq_commit(struct bsn_sq *sq, const struct bsn_peer *peer, unsigned ds, uint32_t flags,
 		  uint64_t id);

@@ -24,7 +24,6 @@ static void shoot(const struct fake *f, struct shot *shot)
 	shot->sq.count_full = 0;
 	shot->sq.slot = NULL; /* the ring's end is its beginning; pi tells */
 	bsn_sq_set_room(&shot->sq, NULL);
-	shot->sq.fenced_limit = NULL;
 	shot->sq.seen_done = 0;
 	shot->sq.wide_pi = 0;
 	shot->lane = f->lane;

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Where the next WQE goes, and how its post ends. Private to dv/. */
+#ifndef DV_PLACE_H
+#define DV_PLACE_H
+
+#include "publish.h"
+#include "segments.h"
+#include "sq.h"
+
+/* Where a WQE goes, how long it is, and to whom. */
+struct place {
+	struct bsn_sq *sq;
+	const struct bsn_peer *peer; /* NULL: the queue has one */
+	uint8_t *wqe;
+	unsigned ds;
+};
+
+/* The WQE gets the fence that is owed; one that it asked for is as good. */
+BSN_ALWAYS_INLINE void pay_fence(struct bsn_sq *sq, uint8_t *wqe, uint32_t flags)
+{
+	const struct bsn_ctrl owed = { .fence = sq->next_fence };
+
+	if (!(flags & BSN_F_FENCE))
+		or_word(wqe + 8, bsn_ctrl_word(&owed, 1));
+	sq->next_fence = BSN_FENCE_NONE;
+	bsn_sq_set_room(sq, sq->room);
+}
+
+/* The WQE is in the ring. */
+BSN_ALWAYS_INLINE int end_post(const struct place *p, uint64_t id, uint32_t flags)
+{
+	const size_t bytes = bsn_bytes_of_ds(p->ds);
+	struct bsn_sq *const sq = p->sq;
+
+	if (!p->peer && BSN_UNLIKELY(!sq->limit))
+		pay_fence(sq, p->wqe, flags);
+	keep_id(sq, p->wqe, p->peer, p->ds, id);
+	sq->slot = p->wqe + bytes;
+	bsn_sq_advance(sq, bytes);
+	if (BSN_UNLIKELY(!(flags & BSN_F_SIGNALED)) && BSN_UNLIKELY(--sq->quiet == 0))
+		return bsn_sq_end_turn(sq, bytes, flags);
+	if (!(flags & BSN_F_RING))
+		return bsn_sq_append(sq, p->wqe);
+	return publish(sq, p->wqe, bytes);
+}
+
+#endif
